@@ -1,0 +1,267 @@
+package gpu
+
+import (
+	"slices"
+	"time"
+)
+
+// AccountsConfig is how accounts are kept. The zero value is right for a poll
+// every two seconds.
+type AccountsConfig struct {
+	Period         time.Duration // how often samples are meant to come; 0: 2 s
+	CountSuspended bool          // a machine that sleeps goes on being promised
+}
+
+// maxInterval bounds the time that one sample may speak for.
+const maxInterval = 15 * time.Second
+
+// maxWaits bounds how many measurements an ended session waits for the energy
+// of a device that does not answer.
+const maxWaits = 300
+
+// trust is how long after a sample the next one may come and still say what
+// happened between the two.
+func (c AccountsConfig) trust() time.Duration {
+	period := c.Period
+	if period == 0 {
+		period = 2 * time.Second
+	}
+	return min(max(3*period, 10*time.Second), maxInterval)
+}
+
+// State is everything that accounts must remember: counters together with the
+// cursors up to which they count. It is stored whole and in one transaction,
+// so that a restart from it can neither count twice nor skip. The caller does
+// not look inside.
+type State struct {
+	Version int           `json:"version"`
+	At      Moment        `json:"at"` // of the last sample
+	Devices []DeviceState `json:"devices,omitempty"`
+	Rows    []*Row        `json:"rows,omitempty"`
+	Holders []*Running    `json:"holders,omitempty"`
+	Buckets []Bucket      `json:"buckets,omitempty"` // the open ones
+	Steady  time.Time     `json:"steady"`            // a wall clock that does not jump, for pruning
+	Parts   int64         `json:"parts"`
+}
+
+// stateVersion is the version of [State] that is written.
+const stateVersion = 1
+
+// Running is a session that is running, or that ended since the last sample.
+type Running struct {
+	Holder Holder `json:"holder"`
+	Upto   Moment `json:"upto"` // its promise is counted up to here
+	Ended  bool   `json:"ended,omitempty"`
+}
+
+// DeviceState is what is remembered of one device.
+type DeviceState struct {
+	UUID     UUID        `json:"uuid"`
+	At       Moment      `json:"at"` // of the last sample that had it
+	Epoch    Epoch       `json:"epoch"`
+	Energy   *MilliJoule `json:"energy,omitempty"` // the counter, up to which energy is booked
+	EnergyAt Moment      `json:"energyAt"`
+	Power    *MilliWatt  `json:"power,omitempty"`
+	Micro    int64       `json:"micro,omitempty"` // microjoules integrated from power and not booked yet
+	Carry    int64       `json:"carry,omitempty"` // busy time not booked yet, in ten-thousandths of a millisecond
+	Idle     IdlePower   `json:"idle"`
+	Counted  Counters    `json:"counted"` // what the device itself counted
+	Closed   Counters    `json:"closed"`  // the rows that are stored and dropped here
+}
+
+// Accounts keeps the books of what sessions had and used. Its methods are not
+// safe for concurrent use. They read no clock: moments come with events and
+// samples.
+//
+// The order of calls: Start when a session gets its devices, Book for every
+// sample, Stop when it gives them back, Checkpoint and then Committed every ten
+// seconds and at each Start and Stop. Whoever stops a session books a sample
+// just before, so that its last seconds are measured.
+type Accounts struct {
+	config AccountsConfig
+	state  State
+	rows   map[rowKey]*Row
+	dirty  map[*Row]bool
+	closed []Row    // ended, not committed yet
+	done   []Bucket // full, not committed yet
+	fresh  bool     // no sample was booked since the process started
+}
+
+type rowKey struct {
+	session string
+	device  UUID
+}
+
+// NewAccounts continues from what was stored, or begins with the zero state.
+func NewAccounts(config AccountsConfig, state State) *Accounts {
+	a := &Accounts{config: config, state: state.clone(), rows: map[rowKey]*Row{}, dirty: map[*Row]bool{}, fresh: true}
+	a.state.Version = stateVersion
+	for _, r := range a.state.Rows {
+		a.rows[rowKey{r.Session, r.Device}] = r
+	}
+	return a
+}
+
+// clone copies everything that accounts change in place.
+func (s State) clone() State {
+	c := s
+	c.Devices = slices.Clone(s.Devices)
+	for i := range c.Devices {
+		c.Devices[i].Idle.Seen = slices.Clone(s.Devices[i].Idle.Seen)
+	}
+	c.Rows = make([]*Row, len(s.Rows))
+	for i, r := range s.Rows {
+		row := *r
+		c.Rows[i] = &row
+	}
+	c.Holders = make([]*Running, len(s.Holders))
+	for i, h := range s.Holders {
+		holder := *h
+		c.Holders[i] = &holder
+	}
+	c.Buckets = make([]Bucket, len(s.Buckets))
+	for i, b := range s.Buckets {
+		c.Buckets[i] = b.clone()
+	}
+	return c
+}
+
+// Start begins to count what holder was promised, from a moment that may lie in
+// the past. Telling it again of a session that is running only updates its
+// containers, so that an agent may tell all of them after a restart.
+func (a *Accounts) Start(at Moment, holder Holder) {
+	holder.Grants = byDevice(holder.Grants)
+	if h := a.holder(holder.Session); h != nil {
+		if !h.Ended {
+			h.Holder.Containers = holder.Containers
+			return
+		}
+		a.drop(h)
+	}
+	a.state.Holders = append(a.state.Holders, &Running{Holder: holder, Upto: at})
+	for _, g := range holder.Grants {
+		a.row(holder.Session, g.Device)
+	}
+}
+
+// byDevice makes one grant of all on one device, whose instance is that of the
+// first.
+func byDevice(grants []Grant) []Grant {
+	var merged []Grant
+	for _, g := range grants {
+		i := slices.IndexFunc(merged, func(m Grant) bool { return m.Device == g.Device })
+		if i < 0 {
+			merged = append(merged, g)
+			continue
+		}
+		merged[i].Share += g.Share
+		merged[i].Memory += g.Memory
+	}
+	return merged
+}
+
+// Stop ends the count of what session was promised. What its processes used
+// until then is booked with the next sample. Unknown sessions are no error.
+func (a *Accounts) Stop(at Moment, session string) {
+	h := a.holder(session)
+	if h == nil || h.Ended {
+		return
+	}
+	a.turn(at.Wall)
+	a.accrue(h, at)
+	h.Ended = true
+}
+
+// Sessions lists those that are counted, in the order of their start.
+func (a *Accounts) Sessions() []string {
+	var running []string
+	for _, h := range a.state.Holders {
+		if !h.Ended {
+			running = append(running, h.Holder.Session)
+		}
+	}
+	return running
+}
+
+// Rows lists what is open: running sessions, sessions that ended since the last
+// [Accounts.Committed], and the buckets.
+func (a *Accounts) Rows() []Row {
+	rows := slices.Clone(a.closed)
+	for _, r := range a.state.Rows {
+		rows = append(rows, *r)
+	}
+	return rows
+}
+
+// Devices lists what is remembered of each device: what it counted in all, and
+// the idle power that was learned.
+func (a *Accounts) Devices() []DeviceState { return a.state.clone().Devices }
+
+func (a *Accounts) holder(session string) *Running {
+	for _, h := range a.state.Holders {
+		if h.Holder.Session == session {
+			return h
+		}
+	}
+	return nil
+}
+
+func (a *Accounts) drop(h *Running) {
+	a.state.Holders = slices.DeleteFunc(a.state.Holders, func(other *Running) bool { return other == h })
+}
+
+// row finds or opens a row.
+func (a *Accounts) row(session string, device UUID) *Row {
+	key := rowKey{session, device}
+	r := a.rows[key]
+	if r == nil {
+		a.state.Parts++
+		r = &Row{Session: session, Device: device, Part: a.state.Parts}
+		a.rows[key] = r
+		a.state.Rows = append(a.state.Rows, r)
+	}
+	a.dirty[r] = true
+	return r
+}
+
+// charge counts d for a row and in the open buckets.
+func (a *Accounts) charge(r *Row, d Counters) {
+	a.dirty[r] = true
+	if d == (Counters{}) {
+		return
+	}
+	r.Counters.Add(d)
+	for i := range a.state.Buckets {
+		a.state.Buckets[i].add(r.Session, r.Device, d)
+	}
+}
+
+// between is the time from one moment to another in which promises count, in
+// milliseconds; 0 across a boot and for moments in the wrong order.
+func (a *Accounts) between(from, to Moment) int64 {
+	if from.BootID != to.BootID {
+		return 0
+	}
+	if a.config.CountSuspended {
+		return max(0, to.Boot.Milliseconds()-from.Boot.Milliseconds())
+	}
+	return max(0, to.Awake.Milliseconds()-from.Awake.Milliseconds())
+}
+
+// accrue counts what h was promised up to a moment.
+func (a *Accounts) accrue(h *Running, at Moment) {
+	ms := a.between(h.Upto, at)
+	if ms == 0 && h.Upto.BootID == at.BootID {
+		return
+	}
+	h.Upto = at
+	for _, g := range h.Holder.Grants {
+		r := a.row(h.Holder.Session, g.Device)
+		micro := r.Carry + int64(g.Share)*ms
+		r.Carry = micro % 1000
+		r.Held += ms
+		r.Pending += ms
+		r.Weight += int64(g.Share) * ms
+		a.charge(r, Counters{AllocGPUMs: micro / 1000, VRAMAlloc: Held(g.Memory, ms)})
+	}
+}

@@ -1,0 +1,293 @@
+package gpu
+
+import (
+	"slices"
+	"time"
+)
+
+// Report is what one sample said of each session, for people to look at.
+type Report struct {
+	Stale bool   `json:"stale,omitempty"` // the sample is not newer than what is booked; nothing was done
+	Live  []Live `json:"live,omitempty"`
+}
+
+// Live is what one session, or one bucket that is no session, does on one
+// device now. What is not known is nil.
+type Live struct {
+	Session   string `json:"session"`
+	Device    UUID   `json:"device"`
+	Util      *int   `json:"util,omitempty"` // hundredths of a percent of the device, since the sample before
+	Memory    *Bytes `json:"memory,omitempty"`
+	Estimated bool   `json:"estimated,omitempty"` // divided by promise, not measured
+}
+
+// Book counts what happened between the last booked sample and s. A sample that
+// is not newer is refused as stale, so that nothing is counted twice.
+func (a *Accounts) Book(s Sample) Report {
+	last := a.state.At
+	booted := last.BootID != s.At.BootID
+	if !booted && !last.Wall.IsZero() && s.At.Boot <= last.Boot {
+		return Report{Stale: true}
+	}
+	a.turn(s.At.Wall)
+	a.steady(last, s.At)
+	for _, h := range a.state.Holders {
+		if !h.Ended {
+			a.accrue(h, s.At)
+		}
+	}
+	if booted {
+		for _, r := range a.state.Rows {
+			r.Weight = 0
+		}
+	}
+	holders := a.holders()
+	var report Report
+	for _, d := range s.Devices {
+		report.Live = append(report.Live, a.bookDevice(s, d, holders)...)
+	}
+	for _, r := range a.state.Rows {
+		if r.Pending > 0 { // its device is not in the sample
+			a.charge(r, Counters{GapMs: r.Pending})
+			r.Pending = 0
+		}
+	}
+	a.state.Holders = slices.DeleteFunc(a.state.Holders, func(h *Running) bool { return h.Ended })
+	a.close()
+	a.state.At, a.fresh = s.At, false
+	return report
+}
+
+// holders are the sessions that processes may belong to, those included that
+// ended since the last sample.
+func (a *Accounts) holders() Holders {
+	var list Holders
+	for _, h := range a.state.Holders {
+		list = append(list, h.Holder)
+	}
+	return list
+}
+
+// device finds or begins what is remembered of a device.
+func (a *Accounts) device(uuid UUID) *DeviceState {
+	for i := range a.state.Devices {
+		if a.state.Devices[i].UUID == uuid {
+			return &a.state.Devices[i]
+		}
+	}
+	a.state.Devices = append(a.state.Devices, DeviceState{UUID: uuid})
+	return &a.state.Devices[len(a.state.Devices)-1]
+}
+
+// interval is one device between two samples.
+type interval struct {
+	device  *DeviceState
+	sample  DeviceSample
+	first   bool  // no sample before in this epoch
+	ms      int64 // its length
+	covered int64 // for how much of it, at its end, Util speaks
+	held    int64 // for how much of it the memory may speak
+}
+
+// interval compares a sample with the one before on the same device.
+func (a *Accounts) interval(d *DeviceState, s Sample, sample DeviceSample) interval {
+	iv := interval{device: d, sample: sample}
+	decreased := sample.Energy != nil && d.Energy != nil && *sample.Energy < *d.Energy
+	iv.first = d.At.Wall.IsZero() || d.At.BootID != s.At.BootID || d.Epoch != s.Epoch || decreased
+	if iv.first {
+		d.Energy, d.Power = nil, nil
+		return iv
+	}
+	iv.ms = a.between(d.At, s.At)
+	iv.held = min(iv.ms, maxInterval.Milliseconds())
+	elapsed := s.At.Boot - d.At.Boot
+	switch {
+	case s.Since > 0:
+		reach := min(s.At.Boot-max(d.At.Boot, s.Since), maxInterval)
+		iv.covered = min(iv.ms, max(0, reach.Milliseconds()))
+		if s.Since <= d.At.Boot && elapsed <= maxInterval {
+			iv.covered = iv.ms
+		}
+	case !a.fresh && elapsed <= a.config.trust():
+		iv.covered = iv.ms
+	}
+	return iv
+}
+
+// party is somebody with processes on a device, or who was promised it.
+type party struct {
+	session   string
+	row       *Row  // nil until something is charged
+	processes int   // how many it has on the device
+	weight    int64 // share × milliseconds of its promise since energy was divided
+	told      bool  // some process told its use
+	use       int64 // Σ of what they told, in ten-thousandths of a millisecond
+	memory    Bytes
+	toldMem   bool // some process told its memory
+}
+
+// parties lists who is on a device: every session with a row there, and others.
+func (a *Accounts) parties(s Sample, iv interval, holders Holders) []*party {
+	var list []*party
+	find := func(session string) *party {
+		i := slices.IndexFunc(list, func(p *party) bool { return p.session == session })
+		if i < 0 {
+			list = append(list, &party{session: session})
+			i = len(list) - 1
+		}
+		return list[i]
+	}
+	find(Others)
+	for _, r := range a.state.Rows {
+		if r.Device == iv.device.UUID && r.Session != Others && r.Session != Idle && r.Session != Unattributed {
+			p := find(r.Session)
+			p.row, p.weight = r, r.Weight
+		}
+	}
+	for _, process := range unique(s.Processes, iv.device.UUID) {
+		session, ours := holders.Of(process)
+		if !ours {
+			session = Others
+		}
+		find(session).add(process, iv.covered, s.At.Boot)
+	}
+	return list
+}
+
+// add counts a process. It cannot have been busy for longer than it exists,
+// whatever is told of an earlier process with its number.
+func (p *party) add(process ProcessSample, covered int64, now time.Duration) {
+	p.processes++
+	if process.Util != nil {
+		p.told = true
+		use := int64(clamp(*process.Util)) * covered
+		if process.Start > 0 {
+			age := now.Milliseconds() - int64(process.Start)*10
+			use = min(use, max(0, age)*fullUtil)
+		}
+		p.use += use
+	}
+	if process.Memory != nil {
+		p.toldMem = true
+		p.memory += max(0, *process.Memory)
+	}
+}
+
+// fullUtil is a Util of 100 %.
+const fullUtil = 10000
+
+func clamp(util int) int { return min(max(util, 0), fullUtil) }
+
+// bookDevice counts one device.
+func (a *Accounts) bookDevice(s Sample, sample DeviceSample, holders Holders) []Live {
+	d := a.device(sample.UUID)
+	iv := a.interval(d, s, sample)
+	parties := a.parties(s, iv, holders)
+	uses, how := divideUse(iv, parties)
+	a.bookBusy(iv, parties, uses)
+	memories, estimated := divideMemory(iv, parties)
+	a.bookMemory(iv, parties, memories)
+	if estimated && how == measured {
+		how = divided
+	}
+	a.bookTime(parties, iv, how)
+	a.bookEnergy(iv, s.At, parties, uses, how)
+	d.At, d.Epoch = s.At, s.Epoch
+	return live(iv, parties, uses, memories, how)
+}
+
+// rowOf finds or opens the row of a party.
+func (a *Accounts) rowOf(iv interval, p *party) *Row {
+	if p.row == nil {
+		p.row = a.row(p.session, iv.device.UUID)
+	}
+	return p.row
+}
+
+// pay charges a party, and opens no row for nothing.
+func (a *Accounts) pay(iv interval, p *party, d Counters) {
+	if d != (Counters{}) {
+		a.charge(a.rowOf(iv, p), d)
+	}
+}
+
+// bucket charges one of the buckets of a device that are no session.
+func (a *Accounts) bucket(iv interval, name string, d Counters) {
+	if d != (Counters{}) {
+		a.charge(a.row(name, iv.device.UUID), d)
+	}
+}
+
+// bookBusy counts busy time. uses has one entry more than parties, for what
+// nobody explains.
+func (a *Accounts) bookBusy(iv interval, parties []*party, uses []int64) {
+	var total int64
+	for _, use := range uses {
+		total += use
+	}
+	total += iv.device.Carry
+	iv.device.Carry = total % fullUtil
+	parts := split(total/fullUtil, uses)
+	for i, p := range parties {
+		a.pay(iv, p, Counters{BusyGPUMs: parts[i]})
+	}
+	a.bucket(iv, Unattributed, Counters{BusyGPUMs: parts[len(parties)]})
+	iv.device.Counted.BusyGPUMs += total / fullUtil
+}
+
+// bookMemory counts memory. memories has one entry more than parties.
+func (a *Accounts) bookMemory(iv interval, parties []*party, memories []int64) {
+	var total Bytes
+	for i, memory := range memories {
+		amount := Bytes(memory)
+		total += amount
+		c := Counters{VRAM: Held(amount, iv.held), VRAMPeak: amount}
+		if i < len(parties) {
+			a.pay(iv, parties[i], c)
+		} else {
+			a.bucket(iv, Unattributed, c)
+		}
+	}
+	iv.device.Counted.Add(Counters{VRAM: Held(total, iv.held), VRAMPeak: total})
+}
+
+// bookTime says of the time that was promised how well its use is known.
+func (a *Accounts) bookTime(parties []*party, iv interval, how quality) {
+	for _, p := range parties {
+		if p.row == nil || p.row.Pending == 0 {
+			continue
+		}
+		known := min(p.row.Pending, iv.covered)
+		c := Counters{GapMs: p.row.Pending - known}
+		switch how {
+		case measured:
+			c.CoveredMs = known
+		case divided:
+			c.EstimatedMs = known
+		default:
+			c.GapMs += known
+		}
+		p.row.Pending = 0
+		a.charge(p.row, c)
+	}
+}
+
+func live(iv interval, parties []*party, uses, memories []int64, how quality) []Live {
+	var list []Live
+	for i, p := range parties {
+		if p.session == Others && p.processes == 0 {
+			continue
+		}
+		l := Live{Session: p.session, Device: iv.device.UUID, Estimated: how == divided}
+		if iv.covered > 0 && how != unknown {
+			util := int(uses[i] / iv.covered)
+			l.Util = &util
+		}
+		if p.processes == 0 && !iv.sample.Blind || p.toldMem || memories[i] > 0 {
+			memory := Bytes(memories[i])
+			l.Memory = &memory
+		}
+		list = append(list, l)
+	}
+	return list
+}

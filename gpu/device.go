@@ -1,0 +1,110 @@
+package gpu
+
+// Vendor says who made a device, and with that how it is attached.
+type Vendor string
+
+// The vendors. A device of vendor Sim exists in a simulation only.
+const (
+	NVIDIA Vendor = "nvidia"
+	AMD    Vendor = "amd"
+	Intel  Vendor = "intel"
+	Sim    Vendor = "sim"
+)
+
+// Device is one accelerator of a machine, as its driver describes it.
+type Device struct {
+	UUID         UUID         `json:"uuid"`
+	Vendor       Vendor       `json:"vendor"`
+	Model        string       `json:"model"`
+	Index        int          `json:"index"`              // for display only: "GPU 0"
+	PCI          string       `json:"pci,omitempty"`      // for example "0000:65:00.0"
+	Memory       Bytes        `json:"memory"`             // total; 0: not told, as on machines with unified memory
+	Reserved     Bytes        `json:"reserved,omitempty"` // kept by the driver and part of Memory
+	Nodes        []string     `json:"nodes,omitempty"`    // device nodes to hand to a container (AMD, Intel)
+	Instances    []Instance   `json:"instances,omitempty"`
+	Driver       string       `json:"driver,omitempty"` // version of its driver
+	Capabilities Capabilities `json:"capabilities"`
+}
+
+// Instance is a MIG instance: a part of a device that the hardware keeps
+// apart. A device that has instances is granted by instance only.
+type Instance struct {
+	UUID    UUID   `json:"uuid"`
+	Profile string `json:"profile"` // for example "1g.10gb"
+	Memory  Bytes  `json:"memory"`
+	Slices  Share  `json:"slices,omitempty"` // its part of the device's compute; 0: taken from its part of the memory
+}
+
+// Usable is the memory that the driver leaves for programs.
+func (d Device) Usable() Bytes { return max(0, d.Memory-d.Reserved) }
+
+// Capabilities says what can be measured or enforced on a device. Each was
+// tried, not assumed.
+type Capabilities struct {
+	ProcessMemory Probe `json:"processMemory"` // memory of each process
+	ProcessUtil   Probe `json:"processUtil"`   // busy time of each process
+	Energy        Probe `json:"energy"`        // a counter of energy; without one power is integrated
+	Accounting    Probe `json:"accounting"`    // the driver's own records of ended processes
+	MIG           Probe `json:"mig"`
+	MemoryLimit   Probe `json:"memoryLimit"` // a limit on the memory of a container, held by the driver
+	MPS           Probe `json:"mps"`
+}
+
+// Probe is the outcome of trying one capability. Why says in a sentence what
+// was seen when the state is not yes.
+type Probe struct {
+	State ProbeState `json:"state"`
+	Why   string     `json:"why,omitempty"`
+}
+
+// ProbeState is yes, no or unknown.
+type ProbeState string
+
+// The outcomes of a probe.
+const (
+	Yes     ProbeState = "yes"
+	No      ProbeState = "no"
+	Unknown ProbeState = "unknown"
+)
+
+// Level says by what means a grant's memory is kept to its promise. It is
+// stated to people and never implied.
+type Level string
+
+// The levels, strongest first. Hardware: a MIG instance. Hard: the driver
+// limits the container as a whole. PerProcess: MPS limits each process, so
+// that two processes get twice as much. Watched: the guard warns and then
+// acts by policy. None: nothing holds it.
+const (
+	LevelHardware   Level = "hardware"
+	LevelHard       Level = "hard"
+	LevelPerProcess Level = "per-process"
+	LevelWatched    Level = "watched"
+	LevelNone       Level = "none"
+)
+
+// Enforcement is what an agent can and may use to keep sessions to their
+// grants.
+type Enforcement struct {
+	HardLimit bool // the container toolkit hands limits to the driver
+	MPS       bool // a person opted in to MPS
+	Guard     bool // the guard runs
+}
+
+// LevelOf says by what means grant, on device, is kept to its promise. A whole
+// device needs no means, because nobody else is given it; it is called hard.
+func LevelOf(device Device, grant Grant, with Enforcement) Level {
+	switch {
+	case grant.Instance != "":
+		return LevelHardware
+	case grant.Whole:
+		return LevelHard
+	case with.HardLimit && device.Capabilities.MemoryLimit.State == Yes:
+		return LevelHard
+	case with.MPS && device.Capabilities.MPS.State == Yes:
+		return LevelPerProcess
+	case with.Guard && device.Capabilities.ProcessMemory.State == Yes:
+		return LevelWatched
+	}
+	return LevelNone
+}

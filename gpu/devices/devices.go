@@ -1,0 +1,156 @@
+// Package devices is all devices of this machine, whoever made them: one source
+// over those that know NVIDIA's driver and the kernel's own interface.
+package devices
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+
+	"slipway/gpu"
+	"slipway/gpu/clock"
+	"slipway/gpu/drm"
+	"slipway/gpu/nvml"
+	"slipway/gpu/nvml/payload"
+	"slipway/gpu/procs"
+)
+
+// Config of Open.
+type Config struct {
+	Dir        string       // where the reader of NVIDIA devices may be put, for a program that carries one
+	Library    string       // path of NVIDIA's library; empty: where the system keeps it
+	Env        []string     // added to the environment of the reader
+	Root       string       // where proc, sys and etc are; empty: /
+	Integrated bool         // list the graphics of Intel processors too
+	Log        *slog.Logger // told when the reader is replaced; nil: nobody
+}
+
+// Open returns the devices of this machine. It starts and reads nothing yet;
+// Close ends it. A program that can be the reader of NVIDIA devices is started
+// again with nvml.ChildCommand as its first argument, for which it must call
+// nvml.ChildMain.
+func Open(c Config) (*Machine, error) {
+	table := procs.NewTable(procs.Config{Root: c.Root})
+	nv := nvml.Config{Library: c.Library, Env: c.Env, Root: c.Root, Procs: table, Log: c.Log}
+	if !nvml.Built {
+		reader, err := payload.Extract(c.Dir)
+		switch {
+		case err == nil:
+			nv.Command = []string{reader}
+		case !errors.Is(err, payload.ErrNone): // without one the source itself says so where a card is
+			return nil, err
+		}
+	}
+	return Join(clock.Now, nvml.Open(nv), drm.Open(drm.Config{Root: c.Root, Integrated: c.Integrated, Procs: procs.NewTable(procs.Config{Root: c.Root})})), nil
+}
+
+// Machine is several sources as one.
+type Machine struct {
+	now     func() gpu.Moment
+	sources []gpu.Source
+
+	mu      sync.Mutex // guards drivers
+	drivers []string   // what each source last said of its driver
+}
+
+var _ gpu.Source = (*Machine)(nil)
+
+// Join makes one source of several. Devices are numbered in the order of the
+// sources. One source that fails is a loss as long as another has devices.
+func Join(now func() gpu.Moment, sources ...gpu.Source) *Machine {
+	return &Machine{now: now, sources: sources, drivers: make([]string, len(sources))}
+}
+
+// Inventory lists the devices of all sources. It fails when one source failed
+// and no other has devices.
+func (m *Machine) Inventory(ctx context.Context) ([]gpu.Device, error) {
+	var all []gpu.Device
+	var failure error
+	for _, s := range m.sources {
+		devices, err := s.Inventory(ctx)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil && failure == nil {
+			failure = err
+		}
+		next := 0
+		for _, d := range all {
+			next = max(next, d.Index+1)
+		}
+		for _, d := range devices {
+			d.Index += next
+			all = append(all, d)
+		}
+	}
+	if len(all) == 0 {
+		return nil, failure
+	}
+	return all, nil
+}
+
+// Sample reads all sources one after the other; they take milliseconds.
+func (m *Machine) Sample(ctx context.Context) (gpu.Sample, error) {
+	all := gpu.Sample{}
+	var failures []error
+	for i, s := range m.sources {
+		one, err := s.Sample(ctx)
+		if ctx.Err() != nil {
+			return gpu.Sample{}, ctx.Err()
+		}
+		if err != nil {
+			failures = append(failures, err)
+			all.Lost = append(all.Lost, sentence(err))
+			continue
+		}
+		if one.Since != 0 && (all.Since == 0 || one.Since < all.Since) {
+			all.Since = one.Since
+		}
+		all.Devices = append(all.Devices, one.Devices...)
+		all.Processes = append(all.Processes, one.Processes...)
+		all.Lost = append(all.Lost, one.Lost...)
+		m.setDriver(i, one.Epoch.Driver)
+	}
+	if len(failures) > 0 && len(all.Devices) == 0 {
+		return gpu.Sample{}, failures[0]
+	}
+	all.At = m.now()
+	all.Epoch = gpu.Epoch{Boot: all.At.BootID, Driver: m.driver()}
+	return all, nil
+}
+
+func (m *Machine) setDriver(source int, driver string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.drivers[source] = driver
+}
+
+// driver names all drivers. A source that fails for a moment keeps its part, so
+// that the others' counters go on.
+func (m *Machine) driver() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return strings.Join(m.drivers, ";")
+}
+
+// sentence is a failure with what to do about it.
+func sentence(err error) string {
+	var e *gpu.Error
+	if errors.As(err, &e) && e.Hint != "" {
+		return fmt.Sprintf("%s %s", e.Message, e.Hint)
+	}
+	return err.Error()
+}
+
+// Close ends all sources.
+func (m *Machine) Close() error {
+	var failures []error
+	for _, s := range slices.Backward(m.sources) {
+		failures = append(failures, s.Close())
+	}
+	return errors.Join(failures...)
+}

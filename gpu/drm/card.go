@@ -1,0 +1,232 @@
+package drm
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"slipway/gpu"
+)
+
+// card is one device as the kernel shows it.
+type card struct {
+	dir    string // its directory under sys/class/drm/cardN/device
+	uuid   gpu.UUID
+	vendor gpu.Vendor
+	pci    string
+	driver string
+	render string // "renderD128"
+	kfd    string // number of the device in AMD's compute interface; empty: none
+}
+
+var cardName = regexp.MustCompile(`^card\d+$`)
+
+// vendors are the numbers of the makers on the PCI bus.
+var vendors = map[string]gpu.Vendor{"0x1002": gpu.AMD, "0x8086": gpu.Intel}
+
+// cards lists the devices that have a node for computing, by their address.
+func (s *Source) cards() []card {
+	entries, err := os.ReadDir(filepath.Join(s.root, "sys/class/drm"))
+	if err != nil {
+		return nil // a machine without graphics
+	}
+	var found []card
+	for _, e := range entries {
+		if !cardName.MatchString(e.Name()) {
+			continue
+		}
+		c := card{dir: filepath.Join(s.root, "sys/class/drm", e.Name(), "device")}
+		vendor, ok := vendors[c.text("vendor")]
+		if !ok {
+			continue
+		}
+		c.vendor = vendor
+		c.pci, c.driver = uevent(c.text("uevent"))
+		nodes, err := filepath.Glob(filepath.Join(c.dir, "drm/renderD*"))
+		if err != nil || len(nodes) == 0 || c.pci == "" || c.integrated() && !s.integrated {
+			continue
+		}
+		c.render = filepath.Base(nodes[0])
+		c.kfd = s.kfdID(c.render)
+		c.uuid = gpu.UUID("PCI-" + c.pci)
+		if id := c.text("unique_id"); id != "" && strings.Trim(id, "0") != "" {
+			c.uuid = gpu.UUID("GPU-" + id)
+		}
+		found = append(found, c)
+	}
+	slices.SortFunc(found, func(a, b card) int { return cmp.Compare(a.pci, b.pci) })
+	return found
+}
+
+// uevent finds the address and the driver in what the kernel says of a device.
+func uevent(text string) (pci, driver string) {
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		switch key {
+		case "PCI_SLOT_NAME":
+			pci = value
+		case "DRIVER":
+			driver = value
+		}
+	}
+	return pci, driver
+}
+
+// integrated reports graphics that are part of an Intel processor: they sit on
+// the bus of the processor itself.
+func (c card) integrated() bool {
+	return c.vendor == gpu.Intel && strings.HasPrefix(c.pci, "0000:00:")
+}
+
+// text reads a file of the device, "" when there is none.
+func (c card) text(name string) string {
+	data, err := os.ReadFile(filepath.Join(c.dir, name))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(data))
+}
+
+// number reads a whole number in a file of the device.
+func (c card) number(names ...string) (int64, bool) {
+	for _, name := range names {
+		if n, err := strconv.ParseInt(c.text(name), 10, 64); err == nil && n >= 0 {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// sensor reads a number of the device's monitor, whose directory is numbered
+// anew at every boot.
+func (c card) sensor(names ...string) (int64, bool) {
+	dirs, err := filepath.Glob(filepath.Join(c.dir, "hwmon/hwmon*"))
+	if err != nil {
+		return 0, false
+	}
+	for _, dir := range dirs {
+		for _, name := range names {
+			rest, err := filepath.Rel(c.dir, filepath.Join(dir, name))
+			if err != nil {
+				continue
+			}
+			if n, ok := c.number(rest); ok {
+				return n, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// total is the device's own memory; 0 when it has none or does not tell.
+func (c card) total() gpu.Bytes {
+	n, _ := c.number("mem_info_vram_total", "tile0/physical_vram_size_bytes", "lmem_total_bytes")
+	return gpu.Bytes(n)
+}
+
+func (c card) device(index int, root string) gpu.Device {
+	d := gpu.Device{UUID: c.uuid, Vendor: c.vendor, Model: c.model(), Index: index, PCI: c.pci, Memory: c.total(), Driver: c.driver}
+	if c.kfd != "" {
+		d.Nodes = append(d.Nodes, "/dev/kfd")
+	}
+	d.Nodes = append(d.Nodes, "/dev/dri/"+c.render)
+	d.Capabilities = c.capabilities(root)
+	return d
+}
+
+// makers are what to call a device that does not say its name.
+var makers = map[gpu.Vendor]string{gpu.AMD: "AMD", gpu.Intel: "Intel"}
+
+func (c card) model() string {
+	if name := c.text("product_name"); name != "" {
+		return name
+	}
+	return makers[c.vendor] + " device " + strings.TrimPrefix(c.text("device"), "0x")
+}
+
+func (c card) capabilities(root string) gpu.Capabilities {
+	no := func(why string) gpu.Probe { return gpu.Probe{State: gpu.No, Why: why} }
+	caps := gpu.Capabilities{
+		Accounting: no("the driver keeps no records of ended processes"),
+		MIG:        no("only NVIDIA devices are divided this way"),
+		MPS:        no("MPS is NVIDIA's"),
+		Energy:     gpu.Probe{State: gpu.Yes},
+	}
+	if _, ok := c.sensor("energy1_input"); !ok {
+		caps.Energy = no("the driver has no counter of energy (energy1_input); power is integrated")
+	}
+	caps.MemoryLimit = no("the kernel has no control group for the memory of devices (dmem, from 6.14 on)")
+	if groups, err := os.ReadFile(filepath.Join(root, "sys/fs/cgroup/cgroup.controllers")); err == nil && slices.Contains(strings.Fields(string(groups)), "dmem") {
+		caps.MemoryLimit = no("the kernel could limit it (dmem), but container engines do not ask it to")
+	}
+	caps.ProcessMemory = c.probeClients(root)
+	caps.ProcessUtil = caps.ProcessMemory
+	if c.total() == 0 && caps.ProcessMemory.State == gpu.Yes {
+		caps.ProcessMemory = no("the device has no memory of its own")
+	}
+	return caps
+}
+
+// probeClients opens the device and looks whether the kernel then says of this
+// very process what it takes of it.
+func (c card) probeClients(root string) gpu.Probe {
+	node, err := os.OpenFile(filepath.Join(root, "dev/dri", c.render), os.O_RDWR, 0)
+	if err != nil {
+		return gpu.Probe{State: gpu.Unknown, Why: "this user may not open /dev/dri/" + c.render + " (join the groups video and render)"}
+	}
+	defer node.Close()
+	info, err := os.ReadFile(filepath.Join(root, "proc/self/fdinfo", strconv.Itoa(int(node.Fd()))))
+	if err == nil && parseClient(info).valid() {
+		return gpu.Probe{State: gpu.Yes}
+	}
+	return gpu.Probe{State: gpu.No, Why: "this kernel does not say what each process takes of the device (drm-client-id in fdinfo)"}
+}
+
+// sample is the state of the device. What the kernel does not tell of it as a
+// whole is the sum over its processes, provided that all of them are seen.
+func (c card) sample(uses []use, elapsed time.Duration, all bool) gpu.DeviceSample {
+	d := gpu.DeviceSample{UUID: c.uuid}
+	busy, told := 0, false
+	for _, u := range uses {
+		if u.util != nil {
+			busy += *u.util
+		}
+	}
+	busy = min(busy, fullUtil)
+	if percent, ok := c.number("gpu_busy_percent"); ok && percent <= 100 {
+		busy, told = max(busy, int(percent)*100), true
+	}
+	if told || all && elapsed > 0 {
+		d.Util = &busy
+	}
+	if used, ok := c.number("mem_info_vram_used"); ok {
+		d.MemoryUsed = pointer(gpu.Bytes(used))
+		d.MemoryFree = pointer(max(0, c.total()-gpu.Bytes(used)))
+	} else if total := c.total(); total > 0 && all {
+		var sum gpu.Bytes
+		for _, u := range uses {
+			sum += u.memory
+		}
+		d.MemoryUsed = pointer(sum)
+	}
+	if micro, ok := c.sensor("power1_average", "power1_input"); ok {
+		d.Power = pointer(gpu.MilliWatt(micro / 1000))
+	}
+	if micro, ok := c.sensor("power1_cap", "power1_max"); ok {
+		d.PowerLimit = pointer(gpu.MilliWatt(micro / 1000))
+	}
+	if micro, ok := c.sensor("energy1_input"); ok {
+		d.Energy = pointer(gpu.MilliJoule(micro / 1000))
+	}
+	if milli, ok := c.sensor("temp1_input", "temp2_input"); ok {
+		d.Temperature = pointer(int(milli / 1000))
+	}
+	return d
+}
+
+func pointer[T any](v T) *T { return &v }

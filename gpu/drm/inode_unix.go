@@ -1,0 +1,16 @@
+//go:build unix
+
+package drm
+
+import (
+	"io/fs"
+	"strconv"
+	"syscall"
+)
+
+func fileNumber(info fs.FileInfo) string {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return strconv.FormatUint(stat.Ino, 10)
+	}
+	return ""
+}

@@ -1,0 +1,154 @@
+// Package drm finds and measures AMD and Intel devices through what the kernel
+// tells everybody: files under /sys/class/drm, and in /proc/PID/fdinfo the time
+// and memory that each process took of a device. No library of a vendor is
+// needed and nothing can hang or crash. The kernel's counters only grow, so that
+// busy time is exact, and not sampled as on NVIDIA devices.
+//
+// A device's UUID is "GPU-" and its unique id where it has one, which is what
+// AMD's own libraries call it, and else "PCI-" and its address.
+package drm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"slipway/gpu"
+	"slipway/gpu/clock"
+	"slipway/gpu/procs"
+)
+
+// Config of a Source.
+type Config struct {
+	Root       string            // where proc, sys and dev are; empty: /
+	Procs      *procs.Table      // says whose a process is; nil: a table of its own
+	Now        func() gpu.Moment // reads the clocks; nil: clock.Now
+	Integrated bool              // list the graphics of Intel processors too, which have no memory of their own
+}
+
+// Source is the AMD and Intel devices of this machine.
+type Source struct {
+	root       string
+	procs      *procs.Table
+	now        func() gpu.Moment
+	integrated bool
+
+	mu      sync.Mutex // guards what follows
+	closed  bool
+	scans   map[int]scan
+	clients map[clientKey]engines // of the previous sample
+	last    gpu.Moment            // of the previous sample
+}
+
+var _ gpu.Source = (*Source)(nil)
+
+// Open returns the source; it starts nothing and reads nothing yet.
+func Open(c Config) *Source {
+	if c.Root == "" {
+		c.Root = "/"
+	}
+	if c.Procs == nil {
+		c.Procs = procs.NewTable(procs.Config{Root: c.Root})
+	}
+	if c.Now == nil {
+		c.Now = clock.Now
+	}
+	return &Source{root: c.Root, procs: c.Procs, now: c.Now, integrated: c.Integrated, scans: map[int]scan{}}
+}
+
+// Inventory lists the devices by their place on the bus.
+func (s *Source) Inventory(ctx context.Context) ([]gpu.Device, error) {
+	if err := s.usable(ctx); err != nil {
+		return nil, err
+	}
+	cards := s.cards()
+	devices := make([]gpu.Device, 0, len(cards))
+	for i, c := range cards {
+		devices = append(devices, c.device(i, s.root))
+	}
+	return devices, nil
+}
+
+func (s *Source) usable(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return &gpu.Error{Code: gpu.CodeSourceUnavailable, Message: "The reader of AMD and Intel devices was ended."}
+	}
+	return ctx.Err()
+}
+
+// Sample reads all devices and looks which processes are on them.
+func (s *Source) Sample(ctx context.Context) (gpu.Sample, error) {
+	if err := s.usable(ctx); err != nil {
+		return gpu.Sample{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.now()
+	sample := gpu.Sample{At: at, Epoch: gpu.Epoch{Boot: at.BootID}}
+	cards := s.cards()
+	if len(cards) == 0 {
+		return sample, nil
+	}
+	sample.Epoch.Driver = s.driverEpoch(cards)
+	found := s.scan(at)
+	elapsed := at.Awake - s.last.Awake
+	if s.last.BootID != at.BootID {
+		elapsed = 0 // the first sample: nothing to compare with
+	}
+	for _, c := range cards {
+		uses := s.uses(c, found, elapsed)
+		d := c.sample(uses, elapsed, found.hidden == 0)
+		d.Blind = found.err != nil
+		sample.Devices = append(sample.Devices, d)
+		for _, u := range uses {
+			p := u.sample(c.uuid)
+			who, err := s.procs.Lookup(u.pid)
+			if err == nil {
+				p.Start, p.Name, p.User, p.Container = who.Start, who.Name, who.User, strings.Join(who.Containers, ",")
+			} else if !errors.Is(err, procs.ErrGone) {
+				sample.Lost = append(sample.Lost, fmt.Sprintf("whose process %d is is unknown: %v", u.pid, err))
+			}
+			sample.Processes = append(sample.Processes, p)
+		}
+	}
+	sample.Lost = append(sample.Lost, found.lost()...)
+	s.clients, s.last = found.counters(), at
+	return sample, nil
+}
+
+// Close ends the source, which has nothing to end.
+func (s *Source) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return nil
+}
+
+// driverEpoch changes whenever one of the drivers is loaded anew: it holds the
+// number that the kernel gives to each module's directory, another each time.
+func (s *Source) driverEpoch(cards []card) string {
+	var marks []string
+	for _, c := range cards {
+		mark := c.driver
+		if info, err := os.Stat(filepath.Join(s.root, "sys/module", c.driver)); err == nil {
+			mark += "/" + fileNumber(info)
+		}
+		if !slices.Contains(marks, mark) {
+			marks = append(marks, mark)
+		}
+	}
+	return strings.Join(marks, ",")
+}
+
+// rescan is how long a process without a device is believed to have none: to
+// look at every open file of the machine at each sample would cost more than
+// all else together.
+const rescan = 10 * time.Second

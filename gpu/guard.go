@@ -1,0 +1,221 @@
+package gpu
+
+import "fmt"
+
+// Policy says what the guard does with a session that stays above its promise
+// of memory.
+type Policy string
+
+// The policies. PolicyWarn, the default, only says so. PolicyEndProcess ends
+// the newest process of the session on that device, PolicyEndSession the
+// session.
+const (
+	PolicyWarn       Policy = "warn"
+	PolicyEndProcess Policy = "end-process"
+	PolicyEndSession Policy = "end-session"
+)
+
+// The marks of the guard, in percent of what was promised.
+const (
+	guardWarn       = 90
+	guardOver       = 100
+	guardHysteresis = 5
+	guardPolls      = 2 // polls in a row above guardOver before it acts
+)
+
+// Stage is where a session stands to its promise on one device.
+type Stage string
+
+// The stages.
+const (
+	StageOK   Stage = "ok"
+	StageWarn Stage = "warn" // 90 % of the promise is used
+	StageOver Stage = "over" // more than the promise was used in two polls in a row
+)
+
+// Reading is what one session uses of its promise on one device. Used is nil
+// when it is not told in full; the guard never acts on that.
+type Reading struct {
+	Session string
+	Device  UUID
+	Used    *Bytes
+	Limit   Bytes
+	Newest  *ProcessSample // the process that started last
+}
+
+// Alarm says that a session crossed a mark, or that the guard acts. Act is
+// [PolicyWarn] when there is nothing to do but to say so.
+type Alarm struct {
+	Session string         `json:"session"`
+	Device  UUID           `json:"device"`
+	Stage   Stage          `json:"stage"`
+	Act     Policy         `json:"act"`
+	Used    Bytes          `json:"used"`
+	Limit   Bytes          `json:"limit"`
+	Process *ProcessSample `json:"process,omitempty"` // what to end under [PolicyEndProcess]
+	Message string         `json:"message"`           // one sentence
+}
+
+// Guard watches the memory of sessions where nothing stronger holds it. The
+// zero value warns only. It is told every poll and answers with alarms; it
+// ends nothing itself.
+type Guard struct {
+	Policy Policy
+	watch  map[watchKey]*watched
+}
+
+type watchKey struct {
+	session string
+	device  UUID
+}
+
+type watched struct {
+	stage Stage
+	over  int // polls in a row above the promise
+	polls int
+}
+
+// Readings is what sample says of every grant of holders. Whole devices and
+// MIG instances are left out: the hardware holds them.
+func Readings(sample Sample, holders Holders) []Reading {
+	var readings []Reading
+	for _, h := range holders {
+		limits := map[UUID]Bytes{}
+		var order []UUID
+		for _, g := range h.Grants {
+			if g.Whole || g.Instance != "" || g.Memory == 0 {
+				continue
+			}
+			if _, seen := limits[g.Device]; !seen {
+				order = append(order, g.Device)
+			}
+			limits[g.Device] += g.Memory
+		}
+		for _, device := range order {
+			d, sampled := sample.Device(device)
+			r := Reading{Session: h.Session, Device: device, Limit: limits[device]}
+			if sampled && !d.Blind {
+				r.read(sample, holders)
+			}
+			readings = append(readings, r)
+		}
+	}
+	return readings
+}
+
+func (r *Reading) read(sample Sample, holders Holders) {
+	var used Bytes
+	told := true
+	for _, p := range unique(sample.Processes, r.Device) {
+		if session, ours := holders.Of(p); !ours || session != r.Session {
+			continue
+		}
+		if told = told && p.Memory != nil; told {
+			used += *p.Memory
+		}
+		if r.Newest == nil || p.Start > r.Newest.Start || p.Start == r.Newest.Start && p.PID > r.Newest.PID {
+			r.Newest = &p
+		}
+	}
+	if told {
+		r.Used = &used
+	}
+}
+
+// Poll takes the readings of one poll and answers with what changed. A session
+// that is not among them is forgotten. Nothing is said in the first poll in
+// which a session's use is known, and the guard acts again after two more
+// polls above the promise.
+func (g *Guard) Poll(readings []Reading) []Alarm {
+	next := make(map[watchKey]*watched, len(readings))
+	var alarms []Alarm
+	for _, r := range readings {
+		key := watchKey{r.Session, r.Device}
+		w := g.watch[key]
+		if w == nil {
+			w = &watched{stage: StageOK}
+		}
+		next[key] = w
+		if r.Used == nil || r.Limit <= 0 {
+			w.over = 0
+			continue
+		}
+		if w.polls++; w.polls == 1 {
+			continue
+		}
+		if alarm, said := g.judge(w, r); said {
+			alarms = append(alarms, alarm)
+		}
+	}
+	g.watch = next
+	return alarms
+}
+
+// Recall takes up where a session stood before g was made, as it was told then.
+// What is no longer so is told in the second poll in which its use is known.
+func (g *Guard) Recall(session string, device UUID, stage Stage) {
+	if g.watch == nil {
+		g.watch = map[watchKey]*watched{}
+	}
+	g.watch[watchKey{session, device}] = &watched{stage: stage}
+}
+
+func (g *Guard) judge(w *watched, r Reading) (Alarm, bool) {
+	alarm := Alarm{Session: r.Session, Device: r.Device, Act: PolicyWarn, Used: *r.Used, Limit: r.Limit}
+	if above(r, guardOver) {
+		w.over++
+	} else {
+		w.over = 0
+	}
+	before := w.stage
+	w.stage = stageAfter(before, r, w.over)
+	acts := w.over >= guardPolls
+	if acts {
+		w.over = 0
+		alarm.Act, alarm.Process = g.act(r)
+	}
+	if w.stage == before && (!acts || alarm.Act == PolicyWarn) {
+		return Alarm{}, false
+	}
+	alarm.Stage, alarm.Message = w.stage, alarmText(w.stage, alarm.Act, r)
+	return alarm, true
+}
+
+// stageAfter moves up at a mark and down only well below it.
+func stageAfter(stage Stage, r Reading, over int) Stage {
+	switch {
+	case over >= guardPolls, stage == StageOver && above(r, guardOver-guardHysteresis):
+		return StageOver
+	case above(r, guardWarn), stage != StageOK && above(r, guardWarn-guardHysteresis):
+		return StageWarn
+	}
+	return StageOK
+}
+
+func (g *Guard) act(r Reading) (Policy, *ProcessSample) {
+	switch {
+	case g.Policy == PolicyEndSession:
+		return PolicyEndSession, nil
+	case g.Policy == PolicyEndProcess && r.Newest != nil:
+		return PolicyEndProcess, r.Newest
+	}
+	return PolicyWarn, nil
+}
+
+// above says whether more than percent of the promise is used.
+func above(r Reading, percent int64) bool {
+	return int64(*r.Used)*100 > int64(r.Limit)*percent
+}
+
+func alarmText(stage Stage, act Policy, r Reading) string {
+	text := fmt.Sprintf("The session uses %s of the %s of device memory that it was promised", *r.Used, r.Limit)
+	switch {
+	case act == PolicyEndSession:
+		return text + " and is ended."
+	case act == PolicyEndProcess:
+		return fmt.Sprintf("%s, and its process %d (%s) is ended.", text, r.Newest.PID, r.Newest.Name)
+	case stage == StageOver:
+		return text + ", which is more than it may."
+	}
+	return text + "."
+}

@@ -1,0 +1,286 @@
+package gpu
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Strategy says how shares are spread over devices.
+type Strategy string
+
+// The strategies. Fill takes the device with most free first and fills it
+// before the next. Evenly, the default, takes the device with the smallest
+// sufficient part free, so that large parts stay whole, and spreads what needs
+// several devices as evenly as it can.
+const (
+	Fill   Strategy = "fill"
+	Evenly Strategy = "evenly"
+)
+
+// Config is how a [Ledger] gives. The zero value has tenths of devices, spread
+// evenly, on as few devices as they fit.
+type Config struct {
+	Quantum            Share          // smallest share given, 1 to 1000; 0: DefaultQuantum
+	Strategy           Strategy       // empty: Evenly
+	AllowFragmentation bool           // a request above one device may be pieced together from unequal leftovers; else its parts are equal, to a quantum
+	Exclude            []UUID         // devices that are never given
+	Floor              Bytes          // memory of every device that is never promised, for what is not a session
+	Floors             map[UUID]Bytes // the same for one device, in place of Floor
+
+	// Slack is how many thousandths of what a share or a whole device stands
+	// for may be missing when the driver is asked what is free, because a
+	// desktop always takes a little. 0 means 50; a negative value none. A
+	// request for memory has no slack.
+	Slack int
+}
+
+// Ledger is the book of what is promised to whom. Its methods are not safe for
+// concurrent use; [Ledger.Clone] makes one for planning. The same calls on the
+// same devices always give the same answers.
+type Ledger struct {
+	config  Config
+	slots   []*slot // in the order of Device.Index, then UUID; absent ones included
+	index   map[UUID]*slot
+	holders map[string][]Grant
+}
+
+// slot is one device and what is promised of it.
+type slot struct {
+	device   Device
+	excluded bool
+	absent   bool // held by a grant, but not in the inventory
+	floor    Bytes
+	capacity Share     // whole quanta of the device; 0 when it is given by instance
+	used     Share     // Σ of shares promised; a whole device counts as capacity
+	holdings []Holding // sorted by holder, then instance
+}
+
+// Kind says in which of the ways that exclude one another a device is held.
+type Kind string
+
+// The kinds. A device that has MIG instances is only ever given by instance.
+const (
+	KindFree      Kind = "free"
+	KindWhole     Kind = "whole"
+	KindShares    Kind = "shares"
+	KindInstances Kind = "instances"
+)
+
+// View is one device as the ledger sees it.
+type View struct {
+	Device     Device     `json:"device"`
+	Kind       Kind       `json:"kind"`
+	Free       Share      `json:"free"`       // in whole quanta; of a device with instances, the sum of the free ones
+	FreeMemory Bytes      `json:"freeMemory"` // usable less the floor and every promise
+	Floor      Bytes      `json:"floor,omitempty"`
+	Holdings   []Holding  `json:"holdings,omitempty"`
+	Instances  []Instance `json:"instances,omitempty"` // the free ones
+	Excluded   bool       `json:"excluded,omitempty"`
+	Absent     bool       `json:"absent,omitempty"` // promised, but not found on the machine any more
+}
+
+// NewLedger makes a ledger in which nothing is promised yet. A failure is an
+// [*Error] with code [CodeHoldInvalid]: a quantum out of range, an unknown
+// strategy, or two devices of one UUID.
+func NewLedger(devices []Device, config Config) (*Ledger, error) {
+	if config.Quantum == 0 {
+		config.Quantum = DefaultQuantum
+	}
+	if config.Strategy == "" {
+		config.Strategy = Evenly
+	}
+	if config.Slack == 0 {
+		config.Slack = 50
+	}
+	config.Slack = min(max(config.Slack, 0), int(WholeDevice))
+	if config.Quantum < 1 || config.Quantum > WholeDevice {
+		return nil, &Error{Code: CodeHoldInvalid, Message: "The smallest share of a device lies between 0.001 and 1."}
+	}
+	if config.Strategy != Fill && config.Strategy != Evenly {
+		return nil, &Error{Code: CodeHoldInvalid, Message: fmt.Sprintf("%q is not a way to spread shares: it is fill or evenly.", config.Strategy)}
+	}
+	l := &Ledger{config: config, index: map[UUID]*slot{}, holders: map[string][]Grant{}}
+	return l, l.SetDevices(devices)
+}
+
+// Restore makes a ledger from the grants stored with sessions. Grants that
+// contradict the machine (two holders of one whole device, say) are left out
+// and named in the errors; grants on devices that are not found are kept.
+func Restore(devices []Device, config Config, grants map[string][]Grant) (*Ledger, []error) {
+	l, err := NewLedger(devices, config)
+	if err != nil {
+		return nil, []error{err}
+	}
+	var errs []error
+	for _, holder := range slices.Sorted(maps.Keys(grants)) {
+		if err := l.Adopt(holder, grants[holder]); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return l, errs
+}
+
+// SetDevices takes a new inventory. What is promised stays promised: a device
+// that is gone is kept as absent for as long as somebody holds it, and gives
+// nothing meanwhile.
+func (l *Ledger) SetDevices(devices []Device) error {
+	fresh := map[UUID]*slot{}
+	var slots []*slot
+	for _, d := range devices {
+		if d.UUID == "" || fresh[d.UUID] != nil {
+			return &Error{Code: CodeHoldInvalid, Message: fmt.Sprintf("The device %q is listed twice or has no UUID.", d.UUID)}
+		}
+		s := &slot{device: d, excluded: slices.Contains(l.config.Exclude, d.UUID), floor: l.floor(d.UUID)}
+		if len(d.Instances) == 0 {
+			s.capacity = WholeDevice / l.config.Quantum * l.config.Quantum
+		}
+		if old := l.index[d.UUID]; old != nil {
+			s.holdings = old.holdings
+			s.recount()
+		}
+		fresh[d.UUID], slots = s, append(slots, s)
+	}
+	for _, old := range l.slots {
+		if fresh[old.device.UUID] == nil && len(old.holdings) > 0 {
+			old.absent = true
+			fresh[old.device.UUID], slots = old, append(slots, old)
+		}
+	}
+	l.index, l.slots = fresh, slots
+	l.sort()
+	return nil
+}
+
+func (l *Ledger) sort() {
+	slices.SortFunc(l.slots, func(a, b *slot) int {
+		return cmp.Or(cmp.Compare(a.device.Index, b.device.Index), cmp.Compare(a.device.UUID, b.device.UUID))
+	})
+}
+
+func (l *Ledger) floor(device UUID) Bytes {
+	if floor, ok := l.config.Floors[device]; ok {
+		return floor
+	}
+	return l.config.Floor
+}
+
+// Quantum is the smallest share that l gives.
+func (l *Ledger) Quantum() Share { return l.config.Quantum }
+
+// Hold promises grants to holder, all or none. Promising a holder exactly what
+// it holds already changes nothing. It fails with an [*Error] of code
+// [CodeHoldConflict] when something of it is promised to another, and with
+// [CodeHoldInvalid] when it names what the machine does not have or is not in
+// whole quanta; then nothing changed.
+func (l *Ledger) Hold(holder string, grants []Grant) error { return l.hold(holder, grants, true) }
+
+// Adopt promises what a session that already runs was granted. It asks less
+// than [Ledger.Hold]: the device may be absent or excluded by now, and the
+// quantum another one. It never promises anything twice.
+func (l *Ledger) Adopt(holder string, grants []Grant) error { return l.hold(holder, grants, false) }
+
+func (l *Ledger) hold(holder string, grants []Grant, strict bool) error {
+	if holder == "" {
+		return &Error{Code: CodeHoldInvalid, Message: "A promise needs a holder."}
+	}
+	if held, ok := l.holders[holder]; ok {
+		if slices.Equal(held, grants) {
+			return nil
+		}
+		return &Error{Code: CodeHoldConflict, Message: fmt.Sprintf("%s already holds other devices.", holder)}
+	}
+	for i, g := range grants {
+		if err := l.take(holder, g, strict); err != nil {
+			for _, undo := range grants[:i] {
+				l.give(holder, undo)
+			}
+			return err
+		}
+	}
+	l.holders[holder] = slices.Clone(grants)
+	return nil
+}
+
+func (l *Ledger) take(holder string, g Grant, strict bool) error {
+	s := l.index[g.Device]
+	if s == nil {
+		if strict {
+			return &Error{Code: CodeHoldInvalid, Message: fmt.Sprintf("The machine has no device %s.", g.Device)}
+		}
+		s = &slot{device: Device{UUID: g.Device}, absent: true, capacity: WholeDevice}
+		l.index[g.Device], l.slots = s, append(l.slots, s)
+		l.sort()
+	}
+	err := s.admits(g)
+	if err == nil && strict {
+		err = s.suits(g, l.config.Quantum)
+	}
+	if err != nil {
+		l.forget(s)
+		return err
+	}
+	at, _ := slices.BinarySearchFunc(s.holdings, Holding{holder, g}, compareHolding)
+	s.holdings = slices.Insert(slices.Clip(s.holdings), at, Holding{holder, g})
+	s.recount()
+	return nil
+}
+
+func compareHolding(a, b Holding) int {
+	return cmp.Or(cmp.Compare(a.Holder, b.Holder), cmp.Compare(a.Grant.Instance, b.Grant.Instance),
+		cmp.Compare(a.Grant.Share, b.Grant.Share), cmp.Compare(a.Grant.Memory, b.Grant.Memory))
+}
+
+// Release ends every promise to holder. It is no error when there is none.
+func (l *Ledger) Release(holder string) {
+	for _, g := range l.holders[holder] {
+		l.give(holder, g)
+	}
+	delete(l.holders, holder)
+}
+
+func (l *Ledger) give(holder string, g Grant) {
+	s := l.index[g.Device]
+	at, found := slices.BinarySearchFunc(s.holdings, Holding{holder, g}, compareHolding)
+	if !found {
+		return
+	}
+	s.holdings = slices.Delete(slices.Clone(s.holdings), at, at+1)
+	s.recount()
+	l.forget(s)
+}
+
+// forget drops an absent device that nobody holds.
+func (l *Ledger) forget(s *slot) {
+	if s.absent && len(s.holdings) == 0 {
+		delete(l.index, s.device.UUID)
+		l.slots = slices.DeleteFunc(slices.Clone(l.slots), func(other *slot) bool { return other == s })
+	}
+}
+
+// Grants is what holder was promised, nil when nothing. The caller must not
+// change it.
+func (l *Ledger) Grants(holder string) []Grant { return l.holders[holder] }
+
+// Holders lists who holds anything, sorted.
+func (l *Ledger) Holders() []string { return slices.Sorted(maps.Keys(l.holders)) }
+
+// Clone returns an independent copy, for trying things out.
+func (l *Ledger) Clone() *Ledger {
+	c := &Ledger{config: l.config, index: make(map[UUID]*slot, len(l.index)), holders: maps.Clone(l.holders)}
+	for _, s := range l.slots {
+		s := *s // holdings are never changed in place
+		c.slots, c.index[s.device.UUID] = append(c.slots, &s), &s
+	}
+	return c
+}
+
+// Free describes every device, in order of its index.
+func (l *Ledger) Free() []View {
+	views := make([]View, 0, len(l.slots))
+	for _, s := range l.slots {
+		views = append(views, s.view())
+	}
+	return views
+}

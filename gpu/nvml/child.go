@@ -1,0 +1,127 @@
+package nvml
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// Options of a child.
+type Options struct {
+	Library string   // path or name of the driver's library; empty: libnvidia-ml.so.1
+	Box     *os.File // where to note each call before it is made; nil: nowhere
+}
+
+// ChildCommand is the hidden command by which a program with C linkage becomes
+// the child: its remaining arguments go to [ChildMain].
+const ChildCommand = "gpu-agent"
+
+// beatEvery is how often the child shows that it lives.
+const beatEvery = time.Second
+
+// boxDescriptor is the number under which the parent hands its file to the child.
+const boxDescriptor = 3
+
+// ChildMain is the whole program of the child and returns its exit code.
+func ChildMain(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet(ChildCommand, flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	library := flags.String("library", "", "the driver's library")
+	box := flags.Bool("box", false, "note each call in descriptor 3")
+	if err := flags.Parse(args); err != nil {
+		return 2
+	}
+	opts := Options{Library: *library}
+	if *box {
+		opts.Box = os.NewFile(boxDescriptor, "box")
+	}
+	if err := RunChild(context.Background(), stdin, stdout, opts); err != nil {
+		fmt.Fprintln(stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// driver is what a child does for its parent. It is used by one goroutine.
+type driver interface {
+	inventory(omit []omission) ([]deviceFacts, []loss, *fault)
+	sample(r request) (*reading, []loss, *fault)
+}
+
+// RunChild answers requests until stdin ends, which is how a parent ends it,
+// or ctx does. It returns at once then, even while a call hangs in the driver;
+// the caller must end the process. The library is loaded by the first request.
+func RunChild(ctx context.Context, stdin io.Reader, stdout io.Writer, opts Options) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	out := &frameWriter{w: stdout}
+	requests := make(chan request)
+	go func() {
+		for {
+			var r request
+			if err := readFrame(stdin, &r); err != nil {
+				cancel(err)
+				return
+			}
+			select {
+			case requests <- r:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	go func() {
+		d := openDriver(opts)
+		for {
+			select {
+			case r := <-requests:
+				if err := out.write(serve(d, r)); err != nil {
+					cancel(err)
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	for beat := time.NewTicker(beatEvery); ; {
+		select {
+		case <-beat.C:
+			if err := out.write(answer{Beat: true}); err != nil {
+				return nil // nobody listens any more
+			}
+		case <-ctx.Done():
+			beat.Stop()
+			if err := context.Cause(ctx); !errors.Is(err, io.EOF) && !errors.Is(err, context.Canceled) {
+				return err
+			}
+			return nil
+		}
+	}
+}
+
+func serve(d driver, r request) answer {
+	a := answer{ID: r.ID}
+	switch r.Op {
+	case opInventory:
+		a.Inventory, a.Lost, a.Fault = d.inventory(r.Omit)
+	case opSample:
+		a.Reading, a.Lost, a.Fault = d.sample(r)
+	}
+	return a
+}
+
+type frameWriter struct {
+	mu sync.Mutex // guards w, so that frames do not mix
+	w  io.Writer
+}
+
+func (f *frameWriter) write(a answer) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return writeFrame(f.w, a)
+}

@@ -1,0 +1,20 @@
+//go:build !linux || !cgo
+
+package nvml
+
+// Built says whether this program can be the child: it was built with C
+// linkage on Linux.
+const Built = false
+
+// openDriver answers every request by saying why it cannot.
+func openDriver(Options) driver { return noDriver{} }
+
+type noDriver struct{}
+
+func (noDriver) inventory([]omission) ([]deviceFacts, []loss, *fault) {
+	return nil, nil, &fault{Code: codeNoCgo}
+}
+
+func (noDriver) sample(request) (*reading, []loss, *fault) {
+	return nil, nil, &fault{Code: codeNoCgo}
+}

@@ -1,0 +1,340 @@
+//go:build linux && cgo
+
+package nvml
+
+import (
+	"encoding/binary"
+
+	lib "github.com/NVIDIA/go-nvml/pkg/nvml"
+)
+
+// probed are the calls that an inventory tries to learn what a device can do;
+// nothing of what they answer is kept but whether they answered.
+func (l *library) probed(d device) map[string]int {
+	tried := map[string]func() lib.Return{
+		"nvmlDeviceGetComputeRunningProcesses": func() lib.Return { _, r := d.GetComputeRunningProcesses(); return r },
+		"nvmlDeviceGetProcessUtilization":      func() lib.Return { _, r := d.GetProcessUtilization(0); return r },
+		"nvmlDeviceGetTotalEnergyConsumption":  func() lib.Return { _, r := d.GetTotalEnergyConsumption(); return r },
+		"nvmlDeviceGetMemoryLimits_v1":         func() lib.Return { _, r := d.GetMemoryLimits_v1("/sys/fs/cgroup"); return r },
+	}
+	codes := make(map[string]int, len(tried))
+	for name, do := range tried {
+		codes[name] = l.call(name, d.uuid, do)
+	}
+	if codes["nvmlDeviceGetTotalEnergyConsumption"] != 0 && l.field(d, lib.FI_DEV_TOTAL_ENERGY_CONSUMPTION) != nil {
+		codes["nvmlDeviceGetTotalEnergyConsumption"] = 0
+	}
+	return codes
+}
+
+func (l *library) inventory(omit []omission) ([]deviceFacts, []loss, *fault) {
+	if f := l.begin(omit); f != nil {
+		return nil, nil, f
+	}
+	devices, f := l.devices()
+	if f != nil {
+		return nil, nil, f
+	}
+	version := l.driverVersion()
+	facts := make([]deviceFacts, 0, len(devices))
+	for _, d := range devices {
+		facts = append(facts, l.facts(d, version))
+	}
+	return facts, l.lost, l.fault
+}
+
+func (l *library) facts(d device, version string) deviceFacts {
+	f := deviceFacts{UUID: d.uuid, Index: d.index, Driver: version, Probes: l.probed(d)}
+	l.ask("nvmlDeviceGetName", d.uuid, func() (r lib.Return) {
+		f.Name, r = d.GetName()
+		return r
+	})
+	l.ask("nvmlDeviceGetPciInfo", d.uuid, func() lib.Return {
+		info, r := d.GetPciInfo()
+		f.PCI = text(info.BusId[:])
+		return r
+	})
+	m := l.memory(d)
+	f.Total, f.Reserved = m.total, m.reserved
+	on := lib.FEATURE_DISABLED
+	f.Probes["nvmlDeviceGetAccountingMode"] = l.call("nvmlDeviceGetAccountingMode", d.uuid, func() (r lib.Return) {
+		on, r = d.GetAccountingMode()
+		return r
+	})
+	f.Accounts = on == lib.FEATURE_ENABLED
+	f.Probes["nvmlDeviceGetCudaComputeCapability"] = l.call("nvmlDeviceGetCudaComputeCapability", d.uuid, func() (r lib.Return) {
+		f.Major, _, r = d.GetCudaComputeCapability()
+		return r
+	})
+	f.Probes["nvmlDeviceGetMigMode"] = l.call("nvmlDeviceGetMigMode", d.uuid, func() lib.Return {
+		_, _, r := d.GetMigMode()
+		return r
+	})
+	if f.MIG = l.migOn(d); f.MIG {
+		f.Instances = l.instanceFacts(d)
+	}
+	return f
+}
+
+func (l *library) instanceFacts(d device) []instanceFacts {
+	instances, _ := l.instances(d)
+	facts := make([]instanceFacts, 0, len(instances))
+	for _, in := range instances {
+		i := instanceFacts{UUID: in.uuid}
+		l.ask("nvmlDeviceGetName", d.uuid, func() (r lib.Return) {
+			i.Name, r = in.GetName()
+			return r
+		})
+		in.uuid = d.uuid // losses and omissions go by the device
+		i.Total = l.memory(in).total
+		facts = append(facts, i)
+	}
+	return facts
+}
+
+// memoryFacts is a device's memory; told is false where the driver does not
+// say, as on machines whose processors and devices share theirs.
+type memoryFacts struct {
+	total, reserved, used, free uint64
+	told                        bool
+}
+
+// memory asks the second version, which tells what the driver keeps for itself
+// from what programs use, and else the first, which counts both as used.
+func (l *library) memory(d device) (m memoryFacts) {
+	code := l.call("nvmlDeviceGetMemoryInfo_v2", d.uuid, func() lib.Return {
+		v, r := d.GetMemoryInfo_v2()
+		m = memoryFacts{total: v.Total, reserved: v.Reserved, used: v.Used, free: v.Free, told: r == lib.SUCCESS}
+		return r
+	})
+	if code == 0 || code == codeOmitted {
+		return m
+	}
+	l.ask("nvmlDeviceGetMemoryInfo", d.uuid, func() lib.Return {
+		v, r := d.GetMemoryInfo()
+		m = memoryFacts{total: v.Total, used: v.Used, free: v.Free, told: r == lib.SUCCESS}
+		return r
+	})
+	return m
+}
+
+func (l *library) sample(r request) (*reading, []loss, *fault) {
+	if f := l.begin(r.Omit); f != nil {
+		return nil, nil, f
+	}
+	devices, f := l.devices()
+	if f != nil {
+		return nil, nil, f
+	}
+	read := &reading{Driver: l.driverVersion()}
+	for _, d := range devices {
+		before := len(l.lost)
+		last, ok := r.Last[d.uuid]
+		if !ok {
+			last = r.Since
+		}
+		one := l.readDevice(d, last)
+		if fellOff(l.lost[before:]) {
+			continue
+		}
+		read.Devices = append(read.Devices, one)
+	}
+	return read, l.lost, l.fault
+}
+
+// fellOff reports whether the driver said that a device is not there any more.
+func fellOff(lost []loss) bool {
+	for _, one := range lost {
+		if one.Code == int(lib.ERROR_GPU_IS_LOST) || one.Code == int(lib.ERROR_GPU_NOT_FOUND) {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *library) readDevice(d device, last uint64) deviceReading {
+	out := deviceReading{UUID: d.uuid, MIG: l.migOn(d)}
+	if m := l.memory(d); m.told {
+		out.Used, out.Free = &m.used, &m.free
+	}
+	out.Energy = l.energy(d)
+	out.Power = l.power(d)
+	out.PowerLimit = l.amount32("nvmlDeviceGetEnforcedPowerLimit", d, d.GetEnforcedPowerLimit)
+	l.ask("nvmlDeviceGetTemperature", d.uuid, func() lib.Return {
+		v, r := d.GetTemperature(lib.TEMPERATURE_GPU)
+		if r == lib.SUCCESS {
+			out.Temperature = &v
+		}
+		return r
+	})
+	l.ask("nvmlDeviceGetUtilizationRates", d.uuid, func() lib.Return {
+		v, r := d.GetUtilizationRates()
+		if r == lib.SUCCESS {
+			out.Rate = &v.Gpu
+		}
+		return r
+	})
+	out.Processes, out.Listed = l.processes(d, out.MIG)
+	if !out.MIG { // the driver charges nobody for the time of a divided device
+		out.Ticks = l.ticks(d, last)
+		out.Rows, out.RowsCode = l.rows(d, last)
+	} else {
+		out.RowsCode = int(lib.ERROR_NOT_SUPPORTED)
+	}
+	return out
+}
+
+func (l *library) amount32(call string, d device, get func() (uint32, lib.Return)) *uint64 {
+	var value uint32
+	if !l.ask(call, d.uuid, func() (r lib.Return) {
+		value, r = get()
+		return r
+	}) {
+		return nil
+	}
+	wide := uint64(value)
+	return &wide
+}
+
+// energy is the counter of the device, by its function or else by its field.
+func (l *library) energy(d device) *uint64 {
+	var value uint64
+	code := l.call("nvmlDeviceGetTotalEnergyConsumption", d.uuid, func() (r lib.Return) {
+		value, r = d.GetTotalEnergyConsumption()
+		return r
+	})
+	if code == 0 {
+		return &value
+	}
+	if value := l.field(d, lib.FI_DEV_TOTAL_ENERGY_CONSUMPTION); value != nil {
+		return value
+	}
+	l.note("nvmlDeviceGetTotalEnergyConsumption", d.uuid, code)
+	return nil
+}
+
+// power prefers the driver's average over a second to its function, which on
+// some cards shows a quarter of the time only.
+func (l *library) power(d device) *uint64 {
+	if value := l.field(d, lib.FI_DEV_POWER_AVERAGE); value != nil {
+		return value
+	}
+	return l.amount32("nvmlDeviceGetPowerUsage", d, d.GetPowerUsage)
+}
+
+// ticks are the driver's samples of the whole device since last. None since
+// then is no loss.
+func (l *library) ticks(d device, last uint64) []tick {
+	var ticks []tick
+	code := l.call("nvmlDeviceGetSamples", d.uuid, func() lib.Return {
+		kind, samples, r := d.GetSamples(lib.GPU_UTILIZATION_SAMPLES, last)
+		ticks = ticks[:0]
+		for _, s := range samples {
+			value := binary.NativeEndian.Uint64(s.SampleValue[:])
+			if kind == lib.VALUE_TYPE_UNSIGNED_INT {
+				value = uint64(binary.NativeEndian.Uint32(s.SampleValue[:]))
+			}
+			ticks = append(ticks, tick{At: s.TimeStamp, Value: value})
+		}
+		return r
+	})
+	if code == int(lib.ERROR_NOT_FOUND) {
+		return nil
+	}
+	l.note("nvmlDeviceGetSamples", d.uuid, code)
+	if code != 0 {
+		return nil
+	}
+	return ticks
+}
+
+// rows are the shares of the processes since last, as the driver gave them.
+func (l *library) rows(d device, last uint64) ([]row, int) {
+	var rows []row
+	code := l.call("nvmlDeviceGetProcessUtilization", d.uuid, func() lib.Return {
+		samples, r := d.GetProcessUtilization(last)
+		rows = rows[:0]
+		for _, s := range samples {
+			rows = append(rows, row{PID: s.Pid, At: s.TimeStamp, SM: s.SmUtil})
+		}
+		return r
+	})
+	if code != int(lib.ERROR_NOT_FOUND) {
+		l.note("nvmlDeviceGetProcessUtilization", d.uuid, code)
+	}
+	if code != 0 {
+		return nil, code
+	}
+	return rows, code
+}
+
+// processes lists who is on a device, instance by instance where it is divided.
+// listed is false when somebody may be missing.
+func (l *library) processes(d device, divided bool) (found []processInfo, listed bool) {
+	if !divided {
+		return l.processesOf(d, d.uuid, "")
+	}
+	instances, listed := l.instances(d)
+	for _, in := range instances {
+		more, ok := l.processesOf(in, d.uuid, in.uuid)
+		found, listed = append(found, more...), listed && ok
+	}
+	return found, listed
+}
+
+// processesOf merges the lists of one handle. One process may be in several,
+// each of which then tells its whole memory, so that the largest counts. The
+// list of MPS clients exists on some drivers only and repeats the first.
+func (l *library) processesOf(d device, uuid, instance string) (found []processInfo, listed bool) {
+	at := map[uint32]int{}
+	add := func(call string, get func() ([]lib.ProcessInfo, lib.Return)) bool {
+		var infos []lib.ProcessInfo
+		code := l.call(call, uuid, func() (r lib.Return) {
+			infos, r = get()
+			return r
+		})
+		if call != "nvmlDeviceGetMPSComputeRunningProcesses" || code != codeMissing {
+			l.note(call, uuid, code)
+		}
+		if code != 0 {
+			return false
+		}
+		for _, info := range infos {
+			i, ok := at[info.Pid]
+			if !ok {
+				at[info.Pid] = len(found)
+				found = append(found, processInfo{PID: info.Pid, Memory: info.UsedGpuMemory, Instance: instance})
+				continue
+			}
+			found[i].Memory = larger(found[i].Memory, info.UsedGpuMemory)
+		}
+		return true
+	}
+	listed = add("nvmlDeviceGetComputeRunningProcesses", d.GetComputeRunningProcesses)
+	add("nvmlDeviceGetGraphicsRunningProcesses", d.GetGraphicsRunningProcesses)
+	add("nvmlDeviceGetMPSComputeRunningProcesses", d.GetMPSComputeRunningProcesses)
+	return found, listed
+}
+
+// larger is the larger of two amounts of which either may not be told.
+func larger(a, b uint64) uint64 {
+	switch {
+	case a == notAvailable:
+		return b
+	case b == notAvailable:
+		return a
+	}
+	return max(a, b)
+}
+
+// text reads a C string.
+func text(chars []int8) string {
+	var out []byte
+	for _, c := range chars {
+		if c == 0 {
+			break
+		}
+		out = append(out, byte(c))
+	}
+	return string(out)
+}

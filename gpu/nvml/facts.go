@@ -1,0 +1,99 @@
+package nvml
+
+import (
+	"fmt"
+	"strings"
+
+	"slipway/gpu"
+)
+
+// device turns what the driver told into what the books hold.
+func (f deviceFacts) device(cgroup2 bool) gpu.Device {
+	d := gpu.Device{
+		UUID: gpu.UUID(f.UUID), Vendor: gpu.NVIDIA, Model: f.Name, Index: f.Index, PCI: shortPCI(f.PCI),
+		Memory: amount(f.Total), Reserved: amount(f.Reserved), Driver: f.Driver, Capabilities: f.capabilities(cgroup2),
+	}
+	if d.Model == "" {
+		d.Model = "NVIDIA device"
+	}
+	for _, in := range f.Instances {
+		d.Instances = append(d.Instances, gpu.Instance{UUID: gpu.UUID(in.UUID), Profile: profile(in.Name), Memory: amount(in.Total)})
+	}
+	return d
+}
+
+func amount(n uint64) gpu.Bytes {
+	if n == notAvailable || n > 1<<62 {
+		return 0
+	}
+	return gpu.Bytes(n)
+}
+
+// shortPCI writes the driver's eight digits of the domain as the four that the
+// system uses: "0000:65:00.0".
+func shortPCI(pci string) string {
+	if domain, rest, ok := strings.Cut(strings.ToLower(pci), ":"); ok && len(domain) == 8 && strings.HasPrefix(domain, "0000") {
+		return domain[4:] + ":" + rest
+	}
+	return strings.ToLower(pci)
+}
+
+// profile is the end of an instance's name: "NVIDIA H100 80GB HBM3 MIG 1g.10gb".
+func profile(name string) string {
+	if _, after, ok := strings.Cut(name, "MIG "); ok {
+		return after
+	}
+	return name
+}
+
+const voltaMajor = 7
+
+func (f deviceFacts) capabilities(cgroup2 bool) gpu.Capabilities {
+	probe := func(call string) gpu.Probe { return probed(call, f.Probes) }
+	c := gpu.Capabilities{
+		ProcessMemory: probe("nvmlDeviceGetComputeRunningProcesses"),
+		ProcessUtil:   probe("nvmlDeviceGetProcessUtilization"),
+		Energy:        probe("nvmlDeviceGetTotalEnergyConsumption"),
+		Accounting:    probe("nvmlDeviceGetAccountingMode"),
+		MIG:           probe("nvmlDeviceGetMigMode"),
+		MemoryLimit:   probe("nvmlDeviceGetMemoryLimits_v1"),
+		MPS:           probe("nvmlDeviceGetCudaComputeCapability"),
+	}
+	if c.Accounting.State == gpu.Yes && !f.Accounts {
+		c.Accounting = gpu.Probe{State: gpu.No, Why: "accounting mode is off"}
+	}
+	if c.MIG.State == gpu.Yes && !f.MIG {
+		c.MIG.Why = "the device can be divided and is not"
+	}
+	if f.MIG {
+		c.ProcessUtil = gpu.Probe{State: gpu.No, Why: "the driver charges nobody for the time of a divided device"}
+		c.MemoryLimit = gpu.Probe{State: gpu.No, Why: "the instances of a divided device limit memory"}
+	}
+	if c.MemoryLimit.State == gpu.Yes && !cgroup2 {
+		c.MemoryLimit = gpu.Probe{State: gpu.No, Why: "limits on memory need version 2 of control groups"}
+	}
+	if c.MPS.State == gpu.Yes && f.Major < voltaMajor {
+		c.MPS = gpu.Probe{State: gpu.No, Why: fmt.Sprintf("MPS keeps processes apart from compute capability %d on; this device has %d", voltaMajor, f.Major)}
+	}
+	return c
+}
+
+// probed reads the outcome of one call: that there was nothing to tell, or no
+// limit set, shows as well that the driver can.
+func probed(call string, codes map[string]int) gpu.Probe {
+	code, ok := codes[call]
+	const notFound = 6
+	switch {
+	case !ok:
+		return gpu.Probe{State: gpu.Unknown, Why: call + " was not tried"}
+	case code == 0, code == notFound:
+		return gpu.Probe{State: gpu.Yes}
+	case code == 3:
+		return gpu.Probe{State: gpu.No, Why: "the driver says that this device does not support it"}
+	case code == codeMissing:
+		return gpu.Probe{State: gpu.No, Why: "the driver's library lacks " + call}
+	case code == codeOmitted:
+		return gpu.Probe{State: gpu.Unknown, Why: call + " failed a moment ago and is left out for a while"}
+	}
+	return gpu.Probe{State: gpu.Unknown, Why: loss{Call: call, Code: code}.reason(nil)}
+}

@@ -1,0 +1,309 @@
+package nvml
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"slipway/gpu"
+)
+
+// meter turns readings into samples. It knows up to which moment of the
+// driver's clock each device was read, so that no time is counted twice and
+// none is left out. It is pure: time comes with the readings.
+type meter struct {
+	cursors map[string]*cursor
+	last    gpu.Moment // of the previous sample; zero before the first
+}
+
+// cursor is how far one device was read.
+type cursor struct {
+	read   uint64        // microseconds of the driver's clock, which is the wall clock
+	silent time.Duration // since when, on the Boot clock, a busy device names no process; 0: it does
+}
+
+// Bounds on what is believed of the driver's times.
+const (
+	// bufferSpan is how far back the driver remembers.
+	bufferSpan = 10 * time.Second
+	// futureSlack is how far ahead of the wall clock a time may be.
+	futureSlack = 2 * time.Second
+	// stepSlack is by how much the wall clock may drift against the boot clock
+	// between two samples before it was set.
+	stepSlack = time.Second
+	maxUtil   = 100
+)
+
+// asked says from where on devices are to be read.
+type asked struct {
+	last  map[string]uint64
+	other uint64 // for the devices that are not in last
+}
+
+func (a asked) of(uuid string) uint64 {
+	if last, ok := a.last[uuid]; ok {
+		return last
+	}
+	return a.other
+}
+
+// ask says from where each device is to be read at a moment. A device that was
+// never read is read as far back as the previous sample, and all of the
+// driver's memory when there is none.
+func (m *meter) ask(now gpu.Moment) asked {
+	if back, stepped := m.stepped(now); stepped && back {
+		// Times of before the step lie in the future now and hide what comes:
+		// begin again at the previous sample, in the new time.
+		for _, c := range m.cursors {
+			c.read = m.previous(now)
+			c.silent = 0
+		}
+	}
+	a := asked{last: make(map[string]uint64, len(m.cursors))}
+	for uuid, c := range m.cursors {
+		a.last[uuid] = c.read
+	}
+	if m.last.BootID != "" {
+		a.other = m.previous(now)
+	}
+	return a
+}
+
+// stepped reports whether the wall clock was set since the last sample, and
+// whether backward.
+func (m *meter) stepped(now gpu.Moment) (back, stepped bool) {
+	if m.last.BootID == "" || m.last.BootID != now.BootID {
+		return false, false
+	}
+	step := now.Wall.Sub(m.last.Wall) - (now.Boot - m.last.Boot)
+	return step < 0, step.Abs() > stepSlack
+}
+
+// previous is the moment of the last sample in the wall clock of now.
+func (m *meter) previous(now gpu.Moment) uint64 {
+	return micros(now.Wall.Add(-(now.Boot - m.last.Boot)))
+}
+
+func micros(t time.Time) uint64 { return uint64(max(0, t.UnixMicro())) }
+
+// take makes the device and process samples of one reading. at is when the
+// reading began; from is what ask gave for it.
+func (m *meter) take(r reading, at gpu.Moment, from asked) (s gpu.Sample, lost []loss) {
+	if m.cursors == nil {
+		m.cursors = map[string]*cursor{}
+	}
+	first := m.last.BootID == ""
+	oldest := at.Boot
+	for _, d := range r.Devices {
+		valid := d.validTicks(at, from.of(d.UUID))
+		rows, oddities := d.validRows(at, from.of(d.UUID))
+		lost = append(lost, oddities...)
+		if len(valid) > 0 {
+			oldest = min(oldest, at.Boot-age(valid[0].At, at))
+		} else if len(rows) > 0 {
+			oldest = at.Boot - bufferSpan
+		}
+		s.Devices = append(s.Devices, d.sample(valid))
+		s.Processes = append(s.Processes, d.processes(rows, mean(valid))...)
+		m.advance(d, at, valid, rows)
+	}
+	if first && oldest < at.Boot {
+		s.Since = oldest
+	}
+	s.At = at
+	m.last = at
+	slices.SortFunc(s.Processes, func(a, b gpu.ProcessSample) int {
+		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.PID, b.PID))
+	})
+	return s, lost
+}
+
+func age(at uint64, now gpu.Moment) time.Duration {
+	return min(bufferSpan, max(0, now.Wall.Sub(time.UnixMicro(int64(at)))))
+}
+
+// validTicks are the samples of the whole device that are new and possible, the
+// oldest first.
+func (d deviceReading) validTicks(at gpu.Moment, from uint64) []tick {
+	until := micros(at.Wall.Add(futureSlack))
+	valid := slices.DeleteFunc(slices.Clone(d.Ticks), func(t tick) bool {
+		return t.At <= from || t.At > until || t.Value > maxUtil
+	})
+	slices.SortFunc(valid, func(a, b tick) int { return cmp.Compare(a.At, b.At) })
+	return valid
+}
+
+// validRows are the utilisations of the processes that are on the device and
+// possible. With nobody to tell of, some drivers answer a hundred rows of
+// whatever was in memory.
+func (d deviceReading) validRows(at gpu.Moment, from uint64) (rows []row, lost []loss) {
+	until := micros(at.Wall.Add(futureSlack))
+	ahead := false
+	for _, r := range d.Rows {
+		runs := slices.ContainsFunc(d.Processes, func(p processInfo) bool { return p.PID == r.PID })
+		switch {
+		case !runs || r.SM > maxUtil || r.At <= from:
+		case r.At > until:
+			ahead = true
+		default:
+			rows = append(rows, r)
+		}
+	}
+	if ahead && len(rows) == 0 {
+		lost = append(lost, loss{Device: d.UUID, Call: "nvmlDeviceGetProcessUtilization", Code: codeNonsense})
+	}
+	return rows, lost
+}
+
+// advance moves the cursor to the newest time that was read. A busy device that
+// names nobody for longer than the driver remembers has a clock of its own: it
+// is read from the start.
+func (m *meter) advance(d deviceReading, at gpu.Moment, ticks []tick, rows []row) {
+	c := m.cursors[d.UUID]
+	if c == nil {
+		c = &cursor{}
+		m.cursors[d.UUID] = c
+	}
+	if n := len(ticks); n > 0 {
+		c.read = max(c.read, ticks[n-1].At)
+	}
+	for _, r := range rows {
+		c.read = max(c.read, r.At)
+	}
+	busy := d.Rate != nil && *d.Rate > 0 && len(d.Processes) > 0
+	const notFound = 6
+	idle := d.RowsCode == notFound || d.RowsCode == 0 && len(rows) == 0
+	switch {
+	case !busy || !idle:
+		c.silent = 0
+	case c.silent == 0:
+		c.silent = at.Boot
+	case at.Boot-c.silent >= bufferSpan:
+		c.read, c.silent = 0, 0
+	}
+}
+
+// sample is the device itself. Its utilisation is the mean of the driver's
+// samples since the last time, or else what the driver calls the current one.
+func (d deviceReading) sample(ticks []tick) gpu.DeviceSample {
+	s := gpu.DeviceSample{UUID: gpu.UUID(d.UUID), Blind: !d.Listed}
+	if s.Util = mean(ticks); s.Util == nil && d.Rate != nil && *d.Rate <= maxUtil {
+		current := int(*d.Rate) * 100
+		s.Util = &current
+	}
+	s.MemoryUsed, s.MemoryFree = known(d.Used), known(d.Free)
+	if v := possible(d.Energy); v != nil {
+		s.Energy = pointer(gpu.MilliJoule(*v))
+	}
+	if v := possible(d.Power); v != nil {
+		s.Power = pointer(gpu.MilliWatt(*v))
+	}
+	if v := possible(d.PowerLimit); v != nil {
+		s.PowerLimit = pointer(gpu.MilliWatt(*v))
+	}
+	if d.Temperature != nil && *d.Temperature < 1000 {
+		s.Temperature = pointer(int(*d.Temperature))
+	}
+	return s
+}
+
+// mean is in hundredths of a percent; nil without samples.
+func mean(ticks []tick) *int {
+	if len(ticks) == 0 {
+		return nil
+	}
+	var sum uint64
+	for _, t := range ticks {
+		sum += t.Value
+	}
+	return pointer(int(sum * 100 / uint64(len(ticks))))
+}
+
+func known(v *uint64) *gpu.Bytes {
+	if v = possible(v); v == nil {
+		return nil
+	}
+	return pointer(gpu.Bytes(*v))
+}
+
+// possible is an amount that the driver told and that can be one: nil for
+// "not available", and for the half of the range in which nonsense lives.
+func possible(v *uint64) *uint64 {
+	if v == nil || *v > 1<<62 {
+		return nil
+	}
+	return v
+}
+
+func pointer[T any](v T) *T { return &v }
+
+// processes are the samples of who is on the device. One that the driver
+// charged nothing was idle, where the driver charges at all.
+func (d deviceReading) processes(rows []row, device *int) []gpu.ProcessSample {
+	const notFound = 6
+	charges := d.RowsCode == 0 || d.RowsCode == notFound
+	if charges && len(rows) == 0 && slices.ContainsFunc(d.Rows, func(r row) bool {
+		return slices.ContainsFunc(d.Processes, func(p processInfo) bool { return p.PID == r.PID })
+	}) {
+		charges = false // what was told of them cannot be true, so nothing is known
+	}
+	utils := shares(rows, device)
+	samples := make([]gpu.ProcessSample, 0, len(d.Processes))
+	for _, p := range d.Processes {
+		if p.PID == 0 || p.PID > 1<<31 {
+			continue
+		}
+		s := gpu.ProcessSample{PID: int(p.PID), Device: gpu.UUID(d.UUID), Instance: gpu.UUID(p.Instance), Memory: known(&p.Memory)}
+		if charges {
+			s.Util = pointer(utils[p.PID])
+		}
+		samples = append(samples, s)
+	}
+	return samples
+}
+
+// shares are the utilisations of processes in hundredths of a percent, scaled
+// down so that together they are no more than the device's own. Each sample of
+// the driver charges one process, so that more can only be rounding.
+func shares(rows []row, device *int) map[uint32]int {
+	sum, count := map[uint32]int{}, map[uint32]int{}
+	for _, r := range rows {
+		sum[r.PID] += int(r.SM) * 100
+		count[r.PID]++
+	}
+	total := 0
+	for pid := range sum {
+		sum[pid] /= count[pid]
+		total += sum[pid]
+	}
+	limit := maxUtil * 100
+	if device != nil {
+		limit = *device
+	}
+	if total <= limit {
+		return sum
+	}
+	return scaled(sum, total, limit)
+}
+
+// scaled divides limit in the proportions of parts, whose sum is total, by the
+// largest remainder: the results sum to limit exactly.
+func scaled(parts map[uint32]int, total, limit int) map[uint32]int {
+	pids := make([]uint32, 0, len(parts))
+	for pid := range parts {
+		pids = append(pids, pid)
+	}
+	slices.SortFunc(pids, func(a, b uint32) int {
+		return cmp.Or(cmp.Compare(parts[b]*limit%total, parts[a]*limit%total), cmp.Compare(a, b))
+	})
+	left := limit
+	out := make(map[uint32]int, len(parts))
+	for _, pid := range pids {
+		out[pid] = parts[pid] * limit / total
+		left -= out[pid]
+	}
+	for _, pid := range pids[:left] {
+		out[pid]++
+	}
+	return out
+}

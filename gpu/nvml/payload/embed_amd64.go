@@ -1,0 +1,10 @@
+//go:build !cgo
+
+package payload
+
+import "embed"
+
+// bin holds the reader that `make build` put there; a checkout holds none.
+//
+//go:embed bin/*-amd64
+var bin embed.FS

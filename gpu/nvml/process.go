@@ -1,0 +1,216 @@
+package nvml
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// child is one child process. It is used by one goroutine at a time.
+type child struct {
+	cmd      *exec.Cmd
+	stdin    io.WriteCloser
+	answers  chan answer
+	box      *os.File
+	stderr   *head
+	patience time.Duration
+
+	gone  chan struct{} // closed when the process has ended
+	state error         // how it ended; read after gone
+	beat  atomic.Int64  // when it was last heard, in nanoseconds since started
+	since time.Time
+}
+
+// beatsMissed is how many beats may be missed before a child that says nothing
+// is taken to be stuck.
+const beatsMissed = 5
+
+// endPatience is how long a child may take to end before it is left behind.
+const endPatience = 2 * time.Second
+
+// start runs the command of the child and begins to listen to it.
+func start(c Config) (*child, error) {
+	command := c.Command
+	if len(command) == 0 {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, err
+		}
+		command = []string{self, ChildCommand}
+	}
+	if c.Library != "" {
+		command = append(command[:len(command):len(command)], "-library", c.Library)
+	}
+	box, err := os.CreateTemp("", "slipway-gpu-*")
+	if err != nil {
+		return nil, err
+	}
+	os.Remove(box.Name()) // the open file is all that is needed
+	command = append(command[:len(command):len(command)], "-box")
+	k := &child{answers: make(chan answer, 1), box: box, stderr: &head{}, patience: c.Patience, gone: make(chan struct{}), since: time.Now()}
+	k.cmd = exec.Command(command[0], command[1:]...)
+	k.cmd.Env = append(os.Environ(), c.Env...)
+	k.cmd.Stderr = k.stderr
+	k.cmd.ExtraFiles = []*os.File{box}
+	k.cmd.WaitDelay = endPatience
+	if k.stdin, err = k.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	stdout, err := k.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := k.cmd.Start(); err != nil {
+		box.Close()
+		return nil, err
+	}
+	go k.listen(stdout)
+	return k, nil
+}
+
+// listen reads answers until the child's output ends, then waits for its end.
+// An answer that nobody waits for any more is thrown away.
+func (k *child) listen(stdout io.Reader) {
+	r := bufio.NewReader(stdout)
+	for {
+		var a answer
+		if err := readFrame(r, &a); err != nil {
+			break
+		}
+		k.beat.Store(int64(time.Since(k.since)))
+		if a.Beat {
+			continue
+		}
+		select {
+		case <-k.answers:
+		default:
+		}
+		k.answers <- a
+	}
+	// Output that makes no sense ends a child as surely as its death does.
+	_ = k.cmd.Process.Kill()
+	k.state = k.cmd.Wait()
+	close(k.gone)
+}
+
+func (k *child) alive() bool {
+	select {
+	case <-k.gone:
+		return false
+	default:
+		return true
+	}
+}
+
+// ask sends a request and waits for its answer for as long as the child makes
+// progress: it beats, and no single call takes longer than patience.
+func (k *child) ask(ctx context.Context, r request, patience time.Duration) (answer, error) {
+	sent := make(chan error, 1)
+	go func() { sent <- writeFrame(k.stdin, r) }()
+	look := time.NewTicker(patience / 8)
+	defer look.Stop()
+	seq, _, _ := lastCall(k.box)
+	moved := time.Now()
+	for {
+		select {
+		case a := <-k.answers:
+			if a.ID == r.ID {
+				return a, nil
+			}
+		case <-k.gone:
+			select {
+			case a := <-k.answers: // it answered and then died
+				if a.ID == r.ID {
+					return a, nil
+				}
+			default:
+			}
+			return answer{}, errDied
+		case err := <-sent:
+			if err != nil && !k.alive() {
+				return answer{}, errDied
+			}
+		case <-look.C:
+			if now, _, _ := lastCall(k.box); now != seq {
+				seq, moved = now, time.Now()
+			}
+			if time.Since(moved) > patience || k.silence() > max(patience, beatsMissed*beatEvery) {
+				return answer{}, errHang
+			}
+		case <-ctx.Done():
+			return answer{}, ctx.Err()
+		}
+	}
+}
+
+// silence is how long nothing was heard of the child.
+func (k *child) silence() time.Duration { return time.Since(k.since) - time.Duration(k.beat.Load()) }
+
+// lastWords are the call that the child was making and for which device.
+func (k *child) lastWords() (call, device string) {
+	_, call, device = lastCall(k.box)
+	return call, device
+}
+
+// end kills the child and reports whether it ended within a moment. A process
+// that hangs in the kernel cannot be ended by anybody.
+func (k *child) end() bool {
+	k.stdin.Close()
+	_ = k.cmd.Process.Kill()
+	defer k.box.Close()
+	select {
+	case <-k.gone:
+		return true
+	case <-time.After(endPatience):
+		return false
+	}
+}
+
+// lastLine is what the process said first of its end, or how it ended.
+func (k *child) lastLine() string {
+	select {
+	case <-k.gone:
+	case <-time.After(endPatience):
+	}
+	if text := k.stderr.firstLine(); text != "" {
+		return text
+	}
+	if k.alive() || k.state == nil {
+		return ""
+	}
+	return fmt.Sprint(k.state)
+}
+
+// head keeps the beginning of what is written to it.
+type head struct {
+	mu   sync.Mutex // guards kept
+	kept bytes.Buffer
+}
+
+const headSize = 4 << 10
+
+func (h *head) Write(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.kept.Write(p[:min(len(p), headSize-min(headSize, h.kept.Len()))])
+	return len(p), nil
+}
+
+func (h *head) firstLine() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for line := range strings.Lines(h.kept.String()) {
+		if line = strings.TrimSpace(line); line != "" {
+			return line
+		}
+	}
+	return ""
+}

@@ -1,0 +1,275 @@
+package nvml
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"slipway/gpu"
+	"slipway/gpu/clock"
+	"slipway/gpu/procs"
+)
+
+// Config of a Source.
+type Config struct {
+	// Command starts the child; its options are added at the end. Empty: this
+	// very program with [ChildCommand], which it must hand to [ChildMain]. A
+	// program without C linkage names another, or leaves it empty and says so.
+	Command []string
+	// Env is added to the environment of the child.
+	Env []string
+	// Library is the path of the driver's library; empty: wherever the system
+	// keeps libnvidia-ml.so.1.
+	Library string
+	// Root is where proc, sys and etc are; empty: /.
+	Root string
+	// Procs says whose a process is; nil: a table of its own.
+	Procs *procs.Table
+	// Patience is how long one call into the driver may take before the child
+	// is replaced; zero: 5 s.
+	Patience time.Duration
+	// Now reads the clocks; nil: clock.Now.
+	Now func() gpu.Moment
+	// Log is told when the child is replaced; nil: nobody.
+	Log *slog.Logger
+}
+
+// Source is the NVIDIA devices of this machine.
+type Source struct {
+	config Config
+	turn   chan struct{} // holds one token; whoever takes it may use what follows
+
+	child  *child
+	nextID uint64
+	trouble
+	meter  meter
+	driver string       // its version, as last told
+	known  []gpu.Device // of the last inventory
+	closed bool
+	absent time.Time // until when this machine is taken to have no NVIDIA device
+}
+
+var _ gpu.Source = (*Source)(nil)
+
+const defaultPatience = 5 * time.Second
+
+// absentFor is how long a machine without a device is not asked again.
+const absentFor = time.Minute
+
+// Open returns the source. Nothing is started before it is asked something, so
+// that a machine without devices costs nothing. Close ends it.
+func Open(c Config) *Source {
+	if c.Root == "" {
+		c.Root = "/"
+	}
+	if c.Procs == nil {
+		c.Procs = procs.NewTable(procs.Config{Root: c.Root})
+	}
+	if c.Patience <= 0 {
+		c.Patience = defaultPatience
+	}
+	if c.Now == nil {
+		c.Now = clock.Now
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Source{config: c, turn: make(chan struct{}, 1)}
+	s.turn <- struct{}{}
+	return s
+}
+
+// errClosed answers whoever asks a source that was closed.
+func errClosed() error {
+	return &gpu.Error{Code: gpu.CodeSourceUnavailable, Message: "The reader of NVIDIA devices was ended."}
+}
+
+// take waits for the turn; the caller must give it back with done.
+func (s *Source) take(ctx context.Context) error {
+	select {
+	case <-s.turn:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if s.closed {
+		s.done()
+		return errClosed()
+	}
+	return nil
+}
+
+func (s *Source) done() { s.turn <- struct{}{} }
+
+// Inventory lists the devices. One that stopped answering stays in the list as
+// it was last seen, with unknown capabilities.
+func (s *Source) Inventory(ctx context.Context) ([]gpu.Device, error) {
+	if err := s.take(ctx); err != nil {
+		return nil, err
+	}
+	defer s.done()
+	a, err := s.ask(ctx, request{Op: opInventory})
+	if err != nil || s.isAbsent() {
+		return nil, err
+	}
+	devices := make([]gpu.Device, 0, len(a.Inventory))
+	for _, f := range a.Inventory {
+		devices = append(devices, f.device(s.cgroup2()))
+	}
+	for _, d := range s.known {
+		if why, left := s.leftOut(string(d.UUID)); left && !slices.ContainsFunc(devices, func(o gpu.Device) bool { return o.UUID == d.UUID }) {
+			d.Capabilities = unknown(why)
+			devices = append(devices, d)
+		}
+	}
+	slices.SortFunc(devices, func(a, b gpu.Device) int { return a.Index - b.Index })
+	s.known = devices
+	return slices.Clone(devices), nil
+}
+
+func unknown(why string) gpu.Capabilities {
+	p := gpu.Probe{State: gpu.Unknown, Why: why}
+	return gpu.Capabilities{ProcessMemory: p, ProcessUtil: p, Energy: p, Accounting: p, MIG: p, MemoryLimit: p, MPS: p}
+}
+
+// Sample reads all devices.
+func (s *Source) Sample(ctx context.Context) (gpu.Sample, error) {
+	if err := s.take(ctx); err != nil {
+		return gpu.Sample{}, err
+	}
+	defer s.done()
+	asked := s.meter.ask(s.config.Now())
+	a, err := s.ask(ctx, request{Op: opSample, Last: asked.last, Since: asked.other})
+	if err != nil {
+		return gpu.Sample{}, err
+	}
+	at := s.config.Now()
+	if s.isAbsent() || a.Reading == nil {
+		return gpu.Sample{At: at, Epoch: gpu.Epoch{Boot: at.BootID}}, nil
+	}
+	sample, oddities := s.meter.take(*a.Reading, at, asked)
+	if a.Reading.Driver != "" {
+		s.driver = a.Reading.Driver
+	}
+	sample.Epoch = gpu.Epoch{Boot: at.BootID, Driver: s.driverEpoch()}
+	sample.Lost = s.sentences(append(a.Lost, oddities...))
+	sample.Lost = append(sample.Lost, s.missing(a)...)
+	sample.Lost = append(sample.Lost, s.describe(sample.Processes, at)...)
+	return sample, nil
+}
+
+// describe says whose each process is, and what that could not be said of.
+func (s *Source) describe(samples []gpu.ProcessSample, at gpu.Moment) (lost []string) {
+	pids := make([]int, len(samples))
+	hidden, gone := 0, 0
+	for i := range samples {
+		p := &samples[i]
+		pids[i] = p.PID
+		who, err := s.config.Procs.Lookup(p.PID)
+		switch {
+		case errors.Is(err, procs.ErrHidden):
+			hidden++
+		case errors.Is(err, procs.ErrGone), err == nil && startedAt(who.Start) > at.Boot+time.Second:
+			gone++ // and the number may be another's already
+		case err != nil:
+			lost = append(lost, fmt.Sprintf("whose process %d is is unknown: %v", p.PID, err))
+		default:
+			p.Start, p.Name, p.User, p.Container = who.Start, who.Name, who.User, strings.Join(who.Containers, ",")
+		}
+	}
+	s.config.Procs.Keep(pids)
+	if hidden > 0 {
+		lost = append(lost, fmt.Sprintf("whose %d processes on devices are is unknown: /proc is mounted with hidepid, so that this user sees only its own", hidden))
+	}
+	if gone > 0 && gone == len(samples) {
+		s.strange++
+	} else {
+		s.strange = 0
+	}
+	if s.strange >= strangeFor {
+		lost = append(lost, fmt.Sprintf("whose %d processes on devices are is unknown: the driver's numbers mean nothing here, as when Slipway runs in a container without the host's processes", gone))
+	}
+	return lost
+}
+
+// strangeFor is after how many samples in a row, in each of which no process
+// could be found, more than bad luck is at work.
+const strangeFor = 3
+
+// startedAt converts a start in ticks; Linux tells them by the hundredth of a
+// second on every machine.
+func startedAt(ticks uint64) time.Duration { return time.Duration(ticks) * 10 * time.Millisecond }
+
+// missing names the devices of the last inventory that were not read and of
+// which nothing else is said.
+func (s *Source) missing(a answer) (lost []string) {
+	for _, d := range s.known {
+		uuid := string(d.UUID)
+		if slices.ContainsFunc(a.Reading.Devices, func(r deviceReading) bool { return r.UUID == uuid }) ||
+			slices.ContainsFunc(a.Lost, func(l loss) bool { return l.Device == uuid }) {
+			continue
+		}
+		lost = append(lost, s.name(uuid)+": the driver does not list it any more")
+	}
+	return lost
+}
+
+// sentences says each loss once.
+func (s *Source) sentences(losses []loss) (said []string) {
+	for _, l := range losses {
+		text := l.sentence(s.name(l.Device), func(l loss) string {
+			why, _ := s.why(l)
+			return why
+		})
+		if !slices.Contains(said, text) {
+			said = append(said, text)
+		}
+	}
+	return said
+}
+
+// name is how people know a device: "GPU 0 (GPU-8f6a…)".
+func (s *Source) name(uuid string) string {
+	if index, ok := strings.CutPrefix(uuid, "#"); ok {
+		return "GPU " + index
+	}
+	for _, d := range s.known {
+		if string(d.UUID) == uuid {
+			return fmt.Sprintf("GPU %d (%s)", d.Index, uuid)
+		}
+	}
+	return uuid
+}
+
+// driverEpoch changes whenever the driver is loaded anew: besides its version
+// it holds the number that the kernel gives to the module's directory, each
+// time another one.
+func (s *Source) driverEpoch() string {
+	info, err := os.Stat(filepath.Join(s.config.Root, "sys/module/nvidia"))
+	if err != nil {
+		return s.driver
+	}
+	return s.driver + "/" + fileNumber(info)
+}
+
+func (s *Source) cgroup2() bool {
+	_, err := os.Stat(filepath.Join(s.config.Root, "sys/fs/cgroup/cgroup.controllers"))
+	return err == nil
+}
+
+// Close ends the child. A child that hangs in the driver is left to the system.
+func (s *Source) Close() error {
+	<-s.turn
+	defer s.done()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	s.drop()
+	return nil
+}

@@ -1,0 +1,172 @@
+package nvml
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Parent and child speak in frames: four bytes of length, big endian, and that
+// many bytes of JSON. The parent sends requests, the child answers and beats.
+
+// maxFrame bounds what one side believes of the other.
+const maxFrame = 16 << 20
+
+var errFrame = errors.New("a message between Slipway and its device reader is damaged")
+
+// The operations of a request.
+const (
+	opInventory = "inventory"
+	opSample    = "sample"
+)
+
+type request struct {
+	ID    uint64            `json:"id"`
+	Op    string            `json:"op"`
+	Last  map[string]uint64 `json:"last,omitempty"`  // per device, the driver's time up to which its buffers were read
+	Since uint64            `json:"since,omitempty"` // the same for devices that Last lacks
+	Omit  []omission        `json:"omit,omitempty"`
+}
+
+// omission is a call that the child must not make. No Device: on none; no Call:
+// none at all on the device.
+type omission struct {
+	Device string `json:"device,omitempty"` // a UUID, or "#0" for an index
+	Call   string `json:"call,omitempty"`
+}
+
+type answer struct {
+	ID        uint64        `json:"id,omitempty"`
+	Beat      bool          `json:"beat,omitempty"`
+	Fault     *fault        `json:"fault,omitempty"` // nothing could be read at all
+	Inventory []deviceFacts `json:"inventory,omitempty"`
+	Reading   *reading      `json:"reading,omitempty"`
+	Lost      []loss        `json:"lost,omitempty"`
+}
+
+// fault is why the library as a whole is of no use.
+type fault struct {
+	Call string `json:"call,omitempty"`
+	Code int    `json:"code"`           // as the library says, or one of the codes below
+	Text string `json:"text,omitempty"` // what the loader said
+}
+
+// Codes beside those of the library.
+const (
+	codeMissing  = -1 // the library has no such function
+	codePanicked = -2 // go-nvml failed on what the library answered
+	codeOmitted  = -3 // the parent asked to leave it out
+	codeNoCgo    = -4 // this program was built without C
+	codeNoFile   = -5 // the library could not be loaded
+	codeNonsense = -6 // the answer cannot be true
+)
+
+// loss is one thing that could not be read.
+type loss struct {
+	Device string `json:"device,omitempty"`
+	Call   string `json:"call"`
+	Code   int    `json:"code"`
+}
+
+// deviceFacts is what does not change about a device while it is there.
+type deviceFacts struct {
+	UUID      string          `json:"uuid"`
+	Index     int             `json:"index"`
+	Name      string          `json:"name"`
+	PCI       string          `json:"pci"`
+	Total     uint64          `json:"total"`
+	Reserved  uint64          `json:"reserved"`
+	Driver    string          `json:"driver"`
+	MIG       bool            `json:"mig"`
+	Instances []instanceFacts `json:"instances,omitempty"`
+	Major     int             `json:"major"`  // of the compute capability; 0: not told
+	Probes    map[string]int  `json:"probes"` // what each call answered, by its name
+	Accounts  bool            `json:"accounts"`
+}
+
+type instanceFacts struct {
+	UUID  string `json:"uuid"`
+	Name  string `json:"name"`
+	Total uint64 `json:"total"`
+}
+
+// reading is what changes, as the library told it: nothing is corrected yet.
+type reading struct {
+	Driver  string          `json:"driver"`
+	Devices []deviceReading `json:"devices"`
+}
+
+type deviceReading struct {
+	UUID        string        `json:"uuid"`
+	MIG         bool          `json:"mig,omitempty"`
+	Used        *uint64       `json:"used,omitempty"`
+	Free        *uint64       `json:"free,omitempty"`
+	Rate        *uint32       `json:"rate,omitempty"` // percent, over a period that the driver chooses
+	Power       *uint64       `json:"power,omitempty"`
+	PowerLimit  *uint64       `json:"powerLimit,omitempty"`
+	Energy      *uint64       `json:"energy,omitempty"`
+	Temperature *uint32       `json:"temperature,omitempty"`
+	Ticks       []tick        `json:"ticks,omitempty"` // utilisation of the device
+	Rows        []row         `json:"rows,omitempty"`  // utilisation of its processes
+	RowsCode    int           `json:"rowsCode"`
+	Processes   []processInfo `json:"processes,omitempty"`
+	Listed      bool          `json:"listed"` // whether Processes is all there is
+}
+
+// tick is one sample of the driver's buffer: At in microseconds of the wall
+// clock, Value in percent.
+type tick struct {
+	At    uint64 `json:"at"`
+	Value uint64 `json:"value"`
+}
+
+type row struct {
+	PID uint32 `json:"pid"`
+	At  uint64 `json:"at"`
+	SM  uint32 `json:"sm"`
+}
+
+type processInfo struct {
+	PID      uint32 `json:"pid"`
+	Memory   uint64 `json:"memory"` // notAvailable: not told
+	Instance string `json:"instance,omitempty"`
+}
+
+// notAvailable is what the library says instead of an amount that it does not
+// know, as on WSL and to users without rights.
+const notAvailable = 1<<64 - 1
+
+func writeFrame(w io.Writer, message any) error {
+	body, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	if len(body) > maxFrame {
+		return fmt.Errorf("%w: %d bytes", errFrame, len(body))
+	}
+	frame := make([]byte, 4, 4+len(body))
+	binary.BigEndian.PutUint32(frame, uint32(len(body)))
+	_, err = w.Write(append(frame, body...))
+	return err
+}
+
+func readFrame(r io.Reader, message any) error {
+	var size [4]byte
+	if _, err := io.ReadFull(r, size[:]); err != nil {
+		return err
+	}
+	n := binary.BigEndian.Uint32(size[:])
+	if n == 0 || n > maxFrame {
+		return fmt.Errorf("%w: %d bytes announced", errFrame, n)
+	}
+	body := make([]byte, n)
+	if _, err := io.ReadFull(r, body); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(body, message); err != nil {
+		return fmt.Errorf("%w: %w", errFrame, err)
+	}
+	return nil
+}

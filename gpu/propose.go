@@ -1,0 +1,317 @@
+package gpu
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Room is how much memory is really free on each device, as the second book
+// says (see [Books]). A device that is not in it is not limited by it.
+type Room map[UUID]Bytes
+
+// Propose says what l would grant for r now, without granting it. The zero
+// request gets an empty proposal. A refusal is an [*Error]: [CodeRequestInvalid],
+// [CodeRequestQuantum] (below the smallest share), [CodeGrantImpossible] (never on
+// this machine), [CodeGrantFragmented] or [CodeGrantUnavailable] (not now); for
+// the last two [Ledger.Explain] has the numbers.
+//
+// A share of one device or less comes from one device, and so does memory. A
+// share that is not in whole quanta is rounded down, once and on its sum; the
+// proposal says so.
+func (l *Ledger) Propose(r Request) (Proposal, error) { return l.ProposeWithin(r, nil) }
+
+// ProposeWithin is [Ledger.Propose] for where both books must agree: no device is
+// asked for more memory than room says it has.
+func (l *Ledger) ProposeWithin(r Request, room Room) (Proposal, error) {
+	asked, rounded, err := l.roundShares(r)
+	if err != nil || r.IsZero() {
+		return Proposal{}, err
+	}
+	proposal, found := l.proposal(asked, rounded, room)
+	if !found {
+		return Proposal{}, l.refuse(asked)
+	}
+	return proposal, nil
+}
+
+// Offer is [Ledger.ProposeWithin] without the reasons of a refusal, which cost
+// more to tell than the answer.
+func (l *Ledger) Offer(r Request, room Room) (Proposal, bool) {
+	asked, rounded, err := l.roundShares(r)
+	if err != nil || r.IsZero() {
+		return Proposal{}, err == nil
+	}
+	return l.proposal(asked, rounded, room)
+}
+
+// roundShares is r with its shares in whole quanta.
+func (l *Ledger) roundShares(r Request) (asked Request, rounded *Rounding, err error) {
+	if err := r.Validate(); err != nil {
+		return r, nil, err
+	}
+	asked = r
+	asked.Shares = r.Shares / l.config.Quantum * l.config.Quantum
+	switch {
+	case asked.Shares == r.Shares:
+		return asked, nil, nil
+	case asked.Shares == 0:
+		return r, nil, &Error{Code: CodeRequestQuantum,
+			Message: fmt.Sprintf("A share of %s is below the smallest share that this machine gives, %s.", r.Shares, l.config.Quantum),
+			Hint:    fmt.Sprintf("Ask for %s or more.", l.config.Quantum)}
+	}
+	return asked, &Rounding{Asked: r.Shares, Given: asked.Shares, Less: true,
+		Why: fmt.Sprintf("Shares are given in multiples of %s, so %s becomes %s.", l.config.Quantum, r.Shares, asked.Shares)}, nil
+}
+
+func (l *Ledger) proposal(asked Request, rounded *Rounding, room Room) (Proposal, bool) {
+	grants := l.choose(asked, room, false)
+	if grants == nil {
+		return Proposal{}, false
+	}
+	if asked.Memory > 0 {
+		rounded = l.roundingOfMemory(asked.Memory, grants[0])
+	}
+	return Proposal{Grants: grants, Rounded: rounded}, true
+}
+
+func (l *Ledger) roundingOfMemory(memory Bytes, g Grant) *Rounding {
+	part := g.Share.Of(l.index[g.Device].promisable())
+	if part == memory {
+		return nil
+	}
+	return &Rounding{Given: g.Share,
+		Why: fmt.Sprintf("%s takes a share of %s, which stands for %s.", memory, g.Share, part)}
+}
+
+// choose picks grants for r, or nil when they are not to be had. With empty
+// set it answers for a machine on which nothing is promised and nothing absent.
+func (l *Ledger) choose(r Request, room Room, empty bool) []Grant {
+	switch {
+	case r.Devices > 0:
+		return l.chooseWhole(r.Devices, room, empty)
+	case r.Profile != "":
+		return l.chooseInstances(r.Profile, r.instances(), room, empty)
+	case r.Memory > 0:
+		return l.chooseMemory(r.Memory, room, empty)
+	}
+	return l.chooseShares(r.Shares, room, empty)
+}
+
+// refuse says why r is not to be had, given that it is not.
+func (l *Ledger) refuse(r Request) *Error {
+	switch free := l.sumFree(); {
+	case l.choose(r, nil, true) == nil:
+		return l.impossible(r)
+	case l.choose(r, nil, false) != nil:
+		return &Error{Code: CodeGrantUnavailable,
+			Message: fmt.Sprintf("Enough of the devices is promised to nobody for %s, but their memory is in use.", r),
+			Hint:    "It starts when other programs give memory back."}
+	case r.Shares > 0 && free >= r.Shares:
+		return &Error{Code: CodeGrantFragmented,
+			Message: fmt.Sprintf("%s of devices is free in sum, but not in pieces that %s can be made of.", free, r.Shares),
+			Hint:    "It starts when more of one device is free; a smaller share may start sooner."}
+	}
+	return &Error{Code: CodeGrantUnavailable, Message: fmt.Sprintf("%s of devices is asked for, and not that much is free.", r),
+		Hint: "It starts when devices are given back."}
+}
+
+func (l *Ledger) impossible(r Request) *Error {
+	e := &Error{Code: CodeGrantImpossible, Hint: "Ask for less, or choose another machine."}
+	switch {
+	case len(l.slots) == 0:
+		e.Message = "This machine has no devices."
+	case r.Memory > 0:
+		e.Message = fmt.Sprintf("No device of this machine has %s of memory to give.", r.Memory)
+	case r.Profile != "":
+		e.Message = fmt.Sprintf("This machine does not have %d MIG instances of profile %s.", r.instances(), r.Profile)
+		if r.instances() == 1 {
+			e.Message = fmt.Sprintf("This machine has no MIG instance of profile %s.", r.Profile)
+		}
+	default:
+		e.Message = fmt.Sprintf("This machine does not have %s devices to give.", r)
+	}
+	return e
+}
+
+func (l *Ledger) sumFree() (sum Share) {
+	for _, s := range l.slots {
+		sum += s.free(l.config.Quantum)
+	}
+	return sum
+}
+
+// part is one device and the share of it that may be taken.
+type part struct {
+	slot *slot
+	free Share
+}
+
+// parts lists the devices with something free, most free first and then in
+// their order.
+func (l *Ledger) parts(room Room, empty bool) []part {
+	parts := make([]part, 0, len(l.slots))
+	for _, s := range l.slots {
+		free := s.free(l.config.Quantum)
+		if empty && !s.excluded {
+			free = s.capacity
+		}
+		if limit, ok := room[s.device.UUID]; ok {
+			free = min(free, s.within(limit, l.config.Quantum, l.config.Slack))
+		}
+		if free > 0 {
+			parts = append(parts, part{s, free})
+		}
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.free, a.free) })
+	return parts
+}
+
+// within is the largest share, in whole quanta, that limit suffices for.
+func (s *slot) within(limit Bytes, quantum Share, slack int) Share {
+	all := s.needed(slack)
+	if all == 0 || limit >= all {
+		return WholeDevice
+	}
+	if limit <= 0 {
+		return 0
+	}
+	fits := Share(float64(limit)/float64(all)*float64(WholeDevice)) / quantum * quantum
+	for fits+quantum <= WholeDevice && (fits+quantum).Of(all) <= limit {
+		fits += quantum
+	}
+	for fits > 0 && fits.Of(all) > limit {
+		fits -= quantum
+	}
+	return fits
+}
+
+// needed is the memory that must really be free for a promise of everything.
+func (s *slot) needed(slack int) Bytes {
+	return s.promisable() - Share(slack).Of(s.promisable())
+}
+
+// grant is a share of s in words of the book.
+func (s *slot) grant(share Share) Grant {
+	return Grant{Device: s.device.UUID, Share: share, Memory: share.Of(s.promisable())}
+}
+
+func (l *Ledger) chooseShares(want Share, room Room, empty bool) []Grant {
+	parts := l.parts(room, empty)
+	if want <= WholeDevice {
+		return single(parts, l.config.Strategy, func(p part) (Grant, bool) { return p.slot.grant(want), p.free >= want })
+	}
+	var taken []Share
+	switch {
+	case !l.config.AllowFragmentation:
+		taken = equalShares(parts, want, l.config.Quantum)
+	case l.config.Strategy == Fill:
+		taken = fill(parts, want)
+	default:
+		taken = spread(parts, want, l.config.Quantum)
+	}
+	var grants []Grant
+	for i, share := range taken {
+		if share > 0 {
+			grants = append(grants, parts[i].slot.grant(share))
+		}
+	}
+	return l.inOrder(grants)
+}
+
+// inOrder sorts grants by the order of their devices.
+func (l *Ledger) inOrder(grants []Grant) []Grant {
+	at := func(g Grant) int { return slices.Index(l.slots, l.index[g.Device]) }
+	slices.SortStableFunc(grants, func(a, b Grant) int { return cmp.Compare(at(a), at(b)) })
+	return grants
+}
+
+// single picks one device: for [Fill] the first of parts that fits, which has
+// most free; for [Evenly] the one with the smallest sufficient part free.
+func single(parts []part, strategy Strategy, fit func(part) (Grant, bool)) []Grant {
+	var best []Grant
+	var least Share
+	for _, p := range parts {
+		g, fits := fit(p)
+		if !fits || best != nil && p.free >= least {
+			continue
+		}
+		best, least = []Grant{g}, p.free
+		if strategy == Fill {
+			break
+		}
+	}
+	return best
+}
+
+// chooseMemory picks the device for memory. It is given the smallest share
+// whose part of the memory suffices, and the promise is the memory asked for.
+func (l *Ledger) chooseMemory(memory Bytes, room Room, empty bool) []Grant {
+	quantum := l.config.Quantum
+	return single(l.parts(nil, empty), l.config.Strategy, func(p part) (Grant, bool) {
+		all := p.slot.promisable()
+		if limit, ok := room[p.slot.device.UUID]; all < memory || ok && limit < memory {
+			return Grant{}, false
+		}
+		share := max(quantum, Share(float64(memory)/float64(all)*float64(WholeDevice))/quantum*quantum)
+		for share > quantum && (share-quantum).Of(all) >= memory {
+			share -= quantum
+		}
+		for share < p.free && share.Of(all) < memory {
+			share += quantum
+		}
+		return Grant{Device: p.slot.device.UUID, Share: share, Memory: memory}, share <= p.free && share.Of(all) >= memory
+	})
+}
+
+// chooseWhole picks devices of which nothing is promised, in their order.
+func (l *Ledger) chooseWhole(count int, room Room, empty bool) []Grant {
+	var grants []Grant
+	for _, s := range l.slots {
+		limit, limited := room[s.device.UUID]
+		switch {
+		case s.excluded || s.capacity == 0 || limited && limit < s.needed(l.config.Slack):
+			continue
+		case !empty && (s.absent || s.kind() != KindFree):
+			continue
+		}
+		grants = append(grants, Grant{Device: s.device.UUID, Share: WholeDevice, Memory: s.promisable(), Whole: true})
+		if len(grants) == count {
+			return grants
+		}
+	}
+	return nil
+}
+
+// chooseInstances picks MIG instances of one profile: from the device with
+// fewest that still has enough, so that others keep theirs together, and from
+// several devices in their order when no single one has enough.
+func (l *Ledger) chooseInstances(profile string, count int, room Room, empty bool) []Grant {
+	var all, best []Grant
+	for _, s := range l.slots {
+		var here []Grant
+		for _, i := range s.instancesFor(empty) {
+			if limit, ok := room[i.UUID]; i.Profile == profile && (!ok || i.Memory <= limit) {
+				here = append(here, Grant{Device: s.device.UUID, Instance: i.UUID, Share: s.slices(i), Memory: i.Memory})
+			}
+		}
+		if len(here) >= count && (best == nil || len(here) < len(best)) {
+			best = here
+		}
+		all = append(all, here...)
+	}
+	if best == nil {
+		best = all
+	}
+	if len(best) < count {
+		return nil
+	}
+	return best[:count]
+}
+
+func (s *slot) instancesFor(empty bool) []Instance {
+	if empty && !s.excluded {
+		return s.device.Instances
+	}
+	return s.freeInstances()
+}

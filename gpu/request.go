@@ -1,0 +1,158 @@
+package gpu
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Request is what a session asks for. Exactly one of Shares, Devices, Profile
+// and Memory is set; the zero Request asks for nothing.
+type Request struct {
+	Shares  Share  `json:"shares,omitempty"`  // a share of devices, in whole quanta
+	Devices int    `json:"devices,omitempty"` // whole devices
+	Profile string `json:"profile,omitempty"` // MIG instances of this profile
+	Count   int    `json:"count,omitempty"`   // how many instances of Profile; 0 means 1
+	Memory  Bytes  `json:"memory,omitempty"`  // memory on one device
+}
+
+// IsZero says whether r asks for nothing.
+func (r Request) IsZero() bool { return r == Request{} }
+
+// Validate says what is wrong with r: an [*Error] with code
+// [CodeRequestInvalid], or nil. The zero request is valid.
+func (r Request) Validate() error {
+	modes := 0
+	for _, set := range []bool{r.Shares != 0, r.Devices != 0, r.Profile != "", r.Memory != 0} {
+		if set {
+			modes++
+		}
+	}
+	switch {
+	case modes > 1:
+		return invalid("A session asks for shares, whole devices, MIG instances or memory, and only one of them.")
+	case r.Shares < 0 || r.Devices < 0 || r.Count < 0 || r.Memory < 0:
+		return invalid("A request for devices cannot be negative.")
+	case r.Shares > maxShare || r.Devices > int(maxShare/WholeDevice) || r.Count > int(maxShare):
+		return invalid("A request for devices cannot be larger than 1024 devices.")
+	case r.Count != 0 && r.Profile == "":
+		return invalid("A count belongs to a MIG profile, and no profile is named.")
+	}
+	return nil
+}
+
+// ParseRequest reads the text that people write: "0.5" or "1.5" are shares, "2"
+// is whole devices, "mig:1g.10gb" is one instance and "mig:1g.10gb:2" two,
+// "vram:12g" is memory on one device. An empty text or "0" or "none" asks for
+// nothing. A failure is an [*Error] with code [CodeRequestInvalid].
+func ParseRequest(text string) (Request, error) {
+	s := strings.TrimSpace(text)
+	kind, rest, named := strings.Cut(s, ":")
+	switch {
+	case s == "" || s == "0" || s == "none":
+		return Request{}, nil
+	case named && kind == "mig":
+		return parseProfile(rest)
+	case named && kind == "vram":
+		amount, err := ParseBytes(rest)
+		if err != nil || amount == 0 {
+			return Request{}, invalid(fmt.Sprintf("%q is not an amount of device memory: write for example vram:12g.", text))
+		}
+		return Request{Memory: amount}, nil
+	}
+	if n, err := strconv.Atoi(s); err == nil {
+		r := Request{Devices: n}
+		return r, r.Validate()
+	}
+	share, err := ParseShare(s)
+	if err != nil || share == 0 {
+		return Request{}, invalid(fmt.Sprintf("%q does not name devices: write 0.5, 2, mig:1g.10gb or vram:12g.", text))
+	}
+	return Request{Shares: share}, nil
+}
+
+func parseProfile(text string) (Request, error) {
+	profile, count, counted := strings.Cut(text, ":")
+	n := 1
+	if counted {
+		var err error
+		if n, err = strconv.Atoi(count); err != nil || n < 1 {
+			return Request{}, invalid(fmt.Sprintf("%q is not a number of MIG instances.", count))
+		}
+	}
+	if profile == "" {
+		return Request{}, invalid("A MIG request names a profile: write for example mig:1g.10gb.")
+	}
+	r := Request{Profile: profile, Count: n}
+	return r, r.Validate()
+}
+
+// String writes r as [ParseRequest] reads it; the zero request is "none".
+func (r Request) String() string {
+	switch {
+	case r.Devices > 0:
+		return strconv.Itoa(r.Devices)
+	case r.Profile != "" && r.instances() > 1:
+		return "mig:" + r.Profile + ":" + strconv.Itoa(r.instances())
+	case r.Profile != "":
+		return "mig:" + r.Profile
+	case r.Memory > 0:
+		return "vram:" + exactBytes(r.Memory)
+	case r.Shares > 0 && r.Shares%WholeDevice == 0:
+		return r.Shares.String() + ".0"
+	case r.Shares > 0:
+		return r.Shares.String()
+	}
+	return "none"
+}
+
+// exactBytes writes b with the largest unit that divides it.
+func exactBytes(b Bytes) string {
+	for _, unit := range []struct {
+		size Bytes
+		name string
+	}{{TiB, "t"}, {GiB, "g"}, {MiB, "m"}, {KiB, "k"}} {
+		if b%unit.size == 0 {
+			return strconv.FormatInt(int64(b/unit.size), 10) + unit.name
+		}
+	}
+	return strconv.FormatInt(int64(b), 10)
+}
+
+// instances is how many MIG instances r asks for.
+func (r Request) instances() int {
+	if r.Profile == "" {
+		return 0
+	}
+	return max(1, r.Count)
+}
+
+// Grant is what a session was promised on one device. It is stored with the
+// session, and the [Ledger] is rebuilt from all grants after a restart. Memory
+// is the promise that the guard and the driver's limit hold the session to; 0
+// means that the device does not tell how much memory it has.
+type Grant struct {
+	Device   UUID  `json:"device"`
+	Instance UUID  `json:"instance,omitempty"` // set when a MIG instance is granted
+	Share    Share `json:"share"`              // of the device; an instance's part for MIG
+	Memory   Bytes `json:"memory"`
+	Whole    bool  `json:"whole,omitempty"` // the device belongs to nobody else meanwhile
+}
+
+// Proposal is what a [Ledger] would grant for a request. Rounded is set when
+// that is not what was asked; whoever asked decides whether to take it.
+type Proposal struct {
+	Grants  []Grant   `json:"grants"`
+	Rounded *Rounding `json:"rounded,omitempty"`
+}
+
+// Rounding says how a proposal differs from its request. Less is true when
+// the session would get less than it asked for, which nobody may take
+// silently; a request for memory is only ever rounded up, to the smallest
+// share that holds it.
+type Rounding struct {
+	Asked Share  `json:"asked"` // 0 when memory was asked for
+	Given Share  `json:"given"`
+	Less  bool   `json:"less"`
+	Why   string `json:"why"` // one sentence
+}

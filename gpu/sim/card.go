@@ -1,0 +1,136 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"slipway/gpu"
+)
+
+// The behaviour of a card.
+const (
+	powerLag  = 1200 * time.Millisecond // for power to follow the load
+	heatLag   = 45 * time.Second        // for the temperature to follow power
+	ambient   = 31.0                    // degrees with nothing drawn
+	hot       = 47.0                    // degrees above ambient at the limit
+	reserved  = 40                      // a fortieth of the memory is the driver's
+	powerBend = 0.85                    // power grows a little slower than load
+)
+
+// card is one simulated device.
+type card struct {
+	device  gpu.Device
+	idle    float64 // watts
+	limit   float64 // watts
+	watts   float64
+	degrees float64
+	energy  float64       // joules since the driver was loaded
+	busy    time.Duration // since the last sample
+	watched time.Duration // how long that is
+	used    gpu.Bytes
+}
+
+func newCard(seed uint64, index int, c Card) *card {
+	rng := rand.New(rand.NewPCG(seed, uint64(index)+1))
+	yes := gpu.Probe{State: gpu.Yes}
+	no := gpu.Probe{State: gpu.No, Why: "The device is simulated."}
+	d := gpu.Device{
+		UUID:   gpu.UUID(fmt.Sprintf("GPU-%08x-%04x-%04x-%04x-%012x", rng.Uint32(), rng.Uint32()>>16, rng.Uint32()>>16, rng.Uint32()>>16, rng.Uint64()>>16)),
+		Vendor: gpu.Sim, Model: c.Model + " (simulated)", Index: index, PCI: fmt.Sprintf("0000:%02x:00.0", 0x17+index*0x23%0xe0),
+		Memory: c.Memory, Reserved: c.Memory / reserved / gpu.MiB * gpu.MiB, Driver: "sim",
+		Capabilities: gpu.Capabilities{ProcessMemory: yes, ProcessUtil: yes, Energy: yes, Accounting: no, MIG: no, MemoryLimit: no, MPS: no},
+	}
+	for i, profile := range c.Instances {
+		d.Instances = append(d.Instances, gpu.Instance{
+			UUID: gpu.UUID(fmt.Sprintf("MIG-%s-%d", strings.TrimPrefix(string(d.UUID), "GPU-"), i)), Profile: profile, Memory: memoryOf(profile),
+		})
+		d.Capabilities.MIG = yes
+	}
+	return &card{
+		device: d, idle: float64(c.Idle) / 1000, limit: float64(c.Limit) / 1000, watts: float64(c.Idle) / 1000,
+		degrees: ambient + hot*float64(c.Idle)/float64(c.Limit),
+	}
+}
+
+// memoryOf reads the memory of a MIG profile from its name.
+func memoryOf(profile string) gpu.Bytes {
+	_, memory, _ := strings.Cut(profile, ".")
+	n, _ := strconv.Atoi(strings.TrimRight(strings.SplitN(memory, "+", 2)[0], "gb"))
+	return gpu.Bytes(n) * gpu.GiB
+}
+
+// step moves one card by one step: programs take turns, and the card draws
+// what that takes.
+func (m *Machine) step(c *card, at time.Duration) {
+	var wanted, idle float64 = 0, 1
+	var here []*program
+	for _, p := range m.running {
+		if p.Device == c.device.UUID {
+			p.want(at)
+			wanted += p.wish
+			idle *= 1 - p.wish
+			here = append(here, p)
+		}
+	}
+	busy := 1 - idle
+	c.used = m.fill(c, here)
+	dynamic := (c.limit*0.96 - c.idle) * math.Pow(busy, powerBend)
+	c.watts += (c.idle + dynamic - c.watts) * (1 - math.Exp(-step.Seconds()/powerLag.Seconds()))
+	c.degrees += (ambient + hot*c.watts/c.limit - c.degrees) * (1 - math.Exp(-step.Seconds()/heatLag.Seconds()))
+	c.energy += c.watts * step.Seconds()
+	c.busy += time.Duration(busy * float64(step))
+	c.watched += step
+	for _, p := range here {
+		turn := time.Duration(0)
+		if wanted > 0 {
+			turn = time.Duration(busy * p.wish / wanted * float64(step))
+		}
+		p.busy += turn
+		t := m.truth[p.place()]
+		t.Busy += turn
+		t.Memory = t.Memory.Plus(gpu.Held(p.memory, step.Milliseconds()))
+		t.Peak = max(t.Peak, p.memory)
+		m.truth[p.place()] = t
+	}
+}
+
+// fill lets programs take the memory they want, as far as there is some.
+func (m *Machine) fill(c *card, here []*program) gpu.Bytes {
+	var used gpu.Bytes
+	for _, p := range here {
+		used += p.memory
+	}
+	for _, p := range here {
+		grow := min(p.hunger, c.device.Usable()-used)
+		p.memory += grow
+		used += grow
+	}
+	return used
+}
+
+// sample reads the card and begins a new stretch of time.
+func (c *card) sample() gpu.DeviceSample {
+	used, free := c.used, c.device.Usable()-c.used
+	power := gpu.MilliWatt(c.watts * 1000)
+	limit := gpu.MilliWatt(c.limit * 1000)
+	energy := gpu.MilliJoule(c.energy * 1000)
+	degrees := int(math.Round(c.degrees))
+	util := share(c.busy, c.watched)
+	c.busy, c.watched = 0, 0
+	return gpu.DeviceSample{
+		UUID: c.device.UUID, Util: &util, MemoryUsed: &used, MemoryFree: &free,
+		Power: &power, PowerLimit: &limit, Energy: &energy, Temperature: &degrees,
+	}
+}
+
+// share is part of whole in hundredths of a percent.
+func share(part, whole time.Duration) int {
+	if whole <= 0 {
+		return 0
+	}
+	return int(math.Round(float64(part) / float64(whole) * 10000))
+}

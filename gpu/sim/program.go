@@ -1,0 +1,211 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"slipway/gpu"
+)
+
+// Kind is how a program uses a device.
+type Kind string
+
+// The kinds. Training loads for some seconds, works nearly all the time and
+// pauses every minute or so. Serving works in bursts whose rate wanders.
+// Notebook works for a while and then waits for its person. Holding takes
+// memory and does nothing. Drawing is a desktop.
+const (
+	Training Kind = "training"
+	Serving  Kind = "serving"
+	Notebook Kind = "notebook"
+	Holding  Kind = "holding"
+	Drawing  Kind = "drawing"
+)
+
+// Program is something to run on a device.
+type Program struct {
+	Container string // id of 64 hexadecimal digits; empty: outside of any
+	Device    gpu.UUID
+	Instance  gpu.UUID // set to run on a MIG instance
+	Name      string   // empty: python3
+	User      string   // empty: work
+	Kind      Kind     // empty: Training
+	Memory    gpu.Bytes
+	For       time.Duration // how long it runs; 0: until it is ended
+}
+
+// Place is where a program runs.
+type Place struct {
+	Container string
+	Device    gpu.UUID
+}
+
+// Truth is what programs of a place really did.
+type Truth struct {
+	Busy   time.Duration
+	Memory gpu.ByteTime
+	Peak   gpu.Bytes // of one program
+}
+
+// program is a running [Program].
+type program struct {
+	Program
+	pid    int
+	start  time.Duration // on the Boot clock
+	began  time.Duration // on the Awake clock
+	until  time.Duration // on the Awake clock; 0: until it is ended
+	rng    *rand.Rand
+	mood   float64       // level that wanders, or 1 while a burst lasts
+	change time.Duration // when the mood changes next
+	wish   float64       // part of this step that it would work
+	hunger gpu.Bytes     // memory that it would take in this step
+	memory gpu.Bytes
+	busy   time.Duration // since the last sample
+}
+
+// contextMemory is what a program takes before it loads anything.
+const contextMemory = 300 * gpu.MiB
+
+// loading is how long a program loads before it works.
+const loading = 8 * time.Second
+
+// Run starts a program now and returns the number of its process.
+func (m *Machine) Run(p Program) int {
+	to := m.config.Clock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.advance(to)
+	return m.start(p, m.now.Awake).pid
+}
+
+// RunGranted starts one program in container on each grant, as a session does
+// that uses what it was promised: nine tenths of its memory.
+func (m *Machine) RunGranted(container string, kind Kind, grants []gpu.Grant) []int {
+	var pids []int
+	for _, g := range grants {
+		pids = append(pids, m.Run(Program{Container: container, Device: g.Device, Instance: g.Instance, Kind: kind, Memory: g.Memory / 10 * 9}))
+	}
+	return pids
+}
+
+// End ends the program of a process. Unknown processes are no error.
+func (m *Machine) End(pid int) { m.end(func(p *program) bool { return p.pid == pid }) }
+
+// EndContainer ends every program of a container.
+func (m *Machine) EndContainer(container string) {
+	m.end(func(p *program) bool { return container != "" && p.Container == container })
+}
+
+func (m *Machine) end(which func(*program) bool) {
+	to := m.config.Clock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.advance(to)
+	m.running = slices.DeleteFunc(m.running, which)
+}
+
+// Truth is what really happened, by place. Programs outside of any container
+// have the empty one.
+func (m *Machine) Truth() map[Place]Truth {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	truth := make(map[Place]Truth, len(m.truth))
+	for place, t := range m.truth {
+		truth[place] = t
+	}
+	return truth
+}
+
+// start begins a program at a time on the Awake clock.
+func (m *Machine) start(p Program, at time.Duration) *program {
+	if p.Name == "" {
+		p.Name = "python3"
+	}
+	if p.User == "" {
+		p.User = "work"
+	}
+	if p.Kind == "" {
+		p.Kind = Training
+	}
+	m.nextPID += 1 + m.nextPID*7%13
+	r := &program{
+		Program: p, pid: m.nextPID, start: m.now.Boot + at - m.now.Awake, began: at,
+		rng: rand.New(rand.NewPCG(m.config.Seed, uint64(m.nextPID))),
+	}
+	if p.For > 0 {
+		r.until = r.began + p.For
+	}
+	m.running = append(m.running, r)
+	return r
+}
+
+func (p *program) place() Place { return Place{strings.Clone(p.Container), p.Device} }
+
+// want decides what the program would do in this step.
+func (p *program) want(at time.Duration) {
+	age := at - p.began
+	p.wish, p.hunger = 0, 0
+	target := p.Memory
+	if age < loading && p.Kind != Drawing {
+		target = contextMemory + gpu.Bytes(float64(max(0, p.Memory-contextMemory))*age.Seconds()/loading.Seconds())
+	}
+	p.hunger = max(0, min(target, p.Memory)-p.memory)
+	if age < loading && p.Kind != Drawing {
+		p.wish = 0.04
+		return
+	}
+	if at >= p.change {
+		p.turn(at)
+	}
+	jitter := 0.02 * (p.rng.Float64() - 0.5)
+	p.wish = min(1, max(0, p.mood+jitter))
+	if p.mood == 0 {
+		p.wish = 0
+	}
+}
+
+// turn changes what the program is at.
+func (p *program) turn(at time.Duration) {
+	lasts := func(mean time.Duration) { p.change = at + step + time.Duration(p.rng.ExpFloat64()*float64(mean)) }
+	switch p.Kind {
+	case Training:
+		if p.mood > 0.5 {
+			p.mood = 0.15 // writes a checkpoint
+			lasts(3 * time.Second)
+		} else {
+			p.mood = 0.94 + 0.04*p.rng.Float64()
+			lasts(time.Minute)
+		}
+	case Serving:
+		p.mood = min(0.8, max(0, p.mood+0.5*(p.rng.Float64()-0.45)))
+		lasts(2 * time.Second)
+	case Notebook:
+		if p.mood > 0 {
+			p.mood = 0
+			lasts(70 * time.Second)
+		} else {
+			p.mood = 0.5 + 0.4*p.rng.Float64()
+			lasts(15 * time.Second)
+		}
+	case Drawing:
+		p.mood = 0.03 * p.rng.Float64()
+		lasts(5 * time.Second)
+	default:
+		p.mood = 0
+		lasts(time.Hour)
+	}
+}
+
+// sample reads the program, whose device was watched for some time, and begins
+// a new stretch.
+func (p *program) sample(watched time.Duration) gpu.ProcessSample {
+	memory, util := p.memory, share(p.busy, watched)
+	s := gpu.ProcessSample{
+		PID: p.pid, Start: uint64(p.start / (10 * time.Millisecond)), Device: p.Device, Instance: p.Instance,
+		Memory: &memory, Util: &util, Name: p.Name, User: p.User, Container: p.Container,
+	}
+	p.busy = 0
+	return s
+}
