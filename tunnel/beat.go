@@ -1,0 +1,210 @@
+package tunnel
+
+import (
+	"context"
+	"math/bits"
+	"net"
+	"time"
+)
+
+// Stats is what a tunnel knows of itself.
+type Stats struct {
+	RTT       time.Duration // smoothed round trip of the heartbeat
+	BaseRTT   time.Duration // the shortest seen
+	LastHeard time.Time     // when the last byte of the peer arrived
+	Since     time.Time     // when the handshake was over
+	Carriers  int           // 2 when bulk has one of its own
+	Streams   int           // open now, opened by either side
+	Sent      uint64        // bytes written to the carriers
+	Received  uint64        // bytes read from the carriers
+	Version   int           // of SPEC.md
+	Window    int           // bytes of bulk that may be on their way
+}
+
+// Stats returns what the tunnel knows of itself now.
+func (t *Tunnel) Stats() Stats {
+	t.mu.Lock()
+	carriers := t.carriers()
+	s := Stats{Carriers: len(carriers), Streams: len(t.flows)}
+	t.mu.Unlock()
+	s.RTT, s.BaseRTT = time.Duration(t.smoothRTT.Load()), time.Duration(t.leastRTT.Load())
+	s.LastHeard, s.Since = time.Unix(0, t.lastHeard.Load()), t.start
+	s.Sent, s.Received, s.Version = t.sent.Load(), t.received.Load(), int(t.version)
+	carriers[0].answer(func(c *carrier) { s.Window = c.gate.window })
+	return s
+}
+
+// rtt returns the smoothed round trip, 0 while unknown.
+func (t *Tunnel) rtt() time.Duration { return time.Duration(t.smoothRTT.Load()) }
+
+// Probe asks the peer for a sign of life over the first carrier and waits for it. It fails with ctx's error or, when the tunnel has ended, net.ErrClosed.
+func (t *Tunnel) Probe(ctx context.Context) error {
+	answered := make(chan struct{})
+	if !t.ping(answered) {
+		return net.ErrClosed
+	}
+	select {
+	case <-answered:
+		return nil
+	case <-t.done:
+		return net.ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// maxPings is how many numbers may be without an answer.
+const maxPings = 64
+
+// ping asks the peer for an answer, after which the channel is closed.
+func (t *Tunnel) ping(answered chan struct{}) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err != nil {
+		return false
+	}
+	t.pinged++
+	number := t.pinged
+	if answered != nil {
+		t.probes[number] = answered
+	}
+	if len(t.pingAt) < maxPings {
+		t.pingAt[number] = time.Now()
+	}
+	t.primary.answer(func(c *carrier) {
+		if len(c.pings) < maxPings {
+			c.pings = append(c.pings, number)
+		} else {
+			c.pings[maxPings-1] = number // the last answers for all before it
+		}
+	})
+	return true
+}
+
+// ponged takes the answer to a number, and to all before it, in.
+func (t *Tunnel) ponged(value uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if value > t.pinged {
+		return
+	}
+	if at, ok := t.pingAt[value]; ok {
+		t.measured(time.Since(at))
+	}
+	for n := range t.pingAt {
+		if n <= value {
+			delete(t.pingAt, n)
+		}
+	}
+	for n, answered := range t.probes {
+		if n <= value {
+			close(answered)
+			delete(t.probes, n)
+		}
+	}
+}
+
+// measured takes a round trip in.
+func (t *Tunnel) measured(rtt time.Duration) {
+	old := time.Duration(t.smoothRTT.Load())
+	if old == 0 {
+		t.smoothRTT.Store(int64(rtt))
+	} else {
+		t.smoothRTT.Store(int64(old + (rtt-old)/8))
+	}
+	if least := t.leastRTT.Load(); least == 0 || int64(rtt) < least {
+		t.leastRTT.Store(int64(rtt))
+	}
+}
+
+// beat asks for signs of life and ends the tunnel when there have been none for
+// too long.
+func (t *Tunnel) beat() {
+	ticker := time.NewTicker(min(t.cfg.Heartbeat, t.cfg.Silence/2))
+	defer ticker.Stop()
+	t.ping(nil)
+	for {
+		select {
+		case <-t.done:
+			return
+		case <-ticker.C:
+		}
+		if silent := time.Since(time.Unix(0, t.primary.lastHeard.Load())); silent > t.cfg.Silence {
+			t.lose(t.primary, ErrSilent)
+			return
+		}
+		t.ping(nil)
+		t.beatBulk()
+	}
+}
+
+// beatBulk does the same for the second carrier, whose end ends only itself.
+func (t *Tunnel) beatBulk() {
+	t.mu.Lock()
+	bulk := t.bulk
+	t.mu.Unlock()
+	if bulk == nil {
+		return
+	}
+	if silent := time.Since(time.Unix(0, bulk.lastHeard.Load())); silent > t.cfg.Silence {
+		t.lose(bulk, ErrSilent)
+		return
+	}
+	bulk.answer(func(c *carrier) {
+		if len(c.pings) == 0 {
+			c.pings = append(c.pings, 0) // nothing is measured by it
+		}
+	})
+}
+
+// The kernel is asked now and then what it had to send again. A path loses
+// packets by itself when some were sent again in several of the last spans: a
+// single time may be a peer that was busy.
+const (
+	lossCheck  = 200 * time.Millisecond
+	lossSpans  = 10
+	lossEnough = 3
+)
+
+// pathKind is what a socket is set to.
+type pathKind uint8
+
+const (
+	pathUnknown pathKind = iota
+	pathShort            // the gate steps aside
+	pathLong
+	pathLossy // long, and it loses packets by itself
+)
+
+// settle looks from time to time whether the path loses packets, and sets the
+// socket when the path has turned out to be of another kind.
+func (c *carrier) settle(now time.Time) {
+	c.mu.Lock()
+	kind, check := c.gate.kind(now), now.Sub(c.checked) >= lossCheck
+	change := kind != c.kind
+	c.kind = kind
+	if check {
+		c.checked = now
+	}
+	c.mu.Unlock()
+	if change {
+		c.socket.set(kind)
+	}
+	if check && kind != pathShort {
+		c.countLosses(now)
+	}
+}
+
+func (c *carrier) countLosses(now time.Time) {
+	again := c.socket.sentAgain()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.losses = c.losses << 1 & (1<<lossSpans - 1)
+	if again > c.again && !c.gate.growing {
+		c.losses |= 1
+	}
+	c.again = again
+	if bits.OnesCount16(c.losses) >= lossEnough {
+		c.gate.lost(now)
+	}
+}

@@ -1,0 +1,340 @@
+package tunnel
+
+import (
+	"slices"
+	"time"
+)
+
+// Sizes and times of a [gate].
+const (
+	gateTarget  = 5 * time.Millisecond  // of queue in the path
+	gateGentle  = time.Millisecond      // of queue where the path loses packets
+	gateLossy   = 10 * time.Second      // that one lost packet is remembered
+	gateFloor   = 8 << 10               // the least window, in bytes
+	gateFirst   = 32 << 10              // the first window, in bytes
+	gateMost    = 32 << 20              // the greatest window, in bytes
+	gateNear    = 2 * time.Millisecond  // a shorter round trip is a local network
+	gateWide    = 256 << 10             // the least window there, in bytes
+	gateSpan    = 10 * time.Millisecond // of the greatest rate, that the window holds there at least
+	gateRelearn = 10 * time.Second      // between two drains
+	gateMemory  = 35 * time.Second      // that a drain is remembered
+	gateDoubt   = 8                     // rounds with too long a queue that make one due sooner
+	gateAgain   = 2 * time.Second       // but no sooner than this after the last
+
+	gateBurst  = 2 * time.Millisecond   // of bytes that may go at once
+	leastPause = 200 * time.Microsecond // that a timer is worth
+
+	frameTime  = time.Millisecond // that a paced frame may take on the wire
+	leastFrame = 4 << 10          // in bytes
+)
+
+// gate decides how many paced bytes may be on their way over one carrier. The
+// peer sends back every mark that it receives; from how long that takes, the
+// gate knows how full the path's queue is, and keeps the bytes without an answer
+// in a window that aims at 5 ms of queue. See SPEC.md, "The gate". It is no more
+// than arithmetic: the carrier's mutex guards it and its clock is an argument.
+type gate struct {
+	start time.Time
+
+	window int
+	sent   uint64 // bytes, ever
+	marked uint64 // of them before the last mark
+	acked  uint64 // of them known to have arrived
+	marks  []mark // without an answer, oldest first
+
+	base   time.Duration // the path's round trip without a queue; 0 while unknown
+	way    time.Duration // the usual way there without a queue, on two clocks that were never compared
+	baseAt time.Time     // when both were learned in a drain, or the first time
+	rate   float64       // bytes per second of the last full round
+
+	lossy time.Time // until when the path counts as one that loses packets
+
+	growing bool // still looking for the path's rate
+	limited bool // the window held bytes back in this round
+	low     int  // rounds in a row that were limited and saw an empty queue
+	high    int  // rounds in a row that saw a queue beyond the target
+
+	roundEnd   uint64 // the round is over when this many bytes are acknowledged
+	roundStart time.Time
+	roundAcked uint64
+	roundLeast time.Duration   // the shortest round trip in this round; 0 if none
+	ways       []time.Duration // every way there in this round
+
+	budget   float64   // bytes that may go at once
+	budgetAt time.Time // when budget was last filled up
+
+	full     int  // samples in a row that saw a queue beyond the target, while growing
+	hold     bool // the next round says nothing about the window of now
+	peak     float64
+	draining int // rounds of a drain to go
+	undrain  int // the window to return to
+	drained  int
+	drains   [3]drain // what the last ones found
+}
+
+// drain is what one drain found.
+type drain struct {
+	base, way time.Duration
+	at        time.Time
+}
+
+// maxWays is how many samples of one round count.
+const maxWays = 64
+
+// growthEnd is how many samples in a row end the search for the path's rate.
+const growthEnd = 3
+
+// mark is one question without an answer.
+type mark struct {
+	offset uint64
+	at     time.Time
+}
+
+func newGate(start time.Time) gate {
+	return gate{start: start, window: gateFirst, growing: true}
+}
+
+// open reports whether a paced frame may go now, and notes if not.
+func (g *gate) open() bool {
+	if int(g.sent-g.acked) < g.window {
+		return true
+	}
+	g.limited = true
+	return false
+}
+
+// pause returns how long a paced frame must wait so that the window goes out
+// evenly, 0 for not at all. Answers come in lumps when the peer sends bulk too;
+// without this each lump would set off a burst that delays the peer's answers.
+func (g *gate) pause(now time.Time) time.Duration {
+	if g.base == 0 || g.near() {
+		return 0
+	}
+	rate := 1.25 * float64(g.window) / (g.base + gateTarget).Seconds()
+	if g.growing {
+		rate *= 2
+	}
+	g.budget = min(g.budget+now.Sub(g.budgetAt).Seconds()*rate, rate*gateBurst.Seconds())
+	g.budgetAt = now
+	if g.budget > 0 {
+		return 0
+	}
+	return max(time.Duration(-g.budget/rate*float64(time.Second)), leastPause)
+}
+
+// spend notes that paced bytes go out.
+func (g *gate) spend(n int) {
+	g.sent += uint64(n)
+	g.budget -= float64(n)
+}
+
+// frame returns how many bytes a paced frame should have at most.
+func (g *gate) frame() int {
+	if g.near() {
+		return MaxFrame
+	}
+	n := int(g.rate * frameTime.Seconds())
+	return min(max(n, leastFrame), MaxFrame/2)
+}
+
+// near reports whether the path is so short that the gate steps aside.
+func (g *gate) near() bool { return g.base > 0 && g.base < gateNear }
+
+// due reports whether the bytes since the last mark ask for another.
+func (g *gate) due() bool {
+	return int(g.sent-g.marked) >= max(g.window/16, leastFrame)
+}
+
+// loose reports whether any byte has no mark behind it.
+func (g *gate) loose() bool { return g.sent > g.marked }
+
+// mark notes a mark that goes out now and returns its number.
+func (g *gate) mark(now time.Time) uint64 {
+	g.marked = g.sent
+	g.marks = append(g.marks, mark{g.sent, now})
+	return g.sent
+}
+
+// ack takes the peer's answer to the mark with number v in, and to all before
+// it; at is when the mark arrived by the peer's clock. It reports false for a
+// number that was never asked.
+func (g *gate) ack(v uint64, at time.Duration, now time.Time) bool {
+	if v > g.marked {
+		return false
+	}
+	i := 0
+	for i < len(g.marks) && g.marks[i].offset <= v {
+		i++
+	}
+	if i == 0 {
+		return true // an old answer that came late
+	}
+	last := g.marks[i-1]
+	g.marks = g.marks[:copy(g.marks, g.marks[i:])]
+	g.acked = max(g.acked, last.offset)
+	if last.offset == v {
+		g.sample(now.Sub(last.at), at-last.at.Sub(g.start), now)
+	}
+	if g.acked >= g.roundEnd {
+		g.endRound(now)
+	}
+	return true
+}
+
+// sample takes one measured round trip and way there in. Only the way there
+// tells of this side's queue: the answer may wait in that of the peer's bulk.
+func (g *gate) sample(rtt, way time.Duration, now time.Time) {
+	rtt = max(rtt, time.Microsecond)
+	if g.base == 0 {
+		g.base, g.way, g.baseAt = rtt, way, now
+	}
+	if g.roundLeast == 0 {
+		g.roundLeast = rtt
+	}
+	if way-g.way <= g.target(now) {
+		g.full = 0
+	} else if g.growing {
+		g.full++
+	}
+	g.base, g.roundLeast = min(g.base, rtt), min(g.roundLeast, rtt)
+	if len(g.ways) < maxWays {
+		g.ways = append(g.ways, way)
+	}
+}
+
+// endRound moves the window by what the last round saw and begins the next.
+func (g *gate) endRound(now time.Time) {
+	if took := now.Sub(g.roundStart); !g.roundStart.IsZero() && g.roundLeast > 0 {
+		// Answers that come in a lump make a round look shorter than it was.
+		rate := float64(g.acked-g.roundAcked) / max(took, g.base).Seconds()
+		rate = min(rate, float64(g.window)/g.roundLeast.Seconds())
+		if g.limited || rate > g.rate {
+			g.rate = rate
+		}
+		g.adapt(now)
+	}
+	g.roundStart, g.roundAcked, g.roundEnd = now, g.acked, g.sent
+	if g.roundEnd == g.acked {
+		g.roundEnd++ // nothing is on its way: the round ends with what comes next
+		g.roundStart = time.Time{}
+	}
+	g.roundLeast, g.limited, g.ways = 0, false, g.ways[:0]
+}
+
+func (g *gate) adapt(now time.Time) {
+	g.peak = max(g.rate, g.peak*0.98)
+	way := g.median()
+	g.way = min(g.way, way)
+	if g.draining > 0 {
+		g.endDrain(way, now)
+		return
+	}
+	if g.hold { // what this round saw was sent in the window before the last cut
+		g.hold = false
+		return
+	}
+	g.follow(way-g.way, g.target(now))
+	if g.near() || !g.limited {
+		return
+	}
+	if since := now.Sub(g.baseAt); since >= gateRelearn || g.high >= gateDoubt && since >= gateAgain {
+		g.startDrain()
+	}
+}
+
+// median returns the way there that half the samples of the round exceeded. The
+// shortest would not see the queue of a burst that answers in a lump set off,
+// the longest would see every hiccup of a busy machine.
+func (g *gate) median() time.Duration {
+	slices.Sort(g.ways)
+	return g.ways[len(g.ways)/2]
+}
+
+// follow moves the window. In the long run it obeys FAST TCP's rule without its
+// averaging, but never cuts below what the path has carried without a queue.
+func (g *gate) follow(queue, target time.Duration) {
+	w := float64(g.window)
+	next := w*g.base.Seconds()/(g.base+queue).Seconds() + g.rate*target.Seconds()
+	if g.full >= growthEnd { // the queue began to fill in this round
+		next = g.rate * (g.base + target).Seconds()
+		g.growing, g.low, g.full = false, 0, 0
+	}
+	switch {
+	case queue > target:
+		next = max(next, g.peak*g.base.Seconds())
+		g.growing, g.low = false, 0
+		g.high++
+	case !g.limited:
+		return // whoever sends has less to say than the path would take
+	case queue < target/4:
+		g.high = 0
+		g.low++
+	default:
+		g.low, g.high = 0, 0
+	}
+	if g.limited && g.growing {
+		next = max(next, w*1.5)
+	} else if g.limited && g.low >= 6 {
+		next = max(next, w*1.25)
+	}
+	g.window = min(max(int(min(next, 2*w)), g.floor()), gateMost)
+	g.hold = float64(g.window) < 0.95*w
+}
+
+// lost is told that packets were lost. While the window aims at so short a
+// queue, it is not a full queue that loses them but the path, by itself; there
+// the bulk of one carrier waits for what is sent again anyway, and a queue is of
+// no use to it.
+func (g *gate) lost(now time.Time) { g.lossy = now.Add(gateLossy) }
+
+// kind returns what the path is.
+func (g *gate) kind(now time.Time) pathKind {
+	switch {
+	case g.base == 0:
+		return pathUnknown
+	case g.near():
+		return pathShort
+	case now.Before(g.lossy):
+		return pathLossy
+	}
+	return pathLong
+}
+
+// target returns how much queue the gate aims at.
+func (g *gate) target(now time.Time) time.Duration {
+	if now.Before(g.lossy) {
+		return gateGentle
+	}
+	return gateTarget
+}
+
+func (g *gate) floor() int {
+	if g.near() {
+		return max(gateWide, int(g.peak*gateSpan.Seconds()))
+	}
+	return gateFloor
+}
+
+// startDrain lets the queue that this side made run empty for a round, to see
+// how long the path is without it.
+func (g *gate) startDrain() {
+	g.undrain, g.draining, g.high = g.window, 2, 0
+	g.window = max(int(g.rate*g.base.Seconds()/2), gateFloor)
+}
+
+// endDrain ends a drain after a round that was sent wholly in it. The shortest
+// of the last drains counts, since one may have met a queue of somebody else's.
+func (g *gate) endDrain(way time.Duration, now time.Time) {
+	if g.draining--; g.draining > 0 {
+		return
+	}
+	g.drains[g.drained%len(g.drains)] = drain{g.roundLeast, way, now}
+	g.drained++
+	g.base, g.way, g.baseAt = g.roundLeast, way, now
+	for _, d := range g.drains {
+		if now.Sub(d.at) < gateMemory { // clocks drift and paths change
+			g.base, g.way = min(g.base, d.base), min(g.way, d.way)
+		}
+	}
+	g.window = g.undrain
+}

@@ -1,0 +1,236 @@
+package tunnel
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+)
+
+// maxHandshakes is how many carriers may be in their handshake at a time.
+const maxHandshakes = 64
+
+// Host makes tunnels of the carriers that a listener accepts. All methods are
+// safe for concurrent use.
+type Host struct {
+	cfg     Config
+	waiting chan *Tunnel
+	done    chan struct{}
+
+	mu      sync.Mutex // guards what follows
+	tunnels map[tunnelID]*booking
+	pending map[net.Conn]bool // in their handshake
+	closed  bool
+}
+
+// booking is room for one tunnel. It is made before the peer learns the
+// tunnel's name, so that the peer's second carrier may come at any time.
+type booking struct {
+	settled chan struct{} // closed when the first carrier's handshake is over
+	t       *Tunnel       // nil when that failed; set before settled is closed
+}
+
+// NewHost returns a Host without tunnels.
+func NewHost(c Config) *Host {
+	c = c.withDefaults()
+	return &Host{
+		cfg: c, waiting: make(chan *Tunnel, 2*c.MaxTunnels), done: make(chan struct{}),
+		tunnels: map[tunnelID]*booking{}, pending: map[net.Conn]bool{},
+	}
+}
+
+// Serve does the handshake on an accepted carrier, which belongs to the Host
+// from here on, and returns when it is over: the carrier is then a tunnel's, or
+// closed and the error says why. It takes no longer than the Config allows.
+func (h *Host) Serve(c Carrier) error {
+	if !h.begin(c.Conn) {
+		return errors.Join(fmt.Errorf("%w: too many at once", ErrRefused), c.Close())
+	}
+	defer h.end(c.Conn)
+	if err := c.SetDeadline(time.Now().Add(h.cfg.Handshake)); err != nil {
+		return errors.Join(fmt.Errorf("tunnel: handshake: %w", err), c.Close())
+	}
+	if err := h.greeted(c); err != nil {
+		return errors.Join(err, c.Close())
+	}
+	return nil
+}
+
+func (h *Host) begin(conn net.Conn) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed || len(h.pending) >= maxHandshakes {
+		return false
+	}
+	h.pending[conn] = true
+	return true
+}
+
+func (h *Host) end(conn net.Conn) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.pending, conn)
+}
+
+// greeted does the host's part of the handshake.
+func (h *Host) greeted(c Carrier) error {
+	asked, err := receiveMessage(c)
+	if err != nil {
+		return err
+	}
+	hi, err := parseHello(asked)
+	if err != nil {
+		return err
+	}
+	w := welcome{versions: h.cfg.versions, version: h.cfg.versions.best(hi.versions), streams: uint32(h.cfg.MaxStreams)}
+	_, _ = rand.Read(w.nonce[:])
+	if w.version == 0 {
+		w.status = statusVersion
+		_ = sendMessage(c, w.encode())
+		return &VersionError{w.versions.Min, w.versions.Max, hi.versions.Min, hi.versions.Max}
+	}
+	if hi.want == wantJoin {
+		return h.joined(c, hi, w, asked)
+	}
+	return h.begun(c, hi, w, asked)
+}
+
+// begun makes a new tunnel.
+func (h *Host) begun(c Carrier, hi hello, w welcome, asked []byte) error {
+	_, _ = rand.Read(w.id[:])
+	_, _ = rand.Read(w.secret[:])
+	b := h.book(w.id)
+	if b == nil {
+		w.status, w.id, w.secret = statusFull, tunnelID{}, secret{}
+		return refuse(c, w)
+	}
+	defer close(b.settled)
+	if err := agree(c, w, w.secret, asked); err != nil {
+		h.forget(w.id)
+		return err
+	}
+	t := newTunnel(h.cfg, c, c.Peer, w.version, hi.streams, false)
+	t.id, t.secret = w.id, w.secret
+	close(t.joining)
+	t.onEnd = func() { h.forget(t.id) }
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return net.ErrClosed
+	}
+	b.t = t
+	t.run()
+	h.waiting <- t // has room for every tunnel; see Accept for those that ended
+	return nil
+}
+
+// joined gives a tunnel a second carrier.
+func (h *Host) joined(c Carrier, hi hello, w welcome, asked []byte) error {
+	t := h.find(hi.id)
+	if t == nil || !t.peer.same(c.Peer) || t.version != w.version {
+		w.status = statusUnknown
+		return refuse(c, w)
+	}
+	if t.full() {
+		w.status = statusFull
+		return refuse(c, w)
+	}
+	w.id = hi.id
+	if err := agree(c, w, t.secret, asked); err != nil {
+		return err
+	}
+	_, err := t.attach(c)
+	return err
+}
+
+// agree answers and waits for the proof. From then on the carrier has no
+// deadline but those of its writes.
+func agree(c Carrier, w welcome, s secret, asked []byte) error {
+	answer := w.encode()
+	if err := sendMessage(c, answer); err != nil {
+		return err
+	}
+	if err := confirm(c, s, asked, answer); err != nil {
+		return err
+	}
+	return c.SetDeadline(time.Time{})
+}
+
+func refuse(c Carrier, w welcome) error {
+	_ = sendMessage(c, w.encode())
+	return fmt.Errorf("%w: status %d", ErrRefused, w.status)
+}
+
+// book keeps room for a tunnel, or returns nil. A tunnel that nobody has
+// accepted yet takes room even when it has ended.
+func (h *Host) book(id tunnelID) *booking {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed || len(h.tunnels)+len(h.waiting) >= h.cfg.MaxTunnels {
+		return nil
+	}
+	b := &booking{settled: make(chan struct{})}
+	h.tunnels[id] = b
+	return b
+}
+
+// find returns a tunnel, nil if there is none of that name.
+func (h *Host) find(id tunnelID) *Tunnel {
+	h.mu.Lock()
+	b := h.tunnels[id]
+	h.mu.Unlock()
+	if b == nil {
+		return nil
+	}
+	<-b.settled // no later than the deadline of the first carrier's handshake
+	return b.t
+}
+
+func (h *Host) forget(id tunnelID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.tunnels, id)
+}
+
+// Accept returns the next new tunnel; it may have ended already. It fails with
+// net.ErrClosed once the Host is closed, or ctx's error.
+func (h *Host) Accept(ctx context.Context) (*Tunnel, error) {
+	select {
+	case t := <-h.waiting:
+		return t, nil
+	case <-h.done:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Close ends every tunnel and every handshake. Serve takes no carrier any more.
+func (h *Host) Close() error {
+	h.mu.Lock()
+	if h.closed {
+		h.mu.Unlock()
+		return nil
+	}
+	h.closed = true
+	close(h.done)
+	tunnels := make([]*Tunnel, 0, len(h.tunnels))
+	for _, b := range h.tunnels {
+		if b.t != nil {
+			tunnels = append(tunnels, b.t)
+		}
+	}
+	for conn := range h.pending {
+		_ = conn.Close()
+	}
+	h.mu.Unlock()
+	var all sync.WaitGroup
+	for _, t := range tunnels {
+		all.Go(func() { _ = t.Close() })
+	}
+	all.Wait()
+	return nil
+}

@@ -1,0 +1,206 @@
+package secure
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"slipway/tunnel"
+)
+
+// DialConfig says how one agent is reached.
+type DialConfig struct {
+	Identity *Identity
+	Address  Address
+	Key      string // fingerprint that is expected there
+	// Fallback tries the WebSocket of the same port when the network does not let
+	// plain TLS through. What worked is tried first from then on.
+	Fallback bool
+	// Moved is told when the agent proves to have changed its key, so that the new
+	// one is expected from now on. An error of it fails the dial. Nil means that a
+	// new key is never accepted.
+	Moved func(key string) error
+	// Proxy chooses the proxy of a WebSocket, http.ProxyFromEnvironment if nil,
+	// which is HTTPS_PROXY and NO_PROXY.
+	Proxy func(*http.Request) (*url.URL, error)
+	// Network opens connections, a net.Dialer if nil.
+	Network func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+const (
+	// directTimeout is how long plain TLS is tried where there is a fallback.
+	directTimeout = 4 * time.Second
+	// handshakeTimeout bounds each handshake, whatever the caller's context says.
+	handshakeTimeout = 15 * time.Second
+)
+
+// Dialer opens carriers to one agent. It never asks anything, so silent makes no
+// difference. It is safe for concurrent use.
+type Dialer struct {
+	config DialConfig
+
+	mu  sync.Mutex // guards the following
+	key string     // that is expected
+	web bool       // the WebSocket is what works
+}
+
+var _ tunnel.Dialer = (*Dialer)(nil)
+
+// NewDialer returns a Dialer; it connects to nothing yet.
+func NewDialer(config DialConfig) (*Dialer, error) {
+	if !ValidFingerprint(config.Key) {
+		return nil, errors.New("secure: the expected key is not a fingerprint")
+	}
+	return &Dialer{config: config.withDefaults(), key: config.Key, web: config.Address.Web}, nil
+}
+
+func (c DialConfig) withDefaults() DialConfig {
+	if c.Proxy == nil {
+		c.Proxy = http.ProxyFromEnvironment
+	}
+	if c.Network == nil {
+		c.Network = (&net.Dialer{KeepAlive: -1}).DialContext // the tunnel has its own heartbeat
+	}
+	return c
+}
+
+// Dial opens a carrier, which is a [tunnel.Carrier]. Its errors are of type [tunnel.Fault]; a [KeyError] is
+// in the chain when another key answered. Whether the agent lets this device in
+// is known with the first byte read: a read fails with a Fault of the code
+// agent_connect_not-paired if not.
+func (d *Dialer) Dial(ctx context.Context, _ bool) (net.Conn, error) {
+	d.mu.Lock()
+	key, web := d.key, d.web
+	d.mu.Unlock()
+	conn, err := d.try(ctx, key, web)
+	if err == nil || !d.config.Fallback || d.config.Address.Web || ctx.Err() != nil || !blocked(err) {
+		return conn, err
+	}
+	conn, otherErr := d.try(ctx, key, !web)
+	if otherErr != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	d.web = !web
+	d.mu.Unlock()
+	return conn, nil
+}
+
+// blocked reports whether an error may be the network's doing.
+func blocked(err error) bool {
+	var key *KeyError
+	var unresolved *net.DNSError
+	return !errors.As(err, &key) && !errors.As(err, &unresolved)
+}
+
+func (d *Dialer) try(ctx context.Context, key string, web bool) (net.Conn, error) {
+	if d.config.Fallback && !web {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, directTimeout)
+		defer cancel()
+	}
+	var moved string
+	check := func(peer proven) (err error) {
+		moved, err = peer.expected(key)
+		return err
+	}
+	address := d.config.Address
+	if web && !address.Web {
+		address.Web, address.Path = true, webPath
+	}
+	conn, raw, err := d.config.connect(ctx, address, protoTunnel, check)
+	if err == nil && moved != "" {
+		err = d.move(key, moved)
+		if err != nil {
+			_ = raw.Close()
+		}
+	}
+	if err != nil {
+		return nil, connectFault(ctx, address.String(), err)
+	}
+	peer := tunnel.Peer{Transport: "tls", Key: key, Address: raw.RemoteAddr().String()}
+	if moved != "" {
+		peer.Key = moved
+	}
+	if web {
+		peer.Transport = "wss"
+	}
+	return tunnel.Carrier{Conn: &dialed{Conn: conn, raw: raw}, Peer: peer}, nil
+}
+
+// move expects a new key from now on. The handshake has proved that the peer has
+// it, and the old key's signature that it follows the old one.
+func (d *Dialer) move(old, moved string) error {
+	if d.config.Moved == nil {
+		return &KeyError{Expected: old, Got: moved}
+	}
+	if err := d.config.Moved(moved); err != nil {
+		return fmt.Errorf("secure: keep the agent's new key: %w", err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.key == old {
+		d.key = moved
+	}
+	return nil
+}
+
+// connect opens a connection and makes the handshake of keys on it. raw is what
+// ends it at once.
+func (c DialConfig) connect(ctx context.Context, address Address, protocol string, check func(proven) error) (conn *tls.Conn, raw net.Conn, err error) {
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	below, raw, err := c.open(ctx, address)
+	if err != nil {
+		return nil, nil, err
+	}
+	conn = tls.Client(below, clientConfig(c.Identity, protocol, check))
+	if err := conn.HandshakeContext(ctx); err != nil {
+		_ = raw.Close()
+		_ = below.Close()
+		return nil, nil, err
+	}
+	return conn, raw, nil
+}
+
+// open opens what the handshake of keys goes over.
+func (c DialConfig) open(ctx context.Context, address Address) (below, raw net.Conn, err error) {
+	if !address.Web {
+		raw, err = c.Network(ctx, "tcp", address.hostPort())
+		return raw, raw, err
+	}
+	dialer := websocket.Dialer{
+		Proxy: c.Proxy,
+		NetDialContext: func(ctx context.Context, network, target string) (net.Conn, error) {
+			conn, err := c.Network(ctx, network, target)
+			raw = conn
+			return conn, err
+		},
+		// The outer TLS is for the network's eyes: a proxy may end it and look
+		// inside, where the handshake of keys goes on between the two devices.
+		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{protoHTTP}, InsecureSkipVerify: true},
+		ReadBufferSize:  32 << 10, WriteBufferSize: 32 << 10,
+	}
+	ws, response, err := dialer.DialContext(ctx, address.url().String(), nil)
+	if response != nil {
+		defer response.Body.Close() // gorilla has read what there is of it
+	}
+	if err != nil {
+		if raw != nil {
+			_ = raw.Close()
+		}
+		if response != nil {
+			err = fmt.Errorf("%w: %w (HTTP %d)", errProtocol, err, response.StatusCode)
+		}
+		return nil, nil, err
+	}
+	return newWebSocket(ws), raw, nil
+}

@@ -1,0 +1,219 @@
+package secure
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// Identity is the key of one device. It is immutable: [Identity.Rotate] makes
+// another. A peer that knew the old key accepts the new one because the old key
+// signed it; those signatures travel in the certificate.
+type Identity struct {
+	key         ed25519.PrivateKey
+	successions []succession
+	certificate tls.Certificate
+}
+
+// NewIdentity makes an identity with a new key.
+func NewIdentity() (*Identity, error) {
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	return makeIdentity(key, nil)
+}
+
+func makeIdentity(key ed25519.PrivateKey, successions []succession) (*Identity, error) {
+	i := &Identity{key: key, successions: successions}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		Subject:      pkix.Name{CommonName: "slipway"},
+		// Nobody looks at the dates. The last one is RFC 5280's for "never".
+		NotBefore: time.Unix(0, 0),
+		NotAfter:  time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
+	}
+	if len(successions) > 0 {
+		template.ExtraExtensions = []pkix.Extension{{Id: successionOID, Value: encodeSuccessions(successions)}}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, fmt.Errorf("secure: make certificate: %w", err)
+	}
+	i.certificate = tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+	return i, nil
+}
+
+// Fingerprint names the identity's public key, see [FingerprintOf].
+func (i *Identity) Fingerprint() string {
+	return FingerprintOf(i.key.Public().(ed25519.PublicKey))
+}
+
+// Rotate makes an identity with a new key that the old one has signed.
+func (i *Identity) Rotate() (*Identity, error) {
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	return i.rotateTo(key)
+}
+
+func (i *Identity) rotateTo(key ed25519.PrivateKey) (*Identity, error) {
+	chain := append(append([]succession{}, i.successions...), succeed(i.key, key))
+	if len(chain) > maxSuccessions {
+		chain = chain[len(chain)-maxSuccessions:]
+	}
+	return makeIdentity(key, chain)
+}
+
+// FingerprintOf is the name of a public key everywhere in Slipway: SHA-256 of its
+// SubjectPublicKeyInfo (RFC 5280) in base32, lower case, 52 characters.
+func FingerprintOf(key ed25519.PublicKey) string {
+	der, err := x509.MarshalPKIXPublicKey(key)
+	if err != nil {
+		return "" // only for a key of the wrong type, which the signature rules out
+	}
+	return fingerprintSPKI(der)
+}
+
+var fingerprintEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+func fingerprintSPKI(der []byte) string {
+	sum := sha256.Sum256(der)
+	return fingerprintEncoding.EncodeToString(sum[:])
+}
+
+// ValidFingerprint reports whether text has the form of a fingerprint.
+func ValidFingerprint(text string) bool {
+	sum, err := fingerprintEncoding.DecodeString(text)
+	return err == nil && len(sum) == sha256.Size && fingerprintEncoding.EncodeToString(sum) == text
+}
+
+// identityFile is the form of an identity on disk.
+type identityFile struct {
+	Version     int      `json:"version"`
+	Seed        string   `json:"seed"`                  // ed25519, base64
+	Successions []string `json:"successions,omitempty"` // base64, oldest first
+}
+
+const (
+	identityVersion = 1
+	maxIdentityFile = 16 << 10
+)
+
+// Marshal returns the identity with its private key, to be kept by whoever has
+// a safe place for it. [ParseIdentity] reads it.
+func (i *Identity) Marshal() ([]byte, error) {
+	file := identityFile{Version: identityVersion, Seed: base64.StdEncoding.EncodeToString(i.key.Seed())}
+	for _, s := range i.successions {
+		file.Successions = append(file.Successions, base64.StdEncoding.EncodeToString(s.encode()))
+	}
+	return json.MarshalIndent(file, "", "  ")
+}
+
+// ParseIdentity reads what Marshal wrote. Its errors do not quote the content.
+func ParseIdentity(data []byte) (*Identity, error) {
+	if len(data) > maxIdentityFile {
+		return nil, errors.New("secure: the identity is too long")
+	}
+	var file identityFile
+	if err := json.Unmarshal(data, &file); err != nil {
+		return nil, errors.New("secure: the identity is not readable")
+	}
+	if file.Version != identityVersion {
+		return nil, fmt.Errorf("secure: the identity has version %d, not %d", file.Version, identityVersion)
+	}
+	seed, err := base64.StdEncoding.DecodeString(file.Seed)
+	if err != nil || len(seed) != ed25519.SeedSize {
+		return nil, errors.New("secure: the identity holds no key")
+	}
+	if len(file.Successions) > maxSuccessions {
+		return nil, errors.New("secure: the identity holds too many old keys")
+	}
+	var chain []succession
+	for _, text := range file.Successions {
+		raw, err := base64.StdEncoding.DecodeString(text)
+		if err != nil || len(raw) != successionSize {
+			return nil, errors.New("secure: the identity holds an unreadable old key")
+		}
+		chain = append(chain, decodeSuccession(raw))
+	}
+	key := ed25519.NewKeyFromSeed(seed)
+	if len(chain) > 0 && !chainHolds(chain, key.Public().(ed25519.PublicKey)) {
+		return nil, errors.New("secure: the identity's old keys do not lead to its key")
+	}
+	return makeIdentity(key, chain)
+}
+
+// OpenIdentity reads the identity in a file, and makes both where there is no
+// file. It refuses a file that others may read.
+func OpenIdentity(path string) (*Identity, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return createIdentity(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("secure: others may read the key in %s (its mode is %04o); make it 0600 or remove it", path, info.Mode().Perm())
+	}
+	data, err := readLimited(path, maxIdentityFile)
+	if err != nil {
+		return nil, err
+	}
+	return ParseIdentity(data)
+}
+
+func createIdentity(path string) (*Identity, error) {
+	i, err := NewIdentity()
+	if err != nil {
+		return nil, err
+	}
+	data, err := i.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	// Two programs that start at once must end with one key.
+	if err := createFile(path, data); errors.Is(err, fs.ErrExist) {
+		return OpenIdentity(path)
+	} else if err != nil {
+		return nil, err
+	}
+	return i, nil
+}
+
+// Save writes the identity to a file for its owner alone, in one step.
+func (i *Identity) Save(path string) error {
+	data, err := i.Marshal()
+	if err != nil {
+		return err
+	}
+	return replaceFile(path, data)
+}
+
+// String does not hold the key.
+func (i *Identity) String() string { return "identity " + i.Fingerprint() }
+
+// GoString does not hold the key either.
+func (i *Identity) GoString() string { return i.String() }
+
+// ShortFingerprint is the beginning of a fingerprint for places where it only
+// reminds, never for comparing.
+func ShortFingerprint(fingerprint string) string {
+	return strings.ToUpper(fingerprint[:min(8, len(fingerprint))])
+}

@@ -1,0 +1,317 @@
+package secure
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"slipway/tunnel"
+)
+
+// ListenConfig is what a [Listener] needs. Zero limits mean the defaults.
+type ListenConfig struct {
+	Identity *Identity
+	Devices  *Devices
+	Pairings *Pairings // nil: nobody can pair
+	Name     string    // what this side is called when it is paired with
+
+	// Observe is told what happens, for a log of who came from where. It is called
+	// by many goroutines and holds its connection up until it returns. Nil is nobody.
+	Observe func(Event)
+
+	Handshake  time.Duration // from the first byte until the device is known; 10 s
+	MaxPending int           // connections that are being made; 128
+	PerAddress int           // the same from one address; 16
+	PerDevice  int           // connections of one device; 16
+}
+
+func (c ListenConfig) withDefaults() ListenConfig {
+	if c.Handshake == 0 {
+		c.Handshake = 10 * time.Second
+	}
+	if c.MaxPending == 0 {
+		c.MaxPending = 128
+	}
+	if c.PerAddress == 0 {
+		c.PerAddress = 16
+	}
+	if c.PerDevice == 0 {
+		c.PerDevice = 16
+	}
+	if c.Observe == nil {
+		c.Observe = func(Event) {}
+	}
+	return c
+}
+
+// EventKind says what happened at a listener.
+type EventKind string
+
+// The kinds of events.
+const (
+	EventConnected EventKind = "connected"  // a paired device
+	EventRefused   EventKind = "refused"    // a device that is not paired, or has too many connections
+	EventPaired    EventKind = "paired"     // a device, with a code
+	EventWrongCode EventKind = "wrong-code" // a device tried one
+	EventKeyMoved  EventKind = "key-moved"  // a paired device has changed its key
+)
+
+// Event is something that happened at a listener. It holds no secret. Name is
+// what the list calls the device, or with a wrong code what it calls itself.
+type Event struct {
+	Kind    EventKind
+	Key     string
+	Name    string
+	Address string
+}
+
+const (
+	maxWaiting = 64 // carriers that wait to be accepted
+	// What is read after the end, in time and bytes.
+	lingerTime = time.Second
+	maxLinger  = 64 << 10
+)
+
+// Listener lets paired devices in: by TLS, or by TLS inside a WebSocket inside
+// TLS, on one port.
+type Listener struct {
+	config   ListenConfig
+	identity atomic.Pointer[Identity]
+	listener net.Listener
+	gate     gate
+	web      *webServer
+	accepted chan tunnel.Carrier
+	done     <-chan struct{}
+	stop     context.CancelFunc // closes done
+	working  sync.WaitGroup
+}
+
+// Listen listens at an address such as ":7442".
+func Listen(address string, config ListenConfig) (*Listener, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	return NewListener(listener, config), nil
+}
+
+// NewListener listens on listener, which it owns from here on.
+func NewListener(listener net.Listener, config ListenConfig) *Listener {
+	config = config.withDefaults()
+	l := &Listener{
+		config: config, listener: listener,
+		gate:     gate{total: config.MaxPending, perAddress: config.PerAddress},
+		accepted: make(chan tunnel.Carrier, maxWaiting),
+	}
+	l.identity.Store(config.Identity)
+	ctx, stop := context.WithCancel(context.Background())
+	l.done, l.stop = ctx.Done(), stop
+	l.web = newWebServer(config.Handshake, func(inner, raw net.Conn, leave func()) { l.serveWeb(ctx, inner, raw, leave) })
+	l.working.Go(l.web.serve)
+	l.working.Go(func() { l.listen(ctx) })
+	return l
+}
+
+// Addr is where it listens.
+func (l *Listener) Addr() net.Addr { return l.listener.Addr() }
+
+// SetIdentity makes connections from now on show another key. Devices accept it
+// if it follows the one they know, see [Identity.Rotate].
+func (l *Listener) SetIdentity(identity *Identity) { l.identity.Store(identity) }
+
+// Accept returns the next carrier of a paired device, net.ErrClosed after Close.
+func (l *Listener) Accept() (tunnel.Carrier, error) {
+	select {
+	case carrier := <-l.accepted:
+		return carrier, nil
+	case <-l.done:
+		return tunnel.Carrier{}, net.ErrClosed
+	}
+}
+
+// Close stops listening and ends connections that nobody has accepted. Those
+// that were accepted live on.
+func (l *Listener) Close() error {
+	l.stop()
+	err := l.listener.Close()
+	l.web.close()
+	l.working.Wait()
+	for {
+		select {
+		case carrier := <-l.accepted:
+			_ = carrier.Close()
+		default:
+			return err
+		}
+	}
+}
+
+func (l *Listener) listen(ctx context.Context) {
+	pause := time.Duration(0)
+	for {
+		conn, err := l.listener.Accept()
+		if err != nil {
+			if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+				return
+			}
+			pause = min(max(2*pause, 5*time.Millisecond), time.Second) // out of descriptors, say
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
+			}
+			continue
+		}
+		pause = 0
+		leave := l.gate.enter(conn.RemoteAddr())
+		if leave == nil {
+			_ = conn.Close()
+			continue
+		}
+		l.working.Go(func() { l.receive(ctx, conn, leave) })
+	}
+}
+
+// receive makes the outermost handshake and hands the connection on by what it
+// speaks. leave gives the connection's place among the pending back.
+func (l *Listener) receive(life context.Context, raw net.Conn, leave func()) {
+	ctx, cancel := context.WithTimeout(life, l.config.Handshake)
+	defer cancel()
+	conn := tls.Server(raw, &tls.Config{MinVersion: tls.VersionTLS13, GetConfigForClient: l.choose})
+	if err := conn.HandshakeContext(ctx); err != nil { // an absolute time: bytes that drip in do not lengthen it
+		leave()
+		_ = raw.Close()
+		return
+	}
+	if protocol := conn.ConnectionState().NegotiatedProtocol; protocol == protoHTTP || protocol == "" {
+		left := make(chan struct{})
+		l.web.hand(&webConn{Conn: conn, raw: raw, leave: sync.OnceFunc(func() {
+			leave()
+			close(left)
+		})})
+		<-left // so that Close waits for it too
+		return
+	}
+	defer leave()
+	l.finish(ctx, conn, raw, "tls")
+}
+
+// choose picks the protocol by what the client offers.
+func (l *Listener) choose(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+	identity := l.identity.Load()
+	switch {
+	case slices.Contains(hello.SupportedProtos, protoTunnel):
+		return serverConfig(identity, protoTunnel), nil
+	case slices.Contains(hello.SupportedProtos, protoPair) && l.config.Pairings.open():
+		return serverConfig(identity, protoPair), nil
+	case slices.Contains(hello.SupportedProtos, protoHTTP), len(hello.SupportedProtos) == 0: // many a proxy offers none
+		return outerServerConfig(identity), nil
+	}
+	return refusal(identity), nil
+}
+
+// refusal makes TLS answer that no protocol is common to both sides.
+func refusal(identity *Identity) *tls.Config { return serverConfig(identity, protoTunnel) }
+
+// serveWeb is what a WebSocket carries: the same handshake once more.
+func (l *Listener) serveWeb(life context.Context, inner, raw net.Conn, leave func()) {
+	defer leave()
+	ctx, cancel := context.WithTimeout(life, l.config.Handshake)
+	defer cancel()
+	conn := tls.Server(inner, &tls.Config{MinVersion: tls.VersionTLS13, GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		if !slices.Contains(hello.SupportedProtos, protoTunnel) && !slices.Contains(hello.SupportedProtos, protoPair) {
+			return refusal(l.identity.Load()), nil // no web inside the web
+		}
+		return l.choose(hello)
+	}})
+	if err := conn.HandshakeContext(ctx); err != nil {
+		_ = inner.Close()
+		return
+	}
+	l.finish(ctx, conn, raw, "wss")
+}
+
+// finish is what follows the handshake of keys.
+func (l *Listener) finish(ctx context.Context, conn *tls.Conn, raw net.Conn, transport string) {
+	deadline, _ := ctx.Deadline()
+	_ = raw.SetDeadline(deadline)
+	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
+	peer, err := peerOf(conn.ConnectionState())
+	switch {
+	case err != nil:
+	case conn.ConnectionState().NegotiatedProtocol == protoPair:
+		l.config.Pairings.serve(conn, peer, l.identity.Load(), l.config)
+	default:
+		if l.admit(conn, raw, peer, transport, stop) {
+			return
+		}
+	}
+	stop()
+	linger(conn, raw)
+}
+
+// linger ends a connection so that the last bytes arrive: closing a socket with
+// input unread may destroy what was sent before.
+func linger(conn *tls.Conn, raw net.Conn) {
+	_ = conn.CloseWrite()
+	_ = raw.SetReadDeadline(time.Now().Add(lingerTime))
+	_, _ = io.CopyN(io.Discard, raw, maxLinger)
+	_ = conn.Close()
+	_ = raw.Close()
+}
+
+// observe tells what came of a connection that showed a key.
+func (l *Listener) observe(peer proven, device Device, moved string, raw net.Conn, err error) {
+	event := Event{EventConnected, peer.fingerprint, device.Name, raw.RemoteAddr().String()}
+	if err != nil {
+		event.Kind = EventRefused
+	}
+	if err == nil && moved != "" {
+		l.config.Observe(Event{EventKeyMoved, event.Key, event.Name, event.Address})
+	}
+	l.config.Observe(event)
+}
+
+// admit hands a connection of a listed device to Accept.
+func (l *Listener) admit(conn *tls.Conn, raw net.Conn, peer proven, transport string, stop func() bool) bool {
+	c := &listened{Conn: conn, raw: raw, key: peer.fingerprint, devices: l.config.Devices}
+	device, moved, err := l.config.Devices.admit(peer.fingerprint, peer.before, cut{c}, l.config.PerDevice)
+	status := byte(welcome)
+	switch {
+	case errors.Is(err, ErrUnknownDevice):
+		status = unpaired
+	case err != nil:
+		status = tooMany
+	}
+	l.observe(peer, device, moved, raw, err)
+	_, writeErr := conn.Write([]byte{status})
+	if err != nil {
+		return false
+	}
+	if writeErr == nil {
+		writeErr = raw.SetDeadline(time.Time{})
+	}
+	if writeErr != nil || !stop() {
+		_ = cut{c}.Close()
+		return true
+	}
+	carrier := tunnel.Carrier{Conn: c, Peer: tunnel.Peer{
+		Transport: transport, Key: device.Key, Name: device.Name, Address: raw.RemoteAddr().String(),
+	}}
+	select {
+	case l.accepted <- carrier:
+		select {
+		case <-l.done: // Close may have emptied the channel already
+			_ = cut{c}.Close()
+		default:
+		}
+	default:
+		_ = cut{c}.Close()
+	}
+	return true
+}

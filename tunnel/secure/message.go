@@ -1,0 +1,130 @@
+package secure
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"slipway/tunnel"
+)
+
+// maxMessage is the longest message of a pairing, in bytes of JSON. Each goes
+// behind its length in two bytes, the higher first.
+const maxMessage = 4 << 10
+
+var errMessage = errors.New("secure: an unreadable pairing message")
+
+// The messages of a pairing, in their order: hello and confirm go to the
+// listener, reply and result come from it.
+type (
+	pairHello struct {
+		Plate string `json:"plate"`
+		Share []byte `json:"share"`
+		Info  []byte `json:"info"` // a pairInfo in JSON, byte for byte as it is bound into the key
+	}
+	pairReply struct {
+		Status string `json:"status"`
+		Share  []byte `json:"share,omitempty"`
+		Info   []byte `json:"info,omitempty"`
+	}
+	pairConfirm struct {
+		Tag []byte `json:"tag"`
+	}
+	pairResult struct {
+		Status string `json:"status"`
+		Tag    []byte `json:"tag,omitempty"`
+		Owner  string `json:"owner,omitempty"`
+		Role   Role   `json:"role,omitempty"`
+	}
+	pairInfo struct {
+		Name string `json:"name"`
+	}
+)
+
+// What a listener answers.
+const (
+	statusOK     = "ok"
+	statusNoCode = "no-code"
+	statusWait   = "wait"
+	statusLocked = "locked"
+	statusWrong  = "wrong"
+	statusFailed = "failed"
+)
+
+// statusError is an answer other than statusOK.
+type statusError string
+
+func (e statusError) Error() string { return "secure: pairing was refused: " + string(e) }
+
+func (e statusError) fault() *tunnel.Fault {
+	f := &tunnel.Fault{Code: "agent_pair_refused", Message: "The agent refuses to pair.", Hint: "Upgrade the older side.", Err: e}
+	switch string(e) {
+	case statusNoCode:
+		f.Code, f.Message = "agent_pair_expired", "This code is used up, expired or was never shown."
+		f.Hint = "Show a new one on the agent's machine with slipway agent pair."
+	case statusWait:
+		f.Code, f.Message, f.Hint = "agent_pair_wait", "A wrong code was tried a moment ago.", "Wait a few seconds and try again."
+	case statusLocked:
+		f.Code, f.Message = "agent_pair_locked", "Too many wrong codes were tried; pairing is stopped for an hour."
+		f.Hint = "Somebody may be guessing. Find out from where before you try again."
+	case statusWrong:
+		f.Code, f.Message = "agent_pair_wrong-code", "The code is not the one that the agent shows."
+		f.Hint = "Compare it digit by digit. If it is right, another machine stands in between."
+	case statusFailed:
+		f.Code, f.Message = "agent_pair_failed", "The agent could not write its list of devices."
+		f.Hint = "Look at the agent's disk, then try the same code again."
+	}
+	return f
+}
+
+func writeMessage(w io.Writer, message any) error {
+	data, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	if len(data) > maxMessage {
+		return errMessage
+	}
+	_, err = w.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(data))), data...))
+	return err
+}
+
+// readMessage reads one message. What is not exactly one is errMessage.
+func readMessage(r io.Reader, into any) error {
+	var head [2]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return err
+	}
+	size := binary.BigEndian.Uint16(head[:])
+	if size > maxMessage {
+		return errMessage
+	}
+	data := make([]byte, size)
+	if _, err := io.ReadFull(r, data); err != nil {
+		return err
+	}
+	return parseMessage(data, into)
+}
+
+// parseMessage is tolerant to fields that a later version may add.
+func parseMessage(data []byte, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	if err := decoder.Decode(into); err != nil {
+		return errMessage
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return errMessage
+	}
+	return nil
+}
+
+// readInfo reads what the other side says about itself.
+func readInfo(data []byte) (pairInfo, error) {
+	var info pairInfo
+	if err := parseMessage(data, &info); err != nil || !validName(info.Name) {
+		return pairInfo{}, errMessage
+	}
+	return info, nil
+}

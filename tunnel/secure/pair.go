@@ -1,0 +1,237 @@
+package secure
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"time"
+
+	"slipway/tunnel"
+	"slipway/tunnel/cpace"
+)
+
+// Pairing goes over a TLS connection in which both sides have shown their keys,
+// and proves that the same connection ends at both devices: the exchange is made
+// with the code as its password, both fingerprints as its channel, and a secret
+// that only the two ends of this connection can compute as its session. Whoever
+// stands in between has two connections, and so two sessions, and learns from the
+// exchange only that its one guess was wrong.
+
+// PairConfig says with which agent this device pairs, and as what.
+type PairConfig struct {
+	Dial DialConfig // without Key
+	Code string     // as typed
+	Name string     // what the agent is to call this device
+}
+
+// Paired is what a device knows after pairing.
+type Paired struct {
+	Key   string // the agent's fingerprint, to be expected from now on
+	Name  string // what the agent calls itself
+	Owner string
+	Role  Role
+}
+
+// pairTimeout bounds a pairing on the dialer's side.
+const pairTimeout = 30 * time.Second
+
+// Pair proves to an agent that a person has seen its code, and has the agent
+// prove the same. Its errors are of type [tunnel.Fault].
+func Pair(ctx context.Context, config PairConfig) (Paired, error) {
+	c, err := parseCode(config.Code)
+	if err != nil {
+		return Paired{}, err
+	}
+	if !validName(config.Name) || config.Name == "" {
+		return Paired{}, &tunnel.Fault{Code: "agent_pair_invalid", Message: "The name of this device must have 1 to 64 printable characters."}
+	}
+	ctx, cancel := context.WithTimeout(ctx, pairTimeout)
+	defer cancel()
+	dial := config.Dial.withDefaults()
+	var peer proven
+	conn, raw, err := dial.connectEither(ctx, protoPair, func(p proven) error {
+		peer = p // anybody for now: the exchange tells
+		return nil
+	})
+	if err != nil {
+		return Paired{}, pairConnectFault(ctx, dial.Address, err)
+	}
+	defer raw.Close()
+	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
+	defer stop()
+	session, err := sessionOf(conn)
+	if err != nil {
+		return Paired{}, pairFault(ctx, dial.Address, err)
+	}
+	paired, err := pairOver(conn, session, dial.Identity.Fingerprint(), peer.fingerprint, c, config.Name)
+	if err != nil {
+		return Paired{}, pairFault(ctx, dial.Address, err)
+	}
+	return paired, nil
+}
+
+// connectEither is connect by TLS and, where that is wanted, by WebSocket.
+func (c DialConfig) connectEither(ctx context.Context, protocol string, check func(proven) error) (*tls.Conn, net.Conn, error) {
+	first := ctx
+	if c.Fallback && !c.Address.Web {
+		limited, cancel := context.WithTimeout(ctx, directTimeout)
+		defer cancel()
+		first = limited
+	}
+	conn, raw, err := c.connect(first, c.Address, protocol, check)
+	if err == nil || !c.Fallback || c.Address.Web || ctx.Err() != nil || !blocked(err) {
+		return conn, raw, err
+	}
+	web := c.Address
+	web.Web, web.Path = true, webPath
+	if conn, raw, webErr := c.connect(ctx, web, protocol, check); webErr == nil {
+		return conn, raw, nil
+	}
+	return nil, nil, err
+}
+
+// pairOver is the dialer's side of the exchange.
+func pairOver(conn io.ReadWriter, session []byte, own, theirs string, c code, name string) (Paired, error) {
+	info, err := json.Marshal(pairInfo{Name: name})
+	if err != nil {
+		return Paired{}, err
+	}
+	exchange, err := cpace.Start(cpace.Initiator, cpace.Input{
+		Password: []byte(c.secret), Channel: channelOf(own, theirs), Session: session, Associated: info,
+	})
+	if err != nil {
+		return Paired{}, err
+	}
+	if err := writeMessage(conn, pairHello{Plate: c.plate, Share: exchange.Share(), Info: info}); err != nil {
+		return Paired{}, err
+	}
+	var reply pairReply
+	if err := readMessage(conn, &reply); err != nil {
+		return Paired{}, err
+	}
+	if reply.Status != statusOK {
+		return Paired{}, statusError(reply.Status)
+	}
+	key, err := exchange.Finish(reply.Share, reply.Info)
+	if err != nil {
+		return Paired{}, err
+	}
+	if err := writeMessage(conn, pairConfirm{Tag: cpace.Tag(session, key, exchange.Share(), info)}); err != nil {
+		return Paired{}, err
+	}
+	var result pairResult
+	if err := readMessage(conn, &result); err != nil {
+		return Paired{}, err
+	}
+	if result.Status != statusOK {
+		return Paired{}, statusError(result.Status)
+	}
+	if !hmac.Equal(result.Tag, cpace.Tag(session, key, reply.Share, reply.Info)) {
+		return Paired{}, statusError(statusWrong) // it does not know the code either
+	}
+	their, err := readInfo(reply.Info)
+	if err != nil {
+		return Paired{}, err
+	}
+	return Paired{Key: theirs, Name: their.Name, Owner: result.Owner, Role: result.Role}, nil
+}
+
+// serve is the listener's side. The connection has a deadline.
+func (p *Pairings) serve(conn *tls.Conn, peer proven, identity *Identity, config ListenConfig) {
+	var hello pairHello
+	if err := readMessage(conn, &hello); err != nil {
+		return
+	}
+	their, err := readInfo(hello.Info)
+	if err != nil || their.Name == "" {
+		return
+	}
+	o, status := p.find(hello.Plate)
+	if o == nil {
+		_ = writeMessage(conn, pairReply{Status: status})
+		return
+	}
+	device := Device{Key: peer.fingerprint, Name: their.Name, Paired: p.now().UTC().Truncate(time.Second)}
+	_ = p.exchange(conn, hello, o, device, identity, config) // the device has been told, if it is still there
+}
+
+// exchange judges the device's guess.
+func (p *Pairings) exchange(conn *tls.Conn, hello pairHello, o *offer, device Device, identity *Identity, config ListenConfig) error {
+	session, err := sessionOf(conn)
+	if err != nil {
+		return err
+	}
+	info, err := json.Marshal(pairInfo{Name: config.Name})
+	if err != nil {
+		return err
+	}
+	exchange, err := cpace.Start(cpace.Responder, cpace.Input{
+		Password: []byte(o.secret), Channel: channelOf(device.Key, identity.Fingerprint()), Session: session, Associated: info,
+	})
+	if err != nil {
+		return err
+	}
+	key, err := exchange.Finish(hello.Share, hello.Info)
+	if err != nil {
+		return err
+	}
+	if err := writeMessage(conn, pairReply{Status: statusOK, Share: exchange.Share(), Info: info}); err != nil {
+		return err
+	}
+	var confirm pairConfirm
+	if err := readMessage(conn, &confirm); err != nil {
+		return err // without a tag nothing was guessed
+	}
+	right := hmac.Equal(confirm.Tag, cpace.Tag(session, key, hello.Share, hello.Info))
+	status := p.settle(hello.Plate, o, right, device, config.Devices.Add)
+	result := pairResult{Status: status}
+	event := Event{Key: device.Key, Name: device.Name, Address: conn.RemoteAddr().String()}
+	switch status {
+	case statusOK:
+		result.Tag = cpace.Tag(session, key, exchange.Share(), info)
+		result.Owner, result.Role = o.grant.Owner, o.grant.Role
+		event.Kind = EventPaired
+		config.Observe(event)
+	case statusWrong:
+		event.Kind = EventWrongCode
+		config.Observe(event)
+	}
+	return writeMessage(conn, result)
+}
+
+// sessionOf is what only the two ends of a TLS connection can compute
+// (RFC 8446, section 7.5).
+func sessionOf(conn *tls.Conn) ([]byte, error) {
+	state := conn.ConnectionState()
+	return state.ExportKeyingMaterial("EXPORTER-slipway-pair-1", nil, 32)
+}
+
+func channelOf(dialer, listener string) []byte {
+	return []byte("slipway pair 1\x00" + dialer + "\x00" + listener)
+}
+
+func pairConnectFault(ctx context.Context, address Address, err error) error {
+	fault := connectFault(ctx, address.String(), err)
+	var f *tunnel.Fault
+	if errors.As(fault, &f) && f.Code == "agent_connect_protocol" {
+		return &tunnel.Fault{Code: "agent_pair_closed", Message: "No pairing code is out on that machine.",
+			Hint: "Show one there with slipway agent pair, and type it here within ten minutes.", Err: err}
+	}
+	return fault
+}
+
+func pairFault(ctx context.Context, address Address, err error) error {
+	var refused statusError
+	if errors.As(err, &refused) {
+		return refused.fault()
+	}
+	if errors.Is(err, errMessage) || errors.Is(err, cpace.ErrShare) {
+		return &tunnel.Fault{Code: "agent_pair_protocol", Message: "What answers there does not pair as Slipway does.",
+			Hint: "Upgrade the older side.", Err: err}
+	}
+	return connectFault(ctx, address.String(), err)
+}

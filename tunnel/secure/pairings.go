@@ -1,0 +1,199 @@
+package secure
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"slipway/tunnel"
+)
+
+// Limits of pairing.
+const (
+	// OfferTTL is how long a code is good for.
+	OfferTTL = 10 * time.Minute
+
+	maxFailures = 5           // wrong codes for one offer; then it is over
+	failureWait = time.Second // after each wrong code, times their number
+	maxOffers   = 16
+
+	// maxAllFailures in failuresKept stop all pairing for a while, so that new
+	// offers cannot be guessed at for ever.
+	maxAllFailures = 30
+	failuresKept   = time.Hour
+)
+
+// Offer is a code that is out. Code is shown to a person once and never logged.
+type Offer struct {
+	Code    string
+	Expires time.Time
+	Taken   <-chan Device // gives the device that has paired with the code, if one does
+}
+
+// Grant is what a device that pairs is allowed.
+type Grant struct {
+	Owner string // the account that its sessions belong to
+	Role  Role
+}
+
+// Pairings are the codes that are out. They are kept in memory only: a restart
+// withdraws them. All methods are safe for concurrent use; a nil Pairings has no
+// codes.
+type Pairings struct {
+	now func() time.Time
+
+	mu       sync.Mutex // guards the following
+	offers   map[string]*offer
+	failures []time.Time // of all offers, oldest first
+}
+
+type offer struct {
+	secret   string
+	expires  time.Time
+	grant    Grant
+	failures int
+	next     time.Time   // before it no further code is looked at
+	taken    chan Device // of one
+}
+
+// NewPairings returns a Pairings without codes. now is time.Now if nil.
+func NewPairings(now func() time.Time) *Pairings {
+	if now == nil {
+		now = time.Now
+	}
+	return &Pairings{now: now, offers: map[string]*offer{}}
+}
+
+// Offer makes a code that one device may pair with, once, within [OfferTTL].
+func (p *Pairings) Offer(grant Grant) (Offer, error) {
+	secret, err := newSecret()
+	if err != nil {
+		return Offer{}, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.prune()
+	if len(p.failures) >= maxAllFailures {
+		return Offer{}, &tunnel.Fault{Code: "agent_pair_locked", Message: "Too many wrong codes were tried; pairing is stopped for an hour.",
+			Hint: "Somebody may be guessing. Find out from where before you offer another code."}
+	}
+	if len(p.offers) >= maxOffers {
+		return Offer{}, &tunnel.Fault{Code: "agent_pair_busy", Message: "Too many pairing codes are out.", Hint: "Use or withdraw one of them first."}
+	}
+	for {
+		plate, err := newPlate()
+		if err != nil {
+			return Offer{}, err
+		}
+		if p.offers[plate] != nil {
+			continue
+		}
+		expires := p.now().Add(OfferTTL)
+		o := &offer{secret: secret, expires: expires, grant: grant, taken: make(chan Device, 1)}
+		p.offers[plate] = o
+		return Offer{Code: code{plate, secret}.String(), Expires: expires, Taken: o.taken}, nil
+	}
+}
+
+// Withdraw makes a code worthless.
+func (p *Pairings) Withdraw(o Offer) {
+	c, err := parseCode(o.Code)
+	if err != nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if at := p.offers[c.plate]; at != nil && at.secret == c.secret {
+		delete(p.offers, c.plate)
+	}
+}
+
+// open reports whether any code is out.
+func (p *Pairings) open() bool {
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.prune()
+	return len(p.offers) > 0 && len(p.failures) < maxAllFailures
+}
+
+// prune forgets what has expired; p.mu is held.
+func (p *Pairings) prune() {
+	now := p.now()
+	for plate, o := range p.offers {
+		if !now.Before(o.expires) {
+			delete(p.offers, plate)
+		}
+	}
+	p.failures = slices.DeleteFunc(p.failures, func(at time.Time) bool { return now.Sub(at) >= failuresKept })
+}
+
+// find returns the offer of a plate, and else why there is none.
+func (p *Pairings) find(plate string) (*offer, string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.prune()
+	o := p.offers[plate]
+	switch {
+	case len(p.failures) >= maxAllFailures:
+		return nil, statusLocked
+	case o == nil:
+		return nil, statusNoCode
+	case p.now().Before(o.next):
+		return nil, statusWait
+	}
+	return o, statusOK
+}
+
+// settle takes in whether a device knew the code, and adds the device if so. It
+// returns statusOK when the device is listed and the offer used up.
+func (p *Pairings) settle(plate string, o *offer, right bool, device Device, add func(Device) error) string {
+	if status := p.judge(plate, o, right); status != statusOK {
+		return status
+	}
+	device.Owner, device.Role = o.grant.Owner, o.grant.Role
+	if err := add(device); err != nil {
+		p.giveBack(plate, o)
+		return statusFailed
+	}
+	o.taken <- device
+	return statusOK
+}
+
+// judge takes an offer away from all others if the guess was right. Only here
+// guesses are judged, so that any number made at a time are counted one by one.
+func (p *Pairings) judge(plate string, o *offer, right bool) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.prune()
+	now := p.now()
+	switch {
+	case len(p.failures) >= maxAllFailures:
+		return statusLocked
+	case p.offers[plate] != o: // used, withdrawn, expired or guessed at too often
+		return statusNoCode
+	case now.Before(o.next):
+		return statusWait
+	case right:
+		delete(p.offers, plate)
+		return statusOK
+	}
+	o.failures++
+	o.next = now.Add(time.Duration(o.failures) * failureWait)
+	p.failures = append(p.failures, now)
+	if o.failures >= maxFailures {
+		delete(p.offers, plate)
+	}
+	return statusWrong
+}
+
+// giveBack makes an offer good again that could not be used.
+func (p *Pairings) giveBack(plate string, o *offer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.offers[plate] == nil {
+		p.offers[plate] = o
+	}
+}

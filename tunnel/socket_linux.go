@@ -1,0 +1,85 @@
+package tunnel
+
+import (
+	"net"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// pacedUnsent is how many bytes may wait unsent in the kernel where the path is
+// long, so that an urgent frame does not wait behind more.
+const pacedUnsent = 16 << 10
+
+// socket sets a carrier's socket to the path. Where there is no TCP socket
+// beneath, it does nothing.
+type socket struct {
+	raw     syscall.RawConn
+	control string // the congestion control that it had at first
+}
+
+// socketOf finds the TCP socket beneath the layers of a connection.
+func socketOf(conn net.Conn) socket {
+	for range 8 {
+		switch c := conn.(type) {
+		case Carrier:
+			conn = c.Conn
+		case *net.TCPConn:
+			raw, err := c.SyscallConn()
+			if err != nil {
+				return socket{}
+			}
+			return newSocket(raw)
+		case interface{ NetConn() net.Conn }:
+			conn = c.NetConn()
+		default:
+			return socket{}
+		}
+	}
+	return socket{}
+}
+
+func newSocket(raw syscall.RawConn) socket {
+	s := socket{raw: raw}
+	_ = raw.Control(func(fd uintptr) {
+		s.control, _ = unix.GetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION)
+	})
+	return s
+}
+
+// set sets the socket to what is known of the path. On a long one little waits
+// in the kernel, and the window of the gate rules alone: cubic stays out of its
+// way as long as nothing is lost, while BBR would hold bytes back by a rate of
+// its own that the gate takes for the path's. Where the path loses packets by
+// itself BBR carries several times as much. A kernel that lacks one is left
+// alone.
+func (s socket) set(to pathKind) {
+	if s.raw == nil {
+		return
+	}
+	unsent, control := pacedUnsent, "cubic"
+	switch to {
+	case pathShort:
+		unsent, control = 0, s.control
+	case pathLossy:
+		control = "bbr"
+	}
+	_ = s.raw.Control(func(fd uintptr) {
+		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, unsent)
+		_ = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, control)
+	})
+}
+
+// sentAgain returns how many packets the kernel has sent again, ever.
+func (s socket) sentAgain() uint32 {
+	var again uint32
+	if s.raw == nil {
+		return 0
+	}
+	_ = s.raw.Control(func(fd uintptr) {
+		if info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
+			again = info.Total_retrans
+		}
+	})
+	return again
+}

@@ -1,0 +1,203 @@
+package sshstdio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"strings"
+	"time"
+
+	"slipway/tunnel"
+)
+
+// reason recognizes a failure by the messages of ssh, which are in English and
+// have been the same for many years.
+type reason struct {
+	pattern *regexp.Regexp
+	code    string
+	message string
+	hint    string
+	asks    bool // a silent connection failed so only because it may not ask
+}
+
+// reasons are tried in order: what went wrong at a jump host comes before what
+// it did to the connection behind it.
+var reasons = []reason{
+	{pattern: regexp.MustCompile(`REMOTE HOST IDENTIFICATION HAS CHANGED|Host key for .* has changed`), code: "agent_connect_host-key-changed",
+		message: "The host shows another key than before.",
+		hint:    "If the machine was set up anew, remove its old key with ssh-keygen -R and connect again; if not, somebody may be in between."},
+	{pattern: regexp.MustCompile(`Host key verification failed|host key is known for|authenticity of host`), code: "agent_connect_host-key", asks: true,
+		message: "The host's key is not known yet, or was not confirmed.",
+		hint:    "Compare the fingerprint with what the machine's administrator says, and confirm it."},
+	{pattern: regexp.MustCompile(`Too many authentication failures`), code: "agent_connect_auth",
+		message: "The host refused to try more keys.",
+		hint:    "Name the right key for this host with IdentityFile and IdentitiesOnly yes in ~/.ssh/config."},
+	{pattern: regexp.MustCompile(`(?i)password change required|password has expired|must change your password`), code: "agent_connect_password-expired",
+		message: "The host wants a new password before it lets anybody in.",
+		hint:    "Log in once with ssh in a terminal and change it there."},
+	{pattern: regexp.MustCompile(`Permission denied|Authentication failed|No more authentication methods|sign_and_send_pubkey`), code: "agent_connect_auth", asks: true,
+		message: "The host did not accept the login.",
+		hint:    "Check the user name, and that ssh to this host works in a terminal."},
+	{pattern: regexp.MustCompile(`Could not resolve hostname|Name or service not known|nodename nor servname`), code: "agent_connect_unresolved",
+		message: "The host's name is not known.",
+		hint:    "Check the spelling, and whether the name needs a VPN or a Host entry in ~/.ssh/config."},
+	{pattern: regexp.MustCompile(`(?i)Bad configuration option|Bad owner or permissions|bad configuration options|keyword .* extra arguments|missing argument`), code: "agent_connect_config",
+		message: "The ssh configuration of this computer has a mistake.",
+		hint:    "Run ssh to this host in a terminal and correct what it says."},
+	{pattern: regexp.MustCompile(`Connection refused`), code: "agent_connect_refused",
+		message: "The host is there but no ssh server answers at that port.",
+		hint:    "Check the port, and that the ssh server runs."},
+	{pattern: regexp.MustCompile(`Connection timed out|Operation timed out|No route to host|Network is unreachable|Host is down`), code: "agent_connect_unreachable",
+		message: "The host cannot be reached.",
+		hint:    "Check that it is switched on and that this computer is in the right network or VPN."},
+	{pattern: regexp.MustCompile(`no matching .* found|Unable to negotiate`), code: "agent_connect_algorithms",
+		message: "This computer's ssh and the host's have no common way to encrypt.",
+		hint:    "Update the older one, or allow its algorithms for this host in ~/.ssh/config."},
+	{pattern: regexp.MustCompile(`administratively prohibited|stdio forwarding failed|open failed`), code: "agent_connect_jump",
+		message: "The jump host does not pass the connection on.",
+		hint:    "Ask its administrator whether TCP forwarding is allowed."},
+	{pattern: regexp.MustCompile(`(?i)allows sftp connections only|account is (currently )?not available|shell request failed|exec request failed|PTY allocation request failed|This account`), code: "agent_connect_no-shell",
+		message: "The account may not run programs on the host.",
+		hint:    "Ask for an account with a login shell."},
+	{pattern: regexp.MustCompile(`is not recognized as`), code: "agent_connect_no-shell",
+		message: "The host is not a Linux or Unix machine, or its login shell is not one of theirs.",
+		hint:    "Use a host with Linux."},
+	{pattern: regexp.MustCompile(`kex_exchange_identification|Connection (closed|reset) by|banner exchange|Broken pipe|client_loop|Software caused connection abort`), code: "agent_connect_closed",
+		message: "The host closed the connection.",
+		hint:    "It may be overloaded, block this computer after failed logins, or not be an ssh server; try again in a few minutes."},
+}
+
+const hintTerminal = "Run ssh to this host in a terminal to see what happens."
+
+// explain says why a connection could not be made. It waits a moment for the
+// last messages.
+func explain(ctx context.Context, c *child, asking *questions, err error) error {
+	if refusal := asking.refusal(); refusal != nil {
+		return &tunnel.Fault{Code: "agent_connect_cancelled", Message: "The login was cancelled.",
+			Hint: "Connect again when you have what it asks for.", Err: refusal}
+	}
+	if ctxErr := ctx.Err(); ctxErr != nil {
+		return explainTimeout(c, ctxErr)
+	}
+	c.settle(endTimeout)
+	fault := faultOf(c.messages.String(), c.code(), asking == nil)
+	if fault.Err == nil {
+		fault.Err = err
+	}
+	return fault
+}
+
+// explainTimeout says what ssh was about when ctx ended.
+func explainTimeout(c *child, err error) error {
+	fault := &tunnel.Fault{Code: "agent_connect_timeout", Message: "The host did not answer in time.",
+		Hint: "Check that it is switched on and that this computer is in the right network or VPN.", Err: err}
+	if errors.Is(err, context.Canceled) {
+		fault.Code, fault.Message, fault.Hint = "agent_connect_cancelled", "Connecting was cancelled.", ""
+	}
+	if said := lastMessage(c.messages.String()); said != "" {
+		fault.Err = fmt.Errorf("%w (ssh: %s)", err, said)
+	}
+	return fault
+}
+
+// faultOf explains the end of ssh. silent says that it was not allowed to ask;
+// then an error that a question would have avoided is tunnel.ErrWouldAsk too.
+func faultOf(messages string, exit int, silent bool) *tunnel.Fault {
+	said := lastMessage(messages)
+	var cause error
+	if said != "" {
+		cause = fmt.Errorf("ssh: %s", said)
+	}
+	for _, why := range reasons {
+		if exit == missingExit || !why.pattern.MatchString(messages) {
+			continue
+		}
+		fault := &tunnel.Fault{Code: why.code, Message: why.message, Hint: why.hint, Err: cause}
+		switch {
+		case why.code == "agent_connect_host-key-changed":
+			fault.Err = changedKey(messages)
+		case why.asks && silent:
+			fault.Err = fmt.Errorf("%w (ssh: %s)", tunnel.ErrWouldAsk, said)
+		}
+		return fault
+	}
+	switch exit {
+	case missingExit, 126:
+		return &tunnel.Fault{Code: "agent_connect_no-agent", Message: "Slipway is not installed on the host, or may not run there.",
+			Hint: "Add the host again to install it.", Err: cause}
+	case 255, -1, 0:
+		return &tunnel.Fault{Code: "agent_connect_failed", Message: "The connection through ssh ended: " + orSilence(said) + ".", Hint: hintTerminal, Err: cause}
+	}
+	return &tunnel.Fault{Code: "agent_connect_no-agent", Message: fmt.Sprintf("The program on the host ended with code %d: %s.", exit, orSilence(said)),
+		Hint: "Upgrade the agent on the host, or start it there and look at its log.", Err: cause}
+}
+
+func orSilence(said string) string {
+	if said == "" {
+		return "it said nothing"
+	}
+	return strings.TrimRight(said, ".")
+}
+
+const maxMessage = 300 // characters of what ssh said that are repeated
+
+// lastMessage is the last line that says something.
+func lastMessage(messages string) string {
+	last := ""
+	for line := range strings.Lines(printable(messages)) {
+		line = strings.TrimSpace(line)
+		if line != "" && strings.Trim(line, "@") != "" && !strings.HasPrefix(line, "Warning: Permanently added") {
+			last = line
+		}
+	}
+	if runes := []rune(last); len(runes) > maxMessage {
+		last = string(runes[:maxMessage]) + "…"
+	}
+	return last
+}
+
+// settle waits for ssh to have ended, at most so long.
+func (c *child) settle(most time.Duration) {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-c.done:
+	case <-timer.C:
+	}
+}
+
+// code is the exit code, -1 while ssh runs.
+func (c *child) code() int {
+	select {
+	case <-c.done:
+		return c.exitCode()
+	default:
+		return -1
+	}
+}
+
+// lastFault is what a reader gets instead of err, the end of the file.
+func (c *child) lastFault(err error) error {
+	c.settle(lastWords)
+	if code := c.code(); code > 0 {
+		return faultOf(c.messages.String(), code, false)
+	}
+	return err
+}
+
+// explainLocal says why ssh could not even be asked.
+// waited is the error of the context that it was given, if any.
+func explainLocal(waited error, messages string, err error) error {
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return &tunnel.Fault{Code: "agent_connect_no-ssh", Message: "There is no ssh program on this computer.",
+			Hint: "Install the OpenSSH client.", Err: err}
+	case waited != nil:
+		return &tunnel.Fault{Code: "agent_connect_timeout", Message: "The ssh program of this computer does not answer.", Hint: hintTerminal, Err: waited}
+	}
+	fault := faultOf(messages, 255, false)
+	fault.Err = errors.Join(fault.Err, err)
+	return fault
+}

@@ -1,0 +1,127 @@
+package sshstdio
+
+import (
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"slipway/tunnel"
+)
+
+// Host is a destination in the words of the ssh command line. User and Port are
+// empty and 0 where the person's configuration decides.
+type Host struct {
+	User string
+	Name string // a host name, an address, or an alias of the configuration
+	Port int
+}
+
+// Names are what ssh itself takes and no shell, expansion or option can
+// misread; ssh's own check (CVE-2023-51385) is stricter than some versions have.
+var (
+	hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9._-]{0,252})$`)
+	hostZone = regexp.MustCompile(`^[A-Za-z0-9._-]{0,32}$`)
+	userName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._@+\\-]{0,127}$`)
+)
+
+// ParseHost reads "host", "user@host", "user@host:port" or "ssh://user@host:port",
+// where host may be an alias of the person's configuration and an IPv6 address
+// stands in brackets wherever a port may follow. It refuses whatever could be
+// read as an option or a command, and a password in the address.
+func ParseHost(text string) (Host, error) {
+	invalid := func(message string) (Host, error) {
+		return Host{}, &tunnel.Fault{Code: "agent_connect_invalid", Message: message,
+			Hint: "Write for example ssh://me@lab.example.org, me@lab or the name of a Host in your ~/.ssh/config."}
+	}
+	rest, isURL := strings.CutPrefix(strings.TrimSpace(text), "ssh://")
+	if isURL {
+		rest = strings.TrimSuffix(rest, "/")
+	}
+	var h Host
+	if at := strings.LastIndex(rest, "@"); at >= 0 {
+		h.User, rest = rest[:at], rest[at+1:]
+		if isURL {
+			user, err := url.PathUnescape(h.User)
+			if err != nil {
+				return invalid("The user name in the address cannot be read.")
+			}
+			h.User = user
+		}
+		if strings.Contains(h.User, ":") {
+			return invalid("The address holds a password; passwords are asked for when they are needed.")
+		}
+		if !userName.MatchString(h.User) {
+			return invalid("The user name has characters that are not allowed.")
+		}
+	}
+	name, port, ok := splitPort(rest)
+	if !ok {
+		return invalid("The port is not a number from 1 to 65535.")
+	}
+	h.Name, h.Port = name, port
+	if !hostName.MatchString(h.Name) && !isIPv6(h.Name) {
+		return invalid("The host name is empty or has characters that are not allowed.")
+	}
+	return h, nil
+}
+
+func isIPv6(name string) bool {
+	address, err := netip.ParseAddr(name)
+	return err == nil && address.Is6() && hostZone.MatchString(address.Zone())
+}
+
+// splitPort takes the port off "name:port" and "[address]:port".
+func splitPort(text string) (name string, port int, ok bool) {
+	var number string
+	if inner, isBracketed := strings.CutPrefix(text, "["); isBracketed {
+		end := strings.Index(inner, "]")
+		if end < 0 {
+			return "", 0, true // an invalid name
+		}
+		name = inner[:end]
+		rest := inner[end+1:]
+		if rest == "" {
+			return name, 0, true
+		}
+		if number, ok = strings.CutPrefix(rest, ":"); !ok {
+			return "", 0, true
+		}
+	} else if strings.Count(text, ":") == 1 {
+		name, number, _ = strings.Cut(text, ":")
+	} else {
+		return text, 0, true // no port, or a bare IPv6 address
+	}
+	port, err := strconv.Atoi(number)
+	if err != nil || port < 1 || port > 65535 || strconv.Itoa(port) != number {
+		return "", 0, false
+	}
+	return name, port, true
+}
+
+// String is the host as ParseHost reads it.
+func (h Host) String() string {
+	out := h.Name
+	if h.Port != 0 {
+		if strings.Contains(out, ":") {
+			out = "[" + out + "]"
+		}
+		out += ":" + strconv.Itoa(h.Port)
+	}
+	if h.User != "" {
+		out = h.User + "@" + out
+	}
+	return out
+}
+
+// args are the arguments that name the host to ssh, the last of them behind "--".
+func (h Host) args() (options []string, destination string) {
+	if h.User != "" {
+		options = append(options, "-l", h.User)
+	}
+	if h.Port != 0 {
+		options = append(options, "-p", strconv.Itoa(h.Port))
+	}
+	return options, h.Name
+}

@@ -1,0 +1,389 @@
+package sshstdio
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"slipway/tunnel"
+)
+
+// asker answers by kind and remembers what it was asked.
+type asker struct {
+	answers map[Kind][]string // in their order; the last one again and again
+
+	mu    sync.Mutex
+	asked []Question
+}
+
+func (a *asker) Ask(_ context.Context, q Question) (string, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.asked = append(a.asked, q)
+	list := a.answers[q.Kind]
+	if len(list) == 0 {
+		return "", fmt.Errorf("an unexpected question: %+v", q)
+	}
+	if len(list) > 1 {
+		a.answers[q.Kind] = list[1:]
+	}
+	return list[0], nil
+}
+
+func (a *asker) kinds() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var out []string
+	for _, q := range a.asked {
+		kind := string(q.Kind)
+		if q.Again {
+			kind += " again"
+		}
+		out = append(out, kind)
+	}
+	return strings.Join(out, ", ")
+}
+
+const (
+	testPassword = "correct horse"
+	testFactor   = "918273"
+)
+
+// askingServer is an ssh server that wants a password, a password and then a
+// second factor, or only what the keyboard gives. It runs no program: every
+// command answers as the far side's sh and cat would.
+func askingServer(t *testing.T, p *place, change func(*ssh.ServerConfig)) string {
+	t.Helper()
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := ssh.NewSignerFromKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &ssh.ServerConfig{}
+	change(config)
+	config.AddHostKey(signer)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go serveSSH(conn, config)
+		}
+	}()
+	p.know(t, listener.Addr().(*net.TCPAddr).Port, string(ssh.MarshalAuthorizedKey(signer.PublicKey())))
+	return listener.Addr().String()
+}
+
+func serveSSH(conn net.Conn, config *ssh.ServerConfig) {
+	server, channels, requests, err := ssh.NewServerConn(conn, config)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	go ssh.DiscardRequests(requests)
+	for wanted := range channels {
+		channel, requests, err := wanted.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			for request := range requests {
+				_ = request.Reply(request.Type == "exec", nil)
+				if request.Type == "exec" {
+					go answerCommand(channel, string(request.Payload))
+				}
+			}
+		}()
+	}
+}
+
+// answerCommand prints the mark that it finds in the command and echoes.
+func answerCommand(channel ssh.Channel, command string) {
+	defer channel.Close()
+	at := strings.Index(command, "slipway-")
+	mark, _, _ := strings.Cut(command[at:], "'")
+	_, _ = fmt.Fprintf(channel, "\n%s\n", mark)
+	_, _ = io.Copy(channel, channel)
+	if strings.Contains(command, "%03d") {
+		_, _ = fmt.Fprintf(channel, "\n%s 000\n", mark)
+	}
+	_, _ = channel.SendRequest("exit-status", false, []byte{0, 0, 0, 0})
+}
+
+func byPassword(c *ssh.ServerConfig) {
+	c.PasswordCallback = func(_ ssh.ConnMetadata, password []byte) (*ssh.Permissions, error) {
+		if string(password) != testPassword {
+			return nil, errors.New("no")
+		}
+		return nil, nil
+	}
+}
+
+func byKeyboard(c *ssh.ServerConfig) {
+	c.KeyboardInteractiveCallback = func(_ ssh.ConnMetadata, ask ssh.KeyboardInteractiveChallenge) (*ssh.Permissions, error) {
+		answers, err := ask("lab", "", []string{"Password: ", "Verification code: "}, []bool{false, false})
+		if err != nil || answers[0] != testPassword || answers[1] != testFactor {
+			return nil, errors.New("no")
+		}
+		return nil, nil
+	}
+}
+
+func TestPasswordsAndFactorsAreAskedFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		server  func(*ssh.ServerConfig)
+		answers map[Kind][]string
+		asked   string
+	}{
+		"a password":       {byPassword, map[Kind][]string{KindPassword: {testPassword}}, "password"},
+		"a wrong password": {byPassword, map[Kind][]string{KindPassword: {"wrong", testPassword}}, "password, password again"},
+		"a second factor":  {byKeyboard, map[Kind][]string{KindPassword: {testPassword}, KindMFA: {testFactor}}, "password, mfa"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t)
+			address := askingServer(t, p, c.server)
+			person := &asker{answers: c.answers}
+			r := p.remote(t, address, person)
+			conn, err := r.Dial(soon(t), false)
+			if err != nil {
+				t.Fatalf("%v; asked %s", err, person.kinds())
+			}
+			defer conn.Close()
+			echo(t, conn)
+			if person.kinds() != c.asked {
+				t.Errorf("asked %s, not %s", person.kinds(), c.asked)
+			}
+			for _, q := range person.asked {
+				if !q.Secret {
+					t.Errorf("%q is not secret", q.Text)
+				}
+			}
+			_, err = r.Dial(soon(t), true)
+			if wantCode(t, err, "agent_connect_auth"); !errors.Is(err, tunnel.ErrWouldAsk) {
+				t.Errorf("a silent dial fails with %v", err)
+			}
+		})
+	}
+}
+
+func TestOnePasswordServesCommandsAndACarrier(t *testing.T) {
+	p := newPlace(t)
+	address := askingServer(t, p, byPassword)
+	person := &asker{answers: map[Kind][]string{KindPassword: {testPassword}}}
+	r := p.remote(t, address, person)
+	for range 3 {
+		if result, err := r.Run(soon(t), []string{"cat"}, strings.NewReader("x")); err != nil || string(result.Stdout) != "x" {
+			t.Fatalf("%q, %v", result.Stdout, err)
+		}
+	}
+	conn, err := r.Dial(soon(t), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	echo(t, conn)
+	if person.kinds() != "password" {
+		t.Errorf("asked %s", person.kinds())
+	}
+	// A carrier outlives what dialled it.
+	other := p.remote(t, address, &asker{answers: map[Kind][]string{KindPassword: {testPassword}}})
+	if _, err := other.Run(soon(t), []string{"cat"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := other.Dial(soon(t), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kept.Close()
+	if err := other.Close(); err != nil {
+		t.Error(err)
+	}
+	echo(t, kept)
+	// After a carrier has failed, what it rode on is not trusted again.
+	again, err := r.Dial(soon(t), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	echo(t, again)
+	if person.kinds() != "password, password again" && person.kinds() != "password, password" {
+		t.Errorf("asked %s", person.kinds())
+	}
+	_ = conn.Close()
+}
+
+func TestRefusingToAnswerEndsTheLogin(t *testing.T) {
+	p := newPlace(t)
+	address := askingServer(t, p, byPassword)
+	person := &asker{}
+	start := time.Now()
+	_, err := p.remote(t, address, person).Dial(soon(t), false)
+	wantCode(t, err, "agent_connect_cancelled")
+	if person.kinds() != "password" {
+		t.Errorf("asked %s", person.kinds())
+	}
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+func TestAQuestionEndsWithTheDial(t *testing.T) {
+	p := newPlace(t)
+	address := askingServer(t, p, byPassword)
+	ctx, cancel := context.WithCancel(soon(t))
+	withdrawn := make(chan struct{})
+	_, err := p.remote(t, address, AskFunc(func(asking context.Context, _ Question) (string, error) {
+		cancel()
+		<-asking.Done()
+		close(withdrawn)
+		return "", asking.Err()
+	})).Dial(ctx, false)
+	wantCode(t, err, "agent_connect_cancelled")
+	<-withdrawn
+}
+
+func TestPassphrasesAreAskedFor(t *testing.T) {
+	p := newPlace(t)
+	if err := errors.Join(os.Remove(p.key), os.Remove(p.key+".pub")); err != nil {
+		t.Fatal(err)
+	}
+	p.keygen(t, p.key, "open sesame")
+	s := startServer(t, p)
+	p.trust(t, s)
+	t.Setenv("SSH_AUTH_SOCK", "")
+	person := &asker{answers: map[Kind][]string{KindPassphrase: {"wrong", "open sesame"}}}
+	r := p.remote(t, s.address(), person)
+	conn, err := r.Dial(soon(t), false)
+	if err != nil {
+		t.Fatalf("%v; asked %s", err, person.kinds())
+	}
+	defer conn.Close()
+	echo(t, conn)
+	if person.kinds() != "passphrase, passphrase again" {
+		t.Errorf("asked %s", person.kinds())
+	}
+	if _, err := r.Dial(soon(t), true); !errors.Is(err, tunnel.ErrWouldAsk) {
+		t.Errorf("a silent dial fails with %v", err)
+	}
+}
+
+func TestSecretsAreInNoArgumentAndNoEnvironment(t *testing.T) {
+	p := newPlace(t)
+	var seen []string
+	look := func() {
+		paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		if err != nil || len(paths) == 0 {
+			t.Errorf("no processes: %v", err)
+		}
+		for _, path := range paths {
+			for _, file := range []string{path, filepath.Join(filepath.Dir(path), "environ")} {
+				if data, err := os.ReadFile(file); err == nil && strings.Contains(string(data), testPassword) {
+					seen = append(seen, file)
+				}
+			}
+		}
+	}
+	address := askingServer(t, p, func(c *ssh.ServerConfig) {
+		byPassword(c)
+		inner := c.PasswordCallback
+		c.PasswordCallback = func(m ssh.ConnMetadata, password []byte) (*ssh.Permissions, error) {
+			look() // ssh and its askpass have just handled it
+			return inner(m, password)
+		}
+	})
+	conn, err := p.remote(t, address, &asker{answers: map[Kind][]string{KindPassword: {testPassword}}}).Dial(soon(t), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	look()
+	if len(seen) > 0 {
+		t.Errorf("the password is in %v", seen)
+	}
+	_, err = p.remote(t, address, &asker{answers: map[Kind][]string{KindPassword: {"almost " + testPassword}}}).Dial(soon(t), false)
+	if wantCode(t, err, "agent_connect_auth"); err == nil || strings.Contains(err.Error(), testPassword) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestQuestionsAreClassified(t *testing.T) {
+	const unknown = "The authenticity of host '[lab]:22 ([10.0.0.7]:22)' can't be established.\n" +
+		"ED25519 key fingerprint is SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA.\nThis key is not known by any other names.\n" +
+		"Are you sure you want to continue connecting (yes/no/[fingerprint])? "
+	for _, c := range []struct {
+		prompt, hint string
+		want         Kind
+		secret       bool
+	}{
+		{"me@lab's password: ", "", KindPassword, true},
+		{"(me@lab) Password: ", "", KindPassword, true},
+		{"(me@lab) 비밀번호: ", "", KindPassword, true},
+		{"Enter passphrase for key '/home/me/.ssh/id_ed25519': ", "", KindPassphrase, true},
+		{"Enter passphrase for /home/me/.ssh/id_rsa: ", "", KindPassphrase, true},
+		{"(me@lab) Verification code: ", "", KindMFA, true},
+		{"(me@lab) One-time password (OATH) for `me': ", "", KindMFA, true},
+		{"(me@lab) Duo two-factor login for me\n\nPasscode or option (1-2): ", "", KindMFA, true},
+		{"Enter PIN for ED25519-SK key /home/me/.ssh/id_sk: ", "", KindMFA, true},
+		{unknown, "", KindHostKey, false},
+		{"Please type 'yes', 'no' or the fingerprint: ", "", KindHostKey, false},
+		{"Allow use of key me@laptop?", "confirm", KindConfirm, false},
+		{"Confirm user presence for key ED25519-SK SHA256:x", "none", KindNotice, false},
+		{"", "", KindMFA, true},
+	} {
+		q := classify(askLine{Prompt: c.prompt, Hint: c.hint})
+		if q.Kind != c.want || q.Secret != c.secret {
+			t.Errorf("%q is %+v", c.prompt, q)
+		}
+	}
+	q := classify(askLine{Prompt: unknown})
+	if q.Host != "[lab]:22 ([10.0.0.7]:22)" || q.Fingerprint != "SHA256:"+strings.Repeat("A", 43) {
+		t.Errorf("the host key's question is %+v", q)
+	}
+}
+
+func FuzzClassify(f *testing.F) {
+	f.Add("me@lab's password: ", "")
+	f.Add("x\x1b[2J (yes/no)", "confirm")
+	f.Fuzz(func(t *testing.T, prompt, hint string) {
+		q := classify(askLine{Prompt: prompt, Hint: hint})
+		if q.Kind == "" || strings.ContainsAny(q.Text, "\x1b\r\x00\u202e") {
+			t.Errorf("%q is %+v", prompt, q)
+		}
+	})
+}
+
+func FuzzAskpassLines(f *testing.F) {
+	f.Add([]byte(`{"prompt":"x"}` + "\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		near, far := net.Pipe()
+		defer near.Close()
+		go func() {
+			_, _ = far.Write(data)
+			_ = far.Close()
+		}()
+		var line askLine
+		if err := readLine(near, &line); err != nil && strings.Contains(err.Error(), "prompt") {
+			t.Errorf("the error repeats the content: %v", err)
+		}
+	})
+}

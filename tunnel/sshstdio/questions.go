@@ -1,0 +1,211 @@
+package sshstdio
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// The askpass program and this process exchange one line of JSON each way over
+// a socket that only this account may open.
+type (
+	askLine struct {
+		Prompt string `json:"prompt"`
+		Hint   string `json:"hint,omitempty"` // of SSH_ASKPASS_PROMPT: "confirm" or "none"
+	}
+	answerLine struct {
+		Answer  string `json:"answer"`
+		Refused bool   `json:"refused,omitempty"`
+	}
+)
+
+const (
+	maxLine = 32 << 10 // bytes; a host key's question has about 400
+	// lineTimeout bounds the exchange of a line, not the person.
+	lineTimeout = 10 * time.Second
+	// maxQuestions is how much one login may ask.
+	maxQuestions = 32
+)
+
+var errRefused = errors.New("sshstdio: the question was refused")
+
+// questions answers what ssh asks while a connection is being made.
+type questions struct {
+	path     string
+	asker    Asker
+	listener net.Listener
+	cancel   context.CancelFunc
+	refused  chan struct{} // closed when the person refused to answer
+	serving  sync.WaitGroup
+
+	mu     sync.Mutex // guards the following
+	err    error      // why it was refused
+	asked  bool       // something secret was asked for and answered
+	before Question   // the one before
+	count  int
+	asking chan struct{} // holds one token, so that questions come one by one
+}
+
+// listenForQuestions returns nil where nobody can be asked.
+func (r *Remote) listenForQuestions(ctx context.Context) (*questions, error) {
+	if r.config.Asker == nil {
+		return nil, nil
+	}
+	path := filepath.Join(r.folder, "q"+newMark()[len("slipway-"):][:12])
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, 0o600); err != nil { // the folder is 0700 already
+		return nil, errors.Join(err, listener.Close())
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	q := &questions{
+		path: path, asker: r.config.Asker, listener: listener, cancel: cancel,
+		refused: make(chan struct{}), asking: make(chan struct{}, 1),
+	}
+	q.serving.Go(func() { q.serve(ctx) })
+	return q, nil
+}
+
+// close withdraws what is being asked and returns when nobody is asked any more.
+func (q *questions) close() {
+	if q == nil {
+		return
+	}
+	q.cancel()
+	_ = q.listener.Close() // removes the socket
+	q.serving.Wait()
+}
+
+// answeredSecret reports whether a person had to type something secret.
+func (q *questions) answeredSecret() bool {
+	if q == nil {
+		return false
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.asked
+}
+
+// refusal is why the person refused, nil if they did not.
+func (q *questions) refusal() error {
+	if q == nil {
+		return nil
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.err
+}
+
+func (q *questions) serve(ctx context.Context) {
+	for {
+		conn, err := q.listener.Accept()
+		if err != nil {
+			return
+		}
+		q.mu.Lock()
+		q.count++
+		tooMany := q.count > maxQuestions
+		q.mu.Unlock()
+		if tooMany {
+			_ = conn.Close()
+			continue
+		}
+		q.serving.Go(func() { q.answer(ctx, conn) })
+	}
+}
+
+// answer serves one askpass program. The question ends when the program does:
+// ssh ends it when what it announced has happened.
+func (q *questions) answer(ctx context.Context, conn net.Conn) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	var line askLine
+	if err := readLine(conn, &line); err != nil {
+		return
+	}
+	q.serving.Go(func() { // nothing more comes but the end
+		_, _ = conn.Read(make([]byte, 1))
+		cancel()
+	})
+	reply, err := q.ask(ctx, line)
+	if err != nil {
+		if ctx.Err() == nil {
+			_ = writeLine(conn, answerLine{Refused: true})
+		}
+		return
+	}
+	_ = writeLine(conn, answerLine{Answer: reply})
+}
+
+func (q *questions) ask(ctx context.Context, line askLine) (string, error) {
+	question := classify(line)
+	select {
+	case q.asking <- struct{}{}:
+		defer func() { <-q.asking }()
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	q.mu.Lock()
+	if q.err != nil {
+		q.mu.Unlock()
+		return "", errRefused
+	}
+	question.Again = question.Kind != KindNotice && q.before.Text == question.Text
+	q.before = question
+	q.mu.Unlock()
+	reply, err := q.asker.Ask(ctx, question)
+	if question.Kind == KindNotice {
+		<-ctx.Done() // it stands until ssh withdraws it
+		return "", ctx.Err()
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case err != nil:
+		q.err = err
+		close(q.refused)
+		return "", errRefused
+	}
+	q.asked = q.asked || question.Secret
+	return reply, nil
+}
+
+func readLine(conn net.Conn, into any) error {
+	if err := conn.SetReadDeadline(time.Now().Add(lineTimeout)); err != nil {
+		return err
+	}
+	line, err := bufio.NewReader(io.LimitReader(conn, maxLine)).ReadBytes('\n')
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(line, into); err != nil {
+		return errors.New("sshstdio: an unreadable line") // without its content
+	}
+	return conn.SetReadDeadline(time.Time{})
+}
+
+func writeLine(conn net.Conn, line any) error {
+	data, err := json.Marshal(line)
+	if err != nil {
+		return err
+	}
+	if err := conn.SetWriteDeadline(time.Now().Add(lineTimeout)); err != nil {
+		return err
+	}
+	_, err = conn.Write(append(data, '\n'))
+	return err
+}

@@ -1,0 +1,317 @@
+package tunnel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Tunnel carries streams to one peer over one or two carriers. Either side may
+// open streams. All methods are safe for concurrent use. It does not come back:
+// when its first carrier is lost it ends, and whatever must survive resumes on
+// another tunnel.
+type Tunnel struct {
+	cfg     Config
+	peer    Peer
+	version uint8
+	dialled bool // this side dialled
+	id      tunnelID
+	secret  secret
+	allowed int // streams that this side may have open
+	primary *carrier
+	buffers buffers
+	onEnd   func() // told once when the tunnel has ended
+	start   time.Time
+
+	sent, received atomic.Uint64 // bytes on the carriers
+	lastHeard      atomic.Int64  // nanoseconds since 1970
+	smoothRTT      atomic.Int64  // nanoseconds
+	leastRTT       atomic.Int64  // nanoseconds
+	grownBy        atomic.Int64  // bytes by which all windows have grown
+
+	mu      sync.Mutex // guards what follows
+	bulk    *carrier   // nil while there is only one
+	flows   map[uint32]*flow
+	ours    int    // flows that this side opened
+	theirs  int    // and the peer
+	nextID  uint32 // of the next stream that this side opens
+	probes  map[uint64]chan struct{}
+	pinged  uint64 // the last number asked
+	pingAt  map[uint64]time.Time
+	err     error
+	joining chan struct{} // closed when the first try for a second carrier is over
+
+	accepted chan *flow
+	done     chan struct{}
+	all      sync.WaitGroup // the goroutines of the carriers
+}
+
+func newTunnel(c Config, conn net.Conn, peer Peer, version uint8, allowed uint32, dialled bool) *Tunnel {
+	t := &Tunnel{
+		cfg: c, peer: peer, version: version, dialled: dialled, allowed: int(min(allowed, 1<<20)),
+		start: time.Now(), flows: map[uint32]*flow{}, nextID: 2,
+		probes: map[uint64]chan struct{}{}, pingAt: map[uint64]time.Time{},
+		accepted: make(chan *flow, c.MaxStreams), done: make(chan struct{}), joining: make(chan struct{}),
+	}
+	if dialled {
+		t.nextID = 1
+	}
+	t.lastHeard.Store(t.start.UnixNano())
+	t.primary = newCarrier(t, conn, 0)
+	return t
+}
+
+// run starts the tunnel's goroutines, which end with it.
+func (t *Tunnel) run() {
+	t.carry(t.primary)
+	t.all.Go(t.beat)
+}
+
+// carry starts the two goroutines of a carrier.
+func (t *Tunnel) carry(c *carrier) {
+	t.all.Go(func() {
+		if err := c.write(); err != nil {
+			t.lose(c, err)
+			return
+		}
+		t.linger(c)
+	})
+	t.all.Go(func() {
+		err := c.read()
+		if c == t.primary && errors.Is(err, ErrClosedByPeer) {
+			t.awaitBulk()
+		}
+		t.lose(c, err)
+	})
+}
+
+// Peer returns who is at the other end, as the transport proved it.
+func (t *Tunnel) Peer() Peer { return t.peer }
+
+// Done is closed when the tunnel has ended, whoever ended it.
+func (t *Tunnel) Done() <-chan struct{} { return t.done }
+
+// Err returns why the tunnel has ended: net.ErrClosed after Close,
+// [ErrClosedByPeer], [ErrSilent], [ErrProtocol] or what its carrier failed
+// with. It is nil before.
+func (t *Tunnel) Err() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.err
+}
+
+// Open opens a stream of a class. It returns before the peer has accepted it,
+// and fails with [ErrTooManyStreams], net.ErrClosed once the tunnel has ended,
+// or ctx's error. A bulk stream waits a moment for a carrier that is on its way.
+func (t *Tunnel) Open(ctx context.Context, class Class) (Stream, error) {
+	if class < Control || class > Bulk {
+		return nil, fmt.Errorf("tunnel: open stream: class %d does not exist", class)
+	}
+	if err := t.awaitJoin(ctx, class); err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.err != nil:
+		return nil, net.ErrClosed
+	case t.ours >= t.allowed:
+		return nil, ErrTooManyStreams
+	}
+	for t.flows[t.nextID] != nil {
+		t.nextID += 2
+	}
+	c := t.primary
+	if class == Bulk && t.bulk != nil {
+		c = t.bulk
+	}
+	f := newFlow(t, c, t.nextID, class, true)
+	t.nextID += 2
+	t.flows[f.id] = f
+	t.ours++
+	f.tell(c, dueOpen)
+	return f, nil
+}
+
+// awaitJoin lets a bulk stream wait for the first try to get a second carrier.
+func (t *Tunnel) awaitJoin(ctx context.Context, class Class) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if class != Bulk || expired(t.joining) {
+		return nil
+	}
+	patience := time.NewTimer(joinPatience)
+	defer patience.Stop()
+	select {
+	case <-t.joining:
+	case <-patience.C:
+	case <-t.done:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
+// Accept returns the next stream that the peer opens, net.ErrClosed once the
+// tunnel has ended.
+func (t *Tunnel) Accept() (Stream, error) {
+	select {
+	case <-t.done: // what still waits to be accepted is dead
+		return nil, net.ErrClosed
+	default:
+	}
+	select {
+	case f := <-t.accepted:
+		return f, nil
+	case <-t.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close sends what was written to the streams and ends the tunnel, its streams
+// and its carriers. It waits for the peer for 3 s at most.
+func (t *Tunnel) Close() error {
+	t.mu.Lock()
+	over := t.err != nil
+	if !over {
+		t.err = net.ErrClosed
+	}
+	carriers := t.carriers()
+	t.mu.Unlock()
+	if over {
+		t.all.Wait()
+		return nil
+	}
+	timer := time.AfterFunc(closeTime, func() {
+		for _, c := range carriers {
+			c.fail(net.ErrClosed)
+		}
+	})
+	defer timer.Stop()
+	t.finish(net.ErrClosed, false)
+	for _, c := range carriers {
+		c.answer(func(c *carrier) { c.bye = true })
+	}
+	t.all.Wait()
+	return nil
+}
+
+// carriers returns those that live. The caller holds t.mu.
+func (t *Tunnel) carriers() []*carrier {
+	if t.bulk == nil {
+		return []*carrier{t.primary}
+	}
+	return []*carrier{t.bulk, t.primary}
+}
+
+// linger ends a carrier that has said goodbye: this side sends no more and
+// waits for the peer to end too, since closing a connection on which bytes still
+// arrive would take back what was sent last.
+func (t *Tunnel) linger(c *carrier) {
+	if half, ok := halfOf(c.conn); ok && half.CloseWrite() == nil {
+		_ = c.conn.SetReadDeadline(time.Now().Add(closeTime))
+		return // the reader closes it at the peer's end
+	}
+	// Nothing tells the peer but the goodbye; it closes, which ends the reader.
+	_ = c.conn.SetReadDeadline(time.Now().Add(closeTime))
+}
+
+// halfOf finds out whether a connection can end one direction.
+func halfOf(conn net.Conn) (interface{ CloseWrite() error }, bool) {
+	if c, ok := conn.(Carrier); ok {
+		conn = c.Conn
+	}
+	half, ok := conn.(interface{ CloseWrite() error })
+	return half, ok
+}
+
+// awaitBulk lets the second carrier come to its goodbye too, which may be behind
+// much that is still on its way.
+func (t *Tunnel) awaitBulk() {
+	t.mu.Lock()
+	bulk := t.bulk
+	t.mu.Unlock()
+	if bulk == nil {
+		return
+	}
+	patience := time.NewTimer(closeTime)
+	defer patience.Stop()
+	select {
+	case <-bulk.lost:
+	case <-patience.C:
+	}
+}
+
+// lose is told why a carrier ended. Without the first there is no tunnel.
+func (t *Tunnel) lose(c *carrier, err error) {
+	c.fail(err)
+	t.mu.Lock()
+	if c != t.primary {
+		fatal := errors.Is(err, ErrProtocol)
+		if t.bulk == c {
+			t.bulk = nil
+		}
+		var gone []*flow
+		for id, f := range t.flows {
+			if f.c == c {
+				gone = append(gone, f)
+				t.remove(id)
+			}
+		}
+		t.mu.Unlock()
+		for _, f := range gone {
+			f.lost(io.ErrUnexpectedEOF)
+		}
+		if fatal {
+			t.lose(t.primary, err)
+		}
+		return
+	}
+	if t.err == nil {
+		t.err = err
+	}
+	carriers := t.carriers()
+	t.mu.Unlock()
+	for _, other := range carriers {
+		if other != c && !errors.Is(err, ErrClosedByPeer) {
+			other.fail(err)
+		}
+	}
+	t.finish(io.ErrUnexpectedEOF, true)
+}
+
+// finish ends the streams. When the connection is lost, reads find what had
+// arrived and then the loss; when this side closes, they fail.
+func (t *Tunnel) finish(why error, lost bool) {
+	t.mu.Lock()
+	flows := t.flows
+	if lost {
+		t.flows = map[uint32]*flow{}
+	}
+	all := make([]*flow, 0, len(flows))
+	for _, f := range flows {
+		all = append(all, f)
+	}
+	first := !expired(t.done)
+	if first {
+		close(t.done)
+	}
+	t.mu.Unlock()
+	for _, f := range all {
+		if lost {
+			f.lost(why)
+		} else {
+			f.closeWrite(why)
+			f.in.end(why)
+		}
+	}
+	if first && t.onEnd != nil {
+		t.onEnd()
+	}
+}
