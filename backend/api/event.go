@@ -1,0 +1,47 @@
+package api
+
+// Event is one message of /api/v1/events, a WebSocket. The first message is
+// a snapshot unless the stream resumes. Seq grows by one with each message after it; a page that
+// reconnects with ?epoch=E&after=SEQ goes on there, or gets a fresh snapshot
+// where that is no longer possible. A Window message has the number of the
+// message before it, because only the desktop shell receives it.
+type Event struct {
+	Epoch    string    `json:"epoch"`
+	Seq      uint64    `json:"seq"`
+	Snapshot *Snapshot `json:"snapshot,omitempty"` // forget what you knew and take this
+	Session  *Session  `json:"session,omitempty"`  // one session as it is now
+	Removed  string    `json:"removed,omitempty"`  // id of a session whose record is gone
+	Usage    []Usage   `json:"usage,omitempty"`
+	Machine  *Machine  `json:"machine,omitempty"`
+	Recents  *[]Recent `json:"recents,omitempty"`
+	Settings *Settings `json:"settings,omitempty"`
+	Window   *Window   `json:"window,omitempty"` // only to the desktop shell (?shell=1)
+
+	Devices *DeviceBoard `json:"devices,omitempty"` // one agent's devices as they were measured last; at most one a second
+	Presets *[]Preset    `json:"presets,omitempty"` // all of them
+
+	Agent     *Agent     `json:"agent,omitempty"`     // one agent as it is now; renaming and removing one brings a snapshot
+	Operation *Operation `json:"operation,omitempty"` // one operation as it is now; of progress at most five a second
+}
+
+// Snapshot is the state as a page needs it: live sessions, the newest 200
+// finished ones, and all machines.
+type Snapshot struct {
+	Sessions []Session `json:"sessions"`
+	Machines []Machine `json:"machines"`
+	Recents  []Recent  `json:"recents"`
+	Settings Settings  `json:"settings"`
+	Version  Version   `json:"version"`
+
+	Devices []DeviceBoard `json:"devices"` // of the agents that have told
+	Presets []Preset      `json:"presets"`
+
+	Agents     []Agent     `json:"agents"`
+	Operations []Operation `json:"operations"` // newest first
+}
+
+// Window asks the desktop shell to open an app window, or to show itself.
+type Window struct {
+	URL   string `json:"url"` // empty: show the main window
+	Title string `json:"title"`
+}

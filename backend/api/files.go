@@ -1,0 +1,43 @@
+package api
+
+import "time"
+
+// FileInfo describes a file of a session. Of a link it describes what that
+// leads to.
+type FileInfo struct {
+	Name     string    `json:"name"`
+	Encoded  string    `json:"encoded,omitempty"` // the name's bytes, percent-encoded, where they are no text
+	Kind     string    `json:"kind"`              // file, directory or other
+	Link     bool      `json:"link,omitempty"`
+	Size     int64     `json:"size"` // bytes
+	Mode     string    `json:"mode"` // permissions in octal, such as 644
+	Modified time.Time `json:"modified"`
+	Version  string    `json:"version"` // changes when the content does
+}
+
+// FileListing is a part of a directory, sorted by name without regard to case.
+type FileListing struct {
+	Path    string     `json:"path"` // absolute
+	Entries []FileInfo `json:"entries"`
+	Total   int        `json:"total"`          // entries of the whole directory
+	More    bool       `json:"more,omitempty"` // ask again, after the last name
+}
+
+// Checksum is that of a file's content.
+type Checksum struct {
+	SHA256 string `json:"sha256"` // hexadecimal
+}
+
+// UploadState is how far an upload is.
+type UploadState struct {
+	Offset int64 `json:"offset"` // bytes that are there
+}
+
+// FinishRequest says what an uploaded file must be.
+type FinishRequest struct {
+	Size     int64      `json:"size"`               // bytes
+	SHA256   string     `json:"sha256,omitempty"`   // hexadecimal; empty: not compared
+	Conflict string     `json:"conflict,omitempty"` // of a file that is there already: fail (default), replace or keep-both
+	Mode     string     `json:"mode,omitempty"`     // permissions in octal; empty: 644
+	Modified *time.Time `json:"modified,omitempty"` // absent: now
+}

@@ -1,0 +1,130 @@
+package api
+
+import "time"
+
+// Machine is one agent and the machine it rules.
+type Machine struct {
+	Agent         string    `json:"agent"`
+	Online        bool      `json:"online"`
+	LastHeard     time.Time `json:"lastHeard"`
+	Engine        string    `json:"engine"` // docker or sim
+	EngineVersion string    `json:"engineVersion,omitempty"`
+	Version       string    `json:"version"`
+	Hostname      string    `json:"hostname"`
+	OS            string    `json:"os"`
+	Arch          string    `json:"arch"`
+	CPUs          int       `json:"cpus"`
+	Memory        int64     `json:"memory"`
+	UsedCPUs      int       `json:"usedCpus"`   // promised to sessions
+	UsedMemory    int64     `json:"usedMemory"` // promised to sessions
+	LoadCPU       float64   `json:"loadCpu"`    // busy CPUs, of anything
+	LoadMemory    int64     `json:"loadMemory"` // used by anything
+	DiskFree      int64     `json:"diskFree"`
+	DiskTotal     int64     `json:"diskTotal"`
+	Warnings      []Warning `json:"warnings"`
+}
+
+// Image is an image that is on an agent's machine.
+type Image struct {
+	ID        string            `json:"id"`
+	Refs      []string          `json:"refs"`
+	Size      int64             `json:"size"`
+	CreatedAt time.Time         `json:"createdAt"`
+	Arch      string            `json:"arch"`
+	Labels    map[string]string `json:"labels"`
+	Agent     string            `json:"agent"`
+}
+
+// Environment is an image family that the launcher offers.
+type Environment struct {
+	ID       string               `json:"id"`
+	Title    string               `json:"title"`
+	Icon     string               `json:"icon"`
+	Summary  string               `json:"summary"`
+	Versions []EnvironmentVersion `json:"versions"`
+}
+
+// EnvironmentVersion is one image of a family.
+type EnvironmentVersion struct {
+	Title     string `json:"title"`
+	Image     string `json:"image"`
+	Installed bool   `json:"installed"`
+	Size      int64  `json:"size"` // bytes on disk if installed, else an estimate of the download; 0 if unknown
+}
+
+// Preset is a named bundle of resources. Those that are not built in were
+// saved by the user.
+type Preset struct {
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+	Resources Resources `json:"resources"`
+	Builtin   bool      `json:"builtin"`
+
+	Accelerator string `json:"accelerator"` // as in a spec; empty: none
+}
+
+// Preview says what a launch would do now.
+type Preview struct {
+	Spec     Spec           `json:"spec"` // with defaults filled in
+	Agent    string         `json:"agent"`
+	Errors   []FieldProblem `json:"errors"`
+	Warnings []FieldProblem `json:"warnings"`
+	Image    *Image         `json:"image,omitempty"` // absent: it would be pulled
+	Wait     *Wait          `json:"wait,omitempty"`  // absent: it would start at once
+	Command  string         `json:"command"`         // the equivalent slipway run line, secrets left out
+
+	Accelerator *Accelerator `json:"accelerator,omitempty"` // what each kernel asks for, as it was understood
+	Placements  []Placement  `json:"placements"`            // where it would land, of all kernels; empty while it would wait
+	Enforcement string       `json:"enforcement"`           // how its share of a device would be kept; empty without one
+	Rounded     *Rounding    `json:"rounded,omitempty"`     // absent: what was asked would be given
+}
+
+// App is something reachable in a running session.
+type App struct {
+	ID    string   `json:"id"`
+	Title string   `json:"title"`
+	Kind  string   `json:"kind"` // web or tcp
+	Port  int      `json:"port"`
+	State string   `json:"state"` // stopped, starting, ready or failed
+	URL   string   `json:"url"`   // its stable address; it opens only with a ticket
+	Error *Problem `json:"error,omitempty"`
+}
+
+// Opened is an app that is ready to be looked at.
+type Opened struct {
+	App      App    `json:"app"`
+	URL      string `json:"url"`      // with a one-time ticket, valid for one minute
+	Windowed bool   `json:"windowed"` // the desktop shell opens it; otherwise the caller does
+}
+
+// Terminal is a shell that a session holds.
+type Terminal struct {
+	ID        string    `json:"id"`
+	Title     string    `json:"title"`
+	Kernel    string    `json:"kernel,omitempty"` // the container it runs in; absent: main1
+	Cols      int       `json:"cols"`
+	Rows      int       `json:"rows"`
+	Start     uint64    `json:"start"`
+	End       uint64    `json:"end"`
+	ExitCode  *int      `json:"exitCode"`
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+// Recent is one entry of the launch history: the five newest launches and all
+// pinned ones.
+type Recent struct {
+	ID         string    `json:"id"`
+	Name       string    `json:"name"`
+	Pinned     bool      `json:"pinned"`
+	Spec       Spec      `json:"spec"` // without the values of secret-looking variables
+	LaunchedAt time.Time `json:"launchedAt"`
+}
+
+// Settings are a person's choices. Each has a default; see /api/v1/settings.
+type Settings struct {
+	Theme        string `json:"theme"`        // system, light or dark
+	Density      string `json:"density"`      // comfortable or compact
+	Language     string `json:"language"`     // en or ko
+	CloseKeeps   string `json:"closeKeeps"`   // what closing the window does with live sessions: ask, keep or quit
+	TerminalFont int    `json:"terminalFont"` // size in pixels
+}

@@ -1,0 +1,135 @@
+package api
+
+import "net/http"
+
+// Route describes one endpoint. Request and Response are zero values of the
+// body types, or nil. Query names the query parameters with their meaning.
+type Route struct {
+	Name     string
+	Method   string
+	Path     string
+	Summary  string
+	Query    []Param
+	Request  any
+	Response any
+	Status   int    // of success
+	Stream   string // how the answer is carried when it is not JSON: websocket, text or bytes
+}
+
+// Param is a query parameter.
+type Param struct {
+	Name string
+	Text string
+}
+
+// accountQuery is how accounts are asked for.
+var accountQuery = []Param{
+	{"from", "a time or a day such as 2031-05-01, which begins at midnight here; empty: 30 days before to"},
+	{"to", "a time or a day, which is then the last one counted; empty: now"},
+	{"bucket", "hour or day: rows for each of them; empty: for the whole span"},
+	{"by", "session, day, label, owner or device: sum rows up; empty: each session and device by itself"},
+	{"label", "only sessions of this project"},
+	agentQuery[0],
+}
+
+// agentQuery is how one agent is singled out.
+var agentQuery = []Param{{"agent", "only this one; empty: all"}}
+
+// fileQuery is how a file of a session is named, with what else is asked.
+func fileQuery(more ...Param) []Param {
+	return append([]Param{{"path", "absolute, or from /home/work on; any bytes, percent-encoded"}, {"kernel", "main1 if empty"}}, more...)
+}
+
+var uploadKey = Param{"key", "names the upload"}
+
+// Routes is the whole of /api/v1, in the order of the document.
+var Routes = []Route{
+	{Name: "version", Method: http.MethodGet, Path: "/api/v1/version", Summary: "Say what is running.", Response: Version{}},
+	{Name: "openapi", Method: http.MethodGet, Path: "/api/v1/openapi.json", Summary: "Read this document.", Stream: "text"},
+	{Name: "login-link", Method: http.MethodPost, Path: "/api/v1/login", Summary: "Make a one-time address that logs a browser in. It is valid for one minute.", Response: LoginLink{}, Status: http.StatusCreated},
+	{Name: "doctor", Method: http.MethodGet, Path: "/api/v1/doctor", Summary: "Probe the machine and say what is missing and how to mend it.",
+		Query: []Param{{"agent", "whose machine; empty: this computer's"}}, Response: []Check{}},
+	{Name: "events", Method: http.MethodGet, Path: "/api/v1/events", Summary: "Follow every change.", Stream: "websocket",
+		Query: []Param{{"epoch", "epoch of the last event seen"}, {"after", "its seq"}, {"shell", "1 for the desktop shell"}}, Response: Event{}},
+	{Name: "machines", Method: http.MethodGet, Path: "/api/v1/machines", Summary: "List the agents and their machines.", Response: []Machine{}},
+	{Name: "agents", Method: http.MethodGet, Path: "/api/v1/agents", Summary: "List the agents that are known here and how each is reached.", Response: []Agent{}},
+	{Name: "agent-add", Method: http.MethodPost, Path: "/api/v1/agents", Summary: "Add an agent, or only probe one. The work goes on as an operation, which may ask for a password, a host key or a pairing code.", Request: AgentRequest{}, Response: Operation{}, Status: http.StatusAccepted},
+	{Name: "agent", Method: http.MethodGet, Path: "/api/v1/agents/{agent}", Summary: "Show one agent.", Response: Agent{}},
+	{Name: "agent-update", Method: http.MethodPatch, Path: "/api/v1/agents/{agent}", Summary: "Rename an agent or put it into another resource group.", Request: AgentUpdate{}, Response: Agent{}},
+	{Name: "agent-remove", Method: http.MethodPost, Path: "/api/v1/agents/{agent}/remove", Summary: "Forget an agent, as an operation. Its sessions go on unless it is uninstalled.", Request: AgentRemoval{}, Response: Operation{}, Status: http.StatusAccepted},
+	{Name: "agent-probe", Method: http.MethodPost, Path: "/api/v1/agents/{agent}/probe", Summary: "Probe an agent's machine again, as an operation.", Response: Operation{}, Status: http.StatusAccepted},
+	{Name: "agent-upgrade", Method: http.MethodPost, Path: "/api/v1/agents/{agent}/upgrade", Summary: "Bring this version to an agent's machine, as an operation. Its sessions go on.", Response: Operation{}, Status: http.StatusAccepted},
+	{Name: "agent-reconnect", Method: http.MethodPost, Path: "/api/v1/agents/{agent}/reconnect", Summary: "Try at once to reach an agent. It may ask a person, as an operation does.", Response: Operation{}, Status: http.StatusAccepted},
+	{Name: "agent-answer", Method: http.MethodPost, Path: "/api/v1/agents/{agent}/answer", Summary: "Answer the question of an agent that shows another key than before.", Request: AgentAnswer{}, Response: Agent{}},
+	{Name: "paired-devices", Method: http.MethodGet, Path: "/api/v1/agents/{agent}/devices", Summary: "List the devices that an agent lets in.", Response: []PairedDevice{}},
+	{Name: "device-revoke", Method: http.MethodDelete, Path: "/api/v1/agents/{agent}/devices/{fingerprint}", Summary: "Let a device in no more and end its connections.", Status: http.StatusNoContent},
+	{Name: "pair-code", Method: http.MethodPost, Path: "/api/v1/agents/{agent}/pair", Summary: "Make a code by which an agent lets one more device in.", Request: PairRequest{}, Response: PairCode{}, Status: http.StatusCreated},
+	{Name: "agent-rotate", Method: http.MethodPost, Path: "/api/v1/agents/{agent}/rotate", Summary: "Have an agent change its key. Paired devices accept the new one by the old one's signature.", Response: KeyRotation{}},
+	{Name: "key-rotate", Method: http.MethodPost, Path: "/api/v1/key/rotate", Summary: "Change the key by which agents know this computer.", Response: KeyRotation{}},
+	{Name: "operations", Method: http.MethodGet, Path: "/api/v1/operations", Summary: "List the operations, newest first.", Response: []Operation{}},
+	{Name: "operation", Method: http.MethodGet, Path: "/api/v1/operations/{id}", Summary: "Show one operation.", Response: Operation{}},
+	{Name: "operation-answer", Method: http.MethodPost, Path: "/api/v1/operations/{id}/answer", Summary: "Answer what an operation asks.", Request: PromptAnswer{}, Response: Operation{}},
+	{Name: "operation-cancel", Method: http.MethodPost, Path: "/api/v1/operations/{id}/cancel", Summary: "Cancel an operation. It ends a moment later and leaves nothing half done.", Response: Operation{}, Status: http.StatusAccepted},
+	{Name: "directories", Method: http.MethodGet, Path: "/api/v1/machines/{agent}/directories", Summary: "List the directories in a directory of an agent's machine.",
+		Query: []Param{{"path", "absolute path; empty: the person's home"}}, Response: DirectoryListing{}},
+	{Name: "image-send", Method: http.MethodPost, Path: "/api/v1/images/send", Summary: "Bring an image from one agent to another without a registry, as an operation. Only the layers that are missing there travel.", Request: ImageSending{}, Response: Operation{}, Status: http.StatusAccepted},
+	{Name: "images", Method: http.MethodGet, Path: "/api/v1/images", Summary: "List the images that are on the agents' machines.", Query: agentQuery, Response: []Image{}},
+	{Name: "environments", Method: http.MethodGet, Path: "/api/v1/environments", Summary: "List the image families that the launcher offers.", Response: []Environment{}},
+	{Name: "presets", Method: http.MethodGet, Path: "/api/v1/presets", Summary: "List the resource presets, those of one's own after those built in.", Response: []Preset{}},
+	{Name: "preset-create", Method: http.MethodPost, Path: "/api/v1/presets", Summary: "Save a preset of one's own.", Request: PresetRequest{}, Response: Preset{}, Status: http.StatusCreated},
+	{Name: "preset-update", Method: http.MethodPatch, Path: "/api/v1/presets/{id}", Summary: "Rename or change a preset of one's own.", Request: PresetUpdate{}, Response: Preset{}},
+	{Name: "preset-delete", Method: http.MethodDelete, Path: "/api/v1/presets/{id}", Summary: "Forget a preset of one's own.", Status: http.StatusNoContent},
+	{Name: "devices", Method: http.MethodGet, Path: "/api/v1/devices", Summary: "Show the devices of every agent, their load, and who holds them.", Query: agentQuery, Response: []DeviceBoard{}},
+	{Name: "device-history", Method: http.MethodGet, Path: "/api/v1/machines/{agent}/devices/{device}/history", Summary: "Read the samples of a device, one a minute beyond the last hour.",
+		Query: []Param{{"since", "only newer ones; empty: the last hour"}}, Response: []DevicePoint{}},
+	{Name: "resources", Method: http.MethodGet, Path: "/api/v1/resources", Summary: "Sum up what each agent's machine has, promised and uses, and what one's own sessions hold.", Response: []ResourceSummary{}},
+	{Name: "accounts", Method: http.MethodGet, Path: "/api/v1/usage", Summary: "Read what was used in a span of time.", Query: accountQuery, Response: UsageReport{}},
+	{Name: "accounts-csv", Method: http.MethodGet, Path: "/api/v1/usage.csv", Summary: "Read what was used in a span of time as a CSV table.", Query: accountQuery, Stream: "text"},
+	{Name: "queue", Method: http.MethodGet, Path: "/api/v1/queue", Summary: "List the sessions that wait, agent by agent in the order of their turn.", Query: agentQuery, Response: []Session{}},
+	{Name: "sessions", Method: http.MethodGet, Path: "/api/v1/sessions", Summary: "List sessions, newest first.",
+		Query: []Param{{"state", "live, finished or all (default)"}, {"limit", "at most this many"}, {"offset", "skip this many"}, agentQuery[0]}, Response: []Session{}},
+	{Name: "launch", Method: http.MethodPost, Path: "/api/v1/sessions", Summary: "Launch a session.", Request: LaunchRequest{}, Response: Session{}, Status: http.StatusCreated},
+	{Name: "launch-many", Method: http.MethodPost, Path: "/api/v1/launches", Summary: "Launch several sessions of one spec. Each has its own outcome, in the order of their numbers; a spec that is wrong launches none.", Request: LaunchManyRequest{}, Response: []Launched{}},
+	{Name: "preview", Method: http.MethodPost, Path: "/api/v1/preview", Summary: "Say what a launch would do, with every field that is wrong.", Request: Spec{}, Response: Preview{}},
+	{Name: "session", Method: http.MethodGet, Path: "/api/v1/sessions/{id}", Summary: "Show one session, by id or by the name of a live one.", Response: Session{}},
+	{Name: "session-update", Method: http.MethodPatch, Path: "/api/v1/sessions/{id}", Summary: "Rename a live session, or change the priority of one that waits.", Request: SessionUpdate{}, Response: Session{}},
+	{Name: "keep", Method: http.MethodPost, Path: "/api/v1/sessions/{id}/keep", Summary: "Protect a session from being reclaimed as idle for some time.", Request: KeepRequest{}, Response: Session{}},
+	{Name: "idle-simulation", Method: http.MethodPost, Path: "/api/v1/sessions/{id}/idle-simulation", Summary: "Say what an idle policy would have made of a session. It changes nothing.", Request: IdlePolicy{}, Response: IdleSimulation{}},
+	{Name: "terminate", Method: http.MethodPost, Path: "/api/v1/sessions/{id}/terminate", Summary: "End a session.", Request: TerminateRequest{}, Response: Session{}, Status: http.StatusAccepted},
+	{Name: "history", Method: http.MethodGet, Path: "/api/v1/sessions/{id}/history", Summary: "Show the phases and steps a session went through. Filters are joined by and; each may hold several values separated by commas.",
+		Query: []Param{{"id", "only this phase's record"}, {"phase", "schedule, prepare, start or terminate"}, {"result", "for example FAILURE"}, {"from", "status before"}, {"to", "status after"},
+			{"code", "error code of the phase or of one of its steps, or a part of one"}, {"text", "part of a message or of the name of a step, whatever its case"},
+			{"sort", "created (default) or updated; with a - in front the newest first"}}, Response: []Phase{}},
+	{Name: "logs", Method: http.MethodGet, Path: "/api/v1/sessions/{id}/logs", Summary: "Read a kernel's log. It is kept after the session has ended.", Stream: "text",
+		Query: []Param{{"kernel", "main1 if empty"}, {"follow", "1: go on until the session ends"}, {"tail", "only the last lines"}, {"timestamps", "1: begin each line with its time"}}},
+	{Name: "usage", Method: http.MethodGet, Path: "/api/v1/sessions/{id}/usage", Summary: "Read the samples of the last hour.", Query: []Param{{"since", "only newer ones"}}, Response: []Usage{}},
+	{Name: "terminals", Method: http.MethodGet, Path: "/api/v1/sessions/{id}/terminals", Summary: "List a session's shells.", Response: []Terminal{}},
+	{Name: "terminal-open", Method: http.MethodPost, Path: "/api/v1/sessions/{id}/terminals", Summary: "Start a shell.", Request: TerminalRequest{}, Response: Terminal{}, Status: http.StatusCreated},
+	{Name: "terminal-close", Method: http.MethodDelete, Path: "/api/v1/sessions/{id}/terminals/{terminal}", Summary: "End a shell.", Status: http.StatusNoContent},
+	{Name: "terminal-attach", Method: http.MethodGet, Path: "/api/v1/sessions/{id}/terminals/{terminal}/attach", Summary: "Join a shell from an offset. Each binary message is one frame of the attach protocol without its length. A failure is one text message, a Problem, before the close with 4000 and its HTTP status.", Stream: "websocket",
+		Query: []Param{{"offset", "first output byte wanted"}, {"client", "name of this viewer across reconnections"}}},
+	{Name: "exec", Method: http.MethodGet, Path: "/api/v1/sessions/{id}/exec", Summary: "Run one command. The first message is an ExecRequest as text; each binary message is one frame of the exec protocol without its length. A failure is told as in attach.", Stream: "websocket", Request: ExecRequest{}},
+	{Name: "apps", Method: http.MethodGet, Path: "/api/v1/sessions/{id}/apps", Summary: "List what a session can serve.", Response: []App{}},
+	{Name: "app-open", Method: http.MethodPost, Path: "/api/v1/sessions/{id}/apps/{app}/open", Summary: "Start an app if need be, wait for it, and open it.", Request: OpenRequest{}, Response: Opened{}},
+	{Name: "app-stop", Method: http.MethodPost, Path: "/api/v1/sessions/{id}/apps/{app}/stop", Summary: "Stop an app.", Status: http.StatusNoContent},
+	{Name: "files", Method: http.MethodGet, Path: "/api/v1/sessions/{id}/files", Summary: "List a directory of a running session, as its user sees it.",
+		Query: fileQuery(Param{"after", "the last name of the part before"}, Param{"limit", "at most this many; 5000 are the most"}), Response: FileListing{}},
+	{Name: "file-remove", Method: http.MethodDelete, Path: "/api/v1/sessions/{id}/files", Summary: "Remove a file or an empty directory.", Query: fileQuery(Param{"recursive", "1: also what is in it"}), Status: http.StatusNoContent},
+	{Name: "file-stat", Method: http.MethodGet, Path: "/api/v1/sessions/{id}/files/stat", Summary: "Describe a file.", Query: fileQuery(), Response: FileInfo{}},
+	{Name: "file-checksum", Method: http.MethodGet, Path: "/api/v1/sessions/{id}/files/checksum", Summary: "Read the checksum of a file.", Query: fileQuery(), Response: Checksum{}},
+	{Name: "file-read", Method: http.MethodGet, Path: "/api/v1/sessions/{id}/files/content", Summary: "Read a file. Range and If-Range with its ETag resume; a lost connection to the agent is waited for.", Query: fileQuery(), Stream: "bytes"},
+	{Name: "file-move", Method: http.MethodPost, Path: "/api/v1/sessions/{id}/files/move", Summary: "Rename a file or directory. Nothing is replaced.", Query: fileQuery(Param{"to", "the new path"}), Status: http.StatusNoContent},
+	{Name: "directory-make", Method: http.MethodPost, Path: "/api/v1/sessions/{id}/files/directory", Summary: "Make a directory.", Query: fileQuery(Param{"parents", "1: also those above it; one that is there is no failure then"}), Status: http.StatusNoContent},
+	{Name: "upload", Method: http.MethodGet, Path: "/api/v1/sessions/{id}/files/upload", Summary: "Say how far an upload is. Its key, 1 to 64 letters and digits, is chosen by who uploads.", Query: fileQuery(uploadKey), Response: UploadState{}},
+	{Name: "upload-write", Method: http.MethodPut, Path: "/api/v1/sessions/{id}/files/upload", Summary: "Add the body's bytes to an upload, which gathers hidden until it is finished. A lost connection to the agent is waited for.",
+		Query: fileQuery(uploadKey, Param{"offset", "place of the first byte, not beyond what is there"}), Response: UploadState{}},
+	{Name: "upload-finish", Method: http.MethodPost, Path: "/api/v1/sessions/{id}/files/upload", Summary: "Make an uploaded file appear, whole and at once.", Query: fileQuery(uploadKey), Request: FinishRequest{}, Response: FileInfo{}},
+	{Name: "upload-drop", Method: http.MethodDelete, Path: "/api/v1/sessions/{id}/files/upload", Summary: "Forget an upload.", Query: fileQuery(uploadKey), Status: http.StatusNoContent},
+	{Name: "recents", Method: http.MethodGet, Path: "/api/v1/recents", Summary: "List the launch history.", Response: []Recent{}},
+	{Name: "recent-update", Method: http.MethodPatch, Path: "/api/v1/recents/{id}", Summary: "Pin, unpin or rename an entry of the launch history.", Request: RecentUpdate{}, Response: Recent{}},
+	{Name: "recent-delete", Method: http.MethodDelete, Path: "/api/v1/recents/{id}", Summary: "Forget an entry of the launch history.", Status: http.StatusNoContent},
+	{Name: "settings", Method: http.MethodGet, Path: "/api/v1/settings", Summary: "Read the settings.", Response: Settings{}},
+	{Name: "settings-update", Method: http.MethodPut, Path: "/api/v1/settings", Summary: "Replace the settings.", Request: Settings{}, Response: Settings{}},
+	{Name: "window-show", Method: http.MethodPost, Path: "/api/v1/window", Summary: "Bring the desktop window to the front, if a desktop shell is connected.", Response: Shown{}},
+	{Name: "shutdown", Method: http.MethodPost, Path: "/api/v1/shutdown", Summary: "Stop the control plane. Sessions go on.", Status: http.StatusAccepted},
+}

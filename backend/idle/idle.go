@@ -1,0 +1,234 @@
+// Package idle judges whether a session is used. It is arithmetic only: what
+// was measured comes in, what each of the three checkers makes of it goes out.
+// Whatever is not known keeps a session running, and nobody is reclaimed
+// without a warning before.
+package idle
+
+import (
+	"fmt"
+	"time"
+
+	"slipway/backend/session"
+)
+
+// Every is how often the checkers look.
+const Every = 15 * time.Second
+
+const (
+	// longestWarning is how long before an end it is announced at most.
+	longestWarning = 10 * time.Minute
+	// recent is how long after the last activity a session still counts as
+	// active; the time until it is reclaimed counts from the activity itself.
+	recent = time.Minute
+	// typing is how long after a person's last input to a terminal a session is
+	// not judged by what it makes of its resources.
+	typing = 5 * time.Minute
+)
+
+// Warning is how long before an end that a limit brings the end is announced:
+// ten minutes, or a quarter of the limit where that is shorter.
+func Warning(limit session.Duration) time.Duration {
+	return min(longestWarning, time.Duration(limit)/4)
+}
+
+// Facts is what is known of a session at the time of a judgement. Times are
+// those of the wall clock.
+type Facts struct {
+	Type      session.Type
+	StartedAt time.Time
+	KeepUntil time.Time // nobody reclaims it before; zero: nobody asked
+	Series    *Series   // what was measured, the present included
+}
+
+// Announced holds since when the end that a checker brings is announced. It is
+// carried from one judgement to the next.
+type Announced map[session.IdleChecker]time.Time
+
+// Verdict is what one checker makes of a session.
+type Verdict struct {
+	Check   session.IdleCheck
+	Reason  session.Reason // of the end that it brings
+	Limit   session.Duration
+	Warn    bool // the end is near and a person must know
+	Reclaim bool // it was announced for long enough: now
+}
+
+// Judge lets every checker that policy turns on look at a session. It brings
+// announced up to date, which must not be nil.
+func Judge(policy session.IdlePolicy, facts Facts, announced Announced, now time.Time) []Verdict {
+	var verdicts []Verdict
+	if policy.Lifetime > 0 {
+		verdicts = append(verdicts, lifetime(policy, facts, announced, now))
+	} else {
+		delete(announced, session.CheckLifetime)
+	}
+	if policy.Network > 0 && facts.Type != session.Batch {
+		verdicts = append(verdicts, network(policy, facts, announced, now))
+	} else {
+		delete(announced, session.CheckNetwork)
+	}
+	if policy.Use.Window > 0 && judged(policy.Use) {
+		verdicts = append(verdicts, use(policy.Use, facts, announced, now))
+	} else {
+		delete(announced, session.CheckUse)
+	}
+	return verdicts
+}
+
+// lifetime ends a session a set time after its start, whatever it does.
+func lifetime(policy session.IdlePolicy, facts Facts, announced Announced, now time.Time) Verdict {
+	v := Verdict{Reason: session.ReasonLifetime, Limit: policy.Lifetime}
+	v.Check = session.IdleCheck{Checker: session.CheckLifetime, State: session.IdleActive, CheckedAt: now}
+	v.expire(facts.StartedAt.Add(time.Duration(policy.Lifetime)), facts.KeepUntil, announced, now)
+	v.Check.Message = fmt.Sprintf("It has run for %s of the %s that it may.", spell(now.Sub(facts.StartedAt)), policy.Lifetime)
+	return v
+}
+
+// network ends a session that nobody used through a terminal or an app, and
+// in which nothing was seen to work, for a set time.
+func network(policy session.IdlePolicy, facts Facts, announced Announced, now time.Time) Verdict {
+	v := Verdict{Reason: session.ReasonIdle, Limit: policy.Network}
+	v.Check = session.IdleCheck{Checker: session.CheckNetwork, State: session.IdleActive, CheckedAt: now}
+	last, known := facts.Series.latest(now)
+	if !known {
+		v.unknown(announced, "What goes on inside the session cannot be seen, so it keeps running.")
+		return v
+	}
+	used, what := facts.StartedAt, "its start"
+	if last.Traffic.After(used) {
+		used, what = last.Traffic, "the last traffic through a terminal or an app"
+	}
+	if last.BusyAt.After(used) {
+		used, what = last.BusyAt, "it was last seen at work ("+last.Busy+")"
+	}
+	if last.WorkAt.After(used) {
+		used, what = last.WorkAt, "its last work on a device"
+	}
+	quiet := now.Sub(used)
+	v.Check.Message = fmt.Sprintf("It is %s since %s; after %s it is reclaimed.", spell(quiet), what, policy.Network)
+	if quiet <= recent {
+		v.Check.Message = fmt.Sprintf("It is in use; %s without use and it is reclaimed.", policy.Network)
+		if busy, at := last.work(now, true); at {
+			v.Check.Message = fmt.Sprintf("It is at work: %s.", busy)
+		}
+	}
+	v.expire(used.Add(time.Duration(policy.Network)), facts.KeepUntil, announced, now)
+	if quiet > recent {
+		v.Check.State = session.IdleIdle
+	}
+	return v
+}
+
+// use ends a session that makes too little of what it holds.
+func use(policy session.UsePolicy, facts Facts, announced Announced, now time.Time) Verdict {
+	v := Verdict{Reason: session.ReasonUnused, Limit: policy.Window}
+	v.Check = session.IdleCheck{Checker: session.CheckUse, State: session.IdleActive, CheckedAt: now}
+	window := time.Duration(policy.Window)
+	judgedFrom := facts.StartedAt.Add(time.Duration(policy.Grace) + window)
+	last, known := facts.Series.latest(now)
+	averages, short := facts.Series.averages(policy, now.Add(-window), now)
+	v.Check.Metrics = averages
+	// Work on a device is what the threshold judges, where there is one.
+	what, busy := last.work(now, policy.GPU == nil)
+	switch {
+	case now.Before(judgedFrom):
+		delete(announced, session.CheckUse)
+		v.Check.State = session.IdleGrace
+		v.Check.Message = fmt.Sprintf("It is judged from %s after its start on, which is in %s.", spell(time.Duration(policy.Grace)+window), spell(judgedFrom.Sub(now)))
+	case !known:
+		v.unknown(announced, "What goes on inside the session cannot be seen, so it keeps running.")
+	case short != "":
+		v.unknown(announced, short)
+	case len(averages) == 0:
+		v.unknown(announced, "None of what it would be judged by was measured, so it keeps running.")
+	case busy:
+		delete(announced, session.CheckUse)
+		v.Check.Message = fmt.Sprintf("It is at work: %s.", what)
+	case now.Sub(last.Input) <= typing:
+		delete(announced, session.CheckUse)
+		v.Check.Message = fmt.Sprintf("Somebody typed into a terminal %s ago.", spell(now.Sub(last.Input)))
+	default:
+		v.weigh(policy, averages, facts, announced, now)
+	}
+	return v
+}
+
+// work says what was seen at work within the last while.
+func (p Point) work(now time.Time, devices bool) (string, bool) {
+	switch {
+	case now.Sub(p.BusyAt) <= recent:
+		return p.Busy, true
+	case devices && now.Sub(p.WorkAt) <= recent:
+		return "something runs on its device", true
+	}
+	return "", false
+}
+
+// weigh decides by the averages, which are neither empty nor of too little.
+func (v *Verdict) weigh(policy session.UsePolicy, averages []session.IdleMetric, facts Facts, announced Announced, now time.Time) {
+	var below, text = 0, ""
+	for i, m := range averages {
+		if m.Average < m.Threshold {
+			below++
+		}
+		if i > 0 {
+			text += ", "
+		}
+		text += fmt.Sprintf("%s %.1f %% (threshold %g %%)", names[m.Name], m.Average, m.Threshold)
+	}
+	v.Check.Message = fmt.Sprintf("Over the last %s: %s.", policy.Window, text)
+	if policy.Any && below == 0 || !policy.Any && below < len(averages) {
+		delete(announced, session.CheckUse)
+		return
+	}
+	since, before := announced[session.CheckUse]
+	if !before {
+		since = now
+	}
+	v.Check.State = session.IdleIdle
+	v.expire(since.Add(Warning(policy.Window)), facts.KeepUntil, announced, now)
+}
+
+// expire sets when the session is reclaimed: at the deadline, but not before
+// somebody asked for, and not before it was announced for as long as it must.
+func (v *Verdict) expire(deadline, keep time.Time, announced Announced, now time.Time) {
+	if keep.After(deadline) {
+		deadline = keep
+		v.Check.State = session.IdleActive
+	}
+	warning, checker := Warning(v.Limit), v.Check.Checker
+	if deadline.Sub(now) > warning {
+		delete(announced, checker)
+		v.Check.ExpiresAt = &deadline
+		return
+	}
+	since, before := announced[checker]
+	if !before {
+		since = now
+		announced[checker] = now
+	}
+	if told := since.Add(warning); told.After(deadline) {
+		deadline = told
+	}
+	v.Check.State, v.Check.ExpiresAt, v.Warn = session.IdleIdle, &deadline, true
+	v.Reclaim = before && !now.Before(deadline)
+}
+
+func (v *Verdict) unknown(announced Announced, why string) {
+	delete(announced, v.Check.Checker)
+	v.Check.State, v.Check.Message = session.IdleUnknown, why
+}
+
+// spell writes a length of time with its two largest units.
+func spell(d time.Duration) string {
+	d = max(0, d)
+	switch {
+	case d >= 24*time.Hour:
+		return fmt.Sprintf("%d d %d h", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
+	case d >= time.Hour:
+		return fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute)
+	case d >= time.Minute:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	}
+	return fmt.Sprintf("%d s", d/time.Second)
+}

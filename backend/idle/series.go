@@ -1,0 +1,257 @@
+package idle
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"slipway/backend/session"
+)
+
+const (
+	// fine is how long points are kept as they came; older ones are merged to
+	// one in coarse. Nothing older than keep is kept.
+	fine   = 6 * time.Hour
+	coarse = 5 * time.Minute
+	keep   = 15 * 24 * time.Hour
+	// enough is the part of a window, in percent, that must have been measured.
+	enough = 90
+)
+
+// MaxWindow is the longest window of a policy that can be judged.
+const MaxWindow = 14 * 24 * time.Hour
+
+// Metric is one resource over a stretch of time: what was used, in percent of
+// what was granted, times the time in which it was measured.
+type Metric struct {
+	PercentSeconds float64       `json:"percentSeconds"`
+	Measured       time.Duration `json:"measured"`
+}
+
+// Add counts a measurement that holds for a length of time.
+func (m *Metric) Add(percent float64, length time.Duration) {
+	m.PercentSeconds += percent * length.Seconds()
+	m.Measured += length
+}
+
+// Point is what was measured of a session in one stretch of time.
+type Point struct {
+	From   time.Time     `json:"from"`
+	Length time.Duration `json:"length"`
+
+	CPU    Metric `json:"cpu,omitzero"`
+	Memory Metric `json:"memory,omitzero"`
+	GPU    Metric `json:"gpu,omitzero"`
+	VRAM   Metric `json:"vram,omitzero"`
+
+	Known   bool      `json:"known,omitempty"`  // what goes on inside could be asked for
+	Busy    string    `json:"busy,omitempty"`   // what was last seen at work: "python train.py in a terminal"
+	BusyAt  time.Time `json:"busyAt,omitzero"`  // when it was; zero: never
+	WorkAt  time.Time `json:"workAt,omitzero"`  // last seen at work on a device; zero: never
+	Traffic time.Time `json:"traffic,omitzero"` // last through a terminal or an app; zero: never
+	Input   time.Time `json:"input,omitzero"`   // last of a person to a terminal; zero: never
+}
+
+// end is when p ends.
+func (p Point) end() time.Time { return p.From.Add(p.Length) }
+
+// join makes one point of p and a later one, and of what lies between.
+func (p Point) join(next Point) Point {
+	for _, pair := range []struct{ into, from *Metric }{{&next.CPU, &p.CPU}, {&next.Memory, &p.Memory}, {&next.GPU, &p.GPU}, {&next.VRAM, &p.VRAM}} {
+		pair.into.PercentSeconds += pair.from.PercentSeconds
+		pair.into.Measured += pair.from.Measured
+	}
+	next.Length, next.From, next.Known = next.end().Sub(p.From), p.From, p.Known && next.Known
+	return next
+}
+
+// Series is what was measured of one session, in the order of time. The zero
+// series is empty. It is not safe for concurrent use.
+type Series struct {
+	points []Point
+}
+
+// Add puts a point at the end. Points must not overlap.
+func (s *Series) Add(p Point) {
+	s.points = append(s.points, p)
+	s.merge(p.From)
+	for len(s.points) > 0 && p.From.Sub(s.points[0].From) > keep {
+		s.points = s.points[1:]
+	}
+}
+
+// merge makes one point of those that have left the fine part together. Since
+// it runs with each point, looking at two neighbours at the border is enough.
+func (s *Series) merge(now time.Time) {
+	at, _ := slices.BinarySearchFunc(s.points, now.Add(-fine), func(p Point, t time.Time) int { return p.From.Compare(t) })
+	if at < 2 {
+		return
+	}
+	a, b := s.points[at-2], s.points[at-1]
+	if b.end().Sub(a.From) > coarse {
+		return
+	}
+	s.points = slices.Delete(s.points, at-2, at-1)
+	s.points[at-2] = a.join(b)
+}
+
+// SlotOf is the start of the five minutes that a time lies in.
+func SlotOf(t time.Time) time.Time { return t.Truncate(coarse) }
+
+// Slots is s from the slot of a time on, with one point for each slot that has
+// any: what it takes to go on after a restart. Added to another series in their
+// order they give the same averages.
+func (s *Series) Slots(from time.Time) []Point {
+	at, _ := slices.BinarySearchFunc(s.points, SlotOf(from), func(p Point, t time.Time) int { return p.From.Compare(t) })
+	var slots []Point
+	for _, p := range s.points[at:] {
+		if n := len(slots); n > 0 && SlotOf(slots[n-1].From).Equal(SlotOf(p.From)) {
+			slots[n-1] = slots[n-1].join(p)
+			continue
+		}
+		slots = append(slots, p)
+	}
+	return slots
+}
+
+// Last is the newest point; the zero point: there is none.
+func (s *Series) Last() Point {
+	if len(s.points) == 0 {
+		return Point{}
+	}
+	return s.points[len(s.points)-1]
+}
+
+// Reach is how far back a time lies from which on nothing is ever judged.
+const Reach = keep
+
+// Shift moves everything by d: the clock on the wall was set, or the machine
+// slept, which is no time without use.
+func (s *Series) Shift(d time.Duration) {
+	for i := range s.points {
+		p := &s.points[i]
+		p.From = p.From.Add(d)
+		for _, t := range []*time.Time{&p.BusyAt, &p.WorkAt, &p.Traffic, &p.Input} {
+			if !t.IsZero() {
+				*t = t.Add(d)
+			}
+		}
+	}
+}
+
+// Since is the start of the oldest point; zero: there is none.
+func (s *Series) Since() time.Time {
+	if s == nil || len(s.points) == 0 {
+		return time.Time{}
+	}
+	return s.points[0].From
+}
+
+// until returns the points that had ended by a time.
+func (s *Series) until(t time.Time) []Point {
+	if s == nil {
+		return nil
+	}
+	at, _ := slices.BinarySearchFunc(s.points, t, func(p Point, t time.Time) int {
+		if p.end().After(t) {
+			return 1
+		}
+		return -1
+	})
+	return s.points[:at]
+}
+
+// latest is the newest point at a time. It reports false where the session could
+// not be looked into for longer than a lost connection takes to be made again.
+func (s *Series) latest(now time.Time) (Point, bool) {
+	points := s.until(now)
+	if len(points) == 0 {
+		return Point{}, false
+	}
+	if len(points) < len(s.points) {
+		// A look back into a long point: what is in it was known all along.
+		if under := s.points[len(points)]; under.Known && under.From.Before(now) {
+			return points[len(points)-1], true
+		}
+	}
+	for _, p := range slices.Backward(points) {
+		if now.Sub(p.end()) > 4*Every {
+			break
+		}
+		if p.Known {
+			return points[len(points)-1], true
+		}
+	}
+	return points[len(points)-1], false
+}
+
+// metrics lists what a policy may judge by, in the order of the words.
+var metrics = []struct {
+	name      string
+	threshold func(session.UsePolicy) *float64
+	of        func(*Point) *Metric
+}{
+	{"cpu", func(p session.UsePolicy) *float64 { return p.CPU }, func(p *Point) *Metric { return &p.CPU }},
+	{"memory", func(p session.UsePolicy) *float64 { return p.Memory }, func(p *Point) *Metric { return &p.Memory }},
+	{"gpu", func(p session.UsePolicy) *float64 { return p.GPU }, func(p *Point) *Metric { return &p.GPU }},
+	{"vram", func(p session.UsePolicy) *float64 { return p.VRAM }, func(p *Point) *Metric { return &p.VRAM }},
+}
+
+var names = map[string]string{"cpu": "CPU", "memory": "memory", "gpu": "GPU", "vram": "GPU memory"}
+
+// averages are those of the metrics that policy judges by and that were
+// measured at all between two times. short is set, in words, where one was
+// measured for too little of the time.
+func (s *Series) averages(policy session.UsePolicy, from, to time.Time) (averages []session.IdleMetric, short string) {
+	points := s.until(to)
+	at, _ := slices.BinarySearchFunc(points, from, func(p Point, t time.Time) int {
+		if p.end().After(t) {
+			return 1
+		}
+		return -1
+	})
+	points = points[at:]
+	for _, metric := range metrics {
+		threshold := metric.threshold(policy)
+		if threshold == nil {
+			continue
+		}
+		var sum Metric
+		for i := range points {
+			m := metric.of(&points[i])
+			part := points[i].after(from)
+			sum.PercentSeconds += m.PercentSeconds * part
+			sum.Measured += time.Duration(float64(m.Measured) * part)
+		}
+		if sum.Measured <= 0 {
+			continue
+		}
+		averages = append(averages, session.IdleMetric{Name: metric.name, Average: sum.PercentSeconds / sum.Measured.Seconds(), Threshold: *threshold})
+		// What is under way counts as measured.
+		if part := int64(sum.Measured+Every) * 100 / int64(to.Sub(from)); part < enough && short == "" {
+			short = fmt.Sprintf("Only %d %% of the last %s of %s were measured; %d %% are needed for a judgement.", min(part, 100), spell(to.Sub(from)), names[metric.name], enough)
+		}
+	}
+	return averages, short
+}
+
+// after is the part of p that lies after a time.
+func (p Point) after(t time.Time) float64 {
+	if p.Length <= 0 || !p.From.Before(t) {
+		return 1
+	}
+	return float64(p.end().Sub(t)) / float64(p.Length)
+}
+
+// judged reports whether policy has a threshold at all.
+func judged(policy session.UsePolicy) bool {
+	for _, metric := range metrics {
+		if metric.threshold(policy) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Clone returns an independent copy.
+func (s *Series) Clone() Series { return Series{points: slices.Clone(s.points)} }

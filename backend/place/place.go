@@ -1,0 +1,110 @@
+// Package place knows where Slipway's files are and how its programs find one
+// another: the folder that holds everything, the file by which a running
+// control plane is found, the lock that keeps it the only one, and how it is
+// started in the background. The command line, the desktop shell and the
+// control plane itself agree by using it.
+package place
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// Home is the folder that holds all of Slipway's files for one person.
+type Home struct {
+	Dir string // absolute
+}
+
+// FindHome returns the folder that SLIPWAY_HOME names, or else the one that the
+// habits of the operating system give: $XDG_DATA_HOME/slipway or
+// ~/.local/share/slipway, ~/Library/Application Support/Slipway, or
+// %LocalAppData%\Slipway. It creates nothing. env is os.Getenv if nil.
+func FindHome(env func(string) string) (Home, error) {
+	if env == nil {
+		env = os.Getenv
+	}
+	if dir := env("SLIPWAY_HOME"); dir != "" {
+		abs, err := filepath.Abs(dir)
+		return Home{abs}, err
+	}
+	if runtime.GOOS == "windows" {
+		if dir := env("LocalAppData"); dir != "" {
+			return Home{filepath.Join(dir, "Slipway")}, nil
+		}
+		return Home{}, errors.New("neither SLIPWAY_HOME nor LocalAppData is set")
+	}
+	// The XDG specification says that a relative path is to be ignored.
+	if dir := env("XDG_DATA_HOME"); filepath.IsAbs(dir) && runtime.GOOS != "darwin" {
+		return Home{filepath.Join(dir, "slipway")}, nil
+	}
+	person := env("HOME")
+	if person == "" {
+		return Home{}, errors.New("neither SLIPWAY_HOME nor HOME is set")
+	}
+	if runtime.GOOS == "darwin" {
+		return Home{filepath.Join(person, "Library", "Application Support", "Slipway")}, nil
+	}
+	return Home{filepath.Join(person, ".local", "share", "slipway")}, nil
+}
+
+// Make creates the folder for its owner alone.
+func (h Home) Make() error { return os.MkdirAll(h.Dir, 0o700) }
+
+// Join is a path inside the folder.
+func (h Home) Join(elem ...string) string {
+	return filepath.Join(append([]string{h.Dir}, elem...)...)
+}
+
+// The files that several programs know. The rest is the control plane's own.
+func (h Home) tokenFile() string   { return h.Join("token") }
+func (h Home) servingFile() string { return h.Join("serve.json") }
+func (h Home) lockFile() string    { return h.Join("lock") }
+
+// LogFile is where a control plane that was started in the background writes.
+func (h Home) LogFile() string { return h.Join("slipway.log") }
+
+// Token reads the bearer token of the API. It is fs.ErrNotExist before the
+// first start of a control plane.
+func (h Home) Token() (string, error) {
+	data, err := os.ReadFile(h.tokenFile())
+	return strings.TrimSpace(string(data)), err
+}
+
+// SaveToken writes the token for its owner alone.
+func (h Home) SaveToken(token string) error {
+	return replaceFile(h.tokenFile(), []byte(token+"\n"))
+}
+
+// replaceFile writes a 0600 file so that a reader sees the old content or the
+// new one, never a part.
+func replaceFile(path string, content []byte) error {
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content) // CreateTemp has made it 0600
+	if err == nil {
+		err = file.Sync()
+	}
+	if closeErr := file.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, ignoreGone(os.Remove(file.Name())))
+	}
+	return nil
+}
+
+func ignoreGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,133 @@
+package scheduler
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"slipway/backend/session"
+)
+
+// end decides for those that end without having run: because they waited too
+// long, or because a session that they wait for did not end in success. Who
+// waits for such a one ends with it.
+func (p *planner) end() {
+	for again := true; again; {
+		again = false
+		for _, q := range p.snapshot.Queue {
+			if p.decisions[q.Session] != nil {
+				continue
+			}
+			if end := p.endOf(q); end != nil {
+				p.put(Decision{Session: q.Session, End: end})
+				again = true
+			}
+		}
+	}
+	for _, q := range p.snapshot.Queue {
+		if q.Deadline != nil && p.decisions[q.Session] == nil {
+			p.lookAgain(*q.Deadline)
+		}
+	}
+}
+
+func (p *planner) endOf(q Request) *End {
+	for _, d := range q.After {
+		if text := p.failure(d); text != "" {
+			return &End{Reason: session.ReasonDependency, Cause: session.Cause{Code: CodeDependency,
+				Message: fmt.Sprintf("It was to run after %s, which %s.", d.Name, text), Hint: "Find out why that one failed, and launch both again."}}
+		}
+	}
+	if q.Deadline != nil && !p.now.Before(*q.Deadline) {
+		return &End{Reason: session.ReasonPendingTimeout, Cause: session.Cause{Code: CodeExpired,
+			Message: "It waited as long as it was allowed to and did not get what it needs.", Hint: "Launch it again with a longer wait, or ask for less."}}
+	}
+	return nil
+}
+
+// failure says how a session that is waited for failed to end in success, or
+// nothing where it did not (yet).
+func (p *planner) failure(d Dependency) string {
+	if other := p.decisions[d.Session]; other != nil && other.End != nil {
+		return "was cancelled (" + string(other.End.Reason) + ")"
+	}
+	switch {
+	case d.Status == "":
+		return "is no longer known"
+	case !d.Status.Terminal() || d.Result == session.ResultSuccess:
+		return ""
+	case d.Status == session.Cancelled:
+		return "was cancelled (" + string(d.Reason) + ")"
+	}
+	return "ended without success (" + string(d.Reason) + ")"
+}
+
+// order returns those that stand in line, in its order, and those outside, who
+// are told why.
+func (p *planner) order() (line, outside []*Request) {
+	queue := p.snapshot.Queue
+	places := make([]place, 0, len(queue))
+	for i := range queue {
+		places = append(places, place{queue[i].Priority, i})
+	}
+	slices.SortFunc(places, func(a, b place) int { return cmp.Or(b.priority-a.priority, a.arrival-b.arrival) })
+	line = make([]*Request, 0, len(queue))
+	for _, at := range places {
+		q := &queue[at.arrival]
+		if p.decisions[q.Session] != nil {
+			continue
+		}
+		if w, ok := p.outside(*q); ok {
+			p.wait(*q, w)
+			outside = append(outside, q)
+			continue
+		}
+		line = append(line, q)
+	}
+	return line, outside
+}
+
+// place is what decides who comes first.
+type place struct{ priority, arrival int }
+
+// outside says what keeps q out of the line, if anything does.
+func (p *planner) outside(q Request) (session.Wait, bool) {
+	if q.NotBefore != nil && q.NotBefore.After(p.now) {
+		at := *q.NotBefore
+		p.lookAgain(at)
+		return session.Wait{Code: CodeWaitStart, Message: "Starts not before " + at.UTC().Format("2006-01-02 15:04:05 UTC") + ".", Until: &at}, true
+	}
+	var open []string
+	for _, d := range q.After {
+		if d.Result != session.ResultSuccess {
+			open = append(open, fmt.Sprintf("%s (%s)", d.Name, d.Status))
+		}
+	}
+	if len(open) > 0 {
+		return session.Wait{Code: CodeWaitDependency, Message: fmt.Sprintf("Waits for %d of %d sessions to end in success: %s.", len(open), len(q.After), strings.Join(open, ", "))}, true
+	}
+	if text := p.never(q); text != "" {
+		return session.Wait{Code: CodeWaitMachine, Message: text}, true
+	}
+	if text := p.neverAllowed(q); text != "" {
+		return session.Wait{Code: CodeWaitLimit, Message: text}, true
+	}
+	return session.Wait{}, false
+}
+
+// validText says that nothing keeps q out of the line.
+func validText(q Request) string {
+	var parts []string
+	if q.NotBefore != nil {
+		parts = append(parts, "Its start time "+q.NotBefore.UTC().Format(time.DateTime)+" UTC has come.")
+	}
+	if len(q.After) > 0 {
+		parts = append(parts, fmt.Sprintf("All %d sessions that it waited for have ended in success.", len(q.After)))
+	}
+	if len(parts) == 0 {
+		return "It waits for no time and no other session, and this machine is large enough."
+	}
+	return strings.Join(parts, " ")
+}

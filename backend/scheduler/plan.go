@@ -1,0 +1,152 @@
+package scheduler
+
+import (
+	"fmt"
+	"time"
+
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// Plan decides for each session of the queue. The same snapshot and time give
+// the same plan.
+func Plan(s Snapshot, now time.Time) Schedule {
+	p := newPlanner(s, now)
+	p.room = newRoom(s)
+	p.end()
+	line, outside := p.order()
+	for i, q := range line {
+		p.decide(*q, i, len(line))
+	}
+	p.number(line, outside)
+	p.estimate(line)
+	schedule := Schedule{Decisions: make([]Decision, 0, len(s.Queue)), Next: p.next}
+	for _, q := range s.Queue {
+		schedule.Decisions = append(schedule.Decisions, *p.decisions[q.Session])
+	}
+	return schedule
+}
+
+// Ends decides which sessions of the queue end without having run, and when to
+// look again. It needs to know nothing of the machine.
+func Ends(s Snapshot, now time.Time) Schedule {
+	p := newPlanner(s, now)
+	p.end()
+	schedule := Schedule{Next: p.next}
+	for _, q := range s.Queue {
+		if d := p.decisions[q.Session]; d != nil {
+			schedule.Decisions = append(schedule.Decisions, *d)
+		}
+	}
+	return schedule
+}
+
+// planner makes one plan.
+type planner struct {
+	snapshot   Snapshot
+	now        time.Time
+	next       time.Time
+	room       *room
+	decisions  map[session.ID]*Decision
+	made       []Decision      // what decisions points to
+	waits      []session.Wait  // what those point to
+	head       *reservation    // of the first that does not fit
+	impossible map[part]string // why the machine can never hold it; empty: it can
+	empty      *gpu.Ledger     // nothing is promised in it
+	allowances *allowances
+	shares     map[part]gpu.Share // what is asked of devices as a share of them
+}
+
+func newPlanner(s Snapshot, now time.Time) *planner {
+	n := len(s.Queue)
+	return &planner{snapshot: s, now: now, decisions: make(map[session.ID]*Decision, n), made: make([]Decision, 0, n),
+		waits: make([]session.Wait, 0, n), impossible: map[part]string{}, allowances: newAllowances(s), shares: map[part]gpu.Share{}}
+}
+
+// lookAgain asks for another plan at a time.
+func (p *planner) lookAgain(at time.Time) {
+	if p.next.IsZero() || at.Before(p.next) {
+		p.next = at
+	}
+}
+
+func (p *planner) put(d Decision) *Decision {
+	p.made = append(p.made, d)
+	made := &p.made[len(p.made)-1]
+	p.decisions[d.Session] = made
+	return made
+}
+
+func (p *planner) wait(q Request, w session.Wait) *Decision {
+	p.waits = append(p.waits, w)
+	return p.put(Decision{Session: q.Session, Wait: &p.waits[len(p.waits)-1]})
+}
+
+// decide places q, which stands in the line, or says what it waits for.
+func (p *planner) decide(q Request, ahead, line int) {
+	asked := p.asks(q)
+	if p.overAllowance(q, asked) {
+		return
+	}
+	if p.head == nil {
+		if grants := p.room.find(q, nil); grants != nil {
+			p.place(q, grants, "Everything it needs is free, and nobody waits before it.", ahead, line)
+			return
+		}
+		p.head = p.reserve(q)
+		p.allowances.keep(q, asked)
+		p.wait(q, p.room.explain(q)).Wait.Until = p.head.at
+		p.watch(q)
+		return
+	}
+	if grants, why := p.goAhead(q); grants != nil {
+		p.place(q, grants, why, ahead, line)
+		return
+	}
+	if p.room.find(q, nil) != nil {
+		p.wait(q, p.waitTurn(q))
+		return
+	}
+	p.wait(q, p.room.explain(q))
+	p.watch(q)
+}
+
+// watch has the plan made again soon where a session waits for a device whose
+// memory is measured: nobody tells when a foreign process gives some back.
+func (p *planner) watch(q Request) {
+	const soon = 2 * time.Second
+	if !q.GPU.IsZero() && len(p.snapshot.Machine.Measured) > 0 {
+		p.lookAgain(p.now.Add(soon))
+	}
+}
+
+// place promises grants to q for the rest of this plan.
+func (p *planner) place(q Request, grants []session.Grants, why string, ahead, line int) {
+	total := Placement{Kernels: grants}.Total()
+	if p.overAllowance(q, heldBy(total)) {
+		return // the devices at hand are smaller ones, of which it takes a larger share
+	}
+	p.allowances.hold(q.Owner, total)
+	p.room.take(q, grants, p.now)
+	placement := Placement{Kernels: grants, Steps: []Step{
+		{StepOrder, fmt.Sprintf("Number %d of %d in line, with priority %d.", ahead+1, line, q.Priority)},
+		{StepValidate, validText(q)},
+		{StepChoose, why},
+		{StepGrant, p.grantText(grants)},
+	}}
+	p.put(Decision{Session: q.Session, Place: &placement})
+}
+
+// number gives each session that waits its position: first those in line, then
+// those outside of it.
+func (p *planner) number(line, outside []*Request) {
+	position := 0
+	for _, list := range [][]*Request{line, outside} {
+		for _, q := range list {
+			if d := p.decisions[q.Session]; d.Wait != nil {
+				position++
+				d.Wait.Position = position
+			}
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package scheduler
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// room is what remains of the machine while a plan is made.
+type room struct {
+	machine  Machine
+	free     []int // CPU numbers, least busy first
+	memory   gpu.Bytes
+	ledger   *gpu.Ledger
+	claims   map[gpu.UUID]gpu.Bytes // memory that is free by the driver and not claimed by a promise; absent: not measured
+	promised []Promise
+	unfit    map[part]bool     // what devices are known not to have, until something is released
+	texts    map[string]*texts // of holders by who is told, until something changes; nil: not made
+	ruler    string            // who is told every name
+}
+
+func newRoom(s Snapshot) *room {
+	r := &room{machine: s.Machine, memory: s.Machine.Memory, promised: slices.Clone(s.Promised), unfit: map[part]bool{}, claims: map[gpu.UUID]gpu.Bytes{}, ruler: s.Ruler}
+	taken := map[int]bool{}
+	grants := map[string][]gpu.Grant{}
+	for _, p := range s.Promised {
+		r.memory -= p.Grants.Memory
+		for _, cpu := range p.Grants.CPUs {
+			taken[cpu] = true
+		}
+		if len(p.Grants.GPUs) > 0 {
+			grants[string(p.Session)] = p.Grants.GPUs
+		}
+	}
+	for _, cpu := range s.Machine.CPUs {
+		if !taken[cpu] && !slices.Contains(r.free, cpu) {
+			r.free = append(r.free, cpu)
+		}
+	}
+	slices.SortFunc(r.free, func(a, b int) int {
+		// In tenths, so that noise does not scatter sessions over the machine.
+		if busyA, busyB := int(s.Machine.Busy[a]*10), int(s.Machine.Busy[b]*10); busyA != busyB {
+			return busyA - busyB
+		}
+		return a - b
+	})
+	// What contradicts the machine is left out: its session keeps what it has,
+	// and nobody else can be given the same by both books.
+	r.ledger, _ = gpu.Restore(s.Machine.Devices, s.Machine.Giving, grants)
+	for _, m := range s.Machine.Measured {
+		r.claims[m.Device] = m.Free - m.Returned
+	}
+	return r
+}
+
+// memoryOn is the memory of a device that grants promise, instances left out:
+// they have memory of their own.
+func memoryOn(grants []gpu.Grant, device gpu.UUID) (sum gpu.Bytes) {
+	for _, g := range grants {
+		if g.Device == device && g.Instance == "" {
+			sum += g.Memory
+		}
+	}
+	return sum
+}
+
+// clone returns an independent copy.
+func (r *room) clone() *room {
+	c := *r
+	c.free, c.promised = slices.Clone(r.free), slices.Clone(r.promised)
+	c.unfit, c.claims = maps.Clone(r.unfit), maps.Clone(r.claims)
+	if r.ledger != nil {
+		c.ledger = r.ledger.Clone()
+	}
+	return &c
+}
+
+// find returns what each kernel of q would be given, or nil where it does not
+// fit now. Devices in avoid are not used.
+func (r *room) find(q Request, avoid map[gpu.UUID]bool) []session.Grants {
+	if q.cpus() > len(r.free) || q.memory() > r.memory {
+		return nil
+	}
+	devices, ok := r.devices(q, avoid)
+	if !ok {
+		return nil
+	}
+	grants := make([]session.Grants, q.kernels())
+	for i := range grants {
+		grants[i] = session.Grants{CPUs: slices.Clone(r.free[i*q.CPU : (i+1)*q.CPU]), Memory: q.Memory}
+		slices.Sort(grants[i].CPUs)
+		if len(devices) > 0 {
+			grants[i].GPUs = devices[i]
+		}
+	}
+	return grants
+}
+
+// devices finds the devices of each kernel of q.
+func (r *room) devices(q Request, avoid map[gpu.UUID]bool) ([][]gpu.Grant, bool) {
+	if q.GPU.IsZero() {
+		return nil, true
+	}
+	if r.ledger == nil || r.unfit[q.part()] {
+		return nil, false
+	}
+	found, ok := r.propose(q, avoid)
+	if !ok && len(avoid) == 0 {
+		r.unfit[q.part()] = true
+	}
+	return found, ok
+}
+
+func (r *room) propose(q Request, avoid map[gpu.UUID]bool) ([][]gpu.Grant, bool) {
+	ledger, limits := r.ledger, r.limits(avoid)
+	if q.kernels() > 1 {
+		ledger = ledger.Clone()
+	}
+	found := make([][]gpu.Grant, q.kernels())
+	for i := range found {
+		proposal, ok := ledger.Offer(q.GPU, limits)
+		if !ok || (proposal.Rounded != nil && proposal.Rounded.Less) {
+			return nil, false
+		}
+		found[i] = proposal.Grants
+		if i+1 == len(found) {
+			break
+		}
+		if ledger.Hold(kernelName(q.Session, i), proposal.Grants) != nil {
+			return nil, false
+		}
+		for _, g := range proposal.Grants {
+			if _, measured := limits[g.Device]; measured && g.Instance == "" {
+				limits[g.Device] -= g.Memory
+			}
+		}
+	}
+	return found, true
+}
+
+func kernelName(id session.ID, kernel int) string { return string(id) + "/" + string(rune('0'+kernel)) }
+
+// limits is how much memory of each device may be given by the driver's book.
+// The ledger itself knows how far others may use a device without standing in
+// the way of those who ask for a share of it or all of it.
+func (r *room) limits(avoid map[gpu.UUID]bool) gpu.Room {
+	limits := make(gpu.Room, len(r.claims)+len(avoid))
+	for device, claim := range r.claims {
+		limits[device] = max(0, claim)
+	}
+	for device := range avoid {
+		limits[device] = 0
+	}
+	return limits
+}
+
+// tolerance is how much of the memory that a share or a whole device stands for
+// may be missing by the driver's book.
+func (r *room) tolerance(memory gpu.Bytes) gpu.Bytes {
+	slack := r.machine.Giving.Slack
+	if slack == 0 {
+		slack = usualSlack
+	}
+	return gpu.Share(max(0, slack)).Of(memory)
+}
+
+// usualSlack is what a [gpu.Config] without a slack has.
+const usualSlack = 50
+
+// take promises grants, which find returned, to q.
+func (r *room) take(q Request, grants []session.Grants, now time.Time) bool {
+	total := Placement{Kernels: grants}.Total()
+	if len(total.GPUs) > 0 {
+		if r.ledger.Hold(string(q.Session), total.GPUs) != nil {
+			return false
+		}
+		for _, g := range total.GPUs {
+			if _, measured := r.claims[g.Device]; measured && g.Instance == "" {
+				r.claims[g.Device] -= g.Memory
+			}
+		}
+	}
+	r.free = slices.DeleteFunc(slices.Clone(r.free), func(cpu int) bool { return slices.Contains(total.CPUs, cpu) })
+	r.memory -= total.Memory
+	p := Promise{Session: q.Session, Name: q.Name, Owner: q.Owner, Grants: total, Kinds: q.Kinds}
+	if q.Timeout > 0 {
+		ends := now.Add(q.Timeout)
+		p.Ends = &ends
+	}
+	r.promised = append(r.promised, p)
+	r.texts = nil
+	return true
+}
+
+// release gives back what a session holds.
+func (r *room) release(p Promise) {
+	r.memory += p.Grants.Memory
+	for _, cpu := range p.Grants.CPUs {
+		if slices.Contains(r.machine.CPUs, cpu) {
+			r.free = append(r.free, cpu)
+		}
+	}
+	if len(p.Grants.GPUs) > 0 && r.ledger != nil {
+		r.ledger.Release(string(p.Session))
+		for _, m := range r.machine.Measured {
+			if memory := memoryOn(p.Grants.GPUs, m.Device); memory > 0 {
+				r.claims[m.Device] += max(memory, m.Used[p.Session])
+			}
+		}
+	}
+	r.promised = slices.DeleteFunc(r.promised, func(other Promise) bool { return other.Session == p.Session })
+	clear(r.unfit)
+	r.texts = nil
+}
+
+// settle makes what foreign processes gave back count as free.
+func (r *room) settle(m Measured) {
+	r.claims[m.Device] += m.Returned
+	clear(r.unfit)
+}

@@ -1,0 +1,216 @@
+// Package scheduler decides which waiting sessions of one machine start, with
+// what, and what the others wait for.
+//
+// It is pure: [Plan] takes a [Snapshot] of both books (what is promised and
+// what the drivers of the devices say is really free) and of what waits, and
+// returns one [Decision] for each waiting session. The agent stores the
+// placements in one transaction, on the condition that the books still have the
+// snapshot's revision.
+//
+// # Order
+//
+// Higher priority goes first, and among equals the earlier arrival. A session
+// whose start time has not come, that waits for other sessions, or that this
+// machine can never hold stands outside the line and holds nobody up.
+//
+// Who lacks nothing but their person's own [session.Allowance] is passed over
+// and holds up nobody else; what that person launched later leaves it what it
+// asks for of the allowance, so that its turn comes as well.
+//
+// The first other that does not fit is the head. It gets a reservation: the earliest
+// time at which enough of what is promised surely ends (a timeout is sure), and
+// what it will take then. Whoever comes after it may go ahead if that takes
+// nothing from the head: because it ends before that time, or because it fits
+// beside the head at that time. Where nobody knows when enough ends, as behind
+// interactive sessions, only those go ahead that leave the head everything it
+// could use, and those that end within [Short]. So the head's turn never moves
+// back, everyone becomes head in turn, and nobody is overtaken for ever.
+//
+// # Both books
+//
+// A device is given only as far as both books agree: the [gpu.Ledger] of
+// promises, and the memory that the driver says is free less what sessions were
+// promised and have not taken yet, as [gpu.Books] tells it. Memory that a
+// process outside of Slipway gave back counts as taken until it has stayed free
+// for a while.
+package scheduler
+
+import (
+	"time"
+
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// Short is how long a session may at most run that goes ahead of a head whose
+// turn nobody can foresee.
+const Short = 15 * time.Minute
+
+// Snapshot is everything that a plan depends on.
+type Snapshot struct {
+	Revision uint64 // of the books, see the package comment
+	Machine  Machine
+	Promised []Promise
+	Queue    []Request // in the order of arrival
+	History  *History  // nil: no start is estimated
+	// Allowances are the most that persons hold at a time, by owner. Who is not
+	// in it has no limit.
+	Allowances map[string]session.Allowance
+	// Ruler is the owner who is told the names of everybody's sessions. Others
+	// are told those of their own.
+	Ruler string
+}
+
+// Machine is what sessions may use.
+type Machine struct {
+	CPUs   []int // numbers of the CPUs
+	Memory gpu.Bytes
+	// Busy is how busy each CPU is with anything, 0 to 1, by number. A CPU that
+	// is absent counts as idle.
+	Busy     map[int]float64
+	Devices  []gpu.Device
+	Giving   gpu.Config // how shares of devices are given
+	Measured []Measured // the second book; a device that is not in it is limited by promises only
+	// NoDevices says why there are none, in a sentence; may be empty.
+	NoDevices string
+}
+
+// Measured is the second book of one device.
+type Measured struct {
+	Device gpu.UUID
+	// Free is the memory that is free by the driver, less what the sessions in
+	// Promised may still take. It is negative where somebody took too much.
+	Free    gpu.Bytes
+	Used    map[session.ID]gpu.Bytes // that each session holds, as far as it is seen
+	Foreign []Foreign                // processes that are no session's, in any order
+	// Returned is memory that foreign processes gave back so lately that it
+	// still counts as taken, until Settles. It is part of Free.
+	Returned gpu.Bytes
+	Settles  time.Time
+}
+
+// Foreign is a process on a device that is no session's.
+type Foreign struct {
+	PID    int
+	Name   string
+	User   string // empty: another user
+	Memory gpu.Bytes
+}
+
+// Promise is what one session holds.
+type Promise struct {
+	Session session.ID
+	Name    string
+	Owner   string // empty: nobody's whom this agent knows
+	Grants  session.Grants
+	Since   *time.Time // when it began to run; nil: not yet
+	Ends    *time.Time // when it ends at the latest, if that is known
+	Kinds   []string   // for the [History], most specific first
+}
+
+// Request is one waiting session. CPU, Memory and GPU are those of each kernel.
+type Request struct {
+	Session   session.ID
+	Name      string
+	Owner     string // empty: one who is told every name
+	CPU       int
+	Memory    gpu.Bytes
+	GPU       gpu.Request
+	Kernels   int // 0: 1
+	Priority  int
+	NotBefore *time.Time
+	Deadline  *time.Time // cancelled when it still waits then
+	Timeout   time.Duration
+	After     []Dependency
+	Kinds     []string // for the [History], most specific first
+}
+
+// Dependency is a session that another waits for.
+type Dependency struct {
+	Session session.ID
+	Name    string
+	Status  session.Status // empty: its record is gone
+	Result  session.Result
+	Reason  session.Reason
+}
+
+// kernels is how many kernels q has.
+func (q Request) kernels() int { return max(1, q.Kernels) }
+
+// cpus and memory are those of all kernels together.
+func (q Request) cpus() int         { return q.CPU * q.kernels() }
+func (q Request) memory() gpu.Bytes { return q.Memory * gpu.Bytes(q.kernels()) }
+
+// part is what a request asks of devices. Where one does not fit, no other of
+// the same does.
+type part struct {
+	gpu     gpu.Request
+	kernels int
+}
+
+func (q Request) part() part { return part{q.GPU, q.kernels()} }
+
+// Schedule is a plan.
+type Schedule struct {
+	Decisions []Decision // one for each session of the queue, in its order
+	Next      time.Time  // when to plan again though nothing has changed; zero: never
+}
+
+// Decision is what is decided for one waiting session. Exactly one of Place,
+// Wait and End is set.
+type Decision struct {
+	Session session.ID
+	Place   *Placement
+	Wait    *session.Wait
+	End     *End
+}
+
+// Placement is what a session is given, and the way to that decision.
+type Placement struct {
+	Kernels []session.Grants // of each kernel, the main one first
+	Steps   []Step
+}
+
+// Total is the sum of what the kernels are given.
+func (p Placement) Total() session.Grants {
+	var total session.Grants
+	for _, k := range p.Kernels {
+		total.CPUs = append(total.CPUs, k.CPUs...)
+		total.Memory += k.Memory
+		total.GPUs = append(total.GPUs, k.GPUs...)
+	}
+	return total
+}
+
+// Step is one step of a decision, in words.
+type Step struct {
+	Name    string
+	Message string
+}
+
+// The steps of a decision.
+const (
+	StepOrder    = "order"
+	StepValidate = "validate"
+	StepChoose   = "choose"
+	StepGrant    = "grant"
+)
+
+// End is the end of a session that never ran.
+type End struct {
+	Reason session.Reason
+	Cause  session.Cause
+}
+
+// The codes of a [session.Wait] and of an [End].
+const (
+	CodeWaitResources  = session.Code("scheduler_wait_resources")    // what it needs is promised to others, or used by others
+	CodeWaitTurn       = session.Code("scheduler_wait_turn")         // it would take from the one before it
+	CodeWaitStart      = session.Code("scheduler_wait_start")        // its start time has not come
+	CodeWaitDependency = session.Code("scheduler_wait_dependency")   // sessions that it waits for have not ended
+	CodeWaitMachine    = session.Code("scheduler_wait_machine")      // the machine is smaller than it needs
+	CodeWaitSettle     = session.Code("scheduler_wait_settle")       // what it needs was given back a moment ago
+	CodeWaitLimit      = session.Code("scheduler_wait_limit")        // its person holds as much as they may
+	CodeExpired        = session.Code("scheduler_pending_timeout")   // it waited too long
+	CodeDependency     = session.Code("scheduler_dependency_failed") // a session that it waits for did not end in success
+)

@@ -1,0 +1,138 @@
+package session
+
+import (
+	"context"
+	"io"
+	"net"
+	"time"
+)
+
+// Agent is authority over one machine. The one in this process and the one
+// behind a tunnel both implement it, and nothing above can tell them apart.
+// Every method fails with an [Error]; "agent_*_unavailable" means that it was
+// not reached and nothing is known of the outcome.
+type Agent interface {
+	Sessions
+	Terminals
+	Apps
+	Images
+	ImageTransfers
+	Accelerators
+	Queue
+	Host
+	Files
+}
+
+// Sessions creates, shows and ends sessions.
+type Sessions interface {
+	// Machine reports the machine as it is now.
+	Machine(ctx context.Context) (Machine, error)
+	// Preview says what Launch would do, including every field that is wrong.
+	Preview(ctx context.Context, spec Spec) (Preview, error)
+	// Launch stores a PENDING session and returns it. A second call with the
+	// same Key returns the session of the first and creates nothing.
+	// It fails with session_create_invalid and Fields, or session_create_already-exists.
+	Launch(ctx context.Context, req LaunchRequest) (Session, error)
+	// Get returns one session, live or finished; session_read_not-found.
+	Get(ctx context.Context, id ID) (Session, error)
+	// List returns sessions, newest first.
+	List(ctx context.Context, filter Filter) ([]Session, error)
+	// Rename gives a live session another name under the rule for names.
+	Rename(ctx context.Context, id ID, name string) (Session, error)
+	// Terminate asks for the end of a live session and returns it at once,
+	// TERMINATING or ended. Forced removes the containers without waiting.
+	Terminate(ctx context.Context, id ID, forced bool) (Session, error)
+	// Watch calls fn for every event after cursor until ctx ends or fn fails.
+	// fn is never called concurrently, and a slow fn delays only itself.
+	Watch(ctx context.Context, after Cursor, fn func(Event) error) error
+	// History returns the phases of a session in the order of their creation.
+	History(ctx context.Context, id ID) ([]Phase, error)
+	// Logs writes a kernel's log to the returned reader, which the caller closes.
+	Logs(ctx context.Context, id ID, opts LogOptions) (io.ReadCloser, error)
+	// Usage returns samples of the last hour that are newer than since.
+	Usage(ctx context.Context, id ID, since time.Time) ([]Usage, error)
+}
+
+// LaunchRequest asks for one session.
+type LaunchRequest struct {
+	Key   string `json:"key"` // idempotency key, unique to the wish; empty: none
+	Owner string `json:"owner"`
+	Spec  Spec   `json:"spec"`
+}
+
+// Filter selects sessions. The zero filter selects all of them.
+type Filter struct {
+	Live     bool `json:"live,omitempty"`     // only live ones
+	Finished bool `json:"finished,omitempty"` // only finished ones
+	// Owner selects the sessions of one person; empty: of all.
+	Owner  string `json:"owner,omitempty"`
+	Limit  int    `json:"limit,omitempty"` // 0: no limit
+	Offset int    `json:"offset,omitempty"`
+}
+
+// LogOptions says which part of a log is wanted.
+type LogOptions struct {
+	Kernel     string `json:"kernel,omitempty"` // empty: main1
+	Follow     bool   `json:"follow,omitempty"` // go on until the session ends
+	Tail       int    `json:"tail,omitempty"`   // only the last lines; 0: all
+	Timestamps bool   `json:"timestamps,omitempty"`
+}
+
+// Terminals holds shells inside running sessions and runs commands there.
+type Terminals interface {
+	ListTerminals(ctx context.Context, id ID) ([]Terminal, error)
+	// OpenTerminal starts a shell; terminal_create_no-shell where the image has none.
+	OpenTerminal(ctx context.Context, id ID, req TerminalRequest) (Terminal, error)
+	// AttachTerminal joins a shell from an offset. The stream speaks the
+	// attach protocol of package terminal. The caller closes it; the shell goes on.
+	AttachTerminal(ctx context.Context, id ID, req AttachRequest) (io.ReadWriteCloser, error)
+	CloseTerminal(ctx context.Context, id ID, terminal string) error
+	// Exec runs one command. The stream speaks the exec protocol of package
+	// terminal. Closing it ends the command.
+	Exec(ctx context.Context, id ID, req ExecRequest) (io.ReadWriteCloser, error)
+}
+
+// TerminalRequest asks for a shell in one kernel, main1 where none is named;
+// terminal_create_not-found where the session has no such kernel.
+type TerminalRequest struct {
+	Kernel  string   `json:"kernel,omitempty"`
+	Command []string `json:"command,omitempty"` // empty: the user's login shell
+	Title   string   `json:"title,omitempty"`
+	Cols    int      `json:"cols"`
+	Rows    int      `json:"rows"`
+}
+
+// AttachRequest asks to join a shell. Client names the viewer across
+// reconnections, so that input it sends again is recognised.
+type AttachRequest struct {
+	Terminal string `json:"terminal"`
+	Offset   uint64 `json:"offset"` // first output byte wanted
+	Client   string `json:"client"`
+}
+
+// ExecRequest asks for one command in one kernel, main1 where none is named;
+// exec_start_not-found where the session has no such kernel.
+type ExecRequest struct {
+	Kernel  string   `json:"kernel,omitempty"`
+	Command []string `json:"command"`
+	Env     []EnvVar `json:"env,omitempty"`
+	Dir     string   `json:"dir,omitempty"` // empty: /home/work
+	Stdin   bool     `json:"stdin,omitempty"`
+}
+
+// Apps starts what a running session can serve and reaches it.
+type Apps interface {
+	ListApps(ctx context.Context, id ID) ([]App, error)
+	// StartApp starts an app and waits until it answers, at most 30 s.
+	// Its failures are distinct: app_start_not-installed, app_start_exited,
+	// app_start_timeout, app_start_port-in-use.
+	StartApp(ctx context.Context, id ID, app string) (App, error)
+	StopApp(ctx context.Context, id ID, app string) error
+	// DialPort connects to a port on the session's own loopback.
+	DialPort(ctx context.Context, id ID, port int) (net.Conn, error)
+}
+
+// Images lists what an agent's engine has.
+type Images interface {
+	ListImages(ctx context.Context) ([]Image, error)
+}

@@ -1,0 +1,261 @@
+package agenttest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"slipway/backend/layers"
+	"slipway/backend/session"
+	"slipway/backend/terminal"
+	"slipway/gpu"
+)
+
+// executed is what a command did.
+type executed struct {
+	stdout, stderr string
+	code           int
+}
+
+// exec runs a command, again where it was lost on the way.
+func (s *suite) exec(id session.ID, stdin io.ReadSeeker, command ...string) executed {
+	s.Helper()
+	for {
+		done, err := s.execOnce(id, stdin, command)
+		if err == nil {
+			return done
+		}
+		if !s.Mortal || s.ctx.Err() != nil || session.CodeOf(err) != "" && !lost(err) {
+			s.Fatalf("%v: %v", command, err)
+		}
+		if stdin != nil {
+			if _, err := stdin.Seek(0, io.SeekStart); err != nil {
+				s.Fatal(err)
+			}
+		}
+		s.pause()
+	}
+}
+
+func (s *suite) execOnce(id session.ID, stdin io.Reader, command []string) (executed, error) {
+	stream, err := s.agent.Exec(s.ctx, id, session.ExecRequest{Command: command, Stdin: stdin != nil})
+	if err != nil {
+		return executed{}, err
+	}
+	var stdout, stderr bytes.Buffer
+	code, err := terminal.RunExec(s.ctx, terminal.NewConn(stream), terminal.ExecIO{Stdin: stdin, Stdout: &stdout, Stderr: &stderr})
+	return executed{stdout.String(), stderr.String(), code}, err
+}
+
+func caseExec(s *suite) {
+	id := s.running()
+	if got := s.exec(id, nil, "sh", "-c", "echo out; echo err >&2; exit 5"); got != (executed{"out\n", "err\n", 5}) {
+		s.Errorf("it did %+v", got)
+	}
+	_, err := try(s, func(ctx context.Context) (io.ReadWriteCloser, error) {
+		return s.agent.Exec(ctx, id, session.ExecRequest{Command: []string{"no-such-program"}})
+	})
+	s.wantDetail("a program that is not there", err, session.DetailNotFound)
+	_, err = try(s, func(ctx context.Context) (io.ReadWriteCloser, error) {
+		return s.agent.Exec(ctx, id, session.ExecRequest{})
+	})
+	s.wantDetail("no program", err, session.DetailInvalid)
+}
+
+func caseExecInput(s *suite) {
+	given := strings.Repeat("what goes in comes out\n", 30_000)
+	got := s.exec(s.running(), strings.NewReader(given), "cat")
+	if got.stdout != given || got.code != 0 {
+		s.Errorf("of %d bytes %d came back, and code %d, %q", len(given), len(got.stdout), got.code, got.stderr)
+	}
+}
+
+func caseExecClose(s *suite) {
+	id := s.running()
+	mark := "/tmp/alive-" + suffix()
+	size := func() string { return s.exec(id, nil, "sh", "-c", "cat "+mark+" 2>/dev/null | wc -c").stdout }
+	// quiet reports whether the command does not show that it lives for four
+	// times as long as it needs to.
+	quiet := func() bool {
+		before := size()
+		time.Sleep(400 * time.Millisecond)
+		return size() == before
+	}
+	begin := func() io.Closer {
+		return must(s, func(ctx context.Context) (io.ReadWriteCloser, error) {
+			return s.agent.Exec(ctx, id, session.ExecRequest{Command: []string{"sh", "-c", "while true; do echo x >> " + mark + "; sleep 0.1; done"}})
+		})
+	}
+	stream := begin()
+	for s.ctx.Err() == nil && quiet() {
+		stream.Close() // the loss of its stream has ended it, or it has not begun yet
+		stream = begin()
+	}
+	stream.Close()
+	for s.ctx.Err() == nil {
+		if quiet() {
+			return
+		}
+	}
+	s.Error("the command goes on")
+}
+
+func caseApps(s *suite) {
+	id := s.running()
+	for _, app := range must(s, func(ctx context.Context) ([]session.App, error) { return s.agent.ListApps(ctx, id) }) {
+		if app.ID == "" || app.Title == "" || app.State == "" {
+			s.Errorf("an app is %+v", app)
+		}
+	}
+	_, err := try(s, func(ctx context.Context) (session.App, error) { return s.agent.StartApp(ctx, id, "no-such-app") })
+	s.wantDetail("an app that nobody knows", err, session.DetailNotFound)
+	must(s, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.agent.StopApp(ctx, id, "notebook") })
+}
+
+func casePort(s *suite) {
+	id := s.running()
+	_, err := try(s, func(ctx context.Context) (net.Conn, error) { return s.agent.DialPort(ctx, id, 1) })
+	s.wantCode("a port where nothing listens", err, "port_dial_refused")
+	_, err = try(s, func(ctx context.Context) (net.Conn, error) { return s.agent.DialPort(ctx, id, 70000) })
+	s.wantCode("a port that does not exist", err, "port_dial_invalid")
+	shell := s.view(id, s.openTerminal(id), "server", 0)
+	// 1 MiB, so that it does not fit into any buffer on the way.
+	fmt.Fprintf(shell, "mkdir -p www && cd www && head -c 1048576 /dev/zero > big && echo hello > small && echo is-\"there\" && %s\n", s.Server) //nolint:errcheck // await sees it
+	shell.await(s, "is-there")
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return s.agent.DialPort(ctx, id, ServerPort)
+	}}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	for path, want := range map[string]int{"small": 6, "big": 1 << 20} {
+		if got := s.fetch(client, path); got != want {
+			s.Errorf("%s has %d bytes, want %d", path, got, want)
+		}
+	}
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			if got := s.fetch(client, "small"); got != 6 {
+				s.Errorf("small has %d bytes", got)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// fetch reads a page of the session's server, again while it does not listen
+// yet or the way was lost.
+func (s *suite) fetch(client *http.Client, path string) int {
+	for s.ctx.Err() == nil {
+		n, err := s.fetchOnce(client, path)
+		if err == nil {
+			return n
+		}
+		if !s.Mortal && session.CodeOf(err) != "port_dial_refused" {
+			s.Errorf("%s: %v", path, err)
+			return -1
+		}
+		s.pause()
+	}
+	return -1
+}
+
+func (s *suite) fetchOnce(client *http.Client, path string) (int, error) {
+	req, err := http.NewRequestWithContext(s.ctx, http.MethodGet, "http://session/"+path, http.NoBody)
+	if err != nil {
+		return 0, err
+	}
+	response, err := client.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return len(body), err
+}
+
+func caseImages(s *suite) {
+	for _, image := range must(s, s.agent.ListImages) {
+		for _, ref := range image.Refs {
+			if strings.HasSuffix(ref, s.Image) {
+				return
+			}
+		}
+	}
+	s.Errorf("%s is not among the images", s.Image)
+}
+
+// caseTransfer sends an image to where it is already: of what it is made of only
+// the configuration travels.
+func caseTransfer(s *suite) {
+	parts := must(s, func(ctx context.Context) (session.ImageParts, error) { return s.agent.DescribeImage(ctx, s.Image) })
+	err := layers.Carry(s.ctx, s.agent, s.agent, parts, layers.Report{
+		Progress: func(_, _ gpu.Bytes) {},
+		Again: func(_ context.Context, err error) error {
+			if code := session.CodeOf(err); !s.Mortal || code != "" && code != layers.CodeReplaced && !lost(err) {
+				return err
+			}
+			s.pause()
+			return nil
+		},
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+	image := must(s, func(ctx context.Context) (session.Image, error) { return s.agent.InstallImage(ctx, parts.ID) })
+	if image.ID != parts.ID {
+		s.Errorf("the image put together is %s and should be %s", image.ID, parts.ID)
+	}
+	must(s, func(ctx context.Context) (bool, error) { return true, s.agent.ForgetImage(ctx, parts.ID) })
+	if _, err := try(s, func(ctx context.Context) (session.ImageArrival, error) {
+		return s.agent.ExpectImage(ctx, session.ImageParts{ID: "example"})
+	}); session.CodeOf(err) != layers.CodeInvalid {
+		s.Errorf("an image without an id is expected: %v", err)
+	}
+}
+
+func caseDevices(s *suite) {
+	board := must(s, s.agent.Devices)
+	if board.Source == "" || board.At.IsZero() && len(board.Devices) > 0 {
+		s.Errorf("the board is %+v", board)
+	}
+	for _, d := range board.Devices {
+		must(s, func(ctx context.Context) ([]session.DevicePoint, error) {
+			return s.agent.DeviceHistory(ctx, d.Device.UUID, time.Now().Add(-time.Hour))
+		})
+	}
+	now := time.Now()
+	for _, a := range must(s, func(ctx context.Context) ([]session.Account, error) {
+		return s.agent.Accounts(ctx, session.AccountSpan{From: now.Add(-time.Hour), To: now.Add(time.Minute)})
+	}) {
+		if a.Kind == "" {
+			s.Errorf("an account is %+v", a)
+		}
+	}
+}
+
+func caseHost(s *suite) {
+	checks := must(s, s.agent.Doctor)
+	for _, c := range checks {
+		if c.ID == "" || c.Title == "" || c.Text == "" || c.Result == session.CheckFailed && c.Remedy == "" {
+			s.Errorf("a check is %+v", c)
+		}
+	}
+	if len(checks) == 0 {
+		s.Error("nothing was checked")
+	}
+	root := must(s, func(ctx context.Context) (session.DirectoryListing, error) { return s.agent.ListDirectories(ctx, "/") })
+	if root.Path != "/" || root.Parent != "" || len(root.Entries) == 0 {
+		s.Errorf("the root is %+v", root)
+	}
+	for path, code := range map[string]session.Code{"relative": "directory_read_invalid", "/no/such/directory": "directory_read_not-found"} {
+		_, err := try(s, func(ctx context.Context) (session.DirectoryListing, error) { return s.agent.ListDirectories(ctx, path) })
+		s.wantCode(path, err, code)
+	}
+}

@@ -1,0 +1,257 @@
+package agenttest
+
+import (
+	"context"
+	"crypto/rand"
+	"sync"
+	"time"
+
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// nobody is the id of no session.
+const nobody session.ID = "zzzzzzzzzzzz"
+
+func caseMachine(s *suite) {
+	m := must(s, s.agent.Machine)
+	for m.CPUs == 0 && s.ctx.Err() == nil { // its engine has not answered yet
+		s.pause()
+		m = must(s, s.agent.Machine)
+	}
+	if m.Agent == "" || m.CPUs < 1 || m.Memory < gpu.MiB || m.OS == "" || m.Arch == "" || m.Version == "" {
+		s.Errorf("it says %+v", m)
+	}
+}
+
+func casePreview(s *suite) {
+	good := s.spec(session.Spec{})
+	p := must(s, func(ctx context.Context) (session.Preview, error) { return s.agent.Preview(ctx, good) })
+	if len(p.Errors) > 0 || p.Image == nil || p.Spec.Type == "" {
+		s.Errorf("a good one: %+v", p)
+	}
+	bad := session.Spec{Image: "No Such/Image", Resources: session.Resources{CPU: -1, Memory: 1}}
+	p = must(s, func(ctx context.Context) (session.Preview, error) { return s.agent.Preview(ctx, bad) })
+	fields := map[string]bool{}
+	for _, e := range p.Errors {
+		fields[e.Field] = e.Code != "" && e.Message != ""
+	}
+	if !fields["image"] || len(fields) < 2 {
+		s.Errorf("a bad one: %+v", p.Errors)
+	}
+}
+
+func caseLife(s *suite) {
+	launched := s.launch(session.Spec{Name: "life-" + suffix()})
+	if launched.Status != session.Pending || launched.ID == "" || launched.Owner == "" || launched.Agent == "" {
+		s.Errorf("a launch is answered with %+v", launched)
+	}
+	ran := s.awaitStatus(launched.ID, session.Running)
+	if ran.StartedAt == nil || len(ran.Kernels) != 1 || ran.Kernels[0].Status != session.Running || ran.Grants.Memory == 0 || ran.Revision <= launched.Revision {
+		s.Errorf("it runs as %+v", ran)
+	}
+	s.terminate(launched.ID, false)
+	ended := s.awaitEnd(launched.ID)
+	if ended.Status != session.Terminated || ended.Reason != session.ReasonUser || ended.TerminatedAt == nil {
+		s.Errorf("it ended as %+v", ended)
+	}
+	phases := must(s, func(ctx context.Context) ([]session.Phase, error) { return s.agent.History(ctx, launched.ID) })
+	var names []session.PhaseName
+	for i, p := range phases {
+		names = append(names, p.Phase)
+		if p.Session != launched.ID || p.Result != session.OutcomeSuccess || i > 0 && p.CreatedAt.Before(phases[i-1].CreatedAt) {
+			s.Errorf("phase %d is %+v", i, p)
+		}
+	}
+	if len(names) != 4 || names[0] != session.PhaseSchedule || names[3] != session.PhaseTerminate {
+		s.Errorf("its history is %v", names)
+	}
+}
+
+func caseKey(s *suite) {
+	req := session.LaunchRequest{Key: rand.Text(), Spec: s.spec(session.Spec{Name: "key-" + suffix(), Type: session.Batch, Command: "true"})}
+	const callers = 8
+	var ids [callers]session.ID
+	var all sync.WaitGroup
+	for i := range callers {
+		all.Go(func() {
+			launched, err := try(s, func(ctx context.Context) (session.Session, error) { return s.agent.Launch(ctx, req) })
+			if err != nil {
+				s.Error(err)
+			}
+			ids[i] = launched.ID
+		})
+	}
+	all.Wait()
+	s.note(ids[0])
+	s.awaitEnd(ids[0])
+	again := must(s, func(ctx context.Context) (session.Session, error) { return s.agent.Launch(ctx, req) })
+	found := 0
+	for _, x := range must(s, func(ctx context.Context) ([]session.Session, error) { return s.agent.List(ctx, session.Filter{}) }) {
+		if x.Name == req.Spec.Name {
+			found++
+		}
+	}
+	for _, id := range ids {
+		if id != ids[0] || again.ID != ids[0] || found != 1 {
+			s.Fatalf("one key launched %v, then %s; %d sessions have its name", ids, again.ID, found)
+		}
+	}
+}
+
+func caseRefused(s *suite) {
+	_, err := try(s, func(ctx context.Context) (session.Session, error) {
+		return s.agent.Launch(ctx, session.LaunchRequest{Key: rand.Text(), Spec: session.Spec{Name: "-", Image: "No Such/Image"}})
+	})
+	s.wantCode("a spec that is wrong", err, session.CodeInvalid)
+	if e := session.AsError(err, ""); len(e.Fields) < 2 || e.Fields[0].Field == "" || e.Fields[0].Message == "" {
+		s.Errorf("its fields are %+v", e.Fields)
+	}
+	first := s.launch(session.Spec{Name: "taken-" + suffix()})
+	_, err = try(s, func(ctx context.Context) (session.Session, error) {
+		return s.agent.Launch(ctx, session.LaunchRequest{Key: rand.Text(), Spec: s.spec(session.Spec{Name: first.Name})})
+	})
+	s.wantCode("a name that is taken", err, "session_create_already-exists")
+	s.terminate(first.ID, true)
+}
+
+func caseUnknown(s *suite) {
+	for name, call := range map[string]func(context.Context) error{
+		"get":       func(ctx context.Context) error { _, err := s.agent.Get(ctx, nobody); return err },
+		"history":   func(ctx context.Context) error { _, err := s.agent.History(ctx, nobody); return err },
+		"rename":    func(ctx context.Context) error { _, err := s.agent.Rename(ctx, nobody, "other"); return err },
+		"terminate": func(ctx context.Context) error { _, err := s.agent.Terminate(ctx, nobody, false); return err },
+		"priority":  func(ctx context.Context) error { _, err := s.agent.SetPriority(ctx, nobody, 5); return err },
+		"keep": func(ctx context.Context) error {
+			_, err := s.agent.Keep(ctx, nobody, session.Duration(time.Hour))
+			return err
+		},
+		"simulate": func(ctx context.Context) error {
+			_, err := s.agent.SimulateIdle(ctx, nobody, session.IdlePolicy{})
+			return err
+		},
+		"logs":      func(ctx context.Context) error { _, err := s.agent.Logs(ctx, nobody, session.LogOptions{}); return err },
+		"terminals": func(ctx context.Context) error { _, err := s.agent.ListTerminals(ctx, nobody); return err },
+		"attach": func(ctx context.Context) error {
+			_, err := s.agent.AttachTerminal(ctx, nobody, session.AttachRequest{Terminal: "t1"})
+			return err
+		},
+		"exec": func(ctx context.Context) error {
+			_, err := s.agent.Exec(ctx, nobody, session.ExecRequest{Command: []string{"true"}})
+			return err
+		},
+		"apps":  func(ctx context.Context) error { _, err := s.agent.ListApps(ctx, nobody); return err },
+		"start": func(ctx context.Context) error { _, err := s.agent.StartApp(ctx, nobody, "notebook"); return err },
+		"stop":  func(ctx context.Context) error { return s.agent.StopApp(ctx, nobody, "notebook") },
+		"dial":  func(ctx context.Context) error { _, err := s.agent.DialPort(ctx, nobody, 80); return err },
+	} {
+		_, err := try(s, func(ctx context.Context) (struct{}, error) { return struct{}{}, call(ctx) })
+		s.wantDetail(name, err, session.DetailNotFound)
+	}
+}
+
+func caseList(s *suite) {
+	var ids []session.ID
+	for range 3 {
+		launched := s.launch(session.Spec{Type: session.Batch, Command: "true"})
+		ids = append(ids, launched.ID)
+		s.awaitEnd(launched.ID)
+	}
+	list := func(f session.Filter) []session.Session {
+		return must(s, func(ctx context.Context) ([]session.Session, error) { return s.agent.List(ctx, f) })
+	}
+	newest := list(session.Filter{Finished: true, Limit: 3})
+	if len(newest) != 3 || newest[0].ID != ids[2] || newest[1].ID != ids[1] || newest[2].ID != ids[0] {
+		s.Errorf("the newest three of %v are %v", ids, idsOf(newest))
+	}
+	if second := list(session.Filter{Finished: true, Limit: 1, Offset: 1}); len(second) != 1 || second[0].ID != ids[1] {
+		s.Errorf("the second is %v", idsOf(second))
+	}
+	for _, x := range list(session.Filter{Live: true}) {
+		if x.Status.Terminal() {
+			s.Errorf("%s is among the live and %s", x.ID, x.Status)
+		}
+	}
+}
+
+func idsOf(list []session.Session) []session.ID {
+	var ids []session.ID
+	for _, x := range list {
+		ids = append(ids, x.ID)
+	}
+	return ids
+}
+
+func caseRename(s *suite) {
+	launched := s.launch(session.Spec{})
+	name := "renamed-" + suffix()
+	for range 2 { // the second time changes nothing
+		renamed := must(s, func(ctx context.Context) (session.Session, error) { return s.agent.Rename(ctx, launched.ID, name) })
+		if renamed.Name != name {
+			s.Errorf("it is called %q", renamed.Name)
+		}
+	}
+	_, err := try(s, func(ctx context.Context) (session.Session, error) {
+		return s.agent.Rename(ctx, launched.ID, "no such name!")
+	})
+	s.wantDetail("a bad name", err, session.DetailInvalid)
+	if e := session.AsError(err, ""); len(e.Fields) != 1 {
+		s.Errorf("its fields are %+v", e.Fields)
+	}
+	s.terminate(launched.ID, true)
+	s.awaitEnd(launched.ID)
+}
+
+func caseTerminateTwice(s *suite) {
+	launched := s.launch(session.Spec{})
+	s.terminate(launched.ID, true)
+	s.terminate(launched.ID, true)
+	ended := s.awaitEnd(launched.ID)
+	if again := s.terminate(launched.ID, false); again.Status != ended.Status || again.Reason != ended.Reason || !again.TerminatedAt.Equal(*ended.TerminatedAt) {
+		s.Errorf("it ended as %+v, then as %+v", ended, again)
+	}
+}
+
+func casePriority(s *suite) {
+	later := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
+	waiting := s.launch(session.Spec{Type: session.Batch, Command: "true", NotBefore: &later})
+	raised := must(s, func(ctx context.Context) (session.Session, error) { return s.agent.SetPriority(ctx, waiting.ID, 77) })
+	if raised.Priority != 77 || raised.Status != session.Pending {
+		s.Errorf("it is %+v", raised)
+	}
+	_, err := try(s, func(ctx context.Context) (session.Session, error) { return s.agent.SetPriority(ctx, waiting.ID, -1) })
+	s.wantDetail("a priority below all", err, session.DetailInvalid)
+	found := s.await(waiting.ID, "explained", func(x session.Session) bool { return x.Wait != nil })
+	if found.Wait.Message == "" || found.Wait.Code == "" {
+		s.Errorf("it waits for %+v", found.Wait)
+	}
+	s.terminate(waiting.ID, false)
+	if ended := s.awaitEnd(waiting.ID); ended.Status != session.Cancelled {
+		s.Errorf("it ended as %s", ended.Status)
+	}
+}
+
+func caseKeep(s *suite) {
+	id := s.running()
+	_, err := try(s, func(ctx context.Context) (session.Session, error) { return s.agent.SetPriority(ctx, id, 3) })
+	s.wantCode("the priority of what runs", err, "session_update_conflict")
+	kept := must(s, func(ctx context.Context) (session.Session, error) {
+		return s.agent.Keep(ctx, id, session.Duration(time.Hour))
+	})
+	if kept.KeepUntil == nil || time.Until(*kept.KeepUntil) < 50*time.Minute {
+		s.Errorf("it is kept until %v", kept.KeepUntil)
+	}
+	kept = must(s, func(ctx context.Context) (session.Session, error) { return s.agent.Keep(ctx, id, 0) })
+	if kept.KeepUntil != nil {
+		s.Errorf("it is kept until %v", kept.KeepUntil)
+	}
+	sim := must(s, func(ctx context.Context) (session.IdleSimulation, error) {
+		return s.agent.SimulateIdle(ctx, id, session.IdlePolicy{Lifetime: session.Duration(time.Hour)})
+	})
+	if sim.Ended || sim.Message == "" {
+		s.Errorf("simulated: %+v", sim)
+	}
+}
+
+// suffix makes a name unlike any other.
+func suffix() string { return string(session.NewID())[:8] }

@@ -1,0 +1,276 @@
+// Package agenttest holds the suite that every [session.Agent] must pass,
+// whether it is called in this process or through a tunnel that is cut, stalled
+// and dripped while the suite runs.
+package agenttest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// Options says what an agent under test has.
+type Options struct {
+	Image  string    // that is there and has a shell
+	Memory gpu.Bytes // of sessions; 0: 256 MiB
+	// Server is a command of the session that serves HTTP on [ServerPort] of
+	// its loopback.
+	Server   string
+	Patience time.Duration // how long one thing may take; 0: 30 s
+	// Mortal says that streams are lost at any moment. What cannot be reached is
+	// tried again then; what was done must have been done once all the same.
+	Mortal bool
+}
+
+// ServerPort is the port that [Options.Server] serves.
+const ServerPort = 8123
+
+// Run checks that an agent keeps its promises. open makes one agent, for all
+// cases, and is responsible for closing it; the cases end what they launch.
+func Run(t *testing.T, open func(t *testing.T) session.Agent, opts Options) {
+	if opts.Patience == 0 {
+		opts.Patience = 30 * time.Second
+	}
+	if opts.Memory == 0 {
+		opts.Memory = 256 * gpu.MiB
+	}
+	if opts.Mortal {
+		opts.Patience *= 2
+	}
+	shared := &world{Options: opts, agent: open(t), launched: map[session.ID]bool{}}
+	t.Cleanup(func() { shared.end(t) })
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 4*shared.Patience)
+			defer cancel()
+			c.run(&suite{T: t, world: shared, ctx: ctx})
+		})
+	}
+}
+
+// cases are run in this order.
+var cases = []struct {
+	name string
+	run  func(*suite)
+}{
+	{"the machine describes itself", caseMachine},
+	{"a preview says what is wrong and what would happen", casePreview},
+	{"a session is launched, runs and ends", caseLife},
+	{"a key launches once, however often it is used at a time", caseKey},
+	{"a launch that is refused says why, field by field", caseRefused},
+	{"what is not there is not-found", caseUnknown},
+	{"a list is newest first and can be cut", caseList},
+	{"a name is changed under its rule", caseRename},
+	{"ending what has ended does no harm", caseTerminateTwice},
+	{"the queue's order is changed while a session waits", casePriority},
+	{"keeping and simulating touch running sessions only", caseKeep},
+	{"watching begins with everything and misses nothing", caseWatch},
+	{"watching resumes after any event", caseWatchResumes},
+	{"watching ends with its function and with its context", caseWatchEnds},
+	{"a watcher that is slow delays only itself", caseWatchSlow},
+	{"logs are read whole, from the end and with times", caseLogs},
+	{"logs are followed to the end, each line once", caseLogsFollow},
+	{"logs that nobody reads on end when they are closed", caseLogsClose},
+	{"what was used is told", caseUsage},
+	{"a terminal is opened once, listed and closed", caseTerminalList},
+	{"a terminal's output comes once, whatever happens to its viewers", caseTerminalOutput},
+	{"a terminal's input comes once, whatever happens to its viewers", caseTerminalInput},
+	{"a viewer that is stalled stalls only itself", caseTerminalStalled},
+	{"a command gives its output, its code and its failure apart", caseExec},
+	{"a command takes its input whole", caseExecInput},
+	{"a command ends when its stream is closed", caseExecClose},
+	{"apps are listed, and those that are not there say so", caseApps},
+	{"a port is reached when something listens", casePort},
+	{"a file is taken in pieces and appears whole", caseUpload},
+	{"a file is read in parts", caseRead},
+	{"directories are listed in parts and changed", caseFiles},
+	{"images are listed", caseImages},
+	{"an image is sent and put together", caseTransfer},
+	{"devices, their history and accounts are told", caseDevices},
+	{"the machine is probed and looked into", caseHost},
+	{"a call ends with its context", caseCancelled},
+	{"a hundred calls at a time do not disturb each other", caseCrowd},
+}
+
+// world is an agent with what was launched on it.
+type world struct {
+	Options
+	agent session.Agent
+
+	mu       sync.Mutex // guards everything below
+	launched map[session.ID]bool
+	standing session.ID // a running session that several cases use; empty: none yet
+}
+
+// suite is one case under way.
+type suite struct {
+	*testing.T
+	*world
+	ctx context.Context //nolint:containedctx // of the one case
+}
+
+// lost reports whether an agent was not reached, which an agent that is mortal
+// may be at any moment.
+func lost(err error) bool {
+	code := session.CodeOf(err)
+	return strings.HasPrefix(string(code), "agent_") && code.Detail() == session.DetailUnavailable
+}
+
+// try makes a call, again where it was lost and that may be.
+func try[T any](s *suite, call func(context.Context) (T, error)) (T, error) {
+	for {
+		value, err := call(s.ctx)
+		if err == nil || !s.Mortal || !lost(err) || s.ctx.Err() != nil {
+			return value, err
+		}
+		s.pause()
+	}
+}
+
+// must is [try] for a call that must not fail.
+func must[T any](s *suite, call func(context.Context) (T, error)) T {
+	s.Helper()
+	value, err := try(s, call)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return value
+}
+
+// pause waits a moment before something is tried again.
+func (s *suite) pause() {
+	timer := time.NewTimer(20 * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.ctx.Done():
+	}
+}
+
+// spec is a session of the least size.
+func (w *world) spec(spec session.Spec) session.Spec {
+	if spec.Image == "" {
+		spec.Image = w.Image
+	}
+	if spec.Resources.Memory == 0 {
+		spec.Resources.Memory = w.Memory
+	}
+	return spec
+}
+
+// launch launches a session under a key of its own.
+func (s *suite) launch(spec session.Spec) session.Session {
+	s.Helper()
+	req := session.LaunchRequest{Key: rand.Text(), Spec: s.spec(spec)}
+	launched := must(s, func(ctx context.Context) (session.Session, error) { return s.agent.Launch(ctx, req) })
+	s.note(launched.ID)
+	return launched
+}
+
+func (w *world) note(id session.ID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.launched[id] = true
+}
+
+// await waits until a session fulfils a condition.
+func (s *suite) await(id session.ID, what string, done func(session.Session) bool) session.Session {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.ctx, s.Patience)
+	defer cancel()
+	for {
+		found := must(s, func(ctx context.Context) (session.Session, error) { return s.agent.Get(ctx, id) })
+		if done(found) {
+			return found
+		}
+		if ctx.Err() != nil {
+			s.Fatalf("session %s did not become %s; it is %+v, %+v", id, what, found, found.Error)
+		}
+		s.pause()
+	}
+}
+
+func (s *suite) awaitStatus(id session.ID, status session.Status) session.Session {
+	s.Helper()
+	return s.await(id, string(status), func(x session.Session) bool {
+		if x.Status.Terminal() && x.Status != status {
+			s.Fatalf("session %s is %s instead of %s: %+v", id, x.Status, status, x.Error)
+		}
+		return x.Status == status
+	})
+}
+
+func (s *suite) awaitEnd(id session.ID) session.Session {
+	s.Helper()
+	return s.await(id, "ended", func(x session.Session) bool { return x.Status.Terminal() })
+}
+
+// running returns a session that runs and that the cases share.
+func (s *suite) running() session.ID {
+	s.Helper()
+	if s.standing == "" {
+		launched := s.launch(session.Spec{})
+		s.awaitStatus(launched.ID, session.Running)
+		s.standing = launched.ID
+	}
+	return s.standing
+}
+
+// terminate asks for the end of a session.
+func (s *suite) terminate(id session.ID, forced bool) session.Session {
+	s.Helper()
+	return must(s, func(ctx context.Context) (session.Session, error) { return s.agent.Terminate(ctx, id, forced) })
+}
+
+// end ends whatever the cases launched.
+func (w *world) end(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*w.Patience)
+	defer cancel()
+	s := &suite{T: t, world: w, ctx: ctx}
+	for id := range w.launched {
+		if _, err := try(s, func(ctx context.Context) (session.Session, error) { return w.agent.Terminate(ctx, id, true) }); err != nil {
+			t.Errorf("ending %s: %v", id, err)
+		}
+	}
+	for id := range w.launched {
+		for ctx.Err() == nil {
+			found, err := try(s, func(ctx context.Context) (session.Session, error) { return w.agent.Get(ctx, id) })
+			if err != nil || found.Status.Terminal() {
+				break
+			}
+			s.pause()
+		}
+	}
+	if ctx.Err() != nil {
+		t.Error("not everything ended")
+	}
+}
+
+// wantCode checks the code of a failure, and that it says what to do.
+func (s *suite) wantCode(what string, err error, code session.Code) {
+	s.Helper()
+	var e *session.Error
+	switch {
+	case !errors.As(err, &e):
+		s.Errorf("%s: %v, want %s", what, err, code)
+	case e.Code != code:
+		s.Errorf("%s: %v, want %s", what, err, code)
+	case e.Message == "":
+		s.Errorf("%s: %s says nothing", what, e.Code)
+	}
+}
+
+// wantDetail is wantCode for the part of a code that decides.
+func (s *suite) wantDetail(what string, err error, detail string) {
+	s.Helper()
+	if err == nil || session.CodeOf(err).Detail() != detail {
+		s.Errorf("%s: %v, want *_%s", what, err, detail)
+	}
+}

@@ -1,0 +1,242 @@
+package agenttest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"slipway/backend/session"
+)
+
+// watcher follows an agent as a hub does: it resumes after the last event that
+// it was told, and checks that none is missed, doubled or out of order.
+type watcher struct {
+	s      *suite
+	cursor session.Cursor
+	resets int
+	events []session.Event
+}
+
+var errEnough = errors.New("agenttest: enough was seen")
+
+// follow watches until enough is reached or ctx ends, again where that was lost.
+func (w *watcher) follow(ctx context.Context, enough func(session.Event) bool) error {
+	for {
+		err := w.s.agent.Watch(ctx, w.cursor, func(e session.Event) error {
+			if err := w.take(e); err != nil {
+				return err
+			}
+			if enough(e) {
+				return errEnough
+			}
+			return nil
+		})
+		switch {
+		case errors.Is(err, errEnough):
+			return nil
+		case !w.s.Mortal || !lost(err) || ctx.Err() != nil:
+			return err
+		}
+		w.s.pause()
+	}
+}
+
+// take checks an event against those before it.
+func (w *watcher) take(e session.Event) error {
+	parts := 0
+	for _, set := range []bool{e.Reset != nil, e.Session != nil, e.Removed != nil, e.Usage != nil, e.Machine != nil, e.Devices != nil} {
+		if set {
+			parts++
+		}
+	}
+	switch {
+	case parts != 1:
+		return errors.New("an event is of one kind")
+	case e.Reset != nil:
+		w.resets++
+	case w.cursor.Epoch != e.Epoch:
+		return errors.New("another epoch begins with a reset")
+	case e.Seq != w.cursor.Seq+1:
+		w.s.Errorf("event %d came after %d", e.Seq, w.cursor.Seq)
+		return errors.New("events come in order, each once")
+	}
+	w.cursor = session.Cursor{Epoch: e.Epoch, Seq: e.Seq}
+	w.events = append(w.events, e)
+	return nil
+}
+
+// about returns the session of an event, or of a reset.
+func about(e session.Event, id session.ID) *session.Session {
+	if e.Session != nil && e.Session.ID == id {
+		return e.Session
+	}
+	if e.Reset != nil {
+		for i := range e.Reset.Sessions {
+			if e.Reset.Sessions[i].ID == id {
+				return &e.Reset.Sessions[i]
+			}
+		}
+	}
+	return nil
+}
+
+func caseWatch(s *suite) {
+	w := &watcher{s: s}
+	if err := w.follow(s.ctx, func(e session.Event) bool { return e.Reset != nil }); err != nil || w.resets != 1 || w.events[0].Reset.Machine.Agent == "" {
+		s.Fatalf("it began with %+v, %v", w.events, err)
+	}
+	var all sync.WaitGroup
+	ids := make(chan session.ID, 3)
+	for range cap(ids) {
+		all.Go(func() { ids <- s.launch(session.Spec{Type: session.Batch, Command: "echo watched"}).ID })
+	}
+	all.Wait()
+	close(ids)
+	for id := range ids {
+		ended := func(e session.Event) bool {
+			x := about(e, id)
+			return x != nil && x.Status.Terminal()
+		}
+		seen := false
+		for _, e := range w.events {
+			seen = seen || ended(e)
+		}
+		if !seen {
+			if err := w.follow(s.ctx, ended); err != nil {
+				s.Fatal(err)
+			}
+		}
+		w.checkCourse(id)
+	}
+	if w.resets != 1 {
+		s.Errorf("%d resets in one run of an agent", w.resets)
+	}
+}
+
+// checkCourse checks what was told of one session: every revision later than
+// the one before, from PENDING to an end.
+func (w *watcher) checkCourse(id session.ID) {
+	w.s.Helper()
+	var last *session.Session
+	for _, e := range w.events {
+		x := about(e, id)
+		if x == nil {
+			continue
+		}
+		if last != nil && x.Revision < last.Revision {
+			w.s.Errorf("revision %d of %s came after %d", x.Revision, id, last.Revision)
+		}
+		if last == nil && x.Status != session.Pending {
+			w.s.Errorf("%s begins as %s", id, x.Status)
+		}
+		if last != nil && last.Status.Terminal() && x.Status != last.Status {
+			w.s.Errorf("%s went from %s to %s", id, last.Status, x.Status)
+		}
+		last = x
+	}
+}
+
+func caseWatchResumes(s *suite) {
+	whole := &watcher{s: s}
+	if err := whole.follow(s.ctx, func(e session.Event) bool { return e.Reset != nil }); err != nil {
+		s.Fatal(err)
+	}
+	id := s.launch(session.Spec{Type: session.Batch, Command: "true"}).ID
+	done := func(e session.Event) bool { x := about(e, id); return x != nil && x.Status.Terminal() }
+	if err := whole.follow(s.ctx, done); err != nil {
+		s.Fatal(err)
+	}
+	for _, from := range []int{0, len(whole.events) / 2, len(whole.events) - 2} {
+		after := whole.events[from]
+		w := &watcher{s: s, cursor: session.Cursor{Epoch: after.Epoch, Seq: after.Seq}}
+		if err := w.follow(s.ctx, done); err != nil {
+			s.Fatal(err)
+		}
+		if w.resets != 0 || len(w.events) != len(whole.events)-from-1 {
+			s.Fatalf("after event %d came %d events with %d resets, want %d", from, len(w.events), w.resets, len(whole.events)-from-1)
+		}
+		for i, e := range w.events {
+			if got, want := asJSON(s, e), asJSON(s, whole.events[from+1+i]); got != want {
+				s.Errorf("event %d is %s, was %s", e.Seq, got, want)
+			}
+		}
+	}
+	stale := &watcher{s: s, cursor: session.Cursor{Epoch: "another", Seq: 3}}
+	if err := stale.follow(s.ctx, func(session.Event) bool { return true }); err != nil || stale.resets != 1 {
+		s.Errorf("a cursor of another run: %d resets, %v", stale.resets, err)
+	}
+}
+
+func asJSON(s *suite, value any) string {
+	s.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return string(text)
+}
+
+func caseWatchEnds(s *suite) {
+	own := errors.New("of the watcher")
+	for {
+		err := s.agent.Watch(s.ctx, session.Cursor{}, func(session.Event) error { return own })
+		if errors.Is(err, own) {
+			break
+		}
+		if !s.Mortal || !lost(err) || s.ctx.Err() != nil {
+			s.Fatalf("it ended with %v", err)
+		}
+		s.pause()
+	}
+	ctx, cancel := context.WithCancel(s.ctx)
+	began := make(chan struct{})
+	var once sync.Once
+	ended := make(chan error, 1)
+	go func() {
+		w := &watcher{s: s}
+		ended <- w.follow(ctx, func(session.Event) bool { once.Do(func() { close(began) }); return false })
+	}()
+	select {
+	case <-began:
+	case <-s.ctx.Done():
+		s.Fatal("nothing was told")
+	}
+	cancel()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.Canceled) {
+			s.Errorf("it ended with %v", err)
+		}
+	case <-time.After(5 * time.Second):
+		s.Error("it goes on without its context")
+	}
+}
+
+func caseWatchSlow(s *suite) {
+	held, entered := make(chan struct{}), make(chan struct{})
+	ctx, cancel := context.WithCancel(s.ctx)
+	var stalled sync.WaitGroup
+	stalled.Go(func() {
+		var once sync.Once
+		w := &watcher{s: s}
+		_ = w.follow(ctx, func(session.Event) bool { // ends with ctx
+			once.Do(func() { close(entered) })
+			<-held
+			return false
+		})
+	})
+	defer func() { close(held); cancel(); stalled.Wait() }()
+	select {
+	case <-entered:
+	case <-s.ctx.Done():
+		s.Fatal("nothing was told")
+	}
+	id := s.launch(session.Spec{Type: session.Batch, Command: "true"}).ID
+	quick := &watcher{s: s}
+	if err := quick.follow(s.ctx, func(e session.Event) bool { x := about(e, id); return x != nil && x.Status.Terminal() }); err != nil {
+		s.Errorf("another watcher: %v", err)
+	}
+	s.awaitEnd(id)
+}

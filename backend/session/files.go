@@ -1,0 +1,192 @@
+package session
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Files reads and changes files of a machine: those that a running session
+// sees, as its user sees them. Failures are file_<operation>_<detail>; those of
+// the file system have the details not-found, forbidden, already-exists,
+// no-space, read-only, not-empty, wrong-kind, in-use and invalid.
+type Files interface {
+	// ListFiles returns a part of a directory, sorted by name without regard to
+	// case. Parts of uploads are not listed.
+	ListFiles(ctx context.Context, place Place, req ListRequest) (FileListing, error)
+	// StatFile describes what a path leads to.
+	StatFile(ctx context.Context, place Place, path FilePath) (FileInfo, error)
+	// ReadFile reads a regular file from an offset; file_read_changed where it is
+	// not of the version asked for any more. The caller closes the reader.
+	ReadFile(ctx context.Context, place Place, req ReadRequest) (io.ReadCloser, error)
+	// ChecksumFile returns the SHA-256 of a regular file in hexadecimal.
+	ChecksumFile(ctx context.Context, place Place, path FilePath) (string, error)
+
+	// UploadOffset says how many bytes of an upload are there, 0 where it is not
+	// known. They outlive connections and restarts of the agent.
+	UploadOffset(ctx context.Context, place Place, up Upload) (int64, error)
+	// WriteUpload adds what from gives at the upload's Offset, which must not lie
+	// beyond what is there (file_write_conflict), and returns how many bytes are
+	// there then. What had come before a failure stays.
+	WriteUpload(ctx context.Context, place Place, up Upload, from io.Reader) (int64, error)
+	// FinishUpload makes the file of an upload appear at its path, whole and at
+	// once, and durable. It fails with file_finish_conflict where the size is
+	// another, file_finish_checksum where the checksum is, and
+	// file_finish_already-exists. To finish again what is finished does no harm.
+	FinishUpload(ctx context.Context, place Place, req FinishRequest) (FileInfo, error)
+	// DropUpload forgets an upload.
+	DropUpload(ctx context.Context, place Place, up Upload) error
+
+	// MakeDirectory makes a directory and those above it. One that is there
+	// already is file_create_already-exists unless parents is asked for.
+	MakeDirectory(ctx context.Context, place Place, path FilePath, parents bool) error
+	// MoveFile renames within a place. What is at the new path is never replaced.
+	MoveFile(ctx context.Context, place Place, from, to FilePath) error
+	// RemoveFile removes a file or an empty directory, or all that is in it.
+	RemoveFile(ctx context.Context, place Place, path FilePath, recursive bool) error
+}
+
+// Place says whose files are meant: those of a running session, where relative
+// paths begin at [Home].
+type Place struct {
+	Session ID     `json:"session,omitempty"`
+	Kernel  string `json:"kernel,omitempty"` // empty: main1
+}
+
+// FilePath is a path, or a name, of bytes: most are UTF-8 and are written as
+// text, the others as {"bytes": base64}.
+type FilePath string
+
+// MarshalJSON keeps every byte.
+func (p FilePath) MarshalJSON() ([]byte, error) {
+	if utf8.ValidString(string(p)) {
+		return json.Marshal(string(p))
+	}
+	return json.Marshal(rawPath{base64.StdEncoding.EncodeToString([]byte(p))})
+}
+
+// UnmarshalJSON reads both forms.
+func (p *FilePath) UnmarshalJSON(data []byte) error {
+	var raw rawPath
+	if len(data) > 0 && data[0] == '{' {
+		if err := json.Unmarshal(data, &raw); err != nil {
+			return err
+		}
+		decoded, err := base64.StdEncoding.DecodeString(raw.Bytes)
+		*p = FilePath(decoded)
+		return err
+	}
+	return json.Unmarshal(data, (*string)(p))
+}
+
+type rawPath struct {
+	Bytes string `json:"bytes"`
+}
+
+// FileKind is what a path leads to.
+type FileKind string
+
+// The kinds of files. What is none of the first two cannot be read.
+const (
+	KindFile      FileKind = "file"
+	KindDirectory FileKind = "directory"
+	KindOther     FileKind = "other"
+)
+
+// FileInfo describes one file. Of a link it describes what that leads to, and
+// says that it is one; a link that leads nowhere is of the other kind.
+type FileInfo struct {
+	Name     FilePath  `json:"name"`
+	Kind     FileKind  `json:"kind"`
+	Link     bool      `json:"link,omitempty"`
+	Size     int64     `json:"size"` // bytes
+	Mode     uint32    `json:"mode"` // permissions
+	Modified time.Time `json:"modified"`
+	Version  string    `json:"version"` // changes when the content does
+}
+
+// MaxListed is the most entries of one listing.
+const MaxListed = 5000
+
+// ListRequest asks for a part of a directory.
+type ListRequest struct {
+	Path  FilePath `json:"path"`
+	After FilePath `json:"after,omitempty"` // the last name of the part before; empty: from the beginning
+	Limit int      `json:"limit,omitempty"` // 0: [MaxListed]
+}
+
+// FileListing is a part of a directory.
+type FileListing struct {
+	Path    FilePath   `json:"path"` // absolute and clean
+	Entries []FileInfo `json:"entries"`
+	Total   int        `json:"total"` // entries of the whole directory
+	More    bool       `json:"more,omitempty"`
+}
+
+// ReadRequest asks for a part of a file.
+type ReadRequest struct {
+	Path    FilePath `json:"path"`
+	Offset  int64    `json:"offset,omitempty"`
+	Length  int64    `json:"length,omitempty"`  // 0: to the end
+	Version string   `json:"version,omitempty"` // empty: whatever it is now
+}
+
+// Upload names an upload: Path is where its file will be, and Key tells uploads
+// to the same path apart: 1 to 64 letters and digits, chosen by the caller.
+type Upload struct {
+	Path   FilePath `json:"path"`
+	Key    string   `json:"key"`
+	Offset int64    `json:"offset,omitempty"`
+}
+
+// Conflict is what becomes of a file that is there already.
+type Conflict string
+
+// What may become of it. To keep both gives the new one another name.
+const (
+	ConflictFail    Conflict = "fail"
+	ConflictReplace Conflict = "replace"
+	ConflictKeep    Conflict = "keep-both"
+)
+
+// FinishRequest says what an uploaded file must be.
+type FinishRequest struct {
+	Upload
+	Size     int64     `json:"size"`
+	SHA256   string    `json:"sha256,omitempty"`   // hexadecimal; empty: not compared
+	Conflict Conflict  `json:"conflict,omitempty"` // empty: fail
+	Mode     uint32    `json:"mode,omitempty"`     // permissions; 0: as new files have
+	Modified time.Time `json:"modified,omitzero"`  // zero: now
+}
+
+// longestPath is the most bytes of a path, as Linux has it.
+const longestPath = 4096
+
+// CheckPath says what is wrong with a path that nobody can have, under
+// file_<op>_invalid.
+func CheckPath(op string, path FilePath) error {
+	if strings.ContainsRune(string(path), 0) || len(path) > longestPath {
+		return &Error{Code: Code("file_" + op + "_" + DetailInvalid), Message: "There can be no such path.", Hint: "Paths have at most 4096 bytes, none of which is zero."}
+	}
+	return nil
+}
+
+// Check says what is wrong with an upload, under file_<op>_invalid.
+func (u Upload) Check(op string) error {
+	if err := CheckPath(op, u.Path); err != nil {
+		return err
+	}
+	plain := len(u.Key) >= 1 && len(u.Key) <= 64
+	for _, r := range u.Key {
+		plain = plain && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9')
+	}
+	if !plain || u.Offset < 0 {
+		return &Error{Code: Code("file_" + op + "_" + DetailInvalid), Message: fmt.Sprintf("%q at %d is no upload.", u.Key, u.Offset), Hint: "A key has 1 to 64 letters and digits, and an offset is not negative."}
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package session
+
+import "time"
+
+// IdlePolicy says when an idle session is reclaimed. A zero field is off.
+type IdlePolicy struct {
+	Lifetime Duration  `json:"lifetime,omitempty" yaml:"lifetime,omitempty"` // ended this long after its start, whatever it does
+	Network  Duration  `json:"network,omitempty" yaml:"network,omitempty"`   // without traffic through terminal or apps; never for batch
+	Use      UsePolicy `json:"use,omitzero" yaml:"use,omitempty"`
+}
+
+// UsePolicy judges what a session makes of what it holds, averaged over Window.
+// There is no verdict before Grace is over, the window is full and at least 90 %
+// of it was measured. A metric that is missing, or of a resource that was not
+// asked for, does not count and is never taken for 0.
+type UsePolicy struct {
+	Window Duration `json:"window,omitempty" yaml:"window,omitempty"`
+	Grace  Duration `json:"grace,omitempty" yaml:"grace,omitempty"`
+	Any    bool     `json:"any,omitempty" yaml:"any,omitempty"`       // one metric below its threshold is enough; else all must be
+	CPU    *float64 `json:"cpu,omitempty" yaml:"cpu,omitempty"`       // percent of the CPUs granted
+	Memory *float64 `json:"memory,omitempty" yaml:"memory,omitempty"` // percent of the memory granted
+	GPU    *float64 `json:"gpu,omitempty" yaml:"gpu,omitempty"`       // percent of the share granted
+	VRAM   *float64 `json:"vram,omitempty" yaml:"vram,omitempty"`     // percent of the memory of the share
+}
+
+// IdleCheck is what one checker found last. Unknown means keep running.
+type IdleCheck struct {
+	Checker   IdleChecker  `json:"checker"`
+	State     IdleState    `json:"state"`
+	ExpiresAt *time.Time   `json:"expiresAt,omitempty"` // when it is reclaimed if nothing changes
+	Message   string       `json:"message"`             // one sentence in numbers
+	Metrics   []IdleMetric `json:"metrics,omitempty"`
+	CheckedAt time.Time    `json:"checkedAt"`
+}
+
+// IdleSimulation is what an idle policy would have made of a session. Where
+// what was measured does not reach far enough back, Since says from when on it
+// was judged.
+type IdleSimulation struct {
+	Ended   bool        `json:"ended"`             // it would have been reclaimed
+	At      *time.Time  `json:"at,omitempty"`      // when
+	Checker IdleChecker `json:"checker,omitempty"` // by which check
+	Since   time.Time   `json:"since"`             // judged from here on
+	Message string      `json:"message"`           // one sentence in numbers
+	Checks  []IdleCheck `json:"checks,omitempty"`  // what each check would say at the end of the time judged
+}
+
+// IdleMetric is one metric of the utilisation check, in percent.
+type IdleMetric struct {
+	Name      string  `json:"name"` // cpu, memory, gpu or vram
+	Average   float64 `json:"average"`
+	Threshold float64 `json:"threshold"`
+}
+
+// IdleChecker names a checker.
+type IdleChecker string
+
+// The checkers.
+const (
+	CheckLifetime IdleChecker = "lifetime"
+	CheckNetwork  IdleChecker = "network"
+	CheckUse      IdleChecker = "utilization"
+)
+
+// IdleState is what a checker makes of a session.
+type IdleState string
+
+// The states.
+const (
+	IdleActive  IdleState = "active"
+	IdleGrace   IdleState = "grace"   // too early to judge
+	IdleUnknown IdleState = "unknown" // too little was measured to judge
+	IdleIdle    IdleState = "idle"    // counting down to ExpiresAt
+)

@@ -1,0 +1,48 @@
+package session
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// The grammar of an image reference, as the OCI distribution project defines
+// it: [host[:port]/]path[:tag][@digest], or the id of an image.
+const (
+	imageHost   = `(?:(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])(?:\.(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9]))*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?`
+	imagePart   = `[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*`
+	imageDigest = `[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}`
+)
+
+// imageRule and imageIDRule are compiled when they are first used: every start
+// of a program in a container links this package and none checks an image there.
+var (
+	imageRule = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^((?:` + imageHost + `/)?` + imagePart + `(?:/` + imagePart + `)*)(?::(\w[\w.-]{0,127}))?(?:@(` + imageDigest + `))?$`)
+	})
+	imageIDRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^sha256:[0-9a-f]{12,64}$`) })
+)
+
+const maxImage = 255
+
+// ValidImage reports whether ref can name an image.
+func ValidImage(ref string) bool {
+	if imageIDRule().MatchString(ref) {
+		return true
+	}
+	match := imageRule().FindStringSubmatch(ref)
+	return match != nil && len(match[1]) <= maxImage
+}
+
+func (s Spec) validateImage(f *findings) {
+	switch {
+	case s.Image == "":
+		f.add("image", CodeMissingImage, "No image is chosen.", "Choose an environment, or write an image such as python:3.13.")
+	case ValidImage(s.Image):
+	case strings.ToLower(s.Image) != s.Image && ValidImage(strings.ToLower(s.Image)):
+		f.add("image", CodeInvalidImage, fmt.Sprintf("%q is not an image: the name has capital letters.", clip(s.Image)), "Write the name in lower case.")
+	default:
+		f.add("image", CodeInvalidImage, fmt.Sprintf("%q is not an image.", clip(s.Image)), "Write name:tag, for example python:3.13, with the registry's address in front where there is one.")
+	}
+}

@@ -1,0 +1,131 @@
+package session
+
+import (
+	"time"
+
+	"slipway/gpu"
+)
+
+// Machine is what an agent says of itself and its machine.
+type Machine struct {
+	Agent         string    `json:"agent"`   // name of the agent
+	Engine        string    `json:"engine"`  // "docker" or "sim"
+	Version       string    `json:"version"` // of the agent
+	Hostname      string    `json:"hostname"`
+	OS            string    `json:"os"`
+	Arch          string    `json:"arch"`
+	CPUs          int       `json:"cpus"`       // CPUs that sessions may use
+	Memory        gpu.Bytes `json:"memory"`     // memory that sessions may use
+	UsedCPUs      int       `json:"usedCpus"`   // promised to sessions
+	UsedMemory    gpu.Bytes `json:"usedMemory"` // promised to sessions
+	Load          Load      `json:"load"`
+	EngineVersion string    `json:"engineVersion,omitempty"`
+	Warnings      []Warning `json:"warnings,omitempty"` // standing trouble, such as an engine that does not answer
+
+	// Who asks, as the agent knows them, and the most that they may hold.
+	Owner     string    `json:"owner,omitempty"` // the name under which their sessions are kept
+	Role      Role      `json:"role,omitempty"`  // empty: an agent that tells none
+	Allowance Allowance `json:"allowance,omitzero"`
+}
+
+// Role is what somebody may do with an agent.
+type Role string
+
+// The roles. An admin sees every session and may launch for others; a user sees
+// their own sessions and no trace of whose the others are.
+const (
+	RoleAdmin Role = "admin"
+	RoleUser  Role = "user"
+)
+
+// Load is what the machine really uses at this moment.
+type Load struct {
+	CPU       float64   `json:"cpu"`      // busy CPUs, 0 to CPUs
+	Memory    gpu.Bytes `json:"memory"`   // used by anything
+	DiskFree  gpu.Bytes `json:"diskFree"` // where the engine keeps its data
+	DiskTotal gpu.Bytes `json:"diskTotal"`
+}
+
+// Usage is one sample of a session's use. Counters grow over the life of the
+// container; rates are left to the reader, who knows two samples.
+type Usage struct {
+	Session   ID        `json:"session"`
+	At        time.Time `json:"at"`
+	CPU       float64   `json:"cpu"`    // busy CPUs since the sample before
+	Memory    gpu.Bytes `json:"memory"` // working set: charged less reclaimable file cache
+	MemLimit  gpu.Bytes `json:"memLimit"`
+	NetRx     gpu.Bytes `json:"netRx"`     // counter
+	NetTx     gpu.Bytes `json:"netTx"`     // counter
+	DiskRead  gpu.Bytes `json:"diskRead"`  // counter
+	DiskWrite gpu.Bytes `json:"diskWrite"` // counter
+	Pids      int       `json:"pids"`
+
+	GPUs []DeviceLoad `json:"gpus,omitempty"` // one for each device that it holds
+}
+
+// DeviceLoad is what a session makes of one device at the time of a sample.
+// What was not measured is nil and never zero.
+type DeviceLoad struct {
+	Device   gpu.UUID   `json:"device"`
+	Instance gpu.UUID   `json:"instance,omitempty"`
+	Util     *int       `json:"util,omitempty"`   // permyriad of the device
+	Memory   *gpu.Bytes `json:"memory,omitempty"` // held by its processes
+}
+
+// Image is an image that an agent's engine has.
+type Image struct {
+	ID        string            `json:"id"`
+	Refs      []string          `json:"refs"`
+	Size      gpu.Bytes         `json:"size"`
+	CreatedAt time.Time         `json:"createdAt"`
+	Arch      string            `json:"arch"`
+	Labels    map[string]string `json:"labels,omitempty"`
+}
+
+// Preview says what a launch would do now, without doing it.
+type Preview struct {
+	Spec     Spec         `json:"spec"`               // with defaults filled in
+	Errors   []FieldError `json:"errors,omitempty"`   // launch would be refused
+	Warnings []FieldError `json:"warnings,omitempty"` // launch would be accepted all the same
+	Image    *Image       `json:"image,omitempty"`    // nil: it would be pulled
+	Wait     *Wait        `json:"wait,omitempty"`     // nil: it would start at once
+
+	GPUs        []gpu.Grant   `json:"gpus,omitempty"`        // where it would land, of all kernels; empty while it would wait
+	Enforcement gpu.Level     `json:"enforcement,omitempty"` // how the share of a device would be kept
+	Rounded     *gpu.Rounding `json:"rounded,omitempty"`     // what would be given in place of what was asked
+}
+
+// App is something reachable in a running session.
+type App struct {
+	ID    string   `json:"id"` // "jupyterlab", "notebook", "port-8080"
+	Title string   `json:"title"`
+	Kind  string   `json:"kind"` // "web" or "tcp"
+	Port  int      `json:"port"` // in the container; 0 before it is started
+	State AppState `json:"state"`
+	Path  string   `json:"path,omitempty"` // where its address begins, "/" if empty
+	Error *Cause   `json:"error,omitempty"`
+}
+
+// AppState is the state of an app.
+type AppState string
+
+// The states of an app.
+const (
+	AppStopped  AppState = "stopped"
+	AppStarting AppState = "starting"
+	AppReady    AppState = "ready"
+	AppFailed   AppState = "failed"
+)
+
+// Terminal is a shell that a session holds.
+type Terminal struct {
+	ID        string    `json:"id"`
+	Title     string    `json:"title"`
+	Kernel    string    `json:"kernel,omitempty"` // the container it runs in; empty: main1
+	Cols      int       `json:"cols"`
+	Rows      int       `json:"rows"`
+	Start     uint64    `json:"start"` // offset of the oldest byte kept
+	End       uint64    `json:"end"`   // offset after the newest byte
+	ExitCode  *int      `json:"exitCode,omitempty"`
+	CreatedAt time.Time `json:"createdAt"`
+}

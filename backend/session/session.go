@@ -1,0 +1,125 @@
+package session
+
+import (
+	"strconv"
+	"time"
+
+	"slipway/gpu"
+)
+
+// ID identifies a session for ever. It is 12 lower-case letters and digits,
+// chosen at random, and safe in host names, paths and labels.
+type ID string
+
+// Session is what an agent knows of one session. It is stored, sent and shown
+// as this one record.
+type Session struct {
+	ID           ID          `json:"id"`
+	Name         string      `json:"name"`
+	Owner        string      `json:"owner"`
+	Agent        string      `json:"agent"` // name of the agent that keeps it
+	Spec         Spec        `json:"spec"`  // as accepted: defaults filled in
+	SpecKey      string      `json:"specKey,omitempty"`
+	Status       Status      `json:"status"`
+	Result       Result      `json:"result"`
+	Reason       Reason      `json:"reason,omitempty"`
+	ExitCode     *int        `json:"exitCode,omitempty"` // of the batch command; nil before it ended
+	Error        *Cause      `json:"error,omitempty"`    // why Status is ERROR, or what went wrong last
+	Wait         *Wait       `json:"wait,omitempty"`     // why a PENDING session is not placed yet
+	Pull         *Pull       `json:"pull,omitempty"`     // progress while PULLING
+	Grants       Grants      `json:"grants"`
+	Attempt      int         `json:"attempt"` // counts placements; container names carry it
+	Kernels      []Kernel    `json:"kernels,omitempty"`
+	Warnings     []Warning   `json:"warnings,omitempty"`
+	Stopping     Reason      `json:"stopping,omitempty"` // the reason that an end under way will have
+	Forced       bool        `json:"forced,omitempty"`
+	CreatedAt    time.Time   `json:"createdAt"`
+	ScheduledAt  *time.Time  `json:"scheduledAt,omitempty"`
+	StartedAt    *time.Time  `json:"startedAt,omitempty"` // entered RUNNING
+	TerminatedAt *time.Time  `json:"terminatedAt,omitempty"`
+	Priority     int         `json:"priority"`
+	DependsOn    []ID        `json:"dependsOn,omitempty"`   // Spec.After as it was understood
+	Enforcement  gpu.Level   `json:"enforcement,omitempty"` // how the share of a device is kept
+	Idle         []IdleCheck `json:"idle,omitempty"`        // what the idle checks found last
+	KeepUntil    *time.Time  `json:"keepUntil,omitempty"`   // nobody reclaims it before
+	Revision     uint64      `json:"revision"`              // grows with every stored change of this session
+}
+
+// Cause is an [Error] as it is kept with a session.
+type Cause struct {
+	Code    Code   `json:"code"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+// Warning is trouble that stands without ending the session.
+type Warning struct {
+	Code  Code      `json:"code"`
+	Title string    `json:"title"`
+	Text  string    `json:"text"`
+	At    time.Time `json:"at"`
+	// Device is the one that the warning is about; each may have a warning of
+	// one code. Empty: it is about none.
+	Device gpu.UUID `json:"device,omitempty"`
+}
+
+// Wait explains why a PENDING session is not placed. Message gives numbers:
+// "needs 4 CPUs, 1 of 8 is free; train-a holds 6 until it ends".
+type Wait struct {
+	Code     Code       `json:"code"`
+	Message  string     `json:"message"`
+	Position int        `json:"position"`         // 1 is the head of the queue
+	Until    *time.Time `json:"until,omitempty"`  // when a known moment ends the wait
+	Start    *time.Time `json:"start,omitempty"`  // estimated start, where history allows one
+	Margin   Duration   `json:"margin,omitempty"` // by how much the estimate was wrong before, either way
+}
+
+// Pull is the progress of an image pull.
+type Pull struct {
+	Current    gpu.Bytes `json:"current"` // bytes downloaded
+	Total      gpu.Bytes `json:"total"`   // 0 while unknown
+	Rate       gpu.Bytes `json:"rate"`    // bytes a second over the last seconds
+	LayersDone int       `json:"layersDone"`
+	Layers     int       `json:"layers"`
+}
+
+// Grants is what the scheduler promised: exact CPUs, memory and parts of
+// devices. Those of a session are the sum of its kernels' and are stored in the
+// transaction that makes it SCHEDULED.
+type Grants struct {
+	CPUs   []int       `json:"cpus,omitempty"` // numbers of the machine's CPUs
+	Memory gpu.Bytes   `json:"memory,omitempty"`
+	GPUs   []gpu.Grant `json:"gpus,omitempty"`
+}
+
+// Kernel is one container of a session. Name is main1 for the only or first.
+type Kernel struct {
+	Name      string `json:"name"`
+	Hostname  string `json:"hostname"`
+	Container string `json:"container,omitempty"` // engine's id
+	Status    Status `json:"status"`
+	ExitCode  *int   `json:"exitCode,omitempty"`
+	Grants    Grants `json:"grants"`
+}
+
+// MainKernel is the name of a session's first kernel.
+const MainKernel = "main1"
+
+// KernelName is the name of a session's kernel by its number from 0: main1,
+// sub1, sub2 and so on.
+func KernelName(number int) string {
+	if number == 0 {
+		return MainKernel
+	}
+	return "sub" + strconv.Itoa(number)
+}
+
+// Kernel finds a kernel by its name; an empty name is the first.
+func (s Session) Kernel(name string) (Kernel, bool) {
+	for i, k := range s.Kernels {
+		if k.Name == name || (name == "" && i == 0) {
+			return k, true
+		}
+	}
+	return Kernel{}, false
+}

@@ -1,0 +1,318 @@
+package session
+
+import (
+	"encoding/json"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"slipway/gpu"
+)
+
+var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func valid() Spec { return Spec{Type: Interactive, Image: "python:3.13"} }
+
+func batch() Spec { return Spec{Type: Batch, Image: "python:3.13", Command: "python train.py"} }
+
+func TestValidateAcceptsWhatPeopleAskFor(t *testing.T) {
+	later := now.Add(time.Minute)
+	for name, s := range map[string]Spec{
+		"only an image": {Image: "debian"},
+		"interactive":   valid(),
+		"batch with all of its own": {Type: Batch, Image: "registry.example:5000/team/py_torch-2:v1.2@sha256:" + strings.Repeat("a", 64),
+			Command: "a\nb", NotBefore: &later, Timeout: Duration(2 * time.Hour), Name: "run.7_b-2", Threads: 1000, Agent: "local"},
+		"variables and ports": {Image: "debian", Env: []EnvVar{{Name: "_A1", Value: "x=y\n"}, {Name: "a1"}}, Ports: []int{1024, 65535, 8888}},
+		"mounts": {Image: "debian", Mounts: []Mount{
+			{Source: "/srv/data"}, {Source: "/srv/my data", Target: "two"}, {Source: "/x", Target: "/mnt/x"}, {Source: "/x", Target: "/opt/x/y"}, {Source: "/srv/데이터"},
+			{Source: `C:\Users\me\files`, Target: "files", ReadOnly: true}, {Source: "/y", Target: "/data"}, {Source: "/z", Target: ".cache/pip"},
+		}},
+		"all of the machine": {Image: "debian", Resources: Resources{CPU: 8, Memory: 16 * gpu.GiB, Shm: 15 * gpu.GiB}},
+		"the least memory":   {Image: "debian", Resources: Resources{Memory: MinMemory}},
+		"an image id":        {Image: "sha256:" + strings.Repeat("0", 64)},
+	} {
+		if wrong := s.Validate(now, Limits{CPUs: 8, Memory: 16 * gpu.GiB}); len(wrong) > 0 {
+			t.Errorf("%s: %+v", name, wrong)
+		}
+	}
+}
+
+func TestValidateRefusesEachField(t *testing.T) {
+	past := now
+	with := func(s Spec, change func(*Spec)) Spec { change(&s); return s }
+	mount := func(source, target string) Spec {
+		return with(valid(), func(s *Spec) { s.Mounts = []Mount{{Source: source, Target: target}} })
+	}
+	two := func(a, b string) Spec {
+		return with(valid(), func(s *Spec) { s.Mounts = []Mount{{Source: "/a", Target: a}, {Source: "/b", Target: b}} })
+	}
+	env := func(vars ...EnvVar) Spec { return with(valid(), func(s *Spec) { s.Env = vars }) }
+	cases := []struct {
+		name  string
+		spec  Spec
+		field string
+		code  Code
+	}{
+		{"type", with(valid(), func(s *Spec) { s.Type = "inference" }), "type", CodeInvalidType},
+		{"name too short", with(valid(), func(s *Spec) { s.Name = "abc" }), "name", CodeInvalidName},
+		{"name too long", with(valid(), func(s *Spec) { s.Name = strings.Repeat("a", 65) }), "name", CodeInvalidName},
+		{"name begins with a dash", with(valid(), func(s *Spec) { s.Name = "-abcd" }), "name", CodeInvalidName},
+		{"name ends with a dot", with(valid(), func(s *Spec) { s.Name = "abcd." }), "name", CodeInvalidName},
+		{"name with a blank", with(valid(), func(s *Spec) { s.Name = "ab cd" }), "name", CodeInvalidName},
+		{"name not ASCII", with(valid(), func(s *Spec) { s.Name = "größe" }), "name", CodeInvalidName},
+		{"name with a line end", with(valid(), func(s *Spec) { s.Name = "abcd\n" }), "name", CodeInvalidName},
+		{"batch without a command", with(batch(), func(s *Spec) { s.Command = " \n" }), "command", CodeMissingCommand},
+		{"command with NUL", with(batch(), func(s *Spec) { s.Command = "a\x00" }), "command", CodeInvalidCommand},
+		{"command too long", with(batch(), func(s *Spec) { s.Command = strings.Repeat("a", 1<<17) }), "command", CodeInvalidCommand},
+		{"interactive with a command", with(valid(), func(s *Spec) { s.Command = "ls" }), "command", CodeBatchOnly},
+		{"interactive with a start", with(valid(), func(s *Spec) { s.NotBefore = &past }), "notBefore", CodeBatchOnly},
+		{"interactive with a timeout", with(valid(), func(s *Spec) { s.Timeout = 1 }), "timeout", CodeBatchOnly},
+		{"start not in the future", with(batch(), func(s *Spec) { s.NotBefore = &past }), "notBefore", CodeInvalidStart},
+		{"timeout negative", with(batch(), func(s *Spec) { s.Timeout = -1 }), "timeout", CodeInvalidTimeout},
+		{"timeout below a second", with(batch(), func(s *Spec) { s.Timeout = 5 }), "timeout", CodeInvalidTimeout},
+		{"no image", with(valid(), func(s *Spec) { s.Image = "" }), "image", CodeMissingImage},
+		{"image in capitals", with(valid(), func(s *Spec) { s.Image = "Python" }), "image", CodeInvalidImage},
+		{"image with a blank", with(valid(), func(s *Spec) { s.Image = "python 3" }), "image", CodeInvalidImage},
+		{"image with an empty tag", with(valid(), func(s *Spec) { s.Image = "python:" }), "image", CodeInvalidImage},
+		{"image as an option", with(valid(), func(s *Spec) { s.Image = "--privileged" }), "image", CodeInvalidImage},
+		{"image with a URL", with(valid(), func(s *Spec) { s.Image = "https://example.org/x" }), "image", CodeInvalidImage},
+		{"variable begins with a digit", env(EnvVar{Name: "1A"}), "env[0].name", CodeInvalidEnvName},
+		{"variable without a name", env(EnvVar{Value: "x"}), "env[0].name", CodeInvalidEnvName},
+		{"variable of Slipway", env(EnvVar{Name: "SLIPWAY_X"}), "env[0].name", CodeReservedEnv},
+		{"variable twice", env(EnvVar{Name: "A"}, EnvVar{Name: "A"}), "env[1].name", CodeDuplicateEnv},
+		{"value with NUL", env(EnvVar{Name: "A", Value: "\x00"}), "env[0].value", CodeInvalidEnvValue},
+		{"value too long", env(EnvVar{Name: "A", Value: strings.Repeat("a", 1<<17)}), "env[0].value", CodeInvalidEnvValue},
+		{"CPUs negative", with(valid(), func(s *Spec) { s.Resources.CPU = -1 }), "resources.cpu", CodeInvalidCPU},
+		{"more CPUs than there are", with(valid(), func(s *Spec) { s.Resources.CPU = 9 }), "resources.cpu", CodeTooManyCPUs},
+		{"too little memory", with(valid(), func(s *Spec) { s.Resources.Memory = MinMemory - 1 }), "resources.memory", CodeInvalidMemory},
+		{"more memory than there is", with(valid(), func(s *Spec) { s.Resources.Memory = 17 * gpu.GiB }), "resources.memory", CodeTooMuchMemory},
+		{"shared memory as large as memory", with(valid(), func(s *Spec) { s.Resources = Resources{Memory: gpu.GiB, Shm: gpu.GiB} }), "resources.shm", CodeInvalidShm},
+		{"shared memory negative", with(valid(), func(s *Spec) { s.Resources.Shm = -1 }), "resources.shm", CodeInvalidShm},
+		{"threads negative", with(valid(), func(s *Spec) { s.Threads = -1 }), "threads", CodeInvalidThreads},
+		{"too many threads", with(valid(), func(s *Spec) { s.Threads = 1001 }), "threads", CodeInvalidThreads},
+		{"source relative", mount("data", "x"), "mounts[0].source", CodeInvalidSource},
+		{"source empty", mount("", "x"), "mounts[0].source", CodeInvalidSource},
+		{"source with NUL", mount("/a\x00", "x"), "mounts[0].source", CodeInvalidSource},
+		{"target is the home", mount("/a", "/home/work"), "mounts[0].target", CodeReservedTarget},
+		{"target is the home, in disguise", mount("/a", "/home/work/."), "mounts[0].target", CodeReservedTarget},
+		{"target of the system", mount("/a", "/etc/x"), "mounts[0].target", CodeReservedTarget},
+		{"target of the system itself", mount("/a", "/usr"), "mounts[0].target", CodeReservedTarget},
+		{"target with two slashes", mount("/a", "//etc"), "mounts[0].target", CodeReservedTarget},
+		{"target is the root", mount("/a", "/"), "mounts[0].target", CodeReservedTarget},
+		{"target is /tmp", mount("/a", "/tmp"), "mounts[0].target", CodeReservedTarget},
+		{"target of Slipway", mount("/a", "/.slipway/link"), "mounts[0].target", CodeReservedTarget},
+		{"target is .ssh", mount("/a/.ssh", ""), "mounts[0].target", CodeReservedTarget},
+		{"target is .bashrc", mount("/a", ".bashrc"), "mounts[0].target", CodeReservedTarget},
+		{"target goes upwards", mount("/a", "../../etc"), "mounts[0].target", CodeInvalidTarget},
+		{"target goes upwards inside", mount("/a", "x/../y"), "mounts[0].target", CodeInvalidTarget},
+		{"target with a colon", mount("/a", "x:ro"), "mounts[0].target", CodeInvalidTarget},
+		{"target with a line end", mount("/a", "x\ny"), "mounts[0].target", CodeInvalidTarget},
+		{"source is the root", mount("/", ""), "mounts[0].target", CodeReservedTarget},
+		{"one target twice", two("x", "/home/work/x/"), "mounts[1].target", CodeDuplicateTarget},
+		{"one target inside another", two("/data", "/data/x"), "mounts[1].target", CodeOverlappingTarget},
+		{"one target around another", two("x/y", "x"), "mounts[1].target", CodeOverlappingTarget},
+		{"port too low", with(valid(), func(s *Spec) { s.Ports = []int{1023} }), "ports[0]", CodeInvalidPort},
+		{"port too high", with(valid(), func(s *Spec) { s.Ports = []int{8080, 65536} }), "ports[1]", CodeInvalidPort},
+		{"port of Slipway", with(valid(), func(s *Spec) { s.Ports = []int{7430} }), "ports[0]", CodeReservedPort},
+		{"port twice", with(valid(), func(s *Spec) { s.Ports = []int{8080, 8080} }), "ports[1]", CodeDuplicatePort},
+		{"too many ports", with(valid(), func(s *Spec) { s.Ports = make([]int, 11) }), "ports", CodeTooManyPorts},
+		{"agent", with(valid(), func(s *Spec) { s.Agent = "a b" }), "agent", CodeInvalidAgent},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			wrong := c.spec.Validate(now, Limits{CPUs: 8, Memory: 16 * gpu.GiB})
+			if len(wrong) != 1 || wrong[0].Field != c.field || wrong[0].Code != c.code {
+				t.Fatalf("got %+v, want %s at %s", wrong, c.code, c.field)
+			}
+			checkSentence(t, wrong[0])
+		})
+	}
+}
+
+var codeForm = regexp.MustCompile(`^[a-z]+_[a-z]+_[a-z-]+$`)
+
+func checkSentence(t *testing.T, e FieldError) {
+	t.Helper()
+	if !codeForm.MatchString(string(e.Code)) {
+		t.Errorf("code %q is not domain_operation_detail", e.Code)
+	}
+	for _, text := range []string{e.Message, e.Hint} {
+		if text == "" || !strings.ContainsAny(text[len(text)-1:], ".") && !strings.Contains(e.Hint, ": ") && !strings.Contains(text, "example") {
+			t.Errorf("%q is not a sentence", text)
+		}
+	}
+}
+
+func TestUnknownLimitsLimitNothing(t *testing.T) {
+	s := valid()
+	s.Resources = Resources{CPU: 512, Memory: 4 * gpu.TiB}
+	if wrong := s.Validate(now, Limits{}); len(wrong) > 0 {
+		t.Errorf("%+v", wrong)
+	}
+}
+
+func TestEverythingWrongIsToldAtOnce(t *testing.T) {
+	s := Spec{Type: Batch, Name: "x", Ports: []int{1}, Env: []EnvVar{{Name: "9"}}}
+	fields := map[string]bool{}
+	for _, e := range s.Validate(now, Limits{}) {
+		fields[e.Field] = true
+	}
+	want := map[string]bool{"name": true, "command": true, "image": true, "env[0].name": true, "ports[0]": true}
+	if !reflect.DeepEqual(fields, want) {
+		t.Errorf("got %v, want %v", fields, want)
+	}
+}
+
+func TestTransitionsLeadForwardToAnEnd(t *testing.T) {
+	all := []Status{Pending, Scheduled, Preparing, Pulling, Prepared, Creating, Running, Terminating, Terminated, Cancelled, Failed}
+	for _, s := range all {
+		if s.Live() == s.Terminal() {
+			t.Errorf("%s is neither or both of live and terminal", s)
+		}
+		if s.Terminal() && len(transitions[s]) > 0 {
+			t.Errorf("%s can be left", s)
+		}
+		if s.CanBecome(s) {
+			t.Errorf("%s follows itself", s)
+		}
+		if s.Live() && s != Terminating && !s.CanBecome(Terminating) {
+			t.Errorf("%s cannot be ended", s)
+		}
+		if s.Live() && !s.CanBecome(Failed) {
+			t.Errorf("%s cannot fail", s)
+		}
+		if s.CanBecome(Cancelled) && s == Running {
+			t.Errorf("a session that ran can be cancelled")
+		}
+	}
+	seen, queue := map[Status]bool{Pending: true}, []Status{Pending}
+	for len(queue) > 0 {
+		for _, next := range transitions[queue[0]] {
+			if !seen[next] {
+				seen[next] = true
+				queue = append(queue, next)
+			}
+		}
+		queue = queue[1:]
+	}
+	for _, s := range all {
+		if !seen[s] {
+			t.Errorf("%s is never reached", s)
+		}
+	}
+	if Status("").Live() || Status("BOGUS").HoldsResources() {
+		t.Error("an unknown status counts as live")
+	}
+}
+
+func TestNamesAndIDsKeepTheirRules(t *testing.T) {
+	ids := map[ID]bool{}
+	for range 2000 {
+		if name := RandomName(); ValidateName(name) != nil {
+			t.Fatalf("%q breaks the rule", name)
+		}
+		id := NewID()
+		if !ValidID(string(id)) || id[0] < 'a' || ids[id] {
+			t.Fatalf("id %q", id)
+		}
+		ids[id] = true
+	}
+	for _, bad := range []string{"", "short", "UPPERCASE123", "has-dash-12c", "abcdefghijkl\n", "../../../etc"} {
+		if ValidID(bad) {
+			t.Errorf("%q passes for an id", bad)
+		}
+	}
+}
+
+func TestSpecKeyTellsSpecsApart(t *testing.T) {
+	a, b := valid(), valid()
+	b.Resources = Resources{CPU: DefaultCPU, Memory: DefaultMemory}
+	if a.SpecKey() != b.SpecKey() {
+		t.Error("writing a default out changes the key")
+	}
+	b.Resources.CPU = 2
+	if a.SpecKey() == b.SpecKey() {
+		t.Error("two specs share a key")
+	}
+	far := time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC)
+	c := batch()
+	c.NotBefore = &far
+	if c.SpecKey() == batch().SpecKey() || len(c.SpecKey()) != 64 {
+		t.Error("a time that JSON cannot hold breaks the key")
+	}
+}
+
+func TestAutomaticShm(t *testing.T) {
+	for _, c := range []struct{ memory, min, want gpu.Bytes }{
+		{gpu.GiB, 0, 64 * gpu.MiB}, {4*gpu.GiB - 1, 0, 64 * gpu.MiB}, {4 * gpu.GiB, 0, gpu.GiB},
+		{4 * gpu.GiB, 3 * gpu.GiB, gpu.GiB}, {4 * gpu.GiB, 3*gpu.GiB + 1, 64 * gpu.MiB}, {100 * gpu.MiB, 0, 50 * gpu.MiB},
+	} {
+		if got := AutomaticShm(c.memory, c.min); got != c.want {
+			t.Errorf("AutomaticShm(%s, %s) = %s, want %s", c.memory, c.min, got, c.want)
+		}
+	}
+}
+
+func TestDurations(t *testing.T) {
+	for text, want := range map[string]time.Duration{"30m": 30 * time.Minute, "2d": 48 * time.Hour, "1W": 168 * time.Hour, "90": 90 * time.Second, " 5s ": 5 * time.Second} {
+		got, err := ParseDuration(text)
+		if err != nil || time.Duration(got) != want {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+		again, err := ParseDuration(got.String())
+		if err != nil || again != got {
+			t.Errorf("%q does not survive being written as %q", text, got)
+		}
+	}
+	for _, bad := range []string{"", "m", "1.5h", "-1s", "1y", "99999999999999999999s", "521w"} {
+		if d, err := ParseDuration(bad); err == nil {
+			t.Errorf("%q passes as %v", bad, d)
+		}
+	}
+}
+
+func FuzzSpecJSON(f *testing.F) {
+	f.Add([]byte(`{"image":"python:3.13","resources":{"cpu":2,"memory":"2g","shm":"64m"},"env":[{"name":"A","value":"b"}],"ports":[8080]}`))
+	f.Add([]byte(`{"type":"batch","image":"a","command":"true","timeout":"30m","notBefore":"2027-01-02T03:04:05Z","mounts":[{"source":"/a","target":"../b","readOnly":true}]}`))
+	f.Add([]byte(`{"resources":{"memory":-1}}`))
+	f.Add([]byte(`{"timeout":5}`))
+	f.Add([]byte(`{"image":"a","accelerator":{"shares":"0.5"},"mps":true,"cluster":8,"priority":0,"after":["abcd"],"pendingTimeout":"2h","label":"x"}`))
+	f.Add([]byte(`{"image":"a","accelerator":{"profile":"1g.10gb","count":2},"idle":{"lifetime":"1d","use":{"window":"30m","any":true,"cpu":0.5,"vram":100}}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var s Spec
+		if json.Unmarshal(data, &s) != nil {
+			return
+		}
+		wrong := s.Validate(now, Limits{CPUs: 8, Memory: 16 * gpu.GiB})
+		for _, e := range wrong {
+			if e.Field == "" || e.Message == "" || !codeForm.MatchString(string(e.Code)) {
+				t.Fatalf("%+v does not say what is wrong", e)
+			}
+		}
+		full := s.WithDefaults()
+		if len(wrong) > 0 {
+			return
+		}
+		if again := full.Validate(now, Limits{CPUs: 8, Memory: 16 * gpu.GiB}); len(again) > 0 {
+			t.Fatalf("valid, and not with its defaults: %+v", again)
+		}
+		for _, m := range full.Mounts {
+			if m.Target == Home || !strings.HasPrefix(m.Target, "/") || strings.Contains(m.Target, "..") && strings.Contains(m.Target, "/../") {
+				t.Fatalf("mount at %q", m.Target)
+			}
+		}
+		written, err := json.Marshal(full)
+		if err != nil {
+			t.Fatalf("a valid spec cannot be written: %v", err)
+		}
+		var read Spec
+		if err := json.Unmarshal(written, &read); err != nil {
+			t.Fatalf("what was written cannot be read: %v\n%s", err, written)
+		}
+		if read.SpecKey() != full.SpecKey() {
+			t.Fatalf("a spec changes on its way: %s", written)
+		}
+	})
+}

@@ -1,0 +1,121 @@
+package session
+
+import (
+	"time"
+
+	"slipway/gpu"
+)
+
+// Type is what a session is for.
+type Type string
+
+// The types. An interactive session lives until someone ends it; a batch
+// session runs its startup command and ends with it.
+const (
+	Interactive Type = "interactive"
+	Batch       Type = "batch"
+)
+
+// Spec is what a person asks for: everything needed to create a session, and
+// nothing that only its course decides. A zero field means "choose for me".
+type Spec struct {
+	Name      string     `json:"name,omitempty" yaml:"name,omitempty"`           // empty: a readable random name
+	Type      Type       `json:"type" yaml:"type"`                               // empty: interactive
+	Image     string     `json:"image" yaml:"image"`                             // reference as for docker pull
+	Command   string     `json:"command,omitempty" yaml:"command,omitempty"`     // startup command of a batch session, run by the image's shell
+	NotBefore *time.Time `json:"notBefore,omitempty" yaml:"notBefore,omitempty"` // batch only: not before this time
+	Timeout   Duration   `json:"timeout,omitempty" yaml:"timeout,omitempty"`     // batch only: ended as task-timeout after this long in RUNNING; 0: none
+	Env       []EnvVar   `json:"env,omitempty" yaml:"env,omitempty"`
+	Resources Resources  `json:"resources" yaml:"resources"`
+	Threads   int        `json:"threads,omitempty" yaml:"threads,omitempty"` // OMP, OpenBLAS and MKL threads; 0: as many as CPUs
+	Mounts    []Mount    `json:"mounts,omitempty" yaml:"mounts,omitempty"`
+	Ports     []int      `json:"ports,omitempty" yaml:"ports,omitempty"` // preopened container ports
+	Agent     string     `json:"agent,omitempty" yaml:"agent,omitempty"` // name of the agent to run on; empty: any
+	Group     string     `json:"group,omitempty" yaml:"group,omitempty"` // resource group to choose an agent in; empty: no matter which
+
+	Accelerator    gpu.Request `json:"accelerator,omitzero" yaml:"accelerator,omitempty"`        // of each kernel; zero: none
+	Uncooperative  bool        `json:"uncooperative,omitempty" yaml:"uncooperative,omitempty"`   // set none of the variables by which frameworks keep to their share
+	MPS            bool        `json:"mps,omitempty" yaml:"mps,omitempty"`                       // share the device through MPS, where the agent offers it
+	Cluster        int         `json:"cluster,omitempty" yaml:"cluster,omitempty"`               // kernels on one private network, 1 to 8; 0: 1
+	Priority       *int        `json:"priority,omitempty" yaml:"priority,omitempty"`             // 0 to 100, higher first; nil: 10
+	After          []string    `json:"after,omitempty" yaml:"after,omitempty"`                   // ids or names of sessions that must end in success first
+	PendingTimeout Duration    `json:"pendingTimeout,omitempty" yaml:"pendingTimeout,omitempty"` // cancelled after waiting this long, from NotBefore on if it is set; 0: never
+	Label          string      `json:"label,omitempty" yaml:"label,omitempty"`                   // project, for the accounts
+	Idle           *IdlePolicy `json:"idle,omitempty" yaml:"idle,omitempty"`                     // nil: the agent's own
+}
+
+// DefaultPriority is the priority of a session that names none.
+const DefaultPriority = 10
+
+// MaxCluster is the most kernels that a session may have.
+const MaxCluster = 8
+
+// EnvVar is one environment variable of a session's processes.
+type EnvVar struct {
+	Name  string `json:"name" yaml:"name"`
+	Value string `json:"value" yaml:"value"`
+}
+
+// Resources is an amount of each resource. Shm zero means automatic: see
+// [Resources.Resolve].
+type Resources struct {
+	CPU    int       `json:"cpu" yaml:"cpu"`       // whole CPUs
+	Memory gpu.Bytes `json:"memory" yaml:"memory"` // limit without swap, shared memory included
+	Shm    gpu.Bytes `json:"shm,omitempty" yaml:"shm,omitempty"`
+}
+
+// Defaults for what a spec leaves out.
+const (
+	DefaultCPU    = 1
+	DefaultMemory = 1 * gpu.GiB
+	// MinMemory is what a session needs to hold the guest and a shell.
+	MinMemory = 64 * gpu.MiB
+	// smallShm and largeShm are the two amounts that automatic shared memory
+	// chooses from; largeShmFrom is the memory from which it takes the larger.
+	smallShm     = 64 * gpu.MiB
+	largeShm     = 1 * gpu.GiB
+	largeShmFrom = 4 * gpu.GiB
+)
+
+// AutomaticShm is the shared memory given where none is asked for: 1 GiB when
+// memory is at least 4 GiB and at least 1 GiB above what the image needs, else
+// 64 MiB, and never as much as the memory itself.
+func AutomaticShm(memory, imageMin gpu.Bytes) gpu.Bytes {
+	if memory >= largeShmFrom && memory >= imageMin+largeShm {
+		return largeShm
+	}
+	return min(smallShm, memory/2)
+}
+
+// Mount shows a directory of the agent's machine inside the session.
+type Mount struct {
+	Source   string `json:"source" yaml:"source"`                     // absolute path on the agent's machine
+	Target   string `json:"target,omitempty" yaml:"target,omitempty"` // empty: base name of Source; relative: under /home/work
+	ReadOnly bool   `json:"readOnly,omitempty" yaml:"readOnly,omitempty"`
+}
+
+// WithDefaults returns spec with every zero field that has a default filled in
+// and every mount target made absolute. It does not choose a name.
+func (s Spec) WithDefaults() Spec {
+	if s.Type == "" {
+		s.Type = Interactive
+	}
+	if s.Resources.CPU == 0 {
+		s.Resources.CPU = DefaultCPU
+	}
+	if s.Resources.Memory == 0 {
+		s.Resources.Memory = DefaultMemory
+	}
+	if s.Resources.Shm == 0 {
+		s.Resources.Shm = AutomaticShm(s.Resources.Memory, 0)
+	}
+	mounts := make([]Mount, len(s.Mounts))
+	for i, m := range s.Mounts {
+		m.Target = MountTarget(m)
+		mounts[i] = m
+	}
+	if len(mounts) > 0 {
+		s.Mounts = mounts
+	}
+	return s
+}

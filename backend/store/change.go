@@ -1,0 +1,282 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	bolt "go.etcd.io/bbolt"
+
+	"slipway/backend/session"
+)
+
+// Tx is one change under way. It is used by one goroutine, inside the function
+// given to [Store.Update], and not after.
+type Tx struct {
+	tx *bolt.Tx
+}
+
+// Update runs fn and stores all of its changes, or none where fn or the disk
+// fails. Only one update runs at a time; fn must not call methods of the Store.
+func (s *Store) Update(fn func(*Tx) error) error {
+	if err := s.fault("begin"); err != nil {
+		return writeError(err)
+	}
+	err := s.db.Update(func(tx *bolt.Tx) error {
+		if err := fn(&Tx{tx: tx}); err != nil {
+			return err
+		}
+		return s.fault("commit")
+	})
+	if err != nil {
+		return writeError(err)
+	}
+	s.changes.Add(1)
+	return writeError(s.fault("committed"))
+}
+
+// Books returns the revision of the books, changes of this Tx included.
+func (t *Tx) Books() uint64 { return number(t.tx.Bucket(bucketMeta).Get(metaBooks)) }
+
+// Expect fails with [CodeConflict] unless the books have the revision.
+func (t *Tx) Expect(books uint64) error {
+	if now := t.Books(); now != books {
+		return &session.Error{Code: CodeConflict, Message: fmt.Sprintf("The books changed from revision %d to %d.", books, now)}
+	}
+	return nil
+}
+
+// Get returns one session; [CodeNotFound].
+func (t *Tx) Get(id session.ID) (session.Session, error) {
+	r, err := load(t.tx, id)
+	return r.Session, err
+}
+
+// ByKey returns the session that an owner created under an idempotency key.
+func (t *Tx) ByKey(owner, key string) (session.Session, bool, error) {
+	id := t.tx.Bucket(bucketKeys).Get(pair(owner, key))
+	if id == nil {
+		return session.Session{}, false, nil
+	}
+	s, err := t.Get(session.ID(id))
+	return s, err == nil, err
+}
+
+// Create stores a new session under an idempotency key, which may be empty, and
+// sets its revision to 1. It fails with [CodeNameTaken] where a live session of
+// the owner has the name, and [CodeConflict] where the id or the key is in use.
+func (t *Tx) Create(s *session.Session, key string) error {
+	if t.tx.Bucket(bucketSessions).Get([]byte(s.ID)) != nil {
+		return &session.Error{Code: CodeConflict, Message: fmt.Sprintf("There is a session %s already.", s.ID)}
+	}
+	if key != "" {
+		if t.tx.Bucket(bucketKeys).Get(pair(s.Owner, key)) != nil {
+			return &session.Error{Code: CodeConflict, Message: "The key of this launch is in use."}
+		}
+		if err := t.tx.Bucket(bucketKeys).Put(pair(s.Owner, key), []byte(s.ID)); err != nil {
+			return err
+		}
+	}
+	if s.Status.Live() {
+		if err := t.claimName(s.Owner, s.Name, s.ID); err != nil {
+			return err
+		}
+	}
+	arrival, err := t.tx.Bucket(bucketSessions).NextSequence()
+	if err != nil {
+		return err
+	}
+	s.Revision = 1
+	index := bucketLive
+	if !s.Status.Live() {
+		index = bucketFinished
+		if err := t.count(1); err != nil {
+			return err
+		}
+	}
+	if err := t.tx.Bucket(index).Put(numberKey(arrival), []byte(s.ID)); err != nil {
+		return err
+	}
+	if err := t.turnPage(); err != nil {
+		return err
+	}
+	return t.save(record{Number: arrival, Key: key, Session: *s})
+}
+
+// Put replaces a session by its successor and raises its revision, in s too. It
+// fails with [CodeConflict] where the stored one has another revision than s,
+// [CodeTransition] where its status cannot become that of s, and [CodeNameTaken].
+func (t *Tx) Put(s *session.Session) error {
+	r, err := load(t.tx, s.ID)
+	if err != nil {
+		return err
+	}
+	old := r.Session
+	if old.Revision != s.Revision {
+		return &session.Error{Code: CodeConflict, Message: fmt.Sprintf("Session %s changed meanwhile.", s.ID)}
+	}
+	if old.Status != s.Status && !old.Status.CanBecome(s.Status) {
+		return &session.Error{Code: CodeTransition, Message: fmt.Sprintf("A session cannot go from %s to %s.", old.Status, s.Status)}
+	}
+	if old.Name != s.Name && s.Status.Live() {
+		if err := t.claimName(s.Owner, s.Name, s.ID); err != nil {
+			return err
+		}
+		if err := t.tx.Bucket(bucketNames).Delete(pair(old.Owner, old.Name)); err != nil {
+			return err
+		}
+	}
+	if old.Status.Live() && !s.Status.Live() {
+		if err := t.finish(r, old); err != nil {
+			return err
+		}
+	}
+	if movesBooks(old, *s) {
+		if err := t.turnPage(); err != nil {
+			return err
+		}
+	}
+	s.Revision++
+	r.Session = *s
+	return t.save(r)
+}
+
+// movesBooks reports whether a change alters what waits or what is promised.
+func movesBooks(old, s session.Session) bool {
+	return old.Status.Live() != s.Status.Live() || (old.Status == session.Pending) != (s.Status == session.Pending) ||
+		!slices.Equal(old.Grants.CPUs, s.Grants.CPUs) || old.Grants.Memory != s.Grants.Memory || !slices.Equal(old.Grants.GPUs, s.Grants.GPUs) ||
+		old.Priority != s.Priority
+}
+
+// finish moves a session from the live ones to the finished ones.
+func (t *Tx) finish(r record, old session.Session) error {
+	if err := t.tx.Bucket(bucketNames).Delete(pair(old.Owner, old.Name)); err != nil {
+		return err
+	}
+	if err := t.tx.Bucket(bucketLive).Delete(numberKey(r.Number)); err != nil {
+		return err
+	}
+	if err := t.count(1); err != nil {
+		return err
+	}
+	return t.tx.Bucket(bucketFinished).Put(numberKey(r.Number), []byte(old.ID))
+}
+
+func (t *Tx) claimName(owner, name string, id session.ID) error {
+	names := t.tx.Bucket(bucketNames)
+	if holder := names.Get(pair(owner, name)); holder != nil && session.ID(holder) != id {
+		return &session.Error{
+			Code: CodeNameTaken, Message: fmt.Sprintf("A live session named %q exists already.", name),
+			Hint: "Choose another name, or leave it empty for a random one.",
+			Fields: []session.FieldError{{
+				Field: "name", Code: CodeNameTaken, Message: fmt.Sprintf("A live session named %q exists already.", name), Hint: "Choose another name.",
+			}},
+		}
+	}
+	return names.Put(pair(owner, name), []byte(id))
+}
+
+func (t *Tx) save(r record) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return t.tx.Bucket(bucketSessions).Put([]byte(r.Session.ID), data)
+}
+
+func (t *Tx) turnPage() error { return t.tx.Bucket(bucketMeta).Put(metaBooks, numberKey(t.Books()+1)) }
+
+// count adds to the number of finished sessions.
+func (t *Tx) count(n int) error {
+	meta := t.tx.Bucket(bucketMeta)
+	return meta.Put(metaFinished, numberKey(uint64(int64(number(meta.Get(metaFinished)))+int64(n))))
+}
+
+// Finished returns how many finished sessions are kept.
+func (t *Tx) Finished() int { return int(number(t.tx.Bucket(bucketMeta).Get(metaFinished))) }
+
+// Phases returns the phases of a session in the order of their creation.
+func (t *Tx) Phases(id session.ID) ([]session.Phase, error) { return loadPhases(t.tx, id) }
+
+// PutPhase stores a phase. One without an ID gets the next, in p too.
+func (t *Tx) PutPhase(p *session.Phase) error {
+	if p.ID == "" {
+		phases, err := loadPhases(t.tx, p.Session)
+		if err != nil {
+			return err
+		}
+		last := 0
+		if len(phases) > 0 {
+			_, text, _ := strings.Cut(phases[len(phases)-1].ID, "-")
+			if _, err := fmt.Sscanf(text, "%d", &last); err != nil {
+				return fmt.Errorf("phase %s: %w", phases[len(phases)-1].ID, err)
+			}
+		}
+		p.ID = fmt.Sprintf("%s-%04d", p.Session, last+1)
+	}
+	data, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	return t.tx.Bucket(bucketPhases).Put(phaseKey(p.Session, p.ID), data)
+}
+
+// Purge removes the records of the oldest finished sessions so that at most
+// keep remain, at most limit of them in one go, and returns what it removed.
+func (t *Tx) Purge(keep, limit int) ([]session.Session, error) {
+	var removed []session.Session
+	for excess := min(t.Finished()-keep, limit); len(removed) < excess; {
+		arrival, id := t.tx.Bucket(bucketFinished).Cursor().First()
+		if arrival == nil {
+			break
+		}
+		r, err := load(t.tx, session.ID(id))
+		if err != nil {
+			return nil, err
+		}
+		if err := t.drop(r); err != nil {
+			return nil, err
+		}
+		removed = append(removed, r.Session)
+	}
+	return removed, t.count(-len(removed))
+}
+
+// drop removes a finished record and everything that belongs to it.
+func (t *Tx) drop(r record) error {
+	cursor := t.tx.Bucket(bucketPhases).Cursor()
+	prefix := phaseKey(r.Session.ID, "")
+	for k, _ := cursor.Seek(prefix); k != nil && strings.HasPrefix(string(k), string(prefix)); k, _ = cursor.Seek(prefix) {
+		if err := cursor.Delete(); err != nil {
+			return err
+		}
+	}
+	if r.Key != "" {
+		if err := t.tx.Bucket(bucketKeys).Delete(pair(r.Session.Owner, r.Key)); err != nil {
+			return err
+		}
+	}
+	if err := t.tx.Bucket(bucketFinished).Delete(numberKey(r.Number)); err != nil {
+		return err
+	}
+	return t.tx.Bucket(bucketSessions).Delete([]byte(r.Session.ID))
+}
+
+func loadPhases(tx *bolt.Tx, id session.ID) ([]session.Phase, error) {
+	phases := []session.Phase{}
+	cursor := tx.Bucket(bucketPhases).Cursor()
+	prefix := string(phaseKey(id, ""))
+	for k, data := cursor.Seek([]byte(prefix)); k != nil && strings.HasPrefix(string(k), prefix); k, data = cursor.Next() {
+		var p session.Phase
+		if err := json.Unmarshal(data, &p); err != nil {
+			return nil, fmt.Errorf("phase %s: %w", k, err)
+		}
+		phases = append(phases, p)
+	}
+	return phases, nil
+}
+
+func phaseKey(id session.ID, phase string) []byte { return []byte(string(id) + "/" + phase) }
+
+func pair(owner, text string) []byte { return []byte(owner + "\x00" + text) }

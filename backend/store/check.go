@@ -1,0 +1,231 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	bolt "go.etcd.io/bbolt"
+
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// Check audits the store and returns a sentence for everything that is wrong:
+// records that no index has or that two have, names, keys and phases without a
+// session, promises made twice, ends without a time, phases that go on after
+// the end. nil means that all is well.
+func (s *Store) Check() ([]string, error) {
+	a := &audit{names: map[string]session.ID{}, cpus: map[int]session.ID{}, sessions: map[session.ID]record{},
+		devices: map[gpu.UUID]heldDevice{}, instances: map[gpu.UUID]session.ID{}}
+	err := s.db.View(func(tx *bolt.Tx) error {
+		if err := a.records(tx); err != nil {
+			return err
+		}
+		a.indices(tx)
+		a.references(tx)
+		return a.phases(tx)
+	})
+	return a.problems, readError(err)
+}
+
+type audit struct {
+	problems []string
+	sessions map[session.ID]record
+	names    map[string]session.ID
+	cpus     map[int]session.ID
+
+	devices   map[gpu.UUID]heldDevice
+	instances map[gpu.UUID]session.ID
+}
+
+// heldDevice is what is promised of a device.
+type heldDevice struct {
+	share gpu.Share
+	whole session.ID
+}
+
+func (a *audit) report(format string, args ...any) {
+	a.problems = append(a.problems, fmt.Sprintf(format, args...))
+}
+
+func (a *audit) records(tx *bolt.Tx) error {
+	return tx.Bucket(bucketSessions).ForEach(func(key, data []byte) error {
+		var r record
+		if err := json.Unmarshal(data, &r); err != nil {
+			a.report("session %s cannot be read: %v", key, err)
+			return nil
+		}
+		s := r.Session
+		if s.ID != session.ID(key) {
+			a.report("session %s is stored under %s", s.ID, key)
+		}
+		a.sessions[s.ID] = r
+		a.status(s)
+		return nil
+	})
+}
+
+// status checks one record by itself and its promises against the others'.
+func (a *audit) status(s session.Session) {
+	if !s.Status.Live() && !s.Status.Terminal() {
+		a.report("session %s has the unknown status %q", s.ID, s.Status)
+	}
+	if s.Status.Terminal() && (s.TerminatedAt == nil || s.Reason == "") {
+		a.report("session %s is %s without a time or a reason", s.ID, s.Status)
+	}
+	if s.Status.Live() && s.TerminatedAt != nil {
+		a.report("session %s is %s and has an end", s.ID, s.Status)
+	}
+	if s.Status == session.Pending && (len(s.Grants.CPUs) > 0 || s.Grants.Memory > 0 || len(s.Grants.GPUs) > 0) {
+		a.report("session %s is PENDING and holds grants", s.ID)
+	}
+	if s.Status.HoldsResources() {
+		for _, cpu := range s.Grants.CPUs {
+			if other, taken := a.cpus[cpu]; taken {
+				a.report("CPU %d is promised to %s and %s", cpu, other, s.ID)
+			}
+			a.cpus[cpu] = s.ID
+		}
+		a.promises(s)
+	}
+	if s.Status.Live() {
+		name := string(pair(s.Owner, s.Name))
+		if other, taken := a.names[name]; taken {
+			a.report("%s and %s are both named %q", other, s.ID, s.Name)
+		}
+		a.names[name] = s.ID
+	}
+}
+
+// promises checks what a session holds of devices: together with the others no
+// more than there is, and the same as its kernels.
+func (a *audit) promises(s session.Session) {
+	for _, g := range s.Grants.GPUs {
+		held := a.devices[g.Device]
+		switch {
+		case g.Instance != "":
+			if other, taken := a.instances[g.Instance]; taken {
+				a.report("instance %s is promised to %s and %s", g.Instance, other, s.ID)
+			}
+			a.instances[g.Instance] = s.ID
+		case held.whole != "" || (g.Whole && held.share > 0):
+			a.report("device %s is promised as a whole and to %s", g.Device, s.ID)
+		case held.share+g.Share > gpu.WholeDevice:
+			a.report("device %s is promised %s times over with %s", g.Device, held.share+g.Share, s.ID)
+		}
+		if g.Instance == "" {
+			held.share += g.Share
+		}
+		if g.Whole {
+			held.whole = s.ID
+		}
+		a.devices[g.Device] = held
+	}
+	if len(s.Kernels) == 0 {
+		return
+	}
+	var sum session.Grants
+	for _, k := range s.Kernels {
+		sum.CPUs, sum.GPUs = append(sum.CPUs, k.Grants.CPUs...), append(sum.GPUs, k.Grants.GPUs...)
+		sum.Memory += k.Grants.Memory
+	}
+	if !slices.Equal(sum.CPUs, s.Grants.CPUs) || sum.Memory != s.Grants.Memory || !slices.Equal(sum.GPUs, s.Grants.GPUs) {
+		a.report("session %s holds %+v and its kernels %+v", s.ID, s.Grants, sum)
+	}
+}
+
+// indices checks that each session is in exactly the index that its status
+// calls for.
+func (a *audit) indices(tx *bolt.Tx) {
+	seen := map[session.ID]bool{}
+	visit := func(bucket []byte, live bool) int {
+		count := 0
+		// The function never fails, and so neither does ForEach.
+		_ = tx.Bucket(bucket).ForEach(func(arrival, id []byte) error {
+			count++
+			r, known := a.sessions[session.ID(id)]
+			switch {
+			case !known:
+				a.report("index %s has %s, which is not stored", bucket, id)
+			case r.Number != number(arrival):
+				a.report("index %s has %s under %d instead of %d", bucket, id, number(arrival), r.Number)
+			case r.Session.Status.Live() != live:
+				a.report("index %s has %s, which is %s", bucket, id, r.Session.Status)
+			}
+			if seen[session.ID(id)] {
+				a.report("session %s is in an index twice", id)
+			}
+			seen[session.ID(id)] = true
+			return nil
+		})
+		return count
+	}
+	visit(bucketLive, true)
+	finished := visit(bucketFinished, false)
+	if counted := number(tx.Bucket(bucketMeta).Get(metaFinished)); counted != uint64(finished) {
+		a.report("%d sessions are finished and %d were counted", finished, counted)
+	}
+	for id := range a.sessions {
+		if !seen[id] {
+			a.report("session %s is in no index", id)
+		}
+	}
+}
+
+// references checks the names and the keys.
+func (a *audit) references(tx *bolt.Tx) {
+	// The functions never fail, and so neither does ForEach.
+	_ = tx.Bucket(bucketNames).ForEach(func(name, id []byte) error {
+		if a.names[string(name)] != session.ID(id) {
+			a.report("name %q belongs to %s and is kept for %s", name, a.names[string(name)], id)
+		}
+		delete(a.names, string(name))
+		return nil
+	})
+	for name, id := range a.names {
+		a.report("name %q of %s is not kept", name, id)
+	}
+	keys := 0
+	_ = tx.Bucket(bucketKeys).ForEach(func(key, id []byte) error {
+		keys++
+		r, known := a.sessions[session.ID(id)]
+		if !known || string(key) != string(pair(r.Session.Owner, r.Key)) {
+			a.report("key %q leads to %s, which does not have it", key, id)
+		}
+		return nil
+	})
+	for id, r := range a.sessions {
+		if r.Key != "" {
+			keys--
+			if tx.Bucket(bucketKeys).Get(pair(r.Session.Owner, r.Key)) == nil {
+				a.report("the key of %s is not kept", id)
+			}
+		}
+	}
+	if keys > 0 {
+		a.report("%d keys lead to sessions that other keys lead to", keys)
+	}
+}
+
+func (a *audit) phases(tx *bolt.Tx) error {
+	return tx.Bucket(bucketPhases).ForEach(func(key, data []byte) error {
+		var p session.Phase
+		if err := json.Unmarshal(data, &p); err != nil {
+			a.report("phase %s cannot be read: %v", key, err)
+			return nil
+		}
+		id, _, _ := strings.Cut(string(key), "/")
+		r, known := a.sessions[session.ID(id)]
+		switch {
+		case !known || p.Session != session.ID(id):
+			a.report("phase %s belongs to no session", key)
+		case p.Attempts < 1 || p.Attempts > session.MaxAttempts:
+			a.report("phase %s has %d attempts", key, p.Attempts)
+		case p.Result == session.OutcomeRunning && r.Session.Status.Terminal():
+			a.report("phase %s goes on after the end of its session", key)
+		}
+		return nil
+	})
+}

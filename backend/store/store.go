@@ -1,0 +1,328 @@
+// Package store keeps what an agent must not forget: sessions with their
+// grants, the phases of their history, and the keys that make a launch safe to
+// ask for twice. It is one bbolt file. Every change is one transaction, synced
+// to disk before it counts, and either whole or absent after a crash.
+//
+// A record is only replaced by its successor: [Tx.Put] compares revisions, and
+// refuses a status that the transition table does not allow. The books, that
+// is what is promised and what waits, have a revision of their own, so that a
+// plan made without a lock is stored only if it is still true.
+//
+// [Store.Check] audits all of it. [Shelf] is a second, simpler file for the
+// few documents of a hub.
+package store
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"slipway/backend/session"
+)
+
+// Config says where a store is.
+type Config struct {
+	Path string // of the file; its directory is created
+	// Fault, where set, is asked at the points "begin", "commit" and "committed"
+	// of every change and makes it fail there. After "committed" the change is
+	// stored although it fails, as when a process dies before it can say so.
+	Fault func(point string) error
+}
+
+// Store is an open store. Its methods are safe for concurrent use.
+type Store struct {
+	db       *bolt.DB
+	instance string
+	secret   []byte
+	fault    func(string) error
+	changes  atomic.Uint64
+}
+
+// The codes that a store fails with.
+const (
+	CodeNotFound   = session.Code("session_read_not-found")
+	CodeNameTaken  = session.CodeNameTaken
+	CodeConflict   = session.Code("store_write_conflict")
+	CodeTransition = session.Code("store_write_transition")
+	CodeNoSpace    = session.Code("store_write_no-space")
+	CodeWrite      = session.Code("store_write_failed")
+	CodeRead       = session.Code("store_read_failed")
+	CodeLocked     = session.Code("store_open_locked")
+	CodeNewer      = session.Code("store_open_newer")
+	CodeCorrupt    = session.Code("store_open_corrupt")
+	CodeOpen       = session.Code("store_open_failed")
+)
+
+// The buckets. Numbers in keys are big-endian, so that their order is kept.
+var (
+	bucketMeta     = []byte("meta")     // schema, instance, books, finished, secret
+	bucketSessions = []byte("sessions") // id → record
+	bucketLive     = []byte("live")     // number of arrival → id
+	bucketFinished = []byte("finished") // number of arrival → id
+	bucketNames    = []byte("names")    // owner NUL name → id, live sessions only
+	bucketKeys     = []byte("keys")     // owner NUL key → id
+	bucketPhases   = []byte("phases")   // id "/" number → phase
+	buckets        = [][]byte{bucketMeta, bucketSessions, bucketLive, bucketFinished, bucketNames, bucketKeys, bucketPhases, bucketAccounts}
+)
+
+// record is one session as it is stored.
+type record struct {
+	Number  uint64          `json:"number"` // of arrival, from 1
+	Key     string          `json:"key,omitempty"`
+	Session session.Session `json:"session"`
+}
+
+// Open opens the store, creates it where there is none and brings an older
+// schema up to date. It fails with [CodeLocked] while another process has it,
+// [CodeNewer], [CodeCorrupt] or [CodeOpen].
+func Open(config Config) (*Store, error) {
+	db, err := openFile(config.Path)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{db: db, fault: config.Fault}
+	if s.fault == nil {
+		s.fault = func(string) error { return nil }
+	}
+	if err := prepare(db, migrations); err != nil {
+		db.Close() //nolint:errcheck // the first error says more
+		return nil, err
+	}
+	err = db.View(func(tx *bolt.Tx) error {
+		s.instance = string(tx.Bucket(bucketMeta).Get(metaInstance))
+		s.secret = slices.Clone(tx.Bucket(bucketMeta).Get(metaSecret))
+		return nil
+	})
+	if err != nil {
+		db.Close() //nolint:errcheck // the first error says more
+		return nil, readError(err)
+	}
+	return s, nil
+}
+
+// openFile opens a bbolt file that only this user may read.
+func openFile(path string) (*bolt.DB, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, openError(path, err)
+	}
+	db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: time.Second, FreelistType: bolt.FreelistMapType})
+	if err != nil {
+		return nil, openError(path, err)
+	}
+	return db, nil
+}
+
+func openError(path string, err error) error {
+	e := &session.Error{Code: CodeOpen, Message: fmt.Sprintf("The file %s cannot be opened.", path), Hint: "Check the permissions of its directory and the room on its disk.", Err: err}
+	switch {
+	case errors.Is(err, bolterrors.ErrTimeout):
+		e.Code, e.Message, e.Hint = CodeLocked, fmt.Sprintf("Another Slipway is using %s.", path), "Use that one, or end it first."
+	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum), errors.Is(err, bolterrors.ErrVersionMismatch):
+		e.Code, e.Message, e.Hint = CodeCorrupt, fmt.Sprintf("The file %s is damaged.", path), "Move it away and start again; running sessions are found by their labels."
+	}
+	return e
+}
+
+// Close closes the file. It waits for reads and changes under way.
+func (s *Store) Close() error { return s.db.Close() }
+
+// Instance is the random id that this store got when it was created.
+func (s *Store) Instance() string { return s.instance }
+
+// Secret is 32 random bytes that this store got when it was created. Nobody but
+// its owner can read them; keys may be made from them. The caller must not
+// change it.
+func (s *Store) Secret() []byte { return s.secret }
+
+// Changes counts the transactions that were stored since Open.
+func (s *Store) Changes() uint64 { return s.changes.Load() }
+
+// Books returns the revision of the books: it grows whenever a session enters
+// or leaves the queue, or gets or loses grants.
+func (s *Store) Books() (uint64, error) {
+	var books uint64
+	err := s.db.View(func(tx *bolt.Tx) error {
+		books = number(tx.Bucket(bucketMeta).Get(metaBooks))
+		return nil
+	})
+	return books, readError(err)
+}
+
+// Get returns one session; [CodeNotFound].
+func (s *Store) Get(id session.ID) (session.Session, error) {
+	var found session.Session
+	err := s.db.View(func(tx *bolt.Tx) error {
+		r, err := load(tx, id)
+		found = r.Session
+		return err
+	})
+	return found, readError(err)
+}
+
+// Live returns the live sessions in the order of their arrival, and the
+// revision of the books that they belong to.
+func (s *Store) Live() ([]session.Session, uint64, error) {
+	var live []session.Session
+	var books uint64
+	err := s.db.View(func(tx *bolt.Tx) error {
+		books = number(tx.Bucket(bucketMeta).Get(metaBooks))
+		return tx.Bucket(bucketLive).ForEach(func(_, id []byte) error {
+			r, err := load(tx, session.ID(id))
+			live = append(live, r.Session)
+			return err
+		})
+	})
+	return live, books, readError(err)
+}
+
+// List returns sessions, newest first. Only those that are returned are
+// decoded, so that a page of a long list costs little.
+func (s *Store) List(filter session.Filter) ([]session.Session, error) {
+	list := []session.Session{}
+	err := s.db.View(func(tx *bolt.Tx) error {
+		walk := newWalk(tx, filter)
+		for skipped := 0; ; {
+			id := walk.next()
+			if id == nil || (filter.Limit > 0 && len(list) == filter.Limit) {
+				return nil
+			}
+			if filter.Owner == "" && skipped < filter.Offset {
+				skipped++
+				continue
+			}
+			r, err := load(tx, session.ID(id))
+			if err != nil {
+				return err
+			}
+			if filter.Owner != "" {
+				if r.Session.Owner != filter.Owner {
+					continue
+				}
+				if skipped < filter.Offset {
+					skipped++
+					continue
+				}
+			}
+			list = append(list, r.Session)
+		}
+	})
+	return list, readError(err)
+}
+
+// walk goes through one or both of the indices from the newest arrival down.
+type walk struct {
+	cursors [2]*bolt.Cursor
+	numbers [2][]byte
+	ids     [2][]byte
+}
+
+func newWalk(tx *bolt.Tx, filter session.Filter) *walk {
+	w := &walk{}
+	if filter.Live || !filter.Finished {
+		w.cursors[0] = tx.Bucket(bucketLive).Cursor()
+		w.numbers[0], w.ids[0] = w.cursors[0].Last()
+	}
+	if filter.Finished || !filter.Live {
+		w.cursors[1] = tx.Bucket(bucketFinished).Cursor()
+		w.numbers[1], w.ids[1] = w.cursors[1].Last()
+	}
+	return w
+}
+
+// next returns the next id, or nil at the end.
+func (w *walk) next() []byte {
+	side := 0
+	if w.numbers[0] == nil || (w.numbers[1] != nil && number(w.numbers[1]) > number(w.numbers[0])) {
+		side = 1
+	}
+	id := w.ids[side]
+	if w.numbers[side] != nil {
+		w.numbers[side], w.ids[side] = w.cursors[side].Prev()
+	}
+	return id
+}
+
+// History returns the phases of a session in the order of their creation;
+// [CodeNotFound] where the session is not known.
+func (s *Store) History(id session.ID) ([]session.Phase, error) {
+	phases := []session.Phase{}
+	err := s.db.View(func(tx *bolt.Tx) error {
+		if _, err := load(tx, id); err != nil {
+			return err
+		}
+		var err error
+		phases, err = loadPhases(tx, id)
+		return err
+	})
+	return phases, readError(err)
+}
+
+// load reads one record.
+func load(tx *bolt.Tx, id session.ID) (record, error) {
+	data := tx.Bucket(bucketSessions).Get([]byte(id))
+	if data == nil {
+		return record{}, session.NoSession(id)
+	}
+	var r record
+	if err := json.Unmarshal(data, &r); err != nil {
+		return record{}, fmt.Errorf("session %s: %w", id, err)
+	}
+	return r, nil
+}
+
+func number(key []byte) uint64 {
+	if len(key) != 8 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(key)
+}
+
+func numberKey(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
+func readError(err error) error {
+	var known *session.Error
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	return &session.Error{Code: CodeRead, Message: "The session store cannot be read.", Hint: "Look at Slipway's log.", Err: err}
+}
+
+func writeError(err error) error {
+	var known *session.Error
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return &session.Error{Code: CodeNoSpace, Message: "The disk that holds Slipway's files is full.", Hint: "Free some room on it and try again.", Err: err}
+	}
+	return &session.Error{Code: CodeWrite, Message: "The change could not be stored.", Hint: "Check the disk that holds Slipway's files.", Err: err}
+}
+
+// Finished returns how many finished sessions are kept.
+func (s *Store) Finished() (int, error) {
+	count := 0
+	err := s.db.View(func(tx *bolt.Tx) error {
+		count = (&Tx{tx: tx}).Finished()
+		return nil
+	})
+	return count, readError(err)
+}
+
+// ByKey returns the session that an owner created under an idempotency key.
+func (s *Store) ByKey(owner, key string) (found session.Session, known bool, err error) {
+	err = s.db.View(func(tx *bolt.Tx) error {
+		found, known, err = (&Tx{tx: tx}).ByKey(owner, key)
+		return err
+	})
+	return found, known, readError(err)
+}
