@@ -1,0 +1,289 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"slipway/backend/engine"
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// cdiKind begins the names of NVIDIA devices in CDI specifications, as
+// nvidia-ctk writes them.
+const cdiKind = "nvidia.com/gpu="
+
+// noWayFor is how long a machine without a way to hand in devices counts as
+// one: a person who has just installed what was missing need not say so.
+const noWayFor = 20 * time.Second
+
+// attachments remembers how devices get into containers of one daemon.
+type attachments struct {
+	turn chan struct{} // holds one token; who takes it may try ways
+
+	mu     sync.Mutex // guards everything below
+	daemon string     // id of the daemon that found is about
+	found  *engine.Attachment
+	at     time.Time
+	tried  *session.Error // why there is no way; nil where there is one
+}
+
+func newAttachments() *attachments {
+	a := &attachments{turn: make(chan struct{}, 1)}
+	a.turn <- struct{}{}
+	return a
+}
+
+// known returns what was found for a daemon, false if it must be tried.
+func (a *attachments) known(daemon string, now time.Time) (engine.Attachment, error, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.found == nil || a.daemon != daemon || a.tried != nil && now.Sub(a.at) > noWayFor {
+		return engine.Attachment{}, nil, false
+	}
+	found := *a.found
+	found.Tried = slices.Clone(found.Tried)
+	if a.tried != nil {
+		return found, a.tried, true
+	}
+	return found, nil, true
+}
+
+func (a *attachments) remember(daemon string, found engine.Attachment, why *session.Error, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.daemon, a.found, a.tried, a.at = daemon, &found, why, now
+}
+
+// forget makes the next use try again.
+func (a *attachments) forget() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.found = nil
+}
+
+// Attachment implements [engine.Engine]. A way is tried by starting an empty
+// container with devices, once for each daemon.
+func (e *Engine) Attachment(ctx context.Context, fresh bool) (engine.Attachment, error) {
+	if fresh {
+		e.attachments.forget()
+	}
+	if err := ctx.Err(); err != nil {
+		return engine.Attachment{}, failure(ctx, "attach", err)
+	}
+	found, err := e.attachment(ctx, nil)
+	if found.Way == engine.AttachNone {
+		err = nil // no way is an answer here; Tried says why
+	}
+	return found, err
+}
+
+// attachment returns how devices get into containers, trying it with these
+// devices where that is not known. Without a way it fails with one of the codes
+// of [attachFailures].
+func (e *Engine) attachment(ctx context.Context, ids []string) (engine.Attachment, error) {
+	known, err := e.knownFacts(ctx)
+	if err != nil {
+		return engine.Attachment{}, err
+	}
+	if e.config.Attach != "" {
+		return engine.Attachment{Way: e.config.Attach, HardLimit: e.config.Attach == engine.AttachCDI && hardLimit(known), MPS: e.mpsRuns()}, nil
+	}
+	if found, err, ok := e.attachments.known(known.id, time.Now()); ok {
+		return found, err
+	}
+	select {
+	case <-e.attachments.turn:
+		defer func() { e.attachments.turn <- struct{}{} }()
+	case <-ctx.Done():
+		return engine.Attachment{}, failure(ctx, "attach", ctx.Err())
+	}
+	if found, err, ok := e.attachments.known(known.id, time.Now()); ok { // another call was quicker
+		return found, err
+	}
+	if known, err = e.askFacts(ctx); err != nil { // what was installed meanwhile counts
+		return engine.Attachment{}, err
+	}
+	found, why, err := e.try(ctx, known, ids)
+	if err != nil {
+		return engine.Attachment{}, err
+	}
+	found.MPS = e.mpsRuns()
+	e.attachments.remember(known.id, found, why, time.Now())
+	if why != nil {
+		return found, why
+	}
+	return found, nil
+}
+
+// try goes through the ways, best first, until one starts a container. why is
+// the reason against the way that comes nearest to working. err is a daemon that
+// does not answer or a caller that gave up.
+func (e *Engine) try(ctx context.Context, known *facts, ids []string) (found engine.Attachment, why *session.Error, err error) {
+	if !known.here {
+		remote := &session.Error{Code: "engine_attach_remote-engine", Message: "The Docker daemon at " + e.Host() + " does not share this machine's devices.", Hint: "Run a Slipway agent on the machine where Docker runs."}
+		return engine.Attachment{Way: engine.AttachNone, Tried: []engine.Attempt{attempt(engine.AttachNone, remote)}}, remote, nil
+	}
+	for _, way := range []engine.AttachWay{engine.AttachCDI, engine.AttachRequest, engine.AttachRuntime} {
+		failed := known.excludes(way, ids)
+		if failed == nil {
+			if failed, err = e.trial(ctx, known, way, ids); err != nil {
+				return engine.Attachment{}, nil, err
+			}
+		}
+		if failed == nil {
+			found.Tried = append(found.Tried, engine.Attempt{Way: way, Text: "A container started with devices."})
+			found.Way, found.HardLimit = way, way == engine.AttachCDI && hardLimit(known)
+			return found, nil, nil
+		}
+		found.Tried = append(found.Tried, attempt(way, failed))
+		why = nearest(why, failed)
+	}
+	found.Way = engine.AttachNone
+	return found, why, nil
+}
+
+func attempt(way engine.AttachWay, failed *session.Error) engine.Attempt {
+	return engine.Attempt{Way: way, Text: failed.Message, Remedy: failed.Hint}
+}
+
+// absent are the failures of a way that nobody has set up. Any other failure
+// says more of what is wrong.
+var absent = []session.Code{"engine_attach_no-cdi", "engine_attach_no-runtime", "engine_attach_no-spec", "engine_attach_no-toolkit"}
+
+// nearest is the failure that helps more: one of a way that is set up and does
+// not work, else the absence of the toolkit, which all ways need.
+func nearest(first, second *session.Error) *session.Error {
+	rank := func(e *session.Error) int {
+		if e == nil {
+			return -1
+		}
+		if i := slices.Index(absent, e.Code); i >= 0 {
+			return i
+		}
+		return len(absent)
+	}
+	if rank(second) > rank(first) {
+		return second
+	}
+	return first
+}
+
+// excludes says why a way cannot work by what the daemon tells of itself, nil
+// where only trying tells.
+func (f *facts) excludes(way engine.AttachWay, ids []string) *session.Error {
+	switch {
+	case way == engine.AttachRuntime && !slices.Contains(f.runtimes, nvidiaRuntime):
+		return attachFailure(reasonNoRuntime, nil)
+	case way != engine.AttachCDI:
+		return nil
+	case len(f.cdiDirs) == 0:
+		return attachFailure(reasonNoCDI, nil)
+	case !f.listsDevices:
+		return nil
+	case len(f.cdi) == 0:
+		return attachFailure(reasonNoSpec, nil)
+	}
+	for _, id := range ids {
+		if !slices.Contains(f.cdi, cdiKind+id) {
+			failed := attachFailure(reasonUnknownDevice, nil)
+			failed.Message = fmt.Sprintf("The CDI specification does not name the device %s.", id)
+			return failed
+		}
+	}
+	return nil
+}
+
+// attachFailure is the failure of one kind, with what the daemon said.
+func attachFailure(reason reason, err error) *session.Error {
+	failed := *attachFailures[reason]
+	failed.Err = err
+	return &failed
+}
+
+// attachError recognises a failure to hand in devices; nil where err is none.
+func attachError(err error) *session.Error {
+	if err == nil {
+		return nil
+	}
+	reason := attachReasonOf(daemonText(err))
+	if reason == reasonUnknown {
+		return nil
+	}
+	return attachFailure(reason, err)
+}
+
+// checkGrants fails where a grant is of a device that nobody describes: without
+// it a session would run without what it holds.
+func checkGrants(c engine.Container) error {
+	for _, grant := range c.Grants {
+		if !slices.ContainsFunc(c.Devices, func(d gpu.Device) bool { return d.UUID == grant.Device && d.Vendor != "" }) {
+			return &session.Error{
+				Code: "engine_attach_unknown-device", Message: fmt.Sprintf("The granted device %s is not on this machine any more.", grant.Device),
+				Hint: "Check its driver, for example with `nvidia-smi`, and launch again.",
+			}
+		}
+	}
+	return nil
+}
+
+// ids names what is granted as the toolkit does: MIG instances by their own
+// UUID and devices by theirs. Only devices of the vendor count.
+func ids(c engine.Container, vendor gpu.Vendor) []string {
+	var list []string
+	for _, device := range c.Devices {
+		if device.Vendor != vendor {
+			continue
+		}
+		for _, id := range granted(device.UUID, c.Grants) {
+			if !slices.Contains(list, id) {
+				list = append(list, id)
+			}
+		}
+	}
+	return list
+}
+
+// granted are the instances that are granted of a device, or the device itself.
+func granted(device gpu.UUID, grants []gpu.Grant) []string {
+	var instances []string
+	for _, grant := range grants {
+		if grant.Device == device && grant.Instance != "" {
+			instances = append(instances, string(grant.Instance))
+		}
+	}
+	if len(instances) == 0 {
+		return []string{string(device)}
+	}
+	return instances
+}
+
+// startFailure says why a container did not start. One that devices kept from
+// starting is removed, and the next attempt tries the ways again: what was
+// found before is not true any more.
+func (e *Engine) startFailure(ctx context.Context, id string, err error) error {
+	failed := attachError(err)
+	if failed == nil {
+		text := daemonText(err)
+		return &session.Error{Code: "engine_start_failed", Message: "Docker could not start the container: " + sentence(text), Hint: startHint(text), Err: err}
+	}
+	e.attachments.forget()
+	cleaning, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.answerTime)
+	defer cancel()
+	if gone := e.removeContainer(cleaning, id); gone != nil && session.CodeOf(gone) != codeNotFound {
+		e.log.Warn("a container that did not start stays", "container", shortID(id), "error", gone)
+	}
+	return failed
+}
+
+// isUUID reports whether an id names a device for ever, as an index does not.
+func isUUID(id string) bool {
+	return strings.HasPrefix(id, "GPU-") || strings.HasPrefix(id, "MIG-")
+}
+
+var errNoNodes = errors.New("the device is known without device nodes")

@@ -1,0 +1,326 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+
+	"slipway/backend/engine"
+	"slipway/backend/session"
+)
+
+// labelPrefix begins the labels that [engine.State] tells of.
+// labelImagePrefix begins those that an image brings along and that say
+// nothing of the container.
+const (
+	labelPrefix      = "slipway."
+	labelImagePrefix = "slipway.image."
+)
+
+// capabilities is what the guest keeps of root's powers to set up the container
+// and to act as its user: it reads its own configuration whoever owns it, makes
+// the home, changes user and drops the rest. Nothing of it reaches the person's
+// processes.
+var capabilities = []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETPCAP", "SETUID"}
+
+// oomScore makes the machine's own lack of memory end sessions before daemons.
+const oomScore = 500
+
+// logFile and logFiles bound what a container may write to its log: 64 MiB.
+const (
+	logFile  = "16m"
+	logFiles = "4"
+)
+
+// Create implements [engine.Containers]. Besides the codes that it promises it
+// fails with engine_create_mount-missing, naming the directory that is not
+// there, engine_create_wrong-platform for an image of another architecture,
+// engine_create_remote-engine where the daemon does not share this machine's
+// files, and engine_create_no-guest.
+func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error) {
+	if err := validate(c); err != nil {
+		return "", err
+	}
+	known, err := e.knownFacts(ctx)
+	if err != nil {
+		return "", err
+	}
+	if !known.here {
+		return "", remoteEngine(e.Host())
+	}
+	arch, err := e.platform(ctx, c.Image, known)
+	if err != nil {
+		return "", err
+	}
+	if err := checkMounts(c.Mounts); err != nil {
+		return "", err
+	}
+	if err := e.checkNetwork(ctx, c); err != nil {
+		return "", err
+	}
+	if known.rootless {
+		c.Guest.UID, c.Guest.GID = 0, 0 // which is the person outside
+	}
+	config, host := containerConfig(c), hostConfig(c, known)
+	if c.Guest.Groups, err = e.attach(ctx, c, known, config, host); err != nil {
+		return "", err
+	}
+	k, fresh, err := e.kernels.prepare(c.Name, delivery{daemon: known.id, arch: arch, binary: e.config.Guest, config: c.Guest})
+	if err != nil {
+		return "", err
+	}
+	host.Mounts = append(mounts(c, k), host.Mounts...)
+	id, err := e.create(ctx, c, config, host)
+	if err != nil {
+		e.abandon(c.Name, fresh, err)
+		return "", err
+	}
+	e.kernels.bind(id, k)
+	return id, nil
+}
+
+// abandon removes what was prepared for a container that did not come to be. It
+// keeps it where the outcome is unknown, since the daemon may have made it; then
+// the next Create, Remove or List finds it.
+func (e *Engine) abandon(name string, fresh bool, err error) {
+	code := session.CodeOf(err)
+	unknown := code == codeUnavailable || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	if !fresh || unknown {
+		return
+	}
+	if err := e.kernels.discard(name); err != nil {
+		e.log.Warn("files of a container that was not created stay", "container", name, "error", err)
+	}
+}
+
+func validate(c engine.Container) error {
+	invalid := func(message string) error {
+		return &session.Error{Code: "engine_create_invalid", Message: message}
+	}
+	switch {
+	case c.Name == "":
+		return invalid("A container needs a name.")
+	case c.Image == "":
+		return invalid("A container needs an image.")
+	case c.Memory < 0 || c.Shm < 0:
+		return invalid("Memory and shared memory cannot be negative.")
+	case c.Labels[engine.LabelInstance] == "":
+		return invalid("A container needs the label " + engine.LabelInstance + ".")
+	}
+	taken := map[string]bool{session.Home: true}
+	for _, m := range c.Mounts {
+		target := path.Clean(m.Target)
+		switch {
+		case !strings.HasPrefix(m.Target, "/") || !strings.HasPrefix(m.Source, "/"):
+			return invalid("The mount " + m.Source + " → " + m.Target + " needs absolute paths.")
+		case taken[target]: // Docker would say so too, and leave volumes behind
+			return invalid("Two mounts on " + target + " cannot both be seen.")
+		}
+		taken[target] = true
+	}
+	return checkGrants(c)
+}
+
+// checkMounts says which directory is missing, for Docker would not name a code.
+func checkMounts(mounts []session.Mount) error {
+	for _, m := range mounts {
+		if _, err := os.Stat(m.Source); errors.Is(err, fs.ErrNotExist) {
+			return &session.Error{
+				Code: "engine_create_mount-missing", Message: "The directory " + m.Source + " does not exist on this machine.",
+				Hint: "Create it or choose another one.", Err: err,
+			}
+		}
+	}
+	return nil
+}
+
+func remoteEngine(host string) error {
+	return &session.Error{
+		Code: "engine_create_remote-engine", Message: "The Docker daemon at " + host + " does not share this machine's files.",
+		Hint: "Run a Slipway agent on the machine where Docker runs, or set DOCKER_HOST to a daemon on this one.",
+	}
+}
+
+// platform returns the architecture of an image that is there and that this
+// machine can run.
+func (e *Engine) platform(ctx context.Context, ref string, known *facts) (string, error) {
+	image, err := e.Image(ctx, ref)
+	switch code := session.CodeOf(err); {
+	case code == "engine_image_not-found":
+		return "", &session.Error{Code: "engine_create_no-image", Message: "The image " + ref + " is not on this machine.", Hint: "Pull it first.", Err: err}
+	case code == "engine_image_invalid":
+		return "", &session.Error{Code: "engine_create_invalid", Message: ref + " is not the name of an image.", Hint: "Write it as for docker pull, for example python:3.12.", Err: err}
+	case err != nil:
+		return "", err
+	}
+	arch := image.Arch
+	if arch == "" || arch == known.info.Arch || emulates(arch) {
+		return orDefault(arch, known.info.Arch), nil
+	}
+	return "", &session.Error{
+		Code: "engine_create_wrong-platform", Message: "The image " + ref + " is made for " + arch + " and this machine is " + known.info.Arch + ".",
+		Hint: "Choose a version of the image for " + known.info.Arch + ".",
+	}
+}
+
+// emulates reports whether the kernel has an interpreter for programs of an
+// architecture, as qemu-user-static registers it.
+func emulates(arch string) bool {
+	names := map[string]string{"amd64": "x86_64", "arm64": "aarch64", "386": "i386"}
+	state, err := os.ReadFile("/proc/sys/fs/binfmt_misc/qemu-" + orDefault(names[arch], arch))
+	return err == nil && strings.HasPrefix(string(state), "enabled")
+}
+
+func orDefault(value, fallback string) string {
+	if value == "" {
+		return fallback
+	}
+	return value
+}
+
+// create asks the daemon. A container that has the name already and the same
+// labels counts as created.
+func (e *Engine) create(ctx context.Context, c engine.Container, config *container.Config, host *container.HostConfig) (string, error) {
+	made, err := e.api.ContainerCreate(ctx, config, host, networking(c), nil, c.Name)
+	switch {
+	case err == nil:
+		for _, warning := range made.Warnings {
+			e.log.Warn("docker warned about a container", "container", c.Name, "warning", warning)
+		}
+		return made.ID, nil
+	case errdefs.IsConflict(err) || errdefs.IsAlreadyExists(err):
+		return e.adopt(ctx, c, err)
+	case errdefs.IsNotFound(err) && ctx.Err() == nil:
+		return "", &session.Error{Code: "engine_create_no-image", Message: "The image " + c.Image + " is not on this machine.", Hint: "Pull it first.", Err: err}
+	}
+	if failed := attachError(err); failed != nil && ctx.Err() == nil {
+		e.attachments.forget()
+		return "", failed
+	}
+	failed := failure(ctx, "create", err)
+	if session.CodeOf(failed) == "engine_create_invalid" {
+		if missing := checkMounts(c.Mounts); missing != nil {
+			return "", missing
+		}
+	}
+	return "", failed
+}
+
+// adopt returns the container that has c's name if it is the one that c wants.
+func (e *Engine) adopt(ctx context.Context, c engine.Container, conflict error) (string, error) {
+	there, err := e.Inspect(ctx, c.Name)
+	if err != nil {
+		return "", err
+	}
+	if !maps.Equal(there.Labels, ours(c.Labels)) {
+		return "", &session.Error{
+			Code: "engine_create_name-taken", Message: "Another container is named " + c.Name + ".",
+			Hint: "Remove it with `docker rm` or launch again.", Err: conflict,
+		}
+	}
+	return there.ID, nil
+}
+
+// ours keeps the labels that speak of the container.
+func ours(labels map[string]string) map[string]string {
+	kept := map[string]string{}
+	for name, value := range labels {
+		if strings.HasPrefix(name, labelPrefix) && !strings.HasPrefix(name, labelImagePrefix) {
+			kept[name] = value
+		}
+	}
+	return kept
+}
+
+// containerConfig leaves nothing of the image's own start in force: the guest
+// is process 1 and there is no health check to run beside it.
+func containerConfig(c engine.Container) *container.Config {
+	return &container.Config{
+		Hostname:    c.Hostname,
+		Image:       c.Image,
+		Labels:      c.Labels,
+		User:        "0:0",
+		WorkingDir:  "/",
+		Entrypoint:  []string{"/.slipway/guest", "init"},
+		Cmd:         []string{},
+		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
+		StopSignal:  "SIGTERM",
+	}
+}
+
+func hostConfig(c engine.Container, known *facts) *container.HostConfig {
+	h := &container.HostConfig{
+		RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyDisabled},
+		LogConfig:     container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": logFile, "max-file": logFiles}},
+		CapDrop:       []string{"ALL"},
+		CapAdd:        capabilities,
+		SecurityOpt:   []string{"no-new-privileges"},
+		ShmSize:       int64(c.Shm),
+		OomScoreAdj:   oomScore,
+		Init:          new(bool),
+		Resources: container.Resources{
+			CpusetCpus: cpuList(c.CPUs),
+			NanoCPUs:   int64(len(c.CPUs)) * 1e9,
+			Memory:     int64(c.Memory),
+			MemorySwap: int64(c.Memory),
+		},
+	}
+	if known.remapped && !known.rootless {
+		h.UsernsMode = "host" // or the container's root could not read the guest's configuration
+	}
+	if c.Network != "" {
+		h.NetworkMode = container.NetworkMode(c.Network)
+	}
+	if known.selinux {
+		h.SecurityOpt = append(h.SecurityOpt, "label=disable") // or it could not reach the link
+	}
+	return h
+}
+
+// cpuList writes CPU numbers as a cpuset reads them.
+func cpuList(cpus []int) string {
+	numbers := make([]string, len(cpus))
+	for i, cpu := range cpus {
+		numbers[i] = strconv.Itoa(cpu)
+	}
+	return strings.Join(numbers, ",")
+}
+
+// mounts lists what is mounted: the guest's own files, the home and the spool,
+// then what the person asked for.
+func mounts(c engine.Container, k *kernel) []mount.Mount {
+	bind := func(from, to string, readOnly bool) mount.Mount {
+		return mount.Mount{Type: mount.TypeBind, Source: from, Target: to, ReadOnly: readOnly}
+	}
+	list := []mount.Mount{
+		bind(k.guestPath(), "/.slipway/guest", true),
+		bind(k.configPath(), "/.slipway/config.json", true),
+		bind(k.linkPath(), "/.slipway/link", true),
+		{Type: mount.TypeVolume, Source: homeVolume(c.Labels), Target: session.Home, VolumeOptions: &mount.VolumeOptions{NoCopy: true, Labels: volumeLabels(c.Labels)}},
+		{Type: mount.TypeVolume, Target: "/.slipway/spool", VolumeOptions: &mount.VolumeOptions{NoCopy: true, Labels: volumeLabels(c.Labels)}},
+	}
+	for _, m := range c.Mounts {
+		list = append(list, bind(m.Source, m.Target, m.ReadOnly))
+	}
+	return list
+}
+
+// homeVolume names the volume that holds a session's home.
+func homeVolume(labels map[string]string) string { return "slipway-" + labels[engine.LabelSession] }
+
+// volumeLabels are enough to find whose home a volume is.
+func volumeLabels(labels map[string]string) map[string]string {
+	return map[string]string{
+		engine.LabelSession:  labels[engine.LabelSession],
+		engine.LabelInstance: labels[engine.LabelInstance],
+	}
+}

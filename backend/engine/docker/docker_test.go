@@ -1,0 +1,163 @@
+package docker_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/client"
+
+	"slipway/backend/engine"
+	"slipway/backend/engine/docker"
+	"slipway/backend/engine/enginetest"
+	"slipway/backend/guest/link"
+)
+
+// The guests that tests deliver, built once: the real one, and a stand-in that
+// does just what the engine needs of it.
+var realGuest, guestBinary string
+
+func TestMain(m *testing.M) {
+	if what := os.Getenv(holdVariable); what != "" {
+		hold(what)
+	}
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "slipway-engine-docker")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // a leftover in the temporary directory harms nobody
+	realGuest, guestBinary = filepath.Join(dir, "real"), filepath.Join(dir, "stand-in")
+	for target, source := range map[string]string{realGuest: "slipway/backend/guest/slipway-guest", guestBinary: "./testdata/guest"} {
+		build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", target, source)
+		build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
+		if out, err := build.CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "building the guest for tests: %v\n%s", err, out)
+			return 1
+		}
+	}
+	return m.Run()
+}
+
+func standIn(string) ([]byte, error) { return os.ReadFile(guestBinary) }
+
+// open opens an engine on the daemon for tests.
+func open(t testing.TB, config docker.Config) *docker.Engine {
+	t.Helper()
+	if config.Host == "" {
+		config.Host = enginetest.RequireDocker(t)
+	}
+	if config.Dir == "" {
+		config.Dir = t.TempDir()
+	}
+	if config.Guest == nil {
+		config.Guest = standIn
+	}
+	e, err := docker.Open(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return e
+}
+
+// api talks to the daemon for tests past the engine.
+func api(t testing.TB) *client.Client {
+	t.Helper()
+	c, err := client.NewClientWithOpts(client.WithHost(enginetest.RequireDocker(t)), client.WithAPIVersionNegotiation())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() }) //nolint:errcheck // nothing to lose
+	return c
+}
+
+func TestEngineKeepsItsPromises(t *testing.T) {
+	enginetest.RequireDocker(t)
+	instance := instanceOf(t)
+	slow := newRegistry(t, 2, 100_000)
+	slow.set(func(r *registry) { r.delay = 300 * time.Millisecond })
+	for name, guest := range map[string]string{"with the real guest": realGuest, "with a stand-in": guestBinary} {
+		t.Run(name, func(t *testing.T) {
+			newEngine := func(t *testing.T) engine.Engine {
+				e := open(t, docker.Config{Instance: instance, Guest: func(string) ([]byte, error) { return os.ReadFile(guest) }})
+				if guest == realGuest {
+					return &attended{Engine: e, ctx: t.Context(), batch: map[string]bool{}}
+				}
+				return e
+			}
+			enginetest.Run(t, newEngine, enginetest.Options{
+				Instance: instance, Image: enginetest.ImageMinimal, Stats: true, Guest: guest == realGuest,
+				Commands:  enginetest.Commands{OOM: `exec python3 -c 'x = bytearray(1 << 30)'`},
+				PullImage: slow.ref, Evict: evict,
+				HomeExists: func(t *testing.T, c engine.Container) bool {
+					_, err := api(t).VolumeInspect(t.Context(), "slipway-"+c.Labels[engine.LabelSession])
+					return err == nil
+				},
+			})
+		})
+	}
+}
+
+// attended is an engine whose batch containers have an agent from their start,
+// as they have in a session: the guest holds the command back until somebody
+// listens to its events.
+type attended struct {
+	engine.Engine
+	ctx context.Context //nolint:containedctx // the test's
+
+	mu    sync.Mutex // guards batch
+	batch map[string]bool
+}
+
+func (a *attended) Create(ctx context.Context, c engine.Container) (string, error) {
+	id, err := a.Engine.Create(ctx, c)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.batch[id] = c.Guest.Command != ""
+	return id, err
+}
+
+func (a *attended) Start(ctx context.Context, id string) error {
+	err := a.Engine.Start(ctx, id)
+	a.mu.Lock()
+	attend := a.batch[id] && err == nil
+	a.mu.Unlock()
+	if attend {
+		go a.listen(id)
+	}
+	return err
+}
+
+func (a *attended) listen(id string) {
+	conn, err := a.Engine.Guest(a.ctx, id)
+	if err != nil {
+		return // the container has ended, or the test
+	}
+	client, err := link.Connect(a.ctx, conn)
+	if err != nil {
+		return
+	}
+	defer client.Close()                                        //nolint:errcheck // nothing to lose
+	client.Events(a.ctx, func(link.Event) error { return nil }) //nolint:errcheck // ends with the container
+}
+
+// instanceOf gives each test of each run an instance label of its own, so that
+// what runs at the same time is not in its lists.
+func instanceOf(t testing.TB) string {
+	return fmt.Sprintf("%s-%d", url.PathEscape(t.Name()), os.Getpid())
+}

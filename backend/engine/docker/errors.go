@@ -1,0 +1,136 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/client"
+
+	"slipway/backend/session"
+)
+
+// errSilent is the cause of a context that ended because the daemon did not
+// answer within [answerTime].
+var errSilent = errors.New("the daemon did not answer in time")
+
+// The codes that callers and this package decide by.
+const (
+	codeUnavailable session.Code = "engine_connect_unavailable"
+	codeNotFound    session.Code = "engine_read_not-found"
+)
+
+// failure makes a [session.Error] of what went wrong in op, the middle part of
+// the code. It decides by the class of the error; the few cases in which
+// Docker tells only by text are in reasons.go. Errors that are one already stay.
+func failure(ctx context.Context, op string, err error) error {
+	var known *session.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &known):
+		return err
+	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), errSilent):
+		return ended(ctx, op, err)
+	case silent(ctx, err):
+		return unavailable(err)
+	}
+	text := daemonText(err)
+	e := &session.Error{Code: session.Code("engine_" + op + "_" + session.DetailInternal), Message: "Docker reports: " + sentence(text), Err: err}
+	switch reason := reasonOf(text, err); {
+	case reason == reasonNoSpace:
+		e.Code = session.Code("engine_" + op + "_no-space")
+		e.Message = "The disk that Docker keeps its data on is full."
+		e.Hint = "Free space there, for example with `docker system prune`."
+	case errdefs.IsNotFound(err):
+		e.Code = session.Code("engine_" + op + "_" + session.DetailNotFound)
+	case errdefs.IsInvalidArgument(err):
+		e.Code = session.Code("engine_" + op + "_" + session.DetailInvalid)
+	case errdefs.IsConflict(err), errdefs.IsAlreadyExists(err):
+		e.Code = session.Code("engine_" + op + "_" + session.DetailConflict)
+	case errdefs.IsUnauthorized(err), errdefs.IsPermissionDenied(err):
+		e.Code = session.Code("engine_" + op + "_" + session.DetailForbidden)
+	}
+	return e
+}
+
+// containerFailure is [failure] for calls about one container: what is gone is
+// engine_read_not-found, whatever was asked of it.
+func containerFailure(ctx context.Context, op, id string, err error) error {
+	err = failure(ctx, op, err)
+	if errdefs.IsNotFound(err) && session.CodeOf(err) != codeNotFound {
+		return &session.Error{Code: codeNotFound, Message: "The container " + shortID(id) + " does not exist any more.", Err: err}
+	}
+	return err
+}
+
+// ended says that the caller gave up. The context's error stays in the chain.
+func ended(ctx context.Context, op string, err error) error {
+	detail, message := "cancelled", "It was cancelled."
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		detail, message = session.DetailTimeout, "Docker took longer than allowed."
+	}
+	cause := ctx.Err()
+	if !errors.Is(err, cause) {
+		cause = fmt.Errorf("%w: %w", cause, err)
+	}
+	return &session.Error{Code: session.Code("engine_" + op + "_" + detail), Message: message, Err: cause}
+}
+
+// silent reports whether the daemon was not reached or broke off.
+func silent(ctx context.Context, err error) bool {
+	var network net.Error
+	return client.IsErrConnectionFailed(err) || errdefs.IsUnavailable(err) ||
+		errors.Is(context.Cause(ctx), errSilent) || errors.As(err, &network) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+func unavailable(err error) error {
+	e := &session.Error{
+		Code: codeUnavailable, Message: "The Docker daemon does not answer.",
+		Hint: "Start Docker, for example with `sudo systemctl start docker`, and check DOCKER_HOST.", Err: err,
+	}
+	if errors.Is(err, os.ErrPermission) {
+		e.Message = "This user may not talk to the Docker daemon."
+		e.Hint = "Add the user to the group docker with `sudo usermod -aG docker $USER` and log in again."
+	}
+	return e
+}
+
+// fileFailure is the error of work on this machine's own files.
+func fileFailure(op, what string, err error) error {
+	e := &session.Error{Code: session.Code("engine_" + op + "_" + session.DetailInternal), Message: "Slipway could not write " + what + ".", Err: err}
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		e.Code = session.Code("engine_" + op + "_no-space")
+		e.Message = "The disk that Slipway keeps its data on is full."
+		e.Hint = "Free space there and try again."
+	case errors.Is(err, os.ErrPermission):
+		e.Code = session.Code("engine_" + op + "_" + session.DetailForbidden)
+		e.Hint = "Check who owns Slipway's data folder."
+	}
+	return e
+}
+
+// sentence gives text a capital and a full stop.
+func sentence(text string) string {
+	text = strings.TrimRight(text, " .\n")
+	if text == "" {
+		return "no reason."
+	}
+	return text + "."
+}
+
+func shortID(id string) string {
+	if len(id) > 12 {
+		return id[:12]
+	}
+	return id
+}

@@ -1,0 +1,231 @@
+package docker
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/image"
+	"github.com/klauspost/compress/zstd"
+
+	"slipway/backend/engine"
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// DescribeImage implements [engine.Transfers].
+func (e *Engine) DescribeImage(ctx context.Context, ref string) (session.ImageParts, error) {
+	found, err := e.Image(ctx, ref)
+	if err != nil {
+		return session.ImageParts{}, err
+	}
+	ctx, cancel := e.brief(ctx)
+	defer cancel()
+	said, err := e.api.ImageInspect(ctx, found.ID)
+	if err != nil {
+		return session.ImageParts{}, failure(ctx, "image", err)
+	}
+	history, err := e.api.ImageHistory(ctx, found.ID)
+	if err != nil {
+		return session.ImageParts{}, failure(ctx, "image", err)
+	}
+	parts := session.ImageParts{ID: found.ID, Refs: found.Refs, Arch: found.Arch, OS: said.Os}
+	sizes := layerSizes(history)
+	for i, digest := range said.RootFS.Layers {
+		layer := session.ImageLayer{Digest: digest}
+		if len(sizes) == len(said.RootFS.Layers) {
+			layer.Size = sizes[i]
+		} else { // the history tells steps that made no layer as if they had
+			layer.Size = found.Size / gpu.Bytes(len(said.RootFS.Layers))
+		}
+		parts.Layers = append(parts.Layers, layer)
+	}
+	return parts, nil
+}
+
+// layerSizes are those of the steps that made layers, lowest first. The history
+// is told newest first.
+func layerSizes(history []image.HistoryResponseItem) []gpu.Bytes {
+	var sizes []gpu.Bytes
+	for i := len(history) - 1; i >= 0; i-- {
+		if history[i].Size > 0 {
+			sizes = append(sizes, gpu.Bytes(history[i].Size))
+		}
+	}
+	return sizes
+}
+
+// PresentLayers implements [engine.Transfers]. Images without a name count too.
+func (e *Engine) PresentLayers(ctx context.Context, layers []session.ImageLayer) (int, error) {
+	present, _, err := e.nearest(ctx, layers)
+	return present, err
+}
+
+// nearest finds the image that has the most of the first layers.
+func (e *Engine) nearest(ctx context.Context, layers []session.ImageLayer) (present int, id string, err error) {
+	listing, cancel := e.brief(ctx)
+	defer cancel()
+	found, err := e.api.ImageList(listing, image.ListOptions{All: true})
+	if err != nil {
+		return 0, "", failure(listing, "image", err)
+	}
+	for _, summary := range found {
+		said, err := e.api.ImageInspect(listing, summary.ID)
+		if errdefs.IsNotFound(err) {
+			continue // removed meanwhile
+		}
+		if err != nil {
+			return 0, "", failure(listing, "image", err)
+		}
+		var its []session.ImageLayer
+		for _, digest := range said.RootFS.Layers {
+			its = append(its, session.ImageLayer{Digest: digest})
+		}
+		if common := engine.CommonLayers(layers, its); common > present {
+			present, id = common, summary.ID
+		}
+	}
+	return present, id, nil
+}
+
+// ExportImage implements [engine.Transfers]. The daemon gives an image as one
+// archive, and older ones do not say before its end which file is which layer:
+// these are read twice.
+func (e *Engine) ExportImage(ctx context.Context, id string, want func(part string) bool, fn func(part string, content io.Reader) error) error {
+	said, err := e.api.ImageInspect(ctx, id)
+	if errdefs.IsNotFound(err) {
+		return &session.Error{Code: "engine_image_not-found", Message: "The image " + id + " is not on this machine.", Hint: "Pull it first.", Err: err}
+	}
+	if err != nil {
+		return failure(ctx, "image", err)
+	}
+	x := &export{want: map[string]bool{}, known: map[string]string{}, give: fn}
+	for _, part := range append([]string{session.ImageConfig}, said.RootFS.Layers...) {
+		if want(part) {
+			x.want[part] = true
+		}
+	}
+	for pass := 0; len(x.want) > 0; pass++ {
+		if pass == 2 {
+			return &session.Error{Code: "engine_export_failed", Message: fmt.Sprintf("Docker gave the image %s without %d of its parts.", id, len(x.want)), Hint: "Look whether the image runs here; pull it again if not."}
+		}
+		if err := e.pass(ctx, id, said, x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// export is an image on its way out.
+type export struct {
+	want  map[string]bool   // parts that were not given yet
+	known map[string]string // which file of the archive is which part
+	give  func(part string, content io.Reader) error
+}
+
+// pass reads the archive once.
+func (e *Engine) pass(ctx context.Context, id string, said image.InspectResponse, x *export) error {
+	stream, err := e.api.ImageSave(ctx, []string{id})
+	if err != nil {
+		return failure(ctx, "export", err)
+	}
+	defer stream.Close() //nolint:errcheck // read to its end, or given up
+	archive := tar.NewReader(stream)
+	for {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return failure(ctx, "export", err)
+		}
+		if header.Typeflag != tar.TypeReg {
+			continue
+		}
+		name := path.Clean(header.Name)
+		if name == "manifest.json" {
+			if err := x.learn(archive, said.RootFS.Layers); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := x.take(ctx, x.part(name, id), archive); err != nil || len(x.want) == 0 {
+			return err
+		}
+	}
+}
+
+// part tells which part a file of the archive is, if that is known.
+func (x *export) part(name, id string) string {
+	if part, ok := x.known[name]; ok {
+		return part
+	}
+	digest := "sha256:" + strings.TrimSuffix(path.Base(name), ".json")
+	switch {
+	case digest == id && (path.Dir(name) == "." || strings.HasPrefix(name, "blobs/sha256/")):
+		return session.ImageConfig
+	case strings.HasPrefix(name, "blobs/sha256/"):
+		return digest
+	}
+	return ""
+}
+
+// learn reads which file of the archive is which part.
+func (x *export) learn(r io.Reader, layers []string) error {
+	var manifests []struct {
+		Config string
+		Layers []string
+	}
+	if err := json.NewDecoder(io.LimitReader(r, 16<<20)).Decode(&manifests); err != nil || len(manifests) != 1 || len(manifests[0].Layers) != len(layers) {
+		return &session.Error{Code: "engine_export_failed", Message: "Docker gave the image in a form that is not known.", Hint: "Say which version of Docker it is when you report this.", Err: err}
+	}
+	x.known[path.Clean(manifests[0].Config)] = session.ImageConfig
+	for i, name := range manifests[0].Layers {
+		x.known[path.Clean(name)] = layers[i]
+	}
+	return nil
+}
+
+// take gives a part away, if it is wanted. Engines that keep layers compressed
+// give them so.
+func (x *export) take(ctx context.Context, part string, r io.Reader) error {
+	if !x.want[part] {
+		return nil
+	}
+	content, err := inflated(r)
+	if err != nil {
+		return failure(ctx, "export", err)
+	}
+	defer content.Close() //nolint:errcheck // of a reader
+	delete(x.want, part)
+	return x.give(part, content)
+}
+
+// inflated undoes the compression of a layer, if it has one.
+func inflated(r io.Reader) (io.ReadCloser, error) {
+	buffered := bufio.NewReaderSize(r, 64<<10)
+	magic, err := buffered.Peek(4)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	switch {
+	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
+		return gzip.NewReader(buffered)
+	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		decoder, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1))
+		if err != nil {
+			return nil, err
+		}
+		return decoder.IOReadCloser(), nil
+	}
+	return io.NopCloser(buffered), nil
+}

@@ -1,0 +1,255 @@
+package docker
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"slipway/backend/engine"
+	"slipway/gpu"
+)
+
+// gauge reads the counters of one container again and again. It keeps the
+// kernel's files open, for to look them up costs more than to read them; a file
+// of a cgroup that was removed cannot be read any more. It is not safe for
+// concurrent use.
+type gauge struct {
+	version int
+	// With version 2, limit is memory.max and events memory.events; with version
+	// 1 they are memory.limit_in_bytes and memory.oom_control. pids and block are
+	// nil where a kernel does not have them.
+	cpu, used, limit, memory, events, pids, block, network *os.File
+}
+
+// unlimited is more memory than a limit can be: the kernel writes the largest
+// multiple of a page for "no limit" in version 1.
+const unlimited = math.MaxInt64 >> 1
+
+// open opens the counters of a cgroup and of the network of a process in it.
+func (s sampler) open(pid int, c cgroup) (*gauge, error) {
+	g := &gauge{version: c.version}
+	var errs []error
+	must := func(into **os.File, dir, name string) {
+		if dir == "" {
+			errs = append(errs, fs.ErrNotExist)
+			return
+		}
+		file, err := os.Open(filepath.Join(dir, name))
+		*into = file
+		errs = append(errs, err)
+	}
+	may := func(into **os.File, dir string, names ...string) {
+		for _, name := range names {
+			if file, err := os.Open(filepath.Join(dir, name)); dir != "" && err == nil && *into == nil {
+				*into = file
+			} else if err == nil {
+				errs = append(errs, file.Close())
+			}
+		}
+	}
+	if c.version == 1 {
+		must(&g.cpu, c.cpu, "cpuacct.usage")
+		must(&g.used, c.memory, "memory.usage_in_bytes")
+		must(&g.limit, c.memory, "memory.limit_in_bytes")
+		must(&g.events, c.memory, "memory.oom_control")
+		may(&g.block, c.block, "blkio.throttle.io_service_bytes_recursive", "blkio.throttle.io_service_bytes")
+	} else {
+		must(&g.cpu, c.cpu, "cpu.stat")
+		must(&g.used, c.memory, "memory.current")
+		must(&g.limit, c.memory, "memory.max")
+		must(&g.events, c.memory, "memory.events")
+		may(&g.block, c.block, "io.stat")
+	}
+	must(&g.memory, c.memory, "memory.stat")
+	may(&g.pids, c.pids, "pids.current")
+	must(&g.network, filepath.Join(s.proc, strconv.Itoa(pid)), "net/dev")
+	if err := errors.Join(errs...); err != nil {
+		g.close()
+		return nil, err
+	}
+	return g, nil
+}
+
+func (g *gauge) close() {
+	for _, file := range []*os.File{g.cpu, g.used, g.limit, g.memory, g.events, g.pids, g.block, g.network} {
+		if file != nil {
+			file.Close() //nolint:errcheck // it was only read
+		}
+	}
+}
+
+// page is room for what one of the kernel's files says.
+type page struct{ room []byte }
+
+// read returns the whole of a file, until the next read.
+func (p *page) read(file *os.File) ([]byte, error) {
+	if p.room == nil {
+		p.room = make([]byte, 8<<10)
+	}
+	for n := 0; ; {
+		more, err := file.ReadAt(p.room[n:], int64(n))
+		n += more
+		switch {
+		case errors.Is(err, io.EOF):
+			return p.room[:n], nil
+		case err != nil:
+			return nil, err
+		}
+		p.room = append(p.room, make([]byte, len(p.room))...)
+	}
+}
+
+// sample reads all counters. The page is the caller's, to be used again.
+func (g *gauge) sample(at time.Time, p *page) (engine.Stats, error) {
+	stats := engine.Stats{At: at}
+	var errs [6]error
+	inactive := "inactive_file"
+	var cpu int64
+	if g.version == 1 {
+		inactive = "total_inactive_file"
+		cpu, errs[0] = p.number(g.cpu)
+		stats.CPU = time.Duration(cpu)
+	} else {
+		cpu, errs[0] = p.value(g.cpu, "usage_usec")
+		stats.CPU = time.Duration(cpu) * time.Microsecond
+	}
+	var used, limit, cache, kills int64
+	used, errs[1] = p.number(g.used)
+	limit, errs[2] = p.number(g.limit)
+	cache, errs[3] = p.value(g.memory, inactive)
+	kills, errs[4] = p.value(g.events, "oom_kill")
+	stats.Memory, stats.MemLimit, stats.OOMKills = workingSet(used, cache), limitOf(limit), int(kills)
+	if g.pids != nil {
+		n, _ := p.number(g.pids) // some kernels have none
+		stats.Pids = int(n)
+	}
+	if g.block != nil {
+		if data, err := p.read(g.block); err == nil && g.version == 1 {
+			stats.DiskRead, stats.DiskWrite = blockBytes(data)
+		} else if err == nil {
+			stats.DiskRead, stats.DiskWrite = ioBytes(data)
+		}
+	}
+	data, err := p.read(g.network)
+	stats.NetRx, stats.NetTx = networkBytes(data)
+	errs[5] = err
+	if err := errors.Join(errs[:]...); err != nil {
+		return engine.Stats{}, err
+	}
+	return stats, nil
+}
+
+// workingSet is what is charged less the file cache that would be given back first.
+func workingSet(used, inactive int64) gpu.Bytes { return gpu.Bytes(max(used-inactive, 0)) }
+
+// limitOf is a memory limit, 0 for none.
+func limitOf(limit int64) gpu.Bytes {
+	if limit >= unlimited {
+		return 0
+	}
+	return gpu.Bytes(limit)
+}
+
+// number reads a file that holds one number, or "max".
+func (p *page) number(file *os.File) (int64, error) {
+	data, err := p.read(file)
+	if err != nil {
+		return 0, err
+	}
+	data = bytes.TrimSpace(data)
+	if string(data) == "max" {
+		return math.MaxInt64, nil
+	}
+	n, ok := decimal(data)
+	if !ok {
+		return 0, fmt.Errorf("%s holds no number", file.Name())
+	}
+	return n, nil
+}
+
+// value reads the number behind a name at the beginning of a line; 0 where the
+// file does not have it.
+func (p *page) value(file *os.File, name string) (int64, error) {
+	data, err := p.read(file)
+	for line := range bytes.Lines(data) {
+		if len(line) > len(name) && line[len(name)] == ' ' && string(line[:len(name)]) == name {
+			n, _ := decimal(bytes.TrimSpace(line[len(name)+1:]))
+			return n, err
+		}
+	}
+	return 0, err
+}
+
+// decimal reads a number that is not negative; more than fits is the most.
+func decimal(text []byte) (n int64, ok bool) {
+	for _, c := range text {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		if n > (math.MaxInt64-9)/10 {
+			return math.MaxInt64, true
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n, len(text) > 0
+}
+
+// ioBytes sums io.stat: "8:0 rbytes=1 wbytes=2 …" for each device.
+func ioBytes(data []byte) (read, written gpu.Bytes) {
+	for field := range bytes.FieldsSeq(data) {
+		key, value, _ := bytes.Cut(field, []byte{'='})
+		n, _ := decimal(value)
+		switch string(key) {
+		case "rbytes":
+			read += gpu.Bytes(n)
+		case "wbytes":
+			written += gpu.Bytes(n)
+		}
+	}
+	return read, written
+}
+
+// blockBytes sums version 1's "8:0 Read 1" and "8:0 Write 2" for each device.
+func blockBytes(data []byte) (read, written gpu.Bytes) {
+	for line := range bytes.Lines(data) {
+		device, rest, _ := bytes.Cut(line, []byte{' '})
+		what, value, of := bytes.Cut(bytes.TrimSpace(rest), []byte{' '})
+		n, ok := decimal(value)
+		switch {
+		case !of || !ok || len(device) == 0:
+		case string(what) == "Read":
+			read += gpu.Bytes(n)
+		case string(what) == "Write":
+			written += gpu.Bytes(n)
+		}
+	}
+	return read, written
+}
+
+// networkBytes sums what every interface but the loopback received and sent.
+func networkBytes(data []byte) (received, sent gpu.Bytes) {
+	for line := range bytes.Lines(data) {
+		name, rest, ok := bytes.Cut(line, []byte{':'})
+		if !ok || string(bytes.TrimSpace(name)) == "lo" {
+			continue
+		}
+		at := 0
+		for field := range bytes.FieldsSeq(rest) {
+			switch n, _ := decimal(field); at {
+			case 0:
+				received += gpu.Bytes(n)
+			case 8:
+				sent += gpu.Bytes(n)
+			}
+			at++
+		}
+	}
+	return received, sent
+}

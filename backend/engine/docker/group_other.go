@@ -1,0 +1,8 @@
+//go:build !unix
+
+package docker
+
+import "io/fs"
+
+// groupOf is the number of the group that owns a file, which only Unix has.
+func groupOf(fs.FileInfo) int { return 0 }

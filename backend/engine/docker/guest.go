@@ -1,0 +1,103 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+
+	"slipway/backend/session"
+)
+
+// errExited is the cause of giving up on the guest of a container that ended.
+var errExited = &session.Error{
+	Code: "engine_guest_exited", Message: "The container ended before its guest could be reached.",
+	Hint: "Read the session's log.",
+}
+
+// patience is how long a guest may take to dial before it is worth asking
+// whether its container still runs.
+const patience = 300 * time.Millisecond
+
+// Guest implements [engine.Containers]. The guest dials; this waits for it.
+func (e *Engine) Guest(ctx context.Context, id string) (net.Conn, error) {
+	k, err := e.kernel(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	waiting, stop := context.WithCancelCause(ctx)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		stop(e.exit(waiting, id))
+	}()
+	conn, err := k.link.accept(waiting)
+	cause := context.Cause(waiting)
+	stop(nil)
+	<-watched
+	var known *session.Error
+	switch {
+	case err == nil:
+		return conn, nil
+	case ctx.Err() == nil && errors.As(cause, &known):
+		return nil, known
+	}
+	return nil, failure(ctx, "guest", err)
+}
+
+// kernel returns the kernel of a container, also of one that an earlier process
+// created: its link is then bound anew.
+func (e *Engine) kernel(ctx context.Context, id string) (*kernel, error) {
+	if k := e.kernels.of(id); k != nil {
+		return k, nil
+	}
+	state, err := e.Inspect(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := e.kernels.path(state.Name)
+	if err == nil {
+		_, err = os.Stat(dir)
+	}
+	if err != nil {
+		return nil, &session.Error{
+			Code: "engine_guest_lost", Message: "The files that connect to container " + state.Name + " are gone.",
+			Hint: "Terminate the session; its container cannot be reached any more.", Err: err,
+		}
+	}
+	k, err := e.kernels.open(state.Name)
+	if err != nil {
+		return nil, err
+	}
+	e.kernels.bind(id, k)
+	return k, nil
+}
+
+// exit returns why a container's guest will not come, once that is known: the
+// container ended or is gone. It returns ctx's error when ctx ends first.
+func (e *Engine) exit(ctx context.Context, id string) error {
+	select {
+	case <-time.After(patience):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	results, errs := e.api.ContainerWait(ctx, id, container.WaitConditionNextExit)
+	state, err := e.Inspect(ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case !state.Running && !state.Created:
+		return errExited
+	}
+	select {
+	case <-results:
+		return errExited
+	case err := <-errs:
+		return containerFailure(ctx, "guest", id, err)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

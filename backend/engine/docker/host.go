@@ -1,0 +1,170 @@
+package docker
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/docker/docker/client"
+
+	"slipway/backend/session"
+)
+
+// endpoint is an address of a daemon and what it takes to talk to it.
+type endpoint struct {
+	host string
+	tls  string // directory with ca.pem, cert.pem and key.pem; empty: no TLS
+}
+
+func (p endpoint) options() []client.Opt {
+	options := []client.Opt{client.WithHost(p.host), client.WithVersionFromEnv(), client.WithAPIVersionNegotiation()}
+	if p.tls != "" {
+		file := func(name string) string { return filepath.Join(p.tls, name) }
+		options = append(options, client.WithTLSClientConfig(file("ca.pem"), file("cert.pem"), file("key.pem")))
+	}
+	return options
+}
+
+// environment is what decides about the daemon's address.
+type environment struct {
+	getenv  func(string) string
+	config  string   // directory of the docker command's configuration
+	sockets []string // default sockets in their order
+	answers func(socket string) bool
+}
+
+func hostEnvironment() environment {
+	return environment{
+		getenv: os.Getenv, config: configDir(), sockets: defaultSockets(),
+		answers: func(socket string) bool {
+			conn, err := net.DialTimeout("unix", socket, time.Second)
+			if err != nil {
+				return false
+			}
+			conn.Close() //nolint:errcheck // nothing was sent
+			return true
+		},
+	}
+}
+
+// configDir is where the docker command keeps its configuration.
+func configDir() string {
+	if dir := os.Getenv("DOCKER_CONFIG"); dir != "" {
+		return dir
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(home, ".docker")
+}
+
+// defaultSockets lists where a daemon listens when nobody said otherwise: the
+// machine's own, the user's rootless one, that of Docker Desktop.
+func defaultSockets() []string {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	sockets := []string{"/var/run/docker.sock"}
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
+		sockets = append(sockets, filepath.Join(dir, "docker.sock"))
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		sockets = append(sockets, filepath.Join(home, ".docker/run/docker.sock"), filepath.Join(home, ".docker/desktop/docker.sock"))
+	}
+	return sockets
+}
+
+// resolveHost finds the daemon as the docker command does: host if it is given,
+// then DOCKER_HOST, then the context named by DOCKER_CONTEXT or chosen in the
+// configuration, then the default sockets.
+func resolveHost(host string, env environment) (endpoint, error) {
+	found, err := chooseHost(host, env)
+	if err != nil {
+		return endpoint{}, err
+	}
+	if strings.HasPrefix(found.host, "ssh://") {
+		return endpoint{}, &session.Error{
+			Code: "engine_open_remote-engine", Message: "The Docker daemon at " + found.host + " is on another machine.",
+			Hint: "Run a Slipway agent on that machine, or set DOCKER_HOST to a daemon on this one.",
+		}
+	}
+	return found, nil
+}
+
+func chooseHost(host string, env environment) (endpoint, error) {
+	tls := ""
+	if env.getenv("DOCKER_TLS_VERIFY") != "" || env.getenv("DOCKER_CERT_PATH") != "" {
+		tls = env.getenv("DOCKER_CERT_PATH")
+		if tls == "" {
+			tls = env.config
+		}
+	}
+	if host == "" {
+		host = env.getenv("DOCKER_HOST")
+	}
+	if host != "" {
+		return endpoint{host: host, tls: tls}, nil
+	}
+	name := env.getenv("DOCKER_CONTEXT")
+	if name == "" {
+		name = currentContext(env.config)
+	}
+	if name != "" && name != "default" {
+		return contextEndpoint(env.config, name)
+	}
+	return endpoint{host: defaultHost(env)}, nil
+}
+
+// defaultHost is the first default socket that answers, or the machine's own.
+func defaultHost(env environment) string {
+	for _, socket := range env.sockets {
+		if env.answers(socket) {
+			return "unix://" + socket
+		}
+	}
+	return client.DefaultDockerHost
+}
+
+// currentContext is the context chosen with `docker context use`, or "".
+func currentContext(dir string) string {
+	var config struct {
+		CurrentContext string `json:"currentContext"`
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "config.json"))
+	if err != nil || json.Unmarshal(data, &config) != nil {
+		return ""
+	}
+	return config.CurrentContext
+}
+
+// contextEndpoint reads a context. Its folder is named by the SHA-256 of its name.
+func contextEndpoint(dir, name string) (endpoint, error) {
+	sum := sha256.Sum256([]byte(name))
+	id := hex.EncodeToString(sum[:])
+	var meta struct {
+		Endpoints map[string]struct{ Host string }
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "contexts", "meta", id, "meta.json"))
+	if err == nil {
+		err = json.Unmarshal(data, &meta)
+	}
+	host := meta.Endpoints["docker"].Host
+	if err != nil || host == "" {
+		return endpoint{}, &session.Error{
+			Code: "engine_open_invalid", Message: "The Docker context " + name + " has no address.",
+			Hint: "See `docker context ls`, then choose one with `docker context use`.", Err: err,
+		}
+	}
+	tls := filepath.Join(dir, "contexts", "tls", id, "docker")
+	if _, err := os.Stat(tls); err != nil {
+		tls = ""
+	}
+	return endpoint{host: host, tls: tls}, nil
+}

@@ -1,0 +1,115 @@
+package docker
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/distribution/reference"
+	"github.com/docker/docker/api/types/image"
+
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// Images implements [engine.Images]. Images without a name are left out.
+func (e *Engine) Images(ctx context.Context) ([]session.Image, error) {
+	ctx, cancel := e.brief(ctx)
+	defer cancel()
+	found, err := e.api.ImageList(ctx, image.ListOptions{})
+	if err != nil {
+		return nil, failure(ctx, "image", err)
+	}
+	found = slices.DeleteFunc(found, func(s image.Summary) bool { return len(names(s.RepoTags, s.RepoDigests)) == 0 })
+	images, errs := make([]session.Image, len(found)), make([]error, len(found))
+	var group sync.WaitGroup
+	turns := make(chan struct{}, inspectors)
+	for i, summary := range found {
+		group.Go(func() {
+			turns <- struct{}{}
+			images[i], errs[i] = e.listed(ctx, summary)
+			<-turns
+		})
+	}
+	group.Wait()
+	for _, err := range errs {
+		if err != nil && session.CodeOf(err) != "engine_image_not-found" {
+			return nil, err
+		}
+	}
+	return slices.DeleteFunc(images, func(i session.Image) bool { return i.ID == "" }), nil
+}
+
+// listed completes what a list says of an image. The list does not tell the
+// architecture, so each image is inspected once.
+func (e *Engine) listed(ctx context.Context, summary image.Summary) (session.Image, error) {
+	e.mu.Lock()
+	known, ok := e.images[summary.ID]
+	e.mu.Unlock()
+	if !ok {
+		var err error
+		if known, err = e.Image(ctx, summary.ID); err != nil {
+			return session.Image{}, err
+		}
+	}
+	known.Refs = names(summary.RepoTags, summary.RepoDigests)
+	known.Labels = maps.Clone(known.Labels)
+	return known, nil
+}
+
+// Image implements [engine.Images]. A text that cannot be the name of an image
+// is engine_image_invalid.
+func (e *Engine) Image(ctx context.Context, ref string) (session.Image, error) {
+	ctx, cancel := e.brief(ctx)
+	defer cancel()
+	if _, err := reference.ParseAnyReference(ref); err != nil {
+		return session.Image{}, &session.Error{
+			Code: "engine_image_invalid", Message: "\"" + ref + "\" is not the name of an image.",
+			Hint: "Write it as for docker pull, for example python:3.12.", Err: err,
+		}
+	}
+	said, err := e.api.ImageInspect(ctx, ref)
+	if errdefs.IsNotFound(err) {
+		return session.Image{}, &session.Error{Code: "engine_image_not-found", Message: "The image " + ref + " is not on this machine.", Hint: "Pull it first.", Err: err}
+	}
+	if err != nil {
+		return session.Image{}, failure(ctx, "image", err)
+	}
+	found := imageOf(said)
+	e.mu.Lock()
+	e.images[found.ID] = found
+	e.mu.Unlock()
+	found.Labels = maps.Clone(found.Labels)
+	return found, nil
+}
+
+func imageOf(said image.InspectResponse) session.Image {
+	found := session.Image{
+		ID: said.ID, Refs: names(said.RepoTags, said.RepoDigests), Size: gpu.Bytes(said.Size), Arch: goArch(said.Architecture),
+	}
+	if at, err := time.Parse(time.RFC3339Nano, said.Created); err == nil && at.Year() >= 1970 {
+		found.CreatedAt = at
+	}
+	if said.Config != nil {
+		found.Labels = said.Config.Labels
+	}
+	return found
+}
+
+// names lists an image's tags, or its digests where it has no tag. The image of
+// trials has none: it is nobody's to launch.
+func names(tags, digests []string) []string {
+	named := func(all []string) []string {
+		return slices.DeleteFunc(slices.Clone(all), func(name string) bool {
+			return name == trialImage || strings.HasPrefix(name, trialRepository+"@") || strings.Contains(name, "<none>")
+		})
+	}
+	if tags = named(tags); len(tags) > 0 {
+		return tags
+	}
+	return named(digests)
+}

@@ -1,0 +1,220 @@
+package docker
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/client"
+
+	"slipway/backend/engine"
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// configMost bounds an image's configuration.
+const configMost = 8 << 20
+
+// ImportImage implements [engine.Transfers]: it makes the archive that docker
+// load takes. Layers that the daemon has are only named in it; a daemon on
+// containerd's image store wants them all, and gets them from an image of its own.
+func (e *Engine) ImportImage(ctx context.Context, parts session.ImageParts, content map[string]engine.Content) (session.Image, error) {
+	config, err := configOf(parts, content)
+	if err != nil {
+		return session.Image{}, err
+	}
+	present, nearest, err := e.nearest(ctx, parts.Layers)
+	if err != nil {
+		return session.Image{}, err
+	}
+	if err := engine.CheckImport(parts, present, content); err != nil {
+		return session.Image{}, err
+	}
+	lacking := map[string]bool{}
+	for _, layer := range parts.Layers {
+		if _, ok := content[layer.Digest]; !ok {
+			lacking[layer.Digest] = true
+		}
+	}
+	f, err := e.knownFacts(ctx)
+	if err != nil {
+		return session.Image{}, err
+	}
+	a := &archive{parts: parts, config: config, content: content}
+	if f.containerd && len(lacking) > 0 {
+		a.own = func(fn func(part string, content io.Reader) error) error {
+			return e.ExportImage(ctx, nearest, func(part string) bool { return lacking[part] }, fn)
+		}
+	}
+	return e.load(ctx, a)
+}
+
+// configOf reads the configuration and checks that it is of these layers.
+func configOf(parts session.ImageParts, content map[string]engine.Content) ([]byte, error) {
+	stored, ok := content[session.ImageConfig]
+	if !ok || stored.Size > configMost {
+		return nil, engine.Incomplete("its configuration was not sent")
+	}
+	reader, err := stored.Open()
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(reader, configMost))
+	if err := errors.Join(err, reader.Close()); err != nil {
+		return nil, err
+	}
+	var config struct {
+		RootFS struct {
+			Layers []string `json:"diff_ids"`
+		} `json:"rootfs"`
+	}
+	if err := json.Unmarshal(data, &config); err != nil {
+		return nil, engine.Incomplete("its configuration is none")
+	}
+	if !slices.EqualFunc(config.RootFS.Layers, parts.Layers, func(digest string, l session.ImageLayer) bool { return digest == l.Digest }) {
+		return nil, engine.Incomplete("its configuration is that of other layers")
+	}
+	return data, nil
+}
+
+// load hands the archive to the daemon and returns the image that it made.
+func (e *Engine) load(ctx context.Context, a *archive) (session.Image, error) {
+	reader, writer := io.Pipe()
+	written := make(chan error, 1)
+	go func() {
+		err := a.write(writer)
+		writer.CloseWithError(err)
+		written <- err
+	}()
+	said, err := e.api.ImageLoad(ctx, reader, client.ImageLoadWithQuiet(true))
+	if err == nil {
+		err = loaded(said.Body)
+		err = errors.Join(err, said.Body.Close())
+	}
+	_ = reader.Close() // so that the writer ends where the daemon gave up
+	if broken := <-written; broken != nil && !errors.Is(broken, io.ErrClosedPipe) {
+		err = broken
+	}
+	if err != nil {
+		return session.Image{}, failure(ctx, "import", err)
+	}
+	for _, name := range append([]string{a.id()}, a.parts.Refs...) {
+		if image, err := e.Image(ctx, name); err == nil {
+			return image, nil
+		}
+	}
+	return session.Image{}, engine.Incomplete("Docker took it and does not have it")
+}
+
+// loaded reads what the daemon says while it loads.
+func loaded(r io.Reader) error {
+	lines := json.NewDecoder(r)
+	for {
+		var m message
+		err := lines.Decode(&m)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if m.ErrorText != "" {
+			return &streamError{text: m.ErrorText}
+		}
+	}
+}
+
+// archive is an image in the form that docker load takes.
+type archive struct {
+	parts   session.ImageParts
+	config  []byte
+	content map[string]engine.Content
+	own     func(fn func(part string, content io.Reader) error) error // layers of this machine; nil: they are only named
+}
+
+// id is the digest of the configuration, by which most daemons know the image.
+func (a *archive) id() string {
+	sum := sha256.Sum256(a.config)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+func layerFile(digest string) string { return strings.TrimPrefix(digest, "sha256:") + "/layer.tar" }
+
+func (a *archive) write(to io.Writer) error {
+	w := tar.NewWriter(to)
+	name := strings.TrimPrefix(a.id(), "sha256:") + ".json"
+	if err := add(w, name, int64(len(a.config)), bytes.NewReader(a.config)); err != nil {
+		return err
+	}
+	if a.own != nil {
+		if err := a.own(func(part string, content io.Reader) error { return spooled(w, layerFile(part), content) }); err != nil {
+			return err
+		}
+	}
+	var files []string
+	done := map[string]bool{}
+	for _, layer := range a.parts.Layers {
+		files = append(files, layerFile(layer.Digest))
+		stored, ok := a.content[layer.Digest]
+		if !ok || done[layer.Digest] {
+			continue
+		}
+		done[layer.Digest] = true
+		if err := a.layer(w, layer.Digest, stored); err != nil {
+			return err
+		}
+	}
+	manifest, err := json.Marshal([]map[string]any{{"Config": name, "RepoTags": tags(a.parts.Refs), "Layers": files}})
+	if err != nil {
+		return err
+	}
+	return errors.Join(add(w, "manifest.json", int64(len(manifest)), bytes.NewReader(manifest)), w.Close())
+}
+
+// tags are the names that an image can get: a digest is none.
+func tags(refs []string) []string {
+	return slices.DeleteFunc(slices.Clone(refs), func(ref string) bool { return strings.Contains(ref, "@") })
+}
+
+func (a *archive) layer(w *tar.Writer, digest string, stored engine.Content) error {
+	content, err := stored.Open()
+	if err != nil {
+		return err
+	}
+	return errors.Join(add(w, layerFile(digest), int64(stored.Size), content), content.Close())
+}
+
+func add(w *tar.Writer, name string, size int64, content io.Reader) error {
+	if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: size, Typeflag: tar.TypeReg, Format: tar.FormatPAX}); err != nil {
+		return err
+	}
+	_, err := io.Copy(w, content)
+	return err
+}
+
+// spooled adds a file whose size is known only when all of it was read.
+func spooled(w *tar.Writer, name string, content io.Reader) error {
+	file, err := os.CreateTemp("", "slipway-layer-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name()) //nolint:errcheck // in the folder for what may be lost
+	defer file.Close()           //nolint:errcheck // only read from here on
+	size, err := io.Copy(file, content)
+	if err != nil {
+		return fmt.Errorf("spool %s of %s: %w", name, gpu.Bytes(size), err)
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	return add(w, name, size, file)
+}

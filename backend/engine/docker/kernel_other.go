@@ -1,0 +1,7 @@
+//go:build !linux
+
+package docker
+
+// kernelRelease is empty: containers need Linux, so no daemon shares this
+// machine's kernel.
+func kernelRelease() string { return "" }

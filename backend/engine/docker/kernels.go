@@ -1,0 +1,303 @@
+package docker
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"slipway/backend/engine"
+	"slipway/backend/session"
+)
+
+// kernels keeps what this machine holds of each container: the files that are
+// mounted into it and the listener that its guest dials. On disk:
+//
+//	guest/slipway-guest-<arch>-<hash>   one for each version in use
+//	kernels/<name>/guest                the same file, by another link
+//	kernels/<name>/config.json          what the guest is told
+//	kernels/<name>/link/agent.sock      where the guest dials
+//	kernels/<name>/daemon               the id of the daemon that has the container
+type kernels struct {
+	dir     string
+	opening sync.Mutex // held while a name's socket is bound, so that it is bound once
+
+	mu     sync.Mutex // guards everything below
+	byName map[string]*kernel
+	byID   map[string]*kernel
+	guests map[string]string // path of the guest's binary by architecture
+	closed bool
+}
+
+// kernel is one container of ours. Its fields do not change.
+type kernel struct {
+	name string
+	dir  string
+	link *link
+}
+
+func (k *kernel) guestPath() string  { return filepath.Join(k.dir, "guest") }
+func (k *kernel) configPath() string { return filepath.Join(k.dir, "config.json") }
+func (k *kernel) linkPath() string   { return filepath.Join(k.dir, "link") }
+
+// session is the session that a kernel belongs to, "" if its files are gone.
+func (k *kernel) session() string {
+	var config engine.GuestConfig
+	data, err := os.ReadFile(k.configPath())
+	if err != nil || json.Unmarshal(data, &config) != nil {
+		return ""
+	}
+	return string(config.Session)
+}
+
+// delivery is what a container's directory is filled with.
+type delivery struct {
+	daemon string // id of the daemon that will have the container
+	arch   string
+	binary func(arch string) ([]byte, error)
+	config engine.GuestConfig
+}
+
+const daemonFile = "daemon"
+
+var errClosed = &session.Error{Code: codeUnavailable, Message: "The engine is closed."}
+
+func openKernels(dir string) (*kernels, error) {
+	if dir == "" {
+		return nil, &session.Error{Code: "engine_open_invalid", Message: "The Docker engine needs a directory for its state."}
+	}
+	dir, err := filepath.Abs(dir)
+	if err == nil {
+		err = os.MkdirAll(filepath.Join(dir, "kernels"), 0o700)
+	}
+	if err != nil {
+		return nil, fileFailure("open", "its data folder", err)
+	}
+	return &kernels{dir: dir, byName: map[string]*kernel{}, byID: map[string]*kernel{}, guests: map[string]string{}}, nil
+}
+
+// path is the directory of a container's files. It refuses names that would
+// lead elsewhere.
+func (ks *kernels) path(name string) (string, error) {
+	if name == "" || strings.ContainsAny(name, `/\`) || strings.HasPrefix(name, ".") || len(name) > 128 {
+		return "", &session.Error{Code: "engine_create_invalid", Message: "The container name \"" + name + "\" cannot be used."}
+	}
+	return filepath.Join(ks.dir, "kernels", name), nil
+}
+
+// prepare writes the files of a container and listens for its guest. Doing it
+// again writes them anew and keeps the listener. It reports whether the
+// container's directory is new.
+func (ks *kernels) prepare(name string, files delivery) (k *kernel, fresh bool, err error) {
+	dir, err := ks.path(name)
+	if err != nil {
+		return nil, false, err
+	}
+	_, err = os.Lstat(dir)
+	fresh = errors.Is(err, fs.ErrNotExist)
+	if err := ks.write(dir, files); err != nil {
+		if fresh {
+			os.RemoveAll(dir) //nolint:errcheck // the first failure is told
+		}
+		return nil, false, err
+	}
+	k, err = ks.open(name)
+	return k, fresh, err
+}
+
+func (ks *kernels) write(dir string, files delivery) error {
+	guest, err := ks.guest(files.arch, files.binary)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(files.config)
+	if err != nil {
+		return fileFailure("create", "the guest's configuration", err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "link"), 0o700); err != nil {
+		return fileFailure("create", "the container's files", err)
+	}
+	if err := writeFile(filepath.Join(dir, "config.json"), data, 0o600); err != nil {
+		return fileFailure("create", "the guest's configuration", err)
+	}
+	if err := linkFile(guest, filepath.Join(dir, "guest")); err != nil {
+		return fileFailure("create", "the guest", err)
+	}
+	if err := writeFile(filepath.Join(dir, daemonFile), []byte(files.daemon), 0o600); err != nil {
+		return fileFailure("create", "the container's files", err)
+	}
+	return nil
+}
+
+// guest returns the path of the guest's binary, written where it was missing.
+func (ks *kernels) guest(arch string, binary func(string) ([]byte, error)) (string, error) {
+	ks.mu.Lock()
+	known := ks.guests[arch]
+	ks.mu.Unlock()
+	if _, err := os.Stat(known); known != "" && err == nil {
+		return known, nil
+	}
+	data, err := binary(arch)
+	if err != nil {
+		return "", &session.Error{
+			Code: "engine_create_no-guest", Message: "This Slipway has no guest for " + arch + " containers.",
+			Hint: "Choose an image for another architecture.", Err: err,
+		}
+	}
+	sum := sha256.Sum256(data)
+	path := filepath.Join(ks.dir, "guest", "slipway-guest-"+arch+"-"+hex.EncodeToString(sum[:6]))
+	if have, err := os.Stat(path); err != nil || have.Size() != int64(len(data)) {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return "", fileFailure("create", "the guest", err)
+		}
+		if err := writeFile(path, data, 0o755); err != nil {
+			return "", fileFailure("create", "the guest", err)
+		}
+	}
+	ks.mu.Lock()
+	ks.guests[arch] = path
+	ks.mu.Unlock()
+	return path, nil
+}
+
+// writeFile replaces a file in one step.
+func writeFile(path string, data []byte, mode os.FileMode) error {
+	temporary, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary.Name()) //nolint:errcheck // gone once it is renamed
+	_, err = temporary.Write(data)
+	err = errors.Join(err, temporary.Chmod(mode), temporary.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(temporary.Name(), path)
+}
+
+// linkFile makes a second link to a file, or a copy where that cannot be.
+func linkFile(from, to string) error {
+	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if os.Link(from, to) == nil {
+		return nil
+	}
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return writeFile(to, data, 0o755)
+}
+
+// open returns the kernel of a name and listens for its guest if it does not
+// yet. The directory must be there.
+func (ks *kernels) open(name string) (*kernel, error) {
+	dir, err := ks.path(name)
+	if err != nil {
+		return nil, err
+	}
+	ks.opening.Lock()
+	defer ks.opening.Unlock()
+	ks.mu.Lock()
+	known, closed := ks.byName[name], ks.closed
+	ks.mu.Unlock()
+	switch {
+	case closed:
+		return nil, errClosed
+	case known != nil:
+		return known, nil
+	}
+	k := &kernel{name: name, dir: dir}
+	if k.link, err = listenLink(k.linkPath()); err != nil {
+		return nil, err
+	}
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
+	if ks.closed {
+		k.link.close()
+		return nil, errClosed
+	}
+	ks.byName[name] = k
+	return k, nil
+}
+
+// bind remembers which container a kernel became.
+func (ks *kernels) bind(id string, k *kernel) {
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
+	ks.byID[id] = k
+}
+
+// of returns the kernel of a container id, nil if it is not known yet.
+func (ks *kernels) of(id string) *kernel {
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
+	return ks.byID[id]
+}
+
+// knows reports whether a name is in use by this process.
+func (ks *kernels) knows(name string) bool {
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
+	return ks.byName[name] != nil
+}
+
+// discard closes the link of a name and removes its files.
+func (ks *kernels) discard(name string) error {
+	dir, err := ks.path(name)
+	if err != nil {
+		return err
+	}
+	ks.mu.Lock()
+	known := ks.byName[name]
+	delete(ks.byName, name)
+	for id, k := range ks.byID {
+		if k.name == name {
+			delete(ks.byID, id)
+		}
+	}
+	ks.mu.Unlock()
+	if known != nil {
+		known.link.close()
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return fileFailure("remove", "the container's files", err)
+	}
+	return nil
+}
+
+// names lists the containers of a daemon that have a directory. Those of
+// another daemon, used before or after, are not its business.
+func (ks *kernels) names(daemon string) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(ks.dir, "kernels"))
+	if err != nil {
+		return nil, fileFailure("list", "its data folder", err)
+	}
+	names := make([]string, 0, len(entries))
+	for _, entry := range entries {
+		owner, err := os.ReadFile(filepath.Join(ks.dir, "kernels", entry.Name(), daemonFile))
+		if err == nil && string(owner) == daemon {
+			names = append(names, entry.Name())
+		}
+	}
+	return names, nil
+}
+
+// close closes every link. The files stay for the next process.
+func (ks *kernels) close() error {
+	ks.mu.Lock()
+	ks.closed = true
+	open := ks.byName
+	ks.byName, ks.byID = map[string]*kernel{}, map[string]*kernel{}
+	ks.mu.Unlock()
+	for _, k := range open {
+		k.link.close()
+	}
+	return nil
+}

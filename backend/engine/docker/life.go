@@ -1,0 +1,140 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/volume"
+
+	"slipway/backend/engine"
+	"slipway/backend/session"
+)
+
+// Start implements [engine.Containers]. Besides engine_start_failed it fails
+// with engine_start_no-space, with engine_attach_… where a device could not be
+// handed in, in which case the container is removed, and, for a container that is gone, with
+// engine_read_not-found.
+func (e *Engine) Start(ctx context.Context, id string) error {
+	err := e.api.ContainerStart(ctx, id, container.StartOptions{})
+	if err == nil {
+		return nil
+	}
+	failed := containerFailure(ctx, "start", id, err)
+	switch code := session.CodeOf(failed); {
+	case ctx.Err() != nil, code == codeUnavailable, code == codeNotFound, code == "engine_start_no-space":
+		return failed
+	}
+	return e.startFailure(ctx, id, err)
+}
+
+// Stop implements [engine.Containers]. Docker counts grace in whole seconds, so
+// a part of one counts as one.
+func (e *Engine) Stop(ctx context.Context, id string, grace time.Duration) error {
+	seconds := int(math.Ceil(max(grace, 0).Seconds()))
+	err := e.api.ContainerStop(ctx, id, container.StopOptions{Timeout: &seconds})
+	if errdefs.IsNotFound(err) {
+		return nil
+	}
+	return containerFailure(ctx, "stop", id, err)
+}
+
+// Remove implements [engine.Containers]. It removes the container with its
+// anonymous volumes, then its home unless another kernel still uses it, then
+// its files here.
+func (e *Engine) Remove(ctx context.Context, id string) error {
+	state, err := e.Inspect(ctx, id)
+	if session.CodeOf(err) == codeNotFound {
+		return e.removeKnown(ctx, id)
+	}
+	if err != nil {
+		return err
+	}
+	if err := e.removeContainer(ctx, state.ID); err != nil {
+		return err
+	}
+	if _, ok := state.Labels[engine.LabelSession]; ok {
+		if err := e.removeVolume(ctx, homeVolume(state.Labels)); err != nil {
+			return err
+		}
+	}
+	return e.kernels.discard(state.Name)
+}
+
+// removeKnown removes the volumes and files of a container that somebody else
+// removed. Those of one that this process has not met go with the first List.
+func (e *Engine) removeKnown(ctx context.Context, id string) error {
+	k := e.kernels.of(id)
+	if k == nil {
+		return nil
+	}
+	if of := k.session(); of != "" {
+		if err := e.removeVolumes(ctx, engine.LabelSession+"="+of, nil); err != nil {
+			return err
+		}
+	}
+	return e.kernels.discard(k.name)
+}
+
+// removeVolumes removes our volumes that carry a label, except those to keep
+// and those that a container still uses.
+func (e *Engine) removeVolumes(ctx context.Context, label string, keep map[string]bool) error {
+	selection := e.mine()
+	selection.Add("label", label)
+	found, err := e.api.VolumeList(ctx, volume.ListOptions{Filters: selection})
+	if err != nil {
+		return failure(ctx, "remove", err)
+	}
+	for _, v := range found.Volumes {
+		if keep[v.Name] {
+			continue
+		}
+		if err := e.removeVolume(ctx, v.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Engine) removeContainer(ctx context.Context, id string) error {
+	err := e.api.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
+	switch {
+	case errdefs.IsNotFound(err):
+		return nil
+	case errdefs.IsConflict(err):
+		return e.awaitRemoval(ctx, id) // somebody else is removing it
+	}
+	return containerFailure(ctx, "remove", id, err)
+}
+
+// awaitRemoval waits for a removal that is under way already.
+func (e *Engine) awaitRemoval(ctx context.Context, id string) error {
+	results, errs := e.api.ContainerWait(ctx, id, container.WaitConditionRemoved)
+	select {
+	case <-results:
+		return nil
+	case err := <-errs:
+		if errdefs.IsNotFound(err) {
+			return nil
+		}
+		return containerFailure(ctx, "remove", id, err)
+	}
+}
+
+// removeVolume removes a volume. One that is in use stays for its last user.
+func (e *Engine) removeVolume(ctx context.Context, name string) error {
+	err := e.api.VolumeRemove(ctx, name, false)
+	if errdefs.IsNotFound(err) || errdefs.IsConflict(err) {
+		return nil
+	}
+	return failure(ctx, "remove", err)
+}
+
+// errIsGone reports whether an error says that a container does not exist.
+func errIsGone(err error) bool {
+	var known *session.Error
+	return errors.As(err, &known) && known.Code == codeNotFound
+}

@@ -1,0 +1,230 @@
+package docker
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/events"
+	"github.com/docker/docker/api/types/filters"
+
+	"slipway/backend/engine"
+	"slipway/backend/session"
+)
+
+// inspectors is how many containers are inspected at once.
+const inspectors = 8
+
+// List implements [engine.Containers]. The first List also removes what
+// containers that are gone left behind: files here, homes and spools.
+func (e *Engine) List(ctx context.Context) ([]engine.State, error) {
+	ctx, cancel := e.brief(ctx)
+	defer cancel()
+	began := time.Now()
+	found, err := e.api.ContainerList(ctx, container.ListOptions{All: true, Filters: e.mine()})
+	if err != nil {
+		return nil, failure(ctx, "list", err)
+	}
+	states, err := e.inspectAll(ctx, found)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	sweep := !e.swept
+	e.swept, e.listedAt = true, began
+	e.mu.Unlock()
+	if sweep {
+		e.sweep(ctx, states)
+	}
+	return states, nil
+}
+
+// Others implements [engine.Containers].
+func (e *Engine) Others(ctx context.Context) ([]engine.State, error) {
+	ctx, cancel := e.brief(ctx)
+	defer cancel()
+	selection := filters.NewArgs(filters.Arg("label", engine.LabelInstance), filters.Arg("label", engine.LabelGrants))
+	for _, status := range []container.ContainerState{container.StateCreated, container.StateRunning, container.StatePaused, container.StateRestarting} {
+		selection.Add("status", status)
+	}
+	found, err := e.api.ContainerList(ctx, container.ListOptions{All: true, Filters: selection})
+	if err != nil {
+		return nil, failure(ctx, "list", err)
+	}
+	found = slices.DeleteFunc(found, func(c container.Summary) bool {
+		return c.Labels[engine.LabelInstance] == e.config.Instance || !strings.Contains(c.Labels[engine.LabelGrants], `"gpus"`)
+	})
+	return e.inspectAll(ctx, found)
+}
+
+// mine selects what carries our instance label.
+func (e *Engine) mine() filters.Args {
+	return filters.NewArgs(filters.Arg("label", engine.LabelInstance+"="+e.config.Instance))
+}
+
+// inspectAll inspects containers, leaving out those that went meanwhile.
+func (e *Engine) inspectAll(ctx context.Context, found []container.Summary) ([]engine.State, error) {
+	states, errs := make([]engine.State, len(found)), make([]error, len(found))
+	var group sync.WaitGroup
+	turns := make(chan struct{}, inspectors)
+	for i, c := range found {
+		group.Go(func() {
+			turns <- struct{}{}
+			states[i], errs[i] = e.Inspect(ctx, c.ID)
+			<-turns
+		})
+	}
+	group.Wait()
+	for _, err := range errs {
+		if err != nil && !errIsGone(err) {
+			return nil, err
+		}
+	}
+	return slices.DeleteFunc(states, func(s engine.State) bool { return s.ID == "" }), nil
+}
+
+// sweep removes files and volumes whose container is gone: a process that was
+// killed between removing the one and the other left them. What this process
+// has in work stays.
+func (e *Engine) sweep(ctx context.Context, states []engine.State) {
+	used := map[string]bool{}
+	for _, s := range states {
+		used[s.Name], used[homeVolume(s.Labels)] = true, true
+	}
+	known, err := e.knownFacts(ctx)
+	if err != nil {
+		e.log.Warn("old containers' files stay", "error", err)
+		return
+	}
+	names, err := e.kernels.names(known.id)
+	if err != nil {
+		e.log.Warn("old containers' files stay", "error", err)
+	}
+	for _, name := range names {
+		if used[name] || e.kernels.knows(name) {
+			continue
+		}
+		if err := e.kernels.discard(name); err != nil {
+			e.log.Warn("an old container's files stay", "container", name, "error", err)
+		}
+	}
+	// A volume that a new container uses by now is refused by Docker.
+	if err := e.removeVolumes(ctx, engine.LabelInstance+"="+e.config.Instance, used); err != nil {
+		e.log.Warn("old volumes stay", "error", err)
+	}
+	if err := e.sweepTrials(ctx); err != nil {
+		e.log.Warn("old trials stay", "error", err)
+	}
+	if err := e.sweepNetworks(ctx, states); err != nil {
+		e.log.Warn("old networks stay", "error", err)
+	}
+}
+
+// Inspect implements [engine.Containers].
+func (e *Engine) Inspect(ctx context.Context, id string) (engine.State, error) {
+	ctx, cancel := e.brief(ctx)
+	defer cancel()
+	c, err := e.api.ContainerInspect(ctx, id)
+	if err != nil {
+		return engine.State{}, containerFailure(ctx, "read", id, err)
+	}
+	return stateOf(c), nil
+}
+
+func stateOf(c container.InspectResponse) engine.State {
+	s := engine.State{ID: c.ID, Name: strings.TrimPrefix(c.Name, "/")}
+	if c.Config != nil {
+		s.Labels = ours(c.Config.Labels)
+	}
+	if c.State == nil {
+		return s
+	}
+	s.Running = c.State.Running
+	s.Created = c.State.Status == container.StateCreated
+	s.OOMKilled = c.State.OOMKilled
+	s.Error = c.State.Error
+	s.CreatedAt = stateTime(c.Created)
+	s.StartedAt, s.FinishedAt = stateTime(c.State.StartedAt), stateTime(c.State.FinishedAt)
+	if !s.Running && !s.Created {
+		s.ExitCode = c.State.ExitCode
+	}
+	return s
+}
+
+// stateTime reads a time of Docker's, which writes the year 1 for never.
+func stateTime(text string) time.Time {
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil || at.Year() < 1970 {
+		return time.Time{}
+	}
+	return at
+}
+
+// watched are the changes of a container that alter its [engine.State].
+var watched = []events.Action{events.ActionCreate, events.ActionStart, events.ActionDie, events.ActionOOM, events.ActionDestroy, events.ActionRename}
+
+// overlap is how far before the last List a Watch begins, so that nothing falls
+// between the two.
+const overlap = 2 * time.Second
+
+// Watch implements [engine.Containers]. It begins with what changed since
+// shortly before the last List, so a caller that lists and then watches misses
+// nothing. A container that is gone is told of once more, as Gone.
+func (e *Engine) Watch(ctx context.Context, fn func(engine.State)) error {
+	// The client reads its API version before it has asked for it, unless some
+	// call was answered already.
+	if _, err := e.knownFacts(ctx); err != nil {
+		return err
+	}
+	selection := e.mine()
+	selection.Add("type", string(events.ContainerEventType))
+	for _, action := range watched {
+		selection.Add("event", string(action))
+	}
+	e.mu.Lock()
+	since := e.listedAt
+	e.mu.Unlock()
+	options := events.ListOptions{Filters: selection}
+	if !since.IsZero() && time.Since(since) < time.Minute {
+		options.Since = since.Add(-overlap).Format(time.RFC3339Nano)
+	}
+	listening, stop := context.WithCancel(ctx)
+	defer stop()
+	messages, errs := e.api.Events(listening, options)
+	for {
+		select {
+		case message := <-messages:
+			state, err := e.changed(ctx, message)
+			if err != nil {
+				return err
+			}
+			fn(state)
+		case err := <-errs:
+			if err == nil && ctx.Err() == nil {
+				err = session.AsError(unavailable(context.Canceled), codeUnavailable)
+			}
+			return failure(ctx, "watch", orContext(ctx, err))
+		}
+	}
+}
+
+// orContext is err, or the error of ctx where err is nil.
+func orContext(ctx context.Context, err error) error {
+	if err == nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// changed is the state of the container that an event is about.
+func (e *Engine) changed(ctx context.Context, message events.Message) (engine.State, error) {
+	id := message.Actor.ID
+	state, err := e.Inspect(ctx, id)
+	if errIsGone(err) {
+		return engine.State{ID: id, Name: message.Actor.Attributes["name"], Labels: ours(message.Actor.Attributes), Gone: true}, nil
+	}
+	return state, err
+}

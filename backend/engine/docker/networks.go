@@ -1,0 +1,172 @@
+package docker
+
+import (
+	"context"
+	"maps"
+	"sync"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/network"
+
+	"slipway/backend/engine"
+	"slipway/backend/session"
+)
+
+// networks are the private networks that this process made. They stay when
+// what earlier processes left is swept, because their containers may be still
+// to come.
+type networks struct {
+	mu   sync.Mutex // guards made
+	made map[string]bool
+}
+
+func (n *networks) note(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.made == nil {
+		n.made = map[string]bool{}
+	}
+	n.made[name] = true
+}
+
+func (n *networks) forget(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.made, name)
+}
+
+func (n *networks) has(name string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.made[name]
+}
+
+// CreateNetwork implements [engine.Networks]. It fails with
+// engine_network_invalid, engine_network_name-taken and, where the daemon has
+// no addresses left to give, engine_network_no-addresses.
+func (e *Engine) CreateNetwork(ctx context.Context, name string, labels map[string]string) error {
+	if name == "" || labels[engine.LabelInstance] == "" {
+		return &session.Error{Code: "engine_network_invalid", Message: "A network needs a name and the label " + engine.LabelInstance + "."}
+	}
+	e.networks.note(name)
+	there, err := e.network(ctx, name)
+	if err != nil {
+		return err
+	}
+	if there != nil {
+		return sameNetwork(*there, labels)
+	}
+	_, err = e.api.NetworkCreate(ctx, name, network.CreateOptions{Driver: "bridge", Labels: labels})
+	switch {
+	case err == nil:
+		return nil
+	case errdefs.IsConflict(err): // another call was quicker
+		if there, lookErr := e.network(ctx, name); lookErr != nil || there != nil {
+			if lookErr != nil {
+				return lookErr
+			}
+			return sameNetwork(*there, labels)
+		}
+	case reasonOf(daemonText(err), err) == reasonNoAddresses:
+		return &session.Error{
+			Code: "engine_network_no-addresses", Message: "Docker has no addresses left for another network.",
+			Hint: "Remove networks that nobody uses with `docker network prune`, or give the daemon more default-address-pools.", Err: err,
+		}
+	}
+	return failure(ctx, "network", err)
+}
+
+// network returns the network of a name, nil if there is none.
+func (e *Engine) network(ctx context.Context, name string) (*network.Inspect, error) {
+	there, err := e.api.NetworkInspect(ctx, name, network.InspectOptions{})
+	switch {
+	case errdefs.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, failure(ctx, "network", err)
+	case there.Name != name: // Docker also finds networks by their ids
+		return nil, nil
+	}
+	return &there, nil
+}
+
+func sameNetwork(there network.Inspect, labels map[string]string) error {
+	if maps.Equal(ours(there.Labels), ours(labels)) {
+		return nil
+	}
+	return &session.Error{
+		Code: "engine_network_name-taken", Message: "Another network is named " + there.Name + ".",
+		Hint: "Remove it with `docker network rm " + there.Name + "` or launch again.",
+	}
+}
+
+// RemoveNetwork implements [engine.Networks]. A network of somebody else is
+// left alone; one that a container still uses is engine_network_in-use.
+func (e *Engine) RemoveNetwork(ctx context.Context, name string) error {
+	there, err := e.network(ctx, name)
+	if err != nil {
+		return err
+	}
+	e.networks.forget(name)
+	if there == nil || there.Labels[engine.LabelInstance] != e.config.Instance {
+		return nil
+	}
+	err = e.api.NetworkRemove(ctx, there.ID)
+	switch {
+	case errdefs.IsNotFound(err):
+		return nil
+	case errdefs.IsPermissionDenied(err), errdefs.IsConflict(err):
+		return &session.Error{
+			Code: "engine_network_in-use", Message: "Containers still use the network " + name + ".",
+			Hint: "Remove them first.", Err: err,
+		}
+	}
+	return failure(ctx, "network", err)
+}
+
+// sweepNetworks removes our networks of sessions that have no container and
+// that this process did not make.
+func (e *Engine) sweepNetworks(ctx context.Context, states []engine.State) error {
+	used := map[string]bool{}
+	for _, s := range states {
+		used[s.Labels[engine.LabelSession]] = true
+	}
+	found, err := e.api.NetworkList(ctx, network.ListOptions{Filters: filters.NewArgs(filters.Arg("label", engine.LabelInstance+"="+e.config.Instance))})
+	if err != nil {
+		return failure(ctx, "network", err)
+	}
+	for _, n := range found {
+		if used[n.Labels[engine.LabelSession]] || e.networks.has(n.Name) {
+			continue
+		}
+		if err := e.api.NetworkRemove(ctx, n.ID); err != nil && !errdefs.IsNotFound(err) {
+			return failure(ctx, "network", err)
+		}
+	}
+	return nil
+}
+
+// networking puts a container into its private network, where the others find
+// it by its host name. Without one Docker's own default holds.
+func networking(c engine.Container) *network.NetworkingConfig {
+	if c.Network == "" {
+		return nil
+	}
+	return &network.NetworkingConfig{EndpointsConfig: map[string]*network.EndpointSettings{
+		c.Network: {Aliases: []string{c.Hostname}},
+	}}
+}
+
+// checkNetwork fails with engine_create_no-network where c's network is not
+// there, which Docker would say only when the container starts.
+func (e *Engine) checkNetwork(ctx context.Context, c engine.Container) error {
+	if c.Network == "" {
+		return nil
+	}
+	there, err := e.network(ctx, c.Network)
+	if err == nil && there == nil {
+		return &session.Error{Code: "engine_create_no-network", Message: "The network " + c.Network + " does not exist.", Hint: "Launch the session again."}
+	}
+	return err
+}

@@ -1,0 +1,150 @@
+package docker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/distribution/reference"
+	"github.com/docker/docker/api/types/image"
+
+	"slipway/backend/session"
+)
+
+// Pull implements [engine.Images]. Besides the codes that it promises it fails
+// with engine_pull_invalid for a text that is no image name,
+// engine_pull_rate-limited and engine_pull_wrong-platform.
+func (e *Engine) Pull(ctx context.Context, ref string, progress func(session.Pull)) error {
+	named, err := reference.ParseNormalizedNamed(ref)
+	if err != nil {
+		return &session.Error{Code: "engine_pull_invalid", Message: "\"" + ref + "\" is not the name of an image.", Hint: "Write it as for docker pull, for example python:3.12.", Err: err}
+	}
+	login, err := e.creds.header(ctx, reference.Domain(named))
+	if err != nil {
+		return err
+	}
+	stream, err := e.api.ImagePull(ctx, ref, image.PullOptions{RegistryAuth: login})
+	if err != nil {
+		return pullFailure(ctx, ref, err)
+	}
+	defer stream.Close() //nolint:errcheck // read to its end, or given up
+	return pullFailure(ctx, ref, follow(stream, progress))
+}
+
+// message is one line of the stream that a pull answers with.
+type message struct {
+	Status string `json:"status"`
+	ID     string `json:"id"` // of the layer
+	Detail struct {
+		Current int64 `json:"current"`
+		Total   int64 `json:"total"`
+	} `json:"progressDetail"`
+	Error struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+	} `json:"errorDetail"`
+	ErrorText string `json:"error"`
+}
+
+// streamError is what a pull's stream says in the middle.
+type streamError struct{ text string }
+
+func (e *streamError) Error() string { return e.text }
+
+// reportEvery is how often progress is told, so that a quick pull is no flood.
+const reportEvery = 200 * time.Millisecond
+
+// follow reads a pull's stream to its end and tells progress from this
+// goroutine only: also while nothing comes, so that a rate falls to nothing.
+func follow(stream io.Reader, progress func(session.Pull)) error {
+	messages, done := make(chan message), make(chan struct{})
+	failed := make(chan error, 1)
+	defer close(done)
+	go func() { failed <- decode(stream, messages, done) }()
+	meter := newMeter()
+	ticker := time.NewTicker(reportEvery)
+	defer ticker.Stop()
+	changed, layers := false, 0
+	for {
+		select {
+		case m := <-messages:
+			changed = meter.note(m, time.Now()) || changed
+			if len(meter.layers) == layers {
+				continue
+			}
+			layers = len(meter.layers)
+		case now := <-ticker.C:
+			if !changed && meter.last.Rate == 0 {
+				continue
+			}
+			meter.mark(now)
+		case err := <-failed:
+			if err == nil {
+				progress(meter.pull(time.Now()))
+			}
+			return err
+		}
+		changed = false
+		progress(meter.pull(time.Now()))
+	}
+}
+
+// decode passes messages on until the stream ends, which is no error, or tells
+// of one.
+func decode(stream io.Reader, messages chan<- message, done <-chan struct{}) error {
+	lines := json.NewDecoder(stream)
+	for {
+		var m message
+		err := lines.Decode(&m)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if text := orDefault(m.Error.Message, m.ErrorText); text != "" {
+			return &streamError{text: text}
+		}
+		select {
+		case messages <- m:
+		case <-done:
+			return nil
+		}
+	}
+}
+
+// pullFailure says why a pull failed. A registry's answer reaches Slipway as
+// the daemon's text, so most of it is decided in reasons.go.
+func pullFailure(ctx context.Context, ref string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var said *streamError
+	if ctx.Err() != nil || !errors.As(err, &said) && silent(ctx, err) {
+		return failure(ctx, "pull", err)
+	}
+	text := daemonText(err)
+	e := &session.Error{Err: err}
+	switch why := reasonOf(text, err); {
+	case why == reasonNoSpace:
+		return failure(ctx, "pull", err)
+	case why == reasonRateLimited:
+		e.Code, e.Message, e.Hint = "engine_pull_rate-limited", "The registry of "+ref+" allows no more pulls for now.", "Wait, or log in with `docker login`."
+	case why == reasonWrongPlatform:
+		e.Code, e.Message, e.Hint = "engine_pull_wrong-platform", "The image "+ref+" is not made for this machine.", "Choose an image for this machine's processor."
+	case why == reasonForbidden, errdefs.IsUnauthorized(err), errdefs.IsPermissionDenied(err):
+		e.Code, e.Message, e.Hint = "engine_pull_forbidden", "The registry does not let you pull "+ref+".", "Log in with `docker login` as somebody who may."
+	case why == reasonNoManifest, errdefs.IsNotFound(err):
+		e.Code, e.Message, e.Hint = "engine_pull_not-found", "No registry has the image "+ref+", or it needs a login.", "Check its name and tag; for a private image, `docker login` first."
+	case why == reasonUnreachable:
+		e.Code, e.Message, e.Hint = "engine_pull_unavailable", "The registry of "+ref+" cannot be reached.", "Check the network, or use an image that is on this machine."
+	case errdefs.IsInvalidArgument(err):
+		e.Code, e.Message, e.Hint = "engine_pull_invalid", "Docker does not accept the name "+ref+".", "Write it as for docker pull, for example python:3.12."
+	default:
+		e.Code, e.Message, e.Hint = "engine_pull_failed", "The image "+ref+" could not be pulled: "+sentence(text), "Try again; if it stays, try `docker pull` by hand."
+	}
+	return e
+}

@@ -1,0 +1,132 @@
+package docker
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"io"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/mount"
+
+	"slipway/backend/engine"
+	"slipway/backend/session"
+)
+
+// labelTrial marks the containers of trials with the instance whose they are.
+// They carry no other label, so that nobody takes them for a session.
+const labelTrial = "slipway.trial"
+
+// trialImage holds no file at all. It stays for the next trial.
+const (
+	trialRepository = "slipway-trial"
+	trialImage      = trialRepository + ":1"
+)
+
+// trial starts a container with devices that does nothing and ends at once.
+// failed says why the way does not work; err is a daemon that does not answer or
+// a caller that gave up.
+func (e *Engine) trial(ctx context.Context, known *facts, way engine.AttachWay, ids []string) (failed *session.Error, err error) {
+	if err := e.ensureTrialImage(ctx); err != nil {
+		return e.judge(ctx, err)
+	}
+	guest, err := e.kernels.guest(known.info.Arch, e.config.Guest)
+	if err != nil {
+		return nil, err
+	}
+	config := &container.Config{
+		Image: trialImage, User: "0:0", Labels: map[string]string{labelTrial: e.config.Instance},
+		Entrypoint: []string{"/.slipway/guest"}, Cmd: []string{}, Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
+	}
+	host := &container.HostConfig{
+		NetworkMode: "none", CapDrop: []string{"ALL"}, LogConfig: container.LogConfig{Type: "none"}, Init: new(bool),
+		Mounts: []mount.Mount{{Type: mount.TypeBind, Source: guest, Target: "/.slipway/guest", ReadOnly: true}},
+	}
+	if len(ids) == 0 {
+		ids = known.anyDevice(way)
+	}
+	handIn(way, ids, config, host)
+	// By name, because the daemon may have made it although the answer was cut off.
+	name := "slipway-trial-" + strings.ToLower(rand.Text()[:8])
+	defer e.endTrial(ctx, name)
+	if _, err := e.api.ContainerCreate(ctx, config, host, nil, nil, name); err != nil {
+		return e.judge(ctx, err)
+	}
+	return e.judge(ctx, e.api.ContainerStart(ctx, name, container.StartOptions{}))
+}
+
+// judge tells a way that does not work from a daemon that does not answer.
+func (e *Engine) judge(ctx context.Context, err error) (*session.Error, error) {
+	if err == nil {
+		return nil, nil
+	}
+	if failed := attachError(err); failed != nil && ctx.Err() == nil {
+		return failed, nil
+	}
+	failed := session.AsError(failure(ctx, "attach", err), "engine_attach_internal-error")
+	if ctx.Err() != nil || failed.Code == codeUnavailable {
+		return nil, failed
+	}
+	return failed, nil
+}
+
+// endTrial removes the container of a trial, also when the caller gave up.
+func (e *Engine) endTrial(ctx context.Context, name string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.answerTime)
+	defer cancel()
+	if err := e.removeContainer(ctx, name); err != nil {
+		e.log.Warn("the container of a trial stays", "container", name, "error", err)
+	}
+}
+
+// sweepTrials removes trials that a killed process left.
+func (e *Engine) sweepTrials(ctx context.Context) error {
+	left, err := e.api.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", labelTrial+"="+e.config.Instance))})
+	if err != nil {
+		return failure(ctx, "list", err)
+	}
+	for _, c := range left {
+		if err := e.removeContainer(ctx, c.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ensureTrialImage imports an image without any file where it is not there.
+func (e *Engine) ensureTrialImage(ctx context.Context) error {
+	if _, err := e.api.ImageInspect(ctx, trialImage); err == nil {
+		return nil
+	}
+	var empty bytes.Buffer
+	if err := tar.NewWriter(&empty).Close(); err != nil {
+		return err
+	}
+	reply, err := e.api.ImageImport(ctx, image.ImportSource{Source: &empty, SourceName: "-"}, trialImage, image.ImportOptions{})
+	if err != nil {
+		return err
+	}
+	defer reply.Close()                 //nolint:errcheck // read to its end
+	_, err = io.Copy(io.Discard, reply) // the image is there once it has said all
+	return err
+}
+
+// anyDevice names devices where nobody asked for certain ones.
+func (f *facts) anyDevice(way engine.AttachWay) []string {
+	if way != engine.AttachCDI {
+		return []string{"all"}
+	}
+	for _, name := range f.cdi {
+		if id := strings.TrimPrefix(name, cdiKind); isUUID(id) {
+			return []string{id}
+		}
+	}
+	if len(f.cdi) > 0 {
+		return []string{strings.TrimPrefix(f.cdi[0], cdiKind)}
+	}
+	return []string{"all"}
+}

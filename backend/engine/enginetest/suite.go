@@ -1,0 +1,261 @@
+package enginetest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"slipway/backend/engine"
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// Options says what an engine under test has and can do. Fields left empty
+// leave out the cases that need them, except for the images, which every engine has.
+type Options struct {
+	Instance string // instance label that the engine lists
+	Image    string // an image that is there, able to run Commands
+	NoImage  string // a reference that neither the engine nor a registry has
+
+	Commands Commands
+	Memory   gpu.Bytes     // limit of containers; 0: 128 MiB
+	Patience time.Duration // how long one thing may take to happen; 0: 20 s
+
+	// PullImage is a reference that can be pulled and Evict removes it from the
+	// machine beforehand.
+	PullImage string
+	Evict     func(t *testing.T, ref string)
+	// HomeExists reports whether the home of a container is still there.
+	HomeExists func(t *testing.T, c engine.Container) bool
+	// Guest reports whether the engine's guests speak the link protocol.
+	Guest bool
+	// Stats reports whether samples are taken of live processes, so that memory
+	// and process counts are above zero.
+	Stats bool
+	// DropGuest breaks the connection to a container's guest from the far side.
+	// nil: the suite only closes its own end.
+	DropGuest func(t *testing.T, id string)
+}
+
+// Commands are the startup commands that the suite uses. Those that are empty
+// take the value for an image with a POSIX shell.
+type Commands struct {
+	Exit  string // ends with code 7
+	Print string // writes line 1 … line 10, one a line, and ends with 0
+	Drip  string // writes drip 1 … drip 3, one a line, 200 ms or more apart, and ends with 0
+	Sleep string // runs for a minute at least
+	OOM   string // uses more memory than Options.Memory allows; empty: the case is left out
+}
+
+// The commands that [Commands] stands for when it is empty.
+const (
+	CommandExit  = "exit 7"
+	CommandPrint = `for i in 1 2 3 4 5 6 7 8 9 10; do echo "line $i"; done`
+	CommandDrip  = `for i in 1 2 3; do echo "drip $i"; sleep 0.3; done`
+	CommandSleep = "sleep 600"
+)
+
+// suite is one case under way.
+type suite struct {
+	*testing.T
+	Options
+	ctx    context.Context //nolint:containedctx // of the one case
+	engine engine.Engine
+}
+
+type engineCase struct {
+	name string
+	run  func(*suite)
+}
+
+// Run checks that an engine keeps its promises. open makes a fresh engine for
+// each case and is responsible for closing it; what the cases create they remove.
+func Run(t *testing.T, open func(t *testing.T) engine.Engine, opts Options) {
+	opts.fill()
+	for _, c := range opts.cases() {
+		t.Run(c.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 6*opts.Patience)
+			defer cancel()
+			c.run(&suite{T: t, Options: opts, ctx: ctx, engine: open(t)})
+		})
+	}
+}
+
+func (o *Options) fill() {
+	o.Memory = defaultTo(o.Memory, 128*gpu.MiB)
+	o.Patience = defaultTo(o.Patience, 20*time.Second)
+	o.NoImage = defaultTo(o.NoImage, "slipway-test/none:1")
+	o.Commands.Exit = defaultTo(o.Commands.Exit, CommandExit)
+	o.Commands.Print = defaultTo(o.Commands.Print, CommandPrint)
+	o.Commands.Drip = defaultTo(o.Commands.Drip, CommandDrip)
+	o.Commands.Sleep = defaultTo(o.Commands.Sleep, CommandSleep)
+}
+
+func defaultTo[T comparable](value, fallback T) T {
+	var zero T
+	if value == zero {
+		return fallback
+	}
+	return value
+}
+
+func (o *Options) cases() []engineCase {
+	all := []engineCase{
+		{"info describes the machine", caseInfo},
+		{"an image that is there is described and listed", caseImage},
+		{"an image that is not there is not-found", caseNoImage},
+		{"create twice gives the same container", caseCreateTwice},
+		{"create with other labels finds the name taken", caseNameTaken},
+		{"create without its image says so", caseCreateNoImage},
+		{"create without a name is invalid", caseCreateInvalid},
+		{"a created container is not running", caseCreated},
+		{"start twice does nothing more", caseStartTwice},
+		{"start of what is gone is not-found", caseStartGone},
+		{"stop ends a container once", caseStop},
+		{"stop ends a busy batch container within its grace", caseStopBusy},
+		{"remove takes a running container away", caseRemoveRunning},
+		{"stop and remove of what is gone do nothing", caseGone},
+		{"list shows this instance and no other", caseList},
+		{"inspect of what is gone is not-found", caseInspectGone},
+		{"an exit code is kept", caseExitCode},
+		{"success is exit code 0", caseExitZero},
+		{"watch tells of start and end", caseWatch},
+		{"watch ends with its context", caseWatchCancel},
+		{"logs come in order", caseLogs},
+		{"logs keep only the tail asked for", caseLogsTail},
+		{"logs begin with times when asked to", caseLogsTimes},
+		{"followed logs end with the container", caseLogsFollow},
+		{"followed logs end with their context", caseLogsCancel},
+		{"stats are of running containers only", caseStats},
+		{"guest of an ended container is guest_exited", caseGuestExited},
+		{"guest of a container that is not started waits", caseGuestWaits},
+		{"ten containers at once do not disturb each other", caseConcurrent},
+		{"every call ends with its context", caseCancelled},
+		{"pull of an image nobody has is not-found", casePullUnknown},
+		{"an image is given away and put together again", caseTransfer},
+		{"giving an image away ends when told to", caseTransferEnds},
+		{"a network is made once and removed once", caseNetwork},
+		{"a network with other labels finds the name taken", caseNetworkTaken},
+		{"a network without a name is invalid", caseNetworkInvalid},
+		{"a network stays while a container runs in it", caseNetworkInUse},
+		{"create without its network says so", caseCreateNoNetwork},
+		{"attachment names a way", caseAttachment},
+	}
+	return append(all, o.optionalCases()...)
+}
+
+func (o *Options) optionalCases() []engineCase {
+	var cases []engineCase
+	if o.Commands.OOM != "" {
+		cases = append(cases, engineCase{"running out of memory is reported", caseOOM})
+	}
+	if o.PullImage != "" {
+		cases = append(cases,
+			engineCase{"pull tells of progress that never goes back", casePull},
+			engineCase{"pull stops with its context", casePullCancel})
+	}
+	if o.HomeExists != nil {
+		cases = append(cases, engineCase{"the home goes with the container", caseHome})
+	}
+	if o.Guest {
+		cases = append(cases, guestCases()...)
+	}
+	return cases
+}
+
+// container describes a new container with a name of its own.
+func (s *suite) container(command string) engine.Container {
+	id := session.ID(strings.ToLower(rand.Text()[:12]))
+	name := fmt.Sprintf("slipway-%s-%s-1", id, session.MainKernel)
+	return engine.Container{
+		Name: name, Hostname: session.MainKernel, Image: s.Image,
+		Labels: map[string]string{
+			engine.LabelSession: string(id), engine.LabelKernel: session.MainKernel, engine.LabelAttempt: "1",
+			engine.LabelOwner: "tester", engine.LabelAgent: "local", engine.LabelInstance: s.Instance,
+			engine.LabelGrants: `{"cpus":[0]}`, engine.LabelName: string(id), engine.LabelSpec: "test",
+		},
+		Guest: engine.GuestConfig{
+			Session: id, Kernel: session.MainKernel, UID: os.Getuid(), GID: os.Getgid(), Command: command,
+			Env: []session.EnvVar{{Name: "SLIPWAY_SESSION", Value: string(id)}},
+		},
+		CPUs: []int{0}, Memory: s.Memory, Shm: min(64*gpu.MiB, s.Memory/2),
+	}
+}
+
+// create creates a container that the case's end removes.
+func (s *suite) create(c engine.Container) string {
+	s.Helper()
+	id, err := s.engine.Create(s.ctx, c)
+	if err != nil {
+		s.Fatalf("create: %v", err)
+	}
+	s.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), s.Patience)
+		defer cancel()
+		if err := s.engine.Remove(ctx, id); err != nil {
+			s.Errorf("removing what the case created: %v", err)
+		}
+	})
+	return id
+}
+
+// start creates and starts a container.
+func (s *suite) start(command string) string {
+	s.Helper()
+	id := s.create(s.container(command))
+	if err := s.engine.Start(s.ctx, id); err != nil {
+		s.Fatalf("start: %v", err)
+	}
+	return id
+}
+
+func (s *suite) inspect(id string) engine.State {
+	s.Helper()
+	state, err := s.engine.Inspect(s.ctx, id)
+	if err != nil {
+		s.Fatalf("inspect: %v", err)
+	}
+	return state
+}
+
+// ended waits for a container to end and returns its last state.
+func (s *suite) ended(id string) engine.State {
+	s.Helper()
+	var state engine.State
+	s.await("the container to end", func() bool {
+		state = s.inspect(id)
+		return !state.Running && !state.Created
+	})
+	return state
+}
+
+// await polls for what happens on the other side of a process border.
+func (s *suite) await(what string, done func() bool) {
+	s.Helper()
+	deadline := time.Now().Add(s.Patience)
+	for !done() {
+		if time.Now().After(deadline) {
+			s.Fatalf("waited %s in vain for %s", s.Patience, what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func (s *suite) wantCode(err error, code session.Code) {
+	s.Helper()
+	if got := session.CodeOf(err); got != code {
+		s.Errorf("got code %q (%v), want %s", got, err, code)
+	}
+}
+
+func (s *suite) wantCancelled(what string, err error) {
+	s.Helper()
+	if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		s.Errorf("%s under an ended context: got %v, want the context's error in its chain", what, err)
+	}
+}

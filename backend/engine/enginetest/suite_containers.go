@@ -1,0 +1,398 @@
+package enginetest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"slipway/backend/engine"
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+func caseInfo(s *suite) {
+	info, err := s.engine.Info(s.ctx)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if info.Name == "" || info.Version == "" || info.OS != "linux" || info.Arch == "" {
+		s.Errorf("name, version, linux and an architecture are expected, got %+v", info)
+	}
+	if info.CPUs < 1 || info.Memory < 64*gpu.MiB {
+		s.Errorf("%d CPUs and %s of memory are not a machine", info.CPUs, info.Memory)
+	}
+}
+
+func caseCreateTwice(s *suite) {
+	c := s.container("")
+	id := s.create(c)
+	again, err := s.engine.Create(s.ctx, c)
+	if err != nil || again != id {
+		s.Errorf("second create: got %q, %v, want %q", again, err, id)
+	}
+}
+
+func caseNameTaken(s *suite) {
+	c := s.container("")
+	s.create(c)
+	c.Labels = maps.Clone(c.Labels)
+	c.Labels[engine.LabelAttempt] = "2"
+	_, err := s.engine.Create(s.ctx, c)
+	s.wantCode(err, "engine_create_name-taken")
+}
+
+func caseCreateNoImage(s *suite) {
+	c := s.container("")
+	c.Image = s.NoImage
+	_, err := s.engine.Create(s.ctx, c)
+	s.wantCode(err, "engine_create_no-image")
+	s.wantListed(c.Name, false)
+}
+
+func caseCreateInvalid(s *suite) {
+	c := s.container("")
+	c.Name = ""
+	_, err := s.engine.Create(s.ctx, c)
+	s.wantCode(err, "engine_create_invalid")
+}
+
+func caseCreated(s *suite) {
+	c := s.container("")
+	state := s.inspect(s.create(c))
+	if !state.Created || state.Running || !state.StartedAt.IsZero() {
+		s.Errorf("want created and never started, got %+v", state)
+	}
+	if state.Name != c.Name || !maps.Equal(state.Labels, c.Labels) {
+		s.Errorf("got name %q and labels %v, want %q and %v", state.Name, state.Labels, c.Name, c.Labels)
+	}
+}
+
+func caseStartTwice(s *suite) {
+	before := time.Now().Add(-2 * time.Second)
+	id := s.start("")
+	first := s.inspect(id)
+	if !first.Running || first.Created || first.StartedAt.Before(before) {
+		s.Fatalf("want running since now, got %+v", first)
+	}
+	if err := s.engine.Start(s.ctx, id); err != nil {
+		s.Fatalf("second start: %v", err)
+	}
+	if second := s.inspect(id); !second.Running || !second.StartedAt.Equal(first.StartedAt) {
+		s.Errorf("second start changed the container: %+v, before %+v", second, first)
+	}
+}
+
+func caseStartGone(s *suite) {
+	s.wantCode(s.engine.Start(s.ctx, "nonexistent"), "engine_read_not-found")
+}
+
+func caseStop(s *suite) {
+	id := s.start("")
+	if err := s.engine.Stop(s.ctx, id, 5*time.Second); err != nil {
+		s.Fatal(err)
+	}
+	first := s.inspect(id)
+	if first.Running || first.FinishedAt.Before(first.StartedAt) {
+		s.Errorf("want ended, got %+v", first)
+	}
+	if err := s.engine.Stop(s.ctx, id, time.Second); err != nil {
+		s.Errorf("second stop: %v", err)
+	}
+	if second := s.inspect(id); second.ExitCode != first.ExitCode || !second.FinishedAt.Equal(first.FinishedAt) {
+		s.Errorf("second stop changed the container: %+v, before %+v", second, first)
+	}
+}
+
+func caseStopBusy(s *suite) {
+	id := s.start(s.Commands.Sleep)
+	begin := time.Now()
+	if err := s.engine.Stop(s.ctx, id, 2*time.Second); err != nil {
+		s.Fatal(err)
+	}
+	if took := time.Since(begin); took > 2*time.Second+s.Patience/2 {
+		s.Errorf("stopping took %s with a grace of 2 s", took)
+	}
+	if state := s.inspect(id); state.Running || state.ExitCode == 0 {
+		s.Errorf("want an end that is no success, got %+v", state)
+	}
+}
+
+func caseRemoveRunning(s *suite) {
+	c := s.container("")
+	id := s.create(c)
+	if err := s.engine.Start(s.ctx, id); err != nil {
+		s.Fatal(err)
+	}
+	if err := s.engine.Remove(s.ctx, id); err != nil {
+		s.Fatal(err)
+	}
+	_, err := s.engine.Inspect(s.ctx, id)
+	s.wantCode(err, "engine_read_not-found")
+	s.wantListed(c.Name, false)
+}
+
+func caseGone(s *suite) {
+	id := s.create(s.container(""))
+	for range 2 {
+		if err := s.engine.Remove(s.ctx, id); err != nil {
+			s.Errorf("remove: %v", err)
+		}
+	}
+	if err := s.engine.Stop(s.ctx, id, time.Second); err != nil {
+		s.Errorf("stop: %v", err)
+	}
+}
+
+func caseList(s *suite) {
+	stopped, running, foreign := s.container(""), s.container(""), s.container("")
+	foreign.Labels[engine.LabelInstance] = s.Instance + "-other"
+	s.create(stopped)
+	s.create(foreign)
+	if err := s.engine.Start(s.ctx, s.create(running)); err != nil {
+		s.Fatal(err)
+	}
+	s.wantListed(stopped.Name, true)
+	s.wantListed(running.Name, true)
+	s.wantListed(foreign.Name, false)
+}
+
+func (s *suite) wantListed(name string, want bool) {
+	s.Helper()
+	states, err := s.engine.List(s.ctx)
+	if err != nil {
+		s.Fatal(err)
+	}
+	found := false
+	for _, state := range states {
+		found = found || state.Name == name
+	}
+	if found != want {
+		s.Errorf("%s is listed: %v, want %v", name, found, want)
+	}
+}
+
+func caseInspectGone(s *suite) {
+	_, err := s.engine.Inspect(s.ctx, "nonexistent")
+	s.wantCode(err, "engine_read_not-found")
+}
+
+func caseExitCode(s *suite) {
+	state := s.ended(s.start(s.Commands.Exit))
+	if state.ExitCode != 7 || state.OOMKilled {
+		s.Errorf("want exit code 7 and no lack of memory, got %+v", state)
+	}
+}
+
+func caseExitZero(s *suite) {
+	if state := s.ended(s.start(s.Commands.Print)); state.ExitCode != 0 || state.FinishedAt.IsZero() {
+		s.Errorf("want exit code 0 and a time, got %+v", state)
+	}
+}
+
+func caseOOM(s *suite) {
+	if state := s.ended(s.start(s.Commands.OOM)); !state.OOMKilled || state.ExitCode == 0 {
+		s.Errorf("want a failure for lack of memory, got %+v", state)
+	}
+}
+
+func caseStats(s *suite) {
+	running, created := s.start(""), s.create(s.container(""))
+	var first engine.Stats
+	s.await("a sample", func() bool {
+		samples, err := s.engine.Stats(s.ctx, []string{running, created, "nonexistent"})
+		if err != nil {
+			s.Fatal(err)
+		}
+		if len(samples) > 1 {
+			s.Fatalf("samples of containers that do not run: %v", samples)
+		}
+		var ok bool
+		first, ok = samples[running]
+		return ok && (!s.Stats || first.Memory > 0 && first.Pids > 0)
+	})
+	if first.At.IsZero() || first.MemLimit != s.Memory || first.Memory > first.MemLimit || first.CPU < 0 {
+		s.Errorf("not a sane sample for a limit of %s: %+v", s.Memory, first)
+	}
+	samples, err := s.engine.Stats(s.ctx, []string{running})
+	if second := samples[running]; err != nil || second.CPU < first.CPU || second.At.Before(first.At) {
+		s.Errorf("counters went back: %+v after %+v (%v)", second, first, err)
+	}
+}
+
+func caseHome(s *suite) {
+	c := s.container("")
+	id := s.create(c)
+	if err := s.engine.Start(s.ctx, id); err != nil {
+		s.Fatal(err)
+	}
+	if !s.HomeExists(s.T, c) {
+		s.Fatal("a running container has no home")
+	}
+	if err := s.engine.Remove(s.ctx, id); err != nil {
+		s.Fatal(err)
+	}
+	if s.HomeExists(s.T, c) {
+		s.Error("the home is still there")
+	}
+}
+
+func caseConcurrent(s *suite) {
+	const count = 10
+	ids := make([]string, count)
+	s.together(count, func(i int) error {
+		c := s.container("")
+		id, err := s.engine.Create(s.ctx, c)
+		ids[i] = id
+		if err != nil {
+			return err
+		}
+		return s.engine.Start(s.ctx, id)
+	})
+	for i, id := range ids {
+		if id != "" && !s.inspect(id).Running {
+			s.Errorf("container %d does not run", i)
+		}
+	}
+	s.together(count, func(i int) error {
+		if i%2 == 0 {
+			if err := s.engine.Stop(s.ctx, ids[i], 5*time.Second); err != nil {
+				return err
+			}
+		}
+		return s.engine.Remove(s.ctx, ids[i])
+	})
+	for i, id := range ids {
+		if _, err := s.engine.Inspect(s.ctx, id); session.CodeOf(err) != "engine_read_not-found" {
+			s.Errorf("container %d is still there: %v", i, err)
+		}
+	}
+}
+
+// together runs fn for 0 … n−1 at once and reports what fails.
+func (s *suite) together(n int, fn func(i int) error) {
+	s.Helper()
+	var group sync.WaitGroup
+	errs := make([]error, n)
+	for i := range n {
+		group.Go(func() { errs[i] = fn(i) })
+	}
+	group.Wait()
+	for i, err := range errs {
+		if err != nil {
+			s.Errorf("container %d: %v", i, err)
+		}
+	}
+}
+
+func caseCancelled(s *suite) {
+	id := s.start("")
+	ctx, cancel := context.WithCancel(s.ctx)
+	cancel()
+	e, c := s.engine, s.container("")
+	calls := map[string]func() error{
+		"Info":           func() error { _, err := e.Info(ctx); return err },
+		"Create":         func() error { _, err := e.Create(ctx, c); return err },
+		"Start":          func() error { return e.Start(ctx, s.create(s.container(""))) },
+		"Guest":          func() error { _, err := e.Guest(ctx, id); return err },
+		"Stop":           func() error { return e.Stop(ctx, id, time.Second) },
+		"Remove":         func() error { return e.Remove(ctx, id) },
+		"List":           func() error { _, err := e.List(ctx); return err },
+		"Inspect":        func() error { _, err := e.Inspect(ctx, id); return err },
+		"Watch":          func() error { return e.Watch(ctx, func(engine.State) {}) },
+		"Stats":          func() error { _, err := e.Stats(ctx, []string{id}); return err },
+		"Images":         func() error { _, err := e.Images(ctx); return err },
+		"Image":          func() error { _, err := e.Image(ctx, s.Image); return err },
+		"Network":        func() error { return e.CreateNetwork(ctx, c.Name, c.Labels) },
+		"Remove network": func() error { return e.RemoveNetwork(ctx, c.Name) },
+		"Attachment":     func() error { _, err := e.Attachment(ctx, true); return err },
+		"Pull":           func() error { return e.Pull(ctx, s.NoImage, func(session.Pull) {}) },
+	}
+	for name, call := range calls {
+		s.wantCancelled(name, call())
+	}
+	if !s.inspect(id).Running {
+		s.Error("a cancelled call touched the container")
+	}
+	s.wantListed(c.Name, false)
+}
+
+func caseWatchCancel(s *suite) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	done := make(chan error, 1)
+	go func() { done <- s.engine.Watch(ctx, func(engine.State) {}) }()
+	cancel()
+	select {
+	case err := <-done:
+		s.wantCancelled("Watch", err)
+	case <-time.After(s.Patience):
+		s.Error("Watch goes on without its context")
+	}
+}
+
+func caseWatch(s *suite) {
+	seen := s.watch()
+	c := s.container(s.Commands.Exit)
+	id := s.create(c)
+	if err := s.engine.Start(s.ctx, id); err != nil {
+		s.Fatal(err)
+	}
+	last := s.expect(seen, fmt.Sprintf("the end of %s", c.Name), func(state engine.State) bool {
+		return state.ID == id && !state.Running && !state.Created
+	})
+	if last.ExitCode != 7 || !maps.Equal(last.Labels, c.Labels) || last.Name != c.Name {
+		s.Errorf("want the whole state with exit code 7, got %+v", last)
+	}
+	runner := s.start("")
+	s.expect(seen, "a start", func(state engine.State) bool { return state.ID == runner && state.Running })
+}
+
+// watch watches until the end of the case, and returns when it surely does.
+func (s *suite) watch() <-chan engine.State {
+	seen := make(chan engine.State, 4096)
+	ctx, cancel := context.WithCancel(s.ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := s.engine.Watch(ctx, func(state engine.State) { seen <- state }); ctx.Err() == nil {
+			s.Errorf("watch broke: %v", err)
+		}
+	}()
+	s.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	s.await("the watch to listen", func() bool {
+		probe := s.start("")
+		timer := time.NewTimer(s.Patience / 20)
+		defer timer.Stop()
+		for {
+			select {
+			case state := <-seen:
+				if state.ID == probe {
+					return true
+				}
+			case <-timer.C:
+				return false
+			}
+		}
+	})
+	return seen
+}
+
+func (s *suite) expect(seen <-chan engine.State, what string, match func(engine.State) bool) engine.State {
+	s.Helper()
+	timer := time.NewTimer(s.Patience)
+	defer timer.Stop()
+	for {
+		select {
+		case state := <-seen:
+			if match(state) {
+				return state
+			}
+		case <-timer.C:
+			s.Fatalf("watch did not tell of %s", what)
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package enginetest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"slipway/backend/session"
+)
+
+func caseImage(s *suite) {
+	image, err := s.engine.Image(s.ctx, s.Image)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if image.ID == "" || !slices.Contains(image.Refs, s.Image) || image.Size <= 0 || image.Arch == "" {
+		s.Errorf("want an id, the reference, a size and an architecture, got %+v", image)
+	}
+	images, err := s.engine.Images(s.ctx)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if !slices.ContainsFunc(images, func(other session.Image) bool { return other.ID == image.ID && slices.Contains(other.Refs, s.Image) }) {
+		s.Errorf("%s is not among the %d images listed", s.Image, len(images))
+	}
+}
+
+func caseNoImage(s *suite) {
+	_, err := s.engine.Image(s.ctx, s.NoImage)
+	s.wantCode(err, "engine_image_not-found")
+}
+
+func casePullUnknown(s *suite) {
+	err := s.engine.Pull(s.ctx, s.NoImage, func(session.Pull) {})
+	switch code := session.CodeOf(err); code {
+	// An engine without a way to any registry cannot know better, and one whose
+	// registry hides what it lacks is told that it may not look.
+	case "engine_pull_not-found", "engine_pull_unavailable", "engine_pull_forbidden":
+	default:
+		s.Errorf("got code %q (%v), want engine_pull_not-found", code, err)
+	}
+}
+
+func casePull(s *suite) {
+	s.Evict(s.T, s.PullImage)
+	if _, err := s.engine.Image(s.ctx, s.PullImage); session.CodeOf(err) != "engine_image_not-found" {
+		s.Fatalf("the image is there before the pull: %v", err)
+	}
+	var steps []session.Pull
+	if err := s.engine.Pull(s.ctx, s.PullImage, func(p session.Pull) { steps = append(steps, p) }); err != nil {
+		s.Fatal(err)
+	}
+	if len(steps) == 0 {
+		s.Fatal("no progress was told")
+	}
+	var last session.Pull
+	for i, p := range steps {
+		if p.Current < last.Current || p.Total < last.Total || p.LayersDone < last.LayersDone {
+			s.Errorf("progress went back at step %d: %+v after %+v", i, p, last)
+		}
+		if p.Total > 0 && p.Current > p.Total || p.LayersDone > p.Layers || p.Rate < 0 {
+			s.Errorf("progress beyond its end at step %d: %+v", i, p)
+		}
+		last = p
+	}
+	if _, err := s.engine.Image(s.ctx, s.PullImage); err != nil {
+		s.Errorf("the image is not there after the pull: %v", err)
+	}
+}
+
+func casePullCancel(s *suite) {
+	s.Evict(s.T, s.PullImage)
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	err := s.engine.Pull(ctx, s.PullImage, func(session.Pull) { cancel() })
+	s.wantCancelled("Pull", err)
+	if _, err := s.engine.Image(s.ctx, s.PullImage); session.CodeOf(err) != "engine_image_not-found" {
+		s.Errorf("the image is there after a pull that was given up (%v)", err)
+	}
+}
+
+// readLogs reads a log to its end.
+func (s *suite) readLogs(id string, opts session.LogOptions) string {
+	s.Helper()
+	reader, err := s.engine.Logs(s.ctx, id, opts)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer reader.Close() //nolint:errcheck // read to its end
+	text, err := io.ReadAll(reader)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return string(text)
+}
+
+func printed(from, to int) string {
+	var b strings.Builder
+	for i := from; i <= to; i++ {
+		fmt.Fprintf(&b, "line %d\n", i)
+	}
+	return b.String()
+}
+
+func (s *suite) wantText(got, want string) {
+	s.Helper()
+	if got != want {
+		s.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func caseLogs(s *suite) {
+	id := s.start(s.Commands.Print)
+	s.ended(id)
+	s.wantText(s.readLogs(id, session.LogOptions{}), printed(1, 10))
+	_, err := s.engine.Logs(s.ctx, "nonexistent", session.LogOptions{})
+	s.wantCode(err, "engine_read_not-found")
+}
+
+func caseLogsTail(s *suite) {
+	id := s.start(s.Commands.Print)
+	s.ended(id)
+	s.wantText(s.readLogs(id, session.LogOptions{Tail: 3}), printed(8, 10))
+	s.wantText(s.readLogs(id, session.LogOptions{Tail: 100}), printed(1, 10))
+}
+
+func caseLogsTimes(s *suite) {
+	before := time.Now().Add(-time.Minute)
+	id := s.start(s.Commands.Print)
+	s.ended(id)
+	lines := strings.Split(strings.TrimSuffix(s.readLogs(id, session.LogOptions{Timestamps: true}), "\n"), "\n")
+	for i, line := range lines {
+		stamp, text, _ := strings.Cut(line, " ")
+		at, err := time.Parse(time.RFC3339Nano, stamp)
+		if err != nil || at.Before(before) || text != fmt.Sprintf("line %d", i+1) {
+			s.Errorf("line %d is %q, want an RFC 3339 time and its text (%v)", i+1, line, err)
+		}
+	}
+	if len(lines) != 10 {
+		s.Errorf("got %d lines, want 10", len(lines))
+	}
+}
+
+func caseLogsFollow(s *suite) {
+	id := s.start(s.Commands.Drip)
+	s.wantText(s.readLogs(id, session.LogOptions{Follow: true}), "drip 1\ndrip 2\ndrip 3\n")
+	s.ended(id)
+	s.wantText(s.readLogs(id, session.LogOptions{Follow: true}), "drip 1\ndrip 2\ndrip 3\n")
+}
+
+func caseLogsCancel(s *suite) {
+	id := s.start(s.Commands.Sleep)
+	ctx, cancel := context.WithCancel(s.ctx)
+	reader, err := s.engine.Logs(ctx, id, session.LogOptions{Follow: true})
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer reader.Close() //nolint:errcheck // what it held is given up
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		io.Copy(io.Discard, reader) //nolint:errcheck // only its end matters
+	}()
+	cancel()
+	select {
+	case <-done:
+	case <-time.After(s.Patience):
+		s.Error("the log goes on without its context")
+	}
+}
+
+func caseGuestExited(s *suite) {
+	id := s.start(s.Commands.Exit)
+	s.ended(id)
+	conn, err := s.engine.Guest(s.ctx, id)
+	if err == nil {
+		conn.Close() //nolint:errcheck // it should not be there
+	}
+	s.wantCode(err, "engine_guest_exited")
+}
+
+func caseGuestWaits(s *suite) {
+	id := s.create(s.container(""))
+	ctx, cancel := context.WithTimeout(s.ctx, 100*time.Millisecond)
+	defer cancel()
+	_, err := s.engine.Guest(ctx, id)
+	s.wantCancelled("Guest", err)
+}

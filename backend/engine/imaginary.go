@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"math/rand/v2"
+
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// Imaginary is an image of an engine that runs nothing real: it has an id and
+// names like any other, and its layers hold noise.
+type Imaginary struct {
+	Parts   session.ImageParts
+	content map[string][]byte
+}
+
+// The layers of imaginary images, in bytes.
+const (
+	imaginaryBase = 192 << 10 // all of them stand on it
+	imaginaryOwn  = 640 << 10
+)
+
+// Imagine returns what an imaginary image is made of. The same image is made of
+// the same parts on every machine.
+func Imagine(image session.Image) Imaginary {
+	i := Imaginary{
+		Parts:   session.ImageParts{ID: image.ID, Refs: image.Refs, Arch: image.Arch, OS: "linux"},
+		content: map[string][]byte{},
+	}
+	var digests []string
+	for _, layer := range [][]byte{noise("base", imaginaryBase), noise(image.ID, imaginaryOwn)} {
+		sum := sha256.Sum256(layer)
+		digest := "sha256:" + hex.EncodeToString(sum[:])
+		digests = append(digests, digest)
+		i.content[digest] = layer
+		i.Parts.Layers = append(i.Parts.Layers, session.ImageLayer{Digest: digest, Size: gpu.Bytes(len(layer))})
+	}
+	config, err := json.Marshal(map[string]any{
+		"architecture": image.Arch, "os": "linux", "created": image.CreatedAt, "rootfs": map[string]any{"type": "layers", "diff_ids": digests},
+	})
+	if err != nil {
+		config = nil // a time outside the years 0 to 9999; nothing else here can fail
+	}
+	i.content[session.ImageConfig] = config
+	return i
+}
+
+// noise is the same for the same seed.
+func noise(seed string, length int) []byte {
+	stream := rand.NewChaCha8(sha256.Sum256([]byte(seed)))
+	data := make([]byte, length)
+	_, _ = stream.Read(data) // never fails
+	return data
+}
+
+// Export is [Transfers.ExportImage] of an imaginary image.
+func (i Imaginary) Export(ctx context.Context, want func(part string) bool, fn func(part string, content io.Reader) error) error {
+	for _, part := range i.parts() {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		if !want(part) {
+			continue
+		}
+		if err := fn(part, bytes.NewReader(i.content[part])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (i Imaginary) parts() []string {
+	parts := []string{session.ImageConfig}
+	for _, layer := range i.Parts.Layers {
+		parts = append(parts, layer.Digest)
+	}
+	return parts
+}
+
+// CommonLayers counts the first layers that two images have in common.
+func CommonLayers(a, b []session.ImageLayer) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n].Digest == b[n].Digest {
+		n++
+	}
+	return n
+}
+
+// CheckImport says which of an image's parts is neither among the first layers
+// that are present nor in content: engine_import_incomplete.
+func CheckImport(parts session.ImageParts, present int, content map[string]Content) error {
+	if _, ok := content[session.ImageConfig]; !ok {
+		return Incomplete("its configuration was not sent")
+	}
+	for i, layer := range parts.Layers {
+		if _, ok := content[layer.Digest]; !ok && i >= present {
+			return Incomplete("the layer " + layer.Digest + " was not sent")
+		}
+	}
+	return nil
+}
+
+// Incomplete is engine_import_incomplete: what keeps an image from being put together.
+func Incomplete(what string) error {
+	return &session.Error{Code: "engine_import_incomplete", Message: "The image cannot be put together: " + what + ".", Hint: "Send it again; what is missing follows."}
+}

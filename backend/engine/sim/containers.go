@@ -1,0 +1,280 @@
+package sim
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"time"
+
+	"slipway/backend/engine"
+	"slipway/backend/engine/sim/shell"
+	"slipway/backend/session"
+)
+
+// How long things take on a usual machine.
+const (
+	createTime = 180 * time.Millisecond
+	startTime  = 320 * time.Millisecond
+	readyTime  = 150 * time.Millisecond
+	stopTime   = 120 * time.Millisecond
+)
+
+// Create implements [engine.Containers].
+func (s *Sim) Create(ctx context.Context, c engine.Container) (string, error) {
+	if err := s.check(ctx); err != nil {
+		return "", err
+	}
+	if id, err := s.existing(c); id != "" || err != nil {
+		return id, err
+	}
+	if err := s.creatable(c); err != nil {
+		return "", err
+	}
+	if err := s.pause(ctx, createTime); err != nil {
+		return "", err
+	}
+	id, err := newID()
+	if err != nil {
+		return "", err
+	}
+	log, err := s.prepare(id, c)
+	if err != nil {
+		return "", errors.Join(noSpace(err), os.RemoveAll(s.containerDir(id)))
+	}
+	c.Labels, c.CPUs, c.Mounts = maps.Clone(c.Labels), slices.Clone(c.CPUs), slices.Clone(c.Mounts)
+	made := &container{record: record{Spec: c, State: engine.State{ID: id, Name: c.Name, Created: true}}, log: log}
+	s.mu.Lock()
+	for other, existing := range s.containers {
+		if existing.Spec.Name == c.Name { // another call was quicker
+			s.mu.Unlock()
+			if err := os.RemoveAll(s.containerDir(id)); err != nil {
+				return "", err
+			}
+			return s.same(other, c)
+		}
+	}
+	s.containers[id] = made
+	s.touch(made)
+	s.mu.Unlock()
+	return id, s.save()
+}
+
+func newID() (string, error) {
+	var raw [32]byte
+	if _, err := rand.Read(raw[:]); err != nil {
+		return "", fmt.Errorf("make id: %w", err)
+	}
+	return hex.EncodeToString(raw[:]), nil
+}
+
+// existing returns the container that c already is.
+func (s *Sim) existing(c engine.Container) (string, error) {
+	s.mu.Lock()
+	found := ""
+	for id, other := range s.containers {
+		if other.Spec.Name == c.Name && c.Name != "" {
+			found = id
+		}
+	}
+	s.mu.Unlock()
+	if found == "" {
+		return "", nil
+	}
+	return s.same(found, c)
+}
+
+func (s *Sim) same(id string, c engine.Container) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if other, ok := s.containers[id]; ok && maps.Equal(other.Spec.Labels, c.Labels) {
+		return id, nil
+	}
+	return "", &session.Error{Code: "engine_create_name-taken", Message: fmt.Sprintf("Another container is named %s.", c.Name), Hint: "End the session that has it, or choose another name."}
+}
+
+func (s *Sim) creatable(c engine.Container) error {
+	invalid := func(format string, args ...any) error {
+		return &session.Error{Code: "engine_create_invalid", Message: fmt.Sprintf(format, args...), Hint: "Change it and launch again."}
+	}
+	switch {
+	case c.Name == "" || c.Image == "":
+		return invalid("A container needs a name and an image.")
+	case c.Memory < session.MinMemory:
+		return invalid("A session needs %s of memory at least.", session.MinMemory)
+	}
+	for _, m := range c.Mounts {
+		if info, err := os.Stat(m.Source); err != nil || !info.IsDir() {
+			return invalid("%s is not a directory of this machine.", m.Source)
+		}
+	}
+	if _, ok := s.image(c.Image); !ok {
+		return &session.Error{Code: "engine_create_no-image", Message: fmt.Sprintf("The image %s is not on this machine.", c.Image), Hint: "Pull it first."}
+	}
+	if !s.hasNetwork(c.Network) {
+		return &session.Error{Code: "engine_create_no-network", Message: fmt.Sprintf("The network %s does not exist.", c.Network), Hint: "Launch the session again."}
+	}
+	return nil
+}
+
+// prepare makes the files of a container.
+func (s *Sim) prepare(id string, c engine.Container) (*logFile, error) {
+	root := filepath.Join(s.containerDir(id), "root")
+	if err := errors.Join(os.MkdirAll(s.containerDir(id), 0o700), os.Mkdir(root, 0o755)); err != nil {
+		return nil, err
+	}
+	if err := shell.Furnish(root, c.Hostname, c.Guest.UID, c.Guest.GID); err != nil {
+		return nil, err
+	}
+	return openLog(filepath.Join(s.containerDir(id), "log"))
+}
+
+func noSpace(err error) error {
+	return &session.Error{Code: "engine_create_no-space", Message: "The files of the session cannot be written.", Hint: "Make room on the disk.", Err: err}
+}
+
+// Start implements [engine.Containers].
+func (s *Sim) Start(ctx context.Context, id string) error {
+	if err := s.check(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	c, ok := s.containers[id]
+	busy := ok && (c.State.Running || c.starting)
+	if ok && !busy {
+		c.starting = true
+	}
+	s.mu.Unlock()
+	if !ok {
+		return notFound(id)
+	}
+	if busy {
+		return s.awaitStart(ctx, id)
+	}
+	err := s.pause(ctx, startTime)
+	if err == nil {
+		err = s.begin(id)
+	}
+	s.mu.Lock()
+	c.starting = false
+	s.touch(nil)
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return s.save()
+}
+
+// awaitStart waits for a start that another call has begun.
+func (s *Sim) awaitStart(ctx context.Context, id string) error {
+	for {
+		s.mu.Lock()
+		c, ok := s.containers[id]
+		done, wait := !ok || !c.starting, s.changed
+		s.mu.Unlock()
+		if done {
+			return nil
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return cancelled(ctx)
+		}
+	}
+}
+
+// Stop implements [engine.Containers].
+func (s *Sim) Stop(ctx context.Context, id string, grace time.Duration) error {
+	if err := s.check(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	c, ok := s.containers[id]
+	running := ok && c.State.Running
+	s.mu.Unlock()
+	if !running {
+		return nil
+	}
+	if err := s.pause(ctx, min(stopTime, grace)); err != nil {
+		return err
+	}
+	s.finish(id, 143)
+	return s.save()
+}
+
+// Remove implements [engine.Containers].
+func (s *Sim) Remove(ctx context.Context, id string) error {
+	if err := s.check(ctx); err != nil {
+		return err
+	}
+	s.finish(id, 137)
+	s.mu.Lock()
+	c, ok := s.containers[id]
+	delete(s.containers, id)
+	if ok {
+		s.touch(c)
+	}
+	s.mu.Unlock()
+	if !ok {
+		return nil
+	}
+	err := c.log.close()
+	return errors.Join(err, s.save(), os.RemoveAll(s.containerDir(id)))
+}
+
+// Others implements [engine.Containers]: nobody else uses a simulated machine.
+func (s *Sim) Others(context.Context) ([]engine.State, error) { return nil, nil }
+
+// List implements [engine.Containers].
+func (s *Sim) List(ctx context.Context) ([]engine.State, error) {
+	if err := s.check(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	states := []engine.State{}
+	for _, c := range s.containers {
+		if s.ours(c) {
+			states = append(states, c.state())
+		}
+	}
+	sort.Slice(states, func(i, j int) bool { return states[i].Name < states[j].Name })
+	return states, nil
+}
+
+// Inspect implements [engine.Containers].
+func (s *Sim) Inspect(ctx context.Context, id string) (engine.State, error) {
+	if err := s.check(ctx); err != nil {
+		return engine.State{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, ok := s.containers[id]
+	if !ok {
+		return engine.State{}, notFound(id)
+	}
+	return c.state(), nil
+}
+
+// Crash ends a container as if its process had been killed from outside.
+func (s *Sim) Crash(id string) {
+	s.finish(id, 137)
+	if err := s.save(); err != nil {
+		s.config.Log.Error("the state of the simulated engine was not written", "error", err)
+	}
+}
+
+// Lose makes a container vanish, as when someone removes it behind our back.
+func (s *Sim) Lose(id string) error { return s.Remove(s.ctx, id) }
+
+// ExhaustMemory ends a container as the kernel does when its memory has run out.
+func (s *Sim) ExhaustMemory(id string) {
+	s.oom(id)
+	s.Crash(id)
+}

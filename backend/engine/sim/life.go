@@ -1,0 +1,240 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"slipway/backend/engine"
+	"slipway/backend/engine/sim/shell"
+	"slipway/backend/guest"
+	"slipway/backend/session"
+)
+
+// life is a container that runs in this process.
+type life struct {
+	world  *shell.World
+	guest  *guest.Guest
+	cancel context.CancelFunc
+	ctx    context.Context //nolint:containedctx // the life itself
+	conn   net.Conn        // engine's end of the guest connection; guarded by Sim.mu
+	gone   chan struct{}   // closed when all of it has ended
+}
+
+// endGrace is how long the terminals and services of a container have to end.
+const endGrace = 2 * time.Second
+
+// begin makes a container run in this process.
+func (s *Sim) begin(id string) error {
+	s.mu.Lock()
+	c, ok := s.containers[id]
+	if !ok {
+		s.mu.Unlock()
+		return notFound(id)
+	}
+	spec, started := c.Spec, time.Now()
+	if c.State.Running { // it is one of before
+		started = c.State.StartedAt
+	}
+	s.mu.Unlock()
+	world, err := s.world(id, spec, started)
+	if err != nil {
+		return &session.Error{Code: "engine_start_failed", Message: "The files of the session cannot be opened.", Hint: "Look whether its folders are still there.", Err: err}
+	}
+	spools := filepath.Join(s.containerDir(id), "spool")
+	if err := os.MkdirAll(spools, 0o700); err != nil {
+		return &session.Error{Code: "engine_start_no-space", Message: "The folder for the session's terminals cannot be made.", Hint: "Look whether the disk is full.", Err: err}
+	}
+	l := &life{world: world, gone: make(chan struct{})}
+	l.ctx, l.cancel = context.WithCancel(s.ctx)
+	procs := &processes{world: world, env: environment(spec), user: strconv.Itoa(spec.Guest.UID)}
+	l.guest = guest.New(guest.Config{Processes: procs, SpoolDir: spools, Log: c.log})
+	s.mu.Lock()
+	c.life = l
+	c.State.Running, c.State.Created, c.State.StartedAt = true, false, started
+	s.touch(c)
+	s.mu.Unlock()
+	s.lives.Go(func() { s.live(id, c, l) })
+	return nil
+}
+
+func (s *Sim) world(id string, spec engine.Container, started time.Time) (*shell.World, error) {
+	root := filepath.Join(s.containerDir(id), "root")
+	var mounts []shell.Mount
+	for _, m := range spec.Mounts {
+		mounts = append(mounts, shell.Mount{Source: m.Source, Target: session.MountTarget(m), ReadOnly: m.ReadOnly})
+	}
+	files, err := shell.OpenFS(root, mounts)
+	if err != nil {
+		return nil, err
+	}
+	w := &shell.World{
+		FS: files, Hostname: spec.Hostname, User: guest.User, CPUs: max(len(spec.CPUs), 1), Memory: int64(spec.Memory), Shm: int64(spec.Shm), Started: started,
+		OutOfMemory: func() { s.oom(id) },
+	}
+	if err := w.Limits(root, spec.CPUs); err != nil {
+		return nil, errors.Join(err, files.Close())
+	}
+	return w, nil
+}
+
+// environment is what every program of a container gets.
+func environment(spec engine.Container) []string {
+	env := []string{
+		"HOME=" + session.Home, "USER=" + guest.User, "LOGNAME=" + guest.User, "SHELL=/bin/bash", "LANG=C.UTF-8", "HOSTNAME=" + spec.Hostname,
+		"PATH=/usr/local/bin:/usr/bin:/bin", "UID=" + strconv.Itoa(spec.Guest.UID), "EUID=" + strconv.Itoa(spec.Guest.UID), "GID=" + strconv.Itoa(spec.Guest.GID),
+	}
+	for _, v := range spec.Guest.Env {
+		env = append(env, v.Name+"="+v.Value)
+	}
+	return env
+}
+
+// live is the course of a running container: it becomes ready, runs its batch
+// command if it has one, and ends with it or when it is told to.
+func (s *Sim) live(id string, c *container, l *life) {
+	defer close(l.gone)
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), endGrace)
+		defer cancel()
+		if err := errors.Join(l.guest.Close(ctx), l.world.FS.Close()); err != nil {
+			s.config.Log.Warn("a simulated container did not end cleanly", "container", id, "error", err)
+		}
+	}()
+	if s.pause(l.ctx, readyTime) != nil {
+		return
+	}
+	l.guest.Ready()
+	command := c.Spec.Guest.Command
+	if command == "" {
+		<-l.ctx.Done()
+		return
+	}
+	job, err := shell.Start(l.world, shell.JobConfig{Script: command, Env: environment(c.Spec), Output: c.log})
+	if err != nil {
+		c.log.line(err.Error())
+		s.lives.Go(func() { s.end(id, 126) })
+		return
+	}
+	stop := context.AfterFunc(l.ctx, job.Kill)
+	defer stop()
+	code := job.Wait()
+	if l.ctx.Err() != nil {
+		return
+	}
+	l.guest.Exit(code)
+	ctx, cancel := context.WithTimeout(l.ctx, time.Second)
+	defer cancel()
+	if err := l.guest.Flush(ctx); err != nil {
+		s.config.Log.Debug("nobody heard that a simulated command ended", "container", id, "error", err)
+	}
+	s.lives.Go(func() { s.end(id, code) })
+}
+
+// end records an end that came from within.
+func (s *Sim) end(id string, code int) {
+	s.finish(id, code)
+	if err := s.save(); err != nil {
+		s.config.Log.Error("the state of the simulated engine was not written", "error", err)
+	}
+}
+
+// finish ends a running container with a code and waits until all of it has
+// ended. One that does not run is left as it is.
+func (s *Sim) finish(id string, code int) {
+	s.mu.Lock()
+	c, ok := s.containers[id]
+	if !ok || !c.State.Running {
+		s.mu.Unlock()
+		return
+	}
+	l := c.life // nil: an earlier process ran it
+	var conn net.Conn
+	if l != nil {
+		conn = l.conn
+	}
+	s.mu.Unlock()
+	if l != nil {
+		l.cancel()
+		if conn != nil {
+			conn.Close() //nolint:errcheck // a pipe cannot fail to close
+		}
+		<-l.gone
+	}
+	c.log.flush()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !c.State.Running { // another call was quicker
+		return
+	}
+	c.life = nil
+	c.State.Running, c.State.ExitCode, c.State.FinishedAt = false, code, time.Now()
+	s.touch(c)
+}
+
+// oom notes that the kernel killed a process of a container for memory.
+func (s *Sim) oom(id string) {
+	s.mu.Lock()
+	c, ok := s.containers[id]
+	if !ok || !c.State.Running {
+		s.mu.Unlock()
+		return
+	}
+	c.OOMKills++
+	c.State.OOMKilled = true
+	kills, l := c.OOMKills, c.life
+	s.mu.Unlock()
+	if l != nil {
+		l.guest.OOM(kills)
+	}
+}
+
+// Guest implements [engine.Containers]. A new connection replaces the one before.
+func (s *Sim) Guest(ctx context.Context, id string) (net.Conn, error) {
+	for {
+		if err := s.check(ctx); err != nil {
+			return nil, err
+		}
+		s.mu.Lock()
+		c, ok := s.containers[id]
+		switch {
+		case !ok:
+			s.mu.Unlock()
+			return nil, notFound(id)
+		case !c.State.Created && !c.State.Running:
+			s.mu.Unlock()
+			return nil, &session.Error{Code: "engine_guest_exited", Message: "The container ended before its guest could be reached.", Hint: "Read the session's log."}
+		case c.life != nil:
+			conn := s.serve(c.life)
+			s.mu.Unlock()
+			return conn, nil
+		}
+		wait := s.changed
+		s.mu.Unlock()
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return nil, cancelled(ctx)
+		}
+	}
+}
+
+// serve connects to the guest of a life. The caller holds mu.
+func (s *Sim) serve(l *life) net.Conn {
+	near, far := net.Pipe()
+	if l.conn != nil {
+		l.conn.Close() //nolint:errcheck // a pipe cannot fail to close
+	}
+	l.conn = near
+	s.lives.Go(func() {
+		if err := l.guest.Serve(l.ctx, far); err != nil {
+			s.config.Log.Debug("the link to a simulated guest broke", "error", err)
+		}
+		far.Close() //nolint:errcheck // a pipe cannot fail to close
+	})
+	return near
+}

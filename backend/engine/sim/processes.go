@@ -1,0 +1,141 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+
+	"slipway/backend/engine/sim/shell"
+	"slipway/backend/files"
+	"slipway/backend/guest"
+	"slipway/backend/session"
+	"slipway/backend/terminal"
+)
+
+// processes starts the programs of one simulated container.
+type processes struct {
+	world *shell.World
+	env   []string
+	user  string // number of the user
+	ttys  atomic.Int64
+}
+
+var _ guest.Processes = (*processes)(nil)
+
+// OpenTerminal implements [guest.Processes].
+func (p *processes) OpenTerminal(req session.TerminalRequest) (terminal.TTY, error) {
+	command := req.Command
+	if len(command) == 1 && isShell(command[0]) {
+		command = nil
+	}
+	if err := p.find(command); err != nil {
+		return nil, err
+	}
+	name := "pts/" + strconv.FormatInt(p.ttys.Add(1)-1, 10)
+	tty, err := shell.Open(p.world, slices.Clone(p.env), session.Home, name, req.Cols, req.Rows, command)
+	if err != nil {
+		return nil, broken(err)
+	}
+	return tty, nil
+}
+
+func isShell(name string) bool {
+	base := path.Base(name)
+	return base == "sh" || base == "bash"
+}
+
+// Start implements [guest.Processes].
+func (p *processes) Start(cmd guest.Command) (terminal.Process, error) {
+	if err := p.find(cmd.Argv); err != nil {
+		return nil, err
+	}
+	dir := session.Home
+	if cmd.Dir != "" {
+		dir = shell.Clean(path.Join(session.Home, cmd.Dir))
+		if strings.HasPrefix(cmd.Dir, "/") {
+			dir = shell.Clean(cmd.Dir)
+		}
+		if info, err := p.world.FS.Stat(dir); err != nil || !info.IsDir() {
+			return nil, &session.Error{Code: "process_start_no-directory", Message: fmt.Sprintf("There is no directory %s in the session.", dir), Hint: "Make it first, or choose another."}
+		}
+	}
+	env := slices.Clone(p.env)
+	for _, v := range cmd.Env {
+		env = append(env, v.Name+"="+v.Value)
+	}
+	job, err := shell.Start(p.world, shell.JobConfig{Argv: cmd.Argv, Env: env, Dir: dir, Stdin: cmd.Stdin})
+	if err != nil {
+		return nil, broken(err)
+	}
+	return job, nil
+}
+
+// find fails if a program is not there or may not be run.
+func (p *processes) find(argv []string) error {
+	if len(argv) == 0 || shell.Known(argv[0]) {
+		return nil
+	}
+	if strings.Contains(argv[0], "/") {
+		name := argv[0]
+		if !strings.HasPrefix(name, "/") {
+			name = path.Join(session.Home, name)
+		}
+		info, err := p.world.FS.Stat(name)
+		if err == nil && info.Mode()&0o111 != 0 && !info.IsDir() {
+			return nil
+		}
+		if err == nil {
+			return &session.Error{Code: "process_start_forbidden", Message: fmt.Sprintf("%s is not a program.", argv[0]), Hint: "Make it executable with chmod +x."}
+		}
+	}
+	return &session.Error{
+		Code: "process_start_not-found", Message: fmt.Sprintf("%s is not in this simulated session.", argv[0]),
+		Hint: "A simulated session has a shell and its utilities only; with Docker it has what its image holds.",
+	}
+}
+
+func broken(err error) error {
+	return &session.Error{Code: "process_start_internal-error", Message: "The simulated program could not be started.", Err: err}
+}
+
+// Which implements [guest.Processes].
+func (p *processes) Which(names []string) map[string]string { return shell.Which(names) }
+
+// DialPort implements [guest.Processes].
+func (p *processes) DialPort(ctx context.Context, port int) (net.Conn, error) {
+	return p.world.Dial(ctx, port)
+}
+
+// Files implements [guest.Processes].
+func (p *processes) Files(context.Context) (net.Conn, error) {
+	near, far := net.Pipe()
+	go guest.ServeFiles(far, files.Tree{FS: simulatedFS{p.world.FS}, Home: session.Home})
+	return near, nil
+}
+
+// simulatedFS is the file system of a simulated container as package files
+// knows it.
+type simulatedFS struct{ *shell.FS }
+
+func (s simulatedFS) OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
+	opened, err := s.Open(path, flag, perm)
+	if err != nil {
+		return nil, err
+	}
+	if file, ok := opened.(*os.File); ok {
+		return file, nil
+	}
+	return nil, errors.Join(syscall.EINVAL, opened.Close()) // a device
+}
+
+// HasShell implements [guest.Processes].
+func (p *processes) HasShell() bool { return true }

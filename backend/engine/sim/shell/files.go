@@ -1,0 +1,464 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"sort"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// utilities returns the programs of a session by name.
+func utilities() map[string]utility {
+	return map[string]utility{
+		"ls": list, "cat": concatenate, "mkdir": makeDirectory, "rmdir": removeDirectory, "rm": removeFiles, "cp": copyFiles,
+		"mv": moveFiles, "touch": touch, "ln": link, "chmod": changeMode, "find": find, "du": diskUsage, "stat": status, "readlink": readLink,
+		"basename": baseUtility, "dirname": dirUtility, "realpath": realPath, "mktemp": makeTemporary,
+		"head": head, "tail": tail, "wc": count, "grep": grep, "sort": sortLines, "uniq": unique, "cut": cut, "tr": translate,
+		"tee": tee, "less": concatenate, "more": concatenate, "nl": numberLines, "rev": reverse, "seq": sequence, "yes": yes,
+		"sha256sum": digest, "md5sum": digest, "base64": encode,
+		"ps": processes, "free": free, "df": diskFree, "nproc": countCPUs, "env": environment, "printenv": environment, "date": date,
+		"uname": systemName, "whoami": who, "id": identity, "hostname": hostName, "sleep": sleep, "clear": clearScreen,
+		"uptime": uptime, "timeout": timeout, "stress": stress, "sh": shellUtility, "bash": shellUtility, "xargs": xargs, "tty": terminalName, "httpd": serveFiles,
+		builtinPrefix + "type": typeOf, builtinPrefix + "command": typeOf, builtinPrefix + "help": help, builtinPrefix + "history": showHistory,
+		builtinPrefix + "kill": kill, builtinPrefix + "hash": nothing, builtinPrefix + "times": nothing, builtinPrefix + "umask": umask,
+		builtinPrefix + "ulimit": nothing, builtinPrefix + "jobs": nothing, builtinPrefix + "fg": noJobs, builtinPrefix + "bg": noJobs,
+	}
+}
+
+func (c *command) complain(err error) int { c.fail("%v", err); return 2 }
+
+func list(c *command) int {
+	f, operands, err := c.parse("laA1hdtSrRF", map[string]byte{"all": 'a', "almost-all": 'A', "color": 'C', "human-readable": 'h', "recursive": 'R'})
+	if err != nil {
+		return c.complain(err)
+	}
+	if len(operands) == 0 {
+		operands = []string{"."}
+	}
+	code := 0
+	var files []listed
+	var dirs []string
+	for _, operand := range operands {
+		info, err := c.world.FS.Lstat(c.path(operand))
+		if err == nil && info.Mode()&fs.ModeSymlink != 0 && !f.has("l") {
+			if target, err := c.world.FS.Stat(c.path(operand)); err == nil {
+				info = target
+			}
+		}
+		switch {
+		case err != nil:
+			c.fail("cannot access '%s': %s", operand, errText(err))
+			code = 2
+		case info.IsDir() && !f.has("d"):
+			dirs = append(dirs, operand)
+		default:
+			files = append(files, listed{operand, info, c.path(operand)})
+		}
+	}
+	c.show(f, files)
+	for i, dir := range dirs {
+		if len(dirs)+len(files) > 1 || f.has("R") {
+			if i > 0 || len(files) > 0 {
+				c.printf("\n")
+			}
+			c.printf("%s:\n", dir)
+		}
+		code = max(code, c.listDirectory(f, dir))
+	}
+	return code
+}
+
+type listed struct {
+	name string
+	info fs.FileInfo
+	path string
+}
+
+func (c *command) listDirectory(f flags, dir string) int {
+	entries, err := c.world.FS.ReadDir(c.path(dir))
+	if err != nil {
+		c.fail("cannot open directory '%s': %s", dir, errText(err))
+		return 2
+	}
+	var files []listed
+	if f.has("a") {
+		for _, dot := range []string{".", ".."} {
+			p := path.Join(c.path(dir), dot)
+			if info, err := c.world.FS.Stat(p); err == nil {
+				files = append(files, listed{dot, info, p})
+			}
+		}
+	}
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && (f.has("aA") || !strings.HasPrefix(entry.Name(), ".")) {
+			files = append(files, listed{entry.Name(), info, path.Join(c.path(dir), entry.Name())})
+		}
+	}
+	if f.has("l") {
+		blocks := int64(0)
+		for _, file := range files {
+			blocks += (file.info.Size() + 4095) / 4096 * 4
+		}
+		c.printf("total %d\n", blocks)
+	}
+	c.show(f, files)
+	code := 0
+	if f.has("R") {
+		for _, file := range files {
+			if file.info.IsDir() && file.name != "." && file.name != ".." && c.ctx.Err() == nil {
+				c.printf("\n%s:\n", path.Join(dir, file.name))
+				code = max(code, c.listDirectory(f, path.Join(dir, file.name)))
+			}
+		}
+	}
+	return code
+}
+
+func (c *command) show(f flags, files []listed) {
+	sort.SliceStable(files, func(i, j int) bool {
+		a, b := files[i], files[j]
+		if f.has("r") {
+			a, b = b, a
+		}
+		switch {
+		case f.has("t") && !a.info.ModTime().Equal(b.info.ModTime()):
+			return a.info.ModTime().After(b.info.ModTime())
+		case f.has("S") && a.info.Size() != b.info.Size():
+			return a.info.Size() > b.info.Size()
+		}
+		return a.name < b.name
+	})
+	if f.has("l") {
+		c.showLong(f, files)
+		return
+	}
+	names := make([]string, len(files))
+	for i, file := range files {
+		names[i] = file.name
+		if f.has("F") && file.info.IsDir() {
+			names[i] += "/"
+		}
+	}
+	if !c.tty || f.has("1") || c.shell.config.Cols == nil {
+		for i, name := range names {
+			c.printf("%s\n", c.coloured(files[i], name))
+		}
+		return
+	}
+	c.columns(len(names), func(i int) int { return width(names[i]) }, func(i int) string { return c.coloured(files[i], names[i]) })
+}
+
+// coloured marks directories, links and programs on a terminal.
+func (c *command) coloured(file listed, name string) string {
+	switch mode := file.info.Mode(); {
+	case !c.tty:
+	case mode.IsDir():
+		return "\x1b[1;34m" + name + "\x1b[0m"
+	case mode&fs.ModeSymlink != 0:
+		return "\x1b[1;36m" + name + "\x1b[0m"
+	case mode&0o111 != 0:
+		return "\x1b[1;32m" + name + "\x1b[0m"
+	}
+	return name
+}
+
+// columns writes n cells in as few rows as the terminal's width allows.
+func (c *command) columns(n int, wide func(int) int, text func(int) string) {
+	if n == 0 {
+		return
+	}
+	total := max(20, c.shell.config.Cols())
+	for rows := 1; ; rows++ {
+		var widths []int
+		sum := 0
+		for start := 0; start < n; start += rows {
+			most := 0
+			for i := start; i < min(start+rows, n); i++ {
+				most = max(most, wide(i))
+			}
+			widths = append(widths, most)
+			sum += most + 2
+		}
+		if sum-2 > total && rows < n {
+			continue
+		}
+		for row := range rows {
+			var b strings.Builder
+			for col := range widths {
+				i := col*rows + row
+				if i >= n {
+					break
+				}
+				b.WriteString(text(i))
+				if i+rows < n {
+					b.WriteString(strings.Repeat(" ", widths[col]-wide(i)+2))
+				}
+			}
+			c.printf("%s\n", b.String())
+		}
+		return
+	}
+}
+
+func (c *command) showLong(f flags, files []listed) {
+	sizes := make([]string, len(files))
+	most := 0
+	for i, file := range files {
+		sizes[i] = strconv.FormatInt(file.info.Size(), 10)
+		if f.has("h") {
+			sizes[i] = human(file.info.Size())
+		}
+		most = max(most, len(sizes[i]))
+	}
+	for i, file := range files {
+		at := file.info.ModTime().UTC()
+		stamp := at.Format("Jan _2 15:04")
+		if time.Since(at) > 180*24*time.Hour {
+			stamp = at.Format("Jan _2  2006")
+		}
+		name := c.coloured(file, file.name)
+		if file.info.Mode()&fs.ModeSymlink != 0 {
+			if target, err := c.world.FS.Readlink(file.path); err == nil {
+				name += " -> " + target
+			}
+		}
+		links := 1
+		if file.info.IsDir() {
+			links = 2
+		}
+		owner := c.world.FS.owner(file.path, c.world.User)
+		c.printf("%s %d %-*s %-*s %*s %s %s\n", modeText(file.info.Mode()), links, len(c.world.User), owner, len(c.world.User), owner, most, sizes[i], stamp, name)
+	}
+}
+
+func modeText(mode fs.FileMode) string {
+	kind := "-"
+	switch {
+	case mode.IsDir():
+		kind = "d"
+	case mode&fs.ModeSymlink != 0:
+		kind = "l"
+	}
+	return kind + mode.Perm().String()[1:]
+}
+
+// human writes a size as ls -h does.
+func human(size int64) string {
+	if size < 1024 {
+		return strconv.FormatInt(size, 10)
+	}
+	value := float64(size)
+	for _, unit := range []string{"K", "M", "G", "T"} {
+		value /= 1024
+		if value < 9.95 {
+			return fmt.Sprintf("%.1f%s", value, unit)
+		}
+		if value < 1023.5 || unit == "T" {
+			return fmt.Sprintf("%.0f%s", value, unit)
+		}
+	}
+	return ""
+}
+
+func concatenate(c *command) int {
+	f, operands, err := c.parse("nAesv", map[string]byte{"number": 'n'})
+	if err != nil {
+		return c.complain(err)
+	}
+	if f.has("n") {
+		return numberLines(&command{ctx: c.ctx, shell: c.shell, world: c.world, name: c.name, args: append([]string{"-ba", "--"}, operands...), dir: c.dir, env: c.env, in: c.in, out: c.out, err: c.err})
+	}
+	return c.each(operands, func(_ string, r io.Reader) error {
+		_, err := io.Copy(c.out, r)
+		if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
+			return errStop
+		}
+		return err
+	})
+}
+
+// apply does something to each operand and complains of what fails.
+func (c *command) apply(operands []string, what string, do func(p string) error) int {
+	if len(operands) == 0 {
+		return c.fail("missing operand")
+	}
+	code := 0
+	for _, operand := range operands {
+		if err := do(c.path(operand)); err != nil {
+			code = c.fail("cannot %s '%s': %s", what, operand, errText(err))
+		}
+	}
+	return code
+}
+
+func makeDirectory(c *command) int {
+	f, operands, err := c.parse("pvm:", map[string]byte{"parents": 'p'})
+	if err != nil {
+		return c.complain(err)
+	}
+	if f.has("p") {
+		return c.apply(operands, "create directory", c.world.FS.MkdirAll)
+	}
+	return c.apply(operands, "create directory", c.world.FS.Mkdir)
+}
+
+func removeDirectory(c *command) int {
+	return (&command{world: c.world, name: c.name, err: c.err, dir: c.dir}).apply(c.args, "remove", func(p string) error {
+		info, err := c.world.FS.Lstat(p)
+		if err == nil && !info.IsDir() {
+			err = syscall.ENOTDIR
+		}
+		if err != nil {
+			return err
+		}
+		return c.world.FS.Remove(p)
+	})
+}
+
+func removeFiles(c *command) int {
+	f, operands, err := c.parse("rRfiv", map[string]byte{"recursive": 'r', "force": 'f'})
+	if err != nil {
+		return c.complain(err)
+	}
+	if len(operands) == 0 && f.has("f") {
+		return 0
+	}
+	return c.apply(operands, "remove", func(p string) error {
+		info, err := c.world.FS.Lstat(p)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && f.has("f"):
+			return nil
+		case err != nil:
+			return err
+		case info.IsDir() && !f.has("rR"):
+			return syscall.EISDIR
+		case info.IsDir():
+			return c.world.FS.RemoveAll(p)
+		}
+		return c.world.FS.Remove(p)
+	})
+}
+
+// into returns where source lands when it is copied or moved to target.
+func (c *command) into(source, target string) string {
+	if info, err := c.world.FS.Stat(target); err == nil && info.IsDir() {
+		return path.Join(target, path.Base(source))
+	}
+	return target
+}
+
+func (c *command) transfer(spec string, do func(f flags, from, to string) error) int {
+	f, operands, err := c.parse(spec, map[string]byte{"recursive": 'r', "force": 'f'})
+	if err != nil {
+		return c.complain(err)
+	}
+	if len(operands) < 2 {
+		return c.fail("missing file operand")
+	}
+	target := c.path(operands[len(operands)-1])
+	sources := operands[:len(operands)-1]
+	if info, err := c.world.FS.Stat(target); len(sources) > 1 && (err != nil || !info.IsDir()) {
+		return c.fail("target '%s' is not a directory", operands[len(operands)-1])
+	}
+	code := 0
+	for _, source := range sources {
+		from := c.path(source)
+		to := c.into(from, target)
+		if from == to {
+			code = c.fail("'%s' and '%s' are the same file", source, operands[len(operands)-1])
+			continue
+		}
+		if strings.HasPrefix(to, from+"/") {
+			code = c.fail("cannot put '%s' into itself", source)
+			continue
+		}
+		if err := do(f, from, to); err != nil {
+			code = c.fail("cannot %s '%s': %s", map[string]string{"cp": "copy", "mv": "move"}[c.name], source, errText(err))
+		}
+	}
+	return code
+}
+
+func copyFiles(c *command) int {
+	return c.transfer("rRapfv", func(f flags, from, to string) error { return c.copyTree(from, to, f.has("rRa")) })
+}
+
+func (c *command) copyTree(from, to string, recursive bool) error {
+	if err := c.ctx.Err(); err != nil {
+		return err
+	}
+	info, err := c.world.FS.Stat(from)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return c.copyFile(from, to, info.Mode().Perm())
+	}
+	if !recursive {
+		return errors.New("-r not specified; omitting directory")
+	}
+	if err := c.world.FS.MkdirAll(to); err != nil {
+		return err
+	}
+	entries, err := c.world.FS.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if err := c.copyTree(path.Join(from, entry.Name()), path.Join(to, entry.Name()), true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *command) copyFile(from, to string, mode fs.FileMode) error {
+	in, err := c.world.FS.Open(from, os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer in.Close() //nolint:errcheck // it was only read
+	out, err := c.world.FS.Open(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, cancellable{ctx: c.ctx, r: in})
+	return errors.Join(err, out.Close())
+}
+
+func moveFiles(c *command) int {
+	return c.transfer("fvn", func(_ flags, from, to string) error {
+		err := c.world.FS.Rename(from, to)
+		if !errors.Is(err, syscall.EXDEV) {
+			return err
+		}
+		if err := c.copyTree(from, to, true); err != nil {
+			return err
+		}
+		return c.world.FS.RemoveAll(from)
+	})
+}
+
+func touch(c *command) int {
+	_, operands, err := c.parse("cam", nil)
+	if err != nil {
+		return c.complain(err)
+	}
+	return c.apply(operands, "touch", func(p string) error {
+		if _, err := c.world.FS.Stat(p); err == nil {
+			return c.world.FS.Chtimes(p, time.Now())
+		}
+		file, err := c.world.FS.Open(p, os.O_WRONLY|os.O_CREATE, 0o644)
+		if err != nil {
+			return err
+		}
+		return file.Close()
+	})
+}

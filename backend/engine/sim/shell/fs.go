@@ -1,0 +1,315 @@
+package shell
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// FS is the file system of a simulated container: a tree of directories of the
+// host, each opened as an [os.Root], so that no path and no link leads out of
+// them. Paths are absolute, with slashes, as inside a container.
+type FS struct {
+	mounts []mount // the longest target first; the last one is "/"
+}
+
+type mount struct {
+	target   string
+	root     *os.Root
+	readOnly bool
+	whole    bool // all of it may be written, not only the places of [writable]
+}
+
+// Mount shows a directory of the host at Target.
+type Mount struct {
+	Source   string
+	Target   string
+	ReadOnly bool
+}
+
+// OpenFS makes dir the root of a file system and mounts directories into it.
+// The caller closes it.
+func OpenFS(dir string, mounts []Mount) (*FS, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	f := &FS{mounts: []mount{{target: "/", root: root}}}
+	for _, m := range mounts {
+		inner := strings.TrimPrefix(path.Clean("/"+m.Target), "/")
+		if err := root.MkdirAll(inner, 0o755); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		source, err := os.OpenRoot(m.Source)
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		f.mounts = append(f.mounts, mount{target: "/" + inner, root: source, readOnly: m.ReadOnly, whole: true})
+	}
+	slices.SortStableFunc(f.mounts, func(a, b mount) int { return len(b.target) - len(a.target) })
+	return f, nil
+}
+
+// Close lets go of the directories.
+func (f *FS) Close() error {
+	var errs []error
+	for _, m := range f.mounts {
+		errs = append(errs, m.root.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Clean returns p as an absolute path with slashes. The interpreter makes
+// paths in the manner of the host, which may know of volumes and backslashes.
+func Clean(p string) string {
+	return path.Clean("/" + filepath.ToSlash(strings.TrimPrefix(p, filepath.VolumeName(p))))
+}
+
+func (f *FS) resolve(p string) (m mount, rel string) {
+	p = Clean(p)
+	for _, m := range f.mounts {
+		if m.target == "/" || p == m.target || strings.HasPrefix(p, m.target+"/") {
+			rel = strings.Trim(strings.TrimPrefix(p, m.target), "/")
+			if rel == "" {
+				rel = "."
+			}
+			return m, rel
+		}
+	}
+	return f.mounts[len(f.mounts)-1], "."
+}
+
+// writable reports whether the user of the session may change p, as the
+// permissions of an ordinary image would have it.
+func (f *FS) writable(p string) error {
+	m, rel := f.resolve(p)
+	switch {
+	case m.readOnly:
+		return syscall.EROFS
+	case m.whole:
+		if rel == "." {
+			return syscall.EBUSY
+		}
+		return nil
+	}
+	p = Clean(p)
+	for _, place := range []string{"/home/work/", "/tmp/", "/dev/shm/"} {
+		if strings.HasPrefix(p, place) {
+			return nil
+		}
+	}
+	return syscall.EACCES
+}
+
+// owner is whose a file is: the user's where it may be changed, else root's.
+func (f *FS) owner(p, user string) string {
+	if m, _ := f.resolve(p); Clean(p) == "/home/work" || m.whole || f.writable(p) == nil {
+		return user
+	}
+	return "root"
+}
+
+// wrap puts the path as the session knows it into an error.
+func wrap(op, p string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var inner *fs.PathError
+	if errors.As(err, &inner) {
+		err = inner.Err
+	}
+	var link *os.LinkError
+	if errors.As(err, &link) {
+		err = link.Err
+	}
+	return &fs.PathError{Op: op, Path: p, Err: err}
+}
+
+// Open opens a file as [os.OpenFile] does, or one of the devices null, zero
+// and urandom.
+func (f *FS) Open(p string, flag int, perm fs.FileMode) (io.ReadWriteCloser, error) {
+	if d := device(Clean(p)); d != nil {
+		return d, nil
+	}
+	if flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE|os.O_TRUNC|os.O_APPEND) != 0 {
+		if err := f.writable(p); err != nil {
+			return nil, wrap("open", p, err)
+		}
+	}
+	m, rel := f.resolve(p)
+	file, err := m.root.OpenFile(rel, flag, perm)
+	if err != nil {
+		return nil, wrap("open", p, err)
+	}
+	return file, nil
+}
+
+// Stat describes what p leads to.
+func (f *FS) Stat(p string) (fs.FileInfo, error) {
+	m, rel := f.resolve(p)
+	info, err := m.root.Stat(rel)
+	return info, wrap("stat", p, err)
+}
+
+// Lstat describes p itself, be it a link.
+func (f *FS) Lstat(p string) (fs.FileInfo, error) {
+	m, rel := f.resolve(p)
+	info, err := m.root.Lstat(rel)
+	return info, wrap("lstat", p, err)
+}
+
+// ReadDir lists a directory in the order of names.
+func (f *FS) ReadDir(p string) ([]fs.DirEntry, error) {
+	m, rel := f.resolve(p)
+	entries, err := fs.ReadDir(m.root.FS(), rel)
+	return entries, wrap("open", p, err)
+}
+
+// ReadFile reads a whole file.
+func (f *FS) ReadFile(p string) ([]byte, error) {
+	m, rel := f.resolve(p)
+	data, err := m.root.ReadFile(rel)
+	return data, wrap("open", p, err)
+}
+
+// Readlink returns what a link says.
+func (f *FS) Readlink(p string) (string, error) {
+	m, rel := f.resolve(p)
+	text, err := m.root.Readlink(rel)
+	return text, wrap("readlink", p, err)
+}
+
+// change does something to p if the user may.
+func (f *FS) change(op, p string, do func(root *os.Root, rel string) error) error {
+	if err := f.writable(p); err != nil {
+		return wrap(op, p, err)
+	}
+	m, rel := f.resolve(p)
+	return wrap(op, p, do(m.root, rel))
+}
+
+// Mkdir makes a directory.
+func (f *FS) Mkdir(p string) error {
+	return f.change("mkdir", p, func(r *os.Root, rel string) error { return r.Mkdir(rel, 0o755) })
+}
+
+// MkdirAll makes a directory and those above it.
+func (f *FS) MkdirAll(p string) error {
+	if info, err := f.Stat(p); err == nil && info.IsDir() {
+		return nil
+	}
+	return f.change("mkdir", p, func(r *os.Root, rel string) error { return r.MkdirAll(rel, 0o755) })
+}
+
+// Remove removes a file or an empty directory.
+func (f *FS) Remove(p string) error {
+	return f.change("remove", p, func(r *os.Root, rel string) error { return r.Remove(rel) })
+}
+
+// RemoveAll removes p and what is in it.
+func (f *FS) RemoveAll(p string) error {
+	return f.change("remove", p, func(r *os.Root, rel string) error { return r.RemoveAll(rel) })
+}
+
+// Chtimes sets when p was last changed.
+func (f *FS) Chtimes(p string, at time.Time) error {
+	return f.change("touch", p, func(r *os.Root, rel string) error { return r.Chtimes(rel, at, at) })
+}
+
+// Chmod changes the mode of p.
+func (f *FS) Chmod(p string, mode fs.FileMode) error {
+	return f.change("chmod", p, func(r *os.Root, rel string) error { return r.Chmod(rel, mode) })
+}
+
+// Symlink makes p a link to target.
+func (f *FS) Symlink(target, p string) error {
+	if strings.HasPrefix(target, "/") {
+		rel, err := filepath.Rel(filepath.FromSlash(path.Dir(Clean(p))), filepath.FromSlash(Clean(target)))
+		if err != nil {
+			return wrap("symlink", p, err)
+		}
+		target = filepath.ToSlash(rel)
+	}
+	return f.change("symlink", p, func(r *os.Root, rel string) error { return r.Symlink(target, rel) })
+}
+
+// Rename moves from to to. Between mounts it fails with EXDEV.
+func (f *FS) Rename(from, to string) error {
+	if err := f.writable(from); err != nil {
+		return wrap("rename", from, err)
+	}
+	if err := f.writable(to); err != nil {
+		return wrap("rename", to, err)
+	}
+	a, relA := f.resolve(from)
+	b, relB := f.resolve(to)
+	if a.root != b.root {
+		return wrap("rename", to, syscall.EXDEV)
+	}
+	return wrap("rename", from, a.root.Rename(relA, relB))
+}
+
+// Link gives a file a second name, which must be free.
+func (f *FS) Link(from, to string) error {
+	if err := f.writable(to); err != nil {
+		return wrap("link", to, err)
+	}
+	a, relA := f.resolve(from)
+	b, relB := f.resolve(to)
+	if a.root != b.root {
+		return wrap("link", to, syscall.EXDEV)
+	}
+	return wrap("link", to, a.root.Link(relA, relB))
+}
+
+type deviceFile struct {
+	read func([]byte) (int, error)
+}
+
+func (d deviceFile) Read(p []byte) (int, error)  { return d.read(p) }
+func (d deviceFile) Write(p []byte) (int, error) { return len(p), nil }
+func (d deviceFile) Close() error                { return nil }
+
+// device returns the device at p, or nil.
+func device(p string) io.ReadWriteCloser {
+	switch p {
+	case "/dev/null":
+		return deviceFile{read: func([]byte) (int, error) { return 0, io.EOF }}
+	case "/dev/zero":
+		return deviceFile{read: func(b []byte) (int, error) { clear(b); return len(b), nil }}
+	case "/dev/urandom", "/dev/random":
+		return deviceFile{read: rand.Read}
+	}
+	return nil
+}
+
+// errText says an error as the C library would.
+func errText(err error) string {
+	var inner *fs.PathError
+	if errors.As(err, &inner) {
+		err = inner.Err
+	}
+	texts := []struct {
+		err  error
+		text string
+	}{
+		{fs.ErrNotExist, "No such file or directory"}, {syscall.ENOTEMPTY, "Directory not empty"}, {fs.ErrExist, "File exists"},
+		{syscall.EROFS, "Read-only file system"}, {syscall.EBUSY, "Device or resource busy"}, {fs.ErrPermission, "Permission denied"},
+		{syscall.EISDIR, "Is a directory"}, {syscall.ENOTDIR, "Not a directory"}, {syscall.ENOSPC, "No space left on device"}, {syscall.ENAMETOOLONG, "File name too long"},
+	}
+	for _, t := range texts {
+		if errors.Is(err, t.err) {
+			return t.text
+		}
+	}
+	return fmt.Sprint(err)
+}

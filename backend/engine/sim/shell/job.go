@@ -1,0 +1,179 @@
+package shell
+
+import (
+	"context"
+	"io"
+	"os"
+	"path"
+	"strings"
+	"sync"
+
+	"mvdan.cc/sh/v3/interp"
+)
+
+// Job is a command that runs without a terminal.
+type Job struct {
+	stdin  io.WriteCloser // nil: none
+	stdout *os.File
+	stderr *os.File
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu   sync.Mutex // guards code
+	code int
+}
+
+// JobConfig describes a job. Of Argv and Script one is set.
+type JobConfig struct {
+	Argv   []string
+	Script string
+	Env    []string
+	Dir    string
+	Stdin  bool
+	// Output, where it is set, gets stdout and stderr in the order in which
+	// they are written; Stdout and Stderr of the job are empty then.
+	Output io.Writer
+}
+
+// Start starts a job.
+func Start(w *World, config JobConfig) (*Job, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	j := &Job{cancel: cancel, done: make(chan struct{})}
+	script, title := config.Script, "sh -c "+firstWord(config.Script)
+	if len(config.Argv) > 0 {
+		script, title = quoted(config.Argv), strings.Join(config.Argv, " ")
+	}
+	var stdin *os.File
+	ends, err := j.connect(config, &stdin)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	out, errs := ends.out, ends.err
+	s, err := New(w, Config{Env: config.Env, Dir: config.Dir, Stdin: stdin, Stdout: out, Stderr: errs})
+	if err != nil {
+		cancel()
+		ends.close()
+		return nil, err
+	}
+	process := w.Begin(title, "?", cancel)
+	go func() {
+		code := s.Run(ctx, script, "sh")
+		w.End(process)
+		j.mu.Lock()
+		if j.code == 0 {
+			j.code = code
+		}
+		j.mu.Unlock()
+		ends.close()
+		cancel()
+		close(j.done)
+	}()
+	return j, nil
+}
+
+// ends are the far ends of a job's streams.
+type ends struct {
+	out, err io.Writer
+	files    []*os.File
+}
+
+func (e *ends) close() {
+	for _, file := range e.files {
+		file.Close() //nolint:errcheck // the near end sees the end
+	}
+}
+
+func (j *Job) connect(config JobConfig, stdin **os.File) (*ends, error) {
+	e := &ends{out: config.Output, err: config.Output}
+	if config.Stdin {
+		reader, writer, err := os.Pipe()
+		if err != nil {
+			return nil, err
+		}
+		*stdin, j.stdin = reader, writer
+		e.files = append(e.files, reader)
+	}
+	if config.Output != nil {
+		return e, nil
+	}
+	for _, stream := range []struct {
+		near **os.File
+		far  *io.Writer
+	}{{&j.stdout, &e.out}, {&j.stderr, &e.err}} {
+		reader, writer, err := os.Pipe()
+		if err != nil {
+			e.close()
+			return nil, err
+		}
+		*stream.near, *stream.far = reader, writer
+		e.files = append(e.files, writer)
+	}
+	return e, nil
+}
+
+// Stdin is nil where the job has none.
+func (j *Job) Stdin() io.WriteCloser { return j.stdin }
+
+// Stdout ends when the job has ended and all is read.
+func (j *Job) Stdout() io.Reader { return stream(j.stdout) }
+
+// Stderr ends when the job has ended and all is read.
+func (j *Job) Stderr() io.Reader { return stream(j.stderr) }
+
+func stream(file *os.File) io.Reader {
+	if file == nil {
+		return strings.NewReader("")
+	}
+	return file
+}
+
+// Signal ends the job with 128 and the signal's number, which is what most
+// programs make of one. Signal 0 and those that are ignored by default do nothing.
+func (j *Job) Signal(number int) error {
+	switch number {
+	case 0, 17, 18, 23, 28: // none, CHLD, CONT, URG, WINCH
+		return nil
+	}
+	j.mu.Lock()
+	if j.code == 0 {
+		j.code = 128 + number
+	}
+	j.mu.Unlock()
+	j.cancel()
+	return nil
+}
+
+// Wait waits for the job and returns its exit code.
+func (j *Job) Wait() int {
+	<-j.done
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.code
+}
+
+// Kill ends the job as SIGTERM does.
+func (j *Job) Kill() {
+	j.Signal(15) //nolint:errcheck // always nil
+}
+
+// Which returns the paths of those of names that are programs here.
+func Which(names []string) map[string]string {
+	found := map[string]string{}
+	all := utilities()
+	for _, name := range names {
+		if _, ok := all[baseName(name)]; ok {
+			found[name] = "/usr/bin/" + baseName(name)
+		}
+	}
+	return found
+}
+
+// Known reports whether a name is a utility or a command of the shell itself.
+func Known(name string) bool {
+	if dir := path.Dir(name); dir == "/bin" || dir == "/usr/bin" {
+		name = path.Base(name)
+	}
+	_, utility := utilities()[name]
+	return utility || interp.IsBuiltin(name)
+}

@@ -1,0 +1,269 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"sort"
+	"strings"
+	"sync/atomic"
+	"syscall"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/interp"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Config says how a shell runs.
+type Config struct {
+	Env    []string // NAME=value
+	Dir    string   // empty: /home/work
+	Stdin  *os.File // nil: empty
+	Stdout io.Writer
+	Stderr io.Writer
+	TTY    string     // name of the terminal, "" without one
+	Cols   func() int // width of the terminal; nil without one
+}
+
+// Shell interprets commands in a [World].
+type Shell struct {
+	world     *World
+	config    Config
+	runner    *interp.Runner
+	utilities map[string]utility
+	history   []string
+	// functions are the names of functions as of the beginning of the newest
+	// line: the interpreter's own map is not safe to read while it runs.
+	functions atomic.Pointer[map[string]bool]
+}
+
+// fifoDirectory does not exist on any host. The interpreter would make pipes
+// there for process substitution, which therefore fails with a message.
+const fifoDirectory = "/nonexistent/slipway-sim"
+
+// New makes a shell that has run nothing yet.
+func New(w *World, config Config) (*Shell, error) {
+	if config.Dir == "" {
+		config.Dir = "/home/work"
+	}
+	s := &Shell{world: w, config: config, utilities: utilities()}
+	env := append(slices.Clone(config.Env), "TMPDIR="+fifoDirectory)
+	options := []interp.RunnerOption{
+		interp.Env(expand.ListEnviron(env...)),
+		interp.CallHandler(s.call),
+		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc { return s.exec }),
+		interp.OpenHandler(s.open),
+		interp.ReadDirHandler2(func(_ context.Context, p string) ([]fs.DirEntry, error) { return w.FS.ReadDir(p) }),
+		interp.StatHandler(func(_ context.Context, p string, follow bool) (fs.FileInfo, error) {
+			if follow {
+				return w.FS.Stat(p)
+			}
+			return w.FS.Lstat(p)
+		}),
+		interp.AccessHandler(s.access),
+		func(r *interp.Runner) error { r.Dir = config.Dir; return nil },
+	}
+	options = append(options, interp.StdIO(readerOrNil(config.Stdin), config.Stdout, config.Stderr))
+	if config.TTY != "" {
+		options = append(options, interp.Interactive(true))
+	}
+	runner, err := interp.New(options...)
+	if err != nil {
+		return nil, err
+	}
+	s.runner = runner
+	file, err := syntax.NewParser().Parse(strings.NewReader("TMPDIR=/tmp; export TMPDIR; alias ll='ls -l'"), "")
+	if err != nil {
+		return nil, err
+	}
+	for _, stmt := range file.Stmts {
+		if err := runner.Run(context.Background(), stmt); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func readerOrNil(f *os.File) io.Reader {
+	if f == nil {
+		return nil
+	}
+	return f
+}
+
+// Run runs a whole script and returns its exit code, 130 if ctx ended it.
+func (s *Shell) Run(ctx context.Context, script, name string, args ...string) int {
+	file, err := parse(script, name)
+	if err != nil {
+		fmt.Fprintf(s.config.Stderr, "%s\n", err) //nolint:errcheck // nobody is left to tell
+		return 2
+	}
+	s.runner.Params = args
+	return s.finish(ctx, s.interpret(ctx, file))
+}
+
+func parse(script, name string) (*syntax.File, error) {
+	if len(script) > maxSource {
+		return nil, errSource
+	}
+	return syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(script), name)
+}
+
+func (s *Shell) finish(ctx context.Context, err error) int {
+	var status interp.ExitStatus
+	switch {
+	case err == nil:
+		return 0
+	case ctx.Err() != nil:
+		return 130
+	case errors.As(err, &status):
+		return int(status)
+	}
+	fmt.Fprintf(s.config.Stderr, "shell: %v\n", err) //nolint:errcheck // nobody is left to tell
+	return 1
+}
+
+func (s *Shell) open(ctx context.Context, p string, flag int, perm os.FileMode) (io.ReadWriteCloser, error) {
+	full := p
+	if !strings.HasPrefix(p, "/") {
+		full = path.Join(Clean(interp.HandlerCtx(ctx).Dir), p)
+	}
+	file, err := s.world.FS.Open(full, flag, perm)
+	if err != nil {
+		return nil, &fs.PathError{Op: "bash:", Path: p, Err: errors.New(errText(err))}
+	}
+	return file, nil
+}
+
+func (s *Shell) access(_ context.Context, p string, mode interp.AccessMode) error {
+	info, err := s.world.FS.Stat(p)
+	if err != nil {
+		return err
+	}
+	if mode&interp.AccessWrite != 0 {
+		if err := s.world.FS.writable(p); err != nil && Clean(p) != "/home/work" && Clean(p) != "/tmp" {
+			return err
+		}
+	}
+	if mode&interp.AccessExec != 0 && info.Mode()&0o111 == 0 {
+		return syscall.EACCES
+	}
+	return nil
+}
+
+// call keeps the interpreter from looking at the host's files: it looks for
+// programs along PATH, and resolves links for pwd -P, without asking a handler.
+func (s *Shell) call(_ context.Context, args []string) ([]string, error) {
+	if err := bounded(); err != nil {
+		return nil, err
+	}
+	switch args[0] {
+	case "pwd":
+		return args[:1], nil
+	case "help", "history", "hash", "times", "ulimit", "umask", "jobs", "fg", "bg", "kill":
+		return append([]string{builtinPrefix + args[0]}, args[1:]...), nil
+	case "type", "which":
+		return s.redirect("type", args, args[1:]), nil
+	case "command":
+		if len(args) > 2 && (args[1] == "-v" || args[1] == "-V") {
+			return s.redirect("command", args, args[2:]), nil
+		}
+	}
+	return args, nil
+}
+
+// builtinPrefix marks utilities that stand for builtins of the interpreter.
+const builtinPrefix = "builtin:"
+
+// redirect sends a question about names to our own answer unless it is about
+// functions and builtins only, which the interpreter knows better.
+func (s *Shell) redirect(name string, args, names []string) []string {
+	functions := s.functions.Load()
+	known := func(n string) bool {
+		return functions != nil && (*functions)[n] || interp.IsBuiltin(n)
+	}
+	if args[0] != "which" && len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return !known(n) }) {
+		return args
+	}
+	return append([]string{builtinPrefix + name}, args[1:]...)
+}
+
+// exec runs a utility or a script; it never runs a program of the host.
+func (s *Shell) exec(ctx context.Context, args []string) error {
+	hc := interp.HandlerCtx(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c := &command{
+		ctx: ctx, shell: s, world: s.world, name: baseName(args[0]), args: args[1:], dir: Clean(hc.Dir), env: hc.Env,
+		in: hc.Stdin, out: hc.Stdout, err: hc.Stderr, tty: s.config.TTY != "" && hc.Stdout == s.config.Stdout,
+	}
+	c.name = strings.TrimPrefix(c.name, builtinPrefix)
+	if run, ok := s.utilities[s.utilityName(args[0])]; ok {
+		c.process = s.world.Begin(strings.TrimPrefix(strings.Join(args, " "), builtinPrefix), s.ttyName(), cancel)
+		defer s.world.End(c.process)
+		return c.exit(run(c))
+	}
+	switch name := s.utilityName(args[0]); name {
+	case "echo", "printf", "true", "false", "test", "[":
+		return hc.Builtin(ctx, append([]string{name}, args[1:]...))
+	}
+	if strings.Contains(args[0], "/") {
+		return c.exit(c.script(args[0], args[1:]))
+	}
+	c.fail("command not found%s", s.hint(c.name))
+	return interp.ExitStatus(127)
+}
+
+func (s *Shell) ttyName() string {
+	if s.config.TTY == "" {
+		return "?"
+	}
+	return s.config.TTY
+}
+
+// utilityName returns the key of the utility that program means.
+func (s *Shell) utilityName(program string) string {
+	switch path.Dir(program) {
+	case "/bin", "/usr/bin", "/usr/local/bin":
+		return path.Base(program)
+	}
+	return program
+}
+
+func (s *Shell) hint(name string) string {
+	switch name {
+	case "python", "python3", "pip", "pip3", "R", "jupyter", "ipython", "git", "vi", "vim", "nano", "apt", "apt-get", "conda", "gcc", "make", "curl", "wget", "nvidia-smi":
+		return " (this session is simulated: it runs no real programs; \"help\" lists what it has)"
+	}
+	return ""
+}
+
+// names lists every command that the shell knows, for completion and help.
+func (s *Shell) names() []string {
+	var names []string
+	for name := range s.utilities {
+		if !strings.HasPrefix(name, builtinPrefix) {
+			names = append(names, name)
+		}
+	}
+	names = append(names, "cd", "pwd", "echo", "printf", "test", "export", "unset", "alias", "read", "source", "exit", "true", "false", "set", "type", "history", "help", "wait", "kill", "jobs")
+	sort.Strings(names)
+	return slices.Compact(names)
+}
+
+// UtilityNames lists the programs that are found in /usr/bin of a session.
+func UtilityNames() []string {
+	var names []string
+	for name := range utilities() {
+		if !strings.HasPrefix(name, builtinPrefix) {
+			names = append(names, name)
+		}
+	}
+	sort.Strings(names)
+	return names
+}

@@ -1,0 +1,278 @@
+package shell
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// newWorld makes a world with a home, in a directory that the test removes.
+func newWorld(t *testing.T, mounts ...Mount) *World {
+	t.Helper()
+	dir := t.TempDir()
+	if err := Furnish(dir, "main1", 1000, 1000); err != nil {
+		t.Fatal(err)
+	}
+	files, err := OpenFS(dir, mounts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := files.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w := &World{FS: files, Hostname: "main1", User: "work", CPUs: 2, Memory: 512 << 20, Shm: 64 << 20, Started: time.Now()}
+	if err := w.Limits(dir, []int{0, 1}); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+var testEnv = []string{"HOME=/home/work", "PATH=/usr/local/bin:/usr/bin:/bin", "UID=1000", "GID=1000", "EUID=1000", "USER=work"}
+
+func run(t *testing.T, w *World, script string) (output string, code int) {
+	t.Helper()
+	var out bytes.Buffer
+	s, err := New(w, Config{Env: testEnv, Stdout: &out, Stderr: &out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	code = s.Run(t.Context(), script, "test")
+	return out.String(), code
+}
+
+func TestUtilitiesDoWhatTheirNamesSay(t *testing.T) {
+	cases := []struct{ script, want string }{
+		{"pwd; cd /tmp; pwd; cd -", "/home/work\n/tmp\n/home/work\n"},
+		{"echo hello > a; cat a; cat < a", "hello\nhello\n"},
+		{"printf 'b\\na\\nc\\n' | sort | head -2", "a\nb\n"},
+		{"printf '10\\n9\\n100\\n' | sort -n", "9\n10\n100\n"},
+		{"printf '10\\n9\\n100\\n' | sort -rn | tail -n 1", "9\n"},
+		{"printf 'x\\nx\\ny\\n' | uniq -c", "      2 x\n      1 y\n"},
+		{"printf 'one two\\nthree\\n' | wc", "2 3 14\n"},
+		{"printf 'one\\ntwo\\n' | wc -l", "2\n"},
+		{"printf 'a:b:c\\n' | cut -d: -f2-", "b:c\n"},
+		{"echo shout | tr a-z A-Z", "SHOUT\n"},
+		{"printf 'foo\\nbar\\nFoo\\n' | grep -in foo", "1:foo\n3:Foo\n"},
+		{"printf 'a+b\\n' | grep 'a+b'; echo aab | grep -E 'a+b'", "a+b\naab\n"},
+		{"mkdir -p x/y; touch x/y/z; find x; find . -name 'z' -type f", "x\nx/y\nx/y/z\n./x/y/z\n"},
+		{"mkdir d; cp -r d e; mv e f; ls", "d\nf\n"},
+		{"touch a b; rm a; ls; rm -rf b missing; ls", "b\n"},
+		{"echo hi > a; ln -s a l; cat l; readlink l; ls -l l | grep -o 'l -> a'", "hi\na\nl -> a\n"},
+		{"seq 3; seq 2 2 6 | tr '\\n' ' '; seq 3 -1 2", "1\n2\n3\n2 4 6 3\n2\n"},
+		{"nproc; hostname; whoami; uname -s", "2\nmain1\nwork\nLinux\n"},
+		{"id", "uid=1000(work) gid=1000(work) groups=1000(work)\n"},
+		{"free -m | head -2 | tail -1 | tr -s ' ' | cut -d' ' -f2", "512\n"},
+		{"cat /etc/hostname", "main1\n"},
+		{"X=1 env | grep ^X=; export Y=2; printenv Y", "X=1\n2\n"},
+		{"env A=5 sh -c 'echo $A $1' zero one", "5 one\n"},
+		{"yes | head -n 2", "y\ny\n"},
+		{"echo abc | sha256sum | cut -c1-8", "edeaaff3\n"},
+		{"echo abc | base64; echo YWJjCg== | base64 -d", "YWJjCg==\nabc\n"},
+		{"printf '#!/bin/sh\\necho script $1\\n' > s; chmod +x s; ./s now", "script now\n"},
+		{"echo a b c | xargs -n 1 echo x", "x a\nx b\nx c\n"},
+		{"for i in 1 2 3; do echo $((i*i)); done", "1\n4\n9\n"},
+		{"f() { echo in $1; }; f there", "in there\n"},
+		{"type ls; command -v cat; which cd", "ls is /usr/bin/ls\n/usr/bin/cat\ncd is a shell builtin\n"},
+		{"basename /a/b.txt .txt; dirname /a/b.txt", "b\n/a\n"},
+		{"echo one | tee t | rev; cat t", "eno\none\n"},
+		{"du -s . | cut -f2; stat . | head -1 | tr -s ' '", ".\n File: /home/work\n"},
+		{"echo x{1..3}; echo *", "x1 x2 x3\n*\n"},
+		{"head -c 4 /dev/zero | wc -c; echo gone > /dev/null; cat /dev/null", "4\n"},
+		{"date +%Y-%m-%d | grep -c '^20[0-9][0-9]-[01][0-9]-[0-3][0-9]$'", "1\n"},
+		{"echo $TMPDIR; touch /tmp/q && ls /tmp", "/tmp\nq\n"},
+		{"read a b <<< 'one two three'; echo $b", "two three\n"},
+		{"cat <<END\nhere $((1+1))\nEND", "here 2\n"},
+		{"cat /sys/fs/cgroup/memory.max", "536870912\n"},
+		{"tail -n +2 <<< $'a\\nb\\nc'", "b\nc\n"},
+		{"ls -ld /etc . | tr -s ' ' | cut -d' ' -f3,9", "work .\nroot /etc\n"},
+		{"cut -c1-2 <<< abcdef; nl <<< a", "ab\n     1\ta\n"},
+	}
+	for _, c := range cases {
+		t.Run(c.script, func(t *testing.T) {
+			if got, _ := run(t, newWorld(t), c.script); got != c.want {
+				t.Errorf("got  %q\nwant %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	cases := []struct {
+		script string
+		code   int
+	}{
+		{"true", 0}, {"false", 1}, {"exit 7", 7}, {"nosuchprogram", 127}, {"cat missing", 1}, {"ls missing", 2}, {"grep x /dev/null", 1},
+		{"./missing", 127}, {"touch f; ./f", 126}, {"sh -c 'exit 9'", 9}, {"timeout 0.05 sleep 60", 124}, {"if", 2}, {"stress --vm-bytes 1G --timeout 1", 137},
+		{"(exit 3)", 3}, {"false | true", 0}, {"set -o pipefail; false | true", 1}, {"exec false", 1},
+	}
+	for _, c := range cases {
+		t.Run(c.script, func(t *testing.T) {
+			if output, got := run(t, newWorld(t), c.script); got != c.code {
+				t.Errorf("got %d, want %d; output %q", got, c.code, output)
+			}
+		})
+	}
+}
+
+func TestNothingLeavesTheSession(t *testing.T) {
+	outside := t.TempDir()
+	secret := filepath.Join(outside, "secret")
+	if err := os.WriteFile(secret, []byte("host secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	scripts := []string{
+		"cat " + secret, "cat /home/work/../../../../.." + secret, "ln -s " + secret + " l; cat l", "ln -s ../../../../../../../../../.." + secret + " l; cat l",
+		"cat /proc/self/environ", "source " + secret, ". " + secret, "sh " + secret, secret, "cat < " + secret, "while read l; do echo $l; done < " + secret,
+		"cp " + secret + " here; cat here", "grep -r secret " + outside, "exec cat " + secret, "echo $(<" + secret + ")", "cat <(cat " + secret + ")",
+		"find " + outside, "ls " + outside, "cd " + outside + " && pwd", "echo x >> " + secret, "rm -f " + secret, "mv " + secret + " .",
+		"TMPDIR=" + outside + " cat <(echo x)", "pwd -P; cd -P " + outside, "command -p cat " + secret, "enable -f " + secret + " x", "head -c 5 " + secret, "tail -f " + secret + " & sleep 0.1",
+		"echo " + outside + "/*", "[ -e " + secret + " ] && echo host secret", "test -r " + secret + " && echo host secret", "mapfile < " + secret + "; echo ${MAPFILE[@]}",
+	}
+	for _, script := range scripts {
+		t.Run(script, func(t *testing.T) {
+			output, _ := run(t, newWorld(t), script)
+			if strings.Contains(output, "host secret") || strings.Contains(output, "secret\n") && strings.HasPrefix(script, "ls") {
+				t.Errorf("the host's file was read: %q", output)
+			}
+			if data, err := os.ReadFile(secret); err != nil || string(data) != "host secret" {
+				t.Fatalf("the host's file was changed: %q, %v", data, err)
+			}
+		})
+	}
+	t.Run("no program of the host is run", func(t *testing.T) {
+		marker := filepath.Join(outside, "ran")
+		for _, script := range []string{"/usr/bin/env touch " + marker, "/bin/touch " + marker, "python3 -c 'open(\"" + marker + "\",\"w\")'", "/usr/bin/python3 -c 'open(\"" + marker + "\",\"w\")'", "exec /bin/sh -c 'touch " + marker + "'", "command -p touch " + marker} {
+			if _, code := run(t, newWorld(t), script); code == 0 {
+				t.Errorf("%q succeeded", script)
+			}
+		}
+		if _, err := os.Stat(marker); err == nil {
+			t.Error("a program of the host ran")
+		}
+	})
+	t.Run("the system's own places cannot be written", func(t *testing.T) {
+		for _, script := range []string{"echo x > /etc/passwd", "rm -rf /etc", "mkdir /opt/x", "mv /etc/passwd .", "rm -rf /home/work", "cp /etc/passwd /usr/bin/x", "touch /proc/meminfo"} {
+			if output, code := run(t, newWorld(t), script); code == 0 || !strings.Contains(output, "Permission denied") && !strings.Contains(output, "permission denied") {
+				t.Errorf("%q: code %d, %q", script, code, output)
+			}
+		}
+	})
+}
+
+func TestMounts(t *testing.T) {
+	data, fixed := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(fixed, "f"), []byte("fixed\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, Mount{Source: data, Target: "/home/work/data"}, Mount{Source: fixed, Target: "/mnt/fixed", ReadOnly: true})
+	t.Run("what is written lands in the mounted directory", func(t *testing.T) {
+		if output, code := run(t, w, "echo kept > data/k; cat data/k; ls"); output != "kept\ndata\n" || code != 0 {
+			t.Errorf("got %q, %d", output, code)
+		}
+		if got, err := os.ReadFile(filepath.Join(data, "k")); string(got) != "kept\n" {
+			t.Errorf("got %q, %v", got, err)
+		}
+	})
+	t.Run("a read-only mount is read and not written", func(t *testing.T) {
+		output, code := run(t, w, "cat /mnt/fixed/f; cp /mnt/fixed/f data/copy; mv data/copy .; ls data; echo x > /mnt/fixed/f")
+		if !strings.HasPrefix(output, "fixed\nk\n") || !strings.Contains(output, "Read-only file system") || code == 0 {
+			t.Errorf("got %q, %d", output, code)
+		}
+	})
+	t.Run("a link out of a mount leads nowhere", func(t *testing.T) {
+		if err := os.Symlink("/etc", filepath.Join(data, "out")); err != nil {
+			t.Fatal(err)
+		}
+		if output, code := run(t, w, "cat data/out/passwd"); code == 0 {
+			t.Errorf("got %q", output)
+		}
+	})
+}
+
+func TestJobs(t *testing.T) {
+	t.Run("streams are apart and the code is kept", func(t *testing.T) {
+		j, err := Start(newWorld(t), JobConfig{Argv: []string{"sh", "-c", "cat; echo wrong >&2; exit 4"}, Env: testEnv, Stdin: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprint(j.Stdin(), "in") //nolint:errcheck // the output tells
+		if err := j.Stdin().Close(); err != nil {
+			t.Fatal(err)
+		}
+		var out, errs bytes.Buffer
+		if _, err := out.ReadFrom(j.Stdout()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := errs.ReadFrom(j.Stderr()); err != nil {
+			t.Fatal(err)
+		}
+		if code := j.Wait(); code != 4 || out.String() != "in" || errs.String() != "wrong\n" {
+			t.Errorf("got %q, %q, %d", out.String(), errs.String(), code)
+		}
+	})
+	t.Run("a signal ends it with 128 and its number", func(t *testing.T) {
+		j, err := Start(newWorld(t), JobConfig{Argv: []string{"sleep", "600"}, Env: testEnv})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := j.Signal(2); err != nil || j.Wait() != 130 {
+			t.Errorf("got %v, %d", err, j.Wait())
+		}
+	})
+	t.Run("a loop without commands can be ended", func(t *testing.T) {
+		j, err := Start(newWorld(t), JobConfig{Script: "while :; do :; done", Env: testEnv})
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.Kill()
+		if code := j.Wait(); code != 143 {
+			t.Errorf("got %d, want 143", code)
+		}
+	})
+}
+
+func TestMemoryIsBounded(t *testing.T) {
+	w := newWorld(t)
+	killed := 0
+	w.OutOfMemory = func() { killed++ }
+	if output, code := run(t, w, "stress --vm-bytes 100M --timeout 0.01; stress --vm 2 --vm-bytes 400M"); code != 137 || !strings.Contains(output, "Killed") || killed != 1 {
+		t.Errorf("got code %d, %d kills, %q", code, killed, output)
+	}
+}
+
+func TestRunawayScriptsFailAlone(t *testing.T) {
+	scripts := map[string]string{
+		"endless recursion":  "f() { f; }; f",
+		"recursion by eval":  "f() { eval f; }; f",
+		"nested command":     "f() { x=$(f); }; f",
+		"a bomb of forks":    "b() { b | b & }; b; wait",
+		"endless input":      "yes | sort",
+		"a line too long":    "cat /dev/zero | wc -w & sleep 0.05; head -c 20000000 /dev/zero | sort",
+		"deep parentheses":   "eval \"$(head -c 100000 /dev/zero | tr '\\0' '(')\"",
+		"odd tests":          "[[ -O /etc/passwd && -G /proc/meminfo && /etc/passwd -nt /etc/group && -N /tmp ]]; test -k /tmp; [ a -ef b ]",
+		"odd expansions":     "x=abc; echo ${x@Q} ${x@P} ${x@A} ${!x*} ${x^^} ${x//b/y} ${x:1:1} ${#x}",
+		"unsupported things": "coproc x { :; }; select i in a; do break; done < /dev/null; exec 5<>/tmp/x; enable -a; bind x; ulimit -n; disown; let 1/0; declare -n r=r; echo $r",
+	}
+	for name, script := range scripts {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			s, err := New(newWorld(t), Config{Env: testEnv, Stdout: io.Discard, Stderr: io.Discard})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Run(ctx, script, "test")
+			if ctx.Err() != nil {
+				t.Error("it did not end by itself")
+			}
+		})
+	}
+}

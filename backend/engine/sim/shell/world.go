@@ -1,0 +1,147 @@
+// Package shell is the inside of a simulated session: a small file system in a
+// directory that it cannot leave, the utilities people expect of a shell, and
+// the shell itself, on a terminal or without one. It runs no program of the
+// machine it is on.
+package shell
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// World is what the processes of one simulated container see and share.
+type World struct {
+	FS       *FS
+	Hostname string
+	User     string
+	CPUs     int
+	Memory   int64 // limit in bytes
+	Shm      int64 // size of /dev/shm in bytes
+	Started  time.Time
+	// OutOfMemory is called, without a lock, when a process has asked for more
+	// memory than is left and was killed for it.
+	OutOfMemory func()
+
+	mu    sync.Mutex // guards what follows
+	next  int
+	procs map[int]*Process
+	ports map[int]*listener
+	spent time.Duration // CPU time of processes that have ended
+}
+
+// Process is one line of the process table.
+type Process struct {
+	PID     int
+	Command string
+	TTY     string
+	Started time.Time
+	load    float64 // busy CPUs
+	memory  int64
+	kill    func()
+}
+
+// baseMemory is what a process without a load holds.
+const baseMemory = 3 << 20
+
+// guestPID is the number of the first process, which is the guest.
+const guestPID = 1
+
+// Begin adds a process to the table; kill ends it.
+func (w *World) Begin(command, tty string, kill func()) *Process {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.procs == nil {
+		w.procs = map[int]*Process{}
+		w.next = guestPID + 6
+	}
+	w.next++
+	p := &Process{PID: w.next, Command: command, TTY: tty, Started: time.Now(), memory: baseMemory, kill: kill}
+	w.procs[p.PID] = p
+	return p
+}
+
+// End removes a process from the table.
+func (w *World) End(p *Process) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, ok := w.procs[p.PID]; ok {
+		delete(w.procs, p.PID)
+		w.spent += p.cpu(time.Now())
+	}
+}
+
+func (p *Process) cpu(now time.Time) time.Duration {
+	return time.Duration(float64(now.Sub(p.Started)) * (p.load + 0.002))
+}
+
+// Load makes p keep load CPUs busy and hold memory bytes. It reports false,
+// and calls OutOfMemory, if the container's limit does not allow it.
+func (w *World) Load(p *Process, load float64, memory int64) bool {
+	w.mu.Lock()
+	held := int64(0)
+	for _, other := range w.procs {
+		if other != p {
+			held += other.memory
+		}
+	}
+	fits := held+baseMemory+memory <= w.Memory
+	if fits {
+		p.load, p.memory = load, baseMemory+memory
+	}
+	w.mu.Unlock()
+	if !fits && w.OutOfMemory != nil {
+		w.OutOfMemory()
+	}
+	return fits
+}
+
+// Kill ends the process with a number; it reports whether there was one.
+func (w *World) Kill(pid int) bool {
+	w.mu.Lock()
+	p, ok := w.procs[pid]
+	w.mu.Unlock()
+	if ok {
+		p.kill()
+	}
+	return ok
+}
+
+// Processes returns the process table in the order of the numbers.
+func (w *World) Processes() []Process {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	table := []Process{{PID: guestPID, Command: "/.slipway/guest init", TTY: "?", Started: w.Started, memory: baseMemory}}
+	for _, p := range w.procs {
+		table = append(table, *p)
+	}
+	slices.SortFunc(table, func(a, b Process) int { return a.PID - b.PID })
+	return table
+}
+
+// Usage is what the processes of a world use at one moment.
+type Usage struct {
+	CPU       time.Duration // CPU time since the start
+	Memory    int64         // bytes
+	Processes int
+}
+
+// Usage adds up the process table.
+func (w *World) Usage() Usage {
+	now := time.Now()
+	w.mu.Lock()
+	spent := w.spent
+	w.mu.Unlock()
+	u := Usage{CPU: spent}
+	for _, p := range w.Processes() {
+		u.Memory += p.memory
+		u.CPU += p.cpu(now)
+		u.Processes++
+	}
+	u.Memory = min(u.Memory, w.Memory)
+	return u
+}
+
+// baseName is the last element of a program's path.
+func baseName(program string) string { return program[strings.LastIndex(program, "/")+1:] }

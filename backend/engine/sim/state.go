@@ -1,0 +1,96 @@
+package sim
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"slipway/backend/engine"
+	"slipway/backend/session"
+)
+
+// record is what is kept of a container across restarts.
+type record struct {
+	Spec     engine.Container `json:"spec"`
+	State    engine.State     `json:"state"`
+	OOMKills int              `json:"oomKills,omitempty"`
+}
+
+// savedState is the file that holds the engine's memory.
+type savedState struct {
+	Version    int      `json:"version"`
+	Containers []record `json:"containers"`
+	Pulled     []string `json:"pulled"`
+	// Received are images that were brought and that the catalogue does not have.
+	Received []session.ImageParts `json:"received,omitempty"`
+	// Networks are the labels of each network by its name.
+	Networks map[string]map[string]string `json:"networks,omitempty"`
+}
+
+const stateVersion = 1
+
+func (s *Sim) statePath() string { return filepath.Join(s.config.Dir, "engine.json") }
+
+func (s *Sim) containerDir(id string) string { return filepath.Join(s.config.Dir, "containers", id) }
+
+func (s *Sim) load() error {
+	data, err := os.ReadFile(s.statePath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var saved savedState
+	if err == nil {
+		err = json.Unmarshal(data, &saved)
+	}
+	if err == nil && saved.Version != stateVersion {
+		err = fmt.Errorf("version %d of the file is not known", saved.Version)
+	}
+	if err != nil {
+		return &session.Error{Code: "engine_open_invalid", Message: fmt.Sprintf("The simulated engine's file %s cannot be read.", s.statePath()), Hint: "Move it away to begin anew.", Err: err}
+	}
+	for _, r := range saved.Containers {
+		log, err := openLog(filepath.Join(s.containerDir(r.State.ID), "log"))
+		if err != nil {
+			return fmt.Errorf("open log: %w", err)
+		}
+		s.containers[r.State.ID] = &container{record: r, log: log}
+	}
+	maps.Copy(s.networks, saved.Networks)
+	s.received = saved.Received
+	for _, ref := range saved.Pulled {
+		s.pulled[ref] = true
+	}
+	return nil
+}
+
+// save writes the state as it is now. A crash leaves the old file or the new one.
+func (s *Sim) save() error {
+	s.saving.Lock()
+	defer s.saving.Unlock()
+	s.mu.Lock()
+	saved := savedState{Version: stateVersion, Pulled: slices.Sorted(maps.Keys(s.pulled)), Networks: s.networks, Received: s.received}
+	for _, id := range slices.Sorted(maps.Keys(s.containers)) {
+		saved.Containers = append(saved.Containers, s.containers[id].record)
+	}
+	data, err := json.Marshal(saved)
+	s.mu.Unlock()
+	if err == nil {
+		err = replaceFile(s.statePath(), data)
+	}
+	if err != nil {
+		return &session.Error{Code: "engine_create_no-space", Message: "The simulated engine cannot write its state.", Hint: "Make room on the disk.", Err: err}
+	}
+	return nil
+}
+
+func replaceFile(path string, data []byte) error {
+	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}

@@ -1,0 +1,28 @@
+package sim
+
+import (
+	"context"
+
+	"slipway/backend/engine"
+	"slipway/backend/session"
+)
+
+// Watch implements [engine.Containers].
+func (s *Sim) Watch(ctx context.Context, fn func(engine.State)) error {
+	if err := s.check(ctx); err != nil {
+		return err
+	}
+	changes := engine.NewChanges()
+	s.mu.Lock()
+	s.watchers[changes] = struct{}{}
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.watchers, changes)
+		s.mu.Unlock()
+	}()
+	if err := changes.Follow(ctx, fn); err != nil {
+		return cancelled(ctx)
+	}
+	return &session.Error{Code: "engine_connect_unavailable", Message: "The simulated engine is closed.", Hint: "Start Slipway again."}
+}

@@ -1,0 +1,327 @@
+package files
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"slipway/backend/session"
+)
+
+// Open opens a part of a regular file.
+func (t Tree) Open(req session.ReadRequest) (io.ReadCloser, error) {
+	full, err := t.resolve("read", req.Path)
+	if err != nil {
+		return nil, err
+	}
+	if req.Offset < 0 || req.Length < 0 {
+		return nil, &session.Error{Code: "file_read_invalid", Message: "A part of a file begins at 0 at the earliest.", Hint: "Ask for another part."}
+	}
+	file, info, err := t.openRegular(full)
+	if err != nil {
+		return nil, failure("read", full, err)
+	}
+	if req.Version != "" && req.Version != version(info) {
+		_ = file.Close()
+		return nil, &session.Error{Code: "file_read_changed", Message: fmt.Sprintf("%q has changed meanwhile.", full), Hint: "Read it from the beginning."}
+	}
+	if _, err := file.Seek(req.Offset, io.SeekStart); err != nil {
+		_ = file.Close()
+		return nil, failure("read", full, err)
+	}
+	if req.Length == 0 {
+		return file, nil
+	}
+	return part{io.LimitReader(file, req.Length), file}, nil
+}
+
+type part struct {
+	io.Reader
+	io.Closer
+}
+
+// openRegular opens what can be read without waiting for anybody.
+func (t Tree) openRegular(full string) (*os.File, fs.FileInfo, error) {
+	info, err := t.FS.Stat(full)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, notRegular("read", full)
+	}
+	file, err := t.FS.OpenFile(full, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err = file.Stat()
+	if err == nil && !info.Mode().IsRegular() { // it was exchanged meanwhile
+		err = notRegular("read", full)
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, nil, err
+	}
+	return file, info, nil
+}
+
+func notRegular(op, full string) error {
+	return &session.Error{Code: session.Code("file_" + op + "_wrong-kind"), Message: fmt.Sprintf("%q is not a plain file.", full), Hint: "Choose a file; a directory is copied with what is in it."}
+}
+
+// Checksum returns the SHA-256 of a regular file in hexadecimal.
+func (t Tree) Checksum(ctx context.Context, p session.FilePath) (string, error) {
+	full, err := t.resolve("read", p)
+	if err != nil {
+		return "", err
+	}
+	file, _, err := t.openRegular(full)
+	if err != nil {
+		return "", failure("read", full, err)
+	}
+	defer file.Close()
+	sum, err := checksum(ctx, file)
+	return sum, failure("read", full, err)
+}
+
+func checksum(ctx context.Context, from io.Reader) (string, error) {
+	sum := sha256.New()
+	buffer := make([]byte, 256<<10)
+	for {
+		n, err := from.Read(buffer)
+		sum.Write(buffer[:n])
+		switch {
+		case errors.Is(err, io.EOF):
+			return hex.EncodeToString(sum.Sum(nil)), nil
+		case err != nil:
+			return "", err
+		case ctx.Err() != nil:
+			return "", ctx.Err()
+		}
+	}
+}
+
+// The name of a part is partPrefix, the upload's key and partSuffix.
+const (
+	partPrefix = ".slipway-"
+	partSuffix = ".part"
+)
+
+func isPart(name string) bool {
+	return strings.HasPrefix(name, partPrefix) && strings.HasSuffix(name, partSuffix)
+}
+
+// place returns where an upload's file will be and where its part lies.
+func (t Tree) place(op string, up session.Upload) (full, hidden string, err error) {
+	if err := up.Check(op); err != nil {
+		return "", "", err
+	}
+	if full, err = t.resolve(op, up.Path); err != nil {
+		return "", "", err
+	}
+	if strings.HasSuffix(string(up.Path), "/") || isPart(path.Base(full)) || full == "/" {
+		return "", "", &session.Error{Code: session.Code("file_" + op + "_invalid"), Message: fmt.Sprintf("A file cannot be called %q.", full), Hint: "Choose another name."}
+	}
+	return full, path.Join(path.Dir(full), partPrefix+up.Key+partSuffix), nil
+}
+
+// UploadOffset says how many bytes of an upload are there.
+func (t Tree) UploadOffset(up session.Upload) (int64, error) {
+	_, hidden, err := t.place("write", up)
+	if err != nil {
+		return 0, err
+	}
+	info, err := t.FS.Lstat(hidden)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return 0, nil
+	case err != nil:
+		return 0, failure("write", hidden, err)
+	case !info.Mode().IsRegular():
+		return 0, notRegular("write", hidden)
+	}
+	return info.Size(), nil
+}
+
+// Write adds to an upload and returns how many bytes are there. The same bytes
+// may be written twice, also at the same time: a caller that was cut off begins
+// again while what it sent before still arrives.
+func (t Tree) Write(up session.Upload, from io.Reader) (int64, error) {
+	full, hidden, err := t.place("write", up)
+	if err != nil {
+		return 0, err
+	}
+	there, err := t.UploadOffset(up)
+	if err != nil {
+		return 0, err
+	}
+	if up.Offset > there {
+		return there, &session.Error{Code: "file_write_conflict", Message: fmt.Sprintf("The upload stands at %d bytes, not %d.", there, up.Offset), Hint: "Go on where it stands."}
+	}
+	if info, err := t.FS.Stat(full); err == nil && info.IsDir() {
+		return 0, failure("write", full, &fs.PathError{Op: "open", Path: full, Err: fs.ErrExist})
+	}
+	file, err := t.FS.OpenFile(hidden, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return 0, failure("write", hidden, err)
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return 0, errors.Join(notRegular("write", hidden), err)
+	}
+	if _, err := copyAt(file, up.Offset, from); err != nil {
+		return 0, failure("write", full, err)
+	}
+	return t.UploadOffset(up)
+}
+
+// copyAt copies to a file from an offset on.
+func copyAt(file *os.File, offset int64, from io.Reader) (int64, error) {
+	buffer := make([]byte, 256<<10)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 {
+			if _, err := file.WriteAt(buffer[:n], offset); err != nil {
+				return offset, err
+			}
+			offset += int64(n)
+		}
+		if errors.Is(err, io.EOF) {
+			return offset, nil
+		}
+		if err != nil {
+			return offset, err
+		}
+	}
+}
+
+// Drop forgets an upload.
+func (t Tree) Drop(up session.Upload) error {
+	_, hidden, err := t.place("remove", up)
+	if err != nil {
+		return err
+	}
+	err = t.FS.Remove(hidden)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return failure("remove", hidden, err)
+}
+
+// newMode is that of new files.
+const newMode = 0o644
+
+// Finish makes the file of an upload appear.
+func (t Tree) Finish(ctx context.Context, req session.FinishRequest) (session.FileInfo, error) {
+	full, hidden, err := t.place("finish", req.Upload)
+	if err != nil {
+		return session.FileInfo{}, err
+	}
+	switch req.Conflict {
+	case session.ConflictFail, session.ConflictReplace, session.ConflictKeep, "":
+	default:
+		return session.FileInfo{}, &session.Error{Code: "file_finish_invalid", Message: fmt.Sprintf("%q says nothing of a file that is there already.", req.Conflict), Hint: "Write fail, replace or keep-both."}
+	}
+	err = t.seal(ctx, hidden, req)
+	if errors.Is(err, fs.ErrNotExist) {
+		return t.finished(ctx, full, req)
+	}
+	if err != nil {
+		return session.FileInfo{}, failure("finish", full, err)
+	}
+	if req.Conflict == session.ConflictReplace {
+		err = t.FS.Rename(hidden, full)
+	} else {
+		full, err = t.settle(hidden, full, req.Conflict == session.ConflictKeep)
+	}
+	if err != nil {
+		return session.FileInfo{}, failure("finish", full, err)
+	}
+	t.syncDirectory(path.Dir(full))
+	return t.Stat(session.FilePath(full))
+}
+
+// seal checks a part and makes it durable.
+func (t Tree) seal(ctx context.Context, hidden string, req session.FinishRequest) error {
+	file, err := t.FS.OpenFile(hidden, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() != req.Size {
+		return &session.Error{Code: "file_finish_conflict", Message: fmt.Sprintf("%d bytes came, not %d.", info.Size(), req.Size), Hint: "Go on with the upload, or begin it anew."}
+	}
+	if req.SHA256 != "" {
+		sum, err := checksum(ctx, file)
+		if err != nil {
+			return err
+		}
+		if !strings.EqualFold(sum, req.SHA256) {
+			return &session.Error{Code: "file_finish_checksum", Message: "What came is not what was sent: the checksum is another.", Hint: "Begin the upload anew; the file may have changed while it was read."}
+		}
+	}
+	mode := fs.FileMode(newMode)
+	if req.Mode != 0 {
+		mode = fs.FileMode(req.Mode).Perm()
+	}
+	if err := file.Chmod(mode); err != nil {
+		return err
+	}
+	if err := file.Sync(); err != nil {
+		return err
+	}
+	if !req.Modified.IsZero() {
+		return futimes(file, req.Modified)
+	}
+	return nil
+}
+
+// finished answers for an upload without a part: it may have been finished.
+func (t Tree) finished(ctx context.Context, full string, req session.FinishRequest) (session.FileInfo, error) {
+	info, err := t.Stat(session.FilePath(full))
+	if err == nil && info.Kind == session.KindFile && info.Size == req.Size {
+		if req.SHA256 == "" {
+			return info, nil
+		}
+		if sum, err := t.Checksum(ctx, session.FilePath(full)); err == nil && strings.EqualFold(sum, req.SHA256) {
+			return info, nil
+		}
+	}
+	return session.FileInfo{}, &session.Error{Code: "file_finish_not-found", Message: fmt.Sprintf("There is no upload for %q.", full), Hint: "Begin it anew."}
+}
+
+// mostCopies is how many names are tried for a file that is kept beside others.
+const mostCopies = 1000
+
+// settle renames a part to a name that is free.
+func (t Tree) settle(hidden, full string, keep bool) (string, error) {
+	err := t.appear(hidden, full)
+	ext := path.Ext(full)
+	stem := strings.TrimSuffix(full, ext)
+	if path.Base(full) == ext { // a name that begins with its only dot
+		stem, ext = full, ""
+	}
+	for n := 2; keep && errors.Is(err, fs.ErrExist) && n < mostCopies; n++ {
+		full = fmt.Sprintf("%s (%d)%s", stem, n, ext)
+		err = t.appear(hidden, full)
+	}
+	return full, err
+}
+
+// syncDirectory makes a rename durable where that can be asked for.
+func (t Tree) syncDirectory(dir string) {
+	if d, err := t.FS.OpenFile(dir, os.O_RDONLY, 0); err == nil {
+		_ = d.Sync() // the file itself is safe, under this name or that of its part
+		_ = d.Close()
+	}
+}

@@ -1,0 +1,271 @@
+// Package files does to a tree of files what [session.Files] asks for: it lists,
+// reads, and takes uploads, which gather in a hidden part beside their place and
+// appear there whole and at once. What the tree is, the real one of a container
+// or a simulated one, is up to its [FS], which also decides what may be reached.
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+
+	"slipway/backend/session"
+)
+
+// FS is a tree of files. Paths are absolute and clean.
+type FS interface {
+	OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error)
+	Stat(path string) (fs.FileInfo, error)
+	Lstat(path string) (fs.FileInfo, error)
+	ReadDir(path string) ([]fs.DirEntry, error)
+	Mkdir(path string) error
+	Rename(from, to string) error
+	// Link gives a file a second name; it fails where there is one already.
+	Link(from, to string) error
+	Remove(path string) error
+	RemoveAll(path string) error
+}
+
+// Tree answers for one tree. It holds nothing but its FS and is safe for
+// concurrent use as far as that is.
+type Tree struct {
+	FS   FS
+	Home string // where relative paths begin
+}
+
+// resolve makes a path absolute and clean.
+func (t Tree) resolve(op string, p session.FilePath) (string, error) {
+	if err := session.CheckPath(op, p); err != nil {
+		return "", err
+	}
+	if path.IsAbs(string(p)) {
+		return path.Clean(string(p)), nil
+	}
+	return path.Join(t.Home, string(p)), nil
+}
+
+// Stat describes what a path leads to.
+func (t Tree) Stat(p session.FilePath) (session.FileInfo, error) {
+	full, err := t.resolve("read", p)
+	if err != nil {
+		return session.FileInfo{}, err
+	}
+	own, err := t.FS.Lstat(full)
+	if err != nil {
+		return session.FileInfo{}, failure("read", full, err)
+	}
+	return t.describe(full, own), nil
+}
+
+// describe describes a file of which Lstat told.
+func (t Tree) describe(full string, own fs.FileInfo) session.FileInfo {
+	info := session.FileInfo{Name: session.FilePath(path.Base(full)), Link: own.Mode()&fs.ModeSymlink != 0}
+	if info.Link {
+		if target, err := t.FS.Stat(full); err == nil {
+			own = target
+		}
+	}
+	info.Kind, info.Mode, info.Modified = session.KindOther, uint32(own.Mode().Perm()), own.ModTime().UTC()
+	switch {
+	case own.IsDir():
+		info.Kind = session.KindDirectory
+	case own.Mode().IsRegular():
+		info.Kind, info.Size = session.KindFile, own.Size()
+	}
+	info.Version = version(own)
+	return info
+}
+
+func version(info fs.FileInfo) string {
+	return fmt.Sprintf("%x-%x", info.ModTime().UnixNano(), info.Size())
+}
+
+// listedBytes is about how many bytes of names one listing holds.
+const listedBytes = 256 << 10
+
+// List returns a part of a directory.
+func (t Tree) List(req session.ListRequest) (session.FileListing, error) {
+	full, err := t.resolve("list", req.Path)
+	if err != nil {
+		return session.FileListing{}, err
+	}
+	entries, err := t.FS.ReadDir(full)
+	if err != nil {
+		return session.FileListing{}, failure("list", full, err)
+	}
+	names := make([]sortable, 0, len(entries))
+	for _, e := range entries {
+		if !isPart(e.Name()) {
+			names = append(names, sortableOf(e.Name()))
+		}
+	}
+	slices.SortFunc(names, sortable.compare)
+	listing := session.FileListing{Path: session.FilePath(full), Entries: []session.FileInfo{}, Total: len(names)}
+	if req.After != "" {
+		last := sortableOf(string(req.After))
+		at, found := slices.BinarySearchFunc(names, last, sortable.compare)
+		if found {
+			at++
+		}
+		names = names[at:]
+	}
+	limit := req.Limit
+	if limit <= 0 || limit > session.MaxListed {
+		limit = session.MaxListed
+	}
+	size := 0
+	for i, n := range names {
+		if size += len(n.name); i == limit || size > listedBytes && i > 0 {
+			listing.More = true
+			break
+		}
+		inside := path.Join(full, n.name)
+		if own, err := t.FS.Lstat(inside); err == nil { // else it has gone meanwhile
+			listing.Entries = append(listing.Entries, t.describe(inside, own))
+		}
+	}
+	return listing, nil
+}
+
+// sortable is a name with what it is sorted by.
+type sortable struct{ lower, name string }
+
+func sortableOf(name string) sortable { return sortable{strings.ToLower(name), name} }
+
+func (s sortable) compare(other sortable) int {
+	if c := strings.Compare(s.lower, other.lower); c != 0 {
+		return c
+	}
+	return strings.Compare(s.name, other.name)
+}
+
+// MakeDirectory makes a directory.
+func (t Tree) MakeDirectory(p session.FilePath, parents bool) error {
+	full, err := t.resolve("create", p)
+	if err != nil {
+		return err
+	}
+	if !parents {
+		return failure("create", full, t.FS.Mkdir(full))
+	}
+	return failure("create", full, t.mkdirAll(full))
+}
+
+func (t Tree) mkdirAll(full string) error {
+	err := t.FS.Mkdir(full)
+	if errors.Is(err, fs.ErrNotExist) && full != "/" {
+		if err := t.mkdirAll(path.Dir(full)); err != nil {
+			return err
+		}
+		err = t.FS.Mkdir(full)
+	}
+	if err != nil {
+		if info, other := t.FS.Stat(full); other == nil && info.IsDir() {
+			return nil
+		}
+	}
+	return err
+}
+
+// Move renames what is at from. Nothing is replaced.
+func (t Tree) Move(from, to session.FilePath) error {
+	source, err := t.resolve("move", from)
+	if err != nil {
+		return err
+	}
+	target, err := t.resolve("move", to)
+	if err != nil {
+		return err
+	}
+	info, err := t.FS.Lstat(source)
+	if err != nil {
+		return failure("move", source, err)
+	}
+	if info.Mode().IsRegular() {
+		return failure("move", target, t.appear(source, target))
+	}
+	if _, err := t.FS.Lstat(target); err == nil {
+		return failure("move", target, fs.ErrExist)
+	}
+	return failure("move", target, t.FS.Rename(source, target))
+}
+
+// appear renames a file to a name that must not be taken.
+func (t Tree) appear(from, to string) error {
+	err := t.FS.Link(from, to)
+	if err == nil {
+		return t.FS.Remove(from)
+	}
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	// A file system without links, or files that may not be linked.
+	if _, err := t.FS.Lstat(to); err == nil {
+		return fs.ErrExist
+	}
+	return t.FS.Rename(from, to)
+}
+
+// Remove removes what is at a path.
+func (t Tree) Remove(p session.FilePath, recursive bool) error {
+	full, err := t.resolve("remove", p)
+	if err != nil {
+		return err
+	}
+	if full == "/" || full == path.Clean(t.Home) {
+		return &session.Error{Code: "file_remove_in-use", Message: "The root and the home of a session are not removed.", Hint: "Name what is in it."}
+	}
+	if !recursive {
+		return failure("remove", full, t.FS.Remove(full))
+	}
+	if _, err := t.FS.Lstat(full); err != nil {
+		return failure("remove", full, err)
+	}
+	return failure("remove", full, t.FS.RemoveAll(full))
+}
+
+// failure tells a failure of the file system as a person can read it.
+func failure(op, full string, err error) error {
+	var known *session.Error
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	for _, c := range causes {
+		for _, match := range c.errs {
+			if errors.Is(err, match) {
+				return &session.Error{Code: session.Code("file_" + op + "_" + c.detail), Message: fmt.Sprintf("%q: %s", full, c.message), Hint: c.hint, Err: err}
+			}
+		}
+	}
+	return &session.Error{Code: session.Code("file_" + op + "_failed"), Message: fmt.Sprintf("%q: %v.", full, root(err)), Hint: "Look whether the file system is in order.", Err: err}
+}
+
+// causes are looked through in order: the more exact come first.
+var causes = []struct {
+	detail, message, hint string
+	errs                  []error
+}{
+	{"not-empty", "The directory is not empty.", "Remove what is in it, or ask for all of it to be removed.", []error{syscall.ENOTEMPTY}},
+	{"already-exists", "There is something of that name already.", "Choose another name, or replace it.", []error{fs.ErrExist}},
+	{"not-found", "There is no such file or directory.", "Check the path; it may have been moved.", []error{fs.ErrNotExist}},
+	{"read-only", "It lies on what can only be read.", "Choose another place.", []error{syscall.EROFS}},
+	{"forbidden", "The session's user may not do this.", "Check its permissions, or choose another place.", []error{fs.ErrPermission}},
+	{"no-space", "There is no room left.", "Remove something, or choose a place on another disk.", []error{syscall.ENOSPC, syscall.EDQUOT}},
+	{"wrong-kind", "It is not of the kind that this needs.", "Look whether it is a file or a directory.", []error{syscall.EISDIR, syscall.ENOTDIR, syscall.ELOOP}},
+	{"in-use", "It is in use.", "End what uses it; a mount stays as long as its session.", []error{syscall.EBUSY, syscall.EXDEV}},
+	{"invalid", "There can be no such name.", "Choose a shorter one.", []error{syscall.ENAMETOOLONG, syscall.EINVAL}},
+}
+
+// root is the innermost cause, which says it in the fewest words.
+func root(err error) error {
+	var number syscall.Errno
+	if errors.As(err, &number) {
+		return number
+	}
+	return err
+}

@@ -1,0 +1,201 @@
+package guest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"slipway/backend/session"
+)
+
+const (
+	killGrace = 2 * time.Second
+	// outputGrace is how long the output of an ended command may pause before
+	// it counts as complete: programs that it left behind may hold the pipe.
+	outputGrace = 200 * time.Millisecond
+)
+
+// child is a program started through spawn: leader of a session of its own.
+type child struct {
+	pid    int
+	ended  chan struct{} // closed when it has ended
+	code   int           // valid once ended is closed
+	killed atomic.Bool   // Kill was called
+}
+
+// childSpec says what startChild starts.
+type childSpec struct {
+	uid, gid int
+	groups   []int // besides gid
+	dir      string
+	argv     []string
+	env      []string
+	files    [3]*os.File // stdin, stdout, stderr; they stay the caller's
+	terminal bool        // stdin becomes the controlling terminal
+}
+
+// startChild starts a program and returns once it executes, or says why it
+// does not.
+func startChild(spec childSpec) (*child, error) {
+	status, told, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer status.Close()
+	args := []string{"slipway-guest", "spawn", strconv.Itoa(spec.uid), writeGroups(spec.gid, spec.groups), spec.dir}
+	attr := &os.ProcAttr{
+		Env:   spec.env,
+		Files: []*os.File{spec.files[0], spec.files[1], spec.files[2], told},
+		Sys:   &syscall.SysProcAttr{Setsid: true, Setctty: spec.terminal},
+	}
+	process, err := os.StartProcess(selfPath, append(args, spec.argv...), attr)
+	_ = told.Close()
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", spec.argv[0], err)
+	}
+	c := &child{pid: process.Pid, ended: make(chan struct{})}
+	go func() {
+		state, err := process.Wait()
+		c.code = exitCode(state, err)
+		close(c.ended)
+	}()
+	report, err := io.ReadAll(status)
+	if err != nil || len(report) > 0 {
+		<-c.ended
+		return nil, spawnFailure(report, err)
+	}
+	return c, nil
+}
+
+// spawnFailure reads what spawn said of its failure.
+func spawnFailure(report []byte, err error) error {
+	var cause session.Cause
+	if err == nil {
+		err = json.Unmarshal(report, &cause)
+	}
+	if err != nil || cause.Code == "" {
+		return errors.Join(errors.New("the starting helper failed without a word"), err)
+	}
+	return &session.Error{Code: cause.Code, Message: cause.Message, Hint: cause.Hint}
+}
+
+// exitCode is the code of a shell: 128 and the signal's number for a signal.
+func exitCode(state *os.ProcessState, err error) int {
+	if err != nil {
+		return codeForbidden
+	}
+	status, ok := state.Sys().(syscall.WaitStatus)
+	if ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return state.ExitCode()
+}
+
+// Wait returns the exit code.
+func (c *child) Wait() int {
+	<-c.ended
+	return c.code
+}
+
+// Signal sends a signal to the program's process group.
+func (c *child) Signal(number int) error {
+	select {
+	case <-c.ended:
+		return os.ErrProcessDone
+	default:
+		return unix.Kill(-c.pid, unix.Signal(number))
+	}
+}
+
+// Kill asks everything in the program's session to end and insists after a
+// grace of 2 s.
+func (c *child) Kill() {
+	if c.killed.Swap(true) {
+		return
+	}
+	signalSession(c.pid, unix.SIGTERM, unix.SIGCONT)
+	go func() {
+		select {
+		case <-c.ended:
+		case <-time.After(killGrace):
+		}
+		signalSession(c.pid, unix.SIGKILL)
+	}()
+}
+
+// hangUp sends SIGHUP to everything in the program's session, unless the
+// program has ended already, and kills the program after a grace of 2 s.
+func (c *child) hangUp() {
+	select {
+	case <-c.ended:
+		return
+	default:
+	}
+	if c.killed.Swap(true) {
+		return
+	}
+	signalSession(c.pid, unix.SIGHUP, unix.SIGCONT)
+	go func() {
+		select {
+		case <-c.ended:
+		case <-time.After(killGrace):
+			_ = unix.Kill(c.pid, unix.SIGKILL)
+		}
+	}()
+}
+
+// command is a program without a terminal.
+type command struct {
+	*child
+	stdin          io.WriteCloser
+	stdout, stderr *outputPipe
+}
+
+func (c *command) Stdin() io.WriteCloser { return c.stdin }
+func (c *command) Stdout() io.Reader     { return c.stdout }
+func (c *command) Stderr() io.Reader     { return c.stderr }
+
+// outputPipe reads a program's output. After the program's end it does not
+// wait for others that hold the pipe.
+type outputPipe struct {
+	file  *os.File
+	ended <-chan struct{}
+	watch func()
+}
+
+func newOutputPipe(file *os.File, ended <-chan struct{}) *outputPipe {
+	p := &outputPipe{file: file, ended: ended}
+	p.watch = sync.OnceFunc(func() {
+		go func() { // wakes the read that waits at the moment of the end
+			<-ended
+			_ = file.SetReadDeadline(time.Now().Add(outputGrace))
+		}()
+	})
+	return p
+}
+
+func (p *outputPipe) Read(b []byte) (int, error) {
+	p.watch()
+	select {
+	case <-p.ended:
+		_ = p.file.SetReadDeadline(time.Now().Add(outputGrace))
+	default:
+	}
+	n, err := p.file.Read(b)
+	if err != nil {
+		_ = p.file.Close()
+		if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, os.ErrClosed) {
+			err = io.EOF
+		}
+	}
+	return n, err
+}

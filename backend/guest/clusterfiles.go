@@ -1,0 +1,119 @@
+package guest
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// The lines that enclose what is ours in a person's ssh configuration.
+const (
+	clusterBegin = "# slipway: the kernels of this session"
+	clusterEnd   = "# slipway: end"
+	clusterKey   = "id_slipway"
+)
+
+// setUpSSH reads a [Cluster] as JSON and writes the person's ~/.ssh, so that
+// ssh from here to the other kernels asks nothing. It runs as the person: a
+// link that somebody put there leads no further than the person may write.
+func setUpSSH(in io.Reader, home string) error {
+	var cluster Cluster
+	if err := json.NewDecoder(in).Decode(&cluster); err != nil {
+		return err
+	}
+	host, err := ssh.ParsePrivateKey([]byte(cluster.HostKey))
+	if err != nil {
+		return fmt.Errorf("read host key: %w", err)
+	}
+	raw, err := ssh.ParseRawPrivateKey([]byte(cluster.UserKey))
+	if err != nil {
+		return fmt.Errorf("read user key: %w", err)
+	}
+	key, err := ssh.MarshalPrivateKey(raw, User) // the one form that every client reads
+	if err != nil {
+		return fmt.Errorf("write user key: %w", err)
+	}
+	dir := filepath.Join(home, ".ssh")
+	if err := errors.Join(os.MkdirAll(dir, 0o700), os.Chmod(dir, 0o700)); err != nil {
+		return err
+	}
+	names := make([]string, len(cluster.Hosts))
+	for i, name := range cluster.Hosts {
+		names[i] = "[" + name + "]:" + strconv.Itoa(cluster.port())
+	}
+	known := strings.Join(names, ",") + " " + strings.TrimSpace(string(ssh.MarshalAuthorizedKey(host.PublicKey())))
+	return errors.Join(
+		editOwn(filepath.Join(dir, clusterKey), func([]string) []string {
+			return strings.Split(strings.TrimSpace(string(pem.EncodeToMemory(key))), "\n")
+		}),
+		editOwn(filepath.Join(dir, "known_hosts"), func(lines []string) []string {
+			lines = slices.DeleteFunc(lines, func(line string) bool {
+				return strings.HasPrefix(line, names[0]+",") || strings.HasPrefix(line, names[0]+" ")
+			})
+			return append(lines, known)
+		}),
+		editOwn(filepath.Join(dir, "config"), func(lines []string) []string {
+			return append(clusterConfig(cluster), withoutOurs(lines)...)
+		}),
+	)
+}
+
+// clusterConfig comes first: in ssh's configuration the first value counts.
+func clusterConfig(cluster Cluster) []string {
+	return []string{
+		clusterBegin,
+		"Host " + strings.Join(cluster.Hosts, " "),
+		"    User " + User,
+		"    Port " + strconv.Itoa(cluster.port()),
+		"    IdentityFile ~/.ssh/" + clusterKey,
+		"    IdentitiesOnly yes",
+		"    StrictHostKeyChecking yes",
+		"    LogLevel ERROR",
+		"Host *",
+		clusterEnd,
+	}
+}
+
+func withoutOurs(lines []string) []string {
+	begin, end := slices.Index(lines, clusterBegin), slices.Index(lines, clusterEnd)
+	if begin < 0 || end < begin {
+		return lines
+	}
+	return slices.Delete(lines, begin, end+1)
+}
+
+// editOwn replaces a file of lines at once, for its owner's eyes only. Empty
+// lines stay.
+func editOwn(path string, edit func([]string) []string) error {
+	old, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	var lines []string
+	if text := strings.TrimRight(string(old), "\n"); text != "" {
+		lines = strings.Split(text, "\n")
+	}
+	content := strings.Join(edit(lines), "\n") + "\n"
+	if content == string(old) {
+		return os.Chmod(path, 0o600)
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), ".slipway-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name()) // gone already when all went well
+	_, err = file.WriteString(content)
+	if err := errors.Join(err, file.Close()); err != nil { // CreateTemp gives mode 0600
+		return err
+	}
+	return os.Rename(file.Name(), path)
+}

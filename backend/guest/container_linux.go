@@ -1,0 +1,162 @@
+package guest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+
+	"slipway/backend/session"
+	"slipway/backend/terminal"
+)
+
+// container starts Linux processes as the work user. All but its helper is
+// immutable, and so it is safe for concurrent use.
+type container struct {
+	uid, gid int
+	groups   []int // besides gid
+	home     string
+	shell    shell
+	env      environment
+	helper   fileHelper
+}
+
+var _ Processes = (*container)(nil)
+
+// HasShell reports whether the image has a shell.
+func (c *container) HasShell() bool { return c.shell.path != "" }
+
+// Which looks along the PATH of the session.
+func (c *container) Which(names []string) map[string]string {
+	path, _ := c.env.get("PATH")
+	found := map[string]string{}
+	for _, name := range names {
+		if at := lookPath(name, path); at != "" {
+			found[name] = at
+		}
+	}
+	return found
+}
+
+// DialPort tries the IPv4 loopback, then that of IPv6.
+func (c *container) DialPort(ctx context.Context, port int) (net.Conn, error) {
+	if port < 1 || port > 65535 {
+		return nil, fmt.Errorf("there is no port %d", port)
+	}
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err == nil {
+		return conn, nil
+	}
+	if conn, err := dialer.DialContext(ctx, "tcp6", net.JoinHostPort("::1", strconv.Itoa(port))); err == nil {
+		return conn, nil
+	}
+	return nil, err
+}
+
+// Start starts a program on pipes.
+func (c *container) Start(cmd Command) (terminal.Process, error) {
+	spec := childSpec{uid: c.uid, gid: c.gid, groups: c.groups, dir: cmd.Dir, argv: cmd.Argv, env: c.env.with(cmd.Env)}
+	if spec.dir == "" {
+		spec.dir = c.home
+	}
+	var ours [3]*os.File
+	closeAll := func(files []*os.File) {
+		for _, file := range files {
+			if file != nil {
+				_ = file.Close()
+			}
+		}
+	}
+	defer func() { closeAll(spec.files[:]) }()
+	for i := range spec.files {
+		var err error
+		switch {
+		case i > 0:
+			ours[i], spec.files[i], err = os.Pipe()
+		case cmd.Stdin:
+			spec.files[i], ours[i], err = os.Pipe()
+		default:
+			spec.files[i], err = os.Open(os.DevNull)
+		}
+		if err != nil {
+			closeAll(ours[:])
+			return nil, err
+		}
+		_ = unix.Fchown(int(spec.files[i].Fd()), c.uid, c.gid) // for programs that open /dev/stdout anew
+	}
+	started, err := startChild(spec)
+	if err != nil {
+		closeAll(ours[:])
+		return nil, err
+	}
+	process := &command{child: started, stdout: newOutputPipe(ours[1], started.ended), stderr: newOutputPipe(ours[2], started.ended)}
+	if ours[0] != nil {
+		process.stdin = ours[0]
+	}
+	return process, nil
+}
+
+// OpenTerminal starts a program on a terminal.
+func (c *container) OpenTerminal(req session.TerminalRequest) (terminal.TTY, error) {
+	argv := req.Command
+	if len(argv) == 0 {
+		if !c.HasShell() {
+			return nil, noShell("process_start_no-shell")
+		}
+		argv = c.shell.interactive()
+	}
+	master, slave, err := pty.Open()
+	if err != nil {
+		return nil, fmt.Errorf("open a terminal: %w", err)
+	}
+	defer slave.Close()
+	t := &tty{File: master}
+	if err := t.Resize(req.Cols, req.Rows); err != nil {
+		_ = master.Close()
+		return nil, fmt.Errorf("set the terminal's size: %w", err)
+	}
+	// The person owns the terminal, so that programs may open it by name.
+	_ = slave.Chown(c.uid, c.gid)
+	_ = slave.Chmod(0o620)
+	t.child, err = startChild(childSpec{
+		uid: c.uid, gid: c.gid, groups: c.groups, dir: c.home, argv: argv, env: c.env.forTerminal(c.shell),
+		files: [3]*os.File{slave, slave, slave}, terminal: true,
+	})
+	if err != nil {
+		_ = master.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func noShell(code session.Code) error {
+	return &session.Error{
+		Code:    code,
+		Message: "This image has no shell.",
+		Hint:    "Run its programs by exec, or choose an image with a shell.",
+	}
+}
+
+// tty is a program on a terminal, seen from the terminal's master side.
+type tty struct {
+	*os.File
+	child *child
+}
+
+func (t *tty) Resize(cols, rows int) error {
+	return pty.Setsize(t.File, &pty.Winsize{Cols: uint16(cols), Rows: uint16(rows)})
+}
+
+func (t *tty) Wait() int { return t.child.Wait() }
+
+// Close hangs up: everything on the terminal gets SIGHUP, and the program itself
+// is killed if it stays. What was started to outlive its terminal goes on.
+func (t *tty) Close() error {
+	t.child.hangUp()
+	return t.File.Close()
+}

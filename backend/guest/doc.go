@@ -1,0 +1,58 @@
+// Package guest is the small static program inside every container, and the
+// agent's client for it.
+//
+// # Life
+//
+// The engine starts /.slipway/guest init as process 1 of the container, as root, with
+// its config in /.slipway/config.json. init forks a worker, reaps orphans, passes signals
+// on and exits with the worker's code. The worker makes the work user, the home and
+// the runtime files, connects to the agent's socket /.slipway/link/agent.sock (again and
+// again while the agent is away), holds terminals and services, and runs the
+// startup command of a batch session as soon as an agent has read "ready" from
+// an events stream, or after 30 s without one. It exits when a batch command
+// ends, with its code, or on SIGTERM, with 0 where there is no command. Without
+// a shell to run it, a batch command ends with 127 and session_start_no-shell.
+//
+// The guest needs the capabilities CHOWN, DAC_OVERRIDE, FOWNER, KILL, SETGID,
+// SETPCAP and SETUID, and nothing else.
+//
+// Whatever runs for the person runs through guest spawn, which gives up every
+// capability, becomes the work user and only then executes the command. So does
+// guest files, which reaches files for the agent as that user does. The
+// kernel ends such programs more readily than the guest when memory runs out.
+//
+// [Guest] and the link do not depend on Linux: they stand on [Processes], of
+// which a simulated container brings its own.
+//
+// # Cluster
+//
+// Where its config names a cluster, the guest takes ssh on its own address in
+// the session's private network: with the one key of the session, for shells
+// and commands of the work user. It writes that key, the others' names and the
+// key they answer with into ~/.ssh, and stands in for ssh where the image has none.
+//
+// # Link
+//
+// The link is one [tunnel.Mux]; the agent opens streams and each begins with
+// one request: a big-endian uint32 length and that much JSON, {"op": …}, answered
+// by the same framing {"ok": …} or {"error": {code, message, hint}}. Then:
+//
+//	hello            {version, pid, shells}: after it the link is in use
+//	events           frames of JSON until the stream ends: {"ready"}, {"exit": code}, {"oom": count},
+//	                 {"terminals"}, {"services"}
+//	terminal.list    [session.Terminal]
+//	terminal.open    session.TerminalRequest → session.Terminal
+//	terminal.attach  session.AttachRequest → the stream speaks terminal's attach protocol
+//	terminal.close   {id}
+//	exec             session.ExecRequest → terminal's exec protocol
+//	which            {names} → {name: path}: the programs that are installed
+//	service.start    {id, argv, env, port, ready: path, timeout} → waits for it
+//	service.stop     {id}
+//	service.list     [{id, port, state, exitCode, error}]
+//	activity         [{terminal, program, known}]: what runs in the foreground of each terminal
+//	notice           {text}: a line shown in every terminal
+//	file             {op, …} → an answer. read: then the file in pieces, each a uint32
+//	                 length and that many bytes, up to one of length zero, then a last
+//	                 answer. write: then pieces from the agent, then a last answer
+//	dial             {port} → raw bytes to that port on the container's loopback
+package guest

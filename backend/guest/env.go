@@ -1,0 +1,87 @@
+package guest
+
+import (
+	"slices"
+	"strings"
+
+	"slipway/backend/session"
+)
+
+// defaultPath is the PATH where the image has none.
+const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// environment is an ordered list of variables in which a later value replaces
+// an earlier one.
+type environment []string
+
+func (e environment) get(name string) (string, bool) {
+	for _, entry := range e {
+		if value, ok := strings.CutPrefix(entry, name+"="); ok {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+func (e environment) set(name, value string) environment {
+	entry := name + "=" + value
+	for i, old := range e {
+		if strings.HasPrefix(old, name+"=") {
+			e[i] = entry
+			return e
+		}
+	}
+	return append(e, entry)
+}
+
+// fill sets a variable that is missing or empty.
+func (e environment) fill(name, value string) environment {
+	if have, _ := e.get(name); have != "" {
+		return e
+	}
+	return e.set(name, value)
+}
+
+func (e environment) with(vars []session.EnvVar) environment {
+	e = slices.Clone(e)
+	for _, v := range vars {
+		e = e.set(v.Name, v.Value)
+	}
+	return e
+}
+
+// newEnvironment makes the environment of every program that runs for the
+// person: the image's own, then what a login sets, then what the session sets.
+func newEnvironment(image []string, shell shell, session []session.EnvVar) environment {
+	var e environment
+	for _, entry := range image {
+		if name, value, ok := strings.Cut(entry, "="); ok && name != "" {
+			e = e.set(name, value)
+		}
+	}
+	e = e.fill("PATH", defaultPath)
+	path, _ := e.get("PATH")
+	if own := homePath + "/.local/bin"; !slices.Contains(strings.Split(path, ":"), own) {
+		e = e.set("PATH", path+":"+own)
+	}
+	if all, _ := e.get("LC_ALL"); all == "" {
+		e = e.fill("LANG", "C.UTF-8")
+	}
+	e = e.set("HOME", homePath).set("USER", User).set("LOGNAME", User)
+	if shell.path != "" {
+		e = e.set("SHELL", shell.path)
+	}
+	return e.with(session)
+}
+
+// forTerminal adds what a program on a terminal needs.
+func (e environment) forTerminal(shell shell) environment {
+	e = slices.Clone(e)
+	e = e.set("TERM", "xterm-256color").set("COLORTERM", "truecolor")
+	if shell.prompt != "" {
+		e = e.fill("PS1", shell.prompt) // the image's own start files replace it
+	}
+	return e
+}
+
+const homePath = session.Home

@@ -1,0 +1,110 @@
+package guest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"time"
+
+	"slipway/backend/files"
+	"slipway/backend/guest/link"
+	"slipway/backend/session"
+)
+
+// files hands a call over to whoever reaches the files as the session's user.
+func (g *Guest) files(ctx context.Context, stream net.Conn, call link.FileCall) error {
+	far, err := g.cfg.Processes.Files(ctx)
+	if err != nil {
+		return &session.Error{Code: "file_call_unavailable", Message: "The session's files cannot be reached.", Hint: "Try again; if it goes on, the session may lack memory.", Err: err}
+	}
+	defer far.Close()
+	if err := link.WriteMessage(far, call); err != nil {
+		return err
+	}
+	go func() {
+		_, _ = io.Copy(far, stream) // its end is what matters
+		_ = far.Close()
+	}()
+	_, _ = io.Copy(stream, far) // the caller sees an answer, or that there is none
+	return nil
+}
+
+// callWithin is how long whoever called for files may take to say what for.
+const callWithin = 30 * time.Second
+
+// ServeFiles answers one call for files, which it reads from conn, and closes
+// it. The far end may close it at any moment, which gives the call up.
+func ServeFiles(conn net.Conn, tree files.Tree) {
+	defer conn.Close()
+	_ = conn.SetReadDeadline(time.Now().Add(callWithin))
+	var call link.FileCall
+	if err := link.ReadMessage(conn, &call); err != nil {
+		return
+	}
+	_ = conn.SetReadDeadline(time.Time{})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if call.Op != link.FileWrite {
+		go func() {
+			_, _ = io.Copy(io.Discard, conn) // only its end matters
+			cancel()
+		}()
+	}
+	value, err := serveFiles(ctx, conn, tree, call)
+	if err != nil {
+		_ = link.ReplyError(conn, err) // nobody else to tell
+		return
+	}
+	_ = link.ReplyOK(conn, value) // see above
+}
+
+// serveFiles does what a call asks. What it returns is the last answer.
+func serveFiles(ctx context.Context, conn net.Conn, tree files.Tree, call link.FileCall) (any, error) {
+	switch {
+	case call.Op == link.FileList && call.List != nil:
+		return anything(tree.List(*call.List))
+	case call.Op == link.FileStat:
+		return anything(tree.Stat(call.Path))
+	case call.Op == link.FileRead && call.Read != nil:
+		return nil, sendContent(conn, tree, *call.Read)
+	case call.Op == link.FileChecksum:
+		return anything(tree.Checksum(ctx, call.Path))
+	case call.Op == link.FileOffset && call.Upload != nil:
+		return anything(tree.UploadOffset(*call.Upload))
+	case call.Op == link.FileWrite && call.Upload != nil:
+		if err := link.ReplyOK(conn, nil); err != nil {
+			return nil, err
+		}
+		return anything(tree.Write(*call.Upload, link.NewPieceReader(conn)))
+	case call.Op == link.FileFinish && call.Finish != nil:
+		return anything(tree.Finish(ctx, *call.Finish))
+	case call.Op == link.FileDrop && call.Upload != nil:
+		return nil, tree.Drop(*call.Upload)
+	case call.Op == link.FileMkdir:
+		return nil, tree.MakeDirectory(call.Path, call.All)
+	case call.Op == link.FileMove:
+		return nil, tree.Move(call.Path, call.To)
+	case call.Op == link.FileRemove:
+		return nil, tree.Remove(call.Path, call.All)
+	}
+	return nil, &session.Error{Code: "file_call_invalid", Message: "The session does not know this call for files.", Hint: "Start the session again with this version of Slipway."}
+}
+
+func anything[T any](value T, err error) (any, error) { return value, err }
+
+// sendContent answers, then sends a part of a file in pieces. How it ended is
+// the answer after them.
+func sendContent(conn net.Conn, tree files.Tree, req session.ReadRequest) error {
+	from, err := tree.Open(req)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	if err := link.ReplyOK(conn, nil); err != nil {
+		return err
+	}
+	pieces := link.NewPieceWriter(conn)
+	_, err = pieces.ReadFrom(from)
+	return errors.Join(err, pieces.End())
+}

@@ -1,0 +1,176 @@
+package guest
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"slipway/backend/files"
+	"slipway/tunnel"
+)
+
+// fileIdle is how long the helper for files stays when nobody calls.
+const fileIdle = 2 * time.Minute
+
+// fileHelper is the program that reaches the container's files as the work
+// user: a guest of its own process, without any capability, to which every call
+// is one stream. What that user may not do, it cannot do either.
+type fileHelper struct {
+	mu    sync.Mutex // guards what follows
+	mux   *tunnel.Mux
+	child *child
+	calls int
+	idle  *time.Timer // ends the helper; nil: it has not been idle yet
+}
+
+// Files implements [Processes].
+func (c *container) Files(ctx context.Context) (net.Conn, error) {
+	h := &c.helper
+	h.mu.Lock()
+	if h.mux == nil || closed(h.mux.Done()) {
+		if err := c.startHelper(); err != nil {
+			h.mu.Unlock()
+			return nil, err
+		}
+	}
+	mux := h.mux
+	h.calls++
+	if h.idle != nil {
+		h.idle.Stop()
+	}
+	h.mu.Unlock()
+	conn, err := mux.Open(ctx)
+	if err != nil {
+		h.left()
+		return nil, err
+	}
+	return &fileConn{Conn: conn, left: sync.OnceFunc(h.left)}, nil
+}
+
+func closed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+// left says that a call has ended.
+func (h *fileHelper) left() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.calls--; h.calls > 0 {
+		return
+	}
+	if h.idle != nil {
+		h.idle.Stop()
+	}
+	h.idle = time.AfterFunc(fileIdle, h.rest)
+}
+
+// rest ends a helper that nobody calls.
+func (h *fileHelper) rest() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.calls == 0 && h.mux != nil {
+		_ = h.mux.Close() // it ends with its connection
+		h.mux = nil
+	}
+}
+
+// startHelper starts the helper; the caller holds the helper's mu.
+func (c *container) startHelper() error {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("connect the helper for files: %w", err)
+	}
+	ours, theirs := os.NewFile(uintptr(pair[0]), "files"), os.NewFile(uintptr(pair[1]), "files")
+	defer ours.Close()
+	defer theirs.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	started, err := startChild(childSpec{
+		uid: c.uid, gid: c.gid, groups: c.groups, dir: "/", argv: []string{selfPath, "files", c.home}, env: c.env.with(nil),
+		files: [3]*os.File{theirs, null, null},
+	})
+	if err != nil {
+		return err
+	}
+	conn, err := net.FileConn(ours)
+	if err != nil {
+		started.Kill()
+		return err
+	}
+	mux, err := tunnel.NewMux(conn, tunnel.Opener)
+	if err != nil {
+		started.Kill()
+		return err
+	}
+	c.helper.mux, c.helper.child = mux, started
+	return nil
+}
+
+// fileConn is one call to the helper.
+type fileConn struct {
+	net.Conn
+	left func()
+}
+
+func (c *fileConn) Close() error {
+	defer c.left()
+	return c.Conn.Close()
+}
+
+// filesMain is the helper: it answers what comes over its standard input until
+// that ends.
+func filesMain(args []string) int {
+	if len(args) != 1 {
+		return 2
+	}
+	unix.Umask(0o022)
+	conn, err := net.FileConn(os.Stdin)
+	if err != nil {
+		return 1
+	}
+	mux, err := tunnel.NewMux(conn, tunnel.Accepter)
+	if err != nil {
+		return 1
+	}
+	tree := files.Tree{FS: realFS{}, Home: args[0]}
+	for {
+		stream, err := mux.Accept()
+		if err != nil {
+			return 0
+		}
+		go ServeFiles(stream, tree)
+	}
+}
+
+// realFS is the file system as this process sees it.
+type realFS struct{}
+
+var _ files.FS = realFS{}
+
+// OpenFile never waits for the other end of a pipe, and never makes a terminal
+// this program's own.
+func (realFS) OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
+	return os.OpenFile(path, flag|unix.O_NONBLOCK|unix.O_NOCTTY, perm)
+}
+func (realFS) Stat(path string) (fs.FileInfo, error)      { return os.Stat(path) }
+func (realFS) Lstat(path string) (fs.FileInfo, error)     { return os.Lstat(path) }
+func (realFS) ReadDir(path string) ([]fs.DirEntry, error) { return os.ReadDir(path) }
+func (realFS) Mkdir(path string) error                    { return os.Mkdir(path, 0o755) }
+func (realFS) Rename(from, to string) error               { return os.Rename(from, to) }
+func (realFS) Link(from, to string) error                 { return os.Link(from, to) }
+func (realFS) Remove(path string) error                   { return os.Remove(path) }
+func (realFS) RemoveAll(path string) error                { return os.RemoveAll(path) }

@@ -1,0 +1,59 @@
+package guest
+
+import (
+	"bytes"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// shells are programs that wait for commands: having the terminal is no work.
+var shells = []string{"sh", "bash", "dash", "ash", "zsh", "fish", "ksh", "mksh", "csh", "tcsh", "busybox"}
+
+var _ Foregrounder = (*tty)(nil)
+
+// Foreground implements [Foregrounder] by the process group that the kernel
+// calls the terminal's foreground. See ioctl_tty(2), TIOCGPGRP.
+func (t *tty) Foreground() (string, bool) {
+	conn, err := t.SyscallConn()
+	if err != nil {
+		return "", false
+	}
+	var group int
+	var failure error
+	if err := conn.Control(func(fd uintptr) { group, failure = unix.IoctlGetInt(int(fd), unix.TIOCGPGRP) }); err != nil || failure != nil || group <= 0 {
+		return "", false
+	}
+	command := commandOf(group)
+	if command == "" {
+		return "", false // it ended between the two questions, or it is hidden
+	}
+	name := strings.TrimPrefix(path.Base(strings.Fields(command)[0]), "-")
+	if group == t.child.pid && slices.Contains(shells, name) {
+		return "", true
+	}
+	return command, true
+}
+
+// commandOf is the command line of a process, shortened, or "" if it is gone.
+func commandOf(pid int) string {
+	const longest = 60
+	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	if err != nil {
+		return ""
+	}
+	words := strings.Fields(strings.ToValidUTF8(string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})), "?"))
+	if len(words) == 0 {
+		return ""
+	}
+	words[0] = path.Base(words[0])
+	text := []rune(strings.Join(words, " "))
+	if len(text) > longest {
+		text = append(text[:longest-1], '…')
+	}
+	return string(text)
+}

@@ -1,0 +1,299 @@
+package guest_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"slipway/backend/guest"
+	"slipway/backend/guest/link"
+	"slipway/backend/session"
+	"slipway/backend/terminal"
+)
+
+// paper is a container made of nothing: its programs end when they are told to.
+type paper struct {
+	mu      sync.Mutex // guards started
+	started []*program
+	dial    func(port int) (net.Conn, error)
+}
+
+// program is a program of paper, on pipes or on a terminal.
+type program struct {
+	out   *io.PipeReader
+	print *io.PipeWriter
+	ended chan struct{}
+	end   func()
+}
+
+func (p *paper) start() *program {
+	out, print := io.Pipe()
+	one := &program{out: out, print: print, ended: make(chan struct{})}
+	one.end = sync.OnceFunc(func() {
+		_ = print.Close()
+		close(one.ended)
+	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.started = append(p.started, one)
+	return one
+}
+
+func (p *paper) all() []*program {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]*program(nil), p.started...)
+}
+
+func (p *paper) OpenTerminal(session.TerminalRequest) (terminal.TTY, error) { return p.start(), nil }
+func (p *paper) Start(guest.Command) (terminal.Process, error)              { return p.start(), nil }
+func (p *paper) HasShell() bool                                             { return true }
+func (p *paper) Which(names []string) map[string]string {
+	found := map[string]string{}
+	for _, name := range names {
+		found[name] = "/bin/" + name
+	}
+	return found
+}
+
+func (p *paper) Files(context.Context) (net.Conn, error) { return nil, errors.New("no files") }
+
+func (p *paper) DialPort(_ context.Context, port int) (net.Conn, error) {
+	if p.dial == nil {
+		return nil, errors.New("refused")
+	}
+	return p.dial(port)
+}
+
+func (p *program) Read(b []byte) (int, error)  { return p.out.Read(b) }
+func (p *program) Write(b []byte) (int, error) { return len(b), nil }
+func (p *program) Resize(int, int) error       { return nil }
+func (p *program) Stdin() io.WriteCloser       { return nil }
+func (p *program) Stdout() io.Reader           { return p.out }
+func (p *program) Stderr() io.Reader           { return strings.NewReader("") }
+func (p *program) Signal(int) error            { return nil }
+func (p *program) Kill()                       { p.end() }
+func (p *program) Wait() int {
+	<-p.ended
+	return 0
+}
+
+func (p *program) Close() error {
+	p.end()
+	return nil
+}
+
+// join links a client to a guest.
+func join(t *testing.T, g *guest.Guest) *link.Client {
+	t.Helper()
+	ours, theirs := net.Pipe()
+	served := make(chan struct{})
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		defer close(served)
+		_ = g.Serve(ctx, theirs)
+	}()
+	client, err := link.Connect(t.Context(), ours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = client.Close()
+		cancel()
+		<-served // nothing is left behind
+	})
+	return client
+}
+
+func TestCallsWaitForTheContainer(t *testing.T) {
+	g := guest.New(guest.Config{Processes: &paper{}})
+	client := join(t, g)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := client.OpenTerminal(ctx, session.TerminalRequest{}); session.CodeOf(err) != "guest_call_timeout" {
+		t.Errorf("before it is ready: %v", err)
+	}
+	if list, err := client.ListTerminals(t.Context()); err != nil || len(list) != 0 {
+		t.Errorf("the list: %v, %v", list, err)
+	}
+	g.Ready()
+	if got, err := client.OpenTerminal(t.Context(), session.TerminalRequest{}); err != nil || got.Cols != 80 || got.Rows != 24 {
+		t.Errorf("when it is ready: %+v, %v", got, err)
+	}
+}
+
+func TestEveryEventsStreamBeginsWithWhatIsTrue(t *testing.T) {
+	g := guest.New(guest.Config{Processes: &paper{}})
+	g.OOM(2)
+	g.Ready()
+	g.Trouble(&session.Error{Code: "session_start_no-shell", Message: "No."})
+	g.Trouble(&session.Error{Code: "session_start_later", Message: "Kept is the first."})
+	g.Exit(3)
+	for range 2 {
+		client := join(t, g)
+		var got []string
+		done := errors.New("seen all")
+		err := client.Events(t.Context(), func(e link.Event) error {
+			switch {
+			case e.Error != nil:
+				got = append(got, string(e.Error.Code))
+			case e.Ready:
+				got = append(got, "ready")
+			case e.OOM == 2:
+				got = append(got, "oom")
+			case e.Exit != nil && *e.Exit == 3:
+				return done
+			}
+			return nil
+		})
+		if want := "session_start_no-shell ready oom"; !errors.Is(err, done) || strings.Join(got, " ") != want {
+			t.Errorf("got %q, %v", got, err)
+		}
+	}
+	if err := g.Flush(t.Context()); err != nil {
+		t.Errorf("flush: %v", err)
+	}
+	select {
+	case <-g.Watched():
+	default:
+		t.Error("nobody is said to have watched")
+	}
+}
+
+func TestTerminalsAreBounded(t *testing.T) {
+	p := &paper{}
+	g := guest.New(guest.Config{Processes: p, SpoolCap: 1 << 10})
+	g.Ready()
+	client := join(t, g)
+	open := func() error {
+		_, err := client.OpenTerminal(t.Context(), session.TerminalRequest{Cols: 10, Rows: 10})
+		return err
+	}
+	for range 64 {
+		if err := open(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := open(); session.CodeOf(err) != "terminal_create_too-many" {
+		t.Errorf("the 65th: %v", err)
+	}
+	for _, one := range p.all() {
+		one.end()
+	}
+	waitUntil(t, func() bool {
+		list, err := client.ListTerminals(t.Context())
+		return err == nil && len(list) == 16
+	})
+	if err := open(); err != nil {
+		t.Errorf("after their ends: %v", err)
+	}
+	if _, err := client.OpenTerminal(t.Context(), session.TerminalRequest{Cols: 10_000, Rows: 1}); session.CodeOf(err) != "terminal_create_invalid" {
+		t.Errorf("a screen as wide as a house: %v", err)
+	}
+	if _, err := client.AttachTerminal(t.Context(), session.AttachRequest{Terminal: "nowhere"}); session.CodeOf(err) != "terminal_read_not-found" {
+		t.Errorf("attaching to nothing: %v", err)
+	}
+}
+
+func waitUntil(t *testing.T, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("waited in vain")
+		}
+	}
+}
+
+func TestServiceThatIsStoppedWhileItStarts(t *testing.T) {
+	p := &paper{}
+	g := guest.New(guest.Config{Processes: p})
+	g.Ready()
+	client := join(t, g)
+	started := make(chan error, 1)
+	go func() {
+		_, err := client.StartService(t.Context(), link.ServiceRequest{ID: "slow", Argv: []string{"slow"}, Port: 8888})
+		started <- err
+	}()
+	waitUntil(t, func() bool { return len(p.all()) == 1 })
+	if err := client.StopService(t.Context(), "slow"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-started; session.CodeOf(err) != "app_start_stopped" {
+		t.Errorf("the start ended with %v", err)
+	}
+	if list, err := client.Services(t.Context()); err != nil || len(list) != 0 {
+		t.Errorf("services are %v, %v", list, err)
+	}
+	if err := client.StopService(t.Context(), "slow"); err != nil {
+		t.Errorf("stopping what is gone: %v", err)
+	}
+}
+
+func TestServiceThatDiesLater(t *testing.T) {
+	p := &paper{}
+	p.dial = func(int) (net.Conn, error) {
+		if len(p.all()) == 0 {
+			return nil, errors.New("refused")
+		}
+		ours, theirs := net.Pipe()
+		go func() {
+			_, _ = theirs.Read(make([]byte, 1000))
+			_, _ = io.WriteString(theirs, "HTTP/1.1 302 Found\r\n\r\n")
+		}()
+		return ours, nil
+	}
+	g := guest.New(guest.Config{Processes: p})
+	g.Ready()
+	client := join(t, g)
+	got, err := client.StartService(t.Context(), link.ServiceRequest{ID: "web", Argv: []string{"web"}, Port: 8888, Ready: "/"})
+	if err != nil || got.State != link.ServiceReady {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	p.all()[0].end()
+	waitUntil(t, func() bool {
+		list, err := client.Services(t.Context())
+		return err == nil && len(list) == 1 && list[0].State == link.ServiceExited && list[0].ExitCode != nil
+	})
+}
+
+func TestCommandsEndWithTheLink(t *testing.T) {
+	p := &paper{}
+	g := guest.New(guest.Config{Processes: p})
+	g.Ready()
+	client := join(t, g)
+	if _, err := client.Exec(t.Context(), session.ExecRequest{Command: []string{"sleep"}}); err != nil {
+		t.Fatal(err)
+	}
+	_ = client.Close()
+	select {
+	case <-p.all()[0].ended:
+	case <-time.After(10 * time.Second):
+		t.Error("the command goes on")
+	}
+	if _, err := client.ListTerminals(t.Context()); session.CodeOf(err) != "guest_call_unavailable" {
+		t.Errorf("a call on a lost link: %v", err)
+	}
+}
+
+func TestCloseEndsEverything(t *testing.T) {
+	p := &paper{}
+	g := guest.New(guest.Config{Processes: p})
+	g.Ready()
+	client := join(t, g)
+	for range 3 {
+		if _, err := client.OpenTerminal(t.Context(), session.TerminalRequest{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := g.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range p.all() {
+		<-one.ended
+	}
+}

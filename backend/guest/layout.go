@@ -1,0 +1,58 @@
+package guest
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"slipway/backend/session"
+)
+
+// Where the engine puts things into a container.
+const (
+	configPath = "/.slipway/config.json"
+	socketPath = "/.slipway/link/agent.sock"
+	spoolPath  = "/.slipway/spool"
+	selfPath   = "/proc/self/exe" // the guest's own program, wherever it lies
+)
+
+// User is the name of the person in every container.
+const User = "work"
+
+// Settings is what the engine tells the guest: the engine's GuestConfig.
+type Settings struct {
+	Session session.ID       `json:"session"`
+	Kernel  string           `json:"kernel"`
+	UID     int              `json:"uid"`
+	GID     int              `json:"gid"`
+	Groups  []int            `json:"groups,omitempty"`
+	Env     []session.EnvVar `json:"env"`
+	Command string           `json:"command"`
+	Ports   []int            `json:"ports"`
+	Cluster *Cluster         `json:"cluster,omitempty"`
+}
+
+// Cluster says how the kernels of one session reach each other: the engine's
+// Cluster.
+type Cluster struct {
+	Self    string   `json:"self"`
+	Hosts   []string `json:"hosts"`
+	Port    int      `json:"port"`
+	HostKey string   `json:"hostKey"`
+	UserKey string   `json:"userKey"`
+}
+
+func readSettings(path string) (Settings, error) {
+	var settings Settings
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return settings, fmt.Errorf("read settings: %w", err)
+	}
+	if err := json.Unmarshal(data, &settings); err != nil {
+		return settings, fmt.Errorf("read settings: %w", err)
+	}
+	if settings.UID < 0 || settings.GID < 0 {
+		return settings, fmt.Errorf("read settings: user %d:%d cannot be", settings.UID, settings.GID)
+	}
+	return settings, nil
+}

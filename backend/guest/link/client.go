@@ -1,0 +1,219 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"slipway/backend/session"
+	"slipway/tunnel"
+)
+
+// Client calls the guest of one container. All methods are safe for concurrent
+// use and fail with a [session.Error]: the guest's own, or
+// guest_call_unavailable when the link is lost and guest_call_timeout when ctx
+// ends first.
+type Client struct {
+	mux   *tunnel.Mux
+	hello Hello
+}
+
+// Connect takes conn over, also when it fails, and greets the guest. It fails
+// with guest_connect_unavailable or guest_connect_version.
+func Connect(ctx context.Context, conn net.Conn) (*Client, error) {
+	mux, err := tunnel.NewMux(conn, tunnel.Opener)
+	if err != nil {
+		return nil, unavailable("guest_connect_unavailable", err)
+	}
+	c := &Client{mux: mux}
+	if err := c.call(ctx, Request{Op: OpHello, Version: Version}, &c.hello); err != nil {
+		_ = mux.Close()
+		if session.CodeOf(err) == "guest_connect_version" {
+			return nil, err
+		}
+		return nil, unavailable("guest_connect_unavailable", err)
+	}
+	if c.hello.Version != Version {
+		_ = mux.Close()
+		return nil, &session.Error{
+			Code:    "guest_connect_version",
+			Message: fmt.Sprintf("The session's guest speaks version %d of the link and this program version %d.", c.hello.Version, Version),
+			Hint:    "The session was started by another version of Slipway; end it and start it again.",
+		}
+	}
+	return c, nil
+}
+
+// Hello returns what the guest said of itself when the link was made.
+func (c *Client) Hello() Hello { return c.hello }
+
+// Done is closed when the link is lost or closed.
+func (c *Client) Done() <-chan struct{} { return c.mux.Done() }
+
+// Close ends the link. The guest and everything it holds go on.
+func (c *Client) Close() error { return c.mux.Close() }
+
+// Events calls fn for each event, beginning with what is true already, until
+// ctx ends, fn fails, or the link is lost. fn is never called concurrently.
+func (c *Client) Events(ctx context.Context, fn func(Event) error) error {
+	stream, err := c.open(ctx, Request{Op: OpEvents}, nil)
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	stop := context.AfterFunc(ctx, func() { _ = stream.Close() })
+	defer stop()
+	for {
+		var event Event
+		if err := ReadMessage(stream, &event); err != nil {
+			return callError(ctx, err)
+		}
+		if err := fn(event); err != nil {
+			return err
+		}
+	}
+}
+
+// ListTerminals returns the terminals in the order of their opening, those
+// whose shell has exited and that nobody has closed included.
+func (c *Client) ListTerminals(ctx context.Context) ([]session.Terminal, error) {
+	var list []session.Terminal
+	err := c.call(ctx, Request{Op: OpTerminalList}, &list)
+	return list, err
+}
+
+// OpenTerminal starts a shell; terminal_create_no-shell where the image has
+// none, terminal_create_not-found when the command does not exist.
+func (c *Client) OpenTerminal(ctx context.Context, req session.TerminalRequest) (session.Terminal, error) {
+	var opened session.Terminal
+	err := c.call(ctx, Request{Op: OpTerminalOpen, Open: &req}, &opened)
+	return opened, err
+}
+
+// AttachTerminal joins a shell; the stream speaks the attach protocol of
+// package terminal. terminal_read_not-found.
+func (c *Client) AttachTerminal(ctx context.Context, req session.AttachRequest) (net.Conn, error) {
+	return c.open(ctx, Request{Op: OpTerminalAttach, Attach: &req}, nil)
+}
+
+// CloseTerminal ends a shell and forgets it; terminal_read_not-found.
+func (c *Client) CloseTerminal(ctx context.Context, id string) error {
+	return c.call(ctx, Request{Op: OpTerminalClose, ID: id}, nil)
+}
+
+// Exec starts one command; the stream speaks the exec protocol of package
+// terminal, and closing it ends the command. exec_create_not-found,
+// exec_create_forbidden, exec_create_no-directory.
+func (c *Client) Exec(ctx context.Context, req session.ExecRequest) (net.Conn, error) {
+	return c.open(ctx, Request{Op: OpExec, Exec: &req}, nil)
+}
+
+// Which returns the paths of those of names that are installed.
+func (c *Client) Which(ctx context.Context, names []string) (map[string]string, error) {
+	var found map[string]string
+	err := c.call(ctx, Request{Op: OpWhich, Names: names}, &found)
+	return found, err
+}
+
+// StartService starts a service and waits until it is ready. A service of the
+// same id that is ready is returned as it is. app_start_not-installed,
+// app_start_exited, app_start_timeout, app_start_port-in-use.
+func (c *Client) StartService(ctx context.Context, req ServiceRequest) (Service, error) {
+	var started Service
+	err := c.call(ctx, Request{Op: OpServiceStart, Service: &req}, &started)
+	return started, err
+}
+
+// StopService ends a service; one that is not there is ended already.
+func (c *Client) StopService(ctx context.Context, id string) error {
+	return c.call(ctx, Request{Op: OpServiceStop, ID: id}, nil)
+}
+
+// Services returns the services in the order of their start.
+func (c *Client) Services(ctx context.Context) ([]Service, error) {
+	var list []Service
+	err := c.call(ctx, Request{Op: OpServiceList}, &list)
+	return list, err
+}
+
+// Activity returns what runs in the foreground of each terminal whose shell
+// has not exited.
+func (c *Client) Activity(ctx context.Context) ([]Foreground, error) {
+	var list []Foreground
+	err := c.call(ctx, Request{Op: OpActivity}, &list)
+	return list, err
+}
+
+// Notice shows one line of text in every terminal whose shell has not exited
+// and that no full-screen program has taken over. guest_call_invalid where the
+// text is empty or longer than a line.
+func (c *Client) Notice(ctx context.Context, text string) error {
+	return c.call(ctx, Request{Op: OpNotice, Text: text}, nil)
+}
+
+// Dial connects to a port on the container's loopback; port_dial_refused.
+// ctx bounds only the making of the connection.
+func (c *Client) Dial(ctx context.Context, port int) (net.Conn, error) {
+	return c.open(ctx, Request{Op: OpDial, Port: port}, nil)
+}
+
+// call makes one request and closes its stream.
+func (c *Client) call(ctx context.Context, req Request, value any) error {
+	stream, err := c.open(ctx, req, value)
+	if err != nil {
+		return err
+	}
+	_ = stream.Close()
+	return nil
+}
+
+// open makes one request, reads the answer into value and leaves the stream to
+// the caller.
+func (c *Client) open(ctx context.Context, req Request, value any) (net.Conn, error) {
+	stream, err := c.mux.Open(ctx)
+	if err != nil {
+		return nil, callError(ctx, err)
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		req.Deadline = max(time.Until(deadline), time.Nanosecond)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = stream.Close() })
+	err = WriteMessage(stream, req)
+	if err == nil {
+		err = readReply(stream, value)
+	}
+	if !stop() && err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		_ = stream.Close()
+		return nil, callError(ctx, err)
+	}
+	return stream, nil
+}
+
+// callError turns the failure of a call into a [session.Error]. One that is a
+// session.Error already, the guest's answer, stays as it is.
+func callError(ctx context.Context, err error) error {
+	var known *session.Error
+	switch {
+	case errors.As(err, &known):
+		return err
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return &session.Error{Code: "guest_call_timeout", Message: "The session's guest did not answer in time.", Hint: "Try again; if it goes on, look at the session's log.", Err: ctx.Err()}
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, tunnel.ErrTooManyStreams):
+		return &session.Error{Code: "guest_call_busy", Message: "The session has too many open connections.", Hint: "Close some of its apps or terminals.", Err: err}
+	case errors.Is(err, io.EOF):
+		err = io.ErrUnexpectedEOF
+	}
+	return unavailable("guest_call_unavailable", err)
+}
+
+func unavailable(code session.Code, err error) error {
+	return &session.Error{Code: code, Message: "The connection into the session was lost.", Hint: "It is made again by itself; try again in a moment.", Err: err}
+}

@@ -1,0 +1,259 @@
+package link
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"slipway/backend/session"
+)
+
+// FileOp is what is done to files.
+type FileOp string
+
+// The operations on files, each a method of [session.Files].
+const (
+	FileList     FileOp = "list"
+	FileStat     FileOp = "stat"
+	FileRead     FileOp = "read"
+	FileChecksum FileOp = "checksum"
+	FileOffset   FileOp = "offset"
+	FileWrite    FileOp = "write"
+	FileFinish   FileOp = "finish"
+	FileDrop     FileOp = "drop"
+	FileMkdir    FileOp = "mkdir"
+	FileMove     FileOp = "move"
+	FileRemove   FileOp = "remove"
+)
+
+// FileCall is a request for files. The field that belongs to Op is set.
+type FileCall struct {
+	Op     FileOp                 `json:"op"`
+	Path   session.FilePath       `json:"path,omitempty"`
+	To     session.FilePath       `json:"to,omitempty"`
+	All    bool                   `json:"all,omitempty"` // mkdir: those above too; remove: what is in it too
+	List   *session.ListRequest   `json:"list,omitempty"`
+	Read   *session.ReadRequest   `json:"read,omitempty"`
+	Upload *session.Upload        `json:"upload,omitempty"` // offset, write, drop
+	Finish *session.FinishRequest `json:"finish,omitempty"`
+}
+
+// maxPiece is the most bytes of content in one piece.
+const maxPiece = 64 << 10
+
+// PieceWriter writes content in pieces: a big-endian uint32 length and that many
+// bytes. A length of zero, written by End, is the end.
+type PieceWriter struct {
+	w      io.Writer
+	buffer []byte
+}
+
+// NewPieceWriter returns a writer of pieces.
+func NewPieceWriter(w io.Writer) *PieceWriter {
+	return &PieceWriter{w: w, buffer: make([]byte, 4+maxPiece)}
+}
+
+// ReadFrom writes everything that r gives, each read as a piece.
+func (p *PieceWriter) ReadFrom(r io.Reader) (int64, error) {
+	var total int64
+	for {
+		n, err := r.Read(p.buffer[4:])
+		if n > 0 {
+			binary.BigEndian.PutUint32(p.buffer, uint32(n))
+			if _, err := p.w.Write(p.buffer[:4+n]); err != nil {
+				return total, &sendError{err}
+			}
+			total += int64(n)
+		}
+		if errors.Is(err, io.EOF) {
+			return total, nil
+		}
+		if err != nil {
+			return total, err
+		}
+	}
+}
+
+// sendError says that it was the far side that took no more.
+type sendError struct{ err error }
+
+func (e *sendError) Error() string { return e.err.Error() }
+func (e *sendError) Unwrap() error { return e.err }
+
+// End writes the end.
+func (p *PieceWriter) End() error {
+	_, err := p.w.Write([]byte{0, 0, 0, 0})
+	return err
+}
+
+// PieceReader reads content in pieces. It gives io.EOF only at their end; where
+// they stop before it, it gives io.ErrUnexpectedEOF.
+type PieceReader struct {
+	r    *bufio.Reader
+	left int
+	end  bool
+}
+
+// NewPieceReader returns a reader of pieces.
+func NewPieceReader(r io.Reader) *PieceReader {
+	return &PieceReader{r: bufio.NewReaderSize(r, maxPiece)}
+}
+
+// Rest reads what follows the end.
+func (p *PieceReader) Rest() io.Reader { return p.r }
+
+func (p *PieceReader) Read(b []byte) (int, error) {
+	if p.end {
+		return 0, io.EOF
+	}
+	if p.left == 0 {
+		var head [4]byte
+		if _, err := io.ReadFull(p.r, head[:]); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return 0, err
+		}
+		length := binary.BigEndian.Uint32(head[:])
+		if length > maxPiece {
+			return 0, fmt.Errorf("a piece of %d bytes is longer than %d", length, maxPiece)
+		}
+		if length == 0 {
+			p.end = true
+			return 0, io.EOF
+		}
+		p.left = int(length)
+	}
+	n, err := p.r.Read(b[:min(len(b), p.left)])
+	p.left -= n
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+func fileCall[T any](ctx context.Context, c *Client, call FileCall) (T, error) {
+	var result T
+	err := c.call(ctx, Request{Op: OpFile, File: &call}, &result)
+	return result, err
+}
+
+// ListFiles is [session.Files] in one container, as are those that follow.
+func (c *Client) ListFiles(ctx context.Context, req session.ListRequest) (session.FileListing, error) {
+	return fileCall[session.FileListing](ctx, c, FileCall{Op: FileList, List: &req})
+}
+
+// StatFile describes a file.
+func (c *Client) StatFile(ctx context.Context, path session.FilePath) (session.FileInfo, error) {
+	return fileCall[session.FileInfo](ctx, c, FileCall{Op: FileStat, Path: path})
+}
+
+// ChecksumFile returns a file's SHA-256.
+func (c *Client) ChecksumFile(ctx context.Context, path session.FilePath) (string, error) {
+	return fileCall[string](ctx, c, FileCall{Op: FileChecksum, Path: path})
+}
+
+// UploadOffset says where an upload stands.
+func (c *Client) UploadOffset(ctx context.Context, up session.Upload) (int64, error) {
+	return fileCall[int64](ctx, c, FileCall{Op: FileOffset, Upload: &up})
+}
+
+// FinishUpload makes an upload's file appear.
+func (c *Client) FinishUpload(ctx context.Context, req session.FinishRequest) (session.FileInfo, error) {
+	return fileCall[session.FileInfo](ctx, c, FileCall{Op: FileFinish, Finish: &req})
+}
+
+// DropUpload forgets an upload.
+func (c *Client) DropUpload(ctx context.Context, up session.Upload) error {
+	_, err := fileCall[struct{}](ctx, c, FileCall{Op: FileDrop, Upload: &up})
+	return err
+}
+
+// MakeDirectory makes a directory.
+func (c *Client) MakeDirectory(ctx context.Context, path session.FilePath, parents bool) error {
+	_, err := fileCall[struct{}](ctx, c, FileCall{Op: FileMkdir, Path: path, All: parents})
+	return err
+}
+
+// MoveFile renames a file.
+func (c *Client) MoveFile(ctx context.Context, from, to session.FilePath) error {
+	_, err := fileCall[struct{}](ctx, c, FileCall{Op: FileMove, Path: from, To: to})
+	return err
+}
+
+// RemoveFile removes a file.
+func (c *Client) RemoveFile(ctx context.Context, path session.FilePath, recursive bool) error {
+	_, err := fileCall[struct{}](ctx, c, FileCall{Op: FileRemove, Path: path, All: recursive})
+	return err
+}
+
+// ReadFile reads a file. ctx bounds only the opening.
+func (c *Client) ReadFile(ctx context.Context, req session.ReadRequest) (io.ReadCloser, error) {
+	stream, err := c.open(ctx, Request{Op: OpFile, File: &FileCall{Op: FileRead, Read: &req}}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &content{stream: stream, pieces: NewPieceReader(stream)}, nil
+}
+
+// content is a file being read. After its last piece comes how it ended.
+type content struct {
+	stream net.Conn
+	pieces *PieceReader
+}
+
+func (f *content) Read(p []byte) (int, error) {
+	n, err := f.pieces.Read(p)
+	switch {
+	case err == nil || n > 0:
+		return n, nil
+	case errors.Is(err, io.EOF):
+		if err := readReply(f.pieces.Rest(), nil); err != nil {
+			return 0, callError(context.Background(), err)
+		}
+		return 0, io.EOF
+	}
+	return 0, callError(context.Background(), err)
+}
+
+func (f *content) Close() error { return f.stream.Close() }
+
+// WriteUpload sends what from gives. It returns as soon as the guest has
+// answered, also where that is before the end of from, of which one Read may be
+// under way then. ctx bounds all of it.
+func (c *Client) WriteUpload(ctx context.Context, up session.Upload, from io.Reader) (int64, error) {
+	stream, err := c.open(ctx, Request{Op: OpFile, File: &FileCall{Op: FileWrite, Upload: &up}}, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer stream.Close()
+	stop := context.AfterFunc(ctx, func() { _ = stream.Close() })
+	defer stop()
+	broke := make(chan error, 1) // of from
+	go func() {
+		pieces := NewPieceWriter(stream)
+		_, err := pieces.ReadFrom(from)
+		if err == nil {
+			err = pieces.End()
+		}
+		var sending *sendError
+		if err != nil && !errors.As(err, &sending) {
+			broke <- err
+			_ = stream.Close()
+		}
+	}()
+	var there int64
+	if err := readReply(stream, &there); err != nil {
+		select {
+		case own := <-broke:
+			return 0, own
+		default:
+			return 0, callError(ctx, err)
+		}
+	}
+	return there, nil
+}

@@ -1,0 +1,41 @@
+package guest
+
+import (
+	"context"
+	"net"
+
+	"slipway/backend/session"
+	"slipway/backend/terminal"
+)
+
+// Processes starts programs in one container. The real one makes Linux
+// processes; a simulated container brings its own. All methods are safe for
+// concurrent use. A program that cannot be started fails with
+// process_start_not-found, process_start_forbidden, process_start_no-directory,
+// process_start_no-shell or process_start_internal-error; the guest tells its
+// caller under the domain of the call, for example exec_create_not-found.
+type Processes interface {
+	// OpenTerminal starts req.Command, or the user's shell where that is empty,
+	// on a terminal of the given size, which is valid.
+	OpenTerminal(req session.TerminalRequest) (terminal.TTY, error)
+	// Start starts a program without a terminal.
+	Start(cmd Command) (terminal.Process, error)
+	// Which returns the paths of those of names that Start would find.
+	Which(names []string) map[string]string
+	// DialPort connects to a port on the container's loopback.
+	DialPort(ctx context.Context, port int) (net.Conn, error)
+	// Files opens a connection to what answers one call for files as the user
+	// whose programs are started: see [ServeFiles].
+	Files(ctx context.Context) (net.Conn, error)
+	// HasShell reports whether OpenTerminal finds a shell.
+	HasShell() bool
+}
+
+// Command is a program to start. Env comes on top of what every program of the
+// container gets; an empty Dir is the home.
+type Command struct {
+	Argv  []string
+	Env   []session.EnvVar
+	Dir   string
+	Stdin bool
+}

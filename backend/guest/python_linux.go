@@ -1,0 +1,45 @@
+package guest
+
+import (
+	_ "embed"
+	"os"
+	"path/filepath"
+
+	"slipway/backend/session"
+)
+
+// sitecustomize is what Python runs when it starts.
+//
+//go:embed python/sitecustomize.py
+var sitecustomize []byte
+
+const (
+	pythonPath = "/var/lib/slipway/python"
+	// cooperative is set by the agent for a session that holds a part of a device
+	// and whose person wants frameworks to keep to it.
+	cooperative = "SLIPWAY_GPU_COOPERATIVE"
+)
+
+// cooperate makes PyTorch keep to the session's part of a device: unlike others
+// it takes no limit from a variable that all its versions bear.
+func (c *container) cooperate() error {
+	if wanted, _ := c.env.get(cooperative); wanted != "1" {
+		return nil
+	}
+	if err := os.MkdirAll(pythonPath, 0o755); err != nil {
+		return cooperateTrouble(err)
+	}
+	if err := os.WriteFile(filepath.Join(pythonPath, "sitecustomize.py"), sitecustomize, 0o644); err != nil {
+		return cooperateTrouble(err)
+	}
+	path := pythonPath
+	if own, _ := c.env.get("PYTHONPATH"); own != "" {
+		path += ":" + own
+	}
+	c.env = c.env.set("PYTHONPATH", path)
+	return nil
+}
+
+func cooperateTrouble(err error) error {
+	return &session.Error{Code: "session_start_uncooperative", Message: "PyTorch is not told of this session's share of a device.", Hint: "Call torch.cuda.set_per_process_memory_fraction with SLIPWAY_GPU_FRACTION.", Err: err}
+}

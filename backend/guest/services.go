@@ -1,0 +1,332 @@
+package guest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"slipway/backend/guest/link"
+	"slipway/backend/session"
+	"slipway/backend/terminal"
+)
+
+const (
+	defaultServiceTimeout = 30 * time.Second
+	maxServices           = 64
+	tailSize              = 4 << 10 // bytes of output kept to explain a failure
+	tailLines             = 6
+)
+
+// services holds the programs that serve ports, in the order of their start.
+type services struct {
+	mu    sync.Mutex // guards what follows
+	byID  map[string]*service
+	order []string
+}
+
+// service is one start of a program.
+type service struct {
+	req     link.ServiceRequest
+	output  tail
+	settled chan struct{} // closed when it is ready or has failed
+	ended   chan struct{} // closed when the process has ended or was never started
+
+	mu      sync.Mutex       // guards what follows
+	process terminal.Process // nil before its start; never changed after
+	state   link.ServiceState
+	code    *int
+	failure *session.Cause
+}
+
+func (s *service) describe() link.Service {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return link.Service{ID: s.req.ID, Port: s.req.Port, State: s.state, ExitCode: s.code, Error: s.failure}
+}
+
+func (s *service) alive() bool {
+	state := s.describe().State
+	return state == link.ServiceStarting || state == link.ServiceReady
+}
+
+// startService starts a service, or joins a start under way, and waits until
+// it is ready. The start goes on when the caller leaves.
+func (g *Guest) startService(ctx context.Context, req link.ServiceRequest) (link.Service, error) {
+	if req.ID == "" || len(req.Argv) == 0 || req.Port < 1 || req.Port > 65535 {
+		return link.Service{}, &session.Error{Code: "app_start_invalid", Message: "An app needs a name, a command and a port.", Hint: "Report this: the app's description is incomplete."}
+	}
+	if req.Timeout <= 0 {
+		req.Timeout = defaultServiceTimeout
+	}
+	s, fresh, err := g.services.enter(req)
+	if err != nil {
+		return link.Service{}, err
+	}
+	if fresh {
+		g.servicesChanged()
+		go g.run(s)
+	}
+	select {
+	case <-s.settled:
+	case <-ctx.Done():
+		return link.Service{}, &session.Error{Code: "guest_call_timeout", Message: fmt.Sprintf("%s is still starting.", s.req.ID), Hint: "Ask again in a moment."}
+	}
+	described := s.describe()
+	if described.Error != nil {
+		return described, &session.Error{Code: described.Error.Code, Message: described.Error.Message, Hint: described.Error.Hint}
+	}
+	return described, nil
+}
+
+// enter returns the living service of that id, or a new one in its place.
+func (l *services) enter(req link.ServiceRequest) (s *service, fresh bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known := l.byID[req.ID]; known != nil {
+		if known.alive() {
+			return known, false, nil
+		}
+		l.order = slices.DeleteFunc(l.order, func(id string) bool { return id == req.ID })
+	} else if len(l.order) >= maxServices {
+		return nil, false, &session.Error{Code: "app_start_too-many", Message: fmt.Sprintf("The session holds %d apps, which is the most there may be.", maxServices), Hint: "Stop some of them."}
+	}
+	s = &service{req: req, state: link.ServiceStarting, settled: make(chan struct{}), ended: make(chan struct{})}
+	l.byID[req.ID] = s
+	l.order = append(l.order, req.ID)
+	return s, true, nil
+}
+
+func (g *Guest) servicesChanged() {
+	g.events.change(func(s *eventState) { s.services++ })
+}
+
+// run starts a service's program, waits until it is ready and watches its end.
+func (g *Guest) run(s *service) {
+	ctx, cancel := context.WithTimeout(context.Background(), s.req.Timeout)
+	defer cancel()
+	if err := g.launch(ctx, s); err != nil {
+		close(s.ended)
+		g.settle(s, link.ServiceFailed, err)
+		return
+	}
+	go g.watchService(s)
+	ready := make(chan error, 1)
+	go func() { ready <- awaitReady(ctx, g.cfg.Processes.DialPort, s.req.Port, s.req.Ready) }()
+	select {
+	case err := <-ready:
+		if err == nil && g.settle(s, link.ServiceReady, nil) {
+			return
+		}
+		if err != nil {
+			g.settle(s, link.ServiceFailed, s.timeoutError(err))
+			s.process.Kill()
+		}
+	case <-s.ended:
+	}
+	cancel()
+}
+
+// launch refuses what cannot work and starts the program.
+func (g *Guest) launch(ctx context.Context, s *service) error {
+	name := s.req.Argv[0]
+	if len(g.cfg.Processes.Which([]string{name})) == 0 {
+		return notInstalled(name)
+	}
+	probe, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	if conn, err := g.cfg.Processes.DialPort(probe, s.req.Port); err == nil {
+		_ = conn.Close()
+		return &session.Error{
+			Code:    "app_start_port-in-use",
+			Message: fmt.Sprintf("Port %d, which %s needs, is already served by another program in the session.", s.req.Port, path.Base(name)),
+			Hint:    "End that program in a terminal, or open the port itself from the app launcher.",
+		}
+	}
+	process, err := g.cfg.Processes.Start(Command{Argv: s.req.Argv, Env: s.req.Env})
+	if err != nil {
+		if session.CodeOf(err).Detail() == session.DetailNotFound {
+			return notInstalled(name)
+		}
+		return as("app_start", err)
+	}
+	s.mu.Lock()
+	s.process = process
+	s.mu.Unlock()
+	return nil
+}
+
+func notInstalled(name string) error {
+	return &session.Error{
+		Code:    "app_start_not-installed",
+		Message: fmt.Sprintf("%s is not installed in this image.", path.Base(name)),
+		Hint:    "Choose an image that has it, or install it in a terminal.",
+	}
+}
+
+func (s *service) timeoutError(last error) error {
+	return &session.Error{
+		Code:    "app_start_timeout",
+		Message: fmt.Sprintf("%s did not answer on port %d within %s%s", path.Base(s.req.Argv[0]), s.req.Port, s.req.Timeout, s.output.sentence()),
+		Hint:    "Look at the session's log; a slow start may succeed when tried again.",
+		Err:     last,
+	}
+}
+
+// watchService collects a service's output and notes its end.
+func (g *Guest) watchService(s *service) {
+	var outputs sync.WaitGroup
+	for _, from := range [...]io.Reader{s.process.Stdout(), s.process.Stderr()} {
+		if from != nil {
+			outputs.Go(func() { _, _ = io.Copy(io.MultiWriter(&s.output, g.cfg.Log), from) })
+		}
+	}
+	outputs.Wait()
+	code := s.process.Wait()
+	s.mu.Lock()
+	s.code = &code
+	wasReady := s.state == link.ServiceReady
+	if wasReady {
+		s.state = link.ServiceExited
+	}
+	s.mu.Unlock()
+	if wasReady {
+		g.servicesChanged()
+	} else {
+		g.settle(s, link.ServiceFailed, &session.Error{
+			Code:    "app_start_exited",
+			Message: fmt.Sprintf("%s ended with code %d before it answered%s", path.Base(s.req.Argv[0]), code, s.output.sentence()),
+			Hint:    "Its last lines say why; try the command in a terminal.",
+		})
+	}
+	close(s.ended)
+}
+
+// settle ends the starting of a service once. It reports whether this call did.
+func (g *Guest) settle(s *service, state link.ServiceState, failure error) bool {
+	s.mu.Lock()
+	if s.state != link.ServiceStarting {
+		s.mu.Unlock()
+		return false
+	}
+	s.state = state
+	if failure != nil {
+		s.failure = link.CauseOf(failure)
+	}
+	s.mu.Unlock()
+	close(s.settled)
+	g.servicesChanged()
+	return true
+}
+
+// stopService ends a service and forgets it.
+func (g *Guest) stopService(ctx context.Context, id string) error {
+	g.services.mu.Lock()
+	s := g.services.byID[id]
+	g.services.mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	if err := g.end(ctx, s); err != nil {
+		return err
+	}
+	g.services.mu.Lock()
+	if g.services.byID[id] == s {
+		delete(g.services.byID, id)
+		g.services.order = slices.DeleteFunc(g.services.order, func(other string) bool { return other == id })
+	}
+	g.services.mu.Unlock()
+	g.servicesChanged()
+	return nil
+}
+
+// end kills a service's program and waits for its end. One that is being
+// started is first waited for.
+func (g *Guest) end(ctx context.Context, s *service) error {
+	g.settle(s, link.ServiceFailed, &session.Error{Code: "app_start_stopped", Message: fmt.Sprintf("%s was stopped before it answered.", path.Base(s.req.Argv[0])), Hint: "Start it again."})
+	for {
+		select {
+		case <-s.ended:
+			return nil
+		case <-ctx.Done():
+			return &session.Error{Code: "app_stop_timeout", Message: fmt.Sprintf("%s did not end in time.", s.req.ID), Hint: "Try again, or end it in a terminal.", Err: ctx.Err()}
+		default:
+		}
+		if process := s.started(); process != nil {
+			process.Kill()
+			select {
+			case <-s.ended:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		select {
+		case <-s.ended:
+		case <-ctx.Done():
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// started returns the process once there is one.
+func (s *service) started() terminal.Process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.process
+}
+
+func (g *Guest) listServices() []link.Service {
+	g.services.mu.Lock()
+	held := make([]*service, 0, len(g.services.order))
+	for _, id := range g.services.order {
+		held = append(held, g.services.byID[id])
+	}
+	g.services.mu.Unlock()
+	list := []link.Service{}
+	for _, s := range held {
+		list = append(list, s.describe())
+	}
+	return list
+}
+
+// closeServices ends all services.
+func (g *Guest) closeServices(ctx context.Context) error {
+	var ends sync.WaitGroup
+	for _, described := range g.listServices() {
+		ends.Go(func() { _ = g.stopService(ctx, described.ID) })
+	}
+	ends.Wait()
+	return ctx.Err()
+}
+
+// tail keeps the last bytes written to it.
+type tail struct {
+	mu   sync.Mutex // guards kept
+	kept []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, p...)
+	if len(t.kept) > tailSize {
+		t.kept = append(t.kept[:0], t.kept[len(t.kept)-tailSize:]...)
+	}
+	return len(p), nil
+}
+
+// sentence returns the last lines as the end of a sentence.
+func (t *tail) sentence() string {
+	t.mu.Lock()
+	text := strings.TrimSpace(strings.ToValidUTF8(string(t.kept), "\uFFFD"))
+	t.mu.Unlock()
+	if text == "" {
+		return " and printed nothing."
+	}
+	lines := strings.Split(text, "\n")
+	return ": " + strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
+}

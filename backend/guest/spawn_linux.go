@@ -1,0 +1,180 @@
+package guest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"slipway/backend/guest/link"
+	"slipway/backend/session"
+)
+
+// statusFD is where spawn tells why it failed. It is closed by the exec, and so
+// says nothing when all is well.
+const statusFD = 3
+
+// childScore is how much more readily the kernel ends a program than the guest
+// when memory runs out, in the units of oom_score_adj.
+const childScore = 300
+
+// Exit codes of spawn, as shells have them.
+const (
+	codeForbidden = 126
+	codeNotFound  = 127
+)
+
+// spawn UID GID[,GROUP…] DIR PROGRAM ARG…: become that user without any capability and
+// execute the program with the environment as it is.
+func spawn(args []string) int {
+	runtime.LockOSThread() // what follows concerns this thread, which becomes the program
+	unix.CloseOnExec(statusFD)
+	err := become(args)
+	var failure *session.Error
+	if !errors.As(err, &failure) {
+		failure = &session.Error{Code: "process_start_internal-error", Message: fmt.Sprintf("The program cannot be started safely: %v.", err), Hint: "Look at the agent's log; the container may lack a privilege that the guest needs."}
+	}
+	status := os.NewFile(statusFD, "status")
+	_ = json.NewEncoder(status).Encode(link.CauseOf(failure)) // nobody else to tell
+	if failure.Code.Detail() == session.DetailNotFound {
+		return codeNotFound
+	}
+	return codeForbidden
+}
+
+// become returns only if it failed.
+func become(args []string) error {
+	if len(args) < 4 {
+		return errors.New("spawn needs a user, a group, a folder and a program")
+	}
+	uid, errUID := strconv.Atoi(args[0])
+	groups, errGID := readGroups(args[1])
+	if err := errors.Join(errUID, errGID); err != nil {
+		return err
+	}
+	raiseScore()
+	unix.Umask(0o022)
+	if err := dropPrivileges(uid, groups); err != nil {
+		return err
+	}
+	dir, argv := args[2], args[3:]
+	if err := os.Chdir(dir); err != nil {
+		return &session.Error{Code: "process_start_no-directory", Message: fmt.Sprintf("The folder %s cannot be entered: %v.", dir, errno(err)), Hint: "Create it first, or choose another."}
+	}
+	return execute(argv)
+}
+
+// raiseScore makes this program a likelier victim than the guest when memory
+// runs out. Without /proc it stays as it is.
+func raiseScore() {
+	data, err := os.ReadFile("/proc/self/oom_score_adj")
+	if err != nil {
+		return
+	}
+	own, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	if err != nil {
+		return
+	}
+	score := 0
+	if own >= 0 {
+		score = min(1000, own+childScore)
+	}
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte(strconv.Itoa(score)), 0)
+}
+
+// writeGroups and readGroups carry the group and the further groups of a
+// program as one argument.
+func writeGroups(gid int, more []int) string {
+	text := strconv.Itoa(gid)
+	for _, group := range more {
+		text += "," + strconv.Itoa(group)
+	}
+	return text
+}
+
+func readGroups(text string) ([]uint32, error) {
+	var groups []uint32
+	for field := range strings.SplitSeq(text, ",") {
+		group, err := strconv.ParseUint(field, 10, 32)
+		if err != nil {
+			return nil, err
+		}
+		groups = append(groups, uint32(group))
+	}
+	return groups, nil
+}
+
+// dropPrivileges makes this thread the user's, without any capability, and
+// makes sure of it. The first group is the user's own.
+func dropPrivileges(uid int, groups []uint32) error {
+	gid := groups[0]
+	for capability := uintptr(0); ; capability++ {
+		set, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, capability, 0, 0, 0)
+		if err != nil {
+			break // beyond the last that this kernel knows
+		}
+		if set == 0 {
+			continue
+		}
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0); err != nil {
+			return fmt.Errorf("give up capability %d: %w", capability, err)
+		}
+	}
+	if err := setGroups(groups); err != nil {
+		return fmt.Errorf("set groups: %w", err)
+	}
+	if _, _, e := syscall.RawSyscall(unix.SYS_SETRESGID, uintptr(gid), uintptr(gid), uintptr(gid)); e != 0 {
+		return fmt.Errorf("set group %d: %w", gid, e)
+	}
+	if _, _, e := syscall.RawSyscall(unix.SYS_SETRESUID, uintptr(uid), uintptr(uid), uintptr(uid)); e != 0 {
+		return fmt.Errorf("set user %d: %w", uid, e)
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none, have [2]unix.CapUserData
+	if err := unix.Capset(&header, &none[0]); err != nil {
+		return fmt.Errorf("give up capabilities: %w", err)
+	}
+	// Without inheritable capabilities there are no ambient ones either.
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("set no_new_privs: %w", err)
+	}
+	if err := unix.Capget(&header, &have[0]); err != nil || have != none {
+		return fmt.Errorf("capabilities remain: %v %w", have, err)
+	}
+	return nil
+}
+
+// execute replaces this program by argv.
+func execute(argv []string) error {
+	path := argv[0]
+	if !strings.Contains(path, "/") {
+		path = lookPath(path, os.Getenv("PATH"))
+	}
+	if path == "" {
+		return &session.Error{Code: "process_start_not-found", Message: fmt.Sprintf("There is no program %q in this session.", argv[0]), Hint: "Check the name, or install it."}
+	}
+	err := syscall.Exec(path, argv, os.Environ())
+	switch {
+	case !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR):
+		return &session.Error{Code: "process_start_forbidden", Message: fmt.Sprintf("%s cannot be executed: %v.", path, errno(err)), Hint: "Check that it is a program for this machine and may be executed."}
+	case executable(path):
+		return &session.Error{Code: "process_start_forbidden", Message: fmt.Sprintf("%s cannot be executed: the interpreter it asks for is missing.", path), Hint: "Install its interpreter or dynamic loader, or use an image that has it."}
+	default:
+		return &session.Error{Code: "process_start_not-found", Message: fmt.Sprintf("There is no program %q in this session.", argv[0]), Hint: "Check the path, or install it."}
+	}
+}
+
+// errno returns the innermost cause, which says it in the fewest words.
+func errno(err error) error {
+	var number syscall.Errno
+	if errors.As(err, &number) {
+		return number
+	}
+	return err
+}

@@ -1,0 +1,260 @@
+package guest
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// sshCall is what the person asks of the small ssh.
+type sshCall struct {
+	host    string // as written
+	target  string // where to connect
+	user    string
+	port    int
+	keys    []string // files
+	command string   // empty: a shell
+	noInput bool     // -n
+	tty     int      // -t counts up, -T is -1
+	version bool     // -V
+	unsafe  bool     // StrictHostKeyChecking is off
+	timeout time.Duration
+	dir     string // ~/.ssh
+}
+
+// connectTimeout is how long a connection may take unless told otherwise.
+const connectTimeout = 30 * time.Second
+
+// The options of ssh by whether a value follows. Those that this ssh does
+// not have, but whose absence harms nobody, are passed over.
+const (
+	sshPlain    = "1246aAcCfgGkKMnqstTvVxXyY"
+	sshValued   = "BbcEeFIilmOoPpQSw"
+	sshForwards = "DLRWJN"
+)
+
+// parseSSH reads a command line of ssh's.
+func parseSSH(args []string) (*sshCall, error) {
+	c := &sshCall{}
+	for len(args) > 0 && strings.HasPrefix(args[0], "-") && args[0] != "-" && args[0] != "--" {
+		rest, err := c.flags(args[0][1:], args[1:])
+		if err != nil {
+			return nil, err
+		}
+		args = rest
+	}
+	if len(args) > 0 && args[0] == "--" {
+		args = args[1:]
+	}
+	if c.version {
+		return c, nil
+	}
+	if len(args) == 0 {
+		return nil, errors.New("usage: ssh [-tTn] [-p port] [-l user] [-i file] [-o option] [user@]host [command]")
+	}
+	c.setHost(args[0])
+	args = args[1:]
+	// Options may also stand behind the host, before the command.
+	for len(args) > 0 && strings.HasPrefix(args[0], "-") && args[0] != "--" {
+		rest, err := c.flags(args[0][1:], args[1:])
+		if err != nil {
+			return nil, err
+		}
+		args = rest
+	}
+	c.command = strings.Join(args, " ")
+	return c, nil
+}
+
+func (c *sshCall) setHost(text string) {
+	text = strings.TrimPrefix(text, "ssh://")
+	if at := strings.LastIndexByte(text, '@'); at > 0 {
+		c.user, text = orElse(c.user, text[:at]), text[at+1:]
+	}
+	c.host = text
+}
+
+// flags reads one argument of options and returns what follows it.
+func (c *sshCall) flags(letters string, rest []string) ([]string, error) {
+	for i, letter := range letters {
+		switch {
+		case strings.ContainsRune(sshForwards, letter):
+			return nil, fmt.Errorf("this small ssh has no -%c; install openssh-client for it", letter)
+		case strings.ContainsRune(sshPlain, letter):
+			c.plain(letter)
+		case strings.ContainsRune(sshValued, letter):
+			value := letters[i+1:]
+			if value == "" {
+				if len(rest) == 0 {
+					return nil, fmt.Errorf("-%c needs a value", letter)
+				}
+				value, rest = rest[0], rest[1:]
+			}
+			return rest, c.valued(letter, value)
+		default:
+			return nil, fmt.Errorf("there is no option -%c", letter)
+		}
+	}
+	return rest, nil
+}
+
+func (c *sshCall) plain(letter rune) {
+	switch letter {
+	case 'n':
+		c.noInput = true
+	case 't':
+		c.tty++
+	case 'T':
+		c.tty = -1
+	case 'V':
+		c.version = true
+	}
+}
+
+func (c *sshCall) valued(letter rune, value string) error {
+	switch letter {
+	case 'p':
+		return c.option("port", value)
+	case 'l':
+		return c.option("user", value)
+	case 'i':
+		return c.option("identityfile", value)
+	case 'o':
+		name, value, ok := strings.Cut(value, "=")
+		if !ok {
+			name, value, _ = strings.Cut(name, " ")
+		}
+		return c.option(strings.ToLower(strings.TrimSpace(name)), strings.TrimSpace(value))
+	}
+	return nil
+}
+
+// option sets what is not set yet: as in ssh's configuration the first counts.
+func (c *sshCall) option(name, value string) error {
+	number := func() (int, error) {
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1 || n > 65535 {
+			return 0, fmt.Errorf("%q is no value for %s", value, name)
+		}
+		return n, nil
+	}
+	var err error
+	switch name {
+	case "hostname":
+		c.target = orElse(c.target, value)
+	case "user":
+		c.user = orElse(c.user, value)
+	case "port":
+		if c.port == 0 {
+			c.port, err = number()
+		}
+	case "connecttimeout":
+		var seconds int
+		if seconds, err = number(); c.timeout == 0 {
+			c.timeout = time.Duration(seconds) * time.Second
+		}
+	case "identityfile":
+		c.keys = append(c.keys, value)
+	case "stricthostkeychecking":
+		c.unsafe = c.unsafe || value == "no" || value == "off" || value == "accept-new"
+	}
+	return err
+}
+
+func orElse(value, fallback string) string {
+	if value == "" {
+		return fallback
+	}
+	return value
+}
+
+// apply takes options of a configuration, which come after the command line's.
+func (c *sshCall) apply(options [][2]string, home string) {
+	for _, o := range options {
+		if o[0] == "stricthostkeychecking" {
+			continue // only a command line may switch the check off
+		}
+		_ = c.option(o[0], o[1]) // what makes no sense in a file is passed over
+	}
+	for i, key := range c.keys {
+		if rest, ok := strings.CutPrefix(key, "~/"); ok {
+			c.keys[i] = filepath.Join(home, rest)
+		}
+	}
+}
+
+// fill sets what nobody has said.
+func (c *sshCall) fill() {
+	c.target = orElse(c.target, c.host)
+	c.user = orElse(c.user, User)
+	if c.port == 0 {
+		c.port = 22
+	}
+	if c.timeout == 0 {
+		c.timeout = connectTimeout
+	}
+}
+
+// wantsTTY reports whether to ask for a terminal: for shells where there is one
+// here, and where the person insists.
+func (c *sshCall) wantsTTY(here bool) bool {
+	switch {
+	case c.tty < 0 || c.tty == 1 && !here || c.noInput && c.tty == 0:
+		return false
+	case c.tty > 0:
+		return true
+	}
+	return here && c.command == ""
+}
+
+// sshConfig returns the options of a configuration that are for a host, in
+// order, with names in small letters. Match blocks are passed over.
+func sshConfig(text, host string) [][2]string {
+	var options [][2]string
+	applies := true
+	for line := range strings.SplitSeq(text, "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, value, _ := strings.Cut(strings.Replace(line, "=", " ", 1), " ")
+		name, value = strings.ToLower(name), strings.Trim(strings.TrimSpace(value), `"`)
+		switch {
+		case name == "host":
+			applies = matchesHost(strings.Fields(value), host)
+		case name == "match":
+			applies = value == "all"
+		case applies:
+			options = append(options, [2]string{name, value})
+		}
+	}
+	return options
+}
+
+// matchesHost reports whether a host is among patterns and not excluded by one.
+func matchesHost(patterns []string, host string) bool {
+	matched := false
+	for _, pattern := range patterns {
+		negative := strings.HasPrefix(pattern, "!")
+		if ok, err := path.Match(strings.TrimPrefix(pattern, "!"), host); ok && err == nil {
+			if negative {
+				return false
+			}
+			matched = true
+		}
+	}
+	return matched
+}
+
+// knownAs are the names under which a host's key may stand in known_hosts.
+func (c *sshCall) knownAs() []string {
+	names := []string{"[" + c.host + "]:" + strconv.Itoa(c.port)}
+	if c.port == 22 {
+		names = append(names, c.host)
+	}
+	return names
+}

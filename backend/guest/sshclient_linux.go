@@ -1,0 +1,202 @@
+package guest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/sys/unix"
+)
+
+// codeSSH is the exit code of ssh for failures of its own.
+const codeSSH = 255
+
+// sshMain is a small ssh for images without one: commands, shells and
+// terminals on other kernels of the session. It returns the exit code.
+func sshMain(args []string) int {
+	call, err := parseSSH(args)
+	if err == nil && call.version {
+		fmt.Fprintln(os.Stderr, "slipway-guest ssh")
+		return 0
+	}
+	if err == nil {
+		err = call.configure(os.Getenv("HOME"))
+	}
+	var client *ssh.Client
+	if err == nil {
+		client, err = call.dial()
+	}
+	if err == nil {
+		defer client.Close()
+		var code int
+		if code, err = call.run(client); err == nil {
+			return code
+		}
+	}
+	fmt.Fprintln(os.Stderr, "ssh:", err)
+	return codeSSH
+}
+
+// configure fills in what the command line leaves open from ~/.ssh.
+func (c *sshCall) configure(home string) error {
+	c.dir = filepath.Join(home, ".ssh")
+	text, err := os.ReadFile(filepath.Join(c.dir, "config"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	c.apply(sshConfig(string(text), c.host), home)
+	c.fill()
+	return nil
+}
+
+// dial connects and proves who both sides are.
+func (c *sshCall) dial() (*ssh.Client, error) {
+	var signers []ssh.Signer
+	for _, path := range append(c.keys, filepath.Join(c.dir, "id_ed25519"), filepath.Join(c.dir, "id_ecdsa"), filepath.Join(c.dir, "id_rsa")) {
+		if data, err := os.ReadFile(path); err == nil {
+			if signer, err := ssh.ParsePrivateKey(data); err == nil {
+				signers = append(signers, signer)
+			}
+		}
+	}
+	config := &ssh.ClientConfig{
+		User: c.user, Auth: []ssh.AuthMethod{ssh.PublicKeys(signers...)}, Timeout: c.timeout,
+		ClientVersion: "SSH-2.0-Slipway", HostKeyCallback: c.checkHost,
+	}
+	return ssh.Dial("tcp", net.JoinHostPort(c.target, strconv.Itoa(c.port)), config)
+}
+
+// checkHost accepts a host whose key is known, or any where the command line
+// has switched the check off.
+func (c *sshCall) checkHost(_ string, _ net.Addr, key ssh.PublicKey) error {
+	if c.unsafe {
+		return nil
+	}
+	rest, err := os.ReadFile(filepath.Join(c.dir, "known_hosts"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	for {
+		marker, hosts, known, _, after, err := ssh.ParseKnownHosts(rest)
+		if err != nil { // io.EOF at the end; what cannot be read names nobody
+			return fmt.Errorf("the key of %s is not in ~/.ssh/known_hosts", c.host)
+		}
+		rest = after
+		named := slices.ContainsFunc(hosts, func(h string) bool { return slices.Contains(c.knownAs(), h) })
+		if marker == "" && named && bytes.Equal(known.Marshal(), key.Marshal()) {
+			return nil
+		}
+	}
+}
+
+// run runs the command or a shell, with this program's own streams.
+func (c *sshCall) run(client *ssh.Client) (int, error) {
+	s, err := client.NewSession()
+	if err != nil {
+		return 0, err
+	}
+	defer s.Close()
+	s.Stdout, s.Stderr, s.Stdin = os.Stdout, os.Stderr, os.Stdin
+	if c.noInput {
+		s.Stdin = strings.NewReader("")
+	}
+	if c.wantsTTY(isTerminal(0)) {
+		restore, err := startTTY(s)
+		if err != nil {
+			return 0, err
+		}
+		defer restore()
+	}
+	if c.command == "" {
+		err = s.Shell()
+	} else {
+		err = s.Start(c.command)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%s refuses: %w", c.host, err)
+	}
+	return exitOf(s.Wait())
+}
+
+// exitOf reads the end of a command.
+func exitOf(err error) (int, error) {
+	var exit *ssh.ExitError
+	switch {
+	case err == nil:
+		return 0, nil
+	case errors.As(err, &exit):
+		return exit.ExitStatus(), nil
+	}
+	return 0, fmt.Errorf("the connection was lost: %w", err)
+}
+
+func isTerminal(fd int) bool {
+	_, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	return err == nil
+}
+
+// startTTY asks for a terminal like this one and hands every key on. restore
+// gives this terminal its old ways back.
+func startTTY(s *ssh.Session) (restore func(), err error) {
+	cols, rows := ttySize()
+	term := os.Getenv("TERM")
+	if term == "" {
+		term = "xterm-256color"
+	}
+	if err := s.RequestPty(term, rows, cols, ssh.TerminalModes{}); err != nil {
+		return nil, fmt.Errorf("no terminal: %w", err)
+	}
+	old, err := unix.IoctlGetTermios(0, unix.TCGETS)
+	if err != nil {
+		return func() {}, nil //nolint:nilerr // -t without a terminal here, as in a pipeline
+	}
+	raw := *old
+	raw.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON
+	raw.Oflag &^= unix.OPOST
+	raw.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON | unix.ISIG | unix.IEXTEN
+	raw.Cflag = raw.Cflag&^(unix.CSIZE|unix.PARENB) | unix.CS8
+	raw.Cc[unix.VMIN], raw.Cc[unix.VTIME] = 1, 0
+	if err := unix.IoctlSetTermios(0, unix.TCSETS, &raw); err != nil {
+		return nil, err
+	}
+	resized := make(chan os.Signal, 1)
+	signal.Notify(resized, syscall.SIGWINCH)
+	go func() {
+		for range resized {
+			cols, rows := ttySize()
+			_ = s.WindowChange(rows, cols) // a lost connection shows elsewhere
+		}
+	}()
+	return func() {
+		signal.Stop(resized)
+		close(resized)
+		_ = unix.IoctlSetTermios(0, unix.TCSETS, old)
+	}, nil
+}
+
+func ttySize() (cols, rows int) {
+	size, err := unix.IoctlGetWinsize(0, unix.TIOCGWINSZ)
+	if err != nil || size.Col == 0 || size.Row == 0 {
+		return defaultCols, defaultRows
+	}
+	return int(size.Col), int(size.Row)
+}
+
+// setupMain writes ~/.ssh from settings on stdin.
+func setupMain() int {
+	if err := setUpSSH(io.LimitReader(os.Stdin, 1<<20), os.Getenv("HOME")); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,215 @@
+package guest
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"slipway/backend/guest/link"
+	"slipway/backend/session"
+	"slipway/backend/terminal"
+)
+
+const (
+	maxTerminals = 64 // running at a time
+	maxExited    = 16 // kept after their end until somebody closes them
+	maxSide      = 4096
+	defaultCols  = 80
+	defaultRows  = 24
+)
+
+// terminals holds the shells of a guest in the order of their opening.
+type terminals struct {
+	mu   sync.Mutex // guards what follows
+	list []*heldTerminal
+}
+
+type heldTerminal struct {
+	id      string
+	title   string
+	created time.Time
+	tty     terminal.TTY
+	spool   *terminal.Spool
+	shell   *terminal.Shell
+}
+
+func (t *heldTerminal) running() bool {
+	select {
+	case <-t.shell.Done():
+		return false
+	default:
+		return true
+	}
+}
+
+func (t *heldTerminal) describe() session.Terminal {
+	state := t.shell.State()
+	return session.Terminal{
+		ID: t.id, Title: t.title, Cols: state.Cols, Rows: state.Rows,
+		Start: state.Start, End: state.End, ExitCode: state.ExitCode, CreatedAt: t.created,
+	}
+}
+
+// openTerminal starts a shell and holds it.
+func (g *Guest) openTerminal(req session.TerminalRequest) (session.Terminal, error) {
+	if req.Cols == 0 && req.Rows == 0 {
+		req.Cols, req.Rows = defaultCols, defaultRows
+	}
+	if req.Cols < 1 || req.Rows < 1 || req.Cols > maxSide || req.Rows > maxSide {
+		return session.Terminal{}, &session.Error{Code: "terminal_create_invalid", Message: fmt.Sprintf("A terminal cannot have %d columns and %d rows.", req.Cols, req.Rows), Hint: "Give 1 to 4096 of each."}
+	}
+	running := 0
+	for _, held := range g.terminals.all() {
+		if held.running() {
+			running++
+		}
+	}
+	if running >= maxTerminals {
+		return session.Terminal{}, &session.Error{Code: "terminal_create_too-many", Message: fmt.Sprintf("The session has %d open terminals, which is the most there may be.", running), Hint: "Close some of them."}
+	}
+	tty, err := g.cfg.Processes.OpenTerminal(req)
+	if err != nil {
+		return session.Terminal{}, as("terminal_create", err)
+	}
+	held := g.hold(req, tty)
+	go func() {
+		held.shell.Run()
+		g.prune()
+		g.terminalsChanged()
+	}()
+	g.terminalsChanged()
+	return held.describe(), nil
+}
+
+// hold makes the record of a started shell.
+func (g *Guest) hold(req session.TerminalRequest, tty terminal.TTY) *heldTerminal {
+	held := &heldTerminal{id: strings.ToLower(rand.Text()[:10]), title: req.Title, created: time.Now().UTC(), tty: tty}
+	if held.title == "" && len(req.Command) > 0 {
+		held.title = req.Command[0]
+	}
+	spool := terminal.SpoolConfig{Cap: g.cfg.SpoolCap}
+	if g.cfg.SpoolDir != "" {
+		spool.Path = filepath.Join(g.cfg.SpoolDir, held.id)
+	}
+	held.spool = terminal.NewSpool(spool)
+	held.shell = terminal.NewShell(terminal.ShellConfig{TTY: tty, Spool: held.spool, Cols: req.Cols, Rows: req.Rows})
+	g.terminals.mu.Lock()
+	g.terminals.list = append(g.terminals.list, held)
+	g.terminals.mu.Unlock()
+	return held
+}
+
+func (g *Guest) terminalsChanged() {
+	g.events.change(func(s *eventState) { s.terminals++ })
+}
+
+func (t *terminals) all() []*heldTerminal {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.list)
+}
+
+// find returns a terminal; terminal_read_not-found.
+func (t *terminals) find(id string) (*heldTerminal, error) {
+	for _, held := range t.all() {
+		if held.id == id {
+			return held, nil
+		}
+	}
+	return nil, &session.Error{Code: "terminal_read_not-found", Message: fmt.Sprintf("The session has no terminal %q.", id), Hint: "It was closed; open a new one."}
+}
+
+// take removes a terminal from the list and reports whether it was there.
+func (t *terminals) take(held *heldTerminal) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	index := slices.Index(t.list, held)
+	if index < 0 {
+		return false
+	}
+	t.list = slices.Delete(t.list, index, index+1)
+	return true
+}
+
+// prune forgets the oldest of too many exited terminals.
+func (g *Guest) prune() {
+	var exited []*heldTerminal
+	for _, held := range g.terminals.all() {
+		if !held.running() {
+			exited = append(exited, held)
+		}
+	}
+	for len(exited) > maxExited {
+		if g.terminals.take(exited[0]) {
+			_ = exited[0].spool.Close()
+		}
+		exited = exited[1:]
+	}
+}
+
+func (g *Guest) listTerminals() []session.Terminal {
+	list := []session.Terminal{}
+	for _, held := range g.terminals.all() {
+		list = append(list, held.describe())
+	}
+	return list
+}
+
+// attachTerminal lets the stream's far end join a shell.
+func (g *Guest) attachTerminal(ctx context.Context, stream net.Conn, req session.AttachRequest) error {
+	held, err := g.terminals.find(req.Terminal)
+	if err != nil {
+		return err
+	}
+	if err := link.ReplyOK(stream, struct{}{}); err != nil {
+		return nil
+	}
+	attach := terminal.Attach{Offset: req.Offset, Client: req.Client}
+	_ = held.shell.Serve(context.WithoutCancel(ctx), stream, attach) // the viewer knows why it ended
+	return nil
+}
+
+// closeTerminal ends a shell and forgets it. Viewers get its exit.
+func (g *Guest) closeTerminal(id string) error {
+	held, err := g.terminals.find(id)
+	if err != nil {
+		return err
+	}
+	if !g.terminals.take(held) {
+		return nil
+	}
+	g.terminalsChanged()
+	_ = held.tty.Close() // hangs up; the shell's own goroutine sees the end
+	go func() {
+		<-held.shell.Done()
+		time.Sleep(exitDelivery)
+		_ = held.spool.Close()
+	}()
+	return nil
+}
+
+// exitDelivery is how long viewers of a closed terminal have to receive what
+// they have not yet seen and its exit.
+const exitDelivery = 2 * time.Second
+
+// closeTerminals hangs up every shell and waits for their ends.
+func (g *Guest) closeTerminals(ctx context.Context) error {
+	list := g.terminals.all()
+	for _, held := range list {
+		_ = held.tty.Close()
+	}
+	for _, held := range list {
+		select {
+		case <-held.shell.Done():
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}

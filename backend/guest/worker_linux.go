@@ -1,0 +1,170 @@
+package guest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"slipway/backend/session"
+)
+
+const (
+	// watchTimeout is how long a batch command waits for the agent to see the
+	// session run. Without an agent it starts all the same.
+	watchTimeout = 30 * time.Second
+	// flushTimeout is how long the news of the end may take to reach the agent.
+	flushTimeout = 2 * time.Second
+)
+
+// work prepares the container and serves the agent until a batch command ends,
+// whose code it returns, or a signal ends the session.
+func work() int {
+	settings, err := readSettings(configPath)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "slipway-guest:", err)
+		return codeBroken
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	ending := make(chan os.Signal, 2)
+	signal.Notify(ending, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
+	signal.Ignore(syscall.SIGUSR1, syscall.SIGUSR2)
+
+	image := environment(os.Environ())
+	path, _ := image.get("PATH")
+	shell := findShell(path)
+	c := &container{
+		uid: settings.UID, gid: settings.GID, groups: settings.Groups, home: homePath, shell: shell,
+		env: newEnvironment(os.Environ(), shell, settings.Env),
+	}
+	config := Config{Processes: c}
+	if os.MkdirAll(spoolPath, 0o700) == nil && os.Chmod(spoolPath, 0o700) == nil {
+		config.SpoolDir = spoolPath
+	}
+	if settings.Command == "" {
+		config.Log = os.Stdout // a batch session's log is its command's alone
+	}
+	g := New(config)
+	go connect(ctx, g, socketPath)
+	for _, err := range c.prepare() {
+		g.Trouble(err)
+	}
+	if err := c.cooperate(); err != nil {
+		g.Trouble(err)
+	}
+	if settings.Cluster != nil {
+		if err := c.joinCluster(ctx, *settings.Cluster); err != nil {
+			g.Trouble(err)
+		}
+	}
+	oom := newOOMCounter()
+	go oom.watch(ctx, g.OOM)
+	g.Ready()
+	if settings.Command == "" {
+		<-ending
+		closeUntil(g, ending)
+		return 0
+	}
+	return batch(g, c, settings.Command, oom, ending)
+}
+
+// prepare makes the account and the home and returns what went wrong.
+func (c *container) prepare() []error {
+	var failures []error
+	a := account{uid: c.uid, gid: c.gid, shell: c.shell.path}
+	if err := a.create(""); err != nil {
+		failures = append(failures, &session.Error{Code: "session_start_no-user", Message: fmt.Sprintf("The user %q could not be entered into the image's user files: %v.", User, err), Hint: "Programs that look up their user's name may complain.", Err: err})
+	}
+	if err := a.prepareHome(""); err != nil {
+		failures = append(failures, &session.Error{Code: "session_start_no-home", Message: fmt.Sprintf("The home could not be prepared: %v.", err), Hint: "Check that the engine's disk is not full.", Err: err})
+	}
+	for _, file := range []*os.File{os.Stdout, os.Stderr} {
+		_ = unix.Fchown(int(file.Fd()), c.uid, c.gid) // for programs that open /dev/stdout anew
+	}
+	return failures
+}
+
+// connect keeps a link to the agent until ctx ends.
+func connect(ctx context.Context, g *Guest, socket string) {
+	var dialer net.Dialer
+	for ctx.Err() == nil {
+		if conn, err := dialer.DialContext(ctx, "unix", socket); err == nil {
+			_ = g.Serve(ctx, conn) // a lost link is made anew
+		}
+		select {
+		case <-time.After(redialPause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// closeUntil ends terminals and services politely; a second signal cuts it short.
+func closeUntil(g *Guest, ending <-chan os.Signal) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		select {
+		case <-ending:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	_ = g.Close(ctx) // the container ends either way
+}
+
+// batch runs the startup command and returns its code.
+func batch(g *Guest, c *container, script string, oom *oomCounter, ending <-chan os.Signal) int {
+	select {
+	case <-g.Watched():
+	case <-time.After(watchTimeout):
+	case <-ending:
+		return 128 + int(syscall.SIGTERM)
+	}
+	code := c.runBatch(g, script, ending)
+	if count := oom.count(); count > 0 {
+		g.OOM(count)
+	}
+	g.Exit(code)
+	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+	defer cancel()
+	_ = g.Flush(ctx) // without an agent there is nobody to tell
+	return code
+}
+
+// runBatch runs script with the image's shell on the container's own output.
+func (c *container) runBatch(g *Guest, script string, ending <-chan os.Signal) int {
+	if !c.HasShell() {
+		g.Trouble(noShell("session_start_no-shell"))
+		fmt.Fprintln(os.Stderr, "slipway: this image has no shell to run the startup command with")
+		return codeNotFound
+	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		null = os.Stdin
+	}
+	started, err := startChild(childSpec{
+		uid: c.uid, gid: c.gid, groups: c.groups, dir: c.home, argv: c.shell.run(script), env: c.env,
+		files: [3]*os.File{null, os.Stdout, os.Stderr},
+	})
+	if err != nil {
+		g.Trouble(as("session_start", err))
+		fmt.Fprintln(os.Stderr, "slipway:", err)
+		return codeForbidden
+	}
+	for {
+		select {
+		case <-started.ended:
+			return started.code
+		case received := <-ending:
+			if number, ok := received.(syscall.Signal); ok {
+				signalSession(started.pid, number, unix.SIGCONT)
+			}
+		}
+	}
+}

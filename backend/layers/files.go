@@ -1,0 +1,221 @@
+package layers
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// partial is a part that arrives: its file holds size bytes of chunk frames
+// with content bytes of content, whose hash so far is sum.
+type partial struct {
+	name    string
+	file    *os.File // nil between two receivers
+	size    int64
+	content gpu.Bytes
+	sum     hash.Hash
+}
+
+// names are the parts of an image, each once.
+func (i *image) names() []string {
+	names := []string{session.ImageConfig}
+	seen := map[string]bool{}
+	for _, layer := range i.parts.Layers {
+		if !seen[layer.Digest] {
+			names = append(names, layer.Digest)
+		}
+		seen[layer.Digest] = true
+	}
+	return names
+}
+
+func (i *image) path(name string) string {
+	return filepath.Join(i.dir, strings.TrimPrefix(name, "sha256:"))
+}
+
+// whole finds a part that is there in full, with the bytes of its content.
+func (i *image) whole(name string) (path string, size gpu.Bytes, ok bool) {
+	found, err := filepath.Glob(i.path(name) + ".[0-9]*")
+	if err != nil || len(found) != 1 {
+		return "", 0, false
+	}
+	bytes, err := strconv.ParseInt(found[0][strings.LastIndexByte(found[0], '.')+1:], 10, 64)
+	return found[0], gpu.Bytes(bytes), err == nil
+}
+
+// open opens the file of a part that arrives, as far as it is sound: a file
+// that was being written when the process died loses its last frame.
+func (i *image) open(name string) (*partial, error) {
+	file, err := os.OpenFile(i.path(name)+".part", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if known := i.partial; known != nil && known.name == name && known.file == nil {
+		known.file = file
+		if err := known.rewind(); err == nil {
+			return known, nil
+		}
+	}
+	found := &partial{name: name, file: file, sum: sha256.New()}
+	if err := found.recover(); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	i.partial = found
+	return found, nil
+}
+
+// kept is how much of a part that is not whole has arrived.
+func (i *image) kept(name string) (gpu.Bytes, error) {
+	if _, err := os.Stat(i.path(name) + ".part"); errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	under, err := i.open(name)
+	if err != nil {
+		return 0, err
+	}
+	file := under.file
+	under.file = nil
+	return under.content, file.Close()
+}
+
+// recover reads the whole file.
+func (p *partial) recover() error {
+	unpack, err := newUnpacker()
+	if err != nil {
+		return err
+	}
+	defer unpack.close()
+	reader := NewReader(p.file)
+	for {
+		frame, err := reader.Next()
+		if err != nil || frame.Kind != kindChunk {
+			return p.rewind() // whatever follows the last sound frame is dropped
+		}
+		content, err := unpack.open(frame)
+		if err != nil {
+			return p.rewind()
+		}
+		p.add(frame, content)
+	}
+}
+
+func (p *partial) add(frame Frame, content []byte) {
+	p.sum.Write(content)
+	p.content += frame.Content
+	p.size += int64(headLength + len(frame.Payload))
+}
+
+// rewind cuts the file after the last frame that counts.
+func (p *partial) rewind() error {
+	if err := p.file.Truncate(p.size); err != nil {
+		return err
+	}
+	_, err := p.file.Seek(p.size, io.SeekStart)
+	return err
+}
+
+// write appends a chunk whose content is known to be sound.
+func (p *partial) write(frame Frame, content []byte) error {
+	if err := frame.write(p.file); err != nil {
+		return err
+	}
+	p.add(frame, content)
+	return nil
+}
+
+// finish makes the part whole: its content is checked, and it gets its name.
+// One that is not what it should be is dropped.
+func (i *image) finish(p *partial) error {
+	i.partial = nil
+	before := i.path(p.name) + ".part"
+	if sum := "sha256:" + hex.EncodeToString(p.sum.Sum(nil)); p.name != session.ImageConfig && sum != p.name {
+		return errors.Join(corrupt("a layer is %s and should be %s", sum, p.name), p.file.Close(), os.Remove(before))
+	}
+	if err := errors.Join(p.file.Sync(), p.file.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(before, i.path(p.name)+"."+strconv.FormatInt(int64(p.content), 10)); err != nil {
+		return err
+	}
+	return syncDir(i.dir)
+}
+
+// content reads the content of a file of chunk frames.
+type content struct {
+	file   *os.File
+	reader *Reader
+	unpack *unpacker
+	left   []byte
+}
+
+func openContent(path string) (io.ReadCloser, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	unpack, err := newUnpacker()
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return &content{file: file, reader: NewReader(file), unpack: unpack}, nil
+}
+
+// Read implements io.Reader.
+func (c *content) Read(p []byte) (int, error) {
+	for len(c.left) == 0 {
+		frame, err := c.reader.Next()
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return 0, io.EOF // no frame says the end; the digest was checked
+		}
+		if err != nil {
+			return 0, err
+		}
+		if c.left, err = c.unpack.open(frame); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, c.left)
+	c.left = c.left[n:]
+	return n, nil
+}
+
+// Close implements io.Closer.
+func (c *content) Close() error {
+	c.unpack.close()
+	return c.file.Close()
+}
+
+// writeWhole replaces a file by data, or leaves it as it was.
+func writeWhole(path string, data []byte) error {
+	file, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir makes the names in a folder last.
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

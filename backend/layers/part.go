@@ -1,0 +1,50 @@
+package layers
+
+import (
+	"regexp"
+
+	"slipway/backend/session"
+)
+
+// The codes of what can go wrong.
+const (
+	CodeCorrupt    session.Code = "image_receive_corrupt"
+	CodeNotFound   session.Code = "image_receive_not-found"
+	CodeNoSpace    session.Code = "image_receive_no-space"
+	CodeBusy       session.Code = "image_receive_busy"
+	CodeInvalid    session.Code = "image_receive_invalid"
+	CodeIncomplete session.Code = "image_receive_incomplete"
+	CodeReplaced   session.Code = "image_receive_replaced"
+)
+
+// digestRule is what names a layer; a name that keeps it is safe as that of a file.
+var digestRule = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+// layersMost bounds the layers of one image; engines themselves stop at 127.
+const layersMost = 1000
+
+func validPart(name string) bool { return name == session.ImageConfig || digestRule.MatchString(name) }
+
+// Check says what is wrong with a description of an image.
+func Check(parts session.ImageParts) error {
+	wrong := func(what string) error {
+		return &session.Error{Code: CodeInvalid, Message: "The image cannot be received: " + what + ".", Hint: "Upgrade the older side."}
+	}
+	switch {
+	case !digestRule.MatchString(parts.ID):
+		return wrong("its id is none")
+	case len(parts.Layers) == 0 || len(parts.Layers) > layersMost:
+		return wrong("it has no layers, or too many")
+	}
+	for _, layer := range parts.Layers {
+		if !digestRule.MatchString(layer.Digest) || layer.Size < 0 {
+			return wrong("one of its layers is not named by its digest")
+		}
+	}
+	for _, ref := range parts.Refs {
+		if !session.ValidImage(ref) {
+			return wrong("one of its names is none")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,228 @@
+package layers
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// The kinds of frames.
+const (
+	kindPart  = 'P'
+	kindChunk = 'C'
+	kindEnd   = 'E'
+	kindLast  = 'Z'
+)
+
+const (
+	// chunkMost is the most content of one chunk, in bytes.
+	chunkMost = 1 << 20
+	// packedMost bounds a compressed chunk with its length: content that cannot
+	// be compressed grows by a few bytes for each 128 KiB.
+	packedMost = chunkMost + 16<<10
+	markMost   = 4 << 10
+	headLength = 5
+)
+
+// Frame is one frame of a stream. Payload is as it travels and is valid until
+// the next frame is read.
+type Frame struct {
+	Kind    byte
+	Mark    session.PartMark // of a part
+	Content gpu.Bytes        // bytes of content in a chunk
+	Payload []byte
+}
+
+// Writer writes a stream. It is not safe for concurrent use.
+type Writer struct {
+	to     io.Writer
+	packer *zstd.Encoder
+	frame  []byte // head and payload, built here and written at once
+}
+
+// NewWriter returns a writer of a stream. Close ends the stream.
+func NewWriter(to io.Writer) (*Writer, error) {
+	packer, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true))
+	if err != nil {
+		return nil, err
+	}
+	return &Writer{to: to, packer: packer}, nil
+}
+
+// Part sends content, which begins at the mark, to its end.
+func (w *Writer) Part(mark session.PartMark, content io.Reader) error {
+	data, err := json.Marshal(mark)
+	if err != nil {
+		return err
+	}
+	if err := w.send(kindPart, data); err != nil {
+		return err
+	}
+	chunk := make([]byte, chunkMost)
+	for {
+		n, err := io.ReadFull(content, chunk)
+		if n > 0 {
+			if err := w.chunk(chunk[:n]); err != nil {
+				return err
+			}
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return w.send(kindEnd, nil)
+		default:
+			return err
+		}
+	}
+}
+
+func (w *Writer) chunk(content []byte) error {
+	w.frame = append(w.frame[:0], make([]byte, headLength)...)
+	w.frame = binary.BigEndian.AppendUint32(w.frame, uint32(len(content)))
+	w.frame = w.packer.EncodeAll(content, w.frame)
+	return w.flush(kindChunk)
+}
+
+func (w *Writer) send(kind byte, payload []byte) error {
+	w.frame = append(w.frame[:0], make([]byte, headLength)...)
+	w.frame = append(w.frame, payload...)
+	return w.flush(kind)
+}
+
+func (w *Writer) flush(kind byte) error {
+	w.frame[0] = kind
+	binary.BigEndian.PutUint32(w.frame[1:], uint32(len(w.frame)-headLength))
+	_, err := w.to.Write(w.frame)
+	return err
+}
+
+// Close ends the stream: everything wished for was sent.
+func (w *Writer) Close() error {
+	err := w.send(kindLast, nil)
+	return errors.Join(err, w.packer.Close())
+}
+
+// Reader reads the frames of a stream. It is not safe for concurrent use.
+type Reader struct {
+	from    io.Reader
+	head    [headLength]byte
+	payload []byte
+}
+
+// NewReader returns a reader of a stream.
+func NewReader(from io.Reader) *Reader { return &Reader{from: from} }
+
+// Next returns the next frame. After the last it fails with io.EOF; a stream
+// that is cut fails with io.ErrUnexpectedEOF, and one that is none with
+// image_receive_corrupt.
+func (r *Reader) Next() (Frame, error) {
+	if _, err := io.ReadFull(r.from, r.head[:]); err != nil {
+		return Frame{}, cut(err)
+	}
+	frame := Frame{Kind: r.head[0]}
+	length := binary.BigEndian.Uint32(r.head[1:])
+	if length > mostOf(frame.Kind) {
+		return Frame{}, corrupt("a frame of kind %q has %d bytes", frame.Kind, length)
+	}
+	if cap(r.payload) < int(length) {
+		r.payload = make([]byte, length)
+	}
+	frame.Payload = r.payload[:length]
+	if _, err := io.ReadFull(r.from, frame.Payload); err != nil {
+		return Frame{}, cut(err)
+	}
+	switch frame.Kind {
+	case kindPart:
+		if err := json.Unmarshal(frame.Payload, &frame.Mark); err != nil || frame.Mark.Offset < 0 || !validPart(frame.Mark.Part) {
+			return Frame{}, corrupt("a part has no sound name and offset")
+		}
+	case kindChunk:
+		if length < 4 {
+			return Frame{}, corrupt("a chunk of %d bytes has no length", length)
+		}
+		frame.Content = gpu.Bytes(binary.BigEndian.Uint32(frame.Payload))
+		if frame.Content == 0 || frame.Content > chunkMost {
+			return Frame{}, corrupt("a chunk has %d bytes of content", frame.Content)
+		}
+	case kindEnd:
+	case kindLast:
+		return Frame{}, io.EOF
+	default:
+		return Frame{}, corrupt("no frame is of kind %q", frame.Kind)
+	}
+	return frame, nil
+}
+
+func mostOf(kind byte) uint32 {
+	switch kind {
+	case kindPart:
+		return markMost
+	case kindChunk:
+		return packedMost
+	}
+	return 0
+}
+
+// cut says that a stream ended where it may not.
+func cut(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// corrupt says that what was received is not what was sent.
+func corrupt(format string, args ...any) error {
+	return &session.Error{
+		Code: CodeCorrupt, Message: "The image did not arrive as it was sent: " + fmt.Sprintf(format, args...) + ".",
+		Hint: "Send it again; what was damaged has been dropped.",
+	}
+}
+
+// write sends a frame as it was read.
+func (f Frame) write(to io.Writer) error {
+	var head [headLength]byte
+	head[0] = f.Kind
+	binary.BigEndian.PutUint32(head[1:], uint32(len(f.Payload)))
+	if _, err := to.Write(head[:]); err != nil {
+		return err
+	}
+	if len(f.Payload) == 0 {
+		return nil
+	}
+	_, err := to.Write(f.Payload)
+	return err
+}
+
+// unpacker undoes the compression of chunks, one at a time.
+type unpacker struct {
+	zstd    *zstd.Decoder
+	content []byte
+}
+
+func newUnpacker() (*unpacker, error) {
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(chunkMost))
+	if err != nil {
+		return nil, err
+	}
+	return &unpacker{zstd: decoder}, nil
+}
+
+// open returns the content of a chunk, valid until the next one.
+func (u *unpacker) open(frame Frame) ([]byte, error) {
+	var err error
+	u.content, err = u.zstd.DecodeAll(frame.Payload[4:], u.content[:0])
+	if err != nil || gpu.Bytes(len(u.content)) != frame.Content {
+		return nil, corrupt("a chunk of %d bytes cannot be unpacked", frame.Content)
+	}
+	return u.content, nil
+}
+
+func (u *unpacker) close() { u.zstd.Close() }

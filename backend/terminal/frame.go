@@ -1,0 +1,259 @@
+package terminal
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// FrameType is the first byte of a frame and says what it holds.
+type FrameType byte
+
+// The frame types of the attach and exec protocols.
+const (
+	FrameHello  FrameType = 'H'
+	FrameData   FrameType = 'D'
+	FrameGap    FrameType = 'G'
+	FrameModes  FrameType = 'M'
+	FrameTaken  FrameType = 'K'
+	FrameSize   FrameType = 'Z'
+	FrameExit   FrameType = 'X'
+	FrameInput  FrameType = 'I'
+	FrameAck    FrameType = 'A'
+	FrameResize FrameType = 'R'
+	FrameStderr FrameType = 'E'
+	FrameClose  FrameType = 'C'
+	FrameSignal FrameType = 'S'
+)
+
+// Limits of the protocols, in bytes.
+const (
+	// MaxData is the most output or input that one frame carries.
+	MaxData = 32 << 10
+	// Window is how many output bytes are sent beyond what the viewer has
+	// acknowledged, and how much input a client sends beyond what was accepted.
+	Window = 512 << 10
+	// StdinWindow is how much stdin a caller sends beyond what the command has
+	// taken. It is on its way through several processes, each of which waits
+	// for a CPU on a busy machine.
+	StdinWindow = 4 << 20
+
+	// takenStep is how much stdin a command takes before its caller is told.
+	takenStep = 64 << 10
+
+	offsetSize = 8
+	headSize   = 5
+	maxPayload = offsetSize + MaxData
+	maxModes   = 512
+)
+
+// Frame is one message of the attach or the exec protocol.
+type Frame struct {
+	Type    FrameType
+	Payload []byte
+}
+
+// sizes gives the shortest and longest payload of each type.
+var sizes = map[FrameType][2]int{
+	FrameHello:  {36, 36},
+	FrameData:   {0, maxPayload},
+	FrameGap:    {16, 16},
+	FrameModes:  {0, maxModes},
+	FrameTaken:  {8, 8},
+	FrameSize:   {4, 4},
+	FrameExit:   {4, 4},
+	FrameInput:  {0, maxPayload},
+	FrameAck:    {8, 8},
+	FrameResize: {4, 4},
+	FrameStderr: {0, MaxData},
+	FrameClose:  {0, 0},
+	FrameSignal: {1, 1},
+}
+
+// ProtocolError says how a peer broke the rules of a protocol. The connection
+// is of no more use.
+type ProtocolError struct{ Reason string }
+
+func (e *ProtocolError) Error() string { return "terminal protocol: " + e.Reason }
+
+func broken(format string, args ...any) error {
+	return &ProtocolError{Reason: fmt.Sprintf(format, args...)}
+}
+
+// check refuses frames of unknown type or impossible length.
+func check(kind FrameType, length int) error {
+	limit, known := sizes[kind]
+	if !known {
+		return broken("unknown frame type %q", byte(kind))
+	}
+	if length < limit[0] || length > limit[1] {
+		return broken("frame %q has %d bytes of payload", byte(kind), length)
+	}
+	return nil
+}
+
+// Message returns the frame as one WebSocket message: type, then payload.
+func (f Frame) Message() []byte {
+	return append([]byte{byte(f.Type)}, f.Payload...)
+}
+
+// ParseMessage reads one WebSocket message. The frame's payload is part of
+// message.
+func ParseMessage(message []byte) (Frame, error) {
+	if len(message) == 0 {
+		return Frame{}, broken("empty message")
+	}
+	f := Frame{Type: FrameType(message[0]), Payload: message[1:]}
+	return f, check(f.Type, len(f.Payload))
+}
+
+// Conn carries frames.
+type Conn interface {
+	// ReadFrame returns the next frame, whose payload is valid until the next
+	// call. io.EOF: the peer closed between two frames. Not for concurrent use.
+	ReadFrame() (Frame, error)
+	// WriteFrame writes one frame and keeps nothing of it. Safe for concurrent use.
+	WriteFrame(f Frame) error
+	// Close ends both directions and whatever waits in them.
+	Close() error
+}
+
+// NewConn carries frames over a stream of bytes, which belongs to it.
+func NewConn(stream io.ReadWriteCloser) Conn {
+	return &streamConn{stream: stream}
+}
+
+type streamConn struct {
+	stream io.ReadWriteCloser
+	in     []byte // only the reader's
+
+	mu  sync.Mutex // held for each write of a whole frame; guards out
+	out []byte
+}
+
+func (c *streamConn) ReadFrame() (Frame, error) {
+	var head [headSize]byte
+	if _, err := io.ReadFull(c.stream, head[:]); err != nil {
+		return Frame{}, err
+	}
+	kind, length := FrameType(head[0]), binary.BigEndian.Uint32(head[1:])
+	if length > maxPayload {
+		return Frame{}, broken("frame %q claims %d bytes of payload", byte(kind), length)
+	}
+	if err := check(kind, int(length)); err != nil {
+		return Frame{}, err
+	}
+	if cap(c.in) < int(length) {
+		c.in = make([]byte, length, min(maxPayload, 2*length+64))
+	}
+	c.in = c.in[:length]
+	if _, err := io.ReadFull(c.stream, c.in); err != nil {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return Frame{}, err
+	}
+	return Frame{Type: kind, Payload: c.in}, nil
+}
+
+func (c *streamConn) WriteFrame(f Frame) error {
+	if err := check(f.Type, len(f.Payload)); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.out = append(c.out[:0], byte(f.Type))
+	c.out = binary.BigEndian.AppendUint32(c.out, uint32(len(f.Payload)))
+	c.out = append(c.out, f.Payload...)
+	_, err := c.stream.Write(c.out)
+	return err
+}
+
+func (c *streamConn) Close() error { return c.stream.Close() }
+
+// Hello is what a viewer learns first.
+type Hello struct {
+	Start, End uint64 // offsets of the oldest byte kept and after the newest
+	Next       uint64 // offset of the next data byte
+	Accepted   uint64 // input bytes accepted from this client so far
+	Cols, Rows int
+}
+
+func (h Hello) frame() Frame {
+	p := make([]byte, 0, 36)
+	for _, offset := range [...]uint64{h.Start, h.End, h.Next, h.Accepted} {
+		p = binary.BigEndian.AppendUint64(p, offset)
+	}
+	return Frame{FrameHello, appendSize(p, h.Cols, h.Rows)}
+}
+
+// Hello reads a hello frame.
+func (f Frame) Hello() (Hello, error) {
+	if f.Type != FrameHello || len(f.Payload) != 36 {
+		return Hello{}, broken("expected hello, got %q", byte(f.Type))
+	}
+	at := func(i int) uint64 { return binary.BigEndian.Uint64(f.Payload[8*i:]) }
+	h := Hello{Start: at(0), End: at(1), Next: at(2), Accepted: at(3)}
+	h.Cols, h.Rows = decodeSize(f.Payload[32:])
+	return h, nil
+}
+
+// Data reads a data or input frame: the offset of its first byte and the
+// bytes. An empty one is refused.
+func (f Frame) Data() (offset uint64, data []byte, err error) {
+	if len(f.Payload) <= offsetSize {
+		return 0, nil, broken("frame %q without data", byte(f.Type))
+	}
+	return binary.BigEndian.Uint64(f.Payload), f.Payload[offsetSize:], nil
+}
+
+// Offset reads the number of an ack, of either direction.
+func (f Frame) Offset() uint64 { return binary.BigEndian.Uint64(f.Payload) }
+
+// Gap reads the range of a gap frame.
+func (f Frame) Gap() (from, to uint64, err error) {
+	from, to = binary.BigEndian.Uint64(f.Payload), binary.BigEndian.Uint64(f.Payload[8:])
+	if to <= from {
+		return 0, 0, broken("gap from %d to %d", from, to)
+	}
+	return from, to, nil
+}
+
+// Size reads the columns and rows of a size or resize frame.
+func (f Frame) Size() (cols, rows int) { return decodeSize(f.Payload) }
+
+// ExitCode reads the code of an exit frame.
+func (f Frame) ExitCode() int { return int(int32(binary.BigEndian.Uint32(f.Payload))) }
+
+func dataFrame(kind FrameType, offset uint64, data []byte) Frame {
+	p := binary.BigEndian.AppendUint64(make([]byte, 0, offsetSize+len(data)), offset)
+	return Frame{kind, append(p, data...)}
+}
+
+func putOffset(p []byte, offset uint64) { binary.BigEndian.PutUint64(p, offset) }
+
+func offsetFrame(kind FrameType, offsets ...uint64) Frame {
+	var p []byte
+	for _, offset := range offsets {
+		p = binary.BigEndian.AppendUint64(p, offset)
+	}
+	return Frame{kind, p}
+}
+
+func sizeFrame(kind FrameType, cols, rows int) Frame {
+	return Frame{kind, appendSize(nil, cols, rows)}
+}
+
+func exitFrame(code int) Frame {
+	return Frame{FrameExit, binary.BigEndian.AppendUint32(nil, uint32(int32(code)))}
+}
+
+func appendSize(p []byte, cols, rows int) []byte {
+	p = binary.BigEndian.AppendUint16(p, uint16(cols))
+	return binary.BigEndian.AppendUint16(p, uint16(rows))
+}
+
+func decodeSize(p []byte) (cols, rows int) {
+	return int(binary.BigEndian.Uint16(p)), int(binary.BigEndian.Uint16(p[2:]))
+}

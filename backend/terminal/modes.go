@@ -1,0 +1,207 @@
+package terminal
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// modes follows the output of a shell and knows which of the terminal's modes
+// are in force. It is a plain value: a copy is a checkpoint. Sequences may be
+// split anywhere between two calls of feed.
+type modes struct {
+	alternate   uint16 // 0, or the mode that switched to the alternate screen: 47, 1047, 1049
+	mouse       uint16 // 0, or the mouse protocol: 9, 1000, 1002, 1003
+	mouseCoding uint16 // 0, or the coding of mouse reports: 1005, 1006, 1015, 1016
+	appCursor   bool   // mode 1
+	reverse     bool   // mode 5
+	noWrap      bool   // mode 7, reset
+	hidden      bool   // mode 25, reset: the cursor is not shown
+	appKeypad   bool   // ESC =, mode 66
+	focus       bool   // mode 1004
+	paste       bool   // mode 2004
+	cursorStyle byte   // of CSI n SP q
+
+	state   scanState
+	length  byte // bytes of params in use; more than there are: too long to matter
+	params  [47]byte
+	private bool // params follow a ?
+}
+
+type scanState byte
+
+const (
+	scanGround scanState = iota
+	scanEscape
+	scanCharset // ESC ( and the like: one more byte
+	scanCSI
+	scanString       // OSC, DCS, APC, PM, SOS: until BEL or ST
+	scanStringEscape // ESC inside a string
+)
+
+const escape = 0x1b
+
+// feed takes in the next output bytes.
+func (m *modes) feed(p []byte) {
+	for len(p) > 0 {
+		if m.state == scanGround {
+			next := bytes.IndexByte(p, escape)
+			if next < 0 {
+				return
+			}
+			m.state = scanEscape
+			p = p[next+1:]
+			continue
+		}
+		m.step(p[0])
+		p = p[1:]
+	}
+}
+
+func (m *modes) step(c byte) {
+	if c == 0x18 || c == 0x1a { // CAN, SUB end any sequence
+		m.state = scanGround
+		return
+	}
+	switch m.state {
+	case scanEscape:
+		m.escaped(c)
+	case scanCharset:
+		m.state = scanGround
+	case scanCSI:
+		m.csi(c)
+	case scanString:
+		switch c {
+		case escape:
+			m.state = scanStringEscape
+		case 0x07:
+			m.state = scanGround
+		}
+	case scanStringEscape:
+		m.state = scanEscape
+		m.escaped(c) // ST is ESC \, which means nothing else
+	}
+}
+
+func (m *modes) escaped(c byte) {
+	m.state = scanGround
+	switch c {
+	case '[':
+		m.state, m.length, m.private = scanCSI, 0, false
+	case ']', 'P', 'X', '^', '_':
+		m.state = scanString
+	case '(', ')', '*', '+', '-', '.', '/', '#', '%', ' ':
+		m.state = scanCharset
+	case escape:
+		m.state = scanEscape
+	case '=':
+		m.appKeypad = true
+	case '>':
+		m.appKeypad = false
+	case 'c': // RIS
+		*m = modes{}
+	}
+}
+
+func (m *modes) csi(c byte) {
+	switch {
+	case c == escape:
+		m.state = scanEscape
+	case c < 0x20: // a control character is obeyed and the sequence goes on
+	case c >= 0x40 && c <= 0x7e:
+		m.state = scanGround
+		if int(m.length) <= len(m.params) {
+			m.apply(c, m.params[:m.length])
+		}
+	case c == '?' && m.length == 0:
+		m.private = true
+	case int(m.length) < len(m.params):
+		m.params[m.length] = c
+		m.length++
+	default:
+		m.length = byte(len(m.params)) + 1
+	}
+}
+
+// apply obeys a complete control sequence.
+func (m *modes) apply(final byte, params []byte) {
+	switch {
+	case m.private && (final == 'h' || final == 'l'):
+		for one := range bytes.SplitSeq(params, []byte{';'}) {
+			if number, err := strconv.ParseUint(string(one), 10, 16); err == nil {
+				m.set(uint16(number), final == 'h')
+			}
+		}
+	case final == 'p' && string(params) == "!": // DECSTR
+		m.appCursor, m.appKeypad, m.hidden, m.noWrap = false, false, false, false
+		m.cursorStyle = 0
+	case final == 'q' && len(params) > 0 && params[len(params)-1] == ' ':
+		m.cursorStyle = 0
+		if style, err := strconv.ParseUint(string(params[:len(params)-1]), 10, 8); err == nil && style <= 6 {
+			m.cursorStyle = byte(style)
+		}
+	}
+}
+
+func (m *modes) set(number uint16, on bool) {
+	valued := uint16(0)
+	if on {
+		valued = number
+	}
+	switch number {
+	case 1:
+		m.appCursor = on
+	case 5:
+		m.reverse = on
+	case 7:
+		m.noWrap = !on
+	case 25:
+		m.hidden = !on
+	case 66:
+		m.appKeypad = on
+	case 47, 1047, 1049:
+		m.alternate = valued
+	case 9, 1000, 1002, 1003:
+		m.mouse = valued
+	case 1004:
+		m.focus = on
+	case 1005, 1006, 1015, 1016:
+		m.mouseCoding = valued
+	case 2004:
+		m.paste = on
+	}
+}
+
+// preamble returns the sequences that bring a terminal in its initial state
+// into these modes.
+func (m *modes) preamble() []byte {
+	var out []byte
+	private := func(number uint16, final byte) {
+		out = append(out, escape, '[', '?')
+		out = strconv.AppendUint(out, uint64(number), 10)
+		out = append(out, final)
+	}
+	for _, number := range [...]uint16{m.alternate, m.mouse, m.mouseCoding} {
+		if number != 0 {
+			private(number, 'h')
+		}
+	}
+	for _, mode := range [...]struct {
+		on     bool
+		number uint16
+		final  byte
+	}{
+		{m.appCursor, 1, 'h'}, {m.reverse, 5, 'h'}, {m.noWrap, 7, 'l'}, {m.hidden, 25, 'l'},
+		{m.focus, 1004, 'h'}, {m.paste, 2004, 'h'},
+	} {
+		if mode.on {
+			private(mode.number, mode.final)
+		}
+	}
+	if m.appKeypad {
+		out = append(out, escape, '=')
+	}
+	if m.cursorStyle != 0 {
+		out = append(out, escape, '[', '0'+m.cursorStyle, ' ', 'q')
+	}
+	return out
+}

@@ -1,0 +1,281 @@
+package terminal
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+)
+
+// ackEvery is how many shown bytes one acknowledgement covers.
+const ackEvery = 64 << 10
+
+// ViewerConfig describes a viewer.
+type ViewerConfig struct {
+	Client string    // name across reconnections, unlike any other viewer's
+	Offset uint64    // first output byte wanted
+	Output io.Writer // gets the shell's output in order
+	// Gap is called when output is missing; nil: it is passed over.
+	Gap func(from, to uint64)
+	// Resized is called when the shell has another size; nil: ignored.
+	Resized func(cols, rows int)
+}
+
+// Viewer is the client's side of the attach protocol. It outlives its
+// connections: after one is lost, attach anew with [Viewer.Offset] and Run on
+// the new connection; no byte is lost or doubled in either direction.
+type Viewer struct {
+	cfg ViewerConfig
+
+	mu         sync.Mutex // guards what follows
+	offset     uint64     // output shown
+	base       uint64     // input accepted by the shell
+	unaccepted []byte     // input from base on
+	sent       uint64     // input sent on this connection
+	cols, rows int        // wanted size; 0: none
+	sized      bool       // the size was sent on this connection
+	closed     bool
+	work       broadcast // input, room for input or a size
+}
+
+// NewViewer returns a viewer without a connection.
+func NewViewer(cfg ViewerConfig) *Viewer { return &Viewer{cfg: cfg, offset: cfg.Offset} }
+
+// Offset returns where to attach next.
+func (v *Viewer) Offset() uint64 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.offset
+}
+
+// Write takes input for the shell, with or without a connection. It blocks
+// while [Window] bytes wait to be accepted and fails with net.ErrClosed after
+// the shell's exit or Close.
+func (v *Viewer) Write(p []byte) (int, error) {
+	written := 0
+	for len(p) > 0 {
+		changed := v.work.wait()
+		n, err := v.buffer(p)
+		if err != nil {
+			return written, err
+		}
+		if n == 0 {
+			<-changed
+			continue
+		}
+		v.work.notify()
+		written, p = written+n, p[n:]
+	}
+	return written, nil
+}
+
+func (v *Viewer) buffer(p []byte) (int, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.closed {
+		return 0, net.ErrClosed
+	}
+	n := min(len(p), Window-len(v.unaccepted))
+	v.unaccepted = append(v.unaccepted, p[:n]...)
+	return n, nil
+}
+
+// Resize asks for another size, again on each connection.
+func (v *Viewer) Resize(cols, rows int) {
+	v.mu.Lock()
+	v.cols, v.rows, v.sized = cols, rows, false
+	v.mu.Unlock()
+	v.work.notify()
+}
+
+// Close makes Write fail.
+func (v *Viewer) Close() {
+	v.mu.Lock()
+	v.closed = true
+	v.mu.Unlock()
+	v.work.notify()
+}
+
+// Run works over one connection, attached at [Viewer.Offset], and closes it.
+// It returns the exit code once the shell has ended, or the error that ended
+// the connection.
+func (v *Viewer) Run(ctx context.Context, conn Conn) (int, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	frame, err := conn.ReadFrame()
+	if err != nil {
+		return 0, errors.Join(err, conn.Close())
+	}
+	fresh, err := v.begin(frame)
+	if err != nil {
+		return 0, errors.Join(err, conn.Close())
+	}
+	var sender sync.WaitGroup
+	sender.Go(func() { v.send(ctx, conn) })
+	code, err := v.receive(conn, fresh)
+	if cause := context.Cause(ctx); cause != nil && err != nil {
+		err = cause
+	}
+	cancel(err)
+	_ = conn.Close()
+	sender.Wait()
+	if err == nil {
+		v.Close()
+	}
+	return code, err
+}
+
+// begin learns from hello what the shell has of this viewer's input. It
+// reports whether the screen is still empty, so that modes are wanted.
+func (v *Viewer) begin(frame Frame) (fresh bool, err error) {
+	hello, err := frame.Hello()
+	if err != nil {
+		return false, err
+	}
+	v.mu.Lock()
+	if hello.Accepted > v.base+uint64(len(v.unaccepted)) {
+		v.mu.Unlock()
+		return false, broken("input up to %d was accepted, but only %d exists", hello.Accepted, v.base)
+	}
+	v.trim(hello.Accepted)
+	v.sent, v.sized = v.base, false
+	if v.offset > hello.End {
+		v.offset = hello.Next
+	}
+	fresh = v.offset == v.cfg.Offset
+	v.mu.Unlock()
+	v.work.notify()
+	if v.cfg.Resized != nil {
+		v.cfg.Resized(hello.Cols, hello.Rows)
+	}
+	return fresh, nil
+}
+
+// trim forgets accepted input. v.mu is held.
+func (v *Viewer) trim(accepted uint64) {
+	if accepted <= v.base {
+		return // also a shell that has forgotten this client
+	}
+	n := min(accepted-v.base, uint64(len(v.unaccepted)))
+	v.unaccepted = append(v.unaccepted[:0], v.unaccepted[n:]...)
+	v.base += n
+}
+
+// receive shows output until the shell ends.
+func (v *Viewer) receive(conn Conn, modesWanted bool) (int, error) {
+	acked := v.Offset()
+	for {
+		frame, err := conn.ReadFrame()
+		if err != nil {
+			return 0, err
+		}
+		switch frame.Type {
+		case FrameExit:
+			return frame.ExitCode(), nil
+		case FrameData:
+			modesWanted = false
+			err = v.show(frame)
+			if shown := v.Offset(); err == nil && shown-acked >= ackEvery {
+				acked = shown
+				_ = conn.WriteFrame(offsetFrame(FrameAck, shown)) // a lost connection shows in the next read
+			}
+		case FrameGap:
+			modesWanted = true
+			acked, err = v.skip(frame)
+		case FrameModes:
+			if modesWanted {
+				_, err = v.cfg.Output.Write(frame.Payload)
+			}
+		case FrameTaken:
+			v.mu.Lock()
+			v.trim(frame.Offset())
+			v.mu.Unlock()
+			v.work.notify()
+		case FrameSize:
+			if v.cfg.Resized != nil {
+				v.cfg.Resized(frame.Size())
+			}
+		default:
+			err = broken("a shell sent frame %q", byte(frame.Type))
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+}
+
+func (v *Viewer) show(frame Frame) error {
+	offset, data, err := frame.Data()
+	if err != nil {
+		return err
+	}
+	if shown := v.Offset(); offset != shown {
+		return broken("data at %d, but %d comes next", offset, shown)
+	}
+	n, err := v.cfg.Output.Write(data)
+	v.mu.Lock()
+	v.offset += uint64(n)
+	v.mu.Unlock()
+	return err
+}
+
+func (v *Viewer) skip(frame Frame) (uint64, error) {
+	from, to, err := frame.Gap()
+	if err != nil {
+		return 0, err
+	}
+	v.mu.Lock()
+	v.offset = to
+	v.mu.Unlock()
+	if v.cfg.Gap != nil {
+		v.cfg.Gap(from, to)
+	}
+	return to, nil
+}
+
+// send passes input and sizes on until ctx ends or the connection fails, which
+// the reader finds out by itself, after the last bytes that did arrive.
+func (v *Viewer) send(ctx context.Context, conn Conn) {
+	sendAll(ctx, conn, v.work.wait, v.outgoing)
+}
+
+// sendAll sends each frame that outgoing has, and waits for a change while it has
+// none, until ctx ends or the connection fails.
+func sendAll(ctx context.Context, conn Conn, wait func() <-chan struct{}, outgoing func() (Frame, bool)) {
+	for {
+		changed := wait()
+		frame, some := outgoing()
+		if !some {
+			select {
+			case <-changed:
+				continue
+			case <-ctx.Done():
+				return
+			}
+		}
+		if conn.WriteFrame(frame) != nil {
+			return
+		}
+	}
+}
+
+// outgoing returns the next frame to send.
+func (v *Viewer) outgoing() (Frame, bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.cols > 0 && !v.sized {
+		v.sized = true
+		return sizeFrame(FrameResize, v.cols, v.rows), true
+	}
+	v.sent = max(v.sent, v.base)
+	rest := v.unaccepted[v.sent-v.base:]
+	if len(rest) == 0 {
+		return Frame{}, false
+	}
+	frame := dataFrame(FrameInput, v.sent, rest[:min(len(rest), MaxData)])
+	v.sent += uint64(len(frame.Payload) - offsetSize)
+	return frame, true
+}
