@@ -1,0 +1,208 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"slipway/backend/hub/hubtest"
+	"slipway/backend/session"
+)
+
+// inner is an agent in memory with what a gate needs.
+type inner struct {
+	*hubtest.Agent
+	folders []string
+}
+
+func (i inner) PreviewFor(ctx context.Context, _ string, spec session.Spec) (session.Preview, error) {
+	return i.Preview(ctx, spec)
+}
+
+func (i inner) Allowance(string) session.Allowance { return session.Allowance{Folders: i.folders} }
+
+func opened(t *testing.T, folders ...string) (*Gate, *Audit) {
+	t.Helper()
+	audit, err := OpenAudit(filepath.Join(t.TempDir(), "audit.jsonl"), time.Now, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = audit.Close() })
+	return New(inner{hubtest.New("far"), folders}, audit), audit
+}
+
+func user(name string) Identity {
+	return Identity{Owner: name, Role: session.RoleUser, Device: "key-of-" + name, From: "10.0.0.7"}
+}
+
+func launch(t *testing.T, a session.Agent, req session.LaunchRequest) session.Session {
+	t.Helper()
+	req.Spec.Image = "python:3.13"
+	s, err := a.Launch(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// open are the methods without a session that everybody may call, each with a
+// test or a rule of its own: what they return is made fit for who asks.
+var open = []string{
+	"Machine", "Preview", "Launch", "List", "Watch", "ListImages", "Devices", "DeviceHistory", "Accounts", "Doctor", "ListDirectories",
+	"DescribeImage", "SendImage", "ExpectImage", "ReceiveImage", "InstallImage", "ForgetImage",
+}
+
+func TestEveryMethodHasARule(t *testing.T) {
+	gate, audit := opened(t)
+	theirs := launch(t, gate.As(user("ann")), session.LaunchRequest{Spec: session.Spec{Name: "anns-secret"}})
+	bob := reflect.ValueOf(gate.As(user("bob")))
+	agents := reflect.TypeFor[session.Agent]()
+	for i := range agents.NumMethod() {
+		method := agents.Method(i)
+		if slices.Contains(open, method.Name) {
+			continue
+		}
+		t.Run(method.Name, func(t *testing.T) {
+			args := []reflect.Value{reflect.ValueOf(t.Context())}
+			named := false
+			for k := 1; k < method.Type.NumIn(); k++ {
+				value := reflect.New(method.Type.In(k)).Elem()
+				switch value.Interface().(type) {
+				case session.ID:
+					value.SetString(string(theirs.ID))
+					named = true
+				case session.Place:
+					value.Set(reflect.ValueOf(session.Place{Session: theirs.ID}))
+					named = true
+				}
+				args = append(args, value)
+			}
+			if !named {
+				t.Fatalf("nobody has said who may call %s: give it a rule in package access, and name it in this test", method.Name)
+			}
+			results := bob.MethodByName(method.Name).Call(args)
+			err, _ := results[len(results)-1].Interface().(error)
+			want := session.NoSession(theirs.ID)
+			if got := session.AsError(err, "none"); err == nil || got.Code != want.Code || got.Message != want.Message || got.Hint != want.Hint {
+				t.Errorf("another's session gives %v", err)
+			}
+		})
+	}
+	entries, err := audit.Read(1000)
+	if err != nil || len(entries) < agents.NumMethod()-len(open) {
+		t.Errorf("%d tries are written down, %v", len(entries), err)
+	}
+}
+
+func TestUsersSeeTheirOwnOnly(t *testing.T) {
+	gate, audit := opened(t, "/data/bob")
+	ann, bob, boss := gate.As(user("ann")), gate.As(user("bob")), gate.As(Identity{Owner: "boss", Role: session.RoleAdmin})
+	theirs := launch(t, ann, session.LaunchRequest{Spec: session.Spec{Name: "anns-secret"}})
+	own := launch(t, bob, session.LaunchRequest{Owner: "ann", Spec: session.Spec{Name: "bobs-own"}})
+	if own.Owner != "bob" {
+		t.Errorf("launched as %s by bob", own.Owner)
+	}
+	if s := launch(t, boss, session.LaunchRequest{Owner: "ann", Spec: session.Spec{Name: "for-ann"}}); s.Owner != "ann" {
+		t.Errorf("launched for ann: %s", s.Owner)
+	}
+	reveals := func(what string, told any) {
+		t.Helper()
+		for _, name := range []string{"anns-secret", string(theirs.ID), `"ann"`, "for-ann"} {
+			if text := fmt.Sprintf("%+q", fmt.Sprintf("%+v", told)); strings.Contains(text, name) {
+				t.Errorf("%s reveals %s: %s", what, name, text)
+			}
+		}
+	}
+	if list, err := bob.List(t.Context(), session.Filter{Owner: "ann"}); err != nil || len(list) != 1 || list[0].ID != own.ID {
+		t.Errorf("bob lists %v, %v", list, err)
+	}
+	if list, err := boss.List(t.Context(), session.Filter{}); err != nil || len(list) != 3 {
+		t.Errorf("an admin lists %d, %v", len(list), err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	_ = bob.Watch(ctx, session.Cursor{}, func(e session.Event) error {
+		reveals("watch", e)
+		if e.Reset == nil || len(e.Reset.Sessions) != 1 || e.Reset.Machine.Owner != "bob" || e.Reset.Machine.Role != session.RoleUser {
+			t.Errorf("first %+v", e)
+		}
+		cancel()
+		return nil
+	})
+	v := bob.(*view)
+	for name, e := range map[string]session.Event{
+		"another's": {Session: &theirs}, "another's end": {Removed: &theirs.ID, Owner: "ann"}, "another's use": {Usage: []session.Usage{{Session: theirs.ID}}}, "a kind unknown": {},
+	} {
+		if told, err := v.event(t.Context(), map[session.ID]bool{}, e); told != nil || err != nil {
+			t.Errorf("%s is told: %+v, %v", name, told, err)
+		}
+	}
+	board := session.DeviceBoard{Devices: []session.DeviceState{{Holders: []session.DeviceHolder{{Session: theirs.ID, Name: "anns-secret", Owner: "ann", Share: 500}, {Session: own.ID, Name: "bobs-own", Owner: "bob"}, {Name: "x (of ann)", Owner: "ann"}, {Name: "python", Owner: "carl", PID: 7}}}}}
+	told := v.board(board)
+	reveals("board", told)
+	if h := told.Devices[0].Holders; h[0].Share != 500 || h[0].Name != anothers || h[1].Name != "bobs-own" || h[2].Name != anothers || h[3].Name != "python" || board.Devices[0].Holders[0].Name != "anns-secret" {
+		t.Errorf("holders %+v", h)
+	}
+	t.Run("and mount and list only the folders open to them", func(t *testing.T) {
+		for _, path := range []string{"/", "/data", "/data/bob/sub", "/data/bob/..", "/home/ann"} {
+			_, err := bob.Launch(t.Context(), session.LaunchRequest{Spec: session.Spec{Image: "python:3.13", Mounts: []session.Mount{{Source: path}}}})
+			if session.CodeOf(err) != session.CodeInvalid {
+				t.Errorf("mounting %s: %v", path, err)
+			}
+			if p, err := bob.Preview(t.Context(), session.Spec{Image: "python:3.13", Mounts: []session.Mount{{Source: path}}}); err != nil || len(p.Errors) == 0 {
+				t.Errorf("previewing %s: %+v, %v", path, p.Errors, err)
+			}
+		}
+		launch(t, bob, session.LaunchRequest{Spec: session.Spec{Mounts: []session.Mount{{Source: "/data/bob"}}}})
+		if l, err := bob.ListDirectories(t.Context(), ""); err != nil || len(l.Entries) != 1 || l.Entries[0].Name != "data/bob" {
+			t.Errorf("%+v, %v", l, err)
+		}
+		if _, err := bob.ListDirectories(t.Context(), "/data/bob/../ann"); session.CodeOf(err) != "directory_read_not-found" {
+			t.Errorf("%v", err)
+		}
+	})
+	entries, err := audit.Read(2)
+	if err != nil || len(entries) != 2 || entries[1].Method != "ListDirectories" || entries[1].Owner != "bob" || entries[1].Device != "key-of-bob" || entries[1].From != "10.0.0.7" || entries[1].Outcome != "directory_read_not-found" {
+		t.Errorf("%+v, %v", entries, err)
+	}
+}
+
+func TestAuditIsCappedPrivateAndSurvivesTornLines(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	if err := os.WriteFile(path, []byte(`{"method":"Torn","own`+"\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	audit, err := OpenAudit(path, time.Now, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer audit.Close()
+	for range 3 {
+		audit.Note(user("bob"), Act{Method: "DialPort", Session: "s", Target: "8888"})
+	}
+	audit.Note(user("bob"), Act{Method: "Rename", Target: strings.Repeat("x", 10_000)})
+	if entries, err := audit.Read(10); err != nil || len(entries) != 2 || len(entries[1].Target) > targetMost+4 {
+		t.Errorf("%d entries, %v", len(entries), err)
+	}
+	for range 7 {
+		audit.mu.Lock()
+		audit.size = auditMost
+		audit.mu.Unlock()
+		audit.Note(user("bob"), Act{Method: "Terminate"})
+	}
+	files, err := filepath.Glob(path + "*")
+	if err != nil || len(files) != auditFiles {
+		t.Errorf("%v, %v", files, err)
+	}
+	for _, file := range files {
+		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", file, info.Mode(), err)
+		}
+	}
+}

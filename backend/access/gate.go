@@ -1,0 +1,104 @@
+// Package access gives each person who reaches an agent the agent as they may
+// see it, and writes down what they do.
+//
+// A [Gate] stands before one agent. [Gate.As] returns that agent for one
+// identity. An admin sees everything and may launch for others. A user has
+// their own sessions and those only: another's is told of nowhere, neither by a
+// name nor by an id, and asking for it by id fails as asking for one that does
+// not exist, so that not even that can be found out. Numbers stay true: what
+// others hold counts, without their names.
+//
+// Of the machine's directories a user may mount and list those that were opened
+// to them, because whatever the agent may mount could hold what is others' or
+// the agent's own.
+package access
+
+import (
+	"context"
+
+	"slipway/backend/session"
+)
+
+// Identity is who asks.
+type Identity struct {
+	Owner  string // the name under which their sessions are kept
+	Role   session.Role
+	Device string // fingerprint of their device; empty: a program of the agent's own person
+	From   string // address, for the log
+}
+
+// Inner is an agent with what the gate needs beyond what all agents have.
+type Inner interface {
+	session.Agent
+	// PreviewFor says what a launch of somebody's would do.
+	PreviewFor(ctx context.Context, owner string, spec session.Spec) (session.Preview, error)
+	// Allowance is the most that somebody may hold.
+	Allowance(owner string) session.Allowance
+}
+
+// Gate stands before an agent. Its methods are safe for concurrent use.
+type Gate struct {
+	inner Inner
+	audit *Audit
+}
+
+// New returns a gate before inner that writes what is done to audit.
+func New(inner Inner, audit *Audit) *Gate { return &Gate{inner: inner, audit: audit} }
+
+// As returns the agent as somebody may see it.
+func (g *Gate) As(who Identity) session.Agent {
+	return &view{gate: g, inner: g.inner, who: who, all: who.Role == session.RoleAdmin}
+}
+
+// view is the agent as one identity sees it. It embeds no agent, so that a new
+// method of agents does not compile until somebody has said who may call it.
+type view struct {
+	gate  *Gate
+	inner Inner
+	who   Identity
+	all   bool // they see everything
+}
+
+var _ session.Agent = (*view)(nil)
+
+// own fails for a session that is not shown to whoever asks, as it does for one
+// that there is not.
+func (v *view) own(ctx context.Context, id session.ID) error {
+	if v.all {
+		return nil
+	}
+	s, err := v.inner.Get(ctx, id)
+	if err == nil && s.Owner != v.who.Owner {
+		err = session.NoSession(id)
+	}
+	return err
+}
+
+// note writes down what was done to a session and how that ended.
+func (v *view) note(method string, id session.ID, target string, err error) {
+	v.gate.audit.Note(v.who, Act{Method: method, Session: id, Target: target, Err: err})
+}
+
+// did is a call on a session of one's own that is written down.
+func did[T any](ctx context.Context, v *view, method string, id session.ID, target string, call func() (T, error)) (result T, err error) {
+	if err = v.own(ctx, id); err == nil {
+		result, err = call()
+	}
+	v.note(method, id, target, err)
+	return result, err
+}
+
+// asked is a call on a session of one's own that is written down only where it
+// was another's or none.
+func asked[T any](ctx context.Context, v *view, method string, id session.ID, call func() (T, error)) (result T, err error) {
+	if err = v.own(ctx, id); err != nil {
+		v.note(method, id, "", err)
+		return result, err
+	}
+	return call()
+}
+
+// none is the result of a call that has none.
+type none struct{}
+
+func only(err error) (none, error) { return none{}, err }

@@ -1,0 +1,118 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+
+	"slipway/backend/session"
+)
+
+// ListTerminals implements [session.Terminals].
+func (v *view) ListTerminals(ctx context.Context, id session.ID) ([]session.Terminal, error) {
+	return asked(ctx, v, "ListTerminals", id, func() ([]session.Terminal, error) { return v.inner.ListTerminals(ctx, id) })
+}
+
+// OpenTerminal implements [session.Terminals].
+func (v *view) OpenTerminal(ctx context.Context, id session.ID, req session.TerminalRequest) (session.Terminal, error) {
+	return did(ctx, v, "OpenTerminal", id, req.Kernel, func() (session.Terminal, error) { return v.inner.OpenTerminal(ctx, id, req) })
+}
+
+// AttachTerminal implements [session.Terminals].
+func (v *view) AttachTerminal(ctx context.Context, id session.ID, req session.AttachRequest) (io.ReadWriteCloser, error) {
+	return did(ctx, v, "AttachTerminal", id, req.Terminal, func() (io.ReadWriteCloser, error) { return v.inner.AttachTerminal(ctx, id, req) })
+}
+
+// CloseTerminal implements [session.Terminals].
+func (v *view) CloseTerminal(ctx context.Context, id session.ID, terminal string) error {
+	_, err := did(ctx, v, "CloseTerminal", id, terminal, func() (none, error) { return only(v.inner.CloseTerminal(ctx, id, terminal)) })
+	return err
+}
+
+// Exec implements [session.Terminals]. What is run is not written down: it may
+// hold secrets.
+func (v *view) Exec(ctx context.Context, id session.ID, req session.ExecRequest) (io.ReadWriteCloser, error) {
+	return did(ctx, v, "Exec", id, req.Kernel, func() (io.ReadWriteCloser, error) { return v.inner.Exec(ctx, id, req) })
+}
+
+// ListApps implements [session.Apps].
+func (v *view) ListApps(ctx context.Context, id session.ID) ([]session.App, error) {
+	return asked(ctx, v, "ListApps", id, func() ([]session.App, error) { return v.inner.ListApps(ctx, id) })
+}
+
+// StartApp implements [session.Apps].
+func (v *view) StartApp(ctx context.Context, id session.ID, app string) (session.App, error) {
+	return did(ctx, v, "StartApp", id, app, func() (session.App, error) { return v.inner.StartApp(ctx, id, app) })
+}
+
+// StopApp implements [session.Apps].
+func (v *view) StopApp(ctx context.Context, id session.ID, app string) error {
+	_, err := did(ctx, v, "StopApp", id, app, func() (none, error) { return only(v.inner.StopApp(ctx, id, app)) })
+	return err
+}
+
+// DialPort implements [session.Apps]. A page makes many connections: the log
+// tells of one a minute.
+func (v *view) DialPort(ctx context.Context, id session.ID, port int) (net.Conn, error) {
+	return did(ctx, v, "DialPort", id, fmt.Sprint(port), func() (net.Conn, error) { return v.inner.DialPort(ctx, id, port) })
+}
+
+// ListFiles implements [session.Files].
+func (v *view) ListFiles(ctx context.Context, place session.Place, req session.ListRequest) (session.FileListing, error) {
+	return asked(ctx, v, "ListFiles", place.Session, func() (session.FileListing, error) { return v.inner.ListFiles(ctx, place, req) })
+}
+
+// StatFile implements [session.Files].
+func (v *view) StatFile(ctx context.Context, place session.Place, path session.FilePath) (session.FileInfo, error) {
+	return asked(ctx, v, "StatFile", place.Session, func() (session.FileInfo, error) { return v.inner.StatFile(ctx, place, path) })
+}
+
+// ReadFile implements [session.Files].
+func (v *view) ReadFile(ctx context.Context, place session.Place, req session.ReadRequest) (io.ReadCloser, error) {
+	return did(ctx, v, "ReadFile", place.Session, string(req.Path), func() (io.ReadCloser, error) { return v.inner.ReadFile(ctx, place, req) })
+}
+
+// ChecksumFile implements [session.Files].
+func (v *view) ChecksumFile(ctx context.Context, place session.Place, path session.FilePath) (string, error) {
+	return asked(ctx, v, "ChecksumFile", place.Session, func() (string, error) { return v.inner.ChecksumFile(ctx, place, path) })
+}
+
+// UploadOffset implements [session.Files].
+func (v *view) UploadOffset(ctx context.Context, place session.Place, up session.Upload) (int64, error) {
+	return asked(ctx, v, "UploadOffset", place.Session, func() (int64, error) { return v.inner.UploadOffset(ctx, place, up) })
+}
+
+// WriteUpload implements [session.Files].
+func (v *view) WriteUpload(ctx context.Context, place session.Place, up session.Upload, from io.Reader) (int64, error) {
+	return did(ctx, v, "WriteUpload", place.Session, string(up.Path), func() (int64, error) { return v.inner.WriteUpload(ctx, place, up, from) })
+}
+
+// FinishUpload implements [session.Files].
+func (v *view) FinishUpload(ctx context.Context, place session.Place, req session.FinishRequest) (session.FileInfo, error) {
+	return did(ctx, v, "FinishUpload", place.Session, string(req.Path), func() (session.FileInfo, error) { return v.inner.FinishUpload(ctx, place, req) })
+}
+
+// DropUpload implements [session.Files].
+func (v *view) DropUpload(ctx context.Context, place session.Place, up session.Upload) error {
+	_, err := did(ctx, v, "DropUpload", place.Session, string(up.Path), func() (none, error) { return only(v.inner.DropUpload(ctx, place, up)) })
+	return err
+}
+
+// MakeDirectory implements [session.Files].
+func (v *view) MakeDirectory(ctx context.Context, place session.Place, path session.FilePath, parents bool) error {
+	_, err := did(ctx, v, "MakeDirectory", place.Session, string(path), func() (none, error) { return only(v.inner.MakeDirectory(ctx, place, path, parents)) })
+	return err
+}
+
+// MoveFile implements [session.Files].
+func (v *view) MoveFile(ctx context.Context, place session.Place, from, to session.FilePath) error {
+	_, err := did(ctx, v, "MoveFile", place.Session, string(from), func() (none, error) { return only(v.inner.MoveFile(ctx, place, from, to)) })
+	return err
+}
+
+// RemoveFile implements [session.Files].
+func (v *view) RemoveFile(ctx context.Context, place session.Place, path session.FilePath, recursive bool) error {
+	_, err := did(ctx, v, "RemoveFile", place.Session, string(path), func() (none, error) { return only(v.inner.RemoveFile(ctx, place, path, recursive)) })
+	return err
+}

@@ -1,0 +1,167 @@
+package access
+
+import (
+	"context"
+	"io"
+	"path"
+	"slices"
+	"time"
+
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// anothers is what stands in the place of the names of what is others'.
+const anothers = "another person's session"
+
+// ListImages implements [session.Images]. Images are everybody's.
+func (v *view) ListImages(ctx context.Context) ([]session.Image, error) {
+	return v.inner.ListImages(ctx)
+}
+
+// DescribeImage implements [session.ImageTransfers].
+func (v *view) DescribeImage(ctx context.Context, ref string) (session.ImageParts, error) {
+	return v.inner.DescribeImage(ctx, ref)
+}
+
+// SendImage implements [session.ImageTransfers].
+func (v *view) SendImage(ctx context.Context, wish session.ImageWish) (io.ReadCloser, error) {
+	stream, err := v.inner.SendImage(ctx, wish)
+	v.note("SendImage", "", wish.ID, err)
+	return stream, err
+}
+
+// ExpectImage implements [session.ImageTransfers].
+func (v *view) ExpectImage(ctx context.Context, parts session.ImageParts) (session.ImageArrival, error) {
+	arrival, err := v.inner.ExpectImage(ctx, parts)
+	v.note("ExpectImage", "", parts.ID, err)
+	return arrival, err
+}
+
+// ReceiveImage implements [session.ImageTransfers].
+func (v *view) ReceiveImage(ctx context.Context, id string) (io.ReadWriteCloser, error) {
+	stream, err := v.inner.ReceiveImage(ctx, id)
+	v.note("ReceiveImage", "", id, err)
+	return stream, err
+}
+
+// InstallImage implements [session.ImageTransfers].
+func (v *view) InstallImage(ctx context.Context, id string) (session.Image, error) {
+	image, err := v.inner.InstallImage(ctx, id)
+	v.note("InstallImage", "", id, err)
+	return image, err
+}
+
+// ForgetImage implements [session.ImageTransfers].
+func (v *view) ForgetImage(ctx context.Context, id string) error {
+	err := v.inner.ForgetImage(ctx, id)
+	v.note("ForgetImage", "", id, err)
+	return err
+}
+
+// Doctor implements [session.Host]. It tells of the machine and of no session.
+func (v *view) Doctor(ctx context.Context) ([]session.Check, error) { return v.inner.Doctor(ctx) }
+
+// ListDirectories implements [session.Host]. A user sees the folders that are
+// open to them, as if the machine had nothing else.
+func (v *view) ListDirectories(ctx context.Context, at string) (session.DirectoryListing, error) {
+	if v.all {
+		listing, err := v.inner.ListDirectories(ctx, at)
+		v.note("ListDirectories", "", at, err)
+		return listing, err
+	}
+	folders := v.inner.Allowance(v.who.Owner).Folders
+	if at == "" || path.Clean(at) == "/" {
+		listing := session.DirectoryListing{Path: "/", Entries: []session.DirectoryEntry{}}
+		for _, folder := range slices.Sorted(slices.Values(folders)) {
+			listing.Entries = append(listing.Entries, session.DirectoryEntry{Name: folder[1:], Writable: true})
+		}
+		return listing, nil
+	}
+	if at = path.Clean(at); slices.Contains(folders, at) {
+		return session.DirectoryListing{Path: at, Parent: "/", Entries: []session.DirectoryEntry{}}, nil
+	}
+	err := &session.Error{Code: "directory_read_not-found", Message: "There is no such directory among those that are open to you.", Hint: "Choose one that is listed."}
+	v.note("ListDirectories", "", at, err)
+	return session.DirectoryListing{}, err
+}
+
+// Devices implements [session.Accelerators].
+func (v *view) Devices(ctx context.Context) (session.DeviceBoard, error) {
+	board, err := v.inner.Devices(ctx)
+	return v.board(board), err
+}
+
+// board takes the names of what is others' out of a board, which is not
+// changed.
+func (v *view) board(b session.DeviceBoard) session.DeviceBoard {
+	if v.all {
+		return b
+	}
+	b.Devices = slices.Clone(b.Devices)
+	for i := range b.Devices {
+		holders := slices.Clone(b.Devices[i].Holders)
+		for k, h := range holders {
+			// A process that is no session's has a number, and is no secret.
+			if h.Owner != v.who.Owner && (h.Session != "" || h.PID == 0) {
+				h.Session, h.Name, h.Owner = "", anothers, ""
+				holders[k] = h
+			}
+		}
+		b.Devices[i].Holders = holders
+	}
+	return b
+}
+
+// DeviceHistory implements [session.Accelerators]: what a device did, without
+// whose it was.
+func (v *view) DeviceHistory(ctx context.Context, device gpu.UUID, since time.Time) ([]session.DevicePoint, error) {
+	return v.inner.DeviceHistory(ctx, device, since)
+}
+
+// Accounts implements [session.Accelerators]. What others used is summed up, so
+// that what a device counted is still all there.
+func (v *view) Accounts(ctx context.Context, span session.AccountSpan) ([]session.Account, error) {
+	rows, err := v.inner.Accounts(ctx, span)
+	if v.all {
+		return rows, err
+	}
+	type slot struct {
+		start  time.Time
+		device gpu.UUID
+	}
+	sums := map[slot]int{}
+	told := make([]session.Account, 0, len(rows))
+	for _, row := range rows {
+		if row.Owner == v.who.Owner || row.Session == "" && row.Owner == "" {
+			told = append(told, row)
+			continue
+		}
+		row.Session, row.Name, row.Owner, row.Label = "", anothers, "", ""
+		at := slot{row.Start, row.Device}
+		if i, known := sums[at]; known {
+			told[i] = plus(told[i], row)
+			continue
+		}
+		sums[at] = len(told)
+		told = append(told, row)
+	}
+	return told, err
+}
+
+// plus adds what b used to a.
+func plus(a, b session.Account) session.Account {
+	a.CPUMs += b.CPUMs
+	a.AllocCPUMs += b.AllocCPUMs
+	g, h := &a.GPU, b.GPU
+	g.AllocMs += h.AllocMs
+	g.BusyMs += h.BusyMs
+	g.VRAMMiBMs += h.VRAMMiBMs
+	g.VRAMPeak = max(g.VRAMPeak, h.VRAMPeak)
+	g.EnergyDynamic += h.EnergyDynamic
+	g.EnergyIdle += h.EnergyIdle
+	g.CoveredMs += h.CoveredMs
+	g.EstimatedMs += h.EstimatedMs
+	g.GapMs += h.GapMs
+	return a
+}

@@ -1,0 +1,143 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"slipway/backend/session"
+)
+
+// Machine implements [session.Sessions].
+func (v *view) Machine(ctx context.Context) (session.Machine, error) {
+	m, err := v.inner.Machine(ctx)
+	return v.machine(m), err
+}
+
+// machine tells somebody of the machine who they are there.
+func (v *view) machine(m session.Machine) session.Machine {
+	m.Owner, m.Role, m.Allowance = v.who.Owner, v.who.Role, v.gate.inner.Allowance(v.who.Owner)
+	return m
+}
+
+// Preview implements [session.Sessions].
+func (v *view) Preview(ctx context.Context, spec session.Spec) (session.Preview, error) {
+	wrong := v.mounts(spec)
+	if len(wrong) == 0 {
+		return v.inner.PreviewFor(ctx, v.who.Owner, spec)
+	}
+	without := spec
+	without.Mounts = nil // what is not theirs to see is not looked at
+	p, err := v.inner.PreviewFor(ctx, v.who.Owner, without)
+	p.Spec.Mounts, p.Errors = spec.WithDefaults().Mounts, append(p.Errors, wrong...)
+	p.Warnings = slices.DeleteFunc(p.Warnings, func(w session.FieldError) bool { return w.Field == "mounts" })
+	return p, err
+}
+
+// mounts says which of the directories that a spec mounts are not open to
+// whoever asks.
+func (v *view) mounts(spec session.Spec) []session.FieldError {
+	if v.all || len(spec.Mounts) == 0 {
+		return nil
+	}
+	folders := v.inner.Allowance(v.who.Owner).Folders
+	hint := "No folder of this machine is open to you; ask whoever rules the agent for one."
+	if len(folders) > 0 {
+		hint = "Open to you: " + strings.Join(folders, ", ") + "."
+	}
+	var wrong []session.FieldError
+	for i, m := range spec.Mounts {
+		if !slices.Contains(folders, m.Source) {
+			wrong = append(wrong, session.FieldError{Field: fmt.Sprintf("mounts[%d].source", i), Code: "session_create_forbidden-source",
+				Message: "You may not mount that folder of this machine.", Hint: hint})
+		}
+	}
+	return wrong
+}
+
+// Launch implements [session.Sessions]. An admin may launch for another owner.
+func (v *view) Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
+	if req.Owner == "" || !v.all {
+		req.Owner = v.who.Owner
+	}
+	var s session.Session
+	var err error
+	if wrong := v.mounts(req.Spec); len(wrong) > 0 {
+		err = &session.Error{Code: session.CodeInvalid, Message: wrong[0].Message, Hint: wrong[0].Hint, Fields: wrong}
+	} else {
+		s, err = v.inner.Launch(ctx, req)
+	}
+	target := ""
+	if req.Owner != v.who.Owner {
+		target = "for " + req.Owner
+	}
+	v.note("Launch", s.ID, target, err)
+	return s, err
+}
+
+// Get implements [session.Sessions].
+func (v *view) Get(ctx context.Context, id session.ID) (session.Session, error) {
+	return asked(ctx, v, "Get", id, func() (session.Session, error) { return v.inner.Get(ctx, id) })
+}
+
+// List implements [session.Sessions].
+func (v *view) List(ctx context.Context, filter session.Filter) ([]session.Session, error) {
+	if !v.all {
+		filter.Owner = v.who.Owner
+	}
+	list, err := v.inner.List(ctx, filter)
+	if !v.all {
+		list = slices.DeleteFunc(list, v.anothers)
+	}
+	return list, err
+}
+
+// anothers reports whether a session is not shown to whoever asks.
+func (v *view) anothers(s session.Session) bool { return !v.all && s.Owner != v.who.Owner }
+
+// Rename implements [session.Sessions].
+func (v *view) Rename(ctx context.Context, id session.ID, name string) (session.Session, error) {
+	return did(ctx, v, "Rename", id, name, func() (session.Session, error) { return v.inner.Rename(ctx, id, name) })
+}
+
+// Terminate implements [session.Sessions].
+func (v *view) Terminate(ctx context.Context, id session.ID, forced bool) (session.Session, error) {
+	target := ""
+	if forced {
+		target = "forced"
+	}
+	return did(ctx, v, "Terminate", id, target, func() (session.Session, error) { return v.inner.Terminate(ctx, id, forced) })
+}
+
+// History implements [session.Sessions].
+func (v *view) History(ctx context.Context, id session.ID) ([]session.Phase, error) {
+	return asked(ctx, v, "History", id, func() ([]session.Phase, error) { return v.inner.History(ctx, id) })
+}
+
+// Logs implements [session.Sessions].
+func (v *view) Logs(ctx context.Context, id session.ID, opts session.LogOptions) (io.ReadCloser, error) {
+	return did(ctx, v, "Logs", id, opts.Kernel, func() (io.ReadCloser, error) { return v.inner.Logs(ctx, id, opts) })
+}
+
+// Usage implements [session.Sessions].
+func (v *view) Usage(ctx context.Context, id session.ID, since time.Time) ([]session.Usage, error) {
+	return asked(ctx, v, "Usage", id, func() ([]session.Usage, error) { return v.inner.Usage(ctx, id, since) })
+}
+
+// SetPriority implements [session.Queue].
+func (v *view) SetPriority(ctx context.Context, id session.ID, priority int) (session.Session, error) {
+	return did(ctx, v, "SetPriority", id, fmt.Sprint(priority), func() (session.Session, error) { return v.inner.SetPriority(ctx, id, priority) })
+}
+
+// Keep implements [session.Queue].
+func (v *view) Keep(ctx context.Context, id session.ID, length session.Duration) (session.Session, error) {
+	return did(ctx, v, "Keep", id, length.String(), func() (session.Session, error) { return v.inner.Keep(ctx, id, length) })
+}
+
+// SimulateIdle implements [session.Queue].
+func (v *view) SimulateIdle(ctx context.Context, id session.ID, policy session.IdlePolicy) (session.IdleSimulation, error) {
+	return asked(ctx, v, "SimulateIdle", id, func() (session.IdleSimulation, error) { return v.inner.SimulateIdle(ctx, id, policy) })
+}

@@ -1,0 +1,300 @@
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"slipway/backend/engine"
+	"slipway/backend/guest/link"
+	"slipway/backend/layers"
+	"slipway/backend/session"
+	"slipway/backend/store"
+	"slipway/gpu"
+)
+
+// Config says what an agent rules and with what. Engine and Store belong to the
+// caller, who closes them after the agent.
+type Config struct {
+	Name    string // of the agent, for example "local"
+	Dir     string // its data folder; logs/ inside it keeps logs of ended sessions
+	Engine  engine.Engine
+	Store   *store.Store
+	Owner   string // owner of launches that name none
+	UID     int    // of the person whose sessions these are
+	GID     int
+	Version string
+	Log     *slog.Logger // nil: slog's default
+
+	KeepFinished int       // records of ended sessions that are kept; 0: 10,000
+	LogCap       gpu.Bytes // of one kept log; 0: 64 MiB
+	Limits       Limits
+	// GPU finds and measures the machine's devices; it belongs to the caller.
+	// nil: the machine has none.
+	GPU gpu.Source
+	// Giving says how shares of devices are given.
+	Giving gpu.Config
+	// Moment reads the clocks that accounts are kept by. nil: one that cannot
+	// tell time suspended from time awake.
+	Moment func() gpu.Moment
+	// Guard is what happens to a session that stays above its share of a
+	// device's memory.
+	Guard gpu.Policy
+	// EndProcess asks a process to end, under [gpu.PolicyEndProcess]. nil: none
+	// can be asked, and the guard warns only.
+	EndProcess func(pid int, start uint64) error
+	// Idle is the policy for sessions that have none of their own.
+	Idle session.IdlePolicy
+	// Link makes the client of a guest over a fresh connection. nil: package link's.
+	Link func(ctx context.Context, conn net.Conn) (Guest, error)
+	// Load measures the machine. nil: what the operating system says.
+	Load func(dataRoot string) (Load, error)
+	// Alone takes the lock that every agent of this machine takes while it looks
+	// what devices others hold and creates containers with devices of its own. It
+	// fails where somebody keeps it for too long. nil: there is no such lock.
+	Alone func(ctx context.Context) (release func(), err error)
+	// Doctor is what only the doctor needs.
+	Doctor DoctorConfig
+	// Boot is when the machine was started. nil: what the operating system says.
+	Boot func() (time.Time, error)
+}
+
+// Limits are the times after which a step counts as failed. Zero fields have
+// defaults.
+type Limits struct {
+	Call      time.Duration   // any short question to the engine; 30 s
+	Pull      time.Duration   // a pull as a whole; 6 h
+	PullStall time.Duration   // a pull without progress; 5 min
+	Create    time.Duration   // 2 min
+	Start     time.Duration   // 2 min
+	Guest     time.Duration   // until the guest is ready; 1 min
+	Prepare   time.Duration   // all attempts at preparing; 12 h
+	Launch    time.Duration   // all attempts at starting; 15 min
+	Grace     time.Duration   // between asking a session to end and killing it; 10 s
+	Logs      time.Duration   // to copy a log; 1 min
+	App       time.Duration   // until an app answers; 30 s
+	Reconcile time.Duration   // between two comparisons of records and containers; 1 min
+	Stray     time.Duration   // before a container without a record is removed; 5 min
+	Backoff   []time.Duration // pauses between attempts; 1, 2, 4, 8 s
+}
+
+func (l Limits) withDefaults() Limits {
+	for _, field := range []struct {
+		value *time.Duration
+		zero  time.Duration
+	}{
+		{&l.Call, 30 * time.Second}, {&l.Pull, 6 * time.Hour}, {&l.PullStall, 5 * time.Minute},
+		{&l.Create, 2 * time.Minute}, {&l.Start, 2 * time.Minute}, {&l.Guest, time.Minute},
+		{&l.Prepare, 12 * time.Hour}, {&l.Launch, 15 * time.Minute}, {&l.Grace, 10 * time.Second},
+		{&l.Logs, time.Minute}, {&l.App, 30 * time.Second}, {&l.Reconcile, time.Minute}, {&l.Stray, 5 * time.Minute},
+	} {
+		if *field.value == 0 {
+			*field.value = field.zero
+		}
+	}
+	if len(l.Backoff) == 0 {
+		l.Backoff = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}
+	}
+	return l
+}
+
+// backoff is the pause after the given attempt, which counts from 1.
+func (l Limits) backoff(attempt int) time.Duration {
+	return l.Backoff[min(max(attempt, 1), len(l.Backoff))-1]
+}
+
+// Agent rules one machine. Its methods are safe for concurrent use; sessions
+// move only while Run runs.
+type Agent struct {
+	config Config
+	limits Limits
+	engine engine.Engine
+	store  *store.Store
+	log    *slog.Logger
+	stream *stream
+	health *health
+	meter  *meter
+
+	runs     runs
+	devices  *devices
+	noneTold string // why there are no devices, as watchers were told; belongs to runDevices
+	accounts *accounts
+	guard    *gpu.Guard // used by the goroutine that samples devices
+	idle     *idleWatch
+	allowed  *allowances
+	live     liveCache
+	wake     chan struct{} // of capacity 1: the queue or the books changed
+	probe    chan struct{} // of capacity 1: ask the engine now
+	sweep    chan struct{} // of capacity 1: a network may be left over
+	depot    *layers.Depot // images that arrive from other agents
+	closed   chan struct{}
+	once     sync.Once
+	// installing is held while an image is given to the engine: one at a time.
+	installing sync.Mutex
+	tasks      sync.WaitGroup // everything that Run started
+
+	mu        sync.Mutex // guards everything below
+	courses   map[session.ID]*course
+	notes     map[session.ID]note
+	starts    map[string]*starting // apps being started, by session and app
+	strays    map[string]time.Time // containers without a record, by id, since when
+	around    neighbours
+	left      map[string]held     // by containers that no session needs
+	leftEnds  uint64              // counts ends that left something behind
+	networks  map[session.ID]bool // sessions whose private network may be there
+	attach    engine.Attachment   // how devices are handed to containers, as last told
+	trouble   *session.Error      // of the last change that was tried, if it could not be stored
+	troubleAt time.Time
+}
+
+var _ session.Agent = (*Agent)(nil)
+
+// note is what is known of a live session and not stored.
+type note struct {
+	wait *session.Wait
+	pull *session.Pull
+}
+
+// Open returns an agent that answers questions and accepts launches. The engine
+// need not answer yet.
+func Open(_ context.Context, config Config) (*Agent, error) {
+	if config.Log == nil {
+		config.Log = slog.Default()
+	}
+	if config.KeepFinished == 0 {
+		config.KeepFinished = 10_000
+	}
+	if config.LogCap == 0 {
+		config.LogCap = 64 * gpu.MiB
+	}
+	if config.Link == nil {
+		config.Link = func(ctx context.Context, conn net.Conn) (Guest, error) { return link.Connect(ctx, conn) }
+	}
+	if config.Load == nil {
+		config.Load = newProbe().load
+	}
+	if config.Boot == nil {
+		config.Boot = bootTime
+	}
+	if err := os.MkdirAll(filepath.Join(config.Dir, "logs"), 0o700); err != nil {
+		return nil, &session.Error{Code: "agent_open_failed", Message: "The folder for logs cannot be made.", Hint: "Check the permissions of " + config.Dir + ".", Err: err}
+	}
+	depot, err := layers.Open(layers.Config{Dir: filepath.Join(config.Dir, "transfers"), Free: diskFree})
+	if err != nil {
+		return nil, &session.Error{Code: "agent_open_failed", Message: "The folder for images that arrive cannot be made.", Hint: "Check the permissions of " + config.Dir + ".", Err: err}
+	}
+	books, err := openAccounts(config.Store, config.Log)
+	if err != nil {
+		return nil, err
+	}
+	used := map[session.ID]traffic{}
+	if _, err := config.Store.Account(keyTraffic, &used); err != nil {
+		return nil, err
+	}
+	allowed, err := openAllowances(config.Store)
+	if err != nil {
+		return nil, err
+	}
+	a := &Agent{
+		allowed: allowed,
+		config:  config, limits: config.Limits.withDefaults(), engine: config.Engine, store: config.Store, log: config.Log,
+		stream: newStream(randomHex()), health: newHealth(), meter: newMeter(), devices: newDevices(config.GPU, config.Moment),
+		accounts: books, depot: depot, guard: &gpu.Guard{Policy: config.Guard}, idle: newIdleWatch(used),
+		wake: make(chan struct{}, 1), probe: make(chan struct{}, 1), sweep: make(chan struct{}, 1), closed: make(chan struct{}),
+		courses: map[session.ID]*course{}, notes: map[session.ID]note{}, starts: map[string]*starting{}, strays: map[string]time.Time{}, networks: map[session.ID]bool{}, left: map[string]held{},
+	}
+	if err := a.seedNetworks(); err != nil {
+		return nil, err
+	}
+	if err := a.resumeAccounts(); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// Run rules the machine until ctx ends, then waits for everything that it
+// started. Containers go on. It is called once.
+func (a *Agent) Run(ctx context.Context) error {
+	a.tasks.Go(func() { a.runEngine(ctx) })
+	a.tasks.Go(func() { a.runQueue(ctx) })
+	a.tasks.Go(func() { a.runMeter(ctx) })
+	a.tasks.Go(func() { a.runDevices(ctx) })
+	a.tasks.Go(func() { a.runIdle(ctx) })
+	<-ctx.Done()
+	a.tasks.Wait()
+	return context.Cause(ctx)
+}
+
+// Close ends every Watch. It is called after Run has returned.
+func (a *Agent) Close() error {
+	a.once.Do(func() { close(a.closed) })
+	return nil
+}
+
+// rouse wakes the queue.
+func (a *Agent) rouse() { signal(a.wake) }
+
+// signal puts a token into a channel of capacity 1 unless one is there.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+func randomHex() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails: see the documentation of crypto/rand
+	return hex.EncodeToString(b[:])
+}
+
+// pause waits for d or until ctx ends, which it reports.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// dress adds to a stored session what is known and not stored.
+func (a *Agent) dress(s session.Session) session.Session {
+	if !s.Status.Live() {
+		return s
+	}
+	a.mu.Lock()
+	n := a.notes[s.ID]
+	a.mu.Unlock()
+	if s.Status == session.Pending {
+		s.Wait = n.wait
+	}
+	if s.Status == session.Pulling {
+		s.Pull = n.pull
+	}
+	if s.Status == session.Running {
+		s.Idle = a.idle.checksOf(s.ID)
+	}
+	return s
+}
+
+// noteDown changes what is known and not stored of a session.
+func (a *Agent) noteDown(id session.ID, change func(*note)) {
+	a.mu.Lock()
+	n := a.notes[id]
+	change(&n)
+	if n == (note{}) {
+		delete(a.notes, id)
+	} else {
+		a.notes[id] = n
+	}
+	a.mu.Unlock()
+}

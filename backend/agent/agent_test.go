@@ -1,0 +1,412 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"slipway/backend/engine"
+	"slipway/backend/engine/enginetest"
+	"slipway/backend/guest/link"
+	"slipway/backend/session"
+	"slipway/backend/store"
+	"slipway/gpu"
+)
+
+// scriptedGuest is a guest that answers as a test says.
+type scriptedGuest struct {
+	Files
+	conn net.Conn
+	once sync.Once
+	done chan struct{}
+
+	mu        sync.Mutex // guards everything below
+	events    chan link.Event
+	installed map[string]string
+	services  []link.Service
+	starts    int
+	hold      chan struct{} // where set, StartService waits for it
+	startErr  error
+	listening map[int]bool
+}
+
+func newScriptedGuest(conn net.Conn) *scriptedGuest {
+	g := &scriptedGuest{conn: conn, done: make(chan struct{}), events: make(chan link.Event, 16), installed: map[string]string{}, listening: map[int]bool{}}
+	g.events <- link.Event{Ready: true}
+	go func() {
+		_, _ = io.Copy(io.Discard, conn) // ends when the container or the link does
+		g.Close()
+	}()
+	return g
+}
+
+func (g *scriptedGuest) Done() <-chan struct{} { return g.done }
+
+func (g *scriptedGuest) Close() error {
+	g.once.Do(func() { g.conn.Close(); close(g.done) })
+	return nil
+}
+
+var errLost = &session.Error{Code: "guest_call_unavailable", Message: "The connection into the session was lost."}
+
+func (g *scriptedGuest) Events(ctx context.Context, fn func(link.Event) error) error {
+	for {
+		select {
+		case e := <-g.events:
+			if err := fn(e); err != nil {
+				return err
+			}
+		case <-g.done:
+			return errLost
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (g *scriptedGuest) alive() error {
+	select {
+	case <-g.done:
+		return errLost
+	default:
+		return nil
+	}
+}
+
+func (g *scriptedGuest) ListTerminals(context.Context) ([]session.Terminal, error) {
+	return []session.Terminal{{ID: "t1"}}, g.alive()
+}
+func (g *scriptedGuest) OpenTerminal(_ context.Context, r session.TerminalRequest) (session.Terminal, error) {
+	return session.Terminal{ID: "t1", Cols: r.Cols, Rows: r.Rows}, g.alive()
+}
+func (g *scriptedGuest) AttachTerminal(context.Context, session.AttachRequest) (net.Conn, error) {
+	near, _ := net.Pipe()
+	return near, g.alive()
+}
+func (g *scriptedGuest) CloseTerminal(context.Context, string) error { return g.alive() }
+func (g *scriptedGuest) Exec(context.Context, session.ExecRequest) (net.Conn, error) {
+	return nil, &session.Error{Code: "exec_create_not-found", Message: "There is no such program."}
+}
+func (g *scriptedGuest) Which(_ context.Context, names []string) (map[string]string, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	found := map[string]string{}
+	for _, name := range names {
+		if path, ok := g.installed[name]; ok {
+			found[name] = path
+		}
+	}
+	return found, g.alive()
+}
+func (g *scriptedGuest) StartService(_ context.Context, r link.ServiceRequest) (link.Service, error) {
+	g.mu.Lock()
+	g.starts++
+	hold, err := g.hold, g.startErr
+	g.mu.Unlock()
+	if hold != nil {
+		<-hold
+	}
+	if err != nil {
+		return link.Service{}, err
+	}
+	s := link.Service{ID: r.ID, Port: r.Port, State: link.ServiceReady}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.services = []link.Service{s}
+	return s, nil
+}
+func (g *scriptedGuest) StopService(context.Context, string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.services = nil
+	return nil
+}
+func (g *scriptedGuest) Services(context.Context) ([]link.Service, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.services, nil
+}
+func (g *scriptedGuest) Dial(_ context.Context, port int) (net.Conn, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.listening[port] {
+		return nil, &session.Error{Code: "port_dial_refused", Message: "Nothing listens there."}
+	}
+	near, far := net.Pipe()
+	go io.Copy(far, far) //nolint:errcheck // an echo that ends with the pipe
+	return near, nil
+}
+
+// scriptedDevices is a source of devices that says what a test wants.
+type scriptedDevices struct {
+	mu      sync.Mutex // guards everything below
+	devices []gpu.Device
+	sample  func(gpu.Moment) gpu.Sample // nil: nothing is measured
+	moment  func() gpu.Moment
+}
+
+func (s *scriptedDevices) Inventory(context.Context) ([]gpu.Device, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.devices), nil
+}
+
+func (s *scriptedDevices) Sample(context.Context) (gpu.Sample, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.moment()
+	if s.sample == nil {
+		return gpu.Sample{At: at}, nil
+	}
+	return s.sample(at), nil
+}
+
+func (s *scriptedDevices) Close() error { return nil }
+
+// world is an agent on a fake engine.
+type world struct {
+	t      *testing.T
+	dir    string
+	fake   *enginetest.Fake
+	gpus   *scriptedDevices
+	store  *store.Store
+	agent  *Agent
+	config func(*Config)
+	fault  func(string) error
+	stop   func()
+
+	mu     sync.Mutex // guards guests
+	guests []*scriptedGuest
+}
+
+// dirInMemory is a folder of the test's whose files reach no disk, where the
+// machine has such. What dies here is a process, never the machine: what it
+// wrote is there whether it was flushed or not, and flushing takes most of the time.
+func dirInMemory(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "slipway-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Errorf("remove the test's folder: %v", err)
+		}
+	})
+	return dir
+}
+
+// newWorld opens a store and an agent on fake and runs it.
+func newWorld(t *testing.T, fake *enginetest.Fake, config func(*Config)) *world {
+	t.Helper()
+	w := &world{t: t, dir: dirInMemory(t), fake: fake, config: config}
+	w.start()
+	t.Cleanup(func() { w.halt() })
+	return w
+}
+
+func (w *world) start() {
+	w.t.Helper()
+	s, err := store.Open(store.Config{Path: filepath.Join(w.dir, "agent.db"), Fault: w.fault})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if w.gpus == nil {
+		w.gpus = &scriptedDevices{moment: ownMoment()}
+	}
+	c := Config{
+		GPU: w.gpus, Moment: w.gpus.moment,
+		Name: "local", Dir: w.dir, Engine: w.fake, Store: s, Owner: "ada", UID: 1000, GID: 1000, Version: "test",
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Link: func(_ context.Context, conn net.Conn) (Guest, error) {
+			g := newScriptedGuest(conn)
+			w.mu.Lock()
+			w.guests = append(w.guests, g)
+			w.mu.Unlock()
+			return g, nil
+		},
+		Boot: func() (time.Time, error) { return time.Time{}, nil },
+		Load: func(string) (Load, error) { return Load{Load: session.Load{CPU: 0.5, Memory: gpu.GiB}}, nil },
+	}
+	if w.config != nil {
+		w.config(&c)
+	}
+	a, err := Open(context.Background(), c)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		a.Run(ctx) //nolint:errcheck // ends with ctx
+	}()
+	w.store, w.agent = s, a
+	w.measure()
+	w.stop = func() {
+		cancel()
+		<-ended
+		a.Close()
+		s.Close()
+	}
+}
+
+// withDevices gives the machine devices, and what is measured of them.
+func (w *world) withDevices(devices []gpu.Device, sample func(gpu.Moment) gpu.Sample) {
+	w.gpus.mu.Lock()
+	w.gpus.devices, w.gpus.sample = devices, sample
+	w.gpus.mu.Unlock()
+	w.measure()
+}
+
+// measure has the agent look at its devices now.
+func (w *world) measure() {
+	d := w.agent.devices
+	if err := d.look(context.Background()); err != nil {
+		w.t.Error(err)
+	}
+	w.gpus.mu.Lock()
+	sample := w.gpus.sample
+	w.gpus.mu.Unlock()
+	if sample != nil {
+		d.mu.Lock()
+		d.recent = append(d.recent, sample(d.moment()))
+		d.mu.Unlock()
+	}
+	w.agent.rouse()
+}
+
+// halt ends the agent; the engine goes on.
+func (w *world) halt() {
+	if w.stop != nil {
+		w.stop()
+		w.stop = nil
+	}
+}
+
+func (w *world) guest() *scriptedGuest {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.guests[len(w.guests)-1]
+}
+
+func (w *world) launch(spec session.Spec) session.Session {
+	w.t.Helper()
+	if spec.Image == "" {
+		spec.Image = enginetest.ImageMinimal
+	}
+	s, err := w.agent.Launch(context.Background(), session.LaunchRequest{Spec: spec})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}
+
+// await waits until a session fulfils the condition, by its events.
+func (w *world) await(id session.ID, what string, done func(session.Session) bool) session.Session {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
+	defer cancel()
+	var last session.Session
+	found := errors.New("found")
+	err := w.agent.Watch(ctx, session.Cursor{}, func(e session.Event) error {
+		seen := []session.Session{}
+		if e.Reset != nil {
+			seen = e.Reset.Sessions
+		}
+		if e.Session != nil {
+			seen = append(seen, *e.Session)
+		}
+		for _, s := range seen {
+			if s.ID != id {
+				continue
+			}
+			if last = s; done(s) {
+				return found
+			}
+		}
+		return nil
+	})
+	if !errors.Is(err, found) {
+		w.t.Fatalf("session %s did not become %s: %v; it is %+v", id, what, err, last)
+	}
+	return last
+}
+
+func (w *world) awaitStatus(id session.ID, status session.Status) session.Session {
+	w.t.Helper()
+	return w.await(id, string(status), func(s session.Session) bool { return s.Status == status })
+}
+
+// audit fails the test where the store is not sound or a container is doubled.
+func (w *world) audit() {
+	w.t.Helper()
+	problems, err := w.store.Check()
+	if err != nil || len(problems) > 0 {
+		w.t.Errorf("audit: %v %v", problems, err)
+		for _, problem := range problems {
+			for _, word := range strings.FieldsFunc(problem, func(r rune) bool { return r == ' ' || r == '/' }) {
+				if session.ValidID(word) {
+					s, _ := w.store.Get(session.ID(word))
+					history, _ := w.store.History(s.ID)
+					w.t.Errorf("%+v", s)
+					for _, p := range history {
+						w.t.Errorf("  %+v", p)
+					}
+				}
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for _, state := range w.fake.States() {
+		id := state.Labels[engine.LabelSession] + " " + state.Labels[engine.LabelKernel]
+		if seen[id] {
+			w.t.Errorf("session %s has two containers of one kernel", id)
+		}
+		seen[id] = true
+	}
+}
+
+func inBubble(t *testing.T, test func(t *testing.T)) { synctest.Test(t, test) }
+
+func TestLaunchRunsAndEnds(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		synctest.Wait() // the first checkpoint of the accounts is none of the launch's
+		before := w.store.Changes()
+		s := w.launch(session.Spec{Name: "first"})
+		if s.Status != session.Pending {
+			t.Errorf("a launch is answered with %s", s.Status)
+		}
+		s = w.awaitStatus(s.ID, session.Running)
+		// Four, and once it runs a checkpoint of the accounts, which may be counted.
+		if changes := w.store.Changes() - before; changes > 5 {
+			t.Errorf("RUNNING took %d transactions", changes)
+		}
+		states := w.fake.States()
+		if len(states) != 1 || s.Kernels[0].Container != states[0].ID || s.Kernels[0].Status != session.Running {
+			t.Errorf("kernels %+v, containers %+v", s.Kernels, states)
+		}
+		if _, err := w.agent.Terminate(context.Background(), s.ID, false); err != nil {
+			t.Fatal(err)
+		}
+		s = w.awaitStatus(s.ID, session.Terminated)
+		if s.Reason != session.ReasonUser || s.Result != session.ResultUndefined || s.TerminatedAt == nil {
+			t.Errorf("ended as %+v", s)
+		}
+		if left := w.fake.States(); len(left) != 0 {
+			t.Errorf("containers left: %+v", left)
+		}
+		w.audit()
+	})
+}

@@ -1,0 +1,123 @@
+package agent
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+
+	"slipway/backend/scheduler"
+	"slipway/backend/session"
+	"slipway/backend/store"
+	"slipway/gpu"
+)
+
+// DefaultOwner in place of an owner names everybody who has no allowance of
+// their own, except for the agent's own person.
+const DefaultOwner = "default"
+
+const (
+	keyAllowances = "allowances"
+	// maxAllowances is for how many people there may be one.
+	maxAllowances = 1000
+)
+
+// allowances are the most that each person may hold, as the store has them.
+type allowances struct {
+	mu    sync.Mutex // guards list
+	list  map[string]session.Allowance
+	write sync.Mutex // held while one is changed and stored
+}
+
+func openAllowances(books *store.Store) (*allowances, error) {
+	a := &allowances{list: map[string]session.Allowance{}}
+	_, err := books.Account(keyAllowances, &a.list)
+	return a, err
+}
+
+func (a *allowances) all() map[string]session.Allowance {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.list)
+}
+
+// Allowance is the most that somebody may hold: what was set for them, else
+// what was set for everybody, of which the agent's own person is no part.
+func (a *Agent) Allowance(owner string) session.Allowance {
+	a.allowed.mu.Lock()
+	defer a.allowed.mu.Unlock()
+	allowance, own := a.allowed.list[owner]
+	if !own && owner != a.config.Owner {
+		allowance = a.allowed.list[DefaultOwner]
+	}
+	return allowance
+}
+
+// Allowances returns what was set, by owner.
+func (a *Agent) Allowances() map[string]session.Allowance { return a.allowed.all() }
+
+// SetAllowance sets what somebody may hold, or [DefaultOwner]; nil: nothing of
+// their own. What they hold already stays theirs. It fails with
+// agent_limit_invalid.
+func (a *Agent) SetAllowance(owner string, allowance *session.Allowance) error {
+	a.allowed.write.Lock()
+	defer a.allowed.write.Unlock()
+	list := a.allowed.all()
+	delete(list, owner)
+	if allowance != nil {
+		list[owner] = *allowance
+		if message := checkAllowances(owner, list); message != "" {
+			return &session.Error{Code: "agent_limit_invalid", Message: message, Hint: "See slipway agent limit set --help."}
+		}
+	}
+	if err := a.update(func(tx *store.Tx) error { return tx.PutAccount(keyAllowances, list) }); err != nil {
+		return err
+	}
+	a.allowed.mu.Lock()
+	a.allowed.list = list
+	a.allowed.mu.Unlock()
+	a.rouse()
+	a.publishMachine()
+	return nil
+}
+
+// checkAllowances says why owner's allowance cannot be among the others.
+func checkAllowances(owner string, list map[string]session.Allowance) string {
+	if owner == "" || len(owner) > 256 || !printable(owner) {
+		return "A limit is somebody's: name them."
+	}
+	if len(list) > maxAllowances {
+		return fmt.Sprintf("There are limits for %d people already.", maxAllowances)
+	}
+	if message := list[owner].Validate(); message != "" {
+		return message
+	}
+	// Whoever may write to a folder could put a link in place of one inside it
+	// and so have another mounted.
+	for _, folder := range list[owner].Folders {
+		for other, allowance := range list {
+			for _, theirs := range allowance.Folders {
+				if liesIn(folder, theirs) || liesIn(theirs, folder) {
+					return fmt.Sprintf("The folder %s lies in %s or the other way round, which is %s's; one of them must go.", folder, theirs, other)
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func liesIn(path, folder string) bool { return strings.HasPrefix(path, folder+"/") }
+
+// checkAllowance says why a spec alone is more than its person may ever hold.
+func (a *Agent) checkAllowance(owner string, spec session.Spec) []session.FieldError {
+	allowance := a.Allowance(owner)
+	if !allowance.Limits() || !plannable(spec) {
+		return nil
+	}
+	kernels := max(1, spec.Cluster)
+	ask := session.Ask{CPU: spec.Resources.CPU * kernels, Memory: spec.Resources.Memory * gpu.Bytes(kernels)}
+	if allowance.GPU > 0 {
+		ask.GPU = scheduler.ShareOf(scheduler.Machine{Devices: a.devices.now().Devices, Giving: a.config.Giving}, spec.Accelerator, kernels)
+	}
+	return allowance.Refuse(ask)
+}

@@ -1,0 +1,286 @@
+package agent
+
+import (
+	"context"
+	"encoding/pem"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"slipway/backend/engine"
+	"slipway/backend/engine/enginetest"
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// containersOf returns a session's containers as they were asked for, by kernel.
+func (w *world) containersOf(s session.Session) map[string]engine.Container {
+	w.t.Helper()
+	all := map[string]engine.Container{}
+	for _, k := range s.Kernels {
+		c, ok := w.fake.Container(k.Container)
+		if !ok {
+			w.t.Errorf("the kernel %s has no container", k.Name)
+		}
+		all[k.Name] = c
+	}
+	return all
+}
+
+func valueOf(env []session.EnvVar, name string) string {
+	for _, v := range env {
+		if v.Name == name {
+			return v.Value
+		}
+	}
+	return ""
+}
+
+func TestClusterRunsAsKernelsOnOneNetwork(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		s := w.launch(session.Spec{Name: "trio", Cluster: 3, Resources: session.Resources{CPU: 2, Memory: gpu.GiB}})
+		s = w.awaitStatus(s.ID, session.Running)
+		if len(s.Kernels) != 3 || len(s.Grants.CPUs) != 6 || s.Grants.Memory != 3*gpu.GiB {
+			t.Fatalf("it runs as %+v", s)
+		}
+		network := "slipway-" + string(s.ID)
+		if got := w.fake.Networks(); !slices.Equal(got, []string{network}) {
+			t.Errorf("networks %v", got)
+		}
+		containers := w.containersOf(s)
+		cpus := map[int]bool{}
+		main := containers["main1"].Guest.Cluster
+		for number, k := range s.Kernels {
+			c := containers[k.Name]
+			if k.Name != session.KernelName(number) || c.Hostname != k.Name || c.Network != network || c.Memory != gpu.GiB || len(c.CPUs) != 2 || k.Status != session.Running {
+				t.Errorf("%s: %+v as %+v", k.Name, k, c)
+			}
+			for _, cpu := range c.CPUs {
+				if cpus[cpu] {
+					t.Errorf("CPU %d belongs to two kernels", cpu)
+				}
+				cpus[cpu] = true
+			}
+			env := c.Guest.Env
+			if valueOf(env, "SLIPWAY_CLUSTER_SIZE") != "3" || valueOf(env, "SLIPWAY_CLUSTER_HOSTS") != "main1,sub1,sub2" || valueOf(env, "SLIPWAY_CLUSTER_HOST") != k.Name ||
+				valueOf(env, "SLIPWAY_KERNEL") != k.Name || valueOf(env, "OMP_NUM_THREADS") != "2" {
+				t.Errorf("%s is told %v", k.Name, env)
+			}
+			cluster := c.Guest.Cluster
+			if cluster == nil || cluster.Self != k.Name || !slices.Equal(cluster.Hosts, main.Hosts) || cluster.HostKey != main.HostKey || cluster.UserKey != main.UserKey || cluster.HostKey == cluster.UserKey {
+				t.Errorf("%s may reach %+v", k.Name, cluster)
+			}
+		}
+		if _, err := w.agent.Terminate(context.Background(), s.ID, false); err != nil {
+			t.Fatal(err)
+		}
+		s = w.awaitStatus(s.ID, session.Terminated)
+		if left, networks := w.fake.States(), w.fake.Networks(); len(left) > 0 || len(networks) > 0 {
+			t.Errorf("left are %+v and %v", left, networks)
+		}
+		for _, k := range s.Kernels {
+			if k.ExitCode == nil || k.Status != session.Terminated {
+				t.Errorf("kernel %+v", k)
+			}
+		}
+		w.audit()
+	})
+}
+
+func TestOneKernelThatEndsEndsTheCluster(t *testing.T) {
+	for name, c := range map[string]struct {
+		typ    session.Type
+		kernel int
+		code   int
+		reason session.Reason
+		result session.Result
+		exit   int
+		cause  session.Code
+	}{
+		"the main kernel of a batch, well":      {session.Batch, 0, 0, session.ReasonFinished, session.ResultSuccess, 0, ""},
+		"the main kernel of a batch, badly":     {session.Batch, 0, 3, session.ReasonTaskFailed, session.ResultFailure, 3, "session_run_task-failed"},
+		"another kernel of a batch":             {session.Batch, 1, 4, session.ReasonTaskFailed, session.ResultFailure, 143, "session_run_kernel-ended"},
+		"another kernel of an interactive one":  {session.Interactive, 2, 5, session.ReasonSelf, session.ResultUndefined, 143, "session_run_kernel-ended"},
+		"the main kernel of an interactive one": {session.Interactive, 0, 0, session.ReasonSelf, session.ResultUndefined, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+				spec := session.Spec{Type: c.typ, Cluster: 3}
+				if c.typ == session.Batch {
+					spec.Command = "mpirun"
+				}
+				s := w.awaitStatus(w.launch(spec).ID, session.Running)
+				for kernel, container := range w.containersOf(s) {
+					if (container.Guest.Command != "") != (kernel == session.MainKernel && c.typ == session.Batch) {
+						t.Errorf("%s runs %q", kernel, container.Guest.Command)
+					}
+				}
+				w.fake.Exit(s.Kernels[c.kernel].Container, c.code)
+				s = w.awaitStatus(s.ID, session.Terminated)
+				if s.Reason != c.reason || s.Result != c.result || s.ExitCode == nil || *s.ExitCode != c.exit || *s.Kernels[c.kernel].ExitCode != c.code {
+					t.Errorf("it ended as %s, %s, code %v; kernels %+v", s.Reason, s.Result, *s.ExitCode, s.Kernels)
+				}
+				if (s.Error == nil) != (c.cause == "") || (s.Error != nil && s.Error.Code != c.cause) {
+					t.Errorf("because of %+v", s.Error)
+				}
+				if left, networks := w.fake.States(), w.fake.Networks(); len(left) > 0 || len(networks) > 0 {
+					t.Errorf("left are %+v and %v", left, networks)
+				}
+			})
+		})
+	}
+}
+
+func TestClusterIsUndoneAndTriedAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		fake := enginetest.NewFake(enginetest.FakeConfig{})
+		broken := &session.Error{Code: "engine_call_broken", Message: "A call broke."}
+		fake.Fail(enginetest.CallCreateNetwork, broken)
+		fake.FailAfter(enginetest.CallCreate, broken) // the first was made, and nobody learned its id
+		w := newWorld(t, fake, nil)
+		s := w.awaitStatus(w.launch(session.Spec{Cluster: 2}).ID, session.Running)
+		if p := w.phaseOf(s.ID, session.PhaseStart); p.Attempts != 3 || p.Steps[0].Step != "network" || p.Steps[0].Result != session.OutcomeSuccess {
+			t.Errorf("history says %+v", p)
+		}
+		if states := fake.States(); len(states) != 2 {
+			t.Errorf("containers %+v", states)
+		}
+		w.audit()
+	})
+}
+
+func TestClusterThatGoesBackIntoTheQueueLeavesNoNetwork(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		fake := enginetest.NewFake(enginetest.FakeConfig{})
+		w := newWorld(t, fake, nil)
+		gate := fake.Block(enginetest.CallStart)
+		s := w.launch(session.Spec{Cluster: 2})
+		<-gate.Entered()
+		fake.SetDown(true)
+		gate.Release()
+		w.awaitStatus(s.ID, session.Pending)
+		if _, err := w.agent.Terminate(context.Background(), s.ID, false); err != nil {
+			t.Fatal(err)
+		}
+		w.awaitStatus(s.ID, session.Cancelled)
+		w.halt() // whoever comes next must find it
+		w.start()
+		fake.SetDown(false)
+		time.Sleep(time.Minute)
+		if left, networks := fake.States(), fake.Networks(); len(left) > 0 || len(networks) > 0 {
+			t.Errorf("left are %+v and %v", left, networks)
+		}
+	})
+}
+
+func TestClusterIsAdoptedFromItsLabels(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		fake := enginetest.NewFake(enginetest.FakeConfig{})
+		w := newWorld(t, fake, nil)
+		s := w.awaitStatus(w.launch(session.Spec{Cluster: 3, Name: "lost"}).ID, session.Running)
+		w.halt()
+		if err := os.Remove(filepath.Join(w.dir, "agent.db")); err != nil {
+			t.Fatal(err)
+		}
+		w.start()
+		found := w.awaitStatus(s.ID, session.Running)
+		if len(found.Kernels) != 3 || len(found.Grants.CPUs) != 3 || found.Spec.Cluster != 3 {
+			t.Errorf("adopted as %+v", found)
+		}
+		for i, k := range found.Kernels {
+			if k.Name != session.KernelName(i) || k.Container != s.Kernels[i].Container || len(k.Grants.CPUs) != 1 {
+				t.Errorf("kernel %+v", k)
+			}
+		}
+		w.audit()
+		if _, err := w.agent.Terminate(context.Background(), s.ID, false); err != nil {
+			t.Fatal(err)
+		}
+		w.awaitStatus(s.ID, session.Terminated)
+		if left, networks := fake.States(), fake.Networks(); len(left) > 0 || len(networks) > 0 {
+			t.Errorf("left are %+v and %v", left, networks)
+		}
+	})
+}
+
+func TestKernelsAreReachedByName(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		ctx := context.Background()
+		s := w.awaitStatus(w.launch(session.Spec{Cluster: 2}).ID, session.Running)
+		first, err := w.agent.OpenTerminal(ctx, s.ID, session.TerminalRequest{})
+		if err != nil || first.ID != "t1" || first.Kernel != "" {
+			t.Errorf("%+v, %v", first, err)
+		}
+		second, err := w.agent.OpenTerminal(ctx, s.ID, session.TerminalRequest{Kernel: "sub1"})
+		if err != nil || second.ID != "sub1.t1" || second.Kernel != "sub1" {
+			t.Errorf("%+v, %v", second, err)
+		}
+		list, err := w.agent.ListTerminals(ctx, s.ID)
+		if err != nil || len(list) != 2 || list[0].ID != "t1" || list[1].ID != "sub1.t1" {
+			t.Errorf("%+v, %v", list, err)
+		}
+		stream, err := w.agent.AttachTerminal(ctx, s.ID, session.AttachRequest{Terminal: "sub1.t1"})
+		if err != nil {
+			t.Error(err)
+		} else {
+			stream.Close()
+		}
+		if err := w.agent.CloseTerminal(ctx, s.ID, "sub1.t1"); err != nil {
+			t.Error(err)
+		}
+		if _, err := w.agent.OpenTerminal(ctx, s.ID, session.TerminalRequest{Kernel: "sub7"}); session.CodeOf(err) != "terminal_create_not-found" {
+			t.Errorf("%v", err)
+		}
+		if _, err := w.agent.Exec(ctx, s.ID, session.ExecRequest{Kernel: "sub7", Command: []string{"ls"}}); session.CodeOf(err) != "exec_start_not-found" {
+			t.Errorf("%v", err)
+		}
+		w.fake.WriteLog(s.Kernels[1].Container, "from sub1")
+		log, err := w.agent.Logs(ctx, s.ID, session.LogOptions{Kernel: "sub1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := make([]byte, 100)
+		n, _ := log.Read(text)
+		log.Close()
+		if !strings.Contains(string(text[:n]), "from sub1") {
+			t.Errorf("the log of sub1 is %q", text[:n])
+		}
+		if _, err := w.agent.Logs(ctx, s.ID, session.LogOptions{Kernel: "sub2"}); session.CodeOf(err) != "session_logs_not-found" {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// TestKeysAreReadByOpenSSH has the program itself read a key.
+func TestKeysAreReadByOpenSSH(t *testing.T) {
+	keygen, err := exec.LookPath("ssh-keygen")
+	w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+	key := w.agent.sshKey("user", "abc", "1")
+	if again := w.agent.sshKey("user", "abc", "1"); again != key {
+		t.Error("the same purpose gives another key")
+	}
+	if other := w.agent.sshKey("user", "abc", "2"); other == key {
+		t.Error("another purpose gives the same key")
+	}
+	if block, rest := pem.Decode([]byte(key)); block == nil || block.Type != "OPENSSH PRIVATE KEY" || len(rest) > 0 {
+		t.Errorf("the key is %q", key)
+	}
+	if err != nil {
+		return // nothing here reads it
+	}
+	path := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(path, []byte(key), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(keygen, "-y", "-P", "", "-f", path).CombinedOutput()
+	if err != nil || !strings.HasPrefix(string(out), "ssh-ed25519 ") {
+		t.Errorf("ssh-keygen says %s, %v", out, err)
+	}
+}

@@ -1,0 +1,198 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"slipway/backend/session"
+	"slipway/backend/store"
+)
+
+const (
+	// devicesOften is how often devices are sampled while somebody watches, a
+	// session holds one or waits for one: the guard must see an overshoot within
+	// two samples. devicesSeldom is for devices that nobody uses; the drivers'
+	// own buffers reach back twice as far.
+	devicesOften  = 2 * time.Second
+	devicesSeldom = 5 * time.Second
+	// devicesPatience is how long one sample may take.
+	devicesPatience = 5 * time.Second
+)
+
+// runDevices finds the devices, samples them and keeps the accounts until ctx
+// ends. A last checkpoint is made then.
+func (a *Agent) runDevices(ctx context.Context) {
+	if live, err := a.liveSessions(); err == nil { // else it is said again
+		a.recallAlarms(live)
+	}
+	for ctx.Err() == nil {
+		timer := time.NewTimer(a.collect(ctx))
+		select {
+		case <-timer.C:
+		case <-a.devices.changed:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+	if a.accounts.active() {
+		_ = a.checkpoint(true) // it has said so
+	}
+}
+
+// collect does one round and returns when the next is due.
+func (a *Agent) collect(ctx context.Context) time.Duration {
+	a.look(ctx)
+	live, err := a.liveSessions()
+	if err != nil {
+		a.log.Warn("devices cannot be accounted for", "err", err)
+		return devicesSeldom
+	}
+	// Who ended is told first, with the moment of the end; what was used until
+	// then is in the sample.
+	a.accounts.follow(a.devices.moment(), live, a.endOf)
+	any := a.devices.any()
+	if any {
+		a.sampleDevices(ctx, live)
+	}
+	if a.accounts.active() && a.accounts.due(a.devices.moment()) {
+		_ = a.checkpoint(false) // it has said so, and is tried again
+	}
+	watched := a.stream.watched()
+	a.tellBoard(live, any, watched)
+	return min(a.devicesInterval(live, any, watched), a.accounts.soon())
+}
+
+// tellBoard publishes the devices as they are now. That there are none, and
+// why, is told once to whoever watches.
+func (a *Agent) tellBoard(live []session.Session, any, watched bool) {
+	if !watched || !any && a.noneTold == a.devices.now().Text {
+		if !watched {
+			a.noneTold = ""
+		}
+		return
+	}
+	board := a.board(live)
+	a.stream.publish(session.Event{Devices: &board})
+	a.noneTold = ""
+	if !any {
+		a.noneTold = board.Text
+	}
+}
+
+// devicesInterval is when the next sample is due.
+func (a *Agent) devicesInterval(live []session.Session, any, watched bool) time.Duration {
+	used := slices.ContainsFunc(live, func(s session.Session) bool {
+		return len(s.Grants.GPUs) > 0 || s.Status == session.Pending && !s.Spec.Accelerator.IsZero()
+	})
+	switch {
+	case any && (watched || used):
+		return devicesOften
+	case any:
+		return devicesSeldom
+	case len(live) > 0:
+		return checkpointEvery
+	}
+	return inventoryEvery
+}
+
+// sampleDevices takes one sample and hands it to everybody who lives by it: the
+// accounts, the queue's second book, the guard and the idle checks.
+func (a *Agent) sampleDevices(ctx context.Context, live []session.Session) {
+	limited, cancel := context.WithTimeout(ctx, devicesPatience)
+	defer cancel()
+	sample, err := a.devices.source.Sample(limited)
+	if err != nil {
+		if ctx.Err() == nil && a.devices.lose(err) {
+			a.log.Warn("devices cannot be sampled", "err", err)
+		}
+		return
+	}
+	report := a.accounts.book(sample)
+	if report.Stale {
+		return
+	}
+	if a.devices.keep(sample, report.Live) {
+		a.rouse()
+	}
+	a.guardDevices(sample, live)
+	a.idle.devicesUsed(sample.At, live, report.Live)
+}
+
+// endOf is when a session ended, and whether it did. One without a record is
+// over: only ended ones are forgotten.
+func (a *Agent) endOf(id session.ID) (time.Time, bool) {
+	s, err := a.store.Get(id)
+	switch {
+	case err == nil && s.Status.Terminal() && s.TerminatedAt != nil:
+		return *s.TerminatedAt, true
+	case session.CodeOf(err) == store.CodeNotFound:
+		return time.Now(), true
+	}
+	return time.Time{}, false
+}
+
+// resumeAccounts goes on with the accounts: of who runs, and of who ended before
+// they could be counted; and with what is remembered beside them.
+func (a *Agent) resumeAccounts() error {
+	const newest = 1000
+	live, err := a.liveSessions()
+	if err != nil {
+		return err
+	}
+	finished, err := a.store.List(session.Filter{Finished: true, Limit: newest})
+	if err != nil {
+		return err
+	}
+	if err := a.recall(live); err != nil {
+		a.log.Warn("idle checks and device histories begin anew", "err", err)
+	}
+	now := a.devices.moment()
+	if err := a.accounts.resume(now, finished); err != nil {
+		a.log.Warn("accounts are not looked through", "err", err)
+	}
+	a.accounts.follow(now, live, a.endOf)
+	return nil
+}
+
+// checkpoint stores the accounts as they are, and what else is to outlive the
+// agent: all of it, or what is due.
+func (a *Agent) checkpoint(all bool) error {
+	now := a.devices.moment()
+	m := a.memories(now, all)
+	if err := a.accounts.checkpoint(now, m); err != nil {
+		return err
+	}
+	m.stored()
+	return nil
+}
+
+// liveCache holds the live sessions as they were at a change of the store.
+type liveCache struct {
+	mu    sync.Mutex // guards everything below
+	list  []session.Session
+	at    uint64 // count of changes before the list was read
+	known bool
+}
+
+// liveSessions are the live sessions. While the store does not change they are
+// read only once. The caller must not change what the records point to.
+func (a *Agent) liveSessions() ([]session.Session, error) {
+	changes := a.store.Changes()
+	c := &a.live
+	c.mu.Lock()
+	if c.known && c.at == changes {
+		defer c.mu.Unlock()
+		return c.list, nil
+	}
+	c.mu.Unlock()
+	live, _, err := a.store.Live()
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.list, c.at, c.known = live, changes, true
+	return live, nil
+}

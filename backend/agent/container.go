@@ -1,0 +1,191 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"slipway/backend/engine"
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// threadVars are the variables that tell numeric libraries how many threads to
+// start.
+var threadVars = []string{"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"}
+
+// container returns what the engine needs to create one kernel of a session.
+// The same session and attempt give the same container.
+func (a *Agent) container(s session.Session, number int) engine.Container {
+	k := s.Kernels[number]
+	guest := engine.GuestConfig{
+		Session: s.ID, Kernel: k.Name, UID: a.config.UID, GID: a.config.GID, Env: a.environment(s, number), Ports: s.Spec.Ports, Cluster: a.clusterOf(s, k),
+	}
+	if s.Spec.Type == session.Batch && number == 0 {
+		guest.Command = s.Spec.Command
+	}
+	return engine.Container{
+		Name:     fmt.Sprintf("slipway-%s-%s-%d", s.ID, k.Name, s.Attempt),
+		Hostname: k.Hostname,
+		Image:    s.Spec.Image,
+		Labels:   a.labels(s, k),
+		Guest:    guest,
+		CPUs:     k.Grants.CPUs,
+		Memory:   k.Grants.Memory,
+		Shm:      s.Spec.Resources.Shm,
+		Mounts:   s.Spec.Mounts,
+		Network:  networkOf(s),
+		Devices:  a.devicesOf(k.Grants.GPUs),
+		Grants:   k.Grants.GPUs,
+		MPS:      s.Spec.MPS,
+	}
+}
+
+// devicesOf describes the devices that grants name. One that is not found any
+// more is described by its name only: the engine says what is wrong with it.
+func (a *Agent) devicesOf(grants []gpu.Grant) []gpu.Device {
+	if len(grants) == 0 {
+		return nil
+	}
+	known := a.devices.now().Devices
+	var list []gpu.Device
+	for _, g := range grants {
+		if slices.ContainsFunc(list, func(d gpu.Device) bool { return d.UUID == g.Device }) {
+			continue
+		}
+		device := gpu.Device{UUID: g.Device}
+		for _, d := range known {
+			if d.UUID == g.Device {
+				device = d
+			}
+		}
+		list = append(list, device)
+	}
+	return list
+}
+
+// labels are enough to adopt a container whose record is lost. The name is the
+// one at creation: a rename does not reach them.
+func (a *Agent) labels(s session.Session, k session.Kernel) map[string]string {
+	grants, err := json.Marshal(k.Grants)
+	if err != nil {
+		grants = []byte("{}") // numbers can always be written: not reached
+	}
+	return map[string]string{
+		engine.LabelSession:  string(s.ID),
+		engine.LabelKernel:   k.Name,
+		engine.LabelAttempt:  strconv.Itoa(s.Attempt),
+		engine.LabelOwner:    s.Owner,
+		engine.LabelAgent:    a.config.Name,
+		engine.LabelInstance: a.store.Instance(),
+		engine.LabelGrants:   string(grants),
+		engine.LabelName:     s.Spec.Name,
+		engine.LabelSpec:     s.SpecKey,
+	}
+}
+
+// environment is the whole environment that Slipway adds: what it says of the
+// session, the number of threads, what makes frameworks keep to their share of a
+// device, and what the person asked for, which wins over those two.
+func (a *Agent) environment(s session.Session, number int) []session.EnvVar {
+	k := s.Kernels[number]
+	cpus := max(len(k.Grants.CPUs), 1)
+	ports := make([]string, len(s.Spec.Ports))
+	for i, port := range s.Spec.Ports {
+		ports[i] = strconv.Itoa(port)
+	}
+	env := []session.EnvVar{
+		{Name: "SLIPWAY_SESSION_ID", Value: string(s.ID)},
+		{Name: "SLIPWAY_SESSION_NAME", Value: s.Spec.Name},
+		{Name: "SLIPWAY_SESSION_TYPE", Value: string(s.Spec.Type)},
+		{Name: "SLIPWAY_KERNEL", Value: k.Name},
+		{Name: "SLIPWAY_IMAGE", Value: s.Spec.Image},
+		{Name: "SLIPWAY_OWNER", Value: s.Owner},
+		{Name: "SLIPWAY_AGENT", Value: s.Agent},
+		{Name: "SLIPWAY_CPUS", Value: strconv.Itoa(cpus)},
+		{Name: "SLIPWAY_MEMORY", Value: strconv.FormatInt(int64(k.Grants.Memory), 10)},
+		{Name: "SLIPWAY_SHM", Value: strconv.FormatInt(int64(s.Spec.Resources.Shm), 10)},
+		{Name: "SLIPWAY_PORTS", Value: strings.Join(ports, ",")},
+	}
+	env = append(env, clusterEnv(s, number)...)
+	threads := s.Spec.Threads
+	if threads == 0 {
+		threads = cpus
+	}
+	own := make(map[string]bool, len(s.Spec.Env))
+	for _, v := range s.Spec.Env {
+		own[v.Name] = true
+	}
+	for _, name := range threadVars {
+		if !own[name] {
+			env = append(env, session.EnvVar{Name: name, Value: strconv.Itoa(threads)})
+		}
+	}
+	for _, v := range deviceEnv(s, a.devicesOf(k.Grants.GPUs), k.Grants.GPUs) {
+		if !own[v.Name] {
+			env = append(env, v)
+		}
+	}
+	return append(env, s.Spec.Env...)
+}
+
+const (
+	// contextRoom is what a fraction leaves of a share: frameworks count only
+	// what they allocate themselves, and the driver's context comes on top, up to
+	// this much for one process on the cards of data centres. The guard, as the
+	// driver, counts all of it.
+	contextRoom = 512 * gpu.MiB
+	// contextMost is the largest part of a small share that is left: one in so many.
+	contextMost = 4
+)
+
+// deviceEnv tells a kernel's processes of its share of devices, and, unless the
+// person does not want that, tells frameworks to keep to it: JAX to take no
+// more than the share in advance, and TensorFlow to take memory as it needs it.
+// PyTorch has no variable for it that all its versions bear; the guest puts a
+// sitecustomize before its programs that calls
+// torch.cuda.set_per_process_memory_fraction once a device is used. The
+// fraction leaves room for the context of one process; whoever starts more of
+// them divides it. What GPU_MEMORY_LIMIT_MIB says is all of the share, contexts
+// included. Whole devices and MIG instances are kept by the hardware.
+func deviceEnv(s session.Session, devices []gpu.Device, grants []gpu.Grant) []session.EnvVar {
+	if len(grants) == 0 {
+		return nil
+	}
+	least, fraction, shared := grants[0].Memory, 1.0, false
+	var share gpu.Share
+	for _, g := range grants {
+		share += g.Share
+		least = min(least, g.Memory)
+		own := g.Memory
+		if !g.Whole && g.Instance == "" {
+			shared = true
+			own -= min(contextRoom, g.Memory/contextMost)
+		}
+		for _, d := range devices {
+			if d.UUID == g.Device && d.Memory > 0 && g.Instance == "" {
+				fraction = min(fraction, float64(own)/float64(d.Memory))
+			}
+		}
+	}
+	text := strconv.FormatFloat(float64(int(fraction*1000))/1000, 'f', 3, 64) // rounded down
+	env := []session.EnvVar{
+		{Name: "SLIPWAY_GPUS", Value: strconv.Itoa(len(grants))},
+		{Name: "SLIPWAY_GPU_SHARE", Value: share.String()},
+		{Name: "SLIPWAY_GPU_ENFORCEMENT", Value: string(s.Enforcement)},
+	}
+	if least > 0 {
+		env = append(env, session.EnvVar{Name: "SLIPWAY_GPU_MEMORY", Value: strconv.FormatInt(int64(least), 10)},
+			session.EnvVar{Name: "SLIPWAY_GPU_FRACTION", Value: text},
+			session.EnvVar{Name: "GPU_MEMORY_LIMIT_MIB", Value: strconv.FormatInt(int64(least/gpu.MiB), 10)})
+	}
+	if !shared || s.Spec.Uncooperative || least == 0 {
+		return env
+	}
+	return append(env,
+		session.EnvVar{Name: "SLIPWAY_GPU_COOPERATIVE", Value: "1"},
+		session.EnvVar{Name: "XLA_PYTHON_CLIENT_MEM_FRACTION", Value: text},
+		session.EnvVar{Name: "TF_FORCE_GPU_ALLOW_GROWTH", Value: "true"})
+}

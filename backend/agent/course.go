@@ -1,0 +1,278 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"slipway/backend/engine"
+	"slipway/backend/session"
+)
+
+// course is the way of one placed session to its end: one goroutine, which
+// alone moves it, apart from Terminate, which stores the wish and interrupts.
+type course struct {
+	id   session.ID
+	poke chan struct{} // of capacity 1: look at the record and the container
+
+	mu        sync.Mutex // guards everything below
+	interrupt context.CancelCauseFunc
+	again     bool                  // placed anew while the goroutine was about to leave
+	steps     []session.Step        // of the phase under way
+	links     map[string]*guestLink // by kernel
+	oom       map[string]int        // processes killed for memory by kernel, as far as known
+	trouble   *session.Cause        // what the guest has told of, nil if nothing
+	told      bool                  // the guest has told of the end of the batch command
+}
+
+var errInterrupted = errors.New("the session's record changed")
+
+// startCourse starts the course of a session unless it has one.
+func (a *Agent) startCourse(ctx context.Context, id session.ID) {
+	a.mu.Lock()
+	c, exists := a.courses[id]
+	if !exists {
+		c = &course{id: id, poke: make(chan struct{}, 1)}
+		a.courses[id] = c
+	}
+	a.mu.Unlock()
+	if exists {
+		c.mu.Lock()
+		c.again = true
+		c.mu.Unlock()
+		signal(c.poke)
+		return
+	}
+	a.tasks.Go(func() { a.follow(ctx, c) })
+}
+
+func (a *Agent) courseOf(id session.ID) *course {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.courses[id]
+}
+
+// interruptCourse makes the course of a session look at its record now.
+func (a *Agent) interruptCourse(id session.ID) {
+	c := a.courseOf(id)
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	interrupt := c.interrupt
+	c.mu.Unlock()
+	if interrupt != nil {
+		interrupt(errInterrupted)
+	}
+	signal(c.poke)
+}
+
+// leave takes the course off the list unless its session was placed anew.
+func (a *Agent) leave(c *course) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.again {
+		c.again = false
+		return false
+	}
+	delete(a.courses, c.id)
+	return true
+}
+
+// follow does what the status of the session calls for until it has ended, is
+// back in the queue, or ctx ends.
+func (a *Agent) follow(ctx context.Context, c *course) {
+	defer c.dropLinks()
+	failures := 0
+	for ctx.Err() == nil {
+		done, err := a.stretch(ctx, c)
+		switch {
+		case errors.Is(err, errInterrupted):
+		case err != nil && ctx.Err() == nil:
+			failures++
+			a.log.Warn("a session's course is held up", "session", c.id, "err", err)
+			if err := a.holdUp(ctx, c, err, failures); err != nil {
+				return
+			}
+		case done && a.leave(c):
+			return
+		default:
+			failures = 0
+		}
+	}
+}
+
+// holdUp waits before the course goes on after a failure: for the engine if
+// that does not answer, else for a while. A changed record ends it early.
+func (a *Agent) holdUp(ctx context.Context, c *course, err error, failures int) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	limit := a.limits.backoff(failures)
+	if unavailable(a.heed(err)) {
+		up := make(chan struct{})
+		go func() {
+			defer close(up)
+			_ = a.awaitEngine(ctx) // fails only when nobody waits any more
+		}()
+		select {
+		case <-up:
+		case <-c.poke:
+		}
+		return context.Cause(ctx)
+	}
+	select {
+	case <-time.After(limit):
+	case <-c.poke:
+	case <-ctx.Done():
+	}
+	return context.Cause(ctx)
+}
+
+// stretch does one stretch of the course: what the status calls for now. It
+// reports true where nothing remains to be done.
+func (a *Agent) stretch(ctx context.Context, c *course) (done bool, err error) {
+	ctx, interrupt := context.WithCancelCause(ctx)
+	defer interrupt(nil)
+	c.mu.Lock()
+	c.interrupt, c.again = interrupt, false
+	c.mu.Unlock()
+	// Read only now: whoever changes the record after this can interrupt.
+	s, err := a.store.Get(c.id)
+	if err != nil {
+		return session.CodeOf(err) == "session_read_not-found", err
+	}
+	switch {
+	case s.Status.Terminal() || s.Status == session.Pending:
+		c.dropLinks()
+		return true, nil
+	case s.Status == session.Terminating:
+		err = a.tearDown(ctx, c, s)
+	case s.Status == session.Running:
+		err = a.supervise(ctx, c, s)
+	default:
+		err = a.launch(ctx, c, s)
+	}
+	if err != nil && errors.Is(context.Cause(ctx), errInterrupted) {
+		return false, errInterrupted
+	}
+	return false, err
+}
+
+// supervise keeps a RUNNING session: its links, its timeout, an eye on its
+// containers. It returns when the record says something else. One kernel that
+// ends takes the session along.
+func (a *Agent) supervise(ctx context.Context, c *course, s session.Session) error {
+	for _, k := range s.Kernels {
+		a.ensureLink(c, s.ID, k.Name, k.Container)
+	}
+	var timeout <-chan time.Time
+	if s.Spec.Timeout > 0 && s.StartedAt != nil {
+		timer := time.NewTimer(time.Until(s.StartedAt.Add(time.Duration(s.Spec.Timeout))))
+		defer timer.Stop()
+		timeout = timer.C
+	}
+	for {
+		number, state, err := a.firstEnded(ctx, s)
+		if err != nil {
+			return err
+		}
+		if number >= 0 {
+			return a.ended(ctx, c, s, number, state)
+		}
+		select {
+		case <-c.poke:
+		case <-timeout:
+			_, err := a.terminate(s.ID, session.ReasonTaskTimeout, false)
+			return err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// firstEnded finds the first kernel whose container does not run, and its
+// state, nil where it has vanished. The number is -1 where all run.
+func (a *Agent) firstEnded(ctx context.Context, s session.Session) (number int, state *engine.State, err error) {
+	for number, k := range s.Kernels {
+		var state engine.State
+		err := within(ctx, a.limits.Call, "inspect", func(ctx context.Context) (err error) {
+			state, err = a.engine.Inspect(ctx, k.Container)
+			return err
+		})
+		switch {
+		case session.CodeOf(err) == "engine_read_not-found":
+			return number, nil, nil
+		case err != nil:
+			return -1, nil, err
+		case !state.Running && !state.Created:
+			return number, &state, nil
+		}
+	}
+	return -1, nil, nil
+}
+
+// containerOf returns the engine's id of the session's first container, or "".
+func containerOf(s session.Session) string {
+	if len(s.Kernels) == 0 {
+		return ""
+	}
+	return s.Kernels[0].Container
+}
+
+// setSteps shows the steps of the phase under way to whoever asks for history.
+func (c *course) setSteps(steps []session.Step) {
+	c.mu.Lock()
+	c.steps = steps
+	c.mu.Unlock()
+}
+
+func (c *course) currentSteps() []session.Step {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.steps
+}
+
+// sawOOM takes note of how many processes of a kernel were killed for memory.
+// It returns how many that makes in all kernels, and whether that is news.
+func (c *course) sawOOM(kernel string, count int) (sum int, news bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if news = count > c.oom[kernel]; news {
+		if c.oom == nil {
+			c.oom = map[string]int{}
+		}
+		c.oom[kernel] = count
+	}
+	return c.kills(), news
+}
+
+// kills counts the processes killed for memory. The caller holds the lock.
+func (c *course) kills() (sum int) {
+	for _, count := range c.oom {
+		sum += count
+	}
+	return sum
+}
+
+func (c *course) setEnded() {
+	c.mu.Lock()
+	c.told = true
+	c.mu.Unlock()
+}
+
+// ended reports whether the guest has told of the end of the batch command.
+func (c *course) ended() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.told
+}
+
+// heard returns what the guest has told of.
+func (c *course) heard() (oom int, trouble *session.Cause) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.kills(), c.trouble
+}

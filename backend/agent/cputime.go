@@ -1,0 +1,214 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// cpuUse is what a session had and used of the machine's CPUs.
+type cpuUse struct {
+	UsedNs  int64 `json:"usedNs"`  // nanoseconds in which a CPU worked for it
+	AllocMs int64 `json:"allocMs"` // CPUs granted × milliseconds
+}
+
+func (u *cpuUse) add(d cpuUse) {
+	u.UsedNs += d.UsedNs
+	u.AllocMs += d.AllocMs
+}
+
+// cpuState is everything that the accounts of CPU time must remember: counters
+// together with the cursors up to which they count.
+type cpuState struct {
+	Sessions map[session.ID]*cpuAccount `json:"sessions"`
+	Buckets  []cpuBucket                `json:"buckets"` // the open ones
+	Parts    int64                      `json:"parts"`
+}
+
+// cpuAccount is the account of one running session. Seen is the cursor of each
+// container: how much of its counter is in Use.
+type cpuAccount struct {
+	CPUs int                      `json:"cpus"`
+	Upto gpu.Moment               `json:"upto"` // what was granted is counted up to here
+	Seen map[string]time.Duration `json:"seen"`
+	Use  cpuUse                   `json:"use"`
+}
+
+// cpuBucket is what was counted while the clock on the wall stood in one span.
+type cpuBucket struct {
+	Span  gpu.Span              `json:"span"`
+	Start time.Time             `json:"start"`
+	Part  int64                 `json:"part"`
+	Use   map[session.ID]cpuUse `json:"use"`
+}
+
+// cpuBook keeps the accounts of CPU time. It is not safe for concurrent use.
+type cpuBook struct {
+	state  cpuState
+	ended  map[session.ID]cpuUse // not stored yet
+	closed []cpuBucket           // not stored yet
+}
+
+func newCPUBook(state cpuState) *cpuBook {
+	if state.Sessions == nil {
+		state.Sessions = map[session.ID]*cpuAccount{}
+	}
+	return &cpuBook{state: state, ended: map[session.ID]cpuUse{}}
+}
+
+// start begins to count what a session was granted, from a moment that may lie
+// in the past. One that is counted already is left as it is.
+func (b *cpuBook) start(at gpu.Moment, id session.ID, cpus int) {
+	if b.state.Sessions[id] == nil {
+		b.state.Sessions[id] = &cpuAccount{CPUs: cpus, Upto: at, Seen: map[string]time.Duration{}}
+	}
+}
+
+// stop ends the count of what a session was granted.
+func (b *cpuBook) stop(at gpu.Moment, id session.ID) {
+	account := b.state.Sessions[id]
+	if account == nil {
+		return
+	}
+	b.accrue(at, id, account)
+	b.ended[id] = account.Use
+	delete(b.state.Sessions, id)
+}
+
+// used takes the counter of one container. A counter that is new counts from 0,
+// because the container is new too; one that fell has begun anew.
+func (b *cpuBook) used(wall time.Time, id session.ID, container string, counter time.Duration) {
+	account := b.state.Sessions[id]
+	if account == nil {
+		return
+	}
+	before := account.Seen[container]
+	if counter < before {
+		before = 0
+	}
+	account.Seen[container] = counter
+	b.charge(wall, id, account, cpuUse{UsedNs: int64(counter - before)})
+}
+
+// accrueAll counts what every session was granted up to a moment.
+func (b *cpuBook) accrueAll(at gpu.Moment) {
+	for id, account := range b.state.Sessions {
+		b.accrue(at, id, account)
+	}
+}
+
+// accrue leaves out time in which the machine slept, and time before its boot.
+func (b *cpuBook) accrue(at gpu.Moment, id session.ID, account *cpuAccount) {
+	if account.Upto.BootID != at.BootID {
+		account.Upto = at
+		return
+	}
+	ms := at.Awake.Milliseconds() - account.Upto.Awake.Milliseconds()
+	if ms <= 0 {
+		return
+	}
+	account.Upto = at
+	b.charge(at.Wall, id, account, cpuUse{AllocMs: int64(account.CPUs) * ms})
+}
+
+func (b *cpuBook) charge(wall time.Time, id session.ID, account *cpuAccount, d cpuUse) {
+	if d == (cpuUse{}) {
+		return
+	}
+	account.Use.add(d)
+	b.turn(wall)
+	for i := range b.state.Buckets {
+		use := b.state.Buckets[i].Use[id]
+		use.add(d)
+		b.state.Buckets[i].Use[id] = use
+	}
+}
+
+// turn closes the buckets that wall is not in and opens those that it is in.
+// After the clock was set back there may be two of one start: readers add up.
+func (b *cpuBook) turn(wall time.Time) {
+	for _, span := range spans {
+		start := startOf(span, wall)
+		i := slices.IndexFunc(b.state.Buckets, func(c cpuBucket) bool { return c.Span == span })
+		if i >= 0 && b.state.Buckets[i].Start.Equal(start) {
+			continue
+		}
+		if i >= 0 {
+			b.closed = append(b.closed, b.state.Buckets[i])
+			b.state.Buckets = slices.Delete(b.state.Buckets, i, i+1)
+		}
+		b.state.Parts++
+		b.state.Buckets = append(b.state.Buckets, cpuBucket{Span: span, Start: start, Part: b.state.Parts, Use: map[session.ID]cpuUse{}})
+	}
+}
+
+// stored forgets what is in the store now.
+func (b *cpuBook) stored() {
+	clear(b.ended)
+	b.closed = nil
+}
+
+// each calls fn with every key and value that must be stored for the book to
+// go on from here after a crash. Storing one twice changes nothing.
+func (b *cpuBook) each(fn func(key string, value any) error) error {
+	if err := fn(keyCPUState, b.state); err != nil {
+		return err
+	}
+	for id, use := range b.ended {
+		if err := fn(keyCPURow+string(id), use); err != nil {
+			return err
+		}
+	}
+	for id, account := range b.state.Sessions {
+		if err := fn(keyCPURow+string(id), account.Use); err != nil {
+			return err
+		}
+	}
+	for _, bucket := range slices.Concat(b.closed, b.state.Buckets) {
+		if err := fn(bucketKey(keyCPUBucket, bucket.Span, bucket.Start, bucket.Part), bucket); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// spans are the lengths of buckets, the shortest first.
+var spans = []gpu.Span{gpu.SpanMinute, gpu.SpanHour, gpu.SpanDay}
+
+// startOf is the start of the span that wall lies in.
+func startOf(span gpu.Span, wall time.Time) time.Time {
+	switch span {
+	case gpu.SpanMinute:
+		return wall.Truncate(time.Minute)
+	case gpu.SpanHour:
+		return wall.Truncate(time.Hour)
+	}
+	return time.Date(wall.Year(), wall.Month(), wall.Day(), 0, 0, 0, 0, wall.Location())
+}
+
+// The keys of accounts in the store. Those of buckets are in the order of time.
+const (
+	keyGPUState  = "gpu/state"
+	keyGPURow    = "gpu/row/"
+	keyGPUBucket = "gpu/bucket/"
+	keyCPUState  = "cpu/state"
+	keyCPURow    = "cpu/row/"
+	keyCPUBucket = "cpu/bucket/"
+	keyName      = "name/"
+	keyTraffic   = "idle/traffic"
+	// keyCheckpoint is when all of this was stored.
+	keyCheckpoint = "checkpoint"
+)
+
+func bucketKey(prefix string, span gpu.Span, start time.Time, part int64) string {
+	return fmt.Sprintf("%s%020d", bucketFrom(prefix, span, start), part)
+}
+
+// bucketFrom is before every key of a bucket that starts at start, and after
+// those of all that start before.
+func bucketFrom(prefix string, span gpu.Span, start time.Time) string {
+	return fmt.Sprintf("%s%s/%020d/", prefix, span, max(0, start.Unix()))
+}

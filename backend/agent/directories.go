@@ -1,0 +1,81 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"slipway/backend/session"
+)
+
+const (
+	// maxEntries is how many directories one listing holds.
+	maxEntries = 5000
+	// maxPath is the length of the longest path that Linux takes, in bytes.
+	maxPath = 4096
+)
+
+// ListDirectories implements [session.Agent].
+func (a *Agent) ListDirectories(ctx context.Context, path string) (session.DirectoryListing, error) {
+	if path == "" {
+		path = "/"
+		if home, err := os.UserHomeDir(); err == nil {
+			path = home
+		}
+	}
+	if len(path) > maxPath || !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
+		return session.DirectoryListing{}, &session.Error{Code: "directory_read_invalid", Message: "What was asked for is not an absolute path.", Hint: "Begin with /."}
+	}
+	path = filepath.Clean(path)
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return session.DirectoryListing{}, directoryError(path, err)
+	}
+	listing := session.DirectoryListing{Path: path, Entries: []session.DirectoryEntry{}}
+	if parent := filepath.Dir(path); parent != path {
+		listing.Parent = parent
+	}
+	for _, entry := range entries {
+		if err := ctx.Err(); err != nil {
+			return session.DirectoryListing{}, err // a slow file system, and nobody waits any more
+		}
+		if len(listing.Entries) == maxEntries {
+			break
+		}
+		if at := filepath.Join(path, entry.Name()); isDirectory(at, entry) {
+			listing.Entries = append(listing.Entries, session.DirectoryEntry{Name: entry.Name(), Writable: writable(at)})
+		}
+	}
+	slices.SortFunc(listing.Entries, func(a, b session.DirectoryEntry) int {
+		return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
+	})
+	return listing, nil
+}
+
+func isDirectory(at string, entry fs.DirEntry) bool {
+	if entry.Type()&fs.ModeSymlink == 0 {
+		return entry.IsDir()
+	}
+	info, err := os.Stat(at)
+	return err == nil && info.IsDir()
+}
+
+func directoryError(path string, err error) error {
+	e := &session.Error{Code: "directory_read_conflict", Message: fmt.Sprintf("%s cannot be read.", path), Hint: "Choose another directory.", Err: err}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		e.Code, e.Message = "directory_read_not-found", fmt.Sprintf("There is no directory %s.", path)
+	case errors.Is(err, fs.ErrPermission):
+		e.Code, e.Message, e.Hint = "directory_read_forbidden", fmt.Sprintf("You may not read %s.", path), "Choose a directory of your own, or ask its owner."
+	default:
+		if info, statErr := os.Stat(path); statErr == nil && !info.IsDir() {
+			e.Code, e.Message = "directory_read_not-found", fmt.Sprintf("%s is not a directory.", path)
+		}
+	}
+	return e
+}

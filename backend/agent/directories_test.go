@@ -1,0 +1,60 @@
+package agent
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"slipway/backend/session"
+)
+
+func TestDirectoriesAreListed(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"b", "A", ".hidden"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(dir, "b"), filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	var a Agent
+	listing, err := a.ListDirectories(t.Context(), dir+"/b/..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := ""
+	for _, entry := range listing.Entries {
+		names += entry.Name + " "
+	}
+	if names != ".hidden A b link " || listing.Path != dir || listing.Parent != filepath.Dir(dir) || !listing.Entries[1].Writable {
+		t.Errorf("listing %+v", listing)
+	}
+	t.Run("the root has no parent", func(t *testing.T) {
+		if root, err := a.ListDirectories(t.Context(), "/"); err != nil || root.Parent != "" || root.Path != "/" {
+			t.Errorf("%+v, %v", root, err)
+		}
+	})
+	t.Run("nothing means the person's home", func(t *testing.T) {
+		t.Setenv("HOME", dir)
+		if home, err := a.ListDirectories(t.Context(), ""); err != nil || home.Path != dir {
+			t.Errorf("%+v, %v", home, err)
+		}
+	})
+	for path, want := range map[string]session.Code{
+		dir + "/none": "directory_read_not-found", dir + "/file": "directory_read_not-found",
+		"relative": "directory_read_invalid", dir + "/\x00": "directory_read_invalid", "/" + strings.Repeat("x", maxPath): "directory_read_invalid",
+	} {
+		if _, err := a.ListDirectories(t.Context(), path); session.CodeOf(err) != want || session.AsError(err, "").Hint == "" {
+			t.Errorf("%.40q: %v, want %s", path, err, want)
+		}
+	}
+	if err := directoryError("/closed", fs.ErrPermission); session.CodeOf(err) != "directory_read_forbidden" {
+		t.Errorf("a closed directory: %v", err)
+	}
+}

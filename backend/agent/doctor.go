@@ -1,0 +1,253 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"slipway/backend/engine"
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// DoctorConfig is what Doctor knows of how the agent was put together.
+type DoctorConfig struct {
+	Note    string // why the engine is simulated, where that was not asked for
+	LogFile string // where the agent's log goes
+	// Guest returns the program that runs inside containers of an architecture.
+	// nil: that is not probed.
+	Guest func(arch string) ([]byte, error)
+}
+
+const (
+	doctorTime = 10 * time.Second
+	// leastDisk is the free room below which pulls and homes soon fail.
+	leastDisk = 5 * gpu.GiB
+	// usualSocket is where Docker listens unless told otherwise.
+	usualSocket = "/var/run/docker.sock"
+	// simulated is what an engine that only pretends calls itself.
+	simulated = "sim"
+)
+
+// Doctor implements [session.Agent].
+func (a *Agent) Doctor(ctx context.Context) ([]session.Check, error) {
+	ctx, cancel := context.WithTimeout(ctx, doctorTime)
+	defer cancel()
+	info, err := a.engine.Info(ctx)
+	real := err != nil || info.Name != simulated
+	checks := []session.Check{a.engineCheck(info, err)}
+	if path, local := dockerSocket(os.Getenv("DOCKER_HOST")); local {
+		if access, known := accessCheck(path, socketState(path)); known {
+			checks = append(checks, access)
+		}
+	}
+	if err == nil {
+		checks = append(checks, cgroupCheck(info))
+		if real {
+			checks = append(checks, liveRestoreCheck(info))
+		}
+		for _, w := range info.Warnings {
+			if w.Code.Detail() != simulated { // the first check has said it
+				checks = append(checks, session.Check{ID: string(w.Code), Title: w.Title, Result: session.CheckWarning, Text: w.Text, Remedy: warningRemedy(w.Code)})
+			}
+		}
+	}
+	checks = append(checks, a.devicesCheck(ctx, real))
+	if attachment, known := a.attachmentCheck(ctx, real); known && err == nil {
+		checks = append(checks, attachment)
+	}
+	if a.config.Doctor.Guest != nil {
+		checks = append(checks, a.guestCheck(info.Arch))
+	}
+	checks = append(checks, a.diskCheck(ctx), a.filesCheck())
+	if real {
+		checks = append(checks, noexecCheck(a.config.Dir, noexec(a.config.Dir)))
+	}
+	if clock, known := clockCheck(clockState()); known {
+		checks = append(checks, clock)
+	}
+	return checks, nil
+}
+
+// warningRemedy is what helps against a warning of the engine's, as far as one
+// command or sentence does.
+func warningRemedy(code session.Code) string {
+	switch code.Detail() {
+	case "remote-engine":
+		return "unset DOCKER_HOST && docker context use default"
+	case "too-old":
+		return "sudo apt-get update && sudo apt-get install -y docker.io"
+	case "not-linux":
+		return "Switch Docker Desktop to Linux containers"
+	case "no-limits":
+		return "docker info 2>&1 | grep WARNING"
+	}
+	return ""
+}
+
+func (a *Agent) engineCheck(info engine.Info, err error) session.Check {
+	c := session.Check{ID: "engine", Title: "Container engine"}
+	path, _ := dockerSocket(os.Getenv("DOCKER_HOST"))
+	switch note := a.config.Doctor.Note; {
+	case err != nil:
+		c.Result, c.Text = session.CheckFailed, session.AsError(err, codeUnavailable).Message
+		c.Remedy = dockerRemedy(socketState(path))
+	case info.Name == simulated:
+		c.Result, c.Text = session.CheckWarning, "Sessions are simulated."
+		if note != "" {
+			c.Text, c.Remedy = note, dockerRemedy(socketState(path))
+		}
+	default:
+		c.Result, c.Text = session.CheckOK, fmt.Sprintf("Docker %s answers; %d CPUs, %s of memory, linux/%s.", info.Version, info.CPUs, info.Memory, info.Arch)
+	}
+	return c
+}
+
+// dockerSocket returns the path of Docker's socket. It reports false where
+// Docker is reached in another way than by a socket of this machine.
+func dockerSocket(host string) (path string, local bool) {
+	if host == "" {
+		return usualSocket, true
+	}
+	return strings.CutPrefix(host, "unix://")
+}
+
+// accessCheck judges whether this user may use Docker's socket, from what
+// opening it failed with. It knows nothing where there is no socket.
+func accessCheck(path string, err error) (session.Check, bool) {
+	c := session.Check{ID: "access", Title: "Access to Docker", Result: session.CheckOK, Text: "This user may use " + path + "."}
+	if errors.Is(err, fs.ErrPermission) {
+		c.Result, c.Text, c.Remedy = session.CheckFailed, "This user is not in the group docker, so "+path+" is closed to it.", dockerRemedy(err)
+	}
+	return c, !errors.Is(err, fs.ErrNotExist)
+}
+
+// socketState says what is found at a socket.
+func socketState(path string) error {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err == nil {
+		return file.Close()
+	}
+	return err
+}
+
+// dockerRemedy is the one command that most likely brings Docker back, from
+// what opening its socket failed with. Opening a socket as a file always fails;
+// only the reason tells.
+func dockerRemedy(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return "sudo usermod -aG docker \"$USER\" && newgrp docker"
+	case os.Getenv("DOCKER_HOST") != "":
+		return "docker -H \"$DOCKER_HOST\" info"
+	case errors.Is(err, fs.ErrNotExist) && !installed("dockerd"):
+		return "sudo apt-get install -y docker.io && sudo usermod -aG docker \"$USER\""
+	}
+	return "sudo systemctl start docker"
+}
+
+func installed(program string) bool {
+	for _, dir := range strings.Split(os.Getenv("PATH")+":/usr/sbin:/usr/local/sbin", ":") {
+		if info, err := os.Stat(dir + "/" + program); err == nil && !info.IsDir() {
+			return true
+		}
+	}
+	return false
+}
+
+func cgroupCheck(info engine.Info) session.Check {
+	c := session.Check{ID: "cgroup", Title: "Control groups", Result: session.CheckOK, Text: fmt.Sprintf("Version %d; sessions are held to their CPUs and memory.", info.Cgroup)}
+	switch {
+	case info.Cgroup == 1:
+		c.Result, c.Text = session.CheckWarning, "Version 1 works, but version 2 tells pressure and memory kills more exactly."
+		c.Remedy = "Boot with systemd.unified_cgroup_hierarchy=1"
+	case info.Cgroup == 0:
+		c.Text = "Not needed by the simulated engine."
+		if info.Name != simulated {
+			c.Result, c.Text = session.CheckWarning, "The engine does not say which version it uses."
+		}
+	}
+	return c
+}
+
+func liveRestoreCheck(info engine.Info) session.Check {
+	c := session.Check{ID: "live-restore", Title: "Sessions survive a restart of Docker", Result: session.CheckOK, Text: "live-restore is on."}
+	if !info.LiveRestore {
+		c.Result, c.Text = session.CheckWarning, "live-restore is off: updating or restarting Docker ends every session."
+		c.Remedy = `Add "live-restore": true to /etc/docker/daemon.json, then: sudo systemctl reload docker`
+	}
+	return c
+}
+
+func (a *Agent) guestCheck(arch string) session.Check {
+	if arch == "" {
+		arch = runtime.GOARCH
+	}
+	c := session.Check{ID: "guest", Title: "Helper for containers", Result: session.CheckOK}
+	data, err := a.config.Doctor.Guest(arch)
+	if err != nil {
+		c.Result, c.Text, c.Remedy = session.CheckFailed, "This program holds no helper for linux/"+arch+".", "make build"
+		return c
+	}
+	c.Text = fmt.Sprintf("linux/%s, %s.", arch, gpu.Bytes(len(data)))
+	return c
+}
+
+func (a *Agent) diskCheck(ctx context.Context) session.Check {
+	c := session.Check{ID: "disk", Title: "Disk space", Result: session.CheckOK}
+	machine, err := a.Machine(ctx)
+	switch {
+	case err != nil:
+		c.Result, c.Text = session.CheckWarning, session.AsError(err, "agent_read_unavailable").Message
+	case machine.Load.DiskTotal == 0:
+		c.Result, c.Text = session.CheckWarning, "How much is free where images are kept is not known."
+	default:
+		c.Text = fmt.Sprintf("%s of %s are free where images and homes are kept.", machine.Load.DiskFree, machine.Load.DiskTotal)
+		if machine.Load.DiskFree < leastDisk {
+			c.Result, c.Remedy = session.CheckWarning, "docker image prune"
+		}
+	}
+	return c
+}
+
+func (a *Agent) filesCheck() session.Check {
+	dir := a.config.Dir
+	c := session.Check{ID: "files", Title: "Slipway's own files", Result: session.CheckOK, Text: "In " + dir + "."}
+	if log := a.config.Doctor.LogFile; log != "" {
+		c.Text = "In " + dir + "; the log is " + log + "."
+	}
+	probe, err := os.CreateTemp(dir, "doctor-*")
+	if err == nil {
+		err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+	}
+	if err != nil {
+		c.Result, c.Text, c.Remedy = session.CheckFailed, "The folder "+dir+" cannot be written to.", "df -h "+dir
+	}
+	return c
+}
+
+// noexecCheck judges the folder from which the helper is mounted into
+// containers: a mount keeps the flag noexec of where it comes from.
+func noexecCheck(dir string, forbidden bool) session.Check {
+	c := session.Check{ID: "noexec", Title: "Programs may run from Slipway's folder", Result: session.CheckOK, Text: "The file system of " + dir + " lets programs run."}
+	if forbidden {
+		c.Result, c.Text = session.CheckFailed, "The file system of "+dir+" is mounted noexec, so the helper cannot run inside containers."
+		c.Remedy = "export SLIPWAY_HOME=/var/tmp/slipway-$USER"
+	}
+	return c
+}
+
+// clockCheck judges whether something keeps the machine's clock right.
+func clockCheck(kept, known bool) (session.Check, bool) {
+	c := session.Check{ID: "clock", Title: "Clock", Result: session.CheckOK, Text: "It is kept right by a time service."}
+	if !kept {
+		c.Result, c.Text = session.CheckWarning, "No time service keeps it right, so times of sessions and logs may be off."
+		c.Remedy = "sudo timedatectl set-ntp true"
+	}
+	return c, known
+}

@@ -1,0 +1,83 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"slipway/backend/engine"
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// nvidiaControl is there where NVIDIA's driver is loaded.
+const nvidiaControl = "/dev/nvidiactl"
+
+// devicesCheck says what is found of devices. A machine without any is well.
+func (a *Agent) devicesCheck(ctx context.Context, real bool) session.Check {
+	c := session.Check{ID: "devices", Title: "GPUs", Result: session.CheckOK}
+	found, err := a.devices.source.Inventory(ctx)
+	var told *gpu.Error
+	switch {
+	case errors.As(err, &told):
+		c.Result, c.Text, c.Remedy = session.CheckWarning, told.Message, told.Hint
+	case err != nil:
+		c.Result, c.Text = session.CheckWarning, "What GPUs this machine has cannot be found out."
+	case len(found) == 0:
+		c.Text = "This machine has none."
+	default:
+		names := make([]string, len(found))
+		for i, device := range found {
+			names[i] = fmt.Sprintf("GPU %d %s", device.Index, device.Model)
+			if device.Memory > 0 {
+				names[i] += " with " + device.Memory.String()
+			}
+		}
+		c.Text = strings.Join(names, ", ") + "."
+		if !real {
+			c.Text += " They are simulated."
+		}
+	}
+	return c
+}
+
+// attachmentCheck tries how NVIDIA devices get into containers, where the
+// machine has any.
+func (a *Agent) attachmentCheck(ctx context.Context, real bool) (session.Check, bool) {
+	if _, err := os.Stat(nvidiaControl); err != nil || !real {
+		return session.Check{}, false
+	}
+	return judgeAttachment(a.engine.Attachment(ctx, true)), true
+}
+
+// judgeAttachment judges what was found.
+func judgeAttachment(found engine.Attachment, err error) session.Check {
+	c := session.Check{ID: "attachment", Title: "NVIDIA devices in containers", Result: session.CheckOK}
+	switch {
+	case err != nil:
+		failed := session.AsError(err, "engine_attach_internal-error")
+		c.Result, c.Text, c.Remedy = session.CheckFailed, failed.Message, failed.Hint
+	case found.Way == engine.AttachNone:
+		c.Result = session.CheckFailed
+		var texts []string
+		for _, attempt := range found.Tried {
+			texts = append(texts, attempt.Text)
+			if c.Remedy == "" {
+				c.Remedy = attempt.Remedy // of the best way
+			}
+		}
+		c.Text = strings.Join(texts, " ")
+	default:
+		c.Text = "Docker hands them in by " + wayText[found.Way] + "; a container started with them."
+		if found.HardLimit {
+			c.Text += " The driver holds parts of a device to their memory."
+		}
+	}
+	return c
+}
+
+var wayText = map[engine.AttachWay]string{
+	engine.AttachCDI: "CDI", engine.AttachRequest: "a device request", engine.AttachRuntime: "the NVIDIA runtime", engine.AttachSim: "simulation",
+}

@@ -1,0 +1,482 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"slipway/backend/engine"
+	"slipway/backend/session"
+)
+
+// verdict is how a container's end counts.
+type verdict struct {
+	reason   session.Reason
+	result   session.Result
+	exitCode *int
+	cause    *session.Cause
+}
+
+// judge says how the end of one of a session's containers counts, when nobody
+// asked for it. state is nil where the container has vanished. oom tells that
+// the kernel killed a process of the session for memory.
+func judge(s session.Session, number int, state *engine.State, oom bool) verdict {
+	if number > 0 {
+		return judgeOther(s, number, state, oom)
+	}
+	if state == nil {
+		return verdict{reason: session.ReasonLost, result: lostResult(s), cause: &session.Cause{
+			Code: "session_run_container-lost", Message: "The session's container has disappeared.",
+			Hint: "Someone removed it, or the engine lost it. Launch the session again.",
+		}}
+	}
+	code := state.ExitCode
+	v := verdict{exitCode: &code}
+	oom = oom || state.OOMKilled
+	if s.Spec.Type == session.Batch {
+		switch {
+		case code == 0:
+			v.reason, v.result = session.ReasonFinished, session.ResultSuccess
+		case oom:
+			v.reason, v.result, v.cause = session.ReasonOOM, session.ResultFailure, memoryCause(s)
+		default:
+			v.reason, v.result = session.ReasonTaskFailed, session.ResultFailure
+			v.cause = &session.Cause{Code: "session_run_task-failed", Message: fmt.Sprintf("The startup command ended with exit code %d%s.", code, signalName(code)), Hint: "Read the session's log."}
+		}
+		return v
+	}
+	v.reason, v.result = session.ReasonSelf, session.ResultUndefined
+	switch {
+	case oom && code == 137:
+		v.reason, v.cause = session.ReasonOOM, memoryCause(s)
+	case code != 0:
+		v.cause = &session.Cause{Code: "session_run_exited", Message: fmt.Sprintf("The session ended by itself with exit code %d%s.", code, signalName(code)),
+			Hint: "Something inside it ended it, or the container engine was stopped. Read its log."}
+	}
+	return v
+}
+
+// judgeOther says how the end of a kernel counts that is not the main one: the
+// session cannot go on without it.
+func judgeOther(s session.Session, number int, state *engine.State, oom bool) verdict {
+	name := s.Kernels[number].Name
+	if state == nil {
+		return verdict{reason: session.ReasonLost, result: lostResult(s), cause: &session.Cause{
+			Code: "session_run_container-lost", Message: fmt.Sprintf("The container of %s has disappeared, and the session ended with it.", name),
+			Hint: "Someone removed it, or the engine lost it. Launch the session again.",
+		}}
+	}
+	v := verdict{reason: session.ReasonSelf, result: lostResult(s), cause: &session.Cause{
+		Code: "session_run_kernel-ended", Message: fmt.Sprintf("The kernel %s ended with exit code %d%s, and the session with it.", name, state.ExitCode, signalName(state.ExitCode)),
+		Hint: "Read the log of that kernel.",
+	}}
+	if s.Spec.Type == session.Batch {
+		v.reason = session.ReasonTaskFailed
+	}
+	if (oom || state.OOMKilled) && state.ExitCode == 137 {
+		v.reason, v.cause = session.ReasonOOM, memoryCause(s)
+	}
+	return v
+}
+
+// takenAway returns a cause where a container did not end by itself: the
+// machine was restarted, or the engine was stopped and took it along. A batch
+// command whose end the guest has told, or that succeeded, ended by itself.
+func (a *Agent) takenAway(c *course, s session.Session, number int, state *engine.State) *session.Cause {
+	if state == nil || (number == 0 && c.ended()) || (s.Spec.Type == session.Batch && !slices.Contains([]int{137, 143, 255}, state.ExitCode)) {
+		return nil
+	}
+	if boot, err := a.config.Boot(); err == nil && state.StartedAt.Before(boot) {
+		return &session.Cause{Code: "session_run_machine-restarted", Message: "The machine was restarted, and the session ended with it.", Hint: "Launch it again."}
+	}
+	if a.health.during(state.FinishedAt) {
+		return &session.Cause{Code: "session_run_engine-stopped", Message: "The container engine was stopped, and the session ended with it.",
+			Hint: "Launch it again. With live-restore, Docker keeps containers running while it is stopped."}
+	}
+	return nil
+}
+
+// neverBegan reports whether the guest could not even begin the startup command.
+// Of a missing user or home it warns and begins all the same.
+func neverBegan(trouble *session.Cause) bool {
+	return trouble != nil && strings.HasPrefix(string(trouble.Code), "session_start_") &&
+		trouble.Code != "session_start_no-user" && trouble.Code != "session_start_no-home"
+}
+
+func lostResult(s session.Session) session.Result {
+	if s.Spec.Type == session.Batch {
+		return session.ResultFailure
+	}
+	return session.ResultUndefined
+}
+
+func memoryCause(s session.Session) *session.Cause {
+	return &session.Cause{
+		Code: "session_run_oom-killed", Message: fmt.Sprintf("The session used up its %s of memory, and the kernel ended it.", s.Spec.Resources.Memory),
+		Hint: "Launch it again with more memory.",
+	}
+}
+
+// signalName explains the exit codes that stand for a signal.
+func signalName(code int) string {
+	names := map[int]string{129: "SIGHUP", 130: "SIGINT", 131: "SIGQUIT", 134: "SIGABRT", 135: "SIGBUS", 136: "SIGFPE", 137: "SIGKILL", 139: "SIGSEGV", 143: "SIGTERM"}
+	if name, ok := names[code]; ok {
+		return " (" + name + ")"
+	}
+	return ""
+}
+
+// ended stores that one of a RUNNING session's containers has ended, or vanished
+// where state is nil. What is left is torn down next.
+func (a *Agent) ended(ctx context.Context, c *course, s session.Session, number int, state *engine.State) error {
+	if state != nil {
+		c.awaitSilence(ctx, s.Kernels[number].Name)
+	}
+	kills, trouble := c.heard()
+	oom := kills > 0 || slices.ContainsFunc(s.Warnings, func(w session.Warning) bool { return w.Code == codeOOM })
+	v := judge(s, number, state, oom)
+	if cause := a.takenAway(c, s, number, state); cause != nil {
+		v.reason, v.result, v.cause = session.ReasonLost, lostResult(s), cause
+	}
+	if v.reason == session.ReasonTaskFailed && neverBegan(trouble) {
+		v.reason, v.cause = session.ReasonStartFailed, trouble
+	}
+	_, err := a.change(s.ID, func(d *draft) error {
+		if d.Status != session.Running {
+			return nil // someone else ended it meanwhile
+		}
+		d.Stopping, d.Result, d.ExitCode, d.Error = v.reason, v.result, v.exitCode, v.cause
+		if state != nil {
+			d.Kernels = slices.Clone(d.Kernels)
+			d.Kernels[number].ExitCode = &state.ExitCode
+		}
+		return d.beginEnd()
+	})
+	return err
+}
+
+// beginEnd moves a placed session to TERMINATING. Stopping holds the reason.
+func (d *draft) beginEnd() error {
+	if err := d.interruptPhases("ended: " + string(d.Stopping)); err != nil {
+		return err
+	}
+	if err := d.begin(session.PhaseTerminate, endStatus(d.Session)); err != nil {
+		return err
+	}
+	return d.to(session.Terminating)
+}
+
+// endStatus is the terminal status that the reason for an end calls for.
+func endStatus(s session.Session) session.Status {
+	switch s.Stopping {
+	case session.ReasonCreateFailed, session.ReasonStartFailed, session.ReasonPullFailed, session.ReasonLost:
+		return session.Failed
+	}
+	if s.StartedAt == nil {
+		return session.Cancelled
+	}
+	return session.Terminated
+}
+
+// terminate asks for the end of a session for a reason.
+func (a *Agent) terminate(id session.ID, reason session.Reason, forced bool) (session.Session, error) {
+	s, err := a.change(id, func(d *draft) error {
+		switch {
+		case d.Status.Terminal():
+			return nil
+		case d.Status == session.Pending:
+			d.Stopping, d.Reason, d.Wait = "", reason, nil
+			if err := d.interruptPhases("ended: " + string(reason)); err != nil {
+				return err
+			}
+			return d.to(session.Cancelled)
+		case d.Status == session.Terminating:
+			if forced && !d.Forced {
+				d.Forced = true
+				if d.Stopping == session.ReasonUser {
+					d.Stopping = session.ReasonForced
+				}
+			}
+			return nil
+		}
+		d.Stopping, d.Forced = reason, forced
+		if reason == session.ReasonTaskTimeout {
+			d.Result = session.ResultFailure
+			d.Error = &session.Cause{Code: "session_run_timeout", Message: fmt.Sprintf("The session ran for its timeout of %s and was ended.", d.Spec.Timeout), Hint: "Launch it again with a longer timeout."}
+		}
+		return d.beginEnd()
+	})
+	if err != nil {
+		return session.Session{}, err
+	}
+	a.interruptCourse(id)
+	a.rouse()
+	if s.Status == session.Cancelled && s.Attempt > 0 && networkOf(s) != "" {
+		signal(a.sweep)
+	}
+	return s, nil
+}
+
+// tearDown ends a TERMINATING session: stop, keep the log, remove, store the
+// end. A failure is tried again by the course, five times; an end that is
+// forced takes what it can at once and says what is left.
+func (a *Agent) tearDown(ctx context.Context, c *course, s session.Session) error {
+	if _, err := a.change(s.ID, func(d *draft) error {
+		if d.Status != session.Terminating {
+			return errInterrupted
+		}
+		return d.begin(session.PhaseTerminate, endStatus(d.Session))
+	}); err != nil {
+		return err
+	}
+	t := &teardown{agent: a, course: c, session: s}
+	defer c.setSteps(nil)
+	err := t.run(ctx)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err == nil {
+		c.dropLinks()
+		return a.finish(s, t, nil)
+	}
+	giveUp := s.Forced
+	if !giveUp && !unavailable(err) {
+		if _, changeErr := a.change(s.ID, func(d *draft) error {
+			p, found, err := d.phase(session.PhaseTerminate)
+			if err != nil || !found {
+				return err
+			}
+			if giveUp = p.Attempts >= session.MaxAttempts; giveUp {
+				return nil
+			}
+			return d.end(session.PhaseTerminate, session.OutcomeNeedRetry, t.steps, causeOf(t.failure, "session_terminate_failed"))
+		}); changeErr != nil {
+			return changeErr
+		}
+	}
+	if !giveUp {
+		return err
+	}
+	a.heed(err) //nolint:errcheck // it is handled here
+	c.dropLinks()
+	return a.finish(s, t, err)
+}
+
+// teardown is one attempt at ending a session.
+type teardown struct {
+	agent   *Agent
+	course  *course
+	session session.Session
+	states  []engine.State // what is there to be removed
+	exits   map[string]int // exit codes by kernel
+	blind   bool           // it is not known what is there
+	steps   []session.Step
+	failure error
+	logLost error
+	left    []string // names of containers that could not be removed
+}
+
+func (t *teardown) run(ctx context.Context) error {
+	a := t.agent
+	if err := t.step(ctx, "stop", a.limits.Call+a.limits.Grace, t.stop); err != nil {
+		if !t.session.Forced {
+			return err
+		}
+		t.blind = true
+	}
+	limit := a.limits.Logs
+	if t.session.Forced {
+		limit = min(limit, 3*time.Second)
+	}
+	if err := t.step(ctx, "logs", limit, t.keepLogs); err != nil {
+		if unavailable(err) && !t.session.Forced {
+			return err
+		}
+		t.logLost = err // the end matters more than its log
+	}
+	if err := t.step(ctx, "remove", a.limits.Call, t.remove); err != nil || networkOf(t.session) == "" {
+		return err
+	}
+	return t.step(ctx, "network", a.limits.Call, func(ctx context.Context) error { return a.removeNetwork(ctx, t.session) })
+}
+
+func (t *teardown) step(ctx context.Context, name string, limit time.Duration, fn func(context.Context) error) error {
+	record := session.Step{Step: name, Result: session.OutcomeRunning, StartedAt: time.Now().UTC()}
+	t.course.setSteps(append(slices.Clone(t.steps), record))
+	err := within(ctx, limit, name, fn)
+	ended := time.Now().UTC()
+	record.EndedAt, record.Result = &ended, session.OutcomeSuccess
+	if err != nil {
+		cause := causeOf(err, session.Code("session_"+name+"_failed"))
+		record.Result, record.Code, record.Message = session.OutcomeFailure, cause.Code, cause.Message
+		t.failure = err
+	}
+	t.steps = append(t.steps, record)
+	t.course.setSteps(slices.Clone(t.steps))
+	return err
+}
+
+// stop finds the session's containers and stops those that run, all at once.
+func (t *teardown) stop(ctx context.Context) error {
+	if err := t.find(ctx); err != nil {
+		return err
+	}
+	var all sync.WaitGroup
+	failures := make([]error, len(t.states))
+	for i := range t.states {
+		if t.states[i].Running && !t.session.Forced {
+			all.Go(func() { t.states[i], failures[i] = t.stopOne(ctx, t.states[i]) })
+		}
+	}
+	all.Wait()
+	for _, state := range t.states {
+		if !state.Running && !state.Created {
+			t.exits[kernelOf(state)] = state.ExitCode
+		}
+	}
+	for _, err := range failures {
+		if unavailable(err) {
+			return err
+		}
+	}
+	return errors.Join(failures...)
+}
+
+func (t *teardown) stopOne(ctx context.Context, state engine.State) (engine.State, error) {
+	e := t.agent.engine
+	if err := e.Stop(ctx, state.ID, t.agent.limits.Grace); err != nil {
+		return state, err
+	}
+	if now, err := e.Inspect(ctx, state.ID); err == nil {
+		return now, nil
+	}
+	return state, nil
+}
+
+// find looks up the session's containers: those that its record names, or all
+// with its label where it does not name every one.
+func (t *teardown) find(ctx context.Context) error {
+	a, s := t.agent, t.session
+	t.states, t.exits = nil, map[string]int{}
+	if ids := allContainers(s); len(ids) > 0 && len(ids) == len(s.Kernels) {
+		for i, id := range ids {
+			state, err := a.engine.Inspect(ctx, id)
+			switch {
+			case session.CodeOf(err) == "engine_read_not-found":
+				// It is gone; to remove it all the same takes what it left behind.
+				state = engine.State{ID: id, Name: id, Created: true, Labels: map[string]string{engine.LabelKernel: s.Kernels[i].Name}}
+			case err != nil:
+				return err
+			}
+			t.states = append(t.states, state)
+		}
+		return nil
+	}
+	states, err := a.engine.List(ctx)
+	if err != nil {
+		return err
+	}
+	t.states = slices.DeleteFunc(states, func(state engine.State) bool { return state.Labels[engine.LabelSession] != string(s.ID) })
+	return nil
+}
+
+func (t *teardown) keepLogs(ctx context.Context) error {
+	for _, state := range t.states {
+		if state.Created {
+			continue
+		}
+		if err := t.agent.keepLog(ctx, t.session.ID, kernelOf(state), state.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove removes what stop has found, or where it could not look, the containers
+// that the record names.
+func (t *teardown) remove(ctx context.Context) error {
+	states := t.states
+	if t.blind && len(states) == 0 {
+		for _, id := range allContainers(t.session) {
+			states = append(states, engine.State{ID: id, Name: id})
+		}
+		if len(states) == 0 {
+			return t.failure
+		}
+	}
+	var failure error
+	t.left = nil
+	for _, state := range states {
+		if err := t.agent.engine.Remove(ctx, state.ID); err != nil {
+			t.left = append(t.left, state.Name)
+			failure = errors.Join(failure, err)
+		}
+	}
+	return failure
+}
+
+func kernelOf(state engine.State) string {
+	if name := state.Labels[engine.LabelKernel]; name != "" {
+		return name
+	}
+	return session.MainKernel
+}
+
+// finish stores the end of a session. failure is why something may be left.
+func (a *Agent) finish(s session.Session, t *teardown, failure error) error {
+	if failure != nil {
+		a.leaveBehind(s) // before its grants are free
+	}
+	ended, err := a.change(s.ID, func(d *draft) error {
+		outcome, cause := session.OutcomeSuccess, (*session.Cause)(nil)
+		if failure != nil {
+			outcome, cause = session.OutcomeGiveUp, causeOf(failure, "session_terminate_failed")
+			d.warn(session.Warning{Code: "session_terminate_left-behind", Title: "Something was left behind", Text: leftText(t, cause)})
+		}
+		if t.logLost != nil {
+			d.warn(session.Warning{Code: "session_terminate_log-lost", Title: "The log is incomplete", Text: causeOf(t.logLost, "session_logs_failed").Message})
+		}
+		if err := d.end(session.PhaseTerminate, outcome, t.steps, cause); err != nil {
+			return err
+		}
+		d.Kernels = slices.Clone(d.Kernels)
+		for i := range d.Kernels {
+			if code, known := t.exits[d.Kernels[i].Name]; known && d.Kernels[i].ExitCode == nil {
+				d.Kernels[i].ExitCode = &code
+			}
+		}
+		if d.ExitCode == nil && d.StartedAt != nil && len(d.Kernels) > 0 {
+			d.ExitCode = d.Kernels[0].ExitCode
+		}
+		d.Reason = d.Stopping
+		d.Stopping = ""
+		return d.to(endStatus(withStopping(d.Session, d.Reason)))
+	})
+	if err != nil {
+		return err
+	}
+	a.runs.ended(ended)
+	a.meter.forget(s.ID)
+	a.publishMachine()
+	a.rouse()
+	return a.purge()
+}
+
+func withStopping(s session.Session, reason session.Reason) session.Session {
+	s.Stopping = reason
+	return s
+}
+
+func leftText(t *teardown, cause *session.Cause) string {
+	what := "The session's containers"
+	if len(t.left) > 0 {
+		what = "The container " + strings.Join(t.left, ", ")
+	} else if ids := allContainers(t.session); len(ids) > 0 {
+		what = "The container " + strings.Join(ids, ", ")
+	}
+	return fmt.Sprintf("%s could not be removed: %s Slipway goes on trying while it runs.", what, cause.Message)
+}

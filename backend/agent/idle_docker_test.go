@@ -1,0 +1,134 @@
+package agent
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"slipway/backend/engine/enginetest"
+	"slipway/backend/session"
+	"slipway/backend/terminal"
+	"slipway/gpu"
+)
+
+// screen is what a terminal has shown.
+type screen struct {
+	mu   sync.Mutex // guards text
+	text strings.Builder
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *screen) shows(text string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Contains(s.text.String(), text)
+}
+
+// watch opens a terminal in a session and types a line into it.
+func (r *real) watch(id session.ID, line string) *screen {
+	r.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	opened, err := r.agent.OpenTerminal(ctx, id, session.TerminalRequest{Cols: 120, Rows: 24})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	stream, err := r.agent.AttachTerminal(ctx, id, session.AttachRequest{Terminal: opened.ID, Client: "test"})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	s := &screen{}
+	viewer := terminal.NewViewer(terminal.ViewerConfig{Client: "test", Output: s})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		viewer.Run(ctx, terminal.NewConn(stream)) //nolint:errcheck // it ends with the session or the test
+	}()
+	r.t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	if _, err := io.WriteString(viewer, line+"\n"); err != nil {
+		r.t.Fatal(err)
+	}
+	return s
+}
+
+func TestRealIdleSessions(t *testing.T) {
+	t.Parallel()
+	enginetest.RequireDocker(t)
+	r := newReal(t, t.TempDir())
+	policy := &session.IdlePolicy{Network: session.Duration(time.Minute)}
+	idle := r.awaitRunning(r.launch(session.Spec{Name: "idle", Idle: policy}).ID)
+	busy := r.awaitRunning(r.launch(session.Spec{Name: "busy", Idle: policy}).ID)
+	shown := r.watch(idle.ID, "echo at the prompt")
+	r.watch(busy.ID, "sleep 600")
+
+	ended := r.awaitEnd(idle.ID)
+	if ended.Reason != session.ReasonIdle || ended.Status != session.Terminated {
+		t.Errorf("the idle one ended as %s: %+v", ended.Reason, ended.Error)
+	}
+	if !shown.shows("slipway keep idle") {
+		t.Error("its terminal was told nothing")
+	}
+	if s, err := r.agent.Get(context.Background(), busy.ID); err != nil || s.Status != session.Running || hasIdleWarning(s) || len(s.Idle) != 1 || !strings.Contains(s.Idle[0].Message, "sleep 600") {
+		t.Errorf("the busy one is %s, judged %+v, %v", s.Status, s.Idle, err)
+	}
+}
+
+// A notebook's server says by itself when its kernels last worked.
+func TestRealKernelsTellWhenTheyWorked(t *testing.T) {
+	t.Parallel()
+	r := newReal(t, t.TempDir())
+	book := r.awaitRunning(r.launch(session.Spec{Image: enginetest.ImageNotebook, Resources: session.Resources{Memory: gpu.GiB}}).ID)
+	ctx := context.Background()
+	app, err := r.agent.StartApp(ctx, book.ID, "notebook")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return r.agent.DialPort(ctx, book.ID, app.Port)
+	}}}
+	defer client.CloseIdleConnections()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.Jar = jar
+	page, err := client.Get("http://localhost/tree") // it hands out the cookie that a change must show
+	if err != nil {
+		t.Fatal(err)
+	}
+	page.Body.Close()
+	request, err := http.NewRequest(http.MethodPost, "http://localhost/api/kernels", strings.NewReader(`{"name":"python3"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cookie := range jar.Cookies(request.URL) {
+		if cookie.Name == "_xsrf" {
+			request.Header.Set("X-XSRFToken", cookie.Value)
+		}
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusCreated {
+		t.Fatalf("no kernel: %s", answer.Status)
+	}
+	at, what, err := kernelsOf(ctx, r.agent.guestNow(book.ID, session.MainKernel), app.Port, time.Now())
+	if err != nil || time.Since(at).Abs() > time.Minute || !strings.Contains(what, "python3") {
+		t.Errorf("kernels: %q at %s, %v", what, at, err)
+	}
+}

@@ -1,0 +1,289 @@
+package agent
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"slipway/backend/engine/enginetest"
+	"slipway/backend/session"
+	"slipway/gpu"
+	"slipway/gpu/sim"
+)
+
+const hour = session.Duration(time.Hour)
+
+// idler is a world with a session under an idle policy.
+type idler struct {
+	*world
+	in scene
+	id session.ID
+}
+
+func newIdler(t *testing.T, policy session.IdlePolicy) *idler {
+	i := &idler{}
+	i.world = newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), func(c *Config) { c.Link = i.in.link })
+	s := i.launch(session.Spec{Name: "idler", Idle: &policy})
+	i.awaitStatus(s.ID, session.Running)
+	i.id = s.ID
+	return i
+}
+
+func (i *idler) get() session.Session {
+	i.t.Helper()
+	s, err := i.agent.Get(context.Background(), i.id)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	return s
+}
+
+// lives fails the test where the session does not run after a while.
+func (i *idler) lives(after time.Duration) session.Session {
+	i.t.Helper()
+	time.Sleep(after)
+	s := i.get()
+	if s.Status != session.Running {
+		i.t.Fatalf("after %s it is %s (%s)", after, s.Status, s.Reason)
+	}
+	return s
+}
+
+// ends waits for the end and checks its reason and time since the start.
+func (i *idler) ends(reason session.Reason, after time.Duration) {
+	i.t.Helper()
+	s := i.awaitEnd(i.id)
+	took := s.TerminatedAt.Sub(*s.StartedAt)
+	if s.Reason != reason || took < after || took > after+time.Minute {
+		i.t.Errorf("it ended as %s after %s, wanted %s after %s", s.Reason, took, reason, after)
+	}
+	if s.Error == nil || s.Error.Hint == "" {
+		i.t.Errorf("the end is explained by %+v", s.Error)
+	}
+	i.audit()
+}
+
+// awaitEnd waits for an end that may be a day away.
+func (w *world) awaitEnd(id session.ID) session.Session {
+	w.t.Helper()
+	for range 24 * 60 {
+		s, err := w.agent.Get(context.Background(), id)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if s.Status.Terminal() {
+			return s
+		}
+		time.Sleep(time.Minute)
+	}
+	w.t.Fatalf("session %s does not end", id)
+	return session.Session{}
+}
+
+func hasIdleWarning(s session.Session) bool {
+	return slices.ContainsFunc(s.Warnings, func(w session.Warning) bool { return strings.HasPrefix(string(w.Code), codeIdlePrefix) })
+}
+
+func TestAnUnusedSessionIsReclaimed(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		i := newIdler(t, session.IdlePolicy{Network: hour})
+		i.in.runs("")
+		s := i.lives(45 * time.Minute)
+		if len(s.Idle) != 1 || s.Idle[0].State != session.IdleIdle || s.Idle[0].ExpiresAt == nil || hasIdleWarning(s) {
+			t.Errorf("after 45 minutes: %+v, %+v", s.Idle, s.Warnings)
+		}
+		s = i.lives(7 * time.Minute)
+		if !hasIdleWarning(s) || len(i.in.told()) != 1 || !strings.Contains(i.in.told()[0], "slipway keep idler") {
+			t.Errorf("after 52 minutes: %+v, terminals were told %q", s.Warnings, i.in.told())
+		}
+		i.ends(session.ReasonIdle, time.Hour)
+		if told := i.in.told(); len(told) != 2 {
+			t.Errorf("terminals were told %q", told)
+		}
+	})
+}
+
+func TestUseKeepsASession(t *testing.T) {
+	for name, use := range map[string]func(*idler){
+		"a program in a terminal":             func(i *idler) { i.in.runs("python train.py") },
+		"a terminal that cannot be looked at": func(i *idler) { i.in.runs("?") },
+		"an app with traffic": func(i *idler) {
+			i.in.serves("tensorboard", 8080, func(c net.Conn) { io.Copy(io.Discard, c) }) //nolint:errcheck // it ends with the pipe
+			conn, err := i.agent.DialPort(context.Background(), i.id, 8080)
+			if err != nil {
+				i.t.Fatal(err)
+			}
+			over := make(chan struct{})
+			i.t.Cleanup(func() { close(over); conn.Close() })
+			go func() {
+				for {
+					if _, err := conn.Write([]byte("x")); err != nil {
+						return
+					}
+					select {
+					case <-time.After(10 * time.Minute):
+					case <-over:
+						return
+					}
+				}
+			}()
+		},
+		"a busy notebook": func(i *idler) {
+			i.in.serves("notebook", 7431, answerKernels(func() string {
+				return `[{"name":"python3","execution_state":"busy","last_activity":"2000-01-01T00:00:00Z"}]`
+			}))
+		},
+		"a notebook that was used lately": func(i *idler) {
+			i.in.serves("jupyterlab", 7430, answerKernels(func() string {
+				return fmt.Sprintf(`[{"name":"python3","execution_state":"idle","last_activity":%q}]`, time.Now().UTC().Truncate(10*time.Minute).Format(time.RFC3339Nano))
+			}))
+		},
+		"a guest that cannot be reached": func(i *idler) {
+			id := containerOf(i.get())
+			i.fake.SetGuestAbsent(id, true)
+			i.fake.DropGuest(id)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				i := newIdler(t, session.IdlePolicy{Network: hour / 3})
+				use(i)
+				if s := i.lives(50 * time.Minute); hasIdleWarning(s) {
+					t.Errorf("%+v", s.Warnings)
+				}
+			})
+		})
+	}
+}
+
+// answerKernels is a notebook's server that tells of its kernels.
+func answerKernels(kernels func() string) func(net.Conn) {
+	return func(conn net.Conn) {
+		defer conn.Close() //nolint:errcheck // the end of a test
+		request, err := http.ReadRequest(bufio.NewReader(conn))
+		if err != nil || request.URL.Path != "/api/kernels" {
+			return
+		}
+		body := kernels()
+		fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", len(body), body)
+	}
+}
+
+func TestAWishKeepsASession(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		i := newIdler(t, session.IdlePolicy{Lifetime: 2 * hour})
+		s := i.lives(115 * time.Minute)
+		if !hasIdleWarning(s) {
+			t.Fatalf("%+v", s.Warnings)
+		}
+		if _, err := i.agent.Keep(context.Background(), i.id, 3*hour); err != nil {
+			t.Fatal(err)
+		}
+		s = i.lives(time.Minute)
+		if hasIdleWarning(s) || s.KeepUntil == nil || len(s.Idle) != 1 || s.Idle[0].State != session.IdleActive || !s.Idle[0].ExpiresAt.Equal(*s.KeepUntil) {
+			t.Errorf("kept: %+v, %+v", s.Idle, s.Warnings)
+		}
+		i.ends(session.ReasonLifetime, 115*time.Minute+3*time.Hour)
+		for _, length := range []session.Duration{-1, session.Duration(time.Second), 1000 * hour} {
+			if _, err := i.agent.Keep(context.Background(), i.id, length); session.CodeOf(err) != "session_update_invalid" {
+				t.Errorf("kept for %s: %v", length, err)
+			}
+		}
+		if _, err := i.agent.Keep(context.Background(), i.id, hour); session.CodeOf(err) != "session_update_conflict" {
+			t.Errorf("kept after its end: %v", err)
+		}
+	})
+}
+
+func TestWarningsAndTrafficOutliveTheAgent(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		i := newIdler(t, session.IdlePolicy{Network: hour})
+		i.in.runs("")
+		stream, err := i.agent.AttachTerminal(context.Background(), i.id, session.AttachRequest{Terminal: "t1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stream.Close()
+		time.Sleep(20 * time.Minute)
+		i.agent.idle.seen(i.id, true)
+		i.lives(50 * time.Minute) // quiet for 50 minutes
+		i.halt()
+		i.start()
+		if s := i.lives(3 * time.Minute); !hasIdleWarning(s) {
+			t.Errorf("not warned: %+v", s.Idle)
+		}
+		i.halt()
+		i.start()
+		i.ends(session.ReasonIdle, 80*time.Minute)
+	})
+}
+
+func TestTooLittleUseOfADeviceEndsASession(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		threshold := 5.0
+		policy := session.IdlePolicy{Use: session.UsePolicy{Window: hour, GPU: &threshold}}
+		g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 8}, func(c *Config) { c.Idle, c.Link = policy, new(scene).link })
+		busy, idle := g.run("busy", 500), g.run("idle", 500)
+		g.machine.RunGranted(containerOf(busy), sim.Training, busy.Grants.GPUs)
+		g.machine.RunGranted(containerOf(idle), sim.Holding, idle.Grants.GPUs)
+		ended := g.awaitEnd(idle.ID)
+		if took := ended.TerminatedAt.Sub(*ended.StartedAt); ended.Reason != session.ReasonUnused || took < 70*time.Minute || took > 72*time.Minute {
+			t.Errorf("ended as %s after %s", ended.Reason, took)
+		}
+		s, err := g.agent.Get(context.Background(), busy.ID)
+		if err != nil || s.Status != session.Running || len(s.Idle) != 1 || s.Idle[0].State != session.IdleActive || s.Idle[0].Metrics[0].Average < 50 {
+			t.Errorf("the busy one is %s, %+v", s.Status, s.Idle)
+		}
+		sim, err := g.agent.SimulateIdle(context.Background(), idle.ID, session.IdlePolicy{Use: session.UsePolicy{Window: hour / 2, GPU: &threshold}})
+		if err != nil || !sim.Ended || sim.Checker != session.CheckUse || sim.At.Sub(*ended.StartedAt) > 40*time.Minute {
+			t.Errorf("simulated: %+v, %v", sim, err)
+		}
+		if sim, err = g.agent.SimulateIdle(context.Background(), busy.ID, session.IdlePolicy{Use: session.UsePolicy{Window: hour / 2, GPU: &threshold}}); err != nil || sim.Ended {
+			t.Errorf("simulated: %+v, %v", sim, err)
+		}
+		if _, err := g.agent.SimulateIdle(context.Background(), busy.ID, session.IdlePolicy{Lifetime: 1}); session.CodeOf(err) != "session_update_invalid" {
+			t.Errorf("a policy that is wrong: %v", err)
+		}
+	})
+}
+
+func TestAMachineThatSleptCountsNoTimeWithoutUse(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 9}, func(c *Config) { c.Idle, c.Link = session.IdlePolicy{Network: hour}, new(scene).link })
+		s := g.run("laptop", gpu.Share(500))
+		g.agent.idle.seen(s.ID, false)
+		time.Sleep(30 * time.Minute)
+		g.clocks.sleep(10 * time.Hour)
+		time.Sleep(15 * time.Minute)
+		if s, _ := g.agent.Get(context.Background(), s.ID); s.Status != session.Running || hasIdleWarning(s) {
+			t.Fatalf("it is %s, %+v", s.Status, s.Warnings)
+		}
+		ended := g.awaitEnd(s.ID)
+		if took := ended.TerminatedAt.Sub(*ended.StartedAt); took < time.Hour || took > 62*time.Minute {
+			t.Errorf("ended after %s awake", took)
+		}
+	})
+}
+
+func TestFramesAreFoundHoweverTheyAreSplit(t *testing.T) {
+	stream := []byte{'A', 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 'I', 'R', 0, 0, 0, 4, 0, 'I', 0, 24, 'I', 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 'x'}
+	for size := 1; size <= len(stream); size++ {
+		var f frames
+		found := 0
+		for chunk := range slices.Chunk(stream, size) {
+			if f.feed(chunk, 'I') {
+				found++
+			}
+		}
+		if found != 1 {
+			t.Errorf("in pieces of %d bytes %d frames were found", size, found)
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"slipway/backend/idle"
+	"slipway/backend/session"
+)
+
+const (
+	// codeIdlePrefix is before the checker's name in the code of a warning that
+	// a session is about to be reclaimed.
+	codeIdlePrefix = "session_idle_"
+	// longestKeep is the longest that a session can be kept at one wish.
+	longestKeep = 30 * 24 * time.Hour
+	// lastCall is how long before the end terminals are told once more.
+	lastCall = time.Minute
+)
+
+var _ session.Queue = (*Agent)(nil)
+
+// announce warns of ends that are near and takes back warnings of ends that
+// are no longer. It reports whether it stored, and so published, the session.
+func (a *Agent) announce(ctx context.Context, s session.Session, verdicts []idle.Verdict, now time.Time) bool {
+	wanted := map[session.Code]session.Warning{}
+	for _, v := range verdicts {
+		if v.Warn {
+			code := session.Code(codeIdlePrefix + string(v.Check.Checker))
+			wanted[code] = session.Warning{Code: code, Title: "About to be reclaimed", Text: warningText(v)}
+			a.tellTerminals(ctx, s, v, now)
+		}
+	}
+	has := map[session.Code]bool{}
+	changed := false
+	for _, w := range s.Warnings {
+		if strings.HasPrefix(string(w.Code), codeIdlePrefix) {
+			has[w.Code] = true
+			_, still := wanted[w.Code]
+			changed = changed || !still
+		}
+	}
+	for code := range wanted {
+		changed = changed || !has[code]
+	}
+	if !changed {
+		return false
+	}
+	_, err := a.change(s.ID, func(d *draft) error {
+		if d.Status != session.Running {
+			return nil
+		}
+		for code := range has {
+			if _, still := wanted[code]; !still {
+				d.unwarn(code)
+			}
+		}
+		for code, w := range wanted {
+			if !has[code] {
+				d.warn(w)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		a.log.Warn("a warning could not be stored", "session", s.ID, "err", err)
+	}
+	return err == nil
+}
+
+func warningText(v idle.Verdict) string {
+	return fmt.Sprintf("It is ended as %s at %s UTC unless it is kept. %s", v.Reason, v.Check.ExpiresAt.UTC().Format("15:04:05"), v.Check.Message)
+}
+
+// tellTerminals shows a banner in the session's terminals when an end is
+// announced, and once more a minute before it.
+func (a *Agent) tellTerminals(ctx context.Context, s session.Session, v idle.Verdict, now time.Time) {
+	left := v.Check.ExpiresAt.Sub(now)
+	last := left <= lastCall
+	w := a.idle
+	w.mu.Lock()
+	k := w.of(s.ID)
+	toldLast, told := k.last[v.Check.Checker]
+	k.last[v.Check.Checker] = toldLast || last
+	if told && (toldLast || !last) {
+		w.mu.Unlock()
+		return
+	}
+	k.bannerAt = time.Now()
+	w.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, glanceLimit)
+	defer cancel()
+	text := fmt.Sprintf("slipway: this session is ended as %s in %s unless it is kept: slipway keep %s 4h", v.Reason, roundLeft(left), s.Name)
+	for _, kernel := range s.Kernels {
+		client := a.guestNow(s.ID, kernel.Name)
+		if client == nil {
+			continue
+		}
+		if err := client.Notice(ctx, text); err != nil {
+			a.log.Debug("terminals were not told of the end", "session", s.ID, "err", err)
+		}
+	}
+}
+
+// roundLeft writes a time that is left in whole minutes, or seconds below one.
+func roundLeft(d time.Duration) string {
+	if d >= time.Minute {
+		return fmt.Sprintf("%d min", int(d.Round(time.Minute)/time.Minute))
+	}
+	return fmt.Sprintf("%d s", int(max(0, d)/time.Second))
+}
+
+// reclaim ends an idle session and reports whether it did. A wish to keep it
+// that came meanwhile wins.
+func (a *Agent) reclaim(s session.Session, v idle.Verdict) bool {
+	cause := &session.Cause{
+		Code: session.Code("session_run_" + string(v.Reason)), Message: "The session was reclaimed. " + v.Check.Message,
+		Hint: "Launch it again, with longer limits for idleness if it needs them.",
+	}
+	ended, err := a.endFor(s.ID, v.Reason, cause, func(now session.Session) bool {
+		return now.KeepUntil == nil || s.KeepUntil != nil && now.KeepUntil.Equal(*s.KeepUntil)
+	})
+	if err != nil {
+		a.log.Warn("an idle session was not ended", "session", s.ID, "err", err)
+	}
+	return err == nil && ended.Status == session.Terminating
+}
+
+// Keep implements [session.Queue]. It fails with session_update_invalid and,
+// where the session does not run, session_update_conflict. A length of 0 takes
+// an earlier wish back.
+func (a *Agent) Keep(_ context.Context, id session.ID, length session.Duration) (session.Session, error) {
+	if length < 0 || time.Duration(length) > longestKeep || length > 0 && time.Duration(length) < time.Minute {
+		return session.Session{}, &session.Error{Code: "session_update_invalid", Message: fmt.Sprintf("A session cannot be kept for %s.", length), Hint: "Keep it for a time between 1m and 30d; 0 takes it back."}
+	}
+	s, err := a.change(id, func(d *draft) error {
+		if d.Status != session.Running {
+			return &session.Error{Code: "session_update_conflict", Message: "The session is " + string(d.Status) + ", not RUNNING.", Hint: "Only a running session can be kept from being reclaimed."}
+		}
+		d.KeepUntil = nil
+		if length > 0 {
+			until := d.now.Add(time.Duration(length))
+			d.KeepUntil = &until
+		}
+		for _, checker := range []session.IdleChecker{session.CheckLifetime, session.CheckNetwork, session.CheckUse} {
+			d.unwarn(session.Code(codeIdlePrefix + string(checker)))
+		}
+		return nil
+	})
+	if err != nil {
+		return session.Session{}, err
+	}
+	w := a.idle
+	w.mu.Lock()
+	clear(w.of(id).announced)
+	clear(w.of(id).last)
+	w.mu.Unlock()
+	signal(w.notify)
+	return s, nil
+}
+
+// SimulateIdle implements [session.Queue]. It fails with session_update_invalid
+// where the policy is wrong. Of a session that ended, what is known is kept for
+// a while only.
+func (a *Agent) SimulateIdle(_ context.Context, id session.ID, policy session.IdlePolicy) (session.IdleSimulation, error) {
+	if wrong := policy.Validate(""); len(wrong) > 0 {
+		return session.IdleSimulation{}, &session.Error{Code: "session_update_invalid", Message: wrong[0].Message, Hint: wrong[0].Hint, Fields: wrong}
+	}
+	s, err := a.store.Get(id)
+	if err != nil {
+		return session.IdleSimulation{}, err
+	}
+	if s.StartedAt == nil {
+		return session.IdleSimulation{}, &session.Error{Code: "session_update_conflict", Message: "The session has not run yet.", Hint: "Ask again when it runs."}
+	}
+	now := a.devices.moment().Wall
+	if s.TerminatedAt != nil {
+		now = *s.TerminatedAt
+	}
+	var series idle.Series
+	a.idle.mu.Lock()
+	if k := a.idle.known[id]; k != nil {
+		series = k.series.Clone()
+	}
+	a.idle.mu.Unlock()
+	return idle.Simulate(policy, idle.Facts{Type: s.Spec.Type, StartedAt: *s.StartedAt, Series: &series}, now), nil
+}

@@ -1,0 +1,456 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"slipway/backend/engine"
+	"slipway/backend/session"
+)
+
+// step is one step of a launch. do may be repeated after a crash; undo removes
+// what do may have left, whether it succeeded or not, and is nil where do
+// leaves nothing.
+type step struct {
+	name   string
+	reason session.Reason // of the end, if the step fails for good
+	limit  func(Limits) time.Duration
+	do     func(*Agent, context.Context, *launch) error
+	undo   func(*Agent, context.Context, *launch) error
+}
+
+// stage is a phase of a launch with its steps.
+type stage struct {
+	phase session.PhaseName
+	limit func(Limits) time.Duration // of all attempts together
+	steps []step
+	done  func(*Agent, *launch) (session.Session, error) // stores the way into the next status
+}
+
+var (
+	prepareStage = stage{
+		phase: session.PhasePrepare, limit: func(l Limits) time.Duration { return l.Prepare }, done: (*Agent).prepared,
+		steps: []step{
+			{name: "image", reason: session.ReasonPullFailed, limit: func(l Limits) time.Duration { return l.Call }, do: (*Agent).findImage},
+			{name: "pull", reason: session.ReasonPullFailed, limit: func(l Limits) time.Duration { return l.Pull }, do: (*Agent).pullImage},
+		},
+	}
+	startStage = stage{
+		phase: session.PhaseStart, limit: func(l Limits) time.Duration { return l.Launch }, done: (*Agent).started,
+		steps: []step{
+			{name: "network", reason: session.ReasonCreateFailed, limit: func(l Limits) time.Duration { return l.Call }, do: (*Agent).createNetwork, undo: (*Agent).undoNetwork},
+			{name: "create", reason: session.ReasonCreateFailed, limit: func(l Limits) time.Duration { return l.Create }, do: (*Agent).createContainers, undo: (*Agent).removeContainers},
+			{name: "start", reason: session.ReasonStartFailed, limit: func(l Limits) time.Duration { return l.Start }, do: (*Agent).startContainers},
+			{name: "guest", reason: session.ReasonStartFailed, limit: func(l Limits) time.Duration { return l.Guest }, do: (*Agent).greetGuests, undo: (*Agent).dismissGuests},
+		},
+	}
+)
+
+// launch is one attempt at a stage.
+type launch struct {
+	course     *course
+	session    session.Session
+	containers []string // engine's ids in the order of kernels, once created
+	missing    bool     // the image is not on this machine
+	steps      []session.Step
+}
+
+// errSkipped is returned by a step that has nothing to do.
+var errSkipped = errors.New("nothing to do")
+
+// stepError is the failure of one step for good or for now.
+type stepError struct {
+	step  step
+	cause *session.Error
+}
+
+func (e *stepError) Error() string { return e.step.name + ": " + e.cause.Error() }
+func (e *stepError) Unwrap() error { return e.cause }
+
+// launch brings a placed session through the stage that its status is in. It
+// returns nil when the record has moved on.
+func (a *Agent) launch(ctx context.Context, c *course, s session.Session) error {
+	st := prepareStage
+	if s.Status == session.Prepared || s.Status == session.Creating {
+		st = startStage
+	}
+	s, err := a.changeLaunch(s, func(d *draft) error { return d.enter(st) })
+	if err != nil {
+		return err
+	}
+	l := &launch{course: c, session: s}
+	defer c.setSteps(nil)
+	failed := a.attempt(ctx, st, l)
+	if failed == nil {
+		_, err := st.done(a, l)
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return a.failed(ctx, st, l, failed)
+}
+
+// changeLaunch changes a session that is being launched as s, and fails with
+// errInterrupted where the record says something else by now: its end was
+// asked for, or it is another placement.
+func (a *Agent) changeLaunch(s session.Session, fn func(*draft) error) (session.Session, error) {
+	return a.change(s.ID, func(d *draft) error {
+		if d.Attempt != s.Attempt || !d.Status.HoldsResources() || d.Status == session.Running || d.Status == session.Terminating {
+			return errInterrupted
+		}
+		return fn(d)
+	})
+}
+
+// enter moves a session into a stage and opens its row.
+func (d *draft) enter(st stage) error {
+	switch {
+	case d.Status == session.Scheduled:
+		if err := d.begin(session.PhasePrepare, session.Prepared); err != nil {
+			return err
+		}
+		return d.to(session.Preparing)
+	case d.Status == session.Prepared:
+		if err := d.begin(session.PhaseStart, session.Running); err != nil {
+			return err
+		}
+		return d.to(session.Creating)
+	case st.phase == session.PhasePrepare:
+		return d.begin(session.PhasePrepare, session.Prepared)
+	}
+	return d.begin(session.PhaseStart, session.Running)
+}
+
+// attempt runs the steps of a stage in order and records each.
+func (a *Agent) attempt(ctx context.Context, st stage, l *launch) *stepError {
+	for _, s := range st.steps {
+		record := session.Step{Step: s.name, Result: session.OutcomeRunning, StartedAt: time.Now().UTC()}
+		l.course.setSteps(append(slices.Clone(l.steps), record))
+		err := within(ctx, s.limit(a.limits), s.name, func(ctx context.Context) error { return s.do(a, ctx, l) })
+		ended := time.Now().UTC()
+		record.EndedAt, record.Result = &ended, session.OutcomeSuccess
+		var failed *stepError
+		switch {
+		case errors.Is(err, errSkipped):
+			record.Result = session.OutcomeSkipped
+		case err != nil:
+			failed = &stepError{step: s, cause: session.AsError(err, session.Code("session_"+s.name+"_failed"))}
+			record.Result, record.Code, record.Message = session.OutcomeFailure, failed.cause.Code, failed.cause.Message
+			if failed.cause.Code.Detail() == session.DetailTimeout {
+				record.Result = session.OutcomeExpired
+			}
+		}
+		l.steps = append(l.steps, record)
+		l.course.setSteps(slices.Clone(l.steps))
+		if failed != nil {
+			return failed
+		}
+	}
+	return nil
+}
+
+// failed decides what follows a failed attempt: the queue if the engine does
+// not answer, another attempt if the reason may pass, else the end.
+func (a *Agent) failed(ctx context.Context, st stage, l *launch, failed *stepError) error {
+	cause := causeOf(failed.cause, failed.cause.Code)
+	if unavailable(a.heed(failed.cause)) {
+		return a.requeue(l, cause)
+	}
+	if failed.cause.Code == codeTaken {
+		return a.standBack(ctx, st, l, cause)
+	}
+	if !lasting(failed.cause.Code) {
+		retry, err := a.prepareRetry(st, l, cause)
+		if err != nil {
+			return err
+		}
+		if retry > 0 {
+			return a.retry(ctx, st, l, retry)
+		}
+	}
+	_, err := a.changeLaunch(l.session, func(d *draft) error {
+		outcome := session.OutcomeFailure
+		if failed.cause.Code.Detail() == session.DetailTimeout {
+			outcome = session.OutcomeExpired
+		}
+		if p, found, err := d.phase(st.phase); err != nil {
+			return err
+		} else if found && p.Attempts >= session.MaxAttempts {
+			outcome = session.OutcomeGiveUp
+		}
+		if err := d.end(st.phase, outcome, l.steps, cause); err != nil {
+			return err
+		}
+		d.Error, d.Stopping, d.Result = cause, failed.step.reason, session.ResultFailure
+		return d.beginEnd()
+	})
+	return err
+}
+
+// prepareRetry stores that another attempt will follow and returns how many
+// were made, or 0 where there will be no other.
+func (a *Agent) prepareRetry(st stage, l *launch, cause *session.Cause) (attempts int, err error) {
+	_, err = a.changeLaunch(l.session, func(d *draft) error {
+		attempts = 0
+		p, found, err := d.phase(st.phase)
+		if err != nil || !found || p.Attempts >= session.MaxAttempts || d.now.Sub(p.CreatedAt) > st.limit(a.limits) {
+			return err
+		}
+		attempts = p.Attempts
+		d.Error = cause
+		return d.end(st.phase, session.OutcomeNeedRetry, l.steps, cause)
+	})
+	return attempts, err
+}
+
+// retry undoes an attempt and waits before the next, which the course begins.
+func (a *Agent) retry(ctx context.Context, st stage, l *launch, attempts int) error {
+	if err := a.undo(ctx, st, l); err != nil {
+		if unavailable(a.heed(err)) {
+			return a.requeue(l, causeOf(err, codeUnavailable))
+		}
+		a.log.Warn("a failed attempt could not be undone", "session", l.session.ID, "err", err)
+	}
+	return pause(ctx, a.limits.backoff(attempts))
+}
+
+// undo undoes the steps of an attempt in the reverse order.
+func (a *Agent) undo(ctx context.Context, st stage, l *launch) error {
+	for i := len(l.steps) - 1; i >= 0; i-- {
+		if st.steps[i].undo == nil {
+			continue
+		}
+		if err := within(ctx, a.limits.Call, "undo", func(ctx context.Context) error { return st.steps[i].undo(a, ctx, l) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// requeue gives a placement up because the engine does not answer, or because
+// its devices are taken. What it has left is removed when the engine is compared
+// with the records again.
+func (a *Agent) requeue(l *launch, cause *session.Cause) error {
+	l.course.dropLinks()
+	_, err := a.changeLaunch(l.session, func(d *draft) error {
+		if err := d.interruptPhases(cause.Message); err != nil {
+			return err
+		}
+		d.Grants, d.Kernels, d.Enforcement, d.Error = session.Grants{}, nil, "", cause
+		if err := d.to(session.Pending); err != nil {
+			return err
+		}
+		return d.begin(session.PhaseSchedule, session.Scheduled)
+	})
+	a.rouse()
+	return err
+}
+
+// lasting reports whether a failure will be the same the next time.
+func lasting(code session.Code) bool {
+	switch code {
+	case "engine_pull_not-found", "engine_start_failed", "engine_guest_exited", "guest_connect_version":
+		return true
+	}
+	if strings.HasPrefix(string(code), "engine_") {
+		switch code.Detail() {
+		case session.DetailInvalid, session.DetailForbidden, "no-space", "no-image", "no-guest", "mount-missing", "remote-engine", "wrong-platform", "rate-limited":
+			return true
+		}
+	}
+	return strings.HasPrefix(string(code), "session_start_")
+}
+
+// prepared stores that the image is there.
+func (a *Agent) prepared(l *launch) (session.Session, error) {
+	return a.changeLaunch(l.session, func(d *draft) error {
+		if err := d.end(session.PhasePrepare, session.OutcomeSuccess, l.steps, nil); err != nil {
+			return err
+		}
+		d.Error = nil
+		if err := d.to(session.Prepared); err != nil {
+			return err
+		}
+		return d.enter(startStage)
+	})
+}
+
+// started stores that the session runs.
+func (a *Agent) started(l *launch) (session.Session, error) {
+	defer signal(a.meter.changed)
+	return a.changeLaunch(l.session, func(d *draft) error {
+		if err := d.end(session.PhaseStart, session.OutcomeSuccess, l.steps, nil); err != nil {
+			return err
+		}
+		d.Error = nil
+		_, trouble := l.course.heard()
+		d.warnOfTrouble(trouble)
+		d.Kernels = slices.Clone(d.Kernels)
+		for i := range d.Kernels {
+			d.Kernels[i].Container = l.containers[i]
+		}
+		return d.to(session.Running)
+	})
+}
+
+func (a *Agent) findImage(ctx context.Context, l *launch) error {
+	_, err := a.engine.Image(ctx, l.session.Spec.Image)
+	if session.CodeOf(err) == "engine_image_not-found" {
+		l.missing = true
+		return nil
+	}
+	return err
+}
+
+// pullImage pulls the image if it is missing. A pull that makes no progress
+// for a while is given up.
+func (a *Agent) pullImage(ctx context.Context, l *launch) error {
+	if !l.missing {
+		return errSkipped
+	}
+	s, err := a.changeLaunch(l.session, func(d *draft) error { return d.to(session.Pulling) })
+	if err != nil {
+		return err
+	}
+	l.session = s
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stalled := time.AfterFunc(a.limits.PullStall, func() {
+		cancel(&session.Error{Code: "engine_pull_timeout", Message: fmt.Sprintf("The pull of %s made no progress for %s.", s.Spec.Image, a.limits.PullStall), Hint: "Check the connection to the registry."})
+	})
+	defer stalled.Stop()
+	shown := time.Time{}
+	err = a.engine.Pull(ctx, s.Spec.Image, func(p session.Pull) {
+		stalled.Reset(a.limits.PullStall)
+		if time.Since(shown) < 200*time.Millisecond && p.Current < p.Total {
+			return
+		}
+		shown = time.Now()
+		a.showPull(s, p)
+	})
+	a.noteDown(s.ID, func(n *note) { n.pull = nil })
+	if err != nil && ctx.Err() != nil {
+		if cause := context.Cause(ctx); session.CodeOf(cause) != "" {
+			return cause
+		}
+	}
+	return err
+}
+
+// showPull tells watchers of a pull's progress.
+func (a *Agent) showPull(s session.Session, p session.Pull) {
+	a.noteDown(s.ID, func(n *note) { n.pull = &p })
+	s = a.dress(s)
+	a.stream.publish(session.Event{Session: &s})
+}
+
+// createContainers makes a container for each kernel, one after the other.
+// Those with devices are made such that no other agent gives the same.
+func (a *Agent) createContainers(ctx context.Context, l *launch) error {
+	if len(l.session.Grants.GPUs) > 0 {
+		return a.createAmongOthers(ctx, l)
+	}
+	return a.createAll(ctx, l)
+}
+
+func (a *Agent) createAll(ctx context.Context, l *launch) error {
+	l.containers = nil
+	for number := range l.session.Kernels {
+		id, err := a.engine.Create(ctx, a.container(l.session, number))
+		if err != nil {
+			return ofKernel(err, l.session, number)
+		}
+		l.containers = append(l.containers, id)
+	}
+	return nil
+}
+
+// startContainers starts the kernels, the main one last, so that the others are
+// there when its command begins.
+func (a *Agent) startContainers(ctx context.Context, l *launch) error {
+	for number := len(l.containers) - 1; number >= 0; number-- {
+		if err := a.engine.Start(ctx, l.containers[number]); err != nil {
+			return ofKernel(err, l.session, number)
+		}
+	}
+	return nil
+}
+
+// ofKernel says which kernel of several an error is about.
+func ofKernel(err error, s session.Session, number int) error {
+	var known *session.Error
+	if err == nil || len(s.Kernels) < 2 || !errors.As(err, &known) || unavailable(err) {
+		return err
+	}
+	named := *known
+	named.Message = s.Kernels[number].Name + ": " + named.Message
+	return &named
+}
+
+// removeContainers undoes create: it removes whatever containers the session
+// has.
+func (a *Agent) removeContainers(ctx context.Context, l *launch) error {
+	if len(l.containers) == len(l.session.Kernels) {
+		var err error
+		for _, id := range l.containers {
+			err = errors.Join(err, a.engine.Remove(ctx, id))
+		}
+		return err
+	}
+	return a.removeAll(ctx, l.session.ID)
+}
+
+func (a *Agent) undoNetwork(ctx context.Context, l *launch) error {
+	return a.removeNetwork(ctx, l.session)
+}
+
+// removeAll removes every container of a session.
+func (a *Agent) removeAll(ctx context.Context, id session.ID) error {
+	states, err := a.engine.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, state := range states {
+		if state.Labels[engine.LabelSession] == string(id) {
+			err = errors.Join(err, a.engine.Remove(ctx, state.ID))
+		}
+	}
+	return err
+}
+
+// greetGuests waits until every guest is set up. A batch command may have ended
+// before anybody greeted its guest: it has run all the same.
+func (a *Agent) greetGuests(ctx context.Context, l *launch) error {
+	links := make([]*guestLink, len(l.containers))
+	for number, id := range l.containers {
+		links[number] = a.ensureLink(l.course, l.session.ID, l.session.Kernels[number].Name, id)
+	}
+	for number, g := range links {
+		if err := a.greetGuest(ctx, l, number, g); err != nil {
+			return ofKernel(err, l.session, number)
+		}
+	}
+	return nil
+}
+
+func (a *Agent) greetGuest(ctx context.Context, l *launch, number int, g *guestLink) error {
+	err := g.awaitReady(ctx)
+	if err == nil || number > 0 || l.session.Spec.Type != session.Batch || session.CodeOf(err) != "engine_guest_exited" {
+		return err
+	}
+	state, inspectErr := a.engine.Inspect(ctx, l.containers[number])
+	if inspectErr == nil && !state.Running && !state.StartedAt.IsZero() && state.Error == "" {
+		return nil
+	}
+	return err
+}
+
+func (a *Agent) dismissGuests(_ context.Context, l *launch) error {
+	l.course.dropLinks()
+	return nil
+}

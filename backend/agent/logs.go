@@ -1,0 +1,374 @@
+package agent
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"slipway/backend/session"
+)
+
+// A kept log is one or two files of lines with timestamps: NAME.log and, where
+// the log was longer than half of the cap, NAME.log.1 before it.
+
+func (a *Agent) logDir(id session.ID) string { return filepath.Join(a.config.Dir, "logs", string(id)) }
+
+func (a *Agent) removeLogs(id session.ID) {
+	if err := os.RemoveAll(a.logDir(id)); err != nil {
+		a.log.Warn("the logs of a purged session could not be removed", "session", id, "err", err)
+	}
+}
+
+// keepLog copies what a container wrote. Of a long log the end is kept.
+func (a *Agent) keepLog(ctx context.Context, id session.ID, kernel, container string) (err error) {
+	source, err := a.engine.Logs(ctx, container, session.LogOptions{Timestamps: true})
+	if session.CodeOf(err) == "engine_read_not-found" {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer source.Close() //nolint:errcheck // only read
+	if err := os.MkdirAll(a.logDir(id), 0o700); err != nil {
+		return logError(err)
+	}
+	final := filepath.Join(a.logDir(id), kernel+".log")
+	w := &rotating{path: final + ".part", cap: int64(a.config.LogCap) / 2}
+	defer w.discard()
+	if _, err := io.Copy(w, source); err != nil {
+		return logError(err)
+	}
+	return logError(w.commit(final))
+}
+
+func logError(err error) error {
+	if err == nil || session.CodeOf(err) != "" || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return &session.Error{Code: "session_logs_failed", Message: "The session's log could not be kept whole.", Hint: "Check the room on the disk that holds Slipway's files.", Err: err}
+}
+
+// rotating writes to a file and, when that is full, goes on in a new one and
+// keeps the one before. It changes files only at the end of a line.
+type rotating struct {
+	path    string
+	cap     int64 // of one file, in bytes
+	file    *os.File
+	written int64
+	dropped int64 // bytes that are no longer in either file
+	older   int64 // bytes in the file before
+}
+
+func (r *rotating) Write(p []byte) (int, error) {
+	total := len(p)
+	for len(p) > 0 {
+		if err := r.makeRoom(); err != nil {
+			return total - len(p), err
+		}
+		// The file ends with the line that crosses the cap, and of that line at
+		// most a quarter of the cap is kept.
+		chunk, rest := p, []byte(nil)
+		if room := max(0, r.cap-r.written-1); int64(len(p)) > room {
+			if end := bytes.IndexByte(p[room:], '\n'); end >= 0 {
+				chunk, rest = p[:room+int64(end)+1], p[room+int64(end)+1:]
+			}
+		}
+		p = rest
+		ends := chunk[len(chunk)-1] == '\n'
+		if excess := r.written + int64(len(chunk)) - r.cap - r.cap/4; excess > 0 {
+			excess = min(excess, int64(len(chunk)))
+			chunk = chunk[:int64(len(chunk))-excess]
+			r.dropped += excess
+			if ends {
+				chunk = append(bytes.Clone(chunk), '\n')
+			}
+		}
+		n, err := r.file.Write(chunk)
+		r.written += int64(n)
+		if err != nil {
+			return total - len(p), err
+		}
+		if r.written >= r.cap && ends {
+			if err := r.rotate(); err != nil {
+				return total - len(p), err
+			}
+		}
+	}
+	return total, nil
+}
+
+func (r *rotating) makeRoom() (err error) {
+	if r.file == nil {
+		r.file, err = os.OpenFile(r.path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	}
+	return err
+}
+
+func (r *rotating) rotate() error {
+	if err := r.file.Close(); err != nil {
+		return err
+	}
+	r.file = nil
+	r.dropped += r.older
+	r.older, r.written = r.written, 0
+	return os.Rename(r.path, r.path+".1")
+}
+
+// commit gives the files their names: the older first, so that a reader never
+// sees the newer one without it.
+func (r *rotating) commit(final string) error {
+	if err := r.makeRoom(); err != nil {
+		return err
+	}
+	if err := errors.Join(r.file.Sync(), r.file.Close()); err != nil {
+		return err
+	}
+	r.file = nil
+	if r.dropped > 0 {
+		if err := os.WriteFile(final+".dropped", fmt.Appendf(nil, "%d", r.dropped), 0o600); err != nil {
+			return err
+		}
+	}
+	if r.older > 0 {
+		if err := os.Rename(r.path+".1", final+".1"); err != nil {
+			return err
+		}
+	}
+	return os.Rename(r.path, final)
+}
+
+// discard removes what was not committed.
+func (r *rotating) discard() {
+	if r.file != nil {
+		r.file.Close() //nolint:errcheck // it is given up
+	}
+	os.Remove(r.path)        //nolint:errcheck // usually it is not there
+	os.Remove(r.path + ".1") //nolint:errcheck // usually it is not there
+}
+
+var kernelRule = regexp.MustCompile(`^(main|sub)[1-9][0-9]{0,3}$`)
+
+// Logs implements [session.Sessions]: from the engine while the container is
+// there, from the kept files afterwards. A log that is followed before the
+// session runs begins when it does. session_logs_no-kernel.
+func (a *Agent) Logs(ctx context.Context, id session.ID, opts session.LogOptions) (io.ReadCloser, error) {
+	if opts.Kernel == "" {
+		opts.Kernel = session.MainKernel
+	}
+	s, err := a.store.Get(id)
+	if err != nil {
+		return nil, err
+	}
+	if !kernelRule.MatchString(opts.Kernel) || !hasKernel(s, opts.Kernel) {
+		return nil, &session.Error{Code: "session_logs_not-found", Message: fmt.Sprintf("The session has no kernel %q.", opts.Kernel), Hint: "Leave the kernel out, or use main1."}
+	}
+	if log, err := a.openLog(ctx, s, opts); log != nil || err != nil || !opts.Follow || s.Status.Terminal() {
+		if log == nil && err == nil {
+			log = io.NopCloser(bytes.NewReader(nil))
+		}
+		return log, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	reader, writer := io.Pipe()
+	go func() {
+		writer.CloseWithError(a.followLog(ctx, id, opts, writer)) //nolint:errcheck // always nil
+	}()
+	return &followed{PipeReader: reader, cancel: cancel}, nil
+}
+
+// hasKernel reports whether a session has, or will have, a kernel of a name.
+func hasKernel(s session.Session, name string) bool {
+	for number := range max(1, s.Spec.Cluster) {
+		if session.KernelName(number) == name {
+			return true
+		}
+	}
+	_, known := s.Kernel(name)
+	return known
+}
+
+// followed is a log that may not have begun.
+type followed struct {
+	*io.PipeReader
+	cancel context.CancelFunc
+}
+
+func (f *followed) Close() error {
+	f.cancel()
+	return f.PipeReader.Close()
+}
+
+// followLog waits until a session has a log and copies it.
+func (a *Agent) followLog(ctx context.Context, id session.ID, opts session.LogOptions, w io.Writer) error {
+	for {
+		_, changed := a.stream.now()
+		s, err := a.store.Get(id)
+		if err != nil {
+			return err
+		}
+		log, err := a.openLog(ctx, s, opts)
+		if err != nil {
+			return err
+		}
+		if log != nil {
+			defer log.Close() //nolint:errcheck // only read
+			_, err := io.Copy(w, log)
+			return err
+		}
+		if s.Status.Terminal() {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// openLog opens the kept log or the container's. It returns nil where there is
+// neither yet, or never was.
+func (a *Agent) openLog(ctx context.Context, s session.Session, opts session.LogOptions) (io.ReadCloser, error) {
+	if log, err := a.openKept(s.ID, opts); log != nil || err != nil {
+		return log, err
+	}
+	kernel, _ := s.Kernel(opts.Kernel)
+	container := kernel.Container
+	if container == "" || s.Status.Terminal() {
+		return nil, nil
+	}
+	log, err := a.engine.Logs(ctx, container, opts)
+	if session.CodeOf(err) == "engine_read_not-found" {
+		return a.openKept(s.ID, opts) // it was removed this moment
+	}
+	return log, a.heed(err)
+}
+
+// openKept opens the kept log, or returns nil where there is none.
+func (a *Agent) openKept(id session.ID, opts session.LogOptions) (io.ReadCloser, error) {
+	path := filepath.Join(a.logDir(id), opts.Kernel+".log")
+	newer, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, logError(err)
+	}
+	kept := &keptLog{closers: []io.Closer{newer}}
+	readers := []io.Reader{newer}
+	if older, err := os.Open(path + ".1"); err == nil {
+		kept.closers = append(kept.closers, older)
+		readers = []io.Reader{older, newer}
+	}
+	if dropped, err := os.ReadFile(path + ".dropped"); err == nil && opts.Tail == 0 {
+		note := fmt.Sprintf("- [slipway: %s bytes of this output were not kept]\n", dropped)
+		readers = append([]io.Reader{strings.NewReader(note)}, readers...)
+	}
+	skip := 0
+	if opts.Tail > 0 {
+		lines, err := countLines(path+".1", path)
+		if err != nil {
+			kept.Close() //nolint:errcheck // the first error says more
+			return nil, logError(err)
+		}
+		skip = max(0, lines-opts.Tail)
+	}
+	kept.lines = bufio.NewReaderSize(io.MultiReader(readers...), 64<<10)
+	kept.skip, kept.stamps = skip, opts.Timestamps
+	return kept, nil
+}
+
+// keptLog reads a kept log line by line, with or without its timestamps.
+type keptLog struct {
+	closers []io.Closer
+	lines   *bufio.Reader
+	skip    int
+	stamps  bool
+	rest    []byte // of the line being read
+	inLine  bool   // the next piece goes on with a line
+}
+
+func (k *keptLog) Read(p []byte) (int, error) {
+	for len(k.rest) == 0 {
+		piece, err := k.lines.ReadSlice('\n')
+		if len(piece) == 0 && err != nil {
+			return 0, err
+		}
+		begins := !k.inLine
+		k.inLine = piece[len(piece)-1] != '\n'
+		if k.skip > 0 {
+			if !k.inLine {
+				k.skip--
+			}
+			continue
+		}
+		if begins && !k.stamps {
+			if _, text, ok := bytes.Cut(piece, []byte{' '}); ok {
+				piece = text
+			}
+		}
+		k.rest = piece
+	}
+	n := copy(p, k.rest)
+	k.rest = k.rest[n:]
+	return n, nil
+}
+
+func (k *keptLog) Close() error {
+	var err error
+	for _, c := range k.closers {
+		err = errors.Join(err, c.Close())
+	}
+	return err
+}
+
+// countLines counts the lines of the files that exist; a last line without its
+// end counts.
+func countLines(paths ...string) (int, error) {
+	count := 0
+	for _, path := range paths {
+		file, err := os.Open(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		n, err := countIn(file)
+		file.Close() //nolint:errcheck // only read
+		if err != nil {
+			return 0, err
+		}
+		count += n
+	}
+	return count, nil
+}
+
+func countIn(r io.Reader) (int, error) {
+	buffer := make([]byte, 64<<10)
+	count, last := 0, byte('\n')
+	for {
+		n, err := r.Read(buffer)
+		count += bytes.Count(buffer[:n], []byte{'\n'})
+		if n > 0 {
+			last = buffer[n-1]
+		}
+		if errors.Is(err, io.EOF) {
+			if last != '\n' {
+				count++
+			}
+			return count, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+}

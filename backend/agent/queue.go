@@ -1,0 +1,262 @@
+package agent
+
+import (
+	"context"
+	"reflect"
+	"time"
+
+	"slipway/backend/scheduler"
+	"slipway/backend/session"
+	"slipway/backend/store"
+	"slipway/gpu"
+)
+
+// runQueue places waiting sessions whenever something has changed and whenever
+// a known moment has come, until ctx ends.
+func (a *Agent) runQueue(ctx context.Context) {
+	const longest = time.Hour // a clock that was set is noticed after this
+	for ctx.Err() == nil {
+		next, err := a.place(ctx)
+		wait := longest
+		if err != nil {
+			a.log.Warn("the queue is held up", "err", err)
+			wait = a.limits.backoff(1)
+		} else if !next.IsZero() {
+			wait = min(wait, max(0, time.Until(next)))
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-a.wake:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// place makes one plan, stores what it decides and starts the courses of those
+// that it places. It returns when to plan again at the latest, if that is known.
+func (a *Agent) place(ctx context.Context) (next time.Time, err error) {
+	live, books, err := a.store.Live()
+	if err != nil {
+		return next, err
+	}
+	a.forgetNotes(live)
+	watched := a.lookAround(ctx, live)
+	snapshot, err := a.snapshot(live, books)
+	if err != nil || len(snapshot.Queue) == 0 {
+		return next, err
+	}
+	up, _, _, _ := a.health.state()
+	now := time.Now().UTC()
+	var plan scheduler.Schedule
+	if up {
+		plan = scheduler.Plan(snapshot, now)
+	} else {
+		plan = scheduler.Ends(snapshot, now)
+	}
+	if err := a.storePlan(ctx, snapshot, plan.Decisions); err != nil {
+		if session.CodeOf(err) == store.CodeConflict {
+			a.rouse() // the books changed meanwhile: plan again
+			return next, nil
+		}
+		return next, err
+	}
+	if !up {
+		a.allWait(live, plan.Decisions)
+		return plan.Next, nil
+	}
+	pending := map[session.ID]session.Session{}
+	for _, s := range live {
+		pending[s.ID] = s
+	}
+	for _, d := range plan.Decisions {
+		if d.Wait != nil {
+			a.showWait(pending[d.Session], d.Wait)
+		}
+	}
+	if soon := now.Add(lookAgain); watched && (plan.Next.IsZero() || plan.Next.After(soon)) {
+		plan.Next = soon // nobody tells when another agent's session ends
+	}
+	return plan.Next, nil
+}
+
+// forgetNotes drops what is known of sessions that are no longer live. Nobody
+// notes anything of a session that is not among live yet: it was not placed.
+func (a *Agent) forgetNotes(live []session.Session) {
+	known := make(map[session.ID]bool, len(live))
+	for _, s := range live {
+		known[s.ID] = true
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for id := range a.notes {
+		if !known[id] {
+			delete(a.notes, id)
+		}
+	}
+}
+
+// storePlan stores all placements and ends of a plan in one transaction,
+// provided that the books are still those it was made from, and starts the
+// courses of those that were placed.
+func (a *Agent) storePlan(ctx context.Context, snapshot scheduler.Snapshot, plan []scheduler.Decision) error {
+	var drafts []*draft
+	decided := false
+	for _, d := range plan {
+		decided = decided || d.Wait == nil
+	}
+	if !decided {
+		return nil
+	}
+	err := a.update(func(tx *store.Tx) error {
+		drafts = nil
+		if err := tx.Expect(snapshot.Revision); err != nil {
+			return err
+		}
+		for _, decision := range plan {
+			if decision.Wait != nil {
+				continue
+			}
+			s, err := tx.Get(decision.Session)
+			if err != nil {
+				return err
+			}
+			d := &draft{Session: s, tx: tx, now: time.Now().UTC(), stored: s}
+			if decision.End != nil {
+				err = d.endPending(*decision.End)
+			} else {
+				err = d.place(*decision.Place, a.enforcement(s, snapshot.Machine.Devices, decision.Place.Total()))
+			}
+			if err != nil {
+				return err
+			}
+			drafts = append(drafts, d)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, d := range drafts {
+		a.noteDown(d.ID, func(n *note) { n.wait = nil })
+		a.publishVersions(d.versions)
+		if d.Status.HoldsResources() {
+			a.startCourse(ctx, d.ID)
+		} else {
+			a.rouse() // someone may have waited for it
+		}
+	}
+	a.publishMachine()
+	return nil
+}
+
+// place stores a placement: the grants, SCHEDULED and PREPARING.
+func (d *draft) place(p scheduler.Placement, level gpu.Level) error {
+	steps := make([]session.Step, len(p.Steps))
+	for i, s := range p.Steps {
+		steps[i] = session.Step{Step: s.Name, Result: session.OutcomeSuccess, Message: s.Message, StartedAt: d.now, EndedAt: &d.now}
+	}
+	if err := d.end(session.PhaseSchedule, session.OutcomeSuccess, steps, nil); err != nil {
+		return err
+	}
+	d.Grants, d.Enforcement, d.Error = p.Total(), level, nil
+	d.Attempt++
+	d.Kernels = make([]session.Kernel, len(p.Kernels))
+	for i, grants := range p.Kernels {
+		name := session.KernelName(i)
+		d.Kernels[i] = session.Kernel{Name: name, Hostname: name, Grants: grants}
+	}
+	if err := d.to(session.Scheduled); err != nil {
+		return err
+	}
+	return d.enter(prepareStage)
+}
+
+// endPending ends a session that never ran.
+func (d *draft) endPending(end scheduler.End) error {
+	outcome := session.OutcomeFailure
+	if end.Reason == session.ReasonPendingTimeout {
+		outcome = session.OutcomeExpired
+	}
+	step := session.Step{Step: scheduler.StepValidate, Result: outcome, Code: end.Cause.Code, Message: end.Cause.Message, StartedAt: d.now, EndedAt: &d.now}
+	if err := d.end(session.PhaseSchedule, outcome, []session.Step{step}, &end.Cause); err != nil {
+		return err
+	}
+	d.Stopping, d.Reason, d.Wait, d.Error = "", end.Reason, nil, &end.Cause
+	return d.to(session.Cancelled)
+}
+
+// waitSteps shows a session that waits the way to the newest decision on it.
+func waitSteps(p session.Phase, w *session.Wait) []session.Step {
+	at := p.UpdatedAt
+	step := func(name string, result session.Outcome, message string) session.Step {
+		return session.Step{Step: name, Result: result, Message: message, StartedAt: at}
+	}
+	switch w.Code {
+	case scheduler.CodeWaitStart, scheduler.CodeWaitDependency, scheduler.CodeWaitMachine:
+		last := step(scheduler.StepValidate, session.OutcomeNeedRetry, w.Message)
+		last.Code = w.Code
+		return []session.Step{last}
+	}
+	last := step(scheduler.StepChoose, session.OutcomeNeedRetry, w.Message)
+	last.Code = w.Code
+	return []session.Step{
+		step(scheduler.StepOrder, session.OutcomeSuccess, positionText(w.Position)), step(scheduler.StepValidate, session.OutcomeSuccess, "It waits for no time and no other session."), last,
+	}
+}
+
+// showWait tells watchers why a session waits, if that is news.
+func (a *Agent) showWait(s session.Session, wait *session.Wait) {
+	news := false
+	a.noteDown(s.ID, func(n *note) {
+		news = !reflect.DeepEqual(n.wait, wait)
+		n.wait = wait
+	})
+	if news {
+		s.Wait = wait
+		a.stream.publish(session.Event{Session: &s})
+	}
+}
+
+// allWait tells every queued session but those that were ended that the engine
+// does not answer.
+func (a *Agent) allWait(live []session.Session, ended []scheduler.Decision) {
+	over := map[session.ID]bool{}
+	for _, d := range ended {
+		over[d.Session] = true
+	}
+	position := 0
+	for _, s := range live {
+		if s.Status != session.Pending || over[s.ID] {
+			continue
+		}
+		position++
+		wait := a.health.wait()
+		wait.Position = position
+		a.showWait(s, wait)
+	}
+}
+
+// purge removes the records of the oldest ended sessions, a hundred at a time
+// so that it happens seldom, and their logs.
+func (a *Agent) purge() error {
+	const slack, limit = 100, 1000
+	var removed []session.Session
+	count, err := a.store.Finished()
+	if err != nil || count < a.config.KeepFinished+slack {
+		return err
+	}
+	err = a.update(func(tx *store.Tx) (err error) {
+		removed, err = tx.Purge(a.config.KeepFinished, limit)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, s := range removed {
+		a.removeLogs(s.ID)
+		a.stream.publish(session.Event{Removed: &s.ID, Owner: s.Owner})
+	}
+	return nil
+}

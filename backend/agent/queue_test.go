@@ -1,0 +1,287 @@
+package agent
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"slipway/backend/engine/enginetest"
+	"slipway/backend/scheduler"
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+func taskSpec(name string) session.Spec {
+	return session.Spec{Name: name, Type: session.Batch, Command: "true"}
+}
+
+func TestDependentsWaitForSuccess(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		first := w.awaitStatus(w.launch(taskSpec("first")).ID, session.Running)
+		after := taskSpec("second")
+		after.After = []string{"first"}
+		second := w.launch(after)
+		if len(second.DependsOn) != 1 || second.DependsOn[0] != first.ID {
+			t.Fatalf("it depends on %v", second.DependsOn)
+		}
+		after = taskSpec("third")
+		after.After = []string{string(second.ID), "first"}
+		third := w.launch(after)
+		s := w.await(second.ID, "waiting", func(s session.Session) bool { return s.Wait != nil })
+		if s.Wait.Code != scheduler.CodeWaitDependency || !strings.Contains(s.Wait.Message, "first (RUNNING)") {
+			t.Errorf("it waits for %+v", s.Wait)
+		}
+		if history, err := w.agent.History(context.Background(), second.ID); err != nil || history[0].Steps[0].Step != scheduler.StepValidate || history[0].Steps[0].Code != scheduler.CodeWaitDependency {
+			t.Errorf("history %+v, %v", history, err)
+		}
+		w.fake.Exit(containerOf(first), 0)
+		second = w.awaitStatus(second.ID, session.Running)
+		w.fake.Exit(containerOf(second), 3)
+		if s := w.awaitStatus(second.ID, session.Terminated); s.Result != session.ResultFailure || *s.ExitCode != 3 {
+			t.Errorf("the second ended as %+v", s)
+		}
+		s = w.awaitStatus(third.ID, session.Cancelled)
+		if s.Reason != session.ReasonDependency || s.Error == nil || s.Error.Code != scheduler.CodeDependency || !strings.Contains(s.Error.Message, "second") {
+			t.Errorf("the third ended as %+v because of %+v", s.Reason, s.Error)
+		}
+		if p := w.phaseOf(third.ID, session.PhaseSchedule); p.Result != session.OutcomeFailure || p.Code != scheduler.CodeDependency || len(p.Steps) != 1 {
+			t.Errorf("history says %+v", p)
+		}
+		after.After, after.Name = []string{"second"}, "fourth"
+		if _, err := w.agent.Launch(context.Background(), session.LaunchRequest{Spec: withImage(after)}); session.CodeOf(err) != session.CodeInvalid {
+			t.Errorf("it may wait for one that failed: %v", err)
+		}
+		after.After = []string{"first"}
+		w.awaitStatus(w.launch(after).ID, session.Running)
+		w.audit()
+	})
+}
+
+func withImage(s session.Spec) session.Spec {
+	s.Image = enginetest.ImageMinimal
+	return s
+}
+
+func TestCancellationCascades(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		first := w.awaitStatus(w.launch(taskSpec("first")).ID, session.Running)
+		names := []string{"step-1", "step-2", "step-3"}
+		last := "first"
+		var all []session.ID
+		for _, name := range names {
+			spec := taskSpec(name)
+			spec.After = []string{last}
+			all, last = append(all, w.launch(spec).ID), name
+		}
+		if _, err := w.agent.Terminate(context.Background(), first.ID, true); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range all {
+			if s := w.awaitStatus(id, session.Cancelled); s.Reason != session.ReasonDependency {
+				t.Errorf("%s ended as %s", s.Name, s.Reason)
+			}
+		}
+		w.audit()
+	})
+}
+
+func TestLaunchRefusesWhatNobodyCanWaitFor(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		w.launch(session.Spec{Name: "notebook"})
+		for name, after := range map[string]string{"nobody": "nobody", "an id of nobody": "aaaaaaaaaaaa", "an interactive session": "notebook"} {
+			spec := withImage(taskSpec("late"))
+			spec.After = []string{after}
+			_, err := w.agent.Launch(context.Background(), session.LaunchRequest{Spec: spec})
+			e := session.AsError(err, "")
+			if e == nil || e.Code != session.CodeInvalid || len(e.Fields) != 1 || e.Fields[0].Field != "after[0]" || e.Fields[0].Code != session.CodeUnknownDependency {
+				t.Errorf("%s: %+v", name, err)
+			}
+			if p, err := w.agent.Preview(context.Background(), spec); err != nil || len(p.Errors) != 1 {
+				t.Errorf("%s in a preview: %+v, %v", name, p.Errors, err)
+			}
+		}
+	})
+}
+
+func TestWaitingEndsWithItsTimeout(t *testing.T) {
+	for _, down := range []bool{false, true} {
+		inBubble(t, func(t *testing.T) {
+			w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{CPUs: 2}), nil)
+			w.awaitStatus(w.launch(session.Spec{Resources: session.Resources{CPU: 2}}).ID, session.Running)
+			began := time.Now()
+			s := w.launch(session.Spec{Resources: session.Resources{CPU: 1}, PendingTimeout: session.Duration(10 * time.Minute)})
+			w.fake.SetDown(down)
+			s = w.awaitStatus(s.ID, session.Cancelled)
+			if s.Reason != session.ReasonPendingTimeout || time.Since(began).Round(time.Second) != 10*time.Minute || s.Error.Code != scheduler.CodeExpired {
+				t.Errorf("engine down %v: it ended as %s after %s because of %+v", down, s.Reason, time.Since(began), s.Error)
+			}
+			if p := w.phaseOf(s.ID, session.PhaseSchedule); p.Result != session.OutcomeExpired {
+				t.Errorf("history says %+v", p)
+			}
+		})
+	}
+}
+
+func TestPriorityIsChangedWhilePending(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{CPUs: 2}), nil)
+		ctx := context.Background()
+		first := w.awaitStatus(w.launch(session.Spec{Resources: session.Resources{CPU: 2}}).ID, session.Running)
+		low, urgent := 5, 40
+		a := w.launch(session.Spec{Resources: session.Resources{CPU: 2}, Priority: &urgent})
+		b := w.launch(session.Spec{Resources: session.Resources{CPU: 2}, Priority: &low})
+		w.await(b.ID, "second", func(s session.Session) bool { return s.Wait != nil && s.Wait.Position == 2 })
+		if _, err := w.agent.SetPriority(ctx, b.ID, 101); session.CodeOf(err) != "session_update_invalid" {
+			t.Errorf("%v", err)
+		}
+		if s, err := w.agent.SetPriority(ctx, b.ID, 90); err != nil || s.Priority != 90 {
+			t.Errorf("%+v, %v", s, err)
+		}
+		w.await(b.ID, "first", func(s session.Session) bool { return s.Wait != nil && s.Wait.Position == 1 })
+		if _, err := w.agent.SetPriority(ctx, first.ID, 1); session.CodeOf(err) != "session_update_conflict" {
+			t.Errorf("%v", err)
+		}
+		w.fake.Exit(containerOf(first), 0)
+		w.awaitStatus(b.ID, session.Running)
+		if s, _ := w.agent.Get(ctx, a.ID); s.Status != session.Pending {
+			t.Errorf("the other is %s", s.Status)
+		}
+	})
+}
+
+func TestSharesOfADeviceAreGivenAndExplained(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		w.withDevices([]gpu.Device{{UUID: "GPU-a", Model: "T", Vendor: gpu.NVIDIA, Memory: 24 * gpu.GiB}}, nil)
+		half := gpu.Request{Shares: 500}
+		first := w.awaitStatus(w.launch(session.Spec{Name: "first", Accelerator: half}).ID, session.Running)
+		second := w.awaitStatus(w.launch(session.Spec{Name: "second", Accelerator: half, Uncooperative: true}).ID, session.Running)
+		third := w.launch(session.Spec{Name: "third", Accelerator: half})
+		s := w.await(third.ID, "waiting", func(s session.Session) bool { return s.Wait != nil })
+		if want := "GPU 0: 0.5 (12 GiB) held by first, 0.5 (12 GiB) held by second; needs a share of 0.5."; s.Wait.Message != want {
+			t.Errorf("it says %q, not %q", s.Wait.Message, want)
+		}
+		c := w.containersOf(first)[session.MainKernel]
+		if len(c.Devices) != 1 || c.Devices[0].UUID != "GPU-a" || len(c.Grants) != 1 || c.Grants[0].Share != 500 || c.Grants[0].Memory != 12*gpu.GiB {
+			t.Errorf("the container gets %+v, %+v", c.Devices, c.Grants)
+		}
+		if env := c.Guest.Env; valueOf(env, "XLA_PYTHON_CLIENT_MEM_FRACTION") != "0.479" || valueOf(env, "GPU_MEMORY_LIMIT_MIB") != "12288" || valueOf(env, "SLIPWAY_GPU_SHARE") != "0.5" {
+			t.Errorf("its variables are %v", env)
+		}
+		if env := w.containersOf(second)[session.MainKernel].Guest.Env; valueOf(env, "TF_FORCE_GPU_ALLOW_GROWTH") != "" || valueOf(env, "SLIPWAY_GPU_SHARE") == "" {
+			t.Errorf("the variables of the one that does not want them are %v", env)
+		}
+		w.fake.Exit(containerOf(first), 0)
+		w.awaitStatus(third.ID, session.Running)
+		w.audit()
+	})
+}
+
+func TestForeignUseMakesASessionWaitAndNamesIt(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		devices := []gpu.Device{{UUID: "GPU-a", Model: "T", Vendor: gpu.NVIDIA, Memory: 24 * gpu.GiB}}
+		taken := gpu.Bytes(12025908429)
+		foreign := func(at gpu.Moment) gpu.Sample {
+			return gpu.Sample{At: at, Devices: []gpu.DeviceSample{{UUID: "GPU-a", MemoryUsed: &taken}},
+				Processes: []gpu.ProcessSample{{PID: 4312, Start: 1, Device: "GPU-a", Memory: &taken, Name: "python"}}}
+		}
+		w.withDevices(devices, foreign)
+		s := w.launch(session.Spec{Accelerator: gpu.Request{Memory: 16 * gpu.GiB}})
+		s = w.await(s.ID, "waiting", func(s session.Session) bool { return s.Wait != nil && s.Wait.Code == scheduler.CodeWaitResources })
+		if want := "GPU 0: 11.2 GiB held by pid 4312 (python, another user), not a session; needs 16 GiB."; s.Wait.Message != want {
+			t.Errorf("it says %q, not %q", s.Wait.Message, want)
+		}
+		// It goes, and another look shows that: the session waits a little longer.
+		none := gpu.Bytes(0)
+		w.withDevices(devices, func(at gpu.Moment) gpu.Sample {
+			return gpu.Sample{At: at, Devices: []gpu.DeviceSample{{UUID: "GPU-a", MemoryUsed: &none}}}
+		})
+		s = w.await(s.ID, "settling", func(s session.Session) bool { return s.Wait != nil && s.Wait.Code == scheduler.CodeWaitSettle })
+		if s.Wait.Until == nil {
+			t.Errorf("it does not say until when: %+v", s.Wait)
+		}
+		w.awaitStatus(s.ID, session.Running)
+	})
+}
+
+func TestLaunchRefusesDevicesThatTheMachineCannotGive(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{CPUs: 4}), nil)
+		w.withDevices([]gpu.Device{{UUID: "GPU-a", Model: "T", Memory: 24 * gpu.GiB}}, nil)
+		time.Sleep(time.Second)
+		for name, c := range map[string]struct {
+			spec  session.Spec
+			field string
+			code  session.Code
+		}{
+			"two devices":                 {session.Spec{Accelerator: gpu.Request{Devices: 2}}, "accelerator", session.CodeTooManyDevices},
+			"too much memory":             {session.Spec{Accelerator: gpu.Request{Memory: 25 * gpu.GiB}}, "accelerator", session.CodeTooManyDevices},
+			"not a whole quantum":         {session.Spec{Accelerator: gpu.Request{Shares: 250}}, "accelerator", session.CodeRoundedAccelerator},
+			"less than a quantum":         {session.Spec{Accelerator: gpu.Request{Shares: 50}}, "accelerator", session.CodeRoundedAccelerator},
+			"a whole device each of two":  {session.Spec{Accelerator: gpu.Request{Devices: 1}, Cluster: 2}, "accelerator", session.CodeTooManyDevices},
+			"more CPUs than there are":    {session.Spec{Resources: session.Resources{CPU: 3}, Cluster: 2}, "cluster", session.CodeTooManyCPUs},
+			"more memory than there is":   {session.Spec{Resources: session.Resources{Memory: 9 * gpu.GiB}, Cluster: 2}, "cluster", session.CodeTooMuchMemory},
+			"an instance that nobody has": {session.Spec{Accelerator: gpu.Request{Profile: "1g.10gb"}}, "accelerator", session.CodeTooManyDevices},
+		} {
+			_, err := w.agent.Launch(context.Background(), session.LaunchRequest{Spec: withImage(c.spec)})
+			e := session.AsError(err, "")
+			if err == nil || len(e.Fields) != 1 || e.Fields[0].Field != c.field || e.Fields[0].Code != c.code {
+				t.Errorf("%s: %+v", name, err)
+			}
+		}
+		p, err := w.agent.Preview(context.Background(), withImage(session.Spec{Accelerator: gpu.Request{Memory: 5 * gpu.GiB}}))
+		if err != nil || len(p.GPUs) != 1 || p.GPUs[0].Memory != 5*gpu.GiB || p.Rounded == nil || p.Enforcement != gpu.LevelNone {
+			t.Errorf("preview %+v, %v", p, err)
+		}
+	})
+}
+
+func TestHistoryTellsWhenASessionWillStart(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{CPUs: 1}), nil)
+		for range 6 {
+			s := w.awaitStatus(w.launch(taskSpec("")).ID, session.Running)
+			time.Sleep(30 * time.Minute)
+			w.fake.Exit(containerOf(s), 0)
+			w.awaitStatus(s.ID, session.Terminated)
+		}
+		w.halt() // the next agent knows it from the store
+		w.start()
+		w.awaitStatus(w.launch(taskSpec("")).ID, session.Running)
+		time.Sleep(10*time.Minute + time.Second)
+		s := w.launch(taskSpec(""))
+		s = w.await(s.ID, "waiting", func(s session.Session) bool { return s.Wait != nil && s.Wait.Start != nil })
+		if in := time.Until(*s.Wait.Start).Round(time.Minute); in != 20*time.Minute && in != 19*time.Minute {
+			t.Errorf("it starts in about %s, give or take %s", in, s.Wait.Margin)
+		}
+	})
+}
+
+func TestFrameworksAreToldToKeepToTheirShare(t *testing.T) {
+	devices := []gpu.Device{{UUID: "a", Memory: 80 * gpu.GiB}, {UUID: "b", Memory: 24 * gpu.GiB}}
+	for name, test := range map[string]struct {
+		grants        []gpu.Grant
+		uncooperative bool
+		fraction, jax string
+		limit         string
+	}{
+		"half of a device, less a context": {grants: []gpu.Grant{{Device: "a", Share: 500, Memory: 40 * gpu.GiB}}, fraction: "0.493", jax: "0.493", limit: "40960"},
+		"a small share, less a quarter":    {grants: []gpu.Grant{{Device: "b", Share: 10, Memory: gpu.GiB}}, fraction: "0.031", jax: "0.031", limit: "1024"},
+		"the smaller of two parts":         {grants: []gpu.Grant{{Device: "a", Share: 800, Memory: 64 * gpu.GiB}, {Device: "b", Share: 700, Memory: 16 * gpu.GiB}}, fraction: "0.645", jax: "0.645", limit: "16384"},
+		"who does not want it":             {grants: []gpu.Grant{{Device: "a", Share: 500, Memory: 40 * gpu.GiB}}, uncooperative: true, fraction: "0.493", limit: "40960"},
+		"a whole device":                   {grants: []gpu.Grant{{Device: "a", Share: 1000, Memory: 78 * gpu.GiB, Whole: true}}, fraction: "0.975", limit: "79872"},
+		"a MIG instance":                   {grants: []gpu.Grant{{Device: "a", Instance: "MIG-1", Share: 142, Memory: 10 * gpu.GiB}}, fraction: "1.000", limit: "10240"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := deviceEnv(session.Session{Spec: session.Spec{Uncooperative: test.uncooperative}}, devices, test.grants)
+			if valueOf(env, "SLIPWAY_GPU_FRACTION") != test.fraction || valueOf(env, "XLA_PYTHON_CLIENT_MEM_FRACTION") != test.jax || valueOf(env, "GPU_MEMORY_LIMIT_MIB") != test.limit {
+				t.Errorf("%v", env)
+			}
+		})
+	}
+}

@@ -1,0 +1,165 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// The kinds of accounts.
+const (
+	kindSession      = "session"
+	kindOther        = "other"
+	kindIdle         = "idle"
+	kindUnattributed = "unattributed"
+)
+
+// accountKey is what rows of accounts are summed up by.
+type accountKey struct {
+	start   time.Time
+	session session.ID
+	device  gpu.UUID
+	kind    string
+}
+
+// Accounts implements [session.Accelerators]. Buckets of minutes are kept for a
+// day, of hours for three months, of days for ever; a span that reaches
+// further back is answered in whole buckets of the length that is still there.
+func (a *Agent) Accounts(_ context.Context, span session.AccountSpan) ([]session.Account, error) {
+	now := a.devices.moment()
+	if span.To.IsZero() {
+		span.To = now.Wall
+	}
+	if !span.From.Before(span.To) || span.Bucket < 0 {
+		return nil, &session.Error{Code: "account_read_invalid", Message: "The span of time ends before it begins.", Hint: "Give a from that is before to."}
+	}
+	// What happened since the last checkpoint belongs to the answer.
+	if err := a.checkpoint(false); err != nil {
+		return nil, err
+	}
+	sums := map[accountKey]*session.Account{}
+	if err := a.sumDevices(span, now.Wall, sums); err != nil {
+		return nil, err
+	}
+	if err := a.sumCPUs(span, now.Wall, sums); err != nil {
+		return nil, err
+	}
+	rows := make([]session.Account, 0, len(sums))
+	names := map[session.ID]accountName{}
+	for _, row := range sums {
+		name, known := names[row.Session]
+		if !known && row.Session != "" {
+			var err error
+			if name, err = nameOf(a.store, row.Session); err != nil {
+				return nil, err
+			}
+			names[row.Session] = name
+		}
+		row.Name, row.Owner, row.Label = name.Name, name.Owner, name.Label
+		rows = append(rows, *row)
+	}
+	slices.SortFunc(rows, func(x, y session.Account) int {
+		return cmp.Or(x.Start.Compare(y.Start), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Session, y.Session), cmp.Compare(x.Device, y.Device))
+	})
+	return rows, nil
+}
+
+// kept is the shortest span whose buckets still reach back to the start of the
+// span asked for and fit into the buckets asked for.
+func kept(span session.AccountSpan, now time.Time) gpu.Span {
+	age := now.Sub(span.From)
+	switch {
+	case span.Bucket >= 24*time.Hour || age >= gpu.HoursKept:
+		return gpu.SpanDay
+	case span.Bucket >= time.Hour || age >= gpu.MinutesKept || span.To.Sub(span.From) > 6*time.Hour:
+		return gpu.SpanHour
+	}
+	return gpu.SpanMinute
+}
+
+// eachBucket calls fn with every stored bucket of devices or CPUs in a span.
+func eachBucket[T any](a *Agent, prefix string, span session.AccountSpan, now time.Time, fn func(bucket T)) error {
+	length := kept(span, now)
+	first, end := startOf(length, span.From.In(now.Location())), span.To
+	if !end.Before(now) {
+		end = end.Add(time.Second) // what begins just now is part of it
+	}
+	return a.store.EachAccount(bucketFrom(prefix, length, first), bucketFrom(prefix, length, end.Add(time.Second-1)), func(_ string, data []byte) error {
+		bucket, err := decode[T](data)
+		if err == nil {
+			fn(bucket)
+		}
+		return err
+	})
+}
+
+func (a *Agent) sumDevices(span session.AccountSpan, now time.Time, sums map[accountKey]*session.Account) error {
+	return eachBucket(a, keyGPUBucket, span, now, func(bucket gpu.Bucket) {
+		for _, row := range bucket.Rows {
+			key := accountKey{start: spanStart(span, bucket.Start, now), device: row.Device, kind: kindSession}
+			switch row.Session {
+			case gpu.Others:
+				key.kind = kindOther
+			case gpu.Idle:
+				key.kind = kindIdle
+			case gpu.Unattributed:
+				key.kind = kindUnattributed
+			default:
+				key.session = session.ID(row.Session)
+			}
+			addUse(&sumAt(sums, key).GPU, row.Counters)
+		}
+	})
+}
+
+func (a *Agent) sumCPUs(span session.AccountSpan, now time.Time, sums map[accountKey]*session.Account) error {
+	nanos := map[accountKey]int64{}
+	err := eachBucket(a, keyCPUBucket, span, now, func(bucket cpuBucket) {
+		for id, use := range bucket.Use {
+			key := accountKey{start: spanStart(span, bucket.Start, now), session: id, kind: kindSession}
+			sumAt(sums, key).AllocCPUMs += use.AllocMs
+			nanos[key] += use.UsedNs
+		}
+	})
+	for key, ns := range nanos {
+		sums[key].CPUMs = ns / int64(time.Millisecond)
+	}
+	return err
+}
+
+// spanStart is the start of the bucket asked for that a stored bucket is in.
+func spanStart(span session.AccountSpan, start, now time.Time) time.Time {
+	switch {
+	case span.Bucket == 0:
+		return span.From.UTC()
+	case span.Bucket >= 24*time.Hour:
+		return startOf(gpu.SpanDay, start.In(now.Location())).UTC()
+	}
+	return start.Truncate(span.Bucket).UTC()
+}
+
+func sumAt(sums map[accountKey]*session.Account, key accountKey) *session.Account {
+	if sums[key] == nil {
+		sums[key] = &session.Account{Start: key.start, Session: key.session, Device: key.device, Kind: key.kind}
+	}
+	return sums[key]
+}
+
+func addUse(use *session.DeviceUse, c gpu.Counters) {
+	use.AllocMs += c.AllocGPUMs
+	use.BusyMs += c.BusyGPUMs
+	use.VRAMMiBMs += mebibytes(c.VRAM)
+	use.VRAMPeak = max(use.VRAMPeak, c.VRAMPeak)
+	use.EnergyDynamic += c.EnergyDyn
+	use.EnergyIdle += c.EnergyIdle
+	use.CoveredMs += c.CoveredMs
+	use.EstimatedMs += c.EstimatedMs
+	use.GapMs += c.GapMs
+}
+
+// mebibytes tells in 64 bits what is counted in 128: whole MiB × milliseconds.
+func mebibytes(held gpu.ByteTime) int64 { return int64(held.Per(gpu.MiB)) }

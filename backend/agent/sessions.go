@@ -1,0 +1,307 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"slipway/backend/session"
+	"slipway/backend/store"
+	"slipway/gpu"
+)
+
+const codeOOM = session.Code("session_run_oom-killed")
+
+func hostname() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "localhost"
+	}
+	return name
+}
+
+// check returns everything that is wrong with a spec on this machine, apart
+// from its name being taken.
+func (a *Agent) check(spec session.Spec) []session.FieldError {
+	_, info, _, _ := a.health.state()
+	wrong := spec.Validate(time.Now(), session.Limits{CPUs: info.CPUs, Memory: info.Memory})
+	if spec.Agent != "" && spec.Agent != a.config.Name {
+		wrong = append(wrong, session.FieldError{Field: "agent", Code: session.CodeInvalidAgent, Message: fmt.Sprintf("This agent is %s, not %s.", a.config.Name, spec.Agent), Hint: "Leave it empty to let Slipway choose."})
+	}
+	wrong = append(wrong, a.checkQueue(spec.WithDefaults(), info)...)
+	for _, e := range wrong {
+		if e.Code == session.CodeInvalidSource {
+			return wrong
+		}
+	}
+	for i, m := range spec.Mounts {
+		if e := checkSource(m.Source); e != nil {
+			e.Field = fmt.Sprintf("mounts[%d].source", i)
+			wrong = append(wrong, *e)
+		}
+	}
+	return wrong
+}
+
+// checkSource looks whether a directory to be mounted is there.
+func checkSource(source string) *session.FieldError {
+	info, err := os.Stat(source)
+	e := &session.FieldError{Code: session.CodeInvalidSource}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		e.Message, e.Hint = fmt.Sprintf("There is no directory %s on this machine.", source), "Make it, or choose another."
+	case err != nil:
+		e.Message, e.Hint = fmt.Sprintf("The directory %s cannot be read.", source), "Check its permissions."
+	case !info.IsDir():
+		e.Message, e.Hint = fmt.Sprintf("%s is not a directory.", source), "Choose the directory that it lies in."
+	default:
+		return nil
+	}
+	return e
+}
+
+// Preview implements [session.Sessions] for the agent's own person.
+func (a *Agent) Preview(ctx context.Context, spec session.Spec) (session.Preview, error) {
+	return a.PreviewFor(ctx, a.config.Owner, spec)
+}
+
+// PreviewFor says what a launch of somebody's would do now.
+func (a *Agent) PreviewFor(ctx context.Context, owner string, spec session.Spec) (session.Preview, error) {
+	full := spec.WithDefaults()
+	p := session.Preview{Spec: full, Errors: append(a.check(spec), a.checkAllowance(owner, full)...), Warnings: advise(full)}
+	live, books, err := a.store.Live()
+	if err != nil {
+		return p, err
+	}
+	for _, s := range live {
+		if spec.Name != "" && s.Name == spec.Name && s.Owner == owner {
+			p.Errors = append(p.Errors, session.FieldError{Field: "name", Code: session.CodeNameTaken, Message: fmt.Sprintf("A live session named %q exists already.", spec.Name), Hint: "Choose another name, or leave it empty for a random one."})
+		}
+	}
+	depends, wrong := a.dependencies(owner, spec.After)
+	p.Errors = append(p.Errors, wrong...)
+	if up, _, _, _ := a.health.state(); !up {
+		p.Wait = a.health.wait()
+		return p, nil
+	}
+	if plannable(full) {
+		if err := a.previewPlan(&p, owner, depends, live, books); err != nil {
+			return p, err
+		}
+	}
+	if session.ValidImage(full.Image) {
+		err = within(ctx, a.limits.Call, "image", func(ctx context.Context) error {
+			image, err := a.engine.Image(ctx, full.Image)
+			if err == nil {
+				p.Image = &image
+			}
+			return err
+		})
+		if err != nil && session.CodeOf(err) != "engine_image_not-found" {
+			return p, a.heed(err)
+		}
+	}
+	return p, nil
+}
+
+// advise returns what is allowed and probably not wanted.
+func advise(spec session.Spec) []session.FieldError {
+	var advice []session.FieldError
+	if r := spec.Resources; r.Memory-r.Shm < 2*r.Shm && r.Shm > 64*gpu.MiB {
+		advice = append(advice, session.FieldError{Field: "resources.shm", Code: "session_create_little-memory",
+			Message: fmt.Sprintf("Shared memory may use up %s of the %s of memory.", r.Shm, r.Memory), Hint: "Programs fail when the rest is not enough for them."})
+	}
+	if len(spec.Mounts) == 0 {
+		advice = append(advice, session.FieldError{Field: "mounts", Code: "session_create_no-mounts",
+			Message: "No folder is mounted.", Hint: "The session's home is deleted when it ends."})
+	}
+	return advice
+}
+
+// Launch implements [session.Sessions].
+func (a *Agent) Launch(_ context.Context, req session.LaunchRequest) (session.Session, error) {
+	if req.Owner == "" {
+		req.Owner = a.config.Owner
+	}
+	if wrong := append(a.check(req.Spec), a.checkAllowance(req.Owner, req.Spec.WithDefaults())...); len(wrong) > 0 && !a.launched(req) {
+		message := wrong[0].Message
+		if len(wrong) > 1 {
+			message = fmt.Sprintf("%d fields are wrong: %s", len(wrong), message)
+		}
+		return session.Session{}, &session.Error{Code: session.CodeInvalid, Message: message, Hint: wrong[0].Hint, Fields: wrong}
+	}
+	named := req.Spec.Name != ""
+	depends, wrong := a.dependencies(req.Owner, req.Spec.After)
+	if len(wrong) > 0 && !a.launched(req) {
+		return session.Session{}, &session.Error{Code: session.CodeInvalid, Message: wrong[0].Message, Hint: wrong[0].Hint, Fields: wrong}
+	}
+	for try := 0; ; try++ {
+		s := a.newSession(req)
+		s.DependsOn = depends
+		stored, err := a.create(s, req.Key)
+		if session.CodeOf(err) == store.CodeNameTaken && !named && try < 20 {
+			continue // a random name that is in use
+		}
+		if err != nil {
+			return session.Session{}, err
+		}
+		a.rouse()
+		return a.dress(stored), nil
+	}
+}
+
+// launched reports whether a launch was asked for before: then it is answered
+// whatever has become of the fields meanwhile, a start time now past, say.
+func (a *Agent) launched(req session.LaunchRequest) bool {
+	if req.Key == "" {
+		return false
+	}
+	_, found, err := a.store.ByKey(req.Owner, req.Key)
+	return err == nil && found
+}
+
+func (a *Agent) newSession(req session.LaunchRequest) session.Session {
+	spec := req.Spec.WithDefaults()
+	if spec.Name == "" {
+		spec.Name = session.RandomName()
+	}
+	priority := session.DefaultPriority
+	if spec.Priority != nil {
+		priority = *spec.Priority
+	}
+	return session.Session{
+		Priority: priority,
+		ID:       session.NewID(), Name: spec.Name, Owner: req.Owner, Agent: a.config.Name, Spec: spec, SpecKey: spec.SpecKey(),
+		Status: session.Pending, Result: session.ResultUndefined, CreatedAt: time.Now().UTC(),
+	}
+}
+
+// create stores a session with the first row of its history, or returns the
+// one that was stored under the key.
+func (a *Agent) create(s session.Session, key string) (session.Session, error) {
+	fresh := true
+	err := a.update(func(tx *store.Tx) error {
+		fresh = true
+		if key != "" {
+			known, found, err := tx.ByKey(s.Owner, key)
+			if err != nil {
+				return err
+			}
+			if found {
+				s, fresh = known, false
+				return nil
+			}
+		}
+		if err := tx.Create(&s, key); err != nil {
+			return err
+		}
+		return tx.PutPhase(&session.Phase{Session: s.ID, Phase: session.PhaseSchedule, Result: session.OutcomeRunning,
+			From: session.Pending, To: session.Scheduled, Attempts: 1, CreatedAt: s.CreatedAt, UpdatedAt: s.CreatedAt})
+	})
+	if err == nil && fresh {
+		a.publishVersions([]session.Session{s})
+	}
+	return s, err
+}
+
+// Get implements [session.Sessions].
+func (a *Agent) Get(_ context.Context, id session.ID) (session.Session, error) {
+	s, err := a.store.Get(id)
+	return a.dress(s), err
+}
+
+// List implements [session.Sessions].
+func (a *Agent) List(_ context.Context, filter session.Filter) ([]session.Session, error) {
+	list, err := a.store.List(filter)
+	for i := range list {
+		list[i] = a.dress(list[i])
+	}
+	return list, err
+}
+
+// Rename implements [session.Sessions]. It fails with session_rename_invalid,
+// session_rename_conflict where the session has ended, or
+// session_create_already-exists.
+func (a *Agent) Rename(_ context.Context, id session.ID, name string) (session.Session, error) {
+	if wrong := session.ValidateName(name); wrong != nil {
+		return session.Session{}, &session.Error{Code: "session_rename_invalid", Message: wrong.Message, Hint: wrong.Hint, Fields: []session.FieldError{*wrong}}
+	}
+	return a.change(id, func(d *draft) error {
+		if !d.Status.Live() {
+			return &session.Error{Code: "session_rename_conflict", Message: "The session has ended.", Hint: "Only a live session can be renamed."}
+		}
+		d.Name = name
+		return nil
+	})
+}
+
+// Terminate implements [session.Sessions].
+func (a *Agent) Terminate(_ context.Context, id session.ID, forced bool) (session.Session, error) {
+	reason := session.ReasonUser
+	if forced {
+		reason = session.ReasonForced
+	}
+	return a.terminate(id, reason, forced)
+}
+
+// History implements [session.Sessions]. The steps of the phase under way are
+// as they are now.
+func (a *Agent) History(_ context.Context, id session.ID) ([]session.Phase, error) {
+	phases, err := a.store.History(id)
+	if err != nil || len(phases) == 0 {
+		return phases, err
+	}
+	last := &phases[len(phases)-1]
+	a.mu.Lock()
+	wait := a.notes[id].wait
+	a.mu.Unlock()
+	if wait != nil && last.Phase == session.PhaseSchedule && last.Result == session.OutcomeRunning {
+		last.Steps = waitSteps(*last, wait)
+	}
+	if c := a.courseOf(id); c != nil && last.Result == session.OutcomeRunning {
+		if steps := c.currentSteps(); len(steps) > 0 {
+			last.Steps = steps
+		}
+	}
+	return phases, nil
+}
+
+// sawOOM warns of processes that the kernel killed for memory while their
+// session goes on. count is of all of them in one of its kernels so far.
+func (a *Agent) sawOOM(id session.ID, kernel string, count int) {
+	c := a.courseOf(id)
+	if c == nil {
+		return
+	}
+	count, news := c.sawOOM(kernel, count)
+	if !news {
+		return
+	}
+	_, err := a.change(id, func(d *draft) error {
+		if d.Status != session.Running {
+			return nil
+		}
+		what := "A process was killed"
+		if count > 1 {
+			what = fmt.Sprintf("%d processes were killed", count)
+		}
+		d.warn(session.Warning{Code: codeOOM, Title: "oom-killed", Text: fmt.Sprintf("%s in %s because it used up its %s of memory. Launch it with more memory.", what, d.Name, d.Spec.Resources.Memory)})
+		return nil
+	})
+	if err != nil {
+		a.log.Warn("a warning could not be stored", "session", id, "err", err)
+	}
+}
+
+// ListImages implements [session.Images].
+func (a *Agent) ListImages(ctx context.Context) ([]session.Image, error) {
+	var images []session.Image
+	err := within(ctx, a.limits.Call, "images", func(ctx context.Context) (err error) {
+		images, err = a.engine.Images(ctx)
+		return err
+	})
+	return images, a.heed(err)
+}

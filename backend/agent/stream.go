@@ -1,0 +1,147 @@
+package agent
+
+import (
+	"context"
+	"sync"
+
+	"slipway/backend/session"
+)
+
+const (
+	// ringSize is how many events are kept for watchers that resume.
+	ringSize = 4096
+	// resetFinished is how many ended sessions a snapshot holds.
+	resetFinished = 200
+)
+
+// stream numbers events and keeps the newest of them. Watchers read the ring at
+// their own pace, so that a slow one delays nobody.
+type stream struct {
+	epoch string
+
+	mu        sync.Mutex // guards everything below
+	seq       uint64     // of the newest event
+	ring      [ringSize]session.Event
+	changed   chan struct{} // closed and replaced when an event comes
+	revisions map[session.ID]uint64
+	watchers  int
+	first     chan struct{} // of capacity 1: a watcher came
+}
+
+func newStream(epoch string) *stream {
+	return &stream{epoch: epoch, changed: make(chan struct{}), revisions: map[session.ID]uint64{}, first: make(chan struct{}, 1)}
+}
+
+// publish adds an event. A session that is older than what was published of it
+// is dropped: two changes may come here in the other order than they were stored.
+func (s *stream) publish(e session.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e.Session != nil {
+		if e.Session.Revision < s.revisions[e.Session.ID] {
+			return
+		}
+		s.revisions[e.Session.ID] = e.Session.Revision
+	}
+	if e.Removed != nil {
+		delete(s.revisions, *e.Removed)
+	}
+	s.seq++
+	e.Epoch, e.Seq = s.epoch, s.seq
+	s.ring[s.seq%ringSize] = e
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// since returns the events after a cursor and, where there are none, the
+// channel that tells of the next. It reports false where the cursor is of
+// another epoch or too old.
+func (s *stream) since(after session.Cursor) ([]session.Event, <-chan struct{}, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if after.Epoch != s.epoch || after.Seq > s.seq || s.seq-after.Seq > ringSize {
+		return nil, nil, false
+	}
+	events := make([]session.Event, 0, min(s.seq-after.Seq, 64))
+	for seq := after.Seq + 1; seq <= s.seq && len(events) < cap(events); seq++ {
+		events = append(events, s.ring[seq%ringSize])
+	}
+	return events, s.changed, true
+}
+
+// now returns the place after the newest event, and the channel that tells of
+// the next.
+func (s *stream) now() (session.Cursor, <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return session.Cursor{Epoch: s.epoch, Seq: s.seq}, s.changed
+}
+
+func (s *stream) watch(n int) {
+	s.mu.Lock()
+	s.watchers += n
+	s.mu.Unlock()
+	signal(s.first)
+}
+
+func (s *stream) watched() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.watchers > 0
+}
+
+// Watch implements [session.Sessions].
+func (a *Agent) Watch(ctx context.Context, after session.Cursor, fn func(session.Event) error) error {
+	a.stream.watch(1)
+	defer a.stream.watch(-1)
+	for {
+		events, next, ok := a.stream.since(after)
+		if !ok {
+			// The cursor is read before the state: what changes between the two
+			// is told again, which does no harm.
+			cursor, _ := a.stream.now()
+			reset, err := a.reset(ctx)
+			if err != nil {
+				return err
+			}
+			events = []session.Event{{Epoch: cursor.Epoch, Seq: cursor.Seq, Reset: &reset}}
+		}
+		for _, e := range events {
+			if err := fn(e); err != nil {
+				return err
+			}
+			after = session.Cursor{Epoch: e.Epoch, Seq: e.Seq}
+		}
+		if len(events) > 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			continue
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-a.closed:
+			return &session.Error{Code: "agent_watch_unavailable", Message: "The agent was closed.", Hint: "Connect again."}
+		}
+	}
+}
+
+// reset returns the whole state.
+func (a *Agent) reset(ctx context.Context) (session.Reset, error) {
+	machine, err := a.Machine(ctx)
+	if err != nil {
+		return session.Reset{}, err
+	}
+	live, err := a.List(ctx, session.Filter{Live: true})
+	if err != nil {
+		return session.Reset{}, err
+	}
+	finished, err := a.List(ctx, session.Filter{Finished: true, Limit: resetFinished})
+	if err != nil {
+		return session.Reset{}, err
+	}
+	board := a.board(live)
+	return session.Reset{Sessions: append(live, finished...), Machine: machine, Devices: &board}, nil
+}

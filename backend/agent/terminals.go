@@ -1,0 +1,140 @@
+package agent
+
+import (
+	"context"
+	"io"
+	"net"
+	"strings"
+
+	"slipway/backend/session"
+)
+
+// A terminal of a kernel other than the main one is known outside by the
+// kernel's name, a dot and its own id.
+
+// ListTerminals implements [session.Terminals].
+func (a *Agent) ListTerminals(ctx context.Context, id session.ID) ([]session.Terminal, error) {
+	s, err := a.store.Get(id)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.Kernels) == 0 {
+		_, err := a.guest(ctx, id)
+		return nil, err
+	}
+	all := []session.Terminal{}
+	for number, k := range s.Kernels {
+		g, err := a.guestOf(ctx, id, k.Name)
+		if err != nil {
+			return nil, err
+		}
+		list, err := g.ListTerminals(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range list {
+			all = append(all, outside(t, number, k.Name))
+		}
+	}
+	return all, nil
+}
+
+// outside is a terminal as it is known outside of its kernel.
+func outside(t session.Terminal, number int, kernel string) session.Terminal {
+	if number > 0 {
+		t.ID, t.Kernel = kernel+"."+t.ID, kernel
+	}
+	return t
+}
+
+// inside returns the kernel and the id inside it of a terminal.
+func inside(id string) (kernel, terminal string) {
+	if kernel, terminal, found := strings.Cut(id, "."); found && kernelRule.MatchString(kernel) {
+		return kernel, terminal
+	}
+	return "", id
+}
+
+// OpenTerminal implements [session.Terminals].
+func (a *Agent) OpenTerminal(ctx context.Context, id session.ID, req session.TerminalRequest) (session.Terminal, error) {
+	s, err := a.store.Get(id)
+	if err != nil {
+		return session.Terminal{}, err
+	}
+	if _, known := s.Kernel(req.Kernel); !known && s.Status == session.Running {
+		return session.Terminal{}, noKernel("terminal_create_not-found", s, req.Kernel)
+	}
+	g, err := a.guestOf(ctx, id, req.Kernel)
+	if err != nil {
+		return session.Terminal{}, err
+	}
+	number := 0
+	if req.Kernel != "" && req.Kernel != session.MainKernel {
+		number = 1
+	}
+	t, err := g.OpenTerminal(ctx, req)
+	return outside(t, number, req.Kernel), err
+}
+
+// AttachTerminal implements [session.Terminals].
+func (a *Agent) AttachTerminal(ctx context.Context, id session.ID, req session.AttachRequest) (io.ReadWriteCloser, error) {
+	kernel, terminal := inside(req.Terminal)
+	g, err := a.guestOf(ctx, id, kernel)
+	if err != nil {
+		return nil, err
+	}
+	req.Terminal = terminal
+	stream, err := asStream(g.AttachTerminal(ctx, req))
+	return a.idle.watchTerminal(id, stream), err
+}
+
+// CloseTerminal implements [session.Terminals].
+func (a *Agent) CloseTerminal(ctx context.Context, id session.ID, terminal string) error {
+	kernel, terminal := inside(terminal)
+	g, err := a.guestOf(ctx, id, kernel)
+	if err != nil {
+		return err
+	}
+	return g.CloseTerminal(ctx, terminal)
+}
+
+// Exec implements [session.Terminals].
+func (a *Agent) Exec(ctx context.Context, id session.ID, req session.ExecRequest) (io.ReadWriteCloser, error) {
+	if len(req.Command) == 0 {
+		return nil, &session.Error{Code: "exec_create_invalid", Message: "There is no command to run.", Hint: "Name a program and its arguments."}
+	}
+	s, err := a.store.Get(id)
+	if err != nil {
+		return nil, err
+	}
+	if _, known := s.Kernel(req.Kernel); !known && s.Status == session.Running {
+		return nil, noKernel("exec_start_not-found", s, req.Kernel)
+	}
+	g, err := a.guestOf(ctx, id, req.Kernel)
+	if err != nil {
+		return nil, err
+	}
+	return asStream(g.Exec(ctx, req))
+}
+
+// DialPort implements [session.Apps].
+func (a *Agent) DialPort(ctx context.Context, id session.ID, port int) (net.Conn, error) {
+	if port < 1 || port > 65535 {
+		return nil, &session.Error{Code: "port_dial_invalid", Message: "There is no such port.", Hint: "Use a port between 1 and 65535."}
+	}
+	g, err := a.guest(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := g.Dial(ctx, port)
+	return a.idle.watchApp(id, conn), err
+}
+
+// asStream hands a connection on as what it is to the caller, and a failure
+// without a connection that is a nil in disguise.
+func asStream(conn net.Conn, err error) (io.ReadWriteCloser, error) {
+	if err != nil {
+		return nil, err
+	}
+	return conn, nil
+}

@@ -1,0 +1,350 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"slipway/backend/engine/enginetest"
+	"slipway/backend/guest/link"
+	"slipway/backend/session"
+)
+
+func TestTerminalsAndExecAreTheGuests(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		ctx := context.Background()
+		s := w.launch(session.Spec{})
+		s = w.awaitStatus(s.ID, session.Running)
+		if got, err := w.agent.OpenTerminal(ctx, s.ID, session.TerminalRequest{Cols: 80, Rows: 24}); err != nil || got.Cols != 80 {
+			t.Errorf("%+v, %v", got, err)
+		}
+		if stream, err := w.agent.AttachTerminal(ctx, s.ID, session.AttachRequest{Terminal: "t1"}); err != nil || stream == nil {
+			t.Errorf("%v, %v", stream, err)
+		}
+		if err := w.agent.CloseTerminal(ctx, s.ID, "t1"); err != nil {
+			t.Error(err)
+		}
+		if stream, err := w.agent.Exec(ctx, s.ID, session.ExecRequest{Command: []string{"nothing"}}); stream != nil || session.CodeOf(err) != "exec_create_not-found" {
+			t.Errorf("%v, %v", stream, err)
+		}
+		if _, err := w.agent.Exec(ctx, s.ID, session.ExecRequest{}); session.CodeOf(err) != "exec_create_invalid" {
+			t.Errorf("no command: %v", err)
+		}
+		w.fake.DropGuest(containerOf(s))
+		time.Sleep(time.Second)
+		if list, err := w.agent.ListTerminals(ctx, s.ID); err != nil || len(list) != 1 {
+			t.Errorf("after a loss of the link: %+v, %v", list, err)
+		}
+		w.fake.SetGuestAbsent(containerOf(s), true)
+		w.fake.DropGuest(containerOf(s))
+		time.Sleep(time.Second)
+		begun := time.Now()
+		if _, err := w.agent.ListTerminals(ctx, s.ID); session.CodeOf(err) != "session_use_unavailable" || time.Since(begun) > 15*time.Second {
+			t.Errorf("without a guest: %v after %v", err, time.Since(begun))
+		}
+		if s, _ := w.agent.Get(ctx, s.ID); s.Status != session.Running {
+			t.Errorf("it is %s", s.Status)
+		}
+	})
+}
+
+func TestUseNeedsARunningSession(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{CPUs: 1}), nil)
+		ctx := context.Background()
+		first := w.launch(session.Spec{})
+		w.awaitStatus(first.ID, session.Running)
+		waiting := w.launch(session.Spec{})
+		for id, code := range map[session.ID]session.Code{waiting.ID: "session_use_conflict", "nobodynobody": "session_read_not-found"} {
+			for name, use := range map[string]func() error{
+				"ListTerminals": func() error { _, err := w.agent.ListTerminals(ctx, id); return err },
+				"OpenTerminal":  func() error { _, err := w.agent.OpenTerminal(ctx, id, session.TerminalRequest{}); return err },
+				"Attach":        func() error { _, err := w.agent.AttachTerminal(ctx, id, session.AttachRequest{}); return err },
+				"Close":         func() error { return w.agent.CloseTerminal(ctx, id, "t") },
+				"Exec":          func() error { _, err := w.agent.Exec(ctx, id, session.ExecRequest{Command: []string{"a"}}); return err },
+				"ListApps":      func() error { _, err := w.agent.ListApps(ctx, id); return err },
+				"StartApp":      func() error { _, err := w.agent.StartApp(ctx, id, "notebook"); return err },
+				"StopApp":       func() error { return w.agent.StopApp(ctx, id, "notebook") },
+				"DialPort":      func() error { _, err := w.agent.DialPort(ctx, id, 80); return err },
+			} {
+				if err := use(); session.CodeOf(err) != code {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		}
+	})
+}
+
+func TestApps(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		ctx := context.Background()
+		s := w.launch(session.Spec{Ports: []int{8000, 8001}})
+		s = w.awaitStatus(s.ID, session.Running)
+		g := w.guest()
+		g.mu.Lock()
+		g.installed["jupyter-notebook"] = "/usr/bin/jupyter-notebook"
+		g.listening[8001] = true
+		g.hold = make(chan struct{})
+		g.mu.Unlock()
+		states := func() string {
+			apps, err := w.agent.ListApps(ctx, s.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var text []string
+			for _, a := range apps {
+				text = append(text, fmt.Sprint(a.ID, " ", a.State, " ", a.Port))
+			}
+			return strings.Join(text, ", ")
+		}
+		if got := states(); got != "notebook stopped 7431, port-8000 stopped 8000, port-8001 ready 8001" {
+			t.Errorf("apps: %s", got)
+		}
+		var all sync.WaitGroup
+		for range 5 {
+			all.Go(func() {
+				if a, err := w.agent.StartApp(ctx, s.ID, "notebook"); err != nil || a.State != session.AppReady || a.Port != 7431 {
+					t.Errorf("started as %+v, %v", a, err)
+				}
+			})
+		}
+		impatient, cancel := context.WithCancel(ctx)
+		all.Go(func() {
+			if _, err := w.agent.StartApp(impatient, s.ID, "notebook"); err == nil {
+				t.Error("one who left was answered")
+			}
+		})
+		time.Sleep(time.Second)
+		cancel()
+		if got := states(); !strings.HasPrefix(got, "notebook starting") {
+			t.Errorf("while it starts: %s", got)
+		}
+		close(g.hold)
+		all.Wait()
+		if g.starts != 1 {
+			t.Errorf("it was started %d times", g.starts)
+		}
+		if got := states(); !strings.HasPrefix(got, "notebook ready") {
+			t.Errorf("then: %s", got)
+		}
+		if err := w.agent.StopApp(ctx, s.ID, "notebook"); err != nil || !strings.HasPrefix(states(), "notebook stopped") {
+			t.Errorf("stopped: %s, %v", states(), err)
+		}
+		for app, code := range map[string]session.Code{
+			"jupyterlab": "app_start_not-installed", "port-8000": "app_start_not-listening", "port-9000": "app_start_not-found", "port-x": "app_start_not-found", "nothing": "app_start_not-found",
+		} {
+			if _, err := w.agent.StartApp(ctx, s.ID, app); session.CodeOf(err) != code {
+				t.Errorf("%s: %v", app, err)
+			}
+		}
+		if a, err := w.agent.StartApp(ctx, s.ID, "port-8001"); err != nil || a.State != session.AppReady {
+			t.Errorf("%+v, %v", a, err)
+		}
+		conn, err := w.agent.DialPort(ctx, s.ID, 8001)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.Close()
+		if _, err := w.agent.DialPort(ctx, s.ID, 70000); session.CodeOf(err) != "port_dial_invalid" {
+			t.Errorf("port 70000: %v", err)
+		}
+		if err := w.agent.StopApp(ctx, s.ID, "port-8001"); session.CodeOf(err) != "app_stop_not-found" {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+func TestAppThatFailedSaysWhy(t *testing.T) {
+	cause := &session.Cause{Code: "app_start_exited", Message: "It ended.", Hint: "Read its output."}
+	for state, want := range map[link.ServiceState]session.AppState{
+		link.ServiceStarting: session.AppStarting, link.ServiceReady: session.AppReady, link.ServiceExited: session.AppFailed, link.ServiceFailed: session.AppFailed,
+	} {
+		got := withService(session.App{Port: 1}, link.Service{Port: 2, State: state, Error: cause})
+		if got.State != want || got.Port != 2 || got.Error != cause {
+			t.Errorf("%s: %+v", state, got)
+		}
+	}
+}
+
+func TestJupyterListensToTheLinkAlone(t *testing.T) {
+	for _, p := range programs {
+		for _, root := range []bool{true, false} {
+			args := p.args(p.port, root)
+			if !slices.Contains(args, "--ip=127.0.0.1") || slices.Contains(args, "--allow-root") != root || !slices.Contains(args, fmt.Sprint("--port=", p.port)) {
+				t.Errorf("%s: %v", p.id, args)
+			}
+			for _, arg := range args {
+				if strings.Contains(arg, "allow_origin") || strings.Contains(arg, "allow_remote") || strings.Contains(arg, "disable_check_xsrf") {
+					t.Errorf("%s lets other pages in: %s", p.id, arg)
+				}
+			}
+			if !session.ReservedPort(p.port) {
+				t.Errorf("%s uses port %d, which a person may take", p.id, p.port)
+			}
+		}
+	}
+}
+
+func TestFollowedLogBeginsWhenTheSessionDoes(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		fake := enginetest.NewFake(enginetest.FakeConfig{})
+		w := newWorld(t, fake, nil)
+		gate := fake.Block(enginetest.CallCreate)
+		s := w.launch(batchSpec())
+		<-gate.Entered()
+		if got := w.log(s.ID, session.LogOptions{}); got != "" {
+			t.Errorf("before it runs: %q", got)
+		}
+		followed := make(chan string, 1)
+		go func() { followed <- w.log(s.ID, session.LogOptions{Follow: true}) }()
+		time.Sleep(time.Second)
+		gate.Release()
+		s = w.awaitStatus(s.ID, session.Running)
+		fake.WriteLog(containerOf(s), "one", "two")
+		time.Sleep(time.Second)
+		fake.Exit(containerOf(s), 0)
+		if got := <-followed; got != "one\ntwo\n" {
+			t.Errorf("followed %q", got)
+		}
+		w.awaitStatus(s.ID, session.Terminated)
+		for opts, want := range map[session.LogOptions]string{{}: "one\ntwo\n", {Tail: 1}: "two\n", {Tail: 9}: "one\ntwo\n", {Follow: true}: "one\ntwo\n"} {
+			if got := w.log(s.ID, opts); got != want {
+				t.Errorf("%+v: kept %q", opts, got)
+			}
+		}
+		if got := w.log(s.ID, session.LogOptions{Timestamps: true}); !strings.HasPrefix(got, "2000-01-01T00:00:0") || strings.Count(got, "Z ") != 2 {
+			t.Errorf("with timestamps %q", got)
+		}
+		if _, err := w.agent.Logs(context.Background(), s.ID, session.LogOptions{Kernel: "../../agent.db"}); session.CodeOf(err) != "session_logs_not-found" {
+			t.Errorf("another file: %v", err)
+		}
+	})
+}
+
+func TestFollowedLogOfASessionThatNeverRunsEnds(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		fake := enginetest.NewFake(enginetest.FakeConfig{})
+		w := newWorld(t, fake, nil)
+		gate := fake.Block(enginetest.CallCreate)
+		defer gate.Release()
+		s := w.launch(batchSpec())
+		<-gate.Entered()
+		followed := make(chan string, 1)
+		go func() { followed <- w.log(s.ID, session.LogOptions{Follow: true}) }()
+		time.Sleep(time.Second)
+		if _, err := w.agent.Terminate(context.Background(), s.ID, false); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-followed; got != "" {
+			t.Errorf("followed %q", got)
+		}
+	})
+}
+
+func TestLongLogKeepsItsEnd(t *testing.T) {
+	for _, piece := range []int{1, 7, 4096} {
+		dir := t.TempDir()
+		a := &Agent{config: Config{Dir: dir}}
+		if err := os.MkdirAll(a.logDir("id"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		final := filepath.Join(a.logDir("id"), "main1.log")
+		w := &rotating{path: final + ".part", cap: 1000}
+		var whole strings.Builder
+		for i := range 500 {
+			fmt.Fprintf(&whole, "2026-01-01T00:00:00Z line %d\n", i)
+		}
+		text := whole.String()
+		for len(text) > 0 {
+			n := min(piece, len(text))
+			if _, err := w.Write([]byte(text[:n])); err != nil {
+				t.Fatal(err)
+			}
+			text = text[n:]
+		}
+		if err := w.commit(final); err != nil {
+			t.Fatal(err)
+		}
+		w.discard()
+		read := func(opts session.LogOptions) string {
+			opts.Kernel = "main1"
+			log, err := a.openKept("id", opts)
+			if err != nil || log == nil {
+				t.Fatal(log, err)
+			}
+			defer log.Close()
+			data, err := io.ReadAll(log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(data)
+		}
+		lines := strings.Split(strings.TrimSpace(read(session.LogOptions{})), "\n")
+		if !strings.Contains(lines[0], "were not kept") || lines[len(lines)-1] != "line 499" || len(lines) < 35 || len(lines) > 80 {
+			t.Errorf("pieces of %d: %d lines from %q to %q", piece, len(lines), lines[0], lines[len(lines)-1])
+		}
+		for i := 2; i < len(lines); i++ {
+			var before, now int
+			fmt.Sscanf(lines[i-1], "line %d", &before)
+			if fmt.Sscanf(lines[i], "line %d", &now); now != before+1 {
+				t.Errorf("%q follows %q", lines[i], lines[i-1])
+			}
+		}
+		if got := read(session.LogOptions{Tail: 2, Timestamps: true}); got != "2026-01-01T00:00:00Z line 498\n2026-01-01T00:00:00Z line 499\n" {
+			t.Errorf("tail %q", got)
+		}
+		entries, err := os.ReadDir(a.logDir("id"))
+		if err != nil || len(entries) != 3 {
+			t.Errorf("files %v, %v", entries, err)
+		}
+		for _, e := range entries {
+			if info, err := e.Info(); err != nil || info.Size() > 1100 {
+				t.Errorf("%s has %d bytes, %v", e.Name(), info.Size(), err)
+			}
+		}
+	}
+}
+
+func TestEndlessLineIsCut(t *testing.T) {
+	w := &rotating{path: filepath.Join(t.TempDir(), "x"), cap: 100}
+	for _, text := range append(slices.Repeat([]string{strings.Repeat("a", 33)}, 50), "b\nnext\n") {
+		if n, err := w.Write([]byte(text)); err != nil || n != len(text) {
+			t.Fatal(n, err)
+		}
+	}
+	if err := w.commit(w.path + ".log"); err != nil {
+		t.Fatal(err)
+	}
+	older, err := os.ReadFile(w.path + ".log.1")
+	if err != nil || string(older) != strings.Repeat("a", 125)+"\n" {
+		t.Errorf("%d bytes, %v", len(older), err)
+	}
+	if newer, err := os.ReadFile(w.path + ".log"); err != nil || string(newer) != "next\n" {
+		t.Errorf("then %q, %v", newer, err)
+	}
+	if dropped, err := os.ReadFile(w.path + ".log.dropped"); err != nil || string(dropped) != fmt.Sprint(50*33+2-125) {
+		t.Errorf("dropped %s, %v", dropped, err)
+	}
+}
+
+func TestProbeMeasuresThisMachine(t *testing.T) {
+	p := newProbe()
+	if _, err := p.load(t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(200 * time.Millisecond); time.Now().Before(end); {
+	}
+	l, err := p.load(t.TempDir())
+	if err != nil || l.CPU <= 0 || len(l.Busy) == 0 || l.Memory == 0 || l.DiskTotal == 0 || l.DiskFree == 0 {
+		t.Errorf("%+v, %v", l, err)
+	}
+}

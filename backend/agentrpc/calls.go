@@ -1,0 +1,207 @@
+package agentrpc
+
+import (
+	"context"
+	"crypto/rand"
+	"io"
+	"net"
+	"time"
+
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// The client's side of the methods.
+
+// Machine implements [session.Sessions].
+func (c *Client) Machine(ctx context.Context) (session.Machine, error) {
+	return methodMachine.call(ctx, c, none{})
+}
+
+// Preview implements [session.Sessions].
+func (c *Client) Preview(ctx context.Context, s session.Spec) (session.Preview, error) {
+	return methodPreview.call(ctx, c, s)
+}
+
+// Launch implements [session.Sessions]. A request without a Key gets one, so
+// that it has one effect however often it must be sent.
+func (c *Client) Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
+	if req.Key == "" {
+		req.Key = rand.Text()
+	}
+	return methodLaunch.call(ctx, c, req)
+}
+
+// Get implements [session.Sessions].
+func (c *Client) Get(ctx context.Context, id session.ID) (session.Session, error) {
+	return methodGet.call(ctx, c, byID{id})
+}
+
+// List implements [session.Sessions].
+func (c *Client) List(ctx context.Context, filter session.Filter) ([]session.Session, error) {
+	return methodList.call(ctx, c, filter)
+}
+
+// Rename implements [session.Sessions].
+func (c *Client) Rename(ctx context.Context, id session.ID, name string) (session.Session, error) {
+	return methodRename.call(ctx, c, renameArgs{id, name})
+}
+
+// Terminate implements [session.Sessions].
+func (c *Client) Terminate(ctx context.Context, id session.ID, forced bool) (session.Session, error) {
+	return methodTerminate.call(ctx, c, terminateArgs{id, forced})
+}
+
+// Watch implements [session.Sessions]. It fails with agent_watch_unavailable
+// when the stream is lost; the caller watches again from its cursor.
+func (c *Client) Watch(ctx context.Context, after session.Cursor, fn func(session.Event) error) error {
+	return methodWatch.follow(ctx, c, cursorArgs(after), fn)
+}
+
+// History implements [session.Sessions].
+func (c *Client) History(ctx context.Context, id session.ID) ([]session.Phase, error) {
+	return methodHistory.call(ctx, c, byID{id})
+}
+
+// Logs implements [session.Sessions]. The log goes on after a cut where the
+// client can wait for its connection.
+func (c *Client) Logs(ctx context.Context, id session.ID, opts session.LogOptions) (io.ReadCloser, error) {
+	return methodLogs.open(ctx, c, logsArgs{ID: id, Options: opts})
+}
+
+// Usage implements [session.Sessions].
+func (c *Client) Usage(ctx context.Context, id session.ID, since time.Time) ([]session.Usage, error) {
+	return methodUsage.call(ctx, c, sinceArgs{id, since})
+}
+
+// ListTerminals implements [session.Terminals].
+func (c *Client) ListTerminals(ctx context.Context, id session.ID) ([]session.Terminal, error) {
+	return methodListTerminals.call(ctx, c, byID{id})
+}
+
+// OpenTerminal implements [session.Terminals].
+func (c *Client) OpenTerminal(ctx context.Context, id session.ID, req session.TerminalRequest) (session.Terminal, error) {
+	return methodOpenTerminal.call(ctx, c, terminalArgs{id, req})
+}
+
+// AttachTerminal implements [session.Terminals]. ctx bounds only the joining.
+func (c *Client) AttachTerminal(ctx context.Context, id session.ID, req session.AttachRequest) (io.ReadWriteCloser, error) {
+	return asStream(methodAttachTerminal.open(ctx, c, attachArgs{id, req}))
+}
+
+// CloseTerminal implements [session.Terminals].
+func (c *Client) CloseTerminal(ctx context.Context, id session.ID, terminal string) error {
+	_, err := methodCloseTerminal.call(ctx, c, closeArgs{id, terminal})
+	return err
+}
+
+// Exec implements [session.Terminals]. ctx bounds only the start.
+func (c *Client) Exec(ctx context.Context, id session.ID, req session.ExecRequest) (io.ReadWriteCloser, error) {
+	return asStream(methodExec.open(ctx, c, execArgs{id, req}))
+}
+
+// ListApps implements [session.Apps].
+func (c *Client) ListApps(ctx context.Context, id session.ID) ([]session.App, error) {
+	return methodListApps.call(ctx, c, byID{id})
+}
+
+// StartApp implements [session.Apps].
+func (c *Client) StartApp(ctx context.Context, id session.ID, app string) (session.App, error) {
+	return methodStartApp.call(ctx, c, appArgs{id, app})
+}
+
+// StopApp implements [session.Apps].
+func (c *Client) StopApp(ctx context.Context, id session.ID, app string) error {
+	_, err := methodStopApp.call(ctx, c, appArgs{id, app})
+	return err
+}
+
+// DialPort implements [session.Apps]. ctx bounds only the connecting.
+func (c *Client) DialPort(ctx context.Context, id session.ID, port int) (net.Conn, error) {
+	return asStream(methodDialPort.open(ctx, c, portArgs{id, port}))
+}
+
+// ListImages implements [session.Images].
+func (c *Client) ListImages(ctx context.Context) ([]session.Image, error) {
+	return methodListImages.call(ctx, c, none{})
+}
+
+// Devices implements [session.Accelerators].
+func (c *Client) Devices(ctx context.Context) (session.DeviceBoard, error) {
+	return methodDevices.call(ctx, c, none{})
+}
+
+// DeviceHistory implements [session.Accelerators].
+func (c *Client) DeviceHistory(ctx context.Context, device gpu.UUID, since time.Time) ([]session.DevicePoint, error) {
+	return methodDeviceHistory.call(ctx, c, deviceArgs{device, since})
+}
+
+// Accounts implements [session.Accelerators].
+func (c *Client) Accounts(ctx context.Context, span session.AccountSpan) ([]session.Account, error) {
+	return methodAccounts.call(ctx, c, span)
+}
+
+// SetPriority implements [session.Queue].
+func (c *Client) SetPriority(ctx context.Context, id session.ID, priority int) (session.Session, error) {
+	return methodSetPriority.call(ctx, c, priorityArgs{id, priority})
+}
+
+// Keep implements [session.Queue].
+func (c *Client) Keep(ctx context.Context, id session.ID, length session.Duration) (session.Session, error) {
+	return methodKeep.call(ctx, c, keepArgs{id, length})
+}
+
+// SimulateIdle implements [session.Queue].
+func (c *Client) SimulateIdle(ctx context.Context, id session.ID, policy session.IdlePolicy) (session.IdleSimulation, error) {
+	return methodSimulateIdle.call(ctx, c, policyArgs{id, policy})
+}
+
+// Doctor implements [session.Host].
+func (c *Client) Doctor(ctx context.Context) ([]session.Check, error) {
+	return methodDoctor.call(ctx, c, none{})
+}
+
+// ListDirectories implements [session.Host].
+func (c *Client) ListDirectories(ctx context.Context, path string) (session.DirectoryListing, error) {
+	return methodListDirectories.call(ctx, c, pathArgs{path})
+}
+
+// DescribeImage implements [session.ImageTransfers].
+func (c *Client) DescribeImage(ctx context.Context, ref string) (session.ImageParts, error) {
+	return methodDescribeImage.call(ctx, c, refArgs{ref})
+}
+
+// SendImage implements [session.ImageTransfers].
+func (c *Client) SendImage(ctx context.Context, wish session.ImageWish) (io.ReadCloser, error) {
+	return methodSendImage.open(ctx, c, wish)
+}
+
+// ExpectImage implements [session.ImageTransfers].
+func (c *Client) ExpectImage(ctx context.Context, parts session.ImageParts) (session.ImageArrival, error) {
+	return methodExpectImage.call(ctx, c, parts)
+}
+
+// ReceiveImage implements [session.ImageTransfers]. ctx bounds only the beginning.
+func (c *Client) ReceiveImage(ctx context.Context, id string) (io.ReadWriteCloser, error) {
+	return asStream(methodReceiveImage.open(ctx, c, imageArgs{id}))
+}
+
+// InstallImage implements [session.ImageTransfers].
+func (c *Client) InstallImage(ctx context.Context, id string) (session.Image, error) {
+	return methodInstallImage.call(ctx, c, imageArgs{id})
+}
+
+// ForgetImage implements [session.ImageTransfers].
+func (c *Client) ForgetImage(ctx context.Context, id string) error {
+	_, err := methodForgetImage.call(ctx, c, imageArgs{id})
+	return err
+}
+
+// asStream hands a connection on, or a failure without a connection that is a
+// nil in disguise.
+func asStream(opened *conn, err error) (net.Conn, error) {
+	if err != nil {
+		return nil, err
+	}
+	return opened, nil
+}

@@ -1,0 +1,62 @@
+// Package agentrpc is [session.Agent] over a tunnel: [Client] and [Handler]
+// side by side, so that both ends of every method are seen at once.
+//
+// # The protocol
+//
+// One stream is one call. Its class is that of the method: control for
+// questions and changes and for watching, interactive for terminals, commands
+// and ports, bulk for logs. Everything is a frame: one byte that says what it
+// is, a big-endian uint32 length, the payload. The length's highest bit says
+// that the payload is deflated (RFC 1951), which requests and data never are;
+// limits hold for what it inflates to.
+//
+//	to the handler
+//	  'Q' request  JSON: version, method, call id, age, limit, arguments. The first
+//	               frame, at most 4 MiB, within 30 s
+//	  'D' data     at most 32 KiB of a stream of bytes
+//	  'E' end      no more data comes; data may still go the other way
+//	  'C' cancel   the caller gave up: the call is cancelled
+//	to the caller
+//	  'A' answer   JSON, at most 64 MiB. It ends a plain call
+//	  'F' failure  JSON of a session.Error. It ends any call
+//	  'V' event    JSON, at most 64 MiB: the next of what is watched
+//	  'K' alive    nothing happened; due every 15 s while nothing else is sent by
+//	               what is watched, and used to find out whether a caller is there
+//	  'D', 'E'     as above
+//
+// A plain call is Q, then A or F. What is watched is Q, A, then V or K until F.
+// A download is Q, A, D…, then E or F. A duplex is Q, A, then D and E both ways.
+// An upload is Q, D…, E, then A or F, which may come before the E.
+// A stream that ends without E or F was lost.
+//
+// # Versions
+//
+// Every request carries the [Version] of the caller. One version apart is
+// tolerated, further is refused with agent_connect_version, which says who is to be
+// upgraded. Unknown fields are ignored, and a method that the handler does not
+// have fails with agent_call_unsupported.
+//
+// # Calls that are cut
+//
+// A call whose stream is lost leaves its outcome unknown:
+// agent_<verb>_unavailable. Where the opener of streams can wait for its
+// connection ([Waiter]), the client asks once more by itself for a few seconds.
+// Every such call has an id, by which the handler recognises a repetition: it
+// joins the call while it runs and answers from memory when it has ended.
+// A cut does not cancel a call that changes something, 'C' does.
+//
+// The memory is bounded in size and age and gone with the handler. A repetition
+// that may fall outside of it is done again where that is harmless ([again] in
+// the table of methods): Launch has its Key, and Rename, Terminate, SetPriority,
+// Keep, StartApp and StopApp ask for a state. OpenTerminal and CloseTerminal are
+// refused then, and their outcome stays unknown. Commands, ports and attached
+// terminals are never repeated: whoever holds them begins anew.
+//
+// # A further method
+//
+// Add a variable with its name, class, verb and what it does to the tables in
+// methods.go, name it in methods, and write the client's method of one line. It
+// is a plain, feed, download, upload or duplex. A download that says its offset,
+// and how to ask for the rest, is resumed by the client; an upload resumes by
+// its arguments, after a plain method told where it stands.
+package agentrpc

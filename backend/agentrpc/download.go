@@ -1,0 +1,153 @@
+package agentrpc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"slipway/backend/session"
+)
+
+// reader reads a download. Where the client can wait for its connection, a
+// download that is cut goes on at the next byte as soon as it is back.
+type reader[A any] struct {
+	method download[A]
+	client *Client
+	args   A
+	ctx    context.Context //nolint:containedctx // of the whole download, as its caller gave it
+	cancel context.CancelFunc
+
+	// The reader's own.
+	base int64 // offset of the first byte; negative: it cannot be resumed
+	read int64 // bytes since then
+	end  error
+
+	mu      sync.Mutex // guards what follows
+	conn    *conn
+	release func() bool
+	closed  bool
+}
+
+// open begins a download. ctx bounds all of it.
+func (m download[A]) open(ctx context.Context, c *Client, args A) (io.ReadCloser, error) {
+	r := &reader[A]{method: m, client: c, args: args}
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	if err := r.begin(args); err != nil {
+		r.cancel()
+		return nil, c.fail(ctx, m.spec, err)
+	}
+	return r, nil
+}
+
+// begin opens a stream for what args ask.
+func (r *reader[A]) begin(args A) error {
+	wish, err := r.client.wish(r.method.spec, args)
+	if err != nil {
+		return err
+	}
+	opening, cancel := context.WithCancelCause(r.ctx)
+	timer := time.AfterFunc(r.method.limit, func() { cancel(context.DeadlineExceeded) })
+	call, err := wish.make(opening, false)
+	if err == nil && !timer.Stop() {
+		err = context.DeadlineExceeded
+	}
+	if err != nil {
+		if errors.Is(context.Cause(opening), context.DeadlineExceeded) {
+			err = errors.Join(context.DeadlineExceeded, err)
+		}
+		cancel(nil)
+		return err
+	}
+	release := func() bool {
+		defer cancel(nil)
+		return call.release()
+	}
+	var head downloadHead
+	if err := json.Unmarshal(call.answer, &head); err != nil {
+		if release() {
+			call.wire.abandon()
+		}
+		return broken("the answer to %s: %v", r.method.name, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		if release() {
+			call.wire.abandon()
+		}
+		return net.ErrClosed
+	}
+	r.base, r.read = head.Offset, 0
+	r.conn, r.release = &conn{wire: call.wire}, release
+	return nil
+}
+
+// Read reads the next bytes: io.EOF at the end, a [session.Error] where the
+// agent met a failure or is not reached any more.
+func (r *reader[A]) Read(p []byte) (int, error) {
+	for r.end == nil {
+		r.mu.Lock()
+		from, closed := r.conn, r.closed
+		r.mu.Unlock()
+		if closed {
+			return 0, net.ErrClosed
+		}
+		n, err := from.Read(p)
+		r.read += int64(n)
+		if n > 0 || err == nil {
+			return n, nil
+		}
+		var told *session.Error
+		switch {
+		case errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &told):
+			r.end = err
+		case r.ctx.Err() != nil || isProtocol(err):
+			r.end = r.client.fail(r.ctx, r.method.spec, err)
+		default:
+			r.end = r.resume(err)
+		}
+	}
+	return 0, r.end
+}
+
+// resume goes on after a cut. The cause is returned where that cannot be.
+func (r *reader[A]) resume(cause error) error {
+	r.drop()
+	for try := 0; r.client.waiter != nil && r.base >= 0 && r.client.waitUp(r.ctx, try); try++ {
+		err := r.begin(r.method.at(r.args, r.base+r.read))
+		var lost *lostError
+		if !errors.As(err, &lost) {
+			if err != nil {
+				err = r.client.fail(r.ctx, r.method.spec, err)
+			}
+			return err
+		}
+		cause = err
+	}
+	return r.client.fail(r.ctx, r.method.spec, cause)
+}
+
+// drop closes the stream.
+func (r *reader[A]) drop() {
+	r.mu.Lock()
+	from, release := r.conn, r.release
+	r.release = nil
+	r.mu.Unlock()
+	if release != nil && release() {
+		from.Close()
+	}
+}
+
+// Close ends the download.
+func (r *reader[A]) Close() error {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	r.drop()
+	r.cancel()
+	return nil
+}

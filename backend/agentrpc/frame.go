@@ -1,0 +1,297 @@
+package agentrpc
+
+import (
+	"bufio"
+	"bytes"
+	"compress/flate"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"slipway/tunnel"
+)
+
+// kind is the first byte of a frame.
+type kind byte
+
+const (
+	kindRequest kind = 'Q'
+	kindAnswer  kind = 'A'
+	kindFailure kind = 'F'
+	kindEvent   kind = 'V'
+	kindAlive   kind = 'K'
+	kindData    kind = 'D'
+	kindEnd     kind = 'E'
+	kindCancel  kind = 'C'
+)
+
+// Limits in bytes and times.
+const (
+	// MaxMessage is the longest answer or event, in bytes before it is deflated.
+	MaxMessage = 64 << 20
+	// MaxRequest is the longest request.
+	MaxRequest = 4 << 20
+
+	maxData     = 32 << 10
+	maxFailure  = 1 << 20
+	headSize    = 5
+	deflated    = 1 << 31
+	deflateFrom = 1 << 10  // shorter messages are sent as they are
+	writePiece  = 64 << 10 // what must get through within stall
+	// stall is how long a message may make no progress before its stream is
+	// given up.
+	stall = time.Minute
+)
+
+// limits gives the longest payload of each kind.
+var limits = map[kind]int{
+	kindRequest: MaxRequest,
+	kindAnswer:  MaxMessage,
+	kindFailure: maxFailure,
+	kindEvent:   MaxMessage,
+	kindAlive:   0,
+	kindData:    maxData,
+	kindEnd:     0,
+	kindCancel:  0,
+}
+
+// protocolError says how the peer broke the rules. The stream is of no more use.
+type protocolError struct{ reason string }
+
+func (e *protocolError) Error() string { return "agentrpc: " + e.reason }
+
+func broken(format string, args ...any) error {
+	return &protocolError{reason: fmt.Sprintf(format, args...)}
+}
+
+// codec keeps what is dear to make and good for many messages.
+type codec struct {
+	deflaters sync.Pool // of *flate.Writer
+}
+
+// encode returns a frame with value as JSON.
+func (c *codec) encode(k kind, value any) ([]byte, error) {
+	body, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("agentrpc: encode: %w", err)
+	}
+	return c.frame(k, body)
+}
+
+// frame returns a frame with body, deflated where that pays.
+func (c *codec) frame(k kind, body []byte) ([]byte, error) {
+	if len(body) > limits[k] {
+		return nil, &tooLargeError{size: len(body), limit: limits[k]}
+	}
+	head := [headSize]byte{byte(k)}
+	if len(body) >= deflateFrom && k != kindRequest {
+		var out bytes.Buffer
+		out.Write(head[:])
+		if err := c.deflate(&out, body); err != nil {
+			return nil, err
+		}
+		if packed := out.Bytes(); len(packed) < headSize+len(body) {
+			binary.BigEndian.PutUint32(packed[1:], uint32(len(packed)-headSize)|deflated)
+			return packed, nil
+		}
+	}
+	binary.BigEndian.PutUint32(head[1:], uint32(len(body)))
+	return append(head[:], body...), nil
+}
+
+func (c *codec) deflate(to io.Writer, body []byte) error {
+	deflater, _ := c.deflaters.Get().(*flate.Writer)
+	if deflater == nil {
+		var err error
+		if deflater, err = flate.NewWriter(to, flate.BestSpeed); err != nil {
+			return err
+		}
+	} else {
+		deflater.Reset(to)
+	}
+	defer c.deflaters.Put(deflater)
+	if _, err := deflater.Write(body); err != nil {
+		return err
+	}
+	return deflater.Close()
+}
+
+// tooLargeError says that a message was not sent.
+type tooLargeError struct{ size, limit int }
+
+func (e *tooLargeError) Error() string {
+	return fmt.Sprintf("agentrpc: a message of %d bytes is longer than %d", e.size, e.limit)
+}
+
+// wire carries frames over one stream. One goroutine reads; any may write.
+type wire struct {
+	stream tunnel.Stream
+	codec  *codec
+	in     *bufio.Reader
+
+	writing sync.Mutex // held for each write of a whole frame; guards what follows
+	out     []byte
+	failed  error // of the first write that failed: half a frame may be out
+}
+
+func newWire(stream tunnel.Stream, c *codec) *wire {
+	return &wire{stream: stream, codec: c, in: bufio.NewReaderSize(stream, 512)}
+}
+
+// header is what a frame says of itself.
+type header struct {
+	kind   kind
+	length int
+	packed bool
+}
+
+// head reads the next frame's header. It may be called again after a read that
+// ran into its deadline. The end of the stream is io.ErrUnexpectedEOF: no stream
+// ends well without a frame that says so.
+func (w *wire) head() (header, error) {
+	raw, err := w.in.Peek(headSize)
+	if err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return header{}, err
+	}
+	length := binary.BigEndian.Uint32(raw[1:])
+	h := header{kind: kind(raw[0]), length: int(length &^ deflated), packed: length&deflated != 0}
+	limit, known := limits[h.kind]
+	switch {
+	case !known:
+		return h, broken("unknown frame %q", raw[0])
+	case h.length > limit:
+		return h, broken("frame %q claims %d bytes", raw[0], h.length)
+	case h.packed && (h.kind == kindData || h.kind == kindRequest || h.length == 0):
+		return h, broken("frame %q cannot be deflated", raw[0])
+	}
+	_, err = w.in.Discard(headSize)
+	return h, err
+}
+
+// body reads the payload of a frame whose header was read. It takes no more
+// memory than twice what has arrived.
+func (w *wire) body(h header) ([]byte, error) {
+	var buffer bytes.Buffer
+	if _, err := io.CopyN(&buffer, w.in, int64(h.length)); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	if !h.packed {
+		return buffer.Bytes(), nil
+	}
+	inflater := flate.NewReader(&buffer)
+	limit := int64(limits[h.kind])
+	var whole bytes.Buffer
+	n, err := io.Copy(&whole, io.LimitReader(inflater, limit+1))
+	if err != nil {
+		return nil, broken("frame %q does not inflate: %v", byte(h.kind), err)
+	}
+	if n > limit {
+		return nil, broken("frame %q inflates to more than %d bytes", byte(h.kind), limit)
+	}
+	return whole.Bytes(), nil
+}
+
+// next reads one frame.
+func (w *wire) next() (kind, []byte, error) {
+	h, err := w.head()
+	if err != nil {
+		return 0, nil, err
+	}
+	body, err := w.body(h)
+	return h.kind, body, err
+}
+
+// send writes value as one frame, giving up when it makes no progress for [stall].
+func (w *wire) send(k kind, value any) error {
+	frame, err := w.codec.encode(k, value)
+	if err != nil {
+		return err
+	}
+	return w.write(frame)
+}
+
+// signal writes a frame without a payload.
+func (w *wire) signal(k kind) error {
+	return w.write([]byte{byte(k), 0, 0, 0, 0})
+}
+
+// write writes one frame whose pieces must each get through within [stall].
+func (w *wire) write(frame []byte) error {
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	if w.failed != nil {
+		return w.failed
+	}
+	for len(frame) > 0 {
+		if w.failed = w.stream.SetWriteDeadline(time.Now().Add(stall)); w.failed != nil {
+			return w.failed
+		}
+		n := min(len(frame), writePiece)
+		if _, w.failed = w.stream.Write(frame[:n]); w.failed != nil {
+			return w.failed
+		}
+		frame = frame[n:]
+	}
+	w.failed = w.stream.SetWriteDeadline(time.Time{})
+	return w.failed
+}
+
+// data writes p as data frames. It waits as long as the peer does not read,
+// within the stream's write deadline.
+func (w *wire) data(p []byte) (int, error) {
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	written := 0
+	for len(p) > 0 && w.failed == nil {
+		n := min(len(p), maxData)
+		w.out = append(w.out[:0], byte(kindData))
+		w.out = binary.BigEndian.AppendUint32(w.out, uint32(n))
+		w.out = append(w.out, p[:n]...)
+		if _, w.failed = w.stream.Write(w.out); w.failed == nil {
+			written, p = written+n, p[n:]
+		}
+	}
+	return written, w.failed
+}
+
+// broke reports whether a write has failed.
+func (w *wire) broke() bool {
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	return w.failed != nil
+}
+
+// abandon tells the peer that the caller gave up, and closes the stream. It does
+// not wait for a write that is under way: whoever reads is let go at once, and
+// the peer is told within a second.
+func (w *wire) abandon() {
+	_ = w.stream.SetReadDeadline(time.Now())                   // it is given up
+	_ = w.stream.SetWriteDeadline(time.Now().Add(time.Second)) // likewise
+	if w.writing.TryLock() {
+		w.giveUp()
+		return
+	}
+	go func() {
+		w.writing.Lock()
+		w.giveUp()
+	}()
+}
+
+// giveUp needs writing, and lets go of it.
+func (w *wire) giveUp() {
+	if w.failed == nil {
+		_, w.failed = w.stream.Write([]byte{byte(kindCancel), 0, 0, 0, 0})
+	}
+	w.writing.Unlock()
+	_ = w.stream.Close() // it is given up
+}

@@ -1,0 +1,105 @@
+package agentrpc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"slipway/backend/session"
+)
+
+// upload is a method that takes a stream of bytes and has one answer. It is
+// never repeated by itself: who uploads asks where it stands and goes on there.
+type upload[A, R any] struct {
+	spec
+	// do reads from until its end; the last byte has arrived when that is
+	// io.EOF, and any other error says that the caller is gone.
+	do func(ctx context.Context, a session.Agent, args A, from io.Reader) (R, error)
+}
+
+func (m upload[A, R]) serve(ctx context.Context, v *visit) {
+	args, err := decode[A](v)
+	if err != nil {
+		v.fail(err)
+		return
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	from := &arriving{conn: conn{wire: v.wire}, gone: func() { cancel(errLeft) }}
+	result, err := m.do(ctx, v.agent, args, from)
+	if !errors.Is(context.Cause(ctx), errLeft) {
+		_ = v.wire.write(v.outcome(result, err)) // a caller that has left asks where it stands
+	}
+}
+
+// arriving is what a caller uploads.
+type arriving struct {
+	conn conn
+	gone func()
+}
+
+func (a *arriving) Read(p []byte) (int, error) {
+	n, err := a.conn.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		a.gone()
+	}
+	return n, err
+}
+
+// send makes the call with what from gives. It returns as soon as there is an
+// answer, also when that comes before the end of from, and may leave one Read
+// of from under way then. ctx bounds all of it.
+func (m upload[A, R]) send(ctx context.Context, c *Client, args A, from io.Reader) (R, error) {
+	var result R
+	wish, err := c.wish(m.spec, args)
+	if err != nil {
+		return result, err
+	}
+	frame, err := wish.frame(ctx, 0)
+	if err != nil {
+		return result, err
+	}
+	stream, err := c.opener.Open(ctx, m.class)
+	if err != nil {
+		return result, c.fail(ctx, m.spec, err)
+	}
+	w := newWire(stream, &c.codec)
+	stop := context.AfterFunc(ctx, w.abandon)
+	failed := make(chan error, 1) // of from
+	go func() {
+		if w.write(frame) != nil {
+			return // the answer, or its absence, says why
+		}
+		_, err := io.Copy(writerTo{w}, struct{ io.Reader }{from})
+		switch {
+		case w.broke():
+		case err != nil:
+			failed <- err
+			w.abandon()
+		default:
+			_ = w.signal(kindEnd) // see above
+		}
+	}()
+	answer, err := readAnswer(w)
+	if stop() {
+		stream.Close()
+	}
+	if err != nil {
+		select {
+		case own := <-failed:
+			return result, own
+		default:
+		}
+		return result, c.fail(ctx, m.spec, err)
+	}
+	if err := json.Unmarshal(answer, &result); err != nil {
+		return result, unavailable(c.name, m.verb, broken("an answer to %s: %v", m.name, err))
+	}
+	return result, nil
+}
+
+// writerTo writes data frames.
+type writerTo struct{ wire *wire }
+
+func (t writerTo) Write(p []byte) (int, error) { return t.wire.data(p) }

@@ -1,0 +1,91 @@
+package agentrpc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"slipway/backend/session"
+	"slipway/tunnel"
+)
+
+// methodTake is an upload for tests: it takes bytes up to a limit.
+func methodTake(name string, take func(ctx context.Context, limit int64, from io.Reader) (int64, error)) upload[int64, int64] {
+	return upload[int64, int64]{spec{name, "take", tunnel.Bulk, once, short},
+		func(ctx context.Context, _ session.Agent, limit int64, from io.Reader) (int64, error) {
+			return take(ctx, limit, from)
+		}}
+}
+
+func TestAnUploadIsTakenWhole(t *testing.T) {
+	take := methodTake("test.take", func(_ context.Context, limit int64, from io.Reader) (int64, error) {
+		n, err := io.Copy(io.Discard, io.LimitReader(from, limit))
+		if n == limit {
+			return n, &session.Error{Code: "file_write_no-space", Message: "It is full.", Hint: "Make room."}
+		}
+		return n, err
+	})
+	left := make(chan struct{})
+	leave := methodTake("test.leave", func(ctx context.Context, _ int64, from io.Reader) (int64, error) {
+		defer close(left)
+		n, err := io.Copy(io.Discard, from)
+		if err == nil || ctx.Err() == nil {
+			t.Errorf("it ended well after %d bytes", n)
+		}
+		return n, err
+	})
+	var l *links
+	cut := methodTake("test.cut", func(_ context.Context, _ int64, from io.Reader) (int64, error) {
+		_, err := io.ReadFull(from, make([]byte, 100_000))
+		l.cut()
+		return 0, err
+	})
+	h := handlerFor(&scripted{})
+	for _, m := range []served{take, leave, cut} {
+		h.methods[m.about().name] = m
+	}
+	l = newLinks(t, h)
+	client := NewClient(ClientConfig{Name: "lab", Opener: l})
+	for _, size := range []int{0, 1, 100, 5_000_000} {
+		n, err := take.send(t.Context(), client, 1<<40, bytes.NewReader(make([]byte, size)))
+		if err != nil || n != int64(size) {
+			t.Errorf("of %d bytes it took %d, %v", size, n, err)
+		}
+	}
+	t.Run("and may be refused before its end", func(t *testing.T) {
+		if n, err := take.send(t.Context(), client, 1000, endless{}); session.CodeOf(err) != "file_write_no-space" {
+			t.Errorf("it took %d, %v", n, err)
+		}
+	})
+	t.Run("what fails here is told here", func(t *testing.T) {
+		own := errors.New("the disk is gone")
+		if _, err := take.send(t.Context(), client, 1<<40, io.MultiReader(strings.NewReader("some"), failing{own})); !errors.Is(err, own) {
+			t.Errorf("told %v", err)
+		}
+	})
+	t.Run("a caller that leaves is noticed", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if _, err := leave.send(ctx, client, 0, endless{}); session.CodeOf(err) != "agent_take_unavailable" {
+			t.Errorf("told %v", err)
+		}
+		await(t, left, "the far call goes on")
+	})
+	t.Run("a cut leaves the outcome unknown", func(t *testing.T) {
+		if _, err := cut.send(t.Context(), client, 0, endless{}); session.CodeOf(err) != "agent_take_unavailable" {
+			t.Errorf("told %v", err)
+		}
+	})
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }

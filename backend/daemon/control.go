@@ -1,0 +1,201 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"slipway/backend/place"
+	"slipway/backend/session"
+)
+
+// problem is how a failure crosses the socket.
+type problem struct {
+	Code    session.Code `json:"code"`
+	Message string       `json:"message"`
+	Hint    string       `json:"hint,omitempty"`
+}
+
+const (
+	// callTime is how long a question to the daemon may take.
+	callTime = 10 * time.Second
+	// answerMost bounds what is read of a request or an answer, in bytes.
+	answerMost = 1 << 20
+	// endTime is how long requests may go on when the daemon ends.
+	endTime = time.Second
+)
+
+// ErrNotRunning means that nothing rules the agent of a folder at this moment.
+var ErrNotRunning = errors.New("no agent is running")
+
+// Serve answers on listener until ctx ends.
+func Serve(ctx context.Context, listener net.Listener, d Daemon, log *slog.Logger) error {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /status", answer(func(r *http.Request) (any, error) { return d.Status(r.Context()) }))
+	mux.HandleFunc("POST /stop", answer(func(r *http.Request) (any, error) { return struct{}{}, d.Stop(r.Context()) }))
+	mux.HandleFunc("POST /end", answer(func(r *http.Request) (any, error) { return struct{}{}, d.EndSessions(r.Context()) }))
+	mux.HandleFunc("GET /devices", answer(func(r *http.Request) (any, error) { return d.Devices(r.Context()) }))
+	mux.HandleFunc("DELETE /devices/{device}", answer(func(r *http.Request) (any, error) {
+		return struct{}{}, d.Revoke(r.Context(), r.PathValue("device"))
+	}))
+	mux.HandleFunc("POST /rotate", answer(func(r *http.Request) (any, error) { return d.Rotate(r.Context()) }))
+	serveShared(mux, d)
+	mux.HandleFunc("POST /pair", answer(func(r *http.Request) (any, error) {
+		var request CodeRequest
+		decoder := json.NewDecoder(io.LimitReader(r.Body, answerMost))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&request); err != nil {
+			return nil, &session.Error{Code: "agent_pair_invalid", Message: "The request for a code cannot be read.", Hint: "Use the same version on both sides.", Err: err}
+		}
+		return d.Pair(r.Context(), request)
+	}))
+	web := http.Server{Handler: mux, ReadHeaderTimeout: callTime, ReadTimeout: callTime, WriteTimeout: 2 * callTime, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
+	ended := make(chan error, 1)
+	go func() { ended <- web.Serve(listener) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+	defer cancel()
+	err := web.Shutdown(limited)
+	if err != nil {
+		err = web.Close()
+	}
+	<-ended //nolint:errcheck // it says that the server was closed
+	return err
+}
+
+func answer(do func(*http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		value, err := do(r)
+		if err != nil {
+			told := session.AsError(err, "agent_call_internal-error")
+			w.WriteHeader(http.StatusConflict)
+			value = problem{Code: told.Code, Message: told.Message, Hint: told.Hint}
+		}
+		_ = json.NewEncoder(w).Encode(value) // whoever asked is gone if it fails
+	}
+}
+
+// Client talks to what rules the agent of a folder.
+type Client struct {
+	home place.Home
+	web  http.Client
+}
+
+var _ Daemon = (*Client)(nil)
+
+// Connect finds what rules the agent of a folder; [ErrNotRunning] where nothing
+// does.
+func Connect(ctx context.Context, home place.Home) (*Client, error) {
+	c := &Client{home: home}
+	c.web.Transport = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return dialUnix(ctx, home.Join(controlSocket))
+	}}
+	_, err := c.Status(ctx)
+	if err != nil && session.CodeOf(err) == "" {
+		return nil, fmt.Errorf("%w: %w", ErrNotRunning, err)
+	}
+	return c, err
+}
+
+// Status implements [Daemon].
+func (c *Client) Status(ctx context.Context) (status Status, err error) {
+	return status, c.call(ctx, http.MethodGet, "/status", nil, &status)
+}
+
+// Stop implements [Daemon].
+func (c *Client) Stop(ctx context.Context) error {
+	return c.call(ctx, http.MethodPost, "/stop", nil, nil)
+}
+
+// EndSessions implements [Daemon].
+func (c *Client) EndSessions(ctx context.Context) error {
+	return c.call(ctx, http.MethodPost, "/end", nil, nil)
+}
+
+// Pair implements [Daemon].
+func (c *Client) Pair(ctx context.Context, request CodeRequest) (code Code, err error) {
+	return code, c.call(ctx, http.MethodPost, "/pair", request, &code)
+}
+
+// Devices implements [Daemon].
+func (c *Client) Devices(ctx context.Context) (devices []Device, err error) {
+	return devices, c.call(ctx, http.MethodGet, "/devices", nil, &devices)
+}
+
+// Revoke implements [Daemon].
+func (c *Client) Revoke(ctx context.Context, device string) error {
+	return c.call(ctx, http.MethodDelete, "/devices/"+url.PathEscape(device), nil, nil)
+}
+
+// Rotate implements [Daemon].
+func (c *Client) Rotate(ctx context.Context) (rotated Rotated, err error) {
+	return rotated, c.call(ctx, http.MethodPost, "/rotate", nil, &rotated)
+}
+
+// StopAndWait asks for the end and returns when the folder is given up.
+func (c *Client) StopAndWait(ctx context.Context) error {
+	if err := c.Stop(ctx); err != nil {
+		return err
+	}
+	for {
+		lock, err := c.home.Lock()
+		if err == nil {
+			return lock.Close()
+		}
+		if !errors.Is(err, place.ErrLocked) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return &session.Error{Code: "agent_stop_timeout", Message: "The agent did not end in time.", Hint: "Look at its log, " + LogFile(c.home) + ".", Err: ctx.Err()}
+		case <-time.After(lookPause):
+		}
+	}
+}
+
+// call asks one question. A failure that the daemon told is a [session.Error].
+func (c *Client) call(ctx context.Context, method, path string, body, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	data, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, method, "http://agent"+path, bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	response, err := c.web.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	data, err = io.ReadAll(io.LimitReader(response.Body, answerMost))
+	if err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK {
+		var p problem
+		if json.Unmarshal(data, &p) != nil || p.Code == "" {
+			return &session.Error{Code: "agent_call_invalid", Message: "The agent answers " + response.Status + ".", Hint: "It may be another version: slipway agent status"}
+		}
+		return &session.Error{Code: p.Code, Message: p.Message, Hint: p.Hint}
+	}
+	if into == nil {
+		return nil
+	}
+	return json.Unmarshal(data, into)
+}

@@ -1,0 +1,193 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"slipway/backend/access"
+	"slipway/backend/place"
+	"slipway/backend/session"
+)
+
+// TestMain makes copies of the test program daemons: what one does follows from
+// the name that it was started by.
+func TestMain(m *testing.M) {
+	switch {
+	case len(os.Args) > 1 && os.Args[1] == "agent":
+		os.Exit(beDaemon())
+	case len(os.Args) > 1 && os.Args[1] == "stranger":
+		os.Exit(beStranger(os.Args[2]))
+	}
+	os.Exit(m.Run())
+}
+
+// fake is a daemon without an agent.
+type fake struct {
+	home   place.Home
+	role   string
+	stop   context.CancelFunc
+	live   int
+	ending bool
+}
+
+func (f *fake) Status(context.Context) (Status, error) {
+	sum, err := ProgramSum()
+	if f.ending && f.live > 0 {
+		f.live--
+	}
+	return Status{Role: f.role, PID: os.Getpid(), Version: os.Getenv("FAKE_VERSION"), Home: f.home.Dir, SHA256: sum, Live: f.live, Keeper: Keeper(os.Getenv), Program: os.Args[0]}, err
+}
+func (f *fake) Stop(context.Context) error        { f.stop(); return nil }
+func (f *fake) EndSessions(context.Context) error { f.ending = true; return nil }
+func (f *fake) Pair(_ context.Context, r CodeRequest) (Code, error) {
+	return Code{Code: "12-tin-" + r.Owner}, nil
+}
+func (f *fake) Devices(context.Context) ([]Device, error) { return []Device{{Name: "laptop"}}, nil }
+func (f *fake) Rotate(context.Context) (Rotated, error) {
+	return Rotated{Before: "old", Key: "new", Devices: 2}, nil
+}
+func (f *fake) Revoke(_ context.Context, device string) error {
+	if device != "a/b" {
+		return &session.Error{Code: "agent_revoke_not-found", Message: "There is no device " + device + ".", Hint: "List them."}
+	}
+	return nil
+}
+
+// beDaemon rules the folder as the daemon does. A program named mute holds it
+// and never answers, one named dying ends at once.
+func beDaemon() int {
+	home, err := place.FindHome(nil)
+	if err != nil {
+		return 1
+	}
+	self := filepath.Base(evaluated(os.Args[0]))
+	if strings.HasPrefix(self, "dying") || os.Getenv("FAKE_BROKEN") != "" {
+		fmt.Println("I cannot go on")
+		return 3
+	}
+	lock, err := home.Lock()
+	if err != nil {
+		return 1
+	}
+	defer lock.Close() //nolint:errcheck // the process ends
+	if books := home.Join("agent.db"); !strings.HasPrefix(self, "old") {
+		_ = os.WriteFile(books, []byte("newer form"), 0o600)
+	} else if data, err := os.ReadFile(books); err == nil && string(data) != "old form" {
+		return 4 // as a program does that meets a newer form
+	}
+	if strings.HasPrefix(self, "mute") {
+		select {}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	role := RoleAgent
+	if strings.HasPrefix(self, "plane") {
+		role = RolePlane
+	}
+	sockets, err := Listen(home, nil)
+	if err != nil {
+		return 1
+	}
+	go func() {
+		for {
+			conn, err := sockets.Tunnel.Accept()
+			if err != nil {
+				return
+			}
+			go func() { _, _ = io.Copy(conn, conn); _ = conn.Close() }()
+		}
+	}()
+	live := 0
+	_, _ = fmt.Sscan(os.Getenv("FAKE_LIVE"), &live)
+	err = Serve(ctx, sockets.Control, &fake{home: home, role: role, stop: stop, live: live}, slog.New(slog.DiscardHandler))
+	if errors.Join(err, sockets.Close()) != nil {
+		return 1
+	}
+	return 0
+}
+
+func evaluated(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// beStranger tries to talk to a daemon as another user.
+func beStranger(dir string) int {
+	_, err := Connect(context.Background(), place.Home{Dir: dir})
+	if errors.Is(err, ErrNotRunning) {
+		return 0
+	}
+	fmt.Println("a stranger was let in:", err)
+	return 1
+}
+
+// program makes a program of its own hash in the folder of a home's programs.
+func program(t *testing.T, home place.Home, name string) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := home.Join("bin", name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := copyFile(self, path); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = file.WriteString(name) // behind what the system loads
+	if err = errors.Join(err, file.Close(), os.Chmod(path, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// newHome is a folder whose daemon, if one runs at the end, is stopped.
+func newHome(t *testing.T) place.Home {
+	t.Helper()
+	home := place.Home{Dir: filepath.Join(t.TempDir(), "home")}
+	t.Setenv("PATH", t.TempDir()) // no systemd
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if c, err := Connect(ctx, home); err == nil {
+			if err := c.StopAndWait(ctx); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return home
+}
+
+func start(t *testing.T, home place.Home, program string) Status {
+	t.Helper()
+	status, err := Start(t.Context(), home, StartOptions{Program: program})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return status
+}
+
+func (f *fake) Audit(context.Context, int) ([]access.Entry, error) { return []access.Entry{}, nil }
+
+func (f *fake) Limits(context.Context) (map[string]session.Allowance, error) {
+	return map[string]session.Allowance{}, nil
+}
+
+func (f *fake) SetLimit(context.Context, string, *session.Allowance) error { return nil }

@@ -1,0 +1,60 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"slipway/backend/access"
+	"slipway/backend/session"
+)
+
+// MostAudit is the most entries of the log of what was done in one answer, so
+// that it stays far below what is read of one.
+const MostAudit = 500
+
+// serveShared answers what is asked of an agent that several people share.
+func serveShared(mux *http.ServeMux, d Daemon) {
+	mux.HandleFunc("GET /audit", answer(func(r *http.Request) (any, error) {
+		limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
+		if err != nil || limit < 1 || limit > MostAudit {
+			return nil, &session.Error{Code: "agent_audit_invalid", Message: fmt.Sprintf("Between 1 and %d entries can be read at a time.", MostAudit), Hint: "Ask for fewer."}
+		}
+		return d.Audit(r.Context(), limit)
+	}))
+	mux.HandleFunc("GET /limits", answer(func(r *http.Request) (any, error) { return d.Limits(r.Context()) }))
+	mux.HandleFunc("PUT /limits/{owner}", answer(func(r *http.Request) (any, error) {
+		var limit session.Allowance
+		decoder := json.NewDecoder(io.LimitReader(r.Body, answerMost))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&limit); err != nil {
+			return nil, &session.Error{Code: "agent_limit_invalid", Message: "The limit cannot be read.", Hint: "Use the same version on both sides.", Err: err}
+		}
+		return struct{}{}, d.SetLimit(r.Context(), r.PathValue("owner"), &limit)
+	}))
+	mux.HandleFunc("DELETE /limits/{owner}", answer(func(r *http.Request) (any, error) {
+		return struct{}{}, d.SetLimit(r.Context(), r.PathValue("owner"), nil)
+	}))
+}
+
+// Audit implements [Daemon].
+func (c *Client) Audit(ctx context.Context, limit int) (entries []access.Entry, err error) {
+	return entries, c.call(ctx, http.MethodGet, fmt.Sprintf("/audit?limit=%d", limit), nil, &entries)
+}
+
+// Limits implements [Daemon].
+func (c *Client) Limits(ctx context.Context) (limits map[string]session.Allowance, err error) {
+	return limits, c.call(ctx, http.MethodGet, "/limits", nil, &limits)
+}
+
+// SetLimit implements [Daemon].
+func (c *Client) SetLimit(ctx context.Context, owner string, limit *session.Allowance) error {
+	if limit == nil {
+		return c.call(ctx, http.MethodDelete, "/limits/"+url.PathEscape(owner), nil, nil)
+	}
+	return c.call(ctx, http.MethodPut, "/limits/"+url.PathEscape(owner), limit, nil)
+}

@@ -1,0 +1,72 @@
+// Package hostlock is a lock that programs of different users of one machine
+// share without any of them being root. It keeps those who respect it out of
+// each other's way and nothing more: any user may keep it for as long as they
+// like, so whoever waits in vain goes on without it and checks what they did.
+package hostlock
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// ErrHeld means that another program kept the lock for the whole time.
+var ErrHeld = errors.New("hostlock: another program keeps the lock")
+
+// Lock is one lock of the machine.
+type Lock struct {
+	Path string
+	// Patience is how long Acquire waits; 0: 5 s.
+	Patience time.Duration
+}
+
+const (
+	patience  = 5 * time.Second
+	lookPause = 10 * time.Millisecond
+)
+
+// Of returns the lock of a name, at the place where every user's programs look:
+// the folder for locks where the machine has one that all may write to, else
+// the one for temporary files.
+func Of(name string) Lock {
+	for _, dir := range []string{"/run/lock", "/var/lock", "/tmp"} {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() && info.Mode()&os.ModeSticky != 0 && info.Mode().Perm()&0o002 != 0 {
+			return Lock{Path: filepath.Join(dir, name)}
+		}
+	}
+	return Lock{Path: filepath.Join(os.TempDir(), name)}
+}
+
+// Acquire takes the lock, and release gives it back. So does the end of the
+// process. It fails with [ErrHeld], with ctx's error, or where the file is not
+// what it has to be.
+func (l Lock) Acquire(ctx context.Context) (release func(), err error) {
+	limit := l.Patience
+	if limit == 0 {
+		limit = patience
+	}
+	file, err := open(l.Path)
+	if err != nil {
+		return nil, err
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	for {
+		taken, err := try(file)
+		switch {
+		case err != nil:
+			return nil, errors.Join(err, file.Close())
+		case taken:
+			return func() { _ = file.Close() }, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(ctx.Err(), file.Close())
+		case <-timer.C:
+			return nil, errors.Join(ErrHeld, file.Close())
+		case <-time.After(lookPause):
+		}
+	}
+}

@@ -1,0 +1,196 @@
+package provision
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+const (
+	// leastDisk is the room that a program, its books and a little more need.
+	leastDisk = 200 * gpu.MiB
+	// fewDisk is the room below which images and homes soon find none.
+	fewDisk = 5 * gpu.GiB
+	// mostSkew is how far a clock may be off before times confuse people.
+	mostSkew = 30 * time.Second
+)
+
+// finding is a check with the code of the failure that it stands for.
+type finding struct {
+	session.Check
+	code session.Code
+}
+
+// Checks judges what was found: each failed one has its cause and one remedy.
+func (f Findings) Checks() []session.Check {
+	var checks []session.Check
+	for _, one := range f.judge() {
+		checks = append(checks, one.Check)
+	}
+	return checks
+}
+
+// Err is the first finding that keeps an agent from working there, nil where
+// none does.
+func (f Findings) Err() error {
+	for _, one := range f.judge() {
+		if one.Result == session.CheckFailed {
+			return &session.Error{Code: one.code, Message: one.Text, Hint: one.Remedy}
+		}
+	}
+	return nil
+}
+
+func (f Findings) judge() []finding {
+	all := []finding{f.system(), f.folder(), f.disk(), f.docker()}
+	if f.Docker != "" {
+		all = append(all, f.liveRestore())
+	}
+	if f.Cgroup != 0 {
+		all = append(all, f.cgroup())
+	}
+	return append(all, f.devices(), f.keeper(), f.clock())
+}
+
+func ok(id, title, text string) finding {
+	return finding{Check: session.Check{ID: id, Title: title, Result: session.CheckOK, Text: text}}
+}
+
+func (c finding) warn(text, remedy string) finding {
+	c.Result, c.Text, c.Remedy = session.CheckWarning, text, remedy
+	return c
+}
+
+func (c finding) fail(code session.Code, text, remedy string) finding {
+	c = c.warn(text, remedy)
+	c.Result, c.code = session.CheckFailed, code
+	return c
+}
+
+func (f Findings) system() finding {
+	c := ok("system", "Operating system", fmt.Sprintf("%s %s on %s, %s.", f.OS, f.Kernel, f.Arch, f.Host))
+	if f.OS != "linux" {
+		return c.fail("agent_probe_unsupported-system", fmt.Sprintf("The machine runs %s; sessions need Linux.", f.OS), "Choose a machine with Linux")
+	}
+	if f.Arch != "amd64" && f.Arch != "arm64" {
+		return c.fail("agent_probe_unsupported-processor", fmt.Sprintf("There is no Slipway for the processor %s.", f.Arch), "Choose a machine with x86-64 or arm64")
+	}
+	return c
+}
+
+func (f Findings) folder() finding {
+	c := ok("folder", "Folder for Slipway", f.Dir+".")
+	switch f.Folder {
+	case FolderNoexec:
+		return c.fail("agent_probe_noexec", "Programs may not run from "+f.Dir+": its file system is mounted noexec.", "slipway agent add … --dir /var/tmp/slipway-"+f.User)
+	case FolderReadonly:
+		return c.fail("agent_probe_forbidden", "The folder "+f.Dir+" cannot be made or written.", "slipway agent add … --dir /var/tmp/slipway-"+f.User)
+	}
+	return c
+}
+
+func (f Findings) disk() finding {
+	c := ok("disk", "Disk space", fmt.Sprintf("%s of %s are free where Slipway's files are.", f.DiskFree, f.DiskTotal))
+	switch {
+	case f.DiskTotal == 0:
+		return c.warn("How much is free there is not known.", "df -h "+f.Dir)
+	case f.DiskFree < leastDisk:
+		return c.fail("agent_probe_no-space", fmt.Sprintf("Only %s are free in %s; Slipway needs %s.", f.DiskFree, f.Dir, leastDisk), "docker image prune")
+	case f.DiskFree < fewDisk:
+		return c.warn(fmt.Sprintf("Only %s are free, which images and homes soon fill.", f.DiskFree), "docker image prune")
+	}
+	return c
+}
+
+func (f Findings) docker() finding {
+	c := ok("docker", "Docker", "Docker "+f.Docker+" answers.")
+	at := strings.TrimPrefix(f.DockerHost, "unix://")
+	switch {
+	case f.Socket == SocketMissing:
+		return c.fail("agent_probe_no-docker", "Docker is not installed there.", `sudo apt-get install -y docker.io && sudo usermod -aG docker "$USER"`)
+	case f.Socket == SocketStopped:
+		return c.fail("agent_probe_docker-stopped", "Docker is installed there and does not run.", "sudo systemctl start docker")
+	case f.Socket == SocketForbidden:
+		return c.fail("agent_probe_docker-forbidden", fmt.Sprintf("The user %s may not use %s.", f.User, at), "sudo usermod -aG docker "+f.User)
+	case f.Socket == SocketRemote:
+		return c.fail("agent_probe_docker-remote", "Docker is not on that machine but at "+at+".", "unset DOCKER_HOST there, or add that machine instead")
+	case f.Docker == "":
+		return c.warn("Docker's socket is open; its version could not be asked.", "docker version")
+	case old(f.Docker):
+		return c.fail("agent_probe_docker-too-old", "Docker "+f.Docker+" is too old; 20.10 or newer is needed.", "sudo apt-get update && sudo apt-get install -y docker.io")
+	}
+	return c
+}
+
+// old reports whether a version of Docker is before 20.10.
+func old(version string) bool {
+	var major, minor int
+	n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor)
+	return n == 2 && (major < 20 || major == 20 && minor < 10)
+}
+
+func (f Findings) liveRestore() finding {
+	c := ok("live-restore", "Sessions survive a restart of Docker", "live-restore is on.")
+	if f.LiveRestore == nil || !*f.LiveRestore {
+		return c.warn("live-restore is off: updating or restarting Docker ends every session.", `Add "live-restore": true to /etc/docker/daemon.json, then: sudo systemctl reload docker`)
+	}
+	return c
+}
+
+func (f Findings) cgroup() finding {
+	c := ok("cgroup", "Control groups", "Version 2.")
+	if f.Cgroup == 1 {
+		return c.warn("Version 1 works, but version 2 tells pressure and memory kills more exactly.", "Boot with systemd.unified_cgroup_hierarchy=1")
+	}
+	return c
+}
+
+func (f Findings) devices() finding {
+	c := ok("devices", "GPUs", "The machine has none.")
+	if len(f.GPUs) == 0 {
+		return c
+	}
+	c.Text = strings.Join(f.GPUs, ", ") + "."
+	nvidia := slices.ContainsFunc(f.GPUs, func(model string) bool { return !strings.HasPrefix(model, "AMD ") })
+	switch {
+	case !nvidia:
+	case f.NVIDIA == "":
+		return c.warn(c.Text+" NVIDIA's driver is not loaded.", "sudo apt-get install -y nvidia-driver && sudo reboot")
+	case f.Toolkit == "" && !slices.Contains(f.Runtimes, "nvidia"):
+		return c.warn(c.Text+" NVIDIA's container toolkit is missing, so no container can use them.", "sudo apt-get install -y nvidia-container-toolkit && sudo nvidia-ctk runtime configure && sudo systemctl restart docker")
+	default:
+		c.Text += " Driver " + f.NVIDIA + "."
+	}
+	return c
+}
+
+// keeper says what keeps the agent when nobody is logged in.
+func (f Findings) keeper() finding {
+	c := ok("keeper", "The agent goes on without a login", "Your systemd there keeps it, after a reboot too.")
+	switch {
+	case f.Systemd && f.Linger:
+	case f.Killing:
+		return c.warn("The machine ends the processes of users who log out, so the agent may end too; sessions go on, and the next connection starts it again.", "sudo loginctl enable-linger "+f.User)
+	case f.Systemd:
+		c.Text = "It asks to be kept by your systemd; else it is a process by itself, and the next connection starts it after a reboot."
+	default:
+		c.Text = "It is a process by itself; the next connection starts it after a reboot."
+	}
+	return c
+}
+
+func (f Findings) clock() finding {
+	c := ok("clock", "Clock", "It agrees with this computer's.")
+	if f.Clock.Abs() > mostSkew {
+		way := "ahead of"
+		if f.Clock < 0 {
+			way = "behind"
+		}
+		return c.warn(fmt.Sprintf("It is %s %s this computer's, so times of sessions look wrong.", f.Clock.Abs().Round(time.Second), way), "sudo timedatectl set-ntp true")
+	}
+	return c
+}

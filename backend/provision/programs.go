@@ -1,0 +1,247 @@
+package provision
+
+import (
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"debug/elf"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"time"
+
+	"slipway/backend/session"
+)
+
+// Beside finds programs in a folder, normally that of the program that runs:
+// slipway-<os>-<arch>, also in ../lib/slipway, where a package keeps it, or
+// slipway itself where it is for the machine asked for.
+type Beside struct {
+	Dir  string
+	Self string // path of the program that runs, taken if it fits; may be empty
+}
+
+var _ Programs = Beside{}
+
+// Program implements [Programs].
+func (b Beside) Program(os, arch string) (string, error) {
+	var tried error
+	name := "slipway-" + os + "-" + arch
+	for _, candidate := range []string{filepath.Join(b.Dir, name), filepath.Join(b.Dir, "..", "lib", "slipway", name), filepath.Join(b.Dir, "slipway"), b.Self} {
+		if candidate == "" {
+			continue
+		}
+		err := fits(candidate, os, arch)
+		if err == nil {
+			return candidate, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			tried = errors.Join(tried, err)
+		}
+	}
+	return "", &session.Error{Code: "agent_upgrade_no-program", Message: fmt.Sprintf("There is no Slipway for %s/%s on this computer.", os, arch),
+		Hint: fmt.Sprintf("Put slipway from the package for %s as slipway-%s-%s into %s, or build it: make agents", arch, os, arch, b.Dir), Err: tried}
+}
+
+// fits reports whether a file is a program for a machine that needs nothing
+// else there: no loader and so no libraries.
+func fits(path, system, arch string) error {
+	file, err := elf.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // only read
+	machine := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[arch]
+	if system != "linux" || file.Machine != machine {
+		return fmt.Errorf("%s is for %s", path, file.Machine)
+	}
+	if slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
+		return fmt.Errorf("%s needs libraries of the machine", path)
+	}
+	return nil
+}
+
+// program is one that is to be over there.
+type program struct {
+	here  string
+	name  string // over there, with its version and hash
+	there string // its path
+	sum   [sha256.Size]byte
+	size  int64
+}
+
+var odd = regexp.MustCompile(`[^A-Za-z0-9.+-]+`)
+
+// choose finds the program for a machine.
+func (w *work) choose(found Findings) (program, error) {
+	if w.opts.Programs == nil {
+		self, err := os.Executable()
+		if err != nil {
+			return program{}, err
+		}
+		w.opts.Programs = Beside{Dir: filepath.Dir(self), Self: self}
+	}
+	p := program{}
+	var err error
+	if p.here, err = w.opts.Programs.Program(found.OS, found.Arch); err != nil {
+		w.tell(Step{Name: "upload", Title: "Bring the program", State: StepFailed, Detail: session.AsError(err, "").Message, Remedy: session.AsError(err, "").Hint})
+		return p, err
+	}
+	file, err := os.Open(p.here)
+	if err != nil {
+		return p, err
+	}
+	defer file.Close() //nolint:errcheck // only read
+	sum := sha256.New()
+	if p.size, err = io.Copy(sum, file); err != nil {
+		return p, err
+	}
+	sum.Sum(p.sum[:0])
+	version := odd.ReplaceAllString(w.opts.Version, "-")
+	if version == "" {
+		version = "unknown"
+	}
+	p.name = fmt.Sprintf("slipway-%s-%s", version, hex.EncodeToString(p.sum[:8]))
+	p.there = path.Join(found.Dir, "bin", p.name)
+	return p, nil
+}
+
+// bring uploads a program unless it is there. What is under its name is whole:
+// it got there by an upload that checked it.
+func (w *work) bring(ctx context.Context, found Findings, p program) error {
+	if slices.Contains(found.Held, p.name) {
+		w.tell(Step{Name: "upload", Title: "Bring the program", State: StepSkipped, Detail: "It is there already."})
+		return nil
+	}
+	return w.step("upload", "Bring the program", func() (string, error) {
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		patience := time.AfterFunc(stallTime, func() { cancel(errStalled) })
+		defer patience.Stop()
+		w.moved = func() { patience.Reset(stallTime) }
+		detail, err := w.carry(ctx, found, p)
+		if err != nil && errors.Is(context.Cause(ctx), errStalled) {
+			err = errStalled
+		}
+		return detail, err
+	})
+}
+
+// stallTime is how long an upload may stand still, or what follows it take.
+const stallTime = time.Minute
+
+var errStalled = &session.Error{Code: "agent_upload_stalled", Message: "The upload stands still.", Hint: "Look at the connection to the machine and at its disks, then try again."}
+
+// carry uploads a program.
+func (w *work) carry(ctx context.Context, found Findings, p program) (string, error) {
+	if !found.Gzip {
+		file, err := os.Open(p.here)
+		if err != nil {
+			return "", err
+		}
+		defer file.Close() //nolint:errcheck // only read
+		return sizeText(p.size), w.remote.Upload(ctx, &counted{Reader: file, total: p.size, tell: w.progress}, p.there, 0o700, p.sum)
+	}
+	return w.bringPacked(ctx, p)
+}
+
+// bringPacked uploads a program compressed, which takes a third of the time.
+func (w *work) bringPacked(ctx context.Context, p program) (string, error) {
+	packed, size, sum, err := pack(p.here)
+	if err != nil {
+		return "", err
+	}
+	defer packed.Close() //nolint:errcheck // it has no name any more
+	there := path.Join(path.Dir(p.there), "."+p.name+".gz")
+	if err := w.remote.Upload(ctx, &counted{Reader: packed, total: size, tell: w.progress}, there, 0o600, sum); err != nil {
+		return "", err
+	}
+	w.moved()
+	// gzip checks what it unpacks; what it made is then as whole as what came.
+	const script = `umask 077; gzip -dc -- "$1" >"$2.new" && chmod 700 "$2.new" && mv -f -- "$2.new" "$2"; e=$?; rm -f -- "$1" "$2.new"; exit $e`
+	result, err := w.remote.Run(ctx, []string{"sh", "-c", script, "sh", there, p.there}, nil)
+	if err != nil {
+		return "", err
+	}
+	if result.Exit != 0 {
+		return "", &session.Error{Code: "agent_upload_failed", Message: "The program could not be unpacked there.", Hint: "Look at the disk and the quota there: df -h. It said: " + clip(string(result.Stderr))}
+	}
+	return sizeText(size) + " compressed", nil
+}
+
+func sizeText(size int64) string { return fmt.Sprintf("%.1f MB", float64(size)/1e6) }
+
+// pack compresses a file into one without a name.
+func pack(from string) (packed *os.File, size int64, sum [sha256.Size]byte, err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return nil, 0, sum, err
+	}
+	defer in.Close() //nolint:errcheck // only read
+	if packed, err = os.CreateTemp("", "slipway-*"); err != nil {
+		return nil, 0, sum, err
+	}
+	if runtime.GOOS != "windows" { // which does not remove what is open
+		err = os.Remove(packed.Name())
+	}
+	hash := sha256.New()
+	if err == nil {
+		err = compress(io.MultiWriter(packed, hash), in)
+	}
+	if err == nil {
+		size, err = packed.Seek(0, io.SeekCurrent)
+	}
+	if err == nil {
+		_, err = packed.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, 0, sum, errors.Join(err, packed.Close())
+	}
+	return packed, size, sumOf(hash), nil
+}
+
+func compress(to io.Writer, from io.Reader) error {
+	z, err := gzip.NewWriterLevel(to, gzip.BestSpeed)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(z, from)
+	return errors.Join(err, z.Close())
+}
+
+func sumOf(h hash.Hash) (sum [sha256.Size]byte) {
+	h.Sum(sum[:0])
+	return sum
+}
+
+func (w *work) progress(done, total int64) {
+	w.moved()
+	if w.opts.Report != nil {
+		w.opts.Report.Progress(done, total)
+	}
+}
+
+// counted tells how much of it was read.
+type counted struct {
+	io.Reader
+	done, total int64
+	tell        func(done, total int64)
+}
+
+// Read implements [io.Reader].
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	if c.done += int64(n); n > 0 {
+		c.tell(c.done, c.total)
+	}
+	return n, err
+}
