@@ -1,0 +1,192 @@
+// Package backend puts the control plane together. It is the only place where
+// concrete parts meet: an engine, its store and the agent that rules this
+// machine ([OpenAgent]), the hub above it ([OpenHub]), and the server that
+// carries both over loopback ([Serve]). [Main] is the program without a window.
+package backend
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+
+	"slipway/backend/agent"
+	"slipway/backend/api"
+	"slipway/backend/engine"
+	"slipway/backend/guest/payload"
+	"slipway/backend/hostlock"
+	"slipway/backend/hub"
+	"slipway/backend/place"
+	"slipway/backend/store"
+	"slipway/gpu"
+	"slipway/gpu/clock"
+)
+
+// LocalAgent is the name of the agent on this machine.
+const LocalAgent = "local"
+
+// Local is this machine's agent with everything that it stands on.
+type Local struct {
+	Agent  *agent.Agent
+	Engine engine.Engine
+	Kind   string // docker or sim
+	Note   string // why it is this kind, where that needs saying; empty: as asked for
+	Dir    string // folder of its files; the simulated engine has its own
+	// Devices finds and measures the machine's devices.
+	Devices  gpu.Source
+	programs *programs // what simulated sessions do with simulated devices; nil on a real machine
+	// endProcess asks a process on a device to end, as its number and start name it.
+	endProcess func(pid int, start uint64) error
+	parts      closers
+}
+
+// closers are closed in the reverse order of their opening.
+type closers []io.Closer
+
+func (c closers) Close() error {
+	var errs []error
+	for i := len(c) - 1; i >= 0; i-- {
+		errs = append(errs, c[i].Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Run runs the agent, and on a simulated machine what its sessions do with
+// devices, until ctx ends.
+func (l *Local) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	if l.programs != nil {
+		group.Go(func() { l.programs.run(ctx) })
+	}
+	err := l.Agent.Run(ctx)
+	cancel()
+	group.Wait()
+	return err
+}
+
+// Close gives everything up. It is called after Run has returned.
+// Sessions go on.
+func (l *Local) Close() error { return l.parts.Close() }
+
+// OpenAgent opens the agent of this machine in the folder home, on the engine
+// asked for: docker, sim, or auto for Docker where it answers.
+func OpenAgent(ctx context.Context, home place.Home, kind string, log *slog.Logger) (*Local, error) {
+	return openLocal(ctx, home, kind, home.LogFile(), log)
+}
+
+// openLocal is OpenAgent with the path of the log for people to be told.
+func openLocal(ctx context.Context, home place.Home, kind, logFile string, log *slog.Logger) (*Local, error) {
+	choice, err := chooseEngine(ctx, home, kind)
+	if err != nil {
+		return nil, err
+	}
+	l := &Local{Kind: choice.kind, Note: choice.note, Dir: choice.dir(home)}
+	books, err := store.Open(store.Config{Path: filepath.Join(l.Dir, "agent.db")})
+	if err != nil {
+		return nil, err
+	}
+	l.parts = append(l.parts, books)
+	l.Engine, err = choice.open(l.Dir, books.Instance(), log)
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	l.parts = append(l.parts, l.Engine)
+	shares, err := giving(os.Getenv)
+	idle, guard, idleErr := reclaiming(os.Getenv)
+	if err = errors.Join(err, idleErr); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	if err := openDevices(l, log); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	uid, gid := person()
+	l.Agent, err = agent.Open(ctx, agent.Config{
+		Name: LocalAgent, Dir: l.Dir, Engine: l.Engine, Store: books, Owner: personName(),
+		UID: uid, GID: gid, Version: place.Version, Log: log.With("part", "agent"),
+		GPU: l.Devices, Giving: shares, Moment: clock.Now, Idle: idle, Guard: guard, EndProcess: l.endProcess,
+		Alone:  aloneOn(l.Kind),
+		Doctor: agent.DoctorConfig{Note: l.Note, LogFile: logFile, Guest: payload.Binary},
+	})
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	l.parts = append(l.parts, l.Agent)
+	return l, nil
+}
+
+// aloneOn is the lock that agents of this machine take while they hand out real
+// devices. Nobody else uses those of a simulated machine.
+func aloneOn(kind string) func(context.Context) (func(), error) {
+	if kind == EngineSim {
+		return nil
+	}
+	return hostlock.Of("slipway-devices.lock").Acquire
+}
+
+// OpenHub opens the hub over the local agent and those that reach leads to; nil:
+// there are no others. The shelf that it returns holds what the hub keeps and is
+// closed after it.
+func OpenHub(local *Local, reach hub.Reacher, log *slog.Logger) (*hub.Hub, *store.Shelf, error) {
+	shelf, err := store.OpenShelf(filepath.Join(local.Dir, "hub.db"))
+	if err != nil {
+		return nil, nil, err
+	}
+	h, err := hub.Open(hub.Config{
+		Members: []hub.Member{{Name: LocalAgent, Local: true, Agent: local.Agent}},
+		Reacher: reach, Shelf: shelf, Owner: personName(), Version: hub.Version(BuildVersion()), Log: log.With("part", "hub"),
+	})
+	if err != nil {
+		return nil, nil, errors.Join(err, shelf.Close())
+	}
+	return h, shelf, nil
+}
+
+// BuildVersion says what is running.
+func BuildVersion() api.Version {
+	return api.Version{Version: place.Version, Commit: place.Commit, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+}
+
+// person returns the ids of whoever the sessions belong to: the user of this
+// process, or the one who became root through sudo.
+func person() (uid, gid int) {
+	uid, gid = max(os.Getuid(), 0), max(os.Getgid(), 0)
+	if uid != 0 {
+		return uid, gid
+	}
+	sudoUID, uidErr := strconv.Atoi(os.Getenv("SUDO_UID"))
+	sudoGID, gidErr := strconv.Atoi(os.Getenv("SUDO_GID"))
+	if uidErr != nil || gidErr != nil || sudoUID <= 0 {
+		return uid, gid
+	}
+	return sudoUID, sudoGID
+}
+
+// users are the ids of the users of this computer who may connect: whoever this
+// process runs as, the person behind sudo, and root, from whom nothing is hidden.
+// It is empty where the operating system has no such ids.
+func users() []int {
+	if os.Getuid() < 0 {
+		return nil
+	}
+	uid, _ := person()
+	return []int{0, os.Getuid(), uid}
+}
+
+// personName is the name that sessions are owned under.
+func personName() string {
+	uid, _ := person()
+	if found, err := user.LookupId(strconv.Itoa(uid)); err == nil && found.Username != "" {
+		return filepath.Base(found.Username)
+	}
+	if name := os.Getenv("USER"); name != "" {
+		return name
+	}
+	return "uid-" + strconv.Itoa(uid)
+}

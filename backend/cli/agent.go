@@ -1,0 +1,296 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"slipway/backend/daemon"
+	"slipway/backend/place"
+)
+
+// AgentOptions says how to run the agent of this machine by itself.
+type AgentOptions struct {
+	Home     place.Home
+	Settings daemon.Settings // merged into those that the folder keeps
+	// Ready is called once, when it answers; nil: nothing.
+	Ready func(daemon.Status)
+}
+
+// agentFlags are what a daemon is started with. What is not given stays as it
+// was the last time.
+type agentFlags struct {
+	engine, listen string
+	env            []string
+}
+
+func (f *agentFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.engine, "engine", "", "what runs the containers: docker, sim, or auto (default docker)")
+	cmd.Flags().StringVar(&f.listen, "listen", "", "take paired devices at host:port, for example 0.0.0.0:7442; off: none")
+	cmd.Flags().StringArrayVar(&f.env, "env", nil, "NAME=VALUE for the agent, for example DOCKER_HOST=unix:///run/user/1000/docker.sock")
+}
+
+func (f *agentFlags) settings() (daemon.Settings, error) {
+	s := daemon.Settings{Engine: f.engine, Listen: f.listen}
+	for _, entry := range f.env {
+		name, value, ok := strings.Cut(entry, "=")
+		if !ok || name == "" {
+			return s, usagef("%q is no variable; write NAME=VALUE", entry)
+		}
+		if s.Env == nil {
+			s.Env = map[string]string{}
+		}
+		s.Env[name] = value
+	}
+	return s, nil
+}
+
+// agentCommand is the agent of this machine. Run with no subcommand it is the
+// agent.
+func (p *program) agentCommand() *cobra.Command {
+	var flags agentFlags
+	var stdio, version, quiet bool
+	cmd := &cobra.Command{
+		Use:   "agent",
+		Short: "Use agents on other machines, or run the agent of this one for other computers",
+		Long: `With a subcommand, agent is about the agents that this computer uses. By itself it runs what rules this machine's sessions, without a user interface, until it is
+interrupted; sessions go on without it. Other computers reach it by ssh, which starts it
+when it is needed, or with --listen as paired devices. What it is started with is kept:
+the next start needs no flags.`,
+		Args: exactly(0, "no argument"),
+	}
+	flags.add(cmd)
+	cmd.Flags().BoolVar(&stdio, "stdio", false, "carry a tunnel from standard input and output to the agent, starting one where none runs")
+	cmd.Flags().BoolVar(&version, "version", false, "print the version as JSON")
+	cmd.Flags().BoolVar(&quiet, "quiet", false, "print nothing")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if version {
+			return json.NewEncoder(p.Stdout).Encode(p.Version)
+		}
+		ctx, cancel := interruptible(cmd.Context())
+		defer cancel()
+		home, err := place.FindHome(p.Env)
+		if err != nil {
+			return err
+		}
+		if stdio {
+			return daemon.Bridge(ctx, home, p.Stdin, p.Stdout)
+		}
+		settings, err := flags.settings()
+		if err != nil {
+			return err
+		}
+		return p.runAgent(ctx, AgentOptions{Home: home, Settings: settings}, quiet)
+	}
+	cmd.AddGroup(&cobra.Group{ID: groupFar, Title: "Agents that this computer uses:"}, &cobra.Group{ID: groupHere, Title: "The agent of this machine, or with --on of another:"})
+	addTo(cmd, groupFar, p.nearCommands()...)
+	addTo(cmd, groupHere, p.agentStartCommand(), p.agentStopCommand(), p.agentStatusCommand(),
+		p.agentPairCommand(), p.agentDevicesCommand(), p.agentRevokeCommand(), p.agentAuditCommand(), p.agentLimitCommand(), p.agentRotateCommand(), p.agentSwitchCommand(), p.agentUninstallCommand())
+	return cmd
+}
+
+func (p *program) runAgent(ctx context.Context, opts AgentOptions, quiet bool) error {
+	if p.Agent == nil {
+		return &failure{code: "cli_agent_unavailable", exit: ExitFailure, message: "This program cannot be an agent.", hint: "Use the slipway program."}
+	}
+	if !quiet {
+		opts.Ready = func(status daemon.Status) {
+			fmt.Fprintf(p.Stdout, "The agent of this machine runs (engine: %s, process %d).\nCtrl-C stops it; sessions go on.\n", status.Engine, status.PID)
+		}
+	}
+	err := p.Agent(ctx, opts)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil // stopped as asked
+	}
+	return err
+}
+
+// here wraps the work of a command that is about the agent of this machine
+// rather than about the control plane.
+func (p *program) here(work func(ctx context.Context, home place.Home) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		ctx, cancel := interruptible(cmd.Context())
+		defer cancel()
+		home, err := place.FindHome(p.Env)
+		if err != nil {
+			return err
+		}
+		return work(ctx, home)
+	}
+}
+
+func (p *program) agentStartCommand() *cobra.Command {
+	var flags agentFlags
+	var keeper string
+	cmd := &cobra.Command{
+		Use:   "start",
+		Short: "Start the agent of this machine in the background, where none runs",
+		Long: `Start makes the agent outlive this login: your own systemd keeps it where that goes on
+when you are logged out, and otherwise it is a process by itself.`,
+		Args: exactly(0, "no argument"),
+	}
+	flags.add(cmd)
+	cmd.Flags().StringVar(&keeper, "keeper", "", "what keeps it running: systemd or none (default: systemd where it can)")
+	cmd.RunE = p.here(func(ctx context.Context, home place.Home) error {
+		settings, err := flags.settings()
+		if err != nil {
+			return err
+		}
+		status, err := daemon.Start(ctx, home, daemon.StartOptions{Program: p.Executable, Settings: settings, Keeper: keeper})
+		if err != nil {
+			return err
+		}
+		return p.printStatus(status)
+	})
+	return cmd
+}
+
+func (p *program) agentStatusCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Say what rules the agent of this machine",
+		Long:  "Status exits with 5 when nothing does.",
+		Args:  exactly(0, "no argument"),
+	}
+	cmd.RunE = p.here(func(ctx context.Context, home place.Home) error {
+		c, err := daemon.Connect(ctx, home)
+		if err != nil {
+			return err
+		}
+		status, err := c.Status(ctx)
+		if err != nil {
+			return err
+		}
+		return p.printStatus(status)
+	})
+	return cmd
+}
+
+func (p *program) printStatus(status daemon.Status) error {
+	raw, err := json.Marshal(status)
+	if err != nil {
+		return err
+	}
+	return p.print(raw, func(w io.Writer) {
+		rows := [][2]string{
+			{"Version", fmt.Sprintf("%s (%s)", status.Version, status.Commit)}, {"Process", fmt.Sprint(status.PID)}, {"Engine", status.Engine},
+			{"Sessions", fmt.Sprintf("%d live", status.Live)}, {"Running for", span(p.Now().Sub(status.Started))}, {"Files", status.Home},
+		}
+		if status.Role == daemon.RolePlane {
+			rows = append(rows, [2]string{"Ruled by", "a control plane"})
+		} else if status.Keeper == daemon.KeeperSystemd {
+			rows = append(rows, [2]string{"Kept by", "systemd"})
+		}
+		if status.Listen != "" {
+			rows = append(rows, [2]string{"Listens on", status.Listen}, [2]string{"Key", status.Key})
+		}
+		fields(w, rows)
+	})
+}
+
+func (p *program) agentStopCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "stop",
+		Short: "Stop the agent of this machine; sessions go on",
+		Args:  exactly(0, "no argument"),
+	}
+	cmd.RunE = p.here(func(ctx context.Context, home place.Home) error {
+		c, err := daemon.Connect(ctx, home)
+		if errors.Is(err, daemon.ErrNotRunning) {
+			p.notice("No agent is running.")
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return c.StopAndWait(ctx)
+	})
+	return cmd
+}
+
+// switchTime is how long a replacement may take.
+const switchTime = 2 * time.Minute
+
+func (p *program) agentSwitchCommand() *cobra.Command {
+	var flags agentFlags
+	var to, keeper string
+	var attached bool
+	cmd := &cobra.Command{
+		Use:    "switch [--to PROGRAM]",
+		Short:  "Replace what rules the agent of this machine by this program; sessions go on",
+		Args:   exactly(0, "no argument"),
+		Hidden: true, // how an upgrade is done from afar
+	}
+	flags.add(cmd)
+	cmd.Flags().StringVar(&to, "to", "", "path of the program; empty: this one")
+	cmd.Flags().StringVar(&keeper, "keeper", "", "what keeps it running: systemd or none (default: systemd where it can)")
+	cmd.Flags().BoolVar(&attached, "attached", false, "do it in this process, which a lost connection ends")
+	cmd.RunE = p.here(func(ctx context.Context, home place.Home) error {
+		ctx, cancel := context.WithTimeout(ctx, switchTime)
+		defer cancel()
+		if !attached {
+			return p.finishDetached(ctx, home)
+		}
+		settings, err := flags.settings()
+		if err != nil {
+			return err
+		}
+		done, err := daemon.Switch(ctx, home, daemon.SwitchOptions{Program: to, Settings: settings, Keeper: keeper})
+		if err != nil {
+			return err
+		}
+		return json.NewEncoder(p.Stdout).Encode(done)
+	})
+	return cmd
+}
+
+// finishDetached does the same command again in a process that the end of this
+// one does not reach, and tells what it told.
+func (p *program) finishDetached(ctx context.Context, home place.Home) error {
+	code, err := daemon.Detached(ctx, home, p.Executable, append(p.Args, "--attached"), p.Stdout, p.Stderr)
+	if err == nil && code != 0 {
+		err = &exitError{code: code}
+	}
+	return err
+}
+
+func (p *program) agentUninstallCommand() *cobra.Command {
+	var end, keep, attached bool
+	cmd := &cobra.Command{
+		Use:   "uninstall",
+		Short: "Stop the agent of this machine and remove Slipway's files",
+		Long: `Uninstall stops the agent and removes its programs. While sessions live, or with
+--keep-data, its books stay, so that an agent that comes back finds what it left.`,
+		Args: exactly(0, "no argument"),
+	}
+	cmd.Flags().BoolVar(&end, "end-sessions", false, "end the sessions that live; what is in their home folders goes with them")
+	cmd.Flags().BoolVar(&keep, "keep-data", false, "leave history, accounts and logs")
+	cmd.Flags().BoolVar(&attached, "attached", false, "do it in this process, which a lost connection ends")
+	_ = cmd.Flags().MarkHidden("attached") // it was just defined
+	cmd.RunE = p.here(func(ctx context.Context, home place.Home) error {
+		if !attached {
+			return p.finishDetached(ctx, home)
+		}
+		left, err := daemon.Uninstall(ctx, home, daemon.UninstallOptions{EndSessions: end, KeepData: keep})
+		if err != nil {
+			return err
+		}
+		raw, err := json.Marshal(left)
+		if err != nil {
+			return err
+		}
+		return p.print(raw, func(w io.Writer) {
+			fmt.Fprintf(w, "The agent is removed; %d sessions go on.\n", left.Live)
+			for _, path := range left.Kept {
+				fmt.Fprintln(w, "  left:", path)
+			}
+		})
+	})
+	return cmd
+}

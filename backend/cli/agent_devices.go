@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"slipway/backend/api"
+	"slipway/backend/daemon"
+	"slipway/backend/place"
+)
+
+func (p *program) agentPairCommand() *cobra.Command {
+	var on string
+	var req api.PairRequest
+	cmd := &cobra.Command{
+		Use:   "pair [--on AGENT]",
+		Short: "Print a code by which one more computer may use the agent of this machine",
+		Long: `The code is good for one computer, for ten minutes. Type it there when it asks, after
+slipway agent add with the address that is printed.`,
+		Args: exactly(0, "no argument"),
+	}
+	p.onFlag(cmd, &on, "the agent of another machine")
+	cmd.Flags().StringVar(&req.Owner, "owner", "", "whose sessions that computer has (default those of the agent's person)")
+	cmd.Flags().StringVar(&req.Role, "role", "", "admin or user (default as the agent does)")
+	cmd.RunE = p.hereOr(&on, p.pairNear(&req), func(ctx context.Context, home place.Home) error {
+		c, err := daemon.Connect(ctx, home)
+		if err != nil {
+			return err
+		}
+		code, err := c.Pair(ctx, daemon.CodeRequest{Owner: req.Owner, Role: req.Role})
+		if err != nil {
+			return err
+		}
+		raw, err := json.Marshal(code)
+		if err != nil {
+			return err
+		}
+		return p.print(raw, func(w io.Writer) {
+			fields(w, [][2]string{{"Code", code.Code}, {"Address", "slipway://" + code.Address}, {"Key", code.Key}, {"Good for", code.Expires.Sub(p.Now()).Round(time.Minute).String()}})
+		})
+	})
+	return cmd
+}
+
+func (p *program) agentDevicesCommand() *cobra.Command {
+	var on string
+	cmd := &cobra.Command{
+		Use:   "devices [--on AGENT]",
+		Short: "List the computers that are paired with the agent of this machine",
+		Args:  exactly(0, "no argument"),
+	}
+	p.onFlag(cmd, &on, "the agent of another machine")
+	cmd.RunE = p.hereOr(&on, p.devicesNear, func(ctx context.Context, home place.Home) error {
+		c, err := daemon.Connect(ctx, home)
+		if err != nil {
+			return err
+		}
+		devices, err := c.Devices(ctx)
+		if err != nil {
+			return err
+		}
+		raw, err := json.Marshal(devices)
+		if err != nil {
+			return err
+		}
+		return p.print(raw, func(w io.Writer) {
+			rows := [][]string{{"NAME", "KEY", "ROLE", "PAIRED", "SEEN"}}
+			for _, d := range devices {
+				seen := "never"
+				switch {
+				case d.Live > 0:
+					seen = "connected"
+				case !d.Seen.IsZero():
+					seen = span(p.Now().Sub(d.Seen)) + " ago"
+				}
+				rows = append(rows, []string{d.Name, d.Key, d.Role, span(p.Now().Sub(d.Added)) + " ago", seen})
+			}
+			columns(w, rows)
+		})
+	})
+	return cmd
+}
+
+func (p *program) agentRevokeCommand() *cobra.Command {
+	var on string
+	cmd := &cobra.Command{
+		Use:   "revoke DEVICE [--on AGENT]",
+		Short: "Take a paired computer's access to the agent of this machine, at once",
+		Args:  exactly(1, "the key or the name of one device"),
+	}
+	p.onFlag(cmd, &on, "the agent of another machine")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.hereOr(&on, p.revokeNear(args[0]), func(ctx context.Context, home place.Home) error {
+			c, err := daemon.Connect(ctx, home)
+			if err != nil {
+				return err
+			}
+			if err := c.Revoke(ctx, args[0]); err != nil {
+				return err
+			}
+			p.notice("%s is revoked.", fmt.Sprintf("%q", args[0]))
+			return nil
+		})(cmd, args)
+	}
+	return cmd
+}

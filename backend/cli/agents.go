@@ -1,0 +1,300 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"slipway/backend/api"
+)
+
+func agentPath(name string, rest ...string) string {
+	path := "/api/v1/agents/" + url.PathEscape(name)
+	for _, part := range rest {
+		path += "/" + url.PathEscape(part)
+	}
+	return path
+}
+
+// onAgent adds the query that singles out one agent.
+func onAgent(path, agent string) string {
+	if agent == "" {
+		return path
+	}
+	separator := "?"
+	if strings.Contains(path, "?") {
+		separator = "&"
+	}
+	return path + separator + "agent=" + url.QueryEscape(agent)
+}
+
+// onFlag gives a command the flag that names an agent.
+func (p *program) onFlag(cmd *cobra.Command, agent *string, usage string) {
+	cmd.Flags().StringVar(agent, "on", "", usage)
+	_ = cmd.RegisterFlagCompletionFunc("on", p.completeAgents) // fails only for a flag that is not there
+}
+
+// completeAgents offers the names of agents to the shell. It never starts a
+// control plane.
+func (p *program) completeAgents(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var agents []api.Agent
+	if !p.offer(cmd, "/api/v1/agents", &agents) {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names := make([]string, len(agents))
+	for i, a := range agents {
+		names[i] = a.Name + "\t" + cmp.Or(a.Address, "this computer") + ", " + a.Connection.State
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// The groups of the help of agent.
+const (
+	groupFar  = "far"
+	groupHere = "here"
+)
+
+// nearCommands are about agents of other machines as this computer knows them.
+func (p *program) nearCommands() []*cobra.Command {
+	return []*cobra.Command{
+		p.agentAddCommand(), p.agentListCommand(), p.agentShowCommand(), p.agentProbeCommand(), p.agentRenameCommand(), p.agentGroupCommand(),
+		p.agentUpgradeCommand(), p.agentReconnectCommand(), p.agentTrustCommand(), p.agentRemoveCommand(),
+	}
+}
+
+func (p *program) agentAddCommand() *cobra.Command {
+	var req api.AgentRequest
+	cmd := &cobra.Command{
+		Use:   "add ADDRESS [--name NAME] [--group GROUP] [--dir PATH]",
+		Short: "Add an agent on another machine",
+		Long: `Add brings Slipway to a machine that you can log in to by ssh, starts an agent there and
+connects to it; nothing need be installed there, and no root is needed. Your own ssh
+configuration holds. An agent that listens for paired computers is added by its address
+and a code that slipway agent pair shows on its machine.
+
+ADDRESS is ssh://user@host:port or a host as for ssh, slipway://host:port, or
+wss://host:port/path where only HTTPS passes.`,
+		Example: `  slipway agent add lab
+  slipway agent add ssh://ada@gpu1.example.org:2222 --name gpu1 --group gpus
+  slipway agent add slipway://gpu2.example.org --name gpu2
+  slipway agent add lab --probe`,
+		Args: exactly(1, "one address"),
+	}
+	cmd.Flags().StringVar(&req.Name, "name", "", "what to call it (default: the name of the host)")
+	cmd.Flags().StringVar(&req.Group, "group", "", "resource group to put it into (default default)")
+	cmd.Flags().StringVar(&req.Dir, "dir", "", "folder for Slipway's files there, by ssh (default the usual one of the account)")
+	cmd.Flags().BoolVar(&req.Probe, "probe", false, "only look at the machine and change nothing")
+	cmd.RunE = p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
+		req.Address = args[0]
+		return c.operation(ctx, "/api/v1/agents", req)
+	}, func(w io.Writer, o api.Operation) {
+		if o.Agent != "" {
+			fmt.Fprintf(w, "%s is added. slipway run --on %s launches there.\n", o.Agent, o.Agent)
+		}
+	})
+	return cmd
+}
+
+func (p *program) agentListCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List the agents that this computer knows, and how each is reached",
+		Args:    exactly(0, "no argument"),
+	}
+	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
+		var agents []api.Agent
+		raw, err := c.get(ctx, "/api/v1/agents", &agents)
+		if err != nil {
+			return err
+		}
+		return p.print(raw, func(w io.Writer) {
+			rows := [][]string{{"NAME", "GROUP", "STATE", " RTT", " LIVE", "VERSION", "ADDRESS", "DETAIL"}}
+			for _, a := range agents {
+				rows = append(rows, []string{a.Name, a.Group, a.Connection.State, rttText(a.Connection), strconv.Itoa(a.Live), cmp.Or(a.Version, "-"),
+					cmp.Or(a.Address, "this computer"), p.connectionDetail(a)})
+			}
+			columns(w, rows)
+		})
+	})
+	return cmd
+}
+
+func rttText(c api.Connection) string {
+	if c.RTTMs == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(*c.RTTMs, 'f', 1, 64) + " ms"
+}
+
+// connectionDetail says what a person should know of an agent beyond its state.
+func (p *program) connectionDetail(a api.Agent) string {
+	var parts []string
+	if a.Connection.State != "connected" && a.Connection.LastHeard != nil {
+		parts = append(parts, "last heard "+span(p.Now().Sub(*a.Connection.LastHeard))+" ago")
+	}
+	switch {
+	case a.Question != nil:
+		parts = append(parts, "slipway agent trust "+a.Name+" --found "+a.Question.Found)
+	case a.Connection.Error != nil:
+		parts = append(parts, a.Connection.Error.Message)
+	}
+	if a.Upgrade != "" {
+		parts = append(parts, "slipway agent upgrade brings "+a.Upgrade)
+	}
+	return strings.Join(parts, "; ")
+}
+
+func (p *program) agentShowCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "show AGENT", Short: "Show one agent: how it is reached, its machine, its devices", Args: exactly(1, "one agent"), ValidArgsFunction: p.completeAgents,
+	}
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		var a api.Agent
+		raw, err := c.get(ctx, agentPath(args[0]), &a)
+		if err != nil {
+			return err
+		}
+		var machines []api.Machine
+		if _, err := c.get(ctx, "/api/v1/machines", &machines); err != nil {
+			return err
+		}
+		return p.print(raw, func(w io.Writer) { p.agentFields(w, a, machines) })
+	})
+	return cmd
+}
+
+func (p *program) agentFields(w io.Writer, a api.Agent, machines []api.Machine) {
+	c := a.Connection
+	pairs := [][2]string{
+		{"Name", a.Name}, {"Address", cmp.Or(a.Address, "this computer")}, {"Group", a.Group}, {"State", c.State}, {"Since", p.moment(&c.Since)},
+		{"Last heard", p.moment(c.LastHeard)}, {"Transport", c.Transport},
+	}
+	if c.RTTMs != nil {
+		pairs = append(pairs, [2]string{"Round trip", rttText(c)}, [2]string{"Connections", strconv.Itoa(c.Carriers)})
+	}
+	pairs = append(pairs, [2]string{"Next try", p.moment(c.NextTry)}, [2]string{"Waits", c.Waits})
+	if c.Error != nil {
+		pairs = append(pairs, [2]string{"Error", strings.TrimSpace(c.Error.Message + " " + c.Error.Hint)})
+	}
+	if a.Question != nil {
+		pairs = append(pairs, [2]string{"Question", a.Question.Text + "\nexpected " + a.Question.Pinned + "\nfound    " + a.Question.Found})
+	}
+	pairs = append(pairs, [2]string{"Role", a.Role}, [2]string{"Owner", a.Owner}, [2]string{"Key", a.Fingerprint}, [2]string{"Version", a.Version}, [2]string{"Upgrade", a.Upgrade},
+		[2]string{"Live sessions", strconv.Itoa(a.Live)})
+	for _, m := range machines {
+		if m.Agent == a.Name && m.CPUs > 0 {
+			pairs = append(pairs, [2]string{"Machine", fmt.Sprintf("%s, %s/%s, %s %s", m.Hostname, m.OS, m.Arch, m.Engine, m.EngineVersion)},
+				[2]string{"CPUs", fmt.Sprintf("%d, %d promised", m.CPUs, m.UsedCPUs)}, [2]string{"Memory", size(m.Memory) + ", " + size(m.UsedMemory) + " promised"},
+				[2]string{"Disk", size(m.DiskFree) + " free of " + size(m.DiskTotal)})
+		}
+	}
+	fields(w, pairs)
+}
+
+func (p *program) agentRenameCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "rename AGENT NAME", Short: "Call an agent otherwise", Args: exactly(2, "an agent and its new name"), ValidArgsFunction: p.completeAgents,
+	}
+	cmd.RunE = p.updatesAgent(func(name string) api.AgentUpdate { return api.AgentUpdate{Name: &name} })
+	return cmd
+}
+
+func (p *program) agentGroupCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "group AGENT GROUP", Short: "Put an agent into a resource group", Args: exactly(2, "an agent and a group"), ValidArgsFunction: p.completeAgents,
+	}
+	cmd.RunE = p.updatesAgent(func(group string) api.AgentUpdate { return api.AgentUpdate{Group: &group} })
+	return cmd
+}
+
+func (p *program) updatesAgent(update func(string) api.AgentUpdate) func(*cobra.Command, []string) error {
+	return p.command(func(ctx context.Context, c *client, args []string) error {
+		var a api.Agent
+		raw, err := c.call(ctx, http.MethodPatch, agentPath(args[0]), update(args[1]), &a)
+		if err != nil {
+			return err
+		}
+		return p.print(raw, func(w io.Writer) { fmt.Fprintf(w, "%s is in the resource group %s.\n", a.Name, a.Group) })
+	})
+}
+
+// agentOperation is a command that begins an operation with one agent.
+func (p *program) agentOperation(use, short, verb, done string) *cobra.Command {
+	cmd := &cobra.Command{Use: use + " AGENT", Short: short, Args: exactly(1, "one agent"), ValidArgsFunction: p.completeAgents}
+	cmd.RunE = p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
+		return c.operation(ctx, agentPath(args[0], verb), nil)
+	}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, done+"\n", o.Subject) })
+	return cmd
+}
+
+func (p *program) agentProbeCommand() *cobra.Command {
+	return p.agentOperation("probe", "Look at an agent's machine and say what is missing", "probe", "%s was looked at.")
+}
+
+func (p *program) agentUpgradeCommand() *cobra.Command {
+	return p.agentOperation("upgrade", "Bring this version to an agent's machine; its sessions go on", "upgrade", "%s runs this version.")
+}
+
+func (p *program) agentReconnectCommand() *cobra.Command {
+	return p.agentOperation("reconnect", "Try at once to reach an agent; it may ask for a password", "reconnect", "%s is reached.")
+}
+
+func (p *program) agentRemoveCommand() *cobra.Command {
+	var removal api.AgentRemoval
+	var yes bool
+	cmd := &cobra.Command{
+		Use:     "rm AGENT [--uninstall]",
+		Aliases: []string{"remove"},
+		Short:   "Forget an agent; its sessions go on unless it is uninstalled",
+		Args:    exactly(1, "one agent"), ValidArgsFunction: p.completeAgents,
+	}
+	cmd.Flags().BoolVar(&removal.Uninstall, "uninstall", false, "end its sessions and remove Slipway and its files from its machine")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	run := p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
+		return c.operation(ctx, agentPath(args[0], "remove"), removal)
+	}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, "%s is forgotten.\n", o.Subject) })
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if removal.Uninstall && !yes {
+			if err := p.confirm(fmt.Sprintf("End every session of %s and remove its files?", args[0])); err != nil {
+				return err
+			}
+		}
+		return run(cmd, args)
+	}
+	return cmd
+}
+
+func (p *program) agentTrustCommand() *cobra.Command {
+	var answer api.AgentAnswer
+	var refuse bool
+	cmd := &cobra.Command{
+		Use:   "trust AGENT --found KEY [--refuse]",
+		Short: "Accept the new key of an agent that was set up anew",
+		Long: `An agent that shows another key than before is not reached until you have answered.
+Compare the key with slipway agent status on its machine: KEY is the one found.`,
+		Args: exactly(1, "one agent"), ValidArgsFunction: p.completeAgents,
+	}
+	cmd.Flags().StringVar(&answer.Found, "found", "", "the key that it shows, as slipway agent show prints it")
+	cmd.Flags().BoolVar(&refuse, "refuse", false, "stay away from it")
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		if answer.Found == "" {
+			return usagef("--found is missing; slipway agent show %s prints the key", args[0])
+		}
+		answer.Accept = !refuse
+		var a api.Agent
+		raw, err := c.call(ctx, http.MethodPost, agentPath(args[0], "answer"), answer, &a)
+		if err != nil {
+			return err
+		}
+		return p.print(raw, func(w io.Writer) { fmt.Fprintf(w, "%s: %s\n", a.Name, a.Connection.State) })
+	})
+	return cmd
+}

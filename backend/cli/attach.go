@@ -1,0 +1,328 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"slipway/backend/api"
+	"slipway/backend/terminal"
+)
+
+func (p *program) attachCommand() *cobra.Command {
+	var id, kernel string
+	var fresh bool
+	cmd := &cobra.Command{
+		Use:   "attach [--new | --terminal ID] SESSION [-- COMMAND…]",
+		Short: "Join a session's terminal, or open one",
+		Long: `Attach joins the newest shell of a session, or opens one if there is none. Ctrl-P Ctrl-Q
+leaves it running; its end ends attach with its exit code. A lost connection is taken up
+again where it stopped.`,
+		Args:              atLeast(1, "a session"),
+		ValidArgsFunction: p.completeSessions(liveSessions),
+	}
+	cmd.Flags().StringVar(&id, "terminal", "", "join this shell")
+	cmd.Flags().StringVar(&kernel, "kernel", "", "join or open a shell in this container of a cluster, such as sub1 (default main1)")
+	cmd.Flags().BoolVar(&fresh, "new", false, "open another shell")
+	cmd.Flags().SetInterspersed(false)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		words := args[1:]
+		if len(words) > 0 && words[0] == "--" {
+			words = words[1:]
+		}
+		if !p.hasTerminal() {
+			return usagef("attach needs a terminal here; slipway exec works without")
+		}
+		if id != "" && kernel != "" {
+			return usagef("--terminal names one shell, which is in one container; leave --kernel out")
+		}
+		return p.attach(cmd.Context(), args[0], shellChoice{id: id, kernel: kernel, fresh: fresh || len(words) > 0}, words)
+	}
+	return cmd
+}
+
+// shellChoice says which shell to join: the newest one of a kernel if it is
+// neither named nor a fresh one.
+type shellChoice struct {
+	id, kernel string
+	fresh      bool
+}
+
+func (p *program) attach(ctx context.Context, ref string, choice shellChoice, words []string) error {
+	finding, cancel := interruptible(ctx)
+	defer cancel()
+	c, err := p.connect(finding)
+	if err != nil {
+		return err
+	}
+	s, _, err := c.find(finding, ref)
+	if err != nil {
+		return err
+	}
+	var shells []api.Terminal
+	if !choice.fresh {
+		if _, err := c.get(finding, sessionPath(s.ID, "terminals"), &shells); err != nil {
+			return err
+		}
+	}
+	cancel()
+	shell, found := choice.among(shells)
+	if !found {
+		if choice.id != "" {
+			return &failure{code: "terminal_read_not-found", exit: ExitNotFound, message: fmt.Sprintf("%s has no live terminal %q.", s.Name, choice.id), hint: "Leave --terminal out to open one."}
+		}
+		return exitWith(p.openTerminal(ctx, c, s, choice.kernel, words))
+	}
+	code, err := p.join(ctx, c, s, shell)
+	return exitWith(code, err)
+}
+
+// mainKernel is the first container of a session.
+const mainKernel = "main1"
+
+// among returns the newest shell of the kernel that has not ended, or the one
+// named.
+func (o shellChoice) among(shells []api.Terminal) (api.Terminal, bool) {
+	var best api.Terminal
+	found := false
+	for _, shell := range shells {
+		here := cmp.Or(shell.Kernel, mainKernel) == cmp.Or(o.kernel, mainKernel)
+		if shell.ExitCode == nil && (o.id == shell.ID || o.id == "" && here && (!found || shell.CreatedAt.After(best.CreatedAt))) {
+			best, found = shell, true
+		}
+	}
+	return best, found
+}
+
+// openTerminal opens a shell in a kernel, or a terminal that runs words, joins
+// it, and returns its exit code.
+func (p *program) openTerminal(ctx context.Context, c *client, s api.Session, kernel string, words []string) (int, error) {
+	cols, rows := p.terminalSize()
+	var shell api.Terminal
+	request := api.TerminalRequest{Kernel: kernel, Command: words, Cols: cols, Rows: rows}
+	if _, err := c.call(ctx, http.MethodPost, sessionPath(s.ID, "terminals"), request, &shell); err != nil {
+		return 0, err
+	}
+	return p.join(ctx, c, s, shell)
+}
+
+// replay is how much of a shell's past is shown when it is joined, in bytes.
+const replay = 64 << 10
+
+// join puts the person's terminal into raw mode and joins a shell.
+func (p *program) join(ctx context.Context, c *client, s api.Session, shell api.Terminal) (int, error) {
+	in := p.Stdin.(*os.File) // hasTerminal has said so
+	state, err := term.MakeRaw(int(in.Fd()))
+	if err != nil {
+		return 0, err
+	}
+	restore := func() { _ = term.Restore(int(in.Fd()), state) }
+	defer restore()
+	ctx, cancel := interruptible(ctx) // Ctrl-C is a byte now; this is a kill from outside
+	defer cancel()
+	resized := make(chan os.Signal, 1)
+	notifyResize(resized)
+	defer signal.Stop(resized)
+	offset := shell.Start
+	if shell.End > replay {
+		offset = max(offset, shell.End-replay)
+	}
+	a := &attachment{
+		in: in, out: p.Stdout, size: p.terminalSize, resized: resized, offset: offset,
+		dial: func(ctx context.Context, first bool, offset uint64, client string) (terminal.Conn, error) {
+			path := fmt.Sprintf("%s?offset=%d&client=%s", sessionPath(s.ID, "terminals", shell.ID, "attach"), offset, client)
+			if first {
+				return c.frames(ctx, path, nil)
+			}
+			var conn terminal.Conn
+			again, err := p.reconnect(ctx)
+			if err == nil {
+				conn, err = again.frames(ctx, path, nil)
+			}
+			return conn, err
+		},
+		lost: func() {
+			fmt.Fprint(p.Stderr, "\r\n[the connection is lost; trying again, Ctrl-P Ctrl-Q leaves]\r\n")
+		},
+	}
+	code, err := a.run(ctx)
+	restore()
+	if errors.Is(err, errDetached) {
+		p.notice("\nThe terminal goes on. slipway attach %s comes back to it.", s.Name)
+		return 0, nil
+	}
+	return code, err
+}
+
+func (p *program) hasTerminal() bool { return isTerminal(p.Stdin) && isTerminal(p.Stdout) }
+
+func isTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// terminalSize is the size of the person's terminal, or a usual one.
+func (p *program) terminalSize() (cols, rows int) {
+	if file, ok := p.Stdout.(*os.File); ok {
+		if cols, rows, err := term.GetSize(int(file.Fd())); err == nil && cols > 0 && rows > 0 {
+			return cols, rows
+		}
+	}
+	return 80, 24
+}
+
+// attachment joins one shell over as many connections as it takes.
+type attachment struct {
+	in      io.Reader
+	out     io.Writer
+	size    func() (cols, rows int)
+	resized <-chan os.Signal
+	offset  uint64 // first output byte wanted
+	// dial connects; first is false when it is not for the first time.
+	dial func(ctx context.Context, first bool, offset uint64, client string) (terminal.Conn, error)
+	lost func() // called once in each outage that lasts
+}
+
+// errDetached means that the person left the shell, which goes on.
+var errDetached = errors.New("detached")
+
+const (
+	// outageShown is how long a connection may be away before it is said.
+	outageShown = time.Second
+	// outageGivenUp is when a shell that cannot be reached is given up.
+	outageGivenUp = 5 * time.Minute
+)
+
+// run returns the shell's exit code when it has ended, errDetached when the
+// person left, or what ended the attachment.
+func (a *attachment) run(ctx context.Context) (int, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	name := make([]byte, 8)
+	if _, err := rand.Read(name); err != nil {
+		return 0, err
+	}
+	client := hex.EncodeToString(name)
+	viewer := terminal.NewViewer(terminal.ViewerConfig{Client: client, Offset: a.offset, Output: a.out, Gap: a.gap})
+	defer viewer.Close()
+	viewer.Resize(a.size())
+	go a.feed(viewer, cancel)
+	go func() {
+		for {
+			select {
+			case <-a.resized:
+				viewer.Resize(a.size())
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	for first := true; ; first = false {
+		conn, err := a.connect(ctx, first, viewer, client)
+		if err != nil {
+			return 0, a.cause(ctx, err)
+		}
+		code, err := viewer.Run(ctx, conn)
+		if err == nil {
+			return code, nil
+		}
+		if ctx.Err() != nil || !isConnectionLost(err) {
+			return 0, a.cause(ctx, err)
+		}
+	}
+}
+
+func (a *attachment) cause(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// gap says that output is missing because more was written than is kept.
+func (a *attachment) gap(from, to uint64) {
+	fmt.Fprintf(a.out, "\r\n[%s of output are no longer kept]\r\n", size(int64(to-from)))
+}
+
+// connect dials until it succeeds or there is no hope.
+func (a *attachment) connect(ctx context.Context, first bool, viewer *terminal.Viewer, client string) (terminal.Conn, error) {
+	start, said := time.Now(), false
+	for pause := reconnectFirst; ; pause = min(2*pause, reconnectMost) {
+		conn, err := a.dial(ctx, first, viewer.Offset(), client)
+		if err == nil {
+			return conn, nil
+		}
+		away := time.Since(start)
+		if first || ctx.Err() != nil || away > outageGivenUp || !worthTrying(err) {
+			return nil, err
+		}
+		if away > outageShown && !said {
+			said = true
+			a.lost()
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// feed passes the keyboard on until the detach keys or its end. It may stay in
+// a read after the attachment has ended; the process ends then.
+func (a *attachment) feed(viewer *terminal.Viewer, cancel context.CancelCauseFunc) {
+	keys := detachKeys{}
+	buffer := make([]byte, 4<<10)
+	for {
+		n, err := a.in.Read(buffer)
+		input, leave := keys.filter(buffer[:n])
+		if leave {
+			cancel(errDetached)
+			return
+		}
+		if len(input) > 0 {
+			if _, err := viewer.Write(input); err != nil {
+				return // the shell has ended
+			}
+		}
+		if err != nil {
+			cancel(errDetached) // nobody is there any more
+			return
+		}
+	}
+}
+
+// detachKeys finds Ctrl-P Ctrl-Q in what is typed. Ctrl-P alone is held back
+// until the next byte.
+type detachKeys struct{ held bool }
+
+const ctrlP, ctrlQ = 0x10, 0x11
+
+func (k *detachKeys) filter(typed []byte) (input []byte, leave bool) {
+	for _, b := range typed {
+		if k.held {
+			k.held = false
+			if b == ctrlQ {
+				return input, true
+			}
+			input = append(input, ctrlP)
+		}
+		if b == ctrlP {
+			k.held = true
+			continue
+		}
+		input = append(input, b)
+	}
+	return input, false
+}

@@ -1,0 +1,198 @@
+// Package cli is the command line: everything the user interface does, over
+// the same loopback API. It prints tables for people and, with -o json, the
+// API's own objects for programs; decides by codes; and exits with documented
+// codes (see [ExitOK] and those after it). A command that needs a control plane
+// starts one in the background when none is running, and says so.
+package cli
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"slipway/backend/api"
+	"slipway/backend/place"
+)
+
+// Config is what the command line is given by the program it is part of.
+type Config struct {
+	Version api.Version
+	// Serve runs the control plane until ctx ends; nil: this program has none.
+	Serve func(ctx context.Context, opts ServeOptions) error
+	// Agent runs the agent of this machine by itself until ctx ends; nil: this
+	// program has none.
+	Agent func(ctx context.Context, opts AgentOptions) error
+	Args  []string // without the program's name
+
+	Stdin  io.Reader // a terminal if it is an *os.File that is one
+	Stdout io.Writer
+	Stderr io.Writer
+
+	Env        func(string) string // nil: os.Getenv
+	Executable string              // what is started as a control plane; empty: this program
+	Now        func() time.Time    // for ages in tables; nil: time.Now
+}
+
+// ServeOptions says how to run a control plane.
+type ServeOptions struct {
+	Home   place.Home
+	Engine string // docker, sim or auto
+	Port   int    // 0: the one used last, else 7421, else any
+	// Ready is called once, when it answers; nil: nothing.
+	Ready func(Ready)
+}
+
+// Ready says where a control plane answers.
+type Ready struct {
+	URL      string
+	LoginURL string // logs a browser in, once
+	Engine   string // docker or sim
+	Note     string // why this engine, if there is something to say
+}
+
+// Main runs one command and returns the exit code of the process. ctx must not
+// end on signals: each command treats them in its own way.
+func Main(ctx context.Context, config Config) int {
+	if config.Env == nil {
+		config.Env = os.Getenv
+	}
+	if config.Now == nil {
+		config.Now = time.Now
+	}
+	p := &program{Config: config, output: outputTable}
+	root := p.rootCommand()
+	root.SetArgs(config.Args)
+	root.SetIn(config.Stdin)
+	root.SetOut(config.Stdout)
+	root.SetErr(config.Stderr)
+	err := root.ExecuteContext(ctx)
+	return p.finish(err)
+}
+
+// program is one run of the command line.
+type program struct {
+	Config
+	output string // table or json
+}
+
+// Kinds of output.
+const (
+	outputTable = "table"
+	outputJSON  = "json"
+)
+
+func (p *program) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "slipway",
+		Short: "Compute sessions in containers, on this computer or a lab server",
+		Long: `Slipway launches isolated compute sessions in containers and gives each one a
+terminal, Jupyter, logs and an honest account of what it used.
+
+Sessions are named by their id, a unique beginning of it, or their name.
+
+` + exitCodesHelp,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Version:       p.Version.Version,
+
+		SuggestionsMinimumDistance: 2,
+
+		Args: noSuchCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			if p.output != outputTable && p.output != outputJSON {
+				return usagef("%q is no kind of output; write table or json", p.output)
+			}
+			return nil
+		},
+	}
+	root.PersistentFlags().StringVarP(&p.output, "output", "o", outputTable, "how to print: table or json")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &usageError{message: sentence(err.Error()), hint: "See " + cmd.CommandPath() + " --help."}
+	})
+	root.AddGroup(&cobra.Group{ID: groupSessions, Title: "Sessions:"}, &cobra.Group{ID: groupPlane, Title: "Control plane:"})
+	addTo(root, groupSessions, p.runCommand(), p.psCommand(), p.showCommand(), p.logsCommand(), p.attachCommand(), p.execCommand(),
+		p.stopCommand(), p.renameCommand(), p.cpCommand(), p.appsCommand(), p.openCommand(), p.historyCommand(), p.imageCommand(),
+		p.queueCommand(), p.priorityCommand(), p.keepCommand(), p.idleCommand(), p.gpuCommand(), p.usageCommand(), p.presetCommand())
+	addTo(root, groupPlane, p.serveCommand(), p.agentCommand(), p.loginCommand(), p.shutdownCommand(), p.doctorCommand(), p.versionCommand())
+	return root
+}
+
+// noSuchCommand refuses the arguments of a command that has only subcommands.
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := cmd.CommandPath() + " --help lists the commands."
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = "Did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return &usageError{message: "There is no command " + cmd.CommandPath() + " " + args[0] + ".", hint: hint}
+}
+
+// The groups of the help.
+const (
+	groupSessions = "sessions"
+	groupPlane    = "plane"
+)
+
+func addTo(root *cobra.Command, group string, commands ...*cobra.Command) {
+	for _, command := range commands {
+		command.GroupID = group
+		root.AddCommand(command)
+	}
+}
+
+// interruptible returns a context that ends on Ctrl-C and when the process is
+// asked to end, for commands that have nothing better to do with them.
+func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+}
+
+// command wraps the work of a command that talks to the control plane: it finds
+// or starts one and ends on Ctrl-C.
+func (p *program) command(work func(ctx context.Context, c *client, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		ctx, cancel := interruptible(cmd.Context())
+		defer cancel()
+		c, err := p.connect(ctx)
+		if err != nil {
+			return err
+		}
+		return work(ctx, c, args)
+	}
+}
+
+// exactly takes n arguments, each of which is something.
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != n {
+			return &usageError{message: "This command takes " + what + ".", hint: "Usage: " + cmd.UseLine()}
+		}
+		return notEmpty(args)
+	}
+}
+
+func atLeast(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < n {
+			return &usageError{message: "This command takes " + what + ".", hint: "Usage: " + cmd.UseLine()}
+		}
+		return notEmpty(args)
+	}
+}
+
+func notEmpty(args []string) error {
+	for _, arg := range args {
+		if arg == "" {
+			return usagef("An argument is empty")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,277 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"slipway/backend/api"
+)
+
+func (p *program) cpCommand() *cobra.Command {
+	var recursive, force bool
+	cmd := &cobra.Command{
+		Use:   "cp [-r] SOURCE DESTINATION",
+		Short: "Copy files to or from a session",
+		Long: `Cp copies between this computer and a running session. One of the two is written
+SESSION:PATH, where a relative path begins at /home/work. A copy that was broken
+off goes on where it stood when the same command is given again, and every
+checksum is compared. Links are left out of what is copied with -r.`,
+		Example: "  slipway cp data.tar train-a:\n  slipway cp -r train-a:results .",
+		Args:    exactly(2, "a source and a destination"),
+	}
+	cmd.Flags().BoolVarP(&recursive, "recursive", "r", false, "copy directories with what is in them")
+	cmd.Flags().BoolVarP(&force, "force", "f", false, "replace files that are there already")
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		source, sourceFar := farSide(args[0])
+		target, targetFar := farSide(args[1])
+		if sourceFar == targetFar {
+			return usagef("one of the two is a session's, written SESSION:PATH, and the other of this computer")
+		}
+		ref := source.session + target.session
+		s, _, err := c.find(ctx, ref)
+		if err != nil {
+			return err
+		}
+		job := &copying{program: p, client: c, session: s.ID, recursive: recursive, force: force, bar: newCopyBar(p)}
+		defer job.bar.clear()
+		if targetFar {
+			err = job.up(ctx, args[0], target.path)
+		} else {
+			err = job.down(ctx, source.path, args[1])
+		}
+		if err != nil {
+			return err
+		}
+		job.bar.clear()
+		if p.output == outputJSON {
+			return p.printJSON([]byte(fmt.Sprintf(`{"files":%d,"bytes":%d}`, job.files, job.bytes)))
+		}
+		fmt.Fprintf(p.Stdout, "%s, %s\n", plural(job.files, "file", "files"), size(job.bytes))
+		return nil
+	})
+	return cmd
+}
+
+// far is a path in a session.
+type far struct{ session, path string }
+
+// farSide tells SESSION:PATH from a path of this computer, which may have a
+// drive, or a colon behind a slash.
+func farSide(text string) (far, bool) {
+	session, path, found := strings.Cut(text, ":")
+	if !found || session == "" || strings.ContainsAny(session, `/\`) || runtime.GOOS == "windows" && len(session) == 1 {
+		return far{}, false
+	}
+	return far{session, path}, true
+}
+
+// copying is one run of cp.
+type copying struct {
+	*program
+	client           *client
+	session          string
+	recursive, force bool
+	bar              *copyBar
+	files            int
+	bytes            int64
+}
+
+// address is that of a call for files.
+func (j *copying) address(call, path string, more ...string) string {
+	query := url.Values{"path": {path}}
+	for i := 0; i+1 < len(more); i += 2 {
+		query.Set(more[i], more[i+1])
+	}
+	full := sessionPath(j.session, "files")
+	if call != "" {
+		full += "/" + call
+	}
+	return full + "?" + query.Encode()
+}
+
+// ask makes a call for files, again where the control plane was lost.
+func (j *copying) ask(ctx context.Context, method, address string, in, out any) error {
+	_, err := j.client.call(ctx, method, address, in, out)
+	if err != nil && worthTrying(err) && ctx.Err() == nil {
+		err = j.again(ctx, func(ctx context.Context, c *client) error {
+			j.client = c
+			_, err := c.call(ctx, method, address, in, out)
+			return err
+		})
+	}
+	return err
+}
+
+func (j *copying) stat(ctx context.Context, path string) (api.FileInfo, error) {
+	var info api.FileInfo
+	err := j.ask(ctx, http.MethodGet, j.address("stat", path), nil, &info)
+	return info, err
+}
+
+func isNotFound(err error) bool {
+	problem, _ := describe(err)
+	return hasDetail(problem.Code, "not-found")
+}
+
+// up copies to the session.
+func (j *copying) up(ctx context.Context, source, target string) error {
+	info, err := os.Stat(source)
+	if err != nil {
+		return noLocal(source, err)
+	}
+	there, err := j.stat(ctx, target)
+	exists := err == nil
+	if err != nil && !isNotFound(err) {
+		return err
+	}
+	base := filepath.Base(filepath.Clean(source))
+	inside := target == "" || strings.HasSuffix(target, "/") || exists && there.Kind == "directory"
+	if inside && base != "." && base != ".." {
+		target = path.Join(orDot(target), base)
+	}
+	if !info.IsDir() {
+		return j.upload(ctx, source, orDot(target))
+	}
+	if !j.recursive {
+		return usagef("%s is a directory; add -r to copy it with what is in it", source)
+	}
+	return j.uploadTree(ctx, source, orDot(target))
+}
+
+func orDot(path string) string {
+	if path == "" {
+		return "."
+	}
+	return path
+}
+
+func noLocal(name string, err error) error {
+	return &failure{code: "cli_copy_failed", exit: ExitFailure, message: sentence(fmt.Sprintf("%s: %v", name, err)), hint: "Check the path and its permissions."}
+}
+
+func (j *copying) uploadTree(ctx context.Context, source, target string) error {
+	return filepath.WalkDir(source, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return noLocal(name, err)
+		}
+		rel, err := filepath.Rel(source, name)
+		if err != nil {
+			return err
+		}
+		to := path.Join(target, filepath.ToSlash(rel))
+		switch {
+		case entry.IsDir():
+			return j.ask(ctx, http.MethodPost, j.address("directory", to, "parents", "1"), nil, nil)
+		case entry.Type().IsRegular():
+			return j.upload(ctx, name, to)
+		}
+		j.leaveOut(name)
+		return nil
+	})
+}
+
+func (j *copying) leaveOut(name string) {
+	j.bar.clear()
+	j.notice("%s is left out: it is neither a file nor a directory.", printable(name))
+}
+
+// down copies from the session.
+func (j *copying) down(ctx context.Context, source, target string) error {
+	info, err := j.stat(ctx, orDot(source))
+	if err != nil {
+		return err
+	}
+	base := path.Base(path.Clean("/" + source))
+	local, err := os.Stat(target)
+	inside := strings.HasSuffix(target, "/") || err == nil && local.IsDir()
+	dir, name := filepath.Dir(filepath.Clean(target)), filepath.Base(filepath.Clean(target))
+	if inside && base != "/" {
+		dir, name = target, base
+	}
+	if info.Kind == "directory" && !j.recursive {
+		return usagef("%s is a directory; add -r to copy it with what is in it", source)
+	}
+	if inside && base == "/" { // all of the home, into a directory
+		dir, name = target, "."
+	}
+	if !filepath.IsLocal(name) {
+		return usagef("%q is no name for a file here; write the destination's name", name)
+	}
+	// What a session holds is not trusted: nothing is written outside of dir.
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return noLocal(dir, err)
+	}
+	defer root.Close()
+	if info.Kind == "directory" {
+		return j.downloadTree(ctx, root, orDot(source), name)
+	}
+	return j.download(ctx, root, orDot(source), name, info)
+}
+
+func (j *copying) downloadTree(ctx context.Context, root *os.Root, source, target string) error {
+	if err := root.MkdirAll(target, 0o755); err != nil {
+		return noLocal(target, err)
+	}
+	for after, more := "", true; more; {
+		var listing api.FileListing
+		if err := j.ask(ctx, http.MethodGet, j.address("", source, "after", after), nil, &listing); err != nil {
+			return err
+		}
+		for _, entry := range listing.Entries {
+			name := entry.Name
+			if raw, err := url.PathUnescape(entry.Encoded); err == nil && entry.Encoded != "" {
+				name = raw
+			}
+			if err := j.downloadEntry(ctx, root, path.Join(source, name), filepath.Join(target, name), name, entry); err != nil {
+				return err
+			}
+			after = name
+		}
+		more = listing.More && len(listing.Entries) > 0
+	}
+	return nil
+}
+
+func (j *copying) downloadEntry(ctx context.Context, root *os.Root, from, to, name string, entry api.FileInfo) error {
+	switch {
+	case name == "." || name == ".." || strings.ContainsAny(name, "/\x00") || !filepath.IsLocal(name):
+		j.leaveOut(from)
+		return nil
+	case entry.Link || entry.Kind == "other":
+		j.leaveOut(from)
+		return nil
+	case entry.Kind == "directory":
+		return j.downloadTree(ctx, root, from, to)
+	}
+	return j.download(ctx, root, from, to, entry)
+}
+
+// copied counts a file that is done.
+func (j *copying) copied(bytes int64) {
+	j.files++
+	j.bytes += bytes
+}
+
+// counting tells a bar of everything that is read.
+type counting struct {
+	io.Reader
+	bar *copyBar
+}
+
+func (c counting) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.bar.add(int64(n))
+	return n, err
+}

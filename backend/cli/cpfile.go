@@ -1,0 +1,300 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"slipway/backend/api"
+)
+
+// keyOf names a copy, so that it is recognised when it is begun again.
+func keyOf(parts ...string) string {
+	sum := sha256.New()
+	for _, part := range parts {
+		fmt.Fprintf(sum, "%d %s", len(part), part)
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:24]
+}
+
+// upload copies one file to the session.
+func (j *copying) upload(ctx context.Context, source, target string) error {
+	file, err := os.Open(source)
+	if err != nil {
+		return noLocal(source, err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return noLocal(source, err)
+	}
+	if !info.Mode().IsRegular() {
+		j.leaveOut(source)
+		return nil
+	}
+	if !j.force { // before all of it is sent
+		switch _, err := j.stat(ctx, target); {
+		case err == nil:
+			return &failure{code: "cli_copy_already-exists", exit: ExitFailure, message: target + " is there already.", hint: "Add -f to replace it."}
+		case !isNotFound(err):
+			return err
+		}
+	}
+	full, err := filepath.Abs(source)
+	if err != nil {
+		return err
+	}
+	key := keyOf(full, strconv.FormatInt(info.Size(), 10), info.ModTime().UTC().Format(time.RFC3339Nano))
+	sum := make(chan string, 1)
+	go func() { sum <- localSum(io.NewSectionReader(file, 0, info.Size())) }()
+	err = j.send(ctx, file, info.Size(), target, key)
+	if err != nil {
+		return err
+	}
+	checksum := <-sum
+	if now, err := os.Stat(source); err != nil || now.Size() != info.Size() || !now.ModTime().Equal(info.ModTime()) {
+		return &failure{code: "cli_copy_changed", exit: ExitFailure, message: source + " changed while it was copied.", hint: "Copy it again."}
+	}
+	modified := info.ModTime()
+	finish := api.FinishRequest{Size: info.Size(), SHA256: checksum, Mode: strconv.FormatUint(uint64(info.Mode().Perm()), 8), Modified: &modified}
+	if j.force {
+		finish.Conflict = "replace"
+	}
+	if err := j.ask(ctx, http.MethodPost, j.address("upload", target, "key", key), finish, nil); err != nil {
+		return err
+	}
+	j.copied(info.Size())
+	return nil
+}
+
+// localSum is the checksum of what can be read; a file that cannot be read
+// shows when it is sent.
+func localSum(from io.Reader) string {
+	sum := sha256.New()
+	_, _ = io.Copy(sum, from) // see above
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// send sends what the session lacks of a file.
+func (j *copying) send(ctx context.Context, file *os.File, size int64, target, key string) error {
+	once := func(ctx context.Context, c *client) error {
+		j.client = c
+		var state api.UploadState
+		if _, err := c.get(ctx, j.address("upload", target, "key", key), &state); err != nil {
+			return err
+		}
+		if state.Offset > size { // of another content
+			if _, err := c.call(ctx, http.MethodDelete, j.address("upload", target, "key", key), nil, nil); err != nil {
+				return err
+			}
+			state.Offset = 0
+		}
+		j.bar.begin(filepath.Base(target), state.Offset, size)
+		body := counting{io.NewSectionReader(file, state.Offset, size-state.Offset), j.bar}
+		return c.put(ctx, j.address("upload", target, "key", key, "offset", strconv.FormatInt(state.Offset, 10)), body, size-state.Offset)
+	}
+	err := once(ctx, j.client)
+	for isConnectionLost(err) && ctx.Err() == nil {
+		err = j.again(ctx, once)
+	}
+	return err
+}
+
+// put sends a body of bytes.
+func (c *client) put(ctx context.Context, path string, body io.Reader, length int64) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPut, c.url+path, body)
+	if err != nil {
+		return err
+	}
+	request.Header = c.header()
+	request.Header.Set("Content-Type", "application/octet-stream")
+	if request.ContentLength = length; length == 0 {
+		request.Body = http.NoBody
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return &lostError{err}
+	}
+	defer response.Body.Close()
+	if response.StatusCode >= http.StatusBadRequest {
+		return readProblem(response)
+	}
+	var state api.UploadState
+	return json.NewDecoder(response.Body).Decode(&state)
+}
+
+// download copies one file from the session.
+func (j *copying) download(ctx context.Context, root *os.Root, source, target string, info api.FileInfo) error {
+	if _, err := root.Lstat(target); err == nil && !j.force {
+		return &failure{code: "cli_copy_already-exists", exit: ExitFailure, message: target + " is there already.", hint: "Add -f to replace it."}
+	}
+	part := filepath.Join(filepath.Dir(target), ".slipway-"+keyOf(j.session, source, info.Version)+".part")
+	file, err := root.OpenFile(part, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return noLocal(part, err)
+	}
+	defer file.Close()
+	once := func(ctx context.Context, c *client) error {
+		j.client = c
+		return j.receive(ctx, file, source, info)
+	}
+	err = once(ctx, j.client)
+	for isConnectionLost(err) && ctx.Err() == nil {
+		err = j.again(ctx, once)
+	}
+	if err != nil {
+		return err
+	}
+	var sum api.Checksum
+	if err := j.ask(ctx, http.MethodGet, j.address("checksum", source), nil, &sum); err != nil {
+		return err
+	}
+	if localSum(io.NewSectionReader(file, 0, info.Size)) != sum.SHA256 {
+		err := &failure{code: "cli_copy_checksum", exit: ExitFailure, message: source + " changed while it was copied: the checksums differ.", hint: "Copy it again."}
+		return errors.Join(err, root.Remove(part))
+	}
+	mode, _ := strconv.ParseUint(info.Mode, 8, 9) // without one, the file is the person's own
+	err = errors.Join(file.Chmod(fs.FileMode(mode)|0o600), file.Sync(), file.Close(), root.Chtimes(part, info.Modified, info.Modified))
+	if err == nil {
+		err = root.Rename(part, target)
+	}
+	if err != nil {
+		return noLocal(target, err)
+	}
+	j.copied(info.Size)
+	return nil
+}
+
+// receive reads what a local file lacks.
+func (j *copying) receive(ctx context.Context, file *os.File, source string, info api.FileInfo) error {
+	at, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	if at >= info.Size {
+		return nil
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, j.client.url+j.address("content", source), nil)
+	if err != nil {
+		return err
+	}
+	request.Header = j.client.header()
+	request.Header.Set("Range", fmt.Sprintf("bytes=%d-", at))
+	request.Header.Set("If-Range", strconv.Quote(info.Version))
+	response, err := j.client.http.Do(request)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return &lostError{err}
+	}
+	defer response.Body.Close()
+	switch {
+	case response.StatusCode >= http.StatusBadRequest:
+		return readProblem(response)
+	case response.Header.Get("ETag") != strconv.Quote(info.Version):
+		return &failure{code: "cli_copy_changed", exit: ExitFailure, message: source + " changed while it was copied.", hint: "Copy it again."}
+	case response.StatusCode != http.StatusPartialContent:
+		if at, err = 0, file.Truncate(0); err != nil {
+			return err
+		}
+	}
+	j.bar.begin(filepath.Base(source), at, info.Size)
+	into := &localFile{File: file, at: at}
+	if _, err := io.Copy(into, counting{response.Body, j.bar}); err != nil {
+		if into.err != nil {
+			return noLocal(file.Name(), into.err)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return &lostError{err}
+	}
+	return nil
+}
+
+// localFile is written from a place on, and keeps its own failure apart from
+// that of what is written to it.
+type localFile struct {
+	*os.File
+	at  int64
+	err error
+}
+
+func (f *localFile) Write(p []byte) (int, error) {
+	n, err := f.WriteAt(p, f.at)
+	f.at += int64(n)
+	f.err = err
+	return n, err
+}
+
+// ReadFrom hides that of the file, which would write elsewhere.
+func (f *localFile) ReadFrom(r io.Reader) (int64, error) {
+	return io.Copy(struct{ io.Writer }{f}, r)
+}
+
+// copyBar shows how far one file is, on one line of a terminal.
+type copyBar struct {
+	w io.Writer // nil: nothing is shown
+
+	mu                sync.Mutex // guards what follows
+	name              string
+	first, done, size int64
+	began, shown      time.Time
+}
+
+func newCopyBar(p *program) *copyBar {
+	if p.output == outputJSON || !isTerminal(p.Stderr) {
+		return &copyBar{}
+	}
+	return &copyBar{w: p.Stderr}
+}
+
+func (b *copyBar) begin(name string, done, size int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.name, b.first, b.done, b.size, b.began = name, done, done, size, time.Now()
+}
+
+// barEvery is how often the line is drawn.
+const barEvery = 100 * time.Millisecond
+
+func (b *copyBar) add(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.done += n
+	now := time.Now()
+	if b.w == nil || now.Sub(b.shown) < barEvery {
+		return
+	}
+	b.shown = now
+	progress := api.Progress{Done: b.done, Total: b.size}
+	if spent := now.Sub(b.began).Seconds(); spent > 0.5 && b.done > b.first {
+		rate := float64(b.done-b.first) / spent
+		left := float64(b.size-b.done) / rate
+		progress.Rate, progress.Left = int64(rate), &left
+	}
+	fmt.Fprintf(b.w, "\r\x1b[K%s  %s", printable(b.name), progressBar(progress))
+}
+
+func (b *copyBar) clear() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.w != nil && !b.shown.IsZero() {
+		fmt.Fprint(b.w, "\r\x1b[K")
+	}
+}

@@ -1,0 +1,147 @@
+//go:build linux
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"slipway/backend/api"
+)
+
+// deviceRoom is the made-up device at work: it draws power all the time, and
+// each session that is employed keeps it busy for two fifths of the time.
+type deviceRoom struct {
+	*driver
+	mu         sync.Mutex // guards everything below
+	containers map[string]int
+	energy     int64 // millijoules
+	draws      bool
+	ticks      []roomTick
+}
+
+type roomTick struct {
+	at   time.Time
+	busy int
+}
+
+const (
+	roomStep  = 100 * time.Millisecond
+	roomPower = 180_000 // milliwatts
+	roomBusy  = 40      // percent, of one session
+	roomFirst = 5_000_000
+)
+
+func newDeviceRoom(t *testing.T) *deviceRoom {
+	r := &deviceRoom{driver: newDriver(t), containers: map[string]int{}, energy: roomFirst}
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() {
+		last := time.Now()
+		for ctx.Err() == nil {
+			now := time.Now()
+			r.step(now, now.Sub(last))
+			last = now
+			select {
+			case <-ctx.Done():
+			case <-time.After(roomStep):
+			}
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		done.Wait()
+	})
+	return r
+}
+
+func (r *deviceRoom) start() { r.set(true) }
+func (r *deviceRoom) stop()  { r.set(false) }
+
+func (r *deviceRoom) set(draws bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.draws = draws
+}
+
+// used is what the device has counted since it began to work.
+func (r *deviceRoom) used() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.energy - roomFirst
+}
+
+// employ lets sessions work on the device from now on.
+func (r *deviceRoom) employ(live []api.Session) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range live {
+		for _, k := range s.Kernels {
+			if _, known := r.containers[k.Container]; k.Container != "" && s.Status == statusRunning && !known {
+				r.containers[k.Container] = 0
+			}
+		}
+	}
+}
+
+// step moves the device on and writes its state.
+func (r *deviceRoom) step(now time.Time, length time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.find()
+	if r.draws {
+		r.energy += roomPower * length.Milliseconds() / 1000
+	}
+	rows, busy, used := "", 0, int64(0)
+	for _, pid := range r.containers {
+		if pid == 0 {
+			continue
+		}
+		busy, used = busy+roomBusy, used+gibibyte
+		rows += fmt.Sprintf("proc gpu=0 pid=%d mem=%d kind=C\nrow gpu=0 pid=%d at=%d sm=%d\n", pid, gibibyte, pid, now.UnixMicro(), roomBusy)
+	}
+	busy = min(busy, 100)
+	r.ticks = append(r.ticks, roomTick{now, busy})
+	for now.Sub(r.ticks[0].at) > 10*time.Second {
+		r.ticks = r.ticks[1:]
+	}
+	for _, tick := range r.ticks {
+		rows += fmt.Sprintf("sample gpu=0 at=%d value=%d\n", tick.at.UnixMicro(), tick.busy)
+	}
+	r.write(fmt.Sprintf("gpu uuid=%s name=NVIDIA_Test pci=00000000:01:00.0 total=%d used=%d reserved=0 util=%d power=%d limit_power=300000 energy=%d temp=41 mig=0 acct=0 cc=90\n%s",
+		madeUpDevice, 80*gibibyte, used, busy, roomPower, r.energy, rows))
+}
+
+// find brings up to date which process of each container works.
+func (r *deviceRoom) find() {
+	missing := false
+	for container, pid := range r.containers {
+		if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); pid > 0 && err != nil {
+			delete(r.containers, container) // it has ended; no process follows it
+		}
+		missing = missing || pid == 0
+	}
+	if !missing {
+		return
+	}
+	paths, _ := filepath.Glob("/proc/[0-9]*")
+	for _, path := range paths {
+		comm, _ := os.ReadFile(filepath.Join(path, "comm")) // a process may end meanwhile
+		if strings.TrimSpace(string(comm)) != "sleep" {
+			continue
+		}
+		groups, _ := os.ReadFile(filepath.Join(path, "cgroup"))
+		for container, pid := range r.containers {
+			if pid == 0 && strings.Contains(string(groups), container) {
+				r.containers[container], _ = strconv.Atoi(filepath.Base(path))
+			}
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+
+	"github.com/spf13/cobra"
+
+	"slipway/backend/api"
+	"slipway/backend/terminal"
+)
+
+func (p *program) execCommand() *cobra.Command {
+	var stdin, tty bool
+	var env []string
+	request := api.ExecRequest{}
+	cmd := &cobra.Command{
+		Use:   "exec [-i] [-t] [-e NAME=VALUE] [-w DIR] SESSION -- COMMAND…",
+		Short: "Run a command in a session",
+		Long: `Exec runs a command in a running session as its user, passes its output and errors
+through untouched, and exits with its code. Signals are passed on to the command.`,
+		Args:              atLeast(1, "a session and a command"),
+		ValidArgsFunction: p.completeSessions(liveSessions),
+	}
+	cmd.Flags().BoolVarP(&stdin, "interactive", "i", false, "pass standard input on")
+	cmd.Flags().BoolVarP(&tty, "tty", "t", false, "run the command in a terminal")
+	cmd.Flags().StringArrayVarP(&env, "env", "e", nil, "variable NAME=VALUE, or NAME for its value here; repeatable")
+	cmd.Flags().StringVar(&request.Kernel, "kernel", "", "which container of a cluster, such as sub1 (default main1)")
+	cmd.Flags().StringVarP(&request.Dir, "workdir", "w", "", "directory to run in (default /home/work)")
+	cmd.Flags().SetInterspersed(false)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		request.Command = args[1:]
+		if len(request.Command) > 0 && request.Command[0] == "--" {
+			request.Command = request.Command[1:]
+		}
+		if len(request.Command) == 0 {
+			return usagef("the command to run is missing; write it after --")
+		}
+		var spec api.Spec
+		if err := p.addEnv(&spec, env); err != nil {
+			return err
+		}
+		request.Env, request.Stdin = spec.Env, stdin
+		if tty && (len(env) > 0 || request.Dir != "") {
+			return usagef("--env and --workdir are not for --tty; run env or a shell there")
+		}
+		if tty && !p.hasTerminal() {
+			return usagef("--tty needs a terminal here; leave it out")
+		}
+		return p.exec(cmd.Context(), args[0], request, tty)
+	}
+	return cmd
+}
+
+func (p *program) exec(ctx context.Context, ref string, request api.ExecRequest, tty bool) error {
+	finding, cancel := interruptible(ctx)
+	defer cancel()
+	c, err := p.connect(finding)
+	if err != nil {
+		return err
+	}
+	s, _, err := c.find(finding, ref)
+	if err != nil {
+		return err
+	}
+	cancel()
+	var code int
+	if tty {
+		code, err = p.openTerminal(ctx, c, s, request.Kernel, request.Command)
+	} else {
+		code, err = p.execute(ctx, c, s, request)
+	}
+	return exitWith(code, err)
+}
+
+// impatience is how many interrupts a command may ignore before exec leaves,
+// which ends it.
+const impatience = 3
+
+// execute runs a command and returns its exit code. It passes signals on.
+func (p *program) execute(ctx context.Context, c *client, s api.Session, request api.ExecRequest) (int, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	received := make(chan os.Signal, 8)
+	signal.Notify(received, forwarded()...)
+	defer signal.Stop(received)
+	numbers := make(chan int)
+	go func() {
+		interrupts := 0
+		for {
+			select {
+			case sig := <-received:
+				if sig == os.Interrupt {
+					interrupts++
+				}
+				if interrupts > impatience {
+					cancel(context.Canceled)
+				}
+				select {
+				case numbers <- signalNumber(sig):
+				case <-ctx.Done():
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	conn, err := c.frames(ctx, sessionPath(s.ID, "exec"), request)
+	if err != nil {
+		return 0, err
+	}
+	streams := terminal.ExecIO{Stdout: p.Stdout, Stderr: p.Stderr, Signals: numbers}
+	if request.Stdin {
+		streams.Stdin = p.Stdin
+	}
+	code, err := terminal.RunExec(ctx, conn, streams)
+	if err != nil && isConnectionLost(err) {
+		return 0, errors.Join(&failure{code: "exec_run_unavailable", exit: ExitUnavailable,
+			message: "The connection was lost; the command was ended with it.", hint: "A terminal outlives lost connections: slipway attach " + s.Name + "."}, err)
+	}
+	return code, err
+}

@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"slipway/backend/api"
+	"slipway/backend/daemon"
+	"slipway/backend/place"
+	"slipway/backend/session"
+)
+
+// The exit codes of every command. run --wait of a batch session, exec, attach
+// and run with a terminal exit with the code of the command or shell instead.
+const (
+	ExitOK          = 0
+	ExitFailure     = 1   // anything that has no code of its own
+	ExitUsage       = 2   // the command line is wrong
+	ExitNotFound    = 3   // no such session, app or image
+	ExitInvalid     = 4   // the spec has values that are wrong
+	ExitUnavailable = 5   // the control plane, or what it needs, does not answer
+	ExitTimeout     = 124 // --wait-timeout passed
+	ExitNoResult    = 125 // the session ended and its command has no exit code
+	ExitNoProgram   = 126 // exec: the command cannot be executed
+	ExitNoCommand   = 127 // exec: there is no such command
+	ExitInterrupted = 130 // ended by Ctrl-C
+)
+
+const exitCodesHelp = `Exit codes: 0 done, 1 failed, 2 wrong command line, 3 not found, 4 wrong spec, 5 the
+control plane does not answer, 124 --wait-timeout passed, 125 the session ended without
+an exit code of its command, 126 and 127 the command cannot be executed or is not there,
+130 interrupted. run --wait, exec and attach exit with the code of the command.`
+
+// problemError is a failure that the API told.
+type problemError struct {
+	api.Problem
+	status int // of HTTP
+}
+
+func (e *problemError) Error() string { return e.Code + ": " + e.Message }
+
+// Told makes an error of a problem that [Config.Serve] wants told as it is.
+func Told(problem api.Problem) error { return &problemError{Problem: problem} }
+
+// usageError is a wrong command line.
+type usageError struct{ message, hint string }
+
+func (e *usageError) Error() string { return e.message }
+
+func usagef(format string, args ...any) error {
+	return &usageError{message: sentence(fmt.Sprintf(format, args...)), hint: "Add --help to the command for its usage."}
+}
+
+// failure is a failure that the command line itself found.
+type failure struct {
+	code    string
+	message string
+	hint    string
+	exit    int
+}
+
+func (e *failure) Error() string { return e.code + ": " + e.message }
+
+// exitError ends the program with a code and prints nothing: all was said.
+type exitError struct{ code int }
+
+func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+
+// finish prints err, if it needs to be, and returns the exit code.
+func (p *program) finish(err error) int {
+	var silent *exitError
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &silent):
+		return silent.code
+	case errors.Is(err, context.Canceled):
+		return ExitInterrupted
+	}
+	problem, code := describe(err)
+	if p.output == outputJSON {
+		encoder := json.NewEncoder(p.Stderr)
+		encoder.SetEscapeHTML(false)
+		_ = encoder.Encode(problem) // nowhere else to say it
+		return code
+	}
+	if n := len(problem.Fields); n > 1 {
+		problem.Message, problem.Hint = fmt.Sprintf("%d fields are wrong.", n), "" // each has its own
+	}
+	fmt.Fprintf(p.Stderr, "slipway: %s\n", problem.Message)
+	for _, field := range problem.Fields {
+		if field.Message == problem.Message {
+			continue // it is the only one and was just said
+		}
+		fmt.Fprintf(p.Stderr, "  %s: %s\n", field.Field, strings.TrimSpace(field.Message+" "+field.Hint))
+	}
+	if problem.Hint != "" {
+		fmt.Fprintf(p.Stderr, "  %s\n", problem.Hint)
+	}
+	fmt.Fprintf(p.Stderr, "  (%s)\n", problem.Code)
+	return code
+}
+
+// describe turns any failure into a problem and its exit code.
+func describe(err error) (api.Problem, int) {
+	var told *problemError
+	var usage *usageError
+	var own *failure
+	var start *place.StartError
+	var about *session.Error
+	switch {
+	case errors.As(err, &told):
+		return told.Problem, exitOf(told)
+	case errors.As(err, &own):
+		return api.Problem{Code: own.code, Message: own.message, Hint: own.hint}, own.exit
+	case errors.As(err, &usage):
+		return api.Problem{Code: "cli_usage_invalid", Message: usage.message, Hint: usage.hint}, ExitUsage
+	case errors.As(err, &about):
+		return api.Problem{Code: string(about.Code), Message: about.Message, Hint: about.Hint}, ExitFailure
+	case errors.Is(err, daemon.ErrNotRunning):
+		return api.Problem{Code: "agent_find_not-found", Message: "No agent runs on this machine.", Hint: "Start it: slipway agent start"}, ExitUnavailable
+	case errors.As(err, &start):
+		return startProblem(start), ExitUnavailable
+	case errors.Is(err, place.ErrNotServing), isConnectionLost(err):
+		return api.Problem{Code: "cli_connect_unavailable", Message: "The control plane does not answer.",
+			Hint: "slipway doctor says why; slipway serve starts it."}, ExitUnavailable
+	}
+	return api.Problem{Code: "cli_command_internal-error", Message: sentence(err.Error())}, ExitFailure
+}
+
+func exitOf(e *problemError) int {
+	if strings.HasPrefix(e.Code, "exec_create_") { // as shells do
+		switch {
+		case hasDetail(e.Code, "not-found"):
+			return ExitNoCommand
+		case hasDetail(e.Code, "forbidden"):
+			return ExitNoProgram
+		}
+	}
+	switch e.status {
+	case http.StatusNotFound:
+		return ExitNotFound
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		return ExitInvalid
+	case http.StatusServiceUnavailable:
+		return ExitUnavailable
+	}
+	return ExitFailure
+}
+
+func startProblem(e *place.StartError) api.Problem {
+	message := "The control plane was started but " + e.Text + "."
+	if e.Log != "" {
+		lines := strings.Split(e.Log, "\n")
+		message += " It wrote: " + lines[len(lines)-1]
+	}
+	return api.Problem{Code: "cli_serve_unavailable", Message: message, Hint: "Its log is " + e.LogFile + "; slipway serve shows the failure here."}
+}
+
+// sentence begins text with a capital letter and ends it with a stop.
+func sentence(text string) string {
+	if text == "" {
+		return text
+	}
+	text = strings.ToUpper(text[:1]) + text[1:]
+	if !strings.HasSuffix(text, ".") {
+		text += "."
+	}
+	return text
+}

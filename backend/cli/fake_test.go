@@ -1,0 +1,248 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"slipway/backend/api"
+	"slipway/backend/place"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// noon is what every clock of the tests shows.
+var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+
+// plane is a control plane in memory. Handlers may be replaced by pattern.
+type plane struct {
+	*httptest.Server
+	home place.Home
+
+	mu        sync.Mutex // guards what follows
+	sessions  []api.Session
+	followers map[chan api.Event]bool
+	handlers  map[string]http.HandlerFunc
+}
+
+// newPlane starts a control plane whose home the command line finds.
+func newPlane(t *testing.T) *plane {
+	t.Helper()
+	f := &plane{home: place.Home{Dir: t.TempDir()}, followers: map[chan api.Event]bool{}, handlers: map[string]http.HandlerFunc{}}
+	f.Server = httptest.NewServer(http.HandlerFunc(f.serve))
+	t.Cleanup(f.Close)
+	f.answerFrom(t, f.URL)
+	f.handle("GET /api/v1/version", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, http.StatusOK, api.Version{Version: "1.2.3", Commit: "abc", Go: "go1.26", OS: "linux", Arch: "amd64"})
+	})
+	f.handle("GET /api/v1/sessions", f.list)
+	f.handle("GET /api/v1/sessions/{id}", func(w http.ResponseWriter, r *http.Request) {
+		if s, ok := f.find(r.PathValue("id")); ok {
+			reply(w, http.StatusOK, s)
+			return
+		}
+		refuse(w, http.StatusNotFound, api.Problem{Code: "session_read_not-found", Message: "There is no such session.", Hint: "slipway ps -a lists all."})
+	})
+	f.handle("GET /api/v1/events", f.events)
+	return f
+}
+
+func (f *plane) answerFrom(t *testing.T, url string) {
+	t.Helper()
+	if err := errors.Join(f.home.SaveToken("secret"), f.home.SaveServing(place.Serving{PID: 4711, URL: url, Engine: "docker"})); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (f *plane) handle(pattern string, handler http.HandlerFunc) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.handlers[pattern] = handler
+}
+
+func (f *plane) serve(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Authorization") != "Bearer secret" {
+		refuse(w, http.StatusUnauthorized, api.Problem{Code: "request_login_required", Message: "No token."})
+		return
+	}
+	mux := http.NewServeMux()
+	f.mu.Lock()
+	for pattern, handler := range f.handlers {
+		mux.HandleFunc(pattern, handler)
+	}
+	f.mu.Unlock()
+	mux.ServeHTTP(w, r)
+}
+
+func (f *plane) list(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := []api.Session{}
+	for _, s := range f.sessions {
+		if r.FormValue("state") == "all" || !ended(s) {
+			out = append(out, s)
+		}
+	}
+	reply(w, http.StatusOK, out)
+}
+
+// find knows ids and the names of live sessions, as the real one does.
+func (f *plane) find(ref string) (api.Session, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, s := range f.sessions {
+		if s.ID == ref || s.Name == ref && !ended(s) {
+			return s, true
+		}
+	}
+	return api.Session{}, false
+}
+
+// set stores a session and tells every follower.
+func (f *plane) set(s api.Session) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	known := false
+	for i := range f.sessions {
+		if f.sessions[i].ID == s.ID {
+			s.Revision = f.sessions[i].Revision + 1
+			f.sessions[i], known = s, true
+		}
+	}
+	if !known {
+		f.sessions = append([]api.Session{s}, f.sessions...)
+	}
+	for follower := range f.followers {
+		follower <- api.Event{Session: &s}
+	}
+}
+
+func (f *plane) events(w http.ResponseWriter, r *http.Request) {
+	conn, err := (&websocket.Upgrader{}).Upgrade(w, r, nil)
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	events := make(chan api.Event, 100)
+	f.mu.Lock()
+	events <- api.Event{Snapshot: &api.Snapshot{Sessions: append([]api.Session(nil), f.sessions...)}}
+	f.followers[events] = true
+	f.mu.Unlock()
+	defer func() {
+		f.mu.Lock()
+		delete(f.followers, events)
+		f.mu.Unlock()
+	}()
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		_, _, _ = conn.ReadMessage()
+	}()
+	for {
+		select {
+		case event := <-events:
+			if conn.WriteJSON(event) != nil {
+				return
+			}
+		case <-gone:
+			return
+		}
+	}
+}
+
+func reply(w http.ResponseWriter, status int, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(value)
+}
+
+func refuse(w http.ResponseWriter, status int, problem api.Problem) { reply(w, status, problem) }
+
+// result is how one run of the command line ended.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+// run runs the command line against f.
+func (f *plane) run(t *testing.T, args ...string) result {
+	t.Helper()
+	return runIn(t, f.home, nil, args...)
+}
+
+func runIn(t *testing.T, home place.Home, env map[string]string, args ...string) result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code := Main(t.Context(), testConfig(home, env, &stdout, &stderr, args))
+	return result{code, stdout.String(), stderr.String()}
+}
+
+func testConfig(home place.Home, env map[string]string, stdout, stderr io.Writer, args []string) Config {
+	return Config{
+		Version: api.Version{Version: "1.2.3", Commit: "abc", Go: "go1.26", OS: "linux", Arch: "amd64"},
+		Args:    args, Stdin: strings.NewReader(""), Stdout: stdout, Stderr: stderr, Executable: "/nonexistent/slipway",
+		Now: func() time.Time { return noon },
+		Env: func(key string) string {
+			if key == "SLIPWAY_HOME" {
+				return home.Dir
+			}
+			return env[key]
+		},
+		Serve: func(context.Context, ServeOptions) error { return nil },
+	}
+}
+
+// golden compares got with a file of testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := errors.Join(os.MkdirAll("testdata", 0o755), os.WriteFile(path, []byte(got), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; run the test with -update", err)
+	}
+	if got != string(want) {
+		t.Errorf("output differs from %s; run with -update if it is right\ngot:\n%s\nwant:\n%s", path, got, want)
+	}
+}
+
+func pointer[T any](value T) *T { return &value }
+
+// The sessions that most tests know, newest first.
+func sampleSessions() []api.Session {
+	at := func(minutes int) *time.Time { return pointer(noon.Add(time.Duration(minutes) * time.Minute)) }
+	spec := api.Spec{Resources: api.Resources{CPU: 2, Memory: api.Bytes{N: 4 << 30}, Shm: api.Bytes{N: 1 << 30}}}
+	return []api.Session{
+		{ID: "abc1wait0000", Name: "waiting-one", Type: "interactive", Status: "PENDING", Result: "undefined", Image: "python:3.12", Agent: "local",
+			CreatedAt: *at(-1), Spec: spec, Wait: &api.Wait{Code: "session_schedule_no-cpu", Message: "needs 2 CPUs, 1 of 8 is free", Position: 1}},
+		{ID: "abc2pull0000", Name: "pulling-one", Type: "batch", Status: "PULLING", Result: "undefined", Image: "pytorch:2.9", Agent: "local",
+			CreatedAt: *at(-2), Spec: spec, Pull: &api.Pull{Current: 3 << 28, Total: 3 << 30, Rate: 12 << 20, LayersDone: 1, Layers: 9}},
+		{ID: "def3run00000", Name: "train-a", Type: "interactive", Status: "RUNNING", Result: "undefined", Image: "python:3.12", Agent: "local",
+			CreatedAt: *at(-90), StartedAt: at(-89), CPUs: []int{0, 3}, Usage: &api.Usage{CPU: 1.25, Memory: 700 << 20},
+			Spec: api.Spec{Resources: spec.Resources, Mounts: []api.Mount{{Source: "/data", Target: "/home/work/data", ReadOnly: true}},
+				Env: []api.EnvVar{{Name: "SEED", Value: "7"}}, Ports: []int{8080, 9000}},
+			Kernels: []api.Kernel{{Name: "main1", Status: "RUNNING", Container: "0123456789abcdef0123"}}},
+		{ID: "fin4failed00", Name: "train-b", Type: "batch", Status: "TERMINATED", Result: "failure", Reason: "task-failed", ExitCode: pointer(3),
+			Image: "python:3.12", Agent: "local", CreatedAt: *at(-200), StartedAt: at(-199), TerminatedAt: at(-190), Spec: spec},
+		{ID: "fin5error000", Name: "train-b", Type: "batch", Status: "ERROR", Result: "failure", Reason: "pull-failed", Image: "nowhere:1", Agent: "local",
+			CreatedAt: *at(-3000), TerminatedAt: at(-2999), Spec: spec,
+			Error: &api.Problem{Code: "image_pull_not-found", Message: "There is no image nowhere:1.", Hint: "Check its name and tag."}},
+	}
+}

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"slipway/backend/api"
+	"slipway/backend/place"
+)
+
+// The statuses that a session never leaves.
+var endStatuses = []string{"TERMINATED", "CANCELLED", "ERROR"}
+
+const statusRunning = "RUNNING"
+
+func ended(s api.Session) bool { return slices.Contains(endStatuses, s.Status) }
+
+// detailStatus gives the last part of a code the status of HTTP it is told with.
+var detailStatus = map[string]int{
+	"not-found":   http.StatusNotFound,
+	"invalid":     http.StatusUnprocessableEntity,
+	"unavailable": http.StatusServiceUnavailable,
+}
+
+func hasDetail(code, detail string) bool { return strings.HasSuffix(code, "_"+detail) }
+
+// find returns the session that ref names: its id, the name of a live one, the
+// name of the newest finished one, or a beginning of an id that only one has.
+func (c *client) find(ctx context.Context, ref string) (api.Session, json.RawMessage, error) {
+	var found api.Session
+	raw, err := c.get(ctx, sessionPath(ref), &found)
+	var problem *problemError
+	if err == nil || !errors.As(err, &problem) || problem.status != http.StatusNotFound {
+		return found, raw, err
+	}
+	var all []api.Session
+	if _, err := c.get(ctx, "/api/v1/sessions?state=all", &all); err != nil {
+		return found, nil, err
+	}
+	id, err := match(all, ref)
+	if err != nil {
+		return found, nil, err
+	}
+	raw, err = c.get(ctx, sessionPath(id), &found)
+	return found, raw, err
+}
+
+// match chooses among sessions, which are sorted newest first.
+func match(all []api.Session, ref string) (string, error) {
+	for _, s := range all {
+		if s.Name == ref {
+			return s.ID, nil
+		}
+	}
+	var beginning []string
+	for _, s := range all {
+		if strings.HasPrefix(s.ID, ref) {
+			beginning = append(beginning, s.ID)
+		}
+	}
+	switch len(beginning) {
+	case 0:
+		return "", &failure{code: "session_read_not-found", exit: ExitNotFound,
+			message: fmt.Sprintf("There is no session %q.", ref), hint: "slipway ps -a lists all of them."}
+	case 1:
+		return beginning[0], nil
+	}
+	return "", &failure{code: "session_read_ambiguous", exit: ExitUsage,
+		message: fmt.Sprintf("%q is the beginning of %d ids: %s.", ref, len(beginning), strings.Join(beginning[:min(len(beginning), 5)], ", ")),
+		hint:    "Write more of the id, or the name."}
+}
+
+// completeSessions offers the names of sessions to the shell. It never starts a
+// control plane.
+func (p *program) completeSessions(query string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		var sessions []api.Session
+		if !p.offer(cmd, "/api/v1/sessions?"+query, &sessions) {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var names []string
+		for _, s := range sessions {
+			names = append(names, s.Name+"\t"+strings.ToLower(s.Status)+", "+s.Image)
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// offer reads what is to be offered to the shell, if a control plane runs.
+func (p *program) offer(cmd *cobra.Command, path string, into any) bool {
+	home, err := place.FindHome(p.Env)
+	if err != nil {
+		return false
+	}
+	connection, err := home.Connect(cmd.Context())
+	if err != nil {
+		return false
+	}
+	_, err = newClient(connection).get(cmd.Context(), path, into)
+	return err == nil
+}
+
+// Which sessions are offered for completion.
+const (
+	liveSessions = "state=live"
+	allSessions  = "state=all&limit=50"
+)

@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"slipway/backend/api"
+)
+
+func (p *program) gpuCommand() *cobra.Command {
+	var on string
+	cmd := &cobra.Command{
+		Use:     "gpu [--on AGENT]",
+		Aliases: []string{"gpus"},
+		Short:   "Show the devices, their load, and who holds them",
+		Args:    noSuchCommand,
+	}
+	p.onFlag(cmd, &on, "only devices of this agent")
+	cmd.AddCommand(p.gpuHistoryCommand())
+	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
+		var boards []api.DeviceBoard
+		raw, err := c.get(ctx, onAgent("/api/v1/devices", on), &boards)
+		if err != nil {
+			return err
+		}
+		return p.print(raw, func(w io.Writer) {
+			for i, board := range boards {
+				if i > 0 {
+					fmt.Fprintln(w)
+				}
+				p.boardTable(w, board)
+			}
+		})
+	})
+	return cmd
+}
+
+func (p *program) boardTable(w io.Writer, board api.DeviceBoard) {
+	if !board.Online {
+		fmt.Fprintf(w, "%s is not reached; this is %s old.\n", board.Agent, span(p.Now().Sub(board.At)))
+	}
+	if board.Text != "" {
+		fmt.Fprintf(w, "%s: %s\n", board.Agent, board.Text)
+	}
+	if len(board.Devices) == 0 {
+		if board.Text == "" {
+			fmt.Fprintf(w, "%s has no devices.\n", board.Agent)
+		}
+		return
+	}
+	fmt.Fprintf(w, "%s: shares of %s, strategy %s, attached by %s, measured by %s\n", board.Agent, share(board.Quantum), board.Strategy, board.Attach, board.Source)
+	rows := [][]string{{"DEVICE", "MODEL", "LOAD", "MEMORY", " POWER", " TEMP", " FREE", "KEPT BY"}}
+	for _, d := range board.Devices {
+		rows = append(rows, []string{deviceName(d), d.Model, loadText(d.Util), memoryBar(d.MemoryUsed, d.Memory), powerText(d.Power), temperatureText(d.Temperature),
+			share(d.Free), d.Level})
+		for _, holder := range d.Holders {
+			rows = append(rows, holderRow(holder))
+		}
+	}
+	columns(w, rows)
+}
+
+// deviceName is how people call a device. One that is promised to somebody and
+// not found any more has no number.
+func deviceName(d api.DeviceState) string {
+	if d.Model == "" {
+		return d.UUID + " (not found)"
+	}
+	return "GPU " + strconv.Itoa(d.Index)
+}
+
+// holderRow says what a session or a foreign process makes of a device.
+func holderRow(h api.DeviceHolder) []string {
+	name, memory := "  "+h.Name+" ("+h.Owner+")", "-"
+	switch {
+	case h.Session == "" && h.PID > 0:
+		name = fmt.Sprintf("  %s (%s, pid %d)", h.Name, h.Owner, h.PID)
+	case h.Session == "": // a session of another Slipway, whose name says whose
+		name = "  " + h.Name
+	}
+	if h.Memory != nil {
+		memory = size(*h.Memory)
+	}
+	if h.Promised > 0 {
+		memory += " of " + size(h.Promised)
+	}
+	held := ""
+	if h.Session != "" || h.Share > 0 {
+		held = "holds " + share(h.Share)
+	}
+	load := "-"
+	if h.Util != nil {
+		load = permyriad(*h.Util)
+	}
+	return []string{name, held, load, memory, "", "", "", ""}
+}
+
+// share writes thousandths of a device as people do: "0.5".
+func share(thousandths int) string {
+	return strconv.FormatFloat(float64(thousandths)/1000, 'f', -1, 64)
+}
+
+func permyriad(n int) string { return strconv.Itoa((n+50)/100) + " %" }
+
+const barWidth = 10
+
+// bar is a bar that is filled in proportion.
+func bar(part, whole int64) string {
+	filled := 0
+	if whole > 0 {
+		filled = int(min(max((part*barWidth+whole/2)/whole, 0), barWidth))
+	}
+	return strings.Repeat("█", filled) + strings.Repeat("░", barWidth-filled)
+}
+
+func loadText(util *int) string {
+	if util == nil {
+		return "-"
+	}
+	return bar(int64(*util), 10000) + " " + permyriad(*util)
+}
+
+func memoryBar(used *int64, total int64) string {
+	switch {
+	case used == nil && total == 0:
+		return "-"
+	case used == nil:
+		return size(total)
+	case total == 0:
+		return size(*used)
+	}
+	return bar(*used, total) + " " + size(*used) + " of " + size(total)
+}
+
+func powerText(milliwatts *int64) string {
+	if milliwatts == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(float64(*milliwatts)/1000, 'f', 1, 64) + " W"
+}
+
+func temperatureText(celsius *int) string {
+	if celsius == nil {
+		return "-"
+	}
+	return strconv.Itoa(*celsius) + " °C"
+}

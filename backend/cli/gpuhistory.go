@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"slipway/backend/api"
+)
+
+func (p *program) gpuHistoryCommand() *cobra.Command {
+	var since, agent string
+	cmd := &cobra.Command{
+		Use:   "history DEVICE",
+		Short: "Show how busy a device was, by its number or UUID; one line a minute",
+		Args:  exactly(1, "one device"),
+	}
+	cmd.Flags().StringVar(&since, "since", "1h", "a time, or how long ago, such as 6h")
+	cmd.Flags().StringVar(&agent, "on", "", "agent that has the device (default the first that has one)")
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		board, device, err := c.findDevice(ctx, args[0], agent)
+		if err != nil {
+			return err
+		}
+		path := "/api/v1/machines/" + url.PathEscape(board.Agent) + "/devices/" + url.PathEscape(device.UUID) + "/history?since=" + url.QueryEscape(p.ago(since))
+		var points []api.DevicePoint
+		raw, err := c.get(ctx, path, &points)
+		if err != nil {
+			return err
+		}
+		return p.print(raw, func(w io.Writer) { p.pointTable(w, device, points) })
+	})
+	return cmd
+}
+
+// findDevice finds a device by its number or UUID, with the board it is on.
+func (c *client) findDevice(ctx context.Context, ref, agent string) (api.DeviceBoard, api.DeviceState, error) {
+	var boards []api.DeviceBoard
+	if _, err := c.get(ctx, "/api/v1/devices", &boards); err != nil {
+		return api.DeviceBoard{}, api.DeviceState{}, err
+	}
+	for _, board := range boards {
+		if agent != "" && board.Agent != agent {
+			continue
+		}
+		for _, device := range board.Devices {
+			if strings.EqualFold(device.UUID, ref) || device.Model != "" && strconv.Itoa(device.Index) == ref {
+				return board, device, nil
+			}
+		}
+	}
+	return api.DeviceBoard{}, api.DeviceState{}, &failure{code: "accelerator_read_not-found", exit: ExitNotFound,
+		message: fmt.Sprintf("There is no device %q.", ref), hint: "slipway gpu lists all of them."}
+}
+
+// pointTable writes one line for each minute: the last sample in it.
+func (p *program) pointTable(w io.Writer, device api.DeviceState, points []api.DevicePoint) {
+	if len(points) == 0 {
+		fmt.Fprintln(w, "Nothing was measured in that time.")
+		return
+	}
+	rows := [][]string{{"TIME", "LOAD", "MEMORY", " POWER", " TEMP"}}
+	for i, point := range points {
+		if i+1 < len(points) && points[i+1].At.Truncate(time.Minute).Equal(point.At.Truncate(time.Minute)) {
+			continue
+		}
+		rows = append(rows, []string{point.At.In(p.Now().Location()).Format("2006-01-02 15:04"), loadText(point.Util),
+			memoryBar(point.MemoryUsed, device.Memory), powerText(point.Power), temperatureText(point.Temperature)})
+	}
+	columns(w, rows)
+}

@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/spf13/cobra"
+)
+
+// logOptions says which part of a log is wanted.
+type logOptions struct {
+	follow, timestamps bool
+	tail               int // -1: all
+	kernel             string
+}
+
+func (p *program) logsCommand() *cobra.Command {
+	opts := logOptions{}
+	cmd := &cobra.Command{
+		Use:               "logs [-f] [--tail N] [-t] SESSION",
+		Short:             "Print a session's log, which is kept after its end",
+		Args:              exactly(1, "one session"),
+		ValidArgsFunction: p.completeSessions(allSessions),
+	}
+	cmd.Flags().BoolVarP(&opts.follow, "follow", "f", false, "go on until the session ends")
+	cmd.Flags().IntVar(&opts.tail, "tail", -1, "only this many of the last lines")
+	cmd.Flags().BoolVarP(&opts.timestamps, "timestamps", "t", false, "begin each line with its time")
+	cmd.Flags().StringVar(&opts.kernel, "kernel", "", "which container, main1 if empty")
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		s, _, err := c.find(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return p.copyLogs(ctx, c, s.ID, opts, p.Stdout)
+	})
+	return cmd
+}
+
+// copyLogs writes a log to w. A log that is followed from its beginning goes on
+// after a lost connection where it stopped; of one that is not, the rest would
+// be a guess, so that the loss is an error.
+func (p *program) copyLogs(ctx context.Context, c *client, id string, opts logOptions, w io.Writer) error {
+	var written int64
+	err := c.copyLogs(ctx, id, opts, 0, w, &written)
+	for opts.follow && opts.tail < 0 && isConnectionLost(err) && ctx.Err() == nil {
+		err = p.again(ctx, func(ctx context.Context, again *client) error {
+			return again.copyLogs(ctx, id, opts, written, w, &written)
+		})
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// copyLogs copies from one answer what follows the first skip bytes and adds
+// what it wrote to written.
+func (c *client) copyLogs(ctx context.Context, id string, opts logOptions, skip int64, w io.Writer, written *int64) error {
+	query := url.Values{}
+	if opts.follow {
+		query.Set("follow", "1")
+	}
+	if opts.timestamps {
+		query.Set("timestamps", "1")
+	}
+	if opts.tail >= 0 {
+		query.Set("tail", strconv.Itoa(opts.tail))
+	}
+	if opts.kernel != "" {
+		query.Set("kernel", opts.kernel)
+	}
+	if opts.tail == 0 && !opts.follow {
+		return nil
+	}
+	response, err := c.send(ctx, http.MethodGet, sessionPath(id, "logs")+"?"+query.Encode(), nil)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if _, err := io.CopyN(io.Discard, response.Body, skip); err != nil {
+		return ending(err)
+	}
+	n, err := io.Copy(w, response.Body)
+	*written += n
+	return ending(err)
+}
+
+// ending tells a body that ended from one that broke off.
+func ending(err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return nil
+	}
+	return &lostError{err}
+}

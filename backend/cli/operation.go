@@ -1,0 +1,330 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"slipway/backend/api"
+)
+
+// operation begins a piece of long work.
+func (c *client) operation(ctx context.Context, path string, body any) (api.Operation, error) {
+	var begun api.Operation
+	_, err := c.call(ctx, http.MethodPost, path, body, &begun)
+	return begun, err
+}
+
+func operationPath(id string, rest ...string) string {
+	path := "/api/v1/operations/" + url.PathEscape(id)
+	for _, part := range rest {
+		path += "/" + part
+	}
+	return path
+}
+
+// operates is a command that begins an operation, shows how it goes, answers
+// what it asks, and ends as it does. Ctrl-C cancels it.
+func (p *program) operates(begin func(context.Context, *client, []string) (api.Operation, error), done func(io.Writer, api.Operation)) func(*cobra.Command, []string) error {
+	return p.command(func(ctx context.Context, c *client, args []string) error {
+		begun, err := begin(ctx, c, args)
+		if err != nil {
+			return err
+		}
+		ended, err := p.watchOperation(ctx, c, begun)
+		if ctx.Err() != nil {
+			p.cancelOperation(ctx, c, begun.ID)
+			return ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if p.output == outputJSON {
+			raw, err := json.Marshal(ended)
+			if err != nil {
+				return err
+			}
+			if err := p.printJSON(raw); err != nil {
+				return err
+			}
+		}
+		switch {
+		case ended.State == "cancelled":
+			return &failure{code: "operation_run_cancelled", exit: ExitInterrupted, message: "It was cancelled."}
+		case ended.State == "failed" && ended.Error != nil:
+			return &problemError{Problem: *ended.Error, status: statusOfCode(ended.Error.Code)}
+		case ended.State == "failed":
+			return &exitError{ExitFailure}
+		}
+		if p.output != outputJSON {
+			done(p.Stdout, ended)
+		}
+		return nil
+	})
+}
+
+// statusOfCode is the status of HTTP that a failure of that code is told with.
+func statusOfCode(code string) int {
+	for detail, status := range detailStatus {
+		if hasDetail(code, detail) {
+			return status
+		}
+	}
+	return 0
+}
+
+// cancelPatience is how long a cancelled operation is waited for.
+const cancelPatience = 3 * time.Second
+
+// cancelOperation gives an operation up for somebody who has left.
+func (p *program) cancelOperation(ctx context.Context, c *client, id string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelPatience)
+	defer cancel()
+	if _, err := c.call(ctx, http.MethodPost, operationPath(id, "cancel"), nil, nil); err != nil {
+		p.notice("The operation %s could not be cancelled: %v", id, err)
+	}
+}
+
+// watchOperation shows an operation until it has ended.
+func (p *program) watchOperation(ctx context.Context, c *client, now api.Operation) (api.Operation, error) {
+	conn, err := c.dial(ctx, "/api/v1/events")
+	if err != nil {
+		return now, err
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	if _, err := c.get(ctx, operationPath(now.ID), &now); err != nil {
+		return now, err
+	}
+	show := &operationView{w: p.Stderr, oneLine: isTerminal(p.Stderr), quiet: p.output == outputJSON, shown: map[string]string{}}
+	defer show.clear()
+	asked := ""
+	for {
+		show.show(now)
+		if now.EndedAt != nil {
+			return now, nil
+		}
+		if now.Prompt != nil && now.Prompt.ID != asked {
+			asked = now.Prompt.ID
+			show.clear()
+			if err := p.answerPrompt(ctx, c, now.ID, *now.Prompt); err != nil {
+				p.cancelOperation(ctx, c, now.ID)
+				return now, err
+			}
+		}
+		next, err := nextOperation(conn.ReadJSON, now)
+		if err != nil {
+			return now, &lostError{err}
+		}
+		now = next
+	}
+}
+
+// nextOperation reads events until one tells more of an operation.
+func nextOperation(read func(any) error, now api.Operation) (api.Operation, error) {
+	for {
+		var event api.Event
+		if err := read(&event); err != nil {
+			return now, err
+		}
+		var told []api.Operation
+		if event.Operation != nil {
+			told = append(told, *event.Operation)
+		}
+		if event.Snapshot != nil {
+			told = append(told, event.Snapshot.Operations...)
+		}
+		for _, o := range told {
+			if o.ID == now.ID && o.Revision > now.Revision {
+				return o, nil
+			}
+		}
+	}
+}
+
+// answerPrompt asks the person at the terminal, and hides what is secret.
+func (p *program) answerPrompt(ctx context.Context, c *client, id string, prompt api.Prompt) error {
+	if prompt.Kind == "notice" {
+		p.notice("%s", printable(prompt.Text))
+		return nil
+	}
+	answer, err := p.ask(ctx, prompt)
+	if err != nil {
+		return err
+	}
+	_, err = c.call(ctx, http.MethodPost, operationPath(id, "answer"), api.PromptAnswer{Prompt: prompt.ID, Text: answer}, nil)
+	var told *problemError
+	if errors.As(err, &told) && told.Code == "operation_answer_conflict" {
+		return nil // somebody else was quicker, or it is moot
+	}
+	return err
+}
+
+// ask reads an answer from the terminal, which may also be the controlling one
+// where standard input is something else.
+func (p *program) ask(ctx context.Context, prompt api.Prompt) (string, error) {
+	in, ok := p.Stdin.(*os.File)
+	if !ok || !term.IsTerminal(int(in.Fd())) {
+		tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+		if err != nil {
+			return "", &failure{code: "cli_ask_unavailable", exit: ExitFailure, message: "It asks: " + printable(prompt.Text),
+				hint: "Run this where you can type, or answer in the user interface."}
+		}
+		defer tty.Close()
+		in = tty
+	}
+	text := strings.TrimRight(printable(prompt.Text), " \n")
+	if prompt.Again {
+		text = "That was not accepted. " + text
+	}
+	fmt.Fprint(p.Stderr, text+" ")
+	answer := make(chan string, 1)
+	failed := make(chan error, 1)
+	state, stateErr := term.GetState(int(in.Fd()))
+	go func() {
+		line, err := readAnswer(in, prompt.Secret)
+		if err != nil {
+			failed <- err
+			return
+		}
+		answer <- line
+	}()
+	select {
+	case line := <-answer:
+		return line, nil
+	case err := <-failed:
+		if errors.Is(err, io.EOF) {
+			return "", &failure{code: "cli_ask_cancelled", exit: ExitInterrupted, message: "Nothing was answered."}
+		}
+		return "", err
+	case <-ctx.Done():
+		if stateErr == nil {
+			_ = term.Restore(int(in.Fd()), state) // the reader may have hidden what is typed
+		}
+		fmt.Fprintln(p.Stderr)
+		return "", ctx.Err()
+	}
+}
+
+func readAnswer(in *os.File, secret bool) (string, error) {
+	if secret {
+		data, err := term.ReadPassword(int(in.Fd()))
+		fmt.Fprintln(os.Stderr)
+		return string(data), err
+	}
+	line, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil && line == "" {
+		return "", err
+	}
+	return strings.TrimRight(line, "\r\n"), nil
+}
+
+// confirm asks for a yes.
+func (p *program) confirm(question string) error {
+	answer, err := p.ask(context.Background(), api.Prompt{Text: question + " (yes/no)"})
+	if err != nil {
+		return err
+	}
+	if !slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))) {
+		return &failure{code: "cli_confirm_cancelled", exit: ExitInterrupted, message: "Nothing was changed."}
+	}
+	return nil
+}
+
+// printable leaves out what could move the cursor: the text may come from
+// another machine.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// operationView shows the steps of an operation, each once it has ended, and
+// the one that goes on with its progress on one line of a terminal.
+type operationView struct {
+	w              io.Writer
+	oneLine, quiet bool
+	shown          map[string]string
+	line           string
+}
+
+// marks are the signs of steps; the words beside them say the same.
+var marks = map[string]string{"ok": "✓", "warning": "!", "failed": "✗", "skipped": "-"}
+
+func (v *operationView) show(o api.Operation) {
+	if v.quiet {
+		return
+	}
+	running := ""
+	for _, step := range o.Steps {
+		mark, over := marks[step.State]
+		switch {
+		case step.State == "running":
+			running = step.Title
+		case over && v.shown[step.Name] != step.State:
+			v.clear()
+			v.shown[step.Name] = step.State
+			fmt.Fprintf(v.w, "%s %-8s %s", mark, step.State, printable(step.Title))
+			if step.Detail != "" {
+				fmt.Fprintf(v.w, ": %s", printable(step.Detail))
+			}
+			fmt.Fprintln(v.w)
+			if step.Remedy != "" {
+				fmt.Fprintf(v.w, "           → %s\n", printable(step.Remedy))
+			}
+		}
+	}
+	if !v.oneLine || running == "" || o.Prompt != nil {
+		return
+	}
+	text := "… " + printable(running)
+	if p := o.Progress; p != nil && p.Done < p.Total {
+		text += "  " + progressBar(*p)
+	}
+	if text != v.line {
+		v.line = text
+		fmt.Fprint(v.w, "\r\x1b[K"+text)
+	}
+}
+
+// clear removes the line.
+func (v *operationView) clear() {
+	if v.line != "" {
+		fmt.Fprint(v.w, "\r\x1b[K")
+	}
+	v.line = ""
+}
+
+const progressWidth = 24
+
+// progressBar draws how far bytes are: "███░░ 42 % 11.2 MiB of 26.8 MiB, 5 MiB/s, 3s left".
+func progressBar(p api.Progress) string {
+	if p.Total <= 0 {
+		return size(p.Done)
+	}
+	full := int(int64(progressWidth) * min(p.Done, p.Total) / p.Total)
+	text := strings.Repeat("█", full) + strings.Repeat("░", progressWidth-full) + " " + percent(p.Done, p.Total) + "  " + size(p.Done) + " of " + size(p.Total)
+	if p.Rate > 0 {
+		text += ", " + size(p.Rate) + "/s"
+	}
+	if p.Left != nil {
+		text += ", " + span(time.Duration(*p.Left*float64(time.Second))) + " left"
+	}
+	return text
+}

@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"slipway/backend/api"
+)
+
+// print writes raw as it came with -o json, or calls table.
+func (p *program) print(raw json.RawMessage, table func(w io.Writer)) error {
+	if p.output == outputJSON {
+		return p.printJSON(raw)
+	}
+	var out bytes.Buffer
+	table(&out)
+	_, err := p.Stdout.Write(out.Bytes())
+	return err
+}
+
+func (p *program) printJSON(raw json.RawMessage) error {
+	var out bytes.Buffer
+	if err := json.Indent(&out, bytes.TrimSpace(raw), "", "  "); err != nil {
+		return err
+	}
+	out.WriteByte('\n')
+	_, err := p.Stdout.Write(out.Bytes())
+	return err
+}
+
+// columns writes rows with their columns aligned. The first row is the header.
+// Columns whose header begins with a space hold numbers and are set flush right.
+func columns(w io.Writer, rows [][]string) {
+	if len(rows) == 0 {
+		return
+	}
+	widths := make([]int, len(rows[0]))
+	for n, row := range rows {
+		for i, cell := range row {
+			if n == 0 {
+				cell = strings.TrimPrefix(cell, " ")
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for n, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			right := strings.HasPrefix(rows[0][i], " ")
+			if n == 0 {
+				cell = strings.TrimPrefix(cell, " ")
+			}
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			if right {
+				line.WriteString(pad + cell)
+			} else {
+				line.WriteString(cell + pad)
+			}
+			line.WriteString("   ")
+		}
+		fmt.Fprintln(w, strings.TrimRight(line.String(), " "))
+	}
+}
+
+// fields writes names and values, the values aligned. Empty values are left out.
+func fields(w io.Writer, pairs [][2]string) {
+	width := 0
+	for _, pair := range pairs {
+		width = max(width, utf8.RuneCountInString(pair[0]))
+	}
+	for _, pair := range pairs {
+		if pair[1] == "" {
+			continue
+		}
+		lines := strings.Split(pair[1], "\n")
+		fmt.Fprintf(w, "%-*s  %s\n", width, pair[0], lines[0])
+		for _, line := range lines[1:] {
+			fmt.Fprintf(w, "%-*s  %s\n", width, "", line)
+		}
+	}
+}
+
+// size writes an amount of bytes in binary units: "1.5 GiB".
+func size(n int64) string {
+	const step = 1024
+	value, unit := float64(n), "B"
+	for _, next := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if value < step {
+			break
+		}
+		value, unit = value/step, next
+	}
+	digits := 1
+	if value >= 100 || unit == "B" {
+		digits = 0
+	}
+	text := strconv.FormatFloat(value, 'f', digits, 64)
+	return strings.TrimSuffix(text, ".0") + " " + unit
+}
+
+func sizeOf(b api.Bytes) string {
+	if b.Text != "" {
+		return b.Text
+	}
+	return size(b.N)
+}
+
+// span writes a length of time with its two largest units: "3m 12s".
+func span(d time.Duration) string {
+	d = max(d, 0)
+	whole := func(unit time.Duration) int { return int(d / unit) }
+	const day = 24 * time.Hour
+	switch {
+	case d > 0 && d < time.Millisecond:
+		return "<1ms"
+	case d > 0 && d < time.Second:
+		return strconv.Itoa(int(d.Milliseconds())) + "ms"
+	case d < 10*time.Second:
+		return strconv.FormatFloat(d.Truncate(100*time.Millisecond).Seconds(), 'f', -1, 64) + "s"
+	case d < time.Minute:
+		return strconv.Itoa(whole(time.Second)) + "s"
+	case d < time.Hour:
+		return fmt.Sprintf("%dm %ds", whole(time.Minute), whole(time.Second)%60)
+	case d < day:
+		return fmt.Sprintf("%dh %dm", whole(time.Hour), whole(time.Minute)%60)
+	}
+	return fmt.Sprintf("%dd %dh", whole(day), whole(time.Hour)%24)
+}
+
+// moment writes a time as the person's clock shows it, and how long ago it was.
+func (p *program) moment(at *time.Time) string {
+	if at == nil || at.IsZero() {
+		return ""
+	}
+	ago := p.Now().Sub(*at)
+	relation := span(ago) + " ago"
+	if ago < 0 {
+		relation = "in " + span(-ago)
+	}
+	return at.In(p.Now().Location()).Format("2006-01-02 15:04:05") + " (" + relation + ")"
+}
+
+func percent(part, whole int64) string {
+	if whole <= 0 {
+		return ""
+	}
+	return strconv.Itoa(int(math.Round(100*float64(part)/float64(whole)))) + " %"
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}

@@ -1,0 +1,277 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"slipway/backend/api"
+	"slipway/backend/place"
+)
+
+var engines = []string{"auto", "docker", "sim"}
+
+func (p *program) serveCommand() *cobra.Command {
+	var engine string
+	var port int
+	var open, detach, quiet bool
+	cmd := &cobra.Command{
+		Use:   "serve [--engine docker|sim|auto] [--port N]",
+		Short: "Run the control plane and print an address that logs a browser in",
+		Long: `Serve runs the control plane on 127.0.0.1 until it is interrupted; sessions go on
+without it. If one runs already, serve prints an address for it and ends. The printed
+address works once, within one minute; slipway login makes another.`,
+		Args: exactly(0, "no argument"),
+	}
+	cmd.Flags().StringVar(&engine, "engine", p.Env("SLIPWAY_ENGINE"), "what runs the containers: docker, sim, or auto: docker if it answers, else sim (default docker)")
+	cmd.Flags().IntVar(&port, "port", 0, "port on 127.0.0.1; 0: the one used last, else 7421, else any free one")
+	cmd.Flags().BoolVar(&open, "open", false, "open the browser")
+	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "run in the background")
+	cmd.Flags().BoolVar(&quiet, "quiet", false, "print no address and make no login code")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		ctx, cancel := interruptible(cmd.Context())
+		defer cancel()
+		asked := engine
+		if engine == "" {
+			engine = "docker"
+		}
+		if !slices.Contains(engines, engine) {
+			return usagef("%q is no engine; write docker, sim or auto", engine)
+		}
+		if port < 0 || port > 65535 {
+			return usagef("%d is no port; write a number from 1 to 65535", port)
+		}
+		home, err := place.FindHome(p.Env)
+		if err != nil {
+			return err
+		}
+		if running, err := home.Connect(ctx); err == nil {
+			return p.alreadyServing(ctx, running, asked, open)
+		}
+		if detach {
+			connection, err := home.ConnectOrStart(ctx, place.StartOptions{Executable: p.Executable, Engine: engine, Port: port})
+			if err != nil {
+				return err
+			}
+			return p.printLogin(ctx, connection, open)
+		}
+		return p.serve(ctx, ServeOptions{Home: home, Engine: engine, Port: port}, open, quiet)
+	}
+	return cmd
+}
+
+// serve runs the control plane in this process. What a quiet one prints is a
+// log, where no login code may stand.
+func (p *program) serve(ctx context.Context, opts ServeOptions, open, quiet bool) error {
+	if p.Serve == nil {
+		return &failure{code: "cli_serve_unavailable", exit: ExitFailure, message: "This program cannot serve.", hint: "Use the slipway program."}
+	}
+	if !quiet {
+		opts.Ready = func(ready Ready) {
+			p.sayServing(ready)
+			if open {
+				if err := openBrowser(ready.LoginURL); err != nil {
+					p.notice("The browser could not be opened: %v.", err)
+				}
+			}
+		}
+	}
+	err := p.Serve(ctx, opts)
+	if errors.Is(err, place.ErrLocked) {
+		return &failure{code: "cli_serve_already-exists", exit: ExitFailure,
+			message: "Another control plane holds " + opts.Home.Dir + " and does not answer.",
+			hint:    "It may be starting or stopping: try again. SLIPWAY_HOME chooses another folder."}
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil // stopped as asked
+	}
+	return err
+}
+
+func (p *program) sayServing(ready Ready) {
+	if p.output == outputJSON {
+		_ = json.NewEncoder(p.Stdout).Encode(map[string]string{"url": ready.URL, "loginUrl": ready.LoginURL, "engine": ready.Engine})
+		return
+	}
+	if ready.Note != "" {
+		fmt.Fprintln(p.Stdout, ready.Note)
+	}
+	fmt.Fprintf(p.Stdout, "Slipway runs at %s (engine: %s).\n", ready.URL, ready.Engine)
+	fmt.Fprintf(p.Stdout, "Open this address once, within one minute, to log a browser in:\n\n  %s\n\n", ready.LoginURL)
+	fmt.Fprintln(p.Stdout, "Ctrl-C stops the control plane; sessions go on.")
+}
+
+// alreadyServing logs in to the control plane that runs, unless another engine
+// was asked for than it has.
+func (p *program) alreadyServing(ctx context.Context, running place.Connection, asked string, open bool) error {
+	if have := running.Serving.Engine; asked != "" && asked != "auto" && have != "" && asked != have {
+		return &failure{code: "cli_serve_conflict", exit: ExitFailure,
+			message: fmt.Sprintf("A control plane runs already, with the engine %s.", have),
+			hint:    "slipway shutdown stops it; sessions go on."}
+	}
+	p.notice("A control plane runs already (process %d).", running.Serving.PID)
+	return p.printLogin(ctx, running, open)
+}
+
+func (p *program) printLogin(ctx context.Context, connection place.Connection, open bool) error {
+	var link api.LoginLink
+	raw, err := newClient(connection).call(ctx, http.MethodPost, "/api/v1/login", nil, &link)
+	if err != nil {
+		return err
+	}
+	if open {
+		if err := openBrowser(link.URL); err != nil {
+			p.notice("The browser could not be opened: %v.", err)
+		}
+	}
+	return p.print(raw, func(w io.Writer) { fmt.Fprintln(w, link.URL) })
+}
+
+func (p *program) loginCommand() *cobra.Command {
+	var open bool
+	cmd := &cobra.Command{
+		Use:   "login [--open]",
+		Short: "Print an address that logs a browser in, once, within one minute",
+		Args:  exactly(0, "no argument"),
+	}
+	cmd.Flags().BoolVar(&open, "open", false, "open the browser")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		ctx, cancel := interruptible(cmd.Context())
+		defer cancel()
+		c, err := p.connect(ctx)
+		if err != nil {
+			return err
+		}
+		return p.printLogin(ctx, place.Connection{URL: c.url, Token: c.token}, open)
+	}
+	return cmd
+}
+
+// shutdownPause is how often shutdown looks whether it is done.
+const shutdownPause = 20 * time.Millisecond
+
+func (p *program) shutdownCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "shutdown",
+		Short: "Stop the control plane; sessions go on",
+		Args:  exactly(0, "no argument"),
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		ctx, cancel := interruptible(cmd.Context())
+		defer cancel()
+		home, err := place.FindHome(p.Env)
+		if err != nil {
+			return err
+		}
+		connection, err := home.Connect(ctx)
+		if errors.Is(err, place.ErrNotServing) {
+			p.notice("No control plane is running.")
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := newClient(connection).call(ctx, http.MethodPost, "/api/v1/shutdown", nil, nil); err != nil {
+			return err
+		}
+		for { // the next command must find either none or a new one
+			lock, err := home.Lock()
+			if err == nil {
+				return lock.Close()
+			}
+			if !errors.Is(err, place.ErrLocked) {
+				return err
+			}
+			select {
+			case <-time.After(shutdownPause):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+	return cmd
+}
+
+func (p *program) doctorCommand() *cobra.Command {
+	var on string
+	cmd := &cobra.Command{
+		Use:   "doctor [--on AGENT]",
+		Short: "Probe a machine and say what is missing and how to mend it",
+		Long:  "Doctor exits with 1 when a probe failed.",
+		Args:  exactly(0, "no argument"),
+	}
+	p.onFlag(cmd, &on, "the machine of this agent (default this computer)")
+	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
+		var checks []api.Check
+		raw, err := c.get(ctx, onAgent("/api/v1/doctor", on), &checks)
+		if err != nil {
+			return err
+		}
+		if err := p.print(raw, func(w io.Writer) { checkTable(w, checks) }); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(checks, func(check api.Check) bool { return check.Result == "failed" }) {
+			return &exitError{ExitFailure}
+		}
+		return nil
+	})
+	return cmd
+}
+
+func checkTable(w io.Writer, checks []api.Check) {
+	rows := [][]string{{"RESULT", "PROBE", "FOUND"}}
+	for _, check := range checks {
+		rows = append(rows, []string{check.Result, check.Title, check.Text})
+		if check.Remedy != "" {
+			rows = append(rows, []string{"", "", "→ " + check.Remedy})
+		}
+	}
+	columns(w, rows)
+}
+
+func (p *program) versionCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of this program, and of the control plane if one runs",
+		Args:  exactly(0, "no argument"),
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		answer := struct {
+			api.Version
+			Server *api.Version `json:"server"` // null: none is running
+		}{Version: p.Version}
+		home, err := place.FindHome(p.Env)
+		if err != nil {
+			return err
+		}
+		if connection, err := home.Connect(cmd.Context()); err == nil {
+			answer.Server = &api.Version{}
+			if _, err := newClient(connection).get(cmd.Context(), "/api/v1/version", answer.Server); err != nil {
+				return err
+			}
+		}
+		raw, err := json.Marshal(answer)
+		if err != nil {
+			return err
+		}
+		return p.print(raw, func(w io.Writer) {
+			rows := [][2]string{{"Slipway", versionText(p.Version)}}
+			if answer.Server != nil {
+				rows = append(rows, [2]string{"Control plane", versionText(*answer.Server)})
+			}
+			fields(w, rows)
+		})
+	}
+	return cmd
+}
+
+func versionText(v api.Version) string {
+	return fmt.Sprintf("%s (%s, %s, %s/%s)", v.Version, v.Commit, v.Go, v.OS, v.Arch)
+}

@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"slipway/backend/api"
+)
+
+func (p *program) presetCommand() *cobra.Command {
+	parent := &cobra.Command{
+		Use:   "preset",
+		Short: "Saved amounts of resources",
+		Args:  noSuchCommand,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	list := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List presets", Args: exactly(0, "no argument")}
+	list.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
+		var presets []api.Preset
+		raw, err := c.get(ctx, "/api/v1/presets", &presets)
+		if err != nil {
+			return err
+		}
+		return p.print(raw, func(w io.Writer) { presetTable(w, presets) })
+	})
+	rename := &cobra.Command{Use: "rename PRESET NAME", Short: "Rename a preset of your own", Args: exactly(2, "a preset and its new name")}
+	rename.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		found, err := c.findPreset(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		raw, err := c.call(ctx, http.MethodPatch, presetPath(found.ID), api.PresetUpdate{Name: &args[1]}, &found)
+		return p.printPreset(raw, found, err)
+	})
+	remove := &cobra.Command{Use: "rm PRESET", Short: "Forget a preset of your own", Args: exactly(1, "one preset")}
+	remove.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		found, err := c.findPreset(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		_, err = c.call(ctx, http.MethodDelete, presetPath(found.ID), nil, nil)
+		return err
+	})
+	parent.AddCommand(list, p.presetSaveCommand(), rename, remove)
+	return parent
+}
+
+func (p *program) presetSaveCommand() *cobra.Command {
+	request := api.PresetRequest{}
+	cmd := &cobra.Command{Use: "save NAME [--cpu N] [--mem SIZE] [--shm SIZE] [--gpu WHAT]", Short: "Save a preset", Args: exactly(1, "a name")}
+	cmd.Flags().IntVar(&request.Resources.CPU, "cpu", 0, "whole CPUs (default 1)")
+	cmd.Flags().StringVar(&request.Resources.Memory.Text, "mem", "", "memory with m, g or t (default 1g)")
+	cmd.Flags().StringVar(&request.Resources.Shm.Text, "shm", "", "shared memory (default automatic)")
+	cmd.Flags().StringVar(&request.Accelerator, "gpu", "", "devices, as in slipway run")
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		request.Name = args[0]
+		var saved api.Preset
+		raw, err := c.call(ctx, http.MethodPost, "/api/v1/presets", request, &saved)
+		return p.printPreset(raw, saved, err)
+	})
+	return cmd
+}
+
+func (p *program) printPreset(raw json.RawMessage, preset api.Preset, err error) error {
+	if err != nil {
+		return err
+	}
+	return p.print(raw, func(w io.Writer) { fmt.Fprintln(w, preset.Name) })
+}
+
+func presetPath(id string) string { return "/api/v1/presets/" + url.PathEscape(id) }
+
+func presetTable(w io.Writer, presets []api.Preset) {
+	rows := [][]string{{"NAME", " CPU", " MEMORY", " SHARED", "GPU", "KIND"}}
+	for _, preset := range presets {
+		shared, kind := "automatic", "your own"
+		if !preset.Resources.Shm.IsZero() {
+			shared = sizeOf(preset.Resources.Shm)
+		}
+		if preset.Builtin {
+			kind = "built in"
+		}
+		rows = append(rows, []string{preset.Name, strconv.Itoa(preset.Resources.CPU), sizeOf(preset.Resources.Memory), shared, preset.Accelerator, kind})
+	}
+	columns(w, rows)
+}
+
+// findPreset finds a preset by its id or its name, whatever its case.
+func (c *client) findPreset(ctx context.Context, ref string) (api.Preset, error) {
+	var presets []api.Preset
+	if _, err := c.get(ctx, "/api/v1/presets", &presets); err != nil {
+		return api.Preset{}, err
+	}
+	for _, preset := range presets {
+		if preset.ID == ref || strings.EqualFold(preset.Name, ref) {
+			return preset, nil
+		}
+	}
+	return api.Preset{}, &failure{code: "preset_read_not-found", exit: ExitNotFound, message: fmt.Sprintf("There is no preset %q.", ref), hint: "slipway preset ls lists all of them."}
+}

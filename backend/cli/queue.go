@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"slipway/backend/api"
+)
+
+func (p *program) queueCommand() *cobra.Command {
+	var on string
+	cmd := &cobra.Command{
+		Use:   "queue [--on AGENT]",
+		Short: "List the sessions that wait, in the order of their turn, and why they do",
+		Args:  exactly(0, "no argument"),
+	}
+	p.onFlag(cmd, &on, "only sessions of this agent")
+	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
+		var waiting []api.Session
+		raw, err := c.get(ctx, onAgent("/api/v1/queue", on), &waiting)
+		if err != nil {
+			return err
+		}
+		return p.print(raw, func(w io.Writer) { p.queueTable(w, waiting) })
+	})
+	return cmd
+}
+
+func (p *program) queueTable(w io.Writer, waiting []api.Session) {
+	if len(waiting) == 0 {
+		fmt.Fprintln(w, "No session waits.")
+		return
+	}
+	rows := [][]string{{" TURN", "AGENT", "ID", "NAME", " PRIORITY", "NEEDS", " WAITED", "START", "WHY"}}
+	for _, s := range waiting {
+		turn, why, start := "-", "not planned yet", "-"
+		if s.Wait != nil {
+			why, start = s.Wait.Message, p.startText(*s.Wait)
+			if s.Wait.Position > 0 {
+				turn = strconv.Itoa(s.Wait.Position)
+			}
+		}
+		rows = append(rows, []string{turn, s.Agent, s.ID, s.Name, strconv.Itoa(s.Priority), needs(s.Spec), span(p.Now().Sub(s.CreatedAt)), start, why})
+	}
+	columns(w, rows)
+}
+
+// startText says when a session that waits will start: a known moment, or an
+// estimate and by how much it may be wrong.
+func (p *program) startText(wait api.Wait) string {
+	in := func(at time.Time) string { return "in " + span(at.Sub(p.Now())) }
+	switch {
+	case wait.Until != nil && wait.Until.After(p.Now()):
+		return in(*wait.Until)
+	case wait.Start == nil:
+		return "-"
+	case wait.Margin != "":
+		return "about " + in(*wait.Start) + " ±" + wait.Margin
+	}
+	return "about " + in(*wait.Start)
+}
+
+// needs is what a session asks for in one line: "2 CPU, 4 GiB, GPU 0.5".
+func needs(spec api.Spec) string {
+	parts := []string{strconv.Itoa(max(1, spec.Resources.CPU)) + " CPU", sizeOf(spec.Resources.Memory)}
+	if spec.Accelerator != "" {
+		parts = append(parts, "GPU "+spec.Accelerator)
+	}
+	text := strings.Join(parts, ", ")
+	if spec.Cluster > 1 {
+		text = fmt.Sprintf("%d × (%s)", spec.Cluster, text)
+	}
+	return text
+}
+
+func (p *program) priorityCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "priority SESSION N",
+		Short:             "Change the priority of a session that waits, 0 to 100",
+		Args:              exactly(2, "a session and its priority"),
+		ValidArgsFunction: p.completeSessions(liveSessions),
+	}
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		priority, err := strconv.Atoi(args[1])
+		if err != nil {
+			return usagef("%q is no priority; write a whole number from 0 to 100", args[1])
+		}
+		return p.change(ctx, c, args[0], http.MethodPatch, "", api.SessionUpdate{Priority: &priority}, func(w io.Writer, s api.Session) {
+			fmt.Fprintf(w, "%s has priority %d.\n", s.Name, s.Priority)
+		})
+	})
+	return cmd
+}
+
+func (p *program) keepCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "keep SESSION TIME",
+		Short:             "Protect a session from being reclaimed as idle, for example for 4h",
+		Args:              exactly(2, "a session and a length of time"),
+		ValidArgsFunction: p.completeSessions(liveSessions),
+	}
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		return p.change(ctx, c, args[0], http.MethodPost, "keep", api.KeepRequest{For: args[1]}, func(w io.Writer, s api.Session) {
+			fmt.Fprintf(w, "%s is kept until %s.\n", s.Name, p.moment(s.KeepUntil))
+		})
+	})
+	return cmd
+}
+
+// change sends a request about one session, whose answer is that session.
+func (p *program) change(ctx context.Context, c *client, ref, method, part string, request any, say func(io.Writer, api.Session)) error {
+	s, _, err := c.find(ctx, ref)
+	if err != nil {
+		return err
+	}
+	path := sessionPath(s.ID)
+	if part != "" {
+		path = sessionPath(s.ID, part)
+	}
+	raw, err := c.call(ctx, method, path, request, &s)
+	if err != nil {
+		return err
+	}
+	return p.print(raw, func(w io.Writer) { say(w, s) })
+}
+
+func (p *program) idleCommand() *cobra.Command {
+	flags := idleFlags{}
+	cmd := &cobra.Command{
+		Use:   "idle SESSION [--idle-…]",
+		Short: "Show what the idle checks say of a session, or would have said",
+		Long: `Idle shows what the idle checks found last. With --idle flags it tells instead what such
+a policy would have made of the session, from what was measured of it; nothing is changed.`,
+		Args:              exactly(1, "one session"),
+		ValidArgsFunction: p.completeSessions(allSessions),
+	}
+	flags.add(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		policy, err := flags.policy(cmd)
+		if err != nil {
+			return err
+		}
+		return p.command(func(ctx context.Context, c *client, args []string) error { return p.idle(ctx, c, args[0], policy) })(cmd, args)
+	}
+	return cmd
+}
+
+func (p *program) idle(ctx context.Context, c *client, ref string, policy *api.IdlePolicy) error {
+	s, raw, err := c.find(ctx, ref)
+	if err != nil {
+		return err
+	}
+	if policy == nil {
+		return p.print(raw, func(w io.Writer) { p.idleTable(w, s.Idle, s.KeepUntil) })
+	}
+	var simulation api.IdleSimulation
+	if raw, err = c.call(ctx, http.MethodPost, sessionPath(s.ID, "idle-simulation"), policy, &simulation); err != nil {
+		return err
+	}
+	return p.print(raw, func(w io.Writer) {
+		verdict := "It would not have been reclaimed."
+		if simulation.Ended {
+			verdict = "It would have been reclaimed: " + p.moment(simulation.At) + ", by the check of " + simulation.Checker + "."
+		}
+		fields(w, [][2]string{{"Verdict", verdict}, {"Because", simulation.Message}, {"Judged since", p.moment(&simulation.Since)}})
+	})
+}
+
+func (p *program) idleTable(w io.Writer, checks []api.IdleCheck, keep *time.Time) {
+	if keep != nil && keep.After(p.Now()) {
+		fmt.Fprintf(w, "It is kept until %s.\n", p.moment(keep))
+	}
+	if len(checks) == 0 {
+		fmt.Fprintln(w, "No idle check watches this session.")
+		return
+	}
+	rows := [][]string{{"CHECK", "STATE", "RECLAIMED", "USE", "MESSAGE"}}
+	for _, check := range checks {
+		at := "-"
+		if check.ExpiresAt != nil {
+			at = "in " + span(check.ExpiresAt.Sub(p.Now()))
+		}
+		var metrics []string
+		for _, m := range check.Metrics {
+			metrics = append(metrics, fmt.Sprintf("%s %.1f of %g %%", m.Name, m.Average, m.Threshold))
+		}
+		rows = append(rows, []string{check.Checker, check.State, at, strings.Join(metrics, ", "), check.Message})
+	}
+	columns(w, rows)
+}

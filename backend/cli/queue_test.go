@@ -1,0 +1,359 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"slipway/backend/api"
+	"slipway/backend/terminal"
+)
+
+// sampleBoards are a machine with a busy device, one that tells little, one
+// with instances, and a machine that is not reached.
+func sampleBoards() []api.DeviceBoard {
+	return []api.DeviceBoard{
+		{Agent: "local", Online: true, Source: "nvml", Quantum: 100, Strategy: "fill", Attach: "cdi", At: noon, Text: "GPU 1 does not tell its energy.", Devices: []api.DeviceState{
+			{UUID: "GPU-8f6a", Model: "RTX 4090", Memory: 24 << 30, Free: 300, Level: "watched", Util: pointer(8720), MemoryUsed: pointer(int64(19 << 30)), Power: pointer(int64(312400)), Temperature: pointer(71),
+				Holders: []api.DeviceHolder{{Session: "def3run00000", Name: "train-a", Owner: "ada", Share: 700, Promised: 16 << 30, Memory: pointer(int64(15 << 30)), Util: pointer(8100)},
+					{Name: "python", Owner: "bob", PID: 4312, Memory: pointer(int64(4 << 30))}, {Name: "tune (of eve, another Slipway)", Owner: "eve", Share: 100, Promised: 2 << 30}}},
+			{UUID: "GPU-9c1b", Index: 1, Model: "RTX 4090", Memory: 24 << 30, Free: 1000, Level: "none"},
+			{UUID: "GPU-gone", Level: "none", Holders: []api.DeviceHolder{{Name: "tune (of eve, another Slipway)", Owner: "eve", Share: 400, Promised: 8 << 30}}}}},
+		{Agent: "lab", Source: "drm", Quantum: 500, Strategy: "evenly", Attach: "nodes", At: noon.Add(-3 * time.Minute), Devices: []api.DeviceState{
+			{UUID: "PCI-0000", Model: "MI300", Free: 500, Level: "none", MemoryUsed: pointer(int64(0)), Holders: []api.DeviceHolder{{Session: "x", Name: "quiet", Owner: "eve", Share: 500}}}}},
+		{Agent: "plain", Online: true, Source: "none"},
+	}
+}
+
+func sampleReport() api.UsageReport {
+	const hour = 3_600_000
+	a := api.Account{Start: noon.AddDate(0, 0, -1), Kind: "session", Session: "def3run00000", Name: "train-a", Owner: "ada", Label: "vision", AllocCPUMs: 12 * hour, AllocGPUMs: 6 * hour, BusyGPUMs: 5 * hour,
+		VRAMPeak: 15 << 30, EnergyDynamic: 5_400_000_000, EnergyIdle: 720_000_000, CoveredMs: 99_960, EstimatedMs: 30, GapMs: 10}
+	b := api.Account{Start: noon.AddDate(0, 0, -1), Kind: "session", Session: "fin4failed00", Name: "train-b", Owner: "ada", AllocCPUMs: hour / 4}
+	idle := api.Account{Start: noon.AddDate(0, 0, -1), Kind: "idle", EnergyIdle: 360_000_000, CoveredMs: 10}
+	return api.UsageReport{From: noon.AddDate(0, 0, -7), To: noon, By: "session", Rows: []api.Account{a, b, idle}, Totals: []api.Account{
+		{Kind: "session", AllocCPUMs: 12*hour + hour/4, AllocGPUMs: 6 * hour, BusyGPUMs: 5 * hour, VRAMPeak: 15 << 30, EnergyDynamic: 5_400_000_000, EnergyIdle: 720_000_000, CoveredMs: 99_960, EstimatedMs: 30, GapMs: 10}, idle}, Missing: []string{}}
+}
+
+func sampleQueue() []api.Session {
+	waiting := sampleSessions()[0]
+	waiting.Priority = 50
+	waiting.Spec.Accelerator, waiting.Spec.Cluster = "0.5", 2
+	waiting.Wait = &api.Wait{Code: "session_schedule_no-gpu", Message: "GPU 0: 11.2 GiB held by pid 4312 (python, another user), not a session; needs 16 GiB", Position: 1, Start: pointer(noon.Add(12 * time.Minute)), Margin: "5m"}
+	later := waiting
+	later.ID, later.Name, later.Spec.Accelerator, later.Spec.Cluster, later.Priority = "abc9late0000", "night-run", "", 0, 10
+	later.Wait = &api.Wait{Message: "not before 2026-05-01 23:00", Position: 2, Until: pointer(noon.Add(11 * time.Hour))}
+	unplanned := later
+	unplanned.ID, unplanned.Name, unplanned.Wait = "abc8new00000", "brand-new", nil
+	return []api.Session{waiting, later, unplanned}
+}
+
+// serveSamples makes f answer what the commands of this file ask for.
+func (f *plane) serveSamples() {
+	give := func(pattern string, value any) {
+		f.handle(pattern, func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, value) })
+	}
+	give("GET /api/v1/devices", sampleBoards())
+	give("GET /api/v1/usage", sampleReport())
+	give("GET /api/v1/queue", sampleQueue())
+	give("GET /api/v1/presets", []api.Preset{{ID: "small", Name: "Small", Builtin: true, Resources: api.Resources{CPU: 1, Memory: api.Bytes{N: 2 << 30}}},
+		{ID: "p-1", Name: "Half a card", Resources: api.Resources{CPU: 4, Memory: api.Bytes{N: 16 << 30}, Shm: api.Bytes{N: 2 << 30}}, Accelerator: "0.5"}})
+	give("GET /api/v1/machines/{agent}/devices/{device}/history", []api.DevicePoint{
+		{At: noon.Add(-70 * time.Second), Util: pointer(100)}, {At: noon.Add(-62 * time.Second), Util: pointer(9940), MemoryUsed: pointer(int64(19 << 30)), Power: pointer(int64(430_000)), Temperature: pointer(80)},
+		{At: noon}})
+	give("POST /api/v1/sessions/{id}/idle-simulation", api.IdleSimulation{Ended: true, At: pointer(noon.Add(-20 * time.Minute)), Checker: "utilization", Since: noon.Add(-90 * time.Minute), Message: "GPU 2.1 % over 30m, below 5 %", Checks: []api.IdleCheck{}})
+}
+
+func TestQueueTablesSayWhatAPersonNeeds(t *testing.T) {
+	f := newPlane(t)
+	f.sessions = sampleSessions()
+	s := &f.sessions[2]
+	s.Spec.Accelerator, s.Spec.Label, s.Enforcement, s.Priority = "0.7", "vision", "watched", 10
+	s.GPUs = []api.Grant{{Device: "GPU-8f6a", Share: 700, Memory: 16 << 30}}
+	s.Usage.GPUs = []api.DeviceLoad{{Device: "GPU-8f6a", Util: pointer(8100), Memory: pointer(int64(15 << 30))}}
+	s.Dependents, s.KeepUntil = []string{"abc1wait0000"}, pointer(noon.Add(4*time.Hour))
+	s.Idle = []api.IdleCheck{{Checker: "utilization", State: "idle", ExpiresAt: pointer(noon.Add(9 * time.Minute)), Message: "GPU 2.1 % over 30m", Metrics: []api.IdleMetric{{Name: "gpu", Average: 2.1, Threshold: 5}}},
+		{Checker: "network", State: "active", Message: "traffic 2m ago"}}
+	f.serveSamples()
+	for name, args := range map[string][]string{
+		"queue":    {"queue"},
+		"gpu":      {"gpu"},
+		"usage":    {"usage", "--from", "7d"},
+		"points":   {"gpu", "history", "0"},
+		"presets":  {"preset", "ls"},
+		"show-gpu": {"show", "train-a"},
+		"idle":     {"idle", "train-a"},
+		"simulate": {"idle", "train-a", "--idle-window", "30m", "--idle-gpu", "5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := f.run(t, args...)
+			if got.code != ExitOK || got.stderr != "" {
+				t.Errorf("exit code %d, stderr %q", got.code, got.stderr)
+			}
+			golden(t, name, got.stdout)
+		})
+	}
+	t.Run("and what there is none of", func(t *testing.T) {
+		empty := newPlane(t)
+		empty.sessions = sampleSessions()
+		empty.handle("GET /api/v1/queue", func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, []api.Session{}) })
+		empty.handle("GET /api/v1/usage", func(w http.ResponseWriter, _ *http.Request) {
+			reply(w, 200, api.UsageReport{From: noon, To: noon, Rows: []api.Account{}, Missing: []string{"lab"}})
+		})
+		for want, args := range map[string][]string{"No session waits.": {"queue"}, "Nothing was used.": {"usage"}, "No idle check watches": {"idle", "train-a"}} {
+			if got := empty.run(t, args...); got.code != ExitOK || !strings.Contains(got.stdout, want) {
+				t.Errorf("%v: %+v", args, got)
+			}
+		}
+		if got := empty.run(t, "usage"); !strings.Contains(got.stderr, "lab is not reached") {
+			t.Errorf("stderr %q", got.stderr)
+		}
+	})
+	t.Run("and devices are found by number, UUID and agent", func(t *testing.T) {
+		for _, args := range [][]string{{"gpu-8F6A"}, {"1"}, {"0", "--on", "lab"}} {
+			if got := f.run(t, append([]string{"gpu", "history"}, args...)...); got.code != ExitOK {
+				t.Errorf("%v: %+v", args, got)
+			}
+		}
+		for _, args := range [][]string{{"7"}, {"1", "--on", "lab"}} {
+			if got := f.run(t, append([]string{"gpu", "history"}, args...)...); got.code != ExitNotFound {
+				t.Errorf("%v: %+v", args, got)
+			}
+		}
+	})
+	t.Run("and programs get the API's own", func(t *testing.T) {
+		for _, args := range [][]string{{"queue"}, {"gpu"}, {"usage"}, {"preset", "ls"}, {"idle", "train-a"}} {
+			got := f.run(t, append(args, "-o", "json")...)
+			var value any
+			if err := json.Unmarshal([]byte(got.stdout), &value); err != nil || got.code != ExitOK {
+				t.Errorf("%v: code %d, %v", args, got.code, err)
+			}
+		}
+	})
+}
+
+func TestUsageAsksForItsSpan(t *testing.T) {
+	f := newPlane(t)
+	var query atomic.Pointer[string]
+	answer := func(w http.ResponseWriter, r *http.Request) {
+		query.Store(pointer(r.URL.Path + "?" + r.URL.Query().Encode()))
+		if strings.HasSuffix(r.URL.Path, ".csv") {
+			_, _ = io.WriteString(w, "start,kind\n")
+			return
+		}
+		reply(w, http.StatusOK, api.UsageReport{})
+	}
+	f.handle("GET /api/v1/usage", answer)
+	f.handle("GET /api/v1/usage.csv", answer)
+	for want, args := range map[string][]string{
+		"/api/v1/usage?by=session":                                                                    {"usage"},
+		"/api/v1/usage?by=session&from=2026-04-24T12%3A00%3A00Z":                                      {"usage", "--from", "7d"},
+		"/api/v1/usage?bucket=hour&by=label&from=2026-05-01&label=vision&to=2026-05-01T09%3A00%3A00Z": {"usage", "--from", "2026-05-01", "--to", "3h", "--by", "label", "--bucket", "hour", "--label", "vision"},
+		"/api/v1/usage.csv?by=day&from=later":                                                         {"usage", "--by", "day", "--from", "later", "--csv"},
+	} {
+		got := f.run(t, args...)
+		if got.code != ExitOK || *query.Load() != want {
+			t.Errorf("%v asked for %s (%d, %s), want %s", args, *query.Load(), got.code, got.stderr, want)
+		}
+	}
+	if got := f.run(t, "usage", "--csv"); got.stdout != "start,kind\n" {
+		t.Errorf("printed %q", got.stdout)
+	}
+	if got := f.run(t, "usage", "--csv", "-o", "json"); got.code != ExitUsage {
+		t.Errorf("code %d, want %d", got.code, ExitUsage)
+	}
+}
+
+func TestQueueFlagsMakeTheSpec(t *testing.T) {
+	f := newPlane(t)
+	f.sessions = sampleSessions()
+	f.serveSamples()
+	last := f.launching(t, pending)
+	got := f.run(t, "run", "--image", "i", "--type", "batch", "--gpu", "mig:1g.10gb", "--uncooperative", "--mps", "--cluster", "2", "--priority", "0", "--after", "train-a", "--after", "abc2",
+		"--pending-timeout", "2h", "--label", "vision", "--at", "18:30", "--timeout", "5m", "--idle-lifetime", "2d", "--idle-network", "1h", "--idle-window", "30m", "--idle-grace", "5m", "--idle-any",
+		"--idle-cpu", "0.5", "--idle-memory", "1", "--idle-gpu", "5", "--idle-vram", "7", "--", "true")
+	if got.code != ExitOK {
+		t.Fatalf("%+v", got)
+	}
+	want := api.Spec{Type: "batch", Image: "i", Command: "true", NotBefore: pointer(time.Date(2026, 5, 1, 18, 30, 0, 0, time.UTC)), Timeout: "5m",
+		Accelerator: "mig:1g.10gb", Uncooperative: true, MPS: true, Cluster: 2, Priority: pointer(0), After: []string{"def3run00000", "abc2pull0000"}, PendingTimeout: "2h", Label: "vision",
+		Idle: &api.IdlePolicy{Lifetime: "2d", Network: "1h", Use: &api.UsePolicy{Window: "30m", Grace: "5m", Any: true, CPU: pointer(0.5), Memory: pointer(1.0), GPU: pointer(5.0), VRAM: pointer(7.0)}}}
+	if spec := last.Load().Spec; !reflect.DeepEqual(spec, want) {
+		t.Errorf("got  %+v\nwant %+v", spec, want)
+	}
+	f.run(t, "run", "--image", "i", "--preset", "half A card", "--cpu", "2", "--idle-off", "-d")
+	want = api.Spec{Image: "i", Resources: api.Resources{CPU: 2, Memory: api.Bytes{N: 16 << 30}, Shm: api.Bytes{N: 2 << 30}}, Accelerator: "0.5", Idle: &api.IdlePolicy{}}
+	if spec := last.Load().Spec; !reflect.DeepEqual(spec, want) {
+		t.Errorf("got  %+v\nwant %+v", spec, want)
+	}
+}
+
+func TestWrongQueueFlagsLaunchNothing(t *testing.T) {
+	f := newPlane(t)
+	f.sessions = sampleSessions()
+	f.serveSamples()
+	f.handle("POST /api/v1/sessions", func(http.ResponseWriter, *http.Request) { t.Error("something was launched") })
+	f.handle("POST /api/v1/launches", func(http.ResponseWriter, *http.Request) { t.Error("something was launched") })
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"no kernel":                        {[]string{"--cluster", "0"}, ExitUsage, "--cluster 0"},
+		"a cluster in words":               {[]string{"--cluster", "two"}, ExitUsage, "two"},
+		"a priority in words":              {[]string{"--priority", "high"}, ExitUsage, "high"},
+		"after nothing":                    {[]string{"--after", ""}, ExitUsage, "--after"},
+		"after nobody":                     {[]string{"--after", "nobody"}, ExitNotFound, "nobody"},
+		"after two that begin alike":       {[]string{"--after", "abc"}, ExitUsage, "abc1wait0000"},
+		"a preset that is not there":       {[]string{"--preset", "huge"}, ExitNotFound, "huge"},
+		"idle and never idle":              {[]string{"--idle-off", "--idle-lifetime", "1d"}, ExitUsage, "contradict"},
+		"a threshold in words":             {[]string{"--idle-gpu", "low"}, ExitUsage, "low"},
+		"none":                             {[]string{"--count", "0"}, ExitUsage, "--count 0"},
+		"several to wait for":              {[]string{"--count", "2", "--wait"}, ExitUsage, "--wait"},
+		"several to remove":                {[]string{"--count", "2", "--rm"}, ExitUsage, "--rm"},
+		"several with a command":           {[]string{"--count", "2", "--", "true"}, ExitUsage, "--type batch"},
+		"a start that is no time":          {[]string{"--type", "batch", "--at", "soon"}, ExitUsage, "--start-at"},
+		"a count that is no number":        {[]string{"--count", "some"}, ExitUsage, "some"},
+		"a flag that is one letter beside": {[]string{"--gpus", "1"}, ExitUsage, "--gpus"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := f.run(t, append([]string{"run", "--image", "i"}, c.args...)...)
+			if got.code != c.code || !strings.Contains(got.stderr, c.says) || strings.Count(got.stderr, "\n") < 2 || got.stdout != "" {
+				t.Errorf("code %d, %q; want %d and a sentence about %s with a hint", got.code, got.stderr, c.code, c.says)
+			}
+		})
+	}
+	for _, field := range []string{"accelerator", "cluster", "priority", "after[0]", "pendingTimeout", "label", "idle.use.window", "count"} {
+		t.Run("the server refuses "+field, func(t *testing.T) {
+			refusal := api.Problem{Code: "session_create_invalid", Message: "2 fields are wrong.", Hint: "See below.", Fields: []api.FieldProblem{{Field: field, Code: "session_create_invalid-x", Message: "It is wrong.", Hint: "Write it otherwise."}}}
+			refusing := newPlane(t)
+			for _, path := range []string{"sessions", "launches"} {
+				refusing.handle("POST /api/v1/"+path, func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusUnprocessableEntity, refusal) })
+			}
+			for _, args := range [][]string{{"-d"}, {"--count", "3"}} {
+				got := refusing.run(t, append([]string{"run", "--image", "i", "--gpu", "x"}, args...)...)
+				if got.code != ExitInvalid || got.stdout != "" || !strings.Contains(got.stderr, field+": It is wrong. Write it otherwise.") || !strings.Contains(got.stderr, "(session_create_invalid)") {
+					t.Errorf("%v: %+v", args, got)
+				}
+			}
+		})
+	}
+}
+
+func TestSeveralAreLaunchedAtOnce(t *testing.T) {
+	f := newPlane(t)
+	var request atomic.Pointer[api.LaunchManyRequest]
+	problem := &api.Problem{Code: "session_create_already-exists", Message: "The name is taken.", Hint: "Choose another."}
+	f.handle("POST /api/v1/launches", func(w http.ResponseWriter, r *http.Request) {
+		var got api.LaunchManyRequest
+		if err := json.NewDecoder(r.Body).Decode(&got); err != nil {
+			t.Error(err)
+		}
+		request.Store(&got)
+		var launched []api.Launched
+		for i := range got.Count {
+			s := pending(got.Spec)
+			s.ID, s.Name = fmt.Sprintf("new%09d", i+1), fmt.Sprintf("train-%d", i+1)
+			launched = append(launched, api.Launched{Session: &s})
+		}
+		if got.Spec.Label == "taken" {
+			launched[1] = api.Launched{Problem: problem}
+		}
+		reply(w, http.StatusOK, launched)
+	})
+	got := f.run(t, "run", "--image", "i", "--name", "train", "--count", "3")
+	if got.code != ExitOK || got.stdout != "new000000001\nnew000000002\nnew000000003\n" {
+		t.Errorf("%+v", got)
+	}
+	if r := request.Load(); r.Count != 3 || r.Spec.Name != "train" || len(r.Key) != 32 {
+		t.Errorf("request %+v", r)
+	}
+	got = f.run(t, "run", "--image", "i", "--name", "train", "--count", "2", "--label", "taken")
+	if got.code != ExitFailure || got.stdout != "new000000001\n" || !strings.Contains(got.stderr, "Session 2 of 2: The name is taken.") || !strings.Contains(got.stderr, "already-exists") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestPriorityKeepAndPresetsAreAskedFor(t *testing.T) {
+	f := newPlane(t)
+	f.sessions = sampleSessions()
+	f.serveSamples()
+	var asked atomic.Pointer[string]
+	note := func(answer any) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			asked.Store(pointer(r.Method + " " + r.URL.Path + " " + string(body)))
+			reply(w, http.StatusOK, answer)
+		}
+	}
+	f.handle("PATCH /api/v1/sessions/{id}", note(api.Session{Name: "waiting-one", Priority: 90}))
+	f.handle("POST /api/v1/sessions/{id}/keep", note(api.Session{Name: "train-a", KeepUntil: pointer(noon.Add(4 * time.Hour))}))
+	f.handle("POST /api/v1/presets", note(api.Preset{Name: "Mine"}))
+	f.handle("PATCH /api/v1/presets/{id}", note(api.Preset{Name: "Third"}))
+	f.handle("DELETE /api/v1/presets/{id}", note(nil))
+	for _, c := range []struct {
+		args         []string
+		asks, prints string
+	}{
+		{[]string{"priority", "waiting-one", "90"}, `PATCH /api/v1/sessions/abc1wait0000 {"priority":90}`, "waiting-one has priority 90.\n"},
+		{[]string{"keep", "train-a", "4h"}, `POST /api/v1/sessions/def3run00000/keep {"for":"4h"}`, "train-a is kept until 2026-05-01 16:00:00 (in 4h 0m).\n"},
+		{[]string{"preset", "save", "Mine", "--cpu", "2", "--mem", "8g", "--gpu", "1"}, `POST /api/v1/presets {"name":"Mine","resources":{"cpu":2,"memory":"8g"},"accelerator":"1"}`, "Mine\n"},
+		{[]string{"preset", "rename", "half a card", "Third"}, `PATCH /api/v1/presets/p-1 {"name":"Third"}`, "Third\n"},
+		{[]string{"preset", "rm", "Half a card"}, `DELETE /api/v1/presets/p-1 `, ""},
+	} {
+		got := f.run(t, c.args...)
+		if got.code != ExitOK || *asked.Load() != c.asks || got.stdout != c.prints {
+			t.Errorf("%v asked %s and printed %q (%s)", c.args, *asked.Load(), got.stdout, got.stderr)
+		}
+	}
+	for _, args := range [][]string{{"priority", "waiting-one"}, {"priority", "waiting-one", "high"}, {"keep", "train-a"}, {"preset", "save"}, {"preset", "frame"}, {"queue", "x"}, {"gpu", "x"}, {"gpu", "history"}} {
+		if got := f.run(t, args...); got.code != ExitUsage {
+			t.Errorf("%v: code %d, %q", args, got.code, got.stderr)
+		}
+	}
+}
+
+func TestHistoryPassesItsFiltersOn(t *testing.T) {
+	f := newPlane(t)
+	f.sessions = sampleSessions()
+	var query string
+	f.handle("GET /api/v1/sessions/{id}/history", func(w http.ResponseWriter, r *http.Request) {
+		query = r.URL.Query().Encode()
+		reply(w, http.StatusOK, samplePhases())
+	})
+	got := f.run(t, "history", "train-a", "--phase", "start", "--result", "FAILURE", "--sort", "-created", "--text", "the container")
+	if got.code != ExitOK || query != "phase=start&result=FAILURE&sort=-created&text=the+container" {
+		t.Errorf("asked for %q (%d %s)", query, got.code, got.stderr)
+	}
+}
+
+func TestKernelsAreChosen(t *testing.T) {
+	shells := []api.Terminal{{ID: "a", CreatedAt: noon}, {ID: "b", Kernel: "sub1", CreatedAt: noon.Add(time.Second)}, {ID: "c", Kernel: "sub1", ExitCode: pointer(0), CreatedAt: noon.Add(2 * time.Second)}}
+	for want, choice := range map[string]shellChoice{"a": {}, "b": {kernel: "sub1"}} {
+		if got, found := choice.among(shells); !found || got.ID != want {
+			t.Errorf("%+v chose %q, want %s", choice, got.ID, want)
+		}
+	}
+	if got, found := (shellChoice{kernel: "sub2"}).among(shells); found {
+		t.Errorf("chose %q where there is none", got.ID)
+	}
+	f := newPlane(t)
+	f.sessions = sampleSessions()
+	var asked api.ExecRequest
+	f.commanding(t, func(request api.ExecRequest, conn terminal.Conn) *api.Problem {
+		asked = request
+		if err := conn.WriteFrame(terminal.Frame{Type: terminal.FrameExit, Payload: []byte{0, 0, 0, 0}}); err != nil {
+			t.Error(err)
+		}
+		return nil
+	})
+	if got := f.run(t, "exec", "--kernel", "sub1", "train-a", "--", "true"); got.code != ExitOK || asked.Kernel != "sub1" {
+		t.Errorf("%+v, asked %+v", got, asked)
+	}
+}

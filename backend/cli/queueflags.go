@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"slipway/backend/api"
+)
+
+// queueFlags are the flags that say which devices a session shares, how it
+// waits, how it is counted, and when it counts as idle.
+type queueFlags struct {
+	gpu, label, pendingTimeout, preset string
+	uncooperative, mps                 bool
+	cluster, priority                  int
+	after                              []string
+	idle                               idleFlags
+}
+
+func (f *queueFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.gpu, "gpu", "", "devices of each kernel: 0.5 (a share), 2 (whole ones), mig:1g.10gb[:2], vram:12g, or none")
+	flags.StringVar(&f.preset, "preset", "", "resources of a saved preset, by its name; flags win over it")
+	flags.BoolVar(&f.uncooperative, "uncooperative", false, "set none of the variables by which frameworks keep to their share")
+	flags.BoolVar(&f.mps, "mps", false, "share the device through MPS, where the agent offers it")
+	flags.IntVar(&f.cluster, "cluster", 0, "kernels on one private network, 1 to 8 (default 1)")
+	flags.IntVar(&f.priority, "priority", 0, "0 to 100, higher goes first (default 10)")
+	flags.StringArrayVar(&f.after, "after", nil, "start when this session has ended in success; repeatable")
+	flags.StringVar(&f.pendingTimeout, "pending-timeout", "", "give up after waiting this long, a number with s, m, h, d or w (default never)")
+	flags.StringVar(&f.label, "label", "", "project that its use is counted for")
+	f.idle.add(cmd)
+}
+
+// set puts what the flags say into spec.
+func (f queueFlags) set(cmd *cobra.Command, spec *api.Spec) error {
+	changed := cmd.Flags().Changed
+	for name, target := range map[string]struct {
+		from string
+		to   *string
+	}{"gpu": {f.gpu, &spec.Accelerator}, "pending-timeout": {f.pendingTimeout, &spec.PendingTimeout}, "label": {f.label, &spec.Label}} {
+		if changed(name) {
+			*target.to = target.from
+		}
+	}
+	spec.Uncooperative = spec.Uncooperative || f.uncooperative
+	spec.MPS = spec.MPS || f.mps
+	if changed("cluster") {
+		if f.cluster < 1 {
+			return usagef("--cluster %d is no number of kernels; write a whole number from 1", f.cluster)
+		}
+		spec.Cluster = f.cluster
+	}
+	if changed("priority") {
+		spec.Priority = &f.priority
+	}
+	for _, ref := range f.after {
+		if ref == "" {
+			return usagef("--after takes the id or the name of a session")
+		}
+	}
+	spec.After = append(spec.After, f.after...)
+	policy, err := f.idle.policy(cmd)
+	if policy != nil {
+		spec.Idle = policy
+	}
+	return err
+}
+
+// idleFlags say when a session counts as idle.
+type idleFlags struct {
+	lifetime, network, window, grace string
+	off, any                         bool
+	cpu, memory, gpu, vram           float64
+}
+
+func (f *idleFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.lifetime, "idle-lifetime", "", "reclaim it this long after its start, whatever it does, such as 2d")
+	flags.StringVar(&f.network, "idle-network", "", "reclaim it after this long without traffic through terminal or apps, such as 4h")
+	flags.StringVar(&f.window, "idle-window", "", "judge its use over this long, such as 30m")
+	flags.StringVar(&f.grace, "idle-grace", "", "do not judge its use before this long after its start")
+	flags.BoolVar(&f.any, "idle-any", false, "one use below its threshold is enough; else all must be")
+	flags.Float64Var(&f.cpu, "idle-cpu", 0, "idle below this percentage of its CPUs")
+	flags.Float64Var(&f.memory, "idle-memory", 0, "idle below this percentage of its memory")
+	flags.Float64Var(&f.gpu, "idle-gpu", 0, "idle below this percentage of its share of devices")
+	flags.Float64Var(&f.vram, "idle-vram", 0, "idle below this percentage of its device memory")
+	flags.BoolVar(&f.off, "idle-off", false, "never reclaim it, whatever the agent does with others")
+}
+
+// policy is what the flags say, nil where they say nothing.
+func (f idleFlags) policy(cmd *cobra.Command) (*api.IdlePolicy, error) {
+	changed := cmd.Flags().Changed
+	var use api.UsePolicy
+	for name, threshold := range map[string]struct {
+		from float64
+		to   **float64
+	}{"idle-cpu": {f.cpu, &use.CPU}, "idle-memory": {f.memory, &use.Memory}, "idle-gpu": {f.gpu, &use.GPU}, "idle-vram": {f.vram, &use.VRAM}} {
+		if changed(name) {
+			*threshold.to = &threshold.from
+		}
+	}
+	use.Window, use.Grace, use.Any = f.window, f.grace, f.any
+	policy := api.IdlePolicy{Lifetime: f.lifetime, Network: f.network}
+	if use != (api.UsePolicy{}) {
+		policy.Use = &use
+	}
+	switch {
+	case f.off && policy != (api.IdlePolicy{}):
+		return nil, usagef("--idle-off and another --idle flag contradict each other; write one of them")
+	case f.off || policy != (api.IdlePolicy{}):
+		return &policy, nil
+	}
+	return nil, nil
+}
+
+// resolve gives sessions to wait for by their ids, however they were named, and
+// fills in the resources of a preset that flags and file left open.
+func (p *program) resolve(ctx context.Context, c *client, spec *api.Spec, preset string) error {
+	for i, ref := range spec.After {
+		s, _, err := c.find(ctx, ref)
+		if err != nil {
+			return err
+		}
+		spec.After[i] = s.ID
+	}
+	if preset == "" {
+		return nil
+	}
+	found, err := c.findPreset(ctx, preset)
+	if err != nil {
+		return err
+	}
+	if spec.Resources.CPU == 0 {
+		spec.Resources.CPU = found.Resources.CPU
+	}
+	if spec.Resources.Memory.IsZero() {
+		spec.Resources.Memory = found.Resources.Memory
+	}
+	if spec.Resources.Shm.IsZero() {
+		spec.Resources.Shm = found.Resources.Shm
+	}
+	if spec.Accelerator == "" {
+		spec.Accelerator = found.Accelerator
+	}
+	return nil
+}
+
+// failures is several failures, each of which is told.
+func (p *program) failures(problems []error) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	for _, problem := range problems[:len(problems)-1] {
+		p.finish(problem)
+	}
+	return problems[len(problems)-1] // the last one decides the exit code
+}

@@ -1,0 +1,313 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"slipway/backend/api"
+)
+
+// runOptions is what run is asked for beside the spec.
+type runOptions struct {
+	detach, wait, remove bool
+	timeout              time.Duration
+	words                []string // the command
+	count                int      // how many sessions
+	preset               string
+}
+
+func (p *program) runCommand() *cobra.Command {
+	flags, opts := specFlags{}, runOptions{}
+	cmd := &cobra.Command{
+		Use:   "run --image IMAGE [flags] [-- COMMAND…]",
+		Short: "Launch a session",
+		Long: `Run launches a session.
+
+  An interactive session is waited for, and a terminal opened in it that runs COMMAND or
+  a shell. It goes on after the terminal: slipway attach comes back, slipway stop ends it.
+  Without a terminal here, COMMAND is run as by slipway exec; without COMMAND, or with
+  --detach, the id is printed at once.
+
+  A batch session (--type batch) runs COMMAND and ends with it. The id is printed at once;
+  with --wait its log is shown and its exit code becomes the one of this command. COMMAND
+  of one word with blanks in it is taken as a line for the image's shell.`,
+		Example: `  slipway run --image python:3.12
+  slipway run --image python:3.12 --type batch --wait --cpu 2 --mem 4g -v ./data:data -- python train.py
+  slipway run --image pytorch:2.5 --gpu 0.5 --priority 50 --pending-timeout 2h
+  slipway run --image pytorch:2.5 --type batch --gpu vram:12g --after prepare --count 4 --name sweep -- python sweep.py
+  slipway run -f recipe.yaml --name second-try`,
+	}
+	flags.add(cmd)
+	cmd.Flags().BoolVarP(&opts.detach, "detach", "d", false, "print the id and return at once")
+	cmd.Flags().BoolVar(&opts.wait, "wait", false, "return when an interactive session runs, or when a batch session has ended")
+	cmd.Flags().DurationVar(&opts.timeout, "wait-timeout", 0, "give up waiting after this long, such as 10m; the session goes on")
+	cmd.Flags().BoolVar(&opts.remove, "rm", false, "end an interactive session when its terminal or command has ended")
+	cmd.Flags().IntVar(&opts.count, "count", 1, "launch this many, 1 to 10, named NAME-1, NAME-2 …; the ids are printed at once")
+	cmd.Flags().SetInterspersed(false)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		spec, err := p.buildSpec(cmd, flags, args)
+		if err != nil {
+			return err
+		}
+		opts.words, opts.preset = args, flags.queue.preset
+		if err := opts.check(spec); err != nil {
+			return err
+		}
+		return p.run(cmd.Context(), spec, opts)
+	}
+	return cmd
+}
+
+func (o runOptions) check(spec api.Spec) error {
+	interactive := spec.Type != typeBatch
+	switch {
+	case o.count < 1:
+		return usagef("--count %d launches nothing; write a whole number from 1 to 10", o.count)
+	case o.count > 1 && (o.wait || o.remove):
+		return usagef("--wait and --rm are for one session; leave out --count")
+	case o.count > 1 && interactive && len(o.words) > 0:
+		return usagef("several interactive sessions run no command; use --type batch, or slipway exec later")
+	case o.detach && o.wait:
+		return usagef("--detach returns at once and --wait does not; write one of them")
+	case interactive && o.detach && len(o.words) > 0:
+		return usagef("a detached interactive session runs no command; use --type batch, or slipway exec later")
+	case !interactive && o.remove:
+		return usagef("--rm is for interactive sessions; a batch session ends by itself")
+	case interactive && o.remove && o.detach:
+		return usagef("--rm needs a terminal or a command to end with")
+	}
+	return nil
+}
+
+// run launches a session and does with it what was asked for. What it prints
+// with -o json is the session, as it was accepted or after the wait.
+func (p *program) run(ctx context.Context, spec api.Spec, opts runOptions) error {
+	launching, cancel := interruptible(ctx)
+	defer cancel()
+	c, err := p.connect(launching)
+	if err != nil {
+		return err
+	}
+	if err := p.resolve(launching, c, &spec, opts.preset); err != nil {
+		return err
+	}
+	if opts.count > 1 {
+		return p.launchMany(launching, c, spec, opts.count)
+	}
+	s, raw, err := p.launch(launching, c, spec)
+	if err != nil {
+		return err
+	}
+	attached := p.hasTerminal() && p.output == outputTable && !opts.wait
+	switch {
+	case opts.detach, s.Type == typeBatch && !opts.wait, !attached && !opts.wait && len(opts.words) == 0:
+		return p.printLaunched(raw, s)
+	case s.Type == typeBatch:
+		return p.runBatch(launching, c, s, opts)
+	}
+	s, raw, err = p.waitRunning(launching, c, s, opts.timeout)
+	if err != nil {
+		return err
+	}
+	cancel() // from here on signals belong to the command or the terminal
+	var code int
+	switch {
+	case attached:
+		code, err = p.openTerminal(ctx, c, s, "", opts.words)
+	case len(opts.words) > 0:
+		code, err = p.execute(ctx, c, s, api.ExecRequest{Command: opts.words})
+	default:
+		return p.printLaunched(raw, s)
+	}
+	if opts.remove {
+		return p.removeAfter(ctx, c, s, code, err)
+	}
+	if attached {
+		p.notice("%s goes on. slipway attach %s comes back to it, slipway stop %s ends it.", s.Name, s.Name, s.Name)
+	}
+	return exitWith(code, err)
+}
+
+// removeAfter ends the session of run --rm and gives on how its command ended.
+func (p *program) removeAfter(ctx context.Context, c *client, s api.Session, code int, err error) error {
+	if _, stopErr := c.call(ctx, http.MethodPost, sessionPath(s.ID, "terminate"), api.TerminateRequest{}, nil); stopErr != nil {
+		p.finish(stopErr)
+	}
+	return exitWith(code, err)
+}
+
+func exitWith(code int, err error) error {
+	if err == nil && code != 0 {
+		return &exitError{code}
+	}
+	return err
+}
+
+func (p *program) launch(ctx context.Context, c *client, spec api.Spec) (api.Session, json.RawMessage, error) {
+	var s api.Session
+	raw, err := p.post(ctx, c, "/api/v1/sessions", api.LaunchRequest{Key: launchKey(), Spec: spec}, &s)
+	return s, raw, err
+}
+
+// launchKey is a key that no other launch has.
+func launchKey() string {
+	key := make([]byte, 16)
+	_, _ = rand.Read(key) // never fails: see the documentation of crypto/rand
+	return hex.EncodeToString(key)
+}
+
+// post asks for a launch. A lost answer is asked for again under the same key,
+// which cannot launch twice.
+func (p *program) post(ctx context.Context, c *client, path string, request, out any) (json.RawMessage, error) {
+	raw, err := c.call(ctx, http.MethodPost, path, request, out)
+	if isConnectionLost(err) && ctx.Err() == nil {
+		err = p.again(ctx, func(ctx context.Context, c *client) error {
+			raw, err = c.call(ctx, http.MethodPost, path, request, out)
+			return err
+		})
+	}
+	return raw, err
+}
+
+// launchMany launches several sessions and prints the ids of those that there
+// are; each failure is told, and the last one decides the exit code.
+func (p *program) launchMany(ctx context.Context, c *client, spec api.Spec, count int) error {
+	var launched []api.Launched
+	raw, err := p.post(ctx, c, "/api/v1/launches", api.LaunchManyRequest{Key: launchKey(), Spec: spec, Count: count}, &launched)
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for i, one := range launched {
+		if one.Problem != nil {
+			problem := *one.Problem
+			problem.Message = fmt.Sprintf("Session %d of %d: %s", i+1, count, problem.Message)
+			problems = append(problems, &problemError{Problem: problem, status: detailStatus[problem.Code[strings.LastIndex(problem.Code, "_")+1:]]})
+		}
+	}
+	err = p.print(raw, func(w io.Writer) {
+		for _, one := range launched {
+			if one.Session != nil {
+				p.notice("%s is %s.", one.Session.Name, one.Session.Status)
+				fmt.Fprintln(w, one.Session.ID)
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return p.failures(problems)
+}
+
+func (p *program) printLaunched(raw json.RawMessage, s api.Session) error {
+	if p.output == outputTable {
+		p.notice("%s is %s.", s.Name, s.Status)
+	}
+	return p.print(raw, func(w io.Writer) { fmt.Fprintln(w, s.ID) })
+}
+
+// waitRunning waits until the session runs; it is a failure that it ended before.
+func (p *program) waitRunning(ctx context.Context, c *client, s api.Session, timeout time.Duration) (api.Session, json.RawMessage, error) {
+	ctx, cancel := limited(ctx, timeout, "The start of "+s.Name)
+	defer cancel()
+	progress := p.newProgress()
+	err := p.follow(ctx, c, s.ID, func(now api.Session) bool {
+		s = now
+		progress.show(now)
+		return now.Status == statusRunning || ended(now)
+	})
+	progress.clear()
+	if err != nil {
+		p.saysGoesOn(ctx, s)
+		return s, nil, err
+	}
+	if ended(s) {
+		return s, nil, noResult(s)
+	}
+	raw, err := c.get(ctx, sessionPath(s.ID), &s)
+	return s, raw, err
+}
+
+// runBatch waits for the end of a batch session, shows its log meanwhile, and
+// gives its exit code on.
+func (p *program) runBatch(ctx context.Context, c *client, s api.Session, opts runOptions) error {
+	ctx, cancel := limited(ctx, opts.timeout, "The end of "+s.Name)
+	defer cancel()
+	progress := p.newProgress()
+	logs := make(chan error, 1)
+	showing := false
+	err := p.follow(ctx, c, s.ID, func(now api.Session) bool {
+		s = now
+		if p.output == outputTable && !showing && now.StartedAt != nil {
+			progress.clear()
+			showing = true
+			id := now.ID
+			go func() { logs <- p.copyLogs(ctx, c, id, logOptions{follow: true, tail: -1}, p.Stdout) }()
+		}
+		if !showing {
+			progress.show(now)
+		}
+		return ended(now)
+	})
+	if showing && err == nil {
+		err = <-logs
+	}
+	progress.clear()
+	if err != nil {
+		p.saysGoesOn(ctx, s)
+		return err
+	}
+	return p.endOfBatch(ctx, c, s)
+}
+
+// saysGoesOn tells, when it is the waiting that ended, that the session did not.
+func (p *program) saysGoesOn(ctx context.Context, s api.Session) {
+	if ctx.Err() != nil {
+		p.notice("%s goes on. slipway show %s says how it is, slipway stop %s ends it.", s.Name, s.Name, s.Name)
+	}
+}
+
+func (p *program) endOfBatch(ctx context.Context, c *client, s api.Session) error {
+	if p.output == outputJSON {
+		raw, err := c.get(ctx, sessionPath(s.ID), &s)
+		if err == nil {
+			err = p.printJSON(raw)
+		}
+		if err != nil {
+			return err
+		}
+		if s.ExitCode != nil {
+			return exitWith(*s.ExitCode, nil)
+		}
+		return &exitError{ExitNoResult}
+	}
+	if s.ExitCode == nil {
+		return noResult(s)
+	}
+	if s.Reason != "task-finished" && s.Reason != "task-failed" {
+		p.notice("%s ended: %s.", s.Name, s.Reason)
+	}
+	return exitWith(*s.ExitCode, nil)
+}
+
+// noResult is the failure of a session that ended before its command did.
+func noResult(s api.Session) error {
+	f := &failure{code: "session_run_failed", exit: ExitNoResult,
+		message: fmt.Sprintf("%s ended as %s: %s.", s.Name, s.Status, s.Reason), hint: "slipway history " + s.Name + " shows its course."}
+	if s.Error != nil {
+		f.code, f.message = s.Error.Code, fmt.Sprintf("%s ended as %s: %s", s.Name, s.Status, s.Error.Message)
+		if s.Error.Hint != "" {
+			f.hint = s.Error.Hint
+		}
+	}
+	return f
+}

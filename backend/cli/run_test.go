@@ -1,0 +1,288 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"slipway/backend/api"
+	"slipway/backend/terminal"
+
+	"github.com/gorilla/websocket"
+)
+
+// launching makes f accept every launch as the session made by next.
+func (f *plane) launching(t *testing.T, next func(api.Spec) api.Session) *atomic.Pointer[api.LaunchRequest] {
+	t.Helper()
+	var last atomic.Pointer[api.LaunchRequest]
+	f.handle("POST /api/v1/sessions", func(w http.ResponseWriter, r *http.Request) {
+		var request api.LaunchRequest
+		if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
+			t.Error(err)
+		}
+		last.Store(&request)
+		s := next(request.Spec)
+		f.set(s)
+		reply(w, http.StatusCreated, s)
+	})
+	return &last
+}
+
+func pending(spec api.Spec) api.Session {
+	kind := spec.Type
+	if kind == "" {
+		kind = "interactive"
+	}
+	return api.Session{ID: "new000000000", Name: "new-one", Type: kind, Status: "PENDING", Result: "undefined", Image: spec.Image, CreatedAt: noon, Spec: spec}
+}
+
+func TestFlagsMakeTheSpec(t *testing.T) {
+	f := newPlane(t)
+	last := f.launching(t, pending)
+	home := t.TempDir()
+	t.Chdir(home)
+	got := runIn(t, f.home, map[string]string{"FROM_HERE": "x y"}, "run", "--image", "python:3.12", "--name", "abcd", "--type", "batch",
+		"--cpu", "2", "--mem", "512m", "--shm", "64m", "--threads", "3", "-e", "A=1", "-e", "FROM_HERE", "-e", "A=2", "-v", "data:in:ro", "-v", "/abs",
+		"--port", "8080,9000:9001", "--timeout", "30m", "--start-at", "+90m", "--", "python", "-c", "print('hi')", "$HOME")
+	if got.code != ExitOK || got.stdout != "new000000000\n" {
+		t.Fatalf("code %d, %q, %q", got.code, got.stdout, got.stderr)
+	}
+	at := noon.Add(90 * time.Minute)
+	want := api.Spec{Name: "abcd", Type: "batch", Image: "python:3.12", Command: `python -c 'print('\''hi'\'')' '$HOME'`, NotBefore: &at, Timeout: "30m",
+		Env:       []api.EnvVar{{Name: "A", Value: "2"}, {Name: "FROM_HERE", Value: "x y"}},
+		Resources: api.Resources{CPU: 2, Memory: api.Bytes{Text: "512m"}, Shm: api.Bytes{Text: "64m"}}, Threads: 3,
+		Mounts: []api.Mount{{Source: home + "/data", Target: "in", ReadOnly: true}, {Source: "/abs"}}, Ports: []int{8080, 9000, 9001}}
+	request := last.Load()
+	if !reflect.DeepEqual(request.Spec, want) {
+		t.Errorf("got  %+v\nwant %+v", request.Spec, want)
+	}
+	if len(request.Key) != 32 {
+		t.Errorf("key %q, want 32 digits", request.Key)
+	}
+}
+
+func TestStartTimesAreReadAsPeopleWriteThem(t *testing.T) {
+	for text, want := range map[string]time.Time{
+		"18:30":                     time.Date(2026, 5, 1, 18, 30, 0, 0, time.UTC),
+		"08:00":                     time.Date(2026, 5, 2, 8, 0, 0, 0, time.UTC),
+		"2026-06-01 08:00":          time.Date(2026, 6, 1, 8, 0, 0, 0, time.UTC),
+		"2026-06-01T08:00:00+09:00": time.Date(2026, 5, 31, 23, 0, 0, 0, time.UTC),
+		"+2h":                       noon.Add(2 * time.Hour),
+	} {
+		if got, err := parseStart(text, noon); err != nil || !got.Equal(want) {
+			t.Errorf("parseStart(%q) = %v, %v; want %v", text, got, err, want)
+		}
+	}
+}
+
+func TestCommandLinesKeepTheirWords(t *testing.T) {
+	for want, words := range map[string][]string{
+		"echo hi; exit 3":          {"echo hi; exit 3"}, // one word is a line
+		"sh -c 'exit 3'":           {"sh", "-c", "exit 3"},
+		"echo '' 'a b' 'it'\\''s'": {"echo", "", "a b", "it's"},
+	} {
+		if got := commandLine(words); got != want {
+			t.Errorf("commandLine(%q) = %s, want %s", words, got, want)
+		}
+	}
+}
+
+// ending lets the session that was launched run and end.
+func (f *plane) playing(log string, end func(*api.Session)) func(api.Spec) api.Session {
+	return func(spec api.Spec) api.Session {
+		s := pending(spec)
+		f.handle("GET /api/v1/sessions/{id}/logs", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, log) })
+		f.handle("GET /api/v1/sessions/{id}", func(w http.ResponseWriter, r *http.Request) {
+			now, _ := f.find(r.PathValue("id"))
+			reply(w, http.StatusOK, now)
+			if now.Status == "PENDING" {
+				now.Status, now.StartedAt = "RUNNING", &noon
+				f.set(now)
+				now.Status, now.TerminatedAt = "TERMINATED", &noon
+				end(&now)
+				f.set(now)
+			}
+		})
+		return s
+	}
+}
+
+func TestRunWaitGivesTheCommandsExitCode(t *testing.T) {
+	batch := []string{"run", "--image", "i", "--type", "batch", "--wait", "--", "true"}
+	t.Run("and its output", func(t *testing.T) {
+		f := newPlane(t)
+		f.launching(t, f.playing("one\ntwo\n", func(s *api.Session) { s.ExitCode, s.Reason = pointer(7), "task-failed" }))
+		if got := f.run(t, batch...); got.code != 7 || got.stdout != "one\ntwo\n" {
+			t.Errorf("code %d, %q, %q; want 7 and the log", got.code, got.stdout, got.stderr)
+		}
+	})
+	t.Run("or the session with -o json", func(t *testing.T) {
+		f := newPlane(t)
+		f.launching(t, f.playing("one\n", func(s *api.Session) { s.ExitCode, s.Reason = pointer(7), "task-failed" }))
+		got := f.run(t, append([]string{"-o", "json"}, batch...)...)
+		var s api.Session
+		if err := json.Unmarshal([]byte(got.stdout), &s); err != nil || got.code != 7 || s.Status != "TERMINATED" {
+			t.Errorf("code %d, %v, %q", got.code, err, got.stdout)
+		}
+	})
+	t.Run("or why it has none", func(t *testing.T) {
+		f := newPlane(t)
+		f.launching(t, f.playing("", func(s *api.Session) {
+			s.Status, s.Reason = "ERROR", "failed-to-start"
+			s.Error = &api.Problem{Code: "container_start_failed", Message: "The image has no shell.", Hint: "Take another."}
+		}))
+		if got := f.run(t, batch...); got.code != ExitNoResult || !strings.Contains(got.stderr, "The image has no shell.") || !strings.Contains(got.stderr, "(container_start_failed)") {
+			t.Errorf("code %d, %q", got.code, got.stderr)
+		}
+	})
+	t.Run("or that it took too long", func(t *testing.T) {
+		f := newPlane(t)
+		f.launching(t, pending)
+		if got := f.run(t, "run", "--image", "i", "--type", "batch", "--wait", "--wait-timeout", "50ms", "--", "true"); got.code != ExitTimeout || !strings.Contains(got.stderr, "goes on") {
+			t.Errorf("code %d, %q", got.code, got.stderr)
+		}
+	})
+}
+
+func TestLaunchIsAskedForAgainUnderTheSameKey(t *testing.T) {
+	f := newPlane(t)
+	keys := make(chan string, 10)
+	f.handle("POST /api/v1/sessions", func(w http.ResponseWriter, r *http.Request) {
+		var request api.LaunchRequest
+		_ = json.NewDecoder(r.Body).Decode(&request)
+		keys <- request.Key
+		if len(keys) == 1 { // the answer is lost
+			conn, _, err := w.(http.Hijacker).Hijack()
+			if err == nil {
+				conn.Close()
+			}
+			return
+		}
+		reply(w, http.StatusCreated, pending(request.Spec))
+	})
+	got := f.run(t, "run", "--image", "i", "-d")
+	if got.code != ExitOK || len(keys) != 2 {
+		t.Fatalf("code %d, %q, %d requests; want two", got.code, got.stderr, len(keys))
+	}
+	if first, second := <-keys, <-keys; first != second {
+		t.Errorf("asked under %s and %s, want one key", first, second)
+	}
+}
+
+func TestStopGoesOnAfterAFailure(t *testing.T) {
+	f := newPlane(t)
+	f.sessions = sampleSessions()
+	f.handle("POST /api/v1/sessions/{id}/terminate", func(w http.ResponseWriter, r *http.Request) {
+		var request api.TerminateRequest
+		_ = json.NewDecoder(r.Body).Decode(&request)
+		s, _ := f.find(r.PathValue("id"))
+		s.Status, s.Reason = "TERMINATED", fmt.Sprint("forced ", request.Forced)
+		f.set(s)
+		reply(w, http.StatusAccepted, s)
+	})
+	got := f.run(t, "stop", "--force", "--wait", "-o", "json", "nobody", "train-a", "waiting-one")
+	var ended []api.Session
+	if err := json.Unmarshal([]byte(got.stdout), &ended); err != nil || len(ended) != 2 || ended[0].Reason != "forced true" {
+		t.Errorf("stopped %v, %v", ended, err)
+	}
+	if got.code != ExitNotFound || !strings.Contains(got.stderr, "nobody") {
+		t.Errorf("code %d, %q", got.code, got.stderr)
+	}
+}
+
+func TestFollowedLogsGoOnAfterACut(t *testing.T) {
+	f := newPlane(t)
+	f.sessions = sampleSessions()
+	text := strings.Repeat("0123456789abcdef\n", 1000)
+	cuts := 0
+	f.handle("GET /api/v1/sessions/{id}/logs", func(w http.ResponseWriter, _ *http.Request) {
+		cuts++
+		_, _ = io.WriteString(w, text[:min(len(text), cuts*5000)])
+		w.(http.Flusher).Flush()
+		if cuts < 4 {
+			panic(http.ErrAbortHandler)
+		}
+	})
+	if got := f.run(t, "logs", "-f", "train-a"); got.code != ExitOK || got.stdout != text {
+		t.Errorf("code %d, %d bytes of %d after %d connections, %q", got.code, len(got.stdout), len(text), cuts, got.stderr)
+	}
+}
+
+// commanding serves exec as command does; its result is the exit code.
+func (f *plane) commanding(t *testing.T, command func(api.ExecRequest, terminal.Conn) *api.Problem) {
+	t.Helper()
+	f.handle("GET /api/v1/sessions/{id}/exec", func(w http.ResponseWriter, r *http.Request) {
+		conn, err := (&websocket.Upgrader{}).Upgrade(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		var request api.ExecRequest
+		if err := conn.ReadJSON(&request); err != nil {
+			t.Error(err)
+		}
+		if problem := command(request, newFrameConn(conn)); problem != nil {
+			text, _ := json.Marshal(problem)
+			_ = conn.WriteMessage(websocket.TextMessage, text)
+			_ = conn.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(4404, "refused"))
+		}
+	})
+}
+
+func TestExecPassesOutputAndExitCodeThrough(t *testing.T) {
+	f := newPlane(t)
+	f.sessions = sampleSessions()
+	raw := "\x00\xff\r\n no end of line"
+	f.commanding(t, func(request api.ExecRequest, conn terminal.Conn) *api.Problem {
+		if !reflect.DeepEqual(request, api.ExecRequest{Command: []string{"sh", "-c", "exit 42"}, Env: []api.EnvVar{{Name: "A", Value: "b"}}, Dir: "/tmp"}) {
+			t.Errorf("asked for %+v", request)
+		}
+		for _, frame := range []terminal.Frame{{Type: terminal.FrameData, Payload: []byte(raw)}, {Type: terminal.FrameStderr, Payload: []byte("oh")}, {Type: terminal.FrameExit, Payload: []byte{0, 0, 0, 42}}} {
+			if err := conn.WriteFrame(frame); err != nil {
+				t.Error(err)
+			}
+		}
+		return nil
+	})
+	if got := f.run(t, "exec", "-e", "A=b", "-w", "/tmp", "train-a", "--", "sh", "-c", "exit 42"); got != (result{42, raw, "oh"}) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestExecThatIsRefusedOrCutSaysSo(t *testing.T) {
+	f := newPlane(t)
+	f.sessions = sampleSessions()
+	f.commanding(t, func(api.ExecRequest, terminal.Conn) *api.Problem {
+		return &api.Problem{Code: "exec_create_not-found", Message: "There is no program nope."}
+	})
+	if got := f.run(t, "exec", "train-a", "nope"); got.code != ExitNoCommand || !strings.Contains(got.stderr, "(exec_create_not-found)") {
+		t.Errorf("refused: %+v", got)
+	}
+	f.commanding(t, func(_ api.ExecRequest, conn terminal.Conn) *api.Problem { _ = conn.Close(); return nil })
+	if got := f.run(t, "exec", "train-a", "true"); got.code != ExitUnavailable || !strings.Contains(got.stderr, "connection was lost") {
+		t.Errorf("cut: %+v", got)
+	}
+}
+
+func TestOpenPrintsTheAddressOfTheFirstWebApp(t *testing.T) {
+	f := newPlane(t)
+	f.sessions = sampleSessions()
+	f.handle("GET /api/v1/sessions/{id}/apps", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, http.StatusOK, []api.App{{ID: "port-22", Kind: "tcp"}, {ID: "jupyterlab", Kind: "web"}})
+	})
+	f.handle("POST /api/v1/sessions/{id}/apps/{app}/open", func(w http.ResponseWriter, r *http.Request) {
+		reply(w, http.StatusOK, api.Opened{URL: "http://" + r.PathValue("app") + "?slipway_ticket=t"})
+	})
+	if got := f.run(t, "open", "train-a"); got.stdout != "http://jupyterlab?slipway_ticket=t\n" || got.code != ExitOK {
+		t.Errorf("got %+v", got)
+	}
+	if got := f.run(t, "open", "train-a", "notebook"); got.stdout != "http://notebook?slipway_ticket=t\n" {
+		t.Errorf("got %+v", got)
+	}
+}

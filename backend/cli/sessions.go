@@ -1,0 +1,366 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"slipway/backend/api"
+)
+
+func (p *program) psCommand() *cobra.Command {
+	var all, quiet bool
+	var on string
+	cmd := &cobra.Command{
+		Use:     "ps [-a] [--on AGENT]",
+		Aliases: []string{"ls"},
+		Short:   "List live sessions, or all with -a, newest first",
+		Args:    exactly(0, "no argument"),
+	}
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "also finished sessions")
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "only ids")
+	p.onFlag(cmd, &on, "only sessions of this agent")
+	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
+		state := "live"
+		if all {
+			state = "all"
+		}
+		var sessions []api.Session
+		raw, err := c.get(ctx, onAgent("/api/v1/sessions?state="+state, on), &sessions)
+		if err != nil {
+			return err
+		}
+		return p.print(raw, func(w io.Writer) {
+			if quiet {
+				for _, s := range sessions {
+					fmt.Fprintln(w, s.ID)
+				}
+				return
+			}
+			p.sessionTable(w, sessions, all)
+		})
+	})
+	return cmd
+}
+
+func (p *program) sessionTable(w io.Writer, sessions []api.Session, all bool) {
+	if len(sessions) == 0 {
+		what := "No session is live. slipway ps -a lists finished ones."
+		if all {
+			what = "There is no session yet. slipway run --image IMAGE launches one."
+		}
+		fmt.Fprintln(w, what)
+		return
+	}
+	rows := [][]string{{"ID", "NAME", "TYPE", "STATUS", "AGENT", " CPU", " MEMORY", "GPU", " ELAPSED", "IMAGE", "DETAIL"}}
+	for _, s := range sessions {
+		rows = append(rows, []string{s.ID, s.Name, s.Type, s.Status, s.Agent, strconv.Itoa(s.Spec.Resources.CPU), sizeOf(s.Spec.Resources.Memory),
+			cmp.Or(s.Spec.Accelerator, "-"), p.elapsed(s), s.Image, p.heardDetail(s)})
+	}
+	columns(w, rows)
+}
+
+// heardDetail is why a session is where it is, and when that was heard where its
+// agent is not reached.
+func (p *program) heardDetail(s api.Session) string {
+	detail := stateDetail(s)
+	if s.LastHeard == nil {
+		return detail
+	}
+	return strings.TrimSuffix(s.Agent+" is not reached; this was "+span(p.Now().Sub(*s.LastHeard))+" ago; "+detail, "; ")
+}
+
+// elapsed is how long a session ran or has run; while it waits, "-".
+func (p *program) elapsed(s api.Session) string {
+	if s.StartedAt == nil {
+		return "-"
+	}
+	until := p.Now()
+	if s.TerminatedAt != nil {
+		until = *s.TerminatedAt
+	}
+	return span(until.Sub(*s.StartedAt))
+}
+
+func (p *program) showCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "show SESSION",
+		Short:             "Show all about a session",
+		Args:              exactly(1, "one session"),
+		ValidArgsFunction: p.completeSessions(allSessions),
+	}
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		s, raw, err := c.find(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return p.print(raw, func(w io.Writer) { p.sessionFields(w, s) })
+	})
+	return cmd
+}
+
+func (p *program) sessionFields(w io.Writer, s api.Session) {
+	detail := p.heardDetail(s)
+	if s.Error != nil && ended(s) {
+		detail = s.Reason // the error has a line of its own
+	}
+	pairs := [][2]string{
+		{"Name", s.Name}, {"Id", s.ID}, {"Type", s.Type}, {"Status", s.Status}, {"Detail", detail}, {"Result", s.Result},
+		{"Image", s.Image}, {"Agent", s.Agent}, {"Command", s.Spec.Command},
+		{"CPU", cpuText(s)}, {"Memory", memoryText(s)}, {"Shared memory", sizeOf(s.Spec.Resources.Shm)},
+		{"Mounts", mountText(s.Spec.Mounts)}, {"Variables", envText(s.Spec.Env)}, {"Ports", strings.Trim(fmt.Sprint(s.Spec.Ports), "[]")},
+		{"GPU", gpuText(s)}, {"Label", s.Spec.Label}, {"Waits for", strings.Join(s.DependsOn, ", ")}, {"Waited for by", strings.Join(s.Dependents, ", ")},
+		{"Created", p.moment(&s.CreatedAt)}, {"Started", p.moment(s.StartedAt)}, {"Ended", p.moment(s.TerminatedAt)},
+	}
+	if s.StartedAt != nil {
+		pairs = append(pairs, [2]string{"Elapsed", p.elapsed(s)})
+	}
+	if s.Status == "PENDING" {
+		pairs = append(pairs, [2]string{"Priority", strconv.Itoa(s.Priority)})
+	}
+	if s.Wait != nil && (s.Wait.Start != nil || s.Wait.Until != nil) {
+		pairs = append(pairs, [2]string{"Start", p.startText(*s.Wait)})
+	}
+	if s.KeepUntil != nil && s.KeepUntil.After(p.Now()) && !ended(s) {
+		pairs = append(pairs, [2]string{"Kept until", p.moment(s.KeepUntil)})
+	}
+	for _, check := range s.Idle {
+		pairs = append(pairs, [2]string{"Idle, " + check.Checker, check.State + ": " + check.Message})
+	}
+	for _, k := range s.Kernels {
+		pairs = append(pairs, [2]string{"Kernel " + k.Name, strings.Join([]string{k.Status, k.Container[:min(len(k.Container), 12)]}, "  ")})
+	}
+	if s.Error != nil {
+		pairs = append(pairs, [2]string{"Error", strings.TrimSpace(s.Error.Message + "\n" + s.Error.Hint)})
+	}
+	for _, warning := range s.Warnings {
+		pairs = append(pairs, [2]string{"Warning", warning.Title + "\n" + warning.Text})
+	}
+	fields(w, pairs)
+}
+
+func cpuText(s api.Session) string {
+	text := strconv.Itoa(s.Spec.Resources.CPU)
+	if len(s.CPUs) > 0 {
+		text += " (number " + strings.ReplaceAll(strings.Trim(fmt.Sprint(s.CPUs), "[]"), " ", ", ") + ")"
+	}
+	if s.Usage != nil {
+		text += fmt.Sprintf(", %.2f busy", s.Usage.CPU)
+	}
+	return text
+}
+
+// gpuText is what a session asks for of devices, what it was granted, how that
+// is kept, and what it makes of it.
+func gpuText(s api.Session) string {
+	if s.Spec.Accelerator == "" {
+		return ""
+	}
+	lines := []string{s.Spec.Accelerator}
+	if s.Enforcement != "" {
+		lines[0] += ", kept by: " + s.Enforcement
+	}
+	for _, g := range s.GPUs {
+		line := share(g.Share) + " of " + g.Device
+		if g.Instance != "" {
+			line = g.Instance + " on " + g.Device
+		}
+		if g.Memory > 0 {
+			line += ", " + size(g.Memory)
+		}
+		lines = append(lines, line+loadOf(s.Usage, g.Device))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// loadOf is what a session makes of one device, as far as it was measured.
+func loadOf(usage *api.Usage, device string) string {
+	text := ""
+	if usage == nil {
+		return text
+	}
+	for _, load := range usage.GPUs {
+		if load.Device != device {
+			continue
+		}
+		if load.Memory != nil {
+			text += ", " + size(*load.Memory) + " used"
+		}
+		if load.Util != nil {
+			text += ", " + permyriad(*load.Util) + " busy"
+		}
+	}
+	return text
+}
+
+func memoryText(s api.Session) string {
+	text := sizeOf(s.Spec.Resources.Memory)
+	if s.Usage != nil {
+		text += ", " + size(s.Usage.Memory) + " used"
+	}
+	return text
+}
+
+func mountText(mounts []api.Mount) string {
+	var lines []string
+	for _, m := range mounts {
+		line := m.Source + " → " + m.Target
+		if m.ReadOnly {
+			line += " (read-only)"
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func envText(env []api.EnvVar) string {
+	var lines []string
+	for _, v := range env {
+		lines = append(lines, v.Name+"="+v.Value)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (p *program) stopCommand() *cobra.Command {
+	var force, wait bool
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use:               "stop [--force] [--wait] SESSION…",
+		Short:             "End sessions; what is only in their homes is deleted",
+		Args:              atLeast(1, "at least one session"),
+		ValidArgsFunction: p.completeSessions(liveSessions),
+	}
+	cmd.Flags().BoolVarP(&force, "force", "f", false, "remove the containers without waiting for them")
+	cmd.Flags().BoolVarP(&wait, "wait", "w", false, "return when the sessions have ended")
+	cmd.Flags().DurationVar(&timeout, "wait-timeout", 0, "give up waiting after this long, such as 90s")
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		answers, problem := []json.RawMessage{}, error(nil)
+		for _, ref := range args {
+			raw, err := p.stop(ctx, c, ref, api.TerminateRequest{Forced: force}, wait, timeout)
+			if err == nil {
+				answers = append(answers, raw)
+				continue
+			}
+			if problem != nil {
+				p.finish(problem) // the last one decides the exit code
+			}
+			problem = err
+		}
+		if p.output == outputJSON {
+			raw, err := json.Marshal(answers)
+			if err == nil {
+				err = p.printJSON(raw)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return problem
+	})
+	return cmd
+}
+
+func (p *program) stop(ctx context.Context, c *client, ref string, request api.TerminateRequest, wait bool, timeout time.Duration) (json.RawMessage, error) {
+	s, _, err := c.find(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := c.call(ctx, http.MethodPost, sessionPath(s.ID, "terminate"), request, &s)
+	if err != nil {
+		return nil, err
+	}
+	if wait {
+		ctx, cancel := limited(ctx, timeout, "The end of "+s.Name)
+		defer cancel()
+		if err := p.follow(ctx, c, s.ID, func(now api.Session) bool { s = now; return ended(now) }); err != nil {
+			return nil, err
+		}
+		if raw, err = c.get(ctx, sessionPath(s.ID), nil); err != nil {
+			return nil, err
+		}
+	}
+	if p.output == outputTable {
+		fmt.Fprintln(p.Stdout, s.Name)
+	}
+	return raw, nil
+}
+
+func (p *program) renameCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "rename SESSION NAME",
+		Short:             "Give a live session another name",
+		Args:              exactly(2, "a session and its new name"),
+		ValidArgsFunction: p.completeSessions(liveSessions),
+	}
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		s, _, err := c.find(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		raw, err := c.call(ctx, http.MethodPatch, sessionPath(s.ID), api.SessionUpdate{Name: &args[1]}, &s)
+		if err != nil {
+			return err
+		}
+		return p.print(raw, func(w io.Writer) { fmt.Fprintln(w, s.Name) })
+	})
+	return cmd
+}
+
+func (p *program) historyCommand() *cobra.Command {
+	filters := map[string]*string{}
+	cmd := &cobra.Command{
+		Use:               "history SESSION [--phase … --result … --from … --to … --code … --text … --sort …]",
+		Short:             "Show the phases and steps a session went through",
+		Args:              exactly(1, "one session"),
+		ValidArgsFunction: p.completeSessions(allSessions),
+	}
+	for _, filter := range [][2]string{{"phase", "only these, separated by commas: schedule, prepare, start, terminate"}, {"result", "only these, such as FAILURE,GIVE_UP"},
+		{"from", "only from these statuses"}, {"to", "only to these statuses"}, {"code", "only with this in an error code"}, {"text", "only with this in a message or a step"},
+		{"sort", "created, updated, -created or -updated"}} {
+		filters[filter[0]] = cmd.Flags().String(filter[0], "", filter[1])
+	}
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		s, _, err := c.find(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		var phases []api.Phase
+		query := url.Values{}
+		for name, value := range filters {
+			if *value != "" {
+				query.Set(name, *value)
+			}
+		}
+		raw, err := c.get(ctx, sessionPath(s.ID, "history")+"?"+query.Encode(), &phases)
+		if err != nil {
+			return err
+		}
+		return p.print(raw, func(w io.Writer) { p.historyTable(w, phases) })
+	})
+	return cmd
+}
+
+func (p *program) historyTable(w io.Writer, phases []api.Phase) {
+	rows := [][]string{{"PHASE", "RESULT", "FROM", "TO", " ATTEMPTS", " TOOK", "MESSAGE"}}
+	for _, phase := range phases {
+		rows = append(rows, []string{phase.Phase, phase.Result, phase.From, phase.To, strconv.Itoa(phase.Attempts),
+			span(phase.UpdatedAt.Sub(phase.CreatedAt)), phase.Message})
+		for _, step := range phase.Steps {
+			until := p.Now()
+			if step.EndedAt != nil {
+				until = *step.EndedAt
+			}
+			rows = append(rows, []string{"  " + step.Step, step.Result, "", "", "", span(until.Sub(step.StartedAt)), step.Message})
+		}
+	}
+	columns(w, rows)
+}

@@ -1,0 +1,31 @@
+//go:build unix
+
+package cli
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// notifyResize tells c when the terminal has another size.
+func notifyResize(c chan<- os.Signal) { signal.Notify(c, syscall.SIGWINCH) }
+
+// forwarded are the signals that exec passes on.
+func forwarded() []os.Signal {
+	return []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2}
+}
+
+// signalNumber is the number that a signal has on Linux, where the command runs.
+func signalNumber(sig os.Signal) int {
+	switch sig {
+	case syscall.SIGUSR1:
+		return 10
+	case syscall.SIGUSR2:
+		return 12
+	}
+	if number, ok := sig.(syscall.Signal); ok {
+		return int(number)
+	}
+	return int(syscall.SIGTERM)
+}

@@ -1,0 +1,255 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"slipway/backend/api"
+)
+
+const typeBatch = "batch"
+
+// specFlags are the flags that say what to launch. They win over the file.
+type specFlags struct {
+	file, image, name, kind, memory, shm, timeout, startAt, agent, group string
+	cpu, threads                                                         int
+	env, mounts, ports                                                   []string
+	queue                                                                queueFlags
+}
+
+func (f *specFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVarP(&f.file, "file", "f", "", "read the spec from a YAML file, - for stdin; flags win over it")
+	flags.StringVar(&f.image, "image", "", "image, as for docker pull")
+	flags.StringVar(&f.name, "name", "", "4 to 64 letters, digits, _ . or -; a random one if empty")
+	flags.StringVar(&f.kind, "type", "", "interactive or batch (default interactive)")
+	flags.IntVar(&f.cpu, "cpu", 0, "whole CPUs (default 1)")
+	flags.StringVar(&f.memory, "mem", "", "memory with m, g or t, such as 512m (default 1g)")
+	flags.StringVar(&f.shm, "shm", "", "shared memory, part of the memory (default automatic)")
+	flags.IntVar(&f.threads, "threads", 0, "threads of OpenMP, OpenBLAS and MKL (default as many as CPUs)")
+	flags.StringArrayVarP(&f.env, "env", "e", nil, "variable NAME=VALUE, or NAME for its value here; repeatable")
+	flags.StringArrayVarP(&f.mounts, "volume", "v", nil, "show a directory in the session, DIR[:PATH][:ro]; a relative PATH is under /home/work; repeatable")
+	flags.StringArrayVar(&f.ports, "port", nil, "preopened port, or several as 8000,9000:9003; repeatable")
+	flags.StringVar(&f.timeout, "timeout", "", "end a batch session after this long, a number with s, m, h, d or w")
+	flags.StringVar(&f.startAt, "start-at", "", "start a batch session not before this time: 18:30, 2026-05-01 08:00, RFC 3339, or +90m")
+	flags.StringVar(&f.startAt, "at", "", "short for --start-at")
+	flags.StringVar(&f.agent, "on", "", "agent to run on (default any)")
+	flags.StringVar(&f.group, "group", "", "resource group to choose an agent in (default any)")
+	f.queue.add(cmd)
+}
+
+// buildSpec makes the spec of run from its file, its flags and its words.
+func (p *program) buildSpec(cmd *cobra.Command, f specFlags, words []string) (api.Spec, error) {
+	var spec api.Spec
+	if f.file != "" {
+		read, err := p.readSpec(f.file)
+		if err != nil {
+			return spec, err
+		}
+		spec = read
+	}
+	f.texts(&spec)
+	if cmd.Flags().Changed("cpu") {
+		if f.cpu < 1 {
+			return spec, usagef("--cpu %d gives no CPU; write a whole number from 1", f.cpu)
+		}
+		spec.Resources.CPU = f.cpu
+	}
+	if cmd.Flags().Changed("threads") {
+		if f.threads < 1 {
+			return spec, usagef("--threads %d is no number of threads; write a whole number from 1", f.threads)
+		}
+		spec.Threads = f.threads
+	}
+	if err := errors.Join(p.addEnv(&spec, f.env), addMounts(&spec, f.mounts), addPorts(&spec, f.ports), p.addStart(&spec, f.startAt), f.queue.set(cmd, &spec)); err != nil {
+		return spec, err
+	}
+	if spec.Type == typeBatch && len(words) > 0 {
+		spec.Command = commandLine(words)
+	}
+	if spec.Image == "" {
+		return spec, usagef("--image is missing; name an image as for docker pull")
+	}
+	return spec, nil
+}
+
+// texts takes the flags that are passed on as they are; the server judges them
+// with the rest of the spec.
+func (f specFlags) texts(spec *api.Spec) {
+	for _, pair := range []struct {
+		from string
+		to   *string
+	}{{f.image, &spec.Image}, {f.name, &spec.Name}, {f.kind, &spec.Type}, {f.timeout, &spec.Timeout}, {f.agent, &spec.Agent}, {f.group, &spec.Group}} {
+		if pair.from != "" {
+			*pair.to = pair.from
+		}
+	}
+	if f.memory != "" {
+		spec.Resources.Memory = api.Bytes{Text: f.memory}
+	}
+	if f.shm != "" {
+		spec.Resources.Shm = api.Bytes{Text: f.shm}
+	}
+}
+
+func (p *program) addEnv(spec *api.Spec, entries []string) error {
+	for _, entry := range entries {
+		name, value, given := strings.Cut(entry, "=")
+		if name == "" {
+			return usagef("--env %q has no name; write NAME=VALUE", entry)
+		}
+		if !given {
+			if value = p.Env(name); value == "" {
+				return usagef("--env %s takes the variable's value from here, where it has none", name)
+			}
+		}
+		spec.Env = setEnv(spec.Env, api.EnvVar{Name: name, Value: value})
+	}
+	return nil
+}
+
+// setEnv replaces the variable of that name or adds it.
+func setEnv(env []api.EnvVar, v api.EnvVar) []api.EnvVar {
+	for i := range env {
+		if env[i].Name == v.Name {
+			env[i].Value = v.Value
+			return env
+		}
+	}
+	return append(env, v)
+}
+
+func addMounts(spec *api.Spec, entries []string) error {
+	for _, entry := range entries {
+		mount, err := parseMount(entry)
+		if err != nil {
+			return err
+		}
+		if spec.Agent == "" { // this computer's directory; another agent's is named in full
+			if mount.Source, err = filepath.Abs(mount.Source); err != nil {
+				return err
+			}
+		}
+		spec.Mounts = append(spec.Mounts, mount)
+	}
+	return nil
+}
+
+// parseMount reads DIR[:PATH][:ro|rw].
+func parseMount(entry string) (api.Mount, error) {
+	volume := filepath.VolumeName(entry) // C: on Windows
+	parts := strings.Split(entry[len(volume):], ":")
+	mount := api.Mount{}
+	if last := parts[len(parts)-1]; len(parts) > 1 && (last == "ro" || last == "rw") {
+		mount.ReadOnly = last == "ro"
+		parts = parts[:len(parts)-1]
+	}
+	if len(parts) > 2 || parts[0] == "" || len(parts) == 2 && parts[1] == "" {
+		return mount, usagef("--volume %q is not understood; write DIR, DIR:PATH or DIR:PATH:ro", entry)
+	}
+	mount.Source = volume + parts[0]
+	if len(parts) == 2 {
+		mount.Target = parts[1]
+	}
+	return mount, nil
+}
+
+// maxPortRange bounds a range, so that a slip of the keyboard is told as one.
+const maxPortRange = 64
+
+func addPorts(spec *api.Spec, entries []string) error {
+	for _, entry := range entries {
+		for _, text := range strings.FieldsFunc(entry, func(r rune) bool { return r == ',' || r == ' ' }) {
+			ports, err := parsePorts(text)
+			if err != nil {
+				return usagef("--port %q is not understood; write a port such as 8080, or a range such as 9000:9003", text)
+			}
+			spec.Ports = append(spec.Ports, ports...)
+		}
+	}
+	return nil
+}
+
+// parsePorts reads a port or a range a:b.
+func parsePorts(text string) ([]int, error) {
+	from, to, ranged := strings.Cut(text, ":")
+	first, err := strconv.Atoi(from)
+	if err != nil {
+		return nil, err
+	}
+	last := first
+	if ranged {
+		if last, err = strconv.Atoi(to); err != nil {
+			return nil, err
+		}
+	}
+	if first < 1 || last > 65535 || last < first || last-first >= maxPortRange {
+		return nil, fmt.Errorf("no range of ports: %s", text)
+	}
+	var ports []int
+	for port := first; port <= last; port++ {
+		ports = append(ports, port)
+	}
+	return ports, nil
+}
+
+func (p *program) addStart(spec *api.Spec, text string) error {
+	if text == "" {
+		return nil
+	}
+	at, err := parseStart(text, p.Now())
+	if err != nil {
+		return err
+	}
+	spec.NotBefore = &at
+	return nil
+}
+
+// parseStart reads a moment as people write one: a time of the day, today or
+// tomorrow; a date with a time; RFC 3339; or how long from now.
+func parseStart(text string, now time.Time) (time.Time, error) {
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, nil
+	}
+	for _, layout := range []string{"2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02T15:04"} {
+		if at, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
+			return at, nil
+		}
+	}
+	if clock, err := time.Parse("15:04", text); err == nil {
+		at := time.Date(now.Year(), now.Month(), now.Day(), clock.Hour(), clock.Minute(), 0, 0, now.Location())
+		if !at.After(now) {
+			at = at.AddDate(0, 0, 1)
+		}
+		return at, nil
+	}
+	if wait, err := time.ParseDuration(strings.TrimPrefix(text, "+")); err == nil && wait > 0 {
+		return now.Add(wait), nil
+	}
+	return time.Time{}, usagef("--start-at %q is no time; write 18:30, 2026-05-01 08:00, an RFC 3339 time, or +90m", text)
+}
+
+var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+
+// commandLine joins words to a line for a shell that reads them as the same
+// words. One word with blanks or signs in it is a line already.
+func commandLine(words []string) string {
+	if len(words) == 1 {
+		return words[0]
+	}
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = word
+		if !plainWord.MatchString(word) {
+			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}

@@ -1,0 +1,112 @@
+package backend
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"time"
+
+	"slipway/backend/engine"
+	"slipway/backend/session"
+	"slipway/gpu"
+	"slipway/gpu/clock"
+	"slipway/gpu/devices"
+	"slipway/gpu/procs"
+	"slipway/gpu/sim"
+)
+
+// libraryVariable names the environment variable that holds the path of NVIDIA's
+// library, libnvidia-ml.so.1, where it is none of the usual ones.
+const libraryVariable = "SLIPWAY_NVML_LIBRARY"
+
+// openDevices opens what finds and measures the devices of this machine, which
+// are simulated where its sessions are.
+func openDevices(l *Local, log *slog.Logger) error {
+	if l.Kind != EngineSim {
+		machine, err := devices.Open(devices.Config{Dir: l.Dir, Library: os.Getenv(libraryVariable), Log: log.With("part", "devices")})
+		if err != nil {
+			return &session.Error{Code: "accelerator_open_no-space", Message: "The reader of devices cannot be put into " + l.Dir + ".", Hint: "Make room there, or set SLIPWAY_HOME to another folder.", Err: err}
+		}
+		l.Devices, l.endProcess = machine, procs.NewTable(procs.Config{}).End
+		l.parts = append(l.parts, machine)
+		return nil
+	}
+	machine := sim.Open(sim.Config{Seed: 1, Cards: []sim.Card{sim.Workstation, sim.Workstation}, Clock: clock.Now, Desktop: true})
+	l.Devices, l.endProcess = machine, func(pid int, _ uint64) error {
+		machine.End(pid)
+		return nil
+	}
+	l.programs = &programs{engine: l.Engine, machine: machine, running: map[string]bool{}}
+	l.parts = append(l.parts, machine)
+	return nil
+}
+
+// programs makes the simulated sessions use the simulated devices that they
+// were granted. It belongs to the goroutine of run.
+type programs struct {
+	engine  engine.Engine
+	machine *sim.Machine
+	running map[string]bool // containers with programs, by id
+}
+
+// programsEvery is how often what runs is compared with what should. It is
+// shorter than the time between two samples of the devices.
+const programsEvery = time.Second
+
+// run follows the containers until ctx ends.
+func (p *programs) run(ctx context.Context) {
+	ticker := time.NewTicker(programsEvery)
+	defer ticker.Stop()
+	for {
+		if states, err := p.engine.List(ctx); err == nil {
+			p.compare(states)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// compare starts and ends programs, so that those run whose containers do.
+func (p *programs) compare(states []engine.State) {
+	should := map[string][]gpu.Grant{}
+	for _, state := range states {
+		if grants := grantsOf(state); state.Running && len(grants) > 0 {
+			should[state.ID] = grants
+		}
+	}
+	for id := range p.running {
+		if should[id] == nil {
+			p.machine.EndContainer(id)
+			delete(p.running, id)
+		}
+	}
+	for id, grants := range should {
+		if !p.running[id] {
+			p.machine.RunGranted(id, kindOf(id), grants)
+			p.running[id] = true
+		}
+	}
+}
+
+// grantsOf reads the devices that a container was granted from its labels.
+func grantsOf(state engine.State) []gpu.Grant {
+	var grants session.Grants
+	if json.Unmarshal([]byte(state.Labels[engine.LabelGrants]), &grants) != nil {
+		return nil
+	}
+	return grants.GPUs
+}
+
+// kindOf chooses what a container's program is like: always the same for one.
+func kindOf(id string) sim.Kind {
+	kinds := []sim.Kind{sim.Training, sim.Notebook, sim.Serving}
+	sum := 0
+	for _, b := range []byte(id) {
+		sum += int(b)
+	}
+	return kinds[sum%len(kinds)]
+}

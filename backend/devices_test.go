@@ -1,0 +1,67 @@
+package backend
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"slipway/backend/engine"
+	"slipway/backend/session"
+	"slipway/gpu"
+	"slipway/gpu/sim"
+)
+
+// container is one that was granted part of a device.
+func container(t *testing.T, id string, running bool, grants ...gpu.Grant) engine.State {
+	t.Helper()
+	data, err := json.Marshal(session.Grants{CPUs: []int{0}, Memory: gpu.GiB, GPUs: grants})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine.State{ID: id, Running: running, Labels: map[string]string{engine.LabelGrants: string(data)}}
+}
+
+func TestSimulatedSessionsUseTheDevicesTheyWereGranted(t *testing.T) {
+	passed := time.Duration(0)
+	machine := sim.Open(sim.Config{Seed: 1, Clock: func() gpu.Moment {
+		return gpu.Moment{BootID: "one", Boot: time.Hour + passed, Awake: time.Hour + passed, Wall: time.Unix(0, 0).Add(passed)}
+	}})
+	found, err := machine.Inventory(t.Context())
+	if err != nil || len(found) == 0 {
+		t.Fatalf("%v, %v", found, err)
+	}
+	p := &programs{machine: machine, running: map[string]bool{}}
+	// seen are the containers that use a device a minute later.
+	seen := func() map[string]int {
+		t.Helper()
+		passed += time.Minute
+		sample, err := machine.Sample(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		containers := map[string]int{}
+		for _, process := range sample.Processes {
+			if process.Container != "" {
+				containers[process.Container]++
+			}
+		}
+		return containers
+	}
+	half := gpu.Grant{Device: found[0].UUID, Share: 500, Memory: 10 * gpu.GiB}
+	one, two, plain := strings.Repeat("1", 64), strings.Repeat("2", 64), strings.Repeat("3", 64)
+	states := []engine.State{container(t, one, true, half), container(t, two, false, half), container(t, plain, true), {ID: strings.Repeat("4", 64), Running: true}}
+	p.compare(states)
+	p.compare(states)
+	if got := seen(); len(got) != 1 || got[one] != 1 {
+		t.Errorf("devices are used by %v, want one program of the first", got)
+	}
+	p.compare([]engine.State{container(t, one, false, half), container(t, two, true, half)})
+	if got := seen(); len(got) != 1 || got[two] != 1 {
+		t.Errorf("devices are used by %v, want one program of the second", got)
+	}
+	p.compare(nil)
+	if got := seen(); len(got) != 0 {
+		t.Errorf("devices are used by %v although nothing runs", got)
+	}
+}

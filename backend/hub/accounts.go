@@ -1,0 +1,160 @@
+package hub
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"slipway/backend/session"
+)
+
+// By says what rows of accounts are summed up by.
+type By string
+
+// The ways to sum up accounts. Rows of different kinds, and of different
+// buckets of time, are never summed into one.
+const (
+	ByNothing By = ""
+	BySession By = "session"
+	ByDay     By = "day"
+	ByLabel   By = "label"
+	ByOwner   By = "owner"
+	ByDevice  By = "device"
+)
+
+// Account is one row of an agent's accounts. DeviceName is what people call its
+// device.
+type Account struct {
+	session.Account
+	Agent      string
+	DeviceName string
+}
+
+// Report is what was used in a span of time.
+type Report struct {
+	Rows    []Account
+	Totals  []Account // one for each kind
+	Missing []string  // agents that were not reached
+}
+
+// AccountQuery says which accounts are wanted. An empty Label or Agent wants all.
+type AccountQuery struct {
+	session.AccountSpan
+	By    By
+	Label string
+	Agent string
+}
+
+// Accounts asks every agent what was used. It fails only when none answers.
+func (h *Hub) Accounts(ctx context.Context, query AccountQuery) (Report, error) {
+	members, err := h.on(query.Agent)
+	if err != nil {
+		return Report{}, err
+	}
+	found := make([][]session.Account, len(members))
+	errs := make([]error, len(members))
+	askAll(ctx, members, func(ctx context.Context, i int, m *member) {
+		found[i], errs[i] = m.Agent.Accounts(ctx, query.AccountSpan)
+	})
+	report := Report{Missing: []string{}}
+	var rows []Account
+	for i, m := range members {
+		if errs[i] != nil {
+			report.Missing = append(report.Missing, m.Name())
+		}
+		for _, row := range found[i] {
+			if query.Label == "" || row.Label == query.Label {
+				rows = append(rows, Account{Account: row, Agent: m.Name()})
+			}
+		}
+	}
+	if len(report.Missing) == len(members) {
+		return Report{}, firstError([]error{errors.Join(errs...)})
+	}
+	h.nameDevices(rows)
+	report.Rows, report.Totals = sumUp(rows, query.By), totals(rows, query.From)
+	return report, nil
+}
+
+func (h *Hub) nameDevices(rows []Account) {
+	for i, row := range rows {
+		if row.Device != "" {
+			rows[i].DeviceName = h.DeviceName(row.Agent, row.Device)
+		}
+	}
+}
+
+// sumUp merges rows of the same kind and bucket that are alike in what they are
+// summed up by. What they differ in is left empty. The rows come back in the
+// order of time, sessions before the rest, the largest first.
+func sumUp(rows []Account, by By) []Account {
+	at := map[Account]int{}
+	merged := make([]Account, 0, len(rows))
+	for _, row := range rows {
+		key := keyOf(row, by)
+		i, ok := at[key]
+		if !ok {
+			i = len(merged)
+			at[key] = i
+			merged = append(merged, key)
+		}
+		add(&merged[i].Account, row.Account)
+	}
+	slices.SortStableFunc(merged, func(a, b Account) int {
+		return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(rank(a.Kind), rank(b.Kind)),
+			cmp.Compare(b.GPU.AllocMs, a.GPU.AllocMs), cmp.Compare(b.AllocCPUMs, a.AllocCPUMs),
+			cmp.Compare(a.Name, b.Name), cmp.Compare(a.Session, b.Session), cmp.Compare(a.Device, b.Device), cmp.Compare(a.Label, b.Label))
+	})
+	return merged
+}
+
+// keyOf is row without its counters and without what it is summed up over.
+func keyOf(row Account, by By) Account {
+	key := Account{Account: session.Account{Start: row.Start.Local(), Kind: row.Kind}}
+	switch by {
+	case BySession:
+		key.Session, key.Name, key.Owner, key.Label, key.Agent = row.Session, row.Name, row.Owner, row.Label, row.Agent
+	case ByLabel:
+		key.Label = row.Label
+	case ByOwner:
+		key.Owner = row.Owner
+	case ByDevice:
+		key.Agent, key.Device, key.DeviceName = row.Agent, row.Device, row.DeviceName
+	case ByNothing:
+		key = row
+		key.Start = row.Start.Local()
+		key.CPUMs, key.AllocCPUMs, key.GPU = 0, 0, session.DeviceUse{}
+	}
+	return key
+}
+
+// totals sums up all rows of each kind, as if they were one bucket from start on.
+func totals(rows []Account, start time.Time) []Account {
+	timeless := slices.Clone(rows)
+	for i := range timeless {
+		timeless[i].Start = start
+	}
+	return sumUp(timeless, ByDay)
+}
+
+// kinds is the order in which rows of one bucket are shown.
+var kinds = []string{"session", "other", "idle", "unattributed"}
+
+func rank(kind string) int { return slices.Index(kinds, kind) }
+
+// add adds the counters of row to sum; peaks do not add up.
+func add(sum *session.Account, row session.Account) {
+	sum.CPUMs += row.CPUMs
+	sum.AllocCPUMs += row.AllocCPUMs
+	sum.GPU.AllocMs += row.GPU.AllocMs
+	sum.GPU.BusyMs += row.GPU.BusyMs
+	sum.GPU.VRAMMiBMs += row.GPU.VRAMMiBMs
+	sum.GPU.VRAMPeak = max(sum.GPU.VRAMPeak, row.GPU.VRAMPeak)
+	sum.GPU.EnergyDynamic += row.GPU.EnergyDynamic
+	sum.GPU.EnergyIdle += row.GPU.EnergyIdle
+	sum.GPU.CoveredMs += row.GPU.CoveredMs
+	sum.GPU.EstimatedMs += row.GPU.EstimatedMs
+	sum.GPU.GapMs += row.GPU.GapMs
+}

@@ -1,0 +1,125 @@
+package hub
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"slipway/backend/session"
+)
+
+// Address says where an agent is and how it is reached.
+type Address struct {
+	Scheme string // ssh, slipway or wss
+	User   string // of ssh; empty: as the person's own configuration says
+	Host   string // a name, an address, or an alias of the ssh configuration
+	Port   int    // 0: the scheme's own
+	Path   string // of wss; empty or beginning with /
+}
+
+// The schemes of addresses. Whatever else an address may name is not dialled.
+const (
+	SchemeSSH     = "ssh"
+	SchemeSlipway = "slipway"
+	SchemeWSS     = "wss"
+)
+
+var (
+	// hostRule has no form that a program could take for an option, a path or a command.
+	hostRule = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9._-]{0,251}[A-Za-z0-9_])?$`)
+	userRule = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._@+-]{0,63}$`)
+	pathRule = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)*/?$`)
+)
+
+// ParseAddress reads ssh://user@host:port, slipway://host:port,
+// wss://host:port/path, or a bare host or user@host, which is reached by ssh.
+// It fails with agent_add_invalid-address and the field address.
+func ParseAddress(text string) (Address, error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return Address{}, badAddress("There is no address.")
+	}
+	if !strings.Contains(text, "://") {
+		text = SchemeSSH + "://" + text
+	}
+	parsed, err := url.Parse(text)
+	if err != nil || parsed.Opaque != "" {
+		return Address{}, badAddress(fmt.Sprintf("%q is not an address.", clip(text)))
+	}
+	address := Address{Scheme: strings.ToLower(parsed.Scheme), Host: parsed.Hostname(), Path: parsed.EscapedPath()}
+	if parsed.User != nil {
+		if _, some := parsed.User.Password(); some {
+			return Address{}, badAddress("A password does not belong in an address; it is asked for when it is needed.")
+		}
+		address.User = parsed.User.Username()
+	}
+	if parsed.RawQuery != "" || parsed.ForceQuery || parsed.Fragment != "" {
+		return Address{}, badAddress("An address ends with the host, the port or the path.")
+	}
+	if port := parsed.Port(); port != "" {
+		if address.Port, err = strconv.Atoi(port); err != nil || address.Port < 1 || address.Port > 65535 {
+			return Address{}, badAddress(fmt.Sprintf("%s is not a port.", clip(port)))
+		}
+	}
+	if address.Path == "/" {
+		address.Path = ""
+	}
+	return address, address.check()
+}
+
+func (a Address) check() error {
+	if _, err := netip.ParseAddr(a.Host); err != nil && !hostRule.MatchString(a.Host) {
+		return badAddress(fmt.Sprintf("%q is not the name of a host.", clip(a.Host)))
+	}
+	switch a.Scheme {
+	case SchemeSSH:
+		if a.User != "" && !userRule.MatchString(a.User) {
+			return badAddress(fmt.Sprintf("%q is not the name of a user.", clip(a.User)))
+		}
+		if a.Path != "" {
+			return badAddress("An address of ssh has no path.")
+		}
+	case SchemeSlipway, SchemeWSS:
+		if a.User != "" {
+			return badAddress("A device is known by its key; leave the user out.")
+		}
+		if a.Scheme == SchemeSlipway && a.Path != "" || !pathRule.MatchString(a.Path) {
+			return badAddress(fmt.Sprintf("%q is not a path of an agent.", clip(a.Path)))
+		}
+	default:
+		return badAddress(fmt.Sprintf("Slipway does not speak %q.", clip(a.Scheme)))
+	}
+	return nil
+}
+
+func badAddress(message string) error {
+	const hint = "Write ssh://user@host:port, slipway://host:port or wss://host:port/path."
+	return &session.Error{Code: "agent_add_invalid-address", Message: message, Hint: hint,
+		Fields: []session.FieldError{{Field: "address", Code: "agent_add_invalid-address", Message: message, Hint: hint}}}
+}
+
+// String returns the address in the form that ParseAddress reads.
+func (a Address) String() string {
+	host := a.Host
+	if a.Port != 0 {
+		host = net.JoinHostPort(a.Host, strconv.Itoa(a.Port))
+	} else if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if a.User != "" {
+		host = a.User + "@" + host
+	}
+	return a.Scheme + "://" + host + a.Path
+}
+
+func clip(text string) string {
+	const most = 60
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,375 @@
+package hub
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"slipway/backend/session"
+)
+
+// Entry is what is remembered of an agent on another machine. It holds no
+// secret: keys and passwords stay with whoever dials.
+type Entry struct {
+	ID          string    `json:"id"` // for ever, whatever it is called
+	Name        string    `json:"name"`
+	Address     string    `json:"address"`
+	Group       string    `json:"group"`
+	Fingerprint string    `json:"fingerprint,omitempty"` // of the agent's key, pinned
+	Dir         string    `json:"dir,omitempty"`         // of the agent's files over there, where it was installed by ssh
+	Owner       string    `json:"owner,omitempty"`       // the name under which it keeps our sessions; empty: the hub's own
+	AddedAt     time.Time `json:"addedAt"`
+}
+
+// Agent is one agent as people see it.
+type Agent struct {
+	Entry
+	Local     bool
+	Link      Link
+	Online    bool // it was heard since the link is up, and what is known of it is how things are
+	LastHeard time.Time
+	Live      int
+}
+
+// DefaultGroup is the resource group of an agent for which nobody chose one.
+const DefaultGroup = "default"
+
+const (
+	agentsKey  = "hub.agents"
+	groupsKey  = "hub.groups" // of agents that are in no directory
+	agentsMost = 64
+	nameMost   = 32
+)
+
+// wordRule is the form of names of agents and of resource groups: it can stand
+// in a path, on a command line and in a table.
+var wordRule = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9._-]{0,62}[a-zA-Z0-9])?$`)
+
+func noSuchAgent(name string) error {
+	return &session.Error{Code: "agent_find_not-found", Message: fmt.Sprintf("There is no agent named %q.", clip(name)), Hint: "slipway agent list shows those that are known."}
+}
+
+// Agents returns every agent, the local one first.
+func (h *Hub) Agents() []Agent {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.agents()
+}
+
+// agents needs mu.
+func (h *Hub) agents() []Agent {
+	live := map[*member]int{}
+	for _, k := range h.sessions {
+		if k.session.Status.Live() {
+			live[k.member]++
+		}
+	}
+	all := make([]Agent, len(h.members))
+	for i, m := range h.members {
+		all[i] = h.agentView(m, live[m])
+	}
+	return all
+}
+
+// Agent returns one agent; agent_find_not-found.
+func (h *Hub) Agent(name string) (Agent, error) {
+	m, err := h.member(name)
+	if err != nil {
+		return Agent{}, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.agentView(m, h.live(m)), nil
+}
+
+// live needs mu.
+func (h *Hub) live(m *member) int {
+	count := 0
+	for _, k := range h.sessions {
+		if k.member == m && k.session.Status.Live() {
+			count++
+		}
+	}
+	return count
+}
+
+// agentView needs mu.
+func (h *Hub) agentView(m *member, live int) Agent {
+	view := Agent{Entry: m.entry, Local: m.Local, Link: m.link, Online: m.online, LastHeard: m.lastHeard, Live: live}
+	if m.remote == nil {
+		view.Link = Link{State: LinkConnected, Since: h.began, Transport: "local", Carriers: 0}
+		view.Link.Owner, view.Link.Role = h.owner, "admin"
+	}
+	if view.Link.Version == "" {
+		view.Link.Version = m.machine.Version
+	}
+	if m.entry.Owner != "" {
+		view.Link.Owner = m.entry.Owner
+	}
+	return view
+}
+
+// publishAgent needs mu.
+func (h *Hub) publishAgent(m *member) {
+	if m.gone {
+		return
+	}
+	view := h.agentView(m, h.live(m))
+	h.stream.publish(Event{Agent: &view})
+}
+
+// AgentRequest adds an agent. An empty name is made from the host. Dir is the
+// folder for its files there, the usual one of the account where it is empty.
+type AgentRequest struct{ Address, Name, Group, Dir string }
+
+// AddAgent begins to add an agent: agent_add_invalid… with Fields,
+// agent_add_already-exists, agent_add_unavailable.
+func (h *Hub) AddAgent(req AgentRequest) (Operation, error) {
+	entry, err := h.newEntry(req)
+	if err != nil {
+		return Operation{}, err
+	}
+	return h.operations.start(AgentAdd, entry.Address, func(ctx context.Context, work *Work) error {
+		added, err := h.reacher.Add(ctx, work, entry)
+		if err != nil {
+			return err
+		}
+		m, err := h.join(added)
+		if err != nil {
+			return err
+		}
+		work.Concerns(m.Name())
+		if err := m.remote.Reconnect(ctx, work); err != nil {
+			e := session.AsError(err, "agent_connect_failed")
+			work.Tell(Step{Name: "connect", Title: "Connect", State: StepWarning, Detail: e.Message, Remedy: e.Hint})
+		}
+		return nil
+	})
+}
+
+// ProbeAddress begins to look at a machine that is no agent of ours yet, and at
+// the folder dir there, as in an [AgentRequest].
+func (h *Hub) ProbeAddress(address, dir string) (Operation, error) {
+	parsed, err := h.reachable(address)
+	if err == nil {
+		err = checkDir(parsed, dir)
+	}
+	if err != nil {
+		return Operation{}, err
+	}
+	entry := Entry{Address: parsed.String(), Dir: dir}
+	return h.operations.start(AgentProbe, entry.Address, func(ctx context.Context, work *Work) error {
+		return h.reacher.Probe(ctx, work, entry)
+	})
+}
+
+func (h *Hub) reachable(address string) (Address, error) {
+	parsed, err := ParseAddress(address)
+	if err == nil && h.reacher == nil {
+		err = &session.Error{Code: "agent_add_unavailable", Message: "This Slipway reaches no other machines.", Hint: "Use slipway serve or the desktop application."}
+	}
+	return parsed, err
+}
+
+// newEntry judges a request and makes an entry of it.
+func (h *Hub) newEntry(req AgentRequest) (Entry, error) {
+	parsed, err := h.reachable(req.Address)
+	if err == nil {
+		err = checkDir(parsed, req.Dir)
+	}
+	if err != nil {
+		return Entry{}, err
+	}
+	entry := Entry{ID: strings.ToLower(rand.Text()[:12]), Address: parsed.String(), Group: req.Group, Name: req.Name, Dir: req.Dir, AddedAt: h.now()}
+	if entry.Group == "" {
+		entry.Group = DefaultGroup
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if entry.Name == "" {
+		entry.Name = h.freeName(parsed.Host)
+	}
+	return entry, h.mayJoin(entry)
+}
+
+// checkDir judges a folder for an agent's files: another machine reads it, so it
+// is spelt as every one reads it.
+func checkDir(address Address, dir string) error {
+	var message string
+	switch {
+	case dir == "":
+		return nil
+	case address.Scheme != SchemeSSH:
+		message = "A folder is chosen where Slipway is installed by ssh; an agent that listens has its own."
+	case !path.IsAbs(dir) || path.Clean(dir) != dir || dir == "/" || len(dir) > 1000 || strings.ContainsFunc(dir, func(r rune) bool { return r < ' ' || r > '~' }):
+		message = fmt.Sprintf("%q is not a folder for Slipway's files.", clip(dir))
+	default:
+		return nil
+	}
+	const hint = "Write an absolute path of printable ASCII such as /var/tmp/slipway-ada."
+	return &session.Error{Code: "agent_add_invalid", Message: message, Hint: hint, Fields: []session.FieldError{{Field: "dir", Code: "agent_add_invalid", Message: message, Hint: hint}}}
+}
+
+// freeName needs mu: a name made from a host, with a number where it is taken.
+func (h *Hub) freeName(host string) string {
+	name := host
+	if strings.ContainsAny(host[:1], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") {
+		name, _, _ = strings.Cut(host, ".")
+	}
+	name = strings.Map(func(r rune) rune {
+		if r == ':' || r == '_' {
+			return '-'
+		}
+		return r
+	}, strings.ToLower(name))
+	name = strings.Trim(name[:min(len(name), nameMost-3)], "-.")
+	if name == "" {
+		name = "agent"
+	}
+	for n := 1; ; n++ {
+		candidate := name
+		if n > 1 {
+			candidate = name + "-" + strconv.Itoa(n)
+		}
+		if !slices.ContainsFunc(h.members, func(m *member) bool { return m.Name() == candidate }) {
+			return candidate
+		}
+	}
+}
+
+// mayJoin needs mu.
+func (h *Hub) mayJoin(entry Entry) error {
+	if err := checkWord("name", entry.Name, "agent_add_invalid"); err != nil {
+		return err
+	}
+	if err := checkWord("group", entry.Group, "agent_add_invalid"); err != nil {
+		return err
+	}
+	if len(h.members) >= agentsMost {
+		return &session.Error{Code: "agent_add_conflict", Message: fmt.Sprintf("%d agents are known already.", len(h.members)), Hint: "Remove one first."}
+	}
+	for _, m := range h.members {
+		switch {
+		case m.Name() == entry.Name:
+			return taken(entry.Name, "agent_add_already-exists")
+		case m.entry.Address == entry.Address:
+			return &session.Error{Code: "agent_add_already-exists", Message: fmt.Sprintf("%s is known already, as %s.", entry.Address, m.Name()), Hint: "Use that one, or remove it first.",
+				Fields: []session.FieldError{{Field: "address", Code: "agent_add_already-exists", Message: "It is known already, as " + m.Name() + "."}}}
+		case entry.Fingerprint != "" && m.entry.Fingerprint == entry.Fingerprint:
+			return &session.Error{Code: "agent_add_already-exists", Message: fmt.Sprintf("The agent at %s is known already, as %s.", entry.Address, m.Name()), Hint: "Use that one, or remove it first."}
+		}
+	}
+	return nil
+}
+
+func taken(name string, code session.Code) error {
+	message := fmt.Sprintf("There is an agent named %q already.", name)
+	return &session.Error{Code: code, Message: message, Hint: "Choose another name.", Fields: []session.FieldError{{Field: "name", Code: code, Message: message, Hint: "Choose another name."}}}
+}
+
+func checkWord(field, text string, code session.Code) error {
+	if len(text) <= nameMost && wordRule.MatchString(text) {
+		return nil
+	}
+	message := fmt.Sprintf("A %s has 1 to %d letters, digits, dots, dashes and underscores, and begins and ends with a letter or digit.", field, nameMost)
+	return &session.Error{Code: code, Message: message, Hint: "lab-2 is one.", Fields: []session.FieldError{{Field: field, Code: code, Message: message, Hint: "lab-2 is one."}}}
+}
+
+// join puts an agent into the directory and begins to follow it.
+func (h *Hub) join(entry Entry) (*member, error) {
+	h.saving.Lock()
+	defer h.saving.Unlock()
+	h.mu.Lock()
+	err := h.mayJoin(entry)
+	h.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	m, err := h.open(entry)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.saveDirectory(func(entries []Entry) []Entry { return append(entries, entry) }); err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.members = append(slices.Clone(h.members), m)
+	h.stream.forget() // a snapshot brings its machine as well
+	h.begin(m)
+	return m, nil
+}
+
+// open makes a member of an entry; it is not followed yet.
+func (h *Hub) open(entry Entry) (*member, error) {
+	m := newMember(entry.Name, false, nil)
+	m.entry = entry
+	remote, err := h.reacher.Open(entry, func(fingerprint string) error { return h.pin(m, fingerprint) })
+	if err != nil {
+		return nil, err
+	}
+	m.remote = remote
+	m.Agent = &near{Agent: remote.Agent(), name: m.Name}
+	m.link, _ = remote.Link()
+	return m, nil
+}
+
+// directory needs saving: the entries as they are.
+func (h *Hub) directory() []Entry {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var entries []Entry
+	for _, m := range h.members {
+		if m.remote != nil {
+			entries = append(entries, m.entry)
+		}
+	}
+	return entries
+}
+
+// saveDirectory needs saving: it keeps what change makes of the directory.
+func (h *Hub) saveDirectory(change func([]Entry) []Entry) error {
+	return h.shelf.Save(agentsKey, append([]Entry{}, change(h.directory())...))
+}
+
+// loadDirectory opens what was kept. It is called once, before the hub is
+// shared. An agent that cannot be opened is logged and stays on the shelf.
+func (h *Hub) loadDirectory() {
+	if h.reacher == nil {
+		return
+	}
+	var entries []Entry
+	if _, err := h.shelf.Load(agentsKey, &entries); err != nil {
+		h.log.Error("the directory of agents cannot be read", "error", err)
+		return
+	}
+	for _, entry := range entries {
+		m, err := h.open(entry)
+		if err != nil {
+			h.log.Error("an agent cannot be opened", "agent", entry.Name, "error", err)
+			continue
+		}
+		h.recall(m)
+		h.members = append(h.members, m)
+	}
+}
+
+// loadGroups reads the resource groups of the agents that are always there.
+func (h *Hub) loadGroups() {
+	groups := map[string]string{}
+	if _, err := h.shelf.Load(groupsKey, &groups); err != nil {
+		h.log.Error("the resource groups cannot be read", "error", err)
+		return
+	}
+	for _, m := range h.members {
+		if group := groups[m.Name()]; group != "" {
+			m.entry.Group = group
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package hub
+
+import (
+	"context"
+
+	"slipway/backend/session"
+)
+
+// Keeper returns the agent that keeps a session, and whether it is known.
+func (h *Hub) Keeper(id session.ID) (Agent, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	m := h.homes[id]
+	if m == nil {
+		return Agent{}, false
+	}
+	return h.agentView(m, h.live(m)), true
+}
+
+// AwaitKeeper waits until the agent that keeps a session is reached. It reports
+// false at once where that agent is in this process or not known, so that there
+// is nothing to wait for, and fails with ctx's error or when it was removed.
+func (h *Hub) AwaitKeeper(ctx context.Context, id session.ID) (bool, error) {
+	for {
+		h.mu.Lock()
+		m := h.homes[id]
+		if m == nil || m.remote == nil {
+			h.mu.Unlock()
+			return false, nil
+		}
+		reached, changed := m.online || m.link.State == LinkConnected, m.changed
+		h.mu.Unlock()
+		if reached {
+			return true, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return true, ctx.Err()
+		}
+	}
+}
+
+// turned needs Hub.mu: it wakes whoever waits for an agent to be reached or removed.
+func (m *member) turned() {
+	close(m.changed)
+	m.changed = make(chan struct{})
+}

@@ -1,0 +1,106 @@
+package hub
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// boardView needs Hub.mu, and a board.
+func (m *member) boardView() Board {
+	return Board{DeviceBoard: *m.board, Agent: m.Name(), Online: m.online}
+}
+
+// boards needs mu: the boards of all agents that have told one.
+func (h *Hub) boards() []Board {
+	all := make([]Board, 0, len(h.members))
+	for _, m := range h.members {
+		if m.board != nil {
+			all = append(all, m.boardView())
+		}
+	}
+	return all
+}
+
+// Boards asks an agent for its devices, or every one where none is named. One that is not reached is answered
+// for with its last board, if it told one; the call fails only when nothing at
+// all is known.
+func (h *Hub) Boards(ctx context.Context, agent string) ([]Board, error) {
+	members, err := h.on(agent)
+	if err != nil {
+		return nil, err
+	}
+	asked := make([]*Board, len(members))
+	errs := make([]error, len(members))
+	askAll(ctx, members, func(ctx context.Context, i int, m *member) { asked[i], errs[i] = h.askBoard(ctx, m) })
+	boards := make([]Board, 0, len(asked))
+	for _, board := range asked {
+		if board != nil {
+			boards = append(boards, *board)
+		}
+	}
+	if len(boards) == 0 {
+		return nil, firstError(errs)
+	}
+	return boards, nil
+}
+
+func (h *Hub) askBoard(ctx context.Context, m *member) (*Board, error) {
+	told, err := m.Agent.Devices(ctx)
+	if err == nil {
+		return &Board{DeviceBoard: told, Agent: m.Name(), Online: true}, nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if m.board == nil {
+		return nil, err
+	}
+	board := m.boardView()
+	return &board, nil
+}
+
+// DeviceHistory returns the samples of one device of an agent.
+func (h *Hub) DeviceHistory(ctx context.Context, agent string, device gpu.UUID, since time.Time) ([]session.DevicePoint, error) {
+	a, err := h.agent(agent)
+	if err != nil {
+		return nil, err
+	}
+	return a.DeviceHistory(ctx, device, since)
+}
+
+// DeviceName is what people call a device of an agent, for example "GPU 0"; its
+// UUID where the agent told of no such device.
+func (h *Hub) DeviceName(agent string, device gpu.UUID) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, m := range h.members {
+		if m.Name() != agent || m.board == nil {
+			continue
+		}
+		for _, d := range m.board.Devices {
+			if d.Device.UUID == device {
+				return NameOf(d.Device)
+			}
+		}
+	}
+	return string(device)
+}
+
+// Quantum is the smallest share of a device that an agent gives, 0 where it is
+// not known.
+func (h *Hub) Quantum(agent string) gpu.Share {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, m := range h.members {
+		if m.Name() == agent && m.board != nil {
+			return m.board.Quantum
+		}
+	}
+	return 0
+}
+
+// NameOf is what people call a device: "GPU 0".
+func NameOf(d gpu.Device) string { return fmt.Sprintf("GPU %d", d.Index) }

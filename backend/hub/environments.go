@@ -1,0 +1,158 @@
+package hub
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"slipway/gpu"
+)
+
+// Environment is a family of images.
+type Environment struct {
+	ID       string
+	Title    string
+	Icon     string
+	Summary  string
+	Versions []EnvironmentVersion
+}
+
+// EnvironmentVersion is one image of a family. Size is what it takes on disk
+// when it is installed, else an estimate of the download; 0 if unknown.
+type EnvironmentVersion struct {
+	Title     string
+	Image     string
+	Installed bool
+	Size      gpu.Bytes
+}
+
+// Environments lists the catalogue together with every image that is
+// installed anywhere. Installed families and versions come first. It does not
+// fail: where no agent answers, the catalogue alone is offered.
+func (h *Hub) Environments(ctx context.Context) []Environment {
+	images, err := h.Images(ctx)
+	if err != nil {
+		h.log.Warn("the catalogue is shown without what is installed", "error", err)
+	}
+	return mergeEnvironments(catalogue(), images)
+}
+
+// mergeEnvironments marks what is installed and adds every installed image
+// that the catalogue does not have: to the family of the same repository, else
+// as a family of its own.
+func mergeEnvironments(families []Environment, images []Image) []Environment {
+	at := map[string]int{} // repository → family
+	for i, f := range families {
+		for _, v := range f.Versions {
+			repository, _ := splitRef(v.Image)
+			at[repository] = i
+		}
+	}
+	for _, image := range images {
+		for _, ref := range imageNames(image) {
+			repository, tag := splitRef(ref)
+			i, ok := at[repository]
+			if !ok {
+				i = len(families)
+				at[repository] = i
+				families = append(families, foundFamily(repository, image))
+			}
+			families[i].install(ref, tag, image.Size)
+		}
+	}
+	for _, f := range families {
+		slices.SortStableFunc(f.Versions, func(a, b EnvironmentVersion) int { return truth(b.Installed) - truth(a.Installed) })
+	}
+	slices.SortStableFunc(families, func(a, b Environment) int { return truth(b.installed()) - truth(a.installed()) })
+	return families
+}
+
+// imageNames are the references to launch an image by; its id if it has none.
+func imageNames(image Image) []string {
+	names := make([]string, 0, len(image.Refs))
+	for _, ref := range image.Refs {
+		if !strings.Contains(ref, "<none>") && !strings.Contains(ref, "@") {
+			names = append(names, ref)
+		}
+	}
+	if len(names) == 0 {
+		return []string{cmp.Or(strings.TrimSpace(image.ID), "unknown")}
+	}
+	return names
+}
+
+func (e Environment) installed() bool {
+	return slices.ContainsFunc(e.Versions, func(v EnvironmentVersion) bool { return v.Installed })
+}
+
+// install marks the version of that reference, or adds it.
+func (e *Environment) install(ref, tag string, size gpu.Bytes) {
+	for i, v := range e.Versions {
+		if sameRef(v.Image, ref) {
+			e.Versions[i].Installed, e.Versions[i].Size = true, size
+			return
+		}
+	}
+	e.Versions = append(e.Versions, EnvironmentVersion{Title: tag, Image: ref, Installed: true, Size: size})
+}
+
+// foundFamily is the family of an installed image that the catalogue does not
+// know. Labels of the image may name and describe it.
+func foundFamily(repository string, image Image) Environment {
+	label := func(names ...string) string {
+		for _, name := range names {
+			if text := strings.TrimSpace(image.Labels[name]); text != "" {
+				return text
+			}
+		}
+		return ""
+	}
+	title := label("slipway.title", "org.opencontainers.image.title")
+	if title == "" {
+		title = strings.TrimPrefix(repository, "docker.io/library/")
+		title = strings.TrimPrefix(title, "docker.io/")
+	}
+	if id, ok := strings.CutPrefix(title, "sha256:"); ok {
+		title = "Image " + id[:min(12, len(id))]
+	}
+	return Environment{ID: "image-" + slug(repository), Title: title, Icon: cmp.Or(label("slipway.icon"), "image"),
+		Summary: cmp.Or(label("slipway.summary", "org.opencontainers.image.description"), "An image on this machine.")}
+}
+
+func slug(text string) string {
+	return strings.Trim(strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(text)), "-")
+}
+
+func sameRef(a, b string) bool {
+	repositoryA, tagA := splitRef(a)
+	repositoryB, tagB := splitRef(b)
+	return repositoryA == repositoryB && tagA == tagB
+}
+
+// splitRef returns the full repository and the tag of an image reference, as
+// Docker completes them: python:3.12 is docker.io/library/python and 3.12.
+func splitRef(ref string) (repository, tag string) {
+	if strings.HasPrefix(ref, "sha256:") {
+		return ref, ref[:min(len("sha256:")+12, len(ref))]
+	}
+	repository, tag = ref, "latest"
+	if i := strings.LastIndexByte(ref, ':'); i > strings.LastIndexByte(ref, '/') {
+		repository, tag = ref[:i], ref[i+1:]
+	}
+	first, rest, found := strings.Cut(repository, "/")
+	switch {
+	case !found:
+		repository = "docker.io/library/" + repository
+	case first == "index.docker.io":
+		repository = "docker.io/" + rest
+	case first != "localhost" && !strings.ContainsAny(first, ".:"):
+		repository = "docker.io/" + repository
+	}
+	return repository, tag
+}

@@ -1,0 +1,208 @@
+package hub
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"time"
+
+	"slipway/backend/session"
+)
+
+const (
+	// uploadPiece is how many bytes are held until an agent has them. What it
+	// does not have when its connection is lost is sent again from here.
+	uploadPiece = 8 << 20
+	// uploadsAtOnce bounds the memory of all uploads.
+	uploadsAtOnce = 16
+	// transferPatience is how long a transfer waits for an agent that is not
+	// reached; whoever asked for it can resume it after that.
+	transferPatience = 10 * time.Minute
+	// transferPause is how long it waits at least before it asks again.
+	transferPause     = 100 * time.Millisecond
+	transferPauseMost = 3 * time.Second
+)
+
+// Files reaches the files of one place over whatever becomes of the connection
+// to its agent: what is under way goes on where it stood.
+type Files struct {
+	Agent session.Agent
+	Place session.Place
+	hub   *Hub
+}
+
+// FilesOf returns the files of a session's kernel, main1 where none is named.
+// It fails as [Hub.Find] does.
+func (h *Hub) FilesOf(ctx context.Context, ref, kernel string) (*Files, error) {
+	agent, id, err := h.Find(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return &Files{Agent: agent, Place: session.Place{Session: id, Kernel: kernel}, hub: h}, nil
+}
+
+// away reports whether an agent, or the session on it, was not reached.
+func away(err error) bool { return session.CodeOf(err).Detail() == session.DetailUnavailable }
+
+// outage is a time without a connection.
+type outage struct {
+	began time.Time
+	pause time.Duration
+}
+
+// wait waits until the place may be reached again. cause is returned where
+// there is no hope.
+func (f *Files) wait(ctx context.Context, o *outage, cause error) error {
+	if !away(cause) {
+		return cause
+	}
+	now := time.Now().Round(0) // time asleep counts
+	if o.began.IsZero() {
+		o.began, o.pause = now, transferPause
+	}
+	left := transferPatience - now.Sub(o.began)
+	if left <= 0 {
+		return cause
+	}
+	limited, cancel := context.WithTimeout(ctx, left)
+	defer cancel()
+	timer := time.NewTimer(o.pause)
+	defer timer.Stop()
+	o.pause = min(2*o.pause, transferPauseMost)
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if _, err := f.hub.AwaitKeeper(limited, f.Place.Session); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return cause
+	}
+	return nil
+}
+
+// Upload adds what from gives to an upload and returns how many bytes are there
+// then.
+func (f *Files) Upload(ctx context.Context, up session.Upload, from io.Reader) (int64, error) {
+	select {
+	case f.hub.uploads <- struct{}{}:
+		defer func() { <-f.hub.uploads }()
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
+	there := up.Offset
+	buffer := make([]byte, uploadPiece)
+	for first := true; ; first = false {
+		n, err := io.ReadFull(from, buffer)
+		if n > 0 || first {
+			again, failed := f.sendPiece(ctx, up, buffer[:n], &there)
+			if failed != nil {
+				return there, failed
+			}
+			if again { // what was given up may still be read
+				buffer = make([]byte, uploadPiece)
+			}
+			up.Offset += int64(n)
+		}
+		switch {
+		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+			return there, nil
+		case err != nil:
+			return there, err
+		}
+	}
+}
+
+// sendPiece sends one piece of an upload, over as many connections as it takes.
+// It reports whether it took more than one.
+func (f *Files) sendPiece(ctx context.Context, up session.Upload, piece []byte, there *int64) (again bool, err error) {
+	var gone outage
+	for {
+		n, err := f.Agent.WriteUpload(ctx, f.Place, up, bytes.NewReader(piece))
+		if err == nil {
+			*there = n
+			return again, nil
+		}
+		again = true
+		for err != nil {
+			if err := f.wait(ctx, &gone, err); err != nil {
+				return again, err
+			}
+			n, err = f.Agent.UploadOffset(ctx, f.Place, up)
+		}
+		if n < up.Offset {
+			return again, &session.Error{Code: "file_write_conflict", Message: "What had come of the upload is gone.", Hint: "Begin it anew."}
+		}
+		*there = n
+		came := min(n-up.Offset, int64(len(piece)))
+		if came > 0 {
+			gone = outage{}
+		}
+		up.Offset, piece = up.Offset+came, slices.Clone(piece[came:])
+	}
+}
+
+// Read reads a part of a file. A version should be named: a file that changes
+// while its agent is away is then told as file_read_changed. ctx bounds all of it.
+func (f *Files) Read(ctx context.Context, req session.ReadRequest) (io.ReadCloser, error) {
+	r := &download{files: f, ctx: ctx, req: req}
+	if err := r.open(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// download is a file being read.
+type download struct {
+	files *Files
+	ctx   context.Context //nolint:containedctx // of the whole download, as its caller gave it
+	req   session.ReadRequest
+	from  io.ReadCloser
+	end   error
+}
+
+func (r *download) open() error {
+	var err error
+	r.from, err = r.files.Agent.ReadFile(r.ctx, r.files.Place, r.req)
+	return err
+}
+
+func (r *download) Read(p []byte) (int, error) {
+	if r.end != nil {
+		return 0, r.end
+	}
+	n, err := r.from.Read(p)
+	r.req.Offset += int64(n)
+	if r.req.Length > 0 {
+		if r.req.Length -= int64(n); r.req.Length == 0 {
+			r.end = io.EOF
+			return n, nil
+		}
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		return n, err
+	}
+	r.end = r.resume(err)
+	return n, r.end
+}
+
+// resume opens the rest of the file once its agent is reached again.
+func (r *download) resume(cause error) error {
+	r.from.Close()
+	var gone outage
+	for {
+		if err := r.files.wait(r.ctx, &gone, cause); err != nil {
+			return err
+		}
+		if cause = r.open(); cause == nil {
+			return nil
+		}
+	}
+}
+
+// Close ends the download.
+func (r *download) Close() error { return r.from.Close() }

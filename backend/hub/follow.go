@@ -1,0 +1,278 @@
+package hub
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"slipway/backend/session"
+)
+
+// The pause before an agent that went silent is asked again grows from
+// firstPause to longestPause.
+const (
+	firstPause   = 100 * time.Millisecond
+	longestPause = 5 * time.Second
+)
+
+// follow watches one agent until ctx ends, again and again.
+func (h *Hub) follow(ctx context.Context, m *member) {
+	var cursor session.Cursor
+	pause, said := firstPause, false
+	for ctx.Err() == nil {
+		if !h.linkUp(m) {
+			select {
+			case <-ctx.Done():
+			case <-m.up:
+			}
+			continue
+		}
+		err := h.greet(ctx, m, cursor)
+		if err == nil {
+			err = m.Agent.Watch(ctx, cursor, func(e session.Event) error {
+				pause, said = firstPause, false
+				cursor = session.Cursor{Epoch: e.Epoch, Seq: e.Seq}
+				h.apply(m, e)
+				return nil
+			})
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if !said {
+			said = true
+			h.log.Warn("an agent is not reached", "agent", m.Name(), "error", err)
+		}
+		h.offline(m)
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.up:
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, longestPause)
+	}
+}
+
+// linkUp reports whether there is any use in calling an agent: one on another
+// machine wakes its follower when it is reached.
+func (h *Hub) linkUp(m *member) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return m.remote == nil || m.link.State == LinkConnected || m.link.State == LinkProbing
+}
+
+// greet finds out whether an agent that was lost is there again. What happened
+// meanwhile follows, but where nothing did there is no event to tell so.
+func (h *Hub) greet(ctx context.Context, m *member, cursor session.Cursor) error {
+	if m.remote == nil || cursor == (session.Cursor{}) {
+		return nil
+	}
+	limited, cancel := within(ctx, m)
+	defer cancel()
+	machine, err := m.Agent.Machine(limited)
+	if err != nil {
+		return err
+	}
+	h.apply(m, session.Event{Machine: &machine})
+	return nil
+}
+
+func (h *Hub) offline(m *member) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if m.online {
+		h.lost(m)
+	}
+}
+
+// publishMachine needs mu.
+func (h *Hub) publishMachine(m *member) {
+	machine := m.view()
+	h.stream.publish(Event{Machine: &machine})
+}
+
+// view needs Hub.mu.
+func (m *member) view() Machine {
+	machine := m.machine
+	machine.Agent = m.Name()
+	machine.Warnings = slices.Clone(machine.Warnings)
+	return Machine{Machine: machine, Online: m.online, LastHeard: m.lastHeard}
+}
+
+// apply takes one event of an agent into what the hub knows, and tells it on.
+func (h *Hub) apply(m *member, e session.Event) {
+	now := h.now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if m.gone {
+		return
+	}
+	m.lastHeard, m.dirty = now, true
+	cameBack := !m.online
+	m.online = true
+	if cameBack {
+		m.turned()
+	}
+	switch {
+	case e.Reset != nil:
+		h.reset(m, *e.Reset)
+		return
+	case e.Session != nil:
+		h.tell(m, *e.Session)
+	case e.Removed != nil:
+		id := *e.Removed
+		h.drop(id)
+		h.stream.publish(Event{Removed: &id})
+	case e.Machine != nil:
+		m.machine = *e.Machine
+		if !cameBack {
+			h.publishMachine(m)
+		}
+	case len(e.Usage) > 0:
+		for _, u := range e.Usage {
+			h.usage[u.Session] = u
+		}
+		h.stream.sample(e.Usage)
+	case e.Devices != nil:
+		m.board = e.Devices
+		h.stream.board(m)
+	}
+	if cameBack {
+		h.publishMachine(m)
+		h.publishAgent(m)
+		h.publishLive(m)
+		h.stream.board(m)
+	}
+}
+
+// tell needs mu: it publishes a session, and after one that waits for others
+// those others, whose dependents it joined.
+func (h *Hub) tell(m *member, s session.Session) {
+	before, was := h.sessions[s.ID]
+	if live := was && before.session.Status.Live(); m.remote != nil && live != s.Status.Live() {
+		h.stream.link(m) // the number of its live sessions
+	}
+	h.remember(m, s)
+	h.publishSession(m, s)
+	for _, id := range h.waiting.add(s) {
+		if k, ok := h.sessions[id]; ok {
+			h.publishSession(k.member, k.session)
+		}
+	}
+}
+
+// reset needs mu. What was known of the agent's sessions is replaced, and every
+// watcher is made to take a snapshot, which is smaller than the difference is subtle.
+func (h *Hub) reset(m *member, r session.Reset) {
+	for id, k := range h.sessions {
+		if k.member == m {
+			delete(h.sessions, id)
+			delete(h.usage, id)
+		}
+	}
+	m.machine, m.board = r.Machine, r.Devices
+	for _, s := range r.Sessions {
+		h.remember(m, s)
+	}
+	h.waiting = dependents{}
+	for _, k := range h.sessions {
+		h.waiting.add(k.session)
+	}
+	h.stream.forget()
+	if !m.told {
+		m.told = true
+		if slices.Contains(h.first, m) && !slices.ContainsFunc(h.first, func(other *member) bool { return !other.told }) {
+			close(h.heard)
+		}
+	}
+}
+
+// remember needs mu. Finished sessions beyond finishedKept are let go; a name
+// for each id stays, to find its agent by.
+func (h *Hub) remember(m *member, s session.Session) {
+	h.sessions[s.ID] = &known{session: s, member: m}
+	h.homes[s.ID] = m
+	if s.Status.Live() {
+		return
+	}
+	delete(h.usage, s.ID)
+	if len(h.sessions) > 2*finishedKept {
+		h.trim()
+	}
+}
+
+// trim needs mu.
+func (h *Hub) trim() {
+	for i, s := range h.sorted() {
+		if i >= finishedKept && !s.Status.Live() {
+			delete(h.sessions, s.ID)
+			delete(h.waiting, s.ID)
+		}
+	}
+}
+
+// drop needs mu.
+func (h *Hub) drop(id session.ID) {
+	delete(h.sessions, id)
+	delete(h.usage, id)
+	delete(h.homes, id)
+	h.waiting.drop(id)
+}
+
+// sorted needs mu: what is known, newest first.
+func (h *Hub) sorted() []session.Session {
+	all := make([]session.Session, 0, len(h.sessions))
+	for _, k := range h.sessions {
+		all = append(all, k.session)
+	}
+	sortNewest(all)
+	return all
+}
+
+func sortNewest(all []session.Session) {
+	slices.SortFunc(all, func(a, b session.Session) int {
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// snapshot needs mu.
+func (h *Hub) snapshot() *Snapshot {
+	sessions := h.sorted()
+	finished := 0
+	sessions = slices.DeleteFunc(sessions, func(s session.Session) bool {
+		if s.Status.Live() {
+			return false
+		}
+		finished++
+		return finished > finishedKept
+	})
+	usage := make(map[session.ID]session.Usage, len(h.usage))
+	for id, u := range h.usage {
+		usage[id] = u
+	}
+	snapshot := &Snapshot{
+		Sessions: sessions, Usage: usage, Machines: h.machines(), Devices: h.boards(), Presets: h.allPresets(),
+		Recents: cloneRecents(h.recents), Settings: h.settings, Version: h.version, Dependents: map[session.ID][]session.ID{},
+		Agents: h.agents(), Operations: h.operations.list(), Stale: map[session.ID]time.Time{},
+	}
+	for _, s := range sessions {
+		if at := h.sessions[s.ID].member.stale(); at != nil {
+			snapshot.Stale[s.ID] = *at
+		}
+		if ids := h.waiting.of(s.ID); len(ids) > 0 {
+			snapshot.Dependents[s.ID] = ids
+		}
+	}
+	return snapshot
+}
+
+// machines needs mu.
+func (h *Hub) machines() []Machine {
+	all := make([]Machine, 0, len(h.members))
+	for _, m := range h.members {
+		all = append(all, m.view())
+	}
+	return all
+}

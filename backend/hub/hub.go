@@ -1,0 +1,156 @@
+// Package hub is the desktop's control plane without its wire: it knows the
+// agents, merges what they tell into one stream of events, chooses the agent
+// for a launch, and keeps what belongs to a person rather than to a machine:
+// recent launches, settings, presets and the catalogue of environments.
+//
+// The hub has authority over nothing. Everything it says of a session was told
+// by an agent, and whatever it holds in memory can be thrown away and asked for
+// again; only recents and settings are kept, through a [Shelf].
+package hub
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"sync"
+	"time"
+
+	"slipway/backend/session"
+)
+
+// Shelf keeps a few small values for ever. Load leaves value untouched and
+// reports false when nothing was saved under key.
+type Shelf interface {
+	Load(key string, value any) (bool, error)
+	Save(key string, value any) error
+}
+
+// Version says what is running.
+type Version struct{ Version, Commit, Go, OS, Arch string }
+
+// Config is what a hub is made of. Members are always there; Reacher reaches
+// those that a person adds, and is nil where there can be none. Log and Now may
+// be nil.
+type Config struct {
+	Members []Member
+	Reacher Reacher
+	Shelf   Shelf
+	Owner   string // name of the person, written into every launch
+	Version Version
+	Log     *slog.Logger
+	Now     func() time.Time
+}
+
+// Hub is safe for concurrent use.
+type Hub struct {
+	reacher Reacher
+	shelf   Shelf
+	owner   string
+	version Version
+	log     *slog.Logger
+	now     func() time.Time
+	began   time.Time
+	first   []*member // those of the Config
+
+	// mu guards everything below. No agent, shelf or channel is touched with it held.
+	mu       sync.Mutex
+	members  []*member              // replaced, never changed, when one comes or goes
+	running  func() context.Context // the life of Run; nil before and after it
+	stream   stream
+	sessions map[session.ID]*known
+	usage    map[session.ID]session.Usage
+	homes    map[session.ID]*member // which agent keeps a session
+	waiting  dependents
+	keys     keyring
+	presets  []Preset // those of the person, in the order of their creation
+	recents  []Recent
+	settings Settings
+
+	operations *operations
+	uploads    chan struct{} // one token for each upload under way
+
+	// heard is closed when every agent has told its state once.
+	heard chan struct{}
+
+	// saving orders writes to the shelf; it is taken before mu, never after.
+	saving sync.Mutex
+}
+
+// Open reads what the shelf keeps. A value that cannot be read is reported and
+// its default taken: a broken history must not keep anybody from working.
+func Open(config Config) (*Hub, error) {
+	h := &Hub{
+		reacher: config.Reacher, shelf: config.Shelf, owner: config.Owner, version: config.Version, log: config.Log, now: config.Now,
+		sessions: map[session.ID]*known{}, usage: map[session.ID]session.Usage{}, homes: map[session.ID]*member{}, waiting: dependents{},
+		settings: DefaultSettings(), heard: make(chan struct{}), uploads: make(chan struct{}, uploadsAtOnce),
+	}
+	if h.log == nil {
+		h.log = slog.New(slog.DiscardHandler)
+	}
+	if h.now == nil {
+		h.now = time.Now
+	}
+	h.began = h.now()
+	for _, m := range config.Members {
+		h.first = append(h.first, newMember(m.Name, m.Local, m.Agent))
+	}
+	h.members = append(h.members, h.first...)
+	h.stream.open(rand.Text())
+	h.operations = newOperations(&h.mu, h.now, func(o Operation) { h.stream.publish(Event{Operation: &o}) })
+	h.load()
+	h.loadGroups()
+	h.loadDirectory()
+	return h, nil
+}
+
+// Run follows every agent until ctx ends. It returns when all of its
+// goroutines have, and every operation.
+func (h *Hub) Run(ctx context.Context) {
+	var group sync.WaitGroup
+	h.mu.Lock()
+	h.running = func() context.Context { return ctx }
+	for _, m := range h.members {
+		h.begin(m)
+	}
+	h.mu.Unlock()
+	group.Go(func() { h.flush(ctx) })
+	group.Go(func() { h.keepKnown(ctx) })
+	group.Wait()
+	h.operations.close()
+	h.mu.Lock()
+	h.running = nil
+	members := h.members
+	h.mu.Unlock()
+	for _, m := range members {
+		m.done.Wait()
+	}
+	h.keepAll()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stream.close()
+}
+
+// WaitHeard waits until every agent of the Config has told its state once, or
+// ctx ends.
+func (h *Hub) WaitHeard(ctx context.Context) {
+	select {
+	case <-h.heard:
+	case <-ctx.Done():
+	}
+}
+
+// Version says what is running.
+func (h *Hub) Version() Version { return h.version }
+
+// Owner is the name written into every launch.
+func (h *Hub) Owner() string { return h.owner }
+
+// Local returns the name of the agent on this machine, or "" if there is none.
+func (h *Hub) Local() string {
+	for _, m := range h.list() {
+		if m.Local {
+			return m.Name()
+		}
+	}
+	return ""
+}

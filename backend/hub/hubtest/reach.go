@@ -1,0 +1,233 @@
+package hubtest
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+
+	"slipway/backend/hub"
+	"slipway/backend/session"
+)
+
+// Reacher is a [hub.Reacher] of agents in memory: those of its machines, by
+// their addresses. The functions may be replaced before it is used.
+type Reacher struct {
+	// Adding is called with the work of Add and may ask or fail.
+	Adding func(context.Context, *hub.Work, hub.Entry) error
+	// Removing is called by Remove.
+	Removing func(context.Context, hub.Entry, bool) error
+
+	mu      sync.Mutex // guards everything below
+	agents  map[string]*Agent
+	remotes map[string]*Remote
+}
+
+var _ hub.Reacher = (*Reacher)(nil)
+
+// Machine puts an agent at an address.
+func (r *Reacher) Machine(address string, agent *Agent) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.agents == nil {
+		r.agents, r.remotes = map[string]*Agent{}, map[string]*Remote{}
+	}
+	r.agents[address] = agent
+}
+
+// Remote is the way to the agent at an address, once it was opened.
+func (r *Reacher) Remote(address string) *Remote {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.remotes[address]
+}
+
+// Open implements [hub.Reacher]. The way is down until it runs.
+func (r *Reacher) Open(entry hub.Entry, _ func(string) error) (hub.Remote, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	agent := r.agents[entry.Address]
+	if agent == nil {
+		return nil, &session.Error{Code: "agent_connect_not-found", Message: "There is no such machine.", Hint: "Choose another."}
+	}
+	remote := &Remote{id: entry.ID, agent: agent, changed: make(chan struct{}), up: true}
+	remote.link = hub.Link{State: hub.LinkOff, Transport: "ssh"}
+	remote.setDown(true)
+	r.remotes[entry.Address] = remote
+	return remote, nil
+}
+
+// Probe implements [hub.Reacher].
+func (r *Reacher) Probe(_ context.Context, work *hub.Work, _ hub.Entry) error {
+	work.Tell(hub.Step{Name: "docker", Title: "Docker", State: hub.StepWarning, Detail: "It is old.", Remedy: "apt-get install docker.io"})
+	return nil
+}
+
+// Add implements [hub.Reacher].
+func (r *Reacher) Add(ctx context.Context, work *hub.Work, entry hub.Entry) (hub.Entry, error) {
+	err := work.Do("connect", "Connect", func() (string, error) {
+		if r.Adding == nil {
+			return "", nil
+		}
+		return "", r.Adding(ctx, work, entry)
+	})
+	entry.Fingerprint = "print-of-" + entry.Name
+	return entry, err
+}
+
+// Upgrade implements [hub.Reacher].
+func (r *Reacher) Upgrade(_ context.Context, work *hub.Work, _ hub.Entry) error {
+	work.Progress(1, 2)
+	work.Progress(2, 2)
+	return nil
+}
+
+// Remove implements [hub.Reacher].
+func (r *Reacher) Remove(ctx context.Context, _ *hub.Work, entry hub.Entry, uninstall bool) error {
+	if r.Removing == nil {
+		return nil
+	}
+	return r.Removing(ctx, entry, uninstall)
+}
+
+// Remote is a [hub.Remote] whose link a test cuts and mends.
+type Remote struct {
+	id    string
+	agent *Agent
+
+	mu      sync.Mutex // guards everything below
+	link    hub.Link
+	changed chan struct{}
+	up      bool // it is reached while it runs
+	running bool
+	devices []hub.PairedDevice
+}
+
+var _ hub.Remote = (*Remote)(nil)
+
+// Agent implements [hub.Remote].
+func (r *Remote) Agent() session.Agent { return r.agent }
+
+// Run implements [hub.Remote].
+func (r *Remote) Run(ctx context.Context) {
+	r.mu.Lock()
+	r.running = true
+	up := r.up
+	r.mu.Unlock()
+	r.SetUp(up)
+	<-ctx.Done()
+	r.mu.Lock()
+	r.running = false
+	r.mu.Unlock()
+	r.setDown(true)
+	r.SetLink(hub.Link{State: hub.LinkOff, Transport: "ssh"})
+}
+
+// setDown makes the agent answer or not. The locks of the two are never held at once.
+func (r *Remote) setDown(down bool) { r.agent.SetDown(down) }
+
+// SetUp mends or cuts the link.
+func (r *Remote) SetUp(up bool) {
+	now := time.Now()
+	link := hub.Link{State: hub.LinkConnected, Since: now, LastHeard: now, Transport: "ssh", Carriers: 2, RTT: 40 * time.Millisecond}
+	if !up {
+		link = hub.Link{State: hub.LinkDown, Since: now, LastHeard: now, Transport: "ssh", NextTry: now.Add(time.Second), Waits: "The network does not answer.",
+			Err: &session.Error{Code: "agent_connect_unreachable", Message: "No route to the host.", Hint: "Look at the network."}}
+	}
+	r.mu.Lock()
+	r.up = up
+	running := r.running
+	r.mu.Unlock()
+	if running {
+		r.setDown(!up)
+		r.SetLink(link)
+	}
+}
+
+// SetLink says how the agent is reached.
+func (r *Remote) SetLink(link hub.Link) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.link = link
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// Link implements [hub.Remote].
+func (r *Remote) Link() (hub.Link, <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.link, r.changed
+}
+
+// Reconnect implements [hub.Remote].
+func (r *Remote) Reconnect(context.Context, *hub.Work) error {
+	r.SetUp(true)
+	return nil
+}
+
+// Answer implements [hub.Remote].
+func (r *Remote) Answer(_ context.Context, accept bool, found string) (string, error) {
+	r.mu.Lock()
+	question := r.link.Question
+	r.mu.Unlock()
+	if question == nil || question.Found != found {
+		return "", &session.Error{Code: "agent_answer_conflict", Message: "That is not what is asked.", Hint: "Look again."}
+	}
+	if accept {
+		r.SetUp(true)
+	}
+	return found, nil
+}
+
+// SetDevices says which devices the agent lets in.
+func (r *Remote) SetDevices(devices ...hub.PairedDevice) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.devices = devices
+}
+
+// PairedDevices implements [hub.Doorkeeper].
+func (r *Remote) PairedDevices(context.Context) ([]hub.PairedDevice, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.devices, nil
+}
+
+// RevokeDevice implements [hub.Doorkeeper].
+func (r *Remote) RevokeDevice(_ context.Context, fingerprint string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, d := range r.devices {
+		if d.Fingerprint == fingerprint {
+			r.devices = append(r.devices[:i:i], r.devices[i+1:]...)
+			return nil
+		}
+	}
+	return &session.Error{Code: "agent_pair_not-found", Message: "There is no such device.", Hint: "List them."}
+}
+
+// RotateKey implements [hub.Doorkeeper].
+func (r *Remote) RotateKey(context.Context) (hub.Rotation, error) {
+	return hub.Rotation{Before: "print-of-lab", Fingerprint: "new-print"}, nil
+}
+
+// Rotate implements [hub.Reacher].
+func (r *Reacher) Rotate(context.Context) (hub.Rotation, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rotation := hub.Rotation{Before: "print-of-here", Fingerprint: "new-print-of-here"}
+	for _, remote := range r.remotes {
+		if link, _ := remote.Link(); link.State == hub.LinkConnected {
+			rotation.Told = append(rotation.Told, remote.id)
+		} else {
+			rotation.Later = append(rotation.Later, remote.id)
+		}
+	}
+	return rotation, nil
+}
+
+// PairCode implements [hub.Doorkeeper].
+func (r *Remote) PairCode(_ context.Context, owner, role string) (hub.PairCode, error) {
+	return hub.PairCode{Code: "1-" + cmp.Or(owner, "ada") + "-" + role, Address: "slipway://lab:7431", ExpiresAt: time.Now().Add(time.Minute)}, nil
+}

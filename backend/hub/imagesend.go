@@ -1,0 +1,169 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"slipway/backend/layers"
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// ImageSending asks for an image of one agent to be brought to another.
+type ImageSending struct{ Image, From, To string }
+
+// corruptMost is how often a transfer may begin again because what arrived was damaged.
+const corruptMost = 3
+
+// SendImage begins to bring an image from one agent to another, without a
+// registry: only what is missing there travels. While an agent is not reached
+// the operation waits. Cancelled it drops what has arrived, failed it keeps it
+// for another try. Fails with image_send_invalid, agent_find_not-found.
+func (h *Hub) SendImage(req ImageSending) (Operation, error) {
+	if !session.ValidImage(req.Image) {
+		return Operation{}, &session.Error{Code: "image_send_invalid", Message: fmt.Sprintf("%q is not the name of an image.", req.Image), Hint: "slipway images lists them."}
+	}
+	if req.From == req.To {
+		return Operation{}, &session.Error{Code: "image_send_invalid", Message: "The image would go from " + req.From + " to itself.", Hint: "Choose another agent."}
+	}
+	from, err := h.member(req.From)
+	if err != nil {
+		return Operation{}, err
+	}
+	to, err := h.member(req.To)
+	if err != nil {
+		return Operation{}, err
+	}
+	kind := ImageSend
+	if to.Local {
+		kind = ImageFetch
+	}
+	return h.operations.start(kind, req.Image, func(ctx context.Context, work *Work) error {
+		work.Concerns(req.To)
+		s := &sending{work: work, image: req.Image, from: from, to: to}
+		return s.run(ctx)
+	})
+}
+
+// sending is an image on its way between two agents.
+type sending struct {
+	work     *Work
+	image    string
+	from, to *member
+	corrupt  int // how often what arrived was damaged
+	pause    time.Duration
+	waiting  bool // told that an agent is not reached
+}
+
+func (s *sending) run(ctx context.Context) error {
+	s.work.Plan(Step{Name: "describe", Title: "Look at the image"}, Step{Name: "send", Title: "Send what is missing"}, Step{Name: "install", Title: "Put it together"})
+	var parts session.ImageParts
+	err := s.work.Do("describe", "", func() (string, error) {
+		var err error
+		if parts, err = s.from.Agent.DescribeImage(ctx, s.image); err != nil {
+			return "", err
+		}
+		arrival, err := s.to.Agent.ExpectImage(ctx, parts)
+		return fmt.Sprintf("%d of %d layers are there already", arrival.Present, len(parts.Layers)), err
+	})
+	if err != nil {
+		return err
+	}
+	err = s.carry(ctx, parts)
+	if err == nil {
+		err = s.install(ctx, parts.ID)
+	}
+	if ctx.Err() != nil {
+		// One that is not reached drops it by itself, after a week.
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		err = errors.Join(err, s.to.Agent.ForgetImage(ending, parts.ID))
+	}
+	return err
+}
+
+func (s *sending) carry(ctx context.Context, parts session.ImageParts) error {
+	s.work.Begin("send", "")
+	var last gpu.Bytes
+	err := layers.Carry(ctx, s.from.Agent, s.to.Agent, parts, layers.Report{
+		Progress: func(done, total gpu.Bytes) {
+			if done > last {
+				s.arrived()
+			}
+			last = done
+			s.work.Progress(int64(done), int64(total))
+		},
+		Again: s.again,
+	})
+	if err != nil {
+		e := session.AsError(err, "image_send_failed")
+		s.work.Tell(Step{Name: "send", State: StepFailed, Detail: e.Message, Remedy: e.Hint})
+		return err
+	}
+	s.work.Tell(Step{Name: "send", State: StepOK, Detail: last.String() + " sent"})
+	return nil
+}
+
+// arrived takes back what was said of an agent that was not reached.
+func (s *sending) arrived() {
+	s.pause = 0
+	if s.waiting {
+		s.waiting = false
+		s.work.Begin("send", "")
+	}
+}
+
+// The pause before the next try grows from the first to the longest.
+const (
+	firstResend   = 200 * time.Millisecond
+	longestResend = 5 * time.Second
+)
+
+// again waits until a transfer that failed may go on, or says that it may not.
+func (s *sending) again(ctx context.Context, err error) error {
+	code := session.CodeOf(err)
+	switch {
+	case code == layers.CodeCorrupt:
+		if s.corrupt++; s.corrupt > corruptMost {
+			return err
+		}
+	case code == "", code == layers.CodeReplaced, strings.HasSuffix(string(code), "_unavailable"):
+	default:
+		return err
+	}
+	s.pause = min(max(2*s.pause, firstResend), longestResend)
+	if s.pause > time.Second {
+		s.waiting = true
+		s.work.Tell(Step{Name: "send", State: StepRunning, Detail: session.AsError(err, "image_send_failed").Message + " It goes on by itself."})
+	}
+	timer := time.NewTimer(s.pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// install gives the image to the engine over there. A cut may hide that it was
+// done; asking again is harmless.
+func (s *sending) install(ctx context.Context, id string) error {
+	return s.work.Do("install", "", func() (string, error) {
+		for {
+			image, err := s.to.Agent.InstallImage(ctx, id)
+			if err == nil {
+				return image.ID, nil
+			}
+			if !strings.HasSuffix(string(session.CodeOf(err)), "_unavailable") || session.CodeOf(err) == "engine_connect_unavailable" {
+				return "", err
+			}
+			if err := s.again(ctx, err); err != nil {
+				return "", err
+			}
+		}
+	})
+}

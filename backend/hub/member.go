@@ -1,0 +1,168 @@
+package hub
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"slipway/backend/session"
+)
+
+// Member is one agent that the hub is given. Local is set when it rules the
+// machine that the hub itself runs on.
+type Member struct {
+	Name  string
+	Local bool
+	Agent session.Agent
+}
+
+// member is an agent with what was last heard of it. The fields from link on
+// are guarded by Hub.mu; those of entry that change with it.
+type member struct {
+	Local  bool
+	Agent  session.Agent
+	remote Remote // nil: it is in this process
+	called atomic.Pointer[string]
+
+	// up holds one token when the agent is reached again, so that nobody waits longer.
+	up   chan struct{}
+	stop context.CancelFunc // ends its following; nil while the hub does not run
+	done sync.WaitGroup     // of its following
+
+	entry     Entry
+	link      Link
+	machine   session.Machine
+	board     *session.DeviceBoard // nil: it told none yet
+	online    bool
+	changed   chan struct{} // closed and replaced when it is reached otherwise than before, or removed
+	told      bool          // its whole state was received at least once by this hub
+	lastHeard time.Time
+	dirty     bool // what is known has changed since it was kept
+	gone      bool // it was removed
+}
+
+func newMember(name string, local bool, agent session.Agent) *member {
+	m := &member{Local: local, Agent: agent, up: make(chan struct{}, 1), changed: make(chan struct{}), machine: session.Machine{Agent: name}}
+	m.entry = Entry{Name: name, Group: DefaultGroup}
+	m.called.Store(&name)
+	return m
+}
+
+// Name is what the agent is called here. It may change at any time.
+func (m *member) Name() string { return *m.called.Load() }
+
+// wake has whoever waits for the agent try at once.
+func (m *member) wake() {
+	select {
+	case m.up <- struct{}{}:
+	default:
+	}
+}
+
+// list returns the members as they are now.
+func (h *Hub) list() []*member {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append([]*member(nil), h.members...)
+}
+
+// member returns the agent of a name; agent_find_not-found.
+func (h *Hub) member(name string) (*member, error) {
+	for _, m := range h.list() {
+		if m.Name() == name {
+			return m, nil
+		}
+	}
+	return nil, noSuchAgent(name)
+}
+
+// begin needs mu: it starts to follow an agent, if the hub runs.
+func (h *Hub) begin(m *member) {
+	if h.running == nil || m.gone {
+		return
+	}
+	ctx, stop := context.WithCancel(h.running())
+	m.stop = stop
+	m.done.Go(func() { h.follow(ctx, m) })
+	if m.remote == nil {
+		return
+	}
+	m.done.Go(func() { m.remote.Run(ctx) })
+	m.done.Go(func() { h.followLink(ctx, m) })
+}
+
+// followLink takes in how an agent is reached, until ctx ends.
+func (h *Hub) followLink(ctx context.Context, m *member) {
+	for {
+		link, changed := m.remote.Link()
+		h.linked(m, link)
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		}
+	}
+}
+
+// linked notes how an agent is reached and tells of it: at once when that is
+// something else than before, and with the next flush when only figures moved.
+func (h *Hub) linked(m *member, link Link) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before := m.link
+	m.link = link
+	if link.LastHeard.After(m.lastHeard) {
+		m.lastHeard = link.LastHeard
+	}
+	if before.same(link) {
+		h.stream.link(m)
+		return
+	}
+	m.turned()
+	if link.State == LinkConnected && before.State != LinkConnected {
+		m.wake()
+	}
+	if (link.State == LinkDown || link.State == LinkOff || link.State == LinkQuestion) && m.online {
+		h.lost(m)
+	}
+	h.publishAgent(m)
+}
+
+// lost needs mu: what is known of an agent is from now on as old as lastHeard.
+func (h *Hub) lost(m *member) {
+	m.online = false
+	m.turned()
+	h.publishMachine(m)
+	h.publishLive(m)
+	h.publishAgent(m)
+	h.stream.board(m)
+}
+
+// publishLive needs mu: it tells of an agent's live sessions again, because
+// whether they are known for certain has changed.
+func (h *Hub) publishLive(m *member) {
+	if m.remote == nil {
+		return
+	}
+	for _, s := range h.sorted() {
+		if h.sessions[s.ID].member == m && s.Status.Live() {
+			h.publishSession(m, s)
+		}
+	}
+}
+
+// publishSession needs mu.
+func (h *Hub) publishSession(m *member, s session.Session) {
+	h.stream.publish(Event{Session: &s, Dependents: h.waiting.of(s.ID), LastHeard: m.stale()})
+}
+
+// stale needs Hub.mu: when what is known of an agent was heard, nil while it is
+// reached and what is known is how things are.
+func (m *member) stale() *time.Time {
+	if m.online {
+		return nil
+	}
+	at := m.lastHeard
+	return &at
+}

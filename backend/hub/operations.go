@@ -1,0 +1,330 @@
+package hub
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"slipway/backend/session"
+)
+
+// OperationKind is what an operation does.
+type OperationKind string
+
+// The kinds of operations.
+const (
+	AgentAdd       OperationKind = "agent-add"
+	AgentProbe     OperationKind = "agent-probe"
+	AgentUpgrade   OperationKind = "agent-upgrade"
+	AgentRemove    OperationKind = "agent-remove"
+	AgentReconnect OperationKind = "agent-reconnect"
+	ImageSend      OperationKind = "image-send"
+	ImageFetch     OperationKind = "image-fetch"
+)
+
+// OperationState is where an operation stands.
+type OperationState string
+
+// The states of an operation; the last three are never left.
+const (
+	OperationRunning   OperationState = "running"
+	OperationWaiting   OperationState = "waiting"
+	OperationDone      OperationState = "done"
+	OperationFailed    OperationState = "failed"
+	OperationCancelled OperationState = "cancelled"
+)
+
+// Ended reports whether the operation is over.
+func (s OperationState) Ended() bool {
+	return s == OperationDone || s == OperationFailed || s == OperationCancelled
+}
+
+// StepState is where a step of an operation stands.
+type StepState string
+
+// The states of a step.
+const (
+	StepPending StepState = "pending"
+	StepRunning StepState = "running"
+	StepOK      StepState = "ok"
+	StepWarning StepState = "warning"
+	StepFailed  StepState = "failed"
+	StepSkipped StepState = "skipped"
+)
+
+// Step is one step of an operation, or one finding of a probe.
+type Step struct {
+	Name, Title    string
+	State          StepState
+	Detail, Remedy string
+	StartedAt      time.Time
+	EndedAt        time.Time
+}
+
+// Progress is how far the bytes of an operation are. Total 0 and Left negative
+// are unknown.
+type Progress struct {
+	Done, Total, Rate int64
+	Left              time.Duration
+}
+
+// PromptKind is what a person is asked for.
+type PromptKind string
+
+// The kinds of prompts. A host key or a confirmation is answered with yes or no;
+// a notice is not answered, but withdrawn when what it says has happened.
+const (
+	PromptPassword   PromptKind = "password"
+	PromptPassphrase PromptKind = "passphrase"
+	PromptMFA        PromptKind = "mfa"
+	PromptHostKey    PromptKind = "host-key"
+	PromptPairCode   PromptKind = "pair-code"
+	PromptConfirm    PromptKind = "confirm"
+	PromptNotice     PromptKind = "notice"
+)
+
+// Prompt is what a person is asked.
+type Prompt struct {
+	ID     string
+	Kind   PromptKind
+	Text   string
+	Secret bool
+	Again  bool // the answer before was not accepted
+
+	Fingerprint, Host string // of a host key
+}
+
+// Operation is a piece of work that takes a while, as it is at one moment.
+type Operation struct {
+	ID        string
+	Kind      OperationKind
+	Subject   string
+	State     OperationState
+	Steps     []Step
+	Progress  *Progress
+	Prompt    *Prompt
+	Err       error
+	Agent     string
+	StartedAt time.Time
+	EndedAt   time.Time
+	Revision  uint64
+}
+
+const (
+	// operationsKept is how many operations are remembered; those that go on are never let go.
+	operationsKept = 50
+	// operationsMost is how many go on at once.
+	operationsMost = 16
+	// stepsMost bounds what one operation tells.
+	stepsMost = 200
+	// askMost is how long a person may think about an answer.
+	askMost = 10 * time.Minute
+	// tellEvery is how often progress is told.
+	tellEvery = 200 * time.Millisecond
+	// answerMost is the longest answer, in bytes.
+	answerMost = 4 << 10
+)
+
+// operations is the registry of long work.
+type operations struct {
+	mu      *sync.Mutex     // Hub.mu, which guards all, closed and each operation in it
+	publish func(Operation) // into the stream; needs mu
+	now     func() time.Time
+
+	all    []*operation
+	closed bool
+	group  sync.WaitGroup
+	life   func() context.Context // ends with the registry
+	stop   context.CancelFunc
+}
+
+type operation struct {
+	Operation
+	cancel context.CancelFunc
+	answer chan string // of the prompt, holds one
+	asked  bool        // cancelling was asked for
+	meter  meter
+}
+
+func newOperations(mu *sync.Mutex, now func() time.Time, publish func(Operation)) *operations {
+	ctx, stop := context.WithCancel(context.Background())
+	return &operations{mu: mu, life: func() context.Context { return ctx }, stop: stop, publish: publish, now: now}
+}
+
+// close cancels what goes on and waits for it.
+func (o *operations) close() {
+	o.mu.Lock()
+	o.closed = true
+	o.mu.Unlock()
+	o.stop()
+	o.group.Wait()
+}
+
+// start begins work and returns it as it begins. One piece of work for a
+// subject goes on at a time: operation_start_conflict.
+func (o *operations) start(kind OperationKind, subject string, do func(context.Context, *Work) error) (Operation, error) {
+	ctx, cancel := context.WithCancel(o.life())
+	one := &operation{cancel: cancel, Operation: Operation{
+		ID: strings.ToLower(rand.Text()[:12]), Kind: kind, Subject: subject, State: OperationRunning, StartedAt: o.now(), Revision: 1,
+	}}
+	o.mu.Lock()
+	if err := o.mayStart(subject); err != nil {
+		o.mu.Unlock()
+		cancel()
+		return Operation{}, err
+	}
+	o.all = append(o.all, one)
+	o.trim()
+	view := one.view()
+	o.group.Go(func() {
+		defer cancel()
+		work := &Work{registry: o, operation: one}
+		work.end(do(ctx, work))
+	})
+	o.publish(view)
+	o.mu.Unlock()
+	return view, nil
+}
+
+// mayStart needs mu.
+func (o *operations) mayStart(subject string) error {
+	if o.closed {
+		return &session.Error{Code: "operation_start_unavailable", Message: "Slipway is shutting down.", Hint: "Start it again."}
+	}
+	live := 0
+	for _, other := range o.all {
+		if other.State.Ended() {
+			continue
+		}
+		if other.Subject == subject {
+			return &session.Error{Code: "operation_start_conflict", Message: fmt.Sprintf("Something is being done with %s already (%s).", subject, other.Kind), Hint: "Wait until it has ended, or cancel it."}
+		}
+		live++
+	}
+	if live >= operationsMost {
+		return &session.Error{Code: "operation_start_conflict", Message: fmt.Sprintf("%d operations go on already.", live), Hint: "Wait until one has ended."}
+	}
+	return nil
+}
+
+// trim needs mu: the oldest that have ended go.
+func (o *operations) trim() {
+	excess := len(o.all) - operationsKept
+	o.all = slices.DeleteFunc(o.all, func(one *operation) bool {
+		if excess <= 0 || !one.State.Ended() {
+			return false
+		}
+		excess--
+		return true
+	})
+}
+
+// view needs Hub.mu.
+func (one *operation) view() Operation {
+	view := one.Operation
+	view.Steps = slices.Clone(view.Steps)
+	if view.Progress != nil {
+		progress := *view.Progress
+		view.Progress = &progress
+	}
+	return view
+}
+
+// list needs mu: all operations, newest first.
+func (o *operations) list() []Operation {
+	views := make([]Operation, len(o.all))
+	for i, one := range o.all {
+		views[i] = one.view()
+	}
+	slices.SortStableFunc(views, func(a, b Operation) int { return cmp.Or(b.StartedAt.Compare(a.StartedAt), cmp.Compare(b.ID, a.ID)) })
+	return views
+}
+
+// find needs mu.
+func (o *operations) find(id string) (*operation, error) {
+	for _, one := range o.all {
+		if one.ID == id {
+			return one, nil
+		}
+	}
+	return nil, &session.Error{Code: "operation_read_not-found", Message: fmt.Sprintf("There is no operation %q.", clip(id)), Hint: fmt.Sprintf("The last %d are kept.", operationsKept)}
+}
+
+// Operations returns the operations, newest first.
+func (h *Hub) Operations() []Operation {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.operations.list()
+}
+
+// Operation returns one operation; operation_read_not-found.
+func (h *Hub) Operation(id string) (Operation, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	one, err := h.operations.find(id)
+	if err != nil {
+		return Operation{}, err
+	}
+	return one.view(), nil
+}
+
+// AnswerOperation answers what an operation asks; operation_answer_conflict
+// when it asks no such thing, or no longer. The answer is handed to whoever
+// asked and kept nowhere.
+func (h *Hub) AnswerOperation(id, prompt, text string) (Operation, error) {
+	if len(text) > answerMost {
+		return Operation{}, &session.Error{Code: "operation_answer_invalid", Message: "The answer is too long.", Hint: "Answer what is asked."}
+	}
+	o := h.operations
+	o.mu.Lock()
+	one, err := o.find(id)
+	if err != nil {
+		o.mu.Unlock()
+		return Operation{}, err
+	}
+	if one.Prompt == nil || one.Prompt.ID != prompt || one.Prompt.Kind == PromptNotice {
+		o.mu.Unlock()
+		return Operation{}, &session.Error{Code: "operation_answer_conflict", Message: "The operation does not ask that any more.", Hint: "Look at what it asks now."}
+	}
+	one.answer <- text // has room for the one answer of the prompt that is taken away here
+	one.Prompt, one.State = nil, OperationRunning
+	one.Revision++
+	view := one.view()
+	o.publish(view)
+	o.mu.Unlock()
+	return view, nil
+}
+
+// CancelOperation asks an operation to end. One that has ended stays as it is.
+func (h *Hub) CancelOperation(id string) (Operation, error) {
+	o := h.operations
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	one, err := o.find(id)
+	if err != nil {
+		return Operation{}, err
+	}
+	if !one.State.Ended() {
+		one.asked = true
+		one.cancel()
+	}
+	return one.view(), nil
+}
+
+// problemOf is err as it is told of an operation.
+func problemOf(err error, kind OperationKind) error {
+	var e *session.Error
+	switch {
+	case errors.As(err, &e):
+		return e
+	case errors.Is(err, context.DeadlineExceeded):
+		return &session.Error{Code: "operation_run_timeout", Message: "It took too long.", Hint: "Try again.", Err: err}
+	}
+	return &session.Error{Code: "operation_run_internal-error", Message: fmt.Sprintf("Something went wrong inside Slipway (%s).", kind), Hint: "The log file says more: slipway doctor names it.", Err: err}
+}

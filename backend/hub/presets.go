@@ -1,0 +1,187 @@
+package hub
+
+import (
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// Preset is a named bundle of resources. Those that are not built in belong to
+// the person.
+type Preset struct {
+	ID          string            `json:"id"`
+	Name        string            `json:"name"`
+	Resources   session.Resources `json:"resources"`
+	Accelerator gpu.Request       `json:"accelerator"`
+	Builtin     bool              `json:"-"`
+}
+
+// PresetUpdate changes a preset; a nil field is left as it is.
+type PresetUpdate struct {
+	Name        *string
+	Resources   *session.Resources
+	Accelerator *gpu.Request
+}
+
+const (
+	presetsKey    = "hub.presets"
+	presetsMost   = 100
+	presetNameMax = 64
+)
+
+// builtinPresets are offered to everybody.
+func builtinPresets() []Preset {
+	preset := func(id, name string, cpu int, memory gpu.Bytes) Preset {
+		return Preset{ID: id, Name: name, Builtin: true, Resources: session.Resources{CPU: cpu, Memory: memory}}
+	}
+	return []Preset{preset("small", "Small", 1, 2*gpu.GiB), preset("medium", "Medium", 2, 4*gpu.GiB), preset("large", "Large", 4, 16*gpu.GiB)}
+}
+
+// allPresets needs mu.
+func (h *Hub) allPresets() []Preset { return append(builtinPresets(), h.presets...) }
+
+// Presets lists the bundles that the launcher offers: those built in, then the
+// person's own.
+func (h *Hub) Presets() []Preset {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.allPresets()
+}
+
+// AddPreset saves a preset of the person's own. It fails with
+// preset_create_invalid and Fields, preset_create_already-exists, or
+// preset_create_conflict when there are too many.
+func (h *Hub) AddPreset(p Preset) (Preset, error) {
+	p.ID, p.Builtin = "p-"+strings.ToLower(rand.Text()[:12]), false
+	err := h.changePresets(func(own []Preset) ([]Preset, error) {
+		if len(own) >= presetsMost {
+			return nil, &session.Error{Code: "preset_create_conflict", Message: fmt.Sprintf("There are %d presets already.", len(own)), Hint: "Remove one first."}
+		}
+		own = append(own, p)
+		return own, checkPreset("preset_create", &own[len(own)-1], own)
+	})
+	p.Name = strings.TrimSpace(p.Name)
+	return p, err
+}
+
+// UpdatePreset renames or changes a preset of the person's own. It fails with
+// preset_update_not-found, preset_update_forbidden for one that is built in,
+// preset_update_invalid and Fields, or preset_update_already-exists.
+func (h *Hub) UpdatePreset(id string, update PresetUpdate) (Preset, error) {
+	var updated Preset
+	err := h.changePresets(func(own []Preset) ([]Preset, error) {
+		i, err := findPreset("preset_update", own, id)
+		if err != nil {
+			return nil, err
+		}
+		p := &own[i]
+		if update.Name != nil {
+			p.Name = *update.Name
+		}
+		if update.Resources != nil {
+			p.Resources = *update.Resources
+		}
+		if update.Accelerator != nil {
+			p.Accelerator = *update.Accelerator
+		}
+		if err := checkPreset("preset_update", p, own); err != nil {
+			return nil, err
+		}
+		updated = *p
+		return own, nil
+	})
+	return updated, err
+}
+
+// DeletePreset forgets a preset of the person's own; preset_delete_not-found or
+// preset_delete_forbidden.
+func (h *Hub) DeletePreset(id string) error {
+	return h.changePresets(func(own []Preset) ([]Preset, error) {
+		i, err := findPreset("preset_delete", own, id)
+		if err != nil {
+			return nil, err
+		}
+		return slices.Delete(own, i, i+1), nil
+	})
+}
+
+func findPreset(operation string, own []Preset, id string) (int, error) {
+	if i := slices.IndexFunc(own, func(p Preset) bool { return p.ID == id }); i >= 0 {
+		return i, nil
+	}
+	if slices.ContainsFunc(builtinPresets(), func(p Preset) bool { return p.ID == id }) {
+		return -1, &session.Error{Code: session.Code(operation + "_forbidden"), Message: "This preset is built in.", Hint: "Save one of your own beside it."}
+	}
+	return -1, &session.Error{Code: session.Code(operation + "_not-found"), Message: fmt.Sprintf("There is no preset %q.", id), Hint: "It may have been removed; look at the list again."}
+}
+
+// checkPreset judges p, one of own, by the rules of a spec. It trims its name.
+func checkPreset(operation string, p *Preset, own []Preset) error {
+	var wrong []session.FieldError
+	p.Name = strings.TrimSpace(p.Name)
+	if p.Name == "" || utf8.RuneCountInString(p.Name) > presetNameMax || strings.ContainsFunc(p.Name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		wrong = append(wrong, session.FieldError{Field: "name", Code: session.Code(operation + "_invalid-name"),
+			Message: fmt.Sprintf("A name has 1 to %d characters, all of them printable.", presetNameMax), Hint: "Choose another name."})
+	}
+	spec := session.Spec{Image: "preset", Resources: p.Resources, Accelerator: p.Accelerator}
+	wrong = append(wrong, spec.Validate(time.Time{}, session.Limits{})...)
+	if len(wrong) > 0 {
+		return &session.Error{Code: session.Code(operation + "_invalid"), Message: wrong[0].Message, Hint: wrong[0].Hint, Fields: wrong}
+	}
+	for _, other := range append(builtinPresets(), own...) {
+		if other.ID != p.ID && strings.EqualFold(other.Name, p.Name) {
+			code := session.Code(operation + "_already-exists")
+			message, hint := fmt.Sprintf("There is a preset named %s already.", other.Name), "Choose another name."
+			return &session.Error{Code: code, Message: message, Hint: hint, Fields: []session.FieldError{{Field: "name", Code: code, Message: message, Hint: hint}}}
+		}
+	}
+	return nil
+}
+
+// changePresets saves what change makes of a copy of the person's presets, and
+// tells the watchers when it is saved.
+func (h *Hub) changePresets(change func([]Preset) ([]Preset, error)) error {
+	h.saving.Lock()
+	defer h.saving.Unlock()
+	h.mu.Lock()
+	own := append([]Preset{}, h.presets...)
+	h.mu.Unlock()
+	changed, err := change(own)
+	if err != nil {
+		return err
+	}
+	if err := h.shelf.Save(presetsKey, changed); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.presets = changed
+	told := h.allPresets()
+	h.stream.publish(Event{Presets: &told})
+	return nil
+}
+
+// loadPresets reads what was saved. An entry that keeps no rule is dropped.
+func (h *Hub) loadPresets() {
+	var saved []Preset
+	if _, err := h.shelf.Load(presetsKey, &saved); err != nil {
+		h.log.Error("the presets cannot be read and begin anew", "error", err)
+		saved = nil
+	}
+	var own []Preset
+	for _, p := range saved {
+		if p.ID == "" || slices.ContainsFunc(own, func(other Preset) bool { return other.ID == p.ID }) || checkPreset("preset_load", &p, own) != nil {
+			h.log.Warn("a saved preset cannot be used and is left out", "preset", p.Name)
+			continue
+		}
+		own = append(own, p)
+	}
+	h.presets = own
+}

@@ -1,0 +1,142 @@
+package hub
+
+import (
+	"context"
+	"time"
+
+	"slipway/backend/session"
+)
+
+// Reacher reaches agents on other machines. The hub decides which and when; how
+// they are dialled, installed and paired with is the Reacher's business.
+type Reacher interface {
+	// Open makes the way to an agent of the directory. It dials nothing before
+	// the Run of what it returns. Pin is called when the agent proves to have
+	// changed its key, and keeps the new one.
+	Open(entry Entry, pin func(fingerprint string) error) (Remote, error)
+	// Probe looks at a machine and tells each finding as a step. It changes
+	// nothing there.
+	Probe(context.Context, *Work, Entry) error
+	// Add brings an agent to a machine, or pairs with the one that is there,
+	// and returns entry with what is to be remembered of it. One that fails
+	// leaves nothing half done.
+	Add(context.Context, *Work, Entry) (Entry, error)
+	// Upgrade brings this version to an agent's machine. Its sessions go on.
+	Upgrade(context.Context, *Work, Entry) error
+	// Remove gives an agent up: what lets this computer in there is taken back
+	// where that is possible. With uninstall its sessions are ended and its
+	// files removed.
+	Remove(ctx context.Context, work *Work, entry Entry, uninstall bool) error
+	// Rotate changes the key by which agents know this computer, and shows the
+	// new one to those that are reached.
+	Rotate(context.Context) (Rotation, error)
+}
+
+// Remote is one agent on another machine with the way to it.
+type Remote interface {
+	// Agent calls it. While it is not reached every call fails at once with
+	// agent_*_unavailable.
+	Agent() session.Agent
+	// Run keeps it reached until ctx ends.
+	Run(context.Context)
+	// Link says how it is reached now, and a channel that is closed when that changes.
+	Link() (Link, <-chan struct{})
+	// Reconnect tries at once and returns when it is reached or this try has
+	// failed. It may ask through work.
+	Reconnect(context.Context, *Work) error
+	// Answer answers the question of the link and returns what is to be
+	// remembered as pinned; agent_answer_conflict when there is no such question.
+	Answer(ctx context.Context, accept bool, found string) (pinned string, err error)
+
+	Doorkeeper
+}
+
+// Doorkeeper knows which devices an agent lets in. One that cannot be asked
+// fails with agent_pair_unavailable.
+type Doorkeeper interface {
+	PairedDevices(context.Context) ([]PairedDevice, error)
+	RevokeDevice(ctx context.Context, fingerprint string) error
+	PairCode(ctx context.Context, owner, role string) (PairCode, error)
+	// RotateKey has the agent change its own key.
+	RotateKey(context.Context) (Rotation, error)
+}
+
+// PairedDevice is a key that an agent lets in. This marks the computer that asks.
+type PairedDevice struct {
+	Name, Fingerprint, Owner, Role string
+
+	This     bool
+	AddedAt  time.Time
+	LastSeen time.Time // zero: never
+}
+
+// PairCode lets one more device in, once.
+type PairCode struct {
+	Code      string
+	Address   string
+	ExpiresAt time.Time
+}
+
+// LinkState is how an agent is reached.
+type LinkState string
+
+// The states of a link. A probing one has gone silent and is being asked for a
+// sign of life; one with a question waits for a person.
+const (
+	LinkOff        LinkState = "off"
+	LinkConnecting LinkState = "connecting"
+	LinkConnected  LinkState = "connected"
+	LinkProbing    LinkState = "probing"
+	LinkDown       LinkState = "down"
+	LinkQuestion   LinkState = "question"
+)
+
+// Link is the way to an agent at one moment. A zero time or length is unknown.
+type Link struct {
+	State     LinkState
+	Since     time.Time
+	LastHeard time.Time
+	RTT       time.Duration
+	Transport string // local, ssh, tls or wss
+	Carriers  int
+	NextTry   time.Time
+	Err       error
+	Waits     string // one sentence on what is waited for
+	Question  *Question
+
+	Owner, Role string // what we are there, as far as it was told
+	Version     string // of the agent
+	Upgrade     string // the version that an upgrade would bring; empty: nothing to upgrade
+}
+
+// same reports whether two links differ in nothing that a person must learn of
+// at once.
+func (l Link) same(other Link) bool {
+	return l.State == other.State && l.Transport == other.Transport && l.Carriers == other.Carriers && l.Waits == other.Waits &&
+		l.NextTry.Equal(other.NextTry) && session.CodeOf(l.Err) == session.CodeOf(other.Err) && l.Version == other.Version && l.Upgrade == other.Upgrade &&
+		sameQuestion(l.Question, other.Question)
+}
+
+func sameQuestion(a, b *Question) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Found == b.Found && a.Kind == b.Kind
+}
+
+// QuestionKind is what a question is about.
+type QuestionKind string
+
+// The kinds of questions about an agent that is not what it was.
+const (
+	QuestionRekeyed QuestionKind = "re-keyed"
+	QuestionHostKey QuestionKind = "host-key"
+)
+
+// Question is what a person must decide before an agent is reached again.
+type Question struct {
+	Kind          QuestionKind
+	Text          string
+	Pinned, Found string // fingerprints
+	Asked         time.Time
+}

@@ -1,0 +1,205 @@
+package hub
+
+import (
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"slipway/backend/session"
+)
+
+// Recent is one entry of the launch history.
+type Recent struct {
+	ID         string       `json:"id"`
+	Name       string       `json:"name"`
+	Renamed    bool         `json:"renamed,omitempty"` // a person chose the name; a new launch does not replace it
+	Pinned     bool         `json:"pinned"`
+	Spec       session.Spec `json:"spec"` // without the values of secret-looking variables
+	LaunchedAt time.Time    `json:"launchedAt"`
+}
+
+// RecentUpdate changes an entry; a nil field is left as it is.
+type RecentUpdate struct {
+	Name   *string
+	Pinned *bool
+}
+
+const (
+	recentsKey    = "hub.recents"
+	recentsKept   = 5 // not counting pinned ones
+	pinnedMost    = 100
+	recentNameMax = 64
+)
+
+// Recents returns the launch history, newest first.
+func (h *Hub) Recents() []Recent {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return cloneRecents(h.recents)
+}
+
+func cloneRecents(recents []Recent) []Recent {
+	clone := make([]Recent, len(recents))
+	copy(clone, recents)
+	return clone
+}
+
+// addRecent puts spec on top of the history. The same spec launched again
+// moves up. A history that cannot be saved is logged: the launch has happened.
+func (h *Hub) addRecent(spec session.Spec, name string) {
+	spec = spec.Redacted("")
+	spec.After = nil // what one launch waited for means nothing to the next
+	now := h.now()
+	err := h.changeRecents(func(recents []Recent) ([]Recent, error) {
+		return pushRecent(recents, Recent{ID: strings.ToLower(rand.Text()[:12]), Name: name, Spec: spec, LaunchedAt: now}), nil
+	})
+	if err != nil {
+		h.log.Error("the launch history is not saved", "error", err)
+	}
+}
+
+// pushRecent returns recents with entry on top. An entry of the same spec gives
+// it its id, its pin and a name that a person chose.
+func pushRecent(recents []Recent, entry Recent) []Recent {
+	same := entry.Spec.SpecKey()
+	rest := make([]Recent, 0, len(recents)+1)
+	for _, r := range recents {
+		if r.Spec.SpecKey() != same {
+			rest = append(rest, r)
+			continue
+		}
+		entry.ID, entry.Pinned = r.ID, r.Pinned
+		if r.Renamed {
+			entry.Name, entry.Renamed = r.Name, true
+		}
+	}
+	return pruneRecents(append([]Recent{entry}, rest...))
+}
+
+// pruneRecents keeps all pinned entries and the newest others.
+func pruneRecents(recents []Recent) []Recent {
+	others := 0
+	return slices.DeleteFunc(recents, func(r Recent) bool {
+		if r.Pinned {
+			return false
+		}
+		others++
+		return others > recentsKept
+	})
+}
+
+// UpdateRecent pins, unpins or renames an entry. It fails with
+// recent_update_not-found, recent_update_invalid or recent_update_conflict
+// when too many are pinned.
+func (h *Hub) UpdateRecent(id string, update RecentUpdate) (Recent, error) {
+	var updated Recent
+	err := h.changeRecents(func(recents []Recent) ([]Recent, error) {
+		i := slices.IndexFunc(recents, func(r Recent) bool { return r.ID == id })
+		if i < 0 {
+			return nil, recentNotFound("recent_update_not-found", id)
+		}
+		if err := updateRecent(&recents[i], update, recents); err != nil {
+			return nil, err
+		}
+		updated = recents[i]
+		return recents, nil
+	})
+	return updated, err
+}
+
+func updateRecent(r *Recent, update RecentUpdate, all []Recent) error {
+	if update.Name != nil {
+		name := strings.TrimSpace(*update.Name)
+		if name == "" || utf8.RuneCountInString(name) > recentNameMax || strings.ContainsFunc(name, unicode.IsControl) {
+			field := session.FieldError{Field: "name", Code: "recent_update_invalid",
+				Message: fmt.Sprintf("A name has 1 to %d characters, all of them printable.", recentNameMax), Hint: "Choose a shorter name."}
+			return &session.Error{Code: field.Code, Message: field.Message, Hint: field.Hint, Fields: []session.FieldError{field}}
+		}
+		r.Name, r.Renamed = name, true
+	}
+	if update.Pinned == nil {
+		return nil
+	}
+	pinned := 0
+	for _, other := range all {
+		pinned += truth(other.Pinned)
+	}
+	if *update.Pinned && !r.Pinned && pinned >= pinnedMost {
+		return &session.Error{Code: "recent_update_conflict", Message: fmt.Sprintf("%d launches are pinned already.", pinned), Hint: "Unpin one first."}
+	}
+	r.Pinned = *update.Pinned
+	return nil
+}
+
+// DeleteRecent forgets an entry; recent_delete_not-found.
+func (h *Hub) DeleteRecent(id string) error {
+	return h.changeRecents(func(recents []Recent) ([]Recent, error) {
+		rest := slices.DeleteFunc(recents, func(r Recent) bool { return r.ID == id })
+		if len(rest) == len(recents) {
+			return nil, recentNotFound("recent_delete_not-found", id)
+		}
+		return rest, nil
+	})
+}
+
+func recentNotFound(code session.Code, id string) error {
+	return &session.Error{Code: code, Message: fmt.Sprintf("The launch history has no entry %q.", id), Hint: "It may have been removed; look at the list again."}
+}
+
+// changeRecents saves what change makes of a copy of the history, and tells
+// the watchers when it is saved.
+func (h *Hub) changeRecents(change func([]Recent) ([]Recent, error)) error {
+	h.saving.Lock()
+	defer h.saving.Unlock()
+	changed, err := change(h.Recents())
+	if err != nil {
+		return err
+	}
+	changed = pruneRecents(changed)
+	if err := h.shelf.Save(recentsKey, changed); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.recents = changed
+	told := cloneRecents(changed)
+	h.stream.publish(Event{Recents: &told})
+	return nil
+}
+
+// load reads what was saved. It is called once, before the hub is shared.
+func (h *Hub) load() {
+	var recents []Recent
+	if _, err := h.shelf.Load(recentsKey, &recents); err != nil {
+		h.log.Error("the launch history cannot be read and begins anew", "error", err)
+		recents = nil
+	}
+	h.recents = pruneRecents(sane(recents))
+	settings := DefaultSettings()
+	if _, err := h.shelf.Load(settingsKey, &settings); err != nil {
+		h.log.Error("the settings cannot be read; the defaults are used", "error", err)
+		settings = DefaultSettings()
+	}
+	h.settings = settings.repaired()
+	h.loadPresets()
+}
+
+// sane drops entries without an id, secrets that an older version may have
+// kept, and doubles.
+func sane(recents []Recent) []Recent {
+	seen := map[string]bool{}
+	kept := make([]Recent, 0, len(recents))
+	for _, r := range recents {
+		if r.ID == "" || seen[r.ID] {
+			continue
+		}
+		seen[r.ID] = true
+		r.Spec = r.Spec.Redacted("")
+		kept = append(kept, r)
+	}
+	return kept
+}

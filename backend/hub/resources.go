@@ -1,0 +1,109 @@
+package hub
+
+import (
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// Amount is an amount of each resource of a machine.
+type Amount struct {
+	CPU    float64
+	Memory gpu.Bytes
+	GPU    gpu.Share
+	VRAM   gpu.Bytes
+}
+
+// DeviceResource is one device of a summary.
+type DeviceResource struct {
+	Device   gpu.UUID
+	Name     string
+	Total    gpu.Share
+	Promised gpu.Share
+	Mine     gpu.Share
+	Memory   gpu.Bytes
+	MemFree  gpu.Bytes
+}
+
+// Resources sums up one agent's machine: what it has, what is promised to all
+// sessions and to those of the hub's owner, what a launch would find, and what
+// anything really uses. A device's busy part counts as its share.
+type Resources struct {
+	Agent                             string
+	Online                            bool
+	Total, Promised, Mine, Free, Load Amount
+	Devices                           []DeviceResource
+	Limit                             session.Allowance // the most that the hub's owner may hold there
+	Sessions                          int               // of the hub's owner that hold resources
+}
+
+// Resources sums up every agent's machine from what was last heard of it.
+func (h *Hub) Resources() []Resources {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := make([]Resources, 0, len(h.members))
+	for _, m := range h.members {
+		all = append(all, h.resourcesOf(m))
+	}
+	return all
+}
+
+// resourcesOf needs mu.
+func (h *Hub) resourcesOf(m *member) Resources {
+	machine := m.machine
+	r := Resources{Agent: m.Name(), Online: m.online, Limit: machine.Allowance,
+		Total:    Amount{CPU: float64(machine.CPUs), Memory: machine.Memory},
+		Promised: Amount{CPU: float64(machine.UsedCPUs), Memory: machine.UsedMemory},
+		Load:     Amount{CPU: machine.Load.CPU, Memory: machine.Load.Memory},
+	}
+	r.Free = Amount{CPU: max(0, r.Total.CPU-r.Promised.CPU), Memory: max(0, r.Total.Memory-r.Promised.Memory)}
+	mine := map[gpu.UUID]gpu.Share{}
+	for _, k := range h.sessions {
+		s := k.session
+		if k.member != m || !h.mine(m, s) || !s.Status.HoldsResources() {
+			continue
+		}
+		r.Sessions++
+		r.Mine.CPU += float64(len(s.Grants.CPUs))
+		r.Mine.Memory += s.Grants.Memory
+		for _, g := range s.Grants.GPUs {
+			mine[g.Device] += g.Share
+			r.Mine.GPU += g.Share
+			r.Mine.VRAM += g.Memory
+		}
+	}
+	if m.board == nil {
+		return r
+	}
+	for _, d := range m.board.Devices {
+		r.addDevice(d, mine[d.Device.UUID])
+	}
+	return r
+}
+
+// mine needs mu: whether a session is one of the hub's owner, under the name
+// that the agent keeps them by.
+func (h *Hub) mine(m *member, s session.Session) bool {
+	return s.Owner == h.owner || m.machine.Owner != "" && s.Owner == m.machine.Owner || m.entry.Owner != "" && s.Owner == m.entry.Owner
+}
+
+func (r *Resources) addDevice(d session.DeviceState, mine gpu.Share) {
+	promised := gpu.WholeDevice - d.Free
+	r.Devices = append(r.Devices, DeviceResource{
+		Device: d.Device.UUID, Name: NameOf(d.Device), Total: gpu.WholeDevice, Promised: promised, Mine: mine,
+		Memory: d.Device.Usable(), MemFree: d.MemoryFree,
+	})
+	r.Total.GPU += gpu.WholeDevice
+	r.Total.VRAM += d.Device.Usable()
+	r.Promised.GPU += promised
+	for _, holder := range d.Holders {
+		r.Promised.VRAM += holder.Promised
+	}
+	r.Free.GPU += d.Free
+	r.Free.VRAM += d.MemoryFree
+	if d.Util != nil {
+		r.Load.GPU += gpu.Share(*d.Util / 10) // permyriad to thousandths
+	}
+	if d.MemoryUsed != nil {
+		r.Load.VRAM += *d.MemoryUsed
+	}
+}

@@ -1,0 +1,470 @@
+package hub
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"slipway/backend/session"
+)
+
+// LaunchRequest asks for one session. Key makes it safe to send twice.
+type LaunchRequest struct {
+	Key  string
+	Spec session.Spec
+}
+
+// Preview is what the chosen agent says of a launch.
+type Preview struct {
+	session.Preview
+	Agent string
+}
+
+// Image is an image with the name of the agent that has it.
+type Image struct {
+	session.Image
+	Agent string
+}
+
+// Machines returns every agent's machine as last heard of.
+func (h *Hub) Machines() []Machine {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.machines()
+}
+
+// Usage returns the newest sample of a live session, nil if there is none.
+func (h *Hub) Usage(id session.ID) *session.Usage {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if u, ok := h.usage[id]; ok {
+		return &u
+	}
+	return nil
+}
+
+// Preview says what a launch would do. It fails only when no agent answers.
+func (h *Hub) Preview(ctx context.Context, spec session.Spec) (Preview, error) {
+	m, candidates, wrong := h.named(spec)
+	if wrong != nil {
+		m, candidates = nil, h.list()
+		spec.Agent, spec.Group = "", ""
+	}
+	if len(candidates) == 0 {
+		return Preview{}, firstError(nil)
+	}
+	if m == nil && wrong != nil {
+		m = candidates[0]
+	}
+	if m == nil {
+		_, p, err := h.best(ctx, spec, candidates)
+		return p, err
+	}
+	p, err := m.Agent.Preview(ctx, spec)
+	if err != nil {
+		return Preview{}, err
+	}
+	if wrong != nil {
+		p.Errors = append(p.Errors, *wrong)
+	}
+	return Preview{Preview: p, Agent: m.Name()}, nil
+}
+
+// named returns the agent that a spec names, or the only one that there is to
+// choose; nil where there is a choice, which is among candidates.
+func (h *Hub) named(spec session.Spec) (m *member, candidates []*member, wrong *session.FieldError) {
+	candidates = h.list()
+	if spec.Group != "" {
+		candidates = h.inGroup(candidates, spec.Group)
+		if len(candidates) == 0 {
+			return nil, nil, &session.FieldError{Field: "group", Code: "session_create_not-found",
+				Message: fmt.Sprintf("No agent is in a resource group %q.", clip(spec.Group)), Hint: "Leave it empty to let Slipway choose among all."}
+		}
+	}
+	if spec.Agent == "" {
+		if len(candidates) == 1 {
+			return candidates[0], candidates, nil
+		}
+		return nil, candidates, nil
+	}
+	for _, m := range candidates {
+		if m.Name() == spec.Agent {
+			return m, candidates, nil
+		}
+	}
+	message := fmt.Sprintf("There is no agent named %q.", clip(spec.Agent))
+	if spec.Group != "" {
+		message = fmt.Sprintf("The resource group %s has no agent named %q.", spec.Group, clip(spec.Agent))
+	}
+	return nil, nil, &session.FieldError{Field: "agent", Code: "session_create_not-found", Message: message, Hint: "Leave it empty to let Slipway choose."}
+}
+
+func (h *Hub) inGroup(members []*member, group string) []*member {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.DeleteFunc(members, func(m *member) bool { return m.entry.Group != group })
+}
+
+// best asks every candidate and returns the one that promises most: no errors,
+// then no wait, then no pull, then the most free CPUs.
+func (h *Hub) best(ctx context.Context, spec session.Spec, candidates []*member) (*member, Preview, error) {
+	type offer struct {
+		member *member
+		Preview
+	}
+	offers := make([]*offer, len(candidates))
+	errs := make([]error, len(candidates))
+	askAll(ctx, candidates, func(ctx context.Context, i int, m *member) {
+		p, err := m.Agent.Preview(ctx, spec)
+		if err != nil {
+			errs[i] = err
+			return
+		}
+		offers[i] = &offer{m, Preview{Preview: p, Agent: m.Name()}}
+	})
+	offers = slices.DeleteFunc(offers, func(o *offer) bool { return o == nil })
+	if len(offers) == 0 {
+		return nil, Preview{}, firstError(errs)
+	}
+	free := h.freeCPUs()
+	slices.SortStableFunc(offers, func(a, b *offer) int {
+		return cmp.Or(
+			cmp.Compare(len(a.Errors), len(b.Errors)),
+			cmp.Compare(truth(a.Wait != nil), truth(b.Wait != nil)),
+			cmp.Compare(truth(a.Image == nil), truth(b.Image == nil)),
+			cmp.Compare(free[b.member], free[a.member]),
+		)
+	})
+	return offers[0].member, offers[0].Preview, nil
+}
+
+func (h *Hub) freeCPUs() map[*member]int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	free := map[*member]int{}
+	for _, m := range h.members {
+		free[m] = m.machine.CPUs - m.machine.UsedCPUs
+	}
+	return free
+}
+
+func truth(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func firstError(errs []error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return &session.Error{Code: "agent_find_unavailable", Message: "No agent is known.", Hint: "Add an agent, or start Slipway where Docker runs."}
+}
+
+// Launch chooses an agent and launches there, then remembers the spec among
+// the recents. A request sent again with its key goes to the agent it went to
+// before, which returns the session of the first.
+func (h *Hub) Launch(ctx context.Context, req LaunchRequest) (session.Session, error) {
+	s, err := h.launch(ctx, req)
+	if err != nil {
+		return session.Session{}, err
+	}
+	h.addRecent(req.Spec, s.Name)
+	return s, nil
+}
+
+func (h *Hub) launch(ctx context.Context, req LaunchRequest) (session.Session, error) {
+	m, err := h.choose(ctx, req)
+	if err != nil {
+		return session.Session{}, err
+	}
+	owner := h.owner
+	if m.remote != nil {
+		owner = "" // the name that we have there is the agent's to say
+	}
+	s, err := m.Agent.Launch(ctx, session.LaunchRequest{Key: req.Key, Owner: owner, Spec: req.Spec})
+	if err != nil {
+		return session.Session{}, err
+	}
+	h.settle(s.ID, m)
+	h.learn(m, s)
+	return s, nil
+}
+
+// learn notes a session that was just launched at an agent on another machine:
+// the way there may break before its event comes.
+func (h *Hub) learn(m *member, s session.Session) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if m.remote != nil && !m.gone && h.sessions[s.ID] == nil {
+		m.dirty = true
+		h.tell(m, s)
+	}
+}
+
+// choose returns the agent for a launch. Requests with one key are all given
+// the agent that the first of them was given, also when they come at once.
+func (h *Hub) choose(ctx context.Context, req LaunchRequest) (*member, error) {
+	if req.Key == "" {
+		return h.pick(ctx, req.Spec)
+	}
+	for {
+		h.mu.Lock()
+		turn, first := h.keys.claim(req.Key)
+		h.mu.Unlock()
+		if first {
+			m, err := h.pick(ctx, req.Spec)
+			h.mu.Lock()
+			h.keys.settle(req.Key, turn, m)
+			h.mu.Unlock()
+			return m, err
+		}
+		select {
+		case <-turn.decided:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if turn.member != nil {
+			return turn.member, nil
+		}
+	}
+}
+
+func (h *Hub) pick(ctx context.Context, spec session.Spec) (*member, error) {
+	m, candidates, wrong := h.named(spec)
+	if wrong != nil {
+		return nil, &session.Error{Code: "session_create_invalid", Message: wrong.Message, Hint: wrong.Hint, Fields: []session.FieldError{*wrong}}
+	}
+	if m != nil {
+		return m, nil
+	}
+	m, _, err := h.best(ctx, spec, candidates)
+	return m, err
+}
+
+// Find returns the agent that keeps a session and the session's id. Ref is an
+// id, or the name of a live session. It fails with session_read_not-found, or
+// with session_read_conflict where agents have live sessions of one name.
+func (h *Hub) Find(ctx context.Context, ref string) (session.Agent, session.ID, error) {
+	m, id, err := h.find(ctx, ref)
+	if err != nil {
+		return nil, "", err
+	}
+	return m.Agent, id, nil
+}
+
+func (h *Hub) find(ctx context.Context, ref string) (*member, session.ID, error) {
+	var trouble error
+	if session.ValidID(ref) {
+		m, err := h.home(ctx, session.ID(ref))
+		if m != nil {
+			return m, session.ID(ref), nil
+		}
+		trouble = err
+	}
+	members := h.list()
+	lists := make([][]session.Session, len(members))
+	errs := make([]error, len(members))
+	askAll(ctx, members, func(ctx context.Context, i int, m *member) {
+		lists[i], errs[i] = h.listOf(ctx, m, session.Filter{Live: true})
+	})
+	var found []*member
+	var id session.ID
+	for i, live := range lists {
+		if errs[i] != nil {
+			trouble = errs[i]
+		}
+		if at := slices.IndexFunc(live, func(s session.Session) bool { return s.Name == ref }); at >= 0 {
+			found, id = append(found, members[i]), live[at].ID
+		}
+	}
+	switch {
+	case len(found) == 1:
+		h.settle(id, found[0])
+		return found[0], id, nil
+	case len(found) > 1:
+		return nil, "", &session.Error{Code: "session_read_conflict", Message: fmt.Sprintf("%s and %s both have a session named %q.", found[0].Name(), found[1].Name(), ref), Hint: "Use the id: slipway ps shows it."}
+	case trouble != nil && len(members) == 1:
+		return nil, "", trouble
+	}
+	return nil, "", &session.Error{Code: "session_read_not-found", Message: fmt.Sprintf("There is no session %q.", ref),
+		Hint: "List sessions with: slipway ps -a", Err: trouble}
+}
+
+// Get returns a session by id, or by the name of a live one. Where its agent is
+// not reached it is as it was heard last, and the time is when that was.
+func (h *Hub) Get(ctx context.Context, ref string) (session.Session, *time.Time, error) {
+	m, id, err := h.find(ctx, ref)
+	if err != nil {
+		return session.Session{}, nil, err
+	}
+	ask, cancel := within(ctx, m)
+	defer cancel()
+	s, err := m.Agent.Get(ask, id)
+	if err == nil || !unreached(ask, err) || ctx.Err() != nil {
+		return s, nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	k, ok := h.sessions[id]
+	if !ok || m.remote == nil {
+		return session.Session{}, nil, err
+	}
+	at := m.lastHeard
+	return k.session, &at, nil
+}
+
+// unreached reports whether err says that an agent was not reached, or did not
+// answer in time.
+func unreached(ctx context.Context, err error) bool {
+	return session.CodeOf(err).Detail() == session.DetailUnavailable || ctx.Err() != nil
+}
+
+// home returns the agent of an id, nil if there is none. The error says what
+// kept it from being certain.
+func (h *Hub) home(ctx context.Context, id session.ID) (*member, error) {
+	h.mu.Lock()
+	m := h.homes[id]
+	h.mu.Unlock()
+	if m != nil {
+		return m, nil
+	}
+	members := h.list()
+	errs := make([]error, len(members))
+	askAll(ctx, members, func(ctx context.Context, i int, m *member) { _, errs[i] = m.Agent.Get(ctx, id) })
+	var trouble error
+	for i, err := range errs {
+		if err == nil {
+			h.settle(id, members[i])
+			return members[i], nil
+		}
+		if session.CodeOf(err).Detail() != session.DetailNotFound {
+			trouble = err
+		}
+	}
+	return nil, trouble
+}
+
+func (h *Hub) settle(id session.ID, m *member) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !m.gone {
+		h.homes[id] = m
+	}
+}
+
+// List returns the sessions of all agents, newest first. An agent that is not
+// reached answers with what was last known of it; the error is returned only
+// when nothing is known at all.
+func (h *Hub) List(ctx context.Context, filter session.Filter) ([]session.Session, error) {
+	return h.ListOn(ctx, "", filter)
+}
+
+// ListOn returns the sessions of one agent, or of all where none is named.
+func (h *Hub) ListOn(ctx context.Context, agent string, filter session.Filter) ([]session.Session, error) {
+	members, err := h.on(agent)
+	if err != nil {
+		return nil, err
+	}
+	if len(members) == 1 {
+		return h.listOf(ctx, members[0], filter)
+	}
+	wide := filter
+	wide.Offset = 0
+	if filter.Limit > 0 {
+		wide.Limit = filter.Offset + filter.Limit
+	}
+	lists := make([][]session.Session, len(members))
+	errs := make([]error, len(members))
+	askAll(ctx, members, func(ctx context.Context, i int, m *member) { lists[i], errs[i] = h.listOf(ctx, m, wide) })
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	all := []session.Session{}
+	failed := 0
+	for i := range members {
+		all = append(all, lists[i]...)
+		failed += truth(errs[i] != nil)
+		if errs[i] != nil && session.CodeOf(errs[i]).Detail() != session.DetailUnavailable && members[i].remote == nil {
+			return nil, errs[i]
+		}
+	}
+	if failed == len(members) {
+		return nil, firstError(errs)
+	}
+	sortNewest(all)
+	return page(all, filter), nil
+}
+
+func (h *Hub) listOf(ctx context.Context, m *member, filter session.Filter) ([]session.Session, error) {
+	sessions, err := m.Agent.List(ctx, filter)
+	if err == nil {
+		return sessions, nil
+	}
+	if !unreached(ctx, err) {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if m.lastHeard.IsZero() {
+		return nil, err
+	}
+	remembered := slices.DeleteFunc(h.sorted(), func(s session.Session) bool {
+		return h.sessions[s.ID].member != m || filter.Live && !s.Status.Live() || filter.Finished && s.Status.Live()
+	})
+	return page(remembered, filter), nil
+}
+
+// Stale says when what is known of a session's agent was heard, nil while that
+// agent is reached.
+func (h *Hub) Stale(id session.ID) *time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if m := h.homes[id]; m != nil && m.remote != nil {
+		return m.stale()
+	}
+	return nil
+}
+
+func page(all []session.Session, filter session.Filter) []session.Session {
+	all = all[min(max(filter.Offset, 0), len(all)):]
+	if filter.Limit > 0 && len(all) > filter.Limit {
+		all = all[:filter.Limit]
+	}
+	return all
+}
+
+// Images lists what every agent has. An agent that is not reached is left out
+// as long as another one answers.
+func (h *Hub) Images(ctx context.Context) ([]Image, error) { return h.ImagesOn(ctx, "") }
+
+// ImagesOn lists what one agent has, or every agent where none is named.
+func (h *Hub) ImagesOn(ctx context.Context, agent string) ([]Image, error) {
+	all := []Image{}
+	members, err := h.on(agent)
+	if err != nil {
+		return nil, err
+	}
+	lists := make([][]session.Image, len(members))
+	asked := make([]error, len(members))
+	askAll(ctx, members, func(ctx context.Context, i int, m *member) { lists[i], asked[i] = m.Agent.ListImages(ctx) })
+	errs := make([]error, 0, len(members))
+	for i, m := range members {
+		if asked[i] != nil {
+			errs = append(errs, asked[i])
+		}
+		for _, image := range lists[i] {
+			all = append(all, Image{Image: image, Agent: m.Name()})
+		}
+	}
+	if len(errs) > 0 && len(errs) == len(members) {
+		return nil, errors.Join(errs...)
+	}
+	return all, nil
+}

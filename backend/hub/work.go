@@ -1,0 +1,208 @@
+package hub
+
+import (
+	"context"
+	"crypto/rand"
+	"slices"
+	"strings"
+	"time"
+
+	"slipway/backend/session"
+)
+
+// Work is an operation in the hands of whoever does it. Its methods may be
+// called from several goroutines, and do nothing once the operation has ended.
+type Work struct {
+	registry  *operations
+	operation *operation
+}
+
+// change applies fn with Hub.mu held and tells of it.
+func (w *Work) change(fn func(*operation)) {
+	w.registry.mu.Lock()
+	defer w.registry.mu.Unlock()
+	if w.operation.State.Ended() {
+		return
+	}
+	fn(w.operation)
+	w.operation.Revision++
+	w.registry.publish(w.operation.view())
+}
+
+// Plan names steps before they begin, so that a person sees what will come.
+func (w *Work) Plan(steps ...Step) {
+	w.change(func(one *operation) {
+		for _, step := range steps {
+			step.State = StepPending
+			if len(one.Steps) < stepsMost && one.step(step.Name) == nil {
+				one.Steps = append(one.Steps, step)
+			}
+		}
+	})
+}
+
+// step needs Hub.mu.
+func (one *operation) step(name string) *Step {
+	if i := slices.IndexFunc(one.Steps, func(s Step) bool { return s.Name == name }); i >= 0 {
+		return &one.Steps[i]
+	}
+	return nil
+}
+
+// Begin says that a step goes on. Title may be empty for one that was planned.
+func (w *Work) Begin(name, title string) { w.Tell(Step{Name: name, Title: title, State: StepRunning}) }
+
+// Tell records a step as it is now, under its name. Its times are set here.
+func (w *Work) Tell(step Step) {
+	now := w.registry.now()
+	w.change(func(one *operation) {
+		known := one.step(step.Name)
+		if known == nil {
+			if len(one.Steps) == stepsMost {
+				return
+			}
+			one.Steps = append(one.Steps, Step{Name: step.Name})
+			known = &one.Steps[len(one.Steps)-1]
+		}
+		if step.Title != "" {
+			known.Title = step.Title
+		}
+		known.State, known.Detail, known.Remedy = step.State, step.Detail, step.Remedy
+		if known.StartedAt.IsZero() && step.State != StepPending {
+			known.StartedAt = now
+		}
+		if step.State == StepPending || step.State == StepRunning {
+			known.EndedAt = time.Time{}
+		} else {
+			known.EndedAt = now
+		}
+	})
+}
+
+// Do does one step: it begins, and ends as ok with the detail that do returns,
+// or as failed.
+func (w *Work) Do(name, title string, do func() (detail string, err error)) error {
+	w.Begin(name, title)
+	detail, err := do()
+	if err != nil {
+		e := session.AsError(err, "operation_run_failed")
+		w.Tell(Step{Name: name, State: StepFailed, Detail: e.Message, Remedy: e.Hint})
+		return err
+	}
+	w.Tell(Step{Name: name, State: StepOK, Detail: detail})
+	return nil
+}
+
+// Concerns names the agent that the operation made or changed.
+func (w *Work) Concerns(agent string) { w.change(func(one *operation) { one.Agent = agent }) }
+
+// Progress says how far the bytes are. It may be called as often as one likes.
+func (w *Work) Progress(done, total int64) {
+	now := w.registry.now()
+	w.registry.mu.Lock()
+	defer w.registry.mu.Unlock()
+	one := w.operation
+	if one.State.Ended() {
+		return
+	}
+	progress, due := one.meter.take(now, done, total)
+	one.Progress = &progress
+	if due {
+		one.Revision++
+		w.registry.publish(one.view())
+	}
+}
+
+// Ask asks a person and waits for the answer, askMost at the longest. It fails
+// with operation_ask_timeout, or when ctx ends. The answer is never written
+// down, here or in a log.
+func (w *Work) Ask(ctx context.Context, prompt Prompt) (string, error) {
+	prompt.ID = strings.ToLower(rand.Text()[:12])
+	answer := make(chan string, 1)
+	w.change(func(one *operation) {
+		one.Prompt, one.State, one.answer = &prompt, OperationWaiting, answer
+	})
+	timer := time.NewTimer(askMost)
+	defer timer.Stop()
+	select {
+	case text := <-answer:
+		return text, nil
+	case <-ctx.Done():
+		w.unask(prompt.ID)
+		return "", context.Cause(ctx)
+	case <-timer.C:
+		w.unask(prompt.ID)
+		return "", &session.Error{Code: "operation_ask_timeout", Message: "Nobody answered: " + prompt.Text, Hint: "Begin again when you are there to answer."}
+	}
+}
+
+func (w *Work) unask(id string) {
+	w.change(func(one *operation) {
+		if one.Prompt != nil && one.Prompt.ID == id {
+			one.Prompt, one.State = nil, OperationRunning
+		}
+	})
+}
+
+// end records how the work ended. Steps that were under way end with it.
+func (w *Work) end(err error) {
+	now := w.registry.now()
+	w.change(func(one *operation) {
+		one.Prompt, one.EndedAt, one.State = nil, now, OperationDone
+		switch {
+		case err == nil:
+		case one.asked || w.registry.closed:
+			one.State = OperationCancelled
+		default:
+			one.State, one.Err = OperationFailed, problemOf(err, one.Kind)
+		}
+		for i := range one.Steps {
+			switch one.Steps[i].State {
+			case StepRunning:
+				one.Steps[i].State, one.Steps[i].EndedAt = StepSkipped, now
+				if err != nil && one.State == OperationFailed {
+					one.Steps[i].State = StepFailed
+				}
+			case StepPending:
+				one.Steps[i].State = StepSkipped
+			}
+		}
+	})
+}
+
+// meter makes a rate of amounts: bytes a second over the last seconds.
+type meter struct {
+	at    []time.Time
+	done  []int64
+	told  time.Time
+	total int64
+}
+
+// rateOver is the span that a rate is measured over.
+const rateOver = 5 * time.Second
+
+// take returns the progress and whether it is time to tell of it.
+func (m *meter) take(now time.Time, done, total int64) (Progress, bool) {
+	if len(m.done) > 0 && done < m.done[len(m.done)-1] || total != m.total {
+		m.at, m.done = nil, nil // something else is counted now
+	}
+	m.total = total
+	if len(m.at) == 0 || now.Sub(m.at[len(m.at)-1]) >= tellEvery/2 {
+		m.at, m.done = append(m.at, now), append(m.done, done)
+	}
+	for len(m.at) > 2 && now.Sub(m.at[0]) > rateOver {
+		m.at, m.done = m.at[1:], m.done[1:]
+	}
+	progress := Progress{Done: done, Total: total, Left: -1}
+	if span := now.Sub(m.at[0]); span >= tellEvery {
+		progress.Rate = int64(float64(done-m.done[0]) / span.Seconds())
+	}
+	if progress.Rate > 0 && total > 0 {
+		progress.Left = time.Duration(float64(total-done) / float64(progress.Rate) * float64(time.Second))
+	}
+	due := now.Sub(m.told) >= tellEvery || total > 0 && done >= total
+	if due {
+		m.told = now
+	}
+	return progress, due
+}

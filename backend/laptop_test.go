@@ -1,0 +1,335 @@
+package backend
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"golang.org/x/sys/unix"
+
+	"slipway/backend/api"
+	"slipway/backend/engine/enginetest"
+	"slipway/backend/place"
+	"slipway/backend/terminal"
+)
+
+// laptop is the near end of a [farWorld]: the whole program, in its namespace.
+type laptop struct {
+	*farWorld
+	program string
+	engine  []string // variables that choose what runs its own sessions
+	at      place.Home
+	url     string
+	web     *http.Client
+	sockets *websocket.Dialer
+	token   string
+}
+
+func newLaptop(w *farWorld, program string) *laptop {
+	w.t.Helper()
+	l := &laptop{farWorld: w, program: program, engine: []string{"SLIPWAY_ENGINE=sim"}, at: place.Home{Dir: filepath.Join(w.dir, "laptop")}}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	transport := &http.Transport{DialContext: l.dial}
+	w.t.Cleanup(transport.CloseIdleConnections)
+	l.web = &http.Client{Jar: jar, Transport: transport}
+	l.sockets = &websocket.Dialer{NetDialContext: l.dial}
+	w.t.Cleanup(func() {
+		if _, err := l.run("shutdown"); err != nil {
+			w.t.Error(err)
+		}
+		if log, err := os.ReadFile(l.at.LogFile()); err == nil && w.t.Failed() {
+			w.t.Logf("the laptop's log:\n%s", log)
+		}
+	})
+	return l
+}
+
+// dial connects to a port of the laptop's own loopback, by any name.
+func (l *laptop) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	runtime.LockOSThread() // a namespace is a thread's
+	here, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
+		runtime.UnlockOSThread()
+		return nil, err
+	}
+	defer here.Close() //nolint:errcheck // only read
+	there, err := os.Open("/run/netns/" + l.near)
+	if err != nil {
+		runtime.UnlockOSThread()
+		return nil, err
+	}
+	defer there.Close() //nolint:errcheck // only read
+	if err := unix.Setns(int(there.Fd()), unix.CLONE_NEWNET); err != nil {
+		runtime.UnlockOSThread()
+		return nil, err
+	}
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, "127.0.0.1:"+port)
+	if backErr := unix.Setns(int(here.Fd()), unix.CLONE_NEWNET); backErr != nil {
+		return nil, errors.Join(err, backErr) // the thread stays locked and ends with its goroutine
+	}
+	runtime.UnlockOSThread()
+	return conn, err
+}
+
+// run runs a command of the program on the laptop.
+func (l *laptop) run(args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 6*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "nsenter", append([]string{"--net=/run/netns/" + l.near, l.program}, args...)...)
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "DOCKER_HOST=") }),
+		append(l.engine, "SLIPWAY_HOME="+l.at.Dir, "SLIPWAY_SSH_CONFIG="+l.client)...)
+	var out, diag bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &diag
+	if err := cmd.Run(); err != nil {
+		return out.String(), errors.Join(err, errors.New(strings.Join(args, " ")+": "+out.String()+diag.String()))
+	}
+	return out.String(), nil
+}
+
+func (l *laptop) do(args ...string) string {
+	l.t.Helper()
+	out, err := l.run(args...)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return out
+}
+
+// connect finds the control plane that a command has started.
+func (l *laptop) connect() {
+	l.t.Helper()
+	serving, err := l.at.Serving()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if l.token, err = l.at.Token(); err != nil {
+		l.t.Fatal(err)
+	}
+	l.url = serving.URL
+}
+
+// call is one request of the API.
+func (l *laptop) call(method, path, body string, out any) {
+	l.t.Helper()
+	request, err := http.NewRequestWithContext(l.t.Context(), method, l.url+path, strings.NewReader(body))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+l.token)
+	request.Header.Set("Content-Type", "application/json")
+	response, err := l.web.Do(request)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode >= 400 {
+		l.t.Fatalf("%s %s: %d %s, %v", method, path, response.StatusCode, data, err)
+	}
+	if out != nil {
+		if err := json.Unmarshal(data, out); err != nil {
+			l.t.Fatalf("%s %s: %v: %s", method, path, err, data)
+		}
+	}
+}
+
+// agent is the lab as the laptop knows it.
+func (l *laptop) agent() (a api.Agent) {
+	l.t.Helper()
+	l.call("GET", "/api/v1/agents/lab", "", &a)
+	return a
+}
+
+func (l *laptop) session(id string) (s api.Session) {
+	l.t.Helper()
+	l.call("GET", "/api/v1/sessions/"+id, "", &s)
+	return s
+}
+
+// show follows a terminal over one socket from an offset, and gives what it
+// shows to a watcher, until the socket ends.
+func (l *laptop) show(w *watcher, id string) (end func()) {
+	l.t.Helper()
+	address := "ws" + strings.TrimPrefix(l.url, "http") + "/api/v1/sessions/" + id + "/terminals/" + w.name + "/attach?client=watcher&offset=" + w.offset()
+	header := http.Header{"Authorization": {"Bearer " + l.token}}
+	conn, _, err := l.sockets.DialContext(l.t.Context(), address, header)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	leaving := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			_, message, err := conn.ReadMessage()
+			if err != nil {
+				select {
+				case <-leaving:
+				default:
+					w.fail(errors.Join(errors.New("the terminal's socket ended"), err))
+				}
+				return
+			}
+			f, err := terminal.ParseMessage(message)
+			if err == nil {
+				var ack *terminal.Frame
+				if ack, err = w.take(f); ack != nil {
+					err = errors.Join(err, conn.WriteMessage(websocket.BinaryMessage, ack.Message()))
+				}
+			}
+			if err != nil {
+				w.fail(err)
+				return
+			}
+		}
+	}()
+	return func() {
+		close(leaving)
+		_ = conn.Close()
+		<-ended
+	}
+}
+
+// TestLaptopUsesALabThatItOnlyHasALoginTo goes the whole way that a person goes,
+// with the program's own commands: add, launch, work, lose the network, upgrade,
+// remove.
+func TestLaptopUsesALabThatItOnlyHasALoginTo(t *testing.T) {
+	w := newFarWorld(t)
+	old, fresh := w.build("1.0.1"), w.build("1.0.2")
+	l := newLaptop(w, old)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	began := time.Now()
+	l.do("agent", "add", "lab")
+	t.Logf("added in %s", time.Since(began).Round(time.Millisecond))
+	t.Cleanup(func() {
+		if !t.Failed() {
+			return
+		}
+		_, _ = l.run("agent", "rm", "lab", "--uninstall", "-y") // where the test fails half-way
+	})
+	l.connect()
+	eventually(ctx, t, "the lab answers", 20*time.Second, func() bool {
+		a := l.agent()
+		return a.Connection.State == "connected" && a.Version == "1.0.1"
+	})
+	id := strings.TrimSpace(l.do("run", "-d", "--on", "lab", "--image", enginetest.ImageNotebook, "--name", "far-away", "--cpu", "1", "--mem", "768m"))
+	eventually(ctx, t, "the session runs", time.Minute, func() bool { return l.session(id).Status == "RUNNING" })
+	container := l.session(id).Kernels[0].Container
+	if got := strings.TrimSpace(l.do("exec", "far-away", "--", "python3", "-c", "print(6*7)")); got != "42" {
+		t.Errorf("it prints %q", got)
+	}
+
+	var shell api.Terminal
+	l.call("POST", "/api/v1/sessions/"+id+"/terminals", `{"cols":80,"rows":24,"command":["sh","-c","i=0; while :; do i=$((i+1)); echo n$i; sleep 0.02; done"]}`, &shell)
+	watch := &watcher{name: shell.ID}
+	end := l.show(watch, id)
+	defer func() { end() }()
+	grows := func(what string) {
+		t.Helper()
+		from := watch.count(t)
+		eventually(ctx, t, "the terminal goes on "+what, 30*time.Second, func() bool { return watch.count(t) > from+20 })
+	}
+	grows("at first")
+	var opened api.Opened
+	l.call("POST", "/api/v1/sessions/"+id+"/apps/notebook/open", "{}", &opened)
+	fetch(t, l.web, "GET", opened.URL, "", nil)
+	origin := strings.TrimSuffix(opened.App.URL, "/")
+	fetch(t, l.web, "GET", origin+"/api/kernels", "", nil)
+
+	t.Run("the cable is out and nobody has to do anything", func(t *testing.T) {
+		before := watch.count(t)
+		w.cut(true)
+		eventually(ctx, t, "the loss is noticed", 15*time.Second, func() bool { return l.agent().Connection.State != "connected" })
+		if s := l.session(id); s.Status != "RUNNING" {
+			t.Errorf("meanwhile the session is %s", s.Status)
+		}
+		page := make(chan error, 1)
+		go func() { // a page that was open asks again
+			response, err := l.web.Get(origin + "/api/status")
+			if err == nil {
+				if response.StatusCode != 200 {
+					err = errors.New(response.Status)
+				}
+				err = errors.Join(err, response.Body.Close())
+			}
+			page <- err
+		}()
+		time.Sleep(2 * time.Second) // how long the cable is out, not a wait for anything
+		w.cut(false)
+		back := time.Now()
+		eventually(ctx, t, "it is connected again", 40*time.Second, func() bool { return l.agent().Connection.State == "connected" })
+		t.Logf("back after %s", time.Since(back).Round(time.Millisecond))
+		if err := <-page; err != nil {
+			t.Errorf("the page that waited: %v", err)
+		}
+		grows("over the same socket")
+		if now := watch.count(t); now < before+50 {
+			t.Errorf("%d lines before the cut, %d after", before, now)
+		}
+	})
+
+	t.Run("the laptop brings its new version and the session goes on", func(t *testing.T) {
+		end()
+		end = func() {}
+		l.do("shutdown")
+		l.program = fresh
+		l.do("agent", "list") // starts the new version
+		l.connect()
+		eventually(ctx, t, "the lab is found again", 30*time.Second, func() bool { return l.agent().Connection.State == "connected" })
+		if a := l.agent(); a.Version != "1.0.1" || a.Upgrade != "1.0.2" {
+			t.Errorf("it offers no upgrade: %+v", a)
+		}
+		began := time.Now()
+		l.do("agent", "upgrade", "lab")
+		t.Logf("upgraded in %s", time.Since(began).Round(time.Millisecond))
+		eventually(ctx, t, "the new version answers", 30*time.Second, func() bool {
+			a := l.agent()
+			return a.Connection.State == "connected" && a.Version == "1.0.2" && a.Upgrade == ""
+		})
+		eventually(ctx, t, "the session is adopted", 30*time.Second, func() bool {
+			s := l.session(id)
+			return s.Status == "RUNNING" && s.Kernels[0].Container == container
+		})
+		end = l.show(watch, id)
+		grows("under the new version")
+	})
+
+	t.Run("removed, nothing is left there", func(t *testing.T) {
+		end()
+		end = func() {}
+		l.do("agent", "rm", "lab", "--uninstall", "-y")
+		if _, err := os.Stat(w.home); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s is there: %v", w.home, err)
+		}
+		eventually(ctx, t, "no process is left", 10*time.Second, func() bool { return len(w.processes()) == 0 })
+		list := exec.Command("docker", "-H", w.dockerHost, "ps", "-aq", "--filter", "label=slipway.session="+id)
+		if out, err := list.CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("containers %s, %v", out, err)
+		}
+		if out := l.do("agent", "list"); strings.Contains(out, "ssh://") {
+			t.Errorf("it is still known:\n%s", out)
+		}
+	})
+}

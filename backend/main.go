@@ -1,0 +1,47 @@
+package backend
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+
+	"slipway/backend/api"
+	"slipway/backend/cli"
+	"slipway/backend/session"
+	"slipway/gpu/nvml"
+	"slipway/tunnel/sshstdio"
+)
+
+// Main runs the program without a window: the command line, of which serve is
+// one command. It returns the exit code of the process.
+func Main(args []string, assets fs.FS) int {
+	if exit, handled := sshstdio.AskpassMain(args, os.Getenv, os.Stdout, os.Stderr); handled { // hidden: ssh starts this program to ask a question
+		return exit
+	}
+	if len(args) > 0 && args[0] == nvml.ChildCommand { // hidden: gpu/devices starts this program so
+		return nvml.ChildMain(args[1:], os.Stdin, os.Stdout, os.Stderr)
+	}
+	return cli.Main(context.Background(), cli.Config{
+		Version: BuildVersion(), Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Serve: func(ctx context.Context, opts cli.ServeOptions) error {
+			config := Config{Home: opts.Home, Engine: opts.Engine, Port: opts.Port, Assets: assets}
+			if opts.Ready != nil {
+				config.Ready = func(r Ready) { opts.Ready(cli.Ready(r)) }
+			}
+			return told(Serve(ctx, config))
+		},
+		Agent: func(ctx context.Context, opts cli.AgentOptions) error {
+			return ServeAgent(ctx, AgentConfig{Home: opts.Home, Settings: opts.Settings, Ready: opts.Ready})
+		},
+	})
+}
+
+// told gives a failure's code, message and hint to the command line.
+func told(err error) error {
+	var e *session.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	return cli.Told(api.Problem{Code: string(e.Code), Message: e.Message, Hint: e.Hint})
+}

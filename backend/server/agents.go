@@ -1,0 +1,150 @@
+package server
+
+import (
+	"cmp"
+	"net/http"
+
+	"slipway/backend/api"
+	"slipway/backend/hub"
+)
+
+func (s *Server) listAgents(*http.Request) (any, error) {
+	return each(s.hub.Agents(), agentOut), nil
+}
+
+func (s *Server) getAgent(r *http.Request) (any, error) {
+	return shown(s.hub.Agent(r.PathValue("agent")))
+}
+
+func (s *Server) addAgent(r *http.Request) (any, error) {
+	req, err := decode[api.AgentRequest](r)
+	if err != nil {
+		return nil, err
+	}
+	if req.Probe {
+		return begun(s.hub.ProbeAddress(req.Address, req.Dir))
+	}
+	return begun(s.hub.AddAgent(hub.AgentRequest{Address: req.Address, Name: req.Name, Group: req.Group, Dir: req.Dir}))
+}
+
+// begun answers with an operation, or says why there is none.
+func begun(operation hub.Operation, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return operationOut(operation), nil
+}
+
+// shown answers with an agent, or says why there is none.
+func shown(agent hub.Agent, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return agentOut(agent), nil
+}
+
+func (s *Server) updateAgent(r *http.Request) (any, error) {
+	req, err := decode[api.AgentUpdate](r)
+	if err != nil {
+		return nil, err
+	}
+	return shown(s.hub.UpdateAgent(r.PathValue("agent"), hub.AgentUpdate(req)))
+}
+
+func (s *Server) removeAgent(r *http.Request) (any, error) {
+	req, err := decode[api.AgentRemoval](r)
+	if err != nil {
+		return nil, err
+	}
+	return begun(s.hub.RemoveAgent(r.PathValue("agent"), req.Uninstall))
+}
+
+func (s *Server) probeAgent(r *http.Request) (any, error) {
+	return begun(s.hub.ProbeAgent(r.PathValue("agent")))
+}
+
+func (s *Server) upgradeAgent(r *http.Request) (any, error) {
+	return begun(s.hub.UpgradeAgent(r.PathValue("agent")))
+}
+
+func (s *Server) reconnectAgent(r *http.Request) (any, error) {
+	return begun(s.hub.ReconnectAgent(r.PathValue("agent")))
+}
+
+func (s *Server) answerAgent(r *http.Request) (any, error) {
+	req, err := decode[api.AgentAnswer](r)
+	if err != nil {
+		return nil, err
+	}
+	return shown(s.hub.AnswerAgent(r.Context(), r.PathValue("agent"), req.Accept, req.Found))
+}
+
+func (s *Server) pairedDevices(r *http.Request) (any, error) {
+	devices, err := s.hub.PairedDevices(r.Context(), r.PathValue("agent"))
+	if err != nil {
+		return nil, err
+	}
+	return each(devices, pairedOut), nil
+}
+
+func (s *Server) revokeDevice(r *http.Request) (any, error) {
+	return nil, s.hub.RevokeDevice(r.Context(), r.PathValue("agent"), r.PathValue("fingerprint"))
+}
+
+func (s *Server) pairCode(r *http.Request) (any, error) {
+	req, err := decode[api.PairRequest](r)
+	if err != nil {
+		return nil, err
+	}
+	code, err := s.hub.PairCode(r.Context(), r.PathValue("agent"), req.Owner, req.Role)
+	if err != nil {
+		return nil, err
+	}
+	return api.PairCode(code), nil
+}
+
+func (s *Server) rotateAgent(r *http.Request) (any, error) {
+	return rotated(s.hub.RotateAgentKey(r.Context(), r.PathValue("agent")))
+}
+
+func (s *Server) rotateKey(r *http.Request) (any, error) {
+	return rotated(s.hub.RotateOwnKey(r.Context()))
+}
+
+func rotated(rotation hub.Rotation, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	// The slices of the API are never null.
+	return api.KeyRotation{Before: rotation.Before, Fingerprint: rotation.Fingerprint, Told: append([]string{}, rotation.Told...), Later: append([]string{}, rotation.Later...)}, nil
+}
+
+func (s *Server) listOperations(*http.Request) (any, error) {
+	return each(s.hub.Operations(), operationOut), nil
+}
+
+func (s *Server) getOperation(r *http.Request) (any, error) {
+	return begun(s.hub.Operation(r.PathValue("id")))
+}
+
+// answerOperation passes on what a person answers. It may be a password:
+// nothing of it is kept or logged.
+func (s *Server) answerOperation(r *http.Request) (any, error) {
+	req, err := decode[api.PromptAnswer](r)
+	if err != nil {
+		return nil, err
+	}
+	return begun(s.hub.AnswerOperation(r.PathValue("id"), req.Prompt, req.Text))
+}
+
+func (s *Server) cancelOperation(r *http.Request) (any, error) {
+	return begun(s.hub.CancelOperation(r.PathValue("id")))
+}
+
+func (s *Server) sendImage(r *http.Request) (any, error) {
+	req, err := decode[api.ImageSending](r)
+	if err != nil {
+		return nil, err
+	}
+	return begun(s.hub.SendImage(hub.ImageSending{Image: req.Image, From: cmp.Or(req.From, s.hub.Local()), To: cmp.Or(req.To, s.hub.Local())}))
+}

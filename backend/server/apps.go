@@ -1,0 +1,96 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"slipway/backend/api"
+	"slipway/backend/hub"
+	"slipway/backend/session"
+)
+
+// ticketParam carries an app's one-time ticket in an address.
+const ticketParam = "slipway_ticket"
+
+func (s *Server) listApps(r *http.Request) (any, error) {
+	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	apps, err := agent.ListApps(r.Context(), id)
+	if err != nil {
+		return nil, err
+	}
+	return each(apps, func(a session.App) api.App { return appOut(r, id, a) }), nil
+}
+
+func appOut(r *http.Request, id session.ID, a session.App) api.App {
+	out := api.App{ID: a.ID, Title: a.Title, Kind: a.Kind, Port: a.Port, State: string(a.State), Error: maybe(a.Error, causeOut)}
+	if a.Kind == "web" {
+		out.URL = appAddress(r, id, a)
+	}
+	return out
+}
+
+// appAddress is where an app stays for the life of its session: a name of its
+// own, because cookies tell names apart and ports not.
+func appAddress(r *http.Request, id session.ID, a session.App) string {
+	_, port, _ := strings.Cut(r.Host, ":")
+	return "http://" + appHost{app: a.ID, session: id}.name() + ":" + port + "/" + strings.TrimPrefix(a.Path, "/")
+}
+
+// openApp starts an app and answers when it does, with a ticket to enter by.
+func (s *Server) openApp(r *http.Request) (any, error) {
+	req, err := decode[api.OpenRequest](r)
+	if err != nil {
+		return nil, err
+	}
+	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	name := r.PathValue("app")
+	app, err := agent.StartApp(r.Context(), id, name)
+	if err != nil {
+		return nil, err
+	}
+	s.apps.forget(appHost{app: app.ID, session: id})
+	opened := api.Opened{App: appOut(r, id, app)}
+	if opened.App.URL == "" {
+		return opened, nil
+	}
+	if opened.URL, err = s.ticketed(opened.App.URL, appHost{app: app.ID, session: id}); err != nil {
+		return nil, err
+	}
+	if req.Window {
+		title := app.Title
+		if one, err := agent.Get(r.Context(), id); err == nil {
+			title = fmt.Sprintf("%s · %s", app.Title, one.Name)
+		}
+		opened.Windowed = s.hub.OpenWindow(hub.Window{URL: opened.URL, Title: title})
+	}
+	return opened, nil
+}
+
+func (s *Server) ticketed(address string, host appHost) (string, error) {
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return "", err
+	}
+	query := parsed.Query()
+	query.Set(ticketParam, s.tickets.give(host.name()))
+	parsed.RawQuery = query.Encode()
+	return parsed.String(), nil
+}
+
+func (s *Server) stopApp(r *http.Request) (any, error) {
+	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	name := r.PathValue("app")
+	s.apps.forget(appHost{app: name, session: id})
+	return nil, agent.StopApp(r.Context(), id, name)
+}

@@ -1,0 +1,248 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"slipway/backend/api"
+	"slipway/backend/session"
+)
+
+// maxBody is the longest request body, in bytes.
+const maxBody = 4 << 20
+
+// decode reads the body of r into a T, strictly: one JSON value, no field that
+// T lacks, every value of its field's type. All that is wrong is told at once,
+// each by its path. An empty body is an empty object.
+func decode[T any](r *http.Request) (T, error) {
+	var value T
+	data, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return value, &session.Error{Code: codeTooLarge, Message: fmt.Sprintf("The request is longer than %d MiB.", maxBody>>20), Hint: "Send less."}
+	case err != nil:
+		return value, malformed("The request ended too early.", err)
+	}
+	return decodeBytes[T](data)
+}
+
+func decodeBytes[T any](data []byte) (T, error) {
+	var value T
+	if len(bytes.TrimSpace(data)) == 0 {
+		return value, nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	var tree any
+	if err := decoder.Decode(&tree); err != nil {
+		return value, malformed("The request is not JSON.", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return value, malformed("Something follows the JSON of the request.", err)
+	}
+	var j judge
+	j.value("", tree, reflect.TypeFor[T]())
+	if len(j.wrong) > 0 {
+		return value, j.failure()
+	}
+	if err := json.Unmarshal(data, &value); err != nil {
+		return value, malformed("The request is not what this endpoint takes.", err)
+	}
+	return value, nil
+}
+
+func malformed(message string, err error) error {
+	return &session.Error{Code: codeMalformed, Message: message, Hint: "GET /api/v1/openapi.json describes every request.", Err: err}
+}
+
+// judge compares a JSON value with a Go type, since encoding/json stops at the
+// first fault and does not say where it is.
+type judge struct {
+	wrong []session.FieldError
+}
+
+func (j *judge) failure() error {
+	first := j.wrong[0]
+	e := &session.Error{Code: first.Code, Message: first.Message, Hint: first.Hint, Fields: j.wrong}
+	if len(j.wrong) > 1 {
+		e.Message = fmt.Sprintf("%s There are %d such faults.", first.Message, len(j.wrong))
+	}
+	return e
+}
+
+var (
+	timeType  = reflect.TypeFor[time.Time]()
+	bytesType = reflect.TypeFor[api.Bytes]()
+)
+
+func (j *judge) value(path string, value any, t reflect.Type) {
+	if t.Kind() == reflect.Pointer {
+		if value != nil {
+			j.value(path, value, t.Elem())
+		}
+		return
+	}
+	switch {
+	case t == timeType:
+		j.time(path, value)
+	case t == bytesType:
+		if _, isText := value.(string); !isText && !isWhole(value, 64) {
+			j.expect(path, value, "a whole number of bytes or a text such as \"512m\"")
+		}
+	case t.Kind() == reflect.Struct:
+		j.object(path, value, t)
+	case t.Kind() == reflect.Slice:
+		j.list(path, value, t)
+	default:
+		j.scalar(path, value, t)
+	}
+}
+
+func (j *judge) object(path string, value any, t reflect.Type) {
+	object, ok := value.(map[string]any)
+	if !ok {
+		j.expect(path, value, "an object")
+		return
+	}
+	fields := fieldsOf(t)
+	for _, name := range sortedNames(object) {
+		at := name
+		if path != "" {
+			at = path + "." + name
+		}
+		if fieldType, ok := fields[name]; ok {
+			j.value(at, object[name], fieldType)
+			continue
+		}
+		j.wrong = append(j.wrong, session.FieldError{Field: at, Code: codeUnknownField,
+			Message: fmt.Sprintf("There is no field %q here.", at), Hint: "Known here: " + strings.Join(sortedNames(fields), ", ") + "."})
+	}
+}
+
+func (j *judge) list(path string, value any, t reflect.Type) {
+	if value == nil {
+		return
+	}
+	list, ok := value.([]any)
+	if !ok {
+		j.expect(path, value, "a list")
+		return
+	}
+	for i, item := range list {
+		j.value(path+"["+strconv.Itoa(i)+"]", item, t.Elem())
+	}
+}
+
+func (j *judge) time(path string, value any) {
+	text, ok := value.(string)
+	if ok {
+		if _, err := time.Parse(time.RFC3339, text); err == nil {
+			return
+		}
+	}
+	j.expect(path, value, "a time such as \"2031-05-01T12:00:00Z\"")
+}
+
+func (j *judge) scalar(path string, value any, t reflect.Type) {
+	switch t.Kind() {
+	case reflect.String:
+		if _, ok := value.(string); !ok {
+			j.expect(path, value, "a text")
+		}
+	case reflect.Bool:
+		if _, ok := value.(bool); !ok {
+			j.expect(path, value, "true or false")
+		}
+	case reflect.Float64:
+		if !isNumber(value) {
+			j.expect(path, value, "a number")
+		}
+	default:
+		if !isWhole(value, t.Bits()) {
+			j.expect(path, value, "a whole number")
+		}
+	}
+}
+
+func isWhole(value any, bits int) bool {
+	number, ok := value.(json.Number)
+	if !ok {
+		return false
+	}
+	_, err := strconv.ParseInt(number.String(), 10, bits)
+	return err == nil
+}
+
+func isNumber(value any) bool {
+	number, ok := value.(json.Number)
+	if !ok {
+		return false
+	}
+	_, err := number.Float64() // fails where it is too large
+	return err == nil
+}
+
+func (j *judge) expect(path string, value any, what string) {
+	subject := "The request"
+	if path != "" {
+		subject = path
+	}
+	j.wrong = append(j.wrong, session.FieldError{Field: path, Code: codeWrongType,
+		Message: fmt.Sprintf("%s is %s, not %s.", subject, describe(value), what), Hint: "Send " + what + "."})
+}
+
+func describe(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return "null"
+	case string:
+		return "the text " + strconv.Quote(clip(v))
+	case json.Number:
+		return "the number " + clip(v.String())
+	case bool:
+		return strconv.FormatBool(v)
+	case []any:
+		return "a list"
+	}
+	return "an object"
+}
+
+func clip(text string) string {
+	const most = 60
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return text
+}
+
+// fieldsOf returns the JSON names of a struct's fields with their types.
+func fieldsOf(t reflect.Type) map[string]reflect.Type {
+	fields := make(map[string]reflect.Type, t.NumField())
+	for i := range t.NumField() {
+		field := t.Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if field.IsExported() && name != "" && name != "-" {
+			fields[name] = field.Type
+		}
+	}
+	return fields
+}
+
+func sortedNames[V any](m map[string]V) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

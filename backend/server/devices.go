@@ -1,0 +1,192 @@
+package server
+
+import (
+	"encoding/csv"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"slipway/backend/api"
+	"slipway/backend/hub"
+	"slipway/gpu"
+)
+
+func (s *Server) listDevices(r *http.Request) (any, error) {
+	boards, err := s.hub.Boards(r.Context(), r.FormValue("agent"))
+	if err != nil {
+		return nil, err
+	}
+	return each(boards, boardOut), nil
+}
+
+func (s *Server) deviceHistory(r *http.Request) (any, error) {
+	since, err := timeIn(r, "since", time.Now().Add(-time.Hour))
+	if err != nil {
+		return nil, err
+	}
+	points, err := s.hub.DeviceHistory(r.Context(), r.PathValue("agent"), gpu.UUID(r.PathValue("device")), since)
+	if err != nil {
+		return nil, err
+	}
+	return each(points, pointOut), nil
+}
+
+func (s *Server) listResources(*http.Request) (any, error) {
+	return each(s.hub.Resources(), resourceSummaryOut), nil
+}
+
+// timeIn reads a query parameter that is a time.
+func timeIn(r *http.Request, name string, usual time.Time) (time.Time, error) {
+	text := r.FormValue(name)
+	if text == "" {
+		return usual, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return at, badQuery(name, fmt.Sprintf("%s=%s is not a time.", name, clip(text)), "Write for example 2031-05-01T12:00:00Z.")
+	}
+	return at, nil
+}
+
+const (
+	// usualSpan is how much of the accounts is read where no beginning is named.
+	usualSpan = 30 * 24 * time.Hour
+	// longestHourly bounds the rows of a report by the hour.
+	longestHourly = 93 * 24 * time.Hour
+)
+
+// accountsIn reads how accounts are asked for.
+func accountsIn(r *http.Request, now time.Time) (hub.AccountQuery, error) {
+	query := hub.AccountQuery{By: hub.By(r.FormValue("by")), Label: r.FormValue("label"), Agent: r.FormValue("agent")}
+	var err error
+	if query.To, err = dayIn(r, "to", now, 1); err != nil {
+		return query, err
+	}
+	if query.From, err = dayIn(r, "from", query.To.Add(-usualSpan), 0); err != nil {
+		return query, err
+	}
+	switch bucket := r.FormValue("bucket"); bucket {
+	case "":
+	case "hour":
+		query.Bucket = time.Hour
+	case "day":
+		query.Bucket = 24 * time.Hour
+	default:
+		return query, badQuery("bucket", fmt.Sprintf("%q is not a length of a bucket.", clip(bucket)), "Write hour or day, or leave it out.")
+	}
+	switch query.By {
+	case hub.ByNothing, hub.BySession, hub.ByLabel, hub.ByOwner, hub.ByDevice:
+	case hub.ByDay:
+		if query.Bucket == time.Hour {
+			return query, badQuery("bucket", "Rows by the day cannot be rows by the hour.", "Leave bucket or by out.")
+		}
+		query.Bucket = 24 * time.Hour
+	default:
+		return query, badQuery("by", fmt.Sprintf("%q is nothing to sum up by.", clip(string(query.By))), "Write session, day, label, owner or device, or leave it out.")
+	}
+	switch {
+	case !query.From.Before(query.To):
+		return query, badQuery("from", "The span ends before it begins.", "Choose an earlier from or a later to.")
+	case query.Bucket == time.Hour && query.To.Sub(query.From) > longestHourly:
+		return query, badQuery("bucket", "That is too long a span for rows by the hour.", "Choose at most 93 days, or rows by the day.")
+	}
+	return query, nil
+}
+
+// dayIn reads a query parameter that is a time or a day; more days are added to
+// a day, so that the last one counts whole.
+func dayIn(r *http.Request, name string, usual time.Time, more int) (time.Time, error) {
+	text := r.FormValue(name)
+	if text == "" {
+		return usual, nil
+	}
+	if day, err := time.ParseInLocation(time.DateOnly, text, time.Local); err == nil {
+		return day.AddDate(0, 0, more), nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return at, badQuery(name, fmt.Sprintf("%s=%s is neither a day nor a time.", name, clip(text)), "Write for example 2031-05-01 or 2031-05-01T12:00:00Z.")
+	}
+	return at, nil
+}
+
+func (s *Server) accounts(r *http.Request) (any, error) {
+	query, err := accountsIn(r, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	report, err := s.hub.Accounts(r.Context(), query)
+	if err != nil {
+		return nil, err
+	}
+	return api.UsageReport{From: query.From, To: query.To, By: string(query.By), Bucket: bucketOut(query.Bucket),
+		Rows: each(report.Rows, accountOut), Totals: each(report.Totals, accountOut), Missing: report.Missing}, nil
+}
+
+func bucketOut(bucket time.Duration) string {
+	switch bucket {
+	case time.Hour:
+		return "hour"
+	case 24 * time.Hour:
+		return "day"
+	}
+	return ""
+}
+
+// accountColumns are the columns of the CSV table.
+var accountColumns = []string{"start", "kind", "session", "name", "owner", "label", "agent", "device", "device_name",
+	"cpu_hours", "alloc_cpu_hours", "alloc_gpu_hours", "busy_gpu_hours", "vram_gib_hours", "vram_peak_bytes", "energy_dynamic_kwh", "energy_idle_kwh",
+	"covered_ms", "estimated_ms", "gap_ms"}
+
+func (s *Server) accountsCSV(w http.ResponseWriter, r *http.Request) error {
+	query, err := accountsIn(r, time.Now())
+	if err != nil {
+		return err
+	}
+	report, err := s.hub.Accounts(r.Context(), query)
+	if err != nil {
+		return err
+	}
+	header := w.Header()
+	header.Set("Content-Type", "text/csv; charset=utf-8")
+	header.Set("Cache-Control", "no-store")
+	first, last := query.From.Format(time.DateOnly), query.To.Add(-time.Nanosecond).Format(time.DateOnly)
+	header.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", "slipway-usage-"+first+"-"+last+".csv"))
+	out := csv.NewWriter(w)
+	_ = out.Write(accountColumns) // a client that is gone needs no answer, here and below
+	for _, row := range report.Rows {
+		_ = out.Write(accountCells(row, query.Bucket))
+	}
+	out.Flush()
+	return nil
+}
+
+func accountCells(a hub.Account, bucket time.Duration) []string {
+	start := a.Start.Format(time.RFC3339)
+	if bucket == 24*time.Hour {
+		start = a.Start.Format(time.DateOnly)
+	}
+	hours := func(ms int64) string { return decimal(float64(ms) / float64(time.Hour/time.Millisecond)) }
+	const perKWh = 3.6e9 // millijoules
+	return []string{start, a.Kind, string(a.Session), plainCell(a.Name), plainCell(a.Owner), plainCell(a.Label), plainCell(a.Agent), string(a.Device), plainCell(a.DeviceName),
+		hours(a.CPUMs), hours(a.AllocCPUMs), hours(a.GPU.AllocMs), hours(a.GPU.BusyMs),
+		decimal(float64(a.GPU.VRAMMiBMs) / float64(gpu.GiB/gpu.MiB) / float64(time.Hour/time.Millisecond)), strconv.FormatInt(int64(a.GPU.VRAMPeak), 10),
+		decimal(float64(a.GPU.EnergyDynamic) / perKWh), decimal(float64(a.GPU.EnergyIdle) / perKWh),
+		strconv.FormatInt(a.GPU.CoveredMs, 10), strconv.FormatInt(a.GPU.EstimatedMs, 10), strconv.FormatInt(a.GPU.GapMs, 10)}
+}
+
+// decimal writes a number with six digits after the point, without those that
+// say nothing.
+func decimal(value float64) string {
+	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(value, 'f', 6, 64), "0"), ".")
+}
+
+// plainCell keeps a table program from taking a text for a formula.
+func plainCell(text string) string {
+	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
+		return "'" + text
+	}
+	return text
+}

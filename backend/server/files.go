@@ -1,0 +1,260 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"path"
+	"strconv"
+	"unicode/utf8"
+
+	"slipway/backend/api"
+	"slipway/backend/hub"
+	"slipway/backend/session"
+)
+
+// filesIn returns the files that a request is about, and its path. The query
+// carries paths, since it can carry every byte of them.
+func (s *Server) filesIn(r *http.Request) (*hub.Files, session.FilePath, error) {
+	query := r.URL.Query()
+	files, err := s.hub.FilesOf(r.Context(), r.PathValue("id"), query.Get("kernel"))
+	return files, session.FilePath(query.Get("path")), err
+}
+
+func fileOut(f session.FileInfo) api.FileInfo {
+	out := api.FileInfo{Name: string(f.Name), Kind: string(f.Kind), Link: f.Link, Size: f.Size, Mode: strconv.FormatUint(uint64(f.Mode), 8), Modified: f.Modified, Version: f.Version}
+	if !utf8.ValidString(out.Name) {
+		out.Encoded = url.PathEscape(out.Name)
+	}
+	return out
+}
+
+func (s *Server) listFiles(r *http.Request) (any, error) {
+	limit, err := countIn(r, "limit")
+	if err != nil {
+		return nil, err
+	}
+	files, path, err := s.filesIn(r)
+	if err != nil {
+		return nil, err
+	}
+	after := session.FilePath(r.URL.Query().Get("after"))
+	listing, err := files.Agent.ListFiles(r.Context(), files.Place, session.ListRequest{Path: path, After: after, Limit: limit})
+	if err != nil {
+		return nil, err
+	}
+	return api.FileListing{Path: string(listing.Path), Entries: each(listing.Entries, fileOut), Total: listing.Total, More: listing.More}, nil
+}
+
+func (s *Server) statFile(r *http.Request) (any, error) {
+	files, path, err := s.filesIn(r)
+	if err != nil {
+		return nil, err
+	}
+	info, err := files.Agent.StatFile(r.Context(), files.Place, path)
+	if err != nil {
+		return nil, err
+	}
+	return fileOut(info), nil
+}
+
+func (s *Server) checksumFile(r *http.Request) (any, error) {
+	files, path, err := s.filesIn(r)
+	if err != nil {
+		return nil, err
+	}
+	sum, err := files.Agent.ChecksumFile(r.Context(), files.Place, path)
+	if err != nil {
+		return nil, err
+	}
+	return api.Checksum{SHA256: sum}, nil
+}
+
+// readFile sends a file, or the range of it that is asked for. It is never
+// shown as a page of ours, whatever it holds.
+func (s *Server) readFile(w http.ResponseWriter, r *http.Request) error {
+	files, name, err := s.filesIn(r)
+	if err != nil {
+		return err
+	}
+	info, err := files.Agent.StatFile(r.Context(), files.Place, name)
+	if err != nil {
+		return err
+	}
+	if info.Kind != session.KindFile {
+		return &session.Error{Code: "file_read_wrong-kind", Message: fmt.Sprintf("%q is not a plain file.", string(name)), Hint: "List a directory instead."}
+	}
+	header := w.Header()
+	header.Set("Content-Type", "application/octet-stream")
+	header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": path.Base(string(info.Name))}))
+	header.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	header.Set("Cache-Control", "no-store")
+	header.Set("ETag", strconv.Quote(info.Version))
+	content := &ranged{ctx: r.Context(), files: files, req: session.ReadRequest{Path: name, Version: info.Version}, size: info.Size}
+	defer content.Close()
+	http.ServeContent(w, r, "", info.Modified, content)
+	return nil
+}
+
+// ranged is a file of which any part may be read. It opens what is read.
+type ranged struct {
+	ctx   context.Context //nolint:containedctx // of the one request
+	files *hub.Files
+	req   session.ReadRequest
+	size  int64
+	from  io.ReadCloser // nil: not open
+}
+
+func (f *ranged) Read(p []byte) (int, error) {
+	if f.req.Offset >= f.size {
+		return 0, io.EOF
+	}
+	if f.from == nil {
+		from, err := f.files.Read(f.ctx, f.req)
+		if err != nil {
+			return 0, err
+		}
+		f.from = from
+	}
+	n, err := f.from.Read(p)
+	f.req.Offset += int64(n)
+	return n, err
+}
+
+// Seek implements [io.Seeker].
+func (f *ranged) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += f.req.Offset
+	case io.SeekEnd:
+		offset += f.size
+	}
+	if offset < 0 {
+		return 0, errors.New("before the beginning")
+	}
+	if offset != f.req.Offset {
+		f.Close()
+	}
+	f.req.Offset = offset
+	return offset, nil
+}
+
+// Close closes what is open.
+func (f *ranged) Close() {
+	if f.from != nil {
+		f.from.Close()
+		f.from = nil
+	}
+}
+
+// uploadIn returns the upload that a request is about.
+func (s *Server) uploadIn(r *http.Request) (*hub.Files, session.Upload, error) {
+	query := r.URL.Query()
+	up := session.Upload{Path: session.FilePath(query.Get("path")), Key: query.Get("key")}
+	if text := query.Get("offset"); text != "" {
+		var err error
+		if up.Offset, err = strconv.ParseInt(text, 10, 64); err != nil {
+			return nil, up, badQuery("offset", "offset is the place of the first byte.", "Write a whole number, or leave it out.")
+		}
+	}
+	if err := up.Check("write"); err != nil {
+		return nil, up, err
+	}
+	files, _, err := s.filesIn(r)
+	return files, up, err
+}
+
+func (s *Server) uploadOffset(r *http.Request) (any, error) {
+	files, up, err := s.uploadIn(r)
+	if err != nil {
+		return nil, err
+	}
+	offset, err := files.Agent.UploadOffset(r.Context(), files.Place, up)
+	if err != nil {
+		return nil, err
+	}
+	return api.UploadState{Offset: offset}, nil
+}
+
+func (s *Server) writeUpload(r *http.Request) (any, error) {
+	files, up, err := s.uploadIn(r)
+	if err != nil {
+		return nil, err
+	}
+	offset, err := files.Upload(r.Context(), up, r.Body)
+	if err != nil {
+		return nil, err
+	}
+	return api.UploadState{Offset: offset}, nil
+}
+
+func (s *Server) finishUpload(r *http.Request) (any, error) {
+	body, err := decode[api.FinishRequest](r)
+	if err != nil {
+		return nil, err
+	}
+	files, up, err := s.uploadIn(r)
+	if err != nil {
+		return nil, err
+	}
+	req := session.FinishRequest{Upload: up, Size: body.Size, SHA256: body.SHA256, Conflict: session.Conflict(body.Conflict)}
+	if body.Mode != "" {
+		mode, err := strconv.ParseUint(body.Mode, 8, 9)
+		if err != nil {
+			return nil, &session.Error{Code: "file_finish_invalid", Message: fmt.Sprintf("%q are no permissions.", body.Mode), Hint: "Write them in octal, such as 644."}
+		}
+		req.Mode = uint32(mode)
+	}
+	if body.Modified != nil {
+		req.Modified = *body.Modified
+	}
+	info, err := files.Agent.FinishUpload(r.Context(), files.Place, req)
+	if err != nil {
+		return nil, err
+	}
+	return fileOut(info), nil
+}
+
+func (s *Server) dropUpload(r *http.Request) (any, error) {
+	files, up, err := s.uploadIn(r)
+	if err != nil {
+		return nil, err
+	}
+	return nil, files.Agent.DropUpload(r.Context(), files.Place, up)
+}
+
+func (s *Server) makeDirectory(r *http.Request) (any, error) {
+	parents, err := flagIn(r, "parents")
+	if err != nil {
+		return nil, err
+	}
+	files, path, err := s.filesIn(r)
+	if err != nil {
+		return nil, err
+	}
+	return nil, files.Agent.MakeDirectory(r.Context(), files.Place, path, parents)
+}
+
+func (s *Server) moveFile(r *http.Request) (any, error) {
+	files, path, err := s.filesIn(r)
+	if err != nil {
+		return nil, err
+	}
+	return nil, files.Agent.MoveFile(r.Context(), files.Place, path, session.FilePath(r.URL.Query().Get("to")))
+}
+
+func (s *Server) removeFile(r *http.Request) (any, error) {
+	recursive, err := flagIn(r, "recursive")
+	if err != nil {
+		return nil, err
+	}
+	files, path, err := s.filesIn(r)
+	if err != nil {
+		return nil, err
+	}
+	return nil, files.Agent.RemoveFile(r.Context(), files.Place, path, recursive)
+}

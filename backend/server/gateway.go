@@ -1,0 +1,438 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"slipway/backend/hub"
+	"slipway/backend/session"
+)
+
+const (
+	// appCookie admits to one app; it is set for that app's host name only.
+	appCookie = ownCookies + "app"
+	// ownCookies is how the names of all our cookies begin. No app sees them.
+	ownCookies = "slipway_"
+	// portApp begins the names of apps that are only ports: what listens there
+	// is the person's own program, which may come at any moment.
+	portApp = "port-"
+	// portLife is how long a port once found is taken for granted.
+	portLife = 5 * time.Second
+	// restartMost is how long a request waits for an app that is coming back.
+	restartMost = 20 * time.Second
+	// dialMost is how long a request waits for a port that refuses.
+	dialMost  = 10 * time.Second
+	dialPause = 200 * time.Millisecond
+	// requestPatience is how long a request waits for an agent on another machine
+	// that is not reached, and pagePatience how long one for a page does, which
+	// tells a person and then tries again by itself.
+	requestPatience = 30 * time.Second
+	pagePatience    = 5 * time.Second
+	// connectionIdle is how long an unused connection into a session is kept.
+	connectionIdle = 30 * time.Second
+	// connectionsIdle is how many unused ones are kept for one app.
+	connectionsIdle = 8
+)
+
+// gateway carries requests to the apps in sessions, each by its own host name.
+type gateway struct {
+	server    *Server
+	transport *http.Transport
+	log       *log.Logger
+
+	requestPatience, pagePatience time.Duration
+
+	// mu guards ports.
+	mu    sync.Mutex
+	ports map[appHost]foundPort
+}
+
+// foundPort is where an app was a moment ago.
+type foundPort struct {
+	port  int
+	until time.Time
+}
+
+// way is what a request to an app needs to know of it.
+type way struct {
+	host appHost
+	port int
+}
+
+func newGateway(s *Server) *gateway {
+	g := &gateway{server: s, log: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), ports: map[appHost]foundPort{}, requestPatience: requestPatience, pagePatience: pagePatience}
+	g.transport = &http.Transport{
+		DialContext:         g.dial,
+		IdleConnTimeout:     connectionIdle,
+		MaxIdleConnsPerHost: connectionsIdle,
+		DisableCompression:  true, // what the app packs, the browser unpacks
+	}
+	return g
+}
+
+func (g *gateway) close() { g.transport.CloseIdleConnections() }
+
+// forget makes the next request ask anew where the app is.
+func (g *gateway) forget(host appHost) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.ports, host)
+}
+
+// serve admits a request to the app that its host names, and carries it there.
+func (g *gateway) serve(w http.ResponseWriter, r *http.Request, host appHost) {
+	if !fromOwnPage(r) && !isNavigation(r) {
+		g.server.fail(w, r, &session.Error{Code: codeBadOrigin, Message: "This request comes from another page.", Hint: "Open the app from Slipway."})
+		return
+	}
+	purpose := "app " + host.name()
+	cookie, err := r.Cookie(appCookie)
+	admitted := err == nil && g.server.checkSeal(purpose, cookie.Value)
+	if query := r.URL.Query(); query.Has(ticketParam) {
+		g.enter(w, r, host, admitted)
+		return
+	}
+	if !admitted {
+		g.explain(w, r, http.StatusForbidden, page{Title: "Open this app from Slipway", Link: g.home(r),
+			Text: "Its address alone does not let anybody in. Slipway opens it with a ticket that works once."})
+		return
+	}
+	port, err := g.reach(r, host)
+	if err != nil {
+		g.explainError(w, r, host, err)
+		return
+	}
+	g.carry(w, r, way{host: host, port: port})
+}
+
+// enter exchanges a ticket for the app's cookie and goes on without it, so that
+// the ticket stands in no history, no log and no address that the app sees.
+func (g *gateway) enter(w http.ResponseWriter, r *http.Request, host appHost, admitted bool) {
+	query := r.URL.Query()
+	ticket := query.Get(ticketParam)
+	query.Del(ticketParam)
+	next := (&url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: query.Encode()}).RequestURI()
+	if r.Method != http.MethodGet {
+		g.server.fail(w, r, wrongMethod(r.Method, http.MethodGet))
+		return
+	}
+	if g.server.tickets.take(ticket, host.name()) != accepted && !admitted {
+		g.explain(w, r, http.StatusForbidden, page{Title: "This ticket no longer works", Link: g.home(r),
+			Text: "A ticket opens an app once and for one minute. Open the app again from Slipway."})
+		return
+	}
+	if !admitted {
+		http.SetCookie(w, &http.Cookie{Name: appCookie, Value: g.server.seal("app " + host.name()), Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	}
+	forward(w, localPath(next))
+}
+
+// reach returns the port of an app. While the agent that keeps its session is
+// not reached, the address stays and the request waits for a while.
+func (g *gateway) reach(r *http.Request, host appHost) (int, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), g.patience(r))
+	defer cancel()
+	for {
+		port, err := g.find(ctx, host)
+		if err == nil || !g.unreached(err) {
+			return port, err
+		}
+		remote, waitErr := g.server.hub.AwaitKeeper(ctx, host.session)
+		if !remote || waitErr != nil {
+			return 0, err
+		}
+		select {
+		case <-time.After(dialPause): // it may be lost without that being known yet
+		case <-ctx.Done():
+			return 0, err
+		}
+	}
+}
+
+// patience is how long a request waits for an agent that is not reached.
+func (g *gateway) patience(r *http.Request) time.Duration {
+	if isNavigation(r) {
+		return g.pagePatience
+	}
+	return g.requestPatience
+}
+
+// patient carries a request's patience to the dialling that it may bring about.
+type patient struct{}
+
+// unreached reports whether err says that an agent was not reached.
+func (g *gateway) unreached(err error) bool {
+	code := session.CodeOf(err)
+	return code.Detail() == session.DetailUnavailable && strings.HasPrefix(string(code), "agent_")
+}
+
+// find returns the port of an app, waiting while it starts and starting it
+// again if it died. One that a person has stopped stays stopped.
+func (g *gateway) find(ctx context.Context, host appHost) (int, error) {
+	g.mu.Lock()
+	found, ok := g.ports[host]
+	g.mu.Unlock()
+	if ok && time.Now().Before(found.until) {
+		return found.port, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, restartMost)
+	defer cancel()
+	agent, id, err := g.server.hub.Find(ctx, string(host.session))
+	if err != nil {
+		return 0, err
+	}
+	apps, err := agent.ListApps(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	for _, app := range apps {
+		if app.ID != host.app {
+			continue
+		}
+		if app.State == session.AppStopped && !strings.HasPrefix(app.ID, portApp) {
+			return 0, &session.Error{Code: "app_open_conflict", Message: fmt.Sprintf("%s is not running.", app.Title), Hint: "Open it from Slipway."}
+		}
+		if app.State == session.AppFailed || app.State == session.AppStarting {
+			if app, err = agent.StartApp(ctx, id, app.ID); err != nil {
+				return 0, err
+			}
+		}
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.tidy()
+		g.ports[host] = foundPort{port: app.Port, until: time.Now().Add(portLife)}
+		return app.Port, nil
+	}
+	return 0, &session.Error{Code: "app_open_not-found", Message: fmt.Sprintf("The session has no app %q.", host.app), Hint: "Look at its apps in Slipway."}
+}
+
+// tidy needs mu: what is out of date goes.
+func (g *gateway) tidy() {
+	now := time.Now()
+	for host, found := range g.ports {
+		if now.After(found.until) {
+			delete(g.ports, host)
+		}
+	}
+}
+
+// carry is a reverse proxy to one app. The app sees requests as if it stood on
+// localhost at its own port, which notebook servers insist on, and none of our
+// cookies.
+func (g *gateway) carry(w http.ResponseWriter, r *http.Request, to way) {
+	ours := "http://" + r.Host
+	theirs := "http://localhost:" + strconv.Itoa(to.port)
+	proxy := httputil.ReverseProxy{
+		Transport:     g.transport,
+		FlushInterval: -1,
+		ErrorLog:      g.log,
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.Out.URL.Scheme, p.Out.URL.Host = "http", string(to.host.session)+":"+strconv.Itoa(to.port)
+			p.Out.Host = "localhost:" + strconv.Itoa(to.port)
+			p.Out.Header.Del("X-Real-Ip")
+			p.Out.Header.Set("X-Forwarded-Proto", "http")
+			translate(p.Out.Header, "Origin", ours, theirs)
+			translate(p.Out.Header, "Referer", ours, theirs)
+			stripCookies(p.Out.Header)
+		},
+		ModifyResponse: func(response *http.Response) error {
+			translate(response.Header, "Location", theirs, ours)
+			keepCookiesHome(response.Header)
+			return nil
+		},
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			g.forget(to.host)
+			g.explainError(w, r, to.host, err)
+		},
+	}
+	proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), patient{}, g.patience(r))))
+}
+
+// translate replaces the origin at the beginning of a header's address.
+func translate(header http.Header, name, from, to string) {
+	value := header.Get(name)
+	if rest, ok := strings.CutPrefix(value, from); ok && (rest == "" || rest[0] == '/' || rest[0] == '?') {
+		header.Set(name, to+rest)
+	}
+}
+
+// stripCookies removes our own cookies from a request and leaves the others as
+// they are, letter for letter.
+func stripCookies(header http.Header) {
+	lines := header.Values("Cookie")
+	header.Del("Cookie")
+	for _, line := range lines {
+		kept := make([]string, 0, 8)
+		for _, part := range strings.Split(line, ";") {
+			if part = strings.TrimSpace(part); part != "" && !strings.HasPrefix(part, ownCookies) {
+				kept = append(kept, part)
+			}
+		}
+		if len(kept) > 0 {
+			header.Add("Cookie", strings.Join(kept, "; "))
+		}
+	}
+}
+
+// keepCookiesHome lets an app set cookies for its own host name only, and none
+// in our name.
+func keepCookiesHome(header http.Header) {
+	lines := header.Values("Set-Cookie")
+	header.Del("Set-Cookie")
+	for _, line := range lines {
+		if strings.HasPrefix(strings.TrimSpace(line), ownCookies) {
+			continue
+		}
+		parts := slices.DeleteFunc(strings.Split(line, ";"), func(part string) bool {
+			name, _, _ := strings.Cut(strings.TrimSpace(part), "=")
+			return strings.EqualFold(name, "domain")
+		})
+		header.Add("Set-Cookie", strings.Join(parts, ";"))
+	}
+}
+
+// dial connects to "<session>:<port>". A port that refuses is tried again for
+// a while: the app may be coming back.
+func (g *gateway) dial(ctx context.Context, _, address string) (net.Conn, error) {
+	host, portText, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	port, err := strconv.Atoi(portText)
+	if err != nil {
+		return nil, err
+	}
+	patience, known := ctx.Value(patient{}).(time.Duration)
+	if !known {
+		patience = g.requestPatience
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	until := time.Now().Add(dialMost)
+	for {
+		agent, id, err := g.server.hub.Find(ctx, host)
+		if err != nil {
+			return nil, err
+		}
+		conn, err := agent.DialPort(ctx, id, port)
+		if err == nil {
+			return conn, nil
+		}
+		if g.unreached(err) {
+			if remote, waitErr := g.server.hub.AwaitKeeper(ctx, id); !remote || waitErr != nil {
+				return nil, err
+			}
+			until = time.Now().Add(dialMost)
+		} else if one, getErr := agent.Get(ctx, id); getErr == nil && one.Status != session.Running {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(dialPause):
+			if time.Now().After(until) {
+				return nil, err
+			}
+		}
+	}
+}
+
+func (g *gateway) home(r *http.Request) string {
+	_, port, _ := strings.Cut(r.Host, ":")
+	return "http://127.0.0.1:" + port + "/"
+}
+
+// explainError says why an app is not reached, in the words of its session's end
+// where it has ended. A page that waits for a live session loads itself again.
+func (g *gateway) explainError(w http.ResponseWriter, r *http.Request, host appHost, err error) {
+	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
+		return
+	}
+	e := asError(err)
+	p := page{Title: "The app does not answer", Text: strings.TrimSpace(e.Message + " " + e.Hint), Link: g.home(r), Retry: 3}
+	status := statusOf(e)
+	if e.Code == codeInternal {
+		p.Text, status = "It may be busy or starting. This page tries again by itself.", http.StatusBadGateway
+	}
+	one, findErr := g.sessionOf(r.Context(), host)
+	keeper, _ := g.server.hub.Keeper(host.session)
+	switch {
+	case keeper.Address != "" && !keeper.Online:
+		status = http.StatusServiceUnavailable
+		p.Title, p.Text = keeper.Name+" is not reached", lostText(one.Name, keeper)
+	case findErr != nil && session.CodeOf(findErr).Detail() != session.DetailNotFound:
+	case findErr != nil:
+		p.Title, p.Text, p.Retry, status = "There is no such session", "It may have been removed.", 0, http.StatusNotFound
+	case one.Status.Terminal():
+		p.Title, p.Retry, status = "The session has ended", 0, http.StatusGone
+		p.Text = fmt.Sprintf("%s ended: %s.", one.Name, cmp.Or(string(one.Reason), string(one.Status)))
+	case one.Status != session.Running:
+		p.Title, status = "The session is not running", http.StatusServiceUnavailable
+		p.Text = fmt.Sprintf("%s is %s. This page tries again by itself.", one.Name, one.Status)
+	case e.Code == "app_open_conflict" || e.Code == "app_open_not-found":
+		p.Title, p.Retry = "The app is not running", 0
+	}
+	g.explain(w, r, status, p)
+}
+
+func (g *gateway) sessionOf(ctx context.Context, host appHost) (session.Session, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	one, _, err := g.server.hub.Get(ctx, string(host.session))
+	return one, err
+}
+
+// lostText says since when an agent is not reached, and what that means for a
+// session there.
+func lostText(name string, keeper hub.Agent) string {
+	text := "It has not been heard since Slipway was started."
+	if !keeper.LastHeard.IsZero() {
+		text = fmt.Sprintf("It was heard last at %s, %s ago.", keeper.LastHeard.Local().Format("15:04:05"), roughly(time.Since(keeper.LastHeard)))
+	}
+	if keeper.Link.Waits != "" {
+		text += " " + keeper.Link.Waits
+	}
+	if name == "" {
+		name = "The session"
+	}
+	return text + " " + name + " goes on there meanwhile. This page comes back by itself."
+}
+
+// roughly writes a length of time with one unit.
+func roughly(d time.Duration) string {
+	for _, unit := range []struct {
+		length time.Duration
+		name   string
+	}{{24 * time.Hour, "days"}, {time.Hour, "hours"}, {time.Minute, "minutes"}} {
+		if d >= 2*unit.length {
+			return fmt.Sprintf("%d %s", d/unit.length, unit.name)
+		}
+	}
+	return fmt.Sprintf("%d seconds", max(d, 0)/time.Second)
+}
+
+// explain shows a page to a person and a Problem to a program.
+func (g *gateway) explain(w http.ResponseWriter, r *http.Request, status int, p page) {
+	if strings.Contains(r.Header.Get("Accept"), "text/html") {
+		showPage(w, status, p)
+		return
+	}
+	problem := problemOf(&session.Error{Code: "app_open_unavailable", Message: p.Title + ".", Hint: p.Text})
+	if status == http.StatusForbidden {
+		problem.Code = string(codeLogin)
+	}
+	writeJSON(w, status, problem)
+}

@@ -1,0 +1,152 @@
+package server
+
+import (
+	"crypto/hmac"
+	"crypto/subtle"
+	"fmt"
+	"net"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"slipway/backend/session"
+)
+
+// ServeHTTP lets a request in or turns it away, and hands it to the app, the
+// API or the user interface that its host and path name.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("X-Content-Type-Options", "nosniff")
+	if fromStranger(r) {
+		s.fail(w, r, strangerError())
+		return
+	}
+	name, ok := s.hostName(r)
+	if !ok {
+		s.fail(w, r, &session.Error{Code: codeBadHost, Message: fmt.Sprintf("%q is not a name of this server.", clip(r.Host)),
+			Hint: "Use http://127.0.0.1 with the port that slipway serve names."})
+		return
+	}
+	if app, isApp := parseAppHost(name); isApp {
+		s.apps.serve(w, r, app)
+		return
+	}
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("X-Frame-Options", "DENY")
+	header.Set("Cross-Origin-Opener-Policy", "same-origin-allow-popups")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	api := strings.HasPrefix(r.URL.Path, "/api/")
+	if !fromOwnPage(r) && (api || !isNavigation(r)) {
+		s.fail(w, r, &session.Error{Code: codeBadOrigin, Message: "This request comes from another page.", Hint: "Open Slipway itself: slipway open"})
+		return
+	}
+	switch {
+	case r.URL.Path == "/login":
+		s.login(w, r)
+	case !api:
+		s.ui.ServeHTTP(w, r)
+	case !s.known(r):
+		s.fail(w, r, &session.Error{Code: codeLogin, Message: "You are not logged in here.", Hint: "Run slipway login for a link that logs you in."})
+	default:
+		s.serveAPI(w, r)
+	}
+}
+
+// hostName returns the host that a request names, in lower case and without
+// the port, if it is one of ours with the port that the request came in by. A page
+// that points its own name at 127.0.0.1 names a host that is none of ours.
+func (s *Server) hostName(r *http.Request) (string, bool) {
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if !ok {
+		return "", false
+	}
+	_, localPort, err := net.SplitHostPort(local.String())
+	if err != nil {
+		return "", false
+	}
+	host, port, err := net.SplitHostPort(r.Host)
+	if err != nil || port != localPort {
+		return "", false
+	}
+	host = strings.ToLower(host)
+	if host == "127.0.0.1" || host == "localhost" {
+		return host, true
+	}
+	_, ok = parseAppHost(host)
+	return host, ok
+}
+
+// appHost names one app of one session, as its host name does.
+type appHost struct {
+	app     string
+	session session.ID
+}
+
+var appHostRule = regexp.MustCompile(`^([a-z0-9]+(?:-[a-z0-9]+)*)-([a-z0-9]{12})\.localhost$`)
+
+func parseAppHost(name string) (appHost, bool) {
+	match := appHostRule.FindStringSubmatch(name)
+	if match == nil {
+		return appHost{}, false
+	}
+	return appHost{app: match[1], session: session.ID(match[2])}, true
+}
+
+func (a appHost) name() string { return a.app + "-" + string(a.session) + ".localhost" }
+
+// fromOwnPage reports whether a request comes from a page of the host that it
+// names, or from no page at all, as those of the command line do.
+func fromOwnPage(r *http.Request) bool {
+	if origin := r.Header.Get("Origin"); origin != "" && !strings.EqualFold(origin, "http://"+r.Host) {
+		return false
+	}
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "same-origin", "none":
+		return true
+	}
+	return false
+}
+
+// isNavigation reports whether a request only opens a page, which any page may
+// do by a link.
+func isNavigation(r *http.Request) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return false
+	}
+	mode, dest := r.Header.Get("Sec-Fetch-Mode"), r.Header.Get("Sec-Fetch-Dest")
+	return r.Header.Get("Origin") == "" && mode == "navigate" && (dest == "" || dest == "document")
+}
+
+// known reports whether a request shows the token or a cookie made from it.
+func (s *Server) known(r *http.Request) bool {
+	if header := r.Header.Get("Authorization"); header != "" {
+		token, ok := strings.CutPrefix(header, "Bearer ")
+		return ok && subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) == 1
+	}
+	cookie, err := r.Cookie(cookieName(r))
+	return err == nil && s.checkSeal("login", cookie.Value)
+}
+
+// cookieName carries the port, because cookies do not tell ports apart and two
+// servers would log each other's browsers out.
+func cookieName(r *http.Request) string {
+	_, port, _ := strings.Cut(r.Host, ":")
+	return ownCookies + port
+}
+
+// seal makes a cookie's value for one purpose: a random text and its signature.
+// It stays good for as long as the token file does, over restarts too.
+func (s *Server) seal(purpose string) string {
+	text := randomText()
+	return text + "." + s.sign(purpose, text)
+}
+
+func (s *Server) checkSeal(purpose, value string) bool {
+	text, signature, ok := strings.Cut(value, ".")
+	return ok && hmac.Equal([]byte(signature), []byte(s.sign(purpose, text)))
+}
+
+func (s *Server) sign(purpose, text string) string {
+	return hexText(derive(string(s.key), strconv.Itoa(len(purpose))+" "+purpose+" "+text))
+}

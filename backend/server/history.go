@@ -1,0 +1,118 @@
+package server
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"slipway/backend/session"
+)
+
+func (s *Server) history(r *http.Request) (any, error) {
+	query, err := historyIn(r)
+	if err != nil {
+		return nil, err
+	}
+	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	phases, err := agent.History(r.Context(), id)
+	if err != nil {
+		return nil, err
+	}
+	return each(query.choose(phases), phaseOut), nil
+}
+
+// historyQuery chooses records of phases. An empty list chooses all.
+type historyQuery struct {
+	ids, phases, results, from, to []string
+	code, text                     string // in lower case
+	updated, newest                bool   // what is sorted by, and in which direction
+}
+
+func historyIn(r *http.Request) (historyQuery, error) {
+	q := historyQuery{ids: listIn(r, "id"), code: strings.ToLower(r.FormValue("code")), text: strings.ToLower(r.FormValue("text"))}
+	statuses := []session.Status{session.Pending, session.Scheduled, session.Preparing, session.Pulling, session.Prepared, session.Creating,
+		session.Running, session.Terminating, session.Terminated, session.Cancelled, session.Failed}
+	phases := []session.PhaseName{session.PhaseSchedule, session.PhasePrepare, session.PhaseStart, session.PhaseTerminate}
+	outcomes := []session.Outcome{session.OutcomeRunning, session.OutcomeSuccess, session.OutcomeFailure, session.OutcomeStale, session.OutcomeNeedRetry,
+		session.OutcomeExpired, session.OutcomeGiveUp, session.OutcomeSkipped}
+	var err error
+	if q.phases, err = namesIn(r, "phase", phases); err != nil {
+		return q, err
+	}
+	if q.results, err = namesIn(r, "result", outcomes); err != nil {
+		return q, err
+	}
+	if q.from, err = namesIn(r, "from", statuses); err != nil {
+		return q, err
+	}
+	if q.to, err = namesIn(r, "to", statuses); err != nil {
+		return q, err
+	}
+	sorting := r.FormValue("sort")
+	by, newest := strings.CutPrefix(sorting, "-")
+	if by != "" && by != "created" && by != "updated" || sorting == "-" {
+		return q, badQuery("sort", fmt.Sprintf("%q is nothing to sort by.", clip(sorting)), "Write created, updated, -created or -updated.")
+	}
+	q.updated, q.newest = by == "updated", newest
+	return q, nil
+}
+
+// listIn reads a query parameter with values separated by commas.
+func listIn(r *http.Request, name string) []string {
+	return strings.FieldsFunc(r.FormValue(name), func(c rune) bool { return c == ',' || c == ' ' })
+}
+
+// namesIn reads a list whose values, whatever their case, are among known.
+func namesIn[N ~string](r *http.Request, name string, known []N) ([]string, error) {
+	var names []string
+	for _, text := range listIn(r, name) {
+		i := slices.IndexFunc(known, func(one N) bool { return strings.EqualFold(string(one), text) })
+		if i < 0 {
+			all := make([]string, len(known))
+			for i, one := range known {
+				all[i] = string(one)
+			}
+			return nil, badQuery(name, fmt.Sprintf("%s=%s is not known.", name, clip(text)), "Known are "+strings.Join(all, ", ")+".")
+		}
+		names = append(names, string(known[i]))
+	}
+	return names, nil
+}
+
+// choose returns the phases that q names, in its order. Records of the same
+// time keep the order of their creation.
+func (q historyQuery) choose(phases []session.Phase) []session.Phase {
+	chosen := slices.DeleteFunc(slices.Clone(phases), func(p session.Phase) bool { return !q.wants(p) })
+	slices.SortStableFunc(chosen, func(a, b session.Phase) int {
+		order := a.CreatedAt.Compare(b.CreatedAt)
+		if q.updated {
+			order = cmp.Or(a.UpdatedAt.Compare(b.UpdatedAt), order)
+		}
+		if q.newest {
+			return -order
+		}
+		return order
+	})
+	return chosen
+}
+
+func (q historyQuery) wants(p session.Phase) bool {
+	among := func(list []string, value string) bool { return len(list) == 0 || slices.Contains(list, value) }
+	return among(q.ids, p.ID) && among(q.phases, string(p.Phase)) && among(q.results, string(p.Result)) &&
+		among(q.from, string(p.From)) && among(q.to, string(p.To)) && q.hasCode(p) && q.hasText(p)
+}
+
+func (q historyQuery) hasCode(p session.Phase) bool {
+	has := func(code session.Code) bool { return strings.Contains(strings.ToLower(string(code)), q.code) }
+	return q.code == "" || has(p.Code) || slices.ContainsFunc(p.Steps, func(s session.Step) bool { return has(s.Code) })
+}
+
+func (q historyQuery) hasText(p session.Phase) bool {
+	has := func(text string) bool { return strings.Contains(strings.ToLower(text), q.text) }
+	return q.text == "" || has(p.Message) || slices.ContainsFunc(p.Steps, func(s session.Step) bool { return has(s.Message) || has(s.Step) })
+}

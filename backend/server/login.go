@@ -1,0 +1,145 @@
+package server
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"slipway/backend/api"
+)
+
+const (
+	// codeLife is how long a login code or an app's ticket is good for.
+	codeLife = time.Minute
+	// codesMost bounds how many are kept; the oldest goes first.
+	codesMost = 64
+	// failuresMost wrong codes in one codeLife close the door until it is over.
+	failuresMost = 10
+	// cookieLife is how long a browser stays logged in.
+	cookieLife = 30 * 24 * time.Hour
+)
+
+func randomText() string { return strings.ToLower(rand.Text()) }
+
+func hexText(data []byte) string { return hex.EncodeToString(data) }
+
+// codes hands out texts that are good once and for a minute, each for one purpose.
+type codes struct {
+	throttle bool // wrong ones close the door for a while
+
+	// mu guards everything below.
+	mu       sync.Mutex
+	given    map[string]code
+	order    []string
+	failures int
+	since    time.Time // of the first failure counted
+}
+
+type code struct {
+	purpose string
+	expires time.Time
+}
+
+// verdict is what becomes of a code that is shown.
+type verdict int
+
+const (
+	accepted verdict = iota
+	refused
+	throttled
+)
+
+func newCodes(throttle bool) *codes { return &codes{throttle: throttle, given: map[string]code{}} }
+
+func (c *codes) give(purpose string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.order) >= codesMost {
+		delete(c.given, c.order[0])
+		c.order = c.order[1:]
+	}
+	text := randomText()
+	c.given[text] = code{purpose: purpose, expires: time.Now().Add(codeLife)}
+	c.order = append(c.order, text)
+	return text
+}
+
+// drop uses a code up without judging it.
+func (c *codes) drop(text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.given, text)
+}
+
+// take uses a code up. A code shown for another purpose is used up as well.
+func (c *codes) take(text, purpose string) verdict {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	if now.Sub(c.since) > codeLife {
+		c.failures = 0
+	}
+	if c.throttle && c.failures >= failuresMost {
+		return throttled
+	}
+	found, ok := c.given[text]
+	delete(c.given, text)
+	if ok && found.purpose == purpose && now.Before(found.expires) {
+		return accepted
+	}
+	if c.failures == 0 {
+		c.since = now
+	}
+	c.failures++
+	return refused
+}
+
+// createLoginLink makes the address that logs a browser in.
+func (s *Server) createLoginLink(r *http.Request) (any, error) {
+	_, port, _ := strings.Cut(r.Host, ":")
+	return api.LoginLink{URL: "http://127.0.0.1:" + port + "/login?code=" + s.logins.give("login")}, nil
+}
+
+// LoginCode makes a code that logs a browser in through /login?code=.
+func (s *Server) LoginCode() string { return s.logins.give("login") }
+
+// login exchanges a one-time code for a cookie and goes on to the page wanted.
+func (s *Server) login(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet {
+		w.Header().Set("Allow", http.MethodGet)
+		s.fail(w, r, wrongMethod(r.Method, http.MethodGet))
+		return
+	}
+	next := localPath(r.URL.Query().Get("next"))
+	if cookie, err := r.Cookie(cookieName(r)); err == nil && s.checkSeal("login", cookie.Value) {
+		s.logins.drop(r.URL.Query().Get("code"))
+		forward(w, next)
+		return
+	}
+	switch s.logins.take(r.URL.Query().Get("code"), "login") {
+	case accepted:
+		http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: s.seal("login"), Path: "/", MaxAge: int(cookieLife.Seconds()),
+			HttpOnly: true, SameSite: http.SameSiteStrictMode})
+		forward(w, next)
+	case throttled:
+		w.Header().Set("Retry-After", "60")
+		showPage(w, http.StatusTooManyRequests, page{Title: "Too many wrong codes", Text: "Wait a minute, then ask for a new link.", Command: "slipway open"})
+	default:
+		showPage(w, http.StatusForbidden, page{Title: "This link no longer works", Text: "A login link works once and for one minute. Ask for a new one.", Command: "slipway open"})
+	}
+}
+
+// localPath returns next if it is a path of this server, else "/". A path that
+// a browser could read as another host is none.
+func localPath(next string) string {
+	parsed, err := url.Parse(next)
+	if err != nil || parsed.IsAbs() || parsed.Host != "" || !strings.HasPrefix(next, "/") ||
+		strings.HasPrefix(next, "//") || strings.ContainsAny(next, "\\\r\n\t") {
+		return "/"
+	}
+	return next
+}

@@ -1,0 +1,94 @@
+package server
+
+import (
+	"net/http"
+
+	"slipway/backend/api"
+	"slipway/backend/hub"
+	"slipway/backend/session"
+)
+
+func (s *Server) getVersion(*http.Request) (any, error) { return versionOut(s.hub.Version()), nil }
+
+func (s *Server) runDoctor(r *http.Request) (any, error) {
+	checks, err := s.hub.Doctor(r.Context(), r.FormValue("agent"))
+	if err != nil {
+		return nil, err
+	}
+	return each(checks, checkOut), nil
+}
+
+// listDirectories lists what a person can mount of an agent's machine.
+func (s *Server) listDirectories(r *http.Request) (any, error) {
+	listing, err := s.hub.ListDirectories(r.Context(), r.PathValue("agent"), r.FormValue("path"))
+	if err != nil {
+		return nil, err
+	}
+	return listingOut(listing), nil
+}
+
+func (s *Server) listMachines(*http.Request) (any, error) {
+	return each(s.hub.Machines(), machineOut), nil
+}
+
+func (s *Server) listImages(r *http.Request) (any, error) {
+	images, err := s.hub.ImagesOn(r.Context(), r.FormValue("agent"))
+	if err != nil {
+		return nil, err
+	}
+	return each(images, func(i hub.Image) api.Image { return imageOut(i.Image, i.Agent) }), nil
+}
+
+func (s *Server) listEnvironments(r *http.Request) (any, error) {
+	return each(s.hub.Environments(r.Context()), environmentOut), nil
+}
+
+func (s *Server) listPresets(*http.Request) (any, error) {
+	return each(s.hub.Presets(), presetOut), nil
+}
+
+func (s *Server) listRecents(*http.Request) (any, error) {
+	return each(s.hub.Recents(), recentOut), nil
+}
+
+func (s *Server) updateRecent(r *http.Request) (any, error) {
+	req, err := decode[api.RecentUpdate](r)
+	if err != nil {
+		return nil, err
+	}
+	recent, err := s.hub.UpdateRecent(r.PathValue("id"), hub.RecentUpdate(req))
+	if err != nil {
+		return nil, err
+	}
+	return recentOut(recent), nil
+}
+
+func (s *Server) deleteRecent(r *http.Request) (any, error) {
+	return nil, s.hub.DeleteRecent(r.PathValue("id"))
+}
+
+func (s *Server) getSettings(*http.Request) (any, error) { return settingsOut(s.hub.Settings()), nil }
+
+func (s *Server) updateSettings(r *http.Request) (any, error) {
+	req, err := decode[api.Settings](r)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.hub.SaveSettings(hub.Settings(req)); err != nil {
+		return nil, err
+	}
+	return settingsOut(s.hub.Settings()), nil
+}
+
+func (s *Server) showWindow(*http.Request) (any, error) {
+	return api.Shown{Shown: s.hub.OpenWindow(hub.Window{})}, nil
+}
+
+// stop asks for the end of the control plane; the answer is sent before it comes.
+func (s *Server) stop(*http.Request) (any, error) {
+	if s.shutdown == nil {
+		return nil, &session.Error{Code: "server_shutdown_forbidden", Message: "This server is ended by the program that runs it.", Hint: "Quit that program."}
+	}
+	s.shutdown()
+	return nil, nil
+}

@@ -1,0 +1,114 @@
+package server
+
+import (
+	"net/http"
+
+	"slipway/backend/api"
+	"slipway/backend/hub"
+	"slipway/backend/session"
+)
+
+func (s *Server) queue(r *http.Request) (any, error) {
+	waiting, err := s.hub.Waiting(r.Context(), r.FormValue("agent"))
+	if err != nil {
+		return nil, err
+	}
+	return each(waiting, s.withUsage), nil
+}
+
+func (s *Server) keep(r *http.Request) (any, error) {
+	req, err := decode[api.KeepRequest](r)
+	if err != nil {
+		return nil, err
+	}
+	length, err := keepIn(req.For)
+	if err != nil {
+		return nil, err
+	}
+	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	one, err := agent.Keep(r.Context(), id, length)
+	if err != nil {
+		return nil, err
+	}
+	return s.withUsage(one), nil
+}
+
+func (s *Server) simulateIdle(r *http.Request) (any, error) {
+	req, err := decode[api.IdlePolicy](r)
+	if err != nil {
+		return nil, err
+	}
+	policy, wrong := idleIn(req, "")
+	if len(wrong) == 0 {
+		wrong = policy.Validate("")
+	}
+	if len(wrong) > 0 {
+		return nil, &session.Error{Code: "session_simulate_invalid", Message: wrong[0].Message, Hint: wrong[0].Hint, Fields: wrong}
+	}
+	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	simulation, err := agent.SimulateIdle(r.Context(), id, policy)
+	if err != nil {
+		return nil, err
+	}
+	return simulationOut(simulation), nil
+}
+
+func (s *Server) createPreset(r *http.Request) (any, error) {
+	req, err := decode[api.PresetRequest](r)
+	if err != nil {
+		return nil, err
+	}
+	spec, wrong := specIn(api.Spec{Resources: req.Resources, Accelerator: req.Accelerator})
+	if len(wrong) > 0 {
+		return nil, presetFault("preset_create_invalid", wrong)
+	}
+	preset, err := s.hub.AddPreset(hub.Preset{Name: req.Name, Resources: spec.Resources, Accelerator: spec.Accelerator})
+	if err != nil {
+		return nil, err
+	}
+	return presetOut(preset), nil
+}
+
+func (s *Server) updatePreset(r *http.Request) (any, error) {
+	req, err := decode[api.PresetUpdate](r)
+	if err != nil {
+		return nil, err
+	}
+	in := api.Spec{}
+	if req.Resources != nil {
+		in.Resources = *req.Resources
+	}
+	if req.Accelerator != nil {
+		in.Accelerator = *req.Accelerator
+	}
+	spec, wrong := specIn(in)
+	if len(wrong) > 0 {
+		return nil, presetFault("preset_update_invalid", wrong)
+	}
+	update := hub.PresetUpdate{Name: req.Name}
+	if req.Resources != nil {
+		update.Resources = &spec.Resources
+	}
+	if req.Accelerator != nil {
+		update.Accelerator = &spec.Accelerator
+	}
+	preset, err := s.hub.UpdatePreset(r.PathValue("id"), update)
+	if err != nil {
+		return nil, err
+	}
+	return presetOut(preset), nil
+}
+
+func presetFault(code session.Code, wrong []session.FieldError) error {
+	return &session.Error{Code: code, Message: wrong[0].Message, Hint: wrong[0].Hint, Fields: wrong}
+}
+
+func (s *Server) deletePreset(r *http.Request) (any, error) {
+	return nil, s.hub.DeletePreset(r.PathValue("id"))
+}

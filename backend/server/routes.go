@@ -1,0 +1,170 @@
+package server
+
+import (
+	"io"
+	"net/http"
+
+	"slipway/backend/api"
+)
+
+// answer handles an endpoint whose result is JSON or nothing.
+type answer func(r *http.Request) (any, error)
+
+// streamed handles an endpoint that writes its own answer. An error it returns
+// is written as a Problem, so it returns one only before it has written.
+type streamed func(w http.ResponseWriter, r *http.Request) error
+
+func (s *Server) answers() map[string]answer {
+	return map[string]answer{
+		"version":         s.getVersion,
+		"login-link":      s.createLoginLink,
+		"doctor":          s.runDoctor,
+		"machines":        s.listMachines,
+		"directories":     s.listDirectories,
+		"image-send":      s.sendImage,
+		"images":          s.listImages,
+		"environments":    s.listEnvironments,
+		"presets":         s.listPresets,
+		"preset-create":   s.createPreset,
+		"preset-update":   s.updatePreset,
+		"preset-delete":   s.deletePreset,
+		"devices":         s.listDevices,
+		"device-history":  s.deviceHistory,
+		"resources":       s.listResources,
+		"accounts":        s.accounts,
+		"queue":           s.queue,
+		"launch-many":     s.launchMany,
+		"keep":            s.keep,
+		"idle-simulation": s.simulateIdle,
+		"sessions":        s.listSessions,
+		"launch":          s.launch,
+		"preview":         s.preview,
+		"session":         s.getSession,
+		"session-update":  s.updateSession,
+		"terminate":       s.terminate,
+		"history":         s.history,
+		"usage":           s.usage,
+		"terminals":       s.listTerminals,
+		"terminal-open":   s.openTerminal,
+		"terminal-close":  s.closeTerminal,
+		"apps":            s.listApps,
+		"app-open":        s.openApp,
+		"app-stop":        s.stopApp,
+		"files":           s.listFiles,
+		"file-stat":       s.statFile,
+		"file-checksum":   s.checksumFile,
+		"upload":          s.uploadOffset,
+		"upload-write":    s.writeUpload,
+		"upload-finish":   s.finishUpload,
+		"upload-drop":     s.dropUpload,
+		"directory-make":  s.makeDirectory,
+		"file-move":       s.moveFile,
+		"file-remove":     s.removeFile,
+		"recents":         s.listRecents,
+		"recent-update":   s.updateRecent,
+		"recent-delete":   s.deleteRecent,
+		"settings":        s.getSettings,
+		"settings-update": s.updateSettings,
+		"window-show":     s.showWindow,
+		"shutdown":        s.stop,
+
+		"agents":           s.listAgents,
+		"agent":            s.getAgent,
+		"agent-add":        s.addAgent,
+		"agent-update":     s.updateAgent,
+		"agent-remove":     s.removeAgent,
+		"agent-probe":      s.probeAgent,
+		"agent-upgrade":    s.upgradeAgent,
+		"agent-reconnect":  s.reconnectAgent,
+		"agent-answer":     s.answerAgent,
+		"paired-devices":   s.pairedDevices,
+		"device-revoke":    s.revokeDevice,
+		"pair-code":        s.pairCode,
+		"agent-rotate":     s.rotateAgent,
+		"key-rotate":       s.rotateKey,
+		"operations":       s.listOperations,
+		"operation":        s.getOperation,
+		"operation-answer": s.answerOperation,
+		"operation-cancel": s.cancelOperation,
+	}
+}
+
+func (s *Server) streams() map[string]streamed {
+	return map[string]streamed{
+		"openapi":         s.openAPI,
+		"events":          s.events,
+		"accounts-csv":    s.accountsCSV,
+		"logs":            s.logs,
+		"terminal-attach": s.attachTerminal,
+		"exec":            s.exec,
+		"file-read":       s.readFile,
+	}
+}
+
+// mount gives every route of package api its handler. A route without one
+// answers as not found; a test holds that there is none.
+func (s *Server) mount() {
+	answers, streams := s.answers(), s.streams()
+	for _, route := range api.Routes {
+		pattern := route.Method + " " + route.Path
+		if handle, ok := answers[route.Name]; ok {
+			s.mux.Handle(pattern, s.answering(route, handle))
+		} else if handle, ok := streams[route.Name]; ok {
+			s.mux.Handle(pattern, s.streaming(handle))
+		}
+	}
+}
+
+func (s *Server) answering(route api.Route, handle answer) http.Handler {
+	status := route.Status
+	if status == 0 {
+		status = http.StatusOK
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		value, err := handle(r)
+		switch {
+		case err != nil:
+			s.fail(w, r, err)
+		case value == nil:
+			w.WriteHeader(status)
+		default:
+			writeJSON(w, status, value)
+		}
+	})
+}
+
+func (s *Server) streaming(handle streamed) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := handle(w, r); err != nil {
+			s.fail(w, r, err)
+		}
+	})
+}
+
+func (s *Server) openAPI(w http.ResponseWriter, _ *http.Request) error {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	_, _ = io.WriteString(w, api.OpenAPI) // a client that is gone needs no answer
+	return nil
+}
+
+// serveAPI answers under /api/, with a Problem also where there is nothing.
+func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
+	if _, pattern := s.mux.Handler(r); pattern != "" {
+		s.mux.ServeHTTP(w, r)
+		return
+	}
+	allowed := ""
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		probe := r.Clone(r.Context())
+		probe.Method = method
+		if _, pattern := s.mux.Handler(probe); pattern != "" {
+			allowed += method + ", "
+		}
+	}
+	if allowed != "" {
+		w.Header().Set("Allow", allowed[:len(allowed)-2])
+		s.fail(w, r, wrongMethod(r.Method, allowed[:len(allowed)-2]))
+		return
+	}
+	s.fail(w, r, noSuchPath(r.URL.Path))
+}

@@ -1,0 +1,356 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"slipway/backend/api"
+	"slipway/backend/hub"
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// maxKey is the longest idempotency key, in bytes.
+const maxKey = 128
+
+func (s *Server) listSessions(r *http.Request) (any, error) {
+	filter, err := filterIn(r)
+	if err != nil {
+		return nil, err
+	}
+	sessions, err := s.hub.ListOn(r.Context(), r.FormValue("agent"), filter)
+	if err != nil {
+		return nil, err
+	}
+	return each(sessions, s.withUsage), nil
+}
+
+// withUsage adds the newest sample to a session.
+func (s *Server) withUsage(one session.Session) api.Session {
+	return heard(sessionOut(one, s.hub.Usage(one.ID), s.hub.Dependents(one.ID)), s.hub.Stale(one.ID))
+}
+
+func filterIn(r *http.Request) (session.Filter, error) {
+	var filter session.Filter
+	switch state := r.FormValue("state"); state {
+	case "", "all":
+	case "live":
+		filter.Live = true
+	case "finished":
+		filter.Finished = true
+	default:
+		return filter, badQuery("state", fmt.Sprintf("%q is not a state to list by.", clip(state)), "Choose live, finished or all.")
+	}
+	var err error
+	if filter.Limit, err = countIn(r, "limit"); err != nil {
+		return filter, err
+	}
+	filter.Offset, err = countIn(r, "offset")
+	return filter, err
+}
+
+// countIn reads a query parameter that is a whole number, 0 if it is absent.
+func countIn(r *http.Request, name string) (int, error) {
+	text := r.FormValue(name)
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return 0, badQuery(name, fmt.Sprintf("%s=%s is not a whole number.", name, clip(text)), "Write 0 or more.")
+	}
+	return n, nil
+}
+
+// flagIn reads a query parameter that is 1, 0 or absent.
+func flagIn(r *http.Request, name string) (bool, error) {
+	switch text := r.FormValue(name); text {
+	case "", "0", "false":
+		return false, nil
+	case "1", "true":
+		return true, nil
+	default:
+		return false, badQuery(name, fmt.Sprintf("%s=%s is neither 1 nor 0.", name, clip(text)), "Write 1, or leave it out.")
+	}
+}
+
+func (s *Server) launch(r *http.Request) (any, error) {
+	req, err := decode[api.LaunchRequest](r)
+	if err != nil {
+		return nil, fromSpec(err)
+	}
+	spec, wrong := specIn(req.Spec)
+	wrong = append(wrong, checkKey(req.Key)...)
+	if len(wrong) > 0 {
+		return nil, s.refuse(r, spec, wrong)
+	}
+	launched, err := s.hub.Launch(r.Context(), hub.LaunchRequest{Key: req.Key, Spec: spec})
+	if err != nil {
+		return nil, err
+	}
+	return s.withUsage(launched), nil
+}
+
+func checkKey(key string) []session.FieldError {
+	if len(key) <= maxKey {
+		return nil
+	}
+	return []session.FieldError{{Field: "key", Code: "session_create_invalid-key", Message: fmt.Sprintf("The key is longer than %d bytes.", maxKey), Hint: "A random text of 20 letters is enough."}}
+}
+
+// launchMany answers with an outcome for each session, unless the request as a
+// whole is wrong.
+func (s *Server) launchMany(r *http.Request) (any, error) {
+	req, err := decode[api.LaunchManyRequest](r)
+	if err != nil {
+		return nil, fromSpec(err)
+	}
+	spec, wrong := specIn(req.Spec)
+	if wrong = append(wrong, checkKey(req.Key)...); len(wrong) > 0 {
+		return nil, s.refuse(r, spec, wrong)
+	}
+	outcomes, err := s.hub.LaunchMany(r.Context(), hub.LaunchRequest{Key: req.Key, Spec: spec}, countOrOne(req.Count))
+	if err != nil {
+		return nil, err
+	}
+	return each(outcomes, func(o hub.Launched) api.Launched {
+		if o.Err != nil {
+			problem := problemOf(asError(o.Err))
+			return api.Launched{Problem: &problem}
+		}
+		launched := s.withUsage(o.Session)
+		return api.Launched{Session: &launched}
+	}), nil
+}
+
+// countOrOne is how many sessions a request asks for that may leave it out.
+func countOrOne(count int) int {
+	if count == 0 {
+		return 1
+	}
+	return count
+}
+
+// fromSpec names fields as a spec alone does, however deep the request holds it.
+func fromSpec(err error) error {
+	var e *session.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	for i, field := range e.Fields {
+		if len(field.Field) > len("spec.") && field.Field[:len("spec.")] == "spec." {
+			e.Fields[i].Field = field.Field[len("spec."):]
+		}
+	}
+	return e
+}
+
+// refuse says what is wrong with a launch: what the request could not say, and
+// everything else that the agent finds in the rest of it.
+func (s *Server) refuse(r *http.Request, spec session.Spec, wrong []session.FieldError) error {
+	if preview, err := s.hub.Preview(r.Context(), spec); err == nil {
+		wrong = append(wrong, preview.Errors...)
+	}
+	message := wrong[0].Message
+	if len(wrong) > 1 {
+		message = fmt.Sprintf("%d fields are wrong. %s", len(wrong), message)
+	}
+	return &session.Error{Code: session.CodeInvalid, Message: message, Hint: wrong[0].Hint, Fields: wrong}
+}
+
+func (s *Server) preview(r *http.Request) (any, error) {
+	in, err := decode[api.Spec](r)
+	if err != nil {
+		return nil, err
+	}
+	spec, wrong := specIn(in)
+	p, err := s.hub.Preview(r.Context(), spec)
+	if err != nil {
+		return nil, err
+	}
+	out := api.Preview{
+		Spec: specOut(p.Spec, hidden), Agent: p.Agent, Errors: fieldsOut(append(wrong, p.Errors...)), Warnings: fieldsOut(p.Warnings),
+		Wait: maybe(p.Wait, waitOut), Command: commandLine(spec),
+		Accelerator: acceleratorOut(spec.Accelerator), Enforcement: string(p.Enforcement), Rounded: s.rounded(p, spec),
+		Placements: each(p.GPUs, func(g gpu.Grant) api.Placement { return s.placementOut(p.Agent, g) }),
+	}
+	if p.Image != nil {
+		image := imageOut(*p.Image, p.Agent)
+		out.Image = &image
+	}
+	return out, nil
+}
+
+// rounded says what would be given in place of what is asked. Where a launch is
+// refused for that, it is the nearest that would not be: the multiple of the
+// quantum below, or the quantum itself.
+func (s *Server) rounded(p hub.Preview, spec session.Spec) *api.Rounding {
+	quantum := s.hub.Quantum(p.Agent)
+	if p.Rounded != nil || quantum == 0 || spec.Accelerator.Shares == 0 {
+		return maybe(p.Rounded, roundingOut)
+	}
+	i := slices.IndexFunc(p.Errors, func(e session.FieldError) bool { return e.Code == session.CodeRoundedAccelerator })
+	if i < 0 {
+		return nil
+	}
+	given := max(quantum, spec.Accelerator.Shares/quantum*quantum)
+	out := roundingOut(gpu.Rounding{Asked: spec.Accelerator.Shares, Given: given, Less: given < spec.Accelerator.Shares, Why: p.Errors[i].Message})
+	return &out
+}
+
+// placementOut says where a part of a launch would land.
+func (s *Server) placementOut(agent string, g gpu.Grant) api.Placement {
+	return api.Placement{Device: string(g.Device), Instance: string(g.Instance), Name: s.hub.DeviceName(agent, g.Device),
+		Share: int(g.Share), Memory: int64(g.Memory), Whole: g.Whole}
+}
+
+func (s *Server) getSession(r *http.Request) (any, error) {
+	one, at, err := s.hub.Get(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	return heard(s.withUsage(one), at), nil
+}
+
+// updateSession changes the priority before the name, because a session that
+// waits no more refuses the first, and then nothing is changed.
+func (s *Server) updateSession(r *http.Request) (any, error) {
+	req, err := decode[api.SessionUpdate](r)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkUpdate(req); err != nil {
+		return nil, err
+	}
+	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	var one session.Session
+	if req.Priority != nil {
+		if one, err = agent.SetPriority(r.Context(), id, *req.Priority); err != nil {
+			return nil, err
+		}
+	}
+	if req.Name != nil {
+		if one, err = agent.Rename(r.Context(), id, *req.Name); err != nil {
+			return nil, err
+		}
+	}
+	return s.withUsage(one), nil
+}
+
+func checkUpdate(req api.SessionUpdate) error {
+	var wrong []session.FieldError
+	if req.Name == nil && req.Priority == nil {
+		wrong = append(wrong, session.FieldError{Field: "name", Code: "session_update_invalid", Message: "Nothing is to be changed.", Hint: "Send a name, a priority, or both."})
+	}
+	if req.Name != nil {
+		if e := session.ValidateName(*req.Name); e != nil {
+			wrong = append(wrong, *e)
+		}
+	}
+	if req.Priority != nil {
+		if e := session.ValidatePriority(*req.Priority); e != nil {
+			wrong = append(wrong, *e)
+		}
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	code := session.CodeInvalid
+	if wrong[0].Code == "session_update_invalid" {
+		code = wrong[0].Code
+	}
+	return &session.Error{Code: code, Message: wrong[0].Message, Hint: wrong[0].Hint, Fields: wrong}
+}
+
+func (s *Server) terminate(r *http.Request) (any, error) {
+	req, err := decode[api.TerminateRequest](r)
+	if err != nil {
+		return nil, err
+	}
+	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	one, err := agent.Terminate(r.Context(), id, req.Forced)
+	if err != nil {
+		return nil, err
+	}
+	return s.withUsage(one), nil
+}
+
+func (s *Server) usage(r *http.Request) (any, error) {
+	var since time.Time
+	if text := r.FormValue("since"); text != "" {
+		var err error
+		if since, err = time.Parse(time.RFC3339, text); err != nil {
+			return nil, badQuery("since", fmt.Sprintf("since=%s is not a time.", clip(text)), "Write for example 2031-05-01T12:00:00Z.")
+		}
+	}
+	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	samples, err := agent.Usage(r.Context(), id, since)
+	if err != nil {
+		return nil, err
+	}
+	return each(samples, usageOut), nil
+}
+
+// logs copies a kernel's log as it is. A reader that pauses holds nothing but
+// its own request: what it has not read stays with the agent.
+func (s *Server) logs(w http.ResponseWriter, r *http.Request) error {
+	options := session.LogOptions{Kernel: r.FormValue("kernel")}
+	var err error
+	if options.Follow, err = flagIn(r, "follow"); err != nil {
+		return err
+	}
+	if options.Timestamps, err = flagIn(r, "timestamps"); err != nil {
+		return err
+	}
+	if options.Tail, err = countIn(r, "tail"); err != nil {
+		return err
+	}
+	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	reader, err := agent.Logs(r.Context(), id, options)
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusOK)
+	copyFlushing(w, reader)
+	return nil
+}
+
+// copyFlushing copies until either side ends, sending on each piece at once.
+func copyFlushing(w http.ResponseWriter, reader io.Reader) {
+	control := http.NewResponseController(w)
+	if control.Flush() != nil {
+		return
+	}
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := reader.Read(buffer)
+		if n > 0 {
+			if _, writeErr := w.Write(buffer[:n]); writeErr != nil || control.Flush() != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}

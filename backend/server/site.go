@@ -1,0 +1,152 @@
+package server
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// site serves the built user interface: files by their path, and index.html
+// for every other page, since the routes of the interface are its own.
+type site struct {
+	assets fs.FS // nil: not built
+	index  []byte
+	policy string
+}
+
+// newSite reads index.html. Without it there is no interface, which the server
+// says in its place.
+func newSite(assets fs.FS) *site {
+	if assets == nil {
+		return &site{}
+	}
+	index, err := fs.ReadFile(assets, "index.html")
+	if err != nil {
+		return &site{}
+	}
+	return &site{assets: assets, index: index, policy: contentPolicy(index)}
+}
+
+var inlineScript = regexp.MustCompile(`(?s)<script(?:\s+type="[^"]*")?>(.*?)</script>`)
+
+// contentPolicy allows what the interface consists of and nothing else. The
+// scripts that stand in index.html itself are allowed by their digests.
+func contentPolicy(index []byte) string {
+	scripts := "script-src 'self'"
+	for _, match := range inlineScript.FindAllSubmatch(index, -1) {
+		sum := sha256.Sum256(match[1])
+		scripts += " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	return strings.Join([]string{
+		"default-src 'self'", scripts, "style-src 'self' 'unsafe-inline'", "img-src 'self' data: blob:", "font-src 'self' data:",
+		"connect-src 'self' ws://127.0.0.1:* ws://localhost:*", "worker-src 'self' blob:", "object-src 'none'",
+		"base-uri 'none'", "form-action 'self'", "frame-ancestors 'none'",
+	}, "; ")
+}
+
+// ServeHTTP answers GET and HEAD.
+func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "only GET is possible here", http.StatusMethodNotAllowed)
+		return
+	}
+	if s.index == nil {
+		showPage(w, http.StatusNotFound, page{Title: "The user interface is not built in", Text: "This program was built without it. The API and the command line work.", Command: "make build"})
+		return
+	}
+	name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
+	if name != "" && name != "index.html" && s.serveFile(w, r, name) {
+		return
+	}
+	if strings.HasPrefix(name, "assets/") || path.Ext(name) != "" && !strings.Contains(r.Header.Get("Accept"), "text/html") {
+		http.Error(w, "there is no such file", http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Content-Security-Policy", s.policy)
+	s.serveBytes(w, r, "index.html", s.index)
+}
+
+// serveFile reports whether there is a file of that name.
+func (s *site) serveFile(w http.ResponseWriter, r *http.Request, name string) bool {
+	info, err := fs.Stat(s.assets, name)
+	if err != nil || info.IsDir() {
+		return false
+	}
+	if strings.HasPrefix(name, "assets/") { // its name holds a digest of its content
+		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	w.Header().Set("Vary", "Accept-Encoding")
+	for _, packed := range []struct{ encoding, suffix string }{{"br", ".br"}, {"gzip", ".gz"}} {
+		if !accepts(r, packed.encoding) {
+			continue
+		}
+		if data, err := fs.ReadFile(s.assets, name+packed.suffix); err == nil {
+			w.Header().Set("Content-Encoding", packed.encoding)
+			s.serveBytes(w, r, name, data)
+			return true
+		}
+	}
+	file, err := s.assets.Open(name)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	if seeker, ok := file.(io.ReadSeeker); ok && strings.HasPrefix(name, "assets/") {
+		setType(w, name)
+		http.ServeContent(w, r, name, time.Time{}, seeker)
+		return true
+	}
+	data, err := io.ReadAll(file)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false
+	}
+	s.serveBytes(w, r, name, data)
+	return true
+}
+
+func accepts(r *http.Request, encoding string) bool {
+	for _, offer := range strings.Split(r.Header.Get("Accept-Encoding"), ",") {
+		name, quality, _ := strings.Cut(strings.TrimSpace(offer), ";")
+		if name == encoding && strings.TrimSpace(quality) != "q=0" {
+			return true
+		}
+	}
+	return false
+}
+
+// serveBytes answers with data, or says that the client has it already.
+func (s *site) serveBytes(w http.ResponseWriter, r *http.Request, name string, data []byte) {
+	setType(w, name)
+	if w.Header().Get("Cache-Control") == "" {
+		w.Header().Set("Cache-Control", "no-cache")
+	}
+	sum := sha256.Sum256(data)
+	w.Header().Set("ETag", `"`+hex.EncodeToString(sum[:8])+`"`)
+	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(data))
+}
+
+func setType(w http.ResponseWriter, name string) {
+	kind := mime.TypeByExtension(path.Ext(name))
+	switch path.Ext(name) { // what a machine's own tables often lack or have wrong
+	case ".js", ".mjs":
+		kind = "text/javascript; charset=utf-8"
+	case ".woff2":
+		kind = "font/woff2"
+	case ".webmanifest":
+		kind = "application/manifest+json"
+	}
+	if kind != "" {
+		w.Header().Set("Content-Type", kind)
+	}
+}

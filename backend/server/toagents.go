@@ -1,0 +1,81 @@
+package server
+
+import (
+	"time"
+
+	"slipway/backend/api"
+	"slipway/backend/hub"
+)
+
+func agentOut(a hub.Agent) api.Agent {
+	out := api.Agent{
+		Name: a.Name, Address: a.Address, Local: a.Local, Group: a.Group, Owner: a.Link.Owner, Role: a.Link.Role,
+		Fingerprint: a.Fingerprint, Version: a.Link.Version, Upgrade: a.Link.Upgrade, Live: a.Live,
+		Connection: connectionOut(a), Question: maybe(a.Link.Question, questionOut),
+	}
+	if !a.AddedAt.IsZero() {
+		out.AddedAt = &a.AddedAt
+	}
+	return out
+}
+
+func connectionOut(a hub.Agent) api.Connection {
+	link := a.Link
+	out := api.Connection{
+		State: string(link.State), Since: link.Since, LastHeard: moment(a.LastHeard), Transport: link.Transport,
+		Carriers: link.Carriers, NextTry: moment(link.NextTry), Waits: link.Waits,
+	}
+	if link.RTT > 0 {
+		ms := float64(link.RTT.Microseconds()) / 1000
+		out.RTTMs = &ms
+	}
+	if link.Err != nil {
+		problem := problemOf(asError(link.Err))
+		out.Error = &problem
+	}
+	return out
+}
+
+// moment leaves out a time that is unknown.
+func moment(at time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	return &at
+}
+
+func questionOut(q hub.Question) api.Question {
+	return api.Question{Kind: string(q.Kind), Text: q.Text, Pinned: q.Pinned, Found: q.Found, Asked: q.Asked}
+}
+
+func pairedOut(d hub.PairedDevice) api.PairedDevice {
+	return api.PairedDevice{Name: d.Name, Fingerprint: d.Fingerprint, Owner: d.Owner, Role: d.Role, This: d.This, AddedAt: d.AddedAt, LastSeen: moment(d.LastSeen)}
+}
+
+func operationOut(o hub.Operation) api.Operation {
+	out := api.Operation{
+		ID: o.ID, Kind: string(o.Kind), Subject: o.Subject, State: string(o.State), Steps: each(o.Steps, operationStepOut),
+		Progress: maybe(o.Progress, progressOut), Agent: o.Agent, StartedAt: o.StartedAt, EndedAt: moment(o.EndedAt), Revision: o.Revision,
+		Prompt: maybe(o.Prompt, func(p hub.Prompt) api.Prompt {
+			return api.Prompt{ID: p.ID, Kind: string(p.Kind), Text: p.Text, Secret: p.Secret, Again: p.Again, Fingerprint: p.Fingerprint, Host: p.Host}
+		}),
+	}
+	if o.Err != nil {
+		problem := problemOf(asError(o.Err))
+		out.Error = &problem
+	}
+	return out
+}
+
+func operationStepOut(s hub.Step) api.OpStep {
+	return api.OpStep{Name: s.Name, Title: s.Title, State: string(s.State), Detail: s.Detail, Remedy: s.Remedy, StartedAt: moment(s.StartedAt), EndedAt: moment(s.EndedAt)}
+}
+
+func progressOut(p hub.Progress) api.Progress {
+	out := api.Progress{Done: p.Done, Total: p.Total, Rate: p.Rate}
+	if p.Left >= 0 {
+		seconds := p.Left.Seconds()
+		out.Left = &seconds
+	}
+	return out
+}

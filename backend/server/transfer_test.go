@@ -1,0 +1,136 @@
+package server_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"slipway/backend/files"
+	"slipway/backend/session"
+)
+
+// diskFiles is [session.Files] in a directory of this machine.
+type diskFiles struct{ tree files.Tree }
+
+type rootFS struct{ *os.Root }
+
+func rel(p string) string {
+	if p = strings.TrimPrefix(p, "/"); p == "" {
+		return "."
+	}
+	return p
+}
+
+func (r rootFS) OpenFile(p string, flag int, perm fs.FileMode) (*os.File, error) {
+	return r.Root.OpenFile(rel(p), flag, perm)
+}
+func (r rootFS) Stat(p string) (fs.FileInfo, error)  { return r.Root.Stat(rel(p)) }
+func (r rootFS) Lstat(p string) (fs.FileInfo, error) { return r.Root.Lstat(rel(p)) }
+func (r rootFS) ReadDir(p string) ([]fs.DirEntry, error) {
+	return fs.ReadDir(r.FS(), rel(p))
+}
+func (r rootFS) Mkdir(p string) error     { return r.Root.Mkdir(rel(p), 0o755) }
+func (r rootFS) Rename(a, b string) error { return r.Root.Rename(rel(a), rel(b)) }
+func (r rootFS) Link(a, b string) error   { return r.Root.Link(rel(a), rel(b)) }
+func (r rootFS) Remove(p string) error    { return r.Root.Remove(rel(p)) }
+func (r rootFS) RemoveAll(p string) error { return r.Root.RemoveAll(rel(p)) }
+
+func (d diskFiles) ListFiles(_ context.Context, _ session.Place, req session.ListRequest) (session.FileListing, error) {
+	return d.tree.List(req)
+}
+func (d diskFiles) StatFile(_ context.Context, _ session.Place, p session.FilePath) (session.FileInfo, error) {
+	return d.tree.Stat(p)
+}
+func (d diskFiles) ReadFile(_ context.Context, _ session.Place, req session.ReadRequest) (io.ReadCloser, error) {
+	return d.tree.Open(req)
+}
+func (d diskFiles) ChecksumFile(ctx context.Context, _ session.Place, p session.FilePath) (string, error) {
+	return d.tree.Checksum(ctx, p)
+}
+func (d diskFiles) UploadOffset(_ context.Context, _ session.Place, up session.Upload) (int64, error) {
+	return d.tree.UploadOffset(up)
+}
+func (d diskFiles) WriteUpload(_ context.Context, _ session.Place, up session.Upload, from io.Reader) (int64, error) {
+	return d.tree.Write(up, from)
+}
+func (d diskFiles) FinishUpload(ctx context.Context, _ session.Place, req session.FinishRequest) (session.FileInfo, error) {
+	return d.tree.Finish(ctx, req)
+}
+func (d diskFiles) DropUpload(_ context.Context, _ session.Place, up session.Upload) error {
+	return d.tree.Drop(up)
+}
+func (d diskFiles) MakeDirectory(_ context.Context, _ session.Place, p session.FilePath, parents bool) error {
+	return d.tree.MakeDirectory(p, parents)
+}
+func (d diskFiles) MoveFile(_ context.Context, _ session.Place, from, to session.FilePath) error {
+	return d.tree.Move(from, to)
+}
+func (d diskFiles) RemoveFile(_ context.Context, _ session.Place, p session.FilePath, all bool) error {
+	return d.tree.Remove(p, all)
+}
+
+func TestFilesAreServedByRange(t *testing.T) {
+	w := start(t)
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	w.agent.Files = diskFiles{files.Tree{FS: rootFS{root}, Home: "/"}}
+	w.agent.Put(session.Session{ID: "abcdefghijkl", Name: "work-one", Status: session.Running})
+	const base = "/api/v1/sessions/work-one/files"
+	ask := func(method, path, body string, status int) (*http.Response, string) {
+		t.Helper()
+		response, got := do(t, http.DefaultClient, w.request(t, method, base+path, body))
+		if response.StatusCode != status {
+			t.Errorf("%s %s: %s %s", method, path, response.Status, got)
+		}
+		return response, got
+	}
+	const text = "0123456789 a file, page <script>"
+	sum := sha256.Sum256([]byte(text))
+	ask("POST", "/directory?path=dir%0Awith%FF&parents=1", "", 204)
+	const name = "path=dir%0Awith%FF%2Fpage.html"
+	ask("PUT", "/upload?key=k1&"+name, text[:10], 200)
+	if _, got := ask("GET", "/upload?key=k1&"+name, "", 200); !strings.Contains(got, `"offset":10`) {
+		t.Errorf("it stands at %s", got)
+	}
+	ask("PUT", "/upload?key=k1&offset=11&"+name, "gap", 409)
+	ask("PUT", "/upload?key=k1&offset=10&"+name, text[10:], 200)
+	ask("PUT", "/upload?key=..%2F&"+name, "x", 422)
+	ask("POST", "/upload?key=k1&"+name, `{"size":3}`, 409)
+	ask("POST", "/upload?key=k1&"+name, `{"size":`+strconv.Itoa(len(text))+`,"sha256":"`+hex.EncodeToString(sum[:])+`","mode":"600"}`, 200)
+	response, got := ask("GET", "/content?"+name, "", 200)
+	if got != text || response.Header.Get("Content-Type") != "application/octet-stream" || !strings.HasPrefix(response.Header.Get("Content-Disposition"), "attachment") ||
+		!strings.Contains(response.Header.Get("Content-Security-Policy"), "sandbox") {
+		t.Errorf("%q with %v", got, response.Header)
+	}
+	part := w.request(t, "GET", base+"/content?"+name, "")
+	part.Header.Set("Range", "bytes=5-8")
+	part.Header.Set("If-Range", response.Header.Get("ETag"))
+	if response, got := do(t, http.DefaultClient, part); response.StatusCode != 206 || got != text[5:9] {
+		t.Errorf("a part: %s %q", response.Status, got)
+	}
+	part.Header.Set("If-Range", `"another"`)
+	if response, got := do(t, http.DefaultClient, part); response.StatusCode != 200 || got != text {
+		t.Errorf("a part of another version: %s %q", response.Status, got)
+	}
+	if response, got := ask("HEAD", "/content?"+name, "", 200); response.ContentLength != int64(len(text)) || got != "" {
+		t.Errorf("its head: %v", response.Header)
+	}
+	if _, got := ask("GET", "?path=", "", 200); !strings.Contains(got, `"encoded":"dir%0Awith%FF"`) {
+		t.Errorf("the list: %s", got)
+	}
+	ask("GET", "/content?path=dir%0Awith%FF", "", 409)
+	ask("GET", "/stat?path=..%2F..%2Fetc%2Fpasswd", "", 404)
+	ask("DELETE", "?path=dir%0Awith%FF", "", 409)
+	ask("DELETE", "?recursive=1&path=dir%0Awith%FF", "", 204)
+	ask("GET", "/checksum?"+name, "", 404)
+}

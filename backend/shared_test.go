@@ -1,0 +1,220 @@
+package backend
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"slipway/backend/access"
+	"slipway/backend/agentrpc"
+	"slipway/backend/daemon"
+	"slipway/backend/session"
+	"slipway/gpu"
+	"slipway/tunnel/secure"
+)
+
+// pairedAs is a device that was paired for somebody.
+func pairedAs(t *testing.T, control *daemon.Client, request daemon.CodeRequest) *agentrpc.Client {
+	t.Helper()
+	code, err := control.Pair(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, err := secure.ParseAddress(code.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	identity, err := secure.NewIdentity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dial := secure.DialConfig{Identity: identity, Address: address}
+	paired, err := secure.Pair(t.Context(), secure.PairConfig{Dial: dial, Code: code.Code, Name: request.Owner + "'s laptop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dial.Key = paired.Key
+	dialer, err := secure.NewDialer(dial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reach(t, dialer)
+}
+
+func simSession(name string, cpus int) session.Spec {
+	return session.Spec{Name: name, Image: "python:3.12", Type: session.Interactive, Resources: session.Resources{CPU: cpus, Memory: 64 * gpu.MiB},
+		Accelerator: gpu.Request{Shares: 200}}
+}
+
+// until asks again until something is so.
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal(what)
+		}
+	}
+}
+
+func TestPeopleShareAnAgentWithoutSeeingOneAnother(t *testing.T) {
+	home, control := servedAgent(t, daemon.Settings{Listen: "127.0.0.1:0"})
+	ann := pairedAs(t, control, daemon.CodeRequest{Owner: "ann"})
+	bob := pairedAs(t, control, daemon.CodeRequest{Owner: "bob", Role: "user"})
+	theirs, err := ann.Launch(t.Context(), session.LaunchRequest{Owner: "bob", Spec: simSession("anns-secret", 1)})
+	if err != nil || theirs.Owner != "ann" {
+		t.Fatalf("%s, %v", theirs.Owner, err)
+	}
+	until(t, "ann's session does not run", func() bool {
+		s, err := ann.Get(t.Context(), theirs.ID)
+		return err == nil && s.Status == session.Running
+	})
+	own, err := bob.Launch(t.Context(), session.LaunchRequest{Spec: simSession("bobs-own", 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unknown := session.NewID()
+	for name, call := range map[string]func(session.ID) error{
+		"by id": func(id session.ID) error { _, err := bob.Get(t.Context(), id); return err },
+		"by port": func(id session.ID) error {
+			conn, err := bob.DialPort(t.Context(), id, 8888)
+			if err == nil {
+				_ = conn.Close()
+			}
+			return err
+		},
+		"by terminal": func(id session.ID) error {
+			_, err := bob.OpenTerminal(t.Context(), id, session.TerminalRequest{Cols: 80, Rows: 24})
+			return err
+		},
+		"by command": func(id session.ID) error {
+			_, err := bob.Exec(t.Context(), id, session.ExecRequest{Command: []string{"id"}})
+			return err
+		},
+		"by log": func(id session.ID) error { _, err := bob.Logs(t.Context(), id, session.LogOptions{}); return err },
+		"by file": func(id session.ID) error {
+			_, err := bob.ListFiles(t.Context(), session.Place{Session: id}, session.ListRequest{})
+			return err
+		},
+		"by end": func(id session.ID) error { _, err := bob.Terminate(t.Context(), id, true); return err },
+	} {
+		t.Run("another's session "+name+" is as one that there is not", func(t *testing.T) {
+			told, never := session.AsError(call(theirs.ID), "none"), session.AsError(call(unknown), "none")
+			if told.Code != "session_read_not-found" || told.Code != never.Code || strings.ReplaceAll(told.Message, string(theirs.ID), "") != strings.ReplaceAll(never.Message, string(unknown), "") {
+				t.Errorf("%v and %v", told, never)
+			}
+		})
+	}
+	t.Run("no folder of the machine is reached", func(t *testing.T) {
+		spec := simSession("thief", 1)
+		spec.Mounts = []session.Mount{{Source: home.Dir}}
+		if _, err := bob.Launch(t.Context(), session.LaunchRequest{Spec: spec}); session.CodeOf(err) != session.CodeInvalid {
+			t.Errorf("mounted the agent's own folder: %v", err)
+		}
+		if _, err := bob.ListDirectories(t.Context(), home.Dir); session.CodeOf(err) != "directory_read_not-found" {
+			t.Errorf("listed the agent's own folder: %v", err)
+		}
+		spec.Mounts, spec.After = nil, []string{string(theirs.ID)}
+		if _, err := bob.Launch(t.Context(), session.LaunchRequest{Spec: spec}); session.CodeOf(err) != session.CodeInvalid {
+			t.Errorf("waits for another's session: %v", err)
+		}
+	})
+	t.Run("lists, watches and boards show one's own", func(t *testing.T) {
+		if list, err := bob.List(t.Context(), session.Filter{}); err != nil || len(list) != 1 || list[0].ID != own.ID {
+			t.Errorf("%+v, %v", list, err)
+		}
+		until(t, "the board does not show ann's share without her name", func() bool {
+			board, err := bob.Devices(t.Context())
+			hidden := false
+			for _, d := range board.Devices {
+				for _, h := range d.Holders {
+					if h.Owner == "ann" || h.Session == theirs.ID || strings.Contains(h.Name, "anns") {
+						t.Fatalf("the board shows %+v", h)
+					}
+					hidden = hidden || h.Name == "another person's session" && h.Share > 0
+				}
+			}
+			return err == nil && hidden
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		_, _ = ann.Rename(t.Context(), theirs.ID, "anns-other")
+		_, _ = bob.Rename(t.Context(), own.ID, "bobs-other")
+		err := bob.Watch(ctx, session.Cursor{}, func(e session.Event) error {
+			sessions := []session.Session{}
+			if e.Session != nil {
+				sessions = append(sessions, *e.Session)
+			}
+			if e.Reset != nil {
+				sessions = append(sessions, e.Reset.Sessions...)
+			}
+			for _, s := range sessions {
+				if s.Owner != "bob" {
+					t.Errorf("bob watches %s of %s", s.Name, s.Owner)
+				}
+				if s.Name == "bobs-other" {
+					cancel()
+				}
+			}
+			return nil
+		})
+		if ctx.Err() != context.Canceled {
+			t.Errorf("the watch ended with %v", err)
+		}
+	})
+	t.Run("what they do is written down", func(t *testing.T) {
+		entries, err := control.Audit(t.Context(), daemon.MostAudit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []access.Entry{{Owner: "bob", Method: "DialPort", Session: theirs.ID, Outcome: "session_read_not-found"}, {Owner: "ann", Method: "Launch", Session: theirs.ID, Outcome: "ok"}} {
+			if !slices.ContainsFunc(entries, func(e access.Entry) bool {
+				return e.Owner == want.Owner && e.Method == want.Method && e.Session == want.Session && e.Outcome == want.Outcome && e.Device != "" && strings.HasPrefix(e.From, "127.0.0.1") && e.Role == "user"
+			}) {
+				t.Errorf("not written down: %+v", want)
+			}
+		}
+	})
+}
+
+func TestWhatSomebodyHoldsIsLimited(t *testing.T) {
+	_, control := servedAgent(t, daemon.Settings{Listen: "127.0.0.1:0"})
+	ann := pairedAs(t, control, daemon.CodeRequest{Owner: "ann"})
+	if err := control.SetLimit(t.Context(), "default", &session.Allowance{CPU: 2, Sessions: 5}); err != nil {
+		t.Fatal(err)
+	}
+	if err := control.SetLimit(t.Context(), "bob", &session.Allowance{Folders: []string{"not-absolute"}}); session.CodeOf(err) != "agent_limit_invalid" {
+		t.Errorf("%v", err)
+	}
+	if m, err := ann.Machine(t.Context()); err != nil || m.Allowance.CPU != 2 || m.Owner != "ann" || m.Role != session.RoleUser {
+		t.Errorf("%+v, %v", m, err)
+	}
+	if _, err := ann.Launch(t.Context(), session.LaunchRequest{Spec: simSession("too-large", 3)}); session.CodeOf(err) != session.CodeInvalid || !strings.Contains(session.AsError(err, "").Message, "Your limit here is 2 CPUs, and this asks for 3.") {
+		t.Errorf("%v", err)
+	}
+	if p, err := ann.Preview(t.Context(), simSession("too-large", 3)); err != nil || len(p.Errors) == 0 {
+		t.Errorf("%+v, %v", p.Errors, err)
+	}
+	if _, err := ann.Launch(t.Context(), session.LaunchRequest{Spec: simSession("first", 1)}); err != nil {
+		t.Fatal(err)
+	}
+	second, err := ann.Launch(t.Context(), session.LaunchRequest{Spec: simSession("second", 2)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the second does not wait for the limit", func() bool {
+		s, err := ann.Get(t.Context(), second.ID)
+		return err == nil && s.Wait != nil && s.Wait.Code == "scheduler_wait_limit" && s.Wait.Message == "Your limit here is 2 CPUs: 1 is in use, this asks for 2."
+	})
+	if p, err := ann.Preview(t.Context(), simSession("third", 2)); err != nil || p.Wait == nil || p.Wait.Code != "scheduler_wait_limit" {
+		t.Errorf("%+v, %v", p.Wait, err)
+	}
+	if err := control.SetLimit(t.Context(), "default", nil); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "without a limit it does not start", func() bool {
+		s, err := ann.Get(t.Context(), second.ID)
+		return err == nil && s.Status != session.Pending
+	})
+}
