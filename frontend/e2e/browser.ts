@@ -1,0 +1,86 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type BrowserContext, chromium, type Page } from 'playwright-core'
+import type { Program } from './program'
+
+const results = join(import.meta.dirname, 'results')
+mkdirSync(results, { recursive: true })
+
+const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync']
+
+/** Whether an address stays on this machine. */
+function isLoopback(address: string): boolean {
+  const { protocol, hostname } = new URL(address)
+  if (['data:', 'blob:', 'about:', 'chrome-error:'].includes(protocol)) return true
+  return hostname === '127.0.0.1' || hostname === 'localhost' || hostname.endsWith('.localhost')
+}
+
+/** Whether an address is the program's own, not that of an app in a session. */
+const isOwn = (address: string): boolean => new URL(address || 'about:blank').hostname === '127.0.0.1'
+
+/** Browser is a Chromium with a profile of its own that notes every request which leaves the machine, and every error of Slipway's own pages. */
+export class Browser {
+  readonly context: BrowserContext
+  readonly foreign: string[] = []
+  readonly errors: string[] = []
+  readonly #profile: string
+  #loggedIn = ''
+
+  private constructor(context: BrowserContext, profile: string) {
+    this.context = context
+    this.#profile = profile
+    context.on('request', (request) => this.#note(request.url()))
+    context.on('page', (page) => this.#watch(page))
+    context.on('weberror', (error) => {
+      // An app's own page may do as it likes.
+      if (isOwn(error.page()?.url() ?? '')) this.errors.push(error.error().stack ?? error.error().message)
+    })
+    context.pages().forEach((page) => this.#watch(page))
+  }
+
+  static async open(viewport = { width: 1280, height: 800 }): Promise<Browser> {
+    const profile = mkdtempSync(join(tmpdir(), 'slipway-chromium-'))
+    const context = await chromium.launchPersistentContext(profile, {
+      executablePath: process.env.SLIPWAY_CHROMIUM ?? '/usr/bin/chromium',
+      args: flags,
+      viewport,
+      locale: 'en-US',
+      acceptDownloads: true,
+      permissions: ['clipboard-read', 'clipboard-write'],
+    })
+    context.setDefaultTimeout(30_000)
+    return new Browser(context, profile)
+  }
+
+  #watch(page: Page): void {
+    page.on('websocket', (socket) => this.#note(socket.url()))
+  }
+
+  #note(address: string): void {
+    if (!isLoopback(address)) this.foreign.push(address)
+  }
+
+  /** A page that is logged in. */
+  async page(program: Program, path = '/sessions'): Promise<Page> {
+    const page = await this.context.newPage()
+    if (this.#loggedIn !== program.url) {
+      await page.goto(await program.login())
+      await page.waitForURL((address) => address.pathname !== '/login')
+      await page.getByRole('navigation', { name: 'Sections' }).waitFor()
+      this.#loggedIn = program.url
+    }
+    await page.goto(`${program.url}${path}`)
+    return page
+  }
+
+  async close(): Promise<void> {
+    await this.context.close()
+    rmSync(this.#profile, { recursive: true, force: true })
+  }
+}
+
+/** Keeps what a page looks like beside the tests, in results/. */
+export async function picture(page: Page, name: string): Promise<void> {
+  await page.screenshot({ path: join(results, `${name}.png`), animations: 'disabled' })
+}

@@ -1,0 +1,71 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { binary, eventually } from './program'
+
+/** A port of the loopback that was free a moment ago. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  if (typeof address !== 'object' || address === null) throw new Error('no port')
+  return address.port
+}
+
+/** Far is `slipway agent --listen` with files of its own, as it runs on another machine. */
+export class Far {
+  readonly home = mkdtempSync(join(tmpdir(), 'slipway-far-'))
+  #port = 0
+  #process: ChildProcess | undefined
+  #said = ''
+
+  get address(): string {
+    return `slipway://127.0.0.1:${this.#port}`
+  }
+
+  /** Starts it, each time on the same port. */
+  async start(): Promise<void> {
+    this.#port ||= await freePort()
+    const child = spawn(binary, ['agent', '--engine', 'sim', '--listen', `127.0.0.1:${this.#port}`], { env: this.#env, stdio: ['ignore', 'pipe', 'pipe'] })
+    this.#process = child
+    this.#said = ''
+    const hear = (chunk: Buffer) => {
+      this.#said += chunk.toString()
+    }
+    child.stdout.on('data', hear)
+    child.stderr.on('data', hear)
+    await eventually('the agent runs', async () => {
+      if (child.exitCode !== null) throw new Error(`the agent ended with ${child.exitCode}: ${this.#said}`)
+      return this.#said.includes('The agent of this machine runs')
+    })
+  }
+
+  get #env(): NodeJS.ProcessEnv {
+    return { ...process.env, SLIPWAY_HOME: this.home }
+  }
+
+  /** A code as `slipway agent pair` prints it there. */
+  code(): string {
+    const told = execFileSync(binary, ['agent', 'pair', '-o', 'json'], { env: this.#env, encoding: 'utf8' })
+    return (JSON.parse(told) as { code: string }).code
+  }
+
+  async stop(): Promise<void> {
+    const child = this.#process
+    this.#process = undefined
+    if (!child || child.exitCode !== null) return
+    const gone = once(child, 'exit')
+    child.kill('SIGTERM')
+    await gone
+  }
+
+  async close(): Promise<void> {
+    await this.stop()
+    rmSync(this.home, { recursive: true, force: true })
+  }
+}

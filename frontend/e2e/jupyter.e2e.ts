@@ -1,0 +1,140 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { Page } from 'playwright-core'
+import type { Session } from '@/api/types.gen'
+import { Browser, picture } from './browser'
+import { watchOver } from './hooks'
+import { eventually, notebookImage, Program } from './program'
+import { enter, launch, row } from './launcherPage'
+import { ShellPage, Wire } from './shellPage'
+
+const program = new Program('docker')
+let browser: Browser
+
+beforeAll(async () => {
+  await program.start()
+  browser = await Browser.open()
+})
+afterAll(async () => {
+  await browser?.close()
+  await program.close()
+})
+// Hooks run from the last to the first: pictures of what failed come before the end of its sessions.
+afterEach(() => program.endAll())
+watchOver(() => browser)
+
+const CPUS = 1
+const MEMORY = 700 * 1024 ** 2
+const SHM = 64 * 1024 ** 2
+
+/** Reads the limits of its own control group, of either version, as the Python documentation's examples read files. */
+const notebook = `
+import os
+from pathlib import Path
+
+def read(*names):
+    for name in names:
+        path = Path('/sys/fs/cgroup') / name
+        if path.exists():
+            return path.read_text().split()
+    raise FileNotFoundError(names)
+
+cpu = read('cpu.max', 'cpu/cpu.cfs_quota_us', 'cpu,cpuacct/cpu.cfs_quota_us')
+period = cpu[1:] or read('cpu/cpu.cfs_period_us', 'cpu,cpuacct/cpu.cfs_period_us')
+memory = read('memory.max', 'memory/memory.limit_in_bytes')
+shm = os.statvfs('/dev/shm')
+line = f"cpus={int(cpu[0]) / int(period[0]):g} seen={len(os.sched_getaffinity(0))} memory={memory[0]} shm={shm.f_blocks * shm.f_frsize}"
+Path('from-notebook.txt').write_text(line)
+print(line)
+`
+
+/** Launches by the five steps and waits in the list until it runs. */
+async function launched(page: Page, name: string): Promise<Session> {
+  await enter(page, { name, image: notebookImage, cpu: CPUS, memory: MEMORY / 1024 ** 2 })
+  await launch(page)
+  await row(page, name).getByText('Running').waitFor({ timeout: 60_000 })
+  const found = (await program.sessions()).find((s) => s.name === name)
+  if (!found) throw new Error(`${name} is not listed`)
+  return found
+}
+
+/** Writes code into the notebook's cell and runs it; answers with what it printed. */
+async function execute(page: Page, code: string): Promise<string> {
+  await page.locator('#kernel_indicator_icon.kernel_idle_icon').waitFor({ timeout: 60_000 })
+  await page.locator('.code_cell .CodeMirror').first().click()
+  await page.keyboard.insertText(code)
+  await page.keyboard.press('Shift+Enter')
+  const output = page.locator('.output_stdout pre').first()
+  await output.waitFor({ timeout: 60_000 })
+  return output.innerText()
+}
+
+describe('Jupyter', () => {
+  it('opens by one click and executes a notebook that finds the limits it was given', async () => {
+    const page = await browser.page(program, '/launcher')
+    const session = await launched(page, 'notebook-of-limits')
+
+    await row(page, session.name).getByRole('button', { name: 'Apps' }).click()
+    const tile = page.locator('[data-app="notebook"]')
+    await tile.waitFor()
+    await picture(page, 'apps')
+    const [tree] = await Promise.all([browser.context.waitForEvent('page'), tile.getByRole('button', { name: /^Jupyter Notebook/ }).click()])
+    await tree.waitForURL(new RegExp(`^http://notebook-${session.id}\\.localhost:`), { timeout: 60_000 })
+    await tree.locator('#notebook_list').waitFor()
+    expect(tree.url()).not.toContain('ticket')
+    await picture(tree, 'jupyter-tree')
+
+    await tree.locator('#new-dropdown-button').click()
+    const [sheet] = await Promise.all([browser.context.waitForEvent('page'), tree.locator('#new-menu').getByText(/^Python 3/).click()])
+    const printed = await execute(sheet, notebook)
+    await picture(sheet, 'jupyter-notebook')
+    expect(printed.trim()).toBe(`cpus=${CPUS} seen=${CPUS} memory=${MEMORY} shm=${SHM}`)
+
+    // The terminal of the session sees the file that the notebook wrote.
+    const wire = new Wire(page)
+    await page.goto(`${program.url}/sessions/${session.id}/terminal`)
+    const shell = new ShellPage(page, wire)
+    await shell.ready()
+    await shell.run('cat from-notebook.txt; echo')
+    await shell.saw(printed.trim())
+    await shell.run('echo back > from-terminal.txt')
+
+    // The tile says that it is ready, and its address is the same when it is opened again.
+    await page.getByRole('button', { name: 'Apps' }).click()
+    await tile.getByText('Ready').waitFor()
+    const [again] = await Promise.all([browser.context.waitForEvent('page'), tile.getByRole('button', { name: /^Jupyter Notebook/ }).click()])
+    await again.locator('#notebook_list').getByText('from-terminal.txt').waitFor({ timeout: 60_000 })
+    expect(new URL(again.url()).host).toBe(new URL(tree.url()).host)
+  })
+
+  it('lets nobody in without a ticket', async () => {
+    const session = await program.running({ name: 'ticketless', image: notebookImage, resources: { cpu: 1, memory: MEMORY } })
+    await program.call('POST', `/sessions/${session.id}/apps/notebook/open`, {})
+    const stranger = await Browser.open()
+    try {
+      const page = await stranger.context.newPage()
+      const answer = await page.goto(`http://notebook-${session.id}.localhost:${new URL(program.url).port}/tree`)
+      expect(answer?.status()).toBeGreaterThanOrEqual(401)
+      expect(await page.locator('#notebook_list').count()).toBe(0)
+    } finally {
+      await stranger.close()
+    }
+  })
+
+  it('goes on in its page when the control plane is killed and started again', async () => {
+    const session = await program.running({ name: 'survivor', image: notebookImage, resources: { cpu: 1, memory: MEMORY } })
+    const page = await browser.page(program, `/sessions?apps=${session.id}`)
+    const [tree] = await Promise.all([
+      browser.context.waitForEvent('page'),
+      page.locator('[data-app="notebook"]').getByRole('button', { name: /^Jupyter Notebook/ }).click(),
+    ])
+    await tree.locator('#notebook_list').waitFor({ timeout: 60_000 })
+    await program.kill()
+    await program.start()
+    await eventually('the notebook page answers again', async () => {
+      const answer = await tree.reload().catch(() => null)
+      return (answer?.ok() ?? false) && (await tree.locator('#notebook_list').count()) === 1
+    })
+    const id = (await program.sessions()).find((s) => s.name === 'survivor')?.id
+    expect(id).toBe(session.id)
+  })
+})

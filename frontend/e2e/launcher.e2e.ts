@@ -1,0 +1,228 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { Page } from 'playwright-core'
+import { Browser, picture } from './browser'
+import { watchOver } from './hooks'
+import { enter, enterMemory, launch, row, step } from './launcherPage'
+import { eventually, Program } from './program'
+
+// No container is looked into here, so it runs on the simulated engine.
+const program = new Program('sim')
+let browser: Browser
+const image = 'python:3.12'
+
+beforeAll(async () => {
+  await program.start()
+  browser = await Browser.open()
+})
+afterAll(async () => {
+  await browser?.close()
+  await program.close()
+})
+// Hooks run from the last to the first: pictures of what failed come before the end of its sessions.
+afterEach(() => program.endAll())
+watchOver(() => browser)
+
+const open = (query = '') => browser.page(program, `/launcher${query}`)
+const says = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor()
+const draft = (value: unknown) => `draft=${encodeURIComponent(JSON.stringify(value))}`
+const launchButton = (page: Page) => page.getByRole('button', { name: 'Launch', exact: true })
+
+describe('the launcher', () => {
+  it('takes its steps in any order and judges them together', async () => {
+    const page = await open()
+    await step(page, 'network').click()
+    await page.getByLabel('Preopened ports').fill('80')
+    await page.keyboard.press('Enter')
+    await says(page, '80 is outside 1024 to 65535.')
+    await step(page, 'type').click()
+    await page.getByText('Runs one command and ends with it.').click()
+    await page.getByLabel('Name', { exact: true }).fill('ab')
+    await says(page, 'A name has at least 4 characters.')
+    await page.getByRole('button', { name: 'Skip to review' }).click()
+    await says(page, 'Enter the command that the task runs.')
+    expect(await page.locator('button[data-bad="true"]').evaluateAll((all) => all.map((b) => b.getAttribute('data-step')))).toEqual(['type', 'network'])
+    expect(await launchButton(page).isDisabled()).toBe(true)
+    await picture(page, 'launcher-errors')
+    await page.getByRole('button', { name: 'Edit Session type' }).click()
+    await page.getByLabel('Name', { exact: true }).fill('abcd')
+    await page.getByLabel('Startup command').fill('true')
+    await step(page, 'network').click()
+    await page.locator('[data-bad="true"] .ant-tag-close-icon').click()
+    await step(page, 'confirm').click()
+    await eventually('it may be launched', () => launchButton(page).isEnabled())
+  })
+
+  it('keeps its draft over a reload, but never the value of a secret', async () => {
+    const page = await open()
+    await enter(page, { name: 'kept-draft', image, cpu: 1, memory: 640, env: { EPOCHS: '3', HF_TOKEN: 'geheim' }, ports: '8080' })
+    await eventually('the draft is in the address', async () => page.url().includes('kept-draft') && page.url().includes('8080'))
+    expect(decodeURIComponent(page.url())).not.toContain('geheim')
+    await page.reload()
+    await says(page, 'kept-draft')
+    await says(page, '640 MiB')
+    await says(page, 'Enter a value. Secrets are not kept.')
+    expect(await launchButton(page).isDisabled()).toBe(true)
+    await page.getByRole('button', { name: 'Edit Environment & resources' }).click()
+    expect(await page.getByLabel('Variable 1: value').inputValue()).toBe('3')
+    expect(await page.getByLabel('Variable 2: value').inputValue()).toBe('')
+  })
+
+  it('asks before it clears every entry', async () => {
+    const page = await open()
+    await page.getByLabel('Name', { exact: true }).fill('soon-gone')
+    const reset = page.locator('#content').getByRole('button', { name: 'Reset' })
+    await reset.click()
+    await page.getByRole('button', { name: 'Keep' }).click()
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('soon-gone')
+    await reset.click()
+    await page.getByRole('tooltip').getByRole('button', { name: 'Reset' }).click()
+    await eventually('the name is empty', async () => (await page.getByLabel('Name', { exact: true }).inputValue()) === '')
+    expect(page.url()).not.toContain('soon-gone')
+  })
+
+  it.each([
+    ['abc', 'A name has at least 4 characters.'],
+    ['x'.repeat(65), 'A name has at most 64 characters.'],
+    ['-abcd', /^A name begins with/],
+    ['abcd.', /^A name ends with/],
+    ['ab cd', /^A name has only letters/],
+    ['세션이름', /^A name begins with/],
+  ])('refuses the name %s', async (name, text) => {
+    const page = await open()
+    await page.getByLabel('Name', { exact: true }).fill(name)
+    await says(page, text)
+  })
+
+  it('knows while typing that a name is taken', async () => {
+    const page = await open()
+    await enter(page, { name: 'only-once', image, memory: 128 })
+    await launch(page)
+    await row(page, 'only-once').getByText('Running').waitFor({ timeout: 60_000 })
+    await page.goto(`${program.url}/launcher`)
+    await page.getByLabel('Name', { exact: true }).fill('only-once')
+    await says(page, 'A live session is called only-once already.')
+  })
+
+  it.each([
+    [{ image: 'py thon', manual: true }, 'An image has no spaces.'],
+    [{ image: 'Python:3', manual: true }, /lower-case letters/],
+    [{ image: '', manual: true }, 'Choose an environment or enter an image.'],
+    [{ env: [['1A', 'x']] }, /does not begin with a digit/],
+    [{ env: [['A', '1'], ['A', '2']] }, 'A is there already.'],
+    [{ env: [['SLIPWAY_X', '1']] }, /begin with SLIPWAY_/],
+    [{ env: [['', '1']] }, 'Enter a name, or remove the row.'],
+    [{ cpu: 9999 }, /has \d+ CPUs\.$/],
+    [{ cpu: 0 }, 'CPUs are whole, at least 1.'],
+    [{ cpu: 1.5 }, 'CPUs are whole, at least 1.'],
+    [{ cpu: null }, 'Enter a number of CPUs.'],
+    [{ memory: '1m' }, /at least 64/],
+    [{ memory: '999t' }, /for sessions\.$/],
+    [{ memory: 'g' }, 'Enter an amount of memory.'],
+    [{ memory: '512m', shm: '512m' }, /must be less than/],
+    [{ shm: '0m' }, /^Enter an amount above 0/],
+    [{ threads: 1001 }, 'Enter a whole number from 1 to 1000.'],
+    [{ agent: 'nowhere' }, 'There is no machine called nowhere.'],
+    [{ mounts: [['relative', '', 0]] }, 'Write the whole path, beginning with /.'],
+    [{ mounts: [['/tmp', '/etc', 0]] }, '/etc belongs to the system of the session.'],
+    [{ mounts: [['/tmp', '/home/work', 0]] }, /^The home itself cannot be replaced/],
+    [{ mounts: [['/tmp', 'x', 0], ['/var', 'x', 0]] }, /appears as \/home\/work\/x already/],
+    [{ ports: ['80'] }, '80 is outside 1024 to 65535.'],
+    [{ ports: ['x'] }, /neither a port nor a range/],
+    [{ ports: ['9001:9000'] }, '9001:9000 ends before it begins.'],
+    [{ ports: ['8080', '8080'] }, '8080 is there already.'],
+    [{ ports: ['9000:9010'] }, /^At most 10 ports/],
+    [{ type: 'batch', command: 'true', startAt: '2020-01-01T00:00:00Z' }, 'The start time must be in the future.'],
+    [{ type: 'batch', command: 'true', timeout: '0h' }, 'Enter a whole number, at least 1.'],
+    [{ type: 'batch' }, 'Enter the command that the task runs.'],
+  ])('refuses %j', async (value, text) => {
+    const page = await open(`?step=confirm&${draft({ image, ...value })}`)
+    await says(page, text)
+    expect(await launchButton(page).isDisabled()).toBe(true)
+  })
+
+  it('turns a start time red when its moment passes', async () => {
+    const page = await open(`?step=type&${draft({ type: 'batch', command: 'true', startAt: new Date(Date.now() + 3000).toISOString() })}`)
+    await says(page, /^Starts in a few seconds/)
+    await says(page, 'The start time must be in the future.')
+  })
+
+  it('fills a preset in and turns to Custom when a number is changed', async () => {
+    const page = await open('?step=environment')
+    const preset = page.getByRole('combobox', { name: 'Preset' })
+    const shown = () => page.locator('.ant-select', { has: preset }).innerText()
+    await eventually('the presets are there', async () => !(await shown()).includes('Custom'))
+    const before = await shown()
+    await enterMemory(page, 333)
+    await eventually('it is Custom', async () => (await shown()).includes('Custom'))
+    await enterMemory(page, 2048)
+    await eventually('it is the preset again, whatever the unit', async () => (await shown()) === before)
+  })
+
+  it('maps what the server finds wrong to the field', async () => {
+    const page = await open(`?step=storage&${draft({ image, mounts: [['/no/such/directory', '', 0]] })}`)
+    const line = page.getByRole('alert').filter({ hasText: '/no/such/directory' })
+    await line.first().waitFor()
+    expect(await page.locator('button[data-step="storage"]').getAttribute('data-bad')).toBe('true')
+    await picture(page, 'launcher-server-error')
+  })
+
+  it('chooses a directory of the machine', async () => {
+    const page = await open('?step=storage')
+    await page.getByRole('button', { name: 'Choose a directory…' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Choose a directory' })
+    await dialog.getByLabel('Path').fill(program.home)
+    await dialog.getByLabel('Path').press('Enter')
+    await dialog.getByRole('button', { name: 'sim' }).click()
+    await eventually('it is inside', async () => (await dialog.getByLabel('Path').inputValue()) === `${program.home}/sim`)
+    await picture(page, 'launcher-directories')
+    await dialog.getByRole('button', { name: 'Use this directory' }).click()
+    expect(await page.getByLabel('Directory 1: path on the machine').inputValue()).toBe(`${program.home}/sim`)
+    expect(await page.getByLabel('Directory 1: place in the session').getAttribute('placeholder')).toBe('/home/work/sim')
+  })
+
+  it('starts from the launch history at Confirm, with a free name', async () => {
+    const page = await open()
+    await enter(page, { name: 'again-and-again', image, memory: 192, env: { EPOCHS: '7' }, ports: '7777' })
+    await launch(page)
+    await row(page, 'again-and-again').waitFor()
+    const recent = await eventually('it is in the history', async () => (await program.recents()).find((r) => r.spec.name === 'again-and-again'))
+    await page.goto(`${program.url}/launcher?recent=${recent.id}&step=confirm`)
+    await says(page, /^again-and-again-\w{4}$/)
+    await says(page, '192 MiB')
+    await says(page, 'EPOCHS=7')
+    await says(page, '7777')
+    await launch(page)
+    await row(page, /^again-and-again-\w{4}$/).waitFor()
+  })
+
+  it('asks where it stays: nothing that can be pressed moves while it appears', async () => {
+    const page = await open(`?step=confirm&${draft({ image, name: 'asked-in-place', memory: '128m' })}`)
+    await eventually('it may be launched', () => launchButton(page).isEnabled())
+    // A person's press, so that the question knows where it comes from.
+    await page.evaluate(() => {
+      const places = new Set<string>()
+      Object.assign(window, { places })
+      const look = () => {
+        const box = document.querySelector('[role="dialog"] .ant-btn-primary')?.getBoundingClientRect()
+        if (box?.width) places.add([box.x, box.y, box.width].map(Math.round).join(' '))
+        requestAnimationFrame(look)
+      }
+      look()
+    })
+    await launchButton(page).click()
+    const question = page.locator('.ant-modal-confirm')
+    await question.waitFor()
+    await eventually('the question has appeared', () => question.evaluate((box) => !box.className.includes('ant-zoom-')))
+    expect(await page.evaluate(() => [...(window as unknown as { places: Set<string> }).places])).toHaveLength(1)
+  })
+
+  it('launches once, however often the button is pressed', async () => {
+    const page = await open(`?step=confirm&${draft({ image, name: 'pressed-twice', memory: '128m' })}`)
+    await eventually('it may be launched', () => launchButton(page).isEnabled())
+    await launchButton(page).click()
+    await page.getByRole('dialog', { name: 'Launch without a directory?' }).getByRole('button', { name: 'Launch' }).dblclick()
+    await page.waitForURL('**/sessions')
+    await row(page, 'pressed-twice').waitFor()
+    expect((await program.sessions()).filter((s) => s.name.startsWith('pressed-twice'))).toHaveLength(1)
+  })
+})

@@ -1,0 +1,139 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import type { Agent, App, LoginLink, Machine, Recent, Session, Spec } from '@/api/types.gen'
+
+export type Engine = 'docker' | 'sim'
+
+export const binary = resolve(process.env.SLIPWAY_BIN ?? '../build/bin/slipway')
+export const notebookImage = 'slipway-test/notebook:1'
+export const minimalImage = 'slipway-test/minimal:1'
+
+const ended = new Set(['TERMINATED', 'CANCELLED', 'ERROR'])
+
+/** Asks again until there is an answer, at most for so many milliseconds. The only wait of these tests that has a clock. */
+export async function eventually<T>(what: string, ask: () => Promise<T | undefined | false>, limit = 60_000): Promise<T> {
+  const until = Date.now() + limit
+  for (;;) {
+    const answer = await ask()
+    if (answer !== undefined && answer !== false) return answer
+    if (Date.now() > until) throw new Error(`not within ${limit / 1000} s: ${what}`)
+    await new Promise((done) => setTimeout(done, 50))
+  }
+}
+
+/** Program is `slipway serve` with files of its own, and the API as a script would use it. */
+export class Program {
+  readonly home = mkdtempSync(join(tmpdir(), 'slipway-e2e-'))
+  readonly engine: Engine
+  url = ''
+  #process: ChildProcess | undefined
+  #said = ''
+
+  readonly #more: NodeJS.ProcessEnv
+
+  /** Environment variables in more are told to the program besides. */
+  constructor(engine: Engine, more: NodeJS.ProcessEnv = {}) {
+    this.engine = engine
+    this.#more = more
+  }
+
+  async start(): Promise<void> {
+    if (!existsSync(binary)) throw new Error(`${binary} is missing: run make build first`)
+    const docker = process.env.SLIPWAY_TEST_DOCKER
+    if (this.engine === 'docker' && !docker) throw new Error('SLIPWAY_TEST_DOCKER is not set: run through build/ci/docker.sh')
+    const env: NodeJS.ProcessEnv = { ...process.env, SLIPWAY_HOME: this.home, ...this.#more }
+    if (docker) env.DOCKER_HOST = docker
+    const child = spawn(binary, ['serve', '--engine', this.engine], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    this.#process = child
+    this.#said = ''
+    const hear = (chunk: Buffer) => {
+      this.#said += chunk.toString()
+    }
+    child.stdout.on('data', hear)
+    child.stderr.on('data', hear)
+    this.url = await eventually('serve prints its address', async () => {
+      if (child.exitCode !== null) throw new Error(`serve ended with ${child.exitCode}: ${this.#said}`)
+      return /^\s+(http:\/\/127\.0\.0\.1:\d+)\/login\?code=/m.exec(this.#said)?.[1]
+    })
+  }
+
+  /** The address printed by serve itself: it works once. */
+  get printedLogin(): string {
+    return /http:\/\/127\.0\.0\.1:\d+\/login\?code=\S+/.exec(this.#said)?.[0] ?? ''
+  }
+
+  /** Ends the process as a crash does. */
+  async kill(): Promise<void> {
+    await this.#end('SIGKILL')
+  }
+
+  /** Ends the process as Ctrl-C does. */
+  async stop(): Promise<void> {
+    await this.#end('SIGTERM')
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    const child = this.#process
+    this.#process = undefined
+    if (!child || child.exitCode !== null) return
+    const gone = once(child, 'exit')
+    child.kill(signal)
+    await gone
+  }
+
+  /** Ends every session: the machine may have room for no more than two. */
+  async endAll(): Promise<void> {
+    if (!this.#process || this.#process.exitCode !== null) return
+    for (const session of await this.sessions()) {
+      if (!ended.has(session.status)) await this.call('POST', `/sessions/${session.id}/terminate`, { forced: true }).catch(() => undefined)
+    }
+    await eventually('every session has ended', async () => (await this.sessions()).every((s) => ended.has(s.status)), 90_000)
+  }
+
+  /** Ends every session and the program, and removes its files. */
+  async close(): Promise<void> {
+    await this.endAll()
+    await this.stop()
+    rmSync(this.home, { recursive: true, force: true })
+  }
+
+  async call<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const token = readFileSync(join(this.home, 'token'), 'utf8').trim()
+    const response = await fetch(`${this.url}/api/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`)
+    return (text ? JSON.parse(text) : undefined) as T
+  }
+
+  sessions = () => this.call<Session[]>('GET', '/sessions')
+  /** Launches by the API and returns at once. */
+  launch = (spec: Partial<Spec>) =>
+    this.call<Session>('POST', '/sessions', { spec: { image: minimalImage, resources: { cpu: 1, memory: 256 * 1024 ** 2 }, ...spec } })
+  session = (id: string) => this.call<Session>('GET', `/sessions/${id}`)
+  agents = () => this.call<Agent[]>('GET', '/agents')
+  machines = () => this.call<Machine[]>('GET', '/machines')
+  recents = () => this.call<Recent[]>('GET', '/recents')
+  apps = (id: string) => this.call<App[]>('GET', `/sessions/${id}/apps`)
+  login = async () => (await this.call<LoginLink>('POST', '/login')).url
+
+  /** Launches by the API and waits until it runs. */
+  async running(spec: Partial<Spec> = {}): Promise<Session> {
+    const { id } = await this.launch(spec)
+    return this.status(id, 'RUNNING')
+  }
+
+  async status(id: string, wanted: string): Promise<Session> {
+    return eventually(`${id} is ${wanted}`, async () => {
+      const session = await this.session(id)
+      if (session.status !== wanted && ended.has(session.status)) throw new Error(`${id} is ${session.status}: ${session.reason} ${session.error?.message ?? ''}`)
+      return session.status === wanted && session
+    })
+  }
+}

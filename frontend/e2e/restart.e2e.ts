@@ -1,0 +1,74 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { Browser, picture } from './browser'
+import { watchOver } from './hooks'
+import { row } from './launcherPage'
+import { eventually, minimalImage, Program } from './program'
+import { ShellPage, Wire } from './shellPage'
+
+const program = new Program('docker')
+let browser: Browser
+
+beforeAll(async () => {
+  await program.start()
+  browser = await Browser.open()
+})
+afterAll(async () => {
+  await browser?.close()
+  await program.close()
+})
+// Hooks run from the last to the first: pictures of what failed come before the end of its sessions.
+afterEach(() => program.endAll())
+watchOver(() => browser)
+
+const numbers = (text: string, word: string) => [...text.matchAll(new RegExp(`^${word} (\\d+)$`, 'gm'))].map((m) => Number(m[1]))
+const upTo = (n: number) => Array.from({ length: n }, (_, i) => i + 1)
+
+describe('the control plane', () => {
+  it('may be killed while a terminal is open: the same shell goes on, and nothing is lost in either direction', async () => {
+    const session = await program.running({ name: 'killed-under', image: minimalImage })
+    const page = await browser.page(program, `/sessions/${session.id}`)
+    const wire = new Wire(page)
+    await page.goto(`${program.url}/sessions/${session.id}/terminal`)
+    const shell = new ShellPage(page, wire)
+    await shell.ready()
+    await shell.run('clear; export BEFORE=kept; echo "shell $$"')
+    const pid = /^shell (\d+)$/m.exec(await shell.rows())?.[1]
+    await shell.type('stty -echo; for i in $(seq 1 1000); do echo "kill $i"; sleep 0.005; done; stty echo')
+    for (const cut of [1, 2]) {
+      const before = (await shell.output()).length
+      await eventually('output comes', async () => (await shell.output()).length > before + 300)
+      await program.kill()
+      await page.locator('[data-active="true"][data-state="reconnecting"]').waitFor()
+      if (cut === 1) await picture(page, 'terminal-reconnecting')
+      // Typed while nobody answers: it arrives later, once.
+      await page.keyboard.type(`echo "typed away ${cut} $BEFORE"`)
+      await page.keyboard.press('Enter')
+      await program.start()
+      await shell.live()
+    }
+    await shell.saw('typed away 2 kept')
+    const all = await shell.everything()
+    expect(numbers(all, 'kill')).toEqual(upTo(1000))
+    expect(all.match(/^typed away 1 kept$/gm)).toHaveLength(1)
+    expect(all.match(/^typed away 2 kept$/gm)).toHaveLength(1)
+    expect(wire.gaps).toBe(0)
+    await shell.run('echo "still $$"')
+    expect(await shell.rows()).toContain(`still ${pid}`)
+    expect(wire.attached.length).toBeGreaterThanOrEqual(3)
+  })
+
+  it('may stop and start under an open page, which finds it again and shows what changed meanwhile', async () => {
+    const session = await program.running({ name: 'seen-again', image: minimalImage })
+    const page = await browser.page(program)
+    await row(page, 'seen-again').getByText('Running').waitFor()
+    await page.getByText('Connected').waitFor()
+    await program.stop()
+    await page.getByText('The control plane does not answer').waitFor()
+    await picture(page, 'sessions-reconnecting')
+    await program.start()
+    await page.getByText('Connected').waitFor()
+    await program.call('PATCH', `/sessions/${session.id}`, { name: 'renamed-meanwhile' })
+    await row(page, 'renamed-meanwhile').getByText('Running').waitFor()
+    expect((await program.session(session.id)).status).toBe('RUNNING')
+  })
+})

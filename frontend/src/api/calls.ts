@@ -1,0 +1,168 @@
+// Every endpoint of /api/v1 that the page uses, one function each.
+import { address, request, send, type QueryParams } from './client'
+import type {
+  Agent,
+  AgentAnswer,
+  AgentRemoval,
+  AgentRequest,
+  AgentUpdate,
+  App,
+  Check,
+  DeviceBoard,
+  DevicePoint,
+  DirectoryListing,
+  Environment,
+  IdlePolicy,
+  IdleSimulation,
+  Image,
+  ImageSending,
+  Launched,
+  LaunchManyRequest,
+  LaunchRequest,
+  Machine,
+  Opened,
+  Operation,
+  PairCode,
+  PairedDevice,
+  PairRequest,
+  Phase,
+  Preset,
+  PresetRequest,
+  PresetUpdate,
+  Preview,
+  PromptAnswer,
+  Recent,
+  RecentUpdate,
+  ResourceSummary,
+  Session,
+  Settings,
+  Spec,
+  Terminal,
+  TerminalRequest,
+  Usage,
+  UsageBucket,
+  UsageBy,
+  UsageReport,
+  Version,
+} from './types.gen'
+
+const root = '/api/v1'
+const sessionPath = (id: string, rest = '') => `${root}/sessions/${encodeURIComponent(id)}${rest}`
+
+export const fetchVersion = (signal?: AbortSignal) => request<Version>(`${root}/version`, { signal })
+/** The checks of this computer, or of an agent's machine. */
+export const fetchDoctor = (signal?: AbortSignal, agent?: string) => request<Check[]>(`${root}/doctor`, { signal, query: { agent } })
+export const fetchMachines = (signal?: AbortSignal) => request<Machine[]>(`${root}/machines`, { signal })
+export const fetchDirectory = (agent: string, path: string, signal?: AbortSignal) =>
+  request<DirectoryListing>(`${root}/machines/${encodeURIComponent(agent)}/directories`, { query: { path: path || undefined }, signal })
+export const fetchImages = (signal?: AbortSignal) => request<Image[]>(`${root}/images`, { signal })
+/** Brings an image from one agent to another without a registry; the work goes on as an operation. */
+export const sendImage = (body: ImageSending) => request<Operation>(`${root}/images/send`, { method: 'POST', body })
+export const fetchEnvironments = (signal?: AbortSignal) => request<Environment[]>(`${root}/environments`, { signal })
+export const fetchPresets = (signal?: AbortSignal) => request<Preset[]>(`${root}/presets`, { signal })
+
+export const createPreset = (preset: PresetRequest) => request<Preset>(`${root}/presets`, { method: 'POST', body: preset })
+export const updatePreset = (id: string, change: PresetUpdate) =>
+  request<Preset>(`${root}/presets/${encodeURIComponent(id)}`, { method: 'PATCH', body: change })
+export const deletePreset = (id: string) => request<undefined>(`${root}/presets/${encodeURIComponent(id)}`, { method: 'DELETE' })
+
+const agentPath = (name: string, rest = '') => `${root}/agents/${encodeURIComponent(name)}${rest}`
+const operationPath = (id: string, rest = '') => `${root}/operations/${encodeURIComponent(id)}${rest}`
+
+export const fetchAgents = (signal?: AbortSignal) => request<Agent[]>(`${root}/agents`, { signal })
+/** Adds an agent, or with probe only looks; the work goes on as an operation. */
+export const addAgent = (body: AgentRequest) => request<Operation>(`${root}/agents`, { method: 'POST', body })
+export const updateAgent = (name: string, body: AgentUpdate) => request<Agent>(agentPath(name), { method: 'PATCH', body })
+export const removeAgent = (name: string, body: AgentRemoval) => request<Operation>(agentPath(name, '/remove'), { method: 'POST', body })
+export const probeAgent = (name: string) => request<Operation>(agentPath(name, '/probe'), { method: 'POST' })
+export const upgradeAgent = (name: string) => request<Operation>(agentPath(name, '/upgrade'), { method: 'POST' })
+export const reconnectAgent = (name: string) => request<Operation>(agentPath(name, '/reconnect'), { method: 'POST' })
+export const answerAgent = (name: string, body: AgentAnswer) => request<Agent>(agentPath(name, '/answer'), { method: 'POST', body })
+export const fetchPairedDevices = (name: string, signal?: AbortSignal) => request<PairedDevice[]>(agentPath(name, '/devices'), { signal })
+export const revokeDevice = (name: string, fingerprint: string) =>
+  request<undefined>(agentPath(name, `/devices/${encodeURIComponent(fingerprint)}`), { method: 'DELETE' })
+export const makePairCode = (name: string, body: PairRequest) => request<PairCode>(agentPath(name, '/pair'), { method: 'POST', body })
+export const fetchOperations = (signal?: AbortSignal) => request<Operation[]>(`${root}/operations`, { signal })
+export const answerOperation = (id: string, body: PromptAnswer) => request<Operation>(operationPath(id, '/answer'), { method: 'POST', body })
+export const cancelOperation = (id: string) => request<Operation>(operationPath(id, '/cancel'), { method: 'POST' })
+
+export const fetchDevices = (signal?: AbortSignal) => request<DeviceBoard[]>(`${root}/devices`, { signal })
+/** Samples of a device; without since those of the last hour. */
+export const fetchDeviceHistory = (agent: string, device: string, since: string | undefined, signal?: AbortSignal) =>
+  request<DevicePoint[]>(`${root}/machines/${encodeURIComponent(agent)}/devices/${encodeURIComponent(device)}/history`, { query: { since }, signal })
+export const fetchResources = (signal?: AbortSignal) => request<ResourceSummary[]>(`${root}/resources`, { signal })
+
+export interface AccountsQuery {
+  /** A time, or a day such as 2031-05-01. */
+  from?: string
+  to?: string
+  bucket?: UsageBucket
+  by?: UsageBy
+  label?: string
+}
+const accountsParams = ({ from, to, bucket, by, label }: AccountsQuery): QueryParams => ({
+  from,
+  to,
+  bucket: bucket || undefined,
+  by: by || undefined,
+  label: label || undefined,
+})
+export const fetchAccounts = (query: AccountsQuery, signal?: AbortSignal) =>
+  request<UsageReport>(`${root}/usage`, { query: accountsParams(query), signal })
+/** Address of the same as a CSV table. */
+export const accountsCsv = (query: AccountsQuery) => address(`${root}/usage.csv`, accountsParams(query))
+
+export interface SessionsQuery {
+  state?: 'live' | 'finished' | 'all'
+  limit?: number
+  offset?: number
+}
+export const fetchSessions = (query: SessionsQuery, signal?: AbortSignal) =>
+  request<Session[]>(`${root}/sessions`, { query: query as QueryParams, signal })
+export const fetchSession = (id: string, signal?: AbortSignal) => request<Session>(sessionPath(id), { signal })
+export const launchSession = (body: LaunchRequest) => request<Session>(`${root}/sessions`, { method: 'POST', body })
+export const launchSessions = (body: LaunchManyRequest) => request<Launched[]>(`${root}/launches`, { method: 'POST', body })
+export const previewSpec = (spec: Spec, signal?: AbortSignal) => request<Preview>(`${root}/preview`, { method: 'POST', body: spec, signal })
+export const renameSession = (id: string, name: string) => request<Session>(sessionPath(id), { method: 'PATCH', body: { name } })
+export const setPriority = (id: string, priority: number) => request<Session>(sessionPath(id), { method: 'PATCH', body: { priority } })
+/** Protects a session from being reclaimed as idle, for a length such as 4h. */
+export const keepSession = (id: string, length: string) => request<Session>(sessionPath(id, '/keep'), { method: 'POST', body: { for: length } })
+export const simulateIdle = (id: string, policy: IdlePolicy, signal?: AbortSignal) =>
+  request<IdleSimulation>(sessionPath(id, '/idle-simulation'), { method: 'POST', body: policy, signal })
+export const terminateSession = (id: string, forced: boolean) =>
+  request<Session>(sessionPath(id, '/terminate'), { method: 'POST', body: { forced } })
+export const fetchHistory = (id: string, signal?: AbortSignal) => request<Phase[]>(sessionPath(id, '/history'), { signal })
+export const fetchUsage = (id: string, signal?: AbortSignal) => request<Usage[]>(sessionPath(id, '/usage'), { signal })
+
+export interface LogsQuery {
+  kernel?: string
+  follow?: boolean
+  tail?: number
+  timestamps?: boolean
+}
+/** Opens a log as a stream of text; with follow it stays open until the session ends. */
+export const openLogs = (id: string, query: LogsQuery, signal?: AbortSignal) =>
+  send(sessionPath(id, '/logs'), {
+    query: { kernel: query.kernel, follow: query.follow ? 1 : undefined, tail: query.tail, timestamps: query.timestamps ? 1 : undefined },
+    signal,
+  })
+
+export const fetchTerminals = (id: string, signal?: AbortSignal) => request<Terminal[]>(sessionPath(id, '/terminals'), { signal })
+export const openTerminal = (id: string, body: TerminalRequest) => request<Terminal>(sessionPath(id, '/terminals'), { method: 'POST', body })
+export const closeTerminal = (id: string, terminal: string) =>
+  request<undefined>(sessionPath(id, `/terminals/${encodeURIComponent(terminal)}`), { method: 'DELETE' })
+/** Path of the WebSocket that joins a shell. */
+export const terminalAttachPath = (id: string, terminal: string) => sessionPath(id, `/terminals/${encodeURIComponent(terminal)}/attach`)
+
+export const fetchApps = (id: string, signal?: AbortSignal) => request<App[]>(sessionPath(id, '/apps'), { signal })
+export const openApp = (id: string, app: string, window: boolean) =>
+  request<Opened>(sessionPath(id, `/apps/${encodeURIComponent(app)}/open`), { method: 'POST', body: { window } })
+export const stopApp = (id: string, app: string) =>
+  request<undefined>(sessionPath(id, `/apps/${encodeURIComponent(app)}/stop`), { method: 'POST', body: {} })
+
+export const fetchRecents = (signal?: AbortSignal) => request<Recent[]>(`${root}/recents`, { signal })
+export const updateRecent = (id: string, change: RecentUpdate) =>
+  request<Recent>(`${root}/recents/${encodeURIComponent(id)}`, { method: 'PATCH', body: change })
+export const deleteRecent = (id: string) => request<undefined>(`${root}/recents/${encodeURIComponent(id)}`, { method: 'DELETE' })
+export const fetchSettings = (signal?: AbortSignal) => request<Settings>(`${root}/settings`, { signal })
+export const putSettings = (settings: Settings) => request<Settings>(`${root}/settings`, { method: 'PUT', body: settings })

@@ -1,0 +1,153 @@
+import { useMutation, useQuery, useQueryClient, type UseMutationResult, type UseQueryResult } from '@tanstack/react-query'
+import { useCallback } from 'react'
+import { fetchAgents, fetchDevices, fetchMachines, fetchOperations, fetchPresets, fetchRecents, fetchResources, fetchSession, fetchSessions, fetchSettings, fetchUsage, fetchVersion, putSettings } from './calls'
+import type { SessionBook, UsageBook } from './book'
+import { ApiProblem } from './client'
+import type { Connection } from './events'
+import { keys } from './keys'
+import type { Agent, DeviceBoard, Machine, Operation, Preset, Recent, ResourceSummary, Session, Settings, Usage, Version } from './types.gen'
+
+const always = { staleTime: Infinity, gcTime: Infinity } as const
+
+export const initialConnection: Connection = { state: 'connecting', heardAt: 0, lostAt: 0 }
+
+export function toBook(sessions: Session[]): SessionBook {
+  return Object.fromEntries(sessions.map((s) => [s.id, s]))
+}
+
+/** Joins what was fetched with what events brought meanwhile: of each session the newer record. */
+function newest(fetched: SessionBook, known: SessionBook | undefined): SessionBook {
+  const book: SessionBook = { ...known, ...fetched }
+  for (const session of Object.values(known ?? {})) {
+    if (session.revision > (fetched[session.id]?.revision ?? -1)) book[session.id] = session
+  }
+  return book
+}
+
+/** Live sessions and the newest finished ones, kept current by the event channel. */
+export function useSessionBook(): UseQueryResult<SessionBook> {
+  const client = useQueryClient()
+  return useQuery({
+    queryKey: keys.sessions,
+    queryFn: async ({ signal }) => newest(toBook(await fetchSessions({ state: 'all', limit: 400 }, signal)), client.getQueryData<SessionBook>(keys.sessions)),
+    ...always,
+  })
+}
+
+/** Every finished session, fetched when asked for and kept current afterwards. */
+export function useFinishedBook(enabled: boolean): UseQueryResult<SessionBook> {
+  return useQuery({
+    queryKey: keys.finished,
+    queryFn: async ({ signal }) => toBook(await fetchSessions({ state: 'finished' }, signal)),
+    enabled,
+    staleTime: Infinity,
+  })
+}
+
+/** One session: from the book if it is there, else asked for. */
+export function useSession(id: string): { session: Session | undefined; query: UseQueryResult<Session> } {
+  const book = useSessionBook()
+  const known = book.data?.[id]
+  const query = useQuery({
+    queryKey: keys.session(id),
+    queryFn: ({ signal }) => fetchSession(id, signal),
+    enabled: Boolean(id) && book.data !== undefined && !known,
+    staleTime: Infinity,
+  })
+  return { session: known ?? query.data, query }
+}
+
+/** The newest sample of one session; the caller renders again only when that one changes. */
+export function useLatestUsage(id: string): Usage | undefined {
+  const select = useCallback((book: UsageBook) => book[id], [id])
+  return useQuery({ queryKey: keys.latestUsage, queryFn: (): UsageBook => ({}), select, ...always }).data
+}
+
+/** Samples of the last hour, then live. */
+export function useUsage(id: string): UseQueryResult<Usage[]> {
+  return useQuery({ queryKey: keys.usage(id), queryFn: ({ signal }) => fetchUsage(id, signal), staleTime: Infinity })
+}
+
+export function useMachines(): UseQueryResult<Machine[]> {
+  return useQuery({ queryKey: keys.machines, queryFn: ({ signal }) => fetchMachines(signal), ...always })
+}
+
+/** Every agent and how it is reached, kept current by the event channel. */
+export function useAgents(): UseQueryResult<Agent[]> {
+  return useQuery({ queryKey: keys.agents, queryFn: ({ signal }) => fetchAgents(signal), ...always })
+}
+
+/** Long pieces of work, newest first, kept current by the event channel. */
+export function useOperations(): UseQueryResult<Operation[]> {
+  return useQuery({ queryKey: keys.operations, queryFn: ({ signal }) => fetchOperations(signal), ...always })
+}
+
+/** The devices of every agent with their load and holders, kept current by the event channel. */
+export function useDevices(): UseQueryResult<DeviceBoard[]> {
+  return useQuery({ queryKey: keys.devices, queryFn: ({ signal }) => fetchDevices(signal), ...always })
+}
+
+export function usePresets(): UseQueryResult<Preset[]> {
+  return useQuery({ queryKey: keys.presets, queryFn: ({ signal }) => fetchPresets(signal), ...always })
+}
+
+/** What each machine has, has promised and uses. It is not on the event channel: asked for every few seconds while shown. */
+export function useResources(): UseQueryResult<ResourceSummary[]> {
+  return useQuery({ queryKey: keys.resources, queryFn: ({ signal }) => fetchResources(signal), refetchInterval: 4_000, staleTime: 1_000 })
+}
+
+export function useRecents(): UseQueryResult<Recent[]> {
+  return useQuery({ queryKey: keys.recents, queryFn: ({ signal }) => fetchRecents(signal), ...always })
+}
+
+export function useSettings(): UseQueryResult<Settings> {
+  return useQuery({ queryKey: keys.settings, queryFn: ({ signal }) => fetchSettings(signal), ...always })
+}
+
+export function useVersion(): UseQueryResult<Version> {
+  return useQuery({ queryKey: keys.version, queryFn: ({ signal }) => fetchVersion(signal), ...always })
+}
+
+export function useConnection(): Connection {
+  const client = useQueryClient()
+  const query = useQuery({
+    queryKey: keys.connection,
+    queryFn: () => client.getQueryData<Connection>(keys.connection) ?? initialConnection,
+    initialData: initialConnection,
+    ...always,
+  })
+  return query.data
+}
+
+/**
+ * Whether the server answers but knows nothing of this browser's login. A
+ * WebSocket that is refused does not say why, so an ordinary request asks.
+ */
+export function useLoggedOut(): boolean {
+  const { state, lostAt } = useConnection()
+  const probe = useQuery({
+    queryKey: keys.probe(lostAt),
+    queryFn: ({ signal }) => fetchVersion(signal),
+    enabled: state !== 'open' && lostAt > 0,
+    retry: false,
+    gcTime: 0,
+    refetchInterval: 5_000,
+  })
+  return probe.error instanceof ApiProblem && probe.error.status === 401
+}
+
+/** Saves settings, shown at once and taken back if the server refuses. */
+export function useSaveSettings(onError?: (error: unknown) => void): UseMutationResult<Settings, unknown, Settings> {
+  const client = useQueryClient()
+  return useMutation<Settings, unknown, Settings>({
+    mutationFn: putSettings,
+    onMutate: (next) => {
+      client.setQueryData(keys.settings, next)
+    },
+    onSuccess: (saved) => client.setQueryData(keys.settings, saved),
+    onError: (error) => {
+      void client.invalidateQueries({ queryKey: keys.settings })
+      onError?.(error)
+    },
+  })
+}

@@ -1,0 +1,30 @@
+/** The keys of everything that Query holds. Those marked live are kept current by the event channel. */
+export const keys = {
+  sessions: ['sessions'] as const, // live: SessionBook of live and the newest finished sessions
+  finished: ['sessions-finished'] as const, // live: older finished sessions, fetched when asked for
+  latestUsage: ['usage-latest'] as const, // live: newest sample of each session
+  usage: (id: string) => ['usage', id] as const, // live once fetched
+  history: (id: string) => ['history', id] as const,
+  session: (id: string) => ['session', id] as const, // one that the book does not hold
+  machines: ['machines'] as const, // live
+  agents: ['agents'] as const, // live
+  operations: ['operations'] as const, // live, newest first
+  pairedDevices: (agent: string) => ['paired-devices', agent] as const,
+  recents: ['recents'] as const, // live
+  settings: ['settings'] as const, // live
+  version: ['version'] as const, // live
+  connection: ['connection'] as const, // live: Connection
+  probe: (lostAt: number) => ['probe', lostAt] as const, // why the channel cannot be opened
+  doctor: ['doctor'] as const,
+  images: ['images'] as const,
+  environments: ['environments'] as const,
+  presets: ['presets'] as const, // live
+  devices: ['devices'] as const, // live: DeviceBoard of each agent
+  deviceHistory: (agent: string, device: string, span: string) => ['device-history', agent, device, span] as const, // live once fetched
+  resources: ['resources'] as const, // asked for again every few seconds and when a session changes
+  accounts: (query: unknown) => ['accounts', query] as const,
+  preview: (spec: string) => ['preview', spec] as const,
+  directory: (agent: string, path: string) => ['directory', agent, path] as const,
+  terminals: (id: string) => ['terminals', id] as const,
+  apps: (id: string) => ['apps', id] as const,
+}

@@ -1,0 +1,101 @@
+import type { Agent, DeviceBoard, DeviceState, Machine, Session, Settings } from '../types.gen'
+
+/** A running session for tests, changed as asked for. */
+export function makeSession(change: Partial<Session> = {}): Session {
+  return {
+    id: 'abcdefghij01',
+    name: 'calm-reef',
+    type: 'interactive',
+    status: 'RUNNING',
+    result: 'undefined',
+    reason: '',
+    exitCode: null,
+    image: 'python:3.12',
+    agent: 'local',
+    owner: 'me',
+    createdAt: '2026-01-02T03:04:05Z',
+    startedAt: '2026-01-02T03:04:10Z',
+    spec: { image: 'python:3.12', resources: { cpu: 2, memory: 2 * 1024 ** 3, shm: 64 * 1024 ** 2 } },
+    kernels: [],
+    warnings: [],
+    cpus: [0, 1],
+    revision: 1,
+    priority: 10,
+    dependsOn: [],
+    dependents: [],
+    gpus: [],
+    enforcement: '',
+    idle: [],
+    ...change,
+  }
+}
+
+export function makeMachine(change: Partial<Machine> = {}): Machine {
+  return {
+    agent: 'local',
+    online: true,
+    lastHeard: '2026-01-02T03:04:05Z',
+    engine: 'docker',
+    version: '0.1.0',
+    hostname: 'desk',
+    os: 'linux',
+    arch: 'amd64',
+    cpus: 8,
+    memory: 16 * 1024 ** 3,
+    usedCpus: 2,
+    usedMemory: 2 * 1024 ** 3,
+    loadCpu: 1.5,
+    loadMemory: 3 * 1024 ** 3,
+    diskFree: 100 * 1024 ** 3,
+    diskTotal: 200 * 1024 ** 3,
+    warnings: [],
+    ...change,
+  }
+}
+
+export function makeAgent(change: Partial<Agent> = {}): Agent {
+  return {
+    name: 'local',
+    address: '',
+    local: true,
+    group: 'default',
+    owner: 'me',
+    role: 'admin',
+    fingerprint: '',
+    version: '0.1.0',
+    upgrade: '',
+    live: 0,
+    connection: { state: 'connected', since: '2026-01-02T03:04:05Z', transport: 'local', carriers: 0, waits: '' },
+    ...change,
+  }
+}
+
+const GIB = 1024 ** 3
+
+export function makeDevice(change: Partial<DeviceState> = {}): DeviceState {
+  return {
+    uuid: 'GPU-0',
+    vendor: 'sim',
+    model: 'Sim 80',
+    index: 0,
+    memory: 80 * GIB,
+    reserved: GIB,
+    instances: [],
+    capabilities: [],
+    free: 1000,
+    memoryFree: 79 * GIB,
+    level: 'watched',
+    util: 0,
+    memoryUsed: 0,
+    power: 60_000,
+    temperature: 34,
+    holders: [],
+    ...change,
+  }
+}
+
+export function makeBoard(devices: DeviceState[] = [makeDevice()], change: Partial<DeviceBoard> = {}): DeviceBoard {
+  return { agent: 'local', online: true, source: 'sim', text: '', quantum: 100, strategy: 'fill', attach: 'nodes', devices, at: '2026-01-02T03:04:05Z', ...change }
+}
+
+export const testSettings: Settings = { theme: 'light', density: 'comfortable', language: 'en', closeKeeps: 'ask', terminalFont: 14 }

@@ -1,0 +1,52 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { App } from 'antd'
+import { useCallback } from 'react'
+import { applyOperation } from './book'
+import { answerOperation, cancelOperation } from './calls'
+import { asProblem } from './client'
+import type { Operation } from './types.gen'
+
+export interface OperationActions {
+  onAnswer: (prompt: string, text: string) => Promise<void>
+  onCancel: () => Promise<void>
+}
+
+/** Answers what an operation asks and cancels it; a refusal is told in a message. */
+export function useOperationActions(id: string): OperationActions {
+  const client = useQueryClient()
+  const { message } = App.useApp()
+  const send = useCallback(
+    async (call: Promise<Operation>) => {
+      try {
+        applyOperation(client, await call)
+      } catch (error) {
+        const problem = asProblem(error)
+        void message.error([problem.message, problem.hint].filter(Boolean).join(' '))
+      }
+    },
+    [client, message],
+  )
+  const onAnswer = useCallback((prompt: string, text: string) => send(answerOperation(id, { prompt, text })), [id, send])
+  const onCancel = useCallback(() => send(cancelOperation(id)), [id, send])
+  return { onAnswer, onCancel }
+}
+
+/** Starts an operation, shows it at once, and gives it back; undefined where it was refused, which a message tells. */
+export function useStartOperation(): (call: () => Promise<Operation>) => Promise<Operation | undefined> {
+  const client = useQueryClient()
+  const { message } = App.useApp()
+  return useCallback(
+    async (call) => {
+      try {
+        const operation = await call()
+        applyOperation(client, operation)
+        return operation
+      } catch (error) {
+        const problem = asProblem(error)
+        void message.error([problem.message, problem.hint].filter(Boolean).join(' '))
+        return undefined
+      }
+    },
+    [client, message],
+  )
+}

@@ -1,0 +1,98 @@
+import { Button, Popover } from 'antd'
+import { RotateCw } from 'lucide-react'
+import { useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { Link } from 'react-router'
+import { reconnectAgent } from '@/api/calls'
+import { useAgents, useConnection } from '@/api/hooks'
+import type { Agent } from '@/api/types.gen'
+import { useStartOperation } from '@/api/useOperation'
+import { formatRtt, isReached } from '@/lib/connection'
+import { ConnectionBadge } from '@/ui/ConnectionBadge'
+import { RelativeTime } from '@/ui/Times'
+import { useReconnect } from './LiveData'
+import css from './ConnectionMenu.module.css'
+
+function AgentLine({ agent, onClose }: { agent: Agent; onClose: () => void }) {
+  const { t } = useTranslation()
+  const start = useStartOperation()
+  const { state, rttMs, lastHeard, nextTry, error, waits } = agent.connection
+  const reached = isReached(agent)
+  const why = reached ? '' : agent.question?.text || error?.message || waits
+  return (
+    <li className={css.line} data-agent={agent.name}>
+      <div className={css.top}>
+        <Link to={`/agents/${encodeURIComponent(agent.name)}`} className={css.name} onClick={onClose}>
+          {agent.name}
+        </Link>
+        <ConnectionBadge state={state} />
+        <span className={`${css.rtt} num`}>{agent.local ? t('reach.local') : reached && rttMs !== undefined ? formatRtt(rttMs) : ''}</span>
+        {!reached && !agent.question && state !== 'connecting' ? (
+          <Button size="small" icon={<RotateCw size={13} />} aria-label={t('reach.retryOf', { agent: agent.name })} onClick={() => void start(() => reconnectAgent(agent.name))}>
+            {t('reach.retry')}
+          </Button>
+        ) : null}
+      </div>
+      {why ? <div className={css.text}>{why}</div> : null}
+      {reached ? null : (
+        <div className={css.text}>
+          {lastHeard ? (
+            <>
+              {t('reach.lastHeard')} <RelativeTime at={lastHeard} />
+            </>
+          ) : (
+            t('reach.never')
+          )}
+          {nextTry ? (
+            <>
+              {' · '}
+              {t('reach.nextTry')} <RelativeTime at={nextTry} />
+            </>
+          ) : null}
+        </div>
+      )}
+    </li>
+  )
+}
+
+/** Whether the page is connected and every agent reached; what each is like on a click. */
+export function ConnectionMenu() {
+  const { t } = useTranslation()
+  const { state } = useConnection()
+  const agents = useAgents().data ?? []
+  const retry = useReconnect()
+  const [open, setOpen] = useState(false)
+  const missing = agents.filter((a) => !isReached(a) && a.connection.state !== 'off')
+  const asks = agents.some((a) => a.question)
+  const good = state === 'open' && missing.length === 0
+  const text = state !== 'open' ? t(`connection.${state}`) : asks ? t('reach.question') : missing.length > 0 ? t('reach.missing', { count: missing.length }) : t('connection.open')
+  const close = () => setOpen(false)
+  const content = (
+    <div className={css.menu}>
+      {state === 'open' ? null : (
+        <div className={css.page}>
+          {t('connection.lostTitle')}
+          <Button size="small" onClick={retry}>
+            {t('connection.retry')}
+          </Button>
+        </div>
+      )}
+      <ul className={css.lines}>
+        {agents.map((agent) => (
+          <AgentLine key={agent.name} agent={agent} onClose={close} />
+        ))}
+      </ul>
+      <Link to="/agents" className={css.all} onClick={close}>
+        {t('reach.all')}
+      </Link>
+    </div>
+  )
+  return (
+    <Popover content={content} trigger={['click']} placement="bottomRight" arrow={false} open={open} onOpenChange={setOpen} styles={{ container: { padding: 0 } }}>
+      <button type="button" className={css.state} aria-haspopup="dialog" aria-expanded={open}>
+        <span className={`${css.dot} ${good ? '' : css.waiting}`} aria-hidden />
+        <span aria-live="polite">{text}</span>
+      </button>
+    </Popover>
+  )
+}

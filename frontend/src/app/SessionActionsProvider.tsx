@@ -1,0 +1,83 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { App } from 'antd'
+import { lazy, Suspense, useCallback, useMemo, useState, type ReactNode } from 'react'
+import { useTranslation } from 'react-i18next'
+import { useNavigate, useSearchParams } from 'react-router'
+import { applyAnswer } from '@/api/book'
+import { keepSession, setPriority } from '@/api/calls'
+import { asProblem } from '@/api/client'
+import type { Session } from '@/api/types.gen'
+import { SessionActionsContext, type SessionActions } from '@/lib/actions'
+import { lazily } from '@/lib/lazily'
+
+const AppsModal = lazy(async () => ({ default: (await lazily(() => import('@/features/apps/AppsModal'))).AppsModal }))
+const TerminateDialog = lazy(async () => ({ default: (await lazily(() => import('@/features/session/TerminateDialog'))).TerminateDialog }))
+
+/** Does something to each of several sessions: shows what was stored, and says which could not be changed. */
+function useChangeAll() {
+  const { t } = useTranslation()
+  const { message } = App.useApp()
+  const client = useQueryClient()
+  return useCallback(
+    async (ids: string[], change: (id: string) => Promise<Session>, done: string) => {
+      const results = await Promise.allSettled(ids.map(change))
+      const failures: string[] = []
+      for (const result of results) {
+        if (result.status === 'fulfilled') applyAnswer(client, result.value)
+        else failures.push([asProblem(result.reason).message, asProblem(result.reason).hint].filter(Boolean).join(' '))
+      }
+      if (failures.length > 0) void message.error(failures.length === 1 ? failures[0] : t('changes.failed', { count: failures.length, why: failures[0] }))
+      else void message.success(done)
+    },
+    [client, message, t],
+  )
+}
+
+/**
+ * Joins features that do not know one another: a row of the list opens the app
+ * launcher, a notification opens a terminal. The app launcher is part of the
+ * address (?apps=ID), so it survives a reload and can be linked to.
+ */
+export function SessionActionsProvider({ children }: { children: ReactNode }) {
+  const { t } = useTranslation()
+  const navigate = useNavigate()
+  const changeAll = useChangeAll()
+  const [params, setParams] = useSearchParams()
+  const [ending, setEnding] = useState<{ ids: string[]; forced: boolean } | null>(null)
+  const appsOf = params.get('apps')
+
+  const setApps = useCallback(
+    (id: string | null) =>
+      setParams(
+        (old) => {
+          const next = new URLSearchParams(old)
+          if (id) next.set('apps', id)
+          else next.delete('apps')
+          return next
+        },
+        { replace: id === null },
+      ),
+    [setParams],
+  )
+  const actions = useMemo<SessionActions>(
+    () => ({
+      showDetail: (id) => void navigate(`/sessions/${id}${location.pathname.startsWith('/sessions') ? location.search : ''}`),
+      showLogs: (id, kernel) => void navigate(`/sessions/${id}?${new URLSearchParams({ view: 'logs', ...(kernel ? { kernel } : {}) }).toString()}`),
+      openTerminal: (id, kernel) => void navigate(`/sessions/${id}/terminal${kernel ? `?kernel=${encodeURIComponent(kernel)}` : ''}`),
+      openApps: (id) => setApps(id),
+      terminate: (ids, forced = false) => setEnding({ ids, forced }),
+      keep: (ids, hours) => void changeAll(ids, (id) => keepSession(id, `${hours}h`), t('changes.kept', { count: hours })),
+      setPriority: (ids, priority) => void changeAll(ids, (id) => setPriority(id, priority), t('changes.priority', { priority })),
+    }),
+    [navigate, setApps, changeAll, t],
+  )
+  return (
+    <SessionActionsContext value={actions}>
+      {children}
+      <Suspense fallback={null}>
+        {appsOf ? <AppsModal sessionId={appsOf} onClose={() => setApps(null)} /> : null}
+        {ending ? <TerminateDialog ids={ending.ids} forced={ending.forced} onClose={() => setEnding(null)} /> : null}
+      </Suspense>
+    </SessionActionsContext>
+  )
+}

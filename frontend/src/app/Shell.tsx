@@ -1,0 +1,80 @@
+import { lazy, Suspense, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { Outlet, useMatch, useNavigate, useSearchParams } from 'react-router'
+import { useLoggedOut } from '@/api/hooks'
+import { NoticeCards } from '@/features/notifications/NoticeCards'
+import { NoticesProvider } from '@/features/notifications/NoticesProvider'
+import { lazily } from '@/lib/lazily'
+import { recentAddress } from './addresses'
+import { ConnectionBanner } from './ConnectionBanner'
+import { Header } from './Header'
+import { LoggedOut } from './LoggedOut'
+import { MachineBanner } from './MachineBanner'
+import { Rail } from './Rail'
+import { SessionActionsProvider } from './SessionActionsProvider'
+import css from './Shell.module.css'
+import { useTitle } from './useTitle'
+
+const NoticesDrawer = lazy(async () => ({ default: (await lazily(() => import('@/features/notifications/NoticesDrawer'))).NoticesDrawer }))
+const RecentsModal = lazy(async () => ({ default: (await lazily(() => import('@/features/history/RecentsModal'))).RecentsModal }))
+
+/** Width of the detail drawer, in pixels: the cards stand beside it. */
+const drawerWidth = 680
+
+type Over = 'notices' | 'recents' | undefined
+
+function Frame() {
+  const { t } = useTranslation()
+  const navigate = useNavigate()
+  const [over, setOver] = useState<Over>()
+  const detail = useMatch('/sessions/:id')
+  const terminal = useMatch('/sessions/:id/terminal')
+  useTitle(detail?.params.id ?? terminal?.params.id)
+  const close = () => setOver(undefined)
+  const [params] = useSearchParams()
+  // A terminal in a window of its own needs no frame.
+  if (terminal && params.get('window') === '1') return <Outlet />
+  return (
+    <>
+      <a className={css.skip} href="#content">
+        {t('nav.skip')}
+      </a>
+      <div className={css.shell}>
+        <Rail />
+        <Header onNotices={() => setOver('notices')} onRecents={() => setOver('recents')} />
+        <main id="content" className={css.main} tabIndex={-1}>
+          <ConnectionBanner />
+          <MachineBanner />
+          <div className={css.page}>
+            <Outlet />
+          </div>
+        </main>
+      </div>
+      <NoticeCards inset={detail ? drawerWidth : 0} hide={terminal?.params.id ?? detail?.params.id} onMore={() => setOver('notices')} />
+      <Suspense fallback={null}>
+        {over === 'notices' ? <NoticesDrawer onClose={close} /> : null}
+        {over === 'recents' ? (
+          <RecentsModal
+            onClose={close}
+            onUse={(id) => {
+              close()
+              void navigate(recentAddress(id))
+            }}
+          />
+        ) : null}
+      </Suspense>
+    </>
+  )
+}
+
+/** The frame around every page: rail, header, the page itself, and what lies over it. */
+export function Shell() {
+  if (useLoggedOut()) return <LoggedOut />
+  return (
+    <SessionActionsProvider>
+      <NoticesProvider>
+        <Frame />
+      </NoticesProvider>
+    </SessionActionsProvider>
+  )
+}

@@ -1,0 +1,5 @@
+import { LauncherPage } from '@/features/launcher/LauncherPage'
+
+export function LauncherRoute() {
+  return <LauncherPage />
+}

@@ -1,0 +1,34 @@
+import { createBrowserRouter, Navigate } from 'react-router'
+import { lazily } from '@/lib/lazily'
+import { NotFound, RouteCrash } from './RouteCrash'
+import { Shell } from './Shell'
+import { ShellSkeleton } from './ShellSkeleton'
+
+/** The pages. Each comes in its own chunk; the session's drawer lies over the list, so both share a route. */
+export function makeRouter() {
+  return createBrowserRouter([
+    {
+      element: <Shell />,
+      errorElement: <RouteCrash />,
+      hydrateFallbackElement: <ShellSkeleton />,
+      children: [
+        {
+          errorElement: <RouteCrash />,
+          children: [
+            { index: true, element: <Navigate to="/sessions" replace /> },
+            { path: 'sessions', lazy: async () => ({ Component: (await lazily(() => import('./pages/SessionsRoute'))).SessionsRoute }) },
+            { path: 'sessions/:id', lazy: async () => ({ Component: (await lazily(() => import('./pages/SessionsRoute'))).SessionsRoute }) },
+            { path: 'sessions/:id/terminal', lazy: async () => ({ Component: (await lazily(() => import('@/features/terminal/TerminalPage'))).TerminalPage }) },
+            { path: 'launcher', lazy: async () => ({ Component: (await lazily(() => import('./pages/LauncherRoute'))).LauncherRoute }) },
+            { path: 'gpus', lazy: async () => ({ Component: (await lazily(() => import('@/features/gpus/GpusPage'))).GpusPage }) },
+            { path: 'usage', lazy: async () => ({ Component: (await lazily(() => import('@/features/usage/UsagePage'))).UsagePage }) },
+            { path: 'agents', lazy: async () => ({ Component: (await lazily(() => import('@/features/agents/AgentsPage'))).AgentsPage }) },
+            { path: 'agents/:name', lazy: async () => ({ Component: (await lazily(() => import('@/features/agents/AgentsPage'))).AgentsPage }) },
+            { path: 'settings', lazy: async () => ({ Component: (await lazily(() => import('@/features/settings/SettingsPage'))).SettingsPage }) },
+            { path: '*', element: <NotFound /> },
+          ],
+        },
+      ],
+    },
+  ])
+}

@@ -1,0 +1,131 @@
+import { act, screen, waitFor, within } from '@testing-library/react'
+import userEvent from '@testing-library/user-event'
+import { afterEach, describe, expect, it } from 'vitest'
+import { applyEvent } from '@/api/book'
+import { refusal, renderView, serve } from '@/api/testing/render'
+import { makeAgent, makeMachine } from '@/api/testing/session'
+import type { Agent, Operation, Prompt, Question } from '@/api/types.gen'
+import { AgentsPage } from './AgentsPage'
+
+const local = makeAgent()
+const lab = makeAgent({
+  name: 'lab', local: false, address: 'ssh://ada@lab', group: 'gpus', live: 2, version: '0.1.0', upgrade: '0.2.0', role: 'user',
+  connection: { state: 'connected', since: '2026-01-02T03:04:05Z', lastHeard: '2026-01-02T03:04:05Z', rttMs: 38.4, transport: 'ssh', carriers: 2, waits: '' },
+})
+const down: Agent = { ...lab, connection: { ...lab.connection, state: 'down', waits: 'It is tried again.', error: { code: 'agent_connect_timeout', message: 'lab does not answer.', hint: 'Is it on?' } } }
+const machines = [makeMachine(), makeMachine({ agent: 'lab', hostname: 'lab-1' })]
+const operation = (change: Partial<Operation> = {}): Operation => ({ id: 'op1', kind: 'agent-add', subject: 'ssh://ada@lab', state: 'running', steps: [], startedAt: '2026-01-02T03:04:05Z', revision: 1, ...change })
+
+let seq = 0
+function open(at: string, agents: Agent[] = [local, lab], answers: Parameters<typeof serve>[0] = {}) {
+  const sent = serve({ 'GET /api/v1/resources': [], 'GET /api/v1/agents/lab/devices': [], ...answers })
+  const view = renderView(<AgentsPage />, { at, path: at.startsWith('/agents/') ? '/agents/:name' : '*', known: { agents, machines, operations: [] } })
+  return { ...view, sent, tell: (event: { agent?: Agent; operation?: Operation }) => act(() => applyEvent(view.client, { epoch: 'e', seq: ++seq, ...event })) }
+}
+const card = () => within(screen.getByRole('article', { name: 'lab' }))
+
+describe('the Agents page', () => {
+  afterEach(() => document.body.replaceChildren())
+
+  it('shows each agent by resource group with how it is reached', () => {
+    open('/')
+    expect(screen.getByText('2 of 2 reached')).toBeInTheDocument()
+    expect(screen.getByRole('heading', { name: 'gpus' })).toBeInTheDocument()
+    expect(card().getByText('Connected')).toBeInTheDocument()
+    expect(card().getByText('38 ms away')).toBeInTheDocument()
+    expect(card().getByText('2 live sessions')).toBeInTheDocument()
+  })
+
+  it('says why one is not reached as soon as that is told, and tries again when asked', async () => {
+    const { tell, sent } = open('/', [local, lab], { 'POST /api/v1/agents/lab/reconnect': operation({ kind: 'agent-reconnect', subject: 'lab' }) })
+    tell({ agent: down })
+    await userEvent.click(await card().findByRole('button', { name: 'Retry now' }))
+    expect(card().getByText('lab does not answer.')).toBeInTheDocument()
+    expect(card().queryByText('38 ms away')).not.toBeInTheDocument()
+    expect(sent.some((s) => s.path.endsWith('/lab/reconnect'))).toBe(true)
+    expect(await card().findByText('Reconnect lab')).toBeInTheDocument()
+  })
+
+  it('offers an upgrade only where there is one', async () => {
+    const { sent } = open('/', [local, lab], { 'POST /api/v1/agents/lab/upgrade': operation({ kind: 'agent-upgrade', subject: 'lab' }) })
+    await userEvent.click(card().getByRole('button', { name: 'Upgrade to 0.2.0' }))
+    expect(sent.some((s) => s.path.endsWith('/lab/upgrade'))).toBe(true)
+    expect(within(screen.getByRole('article', { name: 'local' })).queryByRole('button', { name: /Upgrade/ })).not.toBeInTheDocument()
+  })
+
+  it('invites to add one while there is only this computer, and tells a failure with its hint', async () => {
+    open('/', [local])
+    expect(screen.getByText('Only this computer so far')).toBeInTheDocument()
+    serve({ 'GET /api/v1/agents': () => refusal(503, 'hub_read_unavailable', 'The agents cannot be read.', 'Look at the log.') })
+    renderView(<AgentsPage />)
+    expect(await screen.findByText('Look at the log.')).toBeInTheDocument()
+  })
+})
+
+describe('adding an agent', () => {
+  afterEach(() => document.body.replaceChildren())
+
+  it('shows the steps, asks for a password that is not shown, and sends it once', async () => {
+    const prompt: Prompt = { id: 'p1', kind: 'password', text: "ada@lab's password:", secret: true, again: false }
+    const { tell, sent } = open('/?add=1', [local], { 'POST /api/v1/agents': operation(), 'POST /api/v1/operations/op1/answer': operation({ revision: 3 }), 'POST /api/v1/operations/op1/cancel': operation({ revision: 3 }) })
+    await userEvent.click(screen.getByRole('button', { name: 'Add' }))
+    expect(screen.getByText('Type an address.')).toBeInTheDocument()
+    await userEvent.click(screen.getByRole('textbox', { name: 'Address' }))
+    await userEvent.paste('ssh://ada@lab')
+    await userEvent.click(screen.getByRole('button', { name: 'Add' }))
+    await waitFor(() => expect(sent.find((s) => s.path === '/api/v1/agents' && s.method === 'POST')?.body).toEqual({ address: 'ssh://ada@lab' }))
+    tell({ operation: operation({ state: 'waiting', revision: 2, prompt, steps: [{ name: 'docker', title: 'Docker', state: 'failed', detail: 'You may not use it.', remedy: 'sudo usermod -aG docker ada' }] }) })
+    expect(await screen.findByText('sudo usermod -aG docker ada')).toBeInTheDocument()
+    const field = screen.getByLabelText('Password')
+    expect(field).toHaveAttribute('type', 'password')
+    await userEvent.click(field)
+    await userEvent.paste('geheim')
+    await userEvent.click(screen.getByRole('button', { name: 'Continue' }))
+    await waitFor(() => expect(sent.find((s) => s.path.endsWith('/op1/answer'))?.body).toEqual({ prompt: 'p1', text: 'geheim' }))
+    tell({ operation: operation({ revision: 4, progress: { done: 1048576, total: 4194304, rate: 524288, left: 6 } }) })
+    expect(await screen.findByText('1 MiB of 4 MiB · 512 KiB/s · 6 s left')).toBeInTheDocument()
+    await userEvent.click(screen.getByRole('button', { name: 'Cancel' }))
+    await waitFor(() => expect(sent.some((s) => s.path.endsWith('/op1/cancel'))).toBe(true))
+    tell({ operation: operation({ revision: 5, state: 'done', agent: 'lab' }) })
+    expect(await screen.findByRole('button', { name: 'Show lab' })).toBeInTheDocument()
+  })
+})
+
+describe('one agent', () => {
+  afterEach(() => document.body.replaceChildren())
+
+  it('that shows another key is a question with both keys, and nothing is accepted silently', async () => {
+    const question: Question = { kind: 're-keyed', text: 'lab shows another key.', pinned: 'aaaa', found: 'bbbb', asked: '2026-01-02T03:04:05Z' }
+    const { sent } = open('/agents/lab', [local, { ...down, question, connection: { ...down.connection, state: 'question' } }], { 'POST /api/v1/agents/lab/answer': lab })
+    const box = within(await screen.findByRole('alertdialog'))
+    expect(box.getByText('aaaa')).toBeInTheDocument()
+    await userEvent.click(box.getByRole('button', { name: 'Accept the new key' }))
+    await waitFor(() => expect(sent.find((s) => s.path.endsWith('/answer'))?.body).toEqual({ accept: true, found: 'bbbb' }))
+  })
+
+  it('says what becomes of its sessions before it is removed', async () => {
+    const { sent } = open('/agents/lab', [local, lab], { 'POST /api/v1/agents/lab/remove': operation({ kind: 'agent-remove', subject: 'lab' }) })
+    await userEvent.click(await screen.findByRole('button', { name: 'Remove' }))
+    expect(await screen.findByText(/Its 2 live sessions go on there/)).toBeInTheDocument()
+    await userEvent.click(screen.getByRole('radio', { name: /Also uninstall/ }))
+    expect(await screen.findByText('2 live sessions will be ended.')).toBeInTheDocument()
+    await userEvent.click(screen.getByRole('button', { name: 'Uninstall and remove' }))
+    await waitFor(() => expect(sent.find((s) => s.path.endsWith('/remove'))?.body).toEqual({ uninstall: true }))
+  })
+
+  it('is renamed, and lets a device in by a code', async () => {
+    const { sent, where } = open('/agents/lab', [local, lab], {
+      'PATCH /api/v1/agents/lab': { ...lab, name: 'lab2' },
+      'POST /api/v1/agents/lab/pair': { code: '17-4555-3078', address: 'slipway://lab:7442', expiresAt: new Date(Date.now() + 600_000).toISOString() },
+    })
+    await userEvent.click(await screen.findByRole('button', { name: 'Make a code' }))
+    expect(await screen.findByText('17-4555-3078')).toBeInTheDocument()
+    const name = screen.getByRole('textbox', { name: 'Name' })
+    await userEvent.clear(name)
+    await userEvent.click(name)
+    await userEvent.paste('lab2')
+    await userEvent.click(screen.getByRole('button', { name: 'Save' }))
+    await waitFor(() => expect(where()).toBe('/agents/lab2'))
+    expect(sent.find((s) => s.method === 'PATCH')?.body).toEqual({ name: 'lab2' })
+  })
+})

@@ -1,0 +1,85 @@
+import { Button } from 'antd'
+import {
+  ChartLine, CircleAlert, CodeXml, FlaskConical, Globe, LoaderCircle, type LucideIcon, NotebookPen, Plug, Sigma, CircleStop, SquareTerminal,
+} from 'lucide-react'
+import { useTranslation } from 'react-i18next'
+import type { App } from '@/api/types.gen'
+import { formatElapsed } from '@/lib/time'
+import { useNow } from '@/lib/useNow'
+import css from './apps.module.css'
+import { isPort } from './appOrder'
+import type { Deed } from './useApps'
+
+const ICONS: [RegExp, LucideIcon][] = [
+  [/jupyter|notebook/, NotebookPen],
+  [/code|vscode/, CodeXml],
+  [/tensorboard/, ChartLine],
+  [/mlflow|nni/, FlaskConical],
+  [/rstudio|matlab/, Sigma],
+  [/terminal|ttyd|ssh/, SquareTerminal],
+  [/^port-/, Plug],
+]
+
+function iconOf(id: string): LucideIcon {
+  return ICONS.find(([pattern]) => pattern.test(id))?.[1] ?? Globe
+}
+
+export interface AppTileProps {
+  app: App
+  deed: Deed
+  onOpen: () => void
+  onStop: () => void
+}
+
+/** One app: what it is, how it stands, and the button that opens it. */
+export function AppTile({ app, deed, onOpen, onStop }: AppTileProps) {
+  const { t } = useTranslation('apps')
+  const Icon = iconOf(app.id)
+  const busy = deed.since !== null
+  const starting = busy || app.state === 'starting'
+  const problem = deed.problem ?? (app.state === 'failed' && !busy ? app.error : undefined)
+  return (
+    <div className={css.tile} data-app={app.id} data-state={starting ? 'starting' : problem ? 'failed' : app.state}>
+      <button type="button" className={css.open} disabled={busy} onClick={onOpen}>
+        <span className={css.icon}>{starting ? <LoaderCircle size={20} className={css.turn} aria-hidden /> : <Icon size={20} strokeWidth={1.75} aria-hidden />}</span>
+        <span className={css.words}>
+          <span className={css.name}>{app.title}</span>
+          <State app={app} since={deed.since} failed={Boolean(problem)} />
+        </span>
+      </button>
+      {app.state === 'ready' && !busy && !isPort(app) ? (
+        <Button type="text" size="small" className={css.stop} aria-label={t('stopApp', { title: app.title })} title={t('stop')} icon={<CircleStop size={15} />} onClick={onStop} />
+      ) : null}
+      {starting ? <div className={css.progress} role="progressbar" aria-label={t('state.starting')} /> : null}
+      {problem && !starting ? (
+        <div className={css.problem} role="alert">
+          <CircleAlert size={13} aria-hidden />
+          <span>
+            {problem.message} {problem.hint ? <span className={css.hint}>{problem.hint}</span> : null}
+          </span>
+        </div>
+      ) : null}
+      {deed.blocked ? (
+        <div className={css.blocked}>
+          {t('blocked')}{' '}
+          <a href={deed.blocked} target="_blank" rel="noopener">
+            {t('openHere')}
+          </a>
+        </div>
+      ) : null}
+    </div>
+  )
+}
+
+function State({ app, since, failed }: { app: App; since: number | null; failed: boolean }) {
+  const { t } = useTranslation('apps')
+  const now = useNow(since !== null)
+  if (since !== null) return <span className={css.state}>{t('startingFor', { time: formatElapsed(Math.max(0, now - since)) })}</span>
+  const state = failed ? 'failed' : app.state
+  return (
+    <span className={css.state}>
+      <span className={`${css.dot} ${css[state] ?? ''}`} aria-hidden />
+      {t(`${isPort(app) ? 'portState' : 'state'}.${state as 'ready'}`, { defaultValue: state })}
+    </span>
+  )
+}

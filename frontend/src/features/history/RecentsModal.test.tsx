@@ -1,0 +1,45 @@
+import { screen, waitFor } from '@testing-library/react'
+import userEvent from '@testing-library/user-event'
+import { describe, expect, it, vi } from 'vitest'
+import { refusal, renderView, serve } from '@/api/testing/render'
+import type { Recent } from '@/api/types.gen'
+import { RecentsModal } from './RecentsModal'
+
+const recent = (id: string, change: Partial<Recent> = {}): Recent => ({
+  id, name: `name-${id}`, pinned: false, spec: { image: 'python:3.12', resources: { cpu: 2, memory: 4 * 1024 ** 3 } }, launchedAt: '2026-01-01T00:00:00Z', ...change,
+})
+const known = { recents: [recent('a', { launchedAt: '2026-01-03T00:00:00Z' }), recent('b', { pinned: true })] }
+
+describe('RecentsModal', () => {
+  it('puts pinned entries first and uses the one that is chosen', async () => {
+    const onUse = vi.fn()
+    renderView(<RecentsModal onClose={vi.fn()} onUse={onUse} />, { known })
+    expect(screen.getAllByText(/^name-/).map((e) => e.textContent)).toEqual(['name-b', 'name-a'])
+    expect(screen.getAllByText('2 CPU · 4 GiB')).toHaveLength(2)
+    await userEvent.click(screen.getByText('name-a'))
+    expect(onUse).toHaveBeenCalledWith('a')
+  })
+  it('renames in place', async () => {
+    const sent = serve({ 'PATCH /api/v1/recents/a': recent('a', { name: 'nightly' }), 'GET /api/v1/recents': [recent('a', { name: 'nightly' }), recent('b', { pinned: true })] })
+    renderView(<RecentsModal onClose={vi.fn()} onUse={vi.fn()} />, { known })
+    await userEvent.click(screen.getByRole('button', { name: 'Rename name-a' }))
+    await userEvent.clear(screen.getByRole('textbox'))
+    await userEvent.type(screen.getByRole('textbox'), 'nightly{Enter}')
+    expect(await screen.findByText('nightly')).toBeInTheDocument()
+    expect(sent[0]).toEqual({ method: 'PATCH', path: '/api/v1/recents/a', body: { name: 'nightly' } })
+  })
+  it('takes a pin back and says why when it is refused', async () => {
+    serve({ 'PATCH /api/v1/recents/a': () => refusal(500, 'hub_update_internal-error', 'The disk is full.'), 'GET /api/v1/recents': known.recents })
+    renderView(<RecentsModal onClose={vi.fn()} onUse={vi.fn()} />, { known })
+    await userEvent.click(screen.getByRole('button', { name: 'Pin name-a' }))
+    expect(await screen.findByText(/The disk is full/)).toBeInTheDocument()
+    await waitFor(() => expect(screen.getByRole('button', { name: 'Pin name-a' })).toHaveAttribute('aria-pressed', 'false'))
+  })
+  it('forgets an entry', async () => {
+    const sent = serve({ 'DELETE /api/v1/recents/a': () => new Response(null, { status: 204 }), 'GET /api/v1/recents': [recent('b', { pinned: true })] })
+    renderView(<RecentsModal onClose={vi.fn()} onUse={vi.fn()} />, { known })
+    await userEvent.click(screen.getByRole('button', { name: 'Forget name-a' }))
+    await waitFor(() => expect(screen.queryByText('name-a')).not.toBeInTheDocument())
+    expect(sent[0]?.method).toBe('DELETE')
+  })
+})

@@ -1,0 +1,13 @@
+import type { Recent, Resources } from '@/api/types.gen'
+import { formatBytes, parseBytes } from '@/lib/bytes'
+
+/** The pinned ones first, each part with the newest first. */
+export function orderRecents(recents: Recent[]): Recent[] {
+  return [...recents].sort((a, b) => Number(b.pinned) - Number(a.pinned) || b.launchedAt.localeCompare(a.launchedAt))
+}
+
+/** "4 CPU · 8 GiB" */
+export function resourcesText(resources: Resources): string {
+  const memory = parseBytes(resources.memory)
+  return [`${resources.cpu ?? 1} CPU`, memory ? formatBytes(memory) : ''].filter(Boolean).join(' · ')
+}

@@ -1,0 +1,218 @@
+import { Alert, Button, Tag } from 'antd'
+import { Pencil, TriangleAlert } from 'lucide-react'
+import type { ReactNode } from 'react'
+import { useTranslation } from 'react-i18next'
+import type { ApiProblem } from '@/api/client'
+import { formatBytes } from '@/lib/bytes'
+import { formatExact } from '@/lib/time'
+import { CopyButton } from '@/ui/CopyButton'
+import css from './launcher.module.css'
+import { totalOf } from './accelerator'
+import { amountToBytes } from './amount'
+import { Card } from './Card'
+import { type Draft, type Step } from './draft'
+import { IssueLine } from './Field'
+import { findVersion } from './images'
+import { useImages } from './ImageFields'
+import { AcceleratorFacts, IdleWords, QueueWords } from './QueueFacts'
+import { issuesOf } from './issues'
+import { expandPorts } from './ports'
+import { looksSecret } from './secrets'
+import type { StepProps } from './StepProps'
+import type { Judgement } from './useJudgement'
+import { shmOf } from './validate'
+import { mountTarget } from './validateMounts'
+
+export interface ConfirmStepProps extends StepProps {
+  judgement: Judgement
+  /** Why the last launch was refused, where no field is to blame. */
+  failure: ApiProblem | null
+  /** What is about to happen. */
+  outlook: ReactNode
+  onEdit: (step: Step) => void
+}
+
+export function ConfirmStep({ draft, issues, judgement, failure, outlook, onEdit }: ConfirmStepProps) {
+  const { t } = useTranslation('launcher')
+  const command = judgement.current ? judgement.preview.data?.command : undefined
+  const others = issuesOf(issues.all, 'confirm')
+  return (
+    <>
+      {failure ? <Alert type="error" showIcon title={failure.message} description={failure.hint || undefined} /> : null}
+      <div>{outlook}</div>
+      {others.map((issue) => (
+        <IssueLine key={issue.field} issue={issue} />
+      ))}
+      <Review step="type" issues={issues} onEdit={onEdit}>
+        <TypeFacts draft={draft} />
+      </Review>
+      <Review step="environment" issues={issues} onEdit={onEdit}>
+        <EnvironmentFacts draft={draft} judgement={judgement} />
+      </Review>
+      <Review step="storage" issues={issues} onEdit={onEdit}>
+        <StorageFacts draft={draft} />
+      </Review>
+      <Review step="network" issues={issues} onEdit={onEdit}>
+        <Facts rows={[[t('ports.label'), draft.ports.length === 0 ? <Quiet>{t('confirm.noPorts')}</Quiet> : <Ports draft={draft} />]]} />
+      </Review>
+      <Card title={t('confirm.command')} aside={command ? <CopyButton text={command} label={t('confirm.copyCommand')} /> : undefined}>
+        <pre className={css.command}>{command ?? '…'}</pre>
+      </Card>
+    </>
+  )
+}
+
+function Review({ step, issues, onEdit, children }: { step: Exclude<Step, 'confirm'>; issues: StepProps['issues']; onEdit: (step: Step) => void; children: ReactNode }) {
+  const { t } = useTranslation('launcher')
+  const mine = issuesOf(issues.all, step)
+  const bad = mine.some((issue) => issue.severity === 'error')
+  return (
+    <Card
+      title={t(`step.${step}`)}
+      bad={bad}
+      aside={
+        <Button type="text" size="small" icon={<Pencil size={13} />} aria-label={t('confirm.editStep', { step: t(`step.${step}`) })} onClick={() => onEdit(step)}>
+          {t('confirm.edit')}
+        </Button>
+      }
+    >
+      {children}
+      {mine.length > 0 ? (
+        <div className={css.faults}>
+          {mine.map((issue) => (
+            <IssueLine key={`${issue.field} ${issue.key ?? issue.message ?? ''}`} issue={issue} />
+          ))}
+        </div>
+      ) : null}
+    </Card>
+  )
+}
+
+function Facts({ rows }: { rows: readonly (readonly [string, ReactNode] | null)[] }) {
+  return (
+    <dl className={css.facts}>
+      {rows.map((row) =>
+        row ? (
+          <div key={row[0]}>
+            <dt>{row[0]}</dt>
+            <dd>{row[1]}</dd>
+          </div>
+        ) : null,
+      )}
+    </dl>
+  )
+}
+
+const Quiet = ({ children }: { children: ReactNode }) => <span className={css.quiet}>{children}</span>
+
+function TypeFacts({ draft }: { draft: Draft }) {
+  const { t } = useTranslation('launcher')
+  const batch = draft.type === 'batch'
+  return (
+    <Facts
+      rows={[
+        [t('type.title'), t(`type.${draft.type}`)],
+        [t('name.label'), draft.name || <Quiet>{t('confirm.randomName')}</Quiet>],
+        batch ? [t('batch.command'), <pre className={css.command}>{draft.command || '–'}</pre>] : null,
+        batch && draft.startAt !== null ? [t('batch.start'), draft.startAt ? formatExact(draft.startAt) : '–'] : null,
+        batch && draft.timeout ? [t('batch.timeout'), `${draft.timeout.value ?? '–'} ${t(`unit.${draft.timeout.unit}`)}`] : null,
+        [t('queue.title'), <QueueWords draft={draft} />],
+        [t('idle.title'), <IdleWords draft={draft} />],
+      ]}
+    />
+  )
+}
+
+function EnvironmentFacts({ draft, judgement }: { draft: Draft; judgement: Judgement }) {
+  const { t } = useTranslation('launcher')
+  const { environments } = useImages()
+  const found = findVersion(environments.data ?? [], draft.image)
+  const memory = amountToBytes(draft.memory)
+  // Every container of every session is granted the same.
+  const times = (draft.cluster ?? 1) * (draft.count ?? 1)
+  return (
+    <>
+      <Facts
+        rows={[
+          [
+            t('image.title'),
+            <>
+              {found ? `${found.family.title} · ${found.version.title}` : null} <code className={css.reference}>{draft.image || '–'}</code>
+            </>,
+          ],
+          draft.env.length > 0 ? [t('env.title'), <Variables draft={draft} />] : null,
+          [t('threads.label'), draft.threads === 'auto' ? t('confirm.threadsAuto', { count: draft.cpu ?? 1 }) : String(draft.threads ?? '–')],
+          draft.agent ? [t('agent.label'), draft.agent] : draft.group ? [t('agent.label'), t('agent.anyOf', { group: draft.group })] : null,
+          draft.accelerator.mode === 'none' ? null : [t('accelerator.title'), <AcceleratorFacts draft={draft} judgement={judgement} />],
+        ]}
+      />
+      <div className={css.total} role="group" aria-label={t('confirm.total')}>
+        <span className={css.totalName}>{t('confirm.total')}</span>
+        <span>
+          <b>{draft.cpu === null ? '–' : draft.cpu * times}</b> {t('resources.cpuUnit')}
+        </span>
+        <span>
+          <b>{memory === null ? '–' : formatBytes(memory * times)}</b> {t('resources.memory')}
+        </span>
+        <span>
+          <b>{formatBytes(shmOf(draft) * times)}</b> {t('resources.shm')}
+          {draft.shm ? null : <Quiet> · {t('automatic')}</Quiet>}
+        </span>
+        {draft.accelerator.mode === 'none' ? null : (
+          <span>
+            <b>{totalOf(draft.accelerator, times)}</b> GPU
+          </span>
+        )}
+        {times > 1 ? <Quiet>{t('many.of', { sessions: draft.count ?? 1, kernels: draft.cluster ?? 1 })}</Quiet> : null}
+      </div>
+    </>
+  )
+}
+
+function Variables({ draft }: { draft: Draft }) {
+  const lines = draft.env.map(({ name, value }) => `${name}=${looksSecret(name) ? '••••••' : value}`)
+  return <pre className={css.command}>{lines.join('\n')}</pre>
+}
+
+function StorageFacts({ draft }: { draft: Draft }) {
+  const { t } = useTranslation('launcher')
+  if (draft.mounts.length === 0) return (
+      <div className={`${css.outlook} ${css.slow}`}>
+        <TriangleAlert size={16} aria-hidden />
+        <div>
+          <div className={css.outlookTitle}>{t('confirm.noMount')}</div>
+          <div className={css.outlookText}>{t('confirm.noMountText')}</div>
+        </div>
+      </div>
+    )
+  return (
+    <ul className={css.mounts}>
+      {draft.mounts.map((mount, index) => (
+        <li key={index}>
+          <code>{mount.source || '–'}</code>
+          <span aria-hidden>→</span>
+          <code>{mountTarget(mount)}</code>
+          {mount.readOnly ? (
+            <Tag variant="filled" style={{ margin: 0 }}>
+              {t('storage.readOnly')}
+            </Tag>
+          ) : null}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function Ports({ draft }: { draft: Draft }) {
+  const ports = expandPorts(draft.ports).toSorted((a, b) => a - b)
+  const shown = ports.length > 0 ? ports.map(String) : draft.ports
+  return (
+    <span className={css.ports}>
+      {shown.map((port, index) => (
+        <Tag key={index} className={css.port} style={{ margin: 0 }}>
+          {port}
+        </Tag>
+      ))}
+    </span>
+  )
+}

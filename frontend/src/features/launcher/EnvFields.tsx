@@ -1,0 +1,91 @@
+import { Button, Input } from 'antd'
+import { Eye, EyeOff, Lock, Plus, Trash2 } from 'lucide-react'
+import { useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import css from './launcher.module.css'
+import { Card } from './Card'
+import type { EnvRow } from './draft'
+import { IssueLine } from './Field'
+import { looksSecret } from './secrets'
+import type { StepProps } from './StepProps'
+
+/** The environment variables of a session. */
+export function EnvFields({ draft, issues, change }: StepProps) {
+  const { t } = useTranslation('launcher')
+  const set = (index: number, row: Partial<EnvRow>) =>
+    change((old) => ({ ...old, env: old.env.map((r, i) => (i === index ? { ...r, ...row } : r)) }))
+  return (
+    <Card title={t('env.title')} text={t('env.text')}>
+      {draft.env.map((row, index) => (
+        <EnvLine
+          // Rows have no identity but their place: they are added at the end and hold no state worth keeping.
+          key={index}
+          row={row}
+          index={index}
+          issues={issues}
+          onChange={(next) => set(index, next)}
+          onRemove={() => change((old) => ({ ...old, env: old.env.filter((_, i) => i !== index) }))}
+        />
+      ))}
+      <Button type="dashed" icon={<Plus size={14} />} onClick={() => change((old) => ({ ...old, env: [...old.env, { name: '', value: '' }] }))}>
+        {t('env.add')}
+      </Button>
+    </Card>
+  )
+}
+
+interface EnvLineProps {
+  row: EnvRow
+  index: number
+  issues: StepProps['issues']
+  onChange: (row: Partial<EnvRow>) => void
+  onRemove: () => void
+}
+
+function EnvLine({ row, index, issues, onChange, onRemove }: EnvLineProps) {
+  const { t } = useTranslation('launcher')
+  const [shown, setShown] = useState(false)
+  const secret = looksSecret(row.name)
+  const nameIssue = issues.at(`env[${index}].name`)
+  const valueIssue = issues.at(`env[${index}].value`)
+  return (
+    <div className={css.row}>
+      <div className={css.pair}>
+        <Input
+          className={css.mono}
+          aria-label={t('env.nameOf', { number: index + 1 })}
+          aria-invalid={nameIssue?.severity === 'error'}
+          status={nameIssue?.severity ?? ''}
+          placeholder={t('env.name')}
+          value={row.name}
+          spellCheck={false}
+          autoComplete="off"
+          onChange={(event) => onChange({ name: event.target.value })}
+        />
+        <Input
+          className={css.mono}
+          aria-label={t('env.valueOf', { number: index + 1 })}
+          aria-invalid={valueIssue?.severity === 'error'}
+          status={valueIssue?.severity ?? ''}
+          placeholder={t('env.value')}
+          type={secret && !shown ? 'password' : 'text'}
+          value={row.value}
+          spellCheck={false}
+          autoComplete="off"
+          prefix={secret ? <Lock size={13} aria-label={t('env.secret')} /> : undefined}
+          suffix={
+            secret ? (
+              <button type="button" className={css.bare} aria-label={t(shown ? 'env.hide' : 'env.show')} onClick={() => setShown(!shown)}>
+                {shown ? <EyeOff size={14} aria-hidden /> : <Eye size={14} aria-hidden />}
+              </button>
+            ) : undefined
+          }
+          onChange={(event) => onChange({ value: event.target.value })}
+        />
+        <Button type="text" aria-label={t('env.remove', { number: index + 1 })} icon={<Trash2 size={15} />} onClick={onRemove} />
+      </div>
+      {nameIssue ? <IssueLine issue={nameIssue} /> : null}
+      {valueIssue ? <IssueLine issue={valueIssue} /> : null}
+    </div>
+  )
+}

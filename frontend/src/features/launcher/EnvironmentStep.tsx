@@ -1,0 +1,57 @@
+import { InputNumber, Segmented } from 'antd'
+import { useTranslation } from 'react-i18next'
+import { AcceleratorCard } from './AcceleratorCard'
+import { Card } from './Card'
+import { EnvFields } from './EnvFields'
+import { Field } from './Field'
+import { ImageFields } from './ImageFields'
+import { ManyCard } from './ManyCard'
+import { ResourceFields } from './ResourceFields'
+import type { StepProps } from './StepProps'
+import type { Judgement } from './useJudgement'
+
+export function EnvironmentStep({ judgement, ...props }: StepProps & { judgement: Judgement }) {
+  return (
+    <>
+      <ImageFields {...props} />
+      <ResourceFields {...props} />
+      <AcceleratorCard {...props} judgement={judgement} />
+      <ManyCard {...props} />
+      <EnvFields {...props} />
+      <ThreadsField {...props} />
+    </>
+  )
+}
+
+function ThreadsField({ draft, issues, change }: StepProps) {
+  const { t } = useTranslation('launcher')
+  const manual = draft.threads !== 'auto'
+  const mode = (
+    <Segmented
+      size="small"
+      aria-label={t('threads.mode')}
+      value={manual ? 'manual' : 'auto'}
+      options={[
+        { value: 'auto', label: t('automatic') },
+        { value: 'manual', label: t('manual') },
+      ]}
+      onChange={(value) => change({ threads: value === 'auto' ? 'auto' : 1 })}
+    />
+  )
+  return (
+    <Card title={t('threads.title')} text={t(manual ? 'threads.manualText' : 'threads.autoText', { count: draft.cpu ?? 1 })} aside={mode}>
+      {manual ? (
+        <Field label={t('threads.label')} issue={issues.at('threads')} hint={<code>OMP_NUM_THREADS, OPENBLAS_NUM_THREADS, MKL_NUM_THREADS</code>}>
+          {(control) => (
+            <InputNumber
+              {...control}
+              style={{ width: 120 }}
+              value={draft.threads === 'auto' ? null : draft.threads}
+              onChange={(threads) => change({ threads })}
+            />
+          )}
+        </Field>
+      ) : null}
+    </Card>
+  )
+}

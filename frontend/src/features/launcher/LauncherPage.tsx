@@ -1,0 +1,120 @@
+import { Alert, Button, Popconfirm, Tooltip } from 'antd'
+import { ArrowRight, Rocket } from 'lucide-react'
+import { useEffect, useMemo, useRef } from 'react'
+import { useTranslation } from 'react-i18next'
+import { PageHeader } from '@/ui/PageHeader'
+import css from './launcher.module.css'
+import { ConfirmStep } from './ConfirmStep'
+import { type Draft, type Step, STEPS } from './draft'
+import { EnvironmentStep } from './EnvironmentStep'
+import { useImages } from './ImageFields'
+import { defaultImage, imageState } from './images'
+import { stepsInError } from './issues'
+import { shownIssues } from './issueText'
+import { NetworkStep } from './NetworkStep'
+import { Outlook } from './Outlook'
+import { Stepper } from './Stepper'
+import { StorageStep } from './StorageStep'
+import { TypeStep } from './TypeStep'
+import { useDraft } from './useDraft'
+import { type Judgement, useJudgement } from './useJudgement'
+import { type LaunchUse, useLaunch } from './useLaunch'
+import { useSummary } from './useSummary'
+
+const none: never[] = []
+
+/** Five steps to a session, in any order, all judged together. */
+export function LauncherPage() {
+  const { t } = useTranslation('launcher')
+  const use = useDraft()
+  const { environments, images } = useImages()
+  const families = environments.data ?? none
+  const draft = useMemo<Draft>(
+    () => (use.draft.image === '' && !use.draft.manual ? { ...use.draft, image: defaultImage(families) } : use.draft),
+    [use.draft, families],
+  )
+  const launch = useLaunch(use.leave)
+  const judgement = useJudgement(draft, launch.refusal)
+  const issues = useMemo(() => shownIssues(judgement.issues, use.left), [judgement.issues, use.left])
+  const summary = useSummary(draft, families)
+  const outlook = <Outlook judgement={judgement} shown={issues} image={imageState(draft.image, families, images.data ?? none)} />
+  const top = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    top.current?.scrollTo(0, 0)
+  }, [use.step])
+
+  const props = { draft, issues, change: use.change }
+  return (
+    <div className={css.page}>
+      <div className={css.scroll} ref={top}>
+        <PageHeader title={t('title')} />
+        {use.recentMissing ? <Alert type="warning" showIcon closable title={t('recentMissing')} /> : null}
+        <div className={css.columns}>
+          <div className={css.side}>
+            <Stepper step={use.step} left={use.left} bad={stepsInError(issues.all)} summary={summary} onGo={use.go} />
+            {use.step === 'confirm' ? null : (
+              <aside className={css.beside} aria-label={t('outlook.title')}>
+                <h2 className={css.besideTitle}>{t('outlook.title')}</h2>
+                {outlook}
+              </aside>
+            )}
+          </div>
+          <div className={css.content}>
+            {use.step === 'type' ? <TypeStep {...props} /> : null}
+            {use.step === 'environment' ? <EnvironmentStep {...props} judgement={judgement} /> : null}
+            {use.step === 'storage' ? <StorageStep {...props} /> : null}
+            {use.step === 'network' ? <NetworkStep {...props} /> : null}
+            {use.step === 'confirm' ? (
+              <ConfirmStep {...props} judgement={judgement} failure={launch.failure} outlook={outlook} onEdit={use.go} />
+            ) : null}
+          </div>
+        </div>
+      </div>
+      <Bar step={use.step} go={use.go} reset={use.reset} judgement={judgement} launch={launch} mounts={draft.mounts.length} count={draft.count ?? 1} />
+    </div>
+  )
+}
+
+interface BarProps {
+  step: Step
+  go: (step: Step) => void
+  reset: () => void
+  judgement: Judgement
+  launch: LaunchUse
+  mounts: number
+  /** How many sessions are launched at once. */
+  count: number
+}
+
+/** The buttons that lead through the steps. */
+function Bar({ step, go, reset, judgement, launch, mounts, count }: BarProps) {
+  const { t } = useTranslation('launcher')
+  const at = STEPS.indexOf(step)
+  const previous = STEPS[at - 1]
+  const next = STEPS[at + 1]
+  const wrong = judgement.errors.length
+  return (
+    <div className={css.bar}>
+      <Popconfirm title={t('resetTitle')} description={t('resetText')} okText={t('reset')} cancelText={t('keep')} onConfirm={reset}>
+        <Button type="text" className={css.reset}>
+          {t('reset')}
+        </Button>
+      </Popconfirm>
+      <div className={css.barEnd}>
+        {previous ? <Button onClick={() => go(previous)}>{t('previous')}</Button> : null}
+        {next && next !== 'confirm' ? <Button onClick={() => go(next)}>{t('next')}</Button> : null}
+        {step === 'confirm' ? (
+          <Tooltip title={wrong > 0 ? t('launchBlocked', { count: wrong }) : ''}>
+            <Button type="primary" icon={<Rocket size={15} />} loading={launch.busy} disabled={wrong > 0} onClick={() => launch.launch(judgement.spec, mounts, count)}>
+              {count > 1 ? t('many.launch', { count }) : t('launch')}
+            </Button>
+          </Tooltip>
+        ) : (
+          <Button type="primary" icon={<ArrowRight size={15} />} iconPlacement="end" onClick={() => go('confirm')}>
+            {t(next === 'confirm' ? 'review' : 'skip')}
+          </Button>
+        )}
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,137 @@
+import { InputNumber, Segmented, Slider } from 'antd'
+import { useTranslation } from 'react-i18next'
+import type { Machine } from '@/api/types.gen'
+import { formatBytes } from '@/lib/bytes'
+import css from './launcher.module.css'
+import { AmountInput } from './AmountInput'
+import { amountToBytes, MIB } from './amount'
+import { AgentField } from './AgentField'
+import { Card } from './Card'
+import { automaticShm } from './draft'
+import { Field } from './Field'
+import { PresetField } from './PresetField'
+import { fromMib, memoryMax, memoryStep, remainingMarks } from './scale'
+import type { StepProps } from './StepProps'
+import { useMachinesFor } from './useMachinesFor'
+import { machineFor, MIN_MEMORY } from './validate'
+
+export function ResourceFields(props: StepProps) {
+  const { t } = useTranslation('launcher')
+  const machine = machineFor(props.draft.agent, useMachinesFor(props.draft.group).machines ?? [])
+  return (
+    <Card title={t('resources.title')} text={t('resources.text')}>
+      <div className={css.two}>
+        <AgentField {...props} />
+        <PresetField {...props} />
+      </div>
+      <CpuField {...props} machine={machine} />
+      <MemoryField {...props} machine={machine} />
+      <ShmField {...props} />
+    </Card>
+  )
+}
+
+type MachineProps = StepProps & { machine: Machine | null }
+
+function CpuField({ draft, issues, change, machine }: MachineProps) {
+  const { t } = useTranslation('launcher')
+  const max = machine?.cpus ?? 0
+  const remaining = machine ? Math.max(0, machine.cpus - machine.usedCpus) : 0
+  return (
+    <Field label={t('resources.cpu')} issue={issues.at('resources.cpu')}>
+      {(control) => (
+        <div className={css.measure}>
+          {max > 1 ? (
+            <Slider
+              ariaLabelForHandle={t('resources.cpuSlider')}
+              min={1}
+              max={max}
+              value={Math.min(draft.cpu ?? 1, max)}
+              marks={remainingMarks(1, max, remaining, String, t('resources.free'))}
+              onChange={(cpu) => change({ cpu })}
+            />
+          ) : (
+            <span className={css.only}>{max === 1 ? t('resources.onlyCpu') : ''}</span>
+          )}
+          <InputNumber {...control} style={{ width: 172 }} min={0} suffix={t('resources.cpuUnit')} value={draft.cpu} onChange={(cpu) => change({ cpu })} />
+        </div>
+      )}
+    </Field>
+  )
+}
+
+function MemoryField({ draft, issues, change, machine }: MachineProps) {
+  const { t } = useTranslation('launcher')
+  const bytes = amountToBytes(draft.memory) ?? 0
+  const step = machine ? memoryStep(machine.memory) : 64
+  const max = machine ? memoryMax(machine.memory) : 0
+  const min = MIN_MEMORY / MIB
+  const remaining = machine ? Math.floor(Math.max(0, machine.memory - machine.usedMemory) / MIB / step) * step : 0
+  return (
+    <Field label={t('resources.memory')} issue={issues.at('resources.memory')}>
+      {(control) => (
+        <div className={css.measure}>
+          {max > min ? (
+            <Slider
+              ariaLabelForHandle={t('resources.memorySlider')}
+              min={min}
+              max={max}
+              step={step}
+              value={Math.min(bytes / MIB, max)}
+              marks={remainingMarks(min, max, remaining, (mib) => formatBytes(mib * MIB), t('resources.free'))}
+              tooltip={{ formatter: (mib) => formatBytes((mib ?? 0) * MIB) }}
+              onChange={(mib) => change({ memory: fromMib(Math.max(min, mib)) })}
+            />
+          ) : (
+            <span />
+          )}
+          <AmountInput control={control} label={t('resources.memory')} amount={draft.memory} onChange={(memory) => change({ memory })} />
+        </div>
+      )}
+    </Field>
+  )
+}
+
+function ShmField({ draft, issues, change }: StepProps) {
+  const { t } = useTranslation('launcher')
+  const memory = amountToBytes(draft.memory) ?? 0
+  const automatic = automaticShm(memory)
+  const shm = draft.shm ? (amountToBytes(draft.shm) ?? 0) : automatic
+  const mode = (
+    <Segmented
+      size="small"
+      aria-label={t('resources.shmMode')}
+      value={draft.shm ? 'manual' : 'auto'}
+      options={[
+        { value: 'auto', label: t('automatic') },
+        { value: 'manual', label: t('manual') },
+      ]}
+      onChange={(value) => change({ shm: value === 'auto' ? null : fromMib(Math.round(automatic / MIB)) })}
+    />
+  )
+  return (
+    <Field
+      label={t('resources.shm')}
+      issue={issues.at('resources.shm')}
+      aside={mode}
+      hint={t('resources.shmSplit', { shm: formatBytes(shm), rest: formatBytes(Math.max(0, memory - shm)) })}
+    >
+      {(control) =>
+        draft.shm ? (
+          <div className={css.measure}>
+            <Slider
+              ariaLabelForHandle={t('resources.shmSlider')}
+              min={16}
+              max={Math.max(32, Math.floor(memory / MIB) - 16)}
+              step={16}
+              value={shm / MIB}
+              tooltip={{ formatter: (mib) => formatBytes((mib ?? 0) * MIB) }}
+              onChange={(mib) => change({ shm: fromMib(mib) })}
+            />
+            <AmountInput control={control} label={t('resources.shm')} amount={draft.shm} onChange={(next) => change({ shm: next })} />
+          </div>
+        ) : null
+      }
+    </Field>
+  )
+}

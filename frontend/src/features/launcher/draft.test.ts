@@ -1,0 +1,96 @@
+import { describe, expect, it } from 'vitest'
+import type { Preset } from '@/api/types.gen'
+import { amountFromBytes, amountToBytes, convertAmount, GIB, MIB, parseAmount } from './amount'
+import { applyPreset, automaticShm, type Draft, EMPTY_DRAFT, freeName, fromSpec, presetOf, toSpec } from './draft'
+import { MASK } from './secrets'
+
+const presets: Preset[] = [
+  { id: 'small', name: 'Small', builtin: true, accelerator: '', resources: { cpu: 1, memory: 2 * GIB } },
+  { id: 'large', name: 'Large', builtin: true, accelerator: '', resources: { cpu: 4, memory: 8 * GIB, shm: GIB } },
+]
+
+describe('amounts', () => {
+  it('are the same in any unit', () => {
+    expect(amountToBytes({ value: 1024, unit: 'm' })).toBe(amountToBytes({ value: 1, unit: 'g' }))
+    expect(convertAmount({ value: 1536, unit: 'm' }, 'g')).toEqual({ value: 1.5, unit: 'g' })
+    expect(convertAmount({ value: null, unit: 'm' }, 'g')).toEqual({ value: null, unit: 'g' })
+  })
+
+  it('are shown in the largest unit that fits', () => {
+    expect(amountFromBytes(1.5 * GIB)).toEqual({ value: 1.5, unit: 'g' })
+    expect(amountFromBytes(100 * MIB)).toEqual({ value: 100, unit: 'm' })
+    expect(amountFromBytes(2 * 1024 * GIB)).toEqual({ value: 2, unit: 't' })
+  })
+
+  it('are read only as they are written', () => {
+    expect([parseAmount('1.5g'), parseAmount('m'), parseAmount('1'), parseAmount('-1g'), parseAmount('1k')]).toEqual([
+      { value: 1.5, unit: 'g' }, { value: null, unit: 'm' }, null, null, null,
+    ])
+  })
+})
+
+describe('automatic shared memory', () => {
+  it('is large from 4 GiB of memory on and never as much as the memory', () => {
+    expect(automaticShm(4 * GIB)).toBe(GIB)
+    expect(automaticShm(4 * GIB - 1)).toBe(64 * MIB)
+    expect(automaticShm(64 * MIB)).toBe(32 * MIB)
+  })
+})
+
+describe('presets', () => {
+  it('are recognised by their amounts, whatever the units', () => {
+    expect(presetOf({ ...EMPTY_DRAFT, memory: { value: 2048, unit: 'm' } }, presets)?.id).toBe('small')
+    expect(presetOf({ ...EMPTY_DRAFT, cpu: 2 }, presets)).toBeNull()
+    expect(presetOf({ ...EMPTY_DRAFT, shm: { value: 64, unit: 'm' } }, presets)).toBeNull()
+  })
+
+  it('fill in every amount', () => {
+    const draft = applyPreset(EMPTY_DRAFT, presets[1]!)
+    expect(draft).toMatchObject({ cpu: 4, memory: { value: 8, unit: 'g' }, shm: { value: 1, unit: 'g' } })
+    expect(presetOf(draft, presets)?.id).toBe('large')
+    expect(applyPreset(draft, presets[0]!).shm).toBeNull()
+  })
+})
+
+describe('the spec of a draft', () => {
+  const draft: Draft = {
+    ...EMPTY_DRAFT, type: 'batch', name: 'train', command: 'python train.py', startAt: '2030-01-01T10:00:00Z', timeout: { value: 2, unit: 'h' }, image: ' python:3.12 ',
+    env: [{ name: 'A', value: '1' }], agent: 'local', cpu: 2, memory: { value: 2, unit: 'g' }, shm: { value: 128, unit: 'm' }, threads: 8,
+    mounts: [{ source: '/data ', target: '', readOnly: true }, { source: '/x', target: 'y', readOnly: false }], ports: ['8080', '9000:9001'],
+  }
+
+  it('says what was entered', () => {
+    expect(toSpec(draft)).toEqual({
+      type: 'batch', name: 'train', command: 'python train.py', notBefore: '2030-01-01T10:00:00Z', timeout: '2h', image: 'python:3.12',
+      env: [{ name: 'A', value: '1' }], agent: 'local', resources: { cpu: 2, memory: 2 * GIB, shm: 128 * MIB }, threads: 8,
+      mounts: [{ source: '/data', readOnly: true }, { source: '/x', target: 'y' }], ports: [8080, 9000, 9001],
+    })
+  })
+
+  it('leaves the batch fields out of an interactive session', () => {
+    expect(toSpec({ ...draft, type: 'interactive' })).not.toHaveProperty('command')
+    expect(toSpec({ ...draft, type: 'interactive' })).not.toHaveProperty('notBefore')
+    expect(toSpec({ ...draft, type: 'interactive' })).not.toHaveProperty('timeout')
+  })
+
+  it('comes back as a draft', () => {
+    const back = fromSpec(toSpec(draft), Date.parse('2029-01-01T00:00:00Z'))
+    expect(toSpec(back)).toEqual(toSpec(draft))
+  })
+
+  it('loses a start time that has passed and the place of a secret', () => {
+    const back = fromSpec({ ...toSpec(draft), env: [{ name: 'TOKEN', value: MASK }] }, Date.parse('2031-01-01T00:00:00Z'))
+    expect(back.startAt).toBeNull()
+    expect(back.env).toEqual([{ name: 'TOKEN', value: '' }])
+  })
+})
+
+describe('a name from the history', () => {
+  it('is kept while it is free, else gets an ending', () => {
+    const numbers = [0, 0.5]
+    expect(freeName('train', new Set(['other']))).toBe('train')
+    expect(freeName('', new Set(['']))).toBe('')
+    expect(freeName('train', new Set(['train', 'train-0000']), () => numbers.shift() ?? 0)).toBe('train-i000')
+    expect(freeName('x'.repeat(64), new Set(['x'.repeat(64)]), () => 0)).toBe(`${'x'.repeat(59)}-0000`)
+  })
+})

@@ -1,0 +1,186 @@
+import type { Preset, SessionType, Spec } from '../../api/types.gen'
+import { acceleratorText, type AcceleratorDraft, NO_ACCELERATOR, parseAccelerator } from './accelerator'
+import { type Amount, amountFromBytes, amountToBytes, GIB, MIB } from './amount'
+import { expandPorts } from './ports'
+import { addQueue, EMPTY_QUEUE, type QueueDraft, queueFromSpec, type TimeoutUnit } from './queueDraft'
+import { isMasked } from './secrets'
+
+/** The steps in their order. Any may be visited at any time. */
+export const STEPS = ['type', 'environment', 'storage', 'network', 'confirm'] as const
+export type Step = (typeof STEPS)[number]
+
+export interface EnvRow {
+  name: string
+  value: string
+}
+
+export interface MountRow {
+  source: string
+  target: string
+  readOnly: boolean
+}
+
+/** Everything that is entered in the launcher, as it is entered: right or wrong. */
+export interface Draft extends QueueDraft {
+  type: SessionType
+  name: string
+  command: string
+  /** RFC 3339 when a start time is wanted; empty when it is wanted and not chosen yet. */
+  startAt: string | null
+  /** The amount and unit of the time limit; null when none is wanted. */
+  timeout: { value: number | null; unit: TimeoutUnit } | null
+  image: string
+  /** The image is written by hand rather than chosen from an environment. */
+  manual: boolean
+  env: EnvRow[]
+  agent: string
+  /** Resource group to choose a machine in; empty where one is named or any will do. */
+  group: string
+  cpu: number | null
+  memory: Amount
+  /** null: automatic. */
+  shm: Amount | null
+  /** "auto": as many as CPUs. */
+  threads: 'auto' | number | null
+  mounts: MountRow[]
+  /** Ports and ranges as they were typed. */
+  ports: string[]
+  /** Of each kernel. */
+  accelerator: AcceleratorDraft
+  /** Frameworks are not told of their share. */
+  uncooperative: boolean
+  mps: boolean
+}
+
+export const EMPTY_DRAFT: Draft = {
+  type: 'interactive',
+  name: '',
+  command: '',
+  startAt: null,
+  timeout: null,
+  image: '',
+  manual: false,
+  env: [],
+  agent: '',
+  group: '',
+  cpu: 1,
+  memory: { value: 2, unit: 'g' },
+  shm: null,
+  threads: 'auto',
+  mounts: [],
+  ports: [],
+  accelerator: NO_ACCELERATOR,
+  uncooperative: false,
+  mps: false,
+  ...EMPTY_QUEUE,
+}
+
+/** The spec that a draft asks for. Wrong entries are left out or sent as they are, for the server to judge. */
+export function toSpec(draft: Draft): Spec {
+  const spec: Spec = {
+    type: draft.type,
+    image: draft.image.trim(),
+    resources: { cpu: draft.cpu ?? 0, memory: amountToBytes(draft.memory) ?? 0 },
+  }
+  if (draft.name !== '') spec.name = draft.name
+  if (draft.type === 'batch') {
+    spec.command = draft.command
+    if (draft.startAt) spec.notBefore = draft.startAt
+    if (draft.timeout?.value) spec.timeout = `${draft.timeout.value}${draft.timeout.unit}`
+  }
+  if (draft.shm) spec.resources.shm = amountToBytes(draft.shm) ?? 0
+  if (draft.env.length > 0) spec.env = draft.env.map(({ name, value }) => ({ name, value }))
+  if (typeof draft.threads === 'number') spec.threads = draft.threads
+  if (draft.mounts.length > 0) {
+    spec.mounts = draft.mounts.map((mount) => ({
+      source: mount.source.trim(),
+      ...(mount.target.trim() === '' ? {} : { target: mount.target.trim() }),
+      ...(mount.readOnly ? { readOnly: true } : {}),
+    }))
+  }
+  const ports = expandPorts(draft.ports)
+  if (ports.length > 0) spec.ports = ports
+  if (draft.agent !== '') spec.agent = draft.agent
+  else if (draft.group !== '') spec.group = draft.group
+  const accelerator = acceleratorText(draft.accelerator)
+  if (accelerator !== '') {
+    spec.accelerator = accelerator
+    if (draft.uncooperative) spec.uncooperative = true
+    if (draft.mps && (draft.accelerator.mode === 'shares' || draft.accelerator.mode === 'memory')) spec.mps = true
+  }
+  addQueue(spec, draft)
+  return spec
+}
+
+/**
+ * The draft of a spec from the launch history. A start time in the past is
+ * dropped; the value of a secret, which is never kept, has to be entered again.
+ */
+export function fromSpec(spec: Spec, now: number): Draft {
+  const timeout = /^(\d+)([smhdw])$/.exec(spec.timeout ?? '')
+  const startAt = spec.notBefore && Date.parse(spec.notBefore) > now ? spec.notBefore : null
+  return {
+    ...EMPTY_DRAFT,
+    type: spec.type ?? 'interactive',
+    name: spec.name ?? '',
+    command: spec.command ?? '',
+    startAt,
+    timeout: timeout ? { value: Number(timeout[1]), unit: timeout[2] as TimeoutUnit } : null,
+    image: spec.image,
+    env: (spec.env ?? []).map(({ name, value }) => ({ name, value: isMasked(value) ? '' : value })),
+    agent: spec.agent ?? '',
+    group: spec.agent ? '' : (spec.group ?? ''),
+    cpu: spec.resources.cpu || EMPTY_DRAFT.cpu,
+    memory: amountFromBytes(spec.resources.memory || GIB),
+    shm: spec.resources.shm ? amountFromBytes(spec.resources.shm) : null,
+    threads: spec.threads ? spec.threads : 'auto',
+    mounts: (spec.mounts ?? []).map((m) => ({ source: m.source, target: m.target ?? '', readOnly: m.readOnly ?? false })),
+    ports: (spec.ports ?? []).map(String),
+    accelerator: parseAccelerator(spec.accelerator),
+    uncooperative: spec.uncooperative ?? false,
+    mps: spec.mps ?? false,
+    ...queueFromSpec(spec),
+  }
+}
+
+/** Fills in a preset's amounts. One that names no shared memory leaves it automatic. */
+export function applyPreset(draft: Draft, preset: Preset): Draft {
+  const { cpu, memory, shm } = preset.resources
+  return {
+    ...draft,
+    cpu: cpu || EMPTY_DRAFT.cpu,
+    memory: amountFromBytes(memory || GIB),
+    shm: shm ? amountFromBytes(shm) : null,
+    accelerator: parseAccelerator(preset.accelerator),
+  }
+}
+
+/** The preset whose amounts the draft has, whatever units they are written in; null is Custom. */
+export function presetOf(draft: Draft, presets: readonly Preset[]): Preset | null {
+  const memory = amountToBytes(draft.memory)
+  const shm = draft.shm ? amountToBytes(draft.shm) : 0
+  const accelerator = acceleratorText(draft.accelerator)
+  const same = (p: Preset) =>
+    acceleratorText(parseAccelerator(p.accelerator)) === accelerator &&
+    (p.resources.cpu || 1) === draft.cpu && (p.resources.memory || GIB) === memory && (p.resources.shm ?? 0) === shm
+  return presets.find(same) ?? null
+}
+
+/** The least memory that makes automatic shared memory the larger amount. */
+const LARGE_SHM_FROM = 4 * GIB
+
+/** What automatic shared memory comes to: the rule of the control plane. */
+export function automaticShm(memory: number): number {
+  return memory >= LARGE_SHM_FROM ? GIB : Math.min(64 * MIB, Math.floor(memory / 2))
+}
+
+/** The name itself, or with a short ending where a live session bears it already. */
+export function freeName(name: string, taken: ReadonlySet<string>, random: () => number = Math.random): string {
+  let free = name
+  while (free !== '' && taken.has(free)) {
+    free = `${name.slice(0, 59)}-${Math.floor(random() * 36 ** 4)
+      .toString(36)
+      .padStart(4, '0')}`
+  }
+  return free
+}

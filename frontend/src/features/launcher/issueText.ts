@@ -1,0 +1,28 @@
+import type { TFunction } from 'i18next'
+import { formatBytes } from '@/lib/bytes'
+import type { Step } from './draft'
+import { type Issue, issueAt, stepOf } from './issues'
+
+/** Faults of fields that nothing was entered in yet: pointed out once the step was left. */
+const NOT_YET = new Set(['commandRequired', 'startRequired', 'timeoutNumber', 'imageRequired', 'envNameRequired', 'sourceRequired'])
+
+/** The sentence of an issue. */
+export function issueText(issue: Issue, t: TFunction<'launcher'>): string {
+  if (issue.message !== undefined) return issue.message
+  const { bytes, ...values } = issue.values ?? {}
+  const amount = typeof bytes === 'number' ? formatBytes(bytes) : ''
+  return t(`issue.${issue.key as 'nameShort'}`, { ...values, amount })
+}
+
+/** What the fields of a step need to know of the issues. */
+export interface Issues {
+  all: readonly Issue[]
+  /** The issue to show at a field now. */
+  at: (field: string) => Issue | undefined
+}
+
+/** The issues as they are shown: what was not entered yet waits until its step was left. */
+export function shownIssues(issues: readonly Issue[], left: ReadonlySet<Step>): Issues {
+  const shown = issues.filter((issue) => !NOT_YET.has(issue.key ?? '') || left.has(stepOf(issue.field)))
+  return { all: shown, at: (field) => issueAt(shown, field) }
+}

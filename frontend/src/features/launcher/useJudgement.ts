@@ -1,0 +1,82 @@
+import { keepPreviousData, useQuery, type UseQueryResult } from '@tanstack/react-query'
+import { useEffect, useMemo, useState } from 'react'
+import { previewSpec } from '@/api/calls'
+import { useSessionBook } from '@/api/hooks'
+import { keys } from '@/api/keys'
+import type { FieldProblem, Preview } from '@/api/types.gen'
+import { isLive } from '@/lib/status'
+import { useNow } from '@/lib/useNow'
+import { type Draft, toSpec } from './draft'
+import { type Issue, mergeIssues } from './issues'
+import { useMachinesFor } from './useMachinesFor'
+import { validate } from './validate'
+
+/** The server is asked when nothing was entered for this long, in milliseconds. */
+const SETTLE = 350
+
+/** What happens now changes as sessions come and go: it is asked again this often, in milliseconds. */
+const AGAIN = 5_000
+
+/** A refusal of the server, with the spec that it refused. */
+export interface Refusal {
+  spec: string
+  fields: readonly FieldProblem[]
+  /** When it was refused, in milliseconds since 1970. What the server finds later counts for more. */
+  at: number
+}
+
+export interface Judgement {
+  issues: Issue[]
+  errors: Issue[]
+  preview: UseQueryResult<Preview>
+  /** The preview is of the draft as it stands. */
+  current: boolean
+  /** The spec as text, as it would be sent. */
+  spec: string
+}
+
+/** Judges a draft here at once and by the server soon after. */
+export function useJudgement(draft: Draft, refusal: Refusal | null): Judgement {
+  const now = useNow(draft.startAt !== null)
+  const { machines, boards } = useMachinesFor(draft.group)
+  const sessions = useSessionBook().data
+  const liveNames = useMemo(
+    () => new Set(Object.values(sessions ?? {}).filter((s) => isLive(s.status)).map((s) => s.name)),
+    [sessions],
+  )
+  const sessionIds = useMemo(() => (sessions ? new Set(Object.keys(sessions)) : undefined), [sessions])
+  const spec = useMemo(() => JSON.stringify(toSpec(draft)), [draft])
+  const settled = useSettled(spec)
+  const preview = useQuery({
+    queryKey: keys.preview(settled),
+    queryFn: ({ signal }) => previewSpec(JSON.parse(settled), signal),
+    enabled: toSpec(draft).image !== '',
+    placeholderData: keepPreviousData,
+    refetchInterval: AGAIN,
+    staleTime: 1000,
+    gcTime: 60_000,
+    retry: false,
+  })
+  const current = spec === settled && !preview.isPlaceholderData
+  const issues = useMemo(() => {
+    const own = validate(draft, { now, liveNames, machines: machines ?? [], boards: boards ?? [], ...(sessionIds ? { sessionIds } : {}) })
+    const told = current ? preview.data : undefined
+    const stands = refusal?.spec === spec && !(told && preview.dataUpdatedAt > refusal.at)
+    const refused = stands ? refusal.fields : []
+    return mergeIssues(own, draft, [...refused, ...(told?.errors ?? [])], (told?.warnings ?? []).filter((w) => !isNoMount(w, draft)))
+  }, [draft, now, liveNames, machines, boards, sessionIds, current, preview.data, preview.dataUpdatedAt, refusal, spec])
+  const errors = useMemo(() => issues.filter((issue) => issue.severity === 'error'), [issues])
+  return { issues, errors, preview, current, spec }
+}
+
+/** That nothing is mounted is said by the launcher itself, where it belongs. */
+const isNoMount = (problem: FieldProblem, draft: Draft) => problem.field === 'mounts' && draft.mounts.length === 0
+
+function useSettled(text: string): string {
+  const [settled, setSettled] = useState(text)
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(text), SETTLE)
+    return () => clearTimeout(timer)
+  }, [text])
+  return settled
+}

@@ -1,0 +1,78 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { App } from 'antd'
+import { useCallback, useRef, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { useNavigate } from 'react-router'
+import { applyAnswer } from '@/api/book'
+import { launchSession, launchSessions } from '@/api/calls'
+import { ApiProblem, asProblem } from '@/api/client'
+import type { Launched } from '@/api/types.gen'
+import type { Refusal } from './useJudgement'
+
+export interface LaunchUse {
+  launch: (spec: string, mounts: number, count: number) => void
+  busy: boolean
+  /** The fields that the server refused, with the spec that it refused. */
+  refusal: Refusal | null
+  /** Why it was refused where no field is to blame. */
+  failure: ApiProblem | null
+}
+
+interface Order {
+  spec: string
+  count: number
+}
+
+/** Launches, once, whatever happens on the way: a second try with the same spec carries the same key. */
+export function useLaunch(onLaunched: () => void): LaunchUse {
+  const { t } = useTranslation('launcher')
+  const { modal, notification } = App.useApp()
+  const navigate = useNavigate()
+  const client = useQueryClient()
+  const key = useRef({ spec: '', key: '' })
+  const [refusal, setRefusal] = useState<Refusal | null>(null)
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: async ({ spec, count }: Order): Promise<Launched[]> => {
+      const asked = `${count} ${spec}`
+      if (key.current.spec !== asked) key.current = { spec: asked, key: crypto.randomUUID() }
+      const body = { key: key.current.key, spec: JSON.parse(spec) }
+      return count > 1 ? launchSessions({ ...body, count }) : [{ session: await launchSession(body) }]
+    },
+    onMutate: () => setRefusal(null),
+    onSuccess: (launched) => {
+      const problems = launched.flatMap(({ problem }) => problem ?? [])
+      for (const { session } of launched) if (session) applyAnswer(client, session)
+      const [first] = problems
+      if (first) {
+        notification.warning({ title: t('many.failed', { count: problems.length, total: launched.length }), description: [first.message, first.hint].filter(Boolean).join(' '), duration: 0 })
+        key.current = { spec: '', key: '' }
+        if (problems.length === launched.length) return
+      }
+      onLaunched()
+      void navigate('/sessions')
+    },
+    onError: (problem, { spec }) => {
+      if (!(problem instanceof ApiProblem)) return
+      setRefusal({ spec, fields: problem.fields, at: Date.now() })
+      if (problem.status !== 0) key.current = { spec: '', key: '' }
+    },
+  })
+  const launch = useCallback(
+    (spec: string, mounts: number, count: number) => {
+      if (mounts > 0) {
+        mutate({ spec, count })
+        return
+      }
+      modal.confirm({
+        title: t('noMount.title'),
+        content: t('noMount.text'),
+        okText: t('noMount.yes'),
+        cancelText: t('noMount.no'),
+        onOk: () => mutate({ spec, count }),
+      })
+    },
+    [modal, mutate, t],
+  )
+  const problem = error ? asProblem(error) : null
+  return { launch, busy: isPending, refusal, failure: problem && problem.fields.length === 0 ? problem : null }
+}

@@ -1,0 +1,125 @@
+import { CircleX, Clock, Download, TriangleAlert, Unplug } from 'lucide-react'
+import { useTranslation } from 'react-i18next'
+import type { Session } from '@/api/types.gen'
+import { isLive } from '@/lib/status'
+import { formatExact, formatRelative } from '@/lib/time'
+import { useNow } from '@/lib/useNow'
+import { CopyButton } from '@/ui/CopyButton'
+import { PullBar } from '@/ui/PullBar'
+import { usePullTexts } from '@/ui/useWhy'
+import { AccountsSection } from './AccountsSection'
+import { cliLines } from './cliLines'
+import { Dependencies } from './Dependencies'
+import { Facts } from './Facts'
+import { IdleSection } from './IdleSection'
+import { Kernels } from './Kernels'
+import { LiveCharts } from './LiveCharts'
+import css from './SessionDrawer.module.css'
+
+/** What a person must know first: why it waits, what is pulled, what went wrong. */
+function Notices({ session }: { session: Session }) {
+  const { t } = useTranslation(['session', 'common'])
+  const pullTexts = usePullTexts()
+  const unheard = isLive(session.status) ? session.lastHeard : undefined
+  const now = useNow(unheard !== undefined)
+  return (
+    <>
+      {unheard ? (
+        <div className={`${css.notice} ${css.noticeWarn}`} role="status">
+          <Unplug size={16} aria-hidden />
+          <div className={css.noticeBody} title={formatExact(unheard)}>
+            <div className={css.noticeTitle}>{t('session:unheard', { agent: session.agent, when: formatRelative(unheard, now) })}</div>
+            <div className={css.noticeText}>{t('common:reach.asThen')}</div>
+          </div>
+        </div>
+      ) : null}
+      {session.error ? (
+        <div className={`${css.notice} ${css.noticeBad}`} role="alert">
+          <CircleX size={16} aria-hidden />
+          <div className={css.noticeBody}>
+            <div className={css.noticeTitle}>{session.error.message}</div>
+            {session.error.hint ? <div className={css.noticeText}>{session.error.hint}</div> : null}
+            <code className={`${css.mono} ${css.dim}`}>{session.error.code}</code>
+          </div>
+        </div>
+      ) : null}
+      {session.status === 'PENDING' && session.wait ? (
+        <div className={`${css.notice} ${css.noticeWarn}`}>
+          <Clock size={16} aria-hidden />
+          <div className={css.noticeBody}>
+            <div className={css.noticeTitle}>{t('session:waiting', { position: session.wait.position })}</div>
+            <div className={css.noticeText}>
+              {session.wait.message}
+              {session.wait.start ? ` ${t('session:mayStart', { when: formatRelative(session.wait.start), at: formatExact(session.wait.start), margin: session.wait.margin ? ` ± ${session.wait.margin}` : '' })}` : ''}
+              {session.wait.until ? ` (${t('session:waitingUntil', { when: formatRelative(session.wait.until) })})` : ''}
+            </div>
+          </div>
+        </div>
+      ) : null}
+      {session.status === 'PULLING' && session.pull ? (
+        <div className={css.notice}>
+          <Download size={16} aria-hidden />
+          <div className={css.noticeBody}>
+            <div className={css.noticeTitle}>{t('common:pull.label')}</div>
+            <div className={css.pullBar}>
+              <PullBar pull={session.pull} />
+            </div>
+            <div className={`${css.noticeText} num`}>{pullTexts(session.pull).join(' · ')}</div>
+          </div>
+        </div>
+      ) : null}
+      {session.warnings.map((warning) => (
+        <div key={`${warning.code}${warning.device ?? ''}${warning.at}`} className={`${css.notice} ${css.noticeWarn}`}>
+          <TriangleAlert size={16} aria-hidden />
+          <div className={css.noticeBody} title={formatExact(warning.at)}>
+            <div className={css.noticeTitle}>{warning.title}</div>
+            <div className={css.noticeText}>{warning.text}</div>
+          </div>
+        </div>
+      ))}
+    </>
+  )
+}
+
+function CommandLines({ session }: { session: Session }) {
+  const { t } = useTranslation('session')
+  return (
+    <section>
+      <div className={css.sectionHead}>
+        <h3>{t('section.cli')}</h3>
+      </div>
+      <div className={css.cli}>
+        {cliLines(session).map(({ key, line }) => (
+          <div key={key} style={{ display: 'contents' }}>
+            <span className={css.cliName}>{t(`cli.${key}`)}</span>
+            <code className={css.cliLine} title={line}>
+              {line}
+            </code>
+            <CopyButton text={line} label={t('action.copyLine')} />
+          </div>
+        ))}
+      </div>
+    </section>
+  )
+}
+
+export function Overview({ session }: { session: Session }) {
+  const { t } = useTranslation('session')
+  return (
+    <div className={css.overview}>
+      <Notices session={session} />
+      {session.startedAt ? <LiveCharts session={session} /> : null}
+      <section>
+        <div className={css.sectionHead}>
+          <h3>{t('section.details')}</h3>
+        </div>
+        <Facts session={session} />
+      </section>
+      <Dependencies session={session} />
+      <Kernels session={session} />
+      <IdleSection session={session} />
+      <AccountsSection session={session} />
+      <CommandLines session={session} />
+    </div>
+  )
+}

@@ -1,0 +1,92 @@
+import { act, screen, waitFor } from '@testing-library/react'
+import userEvent from '@testing-library/user-event'
+import { describe, expect, it, vi } from 'vitest'
+import { applyEvent } from '@/api/book'
+import { refusal, renderView, serve } from '@/api/testing/render'
+import { makeSession } from '@/api/testing/session'
+import { SessionDrawer } from './SessionDrawer'
+
+const pending = makeSession({ id: 'p', name: 'sweep-b', status: 'PENDING', wait: { code: 'c', message: 'needs 12 CPUs, 3 of 16 are free', position: 2 } })
+Reflect.deleteProperty(pending, 'startedAt')
+const failed = makeSession({
+  id: 'f', name: 'train-a', status: 'ERROR', reason: 'oom-killed', terminatedAt: '2026-01-02T03:05:00Z',
+  error: { code: 'session_run_oom-killed', message: 'It needed more than 2 GiB.', hint: 'Give it more.' },
+})
+
+function open(session = pending) {
+  const onClose = vi.fn()
+  const onAgain = vi.fn()
+  const view = renderView(<SessionDrawer id={session.id} onClose={onClose} onAgain={onAgain} />, { known: { sessions: [session] } })
+  return { ...view, onClose, onAgain }
+}
+
+describe('SessionDrawer', () => {
+  it('says why a session waits, with its place in the queue', () => {
+    open()
+    expect(screen.getByText('Waiting, #2 in the queue')).toBeInTheDocument()
+    expect(screen.getByText('needs 12 CPUs, 3 of 16 are free')).toBeInTheDocument()
+    expect(screen.getByRole('button', { name: 'Apps' })).toBeDisabled()
+  })
+  it('shows a pull in bytes, rate, time left and layers as it goes on', async () => {
+    const { client } = open()
+    const pull = { current: 1024 ** 3, total: 2 * 1024 ** 3, rate: 256 * 1024 ** 2, layersDone: 3, layers: 9 }
+    act(() => applyEvent(client, { epoch: 'e', seq: 1, session: { ...pending, status: 'PULLING', pull, revision: 2 } }))
+    expect(await screen.findByText('1 GiB of 2 GiB · 256 MiB/s · 4 s left · 3/9 layers')).toBeInTheDocument()
+    expect(screen.getByRole('progressbar')).toHaveAttribute('aria-valuenow', '50')
+  })
+  it('shows the sentence, hint and code of a failure, and launches again', async () => {
+    serve({ 'GET /api/v1/sessions/f/usage': [] })
+    const { onAgain } = open(failed)
+    expect(screen.getByRole('alert')).toHaveTextContent('It needed more than 2 GiB.Give it more.session_run_oom-killed')
+    await userEvent.click(screen.getByRole('button', { name: 'Launch again' }))
+    expect(onAgain).toHaveBeenCalledWith(failed)
+  })
+  it('renames with Enter and shows what was stored', async () => {
+    const sent = serve({ 'PATCH /api/v1/sessions/p': { ...pending, name: 'renamed', revision: 5 } })
+    open()
+    await userEvent.click(screen.getByRole('button', { name: 'Rename' }))
+    await userEvent.clear(screen.getByRole('textbox', { name: 'New name' }))
+    await userEvent.type(screen.getByRole('textbox', { name: 'New name' }), 'renamed{Enter}')
+    expect(await screen.findByRole('heading', { name: 'renamed' })).toBeInTheDocument()
+    expect(sent).toContainEqual({ method: 'PATCH', path: '/api/v1/sessions/p', body: { name: 'renamed' } })
+  })
+  it('refuses a bad name before it is sent and leaves with Escape', async () => {
+    const sent = serve({})
+    open()
+    await userEvent.click(screen.getByRole('button', { name: 'Rename' }))
+    await userEvent.clear(screen.getByRole('textbox', { name: 'New name' }))
+    await userEvent.type(screen.getByRole('textbox', { name: 'New name' }), 'a b{Enter}')
+    expect(screen.getByRole('alert')).toHaveTextContent('At least 4 characters.')
+    await userEvent.keyboard('{Escape}')
+    expect(screen.getByRole('heading', { name: 'sweep-b' })).toBeInTheDocument()
+    expect(sent.filter((s) => s.method === 'PATCH')).toEqual([])
+  })
+  it('keeps the field open with what the server says against the name', async () => {
+    serve({ 'PATCH /api/v1/sessions/p': () => refusal(409, 'session_update_already-exists', 'Another live session has it.', 'Choose another.') })
+    open()
+    await userEvent.click(screen.getByRole('button', { name: 'Rename' }))
+    await userEvent.clear(screen.getByRole('textbox', { name: 'New name' }))
+    await userEvent.type(screen.getByRole('textbox', { name: 'New name' }), 'taken{Enter}')
+    await waitFor(() => expect(screen.getByRole('alert')).toHaveTextContent('Another live session has it. Choose another.'))
+  })
+  it('fetches a session that the list does not hold, and says so when there is none', async () => {
+    serve({ 'GET /api/v1/sessions/gone': () => refusal(404, 'session_read_not-found', 'There is no session gone.') })
+    renderView(<SessionDrawer id="gone" onClose={vi.fn()} onAgain={vi.fn()} />, { known: { sessions: [] } })
+    expect(await screen.findByText('There is no session gone.')).toBeInTheDocument()
+  })
+  it('keeps the view in the address and shows the phases with the steps that went wrong open', async () => {
+    serve({
+      'GET /api/v1/sessions/p/history': [
+        { id: 'h', session: 'p', phase: 'prepare', result: 'NEED_RETRY', from: 'SCHEDULED', to: 'PREPARED', attempts: 2, code: 'image_pull_timeout', message: 'The registry is silent.', createdAt: '2026-01-01T00:00:00Z', updatedAt: '2026-01-01T00:00:42Z', steps: [{ step: 'pull', result: 'FAILURE', message: 'no byte for 30 s', startedAt: '2026-01-01T00:00:00Z', endedAt: '2026-01-01T00:00:30Z' }] },
+        { id: 'g', session: 'p', phase: 'schedule', result: 'SUCCESS', from: 'PENDING', to: 'SCHEDULED', attempts: 1, createdAt: '2026-01-01T00:00:00Z', updatedAt: '2026-01-01T00:00:00Z', steps: [{ step: 'reserve', result: 'SUCCESS', startedAt: '2026-01-01T00:00:00Z', endedAt: '2026-01-01T00:00:00Z' }] },
+      ],
+    })
+    const { where } = open()
+    await userEvent.click(screen.getByRole('tab', { name: 'Scheduling' }))
+    expect(where()).toBe('/?view=history')
+    expect(await screen.findByText('no byte for 30 s')).toBeInTheDocument()
+    expect(screen.queryByText('reserve')).not.toBeInTheDocument()
+    await userEvent.click(screen.getByRole('button', { name: 'Show the steps of Schedule' }))
+    expect(screen.getByText('reserve')).toBeInTheDocument()
+  })
+})

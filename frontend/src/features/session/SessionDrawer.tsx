@@ -1,0 +1,146 @@
+import { Button, Drawer, Dropdown, Skeleton, Tooltip } from 'antd'
+import { CirclePower, Ellipsis, LayoutGrid, Rocket, SquareTerminal, X } from 'lucide-react'
+import { lazy, Suspense } from 'react'
+import { useTranslation } from 'react-i18next'
+import { useSearchParams } from 'react-router'
+import { asProblem } from '@/api/client'
+import { useSession } from '@/api/hooks'
+import type { Session } from '@/api/types.gen'
+import { useSessionActions } from '@/lib/actions'
+import { isLive } from '@/lib/status'
+import { ErrorState } from '@/ui/ErrorState'
+import { StatusBadge } from '@/ui/StatusBadge'
+import { useWhy } from '@/ui/useWhy'
+import { EditableName } from './EditableName'
+import { Overview } from './Overview'
+import css from './SessionDrawer.module.css'
+
+const LogsView = lazy(async () => ({ default: (await import('./LogsView')).LogsView }))
+const HistoryView = lazy(async () => ({ default: (await import('./HistoryView')).HistoryView }))
+
+const views = ['overview', 'logs', 'history'] as const
+type View = (typeof views)[number]
+
+function useView(): [View, (view: View) => void] {
+  const [params, setParams] = useSearchParams()
+  const asked = params.get('view') as View
+  const set = (view: View) =>
+    setParams(
+      (old) => {
+        const next = new URLSearchParams(old)
+        if (view === 'overview') next.delete('view')
+        else next.set('view', view)
+        return next
+      },
+      { replace: true },
+    )
+  return [views.includes(asked) ? asked : 'overview', set]
+}
+
+function Buttons({ session, onForce, onAgain }: { session: Session; onForce: () => void; onAgain: () => void }) {
+  const { t } = useTranslation(['session', 'common'])
+  const actions = useSessionActions()
+  const running = session.status === 'RUNNING' && !session.lastHeard
+  if (!isLive(session.status)) {
+    return (
+      <div className={css.buttons}>
+        <Button icon={<Rocket size={14} />} onClick={onAgain}>
+          {t('session:action.again')}
+        </Button>
+      </div>
+    )
+  }
+  return (
+    <div className={css.buttons}>
+      <Button type="primary" disabled={!running} icon={<LayoutGrid size={15} />} onClick={() => actions.openApps(session.id)}>
+        {t('common:action.apps')}
+      </Button>
+      <Button disabled={!running} icon={<SquareTerminal size={15} />} onClick={() => actions.openTerminal(session.id)}>
+        {t('common:action.terminal')}
+      </Button>
+      <Button danger disabled={session.status === 'TERMINATING' || Boolean(session.lastHeard)} className={css.buttonsEnd ?? ''} icon={<CirclePower size={15} />} onClick={() => actions.terminate([session.id])}>
+        {t('common:action.terminate')}
+      </Button>
+      <Dropdown
+        trigger={['click']}
+        menu={{
+          items: [
+            { key: 'again', label: t('session:action.again'), onClick: onAgain },
+            { type: 'divider' },
+            { key: 'force', danger: true, label: t('session:action.force'), onClick: onForce },
+          ],
+        }}
+      >
+        <Button aria-label={t('session:action.more')} icon={<Ellipsis size={15} />} />
+      </Dropdown>
+    </div>
+  )
+}
+
+function Content({ session, onClose, onAgain }: { session: Session; onClose: () => void; onAgain: (session: Session) => void }) {
+  const { t } = useTranslation(['session', 'common'])
+  const actions = useSessionActions()
+  // While it lives, the overview says at length why it stands where it stands.
+  const reason = useWhy()(session)
+  const why = isLive(session.status) ? '' : reason
+  const [view, setView] = useView()
+  return (
+    <div className={css.frame}>
+      <div className={css.head}>
+        <div className={css.top}>
+          <div className={css.titles}>
+            <EditableName key={session.id} session={session} />
+            <div className={css.sub}>
+              <StatusBadge status={session.status} />
+              {why ? (
+                <Tooltip title={why} mouseEnterDelay={0.4}>
+                  <span className={css.why}>{why}</span>
+                </Tooltip>
+              ) : null}
+            </div>
+          </div>
+          <Button type="text" aria-label={t('common:action.close')} icon={<X size={16} />} onClick={onClose} />
+        </div>
+        <Buttons session={session} onForce={() => actions.terminate([session.id], true)} onAgain={() => onAgain(session)} />
+        <div className={css.tabs} role="tablist" aria-label={t('session:view.label')}>
+          {views.map((name) => (
+            <button key={name} type="button" role="tab" aria-selected={view === name} className={`${css.tab} ${view === name ? css.tabOn : ''}`} onClick={() => setView(name)}>
+              {t(`session:view.${name}`)}
+            </button>
+          ))}
+        </div>
+      </div>
+      <div className={css.body}>
+        <Suspense fallback={<Skeleton active style={{ padding: 20 }} />}>
+          {view === 'overview' ? <Overview key={session.id} session={session} /> : null}
+          {view === 'logs' ? <LogsView key={session.id} session={session} /> : null}
+          {view === 'history' ? <HistoryView key={session.id} session={session} /> : null}
+        </Suspense>
+      </div>
+    </div>
+  )
+}
+
+export interface SessionDrawerProps {
+  id: string
+  onClose: () => void
+  /** Opens the launcher filled in with what this session was asked for. */
+  onAgain: (session: Session) => void
+}
+
+/** Everything about one session, over the list. The list stays in reach: another row shows another session. */
+export function SessionDrawer({ id, onClose, onAgain }: SessionDrawerProps) {
+  const { t } = useTranslation('session')
+  const { session, query } = useSession(id)
+  return (
+    <Drawer open mask={false} size={680} closable={false} onClose={onClose} aria-label={session?.name ?? t('notFound')} styles={{ body: { padding: 0, overflow: 'hidden' } }}>
+      {session ? (
+        <Content session={session} onClose={onClose} onAgain={onAgain} />
+      ) : query.error ? (
+        <ErrorState problem={asProblem(query.error)} onRetry={() => void query.refetch()} />
+      ) : (
+        <Skeleton active style={{ padding: 20 }} />
+      )}
+    </Drawer>
+  )
+}

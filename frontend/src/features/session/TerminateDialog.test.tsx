@@ -1,0 +1,44 @@
+import { screen, waitFor } from '@testing-library/react'
+import userEvent from '@testing-library/user-event'
+import { describe, expect, it, vi } from 'vitest'
+import { refusal, renderView, serve } from '@/api/testing/render'
+import { makeSession } from '@/api/testing/session'
+import { TerminateDialog } from './TerminateDialog'
+
+const one = makeSession({ id: 'one', name: 'train-a' })
+const two = makeSession({ id: 'two', name: 'sweep-b' })
+const known = { sessions: [one, two] }
+
+describe('TerminateDialog', () => {
+  it('ends a session as asked and closes', async () => {
+    const sent = serve({ 'POST /api/v1/sessions/one/terminate': { ...one, status: 'TERMINATING', revision: 2 } })
+    const onClose = vi.fn()
+    renderView(<TerminateDialog ids={['one']} onClose={onClose} />, { known })
+    expect(screen.getByText('Terminate train-a?')).toBeInTheDocument()
+    await userEvent.click(screen.getByRole('button', { name: 'Terminate' }))
+    await waitFor(() => expect(onClose).toHaveBeenCalled())
+    expect(sent).toEqual([{ method: 'POST', path: '/api/v1/sessions/one/terminate', body: { forced: false } }])
+  })
+  it('warns before it does so by force', async () => {
+    const sent = serve({ 'POST /api/v1/sessions/one/terminate': { ...one, status: 'TERMINATING', revision: 2 } })
+    renderView(<TerminateDialog ids={['one']} onClose={vi.fn()} />, { known })
+    await userEvent.click(screen.getByRole('checkbox', { name: 'Force' }))
+    expect(screen.getByText(/Processes get no time to save/)).toBeInTheDocument()
+    await userEvent.click(screen.getByRole('button', { name: 'Force-terminate' }))
+    await waitFor(() => expect(sent[0]?.body).toEqual({ forced: true }))
+  })
+  it('ends the others when one refuses, and stays with what is left', async () => {
+    const sent = serve({
+      'POST /api/v1/sessions/one/terminate': () => refusal(409, 'session_terminate_conflict', 'It is being committed.', 'Wait a moment.'),
+      'POST /api/v1/sessions/two/terminate': { ...two, status: 'TERMINATING', revision: 2 },
+    })
+    const onClose = vi.fn()
+    renderView(<TerminateDialog ids={['one', 'two']} onClose={onClose} />, { known })
+    expect(screen.getByText('Terminate 2 sessions?')).toBeInTheDocument()
+    await userEvent.click(screen.getByRole('button', { name: 'Terminate' }))
+    expect(await screen.findByText('train-a: It is being committed. Wait a moment.')).toBeInTheDocument()
+    expect(screen.getByText('Terminate train-a?')).toBeInTheDocument()
+    expect(sent).toHaveLength(2)
+    expect(onClose).not.toHaveBeenCalled()
+  })
+})

@@ -1,0 +1,54 @@
+import { Button, Dropdown, Popover } from 'antd'
+import { ArrowUpDown, CirclePower, ShieldCheck } from 'lucide-react'
+import { useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import type { Session } from '@/api/types.gen'
+import { useSessionActions } from '@/lib/actions'
+import { keepHours } from '@/ui/IdleParts'
+import { PriorityForm } from './queueCells'
+import css from './SessionsPage.module.css'
+
+/** Takes the place of the toolbar while rows are selected. */
+export function BulkBar({ sessions, onClear }: { sessions: Session[]; onClear: () => void }) {
+  const { t } = useTranslation(['sessions', 'common'])
+  const actions = useSessionActions()
+  const [open, setOpen] = useState(false)
+  const selected = sessions.map((s) => s.id)
+  const waiting = sessions.filter((s) => s.status === 'PENDING')
+  const judged = sessions.filter((s) => s.status === 'RUNNING' && s.idle.length > 0).map((s) => s.id)
+  const set = (priority: number) => {
+    setOpen(false)
+    actions.setPriority(
+      waiting.map((s) => s.id),
+      priority,
+    )
+  }
+  return (
+    <div className={`${css.bar} ${css.bulk}`}>
+      <strong>{t('sessions:selected', { count: selected.length })}</strong>
+      <Button size="small" danger icon={<CirclePower size={14} />} onClick={() => actions.terminate(selected)}>
+        {t('common:action.terminate')}
+      </Button>
+      {waiting.length > 0 ? (
+        <Popover open={open} onOpenChange={setOpen} trigger={['click']} arrow={false} destroyOnHidden content={<PriorityForm start={waiting[0]?.priority ?? 10} onSet={set} />}>
+          <Button size="small" icon={<ArrowUpDown size={14} />}>
+            {t('sessions:priority.bulk', { count: waiting.length })}
+          </Button>
+        </Popover>
+      ) : null}
+      {judged.length > 0 ? (
+        <Dropdown
+          trigger={['click']}
+          menu={{ items: keepHours.map((hours) => ({ key: hours, label: t('common:idle.keepHours', { count: hours }), onClick: () => actions.keep(judged, hours) })) }}
+        >
+          <Button size="small" icon={<ShieldCheck size={14} />}>
+            {t('common:idle.keep')}
+          </Button>
+        </Dropdown>
+      ) : null}
+      <Button size="small" type="text" onClick={onClear}>
+        {t('sessions:clearSelection')}
+      </Button>
+    </div>
+  )
+}

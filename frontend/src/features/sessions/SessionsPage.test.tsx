@@ -1,0 +1,102 @@
+import { act, screen, waitFor, within } from '@testing-library/react'
+import userEvent from '@testing-library/user-event'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { applyEvent } from '@/api/book'
+import { refusal, renderView, serve } from '@/api/testing/render'
+import { makeMachine, makeSession } from '@/api/testing/session'
+import { SessionsPage } from './SessionsPage'
+
+const running = makeSession({ id: 'run', name: 'train-a', createdAt: '2026-01-02T00:00:00Z' })
+const waiting = makeSession({ id: 'wait', name: 'sweep-b', type: 'batch', status: 'PENDING', wait: { code: 'c', message: 'needs 12 CPUs, 3 of 16 are free', position: 1 } })
+const ended = makeSession({ id: 'end', name: 'old-c', status: 'TERMINATED', reason: 'user-requested', terminatedAt: '2026-01-02T04:00:00Z' })
+const known = { sessions: [running, waiting, ended], machines: [makeMachine()] }
+
+beforeEach(() => {
+  vi.spyOn(HTMLElement.prototype, 'clientHeight', 'get').mockReturnValue(600)
+  vi.spyOn(HTMLElement.prototype, 'clientWidth', 'get').mockReturnValue(1000)
+})
+
+describe('SessionsPage', () => {
+  it('lists live sessions with why they wait, and leaves finished ones out', () => {
+    renderView(<SessionsPage openId={undefined} />, { known })
+    expect(screen.getByText('train-a')).toBeInTheDocument()
+    expect(screen.getByText('needs 12 CPUs, 3 of 16 are free')).toBeInTheDocument()
+    expect(screen.queryByText('old-c')).not.toBeInTheDocument()
+  })
+  it('changes a row when an event comes', async () => {
+    const { client } = renderView(<SessionsPage openId={undefined} />, { known })
+    act(() => applyEvent(client, { epoch: 'e', seq: 1, session: { ...waiting, status: 'RUNNING', revision: 2 } }))
+    await waitFor(() => expect(screen.getAllByText('Running', { selector: '[data-status=RUNNING]' })).toHaveLength(2))
+  })
+  it('keeps the chosen tab in the address', async () => {
+    const { where } = renderView(<SessionsPage openId={undefined} />, { known })
+    await userEvent.click(screen.getByRole('tab', { name: /Batch/ }))
+    expect(where()).toBe('/?type=batch')
+    expect(screen.queryByText('train-a')).not.toBeInTheDocument()
+  })
+  it('finds by the filter after a pause and offers to clear it when nothing is left', async () => {
+    const { where } = renderView(<SessionsPage openId={undefined} />, { known })
+    await userEvent.type(screen.getByRole('textbox', { name: 'Filter sessions' }), 'status:error')
+    await screen.findByText('No session matches')
+    expect(where()).toBe('/?q=status%3Aerror')
+    await userEvent.click(screen.getByRole('button', { name: 'Clear filter' }))
+    await screen.findByText('train-a')
+  })
+  it('fetches finished sessions when they are asked for and lets none be selected', async () => {
+    serve({ 'GET /api/v1/sessions': [ended, makeSession({ id: 'older', name: 'older-d', status: 'ERROR', reason: 'oom-killed' })] })
+    renderView(<SessionsPage openId={undefined} />, { at: '/?state=finished', known })
+    expect(await screen.findByText('older-d')).toBeInTheDocument()
+    expect(screen.getByText('Out of memory')).toBeInTheDocument()
+    expect(screen.queryByRole('checkbox')).not.toBeInTheDocument()
+  })
+  it('terminates what is selected, and only what still lives', async () => {
+    const { actions, client } = renderView(<SessionsPage openId={undefined} />, { known })
+    await userEvent.click(screen.getByRole('checkbox', { name: 'Select train-a' }))
+    await userEvent.click(screen.getByRole('checkbox', { name: 'Select sweep-b' }))
+    expect(screen.getByText('2 sessions selected')).toBeInTheDocument()
+    act(() => applyEvent(client, { epoch: 'e', seq: 1, session: { ...waiting, status: 'CANCELLED', revision: 2 } }))
+    expect(await screen.findByText('1 session selected')).toBeInTheDocument()
+    const bar = screen.getByText('1 session selected').parentElement
+    await userEvent.click(within(bar as HTMLElement).getByRole('button', { name: 'Terminate' }))
+    expect(actions.terminate).toHaveBeenCalledWith(['run'])
+  })
+  it('offers apps and a terminal only where a session runs', async () => {
+    const { actions } = renderView(<SessionsPage openId={undefined} />, { known: { ...known, sessions: [running] } })
+    await userEvent.click(screen.getByRole('button', { name: 'Terminal' }))
+    expect(actions.openTerminal).toHaveBeenCalledWith('run')
+  })
+  it('disables them while it waits', () => {
+    renderView(<SessionsPage openId={undefined} />, { known: { ...known, sessions: [waiting] } })
+    expect(screen.getByRole('button', { name: 'Terminal' })).toBeDisabled()
+    expect(screen.getByRole('button', { name: 'Apps' })).toBeDisabled()
+  })
+  it('opens a session by its row', async () => {
+    const { where } = renderView(<SessionsPage openId={undefined} />, { at: '/sessions?q=train', known })
+    await userEvent.click(screen.getByText('train-a'))
+    expect(where()).toBe('/sessions/run?q=train')
+  })
+  it('remembers which columns were chosen', async () => {
+    const first = renderView(<SessionsPage openId={undefined} />, { known })
+    await userEvent.click(screen.getByRole('button', { name: 'Choose columns' }))
+    await userEvent.click(await screen.findByRole('checkbox', { name: 'Agent' }))
+    expect(screen.getByRole('columnheader', { name: 'Agent' })).toBeInTheDocument()
+    first.unmount()
+    renderView(<SessionsPage openId={undefined} />, { known })
+    expect(screen.getByRole('columnheader', { name: 'Agent' })).toBeInTheDocument()
+  })
+  it('explains itself when there is nothing', () => {
+    renderView(<SessionsPage openId={undefined} />, { known: { ...known, sessions: [] } })
+    expect(screen.getByText('No session is running')).toBeInTheDocument()
+    expect(screen.getByRole('button', { name: 'Launch a session' })).toBeInTheDocument()
+  })
+  it('says what failed and tries again when asked', async () => {
+    let broken = true
+    serve({ 'GET /api/v1/sessions': () => (broken ? refusal(503, 'hub_read_unavailable', 'The store cannot be read.', 'Look at the log.') : new Response('[]')) })
+    renderView(<SessionsPage openId={undefined} />, { known: { machines: [makeMachine()] } })
+    const alert = await screen.findByRole('alert')
+    expect(alert).toHaveTextContent('The store cannot be read.Look at the log.hub_read_unavailable')
+    broken = false
+    await userEvent.click(screen.getByRole('button', { name: 'Try again' }))
+    await screen.findByText('No session is running')
+  })
+})

@@ -1,0 +1,155 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { Button } from 'antd'
+import { Inbox, SearchX } from 'lucide-react'
+import { useCallback, useMemo, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { Link, useNavigate } from 'react-router'
+import { asProblem } from '@/api/client'
+import { useFinishedBook, useSessionBook } from '@/api/hooks'
+import { keys } from '@/api/keys'
+import type { Session } from '@/api/types.gen'
+import { saveText } from '@/lib/save'
+import { isLive } from '@/lib/status'
+import { useStored } from '@/lib/stored'
+import { EmptyState } from '@/ui/EmptyState'
+import { ErrorState } from '@/ui/ErrorState'
+import { BulkBar } from './BulkBar'
+import { finishedColumns, liveColumns } from './columns'
+import { toCsv } from './csv'
+import { selectSessions, useListState, type ListState } from './listState'
+import type { SortKey } from './order'
+import { ResourcePanels } from './ResourcePanels'
+import { SessionsTable } from './SessionsTable'
+import css from './SessionsPage.module.css'
+import { Toolbar } from './Toolbar'
+
+function SkeletonRows() {
+  return (
+    <div className={css.table} aria-busy>
+      {Array.from({ length: 9 }, (_, i) => (
+        <div key={i} className={css.skeletonRow}>
+          <span className={css.skeleton} style={{ width: `${18 - (i % 3) * 3}%` }} />
+          <span className={css.skeleton} style={{ width: `${26 - (i % 4) * 4}%` }} />
+          <span className={css.skeleton} style={{ width: '14%', marginLeft: 'auto' }} />
+          <span className={css.skeleton} style={{ width: '8%' }} />
+        </div>
+      ))}
+    </div>
+  )
+}
+
+function Nothing({ state, onClear }: { state: ListState; onClear: () => void }) {
+  const { t } = useTranslation('sessions')
+  if (state.query) {
+    return (
+      <EmptyState icon={SearchX} title={t('empty.filterTitle')} text={t('empty.filterText', { query: state.query })}>
+        <Button onClick={onClear}>{t('filter.clear')}</Button>
+      </EmptyState>
+    )
+  }
+  if (state.state === 'finished') return <EmptyState icon={Inbox} title={t('empty.finishedTitle')} text={t('empty.finishedText')} />
+  return (
+    <EmptyState icon={Inbox} title={t('empty.liveTitle')} text={t('empty.liveText')}>
+      <Link to="/launcher">
+        <Button type="primary">{t('empty.launch')}</Button>
+      </Link>
+    </EmptyState>
+  )
+}
+
+/** Live sessions and, when asked for, every finished one, as one list. */
+function useSessions(state: ListState) {
+  const book = useSessionBook()
+  const older = useFinishedBook(state.state === 'finished')
+  const sessions = useMemo(() => (book.data ? Object.values({ ...older.data, ...book.data }) : undefined), [book.data, older.data])
+  return { sessions, error: book.error ?? older.error, waiting: state.state === 'finished' && older.isPending, refreshing: book.isFetching || older.isFetching }
+}
+
+export interface SessionsPageProps {
+  /** The session whose detail is open over the list. */
+  openId: string | undefined
+}
+
+/** The list of sessions under a summary of the machine. */
+export function SessionsPage({ openId }: SessionsPageProps) {
+  const { t } = useTranslation('sessions')
+  const navigate = useNavigate()
+  const client = useQueryClient()
+  const [state, change] = useListState()
+  const { sessions, error, waiting, refreshing } = useSessions(state)
+  const { rows, counts } = useMemo(() => selectSessions(sessions ?? [], state), [sessions, state])
+  const [columns, setColumns] = useStored<Partial<Record<string, SortKey[]>>>('columns', noColumns)
+  const [picked, setPicked] = useState<string[]>([])
+
+  const usual = state.state === 'live' ? liveColumns : finishedColumns
+  const shown = columns[state.state] ?? usual
+  const book = useMemo(() => new Map((sessions ?? []).map((s) => [s.id, s])), [sessions])
+  const selected = useMemo(() => picked.filter((id) => isStillLive(book.get(id))), [picked, book])
+  const changeList = useCallback(
+    (next: Partial<ListState>) => {
+      if (next.query !== undefined || next.state !== undefined || next.type !== undefined) setPicked([])
+      change(next)
+    },
+    [change],
+  )
+  const refresh = () => {
+    void client.invalidateQueries({ queryKey: keys.sessions })
+    void client.invalidateQueries({ queryKey: keys.finished })
+    void client.invalidateQueries({ queryKey: keys.machines })
+    void client.invalidateQueries({ queryKey: keys.resources })
+    void client.invalidateQueries({ queryKey: keys.devices })
+  }
+  const open = (id: string) => void navigate({ pathname: `/sessions/${id}`, search: location.search })
+
+  return (
+    <div className={css.page}>
+      <h1 className="unseen">{t('title')}</h1>
+      <ResourcePanels />
+      <section className={css.card}>
+        {selected.length > 0 ? (
+          <BulkBar sessions={selected.flatMap((id) => book.get(id) ?? [])} onClear={() => setPicked([])} />
+        ) : (
+          <Toolbar
+            state={state}
+            onChange={changeList}
+            counts={sessions && !waiting ? counts : undefined}
+            shown={shown}
+            onShown={(keysShown) => setColumns({ ...columns, [state.state]: keysShown })}
+            onExport={() => saveText(`slipway-sessions-${state.state}.csv`, 'text/csv', toCsv(rows))}
+            onRefresh={refresh}
+            refreshing={refreshing && sessions !== undefined}
+          />
+        )}
+        {error && !sessions ? (
+          <div className={css.fillState}>
+            <ErrorState problem={asProblem(error)} onRetry={refresh} />
+          </div>
+        ) : !sessions || (waiting && rows.length === 0) ? (
+          <SkeletonRows />
+        ) : rows.length === 0 ? (
+          <div className={css.fillState}>
+            <Nothing state={state} onClear={() => changeList({ query: '' })} />
+          </div>
+        ) : (
+          <SessionsTable
+            rows={rows}
+            shown={shown}
+            sort={state.sort}
+            onSort={(sort) => change({ sort })}
+            selected={selected}
+            onSelect={setPicked}
+            selectable={state.state === 'live'}
+            openId={openId}
+            onOpen={open}
+          />
+        )}
+      </section>
+    </div>
+  )
+}
+
+const noColumns: Partial<Record<string, SortKey[]>> = {}
+
+function isStillLive(session: Session | undefined): boolean {
+  return session !== undefined && isLive(session.status)
+}

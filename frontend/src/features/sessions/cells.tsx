@@ -1,0 +1,219 @@
+import { Button, Tooltip } from 'antd'
+import { CirclePower, LayoutGrid, ScrollText, SquareTerminal, SquareCode, Workflow, type LucideIcon } from 'lucide-react'
+import type { MouseEvent } from 'react'
+import { useTranslation } from 'react-i18next'
+import { Link, useLocation } from 'react-router'
+import { useAgents, useLatestUsage } from '@/api/hooks'
+import type { Session, Wait } from '@/api/types.gen'
+import { useSessionActions } from '@/lib/actions'
+import { formatBytes, parseBytes } from '@/lib/bytes'
+import { splitImage } from '@/lib/image'
+import { isLive } from '@/lib/status'
+import { PullBar } from '@/ui/PullBar'
+import { ResourceBar } from '@/ui/ResourceBar'
+import { StatusBadge } from '@/ui/StatusBadge'
+import { formatExact, formatShortRelative } from '@/lib/time'
+import { useNow } from '@/lib/useNow'
+import { Elapsed } from '@/ui/Times'
+import { useWhy } from '@/ui/useWhy'
+import { kernelsOf } from './amounts'
+import { ClusterRing } from './queueCells'
+import css from './SessionsPage.module.css'
+
+export function NameCell({ session }: { session: Session }) {
+  const { t } = useTranslation()
+  const { search } = useLocation()
+  const Icon = session.type === 'batch' ? Workflow : SquareCode
+  return (
+    <div className={css.name}>
+      <Icon size={14} aria-label={t(`type.${session.type}`)} />
+      <Link className={css.nameLink} to={`/sessions/${session.id}${search}`} title={session.name} onClick={(e) => e.stopPropagation()}>
+        {session.name}
+      </Link>
+      <Location session={session} />
+    </div>
+  )
+}
+
+/** Where it is, once there is more than this computer. */
+function Location({ session }: { session: Session }) {
+  const { t } = useTranslation('sessions')
+  const several = (useAgents().data?.length ?? 0) > 1
+  if (!several || !session.agent) return null
+  return (
+    <span className={css.location} title={t('location', { agent: session.agent })}>
+      {session.agent}
+    </span>
+  )
+}
+
+/** Its agent is not reached: the status is as old as that. */
+function Unheard({ session, at }: { session: Session; at: string }) {
+  const { t } = useTranslation()
+  const now = useNow()
+  return (
+    <Tooltip title={`${t('reach.heard', { when: formatExact(at) })}. ${t('reach.asThen')}`} mouseEnterDelay={0.2}>
+      <div className={css.waiting}>
+        <span className={css.waitingHead}>
+          <StatusBadge status={session.status} />
+        </span>
+        <span className={css.whyBelow}>{t('reach.heard', { when: formatShortRelative(at, now) })}</span>
+      </div>
+    </Tooltip>
+  )
+}
+
+/** The place in the queue, the whole reason behind it and, where history allows one, when it may start. */
+function Waiting({ session, wait }: { session: Session; wait: Wait }) {
+  const { t } = useTranslation('sessions')
+  const now = useNow(wait.start !== undefined || wait.until !== undefined)
+  const at = wait.start ?? wait.until
+  const start = at ? t(wait.start ? 'start' : 'notBefore', { when: formatShortRelative(Math.max(Date.parse(at), now), now) }) : ''
+  const tip = (
+    <div className={css.tip}>
+      <b>{t('position', { position: wait.position })}</b>
+      <div>{wait.message}</div>
+      {wait.start ? (
+        <div>
+          {start} ({formatExact(wait.start)}
+          {wait.margin ? `, ± ${wait.margin}` : ''})
+        </div>
+      ) : null}
+    </div>
+  )
+  return (
+    <Tooltip title={tip} mouseEnterDelay={0.2} styles={{ root: { maxWidth: 420 } }}>
+      <div className={css.waiting}>
+        <span className={css.waitingHead}>
+          <StatusBadge status={session.status} />
+          {wait.position > 0 ? <span className={`${css.place} num`}>#{wait.position}</span> : null}
+          <ClusterRing session={session} />
+          {start ? <span className={css.start}>{start}</span> : null}
+        </span>
+        <span className={css.whyBelow}>{wait.message}</span>
+      </div>
+    </Tooltip>
+  )
+}
+
+export function StatusCell({ session }: { session: Session }) {
+  const why = useWhy()(session)
+  if (session.lastHeard && isLive(session.status)) return <Unheard session={session} at={session.lastHeard} />
+  if (session.status === 'PENDING' && session.wait) return <Waiting session={session} wait={session.wait} />
+  const head = (
+    <>
+      <StatusBadge status={session.status} />
+      <ClusterRing session={session} />
+    </>
+  )
+  if (!why) return <div className={css.status}>{head}</div>
+  return (
+    <Tooltip title={session.error?.message ?? why} mouseEnterDelay={0.4}>
+      <div className={css.waiting}>
+        <span className={css.waitingHead}>
+          {head}
+          {session.status === 'PULLING' && session.pull ? (
+            <span className={css.pull}>
+              <PullBar pull={session.pull} />
+            </span>
+          ) : null}
+        </span>
+        <span className={session.result === 'failure' ? css.badBelow : css.whyBelow}>{why}</span>
+      </div>
+    </Tooltip>
+  )
+}
+
+function Use({ label, used, granted, text, total, bar = true }: { label: string; used: number | undefined; granted: number; text: string; total: string; bar?: boolean }) {
+  if (used === undefined) return <span className={css.dim}>{total}</span>
+  return (
+    <div className={css.use}>
+      <span>
+        {text} <span className={css.dim}>/ {total}</span>
+      </span>
+      {bar ? (
+        <div className={css.useBar}>
+          <ResourceBar label={`${label}: ${text} / ${total}`} promised={0} load={used} total={granted} />
+        </div>
+      ) : null}
+    </div>
+  )
+}
+
+export function CpuCell({ session }: { session: Session }) {
+  const { t } = useTranslation('sessions')
+  const usage = useLatestUsage(session.id)
+  const granted = (session.spec.resources.cpu ?? 1) * kernelsOf(session)
+  const used = session.status === 'RUNNING' && !session.lastHeard ? usage?.cpu : undefined
+  return <Use label={t('column.cpu')} used={used} granted={granted} text={(used ?? 0).toFixed(1)} total={String(granted)} />
+}
+
+export function MemoryCell({ session }: { session: Session }) {
+  const { t } = useTranslation('sessions')
+  const usage = useLatestUsage(session.id)
+  const granted = (parseBytes(session.spec.resources.memory) ?? 0) * kernelsOf(session)
+  const used = session.status === 'RUNNING' && !session.lastHeard ? usage?.memory : undefined
+  return <Use label={t('column.memory')} used={used} granted={granted} text={formatBytes(used ?? 0)} total={formatBytes(granted)} bar={false} />
+}
+
+export function ElapsedCell({ session }: { session: Session }) {
+  // Of one whose agent is not reached nobody knows whether it still runs.
+  const until = session.terminatedAt ?? session.lastHeard
+  if (session.startedAt) return <Elapsed from={session.startedAt} to={until} />
+  return (
+    <span className={css.dim}>
+      <Elapsed from={session.createdAt} to={until} />
+    </span>
+  )
+}
+
+/** The last part of the path with the tag: what tells images apart in a narrow column. */
+export function ImageCell({ image }: { image: string }) {
+  const { name, tag } = splitImage(image)
+  return (
+    <span title={image}>
+      {name.slice(name.lastIndexOf('/') + 1)}
+      <span className={css.dim}>:{tag}</span>
+    </span>
+  )
+}
+
+interface ActionProps {
+  icon: LucideIcon
+  label: string
+  disabled?: boolean
+  danger?: boolean
+  run: () => void
+}
+
+function Action({ icon: Icon, label, disabled, danger, run }: ActionProps) {
+  const click = (event: MouseEvent) => {
+    event.stopPropagation()
+    run()
+  }
+  return (
+    <Tooltip title={label} mouseEnterDelay={0.4}>
+      <Button type="text" size="small" danger={danger} disabled={disabled} aria-label={label} icon={<Icon size={15} />} onClick={click} />
+    </Tooltip>
+  )
+}
+
+export function ActionsCell({ session }: { session: Session }) {
+  const { t } = useTranslation()
+  const actions = useSessionActions()
+  const running = session.status === 'RUNNING' && !session.lastHeard
+  if (!isLive(session.status)) {
+    return (
+      <div className={css.actions}>
+        <Action icon={ScrollText} label={t('action.logs')} run={() => actions.showLogs(session.id)} />
+      </div>
+    )
+  }
+  return (
+    <div className={css.actions}>
+      <Action icon={LayoutGrid} label={t('action.apps')} disabled={!running} run={() => actions.openApps(session.id)} />
+      <Action icon={SquareTerminal} label={t('action.terminal')} disabled={!running} run={() => actions.openTerminal(session.id)} />
+      <Action icon={CirclePower} label={t('action.terminate')} disabled={Boolean(session.lastHeard)} run={() => actions.terminate([session.id])} />
+    </div>
+  )
+}

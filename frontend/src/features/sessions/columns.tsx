@@ -1,0 +1,60 @@
+import type { TableColumnsType } from 'antd'
+import type { TFunction } from 'i18next'
+import type { ReactNode } from 'react'
+import type { Session } from '@/api/types.gen'
+import { RelativeTime } from '@/ui/Times'
+import { ActionsCell, CpuCell, ElapsedCell, ImageCell, MemoryCell, NameCell, StatusCell } from './cells'
+import type { Sort } from './listState'
+import type { SortKey } from './order'
+import { AcceleratorCell, IdleCell, PriorityCell } from './queueCells'
+import css from './SessionsPage.module.css'
+
+interface ColumnShape {
+  key: SortKey
+  width: number
+  right?: boolean
+  render: (session: Session, t: TFunction<['sessions', 'common']>) => ReactNode
+}
+
+/** Every column in the order of the table. The first two always show. */
+const shapes: ColumnShape[] = [
+  { key: 'name', width: 144, render: (s) => <NameCell session={s} /> },
+  { key: 'status', width: 200, render: (s) => <StatusCell session={s} /> },
+  { key: 'type', width: 90, render: (s, t) => t(`common:type.${s.type}`) },
+  { key: 'image', width: 142, render: (s) => <ImageCell image={s.image} /> },
+  { key: 'agent', width: 80, render: (s) => s.agent },
+  { key: 'accelerator', width: 146, render: (s) => <AcceleratorCell session={s} /> },
+  { key: 'cpu', width: 88, right: true, render: (s) => <CpuCell session={s} /> },
+  { key: 'memory', width: 150, right: true, render: (s) => <MemoryCell session={s} /> },
+  { key: 'elapsed', width: 74, right: true, render: (s) => <ElapsedCell session={s} /> },
+  { key: 'idle', width: 92, render: (s) => <IdleCell session={s} /> },
+  { key: 'priority', width: 84, right: true, render: (s) => <PriorityCell session={s} /> },
+  { key: 'label', width: 110, render: (s) => s.spec.label || <span className={css.dim}>–</span> },
+  { key: 'created', width: 136, render: (s) => <RelativeTime at={s.createdAt} /> },
+  { key: 'ended', width: 136, render: (s) => (s.terminatedAt ? <RelativeTime at={s.terminatedAt} /> : <span className={css.dim}>–</span>) },
+  { key: 'result', width: 84, render: (s, t) => t(`common:result.${s.result}`) },
+  { key: 'reason', width: 140, render: (s, t) => (s.reason ? t(`common:reason.${s.reason}`) : <span className={css.dim}>–</span>) },
+  { key: 'id', width: 120, render: (s) => <span className={css.mono}>{s.id}</span> },
+]
+
+export const columnKeys = shapes.map((shape) => shape.key)
+export const fixedColumns: SortKey[] = ['name', 'status']
+export const liveColumns: SortKey[] = ['name', 'status', 'accelerator', 'cpu', 'memory', 'elapsed', 'idle']
+export const finishedColumns: SortKey[] = ['name', 'status', 'image', 'accelerator', 'ended', 'elapsed']
+
+/** The columns as antd wants them, and how wide they are together. */
+export function makeColumns(shown: SortKey[], sort: Sort, t: TFunction<['sessions', 'common']>): { columns: TableColumnsType<Session>; width: number } {
+  const chosen = shapes.filter((shape) => shown.includes(shape.key) || fixedColumns.includes(shape.key))
+  const columns: TableColumnsType<Session> = chosen.map((shape) => ({
+    key: shape.key,
+    title: t(`sessions:column.${shape.key}`),
+    width: shape.width,
+    align: shape.right ? 'right' : 'left',
+    sorter: true,
+    sortOrder: sort.key === shape.key ? (sort.descending ? 'descend' : 'ascend') : null,
+    showSorterTooltip: false,
+    render: (_, session) => shape.render(session, t),
+  }))
+  columns.push({ key: 'actions', title: <span className="unseen">{t('sessions:column.actions')}</span>, width: 96, align: 'right', render: (_, session) => <ActionsCell session={session} /> })
+  return { columns, width: chosen.reduce((sum, shape) => sum + shape.width, 96) }
+}

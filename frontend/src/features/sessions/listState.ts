@@ -1,0 +1,82 @@
+import { useCallback, useMemo } from 'react'
+import { useSearchParams } from 'react-router'
+import type { Session } from '@/api/types.gen'
+import { isLive } from '@/lib/status'
+import { parseFilter } from './filter'
+import { comparators, type SortKey } from './order'
+
+export type TypeTab = 'all' | 'interactive' | 'batch'
+export type StateTab = 'live' | 'finished'
+
+export interface Sort {
+  key: SortKey
+  descending: boolean
+}
+
+/** What the list shows, as it stands in the address. */
+export interface ListState {
+  type: TypeTab
+  state: StateTab
+  query: string
+  sort: Sort
+}
+
+const defaultSort: Sort = { key: 'created', descending: true }
+
+function readSort(text: string | null): Sort {
+  const descending = text?.startsWith('-') ?? false
+  const key = descending ? (text ?? '').slice(1) : (text ?? '')
+  return key in comparators ? { key: key as SortKey, descending } : defaultSort
+}
+
+export function readListState(params: URLSearchParams): ListState {
+  const type = params.get('type')
+  return {
+    type: type === 'interactive' || type === 'batch' ? type : 'all',
+    state: params.get('state') === 'finished' ? 'finished' : 'live',
+    query: params.get('q') ?? '',
+    sort: readSort(params.get('sort')),
+  }
+}
+
+/** Writes a change of the list into the parameters, leaving out what is as usual. */
+export function writeListState(params: URLSearchParams, change: Partial<ListState>): URLSearchParams {
+  const next = new URLSearchParams(params)
+  const put = (name: string, value: string, usual: string) => (value === usual ? next.delete(name) : next.set(name, value))
+  if (change.type !== undefined) put('type', change.type, 'all')
+  if (change.state !== undefined) put('state', change.state, 'live')
+  if (change.query !== undefined) put('q', change.query, '')
+  if (change.sort !== undefined) put('sort', `${change.sort.descending ? '-' : ''}${change.sort.key}`, '-created')
+  return next
+}
+
+export function useListState(): [ListState, (change: Partial<ListState>) => void] {
+  const [params, setParams] = useSearchParams()
+  const state = useMemo(() => readListState(params), [params])
+  const change = useCallback((next: Partial<ListState>) => setParams((old) => writeListState(old, next), { replace: true }), [setParams])
+  return [state, change]
+}
+
+export interface Selected {
+  rows: Session[]
+  /** How many sessions of the chosen state each type tab holds, before the filter. */
+  counts: Record<TypeTab, number>
+}
+
+/** Chooses and orders the sessions that the list shows. */
+export function selectSessions(sessions: Session[], state: ListState): Selected {
+  const counts: Record<TypeTab, number> = { all: 0, interactive: 0, batch: 0 }
+  const matches = parseFilter(state.query)
+  const rows: Session[] = []
+  for (const session of sessions) {
+    if (isLive(session.status) !== (state.state === 'live')) continue
+    counts.all++
+    if (session.type === 'interactive' || session.type === 'batch') counts[session.type]++
+    if (state.type !== 'all' && session.type !== state.type) continue
+    if (matches(session)) rows.push(session)
+  }
+  const compare = comparators[state.sort.key]
+  const sign = state.sort.descending ? -1 : 1
+  rows.sort((a, b) => sign * compare(a, b) || b.createdAt.localeCompare(a.createdAt) || a.id.localeCompare(b.id))
+  return { rows, counts }
+}

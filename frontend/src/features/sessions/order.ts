@@ -1,0 +1,48 @@
+import type { Session } from '@/api/types.gen'
+import { acceleratorRank } from '@/lib/accelerator'
+import { parseBytes } from '@/lib/bytes'
+import { firstEnd } from '@/lib/idle'
+import { statusRank } from '@/lib/status'
+
+const text = (read: (s: Session) => string) => (a: Session, b: Session) => read(a).localeCompare(read(b))
+const number = (read: (s: Session) => number) => (a: Session, b: Session) => read(a) - read(b)
+
+/** Milliseconds a session has run; -1 if it never did. */
+function ran(session: Session): number {
+  if (!session.startedAt) return -1
+  const end = session.terminatedAt ? Date.parse(session.terminatedAt) : Date.now()
+  return end - Date.parse(session.startedAt)
+}
+
+/** When its idle checks would end a session, in ms since 1970; never where none would. */
+function endsAt(session: Session): number {
+  const first = firstEnd(session.idle)
+  return first?.expiresAt ? Date.parse(first.expiresAt) : Number.MAX_SAFE_INTEGER
+}
+
+/** By the course of a session's life; those that wait by their turn. */
+function byStatus(a: Session, b: Session): number {
+  return statusRank(a.status) - statusRank(b.status) || (a.wait?.position ?? 0) - (b.wait?.position ?? 0)
+}
+
+export const comparators = {
+  name: text((s) => s.name),
+  status: byStatus,
+  accelerator: number((s) => s.gpus.reduce((sum, g) => sum + g.share, 0) || acceleratorRank(s.accelerator)),
+  idle: number(endsAt),
+  priority: number((s) => s.priority),
+  label: text((s) => s.spec.label ?? ''),
+  image: text((s) => s.image),
+  cpu: number((s) => s.spec.resources.cpu ?? 0),
+  memory: number((s) => parseBytes(s.spec.resources.memory) ?? 0),
+  elapsed: number(ran),
+  agent: text((s) => s.agent),
+  type: text((s) => s.type),
+  created: number((s) => Date.parse(s.createdAt)),
+  ended: number((s) => (s.terminatedAt ? Date.parse(s.terminatedAt) : 0)),
+  result: text((s) => s.result),
+  reason: text((s) => s.reason),
+  id: text((s) => s.id),
+}
+
+export type SortKey = keyof typeof comparators

@@ -1,0 +1,26 @@
+import { describe, expect, it } from 'vitest'
+import type { ResourceSummary } from '@/api/types.gen'
+import { sumOf, toggled, usualChoice } from './panels'
+
+const amount = (cpu: number) => ({ cpu, memory: cpu, gpu: cpu * 1000, vram: cpu })
+const machine = (agent: string, online: boolean): ResourceSummary => ({
+  agent, online, total: amount(8), promised: amount(4), mine: amount(2), free: amount(3), load: amount(1), devices: [],
+})
+
+describe('sumOf', () => {
+  it('adds up the machines that are reached and leaves out the others', () => {
+    const sum = sumOf([machine('a', true), machine('b', true), machine('c', false)])
+    expect([sum.total.cpu, sum.promised.cpu, sum.mine.gpu, sum.free.vram, sum.load.memory]).toEqual([16, 8, 4000, 6, 2])
+  })
+  it('is nothing where nothing is known', () => {
+    expect(sumOf([]).total).toEqual(amount(0))
+  })
+})
+
+describe('the choice of panels', () => {
+  it('keeps its order whatever is turned on last', () => {
+    const less = toggled(usualChoice.resources, usualChoice.resources, 'memory', false)
+    expect(less).not.toContain('memory')
+    expect(toggled(usualChoice.resources, less, 'memory', true)).toEqual(usualChoice.resources)
+  })
+})

@@ -1,0 +1,32 @@
+import { useTranslation } from 'react-i18next'
+import { useMachines, useVersion } from '@/api/hooks'
+import { formatBytes } from '@/lib/bytes'
+import css from './settings.module.css'
+
+export function About() {
+  const { t } = useTranslation(['settings', 'common'])
+  const version = useVersion().data
+  const machine = useMachines().data?.[0]
+  const engine = machine ? [t(`common:engine.${machine.engine === 'sim' ? 'sim' : 'docker'}`), machine.engineVersion].filter(Boolean).join(' ') : '–'
+  const facts = [
+    ['version', version?.version],
+    ['commit', version?.commit],
+    ['go', version?.go],
+    ['platform', version ? `${version.os}/${version.arch}` : undefined],
+    ['engine', engine],
+    ['machine', machine ? `${machine.hostname} · ${machine.os} · ${machine.cpus} CPU · ${formatBytes(machine.memory)}` : undefined],
+  ] as const
+  return (
+    <section className={css.section}>
+      <h2>{t('settings:section.about')}</h2>
+      <dl className={`${css.card} ${css.facts}`}>
+        {facts.map(([key, value]) => (
+          <div key={key} style={{ display: 'contents' }}>
+            <dt>{t(`settings:about.${key}`)}</dt>
+            <dd>{value || '–'}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  )
+}

@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest'
+import { type Key, keyAction, platformOf } from './keys'
+import { cleanPaste, countLines, pastePreview, pasteRuns } from './paste'
+
+const press = (text: string): Key => {
+  const parts = text.split('+')
+  return {
+    type: 'keydown',
+    key: parts.at(-1) ?? '',
+    ctrlKey: parts.includes('Ctrl'),
+    shiftKey: parts.includes('Shift'),
+    altKey: parts.includes('Alt'),
+    metaKey: parts.includes('Cmd'),
+  }
+}
+
+describe('keys', () => {
+  it.each([
+    ['Ctrl+Shift+C', 'copy'], ['Ctrl+Shift+V', 'browser'], ['Ctrl+Shift+F', 'find'], ['Shift+Insert', 'browser'],
+    ['Ctrl+Insert', 'copy'], ['Ctrl+c', 'pass'], ['Ctrl+v', 'pass'], ['Ctrl+Shift+x', 'pass'], ['Ctrl+Alt+c', 'pass'], ['a', 'pass'],
+  ])('on Linux %s means %s', (key, action) => expect(keyAction(press(key), 'linux', false)).toBe(action))
+
+  it('copy with Ctrl+C only while something is selected', () => {
+    expect(keyAction(press('Ctrl+c'), 'linux', true)).toBe('copy')
+    expect(keyAction(press('Ctrl+c'), 'windows', true)).toBe('copy')
+    expect(keyAction(press('Ctrl+c'), 'mac', true)).toBe('pass')
+  })
+
+  it('paste with Ctrl+V on Windows alone', () => {
+    expect(keyAction(press('Ctrl+v'), 'windows', false)).toBe('browser')
+  })
+
+  it.each([['Cmd+c', 'browser'], ['Cmd+v', 'browser'], ['Cmd+f', 'find'], ['Cmd+a', 'selectAll'], ['Ctrl+Shift+C', 'pass']])(
+    'on a Mac %s means %s',
+    (key, action) => expect(keyAction(press(key), 'mac', false)).toBe(action),
+  )
+
+  it('are decided once, when they go down', () => {
+    expect(keyAction({ ...press('Ctrl+Shift+C'), type: 'keyup' }, 'linux', true)).toBe('pass')
+  })
+
+  it('follow the platform that the browser names', () => {
+    expect(['Mozilla/5.0 (Macintosh; …)', 'Mozilla/5.0 (Windows NT 10.0)', 'Mozilla/5.0 (X11; Linux)'].map(platformOf)).toEqual(['mac', 'windows', 'linux'])
+  })
+})
+
+describe('a paste', () => {
+  it('cannot leave paste mode by itself', () => {
+    expect(cleanPaste('a\u001b[201~rm -rf\u0007\r\nb\tc')).toBe('a[201~rm -rf\nb\tc')
+  })
+
+  it('is questioned when it would run', () => {
+    expect(pasteRuns('ls', false)).toBe(false)
+    expect(pasteRuns('ls\n', false)).toBe(true)
+    expect(pasteRuns('a\nb', true)).toBe(false)
+  })
+
+  it('is shown in part when it is long', () => {
+    expect(countLines('a\nb\n')).toBe(2)
+    expect(pastePreview('1\n2\n3\n', 2)).toBe('1\n2\n…')
+    expect(pastePreview('1\n2\n', 2)).toBe('1\n2')
+  })
+})

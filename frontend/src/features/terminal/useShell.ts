@@ -1,0 +1,131 @@
+import { App } from 'antd'
+import { type RefObject, useCallback, useEffect, useRef, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import type { Terminal } from '@/api/types.gen'
+import type { AttachmentState } from './attachment'
+import { type KeyAction, platformOf } from './keys'
+import { cleanPaste, pasteRuns } from './paste'
+import { fontReady } from './screen'
+import { screenTheme } from './screenTheme'
+import { Shell } from './shell'
+
+export interface Look {
+  mode: 'light' | 'dark'
+  fontSize: number
+}
+
+export interface ShellStatus {
+  state: AttachmentState
+  exitCode: number | null
+  /** Bytes that the cap has dropped since the notice was last closed. */
+  lost: number
+}
+
+export interface ShellUse {
+  shell: RefObject<Shell | null>
+  status: ShellStatus
+  /** Text that would run at once, waiting for a yes. */
+  question: string | null
+  answer: (yes: boolean) => void
+  act: (action: KeyAction) => void
+  searching: boolean
+  setSearching: (on: boolean) => void
+  forgetLost: () => void
+}
+
+const platform = platformOf(navigator.userAgent)
+const first: ShellStatus = { state: 'connecting', exitCode: null, lost: 0 }
+
+/** Shows a shell in an element for as long as the component lives. */
+export function useShell(
+  element: RefObject<HTMLElement | null>,
+  session: string,
+  terminal: Terminal,
+  opened: RefObject<ReadonlySet<string>>,
+  look: Look,
+  onTitle: (title: string) => void,
+): ShellUse {
+  const { message } = App.useApp()
+  const { t } = useTranslation('terminal')
+  const shell = useRef<Shell | null>(null)
+  const [status, setStatus] = useState(first)
+  const [question, setQuestion] = useState<string | null>(null)
+  const [searching, setSearching] = useState(false)
+
+  const paste = useCallback((text: string) => {
+    const clean = cleanPaste(text)
+    const bracketed = shell.current?.screen.terminal.modes.bracketedPasteMode ?? false
+    if (pasteRuns(clean, bracketed)) setQuestion(clean)
+    else shell.current?.paste(clean)
+  }, [])
+
+  const act = useCallback(
+    (action: KeyAction) => {
+      const screen = shell.current?.screen
+      if (!screen) return
+      if (action === 'find') setSearching(true)
+      if (action === 'selectAll') screen.terminal.selectAll()
+      if (action === 'copy' && screen.terminal.hasSelection()) {
+        const text = screen.terminal.getSelection()
+        navigator.clipboard.writeText(text).then(
+          () => screen.terminal.clearSelection(),
+          () => message.error(t('copyFailed')),
+        )
+      }
+      if (action === 'paste') {
+        navigator.clipboard.readText().then(paste, () => message.info(t('pasteForbidden')))
+      }
+    },
+    [message, paste, t],
+  )
+
+  // What the shell calls back may change with every render; the shell itself must not.
+  const calls = useRef({ act, paste, onTitle, look, terminal, opened })
+  useEffect(() => {
+    calls.current = { act, paste, onTitle, look, terminal, opened }
+  })
+
+  useEffect(() => {
+    let gone = false
+    void fontReady(calls.current.look.fontSize).then(() => {
+      const host = element.current
+      if (gone || !host) return
+      shell.current = new Shell({
+        session,
+        terminal: calls.current.terminal,
+        fresh: calls.current.opened.current.has(calls.current.terminal.id),
+        platform,
+        element: host,
+        fontSize: calls.current.look.fontSize,
+        theme: screenTheme(calls.current.look.mode),
+        openLink: (address) => window.open(address, '_blank', 'noopener'),
+        onState: (state, exitCode) => setStatus((old) => ({ ...old, state, exitCode })),
+        onGap: (bytes) => setStatus((old) => ({ ...old, lost: old.lost + bytes })),
+        onTitle: (title) => calls.current.onTitle(title),
+        onKey: (action) => calls.current.act(action),
+        onPaste: (text) => calls.current.paste(text),
+      })
+      if (host.closest('[data-active="true"]')) shell.current.screen.terminal.focus()
+    })
+    return () => {
+      gone = true
+      shell.current?.close()
+      shell.current = null
+    }
+  }, [element, session, terminal.id])
+
+  useEffect(() => {
+    shell.current?.setLook({ fontSize: look.fontSize, theme: screenTheme(look.mode) })
+  }, [look.fontSize, look.mode])
+
+  const answer = useCallback(
+    (yes: boolean) => {
+      if (yes && question !== null) shell.current?.paste(question)
+      setQuestion(null)
+      shell.current?.screen.terminal.focus()
+    },
+    [question],
+  )
+  const forgetLost = useCallback(() => setStatus((old) => ({ ...old, lost: 0 })), [])
+  return { shell, status, question, answer, act, searching, setSearching, forgetLost }
+}

@@ -1,0 +1,206 @@
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { Button, DatePicker, Input, Segmented, Skeleton } from 'antd'
+import dayjs from 'dayjs'
+import { ChartColumn, Download, TriangleAlert } from 'lucide-react'
+import { useEffect, useMemo, useState, type ReactNode } from 'react'
+import { useTranslation } from 'react-i18next'
+import { accountsCsv, fetchAccounts } from '@/api/calls'
+import { asProblem } from '@/api/client'
+import { keys } from '@/api/keys'
+import type { UsageReport } from '@/api/types.gen'
+import { saveUrl } from '@/lib/save'
+import { digits, formatEnergy, formatPercent, mjPerKwh, toHours } from '@/lib/share'
+import { BarChart, type BarLayer } from '@/ui/BarChart'
+import { EmptyState } from '@/ui/EmptyState'
+import { ErrorState } from '@/ui/ErrorState'
+import { PageHeader } from '@/ui/PageHeader'
+import { foreignColour, partColour, reservedColour } from '@/ui/palette'
+import { daysBetween, groupings, groupRows, metrics, stacks, sumUp, type Group, type Metric, type Stack } from './accounts'
+import { Balance } from './Balance'
+import css from './usage.module.css'
+import { Measured, UsageTable } from './UsageTable'
+import { spans, useUsageState, type UsageChange, type UsageState } from './useUsageState'
+
+function LabelField({ label, onLabel }: { label: string; onLabel: (label: string) => void }) {
+  const { t } = useTranslation('usage')
+  const [text, setText] = useState(label)
+  useEffect(() => setText(label), [label])
+  return (
+    <Input
+      className={css.label ?? ''}
+      allowClear
+      aria-label={t('labelField')}
+      placeholder={t('labelField')}
+      value={text}
+      onChange={(e) => {
+        setText(e.target.value)
+        if (e.target.value === '') onLabel('')
+      }}
+      onPressEnter={() => onLabel(text.trim())}
+      onBlur={() => text.trim() !== label && onLabel(text.trim())}
+    />
+  )
+}
+
+function Controls({ state, change }: { state: UsageState; change: (change: UsageChange) => void }) {
+  const { t } = useTranslation('usage')
+  return (
+    <div className={css.controls}>
+      <Segmented
+        aria-label={t('span.label')}
+        value={state.span}
+        onChange={(span) => span !== 'custom' && change({ span })}
+        options={[...spans.map((value) => ({ value, label: t(`span.${value}`) })), ...(state.span === 'custom' ? [{ value: 'custom' as const, label: t('span.custom') }] : [])]}
+      />
+      <DatePicker.RangePicker
+        aria-label={t('span.days')}
+        allowClear={false}
+        style={{ width: 240 }}
+        maxDate={dayjs()}
+        value={[dayjs(state.from), dayjs(state.to)]}
+        onChange={(days) => days?.[0] && days[1] && change({ from: days[0].format('YYYY-MM-DD'), to: days[1].format('YYYY-MM-DD') })}
+      />
+      <LabelField label={state.label} onLabel={(label) => change({ label })} />
+    </div>
+  )
+}
+
+function Tile({ name, main, foot }: { name: string; main: string; foot: ReactNode }) {
+  return (
+    <div className={css.tile}>
+      <div className={css.tileName}>{name}</div>
+      <div className={css.big}>{main}</div>
+      <div className={css.tileFoot}>{foot}</div>
+    </div>
+  )
+}
+
+function Totals({ report }: { report: UsageReport }) {
+  const { t } = useTranslation('usage')
+  const mine = sumUp(report.totals.filter((row) => row.kind === 'session'))
+  const all = sumUp(report.totals)
+  const part = (some: number, whole: number) => (whole > 0 ? formatPercent((some / whole) * 100) : '–')
+  return (
+    <section className={css.tiles} aria-label={t('totals')}>
+      <Tile name={t('metric.gpu')} main={digits(toHours(mine.allocGpuMs))} foot={t('tile.busy', { hours: digits(toHours(mine.busyGpuMs)), part: part(mine.busyGpuMs, mine.allocGpuMs) })} />
+      <Tile name={t('metric.cpu')} main={digits(toHours(mine.allocCpuMs))} foot={t('tile.busy', { hours: digits(toHours(mine.cpuMs)), part: part(mine.cpuMs, mine.allocCpuMs) })} />
+      <Tile name={t('metric.energy')} main={formatEnergy(mine.energy)} foot={t('tile.energy', { all: formatEnergy(all.energy) })} />
+      <Tile name={t('tile.measured')} main={all.coveredMs + all.estimatedMs + all.gapMs > 0 ? part(all.coveredMs, all.coveredMs + all.estimatedMs + all.gapMs) : '–'} foot={t('tile.measuredText')} />
+    </section>
+  )
+}
+
+function useLayers(groups: Group[], state: UsageState): { days: string[]; layers: BarLayer[] } {
+  const { t } = useTranslation('usage')
+  return useMemo(() => {
+    const days = daysBetween(state.from, state.to)
+    const labelOf = (stack: Stack) => {
+      if (stack.kind !== 'session') return t(`kind.${stack.kind}`)
+      if (stack.group) return stack.group.name || t(state.by === 'device' ? 'noDevice' : 'noLabel')
+      return t(state.by === 'day' ? 'kind.session' : 'smaller')
+    }
+    const colourOf = (stack: Stack, i: number) => (stack.kind === 'session' ? partColour(i) : stack.kind === 'other' ? foreignColour : reservedColour)
+    const layers = stacks(groups, days, state.metric, state.by).map((stack, i) => ({
+      key: stack.key,
+      label: labelOf(stack),
+      colour: colourOf(stack, i),
+      hatched: stack.kind === 'other' || stack.kind === 'unattributed',
+      values: stack.values,
+    }))
+    return { days: days.map((day) => dayjs(day).format('MM-DD')), layers }
+  }, [groups, state, t])
+}
+
+function ChartCard({ groups, state, change }: { groups: Group[]; state: UsageState; change: (change: UsageChange) => void }) {
+  const { t } = useTranslation('usage')
+  const { days, layers } = useLayers(groups, state)
+  const format = (value: number) => (state.metric === 'energy' ? formatEnergy(value * mjPerKwh) : `${digits(value)} h`)
+  return (
+    <section className={css.card}>
+      <div className={css.cardHead}>
+        <Segmented<Metric>
+          aria-label={t('metric.label')}
+          size="small"
+          value={state.metric}
+          onChange={(metric) => change({ metric })}
+          options={metrics.map((value) => ({ value, label: t(`metric.${value}`) }))}
+        />
+        <ul className={css.legend}>
+          {layers.map((layer) => (
+            <li key={layer.key} title={layer.label}>
+              <i className={layer.hatched ? css.hatched : undefined} style={{ ['--part' as string]: layer.colour }} aria-hidden />
+              <span>{layer.label}</span>
+            </li>
+          ))}
+        </ul>
+      </div>
+      {layers.length > 0 ? <BarChart label={t(`metric.${state.metric}`)} bars={days} layers={layers} format={format} least={state.metric === 'energy' ? 0 : 0.002} /> : <div className={css.nothing}>{t('nothingOf')}</div>}
+    </section>
+  )
+}
+
+/** The shape of what is to come, so that little moves when it is there. */
+function Waiting() {
+  return (
+    <div className={css.body} aria-busy>
+      <div className={css.tiles}>
+        {[0, 1, 2, 3].map((i) => (
+          <div key={i} className={css.tile}>
+            <Skeleton active title={{ width: '45%' }} paragraph={{ rows: 1, width: '70%' }} />
+          </div>
+        ))}
+      </div>
+      {[0, 1].map((i) => (
+        <div key={i} className={css.card}>
+          <Skeleton active title={{ width: '30%' }} paragraph={{ rows: 5 }} />
+        </div>
+      ))}
+    </div>
+  )
+}
+
+/** What was used, by session, day, project, device or person, and how much of that was measured. */
+export function UsagePage() {
+  const { t } = useTranslation('usage')
+  const [state, change] = useUsageState()
+  const query = useMemo(() => ({ from: state.from, to: state.to, bucket: 'day' as const, by: state.by, label: state.label }), [state.from, state.to, state.by, state.label])
+  const report = useQuery({ queryKey: keys.accounts(query), queryFn: ({ signal }) => fetchAccounts(query, signal), placeholderData: keepPreviousData, staleTime: 10_000, refetchInterval: 30_000 })
+  const { data } = report
+  const by = report.isPlaceholderData && data ? groupings.find((g) => g === data.by) ?? state.by : state.by
+  const groups = useMemo(() => groupRows(data?.rows ?? [], by), [data, by])
+  const download = () => saveUrl(`slipway-usage-${state.from}-${state.to}.csv`, accountsCsv(query))
+  return (
+    <div className={css.page}>
+      <PageHeader title={t('title')}>
+        <Controls state={state} change={change} />
+        <Button icon={<Download size={14} />} disabled={!data || data.rows.length === 0} onClick={download}>
+          CSV
+        </Button>
+      </PageHeader>
+      {report.error && !data ? <ErrorState problem={asProblem(report.error)} onRetry={() => void report.refetch()} /> : null}
+      {!data && !report.error ? <Waiting /> : null}
+      {data && data.missing.length > 0 ? (
+        <div className={css.missing} role="status">
+          <TriangleAlert size={15} aria-hidden /> {t('missing', { agents: data.missing.join(', ') })}
+        </div>
+      ) : null}
+      {data && data.rows.length === 0 ? <EmptyState icon={ChartColumn} title={t('emptyTitle')} text={t(state.label ? 'emptyLabel' : 'emptyText', { label: state.label })} /> : null}
+      {data && data.rows.length > 0 ? (
+        <div className={`${css.body} ${report.isPlaceholderData ? css.old : ''}`}>
+          <Totals report={data} />
+          <ChartCard groups={groups} state={{ ...state, by }} change={change} />
+          <section className={css.card}>
+            <div className={css.cardHead}>
+              <Segmented aria-label={t('by.title')} size="small" value={state.by} onChange={(next) => change({ by: next })} options={groupings.map((value) => ({ value, label: t(`by.${value}`) }))} />
+              <span className={css.dim}>
+                {t('tile.measured')} <Measured sums={sumUp(data.totals)} />
+              </span>
+            </div>
+            <UsageTable groups={groups} by={by} loading={false} />
+          </section>
+          <Balance totals={data.totals} />
+        </div>
+      ) : null}
+    </div>
+  )
+}

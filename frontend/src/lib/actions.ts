@@ -1,0 +1,34 @@
+import { createContext, useContext } from 'react'
+
+/**
+ * What any feature may ask the application to do with a session, without
+ * knowing the feature that does it. src/app provides it.
+ */
+export interface SessionActions {
+  showDetail: (id: string) => void
+  showLogs: (id: string, kernel?: string) => void
+  openApps: (id: string) => void
+  openTerminal: (id: string, kernel?: string) => void
+  /** Asks first, then ends them; forced ticks the box for doing it by force. */
+  terminate: (ids: string[], forced?: boolean) => void
+  /** Protects sessions from being reclaimed as idle, for so many hours. */
+  keep: (ids: string[], hours: number) => void
+  /** Changes the priority of sessions that wait. */
+  setPriority: (ids: string[], priority: number) => void
+}
+
+const nothing = () => {}
+
+export const SessionActionsContext = createContext<SessionActions>({
+  showDetail: nothing,
+  showLogs: nothing,
+  openApps: nothing,
+  openTerminal: nothing,
+  terminate: nothing,
+  keep: nothing,
+  setPriority: nothing,
+})
+
+export function useSessionActions(): SessionActions {
+  return useContext(SessionActionsContext)
+}

@@ -1,0 +1,28 @@
+
+/** What the look of a way to an agent is chosen by. */
+export type ConnectionTone = 'good' | 'busy' | 'bad' | 'asks' | 'off'
+
+/** The part of an agent that says how it is reached. An api Agent fits. */
+export interface ReachSubject {
+  local: boolean
+  question?: unknown
+  connection: { state: string }
+}
+
+const tones: Record<string, ConnectionTone> = { connected: 'good', connecting: 'busy', probing: 'busy', down: 'bad', question: 'asks', off: 'off' }
+
+/** The tone of a state; one that is not known yet counts as trouble. */
+export function connectionTone(state: string): ConnectionTone {
+  return tones[state] ?? 'bad'
+}
+
+/** Whether what is shown of an agent is live. One that is being probed has not been given up. */
+export function isReached({ connection }: ReachSubject): boolean {
+  return connection.state === 'connected' || connection.state === 'probing'
+}
+
+/** A round trip in milliseconds, short: "0.4 ms", "38 ms". */
+export function formatRtt(ms: number): string {
+  return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`
+}
+

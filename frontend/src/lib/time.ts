@@ -1,0 +1,60 @@
+import dayjs from 'dayjs'
+import relativeTime from 'dayjs/plugin/relativeTime'
+import 'dayjs/locale/ko'
+
+dayjs.extend(relativeTime)
+
+/** Chooses the language of relative times. */
+export function setTimeLanguage(language: string): void {
+  dayjs.locale(language)
+}
+
+/** "3 minutes ago", "in 2 minutes". */
+export function formatRelative(at: string | number, now: number = Date.now()): string {
+  return dayjs(at).from(now)
+}
+
+const steps = [['day', 86_400], ['hour', 3600], ['minute', 60], ['second', 1]] as const
+
+/** The same in figures, for a narrow column: "12s ago", "3m ago". */
+export function formatShortRelative(at: string | number, now: number = Date.now()): string {
+  const seconds = Math.round((dayjs(at).valueOf() - now) / 1000)
+  const [unit, size] = steps.find(([, length]) => Math.abs(seconds) >= length) ?? steps[3]
+  return new Intl.RelativeTimeFormat(dayjs.locale(), { style: 'narrow', numeric: 'auto' }).format(Math.trunc(seconds / size), unit)
+}
+
+/** The exact local time, to the second. */
+export function formatExact(at: string | number): string {
+  return dayjs(at).format('YYYY-MM-DD HH:mm:ss')
+}
+
+/** The time of day with seconds, for lines of a log and chart legends. */
+export function formatClock(at: string | number): string {
+  return dayjs(at).format('HH:mm:ss')
+}
+
+/** A length of time as a clock: "0:07", "12:40", "3:04:05", "2d 03:04". */
+export function formatElapsed(ms: number): string {
+  const total = Math.max(0, Math.floor(ms / 1000))
+  const pad = (n: number) => String(n).padStart(2, '0')
+  const seconds = pad(total % 60)
+  const minutes = Math.floor(total / 60) % 60
+  const hours = Math.floor(total / 3600) % 24
+  const days = Math.floor(total / 86_400)
+  if (days > 0) return `${days}d ${pad(hours)}:${pad(minutes)}`
+  if (hours > 0) return `${hours}:${pad(minutes)}:${seconds}`
+  return `${minutes}:${seconds}`
+}
+
+/** A short length of time in words of units: "300 ms", "4.5 s", "45 s", "3 min 5 s", "2 h 10 min". */
+export function formatSpan(ms: number): string {
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`
+  const seconds = ms / 1000
+  if (seconds < 10) return `${seconds.toFixed(1).replace('.0', '')} s`
+  const whole = Math.round(seconds)
+  if (whole < 60) return `${whole} s`
+  const minutes = Math.floor(whole / 60)
+  if (minutes < 60) return whole % 60 ? `${minutes} min ${whole % 60} s` : `${minutes} min`
+  const hours = Math.floor(minutes / 60)
+  return minutes % 60 ? `${hours} h ${minutes % 60} min` : `${hours} h`
+}

@@ -1,0 +1,95 @@
+import { Button } from 'antd'
+import { CircleAlert, CircleCheck, CircleDashed, CircleMinus, LoaderCircle, TriangleAlert, type LucideIcon } from 'lucide-react'
+import { useTranslation } from 'react-i18next'
+import { formatBytes, formatRate } from '@/lib/bytes'
+import { isRunning, type OperationSubject, type ProgressSubject, type StepSubject } from '@/lib/operation'
+import { formatSpan } from '@/lib/time'
+import { CopyButton } from './CopyButton'
+import { ErrorState } from './ErrorState'
+import css from './OperationView.module.css'
+import { PromptForm } from './PromptForm'
+
+const icons: Record<string, LucideIcon> = { pending: CircleDashed, running: LoaderCircle, ok: CircleCheck, warning: TriangleAlert, failed: CircleAlert, skipped: CircleMinus }
+
+function Step({ step }: { step: StepSubject }) {
+  const { t } = useTranslation()
+  const Icon = icons[step.state] ?? CircleDashed
+  return (
+    <li className={css.step} data-step={step.name} data-state={step.state}>
+      <Icon size={15} className={`${css.icon} ${css[step.state] ?? ''}`} aria-hidden />
+      <div className={css.words}>
+        <div className={css.title}>
+          {t(`operation.step.${step.name as 'pair'}`, { defaultValue: step.title })}
+          <span className="unseen"> {t(`operation.state.${step.state as 'ok'}`, { defaultValue: step.state })}</span>
+        </div>
+        {step.detail ? <div className={css.detail}>{step.detail}</div> : null}
+        {step.remedy ? (
+          <div className={css.remedy}>
+            <span>{step.remedy}</span>
+            <CopyButton text={step.remedy} label={t('operation.copyRemedy')} />
+          </div>
+        ) : null}
+      </div>
+    </li>
+  )
+}
+
+/** Bytes that went over, how fast, and how long the rest takes. */
+export function ProgressLine({ progress, label }: { progress: ProgressSubject; label: string }) {
+  const { t } = useTranslation()
+  const { done, total, rate, left } = progress
+  const percent = total > 0 ? Math.min(100, Math.round((done / total) * 100)) : undefined
+  const amount = total > 0 ? t('pull.bytes', { current: formatBytes(done), total: formatBytes(total) }) : formatBytes(done)
+  const texts = [amount, rate > 0 ? formatRate(rate) : '', left === undefined ? '' : t('pull.left', { time: formatSpan(left * 1000) })].filter(Boolean)
+  return (
+    <div className={css.progress}>
+      <div className={css.bar} role="progressbar" aria-label={label} aria-valuemin={0} aria-valuemax={100} aria-valuenow={percent}>
+        <div className={percent === undefined ? css.wander : css.fill} style={percent === undefined ? undefined : { width: `${percent}%` }} />
+      </div>
+      <div className={`${css.amounts} num`}>{texts.join(' · ')}</div>
+    </div>
+  )
+}
+
+/** What an operation is, in words: "Add lab", "Upgrade lab". */
+export function useOperationTitle(): (operation: OperationSubject) => string {
+  const { t } = useTranslation()
+  return ({ kind, subject, agent }) => t(`operation.kind.${kind as 'agent-add'}`, { defaultValue: '{{subject}}', subject: kind === 'agent-add' ? subject : agent || subject })
+}
+
+export interface OperationViewProps {
+  operation: OperationSubject
+  onAnswer: (prompt: string, text: string) => Promise<unknown>
+  onCancel: () => Promise<unknown>
+}
+
+/** A piece of work as it goes on: its steps with what they found and how to mend it, what it asks, how far its bytes are, and why it failed. */
+export function OperationView({ operation, onAnswer, onCancel }: OperationViewProps) {
+  const { t } = useTranslation()
+  const title = useOperationTitle()(operation)
+  const { steps, progress, prompt, error } = operation
+  const running = isRunning(operation)
+  return (
+    <section className={css.operation} aria-label={title} data-operation={operation.id} data-state={operation.state}>
+      {steps.length > 0 || running ? (
+        <ol className={css.steps} aria-live="polite">
+          {steps.map((step) => (
+            <Step key={step.name} step={step} />
+          ))}
+          {steps.length === 0 && !prompt ? <Step step={{ name: 'begin', title: t('operation.begins'), state: 'running' }} /> : null}
+        </ol>
+      ) : null}
+      {running && progress ? <ProgressLine progress={progress} label={title} /> : null}
+      {running && prompt ? <PromptForm key={prompt.id} prompt={prompt} onAnswer={(text) => onAnswer(prompt.id, text)} /> : null}
+      {error ? <ErrorState compact problem={error} /> : null}
+      {operation.state === 'cancelled' ? <div className={css.ended}>{t('operation.state.cancelled')}</div> : null}
+      {running ? (
+        <div className={css.foot}>
+          <Button size="small" onClick={() => void onCancel()}>
+            {t('operation.cancel')}
+          </Button>
+        </div>
+      ) : null}
+    </section>
+  )
+}

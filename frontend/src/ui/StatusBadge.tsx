@@ -1,0 +1,36 @@
+import { Tooltip } from 'antd'
+import { Ban, Circle, CircleCheck, CircleDashed, CircleHelp, CircleX, LoaderCircle, Play, type LucideIcon } from 'lucide-react'
+import { useTranslation } from 'react-i18next'
+import { statusFamily, type StatusFamily } from '@/lib/status'
+import css from './StatusBadge.module.css'
+
+const icons: Record<StatusFamily, LucideIcon> = {
+  waiting: CircleDashed,
+  preparing: LoaderCircle,
+  running: Play,
+  ending: LoaderCircle,
+  ended: CircleCheck,
+  cancelled: Ban,
+  failed: CircleX,
+  unknown: CircleHelp,
+}
+
+export interface StatusBadgeProps {
+  status: string
+  /** Shown when the pointer rests on the badge. */
+  title?: string
+}
+
+/** A status as a word, a shape and a colour. */
+export function StatusBadge({ status, title }: StatusBadgeProps) {
+  const { t } = useTranslation()
+  const family = statusFamily(status)
+  const Icon = icons[family] ?? Circle
+  const badge = (
+    <span className={`${css.badge} ${css[family]}`} data-status={status}>
+      <Icon size={13} strokeWidth={2.25} aria-hidden className={css.icon} />
+      {t(`status.${status as 'RUNNING'}`, { defaultValue: status })}
+    </span>
+  )
+  return title ? <Tooltip title={title}>{badge}</Tooltip> : badge
+}

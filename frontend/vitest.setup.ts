@@ -1,0 +1,33 @@
+import '@testing-library/jest-dom/vitest'
+import { cleanup, configure } from '@testing-library/react'
+import { afterEach, beforeEach } from 'vitest'
+import { startI18n } from '@/i18n/i18n'
+
+// Asking of every element whether it can be seen takes jsdom longer than all else
+// together; and a busy machine may need more than a second to answer.
+configure({ defaultHidden: true, asyncUtilTimeout: 8_000 })
+
+// jsdom lays nothing out: give what antd and the virtual lists ask for.
+class ResizeObserverStub implements ResizeObserver {
+  observe(): void {}
+  unobserve(): void {}
+  disconnect(): void {}
+}
+globalThis.ResizeObserver ??= ResizeObserverStub
+window.matchMedia ??= (query: string): MediaQueryList => ({
+  matches: false,
+  media: query,
+  onchange: null,
+  addEventListener: () => {},
+  removeEventListener: () => {},
+  addListener: () => {},
+  removeListener: () => {},
+  dispatchEvent: () => false,
+})
+const plainStyle = window.getComputedStyle.bind(window)
+window.getComputedStyle = (element: Element) => plainStyle(element)
+
+await startI18n('en')
+
+beforeEach(() => localStorage.clear())
+afterEach(() => cleanup())
