@@ -1,0 +1,8 @@
+//go:build desktop
+
+package app
+
+import _ "embed"
+
+//go:embed icon.png
+var icon []byte

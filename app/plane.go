@@ -1,0 +1,152 @@
+//go:build desktop
+
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"slipway/backend/api"
+	"slipway/backend/place"
+)
+
+// plane is the control plane as the window sees it.
+type plane struct {
+	place.Connection
+	home place.Home
+	http *http.Client
+}
+
+// callTimeout bounds every request of the shell: all of them are answered from
+// memory.
+const callTimeout = 10 * time.Second
+
+// connect finds the running control plane or starts one detached.
+func connect(ctx context.Context, engine string) (*plane, error) {
+	home, err := place.FindHome(nil)
+	if err != nil {
+		return nil, err
+	}
+	connection, err := home.ConnectOrStart(ctx, place.StartOptions{Engine: engine})
+	if err != nil {
+		return nil, err
+	}
+	return &plane{Connection: connection, home: home, http: &http.Client{Timeout: callTimeout}}, nil
+}
+
+// call sends one request and decodes the answer into out, unless that is nil.
+func (p *plane) call(ctx context.Context, method, path string, in, out any) error {
+	var body bytes.Buffer
+	if in != nil {
+		if err := json.NewEncoder(&body).Encode(in); err != nil {
+			return err
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, method, p.URL+path, &body)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+p.Token)
+	request.Header.Set("Content-Type", "application/json")
+	response, err := p.http.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode >= http.StatusBadRequest {
+		var problem api.Problem
+		if err := json.NewDecoder(response.Body).Decode(&problem); err != nil {
+			return fmt.Errorf("%s %s answered %s", method, path, response.Status)
+		}
+		return errors.New(problem.Message)
+	}
+	if out == nil {
+		return nil
+	}
+	return json.NewDecoder(response.Body).Decode(out)
+}
+
+// loginURL returns an address that logs the window in, once.
+func (p *plane) loginURL(ctx context.Context) (string, error) {
+	var link api.LoginLink
+	err := p.call(ctx, http.MethodPost, "/api/v1/login", nil, &link)
+	return link.URL, err
+}
+
+// showExisting asks a window that is already open to come to the front and
+// reports whether there is one.
+func (p *plane) showExisting(ctx context.Context) (bool, error) {
+	var shown api.Shown
+	err := p.call(ctx, http.MethodPost, "/api/v1/window", nil, &shown)
+	return shown.Shown, err
+}
+
+// settings reads the person's settings, change writes them.
+func (p *plane) settings(ctx context.Context) (api.Settings, error) {
+	var settings api.Settings
+	err := p.call(ctx, http.MethodGet, "/api/v1/settings", nil, &settings)
+	return settings, err
+}
+
+func (p *plane) saveSettings(ctx context.Context, settings api.Settings) error {
+	return p.call(ctx, http.MethodPut, "/api/v1/settings", settings, nil)
+}
+
+// liveSessions returns the sessions that have not ended.
+func (p *plane) liveSessions(ctx context.Context) ([]api.Session, error) {
+	var sessions []api.Session
+	err := p.call(ctx, http.MethodGet, "/api/v1/sessions?state=live", nil, &sessions)
+	return sessions, err
+}
+
+// shutdown stops the control plane. Sessions go on.
+func (p *plane) shutdown(ctx context.Context) error {
+	return p.call(ctx, http.MethodPost, "/api/v1/shutdown", nil, nil)
+}
+
+// follow calls fn for every Window event until ctx ends, connecting again when
+// the stream breaks. lost is called each time it does.
+func (p *plane) follow(ctx context.Context, fn func(api.Window), lost func(error)) {
+	const pause = time.Second
+	var last api.Event
+	for ctx.Err() == nil {
+		lost(p.followOnce(ctx, &last, fn))
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (p *plane) followOnce(ctx context.Context, last *api.Event, fn func(api.Window)) error {
+	address := "ws" + strings.TrimPrefix(p.URL, "http") + "/api/v1/events?shell=1&epoch=" + last.Epoch +
+		"&after=" + strconv.FormatUint(last.Seq, 10)
+	header := http.Header{"Authorization": {"Bearer " + p.Token}}
+	conn, response, err := websocket.DefaultDialer.DialContext(ctx, address, header)
+	if err != nil {
+		return err
+	}
+	response.Body.Close()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	defer conn.Close()
+	for {
+		var event api.Event
+		if err := conn.ReadJSON(&event); err != nil {
+			return err
+		}
+		last.Epoch, last.Seq = event.Epoch, event.Seq
+		if event.Window != nil {
+			fn(*event.Window)
+		}
+	}
+}

@@ -1,0 +1,252 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// driver is a WebDriver session on the real window.
+type driver struct {
+	t       *testing.T
+	address string // of WebKitWebDriver
+	session string
+}
+
+// startWindow opens the desktop program under a display of its own with the
+// given environment and returns a driver for its main window. Everything it
+// starts is ended with the test, by pid.
+func startWindow(t *testing.T, program string, env []string) *driver {
+	t.Helper()
+	dir := t.TempDir()
+	display := startDisplay(t, dir)
+	env = append(env, "DISPLAY="+display)
+	wrapper := filepath.Join(dir, "wrapper.sh")
+	script := fmt.Sprintf("#!/bin/sh\nexport LD_PRELOAD=%s\nexec %s --engine docker\n", buildShim(t, dir), program)
+	if err := os.WriteFile(wrapper, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	port := freePort(t)
+	start(t, exec.Command("WebKitWebDriver", "-p", fmt.Sprint(port)), env)
+	d := &driver{t: t, address: fmt.Sprintf("http://127.0.0.1:%d", port)}
+	waitFor(t, "WebKitWebDriver to answer", func() bool {
+		response, err := http.Get(d.address + "/status")
+		if err != nil {
+			return false
+		}
+		response.Body.Close()
+		return response.StatusCode == http.StatusOK
+	})
+	var created struct{ SessionID string }
+	d.do(http.MethodPost, "/session", map[string]any{"capabilities": map[string]any{"alwaysMatch": map[string]any{
+		"webkitgtk:browserOptions": map[string]any{"binary": wrapper, "args": []string{}}}}}, &created)
+	d.session = created.SessionID
+	return d
+}
+
+// startDisplay starts an X server on a display of its own choosing.
+func startDisplay(t *testing.T, dir string) string {
+	t.Helper()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("Xvfb", "-displayfd", "3", "-screen", "0", "1400x900x24", "-nolisten", "tcp")
+	cmd.ExtraFiles = []*os.File{write}
+	cmd.Dir = dir
+	start(t, cmd, os.Environ())
+	write.Close()
+	number := make([]byte, 16)
+	n, err := read.Read(number)
+	if err != nil {
+		t.Fatalf("Xvfb named no display: %v", err)
+	}
+	return ":" + strings.TrimSpace(string(number[:n]))
+}
+
+// start runs a program and kills its whole process group with the test.
+func start(t *testing.T, cmd *exec.Cmd, env []string) {
+	t.Helper()
+	cmd.Env = env
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("%s: %v", cmd.Path, err)
+	}
+	t.Cleanup(func() {
+		// The group may be gone already; the wait tells nothing after a kill.
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("%s said:\n%s", filepath.Base(cmd.Path), output.String())
+		}
+	})
+}
+
+func buildShim(t *testing.T, dir string) string {
+	t.Helper()
+	flags, err := exec.Command("pkg-config", "--cflags", "--libs", "webkit2gtk-4.1").Output()
+	if err != nil {
+		t.Fatalf("pkg-config: %v", err)
+	}
+	shim := filepath.Join(dir, "automation.so")
+	args := append([]string{"-shared", "-fPIC", "-o", shim, "testdata/automation.c"}, strings.Fields(string(flags))...)
+	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
+		t.Fatalf("gcc: %v\n%s", err, out)
+	}
+	return shim
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+// waitFor polls a condition of another process until it holds.
+func waitFor(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(60 * time.Second)
+	for !holds() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited a minute for %s", what)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// do sends one WebDriver command and decodes its value into out.
+func (d *driver) do(method, path string, in, out any) {
+	d.t.Helper()
+	if err := d.try(method, path, in, out); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d *driver) try(method, path string, in, out any) error {
+	var body io.Reader
+	if in != nil {
+		data, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		body = bytes.NewReader(data)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, method, d.address+path, body)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	var answer struct{ Value json.RawMessage }
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s %s: %s", method, path, answer.Value)
+	}
+	if out == nil {
+		return nil
+	}
+	return json.Unmarshal(answer.Value, out)
+}
+
+// script runs the body of a JavaScript function in the page.
+func (d *driver) script(body string, out any) error {
+	return d.try(http.MethodPost, "/session/"+d.session+"/execute/sync", map[string]any{"script": body, "args": []any{}}, out)
+}
+
+// waitScript waits until a JavaScript expression is true.
+func (d *driver) waitScript(what, expression string) {
+	d.t.Helper()
+	waitFor(d.t, what, func() bool {
+		var holds bool
+		return d.script("return Boolean("+expression+")", &holds) == nil && holds
+	})
+}
+
+// click clicks the first element that an XPath finds, as a person would: it
+// waits until the element is there, can be seen and takes the click.
+func (d *driver) click(path string) {
+	d.t.Helper()
+	waitFor(d.t, "a click on "+path, func() bool {
+		element, err := d.find(path)
+		return err == nil && d.try(http.MethodPost, "/session/"+d.session+"/element/"+element+"/click", map[string]any{}, nil) == nil
+	})
+}
+
+// typeInto types text into the first element that an XPath finds.
+func (d *driver) typeInto(path, text string) {
+	d.t.Helper()
+	waitFor(d.t, path, func() bool {
+		element, err := d.find(path)
+		return err == nil && d.try(http.MethodPost, "/session/"+d.session+"/element/"+element+"/value", map[string]any{"text": text}, nil) == nil
+	})
+}
+
+// text is what the first element that an XPath finds shows.
+func (d *driver) text(path string) (string, error) {
+	element, err := d.find(path)
+	if err != nil {
+		return "", err
+	}
+	var text string
+	err = d.try(http.MethodGet, "/session/"+d.session+"/element/"+element+"/text", nil, &text)
+	return text, err
+}
+
+func (d *driver) find(path string) (string, error) {
+	const elementKey = "element-6066-11e4-a52e-4f735466cecf"
+	var found map[string]string
+	err := d.try(http.MethodPost, "/session/"+d.session+"/element", map[string]any{"using": "xpath", "value": path}, &found)
+	return found[elementKey], err
+}
+
+// report tells what the window shows where the test failed, and writes a
+// picture of it to the file that SLIPWAY_TEST_PICTURE names, if it names one.
+func (d *driver) report() {
+	if d.t.Failed() {
+		var page struct{ Address, Text, Focus string }
+		err := d.script(`return {address: location.href, text: document.body.innerText, focus: document.activeElement.outerHTML.slice(0, 300)}`, &page)
+		d.t.Logf("the window is at %s (%v), its focus on %s, and says:\n%s", page.Address, err, page.Focus, page.Text)
+	}
+	if picture := os.Getenv("SLIPWAY_TEST_PICTURE"); picture != "" {
+		d.screenshot(picture)
+	}
+}
+
+// screenshot writes what the window shows to a file.
+func (d *driver) screenshot(path string) {
+	d.t.Helper()
+	var encoded string
+	d.do(http.MethodGet, "/session/"+d.session+"/screenshot", nil, &encoded)
+	picture, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, picture, 0o600); err != nil {
+		d.t.Fatal(err)
+	}
+}

@@ -1,0 +1,7 @@
+//go:build desktop && !linux
+
+package app
+
+// installWebViewHooks has nothing to do: the web views of these systems handle
+// new windows and downloads themselves.
+func installWebViewHooks() {}

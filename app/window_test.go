@@ -1,0 +1,93 @@
+package app_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"slipway/backend/place"
+)
+
+// The desktop program as `make build` leaves it.
+const desktopProgram = "../build/bin/slipway-desktop"
+
+// The window is opened as a container or a cloud image would open it: under
+// LANG=C.UTF-8, where WebKitGTK reports a language that is none.
+func TestWindowLaunchesASessionAndShowsItsStatus(t *testing.T) {
+	program, docker := desktopUnderTest(t)
+	home := place.Home{Dir: t.TempDir()}
+	env := append(cleanEnv(), "LANG=C.UTF-8", "SLIPWAY_HOME="+home.Dir, "DOCKER_HOST="+docker)
+	t.Cleanup(func() { endControlPlane(t, program, env, "seen-in-window") })
+
+	d := startWindow(t, program, env)
+	t.Cleanup(d.report)
+	d.waitScript("the interface to be loaded over loopback", `location.protocol === 'http:' && document.querySelector('nav')`)
+	d.click(byText("New session"))
+	d.typeInto(`//input[@maxlength="64" or contains(@placeholder, "readable")]`, "seen-in-window")
+	d.click(byText("Skip to review"))
+	d.click(byText("Launch"))
+	d.click(`//*[@role="dialog"]` + byText("Launch"))
+	row := `//*[contains(@class, "ant-table-row")][contains(., "seen-in-window")]`
+	waitFor(t, "the session's row to say Running", func() bool {
+		text, err := d.text(row)
+		return err == nil && strings.Contains(text, "Running")
+	})
+
+	var language string
+	if err := d.script("return navigator.language", &language); err != nil || language == "C" {
+		t.Errorf("navigator.language is %q (%v); number formatters would throw", language, err)
+	}
+}
+
+// desktopUnderTest returns the built program and the engine to test it on.
+func desktopUnderTest(t *testing.T) (program, docker string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs a display, WebKitWebDriver and Docker; make test runs it")
+	}
+	docker = os.Getenv("SLIPWAY_TEST_DOCKER")
+	if docker == "" {
+		t.Fatal("SLIPWAY_TEST_DOCKER names no engine: run make test, or go test -short")
+	}
+	program, err := filepath.Abs(desktopProgram)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(program); err != nil {
+		t.Fatalf("%v: run make build first", err)
+	}
+	return program, docker
+}
+
+// byText is an XPath for a button or link by what it says, once it can be
+// pressed: WebDriver takes a click on one that is disabled for done.
+func byText(text string) string {
+	return `//*[self::button or self::a][not(@disabled)][normalize-space(.)="` + text + `"]`
+}
+
+// cleanEnv is this process's environment without what decides a locale or a
+// place.
+func cleanEnv() []string {
+	var kept []string
+	for _, entry := range os.Environ() {
+		name, _, _ := strings.Cut(entry, "=")
+		if name != "LANG" && name != "LANGUAGE" && name != "DISPLAY" && !strings.HasPrefix(name, "LC_") && !strings.HasPrefix(name, "SLIPWAY_") {
+			kept = append(kept, entry)
+		}
+	}
+	return kept
+}
+
+// endControlPlane ends the session of the test and the control plane that the
+// window started detached.
+func endControlPlane(t *testing.T, program string, env []string, session string) {
+	for _, args := range [][]string{{"stop", "--force", "--wait", session}, {"shutdown"}} {
+		cmd := exec.Command(program, args...)
+		cmd.Env = env
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("slipway %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+}
