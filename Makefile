@@ -1,0 +1,112 @@
+# Slipway. `make` alone lists the targets.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# NVIDIA's header marks half of what go-nvml wraps as deprecated.
+export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
+
+VERSION := $(shell cat build/VERSION)
+COMMIT  := $(shell git rev-parse --short HEAD 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X slipway/backend/place.Version=$(VERSION) -X slipway/backend/place.Commit=$(COMMIT)
+TAGS    := desktop,production,webkit2_41
+BIN     := build/bin
+GUESTS  := $(foreach arch,amd64 arm64,backend/guest/payload/bin/slipway-guest-linux-$(arch))
+
+# Only Linux has the driver that the reader of NVIDIA devices loads. It must bind
+# the driver's functions late, because each driver lacks some.
+LATE    := -extldflags=-Wl,-z,lazy
+ARCH    := $(shell go env GOARCH)
+READER  := $(if $(filter linux,$(shell go env GOOS)),gpu/nvml/payload/bin/slipway-gpu-linux-$(ARCH))
+
+# A package also carries what machines of the other architecture are given.
+OTHER       := $(if $(filter amd64,$(ARCH)),arm64,amd64)
+CROSS_arm64 := aarch64-linux-gnu-gcc
+CROSS_amd64 := x86_64-linux-gnu-gcc
+
+.PHONY: help
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: ## install what is missing, build, and open the app (without a display: serve)
+	@build/ci/setup.sh build
+	@$(MAKE) build
+	@build/ci/run.sh
+
+.PHONY: dev
+dev: build ## serve with the interface reloading from source
+	@build/ci/dev.sh
+
+.PHONY: build
+build: guest $(READER) ui ## build build/bin/slipway (headless) and build/bin/slipway-desktop (window)
+	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/slipway .
+	@go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS) $(if $(READER),$(LATE))' -o $(BIN)/slipway-desktop .
+	@ls -l $(BIN)/slipway $(BIN)/slipway-desktop | awk '{printf "  %s  %.1f MB\n", $$NF, $$5/1e6}'
+
+.PHONY: agents
+agents: guest ## build build/bin/slipway-linux-{amd64,arm64}, which other machines are given
+	@for arch in amd64 arm64; do CGO_ENABLED=0 GOOS=linux GOARCH=$$arch go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/slipway-linux-$$arch .; done
+
+.PHONY: guest
+guest: $(GUESTS) ## build the program that runs inside containers
+
+.PHONY: FORCE
+backend/guest/payload/bin/slipway-guest-linux-%: FORCE
+	@CGO_ENABLED=0 GOOS=linux GOARCH=$* go build -trimpath -ldflags '-s -w' -o $@ ./backend/guest/slipway-guest
+
+gpu/nvml/payload/bin/slipway-gpu-linux-%: FORCE
+	@CGO_ENABLED=1 GOARCH=$* $(if $(filter-out $(ARCH),$*),CC=$(CROSS_$*)) go build -trimpath -ldflags '-s -w $(LATE)' -o $@ ./gpu/nvml/slipway-gpu
+
+.PHONY: ui
+ui: frontend/dist/index.html ## build the user interface
+
+frontend/node_modules/.package-lock.json: frontend/package-lock.json
+	@cd frontend && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+UI_SOURCES := $(shell find frontend/src frontend/public frontend/index.html frontend/vite.config.ts frontend/tsconfig.json -type f 2>/dev/null)
+frontend/dist/index.html: frontend/node_modules/.package-lock.json $(UI_SOURCES)
+	@cd frontend && npm run --silent build
+	@touch $@
+
+.PHONY: test
+test: ## install what is missing and pass every test, real Docker and browser included
+	@build/ci/setup.sh build test
+	@$(MAKE) build
+	@build/ci/test.sh
+
+.PHONY: check
+check: lint ## lint, and the quick tests that need neither Docker nor a browser
+	@go test -short ./...
+	@cd frontend && npm test --silent
+
+.PHONY: lint
+lint: guest frontend/node_modules/.package-lock.json ## vet, golangci-lint, eslint, types, generated files current
+	@build/ci/lint.sh
+
+.PHONY: gen
+gen: ## generate the types of the user interface and the OpenAPI document
+	@go run ./build/tsgen
+
+.PHONY: bench
+bench: ## measure against Docker, and (as root) the tunnel against OpenSSH; prints tables
+	@build/ci/setup.sh build test
+	@$(MAKE) build
+	@build/ci/docker.sh build/ci/modern.sh go run ./build/bench
+	@go build -trimpath -o build/.cache/tunnel-bench ./build/bench/tunnel
+	@nice -n -19 build/.cache/tunnel-bench
+
+.PHONY: package
+package: ## install what is missing, make a .deb and a tarball under build/bin
+	@build/ci/setup.sh build package
+	@$(MAKE) build gpu/nvml/payload/bin/slipway-gpu-linux-$(OTHER)
+	@CGO_ENABLED=0 GOOS=linux GOARCH=$(OTHER) go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/slipway-linux-$(OTHER) .
+	@build/ci/package.sh $(VERSION) $(OTHER)
+
+.PHONY: clean
+clean: ## remove what was built and the test engine's data
+	@build/ci/dockerd.sh stop || true
+	@build/ci/moderndocker.sh stop || true
+	@rm -rf $(BIN) build/.cache frontend/dist frontend/node_modules backend/guest/payload/bin/slipway-guest-* gpu/nvml/payload/bin/slipway-gpu-*

@@ -1,0 +1,68 @@
+package archtest
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func TestPurePackagesReadNoClockAndStartNothing(t *testing.T) {
+	for _, f := range goFiles(t) {
+		if f.isTest() || !slices.Contains(pure, f.pkg()) {
+			continue
+		}
+		for _, problem := range impurities(f) {
+			t.Error(problem)
+		}
+	}
+}
+
+func TestImpureSourceIsFound(t *testing.T) {
+	set := token.NewFileSet()
+	syntax, err := parser.ParseFile(set, "x.go", `package x
+import ("net"; "os"; "time")
+var _ net.Conn
+func f() { go f(); _ = time.Now(); net.Dial("", ""); os.Exit(1) }
+`, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := impurities(sourceFile{path: "x.go", syntax: syntax, set: set})
+	if len(found) != 4 {
+		t.Errorf("found %d impurities, want 4 (os, go, time.Now, net.Dial):\n%s", len(found), strings.Join(found, "\n"))
+	}
+}
+
+func impurities(f sourceFile) []string {
+	var problems []string
+	for _, spec := range f.syntax.Imports {
+		path, err := strconv.Unquote(spec.Path.Value)
+		if err == nil && slices.Contains(pureNot, path) {
+			problems = append(problems, fmt.Sprintf("%s imports %s in a pure package; take what it gives as an argument", f.at(spec.Pos()), path))
+		}
+	}
+	ast.Inspect(f.syntax, func(n ast.Node) bool {
+		switch e := n.(type) {
+		case *ast.GoStmt:
+			problems = append(problems, fmt.Sprintf("%s starts a goroutine in a pure package; let the caller do it", f.at(e.Pos())))
+		case *ast.SelectorExpr:
+			pkg, ok := e.X.(*ast.Ident)
+			if !ok || pkg.Obj != nil {
+				return true
+			}
+			if slices.Contains(pureCalls[pkg.Name], e.Sel.Name) {
+				problems = append(problems, fmt.Sprintf("%s uses %s.%s in a pure package; take the time or the randomness as an argument", f.at(e.Pos()), pkg.Name, e.Sel.Name))
+			}
+			if names, ok := pureNames[pkg.Name]; ok && !slices.Contains(names, e.Sel.Name) {
+				problems = append(problems, fmt.Sprintf("%s uses %s.%s in a pure package, which may name only %v of it", f.at(e.Pos()), pkg.Name, e.Sel.Name, names))
+			}
+		}
+		return true
+	})
+	return problems
+}

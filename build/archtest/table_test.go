@@ -1,0 +1,141 @@
+package archtest
+
+// module is the path of this module.
+const module = "slipway"
+
+// row says what one package may import of this module. Tests may also import
+// whatever stands above their package in the table, and what tests lists.
+type row struct {
+	pkg     string
+	imports []string
+	tests   []string
+}
+
+// table is read downward: nothing imports what stands below it.
+var table = []row{
+	{pkg: "gpu"},
+	{pkg: "gpu/clock", imports: []string{"gpu"}},
+	{pkg: "gpu/procs"},
+	{pkg: "gpu/nvml", imports: []string{"gpu", "gpu/clock", "gpu/procs"}},
+	{pkg: "gpu/nvml/slipway-gpu", imports: []string{"gpu/nvml"}},
+	{pkg: "gpu/nvml/payload"},
+	{pkg: "gpu/drm", imports: []string{"gpu", "gpu/clock", "gpu/procs"}},
+	{pkg: "gpu/devices", imports: []string{"gpu", "gpu/clock", "gpu/procs", "gpu/nvml", "gpu/nvml/payload", "gpu/drm"}},
+	{pkg: "gpu/sim", imports: []string{"gpu"}},
+	{pkg: "tunnel"},
+	{pkg: "tunnel/netwatch"},
+	{pkg: "tunnel/cpace"},
+	{pkg: "tunnel/secure", imports: []string{"tunnel", "tunnel/cpace"}},
+	{pkg: "tunnel/sshstdio", imports: []string{"tunnel"}},
+	{pkg: "backend/place"},
+	{pkg: "backend/session", imports: []string{"gpu"}},
+	{pkg: "backend/access", imports: []string{"backend/session", "gpu"}, tests: []string{"backend/hub/hubtest"}},
+	{pkg: "backend/daemon", imports: []string{"backend/place", "backend/session", "backend/access"}},
+	{pkg: "backend/hostlock"},
+	{pkg: "backend/api"},
+	{pkg: "backend/scheduler", imports: []string{"backend/session", "gpu"}},
+	{pkg: "backend/idle", imports: []string{"backend/session"}},
+	{pkg: "backend/store", imports: []string{"backend/session", "gpu"}},
+	{pkg: "backend/terminal"},
+	{pkg: "backend/layers", imports: []string{"backend/session", "gpu"}},
+	{pkg: "backend/session/agenttest", imports: []string{"backend/session", "backend/layers", "backend/terminal", "gpu"}},
+	{pkg: "backend/files", imports: []string{"backend/session"}},
+	{pkg: "backend/guest/payload"},
+	{pkg: "backend/guest/link", imports: []string{"backend/session", "backend/terminal", "tunnel"}, tests: []string{"backend/guest"}},
+	{pkg: "backend/guest", imports: []string{"backend/session", "backend/terminal", "tunnel", "backend/guest/link", "backend/files"}},
+	{pkg: "backend/guest/slipway-guest", imports: []string{"backend/guest"}},
+	{pkg: "backend/engine", imports: []string{"backend/session", "gpu"}},
+	{pkg: "backend/engine/enginetest", imports: []string{"backend/session", "gpu", "backend/engine", "backend/guest/link", "backend/terminal", "tunnel"}},
+	{pkg: "backend/engine/docker", imports: []string{"backend/session", "gpu", "backend/engine"}},
+	{pkg: "backend/engine/sim/shell"},
+	{pkg: "backend/engine/sim", imports: []string{"backend/session", "gpu", "backend/engine", "backend/engine/sim/shell", "backend/terminal", "backend/guest", "backend/guest/link", "backend/files"}, tests: []string{"backend/engine/enginetest"}},
+	{pkg: "backend/agent", imports: []string{"backend/session", "backend/layers", "backend/scheduler", "backend/idle", "backend/store", "backend/engine", "backend/terminal", "gpu", "backend/guest/link"}},
+	{pkg: "backend/agentrpc", imports: []string{"backend/session", "gpu", "tunnel"}},
+	{pkg: "backend/provision", imports: []string{"backend/session", "backend/daemon", "gpu", "tunnel", "tunnel/sshstdio"}},
+	{pkg: "backend/hub", imports: []string{"backend/session", "backend/layers", "gpu"}, tests: []string{"backend/hub/hubtest"}},
+	{pkg: "backend/hub/hubtest", imports: []string{"backend/session", "gpu", "backend/hub"}},
+	{pkg: "backend/server", imports: []string{"backend/api", "backend/session", "backend/hub", "gpu", "backend/terminal"}},
+	{pkg: "backend/cli", imports: []string{"gpu", "backend/access", "backend/api", "backend/place", "backend/terminal", "backend/daemon", "backend/session"}},
+	{pkg: "backend", imports: []string{anythingAbove}},
+	{pkg: "app", imports: []string{"backend", "backend/api", "backend/place"}},
+	{pkg: "frontend"},
+	{pkg: "", imports: []string{"app", "frontend"}},
+	{pkg: "build/tsgen", imports: []string{"backend/api"}},
+	{pkg: "build/bench/gpuprobe", imports: []string{"gpu", "gpu/nvml", "gpu/procs"}},
+	{pkg: "build/bench", imports: []string{"backend/api"}},
+	{pkg: "build/bench/link"},
+	{pkg: "build/bench/tunnel", imports: []string{"tunnel", "build/bench/link"}},
+	{pkg: "build/archtest"},
+}
+
+// anythingAbove in a row stands for every package above it.
+const anythingAbove = "*"
+
+// fence names the only packages that may import a third-party module, and those
+// whose tests may. A module without a fence may be imported by nobody.
+type fence struct {
+	module string
+	pkgs   []string
+	tests  []string
+}
+
+var fences = []fence{
+	{module: "github.com/docker/docker", pkgs: []string{"backend/engine/docker"}},
+	{module: "github.com/docker/go-connections", pkgs: []string{"backend/engine/docker"}},
+	{module: "github.com/docker/go-units", pkgs: []string{"backend/engine/docker"}},
+	{module: "github.com/distribution/reference", pkgs: []string{"backend/engine/docker"}},
+	{module: "github.com/opencontainers", pkgs: []string{"backend/engine/docker"}},
+	{module: "github.com/containerd/errdefs", pkgs: []string{"backend/engine/docker"}},
+	{module: "go.etcd.io/bbolt", pkgs: []string{"backend/store"}},
+	{module: "github.com/xtaci/smux", pkgs: []string{"tunnel"}},
+	{module: "github.com/wailsapp/wails/v2", pkgs: []string{"app"}},
+	{module: "github.com/gtank/ristretto255", pkgs: []string{"tunnel/cpace"}},
+	{module: "github.com/gorilla/websocket", pkgs: []string{"tunnel/secure", "backend/server", "backend/cli", "app", "build/bench"}, tests: []string{"backend"}},
+	{module: "github.com/shirou/gopsutil/v3", pkgs: []string{"backend/agent"}},
+	{module: "golang.org/x/crypto", pkgs: []string{"backend/guest"}, tests: []string{"backend/cli", "tunnel/sshstdio"}},
+	{module: "github.com/klauspost/compress", pkgs: []string{"backend/layers", "backend/engine/docker"}},
+	{module: "github.com/creack/pty", pkgs: []string{"backend/guest", "build/bench"}, tests: []string{"backend/cli", "build/bench"}},
+	{module: "golang.org/x/tools", tests: []string{"backend/scheduler"}},
+	{module: "github.com/spf13/cobra", pkgs: []string{"backend/cli"}},
+	{module: "github.com/spf13/pflag", pkgs: []string{"backend/cli"}},
+	{module: "github.com/NVIDIA/go-nvml", pkgs: []string{"gpu/nvml"}},
+	{module: "gopkg.in/yaml.v3", pkgs: []string{"backend/cli"}},
+	{module: "mvdan.cc/sh/v3", pkgs: []string{"backend/engine/sim/shell"}},
+	{module: "golang.org/x/term", pkgs: []string{"backend/cli", "app", "build/bench"}},
+	{module: "golang.org/x/sys", pkgs: []string{"backend/guest", "backend/engine/docker", "backend/engine/sim", "backend/agent", "backend/cli", "backend/place", "backend/daemon", "backend/hostlock", "backend", "app", "tunnel", "tunnel/netwatch", "build/bench/link", "gpu/clock"}},
+}
+
+// pure are the packages that take the time as an argument and start nothing.
+var pure = []string{"backend/session", "backend/scheduler", "gpu"}
+
+// pureNot are the imports that a pure package does without. net is allowed for
+// the names in pureNames only.
+var pureNot = []string{"os", "os/exec", "os/signal", "os/user", "net/http", "net/rpc", "io/ioutil", "syscall", "log", "log/slog", "runtime", "path/filepath", "unsafe"}
+
+// pureNames are, for packages that pure packages may name types of, the only
+// names allowed.
+var pureNames = map[string][]string{
+	"net": {"Conn", "Addr"},
+}
+
+// pureCalls are the functions that read a clock, wait, or draw from the
+// process's own randomness.
+var pureCalls = map[string][]string{
+	"time": {"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"},
+	"rand": {"Int", "Intn", "IntN", "Int31", "Int31n", "Int32N", "Int63", "Int63n", "Int64N", "N", "Float32", "Float64", "Perm", "Shuffle", "Seed", "Uint32", "Uint64"},
+}
+
+// linked are the packages whose variables without a table the linker sets.
+var linked = []string{"backend/place"}
+
+// vagueNames are package names that say nothing of what a package provides.
+var vagueNames = []string{"util", "utils", "common", "helper", "helpers", "base", "core", "types", "manager", "misc", "shared"}
+
+// Lengths in lines.
+const (
+	maxFile           = 500
+	maxFrontendFile   = 300
+	maxTestFile       = 700
+	maxFunction       = 80
+	maxFunctionInTest = 120
+)

@@ -1,0 +1,94 @@
+//go:build linux && cgo
+
+// Command gpuprobe compares what Slipway measures on an NVIDIA device with what
+// is known of the work: kernels that run for a set time, timed by CUDA's own
+// events, and memory taken in steps. It needs a driver and no Docker, takes
+// about five minutes, prints a Markdown table, and leaves the device's settings
+// as they are. Build it with C linkage where the program will run, or before:
+//
+//	CGO_ENABLED=1 go build -o build/bin/gpuprobe ./build/bench/gpuprobe
+//	build/bin/gpuprobe > table.md
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+
+	"slipway/gpu"
+	"slipway/gpu/nvml"
+)
+
+// options are the flags.
+type options struct {
+	seconds int
+	poll    time.Duration
+	device  string
+	library string
+}
+
+func main() {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case nvml.ChildCommand:
+			os.Exit(nvml.ChildMain(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
+		case workCommand:
+			end(work(os.Args[2:], os.Stdout))
+		}
+	}
+	var o options
+	flag.IntVar(&o.seconds, "seconds", 60, "how long each load runs")
+	flag.DurationVar(&o.poll, "poll", 2*time.Second, "how often devices are read")
+	flag.StringVar(&o.device, "device", "", "UUID of the device to use; empty: the first")
+	flag.StringVar(&o.library, "library", "", "path of the driver's library; empty: where the system keeps it")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	end(probe(ctx, o))
+}
+
+func end(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "gpuprobe:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func probe(ctx context.Context, o options) (err error) {
+	source := nvml.Open(nvml.Config{Library: o.library})
+	defer func() { err = errors.Join(err, source.Close()) }()
+	devices, err := source.Inventory(ctx)
+	if err != nil {
+		return err
+	}
+	device, err := choose(devices, gpu.UUID(o.device))
+	if err != nil {
+		return err
+	}
+	p := &prober{options: o, source: source, device: device, out: os.Stdout}
+	p.conditions()
+	for _, measure := range []func(context.Context) error{p.idle, p.duties, p.sharers, p.memory, p.costs} {
+		if err := measure(ctx); err != nil {
+			return err
+		}
+	}
+	p.remarks()
+	return nil
+}
+
+func choose(devices []gpu.Device, wanted gpu.UUID) (gpu.Device, error) {
+	for _, d := range devices {
+		if wanted == "" || d.UUID == wanted {
+			return d, nil
+		}
+	}
+	if wanted != "" {
+		return gpu.Device{}, fmt.Errorf("this machine has no NVIDIA device %s", wanted)
+	}
+	return gpu.Device{}, errors.New("this machine has no NVIDIA device")
+}

@@ -1,0 +1,293 @@
+//go:build linux && cgo
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"slipway/gpu"
+	"slipway/gpu/nvml"
+)
+
+// prober runs loads and compares.
+type prober struct {
+	options
+	source *nvml.Source
+	device gpu.Device
+	out    io.Writer
+
+	strangers, unseen, samples int
+	lost                       []string
+	idlePower                  float64 // milliwatts
+}
+
+func (p *prober) conditions() {
+	host := "unknown kernel"
+	if release, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		host = "Linux " + strings.TrimSpace(string(release))
+	}
+	fmt.Fprintf(p.out, "%s (%s), driver %s, %s, %s; each load %d s, read every %s.\n\n", p.device.Model, p.device.Memory, p.device.Driver, host,
+		time.Now().UTC().Format(time.RFC3339), p.seconds, p.poll)
+	c := p.device.Capabilities
+	fmt.Fprintf(p.out, "Process memory %s, process utilisation %s, energy counter %s, accounting %s, MIG %s, memory limit %s.\n\n", c.ProcessMemory.State,
+		c.ProcessUtil.State, c.Energy.State, c.Accounting.State, c.MIG.State, c.MemoryLimit.State)
+	fmt.Fprintln(p.out, "| what | truth | measured | difference |\n|---|---|---|---|")
+}
+
+func (p *prober) row(what, truth, measured, difference string) {
+	fmt.Fprintf(p.out, "| %s | %s | %s | %s |\n", what, truth, measured, difference)
+}
+
+// worker is one process that loads the device.
+type worker struct {
+	cmd   *exec.Cmd
+	lines *bufio.Scanner
+	stdin io.WriteCloser
+}
+
+// result is what a worker knows of its own work.
+type result struct {
+	BusyMs    float64 `json:"busyMs"` // by CUDA's events
+	Kernels   int     `json:"kernels"`
+	Allocated int64   `json:"allocated"`
+}
+
+// startWorker runs this program as a worker and waits until it is ready.
+func (p *prober) startWorker(ctx context.Context, args ...string) (*worker, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	w := &worker{cmd: exec.CommandContext(ctx, self, append([]string{workCommand, "-device", string(p.device.UUID)}, args...)...)}
+	w.cmd.Stderr = os.Stderr
+	if w.stdin, err = w.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	stdout, err := w.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := w.cmd.Start(); err != nil {
+		return nil, err
+	}
+	w.lines = bufio.NewScanner(stdout)
+	if !w.lines.Scan() || w.lines.Text() != "ready" {
+		return nil, errors.Join(errors.New("the load did not begin"), w.cmd.Wait())
+	}
+	return w, nil
+}
+
+// say gives the worker a line, finish its last one, and result reads what it
+// answers.
+func (w *worker) say(line string) error {
+	_, err := fmt.Fprintln(w.stdin, line)
+	return err
+}
+
+func (w *worker) result() (r result, err error) {
+	if !w.lines.Scan() {
+		return r, errors.Join(errors.New("the load ended early"), w.cmd.Wait())
+	}
+	return r, json.Unmarshal(w.lines.Bytes(), &r)
+}
+
+func (w *worker) finish() error {
+	return errors.Join(w.stdin.Close(), w.cmd.Wait())
+}
+
+// watch samples for a while and sums.
+func (p *prober) watch(ctx context.Context, d time.Duration, pids ...int) (*integral, error) {
+	prev, err := p.source.Sample(ctx)
+	if err != nil {
+		return nil, err
+	}
+	in := &integral{}
+	tick := time.NewTicker(p.poll)
+	defer tick.Stop()
+	for until := time.Now().Add(d); time.Now().Before(until); {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		next, err := p.source.Sample(ctx)
+		if err != nil {
+			return nil, err
+		}
+		in.add(prev, next, p.device.UUID, func(pid int) bool { return slices.Contains(pids, pid) })
+		prev = next
+		p.samples++
+	}
+	for _, text := range in.lost {
+		if !slices.Contains(p.lost, text) {
+			p.lost = append(p.lost, text)
+		}
+	}
+	if len(pids) > 0 {
+		p.strangers += in.strangers
+		p.unseen += in.unseen
+	}
+	return in, nil
+}
+
+func (p *prober) idle(ctx context.Context) error {
+	in, err := p.watch(ctx, time.Duration(p.seconds)*time.Second/4)
+	if err != nil {
+		return err
+	}
+	p.row("idle: busy", "0 s", fmt.Sprintf("%.2f s of %.1f s", in.device.Seconds(), in.covered.Seconds()), "")
+	p.energyRow("idle: energy", in)
+	if in.covered > 0 {
+		p.idlePower = float64(in.energy) / in.covered.Seconds()
+	}
+	return nil
+}
+
+// energyRow compares the counter with power summed over time.
+func (p *prober) energyRow(what string, in *integral) {
+	if p.device.Capabilities.Energy.State != gpu.Yes {
+		p.row(what, "no counter", fmt.Sprintf("%.1f J from power", float64(in.power)/1000), "")
+		return
+	}
+	difference := ""
+	if in.power > 0 && in.energy > 0 {
+		difference = fmt.Sprintf("power summed %+.1f %%", 100*(float64(in.power)/float64(in.energy)-1))
+	}
+	p.row(what, fmt.Sprintf("%.1f J counted", float64(in.energy)/1000), fmt.Sprintf("%.1f J from power", float64(in.power)/1000), difference)
+}
+
+// duties runs one process that is busy a tenth, half and nearly all of the time.
+func (p *prober) duties(ctx context.Context) error {
+	for _, duty := range []int{10, 50, 90} {
+		if err := p.duty(ctx, duty); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *prober) duty(ctx context.Context, percent int) error {
+	w, err := p.startWorker(ctx, "-duty", strconv.Itoa(percent))
+	if err != nil {
+		return err
+	}
+	if err := w.say("mark"); err != nil {
+		return err
+	}
+	if _, err := w.result(); err != nil {
+		return err
+	}
+	in, err := p.watch(ctx, time.Duration(p.seconds)*time.Second, w.cmd.Process.Pid)
+	if err != nil {
+		return err
+	}
+	if err := w.say("mark"); err != nil {
+		return err
+	}
+	r, err := w.result()
+	if err != nil {
+		return err
+	}
+	truth, ours := r.BusyMs/1000, in.busy.Seconds()
+	p.row(fmt.Sprintf("one process, %d %% busy: its busy time", percent), fmt.Sprintf("%.2f s (events of %d kernels)", truth, r.Kernels),
+		fmt.Sprintf("%.2f s of %.1f s", ours, in.covered.Seconds()), fmt.Sprintf("%+.2f s, %+.1f points", ours-truth, 100*(ours-truth)/in.covered.Seconds()))
+	p.row(fmt.Sprintf("one process, %d %% busy: the device", percent), fmt.Sprintf("%.2f s", truth), fmt.Sprintf("%.2f s", in.device.Seconds()), fmt.Sprintf("%+.2f s", in.device.Seconds()-truth))
+	p.energyRow(fmt.Sprintf("one process, %d %% busy: energy", percent), in)
+	if in.energy > 0 {
+		dynamic := float64(in.energy) - p.idlePower*in.covered.Seconds()
+		p.row(fmt.Sprintf("one process, %d %% busy: energy above idle", percent), "", fmt.Sprintf("%.1f J", dynamic/1000), fmt.Sprintf("%.1f W while busy", dynamic/1000/max(truth, 0.001)))
+	}
+	return w.finish()
+}
+
+// sharers runs two processes. Their events overlap while they take turns, so
+// the truth is only what the device can do: together no more than all the time.
+func (p *prober) sharers(ctx context.Context) error {
+	one, err := p.startWorker(ctx, "-duty", "70")
+	if err != nil {
+		return err
+	}
+	two, err := p.startWorker(ctx, "-duty", "30")
+	if err != nil {
+		return err
+	}
+	a, b := one.cmd.Process.Pid, two.cmd.Process.Pid
+	in, err := p.watch(ctx, time.Duration(p.seconds)*time.Second, a, b)
+	if err != nil {
+		return err
+	}
+	p.row("two processes, 70 % and 30 % busy: together", fmt.Sprintf("%.2f s, the device's own", in.device.Seconds()), fmt.Sprintf("%.2f s", in.busy.Seconds()),
+		fmt.Sprintf("%+.2f s", in.busy.Seconds()-in.device.Seconds()))
+	return errors.Join(one.finish(), two.finish())
+}
+
+// memory takes memory in steps and looks what of it is seen.
+func (p *prober) memory(ctx context.Context) error {
+	w, err := p.startWorker(ctx, "-duty", "0")
+	if err != nil {
+		return err
+	}
+	var base gpu.Bytes
+	for i, step := range []gpu.Bytes{0, 256 * gpu.MiB, gpu.GiB, 2 * gpu.GiB} {
+		if err := w.say("take " + strconv.FormatInt(int64(step), 10)); err != nil {
+			return err
+		}
+		r, err := w.result()
+		if err != nil {
+			return err
+		}
+		in, err := p.watch(ctx, 2*p.poll, w.cmd.Process.Pid)
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			base = in.peak
+			p.row("memory: a process that took none", "0 B", in.peak.String(), "its CUDA context")
+			continue
+		}
+		seen := in.peak - base
+		p.row("memory: above that", gpu.Bytes(r.Allocated).String(), seen.String(), fmt.Sprintf("%+.2f %%", 100*(float64(seen)/float64(r.Allocated)-1)))
+	}
+	return w.finish()
+}
+
+// costs measures what reading costs.
+func (p *prober) costs(ctx context.Context) error {
+	const times = 50
+	before, began := cpuTime(), time.Now()
+	for range times {
+		if _, err := p.source.Sample(ctx); err != nil {
+			return err
+		}
+	}
+	took := time.Since(began) / times
+	p.row("one reading of all devices", "", took.Round(10*time.Microsecond).String(), fmt.Sprintf("%s of this program's processor time, its child's left out", ((cpuTime()-before)/times).Round(10*time.Microsecond)))
+	return nil
+}
+
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func (p *prober) remarks() {
+	fmt.Fprintf(p.out, "\nOther processes were on the device in %d of %d samples; the load was not seen in %d.\n", p.strangers, p.samples, p.unseen)
+	for _, text := range p.lost {
+		fmt.Fprintln(p.out, "Lost:", text)
+	}
+}

@@ -1,0 +1,195 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Addresses of the two ends of a path.
+const (
+	NearAddress = "10.231.0.1"
+	FarAddress  = "10.231.0.2"
+)
+
+// mtu is what a packet has at most, in bytes.
+const mtu = 1500
+
+// Namespaces makes two network namespaces with the names given, joined by a
+// path that Run carries. Remove them with Remove.
+func Namespaces(ctx context.Context, near, far string) (ends [2]int, err error) {
+	for i, name := range []string{near, far} {
+		if err := ip(ctx, "netns", "add", name); err != nil {
+			return ends, err
+		}
+		if err := ip(ctx, "-n", name, "link", "set", "lo", "up"); err != nil {
+			return ends, err
+		}
+		if ends[i], err = openTUN("/run/netns/" + name); err != nil {
+			return ends, err
+		}
+		if err := chooseCubic(ctx, name); err != nil {
+			return ends, err
+		}
+		own, other := NearAddress, FarAddress
+		if i == 1 {
+			own, other = other, own
+		}
+		for _, words := range [][]string{
+			{"addr", "add", own, "peer", other, "dev", device},
+			{"link", "set", device, "mtu", fmt.Sprint(mtu), "txqueuelen", "20000", "up"},
+		} {
+			if err := ip(ctx, append([]string{"-n", name}, words...)...); err != nil {
+				return ends, err
+			}
+		}
+	}
+	return ends, nil
+}
+
+// chooseCubic makes cubic the default in a namespace: whatever the machine's own
+// is, figures compare best with that. Where the machine's default is another,
+// cubic must first be among those that namespaces may choose.
+func chooseCubic(ctx context.Context, name string) error {
+	const settings = "/proc/sys/net/ipv4/"
+	allowed, err := os.ReadFile(settings + "tcp_allowed_congestion_control")
+	if err != nil {
+		return err
+	}
+	if words := strings.Fields(string(allowed)); !slices.Contains(words, "cubic") {
+		words = append(words, "cubic")
+		if err := os.WriteFile(settings+"tcp_allowed_congestion_control", []byte(strings.Join(words, " ")), 0o644); err != nil {
+			return err
+		}
+	}
+	script := "echo cubic > " + settings + "tcp_congestion_control"
+	if out, err := exec.CommandContext(ctx, "ip", "netns", "exec", name, "sh", "-c", script).CombinedOutput(); err != nil {
+		return fmt.Errorf("choose cubic: %w: %s", err, out)
+	}
+	return nil
+}
+
+// Remove removes the namespaces and what is in them.
+func Remove(names ...string) error {
+	var failed error
+	for _, name := range names {
+		failed = errors.Join(failed, ip(context.Background(), "netns", "del", name))
+	}
+	return failed
+}
+
+func ip(ctx context.Context, words ...string) error {
+	out, err := exec.CommandContext(ctx, "ip", words...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("ip %s: %w: %s", strings.Join(words, " "), err, out)
+	}
+	return nil
+}
+
+// device is the name of the TUN device in each namespace.
+const device = "path0"
+
+// openTUN makes a TUN device in a namespace. The thread that enters the
+// namespace ends with its goroutine.
+func openTUN(namespace string) (int, error) {
+	type result struct {
+		fd  int
+		err error
+	}
+	made := make(chan result)
+	go func() {
+		runtime.LockOSThread() // and never unlocked
+		fd, err := enterAndOpen(namespace)
+		made <- result{fd, err}
+	}()
+	r := <-made
+	return r.fd, r.err
+}
+
+func enterAndOpen(namespace string) (int, error) {
+	ns, err := os.Open(namespace)
+	if err != nil {
+		return -1, err
+	}
+	defer ns.Close()
+	if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
+		return -1, fmt.Errorf("enter %s: %w", namespace, err)
+	}
+	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return -1, fmt.Errorf("open /dev/net/tun: %w", err)
+	}
+	request, err := unix.NewIfreq(device)
+	if err != nil {
+		return -1, err
+	}
+	request.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI)
+	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, request); err != nil {
+		return -1, errors.Join(fmt.Errorf("make %s: %w", device, err), unix.Close(fd))
+	}
+	return fd, nil
+}
+
+// Run carries packets between the two ends until ctx ends: up is from the first
+// to the second. Each direction has a thread of its own. On a busy machine run it
+// at a high priority, and all that is measured with it.
+func Run(ctx context.Context, ends [2]int, up, down Direction) error {
+	failed := make(chan error, 2)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for i, d := range []Direction{up, down} {
+		from, to := ends[i], ends[1-i]
+		go func() {
+			runtime.LockOSThread()
+			failed <- carry(ctx, from, to, d, uint64(i))
+		}()
+	}
+	err := <-failed
+	cancel()
+	return errors.Join(err, <-failed)
+}
+
+// carry moves the packets of one direction.
+func carry(ctx context.Context, from, to int, d Direction, seed uint64) error {
+	p := &pipe{d: d, random: rand.New(rand.NewPCG(seed, 1))}
+	start := time.Now()
+	var spare [][]byte
+	for ctx.Err() == nil {
+		wait := min(p.next(time.Since(start)), 100*time.Millisecond)
+		timeout := unix.NsecToTimespec(int64(wait))
+		fds := []unix.PollFd{{Fd: int32(from), Events: unix.POLLIN}}
+		if _, err := unix.Ppoll(fds, &timeout, nil); err != nil && !errors.Is(err, unix.EINTR) {
+			return fmt.Errorf("wait for packets: %w", err)
+		}
+		for data := p.due(time.Since(start)); data != nil; data = p.due(time.Since(start)) {
+			_, _ = unix.Write(to, data) // a full receiver loses it as a real one does
+			spare = append(spare, data[:cap(data)])
+		}
+		for range 64 {
+			if len(spare) == 0 {
+				spare = append(spare, make([]byte, mtu+64))
+			}
+			buffer := spare[len(spare)-1]
+			n, err := unix.Read(from, buffer)
+			if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {
+				break
+			}
+			if err != nil {
+				return fmt.Errorf("read packets: %w", err)
+			}
+			if p.take(buffer[:n], time.Since(start)) {
+				spare = spare[:len(spare)-1]
+			}
+		}
+	}
+	return nil
+}

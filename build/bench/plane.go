@@ -1,0 +1,256 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"slipway/backend/api"
+)
+
+// plane is a control plane of our own, in a folder of its own.
+type plane struct {
+	home    string
+	env     []string
+	command *exec.Cmd
+	ended   chan error
+	url     string
+	token   string
+	http    *http.Client
+	live    map[string]bool // sessions to end
+}
+
+// startPlane starts the program and waits until it answers.
+func startPlane(ctx context.Context, binary, host string) (*plane, error) {
+	home, err := os.MkdirTemp("", "slipway-bench-")
+	if err != nil {
+		return nil, err
+	}
+	p := &plane{
+		home: home, env: append(os.Environ(), "DOCKER_HOST="+host, "SLIPWAY_HOME="+home), ended: make(chan error, 1),
+		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 32}, Timeout: time.Minute}, live: map[string]bool{},
+	}
+	p.command = exec.CommandContext(ctx, binary, "serve", "--engine", "docker")
+	p.command.Env = p.env
+	p.command.Stderr = os.Stderr
+	p.command.Cancel = func() error { return p.command.Process.Signal(syscall.SIGTERM) }
+	if err := p.command.Start(); err != nil {
+		return nil, errors.Join(fmt.Errorf("build it first with make build: %w", err), os.RemoveAll(home))
+	}
+	go func() { p.ended <- p.command.Wait() }()
+	if err := p.await(ctx); err != nil {
+		return nil, errors.Join(err, p.stop())
+	}
+	return p, nil
+}
+
+// await waits for the address, the token and a first answer.
+func (p *plane) await(ctx context.Context) error {
+	deadline := time.Now().Add(30 * time.Second)
+	for time.Now().Before(deadline) && ctx.Err() == nil {
+		var serving struct {
+			URL string `json:"url"`
+		}
+		data, err := os.ReadFile(filepath.Join(p.home, "serve.json"))
+		token, errToken := os.ReadFile(filepath.Join(p.home, "token"))
+		if err == nil && errToken == nil && json.Unmarshal(data, &serving) == nil {
+			p.url, p.token = serving.URL, strings.TrimSpace(string(token))
+			if p.call(ctx, http.MethodGet, "/api/v1/version", nil, nil) == nil {
+				return p.checkEngine(ctx)
+			}
+		}
+		select {
+		case err := <-p.ended:
+			p.ended <- err
+			return fmt.Errorf("serve ended at once: %w", err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return errors.Join(errors.New("serve does not answer"), ctx.Err())
+}
+
+// checkEngine waits until the agent has heard from its engine, which must be Docker.
+func (p *plane) checkEngine(ctx context.Context) error {
+	deadline := time.Now().Add(15 * time.Second)
+	for {
+		var machines []api.Machine
+		if err := p.call(ctx, http.MethodGet, "/api/v1/machines", nil, &machines); err != nil {
+			return err
+		}
+		if len(machines) == 1 && machines[0].Engine == "docker" {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("the machine is not run by Docker: %+v", machines)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// stop ends the sessions and the control plane.
+func (p *plane) stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var errs []error
+	for id := range p.live {
+		errs = append(errs, p.end(ctx, id))
+	}
+	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		errs = append(errs, err)
+	}
+	select {
+	case err := <-p.ended:
+		errs = append(errs, err)
+	case <-time.After(15 * time.Second):
+		errs = append(errs, errors.New("serve did not end on SIGTERM"), p.command.Process.Kill())
+	}
+	return errors.Join(append(errs, os.RemoveAll(p.home))...)
+}
+
+// call makes one request of the API.
+func (p *plane) call(ctx context.Context, method, path string, in, out any) error {
+	var body io.Reader
+	if in != nil {
+		data, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		body = bytes.NewReader(data)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, p.url+path, body)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+p.token)
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := p.http.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close() //nolint:errcheck // it is read to its end
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode >= http.StatusBadRequest {
+		return fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, bytes.TrimSpace(data))
+	}
+	if out == nil {
+		return nil
+	}
+	return json.Unmarshal(data, out)
+}
+
+// dial opens a WebSocket.
+func (p *plane) dial(ctx context.Context, path string) (*websocket.Conn, error) {
+	conn, resp, err := websocket.DefaultDialer.DialContext(ctx, "ws"+strings.TrimPrefix(p.url, "http")+path, http.Header{"Authorization": {"Bearer " + p.token}})
+	if resp != nil {
+		resp.Body.Close() //nolint:errcheck // the connection is conn's
+	}
+	if err != nil {
+		return nil, fmt.Errorf("websocket %s: %w", path, err)
+	}
+	return conn, nil
+}
+
+// launch asks for an interactive session with the limits of all measurements.
+func (p *plane) launch(ctx context.Context, image string) (api.Session, error) {
+	var s api.Session
+	spec := api.Spec{Image: image, Resources: api.Resources{CPU: 1, Memory: api.Bytes{Text: "512m"}, Shm: api.Bytes{Text: "64m"}}}
+	err := p.call(ctx, http.MethodPost, "/api/v1/sessions", api.LaunchRequest{Spec: spec}, &s)
+	if err == nil {
+		p.live[s.ID] = true
+	}
+	return s, err
+}
+
+// running launches a session and waits until it runs.
+func (p *plane) running(ctx context.Context, image string) (api.Session, error) {
+	events, err := p.follow(ctx)
+	if err != nil {
+		return api.Session{}, err
+	}
+	defer events.close()
+	s, err := p.launch(ctx, image)
+	if err != nil {
+		return api.Session{}, err
+	}
+	return events.await(s.ID, "RUNNING")
+}
+
+// end ends a session by force and waits for it.
+func (p *plane) end(ctx context.Context, id string) error {
+	delete(p.live, id)
+	if err := p.call(ctx, http.MethodPost, "/api/v1/sessions/"+id+"/terminate", api.TerminateRequest{Forced: true}, nil); err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		var s api.Session
+		if err := p.call(ctx, http.MethodGet, "/api/v1/sessions/"+id, nil, &s); err != nil {
+			return err
+		}
+		if s.TerminatedAt != nil {
+			return nil
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return ctx.Err()
+}
+
+// events is the stream of changes.
+type events struct{ conn *websocket.Conn }
+
+// follow opens the stream and reads the snapshot at its beginning.
+func (p *plane) follow(ctx context.Context) (*events, error) {
+	conn, err := p.dial(ctx, "/api/v1/events")
+	if err != nil {
+		return nil, err
+	}
+	e := &events{conn}
+	var first api.Event
+	return e, e.read(&first)
+}
+
+func (e *events) read(event *api.Event) error {
+	if err := e.conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		return err
+	}
+	return e.conn.ReadJSON(event)
+}
+
+// await waits until a session is in a status.
+func (e *events) await(id, status string) (api.Session, error) {
+	for {
+		var event api.Event
+		if err := e.read(&event); err != nil {
+			return api.Session{}, err
+		}
+		if event.Session == nil || event.Session.ID != id {
+			continue
+		}
+		if event.Session.Status == status {
+			return *event.Session, nil
+		}
+		if event.Session.TerminatedAt != nil {
+			return *event.Session, fmt.Errorf("the session ended as %s (%s), %+v", event.Session.Status, event.Session.Reason, event.Session.Error)
+		}
+	}
+}
+
+func (e *events) close() {
+	e.conn.Close() //nolint:errcheck // nothing more is wanted of it
+}

@@ -1,0 +1,85 @@
+//go:build linux
+
+// Command tunnel measures the tunnel beside raw TCP, OpenSSH and a bare relay
+// of TLS: bulk, the echo of a key stroke while bulk saturates the path, opening
+// streams and what idle ones cost. The two sides live in network namespaces of
+// their own that an emulated path joins, so it needs Linux, root and OpenSSH's
+// server. It prints a Markdown table and fails when a limit is missed.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// options are the flags.
+type options struct {
+	rounds int
+	warm   time.Duration
+	time   time.Duration
+	only   string
+	kinds  string
+	trace  bool
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var err error
+	if len(os.Args) == 3 && strings.HasPrefix(os.Args[1], "part-") {
+		err = part(ctx, os.Args[1], os.Args[2])
+	} else {
+		err = whole(ctx)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "tunnel bench:", err)
+		stop()
+		os.Exit(1) //nolint:gocritic // the deferred stop has run
+	}
+}
+
+// part plays one of the processes that the measurement consists of.
+func part(ctx context.Context, name, setting string) error {
+	var s settings
+	if err := json.Unmarshal([]byte(setting), &s); err != nil {
+		return err
+	}
+	switch name {
+	case "part-path":
+		return runPath(ctx, s)
+	case "part-target":
+		return runTarget(ctx, s)
+	case "part-near":
+		return runNear(ctx, s)
+	case "part-far":
+		return runFar(ctx, s)
+	case "part-client":
+		return runClient(ctx, s)
+	}
+	return fmt.Errorf("no part is called %s", name)
+}
+
+func whole(ctx context.Context) error {
+	var o options
+	flag.IntVar(&o.rounds, "rounds", 5, "rounds, of which the median counts; the variants take turns within one")
+	flag.DurationVar(&o.warm, "warm", 3*time.Second, "how long each measurement runs before it counts")
+	flag.DurationVar(&o.time, "time", 5*time.Second, "how long it counts")
+	flag.StringVar(&o.only, "only", "", "only scenarios whose name contains this")
+	flag.StringVar(&o.kinds, "variants", "raw,ours,ours1,ssh,tls", "the variants to measure")
+	flag.BoolVar(&o.trace, "trace", false, "print every measurement as it is made")
+	flag.Parse()
+	r := &report{}
+	err := measureAll(ctx, o, r)
+	r.print(os.Stdout, o)
+	if err == nil && r.missed > 0 {
+		err = fmt.Errorf("%d limits were missed", r.missed)
+	}
+	return err
+}

@@ -1,0 +1,301 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"slipway/build/bench/link"
+	"slipway/tunnel"
+)
+
+// Ports of the measurement, on loopback but for those that say otherwise.
+const (
+	targetPort = "7100" // the target, on every address
+	farPort    = "7200" // the far relay, on every address
+	bulkPort   = "7001" // what the near relay forwards as bulk
+	echoPort   = "7002" // what the near relay forwards as interactive
+	sshPort    = "7022" // sshd, on every address
+)
+
+// settings tell a part what to do.
+type settings struct {
+	Folder  string // of sockets and keys
+	Near    string // namespaces
+	Far     string
+	FarHost string // where the far side answers
+	Kind    string // variant
+
+	Up, Down link.Direction
+
+	Bulk, Echo string // addresses that the client dials
+	Mode       string // what the client does: up, down, echo, open or idle
+	Streams    int
+	Warm, Time time.Duration
+}
+
+func (s settings) control() string { return filepath.Join(s.Folder, "control") }
+
+// ready tells the whole that a part does its work.
+func ready() { fmt.Println("ready") }
+
+// runPath makes the namespaces and carries their packets.
+func runPath(ctx context.Context, s settings) error {
+	ends, err := link.Namespaces(ctx, s.Near, s.Far)
+	if err != nil {
+		return err
+	}
+	ready()
+	return link.Run(ctx, ends, s.Up, s.Down)
+}
+
+// runTarget answers what is forwarded: the first byte of a connection says
+// whether it is echoed (e), swallowed (s) or sent all there is (g).
+func runTarget(ctx context.Context, s settings) error {
+	listener, err := net.Listen("tcp", ":"+targetPort)
+	if err != nil {
+		return err
+	}
+	control, err := net.Listen("unix", s.control())
+	if err != nil {
+		return err
+	}
+	context.AfterFunc(ctx, func() { _, _ = listener.Close(), control.Close() })
+	var swallowed atomic.Int64
+	go func() {
+		for {
+			conn, err := control.Accept()
+			if err != nil {
+				return
+			}
+			_ = binary.Write(conn, binary.LittleEndian, swallowed.Load())
+			_ = conn.Close()
+		}
+	}()
+	ready()
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return nil
+		}
+		go serveTarget(conn, &swallowed)
+	}
+}
+
+func serveTarget(conn net.Conn, swallowed *atomic.Int64) {
+	defer conn.Close()
+	var what [1]byte
+	if _, err := io.ReadFull(conn, what[:]); err != nil {
+		return
+	}
+	switch what[0] {
+	case 'e':
+		var b [256]byte
+		for {
+			n, err := conn.Read(b[:])
+			if err != nil {
+				return
+			}
+			if _, err := conn.Write(b[:n]); err != nil {
+				return
+			}
+		}
+	case 's':
+		b := make([]byte, 256<<10)
+		for {
+			n, err := conn.Read(b)
+			swallowed.Add(int64(n))
+			if err != nil {
+				return
+			}
+		}
+	case 'g':
+		b := make([]byte, 256<<10)
+		for {
+			if _, err := conn.Write(b); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// dialer dials carriers over TLS.
+type dialer struct {
+	address string
+	config  *tls.Config
+}
+
+// Dial dials one carrier.
+func (d dialer) Dial(ctx context.Context, _ bool) (net.Conn, error) {
+	return (&tls.Dialer{Config: d.config}).DialContext(ctx, "tcp", d.address)
+}
+
+func clientTLS(s settings) (*tls.Config, error) {
+	pem, err := os.ReadFile(filepath.Join(s.Folder, "cert"))
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(pem)
+	return &tls.Config{RootCAs: roots, ServerName: "bench", MinVersion: tls.VersionTLS13}, nil
+}
+
+// runNear listens on the two ports and forwards what comes.
+func runNear(ctx context.Context, s settings) error {
+	config, err := clientTLS(s)
+	if err != nil {
+		return err
+	}
+	address := net.JoinHostPort(s.FarHost, farPort)
+	var open func(tunnel.Class) (net.Conn, error)
+	if s.Kind == "tls" {
+		open = func(tunnel.Class) (net.Conn, error) { return tls.Dial("tcp", address, config) }
+	} else {
+		t, err := tunnel.Dial(ctx, dialer{address, config}, tunnel.Config{OneCarrier: s.Kind == "ours1"})
+		if err != nil {
+			return err
+		}
+		defer t.Close()
+		if bulk, err := t.Open(ctx, tunnel.Bulk); err == nil { // waits for the second carrier
+			_ = bulk.Close()
+		}
+		open = func(c tunnel.Class) (net.Conn, error) { return t.Open(ctx, c) }
+		quit := make(chan os.Signal, 1)
+		signal.Notify(quit, os.Interrupt)
+		go watch(ctx, t, s)
+	}
+	for port, class := range map[string]tunnel.Class{bulkPort: tunnel.Bulk, echoPort: tunnel.Interactive} {
+		listener, err := net.Listen("tcp", "127.0.0.1:"+port)
+		if err != nil {
+			return err
+		}
+		context.AfterFunc(ctx, func() { _ = listener.Close() })
+		go forwardAll(listener, func() (net.Conn, error) { return open(class) })
+	}
+	ready()
+	<-ctx.Done()
+	return nil
+}
+
+// watch prints what a tunnel knows of itself, where somebody asks for it.
+func watch(ctx context.Context, t *tunnel.Tunnel, s settings) {
+	if os.Getenv("TUNNEL_BENCH_WATCH") == "" {
+		return
+	}
+	ticker := time.NewTicker(250 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			fmt.Fprintf(os.Stderr, "%s %+v\n", s.Kind, t.Stats())
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func forwardAll(listener net.Listener, open func() (net.Conn, error)) {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			far, err := open()
+			if err != nil {
+				_ = conn.Close()
+				return
+			}
+			join(conn, far)
+		}()
+	}
+}
+
+// join copies both ways until both are over.
+func join(a, b net.Conn) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = io.Copy(a, b)
+		endOf(a)
+	}()
+	_, _ = io.Copy(b, a)
+	endOf(b)
+	<-done
+	_, _ = a.Close(), b.Close()
+}
+
+func endOf(c net.Conn) {
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+		return
+	}
+	_ = c.Close()
+}
+
+// runFar is the other end of runNear.
+func runFar(ctx context.Context, s settings) error {
+	pair, err := tls.LoadX509KeyPair(filepath.Join(s.Folder, "cert"), filepath.Join(s.Folder, "key"))
+	if err != nil {
+		return err
+	}
+	listener, err := tls.Listen("tcp", ":"+farPort, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13})
+	if err != nil {
+		return err
+	}
+	context.AfterFunc(ctx, func() { _ = listener.Close() })
+	target := func(from net.Conn) {
+		conn, err := net.Dial("tcp", "127.0.0.1:"+targetPort)
+		if err != nil {
+			_ = from.Close()
+			return
+		}
+		join(from, conn)
+	}
+	host := tunnel.NewHost(tunnel.Config{})
+	go func() {
+		for {
+			t, err := host.Accept(ctx)
+			if err != nil {
+				return
+			}
+			go watch(ctx, t, s)
+			go func() {
+				for {
+					stream, err := t.Accept()
+					if err != nil {
+						return
+					}
+					go target(stream)
+				}
+			}()
+		}
+	}()
+	ready()
+	for {
+		conn, err := listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if s.Kind == "tls" {
+			go target(conn)
+		} else {
+			go func() { _ = host.Serve(tunnel.Carrier{Conn: conn, Peer: tunnel.Peer{Transport: "tls"}}) }()
+		}
+	}
+}

@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# Makes images from the recipes in build/environments and loads them.
+#
+#   build/ci/images.sh [--force] [recipe…]   without names: those for the tests
+#
+# An image is made of packages from the mirror that this machine's own apt
+# uses, so no registry is needed. It is kept as build/.cache/images/*.tar under
+# the hash of its recipe, and imported into DOCKER_HOST (or Docker's default)
+# where that does not have it yet. --force makes it anew.
+#
+# A recipe has one entry a line:
+#   image REF            the name of the image
+#   packages NAME…       Debian packages beyond the essential ones
+#   from RECIPE          the file system of that recipe instead
+#   static DIR NAME      only one file: the Go program in DIR, as /NAME
+#   change INSTRUCTION   a Dockerfile instruction for docker import
+set -euo pipefail
+
+repo=$(cd "$(dirname "$0")/../.." && pwd)
+recipes=$repo/build/environments
+cache=$repo/build/.cache/images
+tests=(minimal notebook static user)
+export PATH=$PATH:/usr/sbin:/sbin:/usr/local/go/bin
+force=
+
+fail() { echo "images.sh: $*" >&2; exit 1; }
+say() { echo "images.sh: $*" >&2; }
+as_root() { if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo --preserve-env=http_proxy,https_proxy,no_proxy "$@"; fi; }
+
+# entry prints the rest of each line of a recipe that begins with a word.
+entry() { sed -n "s/^$2[[:space:]]\{1,\}//p" "$recipes/$1.recipe"; }
+
+# mirror prints the apt sources of this distribution that the machine uses,
+# one a line, without those of third parties.
+mirror() {
+    local code
+    code=$(. /etc/os-release && echo "$VERSION_CODENAME")
+    apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' 'Identifier: Packages' |
+        sort -u | while read -r uri suite component; do
+        case $suite in "$code" | "$code-updates" | "$code-security") ;; *) continue ;; esac
+        case $component in main | universe) echo "deb $uri $suite $component" ;; esac
+    done
+}
+
+install_missing() {
+    local missing=()
+    command -v docker >/dev/null || missing+=(docker.io)
+    command -v mmdebstrap >/dev/null || missing+=(mmdebstrap)
+    [ ${#missing[@]} -eq 0 ] && [ -n "$(mirror)" ] && return
+    command -v apt-get >/dev/null || fail "needs apt, on Debian or Ubuntu, to make images"
+    { as_root apt-get update -qq && as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"; } >&2
+}
+
+# root_tar writes the file system of a recipe with packages to a tar file.
+root_tar() {
+    local include code proxy option=()
+    include=$(entry "$1" packages | tr -s ' \n' ',,' | sed 's/,$//')
+    code=$(. /etc/os-release && echo "$VERSION_CODENAME")
+    proxy=$(apt-config shell P Acquire::http::Proxy | sed "s/^P='\(.*\)'$/\1/")
+    [ -z "$proxy" ] || option=(--aptopt="Acquire::http::Proxy \"$proxy\"")
+    as_root mmdebstrap --quiet --variant=essential --include="$include" \
+        --aptopt='Acquire::Languages "none"' --aptopt='APT::Install-Recommends "false"' "${option[@]}" \
+        --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
+        --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/info/*' \
+        "$code" - - >"$2" <<<"$sources"
+}
+
+# static_tar writes a tar file that holds one Go program and nothing else.
+static_tar() {
+    local dir name tree
+    read -r dir name < <(entry "$1" static)
+    tree=$(mktemp -d)
+    (cd "$recipes/$dir" && CGO_ENABLED=0 GO111MODULE=off go build -trimpath -ldflags '-s -w' -o "$tree/$name" .)
+    tar -C "$tree" --owner=0 --group=0 -cf "$2" "$name"
+    rm -rf "$tree"
+}
+
+# hash prints what decides the content of a recipe's file system.
+hash() {
+    local base dir
+    base=$(entry "$1" from)
+    if [ -n "$base" ]; then hash "$base"; return; fi
+    read -r dir _ < <(entry "$1" static) || true
+    { sed '/^change/d;/^#/d' "$recipes/$1.recipe"; [ -z "${dir:-}" ] || cat "$recipes/$dir"/*.go; echo "$sources"; } | sha256sum | cut -c1-12
+}
+
+# filesystem makes the tar file of a recipe where it is missing, and prints its path.
+filesystem() {
+    local base tar began=$SECONDS
+    base=$(entry "$1" from)
+    if [ -n "$base" ]; then filesystem "$base"; return; fi
+    tar=$cache/$1-$(hash "$1").tar
+    if [ ! -e "$tar" ] || [ -n "$force" ]; then
+        say "making $1"
+        rm -f "$cache/$1"-*.tar
+        if [ -n "$(entry "$1" static)" ]; then static_tar "$1" "$tar.part"; else root_tar "$1" "$tar.part"; fi
+        mv "$tar.part" "$tar"
+        say "made $1 in $((SECONDS - began)) s"
+    fi
+    echo "$tar"
+}
+
+# load imports a recipe's image unless Docker has it from this very recipe.
+load() {
+    local ref key have tar old changes=() line
+    [ -e "$recipes/$1.recipe" ] || fail "no recipe $1 in $recipes"
+    ref=$(entry "$1" image)
+    key=$(hash "$1")-$(sha256sum <"$recipes/$1.recipe" | cut -c1-12)
+    have=$(docker image inspect --format '{{index .Config.Labels "slipway.image.recipe"}}' "$ref" 2>/dev/null || true)
+    [ "$have" = "$key" ] && [ -z "$force" ] && return
+    tar=$(filesystem "$1")
+    while read -r line; do changes+=(--change "$line"); done < <(entry "$1" change)
+    old=$(docker image inspect --format '{{.Id}}' "$ref" 2>/dev/null || true)
+    docker import "${changes[@]}" --change "LABEL slipway.image.recipe=$key" "$tar" "$ref" >/dev/null
+    [ -z "$old" ] || docker image rm "$old" >/dev/null 2>&1 || true # nameless by now; kept while in use
+    say "loaded $ref"
+}
+
+if [ "${1:-}" = --force ]; then force=yes; shift; fi
+[ $# -gt 0 ] || set -- "${tests[@]}"
+install_missing
+sources=$(mirror)
+mkdir -p "$cache"
+exec 9>"$cache/lock"
+flock 9
+docker version >/dev/null || fail "Docker does not answer; start one with build/ci/dockerd.sh start"
+for name; do load "$name"; done

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Vet, lint, types and generated files. golangci-lint is built once, at a
+# pinned version, into build/.cache.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+go vet ./...
+go run ./build/tsgen -check
+linter=$PWD/build/.cache/bin/golangci-lint
+version=v2.15.0
+if ! "$linter" version 2>/dev/null | grep -q "${version#v}"; then
+  GOBIN=$PWD/build/.cache/bin go install "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$version"
+fi
+"$linter" run ./...
+(cd frontend && npm run --silent lint)

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that building ("build"), testing ("test") and
+# packaging ("package") need and that are not there yet. Needs root or sudo only if something is missing.
+set -euo pipefail
+
+build_packages=(gcc libc6-dev pkg-config libgtk-3-dev libwebkit2gtk-4.1-dev)
+# The engine and the images of the tests install what they need themselves.
+test_packages=(chromium python3 xvfb xauth xdotool wmctrl openbox
+  webkit2gtk-driver fonts-dejavu-core procps util-linux openssh-client openssh-server iproute2)
+# The reader of NVIDIA devices is for the other architecture, too.
+case "$(dpkg --print-architecture)" in
+  arm64) package_packages=(gcc-x86-64-linux-gnu libc6-dev-amd64-cross) ;;
+  *) package_packages=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross) ;;
+esac
+
+for need in go node npm git make; do
+  command -v "$need" >/dev/null || { echo "slipway: $need is missing; install it first" >&2; exit 1; }
+done
+
+wanted=()
+for group in "$@"; do
+  case "$group" in
+    build) wanted+=("${build_packages[@]}") ;;
+    test) wanted+=("${test_packages[@]}") ;;
+    package) wanted+=("${package_packages[@]}") ;;
+    *) echo "usage: setup.sh [build] [test] [package]" >&2; exit 2 ;;
+  esac
+done
+
+missing=()
+for package in "${wanted[@]}"; do
+  [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)" = installed ] || missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  command -v sudo >/dev/null || { echo "slipway: these packages are missing and need root: ${missing[*]}" >&2; exit 1; }
+  as_root=(sudo)
+fi
+echo "slipway: installing ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+"${as_root[@]}" apt-get update -qq
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=580 install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

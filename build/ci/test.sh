@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# Every test, in the order in which a failure is cheapest to find.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+build/ci/lint.sh
+(cd frontend && npm test --silent)
+build/ci/docker.sh build/ci/modern.sh build/ci/test-real.sh

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"slipway/backend/api"
+)
+
+// object is a JSON object. Its members are written in the order of their names.
+type object map[string]any
+
+var pathParam = regexp.MustCompile(`\{([a-z]+)\}`)
+
+// openAPI writes the OpenAPI 3.1 document of the routes. It fails on a route
+// whose bodies are not wire types.
+func openAPI(src *source) ([]byte, error) {
+	paths := object{}
+	for _, route := range src.routes {
+		item, ok := paths[route.Path].(object)
+		if !ok {
+			item = object{}
+			paths[route.Path] = item
+		}
+		operation, err := src.operation(route)
+		if err != nil {
+			return nil, fmt.Errorf("route %s: %w", route.Name, err)
+		}
+		item[strings.ToLower(route.Method)] = operation
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	err := encoder.Encode(object{
+		"openapi": "3.1.0",
+		"info": object{
+			"title":       "Slipway",
+			"version":     "v1",
+			"description": "The loopback API of Slipway's control plane. Times are RFC 3339, amounts of memory are bytes, lengths of time are texts such as \"30m\" unless a name ends in Seconds or Ms. Lists are never null. Every answer with a status of 400 or more is a Problem.",
+		},
+		"security": []object{{"token": []string{}}, {"cookie": []string{}}},
+		"paths":    paths,
+		"components": object{
+			"schemas": src.schemas(),
+			"securitySchemes": object{
+				"token":  object{"type": "http", "scheme": "bearer", "description": "The content of the file token in Slipway's folder."},
+				"cookie": object{"type": "apiKey", "in": "cookie", "name": "slipway", "description": "Set by the one-time login address. Requests that change something also need an Origin of this server."},
+			},
+		},
+	})
+	return out.Bytes(), err
+}
+
+func (s *source) operation(route api.Route) (object, error) {
+	operation := object{"operationId": route.Name, "summary": route.Summary}
+	if parameters := routeParameters(route); len(parameters) > 0 {
+		operation["parameters"] = parameters
+	}
+	if route.Request != nil {
+		schema, err := s.bodySchema(route.Request)
+		if err != nil {
+			return nil, err
+		}
+		if route.Stream == "websocket" {
+			operation["x-first-message"] = schema
+		} else {
+			operation["requestBody"] = object{"required": true, "content": jsonContent(schema)}
+		}
+	}
+	success, err := s.success(route)
+	if err != nil {
+		return nil, err
+	}
+	status := route.Status
+	if status == 0 {
+		status = http.StatusOK
+	}
+	if route.Stream == "websocket" {
+		status = http.StatusSwitchingProtocols
+	}
+	operation["responses"] = object{
+		strconv.Itoa(status): success,
+		"default":            object{"description": "What went wrong and what to do.", "content": jsonContent(reference("Problem"))},
+	}
+	return operation, nil
+}
+
+func (s *source) success(route api.Route) (object, error) {
+	switch route.Stream {
+	case "websocket":
+		answer := object{"description": "A WebSocket."}
+		if route.Response != nil {
+			schema, err := s.bodySchema(route.Response)
+			if err != nil {
+				return nil, err
+			}
+			answer["x-messages"] = schema
+		}
+		return answer, nil
+	case "text":
+		return object{"description": "Text as it comes.", "content": object{"text/plain": object{"schema": object{"type": "string"}}}}, nil
+	case "bytes":
+		return object{"description": "The content.", "content": object{"application/octet-stream": object{}}}, nil
+	}
+	if route.Response == nil {
+		return object{"description": "Done."}, nil
+	}
+	schema, err := s.bodySchema(route.Response)
+	return object{"description": "The answer.", "content": jsonContent(schema)}, err
+}
+
+func routeParameters(route api.Route) []object {
+	var out []object
+	for _, match := range pathParam.FindAllStringSubmatch(route.Path, -1) {
+		out = append(out, object{"name": match[1], "in": "path", "required": true, "schema": object{"type": "string"}})
+	}
+	for _, param := range route.Query {
+		out = append(out, object{"name": param.Name, "in": "query", "description": sentence(param.Text), "schema": object{"type": "string"}})
+	}
+	return out
+}
+
+// bodySchema is the schema of a body given by its zero value.
+func (s *source) bodySchema(body any) (object, error) {
+	typ := reflect.TypeOf(body)
+	list := typ.Kind() == reflect.Slice
+	if list {
+		typ = typ.Elem()
+	}
+	if !slices.ContainsFunc(s.structs, func(t structType) bool { return t.name == typ.Name() }) {
+		return nil, fmt.Errorf("%s is no wire type; declare it in backend/api", typ)
+	}
+	if list {
+		return object{"type": "array", "items": reference(typ.Name())}, nil
+	}
+	return reference(typ.Name()), nil
+}
+
+func (s *source) schemas() object {
+	out := object{}
+	for _, e := range s.enums {
+		out[e.name] = object{"type": "string", "description": e.doc, "enum": e.members}
+	}
+	for _, typ := range s.structs {
+		properties, required := object{}, []string{}
+		for _, f := range typ.fields {
+			properties[f.name] = fieldSchema(f)
+			if !f.optional {
+				required = append(required, f.name)
+			}
+		}
+		schema := object{"type": "object", "properties": properties}
+		if len(required) > 0 {
+			schema["required"] = required
+		}
+		if typ.doc != "" {
+			schema["description"] = sentence(typ.doc)
+		}
+		out[typ.name] = schema
+	}
+	return out
+}
+
+func fieldSchema(f field) object {
+	schema := typeSchema(f.typ)
+	if f.nullable {
+		if name, ok := schema["type"].(string); ok {
+			schema["type"] = []string{name, "null"}
+		} else {
+			schema = object{"anyOf": []object{schema, {"type": "null"}}}
+		}
+	}
+	if f.doc != "" {
+		schema["description"] = sentence(f.doc)
+	}
+	return schema
+}
+
+func typeSchema(t fieldType) object {
+	switch t.kind {
+	case kindList:
+		return object{"type": "array", "items": typeSchema(*t.elem)}
+	case kindMap:
+		return object{"type": "object", "additionalProperties": typeSchema(*t.elem)}
+	case kindStruct, kindEnum:
+		return reference(t.name)
+	}
+	switch t.name {
+	case "bool":
+		return object{"type": "boolean"}
+	case "int":
+		return object{"type": "integer"}
+	case "int64", "uint64":
+		return object{"type": "integer", "format": t.name}
+	case "float64":
+		return object{"type": "number", "format": "double"}
+	case "time":
+		return object{"type": "string", "format": "date-time"}
+	case "bytes":
+		return object{"type": []string{"integer", "string"}, "format": "int64", "examples": []any{536870912, "512m"}}
+	}
+	return object{"type": "string"}
+}
+
+func reference(name string) object { return object{"$ref": "#/components/schemas/" + name} }
+
+func jsonContent(schema object) object {
+	return object{"application/json": object{"schema": schema}}
+}
