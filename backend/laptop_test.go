@@ -297,10 +297,10 @@ func TestLaptopUsesALabThatItOnlyHasALoginTo(t *testing.T) {
 		l.program = fresh
 		l.do("agent", "list") // starts the new version
 		l.connect()
-		eventually(ctx, t, "the lab is found again", 30*time.Second, func() bool { return l.agent().Connection.State == "connected" })
-		if a := l.agent(); a.Version != "1.0.1" || a.Upgrade != "1.0.2" {
-			t.Errorf("it offers no upgrade: %+v", a)
-		}
+		eventually(ctx, t, "the lab is found again and an upgrade is offered", 30*time.Second, func() bool {
+			a := l.agent()
+			return a.Connection.State == "connected" && a.Version == "1.0.1" && a.Upgrade == "1.0.2"
+		})
 		began := time.Now()
 		l.do("agent", "upgrade", "lab")
 		t.Logf("upgraded in %s", time.Since(began).Round(time.Millisecond))

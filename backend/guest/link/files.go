@@ -86,8 +86,10 @@ func (e *sendError) Unwrap() error { return e.err }
 
 // End writes the end.
 func (p *PieceWriter) End() error {
-	_, err := p.w.Write([]byte{0, 0, 0, 0})
-	return err
+	if _, err := p.w.Write([]byte{0, 0, 0, 0}); err != nil {
+		return &sendError{err}
+	}
+	return nil
 }
 
 // PieceReader reads content in pieces. It gives io.EOF only at their end; where
