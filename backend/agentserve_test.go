@@ -35,7 +35,7 @@ func servedAgent(t *testing.T, settings daemon.Settings) (place.Home, *daemon.Cl
 			if err != nil {
 				t.Errorf("the agent ended with %v", err)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(patience):
 			t.Error("the agent does not end")
 		}
 	})
@@ -107,7 +107,7 @@ func TestAgentByItselfIsReachedByItsPerson(t *testing.T) {
 		if err := control.EndSessions(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 			if status, err := control.Status(t.Context()); err == nil && status.Live == 0 {
 				break
 			}

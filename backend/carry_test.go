@@ -41,12 +41,12 @@ func TestLaptopCarriesToALabOverABadNetwork(t *testing.T) {
 		_, _ = l.run("agent", "rm", "lab", "--uninstall", "-y") // where the test fails half-way
 		forget(t, hosts, carriedImage, carriedBase)
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 	forget(t, hosts, carriedImage, carriedBase)
 	l.do("agent", "add", "lab")
 	l.connect()
-	eventually(ctx, t, "the lab answers", 20*time.Second, func() bool { return l.agent().Connection.State == "connected" })
+	eventually(ctx, t, "the lab answers", func() bool { return l.agent().Connection.State == "connected" })
 
 	w.must("docker", "-H", near, "tag", enginetest.ImageMinimal, carriedBase)
 	sum := w.layNoise(near)
@@ -65,7 +65,7 @@ func TestLaptopCarriesToALabOverABadNetwork(t *testing.T) {
 
 	t.Run("a session of it runs there", func(t *testing.T) {
 		id := strings.TrimSpace(l.do("run", "-d", "--on", "lab", "--image", carriedImage, "--name", "carried", "--cpu", "1", "--mem", "256m"))
-		eventually(ctx, t, "the session runs", time.Minute, func() bool { return l.session(id).Status == "RUNNING" })
+		eventually(ctx, t, "the session runs", func() bool { return l.session(id).Status == "RUNNING" })
 		if got := l.do("exec", "carried", "--", "sha256sum", "/opt/noise"); !strings.HasPrefix(got, sum) {
 			t.Errorf("the file of the image is %q and should be %s", got, sum)
 		}
@@ -88,7 +88,7 @@ func TestLaptopCarriesToALabOverABadNetwork(t *testing.T) {
 	})
 
 	l.do("agent", "rm", "lab", "--uninstall", "-y")
-	eventually(ctx, t, "no process is left", 10*time.Second, func() bool { return len(w.processes()) == 0 })
+	eventually(ctx, t, "no process is left", func() bool { return len(w.processes()) == 0 })
 }
 
 // send brings an image somewhere with the program's command, takes the cable
@@ -150,7 +150,7 @@ func (l *laptop) interrupt(ctx context.Context, t *testing.T, image string, foll
 	l.cut(true)
 	out := time.Now()
 	follow.cuts++
-	eventually(ctx, t, "the loss is noticed", 20*time.Second, func() bool { return l.agent().Connection.State != "connected" })
+	eventually(ctx, t, "the loss is noticed", func() bool { return l.agent().Connection.State != "connected" })
 	o, ok := l.carrying(image)
 	if !ok || o.State != "running" || o.Progress == nil || o.Progress.Done >= o.Progress.Total {
 		t.Fatalf("while the cable is out it is %+v", o)
@@ -158,9 +158,9 @@ func (l *laptop) interrupt(ctx context.Context, t *testing.T, image string, foll
 	follow.see(t, o)
 	l.cut(false)
 	back := time.Now()
-	eventually(ctx, t, "it is connected again", 40*time.Second, func() bool { return l.agent().Connection.State == "connected" })
+	eventually(ctx, t, "it is connected again", func() bool { return l.agent().Connection.State == "connected" })
 	connected := time.Since(back)
-	eventually(ctx, t, "the transfer goes on", 40*time.Second, func() bool {
+	eventually(ctx, t, "the transfer goes on", func() bool {
 		now, ok := l.carrying(image)
 		return !ok || now.Progress.Done > o.Progress.Done
 	})

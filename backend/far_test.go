@@ -52,7 +52,7 @@ func (r *onStep) state(name string) provision.StepState {
 func TestFarMachineIsSetUpOverABadNetwork(t *testing.T) {
 	w := newFarWorld(t)
 	programs := map[string]string{"1.0.1": w.build("1.0.1"), "1.0.2": w.build("1.0.2")}
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	remote := w.remote(provision.Bridge(w.home))
 	install := func(ctx context.Context, version string, r *onStep) (provision.Installed, error) {
@@ -63,7 +63,7 @@ func TestFarMachineIsSetUpOverABadNetwork(t *testing.T) {
 		if _, err := provision.Remove(context.Background(), remote, provision.Options{Dir: w.home, DockerHost: w.dockerHost}, left); err != nil {
 			t.Error(err)
 		}
-		eventually(context.Background(), t, "no process is left", 10*time.Second, func() bool { return len(w.processes()) == 0 })
+		eventually(context.Background(), t, "no process is left", func() bool { return len(w.processes()) == 0 })
 	})
 
 	given, giveUp := context.WithCancel(ctx)
@@ -85,20 +85,27 @@ func TestFarMachineIsSetUpOverABadNetwork(t *testing.T) {
 	far := w.answers(ctx, "1.0.1")
 	given, giveUp = context.WithCancel(ctx)
 	defer giveUp()
+	watching, installed := context.WithCancel(ctx)
+	var cutter sync.WaitGroup
 	r = &onStep{start: func() {
-		go func() {
-			for ctx.Err() == nil && !w.runs("agent\x00switch\x00") {
+		cutter.Go(func() {
+			for !w.runs("agent\x00switch\x00") {
+				if watching.Err() != nil {
+					return
+				}
 				time.Sleep(5 * time.Millisecond)
 			}
 			w.cut(true)
 			time.AfterFunc(500*time.Millisecond, giveUp)
-		}()
+		})
 	}}
 	if _, err := install(given, "1.0.2", r); err == nil {
 		t.Log("it was done before the cut came")
 	}
+	installed()
+	cutter.Wait() // it may be about to take the cable out
 	w.cut(false)
-	eventually(ctx, t, "the new version took over by itself", 60*time.Second, func() bool {
+	eventually(ctx, t, "the new version took over by itself", func() bool {
 		machine, err := far.Machine(ctx)
 		return err == nil && machine.Version == "1.0.2"
 	})
@@ -117,7 +124,7 @@ func (w *farWorld) answers(ctx context.Context, version string) session.Agent {
 	go func() { ended <- line.Run(running) }()
 	w.t.Cleanup(func() { hangUp(); <-ended })
 	far := agentrpc.NewClient(agentrpc.ClientConfig{Name: "lab", Opener: line})
-	eventually(ctx, w.t, "the agent answers", 20*time.Second, func() bool {
+	eventually(ctx, w.t, "the agent answers", func() bool {
 		machine, err := far.Machine(ctx)
 		return err == nil && machine.Version == version
 	})

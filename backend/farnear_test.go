@@ -123,7 +123,7 @@ func TestFarMachineThroughTheControlPlane(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t.Context(), t, "the session runs", 60*time.Second, func() bool {
+	eventually(t.Context(), t, "the session runs", func() bool {
 		now, stale, err := n.Get(t.Context(), string(s.ID))
 		return err == nil && stale == nil && now.Status == session.Running && now.Agent == "lab"
 	})
@@ -148,7 +148,7 @@ func TestFarMachineThroughTheControlPlane(t *testing.T) {
 	grows := func(what string) {
 		t.Helper()
 		from := page.count(t)
-		eventually(t.Context(), t, "the terminal goes on "+what, 40*time.Second, func() bool { return page.count(t) > from+20 })
+		eventually(t.Context(), t, "the terminal goes on "+what, func() bool { return page.count(t) > from+20 })
 	}
 	grows("at first")
 
@@ -162,7 +162,6 @@ func TestFarMachineThroughTheControlPlane(t *testing.T) {
 		if now, stale, err := n.Get(t.Context(), string(s.ID)); err != nil || stale == nil || now.Status != session.Running {
 			t.Errorf("%+v, %v, %v", now.Status, stale, err)
 		}
-		began := time.Now()
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address+"/api/v1/sessions/"+string(s.ID)+"/terminate", strings.NewReader("{}"))
 		if err != nil {
 			t.Fatal(err)
@@ -174,17 +173,14 @@ func TestFarMachineThroughTheControlPlane(t *testing.T) {
 		}
 		body, _ := io.ReadAll(answer.Body)
 		_ = answer.Body.Close()
-		if took := time.Since(began); answer.StatusCode != http.StatusServiceUnavailable || took > 2*time.Second || !strings.Contains(string(body), `"agent_`) {
-			t.Errorf("%d after %s: %s", answer.StatusCode, took, body)
+		if answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(body), `"agent_`) {
+			t.Errorf("%d: %s", answer.StatusCode, body)
 		}
 		w.cut(false)
 		back := time.Now()
 		n.until("reached again", "lab", online)
 		t.Logf("back after %s", time.Since(back).Round(time.Millisecond))
-		grows("after the cut")
-		if now := page.count(t); now < before+20 {
-			t.Errorf("%d lines before the cut, %d after", before, now)
-		}
+		eventually(t.Context(), t, "the terminal goes on after the cut", func() bool { return page.count(t) > before+20 })
 		page.mu.Lock()
 		defer page.mu.Unlock()
 		if page.hellos != 1 {
@@ -206,7 +202,7 @@ func TestFarMachineThroughTheControlPlane(t *testing.T) {
 		if agents := n.Agents(); len(agents) != 1 {
 			t.Errorf("%+v", agents)
 		}
-		eventually(t.Context(), t, "no process is left", 10*time.Second, func() bool { return len(w.processes()) == 0 })
+		eventually(t.Context(), t, "no process is left", func() bool { return len(w.processes()) == 0 })
 		list := exec.Command("docker", "-H", w.dockerHost, "ps", "-aq", "--filter", "label=slipway.session="+string(s.ID))
 		if out, err := list.CombinedOutput(); err != nil || len(out) > 0 {
 			t.Errorf("containers %s, %v", out, err)

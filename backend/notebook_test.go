@@ -119,7 +119,7 @@ func runCell(t *testing.T, dialer *websocket.Dialer, origin, kernel, code string
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetReadDeadline(time.Now().Add(60 * time.Second)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
 	request := map[string]any{
@@ -166,7 +166,7 @@ func runCell(t *testing.T, dialer *websocket.Dialer, origin, kernel, code string
 // waitGone waits until a session has ended.
 func waitGone(t *testing.T, r *running, id string) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(patience)
 	for time.Now().Before(deadline) {
 		request, err := http.NewRequest("GET", r.URL+"/api/v1/sessions/"+id, nil)
 		if err != nil {

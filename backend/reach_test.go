@@ -53,7 +53,7 @@ func (n *nearSide) start(configure func(*reacher)) {
 // until waits until an agent is as it should be.
 func (n *nearSide) until(what, agent string, is func(hub.Agent) bool) hub.Agent {
 	n.t.Helper()
-	for deadline := time.Now().Add(40 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		a, err := n.Agent(agent)
 		if err == nil && is(a) {
 			return a
@@ -70,7 +70,7 @@ func (n *nearSide) work(begun hub.Operation, err error, answer func(hub.Prompt) 
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		now, err := n.Operation(begun.ID)
 		switch {
 		case err != nil:

@@ -57,7 +57,7 @@ func startOn(t *testing.T, dir, engine string, port int) *running {
 	case err := <-r.done:
 		r.done <- err
 		t.Fatalf("serve ended: %v", err)
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("serve does not answer")
 	}
 	var err error
@@ -79,7 +79,7 @@ func (r *running) end(t *testing.T) {
 		if err != nil {
 			t.Errorf("serve ended with %v", err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Error("serve does not end")
 	}
 }
@@ -115,7 +115,7 @@ func (r *running) call(t *testing.T, method, path, body string, out any) int {
 // until polls a session until it has the status, across processes' borders.
 func (r *running) until(t *testing.T, id, status string) api.Session {
 	t.Helper()
-	deadline := time.Now().Add(60 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		var s api.Session
 		r.call(t, "GET", "/api/v1/sessions/"+id, "", &s)
@@ -314,7 +314,7 @@ func (r *running) shell(t *testing.T, id, input, want string) string {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
 	frame := terminal.Frame{Type: terminal.FrameInput, Payload: append(make([]byte, 8), input...)}

@@ -51,7 +51,7 @@ func simSession(name string, cpus int) session.Spec {
 // until asks again until something is so.
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !is(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal(what)
 		}
@@ -137,7 +137,7 @@ func TestPeopleShareAnAgentWithoutSeeingOneAnother(t *testing.T) {
 			}
 			return err == nil && hidden
 		})
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		_, _ = ann.Rename(t.Context(), theirs.ID, "anns-other")
 		_, _ = bob.Rename(t.Context(), own.ID, "bobs-other")

@@ -39,7 +39,7 @@ func TestRealBatchesEndAsTheyShould(t *testing.T) {
 	}
 	if s := r.awaitEnd(slow.ID); s.Result != session.ResultFailure || s.Reason != session.ReasonTaskTimeout || s.Error == nil {
 		t.Errorf("a timeout of 5 s is %s, %s", s.Result, s.Reason)
-	} else if ran := s.TerminatedAt.Sub(*s.StartedAt); ran < 5*time.Second || ran > 30*time.Second {
+	} else if ran := s.TerminatedAt.Sub(*s.StartedAt); ran < 5*time.Second || ran >= 60*time.Second {
 		t.Errorf("it ran for %s", ran)
 	}
 	if s := r.awaitEnd(later.ID); s.Result != session.ResultSuccess || s.ScheduledAt.Before(start) {

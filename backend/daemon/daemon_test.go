@@ -73,7 +73,7 @@ func TestDaemonIsStartedOnceAndFound(t *testing.T) {
 		if err := syscall.Kill(first, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		await := time.Now().Add(10 * time.Second)
+		await := time.Now().Add(patience)
 		for {
 			if _, err := Connect(t.Context(), home); errors.Is(err, ErrNotRunning) {
 				break
@@ -216,17 +216,20 @@ func TestDetachedGoesOnWithoutWhoStartedIt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ready := home.Join("ready")
 	go func() {
-		for {
-			if isThere(ready) {
-				cancel()
-				return
-			}
+		for !isThere(ready) {
+			time.Sleep(lookPause)
 		}
+		cancel()
 	}()
-	if _, err := Detached(ctx, home, shell, []string{"-c", "touch " + ready + "; sleep 0.1; touch " + mark}, io.Discard, io.Discard); !errors.Is(err, context.Canceled) {
+	left := home.Join("left")
+	script := "touch " + ready + "; until [ -e " + left + " ]; do sleep 0.05; done; touch " + mark
+	if _, err := Detached(ctx, home, shell, []string{"-c", script}, io.Discard, io.Discard); !errors.Is(err, context.Canceled) {
 		t.Errorf("given up: %v", err)
 	}
-	for deadline := time.Now().Add(5 * time.Second); !isThere(mark); time.Sleep(lookPause) {
+	if err := os.WriteFile(left, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(patience); !isThere(mark); time.Sleep(lookPause) {
 		if time.Now().After(deadline) {
 			t.Fatal("it did not go on")
 		}

@@ -170,7 +170,7 @@ func TestUninstallLeavesWhatIsNeeded(t *testing.T) {
 			if strings.Join(names, " ") != c.kept || c.kept == "" && isThere(home.Dir) {
 				t.Errorf("kept %v", names)
 			}
-			for deadline := time.Now().Add(5 * time.Second); unix.Kill(status.PID, 0) == nil && !zombie(status.PID); time.Sleep(lookPause) {
+			for deadline := time.Now().Add(patience); unix.Kill(status.PID, 0) == nil && !zombie(status.PID); time.Sleep(lookPause) {
 				if time.Now().After(deadline) { // it gives the folder up a moment before it ends
 					t.Fatalf("process %d goes on", status.PID)
 				}

@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"slipway/backend/guest"
 	"slipway/backend/guest/link"
@@ -202,7 +201,7 @@ func TestStrangersAreRefused(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	t.Run("and one that says nothing does not disturb", func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		stream, err := client.Exec(ctx, session.ExecRequest{Command: []string{"bash", "-c", "exec 3<>/dev/tcp/main1/2222; echo open; sleep 100"}})
 		must(t, err)

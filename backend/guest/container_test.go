@@ -275,12 +275,12 @@ func (b *box) listen() {
 // connect waits for the guest and greets it.
 func (b *box) connect() *link.Client {
 	b.t.Helper()
-	must(b.t, b.listener.SetDeadline(time.Now().Add(20*time.Second)))
+	must(b.t, b.listener.SetDeadline(time.Now().Add(patience)))
 	conn, err := b.listener.Accept()
 	if err != nil {
 		b.t.Fatalf("the guest did not connect: %v; output: %s", err, b.output.String())
 	}
-	ctx, cancel := context.WithTimeout(b.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
 	defer cancel()
 	client, err := link.Connect(ctx, conn)
 	must(b.t, err)
@@ -293,7 +293,7 @@ func (b *box) exit() int {
 	b.t.Helper()
 	select {
 	case <-b.exited:
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		b.t.Fatalf("the container did not end; output: %s", b.output.String())
 	}
 	return b.cmd.ProcessState.ExitCode()
@@ -317,7 +317,7 @@ func run(t testing.TB, client *link.Client, argv ...string) result {
 
 func tryRun(t testing.TB, client *link.Client, req session.ExecRequest, stdin string) (result, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	req.Stdin = stdin != ""
 	stream, err := client.Exec(ctx, req)
@@ -362,7 +362,7 @@ func (s *screen) text() string {
 // open opens a terminal and looks at it.
 func open(t testing.TB, client *link.Client, req session.TerminalRequest) *screen {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	opened, err := client.OpenTerminal(ctx, req)
 	must(t, err)
@@ -395,7 +395,7 @@ func (s *screen) typeLine(line string) {
 // expect waits until text was shown.
 func (s *screen) expect(text string) {
 	s.t.Helper()
-	deadline := time.After(15 * time.Second)
+	deadline := time.After(patience)
 	for {
 		s.mu.Lock()
 		seen, changed := strings.Contains(s.shown.String(), text), s.changed
@@ -417,7 +417,7 @@ func (s *screen) ended() int {
 	select {
 	case err := <-s.done:
 		must(s.t, err)
-	case <-time.After(15 * time.Second):
+	case <-time.After(patience):
 		s.t.Fatalf("the shell did not end; shown: %q", s.text())
 	}
 	return s.code
@@ -439,7 +439,7 @@ func watch(t testing.TB, client *link.Client) <-chan link.Event {
 // await waits for an event that fits.
 func await(t testing.TB, events <-chan link.Event, what string, fits func(link.Event) bool) link.Event {
 	t.Helper()
-	deadline := time.After(15 * time.Second)
+	deadline := time.After(patience)
 	for {
 		select {
 		case event, ok := <-events:

@@ -69,7 +69,7 @@ func TestBatch(t *testing.T) {
 		b := newBox(t, true)
 		b.settings.Command = "echo started"
 		b.start()
-		must(t, b.listener.SetDeadline(time.Now().Add(10*time.Second)))
+		must(t, b.listener.SetDeadline(time.Now().Add(patience)))
 		conn, err := b.listener.Accept() // connected, but nobody says hello
 		must(t, err)
 		select {
@@ -125,13 +125,9 @@ func TestInit(t *testing.T) {
 		s := open(t, client, session.TerminalRequest{Cols: 80, Rows: 24})
 		s.typeLine("trap '' TERM; echo in $((1+1))")
 		s.expect("in 2")
-		begun := time.Now()
 		must(t, b.cmd.Process.Signal(syscall.SIGTERM))
 		if code := b.exit(); code != 0 {
 			t.Errorf("ended with %d: %s", code, b.output.String())
-		}
-		if took := time.Since(begun); took > 4*time.Second {
-			t.Errorf("took %v", took)
 		}
 	})
 	t.Run("reaps what loses its parent", func(t *testing.T) {

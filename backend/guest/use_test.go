@@ -26,7 +26,7 @@ func readRoot(t testing.TB, b *box, path string) string {
 // waitFor polls: the tests' only way to see into other processes.
 func waitFor(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !is(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain for %s", what)
 		}
@@ -145,9 +145,8 @@ func TestExec(t *testing.T) {
 		})
 	})
 	t.Run("does not wait for what the command leaves behind", func(t *testing.T) {
-		begun := time.Now()
-		if got := run(t, client, "sh", "-c", "sleep 30 & echo done"); got.out != "done\n" || time.Since(begun) > 5*time.Second {
-			t.Errorf("got %+v after %v", got, time.Since(begun))
+		if got := run(t, client, "sh", "-c", "sleep 876543 & echo done"); got.out != "done\n" {
+			t.Errorf("got %+v", got)
 		}
 	})
 }
@@ -218,7 +217,7 @@ func TestClosingATerminal(t *testing.T) {
 func TestServices(t *testing.T) {
 	client := newBox(t, true).start().connect()
 	start := func(req link.ServiceRequest) (link.Service, error) {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		return client.StartService(ctx, req)
 	}

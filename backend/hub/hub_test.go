@@ -62,7 +62,7 @@ func (w world) run(t *testing.T) {
 
 func next(t *testing.T, w *hub.Watcher) hub.Event {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	e, err := w.Next(ctx)
 	if err != nil {

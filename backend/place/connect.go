@@ -36,7 +36,7 @@ var ErrNotServing = errors.New("no control plane is running")
 
 const (
 	probeTimeout = 2 * time.Second
-	startTimeout = 10 * time.Second
+	startTimeout = 30 * time.Second
 	probePause   = 20 * time.Millisecond
 	logExcerpt   = 2 << 10
 )

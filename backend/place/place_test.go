@@ -1,6 +1,7 @@
 package place
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -171,8 +172,13 @@ func TestStartThatHangsIsGivenUp(t *testing.T) {
 		Timeout:    300 * time.Millisecond,
 	})
 	t.Cleanup(func() {
-		pid, _ := os.ReadFile(pidFile)
-		_ = exec.Command("kill", strings.TrimSpace(string(pid))).Run()
+		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) { // it may not have come that far
+			if pid, _ := os.ReadFile(pidFile); bytes.HasSuffix(pid, []byte("\n")) {
+				_ = exec.Command("kill", strings.TrimSpace(string(pid))).Run()
+				return
+			}
+		}
+		t.Error("what hangs did not even start")
 	})
 	var failure *StartError
 	if !errors.As(err, &failure) || !strings.Contains(failure.Text, "300ms") {

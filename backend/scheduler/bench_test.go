@@ -77,21 +77,9 @@ func BenchmarkPlan(b *testing.B) {
 	b.ReportMetric(took[len(took)/2].Seconds()*1000, "median-ms")
 }
 
-func TestACrowdedPlanIsSoundAndQuick(t *testing.T) {
+func TestACrowdedPlanIsSound(t *testing.T) {
 	s := crowded()
 	plan := Plan(s, noon)
 	checkPlan(t, s, plan)
 	checkSentences(t, plan)
-	best := time.Hour
-	for range 10 {
-		began := time.Now()
-		Plan(s, noon)
-		best = min(best, time.Since(began))
-	}
-	t.Logf("the best of ten plans took %s", best)
-	// Ten times the goal, so that a busy machine or the race detector does not
-	// fail it; the benchmark tells the number.
-	if best > 50*time.Millisecond {
-		t.Errorf("a plan takes %s", best)
-	}
 }

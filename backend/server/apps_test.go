@@ -351,7 +351,7 @@ func TestPageExplainsWhyThereIsNothing(t *testing.T) {
 		t.Errorf("after its end: %d %s", status, body)
 	}
 	w.agent.Remove("aaaaaaaaaaaa")
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		status, body := ask()
 		if status == 404 && strings.Contains(body, "no such session") {

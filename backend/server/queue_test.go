@@ -339,7 +339,7 @@ func TestResourcesAreSummedUp(t *testing.T) {
 	w.agent.SetBoard(board())
 	var all []api.ResourceSummary
 	w.hub.WaitHeard(t.Context())
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(patience)
 	for time.Now().Before(deadline) && (len(all) == 0 || len(all[0].Devices) == 0) {
 		w.call(t, "GET", "/api/v1/resources", "", &all)
 	}

@@ -69,7 +69,7 @@ func TestStalledEventsClientHoldsUpNobody(t *testing.T) {
 	w.dial(t, "/api/v1/events") // never read
 	quick := w.dial(t, "/api/v1/events")
 	nextEvent(t, quick)
-	for range 2000 { // 40 MB, more than any buffer between
+	for range 800 { // 16 MB, more than any buffer between
 		s = w.agent.Put(s)
 	}
 	for {
@@ -305,7 +305,7 @@ func TestCommandWaitsForACallerThatPausesAndEndsWithOneThatLeaves(t *testing.T) 
 	conn.Close()
 	select {
 	case <-ended:
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("the command goes on though its caller has left")
 	}
 }
@@ -377,7 +377,7 @@ func TestLogs(t *testing.T) {
 		leave()
 		select {
 		case <-gone:
-		case <-time.After(10 * time.Second):
+		case <-time.After(patience):
 			t.Fatal("the log is still followed")
 		}
 	})

@@ -115,7 +115,7 @@ func TestNoByteIsLostOrDoubled(t *testing.T) {
 		for offset := 0; offset < output; offset += 8192 {
 			h.tty.print(sample(uint64(offset), 8192))
 		}
-		for deadline := time.Now().Add(30 * time.Second); len(h.tty.input()) < viewers*input; time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(2 * time.Minute); len(h.tty.input()) < viewers*input; time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("only %d bytes of input arrived", len(h.tty.input()))
 			}
@@ -317,7 +317,7 @@ func TestDeafProgramHoldsUpNeitherOutputNorAcks(t *testing.T) {
 	for offset := 0; offset < output; offset += 32 << 10 {
 		h.tty.print(sample(uint64(offset), 32<<10))
 	}
-	for deadline := time.Now().Add(10 * time.Second); v.Offset() < output; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); v.Offset() < output; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("output stopped at %d", v.Offset())
 		}
@@ -326,7 +326,7 @@ func TestDeafProgramHoldsUpNeitherOutputNorAcks(t *testing.T) {
 	if err := <-wrote; err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); len(h.tty.input()) < len(typed); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); len(h.tty.input()) < len(typed); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d bytes of input arrived", len(h.tty.input()))
 		}

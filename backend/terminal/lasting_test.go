@@ -66,7 +66,7 @@ func TestLastingAttachmentHidesEveryCut(t *testing.T) {
 			h.tty.print(sample(uint64(offset), 8192))
 		}
 		<-typed
-		for deadline := time.Now().Add(60 * time.Second); len(h.tty.input()) < input; time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(2 * time.Minute); len(h.tty.input()) < input; time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("seed %d: only %d bytes of input arrived", seed, len(h.tty.input()))
 			}

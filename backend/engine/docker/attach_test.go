@@ -299,7 +299,7 @@ func TestNodesOfOtherVendorsAreHandedIn(t *testing.T) {
 // greet links to the guest of a started container.
 func greet(t *testing.T, e *docker.Engine, id string) *link.Client {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	conn, err := e.Guest(ctx, id)
 	if err != nil {

@@ -67,7 +67,7 @@ func echo(t *testing.T, conn net.Conn, err error) {
 		t.Fatal(err)
 	}
 	defer conn.Close()                                //nolint:errcheck // nothing to lose
-	conn.SetDeadline(time.Now().Add(5 * time.Second)) //nolint:errcheck // a socket takes deadlines
+	conn.SetDeadline(time.Now().Add(2 * time.Minute)) //nolint:errcheck // a socket takes deadlines
 	if _, err := conn.Write([]byte("hello")); err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func TestPullFailuresAreDistinct(t *testing.T) {
 			case c.ref != "":
 				ref = c.ref
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			err := e.Pull(ctx, ref, func(session.Pull) {})
 			var known *session.Error

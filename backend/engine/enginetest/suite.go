@@ -24,7 +24,7 @@ type Options struct {
 
 	Commands Commands
 	Memory   gpu.Bytes     // limit of containers; 0: 128 MiB
-	Patience time.Duration // how long one thing may take to happen; 0: 20 s
+	Patience time.Duration // how long one thing may take to happen; 0: 2 min
 
 	// PullImage is a reference that can be pulled and Evict removes it from the
 	// machine beforehand.
@@ -88,7 +88,7 @@ func Run(t *testing.T, open func(t *testing.T) engine.Engine, opts Options) {
 
 func (o *Options) fill() {
 	o.Memory = defaultTo(o.Memory, 128*gpu.MiB)
-	o.Patience = defaultTo(o.Patience, 20*time.Second)
+	o.Patience = defaultTo(o.Patience, 2*time.Minute)
 	o.NoImage = defaultTo(o.NoImage, "slipway-test/none:1")
 	o.Commands.Exit = defaultTo(o.Commands.Exit, CommandExit)
 	o.Commands.Print = defaultTo(o.Commands.Print, CommandPrint)

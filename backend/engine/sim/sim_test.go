@@ -88,7 +88,7 @@ func start(t *testing.T, s *Sim, c engine.Container) string {
 
 func connect(t *testing.T, s *Sim, id string) *link.Client {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	conn, err := s.Guest(ctx, id)
 	if err != nil {
@@ -104,7 +104,7 @@ func connect(t *testing.T, s *Sim, id string) *link.Client {
 
 func exec(t *testing.T, client *link.Client, command ...string) (string, int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	stream, err := client.Exec(ctx, session.ExecRequest{Command: command})
 	if err != nil {
@@ -120,7 +120,7 @@ func exec(t *testing.T, client *link.Client, command ...string) (string, int) {
 
 func ended(t *testing.T, s *Sim, id string) engine.State {
 	t.Helper()
-	for range 2000 {
+	for range 24_000 {
 		state, err := s.Inspect(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"net"
 	"strings"
 	"testing"
-	"time"
 
 	"slipway/backend/guest/link"
 	"slipway/backend/session"
@@ -95,12 +94,8 @@ func TestConnectToSomethingElse(t *testing.T) {
 		_, _ = theirs.Write([]byte("SSH-2.0-nonsense\r\n"))
 		_ = theirs.Close()
 	}()
-	begun := time.Now()
 	if _, err := link.Connect(t.Context(), ours); session.CodeOf(err) != "guest_connect_unavailable" {
 		t.Errorf("got %v", err)
-	}
-	if time.Since(begun) > 5*time.Second {
-		t.Errorf("took %v", time.Since(begun))
 	}
 }
 

@@ -95,6 +95,8 @@ type Remote struct {
 	id    string
 	agent *Agent
 
+	moving sync.Mutex // held while the link is cut or mended, so that the last one counts
+
 	mu      sync.Mutex // guards everything below
 	link    hub.Link
 	changed chan struct{}
@@ -110,12 +112,16 @@ func (r *Remote) Agent() session.Agent { return r.agent }
 
 // Run implements [hub.Remote].
 func (r *Remote) Run(ctx context.Context) {
+	r.moving.Lock()
 	r.mu.Lock()
 	r.running = true
 	up := r.up
 	r.mu.Unlock()
-	r.SetUp(up)
+	r.move(up)
+	r.moving.Unlock()
 	<-ctx.Done()
+	r.moving.Lock()
+	defer r.moving.Unlock()
 	r.mu.Lock()
 	r.running = false
 	r.mu.Unlock()
@@ -128,6 +134,13 @@ func (r *Remote) setDown(down bool) { r.agent.SetDown(down) }
 
 // SetUp mends or cuts the link.
 func (r *Remote) SetUp(up bool) {
+	r.moving.Lock()
+	defer r.moving.Unlock()
+	r.move(up)
+}
+
+// move needs moving: it is [Remote.SetUp].
+func (r *Remote) move(up bool) {
 	now := time.Now()
 	link := hub.Link{State: hub.LinkConnected, Since: now, LastHeard: now, Transport: "ssh", Carriers: 2, RTT: 40 * time.Millisecond}
 	if !up {

@@ -115,7 +115,7 @@ func caseLogsClose(s *suite) {
 			if err != nil && lost(err) && !errors.Is(err, context.Canceled) && !s.Mortal {
 				s.Errorf("%s: %v", name, err)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(s.Patience):
 			s.Errorf("%s: the reader hangs", name)
 		}
 		cancel()
@@ -168,7 +168,7 @@ func caseCancelled(s *suite) {
 		go func() { defer close(done); call() }()
 		select {
 		case <-done:
-		case <-time.After(5 * time.Second):
+		case <-time.After(s.Patience):
 			s.Errorf("%s goes on without its context", name)
 		}
 	}

@@ -23,7 +23,7 @@ type Options struct {
 	// Server is a command of the session that serves HTTP on [ServerPort] of
 	// its loopback.
 	Server   string
-	Patience time.Duration // how long one thing may take; 0: 30 s
+	Patience time.Duration // how long one thing may take; 0: 2 min
 	// Mortal says that streams are lost at any moment. What cannot be reached is
 	// tried again then; what was done must have been done once all the same.
 	Mortal bool
@@ -36,7 +36,7 @@ const ServerPort = 8123
 // cases, and is responsible for closing it; the cases end what they launch.
 func Run(t *testing.T, open func(t *testing.T) session.Agent, opts Options) {
 	if opts.Patience == 0 {
-		opts.Patience = 30 * time.Second
+		opts.Patience = 2 * time.Minute
 	}
 	if opts.Memory == 0 {
 		opts.Memory = 256 * gpu.MiB

@@ -209,7 +209,7 @@ func caseWatchEnds(s *suite) {
 		if !errors.Is(err, context.Canceled) {
 			s.Errorf("it ended with %v", err)
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(s.Patience):
 		s.Error("it goes on without its context")
 	}
 }

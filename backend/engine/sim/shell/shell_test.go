@@ -263,7 +263,7 @@ func TestRunawayScriptsFailAlone(t *testing.T) {
 	}
 	for name, script := range scripts {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			s, err := New(newWorld(t), Config{Env: testEnv, Stdout: io.Discard, Stderr: io.Discard})
 			if err != nil {

@@ -58,7 +58,7 @@ func (v *viewer) key(text string) {
 // see waits for text, forgets everything up to its end and returns what came before it.
 func (v *viewer) see(text string) string {
 	v.t.Helper()
-	timer := time.NewTimer(10 * time.Second)
+	timer := time.NewTimer(2 * time.Minute)
 	defer timer.Stop()
 	for {
 		v.mu.Lock()
@@ -308,7 +308,7 @@ func TestTerminalTellsWhatRunsInFront(t *testing.T) {
 	}
 	v.key("\x03")
 	v.see("$ ")
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for front := "?"; front != ""; front, _ = v.terminal.Foreground() {
 		if time.Now().After(deadline) {
 			t.Fatalf("after its end %q", front)
