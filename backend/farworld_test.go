@@ -29,6 +29,7 @@ type farWorld struct {
 	near, far  string // names of the namespaces
 	address    string // of the server
 	cable      string // name of the laptop's end
+	plug       string // name of the server's end
 	client     string // of ssh: its configuration
 	ssh        string // ssh in the laptop's namespace
 	dockerHost string
@@ -110,7 +111,7 @@ func (w *farWorld) wire() {
 	w.t.Helper()
 	key := fmt.Sprintf("%x", sha256.Sum256([]byte(w.dir)))[:7]
 	w.near, w.far, w.cable = "slw-n-"+key, "slw-f-"+key, "slwn"+key
-	other := "slwf" + key
+	w.plug = "slwf" + key
 	w.address = "10.213.7.2"
 	w.t.Cleanup(func() {
 		for _, name := range []string{w.near, w.far} {
@@ -119,10 +120,10 @@ func (w *farWorld) wire() {
 	})
 	w.must("ip", "netns", "add", w.near)
 	w.must("ip", "netns", "add", w.far)
-	w.must("ip", "link", "add", w.cable, "netns", w.near, "type", "veth", "peer", "name", other, "netns", w.far)
+	w.must("ip", "link", "add", w.cable, "netns", w.near, "type", "veth", "peer", "name", w.plug, "netns", w.far)
 	w.must("ip", "-n", w.near, "address", "add", "10.213.7.1/24", "dev", w.cable)
-	w.must("ip", "-n", w.far, "address", "add", w.address+"/24", "dev", other)
-	for _, end := range [][]string{{w.near, w.cable}, {w.near, "lo"}, {w.far, other}, {w.far, "lo"}} {
+	w.must("ip", "-n", w.far, "address", "add", w.address+"/24", "dev", w.plug)
+	for _, end := range [][]string{{w.near, w.cable}, {w.near, "lo"}, {w.far, w.plug}, {w.far, "lo"}} {
 		w.must("ip", "-n", end[0], "link", "set", end[1], "up")
 	}
 }
@@ -135,6 +136,17 @@ func (w *farWorld) cut(out bool) {
 		state = "down"
 	}
 	w.must("ip", "-n", w.near, "link", "set", w.cable, state)
+}
+
+// slow makes the cable carry 300 Mbit/s each way, where the kernel knows how, so
+// that what is large takes seconds on any machine.
+func (w *farWorld) slow() {
+	for end, space := range map[string]string{w.cable: w.near, w.plug: w.far} {
+		shape := exec.Command("ip", "netns", "exec", space, "tc", "qdisc", "add", "dev", end, "root", "tbf", "rate", "300mbit", "burst", "256kb", "latency", "50ms")
+		if out, err := shape.CombinedOutput(); err != nil {
+			w.t.Logf("the cable stays as quick as it is: %v: %s", err, out)
+		}
+	}
 }
 
 // listen runs sshd on the server and makes its key known to the laptop.

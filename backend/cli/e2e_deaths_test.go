@@ -53,7 +53,7 @@ func TestNothingIsLostOrDoubledWhereverTheProgramIsKilled(t *testing.T) {
 	}
 	room := newDeviceRoom(t)
 	m := &mortals{installed: installBuilt(t, room.driver, docker), room: room, docker: overSocket(docker), r: rand.New(rand.NewPCG(seed, 11)),
-		web: &http.Client{Timeout: 10 * time.Second}, wishes: map[string]string{}, ids: map[string]bool{}}
+		web: &http.Client{Timeout: time.Minute}, wishes: map[string]string{}, ids: map[string]bool{}}
 	m.setSail()
 	for m.deaths < deaths && !t.Failed() {
 		died := m.rise()

@@ -97,7 +97,7 @@ func installBuilt(t *testing.T, d *driver, docker string) *installed {
 		"SLIPWAY_NVML_LIBRARY="+d.library(), "SLIPWAY_NVML_STATE="+d.state)
 	t.Cleanup(func() {
 		if ids := strings.Fields(p.do("ps", "-q").stdout); len(ids) > 0 {
-			p.do(append([]string{"stop", "--force", "--wait", "--wait-timeout", "60s"}, ids...)...)
+			p.do(append([]string{"stop", "--force", "--wait", "--wait-timeout", "180s"}, ids...)...)
 		}
 		if got := p.do("shutdown"); got.code != ExitOK {
 			t.Errorf("shutdown: %+v", got)
@@ -116,14 +116,14 @@ func (p *installed) half(name string) {
 // shares that were just given may keep a device from being given.
 func eventually(t *testing.T, what string, so func() (bool, any)) {
 	t.Helper()
-	deadline := time.Now().Add(120 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		ok, seen := so()
 		if ok {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not in two minutes; it is %+v", what, seen)
+			t.Fatalf("%s: it still is %+v", what, seen)
 		}
 		time.Sleep(200 * time.Millisecond)
 	}

@@ -11,7 +11,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"slipway/backend/api"
 	"slipway/backend/engine"
@@ -23,7 +22,7 @@ import (
 // overSocket speaks HTTP to a daemon at unix:///path.
 func overSocket(host string) *http.Client {
 	path := strings.TrimPrefix(host, "unix://")
-	return &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	return &http.Client{Timeout: patience, Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", path)
 	}}}
 }

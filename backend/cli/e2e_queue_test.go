@@ -20,7 +20,7 @@ func (p *installed) in(t *testing.T) *installed {
 // until asks for a session until it is as wanted.
 func (p *installed) until(t *testing.T, ref string, wanted func(api.Session) bool) api.Session {
 	t.Helper()
-	deadline := time.Now().Add(60 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		s := p.session("show", ref)
 		if wanted(s) {
@@ -68,7 +68,7 @@ func (p *installed) queues(t *testing.T) {
 	})
 	t.Run("one after another", func(t *testing.T) {
 		p := p.in(t)
-		first := batch(t, "first-one", []string{"--at", "+3s"}, "exit 3")
+		first := batch(t, "first-one", nil, "while [ ! -e go ]; do sleep 0.1; done; exit 3")
 		second := batch(t, "second-one", []string{"--after", "first-one"}, "true")
 		if len(second.DependsOn) != 1 || second.DependsOn[0] != first.ID {
 			t.Errorf("it waits for %v, want %s", second.DependsOn, first.ID)
@@ -76,6 +76,8 @@ func (p *installed) queues(t *testing.T) {
 		if waited := p.session("show", first.ID); len(waited.Dependents) != 1 || waited.Dependents[0] != second.ID {
 			t.Errorf("dependents %v, want %s", waited.Dependents, second.ID)
 		}
+		p.until(t, first.ID, has(statusRunning))
+		p.must("exec", "first-one", "--", "touch", "go")
 		s := p.until(t, second.ID, ended)
 		if s.Status != "CANCELLED" || s.Reason != "dependency-failed" || s.StartedAt != nil {
 			t.Errorf("after a failure it is %s, %s", s.Status, s.Reason)
@@ -152,7 +154,7 @@ func (p *installed) sharesDevices(t *testing.T) {
 	})
 	t.Run("and shows who holds them", func(t *testing.T) {
 		p := p.in(t)
-		deadline := time.Now().Add(30 * time.Second)
+		deadline := time.Now().Add(patience)
 		measured := func() bool {
 			for _, d := range board().Devices {
 				for _, h := range d.Holders {

@@ -93,7 +93,7 @@ func pairedWith(t *testing.T, far *installed) *installed {
 // boxUntil waits until the agent box is as it should be.
 func (p *installed) boxUntil(what string, is func(api.Agent) bool) api.Agent {
 	p.t.Helper()
-	for deadline := time.Now().Add(40 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		a := told[api.Agent](p, "agent", "show", "box")
 		if is(a) {
 			return a

@@ -251,7 +251,7 @@ func TestAPasswordIsKeptNowhere(t *testing.T) {
 	})
 	reach := func() {
 		t.Helper()
-		for deadline := time.Now().Add(30 * time.Second); told[api.Agent](near, "agent", "show", "lab").Connection.State != "connected"; time.Sleep(50 * time.Millisecond) {
+		for deadline := time.Now().Add(patience); told[api.Agent](near, "agent", "show", "lab").Connection.State != "connected"; time.Sleep(50 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatal("the agent is not reached")
 			}

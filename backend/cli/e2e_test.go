@@ -25,6 +25,10 @@ import (
 	"slipway/backend/place"
 )
 
+// patience is how long a test waits for what must happen. No test says how soon
+// that is: a machine with other work may take its time.
+const patience = 3 * time.Minute
+
 // built is the folder of the program that buildProgram has built, if it has.
 var built string
 
@@ -80,7 +84,7 @@ func install(t *testing.T, engine string) *installed {
 		}
 		live := p.do("ps", "-q")
 		if ids := strings.Fields(live.stdout); len(ids) > 0 {
-			p.do(append([]string{"stop", "--force", "--wait", "--wait-timeout", "60s"}, ids...)...)
+			p.do(append([]string{"stop", "--force", "--wait", "--wait-timeout", "180s"}, ids...)...)
 		}
 		if got := p.do("shutdown"); got.code != ExitOK {
 			t.Errorf("shutdown: %+v", got)
@@ -90,7 +94,7 @@ func install(t *testing.T, engine string) *installed {
 }
 
 func (p *installed) command(args ...string) *exec.Cmd {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 6*time.Minute)
 	p.t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, p.path, args...)
 	cmd.Env = p.env
@@ -135,7 +139,7 @@ func (p *installed) session(args ...string) api.Session {
 // launch runs an interactive session and waits until it runs.
 func (p *installed) launch(name string, flags ...string) api.Session {
 	p.t.Helper()
-	args := append([]string{"run", "--image", p.image, "--name", name, "--wait", "--wait-timeout", "60s", "-o", "json"}, flags...)
+	args := append([]string{"run", "--image", p.image, "--name", name, "--wait", "--wait-timeout", "180s", "-o", "json"}, flags...)
 	var s api.Session
 	text := p.must(args...)
 	if err := json.Unmarshal([]byte(text), &s); err != nil || s.Status != statusRunning {
@@ -420,7 +424,7 @@ func (v *view) text() string { return v.seen.String() }
 
 func (v *view) await(t *testing.T, text string) {
 	t.Helper()
-	deadline := time.After(40 * time.Second)
+	deadline := time.After(patience)
 	for !strings.Contains(v.text(), text) {
 		select {
 		case more, open := <-v.more:
@@ -459,7 +463,7 @@ func (p *installed) runsBatches(t *testing.T) {
 	if s.Status != "TERMINATED" || s.Result != "failure" || s.Reason != "task-failed" || s.ExitCode == nil || *s.ExitCode != 3 {
 		t.Errorf("it is shown as %+v", s)
 	}
-	got := p.do("run", "--image", "no/such-image:0", "--name", "no-image", "--type", "batch", "--wait", "--wait-timeout", "60s", "--", "true")
+	got := p.do("run", "--image", "no/such-image:0", "--name", "no-image", "--type", "batch", "--wait", "--wait-timeout", "180s", "--", "true")
 	if s := p.session("show", "no-image"); got.code != ExitNoResult || s.Status != "ERROR" || s.Reason != "pull-failed" || s.Error == nil || s.Error.Hint == "" {
 		t.Errorf("an image that is not there: %+v, %+v", got, s)
 	}

@@ -90,7 +90,7 @@ func TestEngineKeepsItsPromises(t *testing.T) {
 	enginetest.RequireDocker(t)
 	instance := instanceOf(t)
 	slow := newRegistry(t, 2, 100_000)
-	slow.set(func(r *registry) { r.delay = 300 * time.Millisecond })
+	slow.set(func(r *registry) { r.delay = time.Second })
 	for name, guest := range map[string]string{"with the real guest": realGuest, "with a stand-in": guestBinary} {
 		t.Run(name, func(t *testing.T) {
 			newEngine := func(t *testing.T) engine.Engine {
