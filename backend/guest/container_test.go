@@ -230,7 +230,7 @@ func (b *box) start() *box {
 	b.cmd = exec.Command(self)
 	b.cmd.Env = append(os.Environ(), containerRoot+"="+b.root, "SLIPWAY_TEST_BINDS="+strings.Join(b.binds, " "))
 	b.cmd.Stdout, b.cmd.Stderr = &b.output, &b.output
-	b.cmd.WaitDelay = time.Second
+	b.cmd.WaitDelay = patience // its end ends whatever holds its output
 	b.cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWNET,
 		Pdeathsig:  syscall.SIGKILL,

@@ -105,7 +105,7 @@ func TestFakeGuest(t *testing.T) {
 	t.Run("events begin with what is true", func(t *testing.T) {
 		code := 5
 		guest.Send(link.Event{Exit: &code})
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
 		var seen []link.Event
 		err := client.Events(ctx, func(event link.Event) error {
