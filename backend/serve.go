@@ -20,6 +20,7 @@ import (
 	"slipway/backend/place"
 	"slipway/backend/server"
 	"slipway/backend/session"
+	"slipway/backend/sshclient"
 	"slipway/backend/store"
 )
 
@@ -142,9 +143,13 @@ func serve(ctx context.Context, config Config) (err error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s := server.New(server.Config{Hub: h, Token: token, Users: users(), Assets: config.Assets, Shutdown: cancel, Log: log.With("part", "server")})
+	ssh, err := openSSH(config.Home)
+	if err != nil {
+		log.Warn("sessions are not reached by ssh", "error", err)
+	}
+	s := server.New(server.Config{Hub: h, SSH: ssh, Token: token, Users: users(), Assets: config.Assets, Shutdown: cancel, Log: log.With("part", "server")})
 	log.Info("serving", "port", port, "engine", local.Kind, "note", local.Note, "version", place.Version, "pid", os.Getpid())
-	p := plane{config: config, local: local, reach: reach, hub: h, server: s, listener: listener, port: port, door: planeDoor(config, local)}
+	p := plane{config: config, local: local, reach: reach, hub: h, server: s, listener: listener, port: port, door: planeDoor(config, local), ssh: ssh}
 	err = p.run(ctx, cancel)
 	log.Info("stopped")
 	return err
@@ -159,7 +164,8 @@ type plane struct {
 	server   *server.Server
 	listener net.Listener
 	port     int
-	door     *door // nil: it could not be opened
+	door     *door             // nil: it could not be opened
+	ssh      *sshclient.Client // nil: as door
 }
 
 // planeDoor lets the person's other computers reach this one by ssh as they
@@ -200,6 +206,9 @@ func (p *plane) run(ctx context.Context, cancel context.CancelFunc) error {
 	})
 	hubDone.Go(func() { p.hub.Run(hubCtx) })
 	hubDone.Go(func() { p.reach.Run(hubCtx) })
+	if p.ssh != nil {
+		hubDone.Go(func() { keepSSH(hubCtx, p.hub, p.ssh, p.config.Log.With("part", "ssh")) })
+	}
 	err := p.answer(ctx)
 	cancel()
 	doorDone.Wait()

@@ -36,6 +36,16 @@ func (v *view) Exec(ctx context.Context, id session.ID, req session.ExecRequest)
 	return did(ctx, v, "Exec", id, req.Kernel, func() (io.ReadWriteCloser, error) { return v.inner.Exec(ctx, id, req) })
 }
 
+// SSHHost implements [session.SSH].
+func (v *view) SSHHost(ctx context.Context, id session.ID, kernel string) (session.SSHHost, error) {
+	return asked(ctx, v, "SSHHost", id, func() (session.SSHHost, error) { return v.inner.SSHHost(ctx, id, kernel) })
+}
+
+// DialSSH implements [session.SSH].
+func (v *view) DialSSH(ctx context.Context, id session.ID, req session.SSHRequest) (net.Conn, error) {
+	return did(ctx, v, "DialSSH", id, req.Kernel, func() (net.Conn, error) { return v.inner.DialSSH(ctx, id, req) })
+}
+
 // ListApps implements [session.Apps].
 func (v *view) ListApps(ctx context.Context, id session.ID) ([]session.App, error) {
 	return asked(ctx, v, "ListApps", id, func() ([]session.App, error) { return v.inner.ListApps(ctx, id) })

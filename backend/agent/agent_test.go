@@ -25,6 +25,7 @@ import (
 
 // scriptedGuest is a guest that answers as a test says.
 type scriptedGuest struct {
+	sshUse session.SSHUse
 	Files
 	conn net.Conn
 	once sync.Once
@@ -135,6 +136,18 @@ func (g *scriptedGuest) Services(context.Context) ([]link.Service, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.services, nil
+}
+func (g *scriptedGuest) SSHHost(context.Context) (session.SSHHost, error) {
+	return session.SSHHost{Key: "ssh-ed25519 AAAA"}, g.alive()
+}
+func (g *scriptedGuest) DialSSH(context.Context, session.SSHRequest) (net.Conn, error) {
+	near, _ := net.Pipe()
+	return near, g.alive()
+}
+func (g *scriptedGuest) SSHUse(context.Context) (session.SSHUse, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.sshUse, g.alive()
 }
 func (g *scriptedGuest) Dial(_ context.Context, port int) (net.Conn, error) {
 	g.mu.Lock()

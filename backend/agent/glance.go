@@ -55,7 +55,9 @@ func (a *Agent) glance(ctx context.Context, s session.Session) glance {
 	defer cancel()
 	all := glance{known: len(s.Kernels) > 0}
 	for _, k := range s.Kernels {
-		g := a.glanceAt(ctx, a.guestNow(s.ID, k.Name))
+		client := a.guestNow(s.ID, k.Name)
+		g := a.glanceAt(ctx, client)
+		a.glanceSSH(ctx, s.ID, client, &g)
 		all.known = all.known && g.known
 		if g.busyAt.After(all.busyAt) {
 			all.busy, all.busyAt = g.busy, g.busyAt
@@ -100,6 +102,23 @@ func (a *Agent) glanceAt(ctx context.Context, client Guest) glance {
 		}
 	}
 	return g
+}
+
+// glanceSSH asks the guest of one kernel what came by ssh. A guest that does not
+// know of ssh was not reached by it.
+func (a *Agent) glanceSSH(ctx context.Context, id session.ID, client Guest, g *glance) {
+	if client == nil || !g.known {
+		return
+	}
+	use, err := client.SSHUse(ctx)
+	if err != nil {
+		g.known = session.CodeOf(err) == "guest_call_invalid"
+		return
+	}
+	a.idle.usedBySSH(id, use)
+	if use.Program != "" {
+		g.busy, g.busyAt = use.Program+" by ssh", a.devices.moment().Wall
+	}
 }
 
 // guestNow returns the guest of a kernel if there is a link to it now.

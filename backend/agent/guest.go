@@ -30,6 +30,9 @@ type Guest interface {
 	Activity(ctx context.Context) ([]link.Foreground, error)
 	Notice(ctx context.Context, text string) error
 	Dial(ctx context.Context, port int) (net.Conn, error)
+	SSHHost(ctx context.Context) (session.SSHHost, error)
+	DialSSH(ctx context.Context, req session.SSHRequest) (net.Conn, error)
+	SSHUse(ctx context.Context) (session.SSHUse, error)
 	Files
 	Done() <-chan struct{}
 	Close() error

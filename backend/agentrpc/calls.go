@@ -100,6 +100,20 @@ func (c *Client) Exec(ctx context.Context, id session.ID, req session.ExecReques
 	return asStream(methodExec.open(ctx, c, execArgs{id, req}))
 }
 
+// SSHHost implements [session.SSH].
+func (c *Client) SSHHost(ctx context.Context, id session.ID, kernel string) (session.SSHHost, error) {
+	return methodSSHHost.call(ctx, c, sshHostArgs{id, kernel})
+}
+
+// DialSSH implements [session.SSH]. ctx bounds only the connecting.
+func (c *Client) DialSSH(ctx context.Context, id session.ID, req session.SSHRequest) (net.Conn, error) {
+	method := methodDialSSH
+	if req.Bulk {
+		method = methodDialSSHBulk
+	}
+	return asStream(method.open(ctx, c, sshArgs{id, req}))
+}
+
 // ListApps implements [session.Apps].
 func (c *Client) ListApps(ctx context.Context, id session.ID) ([]session.App, error) {
 	return methodListApps.call(ctx, c, byID{id})

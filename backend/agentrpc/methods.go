@@ -47,6 +47,14 @@ type (
 		ID     session.ID            `json:"id"`
 		Attach session.AttachRequest `json:"attach"`
 	}
+	sshHostArgs struct {
+		ID     session.ID `json:"id"`
+		Kernel string     `json:"kernel,omitempty"`
+	}
+	sshArgs struct {
+		ID  session.ID         `json:"id"`
+		SSH session.SSHRequest `json:"ssh"`
+	}
 	closeArgs struct {
 		ID       session.ID `json:"id"`
 		Terminal string     `json:"terminal"`
@@ -158,6 +166,20 @@ var (
 		}}
 )
 
+// The methods of [session.SSH].
+var (
+	methodSSHHost = plain[sshHostArgs, session.SSHHost]{spec{"ssh.host", "read", tunnel.Control, read, short},
+		func(ctx context.Context, a session.Agent, r sshHostArgs) (session.SSHHost, error) {
+			return a.SSHHost(ctx, r.ID, r.Kernel)
+		}}
+	methodDialSSH     = duplex[sshArgs]{spec{"ssh", "dial", tunnel.Interactive, once, short}, dialSSH}
+	methodDialSSHBulk = duplex[sshArgs]{spec{"ssh.bulk", "dial", tunnel.Bulk, once, short}, dialSSH}
+)
+
+func dialSSH(ctx context.Context, a session.Agent, r sshArgs) (io.ReadWriteCloser, error) {
+	return a.DialSSH(ctx, r.ID, r.SSH)
+}
+
 // The methods of [session.Apps] and [session.Images].
 var (
 	methodListApps = plain[byID, []session.App]{spec{"apps", "read", tunnel.Control, read, short},
@@ -249,6 +271,7 @@ var (
 var methods = []served{
 	methodMachine, methodPreview, methodLaunch, methodGet, methodList, methodRename, methodTerminate, methodWatch, methodHistory, methodLogs, methodUsage,
 	methodListTerminals, methodOpenTerminal, methodAttachTerminal, methodCloseTerminal, methodExec,
+	methodSSHHost, methodDialSSH, methodDialSSHBulk,
 	methodListApps, methodStartApp, methodStopApp, methodDialPort, methodListImages,
 	methodDevices, methodDeviceHistory, methodAccounts, methodSetPriority, methodKeep, methodSimulateIdle,
 	methodDoctor, methodListDirectories,

@@ -66,6 +66,7 @@ type Spec struct {
 	PendingTimeout string      `json:"pendingTimeout,omitempty"` // cancelled after waiting this long, from its start time on if it has one, such as 2h; empty: never
 	Label          string      `json:"label,omitempty"`          // project, for the accounts
 	Idle           *IdlePolicy `json:"idle,omitempty"`           // when it is reclaimed as idle; absent: as its agent does
+	NoSSH          bool        `json:"noSSH,omitempty"`          // it is not reached by ssh
 }
 
 // IdlePolicy says when an idle session is reclaimed. An absent field is off.

@@ -12,7 +12,7 @@ import (
 // waits, how it is counted, and when it counts as idle.
 type queueFlags struct {
 	gpu, label, pendingTimeout, preset string
-	uncooperative, mps                 bool
+	uncooperative, mps, noSSH          bool
 	cluster, priority                  int
 	after                              []string
 	idle                               idleFlags
@@ -28,6 +28,7 @@ func (f *queueFlags) add(cmd *cobra.Command) {
 	flags.IntVar(&f.priority, "priority", 0, "0 to 100, higher goes first (default 10)")
 	flags.StringArrayVar(&f.after, "after", nil, "start when this session has ended in success; repeatable")
 	flags.StringVar(&f.pendingTimeout, "pending-timeout", "", "give up after waiting this long, a number with s, m, h, d or w (default never)")
+	flags.BoolVar(&f.noSSH, "no-ssh", false, "do not let the session be reached by ssh")
 	flags.StringVar(&f.label, "label", "", "project that its use is counted for")
 	f.idle.add(cmd)
 }
@@ -45,6 +46,7 @@ func (f queueFlags) set(cmd *cobra.Command, spec *api.Spec) error {
 	}
 	spec.Uncooperative = spec.Uncooperative || f.uncooperative
 	spec.MPS = spec.MPS || f.mps
+	spec.NoSSH = spec.NoSSH || f.noSSH
 	if changed("cluster") {
 		if f.cluster < 1 {
 			return usagef("--cluster %d is no number of kernels; write a whole number from 1", f.cluster)

@@ -28,7 +28,7 @@ func (c *container) joinCluster(ctx context.Context, cluster Cluster) error {
 		}
 		return &session.Error{Code: "session_start_no-ssh", Message: fmt.Sprintf("The kernels of this session may not reach %s by ssh: %v.", cluster.Self, err), Hint: "Start the session again; if it stays, read its log.", Err: err}
 	}
-	server, err := newClusterServer(cluster, c, c.shell)
+	server, err := newClusterServer(cluster, c)
 	if err != nil {
 		return trouble(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
-	"slipway/backend/session"
 	"slipway/backend/terminal"
 )
 
@@ -58,6 +57,18 @@ func (c *container) DialPort(ctx context.Context, port int) (net.Conn, error) {
 	return nil, err
 }
 
+// DialHost implements [Network].
+func (c *container) DialHost(ctx context.Context, host string, port int) (net.Conn, error) {
+	var dialer net.Dialer
+	return dialer.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+}
+
+// ListenPort implements [Network].
+func (c *container) ListenPort(ctx context.Context, port int) (net.Listener, error) {
+	var config net.ListenConfig
+	return config.Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+}
+
 // Start starts a program on pipes.
 func (c *container) Start(cmd Command) (terminal.Process, error) {
 	spec := childSpec{uid: c.uid, gid: c.gid, groups: c.groups, dir: cmd.Dir, argv: cmd.Argv, env: c.env.with(cmd.Env)}
@@ -101,9 +112,20 @@ func (c *container) Start(cmd Command) (terminal.Process, error) {
 	return process, nil
 }
 
+// Script implements [Processes].
+func (c *container) Script(text string) []string {
+	if text == "" {
+		return c.shell.interactive()
+	}
+	return c.shell.run(text)
+}
+
 // OpenTerminal starts a program on a terminal.
-func (c *container) OpenTerminal(req session.TerminalRequest) (terminal.TTY, error) {
-	argv := req.Command
+func (c *container) OpenTerminal(cmd Command, cols, rows int) (terminal.TTY, error) {
+	argv, dir := cmd.Argv, cmd.Dir
+	if dir == "" {
+		dir = c.home
+	}
 	if len(argv) == 0 {
 		if !c.HasShell() {
 			return nil, noShell("process_start_no-shell")
@@ -116,7 +138,7 @@ func (c *container) OpenTerminal(req session.TerminalRequest) (terminal.TTY, err
 	}
 	defer slave.Close()
 	t := &tty{File: master}
-	if err := t.Resize(req.Cols, req.Rows); err != nil {
+	if err := t.Resize(cols, rows); err != nil {
 		_ = master.Close()
 		return nil, fmt.Errorf("set the terminal's size: %w", err)
 	}
@@ -124,7 +146,7 @@ func (c *container) OpenTerminal(req session.TerminalRequest) (terminal.TTY, err
 	_ = slave.Chown(c.uid, c.gid)
 	_ = slave.Chmod(0o620)
 	t.child, err = startChild(childSpec{
-		uid: c.uid, gid: c.gid, groups: c.groups, dir: c.home, argv: argv, env: c.env.forTerminal(c.shell),
+		uid: c.uid, gid: c.gid, groups: c.groups, dir: dir, argv: argv, env: c.env.forTerminal(c.shell).with(cmd.Env),
 		files: [3]*os.File{slave, slave, slave}, terminal: true,
 	})
 	if err != nil {
@@ -132,14 +154,6 @@ func (c *container) OpenTerminal(req session.TerminalRequest) (terminal.TTY, err
 		return nil, err
 	}
 	return t, nil
-}
-
-func noShell(code session.Code) error {
-	return &session.Error{
-		Code:    code,
-		Message: "This image has no shell.",
-		Hint:    "Run its programs by exec, or choose an image with a shell.",
-	}
 }
 
 // tty is a program on a terminal, seen from the terminal's master side.

@@ -17,8 +17,8 @@
 // SETPCAP and SETUID, and nothing else.
 //
 // Whatever runs for the person runs through guest spawn, which gives up every
-// capability, becomes the work user and only then executes the command. So does
-// guest files, which reaches files for the agent as that user does. The
+// capability, becomes the work user and only then executes the command. So do
+// guest files, which reaches files for the agent as that user does, and guest sftp. The
 // kernel ends such programs more readily than the guest when memory runs out.
 //
 // [Guest] and the link do not depend on Linux: they stand on [Processes], of
@@ -30,6 +30,13 @@
 // the session's private network: with the one key of the session, for shells
 // and commands of the work user. It writes that key, the others' names and the
 // key they answer with into ~/.ssh, and stands in for ssh where the image has none.
+//
+// # SSH
+//
+// The agent hands callers of the person's own ssh over the link: shells, commands,
+// sftp and ports, all as the work user. The server listens nowhere; its key is
+// made when it is first asked for and stays in memory. A caller that goes is
+// hung up on; what a command that has ended left in the background stays.
 //
 // # Link
 //
@@ -54,5 +61,8 @@
 //	file             {op, …} → an answer. read: then the file in pieces, each a uint32
 //	                 length and that many bytes, up to one of length zero, then a last
 //	                 answer. write: then pieces from the agent, then a last answer
+//	ssh.host         {key}: the public key by which the ssh server proves who it is
+//	ssh              {key} → raw bytes to the ssh server, which lets in whoever has that key
+//	ssh.use          {last, input, program}: what went through it
 //	dial             {port} → raw bytes to that port on the container's loopback
 package guest

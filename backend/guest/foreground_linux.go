@@ -11,9 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shells are programs that wait for commands: having the terminal is no work.
-var shells = []string{"sh", "bash", "dash", "ash", "zsh", "fish", "ksh", "mksh", "csh", "tcsh", "busybox"}
-
 var _ Foregrounder = (*tty)(nil)
 
 // Foreground implements [Foregrounder] by the process group that the kernel

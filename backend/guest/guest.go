@@ -40,6 +40,8 @@ type Guest struct {
 	events    events
 	terminals terminals
 	services  services
+	host      sshHost
+	use       sshUse
 }
 
 // New returns a guest that answers calls which start programs once
@@ -161,6 +163,8 @@ func (g *Guest) dispatch(ctx context.Context, stream net.Conn, req link.Request)
 		return replyTo(stream, struct{}{}, g.notice(req.Text))
 	case link.OpDial:
 		return g.dial(ctx, stream, req.Port)
+	case link.OpSSHUse:
+		return link.ReplyOK(stream, g.use.describe())
 	case link.OpTerminalAttach:
 		if req.Attach != nil {
 			return g.attachTerminal(ctx, stream, *req.Attach)
@@ -177,6 +181,11 @@ func (g *Guest) dispatch(ctx context.Context, stream net.Conn, req link.Request)
 		return replyTo(stream, opened, err)
 	case req.Op == link.OpExec && req.Exec != nil:
 		return g.exec(ctx, stream, *req.Exec)
+	case req.Op == link.OpSSHHost:
+		host, err := g.sshHostKey()
+		return replyTo(stream, host, err)
+	case req.Op == link.OpSSH && req.SSH != nil:
+		return g.serveSSH(ctx, stream, *req.SSH)
 	case req.Op == link.OpWhich:
 		return link.ReplyOK(stream, g.cfg.Processes.Which(req.Names))
 	case req.Op == link.OpFile && req.File != nil:

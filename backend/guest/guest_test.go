@@ -54,7 +54,8 @@ func (p *paper) all() []*program {
 	return append([]*program(nil), p.started...)
 }
 
-func (p *paper) OpenTerminal(session.TerminalRequest) (terminal.TTY, error) { return p.start(), nil }
+func (p *paper) OpenTerminal(guest.Command, int, int) (terminal.TTY, error) { return p.start(), nil }
+func (p *paper) Script(text string) []string                                { return []string{"sh", "-c", text} }
 func (p *paper) Start(guest.Command) (terminal.Process, error)              { return p.start(), nil }
 func (p *paper) HasShell() bool                                             { return true }
 func (p *paper) Which(names []string) map[string]string {

@@ -15,9 +15,9 @@ import (
 // process_start_no-shell or process_start_internal-error; the guest tells its
 // caller under the domain of the call, for example exec_create_not-found.
 type Processes interface {
-	// OpenTerminal starts req.Command, or the user's shell where that is empty,
+	// OpenTerminal starts a program, or the user's shell where cmd.Argv is empty,
 	// on a terminal of the given size, which is valid.
-	OpenTerminal(req session.TerminalRequest) (terminal.TTY, error)
+	OpenTerminal(cmd Command, cols, rows int) (terminal.TTY, error)
 	// Start starts a program without a terminal.
 	Start(cmd Command) (terminal.Process, error)
 	// Which returns the paths of those of names that Start would find.
@@ -29,6 +29,9 @@ type Processes interface {
 	Files(ctx context.Context) (net.Conn, error)
 	// HasShell reports whether OpenTerminal finds a shell.
 	HasShell() bool
+	// Script is the command by which that shell runs a script, or what it reads
+	// where there is none.
+	Script(text string) []string
 }
 
 // Command is a program to start. Env comes on top of what every program of the

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"slipway/backend/session"
 )
 
 // shell is the image's shell. The zero shell is none.
@@ -12,6 +14,9 @@ type shell struct {
 	args   []string // what makes an interactive shell of it
 	prompt string   // PS1 for a shell that has none of its own
 }
+
+// shells are programs that wait for commands: having the terminal is no work.
+var shells = []string{"sh", "bash", "dash", "ash", "zsh", "fish", "ksh", "mksh", "csh", "tcsh", "busybox"}
 
 // plainPrompt is understood by bash and busybox.
 const plainPrompt = `\u@\h:\w\$ `
@@ -92,4 +97,12 @@ func lookPath(name, path string) string {
 		}
 	}
 	return ""
+}
+
+func noShell(code session.Code) error {
+	return &session.Error{
+		Code:    code,
+		Message: "This image has no shell.",
+		Hint:    "Run its programs by exec, or choose an image with a shell.",
+	}
 }

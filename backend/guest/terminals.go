@@ -73,7 +73,7 @@ func (g *Guest) openTerminal(req session.TerminalRequest) (session.Terminal, err
 	if running >= maxTerminals {
 		return session.Terminal{}, &session.Error{Code: "terminal_create_too-many", Message: fmt.Sprintf("The session has %d open terminals, which is the most there may be.", running), Hint: "Close some of them."}
 	}
-	tty, err := g.cfg.Processes.OpenTerminal(req)
+	tty, err := g.cfg.Processes.OpenTerminal(Command{Argv: req.Command}, req.Cols, req.Rows)
 	if err != nil {
 		return session.Terminal{}, as("terminal_create", err)
 	}

@@ -50,6 +50,10 @@ func (s *Server) answers() map[string]answer {
 		"apps":            s.listApps,
 		"app-open":        s.openApp,
 		"app-stop":        s.stopApp,
+		"ssh-setup":       s.sshSetup,
+		"ssh-update":      s.updateSSH,
+		"ssh-access":      s.sshAccess,
+		"ssh-test":        s.testSSH,
 		"files":           s.listFiles,
 		"file-stat":       s.statFile,
 		"file-checksum":   s.checksumFile,
@@ -98,6 +102,7 @@ func (s *Server) streams() map[string]streamed {
 		"terminal-attach": s.attachTerminal,
 		"exec":            s.exec,
 		"file-read":       s.readFile,
+		"ssh-stream":      s.sshStream,
 	}
 }
 

@@ -23,15 +23,17 @@ import (
 	"time"
 
 	"slipway/backend/hub"
+	"slipway/backend/sshclient"
 )
 
 // Config is what a server is made of. Assets, Shutdown and Log may be nil.
 type Config struct {
 	Hub      *hub.Hub
-	Token    string // what the command line shows; cookies are derived from it
-	Users    []int  // ids of the users of this computer who may connect; none: all may
-	Assets   fs.FS  // the built user interface
-	Shutdown func() // asks whoever runs the server to end it
+	Token    string            // what the command line shows; cookies are derived from it
+	Users    []int             // ids of the users of this computer who may connect; none: all may
+	Assets   fs.FS             // the built user interface
+	Shutdown func()            // asks whoever runs the server to end it
+	SSH      *sshclient.Client // what ssh needs to reach sessions; nil: it does not
 	Log      *slog.Logger
 }
 
@@ -42,6 +44,7 @@ type Server struct {
 	key      []byte // signs cookies
 	users    []int
 	shutdown func()
+	ssh      *sshclient.Client
 	log      *slog.Logger
 	logins   *codes
 	tickets  *codes
@@ -63,7 +66,7 @@ const (
 func New(config Config) *Server {
 	s := &Server{
 		hub: config.Hub, token: config.Token, key: derive(config.Token, "cookies"), users: config.Users,
-		shutdown: config.Shutdown, log: config.Log,
+		shutdown: config.Shutdown, ssh: config.SSH, log: config.Log,
 		logins: newCodes(true), tickets: newCodes(false), ui: newSite(config.Assets), mux: http.NewServeMux(),
 	}
 	if s.log == nil {

@@ -14,6 +14,7 @@ import (
 type Agent interface {
 	Sessions
 	Terminals
+	SSH
 	Apps
 	Images
 	ImageTransfers

@@ -42,6 +42,7 @@ type Spec struct {
 	PendingTimeout Duration    `json:"pendingTimeout,omitempty" yaml:"pendingTimeout,omitempty"` // cancelled after waiting this long, from NotBefore on if it is set; 0: never
 	Label          string      `json:"label,omitempty" yaml:"label,omitempty"`                   // project, for the accounts
 	Idle           *IdlePolicy `json:"idle,omitempty" yaml:"idle,omitempty"`                     // nil: the agent's own
+	NoSSH          bool        `json:"noSSH,omitempty" yaml:"noSSH,omitempty"`                   // it is not reached by ssh
 }
 
 // DefaultPriority is the priority of a session that names none.

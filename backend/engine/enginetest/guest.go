@@ -182,12 +182,28 @@ func (g *Guest) dispatch(ctx context.Context, stream net.Conn, req link.Request)
 		return link.ReplyOK(stream, services)
 	case link.OpDial:
 		return g.dial(stream, req.Port)
+	case link.OpSSHHost:
+		return link.ReplyOK(stream, session.SSHHost{Key: "ssh-ed25519 AAAA"})
+	case link.OpSSHUse:
+		return link.ReplyOK(stream, session.SSHUse{})
+	case link.OpSSH:
+		return g.ssh(stream)
 	case link.OpActivity:
 		return link.ReplyOK(stream, g.foregrounds())
 	case link.OpNotice:
 		return link.ReplyOK(stream, g.notice(req.Text))
 	}
 	return &session.Error{Code: "guest_call_invalid", Message: fmt.Sprintf("The guest knows no operation %q.", req.Op)}
+}
+
+// ssh greets as a server of ssh does and goes no further.
+func (g *Guest) ssh(stream net.Conn) error {
+	if err := link.ReplyOK(stream, nil); err != nil {
+		return err
+	}
+	io.WriteString(stream, "SSH-2.0-enginetest\r\n") //nolint:errcheck // the far side may have left
+	io.Copy(io.Discard, stream)                      //nolint:errcheck // only its end matters
+	return nil
 }
 
 func (g *Guest) events(ctx context.Context, stream net.Conn) error {

@@ -32,8 +32,8 @@ type processes struct {
 var _ guest.Processes = (*processes)(nil)
 
 // OpenTerminal implements [guest.Processes].
-func (p *processes) OpenTerminal(req session.TerminalRequest) (terminal.TTY, error) {
-	command := req.Command
+func (p *processes) OpenTerminal(cmd guest.Command, cols, rows int) (terminal.TTY, error) {
+	command := cmd.Argv
 	if len(command) == 1 && isShell(command[0]) {
 		command = nil
 	}
@@ -41,7 +41,7 @@ func (p *processes) OpenTerminal(req session.TerminalRequest) (terminal.TTY, err
 		return nil, err
 	}
 	name := "pts/" + strconv.FormatInt(p.ttys.Add(1)-1, 10)
-	tty, err := shell.Open(p.world, slices.Clone(p.env), session.Home, name, req.Cols, req.Rows, command)
+	tty, err := shell.Open(p.world, p.with(cmd.Env), session.Home, name, cols, rows, command)
 	if err != nil {
 		return nil, broken(err)
 	}
@@ -68,15 +68,20 @@ func (p *processes) Start(cmd guest.Command) (terminal.Process, error) {
 			return nil, &session.Error{Code: "process_start_no-directory", Message: fmt.Sprintf("There is no directory %s in the session.", dir), Hint: "Make it first, or choose another."}
 		}
 	}
-	env := slices.Clone(p.env)
-	for _, v := range cmd.Env {
-		env = append(env, v.Name+"="+v.Value)
-	}
-	job, err := shell.Start(p.world, shell.JobConfig{Argv: cmd.Argv, Env: env, Dir: dir, Stdin: cmd.Stdin})
+	job, err := shell.Start(p.world, shell.JobConfig{Argv: cmd.Argv, Env: p.with(cmd.Env), Dir: dir, Stdin: cmd.Stdin})
 	if err != nil {
 		return nil, broken(err)
 	}
 	return job, nil
+}
+
+// with is the environment of a program with variables of its own.
+func (p *processes) with(vars []session.EnvVar) []string {
+	env := slices.Clone(p.env)
+	for _, v := range vars {
+		env = append(env, v.Name+"="+v.Value)
+	}
+	return env
 }
 
 // find fails if a program is not there or may not be run.
@@ -135,6 +140,14 @@ func (s simulatedFS) OpenFile(path string, flag int, perm fs.FileMode) (*os.File
 		return file, nil
 	}
 	return nil, errors.Join(syscall.EINVAL, opened.Close()) // a device
+}
+
+// Script implements [guest.Processes].
+func (p *processes) Script(text string) []string {
+	if text == "" {
+		return []string{"sh"}
+	}
+	return []string{"sh", "-c", text}
 }
 
 // HasShell implements [guest.Processes].

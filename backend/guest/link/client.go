@@ -160,6 +160,26 @@ func (c *Client) Dial(ctx context.Context, port int) (net.Conn, error) {
 	return c.open(ctx, Request{Op: OpDial, Port: port}, nil)
 }
 
+// SSHHost returns the key by which the guest's ssh server proves who it is.
+func (c *Client) SSHHost(ctx context.Context) (session.SSHHost, error) {
+	var host session.SSHHost
+	err := c.call(ctx, Request{Op: OpSSHHost}, &host)
+	return host, err
+}
+
+// DialSSH opens one connection to the guest's ssh server; ssh_open_invalid,
+// ssh_open_too-many. ctx bounds only the opening.
+func (c *Client) DialSSH(ctx context.Context, req session.SSHRequest) (net.Conn, error) {
+	return c.open(ctx, Request{Op: OpSSH, SSH: &req}, nil)
+}
+
+// SSHUse returns what went through the guest's ssh server.
+func (c *Client) SSHUse(ctx context.Context) (session.SSHUse, error) {
+	var use session.SSHUse
+	err := c.call(ctx, Request{Op: OpSSHUse}, &use)
+	return use, err
+}
+
 // call makes one request and closes its stream.
 func (c *Client) call(ctx context.Context, req Request, value any) error {
 	stream, err := c.open(ctx, req, value)

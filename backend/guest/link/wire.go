@@ -37,6 +37,9 @@ const (
 	OpActivity       Op = "activity"
 	OpNotice         Op = "notice"
 	OpFile           Op = "file"
+	OpSSH            Op = "ssh"
+	OpSSHHost        Op = "ssh.host"
+	OpSSHUse         Op = "ssh.use"
 )
 
 // Request is the first message of every stream. The field that belongs to Op
@@ -53,6 +56,7 @@ type Request struct {
 	Port     int                      `json:"port,omitempty"`     // dial
 	Text     string                   `json:"text,omitempty"`     // notice
 	File     *FileCall                `json:"file,omitempty"`     // file
+	SSH      *session.SSHRequest      `json:"ssh,omitempty"`      // ssh
 	Deadline time.Duration            `json:"deadline,omitempty"` // time that the caller will wait, in nanoseconds; 0: no limit
 }
 

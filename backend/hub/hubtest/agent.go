@@ -29,6 +29,9 @@ type Agent struct {
 	Log func(context.Context, session.LogOptions) (io.ReadCloser, error)
 	// Images moves images; nil: there are none.
 	Images Images
+	// SSH answers a connection to a session's ssh server, which is known by HostKey.
+	SSH     func(ctx context.Context, req session.SSHRequest) (net.Conn, error)
+	HostKey string
 	// Dial connects to a port of a session.
 	Dial func(ctx context.Context, id session.ID, port int) (net.Conn, error)
 	// Files answers for files; it has none until a test gives it some.

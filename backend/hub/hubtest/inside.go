@@ -72,6 +72,22 @@ func (a *Agent) running(ctx context.Context, id session.ID) error {
 	return nil
 }
 
+// SSHHost implements [session.Agent].
+func (a *Agent) SSHHost(ctx context.Context, id session.ID, _ string) (session.SSHHost, error) {
+	return session.SSHHost{Key: a.HostKey}, a.running(ctx, id)
+}
+
+// DialSSH implements [session.Agent].
+func (a *Agent) DialSSH(ctx context.Context, id session.ID, req session.SSHRequest) (net.Conn, error) {
+	if err := a.running(ctx, id); err != nil {
+		return nil, err
+	}
+	if a.SSH == nil {
+		return nil, &session.Error{Code: "ssh_open_forbidden", Message: "The session was launched without ssh.", Hint: "Use its terminal."}
+	}
+	return a.SSH(ctx, req)
+}
+
 // ListApps implements [session.Agent].
 func (a *Agent) ListApps(ctx context.Context, id session.ID) ([]session.App, error) {
 	if err := a.running(ctx, id); err != nil {

@@ -143,7 +143,12 @@ func caseUnknown(s *suite) {
 		"apps":  func(ctx context.Context) error { _, err := s.agent.ListApps(ctx, nobody); return err },
 		"start": func(ctx context.Context) error { _, err := s.agent.StartApp(ctx, nobody, "notebook"); return err },
 		"stop":  func(ctx context.Context) error { return s.agent.StopApp(ctx, nobody, "notebook") },
-		"dial":  func(ctx context.Context) error { _, err := s.agent.DialPort(ctx, nobody, 80); return err },
+		"host":  func(ctx context.Context) error { _, err := s.agent.SSHHost(ctx, nobody, ""); return err },
+		"ssh": func(ctx context.Context) error {
+			_, err := s.agent.DialSSH(ctx, nobody, session.SSHRequest{})
+			return err
+		},
+		"dial": func(ctx context.Context) error { _, err := s.agent.DialPort(ctx, nobody, 80); return err },
 	} {
 		_, err := try(s, func(ctx context.Context) (struct{}, error) { return struct{}{}, call(ctx) })
 		s.wantDetail(name, err, session.DetailNotFound)

@@ -88,6 +88,7 @@ var cases = []struct {
 	{"a command ends when its stream is closed", caseExecClose},
 	{"apps are listed, and those that are not there say so", caseApps},
 	{"a port is reached when something listens", casePort},
+	{"a kernel answers ssh, by one key", caseSSH},
 	{"a file is taken in pieces and appears whole", caseUpload},
 	{"a file is read in parts", caseRead},
 	{"directories are listed in parts and changed", caseFiles},

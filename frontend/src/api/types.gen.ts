@@ -1147,6 +1147,8 @@ export interface Spec {
   label?: string;
   /** When it is reclaimed as idle; absent: as its agent does. */
   idle?: IdlePolicy;
+  /** It is not reached by ssh. */
+  noSSH?: boolean;
 }
 
 /** IdlePolicy says when an idle session is reclaimed. An absent field is off. */
@@ -1326,6 +1328,61 @@ export interface Step {
   code?: string;
   startedAt: Time;
   endedAt?: Time;
+}
+
+/** SSHSetup says how ssh on this computer reaches sessions. */
+export interface SSHSetup {
+  /** The person's own configuration includes ours: ssh NAME works. */
+  installed: boolean;
+  /** Their configuration. */
+  personFile: string;
+  /** Ours, which ssh -F takes where it is not included. */
+  configFile: string;
+  /** The private key by which sessions are logged in to. */
+  keyFile: string;
+  publicKey: string;
+  /** In the order of the sessions' creation. */
+  hosts: SSHHost[];
+}
+
+/** SSHHost is a session as ssh knows it. */
+export interface SSHHost {
+  session: string;
+  /** The shortest first. */
+  names: string[];
+}
+
+/** SSHUpdate installs ssh's access to sessions or takes it out. */
+export interface SSHUpdate {
+  installed: boolean;
+}
+
+/** SSHAccess is how one session is reached by ssh. */
+export interface SSHAccess {
+  /** The shortest first. */
+  names: string[];
+  user: string;
+  /** Of the key by which the session proves who it is. */
+  fingerprint: string;
+  installed: boolean;
+  commands: SSHCommand[];
+  /** Address that opens the session in Visual Studio Code; empty: ssh is not installed. */
+  editor?: string;
+}
+
+/** SSHCommand is a command line to copy. */
+export interface SSHCommand {
+  /** Ssh, scp, sftp, rsync or forward. */
+  name: string;
+  line: string;
+}
+
+/** SSHTest is how an attempt to log in to a session went. */
+export interface SSHTest {
+  ok: boolean;
+  elapsedMs: number;
+  /** Why not. */
+  problem?: Problem;
 }
 
 /** UsageReport is what was used in a span of time. */
@@ -1561,6 +1618,16 @@ export const routes = {
   "app-open": { method: "POST", path: "/api/v1/sessions/{id}/apps/{app}/open" },
   /** Stop an app. */
   "app-stop": { method: "POST", path: "/api/v1/sessions/{id}/apps/{app}/stop" },
+  /** Say how ssh on this computer reaches sessions. */
+  "ssh-setup": { method: "GET", path: "/api/v1/ssh" },
+  /** Have the person's own configuration of ssh include that of the sessions, or no longer. */
+  "ssh-update": { method: "PUT", path: "/api/v1/ssh" },
+  /** Say how a running session is reached by ssh. */
+  "ssh-access": { method: "GET", path: "/api/v1/sessions/{id}/ssh" },
+  /** Log in to a session as ssh would, and say how it went. */
+  "ssh-test": { method: "POST", path: "/api/v1/sessions/{id}/ssh/test" },
+  /** Connect to a session's ssh server. Each binary message is some bytes of the connection. A failure is told as in attach. */
+  "ssh-stream": { method: "GET", path: "/api/v1/sessions/{id}/ssh/stream" },
   /** List a directory of a running session, as its user sees it. */
   "files": { method: "GET", path: "/api/v1/sessions/{id}/files" },
   /** Remove a file or an empty directory. */
@@ -1662,6 +1729,11 @@ export interface RouteTypes {
   "apps": { request: undefined; response: App[] };
   "app-open": { request: OpenRequest; response: Opened };
   "app-stop": { request: undefined; response: undefined };
+  "ssh-setup": { request: undefined; response: SSHSetup };
+  "ssh-update": { request: SSHUpdate; response: SSHSetup };
+  "ssh-access": { request: undefined; response: SSHAccess };
+  "ssh-test": { request: undefined; response: SSHTest };
+  "ssh-stream": { request: undefined; response: undefined };
   "files": { request: undefined; response: FileListing };
   "file-remove": { request: undefined; response: undefined };
   "file-stat": { request: undefined; response: FileInfo };

@@ -1,0 +1,198 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"slipway/backend/api"
+	"slipway/backend/session"
+	"slipway/backend/sshclient"
+)
+
+// noSSH says that the control plane has nothing for ssh.
+func noSSH() error {
+	return &session.Error{Code: "ssh_open_unsupported", Message: "This control plane could not set ssh up.", Hint: "Its log says why; the terminal works without it."}
+}
+
+func (s *Server) sshSetup(*http.Request) (any, error) {
+	if s.ssh == nil {
+		return nil, noSSH()
+	}
+	installed, err := s.ssh.Installed()
+	if err != nil {
+		return nil, err
+	}
+	return api.SSHSetup{
+		Installed: installed, PersonFile: s.ssh.PersonFile(), ConfigFile: s.ssh.ConfigFile(), KeyFile: s.ssh.KeyFile(), PublicKey: s.ssh.Key(),
+		Hosts: each(s.ssh.Sessions(), func(one sshclient.Session) api.SSHHost {
+			return api.SSHHost{Session: string(one.ID), Names: s.ssh.Names(one.ID)}
+		}),
+	}, nil
+}
+
+func (s *Server) updateSSH(r *http.Request) (any, error) {
+	req, err := decode[api.SSHUpdate](r)
+	if err != nil {
+		return nil, err
+	}
+	if s.ssh == nil {
+		return nil, noSSH()
+	}
+	if req.Installed {
+		err = s.ssh.Install()
+	} else {
+		err = s.ssh.Remove()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.sshSetup(r)
+}
+
+func (s *Server) sshAccess(r *http.Request) (any, error) {
+	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	host, err := s.pin(r.Context(), agent, id, "")
+	if err != nil {
+		return nil, err
+	}
+	installed, err := s.ssh.Installed()
+	if err != nil {
+		return nil, err
+	}
+	out := api.SSHAccess{Names: append([]string{}, s.ssh.Names(id)...), User: sshclient.User, Fingerprint: sshclient.Fingerprint(host), Installed: installed,
+		Commands: each(s.ssh.Commands(id, installed), func(c sshclient.Command) api.SSHCommand { return api.SSHCommand(c) })}
+	if installed {
+		out.Editor = s.ssh.Editor(id)
+	}
+	return out, nil
+}
+
+// testSSH logs in to a session. That it cannot is the answer, not a failure.
+func (s *Server) testSSH(r *http.Request) (any, error) {
+	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	err = s.tryLogin(r.Context(), agent, id)
+	test := api.SSHTest{OK: err == nil, ElapsedMs: time.Since(began).Milliseconds()}
+	if err != nil {
+		problem := problemOf(asError(err))
+		test.Problem = &problem
+	}
+	return test, nil
+}
+
+func (s *Server) tryLogin(ctx context.Context, agent session.Agent, id session.ID) error {
+	host, err := s.pin(ctx, agent, id, "")
+	if err != nil {
+		return err
+	}
+	conn, err := agent.DialSSH(ctx, id, session.SSHRequest{Key: s.ssh.Key()})
+	if err != nil {
+		return err
+	}
+	return s.ssh.Check(ctx, conn, host)
+}
+
+// sshStream bridges a WebSocket and one connection to a session's ssh server:
+// binary messages of bytes both ways.
+func (s *Server) sshStream(w http.ResponseWriter, r *http.Request) error {
+	conn, ctx, err := s.upgrade(w, r, true)
+	if conn == nil {
+		return err
+	}
+	defer conn.cancel()
+	gone := make(chan struct{})
+	far, err := s.dialSSH(ctx, r.PathValue("id"), r.FormValue("kernel"), r.FormValue("bulk") == "1")
+	if err != nil {
+		go func() { defer close(gone); conn.discard() }()
+		conn.refuse(err, gone)
+		return nil
+	}
+	stop := context.AfterFunc(ctx, func() { _ = far.Close() }) // frees whoever waits for the stream
+	defer stop()
+	go func() {
+		defer close(gone)
+		bytesUp(conn, far)
+		conn.cancel()
+	}()
+	err = bytesDown(conn, far)
+	switch {
+	case errors.Is(err, io.EOF):
+		conn.end(websocket.CloseNormalClosure, "", gone)
+	case ctx.Err() == nil:
+		conn.end(websocket.CloseInternalServerErr, "the stream broke", gone)
+	}
+	_ = far.Close()
+	return nil
+}
+
+// dialSSH connects to a session's ssh server once ssh knows the key by which it
+// answers.
+func (s *Server) dialSSH(ctx context.Context, ref, kernel string, bulk bool) (net.Conn, error) {
+	agent, id, err := s.hub.Find(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.pin(ctx, agent, id, kernel); err != nil {
+		return nil, err
+	}
+	return agent.DialSSH(ctx, id, session.SSHRequest{Kernel: kernel, Key: s.ssh.Key(), Bulk: bulk})
+}
+
+// pin asks by which key a kernel answers and has ssh accept that one only.
+func (s *Server) pin(ctx context.Context, agent session.Agent, id session.ID, kernel string) (session.SSHHost, error) {
+	if s.ssh == nil {
+		return session.SSHHost{}, noSSH()
+	}
+	host, err := agent.SSHHost(ctx, id, kernel)
+	if err != nil {
+		return host, err
+	}
+	return host, s.ssh.Pin(id, kernel, host)
+}
+
+// bytesUp carries messages to the connection until the client is gone.
+func bytesUp(conn *socket, far net.Conn) {
+	taking := true
+	for {
+		kind, message, err := conn.next()
+		if err != nil {
+			return
+		}
+		if taking && kind == websocket.BinaryMessage {
+			_, err = far.Write(message)
+			taking = err == nil
+		}
+	}
+}
+
+// bytesDown carries bytes to the client until the connection ends, with io.EOF if
+// it ended in good order.
+func bytesDown(conn *socket, far net.Conn) error {
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := far.Read(buffer)
+		if n > 0 {
+			if err := conn.hurry(); err != nil {
+				return err
+			}
+			if err := conn.WriteMessage(websocket.BinaryMessage, buffer[:n]); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package agenttest
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"strings"
+
+	"slipway/backend/session"
+)
+
+// anyKey is a public key whose private one nobody has.
+const anyKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA4dFxhTNkEG3nLkFj5bCFKbFFu7MFnbFbIPb4GZ2Cw0"
+
+func caseSSH(s *suite) {
+	id := s.running()
+	host := func() session.SSHHost {
+		return must(s, func(ctx context.Context) (session.SSHHost, error) { return s.agent.SSHHost(ctx, id, "") })
+	}
+	if first, second := host(), host(); first != second || !strings.HasPrefix(first.Key, "ssh-") {
+		s.Errorf("a kernel is known by %+v, then by %+v", first, second)
+	}
+	for _, bulk := range []bool{false, true} {
+		s.greeting(id, session.SSHRequest{Key: anyKey, Bulk: bulk})
+	}
+	_, err := try(s, func(ctx context.Context) (session.SSHHost, error) { return s.agent.SSHHost(ctx, id, "sub7") })
+	s.wantDetail("a kernel that is not there", err, session.DetailNotFound)
+
+	closed := s.launch(session.Spec{NoSSH: true})
+	s.awaitStatus(closed.ID, session.Running)
+	_, err = try(s, func(ctx context.Context) (net.Conn, error) {
+		return s.agent.DialSSH(ctx, closed.ID, session.SSHRequest{Key: anyKey})
+	})
+	s.wantCode("a session that was launched without ssh", err, "ssh_open_forbidden")
+	s.terminate(closed.ID, true)
+}
+
+// greeting waits until an ssh server greets, which it does first. A connection that
+// is lost before is made again where that may be.
+func (s *suite) greeting(id session.ID, req session.SSHRequest) {
+	s.Helper()
+	for s.ctx.Err() == nil {
+		conn := must(s, func(ctx context.Context) (net.Conn, error) { return s.agent.DialSSH(ctx, id, req) })
+		line, err := bufio.NewReader(conn).ReadString('\n')
+		conn.Close() //nolint:errcheck // it was only tried
+		switch {
+		case err == nil && strings.HasPrefix(line, "SSH-2.0-"):
+			return
+		case err == nil || !s.Mortal:
+			s.Errorf("a kernel greets with %q, %v", line, err)
+			return
+		}
+		s.pause()
+	}
+	s.Error("no kernel greets")
+}

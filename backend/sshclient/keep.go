@@ -1,0 +1,163 @@
+package sshclient
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+
+	"slipway/backend/session"
+)
+
+// Keep has the configuration say what can be reached now. Keys of hosts that
+// are gone are forgotten.
+func (c *Client) Keep(sessions []Session) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.written && slices.EqualFunc(c.sessions, sessions, same) {
+		return nil
+	}
+	c.sessions = slices.Clone(sessions)
+	c.aliases = names(c.sessions, c.taken())
+	if err := c.write(); err != nil {
+		c.written = false
+		return fmt.Errorf("write the configuration for ssh: %w", err)
+	}
+	c.written = true
+	return nil
+}
+
+func same(a, b Session) bool {
+	return a.ID == b.ID && a.Name == b.Name && a.Agent == b.Agent && slices.Equal(a.Kernels, b.Kernels)
+}
+
+// write needs mu.
+func (c *Client) write() error {
+	content := []byte(c.render(c.sessions, c.aliases))
+	if old, err := os.ReadFile(c.ConfigFile()); err != nil || !bytes.Equal(old, content) {
+		if err := replace(c.ConfigFile(), content); err != nil {
+			return err
+		}
+	}
+	keep := map[string]bool{}
+	for _, s := range c.sessions {
+		keep[alias(s.ID, "")] = true
+		for _, kernel := range s.Kernels {
+			keep[alias(s.ID, kernel)] = true
+		}
+	}
+	return c.editKnown(func(lines []string) []string {
+		return slices.DeleteFunc(lines, func(line string) bool {
+			host, _, _ := strings.Cut(line, " ")
+			return !keep[host]
+		})
+	})
+}
+
+// editKnown changes the file of the keys of hosts. It needs mu.
+func (c *Client) editKnown(edit func([]string) []string) error {
+	old, err := os.ReadFile(c.knownFile())
+	missing := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !missing {
+		return err
+	}
+	var lines []string
+	for line := range strings.SplitSeq(string(old), "\n") {
+		if line != "" {
+			lines = append(lines, line)
+		}
+	}
+	content := strings.Join(edit(lines), "\n")
+	if content != "" {
+		content += "\n"
+	}
+	if !missing && content == string(old) {
+		return nil
+	}
+	return replace(c.knownFile(), []byte(content))
+}
+
+// Pin has ssh accept a kernel by the key that its agent told of, and by no
+// other for as long as the session lives; ssh_open_conflict where it had
+// another one before.
+func (c *Client) Pin(id session.ID, kernel string, host session.SSHHost) error {
+	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(host.Key))
+	if err != nil {
+		return &session.Error{Code: "ssh_open_invalid", Message: "The session told a key that is none.", Hint: "Start the session again with this version of Slipway.", Err: err}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	name := alias(id, kernel)
+	line := name + " " + keyLine(key)
+	var conflict error
+	err = c.editKnown(func(lines []string) []string {
+		for _, known := range lines {
+			if strings.HasPrefix(known, name+" ") {
+				if known != line {
+					conflict = &session.Error{Code: "ssh_open_conflict", Message: "The session proves who it is by another key than before.",
+						Hint: "Somebody may have put another container in its place. If you know why, remove the line of " + name + " from " + c.knownFile() + "."}
+				}
+				return lines
+			}
+		}
+		return append(lines, line)
+	})
+	return errors.Join(err, conflict)
+}
+
+// Fingerprint is a host's key as ssh shows it to people.
+func Fingerprint(host session.SSHHost) string {
+	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(host.Key))
+	if err != nil {
+		return ""
+	}
+	return ssh.FingerprintSHA256(key)
+}
+
+// Names returns the names by which ssh knows a session, the shortest first, and
+// none where it is not kept.
+func (c *Client) Names(id session.ID) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.aliases[id])
+}
+
+// Sessions returns the sessions that are kept.
+func (c *Client) Sessions() []Session {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.sessions)
+}
+
+// taken reports which names the person's own configuration has entries for: a
+// session must not stand in for the host that they mean. Only what is written
+// there itself is looked at, not what it includes.
+func (c *Client) taken() func(string) bool {
+	var patterns []string
+	data, err := os.ReadFile(filepath.Join(c.config.Person, "config"))
+	if err != nil {
+		return func(string) bool { return false }
+	}
+	for line := range strings.SplitSeq(string(data), "\n") {
+		words := strings.Fields(strings.Replace(line, "=", " ", 1))
+		if len(words) > 1 && strings.EqualFold(words[0], "host") {
+			patterns = append(patterns, words[1:]...)
+		}
+	}
+	return func(name string) bool {
+		return slices.ContainsFunc(patterns, func(pattern string) bool {
+			pattern = strings.Trim(pattern, `"`)
+			if strings.Trim(pattern, "*?") == "" || strings.HasPrefix(pattern, "!") {
+				return false // an entry for all hosts is for none in particular
+			}
+			matched, err := filepath.Match(strings.ToLower(pattern), strings.ToLower(name))
+			return matched && err == nil
+		})
+	}
+}
