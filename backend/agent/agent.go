@@ -138,6 +138,7 @@ type Agent struct {
 	// installing is held while an image is given to the engine: one at a time.
 	installing sync.Mutex
 	tasks      sync.WaitGroup // everything that Run started
+	networking chan struct{}  // holds a token while networks are made or removed
 
 	mu        sync.Mutex // guards everything below
 	courses   map[session.ID]*course
@@ -145,11 +146,11 @@ type Agent struct {
 	starts    map[string]*starting // apps being started, by session and app
 	strays    map[string]time.Time // containers without a record, by id, since when
 	around    neighbours
-	left      map[string]held     // by containers that no session needs
-	leftEnds  uint64              // counts ends that left something behind
-	networks  map[session.ID]bool // sessions whose private network may be there
-	attach    engine.Attachment   // how devices are handed to containers, as last told
-	trouble   *session.Error      // of the last change that was tried, if it could not be stored
+	left      map[string]held   // by containers that no session needs
+	leftEnds  uint64            // counts ends that left something behind
+	networks  map[string]bool   // names of networks that may be there
+	attach    engine.Attachment // how devices are handed to containers, as last told
+	trouble   *session.Error    // of the last change that was tried, if it could not be stored
 	troubleAt time.Time
 }
 
@@ -207,7 +208,7 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 		stream: newStream(randomHex()), health: newHealth(), meter: newMeter(), devices: newDevices(config.GPU, config.Moment),
 		accounts: books, depot: depot, guard: &gpu.Guard{Policy: config.Guard}, idle: newIdleWatch(used),
 		wake: make(chan struct{}, 1), probe: make(chan struct{}, 1), sweep: make(chan struct{}, 1), closed: make(chan struct{}),
-		courses: map[session.ID]*course{}, notes: map[session.ID]note{}, starts: map[string]*starting{}, strays: map[string]time.Time{}, networks: map[session.ID]bool{}, left: map[string]held{},
+		courses: map[session.ID]*course{}, notes: map[session.ID]note{}, starts: map[string]*starting{}, strays: map[string]time.Time{}, networking: make(chan struct{}, 1), networks: map[string]bool{}, left: map[string]held{},
 	}
 	if err := a.seedNetworks(); err != nil {
 		return nil, err

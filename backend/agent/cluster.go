@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"crypto/ed25519"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -14,101 +13,11 @@ import (
 	"slipway/backend/session"
 )
 
-// networkOf is the name of a session's private network; empty where it has only
-// one kernel.
-func networkOf(s session.Session) string {
-	if s.Spec.Cluster < 2 {
-		return ""
-	}
-	return "slipway-" + string(s.ID)
-}
-
-// createNetwork makes the private network of a cluster session.
-func (a *Agent) createNetwork(ctx context.Context, l *launch) error {
-	name := networkOf(l.session)
-	if name == "" {
-		return errSkipped
-	}
-	a.noteNetwork(l.session.ID, true)
-	return a.engine.CreateNetwork(ctx, name, map[string]string{
-		engine.LabelSession: string(l.session.ID), engine.LabelInstance: a.store.Instance(), engine.LabelAgent: a.config.Name,
-	})
-}
-
-func (a *Agent) removeNetwork(ctx context.Context, s session.Session) error {
-	name := networkOf(s)
-	if name == "" {
-		return nil
-	}
-	if err := a.engine.RemoveNetwork(ctx, name); err != nil {
-		return err
-	}
-	a.noteNetwork(s.ID, false)
-	return nil
-}
-
-// noteNetwork remembers that a session's network may be there, or that it is
-// gone.
-func (a *Agent) noteNetwork(id session.ID, there bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if there {
-		a.networks[id] = true
-	} else {
-		delete(a.networks, id)
-	}
-}
-
-// seedNetworks remembers the networks that an agent before this one may have
-// left: of sessions that ended lately or are back in the queue.
-func (a *Agent) seedNetworks() error {
-	const newest = 500
-	list, err := a.store.List(session.Filter{Limit: newest})
-	if err != nil {
-		return err
-	}
-	for _, s := range list {
-		if networkOf(s) != "" && s.Attempt > 0 {
-			a.noteNetwork(s.ID, true)
-		}
-	}
-	return nil
-}
-
-// sweepNetworks removes networks that no session needs.
-func (a *Agent) sweepNetworks(ctx context.Context) error {
-	a.mu.Lock()
-	var ids []session.ID
-	for id := range a.networks {
-		ids = append(ids, id)
-	}
-	a.mu.Unlock()
-	for _, id := range ids {
-		s, err := a.store.Get(id)
-		switch {
-		case session.CodeOf(err) == session.Code("session_read_not-found"):
-			s = session.Session{ID: id, Spec: session.Spec{Cluster: 2}}
-		case err != nil:
-			return err
-		case s.Status.HoldsResources():
-			continue
-		}
-		err = within(ctx, a.limits.Call, "network", func(ctx context.Context) error { return a.removeNetwork(ctx, s) })
-		if err != nil {
-			if unavailable(err) {
-				return err
-			}
-			a.log.Warn("a network that no session needs could not be removed", "session", id, "err", err)
-		}
-	}
-	return nil
-}
-
 // clusterOf lets the kernels of a session reach each other by ssh. The keys are
 // made from the agent's secret, so that making a container again, after a crash
 // too, gives the same.
 func (a *Agent) clusterOf(s session.Session, k session.Kernel) *engine.Cluster {
-	if networkOf(s) == "" {
+	if !clustered(s) {
 		return nil
 	}
 	hosts := make([]string, len(s.Kernels))

@@ -36,7 +36,7 @@ func (a *Agent) container(s session.Session, number int) engine.Container {
 		Memory:   k.Grants.Memory,
 		Shm:      s.Spec.Resources.Shm,
 		Mounts:   s.Spec.Mounts,
-		Network:  networkOf(s),
+		Network:  a.networkOf(s).Name,
 		Devices:  a.devicesOf(k.Grants.GPUs),
 		Grants:   k.Grants.GPUs,
 		MPS:      s.Spec.MPS,

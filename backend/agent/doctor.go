@@ -84,6 +84,8 @@ func warningRemedy(code session.Code) string {
 		return "sudo apt-get update && sudo apt-get install -y docker.io"
 	case "not-linux":
 		return "Switch Docker Desktop to Linux containers"
+	case "not-apart":
+		return "sudo modprobe br_netfilter"
 	case "no-limits":
 		return "docker info 2>&1 | grep WARNING"
 	}

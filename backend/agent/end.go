@@ -215,7 +215,7 @@ func (a *Agent) terminate(id session.ID, reason session.Reason, forced bool) (se
 	}
 	a.interruptCourse(id)
 	a.rouse()
-	if s.Status == session.Cancelled && s.Attempt > 0 && networkOf(s) != "" {
+	if s.Status == session.Cancelled && s.Attempt > 0 {
 		signal(a.sweep)
 	}
 	return s, nil
@@ -298,10 +298,12 @@ func (t *teardown) run(ctx context.Context) error {
 		}
 		t.logLost = err // the end matters more than its log
 	}
-	if err := t.step(ctx, "remove", a.limits.Call, t.remove); err != nil || networkOf(t.session) == "" {
+	if err := t.step(ctx, "remove", a.limits.Call, t.remove); err != nil {
 		return err
 	}
-	return t.step(ctx, "network", a.limits.Call, func(ctx context.Context) error { return a.removeNetwork(ctx, t.session) })
+	return t.step(ctx, "network", a.limits.Call, func(ctx context.Context) error {
+		return a.leaveNetwork(ctx, a.networkOf(t.session).Name, t.session.ID)
+	})
 }
 
 func (t *teardown) step(ctx context.Context, name string, limit time.Duration, fn func(context.Context) error) error {

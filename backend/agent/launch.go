@@ -406,7 +406,7 @@ func (a *Agent) removeContainers(ctx context.Context, l *launch) error {
 }
 
 func (a *Agent) undoNetwork(ctx context.Context, l *launch) error {
-	return a.removeNetwork(ctx, l.session)
+	return a.leaveNetwork(ctx, a.networkOf(l.session).Name, l.session.ID)
 }
 
 // removeAll removes every container of a session.

@@ -107,13 +107,22 @@ type Content struct {
 	Open func() (io.ReadCloser, error) // the caller closes it
 }
 
-// Networks makes the private networks of cluster sessions.
+// Networks makes the private networks of sessions.
 type Networks interface {
-	// CreateNetwork makes a private network whose containers find each other by
-	// host name. One of that name with the same labels is left as it is.
-	CreateNetwork(ctx context.Context, name string, labels map[string]string) error
+	// CreateNetwork makes a private network. One of that name with the same
+	// labels is left as it is.
+	CreateNetwork(ctx context.Context, n Network) error
 	// RemoveNetwork removes a network. Removing what is gone does nothing.
 	RemoveNetwork(ctx context.Context, name string) error
+}
+
+// Network is a private network: its containers reach the outside, and those of
+// other networks do not reach them. They find each other by host name, unless
+// the network keeps them apart as well.
+type Network struct {
+	Name   string
+	Labels map[string]string
+	Apart  bool // its containers do not reach each other
 }
 
 // Attachment says how devices get into containers.

@@ -11,13 +11,15 @@
 # is one rule while it runs, which lets its containers reach each other where
 # another Docker has forbidden that. They reach this machine too, and nothing else. SLIPWAY_DOCKERD names another state directory, so that a test
 # may have a second daemon to break, and SLIPWAY_DOCKERD_SIZE gives that one a
-# disk of its own, of so much memory, which is easily full. SLIPWAY_DOCKERD_BIN
+# disk of its own, of so much memory, which is easily full. With
+# SLIPWAY_DOCKERD_FILTER=on it rules the packet filter as a Docker of people
+# does, which is for a network namespace of its own. SLIPWAY_DOCKERD_BIN
 # is a directory with other programs to take, SLIPWAY_DOCKERD_CONFIG a
 # daemon.json.
 set -euo pipefail
 
 if [ "$(id -u)" -ne 0 ]; then
-    exec sudo --preserve-env=SLIPWAY_DOCKERD,SLIPWAY_DOCKERD_SIZE,SLIPWAY_DOCKERD_BIN,SLIPWAY_DOCKERD_CONFIG,http_proxy,https_proxy,no_proxy "$0" "$@"
+    exec sudo --preserve-env=SLIPWAY_DOCKERD,SLIPWAY_DOCKERD_SIZE,SLIPWAY_DOCKERD_FILTER,SLIPWAY_DOCKERD_BIN,SLIPWAY_DOCKERD_CONFIG,http_proxy,https_proxy,no_proxy "$0" "$@"
 fi
 
 repo=$(cd "$(dirname "$0")/../.." && pwd)
@@ -116,12 +118,13 @@ start() {
     chmod 755 "$run"
     [ -z "${SLIPWAY_DOCKERD_SIZE:-}" ] || mount -t tmpfs -o "size=$SLIPWAY_DOCKERD_SIZE" tmpfs "$state/data"
     make_bridge
-    admit
+    local filter=(--iptables=true --ip-masq=true --ip-forward=true)
+    [ "${SLIPWAY_DOCKERD_FILTER:-}" = on ] || { admit; filter=(--iptables=false --ip-masq=false --ip-forward=false); }
     setsid nohup dockerd ${SLIPWAY_DOCKERD_CONFIG:+--config-file "$SLIPWAY_DOCKERD_CONFIG"} \
         --data-root "$state/data" --exec-root "$run/exec" --pidfile "$pidfile" \
         --host "unix://$socket" --group "${SUDO_GID:-0}" \
         --bridge "$bridge" --default-address-pool base=10.213.64.0/18,size=24 \
-        --iptables=false --ip-masq=false --ip-forward=false --userland-proxy=false \
+        "${filter[@]}" --userland-proxy=false \
         --shutdown-timeout 5 >"$log" 2>&1 </dev/null 9>&- &
     local pid=$! waited
     for waited in $(seq 150); do

@@ -39,7 +39,7 @@ func kernels(t *testing.T, e *docker.Engine) (main1, sub1 *link.Client) {
 	first := newContainer(instanceOf(t), "")
 	private := "slipway-" + first.Labels[engine.LabelSession]
 	labels := map[string]string{engine.LabelSession: first.Labels[engine.LabelSession], engine.LabelInstance: instanceOf(t)}
-	if err := e.CreateNetwork(t.Context(), private, labels); err != nil {
+	if err := e.CreateNetwork(t.Context(), engine.Network{Name: private, Labels: labels}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -116,7 +116,7 @@ func TestOldNetworksAreSwept(t *testing.T) {
 	for _, use := range []string{"used", "left"} {
 		labels := map[string]string{engine.LabelInstance: instance, engine.LabelSession: use}
 		name := "slipway-test-" + use + "-" + strings.ToLower(rand.Text()[:8])
-		if err := first.CreateNetwork(t.Context(), name, labels); err != nil {
+		if err := first.CreateNetwork(t.Context(), engine.Network{Name: name, Labels: labels}); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { api(t).NetworkRemove(context.Background(), name) }) //nolint:errcheck // it may be gone

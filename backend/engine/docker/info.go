@@ -46,6 +46,10 @@ func (e *Engine) Info(ctx context.Context) (engine.Info, error) {
 	}
 	info := f.info
 	info.Warnings = slices.Clone(info.Warnings)
+	if e.networks.areTogether() {
+		info.Warnings = append(info.Warnings, session.Warning{Code: "engine_info_not-apart", Title: "Sessions of one person reach each other", At: time.Now(),
+			Text: "The kernel does not filter what goes through a bridge, so a server in one session is reached from the others of the same person. Those of other people are kept out."})
+	}
 	return info, nil
 }
 

@@ -13,12 +13,28 @@ import (
 	"slipway/backend/session"
 )
 
+// optionReach is whether the containers of a bridge reach each other.
+const optionReach = "com.docker.network.bridge.enable_icc"
+
 // networks are the private networks that this process made. They stay when
 // what earlier processes left is swept, because their containers may be still
 // to come.
 type networks struct {
-	mu   sync.Mutex // guards made
-	made map[string]bool
+	mu       sync.Mutex // guards everything below
+	made     map[string]bool
+	together bool // the last one that was to keep its containers apart does not
+}
+
+func (n *networks) setTogether(together bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.together = together
+}
+
+func (n *networks) areTogether() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.together
 }
 
 func (n *networks) note(name string) {
@@ -45,28 +61,28 @@ func (n *networks) has(name string) bool {
 // CreateNetwork implements [engine.Networks]. It fails with
 // engine_network_invalid, engine_network_name-taken and, where the daemon has
 // no addresses left to give, engine_network_no-addresses.
-func (e *Engine) CreateNetwork(ctx context.Context, name string, labels map[string]string) error {
-	if name == "" || labels[engine.LabelInstance] == "" {
+func (e *Engine) CreateNetwork(ctx context.Context, n engine.Network) error {
+	if n.Name == "" || n.Labels[engine.LabelInstance] == "" {
 		return &session.Error{Code: "engine_network_invalid", Message: "A network needs a name and the label " + engine.LabelInstance + "."}
 	}
-	e.networks.note(name)
-	there, err := e.network(ctx, name)
+	e.networks.note(n.Name)
+	there, err := e.network(ctx, n.Name)
 	if err != nil {
 		return err
 	}
 	if there != nil {
-		return sameNetwork(*there, labels)
+		return sameNetwork(*there, n.Labels)
 	}
-	_, err = e.api.NetworkCreate(ctx, name, network.CreateOptions{Driver: "bridge", Labels: labels})
+	err = e.makeNetwork(ctx, n)
 	switch {
 	case err == nil:
 		return nil
 	case errdefs.IsConflict(err): // another call was quicker
-		if there, lookErr := e.network(ctx, name); lookErr != nil || there != nil {
+		if there, lookErr := e.network(ctx, n.Name); lookErr != nil || there != nil {
 			if lookErr != nil {
 				return lookErr
 			}
-			return sameNetwork(*there, labels)
+			return sameNetwork(*there, n.Labels)
 		}
 	case reasonOf(daemonText(err), err) == reasonNoAddresses:
 		return &session.Error{
@@ -75,6 +91,28 @@ func (e *Engine) CreateNetwork(ctx context.Context, name string, labels map[stri
 		}
 	}
 	return failure(ctx, "network", err)
+}
+
+// makeNetwork asks the daemon for a network. Where the machine cannot keep the
+// containers of one apart, those of other networks are kept out all the same.
+func (e *Engine) makeNetwork(ctx context.Context, n engine.Network) error {
+	options := network.CreateOptions{Driver: "bridge", Labels: n.Labels}
+	if !n.Apart {
+		_, err := e.api.NetworkCreate(ctx, n.Name, options)
+		return err
+	}
+	options.Options = map[string]string{optionReach: "false"}
+	_, err := e.api.NetworkCreate(ctx, n.Name, options)
+	together := err != nil && reasonOf(daemonText(err), err) == reasonNoBridgeFilter
+	if together {
+		e.log.Warn("the containers of a network reach each other", "network", n.Name, "error", err)
+		options.Options = nil
+		_, err = e.api.NetworkCreate(ctx, n.Name, options)
+	}
+	if err == nil {
+		e.networks.setTogether(together)
+	}
+	return err
 }
 
 // network returns the network of a name, nil if there is none.
@@ -125,19 +163,23 @@ func (e *Engine) RemoveNetwork(ctx context.Context, name string) error {
 	return failure(ctx, "network", err)
 }
 
-// sweepNetworks removes our networks of sessions that have no container and
-// that this process did not make.
+// sweepNetworks removes our networks of sessions and persons that have no
+// container and that this process did not make.
 func (e *Engine) sweepNetworks(ctx context.Context, states []engine.State) error {
-	used := map[string]bool{}
+	sessions, owners := map[string]bool{}, map[string]bool{}
 	for _, s := range states {
-		used[s.Labels[engine.LabelSession]] = true
+		sessions[s.Labels[engine.LabelSession]], owners[s.Labels[engine.LabelOwner]] = true, true
 	}
 	found, err := e.api.NetworkList(ctx, network.ListOptions{Filters: filters.NewArgs(filters.Arg("label", engine.LabelInstance+"="+e.config.Instance))})
 	if err != nil {
 		return failure(ctx, "network", err)
 	}
 	for _, n := range found {
-		if used[n.Labels[engine.LabelSession]] || e.networks.has(n.Name) {
+		used := sessions[n.Labels[engine.LabelSession]]
+		if owner, shared := n.Labels[engine.LabelOwner]; shared {
+			used = owners[owner]
+		}
+		if used || e.networks.has(n.Name) {
 			continue
 		}
 		if err := e.api.NetworkRemove(ctx, n.ID); err != nil && !errdefs.IsNotFound(err) {
@@ -147,15 +189,17 @@ func (e *Engine) sweepNetworks(ctx context.Context, states []engine.State) error
 	return nil
 }
 
-// networking puts a container into its private network, where the others find
-// it by its host name. Without one Docker's own default holds.
+// networking puts a container into its private network, where those of its
+// cluster find it by its host name. Without one Docker's own default holds.
 func networking(c engine.Container) *network.NetworkingConfig {
 	if c.Network == "" {
 		return nil
 	}
-	return &network.NetworkingConfig{EndpointsConfig: map[string]*network.EndpointSettings{
-		c.Network: {Aliases: []string{c.Hostname}},
-	}}
+	var names []string
+	if c.Guest.Cluster != nil {
+		names = []string{c.Hostname}
+	}
+	return &network.NetworkingConfig{EndpointsConfig: map[string]*network.EndpointSettings{c.Network: {Aliases: names}}}
 }
 
 // checkNetwork fails with engine_create_no-network where c's network is not

@@ -24,6 +24,8 @@ const (
 	reasonWrongPlatform // the image is for another machine
 	reasonNoLoginTool   // a credential helper failed
 	reasonNoAddresses   // every address pool of the daemon is given away
+	// the kernel does not filter what goes through a bridge
+	reasonNoBridgeFilter
 
 	reasonNoCDI         // the daemon is too old for CDI or has it switched off
 	reasonNoSpec        // nothing names the machine's NVIDIA devices
@@ -60,6 +62,7 @@ func (w wordings[T]) of(text string, otherwise T) T {
 var reasonTexts = wordings[reason]{
 	{reasonNoSpace, regexp.MustCompile(`(?i)no space left on device|disk quota exceeded`)},
 	{reasonNoAddresses, regexp.MustCompile(`(?i)non-overlapping IPv4 address pool|predefined address pools have been fully subnetted`)},
+	{reasonNoBridgeFilter, regexp.MustCompile(`cannot restrict inter-container communication`)},
 	{reasonRateLimited, regexp.MustCompile(`(?i)toomanyrequests|too many requests|rate limit`)},
 	{reasonWrongPlatform, regexp.MustCompile(`(?i)no matching manifest for|exec format error|does not match the (specified|detected) (host )?platform|image operating system .* cannot be used`)},
 	{reasonForbidden, regexp.MustCompile(`(?i)\bunauthorized\b|no basic auth credentials|authentication required|incorrect username or password|\b(401|403)\b|\bforbidden\b`)},

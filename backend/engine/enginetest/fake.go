@@ -36,7 +36,7 @@ type Fake struct {
 	gates      map[Call]*Gate
 	faults     map[Call][]fault
 	watchers   map[*engine.Changes]struct{}
-	networks   map[string]map[string]string // labels by name
+	networks   map[string]engine.Network // by name
 	attachment engine.Attachment
 	removed    []string // home volumes that were removed, by container name
 }
@@ -78,7 +78,7 @@ func NewFake(config FakeConfig) *Fake {
 		config: config, changed: make(chan struct{}),
 		containers: map[string]*fakeContainer{}, images: map[string]session.Image{}, remote: map[string]PullScript{},
 		calls: map[Call]int{}, gates: map[Call]*Gate{}, faults: map[Call][]fault{}, watchers: map[*engine.Changes]struct{}{},
-		networks: map[string]map[string]string{}, attachment: engine.Attachment{Way: engine.AttachSim},
+		networks: map[string]engine.Network{}, attachment: engine.Attachment{Way: engine.AttachSim},
 	}
 	f.AddImage(ImageMinimal)
 	return f

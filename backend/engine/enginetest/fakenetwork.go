@@ -11,7 +11,8 @@ import (
 )
 
 // CreateNetwork implements [engine.Networks].
-func (f *Fake) CreateNetwork(ctx context.Context, name string, labels map[string]string) error {
+func (f *Fake) CreateNetwork(ctx context.Context, n engine.Network) error {
+	name, labels := n.Name, n.Labels
 	if err := f.enter(ctx, CallCreateNetwork); err != nil {
 		return err
 	}
@@ -21,10 +22,10 @@ func (f *Fake) CreateNetwork(ctx context.Context, name string, labels map[string
 	f.mu.Lock()
 	there, taken := f.networks[name]
 	if !taken {
-		f.networks[name] = maps.Clone(labels)
+		f.networks[name] = engine.Network{Name: name, Labels: maps.Clone(labels), Apart: n.Apart}
 	}
 	f.mu.Unlock()
-	if taken && !maps.Equal(there, labels) {
+	if taken && !maps.Equal(there.Labels, labels) {
 		return &session.Error{Code: "engine_network_name-taken", Message: fmt.Sprintf("Another network is named %s.", name), Hint: "Remove it or launch again."}
 	}
 	return f.leave(CallCreateNetwork)
@@ -58,6 +59,14 @@ func (f *Fake) Networks() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Sorted(maps.Keys(f.networks))
+}
+
+// Network returns a network as it was asked for.
+func (f *Fake) Network(name string) (engine.Network, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n, there := f.networks[name]
+	return n, there
 }
 
 // Attachment implements [engine.Engine]: what [Fake.SetAttachment] has set,

@@ -32,6 +32,9 @@ type Options struct {
 	Evict     func(t *testing.T, ref string)
 	// HomeExists reports whether the home of a container is still there.
 	HomeExists func(t *testing.T, c engine.Container) bool
+	// Serve is a program that serves [ServePort] on every address of a container;
+	// nil leaves out the case that needs it, as does a false Guest.
+	Serve []string
 	// Guest reports whether the engine's guests speak the link protocol.
 	Guest bool
 	// Stats reports whether samples are taken of live processes, so that memory
@@ -51,6 +54,9 @@ type Commands struct {
 	Sleep string // runs for a minute at least
 	OOM   string // uses more memory than Options.Memory allows; empty: the case is left out
 }
+
+// ServePort is where [Options.Serve] serves.
+const ServePort = 8777
 
 // The commands that [Commands] stands for when it is empty.
 const (
@@ -144,6 +150,7 @@ func (o *Options) cases() []engineCase {
 		{"a network without a name is invalid", caseNetworkInvalid},
 		{"a network stays while a container runs in it", caseNetworkInUse},
 		{"create without its network says so", caseCreateNoNetwork},
+		{"containers that are kept apart run in one network", caseNetworkApart},
 		{"attachment names a way", caseAttachment},
 	}
 	return append(all, o.optionalCases()...)
@@ -164,6 +171,9 @@ func (o *Options) optionalCases() []engineCase {
 	}
 	if o.Guest {
 		cases = append(cases, guestCases()...)
+	}
+	if o.Guest && o.Serve != nil {
+		cases = append(cases, engineCase{"a server is reached in its own container alone", caseServed})
 	}
 	return cases
 }

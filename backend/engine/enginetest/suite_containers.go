@@ -300,7 +300,7 @@ func caseCancelled(s *suite) {
 		"Stats":          func() error { _, err := e.Stats(ctx, []string{id}); return err },
 		"Images":         func() error { _, err := e.Images(ctx); return err },
 		"Image":          func() error { _, err := e.Image(ctx, s.Image); return err },
-		"Network":        func() error { return e.CreateNetwork(ctx, c.Name, c.Labels) },
+		"Network":        func() error { return e.CreateNetwork(ctx, engine.Network{Name: c.Name, Labels: c.Labels}) },
 		"Remove network": func() error { return e.RemoveNetwork(ctx, c.Name) },
 		"Attachment":     func() error { _, err := e.Attachment(ctx, true); return err },
 		"Pull":           func() error { return e.Pull(ctx, s.NoImage, func(session.Pull) {}) },

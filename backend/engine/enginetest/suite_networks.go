@@ -5,13 +5,14 @@ import (
 	"maps"
 
 	"slipway/backend/engine"
+	"slipway/backend/guest/link"
 )
 
 // network makes a private network for c that the case's end removes, after the
 // containers in it.
 func (s *suite) network(c engine.Container) string {
 	s.Helper()
-	name := "slipway-" + c.Labels[engine.LabelSession]
+	name := networkFor(c).Name
 	s.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), s.Patience)
 		defer cancel()
@@ -19,10 +20,14 @@ func (s *suite) network(c engine.Container) string {
 			s.Errorf("removing the network that the case made: %v", err)
 		}
 	})
-	if err := s.engine.CreateNetwork(s.ctx, name, networkLabels(c)); err != nil {
+	if err := s.engine.CreateNetwork(s.ctx, networkFor(c)); err != nil {
 		s.Fatalf("create network: %v", err)
 	}
 	return name
+}
+
+func networkFor(c engine.Container) engine.Network {
+	return engine.Network{Name: "slipway-" + c.Labels[engine.LabelSession], Labels: networkLabels(c)}
 }
 
 func networkLabels(c engine.Container) map[string]string {
@@ -35,7 +40,7 @@ func networkLabels(c engine.Container) map[string]string {
 func caseNetwork(s *suite) {
 	c := s.container("")
 	name := s.network(c)
-	if err := s.engine.CreateNetwork(s.ctx, name, networkLabels(c)); err != nil {
+	if err := s.engine.CreateNetwork(s.ctx, networkFor(c)); err != nil {
 		s.Errorf("second create: %v", err)
 	}
 	for range 2 {
@@ -53,11 +58,11 @@ func caseNetworkTaken(s *suite) {
 	name := s.network(c)
 	other := maps.Clone(networkLabels(c))
 	other[engine.LabelSession] = "somebodyelse"
-	s.wantCode(s.engine.CreateNetwork(s.ctx, name, other), "engine_network_name-taken")
+	s.wantCode(s.engine.CreateNetwork(s.ctx, engine.Network{Name: name, Labels: other}), "engine_network_name-taken")
 }
 
 func caseNetworkInvalid(s *suite) {
-	s.wantCode(s.engine.CreateNetwork(s.ctx, "", networkLabels(s.container(""))), "engine_network_invalid")
+	s.wantCode(s.engine.CreateNetwork(s.ctx, engine.Network{Labels: networkLabels(s.container(""))}), "engine_network_invalid")
 }
 
 func caseNetworkInUse(s *suite) {
@@ -70,6 +75,68 @@ func caseNetworkInUse(s *suite) {
 	s.wantCode(s.engine.RemoveNetwork(s.ctx, c.Network), "engine_network_in-use")
 	if !s.inspect(id).Running {
 		s.Error("the container does not run any more")
+	}
+}
+
+// apart makes a network that keeps its containers apart, and two in it.
+func (s *suite) apart() (network string, first, second string) {
+	s.Helper()
+	c, d := s.container(""), s.container("")
+	n := networkFor(c)
+	n.Apart = true
+	s.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), s.Patience)
+		defer cancel()
+		if err := s.engine.RemoveNetwork(ctx, n.Name); err != nil {
+			s.Errorf("removing the network that the case made: %v", err)
+		}
+	})
+	for range 2 {
+		if err := s.engine.CreateNetwork(s.ctx, n); err != nil {
+			s.Fatalf("create network: %v", err)
+		}
+	}
+	c.Network, d.Network = n.Name, n.Name
+	first, second = s.create(c), s.create(d)
+	for _, id := range []string{first, second} {
+		if err := s.engine.Start(s.ctx, id); err != nil {
+			s.Fatal(err)
+		}
+	}
+	return n.Name, first, second
+}
+
+func caseNetworkApart(s *suite) {
+	network, first, second := s.apart()
+	if err := s.engine.Remove(s.ctx, first); err != nil {
+		s.Fatal(err)
+	}
+	s.wantCode(s.engine.RemoveNetwork(s.ctx, network), "engine_network_in-use")
+	if !s.inspect(second).Running {
+		s.Error("the other container does not run any more")
+	}
+}
+
+// caseServed looks only at what the guests dial, each in its own container: by
+// its address one container is tried from another where there are addresses.
+func caseServed(s *suite) {
+	_, first, second := s.apart()
+	server, other := s.connect(first), s.connect(second)
+	s.ready(server)
+	s.ready(other)
+	ctx, cancel := context.WithTimeout(s.ctx, s.Patience)
+	defer cancel()
+	if _, err := server.StartService(ctx, link.ServiceRequest{ID: "server", Argv: s.Serve, Port: ServePort, Timeout: s.Patience}); err != nil {
+		s.Fatalf("the server does not start: %v", err)
+	}
+	conn, err := server.Dial(ctx, ServePort)
+	if err != nil {
+		s.Fatalf("it is not reached: %v", err)
+	}
+	conn.Close() //nolint:errcheck // nothing to lose
+	if conn, err := other.Dial(ctx, ServePort); err == nil {
+		conn.Close() //nolint:errcheck // nothing to lose
+		s.Error("it is reached from another container")
 	}
 }
 

@@ -9,8 +9,10 @@ import (
 	"slipway/backend/session"
 )
 
-// CreateNetwork implements [engine.Networks]. A simulated network is a name.
-func (s *Sim) CreateNetwork(ctx context.Context, name string, labels map[string]string) error {
+// CreateNetwork implements [engine.Networks]. A simulated network is a name:
+// no simulated container reaches another at all.
+func (s *Sim) CreateNetwork(ctx context.Context, n engine.Network) error {
+	name, labels := n.Name, n.Labels
 	if err := s.check(ctx); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -43,6 +44,7 @@ func TestSimKeepsThePromisesOfAnEngine(t *testing.T) {
 		return current
 	}, enginetest.Options{
 		Instance: "one", Image: "python:3.12", NoImage: "nowhere/nothing:1", Guest: true, Stats: true,
+		Serve:     []string{"httpd", "-p", fmt.Sprint(enginetest.ServePort)},
 		Commands:  enginetest.Commands{OOM: "stress --vm-bytes 1G --timeout 60"},
 		PullImage: "julia:1.11", Evict: func(_ *testing.T, ref string) { current.Evict(ref) },
 		HomeExists: func(t *testing.T, _ engine.Container) bool { return homeExists(t, current) },
