@@ -37,6 +37,8 @@ type world struct {
 	running []*job
 	events  moments
 	foreign map[gpu.UUID]gpu.Bytes
+	allowed map[string]session.Allowance // by owner
+	limited map[string]int               // how often somebody waited for their own limit
 
 	promised map[session.ID]time.Time // when the head was told that it starts at the latest
 	plans    int
@@ -53,7 +55,7 @@ func (m *moments) Push(x any)        { *m = append(*m, x.(time.Time)) }
 func (m *moments) Pop() any          { x := (*m)[len(*m)-1]; *m = (*m)[:len(*m)-1]; return x }
 
 func simulated(t *testing.T, seed uint64, devices int) *world {
-	w := &world{t: t, r: rand.New(rand.NewPCG(seed, 3)), now: noon, byID: map[session.ID]*job{}, foreign: map[gpu.UUID]gpu.Bytes{}, promised: map[session.ID]time.Time{}}
+	w := &world{t: t, r: rand.New(rand.NewPCG(seed, 3)), now: noon, byID: map[session.ID]*job{}, foreign: map[gpu.UUID]gpu.Bytes{}, promised: map[session.ID]time.Time{}, limited: map[string]int{}}
 	w.machine = Machine{Memory: 128 * gpu.GiB}
 	for i := range 32 {
 		w.machine.CPUs = append(w.machine.CPUs, i)
@@ -110,9 +112,9 @@ func (w *world) populate(n int) {
 }
 
 func (w *world) snapshot() Snapshot {
-	s := Snapshot{Machine: w.machine}
+	s := Snapshot{Machine: w.machine, Allowances: w.allowed}
 	for _, j := range w.running {
-		p := Promise{Session: j.Session, Name: j.Name, Grants: j.given, Since: &j.starts}
+		p := Promise{Session: j.Session, Name: j.Name, Owner: j.Owner, Grants: j.given, Since: &j.starts}
 		if j.Timeout > 0 {
 			ends := j.starts.Add(j.Timeout)
 			p.Ends = &ends
@@ -177,6 +179,9 @@ func (w *world) plan() {
 	checkPlan(w.t, s, plan)
 	var head *job
 	for i, d := range plan.Decisions {
+		if d.Wait != nil && d.Wait.Code == CodeWaitLimit {
+			w.limited[w.queue[i].Owner]++
+		}
 		if j := w.queue[i]; d.Wait != nil && d.Wait.Position == 1 && (d.Wait.Code == CodeWaitResources) {
 			head = j
 		}
@@ -201,6 +206,7 @@ func (w *world) plan() {
 		heap.Push(&w.events, j.ends)
 	}
 	w.queue = slices.DeleteFunc(w.queue, func(j *job) bool { return !j.starts.IsZero() })
+	w.checkAllowed()
 	if head != nil {
 		w.checkHead(head)
 	}
