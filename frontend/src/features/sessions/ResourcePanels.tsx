@@ -10,7 +10,7 @@ import { useStored } from '@/lib/stored'
 import { ResourceBar } from '@/ui/ResourceBar'
 import { LimitPanels } from './LimitPanels'
 import { write, type Countable } from './panelText'
-import { panels, resources, sumOf, toggled, usualChoice, type PanelChoice, type Resource, type Sum } from './panels'
+import { kept, panels, resources, sumOf, toggled, usualChoice, withNewer, type PanelChoice, type Resource, type Sum } from './panels'
 import css from './SessionsPage.module.css'
 
 interface TileProps {
@@ -197,7 +197,8 @@ export function ResourcePanels() {
   const machine = useMachines().data?.[0]
   const summaries = useResources().data
   const book = useSessionBook().data
-  const [choice, setChoice] = useStored<PanelChoice>('panels', usualChoice)
+  const [stored, setStored] = useStored<PanelChoice>('panels', usualChoice)
+  const choice = withNewer(stored)
   if (!machine) return <Waiting />
   const sessions = Object.values(book ?? {})
   const sum = summaries?.some((s) => s.online) ? sumOf(summaries) : fromMachine(machine)
@@ -225,7 +226,7 @@ export function ResourcePanels() {
         <LimitPanels key={summary.agent} summary={summary} named={limits.length > 1} />
       ))}
       {!withMachine && !withMine && limits.length === 0 ? <div className={css.noPanel}>{t('panel.none')}</div> : null}
-      <Chooser choice={choice} onChoose={setChoice} offered={offered} />
+      <Chooser choice={choice} onChoose={(chosen) => setStored(kept(chosen))} offered={offered} />
     </div>
   )
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { ResourceSummary } from '@/api/types.gen'
-import { sumOf, toggled, usualChoice } from './panels'
+import { kept, sumOf, toggled, usualChoice, withNewer } from './panels'
 
 const amount = (cpu: number) => ({ cpu, memory: cpu, gpu: cpu * 1000, vram: cpu })
 const machine = (agent: string, online: boolean): ResourceSummary => ({
@@ -22,5 +22,16 @@ describe('the choice of panels', () => {
     const less = toggled(usualChoice.resources, usualChoice.resources, 'memory', false)
     expect(less).not.toContain('memory')
     expect(toggled(usualChoice.resources, less, 'memory', true)).toEqual(usualChoice.resources)
+  })
+  it('shows a panel that came after it was kept, and not one that was turned off', () => {
+    expect(withNewer({ panels: ['mine'], resources: ['cpu'] })).toEqual({ panels: ['mine', 'limit'], resources: ['cpu'] })
+    expect(withNewer(kept({ panels: ['mine'], resources: ['cpu'] }))).toEqual({ panels: ['mine'], resources: ['cpu'] })
+    expect(withNewer(usualChoice)).toEqual(usualChoice)
+  })
+  it('passes over what there is no more', () => {
+    expect(withNewer(JSON.parse('{"panels":["gone","machine"],"resources":["cpu","gone"],"known":["machine","mine","limit","cpu"]}'))).toEqual({
+      panels: ['machine'],
+      resources: ['cpu', 'memory', 'gpu', 'vram', 'disk', 'sessions'],
+    })
   })
 })

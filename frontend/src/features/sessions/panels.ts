@@ -10,9 +10,25 @@ export type Resource = (typeof resources)[number]
 export interface PanelChoice {
   panels: Panel[]
   resources: Resource[]
+  /** The entries that there were when this was kept; nothing: those of the first version. */
+  known?: string[]
 }
 
 export const usualChoice: PanelChoice = { panels: ['machine', 'mine', 'limit'], resources: ['cpu', 'memory', 'gpu', 'vram', 'disk', 'sessions'] }
+
+const firstEntries: readonly string[] = ['machine', 'mine', ...resources]
+
+/** A kept choice as it is shown: what is newer than the choice shows until it is turned off. */
+export function withNewer(choice: PanelChoice): PanelChoice {
+  const known = choice.known ?? firstEntries
+  const shows = (chosen: readonly string[]) => (entry: string) => chosen.includes(entry) || !known.includes(entry)
+  return { panels: panels.filter(shows(choice.panels)), resources: resources.filter(shows(choice.resources)) }
+}
+
+/** A choice as it is kept. */
+export function kept(choice: PanelChoice): PanelChoice {
+  return { panels: choice.panels, resources: choice.resources, known: [...panels, ...resources] }
+}
 
 /** Turns one entry on or off; the order stays that of all. */
 export function toggled<T extends string>(all: readonly T[], chosen: readonly T[], one: T, on: boolean): T[] {
