@@ -29,7 +29,7 @@ var table = []row{
 	{pkg: "tunnel/sshstdio", imports: []string{"tunnel"}},
 	{pkg: "backend/place"},
 	{pkg: "backend/session", imports: []string{"gpu"}},
-	{pkg: "backend/access", imports: []string{"backend/session", "gpu"}, tests: []string{"backend/hub/hubtest"}},
+	{pkg: "backend/access", imports: []string{"backend/session", "gpu"}, tests: []string{"backend/agent", "backend/engine/sim", "backend/hub/hubtest", "backend/session/agenttest", "backend/store"}},
 	{pkg: "backend/daemon", imports: []string{"backend/place", "backend/session", "backend/access"}},
 	{pkg: "backend/hostlock"},
 	{pkg: "backend/api"},

@@ -34,25 +34,25 @@ const (
 func filteringDaemon(t *testing.T, env ...string) (host string) {
 	t.Helper()
 	enginetest.RequireDocker(t)
-	if os.Getuid() != 0 {
-		t.Skip("making a network namespace needs root")
-	}
 	state, space := t.TempDir(), "slipway-apart-"+strings.ToLower(rand.Text()[:6])
-	must := func(name string, args ...string) string {
+	output := func(cmd *exec.Cmd) string {
 		t.Helper()
-		cmd := exec.Command(name, args...)
-		cmd.Env = append(append(os.Environ(), "SLIPWAY_DOCKERD="+state, "SLIPWAY_DOCKERD_FILTER=on", "CGO_ENABLED=0"), env...)
 		var errs bytes.Buffer
 		cmd.Stderr = &errs
 		out, err := cmd.Output()
 		if err != nil {
-			t.Fatalf("%s %v: %v\n%s%s", name, args, err, out, errs.String())
+			t.Fatalf("%v: %v\n%s%s", cmd.Args, err, out, errs.String())
 		}
 		return strings.TrimSpace(string(out))
 	}
+	must := func(name string, args ...string) string {
+		t.Helper()
+		return output(asRoot(name, args...))
+	}
+	env = append(env, "SLIPWAY_DOCKERD="+state, "SLIPWAY_DOCKERD_FILTER=on")
 	inside := func(args ...string) string {
 		t.Helper()
-		return must("nsenter", append([]string{"--net=/run/netns/" + space}, args...)...)
+		return must("nsenter", slices.Concat([]string{"--net=/run/netns/" + space, "env"}, env, args)...)
 	}
 	must("ip", "netns", "add", space)
 	t.Cleanup(func() { must("ip", "netns", "del", space) })
@@ -60,8 +60,10 @@ func filteringDaemon(t *testing.T, env ...string) (host string) {
 	t.Cleanup(func() { inside("../../../build/ci/dockerd.sh", "stop") })
 	_, host, _ = strings.Cut(inside("../../../build/ci/dockerd.sh", "start"), "=")
 	program := filepath.Join(t.TempDir(), "reach")
-	must("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", program, "./testdata/reach")
-	must("sh", "-c", "tar -c -C "+filepath.Dir(program)+" reach | docker -H "+host+" import - "+imageReach)
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", program, "./testdata/reach")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	output(build)
+	output(exec.Command("sh", "-c", "tar -c -C "+filepath.Dir(program)+" reach | docker -H "+host+" import - "+imageReach))
 	return host
 }
 
