@@ -24,6 +24,7 @@ type Device struct {
 	Instances    []Instance   `json:"instances,omitempty"`
 	Driver       string       `json:"driver,omitempty"` // version of its driver
 	Capabilities Capabilities `json:"capabilities"`
+	Lost         *Loss        `json:"lost,omitempty"` // why it gives nothing now; nil: it is there
 }
 
 // Instance is a MIG instance: a part of a device that the hardware keeps

@@ -37,6 +37,8 @@ func (l *Ledger) Explain(r Request, room Room) []Obstacle {
 
 func (s *slot) reason(r Request, v View, o *Obstacle) string {
 	switch {
+	case v.Device.Lost != nil:
+		return "lost: " + v.Device.Lost.Why
 	case v.Excluded:
 		return "excluded from use"
 	case v.Absent:

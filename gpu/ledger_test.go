@@ -430,3 +430,49 @@ func TestLedgerGivesWhatIsAskedWheneverItCan(t *testing.T) {
 		}
 	}
 }
+
+func TestALostDeviceGivesNothingAndKeepsItsPromises(t *testing.T) {
+	devices := []Device{{UUID: "a", Model: "X", Memory: 80 * GiB}, {UUID: "b", Model: "X", Index: 1, Memory: 80 * GiB}}
+	l, err := NewLedger(devices, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := []Grant{{Device: "a", Share: 300, Memory: 24 * GiB}}
+	if err := l.Hold("s1", held); err != nil {
+		t.Fatal(err)
+	}
+	before := l.Free()
+	devices[0].Lost = &Loss{Kind: LossFallen, Why: "it fell off the bus"}
+	if err := l.SetDevices(devices); err != nil {
+		t.Fatal(err)
+	}
+	if v := l.Free()[0]; v.Free != 0 || v.FreeMemory != 0 || len(v.Holdings) != 1 || v.Absent {
+		t.Errorf("it is seen as %+v", v)
+	}
+	for _, r := range []Request{{Shares: 100}, {Memory: 8 * GiB}, {Devices: 1}} {
+		if p, err := l.Propose(r); err != nil || p.Grants[0].Device != "b" {
+			t.Errorf("%s is given %+v, %v", r, p.Grants, err)
+		}
+	}
+	if err := l.Hold("s2", []Grant{{Device: "a", Share: 100, Memory: GiB}}); err == nil {
+		t.Error("it was given")
+	}
+	if _, err := l.Propose(Request{Devices: 2}); !Waits(err) {
+		t.Errorf("two devices: %v", err)
+	}
+	if o := l.Explain(Request{Devices: 2}, nil); o[0].Reason != "lost: it fell off the bus" {
+		t.Errorf("the reason is %+v", o)
+	}
+	if restored, errs := Restore(devices, Config{}, map[string][]Grant{"s1": held}); len(errs) > 0 || len(restored.Free()[0].Holdings) != 1 {
+		t.Errorf("it is restored with %v", errs)
+	}
+	if err := l.SetDevices(Mended(devices)); err != nil {
+		t.Fatal(err)
+	}
+	if after := l.Free(); !reflect.DeepEqual(before, after) {
+		t.Errorf("after its return %+v, before its loss %+v", after, before)
+	}
+	for _, wrong := range l.Check() {
+		t.Error(wrong)
+	}
+}

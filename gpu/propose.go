@@ -85,7 +85,7 @@ func (l *Ledger) roundingOfMemory(memory Bytes, g Grant) *Rounding {
 }
 
 // choose picks grants for r, or nil when they are not to be had. With empty
-// set it answers for a machine on which nothing is promised and nothing absent.
+// set it answers for a machine on which nothing is promised, absent or lost.
 func (l *Ledger) choose(r Request, room Room, empty bool) []Grant {
 	switch {
 	case r.Devices > 0:
@@ -272,7 +272,7 @@ func (l *Ledger) chooseWhole(count int, room Room, empty bool) []Grant {
 		switch {
 		case s.excluded || s.capacity == 0 || limited && limit < s.needed(l.config.Slack):
 			continue
-		case !empty && (s.absent || s.kind() != KindFree):
+		case !empty && (s.closed() || s.kind() != KindFree):
 			continue
 		}
 		grants = append(grants, Grant{Device: s.device.UUID, Share: WholeDevice, Memory: s.promisable(), Whole: true})

@@ -43,6 +43,7 @@ type Sample struct {
 	Devices   []DeviceSample  `json:"devices"`
 	Processes []ProcessSample `json:"processes"`
 	Lost      []string        `json:"lost,omitempty"` // what could not be read, in sentences
+	Gone      []LostDevice    `json:"gone,omitempty"` // devices of the last inventory that cannot be used now
 }
 
 // DeviceSample is the state of one device.
@@ -86,7 +87,8 @@ func (s Sample) Device(uuid UUID) (DeviceSample, bool) {
 // Source finds and measures devices. Its methods may be called by several
 // goroutines; the source lets them take turns.
 type Source interface {
-	// Inventory lists the devices in the order of their Index. A machine
+	// Inventory lists the devices in the order of their Index; one that is lost
+	// may stay in the list as it was last seen, with its [Loss]. A machine
 	// without devices has an empty list and no error; a driver that does not
 	// answer is an [*Error] with code [CodeSourceUnavailable].
 	Inventory(ctx context.Context) ([]Device, error)

@@ -37,6 +37,8 @@ func (s *slot) suits(g Grant, quantum Share) error {
 	switch {
 	case s.absent:
 		return s.fault(CodeHoldInvalid, "is not found any more")
+	case s.device.Lost != nil:
+		return s.fault(CodeHoldInvalid, "is lost: "+s.device.Lost.Why)
 	case s.excluded:
 		return s.fault(CodeHoldInvalid, "is excluded from use")
 	case g.Instance != "":
@@ -97,9 +99,12 @@ func (s *slot) promised() (sum Bytes) {
 // promisable is the memory that may be promised when nothing is.
 func (s *slot) promisable() Bytes { return max(0, s.device.Usable()-s.floor) }
 
+// closed says whether the device gives nothing now, whatever is promised of it.
+func (s *slot) closed() bool { return s.excluded || s.absent || s.device.Lost != nil }
+
 // free is the share that may still be given, in whole quanta.
 func (s *slot) free(quantum Share) Share {
-	if s.excluded || s.absent || s.kind() == KindWhole {
+	if s.closed() || s.kind() == KindWhole {
 		return 0
 	}
 	return max(0, s.capacity-s.used) / quantum * quantum
@@ -107,7 +112,7 @@ func (s *slot) free(quantum Share) Share {
 
 // freeInstances are the MIG instances that nobody holds.
 func (s *slot) freeInstances() []Instance {
-	if s.excluded || s.absent || len(s.device.Instances) == 0 {
+	if s.closed() || len(s.device.Instances) == 0 {
 		return nil
 	}
 	var free []Instance
@@ -133,7 +138,7 @@ func (s *slot) view() View {
 		Excluded: s.excluded, Absent: s.absent, Instances: s.freeInstances(),
 		FreeMemory: max(0, s.promisable()-s.promised()),
 	}
-	if !s.absent && !s.excluded && v.Kind != KindWhole {
+	if !s.closed() && v.Kind != KindWhole {
 		v.Free = max(0, s.capacity-s.used)
 	}
 	for _, i := range v.Instances {

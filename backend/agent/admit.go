@@ -42,7 +42,7 @@ func (a *Agent) checkDevices(spec session.Spec, devices []gpu.Device) []session.
 	refuse := func(code session.Code, message, hint string) []session.FieldError {
 		return []session.FieldError{{Field: "accelerator", Code: code, Message: message, Hint: hint}}
 	}
-	ledger, err := gpu.NewLedger(devices, a.config.Giving)
+	ledger, err := gpu.NewLedger(gpu.Mended(devices), a.config.Giving) // one that is lost may come back: it waits and says so
 	for kernel := 0; err == nil && kernel < max(1, spec.Cluster); kernel++ {
 		var proposal gpu.Proposal
 		if proposal, err = ledger.Propose(spec.Accelerator); err != nil {

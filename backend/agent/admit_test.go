@@ -30,15 +30,15 @@ func TestOnlyAnInventoryThatWasNeverToldMayYetHaveDevices(t *testing.T) {
 	if !d.now().Unlisted {
 		t.Error("before the first look the devices count as told")
 	}
-	if err := d.look(t.Context()); err == nil || !d.now().Unlisted || d.now().Text == "" {
+	if err := d.look(t.Context(), nil); err == nil || !d.now().Unlisted || d.now().Text == "" {
 		t.Errorf("after a look that failed with %v: %+v", err, d.now())
 	}
 	source.silent = false
-	if err := d.look(t.Context()); err != nil || d.now().Unlisted {
+	if err := d.look(t.Context(), nil); err != nil || d.now().Unlisted {
 		t.Errorf("after a look that found none: %v, %+v", err, d.now())
 	}
 	source.silent = true
-	if err := d.look(t.Context()); err == nil || d.now().Unlisted {
+	if err := d.look(t.Context(), nil); err == nil || d.now().Unlisted {
 		t.Errorf("what was told once counts as never told: %+v", d.now())
 	}
 }

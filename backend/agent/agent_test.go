@@ -285,7 +285,7 @@ func (w *world) withDevices(devices []gpu.Device, sample func(gpu.Moment) gpu.Sa
 // measure has the agent look at its devices now.
 func (w *world) measure() {
 	d := w.agent.devices
-	if err := d.look(context.Background()); err != nil {
+	if err := d.look(context.Background(), nil); err != nil {
 		w.t.Error(err)
 	}
 	w.gpus.mu.Lock()

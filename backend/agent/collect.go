@@ -43,12 +43,12 @@ func (a *Agent) runDevices(ctx context.Context) {
 
 // collect does one round and returns when the next is due.
 func (a *Agent) collect(ctx context.Context) time.Duration {
-	a.look(ctx)
 	live, err := a.liveSessions()
 	if err != nil {
 		a.log.Warn("devices cannot be accounted for", "err", err)
 		return devicesSeldom
 	}
+	a.look(ctx, live)
 	// Who ended is told first, with the moment of the end; what was used until
 	// then is in the sample.
 	a.accounts.follow(a.devices.moment(), live, a.endOf)
@@ -56,6 +56,7 @@ func (a *Agent) collect(ctx context.Context) time.Duration {
 	if any {
 		a.sampleDevices(ctx, live)
 	}
+	a.tellLosses(live)
 	if a.accounts.active() && a.accounts.due(a.devices.moment()) {
 		_ = a.checkpoint(false) // it has said so, and is tried again
 	}

@@ -21,7 +21,8 @@ type books interface {
 // deviceBook is what is known of the machine's devices. The zero book is that
 // of a machine without devices.
 type deviceBook struct {
-	// Devices is the inventory in the order of their index.
+	// Devices is the inventory in the order of their index. A device that is lost
+	// says so; one that is not listed any more stays while somebody holds it.
 	Devices []gpu.Device
 	// Recent holds the samples of the last while, the newest last. Empty means
 	// that nothing was measured lately, and then only promises count.
@@ -56,6 +57,7 @@ type devices struct {
 	tracks  map[gpu.UUID]*track
 	text    string // why there are no devices or samples
 	listed  bool   // list was told at least once
+	lost    map[gpu.UUID]lostDevice
 }
 
 var _ books = (*devices)(nil)
@@ -69,7 +71,7 @@ func newDevices(source gpu.Source, moment func() gpu.Moment) *devices {
 	}
 	return &devices{
 		source: source, moment: moment, changed: make(chan struct{}, 1),
-		foreign: map[gpu.UUID]gpu.Foreign{}, tracks: map[gpu.UUID]*track{}, text: "The devices were not looked for yet.",
+		foreign: map[gpu.UUID]gpu.Foreign{}, tracks: map[gpu.UUID]*track{}, lost: map[gpu.UUID]lostDevice{}, text: "The devices were not looked for yet.",
 	}
 }
 
@@ -88,7 +90,7 @@ func (d *devices) now() deviceBook {
 	at := d.moment()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return deviceBook{Devices: slices.Clone(d.list), Recent: fresh(d.recent, at), Text: d.text, Unlisted: !d.listed}
+	return deviceBook{Devices: d.all(), Recent: fresh(d.recent, at), Text: d.text, Unlisted: !d.listed}
 }
 
 // fresh returns those samples that still say what is true. samples is in the
@@ -107,8 +109,8 @@ func (d *devices) due() bool {
 	return d.looked.BootID != at.BootID || at.Boot-d.looked.Boot >= inventoryEvery
 }
 
-// look lists the devices anew.
-func (d *devices) look(ctx context.Context) error {
+// look lists the devices anew. held are those that sessions were granted.
+func (d *devices) look(ctx context.Context, held []gpu.UUID) error {
 	list, err := d.source.Inventory(ctx)
 	if err != nil && ctx.Err() != nil {
 		return err // it was given up, and nothing is known of the devices
@@ -121,7 +123,9 @@ func (d *devices) look(ctx context.Context) error {
 		d.text = "The devices cannot be listed: " + err.Error()
 		return err
 	}
+	before := d.all()
 	d.list, d.text, d.listed = list, "", true
+	d.judge(before, held, at)
 	if len(list) == 0 {
 		d.text = "The machine has no devices that a driver tells of."
 	}
@@ -129,29 +133,33 @@ func (d *devices) look(ctx context.Context) error {
 }
 
 // look lists the devices anew if it is time to, and tells the queue of a change.
-func (a *Agent) look(ctx context.Context) {
+func (a *Agent) look(ctx context.Context, live []session.Session) {
 	d := a.devices
 	if !d.due() {
 		return
 	}
 	before := d.now().Devices
-	if err := within(ctx, a.limits.Call, "inventory", d.look); err != nil && ctx.Err() == nil {
+	look := func(ctx context.Context) error { return d.look(ctx, heldDevices(live)) }
+	if err := within(ctx, a.limits.Call, "inventory", look); err != nil && ctx.Err() == nil {
 		a.log.Debug("the devices cannot be listed", "err", err) // the board says it
 	}
 	after := d.now().Devices
-	if slices.EqualFunc(before, after, func(x, y gpu.Device) bool { return x.UUID == y.UUID && len(x.Instances) == len(y.Instances) }) {
+	if slices.EqualFunc(before, after, func(x, y gpu.Device) bool {
+		return x.UUID == y.UUID && len(x.Instances) == len(y.Instances) && (x.Lost == nil) == (y.Lost == nil)
+	}) {
 		return
 	}
 	_ = a.askAttachment(ctx) // it is asked again when the engine answers
 	a.rouse()
 }
 
-// keep takes a sample. It reports whether memory that no session holds changed
-// by so much that the queue must know.
+// keep takes a sample. It reports whether the queue must know: a device was lost
+// or is back, or memory that no session holds changed by much.
 func (d *devices) keep(s gpu.Sample, live []gpu.Live) (news bool) {
 	const worth = 64 * gpu.MiB
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	news = d.miss(s)
 	d.recent, d.live, d.text = append(fresh(d.recent, s.At), s), live, strings.Join(s.Lost, " ")
 	for _, device := range s.Devices {
 		var used gpu.Bytes
@@ -185,11 +193,11 @@ func (d *devices) lose(err error) (news bool) {
 	return news
 }
 
-// any reports whether the machine has devices.
+// any reports whether the machine has devices, or lost one.
 func (d *devices) any() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return len(d.list) > 0
+	return len(d.list)+len(d.lost) > 0
 }
 
 // loads is what a session makes of each device that it holds.

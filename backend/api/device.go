@@ -67,6 +67,15 @@ type DeviceState struct {
 	Power        *int64           `json:"power,omitempty"`       // milliwatts
 	Temperature  *int             `json:"temperature,omitempty"` // degrees Celsius
 	Holders      []DeviceHolder   `json:"holders"`
+	Lost         *DeviceLoss      `json:"lost,omitempty"` // absent: it is there
+}
+
+// DeviceLoss says why a device that was there cannot be used now. Nobody is
+// given any of it until it is back.
+type DeviceLoss struct {
+	Kind string `json:"kind"` // fallen, reset, silent or unlisted
+	Why  string `json:"why"`  // a clause: it fell off the bus
+	Hint string `json:"hint"` // what a person can do
 }
 
 // DeviceInstance is a MIG instance of a device.

@@ -71,6 +71,11 @@ func (d *driver) hold(bytes map[int]int64) {
 	d.write(card + rows)
 }
 
+// lose makes the device fall off the bus.
+func (d *driver) lose() {
+	d.write(fmt.Sprintf("gpu uuid=%s name=NVIDIA_Test\ncode call=nvmlDeviceGetHandleByIndex_v2 gpu=0 value=15\n", d.device))
+}
+
 // write replaces the state at once.
 func (d *driver) write(state string) {
 	if err := os.WriteFile(d.state+".new", []byte(state), 0o644); err != nil {
@@ -242,4 +247,44 @@ func TestSessionsAndAStrangerShareADevice(t *testing.T) {
 			return a.Kind == "session" && a.Session == three.ID && a.VRAMPeak == 7*gibibyte && a.AllocGPUMs > 0
 		}), text
 	})
+}
+
+// The same, with a device that falls off the bus while a session holds half of
+// it, and comes back.
+func TestADeviceIsLostWhileASessionHoldsIt(t *testing.T) {
+	docker := enginetest.RequireModernDocker(t)
+	d := newDriver(t)
+	p := installBuilt(t, d, docker)
+
+	p.half("holder")
+	holder := p.runs("holder")
+	warned := func(code string) {
+		t.Helper()
+		eventually(t, "holder is told "+code, func() (bool, any) {
+			s := p.session("show", "holder")
+			if s.Status != statusRunning {
+				t.Fatalf("holder is %s", s.Status)
+			}
+			return len(s.Warnings) == 1 && s.Warnings[0].Code == code && s.Warnings[0].Device == madeUpDevice, s.Warnings
+		})
+	}
+	d.lose()
+	warned("session_run_device-lost")
+	if list := p.must("ps"); !strings.Contains(list, "A GPU of the session is lost") {
+		t.Errorf("the list says\n%s", list)
+	}
+	if board := p.must("gpu"); !strings.Contains(board, "GPU 0 is lost: it fell off the bus. Restart the computer") {
+		t.Errorf("the devices are\n%s", board)
+	}
+	p.half("next")
+	p.waits("next", `GPU 0 is lost: it fell off the bus`)
+
+	d.hold(nil)
+	warned("session_run_device-back")
+	if next := p.runs("next"); next.Kernels[0].GPUs[0].Device != madeUpDevice {
+		t.Errorf("next was granted %+v", next.Kernels[0].GPUs)
+	}
+	if again := p.session("show", "holder"); again.ID != holder.ID || again.Kernels[0].Container != holder.Kernels[0].Container {
+		t.Errorf("holder was started anew: %+v", again)
+	}
 }

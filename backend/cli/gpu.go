@@ -63,6 +63,11 @@ func (p *program) boardTable(w io.Writer, board api.DeviceBoard) {
 		}
 	}
 	columns(w, rows)
+	for _, d := range board.Devices {
+		if d.Lost != nil {
+			fmt.Fprintf(w, "%s is lost: %s. %s\n", deviceName(d), d.Lost.Why, d.Lost.Hint)
+		}
+	}
 }
 
 // deviceName is how people call a device. One that is promised to somebody and

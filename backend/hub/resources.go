@@ -87,13 +87,21 @@ func (h *Hub) mine(m *member, s session.Session) bool {
 }
 
 func (r *Resources) addDevice(d session.DeviceState, mine gpu.Share) {
-	promised := gpu.WholeDevice - d.Free
+	promised, total, memory := gpu.WholeDevice-d.Free, gpu.WholeDevice, d.Device.Usable()
+	if d.Device.Lost != nil { // there is only what sessions hold of it
+		promised, memory = 0, 0
+		for _, holder := range d.Holders {
+			promised += holder.Share
+			memory += holder.Promised
+		}
+		total = promised
+	}
 	r.Devices = append(r.Devices, DeviceResource{
-		Device: d.Device.UUID, Name: NameOf(d.Device), Total: gpu.WholeDevice, Promised: promised, Mine: mine,
-		Memory: d.Device.Usable(), MemFree: d.MemoryFree,
+		Device: d.Device.UUID, Name: NameOf(d.Device), Total: total, Promised: promised, Mine: mine,
+		Memory: memory, MemFree: d.MemoryFree,
 	})
-	r.Total.GPU += gpu.WholeDevice
-	r.Total.VRAM += d.Device.Usable()
+	r.Total.GPU += total
+	r.Total.VRAM += memory
 	r.Promised.GPU += promised
 	for _, holder := range d.Holders {
 		r.Promised.VRAM += holder.Promised

@@ -133,7 +133,7 @@ func (p *planner) shareOf(q Request) gpu.Share {
 // ShareOf is how much of a machine's devices a request for so many kernels
 // would be given if nobody held any of them, 0 where that cannot be.
 func ShareOf(m Machine, request gpu.Request, kernels int) (share gpu.Share) {
-	ledger, err := gpu.NewLedger(m.Devices, m.Giving)
+	ledger, err := gpu.NewLedger(gpu.Mended(m.Devices), m.Giving)
 	if err != nil || request.IsZero() {
 		return 0
 	}

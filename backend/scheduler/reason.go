@@ -289,6 +289,9 @@ func (t *texts) explainDevices(q Request) (text string, settling bool) {
 // programs, or that it is of the wrong kind. Nothing where it has room.
 func (d deviceText) blocks(q Request) (reason string, settles bool) {
 	v := d.view
+	if v.Device.Lost != nil {
+		return "lost: " + v.Device.Lost.Why, false
+	}
 	var lacksPromise bool
 	var need gpu.Bytes
 	switch asked := q.GPU; {
@@ -420,6 +423,9 @@ func (p *planner) neverDevices(q Request) string {
 	if _, ok := bare.devices(q, nil); ok {
 		return ""
 	}
+	if gone := lostText(m.Devices); gone != "" && ShareOf(m, q.GPU, 1) > 0 {
+		return "Needs " + needText(q) + ", and " + gone + "."
+	}
 	proposal, err := p.empty.Propose(q.GPU)
 	switch {
 	case err != nil:
@@ -428,6 +434,17 @@ func (p *planner) neverDevices(q Request) string {
 		return "Needs " + needText(q) + ". " + proposal.Rounded.Why
 	}
 	return "Needs " + needText(q) + ", and this machine does not have that many devices."
+}
+
+// lostText says which devices are lost: "GPU 0 is lost: it fell off the bus".
+func lostText(devices []gpu.Device) string {
+	var texts []string
+	for _, d := range devices {
+		if d.Lost != nil {
+			texts = append(texts, fmt.Sprintf("%s is lost: %s", deviceName(d), d.Lost.Why))
+		}
+	}
+	return strings.Join(texts, "; ")
 }
 
 // grantText says what a placement gives.

@@ -84,7 +84,15 @@ func deviceOut(s session.DeviceState) api.DeviceState {
 		}),
 		Free: int(s.Free), MemoryFree: int64(s.MemoryFree), Level: string(s.Level),
 		Util: s.Util, MemoryUsed: integer(s.MemoryUsed), Power: integer(s.Power), Temperature: s.Temperature, Holders: each(s.Holders, holderOut),
+		Lost: lossOut(d.Lost),
 	}
+}
+
+func lossOut(l *gpu.Loss) *api.DeviceLoss {
+	if l == nil {
+		return nil
+	}
+	return &api.DeviceLoss{Kind: string(l.Kind), Why: l.Why, Hint: l.Hint()}
 }
 
 func capabilitiesOut(c gpu.Capabilities) []api.Capability {

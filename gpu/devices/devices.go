@@ -113,6 +113,7 @@ func (m *Machine) Sample(ctx context.Context) (gpu.Sample, error) {
 		all.Devices = append(all.Devices, one.Devices...)
 		all.Processes = append(all.Processes, one.Processes...)
 		all.Lost = append(all.Lost, one.Lost...)
+		all.Gone = append(all.Gone, one.Gone...)
 		m.setDriver(i, one.Epoch.Driver)
 	}
 	if len(failures) > 0 && len(all.Devices) == 0 {

@@ -4,6 +4,7 @@ package nvml
 
 import (
 	"encoding/binary"
+	"slices"
 
 	lib "github.com/NVIDIA/go-nvml/pkg/nvml"
 )
@@ -38,7 +39,11 @@ func (l *library) inventory(omit []omission) ([]deviceFacts, []loss, *fault) {
 	version := l.driverVersion()
 	facts := make([]deviceFacts, 0, len(devices))
 	for _, d := range devices {
-		facts = append(facts, l.facts(d, version))
+		before := len(l.lost)
+		one := l.facts(d, version)
+		if !fellOff(l.lost[before:]) {
+			facts = append(facts, one)
+		}
 	}
 	return facts, l.lost, l.fault
 }
@@ -142,14 +147,9 @@ func (l *library) sample(r request) (*reading, []loss, *fault) {
 	return read, l.lost, l.fault
 }
 
-// fellOff reports whether the driver said that a device is not there any more.
+// fellOff reports whether the driver said that a device cannot be used any more.
 func fellOff(lost []loss) bool {
-	for _, one := range lost {
-		if one.Code == int(lib.ERROR_GPU_IS_LOST) || one.Code == int(lib.ERROR_GPU_NOT_FOUND) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(lost, func(one loss) bool { return one.ends() != "" })
 }
 
 func (l *library) readDevice(d device, last uint64) deviceReading {

@@ -106,8 +106,9 @@ func (s *Source) take(ctx context.Context) error {
 
 func (s *Source) done() { s.turn <- struct{}{} }
 
-// Inventory lists the devices. One that stopped answering stays in the list as
-// it was last seen, with unknown capabilities.
+// Inventory lists the devices. One that fell off the bus or stopped answering
+// stays in the list as it was last seen, with its loss and unknown capabilities,
+// until the driver does not count it any more.
 func (s *Source) Inventory(ctx context.Context) ([]gpu.Device, error) {
 	if err := s.take(ctx); err != nil {
 		return nil, err
@@ -122,8 +123,9 @@ func (s *Source) Inventory(ctx context.Context) ([]gpu.Device, error) {
 		devices = append(devices, f.device(s.cgroup2()))
 	}
 	for _, d := range s.known {
-		if why, left := s.leftOut(string(d.UUID)); left && !slices.ContainsFunc(devices, func(o gpu.Device) bool { return o.UUID == d.UUID }) {
-			d.Capabilities = unknown(why)
+		listed := slices.ContainsFunc(a.Inventory, func(f deviceFacts) bool { return f.UUID == string(d.UUID) })
+		if l := s.lossOf(d, a.Lost); !listed && l.Kind != gpu.LossUnlisted && l.Kind != "" {
+			d.Capabilities, d.Lost = unknown(l.Why), &l
 			devices = append(devices, d)
 		}
 	}
@@ -158,7 +160,8 @@ func (s *Source) Sample(ctx context.Context) (gpu.Sample, error) {
 	}
 	sample.Epoch = gpu.Epoch{Boot: at.BootID, Driver: s.driverEpoch()}
 	sample.Lost = s.sentences(append(a.Lost, oddities...))
-	sample.Lost = append(sample.Lost, s.missing(a)...)
+	sample.Gone = s.gone(a)
+	sample.Lost = append(sample.Lost, s.missing(sample.Gone)...)
 	sample.Lost = append(sample.Lost, s.describe(sample.Processes, at)...)
 	return sample, nil
 }
@@ -205,27 +208,10 @@ const strangeFor = 3
 // second on every machine.
 func startedAt(ticks uint64) time.Duration { return time.Duration(ticks) * 10 * time.Millisecond }
 
-// missing names the devices of the last inventory that were not read and of
-// which nothing else is said.
-func (s *Source) missing(a answer) (lost []string) {
-	for _, d := range s.known {
-		uuid := string(d.UUID)
-		if slices.ContainsFunc(a.Reading.Devices, func(r deviceReading) bool { return r.UUID == uuid }) ||
-			slices.ContainsFunc(a.Lost, func(l loss) bool { return l.Device == uuid }) {
-			continue
-		}
-		lost = append(lost, s.name(uuid)+": the driver does not list it any more")
-	}
-	return lost
-}
-
 // sentences says each loss once.
 func (s *Source) sentences(losses []loss) (said []string) {
 	for _, l := range losses {
-		text := l.sentence(s.name(l.Device), func(l loss) string {
-			why, _ := s.why(l)
-			return why
-		})
+		text := l.sentence(s.name(l.Device), s.why)
 		if !slices.Contains(said, text) {
 			said = append(said, text)
 		}

@@ -155,18 +155,21 @@ func (s *Source) omissions() (now []omission) {
 }
 
 // why says for what a call is left out, and for how long yet.
-func (s *Source) why(l loss) (string, bool) {
-	for _, a := range s.avoided {
-		if a.Device == l.Device && (a.Call == "" || a.Call == l.Call) && time.Now().Before(a.until) {
-			return a.why + "; it is asked again in " + span(time.Until(a.until)), true
-		}
+func (s *Source) why(l loss) string {
+	if a, found := s.avoids(l); found {
+		return a.why + "; it is asked again in " + span(time.Until(a.until))
 	}
-	return "it is left out for a while", false
+	return "it is left out for a while"
 }
 
-// leftOut says why a whole device is left out at present.
-func (s *Source) leftOut(uuid string) (string, bool) {
-	return s.why(loss{Device: uuid, Call: "anything"})
+// avoids finds for what a call is left out at present.
+func (s *Source) avoids(l loss) (avoided, bool) {
+	for _, a := range s.avoided {
+		if a.Device == l.Device && (a.Call == "" || a.Call == l.Call) && time.Now().Before(a.until) {
+			return a, true
+		}
+	}
+	return avoided{why: "the driver does not answer for it"}, false
 }
 
 // faulty draws the consequence of a library that is of no use. The child goes,

@@ -39,10 +39,10 @@ func TestWhatFailsAgainIsLeftOutLonger(t *testing.T) {
 	if last < longestAvoid-time.Minute || len(s.avoided) != 1 {
 		t.Errorf("%s, %d", last, len(s.avoided))
 	}
-	if why, left := s.leftOut("GPU-0"); !left || !strings.Contains(why, "it hangs; it is asked again in 10m0s") {
+	if why := s.why(loss{Device: "GPU-0", Call: "anything"}); !strings.Contains(why, "it hangs; it is asked again in 10m0s") {
 		t.Errorf("got %q", why)
 	}
-	if _, left := s.leftOut("GPU-1"); left {
+	if _, left := s.avoids(loss{Device: "GPU-1", Call: "anything"}); left {
 		t.Error("another device is left out")
 	}
 }

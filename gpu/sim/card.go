@@ -32,6 +32,7 @@ type card struct {
 	busy    time.Duration // since the last sample
 	watched time.Duration // how long that is
 	used    gpu.Bytes
+	lost    *gpu.Loss
 }
 
 func newCard(seed uint64, index int, c Card) *card {

@@ -94,8 +94,10 @@ func (m *Machine) Inventory(context.Context) ([]gpu.Device, error) {
 	var devices []gpu.Device
 	for _, c := range m.cards {
 		d := c.device
-		d.Instances = slices.Clone(d.Instances)
-		devices = append(devices, d)
+		d.Instances, d.Lost = slices.Clone(d.Instances), c.lost
+		if d.Lost == nil || d.Lost.Kind != gpu.LossUnlisted {
+			devices = append(devices, d)
+		}
 	}
 	return devices, nil
 }
@@ -114,6 +116,10 @@ func (m *Machine) Sample(context.Context) (gpu.Sample, error) {
 		s.Processes = append(s.Processes, p.sample(m.card(p.Device).watched))
 	}
 	for _, c := range m.cards {
+		if c.lost != nil {
+			s.Gone = append(s.Gone, gpu.LostDevice{UUID: c.device.UUID, Loss: *c.lost})
+			continue
+		}
 		s.Devices = append(s.Devices, c.sample())
 	}
 	m.sampled = m.now.Boot
@@ -152,6 +158,18 @@ func (m *Machine) Break(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.broken = err
+}
+
+// Lose takes a device away, with every program on it, or with nil gives it back.
+func (m *Machine) Lose(device gpu.UUID, loss *gpu.Loss) {
+	to := m.config.Clock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.advance(to)
+	m.card(device).lost = loss
+	if loss != nil {
+		m.running = slices.DeleteFunc(m.running, func(p *program) bool { return p.Device == device })
+	}
 }
 
 // Reload loads the driver anew: every program on a device ends and counters of

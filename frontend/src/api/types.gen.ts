@@ -512,6 +512,18 @@ export interface DeviceState {
   /** Degrees Celsius. */
   temperature?: number;
   holders: DeviceHolder[];
+  /** Absent: it is there. */
+  lost?: DeviceLoss;
+}
+
+/** DeviceLoss says why a device that was there cannot be used now. Nobody is given any of it until it is back. */
+export interface DeviceLoss {
+  /** Fallen, reset, silent or unlisted. */
+  kind: string;
+  /** A clause: it fell off the bus. */
+  why: string;
+  /** What a person can do. */
+  hint: string;
 }
 
 /** DeviceInstance is a MIG instance of a device. */

@@ -1,5 +1,5 @@
 import { Popover } from 'antd'
-import { CircleHelp, CircleMinus, CirclePlus, Info } from 'lucide-react'
+import { CircleHelp, CircleMinus, CirclePlus, Info, TriangleAlert } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
 import type { Capability, DeviceHolder, DeviceState } from '@/api/types.gen'
 import { useSessionActions } from '@/lib/actions'
@@ -165,9 +165,17 @@ export function DeviceCard({ device, numbers, stale }: DeviceCardProps) {
           <Capabilities device={device} />
         </span>
       </header>
+      {device.lost ? (
+        <div className={css.trouble} role="status">
+          <TriangleAlert size={15} aria-hidden />
+          <span>
+            <b>{t(`gpus:loss.${device.lost.kind as 'fallen'}`, { defaultValue: device.lost.why })}</b> {t('gpus:lossText')} <span className={css.dim}>{device.lost.hint}</span>
+          </span>
+        </div>
+      ) : null}
       <div className={css.metrics}>
         <Metric name={t('gpus:load')} value={util === undefined ? undefined : formatLoad(util)} {...(util === undefined ? {} : { bar: util / 10_000 })} />
-        <Metric name={t('gpus:free')} value={t('gpus:freeShare', { share: formatShare(device.free) })} bar={1 - device.free / 1000} />
+        <Metric name={t('gpus:free')} value={t('gpus:freeShare', { share: formatShare(device.free) })} {...(device.lost ? {} : { bar: 1 - device.free / 1000 })} />
         <Metric name={t('gpus:power')} value={power === undefined ? undefined : formatWatts(power)} />
         <Metric name={t('gpus:temperature')} value={temperature === undefined ? undefined : `${temperature} °C`} />
       </div>

@@ -43,6 +43,11 @@ describe('the GPUs page', () => {
     expect(screen.getByText('MIG instances').parentElement).toHaveTextContent('MIG instances2 × 1g.10gb 10 GiB1 × 3g.40gb 40 GiB')
   })
 
+  it('says that a device is lost and what to do', () => {
+    show([busy({ devices: [makeDevice({ lost: { kind: 'fallen', why: 'it fell off the bus', hint: 'Restart the computer.' } })] })])
+    expect(screen.getByRole('status')).toHaveTextContent('It is lost: it fell off the bus. Nobody is given any of it until it is back. Restart the computer.')
+  })
+
   it('never shows what is old as live', () => {
     show([busy({ at: new Date(Date.now() - 120_000).toISOString() })])
     expect(screen.getByRole('status')).toHaveTextContent('2 minutes ago')

@@ -72,7 +72,7 @@ function Notices({ session }: { session: Session }) {
         <div key={`${warning.code}${warning.device ?? ''}${warning.at}`} className={`${css.notice} ${css.noticeWarn}`}>
           <TriangleAlert size={16} aria-hidden />
           <div className={css.noticeBody} title={formatExact(warning.at)}>
-            <div className={css.noticeTitle}>{warning.title}</div>
+            <div className={css.noticeTitle}>{t(`common:warning.${warning.code as 'session_run_device-lost'}`, { defaultValue: warning.title })}</div>
             <div className={css.noticeText}>{warning.text}</div>
           </div>
         </div>

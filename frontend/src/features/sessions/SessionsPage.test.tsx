@@ -23,6 +23,13 @@ describe('SessionsPage', () => {
     expect(screen.getByText('needs 12 CPUs, 3 of 16 are free')).toBeInTheDocument()
     expect(screen.queryByText('old-c')).not.toBeInTheDocument()
   })
+  it('shows that a running session is in trouble, in words of the language', () => {
+    const lost = makeSession({ id: 'lost', name: 'hit-d', warnings: [{ code: 'session_run_device-lost', title: 'Server title', text: 'GPU 0 is lost: it fell off the bus.', at: '2026-01-02T00:00:00Z', device: 'GPU-0' }] })
+    const other = makeSession({ id: 'other', name: 'hit-e', warnings: [{ code: 'else', title: 'Another title', text: 'Of no known code.', at: '2026-01-02T00:00:00Z' }] })
+    renderView(<SessionsPage openId={undefined} />, { known: { ...known, sessions: [lost, other] } })
+    expect(screen.getByText('A GPU of the session is lost')).toBeInTheDocument()
+    expect(screen.getByText('Another title')).toBeInTheDocument()
+  })
   it('changes a row when an event comes', async () => {
     const { client } = renderView(<SessionsPage openId={undefined} />, { known })
     act(() => applyEvent(client, { epoch: 'e', seq: 1, session: { ...waiting, status: 'RUNNING', revision: 2 } }))

@@ -1,10 +1,10 @@
 import { Button, Tooltip } from 'antd'
-import { CirclePower, LayoutGrid, ScrollText, SquareTerminal, SquareCode, Workflow, type LucideIcon } from 'lucide-react'
-import type { MouseEvent } from 'react'
+import { CirclePower, LayoutGrid, ScrollText, SquareTerminal, SquareCode, TriangleAlert, Workflow, type LucideIcon } from 'lucide-react'
+import type { MouseEvent, ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link, useLocation } from 'react-router'
 import { useAgents, useLatestUsage } from '@/api/hooks'
-import type { Session, Wait } from '@/api/types.gen'
+import type { Session, Wait, Warning } from '@/api/types.gen'
 import { useSessionActions } from '@/lib/actions'
 import { formatBytes, parseBytes } from '@/lib/bytes'
 import { splitImage } from '@/lib/image'
@@ -96,6 +96,32 @@ function Waiting({ session, wait }: { session: Session; wait: Wait }) {
   )
 }
 
+/** It runs, and something about it is not as it should be. */
+function Troubled({ head, warnings, last }: { head: ReactNode; warnings: readonly Warning[]; last: Warning }) {
+  const { t } = useTranslation()
+  const title = (w: Warning) => t(`warning.${w.code as 'session_run_device-lost'}`, { defaultValue: w.title })
+  const tip = (
+    <div className={css.tip}>
+      {warnings.map((w) => (
+        <div key={`${w.code}${w.device ?? ''}`}>
+          <b>{title(w)}</b>
+          <div>{w.text}</div>
+        </div>
+      ))}
+    </div>
+  )
+  return (
+    <Tooltip title={tip} mouseEnterDelay={0.2} styles={{ root: { maxWidth: 420 } }}>
+      <div className={css.waiting}>
+        <span className={css.waitingHead}>{head}</span>
+        <span className={css.troubleBelow}>
+          <TriangleAlert size={12} aria-hidden /> {title(last)}
+        </span>
+      </div>
+    </Tooltip>
+  )
+}
+
 export function StatusCell({ session }: { session: Session }) {
   const why = useWhy()(session)
   if (session.lastHeard && isLive(session.status)) return <Unheard session={session} at={session.lastHeard} />
@@ -106,6 +132,8 @@ export function StatusCell({ session }: { session: Session }) {
       <ClusterRing session={session} />
     </>
   )
+  const warning = isLive(session.status) ? session.warnings.at(-1) : undefined
+  if (!why && warning) return <Troubled head={head} warnings={session.warnings} last={warning} />
   if (!why) return <div className={css.status}>{head}</div>
   return (
     <Tooltip title={session.error?.message ?? why} mouseEnterDelay={0.4}>

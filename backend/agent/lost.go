@@ -1,0 +1,220 @@
+package agent
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// The codes of what a session is told of its devices: that one cannot be used
+// now, and that it was lost for a while and is back.
+const (
+	codeDeviceLost = session.Code("session_run_device-lost")
+	codeDeviceBack = session.Code("session_run_device-back")
+)
+
+// lostDevice is a device that was there and cannot be used now.
+type lostDevice struct {
+	device gpu.Device // as it was last seen
+	loss   gpu.Loss
+	since  time.Time // on the wall clock
+}
+
+// lookSoon is how soon after an inventory the next is made where a sample and
+// the inventory do not name the same devices.
+const lookSoon = 10 * time.Second
+
+// all are the devices of the list and those that are lost. d.mu is held.
+func (d *devices) all() []gpu.Device {
+	list := slices.Clone(d.list)
+	for i := range list {
+		list[i].Lost = nil
+	}
+	for _, uuid := range slices.Sorted(maps.Keys(d.lost)) {
+		one := d.lost[uuid]
+		i := slices.IndexFunc(list, func(x gpu.Device) bool { return x.UUID == uuid })
+		if i < 0 {
+			i, list = len(list), append(list, one.device)
+		}
+		list[i].Lost = &one.loss
+	}
+	slices.SortStableFunc(list, func(x, y gpu.Device) int { return cmp.Compare(x.Index, y.Index) })
+	return list
+}
+
+// loseDevice notes that a device is lost, unless that is known. d.mu is held.
+func (d *devices) loseDevice(device gpu.Device, loss gpu.Loss, at gpu.Moment) bool {
+	if old, known := d.lost[device.UUID]; known && old.loss.Kind == loss.Kind {
+		return false
+	} else if known {
+		d.lost[device.UUID] = lostDevice{device: old.device, loss: loss, since: old.since}
+		return true
+	}
+	device.Lost = nil
+	d.lost[device.UUID] = lostDevice{device: device, loss: loss, since: at.Wall.UTC()}
+	return true
+}
+
+// judge says what of a new list is lost: what the list says itself, and what
+// sessions hold that it does not name. before is what was known until now. d.mu
+// is held.
+func (d *devices) judge(before []gpu.Device, held []gpu.UUID, at gpu.Moment) {
+	listed := map[gpu.UUID]bool{}
+	for _, x := range d.list {
+		listed[x.UUID] = true
+		if x.Lost != nil {
+			d.loseDevice(x, *x.Lost, at)
+		} else {
+			delete(d.lost, x.UUID)
+		}
+	}
+	for uuid := range d.lost {
+		if !listed[uuid] && !slices.Contains(held, uuid) {
+			delete(d.lost, uuid)
+		}
+	}
+	for _, uuid := range held {
+		if listed[uuid] {
+			continue
+		}
+		device := gpu.Device{UUID: uuid}
+		if i := slices.IndexFunc(before, func(x gpu.Device) bool { return x.UUID == uuid }); i >= 0 {
+			device = before[i]
+		}
+		d.loseDevice(device, gpu.Loss{Kind: gpu.LossUnlisted, Why: "the driver does not list it any more"}, at)
+	}
+}
+
+// miss takes from a sample which devices are lost and which are back, and
+// reports whether that is news. Where the sample does not name the devices of
+// the list these are listed anew soon. d.mu is held.
+func (d *devices) miss(s gpu.Sample) (news bool) {
+	agrees := true
+	for _, x := range s.Devices {
+		if _, lost := d.lost[x.UUID]; lost {
+			delete(d.lost, x.UUID)
+			news = true
+		}
+		agrees = agrees && slices.ContainsFunc(d.list, func(l gpu.Device) bool { return l.UUID == x.UUID })
+	}
+	for _, gone := range s.Gone {
+		if i := slices.IndexFunc(d.list, func(x gpu.Device) bool { return x.UUID == gone.UUID }); i >= 0 {
+			news = d.loseDevice(d.list[i], gone.Loss, s.At) || news
+		}
+	}
+	for _, x := range d.list {
+		_, sampled := s.Device(x.UUID)
+		_, lost := d.lost[x.UUID]
+		agrees = agrees && (sampled || lost)
+	}
+	if !agrees && s.At.Boot-d.looked.Boot >= lookSoon {
+		d.looked = gpu.Moment{}
+	}
+	return news
+}
+
+// heldDevices are the devices that sessions were granted.
+func heldDevices(live []session.Session) (held []gpu.UUID) {
+	for _, s := range live {
+		if !s.Status.HoldsResources() {
+			continue
+		}
+		for _, g := range s.Grants.GPUs {
+			if !slices.Contains(held, g.Device) {
+				held = append(held, g.Device)
+			}
+		}
+	}
+	return held
+}
+
+// lostNow are the devices that are lost, and those that the newest sample read.
+func (d *devices) lostNow() (lost map[gpu.UUID]lostDevice, read map[gpu.UUID]bool) {
+	at := d.moment()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	read = map[gpu.UUID]bool{}
+	if recent := fresh(d.recent, at); len(recent) > 0 {
+		for _, x := range recent[len(recent)-1].Devices {
+			read[x.UUID] = true
+		}
+	}
+	return maps.Clone(d.lost), read
+}
+
+// tellLosses shows on each running session which of its devices are lost, and
+// that one is back. It belongs to the goroutine that samples.
+func (a *Agent) tellLosses(live []session.Session) {
+	lost, read := a.devices.lostNow()
+	for _, s := range live {
+		if s.Status != session.Running {
+			continue
+		}
+		for _, uuid := range heldDevices([]session.Session{s}) {
+			one, gone := lost[uuid]
+			told := warned(s, codeDeviceLost, uuid)
+			var warning session.Warning
+			switch {
+			case gone && told == nil:
+				warning = lossWarning(one)
+			case !gone && told != nil && read[uuid]:
+				warning = backWarning(a.deviceName(uuid), uuid, told.At)
+			default:
+				continue
+			}
+			if err := a.tellLoss(s.ID, warning); err != nil {
+				a.log.Warn("a warning could not be stored", "session", s.ID, "err", err)
+			}
+		}
+	}
+}
+
+func (a *Agent) tellLoss(id session.ID, w session.Warning) error {
+	_, err := a.change(id, func(d *draft) error {
+		if d.Status != session.Running {
+			return nil
+		}
+		d.unwarnDevice(codeDeviceLost, w.Device)
+		d.unwarnDevice(codeDeviceBack, w.Device)
+		d.warn(w)
+		return nil
+	})
+	return err
+}
+
+func warned(s session.Session, code session.Code, device gpu.UUID) *session.Warning {
+	for _, w := range s.Warnings {
+		if w.Code == code && w.Device == device {
+			return &w
+		}
+	}
+	return nil
+}
+
+func lossWarning(one lostDevice) session.Warning {
+	title, verb := "A GPU of the session is lost", "is lost"
+	if one.loss.Kind == gpu.LossSilent {
+		title, verb = "A GPU of the session does not answer", "does not answer"
+	}
+	return session.Warning{Code: codeDeviceLost, Device: one.device.UUID, Title: title,
+		Text: fmt.Sprintf("%s %s: %s. The session goes on, but what it computes there fails; save what can be saved. %s", lostName(one.device), verb, one.loss.Why, one.loss.Hint())}
+}
+
+func backWarning(name string, device gpu.UUID, since time.Time) session.Warning {
+	return session.Warning{Code: codeDeviceBack, Device: device, Title: "A GPU of the session was lost and is back",
+		Text: fmt.Sprintf("%s was lost at %s and answers again. Programs that used it must be started anew.", name, since.UTC().Format("2006-01-02 15:04:05 UTC"))}
+}
+
+// lostName is what people call a device, with its model where it is known: a
+// number may be another's after a loss.
+func lostName(d gpu.Device) string {
+	if d.Model == "" {
+		return string(d.UUID)
+	}
+	return fmt.Sprintf("GPU %d (%s)", d.Index, d.Model)
+}
