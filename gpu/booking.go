@@ -154,6 +154,49 @@ func (a *Accounts) parties(s Sample, iv interval, holders Holders) []*party {
 	return list
 }
 
+// addEnded counts for each party the processes that ended since the last
+// sample. Of whom nobody knows whose they were are divided by what was promised;
+// guessed says that there were some. What falls to nobody's promise stays
+// without a party.
+func (a *Accounts) addEnded(parties []*party, s Sample, iv interval, holders Holders) (_ []*party, guessed bool) {
+	var strange int64
+	for _, e := range s.Ended {
+		if e.Device != iv.device.UUID {
+			continue
+		}
+		use := min(int64(max(0, e.Busy)/time.Millisecond), iv.covered) * fullUtil
+		if !e.Known {
+			strange += use
+			continue
+		}
+		session, ours := holders.Of(ProcessSample{Container: e.Container})
+		if !ours {
+			session = Others
+		}
+		i := slices.IndexFunc(parties, func(p *party) bool { return p.session == session })
+		if i < 0 {
+			i, parties = len(parties), append(parties, &party{session: session})
+		}
+		parties[i].use += use
+		if e.Peak != nil && ours {
+			a.pay(iv, parties[i], Counters{VRAMPeak: max(0, *e.Peak)})
+		}
+	}
+	if strange == 0 {
+		return parties, false
+	}
+	promises := make([]int64, len(parties)+1)
+	for i, p := range parties {
+		promises[i] = p.weight
+	}
+	promises[len(parties)] = unpromised(iv.ms, parties)
+	for i, part := range split(strange, promises)[:len(parties)] {
+		parties[i].use += part
+		guessed = guessed || part > 0
+	}
+	return parties, guessed
+}
+
 // add counts a process. It cannot have been busy for longer than it exists,
 // whatever is told of an earlier process with its number.
 func (p *party) add(process ProcessSample, covered int64, now time.Duration) {
@@ -183,7 +226,11 @@ func (a *Accounts) bookDevice(s Sample, sample DeviceSample, holders Holders) []
 	d := a.device(sample.UUID)
 	iv := a.interval(d, s, sample)
 	parties := a.parties(s, iv, holders)
+	parties, guessed := a.addEnded(parties, s, iv, holders)
 	uses, how := divideUse(iv, parties)
+	if guessed && how == measured {
+		how = divided
+	}
 	a.bookBusy(iv, parties, uses)
 	memories, estimated := divideMemory(iv, parties)
 	a.bookMemory(iv, parties, memories)

@@ -42,8 +42,9 @@ type Sample struct {
 
 	Devices   []DeviceSample  `json:"devices"`
 	Processes []ProcessSample `json:"processes"`
-	Lost      []string        `json:"lost,omitempty"` // what could not be read, in sentences
-	Gone      []LostDevice    `json:"gone,omitempty"` // devices of the last inventory that cannot be used now
+	Ended     []EndedProcess  `json:"ended,omitempty"` // since the previous sample, where a driver keeps records of them
+	Lost      []string        `json:"lost,omitempty"`  // what could not be read, in sentences
+	Gone      []LostDevice    `json:"gone,omitempty"`  // devices of the last inventory that cannot be used now
 }
 
 // DeviceSample is the state of one device.
@@ -72,6 +73,20 @@ type ProcessSample struct {
 	Name      string `json:"name,omitempty"`
 	User      string `json:"user,omitempty"`
 	Container string `json:"container,omitempty"` // every id of 64 hexadecimal digits in its cgroup path, outermost first, separated by commas
+}
+
+// EndedProcess is a process that ended since the previous sample, as the driver
+// keeps it on record. Each is told once.
+type EndedProcess struct {
+	PID       int           `json:"pid"`
+	Device    UUID          `json:"device"`
+	Began     time.Duration `json:"began"` // when it began to use the device, on the Boot clock
+	Busy      time.Duration `json:"busy"`  // how long it kept the device busy since the previous sample
+	Peak      *Bytes        `json:"peak,omitempty"`
+	Known     bool          `json:"known"` // whose it was could be found out; else what follows is empty
+	Name      string        `json:"name,omitempty"`
+	User      string        `json:"user,omitempty"`
+	Container string        `json:"container,omitempty"` // as in [ProcessSample]
 }
 
 // Device finds the sample of one device.

@@ -114,6 +114,7 @@ func (m *Machine) Sample(ctx context.Context) (gpu.Sample, error) {
 		all.Processes = append(all.Processes, one.Processes...)
 		all.Lost = append(all.Lost, one.Lost...)
 		all.Gone = append(all.Gone, one.Gone...)
+		all.Ended = append(all.Ended, one.Ended...)
 		m.setDriver(i, one.Epoch.Driver)
 	}
 	if len(failures) > 0 && len(all.Devices) == 0 {

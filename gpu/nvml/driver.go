@@ -26,13 +26,14 @@ type library struct {
 	omit  []omission
 	lost  []loss
 	fault *fault // why the library as a whole is of no use
+	ended map[string]map[uint32]endedInfo
 }
 
 func openDriver(opts Options) driver {
 	if opts.Library == "" {
 		opts.Library = defaultLibrary
 	}
-	return &library{opts: opts, box: blackBox{file: opts.Box}}
+	return &library{opts: opts, box: blackBox{file: opts.Box}, ended: map[string]map[uint32]endedInfo{}}
 }
 
 // open loads and initialises the library once. A library that failed stays

@@ -61,12 +61,10 @@ func (l *library) facts(d device, version string) deviceFacts {
 	})
 	m := l.memory(d)
 	f.Total, f.Reserved = m.total, m.reserved
-	on := lib.FEATURE_DISABLED
-	f.Probes["nvmlDeviceGetAccountingMode"] = l.call("nvmlDeviceGetAccountingMode", d.uuid, func() (r lib.Return) {
-		on, r = d.GetAccountingMode()
-		return r
-	})
-	f.Accounts = on == lib.FEATURE_ENABLED
+	f.Accounts, f.Probes["nvmlDeviceGetAccountingMode"] = l.keepsRecords(d)
+	if f.Accounts {
+		f.Probes["nvmlDeviceGetAccountingPids"] = l.records(d)
+	}
 	f.Probes["nvmlDeviceGetCudaComputeCapability"] = l.call("nvmlDeviceGetCudaComputeCapability", d.uuid, func() (r lib.Return) {
 		f.Major, _, r = d.GetCudaComputeCapability()
 		return r
@@ -178,6 +176,7 @@ func (l *library) readDevice(d device, last uint64) deviceReading {
 	if !out.MIG { // the driver charges nobody for the time of a divided device
 		out.Ticks = l.ticks(d, last)
 		out.Rows, out.RowsCode = l.rows(d, last)
+		out.Ended = l.endedProcesses(d, out.Processes)
 	} else {
 		out.RowsCode = int(lib.ERROR_NOT_SUPPORTED)
 	}

@@ -60,12 +60,15 @@ func (f deviceFacts) capabilities(cgroup2 bool) gpu.Capabilities {
 		MPS:           probe("nvmlDeviceGetCudaComputeCapability"),
 	}
 	if c.Accounting.State == gpu.Yes && !f.Accounts {
-		c.Accounting = gpu.Probe{State: gpu.No, Why: "accounting mode is off"}
+		c.Accounting = gpu.Probe{State: gpu.No, Why: "accounting mode is off (an administrator turns it on with nvidia-smi --accounting-mode=1)"}
+	} else if f.Accounts {
+		c.Accounting = probe("nvmlDeviceGetAccountingPids")
 	}
 	if c.MIG.State == gpu.Yes && !f.MIG {
 		c.MIG.Why = "the device can be divided and is not"
 	}
 	if f.MIG {
+		c.Accounting = gpu.Probe{State: gpu.No, Why: "the driver keeps no records of a divided device"}
 		c.ProcessUtil = gpu.Probe{State: gpu.No, Why: "the driver charges nobody for the time of a divided device"}
 		c.MemoryLimit = gpu.Probe{State: gpu.No, Why: "the instances of a divided device limit memory"}
 	}

@@ -18,8 +18,9 @@ type meter struct {
 
 // cursor is how far one device was read.
 type cursor struct {
-	read   uint64        // microseconds of the driver's clock, which is the wall clock
-	silent time.Duration // since when, on the Boot clock, a busy device names no process; 0: it does
+	read   uint64             // microseconds of the driver's clock, which is the wall clock
+	silent time.Duration      // since when, on the Boot clock, a busy device names no process; 0: it does
+	ended  map[endedInfo]bool // records of ended processes that were counted; nil: none was read yet
 }
 
 // Bounds on what is believed of the driver's times.
@@ -96,7 +97,8 @@ func (m *meter) take(r reading, at gpu.Moment, from asked) (s gpu.Sample, lost [
 	oldest := at.Boot
 	for _, d := range r.Devices {
 		valid := d.validTicks(at, from.of(d.UUID))
-		rows, oddities := d.validRows(at, from.of(d.UUID))
+		ended := m.ended(d)
+		rows, oddities := d.validRows(at, from.of(d.UUID), ended)
 		lost = append(lost, oddities...)
 		if len(valid) > 0 {
 			oldest = min(oldest, at.Boot-age(valid[0].At, at))
@@ -104,7 +106,9 @@ func (m *meter) take(r reading, at gpu.Moment, from asked) (s gpu.Sample, lost [
 			oldest = at.Boot - bufferSpan
 		}
 		s.Devices = append(s.Devices, d.sample(valid))
-		s.Processes = append(s.Processes, d.processes(rows, mean(valid))...)
+		utils := shares(rows, mean(valid))
+		s.Processes = append(s.Processes, d.processes(rows, utils)...)
+		s.Ended = append(s.Ended, m.busyOf(ended, d, utils, at)...)
 		m.advance(d, at, valid, rows)
 	}
 	if first && oldest < at.Boot {
@@ -133,16 +137,16 @@ func (d deviceReading) validTicks(at gpu.Moment, from uint64) []tick {
 	return valid
 }
 
-// validRows are the utilisations of the processes that are on the device and
-// possible. With nobody to tell of, some drivers answer a hundred rows of
+// validRows are the utilisations of the processes that are on the device, or
+// were until they ended a moment ago, and possible. With nobody to tell of, some drivers answer a hundred rows of
 // whatever was in memory.
-func (d deviceReading) validRows(at gpu.Moment, from uint64) (rows []row, lost []loss) {
+func (d deviceReading) validRows(at gpu.Moment, from uint64, ended []endedInfo) (rows []row, lost []loss) {
 	until := micros(at.Wall.Add(futureSlack))
 	ahead := false
 	for _, r := range d.Rows {
-		runs := slices.ContainsFunc(d.Processes, func(p processInfo) bool { return p.PID == r.PID })
+		ran := d.runs(r.PID) || slices.ContainsFunc(ended, func(e endedInfo) bool { return e.PID == r.PID })
 		switch {
-		case !runs || r.SM > maxUtil || r.At <= from:
+		case !ran || r.SM > maxUtil || r.At <= from:
 		case r.At > until:
 			ahead = true
 		default:
@@ -239,15 +243,12 @@ func pointer[T any](v T) *T { return &v }
 
 // processes are the samples of who is on the device. One that the driver
 // charged nothing was idle, where the driver charges at all.
-func (d deviceReading) processes(rows []row, device *int) []gpu.ProcessSample {
+func (d deviceReading) processes(rows []row, utils map[uint32]int) []gpu.ProcessSample {
 	const notFound = 6
 	charges := d.RowsCode == 0 || d.RowsCode == notFound
-	if charges && len(rows) == 0 && slices.ContainsFunc(d.Rows, func(r row) bool {
-		return slices.ContainsFunc(d.Processes, func(p processInfo) bool { return p.PID == r.PID })
-	}) {
+	if charges && len(rows) == 0 && slices.ContainsFunc(d.Rows, func(r row) bool { return d.runs(r.PID) }) {
 		charges = false // what was told of them cannot be true, so nothing is known
 	}
-	utils := shares(rows, device)
 	samples := make([]gpu.ProcessSample, 0, len(d.Processes))
 	for _, p := range d.Processes {
 		if p.PID == 0 || p.PID > 1<<31 {

@@ -162,6 +162,7 @@ func (s *Source) Sample(ctx context.Context) (gpu.Sample, error) {
 	sample.Lost = s.sentences(append(a.Lost, oddities...))
 	sample.Gone = s.gone(a)
 	sample.Lost = append(sample.Lost, s.missing(sample.Gone)...)
+	s.nameEnded(sample.Ended)
 	sample.Lost = append(sample.Lost, s.describe(sample.Processes, at)...)
 	return sample, nil
 }

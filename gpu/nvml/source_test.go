@@ -109,6 +109,8 @@ var symbolCases = map[string]struct{ fatal, lost string }{
 	"nvmlDeviceGetMaxMigDeviceCount":             {},
 	"nvmlDeviceGetMigDeviceHandleByIndex":        {},
 	"nvmlDeviceGetAccountingMode":                {},
+	"nvmlDeviceGetAccountingPids":                {lost: "which programs ended on it is unknown"},
+	"nvmlDeviceGetAccountingStats":               {lost: "what ended programs did on it is unknown"},
 	"nvmlDeviceGetCudaComputeCapability":         {},
 	"nvmlDeviceGetMemoryLimits_v1":               {},
 }
@@ -130,7 +132,7 @@ func TestEachSymbolMayBeMissing(t *testing.T) {
 			t.Parallel()
 			l := newLab(t, symbol)
 			l.process(4312, "python", 1000, "/docker/"+containerID)
-			l.set(card(0), "proc gpu=0 pid=4312 mem=1048576")
+			l.set(strings.Replace(card(0), "acct=0", "acct=1", 1), "proc gpu=0 pid=4312 mem=1048576", "ended gpu=0 pid=9")
 			s := l.open()
 			devices, err := s.Inventory(within(t))
 			if c.fatal != "" {

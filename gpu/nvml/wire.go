@@ -112,7 +112,17 @@ type deviceReading struct {
 	Rows        []row         `json:"rows,omitempty"`  // utilisation of its processes
 	RowsCode    int           `json:"rowsCode"`
 	Processes   []processInfo `json:"processes,omitempty"`
-	Listed      bool          `json:"listed"` // whether Processes is all there is
+	Listed      bool          `json:"listed"`          // whether Processes is all there is
+	Ended       *[]endedInfo  `json:"ended,omitempty"` // the driver's records of ended processes; nil: it keeps none or did not tell
+}
+
+// endedInfo is the driver's record of one ended process.
+type endedInfo struct {
+	PID   uint32 `json:"pid"`
+	Start uint64 `json:"start"` // microseconds of the driver's clock
+	Time  uint64 `json:"time"`  // milliseconds that it was on the device
+	Util  uint32 `json:"util"`  // percent of them in which it kept the device busy, rounded down
+	Peak  uint64 `json:"peak"`  // bytes
 }
 
 // tick is one sample of the driver's buffer: At in microseconds of the wall

@@ -36,6 +36,8 @@ var subjects = map[string]string{
 	"nvmlDeviceGetComputeRunningProcesses":    "which programs compute on it",
 	"nvmlDeviceGetGraphicsRunningProcesses":   "which programs draw with it",
 	"nvmlDeviceGetMPSComputeRunningProcesses": "which programs share it through MPS",
+	"nvmlDeviceGetAccountingPids":             "which programs ended on it",
+	"nvmlDeviceGetAccountingStats":            "what ended programs did on it",
 	"nvmlDeviceGetMigMode":                    "whether it is divided",
 	"nvmlDeviceGetMaxMigDeviceCount":          "into what it is divided",
 	"nvmlDeviceGetMigDeviceHandleByIndex":     "into what it is divided",

@@ -101,6 +101,19 @@ func (t *Table) Lookup(pid int) (Process, error) {
 	return p, nil
 }
 
+// Recall describes a process as it was when it was looked up last, which may
+// have ended since. It answers ErrGone for one that was not, or is forgotten.
+func (t *Table) Recall(pid int) (Process, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p, ok := t.seen[pid]
+	if !ok {
+		return Process{}, ErrGone
+	}
+	p.Containers = slices.Clone(p.Containers)
+	return p, nil
+}
+
 // Keep forgets every process but those, so that the table does not grow.
 func (t *Table) Keep(pids []int) {
 	t.mu.Lock()

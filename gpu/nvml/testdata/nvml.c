@@ -7,6 +7,7 @@
  *   proc gpu=0 pid=7 mem=.. kind=C|G|M [mig=0]
  *   row gpu=0 pid=7 at=.. sm=.. [raw=1]        process utilisation; raw: whatever was asked for
  *   sample gpu=0 at=.. value=..                device utilisation
+ *   ended gpu=0 pid=7 start=.. time=.. util=.. mem=.. [running=1]   a record of accounting mode
  *   code call=nvmlX [gpu=0] value=3            the call answers that
  *   hang call=nvmlX [gpu=0]                    the call never answers
  *   slow call=nvmlX value=50                   the call takes so many milliseconds
@@ -332,6 +333,33 @@ int nvmlDeviceGetMigDeviceHandleByIndex(device d, uint i, device *out) {
 #endif
 #ifndef WITHOUT_nvmlDeviceGetAccountingMode
 int nvmlDeviceGetAccountingMode(device d, uint *on) { ENTER(nvmlDeviceGetAccountingMode, d->gpu); AMOUNT(d, "acct", on); }
+#endif
+#ifndef WITHOUT_nvmlDeviceGetAccountingPids
+int nvmlDeviceGetAccountingPids(device d, uint *n, uint *pids) {
+	ENTER(nvmlDeviceGetAccountingPids, d->gpu);
+	uint found = 0;
+	const char *l;
+	for (int i = 0; (l = nth("ended", d->gpu, i)); i++) {
+		if (found < *n) pids[found] = number(l, "pid", 0);
+		found++;
+	}
+	int fits = found <= *n;
+	*n = found;
+	return fits ? OK : TOO_SMALL;
+}
+#endif
+struct record { uint util, memory_util; u64 memory, time, start; uint running, reserved[5]; };
+#ifndef WITHOUT_nvmlDeviceGetAccountingStats
+int nvmlDeviceGetAccountingStats(device d, uint pid, struct record *out) {
+	ENTER(nvmlDeviceGetAccountingStats, d->gpu);
+	const char *l;
+	for (int i = 0; (l = nth("ended", d->gpu, i)); i++) {
+		if ((uint)number(l, "pid", 0) != pid) continue;
+		*out = (struct record){ .util = number(l, "util", 0), .memory = number(l, "mem", 0), .time = number(l, "time", 0), .start = number(l, "start", 0), .running = number(l, "running", 0) };
+		return OK;
+	}
+	return NOT_FOUND;
+}
 #endif
 #ifndef WITHOUT_nvmlDeviceGetCudaComputeCapability
 int nvmlDeviceGetCudaComputeCapability(device d, int *major, int *minor) {
