@@ -70,59 +70,59 @@ func (v *view) DialPort(ctx context.Context, id session.ID, port int) (net.Conn,
 
 // ListFiles implements [session.Files].
 func (v *view) ListFiles(ctx context.Context, place session.Place, req session.ListRequest) (session.FileListing, error) {
-	return asked(ctx, v, "ListFiles", place.Session, func() (session.FileListing, error) { return v.inner.ListFiles(ctx, place, req) })
+	return askedIn(ctx, v, "ListFiles", place, func() (session.FileListing, error) { return v.inner.ListFiles(ctx, place, req) })
 }
 
 // StatFile implements [session.Files].
 func (v *view) StatFile(ctx context.Context, place session.Place, path session.FilePath) (session.FileInfo, error) {
-	return asked(ctx, v, "StatFile", place.Session, func() (session.FileInfo, error) { return v.inner.StatFile(ctx, place, path) })
+	return askedIn(ctx, v, "StatFile", place, func() (session.FileInfo, error) { return v.inner.StatFile(ctx, place, path) })
 }
 
 // ReadFile implements [session.Files].
 func (v *view) ReadFile(ctx context.Context, place session.Place, req session.ReadRequest) (io.ReadCloser, error) {
-	return did(ctx, v, "ReadFile", place.Session, string(req.Path), func() (io.ReadCloser, error) { return v.inner.ReadFile(ctx, place, req) })
+	return didIn(ctx, v, "ReadFile", place, req.Path, func() (io.ReadCloser, error) { return v.inner.ReadFile(ctx, place, req) })
 }
 
 // ChecksumFile implements [session.Files].
 func (v *view) ChecksumFile(ctx context.Context, place session.Place, path session.FilePath) (string, error) {
-	return asked(ctx, v, "ChecksumFile", place.Session, func() (string, error) { return v.inner.ChecksumFile(ctx, place, path) })
+	return askedIn(ctx, v, "ChecksumFile", place, func() (string, error) { return v.inner.ChecksumFile(ctx, place, path) })
 }
 
 // UploadOffset implements [session.Files].
 func (v *view) UploadOffset(ctx context.Context, place session.Place, up session.Upload) (int64, error) {
-	return asked(ctx, v, "UploadOffset", place.Session, func() (int64, error) { return v.inner.UploadOffset(ctx, place, up) })
+	return askedIn(ctx, v, "UploadOffset", place, func() (int64, error) { return v.inner.UploadOffset(ctx, place, up) })
 }
 
 // WriteUpload implements [session.Files].
 func (v *view) WriteUpload(ctx context.Context, place session.Place, up session.Upload, from io.Reader) (int64, error) {
-	return did(ctx, v, "WriteUpload", place.Session, string(up.Path), func() (int64, error) { return v.inner.WriteUpload(ctx, place, up, from) })
+	return didIn(ctx, v, "WriteUpload", place, up.Path, func() (int64, error) { return v.inner.WriteUpload(ctx, place, up, from) })
 }
 
 // FinishUpload implements [session.Files].
 func (v *view) FinishUpload(ctx context.Context, place session.Place, req session.FinishRequest) (session.FileInfo, error) {
-	return did(ctx, v, "FinishUpload", place.Session, string(req.Path), func() (session.FileInfo, error) { return v.inner.FinishUpload(ctx, place, req) })
+	return didIn(ctx, v, "FinishUpload", place, req.Path, func() (session.FileInfo, error) { return v.inner.FinishUpload(ctx, place, req) })
 }
 
 // DropUpload implements [session.Files].
 func (v *view) DropUpload(ctx context.Context, place session.Place, up session.Upload) error {
-	_, err := did(ctx, v, "DropUpload", place.Session, string(up.Path), func() (none, error) { return only(v.inner.DropUpload(ctx, place, up)) })
+	_, err := didIn(ctx, v, "DropUpload", place, up.Path, func() (none, error) { return only(v.inner.DropUpload(ctx, place, up)) })
 	return err
 }
 
 // MakeDirectory implements [session.Files].
 func (v *view) MakeDirectory(ctx context.Context, place session.Place, path session.FilePath, parents bool) error {
-	_, err := did(ctx, v, "MakeDirectory", place.Session, string(path), func() (none, error) { return only(v.inner.MakeDirectory(ctx, place, path, parents)) })
+	_, err := didIn(ctx, v, "MakeDirectory", place, path, func() (none, error) { return only(v.inner.MakeDirectory(ctx, place, path, parents)) })
 	return err
 }
 
 // MoveFile implements [session.Files].
 func (v *view) MoveFile(ctx context.Context, place session.Place, from, to session.FilePath) error {
-	_, err := did(ctx, v, "MoveFile", place.Session, string(from), func() (none, error) { return only(v.inner.MoveFile(ctx, place, from, to)) })
+	_, err := didIn(ctx, v, "MoveFile", place, from, func() (none, error) { return only(v.inner.MoveFile(ctx, place, from, to)) })
 	return err
 }
 
 // RemoveFile implements [session.Files].
 func (v *view) RemoveFile(ctx context.Context, place session.Place, path session.FilePath, recursive bool) error {
-	_, err := did(ctx, v, "RemoveFile", place.Session, string(path), func() (none, error) { return only(v.inner.RemoveFile(ctx, place, path, recursive)) })
+	_, err := didIn(ctx, v, "RemoveFile", place, path, func() (none, error) { return only(v.inner.RemoveFile(ctx, place, path, recursive)) })
 	return err
 }

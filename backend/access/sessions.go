@@ -50,6 +50,9 @@ func (v *view) mounts(spec session.Spec) []session.FieldError {
 	}
 	var wrong []session.FieldError
 	for i, m := range spec.Mounts {
+		if m.Folder != "" && m.Source == "" {
+			continue // the agent looks among those that are theirs
+		}
 		if !slices.Contains(folders, m.Source) {
 			wrong = append(wrong, session.FieldError{Field: fmt.Sprintf("mounts[%d].source", i), Code: "session_create_forbidden-source",
 				Message: "You may not mount that folder of this machine.", Hint: hint})

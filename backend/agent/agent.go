@@ -127,6 +127,7 @@ type Agent struct {
 	accounts *accounts
 	guard    *gpu.Guard // used by the goroutine that samples devices
 	idle     *idleWatch
+	folders  *folders
 	allowed  *allowances
 	live     liveCache
 	wake     chan struct{} // of capacity 1: the queue or the books changed
@@ -210,6 +211,7 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 		wake: make(chan struct{}, 1), probe: make(chan struct{}, 1), sweep: make(chan struct{}, 1), closed: make(chan struct{}),
 		courses: map[session.ID]*course{}, notes: map[session.ID]note{}, starts: map[string]*starting{}, strays: map[string]time.Time{}, networking: make(chan struct{}, 1), networks: map[string]bool{}, left: map[string]held{},
 	}
+	a.folders = newFolders(a)
 	if err := a.seedNetworks(); err != nil {
 		return nil, err
 	}
@@ -227,6 +229,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.tasks.Go(func() { a.runMeter(ctx) })
 	a.tasks.Go(func() { a.runDevices(ctx) })
 	a.tasks.Go(func() { a.runIdle(ctx) })
+	a.tasks.Go(func() { a.folders.run(ctx) })
 	<-ctx.Done()
 	a.tasks.Wait()
 	return context.Cause(ctx)

@@ -103,6 +103,9 @@ func (a *Agent) publishVersions(versions []session.Session) {
 		if v.Status == session.Terminating {
 			signal(a.meter.changed) // its last seconds count
 		}
+		if v.Status == session.Running || v.Status.Terminal() {
+			a.changedFolders(v)
+		}
 		v = a.dress(v)
 		a.stream.publish(session.Event{Session: &v})
 	}

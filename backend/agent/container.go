@@ -17,7 +17,8 @@ import (
 var threadVars = []string{"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"}
 
 // container returns what the engine needs to create one kernel of a session.
-// The same session and attempt give the same container.
+// The same session and attempt give the same container. What is mounted is
+// still missing.
 func (a *Agent) container(s session.Session, number int) engine.Container {
 	k := s.Kernels[number]
 	guest := engine.GuestConfig{
@@ -35,7 +36,6 @@ func (a *Agent) container(s session.Session, number int) engine.Container {
 		CPUs:     k.Grants.CPUs,
 		Memory:   k.Grants.Memory,
 		Shm:      s.Spec.Resources.Shm,
-		Mounts:   s.Spec.Mounts,
 		Network:  a.networkOf(s).Name,
 		Devices:  a.devicesOf(k.Grants.GPUs),
 		Grants:   k.Grants.GPUs,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"slipway/backend/session"
@@ -38,6 +39,9 @@ func (a *Agent) check(spec session.Spec) []session.FieldError {
 		}
 	}
 	for i, m := range spec.Mounts {
+		if m.Folder != "" {
+			continue
+		}
 		if e := checkSource(m.Source); e != nil {
 			e.Field = fmt.Sprintf("mounts[%d].source", i)
 			wrong = append(wrong, *e)
@@ -70,8 +74,12 @@ func (a *Agent) Preview(ctx context.Context, spec session.Spec) (session.Preview
 
 // PreviewFor says what a launch of somebody's would do now.
 func (a *Agent) PreviewFor(ctx context.Context, owner string, spec session.Spec) (session.Preview, error) {
+	spec, folders, missing, err := a.findFolders(owner, spec)
+	if err != nil {
+		return session.Preview{}, err
+	}
 	full := spec.WithDefaults()
-	p := session.Preview{Spec: full, Errors: append(a.check(spec), a.checkAllowance(owner, full)...), Warnings: advise(full)}
+	p := session.Preview{Spec: full, Folders: folders, Errors: slices.Concat(a.check(spec), missing, a.checkAllowance(owner, full)), Warnings: advise(full)}
 	live, books, err := a.store.Live()
 	if err != nil {
 		return p, err
@@ -126,7 +134,12 @@ func (a *Agent) Launch(_ context.Context, req session.LaunchRequest) (session.Se
 	if req.Owner == "" {
 		req.Owner = a.config.Owner
 	}
-	if wrong := append(a.check(req.Spec), a.checkAllowance(req.Owner, req.Spec.WithDefaults())...); len(wrong) > 0 && !a.launched(req) {
+	spec, folders, missing, err := a.findFolders(req.Owner, req.Spec)
+	if err != nil {
+		return session.Session{}, err
+	}
+	req.Spec = spec
+	if wrong := slices.Concat(a.check(spec), missing, a.checkAllowance(req.Owner, spec.WithDefaults())); len(wrong) > 0 && !a.launched(req) {
 		message := wrong[0].Message
 		if len(wrong) > 1 {
 			message = fmt.Sprintf("%d fields are wrong: %s", len(wrong), message)
@@ -140,7 +153,7 @@ func (a *Agent) Launch(_ context.Context, req session.LaunchRequest) (session.Se
 	}
 	for try := 0; ; try++ {
 		s := a.newSession(req)
-		s.DependsOn = depends
+		s.DependsOn, s.Folders = depends, folders
 		stored, err := a.create(s, req.Key)
 		if session.CodeOf(err) == store.CodeNameTaken && !named && try < 20 {
 			continue // a random name that is in use
@@ -194,6 +207,9 @@ func (a *Agent) create(s session.Session, key string) (session.Session, error) {
 				s, fresh = known, false
 				return nil
 			}
+		}
+		if err := stillThere(tx, s); err != nil {
+			return err
 		}
 		if err := tx.Create(&s, key); err != nil {
 			return err

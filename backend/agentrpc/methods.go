@@ -277,5 +277,6 @@ var methods = []served{
 	methodDoctor, methodListDirectories,
 	methodListFiles, methodStatFile, methodReadFile, methodChecksumFile, methodUploadOffset, methodWriteUpload, methodFinishUpload, methodDropUpload,
 	methodMakeDirectory, methodMoveFile, methodRemoveFile,
+	methodListFolders, methodGetFolder, methodCreateFolder, methodUpdateFolder, methodTrashFolder, methodRestoreFolder, methodDeleteFolder,
 	methodDescribeImage, methodSendImage, methodExpectImage, methodReceiveImage, methodInstallImage, methodForgetImage,
 }

@@ -73,10 +73,11 @@ type Preview struct {
 	Wait     *Wait          `json:"wait,omitempty"`  // absent: it would start at once
 	Command  string         `json:"command"`         // the equivalent slipway run line, secrets left out
 
-	Accelerator *Accelerator `json:"accelerator,omitempty"` // what each kernel asks for, as it was understood
-	Placements  []Placement  `json:"placements"`            // where it would land, of all kernels; empty while it would wait
-	Enforcement string       `json:"enforcement"`           // how its share of a device would be kept; empty without one
-	Rounded     *Rounding    `json:"rounded,omitempty"`     // absent: what was asked would be given
+	Folders     []FolderMount `json:"folders"`               // that would be mounted
+	Accelerator *Accelerator  `json:"accelerator,omitempty"` // what each kernel asks for, as it was understood
+	Placements  []Placement   `json:"placements"`            // where it would land, of all kernels; empty while it would wait
+	Enforcement string        `json:"enforcement"`           // how its share of a device would be kept; empty without one
+	Rounded     *Rounding     `json:"rounded,omitempty"`     // absent: what was asked would be given
 }
 
 // App is something reachable in a running session.

@@ -40,6 +40,13 @@ func fileQuery(more ...Param) []Param {
 	return append([]Param{{"path", "absolute, or from /home/work on; any bytes, percent-encoded"}, {"kernel", "main1 if empty"}}, more...)
 }
 
+// folderQuery is how a file of a folder is named, with what else is asked.
+func folderQuery(more ...Param) []Param {
+	return append([]Param{{"path", "from the folder's root on; any bytes, percent-encoded"}, {"agent", "whose folder; empty: of any"}}, more...)
+}
+
+var zipName = Param{"name", "what the archive is called, without its ending; path may be given several times"}
+
 var uploadKey = Param{"key", "names the upload"}
 
 // Routes is the whole of /api/v1, in the order of the document.
@@ -131,6 +138,28 @@ var Routes = []Route{
 		Query: fileQuery(uploadKey, Param{"offset", "place of the first byte, not beyond what is there"}), Response: UploadState{}},
 	{Name: "upload-finish", Method: http.MethodPost, Path: "/api/v1/sessions/{id}/files/upload", Summary: "Make an uploaded file appear, whole and at once.", Query: fileQuery(uploadKey), Request: FinishRequest{}, Response: FileInfo{}},
 	{Name: "upload-drop", Method: http.MethodDelete, Path: "/api/v1/sessions/{id}/files/upload", Summary: "Forget an upload.", Query: fileQuery(uploadKey), Status: http.StatusNoContent},
+	{Name: "file-zip", Method: http.MethodGet, Path: "/api/v1/sessions/{id}/files/zip", Summary: "Read files and directories as one archive, which is made while it is sent. Links are left out.", Query: fileQuery(zipName), Stream: "bytes"},
+	{Name: "folders", Method: http.MethodGet, Path: "/api/v1/folders", Summary: "List the data folders, also those in the trash.", Query: agentQuery, Response: []Folder{}},
+	{Name: "folder-create", Method: http.MethodPost, Path: "/api/v1/folders", Summary: "Create a folder, or make a directory of the machine one.", Request: FolderRequest{}, Response: Folder{}, Status: http.StatusCreated},
+	{Name: "folder", Method: http.MethodGet, Path: "/api/v1/folders/{folder}", Summary: "Show a folder, by its id or the name of one that is not in the trash.", Query: agentQuery, Response: Folder{}},
+	{Name: "folder-update", Method: http.MethodPatch, Path: "/api/v1/folders/{folder}", Summary: "Rename a folder, or change its permission or mode.", Query: agentQuery, Request: FolderUpdate{}, Response: Folder{}},
+	{Name: "folder-trash", Method: http.MethodPost, Path: "/api/v1/folders/{folder}/trash", Summary: "Put a folder into the trash. One that a live session has mounted stays.", Query: agentQuery, Response: Folder{}},
+	{Name: "folder-restore", Method: http.MethodPost, Path: "/api/v1/folders/{folder}/restore", Summary: "Take a folder out of the trash.", Query: agentQuery, Response: Folder{}},
+	{Name: "folder-delete", Method: http.MethodDelete, Path: "/api/v1/folders/{folder}", Summary: "Delete a folder in the trash for ever, in the background. What is linked stays where it is.", Query: agentQuery, Status: http.StatusNoContent},
+	{Name: "folder-files", Method: http.MethodGet, Path: "/api/v1/folders/{folder}/files", Summary: "List a directory of a folder.",
+		Query: folderQuery(Param{"after", "the last name of the part before"}, Param{"limit", "at most this many; 5000 are the most"}), Response: FileListing{}},
+	{Name: "folder-file-remove", Method: http.MethodDelete, Path: "/api/v1/folders/{folder}/files", Summary: "Remove a file or an empty directory.", Query: folderQuery(Param{"recursive", "1: also what is in it"}), Status: http.StatusNoContent},
+	{Name: "folder-file-stat", Method: http.MethodGet, Path: "/api/v1/folders/{folder}/files/stat", Summary: "Describe a file.", Query: folderQuery(), Response: FileInfo{}},
+	{Name: "folder-file-checksum", Method: http.MethodGet, Path: "/api/v1/folders/{folder}/files/checksum", Summary: "Read the checksum of a file.", Query: folderQuery(), Response: Checksum{}},
+	{Name: "folder-file-read", Method: http.MethodGet, Path: "/api/v1/folders/{folder}/files/content", Summary: "Read a file, as a session's is read.", Query: folderQuery(), Stream: "bytes"},
+	{Name: "folder-file-zip", Method: http.MethodGet, Path: "/api/v1/folders/{folder}/files/zip", Summary: "Read files and directories as one archive.", Query: folderQuery(zipName), Stream: "bytes"},
+	{Name: "folder-file-move", Method: http.MethodPost, Path: "/api/v1/folders/{folder}/files/move", Summary: "Rename a file or directory. Nothing is replaced.", Query: folderQuery(Param{"to", "the new path"}), Status: http.StatusNoContent},
+	{Name: "folder-directory-make", Method: http.MethodPost, Path: "/api/v1/folders/{folder}/files/directory", Summary: "Make a directory.", Query: folderQuery(Param{"parents", "1: also those above it; one that is there is no failure then"}), Status: http.StatusNoContent},
+	{Name: "folder-upload", Method: http.MethodGet, Path: "/api/v1/folders/{folder}/files/upload", Summary: "Say how far an upload is.", Query: folderQuery(uploadKey), Response: UploadState{}},
+	{Name: "folder-upload-write", Method: http.MethodPut, Path: "/api/v1/folders/{folder}/files/upload", Summary: "Add the body's bytes to an upload.",
+		Query: folderQuery(uploadKey, Param{"offset", "place of the first byte, not beyond what is there"}), Response: UploadState{}},
+	{Name: "folder-upload-finish", Method: http.MethodPost, Path: "/api/v1/folders/{folder}/files/upload", Summary: "Make an uploaded file appear, whole and at once.", Query: folderQuery(uploadKey), Request: FinishRequest{}, Response: FileInfo{}},
+	{Name: "folder-upload-drop", Method: http.MethodDelete, Path: "/api/v1/folders/{folder}/files/upload", Summary: "Forget an upload.", Query: folderQuery(uploadKey), Status: http.StatusNoContent},
 	{Name: "recents", Method: http.MethodGet, Path: "/api/v1/recents", Summary: "List the launch history.", Response: []Recent{}},
 	{Name: "recent-update", Method: http.MethodPatch, Path: "/api/v1/recents/{id}", Summary: "Pin, unpin or rename an entry of the launch history.", Request: RecentUpdate{}, Response: Recent{}},
 	{Name: "recent-delete", Method: http.MethodDelete, Path: "/api/v1/recents/{id}", Summary: "Forget an entry of the launch history.", Status: http.StatusNoContent},

@@ -30,15 +30,16 @@ type Session struct {
 	Usage        *Usage     `json:"usage,omitempty"`
 	Revision     uint64     `json:"revision"`
 
-	Priority    int          `json:"priority"`              // 0 to 100, higher first
-	DependsOn   []string     `json:"dependsOn"`             // ids of sessions that must end in success first
-	Dependents  []string     `json:"dependents"`            // ids of sessions that wait for this one to do so
-	Accelerator *Accelerator `json:"accelerator,omitempty"` // what each kernel asks for, as it was understood
-	GPUs        []Grant      `json:"gpus"`                  // granted to all of its kernels
-	Enforcement string       `json:"enforcement"`           // how its share of a device is kept; empty without one
-	Idle        []IdleCheck  `json:"idle"`                  // what the idle checks found last
-	KeepUntil   *time.Time   `json:"keepUntil,omitempty"`   // nobody reclaims it before
-	LastHeard   *time.Time   `json:"lastHeard,omitempty"`   // its agent is not reached, and this is how it was then
+	Priority    int           `json:"priority"`              // 0 to 100, higher first
+	DependsOn   []string      `json:"dependsOn"`             // ids of sessions that must end in success first
+	Dependents  []string      `json:"dependents"`            // ids of sessions that wait for this one to do so
+	Accelerator *Accelerator  `json:"accelerator,omitempty"` // what each kernel asks for, as it was understood
+	GPUs        []Grant       `json:"gpus"`                  // granted to all of its kernels
+	Enforcement string        `json:"enforcement"`           // how its share of a device is kept; empty without one
+	Idle        []IdleCheck   `json:"idle"`                  // what the idle checks found last
+	KeepUntil   *time.Time    `json:"keepUntil,omitempty"`   // nobody reclaims it before
+	Folders     []FolderMount `json:"folders"`               // mounted, those of the spec and those that always are
+	LastHeard   *time.Time    `json:"lastHeard,omitempty"`   // its agent is not reached, and this is how it was then
 }
 
 // Spec is what is asked for. See POST /api/v1/sessions for the rules.
@@ -132,7 +133,9 @@ type Resources struct {
 
 // Mount shows a directory of the agent's machine inside the session.
 type Mount struct {
-	Source   string `json:"source"`
+	Source   string `json:"source,omitempty"` // absolute path of a directory of the machine
+	Folder   string `json:"folder,omitempty"` // name or id of a folder, in place of source
+	Path     string `json:"path,omitempty"`   // of a directory in the folder; empty: all of it
 	Target   string `json:"target,omitempty"`
 	ReadOnly bool   `json:"readOnly,omitempty"`
 }

@@ -118,7 +118,7 @@ Sessions are named by their id, a unique beginning of it, or their name.
 	})
 	root.AddGroup(&cobra.Group{ID: groupSessions, Title: "Sessions:"}, &cobra.Group{ID: groupPlane, Title: "Control plane:"})
 	addTo(root, groupSessions, p.runCommand(), p.psCommand(), p.showCommand(), p.logsCommand(), p.attachCommand(), p.execCommand(),
-		p.stopCommand(), p.renameCommand(), p.cpCommand(), p.appsCommand(), p.openCommand(), p.historyCommand(), p.imageCommand(),
+		p.stopCommand(), p.renameCommand(), p.cpCommand(), p.folderCommand(), p.appsCommand(), p.openCommand(), p.historyCommand(), p.imageCommand(),
 		p.queueCommand(), p.priorityCommand(), p.keepCommand(), p.idleCommand(), p.gpuCommand(), p.usageCommand(), p.presetCommand())
 	addTo(root, groupPlane, p.serveCommand(), p.agentCommand(), p.loginCommand(), p.shutdownCommand(), p.doctorCommand(), p.versionCommand(), p.sshProxyCommand())
 	return root

@@ -22,12 +22,13 @@ func (p *program) cpCommand() *cobra.Command {
 	var recursive, force bool
 	cmd := &cobra.Command{
 		Use:   "cp [-r] SOURCE DESTINATION",
-		Short: "Copy files to or from a session",
-		Long: `Cp copies between this computer and a running session. One of the two is written
-SESSION:PATH, where a relative path begins at /home/work. A copy that was broken
+		Short: "Copy files to or from a session or a folder",
+		Long: `Cp copies between this computer and a running session, or a data folder. One of the two
+is written SESSION:PATH, where a relative path begins at /home/work, or folder:NAME/PATH.
+A session that is itself called folder is named by its id. A copy that was broken
 off goes on where it stood when the same command is given again, and every
 checksum is compared. Links are left out of what is copied with -r.`,
-		Example: "  slipway cp data.tar train-a:\n  slipway cp -r train-a:results .",
+		Example: "  slipway cp data.tar train-a:\n  slipway cp -r train-a:results .\n  slipway cp -r ./images folder:data/",
 		Args:    exactly(2, "a source and a destination"),
 	}
 	cmd.Flags().BoolVarP(&recursive, "recursive", "r", false, "copy directories with what is in them")
@@ -38,12 +39,11 @@ checksum is compared. Links are left out of what is copied with -r.`,
 		if sourceFar == targetFar {
 			return usagef("one of the two is a session's, written SESSION:PATH, and the other of this computer")
 		}
-		ref := source.session + target.session
-		s, _, err := c.find(ctx, ref)
+		base, err := filesBase(ctx, c, &source, &target)
 		if err != nil {
 			return err
 		}
-		job := &copying{program: p, client: c, session: s.ID, recursive: recursive, force: force, bar: newCopyBar(p)}
+		job := &copying{program: p, client: c, base: base, recursive: recursive, force: force, bar: newCopyBar(p)}
 		defer job.bar.clear()
 		if targetFar {
 			err = job.up(ctx, args[0], target.path)
@@ -76,11 +76,37 @@ func farSide(text string) (far, bool) {
 	return far{session, path}, true
 }
 
+// inFolder is what stands in the place of a session where a folder is meant.
+const inFolder = "folder"
+
+// filesBase is the address of the files that the far side of a copy is about.
+// Of a folder it takes the name off the path.
+func filesBase(ctx context.Context, c *client, source, target *far) (string, error) {
+	side := source
+	if side.session == "" {
+		side = target
+	}
+	if side.session != inFolder {
+		s, _, err := c.find(ctx, side.session)
+		return sessionPath(s.ID, "files"), err
+	}
+	name, rest, _ := strings.Cut(strings.TrimPrefix(side.path, "/"), "/")
+	if name == "" {
+		return "", usagef("folder: is followed by the name of a folder, such as folder:data/images")
+	}
+	var f api.Folder
+	if _, err := c.get(ctx, folderPath(name), &f); err != nil {
+		return "", err
+	}
+	side.path = rest
+	return folderPath(f.ID, "files"), nil
+}
+
 // copying is one run of cp.
 type copying struct {
 	*program
 	client           *client
-	session          string
+	base             string // address of the place whose files are meant
 	recursive, force bool
 	bar              *copyBar
 	files            int
@@ -93,7 +119,7 @@ func (j *copying) address(call, path string, more ...string) string {
 	for i := 0; i+1 < len(more); i += 2 {
 		query.Set(more[i], more[i+1])
 	}
-	full := sessionPath(j.session, "files")
+	full := j.base
 	if call != "" {
 		full += "/" + call
 	}

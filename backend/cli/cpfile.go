@@ -142,7 +142,7 @@ func (j *copying) download(ctx context.Context, root *os.Root, source, target st
 	if _, err := root.Lstat(target); err == nil && !j.force {
 		return &failure{code: "cli_copy_already-exists", exit: ExitFailure, message: target + " is there already.", hint: "Add -f to replace it."}
 	}
-	part := filepath.Join(filepath.Dir(target), ".slipway-"+keyOf(j.session, source, info.Version)+".part")
+	part := filepath.Join(filepath.Dir(target), ".slipway-"+keyOf(j.base, source, info.Version)+".part")
 	file, err := root.OpenFile(part, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return noLocal(part, err)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -213,7 +214,11 @@ func memoryText(s api.Session) string {
 func mountText(mounts []api.Mount) string {
 	var lines []string
 	for _, m := range mounts {
-		line := m.Source + " → " + m.Target
+		line := m.Source
+		if m.Folder != "" {
+			line = "folder " + path.Join(m.Folder, m.Path)
+		}
+		line += " → " + m.Target
 		if m.ReadOnly {
 			line += " (read-only)"
 		}

@@ -35,7 +35,7 @@ func (f *specFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.shm, "shm", "", "shared memory, part of the memory (default automatic)")
 	flags.IntVar(&f.threads, "threads", 0, "threads of OpenMP, OpenBLAS and MKL (default as many as CPUs)")
 	flags.StringArrayVarP(&f.env, "env", "e", nil, "variable NAME=VALUE, or NAME for its value here; repeatable")
-	flags.StringArrayVarP(&f.mounts, "volume", "v", nil, "show a directory in the session, DIR[:PATH][:ro]; a relative PATH is under /home/work; repeatable")
+	flags.StringArrayVarP(&f.mounts, "volume", "v", nil, "mount a folder, NAME[/SUBPATH][:PATH][:ro], or a directory that begins with / or ., DIR[:PATH][:ro]; a relative PATH is under /home/work; repeatable")
 	flags.StringArrayVar(&f.ports, "port", nil, "preopened port, or several as 8000,9000:9003; repeatable")
 	flags.StringVar(&f.timeout, "timeout", "", "end a batch session after this long, a number with s, m, h, d or w")
 	flags.StringVar(&f.startAt, "start-at", "", "start a batch session not before this time: 18:30, 2026-05-01 08:00, RFC 3339, or +90m")
@@ -132,7 +132,7 @@ func addMounts(spec *api.Spec, entries []string) error {
 		if err != nil {
 			return err
 		}
-		if spec.Agent == "" { // this computer's directory; another agent's is named in full
+		if mount.Folder == "" && spec.Agent == "" { // this computer's directory; another agent's is named in full
 			if mount.Source, err = filepath.Abs(mount.Source); err != nil {
 				return err
 			}
@@ -142,7 +142,13 @@ func addMounts(spec *api.Spec, entries []string) error {
 	return nil
 }
 
-// parseMount reads DIR[:PATH][:ro|rw].
+// directory reports whether what is to be mounted is written as a directory of
+// the machine and not as a folder.
+func directory(text string) bool {
+	return filepath.IsAbs(text) || strings.HasPrefix(text, "/") || text == "." || text == ".." || strings.HasPrefix(text, "./") || strings.HasPrefix(text, "../") || strings.Contains(text, `\`)
+}
+
+// parseMount reads DIR[:PATH][:ro|rw] or NAME[/SUBPATH][:PATH][:ro|rw].
 func parseMount(entry string) (api.Mount, error) {
 	volume := filepath.VolumeName(entry) // C: on Windows
 	parts := strings.Split(entry[len(volume):], ":")
@@ -154,7 +160,10 @@ func parseMount(entry string) (api.Mount, error) {
 	if len(parts) > 2 || parts[0] == "" || len(parts) == 2 && parts[1] == "" {
 		return mount, usagef("--volume %q is not understood; write DIR, DIR:PATH or DIR:PATH:ro", entry)
 	}
-	mount.Source = volume + parts[0]
+	if mount.Source = volume + parts[0]; !directory(mount.Source) {
+		mount.Folder, mount.Path, _ = strings.Cut(mount.Source, "/")
+		mount.Source = ""
+	}
 	if len(parts) == 2 {
 		mount.Target = parts[1]
 	}

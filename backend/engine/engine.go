@@ -198,6 +198,16 @@ type GuestConfig struct {
 	Command string           `json:"command"`          // startup command of a batch session; "" otherwise
 	Ports   []int            `json:"ports"`
 	Cluster *Cluster         `json:"cluster,omitempty"` // nil: the session has one kernel
+	Pins    []Pin            `json:"pins,omitempty"`
+}
+
+// Pin says what a mount must show. The guest compares it before it starts
+// anything, because the path that the engine followed may have been bent
+// meanwhile.
+type Pin struct {
+	Target string `json:"target"`
+	Device uint64 `json:"device"`
+	Inode  uint64 `json:"inode"`
 }
 
 // Cluster lets the kernels of one session reach each other by ssh. Every kernel

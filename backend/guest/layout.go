@@ -30,6 +30,14 @@ type Settings struct {
 	Command string           `json:"command"`
 	Ports   []int            `json:"ports"`
 	Cluster *Cluster         `json:"cluster,omitempty"`
+	Pins    []Pin            `json:"pins,omitempty"`
+}
+
+// Pin says what a mount must show: the engine's Pin.
+type Pin struct {
+	Target string `json:"target"`
+	Device uint64 `json:"device"`
+	Inode  uint64 `json:"inode"`
 }
 
 // Cluster says how the kernels of one session reach each other: the engine's

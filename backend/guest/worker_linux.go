@@ -30,6 +30,10 @@ func work() int {
 		fmt.Fprintln(os.Stderr, "slipway-guest:", err)
 		return codeBroken
 	}
+	if err := checkPins(settings.Pins); err != nil {
+		fmt.Fprintln(os.Stderr, "slipway-guest:", err)
+		return codeBroken
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	ending := make(chan os.Signal, 2)
@@ -72,6 +76,21 @@ func work() int {
 		return 0
 	}
 	return batch(g, c, settings.Command, oom, ending)
+}
+
+// checkPins fails where a mount shows something else than it must. Nobody has
+// seen it then: nothing runs before this.
+func checkPins(pins []Pin) error {
+	for _, pin := range pins {
+		var stat unix.Stat_t
+		if err := unix.Lstat(pin.Target, &stat); err != nil {
+			return fmt.Errorf("look at the mount %s: %w", pin.Target, err)
+		}
+		if uint64(stat.Dev) != pin.Device || stat.Ino != pin.Inode {
+			return fmt.Errorf("what is mounted at %s is not what was to be mounted: its folder was changed meanwhile", pin.Target)
+		}
+	}
+	return nil
 }
 
 // prepare makes the account and the home and returns what went wrong.

@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"slipway/backend/session"
@@ -206,6 +207,7 @@ func (h *Hub) part(m *member) error {
 			h.drop(id)
 		}
 	}
+	maps.DeleteFunc(h.folders, func(_ session.FolderID, home *member) bool { return home == m })
 	for id, home := range h.homes {
 		if home == m {
 			delete(h.homes, id)

@@ -21,9 +21,14 @@ func (h *Hub) Keeper(id session.ID) (Agent, bool) {
 // false at once where that agent is in this process or not known, so that there
 // is nothing to wait for, and fails with ctx's error or when it was removed.
 func (h *Hub) AwaitKeeper(ctx context.Context, id session.ID) (bool, error) {
+	return h.awaitMember(ctx, func() *member { return h.homes[id] })
+}
+
+// awaitMember is AwaitKeeper for the agent that find returns, which needs mu.
+func (h *Hub) awaitMember(ctx context.Context, find func() *member) (bool, error) {
 	for {
 		h.mu.Lock()
-		m := h.homes[id]
+		m := find()
 		if m == nil || m.remote == nil {
 			h.mu.Unlock()
 			return false, nil

@@ -76,7 +76,7 @@ func (f *Files) wait(ctx context.Context, o *outage, cause error) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	if _, err := f.hub.AwaitKeeper(limited, f.Place.Session); err != nil {
+	if err := f.hub.awaitPlace(limited, f.Place); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

@@ -59,7 +59,8 @@ type Hub struct {
 	stream   stream
 	sessions map[session.ID]*known
 	usage    map[session.ID]session.Usage
-	homes    map[session.ID]*member // which agent keeps a session
+	homes    map[session.ID]*member       // which agent keeps a session
+	folders  map[session.FolderID]*member // which agent keeps a folder, as far as it was asked for
 	waiting  dependents
 	keys     keyring
 	presets  []Preset // those of the person, in the order of their creation
@@ -81,7 +82,7 @@ type Hub struct {
 func Open(config Config) (*Hub, error) {
 	h := &Hub{
 		reacher: config.Reacher, shelf: config.Shelf, owner: config.Owner, version: config.Version, log: config.Log, now: config.Now,
-		sessions: map[session.ID]*known{}, usage: map[session.ID]session.Usage{}, homes: map[session.ID]*member{}, waiting: dependents{},
+		sessions: map[session.ID]*known{}, usage: map[session.ID]session.Usage{}, homes: map[session.ID]*member{}, folders: map[session.FolderID]*member{}, waiting: dependents{},
 		settings: DefaultSettings(), heard: make(chan struct{}), uploads: make(chan struct{}, uploadsAtOnce),
 	}
 	if h.log == nil {

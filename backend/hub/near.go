@@ -110,3 +110,46 @@ func (n *near) Watch(ctx context.Context, after session.Cursor, fn func(session.
 		return fn(e)
 	})
 }
+
+// hereFolder names the agent of a folder, as far as the folder is one.
+func (n *near) hereFolder(f session.Folder, err error) (session.Folder, error) {
+	if f.ID != "" {
+		f.Agent = n.name()
+	}
+	return f, err
+}
+
+// ListFolders implements [session.Folders].
+func (n *near) ListFolders(ctx context.Context, filter session.FolderFilter) ([]session.Folder, error) {
+	folders, err := n.Agent.ListFolders(ctx, filter)
+	name := n.name()
+	for i := range folders {
+		folders[i].Agent = name
+	}
+	return folders, err
+}
+
+// GetFolder implements [session.Folders].
+func (n *near) GetFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
+	return n.hereFolder(n.Agent.GetFolder(ctx, id))
+}
+
+// CreateFolder implements [session.Folders].
+func (n *near) CreateFolder(ctx context.Context, req session.FolderRequest) (session.Folder, error) {
+	return n.hereFolder(n.Agent.CreateFolder(ctx, req))
+}
+
+// UpdateFolder implements [session.Folders].
+func (n *near) UpdateFolder(ctx context.Context, id session.FolderID, change session.FolderChange) (session.Folder, error) {
+	return n.hereFolder(n.Agent.UpdateFolder(ctx, id, change))
+}
+
+// TrashFolder implements [session.Folders].
+func (n *near) TrashFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
+	return n.hereFolder(n.Agent.TrashFolder(ctx, id))
+}
+
+// RestoreFolder implements [session.Folders].
+func (n *near) RestoreFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
+	return n.hereFolder(n.Agent.RestoreFolder(ctx, id))
+}

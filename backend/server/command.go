@@ -1,6 +1,7 @@
 package server
 
 import (
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -44,7 +45,11 @@ func commandLine(spec session.Spec) string {
 		}
 	}
 	for _, m := range spec.Mounts {
-		text := m.Source + ":" + session.MountTarget(m)
+		text := m.Source
+		if m.Folder != "" {
+			text = path.Join(m.Folder, m.Path)
+		}
+		text += ":" + session.MountTarget(m)
 		if m.ReadOnly {
 			text += ":ro"
 		}

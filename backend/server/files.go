@@ -21,8 +21,13 @@ import (
 // carries paths, since it can carry every byte of them.
 func (s *Server) filesIn(r *http.Request) (*hub.Files, session.FilePath, error) {
 	query := r.URL.Query()
+	name := session.FilePath(query.Get("path"))
+	if folder := r.PathValue("folder"); folder != "" {
+		files, _, err := s.hub.FilesIn(r.Context(), folder, query.Get("agent"))
+		return files, name, err
+	}
 	files, err := s.hub.FilesOf(r.Context(), r.PathValue("id"), query.Get("kernel"))
-	return files, session.FilePath(query.Get("path")), err
+	return files, name, err
 }
 
 func fileOut(f session.FileInfo) api.FileInfo {

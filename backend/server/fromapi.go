@@ -47,7 +47,7 @@ func specIn(in api.Spec) (session.Spec, []session.FieldError) {
 		}
 	}
 	for _, m := range in.Mounts {
-		out.Mounts = append(out.Mounts, session.Mount(m))
+		out.Mounts = append(out.Mounts, session.Mount{Source: m.Source, Folder: m.Folder, Path: m.Path, Target: m.Target, ReadOnly: m.ReadOnly})
 	}
 	return out, append(wrong, queueIn(in, &out)...)
 }

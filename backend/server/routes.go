@@ -90,19 +90,40 @@ func (s *Server) answers() map[string]answer {
 		"operation":        s.getOperation,
 		"operation-answer": s.answerOperation,
 		"operation-cancel": s.cancelOperation,
+
+		"folders":               s.listFolders,
+		"folder":                s.getFolder,
+		"folder-create":         s.createFolder,
+		"folder-update":         s.updateFolder,
+		"folder-trash":          s.trashFolder,
+		"folder-restore":        s.restoreFolder,
+		"folder-delete":         s.deleteFolder,
+		"folder-files":          s.listFiles,
+		"folder-file-stat":      s.statFile,
+		"folder-file-checksum":  s.checksumFile,
+		"folder-upload":         s.uploadOffset,
+		"folder-upload-write":   s.writeUpload,
+		"folder-upload-finish":  s.finishUpload,
+		"folder-upload-drop":    s.dropUpload,
+		"folder-directory-make": s.makeDirectory,
+		"folder-file-move":      s.moveFile,
+		"folder-file-remove":    s.removeFile,
 	}
 }
 
 func (s *Server) streams() map[string]streamed {
 	return map[string]streamed{
-		"openapi":         s.openAPI,
-		"events":          s.events,
-		"accounts-csv":    s.accountsCSV,
-		"logs":            s.logs,
-		"terminal-attach": s.attachTerminal,
-		"exec":            s.exec,
-		"file-read":       s.readFile,
-		"ssh-stream":      s.sshStream,
+		"openapi":          s.openAPI,
+		"events":           s.events,
+		"accounts-csv":     s.accountsCSV,
+		"logs":             s.logs,
+		"terminal-attach":  s.attachTerminal,
+		"exec":             s.exec,
+		"file-read":        s.readFile,
+		"file-zip":         s.zipFiles,
+		"folder-file-read": s.readFile,
+		"folder-file-zip":  s.zipFiles,
+		"ssh-stream":       s.sshStream,
 	}
 }
 

@@ -174,7 +174,8 @@ func (s *Server) preview(r *http.Request) (any, error) {
 		return nil, err
 	}
 	out := api.Preview{
-		Spec: specOut(p.Spec, hidden), Agent: p.Agent, Errors: fieldsOut(append(wrong, p.Errors...)), Warnings: fieldsOut(p.Warnings),
+		Folders: each(p.Folders, folderMountOut),
+		Spec:    specOut(p.Spec, hidden), Agent: p.Agent, Errors: fieldsOut(append(wrong, p.Errors...)), Warnings: fieldsOut(p.Warnings),
 		Wait: maybe(p.Wait, waitOut), Command: commandLine(spec),
 		Accelerator: acceleratorOut(spec.Accelerator), Enforcement: string(p.Enforcement), Rounded: s.rounded(p, spec),
 		Placements: each(p.GPUs, func(g gpu.Grant) api.Placement { return s.placementOut(p.Agent, g) }),

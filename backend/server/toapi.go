@@ -39,6 +39,7 @@ func sessionOut(s session.Session, usage *session.Usage, dependents []session.ID
 		Usage: maybe(usage, usageOut), Revision: s.Revision,
 		Priority: s.Priority, DependsOn: each(s.DependsOn, idOut), Dependents: each(dependents, idOut), Accelerator: acceleratorOut(s.Spec.Accelerator),
 		GPUs: each(s.Grants.GPUs, grantOut), Enforcement: string(s.Enforcement), Idle: each(s.Idle, idleCheckOut), KeepUntil: s.KeepUntil,
+		Folders: each(s.Folders, folderMountOut),
 	}
 }
 
@@ -57,7 +58,7 @@ func specOut(s session.Spec, mask string) api.Spec {
 		out.Env = append(out.Env, api.EnvVar(v))
 	}
 	for _, m := range s.Mounts {
-		out.Mounts = append(out.Mounts, api.Mount(m))
+		out.Mounts = append(out.Mounts, api.Mount{Source: m.Source, Folder: m.Folder, Path: m.Path, Target: m.Target, ReadOnly: m.ReadOnly})
 	}
 	return out
 }

@@ -22,6 +22,7 @@ type Agent interface {
 	Queue
 	Host
 	Files
+	Folders
 }
 
 // Sessions creates, shows and ends sessions.

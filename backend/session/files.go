@@ -12,7 +12,7 @@ import (
 )
 
 // Files reads and changes files of a machine: those that a running session
-// sees, as its user sees them. Failures are file_<operation>_<detail>; those of
+// sees, as its user sees them, and those of a folder. Failures are file_<operation>_<detail>; those of
 // the file system have the details not-found, forbidden, already-exists,
 // no-space, read-only, not-empty, wrong-kind, in-use and invalid.
 type Files interface {
@@ -52,10 +52,12 @@ type Files interface {
 }
 
 // Place says whose files are meant: those of a running session, where relative
-// paths begin at [Home].
+// paths begin at [Home], or those of a folder, whose root is "/" and where they
+// begin too. Nothing outside of a folder is reached, also not through links.
 type Place struct {
-	Session ID     `json:"session,omitempty"`
-	Kernel  string `json:"kernel,omitempty"` // empty: main1
+	Session ID       `json:"session,omitempty"`
+	Kernel  string   `json:"kernel,omitempty"` // of the session; empty: main1
+	Folder  FolderID `json:"folder,omitempty"`
 }
 
 // FilePath is a path, or a name, of bytes: most are UTF-8 and are written as

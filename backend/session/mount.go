@@ -13,10 +13,13 @@ import (
 const Home = "/home/work"
 
 // MountTarget returns where m appears in the session: an absolute, clean path.
-// An empty target takes the base name of the source, a relative one lands
-// under [Home].
+// An empty target takes the name of the folder or the base name of the source,
+// a relative one lands under [Home].
 func MountTarget(m Mount) string {
 	target := m.Target
+	if target == "" && m.Folder != "" {
+		target = m.Folder
+	}
 	if target == "" {
 		target = path.Base(strings.ReplaceAll(m.Source, `\`, "/"))
 	}
@@ -50,7 +53,11 @@ func (s Spec) validateMounts(f *findings) {
 	targets := make([]string, 0, len(s.Mounts))
 	for i, m := range s.Mounts {
 		field := fmt.Sprintf("mounts[%d]", i)
-		if !absolute(m.Source) || !printable(m.Source) {
+		if m.Folder != "" || m.Source == "" && m.Path != "" {
+			if !m.validateFolder(f, field) {
+				continue
+			}
+		} else if !absolute(m.Source) || !printable(m.Source) {
 			f.add(field+".source", CodeInvalidSource, fmt.Sprintf("%q is not an absolute path.", clip(m.Source)), "Write the path of a directory from its root, for example /home/me/data.")
 			continue
 		}
@@ -69,6 +76,22 @@ func (s Spec) validateMounts(f *findings) {
 		}
 		targets = append(targets, target)
 	}
+}
+
+// validateFolder judges what a mount says of a folder by itself.
+func (m Mount) validateFolder(f *findings, field string) bool {
+	const hint = "Write the name of a folder, or the path of a directory of the machine."
+	switch {
+	case m.Source != "":
+		f.add(field+".source", CodeInvalidSource, "A mount is of a folder or of a directory of the machine, not of both.", hint)
+	case ValidateFolderName(m.Folder) != nil:
+		f.add(field+".folder", CodeNoFolder, fmt.Sprintf("%q is not the name of a folder.", clip(m.Folder)), hint)
+	case CheckSubPath(m.Path) != "":
+		f.add(field+".path", CodeInvalidSource, CheckSubPath(m.Path), "Write the path of a directory in the folder, for example images/train.")
+	default:
+		return true
+	}
+	return false
 }
 
 func absolute(source string) bool {
@@ -127,6 +150,10 @@ func checkOverlap(target, other string) *FieldError {
 	}
 	return nil
 }
+
+// Overlap reports whether two absolute, clean targets are one, or one lies in
+// the other.
+func Overlap(a, b string) bool { return within(a, b) || within(b, a) }
 
 // within reports whether the clean path p is dir or lies in it.
 func within(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }

@@ -14,35 +14,36 @@ type ID string
 // Session is what an agent knows of one session. It is stored, sent and shown
 // as this one record.
 type Session struct {
-	ID           ID          `json:"id"`
-	Name         string      `json:"name"`
-	Owner        string      `json:"owner"`
-	Agent        string      `json:"agent"` // name of the agent that keeps it
-	Spec         Spec        `json:"spec"`  // as accepted: defaults filled in
-	SpecKey      string      `json:"specKey,omitempty"`
-	Status       Status      `json:"status"`
-	Result       Result      `json:"result"`
-	Reason       Reason      `json:"reason,omitempty"`
-	ExitCode     *int        `json:"exitCode,omitempty"` // of the batch command; nil before it ended
-	Error        *Cause      `json:"error,omitempty"`    // why Status is ERROR, or what went wrong last
-	Wait         *Wait       `json:"wait,omitempty"`     // why a PENDING session is not placed yet
-	Pull         *Pull       `json:"pull,omitempty"`     // progress while PULLING
-	Grants       Grants      `json:"grants"`
-	Attempt      int         `json:"attempt"` // counts placements; container names carry it
-	Kernels      []Kernel    `json:"kernels,omitempty"`
-	Warnings     []Warning   `json:"warnings,omitempty"`
-	Stopping     Reason      `json:"stopping,omitempty"` // the reason that an end under way will have
-	Forced       bool        `json:"forced,omitempty"`
-	CreatedAt    time.Time   `json:"createdAt"`
-	ScheduledAt  *time.Time  `json:"scheduledAt,omitempty"`
-	StartedAt    *time.Time  `json:"startedAt,omitempty"` // entered RUNNING
-	TerminatedAt *time.Time  `json:"terminatedAt,omitempty"`
-	Priority     int         `json:"priority"`
-	DependsOn    []ID        `json:"dependsOn,omitempty"`   // Spec.After as it was understood
-	Enforcement  gpu.Level   `json:"enforcement,omitempty"` // how the share of a device is kept
-	Idle         []IdleCheck `json:"idle,omitempty"`        // what the idle checks found last
-	KeepUntil    *time.Time  `json:"keepUntil,omitempty"`   // nobody reclaims it before
-	Revision     uint64      `json:"revision"`              // grows with every stored change of this session
+	ID           ID            `json:"id"`
+	Name         string        `json:"name"`
+	Owner        string        `json:"owner"`
+	Agent        string        `json:"agent"` // name of the agent that keeps it
+	Spec         Spec          `json:"spec"`  // as accepted: defaults filled in
+	SpecKey      string        `json:"specKey,omitempty"`
+	Status       Status        `json:"status"`
+	Result       Result        `json:"result"`
+	Reason       Reason        `json:"reason,omitempty"`
+	ExitCode     *int          `json:"exitCode,omitempty"` // of the batch command; nil before it ended
+	Error        *Cause        `json:"error,omitempty"`    // why Status is ERROR, or what went wrong last
+	Wait         *Wait         `json:"wait,omitempty"`     // why a PENDING session is not placed yet
+	Pull         *Pull         `json:"pull,omitempty"`     // progress while PULLING
+	Grants       Grants        `json:"grants"`
+	Attempt      int           `json:"attempt"` // counts placements; container names carry it
+	Kernels      []Kernel      `json:"kernels,omitempty"`
+	Warnings     []Warning     `json:"warnings,omitempty"`
+	Stopping     Reason        `json:"stopping,omitempty"` // the reason that an end under way will have
+	Forced       bool          `json:"forced,omitempty"`
+	CreatedAt    time.Time     `json:"createdAt"`
+	ScheduledAt  *time.Time    `json:"scheduledAt,omitempty"`
+	StartedAt    *time.Time    `json:"startedAt,omitempty"` // entered RUNNING
+	TerminatedAt *time.Time    `json:"terminatedAt,omitempty"`
+	Priority     int           `json:"priority"`
+	DependsOn    []ID          `json:"dependsOn,omitempty"`   // Spec.After as it was understood
+	Enforcement  gpu.Level     `json:"enforcement,omitempty"` // how the share of a device is kept
+	Idle         []IdleCheck   `json:"idle,omitempty"`        // what the idle checks found last
+	KeepUntil    *time.Time    `json:"keepUntil,omitempty"`   // nobody reclaims it before
+	Folders      []FolderMount `json:"folders,omitempty"`     // mounted, those of the spec and those that always are
+	Revision     uint64        `json:"revision"`              // grows with every stored change of this session
 }
 
 // Cause is an [Error] as it is kept with a session.

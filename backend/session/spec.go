@@ -88,10 +88,13 @@ func AutomaticShm(memory, imageMin gpu.Bytes) gpu.Bytes {
 	return min(smallShm, memory/2)
 }
 
-// Mount shows a directory of the agent's machine inside the session.
+// Mount shows a directory of the agent's machine, or a folder, inside the
+// session. Either Source or Folder is set.
 type Mount struct {
-	Source   string `json:"source" yaml:"source"`                     // absolute path on the agent's machine
-	Target   string `json:"target,omitempty" yaml:"target,omitempty"` // empty: base name of Source; relative: under /home/work
+	Source   string `json:"source,omitempty" yaml:"source,omitempty"` // absolute path on the agent's machine
+	Folder   string `json:"folder,omitempty" yaml:"folder,omitempty"` // name or id of a folder of the owner's
+	Path     string `json:"path,omitempty" yaml:"path,omitempty"`     // of a directory in the folder; empty: all of it
+	Target   string `json:"target,omitempty" yaml:"target,omitempty"` // empty: name of the folder or base name of Source; relative: under /home/work
 	ReadOnly bool   `json:"readOnly,omitempty" yaml:"readOnly,omitempty"`
 }
 

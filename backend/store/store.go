@@ -1,5 +1,5 @@
 // Package store keeps what an agent must not forget: sessions with their
-// grants, the phases of their history, and the keys that make a launch safe to
+// grants, the phases of their history, folders, and the keys that make a launch safe to
 // ask for twice. It is one bbolt file. Every change is one transaction, synced
 // to disk before it counts, and either whole or absent after a crash.
 //

@@ -36,6 +36,7 @@ type Agent struct {
 	Dial func(ctx context.Context, id session.ID, port int) (net.Conn, error)
 	// Files answers for files; it has none until a test gives it some.
 	session.Files
+	session.Folders
 
 	// mu guards everything below.
 	mu       sync.Mutex
@@ -62,7 +63,7 @@ var _ session.Agent = (*Agent)(nil)
 
 // New returns an agent without sessions.
 func New(name string) *Agent {
-	return &Agent{Name: name, Files: noFiles{}, epoch: "epoch-1", changed: make(chan struct{}), keys: map[string]session.ID{}, refused: map[string]error{}, apps: map[session.ID][]session.App{}}
+	return &Agent{Name: name, Files: noFiles{}, Folders: &folders{agent: name}, epoch: "epoch-1", changed: make(chan struct{}), keys: map[string]session.ID{}, refused: map[string]error{}, apps: map[session.ID][]session.App{}}
 }
 
 func (a *Agent) unavailable() error {

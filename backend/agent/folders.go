@@ -1,0 +1,382 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"slipway/backend/folder"
+	"slipway/backend/session"
+	"slipway/backend/store"
+)
+
+const (
+	// recount is how old a count of what a folder holds may be when it is shown.
+	recount = 10 * time.Minute
+	// retryDelete is the pause before a folder that could not be deleted is tried again.
+	retryDelete = time.Minute
+)
+
+// folders keeps the data folders of the machine.
+type folders struct {
+	agent   *Agent
+	disk    folder.Disk
+	counter *folder.Counter
+	remove  chan struct{} // of capacity 1: a folder is to be deleted
+
+	mu    sync.Mutex // guards dirty
+	dirty map[session.FolderID]bool
+}
+
+func newFolders(a *Agent) *folders {
+	f := &folders{
+		agent: a, disk: folder.Disk{Dir: filepath.Join(a.config.Dir, "folders"), UID: a.config.UID, GID: a.config.GID},
+		remove: make(chan struct{}, 1), dirty: map[session.FolderID]bool{},
+	}
+	f.counter = folder.NewCounter(f.count)
+	return f
+}
+
+// run counts what folders hold and deletes those that are to be deleted.
+func (f *folders) run(ctx context.Context) {
+	var group sync.WaitGroup
+	group.Go(func() { f.counter.Run(ctx) })
+	for {
+		pending := f.deletePending(ctx)
+		again := make(<-chan time.Time)
+		if pending {
+			again = time.After(retryDelete)
+		}
+		select {
+		case <-f.remove:
+		case <-again:
+		case <-ctx.Done():
+			group.Wait()
+			return
+		}
+	}
+}
+
+// count counts what one folder holds and keeps it.
+func (f *folders) count(ctx context.Context, id session.FolderID) error {
+	f.mu.Lock()
+	delete(f.dirty, id)
+	f.mu.Unlock()
+	known, err := f.agent.store.Folder(id)
+	if err != nil {
+		return err
+	}
+	usage, err := f.disk.Measure(ctx, known)
+	if err != nil {
+		return err
+	}
+	return f.agent.update(func(tx *store.Tx) error {
+		now, err := tx.Folder(id)
+		if err != nil {
+			return err
+		}
+		now.Usage = &usage
+		return tx.PutFolder(now)
+	})
+}
+
+// touched notes that what a folder holds may have changed.
+func (f *folders) touched(id session.FolderID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.dirty[id] = true
+}
+
+// dress adds to a stored folder what is not stored, and has it counted where
+// what is known is old.
+func (f *folders) dress(one session.Folder, users []session.FolderUser) session.Folder {
+	one.Agent, one.UsedBy = f.agent.config.Name, users
+	if one.State == session.FolderDeleting {
+		return one
+	}
+	if one.Missing = f.disk.Missing(one); one.Missing {
+		return one
+	}
+	f.mu.Lock()
+	stale := one.Usage == nil || f.dirty[one.ID] || time.Since(one.Usage.At) > recount && len(users) > 0
+	f.mu.Unlock()
+	if stale {
+		f.counter.Ask(one.ID)
+	}
+	one.Counting = f.counter.Counting(one.ID)
+	return one
+}
+
+// deletePending deletes what is to be deleted. It reports whether something is
+// left.
+func (f *folders) deletePending(ctx context.Context) (left bool) {
+	all, err := f.agent.store.Folders()
+	if err != nil {
+		f.agent.log.Warn("the folders cannot be read", "error", err)
+		return true
+	}
+	for _, one := range all {
+		if one.State != session.FolderDeleting || ctx.Err() != nil {
+			continue
+		}
+		err := f.disk.Remove(ctx, one)
+		if ctx.Err() != nil {
+			return true
+		}
+		err = errors.Join(f.agent.update(func(tx *store.Tx) error {
+			if err == nil {
+				return tx.DropFolder(one.ID)
+			}
+			one.Problem = session.AsError(err, "folder_delete_failed").Message
+			return tx.PutFolder(one)
+		}), err)
+		if err != nil {
+			left = true
+			f.agent.log.Warn("a folder could not be deleted", "folder", one.ID, "error", err)
+		}
+	}
+	return left
+}
+
+// ListFolders implements [session.Folders].
+func (a *Agent) ListFolders(_ context.Context, filter session.FolderFilter) ([]session.Folder, error) {
+	all, err := a.store.Folders()
+	if err != nil {
+		return nil, err
+	}
+	live, _, err := a.store.Live()
+	if err != nil {
+		return nil, err
+	}
+	users := map[session.FolderID][]session.FolderUser{}
+	for _, s := range live {
+		for _, id := range mountedBy(s) {
+			users[id] = append(users[id], session.FolderUser{Session: s.ID, Name: s.Name, Owner: s.Owner})
+		}
+	}
+	list := []session.Folder{}
+	for _, one := range all {
+		if filter.Owner == "" || one.Owner == filter.Owner {
+			list = append(list, a.folders.dress(one, users[one.ID]))
+		}
+	}
+	slices.SortFunc(list, func(a, b session.Folder) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.ID, b.ID))
+	})
+	return list, nil
+}
+
+// mountedBy returns the folders that a session has mounted, each once.
+func mountedBy(s session.Session) []session.FolderID {
+	var ids []session.FolderID
+	for _, m := range s.Folders {
+		if !slices.Contains(ids, m.Folder) {
+			ids = append(ids, m.Folder)
+		}
+	}
+	return ids
+}
+
+// GetFolder implements [session.Folders].
+func (a *Agent) GetFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
+	if _, err := a.store.Folder(id); err != nil {
+		return session.Folder{}, err
+	}
+	all, err := a.ListFolders(ctx, session.FolderFilter{})
+	if err != nil {
+		return session.Folder{}, err
+	}
+	for _, one := range all {
+		if one.ID == id {
+			return one, nil
+		}
+	}
+	return session.Folder{}, session.NoFolder(string(id))
+}
+
+// CreateFolder implements [session.Folders].
+func (a *Agent) CreateFolder(ctx context.Context, req session.FolderRequest) (session.Folder, error) {
+	if wrong := req.Validate(); len(wrong) > 0 {
+		return session.Folder{}, folderInvalid("create", wrong)
+	}
+	one := session.Folder{
+		ID: session.FolderID(session.NewID()), Name: req.Name, Owner: cmp.Or(req.Owner, a.config.Owner), Permission: cmp.Or(req.Permission, session.FolderReadWrite),
+		Mode: cmp.Or(req.Mode, session.FolderGeneral), State: session.FolderReady, CreatedAt: time.Now().UTC(),
+	}
+	var err error
+	if req.Path != "" {
+		one.Path, err = a.folders.disk.CheckLink(req.Path, a.config.Dir)
+	} else {
+		err = a.folders.disk.Make(one)
+	}
+	if err != nil {
+		return session.Folder{}, err
+	}
+	err = a.update(func(tx *store.Tx) error {
+		all, err := tx.Folders()
+		if err != nil {
+			return err
+		}
+		if len(all) >= session.MaxFolders {
+			return &session.Error{Code: "folder_create_too-many", Message: fmt.Sprintf("There are %d folders on this machine already.", len(all)), Hint: "Delete some that nobody needs."}
+		}
+		if err := nameFree("create", all, one); err != nil {
+			return err
+		}
+		return tx.PutFolder(one)
+	})
+	if err != nil {
+		return session.Folder{}, errors.Join(err, a.folders.disk.Unmake(one))
+	}
+	return a.GetFolder(ctx, one.ID)
+}
+
+func folderInvalid(op string, wrong []session.FieldError) error {
+	return &session.Error{Code: session.Code("folder_" + op + "_invalid"), Message: wrong[0].Message, Hint: wrong[0].Hint, Fields: wrong}
+}
+
+// nameFree fails where another folder of the same person has one's name and is
+// not in the trash.
+func nameFree(op string, all []session.Folder, one session.Folder) error {
+	for _, other := range all {
+		if other.ID != one.ID && other.Owner == one.Owner && other.Name == one.Name && other.State == session.FolderReady {
+			message := fmt.Sprintf("There is a folder %s already.", one.Name)
+			return &session.Error{Code: session.Code("folder_" + op + "_" + session.DetailExists), Message: message, Hint: "Choose another name.",
+				Fields: []session.FieldError{{Field: "name", Code: "folder_create_already-exists", Message: message, Hint: "Choose another name."}}}
+		}
+	}
+	return nil
+}
+
+// changeFolder changes a folder in one transaction.
+func (a *Agent) changeFolder(ctx context.Context, id session.FolderID, change func(*store.Tx, *session.Folder) error) (session.Folder, error) {
+	err := a.update(func(tx *store.Tx) error {
+		one, err := tx.Folder(id)
+		if err != nil {
+			return err
+		}
+		if err := change(tx, &one); err != nil {
+			return err
+		}
+		return tx.PutFolder(one)
+	})
+	if err != nil && !errors.Is(err, errNothing) {
+		return session.Folder{}, err
+	}
+	return a.GetFolder(ctx, id)
+}
+
+// UpdateFolder implements [session.Folders].
+func (a *Agent) UpdateFolder(ctx context.Context, id session.FolderID, change session.FolderChange) (session.Folder, error) {
+	if wrong := change.Validate(); len(wrong) > 0 {
+		return session.Folder{}, folderInvalid("update", wrong)
+	}
+	return a.changeFolder(ctx, id, func(tx *store.Tx, one *session.Folder) error {
+		if one.State != session.FolderReady {
+			return &session.Error{Code: "folder_update_conflict", Message: fmt.Sprintf("The folder %s is in the trash.", one.Name), Hint: "Restore it first."}
+		}
+		if change.Permission != nil {
+			one.Permission = *change.Permission
+		}
+		if change.Mode != nil {
+			one.Mode = *change.Mode
+		}
+		if change.Name == nil {
+			return nil
+		}
+		one.Name = *change.Name
+		all, err := tx.Folders()
+		if err != nil {
+			return err
+		}
+		return nameFree("update", all, *one)
+	})
+}
+
+// TrashFolder implements [session.Folders].
+func (a *Agent) TrashFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
+	return a.changeFolder(ctx, id, func(tx *store.Tx, one *session.Folder) error {
+		if one.State != session.FolderReady {
+			return errNothing
+		}
+		if err := unused(tx, "trash", *one); err != nil {
+			return err
+		}
+		now := time.Now().UTC()
+		one.State, one.TrashedAt = session.FolderTrashed, &now
+		return nil
+	})
+}
+
+// unused fails while a live session has a folder mounted, and names it.
+func unused(tx *store.Tx, op string, one session.Folder) error {
+	users, err := tx.FolderUsers(one.ID)
+	if err != nil || len(users) == 0 {
+		return err
+	}
+	who := "The session " + users[0].Name + " has"
+	if users[0].Owner != one.Owner {
+		who = "A session of " + users[0].Owner + " has"
+	}
+	if len(users) > 1 {
+		who = fmt.Sprintf("%d sessions, %s among them, have", len(users), users[0].Name)
+	}
+	return &session.Error{Code: session.Code("folder_" + op + "_in-use"), Message: fmt.Sprintf("%s the folder %s mounted.", who, one.Name), Hint: "End it first."}
+}
+
+// RestoreFolder implements [session.Folders].
+func (a *Agent) RestoreFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
+	return a.changeFolder(ctx, id, func(tx *store.Tx, one *session.Folder) error {
+		switch one.State {
+		case session.FolderReady:
+			return errNothing
+		case session.FolderDeleting:
+			return &session.Error{Code: "folder_restore_conflict", Message: fmt.Sprintf("The folder %s is being deleted.", one.Name), Hint: "It cannot be had back."}
+		case session.FolderTrashed:
+		}
+		all, err := tx.Folders()
+		if err != nil {
+			return err
+		}
+		if err := nameFree("restore", all, *one); err != nil {
+			return err
+		}
+		one.State, one.TrashedAt = session.FolderReady, nil
+		return nil
+	})
+}
+
+// DeleteFolder implements [session.Folders].
+func (a *Agent) DeleteFolder(_ context.Context, id session.FolderID) error {
+	err := a.update(func(tx *store.Tx) error {
+		one, err := tx.Folder(id)
+		if err != nil {
+			return err
+		}
+		if one.State == session.FolderDeleting {
+			return errNothing
+		}
+		if one.State != session.FolderTrashed {
+			return &session.Error{Code: "folder_delete_conflict", Message: fmt.Sprintf("The folder %s is not in the trash.", one.Name), Hint: "Put it there first."}
+		}
+		if err := unused(tx, "delete", one); err != nil {
+			return err
+		}
+		if one.Linked() {
+			return tx.DropFolder(id)
+		}
+		one.State = session.FolderDeleting
+		return tx.PutFolder(one)
+	})
+	if err != nil && !errors.Is(err, errNothing) {
+		return err
+	}
+	a.folders.counter.Forget(id)
+	signal(a.folders.remove)
+	return nil
+}

@@ -1,0 +1,249 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"slipway/backend/api"
+)
+
+func folderPath(ref string, rest ...string) string {
+	path := "/api/v1/folders/" + url.PathEscape(ref)
+	for _, part := range rest {
+		path += "/" + url.PathEscape(part)
+	}
+	return path
+}
+
+func (p *program) folderCommand() *cobra.Command {
+	parent := &cobra.Command{
+		Use:   "folder",
+		Short: "Data folders, which outlive sessions",
+		Long: `A folder lies on an agent's machine and outlives sessions. It is mounted by its name:
+slipway run -v NAME[/PATH][:ALIAS][:ro]. One whose name begins with a dot is mounted into
+every session at that name in the home. slipway cp copies to and from folder:NAME/PATH.`,
+		Args: noSuchCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	parent.AddCommand(p.folderListCommand(), p.folderCreateCommand(), p.folderLinkCommand(), p.folderRenameCommand(), p.folderPermissionCommand(),
+		p.folderStateCommand("rm", "Put a folder into the trash", "trash", "trashed"),
+		p.folderStateCommand("restore", "Take a folder out of the trash", "restore", "restored"), p.folderPurgeCommand())
+	return parent
+}
+
+func (p *program) folderListCommand() *cobra.Command {
+	var agent string
+	var trash bool
+	cmd := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List folders", Args: exactly(0, "no argument")}
+	p.onFlag(cmd, &agent, "only those of this agent")
+	cmd.Flags().BoolVar(&trash, "trash", false, "those in the trash instead")
+	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
+		var rows []json.RawMessage
+		if _, err := c.get(ctx, onAgent("/api/v1/folders", agent), &rows); err != nil {
+			return err
+		}
+		var folders []api.Folder
+		kept := []json.RawMessage{}
+		for _, row := range rows {
+			var f api.Folder
+			if err := json.Unmarshal(row, &f); err != nil {
+				return err
+			}
+			if trash == (f.State != "ready") {
+				folders, kept = append(folders, f), append(kept, row)
+			}
+		}
+		raw, err := json.Marshal(kept)
+		if err != nil {
+			return err
+		}
+		return p.print(raw, func(w io.Writer) { folderTable(w, folders) })
+	})
+	return cmd
+}
+
+func folderTable(w io.Writer, folders []api.Folder) {
+	rows := [][]string{{"NAME", "ID", "PERMISSION", " SIZE", " FILES", "OWNER", "AGENT", "STATE", "USED BY"}}
+	for _, f := range folders {
+		bytes, files := "-", "-"
+		if f.Usage != nil {
+			bytes, files = size(f.Usage.Bytes), fmt.Sprint(f.Usage.Files)
+		}
+		state := f.State
+		if f.Missing {
+			state = "missing"
+		}
+		var users []string
+		for _, u := range f.UsedBy {
+			users = append(users, u.Name)
+		}
+		rows = append(rows, []string{f.Name, f.ID, f.Permission, bytes, files, f.Owner, f.Agent, state, strings.Join(users, ", ")})
+	}
+	columns(w, rows)
+}
+
+func (p *program) folderCreateCommand() *cobra.Command {
+	var req api.FolderRequest
+	var readOnly bool
+	cmd := &cobra.Command{Use: "create NAME", Short: "Create a folder", Args: exactly(1, "a name")}
+	p.onFlag(cmd, &req.Agent, "agent on whose machine it is (default this computer's)")
+	cmd.Flags().BoolVar(&readOnly, "ro", false, "only to be read")
+	cmd.Flags().StringVar(&req.Mode, "mode", "", "general or model (default general)")
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		req.Name = args[0]
+		return p.createFolder(ctx, c, req, readOnly)
+	})
+	return cmd
+}
+
+func (p *program) folderLinkCommand() *cobra.Command {
+	var req api.FolderRequest
+	var readOnly bool
+	cmd := &cobra.Command{
+		Use:   "link NAME DIRECTORY",
+		Short: "Make a directory of the machine a folder",
+		Long: `Link gives a directory that is on an agent's machine already a name by which it is mounted.
+What is in it stays where it is, also when the folder is deleted for ever.`,
+		Args: exactly(2, "a name and a directory"),
+	}
+	p.onFlag(cmd, &req.Agent, "agent on whose machine it is (default this computer's)")
+	cmd.Flags().BoolVar(&readOnly, "ro", false, "only to be read")
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		req.Name, req.Path = args[0], args[1]
+		if req.Agent == "" { // another agent's is named in full
+			full, err := filepath.Abs(req.Path)
+			if err != nil {
+				return err
+			}
+			req.Path = full
+		}
+		return p.createFolder(ctx, c, req, readOnly)
+	})
+	return cmd
+}
+
+func (p *program) createFolder(ctx context.Context, c *client, req api.FolderRequest, readOnly bool) error {
+	if readOnly {
+		req.Permission = "ro"
+	}
+	var f api.Folder
+	raw, err := c.call(ctx, http.MethodPost, "/api/v1/folders", req, &f)
+	return p.printFolder(raw, f, err)
+}
+
+func (p *program) printFolder(raw json.RawMessage, f api.Folder, err error) error {
+	if err != nil {
+		return err
+	}
+	return p.print(raw, func(w io.Writer) { fmt.Fprintln(w, f.Name) })
+}
+
+func (p *program) folderRenameCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "rename FOLDER NAME", Short: "Give a folder another name", Args: exactly(2, "a folder and its new name"), ValidArgsFunction: p.completeFolders}
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		var f api.Folder
+		raw, err := c.call(ctx, http.MethodPatch, folderPath(args[0]), api.FolderUpdate{Name: &args[1]}, &f)
+		return p.printFolder(raw, f, err)
+	})
+	return cmd
+}
+
+func (p *program) folderPermissionCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "permission FOLDER rw|ro", Short: "Say whether a folder may be written to", Args: exactly(2, "a folder and rw or ro"), ValidArgsFunction: p.completeFolders}
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		var f api.Folder
+		raw, err := c.call(ctx, http.MethodPatch, folderPath(args[0]), api.FolderUpdate{Permission: &args[1]}, &f)
+		return p.printFolder(raw, f, err)
+	})
+	return cmd
+}
+
+// folderStateCommand moves folders into the trash or out of it.
+func (p *program) folderStateCommand(name, short, call, done string) *cobra.Command {
+	cmd := &cobra.Command{Use: name + " FOLDER", Short: short, Args: exactly(1, "a folder"), ValidArgsFunction: p.completeFolders}
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		f, err := c.anyFolder(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		raw, err := c.call(ctx, http.MethodPost, folderPath(f.ID, call), nil, &f)
+		if err != nil {
+			return err
+		}
+		return p.print(raw, func(w io.Writer) { fmt.Fprintf(w, "%s is %s.\n", f.Name, done) })
+	})
+	return cmd
+}
+
+func (p *program) folderPurgeCommand() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{Use: "purge FOLDER", Short: "Delete a folder in the trash for ever", Args: exactly(1, "a folder"), ValidArgsFunction: p.completeFolders}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		f, err := c.anyFolder(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		if !yes {
+			question := fmt.Sprintf("Delete the folder %s with all that is in it for ever?", printable(f.Name))
+			if f.Path != "" {
+				question = fmt.Sprintf("Forget the folder %s? What is in %s stays.", printable(f.Name), printable(f.Path))
+			}
+			if err := p.confirm(question); err != nil {
+				return err
+			}
+		}
+		_, err = c.call(ctx, http.MethodDelete, folderPath(f.ID), nil, nil)
+		return err
+	})
+	return cmd
+}
+
+// anyFolder returns the folder of an id or a name, also one in the trash where
+// it is the only one of that name.
+func (c *client) anyFolder(ctx context.Context, ref string) (api.Folder, error) {
+	var f api.Folder
+	_, err := c.get(ctx, folderPath(ref), &f)
+	if err == nil || !isNotFound(err) {
+		return f, err
+	}
+	var all []api.Folder
+	if _, listErr := c.get(ctx, "/api/v1/folders", &all); listErr != nil {
+		return f, listErr
+	}
+	var found []api.Folder
+	for _, one := range all {
+		if one.Name == ref {
+			found = append(found, one)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return f, err
+	case 1:
+		return found[0], nil
+	}
+	return f, &failure{code: "folder_read_ambiguous", exit: ExitUsage, message: fmt.Sprintf("There are %d folders named %s in the trash.", len(found), ref), hint: "Use the id: slipway folder ls --trash shows it."}
+}
+
+// completeFolders offers the names of folders to the shell. It never starts a
+// control plane.
+func (p *program) completeFolders(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var folders []api.Folder
+	if len(args) > 0 || !p.offer(cmd, "/api/v1/folders", &folders) {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names := make([]string, len(folders))
+	for i, f := range folders {
+		names[i] = f.Name + "\t" + f.State
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,24 @@
+//go:build unix
+
+package folder
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+// identity is what a file is, whatever name it has.
+func identity(info fs.FileInfo) (device, inode uint64) {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(stat.Dev), uint64(stat.Ino) //nolint:unconvert // their types differ between systems
+	}
+	return 0, 0
+}
+
+// names is how many names a file has.
+func names(info fs.FileInfo) uint64 {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(stat.Nlink) //nolint:unconvert // see above
+	}
+	return 1
+}

@@ -1,0 +1,162 @@
+package hub
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"slipway/backend/session"
+)
+
+// Folders returns the folders of one agent, or of all that answer where none is
+// named. It fails where none answers.
+func (h *Hub) Folders(ctx context.Context, agent string) ([]session.Folder, error) {
+	members := h.list()
+	if agent != "" {
+		m, err := h.member(agent)
+		if err != nil {
+			return nil, err
+		}
+		members = []*member{m}
+	}
+	lists, err := h.foldersOf(ctx, members)
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Concat(lists...)
+	slices.SortStableFunc(all, func(a, b session.Folder) int { return cmp.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// foldersOf asks several agents for their folders. It fails where none answers.
+func (h *Hub) foldersOf(ctx context.Context, members []*member) ([][]session.Folder, error) {
+	lists := make([][]session.Folder, len(members))
+	errs := make([]error, len(members))
+	askAll(ctx, members, func(ctx context.Context, i int, m *member) {
+		lists[i], errs[i] = m.Agent.ListFolders(ctx, session.FolderFilter{})
+	})
+	if len(members) > 0 && !slices.Contains(errs, nil) {
+		return nil, firstError(errs)
+	}
+	return lists, nil
+}
+
+// FindFolder returns a folder with the agent that keeps it. Ref is an id, or
+// the name of a folder that is not in the trash. Where an agent is named only
+// its folders are meant. It fails with folder_read_not-found, or with
+// folder_read_conflict where several folders have the name.
+func (h *Hub) FindFolder(ctx context.Context, ref, agent string) (session.Agent, session.Folder, error) {
+	m, f, err := h.findFolder(ctx, ref, agent)
+	if err != nil {
+		return nil, session.Folder{}, err
+	}
+	return m.Agent, f, nil
+}
+
+func (h *Hub) findFolder(ctx context.Context, ref, agent string) (*member, session.Folder, error) {
+	members := h.list()
+	if agent != "" {
+		m, err := h.member(agent)
+		if err != nil {
+			return nil, session.Folder{}, err
+		}
+		members = []*member{m}
+	}
+	if session.ValidID(ref) {
+		if m, f, ok := h.folderHome(ctx, session.FolderID(ref), members); ok {
+			return m, f, nil
+		}
+	}
+	lists, err := h.foldersOf(ctx, members)
+	if err != nil {
+		return nil, session.Folder{}, err
+	}
+	type candidate struct {
+		member *member
+		folder session.Folder
+	}
+	var found, own []candidate
+	for i, list := range lists {
+		for _, f := range list {
+			if string(f.ID) == ref {
+				h.settleFolder(f.ID, members[i])
+				return members[i], f, nil
+			}
+			if f.Name != ref || f.State != session.FolderReady {
+				continue
+			}
+			found = append(found, candidate{members[i], f})
+			if members[i].remote != nil || f.Owner == h.owner {
+				own = append(own, candidate{members[i], f})
+			}
+		}
+	}
+	if len(own) == 1 { // what is others' on this machine is not what is meant
+		found = own
+	}
+	switch len(found) {
+	case 0:
+		return nil, session.Folder{}, session.NoFolder(ref)
+	case 1:
+		h.settleFolder(found[0].folder.ID, found[0].member)
+		return found[0].member, found[0].folder, nil
+	}
+	return nil, session.Folder{}, &session.Error{Code: "folder_read_conflict", Message: fmt.Sprintf("There are %d folders named %s.", len(found), ref), Hint: "Use the id: slipway folder ls shows it."}
+}
+
+// folderHome asks the agent that is known to keep a folder.
+func (h *Hub) folderHome(ctx context.Context, id session.FolderID, members []*member) (*member, session.Folder, bool) {
+	h.mu.Lock()
+	m := h.folders[id]
+	h.mu.Unlock()
+	if m == nil || !slices.Contains(members, m) {
+		return nil, session.Folder{}, false
+	}
+	f, err := m.Agent.GetFolder(ctx, id)
+	return m, f, err == nil
+}
+
+func (h *Hub) settleFolder(id session.FolderID, m *member) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.folders[id] = m
+}
+
+// CreateFolder makes a folder on an agent's machine; on the local one where
+// none is named.
+func (h *Hub) CreateFolder(ctx context.Context, agent string, req session.FolderRequest) (session.Folder, error) {
+	m, err := h.member(cmp.Or(agent, h.Local()))
+	if err != nil {
+		return session.Folder{}, err
+	}
+	if req.Owner == "" && m.remote == nil {
+		req.Owner = h.owner
+	}
+	f, err := m.Agent.CreateFolder(ctx, req)
+	if err == nil {
+		h.settleFolder(f.ID, m)
+	}
+	return f, err
+}
+
+// FilesIn returns the files of a folder. It fails as [Hub.FindFolder] does.
+func (h *Hub) FilesIn(ctx context.Context, ref, agent string) (*Files, session.Folder, error) {
+	m, f, err := h.findFolder(ctx, ref, agent)
+	if err != nil {
+		return nil, f, err
+	}
+	return &Files{Agent: m.Agent, Place: session.Place{Folder: f.ID}, hub: h}, f, nil
+}
+
+// awaitPlace waits until the agent that keeps a place is reached, as
+// [Hub.AwaitKeeper] does.
+func (h *Hub) awaitPlace(ctx context.Context, place session.Place) error {
+	_, err := h.awaitMember(ctx, func() *member {
+		if place.Folder != "" {
+			return h.folders[place.Folder]
+		}
+		return h.homes[place.Session]
+	})
+	return err
+}

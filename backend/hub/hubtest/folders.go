@@ -1,0 +1,91 @@
+package hubtest
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+
+	"slipway/backend/session"
+)
+
+// folders are an agent's folders in memory, without files.
+type folders struct {
+	agent string
+
+	mu   sync.Mutex // guards list
+	list []session.Folder
+}
+
+var _ session.Folders = (*folders)(nil)
+
+// ListFolders implements [session.Folders].
+func (f *folders) ListFolders(_ context.Context, filter session.FolderFilter) ([]session.Folder, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(f.list), func(one session.Folder) bool { return filter.Owner != "" && one.Owner != filter.Owner }), nil
+}
+
+// change changes the folder of an id.
+func (f *folders) change(id session.FolderID, do func(*session.Folder)) (session.Folder, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := range f.list {
+		if f.list[i].ID == id {
+			do(&f.list[i])
+			return f.list[i], nil
+		}
+	}
+	return session.Folder{}, session.NoFolder(string(id))
+}
+
+// GetFolder implements [session.Folders].
+func (f *folders) GetFolder(_ context.Context, id session.FolderID) (session.Folder, error) {
+	return f.change(id, func(*session.Folder) {})
+}
+
+// CreateFolder implements [session.Folders].
+func (f *folders) CreateFolder(_ context.Context, req session.FolderRequest) (session.Folder, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	one := session.Folder{
+		ID: session.FolderID(session.NewID()), Name: req.Name, Owner: req.Owner, Agent: f.agent, Path: req.Path, State: session.FolderReady,
+		Permission: cmp.Or(req.Permission, session.FolderReadWrite), Mode: cmp.Or(req.Mode, session.FolderGeneral),
+	}
+	f.list = append(f.list, one)
+	return one, nil
+}
+
+// UpdateFolder implements [session.Folders].
+func (f *folders) UpdateFolder(_ context.Context, id session.FolderID, change session.FolderChange) (session.Folder, error) {
+	return f.change(id, func(one *session.Folder) {
+		if change.Name != nil {
+			one.Name = *change.Name
+		}
+		if change.Permission != nil {
+			one.Permission = *change.Permission
+		}
+	})
+}
+
+// TrashFolder implements [session.Folders].
+func (f *folders) TrashFolder(_ context.Context, id session.FolderID) (session.Folder, error) {
+	return f.change(id, func(one *session.Folder) { one.State = session.FolderTrashed })
+}
+
+// RestoreFolder implements [session.Folders].
+func (f *folders) RestoreFolder(_ context.Context, id session.FolderID) (session.Folder, error) {
+	return f.change(id, func(one *session.Folder) { one.State = session.FolderReady })
+}
+
+// DeleteFolder implements [session.Folders].
+func (f *folders) DeleteFolder(_ context.Context, id session.FolderID) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before := len(f.list)
+	f.list = slices.DeleteFunc(f.list, func(one session.Folder) bool { return one.ID == id })
+	if len(f.list) == before {
+		return session.NoFolder(string(id))
+	}
+	return nil
+}

@@ -1,0 +1,246 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"slipway/gpu"
+)
+
+// Folders keeps data folders on a machine. They outlive sessions, belong to one
+// person each, and are mounted by name. Failures are folder_<operation>_<detail>.
+type Folders interface {
+	// ListFolders returns folders in whatever state, sorted by name.
+	ListFolders(ctx context.Context, filter FolderFilter) ([]Folder, error)
+	// GetFolder returns one folder; folder_read_not-found.
+	GetFolder(ctx context.Context, id FolderID) (Folder, error)
+	// CreateFolder makes a folder, or links a directory of the machine. It fails
+	// with folder_create_invalid and Fields, folder_create_already-exists, and
+	// folder_create_forbidden for a directory that may not be linked.
+	CreateFolder(ctx context.Context, req FolderRequest) (Folder, error)
+	// UpdateFolder changes what is set. It fails with folder_update_invalid,
+	// folder_update_already-exists, and folder_update_conflict in the trash.
+	UpdateFolder(ctx context.Context, id FolderID, change FolderChange) (Folder, error)
+	// TrashFolder puts a folder into the trash, where it cannot be mounted. It
+	// fails with folder_trash_in-use while a live session has it mounted.
+	TrashFolder(ctx context.Context, id FolderID) (Folder, error)
+	// RestoreFolder takes a folder out of the trash. It fails with
+	// folder_restore_already-exists where another has its name by now.
+	RestoreFolder(ctx context.Context, id FolderID) (Folder, error)
+	// DeleteFolder deletes a folder in the trash for ever, in the background. Of
+	// a linked directory only the link is forgotten. It fails with
+	// folder_delete_conflict outside of the trash.
+	DeleteFolder(ctx context.Context, id FolderID) error
+}
+
+// FolderID identifies a folder on all machines. It has the form of an [ID].
+type FolderID string
+
+// Folder is a data folder.
+type Folder struct {
+	ID         FolderID         `json:"id"`
+	Name       string           `json:"name"`
+	Owner      string           `json:"owner"`
+	Agent      string           `json:"agent"` // name of the agent on whose machine it is
+	Permission FolderPermission `json:"permission"`
+	Mode       FolderMode       `json:"mode"`
+	State      FolderState      `json:"state"`
+	Path       string           `json:"path,omitempty"` // of the directory that is linked; empty: it lies in the agent's own data
+	Missing    bool             `json:"missing,omitempty"`
+	Problem    string           `json:"problem,omitempty"` // why it is not deleted yet, in a sentence
+	CreatedAt  time.Time        `json:"createdAt"`
+	TrashedAt  *time.Time       `json:"trashedAt,omitempty"`
+	Usage      *FolderUsage     `json:"usage,omitempty"`    // nil: not counted yet
+	Counting   bool             `json:"counting,omitempty"` // what it uses is being counted anew
+	UsedBy     []FolderUser     `json:"usedBy,omitempty"`   // live sessions that have it mounted
+}
+
+// Auto reports whether the folder is mounted into every session of its owner.
+func (f Folder) Auto() bool { return strings.HasPrefix(f.Name, ".") }
+
+// Linked reports whether the folder is a directory of the machine that is not
+// Slipway's own.
+func (f Folder) Linked() bool { return f.Path != "" }
+
+// FolderPermission is what may be done in a folder.
+type FolderPermission string
+
+// The permissions. Sessions see a folder that is only to be read so too.
+const (
+	FolderReadWrite FolderPermission = "rw"
+	FolderReadOnly  FolderPermission = "ro"
+)
+
+// FolderMode is what a folder is for.
+type FolderMode string
+
+// The modes.
+const (
+	FolderGeneral FolderMode = "general"
+	FolderModel   FolderMode = "model" // what inference sessions serve
+)
+
+// FolderState is where a folder is in its life.
+type FolderState string
+
+// The states.
+const (
+	FolderReady    FolderState = "ready"
+	FolderTrashed  FolderState = "trashed"
+	FolderDeleting FolderState = "deleting"
+)
+
+// FolderUsage is what a folder holds. Links and what two names share count once
+// and in full.
+type FolderUsage struct {
+	Bytes gpu.Bytes `json:"bytes"`
+	Files int       `json:"files"` // directories are none
+	At    time.Time `json:"at"`    // when it was counted
+	// Partial says that a part could not be read and is not counted.
+	Partial bool `json:"partial,omitempty"`
+}
+
+// FolderUser is a live session that has a folder mounted.
+type FolderUser struct {
+	Session ID     `json:"session"`
+	Name    string `json:"name"`
+	Owner   string `json:"owner"`
+}
+
+// FolderFilter selects folders. The zero filter selects all of them.
+type FolderFilter struct {
+	Owner string `json:"owner,omitempty"` // empty: of all
+}
+
+// FolderRequest asks for a folder. Zero fields have defaults.
+type FolderRequest struct {
+	Owner      string           `json:"owner,omitempty"` // empty: the agent's own person
+	Name       string           `json:"name"`
+	Permission FolderPermission `json:"permission,omitempty"` // empty: rw
+	Mode       FolderMode       `json:"mode,omitempty"`       // empty: general
+	Path       string           `json:"path,omitempty"`       // absolute, of a directory to link; empty: a fresh folder
+}
+
+// FolderChange says what becomes of a folder; a nil field is left as it is.
+type FolderChange struct {
+	Name       *string           `json:"name,omitempty"`
+	Permission *FolderPermission `json:"permission,omitempty"`
+	Mode       *FolderMode       `json:"mode,omitempty"`
+}
+
+// FolderMount is a folder as it is mounted into one session.
+type FolderMount struct {
+	Folder   FolderID `json:"folder"`
+	Name     string   `json:"name"`           // of the folder, when the session was launched
+	Path     string   `json:"path,omitempty"` // inside the folder; empty: all of it
+	Target   string   `json:"target"`         // absolute
+	ReadOnly bool     `json:"readOnly,omitempty"`
+	Auto     bool     `json:"auto,omitempty"` // by its name, unasked
+}
+
+// MaxFolders is how many folders one agent keeps.
+const MaxFolders = 10_000
+
+// maxFolderName is the most characters of a folder's name.
+const maxFolderName = 64
+
+var folderRule = regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`)
+
+// ValidateFolderName checks the rule for names of folders: 1 to 64 letters,
+// digits, "-", "_" and "." of ASCII. One that begins with a dot is mounted at
+// that name in the home, so it must be free there. It returns nil where the
+// name keeps the rule.
+func ValidateFolderName(name string) *FieldError {
+	e := FieldError{Field: "name", Code: "folder_create_invalid-name", Hint: "Use 1 to 64 letters, digits, -, _ and dots."}
+	switch {
+	case name == "":
+		e.Message = "A folder needs a name."
+	case len(name) > maxFolderName:
+		e.Message = fmt.Sprintf("The name is %d characters long; %d is the most.", len([]rune(name)), maxFolderName)
+	case !folderRule.MatchString(name):
+		e.Message = fmt.Sprintf("The name %q has a character where it may not stand.", clip(name))
+	case strings.Trim(name, ".") == "":
+		e.Message = "A name is more than dots."
+	case reservedTarget(Home + "/" + name):
+		e.Message = fmt.Sprintf("%s in the home belongs to the session's own files.", name)
+		e.Hint = "Choose another name."
+	default:
+		return nil
+	}
+	return &e
+}
+
+// Validate returns everything that is wrong with a request.
+func (r FolderRequest) Validate() []FieldError {
+	var f findings
+	if e := ValidateFolderName(r.Name); e != nil {
+		f = append(f, *e)
+	}
+	if r.Permission != "" {
+		f = append(f, r.Permission.check()...)
+	}
+	if r.Mode != "" {
+		f = append(f, r.Mode.check()...)
+	}
+	if r.Path != "" && (!absolute(r.Path) || !printable(r.Path)) {
+		f.add("path", "folder_create_invalid-path", fmt.Sprintf("%q is not an absolute path.", clip(r.Path)), "Write the path of a directory from its root, for example /data/images.")
+	}
+	return f
+}
+
+// Validate returns everything that is wrong with a change.
+func (c FolderChange) Validate() []FieldError {
+	var f findings
+	if c.Name != nil {
+		if e := ValidateFolderName(*c.Name); e != nil {
+			f = append(f, *e)
+		}
+	}
+	if c.Permission != nil {
+		f = append(f, c.Permission.check()...)
+	}
+	if c.Mode != nil {
+		f = append(f, c.Mode.check()...)
+	}
+	return f
+}
+
+func (p FolderPermission) check() []FieldError {
+	if p == FolderReadOnly || p == FolderReadWrite {
+		return nil
+	}
+	return []FieldError{{Field: "permission", Code: "folder_create_invalid-permission", Message: fmt.Sprintf("%q is not a permission.", clip(string(p))), Hint: "Choose rw or ro."}}
+}
+
+func (m FolderMode) check() []FieldError {
+	if m == FolderGeneral || m == FolderModel {
+		return nil
+	}
+	return []FieldError{{Field: "mode", Code: "folder_create_invalid-mode", Message: fmt.Sprintf("%q is not what a folder can be for.", clip(string(m))), Hint: "Choose general or model."}}
+}
+
+// NoFolder is the failure of asking for a folder that there is not, or that is
+// not shown to whoever asks: the two cannot be told apart.
+func NoFolder(ref string) *Error {
+	return &Error{Code: "folder_read_not-found", Message: fmt.Sprintf("There is no folder %s.", clip(ref)), Hint: "List the folders to find it."}
+}
+
+// CheckSubPath says what is wrong with a path inside a folder; nothing where it
+// is fine, or empty for all of the folder.
+func CheckSubPath(sub string) string {
+	switch {
+	case sub == "":
+		return ""
+	case strings.HasPrefix(sub, "/"):
+		return fmt.Sprintf("The path %q inside the folder begins with a slash.", clip(sub))
+	case !printable(sub) || strings.Contains(sub, `\`):
+		return fmt.Sprintf("%q cannot be a path inside a folder.", clip(sub))
+	case slices.ContainsFunc(strings.Split(strings.TrimSuffix(sub, "/"), "/"), func(part string) bool { return part == "" || part == "." || part == ".." }):
+		return fmt.Sprintf("The path %q inside the folder goes astray.", clip(sub))
+	}
+	return ""
+}
