@@ -56,12 +56,17 @@ func launch(t *testing.T, a session.Agent, req session.LaunchRequest) session.Se
 // test or a rule of its own: what they return is made fit for who asks.
 var open = []string{
 	"Machine", "Preview", "Launch", "List", "Watch", "ListImages", "Devices", "DeviceHistory", "Accounts", "Doctor", "ListDirectories",
+	"ListFolders", "CreateFolder",
 	"DescribeImage", "SendImage", "ExpectImage", "ReceiveImage", "InstallImage", "ForgetImage",
 }
 
 func TestEveryMethodHasARule(t *testing.T) {
 	gate, audit := opened(t)
 	theirs := launch(t, gate.As(user("ann")), session.LaunchRequest{Spec: session.Spec{Name: "anns-secret"}})
+	folder, err := gate.As(user("ann")).CreateFolder(t.Context(), session.FolderRequest{Name: "anns"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	bob := reflect.ValueOf(gate.As(user("bob")))
 	agents := reflect.TypeFor[session.Agent]()
 	for i := range agents.NumMethod() {
@@ -71,13 +76,16 @@ func TestEveryMethodHasARule(t *testing.T) {
 		}
 		t.Run(method.Name, func(t *testing.T) {
 			args := []reflect.Value{reflect.ValueOf(t.Context())}
-			named := false
+			named, want := false, session.NoSession(theirs.ID)
 			for k := 1; k < method.Type.NumIn(); k++ {
 				value := reflect.New(method.Type.In(k)).Elem()
 				switch value.Interface().(type) {
 				case session.ID:
 					value.SetString(string(theirs.ID))
 					named = true
+				case session.FolderID:
+					value.SetString(string(folder.ID))
+					named, want = true, session.NoFolder(string(folder.ID))
 				case session.Place:
 					value.Set(reflect.ValueOf(session.Place{Session: theirs.ID}))
 					named = true
@@ -89,7 +97,6 @@ func TestEveryMethodHasARule(t *testing.T) {
 			}
 			results := bob.MethodByName(method.Name).Call(args)
 			err, _ := results[len(results)-1].Interface().(error)
-			want := session.NoSession(theirs.ID)
 			if got := session.AsError(err, "none"); err == nil || got.Code != want.Code || got.Message != want.Message || got.Hint != want.Hint {
 				t.Errorf("another's session gives %v", err)
 			}
@@ -204,5 +211,35 @@ func TestAuditIsCappedPrivateAndSurvivesTornLines(t *testing.T) {
 		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v, %v", file, info.Mode(), err)
 		}
+	}
+}
+
+func TestFoldersAreTheirOwnersOnly(t *testing.T) {
+	gate, _ := opened(t)
+	ann, bob, boss := gate.As(user("ann")), gate.As(user("bob")), gate.As(Identity{Owner: "boss", Role: session.RoleAdmin})
+	theirs, err := ann.CreateFolder(t.Context(), session.FolderRequest{Name: "anns", Owner: "bob"})
+	if err != nil || theirs.Owner != "ann" {
+		t.Fatalf("%+v, %v", theirs, err)
+	}
+	if list, err := bob.ListFolders(t.Context(), session.FolderFilter{Owner: "ann"}); err != nil || len(list) != 0 {
+		t.Errorf("bob sees %v, %v", list, err)
+	}
+	if list, err := boss.ListFolders(t.Context(), session.FolderFilter{}); err != nil || len(list) != 1 {
+		t.Errorf("an admin sees %v, %v", list, err)
+	}
+	own := launch(t, bob, session.LaunchRequest{Spec: session.Spec{Name: "bobs-own"}})
+	for _, place := range []session.Place{{Folder: theirs.ID}, {Session: own.ID, Folder: theirs.ID}} {
+		if _, err := bob.StatFile(t.Context(), place, "x"); session.CodeOf(err) != "folder_read_not-found" {
+			t.Errorf("%+v: %v", place, err)
+		}
+	}
+	if _, err := ann.StatFile(t.Context(), session.Place{Session: own.ID, Folder: theirs.ID}, "x"); session.CodeOf(err) != "session_read_not-found" {
+		t.Errorf("a folder of one's own opens another's session: %v", err)
+	}
+	if _, err := ann.CreateFolder(t.Context(), session.FolderRequest{Name: "etc", Path: "/etc"}); session.CodeOf(err) != "folder_create_forbidden" {
+		t.Errorf("a user links a directory: %v", err)
+	}
+	if f, err := boss.CreateFolder(t.Context(), session.FolderRequest{Name: "data", Path: "/data", Owner: "ann"}); err != nil || f.Owner != "ann" {
+		t.Errorf("an admin links a directory: %+v, %v", f, err)
 	}
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"io"
+	"maps"
 	"net/http"
 
 	"slipway/backend/api"
@@ -90,7 +91,13 @@ func (s *Server) answers() map[string]answer {
 		"operation":        s.getOperation,
 		"operation-answer": s.answerOperation,
 		"operation-cancel": s.cancelOperation,
+	}
+}
 
+// folderAnswers are those of folders. Their files have the handlers of a
+// session's.
+func (s *Server) folderAnswers() map[string]answer {
+	return map[string]answer{
 		"folders":               s.listFolders,
 		"folder":                s.getFolder,
 		"folder-create":         s.createFolder,
@@ -131,6 +138,7 @@ func (s *Server) streams() map[string]streamed {
 // answers as not found; a test holds that there is none.
 func (s *Server) mount() {
 	answers, streams := s.answers(), s.streams()
+	maps.Copy(answers, s.folderAnswers())
 	for _, route := range api.Routes {
 		pattern := route.Method + " " + route.Path
 		if handle, ok := answers[route.Name]; ok {

@@ -1,0 +1,337 @@
+package folder
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"slipway/backend/session"
+)
+
+// world is a disk with one folder, beside which lies what nobody may reach.
+type world struct {
+	*testing.T
+	disk    Disk
+	folder  session.Folder
+	outside string // a directory with the file secret in it
+}
+
+const secret = "what lies outside"
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	dir := t.TempDir()
+	w := &world{T: t, disk: Disk{Dir: filepath.Join(dir, "folders"), UID: os.Getuid(), GID: os.Getgid()}, outside: filepath.Join(dir, "outside")}
+	w.folder = session.Folder{ID: session.FolderID(session.NewID()), Name: "data", Permission: session.FolderReadWrite}
+	w.must(w.disk.Make(w.folder))
+	w.must(os.Mkdir(w.outside, 0o755))
+	w.must(os.WriteFile(filepath.Join(w.outside, "secret"), []byte(secret), 0o600))
+	return w
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) open() *Tree {
+	w.Helper()
+	tree, err := w.disk.Open(w.folder)
+	w.must(err)
+	w.Cleanup(func() { tree.Close() })
+	return tree
+}
+
+// at is a path on this machine of something in the folder.
+func (w *world) at(parts ...string) string {
+	return filepath.Join(append([]string{w.disk.Path(w.folder)}, parts...)...)
+}
+
+// unharmed fails where anything outside has changed.
+func (w *world) unharmed() {
+	w.Helper()
+	entries, err := os.ReadDir(w.outside)
+	w.must(err)
+	data, err := os.ReadFile(filepath.Join(w.outside, "secret"))
+	if err != nil || string(data) != secret || len(entries) != 1 {
+		w.Fatalf("outside there is %v with %q, %v", entries, data, err)
+	}
+}
+
+// put uploads a file.
+func put(tree *Tree, path session.FilePath, content string, conflict session.Conflict) error {
+	up := session.Upload{Path: path, Key: "k"}
+	if _, err := tree.Write(up, strings.NewReader(content)); err != nil {
+		return err
+	}
+	_, err := tree.Finish(context.Background(), session.FinishRequest{Upload: up, Size: int64(len(content)), Conflict: conflict})
+	return err
+}
+
+func read(tree *Tree, path session.FilePath) (string, error) {
+	from, err := tree.Tree.Open(session.ReadRequest{Path: path})
+	if err != nil {
+		return "", err
+	}
+	defer from.Close()
+	data, err := io.ReadAll(from)
+	return string(data), err
+}
+
+// everything does to a path all that can be done, and returns what was read.
+func everything(tree *Tree, path session.FilePath) string {
+	got, _ := read(tree, path)
+	sum, _ := tree.Checksum(context.Background(), path)
+	inner, _ := read(tree, path+"/secret")
+	listing, _ := tree.List(session.ListRequest{Path: path})
+	names := ""
+	for _, e := range listing.Entries {
+		names += string(e.Name) + " "
+	}
+	_ = put(tree, path, "changed", session.ConflictReplace)
+	_ = put(tree, path+"/made", "made", session.ConflictKeep)
+	_ = tree.MakeDirectory(path+"/dir", true)
+	_ = tree.Move("plain", path+"/moved")
+	_ = tree.Move(path+"/secret", "stolen")
+	stolen, _ := read(tree, "stolen")
+	_ = tree.Remove(path+"/secret", true)
+	_ = tree.Remove(path, true)
+	return got + sum + inner + names + stolen
+}
+
+func TestNothingLeadsOutOfAFolder(t *testing.T) {
+	for _, path := range []session.FilePath{
+		"..", "../outside", "../../outside/secret", "/../../outside", "a/../../../outside", "absolute", "absolute/secret", "relative", "chain", "chain/secret", "file", "self", "./../outside",
+	} {
+		t.Run(string(path), func(t *testing.T) {
+			w := newWorld(t)
+			tree := w.open()
+			for name, target := range map[string]string{
+				"absolute": w.outside, "relative": "../../outside", "chain": "absolute", "file": filepath.Join(w.outside, "secret"), "self": "self",
+			} {
+				w.must(os.Symlink(target, w.at(name)))
+			}
+			w.must(put(tree, "plain", "plain", ""))
+			if got := everything(tree, path); strings.Contains(got, secret) || strings.Contains(got, "secret") {
+				t.Errorf("%q shows %q", path, got)
+			}
+			w.unharmed()
+		})
+	}
+}
+
+func TestALinkInsideAFolderIsFollowed(t *testing.T) {
+	w := newWorld(t)
+	tree := w.open()
+	w.must(tree.MakeDirectory("a/b", true))
+	w.must(put(tree, "a/b/file", "content", ""))
+	w.must(os.Symlink("a/b", w.at("link")))
+	if got, err := read(tree, "link/file"); got != "content" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestNobodyWinsARaceOutOfAFolder(t *testing.T) {
+	w := newWorld(t)
+	tree := w.open()
+	stop, swapped := make(chan struct{}), make(chan struct{})
+	go func() { // a directory that is a link now and then
+		defer close(swapped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			_ = os.Mkdir(w.at("door"), 0o755)
+			_ = os.WriteFile(w.at("door", "secret"), []byte("inside"), 0o600)
+			_ = os.RemoveAll(w.at("door"))
+			_ = os.Symlink(w.outside, w.at("door"))
+			_ = os.Remove(w.at("door"))
+		}
+	}()
+	for range 500 {
+		if got := everything(tree, "door"); strings.Contains(got, secret) {
+			t.Errorf("it shows %q", got)
+		}
+		if source, err := w.disk.Find(w.folder, "door"); err == nil {
+			if info, err := os.Stat(w.outside); err == nil {
+				if device, inode := identity(info); source.Device == device && source.Inode == inode {
+					t.Error("what lies outside would be mounted and held to be right")
+				}
+			}
+		}
+	}
+	close(stop)
+	<-swapped
+	w.unharmed()
+}
+
+func TestAnyNameCanBeKept(t *testing.T) {
+	w := newWorld(t)
+	tree := w.open()
+	w.must(tree.MakeDirectory("dir", false))
+	names := []session.FilePath{"line\nbreak", "\xff\xfe not text", "-rf", " ", "'; rm -rf $HOME", "a\\b", "…", ".hidden", "tab\t"}
+	for _, name := range names {
+		w.must(put(tree, "dir/"+name, string(name), ""))
+	}
+	listing, err := tree.List(session.ListRequest{Path: "dir"})
+	if err != nil || len(listing.Entries) != len(names) {
+		t.Fatalf("%+v, %v", listing, err)
+	}
+	for _, e := range listing.Entries {
+		if got, err := read(tree, "dir/"+e.Name); err != nil || got != string(e.Name) {
+			t.Errorf("%q holds %q, %v", e.Name, got, err)
+		}
+		w.must(tree.Move("dir/"+e.Name, "dir/moved"))
+		w.must(tree.Remove("dir/moved", false))
+	}
+}
+
+func FuzzPathsStayInside(f *testing.F) {
+	for _, seed := range []string{"a", "../x", "/etc/passwd", "a/../../b", "l/secret", "l", "\xff\n/..", "./.././..", strings.Repeat("a/", 100), ".slipway-k.part", "a\x00b"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, path string) {
+		w := newWorld(t)
+		tree := w.open()
+		w.must(os.Symlink(w.outside, w.at("l")))
+		if got := everything(tree, session.FilePath(path)); strings.Contains(got, secret) {
+			t.Errorf("%q shows %q", path, got)
+		}
+		if source, err := w.disk.Find(w.folder, path); err == nil && source.Path != w.at() && !strings.HasPrefix(source.Path, w.at()+string(filepath.Separator)) {
+			t.Errorf("%q would mount %s", path, source.Path)
+		}
+		w.unharmed()
+	})
+}
+
+func TestAFolderToReadIsNotChanged(t *testing.T) {
+	w := newWorld(t)
+	w.must(put(w.open(), "plain", "plain", ""))
+	w.folder.Permission = session.FolderReadOnly
+	tree := w.open()
+	for what, err := range map[string]error{
+		"upload": put(tree, "new", "x", ""), "mkdir": tree.MakeDirectory("dir", false), "move": tree.Move("plain", "moved"), "remove": tree.Remove("plain", false), "remove all": tree.Remove("plain", true),
+	} {
+		if session.CodeOf(err).Detail() != "read-only" {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if got, err := read(tree, "plain"); got != "plain" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestSubPathsAreDirectoriesWithoutLinks(t *testing.T) {
+	w := newWorld(t)
+	w.must(w.open().MakeDirectory("a/b", true))
+	w.must(put(w.open(), "a/file", "x", ""))
+	w.must(os.Symlink("a", w.at("link")))
+	w.must(os.Symlink(w.outside, w.at("out")))
+	if source, err := w.disk.Find(w.folder, "a/b"); err != nil || source.Path != w.at("a", "b") || source.Inode == 0 {
+		t.Errorf("%+v, %v", source, err)
+	}
+	if source, err := w.disk.Find(w.folder, ""); err != nil || source.Path != w.at() {
+		t.Errorf("%+v, %v", source, err)
+	}
+	for _, sub := range []string{"none", "a/file", "link", "link/b", "out", "..", "a/../..", "/a", "a//b", "."} {
+		if source, err := w.disk.Find(w.folder, sub); err == nil {
+			t.Errorf("%q leads to %+v", sub, source)
+		}
+	}
+}
+
+func TestAFolderIsRemovedWithAllThatIsInIt(t *testing.T) {
+	w := newWorld(t)
+	w.must(os.MkdirAll(w.at("a", "closed", "b"), 0o755))
+	w.must(os.WriteFile(w.at("a", "closed", "b", "f"), nil, 0o400))
+	w.must(os.Symlink(w.outside, w.at("a", "link")))
+	w.must(os.Chmod(w.at("a", "closed"), 0))
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.disk.Remove(gone, w.folder); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	w.must(w.disk.Remove(t.Context(), w.folder))
+	w.must(w.disk.Remove(t.Context(), w.folder))
+	if entries, err := os.ReadDir(w.disk.Dir); err != nil || len(entries) != 0 {
+		t.Errorf("there is still %v, %v", entries, err)
+	}
+	w.unharmed()
+	linked := session.Folder{ID: "abc", Path: w.outside}
+	w.must(w.disk.Remove(t.Context(), linked))
+	w.unharmed()
+}
+
+func TestWhatIsLinkedIsADirectoryOfAPerson(t *testing.T) {
+	w := newWorld(t)
+	data := filepath.Dir(w.disk.Dir)
+	link := filepath.Join(t.TempDir(), "link")
+	w.must(os.Symlink(w.outside, link))
+	if path, err := w.disk.CheckLink(link, filepath.Join(data, "folders")); err != nil || path == link {
+		t.Errorf("%s, %v", path, err)
+	}
+	for _, path := range []string{"/", data, w.at(), filepath.Join(data, "none"), filepath.Join(w.outside, "secret")} {
+		if _, err := w.disk.CheckLink(path, data); session.CodeOf(err) != "folder_create_invalid" {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+func TestUsageCountsEachFileOnce(t *testing.T) {
+	w := newWorld(t)
+	w.must(os.MkdirAll(w.at("a"), 0o755))
+	w.must(os.WriteFile(w.at("a", "one"), make([]byte, 1000), 0o600))
+	w.must(os.Link(w.at("a", "one"), w.at("two")))
+	w.must(os.WriteFile(w.at("three"), make([]byte, 24), 0o600))
+	w.must(os.Symlink(w.outside, w.at("link")))
+	usage, err := w.disk.Measure(t.Context(), w.folder)
+	if err != nil || usage.Bytes != 1024 || usage.Files != 3 || usage.Partial {
+		t.Errorf("%+v, %v", usage, err)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := w.disk.Measure(gone, w.folder); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestACountIsGivenUpForAFolderThatGoes(t *testing.T) {
+	began, ended := make(chan session.FolderID), make(chan error, 1)
+	c := NewCounter(func(ctx context.Context, id session.FolderID) error {
+		began <- id
+		if id == "large" {
+			<-ctx.Done()
+			ended <- ctx.Err()
+		}
+		return nil
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	go func() { defer close(over); c.Run(ctx) }()
+	c.Ask("large")
+	if id := <-began; id != "large" || !c.Counting("large") {
+		t.Errorf("%s is counted", id)
+	}
+	c.Ask("next")
+	c.Ask("large") // once more
+	c.Forget("large")
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if id := <-began; id != "next" {
+		t.Errorf("then %s is counted", id)
+	}
+	cancel()
+	<-over
+	if c.Counting("large") {
+		t.Error("it is counted all the same")
+	}
+}
