@@ -92,6 +92,7 @@ var cases = []struct {
 	{"a file is taken in pieces and appears whole", caseUpload},
 	{"a file is read in parts", caseRead},
 	{"directories are listed in parts and changed", caseFiles},
+	{"a folder is mounted, outlives its session and goes through the trash", caseFolders},
 	{"images are listed", caseImages},
 	{"an image is sent and put together", caseTransfer},
 	{"devices, their history and accounts are told", caseDevices},

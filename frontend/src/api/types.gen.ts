@@ -704,6 +704,88 @@ export interface FinishRequest {
   modified?: Time;
 }
 
+/** Folder is a data folder, which outlives sessions. The first fields are a contract for scripts: id, name, agent, owner, permission and state keep their names and meanings. */
+export interface Folder {
+  id: string;
+  name: string;
+  /** On whose machine it is. */
+  agent: string;
+  owner: string;
+  /** Rw or ro. */
+  permission: string;
+  /** General or model. */
+  mode: string;
+  /** Mounted into every session of its owner, because its name begins with a dot. */
+  auto: boolean;
+  /** Ready, trashed or deleting. */
+  state: string;
+  path?: string;
+  /** Its directory is not there. */
+  missing?: boolean;
+  /** Why it is not deleted yet. */
+  problem?: string;
+  createdAt: Time;
+  trashedAt?: Time;
+  /** Absent: not counted yet. */
+  usage?: FolderUsage;
+  /** What it uses is being counted. */
+  counting?: boolean;
+  /** Live sessions that have it mounted. */
+  usedBy: FolderUser[];
+}
+
+/** FolderUsage is what a folder holds. */
+export interface FolderUsage {
+  bytes: number;
+  files: number;
+  at: Time;
+  /** A part could not be read. */
+  partial?: boolean;
+}
+
+/** FolderUser is a live session that has a folder mounted. */
+export interface FolderUser {
+  session: string;
+  name: string;
+}
+
+/** FolderRequest asks for a folder on an agent's machine. */
+export interface FolderRequest {
+  /** At most 64 letters, digits, -, _ and dots. */
+  name: string;
+  /** Empty: this computer's. */
+  agent?: string;
+  /** Empty: you; only who rules the agent may name another. */
+  owner?: string;
+  /** Rw (default) or ro. */
+  permission?: string;
+  /** General (default) or model. */
+  mode?: string;
+  /** Directory of the machine to link; empty: a fresh folder. */
+  path?: string;
+}
+
+/** FolderUpdate changes a folder; an absent field is left as it is. */
+export interface FolderUpdate {
+  name?: string;
+  permission?: string;
+  mode?: string;
+}
+
+/** FolderMount is a folder as it is mounted into a session. */
+export interface FolderMount {
+  /** Id. */
+  folder: string;
+  /** When the session was launched. */
+  name: string;
+  /** Inside the folder. */
+  path?: string;
+  target: string;
+  readOnly?: boolean;
+  /** By its name, unasked. */
+  auto?: boolean;
+}
+
 /** Machine is one agent and the machine it rules. */
 export interface Machine {
   agent: string;
@@ -783,6 +865,8 @@ export interface Preview {
   wait?: Wait;
   /** The equivalent slipway run line, secrets left out. */
   command: string;
+  /** That would be mounted. */
+  folders: FolderMount[];
   /** What each kernel asks for, as it was understood. */
   accelerator?: Accelerator;
   /** Where it would land, of all kernels; empty while it would wait. */
@@ -1116,6 +1200,8 @@ export interface Session {
   idle: IdleCheck[];
   /** Nobody reclaims it before. */
   keepUntil?: Time;
+  /** Mounted, those of the spec and those that always are. */
+  folders: FolderMount[];
   /** Its agent is not reached, and this is how it was then. */
   lastHeard?: Time;
 }
@@ -1246,7 +1332,12 @@ export interface Resources {
 
 /** Mount shows a directory of the agent's machine inside the session. */
 export interface Mount {
-  source: string;
+  /** Absolute path of a directory of the machine. */
+  source?: string;
+  /** Name or id of a folder, in place of source. */
+  folder?: string;
+  /** Of a directory in the folder; empty: all of it. */
+  path?: string;
   target?: string;
   readOnly?: boolean;
 }
@@ -1662,6 +1753,46 @@ export const routes = {
   "upload-finish": { method: "POST", path: "/api/v1/sessions/{id}/files/upload" },
   /** Forget an upload. */
   "upload-drop": { method: "DELETE", path: "/api/v1/sessions/{id}/files/upload" },
+  /** Read files and directories as one archive, which is made while it is sent. Links are left out. */
+  "file-zip": { method: "GET", path: "/api/v1/sessions/{id}/files/zip" },
+  /** List the data folders, also those in the trash. */
+  "folders": { method: "GET", path: "/api/v1/folders" },
+  /** Create a folder, or make a directory of the machine one. */
+  "folder-create": { method: "POST", path: "/api/v1/folders" },
+  /** Show a folder, by its id or the name of one that is not in the trash. */
+  "folder": { method: "GET", path: "/api/v1/folders/{folder}" },
+  /** Rename a folder, or change its permission or mode. */
+  "folder-update": { method: "PATCH", path: "/api/v1/folders/{folder}" },
+  /** Put a folder into the trash. One that a live session has mounted stays. */
+  "folder-trash": { method: "POST", path: "/api/v1/folders/{folder}/trash" },
+  /** Take a folder out of the trash. */
+  "folder-restore": { method: "POST", path: "/api/v1/folders/{folder}/restore" },
+  /** Delete a folder in the trash for ever, in the background. What is linked stays where it is. */
+  "folder-delete": { method: "DELETE", path: "/api/v1/folders/{folder}" },
+  /** List a directory of a folder. */
+  "folder-files": { method: "GET", path: "/api/v1/folders/{folder}/files" },
+  /** Remove a file or an empty directory. */
+  "folder-file-remove": { method: "DELETE", path: "/api/v1/folders/{folder}/files" },
+  /** Describe a file. */
+  "folder-file-stat": { method: "GET", path: "/api/v1/folders/{folder}/files/stat" },
+  /** Read the checksum of a file. */
+  "folder-file-checksum": { method: "GET", path: "/api/v1/folders/{folder}/files/checksum" },
+  /** Read a file, as a session's is read. */
+  "folder-file-read": { method: "GET", path: "/api/v1/folders/{folder}/files/content" },
+  /** Read files and directories as one archive. */
+  "folder-file-zip": { method: "GET", path: "/api/v1/folders/{folder}/files/zip" },
+  /** Rename a file or directory. Nothing is replaced. */
+  "folder-file-move": { method: "POST", path: "/api/v1/folders/{folder}/files/move" },
+  /** Make a directory. */
+  "folder-directory-make": { method: "POST", path: "/api/v1/folders/{folder}/files/directory" },
+  /** Say how far an upload is. */
+  "folder-upload": { method: "GET", path: "/api/v1/folders/{folder}/files/upload" },
+  /** Add the body's bytes to an upload. */
+  "folder-upload-write": { method: "PUT", path: "/api/v1/folders/{folder}/files/upload" },
+  /** Make an uploaded file appear, whole and at once. */
+  "folder-upload-finish": { method: "POST", path: "/api/v1/folders/{folder}/files/upload" },
+  /** Forget an upload. */
+  "folder-upload-drop": { method: "DELETE", path: "/api/v1/folders/{folder}/files/upload" },
   /** List the launch history. */
   "recents": { method: "GET", path: "/api/v1/recents" },
   /** Pin, unpin or rename an entry of the launch history. */
@@ -1757,6 +1888,26 @@ export interface RouteTypes {
   "upload-write": { request: undefined; response: UploadState };
   "upload-finish": { request: FinishRequest; response: FileInfo };
   "upload-drop": { request: undefined; response: undefined };
+  "file-zip": { request: undefined; response: undefined };
+  "folders": { request: undefined; response: Folder[] };
+  "folder-create": { request: FolderRequest; response: Folder };
+  "folder": { request: undefined; response: Folder };
+  "folder-update": { request: FolderUpdate; response: Folder };
+  "folder-trash": { request: undefined; response: Folder };
+  "folder-restore": { request: undefined; response: Folder };
+  "folder-delete": { request: undefined; response: undefined };
+  "folder-files": { request: undefined; response: FileListing };
+  "folder-file-remove": { request: undefined; response: undefined };
+  "folder-file-stat": { request: undefined; response: FileInfo };
+  "folder-file-checksum": { request: undefined; response: Checksum };
+  "folder-file-read": { request: undefined; response: undefined };
+  "folder-file-zip": { request: undefined; response: undefined };
+  "folder-file-move": { request: undefined; response: undefined };
+  "folder-directory-make": { request: undefined; response: undefined };
+  "folder-upload": { request: undefined; response: UploadState };
+  "folder-upload-write": { request: undefined; response: UploadState };
+  "folder-upload-finish": { request: FinishRequest; response: FileInfo };
+  "folder-upload-drop": { request: undefined; response: undefined };
   "recents": { request: undefined; response: Recent[] };
   "recent-update": { request: RecentUpdate; response: Recent };
   "recent-delete": { request: undefined; response: undefined };

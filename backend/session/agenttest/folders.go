@@ -1,0 +1,150 @@
+package agenttest
+
+import (
+	"context"
+	"slices"
+
+	"slipway/backend/session"
+)
+
+// folder makes a folder that nothing else has.
+func (s *suite) folder(req session.FolderRequest) session.Folder {
+	s.Helper()
+	f, err := s.agent.CreateFolder(s.ctx, req)
+	for err != nil && s.Mortal && (lost(err) || session.CodeOf(err).Detail() == session.DetailExists) {
+		if found := s.folderNamed(req.Name); found.ID != "" {
+			return found // the answer was lost
+		}
+		s.pause()
+		f, err = s.agent.CreateFolder(s.ctx, req)
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+	return f
+}
+
+// folderNamed is the folder of a name; zero where there is none.
+func (s *suite) folderNamed(name string) session.Folder {
+	s.Helper()
+	list := must(s, func(ctx context.Context) ([]session.Folder, error) {
+		return s.agent.ListFolders(ctx, session.FolderFilter{})
+	})
+	if i := slices.IndexFunc(list, func(f session.Folder) bool { return f.Name == name }); i >= 0 {
+		return list[i]
+	}
+	return session.Folder{}
+}
+
+// store uploads a small file.
+func (s *suite) store(place session.Place, path session.FilePath, text string) {
+	s.Helper()
+	up := session.Upload{Path: path, Key: "folder"}
+	s.upload(place, up, []byte(text))
+	if _, err := s.finish(place, session.FinishRequest{Upload: up, Size: int64(len(text)), Conflict: session.ConflictReplace}); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func caseFolders(s *suite) {
+	f := s.folder(session.FolderRequest{Name: "data-1"})
+	if f.Name != "data-1" || f.Owner == "" || f.Agent == "" || f.State != session.FolderReady || f.Permission != session.FolderReadWrite {
+		s.Fatalf("made %+v", f)
+	}
+	_, err := try(s, func(ctx context.Context) (session.Folder, error) {
+		return s.agent.CreateFolder(ctx, session.FolderRequest{Name: "a/b"})
+	})
+	s.wantCode("a name with a slash", err, "folder_create_invalid")
+	_, err = try(s, func(ctx context.Context) (session.Folder, error) { return s.agent.GetFolder(ctx, "nothing12345") })
+	s.wantCode("none", err, "folder_read_not-found")
+	inside := session.Place{Folder: f.ID}
+	if err := s.void(func(ctx context.Context) error { return s.agent.MakeDirectory(ctx, inside, "sub", true) }); err != nil {
+		s.Fatal(err)
+	}
+	s.store(inside, "sub/file", "content")
+	_, err = try(s, func(ctx context.Context) (session.FileInfo, error) {
+		return s.agent.StatFile(ctx, session.Place{Folder: f.ID, Session: "abcdefghijkl"}, "sub")
+	})
+	s.wantCode("two places", err, "file_call_invalid")
+	s.mountFolder(f, inside)
+	s.endFolder(f)
+}
+
+// mountFolder has a session work in a folder.
+func (s *suite) mountFolder(f session.Folder, inside session.Place) {
+	s.Helper()
+	auto := s.folder(session.FolderRequest{Name: ".auto-1", Permission: session.FolderReadOnly})
+	launched := s.launch(session.Spec{Mounts: []session.Mount{{Folder: f.Name, Path: "sub", Target: "in"}, {Folder: string(f.ID), Target: "all", ReadOnly: true}}})
+	if len(launched.Folders) != 3 || launched.Folders[0].Folder != f.ID || launched.Folders[0].Target != "/home/work/in" || !launched.Folders[1].ReadOnly ||
+		launched.Folders[2].Folder != auto.ID || !launched.Folders[2].Auto || !launched.Folders[2].ReadOnly {
+		s.Errorf("mounted are %+v", launched.Folders)
+	}
+	s.awaitStatus(launched.ID, session.Running)
+	place := session.Place{Session: launched.ID}
+	if got := s.content(place, session.ReadRequest{Path: "in/file"}); string(got) != "content" {
+		s.Errorf("inside it is %q", got)
+	}
+	s.store(place, "in/made", "inside")
+	if got := s.content(inside, session.ReadRequest{Path: "sub/made"}); string(got) != "inside" {
+		s.Errorf("outside it is %q", got)
+	}
+	for _, path := range []session.FilePath{"all/no", ".auto-1/no"} {
+		s.wantCode("what is only to be read", s.void(func(ctx context.Context) error { return s.agent.MakeDirectory(ctx, place, path, false) }), "file_create_read-only")
+	}
+	_, err := try(s, func(ctx context.Context) (session.Folder, error) { return s.agent.TrashFolder(ctx, f.ID) })
+	s.wantCode("a folder in use", err, "folder_trash_in-use")
+	name := "data-2"
+	renamed := must(s, func(ctx context.Context) (session.Folder, error) {
+		return s.agent.UpdateFolder(ctx, f.ID, session.FolderChange{Name: &name})
+	})
+	if renamed.Name != name || len(renamed.UsedBy) != 1 || renamed.UsedBy[0].Session != launched.ID {
+		s.Errorf("renamed to %+v", renamed)
+	}
+	s.terminate(launched.ID, true)
+	s.awaitEnd(launched.ID)
+	must(s, func(ctx context.Context) (session.Folder, error) { return s.agent.TrashFolder(ctx, auto.ID) })
+	for _, mount := range []session.Mount{{Folder: "none"}, {Folder: name, Path: "nowhere"}, {Folder: auto.Name}} {
+		p := must(s, func(ctx context.Context) (session.Preview, error) {
+			return s.agent.Preview(ctx, s.spec(session.Spec{Mounts: []session.Mount{mount}}))
+		})
+		if len(p.Errors) != 1 {
+			s.Errorf("%+v would be mounted: %+v", mount, p.Errors)
+		}
+	}
+}
+
+// endFolder brings a folder through the trash.
+func (s *suite) endFolder(f session.Folder) {
+	s.Helper()
+	trash := func() session.Folder {
+		return must(s, func(ctx context.Context) (session.Folder, error) { return s.agent.TrashFolder(ctx, f.ID) })
+	}
+	if !s.Mortal {
+		s.wantCode("what is not in the trash", s.agent.DeleteFolder(s.ctx, f.ID), "folder_delete_conflict")
+	}
+	if got := trash(); got.State != session.FolderTrashed || got.TrashedAt == nil {
+		s.Errorf("in the trash is %+v", got)
+	}
+	err := s.void(func(ctx context.Context) error {
+		return s.agent.MakeDirectory(ctx, session.Place{Folder: f.ID}, "more", false)
+	})
+	s.wantCode("a change in the trash", err, "file_create_read-only")
+	other := s.folder(session.FolderRequest{Name: "data-2"})
+	_, err = try(s, func(ctx context.Context) (session.Folder, error) { return s.agent.RestoreFolder(ctx, f.ID) })
+	s.wantCode("a name that is taken", err, "folder_restore_already-exists")
+	must(s, func(ctx context.Context) (session.Folder, error) { return s.agent.TrashFolder(ctx, other.ID) })
+	if got := must(s, func(ctx context.Context) (session.Folder, error) { return s.agent.RestoreFolder(ctx, f.ID) }); got.State != session.FolderReady || got.TrashedAt != nil {
+		s.Errorf("restored is %+v", got)
+	}
+	if got := s.content(session.Place{Folder: f.ID}, session.ReadRequest{Path: "sub/made"}); string(got) != "inside" {
+		s.Errorf("restored holds %q", got)
+	}
+	trash()
+	if err := s.void(func(ctx context.Context) error { return s.agent.DeleteFolder(ctx, f.ID) }); err != nil && (!s.Mortal || session.CodeOf(err).Detail() != session.DetailNotFound) {
+		s.Fatal(err)
+	}
+	for err = nil; err == nil && s.ctx.Err() == nil; s.pause() {
+		_, err = try(s, func(ctx context.Context) (session.Folder, error) { return s.agent.GetFolder(ctx, f.ID) })
+	}
+	s.wantCode("what was deleted", err, "folder_read_not-found")
+}
