@@ -183,7 +183,11 @@ func TestEveryRouteAnswersInItsOwnTerms(t *testing.T) {
 			continue
 		}
 		t.Run(route.Name, func(t *testing.T) {
-			path := strings.NewReplacer("{id}", "aaaaaaaaaaaa", "{agent}", "local", "{terminal}", "t1", "{app}", "notebook", "{device}", "GPU-0").Replace(route.Path)
+			folder, err := w.agent.CreateFolder(t.Context(), session.FolderRequest{Name: "data"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := strings.NewReplacer("{folder}", string(folder.ID), "{id}", "aaaaaaaaaaaa", "{agent}", "local", "{terminal}", "t1", "{app}", "notebook", "{device}", "GPU-0").Replace(route.Path)
 			response, body := do(t, http.DefaultClient, w.request(t, route.Method, path, body))
 			if response.StatusCode == http.StatusNotFound && !strings.HasPrefix(route.Name, "recent-") && !strings.HasPrefix(route.Name, "preset-") && !strings.HasPrefix(route.Name, "operation") {
 				t.Fatalf("%s %s: %s", route.Method, path, body)

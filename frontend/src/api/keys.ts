@@ -16,6 +16,8 @@ export const keys = {
   connection: ['connection'] as const, // live: Connection
   probe: (lostAt: number) => ['probe', lostAt] as const, // why the channel cannot be opened
   doctor: ['doctor'] as const,
+  folders: ['folders'] as const, // asked for again while something is counted or deleted, and when it is changed here
+  files: (place: string, path: string) => ['files', place, path] as const,
   images: ['images'] as const,
   environments: ['environments'] as const,
   presets: ['presets'] as const, // live

@@ -26,6 +26,7 @@ export function makeSession(change: Partial<Session> = {}): Session {
     gpus: [],
     enforcement: '',
     idle: [],
+    folders: [],
     ...change,
   }
 }

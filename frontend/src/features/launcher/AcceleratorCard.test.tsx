@@ -15,7 +15,7 @@ const GIB = 1024 ** 3
 const held: DeviceHolder = { session: 'a', name: 'train-a', owner: 'me', share: 500, promised: 39 * GIB, memory: 30 * GIB }
 const python: DeviceHolder = { name: 'python', owner: 'ann', pid: 4312, share: 0, promised: 0, memory: 11 * GIB }
 const mig = makeDevice({ uuid: 'GPU-1', index: 1, model: 'H100', instances: [{ uuid: 'MIG-1', profile: '1g.10gb', memory: 10 * GIB, share: 143 }] })
-const preview = (change: Partial<Preview>): Preview => ({ spec: toSpec(EMPTY_DRAFT), agent: 'local', errors: [], warnings: [], command: '', placements: [], enforcement: '', ...change })
+const preview = (change: Partial<Preview>): Preview => ({ spec: toSpec(EMPTY_DRAFT), agent: 'local', errors: [], warnings: [], command: '', folders: [], placements: [], enforcement: '', ...change })
 
 /** Shows the card with a draft that follows what is entered; text tells what it comes to. */
 function show(asked: string, boards: DeviceBoard[] = [makeBoard()], told: Partial<Preview> = {}) {

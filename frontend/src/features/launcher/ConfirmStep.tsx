@@ -189,7 +189,7 @@ function StorageFacts({ draft }: { draft: Draft }) {
     <ul className={css.mounts}>
       {draft.mounts.map((mount, index) => (
         <li key={index}>
-          <code>{mount.source || '–'}</code>
+          <code>{mount.folder === undefined ? mount.source || '–' : [mount.folder, mount.path?.trim()].filter(Boolean).join('/')}</code>
           <span aria-hidden>→</span>
           <code>{mountTarget(mount)}</code>
           {mount.readOnly ? (

@@ -1,10 +1,11 @@
 import { Button, Checkbox, Input } from 'antd'
-import { FolderOpen, FolderPlus, Trash2 } from 'lucide-react'
+import { Folder, FolderOpen, FolderPlus, Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import css from './launcher.module.css'
 import { Card } from './Card'
 import { DirectoryPicker } from './DirectoryPicker'
+import { FolderSelect } from './FolderSelect'
 import type { MountRow } from './draft'
 import { IssueLine } from './Field'
 import type { StepProps } from './StepProps'
@@ -53,6 +54,15 @@ export function StorageStep({ draft, issues, change }: StepProps) {
         />
       ))}
       <div className={css.buttons}>
+        <FolderSelect
+          machine={machine?.agent}
+          any={draft.agent === ''}
+          taken={draft.mounts.map((m) => m.folder ?? '')}
+          onPick={(folder) => {
+            if (several && draft.agent === '') change({ agent: folder.agent, group: '' })
+            change((old) => ({ ...old, mounts: [...old.mounts, { source: '', folder: folder.name, path: '', target: '', readOnly: folder.permission === 'ro' }] }))
+          }}
+        />
         <Button icon={<FolderPlus size={15} />} disabled={!machine} onClick={() => setPicking(draft.mounts.length)}>
           {t('storage.add')}
         </Button>
@@ -78,32 +88,50 @@ interface MountLineProps {
 
 function MountLine({ mount, index, issues, onBrowse, onChange, onRemove }: MountLineProps) {
   const { t } = useTranslation('launcher')
-  const sourceIssue = issues.at(`mounts[${index}].source`)
+  const sourceIssue = issues.at(`mounts[${index}].source`) ?? issues.at(`mounts[${index}].path`) ?? issues.at(`mounts[${index}].folder`)
   const targetIssue = issues.at(`mounts[${index}].target`) ?? issues.at(`mounts[${index}]`)
   const target = mountTarget(mount)
   return (
     <div className={css.row}>
       <div className={css.mount}>
-        <Input
-          className={css.mono}
-          aria-label={t('storage.sourceOf', { number: index + 1 })}
-          status={sourceIssue?.severity ?? ''}
-          value={mount.source}
-          placeholder="/data/images"
-          spellCheck={false}
-          onChange={(event) => onChange({ source: event.target.value })}
-          suffix={
-            <button type="button" className={css.bare} aria-label={t('storage.browse')} title={t('storage.browse')} onClick={onBrowse}>
-              <FolderOpen size={15} aria-hidden />
-            </button>
-          }
-        />
+        {mount.folder === undefined ? (
+          <Input
+            className={css.mono}
+            aria-label={t('storage.sourceOf', { number: index + 1 })}
+            status={sourceIssue?.severity ?? ''}
+            value={mount.source}
+            placeholder="/data/images"
+            spellCheck={false}
+            onChange={(event) => onChange({ source: event.target.value })}
+            suffix={
+              <button type="button" className={css.bare} aria-label={t('storage.browse')} title={t('storage.browse')} onClick={onBrowse}>
+                <FolderOpen size={15} aria-hidden />
+              </button>
+            }
+          />
+        ) : (
+          <div className={css.folderRow}>
+            <span className={css.folderName} title={mount.folder}>
+              <Folder size={15} aria-hidden />
+              {mount.folder}
+            </span>
+            <Input
+              className={css.mono}
+              aria-label={t('storage.subPathOf', { number: index + 1 })}
+              status={sourceIssue?.severity ?? ''}
+              value={mount.path ?? ''}
+              placeholder={t('storage.subPath')}
+              spellCheck={false}
+              onChange={(event) => onChange({ path: event.target.value })}
+            />
+          </div>
+        )}
         <Input
           className={css.mono}
           aria-label={t('storage.targetOf', { number: index + 1 })}
           status={targetIssue?.severity ?? ''}
           value={mount.target}
-          placeholder={mount.source.trim() === '' ? t('storage.targetPlaceholder') : target}
+          placeholder={mount.folder === undefined && mount.source.trim() === '' ? t('storage.targetPlaceholder') : target}
           spellCheck={false}
           onChange={(event) => onChange({ target: event.target.value })}
         />
@@ -115,7 +143,7 @@ function MountLine({ mount, index, issues, onBrowse, onChange, onRemove }: Mount
       {sourceIssue ? <IssueLine issue={sourceIssue} /> : null}
       {targetIssue ? (
         <IssueLine issue={targetIssue} />
-      ) : mount.source.trim() !== '' && mount.target.trim() !== '' && mount.target.trim() !== target ? (
+      ) : (mount.folder ?? mount.source.trim()) !== '' && mount.target.trim() !== '' && mount.target.trim() !== target ? (
         <div className={css.hint}>{t('storage.appears', { target })}</div>
       ) : null}
     </div>

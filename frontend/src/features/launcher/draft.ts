@@ -15,7 +15,12 @@ export interface EnvRow {
 }
 
 export interface MountRow {
+  /** Directory of the machine; empty where a folder is mounted. */
   source: string
+  /** Name of a folder. */
+  folder?: string
+  /** A directory inside of the folder; empty or missing: all of it. */
+  path?: string
   target: string
   readOnly: boolean
 }
@@ -93,7 +98,7 @@ export function toSpec(draft: Draft): Spec {
   if (typeof draft.threads === 'number') spec.threads = draft.threads
   if (draft.mounts.length > 0) {
     spec.mounts = draft.mounts.map((mount) => ({
-      source: mount.source.trim(),
+      ...(mount.folder === undefined ? { source: mount.source.trim() } : { folder: mount.folder, ...(mount.path?.trim() ? { path: mount.path.trim() } : {}) }),
       ...(mount.target.trim() === '' ? {} : { target: mount.target.trim() }),
       ...(mount.readOnly ? { readOnly: true } : {}),
     }))
@@ -134,7 +139,7 @@ export function fromSpec(spec: Spec, now: number): Draft {
     memory: amountFromBytes(spec.resources.memory || GIB),
     shm: spec.resources.shm ? amountFromBytes(spec.resources.shm) : null,
     threads: spec.threads ? spec.threads : 'auto',
-    mounts: (spec.mounts ?? []).map((m) => ({ source: m.source, target: m.target ?? '', readOnly: m.readOnly ?? false })),
+    mounts: (spec.mounts ?? []).map((m) => ({ source: m.source ?? '', ...(m.folder ? { folder: m.folder, path: m.path ?? '' } : {}), target: m.target ?? '', readOnly: m.readOnly ?? false })),
     ports: (spec.ports ?? []).map(String),
     accelerator: parseAccelerator(spec.accelerator),
     uncooperative: spec.uncooperative ?? false,

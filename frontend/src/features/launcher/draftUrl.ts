@@ -16,7 +16,7 @@ export function encodeDraft(draft: Draft): string {
     shm: draft.shm ? writeAmount(draft.shm) : null,
     timeout: draft.timeout ? `${draft.timeout.value ?? ''}${draft.timeout.unit}` : null,
     env: draft.env.map((row) => [row.name, looksSecret(row.name) ? '' : row.value]),
-    mounts: draft.mounts.map((m) => [m.source, m.target, m.readOnly ? 1 : 0]),
+    mounts: draft.mounts.map((m) => [m.source, m.target, m.readOnly ? 1 : 0, ...(m.folder === undefined ? [] : [m.folder, m.path ?? ''])]),
     accelerator: encodeAccelerator(draft.accelerator),
   }
   const empty: Record<string, unknown> = { ...EMPTY_DRAFT, memory: writeAmount(EMPTY_DRAFT.memory), accelerator: '' }
@@ -69,8 +69,8 @@ function envRow(value: unknown): EnvRow {
 }
 
 function mountRow(value: unknown): MountRow {
-  const [source, target, readOnly] = list(value)
-  return { source: str(source), target: str(target), readOnly: readOnly === 1 }
+  const [source, target, readOnly, folder, path] = list(value)
+  return { source: str(source), target: str(target), readOnly: readOnly === 1, ...(typeof folder === 'string' ? { folder, path: str(path) } : {}) }
 }
 
 function timeout(value: unknown): Draft['timeout'] {

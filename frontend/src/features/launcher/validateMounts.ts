@@ -45,8 +45,8 @@ export function cleanPath(path: string): string {
 }
 
 /** Where a mount appears in the session: the rule of the control plane. */
-export function mountTarget({ source, target }: Pick<MountRow, 'source' | 'target'>): string {
-  const wanted = target.trim() || cleanPath(source.trim()).split('/').pop() || ''
+export function mountTarget({ source, folder, target }: Pick<MountRow, 'source' | 'folder' | 'target'>): string {
+  const wanted = target.trim() || folder || cleanPath(source.trim()).split('/').pop() || ''
   return cleanPath(wanted.startsWith('/') ? wanted : `${HOME}/${wanted}`)
 }
 
@@ -56,8 +56,10 @@ export function validateMounts(mounts: readonly MountRow[]): Issue[] {
   const seen = new Map<string, number>()
   const fault = (field: string, key: string, values?: Issue['values']) => issues.push({ field, severity: 'error', key, values })
   mounts.forEach((mount, index) => {
-    const source = mount.source.trim()
-    if (source === '') fault(`mounts[${index}].source`, 'sourceRequired')
+    const source = mount.folder ?? mount.source.trim()
+    if (mount.folder !== undefined) {
+      if (subPathFault(mount.path ?? '')) fault(`mounts[${index}].path`, 'pathAstray')
+    } else if (source === '') fault(`mounts[${index}].source`, 'sourceRequired')
     else if (!source.startsWith('/')) fault(`mounts[${index}].source`, 'sourceAbsolute')
     const target = mountTarget(mount)
     const key = targetFault(mount, target)
@@ -68,9 +70,15 @@ export function validateMounts(mounts: readonly MountRow[]): Issue[] {
   return issues
 }
 
+/** Whether a path inside of a folder leads out of it, or nowhere. */
+export function subPathFault(path: string): boolean {
+  const text = path.trim().replace(/\/$/, '')
+  return text !== '' && (/[\\\p{Cc}]/u.test(text) || text.split('/').some((part) => part === '' || part === '.' || part === '..'))
+}
+
 function targetFault(mount: MountRow, target: string): string | null {
   if (!/^[\w./-]*$/.test(mount.target.trim())) return 'targetCharacters'
-  if (mount.source.trim() === '' && mount.target.trim() === '') return null
+  if (mount.folder === undefined && mount.source.trim() === '' && mount.target.trim() === '') return null
   if (target === HOME) return 'targetHome'
   const [first, second] = target.split('/').slice(1)
   if (!first || (SYSTEM.includes(first) && second === undefined)) return 'targetSystem'

@@ -42,8 +42,8 @@ function Mounts({ session }: { session: Session }) {
   return (
     <>
       {(session.spec.mounts ?? []).map((mount) => (
-        <div key={mount.source + mount.target} className={css.mount}>
-          <span className={css.mono}>{mount.source}</span>
+        <div key={mount.target} className={css.mount}>
+          <span className={css.mono}>{mount.folder ? [mount.folder, mount.path].filter(Boolean).join('/') : mount.source}</span>
           <span className={css.dim}>→</span>
           <span className={css.mono}>{mount.target}</span>
           {mount.readOnly ? <span className={css.chip}>{t('fact.readOnly')}</span> : null}

@@ -1,0 +1,80 @@
+package server_test
+
+import (
+	"archive/zip"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"slipway/backend/files"
+	"slipway/backend/session"
+)
+
+func TestSeveralFilesAreReadAsOneArchive(t *testing.T) {
+	w := start(t)
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	w.agent.Files = diskFiles{files.Tree{FS: rootFS{root}, Home: "/"}}
+	f, err := w.agent.CreateFolder(t.Context(), session.FolderRequest{Name: "data"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"a/deep", "b"} {
+		if err := root.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{"a/deep/one": "1", "a/same": "2", "b/same": "3", "line\nbreak": "4"} {
+		if err := root.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := root.Symlink("a/same", "a/link"); err != nil {
+		t.Fatal(err)
+	}
+	base := "/api/v1/folders/" + string(f.ID) + "/files/zip?"
+	read := func(query string) (map[string]string, *http.Response) {
+		t.Helper()
+		response, body := do(t, http.DefaultClient, w.request(t, "GET", base+query, ""))
+		if response.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %s %s", query, response.Status, body)
+		}
+		archive, err := zip.NewReader(strings.NewReader(body), int64(len(body)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]string{}
+		for _, file := range archive.File {
+			from, err := file.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[file.Name] = string(text)
+		}
+		return found, response
+	}
+	all, response := read("path=&name=data")
+	if len(all) != 7 || all["a/deep/one"] != "1" || all["line\nbreak"] != "4" {
+		t.Errorf("all of it: %q", all)
+	}
+	if got := response.Header.Get("Content-Disposition"); got != `attachment; filename=data.zip` {
+		t.Error(got)
+	}
+	if some, _ := read("path=a%2Fsame&path=b%2Fsame"); len(some) != 2 || some["same"] != "2" || some["same (2)"] != "3" {
+		t.Errorf("two of one name: %q", some)
+	}
+	for query, status := range map[string]int{"path=none": 404, "": 400} {
+		if response, body := do(t, http.DefaultClient, w.request(t, "GET", base+query, "")); response.StatusCode != status {
+			t.Errorf("%q: %s %s", query, response.Status, body)
+		}
+	}
+}
