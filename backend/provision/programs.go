@@ -156,7 +156,7 @@ func (w *work) carry(ctx context.Context, found Findings, p program) (string, er
 
 // bringPacked uploads a program compressed, which takes a third of the time.
 func (w *work) bringPacked(ctx context.Context, p program) (string, error) {
-	packed, size, sum, err := pack(p.here)
+	packed, size, sum, err := pack(p.here, w.moved)
 	if err != nil {
 		return "", err
 	}
@@ -180,8 +180,8 @@ func (w *work) bringPacked(ctx context.Context, p program) (string, error) {
 
 func sizeText(size int64) string { return fmt.Sprintf("%.1f MB", float64(size)/1e6) }
 
-// pack compresses a file into one without a name.
-func pack(from string) (packed *os.File, size int64, sum [sha256.Size]byte, err error) {
+// pack compresses a file into one without a name, and calls moved while it does.
+func pack(from string, moved func()) (packed *os.File, size int64, sum [sha256.Size]byte, err error) {
 	in, err := os.Open(from)
 	if err != nil {
 		return nil, 0, sum, err
@@ -195,7 +195,7 @@ func pack(from string) (packed *os.File, size int64, sum [sha256.Size]byte, err 
 	}
 	hash := sha256.New()
 	if err == nil {
-		err = compress(io.MultiWriter(packed, hash), in)
+		err = compress(io.MultiWriter(packed, hash), moving{in, moved})
 	}
 	if err == nil {
 		size, err = packed.Seek(0, io.SeekCurrent)
@@ -207,6 +207,18 @@ func pack(from string) (packed *os.File, size int64, sum [sha256.Size]byte, err 
 		return nil, 0, sum, errors.Join(err, packed.Close())
 	}
 	return packed, size, sumOf(hash), nil
+}
+
+// moving tells of each piece that was read.
+type moving struct {
+	io.Reader
+	moved func()
+}
+
+func (m moving) Read(p []byte) (int, error) {
+	n, err := m.Reader.Read(p)
+	m.moved()
+	return n, err
 }
 
 func compress(to io.Writer, from io.Reader) error {

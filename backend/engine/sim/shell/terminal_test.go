@@ -173,12 +173,15 @@ func TestTerminalTakesLines(t *testing.T) {
 		v.see("third\r\n" + prompt)
 	})
 	t.Run("what is typed ahead is run afterwards", func(t *testing.T) {
-		v := open(t, newWorld(t), 80)
+		w := newWorld(t)
+		v, other := open(t, w, 80), open(t, w, 80)
 		v.see(prompt)
-		v.key("sleep 0.2\r")
-		v.see("0.2\r\n")
+		v.key("until [ -e go ]; do sleep 0.01; done\r")
+		v.see("done\r\n")
 		v.key("echo ahead\r")
-		v.see("echo ahead\r\n" + prompt)
+		v.see("echo ahead\r\n")
+		other.key("touch go\r")
+		v.see(prompt)
 		v.see("\r\nahead\r\n" + prompt)
 	})
 	t.Run("read takes a line from the terminal", func(t *testing.T) {
@@ -260,10 +263,10 @@ func TestTerminalRunsPrograms(t *testing.T) {
 	t.Run("ps shows what runs and kill ends it", func(t *testing.T) {
 		v := open(t, newWorld(t), 80)
 		v.see(prompt)
-		v.key("sleep 600 & sleep 0.1; ps | grep sleep | grep -v 0.1\r")
+		v.key("sleep 600 & until ps > list; grep sleep list; do sleep 0.01; done\r")
 		line := v.see(prompt)
-		fields := strings.Fields(line[strings.LastIndex(line, "0.1\r\n")+3:])
-		v.key("kill " + fields[0] + "; wait; ps | grep -c sleep\r")
+		fields := strings.Fields(line[strings.LastIndex(line, "done\r\n")+len("done\r\n"):])
+		v.key("kill " + fields[0] + "; wait; ps > list; grep -c sleep list\r")
 		v.see("\r\n0\r\n")
 	})
 }
