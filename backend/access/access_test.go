@@ -119,6 +119,9 @@ func TestUsersSeeTheirOwnOnly(t *testing.T) {
 	if s := launch(t, boss, session.LaunchRequest{Owner: "ann", Spec: session.Spec{Name: "for-ann"}}); s.Owner != "ann" {
 		t.Errorf("launched for ann: %s", s.Owner)
 	}
+	if entries, err := audit.Read(1); err != nil || len(entries) != 1 || entries[0].Owner != "boss" || entries[0].Target != "for ann" {
+		t.Errorf("it is written down as %+v, %v", entries, err)
+	}
 	reveals := func(what string, told any) {
 		t.Helper()
 		for _, name := range []string{"anns-secret", string(theirs.ID), `"ann"`, "for-ann"} {

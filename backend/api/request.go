@@ -5,6 +5,9 @@ package api
 type LaunchRequest struct {
 	Key  string `json:"key,omitempty"`
 	Spec Spec   `json:"spec"`
+	// Owner is the person for whom it is launched, where one rules the agent;
+	// empty: oneself.
+	Owner string `json:"owner,omitempty"`
 }
 
 // LaunchManyRequest asks for several sessions of one spec, named spec.name-1,
@@ -14,6 +17,7 @@ type LaunchManyRequest struct {
 	Key   string `json:"key,omitempty"`
 	Spec  Spec   `json:"spec"`
 	Count int    `json:"count,omitempty"` // 1 to 10; 0: 1
+	Owner string `json:"owner,omitempty"` // as in a LaunchRequest
 }
 
 // Launched is one of several launches: a session, or why there is none.

@@ -23,6 +23,7 @@ type runOptions struct {
 	words                []string // the command
 	count                int      // how many sessions
 	preset               string
+	owner                string // for whom; empty: oneself
 }
 
 func (p *program) runCommand() *cobra.Command {
@@ -44,7 +45,8 @@ func (p *program) runCommand() *cobra.Command {
   slipway run --image python:3.12 --type batch --wait --cpu 2 --mem 4g -v ./data:data -- python train.py
   slipway run --image pytorch:2.5 --gpu 0.5 --priority 50 --pending-timeout 2h
   slipway run --image pytorch:2.5 --type batch --gpu vram:12g --after prepare --count 4 --name sweep -- python sweep.py
-  slipway run -f recipe.yaml --name second-try`,
+  slipway run -f recipe.yaml --name second-try
+  slipway run --on lab --owner ann --image python:3.12 --detach`,
 	}
 	flags.add(cmd)
 	cmd.Flags().BoolVarP(&opts.detach, "detach", "d", false, "print the id and return at once")
@@ -52,6 +54,7 @@ func (p *program) runCommand() *cobra.Command {
 	cmd.Flags().DurationVar(&opts.timeout, "wait-timeout", 0, "give up waiting after this long, such as 10m; the session goes on")
 	cmd.Flags().BoolVar(&opts.remove, "rm", false, "end an interactive session when its terminal or command has ended")
 	cmd.Flags().IntVar(&opts.count, "count", 1, "launch this many, 1 to 10, named NAME-1, NAME-2 …; the ids are printed at once")
+	cmd.Flags().StringVar(&opts.owner, "owner", "", "the person for whom it is launched, on an agent that you rule (default yourself)")
 	cmd.Flags().SetInterspersed(false)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		spec, err := p.buildSpec(cmd, flags, args)
@@ -101,9 +104,9 @@ func (p *program) run(ctx context.Context, spec api.Spec, opts runOptions) error
 		return err
 	}
 	if opts.count > 1 {
-		return p.launchMany(launching, c, spec, opts.count)
+		return p.launchMany(launching, c, spec, opts)
 	}
-	s, raw, err := p.launch(launching, c, spec)
+	s, raw, err := p.launch(launching, c, spec, opts.owner)
 	if err != nil {
 		return err
 	}
@@ -152,9 +155,9 @@ func exitWith(code int, err error) error {
 	return err
 }
 
-func (p *program) launch(ctx context.Context, c *client, spec api.Spec) (api.Session, json.RawMessage, error) {
+func (p *program) launch(ctx context.Context, c *client, spec api.Spec, owner string) (api.Session, json.RawMessage, error) {
 	var s api.Session
-	raw, err := p.post(ctx, c, "/api/v1/sessions", api.LaunchRequest{Key: launchKey(), Spec: spec}, &s)
+	raw, err := p.post(ctx, c, "/api/v1/sessions", api.LaunchRequest{Key: launchKey(), Spec: spec, Owner: owner}, &s)
 	return s, raw, err
 }
 
@@ -180,9 +183,9 @@ func (p *program) post(ctx context.Context, c *client, path string, request, out
 
 // launchMany launches several sessions and prints the ids of those that there
 // are; each failure is told, and the last one decides the exit code.
-func (p *program) launchMany(ctx context.Context, c *client, spec api.Spec, count int) error {
+func (p *program) launchMany(ctx context.Context, c *client, spec api.Spec, opts runOptions) error {
 	var launched []api.Launched
-	raw, err := p.post(ctx, c, "/api/v1/launches", api.LaunchManyRequest{Key: launchKey(), Spec: spec, Count: count}, &launched)
+	raw, err := p.post(ctx, c, "/api/v1/launches", api.LaunchManyRequest{Key: launchKey(), Spec: spec, Count: opts.count, Owner: opts.owner}, &launched)
 	if err != nil {
 		return err
 	}
@@ -190,7 +193,7 @@ func (p *program) launchMany(ctx context.Context, c *client, spec api.Spec, coun
 	for i, one := range launched {
 		if one.Problem != nil {
 			problem := *one.Problem
-			problem.Message = fmt.Sprintf("Session %d of %d: %s", i+1, count, problem.Message)
+			problem.Message = fmt.Sprintf("Session %d of %d: %s", i+1, opts.count, problem.Message)
 			problems = append(problems, &problemError{Problem: problem, status: detailStatus[problem.Code[strings.LastIndex(problem.Code, "_")+1:]]})
 		}
 	}

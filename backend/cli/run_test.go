@@ -175,6 +175,32 @@ func TestLaunchIsAskedForAgainUnderTheSameKey(t *testing.T) {
 	}
 }
 
+func TestRunLaunchesForSomebodyElse(t *testing.T) {
+	f := newPlane(t)
+	owners := make(chan string, 10)
+	f.handle("POST /api/v1/sessions", func(w http.ResponseWriter, r *http.Request) {
+		var request api.LaunchRequest
+		_ = json.NewDecoder(r.Body).Decode(&request)
+		owners <- request.Owner
+		reply(w, http.StatusCreated, pending(request.Spec))
+	})
+	f.handle("POST /api/v1/launches", func(w http.ResponseWriter, r *http.Request) {
+		var request api.LaunchManyRequest
+		_ = json.NewDecoder(r.Body).Decode(&request)
+		owners <- request.Owner
+		one := pending(request.Spec)
+		reply(w, http.StatusCreated, []api.Launched{{Session: &one}})
+	})
+	for _, args := range [][]string{{"--owner", "ann"}, {"--owner", "bob", "--count", "2"}, {}} {
+		if got := f.run(t, append([]string{"run", "--image", "i", "-d"}, args...)...); got.code != ExitOK {
+			t.Fatalf("code %d, %q", got.code, got.stderr)
+		}
+	}
+	if first, second, third := <-owners, <-owners, <-owners; first != "ann" || second != "bob" || third != "" {
+		t.Errorf("launched for %q, %q and %q", first, second, third)
+	}
+}
+
 func TestStopGoesOnAfterAFailure(t *testing.T) {
 	f := newPlane(t)
 	f.sessions = sampleSessions()

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -112,6 +113,7 @@ func (h *Hub) agentView(m *member, live int) Agent {
 	if m.entry.Owner != "" {
 		view.Link.Owner = m.entry.Owner
 	}
+	view.Link.Owner, view.Link.Role = cmp.Or(view.Link.Owner, m.machine.Owner), cmp.Or(view.Link.Role, string(m.machine.Role))
 	return view
 }
 

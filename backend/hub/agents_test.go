@@ -188,6 +188,36 @@ func TestAgentsComeAndGoWhileTheHubRuns(t *testing.T) {
 	})
 }
 
+func TestSessionsAreLaunchedForOthersWhereOneRules(t *testing.T) {
+	for _, c := range []struct {
+		name, agent, asked string
+		role               session.Role
+		want               string
+		code               session.Code
+	}{
+		{"an admin launches for another", "lab", "ann", session.RoleAdmin, "ann", ""},
+		{"and for themselves by the name that they have there", "lab", "", session.RoleAdmin, "", ""},
+		{"a user does not launch for another", "lab", "ann", session.RoleUser, "", "session_create_forbidden-owner"},
+		{"but may name themselves", "lab", "ada-there", session.RoleUser, "ada-there", ""},
+		{"this computer is one's own", "local", "ann", session.RoleUser, "ann", ""},
+		{"a name is one", "local", "../ann", session.RoleAdmin, "", "session_create_invalid-owner"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFleet(t)
+			f.lab.Owner, f.lab.Role = "ada-there", c.role
+			f.add(t)
+			s, err := f.Launch(t.Context(), hub.LaunchRequest{Owner: c.asked, Spec: session.Spec{Image: "a:1", Agent: c.agent}})
+			if session.CodeOf(err) != c.code || s.Owner != c.want {
+				t.Fatalf("it is launched for %q, %v", s.Owner, err)
+			}
+			many, err := f.LaunchMany(t.Context(), hub.LaunchRequest{Owner: c.asked, Spec: session.Spec{Image: "a:1", Agent: c.agent}}, 2)
+			if err != nil || session.CodeOf(many[1].Err) != c.code || many[1].Session.Owner != c.want {
+				t.Fatalf("several: %+v, %v", many, err)
+			}
+		})
+	}
+}
+
 func TestOfflineAgentIsShownOverARestartAsOldAsItIs(t *testing.T) {
 	f := newFleet(t)
 	f.lab.Put(session.Session{ID: "bbbbbbbbbbbb", Name: "over-there", Status: session.Running,

@@ -33,7 +33,7 @@ func (h *Hub) LaunchMany(ctx context.Context, req LaunchRequest, count int) ([]L
 	outcomes := make([]Launched, count)
 	remembered := false
 	for i := range outcomes {
-		one := LaunchRequest{Key: numbered(req.Key, "/", i, count), Spec: req.Spec}
+		one := LaunchRequest{Key: numbered(req.Key, "/", i, count), Spec: req.Spec, Owner: req.Owner}
 		one.Spec.Name = numbered(req.Spec.Name, "-", i, count)
 		s, err := h.launch(ctx, one)
 		outcomes[i] = Launched{Session: s, Err: err}

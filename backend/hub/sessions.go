@@ -15,6 +15,9 @@ import (
 type LaunchRequest struct {
 	Key  string
 	Spec session.Spec
+	// Owner is the person for whom it is launched, by somebody who rules the
+	// agent; empty: the hub's owner.
+	Owner string
 }
 
 // Preview is what the chosen agent says of a launch.
@@ -184,9 +187,9 @@ func (h *Hub) launch(ctx context.Context, req LaunchRequest) (session.Session, e
 	if err != nil {
 		return session.Session{}, err
 	}
-	owner := h.owner
-	if m.remote != nil {
-		owner = "" // the name that we have there is the agent's to say
+	owner, err := h.ownerAt(m, req.Owner)
+	if err != nil {
+		return session.Session{}, err
 	}
 	s, err := m.Agent.Launch(ctx, session.LaunchRequest{Key: req.Key, Owner: owner, Spec: req.Spec})
 	if err != nil {
@@ -195,6 +198,26 @@ func (h *Hub) launch(ctx context.Context, req LaunchRequest) (session.Session, e
 	h.settle(s.ID, m)
 	h.learn(m, s)
 	return s, nil
+}
+
+// ownerAt is the owner of a launch at an agent. Of our own name there the agent
+// decides; whoever only uses an agent launches for nobody else.
+func (h *Hub) ownerAt(m *member, asked string) (string, error) {
+	h.mu.Lock()
+	owner, role := m.machine.Owner, m.machine.Role
+	h.mu.Unlock()
+	refused := func(code session.Code, message, hint string) error {
+		return &session.Error{Code: code, Message: message, Hint: hint, Fields: []session.FieldError{{Field: "owner", Code: code, Message: message, Hint: hint}}}
+	}
+	switch {
+	case asked != "" && !userRule.MatchString(asked):
+		return "", refused("session_create_invalid-owner", fmt.Sprintf("%q is not a name for an owner.", clip(asked)), "Use letters and digits.")
+	case m.remote == nil:
+		return cmp.Or(asked, h.owner), nil
+	case asked != "" && asked != owner && role == session.RoleUser:
+		return "", refused("session_create_forbidden-owner", fmt.Sprintf("You use the agent %s and do not rule it, so you launch there for nobody else.", m.Name()), "Choose an agent that you rule, or leave the owner out.")
+	}
+	return asked, nil
 }
 
 // learn notes a session that was just launched at an agent on another machine:

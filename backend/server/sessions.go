@@ -89,7 +89,7 @@ func (s *Server) launch(r *http.Request) (any, error) {
 	if len(wrong) > 0 {
 		return nil, s.refuse(r, spec, wrong)
 	}
-	launched, err := s.hub.Launch(r.Context(), hub.LaunchRequest{Key: req.Key, Spec: spec})
+	launched, err := s.hub.Launch(r.Context(), hub.LaunchRequest{Key: req.Key, Spec: spec, Owner: req.Owner})
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (s *Server) launchMany(r *http.Request) (any, error) {
 	if wrong = append(wrong, checkKey(req.Key)...); len(wrong) > 0 {
 		return nil, s.refuse(r, spec, wrong)
 	}
-	outcomes, err := s.hub.LaunchMany(r.Context(), hub.LaunchRequest{Key: req.Key, Spec: spec}, countOrOne(req.Count))
+	outcomes, err := s.hub.LaunchMany(r.Context(), hub.LaunchRequest{Key: req.Key, Spec: spec, Owner: req.Owner}, countOrOne(req.Count))
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,9 @@ import (
 // moves them. The functions may be replaced before it is used.
 type Agent struct {
 	Name string
+	// Owner and Role are what the machine says of who asks it.
+	Owner string
+	Role  session.Role
 	// Attach and Run are given the far end of a terminal or a command.
 	Attach func(session.AttachRequest, net.Conn)
 	// Wrap makes the near end of a terminal of a pipe; nil: the pipe itself.
@@ -218,7 +221,7 @@ func (a *Agent) Machine(context.Context) (session.Machine, error) {
 }
 
 func (a *Agent) machine() session.Machine {
-	return session.Machine{Agent: a.Name, Engine: "fake", CPUs: 8, Memory: 16 << 30}
+	return session.Machine{Agent: a.Name, Owner: a.Owner, Role: a.Role, Engine: "fake", CPUs: 8, Memory: 16 << 30}
 }
 
 // Preview implements [session.Agent].

@@ -1032,6 +1032,8 @@ export interface FieldProblem {
 export interface LaunchRequest {
   key?: string;
   spec: Spec;
+  /** Owner is the person for whom it is launched, where one rules the agent; empty: oneself. */
+  owner?: string;
 }
 
 /** LaunchManyRequest asks for several sessions of one spec, named spec.name-1, -2 and so on, or at random where it has no name. Key makes it safe to send twice, as in a LaunchRequest. */
@@ -1040,6 +1042,8 @@ export interface LaunchManyRequest {
   spec: Spec;
   /** 1 to 10; 0: 1. */
   count?: number;
+  /** As in a LaunchRequest. */
+  owner?: string;
 }
 
 /** Launched is one of several launches: a session, or why there is none. */

@@ -2,6 +2,7 @@ import { Alert, Button, Tag } from 'antd'
 import { Pencil, TriangleAlert } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
+import { useAgents } from '@/api/hooks'
 import type { ApiProblem } from '@/api/client'
 import { formatBytes } from '@/lib/bytes'
 import { formatExact } from '@/lib/time'
@@ -17,6 +18,7 @@ import { useImages } from './ImageFields'
 import { AcceleratorFacts, IdleWords, QueueWords } from './QueueFacts'
 import { issuesOf } from './issues'
 import { expandPorts } from './ports'
+import { ownerOf } from './owner'
 import { looksSecret } from './secrets'
 import type { StepProps } from './StepProps'
 import type { Judgement } from './useJudgement'
@@ -34,7 +36,9 @@ export interface ConfirmStepProps extends StepProps {
 
 export function ConfirmStep({ draft, issues, judgement, failure, outlook, onEdit }: ConfirmStepProps) {
   const { t } = useTranslation('launcher')
-  const command = judgement.current ? judgement.preview.data?.command : undefined
+  const owner = ownerOf(draft, useAgents().data ?? [])
+  const asked = judgement.current ? judgement.preview.data?.command : undefined
+  const command = owner === '' ? asked : asked?.replace(/^slipway run\b/, `slipway run --owner ${owner}`)
   const others = issuesOf(issues.all, 'confirm')
   return (
     <>
@@ -47,7 +51,7 @@ export function ConfirmStep({ draft, issues, judgement, failure, outlook, onEdit
         <TypeFacts draft={draft} />
       </Review>
       <Review step="environment" issues={issues} onEdit={onEdit}>
-        <EnvironmentFacts draft={draft} judgement={judgement} />
+        <EnvironmentFacts draft={draft} judgement={judgement} owner={owner} />
       </Review>
       <Review step="storage" issues={issues} onEdit={onEdit}>
         <StorageFacts draft={draft} />
@@ -123,7 +127,7 @@ function TypeFacts({ draft }: { draft: Draft }) {
   )
 }
 
-function EnvironmentFacts({ draft, judgement }: { draft: Draft; judgement: Judgement }) {
+function EnvironmentFacts({ draft, judgement, owner }: { draft: Draft; judgement: Judgement; owner: string }) {
   const { t } = useTranslation('launcher')
   const { environments } = useImages()
   const found = findVersion(environments.data ?? [], draft.image)
@@ -143,6 +147,7 @@ function EnvironmentFacts({ draft, judgement }: { draft: Draft; judgement: Judge
           draft.env.length > 0 ? [t('env.title'), <Variables draft={draft} />] : null,
           [t('threads.label'), draft.threads === 'auto' ? t('confirm.threadsAuto', { count: draft.cpu ?? 1 }) : String(draft.threads ?? '–')],
           draft.agent ? [t('agent.label'), draft.agent] : draft.group ? [t('agent.label'), t('agent.anyOf', { group: draft.group })] : null,
+          owner === '' ? null : [t('owner.label'), owner],
           draft.accelerator.mode === 'none' ? null : [t('accelerator.title'), <AcceleratorFacts draft={draft} judgement={judgement} />],
         ]}
       />

@@ -2,6 +2,7 @@ import { Alert, Button, Popconfirm, Tooltip } from 'antd'
 import { ArrowRight, Rocket } from 'lucide-react'
 import { useEffect, useMemo, useRef } from 'react'
 import { useTranslation } from 'react-i18next'
+import { useAgents } from '@/api/hooks'
 import { PageHeader } from '@/ui/PageHeader'
 import css from './launcher.module.css'
 import { ConfirmStep } from './ConfirmStep'
@@ -12,6 +13,7 @@ import { defaultImage, imageState } from './images'
 import { stepsInError } from './issues'
 import { shownIssues } from './issueText'
 import { NetworkStep } from './NetworkStep'
+import { ownerOf } from './owner'
 import { Outlook } from './Outlook'
 import { Stepper } from './Stepper'
 import { StorageStep } from './StorageStep'
@@ -27,6 +29,7 @@ const none: never[] = []
 export function LauncherPage() {
   const { t } = useTranslation('launcher')
   const use = useDraft()
+  const agents = useAgents().data ?? none
   const { environments, images } = useImages()
   const families = environments.data ?? none
   const draft = useMemo<Draft>(
@@ -70,7 +73,7 @@ export function LauncherPage() {
           </div>
         </div>
       </div>
-      <Bar step={use.step} go={use.go} reset={use.reset} judgement={judgement} launch={launch} mounts={draft.mounts.length} count={draft.count ?? 1} />
+      <Bar step={use.step} go={use.go} reset={use.reset} judgement={judgement} launch={launch} mounts={draft.mounts.length} count={draft.count ?? 1} owner={ownerOf(draft, agents)} />
     </div>
   )
 }
@@ -84,10 +87,12 @@ interface BarProps {
   mounts: number
   /** How many sessions are launched at once. */
   count: number
+  /** For whom; empty: oneself. */
+  owner: string
 }
 
 /** The buttons that lead through the steps. */
-function Bar({ step, go, reset, judgement, launch, mounts, count }: BarProps) {
+function Bar({ step, go, reset, judgement, launch, mounts, count, owner }: BarProps) {
   const { t } = useTranslation('launcher')
   const at = STEPS.indexOf(step)
   const previous = STEPS[at - 1]
@@ -105,7 +110,7 @@ function Bar({ step, go, reset, judgement, launch, mounts, count }: BarProps) {
         {next && next !== 'confirm' ? <Button onClick={() => go(next)}>{t('next')}</Button> : null}
         {step === 'confirm' ? (
           <Tooltip title={wrong > 0 ? t('launchBlocked', { count: wrong }) : ''}>
-            <Button type="primary" icon={<Rocket size={15} />} loading={launch.busy} disabled={wrong > 0} onClick={() => launch.launch(judgement.spec, mounts, count)}>
+            <Button type="primary" icon={<Rocket size={15} />} loading={launch.busy} disabled={wrong > 0} onClick={() => launch.launch(judgement.spec, mounts, count, owner)}>
               {count > 1 ? t('many.launch', { count }) : t('launch')}
             </Button>
           </Tooltip>

@@ -6,6 +6,7 @@ import css from './launcher.module.css'
 import { AmountInput } from './AmountInput'
 import { amountToBytes, MIB } from './amount'
 import { AgentField } from './AgentField'
+import { OwnerField } from './OwnerField'
 import { Card } from './Card'
 import { automaticShm } from './draft'
 import { Field } from './Field'
@@ -22,6 +23,7 @@ export function ResourceFields(props: StepProps) {
     <Card title={t('resources.title')} text={t('resources.text')}>
       <div className={css.two}>
         <AgentField {...props} />
+        <OwnerField {...props} />
         <PresetField {...props} />
       </div>
       <CpuField {...props} machine={machine} />

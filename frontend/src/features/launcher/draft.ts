@@ -39,6 +39,8 @@ export interface Draft extends QueueDraft {
   manual: boolean
   env: EnvRow[]
   agent: string
+  /** The person for whom it is launched, by somebody who rules the machine; empty: oneself. */
+  owner: string
   /** Resource group to choose a machine in; empty where one is named or any will do. */
   group: string
   cpu: number | null
@@ -67,6 +69,7 @@ export const EMPTY_DRAFT: Draft = {
   manual: false,
   env: [],
   agent: '',
+  owner: '',
   group: '',
   cpu: 1,
   memory: { value: 2, unit: 'g' },

@@ -45,6 +45,7 @@ export function decodeDraft(text: string | null): Draft {
     manual: from.manual === true,
     env: list(from.env).map(envRow),
     agent: str(from.agent),
+    owner: str(from.owner),
     group: str(from.group),
     cpu: from.cpu === null ? null : num(from.cpu, EMPTY_DRAFT.cpu),
     memory: parseAmount(str(from.memory)) ?? EMPTY_DRAFT.memory,

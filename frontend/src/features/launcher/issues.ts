@@ -36,6 +36,7 @@ const STEP_OF: Record<string, Step> = {
   cluster: 'environment',
   count: 'environment',
   agent: 'environment',
+  owner: 'environment',
   group: 'environment',
   mounts: 'storage',
   ports: 'network',

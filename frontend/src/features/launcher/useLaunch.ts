@@ -10,7 +10,8 @@ import type { Launched } from '@/api/types.gen'
 import type { Refusal } from './useJudgement'
 
 export interface LaunchUse {
-  launch: (spec: string, mounts: number, count: number) => void
+  /** owner is the person for whom it is launched; empty: oneself. */
+  launch: (spec: string, mounts: number, count: number, owner: string) => void
   busy: boolean
   /** The fields that the server refused, with the spec that it refused. */
   refusal: Refusal | null
@@ -21,6 +22,7 @@ export interface LaunchUse {
 interface Order {
   spec: string
   count: number
+  owner: string
 }
 
 /** Launches, once, whatever happens on the way: a second try with the same spec carries the same key. */
@@ -32,10 +34,10 @@ export function useLaunch(onLaunched: () => void): LaunchUse {
   const key = useRef({ spec: '', key: '' })
   const [refusal, setRefusal] = useState<Refusal | null>(null)
   const { mutate, isPending, error } = useMutation({
-    mutationFn: async ({ spec, count }: Order): Promise<Launched[]> => {
-      const asked = `${count} ${spec}`
+    mutationFn: async ({ spec, count, owner }: Order): Promise<Launched[]> => {
+      const asked = `${count} ${owner} ${spec}`
       if (key.current.spec !== asked) key.current = { spec: asked, key: crypto.randomUUID() }
-      const body = { key: key.current.key, spec: JSON.parse(spec) }
+      const body = { key: key.current.key, spec: JSON.parse(spec), ...(owner === '' ? {} : { owner }) }
       return count > 1 ? launchSessions({ ...body, count }) : [{ session: await launchSession(body) }]
     },
     onMutate: () => setRefusal(null),
@@ -58,9 +60,9 @@ export function useLaunch(onLaunched: () => void): LaunchUse {
     },
   })
   const launch = useCallback(
-    (spec: string, mounts: number, count: number) => {
+    (spec: string, mounts: number, count: number, owner: string) => {
       if (mounts > 0) {
-        mutate({ spec, count })
+        mutate({ spec, count, owner })
         return
       }
       modal.confirm({
@@ -68,7 +70,7 @@ export function useLaunch(onLaunched: () => void): LaunchUse {
         content: t('noMount.text'),
         okText: t('noMount.yes'),
         cancelText: t('noMount.no'),
-        onOk: () => mutate({ spec, count }),
+        onOk: () => mutate({ spec, count, owner }),
       })
     },
     [modal, mutate, t],

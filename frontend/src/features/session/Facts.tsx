@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
-import { useLatestUsage } from '@/api/hooks'
+import { useAgents, useLatestUsage } from '@/api/hooks'
 import type { Session } from '@/api/types.gen'
 import { formatBytes, parseBytes } from '@/lib/bytes'
 import { isLive } from '@/lib/status'
@@ -71,6 +71,8 @@ export function Facts({ session }: { session: Session }) {
   const usage = useLatestUsage(session.id)
   const acceleratorText = useAcceleratorText()
   const { spec } = session
+  const agent = useAgents().data?.find(({ name }) => name === session.agent)
+  const anothers = Boolean(agent?.owner) && agent?.owner !== session.owner
   return (
     <dl className={css.facts}>
       <Fact name={t('session:fact.id')}>
@@ -121,6 +123,7 @@ export function Facts({ session }: { session: Session }) {
         </Fact>
       ) : null}
       <Fact name={t('session:fact.agent')}>{session.agent}</Fact>
+      {anothers ? <Fact name={t('session:fact.owner')}>{session.owner}</Fact> : null}
       {session.type === 'batch' && !isLive(session.status) ? <Fact name={t('session:fact.result')}>{t(`common:result.${session.result}`)}</Fact> : null}
       {session.status === 'RUNNING' && usage ? <Fact name={t('session:fact.processes')}>{usage.pids}</Fact> : null}
       <Fact name={t('session:fact.priority')}>{session.priority}</Fact>
