@@ -112,7 +112,7 @@ func (s *loginServer) run(ctx context.Context, channel ssh.Channel, command stri
 	defer channel.Close()
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)
 	cmd.Env = s.env
-	cmd.WaitDelay = time.Second // the command's end is the end, also where it left a process with its output
+	cmd.WaitDelay = 10 * time.Second // the command's end is the end, also where it left a process with its output
 	cmd.Stdout, cmd.Stderr = channel, channel.Stderr()
 	if in, err := cmd.StdinPipe(); err == nil {
 		go func() {

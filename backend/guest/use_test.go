@@ -228,7 +228,7 @@ func TestServices(t *testing.T) {
 	}{
 		"not installed": {link.ServiceRequest{ID: "a", Argv: []string{"jupyter-nothing"}, Port: 9001}, "app_start_not-installed", "jupyter-nothing"},
 		"exited":        {link.ServiceRequest{ID: "b", Argv: []string{"/hello", "fail", "3"}, Port: 9002}, "app_start_exited", "cannot read the settings"},
-		"timeout":       {link.ServiceRequest{ID: "c", Argv: []string{"/hello", "hang"}, Port: 9003, Timeout: 300 * time.Millisecond}, "app_start_timeout", "still thinking"},
+		"timeout":       {link.ServiceRequest{ID: "c", Argv: []string{"/hello", "hang"}, Port: 9003, Timeout: 5 * time.Second}, "app_start_timeout", "still thinking"},
 		"broken":        {link.ServiceRequest{ID: "d", Argv: []string{"/hello", "serve", "9004", "503"}, Port: 9004, Ready: "/", Timeout: 300 * time.Millisecond}, "app_start_timeout", "9004"},
 	} {
 		t.Run("fails as "+name, func(t *testing.T) {
