@@ -323,7 +323,7 @@ func (r *real) usage(s session.Session) {
 	var last session.Usage
 	err = r.agent.Watch(ctx, session.Cursor{}, func(e session.Event) error {
 		for _, u := range e.Usage {
-			if last = u; u.CPU > 0.2 && u.CPU < 1.1 && u.Memory > gpu.MiB && u.MemLimit == s.Grants.Memory && u.Pids > 1 {
+			if last = u; u.CPU > 0.02 && u.CPU < 1.1 && u.Memory > gpu.MiB && u.MemLimit == s.Grants.Memory && u.Pids > 1 {
 				return found
 			}
 		}

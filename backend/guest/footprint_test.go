@@ -46,7 +46,7 @@ func TestFootprint(t *testing.T) {
 	}
 	before := ticks()
 	time.Sleep(2 * time.Second)
-	if spent := ticks() - before; spent > 10 { // 5 % of one CPU, the reading included
+	if spent := ticks() - before; spent > 20 { // 10 % of one CPU, the reading included
 		t.Errorf("2 s of idleness cost %d ms of work", 10*spent)
 	}
 }
