@@ -197,6 +197,9 @@ func (g *gate) sample(rtt, way time.Duration, now time.Time) {
 		g.full++
 	}
 	g.base, g.roundLeast = min(g.base, rtt), min(g.roundLeast, rtt)
+	if g.near() { // else a single frame could fill the window, and no round would ever be whole
+		g.window = max(g.window, g.floor())
+	}
 	if len(g.ways) < maxWays {
 		g.ways = append(g.ways, way)
 	}
