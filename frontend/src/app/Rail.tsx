@@ -1,4 +1,4 @@
-import { ChartColumn, CircuitBoard, Rocket, Server, Settings2, SquareStack, type LucideIcon } from 'lucide-react'
+import { ChartColumn, CircuitBoard, FolderOpen, Rocket, Server, Settings2, SquareStack, type LucideIcon } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
 import { Link, NavLink } from 'react-router'
 import { useSessionBook, useVersion } from '@/api/hooks'
@@ -29,6 +29,7 @@ export function Rail() {
       <nav className={css.nav} aria-label={t('nav.label')}>
         <RailLink to="/sessions" icon={SquareStack} label={t('nav.sessions')} count={live} />
         <RailLink to="/launcher" icon={Rocket} label={t('nav.launcher')} />
+        <RailLink to="/folders" icon={FolderOpen} label={t('nav.folders')} />
         <RailLink to="/gpus" icon={CircuitBoard} label={t('nav.gpus')} />
         <RailLink to="/usage" icon={ChartColumn} label={t('nav.usage')} />
         <RailLink to="/agents" icon={Server} label={t('nav.agents')} />

@@ -11,6 +11,7 @@ import { SessionActionsContext, type SessionActions } from '@/lib/actions'
 import { lazily } from '@/lib/lazily'
 
 const AppsModal = lazy(async () => ({ default: (await lazily(() => import('@/features/apps/AppsModal'))).AppsModal }))
+const SessionFiles = lazy(async () => ({ default: (await lazily(() => import('./SessionFiles'))).SessionFiles }))
 const TerminateDialog = lazy(async () => ({ default: (await lazily(() => import('@/features/session/TerminateDialog'))).TerminateDialog }))
 
 /** Does something to each of several sessions: shows what was stored, and says which could not be changed. */
@@ -44,6 +45,7 @@ export function SessionActionsProvider({ children }: { children: ReactNode }) {
   const changeAll = useChangeAll()
   const [params, setParams] = useSearchParams()
   const [ending, setEnding] = useState<{ ids: string[]; forced: boolean } | null>(null)
+  const [files, setFiles] = useState<string | null>(null)
   const appsOf = params.get('apps')
 
   const setApps = useCallback(
@@ -65,6 +67,7 @@ export function SessionActionsProvider({ children }: { children: ReactNode }) {
       showLogs: (id, kernel) => void navigate(`/sessions/${id}?${new URLSearchParams({ view: 'logs', ...(kernel ? { kernel } : {}) }).toString()}`),
       openTerminal: (id, kernel) => void navigate(`/sessions/${id}/terminal${kernel ? `?kernel=${encodeURIComponent(kernel)}` : ''}`),
       openApps: (id) => setApps(id),
+      openFiles: setFiles,
       terminate: (ids, forced = false) => setEnding({ ids, forced }),
       keep: (ids, hours) => void changeAll(ids, (id) => keepSession(id, `${hours}h`), t('changes.kept', { count: hours })),
       setPriority: (ids, priority) => void changeAll(ids, (id) => setPriority(id, priority), t('changes.priority', { priority })),
@@ -76,6 +79,7 @@ export function SessionActionsProvider({ children }: { children: ReactNode }) {
       {children}
       <Suspense fallback={null}>
         {appsOf ? <AppsModal sessionId={appsOf} onClose={() => setApps(null)} /> : null}
+        {files ? <SessionFiles key={files} id={files} onClose={() => setFiles(null)} /> : null}
         {ending ? <TerminateDialog ids={ending.ids} forced={ending.forced} onClose={() => setEnding(null)} /> : null}
       </Suspense>
     </SessionActionsContext>

@@ -20,6 +20,8 @@ export function makeRouter() {
             { path: 'sessions/:id', lazy: async () => ({ Component: (await lazily(() => import('./pages/SessionsRoute'))).SessionsRoute }) },
             { path: 'sessions/:id/terminal', lazy: async () => ({ Component: (await lazily(() => import('@/features/terminal/TerminalPage'))).TerminalPage }) },
             { path: 'launcher', lazy: async () => ({ Component: (await lazily(() => import('./pages/LauncherRoute'))).LauncherRoute }) },
+            { path: 'folders', lazy: async () => ({ Component: (await lazily(() => import('./pages/FoldersRoute'))).FoldersRoute }) },
+            { path: 'folders/:id', lazy: async () => ({ Component: (await lazily(() => import('./pages/FoldersRoute'))).FoldersRoute }) },
             { path: 'gpus', lazy: async () => ({ Component: (await lazily(() => import('@/features/gpus/GpusPage'))).GpusPage }) },
             { path: 'usage', lazy: async () => ({ Component: (await lazily(() => import('@/features/usage/UsagePage'))).UsagePage }) },
             { path: 'agents', lazy: async () => ({ Component: (await lazily(() => import('@/features/agents/AgentsPage'))).AgentsPage }) },

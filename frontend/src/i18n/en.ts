@@ -1,6 +1,8 @@
 import agents from './en/agents.json'
 import apps from './en/apps.json'
 import common from './en/common.json'
+import files from './en/files.json'
+import folders from './en/folders.json'
 import gpus from './en/gpus.json'
 import history from './en/history.json'
 import launcher from './en/launcher.json'
@@ -11,4 +13,4 @@ import settings from './en/settings.json'
 import terminal from './en/terminal.json'
 import usage from './en/usage.json'
 
-export const en = { agents, apps, common, gpus, history, launcher, notifications, session, sessions, settings, terminal, usage }
+export const en = { agents, apps, common, files, folders, gpus, history, launcher, notifications, session, sessions, settings, terminal, usage }

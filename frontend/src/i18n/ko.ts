@@ -1,6 +1,8 @@
 import agents from './ko/agents.json'
 import apps from './ko/apps.json'
 import common from './ko/common.json'
+import files from './ko/files.json'
+import folders from './ko/folders.json'
 import gpus from './ko/gpus.json'
 import history from './ko/history.json'
 import launcher from './ko/launcher.json'
@@ -11,4 +13,4 @@ import settings from './ko/settings.json'
 import terminal from './ko/terminal.json'
 import usage from './ko/usage.json'
 
-export const ko = { agents, apps, common, gpus, history, launcher, notifications, session, sessions, settings, terminal, usage }
+export const ko = { agents, apps, common, files, folders, gpus, history, launcher, notifications, session, sessions, settings, terminal, usage }

@@ -8,6 +8,7 @@ export interface SessionActions {
   showDetail: (id: string) => void
   showLogs: (id: string, kernel?: string) => void
   openApps: (id: string) => void
+  openFiles: (id: string) => void
   openTerminal: (id: string, kernel?: string) => void
   /** Asks first, then ends them; forced ticks the box for doing it by force. */
   terminate: (ids: string[], forced?: boolean) => void
@@ -23,6 +24,7 @@ export const SessionActionsContext = createContext<SessionActions>({
   showDetail: nothing,
   showLogs: nothing,
   openApps: nothing,
+  openFiles: nothing,
   openTerminal: nothing,
   terminate: nothing,
   keep: nothing,

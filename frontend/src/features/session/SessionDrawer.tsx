@@ -1,5 +1,5 @@
 import { Button, Drawer, Dropdown, Skeleton, Tooltip } from 'antd'
-import { CirclePower, Ellipsis, LayoutGrid, Rocket, SquareTerminal, X } from 'lucide-react'
+import { CirclePower, Ellipsis, FolderOpen, LayoutGrid, Rocket, SquareTerminal, X } from 'lucide-react'
 import { lazy, Suspense } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useSearchParams } from 'react-router'
@@ -57,6 +57,9 @@ function Buttons({ session, onForce, onAgain }: { session: Session; onForce: () 
       </Button>
       <Button disabled={!running} icon={<SquareTerminal size={15} />} onClick={() => actions.openTerminal(session.id)}>
         {t('common:action.terminal')}
+      </Button>
+      <Button disabled={!running} icon={<FolderOpen size={15} />} onClick={() => actions.openFiles(session.id)}>
+        {t('common:action.files')}
       </Button>
       <Button danger disabled={session.status === 'TERMINATING' || Boolean(session.lastHeard)} className={css.buttonsEnd ?? ''} icon={<CirclePower size={15} />} onClick={() => actions.terminate([session.id])}>
         {t('common:action.terminate')}

@@ -1,0 +1,28 @@
+import { Drawer } from 'antd'
+import { lazy, Suspense } from 'react'
+import { useNavigate, useParams, useSearchParams } from 'react-router'
+import { useFolders } from '@/api/folders'
+import { FoldersPage } from '@/features/folders/FoldersPage'
+import { lazily } from '@/lib/lazily'
+
+const Explorer = lazy(async () => ({ default: (await lazily(() => import('@/features/files/Explorer'))).Explorer }))
+
+/** The folders, and over them the files of the one that the address names. */
+export function FoldersRoute() {
+  const { id } = useParams()
+  const navigate = useNavigate()
+  const [params, setParams] = useSearchParams()
+  const folder = useFolders().data?.find((f) => f.id === id)
+  return (
+    <>
+      <FoldersPage onOpen={(f) => void navigate(`/folders/${f.id}`)} />
+      {id && folder ? (
+        <Drawer open mask={false} size={820} title={folder.name} onClose={() => void navigate('/folders')} styles={{ body: { padding: 0, overflow: 'hidden' } }}>
+          <Suspense fallback={null}>
+            <Explorer place={{ folder: id }} root={folder.name} dir={params.get('path') ?? ''} onVisit={(path) => setParams(path ? { path } : {})} readOnly={folder.permission === 'ro' || folder.state !== 'ready'} />
+          </Suspense>
+        </Drawer>
+      ) : null}
+    </>
+  )
+}

@@ -1,0 +1,184 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { App, Button, Input, Skeleton } from 'antd'
+import { Download, FilePlus, FolderOpen, FolderPlus, FolderUp, RotateCw, Trash2, Upload } from 'lucide-react'
+import { lazy, Suspense, useMemo, useRef, useState, type DragEvent } from 'react'
+import { useTranslation } from 'react-i18next'
+import { asProblem } from '@/api/client'
+import { contentAddress, encodedName, type FilePlace, inside, removeFile, zipAddress, placeKey } from '@/api/files'
+import type { FileInfo } from '@/api/types.gen'
+import { saveUrl } from '@/lib/save'
+import { EmptyState } from '@/ui/EmptyState'
+import { ErrorState } from '@/ui/ErrorState'
+import { FileTable } from './FileTable'
+import { NameDialog, type Naming } from './NameDialog'
+import { crumbsOf } from './paths'
+import { UploadList } from './UploadList'
+import css from './files.module.css'
+import { chosenOf, type Picked, pickedOf } from './uploads'
+import { useListing, useUploads } from './useFiles'
+
+const Preview = lazy(async () => ({ default: (await import('./Preview')).Preview }))
+
+export interface ExplorerProps {
+  place: FilePlace
+  /** What the place's root is called. */
+  root: string
+  /** Encoded path of the directory that is shown. */
+  dir: string
+  onVisit: (dir: string) => void
+  readOnly: boolean
+}
+
+/** The files of a folder or a session: looked at, changed, brought and fetched. */
+export function Explorer({ place, root, dir, onVisit, readOnly }: ExplorerProps) {
+  const { t } = useTranslation(['files', 'common'])
+  const { message, modal } = App.useApp()
+  const client = useQueryClient()
+  const listing = useListing(place, dir)
+  const { uploads } = useUploads()
+  const [filter, setFilter] = useState('')
+  const [selected, setSelected] = useState<string[]>([])
+  const [naming, setNaming] = useState<Naming | null>(null)
+  const [shown, setShown] = useState<FileInfo | null>(null)
+  const [over, setOver] = useState(false)
+  const files = useRef<HTMLInputElement>(null)
+  const directory = useRef<HTMLInputElement>(null)
+  const entries = useMemo(() => {
+    const all = listing.data?.entries ?? []
+    const wanted = filter.trim().toLowerCase()
+    // Directories first, as people look for them.
+    return all.filter((e) => e.name.toLowerCase().includes(wanted)).toSorted((a, b) => Number(b.kind === 'directory') - Number(a.kind === 'directory'))
+  }, [listing.data, filter])
+  const visit = (to: string) => {
+    setFilter('')
+    setSelected([])
+    onVisit(to)
+  }
+  const refresh = () => void client.invalidateQueries({ queryKey: ['files', placeKey(place)] })
+  const pathOf = (file: FileInfo) => inside(dir, encodedName(file))
+  const chosen = entries.filter((e) => selected.includes(encodedName(e)))
+  const open = (file: FileInfo) => {
+    if (file.kind === 'directory') visit(pathOf(file))
+    else if (file.kind === 'file') setShown(file)
+  }
+  const download = (some: FileInfo[]) => {
+    const [only] = some
+    if (some.length === 1 && only?.kind === 'file') saveUrl(only.name, contentAddress(place, pathOf(only)))
+    else saveUrl('', zipAddress(place, some.map(pathOf), only && some.length === 1 ? only.name : crumbsOf(dir).at(-1)?.name || root))
+  }
+  const remove = (some: FileInfo[]) =>
+    modal.confirm({
+      title: some.length === 1 ? t('files:remove.title', { name: some[0]?.name ?? '' }) : t('files:remove.titleMany', { count: some.length }),
+      content: t('files:remove.text'),
+      okText: t('files:remove.go'),
+      okButtonProps: { danger: true },
+      cancelText: t('common:action.cancel'),
+      onOk: async () => {
+        const results = await Promise.allSettled(some.map((file) => removeFile(place, pathOf(file))))
+        const failed = results.find((r) => r.status === 'rejected')
+        if (failed) void message.error([asProblem(failed.reason).message, asProblem(failed.reason).hint].filter(Boolean).join(' '))
+        setSelected([])
+        refresh()
+      },
+    })
+  const bring = (picked: Picked[]) => {
+    if (picked.length > 0) uploads.add(place, dir, picked)
+  }
+  const drop = (event: DragEvent) => {
+    event.preventDefault()
+    setOver(false)
+    if (!readOnly) void pickedOf(event.dataTransfer).then(bring)
+  }
+  return (
+    <div
+      className={css.explorer}
+      onDragOver={(event) => {
+        event.preventDefault()
+        if (!readOnly && event.dataTransfer.types.includes('Files')) setOver(true)
+      }}
+      onDragLeave={(event) => {
+        if (!event.currentTarget.contains(event.relatedTarget as Node | null)) setOver(false)
+      }}
+      onDrop={drop}
+    >
+      <div className={css.bar}>
+        <nav className={css.crumbs} aria-label={t('files:path')}>
+          {[{ name: root, path: '' }, ...crumbsOf(dir)].map((crumb, i, all) => (
+            <span key={crumb.path}>
+              {i > 0 ? <i aria-hidden>/</i> : null}
+              <button type="button" aria-current={i === all.length - 1 ? 'page' : undefined} onClick={() => visit(crumb.path)}>
+                {crumb.name}
+              </button>
+            </span>
+          ))}
+        </nav>
+        <Input allowClear className={css.filter ?? ''} aria-label={t('files:filter')} placeholder={t('files:filter')} value={filter} onChange={(event) => setFilter(event.target.value)} />
+        <Button type="text" aria-label={t('files:refresh')} title={t('files:refresh')} icon={<RotateCw size={15} />} onClick={refresh} />
+      </div>
+      <div className={css.bar}>
+        {chosen.length > 0 ? (
+          <>
+            <b>{t('files:chosen', { count: chosen.length })}</b>
+            <Button icon={<Download size={15} />} onClick={() => download(chosen)}>
+              {t('files:download')}
+            </Button>
+            {readOnly ? null : (
+              <Button danger icon={<Trash2 size={15} />} onClick={() => remove(chosen)}>
+                {t('files:remove.go')}
+              </Button>
+            )}
+          </>
+        ) : (
+          <>
+            {readOnly ? (
+              <span className={css.note}>{t('files:readOnly')}</span>
+            ) : (
+              <>
+                <Button type="primary" icon={<Upload size={15} />} onClick={() => files.current?.click()}>
+                  {t('files:upload')}
+                </Button>
+                <Button icon={<FolderUp size={15} />} onClick={() => directory.current?.click()}>
+                  {t('files:uploadFolder')}
+                </Button>
+                <Button icon={<FolderPlus size={15} />} onClick={() => setNaming({ what: 'directory' })}>
+                  {t('files:newFolder')}
+                </Button>
+                <Button icon={<FilePlus size={15} />} onClick={() => setNaming({ what: 'file' })}>
+                  {t('files:newFile')}
+                </Button>
+              </>
+            )}
+            <span className={css.count}>{listing.data ? t('files:count', { count: listing.data.total }) : null}</span>
+          </>
+        )}
+      </div>
+      <input ref={files} hidden type="file" multiple aria-label={t('files:upload')} onChange={(event) => (bring(chosenOf(event.target.files as FileList)), (event.target.value = ''))} />
+      <input ref={directory} hidden type="file" {...{ webkitdirectory: '' }} aria-label={t('files:uploadFolder')} onChange={(event) => (bring(chosenOf(event.target.files as FileList)), (event.target.value = ''))} />
+      <div className={css.list}>
+        {listing.isError ? (
+          <ErrorState problem={asProblem(listing.error)} onRetry={() => void listing.refetch()} />
+        ) : listing.isPending ? (
+          <Skeleton active style={{ padding: 20 }} />
+        ) : entries.length === 0 ? (
+          <EmptyState icon={FolderOpen} title={t(filter ? 'files:noMatch' : 'files:empty')} {...(filter || readOnly ? {} : { text: t('files:emptyText') })} />
+        ) : (
+          <FileTable
+            rows={entries}
+            selected={selected}
+            onSelect={setSelected}
+            onOpen={open}
+            onDownload={(file) => download([file])}
+            onRename={readOnly ? undefined : (file) => setNaming({ what: 'rename', file })}
+            onRemove={readOnly ? undefined : (file) => remove([file])}
+          />
+        )}
+        {over ? <div className={css.over}>{t('files:dropHere', { name: crumbsOf(dir).at(-1)?.name ?? root })}</div> : null}
+      </div>
+      <UploadList place={place} />
+      {naming ? <NameDialog place={place} dir={dir} naming={naming} taken={(listing.data?.entries ?? []).map((e) => e.name)} onClose={() => setNaming(null)} onDone={refresh} /> : null}
+      <Suspense fallback={null}>
+        {shown ? <Preview place={place} path={pathOf(shown)} file={shown} readOnly={readOnly} onClose={() => setShown(null)} onSaved={refresh} /> : null}
+      </Suspense>
+    </div>
+  )
+}

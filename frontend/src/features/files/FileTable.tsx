@@ -1,0 +1,101 @@
+import { Button, Table, type TableProps } from 'antd'
+import { Download, File, FileSymlink, Folder, Pencil, Trash2 } from 'lucide-react'
+import { useRef, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { encodedName } from '@/api/files'
+import type { FileInfo } from '@/api/types.gen'
+import { useBox } from '@/lib/useBox'
+import { Bytes } from '@/ui/Bytes'
+import { RelativeTime } from '@/ui/Times'
+import css from './files.module.css'
+
+export interface FileTableProps {
+  rows: FileInfo[]
+  selected: string[]
+  onSelect: (names: string[]) => void
+  onOpen: (file: FileInfo) => void
+  onDownload: (file: FileInfo) => void
+  /** Undefined: nothing may be changed here. */
+  onRename: ((file: FileInfo) => void) | undefined
+  onRemove: ((file: FileInfo) => void) | undefined
+}
+
+const headHeight = 40
+type Order = { key: string; down: boolean } | null
+
+function sorted(rows: FileInfo[], order: Order): FileInfo[] {
+  if (!order) return rows
+  const by = (a: FileInfo, b: FileInfo) => (order.key === 'size' ? a.size - b.size : order.key === 'modified' ? a.modified.localeCompare(b.modified) : a.name.localeCompare(b.name, undefined, { numeric: true }))
+  return rows.toSorted((a, b) => Number(b.kind === 'directory') - Number(a.kind === 'directory') || (order.down ? -by(a, b) : by(a, b)))
+}
+
+function Icon({ file }: { file: FileInfo }) {
+  if (file.link) return <FileSymlink size={15} aria-hidden />
+  return file.kind === 'directory' ? <Folder size={15} aria-hidden className={css.folder} /> : <File size={15} aria-hidden />
+}
+
+/** The entries of a directory. Only what is seen is drawn. */
+export function FileTable({ rows, selected, onSelect, onOpen, onDownload, onRename, onRemove }: FileTableProps) {
+  const { t } = useTranslation(['files', 'common'])
+  const frame = useRef<HTMLDivElement>(null)
+  const box = useBox(frame)
+  const [order, setOrder] = useState<Order>(null)
+  const sortOrder = (key: string) => (order?.key === key ? (order.down ? ('descend' as const) : ('ascend' as const)) : null)
+  const columns: TableProps<FileInfo>['columns'] = [
+    {
+      key: 'name',
+      title: t('files:name'),
+      sorter: true,
+      sortOrder: sortOrder('name'),
+      ellipsis: true,
+      render: (_, file) => (
+        <span className={css.name}>
+          <Icon file={file} />
+          {file.kind === 'other' ? (
+            <span className={css.dim} title={t('files:special')}>{file.name}</span>
+          ) : (
+            <button type="button" className={css.open} onClick={() => onOpen(file)}>
+              {file.name}
+            </button>
+          )}
+        </span>
+      ),
+    },
+    { key: 'size', title: t('files:size'), width: 100, align: 'right', sorter: true, sortOrder: sortOrder('size'), render: (_, file) => (file.kind === 'file' ? <Bytes value={file.size} /> : null) },
+    { key: 'modified', title: t('files:modified'), width: 130, sorter: true, sortOrder: sortOrder('modified'), render: (_, file) => <RelativeTime at={file.modified} short /> },
+    {
+      key: 'actions',
+      title: '',
+      width: 110,
+      align: 'right',
+      render: (_, file) => (
+        <span className={css.actions}>
+          {file.kind === 'other' ? null : <Button type="text" size="small" aria-label={t('files:downloadOf', { name: file.name })} title={t('files:download')} icon={<Download size={14} />} onClick={() => onDownload(file)} />}
+          {onRename && !file.encoded ? <Button type="text" size="small" aria-label={t('files:renameOf', { name: file.name })} title={t('files:rename')} icon={<Pencil size={14} />} onClick={() => onRename(file)} /> : null}
+          {onRemove ? <Button type="text" size="small" danger aria-label={t('files:removeOf', { name: file.name })} title={t('files:remove.go')} icon={<Trash2 size={14} />} onClick={() => onRemove(file)} /> : null}
+        </span>
+      ),
+    },
+  ]
+  return (
+    <div ref={frame} className={css.table}>
+      {box.height > 0 ? (
+        <Table<FileInfo>
+          virtual
+          rowKey={(file) => encodedName(file)}
+          size="middle"
+          pagination={false}
+          dataSource={sorted(rows, order)}
+          columns={columns}
+          scroll={{ x: Math.max(560, box.width), y: box.height - headHeight }}
+          onChange={(_page, _filters, sorter) => {
+            const one = Array.isArray(sorter) ? sorter[0] : sorter
+            setOrder(one?.order ? { key: String(one.columnKey), down: one.order === 'descend' } : null)
+          }}
+          onRow={(file) => ({ onDoubleClick: () => onOpen(file) })}
+          rowSelection={{ columnWidth: 40, selectedRowKeys: selected, onChange: (names) => onSelect(names.map(String)), getCheckboxProps: (file) => ({ 'aria-label': t('files:select', { name: file.name }) }) }}
+        />
+      ) : null}
+    </div>
+  )
+}

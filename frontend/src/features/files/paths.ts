@@ -1,0 +1,73 @@
+import { inside } from '@/api/files'
+
+/** One step of a breadcrumb: its name as a person reads it, and its encoded path. */
+export interface Crumb {
+  name: string
+  path: string
+}
+
+/** A name as a person reads it; bytes that are no text stay encoded. */
+export function readable(encoded: string): string {
+  try {
+    return decodeURIComponent(encoded)
+  } catch {
+    return encoded
+  }
+}
+
+/** The directories on the way to an encoded path. */
+export function crumbsOf(path: string): Crumb[] {
+  const crumbs: Crumb[] = []
+  for (const part of path.split('%2F').filter(Boolean)) {
+    crumbs.push({ name: readable(part), path: inside(crumbs[crumbs.length - 1]?.path ?? '', part) })
+  }
+  return crumbs
+}
+
+/** What is wrong with a name for a file, as the key of its text; "" where it is fine. */
+export function nameFault(name: string, taken: readonly string[]): '' | 'nameEmpty' | 'nameSlash' | 'nameLong' | 'nameTaken' {
+  if (name === '' || name === '.' || name === '..') return 'nameEmpty'
+  if (/[/\0]/.test(name)) return 'nameSlash'
+  if (new TextEncoder().encode(name).length > 255) return 'nameLong'
+  return taken.includes(name) ? 'nameTaken' : ''
+}
+
+export type PreviewKind = 'image' | 'csv' | 'notebook' | 'text'
+
+const images: Record<string, string> = { png: 'image/png', jpg: 'image/jpeg', jpeg: 'image/jpeg', gif: 'image/gif', webp: 'image/webp', bmp: 'image/bmp', svg: 'image/svg+xml' }
+
+const ending = (name: string) => /\.([^.]+)$/.exec(name.toLowerCase())?.[1] ?? ''
+export const imageType = (name: string): string | undefined => images[ending(name)]
+
+/** How the content of a file is shown. */
+export function previewKind(name: string): PreviewKind {
+  if (imageType(name)) return 'image'
+  if (['csv', 'tsv'].includes(ending(name))) return 'csv'
+  return ending(name) === 'ipynb' ? 'notebook' : 'text'
+}
+
+/** Reads a table as RFC 4180 has it, at most so many rows. */
+export function parseTable(text: string, separator: string, most: number): string[][] {
+  const rows: string[][] = []
+  let row: string[] = []
+  let cell = ''
+  let quoted = false
+  for (let i = 0; i < text.length && rows.length < most; i++) {
+    const c = text[i] ?? ''
+    if (quoted) {
+      if (c !== '"') cell += c
+      else if (text[i + 1] === '"') cell += text[++i] ?? ''
+      else quoted = false
+    } else if (c === '"' && cell === '') quoted = true
+    else if (c === separator) {
+      row.push(cell)
+      cell = ''
+    } else if (c === '\n') {
+      rows.push([...row, cell.replace(/\r$/, '')])
+      row = []
+      cell = ''
+    } else cell += c
+  }
+  if (rows.length < most && (cell !== '' || row.length > 0)) rows.push([...row, cell])
+  return rows
+}

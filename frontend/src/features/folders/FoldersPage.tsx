@@ -1,0 +1,96 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { App, Button, Input, Skeleton } from 'antd'
+import { FolderOpen, FolderPlus, Trash2 } from 'lucide-react'
+import { useMemo, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { asProblem } from '@/api/client'
+import { restoreFolder, trashFolder, useFolders } from '@/api/folders'
+import { useAgents } from '@/api/hooks'
+import { keys } from '@/api/keys'
+import type { Folder } from '@/api/types.gen'
+import { EmptyState } from '@/ui/EmptyState'
+import { ErrorState } from '@/ui/ErrorState'
+import { PageHeader } from '@/ui/PageHeader'
+import { FolderDialog } from './FolderDialog'
+import { FoldersTable } from './FoldersTable'
+import css from './folders.module.css'
+import { PurgeDialog } from './PurgeDialog'
+
+const none: never[] = []
+
+export interface FoldersPageProps {
+  onOpen: (folder: Folder) => void
+}
+
+/** The data folders: those in use, and those in the trash. */
+export function FoldersPage({ onOpen }: FoldersPageProps) {
+  const { t } = useTranslation(['folders', 'common'])
+  const { message } = App.useApp()
+  const client = useQueryClient()
+  const query = useFolders()
+  const agents = useAgents().data ?? none
+  const folders = query.data ?? none
+  const [trash, setTrash] = useState(false)
+  const [search, setSearch] = useState('')
+  const [editing, setEditing] = useState<Folder | 'new' | null>(null)
+  const [purging, setPurging] = useState<Folder | null>(null)
+  const [active, thrown] = useMemo(() => [folders.filter((f) => f.state === 'ready'), folders.filter((f) => f.state !== 'ready')], [folders])
+  const rows = (trash ? thrown : active).filter((f) => f.name.toLowerCase().includes(search.trim().toLowerCase()))
+  const refresh = () => client.invalidateQueries({ queryKey: keys.folders })
+  const move = async (folder: Folder, into: boolean) => {
+    try {
+      await (into ? trashFolder : restoreFolder)(folder.id)
+      void message.success(t(into ? 'folders:trashed' : 'folders:restored', { name: folder.name }))
+    } catch (error) {
+      const problem = asProblem(error)
+      void message.error([problem.message, problem.hint].filter(Boolean).join(' '))
+    }
+    await refresh()
+  }
+  const add = (
+    <Button type="primary" icon={<FolderPlus size={15} />} onClick={() => setEditing('new')}>
+      {t('folders:new')}
+    </Button>
+  )
+  return (
+    <div className={css.page}>
+      <PageHeader title={t('folders:title')} note={query.data ? t('folders:count', { count: active.length }) : undefined}>
+        {add}
+      </PageHeader>
+      <div className={css.card}>
+        <div className={css.bar}>
+          <div className={css.tabs} role="tablist" aria-label={t('folders:tabs')}>
+            {[false, true].map((one) => (
+              <button key={String(one)} type="button" role="tab" aria-selected={trash === one} className={`${css.tab} ${trash === one ? css.tabOn : ''}`} onClick={() => setTrash(one)}>
+                {t(one ? 'folders:tab.trash' : 'folders:tab.active')}
+                <span className={css.tabCount}>{one ? thrown.length : active.length}</span>
+              </button>
+            ))}
+          </div>
+          <Input allowClear className={css.search ?? ''} aria-label={t('folders:search')} placeholder={t('folders:search')} value={search} onChange={(event) => setSearch(event.target.value)} />
+        </div>
+        {query.error && !query.data ? (
+          <ErrorState problem={asProblem(query.error)} onRetry={() => void query.refetch()} />
+        ) : query.isPending ? (
+          <Skeleton active style={{ padding: 20 }} />
+        ) : rows.length === 0 ? (
+          <div className={css.fill}>
+            {search ? (
+              <EmptyState icon={FolderOpen} title={t('folders:noMatch')} />
+            ) : trash ? (
+              <EmptyState icon={Trash2} title={t('folders:emptyTrash')} />
+            ) : (
+              <EmptyState icon={FolderOpen} title={t('folders:empty')} text={t('folders:emptyText')}>
+                {add}
+              </EmptyState>
+            )}
+          </div>
+        ) : (
+          <FoldersTable rows={rows} trash={trash} several={agents.length > 1} onOpen={onOpen} onEdit={setEditing} onTrash={(f) => void move(f, true)} onRestore={(f) => void move(f, false)} onPurge={setPurging} />
+        )}
+      </div>
+      {editing ? <FolderDialog folder={editing === 'new' ? undefined : editing} agents={agents} onClose={() => setEditing(null)} onDone={() => void refresh()} /> : null}
+      {purging ? <PurgeDialog folder={purging} onClose={() => setPurging(null)} onDone={() => void refresh()} /> : null}
+    </div>
+  )
+}

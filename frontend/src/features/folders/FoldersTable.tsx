@@ -1,0 +1,121 @@
+import { Button, Table, Tooltip, type TableProps } from 'antd'
+import { Folder as FolderIcon, FolderSymlink, Pencil, Trash2, Undo2 } from 'lucide-react'
+import { useRef } from 'react'
+import { useTranslation } from 'react-i18next'
+import { Link } from 'react-router'
+import type { Folder } from '@/api/types.gen'
+import { useBox } from '@/lib/useBox'
+import { Bytes } from '@/ui/Bytes'
+import { RelativeTime } from '@/ui/Times'
+import css from './folders.module.css'
+import { Mark } from './Mark'
+
+export interface FoldersTableProps {
+  rows: Folder[]
+  trash: boolean
+  /** There are several machines: say whose each folder is. */
+  several: boolean
+  onOpen: (folder: Folder) => void
+  onEdit: (folder: Folder) => void
+  onTrash: (folder: Folder) => void
+  onRestore: (folder: Folder) => void
+  onPurge: (folder: Folder) => void
+}
+
+const headHeight = 40
+
+/** The folders of one tab. */
+export function FoldersTable({ rows, trash, several, onOpen, onEdit, onTrash, onRestore, onPurge }: FoldersTableProps) {
+  const { t } = useTranslation('folders')
+  const frame = useRef<HTMLDivElement>(null)
+  const box = useBox(frame)
+  const columns: TableProps<Folder>['columns'] = [
+    {
+      key: 'name',
+      title: t('column.name'),
+      ellipsis: true,
+      sorter: (a, b) => a.name.localeCompare(b.name),
+      render: (_, f) => (
+        <span className={css.name}>
+          {f.path ? <FolderSymlink size={16} aria-hidden /> : <FolderIcon size={16} aria-hidden />}
+          <button type="button" className={css.open} disabled={f.missing || f.state === 'deleting'} onClick={() => onOpen(f)}>
+            {f.name}
+          </button>
+          {f.auto ? <Mark text={t('auto')} title={t('autoText')} /> : null}
+          {f.mode === 'model' ? <Mark text={t('mode.model')} /> : null}
+          {f.path ? <Mark text={t('linked')} title={f.path} /> : null}
+          {f.missing ? <Mark bad text={t('missing')} title={t('missingText')} /> : null}
+          {f.state === 'deleting' ? <Mark bad={Boolean(f.problem)} text={t('deleting')} {...(f.problem ? { title: f.problem } : {})} /> : null}
+        </span>
+      ),
+    },
+    { key: 'permission', title: t('column.permission'), width: 130, render: (_, f) => t(f.permission === 'ro' ? 'permission.ro' : 'permission.rw') },
+    {
+      key: 'usage',
+      title: t('column.usage'),
+      width: 120,
+      align: 'right',
+      sorter: (a, b) => (a.usage?.bytes ?? 0) - (b.usage?.bytes ?? 0),
+      render: (_, f) =>
+        f.usage ? (
+          <Tooltip title={[t('files', { count: f.usage.files }), f.usage.partial ? t('partial') : '', f.counting ? t('counting') : ''].filter(Boolean).join(' · ')}>
+            <span className={f.counting ? css.dim : undefined}>
+              <Bytes value={f.usage.bytes} />
+            </span>
+          </Tooltip>
+        ) : (
+          <span className={css.dim}>{f.counting ? t('counting') : '–'}</span>
+        ),
+    },
+    { key: 'owner', title: t('column.owner'), width: 120, ellipsis: true, render: (_, f) => f.owner },
+    ...(several ? [{ key: 'agent', title: t('column.agent'), width: 110, ellipsis: true, render: (_: unknown, f: Folder) => f.agent }] : []),
+    ...(trash
+      ? [{ key: 'trashed', title: t('column.trashed'), width: 170, render: (_: unknown, f: Folder) => (f.trashedAt ? <RelativeTime at={f.trashedAt} /> : null) }]
+      : [
+          {
+            key: 'usedBy',
+            title: t('column.usedBy'),
+            width: 180,
+            ellipsis: true,
+            render: (_: unknown, f: Folder) => f.usedBy.map((u, i) => (
+              <span key={u.session}>
+                {i > 0 ? ', ' : ''}
+                <Link to={`/sessions/${u.session}`}>{u.name}</Link>
+              </span>
+            )),
+          },
+          { key: 'created', title: t('column.created'), width: 140, sorter: (a: Folder, b: Folder) => a.createdAt.localeCompare(b.createdAt), render: (_: unknown, f: Folder) => <RelativeTime at={f.createdAt} /> },
+        ]),
+    {
+      key: 'actions',
+      title: '',
+      width: trash ? 250 : 90,
+      align: 'right',
+      render: (_, f) =>
+        trash ? (
+          f.state === 'deleting' ? null : (
+            <span className={css.actions}>
+              <Button size="small" icon={<Undo2 size={14} />} onClick={() => onRestore(f)}>
+                {t('restore')}
+              </Button>
+              <Button size="small" danger icon={<Trash2 size={14} />} onClick={() => onPurge(f)}>
+                {t('delete')}
+              </Button>
+            </span>
+          )
+        ) : (
+          <span className={css.actions}>
+            <Button type="text" size="small" aria-label={`${t('edit')}: ${f.name}`} title={t('edit')} icon={<Pencil size={14} />} onClick={() => onEdit(f)} />
+            <Tooltip title={f.usedBy.length > 0 ? t('inUse', { names: f.usedBy.map((u) => u.name).join(', ') }) : t('trash')}>
+              <Button type="text" size="small" danger disabled={f.usedBy.length > 0} aria-label={`${t('trash')}: ${f.name}`} icon={<Trash2 size={14} />} onClick={() => onTrash(f)} />
+            </Tooltip>
+          </span>
+        ),
+    },
+  ]
+  return (
+    <div ref={frame} className={css.table}>
+      {box.height > 0 ? <Table<Folder> virtual rowKey="id" size="middle" pagination={false} dataSource={rows} columns={columns} scroll={{ x: Math.max(860, box.width), y: box.height - headHeight }} onRow={(f) => ({ onDoubleClick: () => (f.missing || f.state === 'deleting' ? undefined : onOpen(f)) })} /> : null}
+    </div>
+  )
+}
