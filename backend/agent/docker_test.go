@@ -55,7 +55,7 @@ func openReal(dir, host string) (*real, error) {
 		return nil, err
 	}
 	a, err := Open(context.Background(), Config{Name: "local", Dir: dir, Engine: e, Store: s, Owner: "ada", UID: os.Getuid(), GID: os.Getgid(), Version: "test", Log: log,
-		Limits: Limits{Grace: 2 * time.Second, Backoff: []time.Duration{200 * time.Millisecond}}})
+		Limits: Limits{Grace: 2 * time.Second, Guest: patience, App: patience, Backoff: []time.Duration{200 * time.Millisecond}}})
 	if err != nil {
 		return nil, err
 	}
