@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -110,23 +111,30 @@ func buildShim(t *testing.T, dir string) string {
 	return shim
 }
 
+// freePort is a port that nobody listens on, below those that the system gives
+// away by itself, so that no test beside this one is given it meanwhile.
 func freePort(t *testing.T) int {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for {
+		port := 20_000 + rand.IntN(10_000)
+		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			continue
+		}
+		if err := listener.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return port
 	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
 }
 
 // waitFor polls a condition of another process until it holds.
 func waitFor(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(60 * time.Second)
+	deadline := time.Now().Add(3 * time.Minute)
 	for !holds() {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited a minute for %s", what)
+			t.Fatalf("waited three minutes for %s", what)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
@@ -149,7 +157,7 @@ func (d *driver) try(method, path string, in, out any) error {
 		}
 		body = bytes.NewReader(data)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, d.address+path, body)
 	if err != nil {

@@ -21,7 +21,8 @@ export default defineConfig({
     restoreMocks: true,
     pool: 'threads',
     isolate: false,
-    testTimeout: 20_000,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     css: false,
   },
 })

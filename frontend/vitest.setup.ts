@@ -4,8 +4,8 @@ import { afterEach, beforeEach } from 'vitest'
 import { startI18n } from '@/i18n/i18n'
 
 // Asking of every element whether it can be seen takes jsdom longer than all else
-// together; and a busy machine may need more than a second to answer.
-configure({ defaultHidden: true, asyncUtilTimeout: 8_000 })
+// together; and a busy machine may need many seconds to answer.
+configure({ defaultHidden: true, asyncUtilTimeout: 60_000 })
 
 // jsdom lays nothing out: give what antd and the virtual lists ask for.
 class ResizeObserverStub implements ResizeObserver {

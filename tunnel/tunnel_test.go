@@ -82,7 +82,7 @@ func tunnels(t testing.TB, w *wire, c tunnel.Config) (near, far *tunnel.Tunnel) 
 func joined(t testing.TB, all ...*tunnel.Tunnel) {
 	t.Helper()
 	for _, each := range all {
-		for end := time.Now().Add(10 * time.Second); each.Stats().Carriers < 2; time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(time.Minute); each.Stats().Carriers < 2; time.Sleep(time.Millisecond) {
 			if time.Now().After(end) {
 				t.Fatal("no second carrier came")
 			}
@@ -171,7 +171,7 @@ func TestHalfOpen(t *testing.T) {
 	t.Run("who writes to a closed stream is told", func(t *testing.T) {
 		a, b := link(t, near, far, tunnel.Interactive)
 		_ = b.Close()
-		for end := time.Now().Add(5 * time.Second); ; {
+		for end := time.Now().Add(time.Minute); ; {
 			if _, err := a.Write([]byte("x")); errors.Is(err, net.ErrClosed) {
 				break
 			}
@@ -252,7 +252,7 @@ func TestEndsOfATunnel(t *testing.T) {
 		for _, each := range []*tunnel.Tunnel{near, far} {
 			select {
 			case <-each.Done():
-			case <-time.After(5 * time.Second):
+			case <-time.After(time.Minute):
 				t.Fatal("the loss was not noticed")
 			}
 			if each.Err() == nil {
@@ -312,7 +312,7 @@ func TestProbeAndStats(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := near.Stats()
-	if s.RTT <= 0 || s.BaseRTT <= 0 || s.Version != tunnel.Version || s.Sent == 0 || s.Received == 0 || time.Since(s.LastHeard) > time.Minute {
+	if s.RTT <= 0 || s.BaseRTT <= 0 || s.Version != tunnel.Version || s.Sent == 0 || s.Received == 0 || time.Since(s.LastHeard) > time.Hour {
 		t.Errorf("%+v", s)
 	}
 	if far.Peer().Key != "k" {

@@ -49,7 +49,7 @@ export class Browser {
       acceptDownloads: true,
       permissions: ['clipboard-read', 'clipboard-write'],
     })
-    context.setDefaultTimeout(30_000)
+    context.setDefaultTimeout(90_000) // a machine that has much else to do
     return new Browser(context, profile)
   }
 

@@ -6,15 +6,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { binary, eventually } from './program'
 
-/** A port of the loopback that was free a moment ago. */
+/**
+ * A port of the loopback that is free, below those that a system gives away by
+ * itself: nobody else takes it while the agent is away.
+ */
 async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  if (typeof address !== 'object' || address === null) throw new Error('no port')
-  return address.port
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 10_000)
+    const server = createServer()
+    const free = new Promise<boolean>((answer) => server.once('listening', () => answer(true)).once('error', () => answer(false)))
+    server.listen(port, '127.0.0.1')
+    if (!(await free)) continue
+    server.close()
+    await once(server, 'close')
+    return port
+  }
 }
 
 /** Far is `slipway agent --listen` with files of its own, as it runs on another machine. */

@@ -51,7 +51,7 @@ print(line)
 async function launched(page: Page, name: string): Promise<Session> {
   await enter(page, { name, image: notebookImage, cpu: CPUS, memory: MEMORY / 1024 ** 2 })
   await launch(page)
-  await row(page, name).getByText('Running').waitFor({ timeout: 60_000 })
+  await row(page, name).getByText('Running').waitFor()
   const found = (await program.sessions()).find((s) => s.name === name)
   if (!found) throw new Error(`${name} is not listed`)
   return found
@@ -59,12 +59,12 @@ async function launched(page: Page, name: string): Promise<Session> {
 
 /** Writes code into the notebook's cell and runs it; answers with what it printed. */
 async function execute(page: Page, code: string): Promise<string> {
-  await page.locator('#kernel_indicator_icon.kernel_idle_icon').waitFor({ timeout: 60_000 })
+  await page.locator('#kernel_indicator_icon.kernel_idle_icon').waitFor()
   await page.locator('.code_cell .CodeMirror').first().click()
   await page.keyboard.insertText(code)
   await page.keyboard.press('Shift+Enter')
   const output = page.locator('.output_stdout pre').first()
-  await output.waitFor({ timeout: 60_000 })
+  await output.waitFor()
   return output.innerText()
 }
 
@@ -78,7 +78,7 @@ describe('Jupyter', () => {
     await tile.waitFor()
     await picture(page, 'apps')
     const [tree] = await Promise.all([browser.context.waitForEvent('page'), tile.getByRole('button', { name: /^Jupyter Notebook/ }).click()])
-    await tree.waitForURL(new RegExp(`^http://notebook-${session.id}\\.localhost:`), { timeout: 60_000 })
+    await tree.waitForURL(new RegExp(`^http://notebook-${session.id}\\.localhost:`))
     await tree.locator('#notebook_list').waitFor()
     expect(tree.url()).not.toContain('ticket')
     await picture(tree, 'jupyter-tree')
@@ -102,7 +102,7 @@ describe('Jupyter', () => {
     await page.getByRole('button', { name: 'Apps' }).click()
     await tile.getByText('Ready').waitFor()
     const [again] = await Promise.all([browser.context.waitForEvent('page'), tile.getByRole('button', { name: /^Jupyter Notebook/ }).click()])
-    await again.locator('#notebook_list').getByText('from-terminal.txt').waitFor({ timeout: 60_000 })
+    await again.locator('#notebook_list').getByText('from-terminal.txt').waitFor()
     expect(new URL(again.url()).host).toBe(new URL(tree.url()).host)
   })
 
@@ -127,7 +127,7 @@ describe('Jupyter', () => {
       browser.context.waitForEvent('page'),
       page.locator('[data-app="notebook"]').getByRole('button', { name: /^Jupyter Notebook/ }).click(),
     ])
-    await tree.locator('#notebook_list').waitFor({ timeout: 60_000 })
+    await tree.locator('#notebook_list').waitFor()
     await program.kill()
     await program.start()
     await eventually('the notebook page answers again', async () => {

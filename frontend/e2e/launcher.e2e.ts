@@ -26,6 +26,8 @@ const open = (query = '') => browser.page(program, `/launcher${query}`)
 const says = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor()
 const draft = (value: unknown) => `draft=${encodeURIComponent(JSON.stringify(value))}`
 const launchButton = (page: Page) => page.getByRole('button', { name: 'Launch', exact: true })
+const mayLaunch = (page: Page) => eventually('it may be launched', () => launchButton(page).isEnabled())
+const mayNotLaunch = (page: Page) => eventually('it may not be launched', () => launchButton(page).isDisabled())
 
 describe('the launcher', () => {
   it('takes its steps in any order and judges them together', async () => {
@@ -40,8 +42,9 @@ describe('the launcher', () => {
     await says(page, 'A name has at least 4 characters.')
     await page.getByRole('button', { name: 'Skip to review' }).click()
     await says(page, 'Enter the command that the task runs.')
-    expect(await page.locator('button[data-bad="true"]').evaluateAll((all) => all.map((b) => b.getAttribute('data-step')))).toEqual(['type', 'network'])
-    expect(await launchButton(page).isDisabled()).toBe(true)
+    const bad = () => page.locator('button[data-bad="true"]').evaluateAll((all) => all.map((b) => b.getAttribute('data-step')).join())
+    await eventually('two steps are wrong', async () => (await bad()) === 'type,network')
+    await mayNotLaunch(page)
     await picture(page, 'launcher-errors')
     await page.getByRole('button', { name: 'Edit Session type' }).click()
     await page.getByLabel('Name', { exact: true }).fill('abcd')
@@ -49,7 +52,7 @@ describe('the launcher', () => {
     await step(page, 'network').click()
     await page.locator('[data-bad="true"] .ant-tag-close-icon').click()
     await step(page, 'confirm').click()
-    await eventually('it may be launched', () => launchButton(page).isEnabled())
+    await mayLaunch(page)
   })
 
   it('keeps its draft over a reload, but never the value of a secret', async () => {
@@ -61,7 +64,7 @@ describe('the launcher', () => {
     await says(page, 'kept-draft')
     await says(page, '640 MiB')
     await says(page, 'Enter a value. Secrets are not kept.')
-    expect(await launchButton(page).isDisabled()).toBe(true)
+    await mayNotLaunch(page)
     await page.getByRole('button', { name: 'Edit Environment & resources' }).click()
     expect(await page.getByLabel('Variable 1: value').inputValue()).toBe('3')
     expect(await page.getByLabel('Variable 2: value').inputValue()).toBe('')
@@ -77,7 +80,7 @@ describe('the launcher', () => {
     await reset.click()
     await page.getByRole('tooltip').getByRole('button', { name: 'Reset' }).click()
     await eventually('the name is empty', async () => (await page.getByLabel('Name', { exact: true }).inputValue()) === '')
-    expect(page.url()).not.toContain('soon-gone')
+    await eventually('it left the address', async () => !page.url().includes('soon-gone'))
   })
 
   it.each([
@@ -97,7 +100,7 @@ describe('the launcher', () => {
     const page = await open()
     await enter(page, { name: 'only-once', image, memory: 128 })
     await launch(page)
-    await row(page, 'only-once').getByText('Running').waitFor({ timeout: 60_000 })
+    await row(page, 'only-once').getByText('Running').waitFor()
     await page.goto(`${program.url}/launcher`)
     await page.getByLabel('Name', { exact: true }).fill('only-once')
     await says(page, 'A live session is called only-once already.')
@@ -137,12 +140,18 @@ describe('the launcher', () => {
   ])('refuses %j', async (value, text) => {
     const page = await open(`?step=confirm&${draft({ image, ...value })}`)
     await says(page, text)
-    expect(await launchButton(page).isDisabled()).toBe(true)
+    await mayNotLaunch(page)
   })
 
   it('turns a start time red when its moment passes', async () => {
-    const page = await open(`?step=type&${draft({ type: 'batch', command: 'true', startAt: new Date(Date.now() + 3000).toISOString() })}`)
-    await says(page, /^Starts in a few seconds/)
+    const hour = 3_600_000
+    const page = await open(`?step=type&${draft({ type: 'batch', command: 'true', startAt: new Date(Date.now() + hour).toISOString() })}`)
+    await says(page, /^Starts in an hour/)
+    // The clock of the page goes on by an hour; waiting for a near moment would race the loading of the page.
+    await page.evaluate((passed) => {
+      const now = Date.now.bind(Date)
+      Date.now = () => now() + passed
+    }, hour)
     await says(page, 'The start time must be in the future.')
   })
 
@@ -150,8 +159,10 @@ describe('the launcher', () => {
     const page = await open('?step=environment')
     const preset = page.getByRole('combobox', { name: 'Preset' })
     const shown = () => page.locator('.ant-select', { has: preset }).innerText()
-    await eventually('the presets are there', async () => !(await shown()).includes('Custom'))
-    const before = await shown()
+    const before = await eventually('the presets are there', async () => {
+      const now = await shown()
+      return !now.includes('Custom') && now
+    })
     await enterMemory(page, 333)
     await eventually('it is Custom', async () => (await shown()).includes('Custom'))
     await enterMemory(page, 2048)
@@ -162,7 +173,7 @@ describe('the launcher', () => {
     const page = await open(`?step=storage&${draft({ image, mounts: [['/no/such/directory', '', 0]] })}`)
     const line = page.getByRole('alert').filter({ hasText: '/no/such/directory' })
     await line.first().waitFor()
-    expect(await page.locator('button[data-step="storage"]').getAttribute('data-bad')).toBe('true')
+    await page.locator('button[data-step="storage"][data-bad="true"]').waitFor()
     await picture(page, 'launcher-server-error')
   })
 
@@ -172,7 +183,7 @@ describe('the launcher', () => {
     const dialog = page.getByRole('dialog', { name: 'Choose a directory' })
     await dialog.getByLabel('Path').fill(program.home)
     await dialog.getByLabel('Path').press('Enter')
-    await dialog.getByRole('button', { name: 'sim' }).click()
+    await dialog.getByRole('button', { name: 'sim', exact: true }).click()
     await eventually('it is inside', async () => (await dialog.getByLabel('Path').inputValue()) === `${program.home}/sim`)
     await picture(page, 'launcher-directories')
     await dialog.getByRole('button', { name: 'Use this directory' }).click()
@@ -197,7 +208,7 @@ describe('the launcher', () => {
 
   it('asks where it stays: nothing that can be pressed moves while it appears', async () => {
     const page = await open(`?step=confirm&${draft({ image, name: 'asked-in-place', memory: '128m' })}`)
-    await eventually('it may be launched', () => launchButton(page).isEnabled())
+    await mayLaunch(page)
     // A person's press, so that the question knows where it comes from.
     await page.evaluate(() => {
       const places = new Set<string>()
@@ -218,7 +229,7 @@ describe('the launcher', () => {
 
   it('launches once, however often the button is pressed', async () => {
     const page = await open(`?step=confirm&${draft({ image, name: 'pressed-twice', memory: '128m' })}`)
-    await eventually('it may be launched', () => launchButton(page).isEnabled())
+    await mayLaunch(page)
     await launchButton(page).click()
     await page.getByRole('dialog', { name: 'Launch without a directory?' }).getByRole('button', { name: 'Launch' }).dblclick()
     await page.waitForURL('**/sessions')

@@ -8,8 +8,8 @@ const program = new Program('sim')
 let browser: Browser
 
 beforeAll(async () => {
-  await program.start()
   browser = await Browser.open()
+  await program.start() // its code is good for a minute
 })
 afterAll(async () => {
   await browser?.close()

@@ -14,7 +14,7 @@ export const minimalImage = 'slipway-test/minimal:1'
 const ended = new Set(['TERMINATED', 'CANCELLED', 'ERROR'])
 
 /** Asks again until there is an answer, at most for so many milliseconds. The only wait of these tests that has a clock. */
-export async function eventually<T>(what: string, ask: () => Promise<T | undefined | false>, limit = 60_000): Promise<T> {
+export async function eventually<T>(what: string, ask: () => Promise<T | undefined | false>, limit = 120_000): Promise<T> {
   const until = Date.now() + limit
   for (;;) {
     const answer = await ask()
@@ -90,7 +90,7 @@ export class Program {
     for (const session of await this.sessions()) {
       if (!ended.has(session.status)) await this.call('POST', `/sessions/${session.id}/terminate`, { forced: true }).catch(() => undefined)
     }
-    await eventually('every session has ended', async () => (await this.sessions()).every((s) => ended.has(s.status)), 90_000)
+    await eventually('every session has ended', async () => (await this.sessions()).every((s) => ended.has(s.status)))
   }
 
   /** Ends every session and the program, and removes its files. */

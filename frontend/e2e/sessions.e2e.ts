@@ -38,7 +38,7 @@ describe('a session', () => {
     expect(command).not.toContain('geheim')
     expect(page.url()).not.toContain('geheim')
     await launch(page, true)
-    await row(page, 'five-steps').getByText('Running').waitFor({ timeout: 60_000 })
+    await row(page, 'five-steps').getByText('Running').waitFor()
     await picture(page, 'sessions-running')
     const session = await program.session(await idOf('five-steps'))
     expect(session.spec.resources).toMatchObject({ cpu: 1, memory: 320 * 1024 ** 2, shm: 64 * 1024 ** 2 })
@@ -110,7 +110,7 @@ describe('a session', () => {
     await row(page, 'has-to-wait').getByText(/needs /i).waitFor()
     await picture(page, 'sessions-waiting')
     await program.call('POST', `/sessions/${first.id}/terminate`, { forced: true })
-    await row(page, 'has-to-wait').getByText('Running').waitFor({ timeout: 60_000 })
+    await row(page, 'has-to-wait').getByText('Running').waitFor()
   })
 })
 

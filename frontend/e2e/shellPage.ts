@@ -63,7 +63,7 @@ export class ShellPage {
   /** Waits until a shell is live and its prompt is on the screen. */
   async ready(): Promise<void> {
     await this.live()
-    await eventually('the shell shows a prompt', async () => /[$#]$/.test((await this.rows()).trimEnd()), 15_000)
+    await eventually('the shell shows a prompt', async () => /[$#]$/.test((await this.rows()).trimEnd()))
   }
 
   async live(): Promise<void> {
@@ -78,7 +78,7 @@ export class ShellPage {
   }
 
   /** Runs a command and waits until it is over; its output is on the screen then. */
-  async run(command: string, limit = 60_000): Promise<void> {
+  async run(command: string, limit = 120_000): Promise<void> {
     const mark = `end-${Math.random().toString(36).slice(2, 10)}`
     // The mark is put together by the shell, so that its echo is not taken for it.
     await this.type(`${command}; printf '%s-%s\\n' ${mark.slice(0, 3)} ${mark.slice(4)}`)
@@ -86,7 +86,7 @@ export class ShellPage {
   }
 
   /** Waits until the shell has printed something. */
-  async saw(text: string, limit = 60_000): Promise<void> {
+  async saw(text: string, limit = 120_000): Promise<void> {
     await eventually(`the shell prints ${text}`, async () => (await this.output()).includes(text), limit)
     await eventually(`the screen shows ${text}`, async () => (await this.rows()).includes(text), limit)
   }

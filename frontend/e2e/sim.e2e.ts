@@ -28,7 +28,7 @@ describe('the simulated engine', () => {
     await enter(page, { name: 'make-believe', image: 'python:3.12', memory: 256 })
     await picture(page, 'launcher-confirm-1920')
     await launch(page)
-    await row(page, 'make-believe').getByText('Running').waitFor({ timeout: 60_000 })
+    await row(page, 'make-believe').getByText('Running').waitFor()
     await picture(page, 'sessions-1920')
     const session = (await program.sessions()).find((s) => s.name === 'make-believe')
     const wire = new Wire(page)

@@ -50,13 +50,11 @@ describe('a terminal', () => {
     const before = /^(\d+) (\d+)$/m.exec(await shell.rows())?.slice(1).map(Number) ?? []
     expect(before[1]).toBeGreaterThan(100)
     await shell.page.setViewportSize({ width: 900, height: 600 })
-    const after = await eventually('the shell has the new size', async () => {
+    await eventually('the shell has the new size', async () => {
       await shell.run('clear; stty size')
       const size = /^(\d+) (\d+)$/m.exec(await shell.rows())?.slice(1).map(Number) ?? []
-      return size[1] !== before[1] && size
+      return (size[0] ?? Infinity) < (before[0] ?? 0) && (size[1] ?? Infinity) < (before[1] ?? 0)
     })
-    expect(after[1]).toBeLessThan(before[1] ?? 0)
-    expect(after[0]).toBeLessThan(before[0] ?? 0)
   })
 
   it('keeps its shell over a reload, in the middle of output, with no byte lost or doubled', async () => {
@@ -100,7 +98,7 @@ describe('a terminal', () => {
     })
     const from = (await shell.output()).length
     const started = Date.now()
-    await shell.run('seq 1 1300000', 120_000)
+    await shell.run('seq 1 1300000')
     const took = Date.now() - started
     const { longest, count } = await frames.evaluate((seen) => ({ ...seen, on: (seen.on = false) }))
     const sent = (await shell.output()).subarray(from).toString('latin1')
@@ -111,7 +109,9 @@ describe('a terminal', () => {
     expect(lines.length).toBeGreaterThan(19_000)
     expect(lines).toEqual(upTo(1_300_000).slice(-lines.length))
     process.stdout.write(`10 MB: ${(wanted.length / 1e6).toFixed(1)} MB in ${took} ms, ${count} frames, longest ${Math.round(longest)} ms\n`)
-    expect(longest).toBeLessThan(1500)
+    // A slow machine takes longer for each frame and for all: how many there were tells whether the page was held up.
+    expect(count).toBeGreaterThan(20)
+    expect(longest).toBeLessThan(took / 2)
   })
 
   it('holds several shells as tabs, each going on while another is shown', async () => {
@@ -165,6 +165,7 @@ describe('a terminal', () => {
     await shell.run("clear; bind 'set enable-bracketed-paste off' 2>/dev/null")
     await clip('echo one-"line"')
     await page.keyboard.press('Control+Shift+V')
+    await eventually('it is at the prompt', async () => (await shell.rows()).includes('echo one-"line"'))
     await page.keyboard.press('Enter')
     await shell.saw('one-line')
     await clip('echo first-"pasted"\necho second-"pasted"\n')

@@ -9,8 +9,8 @@ export default defineConfig({
     environment: 'node',
     include: ['**/*.e2e.ts'],
     fileParallelism: false,
-    testTimeout: 180_000,
-    hookTimeout: 120_000,
+    testTimeout: 400_000,
+    hookTimeout: 300_000,
     reporters: ['verbose'],
   },
 })

@@ -35,14 +35,14 @@ func TestADeviceThatHangsIsLeftOutAndTheOthersAreRead(t *testing.T) {
 	if _, ok := sample.Device("GPU-0"); ok {
 		t.Errorf("a device that hangs was read: %+v", sample)
 	}
-	says(t, sample.Lost, "GPU 0 (GPU-0): everything about it is unknown", "did not answer nvmlDeviceGetPowerUsage within 3s", "asked again in")
+	says(t, sample.Lost, "GPU 0 (GPU-0): everything about it is unknown", "did not answer nvmlDeviceGetPowerUsage within 4s", "asked again in")
 	if took := time.Since(began); took < short {
 		t.Errorf("gave up after %s", took)
 	}
-	began = time.Now()
+	reader := childOf(t, l)
 	mustSample(t, s)
-	if took := time.Since(began); took > short {
-		t.Errorf("the next sample waited for the device again: %s", took)
+	if childOf(t, l) != reader {
+		t.Error("the next sample asked the device again, which cost another reader")
 	}
 	devices := mustInventory(t, s)
 	if len(devices) != 2 || devices[0].Memory != 80*gpu.GiB || devices[0].Capabilities.Energy.State != gpu.Unknown || devices[1].Capabilities.Energy.State != gpu.Yes {
@@ -89,12 +89,8 @@ func TestALibraryThatHangsAtOnceIsToldOf(t *testing.T) {
 	l.set("hang call=nvmlInit_v2")
 	s := l.open()
 	_, err := s.Sample(within(t))
-	if e := problem(t, err); !strings.Contains(e.Message, "did not answer nvmlInit within 3s") {
+	if e := problem(t, err); !strings.Contains(e.Message, "did not answer nvmlInit within 4s") {
 		t.Errorf("got %+v", e)
-	}
-	began := time.Now()
-	if _, err := s.Sample(within(t)); !strings.Contains(problem(t, err).Hint, "Next try in") || time.Since(began) > short {
-		t.Errorf("the next question waited %s: %v", time.Since(began), err)
 	}
 	l.set(card(0))
 	mustDevice(t, eventually(t, s), "GPU-0")
@@ -145,13 +141,29 @@ func TestAChildThatIsStoppedIsReplaced(t *testing.T) {
 	if sample := eventually(t, s); len(sample.Devices) != 2 {
 		t.Errorf("got %+v", sample)
 	}
-	if childOf(t, l) == pid {
-		t.Error("the stopped child was kept")
+	for ctx := within(t); slices.Contains(childrenOf(t, l), pid); time.Sleep(time.Millisecond) {
+		if ctx.Err() != nil {
+			t.Fatal("the stopped child was kept")
+		}
 	}
 }
 
-// childOf finds the child of a lab by the library that it was given.
+// childOf finds the one child of a lab, once none is left that was ended.
 func childOf(t *testing.T, l *lab) int {
+	t.Helper()
+	for ctx := within(t); ; time.Sleep(time.Millisecond) {
+		children := childrenOf(t, l)
+		if len(children) == 1 {
+			return children[0]
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("the children are %v", children)
+		}
+	}
+}
+
+// childrenOf finds the children of a lab by the library that they were given.
+func childrenOf(t *testing.T, l *lab) (children []int) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -164,11 +176,10 @@ func childOf(t *testing.T, l *lab) int {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return pid
+			children = append(children, pid)
 		}
 	}
-	t.Fatal("no child runs")
-	return 0
+	return children
 }
 
 // stop stops a process and waits until each of its threads has stopped.
@@ -232,7 +243,7 @@ func TestTheChildEndsWithItsParentEvenWhileACallHangs(t *testing.T) {
 		if err != nil {
 			t.Errorf("it failed: %v", err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("it outlives its parent")
 		kill(t, cmd.Process.Pid)
 	}

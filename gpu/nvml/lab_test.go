@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 
 // short is the patience of tests in which something hangs; a loaded machine may
 // take a second to start a child.
-const short = 3 * time.Second
+const short = 4 * time.Second
 
 // lab is a machine with a made-up driver: a library whose state is a text file,
 // and a /proc and /sys in a directory.
@@ -48,7 +48,7 @@ type lab struct {
 
 func newLab(t testing.TB, without ...string) *lab {
 	t.Helper()
-	l := &lab{t: t, root: t.TempDir(), patience: 20 * time.Second, now: gpu.Moment{
+	l := &lab{t: t, root: t.TempDir(), patience: time.Minute, now: gpu.Moment{
 		BootID: "boot-1", Boot: time.Hour, Awake: time.Hour, Wall: time.UnixMicro(1_800_000_000_000_000),
 	}}
 	l.library = buildLibrary(t, l.root, without...)
@@ -147,7 +147,7 @@ func card(i int) string {
 
 // within bounds a question; a test that hits it has found a hang.
 func within(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 40*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

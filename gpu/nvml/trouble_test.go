@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"slipway/gpu"
@@ -25,46 +26,50 @@ func TestReadersThatCannotBeEndedAreNotMadeWithoutEnd(t *testing.T) {
 }
 
 func TestWhatFailsAgainIsLeftOutLonger(t *testing.T) {
-	s := Open(Config{Root: t.TempDir()})
-	o := omission{Device: "GPU-0"}
-	var last time.Duration
-	for range 12 {
-		s.avoid(o, "it hangs")
-		span := time.Until(s.avoided[0].until)
-		if span < last-time.Second || span > longestAvoid {
-			t.Errorf("%s after %s", span, last)
+	synctest.Test(t, func(t *testing.T) {
+		s := Open(Config{Root: t.TempDir()})
+		o := omission{Device: "GPU-0"}
+		var last time.Duration
+		for range 12 {
+			s.avoid(o, "it hangs")
+			span := time.Until(s.avoided[0].until)
+			if span < last || span > longestAvoid {
+				t.Errorf("%s after %s", span, last)
+			}
+			last = span
 		}
-		last = span
-	}
-	if last < longestAvoid-time.Minute || len(s.avoided) != 1 {
-		t.Errorf("%s, %d", last, len(s.avoided))
-	}
-	if why := s.why(loss{Device: "GPU-0", Call: "anything"}); !strings.Contains(why, "it hangs; it is asked again in 10m0s") {
-		t.Errorf("got %q", why)
-	}
-	if _, left := s.avoids(loss{Device: "GPU-1", Call: "anything"}); left {
-		t.Error("another device is left out")
-	}
+		if last != longestAvoid || len(s.avoided) != 1 {
+			t.Errorf("%s, %d", last, len(s.avoided))
+		}
+		if why := s.why(loss{Device: "GPU-0", Call: "anything"}); !strings.Contains(why, "it hangs; it is asked again in 10m0s") {
+			t.Errorf("got %q", why)
+		}
+		if _, left := s.avoids(loss{Device: "GPU-1", Call: "anything"}); left {
+			t.Error("another device is left out")
+		}
+	})
 }
 
 func TestAPauseGrowsWithEachFailure(t *testing.T) {
-	s := Open(Config{Root: t.TempDir()})
-	var last time.Duration
-	for range 12 {
-		if err := s.giveUp(&gpu.Error{Message: "no"}); err == nil {
-			t.Fatal("no error")
+	synctest.Test(t, func(t *testing.T) {
+		s := Open(Config{Root: t.TempDir()})
+		var last time.Duration
+		for range 12 {
+			if err := s.giveUp(&gpu.Error{Message: "no"}); err == nil {
+				t.Fatal("no error")
+			}
+			pause := time.Until(s.notBefore)
+			if pause < last || pause > longestPause {
+				t.Errorf("%s after %s", pause, last)
+			}
+			last = pause
 		}
-		pause := time.Until(s.notBefore)
-		if pause < last-time.Second || pause > longestPause {
-			t.Errorf("%s after %s", pause, last)
+		if last != longestPause {
+			t.Errorf("ends at %s", last)
 		}
-		last = pause
-	}
-	if last < longestPause-time.Second {
-		t.Errorf("ends at %s", last)
-	}
-	var e *gpu.Error
-	if _, err := s.ask(t.Context(), request{Op: opSample}); !errors.As(err, &e) || !strings.Contains(e.Hint, "Next try in") {
-		t.Errorf("got %v", err)
-	}
+		var e *gpu.Error
+		if _, err := s.ask(t.Context(), request{Op: opSample}); !errors.As(err, &e) || !strings.Contains(e.Hint, "Next try in") {
+			t.Errorf("got %v", err)
+		}
+	})
 }

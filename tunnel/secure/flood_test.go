@@ -20,28 +20,27 @@ import (
 )
 
 // ended waits until a connection has been ended by the other side.
-func ended(t *testing.T, conn net.Conn) time.Duration {
+func ended(t *testing.T, conn net.Conn) {
 	t.Helper()
-	start := time.Now()
-	if err := conn.SetReadDeadline(start.Add(10 * time.Second)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	_, err := io.Copy(io.Discard, conn)
 	if isTimeout(err) {
-		t.Error("it is still open after 10 s")
+		t.Error("it is still open after a minute")
 	}
-	return time.Since(start)
 }
 
 func TestSlowHandshakesEndInTime(t *testing.T) {
-	a, laptop := startAgent(t, func(c *ListenConfig) { c.Handshake = 300 * time.Millisecond }), newIdentity(t)
+	const limit = 2 * time.Second // the handshakes of the test itself must be done in it
+	a, laptop := startAgent(t, func(c *ListenConfig) { c.Handshake = limit }), newIdentity(t)
 	a.pairWith(t, laptop)
 	drip := func(conn net.Conn, data []byte) {
 		for _, b := range data {
 			if _, err := conn.Write([]byte{b}); err != nil {
 				return
 			}
-			time.Sleep(20 * time.Millisecond)
+			time.Sleep(limit / 20)
 		}
 	}
 	outer := func(t *testing.T) net.Conn {
@@ -82,18 +81,19 @@ func TestSlowHandshakesEndInTime(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			conn := slow(t)
 			defer conn.Close()
-			if took := ended(t, conn); took > 5*time.Second {
-				t.Errorf("it took %v", took)
-			}
+			ended(t, conn)
 		})
 	}
-	conn, carrier := a.connect(t, a.dialer(t, laptop, nil))
-	web, webCarrier := a.connect(t, a.dialer(t, laptop, func(c *DialConfig) { c.Address = a.address(true) }))
-	time.Sleep(400 * time.Millisecond) // a connection that is made has no such end
-	exchange(t, conn, carrier)
-	exchange(t, web, webCarrier)
+	t.Run("a connection that is made has no such end", func(t *testing.T) {
+		conn, carrier := a.connect(t, a.dialer(t, laptop, nil))
+		web, webCarrier := a.connect(t, a.dialer(t, laptop, func(c *DialConfig) { c.Address = a.address(true) }))
+		time.Sleep(limit + limit/4)
+		exchange(t, conn, carrier)
+		exchange(t, web, webCarrier)
+	})
 }
 
 func TestOneAddressCannotTakeAllPlaces(t *testing.T) {
@@ -127,10 +127,10 @@ func TestOneAddressCannotTakeAllPlaces(t *testing.T) {
 
 func waitFor(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for !is() {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not after 10 s", what)
+			t.Fatalf("%s: not after a minute", what)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
@@ -163,7 +163,7 @@ func TestPlacesAreGivenBack(t *testing.T) {
 
 func TestWhatIsNoSlipwayIsAnsweredAndEnded(t *testing.T) {
 	a := startAgent(t, nil)
-	web := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, Timeout: 10 * time.Second}
+	web := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, Timeout: time.Minute}
 	defer web.CloseIdleConnections()
 	for path, want := range map[string]int{"/": 404, webPath: 404, webPath + "/../x": 404} {
 		response, err := web.Get("https://" + a.Addr().String() + path)
@@ -339,12 +339,8 @@ func TestCloseEndsWhatIsNotAccepted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer idle.Close()
-	start := time.Now()
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
-	}
-	if took := time.Since(start); took > 5*time.Second {
-		t.Errorf("closing took %v", took)
 	}
 	if _, err := a.Accept(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("accepting gives %v", err)

@@ -66,7 +66,7 @@ func TestOldVersionsOfTLSAreRefused(t *testing.T) {
 	a.pairWith(t, laptop)
 	for _, version := range []uint16{tls.VersionTLS10, tls.VersionTLS11, tls.VersionTLS12} {
 		for _, protocol := range []string{protoTunnel, protoHTTP} {
-			conn, err := tls.DialWithDialer(&net.Dialer{Timeout: 10 * time.Second}, "tcp", a.Addr().String(), &tls.Config{
+			conn, err := tls.DialWithDialer(&net.Dialer{Timeout: time.Minute}, "tcp", a.Addr().String(), &tls.Config{
 				InsecureSkipVerify: true, MinVersion: version, MaxVersion: version, NextProtos: []string{protocol}, Certificates: []tls.Certificate{laptop.certificate},
 			})
 			if err == nil {

@@ -110,7 +110,7 @@ func (a *agent) dialer(t testing.TB, i *Identity, change func(*DialConfig)) *Dia
 
 func soon(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -157,7 +157,7 @@ func exchange(t *testing.T, a, b net.Conn) {
 			sent <- err
 		}()
 		got := make([]byte, len(payload))
-		if err := pair[1].SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		if err := pair[1].SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := io.ReadFull(pair[1], got); err != nil || !bytes.Equal(got, payload) {
@@ -290,7 +290,7 @@ func TestOnlyTLS13AndOurProtocolsAreSpoken(t *testing.T) {
 			conn, err := tls.Dial("tcp", a.Addr().String(), config)
 			if err == nil { // a client hears of its own key's refusal only when it reads
 				defer conn.Close()
-				_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+				_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
 				_, err = conn.Read(make([]byte, 1))
 			}
 			if err == nil || errors.Is(err, context.DeadlineExceeded) {
@@ -308,7 +308,7 @@ func TestOnlyTLS13AndOurProtocolsAreSpoken(t *testing.T) {
 		if _, err := conn.Write([]byte("hello\r\n\r\n")); err != nil {
 			t.Fatal(err)
 		}
-		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+		_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
 		if answer, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 400") {
 			t.Errorf("%s is answered %q, %v", name, answer, err)
 		}

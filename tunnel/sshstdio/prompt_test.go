@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"golang.org/x/crypto/ssh"
 
@@ -236,14 +235,10 @@ func TestRefusingToAnswerEndsTheLogin(t *testing.T) {
 	p := newPlace(t)
 	address := askingServer(t, p, byPassword)
 	person := &asker{}
-	start := time.Now()
 	_, err := p.remote(t, address, person).Dial(soon(t), false)
 	wantCode(t, err, "agent_connect_cancelled")
 	if person.kinds() != "password" {
 		t.Errorf("asked %s", person.kinds())
-	}
-	if took := time.Since(start); took > 10*time.Second {
-		t.Errorf("it took %v", took)
 	}
 }
 

@@ -33,7 +33,7 @@ func wantCode(t *testing.T, err error, code string) {
 // echo checks that a carrier to cat works in both directions.
 func echo(t *testing.T, conn net.Conn) {
 	t.Helper()
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := conn.Write([]byte("hello")); err != nil {
@@ -116,13 +116,7 @@ func TestATunnelGoesThroughSSH(t *testing.T) {
 	if peer := near.Peer(); peer.Transport != "ssh" || peer.Name != s.address() {
 		t.Errorf("the peer is %+v", peer)
 	}
-	deadline := time.Now().Add(20 * time.Second)
-	for near.Stats().Carriers < 2 {
-		if time.Now().After(deadline) {
-			t.Fatal("there is no second connection")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	waitFor(t, "a second connection", func() bool { return near.Stats().Carriers == 2 })
 	for _, class := range []tunnel.Class{tunnel.Control, tunnel.Interactive, tunnel.Bulk} {
 		stream, err := near.Open(soon(t), class)
 		if err != nil {
@@ -131,9 +125,7 @@ func TestATunnelGoesThroughSSH(t *testing.T) {
 		echo(t, stream)
 		_ = stream.Close()
 	}
-	if n := strings.Count(s.log.String(), "Accepted publickey"); n != 2 {
-		t.Errorf("there were %d logins for two carriers", n)
-	}
+	s.logins(t, 2)
 }
 
 func TestNoiseOfTheLoginShellIsNotTheAgents(t *testing.T) {
@@ -166,13 +158,7 @@ func TestFailuresHaveCodes(t *testing.T) {
 	}
 	t.Run("no such host", func(t *testing.T) { wantCode(t, dial("nobody.invalid"), "agent_connect_unresolved") })
 	t.Run("nobody listens", func(t *testing.T) {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		address := l.Addr().String()
-		_ = l.Close()
-		wantCode(t, dial(address), "agent_connect_refused")
+		wantCode(t, dial(fmt.Sprintf("127.0.0.1:%d", freePort(t))), "agent_connect_refused")
 	})
 	t.Run("no such command", func(t *testing.T) {
 		wantCode(t, dial(s.address(), "~/no/such/slipway", "agent", "--stdio"), "agent_connect_no-agent")
@@ -229,12 +215,8 @@ func TestFailuresHaveCodes(t *testing.T) {
 		defer l.Close()
 		ctx, cancel := context.WithTimeout(soon(t), 300*time.Millisecond)
 		defer cancel()
-		start := time.Now()
 		_, err = p.remote(t, l.Addr().String(), nil).Dial(ctx, false)
 		wantCode(t, err, "agent_connect_timeout")
-		if took := time.Since(start); took > 5*time.Second {
-			t.Errorf("giving up took %v", took)
-		}
 	})
 }
 

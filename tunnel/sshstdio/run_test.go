@@ -53,12 +53,8 @@ func TestCommandsRunAsGiven(t *testing.T) {
 	t.Run("its context ends it", func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(soon(t), 200*time.Millisecond)
 		defer cancel()
-		start := time.Now()
-		_, err := r.Run(ctx, []string{"sleep", "60"}, nil)
+		_, err := r.Run(ctx, []string{"sleep", "3600"}, nil)
 		wantCode(t, err, "agent_connect_timeout")
-		if took := time.Since(start); took > 10*time.Second {
-			t.Errorf("ending took %v", took)
-		}
 	})
 	t.Run("input that fails is an error", func(t *testing.T) {
 		broken := errors.New("disk")
@@ -66,9 +62,7 @@ func TestCommandsRunAsGiven(t *testing.T) {
 			t.Errorf("it ended with %v", err)
 		}
 	})
-	if n := strings.Count(s.log.String(), "Accepted publickey"); n != 1 {
-		t.Errorf("there were %d logins, not 1", n)
-	}
+	s.logins(t, 1)
 }
 
 func TestACommandWhoseConnectionBreaksIsNoResult(t *testing.T) {

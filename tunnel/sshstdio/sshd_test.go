@@ -2,6 +2,7 @@ package sshstdio
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -136,7 +138,7 @@ func startServer(t *testing.T, p *place, settings ...string) *sshServer {
 
 func (s *sshServer) awaitUp(t *testing.T) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		conn, err := net.DialTimeout("tcp", s.address(), time.Second)
 		if err == nil {
@@ -152,14 +154,52 @@ func (s *sshServer) awaitUp(t *testing.T) {
 
 func (s *sshServer) address() string { return fmt.Sprintf("127.0.0.1:%d", s.port) }
 
+// freePort is a port of the loopback interface that nobody listens on and that
+// the system gives to nobody else for as long as the test runs: a socket holds
+// it that does not listen, and whoever asks for the very port may listen beside.
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	syscall.ForkLock.RLock()
+	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err == nil {
+		syscall.CloseOnExec(socket)
+	}
+	syscall.ForkLock.RUnlock()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	t.Cleanup(func() { _ = syscall.Close(socket) })
+	if err := errors.Join(syscall.SetsockoptInt(socket, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1), syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})); err != nil {
+		t.Fatal(err)
+	}
+	bound, err := syscall.Getsockname(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bound.(*syscall.SockaddrInet4).Port
+}
+
+// logins waits until the server has logged so many logins, which it may do
+// after the client has gone on, and fails if there were more.
+func (s *sshServer) logins(t *testing.T, want int) {
+	t.Helper()
+	waitFor(t, fmt.Sprintf("%d logins", want), func() bool { return s.accepted() >= want })
+	if n := s.accepted(); n != want {
+		t.Errorf("there were %d logins, not %d", n, want)
+	}
+}
+
+func (s *sshServer) accepted() int { return strings.Count(s.log.String(), "Accepted publickey") }
+
+// waitFor asks again and again until something holds, for as long as the
+// slowest machine may need.
+func waitFor(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within a minute: %s", what)
+		}
+	}
 }
 
 // remote opens a Remote in a place.
@@ -182,7 +222,7 @@ func (p *place) remote(t *testing.T, host string, asker Asker, command ...string
 
 func soon(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

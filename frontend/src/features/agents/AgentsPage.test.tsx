@@ -42,14 +42,14 @@ describe('the Agents page', () => {
     await userEvent.click(await card().findByRole('button', { name: 'Retry now' }))
     expect(card().getByText('lab does not answer.')).toBeInTheDocument()
     expect(card().queryByText('38 ms away')).not.toBeInTheDocument()
-    expect(sent.some((s) => s.path.endsWith('/lab/reconnect'))).toBe(true)
+    await waitFor(() => expect(sent.some((s) => s.path.endsWith('/lab/reconnect'))).toBe(true))
     expect(await card().findByText('Reconnect lab')).toBeInTheDocument()
   })
 
   it('offers an upgrade only where there is one', async () => {
     const { sent } = open('/', [local, lab], { 'POST /api/v1/agents/lab/upgrade': operation({ kind: 'agent-upgrade', subject: 'lab' }) })
     await userEvent.click(card().getByRole('button', { name: 'Upgrade to 0.2.0' }))
-    expect(sent.some((s) => s.path.endsWith('/lab/upgrade'))).toBe(true)
+    await waitFor(() => expect(sent.some((s) => s.path.endsWith('/lab/upgrade'))).toBe(true))
     expect(within(screen.getByRole('article', { name: 'local' })).queryByRole('button', { name: /Upgrade/ })).not.toBeInTheDocument()
   })
 
