@@ -195,13 +195,24 @@ func (d *driver) waitScript(what, expression string) {
 	})
 }
 
-// click clicks the first element that an XPath finds, as a person would: it
-// waits until the element is there, can be seen and takes the click.
-func (d *driver) click(path string) {
+// press clicks the first element that an XPath finds, as a person would: it
+// waits until the element is there, can be seen and takes the click, and clicks
+// again when nothing has come of it for a while, since a page that is still
+// being drawn may move under the pointer. leads is an XPath of what comes of it.
+func (d *driver) press(path, leads string) {
 	d.t.Helper()
-	waitFor(d.t, "a click on "+path, func() bool {
-		element, err := d.find(path)
-		return err == nil && d.try(http.MethodPost, "/session/"+d.session+"/element/"+element+"/click", map[string]any{}, nil) == nil
+	var pressed time.Time
+	waitFor(d.t, leads+" after a click on "+path, func() bool {
+		if _, err := d.find(leads); err == nil {
+			return true
+		}
+		if time.Since(pressed) < 5*time.Second {
+			return false
+		}
+		if element, err := d.find(path); err == nil && d.try(http.MethodPost, "/session/"+d.session+"/element/"+element+"/click", map[string]any{}, nil) == nil {
+			pressed = time.Now()
+		}
+		return false
 	})
 }
 

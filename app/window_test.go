@@ -24,12 +24,14 @@ func TestWindowLaunchesASessionAndShowsItsStatus(t *testing.T) {
 	d := startWindow(t, program, env)
 	t.Cleanup(d.report)
 	d.waitScript("the interface to be loaded over loopback", `location.protocol === 'http:' && document.querySelector('nav')`)
-	d.click(byText("New session"))
-	d.typeInto(`//input[@maxlength="64" or contains(@placeholder, "readable")]`, "seen-in-window")
-	d.click(byText("Skip to review"))
-	d.click(byText("Launch"))
-	d.click(`//*[@role="dialog"]` + byText("Launch"))
+	name := `//input[@maxlength="64" or contains(@placeholder, "readable")]`
+	question := `//*[@role="dialog"]`
 	row := `//*[contains(@class, "ant-table-row")][contains(., "seen-in-window")]`
+	d.press(byText("New session"), name)
+	d.typeInto(name, "seen-in-window")
+	d.press(byText("Skip to review"), byText("Launch"))
+	d.press(byText("Launch"), question)
+	d.press(question+byText("Launch"), row)
 	waitFor(t, "the session's row to say Running", func() bool {
 		text, err := d.text(row)
 		return err == nil && strings.Contains(text, "Running")

@@ -121,7 +121,7 @@ func TestThisMachineCanBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	list, err := m.Inventory(ctx)
 	var e *gpu.Error
