@@ -1,27 +1,9 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { binary, eventually } from './program'
-
-/**
- * A port of the loopback that is free, below those that a system gives away by
- * itself: nobody else takes it while the agent is away.
- */
-async function freePort(): Promise<number> {
-  for (;;) {
-    const port = 20_000 + Math.floor(Math.random() * 10_000)
-    const server = createServer()
-    const free = new Promise<boolean>((answer) => server.once('listening', () => answer(true)).once('error', () => answer(false)))
-    server.listen(port, '127.0.0.1')
-    if (!(await free)) continue
-    server.close()
-    await once(server, 'close')
-    return port
-  }
-}
+import { binary, eventually, freePort } from './program'
 
 /** Far is `slipway agent --listen` with files of its own, as it runs on another machine. */
 export class Far {

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Agent, App, LoginLink, Machine, Recent, Session, Spec } from '@/api/types.gen'
@@ -24,11 +25,29 @@ export async function eventually<T>(what: string, ask: () => Promise<T | undefin
   }
 }
 
+/**
+ * A port of the loopback that is free, below those that a system gives away by
+ * itself, and no program's usual one: nobody else takes it while its user is away.
+ */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 10_000)
+    const server = createServer()
+    const free = new Promise<boolean>((answer) => server.once('listening', () => answer(true)).once('error', () => answer(false)))
+    server.listen(port, '127.0.0.1')
+    if (!(await free)) continue
+    server.close()
+    await once(server, 'close')
+    return port
+  }
+}
+
 /** Program is `slipway serve` with files of its own, and the API as a script would use it. */
 export class Program {
   readonly home = mkdtempSync(join(tmpdir(), 'slipway-e2e-'))
   readonly engine: Engine
   url = ''
+  #port = 0
   #process: ChildProcess | undefined
   #said = ''
 
@@ -46,7 +65,8 @@ export class Program {
     if (this.engine === 'docker' && !docker) throw new Error('SLIPWAY_TEST_DOCKER is not set: run through build/ci/docker.sh')
     const env: NodeJS.ProcessEnv = { ...process.env, SLIPWAY_HOME: this.home, ...this.#more }
     if (docker) env.DOCKER_HOST = docker
-    const child = spawn(binary, ['serve', '--engine', this.engine], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    this.#port ||= await freePort()
+    const child = spawn(binary, ['serve', '--engine', this.engine, '--port', String(this.#port)], { env, stdio: ['ignore', 'pipe', 'pipe'] })
     this.#process = child
     this.#said = ''
     const hear = (chunk: Buffer) => {

@@ -14,9 +14,9 @@ import (
 
 // Times of the end of an ssh.
 const (
-	endTimeout  = 2 * time.Second        // for it to end by itself, then once more by a signal
-	lastWords   = 500 * time.Millisecond // for its messages to arrive behind an end of file
-	maxMessages = 16 << 10               // bytes of its messages that are kept, the last ones
+	endTimeout  = 2 * time.Second // for it to end by itself, then once more by a signal
+	lastWords   = 3 * time.Second // for its messages to arrive behind an end of file
+	maxMessages = 16 << 10        // bytes of its messages that are kept, the last ones
 )
 
 // child is a running ssh in a session of its own, so that neither a terminal's

@@ -53,8 +53,8 @@ var _ tunnel.Dialer = (*Remote)(nil)
 // Times of a connection that is being made.
 const (
 	connectTimeout = 15 * time.Second // of TCP and the banner, for each address
-	rideTimeout    = 5 * time.Second  // of a session over a connection that stands
-	checkTimeout   = 3 * time.Second  // of questions to the local client
+	rideTimeout    = 10 * time.Second // of a session over a connection that stands
+	checkTimeout   = 10 * time.Second // of questions to the local client
 )
 
 // Open prepares to reach a machine and connects to nothing yet.
