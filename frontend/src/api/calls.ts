@@ -37,6 +37,9 @@ import type {
   Session,
   Settings,
   Spec,
+  SSHAccess,
+  SSHSetup,
+  SSHTest,
   Terminal,
   TerminalRequest,
   Usage,
@@ -153,6 +156,11 @@ export const closeTerminal = (id: string, terminal: string) =>
   request<undefined>(sessionPath(id, `/terminals/${encodeURIComponent(terminal)}`), { method: 'DELETE' })
 /** Path of the WebSocket that joins a shell. */
 export const terminalAttachPath = (id: string, terminal: string) => sessionPath(id, `/terminals/${encodeURIComponent(terminal)}/attach`)
+
+/** How one's own ssh reaches a running session. */
+export const fetchSSHAccess = (id: string, signal?: AbortSignal) => request<SSHAccess>(sessionPath(id, '/ssh'), { signal })
+export const testSSH = (id: string) => request<SSHTest>(sessionPath(id, '/ssh/test'), { method: 'POST', body: {} })
+export const setSSHInstalled = (installed: boolean) => request<SSHSetup>(`${root}/ssh`, { method: 'PUT', body: { installed } })
 
 export const fetchApps = (id: string, signal?: AbortSignal) => request<App[]>(sessionPath(id, '/apps'), { signal })
 export const openApp = (id: string, app: string, window: boolean) =>

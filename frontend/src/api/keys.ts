@@ -29,4 +29,5 @@ export const keys = {
   directory: (agent: string, path: string) => ['directory', agent, path] as const,
   terminals: (id: string) => ['terminals', id] as const,
   apps: (id: string) => ['apps', id] as const,
+  ssh: (id: string) => ['ssh', id] as const,
 }

@@ -1,6 +1,6 @@
 import { Modal, Skeleton } from 'antd'
-import { Blocks, SquareTerminal } from 'lucide-react'
-import type { ReactNode } from 'react'
+import { Blocks, KeyRound, SquareTerminal } from 'lucide-react'
+import { type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { asProblem } from '@/api/client'
 import { useSession } from '@/api/hooks'
@@ -12,6 +12,7 @@ import { ErrorState } from '@/ui/ErrorState'
 import css from './apps.module.css'
 import { sortApps } from './appOrder'
 import { AppTile } from './AppTile'
+import { SSHModal } from './SSHModal'
 import { useApps } from './useApps'
 
 export interface AppsModalProps {
@@ -27,7 +28,7 @@ export function AppsModal({ sessionId, onClose }: AppsModalProps) {
     <Modal open title={session ? t('titleOf', { name: session.name }) : t('title')} width={520} footer={null} onCancel={onClose}>
       <div className={css.body}>
         {session?.status === 'RUNNING' ? (
-          <Tiles sessionId={sessionId} onClose={onClose} />
+          <Tiles sessionId={sessionId} name={session.name} ssh={!session.spec.noSSH} onClose={onClose} />
         ) : session ? (
           <EmptyState icon={Blocks} title={t(isLive(session.status) ? 'waitingTitle' : 'endedTitle')} text={t(isLive(session.status) ? 'waitingText' : 'endedText')} />
         ) : (
@@ -38,8 +39,9 @@ export function AppsModal({ sessionId, onClose }: AppsModalProps) {
   )
 }
 
-function Tiles({ sessionId, onClose }: AppsModalProps) {
+function Tiles({ sessionId, name, ssh, onClose }: AppsModalProps & { name: string; ssh: boolean }) {
   const { t } = useTranslation('apps')
+  const [connecting, setConnecting] = useState(false)
   const actions = useSessionActions()
   const { query, open, stop, deedOf } = useApps(sessionId, true)
   const tile = (app: App) => (
@@ -67,11 +69,25 @@ function Tiles({ sessionId, onClose }: AppsModalProps) {
             </span>
           </button>
         </div>
+        {ssh ? (
+          <div className={css.tile} data-app="ssh">
+            <button type="button" className={css.open} onClick={() => setConnecting(true)}>
+              <span className={css.icon}>
+                <KeyRound size={20} strokeWidth={1.75} aria-hidden />
+              </span>
+              <span className={css.words}>
+                <span className={css.name}>{t('ssh.title')}</span>
+                <span className={css.state}>{t('ssh.text')}</span>
+              </span>
+            </button>
+          </div>
+        ) : null}
         {query.isPending ? <Skeleton.Button active block style={{ height: 58 }} /> : apps.map(tile)}
       </Section>
       {query.isError ? <ErrorState compact problem={asProblem(query.error)} onRetry={() => void query.refetch()} /> : null}
       {query.isSuccess && apps.length === 0 ? <p className={css.none}>{t('none')}</p> : null}
       {ports.length > 0 ? <Section title={t('ports')}>{ports.map(tile)}</Section> : null}
+      {connecting ? <SSHModal sessionId={sessionId} name={name} onClose={() => setConnecting(false)} /> : null}
     </>
   )
 }

@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"slipway/backend/api"
+)
+
+func (p *program) sshCommand() *cobra.Command {
+	var local, remote, dynamic []string
+	var none, tty, verbose, test bool
+	cmd := &cobra.Command{
+		Use:   "ssh [-L …] [-R …] [-D …] [-N] [-t] SESSION [COMMAND…]",
+		Short: "Log in to a session with this computer's ssh",
+		Long: `Ssh runs the ssh of this computer with what it needs to reach a session, whether or not
+slipway ssh-config install was run, and exits with its code. The image needs nothing for
+ssh, sftp and scp; rsync needs rsync in the image.`,
+		Args:              atLeast(1, "a session"),
+		ValidArgsFunction: p.completeSessions(liveSessions),
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&local, "local", "L", nil, "forward a port here to one that the session reaches, as ssh does; repeatable")
+	flags.StringArrayVarP(&remote, "remote", "R", nil, "forward a port of the session's loopback to one reached from here; repeatable")
+	flags.StringArrayVarP(&dynamic, "dynamic", "D", nil, "be a SOCKS proxy into the session's network on this port; repeatable")
+	flags.BoolVarP(&none, "no-command", "N", false, "run nothing, only forward ports")
+	flags.BoolVarP(&tty, "tty", "t", false, "run the command in a terminal")
+	flags.BoolVarP(&verbose, "verbose", "v", false, "have ssh say what it does")
+	flags.BoolVar(&test, "test", false, "only try whether the login works, and say why not")
+	flags.SetInterspersed(false)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		finding, cancel := interruptible(cmd.Context())
+		defer cancel()
+		c, err := p.connect(finding)
+		if err != nil {
+			return err
+		}
+		s, _, err := c.find(finding, args[0])
+		if err != nil {
+			return err
+		}
+		if test {
+			return p.testSSH(finding, c, s)
+		}
+		var words []string
+		for _, forward := range []struct {
+			flag   string
+			values []string
+		}{{"-L", local}, {"-R", remote}, {"-D", dynamic}} {
+			for _, value := range forward.values {
+				words = append(words, forward.flag, value)
+			}
+		}
+		for _, flag := range []struct {
+			name   string
+			wanted bool
+		}{{"-N", none}, {"-t", tty}, {"-v", verbose}} {
+			if flag.wanted {
+				words = append(words, flag.name)
+			}
+		}
+		cancel()
+		return p.runSSH(cmd.Context(), c, s, words, args[1:])
+	}
+	return cmd
+}
+
+// runSSH runs this computer's ssh and returns with its exit code.
+func (p *program) runSSH(ctx context.Context, c *client, s api.Session, options, command []string) error {
+	path, err := exec.LookPath("ssh")
+	if err != nil {
+		return &failure{code: "ssh_run_not-installed", exit: ExitNoCommand, message: "This computer has no ssh.",
+			hint: "Install OpenSSH's client, or use slipway attach."}
+	}
+	var access api.SSHAccess
+	if _, err := c.get(ctx, sessionPath(s.ID, "ssh"), &access); err != nil {
+		return err
+	}
+	var setup api.SSHSetup
+	if _, err := c.get(ctx, "/api/v1/ssh", &setup); err != nil {
+		return err
+	}
+	if len(access.Names) == 0 {
+		return &failure{code: "ssh_run_unavailable", exit: ExitUnavailable, message: "ssh does not know of " + s.Name + " yet.", hint: "Try again in a moment."}
+	}
+	args := slices.Concat([]string{"-F", setup.ConfigFile}, options, access.Names[len(access.Names)-1:], command)
+	cmd := exec.Command(path, args...) //nolint:noctx // it ends by its own signals
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.Stdin, p.Stdout, p.Stderr
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt) // they are for ssh, which shares the terminal
+	err = cmd.Run()
+	signal.Stop(interrupts)
+	var ended *exec.ExitError
+	if errors.As(err, &ended) {
+		return &exitError{max(ended.ExitCode(), ExitFailure)}
+	}
+	return err
+}
+
+func (p *program) testSSH(ctx context.Context, c *client, s api.Session) error {
+	var test api.SSHTest
+	raw, err := c.call(ctx, http.MethodPost, sessionPath(s.ID, "ssh", "test"), nil, &test)
+	if err != nil {
+		return err
+	}
+	if !test.OK && test.Problem != nil && p.output != outputJSON {
+		problem := &problemError{Problem: *test.Problem}
+		problem.status = statusOf(problem.Problem)
+		return problem
+	}
+	if err := p.print(raw, func(w io.Writer) {
+		fmt.Fprintf(w, "%s can be logged in to; that took %d ms.\n", s.Name, test.ElapsedMs)
+	}); err != nil {
+		return err
+	}
+	if !test.OK {
+		return &exitError{ExitFailure}
+	}
+	return nil
+}
+
+func (p *program) sshConfigCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "ssh-config [install | remove | show]",
+		Short: "Let ssh, scp, sftp, rsync and editors reach sessions by their names",
+		Long: `Ssh-config install adds one line to your ~/.ssh/config that includes the configuration
+which Slipway keeps: an entry for each session, written anew as sessions start, end and
+are renamed. Then ssh NAME works, and so do scp, sftp, rsync and editors. A name that your
+own configuration uses already is left to it; NAME.slipway works always.`,
+		Args: noSuchCommand,
+		RunE: p.command(func(ctx context.Context, c *client, _ []string) error { return p.showSSH(ctx, c) }),
+	}
+	part := func(use, short string, work func(ctx context.Context, c *client) error) {
+		cmd.AddCommand(&cobra.Command{Use: use, Short: short, Args: exactly(0, "no argument"),
+			RunE: p.command(func(ctx context.Context, c *client, _ []string) error { return work(ctx, c) })})
+	}
+	part("install", "Include the sessions in your configuration of ssh", func(ctx context.Context, c *client) error {
+		return p.setSSH(ctx, c, true, "Your ssh reaches sessions by their names now: %s includes %s.\n")
+	})
+	part("remove", "Take the sessions out of your configuration of ssh", func(ctx context.Context, c *client) error {
+		return p.setSSH(ctx, c, false, "Nothing of Slipway is in %s any more; slipway ssh works still, with %s.\n")
+	})
+	part("show", "Show what is set up, and the names of the sessions", p.showSSH)
+	return cmd
+}
+
+func (p *program) setSSH(ctx context.Context, c *client, installed bool, text string) error {
+	var setup api.SSHSetup
+	raw, err := c.call(ctx, http.MethodPut, "/api/v1/ssh", api.SSHUpdate{Installed: installed}, &setup)
+	if err != nil {
+		return err
+	}
+	return p.print(raw, func(w io.Writer) { fmt.Fprintf(w, text, setup.PersonFile, setup.ConfigFile) })
+}
+
+func (p *program) showSSH(ctx context.Context, c *client) error {
+	var setup api.SSHSetup
+	raw, err := c.get(ctx, "/api/v1/ssh", &setup)
+	if err != nil {
+		return err
+	}
+	return p.print(raw, func(w io.Writer) {
+		state := "no; slipway ssh-config install does it"
+		if setup.Installed {
+			state = "yes, in " + setup.PersonFile
+		}
+		fields(w, [][2]string{{"Installed", state}, {"Configuration", setup.ConfigFile}, {"Key", setup.KeyFile}, {"Public key", setup.PublicKey}})
+		rows := [][]string{{"SESSION", "NAMES"}}
+		for _, host := range setup.Hosts {
+			rows = append(rows, []string{host.Session, strings.Join(host.Names, ", ")})
+		}
+		if len(rows) > 1 {
+			fmt.Fprintln(w)
+			columns(w, rows)
+		}
+	})
+}

@@ -1,0 +1,188 @@
+package sshclient_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"slipway/backend/session"
+	"slipway/backend/sshclient"
+)
+
+// open opens a client in a folder of its own, with a person's configuration.
+func open(t *testing.T, person string) (*sshclient.Client, sshclient.Config) {
+	t.Helper()
+	config := sshclient.Config{Dir: filepath.Join(t.TempDir(), "ssh"), Person: filepath.Join(t.TempDir(), ".ssh"), Program: "/opt/my apps/slipway", Home: "/data/100%"}
+	if person != "" {
+		must(t, os.MkdirAll(config.Person, 0o700))
+		must(t, os.WriteFile(filepath.Join(config.Person, "config"), []byte(person), 0o644))
+	}
+	client, err := sshclient.Open(config)
+	must(t, err)
+	return client, config
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	must(t, err)
+	return string(data)
+}
+
+func TestTheKeyIsMadeOnce(t *testing.T) {
+	first, config := open(t, "")
+	second, err := sshclient.Open(config)
+	must(t, err)
+	if first.Key() != second.Key() || !strings.HasPrefix(first.Key(), "ssh-ed25519 ") {
+		t.Errorf("%q, then %q", first.Key(), second.Key())
+	}
+	must(t, os.WriteFile(first.KeyFile(), []byte("no key"), 0o600))
+	if _, err := sshclient.Open(config); session.CodeOf(err) != "ssh_setup_invalid" {
+		t.Errorf("a broken key: %v", err)
+	}
+}
+
+func TestNamesMeanNothingElse(t *testing.T) {
+	client, _ := open(t, "Host lab *.example.org\n  User me\nHost *\n  Compression yes\n")
+	must(t, client.Keep([]sshclient.Session{
+		{ID: "a1", Name: "train", Agent: "local"},
+		{ID: "a2", Name: "lab", Agent: "local"},
+		{ID: "a3", Name: "github.com", Agent: "local"},
+		{ID: "a4", Name: "twice", Agent: "local"},
+		{ID: "a5", Name: "twice", Agent: "far"},
+		{ID: "a6", Name: "LocalHost", Agent: "local"},
+		{ID: "a7", Name: "odd *name?\n", Agent: "local"},
+		{ID: "a8", Name: "thrice", Agent: "far"},
+		{ID: "a9", Name: "Thrice", Agent: "far"},
+	}))
+	for id, want := range map[session.ID][]string{
+		"a1": {"train", "train.slipway", "a1.slipway"},
+		"a2": {"lab.slipway", "a2.slipway"},
+		"a3": {"github.com.slipway", "a3.slipway"},
+		"a4": {"twice.local.slipway", "a4.slipway"},
+		"a5": {"twice.far.slipway", "a5.slipway"},
+		"a6": {"LocalHost.slipway", "a6.slipway"},
+		"a7": {"odd--name", "odd--name.slipway", "a7.slipway"},
+		"a8": {"a8.slipway"},
+		"a9": {"a9.slipway"},
+	} {
+		if got := client.Names(id); !slices.Equal(got, want) {
+			t.Errorf("%s is %q, want %q", id, got, want)
+		}
+	}
+}
+
+func TestTheConfigurationSaysHow(t *testing.T) {
+	client, config := open(t, "")
+	must(t, client.Keep([]sshclient.Session{{ID: "a1", Name: "train", Agent: "local", Kernels: []string{"sub1"}}}))
+	text := read(t, client.ConfigFile())
+	for _, line := range []string{
+		"Host train train.slipway a1.slipway",
+		"Host sub1.train.slipway sub1.a1.slipway",
+		"    HostKeyAlias slipway-a1",
+		"    HostKeyAlias slipway-a1-sub1",
+		"    ProxyCommand '/opt/my apps/slipway' ssh-proxy --home '/data/100%%' a1",
+		"    ProxyCommand '/opt/my apps/slipway' ssh-proxy --home '/data/100%%' --kernel sub1 a1",
+		`    IdentityFile "` + filepath.Join(config.Dir, "id_container") + `"`,
+		"    StrictHostKeyChecking yes",
+	} {
+		if !slices.Contains(strings.Split(text, "\n"), line) {
+			t.Errorf("there is no line %q in\n%s", line, text)
+		}
+	}
+	must(t, client.Keep(nil))
+	if text := read(t, client.ConfigFile()); strings.Contains(text, "Host ") {
+		t.Errorf("it is there still:\n%s", text)
+	}
+}
+
+// The public keys of two hosts.
+const (
+	oneKey   = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA4dFxhTNkEG3nLkFj5bCFKbFFu7MFnbFbIPb4GZ2Cw0"
+	otherKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB4dFxhTNkEG3nLkFj5bCFKbFFu7MFnbFbIPb4GZ2Cw0"
+)
+
+func TestAHostIsPinned(t *testing.T) {
+	client, config := open(t, "")
+	sessions := []sshclient.Session{{ID: "a1", Name: "train", Kernels: []string{"sub1"}}, {ID: "a2", Name: "other"}}
+	must(t, client.Keep(sessions))
+	must(t, client.Pin("a1", "", session.SSHHost{Key: oneKey}))
+	must(t, client.Pin("a1", "main1", session.SSHHost{Key: oneKey + " comment"}))
+	must(t, client.Pin("a1", "sub1", session.SSHHost{Key: otherKey}))
+	must(t, client.Pin("a2", "", session.SSHHost{Key: otherKey}))
+	if err := client.Pin("a1", "", session.SSHHost{Key: otherKey}); session.CodeOf(err) != "ssh_open_conflict" {
+		t.Errorf("another key: %v", err)
+	}
+	if err := client.Pin("a1", "", session.SSHHost{Key: "nonsense"}); session.CodeOf(err) != "ssh_open_invalid" {
+		t.Errorf("no key: %v", err)
+	}
+	known := filepath.Join(config.Dir, "known_hosts")
+	if got, want := read(t, known), "slipway-a1 "+oneKey+"\nslipway-a1-sub1 "+otherKey+"\nslipway-a2 "+otherKey+"\n"; got != want {
+		t.Errorf("known: %q, want %q", got, want)
+	}
+	must(t, client.Keep(sessions[1:]))
+	if got, want := read(t, known), "slipway-a2 "+otherKey+"\n"; got != want {
+		t.Errorf("after the end: %q, want %q", got, want)
+	}
+}
+
+func TestThePersonsConfigurationIsLeftAsItWas(t *testing.T) {
+	for name, before := range map[string]string{
+		"none":          "",
+		"some":          "# mine\n\nHost lab\n    User me\n",
+		"without end":   "Host lab\n    User me",
+		"an empty line": "\n\nHost lab\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			client, config := open(t, before)
+			path := filepath.Join(config.Person, "config")
+			for range 2 {
+				must(t, client.Install())
+			}
+			text := read(t, path)
+			if strings.Count(text, "Include ") != 1 || !strings.HasSuffix(text, before) || !strings.HasPrefix(text, "# Slipway") {
+				t.Errorf("installed: %q", text)
+			}
+			if yes, err := client.Installed(); !yes || err != nil {
+				t.Errorf("installed: %v, %v", yes, err)
+			}
+			must(t, client.Remove())
+			must(t, client.Remove())
+			if before == "" {
+				if _, err := os.Stat(path); !os.IsNotExist(err) {
+					t.Errorf("a file was left: %v", err)
+				}
+				return
+			}
+			info, err := os.Stat(path)
+			must(t, err)
+			if got := read(t, path); got != before || info.Mode().Perm() != 0o644 {
+				t.Errorf("after all: %q, %v", got, info.Mode())
+			}
+		})
+	}
+	t.Run("behind a link", func(t *testing.T) {
+		client, config := open(t, "")
+		real := filepath.Join(t.TempDir(), "dotfiles")
+		must(t, os.WriteFile(real, []byte("Host lab\n"), 0o600))
+		must(t, os.MkdirAll(config.Person, 0o700))
+		must(t, os.Symlink(real, filepath.Join(config.Person, "config")))
+		must(t, client.Install())
+		if info, err := os.Lstat(filepath.Join(config.Person, "config")); err != nil || info.Mode()&os.ModeSymlink == 0 || !strings.Contains(read(t, real), "Include ") {
+			t.Errorf("the link: %v, %v", info, err)
+		}
+		must(t, client.Remove())
+		if got := read(t, real); got != "Host lab\n" {
+			t.Errorf("after all: %q", got)
+		}
+	})
+}

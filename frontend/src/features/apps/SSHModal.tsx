@@ -1,0 +1,98 @@
+import { Alert, Button, Modal, Skeleton } from 'antd'
+import { CodeXml, PlugZap } from 'lucide-react'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useTranslation } from 'react-i18next'
+import { fetchSSHAccess, setSSHInstalled, testSSH } from '@/api/calls'
+import { asProblem } from '@/api/client'
+import { keys } from '@/api/keys'
+import type { SSHAccess } from '@/api/types.gen'
+import { CopyButton } from '@/ui/CopyButton'
+import { ErrorState } from '@/ui/ErrorState'
+import css from './SSHModal.module.css'
+
+export interface SSHModalProps {
+  sessionId: string
+  name: string
+  onClose: () => void
+}
+
+/** How one's own ssh, scp, sftp, rsync and editor reach a session, and a button that tries it. */
+export function SSHModal({ sessionId, name, onClose }: SSHModalProps) {
+  const { t } = useTranslation('apps')
+  const query = useQuery({ queryKey: keys.ssh(sessionId), queryFn: ({ signal }) => fetchSSHAccess(sessionId, signal), staleTime: 0, retry: false })
+  return (
+    <Modal open title={t('ssh.titleOf', { name })} width={640} footer={null} onCancel={onClose}>
+      <div className={css.body}>
+        {query.isPending ? <Skeleton active /> : null}
+        {query.isError ? <ErrorState problem={asProblem(query.error)} onRetry={() => void query.refetch()} /> : null}
+        {query.data ? <Access sessionId={sessionId} access={query.data} /> : null}
+      </div>
+    </Modal>
+  )
+}
+
+function Access({ sessionId, access }: { sessionId: string; access: SSHAccess }) {
+  const { t } = useTranslation('apps')
+  return (
+    <>
+      <Setup sessionId={sessionId} installed={access.installed} />
+      <dl className={css.commands}>
+        {access.commands.map((command) => (
+          <div key={command.name} className={css.command} data-command={command.name}>
+            <dt>{t(`ssh.command.${command.name as 'ssh'}`, { defaultValue: command.name })}</dt>
+            <dd>
+              <code className={css.line}>{command.line}</code>
+              <CopyButton text={command.line} label={t('ssh.copy', { name: command.name })} />
+            </dd>
+          </div>
+        ))}
+      </dl>
+      <p className={css.note}>
+        {t('ssh.hostKey')} <code>{access.fingerprint}</code>
+      </p>
+      <Trial sessionId={sessionId} editor={access.editor} />
+    </>
+  )
+}
+
+function Setup({ sessionId, installed }: { sessionId: string; installed: boolean }) {
+  const { t } = useTranslation('apps')
+  const client = useQueryClient()
+  const change = useMutation({
+    mutationFn: setSSHInstalled,
+    onSuccess: () => client.invalidateQueries({ queryKey: keys.ssh(sessionId) }),
+  })
+  return (
+    <div className={css.setup}>
+      <span>{t(installed ? 'ssh.installed' : 'ssh.notInstalled')}</span>
+      <Button size="small" loading={change.isPending} onClick={() => change.mutate(!installed)}>
+        {t(installed ? 'ssh.remove' : 'ssh.install')}
+      </Button>
+      {change.isError ? <ErrorState compact problem={asProblem(change.error)} /> : null}
+    </div>
+  )
+}
+
+function Trial({ sessionId, editor }: { sessionId: string; editor?: string | undefined }) {
+  const { t } = useTranslation('apps')
+  const trial = useMutation({ mutationFn: () => testSSH(sessionId) })
+  const problem = trial.isError ? asProblem(trial.error) : trial.data?.problem
+  return (
+    <>
+      <div className={css.actions}>
+        <Button icon={<PlugZap size={14} aria-hidden />} loading={trial.isPending} onClick={() => trial.mutate()}>
+          {t('ssh.test')}
+        </Button>
+        {editor ? (
+          <Button icon={<CodeXml size={14} aria-hidden />} href={editor}>
+            {t('ssh.editor')}
+          </Button>
+        ) : null}
+      </div>
+      <div aria-live="polite">
+        {trial.data?.ok && !trial.isPending ? <Alert type="success" showIcon title={t('ssh.works', { ms: trial.data.elapsedMs })} /> : null}
+        {problem && !trial.isPending ? <ErrorState compact problem={problem} /> : null}
+      </div>
+    </>
+  )
+}
