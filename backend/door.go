@@ -58,7 +58,7 @@ func openDoor(config doorConfig) (*door, error) {
 	if d.audit, err = access.OpenAudit(config.home.Join(auditName), time.Now, config.log); err != nil {
 		return nil, err
 	}
-	d.gate = access.New(config.local.Agent, d.audit)
+	d.gate = access.New(config.local.Agent, d.audit, doorKeeper{d})
 	if config.listen != "" {
 		if d.devices, err = openDoorDevices(config.home, config.listen); err != nil {
 			return nil, errors.Join(err, d.audit.Close())

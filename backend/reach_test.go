@@ -169,7 +169,25 @@ func TestPairedAgentThroughTheHub(t *testing.T) {
 		if upgrade = n.work(upgrade, err, nil); session.CodeOf(upgrade.Err) != "agent_upgrade_unavailable" {
 			t.Errorf("%+v", upgrade)
 		}
-		if _, err := n.PairedDevices(t.Context(), "box"); session.CodeOf(err) != "agent_pair_unavailable" {
+		if _, err := n.PairCode(t.Context(), "box", "", ""); session.CodeOf(err) != "agent_pair_unavailable" {
+			t.Error(err)
+		}
+	})
+	t.Run("whoever rules it looks after it from here", func(t *testing.T) {
+		devices, err := n.PairedDevices(t.Context(), "box")
+		if err != nil || len(devices) != 1 || !devices[0].This || devices[0].Role != "admin" {
+			t.Errorf("%+v, %v", devices, err)
+		}
+		if err := n.SetLimit(t.Context(), "box", "ann", &session.Allowance{CPU: 2}); err != nil {
+			t.Error(err)
+		}
+		if limits, err := n.Limits(t.Context(), "box"); err != nil || limits["ann"].CPU != 2 {
+			t.Errorf("%+v, %v", limits, err)
+		}
+		if entries, err := n.Audit(t.Context(), "box", 1); err != nil || len(entries) != 1 || entries[0].Method != "SetLimit" || entries[0].Target != "ann" || entries[0].Device != devices[0].Fingerprint {
+			t.Errorf("%+v, %v", entries, err)
+		}
+		if _, err := n.Audit(t.Context(), "box", 0); session.CodeOf(err) != "agent_audit_invalid" {
 			t.Error(err)
 		}
 	})

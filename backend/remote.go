@@ -311,16 +311,44 @@ func (m *remote) keeper() error {
 	if m.ssh != nil {
 		return nil
 	}
-	return &session.Error{Code: "agent_pair_unavailable", Message: "The devices of this agent are looked after on its own machine.", Hint: "Log in there: slipway agent devices, slipway agent pair."}
+	return &session.Error{Code: "agent_pair_unavailable", Message: "Devices are paired with this agent on its own machine.", Hint: "Log in there: slipway agent pair."}
+}
+
+// Audit implements [hub.Doorkeeper].
+func (m *remote) Audit(ctx context.Context, limit int) ([]session.AuditEntry, error) {
+	return m.client.Audit(ctx, limit)
+}
+
+// Limits implements [hub.Doorkeeper].
+func (m *remote) Limits(ctx context.Context) (map[string]session.Allowance, error) {
+	return m.client.Limits(ctx)
+}
+
+// SetLimit implements [hub.Doorkeeper].
+func (m *remote) SetLimit(ctx context.Context, owner string, limit *session.Allowance) error {
+	return m.client.SetLimit(ctx, owner, limit)
+}
+
+// knownDevices asks an agent that this computer is paired with.
+func (m *remote) knownDevices(ctx context.Context) ([]daemon.Device, error) {
+	known, err := m.client.KnownDevices(ctx)
+	told := make([]daemon.Device, len(known))
+	for i, d := range known {
+		told[i] = daemon.Device{Key: d.Key, Name: d.Name, Owner: d.Owner, Role: string(d.Role), Added: d.Added, Seen: d.Seen, Live: d.Live}
+	}
+	return told, err
 }
 
 // PairedDevices implements [hub.Doorkeeper].
 func (m *remote) PairedDevices(ctx context.Context) ([]hub.PairedDevice, error) {
-	if err := m.keeper(); err != nil {
-		return nil, err
-	}
 	var told []daemon.Device
-	if err := provision.Ask(ctx, m.ssh, m.entry.Dir, &told, "devices"); err != nil {
+	var err error
+	if m.ssh == nil {
+		told, err = m.knownDevices(ctx)
+	} else {
+		err = provision.Ask(ctx, m.ssh, m.entry.Dir, &told, "devices")
+	}
+	if err != nil {
 		return nil, err
 	}
 	own := ""
@@ -336,11 +364,11 @@ func (m *remote) PairedDevices(ctx context.Context) ([]hub.PairedDevice, error) 
 
 // RevokeDevice implements [hub.Doorkeeper].
 func (m *remote) RevokeDevice(ctx context.Context, fingerprint string) error {
-	if err := m.keeper(); err != nil {
-		return err
-	}
 	if !secure.ValidFingerprint(fingerprint) {
 		return &session.Error{Code: "agent_revoke_not-found", Message: "That is not the key of a device.", Hint: "List them: slipway agent devices"}
+	}
+	if m.ssh == nil {
+		return m.client.RevokeDevice(ctx, fingerprint)
 	}
 	var ignored any
 	return provision.Ask(ctx, m.ssh, m.entry.Dir, &ignored, "revoke", fingerprint)

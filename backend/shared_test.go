@@ -178,6 +178,44 @@ func TestPeopleShareAnAgentWithoutSeeingOneAnother(t *testing.T) {
 	})
 }
 
+func TestOnlyThoseWhoRuleAnAgentLookAfterIt(t *testing.T) {
+	_, control := servedAgent(t, daemon.Settings{Listen: "127.0.0.1:0"})
+	ann := pairedAs(t, control, daemon.CodeRequest{Owner: "ann", Role: "user"})
+	boss := pairedAs(t, control, daemon.CodeRequest{Owner: "boss", Role: "admin"})
+	devices, err := boss.KnownDevices(t.Context())
+	if err != nil || len(devices) != 2 {
+		t.Fatalf("%+v, %v", devices, err)
+	}
+	for name, call := range map[string]func() error{
+		"the log":       func() error { _, err := ann.Audit(t.Context(), 10); return err },
+		"limits":        func() error { _, err := ann.Limits(t.Context()); return err },
+		"a limit":       func() error { return ann.SetLimit(t.Context(), "ann", nil) },
+		"devices":       func() error { _, err := ann.KnownDevices(t.Context()); return err },
+		"one's own key": func() error { return ann.RevokeDevice(t.Context(), devices[0].Key) },
+	} {
+		if err := call(); session.CodeOf(err) != "agent_call_forbidden" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := boss.SetLimit(t.Context(), "ann", &session.Allowance{Sessions: 1}); err != nil {
+		t.Error(err)
+	}
+	entries, err := boss.Audit(t.Context(), 100)
+	refused := 0
+	for _, e := range entries {
+		if e.Owner == "ann" && e.Outcome == "agent_call_forbidden" {
+			refused++
+		}
+	}
+	if last := entries[len(entries)-1]; err != nil || refused != 5 || last.Method != "SetLimit" || last.Owner != "boss" || last.Target != "ann" || last.Device == "" {
+		t.Errorf("%d refusals are written down, and last %+v; %v", refused, last, err)
+	}
+	if i := slices.IndexFunc(devices, func(d session.KnownDevice) bool { return d.Owner == "ann" }); boss.RevokeDevice(t.Context(), devices[i].Key) != nil {
+		t.Error("ann's computer is not revoked")
+	}
+	until(t, "a revoked computer is still let in", func() bool { _, err := ann.Machine(t.Context()); return err != nil })
+}
+
 func TestWhatSomebodyHoldsIsLimited(t *testing.T) {
 	_, control := servedAgent(t, daemon.Settings{Listen: "127.0.0.1:0"})
 	ann := pairedAs(t, control, daemon.CodeRequest{Owner: "ann"})

@@ -35,7 +35,7 @@ func opened(t *testing.T, folders ...string) (*Gate, *Audit) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = audit.Close() })
-	return New(inner{hubtest.New("far"), folders}, audit), audit
+	return New(inner{hubtest.New("far"), folders}, audit, nil), audit
 }
 
 func user(name string) Identity {

@@ -41,17 +41,7 @@ type Act struct {
 }
 
 // Entry is one line of the log.
-type Entry struct {
-	At      time.Time  `json:"at"`
-	Owner   string     `json:"owner"`
-	Role    string     `json:"role"`
-	Device  string     `json:"device,omitempty"` // fingerprint; empty: a program of the agent's own person
-	From    string     `json:"from,omitempty"`
-	Method  string     `json:"method"`
-	Session session.ID `json:"session,omitempty"`
-	Target  string     `json:"target,omitempty"`
-	Outcome string     `json:"outcome"` // ok or the code of the failure
-}
+type Entry = session.AuditEntry
 
 // Audit is the log of who did what, when and from where: JSON lines that are
 // only ever added, in a file for its owner alone. Its methods are safe for

@@ -38,12 +38,16 @@ type Inner interface {
 
 // Gate stands before an agent. Its methods are safe for concurrent use.
 type Gate struct {
-	inner Inner
-	audit *Audit
+	inner  Inner
+	audit  *Audit
+	keeper session.Keeper
 }
 
-// New returns a gate before inner that writes what is done to audit.
-func New(inner Inner, audit *Audit) *Gate { return &Gate{inner: inner, audit: audit} }
+// New returns a gate before inner that writes what is done to audit. Those who
+// rule the agent reach the keeper as well; nil: there is none.
+func New(inner Inner, audit *Audit, keeper session.Keeper) *Gate {
+	return &Gate{inner: inner, audit: audit, keeper: keeper}
+}
 
 // As returns the agent as somebody may see it.
 func (g *Gate) As(who Identity) session.Agent {

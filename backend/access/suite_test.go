@@ -59,7 +59,7 @@ func newGate(t *testing.T) (*access.Gate, *agent.Agent) {
 			}
 		}
 	})
-	return access.New(a, audit), a
+	return access.New(a, audit, nil), a
 }
 
 func TestAgentKeepsItsPromisesToAnAdmin(t *testing.T) {

@@ -279,4 +279,5 @@ var methods = []served{
 	methodMakeDirectory, methodMoveFile, methodRemoveFile,
 	methodListFolders, methodGetFolder, methodCreateFolder, methodUpdateFolder, methodTrashFolder, methodRestoreFolder, methodDeleteFolder,
 	methodDescribeImage, methodSendImage, methodExpectImage, methodReceiveImage, methodInstallImage, methodForgetImage,
+	methodAudit, methodLimits, methodSetLimit, methodKnownDevices, methodRevokeDevice,
 }

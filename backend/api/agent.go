@@ -88,6 +88,35 @@ type PairedDevice struct {
 	LastSeen    *time.Time `json:"lastSeen,omitempty"`
 }
 
+// AuditEntry is one thing that was done with an agent.
+type AuditEntry struct {
+	At      time.Time `json:"at"`
+	Owner   string    `json:"owner"`
+	Role    string    `json:"role"`             // admin or user
+	Device  string    `json:"device,omitempty"` // fingerprint; empty: a program of the agent's own person
+	From    string    `json:"from,omitempty"`
+	Method  string    `json:"method"`
+	Session string    `json:"session,omitempty"`
+	Target  string    `json:"target,omitempty"`
+	Outcome string    `json:"outcome"` // ok or the code of the failure
+}
+
+// PersonLimit is the most that the sessions of one person hold at a time on one
+// agent. An amount of 0 is not limited.
+type PersonLimit struct {
+	Sessions int      `json:"sessions,omitempty"`
+	CPU      int      `json:"cpu,omitempty"`
+	Memory   int64    `json:"memory,omitempty"`  // bytes
+	GPU      int      `json:"gpu,omitempty"`     // thousandths of devices
+	Folders  []string `json:"folders,omitempty"` // that a person who is no admin may mount
+}
+
+// PersonLimits are the limits of an agent by owner; "default" is everybody's
+// who has none of their own.
+type PersonLimits struct {
+	Limits map[string]PersonLimit `json:"limits"`
+}
+
 // PairRequest asks an agent for a code by which one more device is let in.
 type PairRequest struct {
 	Owner string `json:"owner,omitempty"` // the name under which its sessions are kept; empty: the agent's person

@@ -6,57 +6,76 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"slipway/backend/api"
 	"slipway/backend/daemon"
 	"slipway/backend/place"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
 
-// daemonCall wraps the work of a command that asks what rules the agent of
+// daemonWork is the work of a command that asks what rules the agent of
 // this machine.
-func (p *program) daemonCall(work func(context.Context, *daemon.Client) error) func(*cobra.Command, []string) error {
-	return p.here(func(ctx context.Context, home place.Home) error {
+func (p *program) daemonWork(work func(context.Context, *daemon.Client) error) func(context.Context, place.Home) error {
+	return func(ctx context.Context, home place.Home) error {
 		c, err := daemon.Connect(ctx, home)
 		if err != nil {
 			return err
 		}
 		return work(ctx, c)
-	})
+	}
 }
 
 func (p *program) agentAuditCommand() *cobra.Command {
 	var lines int
+	var on string
 	cmd := &cobra.Command{
-		Use:   "audit",
+		Use:   "audit [--on AGENT]",
 		Short: "Print who did what with the agent of this machine, when and from where",
 		Long: `What was done through the agent by other computers and people is kept in audit.jsonl in
 its folder, up to 40 MiB. Commands that were run and what was typed are not in it.`,
 		Args: exactly(0, "no argument"),
 	}
 	cmd.Flags().IntVar(&lines, "tail", 100, fmt.Sprintf("how many of the newest entries, at most %d", daemon.MostAudit))
-	cmd.RunE = p.daemonCall(func(ctx context.Context, c *daemon.Client) error {
-		entries, err := c.Audit(ctx, lines)
-		if err != nil {
-			return err
-		}
-		raw, err := json.Marshal(entries)
-		if err != nil {
-			return err
-		}
+	p.onFlag(cmd, &on, "the agent of another machine, which you rule")
+	show := func(raw []byte, entries []api.AuditEntry) error {
 		return p.print(raw, func(w io.Writer) {
 			rows := [][]string{{"AT", "OWNER", "ROLE", "FROM", "WHAT", "SESSION", "OF", "OUTCOME"}}
 			for _, e := range entries {
-				rows = append(rows, []string{e.At.Local().Format(time.DateTime), e.Owner, e.Role, e.From, e.Method, string(e.Session), e.Target, e.Outcome})
+				rows = append(rows, []string{e.At.Local().Format(time.DateTime), e.Owner, e.Role, e.From, e.Method, e.Session, e.Target, e.Outcome})
 			}
 			columns(w, rows)
 		})
-	})
+	}
+	near := func(ctx context.Context, c *client, agent string) error {
+		var entries []api.AuditEntry
+		raw, err := c.get(ctx, agentPath(agent, "audit")+fmt.Sprintf("?limit=%d", lines), &entries)
+		if err != nil {
+			return err
+		}
+		return show(raw, entries)
+	}
+	cmd.RunE = p.hereOr(&on, near, p.daemonWork(func(ctx context.Context, c *daemon.Client) error {
+		told, err := c.Audit(ctx, lines)
+		if err != nil {
+			return err
+		}
+		raw, err := json.Marshal(told)
+		if err != nil {
+			return err
+		}
+		var entries []api.AuditEntry
+		if err := json.Unmarshal(raw, &entries); err != nil {
+			return err
+		}
+		return show(raw, entries)
+	}))
 	return cmd
 }
 
@@ -70,12 +89,10 @@ func (p *program) agentLimitCommand() *cobra.Command {
 }
 
 func (p *program) agentLimitListCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "List the limits", Args: exactly(0, "no argument")}
-	cmd.RunE = p.daemonCall(func(ctx context.Context, c *daemon.Client) error {
-		limits, err := c.Limits(ctx)
-		if err != nil {
-			return err
-		}
+	var on string
+	cmd := &cobra.Command{Use: "list [--on AGENT]", Short: "List the limits", Args: exactly(0, "no argument")}
+	p.onFlag(cmd, &on, "the agent of another machine, which you rule")
+	show := func(limits map[string]session.Allowance) error {
 		raw, err := json.Marshal(limits)
 		if err != nil {
 			return err
@@ -88,7 +105,25 @@ func (p *program) agentLimitListCommand() *cobra.Command {
 			}
 			columns(w, rows)
 		})
-	})
+	}
+	near := func(ctx context.Context, c *client, agent string) error {
+		var told api.PersonLimits
+		if _, err := c.get(ctx, agentPath(agent, "limits"), &told); err != nil {
+			return err
+		}
+		limits := map[string]session.Allowance{}
+		for owner, l := range told.Limits {
+			limits[owner] = session.Allowance{Sessions: l.Sessions, CPU: l.CPU, Memory: gpu.Bytes(l.Memory), GPU: gpu.Share(l.GPU), Folders: l.Folders}
+		}
+		return show(limits)
+	}
+	cmd.RunE = p.hereOr(&on, near, p.daemonWork(func(ctx context.Context, c *daemon.Client) error {
+		limits, err := c.Limits(ctx)
+		if err != nil {
+			return err
+		}
+		return show(limits)
+	}))
 	return cmd
 }
 
@@ -102,15 +137,16 @@ func limitCell[T int | gpu.Bytes | gpu.Share](amount T) string {
 
 func (p *program) agentLimitSetCommand() *cobra.Command {
 	var limit session.Allowance
-	var memory, share string
+	var memory, share, on string
 	cmd := &cobra.Command{
-		Use:   "set OWNER",
+		Use:   "set OWNER [--on AGENT]",
 		Short: "Set what one person may hold at a time; default: everybody without a limit of their own",
 		Long: `Set replaces the limits of a person. What is not given is not limited. The default is not
 for the agent's own person. A folder is one that a person who is not an admin may mount:
 the folder itself, not those in it; without one they mount nothing of this machine.`,
 		Args: exactly(1, "the name of one person, or default"),
 	}
+	p.onFlag(cmd, &on, "the agent of another machine, which you rule")
 	cmd.Flags().IntVar(&limit.Sessions, "sessions", 0, "sessions that run at a time")
 	cmd.Flags().IntVar(&limit.CPU, "cpu", 0, "CPUs")
 	cmd.Flags().StringVar(&memory, "mem", "", "memory, for example 16g")
@@ -128,15 +164,26 @@ the folder itself, not those in it; without one they mount nothing of this machi
 				return usagef("%q is no number of devices; write 1.5", share)
 			}
 		}
-		return p.daemonCall(func(ctx context.Context, c *daemon.Client) error { return c.SetLimit(ctx, args[0], &limit) })(cmd, args)
+		near := func(ctx context.Context, c *client, agent string) error {
+			asked := api.PersonLimit{Sessions: limit.Sessions, CPU: limit.CPU, Memory: int64(limit.Memory), GPU: int(limit.GPU), Folders: limit.Folders}
+			_, err := c.call(ctx, http.MethodPut, agentPath(agent, "limits", args[0]), asked, nil)
+			return err
+		}
+		return p.hereOr(&on, near, p.daemonWork(func(ctx context.Context, c *daemon.Client) error { return c.SetLimit(ctx, args[0], &limit) }))(cmd, args)
 	}
 	return cmd
 }
 
 func (p *program) agentLimitUnsetCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "unset OWNER", Short: "Remove the limits of one person", Args: exactly(1, "the name of one person, or default")}
+	var on string
+	cmd := &cobra.Command{Use: "unset OWNER [--on AGENT]", Short: "Remove the limits of one person", Args: exactly(1, "the name of one person, or default")}
+	p.onFlag(cmd, &on, "the agent of another machine, which you rule")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.daemonCall(func(ctx context.Context, c *daemon.Client) error { return c.SetLimit(ctx, args[0], nil) })(cmd, args)
+		near := func(ctx context.Context, c *client, agent string) error {
+			_, err := c.call(ctx, http.MethodDelete, agentPath(agent, "limits", args[0]), nil, nil)
+			return err
+		}
+		return p.hereOr(&on, near, p.daemonWork(func(ctx context.Context, c *daemon.Client) error { return c.SetLimit(ctx, args[0], nil) }))(cmd, args)
 	}
 	return cmd
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -221,5 +222,44 @@ func TestSessionOfALostAgentSaysWhenItWasHeard(t *testing.T) {
 	f.sessions[2].Agent, f.sessions[2].LastHeard = "lab", pointer(noon.Add(-3*time.Minute))
 	if got := f.run(t, "ps"); !strings.Contains(got.stdout, "lab is not reached; this was 3m 0s ago") {
 		t.Error(got.stdout)
+	}
+}
+
+func TestAgentIsLookedAfterFromAfar(t *testing.T) {
+	f := newPlane(t)
+	asked := make(chan string, 10)
+	note := func(r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		asked <- r.Method + " " + r.URL.RequestURI() + " " + strings.TrimSpace(string(body))
+	}
+	f.handle("GET /api/v1/agents/{agent}/audit", func(w http.ResponseWriter, r *http.Request) {
+		note(r)
+		reply(w, http.StatusOK, []api.AuditEntry{{Owner: "ann", Role: "user", From: "10.0.0.7", Method: "Launch", Session: "s1", Outcome: "ok"}})
+	})
+	f.handle("GET /api/v1/agents/{agent}/limits", func(w http.ResponseWriter, r *http.Request) {
+		note(r)
+		reply(w, http.StatusOK, api.PersonLimits{Limits: map[string]api.PersonLimit{"ann": {CPU: 4, GPU: 1500}}})
+	})
+	f.handle("PUT /api/v1/agents/{agent}/limits/{owner}", func(w http.ResponseWriter, r *http.Request) {
+		note(r)
+		w.WriteHeader(http.StatusNoContent)
+	})
+	f.handle("DELETE /api/v1/agents/{agent}/limits/{owner}", func(w http.ResponseWriter, r *http.Request) {
+		note(r)
+		w.WriteHeader(http.StatusNoContent)
+	})
+	for _, c := range []struct{ line, asks, prints string }{
+		{"agent audit --tail 7 --on lab", "GET /api/v1/agents/lab/audit?limit=7 ", "10.0.0.7"},
+		{"agent limit list --on lab", "GET /api/v1/agents/lab/limits ", "1.5"},
+		{"agent limit set ann --cpu 4 --gpu 1.5 --on lab", `PUT /api/v1/agents/lab/limits/ann {"cpu":4,"gpu":1500}`, ""},
+		{"agent limit unset ann --on lab", "DELETE /api/v1/agents/lab/limits/ann ", ""},
+	} {
+		got := f.run(t, strings.Fields(c.line)...)
+		if got.code != ExitOK || !strings.Contains(got.stdout, c.prints) {
+			t.Fatalf("%s: code %d, %q, %q", c.line, got.code, got.stdout, got.stderr)
+		}
+		if request := <-asked; request != c.asks {
+			t.Errorf("%s asks %q, want %q", c.line, request, c.asks)
+		}
 	}
 }

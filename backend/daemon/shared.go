@@ -13,9 +13,8 @@ import (
 	"slipway/backend/session"
 )
 
-// MostAudit is the most entries of the log of what was done in one answer, so
-// that it stays far below what is read of one.
-const MostAudit = 500
+// MostAudit is the most entries of the log of what was done in one answer.
+const MostAudit = session.MostAudit
 
 // serveShared answers what is asked of an agent that several people share.
 func serveShared(mux *http.ServeMux, d Daemon) {

@@ -3,6 +3,7 @@ package hubtest
 import (
 	"cmp"
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -103,6 +104,7 @@ type Remote struct {
 	up      bool // it is reached while it runs
 	running bool
 	devices []hub.PairedDevice
+	limits  map[string]session.Allowance
 }
 
 var _ hub.Remote = (*Remote)(nil)
@@ -218,6 +220,33 @@ func (r *Remote) RevokeDevice(_ context.Context, fingerprint string) error {
 		}
 	}
 	return &session.Error{Code: "agent_pair_not-found", Message: "There is no such device.", Hint: "List them."}
+}
+
+// Audit implements [hub.Doorkeeper].
+func (r *Remote) Audit(_ context.Context, limit int) ([]session.AuditEntry, error) {
+	entries := []session.AuditEntry{{Owner: "ann", Role: "user", Method: "Launch", Outcome: "ok"}, {Owner: "ada", Role: "admin", Method: "SetLimit", Target: "ann", Outcome: "ok"}}
+	return entries[max(0, len(entries)-limit):], nil
+}
+
+// Limits implements [hub.Doorkeeper].
+func (r *Remote) Limits(context.Context) (map[string]session.Allowance, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.limits), nil
+}
+
+// SetLimit implements [hub.Doorkeeper].
+func (r *Remote) SetLimit(_ context.Context, owner string, limit *session.Allowance) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.limits == nil {
+		r.limits = map[string]session.Allowance{}
+	}
+	delete(r.limits, owner)
+	if limit != nil {
+		r.limits[owner] = *limit
+	}
+	return nil
 }
 
 // RotateKey implements [hub.Doorkeeper].

@@ -381,6 +381,39 @@ export interface PairedDevice {
   lastSeen?: Time;
 }
 
+/** AuditEntry is one thing that was done with an agent. */
+export interface AuditEntry {
+  at: Time;
+  owner: string;
+  /** Admin or user. */
+  role: string;
+  /** Fingerprint; empty: a program of the agent's own person. */
+  device?: string;
+  from?: string;
+  method: string;
+  session?: string;
+  target?: string;
+  /** Ok or the code of the failure. */
+  outcome: string;
+}
+
+/** PersonLimit is the most that the sessions of one person hold at a time on one agent. An amount of 0 is not limited. */
+export interface PersonLimit {
+  sessions?: number;
+  cpu?: number;
+  /** Bytes. */
+  memory?: number;
+  /** Thousandths of devices. */
+  gpu?: number;
+  /** That a person who is no admin may mount. */
+  folders?: string[];
+}
+
+/** PersonLimits are the limits of an agent by owner; "default" is everybody's who has none of their own. */
+export interface PersonLimits {
+  limits: Record<string, PersonLimit>;
+}
+
 /** PairRequest asks an agent for a code by which one more device is let in. */
 export interface PairRequest {
   /** The name under which its sessions are kept; empty: the agent's person. */
@@ -1643,6 +1676,14 @@ export const routes = {
   "paired-devices": { method: "GET", path: "/api/v1/agents/{agent}/devices" },
   /** Let a device in no more and end its connections. */
   "device-revoke": { method: "DELETE", path: "/api/v1/agents/{agent}/devices/{fingerprint}" },
+  /** Read who did what with an agent that one rules, oldest first. */
+  "agent-audit": { method: "GET", path: "/api/v1/agents/{agent}/audit" },
+  /** Read what each person may hold on an agent that one rules. */
+  "agent-limits": { method: "GET", path: "/api/v1/agents/{agent}/limits" },
+  /** Set what a person may hold on an agent that one rules. */
+  "agent-limit-set": { method: "PUT", path: "/api/v1/agents/{agent}/limits/{owner}" },
+  /** Remove the limits of a person. */
+  "agent-limit-unset": { method: "DELETE", path: "/api/v1/agents/{agent}/limits/{owner}" },
   /** Make a code by which an agent lets one more device in. */
   "pair-code": { method: "POST", path: "/api/v1/agents/{agent}/pair" },
   /** Have an agent change its key. Paired devices accept the new one by the old one's signature. */
@@ -1835,6 +1876,10 @@ export interface RouteTypes {
   "agent-answer": { request: AgentAnswer; response: Agent };
   "paired-devices": { request: undefined; response: PairedDevice[] };
   "device-revoke": { request: undefined; response: undefined };
+  "agent-audit": { request: undefined; response: AuditEntry[] };
+  "agent-limits": { request: undefined; response: PersonLimits };
+  "agent-limit-set": { request: PersonLimit; response: undefined };
+  "agent-limit-unset": { request: undefined; response: undefined };
   "pair-code": { request: PairRequest; response: PairCode };
   "agent-rotate": { request: undefined; response: KeyRotation };
   "key-rotate": { request: undefined; response: KeyRotation };

@@ -1,0 +1,48 @@
+package backend
+
+import (
+	"context"
+	"fmt"
+
+	"slipway/backend/session"
+)
+
+// doorKeeper looks after the agent of a door for those who rule it from
+// elsewhere. Who asked is judged and written down by the gate.
+type doorKeeper struct{ *door }
+
+var _ session.Keeper = doorKeeper{}
+
+// Audit implements [session.Keeper].
+func (d doorKeeper) Audit(_ context.Context, limit int) ([]session.AuditEntry, error) {
+	if limit < 1 || limit > session.MostAudit {
+		return nil, &session.Error{Code: "agent_audit_invalid", Message: fmt.Sprintf("Between 1 and %d entries can be read at a time.", session.MostAudit), Hint: "Ask for fewer."}
+	}
+	return d.audit.Read(limit)
+}
+
+// SetLimit implements [session.Keeper].
+func (d doorKeeper) SetLimit(_ context.Context, owner string, limit *session.Allowance) error {
+	return d.local.Agent.SetAllowance(owner, limit)
+}
+
+// KnownDevices implements [session.Keeper].
+func (d doorKeeper) KnownDevices(context.Context) ([]session.KnownDevice, error) {
+	if d.devices == nil {
+		return nil, deaf()
+	}
+	list := d.devices.list.List()
+	known := make([]session.KnownDevice, len(list))
+	for i, one := range list {
+		known[i] = session.KnownDevice{Key: one.Key, Name: one.Name, Owner: one.Owner, Role: session.Role(one.Role), Added: one.Paired, Seen: one.Seen, Live: one.Live}
+	}
+	return known, nil
+}
+
+// RevokeDevice implements [session.Keeper].
+func (d doorKeeper) RevokeDevice(_ context.Context, key string) error {
+	if d.devices == nil {
+		return deaf()
+	}
+	return d.devices.revoke(key)
+}

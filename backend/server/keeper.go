@@ -1,0 +1,56 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"slipway/backend/api"
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// usualAudit is how many entries are read where no number is asked for.
+const usualAudit = 100
+
+func (s *Server) audit(r *http.Request) (any, error) {
+	limit := usualAudit
+	if text := r.FormValue("limit"); text != "" {
+		var err error
+		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > session.MostAudit {
+			return nil, badQuery("limit", fmt.Sprintf("limit=%s is no number from 1 to %d.", clip(text), session.MostAudit), "Leave it out for 100.")
+		}
+	}
+	entries, err := s.hub.Audit(r.Context(), r.PathValue("agent"), limit)
+	if err != nil {
+		return nil, err
+	}
+	return each(entries, func(e session.AuditEntry) api.AuditEntry {
+		return api.AuditEntry{At: e.At, Owner: e.Owner, Role: e.Role, Device: e.Device, From: e.From, Method: e.Method, Session: string(e.Session), Target: e.Target, Outcome: e.Outcome}
+	}), nil
+}
+
+func (s *Server) limits(r *http.Request) (any, error) {
+	limits, err := s.hub.Limits(r.Context(), r.PathValue("agent"))
+	if err != nil {
+		return nil, err
+	}
+	out := api.PersonLimits{Limits: map[string]api.PersonLimit{}}
+	for owner, l := range limits {
+		out.Limits[owner] = api.PersonLimit{Sessions: l.Sessions, CPU: l.CPU, Memory: int64(l.Memory), GPU: int(l.GPU), Folders: l.Folders}
+	}
+	return out, nil
+}
+
+func (s *Server) setLimit(r *http.Request) (any, error) {
+	req, err := decode[api.PersonLimit](r)
+	if err != nil {
+		return nil, err
+	}
+	limit := session.Allowance{Sessions: req.Sessions, CPU: req.CPU, Memory: gpu.Bytes(req.Memory), GPU: gpu.Share(req.GPU), Folders: req.Folders}
+	return nil, s.hub.SetLimit(r.Context(), r.PathValue("agent"), r.PathValue("owner"), &limit)
+}
+
+func (s *Server) unsetLimit(r *http.Request) (any, error) {
+	return nil, s.hub.SetLimit(r.Context(), r.PathValue("agent"), r.PathValue("owner"), nil)
+}

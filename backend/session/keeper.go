@@ -1,0 +1,52 @@
+package session
+
+import (
+	"context"
+	"time"
+)
+
+// Keeper looks after an agent that several people share. An [Agent] may be one
+// as well. Only those who rule the agent may; others fail with
+// agent_call_forbidden.
+type Keeper interface {
+	// Audit returns the newest entries of the log of what was done, oldest
+	// first; agent_audit_invalid unless 1 to [MostAudit] are asked for.
+	Audit(ctx context.Context, limit int) ([]AuditEntry, error)
+	// Limits returns what each person may hold, by owner.
+	Limits(ctx context.Context) (map[string]Allowance, error)
+	// SetLimit sets what a person may hold, nil: nothing of their own;
+	// agent_limit_invalid.
+	SetLimit(ctx context.Context, owner string, limit *Allowance) error
+	// KnownDevices lists the devices that are paired with the agent.
+	KnownDevices(ctx context.Context) ([]KnownDevice, error)
+	// RevokeDevice takes a device's access, at once; agent_revoke_not-found.
+	RevokeDevice(ctx context.Context, key string) error
+}
+
+// MostAudit is the most entries of the log of what was done in one answer, so
+// that it stays far below what is read of one.
+const MostAudit = 500
+
+// AuditEntry is one thing that was done with an agent.
+type AuditEntry struct {
+	At      time.Time `json:"at"`
+	Owner   string    `json:"owner"`
+	Role    string    `json:"role"`
+	Device  string    `json:"device,omitempty"` // fingerprint; empty: a program of the agent's own person
+	From    string    `json:"from,omitempty"`
+	Method  string    `json:"method"`
+	Session ID        `json:"session,omitempty"`
+	Target  string    `json:"target,omitempty"`
+	Outcome string    `json:"outcome"` // ok or the code of the failure
+}
+
+// KnownDevice is a computer that is paired with an agent.
+type KnownDevice struct {
+	Key   string    `json:"key"`
+	Name  string    `json:"name"`
+	Owner string    `json:"owner"`
+	Role  Role      `json:"role"`
+	Added time.Time `json:"added"`
+	Seen  time.Time `json:"seen,omitzero"` // zero: never
+	Live  int       `json:"live"`          // connections at this moment
+}
