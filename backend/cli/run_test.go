@@ -48,7 +48,7 @@ func TestFlagsMakeTheSpec(t *testing.T) {
 	home := t.TempDir()
 	t.Chdir(home)
 	got := runIn(t, f.home, map[string]string{"FROM_HERE": "x y"}, "run", "--image", "python:3.12", "--name", "abcd", "--type", "batch",
-		"--cpu", "2", "--mem", "512m", "--shm", "64m", "--threads", "3", "-e", "A=1", "-e", "FROM_HERE", "-e", "A=2", "-v", "data:in:ro", "-v", "/abs",
+		"--cpu", "2", "--mem", "512m", "--shm", "64m", "--threads", "3", "-e", "A=1", "-e", "FROM_HERE", "-e", "A=2", "-v", "./data:in:ro", "-v", "/abs",
 		"--port", "8080,9000:9001", "--timeout", "30m", "--start-at", "+90m", "--", "python", "-c", "print('hi')", "$HOME")
 	if got.code != ExitOK || got.stdout != "new000000000\n" {
 		t.Fatalf("code %d, %q, %q", got.code, got.stdout, got.stderr)
