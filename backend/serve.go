@@ -64,6 +64,9 @@ func Serve(ctx context.Context, config Config) error {
 		return err
 	}
 	parts := closers{lock}
+	if err := config.Home.RemoveServing(); err != nil { // of one that died
+		return errors.Join(err, parts.Close())
+	}
 	if config.Log == nil {
 		file, err := openLog(config.Home.LogFile(), logMost)
 		if err != nil {

@@ -61,6 +61,11 @@ func (h Home) Connect(ctx context.Context) (Connection, error) {
 	if err := probe(ctx, serving.URL, token); err != nil {
 		return Connection{}, fmt.Errorf("%w: %w", ErrNotServing, err)
 	}
+	// Whoever serves removes what a process that died has left before it listens,
+	// often on the same port. So what is there no more was not of who answered.
+	if now, err := h.Serving(); err != nil || now != serving {
+		return Connection{}, errors.Join(ErrNotServing, err)
+	}
 	return Connection{URL: serving.URL, Token: token, Serving: serving}, nil
 }
 

@@ -125,6 +125,21 @@ func TestConnectFindsWhatAnswersToTheToken(t *testing.T) {
 			t.Errorf("Connect = %v, want ErrNotServing", err)
 		}
 	})
+	t.Run("another one has its port and has not said so yet", func(t *testing.T) {
+		home := Home{t.TempDir()}
+		next := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			if err := home.RemoveServing(); err != nil { // as it does before it listens
+				t.Error(err)
+			}
+		}))
+		defer next.Close()
+		if err := errors.Join(home.SaveToken("right"), home.SaveServing(Serving{PID: 1, URL: next.URL})); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := home.Connect(t.Context()); !errors.Is(err, ErrNotServing) {
+			t.Errorf("Connect = %v, want ErrNotServing", err)
+		}
+	})
 	t.Run("it was killed", func(t *testing.T) {
 		home := Home{t.TempDir()}
 		answering(t, home, "right").Close()
