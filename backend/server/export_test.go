@@ -8,7 +8,7 @@ import (
 // Handlers lists the names of all handlers.
 func Handlers() []string {
 	var s Server
-	return slices.Concat(sortedNames(s.answers()), sortedNames(s.folderAnswers()), sortedNames(s.streams()))
+	return slices.Concat(sortedNames(s.answers()), sortedNames(s.agentAnswers()), sortedNames(s.folderAnswers()), sortedNames(s.streams()))
 }
 
 // Decode reads a request body as an endpoint does.

@@ -73,6 +73,16 @@ func (s *Server) answers() map[string]answer {
 		"window-show":     s.showWindow,
 		"shutdown":        s.stop,
 
+		"operations":       s.listOperations,
+		"operation":        s.getOperation,
+		"operation-answer": s.answerOperation,
+		"operation-cancel": s.cancelOperation,
+	}
+}
+
+// agentAnswers are those of agents and of those who rule them.
+func (s *Server) agentAnswers() map[string]answer {
+	return map[string]answer{
 		"agents":            s.listAgents,
 		"agent":             s.getAgent,
 		"agent-add":         s.addAgent,
@@ -91,10 +101,6 @@ func (s *Server) answers() map[string]answer {
 		"agent-limit-unset": s.unsetLimit,
 		"agent-rotate":      s.rotateAgent,
 		"key-rotate":        s.rotateKey,
-		"operations":        s.listOperations,
-		"operation":         s.getOperation,
-		"operation-answer":  s.answerOperation,
-		"operation-cancel":  s.cancelOperation,
 	}
 }
 
@@ -142,6 +148,7 @@ func (s *Server) streams() map[string]streamed {
 // answers as not found; a test holds that there is none.
 func (s *Server) mount() {
 	answers, streams := s.answers(), s.streams()
+	maps.Copy(answers, s.agentAnswers())
 	maps.Copy(answers, s.folderAnswers())
 	for _, route := range api.Routes {
 		pattern := route.Method + " " + route.Path
