@@ -45,26 +45,6 @@ func (s *Server) answers() map[string]answer {
 		"terminate":       s.terminate,
 		"history":         s.history,
 		"usage":           s.usage,
-		"terminals":       s.listTerminals,
-		"terminal-open":   s.openTerminal,
-		"terminal-close":  s.closeTerminal,
-		"apps":            s.listApps,
-		"app-open":        s.openApp,
-		"app-stop":        s.stopApp,
-		"ssh-setup":       s.sshSetup,
-		"ssh-update":      s.updateSSH,
-		"ssh-access":      s.sshAccess,
-		"ssh-test":        s.testSSH,
-		"files":           s.listFiles,
-		"file-stat":       s.statFile,
-		"file-checksum":   s.checksumFile,
-		"upload":          s.uploadOffset,
-		"upload-write":    s.writeUpload,
-		"upload-finish":   s.finishUpload,
-		"upload-drop":     s.dropUpload,
-		"directory-make":  s.makeDirectory,
-		"file-move":       s.moveFile,
-		"file-remove":     s.removeFile,
 		"recents":         s.listRecents,
 		"recent-update":   s.updateRecent,
 		"recent-delete":   s.deleteRecent,
@@ -77,6 +57,32 @@ func (s *Server) answers() map[string]answer {
 		"operation":        s.getOperation,
 		"operation-answer": s.answerOperation,
 		"operation-cancel": s.cancelOperation,
+	}
+}
+
+// insideAnswers are those of what is inside a running session.
+func (s *Server) insideAnswers() map[string]answer {
+	return map[string]answer{
+		"terminals":      s.listTerminals,
+		"terminal-open":  s.openTerminal,
+		"terminal-close": s.closeTerminal,
+		"apps":           s.listApps,
+		"app-open":       s.openApp,
+		"app-stop":       s.stopApp,
+		"ssh-setup":      s.sshSetup,
+		"ssh-update":     s.updateSSH,
+		"ssh-access":     s.sshAccess,
+		"ssh-test":       s.testSSH,
+		"files":          s.listFiles,
+		"file-stat":      s.statFile,
+		"file-checksum":  s.checksumFile,
+		"upload":         s.uploadOffset,
+		"upload-write":   s.writeUpload,
+		"upload-finish":  s.finishUpload,
+		"upload-drop":    s.dropUpload,
+		"directory-make": s.makeDirectory,
+		"file-move":      s.moveFile,
+		"file-remove":    s.removeFile,
 	}
 }
 
@@ -150,6 +156,7 @@ func (s *Server) mount() {
 	answers, streams := s.answers(), s.streams()
 	maps.Copy(answers, s.agentAnswers())
 	maps.Copy(answers, s.folderAnswers())
+	maps.Copy(answers, s.insideAnswers())
 	for _, route := range api.Routes {
 		pattern := route.Method + " " + route.Path
 		if handle, ok := answers[route.Name]; ok {
