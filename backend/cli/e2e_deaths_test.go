@@ -91,7 +91,7 @@ func (m *mortals) setSail() {
 		m.t.Fatal(err)
 	}
 	m.keel, m.wishes["keel"] = s.ID, s.ID
-	m.runs(s.ID)
+	m.room.employ([]api.Session{m.runs(s.ID)})
 	_ = p.cmd.Process.Kill()
 	<-p.ended
 	m.deaths++
