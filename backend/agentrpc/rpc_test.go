@@ -108,7 +108,7 @@ func TestAnEndedContextEndsTheCallOnBothSides(t *testing.T) {
 
 // expiring is a context whose deadline comes when a test says so.
 type expiring struct {
-	context.Context
+	context.Context //nolint:containedctx // it is a context itself
 	over chan struct{}
 }
 

@@ -86,7 +86,7 @@ func checkPins(pins []Pin) error {
 		if err := unix.Lstat(pin.Target, &stat); err != nil {
 			return fmt.Errorf("look at the mount %s: %w", pin.Target, err)
 		}
-		if uint64(stat.Dev) != pin.Device || stat.Ino != pin.Inode {
+		if stat.Dev != pin.Device || stat.Ino != pin.Inode {
 			return fmt.Errorf("what is mounted at %s is not what was to be mounted: its folder was changed meanwhile", pin.Target)
 		}
 	}
