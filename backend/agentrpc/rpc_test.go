@@ -109,7 +109,7 @@ func TestAnEndedContextEndsTheCallOnBothSides(t *testing.T) {
 // expiring is a context whose deadline comes when a test says so.
 type expiring struct {
 	context.Context //nolint:containedctx // it is a context itself
-	over chan struct{}
+	over            chan struct{}
 }
 
 func newExpiring(parent context.Context) expiring { return expiring{parent, make(chan struct{})} }
