@@ -140,6 +140,9 @@ type Agent struct {
 	installing sync.Mutex
 	tasks      sync.WaitGroup // everything that Run started
 	networking chan struct{}  // holds a token while networks are made or removed
+	// networkless are live sessions that have left their network; it belongs to
+	// whoever has put the token into networking.
+	networkless map[session.ID]bool
 
 	mu        sync.Mutex // guards everything below
 	courses   map[session.ID]*course
@@ -209,7 +212,7 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 		stream: newStream(randomHex()), health: newHealth(), meter: newMeter(), devices: newDevices(config.GPU, config.Moment),
 		accounts: books, depot: depot, guard: &gpu.Guard{Policy: config.Guard}, idle: newIdleWatch(used),
 		wake: make(chan struct{}, 1), probe: make(chan struct{}, 1), sweep: make(chan struct{}, 1), closed: make(chan struct{}),
-		courses: map[session.ID]*course{}, notes: map[session.ID]note{}, starts: map[string]*starting{}, strays: map[string]time.Time{}, networking: make(chan struct{}, 1), networks: map[string]bool{}, left: map[string]held{},
+		courses: map[session.ID]*course{}, notes: map[session.ID]note{}, starts: map[string]*starting{}, strays: map[string]time.Time{}, networking: make(chan struct{}, 1), networkless: map[session.ID]bool{}, networks: map[string]bool{}, left: map[string]held{},
 	}
 	a.folders = newFolders(a)
 	if err := a.seedNetworks(); err != nil {

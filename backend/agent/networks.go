@@ -38,17 +38,21 @@ func clustered(s session.Session) bool { return s.Spec.Cluster > 1 }
 func (a *Agent) createNetwork(ctx context.Context, l *launch) error {
 	network := a.networkOf(l.session)
 	return a.networkTurn(ctx, func() error {
+		delete(a.networkless, l.session.ID)
 		a.noteNetwork(network.Name, true)
 		return a.engine.CreateNetwork(ctx, network)
 	})
 }
 
 // leaveNetwork removes a network, unless another session than the one that
-// leaves it needs it. Where a container that could not be removed is still in
+// leaves it needs it; of several that end at once the last one does. Where a container that could not be removed is still in
 // it, it stays until that is gone.
 func (a *Agent) leaveNetwork(ctx context.Context, name string, leaves session.ID) error {
 	return a.networkTurn(ctx, func() error {
-		needed, err := a.needsNetwork(name, leaves)
+		if leaves != "" {
+			a.networkless[leaves] = true
+		}
+		needed, err := a.needsNetwork(name)
 		if err != nil || needed {
 			return err
 		}
@@ -76,19 +80,26 @@ func (a *Agent) networkTurn(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// needsNetwork reports whether any session but one has its containers in a
-// network, or is about to.
-func (a *Agent) needsNetwork(name string, but session.ID) (bool, error) {
+// needsNetwork reports whether any session has its containers in a network, or
+// is about to. It needs the turn, and forgets of sessions that are over that
+// they have left theirs.
+func (a *Agent) needsNetwork(name string) (needed bool, err error) {
 	live, _, err := a.store.Live()
 	if err != nil {
 		return false, err
 	}
+	without := map[session.ID]bool{}
 	for _, s := range live {
-		if s.ID != but && s.Status.HoldsResources() && a.networkOf(s).Name == name {
-			return true, nil
+		switch {
+		case !s.Status.HoldsResources():
+		case a.networkless[s.ID]:
+			without[s.ID] = true
+		default:
+			needed = needed || a.networkOf(s).Name == name
 		}
 	}
-	return false, nil
+	a.networkless = without
+	return needed, nil
 }
 
 // noteNetwork remembers that a network may be there, or that it is gone.

@@ -116,6 +116,31 @@ func TestNetworksAreLeftToNobody(t *testing.T) {
 			clean(t, w)
 		})
 	})
+	t.Run("when all of a person's sessions end at once", func(t *testing.T) {
+		inBubble(t, func(t *testing.T) {
+			w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+			gate := w.fake.Block(enginetest.CallRemove)
+			var all []session.Session
+			for range 4 {
+				all = append(all, w.launchFor("ann", session.Spec{}))
+			}
+			for _, s := range all {
+				if _, err := w.agent.Terminate(context.Background(), s.ID, false); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range all {
+				<-gate.Entered()
+			}
+			gate.Release()
+			for _, s := range all {
+				w.awaitStatus(s.ID, session.Terminated)
+			}
+			if left := w.fake.Networks(); len(left) > 0 { // without waiting for a comparison
+				t.Errorf("left are %v", left)
+			}
+		})
+	})
 	t.Run("while another session begins", func(t *testing.T) {
 		inBubble(t, func(t *testing.T) {
 			w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
