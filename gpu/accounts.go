@@ -52,6 +52,8 @@ type Running struct {
 	Holder Holder `json:"holder"`
 	Upto   Moment `json:"upto"` // its promise is counted up to here
 	Ended  bool   `json:"ended,omitempty"`
+
+	until *Moment // see Accounts.Seal
 }
 
 // DeviceState is what is remembered of one device.
@@ -160,6 +162,15 @@ func byDevice(grants []Grant) []Grant {
 	return merged
 }
 
+// Seal tells that session ends at a moment while that is not certain yet: what
+// it was promised is not counted beyond it before [Accounts.Stop] says when it
+// did end. A later call replaces an earlier one; unknown sessions are no error.
+func (a *Accounts) Seal(at Moment, session string) {
+	if h := a.holder(session); h != nil {
+		h.until = &at
+	}
+}
+
 // Stop ends the count of what session was promised. What its processes used
 // until then is booked with the next sample. Unknown sessions are no error.
 func (a *Accounts) Stop(at Moment, session string) {
@@ -168,6 +179,7 @@ func (a *Accounts) Stop(at Moment, session string) {
 		return
 	}
 	a.turn(at.Wall)
+	h.until = nil
 	a.accrue(h, at)
 	h.Ended = true
 }
@@ -250,6 +262,9 @@ func (a *Accounts) between(from, to Moment) int64 {
 
 // accrue counts what h was promised up to a moment.
 func (a *Accounts) accrue(h *Running, at Moment) {
+	if h.until != nil && a.between(*h.until, at) > 0 {
+		at = *h.until
+	}
 	ms := a.between(h.Upto, at)
 	if ms == 0 && h.Upto.BootID == at.BootID {
 		return

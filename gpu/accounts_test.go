@@ -245,6 +245,33 @@ func TestAccountsCountPromisesByEvents(t *testing.T) {
 	b.want("others' busy time", b.row(Others).BusyGPUMs, int64(200))
 }
 
+func TestAccountsCountNoPromiseBeyondAnEndThatIsComing(t *testing.T) {
+	b := newBench(t)
+	b.start("a", 500, 3*GiB)
+	b.pass(time.Second)
+	end := b.at
+	b.a.Seal(end, "a")
+	b.a.Seal(end, "nobody")
+	b.pass(600 * time.Millisecond)
+	b.book(DeviceSample{Util: ptr(0)})
+	b.want("while its end is stored", b.row("a").AllocGPUMs, int64(500))
+	b.pass(time.Second)
+	b.book(DeviceSample{Util: ptr(0)})
+	b.a.Stop(end, "a")
+	b.book(DeviceSample{Util: ptr(0)})
+	a := b.row("a")
+	b.want("after it", a.AllocGPUMs, int64(500))
+	b.want("covered time", a.CoveredMs+a.EstimatedMs+a.GapMs, int64(1000))
+
+	b.start("b", 500, 3*GiB)
+	b.pass(time.Second)
+	b.a.Seal(b.at, "b")
+	b.pass(time.Second)
+	b.book(DeviceSample{Util: ptr(0)})
+	b.a.Stop(b.at, "b") // the end could not be stored, and came later
+	b.want("where it ended later", b.row("b").AllocGPUMs, int64(1000))
+}
+
 func TestAccountsKeepFractionsOfPromises(t *testing.T) {
 	b := newBench(t)
 	b.start("a", 333, GiB)

@@ -44,6 +44,52 @@ type accounts struct {
 	at      gpu.Moment                 // of the last checkpoint
 	changed *gpu.Moment                // when a session started or ended since; nil: none did
 	failing bool
+
+	seals seals
+}
+
+// seals are when sessions end that are just being ended. It is a mutex of its
+// own, because the books stay locked while they are stored, and an end is
+// written in a transaction of the same store.
+type seals struct {
+	mu sync.Mutex
+	at map[session.ID]time.Time
+}
+
+// ending says when a session ends that is ended in a transaction under way.
+// Nothing that it was promised is counted beyond that while the transaction
+// lasts, be it seconds.
+func (b *accounts) ending(id session.ID) time.Time {
+	b.seals.mu.Lock()
+	defer b.seals.mu.Unlock()
+	if b.seals.at == nil {
+		b.seals.at = map[session.ID]time.Time{}
+	}
+	at := time.Now().UTC()
+	b.seals.at[id] = at
+	return at
+}
+
+// seal tells the books who is just ending. b.mu is held.
+func (b *accounts) seal(now gpu.Moment) {
+	b.seals.mu.Lock()
+	defer b.seals.mu.Unlock()
+	for id, wall := range b.seals.at {
+		at := ago(now, wall)
+		b.cpus.seal(at, id)
+		b.gpus.Seal(at, string(id))
+	}
+}
+
+// unseal forgets the ends of sessions that the books do not have.
+func (b *accounts) unseal(running map[session.ID]bool) {
+	b.seals.mu.Lock()
+	defer b.seals.mu.Unlock()
+	for id := range b.seals.at {
+		if !running[id] {
+			delete(b.seals.at, id)
+		}
+	}
 }
 
 // accountName is what is kept of a session for as long as its accounts are,
@@ -98,8 +144,11 @@ func (b *accounts) follow(now gpu.Moment, live []session.Session, ended func(ses
 	for _, id := range gone {
 		if at, over := ended(id); over {
 			b.end(now, ago(now, at), id)
+		} else {
+			running[id] = true
 		}
 	}
+	b.unseal(running)
 }
 
 // begin counts a session from its start on, unless it is counted already or
@@ -203,6 +252,7 @@ func holderOf(s session.Session) gpu.Holder {
 func (b *accounts) book(s gpu.Sample) gpu.Report {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.seal(s.At)
 	return b.gpus.Book(s)
 }
 
@@ -248,6 +298,7 @@ func (b *accounts) soon() time.Duration {
 func (b *accounts) checkpoint(now gpu.Moment, more memory) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.seal(now)
 	b.cpus.accrueAll(now)
 	gpus := b.gpus.Checkpoint()
 	err := b.store.Update(func(tx *store.Tx) error { return b.put(tx, gpus, now, more) })

@@ -174,6 +174,28 @@ func TestOldBucketsArePrunedAndDaysKept(t *testing.T) {
 	})
 }
 
+func TestNothingIsCountedWhileAnEndIsStored(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		k := newBookkeeper(t)
+		k.work(10*time.Second, time.Second)
+		end := k.agent.accounts.ending(k.live[0].ID)
+		k.work(20*time.Second, time.Second) // a slow disk: others are counted meanwhile
+		s := k.live[0]
+		s.Status, s.TerminatedAt = session.Terminated, &end
+		if err := k.store.Update(func(tx *store.Tx) error { return tx.Put(&s) }); err != nil {
+			t.Fatal(err)
+		}
+		k.live = nil
+		k.work(2*time.Second, time.Second)
+		if _, sum := k.ask(session.AccountSpan{From: time.Now().Add(-time.Hour)}); sum.AllocCPUMs != 20_000 {
+			t.Errorf("two CPUs held for 10 s are counted as %d ms", sum.AllocCPUMs)
+		}
+		if n := len(k.agent.accounts.seals.at); n > 0 {
+			t.Errorf("%d ends are remembered", n)
+		}
+	})
+}
+
 func TestWhoeverRanIsCountedOnce(t *testing.T) {
 	ended := func(k *bookkeeper, id session.ID, length time.Duration) session.Session {
 		end := time.Now()

@@ -16,6 +16,7 @@ type draft struct {
 	session.Session
 	tx       *store.Tx
 	now      time.Time
+	ending   func(session.ID) time.Time
 	stored   session.Session
 	versions []session.Session
 	wrote    bool
@@ -34,7 +35,7 @@ func (a *Agent) change(id session.ID, fn func(*draft) error) (session.Session, e
 		if err != nil {
 			return err
 		}
-		d = &draft{Session: s, tx: tx, now: time.Now().UTC(), stored: s}
+		d = &draft{Session: s, tx: tx, now: time.Now().UTC(), ending: a.accounts.ending, stored: s}
 		if err := fn(d); err != nil {
 			return err
 		}
@@ -143,7 +144,8 @@ func (d *draft) to(status session.Status) error {
 		d.ScheduledAt = nil
 	}
 	if status.Terminal() {
-		d.TerminatedAt = &d.now
+		at := d.ending(d.ID)
+		d.TerminatedAt = &at
 	}
 	return d.save()
 }

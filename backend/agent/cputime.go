@@ -35,6 +35,8 @@ type cpuAccount struct {
 	Upto gpu.Moment               `json:"upto"` // what was granted is counted up to here
 	Seen map[string]time.Duration `json:"seen"`
 	Use  cpuUse                   `json:"use"`
+
+	until *gpu.Moment // see cpuBook.seal
 }
 
 // cpuBucket is what was counted while the clock on the wall stood in one span.
@@ -67,12 +69,21 @@ func (b *cpuBook) start(at gpu.Moment, id session.ID, cpus int) {
 	}
 }
 
+// seal keeps what a session was granted from being counted beyond a moment at
+// which it ends, until stop says when it did end.
+func (b *cpuBook) seal(at gpu.Moment, id session.ID) {
+	if account := b.state.Sessions[id]; account != nil {
+		account.until = &at
+	}
+}
+
 // stop ends the count of what a session was granted.
 func (b *cpuBook) stop(at gpu.Moment, id session.ID) {
 	account := b.state.Sessions[id]
 	if account == nil {
 		return
 	}
+	account.until = nil
 	b.accrue(at, id, account)
 	b.ended[id] = account.Use
 	delete(b.state.Sessions, id)
@@ -105,6 +116,9 @@ func (b *cpuBook) accrue(at gpu.Moment, id session.ID, account *cpuAccount) {
 	if account.Upto.BootID != at.BootID {
 		account.Upto = at
 		return
+	}
+	if account.until != nil && account.until.BootID == at.BootID && account.until.Awake < at.Awake {
+		at = *account.until
 	}
 	ms := at.Awake.Milliseconds() - account.Upto.Awake.Milliseconds()
 	if ms <= 0 {
