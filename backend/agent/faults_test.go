@@ -98,7 +98,7 @@ func TestLaunchSucceedsAtTheThirdAttempt(t *testing.T) {
 		w := newWorld(t, fake, nil)
 		s := w.launch(session.Spec{})
 		s = w.awaitStatus(s.ID, session.Running)
-		if p := w.phaseOf(s.ID, session.PhaseStart); p.Attempts != 3 || p.Result != session.OutcomeSuccess || p.Code != "" || len(p.Steps) != 4 || p.Steps[0].Result != session.OutcomeSkipped {
+		if p := w.phaseOf(s.ID, session.PhaseStart); p.Attempts != 3 || p.Result != session.OutcomeSuccess || p.Code != "" || len(p.Steps) != 4 || p.Steps[0].Result != session.OutcomeSuccess {
 			t.Errorf("history says %+v", p)
 		}
 		if s.Error != nil {
