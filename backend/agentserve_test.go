@@ -66,7 +66,7 @@ func reach(t *testing.T, dialer tunnel.Dialer) *agentrpc.Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = up.Close() })
-	return agentrpc.NewClient(agentrpc.ClientConfig{Name: "far", Opener: up})
+	return agentrpc.NewClient(agentrpc.ClientConfig{Name: func() string { return "far" }, Opener: up})
 }
 
 func TestAgentByItselfIsReachedByItsPerson(t *testing.T) {

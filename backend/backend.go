@@ -38,6 +38,8 @@ type Local struct {
 	Kind   string // docker or sim
 	Note   string // why it is this kind, where that needs saying; empty: as asked for
 	Dir    string // folder of its files; the simulated engine has its own
+	// Instance is the random id of the agent's books.
+	Instance string
 	// Devices finds and measures the machine's devices.
 	Devices  gpu.Source
 	programs *programs // what simulated sessions do with simulated devices; nil on a real machine
@@ -92,7 +94,7 @@ func openLocal(ctx context.Context, home place.Home, kind, logFile string, log *
 	if err != nil {
 		return nil, err
 	}
-	l.parts = append(l.parts, books)
+	l.parts, l.Instance = append(l.parts, books), books.Instance()
 	l.Engine, err = choice.open(l.Dir, books.Instance(), log)
 	if err != nil {
 		return nil, errors.Join(err, l.Close())

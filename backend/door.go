@@ -129,7 +129,7 @@ func (d *door) fromSocket() (tunnel.Carrier, error) {
 // Status implements [daemon.Daemon].
 func (d *door) Status(ctx context.Context) (daemon.Status, error) {
 	status := daemon.Status{
-		Role: d.role, PID: os.Getpid(), Version: place.Version, Commit: place.Commit, Engine: d.local.Kind,
+		Role: d.role, PID: os.Getpid(), Version: place.Version, Commit: place.Commit, Engine: d.local.Kind, Instance: d.local.Instance,
 		Program: d.program, Started: d.started, Home: d.home.Dir,
 	}
 	if d.role == daemon.RoleAgent {

@@ -123,7 +123,7 @@ func (w *farWorld) answers(ctx context.Context, version string) session.Agent {
 	running, hangUp := context.WithCancel(context.Background())
 	go func() { ended <- line.Run(running) }()
 	w.t.Cleanup(func() { hangUp(); <-ended })
-	far := agentrpc.NewClient(agentrpc.ClientConfig{Name: "lab", Opener: line})
+	far := agentrpc.NewClient(agentrpc.ClientConfig{Name: func() string { return "lab" }, Opener: line})
 	eventually(ctx, w.t, "the agent answers", func() bool {
 		machine, err := far.Machine(ctx)
 		return err == nil && machine.Version == version

@@ -100,12 +100,12 @@ func (r *reacher) identity() (*secure.Identity, error) {
 }
 
 // Open implements [hub.Reacher].
-func (r *reacher) Open(entry hub.Entry, pin func(string) error) (hub.Remote, error) {
+func (r *reacher) Open(entry hub.Entry, listed hub.Listed) (hub.Remote, error) {
 	address, err := hub.ParseAddress(entry.Address)
 	if err != nil {
 		return nil, err
 	}
-	one := newRemote(r, entry, pin)
+	one := newRemote(r, entry, listed)
 	if address.Scheme == hub.SchemeSSH {
 		err = one.bySSH(r.login(entry))
 	} else {
@@ -165,7 +165,7 @@ func (r *reacher) Probe(ctx context.Context, work *hub.Work, entry hub.Entry) er
 }
 
 // Add implements [hub.Reacher].
-func (r *reacher) Add(ctx context.Context, work *hub.Work, entry hub.Entry) (hub.Entry, error) {
+func (r *reacher) Add(ctx context.Context, work *hub.Work, entry hub.Entry, admit func(string) error) (hub.Entry, error) {
 	address, err := hub.ParseAddress(entry.Address)
 	if err != nil {
 		return entry, err
@@ -178,7 +178,14 @@ func (r *reacher) Add(ctx context.Context, work *hub.Work, entry hub.Entry) (hub
 		return entry, err
 	}
 	defer connection.asker.ask(work)()
-	installed, err := provision.Install(ctx, connection, r.options(work, entry))
+	options := r.options(work, entry)
+	options.Admit = func(found provision.Findings) error {
+		if found.Running == nil {
+			return nil
+		}
+		return admit(found.Running.Instance)
+	}
+	installed, err := provision.Install(ctx, connection, options)
 	if err != nil {
 		return entry, errors.Join(err, connection.Close())
 	}

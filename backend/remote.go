@@ -26,7 +26,7 @@ import (
 type remote struct {
 	reacher   *reacher
 	entry     hub.Entry
-	pin       func(string) error
+	listed    hub.Listed
 	transport string
 	line      *tunnel.Line
 	client    *agentrpc.Client
@@ -46,8 +46,8 @@ var _ hub.Remote = (*remote)(nil)
 // looksEvery is how often figures of a line that stands are taken.
 const looksEvery = 2 * time.Second
 
-func newRemote(r *reacher, entry hub.Entry, pin func(string) error) *remote {
-	return &remote{reacher: r, entry: entry, pin: pin, changed: make(chan struct{})}
+func newRemote(r *reacher, entry hub.Entry, listed hub.Listed) *remote {
+	return &remote{reacher: r, entry: entry, listed: listed, changed: make(chan struct{})}
 }
 
 func (m *remote) bySSH(connection *sshConnection, err error) error {
@@ -63,7 +63,7 @@ func (m *remote) bySSH(connection *sshConnection, err error) error {
 func (m *remote) begin(dialer tunnel.Dialer) {
 	log := m.reacher.log.With("agent", m.entry.ID)
 	m.line = tunnel.NewLine(tunnel.LineConfig{Dialer: dialer, NeedsPerson: needsPerson, Log: log})
-	m.client = agentrpc.NewClient(agentrpc.ClientConfig{Name: m.entry.Name, Opener: m.line})
+	m.client = agentrpc.NewClient(agentrpc.ClientConfig{Name: m.listed.Name, Opener: m.line})
 	m.link = hub.Link{State: hub.LinkOff, Since: time.Now(), Transport: m.transport}
 }
 

@@ -112,7 +112,7 @@ func (m *remote) byTLS(address hub.Address) error {
 	if err != nil {
 		return err
 	}
-	config.Moved = m.pin
+	config.Moved = m.listed.Pin
 	m.transport = "tls"
 	if config.Address.Web {
 		m.transport = "wss"
@@ -172,7 +172,7 @@ func (m *remote) pairAgain(ctx context.Context, work *hub.Work) error {
 	if err != nil {
 		return err
 	}
-	if err := m.pin(paired.Key); err != nil {
+	if err := m.listed.Pin(paired.Key); err != nil {
 		return err
 	}
 	return m.tls.expect(paired.Key)

@@ -42,7 +42,11 @@ func (a *Agent) StatFile(ctx context.Context, place session.Place, path session.
 
 // ReadFile implements [session.Files].
 func (a *Agent) ReadFile(ctx context.Context, place session.Place, req session.ReadRequest) (io.ReadCloser, error) {
-	return at(ctx, a, place, func(f Files) (io.ReadCloser, error) { return f.ReadFile(ctx, req) })
+	content, err := at(ctx, a, place, func(f Files) (io.ReadCloser, error) { return f.ReadFile(ctx, req) })
+	if err != nil {
+		return nil, err
+	}
+	return a.idle.watchFile(place.Session, content), nil
 }
 
 // ChecksumFile implements [session.Files].
@@ -57,7 +61,8 @@ func (a *Agent) UploadOffset(ctx context.Context, place session.Place, up sessio
 
 // WriteUpload implements [session.Files].
 func (a *Agent) WriteUpload(ctx context.Context, place session.Place, up session.Upload, from io.Reader) (int64, error) {
-	return at(ctx, a, place, func(f Files) (int64, error) { return f.WriteUpload(ctx, up, from) })
+	watched := a.idle.watchFile(place.Session, io.NopCloser(from))
+	return at(ctx, a, place, func(f Files) (int64, error) { return f.WriteUpload(ctx, up, watched) })
 }
 
 // FinishUpload implements [session.Files].

@@ -135,6 +135,24 @@ func TestUseKeepsASession(t *testing.T) {
 				}
 			}()
 		},
+		"a file that is read": func(i *idler) {
+			i.often(func() {
+				content, err := i.agent.ReadFile(context.Background(), session.Place{Session: i.id}, session.ReadRequest{Path: "a"})
+				if err != nil {
+					i.t.Error(err)
+					return
+				}
+				_, _ = io.Copy(io.Discard, content) // it goes through the watch
+				_ = content.Close()
+			})
+		},
+		"a file that is written": func(i *idler) {
+			i.often(func() {
+				if _, err := i.agent.WriteUpload(context.Background(), session.Place{Session: i.id}, session.Upload{Path: "a", Key: "k"}, strings.NewReader("x")); err != nil {
+					i.t.Error(err)
+				}
+			})
+		},
 		"a busy notebook": func(i *idler) {
 			i.in.serves("notebook", 7431, answerKernels(func() string {
 				return `[{"name":"python3","execution_state":"busy","last_activity":"2000-01-01T00:00:00Z"}]`
@@ -161,6 +179,22 @@ func TestUseKeepsASession(t *testing.T) {
 			})
 		})
 	}
+}
+
+// often does something at once and every ten minutes until the test ends.
+func (i *idler) often(do func()) {
+	over := make(chan struct{})
+	i.t.Cleanup(func() { close(over) })
+	go func() {
+		for {
+			do()
+			select {
+			case <-time.After(10 * time.Minute):
+			case <-over:
+				return
+			}
+		}
+	}()
 }
 
 // answerKernels is a notebook's server that tells of its kernels.

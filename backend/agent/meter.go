@@ -249,7 +249,7 @@ func (a *Agent) Machine(context.Context) (session.Machine, error) {
 func (a *Agent) machine() (session.Machine, error) {
 	_, info, known, _ := a.health.state()
 	m := session.Machine{
-		Agent: a.config.Name, Engine: info.Name, EngineVersion: info.Version, Version: a.config.Version,
+		Agent: a.config.Name, Instance: a.store.Instance(), Engine: info.Name, EngineVersion: info.Version, Version: a.config.Version,
 		Hostname: hostname(), OS: info.OS, Arch: info.Arch, CPUs: info.CPUs, Memory: info.Memory, Warnings: append([]session.Warning{}, info.Warnings...),
 		Owner: a.config.Owner, Role: session.RoleAdmin, Allowance: a.Allowance(a.config.Owner),
 	}

@@ -25,6 +25,29 @@ func (w *idleWatch) watchApp(id session.ID, conn net.Conn) net.Conn {
 	return &watchedConn{Conn: conn, watch: w, id: id}
 }
 
+// watchFile notes what is read of a session's file, or of one that goes there, as
+// traffic. A file that is in no session is nobody's.
+func (w *idleWatch) watchFile(id session.ID, content io.ReadCloser) io.ReadCloser {
+	if id == "" {
+		return content
+	}
+	return &watchedFile{ReadCloser: content, watch: w, id: id}
+}
+
+type watchedFile struct {
+	io.ReadCloser
+	watch *idleWatch
+	id    session.ID
+}
+
+func (f *watchedFile) Read(p []byte) (int, error) {
+	n, err := f.ReadCloser.Read(p)
+	if n > 0 {
+		f.watch.seen(f.id, false)
+	}
+	return n, err
+}
+
 type watchedConn struct {
 	net.Conn
 	watch *idleWatch

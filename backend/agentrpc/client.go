@@ -25,7 +25,7 @@ type Waiter interface {
 
 // ClientConfig says what a client stands on.
 type ClientConfig struct {
-	Name   string // of the agent, for people
+	Name   func() string // of the agent, for people, as it is now
 	Opener Opener
 	// Patience is how long a call that was cut waits for the connection to come
 	// back; 0: 15 s, negative: not at all.
@@ -35,7 +35,7 @@ type ClientConfig struct {
 // Client is a [session.Agent] whose machine is elsewhere. It holds no
 // connection of its own and has nothing to close.
 type Client struct {
-	name     string
+	name     func() string
 	opener   Opener
 	waiter   Waiter // nil: the opener cannot wait
 	patience time.Duration
@@ -48,6 +48,9 @@ var _ session.Agent = (*Client)(nil)
 func NewClient(config ClientConfig) *Client {
 	c := &Client{name: config.Name, opener: config.Opener, patience: config.Patience}
 	c.waiter, _ = config.Opener.(Waiter)
+	if c.name == nil {
+		c.name = func() string { return "" }
+	}
 	if c.patience == 0 {
 		c.patience = 15 * time.Second
 	}
@@ -239,7 +242,7 @@ func (c *Client) fail(ctx context.Context, s spec, err error) error {
 	case isTimeout(err):
 		err = errors.Join(context.DeadlineExceeded, err)
 	}
-	return unavailable(c.name, s.verb, err)
+	return unavailable(c.name(), s.verb, err)
 }
 
 // call makes a plain call.
@@ -262,7 +265,7 @@ func (m plain[A, R]) call(ctx context.Context, c *Client, args A) (R, error) {
 		call.wire.stream.Close()
 	}
 	if err := json.Unmarshal(call.answer, &result); err != nil {
-		return result, unavailable(c.name, m.verb, broken("an answer to %s: %v", m.name, err))
+		return result, unavailable(c.name(), m.verb, broken("an answer to %s: %v", m.name, err))
 	}
 	return result, nil
 }

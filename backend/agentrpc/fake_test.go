@@ -97,7 +97,7 @@ func pair(t testing.TB, agent session.Agent) (*Client, *Handler) {
 	t.Helper()
 	near, far := connect(t)
 	h := handlerFor(agent)
-	return NewClient(ClientConfig{Name: "lab", Opener: serve(t, h, near, far)}), h
+	return NewClient(ClientConfig{Name: func() string { return "lab" }, Opener: serve(t, h, near, far)}), h
 }
 
 // scripted is an agent of which a test writes what it needs.

@@ -95,7 +95,7 @@ func FuzzClient(f *testing.F) {
 	f.Add(frames(f, kindAnswer, session.Machine{Agent: strings.Repeat("lab ", 5000)}))
 	f.Add([]byte("A\x80\x00\x00\x03\x01\x02\x03"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		client := NewClient(ClientConfig{Name: "lab", Opener: openFunc(func() tunnel.Stream { return newSaid(raw) })})
+		client := NewClient(ClientConfig{Name: func() string { return "lab" }, Opener: openFunc(func() tunnel.Stream { return newSaid(raw) })})
 		_, err := client.Machine(t.Context())
 		check := func(err error) {
 			t.Helper()

@@ -194,7 +194,7 @@ func liveThrough(t *testing.T, length time.Duration) {
 	running.Go(func() { h.ServeHost(ctx, n.host) })
 	line := tunnel.NewLine(tunnel.LineConfig{Dialer: n})
 	running.Go(func() { line.Run(ctx) })
-	client := NewClient(ClientConfig{Name: "lab", Opener: line, Patience: time.Hour})
+	client := NewClient(ClientConfig{Name: func() string { return "lab" }, Opener: line, Patience: time.Hour})
 	if err := line.WaitUp(ctx); err != nil {
 		t.Fatal(err)
 	}

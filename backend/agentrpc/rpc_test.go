@@ -149,7 +149,7 @@ func TestACallThatIsCutHappensOnce(t *testing.T) {
 	}}
 	h := handlerFor(agent)
 	l := newLinks(t, h)
-	client := NewClient(ClientConfig{Name: "lab", Opener: l})
+	client := NewClient(ClientConfig{Name: func() string { return "lab" }, Opener: l})
 	var opened session.Terminal
 	var err error
 	var calling sync.WaitGroup
@@ -242,7 +242,8 @@ func TestARepetitionThatMayBeForgottenIsRefused(t *testing.T) {
 
 func TestWhatIsNotReachedIsUnavailable(t *testing.T) {
 	l := newLinks(t, handlerFor(&scripted{machine: machineOf("lab")}))
-	client := NewClient(ClientConfig{Name: "lab", Opener: l, Patience: 200 * time.Millisecond})
+	name := "lab"
+	client := NewClient(ClientConfig{Name: func() string { return name }, Opener: l, Patience: 200 * time.Millisecond})
 	l.cut()
 	opened := l.opened
 	_, err := client.Machine(t.Context())
@@ -255,6 +256,10 @@ func TestWhatIsNotReachedIsUnavailable(t *testing.T) {
 	}
 	if err = client.Watch(t.Context(), session.Cursor{}, nil); session.CodeOf(err) != "agent_watch_unavailable" {
 		t.Errorf("a watch: %v", err)
+	}
+	name = "attic"
+	if _, err = client.Machine(t.Context()); !strings.HasPrefix(session.AsError(err, "").Message, "The agent attic is not reached") {
+		t.Errorf("under another name: %v", err)
 	}
 	l.join()
 	if _, err := client.Machine(t.Context()); err != nil {
@@ -358,7 +363,7 @@ func TestALogGoesOnAfterACut(t *testing.T) {
 		return io.NopCloser(&dosed{r: bytes.NewReader(whole.Bytes()), size: 500}), nil
 	}}
 	l := newLinks(t, handlerFor(agent))
-	client := NewClient(ClientConfig{Name: "lab", Opener: l})
+	client := NewClient(ClientConfig{Name: func() string { return "lab" }, Opener: l})
 	for _, tail := range []int{0, 1, 2500, 5000} {
 		log, err := client.Logs(t.Context(), "a", session.LogOptions{Follow: true, Tail: tail})
 		if err != nil {

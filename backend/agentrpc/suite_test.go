@@ -116,7 +116,7 @@ func TestAgentKeepsItsPromisesThroughATunnel(t *testing.T) {
 	run := func(name string, opts agenttest.Options, open func(t *testing.T) Opener) {
 		t.Run(name, func(t *testing.T) {
 			agenttest.Run(t, func(t *testing.T) session.Agent {
-				return NewClient(ClientConfig{Name: "lab", Opener: open(t)})
+				return NewClient(ClientConfig{Name: func() string { return "lab" }, Opener: open(t)})
 			}, opts)
 		})
 	}

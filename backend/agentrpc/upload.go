@@ -94,7 +94,7 @@ func (m upload[A, R]) send(ctx context.Context, c *Client, args A, from io.Reade
 		return result, c.fail(ctx, m.spec, err)
 	}
 	if err := json.Unmarshal(answer, &result); err != nil {
-		return result, unavailable(c.name, m.verb, broken("an answer to %s: %v", m.name, err))
+		return result, unavailable(c.name(), m.verb, broken("an answer to %s: %v", m.name, err))
 	}
 	return result, nil
 }

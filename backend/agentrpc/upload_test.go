@@ -49,7 +49,7 @@ func TestAnUploadIsTakenWhole(t *testing.T) {
 		h.methods[m.about().name] = m
 	}
 	l = newLinks(t, h)
-	client := NewClient(ClientConfig{Name: "lab", Opener: l})
+	client := NewClient(ClientConfig{Name: func() string { return "lab" }, Opener: l})
 	for _, size := range []int{0, 1, 100, 5_000_000} {
 		n, err := take.send(t.Context(), client, 1<<40, bytes.NewReader(make([]byte, size)))
 		if err != nil || n != int64(size) {

@@ -45,6 +45,8 @@ type Status struct {
 	Listen  string    `json:"listen,omitempty"` // host:port for paired devices; empty: none
 	Key     string    `json:"key,omitempty"`    // fingerprint of the agent's key, where it listens
 	Keeper  string    `json:"keeper,omitempty"` // what keeps a daemon running: systemd or nothing
+	// Instance is the random id of the agent's books, as in [session.Machine].
+	Instance string `json:"instance,omitempty"`
 }
 
 // Code is a pairing code, good once and for a short while.

@@ -167,6 +167,11 @@ func (t Tree) Write(up session.Upload, from io.Reader) (int64, error) {
 	if info, err := t.FS.Stat(full); err == nil && info.IsDir() {
 		return 0, failure("write", full, &fs.PathError{Op: "open", Path: full, Err: fs.ErrExist})
 	}
+	if there == 0 {
+		if entries, err := t.FS.ReadDir(path.Dir(full)); err == nil { // one that cannot be listed may be written to
+			t.sweep(path.Dir(full), entries)
+		}
+	}
 	file, err := t.FS.OpenFile(hidden, os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
 		return 0, failure("write", hidden, err)

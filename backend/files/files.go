@@ -98,6 +98,7 @@ func (t Tree) List(req session.ListRequest) (session.FileListing, error) {
 	if err != nil {
 		return session.FileListing{}, failure("list", full, err)
 	}
+	t.sweep(full, entries)
 	names := make([]sortable, 0, len(entries))
 	for _, e := range entries {
 		if !isPart(e.Name()) {

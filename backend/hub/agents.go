@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"path"
 	"regexp"
@@ -138,7 +139,7 @@ func (h *Hub) AddAgent(req AgentRequest) (Operation, error) {
 		return Operation{}, err
 	}
 	return h.operations.start(AgentAdd, entry.Address, func(ctx context.Context, work *Work) error {
-		added, err := h.reacher.Add(ctx, work, entry)
+		added, err := h.reacher.Add(ctx, work, entry, func(instance string) error { return h.strange(nil, instance) })
 		if err != nil {
 			return err
 		}
@@ -146,11 +147,13 @@ func (h *Hub) AddAgent(req AgentRequest) (Operation, error) {
 		if err != nil {
 			return err
 		}
-		work.Concerns(m.Name())
 		if err := m.remote.Reconnect(ctx, work); err != nil {
 			e := session.AsError(err, "agent_connect_failed")
 			work.Tell(Step{Name: "connect", Title: "Connect", State: StepWarning, Detail: e.Message, Remedy: e.Hint})
+		} else if err := h.meet(ctx, m); err != nil {
+			return errors.Join(err, h.part(m))
 		}
+		work.Concerns(m.Name())
 		return nil
 	})
 }
@@ -312,7 +315,7 @@ func (h *Hub) join(entry Entry) (*member, error) {
 func (h *Hub) open(entry Entry) (*member, error) {
 	m := newMember(entry.Name, false, nil)
 	m.entry = entry
-	remote, err := h.reacher.Open(entry, func(fingerprint string) error { return h.pin(m, fingerprint) })
+	remote, err := h.reacher.Open(entry, Listed{Name: m.Name, Pin: func(fingerprint string) error { return h.pin(m, fingerprint) }})
 	if err != nil {
 		return nil, err
 	}

@@ -173,7 +173,7 @@ func TestFilesPassTwoCuts(t *testing.T) {
 	if err := line.WaitUp(ctx); err != nil {
 		t.Fatal(err)
 	}
-	client := agentrpc.NewClient(agentrpc.ClientConfig{Name: "lab", Opener: line})
+	client := agentrpc.NewClient(agentrpc.ClientConfig{Name: func() string { return "lab" }, Opener: line})
 	h, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "lab", Agent: client}}, Shelf: &hubtest.Shelf{}})
 	if err != nil {
 		t.Fatal(err)

@@ -11,16 +11,17 @@ import (
 // they are dialled, installed and paired with is the Reacher's business.
 type Reacher interface {
 	// Open makes the way to an agent of the directory. It dials nothing before
-	// the Run of what it returns. Pin is called when the agent proves to have
-	// changed its key, and keeps the new one.
-	Open(entry Entry, pin func(fingerprint string) error) (Remote, error)
+	// the Run of what it returns.
+	Open(entry Entry, listed Listed) (Remote, error)
 	// Probe looks at a machine and tells each finding as a step. It changes
 	// nothing there.
 	Probe(context.Context, *Work, Entry) error
 	// Add brings an agent to a machine, or pairs with the one that is there,
 	// and returns entry with what is to be remembered of it. One that fails
-	// leaves nothing half done.
-	Add(context.Context, *Work, Entry) (Entry, error)
+	// leaves nothing half done. Where it can tell before it changes anything
+	// which agent is there, it asks admit, by the instance as in
+	// [session.Machine], and fails as that does.
+	Add(ctx context.Context, work *Work, entry Entry, admit func(instance string) error) (Entry, error)
 	// Upgrade brings this version to an agent's machine. Its sessions go on.
 	Upgrade(context.Context, *Work, Entry) error
 	// Remove gives an agent up: what lets this computer in there is taken back
@@ -30,6 +31,15 @@ type Reacher interface {
 	// Rotate changes the key by which agents know this computer, and shows the
 	// new one to those that are reached.
 	Rotate(context.Context) (Rotation, error)
+}
+
+// Listed is how an agent stands in the directory, which may change while it is
+// used.
+type Listed struct {
+	Name func() string // what it is called now
+	// Pin is called when the agent proves to have changed its key, and keeps
+	// the new one.
+	Pin func(fingerprint string) error
 }
 
 // Remote is one agent on another machine with the way to it.

@@ -86,6 +86,8 @@ type Options struct {
 	Report Report
 	// Anyway installs although a check has failed, as far as that can be.
 	Anyway bool
+	// Admit judges what was found before [Install] changes anything; nil: all is well.
+	Admit func(Findings) error
 }
 
 // Programs finds programs to install. It fails with agent_upgrade_no-program.
@@ -131,7 +133,13 @@ func Install(ctx context.Context, remote Remote, opts Options) (Installed, error
 	if err != nil {
 		return Installed{}, err
 	}
-	if err := found.Err(); err != nil && !opts.Anyway {
+	if opts.Admit != nil {
+		err = opts.Admit(found)
+	}
+	if err == nil && !opts.Anyway {
+		err = found.Err()
+	}
+	if err != nil {
 		return Installed{Findings: found}, err
 	}
 	p, err := w.choose(found)

@@ -8,7 +8,10 @@ import (
 
 // Machine is what an agent says of itself and its machine.
 type Machine struct {
-	Agent         string    `json:"agent"`   // name of the agent
+	Agent string `json:"agent"` // name of the agent
+	// Instance is the random id that the agent's books were given when they were made. However the agent is
+	// reached and whatever it is called, it stays the same. Empty: an agent that tells none.
+	Instance      string    `json:"instance,omitempty"`
 	Engine        string    `json:"engine"`  // "docker" or "sim"
 	Version       string    `json:"version"` // of the agent
 	Hostname      string    `json:"hostname"`

@@ -19,7 +19,8 @@ import (
 // Agent is a [session.Agent] without a machine. Sessions move only when a test
 // moves them. The functions may be replaced before it is used.
 type Agent struct {
-	Name string
+	Name     string
+	Instance string // as in [session.Machine]
 	// Owner and Role are what the machine says of who asks it.
 	Owner string
 	Role  session.Role
@@ -221,7 +222,7 @@ func (a *Agent) Machine(context.Context) (session.Machine, error) {
 }
 
 func (a *Agent) machine() session.Machine {
-	return session.Machine{Agent: a.Name, Owner: a.Owner, Role: a.Role, Engine: "fake", CPUs: 8, Memory: 16 << 30}
+	return session.Machine{Agent: a.Name, Instance: a.Instance, Owner: a.Owner, Role: a.Role, Engine: "fake", CPUs: 8, Memory: 16 << 30}
 }
 
 // Preview implements [session.Agent].

@@ -16,6 +16,8 @@ import (
 type Reacher struct {
 	// Adding is called with the work of Add and may ask or fail.
 	Adding func(context.Context, *hub.Work, hub.Entry) error
+	// Found is the instance of the agent that Add finds before it changes anything.
+	Found string
 	// Removing is called by Remove.
 	Removing func(context.Context, hub.Entry, bool) error
 
@@ -44,7 +46,7 @@ func (r *Reacher) Remote(address string) *Remote {
 }
 
 // Open implements [hub.Reacher]. The way is down until it runs.
-func (r *Reacher) Open(entry hub.Entry, _ func(string) error) (hub.Remote, error) {
+func (r *Reacher) Open(entry hub.Entry, _ hub.Listed) (hub.Remote, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	agent := r.agents[entry.Address]
@@ -65,7 +67,10 @@ func (r *Reacher) Probe(_ context.Context, work *hub.Work, _ hub.Entry) error {
 }
 
 // Add implements [hub.Reacher].
-func (r *Reacher) Add(ctx context.Context, work *hub.Work, entry hub.Entry) (hub.Entry, error) {
+func (r *Reacher) Add(ctx context.Context, work *hub.Work, entry hub.Entry, admit func(string) error) (hub.Entry, error) {
+	if err := admit(r.Found); err != nil {
+		return entry, err
+	}
 	err := work.Do("connect", "Connect", func() (string, error) {
 		if r.Adding == nil {
 			return "", nil

@@ -1,0 +1,58 @@
+package files_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"slipway/backend/files"
+	"slipway/backend/session"
+)
+
+func TestAbandonedUploadsAreSwept(t *testing.T) {
+	for name, look := range map[string]func(files.Tree) error{
+		"by a look at their directory": func(tree files.Tree) error {
+			_, err := tree.List(session.ListRequest{Path: "/"})
+			return err
+		},
+		"by the next upload beside them": func(tree files.Tree) error {
+			_, err := tree.Write(session.Upload{Path: "b.txt", Key: "next"}, strings.NewReader("b"))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			tree := files.Tree{FS: under{dir}, Home: "/"}
+			age := map[string]time.Duration{"old": 8 * 24 * time.Hour, "recent": 6 * 24 * time.Hour}
+			for key, old := range age {
+				if _, err := tree.Write(session.Upload{Path: "a.txt", Key: key}, strings.NewReader("half")); err != nil {
+					t.Fatal(err)
+				}
+				then := time.Now().Add(-old)
+				if err := os.Chtimes(filepath.Join(dir, ".slipway-"+key+".part"), then, then); err != nil {
+					t.Fatal(err)
+				}
+			}
+			own := filepath.Join(dir, "old.part")
+			if err := os.WriteFile(own, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chtimes(own, time.Unix(1, 0), time.Unix(1, 0)); err != nil {
+				t.Fatal(err)
+			}
+			if err := look(tree); err != nil {
+				t.Fatal(err)
+			}
+			for key, want := range map[string]int64{"old": 0, "recent": 4} {
+				if n, err := tree.UploadOffset(session.Upload{Path: "a.txt", Key: key}); n != want || err != nil {
+					t.Errorf("%s: %d bytes are there, %v", key, n, err)
+				}
+			}
+			if _, err := os.Stat(own); err != nil {
+				t.Errorf("a person's own file: %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,39 @@
+package hub
+
+import (
+	"context"
+	"fmt"
+
+	"slipway/backend/session"
+)
+
+// strange fails with agent_add_already-exists where the agent of an instance is
+// known already, however it is reached. The member itself is left out; nil: none.
+func (h *Hub) strange(itself *member, instance string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, m := range h.members {
+		if m == itself || instance == "" || m.machine.Instance != instance {
+			continue
+		}
+		if m.remote == nil {
+			return &session.Error{Code: "agent_add_already-exists", Message: "That is the agent of this computer.", Hint: "It is here already, as " + m.Name() + "."}
+		}
+		return &session.Error{Code: "agent_add_already-exists", Message: fmt.Sprintf("That machine is known already: its agent is %s, at %s.", m.Name(), m.entry.Address),
+			Hint: "Use that one, or remove it first to reach it this way; its sessions go on. If this machine is a copy of that one, uninstall Slipway on the copy."}
+	}
+	return nil
+}
+
+// meet asks an agent that was just added who it is. Where that is known of
+// another one, it is the same agent at another address. One that does not answer
+// is taken at its word.
+func (h *Hub) meet(ctx context.Context, m *member) error {
+	ctx, cancel := within(ctx, m)
+	defer cancel()
+	machine, err := m.Agent.Machine(ctx)
+	if err != nil {
+		return nil
+	}
+	return h.strange(m, machine.Instance)
+}
