@@ -24,6 +24,7 @@ import type {
   Operation,
   PairCode,
   PairedDevice,
+  KeyRotation,
   PairRequest,
   Phase,
   Preset,
@@ -84,6 +85,8 @@ export const answerAgent = (name: string, body: AgentAnswer) => request<Agent>(a
 export const fetchPairedDevices = (name: string, signal?: AbortSignal) => request<PairedDevice[]>(agentPath(name, '/devices'), { signal })
 export const revokeDevice = (name: string, fingerprint: string) =>
   request<undefined>(agentPath(name, `/devices/${encodeURIComponent(fingerprint)}`), { method: 'DELETE' })
+export const rotateAgent = (name: string) => request<KeyRotation>(agentPath(name, '/rotate'), { method: 'POST' })
+export const rotateKey = () => request<KeyRotation>('/key/rotate', { method: 'POST' })
 export const makePairCode = (name: string, body: PairRequest) => request<PairCode>(agentPath(name, '/pair'), { method: 'POST', body })
 export const fetchOperations = (signal?: AbortSignal) => request<Operation[]>(`${root}/operations`, { signal })
 export const answerOperation = (id: string, body: PromptAnswer) => request<Operation>(operationPath(id, '/answer'), { method: 'POST', body })

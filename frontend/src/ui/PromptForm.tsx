@@ -38,7 +38,7 @@ export function PromptForm({ prompt, onAnswer }: PromptFormProps) {
         {prompt.kind === 'notice' ? <ExternalLink size={15} aria-hidden /> : <KeyRound size={15} aria-hidden />}
         <div>
           {prompt.again ? <div className={css.again}>{t('operation.again')}</div> : null}
-          <div className={css.promptText}>{prompt.text}</div>
+          <div className={css.promptText}>{prompt.kind === 'host-key' && prompt.fingerprint && prompt.host ? t('operation.newHost', { host: prompt.host }) : prompt.text}</div>
           {prompt.fingerprint ? <code className={css.fingerprint}>{prompt.fingerprint}</code> : null}
         </div>
       </div>

@@ -19,6 +19,7 @@ import { Meters } from './AgentCard'
 import { AgentDoctor } from './AgentDoctor'
 import css from './agents.module.css'
 import { belongs, type Row } from './join'
+import { KeyChange } from './KeyChange'
 import { PairedDevices } from './PairedDevices'
 import { QuestionBox } from './QuestionBox'
 import { RemoveDialog } from './RemoveDialog'
@@ -99,9 +100,20 @@ function Content({ row, groups, onRenamed }: { row: Row; groups: readonly string
       <Facts row={row} />
       <Naming key={agent.name} agent={agent} groups={groups} onRenamed={onRenamed} />
       <AgentDoctor name={agent.name} reached={reached} />
-      <PairedDevices name={agent.name} reached={reached} local={agent.local} />
+      {agent.local ? <OwnKey name={agent.name} /> : <PairedDevices name={agent.name} reached={reached} />}
       {removing ? <RemoveDialog agent={agent} reached={reached} onClose={() => setRemoving(false)} /> : null}
     </div>
+  )
+}
+
+/** The key by which the agents that this computer is paired with know it. */
+function OwnKey({ name }: { name: string }) {
+  const { t } = useTranslation('agents')
+  return (
+    <section className={css.section} aria-label={t('rotate.heading')}>
+      <h3 className={css.heading}>{t('rotate.heading')}</h3>
+      <KeyChange name={name} local />
+    </section>
   )
 }
 

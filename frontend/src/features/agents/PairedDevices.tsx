@@ -13,6 +13,7 @@ import { CopyButton } from '@/ui/CopyButton'
 import { ErrorState } from '@/ui/ErrorState'
 import { RelativeTime } from '@/ui/Times'
 import css from './agents.module.css'
+import { KeyChange } from './KeyChange'
 
 function Device({ device, onRevoke }: { device: PairedDevice; onRevoke: () => void }) {
   const { t } = useTranslation('agents')
@@ -60,7 +61,7 @@ function Code({ code }: { code: PairCode }) {
 }
 
 /** The devices that an agent lets in: let in one more by a code, or take one's access. */
-export function PairedDevices({ name, reached, local }: { name: string; reached: boolean; local: boolean }) {
+export function PairedDevices({ name, reached }: { name: string; reached: boolean }) {
   const { t } = useTranslation(['agents', 'common'])
   const client = useQueryClient()
   const { modal, message } = App.useApp()
@@ -116,7 +117,7 @@ export function PairedDevices({ name, reached, local }: { name: string; reached:
       {!reached ? <p className={css.small}>{t('agents:devices.unreached')}</p> : null}
       {problem ? <ErrorState compact problem={problem} onRetry={() => void devices.refetch()} /> : null}
       {reached && devices.isPending ? <Skeleton active title={false} paragraph={{ rows: 2 }} /> : null}
-      {devices.data && devices.data.length === 0 ? <p className={css.small}>{t(local ? 'agents:devices.noneLocal' : 'agents:devices.none')}</p> : null}
+      {devices.data && devices.data.length === 0 ? <p className={css.small}>{t('agents:devices.none')}</p> : null}
       {devices.data && devices.data.length > 0 ? (
         <ul className={css.checks}>
           {devices.data.map((device) => (
@@ -143,6 +144,7 @@ export function PairedDevices({ name, reached, local }: { name: string; reached:
         </div>
       ) : null}
       {code ? <Code code={code} /> : null}
+      {devices.data ? <KeyChange name={name} local={false} /> : null}
     </section>
   )
 }

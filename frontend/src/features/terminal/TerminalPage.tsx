@@ -1,16 +1,19 @@
 import { App, Button, Tooltip } from 'antd'
-import { ArrowLeft, Blocks, ExternalLink, SquareTerminal } from 'lucide-react'
+import { ArrowLeft, Blocks, ExternalLink, SquareTerminal, Unplug } from 'lucide-react'
 import { useEffect } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link, useParams, useSearchParams } from 'react-router'
+import { reconnectAgent } from '@/api/calls'
 import { asProblem } from '@/api/client'
 import { useSession } from '@/api/hooks'
 import type { Session } from '@/api/types.gen'
+import { useStartOperation } from '@/api/useOperation'
 import { useSessionActions } from '@/lib/actions'
 import { isLive } from '@/lib/status'
 import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
 import { StatusBadge } from '@/ui/StatusBadge'
+import { RelativeTime } from '@/ui/Times'
 import css from './terminal.module.css'
 import { Shells } from './Shells'
 
@@ -37,6 +40,7 @@ export function TerminalPage() {
   return (
     <div className={css.page}>
       <Top session={session} alone={alone} />
+      {session.lastHeard && isLive(session.status) ? <Unheard agent={session.agent} at={session.lastHeard} /> : null}
       <Body key={session.id} session={session} />
     </div>
   )
@@ -72,6 +76,23 @@ function Top({ session, alone }: { session: Session; alone: boolean }) {
           </Tooltip>
         )}
       </div>
+    </div>
+  )
+}
+
+/** The machine of the session is not reached: what is typed waits for it. */
+function Unheard({ agent, at }: { agent: string; at: string }) {
+  const { t } = useTranslation('terminal')
+  const start = useStartOperation()
+  return (
+    <div className={css.unheard} role="status">
+      <Unplug size={14} aria-hidden />
+      <span>
+        <b>{t('unheard', { agent })}</b> {t('unheardSince')} <RelativeTime at={at} />. {t('unheardText')}
+      </span>
+      <Button size="small" onClick={() => void start(() => reconnectAgent(agent))}>
+        {t('unheardRetry')}
+      </Button>
     </div>
   )
 }
