@@ -1,14 +1,15 @@
 package server
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // Handlers lists the names of all handlers.
 func Handlers() []string {
 	var s Server
-	return slices.Concat(sortedNames(s.answers()), sortedNames(s.agentAnswers()), sortedNames(s.folderAnswers()), sortedNames(s.streams()))
+	names := sortedNames(s.streams())
+	for _, part := range s.allAnswers() {
+		names = append(names, sortedNames(part)...)
+	}
+	return names
 }
 
 // Decode reads a request body as an endpoint does.

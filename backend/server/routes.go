@@ -15,6 +15,11 @@ type answer func(r *http.Request) (any, error)
 // is written as a Problem, so it returns one only before it has written.
 type streamed func(w http.ResponseWriter, r *http.Request) error
 
+// allAnswers are the answers in their parts, which have no name in common.
+func (s *Server) allAnswers() []map[string]answer {
+	return []map[string]answer{s.answers(), s.insideAnswers(), s.agentAnswers(), s.folderAnswers()}
+}
+
 func (s *Server) answers() map[string]answer {
 	return map[string]answer{
 		"version":         s.getVersion,
@@ -153,10 +158,10 @@ func (s *Server) streams() map[string]streamed {
 // mount gives every route of package api its handler. A route without one
 // answers as not found; a test holds that there is none.
 func (s *Server) mount() {
-	answers, streams := s.answers(), s.streams()
-	maps.Copy(answers, s.agentAnswers())
-	maps.Copy(answers, s.folderAnswers())
-	maps.Copy(answers, s.insideAnswers())
+	answers, streams := map[string]answer{}, s.streams()
+	for _, part := range s.allAnswers() {
+		maps.Copy(answers, part)
+	}
 	for _, route := range api.Routes {
 		pattern := route.Method + " " + route.Path
 		if handle, ok := answers[route.Name]; ok {
