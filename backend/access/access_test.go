@@ -22,10 +22,6 @@ type inner struct {
 	folders []string
 }
 
-func (i inner) PreviewFor(ctx context.Context, _ string, spec session.Spec) (session.Preview, error) {
-	return i.Preview(ctx, spec)
-}
-
 func (i inner) Allowance(string) session.Allowance { return session.Allowance{Folders: i.folders} }
 
 func opened(t *testing.T, folders ...string) (*Gate, *Audit) {
@@ -165,7 +161,7 @@ func TestUsersSeeTheirOwnOnly(t *testing.T) {
 			if session.CodeOf(err) != session.CodeInvalid {
 				t.Errorf("mounting %s: %v", path, err)
 			}
-			if p, err := bob.Preview(t.Context(), session.Spec{Image: "python:3.13", Mounts: []session.Mount{{Source: path}}}); err != nil || len(p.Errors) == 0 {
+			if p, err := bob.Preview(t.Context(), "", session.Spec{Image: "python:3.13", Mounts: []session.Mount{{Source: path}}}); err != nil || len(p.Errors) == 0 {
 				t.Errorf("previewing %s: %+v, %v", path, p.Errors, err)
 			}
 		}

@@ -30,8 +30,6 @@ type Identity struct {
 // Inner is an agent with what the gate needs beyond what all agents have.
 type Inner interface {
 	session.Agent
-	// PreviewFor says what a launch of somebody's would do.
-	PreviewFor(ctx context.Context, owner string, spec session.Spec) (session.Preview, error)
 	// Allowance is the most that somebody may hold.
 	Allowance(owner string) session.Allowance
 }

@@ -23,15 +23,19 @@ func (v *view) machine(m session.Machine) session.Machine {
 	return m
 }
 
-// Preview implements [session.Sessions].
-func (v *view) Preview(ctx context.Context, spec session.Spec) (session.Preview, error) {
+// Preview implements [session.Sessions]. An admin may ask for another owner, by
+// whose limits and sessions it is judged.
+func (v *view) Preview(ctx context.Context, owner string, spec session.Spec) (session.Preview, error) {
+	if owner == "" || !v.all {
+		owner = v.who.Owner
+	}
 	wrong := v.mounts(spec)
 	if len(wrong) == 0 {
-		return v.inner.PreviewFor(ctx, v.who.Owner, spec)
+		return v.inner.Preview(ctx, owner, spec)
 	}
 	without := spec
 	without.Mounts = nil // what is not theirs to see is not looked at
-	p, err := v.inner.PreviewFor(ctx, v.who.Owner, without)
+	p, err := v.inner.Preview(ctx, owner, without)
 	p.Spec.Mounts, p.Errors = spec.WithDefaults().Mounts, append(p.Errors, wrong...)
 	p.Warnings = slices.DeleteFunc(p.Warnings, func(w session.FieldError) bool { return w.Field == "mounts" })
 	return p, err

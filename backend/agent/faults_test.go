@@ -308,7 +308,7 @@ func TestEngineThatIsAwayMakesLaunchesWaitAndRunningOnesStay(t *testing.T) {
 		if s := w.await(late.ID, "waiting", func(s session.Session) bool { return s.Wait != nil }); s.Wait.Code != codeUnavailable || s.Wait.Position != 2 {
 			t.Errorf("waits for %+v", s.Wait)
 		}
-		if p, err := w.agent.Preview(ctx, session.Spec{Image: "debian"}); err != nil || p.Wait == nil || p.Wait.Code != codeUnavailable {
+		if p, err := w.agent.Preview(ctx, "", session.Spec{Image: "debian"}); err != nil || p.Wait == nil || p.Wait.Code != codeUnavailable {
 			t.Errorf("preview %+v, %v", p, err)
 		}
 		m, err := w.agent.Machine(ctx)
@@ -470,7 +470,7 @@ func TestWrongSpecsCreateNothing(t *testing.T) {
 			if !errors.As(err, &e) || len(e.Fields) != 1 || e.Fields[0].Field != field || e.Hint == "" {
 				t.Errorf("%s: %v", field, err)
 			}
-			p, err := w.agent.Preview(ctx, spec)
+			p, err := w.agent.Preview(ctx, "", spec)
 			if err != nil || len(p.Errors) != 1 || p.Errors[0].Field != field {
 				t.Errorf("%s: preview says %+v, %v", field, p.Errors, err)
 			}

@@ -100,7 +100,7 @@ func TestLaunchRefusesWhatNobodyCanWaitFor(t *testing.T) {
 			if e == nil || e.Code != session.CodeInvalid || len(e.Fields) != 1 || e.Fields[0].Field != "after[0]" || e.Fields[0].Code != session.CodeUnknownDependency {
 				t.Errorf("%s: %+v", name, err)
 			}
-			if p, err := w.agent.Preview(context.Background(), spec); err != nil || len(p.Errors) != 1 {
+			if p, err := w.agent.Preview(context.Background(), "", spec); err != nil || len(p.Errors) != 1 {
 				t.Errorf("%s in a preview: %+v, %v", name, p.Errors, err)
 			}
 		}
@@ -234,7 +234,7 @@ func TestLaunchRefusesDevicesThatTheMachineCannotGive(t *testing.T) {
 				t.Errorf("%s: %+v", name, err)
 			}
 		}
-		p, err := w.agent.Preview(context.Background(), withImage(session.Spec{Accelerator: gpu.Request{Memory: 5 * gpu.GiB}}))
+		p, err := w.agent.Preview(context.Background(), "", withImage(session.Spec{Accelerator: gpu.Request{Memory: 5 * gpu.GiB}}))
 		if err != nil || len(p.GPUs) != 1 || p.GPUs[0].Memory != 5*gpu.GiB || p.Rounded == nil || p.Enforcement != gpu.LevelNone {
 			t.Errorf("preview %+v, %v", p, err)
 		}

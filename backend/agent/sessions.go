@@ -67,13 +67,11 @@ func checkSource(source string) *session.FieldError {
 	return e
 }
 
-// Preview implements [session.Sessions] for the agent's own person.
-func (a *Agent) Preview(ctx context.Context, spec session.Spec) (session.Preview, error) {
-	return a.PreviewFor(ctx, a.config.Owner, spec)
-}
-
-// PreviewFor says what a launch of somebody's would do now.
-func (a *Agent) PreviewFor(ctx context.Context, owner string, spec session.Spec) (session.Preview, error) {
+// Preview implements [session.Sessions].
+func (a *Agent) Preview(ctx context.Context, owner string, spec session.Spec) (session.Preview, error) {
+	if owner == "" {
+		owner = a.config.Owner
+	}
 	spec, folders, missing, err := a.findFolders(owner, spec)
 	if err != nil {
 		return session.Preview{}, err

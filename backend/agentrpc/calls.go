@@ -19,8 +19,8 @@ func (c *Client) Machine(ctx context.Context) (session.Machine, error) {
 }
 
 // Preview implements [session.Sessions].
-func (c *Client) Preview(ctx context.Context, s session.Spec) (session.Preview, error) {
-	return methodPreview.call(ctx, c, s)
+func (c *Client) Preview(ctx context.Context, owner string, s session.Spec) (session.Preview, error) {
+	return methodPreview.call(ctx, c, previewArgs{s, owner})
 }
 
 // Launch implements [session.Sessions]. A request without a Key gets one, so

@@ -59,6 +59,11 @@ type (
 		ID       session.ID `json:"id"`
 		Terminal string     `json:"terminal"`
 	}
+	// previewArgs are those of a spec alone, as they were before, and an owner.
+	previewArgs struct {
+		session.Spec
+		Owner string `json:"owner,omitempty"`
+	}
 	execArgs struct {
 		ID   session.ID          `json:"id"`
 		Exec session.ExecRequest `json:"exec"`
@@ -105,9 +110,9 @@ var methodHello = plain[none, Hello]{spec: spec{"hello", "connect", tunnel.Contr
 var (
 	methodMachine = plain[none, session.Machine]{spec{"machine", "read", tunnel.Control, read, short},
 		func(ctx context.Context, a session.Agent, _ none) (session.Machine, error) { return a.Machine(ctx) }}
-	methodPreview = plain[session.Spec, session.Preview]{spec{"preview", "preview", tunnel.Control, read, short},
-		func(ctx context.Context, a session.Agent, s session.Spec) (session.Preview, error) {
-			return a.Preview(ctx, s)
+	methodPreview = plain[previewArgs, session.Preview]{spec{"preview", "preview", tunnel.Control, read, short},
+		func(ctx context.Context, a session.Agent, r previewArgs) (session.Preview, error) {
+			return a.Preview(ctx, r.Owner, r.Spec)
 		}}
 	methodLaunch = plain[session.LaunchRequest, session.Session]{spec{"launch", "launch", tunnel.Control, again, short},
 		func(ctx context.Context, a session.Agent, r session.LaunchRequest) (session.Session, error) {

@@ -333,7 +333,7 @@ func TestLaunch(t *testing.T) {
 		if !errors.As(err, &e) || len(e.Fields) != 1 || e.Fields[0].Field != "agent" || w.agents[0].Launches() != 0 {
 			t.Fatalf("error %+v", err)
 		}
-		p, err := w.Preview(t.Context(), s)
+		p, err := w.Preview(t.Context(), "", s)
 		if err != nil || len(p.Errors) != 1 || p.Errors[0].Field != "agent" {
 			t.Fatalf("preview %+v, %v", p, err)
 		}
@@ -369,7 +369,7 @@ func TestHubWithoutAgentsSaysSo(t *testing.T) {
 	w := open(t)
 	s := spec("a:1")
 	for _, s.Agent = range []string{"", "lab"} {
-		if _, err := w.Preview(t.Context(), s); session.CodeOf(err) != "agent_find_unavailable" {
+		if _, err := w.Preview(t.Context(), "", s); session.CodeOf(err) != "agent_find_unavailable" {
 			t.Errorf("preview fails with %v", err)
 		}
 		if _, err := w.Launch(t.Context(), hub.LaunchRequest{Spec: s}); err == nil {

@@ -27,7 +27,7 @@ func (h *Hub) LaunchMany(ctx context.Context, req LaunchRequest, count int) ([]L
 			Message: fmt.Sprintf("%d is not between 1 and %d sessions.", count, MostLaunches), Hint: "Launch more after these."}
 		return nil, &session.Error{Code: session.CodeInvalid, Message: field.Message, Hint: field.Hint, Fields: []session.FieldError{field}}
 	}
-	if err := h.checkMany(ctx, req.Spec, count); err != nil {
+	if err := h.checkMany(ctx, req.Owner, req.Spec, count); err != nil {
 		return nil, err
 	}
 	outcomes := make([]Launched, count)
@@ -62,7 +62,7 @@ func nameOr(name, other string) string {
 
 // checkMany judges what all launches have in common. Whether a name is taken is
 // the business of each: it is, by itself, when a request is sent again.
-func (h *Hub) checkMany(ctx context.Context, spec session.Spec, count int) error {
+func (h *Hub) checkMany(ctx context.Context, owner string, spec session.Spec, count int) error {
 	var wrong []session.FieldError
 	if name := numbered(spec.Name, "-", count-1, count); name != "" {
 		if e := session.ValidateName(name); e != nil {
@@ -70,7 +70,7 @@ func (h *Hub) checkMany(ctx context.Context, spec session.Spec, count int) error
 		}
 	}
 	spec.Name = ""
-	p, err := h.Preview(ctx, spec)
+	p, err := h.Preview(ctx, owner, spec)
 	if err != nil {
 		return err
 	}

@@ -37,8 +37,8 @@ func (n *near) Machine(ctx context.Context) (session.Machine, error) {
 }
 
 // Preview implements [session.Sessions].
-func (n *near) Preview(ctx context.Context, spec session.Spec) (session.Preview, error) {
-	p, err := n.Agent.Preview(ctx, there(spec))
+func (n *near) Preview(ctx context.Context, owner string, spec session.Spec) (session.Preview, error) {
+	p, err := n.Agent.Preview(ctx, owner, there(spec))
 	p.Spec.Agent, p.Spec.Group = spec.Agent, spec.Group
 	return p, err
 }

@@ -49,8 +49,9 @@ func (h *Hub) Usage(id session.ID) *session.Usage {
 	return nil
 }
 
-// Preview says what a launch would do. It fails only when no agent answers.
-func (h *Hub) Preview(ctx context.Context, spec session.Spec) (Preview, error) {
+// Preview says what a launch for an owner would do; no owner is oneself. It
+// fails only when no agent answers.
+func (h *Hub) Preview(ctx context.Context, owner string, spec session.Spec) (Preview, error) {
 	m, candidates, wrong := h.named(spec)
 	if wrong != nil {
 		m, candidates = nil, h.list()
@@ -63,12 +64,16 @@ func (h *Hub) Preview(ctx context.Context, spec session.Spec) (Preview, error) {
 		m = candidates[0]
 	}
 	if m == nil {
-		_, p, err := h.best(ctx, spec, candidates)
+		_, p, err := h.best(ctx, owner, spec, candidates)
 		return p, err
 	}
-	p, err := m.Agent.Preview(ctx, spec)
+	owner, refused := h.ownerAt(m, owner) // nobody's: judged for oneself
+	p, err := m.Agent.Preview(ctx, owner, spec)
 	if err != nil {
 		return Preview{}, err
+	}
+	if refused != nil {
+		p.Errors = append(p.Errors, session.AsError(refused, session.CodeInvalid).Fields...)
 	}
 	if wrong != nil {
 		p.Errors = append(p.Errors, *wrong)
@@ -113,7 +118,7 @@ func (h *Hub) inGroup(members []*member, group string) []*member {
 
 // best asks every candidate and returns the one that promises most: no errors,
 // then no wait, then no pull, then the most free CPUs.
-func (h *Hub) best(ctx context.Context, spec session.Spec, candidates []*member) (*member, Preview, error) {
+func (h *Hub) best(ctx context.Context, owner string, spec session.Spec, candidates []*member) (*member, Preview, error) {
 	type offer struct {
 		member *member
 		Preview
@@ -121,7 +126,7 @@ func (h *Hub) best(ctx context.Context, spec session.Spec, candidates []*member)
 	offers := make([]*offer, len(candidates))
 	errs := make([]error, len(candidates))
 	askAll(ctx, candidates, func(ctx context.Context, i int, m *member) {
-		p, err := m.Agent.Preview(ctx, spec)
+		p, err := m.Agent.Preview(ctx, owner, spec)
 		if err != nil {
 			errs[i] = err
 			return
@@ -235,14 +240,14 @@ func (h *Hub) learn(m *member, s session.Session) {
 // the agent that the first of them was given, also when they come at once.
 func (h *Hub) choose(ctx context.Context, req LaunchRequest) (*member, error) {
 	if req.Key == "" {
-		return h.pick(ctx, req.Spec)
+		return h.pick(ctx, req.Owner, req.Spec)
 	}
 	for {
 		h.mu.Lock()
 		turn, first := h.keys.claim(req.Key)
 		h.mu.Unlock()
 		if first {
-			m, err := h.pick(ctx, req.Spec)
+			m, err := h.pick(ctx, req.Owner, req.Spec)
 			h.mu.Lock()
 			h.keys.settle(req.Key, turn, m)
 			h.mu.Unlock()
@@ -259,7 +264,7 @@ func (h *Hub) choose(ctx context.Context, req LaunchRequest) (*member, error) {
 	}
 }
 
-func (h *Hub) pick(ctx context.Context, spec session.Spec) (*member, error) {
+func (h *Hub) pick(ctx context.Context, owner string, spec session.Spec) (*member, error) {
 	m, candidates, wrong := h.named(spec)
 	if wrong != nil {
 		return nil, &session.Error{Code: "session_create_invalid", Message: wrong.Message, Hint: wrong.Hint, Fields: []session.FieldError{*wrong}}
@@ -267,7 +272,7 @@ func (h *Hub) pick(ctx context.Context, spec session.Spec) (*member, error) {
 	if m != nil {
 		return m, nil
 	}
-	m, _, err := h.best(ctx, spec, candidates)
+	m, _, err := h.best(ctx, owner, spec, candidates)
 	return m, err
 }
 

@@ -87,7 +87,7 @@ func (s *Server) launch(r *http.Request) (any, error) {
 	spec, wrong := specIn(req.Spec)
 	wrong = append(wrong, checkKey(req.Key)...)
 	if len(wrong) > 0 {
-		return nil, s.refuse(r, spec, wrong)
+		return nil, s.refuse(r, req.Owner, spec, wrong)
 	}
 	launched, err := s.hub.Launch(r.Context(), hub.LaunchRequest{Key: req.Key, Spec: spec, Owner: req.Owner})
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *Server) launchMany(r *http.Request) (any, error) {
 	}
 	spec, wrong := specIn(req.Spec)
 	if wrong = append(wrong, checkKey(req.Key)...); len(wrong) > 0 {
-		return nil, s.refuse(r, spec, wrong)
+		return nil, s.refuse(r, req.Owner, spec, wrong)
 	}
 	outcomes, err := s.hub.LaunchMany(r.Context(), hub.LaunchRequest{Key: req.Key, Spec: spec, Owner: req.Owner}, countOrOne(req.Count))
 	if err != nil {
@@ -152,8 +152,8 @@ func fromSpec(err error) error {
 
 // refuse says what is wrong with a launch: what the request could not say, and
 // everything else that the agent finds in the rest of it.
-func (s *Server) refuse(r *http.Request, spec session.Spec, wrong []session.FieldError) error {
-	if preview, err := s.hub.Preview(r.Context(), spec); err == nil {
+func (s *Server) refuse(r *http.Request, owner string, spec session.Spec, wrong []session.FieldError) error {
+	if preview, err := s.hub.Preview(r.Context(), owner, spec); err == nil {
 		wrong = append(wrong, preview.Errors...)
 	}
 	message := wrong[0].Message
@@ -169,7 +169,7 @@ func (s *Server) preview(r *http.Request) (any, error) {
 		return nil, err
 	}
 	spec, wrong := specIn(in)
-	p, err := s.hub.Preview(r.Context(), spec)
+	p, err := s.hub.Preview(r.Context(), r.FormValue("owner"), spec)
 	if err != nil {
 		return nil, err
 	}

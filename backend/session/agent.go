@@ -29,8 +29,9 @@ type Agent interface {
 type Sessions interface {
 	// Machine reports the machine as it is now.
 	Machine(ctx context.Context) (Machine, error)
-	// Preview says what Launch would do, including every field that is wrong.
-	Preview(ctx context.Context, spec Spec) (Preview, error)
+	// Preview says what Launch would do for an owner, including every field
+	// that is wrong. No owner is oneself, as in a LaunchRequest.
+	Preview(ctx context.Context, owner string, spec Spec) (Preview, error)
 	// Launch stores a PENDING session and returns it. A second call with the
 	// same Key returns the session of the first and creates nothing.
 	// It fails with session_create_invalid and Fields, or session_create_already-exists.

@@ -226,7 +226,7 @@ func (a *Agent) machine() session.Machine {
 }
 
 // Preview implements [session.Agent].
-func (a *Agent) Preview(ctx context.Context, spec session.Spec) (session.Preview, error) {
+func (a *Agent) Preview(ctx context.Context, _ string, spec session.Spec) (session.Preview, error) {
 	if err := a.listen(ctx); err != nil {
 		return session.Preview{}, err
 	}
@@ -250,7 +250,7 @@ func (a *Agent) Preview(ctx context.Context, spec session.Spec) (session.Preview
 
 // Launch implements [session.Agent].
 func (a *Agent) Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
-	p, err := a.Preview(ctx, req.Spec)
+	p, err := a.Preview(ctx, req.Owner, req.Spec)
 	if err != nil {
 		return session.Session{}, err
 	}

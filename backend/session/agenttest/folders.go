@@ -105,7 +105,7 @@ func (s *suite) mountFolder(f session.Folder, inside session.Place) {
 	must(s, func(ctx context.Context) (session.Folder, error) { return s.agent.TrashFolder(ctx, auto.ID) })
 	for _, mount := range []session.Mount{{Folder: "none"}, {Folder: name, Path: "nowhere"}, {Folder: auto.Name}} {
 		p := must(s, func(ctx context.Context) (session.Preview, error) {
-			return s.agent.Preview(ctx, s.spec(session.Spec{Mounts: []session.Mount{mount}}))
+			return s.agent.Preview(ctx, "", s.spec(session.Spec{Mounts: []session.Mount{mount}}))
 		})
 		if len(p.Errors) != 1 {
 			s.Errorf("%+v would be mounted: %+v", mount, p.Errors)

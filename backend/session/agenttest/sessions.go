@@ -26,12 +26,12 @@ func caseMachine(s *suite) {
 
 func casePreview(s *suite) {
 	good := s.spec(session.Spec{})
-	p := must(s, func(ctx context.Context) (session.Preview, error) { return s.agent.Preview(ctx, good) })
+	p := must(s, func(ctx context.Context) (session.Preview, error) { return s.agent.Preview(ctx, "", good) })
 	if len(p.Errors) > 0 || p.Image == nil || p.Spec.Type == "" {
 		s.Errorf("a good one: %+v", p)
 	}
 	bad := session.Spec{Image: "No Such/Image", Resources: session.Resources{CPU: -1, Memory: 1}}
-	p = must(s, func(ctx context.Context) (session.Preview, error) { return s.agent.Preview(ctx, bad) })
+	p = must(s, func(ctx context.Context) (session.Preview, error) { return s.agent.Preview(ctx, "", bad) })
 	fields := map[string]bool{}
 	for _, e := range p.Errors {
 		fields[e.Field] = e.Code != "" && e.Message != ""

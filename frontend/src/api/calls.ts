@@ -86,7 +86,7 @@ export const fetchPairedDevices = (name: string, signal?: AbortSignal) => reques
 export const revokeDevice = (name: string, fingerprint: string) =>
   request<undefined>(agentPath(name, `/devices/${encodeURIComponent(fingerprint)}`), { method: 'DELETE' })
 export const rotateAgent = (name: string) => request<KeyRotation>(agentPath(name, '/rotate'), { method: 'POST' })
-export const rotateKey = () => request<KeyRotation>('/key/rotate', { method: 'POST' })
+export const rotateKey = () => request<KeyRotation>(`${root}/key/rotate`, { method: 'POST' })
 export const makePairCode = (name: string, body: PairRequest) => request<PairCode>(agentPath(name, '/pair'), { method: 'POST', body })
 export const fetchOperations = (signal?: AbortSignal) => request<Operation[]>(`${root}/operations`, { signal })
 export const answerOperation = (id: string, body: PromptAnswer) => request<Operation>(operationPath(id, '/answer'), { method: 'POST', body })
@@ -128,7 +128,9 @@ export const fetchSessions = (query: SessionsQuery, signal?: AbortSignal) =>
 export const fetchSession = (id: string, signal?: AbortSignal) => request<Session>(sessionPath(id), { signal })
 export const launchSession = (body: LaunchRequest) => request<Session>(`${root}/sessions`, { method: 'POST', body })
 export const launchSessions = (body: LaunchManyRequest) => request<Launched[]>(`${root}/launches`, { method: 'POST', body })
-export const previewSpec = (spec: Spec, signal?: AbortSignal) => request<Preview>(`${root}/preview`, { method: 'POST', body: spec, signal })
+/** What a launch would do, for an owner; empty: oneself. */
+export const previewSpec = (spec: Spec, owner: string, signal?: AbortSignal) =>
+  request<Preview>(`${root}/preview`, { method: 'POST', body: spec, query: { owner: owner || undefined }, signal })
 export const renameSession = (id: string, name: string) => request<Session>(sessionPath(id), { method: 'PATCH', body: { name } })
 export const setPriority = (id: string, priority: number) => request<Session>(sessionPath(id), { method: 'PATCH', body: { priority } })
 /** Protects a session from being reclaimed as idle, for a length such as 4h. */

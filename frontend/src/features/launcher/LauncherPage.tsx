@@ -37,7 +37,8 @@ export function LauncherPage() {
     [use.draft, families],
   )
   const launch = useLaunch(use.leave)
-  const judgement = useJudgement(draft, launch.refusal)
+  const owner = ownerOf(draft, agents)
+  const judgement = useJudgement(draft, owner, launch.refusal)
   const issues = useMemo(() => shownIssues(judgement.issues, use.left), [judgement.issues, use.left])
   const summary = useSummary(draft, families)
   const outlook = <Outlook judgement={judgement} shown={issues} image={imageState(draft.image, families, images.data ?? none)} />
@@ -73,7 +74,7 @@ export function LauncherPage() {
           </div>
         </div>
       </div>
-      <Bar step={use.step} go={use.go} reset={use.reset} judgement={judgement} launch={launch} mounts={draft.mounts.length} count={draft.count ?? 1} owner={ownerOf(draft, agents)} />
+      <Bar step={use.step} go={use.go} reset={use.reset} judgement={judgement} launch={launch} mounts={draft.mounts.length} count={draft.count ?? 1} owner={owner} />
     </div>
   )
 }

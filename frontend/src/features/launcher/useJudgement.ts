@@ -35,21 +35,22 @@ export interface Judgement {
   spec: string
 }
 
-/** Judges a draft here at once and by the server soon after. */
-export function useJudgement(draft: Draft, refusal: Refusal | null): Judgement {
+/** Judges a draft for an owner, who is oneself where empty, here at once and by the server soon after. */
+export function useJudgement(draft: Draft, owner: string, refusal: Refusal | null): Judgement {
   const now = useNow(draft.startAt !== null)
   const { machines, boards } = useMachinesFor(draft.group)
   const sessions = useSessionBook().data
   const liveNames = useMemo(
-    () => new Set(Object.values(sessions ?? {}).filter((s) => isLive(s.status)).map((s) => s.name)),
-    [sessions],
+    () => new Set(Object.values(sessions ?? {}).filter((s) => isLive(s.status) && (owner === '' || s.owner === owner)).map((s) => s.name)),
+    [sessions, owner],
   )
   const sessionIds = useMemo(() => (sessions ? new Set(Object.keys(sessions)) : undefined), [sessions])
   const spec = useMemo(() => JSON.stringify(toSpec(draft)), [draft])
   const settled = useSettled(spec)
+  const person = useSettled(owner)
   const preview = useQuery({
-    queryKey: keys.preview(settled),
-    queryFn: ({ signal }) => previewSpec(JSON.parse(settled), signal),
+    queryKey: keys.preview(settled, person),
+    queryFn: ({ signal }) => previewSpec(JSON.parse(settled), person, signal),
     enabled: toSpec(draft).image !== '',
     placeholderData: keepPreviousData,
     refetchInterval: AGAIN,
@@ -57,7 +58,7 @@ export function useJudgement(draft: Draft, refusal: Refusal | null): Judgement {
     gcTime: 60_000,
     retry: false,
   })
-  const current = spec === settled && !preview.isPlaceholderData
+  const current = spec === settled && owner === person && !preview.isPlaceholderData
   const issues = useMemo(() => {
     const own = validate(draft, { now, liveNames, machines: machines ?? [], boards: boards ?? [], ...(sessionIds ? { sessionIds } : {}) })
     const told = current ? preview.data : undefined
