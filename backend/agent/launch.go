@@ -56,6 +56,7 @@ type launch struct {
 	session    session.Session
 	containers []string // engine's ids in the order of kernels, once created
 	missing    bool     // the image is not on this machine
+	pinned     string   // the image by its digest
 	steps      []session.Step
 }
 
@@ -272,7 +273,7 @@ func (a *Agent) prepared(l *launch) (session.Session, error) {
 		if err := d.end(session.PhasePrepare, session.OutcomeSuccess, l.steps, nil); err != nil {
 			return err
 		}
-		d.Error = nil
+		d.Error, d.Pinned = nil, l.pinned
 		if err := d.to(session.Prepared); err != nil {
 			return err
 		}
@@ -299,7 +300,10 @@ func (a *Agent) started(l *launch) (session.Session, error) {
 }
 
 func (a *Agent) findImage(ctx context.Context, l *launch) error {
-	_, err := a.engine.Image(ctx, l.session.Spec.Image)
+	found, err := a.engine.Image(ctx, l.session.Spec.Image)
+	if err == nil {
+		l.pinned = session.PinImage(l.session.Spec.Image, found)
+	}
 	if session.CodeOf(err) == "engine_image_not-found" {
 		l.missing = true
 		return nil
@@ -339,7 +343,10 @@ func (a *Agent) pullImage(ctx context.Context, l *launch) error {
 			return cause
 		}
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return a.findImage(ctx, l)
 }
 
 // showPull tells watchers of a pull's progress.

@@ -1,25 +1,25 @@
 package cli
 
 import (
-	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math"
+	"net/http"
 	"os"
-	"reflect"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
-	"gopkg.in/yaml.v3"
+	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/recipe"
+	"slipway/backend/session"
 )
 
-// maxRecipe is the most that a spec file may hold, in bytes.
-const maxRecipe = 1 << 20
+// maxRecipe bounds what is read of a file; [recipe.Parse] says what is too much.
+const maxRecipe = 1<<20 + 1
 
 // readSpec reads a spec from a YAML file, or from stdin for "-".
 func (p *program) readSpec(path string) (api.Spec, error) {
@@ -34,288 +34,210 @@ func (p *program) readSpec(path string) (api.Spec, error) {
 		defer file.Close()
 		from = file
 	}
-	data, err := io.ReadAll(io.LimitReader(from, maxRecipe+1))
+	data, err := io.ReadAll(io.LimitReader(from, maxRecipe))
 	if err != nil {
 		return api.Spec{}, err
 	}
-	spec, err := parseRecipe(data)
+	spec, err := recipe.Parse(data)
 	if err != nil {
 		return spec, recipeFailure(name, err)
 	}
 	return spec, nil
 }
 
-// recipeError says what is wrong in a spec file and where. Line is 0 where the
-// whole file is meant.
-type recipeError struct {
-	line          int
-	message, hint string
-}
-
-func (e *recipeError) Error() string { return fmt.Sprintf("line %d: %s", e.line, e.message) }
-
 func recipeFailure(name string, err error) error {
-	var wrong *recipeError
-	if !errors.As(err, &wrong) {
+	var fault *recipe.Fault
+	if !errors.As(err, &fault) {
 		return err
 	}
 	where := name
-	if wrong.line > 0 {
-		where = fmt.Sprintf("%s, line %d", name, wrong.line)
+	if fault.Line > 0 {
+		where = fmt.Sprintf("%s, line %d", name, fault.Line)
 	}
-	return &failure{code: "recipe_parse_invalid", exit: ExitInvalid, message: where + ": " + wrong.message, hint: wrong.hint}
+	return &failure{code: "recipe_parse_invalid", exit: ExitInvalid, message: where + ": " + fault.Message, hint: fault.Hint}
 }
 
-// parseRecipe reads a spec as YAML, of which JSON is a part. The fields are
-// those of the API; variables may also be written as a map and ports as ranges.
-// It fails with a *recipeError.
-func parseRecipe(data []byte) (api.Spec, error) {
-	var spec api.Spec
-	if len(data) > maxRecipe {
-		return spec, &recipeError{message: "it holds more than 1 MiB.", hint: "A spec takes a few lines; is this the right file?"}
-	}
-	var document yaml.Node
-	decoder := yaml.NewDecoder(bytes.NewReader(data))
-	if err := decoder.Decode(&document); err != nil {
-		if errors.Is(err, io.EOF) {
-			return spec, &recipeError{message: "it is empty.", hint: "Write at least image: and a name of an image."}
+// addSecrets takes the values that a recipe does not keep from here, but for
+// those that flags give.
+func (p *program) addSecrets(spec *api.Spec, given []string) error {
+	var missing []string
+	for i, v := range spec.Env {
+		flagged := slices.ContainsFunc(given, func(entry string) bool { name, _, _ := strings.Cut(entry, "="); return name == v.Name })
+		if v.Value != "" || flagged || !session.SecretName(v.Name) {
+			continue
 		}
-		return spec, syntaxError(err)
-	}
-	if err := decoder.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
-		return spec, &recipeError{message: "it holds more than one document.", hint: "Keep what stands before the second ---."}
-	}
-	err := decode(document.Content[0], reflect.ValueOf(&spec).Elem(), "")
-	return spec, err
-}
-
-// syntaxError gives YAML's own failure, which begins with "yaml: line N: ".
-func syntaxError(err error) error {
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	line := 0
-	if rest, ok := strings.CutPrefix(text, "line "); ok {
-		if number, after, ok := strings.Cut(rest, ": "); ok {
-			if n, err := strconv.Atoi(number); err == nil {
-				line, text = n, after
-			}
+		if spec.Env[i].Value = p.Env(v.Name); spec.Env[i].Value == "" {
+			missing = append(missing, v.Name)
 		}
 	}
-	return &recipeError{line: line, message: "it is no YAML: " + text + ".", hint: "Check the indentation and the quotes there."}
+	if len(missing) == 0 {
+		return nil
+	}
+	verb := "has no value"
+	if len(missing) > 1 {
+		verb = "have no values"
+	}
+	return &failure{code: "recipe_run_missing-secret", exit: ExitInvalid, message: fmt.Sprintf("%s %s: recipes keep no secrets.", strings.Join(missing, ", "), verb),
+		hint: fmt.Sprintf("Set it in the environment, or add -e %s=VALUE; -e %s= leaves it empty.", missing[0], missing[0])}
 }
 
-func wrong(node *yaml.Node, path, what, hint string) error {
-	return &recipeError{line: node.Line, message: fmt.Sprintf("%s %s.", path, what), hint: hint}
+func (p *program) recipeCommand() *cobra.Command {
+	parent := &cobra.Command{
+		Use:   "recipe",
+		Short: "Recipes: what a session was asked for, as a file",
+		Long: `A recipe is a YAML file with what a session is asked for, its image pinned by digest.
+slipway run -f launches it, and so does the interface, where it can be dropped on the
+launcher. It never holds the values of variables whose names look secret: run takes them
+from the environment.`,
+		Args: noSuchCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	parent.AddCommand(p.recipeExportCommand(), p.recipeCheckCommand(), p.recipeDiffCommand())
+	return parent
 }
 
-// decode reads node into a value of a wire type; path names it in messages.
-func decode(node *yaml.Node, into reflect.Value, path string) error {
-	if node.Kind == yaml.AliasNode || node.Anchor != "" {
-		return wrong(node, named(path), "uses an anchor or an alias", "Write the value out.")
-	}
-	if node.Kind == yaml.ScalarNode && node.Tag == "!!null" {
-		return nil // as if it were not there
-	}
-	switch to := into.Addr().Interface().(type) {
-	case *api.Bytes:
-		return decodeBytes(node, to, path)
-	case **time.Time:
-		return decodeTime(node, to, path)
-	case *[]api.EnvVar:
-		if node.Kind == yaml.MappingNode {
-			return decodeEnv(node, to, path)
+func (p *program) recipeExportCommand() *cobra.Command {
+	as := "yaml"
+	cmd := &cobra.Command{Use: "export SESSION", Short: "Print the recipe of a session, or of a recent launch", Args: exactly(1, "a session or the name of a recent launch"),
+		ValidArgsFunction: p.completeSessions(allSessions),
+		Example:           "  slipway recipe export train-a > train.yaml\n  slipway recipe export train-a --as docker"}
+	cmd.Flags().StringVar(&as, "as", as, "yaml, run (a slipway run line) or docker (the nearest docker run line)")
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		if as != "yaml" && as != "run" && as != "docker" {
+			return usagef("--as %s is not known; write yaml, run or docker", as)
 		}
-	case *[]int:
-		return decodePorts(node, to, path)
-	}
-	switch into.Kind() {
-	case reflect.Pointer:
-		value := reflect.New(into.Type().Elem())
-		into.Set(value)
-		return decode(node, value.Elem(), path)
-	case reflect.Struct:
-		return decodeStruct(node, into, path)
-	case reflect.Slice:
-		return decodeList(node, into, path)
-	}
-	return decodeScalar(node, into, path)
-}
-
-func named(path string) string {
-	if path == "" {
-		return "The file"
-	}
-	return path
-}
-
-func decodeStruct(node *yaml.Node, into reflect.Value, path string) error {
-	if node.Kind != yaml.MappingNode {
-		return wrong(node, named(path), "is not a group of fields", "Write fields as name: value.")
-	}
-	members := map[string]int{}
-	var names []string
-	for i := range into.NumField() {
-		name, _, _ := strings.Cut(into.Type().Field(i).Tag.Get("json"), ",")
-		members[name] = i
-		names = append(names, name)
-	}
-	seen := map[string]bool{}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		key, value := node.Content[i], node.Content[i+1]
-		at, known := members[key.Value]
-		if !known || key.Kind != yaml.ScalarNode {
-			return wrong(key, strconv.Quote(key.Value), "is no field here", nearest(key.Value, names))
-		}
-		if seen[key.Value] {
-			return wrong(key, key.Value, "is there twice", "Keep one of them.")
-		}
-		seen[key.Value] = true
-		if err := decode(value, into.Field(at), strings.TrimPrefix(path+"."+key.Value, ".")); err != nil {
+		path, err := c.recipePath(ctx, args[0])
+		if err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func decodeList(node *yaml.Node, into reflect.Value, path string) error {
-	if node.Kind != yaml.SequenceNode {
-		return wrong(node, path, "is not a list", "Begin each of its entries with a dash on a line of its own.")
-	}
-	list := reflect.MakeSlice(into.Type(), len(node.Content), len(node.Content))
-	for i, item := range node.Content {
-		if err := decode(item, list.Index(i), fmt.Sprintf("%s[%d]", path, i)); err != nil {
+		var found api.Recipe
+		raw, err := c.get(ctx, path, &found)
+		if err != nil {
 			return err
 		}
-	}
-	into.Set(list)
-	return nil
+		return p.print(raw, func(w io.Writer) { p.printRecipe(w, found, as) })
+	})
+	return cmd
 }
 
-func decodeScalar(node *yaml.Node, into reflect.Value, path string) error {
-	if node.Kind != yaml.ScalarNode {
-		return wrong(node, path, "is not a single value", "Write "+path+": and the value on one line.")
+func (p *program) printRecipe(w io.Writer, found api.Recipe, as string) {
+	if len(found.Secrets) > 0 {
+		p.notice("It does not hold the values of %s.", strings.Join(found.Secrets, ", "))
 	}
-	switch into.Kind() {
-	case reflect.String:
-		into.SetString(node.Value)
-		return nil
-	case reflect.Int:
-		n, err := strconv.Atoi(node.Value)
-		if err != nil || node.Tag != "!!int" {
-			return wrong(node, path, fmt.Sprintf("is %q, which is no whole number", node.Value), "Write digits without quotes.")
-		}
-		into.SetInt(int64(n))
-		return nil
-	case reflect.Float64:
-		n, err := strconv.ParseFloat(node.Value, 64)
-		if err != nil || node.Tag != "!!int" && node.Tag != "!!float" || math.IsNaN(n) || math.IsInf(n, 0) {
-			return wrong(node, path, fmt.Sprintf("is %q, which is no number", node.Value), "Write digits without quotes.")
-		}
-		into.SetFloat(n)
-		return nil
-	case reflect.Bool:
-		if node.Tag != "!!bool" {
-			return wrong(node, path, fmt.Sprintf("is %q, which is neither true nor false", node.Value), "Write true or false.")
-		}
-		into.SetBool(strings.EqualFold(node.Value, "true"))
-		return nil
+	if !found.Pinned {
+		p.notice("The image %s is not pinned: no agent that is reached has it.", found.Spec.Image)
 	}
-	return fmt.Errorf("%s has a type that spec files do not know: %s", path, into.Type())
+	switch as {
+	case "run":
+		fmt.Fprintln(w, found.Command)
+	case "docker":
+		for _, lack := range found.Lacks {
+			p.notice("%s", lack)
+		}
+		fmt.Fprintln(w, found.Docker)
+	default:
+		fmt.Fprint(w, found.YAML)
+	}
 }
 
-func decodeBytes(node *yaml.Node, into *api.Bytes, path string) error {
-	if node.Kind != yaml.ScalarNode {
-		return wrong(node, path, "is not an amount of memory", "Write a number with m, g or t, for example 512m.")
+// recipePath finds a session, else an entry of the launch history of that name.
+func (c *client) recipePath(ctx context.Context, ref string) (string, error) {
+	found, _, err := c.find(ctx, ref)
+	if err == nil {
+		return sessionPath(found.ID, "recipe"), nil
 	}
-	if node.Tag == "!!int" {
-		if n, err := strconv.ParseInt(node.Value, 10, 64); err == nil {
-			*into = api.Bytes{N: n}
-			return nil
+	var recents []api.Recent
+	if _, listErr := c.get(ctx, "/api/v1/recents", &recents); listErr != nil {
+		return "", err
+	}
+	for _, r := range recents {
+		if r.ID == ref || r.Name == ref {
+			return "/api/v1/recents/" + r.ID + "/recipe", nil
 		}
 	}
-	*into = api.Bytes{Text: node.Value}
-	return nil
+	return "", err
 }
 
-func decodeTime(node *yaml.Node, into **time.Time, path string) error {
-	at, err := time.Parse(time.RFC3339, node.Value)
-	if err != nil || node.Kind != yaml.ScalarNode {
-		return wrong(node, path, fmt.Sprintf("is %q, which is no time", node.Value), "Write it as RFC 3339, for example 2026-05-01T08:00:00+09:00.")
+func (p *program) recipeCheckCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "check FILE", Short: "Say whether a recipe can be launched here", Args: exactly(1, "a file, - for stdin"),
+		Long: "Check reads a recipe and asks what a launch would do. It launches nothing. What does not\nfit here (an image, folder, agent or device that is not there) is named field by field."}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		spec, err := p.readSpec(args[0])
+		if err != nil {
+			return err
+		}
+		return p.command(func(ctx context.Context, c *client, _ []string) error { return p.checkRecipe(ctx, c, spec) })(cmd, args)
 	}
-	*into = &at
-	return nil
+	return cmd
 }
 
-func decodeEnv(node *yaml.Node, into *[]api.EnvVar, path string) error {
-	var env []api.EnvVar
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		key, value := node.Content[i], node.Content[i+1]
-		if key.Kind != yaml.ScalarNode || value.Kind != yaml.ScalarNode {
-			return wrong(key, path, "holds something that is no text", "Write each variable as NAME: value.")
-		}
-		if slices.ContainsFunc(env, func(v api.EnvVar) bool { return v.Name == key.Value }) {
-			return wrong(key, path+"."+key.Value, "is there twice", "Keep one of them.")
-		}
-		text := value.Value
-		if value.Tag == "!!null" {
-			text = ""
-		}
-		env = append(env, api.EnvVar{Name: key.Value, Value: text})
+func (p *program) checkRecipe(ctx context.Context, c *client, spec api.Spec) error {
+	var preview api.Preview
+	raw, err := c.call(ctx, http.MethodPost, "/api/v1/preview", spec, &preview)
+	if err != nil {
+		return err
 	}
-	*into = env
-	return nil
+	if len(preview.Errors) > 0 {
+		first := preview.Errors[0]
+		return Told(api.Problem{Code: first.Code, Message: first.Message, Hint: first.Hint, Fields: preview.Errors})
+	}
+	return p.print(raw, func(w io.Writer) {
+		for _, warning := range preview.Warnings {
+			p.notice("%s: %s", warning.Field, warning.Message)
+		}
+		switch {
+		case preview.Wait != nil:
+			fmt.Fprintf(w, "It would wait on %s: %s\n", preview.Agent, preview.Wait.Message)
+		case preview.Image == nil:
+			fmt.Fprintf(w, "It would pull its image and start on %s.\n", preview.Agent)
+		default:
+			fmt.Fprintf(w, "It would start at once on %s.\n", preview.Agent)
+		}
+	})
 }
 
-func decodePorts(node *yaml.Node, into *[]int, path string) error {
-	items := []*yaml.Node{node}
-	if node.Kind == yaml.SequenceNode {
-		items = node.Content
-	}
-	var all []int
-	for _, item := range items {
-		ports, err := parsePorts(item.Value)
-		if err != nil || item.Kind != yaml.ScalarNode {
-			return wrong(item, path, fmt.Sprintf("holds %q, which is no port", item.Value), "Write ports from 1 to 65535, or ranges such as 9000:9003.")
+func (p *program) recipeDiffCommand() *cobra.Command {
+	all := false
+	cmd := &cobra.Command{Use: "diff FILE FILE", Short: "Compare two recipes field by field", Args: exactly(2, "two files"),
+		Long: "Diff prints the fields in which two recipes differ. It exits with 1 where they do, as diff does."}
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "print also the fields that are the same")
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		left, err := p.readSpec(args[0])
+		if err != nil {
+			return err
 		}
-		all = append(all, ports...)
+		right, err := p.readSpec(args[1])
+		if err != nil {
+			return err
+		}
+		return p.printDifferences(recipe.Compare(left, right), all, args)
 	}
-	*into = all
-	return nil
+	return cmd
 }
 
-// nearest suggests the name that is most like what was written.
-func nearest(written string, names []string) string {
-	best, least := "", 3
-	for _, name := range names {
-		if d := distance(strings.ToLower(written), strings.ToLower(name)); d < least && 2*d <= len(written) {
-			best, least = name, d
+func (p *program) printDifferences(fields []api.RecipeField, all bool, names []string) error {
+	differ := slices.ContainsFunc(fields, func(f api.RecipeField) bool { return !f.Same })
+	if !all {
+		fields = slices.DeleteFunc(fields, func(f api.RecipeField) bool { return f.Same })
+	}
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		return err
+	}
+	err = p.print(raw, func(w io.Writer) {
+		rows := [][]string{{"FIELD", names[0], names[1]}}
+		for _, f := range fields {
+			rows = append(rows, []string{f.Field, oneLine(f.Left), oneLine(f.Right)})
 		}
+		if len(rows) > 1 {
+			columns(w, rows)
+		}
+	})
+	if err == nil && differ {
+		return &exitError{ExitFailure}
 	}
-	if best != "" {
-		return "Did you mean " + best + "?"
-	}
-	return "The fields are " + strings.Join(names, ", ") + "."
+	return err
 }
 
-// distance is how many letters to insert, remove or change to get from a to b.
-func distance(a, b string) int {
-	if len(a) > 64 { // like no name
-		return len(a)
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}
+// oneLine writes a text of several lines in a table.
+func oneLine(text string) string { return strings.ReplaceAll(strings.TrimSpace(text), "\n", " ⏎ ") }

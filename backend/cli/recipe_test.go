@@ -2,127 +2,14 @@ package cli
 
 import (
 	"encoding/json"
-	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"slipway/backend/api"
 )
-
-const wholeRecipe = `
-name: train-a
-type: batch
-image: python:3.12
-command: |
-  python train.py
-  echo done
-notBefore: 2026-05-01T08:00:00+09:00
-timeout: 30m
-env:
-  SEED: 7
-  EMPTY:
-resources:
-  cpu: 2
-  memory: 4g
-  shm: 1073741824
-threads: 4
-mounts:
-  - source: /data
-    target: data
-    readOnly: true
-ports: [8080, 9000:9002]
-agent: local
-accelerator: 0.5
-mps: true
-cluster: 2
-priority: 0
-after: [train-b]
-pendingTimeout: 2h
-label: vision
-idle:
-  lifetime: 2d
-  use:
-    window: 30m
-    any: true
-    gpu: 5
-    cpu: 0.5
-`
-
-func TestRecipesAreReadWhole(t *testing.T) {
-	at := time.Date(2026, 4, 30, 23, 0, 0, 0, time.UTC)
-	got, err := parseRecipe([]byte(wholeRecipe))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.NotBefore == nil || !got.NotBefore.Equal(at) {
-		t.Errorf("notBefore is %v, want %v", got.NotBefore, at)
-	}
-	got.NotBefore = nil
-	want := api.Spec{Name: "train-a", Type: "batch", Image: "python:3.12", Command: "python train.py\necho done\n", Timeout: "30m",
-		Env:       []api.EnvVar{{Name: "SEED", Value: "7"}, {Name: "EMPTY"}},
-		Resources: api.Resources{CPU: 2, Memory: api.Bytes{Text: "4g"}, Shm: api.Bytes{N: 1 << 30}},
-		Threads:   4, Mounts: []api.Mount{{Source: "/data", Target: "data", ReadOnly: true}}, Ports: []int{8080, 9000, 9001, 9002}, Agent: "local",
-		Accelerator: "0.5", MPS: true, Cluster: 2, Priority: pointer(0), After: []string{"train-b"}, PendingTimeout: "2h", Label: "vision",
-		Idle: &api.IdlePolicy{Lifetime: "2d", Use: &api.UsePolicy{Window: "30m", Any: true, GPU: pointer(5.0), CPU: pointer(0.5)}}}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %+v\nwant %+v", got, want)
-	}
-}
-
-func TestWrongRecipesSayWhereAndWhat(t *testing.T) {
-	for text, want := range map[string]struct {
-		line int
-		says string
-	}{
-		"":                                 {0, "empty"},
-		"image: a\nimagge: b":              {2, "Did you mean image?"},
-		"image: a\nimage: b":               {2, "twice"},
-		"image: a\ncpu: 2":                 {2, "The fields are name, type"},
-		"image: a\nresources:\n  cpu: two": {3, `resources.cpu is "two"`},
-		"image: a\nresources:\n  cpu: '2'": {3, "whole number"},
-		"image: a\nresources: 4g":          {2, "group of fields"},
-		"image: [a]":                       {1, "single value"},
-		"image: a\nmounts: /data":          {2, "not a list"},
-		"image: a\nmounts:\n- source: /d\n  readOnly: maybe": {4, "neither true nor false"},
-		"image: a\nports: [80, x]":                           {2, `"x"`},
-		"image: a\nnotBefore: tomorrow":                      {2, "RFC 3339"},
-		"image: a\nenv:\n  A: 1\n  A: 2":                     {4, "twice"},
-		"image: a\nenv:\n  A: [1]":                           {3, "text"},
-		"image: &x a\nname: *x":                              {1, "anchor"},
-		"image: a\n---\nimage: b":                            {0, "more than one document"},
-		"image: 'a":                                          {0, "no YAML"},
-		"- image: a":                                         {1, "group of fields"},
-		"image: a\n\tname: b":                                {2, "no YAML"},
-		"image: a\npriority: high":                           {2, `priority is "high"`},
-		"image: a\npriority: 1.5":                            {2, "whole number"},
-		"image: a\naccelerator: [1]":                         {2, "single value"},
-		"image: a\nafter: train-a":                           {2, "not a list"},
-		"image: a\nidle: 2h":                                 {2, "group of fields"},
-		"image: a\nidle:\n  livetime: 2h":                    {3, "Did you mean lifetime?"},
-		"image: a\nidle:\n  use:\n    gpu: low":              {4, `idle.use.gpu is "low"`},
-		"image: a\nidle:\n  use:\n    gpu: '5'":              {4, "no number"},
-		"image: a\nidle:\n  use:\n    gpu: .nan":             {4, "no number"},
-		"image: a\nidle:\n  use:\n    any: 1":                {4, "neither true nor false"},
-		"image: a\ncluster: {}":                              {2, "single value"},
-	} {
-		_, err := parseRecipe([]byte(text))
-		var got *recipeError
-		if !errors.As(err, &got) || got.line != want.line || !strings.Contains(got.message+" "+got.hint, want.says) {
-			t.Errorf("%q: %v (hint %q), want line %d and %q", text, err, hintOf(got), want.line, want.says)
-		}
-	}
-}
-
-func hintOf(err *recipeError) string {
-	if err == nil {
-		return ""
-	}
-	return err.hint
-}
 
 func TestRecipeFailureNamesTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.yaml")
@@ -138,36 +25,73 @@ func TestRecipeFailureNamesTheFile(t *testing.T) {
 	}
 }
 
-// FuzzParseRecipe holds that no file breaks the parser, and that what it took
-// is taken again from the spec's own JSON, which is YAML too.
-func FuzzParseRecipe(f *testing.F) {
-	f.Add([]byte(wholeRecipe))
-	f.Add([]byte("image: a\nenv: [{name: A, value: '1'}]\nports: 80:81"))
-	f.Add([]byte("{image: a, resources: {memory: 1.5g}}"))
-	f.Add([]byte("image: !!binary aGk=\n? [a]\n: b"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		spec, err := parseRecipe(data)
-		var known *recipeError
-		if err != nil {
-			if !errors.As(err, &known) || known.message == "" || known.hint == "" {
-				t.Fatalf("failed with %v, want what is wrong and what to do", err)
-			}
-			return
+func TestARecipeTakesItsSecretsFromHere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.yaml")
+	if err := os.WriteFile(path, []byte("image: a\nenv:\n  HF_TOKEN:\n  EMPTY:\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	plane := newPlane(t)
+	var sent api.LaunchRequest
+	plane.handle("POST /api/v1/sessions", func(w http.ResponseWriter, r *http.Request) {
+		if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
+			t.Error(err)
 		}
-		if spec.NotBefore != nil && (spec.NotBefore.Year() < 0 || spec.NotBefore.Year() > 9999) {
-			return
-		}
-		text, err := json.Marshal(spec)
-		if err != nil {
-			t.Fatalf("%+v has no JSON: %v", spec, err)
-		}
-		again, err := parseRecipe(text)
-		if err != nil {
-			t.Fatalf("its own JSON %s is refused: %v", text, err)
-		}
-		second, err := json.Marshal(again)
-		if err != nil || string(second) != string(text) {
-			t.Fatalf("read again it is %s, was %s (%v)", second, text, err)
+		reply(w, http.StatusCreated, api.Session{ID: "aaaaaaaaaaaa", Name: "a", Status: "PENDING"})
+	})
+	t.Run("a missing one is named", func(t *testing.T) {
+		got := plane.run(t, "run", "-f", path, "-d")
+		if got.code != ExitInvalid || !strings.Contains(got.stderr, "HF_TOKEN has no value") || !strings.Contains(got.stderr, "-e HF_TOKEN=") {
+			t.Errorf("code %d, %q", got.code, got.stderr)
 		}
 	})
+	t.Run("a flag gives it", func(t *testing.T) {
+		got := plane.run(t, "run", "-f", path, "-d", "-e", "HF_TOKEN=abc")
+		if got.code != ExitOK || len(sent.Spec.Env) != 2 || sent.Spec.Env[0].Value != "abc" {
+			t.Errorf("code %d, %q, sent %+v", got.code, got.stderr, sent.Spec)
+		}
+	})
+}
+
+func TestRecipesAreComparedLikeDiff(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	one, two := write("one.yaml", "image: a\nresources: {cpu: 2, memory: 1g}\n"), write("two.yaml", "image: b\nresources: {cpu: 2, memory: 1024m}\n")
+	plane := newPlane(t)
+	if got := plane.run(t, "recipe", "diff", one, one); got.code != ExitOK || got.stdout != "" {
+		t.Errorf("the same: code %d, %q", got.code, got.stdout)
+	}
+	got := plane.run(t, "recipe", "diff", one, two)
+	if got.code != ExitFailure || !strings.Contains(got.stdout, "image") || strings.Contains(got.stdout, "resources") {
+		t.Errorf("code %d\n%s", got.code, got.stdout)
+	}
+}
+
+func TestARecipeIsExportedInThreeWays(t *testing.T) {
+	plane := newPlane(t)
+	plane.set(api.Session{ID: "aaaaaaaaaaaa", Name: "train", Status: "RUNNING"})
+	plane.handle("GET /api/v1/recents", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, http.StatusOK, []api.Recent{{ID: "r1", Name: "nightly"}})
+	})
+	recipeOf := func(name string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			reply(w, http.StatusOK, api.Recipe{Name: name, YAML: "image: a # " + name + "\n", Command: "slipway run --image a", Docker: "docker run a", Pinned: true, Secrets: []string{"HF_TOKEN"}, Lacks: []string{"No queue."}})
+		}
+	}
+	plane.handle("GET /api/v1/sessions/aaaaaaaaaaaa/recipe", recipeOf("train"))
+	plane.handle("GET /api/v1/recents/r1/recipe", recipeOf("nightly"))
+	for args, want := range map[string]string{"train": "image: a # train\n", "train --as run": "slipway run --image a\n", "train --as docker": "docker run a\n", "nightly": "image: a # nightly\n"} {
+		got := plane.run(t, append([]string{"recipe", "export"}, strings.Fields(args)...)...)
+		if got.code != ExitOK || got.stdout != want || !strings.Contains(got.stderr, "HF_TOKEN") {
+			t.Errorf("%s: code %d, %q, %q", args, got.code, got.stdout, got.stderr)
+		}
+	}
+	if got := plane.run(t, "recipe", "export", "nobody"); got.code != ExitNotFound {
+		t.Errorf("nobody: code %d", got.code)
+	}
 }

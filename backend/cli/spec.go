@@ -2,16 +2,15 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/recipe"
 )
 
 const typeBatch = "batch"
@@ -51,6 +50,9 @@ func (p *program) buildSpec(cmd *cobra.Command, f specFlags, words []string) (ap
 	if f.file != "" {
 		read, err := p.readSpec(f.file)
 		if err != nil {
+			return spec, err
+		}
+		if err := p.addSecrets(&read, f.env); err != nil {
 			return spec, err
 		}
 		spec = read
@@ -170,13 +172,10 @@ func parseMount(entry string) (api.Mount, error) {
 	return mount, nil
 }
 
-// maxPortRange bounds a range, so that a slip of the keyboard is told as one.
-const maxPortRange = 64
-
 func addPorts(spec *api.Spec, entries []string) error {
 	for _, entry := range entries {
 		for _, text := range strings.FieldsFunc(entry, func(r rune) bool { return r == ',' || r == ' ' }) {
-			ports, err := parsePorts(text)
+			ports, err := recipe.ParsePorts(text)
 			if err != nil {
 				return usagef("--port %q is not understood; write a port such as 8080, or a range such as 9000:9003", text)
 			}
@@ -184,29 +183,6 @@ func addPorts(spec *api.Spec, entries []string) error {
 		}
 	}
 	return nil
-}
-
-// parsePorts reads a port or a range a:b.
-func parsePorts(text string) ([]int, error) {
-	from, to, ranged := strings.Cut(text, ":")
-	first, err := strconv.Atoi(from)
-	if err != nil {
-		return nil, err
-	}
-	last := first
-	if ranged {
-		if last, err = strconv.Atoi(to); err != nil {
-			return nil, err
-		}
-	}
-	if first < 1 || last > 65535 || last < first || last-first >= maxPortRange {
-		return nil, fmt.Errorf("no range of ports: %s", text)
-	}
-	var ports []int
-	for port := first; port <= last; port++ {
-		ports = append(ports, port)
-	}
-	return ports, nil
 }
 
 func (p *program) addStart(spec *api.Spec, text string) error {

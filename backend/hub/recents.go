@@ -20,6 +20,7 @@ type Recent struct {
 	Pinned     bool         `json:"pinned"`
 	Spec       session.Spec `json:"spec"` // without the values of secret-looking variables
 	LaunchedAt time.Time    `json:"launchedAt"`
+	Session    session.ID   `json:"session,omitempty"` // the one launched last
 }
 
 // RecentUpdate changes an entry; a nil field is left as it is.
@@ -50,12 +51,12 @@ func cloneRecents(recents []Recent) []Recent {
 
 // addRecent puts spec on top of the history. The same spec launched again
 // moves up. A history that cannot be saved is logged: the launch has happened.
-func (h *Hub) addRecent(spec session.Spec, name string) {
+func (h *Hub) addRecent(spec session.Spec, name string, id session.ID) {
 	spec = spec.Redacted("")
 	spec.After = nil // what one launch waited for means nothing to the next
 	now := h.now()
 	err := h.changeRecents(func(recents []Recent) ([]Recent, error) {
-		return pushRecent(recents, Recent{ID: strings.ToLower(rand.Text()[:12]), Name: name, Spec: spec, LaunchedAt: now}), nil
+		return pushRecent(recents, Recent{ID: strings.ToLower(rand.Text()[:12]), Name: name, Spec: spec, LaunchedAt: now, Session: id}), nil
 	})
 	if err != nil {
 		h.log.Error("the launch history is not saved", "error", err)

@@ -183,7 +183,7 @@ func (h *Hub) Launch(ctx context.Context, req LaunchRequest) (session.Session, e
 	if err != nil {
 		return session.Session{}, err
 	}
-	h.addRecent(req.Spec, s.Name)
+	h.addRecent(req.Spec, s.Name, s.ID)
 	return s, nil
 }
 

@@ -88,6 +88,9 @@ func queueWords(spec session.Spec) []string {
 	if spec.Uncooperative {
 		words = append(words, "--uncooperative")
 	}
+	if spec.NoSSH {
+		words = append(words, "--no-ssh")
+	}
 	if spec.MPS {
 		words = append(words, "--mps")
 	}

@@ -35,6 +35,54 @@ func ValidImage(ref string) bool {
 	return match != nil && len(match[1]) <= maxImage
 }
 
+// PinImage names an image by its digest: the one of a registry where that is
+// known, else the id that its content has on any machine. A reference that has a
+// digest already, or is an id, stays as it is.
+func PinImage(ref string, image Image) string {
+	if imageIDRule().MatchString(ref) || strings.Contains(ref, "@") {
+		return ref
+	}
+	name := imageName(ref)
+	for _, digest := range image.Digests {
+		if at := strings.LastIndex(digest, "@"); at > 0 && imageName(digest[:at]) == name {
+			return ref + digest[at:]
+		}
+	}
+	if !imageIDRule().MatchString(image.ID) {
+		return ref
+	}
+	return ref + "@" + image.ID
+}
+
+// imageName is a reference without its tag and without what it need not say.
+func imageName(ref string) string {
+	if match := imageRule().FindStringSubmatch(ref); match != nil {
+		ref = match[1]
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(ref, "docker.io/"), "library/")
+}
+
+// ImageDigest returns the digest that a reference ends with, "" without one.
+func ImageDigest(ref string) string {
+	_, digest, _ := strings.Cut(ref, "@")
+	return digest
+}
+
+// ValidImageID reports whether ref is the id of an image.
+func ValidImageID(ref string) bool { return imageIDRule().MatchString(ref) }
+
+// SameImage reports whether two references mean one image, though one of them
+// leaves out what goes without saying.
+func SameImage(a, b string) bool {
+	tag := func(ref string) string {
+		if match := imageRule().FindStringSubmatch(ref); match != nil && match[2] != "" {
+			return match[2]
+		}
+		return "latest"
+	}
+	return imageName(a) == imageName(b) && tag(a) == tag(b)
+}
+
 func (s Spec) validateImage(f *findings) {
 	switch {
 	case s.Image == "":

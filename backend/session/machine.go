@@ -79,6 +79,7 @@ type DeviceLoad struct {
 type Image struct {
 	ID        string            `json:"id"`
 	Refs      []string          `json:"refs"`
+	Digests   []string          `json:"digests,omitempty"` // what registries call it: name@digest
 	Size      gpu.Bytes         `json:"size"`
 	CreatedAt time.Time         `json:"createdAt"`
 	Arch      string            `json:"arch"`

@@ -43,6 +43,7 @@ type Session struct {
 	Idle         []IdleCheck   `json:"idle,omitempty"`        // what the idle checks found last
 	KeepUntil    *time.Time    `json:"keepUntil,omitempty"`   // nobody reclaims it before
 	Folders      []FolderMount `json:"folders,omitempty"`     // mounted, those of the spec and those that always are
+	Pinned       string        `json:"pinned,omitempty"`      // its image by digest, as it was found when it was prepared
 	Revision     uint64        `json:"revision"`              // grows with every stored change of this session
 }
 

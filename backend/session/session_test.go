@@ -316,3 +316,29 @@ func FuzzSpecJSON(f *testing.F) {
 		}
 	})
 }
+
+func TestImagesArePinnedByDigest(t *testing.T) {
+	digest, id := "sha256:"+strings.Repeat("1", 64), "sha256:"+strings.Repeat("2", 64)
+	image := Image{ID: id, Digests: []string{"other@" + id, "docker.io/library/python@" + digest, "host:5000/lab/torch@" + digest}}
+	for ref, want := range map[string]string{
+		"python:3.12":            "python:3.12@" + digest,
+		"python":                 "python@" + digest,
+		"host:5000/lab/torch:2":  "host:5000/lab/torch:2@" + digest,
+		"mine:1":                 "mine:1@" + id, // no registry has it
+		"python:3.12@" + id:      "python:3.12@" + id,
+		id:                       id,
+		"docker.io/library/x:12": "docker.io/library/x:12@" + id,
+	} {
+		if got := PinImage(ref, image); got != want || !ValidImage(got) {
+			t.Errorf("%s is pinned as %s, want %s", ref, got, want)
+		}
+	}
+	for _, pair := range [][2]string{{"python", "docker.io/library/python:latest"}, {"a/b:1", "docker.io/a/b:1"}, {"a:1@" + digest, "a:1"}} {
+		if !SameImage(pair[0], pair[1]) {
+			t.Errorf("%s and %s are not the same", pair[0], pair[1])
+		}
+	}
+	if SameImage("a:1", "a:2") || SameImage("a:1", "b:1") {
+		t.Error("different images are the same")
+	}
+}

@@ -57,7 +57,7 @@ func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error)
 	if !known.here {
 		return "", remoteEngine(e.Host())
 	}
-	arch, err := e.platform(ctx, c.Image, known)
+	image, arch, err := e.platform(ctx, c.Image, known)
 	if err != nil {
 		return "", err
 	}
@@ -71,6 +71,9 @@ func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error)
 		c.Guest.UID, c.Guest.GID = 0, 0 // which is the person outside
 	}
 	config, host := containerConfig(c), hostConfig(c, known)
+	if session.ImageDigest(c.Image) != "" {
+		config.Image = image // Docker does not know the digests of images that no registry has
+	}
 	if c.Guest.Groups, err = e.attach(ctx, c, known, config, host); err != nil {
 		return "", err
 	}
@@ -150,23 +153,23 @@ func remoteEngine(host string) error {
 	}
 }
 
-// platform returns the architecture of an image that is there and that this
-// machine can run.
-func (e *Engine) platform(ctx context.Context, ref string, known *facts) (string, error) {
+// platform returns the id and the architecture of an image that is there and
+// that this machine can run.
+func (e *Engine) platform(ctx context.Context, ref string, known *facts) (id, arch string, err error) {
 	image, err := e.Image(ctx, ref)
 	switch code := session.CodeOf(err); {
 	case code == "engine_image_not-found":
-		return "", &session.Error{Code: "engine_create_no-image", Message: "The image " + ref + " is not on this machine.", Hint: "Pull it first.", Err: err}
+		return "", "", &session.Error{Code: "engine_create_no-image", Message: "The image " + ref + " is not on this machine.", Hint: "Pull it first.", Err: err}
 	case code == "engine_image_invalid":
-		return "", &session.Error{Code: "engine_create_invalid", Message: ref + " is not the name of an image.", Hint: "Write it as for docker pull, for example python:3.12.", Err: err}
+		return "", "", &session.Error{Code: "engine_create_invalid", Message: ref + " is not the name of an image.", Hint: "Write it as for docker pull, for example python:3.12.", Err: err}
 	case err != nil:
-		return "", err
+		return "", "", err
 	}
-	arch := image.Arch
+	arch = image.Arch
 	if arch == "" || arch == known.info.Arch || emulates(arch) {
-		return orDefault(arch, known.info.Arch), nil
+		return image.ID, orDefault(arch, known.info.Arch), nil
 	}
-	return "", &session.Error{
+	return "", "", &session.Error{
 		Code: "engine_create_wrong-platform", Message: "The image " + ref + " is made for " + arch + " and this machine is " + known.info.Arch + ".",
 		Hint: "Choose a version of the image for " + known.info.Arch + ".",
 	}

@@ -56,7 +56,7 @@ func (e *Engine) listed(ctx context.Context, summary image.Summary) (session.Ima
 			return session.Image{}, err
 		}
 	}
-	known.Refs = names(summary.RepoTags, summary.RepoDigests)
+	known.Refs, known.Digests = names(summary.RepoTags, summary.RepoDigests), names(nil, summary.RepoDigests)
 	known.Labels = maps.Clone(known.Labels)
 	return known, nil
 }
@@ -73,6 +73,10 @@ func (e *Engine) Image(ctx context.Context, ref string) (session.Image, error) {
 		}
 	}
 	said, err := e.api.ImageInspect(ctx, ref)
+	if id := session.ImageDigest(ref); errdefs.IsNotFound(err) && id != "" {
+		// An image that no registry has is pinned by its id, which Docker takes only by itself.
+		said, err = e.api.ImageInspect(ctx, id)
+	}
 	if errdefs.IsNotFound(err) {
 		return session.Image{}, &session.Error{Code: "engine_image_not-found", Message: "The image " + ref + " is not on this machine.", Hint: "Pull it first.", Err: err}
 	}
@@ -89,7 +93,7 @@ func (e *Engine) Image(ctx context.Context, ref string) (session.Image, error) {
 
 func imageOf(said image.InspectResponse) session.Image {
 	found := session.Image{
-		ID: said.ID, Refs: names(said.RepoTags, said.RepoDigests), Size: gpu.Bytes(said.Size), Arch: goArch(said.Architecture),
+		ID: said.ID, Refs: names(said.RepoTags, said.RepoDigests), Digests: names(nil, said.RepoDigests), Size: gpu.Bytes(said.Size), Arch: goArch(said.Architecture),
 	}
 	if at, err := time.Parse(time.RFC3339Nano, said.Created); err == nil && at.Year() >= 1970 {
 		found.CreatedAt = at

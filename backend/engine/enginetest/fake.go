@@ -118,7 +118,7 @@ func (f *Fake) create(c engine.Container) (string, error) {
 	if c.Name == "" || c.Image == "" || c.Memory < 0 {
 		return "", &session.Error{Code: "engine_create_invalid", Message: "A container needs a name and an image."}
 	}
-	if _, ok := f.images[fullRef(c.Image)]; !ok {
+	if _, ok := f.image(c.Image); !ok {
 		return "", &session.Error{Code: "engine_create_no-image", Message: fmt.Sprintf("The image %s is not on this machine.", c.Image), Hint: "Pull it first."}
 	}
 	if _, ok := f.networks[c.Network]; !ok && c.Network != "" {
@@ -341,7 +341,7 @@ func (f *Fake) Image(ctx context.Context, ref string) (session.Image, error) {
 		return session.Image{}, err
 	}
 	f.mu.Lock()
-	image, ok := f.images[fullRef(ref)]
+	image, ok := f.image(ref)
 	for _, other := range f.images {
 		if other.ID == ref {
 			image, ok = other, true
@@ -398,6 +398,19 @@ func (c *fakeContainer) snapshot() engine.State {
 
 func notFound(id string) error {
 	return &session.Error{Code: "engine_read_not-found", Message: fmt.Sprintf("There is no container %s.", id)}
+}
+
+// image finds an image by its name, or by its id behind any name; it needs mu.
+func (f *Fake) image(ref string) (session.Image, bool) {
+	if id := session.ImageDigest(ref); id != "" {
+		for _, image := range f.images {
+			if image.ID == id {
+				return image, true
+			}
+		}
+	}
+	image, ok := f.images[fullRef(ref)]
+	return image, ok
 }
 
 // fullRef adds the tag that a reference without one means.

@@ -19,6 +19,12 @@ func caseImage(s *suite) {
 	if image.ID == "" || !slices.Contains(image.Refs, s.Image) || image.Size <= 0 || image.Arch == "" {
 		s.Errorf("want an id, the reference, a size and an architecture, got %+v", image)
 	}
+	pinned, err := s.engine.Image(s.ctx, s.Image+"@"+image.ID)
+	if err != nil || pinned.ID != image.ID {
+		s.Errorf("by its id behind its name it is %q (%v), want %q", pinned.ID, err, image.ID)
+	}
+	_, err = s.engine.Image(s.ctx, s.Image+"@sha256:"+strings.Repeat("0", 64))
+	s.wantCode(err, "engine_image_not-found")
 	images, err := s.engine.Images(s.ctx)
 	if err != nil {
 		s.Fatal(err)

@@ -96,9 +96,9 @@ func fullRef(ref string) string {
 
 // published returns the image that the registry has under ref.
 func (s *Sim) published(ref string) (Image, bool) {
-	ref = fullRef(ref)
+	name, digest, _ := strings.Cut(ref, "@")
 	for _, image := range s.config.Catalogue {
-		if fullRef(image.Ref) == ref {
+		if fullRef(image.Ref) == fullRef(name) && (digest == "" || image.describe().ID == digest) {
 			return image, true
 		}
 	}
@@ -107,8 +107,9 @@ func (s *Sim) published(ref string) (Image, bool) {
 
 // image returns the image that the machine has under ref, or under an id.
 func (s *Sim) image(ref string) (session.Image, bool) {
+	name, digest, _ := strings.Cut(ref, "@")
 	for _, image := range s.installed() {
-		if image.ID == ref || fullRef(image.Refs[0]) == fullRef(ref) {
+		if image.ID == ref || digest != "" && image.ID == digest || digest == "" && fullRef(image.Refs[0]) == fullRef(name) {
 			return image, true
 		}
 	}

@@ -1061,6 +1061,44 @@ export interface FieldProblem {
   hint?: string;
 }
 
+/** Recipe is a spec to keep, to share and to run again: as a file, as a line for the shell, and as the nearest that Docker alone can do. */
+export interface Recipe {
+  name: string;
+  fileName: string;
+  /** Its image pinned by digest where one is known; without the values of secret-looking variables. */
+  spec: Spec;
+  yaml: string;
+  /** The equivalent slipway run line. */
+  command: string;
+  /** The nearest docker run line. */
+  docker: string;
+  /** The image is named by its digest. */
+  pinned: boolean;
+  /** Variables whose values are not kept. */
+  secrets: string[];
+  /** What the docker run line leaves out, one sentence each. */
+  lacks: string[];
+}
+
+/** RecipeText is a recipe as it stands in a file. */
+export interface RecipeText {
+  yaml: string;
+}
+
+/** RecipePair are two specs to be compared. */
+export interface RecipePair {
+  left: Spec;
+  right: Spec;
+}
+
+/** RecipeField is what two recipes say of one field. An empty text: nothing. */
+export interface RecipeField {
+  field: string;
+  left: string;
+  right: string;
+  same: boolean;
+}
+
 /** LaunchRequest asks for sessions. Key makes it safe to send twice: the answer to the second is the sessions of the first. */
 export interface LaunchRequest {
   key?: string;
@@ -1844,6 +1882,14 @@ export const routes = {
   "recent-update": { method: "PATCH", path: "/api/v1/recents/{id}" },
   /** Forget an entry of the launch history. */
   "recent-delete": { method: "DELETE", path: "/api/v1/recents/{id}" },
+  /** Read an entry of the launch history as a recipe. */
+  "recent-recipe": { method: "GET", path: "/api/v1/recents/{id}/recipe" },
+  /** Read what a session was asked for as a recipe. It has no secrets. */
+  "session-recipe": { method: "GET", path: "/api/v1/sessions/{id}/recipe" },
+  /** Read a recipe's text. It launches nothing; see preview for what its values are worth here. */
+  "recipe-read": { method: "POST", path: "/api/v1/recipes/read" },
+  /** Compare two specs field by field. */
+  "recipe-compare": { method: "POST", path: "/api/v1/recipes/compare" },
   /** Read the settings. */
   "settings": { method: "GET", path: "/api/v1/settings" },
   /** Replace the settings. */
@@ -1960,6 +2006,10 @@ export interface RouteTypes {
   "recents": { request: undefined; response: Recent[] };
   "recent-update": { request: RecentUpdate; response: Recent };
   "recent-delete": { request: undefined; response: undefined };
+  "recent-recipe": { request: undefined; response: Recipe };
+  "session-recipe": { request: undefined; response: Recipe };
+  "recipe-read": { request: RecipeText; response: Spec };
+  "recipe-compare": { request: RecipePair; response: RecipeField[] };
   "settings": { request: undefined; response: Settings };
   "settings-update": { request: Settings; response: Settings };
   "window-show": { request: undefined; response: Shown };

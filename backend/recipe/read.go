@@ -1,0 +1,289 @@
+package recipe
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"slipway/backend/api"
+)
+
+// maxSize is the most that a recipe may hold, in bytes.
+const maxSize = 1 << 20
+
+// Fault says what is wrong in a recipe and where. Line is 0 where the whole
+// text is meant.
+type Fault struct {
+	Line          int
+	Message, Hint string
+}
+
+func (f *Fault) Error() string {
+	if f.Line > 0 {
+		return fmt.Sprintf("line %d: %s", f.Line, f.Message)
+	}
+	return f.Message
+}
+
+// Parse reads a spec as YAML, of which JSON is a part. The fields are
+// those of the API; variables may also be written as a map and ports as ranges.
+// It fails with a *Fault.
+func Parse(data []byte) (api.Spec, error) {
+	var spec api.Spec
+	if len(data) > maxSize {
+		return spec, &Fault{Message: "it holds more than 1 MiB.", Hint: "A spec takes a few lines; is this the right file?"}
+	}
+	var document yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	if err := decoder.Decode(&document); err != nil {
+		if errors.Is(err, io.EOF) {
+			return spec, &Fault{Message: "it is empty.", Hint: "Write at least image: and a name of an image."}
+		}
+		return spec, syntaxError(err)
+	}
+	if err := decoder.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
+		return spec, &Fault{Message: "it holds more than one document.", Hint: "Keep what stands before the second ---."}
+	}
+	err := decode(document.Content[0], reflect.ValueOf(&spec).Elem(), "")
+	return spec, err
+}
+
+// syntaxError gives YAML's own failure, which begins with "yaml: line N: ".
+func syntaxError(err error) error {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	line := 0
+	if rest, ok := strings.CutPrefix(text, "line "); ok {
+		if number, after, ok := strings.Cut(rest, ": "); ok {
+			if n, err := strconv.Atoi(number); err == nil {
+				line, text = n, after
+			}
+		}
+	}
+	return &Fault{Line: line, Message: "it is no YAML: " + text + ".", Hint: "Check the indentation and the quotes there."}
+}
+
+func wrong(node *yaml.Node, path, what, hint string) error {
+	return &Fault{Line: node.Line, Message: fmt.Sprintf("%s %s.", path, what), Hint: hint}
+}
+
+// decode reads node into a value of a wire type; path names it in messages.
+func decode(node *yaml.Node, into reflect.Value, path string) error {
+	if node.Kind == yaml.AliasNode || node.Anchor != "" {
+		return wrong(node, named(path), "uses an anchor or an alias", "Write the value out.")
+	}
+	if node.Kind == yaml.ScalarNode && node.Tag == "!!null" {
+		return nil // as if it were not there
+	}
+	switch to := into.Addr().Interface().(type) {
+	case *api.Bytes:
+		return decodeBytes(node, to, path)
+	case **time.Time:
+		return decodeTime(node, to, path)
+	case *[]api.EnvVar:
+		if node.Kind == yaml.MappingNode {
+			return decodeEnv(node, to, path)
+		}
+	case *[]int:
+		return decodePorts(node, to, path)
+	}
+	switch into.Kind() {
+	case reflect.Pointer:
+		value := reflect.New(into.Type().Elem())
+		into.Set(value)
+		return decode(node, value.Elem(), path)
+	case reflect.Struct:
+		return decodeStruct(node, into, path)
+	case reflect.Slice:
+		return decodeList(node, into, path)
+	}
+	return decodeScalar(node, into, path)
+}
+
+func named(path string) string {
+	if path == "" {
+		return "The file"
+	}
+	return path
+}
+
+func decodeStruct(node *yaml.Node, into reflect.Value, path string) error {
+	if node.Kind != yaml.MappingNode {
+		return wrong(node, named(path), "is not a group of fields", "Write fields as name: value.")
+	}
+	members := map[string]int{}
+	var names []string
+	for i := range into.NumField() {
+		name, _, _ := strings.Cut(into.Type().Field(i).Tag.Get("json"), ",")
+		members[name] = i
+		names = append(names, name)
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		at, known := members[key.Value]
+		if !known || key.Kind != yaml.ScalarNode {
+			return wrong(key, strconv.Quote(key.Value), "is no field here", nearest(key.Value, names))
+		}
+		if seen[key.Value] {
+			return wrong(key, key.Value, "is there twice", "Keep one of them.")
+		}
+		seen[key.Value] = true
+		if err := decode(value, into.Field(at), strings.TrimPrefix(path+"."+key.Value, ".")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func decodeList(node *yaml.Node, into reflect.Value, path string) error {
+	if node.Kind != yaml.SequenceNode {
+		return wrong(node, path, "is not a list", "Begin each of its entries with a dash on a line of its own.")
+	}
+	list := reflect.MakeSlice(into.Type(), len(node.Content), len(node.Content))
+	for i, item := range node.Content {
+		if err := decode(item, list.Index(i), fmt.Sprintf("%s[%d]", path, i)); err != nil {
+			return err
+		}
+	}
+	into.Set(list)
+	return nil
+}
+
+func decodeScalar(node *yaml.Node, into reflect.Value, path string) error {
+	if node.Kind != yaml.ScalarNode {
+		return wrong(node, path, "is not a single value", "Write "+path+": and the value on one line.")
+	}
+	switch into.Kind() {
+	case reflect.String:
+		into.SetString(node.Value)
+		return nil
+	case reflect.Int:
+		n, err := strconv.Atoi(node.Value)
+		if err != nil || node.Tag != "!!int" {
+			return wrong(node, path, fmt.Sprintf("is %q, which is no whole number", node.Value), "Write digits without quotes.")
+		}
+		into.SetInt(int64(n))
+		return nil
+	case reflect.Float64:
+		n, err := strconv.ParseFloat(node.Value, 64)
+		if err != nil || node.Tag != "!!int" && node.Tag != "!!float" || math.IsNaN(n) || math.IsInf(n, 0) {
+			return wrong(node, path, fmt.Sprintf("is %q, which is no number", node.Value), "Write digits without quotes.")
+		}
+		into.SetFloat(n)
+		return nil
+	case reflect.Bool:
+		if node.Tag != "!!bool" {
+			return wrong(node, path, fmt.Sprintf("is %q, which is neither true nor false", node.Value), "Write true or false.")
+		}
+		into.SetBool(strings.EqualFold(node.Value, "true"))
+		return nil
+	}
+	return fmt.Errorf("%s has a type that recipes do not know: %s", path, into.Type())
+}
+
+func decodeBytes(node *yaml.Node, into *api.Bytes, path string) error {
+	if node.Kind != yaml.ScalarNode {
+		return wrong(node, path, "is not an amount of memory", "Write a number with m, g or t, for example 512m.")
+	}
+	if node.Tag == "!!int" {
+		if n, err := strconv.ParseInt(node.Value, 10, 64); err == nil {
+			*into = api.Bytes{N: n}
+			return nil
+		}
+	}
+	*into = api.Bytes{Text: node.Value}
+	return nil
+}
+
+func decodeTime(node *yaml.Node, into **time.Time, path string) error {
+	at, err := time.Parse(time.RFC3339, node.Value)
+	if err != nil || node.Kind != yaml.ScalarNode {
+		return wrong(node, path, fmt.Sprintf("is %q, which is no time", node.Value), "Write it as RFC 3339, for example 2026-05-01T08:00:00+09:00.")
+	}
+	*into = &at
+	return nil
+}
+
+func decodeEnv(node *yaml.Node, into *[]api.EnvVar, path string) error {
+	var env []api.EnvVar
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		if key.Kind != yaml.ScalarNode || value.Kind != yaml.ScalarNode {
+			return wrong(key, path, "holds something that is no text", "Write each variable as NAME: value.")
+		}
+		if slices.ContainsFunc(env, func(v api.EnvVar) bool { return v.Name == key.Value }) {
+			return wrong(key, path+"."+key.Value, "is there twice", "Keep one of them.")
+		}
+		text := value.Value
+		if value.Tag == "!!null" {
+			text = ""
+		}
+		env = append(env, api.EnvVar{Name: key.Value, Value: text})
+	}
+	*into = env
+	return nil
+}
+
+func decodePorts(node *yaml.Node, into *[]int, path string) error {
+	items := []*yaml.Node{node}
+	if node.Kind == yaml.SequenceNode {
+		items = node.Content
+	}
+	var all []int
+	for _, item := range items {
+		ports, err := ParsePorts(item.Value)
+		if err != nil || item.Kind != yaml.ScalarNode {
+			return wrong(item, path, fmt.Sprintf("holds %q, which is no port", item.Value), "Write ports from 1 to 65535, or ranges such as 9000:9003.")
+		}
+		all = append(all, ports...)
+	}
+	*into = all
+	return nil
+}
+
+// nearest suggests the name that is most like what was written.
+func nearest(written string, names []string) string {
+	best, least := "", 3
+	for _, name := range names {
+		if d := distance(strings.ToLower(written), strings.ToLower(name)); d < least && 2*d <= len(written) {
+			best, least = name, d
+		}
+	}
+	if best != "" {
+		return "Did you mean " + best + "?"
+	}
+	return "The fields are " + strings.Join(names, ", ") + "."
+}
+
+// distance is how many letters to insert, remove or change to get from a to b.
+func distance(a, b string) int {
+	if len(a) > 64 { // like no name
+		return len(a)
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,167 @@
+package recipe
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"gopkg.in/yaml.v3"
+
+	"slipway/backend/api"
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// Write returns spec as a recipe that [Parse] reads as the same. What is not
+// set is left out, and so are the values of secret-looking variables.
+func Write(spec api.Spec) []byte {
+	var text bytes.Buffer
+	text.WriteString("# A recipe of Slipway. Run it with: slipway run -f FILE\n")
+	encoder := yaml.NewEncoder(&text)
+	encoder.SetIndent(2)
+	_ = encoder.Encode(encode(reflect.ValueOf(spec))) // nodes made here have no fault, and a buffer takes everything
+	_ = encoder.Close()
+	return text.Bytes()
+}
+
+// encode turns a value of a wire type into YAML; nil where nothing is set.
+func encode(value reflect.Value) *yaml.Node {
+	switch v := value.Interface().(type) {
+	case api.Bytes:
+		return scalar(amount(v))
+	case *time.Time:
+		if v == nil {
+			return nil
+		}
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!timestamp", Value: v.Format(time.RFC3339)}
+	case []api.EnvVar:
+		return encodeEnv(v)
+	}
+	switch value.Kind() {
+	case reflect.Pointer:
+		if value.IsNil() {
+			return nil
+		}
+		if value.Elem().Kind() == reflect.Struct {
+			return encodeStruct(value.Elem())
+		}
+		return scalar(value.Elem().Interface()) // set, and be it to 0
+	case reflect.Struct:
+		return encodeStruct(value)
+	case reflect.Slice:
+		list := &yaml.Node{Kind: yaml.SequenceNode}
+		for i := range value.Len() {
+			list.Content = append(list.Content, encode(value.Index(i)))
+		}
+		if value.Len() > 0 && list.Content[0].Kind == yaml.ScalarNode {
+			list.Style = yaml.FlowStyle
+		}
+		return list
+	}
+	return scalar(value.Interface())
+}
+
+// scalar writes one value; a text that YAML would read as something else is quoted.
+func scalar(value any) *yaml.Node {
+	node := &yaml.Node{}
+	if text, ok := value.(string); ok {
+		node.Kind, node.Tag, node.Value = yaml.ScalarNode, "!!str", text
+		if !plain(text) {
+			node.Style = yaml.DoubleQuotedStyle
+		}
+		return node
+	}
+	_ = node.Encode(value) // numbers and truth values have no fault
+	return node
+}
+
+// plain reports whether a text of several lines can stand as it is, and whether
+// one of a single line needs no escapes.
+func plain(text string) bool {
+	odd := func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }
+	if strings.ContainsFunc(text, odd) {
+		return false
+	}
+	return !strings.Contains(text, "\n") || !strings.HasPrefix(text, "\n") && !strings.HasPrefix(text, " ") && !strings.HasSuffix(text, "\n\n")
+}
+
+// encodeStruct writes the fields that are set, in their order. A group with
+// none is still a group: an idle policy that is off says something.
+func encodeStruct(value reflect.Value) *yaml.Node {
+	group := &yaml.Node{Kind: yaml.MappingNode}
+	for i := range value.NumField() {
+		if value.Field(i).IsZero() {
+			continue
+		}
+		name, _, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
+		group.Content = append(group.Content, scalar(name), encode(value.Field(i)))
+	}
+	if len(group.Content) == 0 {
+		group.Style = yaml.FlowStyle
+	}
+	return group
+}
+
+// encodeEnv writes variables as a map, or as a list where that cannot hold them.
+func encodeEnv(env []api.EnvVar) *yaml.Node {
+	group, seen := &yaml.Node{Kind: yaml.MappingNode}, map[string]bool{}
+	for _, v := range env {
+		if seen[v.Name] {
+			return doubled(env)
+		}
+		seen[v.Name] = true
+		value := scalar(v.Value)
+		if session.SecretName(v.Name) {
+			value = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", LineComment: "# a secret is not kept: give its value when you run this"}
+		}
+		group.Content = append(group.Content, scalar(v.Name), value)
+	}
+	return group
+}
+
+// doubled writes variables of which two have one name, for whoever reads it to
+// refuse: what is wrong is kept as it is.
+func doubled(env []api.EnvVar) *yaml.Node {
+	list := &yaml.Node{Kind: yaml.SequenceNode}
+	for _, v := range env {
+		if session.SecretName(v.Name) {
+			v.Value = ""
+		}
+		list.Content = append(list.Content, &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{scalar("name"), scalar(v.Name), scalar("value"), scalar(v.Value)}})
+	}
+	return list
+}
+
+// amount writes bytes with the largest unit that loses nothing, and a text as it is.
+func amount(b api.Bytes) any {
+	if b.Text != "" {
+		return b.Text
+	}
+	for _, unit := range []struct {
+		size   gpu.Bytes
+		letter string
+	}{{gpu.TiB, "t"}, {gpu.GiB, "g"}, {gpu.MiB, "m"}} {
+		if n := gpu.Bytes(b.N); n != 0 && n%unit.size == 0 {
+			return strconv.FormatInt(int64(n/unit.size), 10) + unit.letter
+		}
+	}
+	return b.N
+}
+
+// FileName is what a recipe of this name is called as a file.
+func FileName(name string) string {
+	clean := strings.Map(func(r rune) rune {
+		if r == '.' || r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return '-'
+	}, name)
+	if clean = strings.Trim(clean, ".-"); clean == "" {
+		clean = "recipe"
+	}
+	return fmt.Sprintf("%s.slipway.yaml", clean)
+}

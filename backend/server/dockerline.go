@@ -1,0 +1,132 @@
+package server
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// dockerRun is the docker run line that comes nearest to a spec, and what it
+// leaves out, one sentence each.
+type dockerRun struct {
+	words []string
+	lacks []string
+}
+
+func (d *dockerRun) add(flag, value string) { d.words = append(d.words, flag, quote(value)) }
+
+func (d *dockerRun) lack(format string, args ...any) {
+	d.lacks = append(d.lacks, fmt.Sprintf(format, args...))
+}
+
+func (d *dockerRun) text() string { return strings.Join(d.words, " ") }
+
+// dockerLine makes the line of a spec with its defaults. Paths says where
+// folders lie. The values of secret-looking variables are left out: -e NAME
+// takes them from the shell's own environment.
+func dockerLine(spec session.Spec, paths map[string]string) *dockerRun {
+	d := &dockerRun{words: []string{"docker", "run", "-d"}}
+	if spec.Type == session.Interactive {
+		d.words[2] = "-dit"
+	}
+	if spec.Name != "" {
+		d.add("--name", spec.Name)
+	}
+	d.resources(spec)
+	for _, v := range append(threadVariables(spec), spec.Env...) {
+		if session.SecretName(v.Name) {
+			d.add("-e", v.Name)
+		} else {
+			d.add("-e", v.Name+"="+v.Value)
+		}
+	}
+	for _, m := range spec.Mounts {
+		d.mount(m, paths)
+	}
+	for _, port := range spec.Ports {
+		d.add("-p", fmt.Sprintf("127.0.0.1:%d:%d", port, port))
+	}
+	d.words = append(d.words, quote(spec.Image))
+	if spec.Type == session.Batch {
+		d.words = append(d.words, "sh", "-c", quote(spec.Command))
+	}
+	d.rest(spec)
+	return d
+}
+
+func (d *dockerRun) resources(spec session.Spec) {
+	d.add("--cpus", strconv.Itoa(spec.Resources.CPU))
+	d.add("--memory", amount(spec.Resources.Memory))
+	d.add("--memory-swap", amount(spec.Resources.Memory))
+	d.add("--shm-size", amount(spec.Resources.Shm))
+	asked := spec.Accelerator
+	switch {
+	case asked.IsZero():
+	case asked.Devices > 0:
+		d.add("--gpus", strconv.Itoa(asked.Devices))
+	case asked.Shares > 0 && asked.Shares%gpu.WholeDevice == 0:
+		d.add("--gpus", strconv.Itoa(int(asked.Shares/gpu.WholeDevice)))
+	default:
+		d.add("--gpus", strconv.Itoa(wholeDevices(asked)))
+		d.lack("Docker gives whole GPUs, not %s: nothing keeps this container to its part.", asked)
+	}
+}
+
+// wholeDevices is how many devices a request touches at least.
+func wholeDevices(asked gpu.Request) int {
+	return max(1, int((asked.Shares+gpu.WholeDevice-1)/gpu.WholeDevice), asked.Count)
+}
+
+// threadVariables are those by which Slipway tells libraries their threads.
+func threadVariables(spec session.Spec) []session.EnvVar {
+	threads := spec.Threads
+	if threads == 0 {
+		threads = spec.Resources.CPU
+	}
+	var env []session.EnvVar
+	for _, name := range []string{"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"} {
+		env = append(env, session.EnvVar{Name: name, Value: strconv.Itoa(threads)})
+	}
+	return env
+}
+
+func (d *dockerRun) mount(m session.Mount, paths map[string]string) {
+	source := m.Source
+	if m.Folder != "" {
+		at, known := paths[m.Folder]
+		if !known {
+			d.lack("It is not known where the folder %s lies: put its path in place of %s.", m.Folder, "/path/of/"+m.Folder)
+			at = "/path/of/" + m.Folder
+		}
+		source = path.Join(at, m.Path)
+	}
+	text := source + ":" + session.MountTarget(m)
+	if m.ReadOnly {
+		text += ":ro"
+	}
+	d.add("-v", text)
+}
+
+// rest names what Docker has nothing for.
+func (d *dockerRun) rest(spec session.Spec) {
+	if spec.Agent != "" || spec.Group != "" {
+		d.lack("It runs where the line is typed, not on %s.", strings.TrimSpace(spec.Agent+" "+spec.Group))
+	}
+	if spec.Cluster > 1 {
+		d.lack("It starts one container, not a cluster of %d.", spec.Cluster)
+	}
+	if spec.NotBefore != nil || spec.PendingTimeout != 0 || spec.Priority != nil {
+		d.lack("There is no queue: it starts at once.")
+	}
+	if spec.Timeout != 0 {
+		d.lack("Nothing ends it after %s.", spec.Timeout)
+	}
+	if spec.Idle != nil {
+		d.lack("There are no idle checks.")
+	}
+	d.lack("There is no terminal that survives, no apps and no account of what it used.")
+}

@@ -1,0 +1,103 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"slipway/backend/api"
+	"slipway/backend/hub"
+	"slipway/backend/recipe"
+	"slipway/backend/session"
+)
+
+func (s *Server) sessionRecipe(r *http.Request) (any, error) {
+	found, err := s.hub.SessionRecipe(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	return s.recipeOut(r, found), nil
+}
+
+func (s *Server) recentRecipe(r *http.Request) (any, error) {
+	found, err := s.hub.RecentRecipe(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	return s.recipeOut(r, found), nil
+}
+
+func (s *Server) recipeOut(r *http.Request, found hub.Recipe) api.Recipe {
+	out := api.Recipe{Name: found.Name, FileName: recipe.FileName(found.Name), Spec: specOut(found.Spec, ""), Command: commandLine(found.Spec),
+		Pinned: found.Pinned, Secrets: []string{}, Lacks: []string{}}
+	out.YAML = string(recipe.Write(out.Spec))
+	for _, v := range found.Spec.Env {
+		if session.SecretName(v.Name) {
+			out.Secrets = append(out.Secrets, v.Name)
+		}
+	}
+	docker := dockerLine(found.Spec.WithDefaults(), s.folderPaths(r, found.Spec))
+	out.Docker, out.Lacks = docker.text(), append(out.Lacks, docker.lacks...)
+	return out
+}
+
+// folderPaths says where the folders lie that a spec mounts, by their names and
+// ids. Of one whose agent is not reached nothing is known.
+func (s *Server) folderPaths(r *http.Request, spec session.Spec) map[string]string {
+	paths := map[string]string{}
+	for _, m := range spec.Mounts {
+		if m.Folder == "" {
+			continue
+		}
+		folders, err := s.hub.Folders(r.Context(), spec.Agent)
+		if err != nil {
+			return paths
+		}
+		for _, f := range folders {
+			if f.Path != "" {
+				paths[f.Name], paths[string(f.ID)] = f.Path, f.Path
+			}
+		}
+		return paths
+	}
+	return paths
+}
+
+// readRecipe reads the text of a recipe. What its values are worth is judged by
+// a preview, as for any spec.
+func (s *Server) readRecipe(r *http.Request) (any, error) {
+	req, err := decode[api.RecipeText](r)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := recipe.Parse([]byte(req.YAML))
+	if err != nil {
+		return nil, recipeFault(err)
+	}
+	in, wrong := specIn(spec)
+	if len(wrong) > 0 {
+		return nil, &session.Error{Code: "recipe_parse_invalid", Message: fmt.Sprintf("%s: %s", wrong[0].Field, wrong[0].Message), Hint: wrong[0].Hint, Fields: wrong}
+	}
+	return specOut(in, ""), nil
+}
+
+// recipeFault tells a fault of a recipe with its line.
+func recipeFault(err error) error {
+	var fault *recipe.Fault
+	if !errors.As(err, &fault) {
+		return err
+	}
+	message := sentence(fault.Message[:len(fault.Message)-1])
+	if fault.Line > 0 {
+		message = fmt.Sprintf("Line %d: %s", fault.Line, fault.Message)
+	}
+	return &session.Error{Code: "recipe_parse_invalid", Message: message, Hint: fault.Hint}
+}
+
+func (s *Server) compareRecipes(r *http.Request) (any, error) {
+	req, err := decode[api.RecipePair](r)
+	if err != nil {
+		return nil, err
+	}
+	return recipe.Compare(req.Left, req.Right), nil
+}
