@@ -44,7 +44,9 @@ type Account struct {
 // is really used and how much of it is one's own.
 type ResourceSummary struct {
 	Agent    string           `json:"agent"`
+	Group    string           `json:"group"` // the resource group that it is in
 	Online   bool             `json:"online"`
+	Live     int              `json:"live"` // one's own sessions that have not ended
 	Total    Amount           `json:"total"`
 	Promised Amount           `json:"promised"` // to all sessions
 	Mine     Amount           `json:"mine"`     // promised to one's own sessions

@@ -28,12 +28,13 @@ type DeviceResource struct {
 // sessions and to those of the hub's owner, what a launch would find, and what
 // anything really uses. A device's busy part counts as its share.
 type Resources struct {
-	Agent                             string
+	Agent, Group                      string
 	Online                            bool
 	Total, Promised, Mine, Free, Load Amount
 	Devices                           []DeviceResource
 	Limit                             session.Allowance // the most that the hub's owner may hold there
 	Sessions                          int               // of the hub's owner that hold resources
+	Live                              int               // of the hub's owner that have not ended
 }
 
 // Resources sums up every agent's machine from what was last heard of it.
@@ -50,7 +51,7 @@ func (h *Hub) Resources() []Resources {
 // resourcesOf needs mu.
 func (h *Hub) resourcesOf(m *member) Resources {
 	machine := m.machine
-	r := Resources{Agent: m.Name(), Online: m.online, Limit: machine.Allowance,
+	r := Resources{Agent: m.Name(), Group: m.entry.Group, Online: m.online, Limit: machine.Allowance,
 		Total:    Amount{CPU: float64(machine.CPUs), Memory: machine.Memory},
 		Promised: Amount{CPU: float64(machine.UsedCPUs), Memory: machine.UsedMemory},
 		Load:     Amount{CPU: machine.Load.CPU, Memory: machine.Load.Memory},
@@ -59,7 +60,11 @@ func (h *Hub) resourcesOf(m *member) Resources {
 	mine := map[gpu.UUID]gpu.Share{}
 	for _, k := range h.sessions {
 		s := k.session
-		if k.member != m || !h.mine(m, s) || !s.Status.HoldsResources() {
+		if k.member != m || !h.mine(m, s) || !s.Status.Live() {
+			continue
+		}
+		r.Live++
+		if !s.Status.HoldsResources() {
 			continue
 		}
 		r.Sessions++

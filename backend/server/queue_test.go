@@ -335,6 +335,7 @@ func TestResourcesAreSummedUp(t *testing.T) {
 	s.Owner = "ada"
 	s.Grants = session.Grants{CPUs: []int{1, 2}, Memory: gpu.GiB, GPUs: []gpu.Grant{{Device: "GPU-0", Share: 300, Memory: 4 * gpu.GiB}}}
 	w.agent.Put(s)
+	w.agent.Put(session.Session{ID: "cccccccccccc", Name: "waits", Owner: "ada", Status: session.Pending})
 	w.agent.Put(session.Session{ID: "bbbbbbbbbbbb", Name: "of-bob", Owner: "bob", Status: session.Running, Grants: session.Grants{CPUs: []int{3}}})
 	w.agent.SetBoard(board())
 	var all []api.ResourceSummary
@@ -346,6 +347,9 @@ func TestResourcesAreSummedUp(t *testing.T) {
 	r := all[0]
 	if r.Mine != (api.Amount{CPU: 2, Memory: 1 << 30, GPU: 300, VRAM: 4 << 30}) {
 		t.Errorf("mine %+v", r.Mine)
+	}
+	if r.Group != "default" || r.Live != 2 {
+		t.Errorf("in the group %q, %d live", r.Group, r.Live)
 	}
 	if r.Total != (api.Amount{CPU: 8, Memory: 16 << 30, GPU: 2000, VRAM: 15 << 30}) || r.Free.GPU != 1500 || r.Promised.GPU != 500 || r.Promised.VRAM != 7<<30 || r.Load.GPU != 420 || r.Load.VRAM != 8<<30 {
 		t.Errorf("summary %+v", r)

@@ -135,7 +135,7 @@ func resourceSummaryOut(r hub.Resources) api.ResourceSummary {
 	if r.Limit.Limits() {
 		limit = &api.Limit{Sessions: r.Limit.Sessions, SessionsHeld: r.Sessions, CPU: r.Limit.CPU, Memory: int64(r.Limit.Memory), GPU: int(r.Limit.GPU)}
 	}
-	return api.ResourceSummary{Limit: limit, Agent: r.Agent, Online: r.Online, Total: amountOut(r.Total), Promised: amountOut(r.Promised), Mine: amountOut(r.Mine),
+	return api.ResourceSummary{Limit: limit, Agent: r.Agent, Group: r.Group, Online: r.Online, Live: r.Live, Total: amountOut(r.Total), Promised: amountOut(r.Promised), Mine: amountOut(r.Mine),
 		Free: amountOut(r.Free), Load: amountOut(r.Load), Devices: each(r.Devices, deviceResourceOut)}
 }
 

@@ -1623,7 +1623,11 @@ export interface Account {
 /** ResourceSummary is one agent: what its machine has, what is promised, what is really used and how much of it is one's own. */
 export interface ResourceSummary {
   agent: string;
+  /** The resource group that it is in. */
+  group: string;
   online: boolean;
+  /** One's own sessions that have not ended. */
+  live: number;
   total: Amount;
   /** To all sessions. */
   promised: Amount;

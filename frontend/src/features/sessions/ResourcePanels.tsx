@@ -1,142 +1,25 @@
-import { Button, Checkbox, Popover, Tooltip } from 'antd'
+import { Button, Checkbox, Popover, Select, Tooltip } from 'antd'
 import { SlidersHorizontal } from 'lucide-react'
-import { useState, type ReactNode } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { useMachines, useResources, useSessionBook } from '@/api/hooks'
-import type { Machine, Session } from '@/api/types.gen'
-import { formatBytes, splitBytes } from '@/lib/bytes'
-import { isLive, statusFamily } from '@/lib/status'
+import { useAgents, useMachines, useResources, useSessionBook } from '@/api/hooks'
+import type { Machine, ResourceSummary, Session } from '@/api/types.gen'
 import { useStored } from '@/lib/stored'
-import { ResourceBar } from '@/ui/ResourceBar'
-import { LimitPanels } from './LimitPanels'
-import { write, type Countable } from './panelText'
-import { kept, panels, resources, sumOf, toggled, usualChoice, withNewer, type PanelChoice, type Resource, type Sum } from './panels'
+import { GroupLine, LimitLine, MyLine } from './panelLines'
+import { fromMachine, groupsOf, kept, leftForMe, panels, resources, sumOf, toggled, usualChoice, withNewer, type PanelChoice, type Resource } from './panels'
+import type { Countable } from './panelText'
 import css from './SessionsPage.module.css'
+import { ResourceTile } from './Tile'
 
-interface TileProps {
-  name: string
-  main: string
-  unit: string
-  of: string
-  bar?: ReactNode
-  foot: ReactNode
+interface ChooserProps {
+  choice: PanelChoice
+  onChoose: (choice: PanelChoice) => void
+  offered: readonly Resource[]
+  /** There is one machine only, which is all of its group. */
+  alone: boolean
 }
 
-function Tile({ name, main, unit, of, bar, foot }: TileProps) {
-  return (
-    <div className={css.tile}>
-      <div className={css.tileName}>{name}</div>
-      <div className={css.tileMain}>
-        <span className={css.big}>{main}</span>
-        <span>{unit}</span>
-        <span className={css.of}>{of}</span>
-      </div>
-      {bar}
-      <div className={css.tileFoot}>{foot}</div>
-    </div>
-  )
-}
-
-function Key({ soft, text }: { soft?: boolean; text: string }) {
-  return (
-    <span className={css.key}>
-      <span className={`${css.swatch} ${soft ? css.swatchSoft : ''}`} aria-hidden />
-      {text}
-    </span>
-  )
-}
-
-function ResourceTile({ resource, sum }: { resource: Countable; sum: Sum }) {
-  const { t } = useTranslation('sessions')
-  const { total, promised, load, free } = { total: sum.total[resource], promised: sum.promised[resource], load: sum.load[resource], free: sum.free[resource] }
-  const left = write(resource, free)
-  const soft = t('panel.promised', { amount: write(resource, promised).text })
-  const busy = t('panel.busy', { amount: write(resource, load).text })
-  return (
-    <Tile
-      name={t('panel.freeOf', { name: t(`panel.${resource}`) })}
-      main={left.value}
-      unit={left.unit}
-      of={t('panel.of', { total: write(resource, total).text })}
-      bar={<ResourceBar label={`${t(`panel.${resource}`)}: ${soft}, ${busy}`} promised={promised} load={load} total={total} />}
-      foot={
-        <>
-          <Key soft text={soft} />
-          <Key text={busy} />
-        </>
-      }
-    />
-  )
-}
-
-function DiskTile({ machine }: { machine: Machine }) {
-  const { t } = useTranslation('sessions')
-  const disk = splitBytes(machine.diskFree)
-  const used = machine.diskTotal - machine.diskFree
-  const text = t('panel.used', { amount: formatBytes(used) })
-  return (
-    <Tile
-      name={t('panel.freeOf', { name: t('panel.disk') })}
-      main={disk.value}
-      unit={disk.unit}
-      of={t('panel.of', { total: formatBytes(machine.diskTotal) })}
-      bar={<ResourceBar label={`${t('panel.disk')}: ${text}`} promised={0} load={used} total={machine.diskTotal} />}
-      foot={<Key text={text} />}
-    />
-  )
-}
-
-function SessionsTile({ sessions }: { sessions: Session[] }) {
-  const { t } = useTranslation('sessions')
-  const count = (family: string) => sessions.filter((s) => statusFamily(s.status) === family).length
-  const running = count('running')
-  const waiting = count('waiting')
-  const starting = count('preparing')
-  return (
-    <Tile
-      name={t('panel.sessions')}
-      main={String(running)}
-      unit={t('panel.running', { count: running }).replace(/^\d+\S*\s*/, '')}
-      of=""
-      bar={<ResourceBar label={t('panel.running', { count: running })} promised={running + starting} load={running} total={Math.max(1, running + starting + waiting)} />}
-      foot={
-        <>
-          <span>{t('panel.starting', { count: starting })}</span>
-          <span>{t('panel.waiting', { count: waiting })}</span>
-        </>
-      }
-    />
-  )
-}
-
-/** What one's own sessions hold of the whole, in one line. */
-function Mine({ sum, shown, sessions }: { sum: Sum; shown: Countable[]; sessions: Session[] }) {
-  const { t } = useTranslation('sessions')
-  return (
-    <section className={css.mine} aria-label={t('panel.mine')}>
-      <span className={css.mineName}>{t('panel.mine')}</span>
-      <span className={css.mineCount}>{t('panel.live', { count: sessions.filter((s) => isLive(s.status)).length })}</span>
-      {shown.map((resource) => {
-        const mine = write(resource, sum.mine[resource]).text
-        const total = write(resource, sum.total[resource]).text
-        const label = `${t(`panel.${resource}`)}: ${t('panel.mineOf', { mine, total })}`
-        return (
-          <div key={resource} className={css.mineTile}>
-            <div className={css.mineText}>
-              <span>{t(`panel.${resource}`)}</span>
-              <span>
-                {mine} <span className={css.dim}>/ {total}</span>
-              </span>
-            </div>
-            <ResourceBar label={label} promised={0} load={sum.mine[resource]} total={sum.total[resource]} />
-          </div>
-        )
-      })}
-    </section>
-  )
-}
-
-function Chooser({ choice, onChoose, offered }: { choice: PanelChoice; onChoose: (choice: PanelChoice) => void; offered: readonly Resource[] }) {
+function Chooser({ choice, onChoose, offered, alone }: ChooserProps) {
   const { t } = useTranslation('sessions')
   const [open, setOpen] = useState(false)
   const content = (
@@ -148,9 +31,11 @@ function Chooser({ choice, onChoose, offered }: { choice: PanelChoice; onChoose:
         </Button>
       </div>
       {panels.map((panel) => (
-        <Checkbox key={panel} checked={choice.panels.includes(panel)} onChange={(e) => onChoose({ ...choice, panels: toggled(panels, choice.panels, panel, e.target.checked) })}>
-          {t(`panel.${panel}`)}
-        </Checkbox>
+        <Tooltip key={panel} title={alone && panel === 'group' ? t('panel.groupAlone') : ''} placement="left">
+          <Checkbox disabled={alone && panel === 'group'} checked={choice.panels.includes(panel)} onChange={(e) => onChoose({ ...choice, panels: toggled(panels, choice.panels, panel, e.target.checked) })}>
+            {t(`panel.${panel}`)}
+          </Checkbox>
+        </Tooltip>
       ))}
       <div className={css.columnsHead}>{t('panel.resources')}</div>
       {offered.map((resource) => (
@@ -184,49 +69,85 @@ function Waiting() {
   )
 }
 
-/** What the machine says of itself, until the summary is there. */
-function fromMachine(machine: Machine): Sum {
-  const amount = (cpu: number, memory: number) => ({ cpu, memory, gpu: 0, vram: 0 })
-  const { cpus, memory, usedCpus, usedMemory, loadCpu, loadMemory } = machine
-  return { total: amount(cpus, memory), promised: amount(usedCpus, usedMemory), mine: amount(0, 0), free: amount(cpus - usedCpus, memory - usedMemory), load: amount(loadCpu, loadMemory) }
+interface MachinePanelProps {
+  machine: Machine
+  machines: readonly Machine[]
+  onMachine: (agent: string) => void
+  summary: ResourceSummary | undefined
+  sessions: Session[]
+  shown: readonly Resource[]
 }
 
-/** What the machine has, has promised and really uses, and what one's own sessions hold of it. Which of that shows is a person's choice. */
+/** What one machine has, has promised and really uses. */
+function MachinePanel({ machine, machines, onMachine, summary, sessions, shown }: MachinePanelProps) {
+  const { t } = useTranslation('sessions')
+  const sum = summary?.online ? sumOf([summary]) : fromMachine(machine)
+  // A machine without devices says nothing of them.
+  const own = shown.filter((r) => (r === 'gpu' || r === 'vram' ? sum.total[r] > 0 : true))
+  return (
+    <section className={css.machine} aria-label={t('panel.label', { host: machine.hostname })}>
+      {machines.length > 1 ? (
+        <div className={css.machineHead}>
+          <Select
+            size="small"
+            variant="borderless"
+            popupMatchSelectWidth={false}
+            aria-label={t('panel.chooseMachine')}
+            value={machine.agent}
+            onChange={onMachine}
+            options={machines.map((one) => ({ value: one.agent, label: t(one.online ? 'panel.machineOf' : 'panel.unheard', { agent: one.agent }) }))}
+          />
+        </div>
+      ) : null}
+      <div className={`${css.panel} ${own.length > 4 ? css.many : ''}`} style={{ gridTemplateColumns: `repeat(${own.length}, minmax(0, 1fr))` }}>
+        {own.map((resource) => (
+          <ResourceTile key={resource} resource={resource} machine={machine} sum={sum} sessions={sessions} />
+        ))}
+      </div>
+    </section>
+  )
+}
+
+/** What is chosen of several, or else what is usual. */
+const among = <T extends string>(all: readonly T[], chosen: string | undefined, usual: T): T => all.find((one) => one === chosen) ?? usual
+
+/** One's own sessions, a resource group and a machine: what each has, has promised and has left. Which of that shows is a person's choice. */
 export function ResourcePanels() {
   const { t } = useTranslation('sessions')
-  const machine = useMachines().data?.[0]
-  const summaries = useResources().data
+  const machines = useMachines().data ?? []
+  const agents = useAgents().data
+  const summaries = useResources().data ?? []
   const book = useSessionBook().data
   const [stored, setStored] = useStored<PanelChoice>('panels', usualChoice)
   const choice = withNewer(stored)
-  if (!machine) return <Waiting />
-  const sessions = Object.values(book ?? {})
-  const sum = summaries?.some((s) => s.online) ? sumOf(summaries) : fromMachine(machine)
-  // A machine without devices says nothing of them.
+  const change = (next: Partial<PanelChoice>) => setStored(kept({ ...choice, ...next }))
+  const first = machines.find((m) => m.agent === agents?.find((a) => a.local)?.name) ?? machines[0]
+  if (!first) return <Waiting />
+  const names = machines.map((m) => m.agent)
+  const machine = machines.find((m) => m.agent === among(names, choice.machine, first.agent)) ?? first
+  const groups = groupsOf(summaries)
+  const group = among(groups, choice.group, summaries.find((s) => s.agent === first.agent)?.group ?? '')
+  const sessions = Object.values(book ?? {}).filter((s) => s.agent === machine.agent)
+  const heard = summaries.filter((s) => s.online)
+  const sum = heard.length > 0 ? sumOf(heard) : fromMachine(machine)
   const offered = resources.filter((r) => (r === 'gpu' || r === 'vram' ? sum.total.gpu > 0 : true))
   const shown = offered.filter((r) => choice.resources.includes(r))
   const countable = shown.filter((r): r is Countable => r !== 'disk' && r !== 'sessions')
-  const tile = (resource: Resource) => {
-    if (resource === 'disk') return <DiskTile key={resource} machine={machine} />
-    if (resource === 'sessions') return <SessionsTile key={resource} sessions={sessions} />
-    return <ResourceTile key={resource} resource={resource} sum={sum} />
-  }
+  const alone = machines.length < 2
   const withMachine = choice.panels.includes('machine') && shown.length > 0
+  const withGroup = choice.panels.includes('group') && !alone && countable.length > 0 && group !== ''
   const withMine = choice.panels.includes('mine') && countable.length > 0
-  const limits = choice.panels.includes('limit') ? (summaries ?? []).filter((s) => s.online && s.limit) : []
+  const limits = choice.panels.includes('limit') ? heard.filter((s) => s.limit) : []
   return (
     <div className={css.panels}>
-      {withMachine ? (
-        <section className={`${css.panel} ${shown.length > 4 ? css.many : ''}`} style={{ gridTemplateColumns: `repeat(${shown.length}, minmax(0, 1fr))` }} aria-label={t('panel.label', { host: machine.hostname })}>
-          {shown.map(tile)}
-        </section>
-      ) : null}
-      {withMine ? <Mine sum={sum} shown={countable} sessions={sessions} /> : null}
+      {withMachine ? <MachinePanel machine={machine} machines={machines} onMachine={(agent) => change({ machine: agent })} summary={summaries.find((s) => s.agent === machine.agent)} sessions={sessions} shown={shown} /> : null}
+      {withGroup ? <GroupLine group={group} groups={groups} onGroup={(one) => change({ group: one })} summaries={summaries} shown={countable} /> : null}
+      {withMine ? <MyLine sum={sum} left={heard.length > 0 ? leftForMe(heard) : sum.free} live={heard.reduce((all, s) => all + s.live, 0)} shown={countable} /> : null}
       {limits.map((summary) => (
-        <LimitPanels key={summary.agent} summary={summary} named={limits.length > 1} />
+        <LimitLine key={summary.agent} summary={summary} named={limits.length > 1} />
       ))}
-      {!withMachine && !withMine && limits.length === 0 ? <div className={css.noPanel}>{t('panel.none')}</div> : null}
-      <Chooser choice={choice} onChoose={(chosen) => setStored(kept(chosen))} offered={offered} />
+      {!withMachine && !withGroup && !withMine && limits.length === 0 ? <div className={css.noPanel}>{t('panel.none')}</div> : null}
+      <Chooser choice={choice} onChoose={change} offered={offered} alone={alone} />
     </div>
   )
 }

@@ -27,10 +27,12 @@ export function NameCell({ session }: { session: Session }) {
   return (
     <div className={css.name}>
       <Icon size={14} aria-label={t(`type.${session.type}`)} />
-      <Link className={css.nameLink} to={`/sessions/${session.id}${search}`} title={session.name} onClick={(e) => e.stopPropagation()}>
-        {session.name}
-      </Link>
-      <Location session={session} />
+      <div className={css.nameLines}>
+        <Link className={css.nameLink} to={`/sessions/${session.id}${search}`} title={session.name} onClick={(e) => e.stopPropagation()}>
+          {session.name}
+        </Link>
+        <Location session={session} />
+      </div>
     </div>
   )
 }

@@ -1,0 +1,74 @@
+import { screen, within } from '@testing-library/react'
+import userEvent from '@testing-library/user-event'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { renderView, serve } from '@/api/testing/render'
+import { makeAgent, makeMachine, makeSession } from '@/api/testing/session'
+import type { ResourceSummary } from '@/api/types.gen'
+import { ResourcePanels } from './ResourcePanels'
+
+const GiB = 1024 ** 3
+const amount = (cpu: number) => ({ cpu, memory: cpu * GiB, gpu: 0, vram: 0 })
+const summary = (agent: string, group: string, change: Partial<ResourceSummary> = {}): ResourceSummary => ({
+  agent, group, online: true, live: 1, total: amount(8), promised: amount(5), mine: amount(2), free: amount(3), load: amount(1), devices: [], ...change,
+})
+const near = makeMachine()
+const lab = makeMachine({ agent: 'lab', hostname: 'lab-1', cpus: 64 })
+const far = makeMachine({ agent: 'far', hostname: 'far-1', cpus: 32, online: false })
+const all = [summary('local', 'default'), summary('lab', 'gpus', { total: amount(64), promised: amount(60), free: amount(4) }), summary('far', 'gpus', { online: false, total: amount(32) })]
+const known = { machines: [near, lab, far], agents: [makeAgent(), makeAgent({ name: 'lab', group: 'gpus', local: false }), makeAgent({ name: 'far', group: 'gpus', local: false })], sessions: [makeSession({ agent: 'lab' })] }
+
+const cpuIn = (name: string | RegExp) => within(within(screen.getByRole('region', { name })).getByRole('img', { name: /^CPU/ }))
+
+beforeEach(() => localStorage.clear())
+
+describe('ResourcePanels', () => {
+  it('shows a machine, its group and the own sessions, each with used, free and total', async () => {
+    serve({ 'GET /api/v1/resources': all })
+    renderView(<ResourcePanels />, { known })
+    const group = await screen.findByRole('region', { name: 'Group default' })
+    expect(within(group).getByRole('img', { name: 'CPU: 5 of 8, 3 free' })).toBeInTheDocument()
+    const mine = screen.getByRole('region', { name: 'My sessions' })
+    expect(within(mine).getByRole('img', { name: 'CPU: 4 of 72, 7 free' })).toBeInTheDocument()
+    expect(within(mine).getByText('2 live')).toBeInTheDocument()
+    expect(screen.getByRole('region', { name: 'Resources of desk' })).toHaveTextContent('3of 8')
+    expect(cpuIn('Resources of desk')).toBeDefined()
+  })
+  it('keeps which machine and which group are looked at', async () => {
+    serve({ 'GET /api/v1/resources': all })
+    const { unmount } = renderView(<ResourcePanels />, { known })
+    await userEvent.click(await screen.findByRole('combobox', { name: 'Resource group shown' }))
+    await userEvent.click(await screen.findByTitle('Group gpus'))
+    const group = await screen.findByRole('region', { name: 'Group gpus' })
+    expect(within(group).getByRole('img', { name: 'CPU: 60 of 64, 4 free' })).toBeInTheDocument()
+    expect(within(group).getByText('1 of 2 machines')).toBeInTheDocument()
+    await userEvent.click(screen.getByRole('combobox', { name: 'Machine shown' }))
+    await userEvent.click(await screen.findByTitle('Machine lab'))
+    expect(await screen.findByRole('region', { name: 'Resources of lab-1' })).toHaveTextContent('4of 64')
+    unmount()
+    renderView(<ResourcePanels />, { known })
+    expect(await screen.findByRole('region', { name: 'Group gpus' })).toBeInTheDocument()
+    expect(screen.getByRole('region', { name: 'Resources of lab-1' })).toBeInTheDocument()
+  })
+  it('leaves out what is turned off', async () => {
+    serve({ 'GET /api/v1/resources': all })
+    renderView(<ResourcePanels />, { known })
+    await screen.findByRole('region', { name: 'Group default' })
+    await userEvent.click(screen.getByRole('button', { name: 'Choose what shows' }))
+    await userEvent.click(await screen.findByRole('checkbox', { name: 'Resource group' }))
+    expect(screen.queryByRole('region', { name: 'Group default' })).not.toBeInTheDocument()
+    expect(screen.getByRole('region', { name: 'My sessions' })).toBeInTheDocument()
+  })
+  it('has no group beside a single machine, and says so where panels are chosen', async () => {
+    serve({ 'GET /api/v1/resources': [all[0]] })
+    renderView(<ResourcePanels />, { known: { machines: [near], agents: [makeAgent()], sessions: [] } })
+    await screen.findByText('1 live')
+    expect(screen.queryByRole('region', { name: /^Group/ })).not.toBeInTheDocument()
+    await userEvent.click(screen.getByRole('button', { name: 'Choose what shows' }))
+    expect(await screen.findByRole('checkbox', { name: 'Resource group' })).toBeDisabled()
+  })
+  it('shows what a machine told last where no summary comes', () => {
+    serve({})
+    renderView(<ResourcePanels />, { known: { machines: [near] } })
+    expect(screen.getByRole('region', { name: 'Resources of desk' })).toHaveTextContent('6of 8')
+  })
+})
