@@ -7,6 +7,7 @@ import type {
   AgentRequest,
   AgentUpdate,
   App,
+  AuditEntry,
   Check,
   DeviceBoard,
   DevicePoint,
@@ -26,6 +27,8 @@ import type {
   PairedDevice,
   KeyRotation,
   PairRequest,
+  PersonLimit,
+  PersonLimits,
   Phase,
   Preset,
   PresetRequest,
@@ -87,6 +90,12 @@ export const revokeDevice = (name: string, fingerprint: string) =>
   request<undefined>(agentPath(name, `/devices/${encodeURIComponent(fingerprint)}`), { method: 'DELETE' })
 export const rotateAgent = (name: string) => request<KeyRotation>(agentPath(name, '/rotate'), { method: 'POST' })
 export const rotateKey = () => request<KeyRotation>(`${root}/key/rotate`, { method: 'POST' })
+/** The newest of what was done with an agent that one rules, oldest first. */
+export const fetchAudit = (name: string, limit: number, signal?: AbortSignal) => request<AuditEntry[]>(agentPath(name, '/audit'), { query: { limit }, signal })
+export const fetchLimits = (name: string, signal?: AbortSignal) => request<PersonLimits>(agentPath(name, '/limits'), { signal })
+const limitPath = (name: string, owner: string) => agentPath(name, `/limits/${encodeURIComponent(owner)}`)
+export const setLimit = (name: string, owner: string, body: PersonLimit) => request<undefined>(limitPath(name, owner), { method: 'PUT', body })
+export const unsetLimit = (name: string, owner: string) => request<undefined>(limitPath(name, owner), { method: 'DELETE' })
 export const makePairCode = (name: string, body: PairRequest) => request<PairCode>(agentPath(name, '/pair'), { method: 'POST', body })
 export const fetchOperations = (signal?: AbortSignal) => request<Operation[]>(`${root}/operations`, { signal })
 export const answerOperation = (id: string, body: PromptAnswer) => request<Operation>(operationPath(id, '/answer'), { method: 'POST', body })

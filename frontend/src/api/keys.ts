@@ -10,6 +10,8 @@ export const keys = {
   agents: ['agents'] as const, // live
   operations: ['operations'] as const, // live, newest first
   pairedDevices: (agent: string) => ['paired-devices', agent] as const,
+  audit: (agent: string) => ['audit', agent] as const,
+  limits: (agent: string) => ['limits', agent] as const,
   recents: ['recents'] as const, // live
   settings: ['settings'] as const, // live
   version: ['version'] as const, // live

@@ -1,8 +1,8 @@
-import { Alert, AutoComplete, Button, Drawer, Input } from 'antd'
+import { Alert, AutoComplete, Button, Drawer, Input, Tabs } from 'antd'
 import { ArrowUpCircle, RotateCw, ScanSearch, Server, Trash2 } from 'lucide-react'
 import { useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
-import { Link } from 'react-router'
+import { Link, useSearchParams } from 'react-router'
 import { updateAgent } from '@/api/calls'
 import { asProblem, type ApiProblem } from '@/api/client'
 import { useOperations } from '@/api/hooks'
@@ -18,9 +18,11 @@ import { RelativeTime } from '@/ui/Times'
 import { Meters } from './AgentCard'
 import { AgentDoctor } from './AgentDoctor'
 import css from './agents.module.css'
+import { AuditLog } from './AuditLog'
 import { belongs, type Row } from './join'
 import { KeyChange } from './KeyChange'
 import { PairedDevices } from './PairedDevices'
+import { PersonLimits } from './PersonLimits'
 import { QuestionBox } from './QuestionBox'
 import { RemoveDialog } from './RemoveDialog'
 import { useAgentActions } from './useAgentActions'
@@ -39,12 +41,51 @@ export function AgentDrawer({ name, row, groups, onClose, onRenamed }: AgentDraw
   const { t } = useTranslation('agents')
   return (
     <Drawer open size={680} title={name} onClose={onClose} mask={false} styles={{ body: { padding: 0 } }}>
-      {row ? <Content row={row} groups={groups} onRenamed={onRenamed} /> : <EmptyState icon={Server} title={t('gone.title', { name })} text={t('gone.text')} />}
+      {row ? <Parts row={row} groups={groups} onRenamed={onRenamed} /> : <EmptyState icon={Server} title={t('gone.title', { name })} text={t('gone.text')} />}
     </Drawer>
   )
 }
 
-function Content({ row, groups, onRenamed }: { row: Row; groups: readonly string[]; onRenamed: (to: string) => void }) {
+interface PartsProps {
+  row: Row
+  groups: readonly string[]
+  onRenamed: (to: string) => void
+}
+
+/** An agent as whoever uses it sees it, and for those who rule it who else may, and who did what. */
+function Parts({ row, groups, onRenamed }: PartsProps) {
+  const { t } = useTranslation('agents')
+  const [params, setParams] = useSearchParams()
+  const { agent } = row
+  const reached = isReached(agent)
+  if (agent.local || agent.role !== 'admin') {
+    return (
+      <Content row={row} groups={groups} onRenamed={onRenamed}>
+        {agent.local ? <OwnKey name={agent.name} /> : <PairedDevices name={agent.name} reached={reached} />}
+      </Content>
+    )
+  }
+  const people = (
+    <div className={css.detail}>
+      <PairedDevices name={agent.name} reached={reached} />
+      <PersonLimits name={agent.name} reached={reached} />
+    </div>
+  )
+  return (
+    <Tabs
+      className={css.tabs ?? ''}
+      activeKey={params.get('part') ?? 'machine'}
+      onChange={(part) => setParams(part === 'machine' ? {} : { part }, { replace: true })}
+      items={[
+        { key: 'machine', label: t('part.machine'), children: <Content row={row} groups={groups} onRenamed={onRenamed} /> },
+        { key: 'people', label: t('part.people'), children: people },
+        { key: 'log', label: t('part.log'), children: <AuditLog name={agent.name} reached={reached} /> },
+      ]}
+    />
+  )
+}
+
+function Content({ row, groups, onRenamed, children }: PartsProps & { children?: ReactNode }) {
   const { t } = useTranslation(['agents', 'common'])
   const { agent } = row
   const actions = useAgentActions(agent.name)
@@ -100,7 +141,7 @@ function Content({ row, groups, onRenamed }: { row: Row; groups: readonly string
       <Facts row={row} />
       <Naming key={agent.name} agent={agent} groups={groups} onRenamed={onRenamed} />
       <AgentDoctor name={agent.name} reached={reached} />
-      {agent.local ? <OwnKey name={agent.name} /> : <PairedDevices name={agent.name} reached={reached} />}
+      {children}
       {removing ? <RemoveDialog agent={agent} reached={reached} onClose={() => setRemoving(false)} /> : null}
     </div>
   )

@@ -113,6 +113,48 @@ describe('one agent', () => {
     await waitFor(() => expect(sent.find((s) => s.path.endsWith('/remove'))?.body).toEqual({ uninstall: true }))
   })
 
+  it('that one rules says who may hold how much, and changes it', async () => {
+    const ruled: Agent = { ...lab, role: 'admin' }
+    const { sent } = open('/agents/lab', [local, ruled], {
+      'GET /api/v1/agents/lab/limits': { limits: { default: { sessions: 2, memory: 8 * 1024 ** 3, gpu: 500, folders: ['/data'] } } },
+      'PUT /api/v1/agents/lab/limits/ann': undefined,
+    })
+    await userEvent.click(screen.getByRole('tab', { name: 'People and devices' }))
+    const limits = within(await screen.findByRole('region', { name: 'Limits' }))
+    expect(await limits.findByText('2 sessions · 8 GiB memory · 0.5 GPU')).toBeInTheDocument()
+    expect(limits.getByText('Everybody else')).toBeInTheDocument()
+    await userEvent.click(limits.getByRole('button', { name: 'Limit somebody' }))
+    expect(await screen.findByText('Limit what somebody holds')).toBeInTheDocument()
+    await userEvent.type(screen.getByLabelText('Person'), 'default')
+    expect(await screen.findByText('Limits are set for them already: change those.')).toBeInTheDocument()
+    expect(screen.getByText('Save', { selector: '.ant-modal button span' }).closest('button')).toBeDisabled()
+    await userEvent.clear(screen.getByLabelText('Person'))
+    await userEvent.type(screen.getByLabelText('Person'), 'ann')
+    await userEvent.type(screen.getByLabelText('Memory'), '1.5')
+    await userEvent.type(screen.getByLabelText('GPUs'), '0.3')
+    await userEvent.click(screen.getByText('Save', { selector: '.ant-modal button span' }))
+    await waitFor(() => expect(sent.find((s) => s.method === 'PUT')?.body).toEqual({ memory: 1.5 * 1024 ** 3, gpu: 300 }))
+  })
+
+  it('that one rules says who did what, the newest first, by any word', async () => {
+    const entry = { at: '2026-01-02T03:04:05Z', role: 'user', from: '10.0.0.7', outcome: 'ok' }
+    open('/agents/lab?part=log', [local, { ...lab, role: 'admin' }], {
+      'GET /api/v1/agents/lab/audit': [
+        { ...entry, owner: 'ann', method: 'Launch', session: 'abcdefghij01' },
+        { ...entry, owner: 'bob', method: 'ReadFile', session: 'abcdefghij02', target: '/etc/shadow', outcome: 'session_read_not-found' },
+        { ...entry, owner: 'ann', method: 'NewerThanThis' },
+      ],
+    })
+    const rows = async () => (await screen.findAllByRole('row')).slice(1).map((r) => r.textContent)
+    expect(await screen.findByText(/NewerThanThis/)).toBeInTheDocument()
+    expect((await rows()).map((text) => /Launched|Read a file of|NewerThanThis/.exec(text)?.[0])).toEqual(['NewerThanThis', 'Read a file of', 'Launched'])
+    await userEvent.type(screen.getByRole('searchbox', { name: 'Filter by any word' }), 'SHADOW 10.0')
+    expect(await rows()).toHaveLength(1)
+    await userEvent.clear(screen.getByRole('searchbox', { name: 'Filter by any word' }))
+    await userEvent.click(screen.getByRole('checkbox', { name: 'Only refused or failed' }))
+    expect(await rows()).toEqual([expect.stringContaining('session_read_not-found')])
+  })
+
   it('is renamed, and lets a device in by a code', async () => {
     const { sent, where } = open('/agents/lab', [local, lab], {
       'PATCH /api/v1/agents/lab': { ...lab, name: 'lab2' },

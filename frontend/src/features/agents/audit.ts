@@ -1,0 +1,32 @@
+import type { AuditEntry } from '@/api/types.gen'
+
+/** One thing that was done, in the words in which it is shown. */
+export interface Act {
+  entry: AuditEntry
+  key: number
+  word: string
+  /** The name of its session where that is known, else its id; empty: it was of none. */
+  session: string
+}
+
+export interface AuditFilter {
+  /** Words, each of which is somewhere in an act. */
+  text: string
+  /** Empty: everybody. */
+  person: string
+  /** Only what was refused or went wrong. */
+  failed: boolean
+}
+
+export const ok = (entry: AuditEntry): boolean => entry.outcome === 'ok'
+
+/** Whether an act passes a filter. */
+export function matches({ entry, word, session }: Act, filter: AuditFilter): boolean {
+  if (filter.failed && ok(entry)) return false
+  if (filter.person !== '' && entry.owner !== filter.person) return false
+  const all = [word, session, entry.owner, entry.from, entry.method, entry.session, entry.target, entry.outcome, entry.device].join(' ').toLowerCase()
+  return filter.text.toLowerCase().split(/\s+/).every((part) => all.includes(part))
+}
+
+/** Everybody who did something, by name. */
+export const peopleOf = (entries: readonly AuditEntry[]): string[] => [...new Set(entries.map((e) => e.owner))].toSorted((a, b) => a.localeCompare(b))
