@@ -52,8 +52,8 @@ func (v *view) ListApps(ctx context.Context, id session.ID) ([]session.App, erro
 }
 
 // StartApp implements [session.Apps].
-func (v *view) StartApp(ctx context.Context, id session.ID, app string) (session.App, error) {
-	return did(ctx, v, "StartApp", id, app, func() (session.App, error) { return v.inner.StartApp(ctx, id, app) })
+func (v *view) StartApp(ctx context.Context, id session.ID, req session.AppRequest) (session.App, error) {
+	return did(ctx, v, "StartApp", id, req.App, func() (session.App, error) { return v.inner.StartApp(ctx, id, req) })
 }
 
 // StopApp implements [session.Apps].

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -120,11 +121,16 @@ func (g *scriptedGuest) StartService(_ context.Context, r link.ServiceRequest) (
 	if err != nil {
 		return link.Service{}, err
 	}
-	s := link.Service{ID: r.ID, Port: r.Port, State: link.ServiceReady}
+	s := link.Service{ID: r.ID, Port: r.Port, Dir: r.Dir, State: link.ServiceReady}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.services = []link.Service{s}
 	return s, nil
+}
+func (g *scriptedGuest) startCount() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.starts
 }
 func (g *scriptedGuest) StopService(context.Context, string) error {
 	g.mu.Lock()
@@ -136,6 +142,11 @@ func (g *scriptedGuest) Services(context.Context) ([]link.Service, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.services, nil
+}
+func (g *scriptedGuest) Listening(context.Context) ([]int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Sorted(maps.Keys(g.listening)), g.alive()
 }
 func (g *scriptedGuest) SSHHost(context.Context) (session.SSHHost, error) {
 	return session.SSHHost{Key: "ssh-ed25519 AAAA"}, g.alive()

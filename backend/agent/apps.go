@@ -12,53 +12,11 @@ import (
 	"slipway/backend/session"
 )
 
-// program is an app that Slipway knows how to start where it is installed.
-type program struct {
-	id      string
-	title   string
-	command string // name of its program
-	port    int    // in the container; see session.ReservedPort
-	ready   string // path that answers when it is ready
-	args    func(port int, root bool) []string
-}
-
-// programs is the table of apps. Each listens on the container's own loopback,
-// where nothing but the guest's link reaches it; whoever comes that way has
-// shown the server's ticket, and so the app asks for no token of its own.
-var programs = []program{
-	{id: "jupyterlab", title: "JupyterLab", command: "jupyter-lab", port: 7430, ready: "/api", args: func(port int, root bool) []string {
-		return jupyterArgs([]string{"ServerApp"}, port, root)
-	}},
-	{id: "notebook", title: "Jupyter Notebook", command: "jupyter-notebook", port: 7431, ready: "/api", args: func(port int, root bool) []string {
-		// Notebook 6 reads the first name, notebook 7 the second.
-		return jupyterArgs([]string{"NotebookApp", "ServerApp"}, port, root)
-	}},
-}
-
-// jupyterArgs are the arguments of a Jupyter server whose settings go by each
-// of the given names. Pages of other origins and requests to other hosts stay
-// shut out: the server in front makes both those of the app itself.
-func jupyterArgs(names []string, port int, root bool) []string {
-	args := []string{"--no-browser", "--ip=127.0.0.1", "--port=" + strconv.Itoa(port)}
-	if root {
-		args = append(args, "--allow-root")
-	}
-	for _, name := range names {
-		dir := "root_dir"
-		if name == "NotebookApp" {
-			dir = "notebook_dir"
-		}
-		args = append(args,
-			"--"+name+".port_retries=0", "--"+name+".token=", "--"+name+".password=", "--"+name+".base_url=/",
-			"--"+name+"."+dir+"="+session.Home, "--"+name+".quit_button=False")
-	}
-	return args
-}
-
 const portPrefix = "port-"
 
-// ListApps implements [session.Apps]: what is installed, and the preopened
-// ports.
+// ListApps implements [session.Apps]: what is installed, what the image
+// declares, the preopened ports, and the ports on which something listens
+// though nobody announced it.
 func (a *Agent) ListApps(ctx context.Context, id session.ID) ([]session.App, error) {
 	g, err := a.guest(ctx, id)
 	if err != nil {
@@ -80,21 +38,58 @@ func (a *Agent) ListApps(ctx context.Context, id session.ID) ([]session.App, err
 	if err != nil {
 		return nil, err
 	}
+	open, err := listening(ctx, g)
+	if err != nil {
+		return nil, err
+	}
 	apps := []session.App{}
 	for _, p := range programs {
-		if installed[p.command] == "" {
-			continue
+		if installed[p.command] != "" {
+			apps = append(apps, a.appOf(id, p, services))
 		}
-		apps = append(apps, a.appOf(id, p, services))
+	}
+	for _, p := range a.declared(ctx, s) {
+		apps = append(apps, a.declaredApp(id, p, services, open))
 	}
 	for _, port := range s.Spec.Ports {
 		apps = append(apps, portApp(ctx, g, port))
 	}
-	return apps, nil
+	return append(apps, foundApps(open, apps, services)...), nil
+}
+
+// listening returns the ports on which something listens; none where the guest
+// is too old to tell.
+func listening(ctx context.Context, g Guest) ([]int, error) {
+	ports, err := g.Listening(ctx)
+	if session.CodeOf(err) == "guest_call_invalid" {
+		return nil, nil
+	}
+	return ports, err
+}
+
+// maxFound is how many ports that nobody announced are shown.
+const maxFound = 32
+
+// foundApps are the ports in open that belong to nothing in apps and are no
+// service of Slipway's own.
+func foundApps(open []int, apps []session.App, services []link.Service) []session.App {
+	var found []session.App
+	for _, port := range open {
+		known := session.ReservedPort(port) ||
+			slices.ContainsFunc(apps, func(a session.App) bool { return a.Port == port }) ||
+			slices.ContainsFunc(services, func(s link.Service) bool { return s.Port == port })
+		if known || len(found) == maxFound {
+			continue
+		}
+		app := appOfPort(port, session.AppReady)
+		app.Found = true
+		found = append(found, app)
+	}
+	return found
 }
 
 func (a *Agent) appOf(id session.ID, p program, services []link.Service) session.App {
-	app := session.App{ID: p.id, Title: p.title, Kind: "web", Port: p.port, State: session.AppStopped}
+	app := p.app()
 	if i := slices.IndexFunc(services, func(s link.Service) bool { return s.ID == p.id }); i >= 0 {
 		app = withService(app, services[i])
 	}
@@ -107,11 +102,27 @@ func (a *Agent) appOf(id session.ID, p program, services []link.Service) session
 	return app
 }
 
+// declaredApp is an app that the image declares. One that it starts itself is
+// ready when its port is open.
+func (a *Agent) declaredApp(id session.ID, p program, services []link.Service, open []int) session.App {
+	if p.command != "" {
+		return a.appOf(id, p, services)
+	}
+	app := p.app()
+	if slices.Contains(open, p.port) {
+		app.State = session.AppReady
+	}
+	return app
+}
+
 // withService returns app in the state of its service.
 func withService(app session.App, s link.Service) session.App {
 	app.Error = s.Error
 	if s.Port != 0 {
 		app.Port = s.Port
+	}
+	if s.Dir != "" {
+		app.Dir = s.Dir
 	}
 	switch s.State {
 	case link.ServiceReady:
@@ -126,7 +137,7 @@ func withService(app session.App, s link.Service) session.App {
 
 // portApp is a preopened port, ready when something listens on it.
 func portApp(ctx context.Context, g Guest, port int) session.App {
-	app := session.App{ID: portPrefix + strconv.Itoa(port), Title: fmt.Sprintf("Port %d", port), Kind: "web", Port: port, State: session.AppStopped}
+	app := appOfPort(port, session.AppStopped)
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	if conn, err := g.Dial(ctx, port); err == nil {
@@ -134,6 +145,10 @@ func portApp(ctx context.Context, g Guest, port int) session.App {
 		app.State = session.AppReady
 	}
 	return app
+}
+
+func appOfPort(port int, state session.AppState) session.App {
+	return session.App{ID: portPrefix + strconv.Itoa(port), Title: fmt.Sprintf("Port %d", port), Kind: "web", Port: port, State: state}
 }
 
 // starting is an app being started. Everyone who asks meanwhile waits for it.
@@ -144,10 +159,11 @@ type starting struct {
 }
 
 // StartApp implements [session.Apps]. Asking again while it starts waits for
-// the same start; one that died is started anew. A preopened port is awaited.
+// the same start; one that died is started anew, and so is one that shows another
+// directory. A port is awaited.
 // It also fails with app_start_not-found and app_start_not-listening.
-func (a *Agent) StartApp(ctx context.Context, id session.ID, app string) (session.App, error) {
-	key := string(id) + " " + app
+func (a *Agent) StartApp(ctx context.Context, id session.ID, req session.AppRequest) (session.App, error) {
+	key := string(id) + " " + req.App
 	a.mu.Lock()
 	s, exists := a.starts[key]
 	if !exists {
@@ -161,7 +177,7 @@ func (a *Agent) StartApp(ctx context.Context, id session.ID, app string) (sessio
 		go func() {
 			limited, cancel := context.WithTimeout(ctx, a.limits.App+10*time.Second)
 			defer cancel()
-			s.app, s.err = a.startApp(limited, id, app)
+			s.app, s.err = a.startApp(limited, id, req)
 			a.mu.Lock()
 			delete(a.starts, key)
 			a.mu.Unlock()
@@ -176,30 +192,67 @@ func (a *Agent) StartApp(ctx context.Context, id session.ID, app string) (sessio
 	}
 }
 
-func (a *Agent) startApp(ctx context.Context, id session.ID, name string) (session.App, error) {
+func (a *Agent) startApp(ctx context.Context, id session.ID, req session.AppRequest) (session.App, error) {
 	g, err := a.guest(ctx, id)
 	if err != nil {
 		return session.App{}, err
 	}
-	if text, ok := strings.CutPrefix(name, portPrefix); ok {
-		return a.awaitPort(ctx, g, id, text)
+	s, err := a.store.Get(id)
+	if err != nil {
+		return session.App{}, err
 	}
-	i := slices.IndexFunc(programs, func(p program) bool { return p.id == name })
-	if i < 0 {
-		return session.App{}, unknownApp(name)
+	if text, ok := strings.CutPrefix(req.App, portPrefix); ok {
+		return awaitPort(ctx, g, s, text)
 	}
-	p := programs[i]
-	app := session.App{ID: p.id, Title: p.title, Kind: "web", Port: p.port, State: session.AppStopped}
+	p, known := a.programOf(ctx, s, req.App)
+	switch {
+	case !known:
+		return session.App{}, unknownApp(req.App)
+	case p.command == "":
+		return awaitDeclared(ctx, g, p)
+	}
+	return a.startProgram(ctx, g, p, req.Dir)
+}
+
+// programOf returns the app of that name that Slipway or the image knows how to
+// start.
+func (a *Agent) programOf(ctx context.Context, s session.Session, name string) (program, bool) {
+	named := func(p program) bool { return p.id == name }
+	if i := slices.IndexFunc(programs, named); i >= 0 {
+		return programs[i], true
+	}
+	declared := a.declared(ctx, s)
+	if i := slices.IndexFunc(declared, named); i >= 0 {
+		return declared[i], true
+	}
+	return program{}, false
+}
+
+func (a *Agent) startProgram(ctx context.Context, g Guest, p program, asked string) (session.App, error) {
+	app := p.app()
+	dir, err := p.chosenDir(asked)
+	if err != nil {
+		return app, err
+	}
 	installed, err := g.Which(ctx, []string{p.command})
 	if err != nil {
 		return app, err
 	}
-	path := installed[p.command]
-	if path == "" {
+	at := installed[p.command]
+	if at == "" {
 		return app, &session.Error{Code: "app_start_not-installed", Message: p.title + " is not installed in this session.", Hint: "Install it in the session, or choose an image that has it."}
 	}
+	if asked != "" {
+		err = endOther(ctx, g, p.id, dir)
+	} else if dir != "" {
+		dir, err = shownDir(ctx, g, p.id, dir)
+	}
+	if err != nil {
+		return app, err
+	}
+	args := p.args(setting{port: p.port, root: a.config.UID == 0, dir: dir})
 	service, err := g.StartService(ctx, link.ServiceRequest{
-		ID: p.id, Argv: append([]string{path}, p.args(p.port, a.config.UID == 0)...), Port: p.port, Ready: p.ready, Timeout: a.limits.App,
+		ID: p.id, Argv: append([]string{at}, args...), Port: p.port, Ready: p.ready, Dir: dir, Timeout: a.limits.App,
 	})
 	if err != nil {
 		return app, err
@@ -207,21 +260,69 @@ func (a *Agent) startApp(ctx context.Context, id session.ID, name string) (sessi
 	return withService(app, service), nil
 }
 
-// awaitPort returns a preopened port as soon as something listens on it.
-func (a *Agent) awaitPort(ctx context.Context, g Guest, id session.ID, text string) (session.App, error) {
-	s, err := a.store.Get(id)
-	if err != nil {
-		return session.App{}, err
+// shownDir returns the directory that the service of that id shows, or usual.
+func shownDir(ctx context.Context, g Guest, id, usual string) (string, error) {
+	services, err := g.Services(ctx)
+	for _, s := range services {
+		if s.ID == id && s.Dir != "" {
+			return s.Dir, err
+		}
 	}
+	return usual, err
+}
+
+// endOther ends the service of that id if it shows another directory than the
+// one wanted.
+func endOther(ctx context.Context, g Guest, id, dir string) error {
+	services, err := g.Services(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range services {
+		if s.ID == id && s.Dir != dir {
+			return g.StopService(ctx, id)
+		}
+	}
+	return nil
+}
+
+// awaitPort returns a port if something listens on it, whether it was opened
+// before or found.
+func awaitPort(ctx context.Context, g Guest, s session.Session, text string) (session.App, error) {
 	port, err := strconv.Atoi(text)
-	if err != nil || !slices.Contains(s.Spec.Ports, port) {
+	if err != nil {
 		return session.App{}, unknownApp(portPrefix + text)
 	}
+	preopened := slices.Contains(s.Spec.Ports, port)
+	if !preopened {
+		open, err := listening(ctx, g)
+		if err != nil {
+			return session.App{}, err
+		}
+		if !slices.Contains(open, port) || session.ReservedPort(port) {
+			return session.App{}, unknownApp(portPrefix + text)
+		}
+	}
 	app := portApp(ctx, g, port)
+	app.Found = !preopened
 	if app.State != session.AppReady {
-		return app, &session.Error{Code: "app_start_not-listening", Message: fmt.Sprintf("Nothing in the session listens on port %d.", port), Hint: "Start your program there, on 127.0.0.1 or 0.0.0.0, and open it again."}
+		return app, silent(fmt.Sprintf("port %d", port))
 	}
 	return app, nil
+}
+
+// awaitDeclared returns an app that the image starts itself.
+func awaitDeclared(ctx context.Context, g Guest, p program) (session.App, error) {
+	app := p.app()
+	app.State = portApp(ctx, g, p.port).State
+	if app.State != session.AppReady {
+		return app, silent(fmt.Sprintf("port %d, which is that of %s", p.port, p.title))
+	}
+	return app, nil
+}
+
+func silent(where string) error {
+	return &session.Error{Code: "app_start_not-listening", Message: "Nothing in the session listens on " + where + ".", Hint: "Start your program there, on 127.0.0.1 or 0.0.0.0, and open it again."}
 }
 
 func unknownApp(name string) error {
@@ -230,12 +331,16 @@ func unknownApp(name string) error {
 
 // StopApp implements [session.Apps]. An app that does not run is stopped already.
 func (a *Agent) StopApp(ctx context.Context, id session.ID, app string) error {
-	if !slices.ContainsFunc(programs, func(p program) bool { return p.id == app }) {
-		return &session.Error{Code: "app_stop_not-found", Message: fmt.Sprintf("Slipway does not run an app %q.", app), Hint: "A program behind a preopened port is ended in the session itself."}
-	}
 	g, err := a.guest(ctx, id)
 	if err != nil {
 		return err
+	}
+	s, err := a.store.Get(id)
+	if err != nil {
+		return err
+	}
+	if p, known := a.programOf(ctx, s, app); !known || p.command == "" {
+		return &session.Error{Code: "app_stop_not-found", Message: fmt.Sprintf("Slipway does not run an app %q.", app), Hint: "A program that you have started yourself is ended in the session itself."}
 	}
 	return g.StopService(ctx, app)
 }

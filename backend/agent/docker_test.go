@@ -295,7 +295,7 @@ func (r *real) interactive(t *testing.T) {
 	if err != nil || len(apps) != 1 || apps[0].State != session.AppStopped {
 		t.Errorf("apps %+v, %v", apps, err)
 	}
-	if _, err := r.agent.StartApp(context.Background(), s.ID, "notebook"); session.CodeOf(err) != "app_start_not-installed" {
+	if _, err := r.agent.StartApp(context.Background(), s.ID, session.AppRequest{App: "notebook"}); session.CodeOf(err) != "app_start_not-installed" {
 		t.Errorf("a notebook that is not installed: %v", err)
 	}
 	if _, err := r.agent.Terminate(context.Background(), s.ID, false); err != nil {
@@ -525,7 +525,7 @@ func TestRealNotebook(t *testing.T) {
 	s = r.awaitRunning(s.ID)
 	ctx := context.Background()
 	begin := time.Now()
-	app, err := r.agent.StartApp(ctx, s.ID, "notebook")
+	app, err := r.agent.StartApp(ctx, s.ID, session.AppRequest{App: "notebook"})
 	if err != nil || app.State != session.AppReady {
 		t.Fatalf("%+v, %v", app, err)
 	}
@@ -551,7 +551,7 @@ func TestRealNotebook(t *testing.T) {
 	if status, body := get("/tree"); status != 200 || !strings.Contains(body, "Jupyter") {
 		t.Errorf("page: %d %.200s", status, body)
 	}
-	if again, err := r.agent.StartApp(ctx, s.ID, "notebook"); err != nil || again.Port != app.Port {
+	if again, err := r.agent.StartApp(ctx, s.ID, session.AppRequest{App: "notebook"}); err != nil || again.Port != app.Port {
 		t.Errorf("started again: %+v, %v", again, err)
 	}
 	r.exec(s.ID, "bash", "-c", "kill -9 $(grep -l jupyter-notebook /proc/[0-9]*/cmdline | cut -d/ -f3 | grep -v self) 2>/dev/null")
@@ -567,7 +567,7 @@ func TestRealNotebook(t *testing.T) {
 			t.Fatalf("killed, it is %+v", apps[0])
 		}
 	}
-	if app, err = r.agent.StartApp(ctx, s.ID, "notebook"); err != nil || app.State != session.AppReady {
+	if app, err = r.agent.StartApp(ctx, s.ID, session.AppRequest{App: "notebook"}); err != nil || app.State != session.AppReady {
 		t.Fatalf("after its death: %+v, %v", app, err)
 	}
 	client.CloseIdleConnections()

@@ -27,6 +27,7 @@ type Guest interface {
 	StartService(ctx context.Context, req link.ServiceRequest) (link.Service, error)
 	StopService(ctx context.Context, id string) error
 	Services(ctx context.Context) ([]link.Service, error)
+	Listening(ctx context.Context) ([]int, error)
 	Activity(ctx context.Context) ([]link.Foreground, error)
 	Notice(ctx context.Context, text string) error
 	Dial(ctx context.Context, port int) (net.Conn, error)

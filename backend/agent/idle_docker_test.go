@@ -92,7 +92,7 @@ func TestRealKernelsTellWhenTheyWorked(t *testing.T) {
 	r := newReal(t, t.TempDir())
 	book := r.awaitRunning(r.launch(session.Spec{Image: enginetest.ImageNotebook, Resources: session.Resources{Memory: gpu.GiB}}).ID)
 	ctx := context.Background()
-	app, err := r.agent.StartApp(ctx, book.ID, "notebook")
+	app, err := r.agent.StartApp(ctx, book.ID, session.AppRequest{App: "notebook"})
 	if err != nil {
 		t.Fatal(err)
 	}

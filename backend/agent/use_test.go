@@ -71,7 +71,7 @@ func TestUseNeedsARunningSession(t *testing.T) {
 				"Close":         func() error { return w.agent.CloseTerminal(ctx, id, "t") },
 				"Exec":          func() error { _, err := w.agent.Exec(ctx, id, session.ExecRequest{Command: []string{"a"}}); return err },
 				"ListApps":      func() error { _, err := w.agent.ListApps(ctx, id); return err },
-				"StartApp":      func() error { _, err := w.agent.StartApp(ctx, id, "notebook"); return err },
+				"StartApp":      func() error { _, err := w.agent.StartApp(ctx, id, session.AppRequest{App: "notebook"}); return err },
 				"StopApp":       func() error { return w.agent.StopApp(ctx, id, "notebook") },
 				"DialPort":      func() error { _, err := w.agent.DialPort(ctx, id, 80); return err },
 			} {
@@ -112,14 +112,14 @@ func TestApps(t *testing.T) {
 		var all sync.WaitGroup
 		for range 5 {
 			all.Go(func() {
-				if a, err := w.agent.StartApp(ctx, s.ID, "notebook"); err != nil || a.State != session.AppReady || a.Port != 7431 {
+				if a, err := w.agent.StartApp(ctx, s.ID, session.AppRequest{App: "notebook"}); err != nil || a.State != session.AppReady || a.Port != 7431 {
 					t.Errorf("started as %+v, %v", a, err)
 				}
 			})
 		}
 		impatient, cancel := context.WithCancel(ctx)
 		all.Go(func() {
-			if _, err := w.agent.StartApp(impatient, s.ID, "notebook"); err == nil {
+			if _, err := w.agent.StartApp(impatient, s.ID, session.AppRequest{App: "notebook"}); err == nil {
 				t.Error("one who left was answered")
 			}
 		})
@@ -142,11 +142,11 @@ func TestApps(t *testing.T) {
 		for app, code := range map[string]session.Code{
 			"jupyterlab": "app_start_not-installed", "port-8000": "app_start_not-listening", "port-9000": "app_start_not-found", "port-x": "app_start_not-found", "nothing": "app_start_not-found",
 		} {
-			if _, err := w.agent.StartApp(ctx, s.ID, app); session.CodeOf(err) != code {
+			if _, err := w.agent.StartApp(ctx, s.ID, session.AppRequest{App: app}); session.CodeOf(err) != code {
 				t.Errorf("%s: %v", app, err)
 			}
 		}
-		if a, err := w.agent.StartApp(ctx, s.ID, "port-8001"); err != nil || a.State != session.AppReady {
+		if a, err := w.agent.StartApp(ctx, s.ID, session.AppRequest{App: "port-8001"}); err != nil || a.State != session.AppReady {
 			t.Errorf("%+v, %v", a, err)
 		}
 		conn, err := w.agent.DialPort(ctx, s.ID, 8001)
@@ -171,25 +171,6 @@ func TestAppThatFailedSaysWhy(t *testing.T) {
 		got := withService(session.App{Port: 1}, link.Service{Port: 2, State: state, Error: cause})
 		if got.State != want || got.Port != 2 || got.Error != cause {
 			t.Errorf("%s: %+v", state, got)
-		}
-	}
-}
-
-func TestJupyterListensToTheLinkAlone(t *testing.T) {
-	for _, p := range programs {
-		for _, root := range []bool{true, false} {
-			args := p.args(p.port, root)
-			if !slices.Contains(args, "--ip=127.0.0.1") || slices.Contains(args, "--allow-root") != root || !slices.Contains(args, fmt.Sprint("--port=", p.port)) {
-				t.Errorf("%s: %v", p.id, args)
-			}
-			for _, arg := range args {
-				if strings.Contains(arg, "allow_origin") || strings.Contains(arg, "allow_remote") || strings.Contains(arg, "disable_check_xsrf") {
-					t.Errorf("%s lets other pages in: %s", p.id, arg)
-				}
-			}
-			if !session.ReservedPort(p.port) {
-				t.Errorf("%s uses port %d, which a person may take", p.id, p.port)
-			}
 		}
 	}
 }

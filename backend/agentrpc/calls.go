@@ -120,8 +120,8 @@ func (c *Client) ListApps(ctx context.Context, id session.ID) ([]session.App, er
 }
 
 // StartApp implements [session.Apps].
-func (c *Client) StartApp(ctx context.Context, id session.ID, app string) (session.App, error) {
-	return methodStartApp.call(ctx, c, appArgs{id, app})
+func (c *Client) StartApp(ctx context.Context, id session.ID, req session.AppRequest) (session.App, error) {
+	return methodStartApp.call(ctx, c, startArgs{id, req})
 }
 
 // StopApp implements [session.Apps].

@@ -72,6 +72,10 @@ type (
 		ID  session.ID `json:"id"`
 		App string     `json:"app"`
 	}
+	startArgs struct {
+		ID session.ID `json:"id"`
+		session.AppRequest
+	}
 	portArgs struct {
 		ID   session.ID `json:"id"`
 		Port int        `json:"port"`
@@ -191,9 +195,9 @@ var (
 		func(ctx context.Context, a session.Agent, r byID) ([]session.App, error) {
 			return a.ListApps(ctx, r.ID)
 		}}
-	methodStartApp = plain[appArgs, session.App]{spec{"app.start", "start", tunnel.Control, again, long},
-		func(ctx context.Context, a session.Agent, r appArgs) (session.App, error) {
-			return a.StartApp(ctx, r.ID, r.App)
+	methodStartApp = plain[startArgs, session.App]{spec{"app.start", "start", tunnel.Control, again, long},
+		func(ctx context.Context, a session.Agent, r startArgs) (session.App, error) {
+			return a.StartApp(ctx, r.ID, r.AppRequest)
 		}}
 	methodStopApp = plain[appArgs, none]{spec{"app.stop", "stop", tunnel.Control, again, short},
 		func(ctx context.Context, a session.Agent, r appArgs) (none, error) {

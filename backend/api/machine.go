@@ -86,8 +86,10 @@ type App struct {
 	Title string   `json:"title"`
 	Kind  string   `json:"kind"` // web or tcp
 	Port  int      `json:"port"`
-	State string   `json:"state"` // stopped, starting, ready or failed
-	URL   string   `json:"url"`   // its stable address; it opens only with a ticket
+	State string   `json:"state"`           // stopped, starting, ready or failed
+	URL   string   `json:"url"`             // its stable address; it opens only with a ticket
+	Dir   string   `json:"dir,omitempty"`   // directory that it shows or would; absent: it shows none
+	Found bool     `json:"found,omitempty"` // a port on which somebody listens though nobody has announced it
 	Error *Problem `json:"error,omitempty"`
 }
 

@@ -77,7 +77,8 @@ type ExecRequest struct {
 
 // OpenRequest asks to open an app.
 type OpenRequest struct {
-	Window bool `json:"window,omitempty"` // in a window of the desktop shell, if one is connected
+	Dir    string `json:"dir,omitempty"`    // directory that it shall show; empty: its usual one, or the one that it shows
+	Window bool   `json:"window,omitempty"` // in a window of the desktop shell, if one is connected
 }
 
 // RecentUpdate changes an entry of the launch history. A nil field is left as it is.

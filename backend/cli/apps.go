@@ -57,6 +57,7 @@ func (c *client) apps(ctx context.Context, ref string) (api.Session, []api.App, 
 
 func (p *program) openCommand() *cobra.Command {
 	var printOnly, window bool
+	var dir string
 	cmd := &cobra.Command{
 		Use:   "open SESSION [APP]",
 		Short: "Open an app such as JupyterLab: start it, wait for it, and print its address",
@@ -71,6 +72,7 @@ The address holds a ticket that works once, within one minute.`,
 		},
 		ValidArgsFunction: p.completeSessions(liveSessions),
 	}
+	cmd.Flags().StringVar(&dir, "dir", "", "the directory of the session that TensorBoard or MLflow shall show")
 	cmd.Flags().BoolVar(&printOnly, "print", false, "only print the address")
 	cmd.Flags().BoolVar(&window, "window", false, "in a window of the desktop program, if it runs")
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
@@ -83,7 +85,7 @@ The address holds a ticket that works once, within one minute.`,
 			return err
 		}
 		var opened api.Opened
-		raw, err := c.call(ctx, http.MethodPost, sessionPath(s.ID, "apps", app, "open"), api.OpenRequest{Window: window}, &opened)
+		raw, err := c.call(ctx, http.MethodPost, sessionPath(s.ID, "apps", app, "open"), api.OpenRequest{Dir: dir, Window: window}, &opened)
 		if err != nil {
 			return err
 		}

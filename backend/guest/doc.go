@@ -56,6 +56,7 @@
 //	service.start    {id, argv, env, port, ready: path, timeout} → waits for it
 //	service.stop     {id}
 //	service.list     [{id, port, state, exitCode, error}]
+//	listening        [port]: what takes connections on the loopback, by a port that somebody chose
 //	activity         [{terminal, program, known}]: what runs in the foreground of each terminal
 //	notice           {text}: a line shown in every terminal
 //	file             {op, …} → an answer. read: then the file in pieces, each a uint32

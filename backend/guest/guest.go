@@ -157,6 +157,8 @@ func (g *Guest) dispatch(ctx context.Context, stream net.Conn, req link.Request)
 		return replyTo(stream, struct{}{}, g.stopService(ctx, req.ID))
 	case link.OpServiceList:
 		return link.ReplyOK(stream, g.listServices())
+	case link.OpListening:
+		return link.ReplyOK(stream, g.cfg.Processes.Listening())
 	case link.OpActivity:
 		return link.ReplyOK(stream, g.foregrounds())
 	case link.OpNotice:

@@ -24,6 +24,9 @@ type Processes interface {
 	Which(names []string) map[string]string
 	// DialPort connects to a port on the container's loopback.
 	DialPort(ctx context.Context, port int) (net.Conn, error)
+	// Listening returns the ports of that loopback on which programs take
+	// connections, in their order, without those that nobody chose.
+	Listening() []int
 	// Files opens a connection to what answers one call for files as the user
 	// whose programs are started: see [ServeFiles].
 	Files(ctx context.Context) (net.Conn, error)

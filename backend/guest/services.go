@@ -46,7 +46,7 @@ type service struct {
 func (s *service) describe() link.Service {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return link.Service{ID: s.req.ID, Port: s.req.Port, State: s.state, ExitCode: s.code, Error: s.failure}
+	return link.Service{ID: s.req.ID, Port: s.req.Port, Dir: s.req.Dir, State: s.state, ExitCode: s.code, Error: s.failure}
 }
 
 func (s *service) alive() bool {

@@ -247,6 +247,9 @@ func TestServices(t *testing.T) {
 		if again, err := start(web); err != nil || again.State != link.ServiceReady {
 			t.Errorf("again: %+v, %v", again, err)
 		}
+		if ports, err := client.Listening(t.Context()); err != nil || !slices.Contains(ports, 9010) {
+			t.Errorf("the ports that take connections are %v, %v", ports, err)
+		}
 		conn, err := client.Dial(t.Context(), 9010)
 		must(t, err)
 		_, err = io.WriteString(conn, "GET / HTTP/1.0\r\n\r\n")

@@ -27,7 +27,7 @@ func (s *Server) listApps(r *http.Request) (any, error) {
 }
 
 func appOut(r *http.Request, id session.ID, a session.App) api.App {
-	out := api.App{ID: a.ID, Title: a.Title, Kind: a.Kind, Port: a.Port, State: string(a.State), Error: maybe(a.Error, causeOut)}
+	out := api.App{ID: a.ID, Title: a.Title, Kind: a.Kind, Port: a.Port, State: string(a.State), Dir: a.Dir, Found: a.Found, Error: maybe(a.Error, causeOut)}
 	if a.Kind == "web" {
 		out.URL = appAddress(r, id, a)
 	}
@@ -52,7 +52,7 @@ func (s *Server) openApp(r *http.Request) (any, error) {
 		return nil, err
 	}
 	name := r.PathValue("app")
-	app, err := agent.StartApp(r.Context(), id, name)
+	app, err := agent.StartApp(r.Context(), id, session.AppRequest{App: name, Dir: req.Dir})
 	if err != nil {
 		return nil, err
 	}

@@ -206,7 +206,7 @@ func (g *gateway) find(ctx context.Context, host appHost) (int, error) {
 			return 0, &session.Error{Code: "app_open_conflict", Message: fmt.Sprintf("%s is not running.", app.Title), Hint: "Open it from Slipway."}
 		}
 		if app.State == session.AppFailed || app.State == session.AppStarting {
-			if app, err = agent.StartApp(ctx, id, app.ID); err != nil {
+			if app, err = agent.StartApp(ctx, id, session.AppRequest{App: app.ID, Dir: app.Dir}); err != nil {
 				return 0, err
 			}
 		}

@@ -126,13 +126,21 @@ type ExecRequest struct {
 // Apps starts what a running session can serve and reaches it.
 type Apps interface {
 	ListApps(ctx context.Context, id ID) ([]App, error)
-	// StartApp starts an app and waits until it answers, at most 30 s.
+	// StartApp starts an app and waits until it answers, at most 30 s. One that
+	// runs is returned as it is, unless another directory is asked for.
 	// Its failures are distinct: app_start_not-installed, app_start_exited,
 	// app_start_timeout, app_start_port-in-use.
-	StartApp(ctx context.Context, id ID, app string) (App, error)
+	StartApp(ctx context.Context, id ID, req AppRequest) (App, error)
 	StopApp(ctx context.Context, id ID, app string) error
 	// DialPort connects to a port on the session's own loopback.
 	DialPort(ctx context.Context, id ID, port int) (net.Conn, error)
+}
+
+// AppRequest asks for an app. Dir is the directory that it shall show, where it
+// shows one; empty: its usual one. See [App].
+type AppRequest struct {
+	App string `json:"app"`
+	Dir string `json:"dir,omitempty"`
 }
 
 // Images lists what an agent's engine has.

@@ -108,7 +108,11 @@ type App struct {
 	Port  int      `json:"port"` // in the container; 0 before it is started
 	State AppState `json:"state"`
 	Path  string   `json:"path,omitempty"` // where its address begins, "/" if empty
-	Error *Cause   `json:"error,omitempty"`
+	// Dir is the directory that the app shows, or would; empty: it shows none.
+	Dir string `json:"dir,omitempty"`
+	// Found says that somebody listens on a port that nobody has announced.
+	Found bool   `json:"found,omitempty"`
+	Error *Cause `json:"error,omitempty"`
 }
 
 // AppState is the state of an app.

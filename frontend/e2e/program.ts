@@ -132,6 +132,17 @@ export class Program {
     return (text ? JSON.parse(text) : undefined) as T
   }
 
+  /** Runs the command line as a person would and returns what it printed. */
+  async cli(...args: string[]): Promise<string> {
+    const child = spawn(binary, args, { env: { ...process.env, SLIPWAY_HOME: this.home, ...this.#more }, stdio: ['ignore', 'pipe', 'pipe'] })
+    let [said, wrong] = ['', '']
+    child.stdout.on('data', (text) => (said += String(text)))
+    child.stderr.on('data', (text) => (wrong += String(text)))
+    const [code] = (await once(child, 'close')) as [number | null]
+    if (code !== 0) throw new Error(`slipway ${args.join(' ')}: ${String(code)} ${wrong}`)
+    return said
+  }
+
   sessions = () => this.call<Session[]>('GET', '/sessions')
   /** Launches by the API and returns at once. */
   launch = (spec: Partial<Spec>) =>

@@ -180,6 +180,8 @@ func (g *Guest) dispatch(ctx context.Context, stream net.Conn, req link.Request)
 		services := append([]link.Service{}, g.services...)
 		g.mu.Unlock()
 		return link.ReplyOK(stream, services)
+	case link.OpListening:
+		return link.ReplyOK(stream, []int{})
 	case link.OpDial:
 		return g.dial(stream, req.Port)
 	case link.OpSSHHost:

@@ -120,6 +120,9 @@ func (p *processes) DialPort(ctx context.Context, port int) (net.Conn, error) {
 	return p.world.Dial(ctx, port)
 }
 
+// Listening implements [guest.Processes].
+func (p *processes) Listening() []int { return p.world.Listening() }
+
 // Files implements [guest.Processes].
 func (p *processes) Files(context.Context) (net.Conn, error) {
 	near, far := net.Pipe()

@@ -139,6 +139,14 @@ func (c *Client) Services(ctx context.Context) ([]Service, error) {
 	return list, err
 }
 
+// Listening returns the ports of the container's loopback that take connections
+// and that somebody chose; guest_call_invalid where the guest is too old to know.
+func (c *Client) Listening(ctx context.Context) ([]int, error) {
+	var ports []int
+	err := c.call(ctx, Request{Op: OpListening}, &ports)
+	return ports, err
+}
+
 // Activity returns what runs in the foreground of each terminal whose shell
 // has not exited.
 func (c *Client) Activity(ctx context.Context) ([]Foreground, error) {

@@ -34,6 +34,7 @@ const (
 	OpServiceStop    Op = "service.stop"
 	OpServiceList    Op = "service.list"
 	OpDial           Op = "dial"
+	OpListening      Op = "listening"
 	OpActivity       Op = "activity"
 	OpNotice         Op = "notice"
 	OpFile           Op = "file"
@@ -90,6 +91,7 @@ type ServiceRequest struct {
 	Argv    []string         `json:"argv"`
 	Env     []session.EnvVar `json:"env,omitempty"`
 	Port    int              `json:"port"`
+	Dir     string           `json:"dir,omitempty"`     // directory that it shows; it is only told again
 	Ready   string           `json:"ready,omitempty"`   // path whose GET must answer below 500; empty: a connection is enough
 	Timeout time.Duration    `json:"timeout,omitempty"` // nanoseconds; 0: 30 s
 }
@@ -109,6 +111,7 @@ const (
 type Service struct {
 	ID       string         `json:"id"`
 	Port     int            `json:"port"`
+	Dir      string         `json:"dir,omitempty"` // as it was asked for
 	State    ServiceState   `json:"state"`
 	ExitCode *int           `json:"exitCode,omitempty"`
 	Error    *session.Cause `json:"error,omitempty"`

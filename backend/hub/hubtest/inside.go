@@ -99,8 +99,8 @@ func (a *Agent) ListApps(ctx context.Context, id session.ID) ([]session.App, err
 }
 
 // StartApp implements [session.Agent]; the app is ready at once.
-func (a *Agent) StartApp(ctx context.Context, id session.ID, app string) (session.App, error) {
-	return a.setApp(ctx, id, app, session.AppReady)
+func (a *Agent) StartApp(ctx context.Context, id session.ID, req session.AppRequest) (session.App, error) {
+	return a.setApp(ctx, id, req.App, session.AppReady)
 }
 
 // StopApp implements [session.Agent].

@@ -113,7 +113,9 @@ func caseApps(s *suite) {
 			s.Errorf("an app is %+v", app)
 		}
 	}
-	_, err := try(s, func(ctx context.Context) (session.App, error) { return s.agent.StartApp(ctx, id, "no-such-app") })
+	_, err := try(s, func(ctx context.Context) (session.App, error) {
+		return s.agent.StartApp(ctx, id, session.AppRequest{App: "no-such-app"})
+	})
 	s.wantDetail("an app that nobody knows", err, session.DetailNotFound)
 	must(s, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.agent.StopApp(ctx, id, "notebook") })
 }

@@ -140,10 +140,13 @@ func caseUnknown(s *suite) {
 			_, err := s.agent.Exec(ctx, nobody, session.ExecRequest{Command: []string{"true"}})
 			return err
 		},
-		"apps":  func(ctx context.Context) error { _, err := s.agent.ListApps(ctx, nobody); return err },
-		"start": func(ctx context.Context) error { _, err := s.agent.StartApp(ctx, nobody, "notebook"); return err },
-		"stop":  func(ctx context.Context) error { return s.agent.StopApp(ctx, nobody, "notebook") },
-		"host":  func(ctx context.Context) error { _, err := s.agent.SSHHost(ctx, nobody, ""); return err },
+		"apps": func(ctx context.Context) error { _, err := s.agent.ListApps(ctx, nobody); return err },
+		"start": func(ctx context.Context) error {
+			_, err := s.agent.StartApp(ctx, nobody, session.AppRequest{App: "notebook"})
+			return err
+		},
+		"stop": func(ctx context.Context) error { return s.agent.StopApp(ctx, nobody, "notebook") },
+		"host": func(ctx context.Context) error { _, err := s.agent.SSHHost(ctx, nobody, ""); return err },
 		"ssh": func(ctx context.Context) error {
 			_, err := s.agent.DialSSH(ctx, nobody, session.SSHRequest{})
 			return err

@@ -921,6 +921,10 @@ export interface App {
   state: AppState;
   /** Its stable address; it opens only with a ticket. */
   url: string;
+  /** Directory that it shows or would; absent: it shows none. */
+  dir?: string;
+  /** A port on which somebody listens though nobody has announced it. */
+  found?: boolean;
   error?: Problem;
 }
 
@@ -1175,6 +1179,8 @@ export interface ExecRequest {
 
 /** OpenRequest asks to open an app. */
 export interface OpenRequest {
+  /** Directory that it shall show; empty: its usual one, or the one that it shows. */
+  dir?: string;
   /** In a window of the desktop shell, if one is connected. */
   window?: boolean;
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"path"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -36,6 +38,13 @@ func (w *World) Listen(port int) (net.Listener, error) {
 	l := &listener{conns: make(chan net.Conn), done: make(chan struct{}), port: port, world: w}
 	w.ports[port] = l
 	return l, nil
+}
+
+// Listening returns the ports that are taken, in their order.
+func (w *World) Listening() []int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Sorted(maps.Keys(w.ports))
 }
 
 // Dial connects to a port of the world's loopback.

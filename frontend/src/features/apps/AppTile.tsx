@@ -1,13 +1,15 @@
 import { Button } from 'antd'
 import {
-  ChartLine, CircleAlert, CodeXml, FlaskConical, Globe, LoaderCircle, type LucideIcon, NotebookPen, Plug, Sigma, CircleStop, SquareTerminal,
+  ChartLine, CircleAlert, CodeXml, FlaskConical, FolderCog, Globe, LoaderCircle, type LucideIcon, NotebookPen, Plug, Sigma, CircleStop, SquareTerminal,
 } from 'lucide-react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { App } from '@/api/types.gen'
 import { formatElapsed } from '@/lib/time'
 import { useNow } from '@/lib/useNow'
 import css from './apps.module.css'
 import { isPort } from './appOrder'
+import { DirForm } from './DirForm'
 import type { Deed } from './useApps'
 
 const ICONS: [RegExp, LucideIcon][] = [
@@ -27,7 +29,7 @@ function iconOf(id: string): LucideIcon {
 export interface AppTileProps {
   app: App
   deed: Deed
-  onOpen: () => void
+  onOpen: (dir?: string) => void
   onStop: () => void
 }
 
@@ -37,25 +39,36 @@ export function AppTile({ app, deed, onOpen, onStop }: AppTileProps) {
   const Icon = iconOf(app.id)
   const busy = deed.since !== null
   const starting = busy || app.state === 'starting'
+  const [asks, setAsks] = useState(false)
+  const ready = app.state === 'ready' && !busy
+  const open = (dir?: string) => {
+    setAsks(false)
+    onOpen(dir)
+  }
   const problem = deed.problem ?? (app.state === 'failed' && !busy ? app.error : undefined)
   return (
-    <div className={css.tile} data-app={app.id} data-state={starting ? 'starting' : problem ? 'failed' : app.state}>
-      <button type="button" className={css.open} disabled={busy} onClick={onOpen}>
+    <div className={css.tile} data-app={app.id} data-asks={asks} data-state={starting ? 'starting' : problem ? 'failed' : app.state}>
+      <button type="button" className={css.open} disabled={busy} aria-expanded={app.dir ? asks : undefined} onClick={() => (app.dir && !ready && !starting ? setAsks(!asks) : open())}>
         <span className={css.icon}>{starting ? <LoaderCircle size={20} className={css.turn} aria-hidden /> : <Icon size={20} strokeWidth={1.75} aria-hidden />}</span>
         <span className={css.words}>
           <span className={css.name}>{app.title}</span>
           <State app={app} since={deed.since} failed={Boolean(problem)} />
         </span>
       </button>
-      {app.state === 'ready' && !busy && !isPort(app) ? (
-        <Button type="text" size="small" className={css.stop} aria-label={t('stopApp', { title: app.title })} title={t('stop')} icon={<CircleStop size={15} />} onClick={onStop} />
+      {ready && !isPort(app) ? (
+        <div className={css.tools}>
+          {app.dir ? <Button type="text" size="small" aria-label={t('dir.change', { title: app.title })} title={t('dir.label')} icon={<FolderCog size={15} />} onClick={() => setAsks(!asks)} /> : null}
+          <Button type="text" size="small" aria-label={t('stopApp', { title: app.title })} title={t('stop')} icon={<CircleStop size={15} />} onClick={onStop} />
+        </div>
       ) : null}
+      {asks && app.dir ? <DirForm title={app.title} dir={app.dir} onOpen={open} onCancel={() => setAsks(false)} /> : null}
       {starting ? <div className={css.progress} role="progressbar" aria-label={t('state.starting')} /> : null}
       {problem && !starting ? (
         <div className={css.problem} role="alert">
           <CircleAlert size={13} aria-hidden />
           <span>
-            {problem.message} {problem.hint ? <span className={css.hint}>{problem.hint}</span> : null}
+            {problem.message}{' '}
+            {problem.hint ? <span className={css.hint}>{problem.hint}</span> : null}
           </span>
         </div>
       ) : null}
@@ -79,7 +92,8 @@ function State({ app, since, failed }: { app: App; since: number | null; failed:
   return (
     <span className={css.state}>
       <span className={`${css.dot} ${css[state] ?? ''}`} aria-hidden />
-      {t(`${isPort(app) ? 'portState' : 'state'}.${state as 'ready'}`, { defaultValue: state })}
+      {app.found && state === 'ready' ? t('portState.found') : t(`${isPort(app) ? 'portState' : 'state'}.${state as 'ready'}`, { defaultValue: state })}
+      {app.dir && state === 'ready' ? <span className={css.shows}>{app.dir}</span> : null}
     </span>
   )
 }

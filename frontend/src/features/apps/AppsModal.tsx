@@ -45,7 +45,7 @@ function Tiles({ sessionId, name, ssh, onClose }: AppsModalProps & { name: strin
   const actions = useSessionActions()
   const { query, open, stop, deedOf } = useApps(sessionId, true)
   const tile = (app: App) => (
-    <AppTile key={app.id} app={app} deed={deedOf(app.id)} onOpen={() => void open(app, t('tabText', { title: app.title }))} onStop={() => stop.mutate(app.id)} />
+    <AppTile key={app.id} app={app} deed={deedOf(app.id)} onOpen={(dir) => void open(app, t('tabText', { title: app.title }), dir)} onStop={() => stop.mutate(app)} />
   )
   const { apps, ports } = sortApps(query.data ?? [])
   return (

@@ -3,6 +3,7 @@ import { CirclePower, LayoutGrid, ScrollText, SquareTerminal, X } from 'lucide-r
 import { useState, type CSSProperties } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useSessionBook } from '@/api/hooks'
+import { useOpenings } from '@/api/openings'
 import type { Session } from '@/api/types.gen'
 import { useSessionActions } from '@/lib/actions'
 import { isLive } from '@/lib/status'
@@ -13,6 +14,7 @@ import { usePullTexts, useWhy } from '@/ui/useWhy'
 import type { Notice } from './notices'
 import css from './notifications.module.css'
 import { useNotices } from './NoticesProvider'
+import { OpeningCards } from './OpeningCards'
 
 /** How many cards are shown at once. */
 const cardsShown = 3
@@ -100,7 +102,8 @@ export function NoticeCards({ inset, hide, onMore }: NoticeCardsProps) {
   const { notices } = useNotices()
   const book = useSessionBook().data ?? {}
   const open = notices.filter((n) => n.open && n.id !== hide && book[n.id])
-  if (open.length === 0) return null
+  const openings = useOpenings()
+  if (open.length === 0 && openings.length === 0) return null
   const style: CSSProperties = { right: inset + 20 }
   return (
     <section className={css.stack} style={style} aria-label={t('region')} aria-live="polite">
@@ -116,6 +119,7 @@ export function NoticeCards({ inset, hide, onMore }: NoticeCardsProps) {
           const session = book[notice.id]
           return session ? <Card key={notice.id} notice={notice} session={session} /> : null
         })}
+      <OpeningCards />
     </section>
   )
 }

@@ -1,0 +1,122 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"slipway/backend/session"
+)
+
+// The labels by which an image says what can be reached in it.
+const (
+	// labelApps is a JSON list of objects with id, title, command (a list), port,
+	// ready and path. Without a command the image starts the program itself.
+	labelApps = "slipway.apps"
+	// labelServices is the list of Backend.AI's images: name:protocol:port, …
+	labelServices = "ai.backend.service-ports"
+)
+
+// maxDeclared is how many apps an image may declare.
+const maxDeclared = 20
+
+// declaration is one entry of labelApps.
+type declaration struct {
+	ID      string   `json:"id"`
+	Title   string   `json:"title"`
+	Command []string `json:"command"`
+	Port    int      `json:"port"`
+	Ready   string   `json:"ready"`
+	Path    string   `json:"path"`
+}
+
+// declared returns the apps that the image of a session declares, read once for
+// as long as the session is followed.
+func (a *Agent) declared(ctx context.Context, s session.Session) []program {
+	c := a.courseOf(s.ID)
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	known := c.declared
+	c.mu.Unlock()
+	if known != nil {
+		return *known
+	}
+	image, err := a.engine.Image(ctx, s.Spec.Image)
+	if err != nil && session.CodeOf(err) != "engine_image_not-found" {
+		return nil // asked again the next time
+	}
+	found := declaredBy(image.Labels)
+	c.mu.Lock()
+	c.declared = &found
+	c.mu.Unlock()
+	return found
+}
+
+// declaredBy reads the labels of an image. An entry that makes no sense, or
+// repeats what is there already, is passed over.
+func declaredBy(labels map[string]string) []program {
+	var found []program
+	add := func(p program) {
+		if usable(p) && len(found) < maxDeclared && !slices.ContainsFunc(found, func(other program) bool { return other.id == p.id || other.port == p.port }) {
+			found = append(found, p)
+		}
+	}
+	var list []declaration
+	if json.Unmarshal([]byte(labels[labelApps]), &list) == nil {
+		for _, d := range list {
+			add(d.program())
+		}
+	}
+	for entry := range splitServices(labels[labelServices]) {
+		add(entry)
+	}
+	return found
+}
+
+func (d declaration) program() program {
+	p := program{id: d.ID, title: strings.TrimSpace(d.Title), port: d.Port, ready: d.Ready, path: d.Path}
+	if p.title == "" {
+		p.title = d.ID
+	}
+	if len(d.Command) > 0 {
+		p.command = d.Command[0]
+		p.args = func(setting) []string { return d.Command[1:] }
+	}
+	return p
+}
+
+// splitServices calls yield with each entry of labelServices. A list of ports
+// in brackets counts by its first.
+func splitServices(text string) func(yield func(program) bool) {
+	entry := regexp.MustCompile(`([\w.-]+):(\w+):\[?(\d+)`)
+	return func(yield func(program) bool) {
+		for _, match := range entry.FindAllStringSubmatch(text, -1) {
+			port, err := strconv.Atoi(match[3])
+			if err != nil || match[2] == "pty" {
+				continue
+			}
+			p := program{id: strings.ToLower(strings.NewReplacer("_", "-", ".", "-").Replace(match[1])), title: match[1], port: port}
+			if match[2] != "http" && match[2] != "preopen" {
+				p.kind = "tcp"
+			}
+			if !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+var appID = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+
+// usable reports whether an image may declare p: an id that fits into a host
+// name and is nobody else's, and a port that is not Slipway's own.
+func usable(p program) bool {
+	known := slices.ContainsFunc(programs, func(own program) bool { return own.id == p.id })
+	return !known && len(p.id) <= 32 && appID.MatchString(p.id) && !strings.HasPrefix(p.id, portPrefix) &&
+		p.port >= 1024 && p.port <= 65535 && !session.ReservedPort(p.port) && len(p.title) <= 64
+}

@@ -1,0 +1,99 @@
+package agent
+
+import (
+	"path"
+	"strconv"
+	"strings"
+
+	"slipway/backend/session"
+)
+
+// program is an app that Slipway knows how to start where it is installed.
+type program struct {
+	id      string
+	title   string
+	command string // name or path of its program; empty: the session's own people start it
+	port    int    // in the container; see session.ReservedPort
+	ready   string // path that answers when it is ready; empty: a connection is enough
+	path    string // where its address begins
+	kind    string // "web" or "tcp"; empty: "web"
+	dir     string // directory that it shows unless a person names another; empty: it shows none
+	args    func(s setting) []string
+}
+
+// setting is what the arguments of a program depend on.
+type setting struct {
+	port int
+	root bool   // it runs as root
+	dir  string // absolute; see program.dir
+}
+
+// programs is the table of apps. Each listens on the container's own loopback,
+// where nothing but the guest's link reaches it; whoever comes that way has
+// shown the server's ticket, and so the app asks for no token of its own.
+var programs = []program{
+	{id: "jupyterlab", title: "JupyterLab", command: "jupyter-lab", port: 7430, ready: "/api", args: func(s setting) []string {
+		return jupyterArgs([]string{"ServerApp"}, s)
+	}},
+	{id: "notebook", title: "Jupyter Notebook", command: "jupyter-notebook", port: 7431, ready: "/api", args: func(s setting) []string {
+		// Notebook 6 reads the first name, notebook 7 the second.
+		return jupyterArgs([]string{"NotebookApp", "ServerApp"}, s)
+	}},
+	{id: "code-server", title: "code-server", command: "code-server", port: 7432, ready: "/healthz", args: func(s setting) []string {
+		return []string{"--auth=none", "--bind-addr=127.0.0.1:" + strconv.Itoa(s.port), "--disable-telemetry", "--disable-update-check", session.Home}
+	}},
+	{id: "tensorboard", title: "TensorBoard", command: "tensorboard", port: 7433, ready: "/", dir: session.Home + "/logs", args: func(s setting) []string {
+		return []string{"--logdir=" + s.dir, "--host=127.0.0.1", "--port=" + strconv.Itoa(s.port)}
+	}},
+	{id: "mlflow", title: "MLflow", command: "mlflow", port: 7434, ready: "/health", dir: session.Home + "/mlruns", args: func(s setting) []string {
+		return []string{"ui", "--backend-store-uri=" + s.dir, "--host=127.0.0.1", "--port=" + strconv.Itoa(s.port)}
+	}},
+}
+
+// jupyterArgs are the arguments of a Jupyter server whose settings go by each
+// of the given names. Pages of other origins and requests to other hosts stay
+// shut out: the server in front makes both those of the app itself.
+func jupyterArgs(names []string, s setting) []string {
+	args := []string{"--no-browser", "--ip=127.0.0.1", "--port=" + strconv.Itoa(s.port)}
+	if s.root {
+		args = append(args, "--allow-root")
+	}
+	for _, name := range names {
+		dir := "root_dir"
+		if name == "NotebookApp" {
+			dir = "notebook_dir"
+		}
+		args = append(args,
+			"--"+name+".port_retries=0", "--"+name+".token=", "--"+name+".password=", "--"+name+".base_url=/",
+			"--"+name+"."+dir+"="+session.Home, "--"+name+".quit_button=False")
+	}
+	return args
+}
+
+// app is the program as it stands before it is started.
+func (p program) app() session.App {
+	kind := p.kind
+	if kind == "" {
+		kind = "web"
+	}
+	return session.App{ID: p.id, Title: p.title, Kind: kind, Port: p.port, State: session.AppStopped, Path: p.path, Dir: p.dir}
+}
+
+const longestDir = 1024
+
+// chosenDir returns the directory that a program is to show: the one that was
+// asked for, from the home on where it is relative, or its usual one. Programs
+// that show none refuse one.
+func (p program) chosenDir(asked string) (string, error) {
+	switch {
+	case asked == "":
+		return p.dir, nil
+	case p.dir == "":
+		return "", &session.Error{Code: "app_start_invalid", Message: p.title + " shows no directory that could be chosen.", Hint: "Open it without one."}
+	case len(asked) > longestDir || strings.ContainsFunc(asked, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return "", &session.Error{Code: "app_start_invalid", Message: "The directory is not a path.", Hint: "Name a directory of the session, such as " + p.dir + "."}
+	case path.IsAbs(asked):
+		return path.Clean(asked), nil
+	}
+	return path.Join(session.Home, asked), nil
+}

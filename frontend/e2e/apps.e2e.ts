@@ -1,0 +1,107 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Session } from '@/api/types.gen'
+import { Browser, picture } from './browser'
+import { watchOver } from './hooks'
+import { eventually, minimalImage, Program } from './program'
+
+const program = new Program('docker')
+let browser: Browser
+let session: Session
+
+beforeAll(async () => {
+  await program.start()
+  session = await program.running({ name: 'many-apps', image: minimalImage })
+  browser = await Browser.open()
+})
+afterAll(async () => {
+  await browser?.close()
+  await program.close()
+})
+watchOver(() => browser)
+
+const sh = (script: string) => program.cli('exec', session.id, '--', 'sh', '-c', script)
+
+/** A program of that name in the session's PATH, in Python. */
+const install = (name: string, lines: string) =>
+  sh(`mkdir -p ~/.local/bin && cat > ~/.local/bin/${name} <<'END'\n#!/usr/bin/python3\n${lines}\nEND\nchmod +x ~/.local/bin/${name}`)
+
+/** Answers as TensorBoard does where it is asked to: on the port of its arguments, about the directory of its arguments. */
+const board = `
+import http.server, sys
+args = dict(a.lstrip('-').split('=', 1) for a in sys.argv[1:])
+class Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = ('<title>board</title>runs of ' + args['logdir']).encode()
+        self.send_response(200)
+        self.send_header('Content-Type', 'text/html')
+        self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *a): pass
+http.server.ThreadingHTTPServer((args['host'], int(args['port'])), Page).serve_forever()`
+
+const dialog = async (): Promise<Page> => {
+  const page = await browser.page(program, `/sessions?apps=${session.id}`)
+  await page.getByRole('dialog', { name: 'Apps of many-apps' }).waitFor()
+  return page
+}
+const tile = (page: Page, app: string) => page.locator(`[data-app="${app}"]`)
+
+/** Clicks and returns the tab that the app appears in. */
+async function opened(click: () => Promise<void>): Promise<Page> {
+  const [tab] = await Promise.all([browser.context.waitForEvent('page'), click()])
+  await tab.waitForURL(/\.localhost:/)
+  return tab
+}
+
+describe('apps', () => {
+  it('appear by themselves when a program begins to listen, and go with it', async () => {
+    const page = await dialog()
+    await page.getByText('Nothing else was found').waitFor()
+    await sh('mkdir -p site && echo "<h1>served from the session</h1>" > site/index.html; python3 -m http.server 8123 -d site >/dev/null 2>&1 & echo $! > server.pid')
+    await tile(page, 'port-8123').getByText('Listening, found by itself').waitFor()
+    await picture(page, 'apps-found')
+    const tab = await opened(() => tile(page, 'port-8123').getByRole('button').first().click())
+    expect(await tab.getByRole('heading').innerText()).toBe('served from the session')
+    expect(new URL(tab.url()).hostname).toBe(`port-8123-${session.id}.localhost`)
+    expect(await program.cli('apps', session.id)).toMatch(/port-8123 .*ready/)
+    await sh('kill $(cat server.pid)')
+    await tile(page, 'port-8123').waitFor({ state: 'detached' })
+  })
+
+  it('show the directory that was asked for, and another one on demand at the same address', async () => {
+    await install('tensorboard', board)
+    const page = await dialog()
+    await tile(page, 'tensorboard').getByRole('button', { name: /^TensorBoard/ }).click()
+    const form = page.getByRole('form', { name: 'What TensorBoard shows' })
+    expect(await form.getByRole('textbox').inputValue()).toBe('/home/work/logs')
+    await picture(page, 'apps-directory')
+    const first = await opened(() => form.getByRole('button', { name: 'Open TensorBoard' }).click())
+    await first.getByText('runs of /home/work/logs').waitFor()
+    await tile(page, 'tensorboard').getByText('Ready').waitFor()
+    await tile(page, 'tensorboard').getByRole('button', { name: 'Show another directory in TensorBoard' }).click()
+    await form.getByRole('textbox').fill('experiments/7')
+    const second = await opened(() => form.getByRole('button', { name: 'Open TensorBoard' }).click())
+    await second.getByText('runs of /home/work/experiments/7').waitFor()
+    expect(new URL(second.url()).host).toBe(new URL(first.url()).host)
+    expect(await program.cli('open', session.id, 'tensorboard', '--print')).toContain(`tensorboard-${session.id}.localhost`)
+    expect((await program.apps(session.id)).find((app) => app.id === 'tensorboard')?.dir).toBe('/home/work/experiments/7')
+  })
+
+  it('say why one could not be started, in the notification when the dialog is closed', async () => {
+    await install('code-server', "import sys, time\ntime.sleep(1)\nsys.exit('the settings file is broken at line 3')")
+    const page = await dialog()
+    await tile(page, 'code-server').getByRole('button', { name: /^code-server/ }).click()
+    await tile(page, 'code-server').getByText(/^Starting…/).waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
+    const card = page.locator('[data-opening="code-server"]')
+    await card.getByText(/ended with code 1 before it answered: the settings file is broken at line 3/).waitFor()
+    await picture(page, 'apps-failed')
+    await card.getByRole('button', { name: 'Dismiss what became of code-server' }).click()
+    await card.waitFor({ state: 'detached' })
+    await sh('rm ~/.local/bin/code-server')
+    await eventually('it is no longer offered', async () => (await program.apps(session.id)).every((app) => app.id !== 'code-server'))
+    await expect(program.call('POST', `/sessions/${session.id}/apps/code-server/open`, {})).rejects.toThrow('app_start_not-installed')
+  })
+})
