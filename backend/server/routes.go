@@ -17,7 +17,7 @@ type streamed func(w http.ResponseWriter, r *http.Request) error
 
 // allAnswers are the answers in their parts, which have no name in common.
 func (s *Server) allAnswers() []map[string]answer {
-	return []map[string]answer{s.answers(), s.insideAnswers(), s.agentAnswers(), s.folderAnswers()}
+	return []map[string]answer{s.answers(), s.insideAnswers(), s.agentAnswers(), s.folderAnswers(), s.fileAnswers()}
 }
 
 func (s *Server) answers() map[string]answer {
@@ -82,16 +82,6 @@ func (s *Server) insideAnswers() map[string]answer {
 		"ssh-update":     s.updateSSH,
 		"ssh-access":     s.sshAccess,
 		"ssh-test":       s.testSSH,
-		"files":          s.listFiles,
-		"file-stat":      s.statFile,
-		"file-checksum":  s.checksumFile,
-		"upload":         s.uploadOffset,
-		"upload-write":   s.writeUpload,
-		"upload-finish":  s.finishUpload,
-		"upload-drop":    s.dropUpload,
-		"directory-make": s.makeDirectory,
-		"file-move":      s.moveFile,
-		"file-remove":    s.removeFile,
 	}
 }
 
@@ -119,44 +109,63 @@ func (s *Server) agentAnswers() map[string]answer {
 	}
 }
 
-// folderAnswers are those of folders. Their files have the handlers of a
-// session's.
+// folderAnswers are those of folders.
 func (s *Server) folderAnswers() map[string]answer {
 	return map[string]answer{
-		"folders":               s.listFolders,
-		"folder":                s.getFolder,
-		"folder-create":         s.createFolder,
-		"folder-update":         s.updateFolder,
-		"folder-trash":          s.trashFolder,
-		"folder-restore":        s.restoreFolder,
-		"folder-delete":         s.deleteFolder,
-		"folder-files":          s.listFiles,
-		"folder-file-stat":      s.statFile,
-		"folder-file-checksum":  s.checksumFile,
-		"folder-upload":         s.uploadOffset,
-		"folder-upload-write":   s.writeUpload,
-		"folder-upload-finish":  s.finishUpload,
-		"folder-upload-drop":    s.dropUpload,
-		"folder-directory-make": s.makeDirectory,
-		"folder-file-move":      s.moveFile,
-		"folder-file-remove":    s.removeFile,
+		"folders":        s.listFolders,
+		"folder":         s.getFolder,
+		"folder-create":  s.createFolder,
+		"folder-update":  s.updateFolder,
+		"folder-trash":   s.trashFolder,
+		"folder-restore": s.restoreFolder,
+		"folder-delete":  s.deleteFolder,
 	}
 }
 
-func (s *Server) streams() map[string]streamed {
-	return map[string]streamed{
-		"openapi":          s.openAPI,
-		"events":           s.events,
-		"accounts-csv":     s.accountsCSV,
-		"logs":             s.logs,
-		"terminal-attach":  s.attachTerminal,
-		"exec":             s.exec,
-		"file-read":        s.readFile,
-		"file-zip":         s.zipFiles,
-		"folder-file-read": s.readFile,
-		"folder-file-zip":  s.zipFiles,
-		"ssh-stream":       s.sshStream,
+// ofFolder begins the names of routes to a folder's files. The rest is that of
+// the route to a session's, and so is the handler.
+const ofFolder = "folder-"
+
+// fileAnswers are those of files, of sessions and of folders.
+func (s *Server) fileAnswers() map[string]answer {
+	return alsoOfFolders(map[string]answer{
+		"files":          s.listFiles,
+		"file-stat":      s.statFile,
+		"file-checksum":  s.checksumFile,
+		"upload":         s.uploadOffset,
+		"upload-write":   s.writeUpload,
+		"upload-finish":  s.finishUpload,
+		"upload-drop":    s.dropUpload,
+		"directory-make": s.makeDirectory,
+		"file-move":      s.moveFile,
+		"file-remove":    s.removeFile,
+	})
+}
+
+// alsoOfFolders adds the routes to the files of folders to those of sessions.
+func alsoOfFolders[H any](handlers map[string]H) map[string]H {
+	all := maps.Clone(handlers)
+	for name, handle := range handlers {
+		all[ofFolder+name] = handle
 	}
+	return all
+}
+
+func (s *Server) streams() map[string]streamed {
+	all := alsoOfFolders(map[string]streamed{
+		"file-read": s.readFile,
+		"file-zip":  s.zipFiles,
+	})
+	maps.Copy(all, map[string]streamed{
+		"openapi":         s.openAPI,
+		"events":          s.events,
+		"accounts-csv":    s.accountsCSV,
+		"logs":            s.logs,
+		"terminal-attach": s.attachTerminal,
+		"exec":            s.exec,
+		"ssh-stream":      s.sshStream,
+	})
+	return all
 }
 
 // mount gives every route of package api its handler. A route without one
