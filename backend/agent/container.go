@@ -73,7 +73,7 @@ func (a *Agent) labels(s session.Session, k session.Kernel) map[string]string {
 	if err != nil {
 		grants = []byte("{}") // numbers can always be written: not reached
 	}
-	return map[string]string{
+	labels := map[string]string{
 		engine.LabelSession:  string(s.ID),
 		engine.LabelKernel:   k.Name,
 		engine.LabelAttempt:  strconv.Itoa(s.Attempt),
@@ -84,6 +84,10 @@ func (a *Agent) labels(s session.Session, k session.Kernel) map[string]string {
 		engine.LabelName:     s.Spec.Name,
 		engine.LabelSpec:     s.SpecKey,
 	}
+	if folders, err := json.Marshal(s.Folders); err == nil && len(s.Folders) > 0 {
+		labels[engine.LabelFolders] = string(folders)
+	}
+	return labels
 }
 
 // environment is the whole environment that Slipway adds: what it says of the

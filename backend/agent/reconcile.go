@@ -247,6 +247,10 @@ func adopted(state engine.State, family []engine.State) (session.Session, bool) 
 	if len(kernels) > 1 {
 		s.Spec.Cluster = len(kernels)
 	}
+	var folders []session.FolderMount
+	if json.Unmarshal([]byte(labels[engine.LabelFolders]), &folders) == nil { // else it has none, or an older version made it
+		s.Folders = folders
+	}
 	return s, true
 }
 

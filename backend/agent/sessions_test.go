@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -410,6 +412,52 @@ func TestStraysAreAdoptedOrRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.awaitStatus(s.ID, session.Terminated)
+		w.audit()
+	})
+}
+
+func TestAnAdoptedSessionKeepsItsFolders(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		ctx := context.Background()
+		folder, err := w.agent.CreateFolder(ctx, session.FolderRequest{Name: "data"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := w.launch(session.Spec{Name: "first", Mounts: []session.Mount{{Folder: "data", ReadOnly: true}}})
+		running := w.awaitStatus(first.ID, session.Running)
+		c, _ := w.fake.Container(containerOf(running))
+		labels := maps.Clone(c.Labels)
+		if _, err := w.agent.Terminate(ctx, first.ID, true); err != nil {
+			t.Fatal(err)
+		}
+		w.awaitStatus(first.ID, session.Terminated)
+		labels[engine.LabelSession], labels[engine.LabelName] = "losttherecor", "lost"
+		made, err := w.fake.Create(ctx, engine.Container{Name: "slipway-losttherecor", Image: enginetest.ImageMinimal, Labels: labels})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.fake.Start(ctx, made); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		lost, err := w.agent.Get(ctx, "losttherecor")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(lost.Folders, running.Folders) || len(lost.Folders) != 1 || !lost.Folders[0].ReadOnly {
+			t.Errorf("it has %+v mounted, not %+v", lost.Folders, running.Folders)
+		}
+		if _, err := w.agent.TrashFolder(ctx, folder.ID); session.CodeOf(err) != "folder_trash_in-use" {
+			t.Errorf("a folder in use goes into the trash: %v", err)
+		}
+		if _, err := w.agent.Terminate(ctx, lost.ID, true); err != nil {
+			t.Fatal(err)
+		}
+		w.awaitStatus(lost.ID, session.Terminated)
+		if _, err := w.agent.TrashFolder(ctx, folder.ID); err != nil {
+			t.Error(err)
+		}
 		w.audit()
 	})
 }

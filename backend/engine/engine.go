@@ -262,4 +262,5 @@ const (
 	LabelGrants   = "slipway.grants"   // JSON of session.Grants
 	LabelName     = "slipway.name"     // session name at creation
 	LabelSpec     = "slipway.spec"     // SHA-256 of the spec
+	LabelFolders  = "slipway.folders"  // JSON of a list of session.FolderMount; none: no label
 )
