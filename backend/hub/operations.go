@@ -26,6 +26,7 @@ const (
 	AgentReconnect OperationKind = "agent-reconnect"
 	ImageSend      OperationKind = "image-send"
 	ImageFetch     OperationKind = "image-fetch"
+	FileArchive    OperationKind = "file-archive"
 )
 
 // OperationState is where an operation stands.

@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -12,6 +11,10 @@ import (
 	"net/http"
 	"path"
 	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"slipway/backend/hub"
 	"slipway/backend/session"
@@ -38,31 +41,35 @@ func (s *Server) zipFiles(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		roots = append(roots, zipped{path: session.FilePath(p), name: nameIn(info), info: info})
+		roots = append(roots, zipped{path: session.FilePath(p), name: packed(info), info: info})
 	}
 	name := cmp.Or(r.URL.Query().Get("name"), roots[0].name, "files") + ".zip"
 	header := w.Header()
 	header.Set("Content-Type", "application/zip")
 	header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": path.Base(name)}))
 	header.Set("Cache-Control", "no-store")
-	job := &zipping{ctx: r.Context(), files: files, to: zip.NewWriter(w), taken: map[string]bool{}}
-	for _, root := range roots {
-		if err = job.add(root); err != nil {
-			break
-		}
-	}
-	if err = errors.Join(err, job.finish(err)); err != nil {
+	began := false
+	err = s.hub.Accompany(r.Context(), hub.FileArchive, path.Base(name), func(ctx context.Context, work *hub.Work) error {
+		began = true
+		// A browser that does not read would hold up the end.
+		defer context.AfterFunc(ctx, func() { _ = http.NewResponseController(w).SetWriteDeadline(time.Now()) })()
+		job := &zipping{ctx: ctx, files: files, to: zip.NewWriter(w), taken: map[string]bool{}, work: work}
+		return job.run(roots)
+	})
+	if err != nil && began {
 		s.log.Info("an archive was broken off", "error", err)
 		panic(http.ErrAbortHandler)
 	}
-	return nil
+	return err
 }
 
-// nameIn is what a file is called in an archive; empty for the root of a place,
-// whose content stands at the archive's own root.
-func nameIn(info session.FileInfo) string {
+// packed is what a file is called in an archive; empty for the root of a place,
+// whose content stands at the archive's own root. A backslash, which is a plain
+// character where the file lies, would lead out of the directory that some
+// programs unpack to.
+func packed(info session.FileInfo) string {
 	if name := string(info.Name); name != "/" && name != "." {
-		return name
+		return strings.ReplaceAll(name, `\`, "_")
 	}
 	return ""
 }
@@ -79,15 +86,57 @@ type zipping struct {
 	ctx   context.Context //nolint:containedctx // of the one request
 	files *hub.Files
 	to    *zip.Writer
-	taken map[string]bool // names at the archive's root
+	taken map[string]bool // names in the archive
+	work  *hub.Work       // that is told how far it is
+	done  atomic.Int64    // bytes of files
+	total atomic.Int64    // bytes of files; 0 while they are counted
 }
 
-// finish writes the directory of a whole archive.
-func (z *zipping) finish(failed error) error {
-	if failed != nil {
-		return nil
+// run writes a whole archive. What it will hold is counted meanwhile.
+func (z *zipping) run(roots []zipped) error {
+	var counting sync.WaitGroup
+	ctx, stop := context.WithCancel(z.ctx)
+	defer counting.Wait()
+	defer stop()
+	counting.Go(func() {
+		if total, err := z.count(ctx, roots); err == nil { // else it stays unknown
+			z.total.Store(total)
+			z.work.Progress(z.done.Load(), total)
+		}
+	})
+	for _, root := range roots {
+		if err := z.add(root); err != nil {
+			return err
+		}
 	}
 	return z.to.Close()
+}
+
+// count returns how many bytes the files among some things, and in them, have.
+func (z *zipping) count(ctx context.Context, some []zipped) (total int64, err error) {
+	for _, one := range some {
+		switch {
+		case one.info.Link:
+		case one.info.Kind == session.KindFile:
+			total += one.info.Size
+		case one.info.Kind == session.KindDirectory:
+			err = z.each(ctx, one, func(inner zipped) error {
+				bytes, err := z.count(ctx, []zipped{inner})
+				total += bytes
+				return err
+			})
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return total, nil
+}
+
+// Write counts what is read of files.
+func (z *zipping) Write(p []byte) (int, error) {
+	z.work.Progress(z.done.Add(int64(len(p))), z.total.Load())
+	return len(p), nil
 }
 
 func (z *zipping) add(one zipped) error {
@@ -119,17 +168,23 @@ func (z *zipping) addDirectory(dir zipped) error {
 			return err
 		}
 	}
+	return z.each(z.ctx, dir, z.add)
+}
+
+// each calls fn for everything in a directory; one that has gone meanwhile holds
+// nothing.
+func (z *zipping) each(ctx context.Context, dir zipped, fn func(zipped) error) error {
 	for after, more := session.FilePath(""), true; more; {
-		listing, err := z.files.Agent.ListFiles(z.ctx, z.files.Place, session.ListRequest{Path: dir.path, After: after})
+		listing, err := z.files.Agent.ListFiles(ctx, z.files.Place, session.ListRequest{Path: dir.path, After: after})
 		if session.CodeOf(err).Detail() == session.DetailNotFound {
-			return nil // it has gone meanwhile
+			return nil
 		}
 		if err != nil {
 			return err
 		}
 		for _, entry := range listing.Entries {
-			inner := zipped{path: session.FilePath(path.Join(string(dir.path), string(entry.Name))), name: path.Join(dir.name, string(entry.Name)), info: entry}
-			if err := z.add(inner); err != nil {
+			inner := zipped{path: session.FilePath(path.Join(string(dir.path), string(entry.Name))), name: path.Join(dir.name, packed(entry)), info: entry}
+			if err := fn(inner); err != nil {
 				return err
 			}
 			after = entry.Name
@@ -154,6 +209,6 @@ func (z *zipping) addFile(file zipped) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(to, from)
+	_, err = io.Copy(io.MultiWriter(to, z), from)
 	return err
 }

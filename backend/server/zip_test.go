@@ -3,11 +3,13 @@ package server_test
 import (
 	"archive/zip"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"strings"
 	"testing"
 
+	"slipway/backend/api"
 	"slipway/backend/files"
 	"slipway/backend/session"
 )
@@ -29,7 +31,7 @@ func TestSeveralFilesAreReadAsOneArchive(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, text := range map[string]string{"a/deep/one": "1", "a/same": "2", "b/same": "3", "line\nbreak": "4"} {
+	for name, text := range map[string]string{"a/deep/one": "1", "a/same": "2", "b/same": "3", "line\nbreak": "4", `b/..\..\evil`: "5"} {
 		if err := root.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +65,7 @@ func TestSeveralFilesAreReadAsOneArchive(t *testing.T) {
 		return found, response
 	}
 	all, response := read("path=&name=data")
-	if len(all) != 7 || all["a/deep/one"] != "1" || all["line\nbreak"] != "4" {
+	if len(all) != 8 || all["b/.._.._evil"] != "5" || all["a/deep/one"] != "1" || all["line\nbreak"] != "4" {
 		t.Errorf("all of it: %q", all)
 	}
 	if got := response.Header.Get("Content-Disposition"); got != `attachment; filename=data.zip` {
@@ -76,5 +78,63 @@ func TestSeveralFilesAreReadAsOneArchive(t *testing.T) {
 		if response, body := do(t, http.DefaultClient, w.request(t, "GET", base+query, "")); response.StatusCode != status {
 			t.Errorf("%q: %s %s", query, response.Status, body)
 		}
+	}
+}
+
+func TestAnArchiveIsAnOperationThatCanBeCancelled(t *testing.T) {
+	w := start(t)
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	w.agent.Files = diskFiles{files.Tree{FS: rootFS{root}, Home: "/"}}
+	f, err := w.agent.CreateFolder(t.Context(), session.FolderRequest{Name: "data"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := root.Create("endless") // more than any buffer on the way holds, and all of it noise
+	if err != nil {
+		t.Fatal(err)
+	}
+	const size = 256 << 20
+	if _, err := io.CopyN(file, rand.NewChaCha8([32]byte{}), size); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(w.request(t, "GET", "/api/v1/folders/"+string(f.ID)+"/files/zip?path=endless", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if _, err := io.CopyN(io.Discard, response.Body, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	operation := func() (op api.Operation) {
+		t.Helper()
+		var all []api.Operation
+		if w.call(t, "GET", "/api/v1/operations", "", &all); len(all) != 1 {
+			t.Fatalf("%+v", all)
+		}
+		return all[0]
+	}
+	op := operation()
+	for op.Progress == nil || op.Progress.Total == 0 || op.Progress.Done == 0 {
+		op = operation()
+	}
+	if op.Kind != "file-archive" || op.Subject != "endless.zip" || op.State != "running" || op.Progress.Total != size || op.Progress.Done >= size {
+		t.Errorf("%+v, %+v", op, op.Progress)
+	}
+	w.call(t, "POST", "/api/v1/operations/"+op.ID+"/cancel", "", &op)
+	if _, err := io.Copy(io.Discard, response.Body); err == nil {
+		t.Error("a part is taken for the whole")
+	}
+	for op.State == "running" {
+		op = operation()
+	}
+	if op.State != "cancelled" {
+		t.Errorf("%+v", op)
 	}
 }

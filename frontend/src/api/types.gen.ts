@@ -978,9 +978,9 @@ export interface Settings {
 /** Operation is a piece of work that takes a while: it has steps, may ask a person something, can be cancelled, and is told of by events until it has ended. The last 50 are kept. */
 export interface Operation {
   id: string;
-  /** Agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send or image-fetch. */
+  /** Agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch or file-archive. */
   kind: OperationKind;
-  /** Name or address of the agent. */
+  /** Name or address of the agent, reference of the image, or name of the archive. */
   subject: string;
   /** Running, waiting (for an answer), done, failed or cancelled. */
   state: OperationState;
