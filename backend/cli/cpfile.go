@@ -159,16 +159,21 @@ func (j *copying) download(ctx context.Context, root *os.Root, source, target st
 	if err != nil {
 		return err
 	}
+	here, durable := make(chan string, 1), make(chan error, 1) // while the far side computes its own
+	go func() { here <- localSum(io.NewSectionReader(file, 0, info.Size)) }()
+	go func() { durable <- file.Sync() }()
 	var sum api.Checksum
-	if err := j.ask(ctx, http.MethodGet, j.address("checksum", source), nil, &sum); err != nil {
+	err = j.ask(ctx, http.MethodGet, j.address("checksum", source), nil, &sum)
+	got, unwritten := <-here, <-durable
+	if err != nil {
 		return err
 	}
-	if localSum(io.NewSectionReader(file, 0, info.Size)) != sum.SHA256 {
+	if got != sum.SHA256 {
 		err := &failure{code: "cli_copy_checksum", exit: ExitFailure, message: source + " changed while it was copied: the checksums differ.", hint: "Copy it again."}
 		return errors.Join(err, root.Remove(part))
 	}
 	mode, _ := strconv.ParseUint(info.Mode, 8, 9) // without one, the file is the person's own
-	err = errors.Join(file.Chmod(fs.FileMode(mode)|0o600), file.Sync(), file.Close(), root.Chtimes(part, info.Modified, info.Modified))
+	err = errors.Join(unwritten, file.Chmod(fs.FileMode(mode)|0o600), file.Close(), root.Chtimes(part, info.Modified, info.Modified))
 	if err == nil {
 		err = root.Rename(part, target)
 	}

@@ -186,9 +186,14 @@ func (t Tree) Write(up session.Upload, from io.Reader) (int64, error) {
 	return t.UploadOffset(up)
 }
 
+// writeEvery is how many bytes the disk is told to write at a time, while more
+// of them come. Else all of a large file would be waited for at its end.
+const writeEvery = 8 << 20
+
 // copyAt copies to a file from an offset on.
 func copyAt(file *os.File, offset int64, from io.Reader) (int64, error) {
 	buffer := make([]byte, 256<<10)
+	told := offset
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 {
@@ -196,6 +201,10 @@ func copyAt(file *os.File, offset int64, from io.Reader) (int64, error) {
 				return offset, err
 			}
 			offset += int64(n)
+		}
+		if offset-told >= writeEvery {
+			BeginWriting(file, told, offset-told)
+			told = offset
 		}
 		if errors.Is(err, io.EOF) {
 			return offset, nil
@@ -266,15 +275,6 @@ func (t Tree) seal(ctx context.Context, hidden string, req session.FinishRequest
 	if info.Size() != req.Size {
 		return &session.Error{Code: "file_finish_conflict", Message: fmt.Sprintf("%d bytes came, not %d.", info.Size(), req.Size), Hint: "Go on with the upload, or begin it anew."}
 	}
-	if req.SHA256 != "" {
-		sum, err := checksum(ctx, file)
-		if err != nil {
-			return err
-		}
-		if !strings.EqualFold(sum, req.SHA256) {
-			return &session.Error{Code: "file_finish_checksum", Message: "What came is not what was sent: the checksum is another.", Hint: "Begin the upload anew; the file may have changed while it was read."}
-		}
-	}
 	mode := fs.FileMode(newMode)
 	if req.Mode != 0 {
 		mode = fs.FileMode(req.Mode).Perm()
@@ -282,13 +282,27 @@ func (t Tree) seal(ctx context.Context, hidden string, req session.FinishRequest
 	if err := file.Chmod(mode); err != nil {
 		return err
 	}
-	if err := file.Sync(); err != nil {
-		return err
-	}
 	if !req.Modified.IsZero() {
-		return futimes(file, req.Modified)
+		if err := futimes(file, req.Modified); err != nil {
+			return err
+		}
 	}
-	return nil
+	durable := make(chan error, 1) // the disk writes while the checksum is computed
+	go func() { durable <- file.Sync() }()
+	err = checkSum(ctx, file, req.SHA256)
+	return errors.Join(err, <-durable)
+}
+
+// checkSum fails where a part has another checksum than it should; empty: any.
+func checkSum(ctx context.Context, part io.Reader, wanted string) error {
+	if wanted == "" {
+		return nil
+	}
+	sum, err := checksum(ctx, part)
+	if err == nil && !strings.EqualFold(sum, wanted) {
+		err = &session.Error{Code: "file_finish_checksum", Message: "What came is not what was sent: the checksum is another.", Hint: "Begin the upload anew; the file may have changed while it was read."}
+	}
+	return err
 }
 
 // finished answers for an upload without a part: it may have been finished.
