@@ -180,7 +180,7 @@ func (t Tree) Write(up session.Upload, from io.Reader) (int64, error) {
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
 		return 0, errors.Join(notRegular("write", hidden), err)
 	}
-	if _, err := copyAt(file, up.Offset, from); err != nil {
+	if err := copyAt(file, up.Offset, from); err != nil {
 		return 0, failure("write", full, err)
 	}
 	return t.UploadOffset(up)
@@ -190,29 +190,26 @@ func (t Tree) Write(up session.Upload, from io.Reader) (int64, error) {
 // of them come. Else all of a large file would be waited for at its end.
 const writeEvery = 8 << 20
 
-// copyAt copies to a file from an offset on.
-func copyAt(file *os.File, offset int64, from io.Reader) (int64, error) {
-	buffer := make([]byte, 256<<10)
-	told := offset
-	for {
-		n, err := from.Read(buffer)
-		if n > 0 {
-			if _, err := file.WriteAt(buffer[:n], offset); err != nil {
-				return offset, err
-			}
-			offset += int64(n)
-		}
-		if offset-told >= writeEvery {
-			BeginWriting(file, told, offset-told)
-			told = offset
-		}
-		if errors.Is(err, io.EOF) {
-			return offset, nil
-		}
-		if err != nil {
-			return offset, err
-		}
+// placed writes to a file from an offset on.
+type placed struct {
+	file   *os.File
+	offset int64
+}
+
+func (p *placed) Write(b []byte) (int, error) {
+	n, err := p.file.WriteAt(b, p.offset)
+	begun := p.offset / writeEvery
+	p.offset += int64(n)
+	if p.offset/writeEvery > begun {
+		beginWriting(p.file, begun*writeEvery, writeEvery)
 	}
+	return n, err
+}
+
+// copyAt copies to a file from an offset on.
+func copyAt(file *os.File, offset int64, from io.Reader) error {
+	_, err := io.CopyBuffer(&placed{file, offset}, struct{ io.Reader }{from}, make([]byte, 256<<10)) // not the whole of what is there at once
+	return err
 }
 
 // Drop forgets an upload.

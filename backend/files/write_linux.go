@@ -8,8 +8,8 @@ import (
 // startWriting is SYNC_FILE_RANGE_WRITE: begin, and do not wait.
 const startWriting = 2
 
-// BeginWriting has the disk begin to write a part of a file. Whoever syncs the
+// beginWriting has the disk begin to write a part of a file. Whoever syncs the
 // file later waits for the less.
-func BeginWriting(file *os.File, from, length int64) {
+func beginWriting(file *os.File, from, length int64) {
 	_ = syscall.SyncFileRange(int(file.Fd()), from, length, startWriting) // a file system that cannot writes when it is synced
 }

@@ -15,6 +15,9 @@ const (
 	// uploadPiece is how many bytes are held until an agent has them. What it
 	// does not have when its connection is lost is sent again from here.
 	uploadPiece = 8 << 20
+	// nearPiece is that for a folder of this machine, where nothing is far: it
+	// stays in the caches of the CPU on its way to the disk.
+	nearPiece = 512 << 10
 	// uploadsAtOnce bounds the memory of all uploads.
 	uploadsAtOnce = 16
 	// transferPatience is how long a transfer waits for an agent that is not
@@ -31,6 +34,7 @@ type Files struct {
 	Agent session.Agent
 	Place session.Place
 	hub   *Hub
+	piece int // bytes of an upload that are held at a time
 }
 
 // FilesOf returns the files of a session's kernel, main1 where none is named.
@@ -40,7 +44,7 @@ func (h *Hub) FilesOf(ctx context.Context, ref, kernel string) (*Files, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Files{Agent: agent, Place: session.Place{Session: id, Kernel: kernel}, hub: h}, nil
+	return &Files{Agent: agent, Place: session.Place{Session: id, Kernel: kernel}, hub: h, piece: uploadPiece}, nil
 }
 
 // away reports whether an agent, or the session on it, was not reached.
@@ -95,7 +99,7 @@ func (f *Files) Upload(ctx context.Context, up session.Upload, from io.Reader) (
 		return 0, context.Cause(ctx)
 	}
 	there := up.Offset
-	buffer := make([]byte, uploadPiece)
+	buffer := make([]byte, f.piece)
 	for first := true; ; first = false {
 		n, err := io.ReadFull(from, buffer)
 		if n > 0 || first {
@@ -104,7 +108,7 @@ func (f *Files) Upload(ctx context.Context, up session.Upload, from io.Reader) (
 				return there, failed
 			}
 			if again { // what was given up may still be read
-				buffer = make([]byte, uploadPiece)
+				buffer = make([]byte, f.piece)
 			}
 			up.Offset += int64(n)
 		}

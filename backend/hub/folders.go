@@ -146,7 +146,11 @@ func (h *Hub) FilesIn(ctx context.Context, ref, agent string) (*Files, session.F
 	if err != nil {
 		return nil, f, err
 	}
-	return &Files{Agent: m.Agent, Place: session.Place{Folder: f.ID}, hub: h}, f, nil
+	files := &Files{Agent: m.Agent, Place: session.Place{Folder: f.ID}, hub: h, piece: uploadPiece}
+	if m.Local {
+		files.piece = nearPiece
+	}
+	return files, f, nil
 }
 
 // awaitPlace waits until the agent that keeps a place is reached, as
