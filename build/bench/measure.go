@@ -408,16 +408,25 @@ func (p *plane) cpuTicks() (int64, error) {
 	return user + system, err
 }
 
-func (p *plane) resident() (int64, error) {
+func (p *plane) resident() (int64, error) { return p.memory("VmRSS:") }
+
+// peak is the most that was resident since [plane.forgetPeak].
+func (p *plane) peak() (int64, error) { return p.memory("VmHWM:") }
+
+func (p *plane) forgetPeak() error {
+	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.command.Process.Pid), []byte("5"), 0)
+}
+
+func (p *plane) memory(which string) (int64, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
 	if err != nil {
 		return 0, err
 	}
 	for line := range strings.Lines(string(data)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+		if rest, ok := strings.CutPrefix(line, which); ok {
 			kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
 			return kib << 10, err
 		}
 	}
-	return 0, errors.New("the resident memory is not told")
+	return 0, fmt.Errorf("%s is not told", which)
 }

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+
+	"slipway/backend/api"
+)
+
+const (
+	// copiedBytes is the size of the file that is brought and fetched.
+	copiedBytes = 1 << 30
+	// pieceBytes is how much the user interface sends in one request.
+	pieceBytes = 16 << 20
+	// copiedName is what the file is called in the folder.
+	copiedName = "large.bin"
+	// listedFiles is how many entries the listed folder has.
+	listedFiles = 10_000
+	// mostGrown is by how much the program may grow while it copies.
+	mostGrown = 64 << 20
+)
+
+// measureFiles brings a large file to a folder and fetches it, as the user
+// interface and the command line do, beside cp and a bare connection on the
+// loopback, and lists a folder with many entries.
+func measureFiles(ctx context.Context, p *plane, o options, r *report) error {
+	dir, err := os.MkdirTemp("", "slipway-bench-files-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
+	c := &carrier{plane: p, binary: o.binary, dir: dir, source: filepath.Join(dir, "source.bin")}
+	if err := c.prepare(ctx); err != nil {
+		return err
+	}
+	if err := c.cut(ctx, r); err != nil {
+		return fmt.Errorf("a cut: %w", err)
+	}
+	if err := c.compare(ctx, o.copies, r); err != nil {
+		return err
+	}
+	return c.list(ctx, r)
+}
+
+// carrier copies one file in several ways.
+type carrier struct {
+	*plane
+	binary string
+	dir    string // of our own
+	source string // the file that is copied
+	sum    string // its SHA-256
+	folder api.Folder
+}
+
+// prepare makes the file and a folder that is a directory of this machine, so
+// that what came of it can be looked at.
+func (c *carrier) prepare(ctx context.Context) error {
+	file, err := os.Create(c.source)
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // it is synced
+	sum := sha256.New()
+	noise := rand.NewChaCha8([32]byte{1})
+	if _, err := io.CopyN(io.MultiWriter(file, sum), noise, copiedBytes); err != nil {
+		return err
+	}
+	c.sum = hex.EncodeToString(sum.Sum(nil))
+	linked := filepath.Join(c.dir, "folder")
+	if err := errors.Join(file.Sync(), os.Mkdir(linked, 0o700)); err != nil {
+		return err
+	}
+	return c.call(ctx, http.MethodPost, "/api/v1/folders", api.FolderRequest{Name: "bench-files", Path: linked}, &c.folder)
+}
+
+// address is that of a call for the file in the folder.
+func (c *carrier) address(call string, more ...string) string {
+	query := url.Values{"path": {copiedName}}
+	for i := 0; i+1 < len(more); i += 2 {
+		query.Set(more[i], more[i+1])
+	}
+	return "/api/v1/folders/" + c.folder.ID + "/files/" + call + "?" + query.Encode()
+}
+
+// send makes a request whose body or answer is long.
+func (c *carrier) send(ctx context.Context, method, path string, body io.Reader, header http.Header) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.url+path, body)
+	if err != nil {
+		return nil, err
+	}
+	if header != nil {
+		req.Header = header
+	}
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	resp, err := (&http.Client{Transport: c.http.Transport}).Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode >= http.StatusBadRequest {
+		text, _ := io.ReadAll(resp.Body)
+		return nil, errors.Join(fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, text), resp.Body.Close())
+	}
+	return resp, nil
+}
+
+// upload brings the file from an offset on in pieces, as a page does, and
+// stops after so many bytes.
+func (c *carrier) upload(ctx context.Context, key string, from, most int64) error {
+	file, err := os.Open(c.source)
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // it is only read
+	for at := from; at < most; at += pieceBytes {
+		piece := io.NewSectionReader(file, at, min(pieceBytes, most-at))
+		resp, err := c.send(ctx, http.MethodPut, c.address("upload", "key", key, "offset", strconv.FormatInt(at, 10)), piece, nil)
+		if err != nil {
+			return err
+		}
+		if err := resp.Body.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish makes the file of an upload appear; it compares a checksum where one is given.
+func (c *carrier) finish(ctx context.Context, key, sum string) error {
+	return c.call(ctx, http.MethodPost, c.address("upload", "key", key), api.FinishRequest{Size: copiedBytes, SHA256: sum, Conflict: "replace"}, nil)
+}
+
+// download fetches the file from an offset on and writes it down.
+func (c *carrier) download(ctx context.Context, to string, from int64) error {
+	resp, err := c.send(ctx, http.MethodGet, c.address("content"), nil, http.Header{"Range": {fmt.Sprintf("bytes=%d-", from)}})
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close() //nolint:errcheck // it is read to its end
+	file, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // it is synced
+	if _, err := file.Seek(from, io.SeekStart); err != nil {
+		return err
+	}
+	if _, err := io.Copy(file, resp.Body); err != nil {
+		return err
+	}
+	return file.Sync()
+}
+
+// cli runs the program as a person does.
+func (c *carrier) cli(ctx context.Context, args ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, c.binary, args...)
+	command.Env = c.env
+	return command
+}
+
+func (c *carrier) cliCopy(ctx context.Context, from, to string) error {
+	if said, err := c.cli(ctx, "cp", "-f", from, to).CombinedOutput(); err != nil {
+		return fmt.Errorf("slipway cp %s %s: %w: %s", from, to, err, bytes.TrimSpace(said))
+	}
+	return nil
+}
+
+// plainCopy is cp, and the wait for the disk that every copy of ours ends with.
+func (c *carrier) plainCopy(ctx context.Context, to string) error {
+	if said, err := exec.CommandContext(ctx, "cp", c.source, to).CombinedOutput(); err != nil {
+		return fmt.Errorf("cp: %w: %s", err, said)
+	}
+	file, err := os.OpenFile(to, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Sync(), file.Close())
+}
+
+// loopback sends as many bytes through a bare connection.
+func loopback(ctx context.Context) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer listener.Close() //nolint:errcheck // one connection is all
+	sent := make(chan error, 1)
+	go func() {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", listener.Addr().String())
+		if err != nil {
+			sent <- err
+			return
+		}
+		buffer := make([]byte, 256<<10)
+		for left := copiedBytes; left > 0 && err == nil; left -= len(buffer) {
+			_, err = conn.Write(buffer)
+		}
+		sent <- errors.Join(err, conn.Close())
+	}()
+	conn, err := listener.Accept()
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // it is read to its end
+	buffer := make([]byte, 256<<10)
+	for {
+		if _, err := conn.Read(buffer); errors.Is(err, io.EOF) {
+			return <-sent
+		} else if err != nil {
+			return err
+		}
+	}
+}
