@@ -23,6 +23,7 @@ import (
 	"slipway/backend/hostlock"
 	"slipway/backend/hub"
 	"slipway/backend/place"
+	"slipway/backend/settings"
 	"slipway/backend/store"
 	"slipway/gpu"
 	"slipway/gpu/clock"
@@ -100,12 +101,16 @@ func openLocal(ctx context.Context, home place.Home, kind, logFile string, log *
 		return nil, errors.Join(err, l.Close())
 	}
 	l.parts = append(l.parts, l.Engine)
-	shares, err := giving(os.Getenv)
-	idle, guard, idleErr := reclaiming(os.Getenv)
+	env, err := settings.New(home.Dir, nil).Env()
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	shares, err := giving(env)
+	idle, guard, idleErr := reclaiming(env)
 	if err = errors.Join(err, idleErr); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	if err := openDevices(l, log); err != nil {
+	if err := openDevices(l, env(libraryVariable), log); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	uid, gid := person()
@@ -135,14 +140,14 @@ func aloneOn(kind string) func(context.Context) (func(), error) {
 // OpenHub opens the hub over the local agent and those that reach leads to; nil:
 // there are no others. The shelf that it returns holds what the hub keeps and is
 // closed after it.
-func OpenHub(local *Local, reach hub.Reacher, log *slog.Logger) (*hub.Hub, *store.Shelf, error) {
+func OpenHub(home place.Home, local *Local, reach hub.Reacher, log *slog.Logger) (*hub.Hub, *store.Shelf, error) {
 	shelf, err := store.OpenShelf(filepath.Join(local.Dir, "hub.db"))
 	if err != nil {
 		return nil, nil, err
 	}
 	h, err := hub.Open(hub.Config{
 		Members: []hub.Member{{Name: LocalAgent, Local: true, Agent: local.Agent}},
-		Reacher: reach, Shelf: shelf, Owner: personName(), Version: hub.Version(BuildVersion()), Log: log.With("part", "hub"),
+		Reacher: reach, Shelf: shelf, Settings: settings.New(home.Dir, nil), Owner: personName(), Version: hub.Version(BuildVersion()), Log: log.With("part", "hub"),
 	})
 	if err != nil {
 		return nil, nil, errors.Join(err, shelf.Close())

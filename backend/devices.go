@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"os"
 	"time"
 
 	"slipway/backend/engine"
@@ -21,10 +20,11 @@ import (
 const libraryVariable = "SLIPWAY_NVML_LIBRARY"
 
 // openDevices opens what finds and measures the devices of this machine, which
-// are simulated where its sessions are.
-func openDevices(l *Local, log *slog.Logger) error {
+// are simulated where its sessions are. library is the path of NVIDIA's; "": a
+// usual one.
+func openDevices(l *Local, library string, log *slog.Logger) error {
 	if l.Kind != EngineSim {
-		machine, err := devices.Open(devices.Config{Dir: l.Dir, Library: os.Getenv(libraryVariable), Log: log.With("part", "devices")})
+		machine, err := devices.Open(devices.Config{Dir: l.Dir, Library: library, Log: log.With("part", "devices")})
 		if err != nil {
 			return &session.Error{Code: "accelerator_open_no-space", Message: "The reader of devices cannot be put into " + l.Dir + ".", Hint: "Make room there, or set SLIPWAY_HOME to another folder.", Err: err}
 		}

@@ -132,7 +132,7 @@ func serve(ctx context.Context, config Config) (err error) {
 	}
 	defer func() { err = errors.Join(err, local.Close()) }()
 	reach := newReacher(config.Home, log.With("part", "reach"))
-	h, shelf, err := OpenHub(local, reach, log)
+	h, shelf, err := OpenHub(config.Home, local, reach, log)
 	if err != nil {
 		return err
 	}

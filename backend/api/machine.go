@@ -131,3 +131,37 @@ type Settings struct {
 	CloseKeeps   string `json:"closeKeeps"`   // what closing the window does with live sessions: ask, keep or quit
 	TerminalFont int    `json:"terminalFont"` // size in pixels
 }
+
+// SettingsFile is the file in which every setting stands, those of the agent
+// included.
+type SettingsFile struct {
+	Path     string           `json:"path"`
+	Settings []Setting        `json:"settings"`
+	Problems []SettingProblem `json:"problems"`
+}
+
+// Setting is one of them. Values are written as in a variable.
+type Setting struct {
+	Name     string   `json:"name"`              // its path in the file: gpu.quantum
+	Kind     string   `json:"kind"`              // text, integer, number, switch (1 or 0) or list (texts, separated by commas)
+	Choices  []string `json:"choices,omitempty"` // nothing else is allowed; absent: anything else is
+	Text     string   `json:"text"`              // what it is about
+	Default  string   `json:"default"`           // "": nothing is set
+	Value    string   `json:"value"`             // in force, or from the next start on
+	Set      bool     `json:"set"`               // it stands in the file
+	Variable string   `json:"variable"`          // what overrides it
+	Override string   `json:"override"`          // what that variable says; "": it is not set
+	Restart  bool     `json:"restart"`           // it is read when Slipway starts
+}
+
+// SettingProblem is what is wrong with a setting.
+type SettingProblem struct {
+	Line    int    `json:"line"` // of the file; 0: it is about a variable
+	Name    string `json:"name"` // of the setting or the variable; "": the whole file
+	Message string `json:"message"`
+}
+
+// SettingUpdate changes one setting.
+type SettingUpdate struct {
+	Value *string `json:"value"` // as it is written in a variable; null: the default again
+}

@@ -173,6 +173,8 @@ var Routes = []Route{
 	{Name: "recipe-compare", Method: http.MethodPost, Path: "/api/v1/recipes/compare", Summary: "Compare two specs field by field.", Request: RecipePair{}, Response: []RecipeField{}},
 	{Name: "settings", Method: http.MethodGet, Path: "/api/v1/settings", Summary: "Read the settings.", Response: Settings{}},
 	{Name: "settings-update", Method: http.MethodPut, Path: "/api/v1/settings", Summary: "Replace the settings.", Request: Settings{}, Response: Settings{}},
+	{Name: "settings-file", Method: http.MethodGet, Path: "/api/v1/settings/file", Summary: "Read every setting with where it stands, what overrides it and what is wrong.", Response: SettingsFile{}},
+	{Name: "setting-update", Method: http.MethodPatch, Path: "/api/v1/settings/file/{name}", Summary: "Change one setting in the file, or take it out.", Request: SettingUpdate{}, Response: SettingsFile{}},
 	{Name: "window-show", Method: http.MethodPost, Path: "/api/v1/window", Summary: "Bring the desktop window to the front, if a desktop shell is connected.", Response: Shown{}},
 	{Name: "shutdown", Method: http.MethodPost, Path: "/api/v1/shutdown", Summary: "Stop the control plane. Sessions go on.", Status: http.StatusAccepted},
 }

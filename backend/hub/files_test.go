@@ -174,7 +174,7 @@ func TestFilesPassTwoCuts(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := agentrpc.NewClient(agentrpc.ClientConfig{Name: func() string { return "lab" }, Opener: line})
-	h, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "lab", Agent: client}}, Shelf: &hubtest.Shelf{}})
+	h, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "lab", Agent: client}}, Shelf: &hubtest.Shelf{}, Settings: noSettings(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

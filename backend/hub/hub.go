@@ -5,7 +5,7 @@
 //
 // The hub has authority over nothing. Everything it says of a session was told
 // by an agent, and whatever it holds in memory can be thrown away and asked for
-// again; only recents and settings are kept, through a [Shelf].
+// again; only recents and the like are kept, through a [Shelf], and the settings, in their file.
 package hub
 
 import (
@@ -32,19 +32,21 @@ type Version struct{ Version, Commit, Go, OS, Arch string }
 // those that a person adds, and is nil where there can be none. Log and Now may
 // be nil.
 type Config struct {
-	Members []Member
-	Reacher Reacher
-	Shelf   Shelf
-	Owner   string // name of the person, written into every launch
-	Version Version
-	Log     *slog.Logger
-	Now     func() time.Time
+	Members  []Member
+	Reacher  Reacher
+	Shelf    Shelf
+	Settings SettingsFile
+	Owner    string // name of the person, written into every launch
+	Version  Version
+	Log      *slog.Logger
+	Now      func() time.Time
 }
 
 // Hub is safe for concurrent use.
 type Hub struct {
 	reacher Reacher
 	shelf   Shelf
+	file    SettingsFile
 	owner   string
 	version Version
 	log     *slog.Logger
@@ -81,7 +83,7 @@ type Hub struct {
 // its default taken: a broken history must not keep anybody from working.
 func Open(config Config) (*Hub, error) {
 	h := &Hub{
-		reacher: config.Reacher, shelf: config.Shelf, owner: config.Owner, version: config.Version, log: config.Log, now: config.Now,
+		reacher: config.Reacher, shelf: config.Shelf, file: config.Settings, owner: config.Owner, version: config.Version, log: config.Log, now: config.Now,
 		sessions: map[session.ID]*known{}, usage: map[session.ID]session.Usage{}, homes: map[session.ID]*member{}, folders: map[session.FolderID]*member{}, waiting: dependents{},
 		settings: DefaultSettings(), heard: make(chan struct{}), uploads: make(chan struct{}, uploadsAtOnce),
 	}
@@ -116,6 +118,7 @@ func (h *Hub) Run(ctx context.Context) {
 	h.mu.Unlock()
 	group.Go(func() { h.flush(ctx) })
 	group.Go(func() { h.keepKnown(ctx) })
+	group.Go(func() { h.followSettings(ctx) })
 	group.Wait()
 	h.operations.close()
 	h.mu.Lock()

@@ -37,7 +37,7 @@ func open(t *testing.T, names ...string) world {
 
 func openOn(t *testing.T, shelf hub.Shelf, members []hub.Member) *hub.Hub {
 	t.Helper()
-	h, err := hub.Open(hub.Config{Members: members, Shelf: shelf, Owner: "ada"})
+	h, err := hub.Open(hub.Config{Members: members, Shelf: shelf, Settings: noSettings(t), Owner: "ada"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -415,41 +415,6 @@ func TestListMergesAgentsByAge(t *testing.T) {
 	if strings.Join(got, "") != "432" {
 		t.Fatalf("page %v, want 4 3 2", got)
 	}
-}
-
-func TestSettings(t *testing.T) {
-	w := open(t, "local")
-	want := hub.Settings{Theme: "dark", Density: "compact", Language: "ko", CloseKeeps: "keep", TerminalFont: 16}
-	if err := w.SaveSettings(want); err != nil {
-		t.Fatal(err)
-	}
-	if got := openOn(t, w.shelf, nil).Settings(); got != want {
-		t.Fatalf("read back %+v, want %+v", got, want)
-	}
-	t.Run("every wrong value is named and nothing is saved", func(t *testing.T) {
-		err := w.SaveSettings(hub.Settings{Theme: "pink", Density: "x", Language: "xx", CloseKeeps: "x", TerminalFont: 99})
-		var e *session.Error
-		if !errors.As(err, &e) || len(e.Fields) != 5 || w.Settings() != want {
-			t.Fatalf("error %+v, settings %+v", err, w.Settings())
-		}
-	})
-	t.Run("a value that is no choice any more gives way to the default", func(t *testing.T) {
-		shelf := &hubtest.Shelf{}
-		shelf.SetRaw("hub.settings", []byte(`{"theme":"sepia","terminalFont":20}`))
-		got := openOn(t, shelf, nil).Settings()
-		if got.Theme != "system" || got.TerminalFont != 20 || got.Language != "en" {
-			t.Fatalf("settings %+v", got)
-		}
-	})
-	t.Run("what cannot be saved is not in force", func(t *testing.T) {
-		w.shelf.Fail(errors.New("the disk is full"))
-		defer w.shelf.Fail(nil)
-		changed := want
-		changed.Theme = "light"
-		if err := w.SaveSettings(changed); err == nil || w.Settings() != want {
-			t.Fatalf("error %v, settings %+v", err, w.Settings())
-		}
-	})
 }
 
 func TestEnvironments(t *testing.T) {

@@ -180,12 +180,7 @@ func (h *Hub) load() {
 		recents = nil
 	}
 	h.recents = pruneRecents(sane(recents))
-	settings := DefaultSettings()
-	if _, err := h.shelf.Load(settingsKey, &settings); err != nil {
-		h.log.Error("the settings cannot be read; the defaults are used", "error", err)
-		settings = DefaultSettings()
-	}
-	h.settings = settings.repaired()
+	h.loadSettings()
 	h.loadPresets()
 }
 

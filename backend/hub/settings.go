@@ -1,11 +1,12 @@
 package hub
 
 import (
-	"fmt"
-	"slices"
-	"strings"
+	"context"
+	"encoding/json"
+	"maps"
+	"time"
 
-	"slipway/backend/session"
+	"slipway/backend/settings"
 )
 
 // Settings are a person's choices.
@@ -19,62 +20,42 @@ type Settings struct {
 
 const settingsKey = "hub.settings"
 
-// Sizes that the terminal's font may have, in pixels.
-const (
-	smallestFont = 8
-	largestFont  = 32
-)
+// SettingsFile keeps the settings; settings.File is one.
+type SettingsFile interface {
+	Path() string
+	Exists() bool
+	Read() (settings.State, error)
+	Save(changes map[string]any) (settings.State, error)
+}
+
+// settingsPause is how often the file is looked at for changes by others.
+const settingsPause = 2 * time.Second
 
 // DefaultSettings are in force until a person chooses others.
 func DefaultSettings() Settings {
-	return Settings{Theme: "system", Density: "comfortable", Language: "en", CloseKeeps: "ask", TerminalFont: 14}
+	defaults := map[string]any{}
+	for _, field := range settings.Fields() {
+		defaults[field.Name] = field.Default
+	}
+	return settingsOf(defaults)
 }
 
-// choice is one setting that has a few possible values.
-type choice struct {
-	field  string
-	value  *string
-	values []string
-}
-
-func (s *Settings) choices() []choice {
-	return []choice{
-		{"theme", &s.Theme, []string{"system", "light", "dark"}},
-		{"density", &s.Density, []string{"comfortable", "compact"}},
-		{"language", &s.Language, []string{"en", "ko"}},
-		{"closeKeeps", &s.CloseKeeps, []string{"ask", "keep", "quit"}},
-	}
-}
-
-// Check returns what is wrong with each field.
-func (s Settings) Check() []session.FieldError {
-	var wrong []session.FieldError
-	for _, c := range s.choices() {
-		if !slices.Contains(c.values, *c.value) {
-			wrong = append(wrong, session.FieldError{Field: c.field, Code: "settings_update_invalid",
-				Message: fmt.Sprintf("%q is not a choice for %s.", *c.value, c.field), Hint: "Choose one of " + strings.Join(c.values, ", ") + "."})
-		}
-	}
-	if s.TerminalFont < smallestFont || s.TerminalFont > largestFont {
-		wrong = append(wrong, session.FieldError{Field: "terminalFont", Code: "settings_update_invalid",
-			Message: fmt.Sprintf("The terminal's font has %d to %d pixels.", smallestFont, largestFont), Hint: "14 is the default."})
-	}
-	return wrong
-}
-
-// repaired returns s with the default in place of each value that is no choice.
-func (s Settings) repaired() Settings {
-	defaults := DefaultSettings()
-	usual := defaults.choices()
-	for i, c := range s.choices() {
-		if !slices.Contains(c.values, *c.value) {
-			*c.value = *usual[i].value
-		}
-	}
-	if s.TerminalFont < smallestFont || s.TerminalFont > largestFont {
-		s.TerminalFont = defaults.TerminalFont
+// settingsOf takes a person's choices from all settings.
+func settingsOf(values map[string]any) Settings {
+	var s Settings
+	if text, err := json.Marshal(values); err == nil {
+		_ = json.Unmarshal(text, &s) // each value was checked by its field
 	}
 	return s
+}
+
+// values are the choices by their names in the file.
+func (s Settings) values() map[string]any {
+	values := map[string]any{}
+	if text, err := json.Marshal(s); err == nil {
+		_ = json.Unmarshal(text, &values)
+	}
+	return values
 }
 
 // Settings returns the settings in force.
@@ -84,19 +65,81 @@ func (h *Hub) Settings() Settings {
 	return h.settings
 }
 
-// SaveSettings replaces the settings; settings_update_invalid with Fields.
+// SaveSettings writes what differs from the settings in force;
+// settings_update_invalid with Fields.
 func (h *Hub) SaveSettings(s Settings) error {
-	if wrong := s.Check(); len(wrong) > 0 {
-		return &session.Error{Code: "settings_update_invalid", Message: wrong[0].Message, Hint: wrong[0].Hint, Fields: wrong}
-	}
+	changes, inForce := s.values(), h.Settings().values()
+	maps.DeleteFunc(changes, func(name string, value any) bool { return inForce[name] == value })
+	_, err := h.SaveSetting(changes)
+	return err
+}
+
+// SaveSetting changes settings by their names in the file, also those of the
+// agent; nil: the default again. It fails as settings.File.Save does.
+func (h *Hub) SaveSetting(changes map[string]any) (settings.State, error) {
 	h.saving.Lock()
 	defer h.saving.Unlock()
-	if err := h.shelf.Save(settingsKey, s); err != nil {
-		return err
+	state, err := h.file.Save(changes)
+	if err == nil {
+		h.adopt(state)
 	}
+	return state, err
+}
+
+// SettingsState reads what the file says of every setting, and where that is.
+func (h *Hub) SettingsState() (string, settings.State, error) {
+	state, err := h.file.Read()
+	return h.file.Path(), state, err
+}
+
+// adopt has a state in force and tells the watchers if it is another one.
+func (h *Hub) adopt(state settings.State) {
+	s := settingsOf(state.Values)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.settings = s
-	h.stream.publish(Event{Settings: &s})
-	return nil
+	if h.settings != s {
+		h.settings = s
+		h.stream.publish(Event{Settings: &s})
+	}
+}
+
+// followSettings notices what others write into the file. One that is broken
+// changes nothing until it is mended.
+func (h *Hub) followSettings(ctx context.Context) {
+	tick := time.NewTicker(settingsPause)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		h.saving.Lock()
+		if state, err := h.file.Read(); err == nil && !state.Broken() {
+			h.adopt(state)
+		}
+		h.saving.Unlock()
+	}
+}
+
+// loadSettings reads the file. What an earlier version kept on the shelf is
+// written into it.
+func (h *Hub) loadSettings() {
+	var kept map[string]any
+	if found, err := h.shelf.Load(settingsKey, &kept); err == nil && found && !h.file.Exists() {
+		for name, value := range kept {
+			if _, err := h.file.Save(map[string]any{name: value}); err != nil {
+				h.log.Warn("a setting of an earlier version is left out", "setting", name, "error", err)
+			}
+		}
+	}
+	state, err := h.file.Read()
+	if err != nil {
+		h.log.Error("the settings cannot be read; the defaults are used", "error", err)
+		return
+	}
+	for _, problem := range state.Problems {
+		h.log.Warn("a setting cannot be used", "line", problem.Line, "setting", problem.Name, "problem", problem.Message)
+	}
+	h.settings = settingsOf(state.Values)
 }

@@ -76,12 +76,12 @@ func (h Home) Token() (string, error) {
 
 // SaveToken writes the token for its owner alone.
 func (h Home) SaveToken(token string) error {
-	return replaceFile(h.tokenFile(), []byte(token+"\n"))
+	return ReplaceFile(h.tokenFile(), []byte(token+"\n"))
 }
 
-// replaceFile writes a 0600 file so that a reader sees the old content or the
+// ReplaceFile writes a 0600 file so that a reader sees the old content or the
 // new one, never a part.
-func replaceFile(path string, content []byte) error {
+func ReplaceFile(path string, content []byte) error {
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ func (h Home) SaveServing(s Serving) error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(h.servingFile(), append(data, '\n'))
+	return ReplaceFile(h.servingFile(), append(data, '\n'))
 }
 
 // RemoveServing removes serve.json. It is no error that there is none.

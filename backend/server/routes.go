@@ -59,6 +59,8 @@ func (s *Server) answers() map[string]answer {
 		"recipe-compare":  s.compareRecipes,
 		"settings":        s.getSettings,
 		"settings-update": s.updateSettings,
+		"settings-file":   s.settingsFile,
+		"setting-update":  s.updateSetting,
 		"window-show":     s.showWindow,
 		"shutdown":        s.stop,
 

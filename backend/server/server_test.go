@@ -20,6 +20,7 @@ import (
 	"slipway/backend/hub/hubtest"
 	"slipway/backend/server"
 	"slipway/backend/session"
+	"slipway/backend/settings"
 )
 
 const token = "token-of-the-test"
@@ -51,7 +52,7 @@ func startFor(t testing.TB, users ...int) *world {
 	t.Helper()
 	w := &world{agent: hubtest.New("local"), reacher: &hubtest.Reacher{}, stopped: make(chan struct{}, 1), done: make(chan struct{})}
 	var err error
-	w.hub, err = hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: w.agent}}, Reacher: w.reacher, Shelf: &hubtest.Shelf{}, Owner: "ada"})
+	w.hub, err = hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: w.agent}}, Reacher: w.reacher, Shelf: &hubtest.Shelf{}, Settings: settings.New(t.TempDir(), func(string) string { return "" }), Owner: "ada"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,6 +41,7 @@ import type {
   ResourceSummary,
   Session,
   Settings,
+  SettingsFile,
   Spec,
   SSHAccess,
   SSHSetup,
@@ -188,4 +189,6 @@ export const updateRecent = (id: string, change: RecentUpdate) =>
   request<Recent>(`${root}/recents/${encodeURIComponent(id)}`, { method: 'PATCH', body: change })
 export const deleteRecent = (id: string) => request<undefined>(`${root}/recents/${encodeURIComponent(id)}`, { method: 'DELETE' })
 export const fetchSettings = (signal?: AbortSignal) => request<Settings>(`${root}/settings`, { signal })
+export const fetchSettingsFile = (signal?: AbortSignal) => request<SettingsFile>(`${root}/settings/file`, { signal })
+export const patchSetting = (name: string, value: string | null) => request<SettingsFile>(`${root}/settings/file/${encodeURIComponent(name)}`, { method: 'PATCH', body: { value } })
 export const putSettings = (settings: Settings) => request<Settings>(`${root}/settings`, { method: 'PUT', body: settings })

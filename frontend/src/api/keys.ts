@@ -14,6 +14,7 @@ export const keys = {
   limits: (agent: string) => ['limits', agent] as const,
   recents: ['recents'] as const, // live
   settings: ['settings'] as const, // live
+  settingsFile: ['settings-file'] as const, // asked for again when a setting changes
   version: ['version'] as const, // live
   connection: ['connection'] as const, // live: Connection
   probe: (lostAt: number) => ['probe', lostAt] as const, // why the channel cannot be opened

@@ -975,6 +975,52 @@ export interface Settings {
   terminalFont: number;
 }
 
+/** SettingsFile is the file in which every setting stands, those of the agent included. */
+export interface SettingsFile {
+  path: string;
+  settings: Setting[];
+  problems: SettingProblem[];
+}
+
+/** Setting is one of them. Values are written as in a variable. */
+export interface Setting {
+  /** Its path in the file: gpu.quantum. */
+  name: string;
+  /** Text, integer, number, switch (1 or 0) or list (texts, separated by commas). */
+  kind: string;
+  /** Nothing else is allowed; absent: anything else is. */
+  choices?: string[];
+  /** What it is about. */
+  text: string;
+  /** "": nothing is set. */
+  default: string;
+  /** In force, or from the next start on. */
+  value: string;
+  /** It stands in the file. */
+  set: boolean;
+  /** What overrides it. */
+  variable: string;
+  /** What that variable says; "": it is not set. */
+  override: string;
+  /** It is read when Slipway starts. */
+  restart: boolean;
+}
+
+/** SettingProblem is what is wrong with a setting. */
+export interface SettingProblem {
+  /** Of the file; 0: it is about a variable. */
+  line: number;
+  /** Of the setting or the variable; "": the whole file. */
+  name: string;
+  message: string;
+}
+
+/** SettingUpdate changes one setting. */
+export interface SettingUpdate {
+  /** As it is written in a variable; null: the default again. */
+  value: string | null;
+}
+
 /** Operation is a piece of work that takes a while: it has steps, may ask a person something, can be cancelled, and is told of by events until it has ended. The last 50 are kept. */
 export interface Operation {
   id: string;
@@ -1904,6 +1950,10 @@ export const routes = {
   "settings": { method: "GET", path: "/api/v1/settings" },
   /** Replace the settings. */
   "settings-update": { method: "PUT", path: "/api/v1/settings" },
+  /** Read every setting with where it stands, what overrides it and what is wrong. */
+  "settings-file": { method: "GET", path: "/api/v1/settings/file" },
+  /** Change one setting in the file, or take it out. */
+  "setting-update": { method: "PATCH", path: "/api/v1/settings/file/{name}" },
   /** Bring the desktop window to the front, if a desktop shell is connected. */
   "window-show": { method: "POST", path: "/api/v1/window" },
   /** Stop the control plane. Sessions go on. */
@@ -2022,6 +2072,8 @@ export interface RouteTypes {
   "recipe-compare": { request: RecipePair; response: RecipeField[] };
   "settings": { request: undefined; response: Settings };
   "settings-update": { request: Settings; response: Settings };
+  "settings-file": { request: undefined; response: SettingsFile };
+  "setting-update": { request: SettingUpdate; response: SettingsFile };
   "window-show": { request: undefined; response: Shown };
   "shutdown": { request: undefined; response: undefined };
 }

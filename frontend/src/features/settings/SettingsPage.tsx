@@ -1,97 +1,63 @@
-import { App, InputNumber, Segmented, Select, Skeleton } from 'antd'
-import type { ReactNode } from 'react'
+import { App, Input, Skeleton } from 'antd'
+import { Search, SearchX } from 'lucide-react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { asProblem } from '@/api/client'
 import { useSaveSettings, useSettings } from '@/api/hooks'
-import type { Settings } from '@/api/types.gen'
+import type { Settings, SettingsFile } from '@/api/types.gen'
+import { CopyButton } from '@/ui/CopyButton'
+import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
 import { PageHeader } from '@/ui/PageHeader'
 import { About } from './About'
 import { Checks } from './Checks'
+import { Problems } from './Problems'
+import { matching, Row } from './Row'
 import css from './settings.module.css'
+import { useAgentSections, usePersonSections } from './useSections'
+import { useSettingsFile } from './useSettingsFile'
 
-function Row({ label, text, children }: { label: string; text?: string; children: ReactNode }) {
-  return (
-    <div className={css.row}>
-      <div className={css.words}>
-        <div className={css.label}>{label}</div>
-        {text ? <div className={css.text}>{text}</div> : null}
-      </div>
-      {children}
-    </div>
-  )
+interface ChoicesProps {
+  settings: Settings
+  file: SettingsFile | undefined
+  query: string
+  onSave: (change: Partial<Settings>) => void
+  onChange: (name: string, value: string | null) => void
 }
 
-function Choices({ settings, save }: { settings: Settings; save: (change: Partial<Settings>) => void }) {
+function Choices({ settings, file, query, onSave, onChange }: ChoicesProps) {
+  const { t } = useTranslation('settings')
+  const byName = new Map(file?.settings.map((s) => [s.name, s]))
+  const person = usePersonSections(settings, onSave, (name) => Boolean(byName.get(name)?.override))
+  const agent = useAgentSections(file?.settings ?? [], onChange)
+  const sections = matching([...person, ...agent], query)
+  if (sections.length === 0) return <EmptyState icon={SearchX} title={t('noMatch', { query })} />
+  return sections.map((section) => (
+    <section key={section.title} className={css.section} aria-label={section.title}>
+      <h2>{section.title}</h2>
+      {section.note ? <p className={css.note}>{section.note}</p> : null}
+      <div className={css.card}>
+        {section.rows.map((row) => (
+          <Row key={row.name} row={row} setting={byName.get(row.name)} />
+        ))}
+      </div>
+    </section>
+  ))
+}
+
+function FileRow({ path }: { path: string }) {
   const { t } = useTranslation('settings')
   return (
-    <>
-      <section className={css.section}>
-        <h2>{t('section.appearance')}</h2>
-        <div className={css.card}>
-          <Row label={t('theme.label')}>
-            <Segmented
-              aria-label={t('theme.label')}
-              value={settings.theme}
-              onChange={(theme) => save({ theme })}
-              options={(['system', 'light', 'dark'] as const).map((value) => ({ value, label: t(`theme.${value}`) }))}
-            />
-          </Row>
-          <Row label={t('density.label')} text={t('density.text')}>
-            <Segmented
-              aria-label={t('density.label')}
-              value={settings.density}
-              onChange={(density) => save({ density })}
-              options={(['comfortable', 'compact'] as const).map((value) => ({ value, label: t(`density.${value}`) }))}
-            />
-          </Row>
-          <Row label={t('language.label')}>
-            <Select
-              aria-label={t('language.label')}
-              style={{ width: 140 }}
-              value={settings.language}
-              onChange={(language) => save({ language })}
-              options={[
-                { value: 'en', label: 'English' },
-                { value: 'ko', label: '한국어' },
-              ]}
-            />
-          </Row>
+    <div className={css.card}>
+      <div className={css.row}>
+        <div className={css.words}>
+          <div className={css.label}>{t('file.label')}</div>
+          <div className={css.text}>{t('file.text')}</div>
+          <code className={css.path}>{path}</code>
         </div>
-      </section>
-      <section className={css.section}>
-        <h2>{t('section.terminal')}</h2>
-        <div className={css.card}>
-          <Row label={t('terminalFont.label')} text={t('terminalFont.text')}>
-            <span className={css.preview} style={{ fontSize: settings.terminalFont }} aria-hidden>
-              {t('terminalFont.preview')}
-            </span>
-            <InputNumber
-              aria-label={t('terminalFont.label')}
-              style={{ width: 72 }}
-              min={8}
-              max={32}
-              precision={0}
-              value={settings.terminalFont}
-              onChange={(size) => (size ? save({ terminalFont: size }) : undefined)}
-            />
-          </Row>
-        </div>
-      </section>
-      <section className={css.section}>
-        <h2>{t('section.window')}</h2>
-        <div className={css.card}>
-          <Row label={t('closeKeeps.label')} text={t('closeKeeps.text')}>
-            <Segmented
-              aria-label={t('closeKeeps.label')}
-              value={settings.closeKeeps}
-              onChange={(closeKeeps) => save({ closeKeeps })}
-              options={(['ask', 'keep', 'quit'] as const).map((value) => ({ value, label: t(`closeKeeps.${value}`) }))}
-            />
-          </Row>
-        </div>
-      </section>
-    </>
+        <CopyButton text={path} label={t('file.copy')} />
+      </div>
+    </div>
   )
 }
 
@@ -100,22 +66,35 @@ export function SettingsPage() {
   const { t } = useTranslation('settings')
   const { message } = App.useApp()
   const settings = useSettings()
-  const mutation = useSaveSettings((error) => {
-    const problem = asProblem(error)
-    void message.error(`${t('failed')}: ${problem.message}`)
-  })
+  const [query, setQuery] = useState('')
+  const onError = (error: unknown) => {
+    const { message: text, hint } = asProblem(error)
+    void message.error([`${t('failed')}: ${text}`, hint].filter(Boolean).join(' '))
+  }
+  const mutation = useSaveSettings(onError)
+  const { query: file, change } = useSettingsFile(onError)
+  const save = (part: Partial<Settings>) => settings.data && mutation.mutate({ ...settings.data, ...part })
   return (
     <div className={css.page}>
-      <PageHeader title={t('title')} />
+      <PageHeader title={t('title')}>
+        <Input data-filter allowClear className={css.search ?? ''} prefix={<Search size={14} aria-hidden />} aria-label={t('search')} placeholder={t('search')} value={query} onChange={(event) => setQuery(event.target.value)} />
+      </PageHeader>
+      {file.data ? <Problems problems={file.data.problems} /> : null}
       {settings.data ? (
-        <Choices settings={settings.data} save={(change) => settings.data && mutation.mutate({ ...settings.data, ...change })} />
+        <Choices settings={settings.data} file={file.data} query={query} onSave={save} onChange={change} />
       ) : settings.error ? (
         <ErrorState problem={asProblem(settings.error)} onRetry={() => void settings.refetch()} />
       ) : (
         <Skeleton active />
       )}
-      <Checks />
-      <About />
+      {file.error && !file.data ? <ErrorState compact problem={asProblem(file.error)} onRetry={() => void file.refetch()} /> : null}
+      {query ? null : (
+        <>
+          {file.data ? <FileRow path={file.data.path} /> : null}
+          <Checks />
+          <About />
+        </>
+      )}
     </div>
   )
 }

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"slipway/backend/api"
+)
+
+func (p *program) settingsCommand() *cobra.Command {
+	parent := &cobra.Command{
+		Use:   "settings",
+		Short: "Read and change the settings",
+		Long: `Settings stand in one file, settings.json in Slipway's folder, with a JSON schema beside
+it. A SLIPWAY_* variable overrides what the file says. Those of groups, such as gpu.quantum,
+say how the agent of this computer shares and reclaims and are read when it starts.`,
+		Args: noSuchCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	list := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List every setting, and what is wrong with the file", Long: "It exits with 1 when something in the file or a variable cannot be used.", Args: exactly(0, "no argument")}
+	list.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
+		var file api.SettingsFile
+		raw, err := c.get(ctx, "/api/v1/settings/file", &file)
+		if err != nil {
+			return err
+		}
+		if err := p.print(raw, func(w io.Writer) { settingsTable(w, file) }); err != nil {
+			return err
+		}
+		if len(file.Problems) > 0 {
+			return &exitError{ExitFailure}
+		}
+		return nil
+	})
+	set := &cobra.Command{Use: "set NAME VALUE", Short: "Change a setting", Args: exactly(2, "a setting and its value"), ValidArgsFunction: p.completeSettings}
+	set.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		return p.changeSetting(ctx, c, args[0], &args[1])
+	})
+	unset := &cobra.Command{Use: "unset NAME", Short: "Take a setting out of the file: its default is in force again", Args: exactly(1, "a setting"), ValidArgsFunction: p.completeSettings}
+	unset.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		return p.changeSetting(ctx, c, args[0], nil)
+	})
+	parent.AddCommand(list, set, unset)
+	return parent
+}
+
+func (p *program) changeSetting(ctx context.Context, c *client, name string, value *string) error {
+	var file api.SettingsFile
+	raw, err := c.call(ctx, http.MethodPatch, "/api/v1/settings/file/"+url.PathEscape(name), api.SettingUpdate{Value: value}, &file)
+	if err != nil {
+		return err
+	}
+	return p.print(raw, func(w io.Writer) {
+		for _, s := range file.Settings {
+			if s.Name != name {
+				continue
+			}
+			fmt.Fprintf(w, "%s is %s.\n", name, orNone(s.Value))
+			if s.Override != "" {
+				p.notice("%s overrides what the file says.", s.Variable)
+			}
+			if s.Restart {
+				p.notice("It takes effect when Slipway starts next.")
+			}
+		}
+	})
+}
+
+func orNone(value string) string {
+	if value == "" {
+		return "not set"
+	}
+	return value
+}
+
+func settingsTable(w io.Writer, file api.SettingsFile) {
+	rows := [][]string{{"SETTING", "VALUE", "FROM", "ABOUT"}}
+	for _, s := range file.Settings {
+		from := "default"
+		switch {
+		case s.Override != "":
+			from = s.Variable
+		case s.Set:
+			from = "file"
+		}
+		rows = append(rows, []string{s.Name, orNone(s.Value), from, s.Text})
+	}
+	columns(w, rows)
+	fmt.Fprintf(w, "\n%s\n", file.Path)
+	for _, problem := range file.Problems {
+		where := "variable"
+		if problem.Line > 0 {
+			where = "line " + strconv.Itoa(problem.Line)
+		}
+		if problem.Name != "" {
+			where += ", " + problem.Name
+		}
+		fmt.Fprintf(w, "  %s: %s\n", where, problem.Message)
+	}
+}
+
+// completeSettings offers the names of settings to the shell, and the choices
+// of the one that was named.
+func (p *program) completeSettings(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var file api.SettingsFile
+	if len(args) > 1 || !p.offer(cmd, "/api/v1/settings/file", &file) {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var offered []string
+	for _, s := range file.Settings {
+		if len(args) == 0 {
+			offered = append(offered, s.Name)
+		} else if s.Name == args[0] {
+			offered = append(offered, s.Choices...)
+		}
+	}
+	return offered, cobra.ShellCompDirectiveNoFileComp
+}

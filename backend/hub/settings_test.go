@@ -1,0 +1,94 @@
+package hub_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"slipway/backend/hub"
+	"slipway/backend/hub/hubtest"
+	"slipway/backend/session"
+	"slipway/backend/settings"
+)
+
+// noSettings is a file that is not there yet, and no variable is set.
+func noSettings(t *testing.T) *settings.File {
+	t.Helper()
+	return settings.New(t.TempDir(), func(string) string { return "" })
+}
+
+func openWith(t *testing.T, shelf hub.Shelf, file *settings.File) *hub.Hub {
+	t.Helper()
+	h, err := hub.Open(hub.Config{Shelf: shelf, Settings: file, Owner: "ada"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func TestSettings(t *testing.T) {
+	file := noSettings(t)
+	h := openWith(t, &hubtest.Shelf{}, file)
+	want := hub.Settings{Theme: "dark", Density: "compact", Language: "ko", CloseKeeps: "keep", TerminalFont: 16}
+	if err := h.SaveSettings(want); err != nil {
+		t.Fatal(err)
+	}
+	if got := openWith(t, &hubtest.Shelf{}, file).Settings(); got != want {
+		t.Fatalf("read back %+v, want %+v", got, want)
+	}
+	t.Run("every wrong value is named and nothing is saved", func(t *testing.T) {
+		err := h.SaveSettings(hub.Settings{Theme: "pink", Density: "x", Language: "xx", CloseKeeps: "x", TerminalFont: 99})
+		var e *session.Error
+		if !errors.As(err, &e) || len(e.Fields) != 5 || h.Settings() != want {
+			t.Fatalf("error %+v, settings %+v", err, h.Settings())
+		}
+	})
+	t.Run("what cannot be written is not in force", func(t *testing.T) {
+		if err := os.WriteFile(file.Path(), []byte("{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		changed := want
+		changed.Theme = "light"
+		if err := h.SaveSettings(changed); session.CodeOf(err) != "settings_update_conflict" || h.Settings() != want {
+			t.Fatalf("error %v, settings %+v", err, h.Settings())
+		}
+	})
+}
+
+func TestSettingsOfAnEarlierVersionMoveIntoTheFile(t *testing.T) {
+	file, shelf := noSettings(t), &hubtest.Shelf{}
+	shelf.SetRaw("hub.settings", []byte(`{"theme":"sepia","terminalFont":20}`))
+	got := openWith(t, shelf, file).Settings()
+	if got.Theme != "system" || got.TerminalFont != 20 || got.Language != "en" {
+		t.Fatalf("settings %+v", got)
+	}
+	if state, err := file.Read(); err != nil || state.File["terminalFont"] != 20 {
+		t.Fatalf("the file says %+v, %v", state.File, err)
+	}
+}
+
+func TestSettingsChangedByHandAreTakenOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := noSettings(t)
+		h := openWith(t, &hubtest.Shelf{}, file)
+		go h.Run(t.Context())
+		write := func(content string) {
+			if err := os.WriteFile(filepath.Join(filepath.Dir(file.Path()), "settings.json"), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(3 * time.Second)
+			synctest.Wait()
+		}
+		write(`{"theme": "dark"}`)
+		if got := h.Settings().Theme; got != "dark" {
+			t.Fatalf("theme %s, want dark", got)
+		}
+		write(`{"theme": "light",`)
+		if got := h.Settings().Theme; got != "dark" {
+			t.Fatalf("a broken file has set the theme to %s", got)
+		}
+	})
+}

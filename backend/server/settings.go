@@ -1,0 +1,48 @@
+package server
+
+import (
+	"net/http"
+
+	"slipway/backend/api"
+	"slipway/backend/settings"
+)
+
+func (s *Server) settingsFile(*http.Request) (any, error) {
+	path, state, err := s.hub.SettingsState()
+	if err != nil {
+		return nil, err
+	}
+	return settingsFileOut(path, state), nil
+}
+
+func (s *Server) updateSetting(r *http.Request) (any, error) {
+	req, err := decode[api.SettingUpdate](r)
+	if err != nil {
+		return nil, err
+	}
+	var value any
+	name := r.PathValue("name")
+	if req.Value != nil {
+		if value, err = settings.Parse(name, *req.Value); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := s.hub.SaveSetting(map[string]any{name: value}); err != nil {
+		return nil, err
+	}
+	return s.settingsFile(r)
+}
+
+func settingsFileOut(path string, state settings.State) api.SettingsFile {
+	file := api.SettingsFile{Path: path, Problems: each(state.Problems, func(p settings.Problem) api.SettingProblem {
+		return api.SettingProblem{Line: p.Line, Name: p.Name, Message: p.Message}
+	})}
+	for _, f := range settings.Fields() {
+		_, set := state.File[f.Name]
+		file.Settings = append(file.Settings, api.Setting{
+			Name: f.Name, Kind: string(f.Kind), Choices: f.Choices, Text: f.Text, Restart: f.Restart, Variable: f.Env,
+			Default: f.Print(f.Default), Value: f.Print(state.Values[f.Name]), Set: set, Override: state.Overrides[f.Name],
+		})
+	}
+	return file
+}

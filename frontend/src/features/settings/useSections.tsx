@@ -1,0 +1,66 @@
+import { InputNumber, Segmented, Select } from 'antd'
+import { useTranslation } from 'react-i18next'
+import type { Setting, Settings } from '@/api/types.gen'
+import type { RowSpec, SectionSpec } from './Row'
+import { SettingControl } from './SettingControl'
+import css from './settings.module.css'
+
+/** What a person chooses for every machine, as sections of the page. */
+export function usePersonSections(settings: Settings, save: (change: Partial<Settings>) => void, locked: (name: string) => boolean): SectionSpec[] {
+  const { t } = useTranslation('settings')
+  const theme = (
+    <Segmented aria-label={t('theme.label')} disabled={locked('theme')} value={settings.theme} onChange={(value) => save({ theme: value })} options={(['system', 'light', 'dark'] as const).map((value) => ({ value, label: t(`theme.${value}`) }))} />
+  )
+  const density = (
+    <Segmented aria-label={t('density.label')} disabled={locked('density')} value={settings.density} onChange={(value) => save({ density: value })} options={(['comfortable', 'compact'] as const).map((value) => ({ value, label: t(`density.${value}`) }))} />
+  )
+  const language = (
+    <Select
+      aria-label={t('language.label')}
+      className={css.choice ?? ''}
+      disabled={locked('language')}
+      value={settings.language}
+      onChange={(value) => save({ language: value })}
+      options={[
+        { value: 'en', label: 'English' },
+        { value: 'ko', label: '한국어' },
+      ]}
+    />
+  )
+  const font = (
+    <>
+      <span className={css.preview} style={{ fontSize: settings.terminalFont }} aria-hidden>
+        {t('terminalFont.preview')}
+      </span>
+      <InputNumber aria-label={t('terminalFont.label')} style={{ width: 72 }} disabled={locked('terminalFont')} min={8} max={32} precision={0} value={settings.terminalFont} onChange={(size) => (size ? save({ terminalFont: size }) : undefined)} />
+    </>
+  )
+  const closing = (
+    <Segmented aria-label={t('closeKeeps.label')} disabled={locked('closeKeeps')} value={settings.closeKeeps} onChange={(value) => save({ closeKeeps: value })} options={(['ask', 'keep', 'quit'] as const).map((value) => ({ value, label: t(`closeKeeps.${value}`) }))} />
+  )
+  return [
+    {
+      title: t('section.appearance'),
+      rows: [
+        { name: 'theme', label: t('theme.label'), control: theme },
+        { name: 'density', label: t('density.label'), text: t('density.text'), control: density },
+        { name: 'language', label: t('language.label'), control: language },
+      ],
+    },
+    { title: t('section.terminal'), rows: [{ name: 'terminalFont', label: t('terminalFont.label'), text: t('terminalFont.text'), control: font }] },
+    { title: t('section.window'), rows: [{ name: 'closeKeeps', label: t('closeKeeps.label'), text: t('closeKeeps.text'), control: closing }] },
+  ]
+}
+
+/** How this computer's agent shares and reclaims: what stands in the file alone. */
+export function useAgentSections(all: Setting[], change: (name: string, value: string | null) => void): SectionSpec[] {
+  const { t, i18n } = useTranslation('settings')
+  const rowOf = (setting: Setting): RowSpec => {
+    const key = `field.${setting.name}`
+    // A setting that this page has no words for yet is shown with its own.
+    const label = i18n.exists(key, { ns: 'settings' }) ? t(`${key}.label` as 'field.gpu.quantum.label') : setting.name
+    const text = i18n.exists(key, { ns: 'settings' }) ? t(`${key}.text` as 'field.gpu.quantum.text') : setting.text
+    return { name: setting.name, label, text, control: <SettingControl setting={setting} label={label} onChange={(value) => change(setting.name, value)} /> }
+  }
+  return (['gpu', 'idle'] as const).map((group) => ({ title: t(`section.${group}`), note: t('restart'), rows: all.filter((s) => s.name.startsWith(`${group}.`)).map(rowOf) }))
+}
