@@ -16,10 +16,13 @@ export function RouteCrash() {
 export function NotFound() {
   const { t } = useTranslation()
   return (
-    <EmptyState icon={Compass} title={t('problem.notFoundTitle')} text={t('problem.notFoundText')}>
-      <Link to="/sessions">
-        <Button type="primary">{t('problem.toSessions')}</Button>
-      </Link>
-    </EmptyState>
+    <>
+      <h1 className="unseen">{t('problem.notFoundTitle')}</h1>
+      <EmptyState icon={Compass} title={t('problem.notFoundTitle')} text={t('problem.notFoundText')}>
+        <Link to="/sessions">
+          <Button type="primary">{t('problem.toSessions')}</Button>
+        </Link>
+      </EmptyState>
+    </>
   )
 }

@@ -94,6 +94,7 @@ export function themeOf(mode: Mode, density: Density, calm: boolean): ThemeConfi
     hashed: false,
     token: {
       ...colours,
+      colorTextPlaceholder: colours.colorTextTertiary,
       fontFamily: sans,
       fontFamilyCode: mono,
       fontSize: 13,
@@ -107,7 +108,7 @@ export function themeOf(mode: Mode, density: Density, calm: boolean): ThemeConfi
       motionDurationSlow: '0.14s',
     },
     components: {
-      Button: { primaryShadow: 'none', defaultShadow: 'none', dangerShadow: 'none', primaryColor: mode === 'dark' ? '#06222c' : '#ffffff', fontWeight: 500 },
+      Button: { primaryShadow: 'none', defaultShadow: 'none', dangerShadow: 'none', primaryColor: mode === 'dark' ? '#06222c' : '#ffffff', dangerColor: mode === 'dark' ? '#2a0b0d' : '#ffffff', fontWeight: 500 },
       Table: {
         headerBg: colours.colorBgContainer,
         headerColor: colours.colorTextSecondary,

@@ -46,7 +46,7 @@ export function AgentDoctor({ name, reached }: { name: string; reached: boolean 
   return (
     <section className={css.section} aria-label={t('doctor.title')}>
       <div className={css.sectionHead}>
-        <h3 className={css.heading}>{t('doctor.title')}</h3>
+        <h2 className={css.heading}>{t('doctor.title')}</h2>
         <Button size="small" icon={<Stethoscope size={14} />} disabled={!reached} loading={doctor.isFetching} onClick={run}>
           {t(asked ? 'doctor.again' : 'doctor.run')}
         </Button>

@@ -152,7 +152,7 @@ function OwnKey({ name }: { name: string }) {
   const { t } = useTranslation('agents')
   return (
     <section className={css.section} aria-label={t('rotate.heading')}>
-      <h3 className={css.heading}>{t('rotate.heading')}</h3>
+      <h2 className={css.heading}>{t('rotate.heading')}</h2>
       <KeyChange name={name} local />
     </section>
   )
@@ -172,9 +172,9 @@ function WorkOf({ operation }: { operation: Operation }) {
   const actions = useOperationActions(operation.id)
   return (
     <section className={css.section}>
-      <h3 className={css.heading}>
+      <h2 className={css.heading}>
         {title(operation)} <span className={css.dim}><RelativeTime at={operation.startedAt} /></span>
-      </h3>
+      </h2>
       <div className={css.box}>
         <OperationView operation={operation} {...actions} />
       </div>

@@ -104,7 +104,7 @@ export function PairedDevices({ name, reached }: { name: string; reached: boolea
   if (problem?.code === 'agent_pair_unavailable' || problem?.code === 'agent_pair_unsupported') {
     return (
       <section className={css.section} aria-label={t('agents:devices.title')}>
-        <h3 className={css.heading}>{t('agents:devices.title')}</h3>
+        <h2 className={css.heading}>{t('agents:devices.title')}</h2>
         <p className={css.small}>
           {problem.message} {problem.hint}
         </p>
@@ -113,7 +113,7 @@ export function PairedDevices({ name, reached }: { name: string; reached: boolea
   }
   return (
     <section className={css.section} aria-label={t('agents:devices.title')}>
-      <h3 className={css.heading}>{t('agents:devices.title')}</h3>
+      <h2 className={css.heading}>{t('agents:devices.title')}</h2>
       {!reached ? <p className={css.small}>{t('agents:devices.unreached')}</p> : null}
       {problem ? <ErrorState compact problem={problem} onRetry={() => void devices.refetch()} /> : null}
       {reached && devices.isPending ? <Skeleton active title={false} paragraph={{ rows: 2 }} /> : null}

@@ -65,7 +65,7 @@ export function FileTable({ rows, selected, onSelect, onOpen, onDownload, onRena
     { key: 'modified', title: t('files:modified'), width: 130, sorter: true, sortOrder: sortOrder('modified'), render: (_, file) => <RelativeTime at={file.modified} short /> },
     {
       key: 'actions',
-      title: '',
+      title: <span className="unseen">{t('files:actions')}</span>,
       width: 110,
       align: 'right',
       render: (_, file) => (

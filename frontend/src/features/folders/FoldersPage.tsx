@@ -67,7 +67,7 @@ export function FoldersPage({ onOpen }: FoldersPageProps) {
               </button>
             ))}
           </div>
-          <Input allowClear className={css.search ?? ''} aria-label={t('folders:search')} placeholder={t('folders:search')} value={search} onChange={(event) => setSearch(event.target.value)} />
+          <Input allowClear data-filter className={css.search ?? ''} aria-label={t('folders:search')} placeholder={t('folders:search')} value={search} onChange={(event) => setSearch(event.target.value)} />
         </div>
         {query.error && !query.data ? (
           <ErrorState problem={asProblem(query.error)} onRetry={() => void query.refetch()} />

@@ -88,7 +88,7 @@ export function FoldersTable({ rows, trash, several, onOpen, onEdit, onTrash, on
         ]),
     {
       key: 'actions',
-      title: '',
+      title: <span className="unseen">{t('column.actions')}</span>,
       width: trash ? 250 : 90,
       align: 'right',
       render: (_, f) =>

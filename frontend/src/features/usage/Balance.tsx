@@ -29,7 +29,7 @@ export function Balance({ totals }: { totals: readonly Account[] }) {
       <table className={css.balance}>
         <thead>
           <tr>
-            <th />
+            <td />
             <th>{t('metric.energy')}</th>
             <th>{t('metric.busy')}</th>
             <th>{t('column.vram')}</th>

@@ -1,0 +1,105 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, it } from 'vitest'
+import type { Session, Settings } from '@/api/types.gen'
+import { faults } from './axe'
+import { Browser } from './browser'
+import { watchOver } from './hooks'
+import { row } from './launcherPage'
+import { Program } from './program'
+
+// Every view and the main dialogs, light and dark, as axe-core judges them.
+const program = new Program('sim')
+let browser: Browser
+let running: Session
+let failed: Session
+
+beforeAll(async () => {
+  await program.start()
+  running = await program.running({ name: 'alive', image: 'python:3.12' })
+  failed = await program.launch({ name: 'broken', image: 'python:3.12', type: 'batch', command: 'exit 3' })
+  await program.status(failed.id, 'TERMINATED')
+  await program.call('POST', '/folders', { name: 'datasets' })
+  browser = await Browser.open()
+})
+afterAll(async () => {
+  await browser?.close()
+  await program.close()
+})
+watchOver(() => browser)
+
+const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { name }).first().waitFor()
+const dialog = (page: Page) => page.getByRole('dialog').last().waitFor()
+
+interface View {
+  name: string
+  path: () => string
+  /** Waits until the view is whole; opens what the view is about. */
+  ready: (page: Page) => Promise<unknown>
+}
+
+const views: View[] = [
+  { name: 'sessions', path: () => '/sessions', ready: (page) => row(page, 'alive').waitFor() },
+  { name: 'finished sessions', path: () => '/sessions?ended=1', ready: (page) => heading(page, 'Sessions') },
+  { name: 'session', path: () => `/sessions/${running.id}`, ready: dialog },
+  { name: 'logs', path: () => `/sessions/${running.id}?view=logs`, ready: dialog },
+  { name: 'history of a session', path: () => `/sessions/${failed.id}?view=history`, ready: dialog },
+  { name: 'apps', path: () => `/sessions?apps=${running.id}`, ready: dialog },
+  { name: 'terminate', path: () => '/sessions', ready: async (page) => {
+    await row(page, 'alive').getByRole('button', { name: 'Terminate' }).click()
+    await dialog(page)
+  } },
+  { name: 'terminal', path: () => `/sessions/${running.id}/terminal`, ready: (page) => page.locator('.xterm').waitFor() },
+  ...['type', 'environment', 'storage', 'network', 'confirm'].map((step) => ({
+    name: `launcher, ${step}`,
+    path: () => `/launcher?step=${step}`,
+    ready: (page: Page) => heading(page, 'Launch a session'),
+  })),
+  { name: 'recent launches', path: () => '/launcher', ready: async (page) => {
+    await page.getByRole('button', { name: 'Recent history' }).click()
+    await dialog(page)
+  } },
+  { name: 'folders', path: () => '/folders', ready: (page) => page.getByText('datasets').first().waitFor() },
+  { name: 'new folder', path: () => '/folders', ready: async (page) => {
+    await page.getByRole('button', { name: 'New folder' }).first().click()
+    await dialog(page)
+  } },
+  { name: 'gpus', path: () => '/gpus', ready: (page) => heading(page, 'GPUs') },
+  { name: 'usage', path: () => '/usage', ready: (page) => heading(page, 'Usage') },
+  { name: 'agents', path: () => '/agents', ready: (page) => heading(page, 'Agents') },
+  { name: 'agent', path: () => '/agents/local', ready: dialog },
+  { name: 'add an agent', path: () => '/agents', ready: async (page) => {
+    await page.getByRole('button', { name: 'Add an agent' }).first().click()
+    await dialog(page)
+  } },
+  { name: 'settings', path: () => '/settings', ready: (page) => heading(page, 'Settings') },
+  { name: 'notifications', path: () => '/sessions', ready: async (page) => {
+    await page.getByRole('button', { name: /Notifications/ }).click()
+    await dialog(page)
+  } },
+  { name: 'palette', path: () => '/gpus', ready: async (page) => {
+    await heading(page, 'GPUs')
+    await page.keyboard.press('Control+k')
+    await page.getByRole('option', { name: /alive: details/ }).waitFor()
+  } },
+  { name: 'keys', path: () => '/gpus', ready: async (page) => {
+    await heading(page, 'GPUs')
+    await page.keyboard.press('?')
+    await dialog(page)
+  } },
+  { name: 'nothing there', path: () => '/nowhere', ready: (page) => heading(page, 'There is no such page') },
+]
+
+describe.each(['light', 'dark'] as const)('with the %s theme', (theme) => {
+  beforeAll(async () => {
+    const settings = await program.call<Settings>('GET', '/settings')
+    await program.call('PUT', '/settings', { ...settings, theme })
+  })
+  it.each(views)('axe finds no fault: $name', async ({ path, ready }) => {
+    const page = await browser.page(program, path())
+    await page.locator(`html[data-theme="${theme}"]`).waitFor({ state: 'attached' })
+    await ready(page)
+    await page.locator('.ant-skeleton:visible, .ant-spin-spinning:visible').first().waitFor({ state: 'detached' })
+    const found = await faults(page)
+    if (found.length > 0) throw new Error(found.join('\n'))
+  })
+})
