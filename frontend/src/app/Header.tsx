@@ -1,5 +1,5 @@
 import { Button, Tag, Tooltip } from 'antd'
-import { Cpu, History, Moon, Sun } from 'lucide-react'
+import { Cpu, History, Moon, Search, Sun } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
 import { useLocation, useNavigate } from 'react-router'
 import { useAgents, useMachines, useSaveSettings, useSettings } from '@/api/hooks'
@@ -96,10 +96,12 @@ function ThemeToggle() {
 export interface HeaderProps {
   onNotices: () => void
   onRecents: () => void
+  onPalette: () => void
+  mac: boolean
 }
 
-export function Header({ onNotices, onRecents }: HeaderProps) {
-  const { t } = useTranslation('history')
+export function Header({ onNotices, onRecents, onPalette, mac }: HeaderProps) {
+  const { t } = useTranslation(['history', 'commands'])
   const machines = useMachines().data ?? []
   const navigate = useNavigate()
   const { pathname } = useLocation()
@@ -111,12 +113,15 @@ export function Header({ onNotices, onRecents }: HeaderProps) {
       <MachineSummary machines={machines} meters={meters} />
       <div className={css.tools} style={machines.length > 0 && meters ? undefined : { marginLeft: 'auto' }}>
         <ConnectionMenu />
+        <Tooltip title={`${t('commands:open')} (${mac ? '⌘K' : 'Ctrl+K'})`}>
+          <Button type="text" aria-label={t('commands:open')} aria-keyshortcuts={mac ? 'Meta+K' : 'Control+K'} icon={<Search size={16} />} onClick={onPalette} />
+        </Tooltip>
         <NoticesBell onOpen={onNotices} />
         <ThemeToggle />
       </div>
       {onLauncher ? (
         <Button icon={<History size={15} />} onClick={onRecents}>
-          {t('open')}
+          {t('history:open')}
         </Button>
       ) : (
         <LaunchButton onNew={() => void navigate('/launcher')} onUse={(id) => void navigate(recentAddress(id))} onAll={onRecents} />

@@ -1,11 +1,13 @@
-import { ChartColumn, CircuitBoard, FolderOpen, Rocket, Server, Settings2, SquareStack, type LucideIcon } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
 import { Link, NavLink } from 'react-router'
 import { useSessionBook, useVersion } from '@/api/hooks'
 import { isLive } from '@/lib/status'
+import { sections, type Section } from './sections'
 import css from './Shell.module.css'
 
-function RailLink({ to, icon: Icon, label, count }: { to: string; icon: LucideIcon; label: string; count?: number }) {
+function RailLink({ section: { name, to, icon: Icon }, count }: { section: Section; count?: number }) {
+  const { t } = useTranslation()
+  const label = t(`nav.${name}`)
   return (
     <NavLink to={to} className={({ isActive }) => `${css.link} ${isActive ? css.active : ''}`} title={label}>
       <Icon size={16} strokeWidth={2} aria-hidden />
@@ -27,15 +29,10 @@ export function Rail() {
         <span className={css.wordmark}>{t('app.name')}</span>
       </Link>
       <nav className={css.nav} aria-label={t('nav.label')}>
-        <RailLink to="/sessions" icon={SquareStack} label={t('nav.sessions')} count={live} />
-        <RailLink to="/launcher" icon={Rocket} label={t('nav.launcher')} />
-        <RailLink to="/folders" icon={FolderOpen} label={t('nav.folders')} />
-        <RailLink to="/gpus" icon={CircuitBoard} label={t('nav.gpus')} />
-        <RailLink to="/usage" icon={ChartColumn} label={t('nav.usage')} />
-        <RailLink to="/agents" icon={Server} label={t('nav.agents')} />
+        {sections.map((section) => (section.name === 'settings' ? null : <RailLink key={section.name} section={section} count={section.name === 'sessions' ? live : 0} />))}
       </nav>
       <div className={css.foot}>
-        <RailLink to="/settings" icon={Settings2} label={t('nav.settings')} />
+        {sections.map((section) => (section.name === 'settings' ? <RailLink key={section.name} section={section} /> : null))}
         <div className={css.version}>{version ? `${t('app.name')} ${version.version}` : ' '}</div>
       </div>
     </aside>

@@ -5,6 +5,7 @@ import { useLoggedOut } from '@/api/hooks'
 import { NoticeCards } from '@/features/notifications/NoticeCards'
 import { NoticesProvider } from '@/features/notifications/NoticesProvider'
 import { lazily } from '@/lib/lazily'
+import { platformOf } from '@/lib/platform'
 import { recentAddress } from './addresses'
 import { ConnectionBanner } from './ConnectionBanner'
 import { Header } from './Header'
@@ -13,27 +14,29 @@ import { MachineBanner } from './MachineBanner'
 import { Rail } from './Rail'
 import { SessionActionsProvider } from './SessionActionsProvider'
 import css from './Shell.module.css'
+import type { Over } from './useCommands'
+import { useKeys } from './useKeys'
 import { useTitle } from './useTitle'
 
 const NoticesDrawer = lazy(async () => ({ default: (await lazily(() => import('@/features/notifications/NoticesDrawer'))).NoticesDrawer }))
+const CommandPalette = lazy(async () => ({ default: (await lazily(() => import('./Commands'))).CommandPalette }))
+const Keys = lazy(async () => ({ default: (await lazily(() => import('./Commands'))).Keys }))
 const RecentsModal = lazy(async () => ({ default: (await lazily(() => import('@/features/history/RecentsModal'))).RecentsModal }))
 
 /** Width of the detail drawer, in pixels: the cards stand beside it. */
 const drawerWidth = 680
 
-type Over = 'notices' | 'recents' | undefined
+const mac = platformOf(navigator.userAgent) === 'mac'
 
 function Frame() {
   const { t } = useTranslation()
   const navigate = useNavigate()
-  const [over, setOver] = useState<Over>()
+  const [over, setOver] = useState<Over | undefined>()
   const detail = useMatch('/sessions/:id')
   const terminal = useMatch('/sessions/:id/terminal')
   useTitle(detail?.params.id ?? terminal?.params.id)
+  useKeys(setOver, mac)
   const close = () => setOver(undefined)
-  const [params] = useSearchParams()
-  // A terminal in a window of its own needs no frame.
-  if (terminal && params.get('window') === '1') return <Outlet />
   return (
     <>
       <a className={css.skip} href="#content">
@@ -41,7 +44,7 @@ function Frame() {
       </a>
       <div className={css.shell}>
         <Rail />
-        <Header onNotices={() => setOver('notices')} onRecents={() => setOver('recents')} />
+        <Header onNotices={() => setOver('notices')} onRecents={() => setOver('recents')} onPalette={() => setOver('palette')} mac={mac} />
         <main id="content" className={css.main} tabIndex={-1}>
           <ConnectionBanner />
           <MachineBanner />
@@ -53,6 +56,8 @@ function Frame() {
       <NoticeCards inset={detail ? drawerWidth : 0} hide={terminal?.params.id ?? detail?.params.id} onMore={() => setOver('notices')} />
       <Suspense fallback={null}>
         {over === 'notices' ? <NoticesDrawer onClose={close} /> : null}
+        {over === 'palette' ? <CommandPalette onShow={setOver} onClose={close} mac={mac} /> : null}
+        {over === 'keys' ? <Keys onClose={close} mac={mac} /> : null}
         {over === 'recents' ? (
           <RecentsModal
             onClose={close}
@@ -67,13 +72,20 @@ function Frame() {
   )
 }
 
+function Content() {
+  const terminal = useMatch('/sessions/:id/terminal')
+  const [params] = useSearchParams()
+  // A terminal in a window of its own needs no frame.
+  return terminal && params.get('window') === '1' ? <Outlet /> : <Frame />
+}
+
 /** The frame around every page: rail, header, the page itself, and what lies over it. */
 export function Shell() {
   if (useLoggedOut()) return <LoggedOut />
   return (
     <SessionActionsProvider>
       <NoticesProvider>
-        <Frame />
+        <Content />
       </NoticesProvider>
     </SessionActionsProvider>
   )

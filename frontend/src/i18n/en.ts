@@ -1,5 +1,6 @@
 import agents from './en/agents.json'
 import apps from './en/apps.json'
+import commands from './en/commands.json'
 import common from './en/common.json'
 import files from './en/files.json'
 import folders from './en/folders.json'
@@ -13,4 +14,4 @@ import settings from './en/settings.json'
 import terminal from './en/terminal.json'
 import usage from './en/usage.json'
 
-export const en = { agents, apps, common, files, folders, gpus, history, launcher, notifications, session, sessions, settings, terminal, usage }
+export const en = { agents, apps, commands, common, files, folders, gpus, history, launcher, notifications, session, sessions, settings, terminal, usage }

@@ -1,5 +1,6 @@
 import agents from './ko/agents.json'
 import apps from './ko/apps.json'
+import commands from './ko/commands.json'
 import common from './ko/common.json'
 import files from './ko/files.json'
 import folders from './ko/folders.json'
@@ -13,4 +14,4 @@ import settings from './ko/settings.json'
 import terminal from './ko/terminal.json'
 import usage from './ko/usage.json'
 
-export const ko = { agents, apps, common, files, folders, gpus, history, launcher, notifications, session, sessions, settings, terminal, usage }
+export const ko = { agents, apps, commands, common, files, folders, gpus, history, launcher, notifications, session, sessions, settings, terminal, usage }

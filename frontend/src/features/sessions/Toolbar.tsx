@@ -1,4 +1,4 @@
-import { Button, Checkbox, Input, Popover, Segmented, Tooltip, type InputRef } from 'antd'
+import { Button, Checkbox, Input, Popover, Segmented, Tooltip } from 'antd'
 import { Columns3, Download, RotateCw, Search } from 'lucide-react'
 import { useEffect, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -48,11 +48,10 @@ function ColumnChooser({ shown, onShown }: Pick<ToolbarProps, 'shown' | 'onShown
   )
 }
 
-/** The filter field. What is typed goes into the address after a pause; "/" jumps here from anywhere. */
+/** The filter field. What is typed goes into the address after a pause. */
 function FilterField({ query, onQuery }: { query: string; onQuery: (query: string) => void }) {
   const { t } = useTranslation('sessions')
   const [text, setText] = useState(query)
-  const field = useRef<InputRef>(null)
   const sent = useRef(query)
   useEffect(() => {
     if (query !== sent.current) {
@@ -68,20 +67,10 @@ function FilterField({ query, onQuery }: { query: string; onQuery: (query: strin
     }, 150)
     return () => clearTimeout(timer)
   }, [text, onQuery])
-  useEffect(() => {
-    const jump = (event: KeyboardEvent) => {
-      const target = event.target as HTMLElement
-      if (event.key !== '/' || event.ctrlKey || event.metaKey || target.closest('input, textarea, [contenteditable], .xterm')) return
-      event.preventDefault()
-      field.current?.focus()
-    }
-    document.addEventListener('keydown', jump)
-    return () => document.removeEventListener('keydown', jump)
-  }, [])
   return (
     <Tooltip title={t('filter.help', { properties: filterProperties.join(', ') })} placement="bottomRight" mouseEnterDelay={0.8} trigger="hover">
       <Input
-        ref={field}
+        data-filter
         className={css.filter ?? ''}
         prefix={<Search size={14} className={css.dim ?? ''} />}
         placeholder={t('filter.placeholder')}

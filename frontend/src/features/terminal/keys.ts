@@ -1,3 +1,5 @@
+import type { Platform } from '@/lib/platform'
+
 /** What a key means to the terminal before the shell sees it. */
 export type KeyAction = 'copy' | 'paste' | 'find' | 'selectAll' | 'pass' | 'browser'
 
@@ -8,14 +10,6 @@ export interface Key {
   shiftKey: boolean
   altKey: boolean
   metaKey: boolean
-}
-
-export type Platform = 'mac' | 'windows' | 'linux'
-
-/** The platform that the page runs on, by what the browser says of it. */
-export function platformOf(agent: string): Platform {
-  if (/Mac|iPhone|iPad/.test(agent)) return 'mac'
-  return /Win/.test(agent) ? 'windows' : 'linux'
 }
 
 /**

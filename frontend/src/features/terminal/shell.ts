@@ -1,8 +1,9 @@
 import { fetchTerminals, terminalAttachPath } from '@/api/calls'
 import { address, ApiProblem } from '@/api/client'
 import type { Terminal } from '@/api/types.gen'
+import type { Platform } from '@/lib/platform'
 import { Attachment, type AttachmentState } from './attachment'
-import { type KeyAction, keyAction, type Platform } from './keys'
+import { type KeyAction, keyAction } from './keys'
 import { Screen, type ScreenConfig } from './screen'
 
 /** On opening a shell that has printed more than this, only its newest bytes are asked for. */

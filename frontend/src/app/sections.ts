@@ -1,0 +1,18 @@
+import { ChartColumn, CircuitBoard, FolderOpen, Rocket, Server, Settings2, SquareStack, type LucideIcon } from 'lucide-react'
+
+/** A section of the rail; its place is also its key, Ctrl-1 and so on. */
+export interface Section {
+  name: 'sessions' | 'launcher' | 'folders' | 'gpus' | 'usage' | 'agents' | 'settings'
+  to: string
+  icon: LucideIcon
+}
+
+export const sections: readonly Section[] = [
+  { name: 'sessions', to: '/sessions', icon: SquareStack },
+  { name: 'launcher', to: '/launcher', icon: Rocket },
+  { name: 'folders', to: '/folders', icon: FolderOpen },
+  { name: 'gpus', to: '/gpus', icon: CircuitBoard },
+  { name: 'usage', to: '/usage', icon: ChartColumn },
+  { name: 'agents', to: '/agents', icon: Server },
+  { name: 'settings', to: '/settings', icon: Settings2 },
+]
