@@ -40,7 +40,7 @@ func (n *nearSide) start(configure func(*reacher)) {
 	n.reach = newReacher(n.home, discard())
 	configure(n.reach)
 	var err error
-	n.Hub, err = hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: hubtest.New("local")}}, Reacher: n.reach, Shelf: n.shelf, Settings: settings.New(t.TempDir(), func(string) string { return "" }), Owner: "ada"})
+	n.Hub, err = hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: hubtest.New("local")}}, Reacher: n.reach, Shelf: n.shelf, Settings: settings.New(n.t.TempDir(), func(string) string { return "" }), Owner: "ada"})
 	if err != nil {
 		n.t.Fatal(err)
 	}
