@@ -22,6 +22,19 @@ type inner struct {
 	folders []string
 }
 
+func (i inner) FindImage(ctx context.Context, ref string) (session.Image, error) {
+	images, err := i.ListImages(ctx)
+	for _, image := range images {
+		if image.ID == ref || slices.Contains(image.Refs, ref) {
+			return image, nil
+		}
+	}
+	if err == nil {
+		err = noImage(ref)
+	}
+	return session.Image{}, err
+}
+
 func (i inner) Allowance(string) session.Allowance { return session.Allowance{Folders: i.folders} }
 
 func opened(t *testing.T, folders ...string) (*Gate, *Audit) {
@@ -54,6 +67,7 @@ var open = []string{
 	"Machine", "Preview", "Launch", "List", "Watch", "ListImages", "Devices", "DeviceHistory", "Accounts", "Doctor", "ListDirectories",
 	"ListFolders", "CreateFolder",
 	"DescribeImage", "SendImage", "ExpectImage", "ReceiveImage", "InstallImage", "ForgetImage",
+	"PullImage", "AwaitImageWork", "CancelImageWork", "RemoveImage", "ImageDisk",
 }
 
 func TestEveryMethodHasARule(t *testing.T) {

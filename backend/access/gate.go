@@ -8,6 +8,9 @@
 // not exist, so that not even that can be found out. Numbers stay true: what
 // others hold counts, without their names.
 //
+// So it is with images that were made of sessions; all others are everybody's,
+// and only an admin removes them.
+//
 // Of the machine's directories a user may mount and list those that were opened
 // to them, because whatever the agent may mount could hold what is others' or
 // the agent's own.
@@ -30,6 +33,8 @@ type Identity struct {
 // Inner is an agent with what the gate needs beyond what all agents have.
 type Inner interface {
 	session.Agent
+	// FindImage describes an image by whatever it can be called; engine_image_not-found.
+	FindImage(ctx context.Context, ref string) (session.Image, error)
 	// Allowance is the most that somebody may hold.
 	Allowance(owner string) session.Allowance
 }

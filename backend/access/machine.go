@@ -14,23 +14,6 @@ import (
 // anothers is what stands in the place of the names of what is others'.
 const anothers = "another person's session"
 
-// ListImages implements [session.Images]. Images are everybody's.
-func (v *view) ListImages(ctx context.Context) ([]session.Image, error) {
-	return v.inner.ListImages(ctx)
-}
-
-// DescribeImage implements [session.ImageTransfers].
-func (v *view) DescribeImage(ctx context.Context, ref string) (session.ImageParts, error) {
-	return v.inner.DescribeImage(ctx, ref)
-}
-
-// SendImage implements [session.ImageTransfers].
-func (v *view) SendImage(ctx context.Context, wish session.ImageWish) (io.ReadCloser, error) {
-	stream, err := v.inner.SendImage(ctx, wish)
-	v.note("SendImage", "", wish.ID, err)
-	return stream, err
-}
-
 // ExpectImage implements [session.ImageTransfers].
 func (v *view) ExpectImage(ctx context.Context, parts session.ImageParts) (session.ImageArrival, error) {
 	arrival, err := v.inner.ExpectImage(ctx, parts)

@@ -30,6 +30,13 @@ func (v *view) Preview(ctx context.Context, owner string, spec session.Spec) (se
 		owner = v.who.Owner
 	}
 	wrong := v.mounts(spec)
+	hidden, err := v.hidden(ctx, spec.Image)
+	if err != nil {
+		return session.Preview{}, err
+	}
+	if hidden {
+		wrong = append(wrong, forbiddenImage(spec.Image))
+	}
 	if len(wrong) == 0 {
 		return v.inner.Preview(ctx, owner, spec)
 	}
@@ -37,6 +44,9 @@ func (v *view) Preview(ctx context.Context, owner string, spec session.Spec) (se
 	without.Mounts = nil // what is not theirs to see is not looked at
 	p, err := v.inner.Preview(ctx, owner, without)
 	p.Spec.Mounts, p.Errors = spec.WithDefaults().Mounts, append(p.Errors, wrong...)
+	if hidden {
+		p.Image = nil
+	}
 	p.Warnings = slices.DeleteFunc(p.Warnings, func(w session.FieldError) bool { return w.Field == "mounts" })
 	return p, err
 }
@@ -71,10 +81,16 @@ func (v *view) Launch(ctx context.Context, req session.LaunchRequest) (session.S
 		req.Owner = v.who.Owner
 	}
 	var s session.Session
-	var err error
-	if wrong := v.mounts(req.Spec); len(wrong) > 0 {
+	wrong := v.mounts(req.Spec)
+	hidden, err := v.hidden(ctx, req.Spec.Image)
+	if hidden {
+		wrong = append(wrong, forbiddenImage(req.Spec.Image))
+	}
+	switch {
+	case err != nil:
+	case len(wrong) > 0:
 		err = &session.Error{Code: session.CodeInvalid, Message: wrong[0].Message, Hint: wrong[0].Hint, Fields: wrong}
-	} else {
+	default:
 		s, err = v.inner.Launch(ctx, req)
 	}
 	target := ""

@@ -71,6 +71,8 @@ type Limits struct {
 	Call      time.Duration   // any short question to the engine; 30 s
 	Pull      time.Duration   // a pull as a whole; 6 h
 	PullStall time.Duration   // a pull without progress; 5 min
+	Commit    time.Duration   // to make an image of a session; 1 h
+	Remove    time.Duration   // to remove an image, or to measure all of them; 5 min
 	Create    time.Duration   // 2 min
 	Start     time.Duration   // 2 min
 	Guest     time.Duration   // until the guest is ready; 1 min
@@ -89,7 +91,7 @@ func (l Limits) withDefaults() Limits {
 		value *time.Duration
 		zero  time.Duration
 	}{
-		{&l.Call, 30 * time.Second}, {&l.Pull, 6 * time.Hour}, {&l.PullStall, 5 * time.Minute},
+		{&l.Call, 30 * time.Second}, {&l.Pull, 6 * time.Hour}, {&l.PullStall, 5 * time.Minute}, {&l.Commit, time.Hour}, {&l.Remove, 5 * time.Minute},
 		{&l.Create, 2 * time.Minute}, {&l.Start, 2 * time.Minute}, {&l.Guest, time.Minute},
 		{&l.Prepare, 12 * time.Hour}, {&l.Launch, 15 * time.Minute}, {&l.Grace, 10 * time.Second},
 		{&l.Logs, time.Minute}, {&l.App, 30 * time.Second}, {&l.Reconcile, time.Minute}, {&l.Stray, 5 * time.Minute},
@@ -134,6 +136,7 @@ type Agent struct {
 	probe    chan struct{} // of capacity 1: ask the engine now
 	sweep    chan struct{} // of capacity 1: a network may be left over
 	depot    *layers.Depot // images that arrive from other agents
+	works    *imageWorks
 	closed   chan struct{}
 	once     sync.Once
 	// installing is held while an image is given to the engine: one at a time.
@@ -210,7 +213,7 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 		allowed: allowed,
 		config:  config, limits: config.Limits.withDefaults(), engine: config.Engine, store: config.Store, log: config.Log,
 		stream: newStream(randomHex()), health: newHealth(), meter: newMeter(), devices: newDevices(config.GPU, config.Moment),
-		accounts: books, depot: depot, guard: &gpu.Guard{Policy: config.Guard}, idle: newIdleWatch(used),
+		accounts: books, depot: depot, works: newImageWorks(), guard: &gpu.Guard{Policy: config.Guard}, idle: newIdleWatch(used),
 		wake: make(chan struct{}, 1), probe: make(chan struct{}, 1), sweep: make(chan struct{}, 1), closed: make(chan struct{}),
 		courses: map[session.ID]*course{}, notes: map[session.ID]note{}, starts: map[string]*starting{}, strays: map[string]time.Time{}, networking: make(chan struct{}, 1), networkless: map[session.ID]bool{}, networks: map[string]bool{}, left: map[string]held{},
 	}
@@ -227,6 +230,8 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 // Run rules the machine until ctx ends, then waits for everything that it
 // started. Containers go on. It is called once.
 func (a *Agent) Run(ctx context.Context) error {
+	defer a.works.stop()
+	defer context.AfterFunc(ctx, a.works.stop)()
 	a.tasks.Go(func() { a.runEngine(ctx) })
 	a.tasks.Go(func() { a.runQueue(ctx) })
 	a.tasks.Go(func() { a.runMeter(ctx) })
@@ -240,6 +245,7 @@ func (a *Agent) Run(ctx context.Context) error {
 
 // Close ends every Watch. It is called after Run has returned.
 func (a *Agent) Close() error {
+	a.works.stop()
 	a.once.Do(func() { close(a.closed) })
 	return nil
 }

@@ -237,7 +237,7 @@ func (v *voyage) wish(ctx context.Context) {
 	}
 	if v.r.IntN(4) == 0 {
 		spec.Image = "remote"
-		v.fake.RemoveImage("remote")
+		v.fake.Evict("remote")
 	}
 	switch v.r.IntN(6) {
 	case 0:

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -311,8 +310,7 @@ func (a *Agent) findImage(ctx context.Context, l *launch) error {
 	return err
 }
 
-// pullImage pulls the image if it is missing. A pull that makes no progress
-// for a while is given up.
+// pullImage pulls the image if it is missing.
 func (a *Agent) pullImage(ctx context.Context, l *launch) error {
 	if !l.missing {
 		return errSkipped
@@ -322,27 +320,8 @@ func (a *Agent) pullImage(ctx context.Context, l *launch) error {
 		return err
 	}
 	l.session = s
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	stalled := time.AfterFunc(a.limits.PullStall, func() {
-		cancel(&session.Error{Code: "engine_pull_timeout", Message: fmt.Sprintf("The pull of %s made no progress for %s.", s.Spec.Image, a.limits.PullStall), Hint: "Check the connection to the registry."})
-	})
-	defer stalled.Stop()
-	shown := time.Time{}
-	err = a.engine.Pull(ctx, s.Spec.Image, func(p session.Pull) {
-		stalled.Reset(a.limits.PullStall)
-		if time.Since(shown) < 200*time.Millisecond && p.Current < p.Total {
-			return
-		}
-		shown = time.Now()
-		a.showPull(s, p)
-	})
+	err = a.pull(ctx, s.Spec.Image, func(p session.Pull) { a.showPull(s, p) })
 	a.noteDown(s.ID, func(n *note) { n.pull = nil })
-	if err != nil && ctx.Err() != nil {
-		if cause := context.Cause(ctx); session.CodeOf(cause) != "" {
-			return cause
-		}
-	}
 	if err != nil {
 		return err
 	}

@@ -309,13 +309,3 @@ func (a *Agent) sawOOM(id session.ID, kernel string, count int) {
 		a.log.Warn("a warning could not be stored", "session", id, "err", err)
 	}
 }
-
-// ListImages implements [session.Images].
-func (a *Agent) ListImages(ctx context.Context) ([]session.Image, error) {
-	var images []session.Image
-	err := within(ctx, a.limits.Call, "images", func(ctx context.Context) (err error) {
-		images, err = a.engine.Images(ctx)
-		return err
-	})
-	return images, a.heed(err)
-}

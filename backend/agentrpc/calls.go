@@ -135,11 +135,6 @@ func (c *Client) DialPort(ctx context.Context, id session.ID, port int) (net.Con
 	return asStream(methodDialPort.open(ctx, c, portArgs{id, port}))
 }
 
-// ListImages implements [session.Images].
-func (c *Client) ListImages(ctx context.Context) ([]session.Image, error) {
-	return methodListImages.call(ctx, c, none{})
-}
-
 // Devices implements [session.Accelerators].
 func (c *Client) Devices(ctx context.Context) (session.DeviceBoard, error) {
 	return methodDevices.call(ctx, c, none{})

@@ -189,7 +189,7 @@ func dialSSH(ctx context.Context, a session.Agent, r sshArgs) (io.ReadWriteClose
 	return a.DialSSH(ctx, r.ID, r.SSH)
 }
 
-// The methods of [session.Apps] and [session.Images].
+// The methods of [session.Apps].
 var (
 	methodListApps = plain[byID, []session.App]{spec{"apps", "read", tunnel.Control, read, short},
 		func(ctx context.Context, a session.Agent, r byID) ([]session.App, error) {
@@ -207,8 +207,6 @@ var (
 		func(ctx context.Context, a session.Agent, r portArgs) (io.ReadWriteCloser, error) {
 			return a.DialPort(ctx, r.ID, r.Port)
 		}}
-	methodListImages = plain[none, []session.Image]{spec{"images", "read", tunnel.Control, read, short},
-		func(ctx context.Context, a session.Agent, _ none) ([]session.Image, error) { return a.ListImages(ctx) }}
 )
 
 // The methods of [session.ImageTransfers].
@@ -281,12 +279,13 @@ var methods = []served{
 	methodMachine, methodPreview, methodLaunch, methodGet, methodList, methodRename, methodTerminate, methodWatch, methodHistory, methodLogs, methodUsage,
 	methodListTerminals, methodOpenTerminal, methodAttachTerminal, methodCloseTerminal, methodExec,
 	methodSSHHost, methodDialSSH, methodDialSSHBulk,
-	methodListApps, methodStartApp, methodStopApp, methodDialPort, methodListImages,
+	methodListApps, methodStartApp, methodStopApp, methodDialPort,
 	methodDevices, methodDeviceHistory, methodAccounts, methodSetPriority, methodKeep, methodSimulateIdle,
 	methodDoctor, methodListDirectories,
 	methodListFiles, methodStatFile, methodReadFile, methodChecksumFile, methodUploadOffset, methodWriteUpload, methodFinishUpload, methodDropUpload,
 	methodMakeDirectory, methodMoveFile, methodRemoveFile,
 	methodListFolders, methodGetFolder, methodCreateFolder, methodUpdateFolder, methodTrashFolder, methodRestoreFolder, methodDeleteFolder,
 	methodDescribeImage, methodSendImage, methodExpectImage, methodReceiveImage, methodInstallImage, methodForgetImage,
+	methodListImages, methodPullImage, methodCommitSession, methodAwaitImageWork, methodCancelImageWork, methodRemoveImage, methodImageDisk,
 	methodAudit, methodLimits, methodSetLimit, methodKnownDevices, methodRevokeDevice,
 }

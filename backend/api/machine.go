@@ -24,34 +24,6 @@ type Machine struct {
 	Warnings      []Warning `json:"warnings"`
 }
 
-// Image is an image that is on an agent's machine.
-type Image struct {
-	ID        string            `json:"id"`
-	Refs      []string          `json:"refs"`
-	Size      int64             `json:"size"`
-	CreatedAt time.Time         `json:"createdAt"`
-	Arch      string            `json:"arch"`
-	Labels    map[string]string `json:"labels"`
-	Agent     string            `json:"agent"`
-}
-
-// Environment is an image family that the launcher offers.
-type Environment struct {
-	ID       string               `json:"id"`
-	Title    string               `json:"title"`
-	Icon     string               `json:"icon"`
-	Summary  string               `json:"summary"`
-	Versions []EnvironmentVersion `json:"versions"`
-}
-
-// EnvironmentVersion is one image of a family.
-type EnvironmentVersion struct {
-	Title     string `json:"title"`
-	Image     string `json:"image"`
-	Installed bool   `json:"installed"`
-	Size      int64  `json:"size"` // bytes on disk if installed, else an estimate of the download; 0 if unknown
-}
-
 // Preset is a named bundle of resources. Those that are not built in were
 // saved by the user.
 type Preset struct {

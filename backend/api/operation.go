@@ -7,7 +7,7 @@ import "time"
 // ended. The last 50 are kept.
 type Operation struct {
 	ID        string     `json:"id"`
-	Kind      string     `json:"kind"`    // agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch or file-archive
+	Kind      string     `json:"kind"`    // agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch, image-pull, image-commit, image-remove or file-archive
 	Subject   string     `json:"subject"` // name or address of the agent, reference of the image, or name of the archive
 	State     string     `json:"state"`   // running, waiting (for an answer), done, failed or cancelled
 	Steps     []OpStep   `json:"steps"`   // those that are known so far, in their order
@@ -15,6 +15,7 @@ type Operation struct {
 	Prompt    *Prompt    `json:"prompt,omitempty"` // what it waits for while its state is waiting
 	Error     *Problem   `json:"error,omitempty"`  // why it failed
 	Agent     string     `json:"agent,omitempty"`  // name of the agent that it made or changed
+	Image     string     `json:"image,omitempty"`  // reference of the image that it makes or brings
 	StartedAt time.Time  `json:"startedAt"`
 	EndedAt   *time.Time `json:"endedAt,omitempty"`
 	Revision  uint64     `json:"revision"` // grows with every change of this operation

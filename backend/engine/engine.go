@@ -71,7 +71,7 @@ type Containers interface {
 	Logs(ctx context.Context, id string, opts session.LogOptions) (io.ReadCloser, error)
 }
 
-// Images lists and pulls images.
+// Images lists, pulls, makes and removes images.
 type Images interface {
 	// Images lists what is there.
 	Images(ctx context.Context) ([]session.Image, error)
@@ -81,6 +81,28 @@ type Images interface {
 	// concurrently. Fails with engine_pull_not-found, engine_pull_forbidden,
 	// engine_pull_unavailable or engine_pull_no-space. Cancelling ctx stops it.
 	Pull(ctx context.Context, ref string, progress func(session.Pull)) error
+	// Changed says how much a container has changed of its image; mounts and
+	// volumes do not count. engine_read_not-found.
+	Changed(ctx context.Context, id string) (gpu.Bytes, error)
+	// Commit makes an image of what a container has changed, running or not: one
+	// that runs is paused meanwhile. The image starts what the container's own
+	// image starts. It has its name as soon as it is whole; when ctx ends before
+	// that there is no such image, now or later.
+	// Fails with engine_read_not-found, engine_commit_already-exists where the
+	// name is another image's, and engine_commit_no-space.
+	Commit(ctx context.Context, id string, c Commit) (session.Image, error)
+	// RemoveImage removes an image under all its names; engine_image_not-found,
+	// or engine_image_conflict where a container uses it.
+	RemoveImage(ctx context.Context, ref string) error
+	// DiskUse says what images take, those without a name included.
+	DiskUse(ctx context.Context) (session.ImageDisk, error)
+}
+
+// Commit says what an image that is made of a container shall be called, and
+// what it tells of itself.
+type Commit struct {
+	Ref    string
+	Origin session.ImageOrigin
 }
 
 // Transfers gives images away in parts and puts them together again, where no

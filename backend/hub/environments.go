@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"slipway/backend/session"
 	"slipway/gpu"
 )
 
@@ -25,6 +26,10 @@ type EnvironmentVersion struct {
 	Image     string
 	Installed bool
 	Size      gpu.Bytes
+	// Custom is set where the image was made of a session, and Agents names those
+	// that have it.
+	Custom *session.ImageOrigin
+	Agents []string
 }
 
 // Environments lists the catalogue together with every image that is
@@ -52,13 +57,20 @@ func mergeEnvironments(families []Environment, images []Image) []Environment {
 	for _, image := range images {
 		for _, ref := range imageNames(image) {
 			repository, tag := splitRef(ref)
-			i, ok := at[repository]
+			family := repository
+			if image.Origin != nil { // it stands beside what it was made of
+				tag = image.Origin.Name
+				if base, _ := splitRef(image.Origin.Base); base != "" {
+					family = base
+				}
+			}
+			i, ok := at[family]
 			if !ok {
 				i = len(families)
-				at[repository] = i
-				families = append(families, foundFamily(repository, image))
+				at[family] = i
+				families = append(families, foundFamily(family, image))
 			}
-			families[i].install(ref, tag, image.Size)
+			families[i].install(ref, tag, image)
 		}
 	}
 	for _, f := range families {
@@ -87,14 +99,14 @@ func (e Environment) installed() bool {
 }
 
 // install marks the version of that reference, or adds it.
-func (e *Environment) install(ref, tag string, size gpu.Bytes) {
+func (e *Environment) install(ref, tag string, image Image) {
 	for i, v := range e.Versions {
 		if sameRef(v.Image, ref) {
-			e.Versions[i].Installed, e.Versions[i].Size = true, size
+			e.Versions[i].Installed, e.Versions[i].Size, e.Versions[i].Agents = true, image.Size, append(v.Agents, image.Agent)
 			return
 		}
 	}
-	e.Versions = append(e.Versions, EnvironmentVersion{Title: tag, Image: ref, Installed: true, Size: size})
+	e.Versions = append(e.Versions, EnvironmentVersion{Title: tag, Image: ref, Installed: true, Size: image.Size, Custom: image.Origin, Agents: []string{image.Agent}})
 }
 
 // foundFamily is the family of an installed image that the catalogue does not

@@ -27,6 +27,9 @@ const (
 	ImageSend      OperationKind = "image-send"
 	ImageFetch     OperationKind = "image-fetch"
 	FileArchive    OperationKind = "file-archive"
+	ImagePull      OperationKind = "image-pull"
+	ImageCommit    OperationKind = "image-commit"
+	ImageRemove    OperationKind = "image-remove"
 )
 
 // OperationState is where an operation stands.
@@ -112,6 +115,7 @@ type Operation struct {
 	Prompt    *Prompt
 	Err       error
 	Agent     string
+	Image     string // that is made or brought
 	StartedAt time.Time
 	EndedAt   time.Time
 	Revision  uint64

@@ -96,6 +96,9 @@ func (w *Work) Do(name, title string, do func() (detail string, err error)) erro
 // Concerns names the agent that the operation made or changed.
 func (w *Work) Concerns(agent string) { w.change(func(one *operation) { one.Agent = agent }) }
 
+// Makes names the image that the operation makes or brings.
+func (w *Work) Makes(image string) { w.change(func(one *operation) { one.Image = image }) }
+
 // Progress says how far the bytes are. It may be called as often as one likes.
 func (w *Work) Progress(done, total int64) {
 	now := w.registry.now()

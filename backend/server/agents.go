@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"net/http"
 
 	"slipway/backend/api"
@@ -139,12 +138,4 @@ func (s *Server) answerOperation(r *http.Request) (any, error) {
 
 func (s *Server) cancelOperation(r *http.Request) (any, error) {
 	return begun(s.hub.CancelOperation(r.PathValue("id")))
-}
-
-func (s *Server) sendImage(r *http.Request) (any, error) {
-	req, err := decode[api.ImageSending](r)
-	if err != nil {
-		return nil, err
-	}
-	return begun(s.hub.SendImage(hub.ImageSending{Image: req.Image, From: cmp.Or(req.From, s.hub.Local()), To: cmp.Or(req.To, s.hub.Local())}))
 }

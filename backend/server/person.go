@@ -31,18 +31,6 @@ func (s *Server) listMachines(*http.Request) (any, error) {
 	return each(s.hub.Machines(), machineOut), nil
 }
 
-func (s *Server) listImages(r *http.Request) (any, error) {
-	images, err := s.hub.ImagesOn(r.Context(), r.FormValue("agent"))
-	if err != nil {
-		return nil, err
-	}
-	return each(images, func(i hub.Image) api.Image { return imageOut(i.Image, i.Agent) }), nil
-}
-
-func (s *Server) listEnvironments(r *http.Request) (any, error) {
-	return each(s.hub.Environments(r.Context()), environmentOut), nil
-}
-
 func (s *Server) listPresets(*http.Request) (any, error) {
 	return each(s.hub.Presets(), presetOut), nil
 }

@@ -17,7 +17,7 @@ type streamed func(w http.ResponseWriter, r *http.Request) error
 
 // allAnswers are the answers in their parts, which have no name in common.
 func (s *Server) allAnswers() []map[string]answer {
-	return []map[string]answer{s.answers(), s.insideAnswers(), s.agentAnswers(), s.folderAnswers(), s.fileAnswers()}
+	return []map[string]answer{s.answers(), s.insideAnswers(), s.agentAnswers(), s.folderAnswers(), s.fileAnswers(), s.imageAnswers()}
 }
 
 func (s *Server) answers() map[string]answer {
@@ -27,9 +27,6 @@ func (s *Server) answers() map[string]answer {
 		"doctor":          s.runDoctor,
 		"machines":        s.listMachines,
 		"directories":     s.listDirectories,
-		"image-send":      s.sendImage,
-		"images":          s.listImages,
-		"environments":    s.listEnvironments,
 		"presets":         s.listPresets,
 		"preset-create":   s.createPreset,
 		"preset-update":   s.updatePreset,
@@ -108,6 +105,19 @@ func (s *Server) agentAnswers() map[string]answer {
 		"agent-limit-unset": s.unsetLimit,
 		"agent-rotate":      s.rotateAgent,
 		"key-rotate":        s.rotateKey,
+	}
+}
+
+// imageAnswers are those of images.
+func (s *Server) imageAnswers() map[string]answer {
+	return map[string]answer{
+		"images":       s.listImages,
+		"environments": s.listEnvironments,
+		"image-send":   s.sendImage,
+		"image-pull":   s.pullImage,
+		"image-remove": s.removeImages,
+		"image-disk":   s.imageDisk,
+		"commit":       s.commit,
 	}
 }
 

@@ -55,7 +55,7 @@ func pairedOut(d hub.PairedDevice) api.PairedDevice {
 func operationOut(o hub.Operation) api.Operation {
 	out := api.Operation{
 		ID: o.ID, Kind: string(o.Kind), Subject: o.Subject, State: string(o.State), Steps: each(o.Steps, operationStepOut),
-		Progress: maybe(o.Progress, progressOut), Agent: o.Agent, StartedAt: o.StartedAt, EndedAt: moment(o.EndedAt), Revision: o.Revision,
+		Progress: maybe(o.Progress, progressOut), Agent: o.Agent, Image: o.Image, StartedAt: o.StartedAt, EndedAt: moment(o.EndedAt), Revision: o.Revision,
 		Prompt: maybe(o.Prompt, func(p hub.Prompt) api.Prompt {
 			return api.Prompt{ID: p.ID, Kind: string(p.Kind), Text: p.Text, Secret: p.Secret, Again: p.Again, Fingerprint: p.Fingerprint, Host: p.Host}
 		}),

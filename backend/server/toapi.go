@@ -124,21 +124,6 @@ func listingOut(l session.DirectoryListing) api.DirectoryListing {
 	return api.DirectoryListing{Path: l.Path, Parent: l.Parent, Entries: each(l.Entries, func(e session.DirectoryEntry) api.DirectoryEntry { return api.DirectoryEntry(e) })}
 }
 
-func imageOut(i session.Image, agent string) api.Image {
-	labels := i.Labels
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	return api.Image{ID: i.ID, Refs: append([]string{}, i.Refs...), Size: int64(i.Size), CreatedAt: i.CreatedAt, Arch: i.Arch, Labels: labels, Agent: agent}
-}
-
-func environmentOut(e hub.Environment) api.Environment {
-	return api.Environment{ID: e.ID, Title: e.Title, Icon: e.Icon, Summary: e.Summary,
-		Versions: each(e.Versions, func(v hub.EnvironmentVersion) api.EnvironmentVersion {
-			return api.EnvironmentVersion{Title: v.Title, Image: v.Image, Installed: v.Installed, Size: int64(v.Size)}
-		})}
-}
-
 func presetOut(p hub.Preset) api.Preset {
 	return api.Preset{ID: p.ID, Name: p.Name, Builtin: p.Builtin, Resources: resourcesOut(p.Resources), Accelerator: requestOut(p.Accelerator)}
 }

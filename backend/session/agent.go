@@ -142,8 +142,3 @@ type AppRequest struct {
 	App string `json:"app"`
 	Dir string `json:"dir,omitempty"`
 }
-
-// Images lists what an agent's engine has.
-type Images interface {
-	ListImages(ctx context.Context) ([]Image, error)
-}

@@ -26,6 +26,9 @@ const (
 	PhasePrepare   PhaseName = "prepare"
 	PhaseStart     PhaseName = "start"
 	PhaseTerminate PhaseName = "terminate"
+	// PhaseCommit is that a running session was made an image; it may be there
+	// any number of times.
+	PhaseCommit PhaseName = "commit"
 )
 
 // MaxAttempts is how often a phase is tried before it gives up.

@@ -75,17 +75,6 @@ type DeviceLoad struct {
 	Memory   *gpu.Bytes `json:"memory,omitempty"` // held by its processes
 }
 
-// Image is an image that an agent's engine has.
-type Image struct {
-	ID        string            `json:"id"`
-	Refs      []string          `json:"refs"`
-	Digests   []string          `json:"digests,omitempty"` // what registries call it: name@digest
-	Size      gpu.Bytes         `json:"size"`
-	CreatedAt time.Time         `json:"createdAt"`
-	Arch      string            `json:"arch"`
-	Labels    map[string]string `json:"labels,omitempty"`
-}
-
 // Preview says what a launch would do now, without doing it.
 type Preview struct {
 	Spec     Spec         `json:"spec"`               // with defaults filled in

@@ -99,7 +99,7 @@ func imageOf(said image.InspectResponse) session.Image {
 		found.CreatedAt = at
 	}
 	if said.Config != nil {
-		found.Labels = said.Config.Labels
+		found.Labels, found.Origin = said.Config.Labels, session.OriginOf(said.Config.Labels)
 	}
 	return found
 }

@@ -28,7 +28,7 @@ func TestFakeKeepsThePromisesOfAnEngine(t *testing.T) {
 	}
 	Run(t, open, Options{
 		Instance: "one", Image: ImageMinimal, Commands: Commands{OOM: "oom"}, PullImage: "registry.test/big:1", Stats: true, Guest: true,
-		Evict:     func(_ *testing.T, ref string) { current.RemoveImage(ref) },
+		Evict:     func(_ *testing.T, ref string) { current.Evict(ref) },
 		DropGuest: func(_ *testing.T, id string) { current.DropGuest(id) },
 		HomeExists: func(_ *testing.T, c engine.Container) bool {
 			return !strings.Contains(strings.Join(current.HomesRemoved(), " "), c.Name)

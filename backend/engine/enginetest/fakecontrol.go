@@ -31,6 +31,7 @@ const (
 	CallImages  Call = "Images"
 	CallImage   Call = "Image"
 	CallPull    Call = "Pull"
+	CallCommit  Call = "Commit"
 
 	CallCreateNetwork Call = "CreateNetwork"
 	CallRemoveNetwork Call = "RemoveNetwork"
@@ -174,8 +175,8 @@ func (f *Fake) AddImage(ref string) {
 	}
 }
 
-// RemoveImage takes an image from the machine.
-func (f *Fake) RemoveImage(ref string) {
+// Evict takes an image from the machine, whoever uses it.
+func (f *Fake) Evict(ref string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.images, fullRef(ref))

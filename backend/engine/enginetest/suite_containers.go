@@ -303,6 +303,8 @@ func caseCancelled(s *suite) {
 		"Network":        func() error { return e.CreateNetwork(ctx, engine.Network{Name: c.Name, Labels: c.Labels}) },
 		"Remove network": func() error { return e.RemoveNetwork(ctx, c.Name) },
 		"Attachment":     func() error { _, err := e.Attachment(ctx, true); return err },
+		"Changed":        func() error { _, err := e.Changed(ctx, id); return err },
+		"Disk use":       func() error { _, err := e.DiskUse(ctx); return err },
 		"Pull":           func() error { return e.Pull(ctx, s.NoImage, func(session.Pull) {}) },
 	}
 	for name, call := range calls {

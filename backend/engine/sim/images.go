@@ -125,7 +125,7 @@ func (s *Sim) installed() []session.Image {
 			images = append(images, image.describe())
 		}
 	}
-	images = append(images, s.imported()...)
+	images = append(append(images, s.imported()...), s.committed...)
 	sort.Slice(images, func(i, j int) bool { return images[i].Refs[0] < images[j].Refs[0] })
 	return images
 }
@@ -228,14 +228,4 @@ func (d *download) receive(n gpu.Bytes) {
 
 func (d *download) report(rate gpu.Bytes) session.Pull {
 	return session.Pull{Current: d.current, Total: d.total, Rate: rate, LayersDone: d.done, Layers: len(d.left)}
-}
-
-// Evict takes an image from the machine, as docker rmi does.
-func (s *Sim) Evict(ref string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if image, ok := s.published(ref); ok {
-		delete(s.pulled, image.Ref)
-		s.evicted[image.Ref] = true
-	}
 }

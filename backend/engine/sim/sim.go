@@ -50,6 +50,7 @@ type Sim struct {
 	containers map[string]*container // by id
 	pulled     map[string]bool       // by reference: images that were not there from the beginning
 	received   []session.ImageParts  // images that were brought and that the catalogue does not have
+	committed  []session.Image       // images that were made of containers
 	evicted    map[string]bool       // by reference: images that were there and were taken away
 	watchers   map[*engine.Changes]struct{}
 	networks   map[string]map[string]string // labels by name

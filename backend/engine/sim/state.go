@@ -28,6 +28,10 @@ type savedState struct {
 	Pulled     []string `json:"pulled"`
 	// Received are images that were brought and that the catalogue does not have.
 	Received []session.ImageParts `json:"received,omitempty"`
+	// Evicted are images of the catalogue that were there and were removed.
+	Evicted []string `json:"evicted,omitempty"`
+	// Committed are images that were made of containers.
+	Committed []session.Image `json:"committed,omitempty"`
 	// Networks are the labels of each network by its name.
 	Networks map[string]map[string]string `json:"networks,omitempty"`
 }
@@ -61,7 +65,10 @@ func (s *Sim) load() error {
 		s.containers[r.State.ID] = &container{record: r, log: log}
 	}
 	maps.Copy(s.networks, saved.Networks)
-	s.received = saved.Received
+	s.received, s.committed = saved.Received, saved.Committed
+	for _, ref := range saved.Evicted {
+		s.evicted[ref] = true
+	}
 	for _, ref := range saved.Pulled {
 		s.pulled[ref] = true
 	}
@@ -73,7 +80,7 @@ func (s *Sim) save() error {
 	s.saving.Lock()
 	defer s.saving.Unlock()
 	s.mu.Lock()
-	saved := savedState{Version: stateVersion, Pulled: slices.Sorted(maps.Keys(s.pulled)), Networks: s.networks, Received: s.received}
+	saved := savedState{Version: stateVersion, Pulled: slices.Sorted(maps.Keys(s.pulled)), Networks: s.networks, Received: s.received, Evicted: slices.Sorted(maps.Keys(s.evicted)), Committed: s.committed}
 	for _, id := range slices.Sorted(maps.Keys(s.containers)) {
 		saved.Containers = append(saved.Containers, s.containers[id].record)
 	}

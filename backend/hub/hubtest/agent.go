@@ -51,6 +51,7 @@ type Agent struct {
 	sessions []session.Session
 	keys     map[string]session.ID
 	images   []session.Image
+	works    works
 	apps     map[session.ID][]session.App
 	board    *session.DeviceBoard
 	accounts []session.Account

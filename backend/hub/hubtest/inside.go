@@ -142,13 +142,3 @@ func (a *Agent) DialPort(ctx context.Context, id session.ID, port int) (net.Conn
 	}
 	return a.Dial(ctx, id, port)
 }
-
-// ListImages implements [session.Agent].
-func (a *Agent) ListImages(context.Context) ([]session.Image, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.down {
-		return nil, a.unavailable()
-	}
-	return slices.Clone(a.images), nil
-}

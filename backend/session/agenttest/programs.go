@@ -182,17 +182,6 @@ func (s *suite) fetchOnce(client *http.Client, path string) (int, error) {
 	return len(body), err
 }
 
-func caseImages(s *suite) {
-	for _, image := range must(s, s.agent.ListImages) {
-		for _, ref := range image.Refs {
-			if strings.HasSuffix(ref, s.Image) {
-				return
-			}
-		}
-	}
-	s.Errorf("%s is not among the images", s.Image)
-}
-
 // caseTransfer sends an image to where it is already: of what it is made of only
 // the configuration travels.
 func caseTransfer(s *suite) {

@@ -58,7 +58,8 @@ export type PhaseName =
   | "schedule"
   | "prepare"
   | "start"
-  | "terminate";
+  | "terminate"
+  | "commit";
 
 /** The result of one attempt at a phase or a step. */
 export type Outcome =
@@ -819,6 +820,102 @@ export interface FolderMount {
   auto?: boolean;
 }
 
+/** Image is an image that is on an agent's machine. */
+export interface Image {
+  id: string;
+  refs: string[];
+  size: number;
+  createdAt: Time;
+  arch: string;
+  labels: Record<string, string>;
+  agent: string;
+  /** Absent: it was not made of a session. */
+  origin?: ImageOrigin;
+  /** Live sessions. */
+  usedBy: ImageUser[];
+}
+
+/** ImageOrigin says what a customized image was made of. */
+export interface ImageOrigin {
+  /** As its owner named it. */
+  name: string;
+  owner: string;
+  session: string;
+  sessionName: string;
+  /** Image that the session began with. */
+  base: string;
+  /** That it was kept in when its session ended; absent: a person asked for it. */
+  series?: string;
+}
+
+/** ImageUser is a live session that uses an image. */
+export interface ImageUser {
+  /** Empty: another person's. */
+  session: string;
+  name: string;
+}
+
+/** ImageDisk is what images take on a machine's disk. They share layers, so the sum of their sizes is more than what they take together. */
+export interface ImageDisk {
+  agent: string;
+  /** All layers, each once. */
+  total: number;
+  images: ImageRoom[];
+}
+
+/** ImageRoom is what one image takes. */
+export interface ImageRoom {
+  image: Image;
+  /** Is free when this image goes and no other. */
+  alone: number;
+  /** That use it, anybody's. */
+  containers: number;
+}
+
+/** ImagePull asks for an image of a registry. */
+export interface ImagePull {
+  /** As for docker pull. */
+  image: string;
+  /** Whose machine; empty: this computer. */
+  agent?: string;
+}
+
+/** ImageRemoval asks for images to be removed. */
+export interface ImageRemoval {
+  /** Names or ids. */
+  images: string[];
+  /** On whose machine; empty: this computer. */
+  agent?: string;
+}
+
+/** Commit asks for an image of a running interactive session. */
+export interface Commit {
+  /** 4 to 32 letters, digits, _ and -. */
+  name: string;
+}
+
+/** Environment is an image family that the launcher offers. */
+export interface Environment {
+  id: string;
+  title: string;
+  icon: string;
+  summary: string;
+  versions: EnvironmentVersion[];
+}
+
+/** EnvironmentVersion is one image of a family. */
+export interface EnvironmentVersion {
+  title: string;
+  image: string;
+  installed: boolean;
+  /** Bytes on disk if installed, else an estimate of the download; 0 if unknown. */
+  size: number;
+  /** Absent: it was not made of a session. */
+  custom?: ImageOrigin;
+  /** Those that have it. */
+  agents: string[];
+}
+
 /** Machine is one agent and the machine it rules. */
 export interface Machine {
   agent: string;
@@ -844,35 +941,6 @@ export interface Machine {
   diskFree: number;
   diskTotal: number;
   warnings: Warning[];
-}
-
-/** Image is an image that is on an agent's machine. */
-export interface Image {
-  id: string;
-  refs: string[];
-  size: number;
-  createdAt: Time;
-  arch: string;
-  labels: Record<string, string>;
-  agent: string;
-}
-
-/** Environment is an image family that the launcher offers. */
-export interface Environment {
-  id: string;
-  title: string;
-  icon: string;
-  summary: string;
-  versions: EnvironmentVersion[];
-}
-
-/** EnvironmentVersion is one image of a family. */
-export interface EnvironmentVersion {
-  title: string;
-  image: string;
-  installed: boolean;
-  /** Bytes on disk if installed, else an estimate of the download; 0 if unknown. */
-  size: number;
 }
 
 /** Preset is a named bundle of resources. Those that are not built in were saved by the user. */
@@ -1024,7 +1092,7 @@ export interface SettingUpdate {
 /** Operation is a piece of work that takes a while: it has steps, may ask a person something, can be cancelled, and is told of by events until it has ended. The last 50 are kept. */
 export interface Operation {
   id: string;
-  /** Agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch or file-archive. */
+  /** Agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch, image-pull, image-commit, image-remove or file-archive. */
   kind: OperationKind;
   /** Name or address of the agent, reference of the image, or name of the archive. */
   subject: string;
@@ -1039,6 +1107,8 @@ export interface Operation {
   error?: Problem;
   /** Name of the agent that it made or changed. */
   agent?: string;
+  /** Reference of the image that it makes or brings. */
+  image?: string;
   startedAt: Time;
   endedAt?: Time;
   /** Grows with every change of this operation. */
@@ -1798,6 +1868,14 @@ export const routes = {
   "image-send": { method: "POST", path: "/api/v1/images/send" },
   /** List the images that are on the agents' machines. */
   "images": { method: "GET", path: "/api/v1/images" },
+  /** Pull an image of a registry, as an operation. It goes on while nobody watches. */
+  "image-pull": { method: "POST", path: "/api/v1/images/pull" },
+  /** Remove images, as an operation. One that a session uses stays. */
+  "image-remove": { method: "POST", path: "/api/v1/images/remove" },
+  /** Say what images take on a machine's disk. */
+  "image-disk": { method: "GET", path: "/api/v1/images/disk" },
+  /** Make an image of a running interactive session, as an operation. Folders, mounts and /home/work are not part of it. */
+  "commit": { method: "POST", path: "/api/v1/sessions/{id}/commit" },
   /** List the image families that the launcher offers. */
   "environments": { method: "GET", path: "/api/v1/environments" },
   /** List the resource presets, those of one's own after those built in. */
@@ -1996,6 +2074,10 @@ export interface RouteTypes {
   "directories": { request: undefined; response: DirectoryListing };
   "image-send": { request: ImageSending; response: Operation };
   "images": { request: undefined; response: Image[] };
+  "image-pull": { request: ImagePull; response: Operation };
+  "image-remove": { request: ImageRemoval; response: Operation };
+  "image-disk": { request: undefined; response: ImageDisk };
+  "commit": { request: Commit; response: Operation };
   "environments": { request: undefined; response: Environment[] };
   "presets": { request: undefined; response: Preset[] };
   "preset-create": { request: PresetRequest; response: Preset };

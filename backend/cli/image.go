@@ -1,0 +1,297 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"slipway/backend/api"
+	"slipway/backend/session"
+)
+
+func (p *program) imageCommand() *cobra.Command {
+	parent := &cobra.Command{
+		Use:   "image",
+		Short: "Images on the agents' machines",
+		Args:  noSuchCommand,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	var on string
+	list := &cobra.Command{Use: "ls [--on AGENT]", Aliases: []string{"list"}, Short: "List images", Args: exactly(0, "no argument")}
+	p.onFlag(list, &on, "only images on this agent's machine")
+	list.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
+		var images []api.Image
+		raw, err := c.get(ctx, onAgent("/api/v1/images", on), &images)
+		if err != nil {
+			return err
+		}
+		return p.print(raw, func(w io.Writer) { p.imageTable(w, images) })
+	})
+	parent.AddCommand(list, p.imagePullCommand(), p.imageRemoveCommand(), p.imageDiskCommand(), p.imageCleanCommand(), p.imageSendCommand())
+	return parent
+}
+
+func (p *program) imageSendCommand() *cobra.Command {
+	var req api.ImageSending
+	cmd := &cobra.Command{
+		Use:   "send IMAGE --to AGENT [--from AGENT]",
+		Short: "Bring an image to another agent without a registry",
+		Long: `Only the layers that are missing there travel, compressed, through the connection that
+is there already. A cut costs nothing but time: the transfer goes on by itself. Without
+--from the image is this computer's; without --to it comes to this computer.`,
+		Args: exactly(1, "one image"),
+	}
+	cmd.Flags().StringVar(&req.From, "from", "", "the agent that has it (default this computer's)")
+	cmd.Flags().StringVar(&req.To, "to", "", "the agent that gets it (default this computer's)")
+	for _, name := range []string{"from", "to"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, p.completeAgents) // fails only for a flag that is not there
+	}
+	cmd.RunE = p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
+		req.Image = args[0]
+		return c.operation(ctx, "/api/v1/images/send", req)
+	}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, "%s is on %s.\n", req.Image, o.Agent) })
+	return cmd
+}
+
+func (p *program) imagePullCommand() *cobra.Command {
+	var req api.ImagePull
+	cmd := &cobra.Command{
+		Use:   "pull IMAGE [--on AGENT]",
+		Short: "Pull an image of a registry",
+		Long: `The agent pulls with the logins that docker login has kept on its machine. A pull that
+is cut keeps the layers that are whole: pull again and it goes on with the others.`,
+		Args: exactly(1, "one image"),
+	}
+	p.onFlag(cmd, &req.Agent, "the agent whose machine gets it (default this computer's)")
+	cmd.RunE = p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
+		req.Image = args[0]
+		return c.operation(ctx, "/api/v1/images/pull", req)
+	}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, "%s is on %s.\n", req.Image, o.Agent) })
+	return cmd
+}
+
+func (p *program) imageRemoveCommand() *cobra.Command {
+	var req api.ImageRemoval
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "rm IMAGE… [--on AGENT]", Aliases: []string{"remove"}, Short: "Remove images", Args: cobra.MinimumNArgs(1),
+		Long: "An image goes under all its names. One that a session uses stays.",
+	}
+	p.onFlag(cmd, &req.Agent, "the agent whose machine has them (default this computer's)")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.RunE = p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
+		req.Images = args
+		if !yes {
+			if err := p.confirm("Remove " + strings.Join(args, ", ") + "?"); err != nil {
+				return api.Operation{}, err
+			}
+		}
+		return c.operation(ctx, "/api/v1/images/remove", req)
+	}, func(io.Writer, api.Operation) {})
+	return cmd
+}
+
+func (p *program) imageDisk(ctx context.Context, c *client, on string) (raw []byte, disk api.ImageDisk, err error) {
+	raw, err = c.get(ctx, "/api/v1/images/disk?agent="+url.QueryEscape(on), &disk)
+	return raw, disk, err
+}
+
+func (p *program) imageDiskCommand() *cobra.Command {
+	var on string
+	cmd := &cobra.Command{Use: "df [--on AGENT]", Short: "Show what images take on the disk", Args: exactly(0, "no argument")}
+	p.onFlag(cmd, &on, "the agent whose machine is looked at (default this computer's)")
+	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
+		raw, disk, err := p.imageDisk(ctx, c, on)
+		if err != nil {
+			return err
+		}
+		return p.print(raw, func(w io.Writer) {
+			rows := [][]string{{"IMAGE", " SIZE", " ALONE", " CONTAINERS", "USED BY", "ID"}}
+			for _, room := range disk.Images {
+				var users []string
+				for _, u := range room.Image.UsedBy {
+					users = append(users, u.Name)
+				}
+				rows = append(rows, []string{imageName(room.Image), size(room.Image.Size), size(room.Alone), fmt.Sprint(room.Containers), strings.Join(users, ", "), shortImageID(room.Image.ID)})
+			}
+			columns(w, rows)
+			fmt.Fprintf(w, "All of it together: %s. ALONE is what is free when that image goes and no other.\n", size(disk.Total))
+		})
+	})
+	return cmd
+}
+
+// imageName is what an image is called in a table.
+func imageName(image api.Image) string {
+	switch {
+	case len(image.Refs) == 0:
+		return "<none>"
+	case image.Origin != nil:
+		return image.Refs[0] + " (customized)"
+	}
+	return image.Refs[0]
+}
+
+func shortImageID(id string) string {
+	if len(id) > 19 {
+		return id[:19] // sha256: and 12 digits, as docker shows them
+	}
+	return id
+}
+
+// cleaning says which images a cleanup takes.
+type cleaning struct {
+	unused, custom time.Duration
+}
+
+func cleaningOf(unused, custom string) (what cleaning, err error) {
+	for _, age := range []struct {
+		flag, text string
+		into       *time.Duration
+	}{{"--unused", unused, &what.unused}, {"--customized", custom, &what.custom}} {
+		if age.text == "" {
+			continue
+		}
+		d, err := session.ParseDuration(age.text)
+		if err != nil || d <= 0 {
+			return what, usagef("%s %q is no age; write a whole number with s, m, h, d or w, such as 30d", age.flag, age.text)
+		}
+		*age.into = time.Duration(d)
+	}
+	return what, nil
+}
+
+// takes reports whether a cleanup takes an image: one that nobody uses and that
+// has no name, or is of a kind and an age that was asked for.
+func (c cleaning) takes(room api.ImageRoom, now time.Time) bool {
+	age := now.Sub(room.Image.CreatedAt)
+	switch {
+	case room.Containers > 0 || len(room.Image.UsedBy) > 0:
+		return false
+	case len(room.Image.Refs) == 0:
+		return true
+	case room.Image.Origin != nil:
+		return c.custom > 0 && age > c.custom
+	}
+	return c.unused > 0 && age > c.unused
+}
+
+func (p *program) imageCleanCommand() *cobra.Command {
+	var on string
+	var yes bool
+	var unused, custom string
+	cmd := &cobra.Command{
+		Use: "prune [--unused AGE] [--customized AGE] [--on AGENT]", Short: "Remove images that nobody uses", Args: exactly(0, "no argument"),
+		Long: `Without a flag only images go that have no name. No image goes that a session or any
+other container uses. What would go, and how much room that makes, is shown first.`,
+		Example: "  slipway image prune\n  slipway image prune --unused 90d --customized 30d",
+	}
+	p.onFlag(cmd, &on, "the agent whose machine is cleaned (default this computer's)")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.Flags().StringVar(&unused, "unused", "", "also images of this age that nobody uses, such as 90d")
+	cmd.Flags().StringVar(&custom, "customized", "", "also customized images of this age, such as 30d")
+	cmd.RunE = p.operates(func(ctx context.Context, c *client, _ []string) (api.Operation, error) {
+		what, err := cleaningOf(unused, custom)
+		if err != nil {
+			return api.Operation{}, err
+		}
+		_, disk, err := p.imageDisk(ctx, c, on)
+		if err != nil {
+			return api.Operation{}, err
+		}
+		req := api.ImageRemoval{Agent: on}
+		var alone int64
+		for _, room := range disk.Images {
+			if what.takes(room, p.Now()) {
+				req.Images = append(req.Images, room.Image.ID)
+				alone += room.Alone
+				fmt.Fprintf(p.Stderr, "  %s  %s\n", shortImageID(room.Image.ID), imageName(room.Image))
+			}
+		}
+		if len(req.Images) == 0 {
+			return api.Operation{}, &failure{code: "cli_prune_not-found", exit: ExitOK, message: "There is nothing to remove."}
+		}
+		if !yes {
+			if err := p.confirm(fmt.Sprintf("Remove these %d images? It makes room for at least %s.", len(req.Images), size(alone))); err != nil {
+				return api.Operation{}, err
+			}
+		}
+		return c.operation(ctx, "/api/v1/images/remove", req)
+	}, func(w io.Writer, o api.Operation) {
+		if at := slices.IndexFunc(o.Steps, func(s api.OpStep) bool { return s.Name == "room" }); at >= 0 {
+			fmt.Fprintln(w, o.Steps[at].Detail+".")
+		}
+	})
+	return cmd
+}
+
+func (p *program) commitCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "commit SESSION NAME",
+		Short: "Make an image of a running interactive session",
+		Long: `What the session installed and changed becomes an image that the launcher offers beside
+the one it began with. Folders, mounts and /home/work are not part of it. The session is
+paused while it is copied. NAME has 4 to 32 letters, digits, _ and -.`,
+		Args: exactly(2, "a session and a name"), ValidArgsFunction: p.completeSessions(liveSessions),
+	}
+	cmd.RunE = p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
+		return c.operation(ctx, sessionPath(args[0], "commit"), api.Commit{Name: args[1]})
+	}, func(w io.Writer, o api.Operation) {
+		fmt.Fprintf(w, "%s is on %s. Launch it with: slipway run --image %s\n", o.Image, o.Agent, o.Image)
+	})
+	return cmd
+}
+
+func (p *program) environmentCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "environment", Aliases: []string{"environments", "env"}, Short: "List the environments that the launcher offers", Args: exactly(0, "no argument")}
+	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
+		var families []api.Environment
+		raw, err := c.get(ctx, "/api/v1/environments", &families)
+		if err != nil {
+			return err
+		}
+		return p.print(raw, func(w io.Writer) {
+			rows := [][]string{{"ENVIRONMENT", "VERSION", " SIZE", "ON", "IMAGE"}}
+			for _, f := range families {
+				for _, v := range f.Versions {
+					on := strings.Join(v.Agents, ", ")
+					if on == "" {
+						on = "to be pulled"
+					}
+					title := v.Title
+					if v.Custom != nil {
+						title += " (customized)"
+					}
+					rows = append(rows, []string{f.Title, title, size(v.Size), on, v.Image})
+				}
+			}
+			columns(w, rows)
+		})
+	})
+	return cmd
+}
+
+func (p *program) imageTable(w io.Writer, images []api.Image) {
+	if len(images) == 0 {
+		fmt.Fprintln(w, "No image is here yet; the first launch of one pulls it.")
+		return
+	}
+	rows := [][]string{{"IMAGE", " SIZE", "ARCH", " CREATED", "AGENT", "ID"}}
+	for _, image := range images {
+		refs := image.Refs
+		if len(refs) == 0 {
+			refs = []string{"<none>"}
+		}
+		id := shortImageID(image.ID)
+		for _, ref := range refs {
+			rows = append(rows, []string{ref, size(image.Size), image.Arch, span(p.Now().Sub(image.CreatedAt)) + " ago", image.Agent, id})
+		}
+	}
+	columns(w, rows)
+}

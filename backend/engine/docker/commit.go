@@ -1,0 +1,217 @@
+package docker
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/strslice"
+
+	"slipway/backend/engine"
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// sizeTime is how long a daemon may take to measure what a container changed,
+// or what images take: it walks through their files.
+const sizeTime = 5 * time.Minute
+
+// Changed implements [engine.Images].
+func (e *Engine) Changed(ctx context.Context, id string) (gpu.Bytes, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, sizeTime, errSilent)
+	defer cancel()
+	said, _, err := e.api.ContainerInspectWithRaw(ctx, id, true)
+	if err != nil {
+		return 0, containerFailure(ctx, "commit", id, err)
+	}
+	if said.SizeRw == nil {
+		return 0, nil
+	}
+	return gpu.Bytes(*said.SizeRw), nil
+}
+
+// Commit implements [engine.Images]. Docker cannot be told to stop: what it
+// makes after ctx has ended is removed then.
+func (e *Engine) Commit(ctx context.Context, id string, c engine.Commit) (session.Image, error) {
+	if err := e.mayName(ctx, c.Ref); err != nil {
+		return session.Image{}, err
+	}
+	config, err := e.commitConfig(ctx, id, c.Origin)
+	if err != nil {
+		return session.Image{}, err
+	}
+	type outcome struct {
+		id  string
+		err error
+	}
+	made := make(chan outcome, 1)
+	working := context.WithoutCancel(ctx)
+	go func() {
+		said, err := e.api.ContainerCommit(working, id, container.CommitOptions{Config: config, Pause: true})
+		made <- outcome{said.ID, err}
+	}()
+	select {
+	case o := <-made:
+		if o.err != nil {
+			return session.Image{}, containerFailure(ctx, "commit", id, o.err)
+		}
+		return e.name(ctx, o.id, c.Ref)
+	case <-ctx.Done():
+		go func() {
+			if o := <-made; o.err == nil {
+				e.drop(working, o.id)
+			}
+		}()
+		return session.Image{}, ended(ctx, "commit", context.Cause(ctx))
+	}
+}
+
+// mayName fails where another image has a name already.
+func (e *Engine) mayName(ctx context.Context, ref string) error {
+	switch _, err := e.Image(ctx, ref); {
+	case err == nil:
+		return &session.Error{Code: "engine_commit_already-exists", Message: "There is an image named " + ref + " already.", Hint: "Choose another name, or remove it."}
+	case session.CodeOf(err) != "engine_image_not-found":
+		return err
+	}
+	return nil
+}
+
+// commitConfig is what the image starts: what the container's own image starts,
+// and not the guest. Docker adds the container's labels and cannot leave them
+// out, so those that would make somebody's container one of ours are emptied.
+func (e *Engine) commitConfig(ctx context.Context, id string, origin session.ImageOrigin) (*container.Config, error) {
+	ctx, cancel := e.brief(ctx)
+	defer cancel()
+	said, err := e.api.ContainerInspect(ctx, id)
+	if err != nil {
+		return nil, containerFailure(ctx, "commit", id, err)
+	}
+	base, err := e.api.ImageInspect(ctx, said.Image)
+	if err != nil {
+		return nil, failure(ctx, "commit", err)
+	}
+	config := &container.Config{Entrypoint: strslice.StrSlice{}, Cmd: strslice.StrSlice{}, WorkingDir: "/", Labels: map[string]string{}}
+	if from := base.Config; from != nil {
+		config.Entrypoint = append(config.Entrypoint, from.Entrypoint...)
+		config.Cmd = append(config.Cmd, from.Cmd...)
+		config.User, config.WorkingDir = from.User, orDefault(from.WorkingDir, "/")
+	}
+	if said.Config != nil {
+		for name := range ours(said.Config.Labels) {
+			if base.Config == nil || base.Config.Labels[name] != said.Config.Labels[name] {
+				config.Labels[name] = ""
+			}
+		}
+	}
+	for name, value := range origin.Labels() {
+		config.Labels[name] = value
+	}
+	return config, nil
+}
+
+// name gives a fresh image its name, and drops it where it cannot have it.
+func (e *Engine) name(ctx context.Context, id, ref string) (session.Image, error) {
+	err := e.mayName(ctx, ref)
+	if err == nil {
+		err = failure(ctx, "commit", e.api.ImageTag(ctx, id, ref))
+	}
+	if err != nil {
+		e.drop(context.WithoutCancel(ctx), id)
+		return session.Image{}, err
+	}
+	return e.Image(ctx, ref)
+}
+
+// drop removes an image that has no name and shall have none.
+func (e *Engine) drop(ctx context.Context, id string) {
+	if _, err := e.api.ImageRemove(ctx, id, image.RemoveOptions{PruneChildren: true}); err != nil && !errdefs.IsNotFound(err) {
+		e.log.Warn("an image that nobody wants any more stays", "image", id, "error", err)
+	}
+}
+
+// dropUnnamed removes images that an earlier run of this agent began and never
+// named.
+func (e *Engine) dropUnnamed(ctx context.Context) {
+	found, err := e.api.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(
+		filters.Arg("label", session.LabelImageInstance+"="+e.config.Instance), filters.Arg("dangling", "true"))})
+	if err != nil {
+		e.log.Warn("unfinished images are not looked for", "error", err)
+		return
+	}
+	for _, i := range found {
+		e.drop(ctx, i.ID)
+	}
+}
+
+// RemoveImage implements [engine.Images]. What others are made of stays below
+// them, without a name.
+func (e *Engine) RemoveImage(ctx context.Context, ref string) error {
+	found, err := e.Image(ctx, ref)
+	if err != nil {
+		return err
+	}
+	all, err := e.api.ContainerList(ctx, container.ListOptions{All: true})
+	if err != nil {
+		return failure(ctx, "image", err)
+	}
+	for _, c := range all {
+		if c.ImageID == found.ID {
+			return inUse(ref, shortID(c.ID))
+		}
+	}
+	said, err := e.api.ImageInspect(ctx, found.ID)
+	if err != nil {
+		return failure(ctx, "image", err)
+	}
+	for _, name := range append(slices.Concat(said.RepoTags, said.RepoDigests), found.ID) {
+		_, err := e.api.ImageRemove(ctx, name, image.RemoveOptions{PruneChildren: true})
+		switch {
+		case err == nil, errdefs.IsNotFound(err):
+		case errdefs.IsConflict(err) && name == found.ID: // others are made of it
+		case errdefs.IsConflict(err):
+			return inUse(ref, "")
+		default:
+			return failure(ctx, "image", err)
+		}
+	}
+	e.mu.Lock()
+	delete(e.images, found.ID)
+	e.mu.Unlock()
+	return nil
+}
+
+func inUse(ref, by string) error {
+	return &session.Error{Code: "engine_image_conflict", Message: strings.TrimSpace("The image "+ref+" is used by the container "+by) + ".",
+		Hint: "Remove that container first; docker ps -a lists all of them."}
+}
+
+// DiskUse implements [engine.Images].
+func (e *Engine) DiskUse(ctx context.Context) (session.ImageDisk, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, sizeTime, errSilent)
+	defer cancel()
+	said, err := e.api.DiskUsage(ctx, types.DiskUsageOptions{Types: []types.DiskUsageObject{types.ImageObject}})
+	if err != nil {
+		return session.ImageDisk{}, failure(ctx, "image", err)
+	}
+	disk := session.ImageDisk{Total: gpu.Bytes(said.LayersSize)}
+	for _, i := range said.Images {
+		if slices.Contains(i.RepoTags, trialImage) {
+			continue
+		}
+		room := session.ImageRoom{Image: session.Image{
+			ID: i.ID, Refs: names(i.RepoTags, i.RepoDigests), Size: gpu.Bytes(i.Size), CreatedAt: time.Unix(i.Created, 0).UTC(), Labels: i.Labels, Origin: session.OriginOf(i.Labels),
+		}, Containers: int(max(i.Containers, 0))}
+		if i.SharedSize >= 0 {
+			room.Alone = gpu.Bytes(max(i.Size-i.SharedSize, 0))
+		}
+		disk.Images = append(disk.Images, room)
+	}
+	return disk, nil
+}

@@ -1,0 +1,244 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// subjectAt names what an operation is about, with the agent where that is not
+// this computer's.
+func subjectAt(subject string, m *member) string {
+	if m.Local {
+		return subject
+	}
+	return subject + " @ " + m.Name()
+}
+
+// imageMember returns the agent of that name, this computer's where none is named.
+func (h *Hub) imageMember(agent string) (*member, error) {
+	if agent == "" {
+		agent = h.Local()
+	}
+	return h.member(agent)
+}
+
+// PullImage begins to fetch an image of a registry to an agent's machine.
+// Fails with image_pull_invalid, agent_find_not-found.
+func (h *Hub) PullImage(agent, ref string) (Operation, error) {
+	if !session.ValidImage(ref) || strings.HasPrefix(ref, "sha256:") {
+		return Operation{}, &session.Error{Code: "image_pull_invalid", Message: fmt.Sprintf("%q is not the name of an image.", clip(ref)), Hint: "Write it as for docker pull, for example python:3.13."}
+	}
+	m, err := h.imageMember(agent)
+	if err != nil {
+		return Operation{}, err
+	}
+	return h.operations.start(ImagePull, subjectAt(ref, m), func(ctx context.Context, work *Work) error {
+		work.Concerns(m.Name())
+		work.Begin("pull", "Pull the image")
+		f := &following{work: work, member: m, step: "pull"}
+		return f.run(ctx, func(ctx context.Context) (session.ImageWork, error) {
+			return m.Agent.PullImage(ctx, session.PullRequest{Ref: ref, Owner: h.owner})
+		})
+	})
+}
+
+// CommitSession begins to make an image of a running session. What is wrong with
+// the wish is told at once, as session.Images says.
+func (h *Hub) CommitSession(ctx context.Context, ref, name string) (Operation, error) {
+	m, id, err := h.find(ctx, ref)
+	if err != nil {
+		return Operation{}, err
+	}
+	begun, err := m.Agent.CommitSession(ctx, id, session.CommitRequest{Name: name})
+	if err != nil {
+		return Operation{}, err
+	}
+	operation, err := h.operations.start(ImageCommit, subjectAt(name, m), func(ctx context.Context, work *Work) error {
+		work.Concerns(m.Name())
+		work.Begin("commit", "Copy what the session changed")
+		f := &following{work: work, member: m, step: "commit"}
+		return f.run(ctx, func(context.Context) (session.ImageWork, error) { return begun, nil })
+	})
+	if err != nil { // nobody would see how it goes
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		_, cancelled := m.Agent.CancelImageWork(ending, begun.ID)
+		return Operation{}, errors.Join(err, cancelled)
+	}
+	return operation, nil
+}
+
+// following shows how work of an agent on an image goes. The agent goes on
+// alone while it is not reached.
+type following struct {
+	work    *Work
+	member  *member
+	step    string
+	pause   time.Duration
+	waiting bool
+}
+
+func (f *following) run(ctx context.Context, begin func(context.Context) (session.ImageWork, error)) error {
+	now, err := begin(ctx)
+	if err != nil {
+		return f.failed(err)
+	}
+	f.work.Makes(now.Ref)
+	for {
+		f.show(now)
+		switch now.State {
+		case session.WorkDone:
+			f.work.Tell(Step{Name: f.step, State: StepOK, Detail: f.detail(now)})
+			return nil
+		case session.WorkCancelled:
+			return context.Canceled
+		case session.WorkFailed:
+			return f.failed(&session.Error{Code: now.Error.Code, Message: now.Error.Message, Hint: now.Error.Hint})
+		}
+		next, err := f.member.Agent.AwaitImageWork(ctx, now.ID, now.Revision)
+		switch {
+		case ctx.Err() != nil:
+			return f.cancel(ctx, now)
+		case strings.HasSuffix(string(session.CodeOf(err)), "_unavailable"):
+			if err := f.again(ctx, err); err != nil {
+				return f.cancel(ctx, now)
+			}
+		case err != nil:
+			return f.failed(err)
+		default:
+			now = next
+			f.reached()
+		}
+	}
+}
+
+// cancel gives the work up at the agent, too.
+func (f *following) cancel(ctx context.Context, now session.ImageWork) error {
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	_, err := f.member.Agent.CancelImageWork(ending, now.ID)
+	return errors.Join(ctx.Err(), err)
+}
+
+func (f *following) failed(err error) error {
+	e := session.AsError(err, "image_work_failed")
+	f.work.Tell(Step{Name: f.step, State: StepFailed, Detail: e.Message, Remedy: e.Hint})
+	return err
+}
+
+// again waits before the agent is asked anew.
+func (f *following) again(ctx context.Context, err error) error {
+	f.pause = min(max(2*f.pause, firstResend), longestResend)
+	if f.pause > time.Second {
+		f.waiting = true
+		f.work.Tell(Step{Name: f.step, State: StepRunning, Detail: session.AsError(err, "image_work_failed").Message + " It goes on there by itself."})
+	}
+	timer := time.NewTimer(f.pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (f *following) reached() {
+	f.pause = 0
+	if f.waiting {
+		f.waiting = false
+		f.work.Begin(f.step, "")
+	}
+}
+
+func (f *following) show(now session.ImageWork) {
+	switch now.Kind {
+	case session.WorkPull:
+		if now.Pull.Total > 0 || now.Pull.Layers > 0 {
+			f.work.Progress(int64(now.Pull.Current), int64(now.Pull.Total))
+			f.work.Tell(Step{Name: f.step, State: StepRunning, Detail: f.detail(now)})
+		}
+	case session.WorkCommit:
+		if now.Size > 0 {
+			f.work.Tell(Step{Name: f.step, State: StepRunning, Detail: f.detail(now)})
+		}
+	}
+}
+
+func (f *following) detail(now session.ImageWork) string {
+	switch {
+	case now.Kind == session.WorkCommit && now.Size > 0:
+		return fmt.Sprintf("%s of changes", now.Size)
+	case now.Kind == session.WorkPull && now.Pull.Layers > 0:
+		return fmt.Sprintf("%d of %d layers", now.Pull.LayersDone, now.Pull.Layers)
+	}
+	return ""
+}
+
+// RemoveImages begins to remove images of an agent's machine, each under all
+// its names. Those that cannot go stay, and the operation says why.
+func (h *Hub) RemoveImages(agent string, refs []string) (Operation, error) {
+	refs = slices.Compact(slices.Clone(refs))
+	if len(refs) == 0 || len(refs) > stepsMost || slices.ContainsFunc(refs, func(ref string) bool { return !session.ValidImage(ref) }) {
+		return Operation{}, &session.Error{Code: "image_remove_invalid", Message: fmt.Sprintf("Between 1 and %d images can be removed at a time, by their names or ids.", stepsMost), Hint: "slipway image ls lists them."}
+	}
+	m, err := h.imageMember(agent)
+	if err != nil {
+		return Operation{}, err
+	}
+	subject := refs[0]
+	if len(refs) > 1 {
+		subject = fmt.Sprintf("%d images", len(refs))
+	}
+	return h.operations.start(ImageRemove, subjectAt(subject, m), func(ctx context.Context, work *Work) error {
+		work.Concerns(m.Name())
+		return removeImages(ctx, work, m.Agent, refs)
+	})
+}
+
+func removeImages(ctx context.Context, work *Work, agent session.Agent, refs []string) error {
+	for i, ref := range refs {
+		work.Plan(Step{Name: fmt.Sprintf("image-%d", i), Title: ref})
+	}
+	before := roomOf(ctx, agent)
+	var failure error
+	for i, ref := range refs {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		err := work.Do(fmt.Sprintf("image-%d", i), "", func() (string, error) { return "", agent.RemoveImage(ctx, ref) })
+		if err != nil && failure == nil {
+			failure = err
+		}
+	}
+	if after := roomOf(ctx, agent); before > 0 && after > 0 {
+		work.Tell(Step{Name: "room", Title: "Room on the disk", State: StepOK, Detail: fmt.Sprintf("%s freed", max(before-after, 0))})
+	}
+	return failure
+}
+
+// roomOf is what the images of an agent take, 0 where that is not known.
+func roomOf(ctx context.Context, agent session.Agent) gpu.Bytes {
+	disk, err := agent.ImageDisk(ctx)
+	if err != nil {
+		return 0
+	}
+	return disk.Total
+}
+
+// ImageDisk says what the images of an agent's machine take.
+func (h *Hub) ImageDisk(ctx context.Context, agent string) (session.ImageDisk, string, error) {
+	m, err := h.imageMember(agent)
+	if err != nil {
+		return session.ImageDisk{}, "", err
+	}
+	disk, err := m.Agent.ImageDisk(ctx)
+	return disk, m.Name(), err
+}

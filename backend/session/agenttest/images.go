@@ -1,0 +1,136 @@
+package agenttest
+
+import (
+	"context"
+	"crypto/rand"
+	"slices"
+	"strings"
+
+	"slipway/backend/session"
+)
+
+func caseImages(s *suite) {
+	id := s.running()
+	for _, image := range must(s, s.agent.ListImages) {
+		for _, ref := range image.Refs {
+			if strings.HasSuffix(ref, s.Image) {
+				if !slices.ContainsFunc(image.UsedBy, func(u session.ImageUser) bool { return u.Session == id }) {
+					s.Errorf("a session uses %s, and it is told of %+v", ref, image.UsedBy)
+				}
+				return
+			}
+		}
+	}
+	s.Errorf("%s is not among the images", s.Image)
+}
+
+// work waits for a piece of work on an image to end.
+func (s *suite) work(w session.ImageWork) session.ImageWork {
+	s.Helper()
+	for w.State == session.WorkRunning {
+		w = must(s, func(ctx context.Context) (session.ImageWork, error) {
+			return s.agent.AwaitImageWork(ctx, w.ID, w.Revision)
+		})
+	}
+	return w
+}
+
+// custom returns the customized image of a name.
+func (s *suite) custom(name string) (session.Image, bool) {
+	s.Helper()
+	images := must(s, s.agent.ListImages)
+	at := slices.IndexFunc(images, func(i session.Image) bool { return i.Origin != nil && i.Origin.Name == name })
+	if at < 0 {
+		return session.Image{}, false
+	}
+	return images[at], true
+}
+
+func caseCommit(s *suite) {
+	id := s.running()
+	commit := func(id session.ID, name string) (session.ImageWork, error) {
+		return try(s, func(ctx context.Context) (session.ImageWork, error) {
+			return s.agent.CommitSession(ctx, id, session.CommitRequest{Name: name})
+		})
+	}
+	for name, want := range map[string]session.Code{"abc": "image_commit_invalid", "no blanks": "image_commit_invalid", strings.Repeat("x", 33): "image_commit_invalid"} {
+		if _, err := commit(id, name); session.CodeOf(err) != want {
+			s.Errorf("the name %q gives %v", name, err)
+		}
+	}
+	name := "Made-" + rand.Text()[:8]
+	w, err := commit(id, name)
+	switch code := session.CodeOf(err); {
+	case err == nil:
+		if w = s.work(w); w.State != session.WorkDone {
+			s.Fatalf("the commit ended as %+v", w)
+		}
+	case !s.Mortal || code != "image_commit_conflict" && code != "image_commit_already-exists":
+		s.Fatal(err)
+	default: // a try that was thought to be lost was heard
+		for _, there := s.custom(name); !there && s.ctx.Err() == nil; _, there = s.custom(name) {
+			s.pause()
+		}
+	}
+	made, _ := s.custom(name)
+	if made.Origin == nil || made.Origin.Session != id || !strings.HasSuffix(made.Origin.Base, s.Image) {
+		s.Fatalf("made %+v", made)
+	}
+	if _, err := commit(id, name); session.CodeOf(err) != "image_commit_already-exists" {
+		s.Errorf("a second image of that name: %v", err)
+	}
+	again := s.launch(session.Spec{Image: made.Refs[0]})
+	s.awaitStatus(again.ID, session.Running)
+	remove := func() error {
+		_, err := try(s, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.agent.RemoveImage(ctx, made.ID) })
+		return err
+	}
+	if err := remove(); session.CodeOf(err) != "image_remove_conflict" {
+		s.Errorf("an image that a session uses is removed: %v", err)
+	}
+	disk := must(s, s.agent.ImageDisk)
+	if !slices.ContainsFunc(disk.Images, func(r session.ImageRoom) bool { return r.ID == made.ID && len(r.UsedBy) == 1 }) {
+		s.Errorf("the disk holds %+v", disk)
+	}
+	s.terminate(again.ID, true)
+	s.await(again.ID, "ended", func(s session.Session) bool { return s.Status.Terminal() })
+	if err := remove(); err != nil && (!s.Mortal || session.CodeOf(err) != "engine_image_not-found") {
+		s.Error(err)
+	}
+	if _, there := s.custom(name); there {
+		s.Error("the image is still there")
+	}
+	if _, err := commit(again.ID, name); session.CodeOf(err) != "image_commit_conflict" {
+		s.Errorf("a session that has ended is made an image: %v", err)
+	}
+}
+
+func casePullImage(s *suite) {
+	pull := func(ref string) (session.ImageWork, error) {
+		return try(s, func(ctx context.Context) (session.ImageWork, error) {
+			return s.agent.PullImage(ctx, session.PullRequest{Ref: ref})
+		})
+	}
+	if _, err := pull("Not An Image"); session.CodeOf(err) != "image_pull_invalid" {
+		s.Errorf("what is no name gives %v", err)
+	}
+	w, err := pull("localhost:1/nobody/has-this:1")
+	if err != nil {
+		s.Fatal(err)
+	}
+	if w = s.work(w); w.State != session.WorkFailed || w.Error == nil || w.Error.Code == "" || w.EndedAt == nil {
+		s.Errorf("an image that nobody has is pulled as %+v", w)
+	}
+	ended := must(s, func(ctx context.Context) (session.ImageWork, error) { return s.agent.CancelImageWork(ctx, w.ID) })
+	if ended.State != session.WorkFailed {
+		s.Errorf("cancelling what has ended makes it %+v", ended)
+	}
+	for _, call := range []func(context.Context) (session.ImageWork, error){
+		func(ctx context.Context) (session.ImageWork, error) { return s.agent.AwaitImageWork(ctx, "nothing", 0) },
+		func(ctx context.Context) (session.ImageWork, error) { return s.agent.CancelImageWork(ctx, "nothing") },
+	} {
+		if _, err := try(s, call); session.CodeOf(err) != "image_work_not-found" {
+			s.Errorf("work that there is not gives %v", err)
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package session
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"slipway/gpu"
+)
+
+// Images lists, fetches, makes and removes the images of an agent's engine.
+// Fetching one and making one of a session take a while and go on when whoever
+// asked has left: each is an [ImageWork], which the agent remembers for a while
+// after its end, and not over a restart.
+type Images interface {
+	ListImages(ctx context.Context) ([]Image, error)
+	// PullImage begins to fetch an image, or joins the fetching that goes on.
+	// The codes of its failures are those of the engine: engine_pull_not-found,
+	// engine_pull_forbidden and so on. image_pull_invalid for what is no name.
+	PullImage(ctx context.Context, req PullRequest) (ImageWork, error)
+	// CommitSession begins to make an image of what a RUNNING interactive
+	// session changed in its main kernel; folders, mounts and /home/work are not
+	// part of it. Fails with image_commit_invalid, image_commit_conflict where
+	// the session is not one of that kind or is being committed already, and
+	// image_commit_already-exists where its owner has an image of that name.
+	CommitSession(ctx context.Context, id ID, req CommitRequest) (ImageWork, error)
+	// AwaitImageWork returns a piece of work as soon as its revision is above
+	// after, at once where it has ended, and else as it is after [ImageWorkWait].
+	// image_work_not-found.
+	AwaitImageWork(ctx context.Context, id string, after uint64) (ImageWork, error)
+	// CancelImageWork asks a piece of work to end. What it has made so far is
+	// dropped. One that has ended stays as it is.
+	CancelImageWork(ctx context.Context, id string) (ImageWork, error)
+	// RemoveImage removes an image under all its names. Fails with
+	// engine_image_not-found, and with image_remove_conflict where a live
+	// session, or any container, uses it.
+	RemoveImage(ctx context.Context, ref string) error
+	// ImageDisk says what images take on the disk, those without a name included.
+	ImageDisk(ctx context.Context) (ImageDisk, error)
+}
+
+// ImageWorkWait is how long AwaitImageWork waits for news.
+const ImageWorkWait = 20 * time.Second
+
+// Image is an image that an agent's engine has.
+type Image struct {
+	ID        string            `json:"id"`
+	Refs      []string          `json:"refs"`
+	Digests   []string          `json:"digests,omitempty"` // what registries call it: name@digest
+	Size      gpu.Bytes         `json:"size"`
+	CreatedAt time.Time         `json:"createdAt"`
+	Arch      string            `json:"arch"`
+	Labels    map[string]string `json:"labels,omitempty"`
+	Origin    *ImageOrigin      `json:"origin,omitempty"` // nil: it was not made of a session
+	UsedBy    []ImageUser       `json:"usedBy,omitempty"` // live sessions; only in lists
+}
+
+// ImageOrigin says what a customized image was made of.
+type ImageOrigin struct {
+	Name        string `json:"name"` // as its owner named it
+	Owner       string `json:"owner"`
+	Instance    string `json:"instance"` // of the agent that made it, as in [Machine]
+	Session     ID     `json:"session"`
+	SessionName string `json:"sessionName"`
+	Base        string `json:"base"`             // image that the session began with; that one's base where it was customized itself
+	Series      string `json:"series,omitempty"` // name of the series that it was kept in when its session ended; empty: a person asked for it
+}
+
+// ImageUser is a live session that uses an image.
+type ImageUser struct {
+	Session ID     `json:"session"`
+	Name    string `json:"name"`
+	Owner   string `json:"owner"`
+}
+
+// The labels of customized images.
+const (
+	labelOriginName        = "slipway.image.name"
+	labelOriginOwner       = "slipway.image.owner"
+	labelOriginInstance    = "slipway.image.instance"
+	labelOriginSession     = "slipway.image.session"
+	labelOriginSessionName = "slipway.image.session-name"
+	labelOriginBase        = "slipway.image.base"
+	labelOriginSeries      = "slipway.image.series"
+)
+
+// LabelImageInstance names the agent that made an image, on images that have no
+// name yet as well.
+const LabelImageInstance = labelOriginInstance
+
+// Labels are those by which an image tells of its origin.
+func (o ImageOrigin) Labels() map[string]string {
+	return map[string]string{
+		labelOriginName: o.Name, labelOriginOwner: o.Owner, labelOriginInstance: o.Instance, labelOriginSession: string(o.Session),
+		labelOriginSessionName: o.SessionName, labelOriginBase: o.Base, labelOriginSeries: o.Series,
+	}
+}
+
+// OriginOf reads the origin of an image from its labels, nil where it has none.
+func OriginOf(labels map[string]string) *ImageOrigin {
+	if labels[labelOriginName] == "" {
+		return nil
+	}
+	return &ImageOrigin{
+		Name: labels[labelOriginName], Owner: labels[labelOriginOwner], Instance: labels[labelOriginInstance], Session: ID(labels[labelOriginSession]),
+		SessionName: labels[labelOriginSessionName], Base: labels[labelOriginBase], Series: labels[labelOriginSeries],
+	}
+}
+
+// customized begins the names of repositories of customized images.
+const customized = "slipway-custom/"
+
+// CustomizedRef reports whether a reference names a customized image, be it
+// there or not.
+func CustomizedRef(ref string) bool { return strings.Contains(ref, customized) }
+
+// CommitRef is the reference of a customized image. Names of repositories have
+// no capital letters, tags may have them.
+func CommitRef(owner, name string) string {
+	slug := strings.Trim(notSlug().ReplaceAllString(strings.ToLower(owner), "-"), "-")
+	if slug != owner { // which another owner may be reduced to as well
+		sum := sha256.Sum256([]byte(owner))
+		slug = strings.TrimLeft(fmt.Sprintf("%s-%x", slug, sum[:4]), "-")
+	}
+	if strings.HasPrefix(name, "-") {
+		name = "_" + name // no tag begins so
+	}
+	return customized + slug + ":" + name
+}
+
+// notSlug is compiled when it is first used, as those of image.go are.
+var notSlug = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9]+`) })
+
+// PullRequest asks for an image of a registry.
+type PullRequest struct {
+	Ref   string `json:"ref"`
+	Owner string `json:"owner"` // whose wish it is
+}
+
+// CommitRequest asks for an image of a session.
+type CommitRequest struct {
+	Name string `json:"name"` // under the rule of [ValidateCommitName]
+}
+
+// ImageWorkKind is what a piece of work on images does.
+type ImageWorkKind string
+
+// The kinds of work.
+const (
+	WorkPull   ImageWorkKind = "pull"
+	WorkCommit ImageWorkKind = "commit"
+)
+
+// ImageWorkState is where a piece of work stands.
+type ImageWorkState string
+
+// The states of work; all but the first are ends.
+const (
+	WorkRunning   ImageWorkState = "running"
+	WorkDone      ImageWorkState = "done"
+	WorkFailed    ImageWorkState = "failed"
+	WorkCancelled ImageWorkState = "cancelled"
+)
+
+// ImageWork is a piece of work on an image, as it is at one moment.
+type ImageWork struct {
+	ID        string         `json:"id"`
+	Kind      ImageWorkKind  `json:"kind"`
+	Ref       string         `json:"ref"` // of the image
+	Owner     string         `json:"owner"`
+	Session   ID             `json:"session,omitempty"` // that is committed
+	State     ImageWorkState `json:"state"`
+	Pull      Pull           `json:"pull,omitzero"` // progress of a pull
+	Size      gpu.Bytes      `json:"size"`          // what a commit copies; 0 while unknown
+	Error     *Cause         `json:"error,omitempty"`
+	StartedAt time.Time      `json:"startedAt"`
+	EndedAt   *time.Time     `json:"endedAt,omitempty"`
+	Revision  uint64         `json:"revision"`
+}
+
+// ImageDisk is what images take on the disk. Images share layers, so that the
+// sum of their sizes is more than what they take together.
+type ImageDisk struct {
+	Total  gpu.Bytes   `json:"total"` // all layers, each once
+	Images []ImageRoom `json:"images"`
+}
+
+// ImageRoom is what one image takes.
+type ImageRoom struct {
+	Image
+	Alone      gpu.Bytes `json:"alone"`      // is free when this image goes and no other
+	Containers int       `json:"containers"` // that use it, anybody's
+}
+
+// The bounds of the name of a customized image.
+const (
+	MinCommitName = 4
+	MaxCommitName = 32
+)
+
+var commitNameRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_-]+$`) })
+
+// ValidateCommitName checks the rule for names of customized images: 4 to 32
+// letters, digits, "_" and "-" of ASCII. It returns nil where the name keeps it.
+func ValidateCommitName(name string) *FieldError {
+	e := FieldError{Field: "name", Code: "image_commit_invalid-name", Hint: "Use 4 to 32 letters, digits, _ and -."}
+	switch {
+	case len(name) < MinCommitName:
+		e.Message = fmt.Sprintf("The name %q is shorter than %d characters.", name, MinCommitName)
+	case len(name) > MaxCommitName:
+		e.Message = fmt.Sprintf("The name is longer than %d characters.", MaxCommitName)
+	case !commitNameRule().MatchString(name):
+		e.Message = fmt.Sprintf("The name %q has a character that it may not have.", name)
+	default:
+		return nil
+	}
+	return &e
+}
