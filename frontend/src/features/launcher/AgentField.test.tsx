@@ -12,7 +12,7 @@ import { SendImage } from './SendImage'
 
 const lab = makeAgent({ name: 'lab', local: false, address: 'ssh://lab', group: 'gpus' })
 const gone = makeAgent({ name: 'gone', local: false, address: 'ssh://gone', connection: { ...lab.connection, state: 'down' } })
-const image = (agent: string): Image => ({ id: 'sha256:a', refs: ['team/image:1'], size: 1048576, createdAt: '2026-01-01T00:00:00Z', arch: 'amd64', labels: {}, agent })
+const image = (agent: string): Image => ({ id: 'sha256:a', refs: ['team/image:1'], size: 1048576, createdAt: '2026-01-01T00:00:00Z', arch: 'amd64', labels: {}, usedBy: [], agent })
 
 describe('the choice of a machine', () => {
   afterEach(() => document.body.replaceChildren())

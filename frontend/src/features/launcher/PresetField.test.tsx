@@ -12,7 +12,7 @@ import { PresetField } from './PresetField'
 const GIB = 1024 ** 3
 const small: Preset = { id: 'small', name: 'Small', resources: { cpu: 1, memory: 2 * GIB }, builtin: true, accelerator: '' }
 const own: Preset = { id: 'p1', name: 'half a card', resources: { cpu: 4, memory: 8 * GIB }, builtin: false, accelerator: '0.5' }
-const image: Image = { id: 'sha256:a', refs: ['python:3.12'], size: 1, createdAt: '2026-01-01T00:00:00Z', arch: 'amd64', labels: { 'slipway.min.cpu': '2', 'slipway.min.memory': '512m' }, agent: 'local' }
+const image: Image = { id: 'sha256:a', refs: ['python:3.12'], size: 1, createdAt: '2026-01-01T00:00:00Z', arch: 'amd64', labels: { 'slipway.min.cpu': '2', 'slipway.min.memory': '512m' }, usedBy: [], agent: 'local' }
 
 function show(start: Partial<Draft> = {}, images: Image[] = []) {
   function Form() {

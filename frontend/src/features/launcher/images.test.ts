@@ -4,7 +4,7 @@ import { minimumOf } from './images'
 
 const MIB = 1024 ** 2
 const least = { cpu: 1, memory: 64 * MIB }
-const image = (labels: Record<string, string>): Image => ({ id: 'sha256:a', refs: ['python:3.12'], size: 1, createdAt: '2026-01-01T00:00:00Z', arch: 'amd64', labels, agent: 'local' })
+const image = (labels: Record<string, string>): Image => ({ id: 'sha256:a', refs: ['python:3.12'], size: 1, createdAt: '2026-01-01T00:00:00Z', arch: 'amd64', labels, usedBy: [], agent: 'local' })
 
 describe('the minimum of an image', () => {
   it('is what its labels say', () => {
