@@ -282,6 +282,11 @@ type teardown struct {
 
 func (t *teardown) run(ctx context.Context) error {
 	a := t.agent
+	if one := a.works.of(t.session.ID); one != nil {
+		if err := t.step(ctx, "commit", a.limits.Commit, func(ctx context.Context) error { return t.awaitCommit(ctx, one.ID) }); err != nil {
+			return err
+		}
+	}
 	if err := t.step(ctx, "stop", a.limits.Call+a.limits.Grace, t.stop); err != nil {
 		if !t.session.Forced {
 			return err

@@ -78,6 +78,43 @@ func TestCommit(t *testing.T) {
 				t.Errorf("it is %+v: %v", image.Origin, err)
 			}
 		}
+		{ // an end waits for the image, and one that is forced gives it up
+			ending := w.launch(session.Spec{})
+			w.awaitStatus(ending.ID, session.Running)
+			gate := fake.Block(enginetest.CallCommit)
+			work, err := w.commit(ending.ID, "Late-1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-gate.Entered()
+			if _, err := w.agent.Terminate(t.Context(), ending.ID, false); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if now, err := w.agent.Get(t.Context(), ending.ID); err != nil || now.Status != session.Terminating || fake.Calls(enginetest.CallStop) != 0 {
+				t.Errorf("the session is %s while it is made an image: %v", now.Status, err)
+			}
+			gate.Release()
+			w.awaitStatus(ending.ID, session.Terminated)
+			if now := w.finished(work, nil); now.State != session.WorkDone {
+				t.Errorf("the image ended as %+v", now)
+			}
+			hurried := w.launch(session.Spec{})
+			w.awaitStatus(hurried.ID, session.Running)
+			gate = fake.Block(enginetest.CallCommit)
+			if work, err = w.commit(hurried.ID, "Late-2"); err != nil {
+				t.Fatal(err)
+			}
+			<-gate.Entered()
+			if _, err := w.agent.Terminate(t.Context(), hurried.ID, true); err != nil {
+				t.Fatal(err)
+			}
+			w.awaitStatus(hurried.ID, session.Terminated)
+			gate.Release()
+			if now := w.finished(work, nil); now.State != session.WorkCancelled {
+				t.Errorf("the image ended as %+v", now)
+			}
+		}
 		{ // a failure is told and written down
 			fake.Fail(enginetest.CallCommit, &session.Error{Code: "engine_commit_no-space", Message: "The disk is full.", Hint: "Make room."})
 			failed := w.finished(w.commit(s.ID, "Mine-3"))
