@@ -32,7 +32,6 @@ type RecentUpdate struct {
 const (
 	recentsKey    = "hub.recents"
 	recentsKept   = 5 // not counting pinned ones
-	pinnedMost    = 100
 	recentNameMax = 64
 )
 
@@ -94,8 +93,7 @@ func pruneRecents(recents []Recent) []Recent {
 }
 
 // UpdateRecent pins, unpins or renames an entry. It fails with
-// recent_update_not-found, recent_update_invalid or recent_update_conflict
-// when too many are pinned.
+// recent_update_not-found or recent_update_invalid.
 func (h *Hub) UpdateRecent(id string, update RecentUpdate) (Recent, error) {
 	var updated Recent
 	err := h.changeRecents(func(recents []Recent) ([]Recent, error) {
@@ -103,7 +101,7 @@ func (h *Hub) UpdateRecent(id string, update RecentUpdate) (Recent, error) {
 		if i < 0 {
 			return nil, recentNotFound("recent_update_not-found", id)
 		}
-		if err := updateRecent(&recents[i], update, recents); err != nil {
+		if err := updateRecent(&recents[i], update); err != nil {
 			return nil, err
 		}
 		updated = recents[i]
@@ -112,7 +110,7 @@ func (h *Hub) UpdateRecent(id string, update RecentUpdate) (Recent, error) {
 	return updated, err
 }
 
-func updateRecent(r *Recent, update RecentUpdate, all []Recent) error {
+func updateRecent(r *Recent, update RecentUpdate) error {
 	if update.Name != nil {
 		name := strings.TrimSpace(*update.Name)
 		if name == "" || utf8.RuneCountInString(name) > recentNameMax || strings.ContainsFunc(name, unicode.IsControl) {
@@ -122,17 +120,9 @@ func updateRecent(r *Recent, update RecentUpdate, all []Recent) error {
 		}
 		r.Name, r.Renamed = name, true
 	}
-	if update.Pinned == nil {
-		return nil
+	if update.Pinned != nil {
+		r.Pinned = *update.Pinned
 	}
-	pinned := 0
-	for _, other := range all {
-		pinned += truth(other.Pinned)
-	}
-	if *update.Pinned && !r.Pinned && pinned >= pinnedMost {
-		return &session.Error{Code: "recent_update_conflict", Message: fmt.Sprintf("%d launches are pinned already.", pinned), Hint: "Unpin one first."}
-	}
-	r.Pinned = *update.Pinned
 	return nil
 }
 

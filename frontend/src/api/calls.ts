@@ -37,6 +37,9 @@ import type {
   Preview,
   PromptAnswer,
   Recent,
+  Recipe,
+  RecipeField,
+  RecipePair,
   RecentUpdate,
   ResourceSummary,
   Session,
@@ -54,6 +57,7 @@ import type {
   UsageReport,
   Version,
 } from './types.gen'
+import type { RecipeSource } from '@/lib/recipe'
 
 const root = '/api/v1'
 const sessionPath = (id: string, rest = '') => `${root}/sessions/${encodeURIComponent(id)}${rest}`
@@ -188,6 +192,12 @@ export const fetchRecents = (signal?: AbortSignal) => request<Recent[]>(`${root}
 export const updateRecent = (id: string, change: RecentUpdate) =>
   request<Recent>(`${root}/recents/${encodeURIComponent(id)}`, { method: 'PATCH', body: change })
 export const deleteRecent = (id: string) => request<undefined>(`${root}/recents/${encodeURIComponent(id)}`, { method: 'DELETE' })
+/** What a session or a recent launch was asked for, to be kept and launched again. */
+export const fetchRecipe = ({ kind, id }: RecipeSource, signal?: AbortSignal) =>
+  request<Recipe>(kind === 'session' ? sessionPath(id, '/recipe') : `${root}/recents/${encodeURIComponent(id)}/recipe`, { signal })
+/** Reads the text of a recipe; nothing is launched. */
+export const readRecipe = (yaml: string) => request<Spec>(`${root}/recipes/read`, { method: 'POST', body: { yaml } })
+export const compareRecipes = (body: RecipePair, signal?: AbortSignal) => request<RecipeField[]>(`${root}/recipes/compare`, { method: 'POST', body, signal })
 export const fetchSettings = (signal?: AbortSignal) => request<Settings>(`${root}/settings`, { signal })
 export const fetchSettingsFile = (signal?: AbortSignal) => request<SettingsFile>(`${root}/settings/file`, { signal })
 export const patchSetting = (name: string, value: string | null) => request<SettingsFile>(`${root}/settings/file/${encodeURIComponent(name)}`, { method: 'PATCH', body: { value } })

@@ -10,6 +10,7 @@ export const keys = {
   agents: ['agents'] as const, // live
   operations: ['operations'] as const, // live, newest first
   pairedDevices: (agent: string) => ['paired-devices', agent] as const,
+  recipe: (source: { kind: string; id: string }) => ['recipe', source.kind, source.id] as const,
   audit: (agent: string) => ['audit', agent] as const,
   limits: (agent: string) => ['limits', agent] as const,
   recents: ['recents'] as const, // live

@@ -9,9 +9,12 @@ import { asProblem } from '@/api/client'
 import type { Session } from '@/api/types.gen'
 import { SessionActionsContext, type SessionActions } from '@/lib/actions'
 import { lazily } from '@/lib/lazily'
+import type { RecipeSource } from '@/lib/recipe'
 
 const AppsModal = lazy(async () => ({ default: (await lazily(() => import('@/features/apps/AppsModal'))).AppsModal }))
 const SessionFiles = lazy(async () => ({ default: (await lazily(() => import('./SessionFiles'))).SessionFiles }))
+const CompareModal = lazy(async () => ({ default: (await lazily(() => import('@/features/recipes/CompareModal'))).CompareModal }))
+const RecipeModal = lazy(async () => ({ default: (await lazily(() => import('@/features/recipes/RecipeModal'))).RecipeModal }))
 const TerminateDialog = lazy(async () => ({ default: (await lazily(() => import('@/features/session/TerminateDialog'))).TerminateDialog }))
 
 /** Does something to each of several sessions: shows what was stored, and says which could not be changed. */
@@ -46,6 +49,8 @@ export function SessionActionsProvider({ children }: { children: ReactNode }) {
   const [params, setParams] = useSearchParams()
   const [ending, setEnding] = useState<{ ids: string[]; forced: boolean } | null>(null)
   const [files, setFiles] = useState<string | null>(null)
+  const [recipe, setRecipe] = useState<RecipeSource | null>(null)
+  const [compared, setCompared] = useState<{ first: RecipeSource | null } | null>(null)
   const appsOf = params.get('apps')
 
   const setApps = useCallback(
@@ -68,18 +73,26 @@ export function SessionActionsProvider({ children }: { children: ReactNode }) {
       openTerminal: (id, kernel) => void navigate(`/sessions/${id}/terminal${kernel ? `?kernel=${encodeURIComponent(kernel)}` : ''}`),
       openApps: (id) => setApps(id),
       openFiles: setFiles,
+      showRecipe: setRecipe,
+      compareRecipes: (first) => setCompared({ first }),
       terminate: (ids, forced = false) => setEnding({ ids, forced }),
       keep: (ids, hours) => void changeAll(ids, (id) => keepSession(id, `${hours}h`), t('changes.kept', { count: hours })),
       setPriority: (ids, priority) => void changeAll(ids, (id) => setPriority(id, priority), t('changes.priority', { priority })),
     }),
     [navigate, setApps, changeAll, t],
   )
+  const compare = (first: RecipeSource) => {
+    setRecipe(null)
+    setCompared({ first })
+  }
   return (
     <SessionActionsContext value={actions}>
       {children}
       <Suspense fallback={null}>
         {appsOf ? <AppsModal sessionId={appsOf} onClose={() => setApps(null)} /> : null}
         {files ? <SessionFiles key={files} id={files} onClose={() => setFiles(null)} /> : null}
+        {recipe ? <RecipeModal source={recipe} onClose={() => setRecipe(null)} onCompare={compare} /> : null}
+        {compared ? <CompareModal first={compared.first} onClose={() => setCompared(null)} /> : null}
         {ending ? <TerminateDialog ids={ending.ids} forced={ending.forced} onClose={() => setEnding(null)} /> : null}
       </Suspense>
     </SessionActionsContext>

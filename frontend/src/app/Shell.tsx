@@ -4,6 +4,8 @@ import { Outlet, useMatch, useNavigate, useSearchParams } from 'react-router'
 import { useLoggedOut } from '@/api/hooks'
 import { NoticeCards } from '@/features/notifications/NoticeCards'
 import { NoticesProvider } from '@/features/notifications/NoticesProvider'
+import { OpenRecipe } from '@/features/recipes/OpenRecipe'
+import type { RecipeFile } from '@/features/recipes/useRecipeFile'
 import { lazily } from '@/lib/lazily'
 import { platformOf } from '@/lib/platform'
 import { recentAddress } from './addresses'
@@ -16,6 +18,7 @@ import { SessionActionsProvider } from './SessionActionsProvider'
 import css from './Shell.module.css'
 import type { Over } from './useCommands'
 import { useKeys } from './useKeys'
+import { useLaunchFile } from './useLaunchSpec'
 import { useTitle } from './useTitle'
 
 const NoticesDrawer = lazy(async () => ({ default: (await lazily(() => import('@/features/notifications/NoticesDrawer'))).NoticesDrawer }))
@@ -37,6 +40,11 @@ function Frame() {
   useTitle(detail?.params.id ?? terminal?.params.id)
   useKeys(setOver, mac)
   const close = () => setOver(undefined)
+  const launch = useLaunchFile()
+  const launchFile = (file: RecipeFile) => {
+    close()
+    launch(file)
+  }
   return (
     <>
       <a className={css.skip} href="#content">
@@ -60,6 +68,7 @@ function Frame() {
         {over === 'keys' ? <Keys onClose={close} mac={mac} /> : null}
         {over === 'recents' ? (
           <RecentsModal
+            open={<OpenRecipe onRead={launchFile} />}
             onClose={close}
             onUse={(id) => {
               close()

@@ -8,10 +8,11 @@ import gpus from './en/gpus.json'
 import history from './en/history.json'
 import launcher from './en/launcher.json'
 import notifications from './en/notifications.json'
+import recipes from './en/recipes.json'
 import session from './en/session.json'
 import sessions from './en/sessions.json'
 import settings from './en/settings.json'
 import terminal from './en/terminal.json'
 import usage from './en/usage.json'
 
-export const en = { agents, apps, commands, common, files, folders, gpus, history, launcher, notifications, session, sessions, settings, terminal, usage }
+export const en = { agents, apps, commands, common, files, folders, gpus, history, launcher, notifications, recipes, session, sessions, settings, terminal, usage }

@@ -8,10 +8,11 @@ import gpus from './ko/gpus.json'
 import history from './ko/history.json'
 import launcher from './ko/launcher.json'
 import notifications from './ko/notifications.json'
+import recipes from './ko/recipes.json'
 import session from './ko/session.json'
 import sessions from './ko/sessions.json'
 import settings from './ko/settings.json'
 import terminal from './ko/terminal.json'
 import usage from './ko/usage.json'
 
-export const ko = { agents, apps, commands, common, files, folders, gpus, history, launcher, notifications, session, sessions, settings, terminal, usage }
+export const ko = { agents, apps, commands, common, files, folders, gpus, history, launcher, notifications, recipes, session, sessions, settings, terminal, usage }

@@ -1,4 +1,5 @@
 import { createContext, useContext } from 'react'
+import type { RecipeSource } from './recipe'
 
 /**
  * What any feature may ask the application to do with a session, without
@@ -14,6 +15,10 @@ export interface SessionActions {
   terminate: (ids: string[], forced?: boolean) => void
   /** Protects sessions from being reclaimed as idle, for so many hours. */
   keep: (ids: string[], hours: number) => void
+  /** Shows what a session or a recent launch was asked for, as a recipe. */
+  showRecipe: (source: RecipeSource) => void
+  /** Compares two recipes, beginning with one or with none. */
+  compareRecipes: (first: RecipeSource | null) => void
   /** Changes the priority of sessions that wait. */
   setPriority: (ids: string[], priority: number) => void
 }
@@ -28,6 +33,8 @@ export const SessionActionsContext = createContext<SessionActions>({
   openTerminal: nothing,
   terminate: nothing,
   keep: nothing,
+  showRecipe: nothing,
+  compareRecipes: nothing,
   setPriority: nothing,
 })
 

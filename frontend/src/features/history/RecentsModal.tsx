@@ -1,10 +1,11 @@
 import { Button, Input, Modal, Tooltip } from 'antd'
-import { History, Pencil, Pin, Trash2 } from 'lucide-react'
-import { useState } from 'react'
+import { FileCode, GitCompareArrows, History, Pencil, Pin, Trash2 } from 'lucide-react'
+import { type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { asProblem } from '@/api/client'
 import { useRecents } from '@/api/hooks'
 import type { Recent } from '@/api/types.gen'
+import { useSessionActions } from '@/lib/actions'
 import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
 import { RelativeTime } from '@/ui/Times'
@@ -22,6 +23,7 @@ function Row({ recent, changes, onUse }: RowProps) {
   const { t } = useTranslation('history')
   const [draft, setDraft] = useState<string | null>(null)
   const { name, pinned, spec } = recent
+  const actions = useSessionActions()
   const save = () => {
     const text = draft?.trim() ?? ''
     if (text && text !== name) changes.update(recent.id, { name: text })
@@ -63,6 +65,9 @@ function Row({ recent, changes, onUse }: RowProps) {
         <RelativeTime at={recent.launchedAt} />
       </span>
       <span className={css.tools}>
+        <Tooltip title={t('recipe', { name })}>
+          <Button type="text" size="small" aria-label={t('recipe', { name })} icon={<FileCode size={13} />} onClick={() => actions.showRecipe({ kind: 'recent', id: recent.id })} />
+        </Tooltip>
         <Tooltip title={t('rename', { name })}>
           <Button type="text" size="small" aria-label={t('rename', { name })} icon={<Pencil size={13} />} onClick={() => setDraft(name)} />
         </Tooltip>
@@ -78,16 +83,33 @@ export interface RecentsModalProps {
   onClose: () => void
   /** Opens the launcher filled in with an entry. */
   onUse: (id: string) => void
+  /** Opens a recipe's file. */
+  open?: ReactNode
 }
 
 /** The launch history: use, pin, rename, forget. */
-export function RecentsModal({ onClose, onUse }: RecentsModalProps) {
+export function RecentsModal({ onClose, onUse, open }: RecentsModalProps) {
   const { t } = useTranslation('history')
   const recents = useRecents()
   const changes = useRecentChanges()
+  const actions = useSessionActions()
   const ordered = orderRecents(recents.data ?? [])
   return (
-    <Modal open centered width={760} footer={null} title={t('title')} onCancel={onClose}>
+    <Modal
+      open
+      centered
+      width={760}
+      footer={
+        <div className={css.foot}>
+          {open}
+          <Button icon={<GitCompareArrows size={14} />} onClick={() => actions.compareRecipes(null)}>
+            {t('compare')}
+          </Button>
+        </div>
+      }
+      title={t('title')}
+      onCancel={onClose}
+    >
       <p className={css.text}>{t('text')}</p>
       {recents.error && !recents.data ? (
         <ErrorState problem={asProblem(recents.error)} onRetry={() => void recents.refetch()} />

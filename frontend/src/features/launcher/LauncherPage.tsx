@@ -1,6 +1,6 @@
 import { Alert, Button, Popconfirm, Tooltip } from 'antd'
 import { ArrowRight, Rocket } from 'lucide-react'
-import { useEffect, useMemo, useRef } from 'react'
+import { type ReactNode, useEffect, useMemo, useRef } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useAgents } from '@/api/hooks'
 import { PageHeader } from '@/ui/PageHeader'
@@ -26,7 +26,7 @@ import { useSummary } from './useSummary'
 const none: never[] = []
 
 /** Five steps to a session, in any order, all judged together. */
-export function LauncherPage() {
+export function LauncherPage({ tools }: { tools?: ReactNode }) {
   const { t } = useTranslation('launcher')
   const use = useDraft()
   const agents = useAgents().data ?? none
@@ -51,7 +51,7 @@ export function LauncherPage() {
   return (
     <div className={css.page}>
       <div className={css.scroll} ref={top}>
-        <PageHeader title={t('title')} />
+        <PageHeader title={t('title')}>{tools}</PageHeader>
         {use.recentMissing ? <Alert type="warning" showIcon closable title={t('recentMissing')} /> : null}
         <div className={css.columns}>
           <div className={css.side}>

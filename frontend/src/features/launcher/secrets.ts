@@ -1,11 +1,12 @@
-const SECRET = /KEY|TOKEN|PASSWORD|PASSWD|SECRET|CREDENTIAL|PASSPHRASE|PASS$|_PW$/i
+const WORDS = /AUTH|ACCESS|SECRET|KEY|PASSWORD|PASSWD|PWD|TOKEN|PRIVATE|CREDENTIAL|JWT|CERTIFICATE|SSH|ENCRYPT|SIGNATURE|SALT|PASSPHRASE|PASS$|_PW$/i
+const PIN = /(^|_)PIN(_|$)/i
 
 /** What the server writes in place of a secret's value. */
 export const MASK = '••••••'
 
 /** Whether a variable's name says that its value is nobody else's business: the rule of the control plane. */
 export function looksSecret(name: string): boolean {
-  return SECRET.test(name)
+  return WORDS.test(name) || PIN.test(name)
 }
 
 /** Whether a value is only the place of a secret. */

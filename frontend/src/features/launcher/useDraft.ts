@@ -52,6 +52,7 @@ export function useDraft(): DraftUse {
     if (inAddress === written.current) return
     written.current = inAddress
     setDraft(decodeDraft(inAddress))
+    if (inAddress) setLeft(new Set(STEPS))
   }, [inAddress])
 
   useEffect(() => {

@@ -1,6 +1,8 @@
-import { CircleX, Clock, Download, TriangleAlert, Unplug } from 'lucide-react'
+import { Button } from 'antd'
+import { CircleX, Clock, Download, FileCode, GitCompareArrows, TriangleAlert, Unplug } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
 import type { Session } from '@/api/types.gen'
+import { useSessionActions } from '@/lib/actions'
 import { isLive } from '@/lib/status'
 import { formatExact, formatRelative } from '@/lib/time'
 import { useNow } from '@/lib/useNow'
@@ -103,6 +105,28 @@ function CommandLines({ session }: { session: Session }) {
   )
 }
 
+function RecipeSection({ session }: { session: Session }) {
+  const { t } = useTranslation('recipes')
+  const actions = useSessionActions()
+  const source = { kind: 'session', id: session.id } as const
+  return (
+    <section>
+      <div className={css.sectionHead}>
+        <h3>{t('section')}</h3>
+        <span className={css.rowButtons}>
+          <Button size="small" icon={<FileCode size={14} />} onClick={() => actions.showRecipe(source)}>
+            {t('show')}
+          </Button>
+          <Button size="small" icon={<GitCompareArrows size={14} />} onClick={() => actions.compareRecipes(source)}>
+            {t('compare')}
+          </Button>
+        </span>
+      </div>
+      <div className={css.dim}>{t('sectionText')}</div>
+    </section>
+  )
+}
+
 export function Overview({ session }: { session: Session }) {
   const { t } = useTranslation('session')
   return (
@@ -119,6 +143,7 @@ export function Overview({ session }: { session: Session }) {
       <Kernels session={session} />
       <IdleSection session={session} />
       <AccountsSection session={session} />
+      <RecipeSection session={session} />
       <CommandLines session={session} />
     </div>
   )
