@@ -175,7 +175,7 @@ func (g *scriptedGuest) Dial(_ context.Context, port int) (net.Conn, error) {
 type scriptedDevices struct {
 	mu      sync.Mutex // guards everything below
 	devices []gpu.Device
-	sample  func(gpu.Moment) gpu.Sample // nil: nothing is measured
+	sample  func(gpu.Moment) gpu.Sample // nil: the devices are there and tell nothing of themselves
 	moment  func() gpu.Moment
 }
 
@@ -190,7 +190,12 @@ func (s *scriptedDevices) Sample(context.Context) (gpu.Sample, error) {
 	defer s.mu.Unlock()
 	at := s.moment()
 	if s.sample == nil {
-		return gpu.Sample{At: at}, nil
+		var sample gpu.Sample
+		for _, d := range s.devices {
+			sample.Devices = append(sample.Devices, gpu.DeviceSample{UUID: d.UUID})
+		}
+		sample.At = at
+		return sample, nil
 	}
 	return s.sample(at), nil
 }
@@ -293,18 +298,15 @@ func (w *world) withDevices(devices []gpu.Device, sample func(gpu.Moment) gpu.Sa
 	w.measure()
 }
 
-// measure has the agent look at its devices now.
+// measure has the agent look at its devices now. What fails of that the agent
+// says itself.
 func (w *world) measure() {
 	d := w.agent.devices
-	if err := d.look(context.Background(), nil); err != nil {
-		w.t.Error(err)
-	}
-	w.gpus.mu.Lock()
-	sample := w.gpus.sample
-	w.gpus.mu.Unlock()
-	if sample != nil {
+	_ = d.look(context.Background(), nil)
+	if d.source == gpu.Source(w.gpus) {
+		sample, _ := w.gpus.Sample(context.Background()) // never fails
 		d.mu.Lock()
-		d.recent = append(d.recent, sample(d.moment()))
+		d.recent = append(d.recent, sample)
 		d.mu.Unlock()
 	}
 	w.agent.rouse()

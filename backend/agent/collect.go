@@ -107,6 +107,7 @@ func (a *Agent) sampleDevices(ctx context.Context, live []session.Session) {
 	if err != nil {
 		if ctx.Err() == nil && a.devices.lose(err) {
 			a.log.Warn("devices cannot be sampled", "err", err)
+			a.rouse() // nothing of them is given until they can be
 		}
 		return
 	}

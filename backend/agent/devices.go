@@ -24,11 +24,15 @@ type deviceBook struct {
 	// Devices is the inventory in the order of their index. A device that is lost
 	// says so; one that is not listed any more stays while somebody holds it.
 	Devices []gpu.Device
-	// Recent holds the samples of the last while, the newest last. Empty means
-	// that nothing was measured lately, and then only promises count.
+	// Recent holds the samples of the last while, the newest last.
 	Recent []gpu.Sample
 	// Text says in words why devices are missing or cannot be measured.
 	Text string
+	// Unread are the devices of which nobody knows now what is free: the last
+	// try to sample them failed, or was too long ago. Nothing of them may be
+	// promised. WhyUnread says in a sentence what went wrong; may be empty.
+	Unread    []gpu.UUID
+	WhyUnread string
 	// Unlisted means that the inventory was never told, so that it may yet have
 	// what a session asks for.
 	Unlisted bool
@@ -58,6 +62,7 @@ type devices struct {
 	text    string // why there are no devices or samples
 	listed  bool   // list was told at least once
 	lost    map[gpu.UUID]lostDevice
+	sight   sight
 }
 
 var _ books = (*devices)(nil)
@@ -90,7 +95,8 @@ func (d *devices) now() deviceBook {
 	at := d.moment()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return deviceBook{Devices: d.all(), Recent: fresh(d.recent, at), Text: d.text, Unlisted: !d.listed}
+	unread, why := d.unread(at)
+	return deviceBook{Devices: d.all(), Recent: fresh(d.recent, at), Text: d.text, Unread: unread, WhyUnread: why, Unlisted: !d.listed}
 }
 
 // fresh returns those samples that still say what is true. samples is in the
@@ -154,13 +160,18 @@ func (a *Agent) look(ctx context.Context, live []session.Session) {
 }
 
 // keep takes a sample. It reports whether the queue must know: a device was lost
-// or is back, or memory that no session holds changed by much.
+// or is back, can be read again or not any more, or memory that no session holds
+// changed by much.
 func (d *devices) keep(s gpu.Sample, live []gpu.Live) (news bool) {
 	const worth = 64 * gpu.MiB
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	before, _ := d.unread(s.At)
 	news = d.miss(s)
 	d.recent, d.live, d.text = append(fresh(d.recent, s.At), s), live, strings.Join(s.Lost, " ")
+	d.sight.read(s)
+	now, _ := d.unread(s.At)
+	news = news || !slices.Equal(before, now)
 	for _, device := range s.Devices {
 		var used gpu.Bytes
 		for _, l := range live {
@@ -183,14 +194,13 @@ func (d *devices) keep(s gpu.Sample, live []gpu.Live) (news bool) {
 	return news
 }
 
-// lose takes note that a sample could not be had.
+// lose takes note that a sample could not be had. It reports whether that, or
+// the reason, is news.
 func (d *devices) lose(err error) (news bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	text := "The devices cannot be measured: " + err.Error()
-	news = d.text != text
-	d.text, d.live = text, nil
-	return news
+	d.text, d.live = "The devices cannot be measured: "+err.Error(), nil
+	return d.sight.fail(err)
 }
 
 // any reports whether the machine has devices, or lost one.

@@ -45,6 +45,7 @@ func (a *Agent) snapshot(live []session.Session, books uint64) (scheduler.Snapsh
 	}
 	book := a.devices.now()
 	snapshot.Machine.Devices, snapshot.Machine.NoDevices = book.Devices, book.Text
+	snapshot.Machine.Unread, snapshot.Machine.WhyUnread = book.Unread, book.WhyUnread
 	snapshot.Machine.Measured = measured(live, around, book, a.config.Giving, time.Now())
 	history, err := a.runs.history(a.store)
 	snapshot.History = history

@@ -29,6 +29,8 @@ type scene struct {
 	Devices    []gpu.Device
 	Giving     gpu.Config
 	Blind      string
+	Unread     []gpu.UUID
+	WhyUnread  string
 	Ruler      string
 	Allowances map[string]session.Allowance
 	Measured   []struct {
@@ -91,7 +93,7 @@ func read(t *testing.T, data []byte) Snapshot {
 		when := noon.Add(length(text))
 		return &when
 	}
-	s := Snapshot{Ruler: c.Ruler, Allowances: c.Allowances, Machine: Machine{Memory: c.Memory, Devices: c.Devices, Giving: c.Giving, NoDevices: c.Blind}}
+	s := Snapshot{Ruler: c.Ruler, Allowances: c.Allowances, Machine: Machine{Memory: c.Memory, Devices: c.Devices, Giving: c.Giving, NoDevices: c.Blind, Unread: c.Unread, WhyUnread: c.WhyUnread}}
 	for i := range c.CPUs {
 		s.Machine.CPUs = append(s.Machine.CPUs, i)
 	}

@@ -15,6 +15,7 @@ type texts struct {
 	cpus    string
 	memory  string
 	devices []deviceText
+	unread  string            // why the drivers of some do not tell what is free
 	lacking map[part]lack     // by what is asked of devices
 	few     map[amount]string // clauses on CPUs or memory
 }
@@ -28,8 +29,8 @@ type amount struct {
 
 // lack says why devices cannot be had.
 type lack struct {
-	text     string
-	settling bool
+	text string
+	code session.Code
 }
 
 // deviceText says what is free of one device and who has the rest.
@@ -39,6 +40,7 @@ type deviceText struct {
 	held     string // by promises: "0.5 held by train-a"
 	foreign  string // "11.2 GiB held by pid 4312 (python, another user), not a session"
 	returned string
+	unread   bool // its driver does not tell what is free
 	claim    gpu.Bytes
 	slack    func(gpu.Bytes) gpu.Bytes
 	measured bool
@@ -72,6 +74,7 @@ func (r *room) describe(viewer string) *texts {
 		return t
 	}
 	t := &texts{
+		unread:  r.machine.WhyUnread,
 		lacking: map[part]lack{}, few: map[amount]string{},
 		cpus:   r.holders(viewer, func(p Promise) int64 { return int64(len(p.Grants.CPUs)) }, func(n int64) string { return fmt.Sprint(n) }),
 		memory: r.holders(viewer, func(p Promise) int64 { return int64(p.Grants.Memory) }, func(n int64) string { return gpu.Bytes(n).String() }),
@@ -113,7 +116,7 @@ func (r *room) holders(viewer string, amount func(Promise) int64, text func(int6
 }
 
 func (r *room) describeDevice(viewer string, v gpu.View) deviceText {
-	d := deviceText{view: v, name: deviceName(v.Device), slack: r.tolerance}
+	d := deviceText{view: v, name: deviceName(v.Device), slack: r.tolerance, unread: slices.Contains(r.machine.Unread, v.Device.UUID)}
 	shares := map[string]gpu.Share{}
 	memory := map[string]gpu.Bytes{}
 	instances := map[string]int{}
@@ -221,13 +224,13 @@ func (r *room) explain(q Request) session.Wait {
 	if _, ok := r.devices(q, nil); !ok {
 		l, known := t.lacking[q.part()]
 		if !known {
-			l.text, l.settling = t.explainDevices(q)
+			l = t.explainDevices(q)
 			t.lacking[q.part()] = l
 		}
 		if devices = l.text; first != "" {
 			then = " "
-		} else if l.settling {
-			w.Code = CodeWaitSettle
+		} else {
+			w.Code = l.code
 		}
 	}
 	if first != "" {
@@ -256,19 +259,20 @@ func (r *room) clause(t *texts, a amount) string {
 	return text
 }
 
-// explainDevices says for each device why it cannot be had. settling reports
-// that only what was given back a moment ago is missing.
-func (t *texts) explainDevices(q Request) (text string, settling bool) {
+// explainDevices says for each device why it cannot be had. Where only what was
+// given back a moment ago is missing, or only a driver's answer, the code says
+// that.
+func (t *texts) explainDevices(q Request) lack {
 	const named = 4
 	var parts []string
 	left := 0
-	settling = true
+	codes := map[session.Code]bool{}
 	for _, d := range t.devices {
-		reason, settles := d.blocks(q)
+		reason, code := d.blocks(q)
 		if reason == "" {
 			continue
 		}
-		settling = settling && settles
+		codes[code] = true
 		if len(parts) == named {
 			left++
 			continue
@@ -277,28 +281,40 @@ func (t *texts) explainDevices(q Request) (text string, settling bool) {
 	}
 	need := "needs " + needText(q)
 	if len(parts) == 0 {
-		return "N" + need[1:] + ", and what is free of the devices does not make that up.", false
+		return lack{"N" + need[1:] + ", and what is free of the devices does not make that up.", CodeWaitResources}
 	}
 	if left > 0 {
 		parts = append(parts, fmt.Sprintf("%s as well", plural(left, "other is taken", "others are taken")))
 	}
-	return strings.Join(parts, "; ") + "; " + need + ".", settling
+	l := lack{strings.Join(parts, "; ") + "; " + need + ".", CodeWaitResources}
+	for code := range codes {
+		if len(codes) == 1 {
+			l.code = code
+		}
+	}
+	if codes[CodeWaitDriver] && t.unread != "" {
+		l.text += " " + t.unread
+	}
+	return l
 }
 
-// blocks says what stands in the way of q on a device: promises, other
-// programs, or that it is of the wrong kind. Nothing where it has room.
-func (d deviceText) blocks(q Request) (reason string, settles bool) {
+// blocks says what stands in the way of q on a device, and of which code that
+// is: promises, other programs, or that it is of the wrong kind. Nothing where
+// it has room.
+func (d deviceText) blocks(q Request) (reason string, code session.Code) {
 	v := d.view
-	if v.Device.Lost != nil {
-		return "lost: " + v.Device.Lost.Why, false
+	switch {
+	case q.GPU.Profile != "" && len(v.Device.Instances) == 0:
+		return "", ""
+	case d.unread:
+		return textUnread, CodeWaitDriver
+	case v.Device.Lost != nil:
+		return "lost: " + v.Device.Lost.Why, CodeWaitResources
 	}
 	var lacksPromise bool
 	var need gpu.Bytes
 	switch asked := q.GPU; {
 	case asked.Profile != "":
-		if len(v.Device.Instances) == 0 {
-			return "", true
-		}
 		free := 0
 		for _, i := range v.Instances {
 			if i.Profile == asked.Profile {
@@ -333,11 +349,14 @@ func (d deviceText) blocks(q Request) (reason string, settles bool) {
 			parts = append(parts, fmt.Sprintf("%s free by its driver, and nobody can be seen who holds the rest", max(0, d.claim)))
 		}
 	}
-	settles = len(parts) == 0
+	code = CodeWaitResources
+	if len(parts) == 0 {
+		code = CodeWaitSettle
+	}
 	if d.returned != "" && !lacksPromise {
 		parts = append(parts, d.returned)
 	}
-	return strings.Join(parts, ", "), settles
+	return strings.Join(parts, ", "), code
 }
 
 // needText says what q asks for of devices.
@@ -384,67 +403,6 @@ func (p *planner) waitTurn(q Request) session.Wait {
 // headFor is the name of the head, as q's person is told it.
 func (p *planner) headFor(q Request) string {
 	return nameFor(p.room.viewer(q.Owner), p.head.head.Owner, p.head.head.Name)
-}
-
-// never says why the machine can never hold q, or nothing where it can.
-func (p *planner) never(q Request) string {
-	m := p.snapshot.Machine
-	if q.cpus() > len(m.CPUs) || q.memory() > m.Memory {
-		return fmt.Sprintf("Needs %s and %s of memory, and this machine has %d and %s.", plural(q.cpus(), "CPU", "CPUs"), q.memory(), len(m.CPUs), m.Memory)
-	}
-	if q.GPU.IsZero() {
-		return ""
-	}
-	text, known := p.impossible[q.part()]
-	if !known {
-		text = p.neverDevices(q)
-		p.impossible[q.part()] = text
-	}
-	return text
-}
-
-func (p *planner) neverDevices(q Request) string {
-	m := p.snapshot.Machine
-	if len(m.Devices) == 0 {
-		text := "Needs " + needText(q) + ", and this machine has no devices."
-		if m.NoDevices != "" {
-			text = "Needs " + needText(q) + ", and no devices are found: " + strings.TrimSuffix(m.NoDevices, ".") + "."
-		}
-		return text
-	}
-	if p.empty == nil {
-		// A configuration that makes no ledger makes none of the plan either.
-		p.empty, _ = gpu.NewLedger(m.Devices, m.Giving)
-	}
-	if p.empty == nil {
-		return "Devices cannot be given as they are configured."
-	}
-	bare := &room{machine: m, ledger: p.empty, unfit: map[part]bool{}}
-	if _, ok := bare.devices(q, nil); ok {
-		return ""
-	}
-	if gone := lostText(m.Devices); gone != "" && ShareOf(m, q.GPU, 1) > 0 {
-		return "Needs " + needText(q) + ", and " + gone + "."
-	}
-	proposal, err := p.empty.Propose(q.GPU)
-	switch {
-	case err != nil:
-		return "Needs " + needText(q) + ". " + err.Error()
-	case proposal.Rounded != nil && proposal.Rounded.Less:
-		return "Needs " + needText(q) + ". " + proposal.Rounded.Why
-	}
-	return "Needs " + needText(q) + ", and this machine does not have that many devices."
-}
-
-// lostText says which devices are lost: "GPU 0 is lost: it fell off the bus".
-func lostText(devices []gpu.Device) string {
-	var texts []string
-	for _, d := range devices {
-		if d.Lost != nil {
-			texts = append(texts, fmt.Sprintf("%s is lost: %s", deviceName(d), d.Lost.Why))
-		}
-	}
-	return strings.Join(texts, "; ")
 }
 
 // grantText says what a placement gives.

@@ -49,12 +49,27 @@ func newRoom(s Snapshot) *room {
 	})
 	// What contradicts the machine is left out: its session keeps what it has,
 	// and nobody else can be given the same by both books.
-	r.ledger, _ = gpu.Restore(s.Machine.Devices, s.Machine.Giving, grants)
+	r.ledger, _ = gpu.Restore(s.Machine.given(), s.Machine.Giving, grants)
 	for _, m := range s.Machine.Measured {
 		r.claims[m.Device] = m.Free - m.Returned
 	}
 	return r
 }
+
+// given are the devices as they may be given: those of which the driver's book
+// is not known count as lost.
+func (m Machine) given() []gpu.Device {
+	devices := slices.Clone(m.Devices)
+	for i := range devices {
+		if devices[i].Lost == nil && slices.Contains(m.Unread, devices[i].UUID) {
+			devices[i].Lost = &gpu.Loss{Kind: gpu.LossSilent, Why: textUnread}
+		}
+	}
+	return devices
+}
+
+// textUnread says in a clause that nobody knows what is free of a device.
+const textUnread = "its driver does not tell now what is free"
 
 // memoryOn is the memory of a device that grants promise, instances left out:
 // they have memory of their own.

@@ -32,7 +32,8 @@
 // promises, and the memory that the driver says is free less what sessions were
 // promised and have not taken yet, as [gpu.Books] tells it. Memory that a
 // process outside of Slipway gave back counts as taken until it has stayed free
-// for a while.
+// for a while. While a driver does not answer, nothing of its devices is given
+// ([Machine].Unread).
 package scheduler
 
 import (
@@ -70,7 +71,12 @@ type Machine struct {
 	Busy     map[int]float64
 	Devices  []gpu.Device
 	Giving   gpu.Config // how shares of devices are given
-	Measured []Measured // the second book; a device that is not in it is limited by promises only
+	Measured []Measured // the second book; a device that is in neither list is limited by promises only
+	// Unread are the devices of which the second book is not known now. Nothing
+	// of them is given until it is.
+	Unread []gpu.UUID
+	// WhyUnread says why they cannot be read, in a sentence; may be empty.
+	WhyUnread string
 	// NoDevices says why there are none, in a sentence; may be empty.
 	NoDevices string
 }
@@ -210,6 +216,7 @@ const (
 	CodeWaitDependency = session.Code("scheduler_wait_dependency")   // sessions that it waits for have not ended
 	CodeWaitMachine    = session.Code("scheduler_wait_machine")      // the machine is smaller than it needs
 	CodeWaitSettle     = session.Code("scheduler_wait_settle")       // what it needs was given back a moment ago
+	CodeWaitDriver     = session.Code("scheduler_wait_driver")       // the driver does not tell what is free of the devices
 	CodeWaitLimit      = session.Code("scheduler_wait_limit")        // its person holds as much as they may
 	CodeExpired        = session.Code("scheduler_pending_timeout")   // it waited too long
 	CodeDependency     = session.Code("scheduler_dependency_failed") // a session that it waits for did not end in success
