@@ -39,6 +39,24 @@ type Instance struct {
 // Usable is the memory that the driver leaves for programs.
 func (d Device) Usable() Bytes { return max(0, d.Memory-d.Reserved) }
 
+// Part is the part of the device that one of its instances is; 0 where that is
+// not known.
+func (d Device) Part(instance UUID) Share {
+	for _, i := range d.Instances {
+		if i.UUID == instance {
+			return d.part(i)
+		}
+	}
+	return 0
+}
+
+func (d Device) part(i Instance) Share {
+	if i.Slices > 0 || d.Usable() == 0 {
+		return i.Slices
+	}
+	return Share(min(int64(WholeDevice), int64(i.Memory/MiB)*int64(WholeDevice)/max(1, int64(d.Usable()/MiB))))
+}
+
 // Capabilities says what can be measured or enforced on a device. Each was
 // tried, not assumed.
 type Capabilities struct {

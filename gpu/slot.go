@@ -125,12 +125,7 @@ func (s *slot) freeInstances() []Instance {
 }
 
 // slices is the part of the device that instance i is.
-func (s *slot) slices(i Instance) Share {
-	if i.Slices > 0 || s.device.Usable() == 0 {
-		return i.Slices
-	}
-	return Share(min(int64(WholeDevice), int64(i.Memory/MiB)*int64(WholeDevice)/max(1, int64(s.device.Usable()/MiB))))
-}
+func (s *slot) slices(i Instance) Share { return s.device.part(i) }
 
 func (s *slot) view() View {
 	v := View{

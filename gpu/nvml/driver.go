@@ -27,13 +27,15 @@ type library struct {
 	lost  []loss
 	fault *fault // why the library as a whole is of no use
 	ended map[string]map[uint32]endedInfo
+
+	performance map[place]performance // of the GPU instances that were read
 }
 
 func openDriver(opts Options) driver {
 	if opts.Library == "" {
 		opts.Library = defaultLibrary
 	}
-	return &library{opts: opts, box: blackBox{file: opts.Box}, ended: map[string]map[uint32]endedInfo{}}
+	return &library{opts: opts, box: blackBox{file: opts.Box}, ended: map[string]map[uint32]endedInfo{}, performance: map[place]performance{}}
 }
 
 // open loads and initialises the library once. A library that failed stays

@@ -74,13 +74,14 @@ func (l *library) facts(d device, version string) deviceFacts {
 		return r
 	})
 	if f.MIG = l.migOn(d); f.MIG {
-		f.Instances = l.instanceFacts(d)
+		instances, _ := l.instances(d)
+		f.Instances = l.instanceFacts(d, instances)
+		f.Probes["nvmlGpmMigSampleGet"] = l.probeMonitoring(d, instances)
 	}
 	return f
 }
 
-func (l *library) instanceFacts(d device) []instanceFacts {
-	instances, _ := l.instances(d)
+func (l *library) instanceFacts(d device, instances []device) []instanceFacts {
 	facts := make([]instanceFacts, 0, len(instances))
 	for _, in := range instances {
 		i := instanceFacts{UUID: in.uuid}
@@ -172,14 +173,18 @@ func (l *library) readDevice(d device, last uint64) deviceReading {
 		}
 		return r
 	})
-	out.Processes, out.Listed = l.processes(d, out.MIG)
-	if !out.MIG { // the driver charges nobody for the time of a divided device
-		out.Ticks = l.ticks(d, last)
-		out.Rows, out.RowsCode = l.rows(d, last)
-		out.Ended = l.endedProcesses(d, out.Processes)
-	} else {
-		out.RowsCode = int(lib.ERROR_NOT_SUPPORTED)
+	if out.MIG {
+		instances, known := l.instances(d)
+		out.Processes, out.Listed = l.processesIn(d, instances)
+		out.Listed = out.Listed && known
+		out.RowsCode = int(lib.ERROR_NOT_SUPPORTED) // the driver charges nobody for the time of a divided device
+		out.Instances = l.instanceReadings(d, instances)
+		return out
 	}
+	out.Processes, out.Listed = l.processesOf(d, d.uuid, "")
+	out.Ticks = l.ticks(d, last)
+	out.Rows, out.RowsCode = l.rows(d, last)
+	out.Ended = l.endedProcesses(d, out.Processes)
 	return out
 }
 
@@ -267,13 +272,10 @@ func (l *library) rows(d device, last uint64) ([]row, int) {
 	return rows, code
 }
 
-// processes lists who is on a device, instance by instance where it is divided.
-// listed is false when somebody may be missing.
-func (l *library) processes(d device, divided bool) (found []processInfo, listed bool) {
-	if !divided {
-		return l.processesOf(d, d.uuid, "")
-	}
-	instances, listed := l.instances(d)
+// processesIn lists who is on the instances of a divided device. listed is false
+// when somebody may be missing.
+func (l *library) processesIn(d device, instances []device) (found []processInfo, listed bool) {
+	listed = true
 	for _, in := range instances {
 		more, ok := l.processesOf(in, d.uuid, in.uuid)
 		found, listed = append(found, more...), listed && ok

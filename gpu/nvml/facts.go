@@ -69,7 +69,9 @@ func (f deviceFacts) capabilities(cgroup2 bool) gpu.Capabilities {
 	}
 	if f.MIG {
 		c.Accounting = gpu.Probe{State: gpu.No, Why: "the driver keeps no records of a divided device"}
-		c.ProcessUtil = gpu.Probe{State: gpu.No, Why: "the driver charges nobody for the time of a divided device"}
+		if c.ProcessUtil = probe("nvmlGpmMigSampleGet"); c.ProcessUtil.State == gpu.No {
+			c.ProcessUtil.Why = "the driver tells of no instance how busy it is (it does from the Hopper generation on): " + c.ProcessUtil.Why
+		}
 		c.MemoryLimit = gpu.Probe{State: gpu.No, Why: "the instances of a divided device limit memory"}
 	}
 	if c.MemoryLimit.State == gpu.Yes && !cgroup2 {

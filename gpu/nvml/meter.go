@@ -191,7 +191,9 @@ func (m *meter) advance(d deviceReading, at gpu.Moment, ticks []tick, rows []row
 // samples since the last time, or else what the driver calls the current one.
 func (d deviceReading) sample(ticks []tick) gpu.DeviceSample {
 	s := gpu.DeviceSample{UUID: gpu.UUID(d.UUID), Blind: !d.Listed}
-	if s.Util = mean(ticks); s.Util == nil && d.Rate != nil && *d.Rate <= maxUtil {
+	if s.Util = mean(ticks); d.MIG {
+		s.Util = d.instancesUtil()
+	} else if s.Util == nil && d.Rate != nil && *d.Rate <= maxUtil {
 		current := int(*d.Rate) * 100
 		s.Util = &current
 	}
@@ -255,7 +257,9 @@ func (d deviceReading) processes(rows []row, utils map[uint32]int) []gpu.Process
 			continue
 		}
 		s := gpu.ProcessSample{PID: int(p.PID), Device: gpu.UUID(d.UUID), Instance: gpu.UUID(p.Instance), Memory: known(&p.Memory)}
-		if charges {
+		if d.MIG {
+			s.Util = d.instanceUtil(p)
+		} else if charges {
 			s.Util = pointer(utils[p.PID])
 		}
 		samples = append(samples, s)

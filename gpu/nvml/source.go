@@ -154,6 +154,7 @@ func (s *Source) Sample(ctx context.Context) (gpu.Sample, error) {
 	if s.isAbsent() || a.Reading == nil {
 		return gpu.Sample{At: at, Epoch: gpu.Epoch{Boot: at.BootID}}, nil
 	}
+	s.part(a.Reading)
 	sample, oddities := s.meter.take(*a.Reading, at, asked)
 	if a.Reading.Driver != "" {
 		s.driver = a.Reading.Driver
@@ -165,6 +166,20 @@ func (s *Source) Sample(ctx context.Context) (gpu.Sample, error) {
 	s.nameEnded(sample.Ended)
 	sample.Lost = append(sample.Lost, s.describe(sample.Processes, at)...)
 	return sample, nil
+}
+
+// part says of each instance which part of its device it is.
+func (s *Source) part(r *reading) {
+	for i := range r.Devices {
+		at := slices.IndexFunc(s.known, func(d gpu.Device) bool { return string(d.UUID) == r.Devices[i].UUID })
+		if at < 0 {
+			continue
+		}
+		for j := range r.Devices[i].Instances {
+			in := &r.Devices[i].Instances[j]
+			in.Part = s.known[at].Part(gpu.UUID(in.UUID))
+		}
+	}
 }
 
 // describe says whose each process is, and what that could not be said of.

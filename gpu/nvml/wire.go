@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"slipway/gpu"
 )
 
 // Parent and child speak in frames: four bytes of length, big endian, and that
@@ -114,6 +116,14 @@ type deviceReading struct {
 	Processes   []processInfo `json:"processes,omitempty"`
 	Listed      bool          `json:"listed"`          // whether Processes is all there is
 	Ended       *[]endedInfo  `json:"ended,omitempty"` // the driver's records of ended processes; nil: it keeps none or did not tell
+
+	Instances []instanceReading `json:"instances,omitempty"` // of a divided device
+}
+
+type instanceReading struct {
+	UUID string    `json:"uuid"`
+	Busy *int      `json:"busy,omitempty"` // for how much of the time since it was read before, in hundredths of a percent of the instance
+	Part gpu.Share `json:"-"`              // of the device, as the inventory has it; 0: not known
 }
 
 // endedInfo is the driver's record of one ended process.

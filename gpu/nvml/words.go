@@ -41,6 +41,10 @@ var subjects = map[string]string{
 	"nvmlDeviceGetMigMode":                    "whether it is divided",
 	"nvmlDeviceGetMaxMigDeviceCount":          "into what it is divided",
 	"nvmlDeviceGetMigDeviceHandleByIndex":     "into what it is divided",
+	"nvmlGpmQueryDeviceSupport":               "whether its instances are monitored",
+	"nvmlDeviceGetGpuInstanceId":              "which instance is which",
+	"nvmlGpmMigSampleGet":                     "how busy its instances are",
+	"nvmlGpmMetricsGet":                       "how busy its instances are",
 	"nvmlSystemGetDriverVersion":              "the version of the driver",
 }
 

@@ -4,6 +4,8 @@
  *   gpu uuid=GPU-0 name=NVIDIA_Test pci=00000000:01:00.0 total=.. used=.. reserved=..
  *       util=.. power=.. energy=.. temp=.. mig=0 acct=0 cc=80
  *   mig gpu=0 uuid=MIG-0 gi=1 name=NVIDIA_Test_MIG_1g.10gb total=.. used=..
+ *       worked=.. passed=.. [metric=3] [percent=..]   monitoring (gpm=1 on the gpu's line): counters of time with
+ *       work and of all time; metric: what the value answers instead; percent: the value itself
  *   proc gpu=0 pid=7 mem=.. kind=C|G|M [mig=0]
  *   row gpu=0 pid=7 at=.. sm=.. [raw=1]        process utilisation; raw: whatever was asked for
  *   sample gpu=0 at=.. value=..                device utilisation
@@ -328,6 +330,61 @@ int nvmlDeviceGetMigDeviceHandleByIndex(device d, uint i, device *out) {
 	if (i >= MAXMIG || !nth("mig", d->gpu, i)) return NOT_FOUND;
 	handles[d->gpu][i + 1] = (struct handle){ .gpu = d->gpu, .mig = i };
 	*out = &handles[d->gpu][i + 1];
+	return OK;
+}
+#endif
+#ifndef WITHOUT_nvmlDeviceGetGpuInstanceId
+int nvmlDeviceGetGpuInstanceId(device d, uint *id) { ENTER(nvmlDeviceGetGpuInstanceId, d->gpu); AMOUNT(d, "gi", id); }
+#endif
+
+/* A sample is the line of its instance as it was. */
+struct performance { char line[LINE]; };
+struct metric { uint id; int code; double value; char *names[3]; };
+struct metrics { uint version, count; struct performance *before, *after; struct metric list[]; };
+struct support { uint version, supported; };
+static int samples;
+#ifndef WITHOUT_nvmlGpmQueryDeviceSupport
+int nvmlGpmQueryDeviceSupport(device d, struct support *out) {
+	ENTER(nvmlGpmQueryDeviceSupport, d->gpu);
+	if (out->version != 1) return 25;
+	out->supported = number(SELF(d), "gpm", 0);
+	return OK;
+}
+#endif
+#ifndef WITHOUT_nvmlGpmSampleAlloc
+int nvmlGpmSampleAlloc(struct performance **out) {
+	ENTER(nvmlGpmSampleAlloc, -1);
+	if (samples >= 32) return 20; /* whoever frees none runs out of them */
+	samples++;
+	*out = calloc(1, sizeof **out);
+	return *out ? OK : 20;
+}
+#endif
+#ifndef WITHOUT_nvmlGpmSampleFree
+int nvmlGpmSampleFree(struct performance *s) { ENTER(nvmlGpmSampleFree, -1); samples--; free(s); return OK; }
+#endif
+#ifndef WITHOUT_nvmlGpmMigSampleGet
+int nvmlGpmMigSampleGet(device d, uint gi, struct performance *out) {
+	ENTER(nvmlGpmMigSampleGet, d->gpu);
+	const char *l;
+	for (int i = 0; (l = nth("mig", d->gpu, i)); i++) {
+		if (number(l, "gi", 0) != gi) continue;
+		snprintf(out->line, sizeof out->line, "%s", l);
+		return OK;
+	}
+	return INVALID;
+}
+#endif
+#ifndef WITHOUT_nvmlGpmMetricsGet
+int nvmlGpmMetricsGet(struct metrics *m) {
+	ENTER(nvmlGpmMetricsGet, -1);
+	if (m->version != 1 || m->count != 1 || m->list[0].id != 1) return INVALID;
+	const char *a = m->before->line, *b = m->after->line;
+	char value[64];
+	double passed = (double)number(b, "passed", 0) - (double)number(a, "passed", 0);
+	m->list[0].code = number(b, "metric", OK);
+	m->list[0].value = 100 * ((double)number(b, "worked", 0) - (double)number(a, "worked", 0)) / passed;
+	if (text(b, "percent", value, sizeof value)) m->list[0].value = strtod(value, NULL);
 	return OK;
 }
 #endif

@@ -1,0 +1,177 @@
+//go:build linux && cgo
+
+package nvml
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	lib "github.com/NVIDIA/go-nvml/pkg/nvml"
+)
+
+// monitoring are the calls of the driver's performance monitoring (GPM), which
+// tells from the Hopper generation on how busy a GPU instance is. One is of no
+// use without the others.
+var monitoring = []string{
+	"nvmlGpmQueryDeviceSupport", "nvmlDeviceGetGpuInstanceId", "nvmlGpmSampleAlloc", "nvmlGpmMigSampleGet", "nvmlGpmMetricsGet", "nvmlGpmSampleFree",
+}
+
+// apart is how far apart two samples of the monitoring must be to be compared.
+const apart = 100 * time.Millisecond
+
+// place is one GPU instance, which several compute instances may be parts of.
+type place struct {
+	device string
+	id     int // the driver's; negative: not told
+}
+
+// performance is a sample of a GPU instance that the next is compared with.
+type performance struct {
+	sample lib.GpmSample
+	at     time.Time
+}
+
+// instanceReadings says how busy each instance of a divided device was since it
+// was read before, where the driver monitors that. Of compute instances that
+// share a GPU instance nobody knows which one was.
+func (l *library) instanceReadings(d device, instances []device) []instanceReading {
+	readings, places := make([]instanceReading, len(instances)), make([]place, len(instances))
+	code := l.monitors(d)
+	l.noteMonitoring("nvmlGpmQueryDeviceSupport", d, code)
+	for i, in := range instances {
+		readings[i].UUID = in.uuid
+		places[i] = place{d.uuid, -1}
+		if code == 0 {
+			places[i].id = l.instanceID(d, in)
+		}
+	}
+	for i, at := range places {
+		if at.id >= 0 && slices.Index(places, at) == i && !slices.Contains(places[i+1:], at) {
+			readings[i].Busy = l.busy(d, at)
+		}
+	}
+	for at, last := range l.performance {
+		if at.device == d.uuid && !slices.Contains(places, at) {
+			l.free(d, last.sample)
+			delete(l.performance, at)
+		}
+	}
+	return readings
+}
+
+// monitors asks whether a device is monitored; 0 is yes.
+func (l *library) monitors(d device) int {
+	for _, call := range monitoring {
+		if !l.has(call) {
+			return codeMissing
+		}
+	}
+	var support lib.GpmSupport
+	code := l.call("nvmlGpmQueryDeviceSupport", d.uuid, func() (r lib.Return) {
+		support, r = d.GpmQueryDeviceSupport()
+		return r
+	})
+	if code == 0 && support.IsSupportedDevice == 0 {
+		return int(lib.ERROR_NOT_SUPPORTED)
+	}
+	return code
+}
+
+// noteMonitoring notes a failure. That a driver or a device does not monitor, or
+// not for this user, is its nature; the inventory says so.
+func (l *library) noteMonitoring(call string, d device, code int) {
+	if code != codeMissing && code != int(lib.ERROR_NO_PERMISSION) {
+		l.note(call, d.uuid, code)
+	}
+}
+
+// probeMonitoring tries what an inventory says of a divided device: whether the
+// driver tells how busy its instances are.
+func (l *library) probeMonitoring(d device, instances []device) (code int) {
+	if code = l.monitors(d); code != 0 || len(instances) == 0 {
+		return code
+	}
+	sample, code := l.performanceOf(d, l.instanceID(d, instances[0]))
+	if code == 0 {
+		l.free(d, sample)
+	}
+	return code
+}
+
+func (l *library) instanceID(d, in device) int {
+	id := -1
+	l.ask("nvmlDeviceGetGpuInstanceId", d.uuid, func() lib.Return {
+		told, r := in.GetGpuInstanceId()
+		if r == lib.SUCCESS {
+			id = told
+		}
+		return r
+	})
+	return id
+}
+
+// performanceOf takes a sample of a GPU instance, which the caller must free.
+func (l *library) performanceOf(d device, instance int) (sample lib.GpmSample, code int) {
+	if code = l.call("nvmlGpmSampleAlloc", d.uuid, func() (r lib.Return) {
+		sample, r = l.nvml.GpmSampleAlloc()
+		return r
+	}); code != 0 {
+		return nil, code
+	}
+	if code = l.call("nvmlGpmMigSampleGet", d.uuid, func() lib.Return { return d.GpmMigSampleGet(instance, sample) }); code != 0 {
+		l.free(d, sample)
+		return nil, code
+	}
+	return sample, 0
+}
+
+func (l *library) free(d device, sample lib.GpmSample) {
+	l.call("nvmlGpmSampleFree", d.uuid, sample.Free)
+}
+
+// busy is for how much of the time since the sample before a GPU instance had
+// work, in hundredths of a percent; nil where that is not known. After a failure
+// the next comparison begins anew.
+func (l *library) busy(d device, at place) *int {
+	last, known := l.performance[at]
+	if known && time.Since(last.at) < apart {
+		return nil
+	}
+	delete(l.performance, at)
+	if known {
+		defer l.free(d, last.sample)
+	}
+	sample, code := l.performanceOf(d, at.id)
+	l.noteMonitoring("nvmlGpmMigSampleGet", d, code)
+	if code != 0 {
+		return nil
+	}
+	l.performance[at] = performance{sample: sample, at: time.Now()}
+	if !known {
+		return nil
+	}
+	return l.compare(d, last.sample, sample)
+}
+
+// compare reads what two samples say of the time between them.
+func (l *library) compare(d device, before, after lib.GpmSample) *int {
+	const call = "nvmlGpmMetricsGet"
+	metrics := lib.GpmMetricsGetType{NumMetrics: 1, Sample1: before, Sample2: after}
+	metrics.Metrics[0].MetricId = uint32(lib.GPM_METRIC_GRAPHICS_UTIL)
+	code := l.call(call, d.uuid, func() lib.Return { return l.nvml.GpmMetricsGet(&metrics) })
+	metric := metrics.Metrics[0]
+	if code == 0 {
+		code = int(metric.NvmlReturn)
+	}
+	// Counters that are read one after the other may pass the whole by a little.
+	const tolerated = maxUtil + 1
+	if code == 0 && !(metric.Value >= 0 && metric.Value <= tolerated) {
+		code = codeNonsense
+	}
+	l.noteMonitoring(call, d, code)
+	if code != 0 {
+		return nil
+	}
+	return pointer(int(math.Round(min(metric.Value, maxUtil) * 100)))
+}
