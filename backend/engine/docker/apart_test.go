@@ -187,9 +187,18 @@ func TestSessionsDoNotReachEachOther(t *testing.T) {
 					}
 				})
 			}
-			if info, err := e.Info(t.Context()); err != nil || slices.ContainsFunc(info.Warnings, func(w session.Warning) bool { return w.Code == "engine_info_not-apart" }) {
+			if info, err := e.Info(t.Context()); err != nil || slices.ContainsFunc(info.Warnings, func(w session.Warning) bool {
+				return w.Code == "engine_info_not-apart" || w.Code == "engine_info_no-filter"
+			}) {
 				t.Errorf("the engine says %+v, %v", info.Warnings, err)
 			}
 		})
+	}
+}
+
+func TestDaemonWithoutAPacketFilterIsSaidToKeepNobodyApart(t *testing.T) {
+	info, err := open(t, docker.Config{Host: enginetest.RequireDocker(t), Instance: instanceOf(t)}).Info(t.Context())
+	if err != nil || !slices.ContainsFunc(info.Warnings, func(w session.Warning) bool { return w.Code == "engine_info_no-filter" }) {
+		t.Errorf("it says %+v, %v", info.Warnings, err)
 	}
 }

@@ -25,6 +25,9 @@ type facts struct {
 	rootless bool   // uid 0 of a container is the person who runs the daemon
 	remapped bool   // containers have user ids of their own unless told otherwise
 	selinux  bool
+	// unfiltered reports that the daemon leaves the packet filter alone and so
+	// keeps no networks apart.
+	unfiltered bool
 	// containerd reports that containerd keeps the images: it knows them by their
 	// manifests and keeps layers compressed.
 	containerd bool
@@ -46,7 +49,7 @@ func (e *Engine) Info(ctx context.Context) (engine.Info, error) {
 	}
 	info := f.info
 	info.Warnings = slices.Clone(info.Warnings)
-	if e.networks.areTogether() {
+	if e.networks.areTogether() && !f.unfiltered {
 		info.Warnings = append(info.Warnings, session.Warning{Code: "engine_info_not-apart", Title: "Sessions of one person reach each other", At: time.Now(),
 			Text: "The kernel does not filter what goes through a bridge, so a server in one session is reached from the others of the same person. Those of other people are kept out."})
 	}
@@ -73,6 +76,11 @@ func (e *Engine) askFacts(ctx context.Context) (*facts, error) {
 	}
 	host, _ := os.Hostname() //nolint:errcheck // no name, no match
 	f := readFacts(said, e.api.ClientVersion(), e.api.DaemonHost(), machine{name: host, kernel: kernelRelease()}, time.Now())
+	if f.here && unfiltered(e.api.DaemonHost()) {
+		f.unfiltered = true
+		f.info.Warnings = append(f.info.Warnings, session.Warning{Code: "engine_info_no-filter", Title: "Sessions are not kept apart", At: time.Now(),
+			Text: "This Docker was told to leave the packet filter alone (iptables is off), so a server in one session is reached from every other session of the machine, also of other people."})
+	}
 	e.mu.Lock()
 	e.facts = f
 	e.mu.Unlock()

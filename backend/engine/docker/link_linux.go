@@ -56,7 +56,8 @@ func trusted(conn *net.UnixConn) bool {
 	return false
 }
 
-// peer is the process that connected.
+// peer is the process at the other end: the one that connected, or that began
+// to listen.
 func peer(conn *net.UnixConn) (int, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

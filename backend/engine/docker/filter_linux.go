@@ -1,0 +1,83 @@
+package docker
+
+import (
+	"bytes"
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// usualConfig is what a daemon reads unless told otherwise.
+const usualConfig = "/etc/docker/daemon.json"
+
+// unfiltered reports whether the daemon behind a socket of this machine was told
+// to leave the packet filter alone, in which case it keeps no networks apart. It
+// says so nowhere in its API: it is read off the command line by which it was
+// started and its configuration. What cannot be found out counts as usual.
+func unfiltered(host string) bool {
+	path, local := strings.CutPrefix(host, "unix://")
+	if !local {
+		return false
+	}
+	pid, known := listener(path)
+	if !known {
+		return false
+	}
+	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
+	return err == nil && leavesFilter(strings.Split(string(bytes.TrimRight(line, "\x00")), "\x00"), os.ReadFile)
+}
+
+// listener is the process that began to listen at a socket. Where systemd did,
+// for a daemon that it starts when somebody asks, the daemon's own file tells.
+func listener(path string) (pid int, known bool) {
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return 0, false
+	}
+	defer conn.Close() //nolint:errcheck // nothing was written
+	pid, err = peer(conn)
+	if err != nil || pid != 1 {
+		return pid, err == nil && pid != 0
+	}
+	text, err := os.ReadFile("/var/run/docker.pid")
+	if err != nil {
+		return 0, false
+	}
+	pid, err = strconv.Atoi(strings.TrimSpace(string(text)))
+	return pid, err == nil
+}
+
+// leavesFilter reports whether a daemon's command line, or the configuration
+// that it names, says that it leaves the packet filter alone.
+func leavesFilter(args []string, read func(string) ([]byte, error)) bool {
+	if len(args) == 0 || filepath.Base(args[0]) != "dockerd" {
+		return false
+	}
+	config := usualConfig
+	for i, arg := range args {
+		name, value, given := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		switch {
+		case arg == name && !strings.HasPrefix(arg, "-"):
+		case name == "iptables" && given:
+			on, err := strconv.ParseBool(value)
+			return err == nil && !on
+		case name == "iptables":
+			return false
+		case name == "config-file" && given:
+			config = value
+		case name == "config-file" && i+1 < len(args):
+			config = args[i+1]
+		}
+	}
+	data, err := read(config)
+	if err != nil {
+		return false
+	}
+	var said struct {
+		IPTables *bool `json:"iptables"`
+	}
+	return json.Unmarshal(data, &said) == nil && said.IPTables != nil && !*said.IPTables
+}
