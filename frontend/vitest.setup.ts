@@ -7,7 +7,8 @@ import { startI18n } from '@/i18n/i18n'
 // together; and a busy machine may need many seconds to answer.
 configure({ defaultHidden: true, asyncUtilTimeout: 60_000 })
 
-// jsdom lays nothing out: give what antd and the virtual lists ask for.
+// jsdom lays nothing out: give what antd and the virtual lists ask for, and nowhere to scroll to.
+Element.prototype.scrollIntoView = () => {}
 class ResizeObserverStub implements ResizeObserver {
   observe(): void {}
   unobserve(): void {}

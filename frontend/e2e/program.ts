@@ -51,6 +51,9 @@ export class Program {
   #process: ChildProcess | undefined
   #said = ''
 
+  /** What is started next: another version of the program takes over the files of the one before. */
+  path = binary
+
   readonly #more: NodeJS.ProcessEnv
 
   /** Environment variables in more are told to the program besides. */
@@ -60,13 +63,13 @@ export class Program {
   }
 
   async start(): Promise<void> {
-    if (!existsSync(binary)) throw new Error(`${binary} is missing: run make build first`)
+    if (!existsSync(this.path)) throw new Error(`${this.path} is missing: run make build first`)
     const docker = process.env.SLIPWAY_TEST_DOCKER
     if (this.engine === 'docker' && !docker) throw new Error('SLIPWAY_TEST_DOCKER is not set: run through build/ci/docker.sh')
     const env: NodeJS.ProcessEnv = { ...process.env, SLIPWAY_HOME: this.home, ...this.#more }
     if (docker) env.DOCKER_HOST = docker
     this.#port ||= await freePort()
-    const child = spawn(binary, ['serve', '--engine', this.engine, '--port', String(this.#port)], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(this.path, ['serve', '--engine', this.engine, '--port', String(this.#port)], { env, stdio: ['ignore', 'pipe', 'pipe'] })
     this.#process = child
     this.#said = ''
     const hear = (chunk: Buffer) => {

@@ -1,5 +1,6 @@
 import { Button } from 'antd'
 import { CircleAlert, CircleCheck, CircleDashed, CircleMinus, LoaderCircle, TriangleAlert, type LucideIcon } from 'lucide-react'
+import { useEffect, useRef } from 'react'
 import { useTranslation } from 'react-i18next'
 import { formatBytes, formatRate } from '@/lib/bytes'
 import { isRunning, type OperationSubject, type ProgressSubject, type StepSubject } from '@/lib/operation'
@@ -61,16 +62,27 @@ export interface OperationViewProps {
   operation: OperationSubject
   onAnswer: (prompt: string, text: string) => Promise<unknown>
   onCancel: () => Promise<unknown>
+  /** Scrolls to what goes on now, or is asked. */
+  follow?: boolean
 }
 
 /** A piece of work as it goes on: its steps with what they found and how to mend it, what it asks, how far its bytes are, and why it failed. */
-export function OperationView({ operation, onAnswer, onCancel }: OperationViewProps) {
+export function OperationView({ operation, onAnswer, onCancel, follow = false }: OperationViewProps) {
   const { t } = useTranslation()
   const title = useOperationTitle()(operation)
   const { steps, progress, prompt, error } = operation
   const running = isRunning(operation)
+  const box = useRef<HTMLElement>(null)
+  const now = prompt?.id ?? steps.find((step) => step.state === 'running')?.name ?? operation.state
+  useEffect(() => {
+    if (!follow || !box.current) return
+    box.current.lastElementChild?.scrollIntoView({ block: 'nearest' })
+    // Where there is no room for all of it, this counts for more.
+    const at = box.current.querySelector('[data-prompt]') ?? box.current.querySelector('[data-state="running"]')
+    at?.scrollIntoView({ block: 'nearest' })
+  }, [follow, now])
   return (
-    <section className={css.operation} aria-label={title} data-operation={operation.id} data-state={operation.state}>
+    <section ref={box} className={css.operation} aria-label={title} data-operation={operation.id} data-state={operation.state}>
       {steps.length > 0 || running ? (
         <ol className={css.steps} aria-live="polite">
           {steps.map((step) => (

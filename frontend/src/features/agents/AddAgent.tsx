@@ -112,7 +112,7 @@ export function AddAgent({ groups, onClose, onShow }: AddAgentProps) {
         </div>
         </form>
         {problem ? <ErrorState compact problem={problem} /> : null}
-        {operation ? <OperationView operation={operation} {...actions} /> : <Examples onPick={(address) => set({ address })} />}
+        {operation ? <OperationView follow operation={operation} {...actions} /> : <Examples onPick={(address) => set({ address })} />}
         <div className={css.buttons}>
           {added ? (
             <Button type="primary" onClick={() => onShow(added)}>

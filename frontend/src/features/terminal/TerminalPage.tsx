@@ -65,7 +65,9 @@ function Top({ session, alone }: { session: Session; alone: boolean }) {
       )}
       <SquareTerminal size={16} aria-hidden className={css.quiet} />
       <h1 className={css.name}>{session.name}</h1>
-      <StatusBadge status={session.status} />
+      <span className={session.lastHeard && isLive(session.status) ? css.asThen : undefined}>
+        <StatusBadge status={session.status} />
+      </span>
       <div className={css.tools}>
         <Button type="text" icon={<Blocks size={15} />} disabled={session.status !== 'RUNNING'} onClick={() => actions.openApps(session.id)}>
           {t('apps')}

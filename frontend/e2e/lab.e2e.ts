@@ -1,0 +1,173 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Session } from '@/api/types.gen'
+import { Browser, picture } from './browser'
+import { watchOver } from './hooks'
+import { Lab, passphrase } from './lab'
+import { row } from './launcherPage'
+import { binary, eventually, notebookImage, Program } from './program'
+import { ShellPage, Wire } from './shellPage'
+
+// A machine that a person has only a login to, over a cable that is taken out: each test goes on where the one before left it.
+const lab = new Lab()
+const program = new Program('sim', lab.env)
+const earlier = mkdtempSync(join(tmpdir(), 'slipway-earlier-'))
+let browser: Browser
+let session: Session
+
+beforeAll(async () => {
+  program.path = join(earlier, 'slipway')
+  const flags = '-s -w -X slipway/backend/place.Version=0.0.9'
+  execFileSync('go', ['build', '-trimpath', '-ldflags', flags, '-o', program.path, '.'], { cwd: resolve('..'), env: { ...process.env, CGO_ENABLED: '0' }, stdio: 'inherit' })
+  await lab.open()
+  await program.start()
+  browser = await Browser.open()
+})
+afterAll(async () => {
+  await browser?.close()
+  await program.close()
+  await lab.close()
+  rmSync(earlier, { recursive: true, force: true })
+})
+watchOver(() => browser)
+
+const state = async () => (await program.agents()).find((a) => a.name === 'lab')?.connection.state
+const reached = () => eventually('the lab is reached', async () => (await state()) === 'connected')
+const prompt = (page: Page, kind: string) => page.locator(`[data-prompt="${kind}"]`)
+const stepOf = (page: Page, name: string) => page.locator(`[data-operation] [data-step="${name}"]`)
+
+describe('a machine with nothing but a login', () => {
+  it('is looked at, says what is missing and how to mend it, and is added after that', async () => {
+    const page = await browser.page(program, '/agents?add=1')
+    await picture(page, 'lab-add')
+    await page.getByRole('textbox', { name: 'Address' }).fill('ssh://lab')
+    await page.getByRole('button', { name: 'Only look' }).click()
+    await prompt(page, 'host-key').getByText(lab.fingerprint).waitFor()
+    await picture(page, 'lab-host-key')
+    await prompt(page, 'host-key').getByRole('button', { name: 'Trust' }).click()
+    const secret = prompt(page, 'passphrase').getByRole('textbox', { name: 'Passphrase' })
+    await secret.fill('wrong')
+    await secret.press('Enter')
+    await prompt(page, 'passphrase').getByText('That was not accepted').waitFor()
+    await picture(page, 'lab-passphrase')
+    await secret.fill(passphrase)
+    await secret.press('Enter')
+    await stepOf(page, 'docker').and(page.locator('[data-state="failed"]')).waitFor()
+    await stepOf(page, 'docker').getByRole('button', { name: 'Copy the remedy' }).waitFor()
+    await picture(page, 'lab-no-docker')
+    expect(lab.processes()).toEqual([])
+
+    lab.docker(process.env.SLIPWAY_TEST_DOCKER ?? '')
+    lab.cable.stallAfter(8 * 1024 ** 2) // in the middle of the program
+    await page.getByRole('button', { name: 'Add', exact: true }).click()
+    await stepOf(page, 'upload').and(page.locator('[data-state="running"]')).waitFor()
+    await eventually('the step that runs is in view', () => stepOf(page, 'upload').evaluate((step) => {
+      const { top, bottom } = step.getBoundingClientRect()
+      return top >= 0 && bottom <= window.innerHeight
+    }))
+    await picture(page, 'lab-upload')
+    lab.cable.letGo()
+    await page.getByRole('button', { name: 'Show lab' }).waitFor()
+    await picture(page, 'lab-added')
+    await page.getByRole('button', { name: 'Show lab' }).click()
+    const card = page.getByRole('article', { name: 'lab' })
+    await card.getByText('Connected').waitFor()
+    await card.getByText('0.0.9').waitFor()
+    await picture(page, 'lab-detail')
+  })
+
+  it('runs a session, is lost, and comes back by itself with the shell and the notebook as they were', async () => {
+    session = await program.running({ name: 'far-away', agent: 'lab', image: notebookImage, resources: { cpu: 1, memory: 700 * 1024 ** 2 } })
+    const page = await browser.page(program, `/sessions?apps=${session.id}`)
+    const [tree] = await Promise.all([browser.context.waitForEvent('page'), page.locator('[data-app="notebook"]').getByRole('button', { name: /^Jupyter Notebook/ }).click()])
+    await tree.locator('#notebook_list').waitFor()
+    const wire = new Wire(page)
+    await page.goto(`${program.url}/sessions/${session.id}/terminal`)
+    const shell = new ShellPage(page, wire)
+    await shell.ready()
+    await shell.type('for i in $(seq 1 100000); do echo line-$i; sleep 0.1; done')
+    await shell.saw('line-5')
+
+    lab.cable.cut()
+    await page.getByRole('status').getByText('lab is not reached,').waitFor()
+    await page.getByRole('button', { name: '1 agent not reached' }).click()
+    await page.getByRole('button', { name: 'Retry lab now' }).waitFor()
+    await picture(page, 'lab-lost-terminal')
+    const [list] = await Promise.all([browser.page(program, '/sessions'), tree.reload({ waitUntil: 'commit' })])
+    await row(list, 'far-away').getByText(/Last heard/).waitFor()
+    await picture(list, 'lab-lost-sessions')
+    await tree.getByRole('heading', { name: 'lab is not reached' }).waitFor()
+    await picture(tree, 'lab-lost-app')
+    await list.goto(`${program.url}/agents/lab`)
+    await list.getByRole('article', { name: 'lab' }).getByText('Not reached').waitFor()
+    await picture(list, 'lab-lost-agent')
+
+    lab.cable.mend()
+    await reached()
+    await page.getByText('lab is not reached,').waitFor({ state: 'detached' })
+    await tree.locator('#notebook_list').waitFor()
+    await page.keyboard.press('Escape')
+    const line = async () => Number(/line-(\d+)\n*$/.exec((await shell.output()).toString().replaceAll('\r', ''))?.[1] ?? 0)
+    const before = await line()
+    await eventually('the shell goes on', async () => (await line()) > before + 5)
+    const printed = [...(await shell.output()).toString().matchAll(/^line-(\d+)\r$/gm)].map((m) => Number(m[1]))
+    expect(printed).toEqual(Array.from({ length: printed.length }, (_, i) => i + 1))
+  })
+
+  it('is upgraded in place, and the session stays', async () => {
+    await program.stop()
+    program.path = binary
+    await program.start()
+    await reached()
+    const page = await browser.page(program, '/agents/lab')
+    await page.getByRole('dialog').getByRole('button', { name: /^Upgrade to / }).click()
+    await stepOf(page, 'start').and(page.locator('[data-state="running"], [data-state="ok"]')).waitFor()
+    await picture(page, 'lab-upgrade')
+    await eventually('it runs the new version', async () => {
+      const agent = (await program.agents()).find((a) => a.name === 'lab')
+      return agent?.connection.state === 'connected' && agent.version !== '0.0.9' && !agent.upgrade
+    })
+    expect((await program.session(session.id)).status).toBe('RUNNING')
+    const wire = new Wire(page)
+    await page.goto(`${program.url}/sessions/${session.id}/terminal`)
+    const shell = new ShellPage(page, wire)
+    await shell.live()
+    await shell.page.keyboard.press('Control+C')
+    await shell.run('echo "still $((40 + 2))"')
+    await shell.saw('still 42')
+  })
+
+  it('with another ssh key is a question, and nothing goes there before the answer', async () => {
+    lab.cable.cut()
+    await eventually('it is lost', async () => (await state()) !== 'connected')
+    await lab.rekey()
+    lab.cable.mend()
+    const page = await browser.page(program, '/agents/lab')
+    const question = page.getByRole('alertdialog', { name: 'This machine shows another ssh key than before' })
+    await question.getByText(lab.fingerprint).waitFor()
+    await picture(page, 'lab-other-key')
+    await question.getByRole('button', { name: 'Accept the new key' }).click()
+    await prompt(page, 'host-key').getByText(lab.fingerprint).first().waitFor()
+    await prompt(page, 'host-key').getByRole('button', { name: 'Trust' }).click()
+    await reached()
+  })
+
+  it('is left as it was found when it is removed', async () => {
+    const page = await browser.page(program, '/agents/lab')
+    await page.getByRole('button', { name: 'Remove', exact: true }).click()
+    const question = page.getByRole('dialog', { name: 'Remove lab?' })
+    await question.getByText('Also uninstall Slipway there').click()
+    await question.getByText('1 live session will be ended.').waitFor()
+    await picture(page, 'lab-remove')
+    await question.getByRole('button', { name: 'Uninstall and remove' }).click()
+    await eventually('it is forgotten', async () => (await program.agents()).length === 1)
+    await page.getByText('There is no agent lab').waitFor()
+    expect(lab.processes()).toEqual([])
+    const left = execFileSync('docker', ['ps', '-aq', '--filter', `label=slipway.session=${session.id}`], { encoding: 'utf8', env: { ...process.env, DOCKER_HOST: process.env.SLIPWAY_TEST_DOCKER } })
+    expect(left).toBe('')
+  })
+})
