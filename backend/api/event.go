@@ -1,5 +1,7 @@
 package api
 
+import "time"
+
 // Event is one message of /api/v1/events, a WebSocket. The first message is
 // a snapshot unless the stream resumes. Seq grows by one with each message after it; a page that
 // reconnects with ?epoch=E&after=SEQ goes on there, or gets a fresh snapshot
@@ -20,6 +22,8 @@ type Event struct {
 	Devices *DeviceBoard `json:"devices,omitempty"` // one agent's devices as they were measured last; at most one a second
 	Presets *[]Preset    `json:"presets,omitempty"` // all of them
 
+	Notice *Notice `json:"notice,omitempty"` // which no desktop has shown: the page has its browser show it
+
 	Agent     *Agent     `json:"agent,omitempty"`     // one agent as it is now; renaming and removing one brings a snapshot
 	Operation *Operation `json:"operation,omitempty"` // one operation as it is now; of progress at most five a second
 }
@@ -38,6 +42,16 @@ type Snapshot struct {
 
 	Agents     []Agent     `json:"agents"`
 	Operations []Operation `json:"operations"` // newest first
+}
+
+// Notice tells a person what they wait for: a batch session has ended, one that
+// waited runs, an idle one is about to be reclaimed.
+type Notice struct {
+	Session string    `json:"session"` // its id
+	Title   string    `json:"title"`
+	Text    string    `json:"text"`
+	Urgent  bool      `json:"urgent"` // it needs an answer
+	At      time.Time `json:"at"`
 }
 
 // Window asks the desktop shell to open an app window, or to show itself.

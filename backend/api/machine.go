@@ -97,11 +97,17 @@ type Recent struct {
 
 // Settings are a person's choices. Each has a default; see /api/v1/settings.
 type Settings struct {
-	Theme        string `json:"theme"`        // system, light or dark
-	Density      string `json:"density"`      // comfortable or compact
-	Language     string `json:"language"`     // en or ko
-	CloseKeeps   string `json:"closeKeeps"`   // what closing the window does with live sessions: ask, keep or quit
-	TerminalFont int    `json:"terminalFont"` // size in pixels
+	Theme         string `json:"theme"`         // system, light or dark
+	Density       string `json:"density"`       // comfortable or compact
+	Language      string `json:"language"`      // en or ko
+	CloseKeeps    string `json:"closeKeeps"`    // what closing the window does with live sessions: ask, keep or quit
+	TerminalFont  int    `json:"terminalFont"`  // size in pixels
+	Notifications bool   `json:"notifications"` // on the desktop, or by the browser
+}
+
+// Notifier says who shows notices outside of the pages.
+type Notifier struct {
+	Desktop bool `json:"desktop"` // the desktop of the control plane's computer; false: the pages, by their browser
 }
 
 // SettingsFile is the file in which every setting stands, those of the agent

@@ -36,7 +36,8 @@ type Config struct {
 	Reacher  Reacher
 	Shelf    Shelf
 	Settings SettingsFile
-	Owner    string // name of the person, written into every launch
+	Notifier Notifier // nil: there is no desktop
+	Owner    string   // name of the person, written into every launch
 	Version  Version
 	Log      *slog.Logger
 	Now      func() time.Time
@@ -44,15 +45,16 @@ type Config struct {
 
 // Hub is safe for concurrent use.
 type Hub struct {
-	reacher Reacher
-	shelf   Shelf
-	file    SettingsFile
-	owner   string
-	version Version
-	log     *slog.Logger
-	now     func() time.Time
-	began   time.Time
-	first   []*member // those of the Config
+	reacher  Reacher
+	shelf    Shelf
+	file     SettingsFile
+	notifier Notifier // nil: none
+	owner    string
+	version  Version
+	log      *slog.Logger
+	now      func() time.Time
+	began    time.Time
+	first    []*member // those of the Config
 
 	// mu guards everything below. No agent, shelf or channel is touched with it held.
 	mu       sync.Mutex
@@ -83,7 +85,7 @@ type Hub struct {
 // its default taken: a broken history must not keep anybody from working.
 func Open(config Config) (*Hub, error) {
 	h := &Hub{
-		reacher: config.Reacher, shelf: config.Shelf, file: config.Settings, owner: config.Owner, version: config.Version, log: config.Log, now: config.Now,
+		reacher: config.Reacher, shelf: config.Shelf, file: config.Settings, notifier: config.Notifier, owner: config.Owner, version: config.Version, log: config.Log, now: config.Now,
 		sessions: map[session.ID]*known{}, usage: map[session.ID]session.Usage{}, homes: map[session.ID]*member{}, folders: map[session.FolderID]*member{}, waiting: dependents{},
 		settings: DefaultSettings(), heard: make(chan struct{}), uploads: make(chan struct{}, uploadsAtOnce),
 	}
@@ -119,6 +121,7 @@ func (h *Hub) Run(ctx context.Context) {
 	group.Go(func() { h.flush(ctx) })
 	group.Go(func() { h.keepKnown(ctx) })
 	group.Go(func() { h.followSettings(ctx) })
+	group.Go(func() { h.followNotices(ctx) })
 	group.Wait()
 	h.operations.close()
 	h.mu.Lock()

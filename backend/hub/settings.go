@@ -11,11 +11,12 @@ import (
 
 // Settings are a person's choices.
 type Settings struct {
-	Theme        string `json:"theme"`        // system, light or dark
-	Density      string `json:"density"`      // comfortable or compact
-	Language     string `json:"language"`     // en or ko
-	CloseKeeps   string `json:"closeKeeps"`   // ask, keep or quit
-	TerminalFont int    `json:"terminalFont"` // pixels
+	Theme         string `json:"theme"`         // system, light or dark
+	Density       string `json:"density"`       // comfortable or compact
+	Language      string `json:"language"`      // en or ko
+	CloseKeeps    string `json:"closeKeeps"`    // ask, keep or quit
+	TerminalFont  int    `json:"terminalFont"`  // pixels
+	Notifications bool   `json:"notifications"` // on the desktop, or by the browser
 }
 
 const settingsKey = "hub.settings"

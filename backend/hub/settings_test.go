@@ -32,7 +32,7 @@ func openWith(t *testing.T, shelf hub.Shelf, file *settings.File) *hub.Hub {
 func TestSettings(t *testing.T) {
 	file := noSettings(t)
 	h := openWith(t, &hubtest.Shelf{}, file)
-	want := hub.Settings{Theme: "dark", Density: "compact", Language: "ko", CloseKeeps: "keep", TerminalFont: 16}
+	want := hub.Settings{Theme: "dark", Density: "compact", Language: "ko", CloseKeeps: "keep", TerminalFont: 16, Notifications: true}
 	if err := h.SaveSettings(want); err != nil {
 		t.Fatal(err)
 	}

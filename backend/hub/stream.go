@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"slipway/backend/notify"
 	"slipway/backend/session"
 )
 
@@ -23,6 +24,7 @@ type Event struct {
 	Window   *Window
 	Devices  *Board
 	Presets  *[]Preset
+	Notice   *notify.Notice // that no desktop has shown
 
 	Agent     *Agent
 	Operation *Operation

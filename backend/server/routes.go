@@ -56,6 +56,8 @@ func (s *Server) answers() map[string]answer {
 		"recipe-compare":  s.compareRecipes,
 		"settings":        s.getSettings,
 		"settings-update": s.updateSettings,
+		"notifier":        s.getNotifier,
+		"notifier-try":    s.tryNotice,
 		"settings-file":   s.settingsFile,
 		"setting-update":  s.updateSetting,
 		"window-show":     s.showWindow,

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"slipway/backend/api"
+	"slipway/backend/notify"
 	"slipway/backend/settings"
 )
 
@@ -45,4 +46,16 @@ func settingsFileOut(path string, state settings.State) api.SettingsFile {
 		})
 	}
 	return file
+}
+
+func (s *Server) getNotifier(r *http.Request) (any, error) {
+	return api.Notifier{Desktop: s.hub.Notifies(r.Context())}, nil
+}
+
+func (s *Server) tryNotice(r *http.Request) (any, error) {
+	return nil, s.hub.TryNotice(r.Context())
+}
+
+func noticeOut(n notify.Notice) api.Notice {
+	return api.Notice{Session: string(n.Session), Title: n.Title, Text: n.Text, Urgent: n.Urgent, At: n.At}
 }

@@ -153,6 +153,7 @@ func eventOut(e hub.Event) api.Event {
 		Devices:  maybe(e.Devices, boardOut),
 		Presets:  maybe(e.Presets, func(p []hub.Preset) []api.Preset { return each(p, presetOut) }),
 		Settings: maybe(e.Settings, settingsOut),
+		Notice:   maybe(e.Notice, noticeOut),
 		Window:   maybe(e.Window, func(w hub.Window) api.Window { return api.Window(w) }),
 		Recents:  maybe(e.Recents, func(r []hub.Recent) []api.Recent { return each(r, recentOut) }),
 	}

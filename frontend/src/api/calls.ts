@@ -23,6 +23,7 @@ import type {
   Machine,
   Opened,
   OpenRequest,
+  Notifier,
   Operation,
   PairCode,
   PairedDevice,
@@ -201,4 +202,6 @@ export const compareRecipes = (body: RecipePair, signal?: AbortSignal) => reques
 export const fetchSettings = (signal?: AbortSignal) => request<Settings>(`${root}/settings`, { signal })
 export const fetchSettingsFile = (signal?: AbortSignal) => request<SettingsFile>(`${root}/settings/file`, { signal })
 export const patchSetting = (name: string, value: string | null) => request<SettingsFile>(`${root}/settings/file/${encodeURIComponent(name)}`, { method: 'PATCH', body: { value } })
+export const fetchNotifier = (signal?: AbortSignal) => request<Notifier>(`${root}/notifier`, { signal })
+export const tryNotice = () => request<undefined>(`${root}/notifier`, { method: 'POST' })
 export const putSettings = (settings: Settings) => request<Settings>(`${root}/settings`, { method: 'PUT', body: settings })

@@ -656,6 +656,8 @@ export interface Event {
   devices?: DeviceBoard;
   /** All of them. */
   presets?: Preset[];
+  /** Which no desktop has shown: the page has its browser show it. */
+  notice?: Notice;
   /** One agent as it is now; renaming and removing one brings a snapshot. */
   agent?: Agent;
   /** One operation as it is now; of progress at most five a second. */
@@ -675,6 +677,17 @@ export interface Snapshot {
   agents: Agent[];
   /** Newest first. */
   operations: Operation[];
+}
+
+/** Notice tells a person what they wait for: a batch session has ended, one that waited runs, an idle one is about to be reclaimed. */
+export interface Notice {
+  /** Its id. */
+  session: string;
+  title: string;
+  text: string;
+  /** It needs an answer. */
+  urgent: boolean;
+  at: Time;
 }
 
 /** Window asks the desktop shell to open an app window, or to show itself. */
@@ -1041,6 +1054,14 @@ export interface Settings {
   closeKeeps: CloseKeeps;
   /** Size in pixels. */
   terminalFont: number;
+  /** On the desktop, or by the browser. */
+  notifications: boolean;
+}
+
+/** Notifier says who shows notices outside of the pages. */
+export interface Notifier {
+  /** The desktop of the control plane's computer; false: the pages, by their browser. */
+  desktop: boolean;
 }
 
 /** SettingsFile is the file in which every setting stands, those of the agent included. */
@@ -2032,6 +2053,10 @@ export const routes = {
   "settings-file": { method: "GET", path: "/api/v1/settings/file" },
   /** Change one setting in the file, or take it out. */
   "setting-update": { method: "PATCH", path: "/api/v1/settings/file/{name}" },
+  /** Say whether the desktop shows notices, or the pages do. */
+  "notifier": { method: "GET", path: "/api/v1/notifier" },
+  /** Have the desktop show a notice. */
+  "notifier-try": { method: "POST", path: "/api/v1/notifier" },
   /** Bring the desktop window to the front, if a desktop shell is connected. */
   "window-show": { method: "POST", path: "/api/v1/window" },
   /** Stop the control plane. Sessions go on. */
@@ -2156,6 +2181,8 @@ export interface RouteTypes {
   "settings-update": { request: Settings; response: Settings };
   "settings-file": { request: undefined; response: SettingsFile };
   "setting-update": { request: SettingUpdate; response: SettingsFile };
+  "notifier": { request: undefined; response: Notifier };
+  "notifier-try": { request: undefined; response: undefined };
   "window-show": { request: undefined; response: Shown };
   "shutdown": { request: undefined; response: undefined };
 }

@@ -3,6 +3,7 @@ import { createContext, useContext, useEffect, useMemo, type ReactNode } from 'r
 import { applyEvent } from '@/api/book'
 import { EventChannel, type Socket } from '@/api/events'
 import { keys } from '@/api/keys'
+import { browserNotice } from '@/lib/browserNotice'
 
 const RetryContext = createContext<() => void>(() => {})
 
@@ -23,7 +24,10 @@ export function LiveData({ children }: { children: ReactNode }) {
       new EventChannel({
         url: eventsUrl,
         open: (url) => new WebSocket(url) as unknown as Socket,
-        onEvent: (event) => applyEvent(client, event),
+        onEvent: (event) => {
+          applyEvent(client, event)
+          if (event.notice) browserNotice(event.notice)
+        },
         onConnection: (connection) => client.setQueryData(keys.connection, connection),
       }),
     [client],

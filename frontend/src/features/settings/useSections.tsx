@@ -1,6 +1,7 @@
 import { InputNumber, Segmented, Select } from 'antd'
 import { useTranslation } from 'react-i18next'
 import type { Setting, Settings } from '@/api/types.gen'
+import { NoticesControl } from './NoticesControl'
 import type { RowSpec, SectionSpec } from './Row'
 import { SettingControl } from './SettingControl'
 import css from './settings.module.css'
@@ -48,7 +49,13 @@ export function usePersonSections(settings: Settings, save: (change: Partial<Set
       ],
     },
     { title: t('section.terminal'), rows: [{ name: 'terminalFont', label: t('terminalFont.label'), text: t('terminalFont.text'), control: font }] },
-    { title: t('section.window'), rows: [{ name: 'closeKeeps', label: t('closeKeeps.label'), text: t('closeKeeps.text'), control: closing }] },
+    {
+      title: t('section.window'),
+      rows: [
+        { name: 'notifications', label: t('notifications.label'), text: t('notifications.text'), control: <NoticesControl on={settings.notifications} locked={locked('notifications')} onChange={(notifications) => save({ notifications })} /> },
+        { name: 'closeKeeps', label: t('closeKeeps.label'), text: t('closeKeeps.text'), control: closing },
+      ],
+    },
   ]
 }
 

@@ -1,0 +1,76 @@
+package hub
+
+import (
+	"context"
+	"time"
+
+	"slipway/backend/notify"
+	"slipway/backend/session"
+)
+
+// Notifier shows notices on the person's desktop; notify.Desktop is one.
+type Notifier interface {
+	Available(ctx context.Context) bool
+	Show(ctx context.Context, n notify.Notice) error
+}
+
+// showTime bounds how long a desktop may take to show a notice.
+const showTime = 5 * time.Second
+
+// followNotices tells the person what they wait for, until ctx ends. What no
+// desktop shows is left to the pages.
+func (h *Hub) followNotices(ctx context.Context) {
+	watcher := h.Watch(Cursor{}, false)
+	defer watcher.Close()
+	var judge *notify.Judge
+	for {
+		event, err := watcher.Next(ctx)
+		if err != nil {
+			return
+		}
+		switch {
+		case event.Snapshot != nil:
+			judge = notify.NewJudge(event.Snapshot.Sessions)
+		case event.Removed != nil:
+			judge.Forget(*event.Removed)
+		case event.Session != nil && event.LastHeard == nil && event.Session.Owner == h.owner:
+			choices := h.Settings()
+			judge.Speak(choices.Language)
+			if n := judge.See(event.Session, h.now()); n != nil && choices.Notifications {
+				h.showNotice(ctx, *n)
+			}
+		}
+	}
+}
+
+// showNotice shows a notice on the desktop, or else on the pages.
+func (h *Hub) showNotice(ctx context.Context, n notify.Notice) {
+	ctx, cancel := context.WithTimeout(ctx, showTime)
+	defer cancel()
+	if h.notifier != nil && h.notifier.Show(ctx, n) == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stream.publish(Event{Notice: &n})
+}
+
+// Notifies tells whether a desktop shows the notices; else the pages do.
+func (h *Hub) Notifies(ctx context.Context) bool {
+	return h.notifier != nil && h.notifier.Available(ctx)
+}
+
+// TryNotice shows a notice that says that notices are shown. It fails with
+// notice_show_unavailable.
+func (h *Hub) TryNotice(ctx context.Context) error {
+	if h.notifier == nil {
+		return &session.Error{Code: "notice_show_unavailable", Message: "The desktop shows no notifications.", Hint: "A browser may show them instead: allow it on the Settings page."}
+	}
+	ctx, cancel := context.WithTimeout(ctx, showTime)
+	defer cancel()
+	title, text := "Slipway", "This is how Slipway tells you what you wait for."
+	if h.Settings().Language == "ko" {
+		text = "기다리는 일이 생기면 이렇게 알려 드립니다."
+	}
+	return h.notifier.Show(ctx, notify.Notice{Title: title, Text: text, At: h.now()})
+}

@@ -1,0 +1,81 @@
+package hub_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"slipway/backend/hub"
+	"slipway/backend/hub/hubtest"
+	"slipway/backend/notify"
+	"slipway/backend/session"
+)
+
+// desktop keeps what it is asked to show, or refuses it.
+type desktop struct {
+	shown  []notify.Notice
+	broken bool
+}
+
+func (d *desktop) Available(context.Context) bool { return !d.broken }
+
+func (d *desktop) Show(_ context.Context, n notify.Notice) error {
+	if d.broken {
+		return errors.New("there is no bus")
+	}
+	d.shown = append(d.shown, n)
+	return nil
+}
+
+// afterTheEnd runs a hub with a batch session that ends, and returns what its pages
+// are told to show.
+func afterTheEnd(t *testing.T, d hub.Notifier) *notify.Notice {
+	t.Helper()
+	agent := hubtest.New("local")
+	h, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: agent}}, Shelf: &hubtest.Shelf{}, Settings: noSettings(t), Notifier: d, Owner: "ada"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	running := session.Session{ID: "aaaaaaaaaaaa", Name: "train", Owner: "ada", Status: session.Running, Spec: session.Spec{Type: session.Batch}, CreatedAt: time.Now()}
+	agent.Put(running)
+	go h.Run(t.Context())
+	synctest.Wait()
+	watcher := h.Watch(hub.Cursor{}, false)
+	defer watcher.Close()
+	if _, err := watcher.Next(t.Context()); err != nil { // the snapshot
+		t.Fatal(err)
+	}
+	running.Status, running.Result = session.Terminated, session.ResultSuccess
+	agent.Put(running)
+	synctest.Wait()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	for {
+		event, err := watcher.Next(ctx)
+		if err != nil || event.Notice != nil {
+			return event.Notice
+		}
+	}
+}
+
+func TestWhatEndsIsToldOnTheDesktop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &desktop{}
+		if page := afterTheEnd(t, d); page != nil {
+			t.Errorf("the pages were told too: %+v", page)
+		}
+		if len(d.shown) != 1 || d.shown[0].Title != `"train" has finished` {
+			t.Errorf("shown %+v", d.shown)
+		}
+	})
+}
+
+func TestWhatNoDesktopShowsIsLeftToThePages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		if page := afterTheEnd(t, &desktop{broken: true}); page == nil || page.Session != "aaaaaaaaaaaa" {
+			t.Errorf("the pages were told %+v", page)
+		}
+	})
+}

@@ -1,0 +1,119 @@
+// Package notify tells a person on their desktop what they wait for: that a
+// batch session has ended, that one which waited runs, that an idle one is about
+// to be reclaimed. [Judge] decides what is worth it; [Desktop] shows it, where
+// there is a desktop.
+package notify
+
+import (
+	"fmt"
+	"time"
+
+	"slipway/backend/session"
+)
+
+// Notice is what is told, in the person's language.
+type Notice struct {
+	Session session.ID
+	Title   string
+	Text    string
+	Urgent  bool // it needs an answer: an idle session is about to be reclaimed
+	At      time.Time
+}
+
+// longWait is how long a session has taken to run before its start is news.
+const longWait = 15 * time.Second
+
+// Judge follows sessions from one state to the next. It belongs to one
+// goroutine.
+type Judge struct {
+	known  map[session.ID]seen
+	korean bool
+}
+
+// seen is what is remembered of a session.
+type seen struct {
+	status session.Status
+	warned bool // that it is about to be reclaimed
+}
+
+// NewJudge begins with sessions that are no news.
+func NewJudge(sessions []session.Session) *Judge {
+	j := &Judge{known: map[session.ID]seen{}}
+	for i := range sessions {
+		j.known[sessions[i].ID] = seen{sessions[i].Status, expires(&sessions[i]) != nil}
+	}
+	return j
+}
+
+// Speak has the notices in Korean or in English.
+func (j *Judge) Speak(language string) { j.korean = language == "ko" }
+
+// Forget is for a session that was removed.
+func (j *Judge) Forget(id session.ID) { delete(j.known, id) }
+
+// See returns what is to be told of a session's new state; nil: nothing.
+func (j *Judge) See(s *session.Session, now time.Time) *Notice {
+	before := j.known[s.ID]
+	deadline := expires(s)
+	j.known[s.ID] = seen{s.Status, deadline != nil}
+	notice := func(title, text string) *Notice { return &Notice{Session: s.ID, Title: title, Text: text, At: now} }
+	switch {
+	case s.Status == before.status && deadline != nil && !before.warned:
+		n := notice(j.say(`"%s" is idle and about to end`, "유휴 세션 %s이(가) 곧 종료됩니다", s.Name), j.idle(*deadline, now))
+		n.Urgent = true
+		return n
+	case s.Status == before.status:
+		return nil
+	case s.Status == session.Running && s.StartedAt != nil && s.StartedAt.Sub(s.CreatedAt) >= longWait:
+		return notice(j.say(`"%s" runs now`, "%s 세션이 시작되었습니다", s.Name), j.say("It was ready after %s.", "준비까지 %s 걸렸습니다.", s.StartedAt.Sub(s.CreatedAt).Round(time.Second)))
+	case !s.Status.Live() && s.Spec.Type == session.Batch && before.status != "":
+		return notice(j.ended(s), j.why(s))
+	}
+	return nil
+}
+
+// expires is when a session that idles is reclaimed; nil: it does not idle.
+func expires(s *session.Session) *time.Time {
+	if s.Status != session.Running {
+		return nil
+	}
+	var first *time.Time
+	for _, check := range s.Idle {
+		if check.State == session.IdleIdle && check.ExpiresAt != nil && (first == nil || check.ExpiresAt.Before(*first)) {
+			first = check.ExpiresAt
+		}
+	}
+	return first
+}
+
+func (j *Judge) say(english, korean string, args ...any) string {
+	if j.korean {
+		return fmt.Sprintf(korean, args...)
+	}
+	return fmt.Sprintf(english, args...)
+}
+
+func (j *Judge) idle(deadline, now time.Time) string {
+	minutes := max(1, int(deadline.Sub(now).Round(time.Minute)/time.Minute))
+	return j.say("It is reclaimed in %d min unless you use it or keep it.", "사용하거나 유지하지 않으면 %d분 뒤에 회수됩니다.", minutes)
+}
+
+func (j *Judge) ended(s *session.Session) string {
+	switch {
+	case s.Result == session.ResultSuccess:
+		return j.say(`"%s" has finished`, "%s 작업이 끝났습니다", s.Name)
+	case s.Status == session.Cancelled:
+		return j.say(`"%s" was cancelled`, "%s 작업이 취소되었습니다", s.Name)
+	}
+	return j.say(`"%s" has failed`, "%s 작업이 실패했습니다", s.Name)
+}
+
+func (j *Judge) why(s *session.Session) string {
+	switch {
+	case s.Error != nil:
+		return s.Error.Message
+	case s.ExitCode != nil:
+		return j.say("Exit code %d.", "종료 코드 %d.", *s.ExitCode)
+	}
+	return ""
+}

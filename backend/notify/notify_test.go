@@ -1,0 +1,103 @@
+package notify
+
+import (
+	"testing"
+	"time"
+
+	"slipway/backend/session"
+)
+
+var begin = time.Date(2026, 5, 1, 9, 0, 0, 0, time.UTC)
+
+func interactive(status session.Status) session.Session {
+	return session.Session{ID: "a", Name: "bert", Status: status, CreatedAt: begin, Spec: session.Spec{Type: session.Interactive}}
+}
+
+func started(s session.Session, after time.Duration) session.Session {
+	at := begin.Add(after)
+	s.Status, s.StartedAt = session.Running, &at
+	return s
+}
+
+func TestASessionThatWaitedIsNewsWhenItRuns(t *testing.T) {
+	for name, c := range map[string]struct {
+		after time.Duration
+		want  string
+	}{"at once": {3 * time.Second, ""}, "after a minute": {time.Minute, `"bert" runs now`}} {
+		t.Run(name, func(t *testing.T) {
+			j := NewJudge([]session.Session{interactive(session.Pending)})
+			s := started(interactive(""), c.after)
+			if got := title(j.See(&s, begin)); got != c.want {
+				t.Errorf("told %q, want %q", got, c.want)
+			}
+			if again := j.See(&s, begin); again != nil {
+				t.Errorf("told twice: %+v", again)
+			}
+		})
+	}
+}
+
+func title(n *Notice) string {
+	if n == nil {
+		return ""
+	}
+	return n.Title
+}
+
+func TestTheEndOfABatchIsNewsAndThatOfOthersIsNot(t *testing.T) {
+	three := 3
+	for name, c := range map[string]struct {
+		kind   session.Type
+		status session.Status
+		result session.Result
+		exit   *int
+		title  string
+		text   string
+	}{
+		"success":     {session.Batch, session.Terminated, session.ResultSuccess, nil, `"bert" has finished`, ""},
+		"failure":     {session.Batch, session.Terminated, session.ResultFailure, &three, `"bert" has failed`, "Exit code 3."},
+		"cancelled":   {session.Batch, session.Cancelled, session.ResultUndefined, nil, `"bert" was cancelled`, ""},
+		"interactive": {session.Interactive, session.Terminated, session.ResultSuccess, nil, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := interactive(session.Running)
+			s.Spec.Type = c.kind
+			j := NewJudge([]session.Session{s})
+			s.Status, s.Result, s.ExitCode = c.status, c.result, c.exit
+			got := j.See(&s, begin)
+			if title(got) != c.title || got != nil && got.Text != c.text {
+				t.Errorf("told %+v, want %q %q", got, c.title, c.text)
+			}
+		})
+	}
+}
+
+func TestWhatEndedBeforeItWasHeardOfIsNoNews(t *testing.T) {
+	s := interactive(session.Terminated)
+	s.Spec.Type = session.Batch
+	if got := NewJudge(nil).See(&s, begin); got != nil {
+		t.Errorf("told %+v", got)
+	}
+}
+
+func TestAnIdleSessionIsAnnouncedOnceForEachCountdown(t *testing.T) {
+	s := started(interactive(""), time.Second)
+	j := NewJudge([]session.Session{s})
+	deadline := begin.Add(10 * time.Minute)
+	idle := s
+	idle.Idle = []session.IdleCheck{{State: session.IdleActive}, {State: session.IdleIdle, ExpiresAt: &deadline}}
+	first := j.See(&idle, begin)
+	if first == nil || !first.Urgent || first.Text != "It is reclaimed in 10 min unless you use it or keep it." {
+		t.Fatalf("told %+v", first)
+	}
+	if again := j.See(&idle, begin.Add(time.Minute)); again != nil {
+		t.Fatalf("told twice: %+v", again)
+	}
+	if active := j.See(&s, begin); active != nil {
+		t.Fatalf("told %+v of a session in use", active)
+	}
+	j.Speak("ko")
+	if second := j.See(&idle, begin); second == nil || second.Text != "사용하거나 유지하지 않으면 10분 뒤에 회수됩니다." {
+		t.Fatalf("the second countdown was told as %+v", second)
+	}
+}
