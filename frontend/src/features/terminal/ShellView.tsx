@@ -1,5 +1,5 @@
 import { Alert, Button, Dropdown, Modal } from 'antd'
-import { ClipboardPaste, Copy, LoaderCircle, RotateCcw, Search, TextSelect } from 'lucide-react'
+import { ClipboardPaste, Copy, LoaderCircle, RotateCcw, Search, SquareSplitHorizontal, SquareSplitVertical, TextSelect, X } from 'lucide-react'
 import { type RefObject, useEffect, useRef } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { Terminal } from '@/api/types.gen'
@@ -10,30 +10,36 @@ import css from './terminal.module.css'
 import { shortcut } from './keys'
 import { countLines, pastePreview } from './paste'
 import { SearchBar } from './SearchBar'
-import { type Look, type ShellUse, useShell } from './useShell'
+import type { Box } from './layout'
+import { type Look, type ShellTold, type ShellUse, useShell } from './useShell'
 
-export interface ShellViewProps {
+export interface ShellViewProps extends ShellTold {
   session: string
   terminal: Terminal
   /** Ids of the shells that this page has opened itself. */
   opened: RefObject<ReadonlySet<string>>
+  /** It has the keys. */
   active: boolean
+  /** Its part of the tab that is shown; null while another tab is. */
+  box: Box | null
   look: Look
   /** The session can hold a new shell. */
   canRestart: boolean
-  onTitle: (title: string) => void
+  onActive: () => void
   onRestart: () => void
   onClose: () => void
 }
 
+const percent = (part: number) => `${part * 100}%`
 const platform = platformOf(navigator.userAgent)
 
 /** One shell: its screen, and quietly around it what there is to know. */
 export function ShellView(props: ShellViewProps) {
   const { t } = useTranslation('terminal')
   const host = useRef<HTMLDivElement>(null)
-  const use = useShell(host, props.session, props.terminal, props.opened, props.look, props.onTitle)
+  const use = useShell(host, props.session, props.terminal, props.opened, props.look, props)
   const { shell, status, act } = use
+  const { box } = props
 
   useEffect(() => {
     if (!props.active) return
@@ -60,14 +66,28 @@ export function ShellView(props: ShellViewProps) {
     { key: 'selectAll', icon: <TextSelect size={14} />, label: t('selectAll'), extra: shortcut('A', platform) },
     { type: 'divider' as const },
     { key: 'find', icon: <Search size={14} />, label: t('find'), extra: shortcut('F', platform) },
+    { type: 'divider' as const },
+    { key: 'splitRight', icon: <SquareSplitHorizontal size={14} />, label: t('splitRight'), extra: shortcut('E', platform), disabled: !props.canRestart },
+    { key: 'splitDown', icon: <SquareSplitVertical size={14} />, label: t('splitDown'), extra: shortcut('O', platform), disabled: !props.canRestart },
+    { key: 'close', icon: <X size={14} />, label: t('closeTab') },
   ]
+  const style = box ? { left: percent(box.left), top: percent(box.top), width: percent(box.width), height: percent(box.height) } : undefined
   return (
-    <div className={css.shell} data-active={props.active} data-state={status.state} hidden={!props.active} data-testid={`shell-${props.terminal.id}`}>
+    <div
+      className={css.shell}
+      data-active={props.active}
+      data-state={status.state}
+      hidden={!box}
+      style={style}
+      data-testid={`shell-${props.terminal.id}`}
+      onFocus={props.onActive}
+      onPointerDown={props.onActive}
+    >
       {status.lost > 0 ? (
         <Alert banner closable={{ onClose: use.forgetLost }} type="info" title={t('lost', { amount: formatBytes(status.lost) })} />
       ) : null}
-      <div className={css.stage}>
-        <Dropdown menu={{ items, onClick: ({ key }) => act(key as 'copy') }} trigger={['contextMenu']}>
+      <div className={css.stage} style={{ background: props.look.theme.background }}>
+        <Dropdown menu={{ items, onClick: ({ key }) => (key === 'close' ? props.onClose() : act(key as 'copy')) }} trigger={['contextMenu']}>
           <div className={css.host} ref={host} />
         </Dropdown>
         {use.searching && shell.current ? <SearchBar screen={shell.current.screen} onClose={() => use.setSearching(false)} /> : null}
@@ -113,14 +133,14 @@ function PasteQuestion({ use }: { use: ShellUse }) {
   return (
     <Modal
       open={use.question !== null}
-      title={t('pasteTitle', { count: countLines(text) })}
+      title={t(use.runs ? 'pasteTitle' : 'pasteLines', { count: countLines(text) })}
       okText={t('pasteYes')}
       cancelText={t('pasteNo')}
       onOk={() => use.answer(true)}
       onCancel={() => use.answer(false)}
       destroyOnHidden
     >
-      <p className={css.quiet}>{t('pasteText')}</p>
+      <p className={css.quiet}>{t(use.runs ? 'pasteText' : 'pasteSeveral')}</p>
       <pre className={css.preview}>{pastePreview(text)}</pre>
     </Modal>
   )

@@ -1,16 +1,20 @@
-import { Button, Tooltip } from 'antd'
-import { Plus, SquareTerminal, X } from 'lucide-react'
-import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react'
+import { Button } from 'antd'
+import { SquareTerminal } from 'lucide-react'
+import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useSearchParams } from 'react-router'
 import { asProblem } from '@/api/client'
-import { useSettings } from '@/api/hooks'
 import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
+import { Dividers } from './Dividers'
+import { beside, boxesOf, shellsOf, type Side } from './layout'
 import css from './terminal.module.css'
 import { ShellView } from './ShellView'
-import { mergeTabs, neighbour, type Tab, tabLabel } from './tabs'
-import { useMode } from './useMode'
+import { TabBar } from './TabBar'
+import { neighbour, type Tab, tabLabel } from './tabs'
+import { useLayouts } from './useLayouts'
+import { useLook } from './useLook'
+import { useTabs } from './useTabs'
 import { useTerminals } from './useTerminals'
 
 export interface ShellsProps {
@@ -20,24 +24,27 @@ export interface ShellsProps {
   otherwise: ReactNode
 }
 
-const FONT = 13
-
-/** Several shells as tabs. All stay attached; one is shown. */
+/** Several shells as tabs, and as panes of a tab. All stay attached; those of one tab are shown. */
 export function Shells({ session, running, otherwise }: ShellsProps) {
   const { t } = useTranslation('terminal')
   const { opened, query, open, close } = useTerminals(session, running)
   const { tabs, closed } = useTabs(query.data)
   const [params, setParams] = useSearchParams()
   const [titles, setTitles] = useState<Record<string, string>>({})
-  const look = { mode: useMode(), fontSize: useSettings().data?.terminalFont || FONT }
+  const [rung, setRung] = useState<ReadonlySet<string>>(new Set())
+  const look = useLook()
+  const ids = useMemo(() => tabs.map((tab) => tab.terminal.id), [tabs])
+  const { tabs: layouts, splitAt, move } = useLayouts(session, ids)
   const wanted = params.get('shell')
   // Of a session with several kernels, the one that the address names.
   const kernel = params.get('kernel') ?? undefined
   const here = (terminal: Tab['terminal']) => !kernel || (terminal.kernel || 'main1') === kernel
   const active = tabs.find((tab) => tab.terminal.id === wanted) ?? tabs.find((tab) => here(tab.terminal)) ?? tabs[0]
+  const shown = layouts.find((layout) => active && shellsOf(layout).includes(active.terminal.id))
 
   const show = useCallback(
-    (id: string | null) =>
+    (id: string | null) => {
+      setRung((old) => (id && old.has(id) ? new Set([...old].filter((other) => other !== id)) : old))
       setParams(
         (old) => {
           const next = new URLSearchParams(old)
@@ -46,7 +53,8 @@ export function Shells({ session, running, otherwise }: ShellsProps) {
           return next
         },
         { replace: true },
-      ),
+      )
+    },
     [setParams],
   )
   const { mutate: openShell } = open
@@ -65,10 +73,22 @@ export function Shells({ session, running, otherwise }: ShellsProps) {
     start()
   }, [none, some, start])
 
-  const end = (tab: Tab) => {
-    closed(tab.terminal.id)
-    if (tab.listed && running) close.mutate(tab.terminal.id)
-    if (tab === active) show(neighbour(tabs, tab.terminal.id))
+  const splitShell = (at: Tab, side: Side) =>
+    openShell(at.terminal.kernel || undefined, {
+      onSuccess: (terminal) => {
+        splitAt(at.terminal.id, side, terminal.id)
+        show(terminal.id)
+      },
+    })
+  const end = (ended: Tab[]) => {
+    for (const tab of ended) {
+      closed(tab.terminal.id)
+      if (tab.listed && running) close.mutate(tab.terminal.id)
+    }
+    if (!active || !ended.includes(active)) return
+    const id = active.terminal.id
+    const pane = shown ? shellsOf(shown).find((other) => !ended.some((tab) => tab.terminal.id === other)) : undefined
+    show(pane ?? neighbour(tabs.filter((tab) => tab === active || !ended.includes(tab)), id))
   }
   if (tabs.length === 0) {
     if (!running) return <>{otherwise}</>
@@ -83,70 +103,53 @@ export function Shells({ session, running, otherwise }: ShellsProps) {
       </EmptyState>
     )
   }
+  const items = layouts.map((layout, index) => {
+    const shells = shellsOf(layout)
+    const first = tabs.find((tab) => tab.terminal.id === (layout === shown ? active?.terminal.id : shells[0]))
+    return {
+      id: shells[0] ?? '', panes: shells.length, active: layout === shown, rung: shells.some((id) => rung.has(id)),
+      label: first ? tabLabel(first.terminal, titles[first.terminal.id], index) : '',
+    }
+  })
+  const of = (id: string) => tabs.filter((tab) => layouts.some((layout) => shellsOf(layout).includes(id) && shellsOf(layout).includes(tab.terminal.id)))
+  const boxes = shown ? boxesOf(shown) : new Map<string, never>()
   return (
     <div className={css.body}>
-      <div className={css.tabs} role="group" aria-label={t('shells')}>
-        {tabs.map((tab, index) => (
-          <TabButton
+      <TabBar
+        items={items}
+        running={running}
+        opening={open.isPending}
+        onShow={show}
+        onClose={(id) => end(of(id))}
+        onNew={start}
+        onSplit={(side) => active && splitShell(active, side)}
+      />
+      {open.error ? <ErrorState compact problem={asProblem(open.error)} onRetry={start} /> : null}
+      <div className={css.panes} data-panes={boxes.size}>
+        {tabs.map((tab) => (
+          <ShellView
             key={tab.terminal.id}
-            label={tabLabel(tab.terminal, titles[tab.terminal.id], index)}
-            number={tabs.length > 1 ? index + 1 : null}
+            session={session}
+            terminal={tab.terminal}
+            opened={opened}
             active={tab === active}
-            onShow={() => show(tab.terminal.id)}
-            onClose={() => end(tab)}
+            box={boxes.get(tab.terminal.id) ?? null}
+            look={look}
+            canRestart={running}
+            onActive={() => tab !== active && show(tab.terminal.id)}
+            onTitle={(title) => setTitles((old) => ({ ...old, [tab.terminal.id]: title }))}
+            onBell={() => tab !== active && setRung((old) => new Set([...old, tab.terminal.id]))}
+            onSplit={(side) => running && splitShell(tab, side)}
+            onBeside={(direction) => shown && show(beside(shown, tab.terminal.id, direction) ?? tab.terminal.id)}
+            onRestart={() => {
+              start()
+              end([tab])
+            }}
+            onClose={() => end([tab])}
           />
         ))}
-        <Tooltip title={t('new')}>
-          <Button type="text" size="small" aria-label={t('new')} disabled={!running} loading={open.isPending} icon={<Plus size={15} />} onClick={start} />
-        </Tooltip>
+        {shown ? <Dividers layout={shown} onMove={(path, ratio) => move(shown, path, ratio)} /> : null}
       </div>
-      {open.error ? <ErrorState compact problem={asProblem(open.error)} onRetry={start} /> : null}
-      {tabs.map((tab) => (
-        <ShellView
-          key={tab.terminal.id}
-          session={session}
-          terminal={tab.terminal}
-          opened={opened}
-          active={tab === active}
-          look={look}
-          canRestart={running}
-          onTitle={(title) => setTitles((old) => ({ ...old, [tab.terminal.id]: title }))}
-          onRestart={() => {
-            start()
-            end(tab)
-          }}
-          onClose={() => end(tab)}
-        />
-      ))}
-    </div>
-  )
-}
-
-/** The tabs, merged with the list whenever it is read. */
-function useTabs(list: Parameters<typeof mergeTabs>[1] | undefined) {
-  const [tabs, setTabs] = useState<Tab[]>([])
-  const closedIds = useRef(new Set<string>())
-  useEffect(() => {
-    if (list) setTabs((old) => mergeTabs(old, list, closedIds.current))
-  }, [list])
-  const closed = useCallback((id: string) => {
-    closedIds.current.add(id)
-    setTabs((old) => old.filter((tab) => tab.terminal.id !== id))
-  }, [])
-  return { tabs, closed }
-}
-
-function TabButton({ label, number, active, onShow, onClose }: { label: string; number: number | null; active: boolean; onShow: () => void; onClose: () => void }) {
-  const { t } = useTranslation('terminal')
-  return (
-    <div className={`${css.tab} ${active ? css.tabActive : ''}`} onAuxClick={(event) => event.button === 1 && onClose()}>
-      <button type="button" data-tab aria-pressed={active} className={css.tabName} title={label} onClick={onShow}>
-        {number === null ? null : <span className={css.number}>{number} </span>}
-        {label}
-      </button>
-      <button type="button" className={css.tabClose} aria-label={t('closeShell', { name: label })} onClick={onClose}>
-        <X size={12} aria-hidden />
-      </button>
     </div>
   )
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type Key, keyAction } from './keys'
-import { cleanPaste, countLines, pastePreview, pasteRuns } from './paste'
+import { cleanPaste, countLines, pasteAsks, pastePreview, pasteRuns } from './paste'
+import { defaultChoices, readChoices } from './terminalChoices'
 
 const press = (text: string): Key => {
   const parts = text.split('+')
@@ -35,6 +36,16 @@ describe('keys', () => {
     (key, action) => expect(keyAction(press(key), 'mac', false)).toBe(action),
   )
 
+  it('divide panes and go from one to another', () => {
+    expect(keyAction(press('Ctrl+Shift+E'), 'linux', false)).toBe('splitRight')
+    expect(keyAction(press('Ctrl+Shift+O'), 'windows', false)).toBe('splitDown')
+    expect(keyAction(press('Ctrl+Shift+ArrowLeft'), 'linux', false)).toBe('left')
+    expect(keyAction(press('Ctrl+ArrowLeft'), 'linux', false)).toBe('pass')
+    expect(keyAction(press('Alt+ArrowUp'), 'linux', false)).toBe('pass')
+    expect(keyAction(press('Cmd+Alt+ArrowUp'), 'mac', false)).toBe('up')
+    expect(keyAction(press('Cmd+E'), 'mac', false)).toBe('splitRight')
+  })
+
   it('are decided once, when they go down', () => {
     expect(keyAction({ ...press('Ctrl+Shift+C'), type: 'keyup' }, 'linux', true)).toBe('pass')
   })
@@ -55,5 +66,21 @@ describe('a paste', () => {
     expect(countLines('a\nb\n')).toBe(2)
     expect(pastePreview('1\n2\n3\n', 2)).toBe('1\n2\n…')
     expect(pastePreview('1\n2\n', 2)).toBe('1\n2')
+  })
+
+  it('is asked about as the person has chosen', () => {
+    const two = 'a\nb'
+    expect([pasteAsks(two, false, 'runs'), pasteAsks(two, true, 'runs'), pasteAsks('a\n', false, 'runs')]).toEqual([true, false, true])
+    expect([pasteAsks(two, true, 'several'), pasteAsks('a', true, 'several')]).toEqual([true, false])
+    expect(pasteAsks(two, false, 'never')).toBe(false)
+  })
+})
+
+describe('the choices of a terminal', () => {
+  it('survive what an older or a broken store holds', () => {
+    expect(readChoices(null)).toEqual(defaultChoices)
+    expect(readChoices({ theme: 'pink', bell: 1, family: "Fira'; }", reader: 'yes' })).toEqual({ ...defaultChoices, family: 'Fira' })
+    const chosen = { family: 'Fira Code', theme: 'contrast', bell: 'sound', paste: 'never', reader: true }
+    expect(readChoices(chosen)).toEqual(chosen)
   })
 })

@@ -1,7 +1,10 @@
 import type { Platform } from '@/lib/platform'
 
 /** What a key means to the terminal before the shell sees it. */
-export type KeyAction = 'copy' | 'paste' | 'find' | 'selectAll' | 'pass' | 'browser'
+export type KeyAction = 'copy' | 'paste' | 'find' | 'selectAll' | 'splitRight' | 'splitDown' | Move | 'pass' | 'browser'
+
+/** To the pane in that direction. */
+export type Move = 'left' | 'right' | 'up' | 'down'
 
 export interface Key {
   type: string
@@ -12,6 +15,8 @@ export interface Key {
   metaKey: boolean
 }
 
+const moves: Readonly<Record<string, Move>> = { arrowleft: 'left', arrowright: 'right', arrowup: 'up', arrowdown: 'down' }
+
 /**
  * Decides who gets a key. On a Mac the Command key copies, pastes and finds, and
  * every Ctrl combination belongs to the shell. Elsewhere it is Ctrl+Shift, and
@@ -19,8 +24,11 @@ export interface Key {
  * "browser" leaves a key to the browser, whose own paste needs no permission.
  */
 export function keyAction(event: Key, platform: Platform, selected: boolean): KeyAction {
-  if (event.type !== 'keydown' || event.altKey) return 'pass'
+  if (event.type !== 'keydown') return 'pass'
   const key = event.key.toLowerCase()
+  const move = moves[key]
+  if (move && (platform === 'mac' ? event.metaKey && event.altKey : event.ctrlKey && event.shiftKey && !event.altKey)) return move
+  if (event.altKey) return 'pass'
   if (platform === 'mac') {
     if (!event.metaKey || event.ctrlKey) return 'pass'
     return macAction(key, selected)
@@ -44,6 +52,10 @@ function macAction(key: string, selected: boolean): KeyAction {
       return 'find'
     case 'a':
       return 'selectAll'
+    case 'e':
+      return 'splitRight'
+    case 'o':
+      return 'splitDown'
     default:
       return 'browser'
   }
@@ -59,6 +71,10 @@ function shiftedAction(key: string): KeyAction {
       return 'find'
     case 'a':
       return 'selectAll'
+    case 'e':
+      return 'splitRight'
+    case 'o':
+      return 'splitDown'
     default:
       return 'pass'
   }

@@ -12,6 +12,12 @@ export function countLines(text: string): number {
   return text.replace(/\n$/, '').split('\n').length
 }
 
+/** Whether to ask before a paste, by what the person has chosen. */
+export function pasteAsks(text: string, bracketed: boolean, guard: 'runs' | 'several' | 'never'): boolean {
+  if (guard === 'never') return false
+  return pasteRuns(text, bracketed) || (guard === 'several' && countLines(text) > 1)
+}
+
 /** Whether a paste would run commands at once: it has a line end and the program at the prompt does not know pasting. */
 export function pasteRuns(text: string, bracketed: boolean): boolean {
   return !bracketed && /[\r\n]/.test(text)

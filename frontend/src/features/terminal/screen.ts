@@ -12,9 +12,16 @@ export const SCROLLBACK = 20_000
 
 export interface ScreenConfig {
   fontSize: number
+  /** A font that goes before Slipway's own; empty: none. */
+  family: string
   theme: ITheme
+  /** Screen readers are told what is printed. */
+  reader: boolean
   openLink(address: string): void
 }
+
+/** The fonts of a shell, the one that a person has named first. */
+export const familyOf = (name: string): string => (name === '' ? FAMILY : `'${name}', ${FAMILY}`)
 
 /** Waits until the terminal's font can be measured, but never long. */
 export async function fontReady(size: number): Promise<void> {
@@ -34,7 +41,8 @@ export class Screen {
     this.terminal = new Terminal({
       allowProposedApi: true,
       cursorBlink: !window.matchMedia('(prefers-reduced-motion: reduce)').matches,
-      fontFamily: FAMILY,
+      fontFamily: familyOf(config.family),
+      screenReaderMode: config.reader,
       fontSize: config.fontSize,
       lineHeight: 1.2,
       minimumContrastRatio: 4.5,
@@ -66,6 +74,11 @@ export class Screen {
       this.#replayed.shift()
       done?.()
     })
+  }
+
+  /** Whether what is being shown was printed before this viewer came. */
+  get replaying(): boolean {
+    return this.#replayed[0] === true
   }
 
   /** Takes the size of the element; reports whether it has one. */
@@ -100,7 +113,7 @@ export class Screen {
    * is gone; an answer to the replay would be typed into whatever runs now.
    */
   #muteReplayedQuestions(): void {
-    const muted = () => this.#replayed[0] === true
+    const muted = () => this.replaying
     const { parser } = this.terminal
     for (const prefix of [undefined, '>', '=', '?'] as const) {
       parser.registerCsiHandler(prefix ? { prefix, final: 'c' } : { final: 'c' }, muted)

@@ -4,7 +4,7 @@ import type { Terminal } from '@/api/types.gen'
 import type { Platform } from '@/lib/platform'
 import { Attachment, type AttachmentState } from './attachment'
 import { type KeyAction, keyAction } from './keys'
-import { Screen, type ScreenConfig } from './screen'
+import { familyOf, Screen, type ScreenConfig } from './screen'
 
 /** On opening a shell that has printed more than this, only its newest bytes are asked for. */
 export const REPLAY = 4 * 1024 * 1024
@@ -25,6 +25,7 @@ export interface ShellConfig extends ScreenConfig {
   onState(state: AttachmentState, exitCode: number | null): void
   onGap(bytes: number): void
   onTitle(title: string): void
+  onBell(): void
   onKey(action: KeyAction): void
   onPaste(text: string): void
 }
@@ -66,11 +67,14 @@ export class Shell {
     this.#attachment.retry()
   }
 
-  setLook(look: Pick<ScreenConfig, 'fontSize' | 'theme'>): void {
+  setLook(look: Pick<ScreenConfig, 'fontSize' | 'family' | 'theme' | 'reader'>): void {
     const { options } = this.screen.terminal
     options.theme = look.theme
-    if (options.fontSize === look.fontSize) return
+    options.screenReaderMode = look.reader
+    const family = familyOf(look.family)
+    if (options.fontSize === look.fontSize && options.fontFamily === family) return
     options.fontSize = look.fontSize
+    options.fontFamily = family
     this.claimSize()
   }
 
@@ -117,6 +121,9 @@ export class Shell {
     terminal.onBinary((data) => this.#attachment.input(Uint8Array.from(data, (c) => c.charCodeAt(0))))
     terminal.onKey(() => {
       this.#typedAt = Date.now()
+    })
+    terminal.onBell(() => {
+      if (!this.screen.replaying) this.#config.onBell()
     })
     terminal.onTitleChange((title) => this.#config.onTitle(title))
     terminal.attachCustomKeyEventHandler((event) => this.#key(event))

@@ -1,18 +1,33 @@
+import type { ITheme } from '@xterm/xterm'
 import { App } from 'antd'
 import { type RefObject, useCallback, useEffect, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { Terminal } from '@/api/types.gen'
 import { platformOf } from '@/lib/platform'
 import type { AttachmentState } from './attachment'
-import type { KeyAction } from './keys'
-import { cleanPaste, pasteRuns } from './paste'
+import { flash, ring } from './bell'
+import type { KeyAction, Move } from './keys'
+import type { Side } from './layout'
+import { cleanPaste, pasteAsks, pasteRuns } from './paste'
 import { fontReady } from './screen'
-import { screenTheme } from './screenTheme'
 import { Shell } from './shell'
+import type { TerminalChoices } from './terminalChoices'
 
 export interface Look {
-  mode: 'light' | 'dark'
   fontSize: number
+  family: string
+  theme: ITheme
+  bell: TerminalChoices['bell']
+  paste: TerminalChoices['paste']
+  reader: boolean
+}
+
+/** What a shell tells and asks for. */
+export interface ShellTold {
+  onTitle: (title: string) => void
+  onBell: () => void
+  onSplit: (side: Side) => void
+  onBeside: (direction: Move) => void
 }
 
 export interface ShellStatus {
@@ -27,6 +42,8 @@ export interface ShellUse {
   status: ShellStatus
   /** Text that would run at once, waiting for a yes. */
   question: string | null
+  /** It would: not merely several lines for a program that takes them as pasted. */
+  runs: boolean
   answer: (yes: boolean) => void
   act: (action: KeyAction) => void
   searching: boolean
@@ -44,21 +61,25 @@ export function useShell(
   terminal: Terminal,
   opened: RefObject<ReadonlySet<string>>,
   look: Look,
-  onTitle: (title: string) => void,
+  told: ShellTold,
 ): ShellUse {
+  const { onSplit, onBeside } = told
   const { message } = App.useApp()
   const { t } = useTranslation('terminal')
   const shell = useRef<Shell | null>(null)
   const [status, setStatus] = useState(first)
   const [question, setQuestion] = useState<string | null>(null)
+  const [runs, setRuns] = useState(true)
   const [searching, setSearching] = useState(false)
 
+  const guard = look.paste
   const paste = useCallback((text: string) => {
     const clean = cleanPaste(text)
     const bracketed = shell.current?.screen.terminal.modes.bracketedPasteMode ?? false
-    if (pasteRuns(clean, bracketed)) setQuestion(clean)
+    setRuns(pasteRuns(clean, bracketed))
+    if (pasteAsks(clean, bracketed, guard)) setQuestion(clean)
     else shell.current?.paste(clean)
-  }, [])
+  }, [guard])
 
   const act = useCallback(
     (action: KeyAction) => {
@@ -73,17 +94,19 @@ export function useShell(
           () => message.error(t('copyFailed')),
         )
       }
+      if (action === 'splitRight' || action === 'splitDown') onSplit(action === 'splitRight' ? 'right' : 'down')
+      if (action === 'left' || action === 'right' || action === 'up' || action === 'down') onBeside(action)
       if (action === 'paste') {
         navigator.clipboard.readText().then(paste, () => message.info(t('pasteForbidden')))
       }
     },
-    [message, paste, t],
+    [message, onBeside, onSplit, paste, t],
   )
 
   // What the shell calls back may change with every render; the shell itself must not.
-  const calls = useRef({ act, paste, onTitle, look, terminal, opened })
+  const calls = useRef({ act, paste, told, look, terminal, opened })
   useEffect(() => {
-    calls.current = { act, paste, onTitle, look, terminal, opened }
+    calls.current = { act, paste, told, look, terminal, opened }
   })
 
   useEffect(() => {
@@ -98,11 +121,19 @@ export function useShell(
         platform,
         element: host,
         fontSize: calls.current.look.fontSize,
-        theme: screenTheme(calls.current.look.mode),
+        family: calls.current.look.family,
+        theme: calls.current.look.theme,
+        reader: calls.current.look.reader,
         openLink: (address) => window.open(address, '_blank', 'noopener'),
         onState: (state, exitCode) => setStatus((old) => ({ ...old, state, exitCode })),
         onGap: (bytes) => setStatus((old) => ({ ...old, lost: old.lost + bytes })),
-        onTitle: (title) => calls.current.onTitle(title),
+        onTitle: (title) => calls.current.told.onTitle(title),
+        onBell: () => {
+          const { bell } = calls.current.look
+          if (bell === 'sound') ring()
+          if (bell === 'visual') flash(host)
+          if (bell !== 'none') calls.current.told.onBell()
+        },
         onKey: (action) => calls.current.act(action),
         onPaste: (text) => calls.current.paste(text),
       })
@@ -116,8 +147,8 @@ export function useShell(
   }, [element, session, terminal.id])
 
   useEffect(() => {
-    shell.current?.setLook({ fontSize: look.fontSize, theme: screenTheme(look.mode) })
-  }, [look.fontSize, look.mode])
+    shell.current?.setLook(look)
+  }, [look])
 
   const answer = useCallback(
     (yes: boolean) => {
@@ -128,5 +159,5 @@ export function useShell(
     [question],
   )
   const forgetLost = useCallback(() => setStatus((old) => ({ ...old, lost: 0 })), [])
-  return { shell, status, question, answer, act, searching, setSearching, forgetLost }
+  return { shell, status, question, runs, answer, act, searching, setSearching, forgetLost }
 }
