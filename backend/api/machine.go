@@ -62,7 +62,16 @@ type App struct {
 	URL   string   `json:"url"`             // its stable address; it opens only with a ticket
 	Dir   string   `json:"dir,omitempty"`   // directory that it shows or would; absent: it shows none
 	Found bool     `json:"found,omitempty"` // a port on which somebody listens though nobody has announced it
+	Door  *Door    `json:"door,omitempty"`  // a port of this computer that leads to it; absent: only its own name does
 	Error *Problem `json:"error,omitempty"`
+}
+
+// Door is a port of this computer that leads to one app.
+type Door struct {
+	Public    bool     `json:"public"` // on every address of this computer, without a login
+	Port      int      `json:"port"`
+	Addresses []string `json:"addresses"` // this computer's own first
+	Instead   bool     `json:"instead"`   // the preferred port was taken, and this is another
 }
 
 // Opened is an app that is ready to be looked at.

@@ -77,8 +77,11 @@ type ExecRequest struct {
 
 // OpenRequest asks to open an app.
 type OpenRequest struct {
-	Dir    string `json:"dir,omitempty"`    // directory that it shall show; empty: its usual one, or the one that it shows
-	Window bool   `json:"window,omitempty"` // in a window of the desktop shell, if one is connected
+	Dir string `json:"dir,omitempty"` // directory that it shall show; empty: its usual one, or the one that it shows
+	// Public opens the app to everybody who reaches this computer, without a login.
+	Public bool `json:"public,omitempty"`
+	Port   int  `json:"port,omitempty"`   // preferred port on this computer, 1024 to 65535; 0: none
+	Window bool `json:"window,omitempty"` // in a window of the desktop shell, if one is connected
 }
 
 // RecentUpdate changes an entry of the launch history. A nil field is left as it is.

@@ -126,6 +126,7 @@ var Routes = []Route{
 	{Name: "exec", Method: http.MethodGet, Path: "/api/v1/sessions/{id}/exec", Summary: "Run one command. The first message is an ExecRequest as text; each binary message is one frame of the exec protocol without its length. A failure is told as in attach.", Stream: "websocket", Request: ExecRequest{}},
 	{Name: "apps", Method: http.MethodGet, Path: "/api/v1/sessions/{id}/apps", Summary: "List what a session can serve.", Response: []App{}},
 	{Name: "app-open", Method: http.MethodPost, Path: "/api/v1/sessions/{id}/apps/{app}/open", Summary: "Start an app if need be, wait for it, and open it.", Request: OpenRequest{}, Response: Opened{}},
+	{Name: "app-door-close", Method: http.MethodDelete, Path: "/api/v1/sessions/{id}/apps/{app}/door", Summary: "Close the port of this computer that leads to an app.", Status: http.StatusNoContent},
 	{Name: "app-stop", Method: http.MethodPost, Path: "/api/v1/sessions/{id}/apps/{app}/stop", Summary: "Stop an app.", Status: http.StatusNoContent},
 	{Name: "ssh-setup", Method: http.MethodGet, Path: "/api/v1/ssh", Summary: "Say how ssh on this computer reaches sessions.", Response: SSHSetup{}},
 	{Name: "ssh-update", Method: http.MethodPut, Path: "/api/v1/ssh", Summary: "Have the person's own configuration of ssh include that of the sessions, or no longer.", Request: SSHUpdate{}, Response: SSHSetup{}},

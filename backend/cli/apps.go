@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -56,14 +57,18 @@ func (c *client) apps(ctx context.Context, ref string) (api.Session, []api.App, 
 }
 
 func (p *program) openCommand() *cobra.Command {
-	var printOnly, window bool
-	var dir string
+	var printOnly, shut bool
+	var req api.OpenRequest
 	cmd := &cobra.Command{
 		Use:   "open SESSION [APP]",
 		Short: "Open an app such as JupyterLab: start it, wait for it, and print its address",
 		Long: `Open starts an app if need be, waits until it answers, prints its address and opens
 the browser if this is a terminal on a desktop. Without APP it opens the first web app.
-The address holds a ticket that works once, within one minute.`,
+The address holds a ticket that works once, within one minute.
+
+With --port the app is also on that port of this computer, or on another where that one is
+taken. With --public everybody who reaches this computer uses it without logging in, until
+--close, the end of the session or that of Slipway.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
 				return notEmpty(args)
@@ -72,9 +77,14 @@ The address holds a ticket that works once, within one minute.`,
 		},
 		ValidArgsFunction: p.completeSessions(liveSessions),
 	}
-	cmd.Flags().StringVar(&dir, "dir", "", "the directory of the session that TensorBoard or MLflow shall show")
+	cmd.Flags().IntVar(&req.Port, "port", 0, "preferred port of this computer, 1024 to 65535")
+	cmd.Flags().BoolVar(&req.Public, "public", false, "open it to everybody on the network, without a login")
+	cmd.Flags().BoolVar(&shut, "close", false, "close the port that --port or --public has opened; the app goes on")
+	cmd.MarkFlagsMutuallyExclusive("close", "port")
+	cmd.MarkFlagsMutuallyExclusive("close", "public")
+	cmd.Flags().StringVar(&req.Dir, "dir", "", "the directory of the session that TensorBoard or MLflow shall show")
 	cmd.Flags().BoolVar(&printOnly, "print", false, "only print the address")
-	cmd.Flags().BoolVar(&window, "window", false, "in a window of the desktop program, if it runs")
+	cmd.Flags().BoolVar(&req.Window, "window", false, "in a window of the desktop program, if it runs")
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		s, apps, _, err := c.apps(ctx, args[0])
 		if err != nil {
@@ -84,11 +94,16 @@ The address holds a ticket that works once, within one minute.`,
 		if err != nil {
 			return err
 		}
+		if shut {
+			_, err := c.call(ctx, http.MethodDelete, sessionPath(s.ID, "apps", app, "door"), nil, nil)
+			return err
+		}
 		var opened api.Opened
-		raw, err := c.call(ctx, http.MethodPost, sessionPath(s.ID, "apps", app, "open"), api.OpenRequest{Dir: dir, Window: window}, &opened)
+		raw, err := c.call(ctx, http.MethodPost, sessionPath(s.ID, "apps", app, "open"), req, &opened)
 		if err != nil {
 			return err
 		}
+		p.tellDoor(opened.App)
 		if !opened.Windowed && !printOnly && p.output == outputTable && p.onDesktop() {
 			if err := openBrowser(opened.URL); err != nil {
 				p.notice("The browser could not be opened: %v.", err)
@@ -97,6 +112,19 @@ The address holds a ticket that works once, within one minute.`,
 		return p.print(raw, func(w io.Writer) { fmt.Fprintln(w, opened.URL) })
 	})
 	return cmd
+}
+
+// tellDoor says where an app is reached besides, and by whom.
+func (p *program) tellDoor(app api.App) {
+	if app.Door == nil {
+		return
+	}
+	if app.Door.Instead {
+		p.notice("The preferred port is in use; %s is on port %d.", app.Title, app.Door.Port)
+	}
+	if app.Door.Public {
+		p.notice("%s is open to everybody, without a login, at %s.", app.Title, strings.Join(app.Door.Addresses[1:], " "))
+	}
 }
 
 // chooseApp returns the app that was named, or the first web app.

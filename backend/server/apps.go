@@ -23,13 +23,14 @@ func (s *Server) listApps(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return each(apps, func(a session.App) api.App { return appOut(r, id, a) }), nil
+	return each(apps, func(a session.App) api.App { return s.appOut(r, id, a) }), nil
 }
 
-func appOut(r *http.Request, id session.ID, a session.App) api.App {
+func (s *Server) appOut(r *http.Request, id session.ID, a session.App) api.App {
 	out := api.App{ID: a.ID, Title: a.Title, Kind: a.Kind, Port: a.Port, State: string(a.State), Dir: a.Dir, Found: a.Found, Error: maybe(a.Error, causeOut)}
 	if a.Kind == "web" {
 		out.URL = appAddress(r, id, a)
+		out.Door = doorOut(s.doors.of(appHost{app: a.ID, session: id}), a.Path, 0)
 	}
 	return out
 }
@@ -47,6 +48,10 @@ func (s *Server) openApp(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	wish, err := wishOf(req)
+	if err != nil {
+		return nil, err
+	}
 	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
@@ -56,12 +61,24 @@ func (s *Server) openApp(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.apps.forget(appHost{app: app.ID, session: id})
-	opened := api.Opened{App: appOut(r, id, app)}
+	host := appHost{app: app.ID, session: id}
+	s.apps.forget(host)
+	opened := api.Opened{App: s.appOut(r, id, app)}
 	if opened.App.URL == "" {
 		return opened, nil
 	}
-	if opened.URL, err = s.ticketed(opened.App.URL, appHost{app: app.ID, session: id}); err != nil {
+	address := opened.App.URL
+	if wish.public || wish.port != 0 {
+		one, err := s.doors.ensure(host, wish)
+		if err != nil {
+			return nil, err
+		}
+		opened.App.Door = doorOut(one, app.Path, wish.port)
+	}
+	if opened.App.Door != nil {
+		address = opened.App.Door.Addresses[0]
+	}
+	if opened.URL, err = s.ticketed(address, host); err != nil {
 		return nil, err
 	}
 	if req.Window {
@@ -92,5 +109,6 @@ func (s *Server) stopApp(r *http.Request) (any, error) {
 	}
 	name := r.PathValue("app")
 	s.apps.forget(appHost{app: name, session: id})
+	s.doors.shut(appHost{app: name, session: id})
 	return nil, agent.StopApp(r.Context(), id, name)
 }

@@ -110,6 +110,11 @@ func (g *gateway) serve(w http.ResponseWriter, r *http.Request, host appHost) {
 			Text: "Its address alone does not let anybody in. Slipway opens it with a ticket that works once."})
 		return
 	}
+	g.serveAdmitted(w, r, host)
+}
+
+// serveAdmitted carries a request that may go there.
+func (g *gateway) serveAdmitted(w http.ResponseWriter, r *http.Request, host appHost) {
 	port, err := g.reach(r, host)
 	if err != nil {
 		g.explainError(w, r, host, err)

@@ -79,6 +79,7 @@ func (s *Server) insideAnswers() map[string]answer {
 		"apps":           s.listApps,
 		"app-open":       s.openApp,
 		"app-stop":       s.stopApp,
+		"app-door-close": s.closeDoor,
 		"ssh-setup":      s.sshSetup,
 		"ssh-update":     s.updateSSH,
 		"ssh-access":     s.sshAccess,

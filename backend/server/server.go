@@ -50,6 +50,7 @@ type Server struct {
 	tickets  *codes
 	ui       *site
 	apps     *gateway
+	doors    *doors
 	mux      *http.ServeMux
 	buffers  sync.Pool // write buffers of WebSockets
 }
@@ -73,6 +74,7 @@ func New(config Config) *Server {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.apps = newGateway(s)
+	s.doors = &doors{server: s, open: map[appHost]*door{}}
 	s.mount()
 	return s
 }
@@ -103,6 +105,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 			return
 		}
 		cancel()
+		s.doors.close()
 		grace, done := context.WithTimeout(context.Background(), shutdownGrace)
 		defer done()
 		if server.Shutdown(grace) != nil {
@@ -112,6 +115,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	err := server.Serve(listener)
 	cancel()
 	<-stopped
+	s.doors.close()
 	s.apps.close()
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil

@@ -1,9 +1,9 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Session } from '@/api/types.gen'
+import type { Opened, Session } from '@/api/types.gen'
 import { Browser, picture } from './browser'
 import { watchOver } from './hooks'
-import { eventually, minimalImage, Program } from './program'
+import { eventually, freePort, minimalImage, Program } from './program'
 
 const program = new Program('docker')
 let browser: Browser
@@ -74,19 +74,50 @@ describe('apps', () => {
     await install('tensorboard', board)
     const page = await dialog()
     await tile(page, 'tensorboard').getByRole('button', { name: /^TensorBoard/ }).click()
-    const form = page.getByRole('form', { name: 'What TensorBoard shows' })
-    expect(await form.getByRole('textbox').inputValue()).toBe('/home/work/logs')
+    const form = page.getByRole('form', { name: 'How to open TensorBoard' })
+    expect(await form.getByRole('textbox', { name: 'Directory' }).inputValue()).toBe('/home/work/logs')
     await picture(page, 'apps-directory')
     const first = await opened(() => form.getByRole('button', { name: 'Open TensorBoard' }).click())
     await first.getByText('runs of /home/work/logs').waitFor()
     await tile(page, 'tensorboard').getByText('Ready').waitFor()
-    await tile(page, 'tensorboard').getByRole('button', { name: 'Show another directory in TensorBoard' }).click()
-    await form.getByRole('textbox').fill('experiments/7')
+    await tile(page, 'tensorboard').getByRole('button', { name: 'Options of TensorBoard' }).click()
+    await form.getByRole('textbox', { name: 'Directory' }).fill('experiments/7')
     const second = await opened(() => form.getByRole('button', { name: 'Open TensorBoard' }).click())
     await second.getByText('runs of /home/work/experiments/7').waitFor()
     expect(new URL(second.url()).host).toBe(new URL(first.url()).host)
     expect(await program.cli('open', session.id, 'tensorboard', '--print')).toContain(`tensorboard-${session.id}.localhost`)
     expect((await program.apps(session.id)).find((app) => app.id === 'tensorboard')?.dir).toBe('/home/work/experiments/7')
+  })
+
+  it('are opened to everybody by a preferred port, or another one that is told, and closed again', async () => {
+    await sh('mkdir -p site && echo "<h1>for everybody</h1>" > site/index.html; python3 -m http.server 8124 -d site >/dev/null 2>&1 & echo $! > server.pid')
+    const page = await dialog()
+    const port = await freePort()
+    await tile(page, 'port-8124').getByRole('button', { name: 'Options of Port 8124' }).click()
+    const form = page.getByRole('form', { name: 'How to open Port 8124' })
+    await form.getByRole('spinbutton').fill(String(port))
+    await form.getByRole('checkbox').check()
+    await form.getByText('without logging in').waitFor()
+    await picture(page, 'apps-public-form')
+    const tab = await opened(() => form.getByRole('button', { name: 'Open Port 8124 to everybody' }).click())
+    expect(new URL(tab.url()).port).toBe(String(port))
+    await tab.getByRole('heading', { name: 'for everybody' }).waitFor()
+    await tile(page, 'port-8124').getByText(`Open to everybody on port ${port}`).waitFor()
+    await picture(page, 'apps-public')
+    // Somebody without any cookie or ticket.
+    expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toContain('for everybody')
+    expect((await fetch(`http://127.0.0.1:${port}/api/v1/sessions`)).status).toBe(404)
+    await tile(page, 'port-8124').getByRole('button', { name: 'Close the port of Port 8124' }).click()
+    await tile(page, 'port-8124').getByText('Open to everybody').waitFor({ state: 'detached' })
+    await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow()
+    // The port of the program itself is in use: another one is opened for the one person alone.
+    const own = Number(new URL(program.url).port)
+    const answer = await program.call<Opened>('POST', `/sessions/${session.id}/apps/port-8124/open`, { port: own })
+    expect([answer.app.door?.instead, answer.app.door?.public, answer.app.door?.port === own]).toEqual([true, false, false])
+    expect(new URL(answer.url).searchParams.has('slipway_ticket')).toBe(true)
+    await program.cli('open', session.id, 'port-8124', '--close')
+    expect((await program.apps(session.id)).find((app) => app.id === 'port-8124')?.door).toBeUndefined()
+    await sh('kill $(cat server.pid)')
   })
 
   it('say why one could not be started, in the notification when the dialog is closed', async () => {

@@ -186,6 +186,7 @@ export const setSSHInstalled = (installed: boolean) => request<SSHSetup>(`${root
 export const fetchApps = (id: string, signal?: AbortSignal) => request<App[]>(sessionPath(id, '/apps'), { signal })
 export const openApp = (id: string, app: string, body: OpenRequest) =>
   request<Opened>(sessionPath(id, `/apps/${encodeURIComponent(app)}/open`), { method: 'POST', body })
+export const closeDoor = (id: string, app: string) => request<undefined>(sessionPath(id, `/apps/${encodeURIComponent(app)}/door`), { method: 'DELETE' })
 export const stopApp = (id: string, app: string) =>
   request<undefined>(sessionPath(id, `/apps/${encodeURIComponent(app)}/stop`), { method: 'POST', body: {} })
 

@@ -1006,7 +1006,20 @@ export interface App {
   dir?: string;
   /** A port on which somebody listens though nobody has announced it. */
   found?: boolean;
+  /** A port of this computer that leads to it; absent: only its own name does. */
+  door?: Door;
   error?: Problem;
+}
+
+/** Door is a port of this computer that leads to one app. */
+export interface Door {
+  /** On every address of this computer, without a login. */
+  public: boolean;
+  port: number;
+  /** This computer's own first. */
+  addresses: string[];
+  /** The preferred port was taken, and this is another. */
+  instead: boolean;
 }
 
 /** Opened is an app that is ready to be looked at. */
@@ -1318,6 +1331,10 @@ export interface ExecRequest {
 export interface OpenRequest {
   /** Directory that it shall show; empty: its usual one, or the one that it shows. */
   dir?: string;
+  /** Public opens the app to everybody who reaches this computer, without a login. */
+  public?: boolean;
+  /** Preferred port on this computer, 1024 to 65535; 0: none. */
+  port?: number;
   /** In a window of the desktop shell, if one is connected. */
   window?: boolean;
 }
@@ -1957,6 +1974,8 @@ export const routes = {
   "apps": { method: "GET", path: "/api/v1/sessions/{id}/apps" },
   /** Start an app if need be, wait for it, and open it. */
   "app-open": { method: "POST", path: "/api/v1/sessions/{id}/apps/{app}/open" },
+  /** Close the port of this computer that leads to an app. */
+  "app-door-close": { method: "DELETE", path: "/api/v1/sessions/{id}/apps/{app}/door" },
   /** Stop an app. */
   "app-stop": { method: "POST", path: "/api/v1/sessions/{id}/apps/{app}/stop" },
   /** Say how ssh on this computer reaches sessions. */
@@ -2133,6 +2152,7 @@ export interface RouteTypes {
   "exec": { request: ExecRequest; response: undefined };
   "apps": { request: undefined; response: App[] };
   "app-open": { request: OpenRequest; response: Opened };
+  "app-door-close": { request: undefined; response: undefined };
   "app-stop": { request: undefined; response: undefined };
   "ssh-setup": { request: undefined; response: SSHSetup };
   "ssh-update": { request: SSHUpdate; response: SSHSetup };

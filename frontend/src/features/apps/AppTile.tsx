@@ -1,6 +1,6 @@
 import { Button } from 'antd'
 import {
-  ChartLine, CircleAlert, CodeXml, FlaskConical, FolderCog, Globe, LoaderCircle, type LucideIcon, NotebookPen, Plug, Sigma, CircleStop, SquareTerminal,
+  ChartLine, CircleAlert, CodeXml, FlaskConical, Globe, LoaderCircle, type LucideIcon, NotebookPen, Plug, Sigma, SlidersHorizontal, CircleStop, SquareTerminal,
 } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -9,8 +9,9 @@ import { formatElapsed } from '@/lib/time'
 import { useNow } from '@/lib/useNow'
 import css from './apps.module.css'
 import { isPort } from './appOrder'
-import { DirForm } from './DirForm'
-import type { Deed } from './useApps'
+import { DoorLine } from './DoorLine'
+import { OpenForm } from './OpenForm'
+import type { Deed, OpenWish } from './useApps'
 
 const ICONS: [RegExp, LucideIcon][] = [
   [/jupyter|notebook/, NotebookPen],
@@ -29,25 +30,26 @@ function iconOf(id: string): LucideIcon {
 export interface AppTileProps {
   app: App
   deed: Deed
-  onOpen: (dir?: string) => void
+  onOpen: (wish?: OpenWish) => void
   onStop: () => void
+  onShut: () => void
 }
 
 /** One app: what it is, how it stands, and the button that opens it. */
-export function AppTile({ app, deed, onOpen, onStop }: AppTileProps) {
+export function AppTile({ app, deed, onOpen, onStop, onShut }: AppTileProps) {
   const { t } = useTranslation('apps')
   const Icon = iconOf(app.id)
   const busy = deed.since !== null
   const starting = busy || app.state === 'starting'
   const [asks, setAsks] = useState(false)
   const ready = app.state === 'ready' && !busy
-  const open = (dir?: string) => {
+  const open = (wish?: OpenWish) => {
     setAsks(false)
-    onOpen(dir)
+    onOpen(wish)
   }
   const problem = deed.problem ?? (app.state === 'failed' && !busy ? app.error : undefined)
   return (
-    <div className={css.tile} data-app={app.id} data-asks={asks} data-state={starting ? 'starting' : problem ? 'failed' : app.state}>
+    <div className={css.tile} data-app={app.id} data-asks={asks || Boolean(app.door)} data-state={starting ? 'starting' : problem ? 'failed' : app.state}>
       <button type="button" className={css.open} disabled={busy} aria-expanded={app.dir ? asks : undefined} onClick={() => (app.dir && !ready && !starting ? setAsks(!asks) : open())}>
         <span className={css.icon}>{starting ? <LoaderCircle size={20} className={css.turn} aria-hidden /> : <Icon size={20} strokeWidth={1.75} aria-hidden />}</span>
         <span className={css.words}>
@@ -55,13 +57,16 @@ export function AppTile({ app, deed, onOpen, onStop }: AppTileProps) {
           <State app={app} since={deed.since} failed={Boolean(problem)} />
         </span>
       </button>
-      {ready && !isPort(app) ? (
+      {busy ? null : (
         <div className={css.tools}>
-          {app.dir ? <Button type="text" size="small" aria-label={t('dir.change', { title: app.title })} title={t('dir.label')} icon={<FolderCog size={15} />} onClick={() => setAsks(!asks)} /> : null}
-          <Button type="text" size="small" aria-label={t('stopApp', { title: app.title })} title={t('stop')} icon={<CircleStop size={15} />} onClick={onStop} />
+          {app.kind === 'web' ? (
+            <Button type="text" size="small" aria-label={t('open.options', { title: app.title })} aria-expanded={asks} title={t('open.optionsShort')} icon={<SlidersHorizontal size={14} />} onClick={() => setAsks(!asks)} />
+          ) : null}
+          {ready && !isPort(app) ? <Button type="text" size="small" aria-label={t('stopApp', { title: app.title })} title={t('stop')} icon={<CircleStop size={15} />} onClick={onStop} /> : null}
         </div>
-      ) : null}
-      {asks && app.dir ? <DirForm title={app.title} dir={app.dir} onOpen={open} onCancel={() => setAsks(false)} /> : null}
+      )}
+      {asks ? <OpenForm app={app} onOpen={open} onCancel={() => setAsks(false)} /> : null}
+      {app.door && !asks ? <DoorLine door={app.door} title={app.title} onClose={onShut} /> : null}
       {starting ? <div className={css.progress} role="progressbar" aria-label={t('state.starting')} /> : null}
       {problem && !starting ? (
         <div className={css.problem} role="alert">
@@ -93,7 +98,7 @@ function State({ app, since, failed }: { app: App; since: number | null; failed:
     <span className={css.state}>
       <span className={`${css.dot} ${css[state] ?? ''}`} aria-hidden />
       {app.found && state === 'ready' ? t('portState.found') : t(`${isPort(app) ? 'portState' : 'state'}.${state as 'ready'}`, { defaultValue: state })}
-      {app.dir && state === 'ready' ? <span className={css.shows}>{app.dir}</span> : null}
+      {app.dir && state === 'ready' ? <span className={css.shows} title={app.dir}>{app.dir.replace(/^\/home\/work\//, '')}</span> : null}
     </span>
   )
 }

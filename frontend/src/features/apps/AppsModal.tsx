@@ -1,6 +1,6 @@
-import { Modal, Skeleton } from 'antd'
+import { App as AntApp, Modal, Skeleton } from 'antd'
 import { Blocks, KeyRound, SquareTerminal } from 'lucide-react'
-import { type ReactNode, useState } from 'react'
+import { type ReactNode, useCallback, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { asProblem } from '@/api/client'
 import { useSession } from '@/api/hooks'
@@ -43,9 +43,11 @@ function Tiles({ sessionId, name, ssh, onClose }: AppsModalProps & { name: strin
   const { t } = useTranslation('apps')
   const [connecting, setConnecting] = useState(false)
   const actions = useSessionActions()
-  const { query, open, stop, deedOf } = useApps(sessionId, true)
+  const { message } = AntApp.useApp()
+  const onInstead = useCallback((app: App) => void message.info(t('door.instead', { title: app.title, port: app.door?.port })), [message, t])
+  const { query, open, stop, shut, deedOf } = useApps(sessionId, true, onInstead)
   const tile = (app: App) => (
-    <AppTile key={app.id} app={app} deed={deedOf(app.id)} onOpen={(dir) => void open(app, t('tabText', { title: app.title }), dir)} onStop={() => stop.mutate(app)} />
+    <AppTile key={app.id} app={app} deed={deedOf(app.id)} onOpen={(wish) => void open(app, t('tabText', { title: app.title }), wish)} onStop={() => stop.mutate(app)} onShut={() => shut.mutate(app)} />
   )
   const { apps, ports } = sortApps(query.data ?? [])
   return (

@@ -1,14 +1,17 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useCallback } from 'react'
-import { fetchApps, openApp, stopApp } from '@/api/calls'
+import { closeDoor, fetchApps, openApp, stopApp } from '@/api/calls'
 import { asProblem } from '@/api/client'
 import { keys } from '@/api/keys'
 import { forgetOpening, type Opening, setOpening, useOpenings } from '@/api/openings'
-import type { App } from '@/api/types.gen'
+import type { App, OpenRequest } from '@/api/types.gen'
 import { openAppTab } from './appTab'
 
 /** Ports begin to listen and apps die while the tiles are looked at: read again this often, in milliseconds. */
 const LOOK_AGAIN = 2_500
+
+/** How a person wants an app to be opened, besides at all. */
+export type OpenWish = Pick<OpenRequest, 'dir' | 'port' | 'public'>
 
 /** What this page has to do with one app at the moment. */
 export type Deed = Pick<Opening, 'since' | 'problem' | 'blocked'>
@@ -16,7 +19,7 @@ export type Deed = Pick<Opening, 'since' | 'problem' | 'blocked'>
 const IDLE: Deed = { since: null, problem: null, blocked: null }
 
 /** What a session can serve, and how to open it. Several may be under way at once. */
-export function useApps(session: string, running: boolean) {
+export function useApps(session: string, running: boolean, onInstead: (app: App) => void) {
   const client = useQueryClient()
   const openings = useOpenings()
   const query = useQuery({
@@ -27,12 +30,13 @@ export function useApps(session: string, running: boolean) {
     staleTime: 0,
   })
   const open = useCallback(
-    async (app: App, text: string, dir?: string) => {
+    async (app: App, text: string, wish: OpenWish = {}) => {
       const tab = openAppTab(app.title, text)
       const set = (deed: Deed) => setOpening({ session, app: app.id, title: app.title, ...deed })
       set({ ...IDLE, since: Date.now() })
       try {
-        const opened = await openApp(session, app.id, { window: true, ...(dir ? { dir } : {}) })
+        const opened = await openApp(session, app.id, { window: true, ...wish })
+        if (opened.app.door?.instead) onInstead(opened.app)
         const shown = opened.windowed || tab.show(opened.url)
         if (opened.windowed) tab.close()
         set({ ...IDLE, blocked: shown ? null : opened.url })
@@ -42,7 +46,7 @@ export function useApps(session: string, running: boolean) {
       }
       void client.invalidateQueries({ queryKey: keys.apps(session) })
     },
-    [client, session],
+    [client, onInstead, session],
   )
   const stop = useMutation({
     mutationFn: (app: App) => stopApp(session, app.id),
@@ -50,5 +54,10 @@ export function useApps(session: string, running: boolean) {
     onSuccess: (_, app) => forgetOpening(session, app.id),
     onSettled: () => client.invalidateQueries({ queryKey: keys.apps(session) }),
   })
-  return { query, open, stop, deedOf: (app: string): Deed => openings.find((o) => o.session === session && o.app === app) ?? IDLE }
+  const shut = useMutation({
+    mutationFn: (app: App) => closeDoor(session, app.id),
+    onError: (error, app) => setOpening({ session, app: app.id, title: app.title, ...IDLE, problem: asProblem(error) }),
+    onSettled: () => client.invalidateQueries({ queryKey: keys.apps(session) }),
+  })
+  return { query, open, stop, shut, deedOf: (app: string): Deed => openings.find((o) => o.session === session && o.app === app) ?? IDLE }
 }
