@@ -121,6 +121,11 @@ func (v *view) List(ctx context.Context, filter session.Filter) ([]session.Sessi
 // anothers reports whether a session is not shown to whoever asks.
 func (v *view) anothers(s session.Session) bool { return !v.all && s.Owner != v.who.Owner }
 
+// SetTags implements [session.Sessions].
+func (v *view) SetTags(ctx context.Context, id session.ID, tags []string) (session.Session, error) {
+	return did(ctx, v, "SetTags", id, strings.Join(tags, ","), func() (session.Session, error) { return v.inner.SetTags(ctx, id, tags) })
+}
+
 // Rename implements [session.Sessions].
 func (v *view) Rename(ctx context.Context, id session.ID, name string) (session.Session, error) {
 	return did(ctx, v, "Rename", id, name, func() (session.Session, error) { return v.inner.Rename(ctx, id, name) })

@@ -252,6 +252,18 @@ func (a *Agent) Rename(_ context.Context, id session.ID, name string) (session.S
 	})
 }
 
+// SetTags implements [session.Sessions].
+func (a *Agent) SetTags(_ context.Context, id session.ID, tags []string) (session.Session, error) {
+	clean, err := session.CleanTags(tags)
+	if err != nil {
+		return session.Session{}, err
+	}
+	return a.change(id, func(d *draft) error {
+		d.Tags = clean
+		return nil
+	})
+}
+
 // Terminate implements [session.Sessions].
 func (a *Agent) Terminate(_ context.Context, id session.ID, forced bool) (session.Session, error) {
 	reason := session.ReasonUser

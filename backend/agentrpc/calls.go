@@ -42,6 +42,11 @@ func (c *Client) List(ctx context.Context, filter session.Filter) ([]session.Ses
 	return methodList.call(ctx, c, filter)
 }
 
+// SetTags implements [session.Sessions].
+func (c *Client) SetTags(ctx context.Context, id session.ID, tags []string) (session.Session, error) {
+	return methodSetTags.call(ctx, c, tagsArgs{id, tags})
+}
+
 // Rename implements [session.Sessions].
 func (c *Client) Rename(ctx context.Context, id session.ID, name string) (session.Session, error) {
 	return methodRename.call(ctx, c, renameArgs{id, name})

@@ -47,7 +47,7 @@
 //
 // The memory is bounded in size and age and gone with the handler. A repetition
 // that may fall outside of it is done again where that is harmless ([again] in
-// the table of methods): Launch has its Key, and Rename, Terminate, SetPriority,
+// the table of methods): Launch has its Key, and Rename, SetTags, Terminate, SetPriority,
 // Keep, StartApp and StopApp ask for a state. OpenTerminal and CloseTerminal are
 // refused then, and their outcome stays unknown. Commands, ports and attached
 // terminals are never repeated: whoever holds them begins anew.

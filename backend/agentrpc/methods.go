@@ -27,6 +27,10 @@ type (
 		ID   session.ID `json:"id"`
 		Name string     `json:"name"`
 	}
+	tagsArgs struct {
+		ID   session.ID `json:"id"`
+		Tags []string   `json:"tags"`
+	}
 	terminateArgs struct {
 		ID     session.ID `json:"id"`
 		Forced bool       `json:"forced,omitempty"`
@@ -131,6 +135,10 @@ var (
 	methodRename = plain[renameArgs, session.Session]{spec{"rename", "rename", tunnel.Control, again, short},
 		func(ctx context.Context, a session.Agent, r renameArgs) (session.Session, error) {
 			return a.Rename(ctx, r.ID, r.Name)
+		}}
+	methodSetTags = plain[tagsArgs, session.Session]{spec{"tags", "tag", tunnel.Control, again, short},
+		func(ctx context.Context, a session.Agent, r tagsArgs) (session.Session, error) {
+			return a.SetTags(ctx, r.ID, r.Tags)
 		}}
 	methodTerminate = plain[terminateArgs, session.Session]{spec{"terminate", "terminate", tunnel.Control, again, short},
 		func(ctx context.Context, a session.Agent, r terminateArgs) (session.Session, error) {
@@ -276,7 +284,7 @@ var (
 
 // methods is what a handler answers.
 var methods = []served{
-	methodMachine, methodPreview, methodLaunch, methodGet, methodList, methodRename, methodTerminate, methodWatch, methodHistory, methodLogs, methodUsage,
+	methodMachine, methodPreview, methodLaunch, methodGet, methodList, methodRename, methodSetTags, methodTerminate, methodWatch, methodHistory, methodLogs, methodUsage,
 	methodListTerminals, methodOpenTerminal, methodAttachTerminal, methodCloseTerminal, methodExec,
 	methodSSHHost, methodDialSSH, methodDialSSHBulk,
 	methodListApps, methodStartApp, methodStopApp, methodDialPort,

@@ -27,10 +27,11 @@ type Launched struct {
 }
 
 // SessionUpdate changes a session; an absent field is left as it is. A name is
-// given to a live session, a priority to one that is PENDING.
+// given to a live session, a priority to one that is PENDING, tags to any.
 type SessionUpdate struct {
-	Name     *string `json:"name,omitempty"`
-	Priority *int    `json:"priority,omitempty"` // 0 to 100, higher first
+	Name     *string   `json:"name,omitempty"`
+	Priority *int      `json:"priority,omitempty"` // 0 to 100, higher first
+	Tags     *[]string `json:"tags,omitempty"`     // in place of those that it has
 }
 
 // KeepRequest protects a session from being reclaimed as idle.

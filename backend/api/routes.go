@@ -107,7 +107,7 @@ var Routes = []Route{
 	{Name: "launch-many", Method: http.MethodPost, Path: "/api/v1/launches", Summary: "Launch several sessions of one spec. Each has its own outcome, in the order of their numbers; a spec that is wrong launches none.", Request: LaunchManyRequest{}, Response: []Launched{}},
 	{Name: "preview", Method: http.MethodPost, Path: "/api/v1/preview", Summary: "Say what a launch would do, with every field that is wrong.", Query: []Param{{"owner", "for whom, as in a launch; empty: oneself"}}, Request: Spec{}, Response: Preview{}},
 	{Name: "session", Method: http.MethodGet, Path: "/api/v1/sessions/{id}", Summary: "Show one session, by id or by the name of a live one.", Response: Session{}},
-	{Name: "session-update", Method: http.MethodPatch, Path: "/api/v1/sessions/{id}", Summary: "Rename a live session, or change the priority of one that waits.", Request: SessionUpdate{}, Response: Session{}},
+	{Name: "session-update", Method: http.MethodPatch, Path: "/api/v1/sessions/{id}", Summary: "Rename a live session, change the priority of one that waits, or the tags of any.", Request: SessionUpdate{}, Response: Session{}},
 	{Name: "keep", Method: http.MethodPost, Path: "/api/v1/sessions/{id}/keep", Summary: "Protect a session from being reclaimed as idle for some time.", Request: KeepRequest{}, Response: Session{}},
 	{Name: "idle-simulation", Method: http.MethodPost, Path: "/api/v1/sessions/{id}/idle-simulation", Summary: "Say what an idle policy would have made of a session. It changes nothing.", Request: IdlePolicy{}, Response: IdleSimulation{}},
 	{Name: "terminate", Method: http.MethodPost, Path: "/api/v1/sessions/{id}/terminate", Summary: "End a session.", Request: TerminateRequest{}, Response: Session{}, Status: http.StatusAccepted},

@@ -39,6 +39,7 @@ type Session struct {
 	Idle        []IdleCheck   `json:"idle"`                  // what the idle checks found last
 	KeepUntil   *time.Time    `json:"keepUntil,omitempty"`   // nobody reclaims it before
 	Folders     []FolderMount `json:"folders"`               // mounted, those of the spec and those that always are
+	Tags        []string      `json:"tags"`                  // a person's own marks, sorted
 	LastHeard   *time.Time    `json:"lastHeard,omitempty"`   // its agent is not reached, and this is how it was then
 }
 

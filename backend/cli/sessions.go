@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,7 +21,7 @@ import (
 
 func (p *program) psCommand() *cobra.Command {
 	var all, quiet bool
-	var on string
+	var on, tag string
 	cmd := &cobra.Command{
 		Use:     "ps [-a] [--on AGENT]",
 		Aliases: []string{"ls"},
@@ -30,6 +31,7 @@ func (p *program) psCommand() *cobra.Command {
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "also finished sessions")
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "only ids")
 	p.onFlag(cmd, &on, "only sessions of this agent")
+	cmd.Flags().StringVar(&tag, "tag", "", "only sessions with this tag")
 	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
 		state := "live"
 		if all {
@@ -37,6 +39,10 @@ func (p *program) psCommand() *cobra.Command {
 		}
 		var sessions []api.Session
 		raw, err := c.get(ctx, onAgent("/api/v1/sessions?state="+state, on), &sessions)
+		if err == nil && tag != "" {
+			sessions = slices.DeleteFunc(sessions, func(s api.Session) bool { return !slices.Contains(s.Tags, tag) })
+			raw, err = json.Marshal(sessions)
+		}
 		if err != nil {
 			return err
 		}

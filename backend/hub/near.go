@@ -69,6 +69,11 @@ func (n *near) Rename(ctx context.Context, id session.ID, name string) (session.
 	return n.here(n.Agent.Rename(ctx, id, name))
 }
 
+// SetTags implements [session.Sessions].
+func (n *near) SetTags(ctx context.Context, id session.ID, tags []string) (session.Session, error) {
+	return n.here(n.Agent.SetTags(ctx, id, tags))
+}
+
 // Terminate implements [session.Sessions].
 func (n *near) Terminate(ctx context.Context, id session.ID, forced bool) (session.Session, error) {
 	return n.here(n.Agent.Terminate(ctx, id, forced))

@@ -238,6 +238,11 @@ func (s *Server) updateSession(r *http.Request) (any, error) {
 			return nil, err
 		}
 	}
+	if req.Tags != nil {
+		if one, err = agent.SetTags(r.Context(), id, *req.Tags); err != nil {
+			return nil, err
+		}
+	}
 	if req.Name != nil {
 		if one, err = agent.Rename(r.Context(), id, *req.Name); err != nil {
 			return nil, err
@@ -248,12 +253,17 @@ func (s *Server) updateSession(r *http.Request) (any, error) {
 
 func checkUpdate(req api.SessionUpdate) error {
 	var wrong []session.FieldError
-	if req.Name == nil && req.Priority == nil {
-		wrong = append(wrong, session.FieldError{Field: "name", Code: "session_update_invalid", Message: "Nothing is to be changed.", Hint: "Send a name, a priority, or both."})
+	if req.Name == nil && req.Priority == nil && req.Tags == nil {
+		wrong = append(wrong, session.FieldError{Field: "name", Code: "session_update_invalid", Message: "Nothing is to be changed.", Hint: "Send a name, a priority or tags."})
 	}
 	if req.Name != nil {
 		if e := session.ValidateName(*req.Name); e != nil {
 			wrong = append(wrong, *e)
+		}
+	}
+	if req.Tags != nil {
+		if _, err := session.CleanTags(*req.Tags); err != nil {
+			wrong = append(wrong, asError(err).Fields...)
 		}
 	}
 	if req.Priority != nil {

@@ -39,7 +39,7 @@ func sessionOut(s session.Session, usage *session.Usage, dependents []session.ID
 		Usage: maybe(usage, usageOut), Revision: s.Revision,
 		Priority: s.Priority, DependsOn: each(s.DependsOn, idOut), Dependents: each(dependents, idOut), Accelerator: acceleratorOut(s.Spec.Accelerator),
 		GPUs: each(s.Grants.GPUs, grantOut), Enforcement: string(s.Enforcement), Idle: each(s.Idle, idleCheckOut), KeepUntil: s.KeepUntil,
-		Folders: each(s.Folders, folderMountOut),
+		Folders: each(s.Folders, folderMountOut), Tags: append([]string{}, s.Tags...),
 	}
 }
 

@@ -42,6 +42,9 @@ type Sessions interface {
 	List(ctx context.Context, filter Filter) ([]Session, error)
 	// Rename gives a live session another name under the rule for names.
 	Rename(ctx context.Context, id ID, name string) (Session, error)
+	// SetTags gives a session, live or finished, these tags in place of those it
+	// has; see [CleanTags].
+	SetTags(ctx context.Context, id ID, tags []string) (Session, error)
 	// Terminate asks for the end of a live session and returns it at once,
 	// TERMINATING or ended. Forced removes the containers without waiting.
 	Terminate(ctx context.Context, id ID, forced bool) (Session, error)

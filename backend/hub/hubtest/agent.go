@@ -342,6 +342,22 @@ func (a *Agent) Rename(_ context.Context, id session.ID, name string) (session.S
 	return a.put(s), nil
 }
 
+// SetTags implements [session.Sessions].
+func (a *Agent) SetTags(_ context.Context, id session.ID, tags []string) (session.Session, error) {
+	clean, err := session.CleanTags(tags)
+	if err != nil {
+		return session.Session{}, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s, err := a.get(id)
+	if err != nil {
+		return s, err
+	}
+	s.Tags = clean
+	return a.put(s), nil
+}
+
 // Terminate implements [session.Agent]; the session is TERMINATED at once.
 func (a *Agent) Terminate(_ context.Context, id session.ID, forced bool) (session.Session, error) {
 	a.mu.Lock()

@@ -3,6 +3,7 @@ package agenttest
 import (
 	"context"
 	"crypto/rand"
+	"slices"
 	"sync"
 	"time"
 
@@ -120,6 +121,7 @@ func caseUnknown(s *suite) {
 		"get":       func(ctx context.Context) error { _, err := s.agent.Get(ctx, nobody); return err },
 		"history":   func(ctx context.Context) error { _, err := s.agent.History(ctx, nobody); return err },
 		"rename":    func(ctx context.Context) error { _, err := s.agent.Rename(ctx, nobody, "other"); return err },
+		"tags":      func(ctx context.Context) error { _, err := s.agent.SetTags(ctx, nobody, nil); return err },
 		"terminate": func(ctx context.Context) error { _, err := s.agent.Terminate(ctx, nobody, false); return err },
 		"priority":  func(ctx context.Context) error { _, err := s.agent.SetPriority(ctx, nobody, 5); return err },
 		"keep": func(ctx context.Context) error {
@@ -188,6 +190,32 @@ func idsOf(list []session.Session) []session.ID {
 		ids = append(ids, x.ID)
 	}
 	return ids
+}
+
+func caseTags(s *suite) {
+	launched := s.launch(session.Spec{})
+	set := func(tags ...string) session.Session {
+		return must(s, func(ctx context.Context) (session.Session, error) { return s.agent.SetTags(ctx, launched.ID, tags) })
+	}
+	for range 2 { // the second time changes nothing
+		if tagged := set("paper", " baseline ", "paper"); !slices.Equal(tagged.Tags, []string{"baseline", "paper"}) {
+			s.Errorf("its tags are %q", tagged.Tags)
+		}
+	}
+	_, err := try(s, func(ctx context.Context) (session.Session, error) {
+		return s.agent.SetTags(ctx, launched.ID, []string{"a,b"})
+	})
+	s.wantDetail("a tag with a comma", err, session.DetailInvalid)
+	s.terminate(launched.ID, true)
+	s.awaitEnd(launched.ID)
+	set("old")
+	ended := must(s, func(ctx context.Context) (session.Session, error) { return s.agent.Get(ctx, launched.ID) })
+	if !slices.Equal(ended.Tags, []string{"old"}) || ended.Status.Live() {
+		s.Errorf("after its end it is %s with the tags %q", ended.Status, ended.Tags)
+	}
+	if tagged := set(); len(tagged.Tags) != 0 {
+		s.Errorf("without tags it has %q", tagged.Tags)
+	}
 }
 
 func caseRename(s *suite) {

@@ -68,6 +68,7 @@ var cases = []struct {
 	{"what is not there is not-found", caseUnknown},
 	{"a list is newest first and can be cut", caseList},
 	{"a name is changed under its rule", caseRename},
+	{"tags are kept, also of what has ended", caseTags},
 	{"ending what has ended does no harm", caseTerminateTwice},
 	{"the queue's order is changed while a session waits", casePriority},
 	{"keeping and simulating touch running sessions only", caseKeep},

@@ -149,6 +149,7 @@ export const previewSpec = (spec: Spec, owner: string, signal?: AbortSignal) =>
   request<Preview>(`${root}/preview`, { method: 'POST', body: spec, query: { owner: owner || undefined }, signal })
 export const renameSession = (id: string, name: string) => request<Session>(sessionPath(id), { method: 'PATCH', body: { name } })
 export const setPriority = (id: string, priority: number) => request<Session>(sessionPath(id), { method: 'PATCH', body: { priority } })
+export const setTags = (id: string, tags: string[]) => request<Session>(sessionPath(id), { method: 'PATCH', body: { tags } })
 /** Protects a session from being reclaimed as idle, for a length such as 4h. */
 export const keepSession = (id: string, length: string) => request<Session>(sessionPath(id, '/keep'), { method: 'POST', body: { for: length } })
 export const simulateIdle = (id: string, policy: IdlePolicy, signal?: AbortSignal) =>

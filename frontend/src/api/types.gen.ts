@@ -1277,11 +1277,13 @@ export interface Launched {
   problem?: Problem;
 }
 
-/** SessionUpdate changes a session; an absent field is left as it is. A name is given to a live session, a priority to one that is PENDING. */
+/** SessionUpdate changes a session; an absent field is left as it is. A name is given to a live session, a priority to one that is PENDING, tags to any. */
 export interface SessionUpdate {
   name?: string;
   /** 0 to 100, higher first. */
   priority?: number;
+  /** In place of those that it has. */
+  tags?: string[];
 }
 
 /** KeepRequest protects a session from being reclaimed as idle. */
@@ -1437,6 +1439,8 @@ export interface Session {
   keepUntil?: Time;
   /** Mounted, those of the spec and those that always are. */
   folders: FolderMount[];
+  /** A person's own marks, sorted. */
+  tags: string[];
   /** Its agent is not reached, and this is how it was then. */
   lastHeard?: Time;
 }
@@ -1946,7 +1950,7 @@ export const routes = {
   "preview": { method: "POST", path: "/api/v1/preview" },
   /** Show one session, by id or by the name of a live one. */
   "session": { method: "GET", path: "/api/v1/sessions/{id}" },
-  /** Rename a live session, or change the priority of one that waits. */
+  /** Rename a live session, change the priority of one that waits, or the tags of any. */
   "session-update": { method: "PATCH", path: "/api/v1/sessions/{id}" },
   /** Protect a session from being reclaimed as idle for some time. */
   "keep": { method: "POST", path: "/api/v1/sessions/{id}/keep" },

@@ -4,7 +4,7 @@ import { lazy, Suspense, useCallback, useMemo, useState, type ReactNode } from '
 import { useTranslation } from 'react-i18next'
 import { useNavigate, useSearchParams } from 'react-router'
 import { applyAnswer } from '@/api/book'
-import { keepSession, setPriority } from '@/api/calls'
+import { keepSession, setPriority, setTags } from '@/api/calls'
 import { asProblem } from '@/api/client'
 import type { Session } from '@/api/types.gen'
 import { SessionActionsContext, type SessionActions } from '@/lib/actions'
@@ -77,6 +77,10 @@ export function SessionActionsProvider({ children }: { children: ReactNode }) {
       compareRecipes: (first) => setCompared({ first }),
       terminate: (ids, forced = false) => setEnding({ ids, forced }),
       keep: (ids, hours) => void changeAll(ids, (id) => keepSession(id, `${hours}h`), t('changes.kept', { count: hours })),
+      setTags: (sessions, add, remove) => {
+        const tagsOf = new Map(sessions.map((s) => [s.id, [...new Set([...s.tags, ...add])].filter((tag) => !remove.includes(tag))]))
+        void changeAll([...tagsOf.keys()], (id) => setTags(id, tagsOf.get(id) ?? []), t('changes.tagged', { count: tagsOf.size }))
+      },
       setPriority: (ids, priority) => void changeAll(ids, (id) => setPriority(id, priority), t('changes.priority', { priority })),
     }),
     [navigate, setApps, changeAll, t],

@@ -1,6 +1,12 @@
 import { createContext, useContext } from 'react'
 import type { RecipeSource } from './recipe'
 
+/** A session as far as its tags go. */
+export interface Tagged {
+  id: string
+  tags: readonly string[]
+}
+
 /**
  * What any feature may ask the application to do with a session, without
  * knowing the feature that does it. src/app provides it.
@@ -19,6 +25,8 @@ export interface SessionActions {
   showRecipe: (source: RecipeSource) => void
   /** Compares two recipes, beginning with one or with none. */
   compareRecipes: (first: RecipeSource | null) => void
+  /** Adds tags to sessions and takes others from them. */
+  setTags: (sessions: readonly Tagged[], add: readonly string[], remove: readonly string[]) => void
   /** Changes the priority of sessions that wait. */
   setPriority: (ids: string[], priority: number) => void
 }
@@ -35,6 +43,7 @@ export const SessionActionsContext = createContext<SessionActions>({
   keep: nothing,
   showRecipe: nothing,
   compareRecipes: nothing,
+  setTags: nothing,
   setPriority: nothing,
 })
 

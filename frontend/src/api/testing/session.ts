@@ -22,7 +22,7 @@ export function makeSession(change: Partial<Session> = {}): Session {
     revision: 1,
     priority: 10,
     dependsOn: [],
-    dependents: [],
+    tags: [], dependents: [],
     gpus: [],
     enforcement: '',
     idle: [],

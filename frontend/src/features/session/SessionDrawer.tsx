@@ -12,6 +12,7 @@ import { ErrorState } from '@/ui/ErrorState'
 import { StatusBadge } from '@/ui/StatusBadge'
 import { useWhy } from '@/ui/useWhy'
 import { EditableName } from './EditableName'
+import { EditableTags } from './EditableTags'
 import { Overview } from './Overview'
 import css from './SessionDrawer.module.css'
 
@@ -101,6 +102,7 @@ function Content({ session, onClose, onAgain }: { session: Session; onClose: () 
                 </Tooltip>
               ) : null}
             </div>
+            <EditableTags key={`tags-${session.id}`} session={session} />
           </div>
           <Button type="text" aria-label={t('common:action.close')} icon={<X size={16} />} onClick={onClose} />
         </div>

@@ -1,18 +1,24 @@
 import { Button, Dropdown, Popover } from 'antd'
-import { ArrowUpDown, CirclePower, ShieldCheck } from 'lucide-react'
+import { ArrowUpDown, CirclePower, ShieldCheck, Tags } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { Session } from '@/api/types.gen'
 import { useSessionActions } from '@/lib/actions'
 import { keepHours } from '@/ui/IdleParts'
 import { PriorityForm } from './queueCells'
+import { TagForm } from './TagForm'
 import css from './SessionsPage.module.css'
 
 /** Takes the place of the toolbar while rows are selected. */
-export function BulkBar({ sessions, onClear }: { sessions: Session[]; onClear: () => void }) {
+export function BulkBar({ sessions, known, onClear }: { sessions: Session[]; known: string[]; onClear: () => void }) {
   const { t } = useTranslation(['sessions', 'common'])
   const actions = useSessionActions()
   const [open, setOpen] = useState(false)
+  const [tagging, setTagging] = useState(false)
+  const tag = (add: string[], remove: string[]) => {
+    setTagging(false)
+    actions.setTags(sessions, add, remove)
+  }
   const selected = sessions.map((s) => s.id)
   const waiting = sessions.filter((s) => s.status === 'PENDING')
   const judged = sessions.filter((s) => s.status === 'RUNNING' && s.idle.length > 0).map((s) => s.id)
@@ -46,6 +52,11 @@ export function BulkBar({ sessions, onClear }: { sessions: Session[]; onClear: (
           </Button>
         </Dropdown>
       ) : null}
+      <Popover open={tagging} onOpenChange={setTagging} trigger={['click']} arrow={false} destroyOnHidden content={<TagForm sessions={sessions} known={known} onSet={tag} onCancel={() => setTagging(false)} />}>
+        <Button size="small" icon={<Tags size={14} />}>
+          {t('sessions:tags.edit')}
+        </Button>
+      </Popover>
       <Button size="small" type="text" onClick={onClear}>
         {t('sessions:clearSelection')}
       </Button>

@@ -43,7 +43,7 @@ describe('SessionsPage', () => {
   })
   it('finds by the filter after a pause and offers to clear it when nothing is left', async () => {
     const { where } = renderView(<SessionsPage openId={undefined} />, { known })
-    await userEvent.type(screen.getByRole('textbox', { name: 'Filter sessions' }), 'status:error')
+    await userEvent.type(screen.getByRole('combobox', { name: 'Filter sessions' }), 'status:error')
     await screen.findByText('No session matches')
     expect(where()).toBe('/?q=status%3Aerror')
     await userEvent.click(screen.getByRole('button', { name: 'Clear filter' }))

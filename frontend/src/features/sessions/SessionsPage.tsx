@@ -107,7 +107,7 @@ export function SessionsPage({ openId }: SessionsPageProps) {
       <ResourcePanels />
       <section className={css.card}>
         {selected.length > 0 ? (
-          <BulkBar sessions={selected.flatMap((id) => book.get(id) ?? [])} onClear={() => setPicked([])} />
+          <BulkBar sessions={selected.flatMap((id) => book.get(id) ?? [])} known={[...new Set((sessions ?? []).flatMap((s) => s.tags))].sort()} onClear={() => setPicked([])} />
         ) : (
           <Toolbar
             state={state}
@@ -117,6 +117,7 @@ export function SessionsPage({ openId }: SessionsPageProps) {
             onShown={(keysShown) => setColumns({ ...columns, [state.state]: keysShown })}
             onExport={() => saveText(`slipway-sessions-${state.state}.csv`, 'text/csv', toCsv(rows))}
             onRefresh={refresh}
+            sessions={sessions ?? none}
             refreshing={refreshing && sessions !== undefined}
           />
         )}
@@ -148,6 +149,7 @@ export function SessionsPage({ openId }: SessionsPageProps) {
   )
 }
 
+const none: Session[] = []
 const noColumns: Partial<Record<string, SortKey[]>> = {}
 
 function isStillLive(session: Session | undefined): boolean {

@@ -1,9 +1,10 @@
-import { Button, Checkbox, Input, Popover, Segmented, Tooltip } from 'antd'
-import { Columns3, Download, RotateCw, Search } from 'lucide-react'
-import { useEffect, useRef, useState } from 'react'
+import { Button, Checkbox, Popover, Segmented, Tooltip } from 'antd'
+import { Columns3, Download, RotateCw } from 'lucide-react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import type { Session } from '@/api/types.gen'
 import { columnKeys, fixedColumns } from './columns'
-import { filterProperties } from './filter'
+import { FilterField } from './FilterField'
 import type { ListState, StateTab, TypeTab } from './listState'
 import type { SortKey } from './order'
 import css from './SessionsPage.module.css'
@@ -17,6 +18,8 @@ export interface ToolbarProps {
   onExport: () => void
   onRefresh: () => void
   refreshing: boolean
+  /** Those whose values the filter offers. */
+  sessions: readonly Session[]
 }
 
 const tabs: TypeTab[] = ['all', 'interactive', 'batch']
@@ -48,43 +51,7 @@ function ColumnChooser({ shown, onShown }: Pick<ToolbarProps, 'shown' | 'onShown
   )
 }
 
-/** The filter field. What is typed goes into the address after a pause. */
-function FilterField({ query, onQuery }: { query: string; onQuery: (query: string) => void }) {
-  const { t } = useTranslation('sessions')
-  const [text, setText] = useState(query)
-  const sent = useRef(query)
-  useEffect(() => {
-    if (query !== sent.current) {
-      sent.current = query
-      setText(query)
-    }
-  }, [query])
-  useEffect(() => {
-    if (text === sent.current) return
-    const timer = setTimeout(() => {
-      sent.current = text
-      onQuery(text)
-    }, 150)
-    return () => clearTimeout(timer)
-  }, [text, onQuery])
-  return (
-    <Tooltip title={t('filter.help', { properties: filterProperties.join(', ') })} placement="bottomRight" mouseEnterDelay={0.8} trigger="hover">
-      <Input
-        data-filter
-        className={css.filter ?? ''}
-        prefix={<Search size={14} className={css.dim ?? ''} />}
-        placeholder={t('filter.placeholder')}
-        aria-label={t('filter.label')}
-        allowClear
-        value={text}
-        onChange={(e) => setText(e.target.value)}
-        onKeyDown={(e) => e.key === 'Escape' && setText('')}
-      />
-    </Tooltip>
-  )
-}
-
-export function Toolbar({ state, onChange, counts, shown, onShown, onExport, onRefresh, refreshing }: ToolbarProps) {
+export function Toolbar({ state, onChange, counts, shown, onShown, onExport, onRefresh, refreshing, sessions }: ToolbarProps) {
   const { t } = useTranslation('sessions')
   const [setQuery] = useState(() => (query: string) => onChange({ query }))
   return (
@@ -115,7 +82,7 @@ export function Toolbar({ state, onChange, counts, shown, onShown, onExport, onR
           <Button type="text" aria-label={t('action.export')} icon={<Download size={15} />} onClick={onExport} />
         </Tooltip>
         <ColumnChooser shown={shown} onShown={onShown} />
-        <FilterField query={state.query} onQuery={setQuery} />
+        <FilterField query={state.query} onQuery={setQuery} sessions={sessions} />
       </div>
     </div>
   )

@@ -5,8 +5,9 @@ import type { Session } from '@/api/types.gen'
 import { RelativeTime } from '@/ui/Times'
 import { ActionsCell, CpuCell, ElapsedCell, ImageCell, MemoryCell, NameCell, StatusCell } from './cells'
 import type { Sort } from './listState'
-import type { SortKey } from './order'
+import { foldersOf, type SortKey } from './order'
 import { AcceleratorCell, IdleCell, PriorityCell } from './queueCells'
+import { ClippedCell, TagsCell } from './tagCells'
 import css from './SessionsPage.module.css'
 
 interface ColumnShape {
@@ -30,10 +31,16 @@ const shapes: ColumnShape[] = [
   { key: 'idle', width: 92, render: (s) => <IdleCell session={s} /> },
   { key: 'priority', width: 84, right: true, render: (s) => <PriorityCell session={s} /> },
   { key: 'label', width: 110, render: (s) => s.spec.label || <span className={css.dim}>–</span> },
+  { key: 'tags', width: 150, render: (s) => <TagsCell tags={s.tags} /> },
+  { key: 'owner', width: 96, render: (s) => s.owner || <span className={css.dim}>–</span> },
+  { key: 'cluster', width: 76, right: true, render: (s) => s.spec.cluster ?? 1 },
+  { key: 'folders', width: 150, render: (s) => <ClippedCell text={foldersOf(s)} /> },
   { key: 'created', width: 136, render: (s) => <RelativeTime at={s.createdAt} /> },
+  { key: 'started', width: 136, render: (s) => (s.startedAt ? <RelativeTime at={s.startedAt} /> : <span className={css.dim}>–</span>) },
   { key: 'ended', width: 136, render: (s) => (s.terminatedAt ? <RelativeTime at={s.terminatedAt} /> : <span className={css.dim}>–</span>) },
   { key: 'result', width: 84, render: (s, t) => t(`common:result.${s.result}`) },
   { key: 'reason', width: 140, render: (s, t) => (s.reason ? t(`common:reason.${s.reason}`) : <span className={css.dim}>–</span>) },
+  { key: 'exit', width: 84, right: true, render: (s) => s.exitCode ?? <span className={css.dim}>–</span> },
   { key: 'id', width: 120, render: (s) => <span className={css.mono}>{s.id}</span> },
 ]
 

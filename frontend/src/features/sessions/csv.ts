@@ -19,6 +19,8 @@ const fields: [string, (s: Session) => string | number | null | undefined][] = [
   ['gpu_share', (s) => s.gpus.reduce((sum, g) => sum + g.share, 0) / 1000],
   ['priority', (s) => s.priority],
   ['label', (s) => s.spec.label],
+  ['tags', (s) => s.tags.join(' ')],
+  ['cluster', (s) => kernelsOf(s)],
   ['created', (s) => s.createdAt],
   ['started', (s) => s.startedAt],
   ['ended', (s) => s.terminatedAt],

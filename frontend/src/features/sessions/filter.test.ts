@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { makeSession } from '@/api/testing/session'
-import { parseFilter } from './filter'
+import { parseFilter, suggest } from './filter'
 
 const torch = makeSession({ name: 'train-a', image: 'pytorch/pytorch:2.6', status: 'RUNNING', type: 'batch' })
 const plain = makeSession({ name: 'notes', image: 'python:3.12', status: 'PENDING' })
@@ -24,4 +24,24 @@ describe('parseFilter', () => {
     expect(parseFilter('command:"train.py  --lr"')(waiting)).toBe(false)
   })
   it('takes an unknown property as a word', () => expect(names('pytorch:2.6')).toEqual(['train-a']))
+})
+
+describe('suggest', () => {
+  const tagged = makeSession({ id: 'c', name: 'third', image: 'python:3.12', tags: ['paper', 'two words'] })
+  const all = [torch, plain, tagged]
+  const terms = (query: string) => suggest(query, all).map((s) => s.term)
+  it('offers properties for the beginning of a word', () => expect(terms('sta')).toEqual(['status:']))
+  it('offers the values of a property, the most frequent first, with how many have each', () => {
+    expect(suggest('image:', all)).toEqual([
+      { query: 'image:python:3.12 ', term: 'image:python:3.12', count: 2 },
+      { query: 'image:pytorch/pytorch:2.6 ', term: 'image:pytorch/pytorch:2.6', count: 1 },
+    ])
+  })
+  it('keeps what stands before, a minus, and quotes values with blanks', () => {
+    expect(suggest('train -tag:tw', all)).toEqual([{ query: 'train -tag:"two words" ', term: '-tag:"two words"', count: 1 }])
+  })
+  it('offers a filter that finds what it says', () => {
+    for (const { query, count } of suggest('tag:', all)) expect(all.filter(parseFilter(query))).toHaveLength(count ?? 0)
+  })
+  it('offers nothing for a property with values without number', () => expect(terms('id:')).toEqual([]))
 })

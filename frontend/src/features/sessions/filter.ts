@@ -1,4 +1,5 @@
 import type { Session } from '@/api/types.gen'
+import { foldersOf } from './order'
 
 /** The properties that a filter may name, with the texts they are looked for in. */
 const properties: Record<string, (session: Session) => string> = {
@@ -14,6 +15,9 @@ const properties: Record<string, (session: Session) => string> = {
   gpu: (s) => s.accelerator?.text ?? '',
   label: (s) => s.spec.label ?? '',
   owner: (s) => s.owner,
+  tag: (s) => s.tags.join(', '),
+  exit: (s) => String(s.exitCode ?? ''),
+  folder: (s) => foldersOf(s),
   waits: (s) => s.wait?.message ?? '',
 }
 
@@ -43,4 +47,53 @@ export function parseFilter(query: string): Test {
   const terms = (query.match(/(?:[^\s"]+|"[^"]*"?)+/g) ?? []).map((t) => t.replaceAll('"', '')).filter((t) => t !== '')
   const tests = terms.map(termTest)
   return (session) => tests.every((test) => test(session))
+}
+
+export interface Suggestion {
+  /** The whole filter after it was taken. */
+  query: string
+  /** The term that it writes. */
+  term: string
+  /** How many sessions the term finds; absent for a property whose value is still to be written. */
+  count?: number
+}
+
+/** Properties whose values are few enough to be offered. */
+const listed = ['status', 'type', 'image', 'agent', 'tag', 'label', 'owner', 'result', 'reason', 'gpu', 'name', 'folder'] as const
+const suggestionsMost = 9
+
+const quoted = (text: string) => (/\s/.test(text) ? `"${text}"` : text)
+
+/** What one may mean by the last term of a filter: a property, then its values with how many sessions have each. */
+export function suggest(query: string, sessions: readonly Session[]): Suggestion[] {
+  const at = query.search(/(?:[^\s"]|"[^"]*"?)*$/)
+  const before = query.slice(0, at)
+  const negative = query[at] === '-' ? '-' : ''
+  const last = query.slice(at + negative.length).replaceAll('"', '').toLowerCase()
+  const colon = last.indexOf(':')
+  if (colon < 0) {
+    return filterProperties
+      .filter((name) => name.startsWith(last))
+      .slice(0, suggestionsMost)
+      .map((name) => ({ query: `${before}${negative}${name}:`, term: `${negative}${name}:` }))
+  }
+  const property = listed.find((name) => name === last.slice(0, colon))
+  if (!property) return []
+  return valuesOf(property, sessions)
+    .filter(([value]) => value.toLowerCase().includes(last.slice(colon + 1)))
+    .slice(0, suggestionsMost)
+    .map(([value, count]) => {
+      const term = `${negative}${property}:${quoted(property === 'status' ? value.toLowerCase() : value)}`
+      return { query: `${before}${term} `, term, count }
+    })
+}
+
+/** The values of a property, the most frequent first. */
+function valuesOf(property: (typeof listed)[number], sessions: readonly Session[]): [string, number][] {
+  const counts = new Map<string, number>()
+  for (const session of sessions) {
+    const values = property === 'tag' ? session.tags : property === 'folder' ? session.folders.map((f) => f.name) : [properties[property]?.(session) ?? '']
+    for (const value of values) if (value) counts.set(value, (counts.get(value) ?? 0) + 1)
+  }
+  return [...counts].sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0]))
 }

@@ -25,6 +25,11 @@ function byStatus(a: Session, b: Session): number {
   return statusRank(a.status) - statusRank(b.status) || (a.wait?.position ?? 0) - (b.wait?.position ?? 0)
 }
 
+/** What of the person's own data it has mounted. */
+export function foldersOf(session: Session): string {
+  return [...session.folders.map((f) => f.name), ...(session.spec.mounts ?? []).flatMap((m) => m.source ?? [])].join(', ')
+}
+
 export const comparators = {
   name: text((s) => s.name),
   status: byStatus,
@@ -43,6 +48,12 @@ export const comparators = {
   result: text((s) => s.result),
   reason: text((s) => s.reason),
   id: text((s) => s.id),
+  owner: text((s) => s.owner),
+  tags: text((s) => s.tags.join(', ')),
+  cluster: number((s) => s.spec.cluster ?? 1),
+  started: number((s) => (s.startedAt ? Date.parse(s.startedAt) : 0)),
+  exit: number((s) => s.exitCode ?? -1),
+  folders: text(foldersOf),
 }
 
 export type SortKey = keyof typeof comparators

@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"slipway/backend/api"
+)
+
+func (p *program) tagCommand() *cobra.Command {
+	var add, remove []string
+	cmd := &cobra.Command{Use: "tag SESSION…", Short: "Mark sessions with tags of your own", Args: atLeast(1, "one or more sessions"),
+		Long:              "Tag adds and removes tags, also of sessions that have ended, and prints what each has then.",
+		Example:           "  slipway tag train-a train-b --add paper\n  slipway tag train-a --remove paper\n  slipway ps -a --tag paper",
+		ValidArgsFunction: p.completeSessions(allSessions)}
+	cmd.Flags().StringSliceVar(&add, "add", nil, "tags to add, separated by commas; repeatable")
+	cmd.Flags().StringSliceVar(&remove, "remove", nil, "tags to remove, separated by commas; repeatable")
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		var tagged []json.RawMessage
+		var lines, problems = []string{}, []error{}
+		for _, ref := range args {
+			s, raw, err := c.tag(ctx, ref, add, remove)
+			if err != nil {
+				problems = append(problems, err)
+				continue
+			}
+			tagged, lines = append(tagged, raw), append(lines, s.Name+": "+strings.Join(s.Tags, ", "))
+		}
+		raw, err := json.Marshal(tagged)
+		if err != nil {
+			return err
+		}
+		if err := p.print(raw, func(w io.Writer) { fmt.Fprintln(w, strings.Join(lines, "\n")) }); err != nil {
+			return err
+		}
+		return p.failures(problems)
+	})
+	return cmd
+}
+
+// tag changes the tags of one session; without anything to change it reads it.
+func (c *client) tag(ctx context.Context, ref string, add, remove []string) (api.Session, json.RawMessage, error) {
+	s, raw, err := c.find(ctx, ref)
+	if err != nil || len(add)+len(remove) == 0 {
+		return s, raw, err
+	}
+	tags := slices.DeleteFunc(append(s.Tags, add...), func(tag string) bool { return slices.Contains(remove, tag) })
+	raw, err = c.call(ctx, http.MethodPatch, sessionPath(s.ID), api.SessionUpdate{Tags: &tags}, &s)
+	return s, raw, err
+}

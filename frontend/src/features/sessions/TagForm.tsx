@@ -1,0 +1,44 @@
+import { Button, Select } from 'antd'
+import { useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import type { Session } from '@/api/types.gen'
+import css from './SessionsPage.module.css'
+
+export interface TagFormProps {
+  sessions: Session[]
+  /** Every tag that there is, to choose from. */
+  known: string[]
+  onSet: (add: string[], remove: string[]) => void
+  onCancel: () => void
+}
+
+/** Adds tags to several sessions and takes others from them; what they have besides stays. */
+export function TagForm({ sessions, known, onSet, onCancel }: TagFormProps) {
+  const { t } = useTranslation(['sessions', 'common'])
+  const [add, setAdd] = useState<string[]>([])
+  const [remove, setRemove] = useState<string[]>([])
+  const present = [...new Set(sessions.flatMap((s) => s.tags))].sort()
+  const options = (tags: string[]) => tags.map((value) => ({ value }))
+  return (
+    <div className={css.tagForm}>
+      <label>
+        {t('sessions:tags.add')}
+        <Select mode="tags" autoFocus aria-label={t('sessions:tags.add')} tokenSeparators={[',']} maxCount={20} value={add} onChange={setAdd} options={options(known)} />
+      </label>
+      {present.length > 0 ? (
+        <label>
+          {t('sessions:tags.remove')}
+          <Select mode="multiple" aria-label={t('sessions:tags.remove')} value={remove} onChange={setRemove} options={options(present)} />
+        </label>
+      ) : null}
+      <div className={css.tagFormFoot}>
+        <Button size="small" onClick={onCancel}>
+          {t('common:action.cancel')}
+        </Button>
+        <Button size="small" type="primary" disabled={add.length + remove.length === 0} onClick={() => onSet(add, remove)}>
+          {t('sessions:tags.set', { count: sessions.length })}
+        </Button>
+      </div>
+    </div>
+  )
+}
