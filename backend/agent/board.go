@@ -78,6 +78,11 @@ func (a *Agent) board(live []session.Session) session.DeviceBoard {
 	both := gpu.Books(ledger, sample, holders, age, foreign)
 	for i, view := range ledger.Free() {
 		state := deviceState(view, both[i], sample, uses, live)
+		if slices.Contains(book.Unread, view.Device.UUID) {
+			// What was true a moment ago is not shown as what is.
+			state.Unread, state.Free, state.MemoryFree = true, 0, 0
+			state.Util, state.MemoryUsed, state.Power, state.Temperature = nil, nil, nil, nil
+		}
 		for _, n := range around {
 			if holder, held := n.on(view); held {
 				state.Holders = append(state.Holders, holder)

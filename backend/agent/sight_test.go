@@ -42,6 +42,11 @@ func TestNothingIsGivenWhileTheDriverDoesNotAnswer(t *testing.T) {
 		if err != nil || preview.Wait == nil || !strings.Contains(preview.Wait.Message, "does not tell now what is free") {
 			t.Errorf("a launch would find %+v, %v", preview.Wait, err)
 		}
+		if board, err := g.agent.Devices(context.Background()); err != nil || len(board.Devices) != 1 {
+			t.Errorf("the board is %+v, %v", board, err)
+		} else if d := board.Devices[0]; !d.Unread || d.Free != 0 || d.MemoryFree != 0 || d.Util != nil || d.Power != nil || len(d.Holders) != 1 {
+			t.Errorf("the device is shown as %+v", d)
+		}
 		plain := g.launch(session.Spec{Name: "plain"})
 		g.awaitStatus(plain.ID, session.Running)
 		time.Sleep(10 * time.Minute)

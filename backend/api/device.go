@@ -67,7 +67,8 @@ type DeviceState struct {
 	Power        *int64           `json:"power,omitempty"`       // milliwatts
 	Temperature  *int             `json:"temperature,omitempty"` // degrees Celsius
 	Holders      []DeviceHolder   `json:"holders"`
-	Lost         *DeviceLoss      `json:"lost,omitempty"` // absent: it is there
+	Lost         *DeviceLoss      `json:"lost,omitempty"`   // absent: it is there
+	Unread       bool             `json:"unread,omitempty"` // its driver does not tell now what is free: nobody is given any of it
 }
 
 // DeviceLoss says why a device that was there cannot be used now. Nobody is

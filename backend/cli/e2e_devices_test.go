@@ -37,6 +37,8 @@ type driver struct {
 	dir    string
 	state  string
 	device string // its UUID
+	// records is 1 where the driver keeps records of ended processes.
+	records int
 }
 
 func newDriver(t *testing.T) *driver {
@@ -61,14 +63,25 @@ func (d *driver) library() string { return filepath.Join(d.dir, "libnvidia-ml.so
 // hold so many bytes of the device, and nobody else any.
 func (d *driver) hold(bytes map[int]int64) {
 	d.t.Helper()
+	d.write(d.holding(0, bytes))
+}
+
+// holding is the state of the driver in which the device is busy for so many
+// percent of the time and processes hold so many bytes of it.
+func (d *driver) holding(util int, bytes map[int]int64) string {
 	used, rows := int64(0), ""
 	for pid, n := range bytes {
 		used += n
 		rows += fmt.Sprintf("proc gpu=0 pid=%d mem=%d kind=C\n", pid, n)
 	}
-	card := fmt.Sprintf("gpu uuid=%s name=NVIDIA_Test pci=00000000:01:00.0 total=%d used=%d reserved=0 util=0 power=65000 limit_power=300000 temp=41 mig=0 acct=0 cc=90\n",
-		d.device, 80*gibibyte, used)
-	d.write(card + rows)
+	return fmt.Sprintf("gpu uuid=%s name=NVIDIA_Test pci=00000000:01:00.0 total=%d used=%d reserved=0 util=%d power=65000 limit_power=300000 temp=41 mig=0 acct=%d cc=90\n%s",
+		d.device, 80*gibibyte, used, util, d.records, rows)
+}
+
+// fail makes the driver answer everything as one that was updated while it was
+// loaded.
+func (d *driver) fail() {
+	d.write("code call=nvmlDeviceGetCount_v2 value=18\ncode call=nvmlInit_v2 value=18\n")
 }
 
 // lose makes the device fall off the bus.
@@ -173,6 +186,23 @@ func (p *installed) holder(what string, wanted func(api.DeviceHolder) bool) {
 	})
 }
 
+// used is what a session made of devices.
+func (p *installed) used(s api.Session) (used api.Account) {
+	p.t.Helper()
+	var report api.UsageReport
+	if err := json.Unmarshal([]byte(p.must("usage", "-o", "json")), &report); err != nil {
+		p.t.Fatal(err)
+	}
+	for _, a := range report.Rows {
+		if a.Kind == "session" && a.Session == s.ID {
+			used.AllocGPUMs += a.AllocGPUMs
+			used.BusyGPUMs += a.BusyGPUMs
+			used.VRAMPeak = max(used.VRAMPeak, a.VRAMPeak)
+		}
+	}
+	return used
+}
+
 // pidIn finds a process by its name in a container, as this machine counts.
 func pidIn(t *testing.T, container, name string) int {
 	t.Helper()
@@ -238,14 +268,8 @@ func TestSessionsAndAStrangerShareADevice(t *testing.T) {
 		return h.Session == three.ID && h.Name == "half-three" && h.Share == 500 && h.Memory != nil && *h.Memory == 7*gibibyte
 	})
 	eventually(t, "it is charged to half-three", func() (bool, any) {
-		var report api.UsageReport
-		text := p.must("usage", "-o", "json")
-		if err := json.Unmarshal([]byte(text), &report); err != nil {
-			t.Fatal(err)
-		}
-		return slices.ContainsFunc(report.Rows, func(a api.Account) bool {
-			return a.Kind == "session" && a.Session == three.ID && a.VRAMPeak == 7*gibibyte && a.AllocGPUMs > 0
-		}), text
+		used := p.used(three)
+		return used.VRAMPeak == 7*gibibyte && used.AllocGPUMs > 0, used
 	})
 }
 

@@ -66,6 +66,8 @@ func (p *program) boardTable(w io.Writer, board api.DeviceBoard) {
 	for _, d := range board.Devices {
 		if d.Lost != nil {
 			fmt.Fprintf(w, "%s is lost: %s. %s\n", deviceName(d), d.Lost.Why, d.Lost.Hint)
+		} else if d.Unread {
+			fmt.Fprintf(w, "%s is given to nobody: its driver does not tell now what is free.\n", deviceName(d))
 		}
 	}
 }

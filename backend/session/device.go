@@ -54,6 +54,9 @@ type DeviceState struct {
 	Power       *gpu.MilliWatt `json:"power,omitempty"`
 	Temperature *int           `json:"temperature,omitempty"`
 	Holders     []DeviceHolder `json:"holders"`
+	// Unread means that its driver does not tell now what is free, so that nothing
+	// of it is given and nothing of it is known.
+	Unread bool `json:"unread,omitempty"`
 }
 
 // DeviceHolder is a session or a foreign process on a device.

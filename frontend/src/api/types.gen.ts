@@ -548,6 +548,8 @@ export interface DeviceState {
   holders: DeviceHolder[];
   /** Absent: it is there. */
   lost?: DeviceLoss;
+  /** Its driver does not tell now what is free: nobody is given any of it. */
+  unread?: boolean;
 }
 
 /** DeviceLoss says why a device that was there cannot be used now. Nobody is given any of it until it is back. */

@@ -172,10 +172,17 @@ export function DeviceCard({ device, numbers, stale }: DeviceCardProps) {
             <b>{t(`gpus:loss.${device.lost.kind as 'fallen'}`, { defaultValue: device.lost.why })}</b> {t('gpus:lossText')} <span className={css.dim}>{device.lost.hint}</span>
           </span>
         </div>
+      ) : device.unread ? (
+        <div className={css.trouble} role="status">
+          <TriangleAlert size={15} aria-hidden />
+          <span>
+            <b>{t('gpus:unread')}</b> {t('gpus:unreadText')}
+          </span>
+        </div>
       ) : null}
       <div className={css.metrics}>
         <Metric name={t('gpus:load')} value={util === undefined ? undefined : formatLoad(util)} {...(util === undefined ? {} : { bar: util / 10_000 })} />
-        <Metric name={t('gpus:free')} value={t('gpus:freeShare', { share: formatShare(device.free) })} {...(device.lost ? {} : { bar: 1 - device.free / 1000 })} />
+        <Metric name={t('gpus:free')} value={t('gpus:freeShare', { share: formatShare(device.free) })} {...(device.lost || device.unread ? {} : { bar: 1 - device.free / 1000 })} />
         <Metric name={t('gpus:power')} value={power === undefined ? undefined : formatWatts(power)} />
         <Metric name={t('gpus:temperature')} value={temperature === undefined ? undefined : `${temperature} °C`} />
       </div>

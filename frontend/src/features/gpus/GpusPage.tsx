@@ -75,7 +75,11 @@ function Board({ board, host, numbers, named }: { board: DeviceBoard; host: stri
   const stale = !board.online || now - Date.parse(board.at) > freshFor
   return (
     <>
-      {named ? <h2 className={css.host}>{host}</h2> : null}
+      {named ? (
+        <h2 className={css.host}>
+          {board.agent} <span className={css.hostName}>{host}</span>
+        </h2>
+      ) : null}
       <Trouble board={board} host={host} />
       <div className={css.cards}>
         {board.devices.map((device) => (

@@ -84,6 +84,7 @@ function Use({ use, set, issues }: { use: UseDraft; set: (change: Partial<UseDra
         {(control) => (
           <Segmented
             id={control.id}
+            style={{ alignSelf: 'flex-start' }}
             aria-label={t('launcher:idle.when')}
             value={use.any ? 'any' : 'all'}
             options={[

@@ -50,7 +50,7 @@ function OneAmount({ amount: { name, held, most, free, bar } }: { amount: LineAm
   const says = `${name}: ${t('panel.heldOf', { held: held.text, total: most.text })}, ${t('panel.left', { amount: free.text })}`
   return (
     <Tooltip title={says}>
-      <div className={css.lineTile}>
+      <div className={css.lineTile} data-amount={most.unit ? 'bytes' : 'number'}>
         <div className={css.lineText}>
           <span className={css.lineName}>{name}</span>
           <span>
