@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Operation } from '@/api/types.gen'
 import { Browser, picture } from './browser'
 import { Far } from './far'
 import { watchOver } from './hooks'
-import { row } from './launcherPage'
+import { choose, enterMemory, row } from './launcherPage'
 import { eventually, Program } from './program'
 import { ShellPage, Wire } from './shellPage'
 
@@ -23,6 +24,77 @@ afterAll(async () => {
 watchOver(() => browser)
 
 const agentState = async (name: string) => (await program.agents()).find((a) => a.name === name)?.connection.state
+
+/** Pairs a program with the agent by a code, as a script would. */
+async function pair(by: Program, code: string): Promise<void> {
+  const { id } = await by.call<Operation>('POST', '/agents', { address: far.address, name: 'shared' })
+  const asked = await eventually('the code is asked for', async () => (await by.call<Operation[]>('GET', '/operations')).find((o) => o.id === id)?.prompt)
+  await by.call('POST', `/operations/${id}/answer`, { prompt: asked.id, text: code })
+  await eventually('it is paired', async () => (await by.agents()).find((a) => a.name === 'shared')?.connection.state === 'connected')
+}
+
+async function forget(by: Program): Promise<void> {
+  await by.call('POST', '/agents/shared/remove', {})
+  await eventually('it is forgotten', async () => (await by.agents()).length === 1)
+}
+
+describe('a shared agent', () => {
+  const guest = new Program('sim')
+  afterAll(() => guest.close())
+
+  it('shows whoever rules it who is let in, who may hold what and who did what', async () => {
+    await guest.start()
+    await pair(program, far.code())
+    await pair(guest, far.code('ann'))
+    await guest.running({ name: 'anns-own', agent: 'shared', image: 'python:3.12' })
+    const page = await browser.page(program, '/agents/shared?part=people')
+    const devices = page.getByRole('region', { name: 'Paired devices' })
+    await devices.getByText('ann · User').waitFor()
+    await devices.getByText('this computer').waitFor()
+    await devices.getByText('slipway agent pair').waitFor()
+
+    await page.getByRole('button', { name: 'Limit somebody' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Limit what somebody holds' })
+    await dialog.getByRole('combobox', { name: 'Person' }).fill('ann')
+    await dialog.getByRole('spinbutton', { name: 'Sessions' }).fill('1')
+    await dialog.getByRole('spinbutton', { name: 'Memory' }).fill('8')
+    await picture(page, 'agent-limit')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await page.locator('[data-owner="ann"]').getByText('1 session · 8 GiB memory').waitFor()
+    await picture(page, 'agent-people')
+    const second = await guest.launch({ name: 'anns-second', agent: 'shared', image: 'python:3.12' })
+    await eventually('it waits for the limit', async () => (await guest.session(second.id)).wait?.code === 'scheduler_wait_limit')
+
+    await page.goto(`${program.url}/launcher?step=environment`)
+    await choose(page, 'Machine', 'shared')
+    await page.getByRole('textbox', { name: 'For' }).fill('ann')
+    await page.getByText('By hand', { exact: true }).click()
+    await page.getByRole('combobox', { name: 'Image' }).fill('python:3.12')
+    await page.keyboard.press('Tab')
+    await enterMemory(page, 9 * 1024)
+    await page.getByText('Your limit here is 8 GiB of memory').first().waitFor()
+    await picture(page, 'launcher-for-ann')
+
+    await page.goto(`${program.url}/agents/shared?part=log`)
+    const line = page.getByRole('row').filter({ hasText: 'anns-own' }).filter({ hasText: 'Launched' })
+    await line.getByText('ann User').waitFor()
+    await line.getByText('127.0.0.1').waitFor()
+    await page.getByRole('row').filter({ hasText: 'Changed the limits of' }).waitFor()
+    await picture(page, 'agent-log')
+
+    await page.getByRole('tab', { name: 'People and devices' }).click()
+    await devices.getByRole('listitem').filter({ hasText: 'ann' }).getByRole('button', { name: /^Revoke/ }).click()
+    await page.getByRole('dialog', { name: /^Revoke .*\?$/ }).getByRole('button', { name: 'Revoke' }).click()
+    await devices.getByText('ann · User').waitFor({ state: 'detached' })
+    await eventually('ann is let in no more', async () => (await guest.agents()).find((a) => a.name === 'shared')?.connection.state !== 'connected')
+    const turned = await browser.page(program, '/agents')
+    await turned.getByRole('article', { name: 'shared' }).waitFor()
+    await picture(turned, 'agents')
+    await program.endAll()
+    await forget(guest)
+    await forget(program)
+  })
+})
 
 describe('another agent', () => {
   it('is paired by a code, runs a session, is greyed while it is gone, comes back by itself and is forgotten', async () => {
@@ -80,7 +152,18 @@ describe('another agent', () => {
     await eventually('it is connected', async () => (await agentState('lab')) === 'connected')
     await program.endAll()
 
+    await far.stop()
+    far.loseKey()
+    await far.start()
     await page.goto(`${program.url}/agents/lab`)
+    const other = page.getByRole('alertdialog', { name: 'This agent shows another key than before' })
+    await other.waitFor()
+    await page.getByRole('button', { name: 'Asks you' }).or(page.getByText('Asks you').first()).first().waitFor()
+    await picture(page, 'agent-other-key')
+    expect(await agentState('lab')).toBe('question')
+    await other.getByRole('button', { name: 'Accept the new key' }).click()
+    await eventually('it is connected', async () => (await agentState('lab')) === 'connected')
+
     await page.getByRole('button', { name: 'Remove', exact: true }).click()
     const question = page.getByRole('dialog', { name: 'Remove lab?' })
     await picture(page, 'agent-remove')

@@ -37,10 +37,15 @@ export class Far {
     return { ...process.env, SLIPWAY_HOME: this.home }
   }
 
-  /** A code as `slipway agent pair` prints it there. */
-  code(): string {
-    const told = execFileSync(binary, ['agent', 'pair', '-o', 'json'], { env: this.#env, encoding: 'utf8' })
+  /** A code as `slipway agent pair` prints it there, for a device of the agent's own person, or of somebody else's. */
+  code(owner = ''): string {
+    const told = execFileSync(binary, ['agent', 'pair', '-o', 'json', ...(owner === '' ? [] : ['--owner', owner])], { env: this.#env, encoding: 'utf8' })
     return (JSON.parse(told) as { code: string }).code
+  }
+
+  /** Takes its key away: what starts next is another agent to whoever knew it. */
+  loseKey(): void {
+    rmSync(join(this.home, 'agent.key'))
   }
 
   async stop(): Promise<void> {

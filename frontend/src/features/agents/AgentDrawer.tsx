@@ -58,16 +58,17 @@ function Parts({ row, groups, onRenamed }: PartsProps) {
   const [params, setParams] = useSearchParams()
   const { agent } = row
   const reached = isReached(agent)
+  const login = agent.connection.transport === 'ssh'
   if (agent.local || agent.role !== 'admin') {
     return (
       <Content row={row} groups={groups} onRenamed={onRenamed}>
-        {agent.local ? <OwnKey name={agent.name} /> : <PairedDevices name={agent.name} reached={reached} />}
+        {agent.local ? <OwnKey name={agent.name} /> : <PairedDevices name={agent.name} reached={reached} login={login} />}
       </Content>
     )
   }
   const people = (
     <div className={css.detail}>
-      <PairedDevices name={agent.name} reached={reached} />
+      <PairedDevices name={agent.name} reached={reached} login={login} />
       <PersonLimits name={agent.name} reached={reached} />
     </div>
   )
@@ -176,7 +177,7 @@ function WorkOf({ operation }: { operation: Operation }) {
         {title(operation)} <span className={css.dim}><RelativeTime at={operation.startedAt} /></span>
       </h2>
       <div className={css.box}>
-        <OperationView operation={operation} {...actions} />
+        <OperationView follow={isRunning(operation)} operation={operation} {...actions} />
       </div>
     </section>
   )

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Button, Checkbox, Input, Select, Table, type TableColumnsType } from 'antd'
-import { RefreshCw, ScrollText } from 'lucide-react'
+import { RefreshCw, ScrollText, Search } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
@@ -13,7 +13,7 @@ import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
 import { RelativeTime } from '@/ui/Times'
 import css from './agents.module.css'
-import { matches, ok, peopleOf, type Act, type AuditFilter } from './audit'
+import { hostOf, matches, ok, peopleOf, type Act, type AuditFilter } from './audit'
 
 /** How many of the newest are asked for: the most that an agent tells at once. */
 const MOST = 500
@@ -34,7 +34,7 @@ export function AuditLog({ name, reached }: { name: string; reached: boolean }) 
   return (
     <section className={css.section} aria-label={t('log.title')}>
       <div className={css.filters}>
-        <Input.Search allowClear aria-label={t('log.filter')} placeholder={t('log.filter')} value={filter.text} onChange={(e) => set({ text: e.target.value })} />
+        <Input type="search" prefix={<Search size={14} aria-hidden />} aria-label={t('log.filter')} placeholder={t('log.filter')} value={filter.text} onChange={(e) => set({ text: e.target.value })} />
         <Select
           aria-label={t('log.person')}
           value={filter.person}
@@ -69,8 +69,8 @@ function useColumns(): TableColumnsType<Act> {
     </>
   )
   return [
-    { key: 'at', title: t('log.at'), width: 116, render: (_, { entry }) => <RelativeTime at={entry.at} /> },
-    { key: 'who', title: t('log.who'), width: 150, className: css.wrap ?? '', render: (_, { entry }) => who(entry) },
+    { key: 'at', title: t('log.at'), width: 84, render: (_, { entry }) => <RelativeTime short at={entry.at} /> },
+    { key: 'who', title: t('log.who'), width: 116, className: css.wrap ?? '', render: (_, { entry }) => who(entry) },
     {
       key: 'what',
       title: t('log.what'),
@@ -81,7 +81,7 @@ function useColumns(): TableColumnsType<Act> {
         </>
       ),
     },
-    { key: 'from', title: t('log.from'), width: 140, className: css.wrap ?? '', render: (_, { entry }) => <span title={entry.device}>{entry.from ?? '–'}</span> },
-    { key: 'outcome', title: t('log.outcome'), width: 150, className: css.wrap ?? '', render: (_, { entry }) => (ok(entry) ? <span className={css.good}>{t('log.ok')}</span> : <code className={css.refused}>{entry.outcome}</code>) },
+    { key: 'from', title: t('log.from'), width: 124, className: css.wrap ?? '', render: (_, { entry }) => <span title={[entry.from, entry.device].join(' ')}>{hostOf(entry.from) || '–'}</span> },
+    { key: 'outcome', title: t('log.outcome'), width: 110, className: css.wrap ?? '', render: (_, { entry }) => (ok(entry) ? <span className={css.good}>{t('log.ok')}</span> : <code className={css.refused}>{entry.outcome}</code>) },
   ]
 }

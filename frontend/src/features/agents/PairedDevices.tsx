@@ -15,6 +15,8 @@ import { RelativeTime } from '@/ui/Times'
 import css from './agents.module.css'
 import { KeyChange } from './KeyChange'
 
+const pairCommand = 'slipway agent pair --owner NAME'
+
 function Device({ device, onRevoke }: { device: PairedDevice; onRevoke: () => void }) {
   const { t } = useTranslation('agents')
   return (
@@ -60,8 +62,22 @@ function Code({ code }: { code: PairCode }) {
   )
 }
 
-/** The devices that an agent lets in: let in one more by a code, or take one's access. */
-export function PairedDevices({ name, reached }: { name: string; reached: boolean }) {
+/** How one more device is let in where this computer has no login. */
+function ByHand() {
+  const { t } = useTranslation('agents')
+  return (
+    <>
+      <p className={css.small}>{t('devices.byHand')}</p>
+      <div className={css.remedy}>
+        <span>{pairCommand}</span>
+        <CopyButton text={pairCommand} label={t('devices.copyCommand')} />
+      </div>
+    </>
+  )
+}
+
+/** The devices that an agent lets in: take one's access, or let in one more by a code, which needs a login to its machine. */
+export function PairedDevices({ name, reached, login }: { name: string; reached: boolean; login: boolean }) {
   const { t } = useTranslation(['agents', 'common'])
   const client = useQueryClient()
   const { modal, message } = App.useApp()
@@ -125,7 +141,8 @@ export function PairedDevices({ name, reached }: { name: string; reached: boolea
           ))}
         </ul>
       ) : null}
-      {devices.data ? (
+      {devices.data && !login ? <ByHand /> : null}
+      {devices.data && login ? (
         <div className={css.pair}>
           <Input aria-label={t('agents:devices.owner')} placeholder={t('agents:devices.owner')} value={request.owner} maxLength={64} onChange={(e) => setRequest({ ...request, owner: e.target.value })} />
           <Select
@@ -144,7 +161,7 @@ export function PairedDevices({ name, reached }: { name: string; reached: boolea
         </div>
       ) : null}
       {code ? <Code code={code} /> : null}
-      {devices.data ? <KeyChange name={name} local={false} /> : null}
+      {devices.data && login ? <KeyChange name={name} local={false} /> : null}
     </section>
   )
 }

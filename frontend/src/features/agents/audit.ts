@@ -20,6 +20,9 @@ export interface AuditFilter {
 
 export const ok = (entry: AuditEntry): boolean => entry.outcome === 'ok'
 
+/** Where somebody called from without the port, which is another one each time. */
+export const hostOf = (from = ''): string => from.replace(/:\d+$/, '')
+
 /** Whether an act passes a filter. */
 export function matches({ entry, word, session }: Act, filter: AuditFilter): boolean {
   if (filter.failed && ok(entry)) return false
