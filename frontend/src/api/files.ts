@@ -1,6 +1,6 @@
 // The endpoints of files: those of a running session, and those of a folder.
 import { address, ApiProblem, request, send } from './client'
-import type { FileInfo, FileListing, UploadState } from './types.gen'
+import type { FileInfo, FileListing, FinishRequest, UploadState } from './types.gen'
 
 /** What becomes of a file that is there already. */
 export type Conflict = 'fail' | 'replace' | 'keep-both'
@@ -27,8 +27,19 @@ export const encodedName = (file: Pick<FileInfo, 'name' | 'encoded'>): string =>
 /** Joins a directory and a name, both encoded. "" is where relative paths begin. */
 export const inside = (dir: string, name: string): string => (dir === '' ? name : `${dir}%2F${name}`)
 
-export const listFiles = (place: FilePlace, dir: string, after: string, signal?: AbortSignal) =>
+const listFiles = (place: FilePlace, dir: string, after: string, signal?: AbortSignal) =>
   request<FileListing>(`${filesAddress(place, '', dir)}${after ? `&after=${after}` : ''}`, { signal })
+
+/** A directory as a whole, its parts put together. */
+export async function listAll(place: FilePlace, dir: string, signal: AbortSignal): Promise<FileListing> {
+  const listing = await listFiles(place, dir, '', signal)
+  let part = listing
+  while (part.more && part.entries.length > 0) {
+    part = await listFiles(place, dir, encodedName(part.entries[part.entries.length - 1] as FileInfo), signal)
+    listing.entries.push(...part.entries)
+  }
+  return listing
+}
 export const statFile = (place: FilePlace, path: string, signal?: AbortSignal) => request<FileInfo>(filesAddress(place, '/stat', path), { signal })
 export const readFile = (place: FilePlace, path: string, signal?: AbortSignal) => send(filesAddress(place, '/content', path), { signal })
 export const contentAddress = (place: FilePlace, path: string) => filesAddress(place, '/content', path)
@@ -42,8 +53,8 @@ export const removeFile = (place: FilePlace, path: string) => request<undefined>
 export const uploadState = (place: FilePlace, path: string, key: string, signal?: AbortSignal) =>
   request<UploadState>(filesAddress(place, '/upload', path, { key }), { signal })
 export const dropUpload = (place: FilePlace, path: string, key: string) => request<undefined>(filesAddress(place, '/upload', path, { key }), { method: 'DELETE' })
-export const finishUpload = (place: FilePlace, path: string, key: string, size: number, conflict: Conflict, modified?: string, signal?: AbortSignal) =>
-  request<FileInfo>(filesAddress(place, '/upload', path, { key }), { method: 'POST', body: { size, conflict, ...(modified ? { modified } : {}) }, signal })
+export const finishUpload = (place: FilePlace, path: string, key: string, body: FinishRequest & { conflict: Conflict }, signal?: AbortSignal) =>
+  request<FileInfo>(filesAddress(place, '/upload', path, { key }), { method: 'POST', body, signal })
 
 /** Adds a piece to an upload and says how it goes; fetch cannot, so it is an XMLHttpRequest. */
 export function writePiece(place: FilePlace, path: string, key: string, offset: number, piece: Blob, progress: (sent: number) => void, signal: AbortSignal): Promise<UploadState> {

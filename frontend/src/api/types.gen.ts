@@ -221,7 +221,8 @@ export type OperationKind =
   | "agent-remove"
   | "agent-reconnect"
   | "image-send"
-  | "image-fetch";
+  | "image-fetch"
+  | "file-archive";
 
 /** Where an operation stands. */
 export type OperationState =

@@ -4,15 +4,16 @@ import { Download, FilePlus, FolderOpen, FolderPlus, FolderUp, RotateCw, Trash2,
 import { lazy, Suspense, useMemo, useRef, useState, type DragEvent } from 'react'
 import { useTranslation } from 'react-i18next'
 import { asProblem } from '@/api/client'
-import { contentAddress, encodedName, type FilePlace, inside, removeFile, zipAddress, placeKey } from '@/api/files'
+import { contentAddress, encodedName, type FilePlace, inside, moveFile, removeFile, zipAddress, placeKey } from '@/api/files'
 import type { FileInfo } from '@/api/types.gen'
 import { saveUrl } from '@/lib/save'
 import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
 import { FileTable } from './FileTable'
 import { NameDialog, type Naming } from './NameDialog'
-import { crumbsOf } from './paths'
+import { crumbsOf, visible } from './paths'
 import { UploadList } from './UploadList'
+import { Archives } from './Archives'
 import css from './files.module.css'
 import { chosenOf, type Picked, pickedOf } from './uploads'
 import { useListing, useUploads } from './useFiles'
@@ -54,7 +55,7 @@ export function Explorer({ place, root, dir, onVisit, readOnly }: ExplorerProps)
     setSelected([])
     onVisit(to)
   }
-  const refresh = () => void client.invalidateQueries({ queryKey: ['files', placeKey(place)] })
+  const refresh = () => client.invalidateQueries({ queryKey: ['files', placeKey(place)] })
   const pathOf = (file: FileInfo) => inside(dir, encodedName(file))
   const chosen = entries.filter((e) => selected.includes(encodedName(e)))
   const open = (file: FileInfo) => {
@@ -68,7 +69,7 @@ export function Explorer({ place, root, dir, onVisit, readOnly }: ExplorerProps)
   }
   const remove = (some: FileInfo[]) =>
     modal.confirm({
-      title: some.length === 1 ? t('files:remove.title', { name: some[0]?.name ?? '' }) : t('files:remove.titleMany', { count: some.length }),
+      title: some.length === 1 ? t('files:remove.title', { name: visible(some[0]?.name ?? '') }) : t('files:remove.titleMany', { count: some.length }),
       content: t('files:remove.text'),
       okText: t('files:remove.go'),
       okButtonProps: { danger: true },
@@ -78,7 +79,7 @@ export function Explorer({ place, root, dir, onVisit, readOnly }: ExplorerProps)
         const failed = results.find((r) => r.status === 'rejected')
         if (failed) void message.error([asProblem(failed.reason).message, asProblem(failed.reason).hint].filter(Boolean).join(' '))
         setSelected([])
-        refresh()
+        void refresh()
       },
     })
   const bring = (picked: Picked[]) => {
@@ -113,7 +114,7 @@ export function Explorer({ place, root, dir, onVisit, readOnly }: ExplorerProps)
           ))}
         </nav>
         <Input allowClear className={css.filter ?? ''} aria-label={t('files:filter')} placeholder={t('files:filter')} value={filter} onChange={(event) => setFilter(event.target.value)} />
-        <Button type="text" aria-label={t('files:refresh')} title={t('files:refresh')} icon={<RotateCw size={15} />} onClick={refresh} />
+        <Button type="text" aria-label={t('files:refresh')} title={t('files:refresh')} icon={<RotateCw size={15} />} onClick={() => void refresh()} />
       </div>
       <div className={css.bar}>
         {chosen.length > 0 ? (
@@ -140,10 +141,10 @@ export function Explorer({ place, root, dir, onVisit, readOnly }: ExplorerProps)
                 <Button icon={<FolderUp size={15} />} onClick={() => directory.current?.click()}>
                   {t('files:uploadFolder')}
                 </Button>
-                <Button icon={<FolderPlus size={15} />} onClick={() => setNaming({ what: 'directory' })}>
+                <Button icon={<FolderPlus size={15} />} onClick={() => setNaming('directory')}>
                   {t('files:newFolder')}
                 </Button>
-                <Button icon={<FilePlus size={15} />} onClick={() => setNaming({ what: 'file' })}>
+                <Button icon={<FilePlus size={15} />} onClick={() => setNaming('file')}>
                   {t('files:newFile')}
                 </Button>
               </>
@@ -168,16 +169,24 @@ export function Explorer({ place, root, dir, onVisit, readOnly }: ExplorerProps)
             onSelect={setSelected}
             onOpen={open}
             onDownload={(file) => download([file])}
-            onRename={readOnly ? undefined : (file) => setNaming({ what: 'rename', file })}
+            onRename={
+              readOnly
+                ? undefined
+                : async (file, name) => {
+                    await moveFile(place, pathOf(file), inside(dir, encodeURIComponent(name)))
+                    await refresh()
+                  }
+            }
             onRemove={readOnly ? undefined : (file) => remove([file])}
           />
         )}
         {over ? <div className={css.over}>{t('files:dropHere', { name: crumbsOf(dir).at(-1)?.name ?? root })}</div> : null}
       </div>
+      <Archives />
       <UploadList place={place} />
-      {naming ? <NameDialog place={place} dir={dir} naming={naming} taken={(listing.data?.entries ?? []).map((e) => e.name)} onClose={() => setNaming(null)} onDone={refresh} /> : null}
+      {naming ? <NameDialog place={place} dir={dir} naming={naming} taken={(listing.data?.entries ?? []).map((e) => e.name)} onClose={() => setNaming(null)} onDone={() => void refresh()} /> : null}
       <Suspense fallback={null}>
-        {shown ? <Preview place={place} path={pathOf(shown)} file={shown} readOnly={readOnly} onClose={() => setShown(null)} onSaved={refresh} /> : null}
+        {shown ? <Preview place={place} path={pathOf(shown)} file={shown} readOnly={readOnly} onClose={() => setShown(null)} onSaved={() => void refresh()} /> : null}
       </Suspense>
     </div>
   )

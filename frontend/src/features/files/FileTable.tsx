@@ -8,6 +8,8 @@ import { useBox } from '@/lib/useBox'
 import { Bytes } from '@/ui/Bytes'
 import { RelativeTime } from '@/ui/Times'
 import css from './files.module.css'
+import { visible } from './paths'
+import { RenameField } from './RenameField'
 
 export interface FileTableProps {
   rows: FileInfo[]
@@ -16,7 +18,7 @@ export interface FileTableProps {
   onOpen: (file: FileInfo) => void
   onDownload: (file: FileInfo) => void
   /** Undefined: nothing may be changed here. */
-  onRename: ((file: FileInfo) => void) | undefined
+  onRename: ((file: FileInfo, name: string) => Promise<void>) | undefined
   onRemove: ((file: FileInfo) => void) | undefined
 }
 
@@ -40,6 +42,7 @@ export function FileTable({ rows, selected, onSelect, onOpen, onDownload, onRena
   const frame = useRef<HTMLDivElement>(null)
   const box = useBox(frame)
   const [order, setOrder] = useState<Order>(null)
+  const [renaming, setRenaming] = useState('')
   const sortOrder = (key: string) => (order?.key === key ? (order.down ? ('descend' as const) : ('ascend' as const)) : null)
   const columns: TableProps<FileInfo>['columns'] = [
     {
@@ -51,11 +54,21 @@ export function FileTable({ rows, selected, onSelect, onOpen, onDownload, onRena
       render: (_, file) => (
         <span className={css.name}>
           <Icon file={file} />
-          {file.kind === 'other' ? (
-            <span className={css.dim} title={t('files:special')}>{file.name}</span>
+          {onRename && renaming === encodedName(file) ? (
+            <RenameField file={file} taken={rows.map((row) => row.name)} onRename={(name) => onRename(file, name)} onClose={() => setRenaming('')} />
+          ) : file.kind === 'other' ? (
+            <span className={css.dim} title={t('files:special')}>{visible(file.name)}</span>
           ) : (
-            <button type="button" className={css.open} onClick={() => onOpen(file)}>
-              {file.name}
+            <button
+              type="button"
+              className={css.open}
+              title={visible(file.name)}
+              onClick={() => onOpen(file)}
+              onKeyDown={(event) => {
+                if (event.key === 'F2' && onRename) setRenaming(encodedName(file))
+              }}
+            >
+              {visible(file.name)}
             </button>
           )}
         </span>
@@ -70,9 +83,9 @@ export function FileTable({ rows, selected, onSelect, onOpen, onDownload, onRena
       align: 'right',
       render: (_, file) => (
         <span className={css.actions}>
-          {file.kind === 'other' ? null : <Button type="text" size="small" aria-label={t('files:downloadOf', { name: file.name })} title={t('files:download')} icon={<Download size={14} />} onClick={() => onDownload(file)} />}
-          {onRename && !file.encoded ? <Button type="text" size="small" aria-label={t('files:renameOf', { name: file.name })} title={t('files:rename')} icon={<Pencil size={14} />} onClick={() => onRename(file)} /> : null}
-          {onRemove ? <Button type="text" size="small" danger aria-label={t('files:removeOf', { name: file.name })} title={t('files:remove.go')} icon={<Trash2 size={14} />} onClick={() => onRemove(file)} /> : null}
+          {file.kind === 'other' ? null : <Button type="text" size="small" aria-label={t('files:downloadOf', { name: visible(file.name) })} title={t('files:download')} icon={<Download size={14} />} onClick={() => onDownload(file)} />}
+          {onRename ? <Button type="text" size="small" aria-label={t('files:renameOf', { name: visible(file.name) })} title={t('files:rename')} icon={<Pencil size={14} />} onClick={() => setRenaming(encodedName(file))} /> : null}
+          {onRemove ? <Button type="text" size="small" danger aria-label={t('files:removeOf', { name: visible(file.name) })} title={t('files:remove.go')} icon={<Trash2 size={14} />} onClick={() => onRemove(file)} /> : null}
         </span>
       ),
     },
@@ -93,7 +106,7 @@ export function FileTable({ rows, selected, onSelect, onOpen, onDownload, onRena
             setOrder(one?.order ? { key: String(one.columnKey), down: one.order === 'descend' } : null)
           }}
           onRow={(file) => ({ onDoubleClick: () => onOpen(file) })}
-          rowSelection={{ columnWidth: 40, selectedRowKeys: selected, onChange: (names) => onSelect(names.map(String)), getCheckboxProps: (file) => ({ 'aria-label': t('files:select', { name: file.name }) }) }}
+          rowSelection={{ columnWidth: 40, selectedRowKeys: selected, onChange: (names) => onSelect(names.map(String)), getCheckboxProps: (file) => ({ 'aria-label': t('files:select', { name: visible(file.name) }) }) }}
         />
       ) : null}
     </div>

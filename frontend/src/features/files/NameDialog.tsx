@@ -2,13 +2,12 @@ import { Input, Modal } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { asProblem, type ApiProblem } from '@/api/client'
-import { encodedName, type FilePlace, finishUpload, inside, makeDirectory, moveFile, writePiece } from '@/api/files'
-import type { FileInfo } from '@/api/types.gen'
+import { type FilePlace, finishUpload, inside, makeDirectory, writePiece } from '@/api/files'
 import { ErrorState } from '@/ui/ErrorState'
 import css from './files.module.css'
 import { nameFault } from './paths'
 
-export type Naming = { what: 'directory' | 'file' } | { what: 'rename'; file: FileInfo }
+export type Naming = 'directory' | 'file'
 
 export interface NameDialogProps {
   place: FilePlace
@@ -19,28 +18,26 @@ export interface NameDialogProps {
   onDone: () => void
 }
 
-const titles = { directory: 'newFolder', file: 'newFile', rename: 'rename' } as const
+const titles = { directory: 'newFolder', file: 'newFile' } as const
 
-/** Asks for the name of something new, or another name. */
+/** Asks for the name of something new. */
 export function NameDialog({ place, dir, naming, taken, onClose, onDone }: NameDialogProps) {
   const { t } = useTranslation(['files', 'common'])
-  const old = naming.what === 'rename' ? naming.file.name : ''
-  const [name, setName] = useState(old)
+  const [name, setName] = useState('')
   const [busy, setBusy] = useState(false)
   const [problem, setProblem] = useState<ApiProblem | null>(null)
-  const fault = name === old ? '' : nameFault(name, taken)
-  const able = name !== '' && name !== old && fault === ''
+  const fault = name === '' ? '' : nameFault(name, taken)
+  const able = name !== '' && fault === ''
   const go = async () => {
     setBusy(true)
     setProblem(null)
     const path = inside(dir, encodeURIComponent(name))
     try {
-      if (naming.what === 'directory') await makeDirectory(place, path)
-      else if (naming.what === 'rename') await moveFile(place, inside(dir, encodedName(naming.file)), path)
+      if (naming === 'directory') await makeDirectory(place, path)
       else {
         const key = `new${Date.now().toString(36)}`
         await writePiece(place, path, key, 0, new Blob([]), () => {}, new AbortController().signal)
-        await finishUpload(place, path, key, 0, 'fail')
+        await finishUpload(place, path, key, { size: 0, conflict: 'fail' })
       }
       onDone()
       onClose()
@@ -51,9 +48,9 @@ export function NameDialog({ place, dir, naming, taken, onClose, onDone }: NameD
     }
   }
   return (
-    <Modal open title={t(`files:${titles[naming.what]}`)} okText={t(naming.what === 'rename' ? 'files:rename' : 'files:create')} cancelText={t('common:action.cancel')} okButtonProps={{ disabled: !able, loading: busy }} onOk={() => void go()} onCancel={onClose}>
-      <Input autoFocus aria-label={t('files:name')} value={name} status={fault && name !== '' ? 'error' : ''} spellCheck={false} onChange={(event) => setName(event.target.value)} onPressEnter={() => able && void go()} />
-      <div className={css.fault}>{fault && name !== '' ? t(`files:${fault}`) : ' '}</div>
+    <Modal open title={t(`files:${titles[naming]}`)} okText={t('files:create')} cancelText={t('common:action.cancel')} okButtonProps={{ disabled: !able, loading: busy }} onOk={() => void go()} onCancel={onClose}>
+      <Input autoFocus aria-label={t('files:name')} value={name} status={fault ? 'error' : ''} spellCheck={false} onChange={(event) => setName(event.target.value)} onPressEnter={() => able && void go()} />
+      <div className={css.fault}>{fault ? t(`files:${fault}`) : ' '}</div>
       {problem ? <ErrorState compact problem={problem} /> : null}
     </Modal>
   )

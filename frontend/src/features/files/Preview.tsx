@@ -1,18 +1,19 @@
 import { useQuery } from '@tanstack/react-query'
-import { App, Button, Input, Modal, Skeleton } from 'antd'
-import { Download, Save } from 'lucide-react'
-import { useEffect, useMemo, useState } from 'react'
+import { App, Button, Modal, Segmented, Skeleton } from 'antd'
+import { Download } from 'lucide-react'
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { asProblem } from '@/api/client'
-import { contentAddress, type FilePlace, finishUpload, placeKey, readFile, statFile, writePiece } from '@/api/files'
+import { contentAddress, type FilePlace, placeKey, readFile } from '@/api/files'
 import type { FileInfo } from '@/api/types.gen'
 import { formatBytes } from '@/lib/bytes'
 import { saveUrl } from '@/lib/save'
 import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
+import { Editor } from './Editor'
 import css from './files.module.css'
 import { Notebook } from './Notebook'
-import { imageType, parseTable, previewKind } from './paths'
+import { imageType, parseTable, previewKind, visible } from './paths'
 
 /** The most that is shown or edited here. */
 const most = 1024 ** 2
@@ -33,6 +34,15 @@ export interface PreviewProps {
 export function Preview(props: PreviewProps) {
   const { place, path, file, onClose } = props
   const { t } = useTranslation(['files', 'common'])
+  const { modal } = App.useApp()
+  const unsaved = useRef(false)
+  const onChanged = useCallback((changed: boolean) => {
+    unsaved.current = changed
+  }, [])
+  const close = () => {
+    if (!unsaved.current) onClose()
+    else modal.confirm({ title: t('files:discard.title'), content: t('files:discard.text', { name: visible(file.name) }), okText: t('files:discard.go'), okButtonProps: { danger: true }, cancelText: t('files:discard.stay'), onOk: onClose })
+  }
   const kind = previewKind(file.name)
   const tooLarge = file.size > (kind === 'image' ? mostImage : most)
   const content = useQuery({
@@ -49,7 +59,7 @@ export function Preview(props: PreviewProps) {
     </Button>
   )
   return (
-    <Modal open width={900} title={<span className={css.previewTitle}>{file.name}<small>{formatBytes(file.size)}</small></span>} footer={null} onCancel={onClose} destroyOnHidden>
+    <Modal open width={900} title={<span className={css.previewTitle}>{visible(file.name)}<small>{formatBytes(file.size)}</small></span>} footer={null} onCancel={close} destroyOnHidden>
       {tooLarge ? (
         <EmptyState icon={Download} title={t('files:tooLarge')} text={t('files:tooLargeText', { size: formatBytes(most) })}>
           {button}
@@ -57,7 +67,7 @@ export function Preview(props: PreviewProps) {
       ) : content.isError ? (
         <ErrorState problem={asProblem(content.error)} onRetry={() => void content.refetch()} />
       ) : content.data ? (
-        kind === 'image' ? <Picture blob={content.data} name={file.name} /> : <Text {...props} blob={content.data} kind={kind} button={button} />
+        kind === 'image' ? <Picture blob={content.data} name={file.name} /> : <Text {...props} blob={content.data} kind={kind} button={button} onChanged={onChanged} />
       ) : (
         <Skeleton active />
       )}
@@ -79,6 +89,7 @@ interface TextProps extends PreviewProps {
   blob: Blob
   kind: 'csv' | 'notebook' | 'text'
   button: React.ReactNode
+  onChanged: (changed: boolean) => void
 }
 
 /** Reads bytes as text; null where they are none. */
@@ -89,7 +100,7 @@ function useText(blob: Blob): string | null | undefined {
     void blob.arrayBuffer().then((bytes) => {
       if (!current) return
       try {
-        const read = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+        const read = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
         setText(read.includes('\0') ? null : read)
       } catch {
         setText(null)
@@ -105,6 +116,7 @@ function useText(blob: Blob): string | null | undefined {
 function Text(props: TextProps) {
   const { t } = useTranslation('files')
   const text = useText(props.blob)
+  const [plain, setPlain] = useState(props.kind === 'text')
   if (text === undefined) return <Skeleton active />
   if (text === null) {
     return (
@@ -113,9 +125,24 @@ function Text(props: TextProps) {
       </EmptyState>
     )
   }
-  if (props.kind === 'csv') return <Sheet text={text} separator={props.file.name.toLowerCase().endsWith('.tsv') ? '\t' : ','} />
-  if (props.kind === 'notebook') return <Notebook text={text} />
-  return <Editor {...props} text={text} />
+  const editor = <Editor {...props} text={text} />
+  if (props.kind === 'text') return editor
+  // A mark at the beginning tells the encoding and is part of nothing.
+  const content = text.replace(/^\ufeff/, '')
+  return (
+    <>
+      <Segmented
+        className={css.kinds ?? ''}
+        aria-label={t('showAs')}
+        value={plain ? 'text' : 'view'}
+        options={[{ value: 'view', label: t(props.kind === 'csv' ? 'asTable' : 'asNotebook') }, { value: 'text', label: t('asText') }]}
+        onChange={(value) => setPlain(value === 'text')}
+      />
+      {plain ? null : props.kind === 'csv' ? <Sheet text={content} separator={props.file.name.toLowerCase().endsWith('.tsv') ? '\t' : ','} /> : <Notebook text={content} />}
+      {/* What was written stays while one looks at the other. */}
+      <div hidden={!plain}>{editor}</div>
+    </>
+  )
 }
 
 function Sheet({ text, separator }: { text: string; separator: string }) {
@@ -135,49 +162,5 @@ function Sheet({ text, separator }: { text: string; separator: string }) {
       </table>
       {rows.length === mostRows ? <p className={css.note}>{t('firstRows', { count: mostRows })}</p> : null}
     </div>
-  )
-}
-
-function Editor({ place, path, file, readOnly, text, onClose, onSaved }: TextProps & { text: string }) {
-  const { t } = useTranslation(['files', 'common'])
-  const { message, modal } = App.useApp()
-  const [value, setValue] = useState(text)
-  const [busy, setBusy] = useState(false)
-  const changed = value !== text
-  const write = async () => {
-    const blob = new Blob([value])
-    const key = `edit${Date.now().toString(36)}`
-    await writePiece(place, path, key, 0, blob, () => {}, new AbortController().signal)
-    await finishUpload(place, path, key, blob.size, 'replace')
-    void message.success(t('files:saved'))
-    onSaved()
-    onClose()
-  }
-  const save = async () => {
-    setBusy(true)
-    try {
-      const now = await statFile(place, path).catch(() => null)
-      if (now && now.version !== file.version) {
-        modal.confirm({ title: t('files:changed.title'), content: t('files:changed.text'), okText: t('files:changed.go'), okButtonProps: { danger: true }, cancelText: t('common:action.cancel'), onOk: write })
-      } else await write()
-    } catch (error) {
-      void message.error(asProblem(error).message)
-    } finally {
-      setBusy(false)
-    }
-  }
-  return (
-    <>
-      <Input.TextArea className={css.editor} aria-label={file.name} readOnly={readOnly} value={value} spellCheck={false} onChange={(event) => setValue(event.target.value)} />
-      {readOnly ? null : (
-        <div className={css.foot}>
-          {changed ? <span className={css.note}>{t('files:unsaved')}</span> : null}
-          <Button onClick={onClose}>{t('common:action.cancel')}</Button>
-          <Button type="primary" icon={<Save size={15} />} disabled={!changed} loading={busy} onClick={() => void save()}>
-            {t('common:action.save')}
-          </Button>
-        </div>
-      )}
-    </>
   )
 }

@@ -5,6 +5,7 @@ import { useTranslation } from 'react-i18next'
 import { type FilePlace, placeKey } from '@/api/files'
 import { formatBytes } from '@/lib/bytes'
 import css from './files.module.css'
+import { visible } from './paths'
 import type { UploadItem } from './uploads'
 import { useUploads } from './useFiles'
 
@@ -21,7 +22,7 @@ export function UploadList({ place }: { place: FilePlace }) {
   const done = here.filter((i) => i.status === 'done').length
   const failed = here.filter((i) => i.status === 'failed').length
   // What needs somebody comes first, and what is done last.
-  const rank = { failed: 0, asking: 0, sending: 1, waiting: 2, cancelled: 3, done: 4 }
+  const rank = { failed: 0, asking: 0, sending: 1, waiting: 2, skipped: 3, cancelled: 3, done: 4 }
   const shown = here.toSorted((a, b) => rank[a.status] - rank[b.status]).slice(0, 50)
   return (
     <section className={css.uploads} aria-label={t('files:uploads')}>
@@ -44,7 +45,7 @@ export function UploadList({ place }: { place: FilePlace }) {
           <Line key={item.id} item={item} />
         ))}
       </ul>
-      {asking ? <ConflictDialog key={asking.id} item={asking} several={here.filter((i) => i.status === 'asking').length > 1} /> : null}
+      {asking ? <ConflictDialog key={asking.id} item={asking} several={uploads.several(asking)} /> : null}
     </section>
   )
 }
@@ -55,7 +56,7 @@ function Line({ item }: { item: UploadItem }) {
   const live = item.status === 'sending' || item.status === 'waiting' || item.status === 'asking'
   return (
     <li>
-      <span className={css.uploadName}>{item.name}</span>
+      <span className={css.uploadName}>{visible(item.name)}</span>
       {item.status === 'sending' ? <Progress className={css.progress ?? ''} size="small" percent={item.size === 0 ? 0 : Math.round((100 * item.sent) / item.size)} aria-label={item.name} /> : null}
       {item.status === 'done' ? <Check size={14} aria-label={t('files:status.done')} className={css.good} /> : null}
       {item.status === 'failed' ? (
@@ -63,7 +64,7 @@ function Line({ item }: { item: UploadItem }) {
           <CircleAlert size={14} aria-hidden /> {item.problem?.message}
         </span>
       ) : null}
-      {item.status === 'waiting' || item.status === 'cancelled' || item.status === 'asking' ? <span className={css.dim}>{t(`files:status.${item.status}`)}</span> : null}
+      {item.status === 'waiting' || item.status === 'skipped' || item.status === 'cancelled' || item.status === 'asking' ? <span className={css.dim}>{t(`files:status.${item.status}`)}</span> : null}
       {item.status === 'failed' ? <Button size="small" type="text" aria-label={t('common:action.retry')} icon={<RotateCw size={13} />} onClick={() => uploads.retry(item.id)} /> : null}
       {live ? <Button size="small" type="text" aria-label={t('files:cancelOf', { name: item.name })} icon={<X size={13} />} onClick={() => uploads.cancel(item.id)} /> : null}
     </li>
@@ -78,10 +79,10 @@ function ConflictDialog({ item, several }: { item: UploadItem; several: boolean 
   return (
     <Modal
       open
-      title={t('conflict.title', { name: item.name })}
-      onCancel={() => uploads.answer(item.id, null, false)}
+      title={t('conflict.title', { name: visible(item.name) })}
+      onCancel={() => uploads.answer(item.id, 'skip', false)}
       footer={[
-        <Button key="skip" onClick={() => uploads.answer(item.id, null, all)}>
+        <Button key="skip" onClick={() => uploads.answer(item.id, 'skip', all)}>
           {t('conflict.skip')}
         </Button>,
         <Button key="keep" onClick={() => uploads.answer(item.id, 'keep-both', all)}>

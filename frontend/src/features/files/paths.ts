@@ -15,11 +15,23 @@ export function readable(encoded: string): string {
   }
 }
 
+/** Characters that break lines, hide, or turn the text around. */
+const unseen = /[\p{Cc}\p{Zl}\p{Zp}\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]/gu
+
+/** A name as it is shown: on one line, in its own order, with nothing hidden in it. */
+export function visible(name: string): string {
+  return name.replace(unseen, (c) => {
+    const code = c.codePointAt(0) ?? 0
+    // Control characters have pictures of their own.
+    return code < 0x20 ? String.fromCodePoint(0x2400 + code) : `\u27e8${code.toString(16)}\u27e9`
+  })
+}
+
 /** The directories on the way to an encoded path. */
 export function crumbsOf(path: string): Crumb[] {
   const crumbs: Crumb[] = []
   for (const part of path.split('%2F').filter(Boolean)) {
-    crumbs.push({ name: readable(part), path: inside(crumbs[crumbs.length - 1]?.path ?? '', part) })
+    crumbs.push({ name: visible(readable(part)), path: inside(crumbs[crumbs.length - 1]?.path ?? '', part) })
   }
   return crumbs
 }

@@ -1,7 +1,7 @@
 import { dropUpload, encodedName, type Conflict, type FilePlace, finishUpload, inside, makeDirectory, placeKey, statFile, uploadState, writePiece } from '@/api/files'
 import { asProblem, type ApiProblem } from '@/api/client'
 
-export type UploadStatus = 'waiting' | 'sending' | 'asking' | 'done' | 'failed' | 'cancelled'
+export type UploadStatus = 'waiting' | 'sending' | 'asking' | 'done' | 'skipped' | 'failed' | 'cancelled'
 
 /** One file on its way, or one that has ended. */
 export interface UploadItem {
@@ -14,7 +14,12 @@ export interface UploadItem {
   sent: number
   status: UploadStatus
   problem?: ApiProblem
+  /** What was brought at once: an answer may be given for all of it. */
+  batch: number
 }
+
+/** What becomes of a file that is there already; skip: the new one is left out. */
+export type ConflictAnswer = Conflict | 'skip'
 
 /** A file with the directory that it goes to, from the directory that was dropped on. */
 export interface Picked {
@@ -52,6 +57,9 @@ export function uploadKey(place: FilePlace, path: string, file: Pick<File, 'size
 export class Uploads {
   #jobs: Job[] = []
   #next = 1
+  #batches = 0
+  /** What was answered for all of a batch. */
+  #rules = new Map<number, ConflictAnswer>()
   #listeners = new Set<() => void>()
   #shown: readonly UploadItem[] = []
   /** Called when a file has appeared somewhere. */
@@ -65,32 +73,50 @@ export class Uploads {
   items = (): readonly UploadItem[] => this.#shown
 
   add(place: FilePlace, dir: string, picked: readonly Picked[]): void {
+    const batch = ++this.#batches
     for (const { file, dirs } of picked) {
       const into = dirs.reduce((path, part) => inside(path, encodeURIComponent(part)), dir)
-      const item: UploadItem = { id: this.#next++, place, dir: into, name: file.name, size: file.size, sent: 0, status: 'waiting' }
+      const item: UploadItem = { id: this.#next++, place, dir: into, name: file.name, size: file.size, sent: 0, status: 'waiting', batch }
       this.#jobs.push({ item, file, stop: new AbortController(), conflict: undefined })
     }
     this.#tell()
     this.#pump()
   }
 
-  /** Says what becomes of a file that is there already; null: it is left out. */
-  answer(id: number, conflict: Conflict | null, all: boolean): void {
+  /** Says what becomes of a file that is there already, or of all those of its batch, also of those that are found later. */
+  answer(id: number, answer: ConflictAnswer, all: boolean): void {
+    const { batch } = this.#jobs.find((job) => job.item.id === id)?.item ?? {}
+    if (all && batch !== undefined) this.#rules.set(batch, answer)
     for (const job of this.#jobs) {
-      if (job.item.status !== 'asking' || (!all && job.item.id !== id)) continue
-      job.conflict = conflict ?? undefined
-      this.#set(job, { status: conflict ? 'waiting' : 'cancelled' })
+      if (job.item.status === 'asking' && (job.item.id === id || (all && job.item.batch === batch))) this.#settle(job, answer)
     }
     this.#pump()
   }
 
+  /** Whether an answer for one may be meant for others too. */
+  several(item: UploadItem): boolean {
+    return this.#jobs.some((job) => job.item.batch === item.batch && job.item.id !== item.id && ['waiting', 'sending', 'asking'].includes(job.item.status))
+  }
+
+  #settle(job: Job, answer: ConflictAnswer): void {
+    if (answer === 'skip') this.#drop(job)
+    else job.conflict = answer
+    this.#set(job, { status: answer === 'skip' ? 'skipped' : 'waiting' })
+  }
+
+  /** Somebody else has the name: as was answered before, or ask. */
+  #collide(job: Job): void {
+    const rule = this.#rules.get(job.item.batch)
+    if (rule) this.#settle(job, rule)
+    else this.#set(job, { status: 'asking' })
+  }
+
   cancel(id: number): void {
     const job = this.#jobs.find((one) => one.item.id === id)
-    if (!job || job.item.status === 'done' || job.item.status === 'cancelled') return
+    if (!job || ['done', 'skipped', 'cancelled'].includes(job.item.status)) return
     job.stop.abort()
     this.#set(job, { status: 'cancelled' })
-    // What had come is of no use to anybody.
-    void dropUpload(job.item.place, this.#path(job), this.#key(job)).catch(() => undefined)
+    this.#drop(job)
     this.#pump()
   }
 
@@ -106,6 +132,11 @@ export class Uploads {
   clear(): void {
     this.#jobs = this.#jobs.filter(({ item }) => item.status === 'waiting' || item.status === 'sending' || item.status === 'asking')
     this.#tell()
+  }
+
+  /** What had come is of no use to anybody. */
+  #drop(job: Job): void {
+    void dropUpload(job.item.place, this.#path(job), this.#key(job)).catch(() => undefined)
   }
 
   #path = (job: Job) => inside(job.item.dir, encodedName({ name: job.item.name }))
@@ -134,7 +165,7 @@ export class Uploads {
     const { signal } = job.stop
     try {
       if (!job.conflict && (await this.#isThere(job))) {
-        this.#set(job, { status: 'asking' })
+        this.#collide(job)
         return
       }
       if (dir !== '') await makeDirectory(place, dir, true)
@@ -148,13 +179,13 @@ export class Uploads {
         }
       }
       if (signal.aborted) return
-      await finishUpload(place, this.#path(job), this.#key(job), job.file.size, job.conflict ?? 'fail', new Date(job.file.lastModified).toISOString(), signal)
+      await finishUpload(place, this.#path(job), this.#key(job), { size: job.file.size, conflict: job.conflict ?? 'fail', modified: new Date(job.file.lastModified).toISOString() }, signal)
       this.#set(job, { status: 'done', sent: job.file.size })
       this.onArrived(place, dir)
     } catch (error) {
       if (signal.aborted) return
       const problem = asProblem(error)
-      if (problem.code === 'file_finish_already-exists') this.#set(job, { status: 'asking' })
+      if (problem.code === 'file_finish_already-exists') this.#collide(job)
       else this.#set(job, { status: 'failed', problem })
     }
   }

@@ -2,10 +2,12 @@ import { Button, Checkbox, Input } from 'antd'
 import { Folder, FolderOpen, FolderPlus, Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { useFolders } from '@/api/folders'
 import css from './launcher.module.css'
 import { Card } from './Card'
 import { DirectoryPicker } from './DirectoryPicker'
 import { FolderSelect } from './FolderSelect'
+import { SubPathPicker } from './SubPathPicker'
 import type { MountRow } from './draft'
 import { IssueLine } from './Field'
 import type { StepProps } from './StepProps'
@@ -21,6 +23,11 @@ export function StorageStep({ draft, issues, change }: StepProps) {
   const several = machines.length > 1
   // The place a picked directory goes to: a row, or a new one at the end.
   const [picking, setPicking] = useState<number | null>(null)
+  const folders = useFolders().data ?? []
+  const folderOf = (mount: MountRow) => folders.find((f) => f.name === mount.folder && f.state === 'ready' && f.agent === machine?.agent)
+  const [inside, setInside] = useState<number | null>(null)
+  const mounted = inside === null ? undefined : draft.mounts[inside]
+  const within = mounted && folderOf(mounted)
   const set = (index: number, row: Partial<MountRow>) =>
     change((old) => ({ ...old, mounts: old.mounts.map((m, i) => (i === index ? { ...m, ...row } : m)) }))
   const picked = (source: string) => {
@@ -48,7 +55,7 @@ export function StorageStep({ draft, issues, change }: StepProps) {
           mount={mount}
           index={index}
           issues={issues}
-          onBrowse={() => setPicking(index)}
+          onBrowse={mount.folder === undefined ? () => setPicking(index) : folderOf(mount) ? () => setInside(index) : undefined}
           onChange={(row) => set(index, row)}
           onRemove={() => change((old) => ({ ...old, mounts: old.mounts.filter((_, i) => i !== index) }))}
         />
@@ -73,6 +80,17 @@ export function StorageStep({ draft, issues, change }: StepProps) {
       {picking !== null && machine ? (
         <DirectoryPicker agent={machine.agent} named={several} start={draft.mounts[picking]?.source ?? ''} onPick={picked} onClose={() => setPicking(null)} />
       ) : null}
+      {inside !== null && within ? (
+        <SubPathPicker
+          folder={within}
+          start={mounted?.path ?? ''}
+          onPick={(path) => {
+            set(inside, { path })
+            setInside(null)
+          }}
+          onClose={() => setInside(null)}
+        />
+      ) : null}
     </Card>
   )
 }
@@ -81,7 +99,8 @@ interface MountLineProps {
   mount: MountRow
   index: number
   issues: StepProps['issues']
-  onBrowse: () => void
+  /** Undefined: there is nothing to choose from. */
+  onBrowse: (() => void) | undefined
   onChange: (row: Partial<MountRow>) => void
   onRemove: () => void
 }
@@ -91,6 +110,14 @@ function MountLine({ mount, index, issues, onBrowse, onChange, onRemove }: Mount
   const sourceIssue = issues.at(`mounts[${index}].source`) ?? issues.at(`mounts[${index}].path`) ?? issues.at(`mounts[${index}].folder`)
   const targetIssue = issues.at(`mounts[${index}].target`) ?? issues.at(`mounts[${index}]`)
   const target = mountTarget(mount)
+  const browseText = t(mount.folder === undefined ? 'storage.browse' : 'subPath.browse', { number: index + 1 })
+  const browse = onBrowse ? (
+    <button type="button" className={css.bare} aria-label={browseText} title={browseText} onClick={onBrowse}>
+      <FolderOpen size={15} aria-hidden />
+    </button>
+  ) : (
+    <span />
+  )
   return (
     <div className={css.row}>
       <div className={css.mount}>
@@ -103,11 +130,7 @@ function MountLine({ mount, index, issues, onBrowse, onChange, onRemove }: Mount
             placeholder="/data/images"
             spellCheck={false}
             onChange={(event) => onChange({ source: event.target.value })}
-            suffix={
-              <button type="button" className={css.bare} aria-label={t('storage.browse')} title={t('storage.browse')} onClick={onBrowse}>
-                <FolderOpen size={15} aria-hidden />
-              </button>
-            }
+            suffix={browse}
           />
         ) : (
           <div className={css.folderRow}>
@@ -123,6 +146,7 @@ function MountLine({ mount, index, issues, onBrowse, onChange, onRemove }: Mount
               placeholder={t('storage.subPath')}
               spellCheck={false}
               onChange={(event) => onChange({ path: event.target.value })}
+              suffix={browse}
             />
           </div>
         )}
