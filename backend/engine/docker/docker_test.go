@@ -101,7 +101,7 @@ func TestEngineKeepsItsPromises(t *testing.T) {
 				return e
 			}
 			enginetest.Run(t, newEngine, enginetest.Options{
-				Instance: instance, Image: enginetest.ImageMinimal, Stats: true, Guest: guest == realGuest,
+				Instance: instance, Image: enginetest.ImageMinimal, Stats: true, Guest: guest == realGuest, Mounts: true,
 				Serve:     []string{"python3", "-m", "http.server", fmt.Sprint(enginetest.ServePort)},
 				Commands:  enginetest.Commands{OOM: `exec python3 -c 'x = bytearray(1 << 30)'`},
 				PullImage: slow.ref, Evict: evict,

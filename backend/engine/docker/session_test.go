@@ -1,6 +1,7 @@
 package docker_test
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/volume"
+	"golang.org/x/sys/unix"
 
 	"slipway/backend/engine"
 	"slipway/backend/engine/docker"
@@ -98,6 +100,48 @@ func TestMounts(t *testing.T) {
 		}
 		if data, err := os.ReadFile(filepath.Join(dir, "file")); err != nil || string(data) != "written\n" {
 			t.Errorf("outside it is %q, %v", data, err)
+		}
+	})
+	t.Run("one that is exchanged for a link outwards before the start is not used", func(t *testing.T) {
+		for _, bent := range []bool{false, true} {
+			dir := t.TempDir()
+			part, beside := filepath.Join(dir, "folder", "part"), filepath.Join(dir, "beside")
+			if err := errors.Join(os.MkdirAll(part, 0o755), os.Mkdir(beside, 0o755)); err != nil {
+				t.Fatal(err)
+			}
+			var stat unix.Stat_t
+			if err := unix.Lstat(part, &stat); err != nil {
+				t.Fatal(err)
+			}
+			e := open(t, docker.Config{Instance: instanceOf(t), Guest: func(string) ([]byte, error) { return os.ReadFile(realGuest) }})
+			c := newContainer(instanceOf(t), "echo ran > /home/work/part/file")
+			c.Guest.UID, c.Guest.GID = os.Getuid(), os.Getgid()
+			c.Mounts = []session.Mount{{Source: part, Target: "/home/work/part"}}
+			c.Guest.Pins = []engine.Pin{{Target: "/home/work/part", Device: stat.Dev, Inode: stat.Ino}}
+			id := created(t, e, c)
+			if bent {
+				if err := errors.Join(os.Rename(part, part+"-away"), os.Symlink(beside, part)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := e.Start(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+			log, err := e.Logs(t.Context(), id, session.LogOptions{Follow: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			said, err := io.ReadAll(log) // until it ends
+			state, stateErr := e.Inspect(t.Context(), id)
+			if err := errors.Join(err, stateErr, log.Close()); err != nil || state.Running {
+				t.Fatalf("%+v, %v", state, err)
+			}
+			_, inside := os.Stat(filepath.Join(dir, "folder", "part", "file"))
+			_, outside := os.Stat(filepath.Join(beside, "file"))
+			refused := strings.Contains(string(said), "is not what was to be mounted")
+			if ran := state.ExitCode == 0 && inside == nil; ran == bent || refused != bent || outside == nil {
+				t.Errorf("bent %t: it ended as %+v, said %q, and wrote inside: %v, outside: %v", bent, state, said, inside, outside)
+			}
 		}
 	})
 	t.Run("a missing directory is named and nothing is left", func(t *testing.T) {

@@ -37,6 +37,9 @@ type Options struct {
 	Serve []string
 	// Guest reports whether the engine's guests speak the link protocol.
 	Guest bool
+	// Mounts reports whether directories of this machine are mounted, and guests
+	// reach the files of their containers.
+	Mounts bool
 	// Stats reports whether samples are taken of live processes, so that memory
 	// and process counts are above zero.
 	Stats bool
@@ -174,6 +177,9 @@ func (o *Options) optionalCases() []engineCase {
 	}
 	if o.Guest {
 		cases = append(cases, guestCases()...)
+	}
+	if o.Guest && o.Mounts {
+		cases = append(cases, engineCase{"directories are mounted to be written, to be read, and in part", caseMounts})
 	}
 	if o.Guest && o.Serve != nil {
 		cases = append(cases, engineCase{"a server is reached in its own container alone", caseServed})

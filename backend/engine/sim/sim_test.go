@@ -43,7 +43,7 @@ func TestSimKeepsThePromisesOfAnEngine(t *testing.T) {
 		current = open(t, t.TempDir())
 		return current
 	}, enginetest.Options{
-		Instance: "one", Image: "python:3.12", NoImage: "nowhere/nothing:1", Guest: true, Stats: true,
+		Instance: "one", Image: "python:3.12", NoImage: "nowhere/nothing:1", Guest: true, Mounts: true, Stats: true,
 		Serve:     []string{"httpd", "-p", fmt.Sprint(enginetest.ServePort)},
 		Commands:  enginetest.Commands{OOM: "stress --vm-bytes 1G --timeout 60"},
 		PullImage: "julia:1.11", Evict: func(_ *testing.T, ref string) { current.Evict(ref) },
