@@ -17,7 +17,7 @@ export interface EditorProps {
   text: string
   /** Says whether there is something that would be lost. */
   onChanged: (changed: boolean) => void
-  onClose: () => void
+  onCancel: () => void
   onSaved: () => void
 }
 
@@ -28,7 +28,7 @@ export function lineEnds(text: string): { shown: string; written: (shown: string
 }
 
 /** Edits a text. What somebody else wrote meanwhile is not replaced without a question. */
-export function Editor({ place, path, file, readOnly, text, onChanged, onClose, onSaved }: EditorProps) {
+export function Editor({ place, path, file, readOnly, text, onChanged, onCancel, onSaved }: EditorProps) {
   const { t } = useTranslation(['files', 'common'])
   const { message, modal } = App.useApp()
   const { shown, written } = lineEnds(text)
@@ -46,7 +46,6 @@ export function Editor({ place, path, file, readOnly, text, onChanged, onClose, 
     await finishUpload(place, path, key, { size: blob.size, conflict: 'replace', mode: file.mode })
     void message.success(t('files:saved'))
     onSaved()
-    onClose()
   }
   const tell = (error: unknown) => {
     const { message: text, hint } = asProblem(error)
@@ -82,7 +81,7 @@ export function Editor({ place, path, file, readOnly, text, onChanged, onClose, 
       {readOnly ? null : (
         <div className={css.foot}>
           {changed ? <span className={css.note}>{t('files:unsaved')}</span> : null}
-          <Button onClick={onClose}>{t('common:action.cancel')}</Button>
+          <Button onClick={onCancel}>{t('common:action.cancel')}</Button>
           <Button type="primary" icon={<Save size={15} />} disabled={!changed} loading={busy} onClick={() => void save()}>
             {t('common:action.save')}
           </Button>

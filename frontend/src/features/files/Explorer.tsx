@@ -57,7 +57,10 @@ export function Explorer({ place, root, dir, onVisit, readOnly }: ExplorerProps)
   }
   const refresh = () => client.invalidateQueries({ queryKey: ['files', placeKey(place)] })
   const pathOf = (file: FileInfo) => inside(dir, encodedName(file))
-  const chosen = entries.filter((e) => selected.includes(encodedName(e)))
+  const chosen = useMemo(() => {
+    const wanted = new Set(selected)
+    return wanted.size === 0 ? [] : entries.filter((e) => wanted.has(encodedName(e)))
+  }, [entries, selected])
   const open = (file: FileInfo) => {
     if (file.kind === 'directory') visit(pathOf(file))
     else if (file.kind === 'file') setShown(file)

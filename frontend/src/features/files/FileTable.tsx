@@ -1,12 +1,13 @@
-import { Button, Table, type TableProps } from 'antd'
-import { Download, File, FileSymlink, Folder, Pencil, Trash2 } from 'lucide-react'
-import { useRef, useState } from 'react'
+import { Table, type TableProps } from 'antd'
+import { Download, File, FileSymlink, Folder, Pencil, Trash2, type LucideIcon } from 'lucide-react'
+import { useMemo, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { encodedName } from '@/api/files'
 import type { FileInfo } from '@/api/types.gen'
+import { formatExact, formatShortRelative } from '@/lib/time'
 import { useBox } from '@/lib/useBox'
+import { useNow } from '@/lib/useNow'
 import { Bytes } from '@/ui/Bytes'
-import { RelativeTime } from '@/ui/Times'
 import css from './files.module.css'
 import { visible } from './paths'
 import { RenameField } from './RenameField'
@@ -36,13 +37,24 @@ function Icon({ file }: { file: FileInfo }) {
   return file.kind === 'directory' ? <Folder size={15} aria-hidden className={css.folder} /> : <File size={15} aria-hidden />
 }
 
+/** What can be done with a row. Many rows come and go while one scrolls, so it is a plain button. */
+function Action({ icon: Icon, label, title, danger, onClick }: { icon: LucideIcon; label: string; title: string; danger?: boolean; onClick: () => void }) {
+  return (
+    <button type="button" className={`${css.action} ${danger ? css.danger : ''}`} aria-label={label} title={title} onClick={onClick}>
+      <Icon size={14} aria-hidden />
+    </button>
+  )
+}
+
 /** The entries of a directory. Only what is seen is drawn. */
 export function FileTable({ rows, selected, onSelect, onOpen, onDownload, onRename, onRemove }: FileTableProps) {
   const { t } = useTranslation(['files', 'common'])
   const frame = useRef<HTMLDivElement>(null)
   const box = useBox(frame)
   const [order, setOrder] = useState<Order>(null)
+  const now = useNow()
   const [renaming, setRenaming] = useState('')
+  const shown = useMemo(() => sorted(rows, order), [rows, order])
   const sortOrder = (key: string) => (order?.key === key ? (order.down ? ('descend' as const) : ('ascend' as const)) : null)
   const columns: TableProps<FileInfo>['columns'] = [
     {
@@ -75,7 +87,7 @@ export function FileTable({ rows, selected, onSelect, onOpen, onDownload, onRena
       ),
     },
     { key: 'size', title: t('files:size'), width: 100, align: 'right', sorter: true, sortOrder: sortOrder('size'), render: (_, file) => (file.kind === 'file' ? <Bytes value={file.size} /> : null) },
-    { key: 'modified', title: t('files:modified'), width: 130, sorter: true, sortOrder: sortOrder('modified'), render: (_, file) => <RelativeTime at={file.modified} short /> },
+    { key: 'modified', title: t('files:modified'), width: 130, sorter: true, sortOrder: sortOrder('modified'), render: (_, file) => <time dateTime={file.modified} title={formatExact(file.modified)}>{formatShortRelative(file.modified, now)}</time> },
     {
       key: 'actions',
       title: <span className="unseen">{t('files:actions')}</span>,
@@ -83,9 +95,9 @@ export function FileTable({ rows, selected, onSelect, onOpen, onDownload, onRena
       align: 'right',
       render: (_, file) => (
         <span className={css.actions}>
-          {file.kind === 'other' ? null : <Button type="text" size="small" aria-label={t('files:downloadOf', { name: visible(file.name) })} title={t('files:download')} icon={<Download size={14} />} onClick={() => onDownload(file)} />}
-          {onRename ? <Button type="text" size="small" aria-label={t('files:renameOf', { name: visible(file.name) })} title={t('files:rename')} icon={<Pencil size={14} />} onClick={() => setRenaming(encodedName(file))} /> : null}
-          {onRemove ? <Button type="text" size="small" danger aria-label={t('files:removeOf', { name: visible(file.name) })} title={t('files:remove.go')} icon={<Trash2 size={14} />} onClick={() => onRemove(file)} /> : null}
+          {file.kind === 'other' ? null : <Action icon={Download} label={t('files:downloadOf', { name: visible(file.name) })} title={t('files:download')} onClick={() => onDownload(file)} />}
+          {onRename ? <Action icon={Pencil} label={t('files:renameOf', { name: visible(file.name) })} title={t('files:rename')} onClick={() => setRenaming(encodedName(file))} /> : null}
+          {onRemove ? <Action danger icon={Trash2} label={t('files:removeOf', { name: visible(file.name) })} title={t('files:remove.go')} onClick={() => onRemove(file)} /> : null}
         </span>
       ),
     },
@@ -98,7 +110,7 @@ export function FileTable({ rows, selected, onSelect, onOpen, onDownload, onRena
           rowKey={(file) => encodedName(file)}
           size="middle"
           pagination={false}
-          dataSource={sorted(rows, order)}
+          dataSource={shown}
           columns={columns}
           scroll={{ x: Math.max(560, box.width), y: box.height - headHeight }}
           onChange={(_page, _filters, sorter) => {

@@ -32,13 +32,17 @@ export interface PreviewProps {
 
 /** The content of one file: a picture, a table, a notebook, or text that can be edited. */
 export function Preview(props: PreviewProps) {
-  const { place, path, file, onClose } = props
+  const { place, path, file, onClose, onSaved } = props
   const { t } = useTranslation(['files', 'common'])
   const { modal } = App.useApp()
   const unsaved = useRef(false)
   const onChanged = useCallback((changed: boolean) => {
     unsaved.current = changed
   }, [])
+  const saved = () => {
+    onSaved()
+    onClose()
+  }
   const close = () => {
     if (!unsaved.current) onClose()
     else modal.confirm({ title: t('files:discard.title'), content: t('files:discard.text', { name: visible(file.name) }), okText: t('files:discard.go'), okButtonProps: { danger: true }, cancelText: t('files:discard.stay'), onOk: onClose })
@@ -67,7 +71,7 @@ export function Preview(props: PreviewProps) {
       ) : content.isError ? (
         <ErrorState problem={asProblem(content.error)} onRetry={() => void content.refetch()} />
       ) : content.data ? (
-        kind === 'image' ? <Picture blob={content.data} name={file.name} /> : <Text {...props} blob={content.data} kind={kind} button={button} onChanged={onChanged} />
+        kind === 'image' ? <Picture blob={content.data} name={file.name} /> : <Text {...props} blob={content.data} kind={kind} button={button} onChanged={onChanged} onCancel={close} onSaved={saved} />
       ) : (
         <Skeleton active />
       )}
@@ -85,11 +89,12 @@ function Picture({ blob, name }: { blob: Blob; name: string }) {
   return url ? <img className={css.picture} src={url} alt={name} /> : null
 }
 
-interface TextProps extends PreviewProps {
+interface TextProps extends Omit<PreviewProps, 'onClose'> {
   blob: Blob
   kind: 'csv' | 'notebook' | 'text'
   button: React.ReactNode
   onChanged: (changed: boolean) => void
+  onCancel: () => void
 }
 
 /** Reads bytes as text; null where they are none. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { parseNotebook } from './Notebook'
-import { crumbsOf, nameFault, parseTable, previewKind } from './paths'
+import { crumbsOf, nameFault, parseTable, previewKind, visible } from './paths'
 import { uploadKey } from './uploads'
 
 describe('paths of files', () => {
@@ -11,6 +11,9 @@ describe('paths of files', () => {
       { name: '%FF', path: 'a%20b%2Fc%2525%2F%FF' },
     ])
     expect(crumbsOf('')).toEqual([])
+  })
+  it('are shown on one line, with nothing hidden in them', () => {
+    expect(['line\nbreak\t', 'evil\u202egnp.exe', 'zero\u200bwidth', '한글 é 😀'].map(visible)).toEqual(['line\\nbreak\\t', 'evil\\u{202e}gnp.exe', 'zero\\u{200b}width', '한글 é 😀'])
   })
   it('have names that a file can have', () => {
     expect(['', '..', 'a/b', 'x'.repeat(256), 'there', 'new'].map((name) => nameFault(name, ['there']))).toEqual(['nameEmpty', 'nameEmpty', 'nameSlash', 'nameLong', 'nameTaken', ''])

@@ -18,13 +18,11 @@ export function readable(encoded: string): string {
 /** Characters that break lines, hide, or turn the text around. */
 const unseen = /[\p{Cc}\p{Zl}\p{Zp}\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]/gu
 
+const short: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
+
 /** A name as it is shown: on one line, in its own order, with nothing hidden in it. */
 export function visible(name: string): string {
-  return name.replace(unseen, (c) => {
-    const code = c.codePointAt(0) ?? 0
-    // Control characters have pictures of their own.
-    return code < 0x20 ? String.fromCodePoint(0x2400 + code) : `\u27e8${code.toString(16)}\u27e9`
-  })
+  return name.replace(unseen, (c) => short[c] ?? `\\u{${c.codePointAt(0)?.toString(16) ?? ''}}`)
 }
 
 /** The directories on the way to an encoded path. */

@@ -1,0 +1,283 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Locator, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { FileListing, Folder } from '@/api/types.gen'
+import { Browser } from './browser'
+import { watchOver } from './hooks'
+import { eventually, Program } from './program'
+
+// Folders from their making to their end, and the files in them, as a person handles them.
+const program = new Program('sim')
+const disk = mkdtempSync(join(tmpdir(), 'slipway-folders-'))
+let browser: Browser
+
+beforeAll(async () => {
+  await program.start()
+  browser = await Browser.open()
+})
+afterAll(async () => {
+  await browser?.close()
+  await program.close()
+  rmSync(disk, { recursive: true, force: true })
+})
+afterEach(() => program.endAll())
+watchOver(() => browser)
+
+const make = (name: string, path?: string) => program.call<Folder>('POST', '/folders', { name, ...(path ? { path } : {}) })
+const folders = () => program.call<Folder[]>('GET', '/folders')
+const state = async (name: string) => (await folders()).find((f) => f.name === name)?.state
+const names = async (id: string, path = '') => (await program.call<FileListing>('GET', `/folders/${id}/files?path=${path}`)).entries.map((e) => e.name)
+
+/** A folder that is a directory here, with files in it, open in the explorer. */
+async function opened(name: string, files: Record<string, string | Buffer>): Promise<{ page: Page; folder: Folder; dir: string; list: Locator }> {
+  const dir = join(disk, name)
+  mkdirSync(dir)
+  for (const [file, content] of Object.entries(files)) writeFileSync(join(dir, file), content)
+  const folder = await make(name, dir)
+  const page = await browser.page(program, `/folders/${folder.id}`)
+  const drawer = page.getByRole('dialog', { name })
+  await drawer.getByRole('navigation', { name: 'Path' }).waitFor()
+  return { page, folder, dir, list: drawer }
+}
+
+const entry = (list: Locator, name: string) => list.getByRole('button', { name, exact: true })
+const local = (name: string, content: string) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(content) })
+
+describe('a folder', () => {
+  it('is made, renamed, trashed, restored and deleted for ever, and every dialog can be left', async () => {
+    const page = await browser.page(program, '/folders')
+    await page.getByText('There is no folder yet.').waitFor()
+    await page.getByRole('button', { name: 'New folder' }).first().click()
+    let dialog = page.getByRole('dialog', { name: 'New folder' })
+    await dialog.getByRole('textbox', { name: 'Name' }).fill('data')
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    expect(await folders()).toEqual([])
+
+    await page.getByRole('button', { name: 'New folder' }).first().click()
+    await dialog.getByRole('textbox', { name: 'Name' }).fill('no spaces here')
+    expect(await dialog.getByRole('button', { name: 'Create' }).isDisabled()).toBe(true)
+    await dialog.getByRole('textbox', { name: 'Name' }).fill('data')
+    await dialog.getByRole('button', { name: 'Create' }).click()
+    await page.getByRole('button', { name: 'data', exact: true }).waitFor()
+
+    await page.getByRole('button', { name: 'Rename or change: data' }).click()
+    dialog = page.getByRole('dialog', { name: 'Change data' })
+    await dialog.getByRole('textbox', { name: 'Name' }).fill('images')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('button', { name: 'images', exact: true }).waitFor()
+
+    await page.getByRole('button', { name: 'Move to the trash: images' }).click()
+    await eventually('it is in the trash', async () => (await state('images')) === 'trashed')
+    await page.getByRole('tab', { name: /Trash/ }).click()
+    await page.getByRole('button', { name: 'Restore' }).click()
+    await eventually('it is back', async () => (await state('images')) === 'ready')
+
+    await page.getByRole('tab', { name: /Active/ }).click()
+    await page.getByRole('button', { name: 'Move to the trash: images' }).click()
+    await page.getByRole('tab', { name: /Trash/ }).click()
+    await page.getByRole('button', { name: 'Delete for ever' }).click()
+    dialog = page.getByRole('dialog', { name: 'Delete images for ever?' })
+    const go = dialog.getByRole('button', { name: 'Delete for ever' })
+    expect(await go.isDisabled()).toBe(true)
+    await dialog.getByRole('textbox').fill('image')
+    expect(await go.isDisabled()).toBe(true)
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    expect(await state('images')).toBe('trashed')
+    await page.getByRole('button', { name: 'Delete for ever' }).click()
+    await dialog.getByRole('textbox').fill('images')
+    await go.click()
+    await eventually('it is gone', async () => (await folders()).length === 0)
+  })
+
+  it('is protected while a session has it mounted', async () => {
+    const folder = await make('used')
+    const session = await program.running({ name: 'user', image: 'python:3.12', mounts: [{ folder: 'used' }] })
+    const page = await browser.page(program, '/folders')
+    const row = page.locator(`[data-row-key="${folder.id}"]`)
+    await row.getByRole('link', { name: 'user' }).waitFor()
+    expect(await row.getByRole('button', { name: 'Move to the trash: used' }).isDisabled()).toBe(true)
+    await expect(program.call('POST', `/folders/${folder.id}/trash`)).rejects.toThrow('folder_trash_in-use')
+    await program.call('POST', `/sessions/${session.id}/terminate`, { forced: true })
+    await eventually('it can be trashed', () => row.getByRole('button', { name: 'Move to the trash: used' }).isEnabled())
+  })
+
+  it('is mounted in part: the launcher offers what is in it', async () => {
+    const dir = join(disk, 'parts')
+    mkdirSync(join(dir, 'images', 'train'), { recursive: true })
+    writeFileSync(join(dir, 'file'), '')
+    await make('parts', dir)
+    const page = await browser.page(program, '/launcher')
+    await page.locator('button[data-step="storage"]').click()
+    await page.getByRole('combobox', { name: 'Mount a folder…' }).click()
+    await page.locator('.ant-select-dropdown:visible').getByText('parts').click()
+    await page.getByRole('button', { name: 'Choose a directory in the folder of row 1' }).click()
+    const dialog = page.getByRole('dialog', { name: 'What to mount of parts' })
+    await dialog.getByRole('button', { name: 'images' }).click()
+    await dialog.getByRole('button', { name: 'train' }).click()
+    await dialog.getByText('There are no directories in here.').waitFor()
+    await dialog.getByRole('button', { name: 'Up' }).click()
+    await dialog.getByRole('button', { name: 'train' }).waitFor()
+    await dialog.getByRole('button', { name: 'Use this directory' }).click()
+    await eventually('the path is taken', async () => (await page.getByPlaceholder('Directory inside, or all').inputValue()) === 'images')
+  })
+})
+
+describe('files in a folder', () => {
+  it('are brought, one by one and as a tree, and asked about where they are there already', async () => {
+    const { page, folder, list } = await opened('uploads', {})
+    await list.getByText('There is nothing in here.').waitFor()
+    const input = page.locator('input[type=file]').first()
+    await input.setInputFiles([local('a.txt', 'first a'), local('b.txt', 'first b'), local('c.txt', 'first c')])
+    await eventually('they are there', async () => (await names(folder.id)).length === 3)
+
+    await input.setInputFiles([local('a.txt', 'second a'), local('b.txt', 'second b')])
+    let dialog = page.getByRole('dialog', { name: 'a.txt is there already' })
+    await dialog.getByRole('checkbox', { name: 'The same for all others' }).check()
+    await dialog.getByRole('button', { name: 'Keep both' }).click()
+    await eventually('both are kept', async () => (await names(folder.id)).join() === 'a (2).txt,a.txt,b (2).txt,b.txt,c.txt')
+
+    await input.setInputFiles([local('c.txt', 'second c')])
+    dialog = page.getByRole('dialog', { name: 'c.txt is there already' })
+    await dialog.getByRole('button', { name: 'Leave the new one out' }).click()
+    await page.getByText('Left out').waitFor()
+    expect(readFileSync(join(disk, 'uploads', 'c.txt'), 'utf8')).toBe('first c')
+
+    await input.setInputFiles([local('c.txt', 'third c')])
+    await dialog.getByRole('button', { name: 'Replace' }).click()
+    await eventually('it is replaced', () => Promise.resolve(readFileSync(join(disk, 'uploads', 'c.txt'), 'utf8') === 'third c'))
+
+    const tree = join(disk, 'tree')
+    mkdirSync(join(tree, 'deep'), { recursive: true })
+    writeFileSync(join(tree, 'top'), '1')
+    writeFileSync(join(tree, 'deep', 'below'), '2')
+    await page.locator('input[type=file]').nth(1).setInputFiles(tree)
+    await eventually('the tree is there', async () => (await names(folder.id, 'tree%2Fdeep').catch(() => [])).join() === 'below')
+    await entry(list, 'tree').click()
+    await entry(list, 'deep').waitFor()
+  })
+
+  it('are renamed in their rows, made, deleted, and fetched as one archive', async () => {
+    const { page, folder, list } = await opened('handled', { 'one.txt': '1', 'two.txt': '2' })
+    await list.getByRole('button', { name: 'Rename one.txt' }).click()
+    const field = list.getByRole('textbox', { name: 'Rename one.txt' })
+    await field.fill('nothing.txt')
+    await field.press('Escape')
+    await entry(list, 'one.txt').waitFor()
+    expect(await names(folder.id)).toEqual(['one.txt', 'two.txt'])
+    await entry(list, 'one.txt').press('F2')
+    await field.fill('two.txt')
+    await page.getByText('There is something of that name already.').waitFor()
+    await field.fill('uno.txt')
+    await field.press('Enter')
+    await entry(list, 'uno.txt').waitFor()
+    expect(await names(folder.id)).toEqual(['two.txt', 'uno.txt'])
+
+    for (const what of ['New folder', 'New file']) {
+      await list.getByRole('button', { name: what }).click()
+      const dialog = page.getByRole('dialog', { name: what })
+      await dialog.getByRole('textbox', { name: 'Name' }).fill(what.toLowerCase())
+      await dialog.getByRole('button', { name: 'Create' }).click()
+      await entry(list, what.toLowerCase()).waitFor()
+    }
+
+    await list.getByRole('checkbox', { name: 'Choose two.txt' }).check()
+    await list.getByRole('checkbox', { name: 'Choose uno.txt' }).check()
+    const [download] = await Promise.all([page.waitForEvent('download'), list.getByRole('button', { name: 'Download', exact: true }).first().click()])
+    expect(download.suggestedFilename()).toBe('handled.zip')
+    expect(readFileSync(await download.path()).subarray(0, 2).toString()).toBe('PK')
+
+    await list.getByRole('button', { name: 'Delete', exact: true }).first().click()
+    const question = page.getByRole('dialog', { name: 'Delete 2 entries?' })
+    await question.getByRole('button', { name: 'Cancel' }).click()
+    expect(await names(folder.id)).toHaveLength(4)
+    await list.getByRole('button', { name: 'Delete', exact: true }).first().click()
+    await question.getByRole('button', { name: 'Delete' }).click()
+    await eventually('they are gone', async () => (await names(folder.id)).length === 2)
+  })
+
+  it('are looked at and edited, and what somebody else wrote meanwhile is not lost', async () => {
+    const pixel = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64')
+    const notebook = JSON.stringify({ cells: [{ cell_type: 'code', source: 'print(6 * 7)', outputs: [{ text: '42\n' }] }] })
+    const { page, list, dir } = await opened('looked', { 'table.csv': 'name,score\r\nada,1\r\n', 'dot.png': pixel, 'book.ipynb': notebook, 'run.sh': 'echo 1\r\n', raw: Buffer.from([0, 1, 2]) })
+    const dialog = page.getByRole('dialog').filter({ has: page.locator('.ant-modal-body, .ant-modal-content') }).last()
+    const close = () => page.keyboard.press('Escape')
+    await entry(list, 'table.csv').click()
+    await page.getByRole('columnheader', { name: 'score' }).waitFor()
+    await close()
+    await entry(list, 'dot.png').click()
+    await page.getByRole('img', { name: 'dot.png' }).waitFor()
+    await close()
+    await entry(list, 'book.ipynb').click()
+    await page.getByText('print(6 * 7)').first().waitFor()
+    await page.getByText('42', { exact: true }).waitFor()
+    await close()
+    await entry(list, 'raw').click()
+    await page.getByText('This is no text.').waitFor()
+    await close()
+
+    await entry(list, 'run.sh').click()
+    const editor = page.getByRole('textbox', { name: 'run.sh' })
+    await editor.fill('echo 2\n')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await eventually('it is written with its line ends', () => Promise.resolve(readFileSync(join(dir, 'run.sh'), 'utf8') === 'echo 2\r\n'))
+
+    await entry(list, 'run.sh').click()
+    await editor.fill('mine\n')
+    writeFileSync(join(dir, 'run.sh'), 'theirs, and longer\n')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    const question = page.getByRole('dialog', { name: 'The file has changed meanwhile' })
+    await question.getByRole('button', { name: 'Cancel' }).click()
+    expect(readFileSync(join(dir, 'run.sh'), 'utf8')).toBe('theirs, and longer\n')
+    await dialog.getByRole('button', { name: 'Cancel' }).first().click()
+    await page.getByRole('button', { name: 'Discard' }).click()
+    await editor.waitFor({ state: 'detached' })
+  })
+
+  it('may be called what they like', async () => {
+    const { page, list, folder, dir } = await opened('odd', {})
+    writeFileSync(Buffer.from(`${dir}/line\nbreak`), 'x')
+    writeFileSync(Buffer.concat([Buffer.from(`${dir}/`), Buffer.from([0xff, 0xfe])]), 'bytes')
+    writeFileSync(join(dir, 'evil\u202egnp.exe'), 'x')
+    await list.getByRole('button', { name: 'Refresh' }).click()
+    await entry(list, 'line\\nbreak').waitFor()
+    await entry(list, 'evil\\u{202e}gnp.exe').waitFor()
+    await list.getByRole('button', { name: 'Rename \ufffd\ufffd' }).click()
+    const field = list.getByRole('textbox', { name: 'Rename \ufffd\ufffd' })
+    await field.fill('text')
+    await field.press('Enter')
+    await entry(list, 'text').click()
+    await page.getByRole('textbox', { name: 'text' }).waitFor()
+    expect(await page.getByRole('textbox', { name: 'text' }).inputValue()).toBe('bytes')
+    await page.keyboard.press('Escape')
+    await list.getByRole('button', { name: 'Delete line\\nbreak' }).click()
+    await page.getByRole('dialog', { name: 'Delete line\\nbreak?' }).getByRole('button', { name: 'Delete' }).click()
+    await eventually('it is gone', async () => (await names(folder.id)).length === 2)
+  })
+
+  it('are shown and scrolled through by the ten thousand', async () => {
+    const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`image-${String(i).padStart(5, '0')}.png`, '']))
+    const { page, list } = await opened('many', many)
+    await list.getByText('10000 entries').waitFor()
+    await entry(list, 'image-00000.png').waitFor()
+    const body = list.locator('.ant-table-tbody-virtual-holder')
+    const box = await body.boundingBox()
+    await page.mouse.move((box?.x ?? 0) + 100, (box?.y ?? 0) + 100)
+    // The time of the page's own thread: others use the machine too.
+    const devtools = await page.context().newCDPSession(page)
+    await devtools.send('Performance.enable', { timeDomain: 'threadTicks' })
+    const spent = async () => 1000 * ((await devtools.send('Performance.getMetrics')).metrics.find((m) => m.name === 'TaskDuration')?.value ?? NaN)
+    const each: number[] = []
+    for (let step = 0; step < 40; step++) {
+      const before = await spent()
+      await page.mouse.wheel(0, 800)
+      await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))))
+      each.push((await spent()) - before)
+      expect(await list.locator('.ant-table-row').count()).toBeLessThan(100)
+    }
+    expect(Math.max(...each)).toBeGreaterThan(0)
+    expect(each.filter((ms) => ms >= 100)).toEqual([])
+    await eventually('it has moved', async () => !(await entry(list, 'image-00000.png').isVisible()))
+  })
+})

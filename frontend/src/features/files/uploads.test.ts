@@ -1,0 +1,69 @@
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { ApiProblem } from '@/api/client'
+import type * as filesApi from '@/api/files'
+import { Uploads, type UploadItem } from './uploads'
+
+const there = new Set<string>()
+const finished: { path: string; conflict: string }[] = []
+const dropped: string[] = []
+
+vi.mock('@/api/files', async (original) => ({
+  ...(await original<typeof filesApi>()),
+  statFile: (_place: unknown, path: string) => (there.has(path) ? Promise.resolve({}) : Promise.reject(new ApiProblem({ code: 'file_read_not-found', message: '' }, 404))),
+  makeDirectory: () => Promise.resolve(),
+  uploadState: () => Promise.resolve({ offset: 0 }),
+  writePiece: (_place: unknown, _path: string, _key: string, from: number, piece: Blob) => Promise.resolve({ offset: from + piece.size }),
+  finishUpload: (_place: unknown, path: string, _key: string, { conflict }: { conflict: string }) => Promise.resolve(void finished.push({ path, conflict })),
+  dropUpload: (_place: unknown, path: string) => Promise.resolve(void dropped.push(path)),
+}))
+
+afterEach(() => {
+  there.clear()
+  finished.length = dropped.length = 0
+})
+
+const files = (...list: string[]) => list.map((name) => ({ file: new File(['x'], name, { lastModified: 1 }), dirs: [] }))
+const statuses = (uploads: Uploads) => uploads.items().map((item) => `${item.name} ${item.status}`)
+const asking = (uploads: Uploads) => uploads.items().find((item) => item.status === 'asking') as UploadItem
+
+describe('uploads', () => {
+  it('ask once where the answer is for all, also for what is found later', async () => {
+    const uploads = new Uploads()
+    for (const name of ['a', 'b', 'c', 'd', 'e']) there.add(name)
+    uploads.add({ folder: 'f' }, '', files('a', 'b', 'c', 'd', 'e', 'new'))
+    expect(uploads.several(uploads.items()[0] as UploadItem)).toBe(true)
+    await vi.waitFor(() => expect(asking(uploads)).toBeDefined())
+    uploads.answer(asking(uploads).id, 'keep-both', true)
+    await vi.waitFor(() => expect(statuses(uploads)).toEqual(['a done', 'b done', 'c done', 'd done', 'e done', 'new done']))
+    expect(finished.filter((f) => f.conflict === 'keep-both').map((f) => f.path)).toEqual(['a', 'b', 'c', 'd', 'e'])
+
+    uploads.add({ folder: 'f' }, '', files('a'))
+    await vi.waitFor(() => expect(asking(uploads).name).toBe('a')) // another batch, another question
+    expect(uploads.several(asking(uploads))).toBe(false)
+    uploads.answer(asking(uploads).id, 'skip', false)
+    expect(statuses(uploads).at(-1)).toBe('a skipped')
+    expect(dropped).toEqual(['a'])
+  })
+
+  it('leave out what is answered so for one, and ask for the next', async () => {
+    const uploads = new Uploads()
+    there.add('a').add('b')
+    uploads.add({ folder: 'f' }, '', files('a', 'b'))
+    await vi.waitFor(() => expect(statuses(uploads)).toEqual(['a asking', 'b asking']))
+    uploads.answer(asking(uploads).id, 'skip', false)
+    expect(statuses(uploads)).toEqual(['a skipped', 'b asking'])
+    uploads.answer(asking(uploads).id, 'replace', false)
+    await vi.waitFor(() => expect(statuses(uploads)).toEqual(['a skipped', 'b done']))
+    expect(finished).toEqual([{ path: 'b', conflict: 'replace' }])
+  })
+
+  it('are forgotten by the server when they are cancelled', async () => {
+    const uploads = new Uploads()
+    there.add('a')
+    uploads.add({ folder: 'f' }, 'dir', files('b'))
+    uploads.cancel(uploads.items()[0]?.id ?? 0)
+    await vi.waitFor(() => expect(dropped).toEqual(['dir%2Fb']))
+    expect(statuses(uploads)).toEqual(['b cancelled'])
+    expect(finished).toEqual([])
+  })
+})
