@@ -98,7 +98,7 @@ var fences = []fence{
 	{module: "github.com/gorilla/websocket", pkgs: []string{"tunnel/secure", "backend/server", "backend/cli", "app", "build/bench"}, tests: []string{"backend"}},
 	{module: "github.com/shirou/gopsutil/v3", pkgs: []string{"backend/agent"}},
 	{module: "github.com/pkg/sftp", pkgs: []string{"backend/guest"}},
-	{module: "golang.org/x/crypto", pkgs: []string{"backend/guest", "backend/sshclient"}, tests: []string{"backend/cli", "tunnel/sshstdio"}},
+	{module: "golang.org/x/crypto", pkgs: []string{"backend/guest", "backend/sshclient"}, tests: []string{"backend/engine/docker", "backend/cli", "tunnel/sshstdio"}},
 	{module: "github.com/klauspost/compress", pkgs: []string{"backend/layers", "backend/engine/docker"}},
 	{module: "github.com/creack/pty", pkgs: []string{"backend/guest", "build/bench"}, tests: []string{"backend/cli", "build/bench"}},
 	{module: "golang.org/x/tools", tests: []string{"backend/scheduler"}},

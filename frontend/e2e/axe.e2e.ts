@@ -64,6 +64,7 @@ const views: View[] = [
     await dialog(page)
   } },
   { name: 'gpus', path: () => '/gpus', ready: (page) => heading(page, 'GPUs') },
+  { name: 'images', path: () => '/images', ready: (page) => heading(page, 'Images') },
   { name: 'usage', path: () => '/usage', ready: (page) => heading(page, 'Usage') },
   { name: 'agents', path: () => '/agents', ready: (page) => heading(page, 'Agents') },
   { name: 'agent', path: () => '/agents/local', ready: dialog },

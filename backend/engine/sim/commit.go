@@ -107,17 +107,23 @@ func (s *Sim) DiskUse(ctx context.Context) (session.ImageDisk, error) {
 	var disk session.ImageDisk
 	for _, image := range images {
 		room := session.ImageRoom{Image: image, Alone: image.Size}
-		if image.Origin != nil {
-			if at := slices.IndexFunc(images, func(i session.Image) bool { return i.Origin == nil && fullRef(i.Refs[0]) == fullRef(image.Origin.Base) }); at >= 0 {
-				room.Alone = max(image.Size-images[at].Size, 0)
+		for _, other := range images {
+			switch {
+			case other.Origin != nil && fullRef(other.Origin.Base) == fullRef(image.Refs[0]):
+				room.Alone = 0 // what is made of it keeps its layers
+			case image.Origin != nil && fullRef(image.Origin.Base) == fullRef(other.Refs[0]):
+				room.Alone = max(image.Size-other.Size, 0)
 			}
+		}
+		disk.Total += room.Alone
+		if room.Alone == 0 {
+			disk.Total += image.Size
 		}
 		for _, c := range s.containers {
 			if fullRef(c.Spec.Image) == fullRef(image.Refs[0]) || c.Spec.Image == image.ID {
 				room.Containers++
 			}
 		}
-		disk.Total += room.Alone
 		disk.Images = append(disk.Images, room)
 	}
 	return disk, nil

@@ -1,4 +1,5 @@
 import type { QueryClient } from '@tanstack/react-query'
+import { isRunning } from '@/lib/operation'
 import { isLive } from '@/lib/status'
 import { keys } from './keys'
 import type { Agent, DeviceBoard, DevicePoint, DeviceState, Event, Machine, Operation, Session, Snapshot, Usage } from './types.gen'
@@ -143,6 +144,11 @@ function applyAgent(client: QueryClient, agent: Agent): void {
 
 /** Puts an operation where it is shown, newest first, unless what is there is newer. */
 export function applyOperation(client: QueryClient, operation: Operation): void {
+  const before = client.getQueryData<Operation[]>(keys.operations)?.find((o) => o.id === operation.id)
+  if (operation.kind.startsWith('image-') && !isRunning(operation) && (!before || isRunning(before))) {
+    void client.invalidateQueries({ queryKey: keys.images })
+    void client.invalidateQueries({ queryKey: keys.environments })
+  }
   client.setQueryData<Operation[]>(keys.operations, (operations = []) => {
     const known = operations.find((o) => o.id === operation.id)
     if (!known) return [operation, ...operations]

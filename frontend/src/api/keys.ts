@@ -23,7 +23,8 @@ export const keys = {
   doctor: ['doctor'] as const,
   folders: ['folders'] as const, // asked for again while something is counted or deleted, and when it is changed here
   files: (place: string, path: string) => ['files', place, path] as const,
-  images: ['images'] as const,
+  images: ['images'] as const, // asked for again when an operation on images has ended
+  imageDisk: (agent: string) => ['images', 'disk', agent] as const,
   environments: ['environments'] as const,
   presets: ['presets'] as const, // live
   devices: ['devices'] as const, // live: DeviceBoard of each agent

@@ -222,7 +222,10 @@ export type OperationKind =
   | "agent-reconnect"
   | "image-send"
   | "image-fetch"
-  | "file-archive";
+  | "file-archive"
+  | "image-pull"
+  | "image-commit"
+  | "image-remove";
 
 /** Where an operation stands. */
 export type OperationState =

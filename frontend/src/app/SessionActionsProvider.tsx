@@ -12,6 +12,7 @@ import { lazily } from '@/lib/lazily'
 import type { RecipeSource } from '@/lib/recipe'
 
 const AppsModal = lazy(async () => ({ default: (await lazily(() => import('@/features/apps/AppsModal'))).AppsModal }))
+const CommitDialog = lazy(async () => ({ default: (await lazily(() => import('@/features/session/CommitDialog'))).CommitDialog }))
 const SessionFiles = lazy(async () => ({ default: (await lazily(() => import('./SessionFiles'))).SessionFiles }))
 const CompareModal = lazy(async () => ({ default: (await lazily(() => import('@/features/recipes/CompareModal'))).CompareModal }))
 const RecipeModal = lazy(async () => ({ default: (await lazily(() => import('@/features/recipes/RecipeModal'))).RecipeModal }))
@@ -48,6 +49,7 @@ export function SessionActionsProvider({ children }: { children: ReactNode }) {
   const changeAll = useChangeAll()
   const [params, setParams] = useSearchParams()
   const [ending, setEnding] = useState<{ ids: string[]; forced: boolean } | null>(null)
+  const [committing, setCommitting] = useState<string | null>(null)
   const [files, setFiles] = useState<string | null>(null)
   const [recipe, setRecipe] = useState<RecipeSource | null>(null)
   const [compared, setCompared] = useState<{ first: RecipeSource | null } | null>(null)
@@ -75,6 +77,7 @@ export function SessionActionsProvider({ children }: { children: ReactNode }) {
       openFiles: setFiles,
       showRecipe: setRecipe,
       compareRecipes: (first) => setCompared({ first }),
+      commit: setCommitting,
       terminate: (ids, forced = false) => setEnding({ ids, forced }),
       keep: (ids, hours) => void changeAll(ids, (id) => keepSession(id, `${hours}h`), t('changes.kept', { count: hours })),
       setTags: (sessions, add, remove) => {
@@ -97,6 +100,7 @@ export function SessionActionsProvider({ children }: { children: ReactNode }) {
         {files ? <SessionFiles key={files} id={files} onClose={() => setFiles(null)} /> : null}
         {recipe ? <RecipeModal source={recipe} onClose={() => setRecipe(null)} onCompare={compare} /> : null}
         {compared ? <CompareModal first={compared.first} onClose={() => setCompared(null)} /> : null}
+        {committing ? <CommitDialog key={committing} id={committing} onClose={() => setCommitting(null)} /> : null}
         {ending ? <TerminateDialog ids={ending.ids} forced={ending.forced} onClose={() => setEnding(null)} /> : null}
       </Suspense>
     </SessionActionsContext>

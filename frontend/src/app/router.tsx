@@ -22,6 +22,7 @@ export function makeRouter() {
             { path: 'launcher', lazy: async () => ({ Component: (await lazily(() => import('./pages/LauncherRoute'))).LauncherRoute }) },
             { path: 'folders', lazy: async () => ({ Component: (await lazily(() => import('./pages/FoldersRoute'))).FoldersRoute }) },
             { path: 'folders/:id', lazy: async () => ({ Component: (await lazily(() => import('./pages/FoldersRoute'))).FoldersRoute }) },
+            { path: 'images', lazy: async () => ({ Component: (await lazily(() => import('@/features/images/ImagesPage'))).ImagesPage }) },
             { path: 'gpus', lazy: async () => ({ Component: (await lazily(() => import('@/features/gpus/GpusPage'))).GpusPage }) },
             { path: 'usage', lazy: async () => ({ Component: (await lazily(() => import('@/features/usage/UsagePage'))).UsagePage }) },
             { path: 'agents', lazy: async () => ({ Component: (await lazily(() => import('@/features/agents/AgentsPage'))).AgentsPage }) },

@@ -1,8 +1,8 @@
-import { ChartColumn, CircuitBoard, FolderOpen, Rocket, Server, Settings2, SquareStack, type LucideIcon } from 'lucide-react'
+import { ChartColumn, CircuitBoard, FolderOpen, Layers, Rocket, Server, Settings2, SquareStack, type LucideIcon } from 'lucide-react'
 
 /** A section of the rail; its place is also its key, Ctrl-1 and so on. */
 export interface Section {
-  name: 'sessions' | 'launcher' | 'folders' | 'gpus' | 'usage' | 'agents' | 'settings'
+  name: 'sessions' | 'launcher' | 'folders' | 'images' | 'gpus' | 'usage' | 'agents' | 'settings'
   to: string
   icon: LucideIcon
 }
@@ -11,6 +11,7 @@ export const sections: readonly Section[] = [
   { name: 'sessions', to: '/sessions', icon: SquareStack },
   { name: 'launcher', to: '/launcher', icon: Rocket },
   { name: 'folders', to: '/folders', icon: FolderOpen },
+  { name: 'images', to: '/images', icon: Layers },
   { name: 'gpus', to: '/gpus', icon: CircuitBoard },
   { name: 'usage', to: '/usage', icon: ChartColumn },
   { name: 'agents', to: '/agents', icon: Server },

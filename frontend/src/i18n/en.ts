@@ -6,6 +6,7 @@ import files from './en/files.json'
 import folders from './en/folders.json'
 import gpus from './en/gpus.json'
 import history from './en/history.json'
+import images from './en/images.json'
 import launcher from './en/launcher.json'
 import notifications from './en/notifications.json'
 import recipes from './en/recipes.json'
@@ -15,4 +16,4 @@ import settings from './en/settings.json'
 import terminal from './en/terminal.json'
 import usage from './en/usage.json'
 
-export const en = { agents, apps, commands, common, files, folders, gpus, history, launcher, notifications, recipes, session, sessions, settings, terminal, usage }
+export const en = { agents, apps, commands, common, files, folders, gpus, history, images, launcher, notifications, recipes, session, sessions, settings, terminal, usage }

@@ -6,6 +6,7 @@ import files from './ko/files.json'
 import folders from './ko/folders.json'
 import gpus from './ko/gpus.json'
 import history from './ko/history.json'
+import images from './ko/images.json'
 import launcher from './ko/launcher.json'
 import notifications from './ko/notifications.json'
 import recipes from './ko/recipes.json'
@@ -15,4 +16,4 @@ import settings from './ko/settings.json'
 import terminal from './ko/terminal.json'
 import usage from './ko/usage.json'
 
-export const ko = { agents, apps, commands, common, files, folders, gpus, history, launcher, notifications, recipes, session, sessions, settings, terminal, usage }
+export const ko = { agents, apps, commands, common, files, folders, gpus, history, images, launcher, notifications, recipes, session, sessions, settings, terminal, usage }

@@ -17,6 +17,8 @@ export interface SessionActions {
   openApps: (id: string) => void
   openFiles: (id: string) => void
   openTerminal: (id: string, kernel?: string) => void
+  /** Asks for a name, then makes an image of a running session. */
+  commit: (id: string) => void
   /** Asks first, then ends them; forced ticks the box for doing it by force. */
   terminate: (ids: string[], forced?: boolean) => void
   /** Protects sessions from being reclaimed as idle, for so many hours. */
@@ -39,6 +41,7 @@ export const SessionActionsContext = createContext<SessionActions>({
   openApps: nothing,
   openFiles: nothing,
   openTerminal: nothing,
+  commit: nothing,
   terminate: nothing,
   keep: nothing,
   showRecipe: nothing,

@@ -20,3 +20,8 @@ export function splitImage(reference: string): ImageParts {
     tag: at >= 0 ? reference.slice(at + 1, at + 20) : hasTag ? plain.slice(colon + 1) : 'latest',
   }
 }
+
+/** The launcher, with an image chosen. */
+export function launchAddress(image: string): string {
+  return `/launcher?${new URLSearchParams({ draft: JSON.stringify({ image }), step: 'environment' }).toString()}`
+}

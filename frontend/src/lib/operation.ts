@@ -9,6 +9,7 @@ export interface OperationSubject {
   prompt?: PromptSubject
   error?: { code: string; message: string; hint?: string }
   agent?: string
+  image?: string
 }
 
 export interface StepSubject {

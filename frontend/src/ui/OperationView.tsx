@@ -52,10 +52,13 @@ export function ProgressLine({ progress, label }: { progress: ProgressSubject; l
   )
 }
 
+/** Kinds of operations whose subject is an image and no agent. */
+const ownSubject = new Set(['image-pull', 'image-commit', 'image-remove'])
+
 /** What an operation is, in words: "Add lab", "Upgrade lab". */
 export function useOperationTitle(): (operation: OperationSubject) => string {
   const { t } = useTranslation()
-  return ({ kind, subject, agent }) => t(`operation.kind.${kind as 'agent-add'}`, { defaultValue: '{{subject}}', subject: kind === 'agent-add' ? subject : agent || subject })
+  return ({ kind, subject, agent }) => t(`operation.kind.${kind as 'agent-add'}`, { defaultValue: '{{subject}}', subject: kind === 'agent-add' || ownSubject.has(kind) ? subject : agent || subject })
 }
 
 export interface OperationViewProps {

@@ -91,6 +91,11 @@ function Choose({ draft, issues, change, families, local, loading }: ImageProps)
                 label: (
                   <span className={css.option}>
                     <span className={css.optionName}>{version.title}</span>
+                    {version.custom ? (
+                      <Tag variant="filled" color="blue" style={{ margin: 0 }}>
+                        {t('image.customized')}
+                      </Tag>
+                    ) : null}
                     <ImageBadge state={{ installed: version.installed, size: version.size }} />
                   </span>
                 ),

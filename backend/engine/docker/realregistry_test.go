@@ -1,0 +1,222 @@
+package docker_test
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/image"
+	typesregistry "github.com/docker/docker/api/types/registry"
+	"golang.org/x/crypto/bcrypt"
+
+	"slipway/backend/engine/docker"
+	"slipway/backend/session"
+)
+
+// distribution is the registry that Debian packages, on the loopback.
+type distribution struct {
+	addr string
+	dir  string
+}
+
+// openDistribution starts a registry that lets in whoever has the login, or
+// anybody where there is none.
+func openDistribution(t *testing.T, user, password string) distribution {
+	t.Helper()
+	program, err := exec.LookPath("docker-registry")
+	if err != nil {
+		t.Fatal("docker-registry is not installed: build/ci/setup.sh test")
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := distribution{addr: free.Addr().String(), dir: t.TempDir()}
+	if err := free.Close(); err != nil {
+		t.Fatal(err)
+	}
+	config := fmt.Sprintf("version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: %q}, delete: {enabled: true}}\nhttp: {addr: %q}\n", filepath.Join(d.dir, "data"), d.addr)
+	if user != "" {
+		hash, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.MinCost)
+		if err != nil {
+			t.Fatal(err)
+		}
+		logins := filepath.Join(d.dir, "htpasswd")
+		d.write(t, "htpasswd", user+":"+string(hash)+"\n")
+		config += fmt.Sprintf("auth: {htpasswd: {realm: test, path: %q}}\n", logins)
+	}
+	d.write(t, "config.yml", config)
+	cmd := exec.Command(program, "serve", filepath.Join(d.dir, "config.yml"))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it keeps nothing that is needed
+		_ = cmd.Wait()
+	})
+	deadline := time.Now().Add(time.Minute)
+	for {
+		answer, err := http.Get("http://" + d.addr + "/v2/")
+		if err == nil {
+			_ = answer.Body.Close()
+			return d
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the registry does not answer: %v", err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func (d distribution) write(t *testing.T, name, content string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(d.dir, name), []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// publish pushes an image of three layers of noise under a name of the registry
+// and takes it from the machine.
+func (d distribution) publish(t *testing.T, name, login string, layerSize int) {
+	t.Helper()
+	own := newRegistry(t, 3, layerSize)
+	if err := open(t, docker.Config{}).Pull(t.Context(), own.ref, func(session.Pull) {}); err != nil {
+		t.Fatal(err)
+	}
+	ref := d.addr + "/" + name
+	if err := api(t).ImageTag(t.Context(), own.ref, ref); err != nil {
+		t.Fatal(err)
+	}
+	user, password, _ := strings.Cut(login, ":")
+	auth, err := typesregistry.EncodeAuthConfig(typesregistry.AuthConfig{Username: user, Password: password, ServerAddress: d.addr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := api(t).ImagePush(t.Context(), ref, image.PushOptions{RegistryAuth: auth})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := io.ReadAll(stream)
+	if err != nil || strings.Contains(string(said), "errorDetail") {
+		t.Fatalf("push: %v\n%s", err, said)
+	}
+	evict(t, ref)
+	evict(t, own.ref)
+}
+
+// snipper passes connections on to a registry, and cuts all of them off once so
+// many bytes came back, as often as it is told to.
+type snipper struct {
+	net.Listener
+	to    string
+	after int64
+	cuts  atomic.Int64 // still to come
+	made  atomic.Int64
+}
+
+func newSnipper(t *testing.T, to string, after int64, cuts int64) *snipper {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &snipper{Listener: listener, to: to, after: after}
+	c.cuts.Store(cuts)
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go c.pass(conn)
+		}
+	}()
+	return c
+}
+
+func (c *snipper) pass(near net.Conn) {
+	defer near.Close()
+	far, err := net.Dial("tcp", c.to)
+	if err != nil {
+		return
+	}
+	defer far.Close()
+	go func() { _, _ = io.Copy(far, near) }() // ends with the connection
+	if c.cuts.Load() <= 0 {
+		_, _ = io.Copy(near, far)
+		return
+	}
+	if n, _ := io.CopyN(near, far, c.after); n == c.after { // it was a layer
+		c.made.Add(1)
+		c.cuts.Add(-1)
+	}
+}
+
+func TestPullFromARealRegistry(t *testing.T) {
+	t.Run("goes on over cuts in the middle of layers", func(t *testing.T) {
+		d := openDistribution(t, "", "")
+		d.publish(t, "team/cut:1", "", 4<<20)
+		c := newSnipper(t, d.addr, 1<<20, 2)
+		ref := c.Addr().String() + "/team/cut:1"
+		t.Cleanup(func() { evict(t, ref) })
+		var last session.Pull
+		if err := open(t, docker.Config{}).Pull(t.Context(), ref, func(p session.Pull) { last = p }); err != nil {
+			t.Fatalf("after %d cuts: %v", c.made.Load(), err)
+		}
+		if c.made.Load() < 2 || last.LayersDone != 3 || last.Layers != 3 || last.Current < 12<<20 {
+			t.Errorf("after %d cuts it is told as %+v", c.made.Load(), last)
+		}
+	})
+	t.Run("that stays cut fails, and is pulled when tried again", func(t *testing.T) {
+		d := openDistribution(t, "", "")
+		d.publish(t, "team/gone:1", "", 4<<20)
+		c := newSnipper(t, d.addr, 1<<20, 1<<40)
+		ref := c.Addr().String() + "/team/gone:1"
+		t.Cleanup(func() { evict(t, ref) })
+		e := open(t, docker.Config{})
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		err := e.Pull(ctx, ref, func(session.Pull) {})
+		if code := session.CodeOf(err); code != "engine_pull_unavailable" && code != "engine_pull_failed" {
+			t.Fatalf("got %v", err)
+		}
+		if _, err := e.Image(t.Context(), ref); session.CodeOf(err) != "engine_image_not-found" {
+			t.Errorf("half an image is there: %v", err)
+		}
+		c.cuts.Store(0)
+		if err := e.Pull(t.Context(), ref, func(session.Pull) {}); err != nil {
+			t.Errorf("tried again: %v", err)
+		}
+	})
+	t.Run("takes the login that Docker kept", func(t *testing.T) {
+		d := openDistribution(t, "ada", "sec:ret")
+		d.publish(t, "team/private:1", "ada:sec:ret", 64<<10)
+		ref := d.addr + "/team/private:1"
+		t.Cleanup(func() { evict(t, ref) })
+		if err := open(t, docker.Config{}).Pull(t.Context(), ref, func(session.Pull) {}); session.CodeOf(err) != "engine_pull_forbidden" {
+			t.Errorf("without a login: %v", err)
+		}
+		dir := t.TempDir()
+		t.Setenv("DOCKER_CONFIG", dir)
+		for login, want := range map[string]session.Code{"ada:wrong": "engine_pull_forbidden", "ada:sec:ret": ""} {
+			config := fmt.Sprintf(`{"auths": {%q: {"auth": %q}}}`, d.addr, base64.StdEncoding.EncodeToString([]byte(login)))
+			if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := open(t, docker.Config{}).Pull(t.Context(), ref, func(session.Pull) {}); session.CodeOf(err) != want {
+				t.Errorf("with %q: %v", login, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,117 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { Alert, Button, Input, Modal } from 'antd'
+import { useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { Link } from 'react-router'
+import { applyOperation } from '@/api/book'
+import { asProblem, type ApiProblem } from '@/api/client'
+import { useOperations, useSession } from '@/api/hooks'
+import { commitSession } from '@/api/images'
+import type { Operation, Session } from '@/api/types.gen'
+import { useOperationActions } from '@/api/useOperation'
+import { launchAddress } from '@/lib/image'
+import { isRunning } from '@/lib/operation'
+import { CopyButton } from '@/ui/CopyButton'
+import { ErrorState } from '@/ui/ErrorState'
+import { OperationView } from '@/ui/OperationView'
+import css from './CommitDialog.module.css'
+import { commitNameOf, isCommitName } from './commitName'
+
+/** Where what is not copied lies: the home, and whatever is mounted. */
+function leftOut(session: Session): string[] {
+  const targets = [...(session.folders ?? []).map((f) => f.target), ...(session.spec.mounts ?? []).map((m) => m.target ?? '')]
+  return ['/home/work', ...new Set(targets.filter(Boolean))]
+}
+
+/** Asks for a name and makes an image of a running session. Closed while it is made, the work goes on. */
+export function CommitDialog({ id, onClose }: { id: string; onClose: () => void }) {
+  const { t } = useTranslation(['session', 'common'])
+  const { session } = useSession(id)
+  const [begun, setBegun] = useState<string | null>(null)
+  const operation = useOperations().data?.find((o) => o.id === begun)
+  return (
+    <Modal open centered width={520} title={t('session:commit.title', { name: session?.name ?? id })} footer={null} onCancel={onClose}>
+      {operation ? <Progress operation={operation} onAgain={() => setBegun(null)} onClose={onClose} /> : session ? <Form session={session} onBegun={setBegun} onClose={onClose} /> : null}
+    </Modal>
+  )
+}
+
+function Form({ session, onBegun, onClose }: { session: Session; onBegun: (id: string) => void; onClose: () => void }) {
+  const { t } = useTranslation(['session', 'common'])
+  const client = useQueryClient()
+  const [name, setName] = useState(() => commitNameOf(session.name))
+  const [busy, setBusy] = useState(false)
+  const [problem, setProblem] = useState<ApiProblem | null>(null)
+  const wrong = name !== '' && !isCommitName(name)
+  const able = isCommitName(name) && !busy
+  const go = async () => {
+    if (!able) return
+    setBusy(true)
+    setProblem(null)
+    try {
+      const operation = await commitSession(session.id, { name })
+      applyOperation(client, operation)
+      onBegun(operation.id)
+    } catch (error) {
+      setProblem(asProblem(error))
+      setBusy(false)
+    }
+  }
+  return (
+    <div className={css.form}>
+      <p className={css.text}>{t('session:commit.text', { image: session.spec.image })}</p>
+      <label className={css.field}>
+        {t('session:commit.name')}
+        <Input autoFocus value={name} status={wrong ? 'error' : ''} maxLength={64} spellCheck={false} onChange={(event) => setName(event.target.value)} onPressEnter={() => void go()} />
+        <span className={wrong ? css.fault : css.hint}>{t('session:commit.nameHint')}</span>
+      </label>
+      <Alert
+        type="warning"
+        showIcon
+        title={t('session:commit.leftOut')}
+        description={
+          <ul className={css.paths}>
+            {leftOut(session).map((path) => (
+              <li key={path}>
+                <code>{path}</code>
+              </li>
+            ))}
+          </ul>
+        }
+      />
+      <p className={css.hint}>{t('session:commit.paused')}</p>
+      {problem ? <ErrorState compact problem={problem} /> : null}
+      <div className={css.foot}>
+        <Button onClick={onClose}>{t('common:action.cancel')}</Button>
+        <Button type="primary" disabled={!able} loading={busy} onClick={() => void go()}>
+          {t('session:commit.go')}
+        </Button>
+      </div>
+    </div>
+  )
+}
+
+function Progress({ operation, onAgain, onClose }: { operation: Operation; onAgain: () => void; onClose: () => void }) {
+  const { t } = useTranslation(['session', 'common'])
+  const actions = useOperationActions(operation.id)
+  const done = operation.state === 'done' && operation.image
+  return (
+    <div className={css.form}>
+      <OperationView operation={operation} {...actions} />
+      {done ? (
+        <div className={css.made}>
+          <code>{operation.image}</code>
+          <CopyButton text={operation.image ?? ''} label={t('session:commit.copy')} />
+        </div>
+      ) : null}
+      {isRunning(operation) ? <p className={css.hint}>{t('session:commit.goesOn')}</p> : null}
+      <div className={css.foot}>
+        {done ? <Link to={launchAddress(operation.image ?? '')} onClick={onClose}>{t('session:commit.launch')}</Link> : null}
+        {operation.state === 'failed' || operation.state === 'cancelled' ? <Button onClick={onAgain}>{t('common:action.retry')}</Button> : null}
+        <Button type={done ? 'primary' : 'default'} onClick={onClose}>
+          {t('common:action.close')}
+        </Button>
+      </div>
+    </div>
+  )
+}
