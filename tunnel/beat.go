@@ -25,7 +25,7 @@ type Stats struct {
 func (t *Tunnel) Stats() Stats {
 	t.mu.Lock()
 	carriers := t.carriers()
-	s := Stats{Carriers: len(carriers), Streams: len(t.flows)}
+	s := Stats{Carriers: len(carriers), Streams: t.ours + t.theirs}
 	t.mu.Unlock()
 	s.RTT, s.BaseRTT = time.Duration(t.smoothRTT.Load()), time.Duration(t.leastRTT.Load())
 	s.LastHeard, s.Since = time.Unix(0, t.lastHeard.Load()), t.start

@@ -1,19 +1,18 @@
 package tunnel
 
 import (
-	"bufio"
-	"encoding/binary"
 	"fmt"
-	"io"
+	"math"
 	"net"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/xtaci/smux"
 )
 
 // Sizes and times of a [carrier].
 const (
-	readBuffer   = 4 << 10  // for headers and small frames, in bytes
 	batchNear    = 64 << 10 // written at once where the path is fast, in bytes
 	batchUrgent  = 16 << 10 // of urgent frames written at once, in bytes
 	writeTime    = 15 * time.Second
@@ -22,27 +21,31 @@ const (
 	urgentGrants = 16 << 10 // consumed bytes of an urgent stream that a grant is worth
 )
 
-// carrier is one connection of a tunnel: one goroutine writes it and one reads
-// it. Whoever writes to a stream leaves the bytes with the stream, and the
-// writing goroutine takes them from there in order of urgency, in turn among
-// streams of equal urgency, so that nothing waits in a queue behind bulk.
+// carrier is one connection of a tunnel, with the library's session on it. One
+// goroutine sends: whoever writes to a stream leaves the bytes with the stream,
+// and the sender has the library write them from there in order of urgency, in
+// turn among streams of equal urgency, so that nothing waits in a queue behind
+// bulk. What the library wrote it takes from the [conduit] and sends.
 type carrier struct {
-	t     *Tunnel
-	conn  net.Conn
-	index uint32 // 0 carries everything, 1 bulk alone
+	t       *Tunnel
+	conn    net.Conn
+	index   uint32 // 0 carries everything, 1 bulk alone
+	session *smux.Session
+	pipe    *conduit
+	voice   voice
+	wake    chan struct{} // something may have become sendable
 
 	mu   sync.Mutex // guards what follows and the sending part of its streams
-	work sync.Cond  // something may have become sendable
 	gate gate
 
-	control []*flow // have a frame of theirs to send; each is here once
+	control []*flow // have a signal of theirs to send; each is here once
 	urgent  []*flow // have bytes to send; each is in one of the two once
 	paced   []*flow
 	refused []uint32      // streams of the peer to reset
 	acks    [2]pendingAck // by carrier
 	pong    pendingNumber
 	pings   []uint64
-	timer   *time.Timer // wakes the writing goroutine after a pause
+	timer   *time.Timer // wakes the sender after a pause
 	bye     bool
 	byeSent bool
 	err     error     // why it ended
@@ -53,8 +56,22 @@ type carrier struct {
 
 	socket socket
 	lost   chan struct{} // closed when it has ended
+	over   chan struct{} // closed when its streams know
+	know   func()        // closes it
+
+	book  sync.Mutex       // guards what follows
+	flows map[uint32]*flow // nil once they were all lost
+	begun int              // streams of the peer without a class
 
 	lastHeard atomic.Int64 // nanoseconds since 1970
+}
+
+// voice is the stream that carries this side's signals.
+type voice struct {
+	*smux.Stream
+	id      atomic.Uint32
+	allowed allowance
+	words   []byte // signals to be written
 }
 
 // pendingNumber is a number to send as soon as possible; only the last counts.
@@ -71,164 +88,61 @@ type pendingAck struct {
 }
 
 func newCarrier(t *Tunnel, conn net.Conn, index uint32) *carrier {
-	c := &carrier{t: t, conn: conn, index: index, gate: newGate(t.start), socket: socketOf(conn), lost: make(chan struct{})}
-	c.work.L = &c.mu
+	c := &carrier{
+		t: t, conn: conn, index: index, gate: newGate(t.start), socket: socketOf(conn),
+		wake: make(chan struct{}, 1), lost: make(chan struct{}), over: make(chan struct{}), flows: map[uint32]*flow{},
+	}
+	c.know = sync.OnceFunc(func() { close(c.over) })
+	c.voice.allowed.begin()
 	c.lastHeard.Store(time.Now().UnixNano())
 	return c
 }
 
-// write is the writing goroutine. It ends when the carrier has failed or has
-// said goodbye.
-func (c *carrier) write() error {
-	buffer := make([]byte, 0, batchNear+MaxFrame+1024)
-	var deadline time.Time
-	for {
-		batch, ended, more := c.next(buffer[:0])
-		if len(batch) > 0 {
-			if now := time.Now(); deadline.Sub(now) < writeTime-time.Second {
-				deadline = now.Add(writeTime)
-				if err := c.conn.SetWriteDeadline(deadline); err != nil {
-					return fmt.Errorf("tunnel: %w", err)
-				}
-			}
-			if _, err := c.conn.Write(batch); err != nil {
-				return fmt.Errorf("tunnel: write: %w", err)
-			}
-			c.t.sent.Add(uint64(len(batch)))
-		}
-		for _, f := range ended {
-			c.t.forget(f)
-		}
-		if !more {
-			return nil
-		}
+// start starts the library's session and opens the stream of signals.
+func (c *carrier) start() error {
+	config := smux.DefaultConfig()
+	config.Version = frameVersion
+	config.KeepAliveDisabled = true // see beat
+	config.MaxFrameSize = MaxFrame
+	config.MaxStreamBuffer = streamWindow // our grants say how much may come
+	config.MaxReceiveBuffer = math.MaxInt32
+	c.pipe = newConduit(c)
+	side := smux.Server
+	if c.t.dialled {
+		side = smux.Client
 	}
+	var err error
+	if c.session, err = side(c.pipe, config); err != nil {
+		return fmt.Errorf("tunnel: %w", err)
+	}
+	if c.voice.Stream, err = c.session.OpenStream(); err != nil {
+		return c.pipe.cause(err)
+	}
+	c.voice.id.Store(c.voice.ID())
+	return nil
 }
 
-// next waits for something to send and returns it, with the streams that it
-// completes. It reports false when nothing more will come.
-func (c *carrier) next(buffer []byte) (batch []byte, ended []*flow, more bool) {
-	c.mu.Lock()
+// open opens a stream of this side's.
+func (c *carrier) open(class Class) (*flow, error) {
+	c.mu.Lock() // so that streams begin in the order of their numbers, each with its class
 	defer c.mu.Unlock()
-	for {
-		if c.err != nil || c.byeSent {
-			return nil, nil, false
-		}
-		batch, ended = c.fill(buffer, nil)
-		if len(batch) > 0 {
-			return batch, ended, true
-		}
-		if c.bye && len(c.urgent) == 0 && len(c.paced) == 0 {
-			c.byeSent = true
-			return appendHeader(buffer, cmdBye, 0, 0), nil, true
-		}
-		c.work.Wait()
+	if c.err != nil || c.byeSent {
+		return nil, net.ErrClosed
 	}
-}
-
-// fill appends what may be sent now: control frames, then urgent streams, then
-// paced ones as far as the gate lets them.
-func (c *carrier) fill(b []byte, ended []*flow) ([]byte, []*flow) {
-	b = c.appendControl(b)
-	frame := c.gate.frame()
-	for len(c.urgent) > 0 && len(b) < batchUrgent {
-		b, ended = c.take(b, ended, &c.urgent, frame, false)
+	s, err := c.session.OpenStream()
+	if err != nil {
+		return nil, fmt.Errorf("tunnel: open stream: %w", c.pipe.cause(err))
 	}
-	limit := frame
-	if frame == MaxFrame {
-		limit = batchNear
+	f := newFlow(c, s.ID(), true)
+	f.in.stream, f.class, f.counted = s, class, true
+	c.book.Lock()
+	defer c.book.Unlock()
+	if c.flows == nil {
+		return nil, net.ErrClosed
 	}
-	for len(c.paced) > 0 && len(b) < limit && c.gate.open() {
-		if pause := c.gate.pause(time.Now()); pause > 0 {
-			if len(b) == 0 {
-				c.wakeIn(pause)
-			}
-			break
-		}
-		b, ended = c.take(b, ended, &c.paced, frame, true)
-		if c.gate.due() {
-			b = appendNumber(b, cmdMark, c.index, c.gate.mark(time.Now()))
-		}
-	}
-	if c.gate.loose() && (len(c.paced) == 0 || !c.gate.open()) {
-		b = appendNumber(b, cmdMark, c.index, c.gate.mark(time.Now()))
-	}
-	return b, ended
-}
-
-// wakeIn wakes the writing goroutine after a pause.
-func (c *carrier) wakeIn(pause time.Duration) {
-	if c.timer == nil {
-		c.timer = time.AfterFunc(pause, func() {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.work.Signal()
-		})
-		return
-	}
-	c.timer.Reset(pause)
-}
-
-// take appends one frame of the first stream of a queue and puts the stream
-// where it belongs next.
-func (c *carrier) take(b []byte, ended []*flow, queue *[]*flow, frame int, paced bool) ([]byte, []*flow) {
-	f := (*queue)[0]
-	(*queue)[0] = nil
-	*queue = (*queue)[1:]
-	f.queued = false
-	before := len(b)
-	b, over := f.appendFrame(b, frame)
-	if paced {
-		c.gate.spend(len(b) - before)
-	}
-	if over {
-		ended = append(ended, f)
-	}
-	c.ready(f)
-	return b, ended
-}
-
-// ready queues a stream that has something to send and may. The caller holds
-// c.mu.
-func (c *carrier) ready(f *flow) {
-	if f.queued || !f.sendable() {
-		return
-	}
-	f.queued = true
-	if f.class == Bulk || int(f.sentBytes-f.granted) >= urgentBurst {
-		c.paced = append(c.paced, f)
-	} else {
-		c.urgent = append(c.urgent, f)
-	}
-	c.work.Signal()
-}
-
-func (c *carrier) appendControl(b []byte) []byte {
-	for _, v := range c.pings {
-		b = appendNumber(b, cmdPing, 0, v)
-	}
-	c.pings = c.pings[:0]
-	if c.pong.due {
-		b, c.pong.due = appendNumber(b, cmdPong, 0, c.pong.value), false
-	}
-	for i := range c.acks {
-		if c.acks[i].due {
-			b, c.acks[i].due = appendAck(b, uint32(i), c.acks[i].mark, c.acks[i].at), false
-		}
-	}
-	for _, id := range c.refused {
-		b = appendHeader(b, cmdReset, 4, id)
-		b = binary.LittleEndian.AppendUint32(b, resetRefused)
-	}
-	c.refused = c.refused[:0]
-	n := 0
-	for ; n < len(c.control) && len(b) < batchUrgent; n++ {
-		b = c.control[n].appendControl(b, c)
-	}
-	if n > 0 {
-		c.control = c.control[:copy(c.control, c.control[n:])]
-	}
-	return b
+	c.flows[f.id] = f
+	c.due(f, dueOpen)
+	return f, nil
 }
 
 // answer queues numbers; change is called with the carrier's mutex held.
@@ -236,11 +150,12 @@ func (c *carrier) answer(change func(*carrier)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	change(c)
-	c.work.Signal()
+	notify(c.wake)
 }
 
-// fail ends the carrier: its writer wakes and its streams break.
-func (c *carrier) fail(err error) {
+// fail ends the carrier: its sender wakes and its streams break. It returns why
+// the carrier ended first.
+func (c *carrier) fail(err error) error {
 	c.mu.Lock()
 	if c.err == nil {
 		c.err = err
@@ -249,58 +164,54 @@ func (c *carrier) fail(err error) {
 			c.timer.Stop()
 		}
 	}
-	c.work.Signal()
+	err = c.err
 	c.mu.Unlock()
+	notify(c.wake)
+	_ = c.session.Close()
 	_ = c.conn.Close()
+	return err
 }
 
-// heard counts what arrives and when.
-type heard struct{ c *carrier }
-
-func (h heard) Read(p []byte) (int, error) {
-	n, err := h.c.conn.Read(p)
-	if n > 0 {
-		now := time.Now().UnixNano()
-		h.c.lastHeard.Store(now)
-		h.c.t.lastHeard.Store(now)
-		h.c.t.received.Add(uint64(n))
+// begin notes a stream of the peer, whose class is still to come.
+func (c *carrier) begin(id uint32) error {
+	c.book.Lock()
+	defer c.book.Unlock()
+	if c.flows == nil {
+		return nil
 	}
-	return n, err
+	if c.begun++; c.begun > c.t.cfg.MaxStreams+maxRefusals {
+		return fmt.Errorf("%w: a flood of streams", ErrProtocol)
+	}
+	c.flows[id] = newFlow(c, id, false)
+	return nil
 }
 
-// read is the reading goroutine. It returns ErrClosedByPeer after a goodbye.
-func (c *carrier) read() error {
-	r := bufio.NewReaderSize(heard{c}, readBuffer)
-	var head [headerSize]byte
-	for {
-		if _, err := io.ReadFull(r, head[:]); err != nil {
-			return fmt.Errorf("tunnel: read: %w", err)
-		}
-		h, err := parseHeader(head[:])
-		if err != nil {
-			return err
-		}
-		if err := c.receive(h, r); err != nil {
-			return err
-		}
+// find returns a stream of this carrier, nil if there is none.
+func (c *carrier) find(id uint32) *flow {
+	c.book.Lock()
+	defer c.book.Unlock()
+	return c.flows[id]
+}
+
+// drop forgets a stream.
+func (c *carrier) drop(f *flow) {
+	c.book.Lock()
+	defer c.book.Unlock()
+	if c.flows[f.id] == f {
+		delete(c.flows, f.id)
 	}
 }
 
-// receive takes one frame in.
-func (c *carrier) receive(h header, r *bufio.Reader) error {
-	switch {
-	case h.cmd == cmdData:
-		return c.t.deliver(c, h, r)
-	case h.cmd >= cmdUnkept || h.cmd == cmdNone:
-		_, err := r.Discard(h.length)
-		return err
+// all returns the streams; when they are lost there will be no others.
+func (c *carrier) all(lost bool) []*flow {
+	c.book.Lock()
+	defer c.book.Unlock()
+	all := make([]*flow, 0, len(c.flows))
+	for _, f := range c.flows {
+		all = append(all, f)
 	}
-	var body [16]byte
-	if _, err := io.ReadFull(r, body[:h.length]); err != nil {
-		return fmt.Errorf("tunnel: read: %w", err)
+	if lost {
+		c.flows = nil
 	}
-	if h.cmd == cmdBye {
-		return ErrClosedByPeer
-	}
-	return c.t.handle(c, h, body)
+	return all
 }

@@ -1,135 +1,238 @@
 package tunnel
 
 import (
-	"bufio"
-	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"time"
+
+	"github.com/xtaci/smux"
 )
 
-// smallChunk is up to how many bytes of a frame get a buffer of their own size.
-const smallChunk = 2 << 10
+// What a peer must not send on a stream.
+var (
+	errAfterEnd = fmt.Errorf("%w: bytes after the end", ErrProtocol)
+	errTooMuch  = fmt.Errorf("%w: more bytes than granted", ErrProtocol)
+)
 
-// deliver reads a data frame's bytes into the inbox of its stream.
-func (t *Tunnel) deliver(c *carrier, h header, r *bufio.Reader) error {
-	var piece chunk
-	if h.length <= smallChunk {
-		piece.data = make([]byte, h.length)
-	} else {
-		piece.pooled = t.buffers.get()
-		piece.data = (*piece.pooled)[:h.length]
+// read takes in what the peer says, until it ends. It returns ErrClosedByPeer
+// after a goodbye.
+func (c *carrier) read() error {
+	signals, err := c.accept()
+	if err != nil {
+		return c.pipe.cause(err)
 	}
-	if _, err := io.ReadFull(r, piece.data); err != nil {
-		return fmt.Errorf("tunnel: read: %w", err)
+	c.t.all.Go(c.meet)
+	err = c.listen(signals)
+	if errors.Is(err, ErrProtocol) || errors.Is(err, ErrClosedByPeer) {
+		return err
 	}
-	f := t.find(h.id)
-	if f == nil || f.c != c {
-		recycle(piece, &t.buffers)
-		return nil // of a stream that is over
-	}
-	if f.ends.Load()&endReceived != 0 {
-		return fmt.Errorf("%w: bytes after the end", ErrProtocol)
-	}
-	taken, err := f.in.add(piece, &t.buffers)
-	if err == nil && !taken {
-		f.tell(f.c, dueStop) // the first may have come before the stream
-	}
-	return err
+	return c.pipe.cause(err)
 }
 
-func (t *Tunnel) find(id uint32) *flow {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.flows[id]
+// accept returns the next stream that the peer has opened. The library would
+// close it when nobody knows it any more, which is for the tunnel to decide.
+func (c *carrier) accept() (*smux.Stream, error) {
+	s, err := c.session.AcceptStream()
+	if err != nil {
+		return nil, err
+	}
+	<-c.pipe.unmet
+	runtime.SetFinalizer(s, nil)
+	return s, nil
 }
 
-// handle takes a frame other than data in.
-func (t *Tunnel) handle(c *carrier, h header, body [16]byte) error {
-	value := binary.LittleEndian.Uint64(body[:])
-	switch h.cmd {
-	case cmdMark:
-		if h.id > 1 {
-			return fmt.Errorf("%w: a mark of carrier %d", ErrProtocol, h.id)
+// meet takes over the streams that the peer opens.
+func (c *carrier) meet() {
+	for {
+		s, err := c.accept()
+		if err != nil {
+			return
 		}
+		if f := c.find(s.ID()); f == nil || !f.meet(s) {
+			_ = s.Close() // it is over already
+		}
+	}
+}
+
+// listen acts upon the peer's signals.
+func (c *carrier) listen(r *smux.Stream) error {
+	buffer, held := make([]byte, readBuffer), 0
+	for failed := false; ; {
+		n, err := r.Read(buffer[held:])
+		if n == 0 && err != nil {
+			if failed {
+				return err
+			}
+			failed = true // the loss may be told before what came before it
+			continue
+		}
+		held += n
+		rest := buffer[:held]
+		for {
+			s, size, err := parseSignal(rest)
+			if err == nil && size > 0 {
+				err = c.handle(s)
+			}
+			if err != nil {
+				return err
+			}
+			if size == 0 {
+				break
+			}
+			rest = rest[size:]
+		}
+		held = copy(buffer, rest)
+		c.pipe.understood(n)
+	}
+}
+
+// handle takes a signal in.
+func (c *carrier) handle(s signal) error {
+	t := c.t
+	switch s.kind {
+	case sigMark:
 		at := time.Since(t.start)
-		t.primary.answer(func(p *carrier) { p.acks[h.id] = pendingAck{value, at, true} })
-	case cmdAck:
-		return t.acknowledged(h.id, value, time.Duration(binary.LittleEndian.Uint64(body[8:])))
-	case cmdPing:
-		c.answer(func(c *carrier) { c.pong = pendingNumber{value, true} })
-	case cmdPong:
-		t.ponged(value)
-	case cmdOpen:
-		return t.opened(c, h.id, Class(body[0]))
-	default:
-		return t.handleStream(h, body)
+		t.primary.answer(func(p *carrier) { p.acks[c.index] = pendingAck{s.number, at, true} })
+	case sigAck:
+		return t.acknowledged(s.id, s.number, s.at)
+	case sigPing:
+		c.answer(func(c *carrier) { c.pong = pendingNumber{s.number, true} })
+	case sigPong:
+		t.ponged(s.number)
+	case sigBye:
+		return ErrClosedByPeer
+	case sigOpen:
+		return c.opened(s.id, s.value)
+	case sigEnd, sigStop, sigGrant, sigReset:
+		return c.handleStream(s)
 	}
 	return nil
 }
 
-// handleStream takes a frame of one stream in. Those of streams that are over
+// handleStream takes a signal of one stream in. Those of streams that are over
 // are none of our business any more.
-func (t *Tunnel) handleStream(h header, body [16]byte) error {
-	f := t.find(h.id)
+func (c *carrier) handleStream(s signal) error {
+	f := c.find(s.id)
 	if f == nil {
 		return nil
 	}
-	switch h.cmd {
-	case cmdEnd:
-		f.in.end(io.EOF)
-		if f.ends.Or(endReceived)|endReceived == bothEnds {
-			t.forget(f)
-		}
-	case cmdStop:
+	switch s.kind {
+	case sigEnd:
+		return f.ended(s.value)
+	case sigStop:
 		f.stopped()
-	case cmdGrant:
-		consumed, window := binary.LittleEndian.Uint32(body[:]), binary.LittleEndian.Uint32(body[4:])
-		if !f.allow(consumed, window) {
+	case sigGrant:
+		if !f.allow(s.value, s.window) {
 			return fmt.Errorf("%w: a grant that makes no sense", ErrProtocol)
 		}
-	case cmdReset:
+	case sigReset:
 		why := io.ErrUnexpectedEOF
-		if binary.LittleEndian.Uint32(body[:]) == resetRefused {
+		if s.value == resetRefused {
 			why = ErrTooManyStreams
 		}
-		t.forget(f)
+		c.t.forget(f)
 		f.lost(why)
 	}
 	return nil
 }
 
-// opened takes in a stream that the peer opens.
-func (t *Tunnel) opened(c *carrier, id uint32, class Class) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	switch {
-	case class < Control || class > Bulk:
-		return fmt.Errorf("%w: a stream of class %d", ErrProtocol, class)
-	case id == 0 || (id%2 == 1) == t.dialled || t.flows[id] != nil:
-		return fmt.Errorf("%w: stream %d cannot be opened", ErrProtocol, id)
-	case t.err != nil:
-		return nil
+// ended is told that the peer has sent its last byte, and how many it sent.
+func (f *flow) ended(count uint32) error {
+	all := f.reach(endReceived)
+	if f.in.arrived.Load() != count {
+		return fmt.Errorf("%w: an end after %d bytes of %d", ErrProtocol, f.in.arrived.Load(), count)
 	}
-	f := newFlow(t, c, id, class, false)
-	if t.theirs < t.cfg.MaxStreams {
+	f.in.end(io.EOF)
+	if all&bothEnds == bothEnds {
+		f.t.forget(f)
+	}
+	return nil
+}
+
+// opened takes the class of a stream of the peer in.
+func (c *carrier) opened(id, class uint32) error {
+	if class < uint32(Control) || class > uint32(Bulk) {
+		return fmt.Errorf("%w: a stream of class %d", ErrProtocol, class)
+	}
+	c.book.Lock()
+	f := c.flows[id]
+	gone := c.flows == nil
+	fresh := f != nil && f.class == 0
+	met := false
+	if fresh {
+		c.begun--
+		f.class, met = Class(class), f.met
+	}
+	c.book.Unlock()
+	switch {
+	case gone:
+		return nil
+	case !fresh:
+		return fmt.Errorf("%w: a class for stream %d", ErrProtocol, id)
+	case met:
+		return c.offer(f)
+	}
+	return nil
+}
+
+// meet takes the library's stream over. It reports false when it has no use.
+func (f *flow) meet(s *smux.Stream) bool {
+	if !f.in.meet(s) {
+		return false
+	}
+	f.c.book.Lock()
+	f.met = true
+	named := f.class != 0
+	f.c.book.Unlock()
+	if named {
+		if err := f.c.offer(f); err != nil {
+			f.t.lose(f.c, err)
+		}
+	}
+	return true
+}
+
+// offer lets a stream of the peer be accepted, or refuses it.
+func (c *carrier) offer(f *flow) error {
+	t := c.t
+	t.mu.Lock()
+	taken := t.err != nil // then it breaks with the others
+	if !taken && t.theirs < t.cfg.MaxStreams {
 		select {
 		case t.accepted <- f:
-			t.flows[id] = f
+			f.counted, taken = true, true
 			t.theirs++
-			return nil
 		default: // as many wait to be accepted
 		}
 	}
+	t.mu.Unlock()
+	if taken {
+		return nil
+	}
+	c.drop(f)
+	f.in.close()
+	f.lost(ErrTooManyStreams)
+	f.reach(readOver)
 	var flood bool
 	c.answer(func(c *carrier) {
 		flood = len(c.refused) >= maxRefusals
-		c.refused = append(c.refused, id)
+		c.refused = append(c.refused, f.id)
 	})
 	if flood {
 		return fmt.Errorf("%w: a flood of streams", ErrProtocol)
 	}
 	return nil
+}
+
+// breakAll ends the streams of a carrier that is lost.
+func (c *carrier) breakAll() {
+	for _, f := range c.all(true) {
+		c.t.forget(f)
+		f.lost(io.ErrUnexpectedEOF)
+	}
+	c.know()
 }
 
 // acknowledged takes the answer to a mark in.
@@ -143,6 +246,9 @@ func (t *Tunnel) acknowledged(index uint32, value uint64, at time.Duration) erro
 		c = t.bulk
 	}
 	t.mu.Unlock()
+	if index > 1 {
+		return fmt.Errorf("%w: an answer to carrier %d", ErrProtocol, index)
+	}
 	if c == nil {
 		return nil // of a carrier that is gone or never was
 	}
@@ -157,23 +263,19 @@ func (t *Tunnel) acknowledged(index uint32, value uint64, at time.Duration) erro
 
 // forget drops a stream that is over.
 func (t *Tunnel) forget(f *flow) {
+	f.c.drop(f)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.flows[f.id] == f {
-		t.remove(f.id)
+	if !f.counted {
+		return
 	}
-}
-
-// remove drops a stream. The caller holds t.mu.
-func (t *Tunnel) remove(id uint32) {
-	f := t.flows[id]
+	f.counted = false
 	t.grownBy.Add(-f.in.release())
 	if f.mine {
 		t.ours--
 	} else {
 		t.theirs--
 	}
-	delete(t.flows, id)
 }
 
 // reserve takes bytes of what all windows may grow by; they come back with the

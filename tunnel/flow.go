@@ -2,6 +2,7 @@ package tunnel
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -17,56 +18,64 @@ const asyncBytes = 16 << 10
 // keptBytes is how large an empty buffer a stream keeps, in bytes.
 const keptBytes = 512
 
-// Control frames of a stream that wait to be sent.
+// Signals of a stream that wait to be sent.
 const (
 	dueOpen uint8 = 1 << iota
 	dueStop
 	dueGrant
 )
 
-// Ends of a stream; with both, the tunnel forgets it.
+// What a stream has come to. With both ends the tunnel forgets it; when this
+// side has neither bytes to send nor a reader left, the library does.
 const (
 	endSent uint32 = 1 << iota
 	endReceived
+	readOver
 	bothEnds = endSent | endReceived
+	unneeded = endSent | readOver
 )
 
 // flow is one stream of a [Tunnel].
 type flow struct {
-	t     *Tunnel
-	c     *carrier // that carries its bytes
-	id    uint32
-	class Class
-	mine  bool // opened by this side
+	t    *Tunnel
+	c    *carrier // that carries it
+	id   uint32
+	mine bool // opened by this side
 
-	ends atomic.Uint32
-	due  [2]uint8 // by carrier index; each guarded by that carrier's mutex
+	class   Class // 0 until the peer has said it; guarded by c.book until the stream is offered
+	met     bool  // the library has handed it over; guarded by c.book
+	counted bool  // among those open; guarded by t.mu
+
+	reached atomic.Uint32
+	allowed allowance // for the library
 
 	// The sending part is guarded by c.mu, except writing, which makes
 	// concurrent writers take turns.
-	writing   sync.Mutex
-	queued    bool
-	out       []byte // bytes that were written and wait for their turn
-	spare     []byte // an empty buffer for out, when it is small
-	p         []byte // what is left of a blocked writer's bytes, after out
-	taken     chan struct{}
-	sentBytes uint32
-	granted   uint32 // of them consumed by the peer
-	window    uint32 // that the peer allows
-	fin       bool   // this side writes no more
-	finSent   bool
-	noWrite   error // why no write is taken; nil while they are
+	writing sync.Mutex
+	queued  bool
+	due     uint8
+	out     []byte // bytes that were written and wait for their turn
+	spare   []byte // an empty buffer for out, when it is small
+	p       []byte // what is left of a blocked writer's bytes, after out
+	taken   chan struct{}
+	granted uint32 // bytes consumed by the peer
+	window  uint32 // that the peer allows beyond them
+	fin     bool   // this side writes no more
+	finSent bool
+	noWrite error // why no write is taken; nil while they are
 
 	in inbox
 
-	readDeadline, writeDeadline deadline
+	writeDeadline deadline
 }
 
 var _ Stream = (*flow)(nil)
 
-func newFlow(t *Tunnel, c *carrier, id uint32, class Class, mine bool) *flow {
-	f := &flow{t: t, c: c, id: id, class: class, mine: mine, window: FirstWindow}
+func newFlow(c *carrier, id uint32, mine bool) *flow {
+	f := &flow{t: c.t, c: c, id: id, mine: mine, window: FirstWindow}
+	f.allowed.begin()
 	f.in.window = FirstWindow
+	f.in.grant.Store(FirstWindow << 32)
 	f.in.grown = time.Now()
 	return f
 }
@@ -82,16 +91,19 @@ func (f *flow) RemoteAddr() net.Addr { return f.c.conn.RemoteAddr() }
 
 // SetDeadline sets both deadlines.
 func (f *flow) SetDeadline(at time.Time) error {
-	f.readDeadline.set(at)
+	f.in.setDeadline(at)
 	f.writeDeadline.set(at)
 	return nil
 }
 
 // SetReadDeadline sets when reads fail with os.ErrDeadlineExceeded.
-func (f *flow) SetReadDeadline(at time.Time) error { f.readDeadline.set(at); return nil }
+func (f *flow) SetReadDeadline(at time.Time) error { f.in.setDeadline(at); return nil }
 
 // SetWriteDeadline sets when writes fail with os.ErrDeadlineExceeded.
 func (f *flow) SetWriteDeadline(at time.Time) error { f.writeDeadline.set(at); return nil }
+
+// credit returns how many bytes more the peer takes. The caller holds c.mu.
+func (f *flow) credit() int { return int(int32(f.granted + f.window - f.allowed.sent.Load())) }
 
 // sendable reports whether the stream has something that it may send. The
 // caller holds c.mu.
@@ -100,52 +112,71 @@ func (f *flow) sendable() bool {
 		return false
 	}
 	if len(f.out)+len(f.p) > 0 {
-		return int32(f.window-(f.sentBytes-f.granted)) > 0
+		return f.credit() > 0
 	}
 	return f.fin
 }
 
-// appendFrame appends the next frame, of at most so many bytes, and reports
-// whether the stream is over with it. The caller holds c.mu.
-func (f *flow) appendFrame(b []byte, most int) ([]byte, bool) {
-	credit := int(f.window - (f.sentBytes - f.granted))
-	n := min(most, credit, len(f.out)+len(f.p))
-	if n > 0 {
-		b = appendHeader(b, cmdData, n, f.id)
-		part := min(n, len(f.out))
-		b = append(b, f.out[:part]...)
-		if f.out = f.out[part:]; len(f.out) == 0 {
+// send has the library write the next bytes, at most so many, and returns how
+// many they are with their header. The library takes them at once, see
+// [conduit]. The caller holds c.mu.
+func (f *flow) send(most int) (int, error) {
+	piece := f.out
+	if len(piece) == 0 {
+		piece = f.p
+	}
+	piece = piece[:min(most, f.credit(), len(piece))]
+	if len(piece) == 0 {
+		return 0, nil
+	}
+	f.allowed.sent.Add(uint32(len(piece)))
+	if _, err := f.in.stream.Write(piece); err != nil {
+		return 0, fmt.Errorf("tunnel: write: %w", f.c.pipe.cause(err))
+	}
+	if len(f.out) > 0 {
+		if f.out = f.out[len(piece):]; len(f.out) == 0 {
 			f.out = f.spare
 		}
-		if rest := n - part; rest > 0 {
-			b = append(b, f.p[:rest]...)
-			if f.p = f.p[rest:]; len(f.p) == 0 {
-				notify(f.taken)
-			}
-		}
-		f.sentBytes += uint32(n)
+	} else if f.p = f.p[len(piece):]; len(f.p) == 0 {
+		notify(f.taken)
 	}
-	if !f.fin || f.finSent || len(f.out)+len(f.p) > 0 {
-		return b, false
-	}
-	f.finSent = true
-	b = appendHeader(b, cmdEnd, 0, f.id)
-	return b, f.ends.Or(endSent)|endSent == bothEnds
+	return headerSize + len(piece), nil
 }
 
-// appendControl appends what carrier c shall say of the stream. The caller
-// holds c.mu.
-func (f *flow) appendControl(b []byte, c *carrier) []byte {
-	due := f.due[c.index]
-	f.due[c.index] = 0
+// complete reports whether the end of the stream is to be sent now, once. The
+// caller holds c.mu.
+func (f *flow) complete() bool {
+	if !f.fin || f.finSent || len(f.out)+len(f.p) > 0 {
+		return false
+	}
+	f.finSent = true
+	return true
+}
+
+// reach notes what the stream has come to and returns all of it.
+func (f *flow) reach(what uint32) uint32 {
+	before := f.reached.Or(what)
+	now := before | what
+	if now&unneeded == unneeded && before&unneeded != unneeded {
+		f.in.retire()
+	}
+	return now
+}
+
+// appendControl appends what there is to say of the stream. The caller holds
+// c.mu.
+func (f *flow) appendControl(b []byte) []byte {
+	due := f.due
+	f.due = 0
 	if due&dueOpen != 0 {
-		b = append(appendHeader(b, cmdOpen, 1, f.id), byte(f.class))
+		b = signal{kind: sigOpen, id: f.id, value: uint32(f.class)}.append(b)
 	}
 	if due&dueStop != 0 {
-		b = appendHeader(b, cmdStop, 0, f.id)
+		b = signal{kind: sigStop, id: f.id}.append(b)
 	}
 	if due&dueGrant != 0 {
-		b = appendNumber(b, cmdGrant, f.id, f.in.grant.Load())
+		grant := f.in.grant.Load()
+		b = signal{kind: sigGrant, id: f.id, value: uint32(grant), window: uint32(grant >> 32)}.append(b)
 	}
 	return b
 }
@@ -270,21 +301,20 @@ func (f *flow) closeWrite(why error) {
 // io.EOF; what it sends from here on is discarded.
 func (f *flow) Close() error {
 	f.closeWrite(net.ErrClosed)
-	if f.in.close() && f.ends.Load()&endReceived == 0 {
-		f.tell(f.c, dueStop)
+	if !f.in.close() {
+		return nil
+	}
+	if f.reach(readOver)&endReceived == 0 {
+		f.tell(dueStop)
 	}
 	return nil
 }
 
-// tell queues a control frame on a carrier.
-func (f *flow) tell(c *carrier, what uint8) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if f.due[c.index] == 0 {
-		c.control = append(c.control, f)
-		c.work.Signal()
-	}
-	f.due[c.index] |= what
+// tell queues a signal.
+func (f *flow) tell(what uint8) {
+	f.c.mu.Lock()
+	defer f.c.mu.Unlock()
+	f.c.due(f, what)
 }
 
 // stopped is told when the peer reads no more: waiting bytes are dropped and
@@ -309,18 +339,18 @@ func (f *flow) lost(err error) {
 	notify(f.taken)
 	f.c.mu.Unlock()
 	f.in.end(err)
+	f.reach(endSent)
 }
 
-// allow takes the peer's grant in.
+// allow takes the peer's grant in and reports whether it makes sense.
 func (f *flow) allow(consumed, window uint32) bool {
 	f.c.mu.Lock()
 	defer f.c.mu.Unlock()
-	if int32(f.sentBytes-consumed) < 0 || window > 1<<30 {
+	if int32(f.allowed.sent.Load()-consumed) < 0 || int32(consumed-f.granted) < 0 || window > streamWindow ||
+		int32(f.allowed.limit()-(consumed+window)) < 0 {
 		return false
 	}
-	if int32(consumed-f.granted) >= 0 { // grants of two carriers may overtake
-		f.granted, f.window = consumed, window
-	}
+	f.granted, f.window = consumed, window
 	f.c.ready(f)
 	return true
 }

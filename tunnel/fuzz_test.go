@@ -8,8 +8,8 @@ import (
 )
 
 func FuzzHeader(f *testing.F) {
-	f.Add(appendHeader(nil, cmdData, 5, 7))
-	f.Add(appendNumber(nil, cmdMark, 1, 9))
+	f.Add(frame(cmdData, 7, 1, 2, 3, 4, 5))
+	f.Add(update(1, 2, 3))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) < headerSize {
 			return
@@ -18,11 +18,33 @@ func FuzzHeader(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again := appendHeader(nil, h.cmd, h.length, h.id); !bytes.Equal(again, b[:headerSize]) {
-			t.Errorf("%x became %x", b[:headerSize], again)
+		if again := frame(h.cmd, h.id, make([]byte, h.length)...); !bytes.Equal(again[:headerSize], b[:headerSize]) {
+			t.Errorf("%x became %x", b[:headerSize], again[:headerSize])
 		}
-		if h.cmd == cmdData && (h.length == 0 || h.length > MaxFrame) {
-			t.Errorf("a data frame of %d bytes", h.length)
+		if h.length > MaxFrame || h.cmd == cmdData && h.length == 0 {
+			t.Errorf("command %d of %d bytes", h.cmd, h.length)
+		}
+	})
+}
+
+func FuzzSignal(f *testing.F) {
+	for k := sigOpen; k <= sigBye; k++ {
+		f.Add(signal{kind: k, id: 1, value: 2, window: 3, number: 4, at: 5}.append(nil))
+	}
+	f.Add([]byte{byte(sigUnkept), 1, 2})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s, n, err := parseSignal(b)
+		if err != nil || n == 0 {
+			return
+		}
+		if n > len(b) || n != signalHead+int(b[1]) {
+			t.Fatalf("%d bytes of %d", n, len(b))
+		}
+		if s.kind >= sigUnkept {
+			return
+		}
+		if again := s.append(nil); !bytes.Equal(again, b[:n]) {
+			t.Errorf("%x became %x", b[:n], again)
 		}
 	})
 }
@@ -66,11 +88,16 @@ func FuzzMessage(f *testing.F) {
 // FuzzFrames feeds a tunnel whatever a greeted peer may say. It must neither
 // panic nor hang, and what its streams deliver is bounded by what came in.
 func FuzzFrames(f *testing.F) {
-	data := append(appendHeader(nil, cmdData, 3, 1), "abc"...)
-	f.Add(append(openFrame(nil, 1, Bulk), data...))
-	f.Add(append(appendHeader(append(openFrame(nil, 1, Control), data...), cmdEnd, 0, 1), appendHeader(nil, cmdStop, 0, 1)...))
-	f.Add(appendAck(appendNumber(nil, cmdMark, 0, 5), 0, 0, 3))
-	f.Add(appendHeader(appendNumber(openFrame(nil, 3, Interactive), cmdGrant, 3, 1<<40), cmdBye, 0, 0))
+	data := frame(cmdData, firstID, 1, 2, 3)
+	for _, frames := range [][][]byte{
+		{opened(firstID, Bulk), data},
+		{opened(firstID, Control), data, saying(signal{kind: sigEnd, id: firstID, value: 3}, signal{kind: sigStop, id: firstID})},
+		{saying(signal{kind: sigMark, number: 5}, signal{kind: sigAck, at: 3}, signal{kind: sigPing}, signal{kind: sigPong})},
+		{opened(firstID, Interactive), update(firstID, 0, streamWindow), saying(signal{kind: sigGrant, id: firstID, window: 1 << 20}), frame(cmdOver, firstID)},
+		{opened(firstID, Bulk), saying(signal{kind: sigReset, id: firstID, value: 2}, signal{kind: sigBye})},
+	} {
+		f.Add(append(opening(), bytes.Join(frames, nil)...))
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		ours, theirs := net.Pipe()
 		tun := newTunnel(Config{}.withDefaults(), theirs, Peer{}, Version, 8, false)

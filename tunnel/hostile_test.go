@@ -1,9 +1,7 @@
 package tunnel
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -273,119 +271,4 @@ func (muteDialer) Dial(context.Context, bool) (net.Conn, error) {
 		_, _ = io.Copy(io.Discard, theirs)
 	}()
 	return ours, nil
-}
-
-// attacked greets a host and then says what a peer must not.
-func attacked(t *testing.T, c Config, say func(conn net.Conn)) error {
-	t.Helper()
-	h := NewHost(c)
-	defer h.Close()
-	conn, _ := firstCarrier(t, h, Peer{})
-	tun, err := h.Accept(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	say(conn)
-	select {
-	case <-tun.Done():
-		return tun.Err()
-	case <-time.After(time.Minute):
-		t.Fatal("the tunnel went on")
-		return nil
-	}
-}
-
-func openFrame(b []byte, id uint32, class Class) []byte {
-	return append(appendHeader(b, cmdOpen, 1, id), byte(class))
-}
-
-func TestPeersThatBreakTheRules(t *testing.T) {
-	data := func(id uint32, n int) []byte {
-		return append(appendHeader(nil, cmdData, n, id), make([]byte, n)...)
-	}
-	for name, frames := range map[string][]byte{
-		"an oversized frame":                 append(openFrame(nil, 1, Bulk), data(1, MaxFrame+1)...),
-		"an empty data frame":                append(openFrame(nil, 1, Bulk), data(1, 0)...),
-		"another frame version":              {1, 0, 1, 0, 1, 0, 0, 0, 1},
-		"an unknown command":                 appendHeader(nil, 40, 0, 0),
-		"a control frame of the wrong size":  append(appendHeader(nil, cmdPing, 9, 0), make([]byte, 9)...),
-		"a class that does not exist":        openFrame(nil, 1, 9),
-		"a stream of the host's own numbers": openFrame(nil, 2, Bulk),
-		"the same stream twice":              openFrame(openFrame(nil, 1, Bulk), 1, Bulk),
-		"more bytes than granted":            append(openFrame(nil, 1, Bulk), bytes.Repeat(data(1, MaxFrame), FirstWindow/MaxFrame+1)...),
-		"bytes after the end":                append(appendHeader(openFrame(nil, 1, Bulk), cmdEnd, 0, 1), data(1, 1)...),
-		"a grant of bytes never sent":        binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(appendHeader(openFrame(nil, 1, Bulk), cmdGrant, 8, 1), 77), FirstWindow),
-		"an answer to a mark never sent":     appendAck(nil, 0, 1<<40, 0),
-		"a mark of a third carrier":          appendNumber(nil, cmdMark, 2, 1),
-	} {
-		t.Run(name, func(t *testing.T) {
-			err := attacked(t, Config{}, func(conn net.Conn) { _, _ = conn.Write(frames) })
-			if !errors.Is(err, ErrProtocol) {
-				t.Error(err)
-			}
-		})
-	}
-	t.Run("commands of a later version are skipped", func(t *testing.T) {
-		err := attacked(t, Config{}, func(conn net.Conn) {
-			_, _ = conn.Write(append(appendHeader(nil, cmdUnkept+5, 3, 0), 1, 2, 3))
-			_, _ = conn.Write(appendHeader(nil, cmdBye, 0, 0))
-		})
-		if !errors.Is(err, ErrClosedByPeer) {
-			t.Error(err)
-		}
-	})
-}
-
-func TestFloodOfStreams(t *testing.T) {
-	t.Run("streams beyond the limit are reset and the others live", func(t *testing.T) {
-		h := NewHost(Config{MaxStreams: 4})
-		defer h.Close()
-		near, err := Dial(t.Context(), pipeDialer{t, h, Peer{}}, Config{OneCarrier: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer near.Close()
-		for range 4 {
-			if _, err := near.Open(t.Context(), Control); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := near.Open(t.Context(), Control); !errors.Is(err, ErrTooManyStreams) {
-			t.Error(err)
-		}
-		near.mu.Lock()
-		near.allowed = 5 // a peer that does not care
-		near.mu.Unlock()
-		s, err := near.Open(t.Context(), Control)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Read(make([]byte, 1)); !errors.Is(err, ErrTooManyStreams) {
-			t.Error(err)
-		}
-		if err := near.Probe(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Run("a peer that does not stop is cut off", func(t *testing.T) {
-		h := NewHost(Config{MaxStreams: 4})
-		defer h.Close()
-		conn, result := served(t, h, Peer{})
-		if _, err := greet(conn, Config{}.withDefaults(), wantTunnel, tunnelID{}, secret{}); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-result; err != nil {
-			t.Fatal(err)
-		}
-		tun, _ := h.Accept(t.Context())
-		for id := uint32(1); id < 4*maxRefusals; id += 2 { // and nothing of the answers is read
-			if _, err := conn.Write(openFrame(nil, id, Control)); err != nil {
-				break
-			}
-		}
-		<-tun.Done()
-		if !errors.Is(tun.Err(), ErrProtocol) {
-			t.Error(tun.Err())
-		}
-	})
 }

@@ -2,13 +2,14 @@ package tunnel
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/xtaci/smux"
 )
 
 // bufferSize is the size of a pooled buffer, in bytes.
@@ -27,48 +28,38 @@ func (b *buffers) get() *[]byte {
 
 func (b *buffers) put(p *[]byte) { b.pool.Put(p) }
 
-// chunk is a piece of what has arrived: data up to its end, in a buffer of the
-// pool or, when small, in one of its own.
-type chunk struct {
-	data   []byte
-	pooled *[]byte
-}
-
-// inbox is the receiving part of a stream. It never holds more than the window
-// that the peer was granted.
+// inbox is the receiving part of a stream: what has arrived waits in the
+// library, which never holds more than the window that the peer was granted.
 type inbox struct {
+	arrived atomic.Uint32 // bytes, ever
+	grant   atomic.Uint64 // what to tell the peer: consumed bytes, and the window above them
+
+	reading sync.Mutex // makes concurrent readers take turns
+
 	mu       sync.Mutex // guards what follows
-	chunks   []chunk
-	held     int    // bytes in chunks
+	stream   *smux.Stream
 	consumed uint32 // bytes that the reader took, ever
 	told     uint32 // of them told to the peer
 	window   uint32
-	grant    atomic.Uint64 // what to tell: told, and the window above it
-	grown    time.Time     // when the window was last measured against the reader
-	mark     uint32        // consumed then
-	ended    error         // what reads return when chunks is empty; nil while open
-	closed   bool          // this side reads no more
-	released bool          // the window's growth was given back; it stays as it is
-	readable chan struct{}
+	grown    time.Time // when the window was last measured against the reader
+	mark     uint32    // consumed then
+	until    time.Time // the deadline of reads
+	ended    error     // what reads return when nothing waits; nil while open
+	closed   bool      // this side reads no more
+	retired  bool      // the library has forgotten the stream, or is to
+	released bool      // the window's growth was given back; it stays as it is
 }
 
-// add puts an arrived chunk in. It reports an error when the peer sent more than
-// it may, and false when nobody will read it.
-func (in *inbox) add(c chunk, pool *buffers) (bool, error) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if in.closed || in.ended != nil {
-		recycle(c, pool)
-		return false, nil
+// arrive accounts for bytes of the peer's. It runs before the library has them.
+func (f *flow) arrive(n int) error {
+	if f.reached.Load()&endReceived != 0 {
+		return errAfterEnd
 	}
-	if in.held+len(c.data) > int(in.window) {
-		recycle(c, pool)
-		return false, fmt.Errorf("%w: more bytes than granted", ErrProtocol)
+	grant := f.in.grant.Load()
+	if f.in.arrived.Add(uint32(n))-uint32(grant) > uint32(grant>>32) {
+		return errTooMuch
 	}
-	in.held += len(c.data)
-	in.push(c, pool)
-	notify(in.readable)
-	return true, nil
+	return nil
 }
 
 // release returns by how much the window has grown, once; it grows no more.
@@ -82,27 +73,19 @@ func (in *inbox) release() int64 {
 	return int64(in.window) - FirstWindow
 }
 
-// push appends a chunk, into the last one when it is small and fits.
-func (in *inbox) push(c chunk, pool *buffers) {
-	if n := len(in.chunks); n > 0 && c.pooled == nil {
-		last := &in.chunks[n-1]
-		if last.pooled == nil && cap(last.data)-len(last.data) < len(c.data) && in.held > 2*smallChunk {
-			p := pool.get()
-			in.chunks = append(in.chunks, chunk{append((*p)[:0], c.data...), p})
-			return
-		}
-		if cap(last.data)-len(last.data) >= len(c.data) {
-			last.data = append(last.data, c.data...)
-			return
-		}
-	}
-	in.chunks = append(in.chunks, c)
-}
+// longAgo is a deadline that has passed: a read finds what is there and waits
+// for nothing.
+var longAgo = time.Unix(1, 0)
 
-func recycle(c chunk, pool *buffers) {
-	if c.pooled != nil {
-		pool.put(c.pooled)
+// meet takes the library's stream over. It reports false when it has no use.
+func (in *inbox) meet(s *smux.Stream) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.stream = s
+	if in.ended != nil {
+		_ = s.SetReadDeadline(longAgo)
 	}
+	return !in.retired
 }
 
 // end notes that no more will come; why is io.EOF for the peer's own end. What
@@ -113,7 +96,7 @@ func (in *inbox) end(why error) {
 	if in.ended == nil {
 		in.ended = why
 	}
-	notify(in.readable)
+	in.hurry()
 }
 
 // close stops reading and reports whether it was this call that did.
@@ -123,9 +106,49 @@ func (in *inbox) close() bool {
 	if in.closed {
 		return false
 	}
-	in.closed, in.chunks, in.held = true, nil, 0
-	notify(in.readable)
+	in.closed = true
+	in.hurry()
 	return true
+}
+
+// hurry wakes who reads. The caller holds in.mu.
+func (in *inbox) hurry() {
+	if in.stream != nil {
+		_ = in.stream.SetReadDeadline(longAgo)
+	}
+}
+
+// retire has the library forget the stream and what waits in it.
+func (in *inbox) retire() {
+	in.mu.Lock()
+	in.retired = true
+	s := in.stream
+	in.mu.Unlock()
+	if s != nil {
+		_ = s.Close()
+	}
+}
+
+func (in *inbox) setDeadline(at time.Time) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.until = at
+	if in.ended == nil && !in.closed {
+		_ = in.stream.SetReadDeadline(at)
+	}
+}
+
+// state says whether a read may go on, and what it returns if it finds nothing.
+func (in *inbox) state() (ended, err error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	switch {
+	case in.closed:
+		return nil, net.ErrClosed
+	case !in.until.IsZero() && !time.Now().Before(in.until):
+		return nil, os.ErrDeadlineExceeded
+	}
+	return in.ended, nil
 }
 
 // Read reads what has arrived. The end is io.EOF when the peer ended its bytes,
@@ -135,106 +158,100 @@ func (f *flow) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	if err := f.await(); err != nil {
-		return 0, err
-	}
-	defer f.in.mu.Unlock()
-	n := 0
-	for n < len(p) && len(f.in.chunks) > 0 {
-		c := &f.in.chunks[0]
-		k := copy(p[n:], c.data)
-		n += k
-		if c.data = c.data[k:]; len(c.data) == 0 {
-			recycle(*c, &f.t.buffers)
-			f.in.pop()
+	f.in.reading.Lock()
+	defer f.in.reading.Unlock()
+	for {
+		ended, err := f.in.state()
+		if err != nil {
+			return 0, err
+		}
+		n, err := f.in.stream.Read(p)
+		if n > 0 { // an error beside it comes back by itself
+			f.took(n)
+			return n, nil
+		}
+		if err := f.fruitless(ended, err); err != nil {
+			return 0, err
 		}
 	}
-	f.took(n)
-	return n, nil
 }
 
 // WriteTo copies what arrives to w until the end, without a buffer of its own.
 func (f *flow) WriteTo(w io.Writer) (int64, error) {
-	var total int64
+	f.in.reading.Lock()
+	defer f.in.reading.Unlock()
+	out := taker{f: f, w: w}
 	for {
-		if err := f.await(); err != nil {
+		ended, err := f.in.state()
+		if err != nil {
+			return out.total, err
+		}
+		before := out.total
+		_, err = f.in.stream.WriteTo(&out)
+		switch {
+		case out.err != nil:
+			return out.total, out.err
+		case out.total > before:
+			continue
+		}
+		if err := f.fruitless(ended, err); err != nil {
 			if errors.Is(err, io.EOF) {
 				err = nil
 			}
-			return total, err
-		}
-		c := f.in.chunks[0]
-		f.in.pop()
-		f.in.mu.Unlock()
-		n, err := w.Write(c.data)
-		total += int64(n)
-		recycle(c, &f.t.buffers)
-		f.in.mu.Lock()
-		f.took(len(c.data))
-		f.in.mu.Unlock()
-		if err != nil {
-			return total, err
+			return out.total, err
 		}
 	}
 }
 
-func (in *inbox) pop() {
-	in.chunks[0] = chunk{}
-	if in.chunks = in.chunks[1:]; len(in.chunks) == 0 {
-		in.chunks = nil
-	}
+// taker passes on what a reader takes.
+type taker struct {
+	f     *flow
+	w     io.Writer
+	total int64
+	err   error
 }
 
-// await waits for bytes and returns with the inbox locked and not empty, or
-// with an error and the inbox unlocked.
-func (f *flow) await() error {
-	in := &f.in
-	expiry := f.readDeadline.wait()
-	if expired(expiry) {
-		return os.ErrDeadlineExceeded
+func (t *taker) Write(p []byte) (int, error) {
+	n, err := t.w.Write(p)
+	t.total += int64(n)
+	t.f.took(len(p))
+	t.err = err
+	return n, err
+}
+
+// fruitless says how a read ends that found nothing and got err from the
+// library, where ended was known before. It returns nil when it is to be tried
+// again.
+func (f *flow) fruitless(ended, err error) error {
+	if ended != nil {
+		f.reach(readOver)
+		return ended
 	}
+	if f.in.changed() || errors.Is(err, smux.ErrTimeout) {
+		return nil
+	}
+	<-f.c.over // the carrier is lost, which may be known before what came before it
+	if f.in.changed() {
+		return nil
+	}
+	return io.ErrUnexpectedEOF
+}
+
+// changed reports whether the stream has ended or this side has closed it.
+func (in *inbox) changed() bool {
 	in.mu.Lock()
-	for {
-		switch {
-		case in.closed:
-			in.mu.Unlock()
-			notify(in.readable) // for the next who waits
-			return net.ErrClosed
-		case len(in.chunks) > 0:
-			return nil
-		case in.ended != nil:
-			err := in.ended
-			in.mu.Unlock()
-			notify(in.readable)
-			return err
-		}
-		if in.readable == nil {
-			in.readable = make(chan struct{}, 1)
-		}
-		readable := in.readable
-		in.mu.Unlock()
-		select {
-		case <-readable:
-		case <-expiry:
-			return os.ErrDeadlineExceeded
-		}
-		in.mu.Lock()
-	}
+	defer in.mu.Unlock()
+	return in.closed || in.ended != nil
 }
 
 // took notes that the reader has n bytes more and tells the peer when it is
-// worth a frame. The caller holds the inbox.
+// worth a signal.
 func (f *flow) took(n int) {
 	in := &f.in
-	in.held -= n
-	if in.closed {
-		in.held = 0
-	}
+	in.mu.Lock()
 	in.consumed += uint32(n)
-	if len(in.chunks) > 0 {
-		notify(in.readable)
-	}
-	if in.ended != nil {
+	if in.ended != nil || in.closed {
+		in.mu.Unlock()
 		return
 	}
 	f.grow()
@@ -242,15 +259,19 @@ func (f *flow) took(n int) {
 	if f.class != Bulk {
 		worth = urgentGrants
 	}
-	if in.consumed-in.told >= worth {
+	tell := in.consumed-in.told >= worth
+	if tell {
 		in.told = in.consumed
 		in.grant.Store(uint64(in.window)<<32 | uint64(in.told))
-		f.tell(f.t.primary, dueGrant)
+	}
+	in.mu.Unlock()
+	if tell {
+		f.tell(dueGrant)
 	}
 }
 
 // grow doubles the window when the reader takes a whole one in so short a time
-// that the window may be what holds the peer back.
+// that the window may be what holds the peer back. The caller holds the inbox.
 func (f *flow) grow() {
 	in := &f.in
 	if in.consumed-in.mark < in.window {

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/xtaci/smux"
 )
 
 // Tunnel carries streams to one peer over one or two carriers. Either side may
@@ -36,10 +37,8 @@ type Tunnel struct {
 
 	mu      sync.Mutex // guards what follows
 	bulk    *carrier   // nil while there is only one
-	flows   map[uint32]*flow
-	ours    int    // flows that this side opened
-	theirs  int    // and the peer
-	nextID  uint32 // of the next stream that this side opens
+	ours    int        // flows that this side opened
+	theirs  int        // and the peer
 	probes  map[uint64]chan struct{}
 	pinged  uint64 // the last number asked
 	pingAt  map[uint64]time.Time
@@ -54,12 +53,9 @@ type Tunnel struct {
 func newTunnel(c Config, conn net.Conn, peer Peer, version uint8, allowed uint32, dialled bool) *Tunnel {
 	t := &Tunnel{
 		cfg: c, peer: peer, version: version, dialled: dialled, allowed: int(min(allowed, 1<<20)),
-		start: time.Now(), flows: map[uint32]*flow{}, nextID: 2,
+		start:  time.Now(),
 		probes: map[uint64]chan struct{}{}, pingAt: map[uint64]time.Time{},
 		accepted: make(chan *flow, c.MaxStreams), done: make(chan struct{}), joining: make(chan struct{}),
-	}
-	if dialled {
-		t.nextID = 1
 	}
 	t.lastHeard.Store(t.start.UnixNano())
 	t.primary = newCarrier(t, conn, 0)
@@ -72,8 +68,12 @@ func (t *Tunnel) run() {
 	t.all.Go(t.beat)
 }
 
-// carry starts the two goroutines of a carrier.
+// carry starts the goroutines of a carrier.
 func (t *Tunnel) carry(c *carrier) {
+	if err := c.start(); err != nil {
+		t.all.Go(func() { t.lose(c, err) })
+		return
+	}
 	t.all.Go(func() {
 		if err := c.write(); err != nil {
 			t.lose(c, err)
@@ -87,6 +87,7 @@ func (t *Tunnel) carry(c *carrier) {
 			t.awaitBulk()
 		}
 		t.lose(c, err)
+		<-c.pipe.over
 	})
 }
 
@@ -116,26 +117,33 @@ func (t *Tunnel) Open(ctx context.Context, class Class) (Stream, error) {
 		return nil, err
 	}
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	carriers := t.carriers()
 	switch {
 	case t.err != nil:
+		t.mu.Unlock()
 		return nil, net.ErrClosed
 	case t.ours >= t.allowed:
+		t.mu.Unlock()
 		return nil, ErrTooManyStreams
 	}
-	for t.flows[t.nextID] != nil {
-		t.nextID += 2
-	}
-	c := t.primary
-	if class == Bulk && t.bulk != nil {
-		c = t.bulk
-	}
-	f := newFlow(t, c, t.nextID, class, true)
-	t.nextID += 2
-	t.flows[f.id] = f
 	t.ours++
-	f.tell(c, dueOpen)
-	return f, nil
+	t.mu.Unlock()
+	if class != Bulk {
+		carriers = carriers[len(carriers)-1:]
+	}
+	for _, c := range carriers { // the first may be about to be lost
+		f, err := c.open(class)
+		if err == nil {
+			return f, nil
+		}
+		if errors.Is(err, smux.ErrGoAway) {
+			t.lose(c, err)
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ours--
+	return nil, net.ErrClosed
 }
 
 // awaitJoin lets a bulk stream wait for the first try to get a second carrier.
@@ -190,12 +198,16 @@ func (t *Tunnel) Close() error {
 	}
 	timer := time.AfterFunc(closeTime, func() {
 		for _, c := range carriers {
-			c.fail(net.ErrClosed)
+			_ = c.fail(net.ErrClosed)
 		}
 	})
 	defer timer.Stop()
-	t.finish(net.ErrClosed, false)
+	t.finish()
 	for _, c := range carriers {
+		for _, f := range c.all(false) {
+			f.closeWrite(net.ErrClosed)
+			f.in.end(net.ErrClosed)
+		}
 		c.answer(func(c *carrier) { c.bye = true })
 	}
 	t.all.Wait()
@@ -250,24 +262,15 @@ func (t *Tunnel) awaitBulk() {
 
 // lose is told why a carrier ended. Without the first there is no tunnel.
 func (t *Tunnel) lose(c *carrier, err error) {
-	c.fail(err)
+	err = c.fail(err)
 	t.mu.Lock()
 	if c != t.primary {
 		fatal := errors.Is(err, ErrProtocol)
 		if t.bulk == c {
 			t.bulk = nil
 		}
-		var gone []*flow
-		for id, f := range t.flows {
-			if f.c == c {
-				gone = append(gone, f)
-				t.remove(id)
-			}
-		}
 		t.mu.Unlock()
-		for _, f := range gone {
-			f.lost(io.ErrUnexpectedEOF)
-		}
+		c.breakAll()
 		if fatal {
 			t.lose(t.primary, err)
 		}
@@ -280,37 +283,23 @@ func (t *Tunnel) lose(c *carrier, err error) {
 	t.mu.Unlock()
 	for _, other := range carriers {
 		if other != c && !errors.Is(err, ErrClosedByPeer) {
-			other.fail(err)
+			_ = other.fail(err)
 		}
 	}
-	t.finish(io.ErrUnexpectedEOF, true)
+	t.finish()
+	for _, each := range carriers {
+		each.breakAll()
+	}
 }
 
-// finish ends the streams. When the connection is lost, reads find what had
-// arrived and then the loss; when this side closes, they fail.
-func (t *Tunnel) finish(why error, lost bool) {
+// finish tells whoever waits for it that the tunnel has ended.
+func (t *Tunnel) finish() {
 	t.mu.Lock()
-	flows := t.flows
-	if lost {
-		t.flows = map[uint32]*flow{}
-	}
-	all := make([]*flow, 0, len(flows))
-	for _, f := range flows {
-		all = append(all, f)
-	}
 	first := !expired(t.done)
 	if first {
 		close(t.done)
 	}
 	t.mu.Unlock()
-	for _, f := range all {
-		if lost {
-			f.lost(why)
-		} else {
-			f.closeWrite(why)
-			f.in.end(why)
-		}
-	}
 	if first && t.onEnd != nil {
 		t.onEnd()
 	}

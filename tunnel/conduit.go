@@ -1,0 +1,290 @@
+package tunnel
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Sizes of a [conduit].
+const (
+	readBuffer   = 4 << 10   // for headers and small frames, in bytes
+	batchRoom    = 128 << 10 // of a buffer of frames that is kept, in bytes
+	maxUnread    = 256 << 10 // bytes of signals that wait to be understood
+	maxUnmet     = 512       // streams that wait for the library to hand them over
+	streamWindow = 64 << 20  // the window that the library itself allows, in bytes
+)
+
+// conduit is the connection that the library multiplexes over. What the library
+// writes waits here for the carrier's sender, so that the library never waits
+// for the network; what arrives is checked here first, since the library by
+// itself would take anything.
+type conduit struct {
+	c *carrier
+	r *bufio.Reader
+
+	// These belong to the library's reading goroutine.
+	head    [headerSize + updateSize]byte
+	pending []byte // of head, to hand out
+	left    int    // bytes of a data frame to hand out after that
+	last    uint32 // the greatest number of a stream that the peer has opened
+	signals uint32 // the number of the first, which carries its signals
+
+	unread  atomic.Int64  // bytes of signals that were handed out and not yet understood
+	noticed chan struct{} // fewer of them
+	unmet   chan struct{} // one token for each stream that the library has not handed over
+	over    chan struct{} // closed when the library reads no more
+	why     error         // is set before over is closed
+
+	mu      sync.Mutex // guards what follows
+	out     []byte     // frames to be sent
+	spare   []byte     // a buffer for the next ones
+	filling bool       // the sender has the library write, and will look
+	deaf    bool       // nothing is sent any more
+}
+
+func newConduit(c *carrier) *conduit {
+	return &conduit{
+		c: c, r: bufio.NewReaderSize(heard{c}, readBuffer),
+		noticed: make(chan struct{}, 1), unmet: make(chan struct{}, maxUnmet), over: make(chan struct{}),
+		out: make([]byte, 0, batchRoom), spare: make([]byte, 0, batchRoom),
+	}
+}
+
+// Read hands frames that were checked to the library, which reads no more after
+// an error.
+func (p *conduit) Read(b []byte) (int, error) {
+	n, err := p.read(b)
+	if err != nil {
+		p.why = err
+		close(p.over)
+	}
+	return n, err
+}
+
+func (p *conduit) read(b []byte) (int, error) {
+	for len(p.pending) == 0 && p.left == 0 {
+		if err := p.nextFrame(); err != nil {
+			return 0, err
+		}
+	}
+	if len(p.pending) > 0 {
+		n := copy(b, p.pending)
+		p.pending = p.pending[n:]
+		return n, nil
+	}
+	n, err := p.r.Read(b[:min(len(b), p.left)])
+	p.left -= n
+	if n > 0 || err == nil {
+		return n, nil // the error comes back by itself
+	}
+	return 0, fmt.Errorf("tunnel: read: %w", err)
+}
+
+// nextFrame reads the next header and decides what the library gets to see.
+func (p *conduit) nextFrame() error {
+	if _, err := io.ReadFull(p.r, p.head[:headerSize]); err != nil {
+		return fmt.Errorf("tunnel: read: %w", err)
+	}
+	h, err := parseHeader(p.head[:])
+	if err != nil {
+		return err
+	}
+	p.pending = p.head[:headerSize]
+	switch h.cmd {
+	case cmdOpen:
+		return p.begun(h.id)
+	case cmdOver: // the end of a stream is a signal, which may come later
+		p.head[1] = byte(cmdNone)
+	case cmdUpdate:
+		return p.updated(h.id)
+	case cmdData:
+		return p.arrived(h)
+	}
+	return nil
+}
+
+// begun notes a stream that the peer opens.
+func (p *conduit) begun(id uint32) error {
+	if id <= max(p.last, 1) || (id%2 == 1) == p.c.t.dialled {
+		return fmt.Errorf("%w: stream %d cannot be opened", ErrProtocol, id)
+	}
+	first := p.last == 0
+	p.last = id
+	if first {
+		p.signals = id
+	} else if err := p.c.begin(id); err != nil {
+		return err
+	}
+	select {
+	case p.unmet <- struct{}{}:
+		return nil
+	case <-p.c.lost:
+		return net.ErrClosed
+	}
+}
+
+// updated checks the library's own window, which is never to hold it back.
+func (p *conduit) updated(id uint32) error {
+	body := p.head[headerSize:]
+	if _, err := io.ReadFull(p.r, body); err != nil {
+		return fmt.Errorf("tunnel: read: %w", err)
+	}
+	p.pending = p.head[:]
+	allowed := &p.c.voice.allowed
+	if id != p.c.voice.id.Load() {
+		f := p.c.find(id)
+		if f == nil {
+			return nil // of a stream that is over
+		}
+		allowed = &f.allowed
+	}
+	if !allowed.update(binary.LittleEndian.Uint32(body), binary.LittleEndian.Uint32(body[4:])) {
+		return fmt.Errorf("%w: an update that makes no sense", ErrProtocol)
+	}
+	notify(p.c.wake)
+	return nil
+}
+
+// arrived accounts for a data frame, whose bytes the library reads next. Those
+// of streams that are over it never sees.
+func (p *conduit) arrived(h header) error {
+	if h.id == p.signals && h.id != 0 {
+		p.left = h.length
+		p.unread.Add(int64(h.length))
+		for p.unread.Load() > maxUnread {
+			select {
+			case <-p.noticed:
+			case <-p.c.lost:
+				return net.ErrClosed
+			}
+		}
+		return nil
+	}
+	f := p.c.find(h.id)
+	if f == nil {
+		p.pending = nil
+		if _, err := p.r.Discard(h.length); err != nil {
+			return fmt.Errorf("tunnel: read: %w", err)
+		}
+		return nil
+	}
+	p.left = h.length
+	return f.arrive(h.length)
+}
+
+// understood notes that signals of so many bytes were acted upon.
+func (p *conduit) understood(n int) {
+	p.unread.Add(int64(-n))
+	notify(p.noticed)
+}
+
+// cause returns why reading ended, or err when it has not.
+func (p *conduit) cause(err error) error {
+	if expired(p.over) {
+		return p.why
+	}
+	return err
+}
+
+// WriteBuffers takes one frame of the library's.
+func (p *conduit) WriteBuffers(v [][]byte) (int, error) {
+	n := 0
+	p.mu.Lock()
+	for _, b := range v {
+		n += len(b)
+		if !p.deaf {
+			p.out = append(p.out, b...)
+		}
+	}
+	filling := p.filling
+	p.mu.Unlock()
+	if !filling {
+		notify(p.c.wake)
+	}
+	return n, nil
+}
+
+// Write does the same for one buffer.
+func (p *conduit) Write(b []byte) (int, error) { return p.WriteBuffers([][]byte{b}) }
+
+// Close closes the connection.
+func (p *conduit) Close() error { return p.c.conn.Close() }
+
+// fill is told that the sender has the library write now.
+func (p *conduit) fill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.filling = true
+}
+
+// take returns what the library wrote. It is good until the next call.
+func (p *conduit) take() []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.filling = false
+	batch := p.out
+	if len(batch) == 0 {
+		return nil
+	}
+	p.out, p.spare = p.spare[:0], batch
+	if cap(batch) > 2*batchRoom {
+		p.spare = make([]byte, 0, batchRoom)
+	}
+	return batch
+}
+
+// stop drops what the library still writes.
+func (p *conduit) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.out, p.spare, p.deaf = nil, nil, true
+}
+
+// heard counts what arrives and when.
+type heard struct{ c *carrier }
+
+func (h heard) Read(p []byte) (int, error) {
+	n, err := h.c.conn.Read(p)
+	if n > 0 {
+		now := time.Now().UnixNano()
+		h.c.lastHeard.Store(now)
+		h.c.t.lastHeard.Store(now)
+		h.c.t.received.Add(uint64(n))
+	}
+	return n, err
+}
+
+// allowance is how far the library may write one stream: what was written, and
+// what the peer's library says of it. The tunnel's own window is always within
+// it, so that the library never waits for a peer.
+type allowance struct {
+	sent atomic.Uint32
+	said atomic.Uint64 // bytes consumed, and the window above them
+}
+
+func (a *allowance) begin() { a.said.Store(FirstWindow) }
+
+// limit returns the number of the byte before which the library stops.
+func (a *allowance) limit() uint32 {
+	said := a.said.Load()
+	return uint32(said>>32) + uint32(said)
+}
+
+// room returns how many bytes the library takes at once.
+func (a *allowance) room() int { return int(int32(a.limit() - a.sent.Load())) }
+
+// update takes an update in and reports whether it makes sense.
+func (a *allowance) update(consumed, window uint32) bool {
+	before := uint32(a.said.Load() >> 32)
+	if window != streamWindow || int32(consumed-before) < 0 || int32(a.sent.Load()-consumed) < 0 {
+		return false
+	}
+	a.said.Store(uint64(consumed)<<32 | uint64(window))
+	return true
+}

@@ -1,0 +1,192 @@
+package tunnel
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// write is the sender. It ends when the carrier has failed or has said goodbye.
+func (c *carrier) write() error {
+	defer c.pipe.stop()
+	var deadline time.Time
+	for {
+		batch, ended, err := c.next()
+		if err != nil || batch == nil {
+			return err
+		}
+		if now := time.Now(); deadline.Sub(now) < writeTime-time.Second {
+			deadline = now.Add(writeTime)
+			if err := c.conn.SetWriteDeadline(deadline); err != nil {
+				return fmt.Errorf("tunnel: %w", err)
+			}
+		}
+		if _, err := c.conn.Write(batch); err != nil {
+			return fmt.Errorf("tunnel: write: %w", err)
+		}
+		c.t.sent.Add(uint64(len(batch)))
+		for _, f := range ended {
+			c.t.forget(f)
+		}
+	}
+}
+
+// next waits for something to send and returns it, with the streams that it
+// completes. It returns nothing when nothing more will come.
+func (c *carrier) next() (batch []byte, ended []*flow, err error) {
+	for {
+		c.mu.Lock()
+		if c.err != nil || c.byeSent {
+			c.mu.Unlock()
+			return nil, nil, nil
+		}
+		c.pipe.fill()
+		ended, err = c.fill(nil)
+		batch = c.pipe.take()
+		if batch == nil && err == nil && c.bye && len(c.urgent)+len(c.paced) == 0 {
+			c.byeSent = true
+			c.voice.words = signal{kind: sigBye}.append(c.voice.words)
+			err = c.speak()
+			batch = c.pipe.take()
+		}
+		c.mu.Unlock()
+		if err != nil || len(batch) > 0 {
+			return batch, ended, err
+		}
+		<-c.wake
+	}
+}
+
+// fill has the library write what may be sent now: signals, then urgent
+// streams, then paced ones as far as the gate lets them.
+func (c *carrier) fill(ended []*flow) ([]*flow, error) {
+	if c.voice.allowed.room() < 2*batchNear {
+		return ended, nil // the peer has so many signals to take in
+	}
+	c.appendControl()
+	if err := c.speak(); err != nil {
+		return ended, err
+	}
+	var err error
+	size, n, frame := 0, 0, c.gate.frame()
+	for len(c.urgent) > 0 && size+len(c.voice.words) < batchUrgent && err == nil {
+		n, ended, err = c.take(ended, &c.urgent, frame)
+		size += n
+	}
+	limit := frame
+	if frame == MaxFrame {
+		limit = batchNear
+	}
+	for len(c.paced) > 0 && size+len(c.voice.words) < limit && c.gate.open() && err == nil {
+		if pause := c.gate.pause(time.Now()); pause > 0 {
+			c.wakeIn(pause)
+			break
+		}
+		n, ended, err = c.take(ended, &c.paced, frame)
+		c.gate.spend(n)
+		size += n
+	}
+	if c.gate.due() || c.gate.loose() && (len(c.paced) == 0 || !c.gate.open()) {
+		c.voice.words = signal{kind: sigMark, number: c.gate.mark(time.Now())}.append(c.voice.words)
+	}
+	return ended, errors.Join(err, c.speak())
+}
+
+// speak has the library write the signals that wait.
+func (c *carrier) speak() error {
+	if len(c.voice.words) == 0 {
+		return nil
+	}
+	c.voice.allowed.sent.Add(uint32(len(c.voice.words)))
+	_, err := c.voice.Write(c.voice.words)
+	c.voice.words = c.voice.words[:0]
+	return err
+}
+
+// wakeIn wakes the sender after a pause.
+func (c *carrier) wakeIn(pause time.Duration) {
+	if c.timer == nil {
+		c.timer = time.AfterFunc(pause, func() { notify(c.wake) })
+		return
+	}
+	c.timer.Reset(pause)
+}
+
+// take has the library write one frame of the first stream of a queue, puts the
+// stream where it belongs next and returns how much it was on the wire.
+func (c *carrier) take(ended []*flow, queue *[]*flow, frame int) (int, []*flow, error) {
+	f := (*queue)[0]
+	(*queue)[0] = nil
+	*queue = (*queue)[1:]
+	f.queued = false
+	n, err := f.send(frame)
+	if f.complete() {
+		c.voice.words = signal{kind: sigEnd, id: f.id, value: f.allowed.sent.Load()}.append(c.voice.words)
+		if f.reach(endSent)&bothEnds == bothEnds {
+			ended = append(ended, f)
+		}
+	}
+	c.queue(f)
+	return n, ended, err
+}
+
+// queue queues a stream that has something to send and may. The caller holds
+// c.mu.
+func (c *carrier) queue(f *flow) bool {
+	if f.queued || !f.sendable() {
+		return false
+	}
+	f.queued = true
+	if f.class == Bulk || int(f.allowed.sent.Load()-f.granted) >= urgentBurst {
+		c.paced = append(c.paced, f)
+	} else {
+		c.urgent = append(c.urgent, f)
+	}
+	return true
+}
+
+// ready does the same and wakes the sender.
+func (c *carrier) ready(f *flow) {
+	if c.queue(f) {
+		notify(c.wake)
+	}
+}
+
+// due queues signals of a stream. The caller holds c.mu.
+func (c *carrier) due(f *flow, what uint8) {
+	if f.due == 0 {
+		c.control = append(c.control, f)
+	}
+	f.due |= what
+	notify(c.wake)
+}
+
+func (c *carrier) appendControl() {
+	b := c.voice.words
+	for _, v := range c.pings {
+		b = signal{kind: sigPing, number: v}.append(b)
+	}
+	c.pings = c.pings[:0]
+	if c.pong.due {
+		b, c.pong.due = signal{kind: sigPong, number: c.pong.value}.append(b), false
+	}
+	for i := range c.acks {
+		if a := &c.acks[i]; a.due {
+			b, a.due = signal{kind: sigAck, id: uint32(i), number: a.mark, at: a.at}.append(b), false
+		}
+	}
+	for _, id := range c.refused {
+		b = signal{kind: sigReset, id: id, value: resetRefused}.append(b)
+	}
+	c.refused = c.refused[:0]
+	n := 0
+	for ; n < len(c.control) && len(b) < batchUrgent; n++ {
+		b = c.control[n].appendControl(b)
+	}
+	if n > 0 {
+		rest := copy(c.control, c.control[n:])
+		clear(c.control[rest:])
+		c.control = c.control[:rest]
+	}
+	c.voice.words = b
+}

@@ -1,0 +1,116 @@
+package tunnel
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+)
+
+// signalKind says what a signal means. Signals are the tunnel's own part of
+// SPEC.md: small records in the first stream that each side opens on a carrier.
+type signalKind uint8
+
+const (
+	sigOpen   signalKind = 1  // a stream, its class
+	sigEnd    signalKind = 2  // a stream, how many bytes it had
+	sigStop   signalKind = 3  // a stream of which the sender reads no more
+	sigGrant  signalKind = 4  // a stream, bytes consumed so far, the window
+	sigReset  signalKind = 5  // a stream that is over both ways, the reason
+	sigMark   signalKind = 6  // paced bytes sent so far on this carrier
+	sigAck    signalKind = 7  // a carrier, its latest mark that arrived, and when
+	sigPing   signalKind = 8  // a number to send back
+	sigPong   signalKind = 9  // the latest number that arrived
+	sigBye    signalKind = 10 // the sender ends the tunnel and sends no more
+	sigUnkept signalKind = 64 // from here on unknown kinds are skipped
+)
+
+// signalHead is the size of what begins every signal: its kind and the length
+// of what follows.
+const signalHead = 2
+
+// resetRefused is the reason of a reset when there are more streams than its
+// sender allows. For any other the stream counts as lost.
+const resetRefused uint32 = 1
+
+// size returns how many bytes follow a signal's head.
+func (k signalKind) size() (int, bool) {
+	switch k {
+	case sigBye:
+		return 0, true
+	case sigStop:
+		return 4, true
+	case sigOpen, sigEnd, sigReset, sigMark, sigPing, sigPong:
+		return 8, true
+	case sigGrant:
+		return 12, true
+	case sigAck:
+		return 20, true
+	}
+	return 0, false
+}
+
+// signal is one record. Which of its fields count depends on its kind.
+type signal struct {
+	kind   signalKind
+	id     uint32        // of the stream; of the carrier for an ack
+	value  uint32        // the class, the bytes of an end, those consumed, the reason
+	window uint32        // of a grant
+	number uint64        // of a mark, an ack, a ping or a pong
+	at     time.Duration // of an ack: when its mark arrived, on the sender's clock
+}
+
+// append encodes a signal.
+func (s signal) append(b []byte) []byte {
+	size, _ := s.kind.size()
+	b = append(b, byte(s.kind), byte(size))
+	switch s.kind {
+	case sigMark, sigPing, sigPong:
+		return binary.LittleEndian.AppendUint64(b, s.number)
+	case sigBye:
+		return b
+	}
+	b = binary.LittleEndian.AppendUint32(b, s.id)
+	switch s.kind {
+	case sigAck:
+		b = binary.LittleEndian.AppendUint64(b, s.number)
+		b = binary.LittleEndian.AppendUint64(b, uint64(s.at))
+	case sigOpen, sigEnd, sigReset:
+		b = binary.LittleEndian.AppendUint32(b, s.value)
+	case sigGrant:
+		b = binary.LittleEndian.AppendUint32(b, s.value)
+		b = binary.LittleEndian.AppendUint32(b, s.window)
+	}
+	return b
+}
+
+// parseSignal reads the first signal of b and returns how many bytes it had, 0
+// when b does not hold the whole of it.
+func parseSignal(b []byte) (signal, int, error) {
+	if len(b) < signalHead {
+		return signal{}, 0, nil
+	}
+	s, length := signal{kind: signalKind(b[0])}, int(b[1])
+	want, known := s.kind.size()
+	if !known && s.kind < sigUnkept || known && length != want {
+		return s, 0, fmt.Errorf("%w: signal %d with %d bytes", ErrProtocol, s.kind, length)
+	}
+	if len(b) < signalHead+length {
+		return signal{}, 0, nil
+	}
+	body := b[signalHead : signalHead+length]
+	switch s.kind {
+	case sigMark, sigPing, sigPong:
+		s.number = binary.LittleEndian.Uint64(body)
+	case sigAck:
+		s.id, s.number = binary.LittleEndian.Uint32(body), binary.LittleEndian.Uint64(body[4:])
+		s.at = time.Duration(binary.LittleEndian.Uint64(body[12:]))
+	case sigStop:
+		s.id = binary.LittleEndian.Uint32(body)
+	case sigOpen, sigEnd, sigReset:
+		s.id, s.value = binary.LittleEndian.Uint32(body), binary.LittleEndian.Uint32(body[4:])
+	case sigGrant:
+		s.id, s.value = binary.LittleEndian.Uint32(body), binary.LittleEndian.Uint32(body[4:])
+		s.window = binary.LittleEndian.Uint32(body[8:])
+	}
+	return s, signalHead + length, nil
+}
