@@ -14,6 +14,7 @@ import (
 // Sizes and times of a [carrier].
 const (
 	batchNear    = 64 << 10 // written at once where the path is fast, in bytes
+	batchLarge   = 32 << 10 // that is worth a goroutine of its own, in bytes
 	batchUrgent  = 16 << 10 // of urgent frames written at once, in bytes
 	writeTime    = 15 * time.Second
 	maxRefusals  = 1024     // resets of unwelcome streams that wait to be sent
@@ -34,6 +35,8 @@ type carrier struct {
 	pipe    *conduit
 	voice   voice
 	wake    chan struct{} // something may have become sendable
+
+	deadline time.Time // of writes; for the one who writes
 
 	mu   sync.Mutex // guards what follows and the sending part of its streams
 	gate gate

@@ -223,6 +223,21 @@ func (p *conduit) fill() {
 	p.filling = true
 }
 
+// size returns how many bytes wait to be sent.
+func (p *conduit) size() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.out)
+}
+
+// empty reports whether none do, in which case the sender is told of the next.
+func (p *conduit) empty() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.filling = p.filling && len(p.out) > 0
+	return len(p.out) == 0
+}
+
 // take returns what the library wrote. It is good until the next call.
 func (p *conduit) take() []byte {
 	p.mu.Lock()

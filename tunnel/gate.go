@@ -140,6 +140,12 @@ func (g *gate) frame() int {
 // near reports whether the path is so short that the gate steps aside.
 func (g *gate) near() bool { return g.base > 0 && g.base < gateNear }
 
+// quick reports whether a whole batch takes the path no longer than a frame of a
+// long one.
+func (g *gate) quick() bool {
+	return g.near() && g.rate*frameTime.Seconds() >= batchNear
+}
+
 // due reports whether the bytes since the last mark ask for another.
 func (g *gate) due() bool {
 	return int(g.sent-g.marked) >= max(g.window/16, leastFrame)

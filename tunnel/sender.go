@@ -7,54 +7,95 @@ import (
 )
 
 // write is the sender. It ends when the carrier has failed or has said goodbye.
+// On a quick path a second goroutine writes what is large, so that the next
+// batch is ready when the last is out.
 func (c *carrier) write() error {
 	defer c.pipe.stop()
-	var deadline time.Time
-	for {
-		batch, ended, err := c.next()
-		if err != nil || batch == nil {
-			return err
+	large, written := make(chan []byte), make(chan struct{})
+	defer close(large)
+	c.t.all.Go(func() {
+		for batch := range large {
+			if err := c.put(batch); err != nil {
+				c.t.lose(c, err)
+			}
+			written <- struct{}{}
 		}
-		if now := time.Now(); deadline.Sub(now) < writeTime-time.Second {
-			deadline = now.Add(writeTime)
-			if err := c.conn.SetWriteDeadline(deadline); err != nil {
-				return fmt.Errorf("tunnel: %w", err)
+	})
+	for writing := false; ; {
+		ended, quick, err := c.prepare()
+		if writing {
+			<-written
+			writing = false
+			if quick && err == nil {
+				ended, err = c.more(ended)
 			}
 		}
-		if _, err := c.conn.Write(batch); err != nil {
-			return fmt.Errorf("tunnel: write: %w", err)
+		batch := c.pipe.take()
+		if err != nil || len(batch) == 0 {
+			return err
 		}
-		c.t.sent.Add(uint64(len(batch)))
+		if quick && len(batch) >= batchLarge {
+			large <- batch
+			writing = true
+		} else if err := c.put(batch); err != nil {
+			return err
+		}
 		for _, f := range ended {
 			c.t.forget(f)
 		}
 	}
 }
 
-// next waits for something to send and returns it, with the streams that it
-// completes. It returns nothing when nothing more will come.
-func (c *carrier) next() (batch []byte, ended []*flow, err error) {
+// put writes a batch to the connection.
+func (c *carrier) put(batch []byte) error {
+	if now := time.Now(); c.deadline.Sub(now) < writeTime-time.Second {
+		c.deadline = now.Add(writeTime)
+		if err := c.conn.SetWriteDeadline(c.deadline); err != nil {
+			return fmt.Errorf("tunnel: %w", err)
+		}
+	}
+	if _, err := c.conn.Write(batch); err != nil {
+		return fmt.Errorf("tunnel: write: %w", err)
+	}
+	c.t.sent.Add(uint64(len(batch)))
+	return nil
+}
+
+// prepare waits for something to send and has the library write it. It returns
+// the streams that are complete with it and whether the path is quick. When
+// nothing more will come there is nothing to take.
+func (c *carrier) prepare() (ended []*flow, quick bool, err error) {
 	for {
 		c.mu.Lock()
 		if c.err != nil || c.byeSent {
 			c.mu.Unlock()
-			return nil, nil, nil
+			c.pipe.stop()
+			return nil, false, nil
 		}
 		c.pipe.fill()
 		ended, err = c.fill(nil)
-		batch = c.pipe.take()
-		if batch == nil && err == nil && c.bye && len(c.urgent)+len(c.paced) == 0 {
+		quick = c.gate.quick()
+		if c.pipe.empty() && err == nil && c.bye && len(c.urgent)+len(c.paced) == 0 {
 			c.byeSent = true
 			c.voice.words = signal{kind: sigBye}.append(c.voice.words)
 			err = c.speak()
-			batch = c.pipe.take()
 		}
 		c.mu.Unlock()
-		if err != nil || len(batch) > 0 {
-			return batch, ended, err
+		if err != nil || !c.pipe.empty() {
+			return ended, quick, err
 		}
 		<-c.wake
 	}
+}
+
+// more adds what has become sendable since.
+func (c *carrier) more(ended []*flow) ([]*flow, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil || c.byeSent {
+		return ended, nil
+	}
+	return c.fill(ended)
 }
 
 // fill has the library write what may be sent now: signals, then urgent
@@ -68,13 +109,13 @@ func (c *carrier) fill(ended []*flow) ([]*flow, error) {
 		return ended, err
 	}
 	var err error
-	size, n, frame := 0, 0, c.gate.frame()
-	for len(c.urgent) > 0 && size+len(c.voice.words) < batchUrgent && err == nil {
+	size, n, frame := c.pipe.size(), 0, c.gate.frame()
+	limit := size + batchUrgent
+	for len(c.urgent) > 0 && size+len(c.voice.words) < limit && err == nil {
 		n, ended, err = c.take(ended, &c.urgent, frame)
 		size += n
 	}
-	limit := frame
-	if frame == MaxFrame {
+	if limit = frame; c.gate.near() {
 		limit = batchNear
 	}
 	for len(c.paced) > 0 && size+len(c.voice.words) < limit && c.gate.open() && err == nil {
