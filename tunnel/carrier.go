@@ -107,8 +107,8 @@ func (c *carrier) start() error {
 	config.Version = frameVersion
 	config.KeepAliveDisabled = true // see beat
 	config.MaxFrameSize = MaxFrame
-	config.MaxStreamBuffer = streamWindow // our grants say how much may come
-	config.MaxReceiveBuffer = math.MaxInt32
+	config.MaxStreamBuffer = streamWindow              // our grants say how much may come
+	config.MaxReceiveBuffer = math.MaxInt32 - MaxFrame // which may be read before the library counts it
 	c.pipe = newConduit(c)
 	side := smux.Server
 	if c.t.dialled {

@@ -118,6 +118,9 @@ func (c *carrier) handleStream(s signal) error {
 	if f == nil {
 		return nil
 	}
+	if f.class == 0 { // it is this goroutine that sets it
+		return fmt.Errorf("%w: signal %d for stream %d, which has no class", ErrProtocol, s.kind, s.id)
+	}
 	switch s.kind {
 	case sigEnd:
 		return f.ended(s.value)

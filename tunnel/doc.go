@@ -10,6 +10,10 @@
 // A [Mux] leads into a container, over a unix socket: one side is the [Opener],
 // the other the [Accepter], and only the first may open streams.
 //
+// Both multiplex with smux. A Mux is a session of it as it is; beneath and beside
+// the sessions of a Tunnel, one for each carrier, the tunnel decides what is sent
+// next and checks what arrives.
+//
 // In both each stream has its own window, so that one whose reader has stopped
 // fills its own buffer and never holds up the others. A heartbeat finds a peer
 // that has fallen silent, and every write to a connection has a deadline.

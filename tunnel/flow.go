@@ -42,7 +42,7 @@ type flow struct {
 	id   uint32
 	mine bool // opened by this side
 
-	class   Class // 0 until the peer has said it; guarded by c.book until the stream is offered
+	class   Class // 0 until the peer has said it; guarded by c.book until then
 	met     bool  // the library has handed it over; guarded by c.book
 	counted bool  // among those open; guarded by t.mu
 

@@ -73,9 +73,9 @@ func (in *inbox) release() int64 {
 	return int64(in.window) - FirstWindow
 }
 
-// longAgo is a deadline that has passed: a read finds what is there and waits
-// for nothing.
-var longAgo = time.Unix(1, 0)
+// longAgo returns a deadline that has passed: a read finds what is there and
+// waits for nothing.
+func longAgo() time.Time { return time.Unix(1, 0) }
 
 // meet takes the library's stream over. It reports false when it has no use.
 func (in *inbox) meet(s *smux.Stream) bool {
@@ -83,7 +83,7 @@ func (in *inbox) meet(s *smux.Stream) bool {
 	defer in.mu.Unlock()
 	in.stream = s
 	if in.ended != nil {
-		_ = s.SetReadDeadline(longAgo)
+		_ = s.SetReadDeadline(longAgo())
 	}
 	return !in.retired
 }
@@ -114,7 +114,7 @@ func (in *inbox) close() bool {
 // hurry wakes who reads. The caller holds in.mu.
 func (in *inbox) hurry() {
 	if in.stream != nil {
-		_ = in.stream.SetReadDeadline(longAgo)
+		_ = in.stream.SetReadDeadline(longAgo())
 	}
 }
 

@@ -86,6 +86,7 @@ func TestPeersThatBreakTheRules(t *testing.T) {
 		"a class beyond a byte":                 {frame(cmdOpen, firstID), saying(signal{kind: sigOpen, id: firstID, value: 257})},
 		"a class twice":                         {stream, saying(signal{kind: sigOpen, id: firstID, value: uint32(Bulk)})},
 		"a class of a stream that never began":  {saying(signal{kind: sigOpen, id: 9, value: uint32(Bulk)})},
+		"a signal of a stream without a class":  {frame(cmdOpen, firstID), saying(signal{kind: sigStop, id: firstID})},
 		"a stream of the host's own numbers":    {opened(4, Bulk)},
 		"the same stream twice":                 {stream, stream},
 		"a stream of a number that went before": {opened(9, Bulk), stream},

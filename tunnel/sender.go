@@ -108,8 +108,9 @@ func (c *carrier) fill(ended []*flow) ([]*flow, error) {
 	if err := c.speak(); err != nil {
 		return ended, err
 	}
+	var n int
 	var err error
-	size, n, frame := c.pipe.size(), 0, c.gate.frame()
+	size, frame := c.pipe.size(), c.gate.frame()
 	limit := size + batchUrgent
 	for len(c.urgent) > 0 && size+len(c.voice.words) < limit && err == nil {
 		n, ended, err = c.take(ended, &c.urgent, frame)
