@@ -6,6 +6,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"net/url"
 	"os"
 	"strings"
 )
@@ -17,8 +18,10 @@ func runWindowed(args []string) (code int, handled bool) {
 	switch {
 	case len(args) > 0 && args[0] == "window":
 		return report(runChild(args[1:])), true
+	case len(args) == 1 && strings.HasPrefix(args[0], "slipway:"):
+		return report(runMain(nil, args[0])), true
 	case len(args) == 0 || strings.HasPrefix(args[0], "--engine"):
-		return report(runMain(args)), true
+		return report(runMain(args, "")), true
 	}
 	return 0, false
 }
@@ -32,8 +35,8 @@ func report(err error) int {
 }
 
 // runMain opens the main window, or brings the one that is already open to the
-// front.
-func runMain(args []string) error {
+// front. It shows the page that asks about link, where one is given.
+func runMain(args []string, link string) error {
 	flags := flag.NewFlagSet("slipway-desktop", flag.ContinueOnError)
 	engine := flags.String("engine", "docker", "docker, sim or auto: used if the control plane has to be started")
 	if err := flags.Parse(args); err != nil {
@@ -46,9 +49,15 @@ func runMain(args []string) error {
 	if err != nil {
 		return err
 	}
-	shown, err := plane.showExisting(ctx)
+	page := ""
+	if link != "" {
+		page = "/link?" + url.Values{"url": {link}}.Encode()
+	}
+	shown, err := plane.showExisting(ctx, page)
 	if err != nil || shown {
 		return err
 	}
-	return newShell(plane).run(ctx)
+	shell := newShell(plane)
+	shell.first = page
+	return shell.run(ctx)
 }

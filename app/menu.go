@@ -32,13 +32,17 @@ func (s *shell) menu() *menu.Menu {
 	return bar
 }
 
-// goTo returns a menu callback that shows a place of the page. The page
-// listens for the event and moves without loading anew; a page that does not
-// is loaded there.
+// goTo returns a menu callback that shows a place of the page.
 func (s *shell) goTo(path string) menu.Callback {
+	return func(*menu.CallbackData) { s.show(path) }
+}
+
+// show shows a place of the page. The page listens for the event and moves
+// without loading anew; a page that does not is loaded there.
+func (s *shell) show(path string) {
 	script := "if(window.dispatchEvent(new CustomEvent('slipway:go',{detail:" + quoteJS(path) +
 		",cancelable:true})))location.assign(" + quoteJS(path) + ")"
-	return func(*menu.CallbackData) { runtime.WindowExecJS(s.ctx(), script) }
+	runtime.WindowExecJS(s.ctx(), script)
 }
 
 func (s *shell) toggleFullscreen() {

@@ -82,11 +82,11 @@ func (p *plane) loginURL(ctx context.Context) (string, error) {
 	return link.URL, err
 }
 
-// showExisting asks a window that is already open to come to the front and
-// reports whether there is one.
-func (p *plane) showExisting(ctx context.Context) (bool, error) {
+// showExisting asks a window that is already open to come to the front, with a
+// page unless that is empty, and reports whether there is one.
+func (p *plane) showExisting(ctx context.Context, page string) (bool, error) {
 	var shown api.Shown
-	err := p.call(ctx, http.MethodPost, "/api/v1/window", nil, &shown)
+	err := p.call(ctx, http.MethodPost, "/api/v1/window", api.WindowRequest{Path: page}, &shown)
 	return shown.Shown, err
 }
 

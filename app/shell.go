@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"sync/atomic"
 
 	"github.com/wailsapp/wails/v2"
@@ -23,6 +24,7 @@ type shell struct {
 	children children
 	window   atomic.Pointer[context.Context] // what Wails hands to OnStartup; its functions need it
 	log      *slog.Logger
+	first    string // page that the window begins with; empty: the list of sessions
 }
 
 func newShell(plane *plane) *shell { return &shell{plane: plane, log: slog.Default()} }
@@ -73,6 +75,9 @@ func (s *shell) firstPage(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "Slipway's control plane does not answer: "+err.Error(), http.StatusBadGateway)
 		return
 	}
+	if s.first != "" {
+		address += "&next=" + url.QueryEscape(s.first)
+	}
 	stub(address).ServeHTTP(w, r)
 }
 
@@ -81,6 +86,9 @@ func (s *shell) handle(event api.Window) {
 	if event.URL == "" {
 		runtime.WindowUnminimise(s.ctx())
 		runtime.WindowShow(s.ctx())
+		if event.Path != "" {
+			s.show(event.Path)
+		}
 		return
 	}
 	if err := s.children.start(event.URL, event.Title); err != nil {

@@ -58,4 +58,5 @@ type Notice struct {
 type Window struct {
 	URL   string `json:"url"` // empty: show the main window
 	Title string `json:"title"`
+	Path  string `json:"path,omitempty"` // page that the main window shows; empty: it stays where it is
 }

@@ -32,3 +32,16 @@ type RecipeField struct {
 	Right string `json:"right"`
 	Same  bool   `json:"same"`
 }
+
+// LinkText is an address of the scheme slipway.
+type LinkText struct {
+	URL string `json:"url"`
+}
+
+// Link is what such an address asks for. Nothing of it is done before a person
+// says so.
+type Link struct {
+	Kind    string `json:"kind"`              // run or open
+	Spec    *Spec  `json:"spec,omitempty"`    // of run
+	Session string `json:"session,omitempty"` // of open: an id or the name of a live one
+}

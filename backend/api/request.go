@@ -132,3 +132,8 @@ type Check struct {
 	Text   string `json:"text"`
 	Remedy string `json:"remedy,omitempty"` // one command or sentence
 }
+
+// WindowRequest asks for the main window, and for a page in it.
+type WindowRequest struct {
+	Path string `json:"path,omitempty"` // empty: it stays where it is
+}

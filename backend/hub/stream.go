@@ -68,7 +68,7 @@ type Machine struct {
 }
 
 // Window asks the desktop shell for a window; an empty URL for the main one.
-type Window struct{ URL, Title string }
+type Window struct{ URL, Title, Path string }
 
 // Cursor is a place in the hub's stream. The zero cursor asks for a snapshot.
 type Cursor struct {

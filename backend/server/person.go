@@ -68,8 +68,15 @@ func (s *Server) updateSettings(r *http.Request) (any, error) {
 	return settingsOut(s.hub.Settings()), nil
 }
 
-func (s *Server) showWindow(*http.Request) (any, error) {
-	return api.Shown{Shown: s.hub.OpenWindow(hub.Window{})}, nil
+func (s *Server) showWindow(r *http.Request) (any, error) {
+	req, err := decode[api.WindowRequest](r)
+	if err != nil {
+		return nil, err
+	}
+	if req.Path != "" {
+		req.Path = localPath(req.Path)
+	}
+	return api.Shown{Shown: s.hub.OpenWindow(hub.Window{Path: req.Path})}, nil
 }
 
 // stop asks for the end of the control plane; the answer is sent before it comes.

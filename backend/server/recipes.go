@@ -72,17 +72,23 @@ func (s *Server) readRecipe(r *http.Request) (any, error) {
 	}
 	spec, err := recipe.Parse([]byte(req.YAML))
 	if err != nil {
-		return nil, recipeFault(err)
+		return nil, recipeFault(err, "recipe_parse_invalid")
 	}
+	return judged(spec, "recipe_parse_invalid")
+}
+
+// judged is a spec in the words of the API, without secrets, or says what of it
+// cannot be understood.
+func judged(spec api.Spec, code session.Code) (api.Spec, error) {
 	in, wrong := specIn(spec)
 	if len(wrong) > 0 {
-		return nil, &session.Error{Code: "recipe_parse_invalid", Message: fmt.Sprintf("%s: %s", wrong[0].Field, wrong[0].Message), Hint: wrong[0].Hint, Fields: wrong}
+		return spec, &session.Error{Code: code, Message: fmt.Sprintf("%s: %s", wrong[0].Field, wrong[0].Message), Hint: wrong[0].Hint, Fields: wrong}
 	}
 	return specOut(in, ""), nil
 }
 
 // recipeFault tells a fault of a recipe with its line.
-func recipeFault(err error) error {
+func recipeFault(err error, code session.Code) error {
 	var fault *recipe.Fault
 	if !errors.As(err, &fault) {
 		return err
@@ -91,7 +97,25 @@ func recipeFault(err error) error {
 	if fault.Line > 0 {
 		message = fmt.Sprintf("Line %d: %s", fault.Line, fault.Message)
 	}
-	return &session.Error{Code: "recipe_parse_invalid", Message: message, Hint: fault.Hint}
+	return &session.Error{Code: code, Message: message, Hint: fault.Hint}
+}
+
+// readLink says what a link asks for, judged like a recipe.
+func (s *Server) readLink(r *http.Request) (any, error) {
+	req, err := decode[api.LinkText](r)
+	if err != nil {
+		return nil, err
+	}
+	link, err := recipe.ParseLink(req.URL)
+	if err != nil {
+		return nil, recipeFault(err, "link_parse_invalid")
+	}
+	if link.Spec == nil {
+		return link, nil
+	}
+	spec, err := judged(*link.Spec, "link_parse_invalid")
+	link.Spec = &spec
+	return link, err
 }
 
 func (s *Server) compareRecipes(r *http.Request) (any, error) {

@@ -107,3 +107,21 @@ func encode(t *testing.T, value any) string {
 	}
 	return string(data)
 }
+
+func TestLinksAreReadAndNothingIsDone(t *testing.T) {
+	w := start(t)
+	var link api.Link
+	if status := w.call(t, "POST", "/api/v1/links/read", `{"url":"slipway://run?image=python:3.12&memory=4g"}`, &link); status != 200 || link.Kind != "run" || link.Spec.Image != "python:3.12" || link.Spec.Resources.Memory.N != 4<<30 {
+		t.Errorf("%d %+v", status, link)
+	}
+	for body, says := range map[string]string{`{"url":"slipway://run?image=a&env=HF_TOKEN%3Dhush"}`: "looks secret", `{"url":"https://example.org"}`: "no link", `{"url":"slipway://run?image=a&memory=lots"}`: "memory"} {
+		var p api.Problem
+		if status := w.call(t, "POST", "/api/v1/links/read", body, &p); status != 422 || p.Code != "link_parse_invalid" || !strings.Contains(p.Message, says) || strings.Contains(p.Message, "hush") {
+			t.Errorf("%s: %d %+v", body, status, p)
+		}
+	}
+	var sessions []api.Session
+	if w.call(t, "GET", "/api/v1/sessions", "", &sessions); len(sessions) > 0 {
+		t.Errorf("a link launched %+v", sessions)
+	}
+}

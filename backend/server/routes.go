@@ -54,6 +54,7 @@ func (s *Server) answers() map[string]answer {
 		"session-recipe":  s.sessionRecipe,
 		"recipe-read":     s.readRecipe,
 		"recipe-compare":  s.compareRecipes,
+		"link-read":       s.readLink,
 		"settings":        s.getSettings,
 		"settings-update": s.updateSettings,
 		"notifier":        s.getNotifier,

@@ -20,6 +20,7 @@ import type {
   Launched,
   LaunchManyRequest,
   LaunchRequest,
+  Link,
   Machine,
   Opened,
   OpenRequest,
@@ -200,6 +201,8 @@ export const fetchRecipe = ({ kind, id }: RecipeSource, signal?: AbortSignal) =>
   request<Recipe>(kind === 'session' ? sessionPath(id, '/recipe') : `${root}/recents/${encodeURIComponent(id)}/recipe`, { signal })
 /** Reads the text of a recipe; nothing is launched. */
 export const readRecipe = (yaml: string) => request<Spec>(`${root}/recipes/read`, { method: 'POST', body: { yaml } })
+/** What a slipway:// link asks for; nothing of it is done. */
+export const readLink = (url: string, signal?: AbortSignal) => request<Link>(`${root}/links/read`, { method: 'POST', body: { url }, signal })
 export const compareRecipes = (body: RecipePair, signal?: AbortSignal) => request<RecipeField[]>(`${root}/recipes/compare`, { method: 'POST', body, signal })
 export const fetchSettings = (signal?: AbortSignal) => request<Settings>(`${root}/settings`, { signal })
 export const fetchSettingsFile = (signal?: AbortSignal) => request<SettingsFile>(`${root}/settings/file`, { signal })

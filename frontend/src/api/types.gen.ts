@@ -701,6 +701,8 @@ export interface Window {
   /** Empty: show the main window. */
   url: string;
   title: string;
+  /** Page that the main window shows; empty: it stays where it is. */
+  path?: string;
 }
 
 /** FileInfo describes a file of a session. Of a link it describes what that leads to. */
@@ -1259,6 +1261,21 @@ export interface RecipeField {
   same: boolean;
 }
 
+/** LinkText is an address of the scheme slipway. */
+export interface LinkText {
+  url: string;
+}
+
+/** Link is what such an address asks for. Nothing of it is done before a person says so. */
+export interface Link {
+  /** Run or open. */
+  kind: string;
+  /** Of run. */
+  spec?: Spec;
+  /** Of open: an id or the name of a live one. */
+  session?: string;
+}
+
 /** LaunchRequest asks for sessions. Key makes it safe to send twice: the answer to the second is the sessions of the first. */
 export interface LaunchRequest {
   key?: string;
@@ -1394,6 +1411,12 @@ export interface Check {
   text: string;
   /** One command or sentence. */
   remedy?: string;
+}
+
+/** WindowRequest asks for the main window, and for a page in it. */
+export interface WindowRequest {
+  /** Empty: it stays where it is. */
+  path?: string;
 }
 
 /** Session is one session as users and programs see it. The first fields are a contract for scripts: id, name, type, status, result, reason, exitCode, image, agent and createdAt keep their names and meanings. */
@@ -2074,6 +2097,8 @@ export const routes = {
   "recipe-read": { method: "POST", path: "/api/v1/recipes/read" },
   /** Compare two specs field by field. */
   "recipe-compare": { method: "POST", path: "/api/v1/recipes/compare" },
+  /** Say what an address of the scheme slipway asks for. It does nothing of it. */
+  "link-read": { method: "POST", path: "/api/v1/links/read" },
   /** Read the settings. */
   "settings": { method: "GET", path: "/api/v1/settings" },
   /** Replace the settings. */
@@ -2086,7 +2111,7 @@ export const routes = {
   "notifier": { method: "GET", path: "/api/v1/notifier" },
   /** Have the desktop show a notice. */
   "notifier-try": { method: "POST", path: "/api/v1/notifier" },
-  /** Bring the desktop window to the front, if a desktop shell is connected. */
+  /** Bring the desktop window to the front, if a desktop shell is connected, and show a page in it. */
   "window-show": { method: "POST", path: "/api/v1/window" },
   /** Stop the control plane. Sessions go on. */
   "shutdown": { method: "POST", path: "/api/v1/shutdown" },
@@ -2207,12 +2232,13 @@ export interface RouteTypes {
   "session-recipe": { request: undefined; response: Recipe };
   "recipe-read": { request: RecipeText; response: Spec };
   "recipe-compare": { request: RecipePair; response: RecipeField[] };
+  "link-read": { request: LinkText; response: Link };
   "settings": { request: undefined; response: Settings };
   "settings-update": { request: Settings; response: Settings };
   "settings-file": { request: undefined; response: SettingsFile };
   "setting-update": { request: SettingUpdate; response: SettingsFile };
   "notifier": { request: undefined; response: Notifier };
   "notifier-try": { request: undefined; response: undefined };
-  "window-show": { request: undefined; response: Shown };
+  "window-show": { request: WindowRequest; response: Shown };
   "shutdown": { request: undefined; response: undefined };
 }

@@ -20,6 +20,7 @@ export function makeRouter() {
             { path: 'sessions/:id', lazy: async () => ({ Component: (await lazily(() => import('./pages/SessionsRoute'))).SessionsRoute }) },
             { path: 'sessions/:id/terminal', lazy: async () => ({ Component: (await lazily(() => import('@/features/terminal/TerminalPage'))).TerminalPage }) },
             { path: 'launcher', lazy: async () => ({ Component: (await lazily(() => import('./pages/LauncherRoute'))).LauncherRoute }) },
+            { path: 'link', lazy: async () => ({ Component: (await lazily(() => import('./pages/LinkRoute'))).LinkRoute }) },
             { path: 'folders', lazy: async () => ({ Component: (await lazily(() => import('./pages/FoldersRoute'))).FoldersRoute }) },
             { path: 'folders/:id', lazy: async () => ({ Component: (await lazily(() => import('./pages/FoldersRoute'))).FoldersRoute }) },
             { path: 'images', lazy: async () => ({ Component: (await lazily(() => import('@/features/images/ImagesPage'))).ImagesPage }) },

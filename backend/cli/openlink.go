@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/spf13/cobra"
+
+	"slipway/backend/api"
+	"slipway/backend/recipe"
+)
+
+func (p *program) openLinkCommand() *cobra.Command {
+	var print bool
+	cmd := &cobra.Command{Use: "open-link slipway://…", Short: "Show what a link asks for, and ask", Args: exactly(1, "one link"),
+		Long: `Open-link shows a link in the desktop window, or in the browser where there is none.
+slipway://run?image=… fills in the launcher and slipway://open/SESSION shows a session;
+neither does anything before you say so.`,
+		Example: "  slipway open-link 'slipway://run?image=python:3.12&cpu=2&memory=4g'"}
+	cmd.Flags().BoolVar(&print, "print", false, "print the address of the page instead of opening it")
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		if _, err := recipe.ParseLink(args[0]); err != nil {
+			var fault *recipe.Fault
+			if errors.As(err, &fault) {
+				return &failure{code: "link_parse_invalid", exit: ExitInvalid, message: sentence(fault.Message), hint: fault.Hint}
+			}
+			return err
+		}
+		path := LinkPath(args[0])
+		var shown api.Shown
+		if !print {
+			if _, err := c.call(ctx, http.MethodPost, "/api/v1/window", api.WindowRequest{Path: path}, &shown); err != nil || shown.Shown {
+				return err
+			}
+		}
+		return p.openPage(ctx, c, path, print)
+	})
+	return cmd
+}
+
+// LinkPath is the page of the interface that shows a link and asks.
+func LinkPath(link string) string { return "/link?" + url.Values{"url": {link}}.Encode() }
+
+// openPage opens a page of the interface in the browser, logged in.
+func (p *program) openPage(ctx context.Context, c *client, path string, print bool) error {
+	var login api.LoginLink
+	if _, err := c.call(ctx, http.MethodPost, "/api/v1/login", nil, &login); err != nil {
+		return err
+	}
+	login.URL += "&next=" + url.QueryEscape(path)
+	if !print {
+		err := openBrowser(login.URL)
+		if err == nil {
+			return nil
+		}
+		p.notice("The browser could not be opened: %v.", err)
+	}
+	raw, err := json.Marshal(login)
+	if err != nil {
+		return err
+	}
+	return p.print(raw, func(w io.Writer) { fmt.Fprintln(w, login.URL) })
+}

@@ -1,0 +1,119 @@
+package recipe
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"slipway/backend/api"
+	"slipway/backend/session"
+)
+
+// maxLink is the longest address that is read, in bytes.
+const maxLink = 32 << 10
+
+// The kinds of links.
+const (
+	LinkRun  = "run"
+	LinkOpen = "open"
+)
+
+// ParseLink reads an address of the scheme slipway: slipway://run?image=…, with
+// the fields of a recipe or a whole one as recipe=BASE64URL, or
+// slipway://open/SESSION. It does nothing: whoever shows the link asks first. A
+// link with the value of a secret-looking variable is refused, because addresses
+// are kept in histories. It fails with a *Fault.
+func ParseLink(text string) (api.Link, error) {
+	if len(text) > maxLink {
+		return api.Link{}, &Fault{Message: "the link is longer than 32 KiB.", Hint: "Send the recipe as a file."}
+	}
+	address, err := url.Parse(text)
+	if err != nil || address.Scheme != "slipway" {
+		return api.Link{}, &Fault{Message: "this is no link of Slipway.", Hint: "They begin with slipway://run? or slipway://open/."}
+	}
+	switch address.Host {
+	case LinkOpen:
+		ref := strings.Trim(address.Path, "/")
+		if !session.ValidID(ref) && session.ValidateName(ref) != nil {
+			return api.Link{}, &Fault{Message: fmt.Sprintf("the link names no session: %q.", ref), Hint: "Write slipway://open/ and the id or name of a session."}
+		}
+		return api.Link{Kind: LinkOpen, Session: ref}, nil
+	case LinkRun:
+		spec, err := linkSpec(address.RawQuery)
+		return api.Link{Kind: LinkRun, Spec: &spec}, err
+	}
+	return api.Link{}, &Fault{Message: fmt.Sprintf("Slipway has no links to %q.", address.Host), Hint: "They begin with slipway://run? or slipway://open/."}
+}
+
+func linkSpec(query string) (api.Spec, error) {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return api.Spec{}, &Fault{Message: "the link is not written as addresses are.", Hint: "Encode signs such as & and % in its values."}
+	}
+	var spec api.Spec
+	if whole := values.Get("recipe"); whole != "" {
+		data, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(whole, "="))
+		if err != nil {
+			return spec, &Fault{Message: "the recipe in the link is no base64url.", Hint: "Copy the whole link."}
+		}
+		if spec, err = Parse(data); err != nil {
+			return spec, err
+		}
+		delete(values, "recipe")
+	}
+	for name, all := range values {
+		for _, value := range all {
+			if err := setField(&spec, name, value); err != nil {
+				return spec, err
+			}
+		}
+	}
+	if spec.Image == "" {
+		return spec, &Fault{Message: "the link names no image.", Hint: "Add image=NAME to it."}
+	}
+	for _, v := range spec.Env {
+		if v.Value != "" && session.SecretName(v.Name) {
+			return spec, &Fault{Message: fmt.Sprintf("the link holds a value of %s, which looks secret.", v.Name), Hint: "Addresses are kept in histories: take the value out, and change it where it is used."}
+		}
+	}
+	return spec, nil
+}
+
+// setField takes one parameter of a link.
+func setField(spec *api.Spec, name, value string) error {
+	texts := map[string]*string{"name": &spec.Name, "type": &spec.Type, "image": &spec.Image, "command": &spec.Command, "timeout": &spec.Timeout,
+		"agent": &spec.Agent, "group": &spec.Group, "accelerator": &spec.Accelerator, "label": &spec.Label,
+		"memory": &spec.Resources.Memory.Text, "shm": &spec.Resources.Shm.Text}
+	numbers := map[string]*int{"cpu": &spec.Resources.CPU, "threads": &spec.Threads, "cluster": &spec.Cluster}
+	if into, ok := texts[name]; ok {
+		*into = value
+		return nil
+	}
+	if into, ok := numbers[name]; ok {
+		n, err := strconv.Atoi(value)
+		if err != nil {
+			return &Fault{Message: fmt.Sprintf("%s is %q, which is no whole number.", name, value), Hint: "Write digits."}
+		}
+		*into = n
+		return nil
+	}
+	switch name {
+	case "env":
+		variable, content, _ := strings.Cut(value, "=")
+		spec.Env = append(spec.Env, api.EnvVar{Name: variable, Value: content})
+	case "port":
+		ports, err := ParsePorts(value)
+		if err != nil {
+			return &Fault{Message: fmt.Sprintf("port is %q, which is no port.", value), Hint: "Write ports from 1 to 65535, or ranges such as 9000:9003."}
+		}
+		spec.Ports = append(spec.Ports, ports...)
+	case "folder":
+		folder, target, _ := strings.Cut(value, ":")
+		spec.Mounts = append(spec.Mounts, api.Mount{Folder: folder, Target: target})
+	default:
+		return &Fault{Message: fmt.Sprintf("%q is nothing that a link may say.", name), Hint: "Put the whole recipe into the link as recipe=, or send it as a file."}
+	}
+	return nil
+}

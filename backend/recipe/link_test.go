@@ -1,0 +1,49 @@
+package recipe
+
+import (
+	"encoding/base64"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"slipway/backend/api"
+)
+
+func TestLinksAreRead(t *testing.T) {
+	whole := base64.RawURLEncoding.EncodeToString([]byte("image: python:3.12\nresources: {cpu: 2}\n"))
+	for text, want := range map[string]api.Link{
+		"slipway://open/train-a":            {Kind: "open", Session: "train-a"},
+		"slipway://run?image=python%3A3.12": {Kind: "run", Spec: &api.Spec{Image: "python:3.12"}},
+		"slipway://run?image=a&cpu=2&memory=4g&accelerator=0.5&env=A%3Db%3Dc&port=8080&folder=data:d": {Kind: "run", Spec: &api.Spec{Image: "a", Accelerator: "0.5",
+			Resources: api.Resources{CPU: 2, Memory: api.Bytes{Text: "4g"}}, Env: []api.EnvVar{{Name: "A", Value: "b=c"}}, Ports: []int{8080}, Mounts: []api.Mount{{Folder: "data", Target: "d"}}}},
+		"slipway://run?recipe=" + whole + "&name=train-b": {Kind: "run", Spec: &api.Spec{Name: "train-b", Image: "python:3.12", Resources: api.Resources{CPU: 2}}},
+	} {
+		got, err := ParseLink(text)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+	}
+}
+
+func TestWrongLinksAreRefused(t *testing.T) {
+	for text, says := range map[string]string{
+		"https://run?image=a":                                 "no link of Slipway",
+		"slipway://delete/everything":                         "no links to",
+		"slipway://open/../../etc":                            "no session",
+		"slipway://run?cpu=2":                                 "no image",
+		"slipway://run?image=a&cpu=many":                      "whole number",
+		"slipway://run?image=a&mount=/etc":                    "nothing that a link may say",
+		"slipway://run?image=a&env=HF_TOKEN=hunter2":          "looks secret",
+		"slipway://run?recipe=!!":                             "base64url",
+		"slipway://run?recipe=aW1hZ2dlOiBh":                   "no field",
+		"slipway://run?image=%zz":                             "addresses",
+		"slipway://run?image=" + strings.Repeat("a", maxLink): "32 KiB",
+	} {
+		_, err := ParseLink(text)
+		var fault *Fault
+		if !errors.As(err, &fault) || !strings.Contains(fault.Message, says) || fault.Hint == "" {
+			t.Errorf("%.60s: %v, want %q", text, err, says)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+import { screen } from '@testing-library/react'
+import userEvent from '@testing-library/user-event'
+import { describe, expect, it, vi } from 'vitest'
+import { refusal, renderView, serve } from '@/api/testing/render'
+import { makeSession } from '@/api/testing/session'
+import { LinkPage } from './LinkPage'
+
+const spec = { image: 'python:3.12', command: 'rm -rf /', resources: { cpu: 2 } }
+
+function show() {
+  const act = { onLeave: vi.fn(), onReview: vi.fn(), onOpen: vi.fn() }
+  renderView(<LinkPage url="slipway://x" {...act} />)
+  return act
+}
+
+describe('LinkPage', () => {
+  it('shows every field of what is to be launched, and asks', async () => {
+    const sent = serve({
+      'POST /api/v1/links/read': { kind: 'run', spec },
+      'POST /api/v1/recipes/compare': [{ field: 'image', left: 'python:3.12', right: '', same: false }, { field: 'command', left: 'rm -rf /', right: '', same: false }],
+    })
+    const act = show()
+    expect(await screen.findByText('rm -rf /')).toBeInTheDocument()
+    expect(screen.getByText(/Look at the command/)).toBeInTheDocument()
+    expect(act.onReview).not.toHaveBeenCalled()
+    await userEvent.click(screen.getByRole('button', { name: 'Review in the launcher' }))
+    expect(act.onReview).toHaveBeenCalledWith(spec)
+    expect(sent.map((s) => s.path)).toEqual(['/api/v1/links/read', '/api/v1/recipes/compare'])
+  })
+  it('does nothing when it is declined', async () => {
+    serve({ 'POST /api/v1/links/read': { kind: 'open', session: 'a' }, 'GET /api/v1/sessions/a': makeSession({ id: 'a', name: 'train' }) })
+    const act = show()
+    expect(await screen.findByText('train')).toBeInTheDocument()
+    await userEvent.click(screen.getByRole('button', { name: 'Do nothing' }))
+    expect(act.onLeave).toHaveBeenCalled()
+    expect(act.onOpen).not.toHaveBeenCalled()
+  })
+  it('says what is wrong with a link', async () => {
+    serve({ 'POST /api/v1/links/read': () => refusal(422, 'link_parse_invalid', 'The link names no image.') })
+    show()
+    expect(await screen.findByText('The link names no image.')).toBeInTheDocument()
+  })
+})
