@@ -48,10 +48,7 @@ func (m *meter) note(said message, now time.Time) bool {
 	}
 	switch said.Status {
 	case "Downloading":
-		l.current = max(l.current, said.Detail.Current)
-		if said.Detail.Total > 0 {
-			l.total, l.sized = said.Detail.Total, true
-		}
+		l.downloading(said.Detail.Current, said.Detail.Total)
 	case "Verifying Checksum", "Download complete", "Extracting":
 		l.complete()
 	case "Pull complete":
@@ -62,6 +59,18 @@ func (m *meter) note(said message, now time.Time) bool {
 	}
 	m.mark(now)
 	return true
+}
+
+// downloading notes how far a layer is. After a cut Docker goes on where it
+// stood, and counts only what was missing then.
+func (l *layer) downloading(current, total int64) {
+	if l.sized && total > 0 && total < l.total {
+		current += l.total - total
+	}
+	l.current = max(l.current, current)
+	if total > 0 {
+		l.total, l.sized = max(l.total, total), true
+	}
 }
 
 // complete notes that a layer is downloaded. One that was too small to report

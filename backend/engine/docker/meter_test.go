@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 func step(t *testing.T, text string) message {
@@ -47,6 +48,24 @@ func TestMeterAddsUpLayers(t *testing.T) {
 		got.Rate = 0
 		if got != c.want {
 			t.Errorf("after %s: got %+v, want %+v", c.message, got, c.want)
+		}
+	}
+}
+
+func TestMeterCountsWhatWasThereBeforeACut(t *testing.T) {
+	m, now := newMeter(), time.Unix(0, 0)
+	for _, c := range []struct {
+		message string
+		want    gpu.Bytes
+	}{
+		{`{"status":"Downloading","id":"b","progressDetail":{"current":400,"total":1000}}`, 400},
+		{`{"status":"Retrying in 1 second","id":"b"}`, 400},
+		{`{"status":"Downloading","id":"b","progressDetail":{"current":100,"total":600}}`, 500},
+		{`{"status":"Download complete","id":"b"}`, 1000},
+	} {
+		m.note(step(t, c.message), now)
+		if got := m.pull(now); got.Current != c.want || got.Total != 1000 {
+			t.Errorf("after %s it is %+v", c.message, got)
 		}
 	}
 }

@@ -181,7 +181,7 @@ func TestPullFromARealRegistry(t *testing.T) {
 	t.Run("that stays cut fails, and is pulled when tried again", func(t *testing.T) {
 		d := openDistribution(t, "", "")
 		d.publish(t, "team/gone:1", "", 4<<20)
-		c := newSnipper(t, d.addr, 1<<20, 1<<40)
+		c := newSnipper(t, d.addr, 256<<10, 1<<40) // more than the daemon's tries bring
 		ref := c.Addr().String() + "/team/gone:1"
 		t.Cleanup(func() { evict(t, ref) })
 		e := open(t, docker.Config{})
