@@ -74,6 +74,7 @@ describe('a machine with nothing but a login', () => {
     await page.getByRole('button', { name: 'Show lab' }).waitFor()
     await picture(page, 'lab-added')
     await page.getByRole('button', { name: 'Show lab' }).click()
+    await page.waitForURL('**/agents/lab')
     const card = page.getByRole('article', { name: 'lab' })
     await card.getByText('Connected').waitFor()
     await card.getByText('0.0.9').waitFor()

@@ -18,6 +18,9 @@ import { hostOf, matches, ok, peopleOf, type Act, type AuditFilter } from './aud
 /** How many of the newest are asked for: the most that an agent tells at once. */
 const MOST = 500
 
+/** What an agent writes for its own person at its own machine. */
+const HERE = 'this machine'
+
 /** Who did what with an agent, when and from where, the newest first. */
 export function AuditLog({ name, reached }: { name: string; reached: boolean }) {
   const { t } = useTranslation('agents')
@@ -81,7 +84,7 @@ function useColumns(): TableColumnsType<Act> {
         </>
       ),
     },
-    { key: 'from', title: t('log.from'), width: 124, className: css.wrap ?? '', render: (_, { entry }) => <span title={[entry.from, entry.device].join(' ')}>{hostOf(entry.from) || '–'}</span> },
+    { key: 'from', title: t('log.from'), width: 124, className: css.wrap ?? '', render: (_, { entry }) => <span title={[entry.from, entry.device].join(' ')}>{entry.from === HERE ? t('log.here') : hostOf(entry.from) || '–'}</span> },
     { key: 'outcome', title: t('log.outcome'), width: 110, className: css.wrap ?? '', render: (_, { entry }) => (ok(entry) ? <span className={css.good}>{t('log.ok')}</span> : <code className={css.refused}>{entry.outcome}</code>) },
   ]
 }
