@@ -87,8 +87,9 @@ lint: guest frontend/node_modules/.package-lock.json ## vet, golangci-lint, esli
 	@build/ci/lint.sh
 
 .PHONY: gen
-gen: ## generate the types of the user interface and the OpenAPI document
+gen: ## generate the types of the user interface, the OpenAPI document, the references
 	@go run ./build/tsgen
+	@go run ./build/docgen
 
 .PHONY: bench
 bench: ## measure against Docker, and (as root) the tunnel against OpenSSH; prints tables

@@ -65,6 +65,7 @@ var table = []row{
 	{pkg: "app", imports: []string{"backend", "backend/api", "backend/place"}},
 	{pkg: "frontend"},
 	{pkg: "", imports: []string{"app", "frontend"}},
+	{pkg: "build/docgen", imports: []string{"backend/api", "backend/cli", "backend/settings"}},
 	{pkg: "build/tsgen", imports: []string{"backend/api"}},
 	{pkg: "build/bench/gpuprobe", imports: []string{"gpu", "gpu/nvml", "gpu/procs"}},
 	{pkg: "build/bench", imports: []string{"backend/api"}},

@@ -5,6 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 go vet ./...
 go run ./build/tsgen -check
+go run ./build/docgen -check
 linter=$PWD/build/.cache/bin/golangci-lint
 version=v2.15.0
 if ! "$linter" version 2>/dev/null | grep -q "${version#v}"; then

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# Makes the pictures of build/docs anew, from the built program over the
+# simulated engine.
+set -euo pipefail
+cd "$(dirname "$0")/../../frontend"
+npx vitest run --config e2e/screenshots.config.ts
+ls -l ../build/docs/pictures

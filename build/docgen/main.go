@@ -1,0 +1,71 @@
+// Command docgen writes the references that are derived from the source into
+// build/docs: the command line, the API, the settings and the error codes. Run
+// it in the module with
+//
+//	go run ./build/docgen          write all of them
+//	go run ./build/docgen -check   exit with 1 when one of them is out of date
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"slipway/backend/cli"
+)
+
+const note = "<!-- Written by build/docgen from the source; make gen writes it anew. -->\n"
+
+func main() {
+	check := flag.Bool("check", false, "write nothing; exit with 1 when a file is out of date")
+	flag.Parse()
+	if err := run(*check); err != nil {
+		fmt.Fprintln(os.Stderr, "docgen:", err)
+		os.Exit(1)
+	}
+}
+
+// page is one generated file of build/docs.
+type page struct {
+	name  string
+	title string
+	write func(*bytes.Buffer) error
+}
+
+func run(check bool) error {
+	if _, err := os.Stat("go.mod"); err != nil {
+		return errors.New("run it at the root of the module")
+	}
+	pages := []page{
+		{"cli.md", "The command line", func(b *bytes.Buffer) error { return cli.WriteReference(b) }},
+		{"api.md", "The API", writeAPI},
+		{"settings.md", "The settings", writeSettings},
+		{"errors.md", "Troubleshooting by error code", writeErrors},
+	}
+	for _, p := range pages {
+		var b bytes.Buffer
+		fmt.Fprintf(&b, "%s\n# %s\n\n", note, p.title)
+		if err := p.write(&b); err != nil {
+			return err
+		}
+		path := filepath.Join("build", "docs", p.name)
+		have, err := os.ReadFile(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if bytes.Equal(have, b.Bytes()) {
+			continue
+		}
+		if check {
+			return fmt.Errorf("%s is out of date; run make gen and commit the result", path)
+		}
+		if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}

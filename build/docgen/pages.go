@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"slipway/backend/api"
+	"slipway/backend/settings"
+)
+
+// writeAPI lists the routes; the shapes of their bodies are in the OpenAPI document.
+func writeAPI(b *bytes.Buffer) error {
+	fmt.Fprint(b, "The control plane answers on 127.0.0.1 to whoever holds the token (the file `token` in Slipway's folder, sent as\n`Authorization: Bearer …`). `slipway login` prints an address that logs a browser in. The shapes of all bodies are in\n[openapi.json](../../backend/api/openapi.json), which a running control plane serves at `/api/v1/openapi.json`; an\nanswer with a status of 400 or more is a `Problem` with a [code](errors.md).\n\n| request | does | body | answer |\n|---|---|---|---|\n")
+	for _, route := range api.Routes {
+		fmt.Fprintf(b, "| `%s %s` | %s | %s | %s |\n", route.Method, route.Path, cell(route.Summary), typeName(route.Request), typeName(route.Response))
+	}
+	return nil
+}
+
+// typeName is how the OpenAPI document calls a body.
+func typeName(body any) string {
+	if body == nil {
+		return ""
+	}
+	t := reflect.TypeOf(body)
+	if t.Kind() == reflect.Slice {
+		return "list of `" + t.Elem().Name() + "`"
+	}
+	return "`" + t.Name() + "`"
+}
+
+func writeSettings(b *bytes.Buffer) error {
+	fmt.Fprint(b, "They stand in `settings.json` in Slipway's folder, with a JSON schema beside it; the Settings page and `slipway settings`\nchange them. A variable overrides what the file says. What is marked *start* is read when Slipway starts.\n\n| setting | variable | value | default | about |\n|---|---|---|---|---|\n")
+	for _, f := range settings.Fields() {
+		value := string(f.Kind)
+		switch {
+		case f.Choices != nil:
+			value = strings.Join(f.Choices, ", ")
+		case f.Most > 0:
+			value = fmt.Sprintf("%s, %v to %v", f.Kind, f.Least, f.Most)
+		case f.Example != "":
+			value = "such as `" + f.Example + "`"
+		}
+		about := f.Text
+		if f.Restart {
+			about += " *start*"
+		}
+		fmt.Fprintf(b, "| `%s` | `%s` | %s | %s | %s |\n", f.Name, f.Env, value, f.Print(f.Default), cell(about))
+	}
+	return nil
+}
+
+func writeErrors(b *bytes.Buffer) error {
+	found, err := findErrors(".")
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(b, "Every failure has a code `domain_operation_detail`, one sentence and a hint; the command line and the interface show all\nthree. What changes from case to case stands here as …\n")
+	domain := ""
+	for _, e := range found {
+		if head, _, _ := strings.Cut(e.code, "_"); head != domain {
+			domain = head
+			fmt.Fprintf(b, "\n## %s\n\n| code | says | what to do |\n|---|---|---|\n", domain)
+		}
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", e.code, cell(strings.Join(e.messages, " / ")), cell(strings.Join(e.hints, " / ")))
+	}
+	return nil
+}
+
+func cell(text string) string {
+	return strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;").Replace(text)
+}
+
+// known is a code with every sentence and hint that the source has for it.
+type known struct {
+	code            string
+	messages, hints []string
+}
+
+func (k *known) add(message, hint string) {
+	if strings.Trim(message, "… ") != "" && !slices.Contains(k.messages, message) {
+		k.messages = append(k.messages, message)
+	}
+	if strings.Trim(hint, "… ") != "" && !slices.Contains(k.hints, hint) {
+		k.hints = append(k.hints, hint)
+	}
+}

@@ -1,0 +1,96 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, it } from 'vitest'
+import type { Session, Settings } from '@/api/types.gen'
+import { Browser } from './browser'
+import { row } from './launcherPage'
+import { eventually, Program } from './program'
+import { ShellPage, Wire } from './shellPage'
+
+// The pictures of the documentation, made of the real program over the simulated engine.
+const folder = join(import.meta.dirname, '../../build/docs/pictures')
+const program = new Program('sim')
+let browser: Browser
+let train: Session
+
+const gib = 1024 ** 3
+
+beforeAll(async () => {
+  mkdirSync(folder, { recursive: true })
+  await program.start()
+  await program.call('POST', '/folders', { name: 'datasets' })
+  const job = (name: string, image: string, accelerator: string, more: object = {}) => program.launch({ name, image, accelerator, resources: { cpu: 1, memory: gib }, ...more } as Partial<Session['spec']>)
+  const done = await job('prepare-data', 'python:3.12', '', { type: 'batch', command: 'python prepare.py' })
+  await program.status(done.id, 'TERMINATED')
+  await job('notebook-ada', 'python:3.12', '0.5')
+  train = await job('bert-finetune', 'pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime', '1')
+  await job('ablation-7', 'pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime', '2', { type: 'batch', command: 'python train.py --seed 7' })
+  await program.status(train.id, 'RUNNING')
+  browser = await Browser.open()
+})
+afterAll(async () => {
+  await browser?.close()
+  await program.close()
+})
+
+/** Writes what a page looks like as WebP, which the browser itself encodes. */
+async function keep(page: Page, name: string): Promise<void> {
+  const png = (await page.screenshot({ animations: 'disabled' })).toString('base64')
+  const blank = await browser.context.newPage()
+  const webp = await blank.evaluate(async (data) => {
+    const image = new Image()
+    image.src = `data:image/png;base64,${data}`
+    await image.decode()
+    const canvas = document.createElement('canvas')
+    canvas.width = image.width
+    canvas.height = image.height
+    canvas.getContext('2d')?.drawImage(image, 0, 0)
+    return canvas.toDataURL('image/webp', 0.85)
+  }, png)
+  await blank.close()
+  writeFileSync(join(folder, `${name}.webp`), Buffer.from(webp.slice(webp.indexOf(',') + 1), 'base64'))
+}
+
+async function theme(value: string): Promise<void> {
+  await program.call('PUT', '/settings', { ...(await program.call<Settings>('GET', '/settings')), theme: value })
+}
+
+describe('the pictures of the documentation', () => {
+  it('are made', async () => {
+    await theme('light')
+    const page = await browser.page(program)
+    // Cards of notices lie over what is to be seen.
+    const dismiss = async () => {
+      for (const button of await page.getByRole('button', { name: /^Dismiss/ }).all()) await button.click().catch(() => undefined)
+    }
+    await row(page, 'bert-finetune').getByText('Running').waitFor()
+    await eventually('the charts have something to show', async () => (await program.call<unknown[]>('GET', `/sessions/${train.id}/usage`)).length > 5, 60_000)
+    await dismiss()
+    await keep(page, 'sessions')
+    await page.goto(`${program.url}/launcher?step=environment`)
+    await page.getByRole('heading', { name: 'Launch a session' }).waitFor()
+    await page.locator('.ant-skeleton:visible').first().waitFor({ state: 'detached' })
+    await keep(page, 'launcher')
+    await page.goto(`${program.url}/sessions/${train.id}`)
+    await page.getByRole('dialog').locator('canvas').first().waitFor()
+    await dismiss()
+    await keep(page, 'session')
+    await page.goto(`${program.url}/gpus`)
+    await page.getByText('bert-finetune').first().waitFor()
+    await keep(page, 'gpus')
+    await theme('dark')
+    const wire = new Wire(page)
+    await page.goto(`${program.url}/sessions/${train.id}/terminal`)
+    const shell = new ShellPage(page, wire)
+    await shell.ready()
+    await shell.run('echo "step 1200  loss 0.412  lr 3e-05"')
+    await keep(page, 'terminal')
+    await page.goto(`${program.url}/sessions`)
+    await row(page, 'bert-finetune').waitFor()
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('bert')
+    await page.getByRole('option').first().waitFor()
+    await keep(page, 'palette')
+  })
+})
