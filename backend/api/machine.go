@@ -114,6 +114,17 @@ type Settings struct {
 	Notifications bool   `json:"notifications"` // on the desktop, or by the browser
 }
 
+// LogTail is the end of Slipway's own log, without secrets.
+type LogTail struct {
+	Path  string   `json:"path"`
+	Lines []string `json:"lines"` // oldest first
+}
+
+// Diagnostics is what one hands to somebody who helps, without secrets.
+type Diagnostics struct {
+	Text string `json:"text"`
+}
+
 // Notifier says who shows notices outside of the pages.
 type Notifier struct {
 	Desktop bool `json:"desktop"` // the desktop of the control plane's computer; false: the pages, by their browser

@@ -181,6 +181,8 @@ var Routes = []Route{
 	{Name: "settings-update", Method: http.MethodPut, Path: "/api/v1/settings", Summary: "Replace the settings.", Request: Settings{}, Response: Settings{}},
 	{Name: "settings-file", Method: http.MethodGet, Path: "/api/v1/settings/file", Summary: "Read every setting with where it stands, what overrides it and what is wrong.", Response: SettingsFile{}},
 	{Name: "setting-update", Method: http.MethodPatch, Path: "/api/v1/settings/file/{name}", Summary: "Change one setting in the file, or take it out.", Request: SettingUpdate{}, Response: SettingsFile{}},
+	{Name: "log", Method: http.MethodGet, Path: "/api/v1/log", Summary: "Read the end of Slipway's own log, without secrets.", Query: []Param{{"tail", "how many of the newest lines, 1 to 5000; 500 if empty"}}, Response: LogTail{}},
+	{Name: "diagnostics", Method: http.MethodGet, Path: "/api/v1/diagnostics", Summary: "Sum up versions, checks, settings and the log for somebody who helps, without secrets.", Response: Diagnostics{}},
 	{Name: "notifier", Method: http.MethodGet, Path: "/api/v1/notifier", Summary: "Say whether the desktop shows notices, or the pages do.", Response: Notifier{}},
 	{Name: "notifier-try", Method: http.MethodPost, Path: "/api/v1/notifier", Summary: "Have the desktop show a notice.", Status: http.StatusNoContent},
 	{Name: "window-show", Method: http.MethodPost, Path: "/api/v1/window", Summary: "Bring the desktop window to the front, if a desktop shell is connected, and show a page in it.", Request: WindowRequest{}, Response: Shown{}},

@@ -120,7 +120,7 @@ Sessions are named by their id, a unique beginning of it, or their name.
 	addTo(root, groupSessions, p.runCommand(), p.psCommand(), p.showCommand(), p.logsCommand(), p.attachCommand(), p.execCommand(), p.sshCommand(),
 		p.stopCommand(), p.renameCommand(), p.cpCommand(), p.folderCommand(), p.appsCommand(), p.openCommand(), p.historyCommand(), p.imageCommand(), p.commitCommand(), p.environmentCommand(),
 		p.queueCommand(), p.priorityCommand(), p.keepCommand(), p.idleCommand(), p.gpuCommand(), p.usageCommand(), p.presetCommand(), p.recipeCommand(), p.tagCommand())
-	addTo(root, groupPlane, p.serveCommand(), p.agentCommand(), p.loginCommand(), p.openLinkCommand(), p.shutdownCommand(), p.doctorCommand(), p.settingsCommand(), p.versionCommand(), p.sshConfigCommand(), p.sshProxyCommand())
+	addTo(root, groupPlane, p.serveCommand(), p.agentCommand(), p.loginCommand(), p.openLinkCommand(), p.shutdownCommand(), p.doctorCommand(), p.settingsCommand(), p.diagnosticsCommand(), p.versionCommand(), p.sshConfigCommand(), p.sshProxyCommand())
 	return root
 }
 

@@ -57,6 +57,8 @@ func (s *Server) answers() map[string]answer {
 		"link-read":       s.readLink,
 		"settings":        s.getSettings,
 		"settings-update": s.updateSettings,
+		"log":             s.getLog,
+		"diagnostics":     s.getDiagnostics,
 		"notifier":        s.getNotifier,
 		"notifier-try":    s.tryNotice,
 		"settings-file":   s.settingsFile,

@@ -19,9 +19,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
+	"slipway/backend/diagnose"
 	"slipway/backend/hub"
 	"slipway/backend/sshclient"
 )
@@ -34,6 +36,7 @@ type Config struct {
 	Assets   fs.FS             // the built user interface
 	Shutdown func()            // asks whoever runs the server to end it
 	SSH      *sshclient.Client // what ssh needs to reach sessions; nil: it does not
+	LogFile  string            // where Log is written, for whoever looks for a fault
 	Log      *slog.Logger
 }
 
@@ -46,6 +49,8 @@ type Server struct {
 	shutdown func()
 	ssh      *sshclient.Client
 	log      *slog.Logger
+	logFile  string
+	redactor diagnose.Redactor
 	logins   *codes
 	tickets  *codes
 	ui       *site
@@ -67,9 +72,11 @@ const (
 func New(config Config) *Server {
 	s := &Server{
 		hub: config.Hub, token: config.Token, key: derive(config.Token, "cookies"), users: config.Users,
-		shutdown: config.Shutdown, ssh: config.SSH, log: config.Log,
+		shutdown: config.Shutdown, ssh: config.SSH, log: config.Log, logFile: config.LogFile,
 		logins: newCodes(true), tickets: newCodes(false), ui: newSite(config.Assets), mux: http.NewServeMux(),
 	}
+	person, _ := os.UserHomeDir() // without one its path stays in reports
+	s.redactor = diagnose.NewRedactor(person, config.Token)
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}

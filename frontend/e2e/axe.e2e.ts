@@ -73,6 +73,7 @@ const views: View[] = [
     await dialog(page)
   } },
   { name: 'settings', path: () => '/settings', ready: (page) => heading(page, 'Settings') },
+  { name: 'log', path: () => '/log', ready: (page) => page.locator('pre').waitFor() },
   { name: 'notifications', path: () => '/sessions', ready: async (page) => {
     await page.getByRole('button', { name: /Notifications/ }).click()
     await dialog(page)

@@ -10,6 +10,7 @@ import type {
   AuditEntry,
   Check,
   DeviceBoard,
+  Diagnostics,
   DevicePoint,
   DirectoryListing,
   Environment,
@@ -21,6 +22,7 @@ import type {
   LaunchManyRequest,
   LaunchRequest,
   Link,
+  LogTail,
   Machine,
   Opened,
   OpenRequest,
@@ -209,4 +211,6 @@ export const fetchSettingsFile = (signal?: AbortSignal) => request<SettingsFile>
 export const patchSetting = (name: string, value: string | null) => request<SettingsFile>(`${root}/settings/file/${encodeURIComponent(name)}`, { method: 'PATCH', body: { value } })
 export const fetchNotifier = (signal?: AbortSignal) => request<Notifier>(`${root}/notifier`, { signal })
 export const tryNotice = () => request<undefined>(`${root}/notifier`, { method: 'POST' })
+export const fetchLog = (signal?: AbortSignal) => request<LogTail>(`${root}/log`, { signal })
+export const fetchDiagnostics = () => request<Diagnostics>(`${root}/diagnostics`)
 export const putSettings = (settings: Settings) => request<Settings>(`${root}/settings`, { method: 'PUT', body: settings })

@@ -15,6 +15,7 @@ export const keys = {
   limits: (agent: string) => ['limits', agent] as const,
   recents: ['recents'] as const, // live
   settings: ['settings'] as const, // live
+  log: ['log'] as const,
   notifier: ['notifier'] as const,
   settingsFile: ['settings-file'] as const, // asked for again when a setting changes
   version: ['version'] as const, // live

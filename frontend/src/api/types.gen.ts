@@ -1079,6 +1079,18 @@ export interface Settings {
   notifications: boolean;
 }
 
+/** LogTail is the end of Slipway's own log, without secrets. */
+export interface LogTail {
+  path: string;
+  /** Oldest first. */
+  lines: string[];
+}
+
+/** Diagnostics is what one hands to somebody who helps, without secrets. */
+export interface Diagnostics {
+  text: string;
+}
+
 /** Notifier says who shows notices outside of the pages. */
 export interface Notifier {
   /** The desktop of the control plane's computer; false: the pages, by their browser. */
@@ -2107,6 +2119,10 @@ export const routes = {
   "settings-file": { method: "GET", path: "/api/v1/settings/file" },
   /** Change one setting in the file, or take it out. */
   "setting-update": { method: "PATCH", path: "/api/v1/settings/file/{name}" },
+  /** Read the end of Slipway's own log, without secrets. */
+  "log": { method: "GET", path: "/api/v1/log" },
+  /** Sum up versions, checks, settings and the log for somebody who helps, without secrets. */
+  "diagnostics": { method: "GET", path: "/api/v1/diagnostics" },
   /** Say whether the desktop shows notices, or the pages do. */
   "notifier": { method: "GET", path: "/api/v1/notifier" },
   /** Have the desktop show a notice. */
@@ -2237,6 +2253,8 @@ export interface RouteTypes {
   "settings-update": { request: Settings; response: Settings };
   "settings-file": { request: undefined; response: SettingsFile };
   "setting-update": { request: SettingUpdate; response: SettingsFile };
+  "log": { request: undefined; response: LogTail };
+  "diagnostics": { request: undefined; response: Diagnostics };
   "notifier": { request: undefined; response: Notifier };
   "notifier-try": { request: undefined; response: undefined };
   "window-show": { request: WindowRequest; response: Shown };

@@ -9,6 +9,7 @@ import type { RecipeFile } from '@/features/recipes/useRecipeFile'
 import { lazily } from '@/lib/lazily'
 import { platformOf } from '@/lib/platform'
 import { recentAddress } from './addresses'
+import { CommandPalette, Keys } from './Commands'
 import { ConnectionBanner } from './ConnectionBanner'
 import { Header } from './Header'
 import { LoggedOut } from './LoggedOut'
@@ -22,8 +23,6 @@ import { useLaunchFile } from './useLaunchSpec'
 import { useTitle } from './useTitle'
 
 const NoticesDrawer = lazy(async () => ({ default: (await lazily(() => import('@/features/notifications/NoticesDrawer'))).NoticesDrawer }))
-const CommandPalette = lazy(async () => ({ default: (await lazily(() => import('./Commands'))).CommandPalette }))
-const Keys = lazy(async () => ({ default: (await lazily(() => import('./Commands'))).Keys }))
 const RecentsModal = lazy(async () => ({ default: (await lazily(() => import('@/features/history/RecentsModal'))).RecentsModal }))
 
 /** Width of the detail drawer, in pixels: the cards stand beside it. */

@@ -29,6 +29,7 @@ export function makeRouter() {
             { path: 'agents', lazy: async () => ({ Component: (await lazily(() => import('@/features/agents/AgentsPage'))).AgentsPage }) },
             { path: 'agents/:name', lazy: async () => ({ Component: (await lazily(() => import('@/features/agents/AgentsPage'))).AgentsPage }) },
             { path: 'settings', lazy: async () => ({ Component: (await lazily(() => import('@/features/settings/SettingsPage'))).SettingsPage }) },
+            { path: 'log', lazy: async () => ({ Component: (await lazily(() => import('@/features/settings/LogPage'))).LogPage }) },
             { path: '*', element: <NotFound /> },
           ],
         },

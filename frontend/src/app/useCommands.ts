@@ -68,6 +68,7 @@ export function useCommands(onShow: (over: Over) => void, mac: boolean): Command
       ...sections.map(({ name, to, icon }, i): Command => ({ id: name, group: t('commands:group.go'), label: t(`common:nav.${name}`), icon, shortcut: `${main}+${i + 1}`, run: go(to) })),
       action('notices', t('commands:notices'), Bell, () => onShow('notices')),
       action('recents', t('commands:recents'), History, () => onShow('recents')),
+      action('log', t('commands:log'), ScrollText, go('/log')),
       action('keys', t('commands:help'), Keyboard, () => onShow('keys'), '?'),
       ...(settings ? settingCommands(settings, save, t) : []),
       ...(recents ?? []).map((r): Command => ({ id: `recent-${r.id}`, group: t('commands:group.recents'), label: t('commands:launchAgain', { name: r.name }), words: r.spec.image, icon: History, onlyFound: true, run: go(recentAddress(r.id)) })),

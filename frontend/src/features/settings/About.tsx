@@ -1,6 +1,8 @@
 import { useTranslation } from 'react-i18next'
+import { Link } from 'react-router'
 import { useMachines, useVersion } from '@/api/hooks'
 import { formatBytes } from '@/lib/bytes'
+import { CopyDiagnostics } from './CopyDiagnostics'
 import css from './settings.module.css'
 
 export function About() {
@@ -18,7 +20,13 @@ export function About() {
   ] as const
   return (
     <section className={css.section}>
-      <h2>{t('settings:section.about')}</h2>
+      <div className={css.sectionHead}>
+        <h2>{t('settings:section.about')}</h2>
+        <div className={css.aboutTools}>
+          <Link to="/log">{t('settings:log.open')}</Link>
+          <CopyDiagnostics />
+        </div>
+      </div>
       <dl className={`${css.card} ${css.facts}`}>
         {facts.map(([key, value]) => (
           <div key={key} style={{ display: 'contents' }}>

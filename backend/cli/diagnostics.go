@@ -1,0 +1,27 @@
+package cli
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"slipway/backend/api"
+)
+
+func (p *program) diagnosticsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "diagnostics",
+		Short: "Sum up versions, checks, settings and the log for somebody who helps, without secrets",
+		Args:  exactly(0, "no argument"),
+	}
+	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
+		var report api.Diagnostics
+		raw, err := c.get(ctx, "/api/v1/diagnostics", &report)
+		if err != nil {
+			return err
+		}
+		return p.print(raw, func(w io.Writer) { _, _ = io.WriteString(w, report.Text) })
+	})
+	return cmd
+}

@@ -1,0 +1,66 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"slipway/backend/api"
+)
+
+// Lines of the log: those that a page shows, those that can be asked for, and
+// those of a report.
+const (
+	logLines    = 500
+	logMost     = 5000
+	reportLines = 200
+)
+
+func (s *Server) getLog(r *http.Request) (any, error) {
+	lines, err := countIn(r, "tail")
+	if err != nil {
+		return nil, err
+	}
+	if lines == 0 {
+		lines = logLines
+	}
+	tail, err := s.redactor.Tail(s.logFile, min(lines, logMost))
+	return api.LogTail{Path: s.logFile, Lines: tail}, err
+}
+
+func (s *Server) getDiagnostics(r *http.Request) (any, error) {
+	var b strings.Builder
+	v := s.hub.Version()
+	fmt.Fprintf(&b, "Slipway %s (%s), %s, %s/%s\n", v.Version, v.Commit, v.Go, v.OS, v.Arch)
+	for _, m := range s.hub.Machines() {
+		fmt.Fprintf(&b, "Machine of %s: %s, engine %s %s, %d CPUs, %s\n", m.Agent, m.OS, m.Engine, m.EngineVersion, m.CPUs, m.Memory)
+	}
+	for _, a := range s.hub.Agents() {
+		fmt.Fprintf(&b, "Agent %s: %s\n", a.Name, a.Link.State)
+	}
+	b.WriteString("\nChecks\n")
+	checks, err := s.hub.Doctor(r.Context(), "")
+	if err != nil {
+		fmt.Fprintf(&b, "  none: %v\n", err)
+	}
+	for _, c := range checks {
+		fmt.Fprintf(&b, "  %s: %s: %s\n", c.Result, c.Title, c.Text)
+	}
+	b.WriteString("\nSettings that are not the default\n")
+	if path, state, err := s.hub.SettingsState(); err == nil {
+		for _, f := range settingsFileOut(path, state).Settings {
+			if f.Set || f.Override != "" {
+				fmt.Fprintf(&b, "  %s is %q\n", f.Name, f.Value)
+			}
+		}
+		for _, p := range state.Problems {
+			fmt.Fprintf(&b, "  line %d %s: %s\n", p.Line, p.Name, p.Message)
+		}
+	}
+	tail, err := s.redactor.Tail(s.logFile, reportLines)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(&b, "\nLog\n%s\n", strings.Join(tail, "\n"))
+	return api.Diagnostics{Text: s.redactor.Text(b.String())}, nil
+}
