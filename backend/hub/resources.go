@@ -92,14 +92,18 @@ func (h *Hub) mine(m *member, s session.Session) bool {
 }
 
 func (r *Resources) addDevice(d session.DeviceState, mine gpu.Share) {
+	var held gpu.Share
+	var heldMemory gpu.Bytes
+	for _, holder := range d.Holders {
+		held += holder.Share
+		heldMemory += holder.Promised
+	}
 	promised, total, memory := gpu.WholeDevice-d.Free, gpu.WholeDevice, d.Device.Usable()
+	if d.Unread { // nothing of it is free now, which nobody was promised
+		promised = held
+	}
 	if d.Device.Lost != nil { // there is only what sessions hold of it
-		promised, memory = 0, 0
-		for _, holder := range d.Holders {
-			promised += holder.Share
-			memory += holder.Promised
-		}
-		total = promised
+		promised, total, memory = held, held, heldMemory
 	}
 	r.Devices = append(r.Devices, DeviceResource{
 		Device: d.Device.UUID, Name: NameOf(d.Device), Total: total, Promised: promised, Mine: mine,
@@ -108,9 +112,7 @@ func (r *Resources) addDevice(d session.DeviceState, mine gpu.Share) {
 	r.Total.GPU += total
 	r.Total.VRAM += memory
 	r.Promised.GPU += promised
-	for _, holder := range d.Holders {
-		r.Promised.VRAM += holder.Promised
-	}
+	r.Promised.VRAM += heldMemory
 	r.Free.GPU += d.Free
 	r.Free.VRAM += d.MemoryFree
 	if d.Util != nil {
