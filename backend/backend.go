@@ -19,6 +19,7 @@ import (
 	"slipway/backend/agent"
 	"slipway/backend/api"
 	"slipway/backend/engine"
+	"slipway/backend/environments"
 	"slipway/backend/guest/payload"
 	"slipway/backend/hostlock"
 	"slipway/backend/hub"
@@ -148,7 +149,7 @@ func OpenHub(home place.Home, local *Local, reach hub.Reacher, log *slog.Logger)
 	}
 	h, err := hub.Open(hub.Config{
 		Members: []hub.Member{{Name: LocalAgent, Local: true, Agent: local.Agent}},
-		Reacher: reach, Shelf: shelf, Settings: settings.New(home.Dir, nil), Notifier: notify.NewDesktop(nil), Owner: personName(), Version: hub.Version(BuildVersion()), Log: log.With("part", "hub"),
+		Reacher: reach, Shelf: shelf, Catalogue: environments.In(home.Dir), Settings: settings.New(home.Dir, nil), Notifier: notify.NewDesktop(nil), Owner: personName(), Version: hub.Version(BuildVersion()), Log: log.With("part", "hub"),
 	})
 	if err != nil {
 		return nil, nil, errors.Join(err, shelf.Close())

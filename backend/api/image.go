@@ -70,6 +70,16 @@ type Environment struct {
 	Icon     string               `json:"icon"`
 	Summary  string               `json:"summary"`
 	Versions []EnvironmentVersion `json:"versions"`
+
+	Accelerator string `json:"accelerator,omitempty"` // none, optional or required; absent: none
+	MinCPU      int    `json:"minCpu,omitempty"`      // least that it needs; absent: not said
+	MinMemory   int64  `json:"minMemory,omitempty"`
+}
+
+// EnvironmentFile is a person's own catalogue of environments.
+type EnvironmentFile struct {
+	Path    string   `json:"path"`              // where it is looked for, on this computer
+	Problem *Problem `json:"problem,omitempty"` // why it cannot be used; until it is mended Slipway's own environments are offered
 }
 
 // EnvironmentVersion is one image of a family.

@@ -90,6 +90,7 @@ var Routes = []Route{
 	{Name: "image-disk", Method: http.MethodGet, Path: "/api/v1/images/disk", Summary: "Say what images take on a machine's disk.", Query: []Param{{"agent", "whose machine; empty: this computer"}}, Response: ImageDisk{}},
 	{Name: "commit", Method: http.MethodPost, Path: "/api/v1/sessions/{id}/commit", Summary: "Make an image of a running interactive session, as an operation. Folders, mounts and /home/work are not part of it.", Request: Commit{}, Response: Operation{}, Status: http.StatusAccepted},
 	{Name: "environments", Method: http.MethodGet, Path: "/api/v1/environments", Summary: "List the image families that the launcher offers.", Response: []Environment{}},
+	{Name: "environment-file", Method: http.MethodGet, Path: "/api/v1/environments/file", Summary: "Say where one's own catalogue of environments is looked for, and what is wrong with it.", Response: EnvironmentFile{}},
 	{Name: "presets", Method: http.MethodGet, Path: "/api/v1/presets", Summary: "List the resource presets, those of one's own after those built in.", Response: []Preset{}},
 	{Name: "preset-create", Method: http.MethodPost, Path: "/api/v1/presets", Summary: "Save a preset of one's own.", Request: PresetRequest{}, Response: Preset{}, Status: http.StatusCreated},
 	{Name: "preset-update", Method: http.MethodPatch, Path: "/api/v1/presets/{id}", Summary: "Rename or change a preset of one's own.", Request: PresetUpdate{}, Response: Preset{}},

@@ -249,12 +249,30 @@ paused while it is copied. NAME has 4 to 32 letters, digits, _ and -.`,
 }
 
 func (p *program) environmentCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "environment", Aliases: []string{"environments", "env"}, Short: "List the environments that the launcher offers", Args: exactly(0, "no argument")}
+	cmd := &cobra.Command{Use: "environment", Aliases: []string{"environments", "env"}, Short: "List the environments that the launcher offers", Args: exactly(0, "no argument"),
+		Long: `What the launcher offers: Slipway's own environments, those of environments.yaml in Slipway's
+folder, and whatever images are on the machines. The file adds environments, replaces those
+of the same id, and hides those that say hidden: true.`,
+		Example: `  environments:
+    - id: team
+      title: Our own
+      summary: What we all use
+      minimum: {cpu: 2, memory: 4g}
+      accelerator: optional
+      versions:
+        - {title: "2", image: "registry.example.com/team/all:2", size: 3g}`}
 	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
 		var families []api.Environment
 		raw, err := c.get(ctx, "/api/v1/environments", &families)
 		if err != nil {
 			return err
+		}
+		var file api.EnvironmentFile
+		if _, err := c.get(ctx, "/api/v1/environments/file", &file); err != nil {
+			return err
+		}
+		if file.Problem != nil {
+			p.notice("%s %s", file.Problem.Message, file.Problem.Hint)
 		}
 		return p.print(raw, func(w io.Writer) {
 			rows := [][]string{{"ENVIRONMENT", "VERSION", " SIZE", "ON", "IMAGE"}}

@@ -17,6 +17,41 @@ type Environment struct {
 	Icon     string
 	Summary  string
 	Versions []EnvironmentVersion
+
+	Accelerator string // none, optional or required; empty: none
+	MinCPU      int    // least that it needs; 0: not said
+	MinMemory   gpu.Bytes
+}
+
+// Catalogue is what is offered before anything is installed.
+type Catalogue interface {
+	// Environments returns the families. Where the person's own file cannot be
+	// used they are Slipway's, and the error says what is wrong with it.
+	Environments() ([]Environment, error)
+	// Path is where the person's own file is looked for.
+	Path() string
+}
+
+// CatalogueFile says where the person's own catalogue is looked for, and why it
+// cannot be used, where it cannot.
+func (h *Hub) CatalogueFile() (path string, problem error) {
+	if h.catalogue == nil {
+		return "", nil
+	}
+	_, problem = h.catalogue.Environments()
+	return h.catalogue.Path(), problem
+}
+
+// offered are the families of the catalogue.
+func (h *Hub) offered() []Environment {
+	if h.catalogue == nil {
+		return nil
+	}
+	families, err := h.catalogue.Environments()
+	if err != nil {
+		h.log.Warn("the catalogue of environments is not the person's own", "error", err)
+	}
+	return families
 }
 
 // EnvironmentVersion is one image of a family. Size is what it takes on disk
@@ -40,7 +75,7 @@ func (h *Hub) Environments(ctx context.Context) []Environment {
 	if err != nil {
 		h.log.Warn("the catalogue is shown without what is installed", "error", err)
 	}
-	return mergeEnvironments(catalogue(), images)
+	return mergeEnvironments(h.offered(), images)
 }
 
 // mergeEnvironments marks what is installed and adds every installed image

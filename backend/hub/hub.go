@@ -36,25 +36,28 @@ type Config struct {
 	Reacher  Reacher
 	Shelf    Shelf
 	Settings SettingsFile
-	Notifier Notifier // nil: there is no desktop
-	Owner    string   // name of the person, written into every launch
-	Version  Version
-	Log      *slog.Logger
-	Now      func() time.Time
+	// Catalogue is what is offered before anything is installed; nil: nothing.
+	Catalogue Catalogue
+	Notifier  Notifier // nil: there is no desktop
+	Owner     string   // name of the person, written into every launch
+	Version   Version
+	Log       *slog.Logger
+	Now       func() time.Time
 }
 
 // Hub is safe for concurrent use.
 type Hub struct {
-	reacher  Reacher
-	shelf    Shelf
-	file     SettingsFile
-	notifier Notifier // nil: none
-	owner    string
-	version  Version
-	log      *slog.Logger
-	now      func() time.Time
-	began    time.Time
-	first    []*member // those of the Config
+	catalogue Catalogue
+	reacher   Reacher
+	shelf     Shelf
+	file      SettingsFile
+	notifier  Notifier // nil: none
+	owner     string
+	version   Version
+	log       *slog.Logger
+	now       func() time.Time
+	began     time.Time
+	first     []*member // those of the Config
 
 	// mu guards everything below. No agent, shelf or channel is touched with it held.
 	mu       sync.Mutex
@@ -85,7 +88,7 @@ type Hub struct {
 // its default taken: a broken history must not keep anybody from working.
 func Open(config Config) (*Hub, error) {
 	h := &Hub{
-		reacher: config.Reacher, shelf: config.Shelf, file: config.Settings, notifier: config.Notifier, owner: config.Owner, version: config.Version, log: config.Log, now: config.Now,
+		reacher: config.Reacher, catalogue: config.Catalogue, shelf: config.Shelf, file: config.Settings, notifier: config.Notifier, owner: config.Owner, version: config.Version, log: config.Log, now: config.Now,
 		sessions: map[session.ID]*known{}, usage: map[session.ID]session.Usage{}, homes: map[session.ID]*member{}, folders: map[session.FolderID]*member{}, waiting: dependents{},
 		settings: DefaultSettings(), heard: make(chan struct{}), uploads: make(chan struct{}, uploadsAtOnce),
 	}

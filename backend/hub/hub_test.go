@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"slipway/backend/environments"
 	"slipway/backend/hub"
 	"slipway/backend/hub/hubtest"
 	"slipway/backend/session"
@@ -37,7 +38,7 @@ func open(t *testing.T, names ...string) world {
 
 func openOn(t *testing.T, shelf hub.Shelf, members []hub.Member) *hub.Hub {
 	t.Helper()
-	h, err := hub.Open(hub.Config{Members: members, Shelf: shelf, Settings: noSettings(t), Owner: "ada"})
+	h, err := hub.Open(hub.Config{Catalogue: environments.In(t.TempDir()), Members: members, Shelf: shelf, Settings: noSettings(t), Owner: "ada"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func originOut(o session.ImageOrigin) api.ImageOrigin {
 }
 
 func environmentOut(e hub.Environment) api.Environment {
-	return api.Environment{ID: e.ID, Title: e.Title, Icon: e.Icon, Summary: e.Summary,
+	return api.Environment{ID: e.ID, Title: e.Title, Icon: e.Icon, Summary: e.Summary, Accelerator: e.Accelerator, MinCPU: e.MinCPU, MinMemory: int64(e.MinMemory),
 		Versions: each(e.Versions, func(v hub.EnvironmentVersion) api.EnvironmentVersion {
 			return api.EnvironmentVersion{Title: v.Title, Image: v.Image, Installed: v.Installed, Size: int64(v.Size), Custom: maybe(v.Custom, originOut), Agents: append([]string{}, v.Agents...)}
 		})}
@@ -43,6 +43,16 @@ func (s *Server) listImages(r *http.Request) (any, error) {
 
 func (s *Server) listEnvironments(r *http.Request) (any, error) {
 	return each(s.hub.Environments(r.Context()), environmentOut), nil
+}
+
+func (s *Server) environmentFile(*http.Request) (any, error) {
+	path, err := s.hub.CatalogueFile()
+	file := api.EnvironmentFile{Path: path}
+	if err != nil {
+		problem := problemOf(asError(err))
+		file.Problem = &problem
+	}
+	return file, nil
 }
 
 func (s *Server) sendImage(r *http.Request) (any, error) {

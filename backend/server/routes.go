@@ -117,13 +117,14 @@ func (s *Server) agentAnswers() map[string]answer {
 // imageAnswers are those of images.
 func (s *Server) imageAnswers() map[string]answer {
 	return map[string]answer{
-		"images":       s.listImages,
-		"environments": s.listEnvironments,
-		"image-send":   s.sendImage,
-		"image-pull":   s.pullImage,
-		"image-remove": s.removeImages,
-		"image-disk":   s.imageDisk,
-		"commit":       s.commit,
+		"images":           s.listImages,
+		"environments":     s.listEnvironments,
+		"environment-file": s.environmentFile,
+		"image-send":       s.sendImage,
+		"image-pull":       s.pullImage,
+		"image-remove":     s.removeImages,
+		"image-disk":       s.imageDisk,
+		"commit":           s.commit,
 	}
 }
 

@@ -922,6 +922,19 @@ export interface Environment {
   icon: string;
   summary: string;
   versions: EnvironmentVersion[];
+  /** None, optional or required; absent: none. */
+  accelerator?: string;
+  /** Least that it needs; absent: not said. */
+  minCpu?: number;
+  minMemory?: number;
+}
+
+/** EnvironmentFile is a person's own catalogue of environments. */
+export interface EnvironmentFile {
+  /** Where it is looked for, on this computer. */
+  path: string;
+  /** Why it cannot be used; until it is mended Slipway's own environments are offered. */
+  problem?: Problem;
 }
 
 /** EnvironmentVersion is one image of a family. */
@@ -1961,6 +1974,8 @@ export const routes = {
   "commit": { method: "POST", path: "/api/v1/sessions/{id}/commit" },
   /** List the image families that the launcher offers. */
   "environments": { method: "GET", path: "/api/v1/environments" },
+  /** Say where one's own catalogue of environments is looked for, and what is wrong with it. */
+  "environment-file": { method: "GET", path: "/api/v1/environments/file" },
   /** List the resource presets, those of one's own after those built in. */
   "presets": { method: "GET", path: "/api/v1/presets" },
   /** Save a preset of one's own. */
@@ -2174,6 +2189,7 @@ export interface RouteTypes {
   "image-disk": { request: undefined; response: ImageDisk };
   "commit": { request: Commit; response: Operation };
   "environments": { request: undefined; response: Environment[] };
+  "environment-file": { request: undefined; response: EnvironmentFile };
   "presets": { request: undefined; response: Preset[] };
   "preset-create": { request: PresetRequest; response: Preset };
   "preset-update": { request: PresetUpdate; response: Preset };

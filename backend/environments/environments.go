@@ -1,0 +1,225 @@
+// Package environments reads the catalogue of environments: what Slipway offers
+// by itself, and what a person has changed of it in a file.
+package environments
+
+import (
+	"bytes"
+	_ "embed" // the catalogue that Slipway brings along
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	"gopkg.in/yaml.v3"
+
+	"slipway/backend/hub"
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+//go:embed defaults.yaml
+var defaults []byte
+
+// FileName is what the file is called in the folder of the control plane.
+const FileName = "environments.yaml"
+
+const codeInvalid = session.Code("environment_read_invalid")
+
+// File is a person's catalogue. It is read whenever it is asked for, so that a
+// change needs no restart.
+type File struct{ path string }
+
+// In returns the file in a folder; it need not be there.
+func In(dir string) File { return File{filepath.Join(dir, FileName)} }
+
+// Path is where the file is looked for.
+func (f File) Path() string { return f.path }
+
+// catalogue is the content of a file.
+type catalogue struct {
+	Environments []family `yaml:"environments"`
+}
+
+type family struct {
+	ID          string    `yaml:"id"`
+	Title       string    `yaml:"title"`
+	Icon        string    `yaml:"icon"`
+	Summary     string    `yaml:"summary"`
+	Hidden      bool      `yaml:"hidden"` // one of Slipway's that shall not be offered
+	Minimum     minimum   `yaml:"minimum"`
+	Accelerator string    `yaml:"accelerator"` // none, optional or required
+	Versions    []version `yaml:"versions"`
+
+	line int
+}
+
+type minimum struct {
+	CPU    int    `yaml:"cpu"`
+	Memory amount `yaml:"memory"`
+}
+
+type version struct {
+	Title string `yaml:"title"`
+	Image string `yaml:"image"`
+	Size  amount `yaml:"size"`
+
+	line int
+}
+
+// amount is a number of bytes, written as people do: 512m, 4g.
+type amount gpu.Bytes
+
+func (a *amount) UnmarshalYAML(node *yaml.Node) error {
+	n, err := gpu.ParseBytes(node.Value)
+	if err != nil {
+		return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: %q is no amount such as 512m or 4g", node.Line, node.Value)}}
+	}
+	*a = amount(n)
+	return nil
+}
+
+// UnmarshalYAML keeps the line, for what is wrong with the content.
+func (f *family) UnmarshalYAML(node *yaml.Node) error {
+	type plain family
+	if err := known(node, "id", "title", "icon", "summary", "hidden", "minimum", "accelerator", "versions"); err != nil {
+		return err
+	}
+	f.line = node.Line
+	return node.Decode((*plain)(f))
+}
+
+// UnmarshalYAML keeps the line, for what is wrong with the content.
+func (v *version) UnmarshalYAML(node *yaml.Node) error {
+	type plain version
+	if err := known(node, "title", "image", "size"); err != nil {
+		return err
+	}
+	v.line = node.Line
+	return node.Decode((*plain)(v))
+}
+
+// known fails for a field that there is not: a misspelt one must not be passed
+// over in silence.
+func known(node *yaml.Node, fields ...string) error {
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if key := node.Content[i]; !slices.Contains(fields, key.Value) {
+			return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: there is no field %q", key.Line, key.Value)}}
+		}
+	}
+	return nil
+}
+
+// Environments returns the families that are offered. Where the file cannot be
+// used it returns Slipway's own and an error that names the line.
+func (f File) Environments() ([]hub.Environment, error) {
+	own, err := read(defaults)
+	if err != nil {
+		return nil, err
+	}
+	data, err := os.ReadFile(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return offered(own), nil
+	}
+	if err == nil {
+		var changed []family
+		if changed, err = read(data); err == nil {
+			return offered(merge(own, changed)), nil
+		}
+	}
+	return offered(own), f.problem(err)
+}
+
+func (f File) problem(err error) error {
+	what := err.Error()
+	var typed *yaml.TypeError
+	if errors.As(err, &typed) && len(typed.Errors) > 0 {
+		what = typed.Errors[0]
+	}
+	return &session.Error{Code: codeInvalid, Message: fmt.Sprintf("%s cannot be used: %s.", f.path, what), Hint: "Mend it; until then Slipway offers its own environments.", Err: err}
+}
+
+func read(data []byte) ([]family, error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	decoder.KnownFields(true)
+	var c catalogue
+	if err := decoder.Decode(&c); err != nil && !errors.Is(err, io.EOF) { // an empty file changes nothing
+		return nil, err
+	}
+	seen := map[string]bool{}
+	for _, one := range c.Environments {
+		if err := one.check(seen); err != nil {
+			return nil, err
+		}
+		seen[one.ID] = true
+	}
+	return c.Environments, nil
+}
+
+var idRule = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
+
+func (f family) check(seen map[string]bool) error {
+	at := func(line int, format string, args ...any) error {
+		return fmt.Errorf("line %d: "+format, append([]any{line}, args...)...)
+	}
+	switch {
+	case !idRule.MatchString(f.ID):
+		return at(f.line, "the id %q has something else than small letters, digits and -", f.ID)
+	case seen[f.ID]:
+		return at(f.line, "the id %q is there already", f.ID)
+	case f.Hidden:
+		return nil
+	case f.Title == "":
+		return at(f.line, "%s has no title", f.ID)
+	case len(f.Versions) == 0:
+		return at(f.line, "%s has no versions", f.ID)
+	case f.Minimum.CPU < 0 || f.Minimum.Memory < 0:
+		return at(f.line, "the minimum of %s is below nothing", f.ID)
+	case !slices.Contains([]string{"", "none", "optional", "required"}, f.Accelerator):
+		return at(f.line, "the accelerator of %s is neither none, optional nor required", f.ID)
+	}
+	for _, v := range f.Versions {
+		switch {
+		case v.Title == "":
+			return at(v.line, "a version of %s has no title", f.ID)
+		case !session.ValidImage(v.Image):
+			return at(v.line, "%q is not the name of an image", v.Image)
+		}
+	}
+	return nil
+}
+
+// merge puts what a person wrote in the place of Slipway's own of the same id,
+// and what is new before them.
+func merge(own, changed []family) []family {
+	var fresh []family
+	for _, one := range changed {
+		if i := slices.IndexFunc(own, func(o family) bool { return o.ID == one.ID }); i >= 0 {
+			own[i] = one
+		} else {
+			fresh = append(fresh, one)
+		}
+	}
+	return append(fresh, own...)
+}
+
+func offered(families []family) []hub.Environment {
+	var list []hub.Environment
+	for _, f := range families {
+		if f.Hidden {
+			continue
+		}
+		e := hub.Environment{ID: f.ID, Title: f.Title, Icon: f.Icon, Summary: f.Summary, Accelerator: f.Accelerator, MinCPU: f.Minimum.CPU, MinMemory: gpu.Bytes(f.Minimum.Memory)}
+		if e.Icon == "" {
+			e.Icon = "image"
+		}
+		for _, v := range f.Versions {
+			e.Versions = append(e.Versions, hub.EnvironmentVersion{Title: v.Title, Image: v.Image, Size: gpu.Bytes(v.Size)})
+		}
+		list = append(list, e)
+	}
+	return list
+}

@@ -1,0 +1,105 @@
+package environments
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"slipway/backend/hub"
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// written is what is offered with a file of that content.
+func written(t *testing.T, content string) ([]hub.Environment, error) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, FileName), []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return In(dir).Environments()
+}
+
+func find(list []hub.Environment, id string) (hub.Environment, bool) {
+	for _, e := range list {
+		if e.ID == id {
+			return e, true
+		}
+	}
+	return hub.Environment{}, false
+}
+
+func TestWithoutAFileSlipwaysOwnAreOffered(t *testing.T) {
+	list, err := In(t.TempDir()).Environments()
+	if err != nil || len(list) < 10 || list[0].ID != "python" {
+		t.Fatalf("offered are %+v, %v", list, err)
+	}
+	torch, _ := find(list, "pytorch")
+	if torch.MinCPU != 2 || torch.MinMemory != 4*gpu.GiB || torch.Accelerator != "optional" || torch.Versions[0].Size == 0 {
+		t.Errorf("PyTorch is %+v", torch)
+	}
+	for _, e := range list {
+		if e.Title == "" || e.Summary == "" || e.Icon == "" || len(e.Versions) == 0 {
+			t.Errorf("incomplete: %+v", e)
+		}
+	}
+}
+
+func TestAFileAddsChangesAndHides(t *testing.T) {
+	list, err := written(t, `
+environments:
+  - id: team
+    title: Our own
+    summary: What we all use
+    minimum: {cpu: 4, memory: 8g}
+    accelerator: required
+    versions:
+      - {title: "2", image: "registry.example.com/team/all:2", size: 3g}
+  - id: julia
+    hidden: true
+  - id: python
+    title: Python of ours
+    versions: [{title: "3.13", image: "python:3.13-slim"}]
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if team := list[0]; team.ID != "team" || team.MinMemory != 8*gpu.GiB || team.Accelerator != "required" || team.Versions[0].Size != 3*gpu.GiB || team.Icon == "" {
+		t.Errorf("first is %+v", team)
+	}
+	if _, there := find(list, "julia"); there {
+		t.Error("what is hidden is offered")
+	}
+	if python, _ := find(list, "python"); python.Title != "Python of ours" || len(python.Versions) != 1 {
+		t.Errorf("Python is %+v", python)
+	}
+	if empty, err := written(t, ""); err != nil || len(empty) < 10 {
+		t.Errorf("an empty file gives %d, %v", len(empty), err)
+	}
+}
+
+func TestABrokenFileNamesTheLineAndLeavesSlipwaysOwn(t *testing.T) {
+	const good = "environments:\n  - id: team\n    title: Ours\n"
+	for content, want := range map[string]string{
+		good + "    versions: [{title: a, image: 'Not An Image'}]\n":            "line 4",
+		good + "    versions: []\n":                                             "line 2: team has no versions",
+		good + "    version: []\n":                                              `line 4: there is no field "version"`,
+		good + "    minimum: {memory: lots}\n":                                  "line 4",
+		good + "    accelerator: two\n    versions: [{title: a, image: a}]\n":   "line 2",
+		good + "    versions: [{image: a}]\n":                                   "line 4",
+		"environments:\n  - id: Bad Id\n":                                       "line 2",
+		"environments:\n  - {id: a, hidden: true}\n  - {id: a, hidden: true}\n": "line 3",
+		"environments: [\n":                                                     "line",
+		"others: []\n":                                                          "line 1",
+		"environments:\n  - id: a\n    title: A\n    versions:\n      - {title: a, immage: a}\n": "line 5",
+	} {
+		list, err := written(t, content)
+		if session.CodeOf(err) != codeInvalid || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), FileName) {
+			t.Errorf("%q gives %v, want %s", content, err, want)
+		}
+		if len(list) < 10 || list[0].ID != "python" {
+			t.Errorf("%q leaves %d environments", content, len(list))
+		}
+	}
+}
