@@ -94,6 +94,22 @@ type Terminal struct {
 	CreatedAt time.Time `json:"createdAt"`
 }
 
+// TerminalSearch is what was found in the shells of a session.
+type TerminalSearch struct {
+	Matches []TerminalMatch `json:"matches"` // by shell, the newest line of each first
+	Partial bool            `json:"partial"` // older output was not searched, or more was found than is told
+}
+
+// TerminalMatch is one line that a shell has printed, cut around what was found
+// in it.
+type TerminalMatch struct {
+	Terminal string `json:"terminal"`
+	Offset   uint64 `json:"offset"` // of the line's first byte
+	Before   string `json:"before"`
+	Text     string `json:"text"`
+	After    string `json:"after"`
+}
+
 // Recent is one entry of the launch history: the five newest launches and all
 // pinned ones.
 type Recent struct {

@@ -76,17 +76,18 @@ func (s *Server) answers() map[string]answer {
 // insideAnswers are those of what is inside a running session.
 func (s *Server) insideAnswers() map[string]answer {
 	return map[string]answer{
-		"terminals":      s.listTerminals,
-		"terminal-open":  s.openTerminal,
-		"terminal-close": s.closeTerminal,
-		"apps":           s.listApps,
-		"app-open":       s.openApp,
-		"app-stop":       s.stopApp,
-		"app-door-close": s.closeDoor,
-		"ssh-setup":      s.sshSetup,
-		"ssh-update":     s.updateSSH,
-		"ssh-access":     s.sshAccess,
-		"ssh-test":       s.testSSH,
+		"terminals":       s.listTerminals,
+		"terminal-open":   s.openTerminal,
+		"terminal-close":  s.closeTerminal,
+		"terminal-search": s.searchTerminals,
+		"apps":            s.listApps,
+		"app-open":        s.openApp,
+		"app-stop":        s.stopApp,
+		"app-door-close":  s.closeDoor,
+		"ssh-setup":       s.sshSetup,
+		"ssh-update":      s.updateSSH,
+		"ssh-access":      s.sshAccess,
+		"ssh-test":        s.testSSH,
 	}
 }
 
@@ -181,6 +182,7 @@ func (s *Server) streams() map[string]streamed {
 		"accounts-csv":    s.accountsCSV,
 		"logs":            s.logs,
 		"terminal-attach": s.attachTerminal,
+		"terminal-output": s.terminalOutput,
 		"exec":            s.exec,
 		"ssh-stream":      s.sshStream,
 	})

@@ -226,6 +226,9 @@ func (f Frame) Size() (cols, rows int) { return decodeSize(f.Payload) }
 // ExitCode reads the code of an exit frame.
 func (f Frame) ExitCode() int { return int(int32(binary.BigEndian.Uint32(f.Payload))) }
 
+// Ack makes the frame by which a viewer tells how far it has read.
+func Ack(offset uint64) Frame { return offsetFrame(FrameAck, offset) }
+
 func dataFrame(kind FrameType, offset uint64, data []byte) Frame {
 	p := binary.BigEndian.AppendUint64(make([]byte, 0, offsetSize+len(data)), offset)
 	return Frame{kind, append(p, data...)}

@@ -55,6 +55,7 @@ import type {
   SSHTest,
   Terminal,
   TerminalRequest,
+  TerminalSearch,
   Usage,
   UsageBucket,
   UsageBy,
@@ -179,6 +180,9 @@ export const fetchTerminals = (id: string, signal?: AbortSignal) => request<Term
 export const openTerminal = (id: string, body: TerminalRequest) => request<Terminal>(sessionPath(id, '/terminals'), { method: 'POST', body })
 export const closeTerminal = (id: string, terminal: string) =>
   request<undefined>(sessionPath(id, `/terminals/${encodeURIComponent(terminal)}`), { method: 'DELETE' })
+export const searchTerminals = (id: string, q: string, signal?: AbortSignal) => request<TerminalSearch>(sessionPath(id, '/terminal-search'), { query: { q }, signal })
+/** Path of what a shell has printed, as a text. */
+export const terminalOutputPath = (id: string, terminal: string) => sessionPath(id, `/terminals/${encodeURIComponent(terminal)}/output`)
 /** Path of the WebSocket that joins a shell. */
 export const terminalAttachPath = (id: string, terminal: string) => sessionPath(id, `/terminals/${encodeURIComponent(terminal)}/attach`)
 

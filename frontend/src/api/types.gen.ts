@@ -1066,6 +1066,24 @@ export interface Terminal {
   createdAt: Time;
 }
 
+/** TerminalSearch is what was found in the shells of a session. */
+export interface TerminalSearch {
+  /** By shell, the newest line of each first. */
+  matches: TerminalMatch[];
+  /** Older output was not searched, or more was found than is told. */
+  partial: boolean;
+}
+
+/** TerminalMatch is one line that a shell has printed, cut around what was found in it. */
+export interface TerminalMatch {
+  terminal: string;
+  /** Of the line's first byte. */
+  offset: number;
+  before: string;
+  text: string;
+  after: string;
+}
+
 /** Recent is one entry of the launch history: the five newest launches and all pinned ones. */
 export interface Recent {
   id: string;
@@ -2026,6 +2044,10 @@ export const routes = {
   "terminal-open": { method: "POST", path: "/api/v1/sessions/{id}/terminals" },
   /** End a shell. */
   "terminal-close": { method: "DELETE", path: "/api/v1/sessions/{id}/terminals/{terminal}" },
+  /** Find a text in what the session's shells have printed, in letters of either case. */
+  "terminal-search": { method: "GET", path: "/api/v1/sessions/{id}/terminal-search" },
+  /** Download what a shell has printed, as far as it is kept. */
+  "terminal-output": { method: "GET", path: "/api/v1/sessions/{id}/terminals/{terminal}/output" },
   /** Join a shell from an offset. Each binary message is one frame of the attach protocol without its length. A failure is one text message, a Problem, before the close with 4000 and its HTTP status. */
   "terminal-attach": { method: "GET", path: "/api/v1/sessions/{id}/terminals/{terminal}/attach" },
   /** Run one command. The first message is an ExecRequest as text; each binary message is one frame of the exec protocol without its length. A failure is told as in attach. */
@@ -2215,6 +2237,8 @@ export interface RouteTypes {
   "terminals": { request: undefined; response: Terminal[] };
   "terminal-open": { request: TerminalRequest; response: Terminal };
   "terminal-close": { request: undefined; response: undefined };
+  "terminal-search": { request: undefined; response: TerminalSearch };
+  "terminal-output": { request: undefined; response: undefined };
   "terminal-attach": { request: undefined; response: undefined };
   "exec": { request: ExecRequest; response: undefined };
   "apps": { request: undefined; response: App[] };

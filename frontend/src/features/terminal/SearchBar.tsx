@@ -13,9 +13,9 @@ const decorations = {
 }
 
 /** Finds text in a shell's output: Enter goes on, Shift+Enter back, Esc ends. */
-export function SearchBar({ screen, onClose }: { screen: Screen; onClose: () => void }) {
+export function SearchBar({ screen, text: given, onClose }: { screen: Screen; text?: string; onClose: () => void }) {
   const { t } = useTranslation('terminal')
-  const [text, setText] = useState(() => screen.terminal.getSelection().split('\n')[0] ?? '')
+  const [text, setText] = useState(() => given ?? screen.terminal.getSelection().split('\n')[0] ?? '')
   const [found, setFound] = useState({ index: -1, count: 0 })
   const input = useRef<InputRef>(null)
 

@@ -1,9 +1,11 @@
 import { Alert, Button, Dropdown, Modal } from 'antd'
-import { ClipboardPaste, Copy, LoaderCircle, RotateCcw, Search, SquareSplitHorizontal, SquareSplitVertical, TextSelect, X } from 'lucide-react'
+import { ClipboardPaste, Copy, Download, LoaderCircle, RotateCcw, Search, SquareSplitHorizontal, SquareSplitVertical, TextSelect, X } from 'lucide-react'
 import { type RefObject, useEffect, useRef } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { Terminal } from '@/api/types.gen'
+import { terminalOutputPath } from '@/api/calls'
 import { formatBytes } from '@/lib/bytes'
+import { saveUrl } from '@/lib/save'
 import { platformOf } from '@/lib/platform'
 import '@xterm/xterm/css/xterm.css'
 import css from './terminal.module.css'
@@ -23,6 +25,8 @@ export interface ShellViewProps extends ShellTold {
   /** Its part of the tab that is shown; null while another tab is. */
   box: Box | null
   look: Look
+  /** A text to be found in it; a new object asks anew. */
+  find: { text: string } | null
   /** The session can hold a new shell. */
   canRestart: boolean
   onActive: () => void
@@ -47,6 +51,11 @@ export function ShellView(props: ShellViewProps) {
     shell.current?.screen.terminal.focus()
   }, [props.active, shell])
 
+  const { setSearching } = use
+  useEffect(() => {
+    if (props.find) setSearching(true)
+  }, [props.find, setSearching])
+
   useEffect(() => {
     const focused = () => {
       shell.current?.retry()
@@ -69,8 +78,14 @@ export function ShellView(props: ShellViewProps) {
     { type: 'divider' as const },
     { key: 'splitRight', icon: <SquareSplitHorizontal size={14} />, label: t('splitRight'), extra: shortcut('E', platform), disabled: !props.canRestart },
     { key: 'splitDown', icon: <SquareSplitVertical size={14} />, label: t('splitDown'), extra: shortcut('O', platform), disabled: !props.canRestart },
+    { key: 'download', icon: <Download size={14} />, label: t('download') },
     { key: 'close', icon: <X size={14} />, label: t('closeTab') },
   ]
+  const choose = (key: string) => {
+    if (key === 'close') props.onClose()
+    else if (key === 'download') saveUrl('', terminalOutputPath(props.session, props.terminal.id))
+    else act(key as 'copy')
+  }
   const style = box ? { left: percent(box.left), top: percent(box.top), width: percent(box.width), height: percent(box.height) } : undefined
   return (
     <div
@@ -87,10 +102,10 @@ export function ShellView(props: ShellViewProps) {
         <Alert banner closable={{ onClose: use.forgetLost }} type="info" title={t('lost', { amount: formatBytes(status.lost) })} />
       ) : null}
       <div className={css.stage} style={{ background: props.look.theme.background }}>
-        <Dropdown menu={{ items, onClick: ({ key }) => (key === 'close' ? props.onClose() : act(key as 'copy')) }} trigger={['contextMenu']}>
+        <Dropdown menu={{ items, onClick: ({ key }) => choose(key) }} trigger={['contextMenu']}>
           <div className={css.host} ref={host} />
         </Dropdown>
-        {use.searching && shell.current ? <SearchBar screen={shell.current.screen} onClose={() => use.setSearching(false)} /> : null}
+        {use.searching && shell.current ? <SearchBar key={props.find?.text ?? ''} screen={shell.current.screen} {...(props.find ? { text: props.find.text } : {})} onClose={() => use.setSearching(false)} /> : null}
         {status.state === 'reconnecting' ? (
           <div className={css.pill} role="status">
             <LoaderCircle size={13} className={css.turn} aria-hidden />

@@ -9,6 +9,7 @@ import { ErrorState } from '@/ui/ErrorState'
 import { Dividers } from './Dividers'
 import { beside, boxesOf, shellsOf, type Side } from './layout'
 import css from './terminal.module.css'
+import { SearchAll } from './SearchAll'
 import { ShellView } from './ShellView'
 import { TabBar } from './TabBar'
 import { neighbour, type Tab, tabLabel } from './tabs'
@@ -32,6 +33,7 @@ export function Shells({ session, running, otherwise }: ShellsProps) {
   const [params, setParams] = useSearchParams()
   const [titles, setTitles] = useState<Record<string, string>>({})
   const [rung, setRung] = useState<ReadonlySet<string>>(new Set())
+  const [find, setFind] = useState<{ shell: string; text: string } | null>(null)
   const look = useLook()
   const ids = useMemo(() => tabs.map((tab) => tab.terminal.id), [tabs])
   const { tabs: layouts, splitAt, move } = useLayouts(session, ids)
@@ -123,6 +125,21 @@ export function Shells({ session, running, otherwise }: ShellsProps) {
         onClose={(id) => end(of(id))}
         onNew={start}
         onSplit={(side) => active && splitShell(active, side)}
+        search={
+          <SearchAll
+            session={session}
+            running={running}
+            labelOf={(id) => {
+              const index = tabs.findIndex((tab) => tab.terminal.id === id)
+              const tab = tabs[index]
+              return tab ? tabLabel(tab.terminal, titles[id], index) : id
+            }}
+            onShow={(shell, text) => {
+              setFind({ shell, text })
+              show(shell)
+            }}
+          />
+        }
       />
       {open.error ? <ErrorState compact problem={asProblem(open.error)} onRetry={start} /> : null}
       <div className={css.panes} data-panes={boxes.size}>
@@ -135,6 +152,7 @@ export function Shells({ session, running, otherwise }: ShellsProps) {
             active={tab === active}
             box={boxes.get(tab.terminal.id) ?? null}
             look={look}
+            find={find?.shell === tab.terminal.id ? find : null}
             canRestart={running}
             onActive={() => tab !== active && show(tab.terminal.id)}
             onTitle={(title) => setTitles((old) => ({ ...old, [tab.terminal.id]: title }))}

@@ -1,5 +1,6 @@
 import { Button, Tooltip } from 'antd'
 import { Bell, Plus, SquareSplitHorizontal, SquareSplitVertical, X } from 'lucide-react'
+import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { platformOf } from '@/lib/platform'
 import { shortcut } from './keys'
@@ -24,12 +25,13 @@ export interface TabBarProps {
   onClose: (id: string) => void
   onNew: () => void
   onSplit: (side: Side) => void
+  search: ReactNode
 }
 
 const platform = platformOf(navigator.userAgent)
 
 /** The tabs, and at its end what can be done with the one that is shown. */
-export function TabBar({ items, running, opening, onShow, onClose, onNew, onSplit }: TabBarProps) {
+export function TabBar({ items, running, opening, onShow, onClose, onNew, onSplit, search }: TabBarProps) {
   const { t } = useTranslation('terminal')
   const splits = [
     { side: 'right' as const, label: t('splitRight'), keys: shortcut('E', platform), icon: <SquareSplitHorizontal size={15} /> },
@@ -51,6 +53,7 @@ export function TabBar({ items, running, opening, onShow, onClose, onNew, onSpli
             <Button type="text" size="small" aria-label={label} disabled={!running || opening} icon={icon} onClick={() => onSplit(side)} />
           </Tooltip>
         ))}
+        {search}
         <TerminalSettings />
       </div>
     </div>

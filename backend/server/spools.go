@@ -1,0 +1,222 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"unicode"
+
+	"slipway/backend/api"
+	"slipway/backend/session"
+	"slipway/backend/terminal"
+)
+
+const (
+	// ackStep is how much of a spool is read before its sender is told.
+	ackStep = terminal.Window / 4
+	// searchDepth is how much of each shell's newest output is searched.
+	searchDepth = 16 << 20
+	// searchMost is how many lines one search finds.
+	searchMost = 300
+	// searchLine is how many bytes of a line are shown around what was found.
+	searchLine = 240
+	queryMost  = 200
+)
+
+// readSpool hands what a shell has printed from an offset on, up to now, to take.
+// Bytes that are no longer kept are passed over.
+func (s *Server) readSpool(ctx context.Context, id session.ID, t session.Terminal, from uint64, take func(offset uint64, data []byte) error) error {
+	if from >= t.End {
+		return nil
+	}
+	conn, err := s.attach(ctx, string(id), session.AttachRequest{Terminal: t.ID, Offset: from})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	for told := from; ; {
+		frame, err := conn.ReadFrame()
+		if err != nil {
+			return cutShort(ctx, err)
+		}
+		at, data, err := spooled(frame)
+		if err != nil {
+			return err
+		}
+		end := at + uint64(len(data))
+		if len(data) > 0 {
+			if err := take(at, data[:min(uint64(len(data)), t.End-min(at, t.End))]); err != nil {
+				return err
+			}
+		}
+		if end >= t.End || frame.Type == terminal.FrameExit {
+			return nil
+		}
+		if end >= told+ackStep {
+			told = end
+			if err := conn.WriteFrame(terminal.Ack(end)); err != nil {
+				return cutShort(ctx, err)
+			}
+		}
+	}
+}
+
+// spooled returns what a frame says of the output: bytes, or where they go on.
+func spooled(f terminal.Frame) (offset uint64, data []byte, err error) {
+	switch f.Type {
+	case terminal.FrameData:
+		return f.Data()
+	case terminal.FrameGap:
+		_, to, err := f.Gap()
+		return to, nil, err
+	}
+	return 0, nil, nil
+}
+
+func cutShort(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return &session.Error{Code: "terminal_read_unavailable", Message: "The shell's output was cut off.", Hint: "Try again.", Err: err}
+}
+
+// terminalOf returns a session's shell of that id; terminal_read_not-found.
+func (s *Server) terminalOf(ctx context.Context, ref, id string) (session.ID, session.Terminal, error) {
+	agent, owner, err := s.hub.Find(ctx, ref)
+	if err != nil {
+		return "", session.Terminal{}, err
+	}
+	list, err := agent.ListTerminals(ctx, owner)
+	if err != nil {
+		return "", session.Terminal{}, err
+	}
+	for _, t := range list {
+		if t.ID == id {
+			return owner, t, nil
+		}
+	}
+	return "", session.Terminal{}, &session.Error{Code: "terminal_read_not-found", Message: "The session has no such terminal.", Hint: "It may have been closed in another window."}
+}
+
+// terminalOutput writes what a shell has printed as far as it is kept: as it
+// was, or as plain text.
+func (s *Server) terminalOutput(w http.ResponseWriter, r *http.Request) error {
+	plain := true
+	switch r.FormValue("form") {
+	case "", "text":
+	case "raw":
+		plain = false
+	default:
+		return badQuery("form", "form is text or raw.", "Leave it out for text.")
+	}
+	id, t, err := s.terminalOf(r.Context(), r.PathValue("id"), r.PathValue("terminal"))
+	if err != nil {
+		return err
+	}
+	name := string(id)
+	if one, _, err := s.hub.Get(r.Context(), string(id)); err == nil {
+		name = one.Name
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name + "-terminal-" + t.ID + ".txt"}))
+	if !plain {
+		err = s.readSpool(r.Context(), id, t, t.Start, func(_ uint64, data []byte) error { _, err := w.Write(data); return err })
+	} else {
+		lines := terminal.Plain{Line: func(_ uint64, text []byte) error { _, err := w.Write(append(text, '\n')); return err }}
+		if err = s.readSpool(r.Context(), id, t, t.Start, lines.Write); err == nil {
+			err = lines.End()
+		}
+	}
+	if err != nil {
+		panic(http.ErrAbortHandler) // part of it may be written; a whole answer it must not seem
+	}
+	return nil
+}
+
+// searchTerminals finds a text in what all shells of a session have printed.
+func (s *Server) searchTerminals(r *http.Request) (any, error) {
+	query := r.FormValue("q")
+	if query == "" || len(query) > queryMost {
+		return nil, badQuery("q", "q is the text to find, of 1 to 200 bytes.", "Write some letters of it.")
+	}
+	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	list, err := agent.ListTerminals(r.Context(), id)
+	if err != nil {
+		return nil, err
+	}
+	found := api.TerminalSearch{Matches: []api.TerminalMatch{}}
+	for _, t := range list {
+		matches, whole, err := s.searchSpool(r.Context(), id, t, query)
+		if session.CodeOf(err).Detail() == session.DetailNotFound {
+			continue // closed meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		found.Matches = append(found.Matches, matches...)
+		found.Partial = found.Partial || !whole
+	}
+	return found, nil
+}
+
+// searchSpool finds a text in the newest output of one shell, newest first, and
+// reports whether that is all there is.
+func (s *Server) searchSpool(ctx context.Context, id session.ID, t session.Terminal, query string) ([]api.TerminalMatch, bool, error) {
+	from, whole := t.Start, true
+	if t.End-t.Start > searchDepth {
+		from, whole = t.End-searchDepth, false
+	}
+	var found []api.TerminalMatch
+	folded := fold([]byte(query))
+	lines := terminal.Plain{Line: func(offset uint64, text []byte) error {
+		at := bytes.Index(fold(text), folded)
+		if at < 0 {
+			return nil
+		}
+		if len(found) == searchMost {
+			found, whole = append(found[:0], found[1:]...), false
+		}
+		found = append(found, matchOf(t.ID, offset, text, at, len(folded)))
+		return nil
+	}}
+	err := s.readSpool(ctx, id, t, from, lines.Write)
+	if err == nil {
+		err = lines.End()
+	}
+	for i, j := 0, len(found)-1; i < j; i, j = i+1, j-1 {
+		found[i], found[j] = found[j], found[i]
+	}
+	return found, whole, err
+}
+
+// fold makes letters of either case alike, each as long as it was.
+func fold(text []byte) []byte {
+	return bytes.Map(func(r rune) rune {
+		if lower := unicode.ToLower(r); len(string(lower)) == len(string(r)) {
+			return lower
+		}
+		return r
+	}, bytes.ToValidUTF8(text, []byte("?")))
+}
+
+// matchOf cuts a line around what was found in it.
+func matchOf(id string, offset uint64, text []byte, at, length int) api.TerminalMatch {
+	valid := bytes.ToValidUTF8(text, []byte("?"))
+	begin, end := max(0, at-searchLine/2), min(len(valid), at+length+searchLine/2)
+	part := func(from, to int) string {
+		return strings.ToValidUTF8(string(valid[min(from, len(valid)):min(to, len(valid))]), "")
+	}
+	return api.TerminalMatch{Terminal: id, Offset: offset, Before: part(begin, at), Text: part(at, at+length), After: part(at+length, end)}
+}
