@@ -50,6 +50,7 @@ export function EditableTags({ session }: { session: Session }) {
       <div className={css.tags}>
         <Select
           mode="tags"
+          notFoundContent={null}
           size="small"
           autoFocus
           className={css.tagField ?? ''}

@@ -23,7 +23,7 @@ export function TagForm({ sessions, known, onSet, onCancel }: TagFormProps) {
     <div className={css.tagForm}>
       <label>
         {t('sessions:tags.add')}
-        <Select mode="tags" autoFocus aria-label={t('sessions:tags.add')} tokenSeparators={[',']} maxCount={20} value={add} onChange={setAdd} options={options(known)} />
+        <Select mode="tags" notFoundContent={null} autoFocus aria-label={t('sessions:tags.add')} tokenSeparators={[',']} maxCount={20} value={add} onChange={setAdd} options={options(known)} />
       </label>
       {present.length > 0 ? (
         <label>

@@ -1,0 +1,34 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { Browser } from './browser'
+import { watchOver } from './hooks'
+import { Program } from './program'
+
+// Links from outside ask first.
+const program = new Program('sim')
+let browser: Browser
+
+beforeAll(async () => {
+  await program.start()
+  browser = await Browser.open()
+})
+afterAll(async () => {
+  await browser?.close()
+  await program.close()
+})
+afterEach(() => program.endAll())
+watchOver(() => browser)
+
+describe('links', () => {
+  it('show what they ask for and do nothing before they are allowed', async () => {
+    const before = (await program.sessions()).length
+    const link = encodeURIComponent('slipway://run?image=python:3.12&name=from-link&cpu=1&memory=256m')
+    const page = await browser.page(program, `/link?url=${link}`)
+    await page.getByText('from-link').waitFor()
+    await page.getByRole('button', { name: 'Do nothing' }).click()
+    await page.waitForURL((address) => address.pathname === '/sessions')
+    await page.goto(`${program.url}/link?url=${link}`)
+    await page.getByRole('button', { name: 'Review in the launcher' }).click()
+    await page.getByText(/slipway run --image python:3\.12 --name from-link/).waitFor()
+    expect(await program.sessions()).toHaveLength(before)
+  })
+})
