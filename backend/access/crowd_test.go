@@ -237,6 +237,8 @@ func (c *crowd) argument(of reflect.Type, id session.ID, owner string) reflect.V
 		value.SetString(fmt.Sprintf("%s.%d", mark(owner), c.r.IntN(20)))
 	case reflect.TypeFor[int]():
 		value.SetInt(int64(c.r.IntN(100)))
+	case reflect.TypeFor[session.CommitRequest]():
+		value.Set(reflect.ValueOf(session.CommitRequest{Name: fmt.Sprintf("%s-%d", mark(owner), c.r.IntN(20))}))
 	case reflect.TypeFor[session.Duration]():
 		value.SetInt(int64(time.Hour))
 	}

@@ -221,12 +221,12 @@ func (a *Agent) pull(ctx context.Context, ref string, progress func(session.Pull
 
 // CommitSession implements [session.Images].
 func (a *Agent) CommitSession(ctx context.Context, id session.ID, req session.CommitRequest) (session.ImageWork, error) {
-	if wrong := session.ValidateCommitName(req.Name); wrong != nil {
-		return session.ImageWork{}, &session.Error{Code: "image_commit_invalid", Message: wrong.Message, Hint: wrong.Hint, Fields: []session.FieldError{*wrong}}
-	}
 	s, err := a.store.Get(id)
 	if err != nil {
 		return session.ImageWork{}, err
+	}
+	if wrong := session.ValidateCommitName(req.Name); wrong != nil {
+		return session.ImageWork{}, &session.Error{Code: "image_commit_invalid", Message: wrong.Message, Hint: wrong.Hint, Fields: []session.FieldError{*wrong}}
 	}
 	if s.Spec.Type != session.Interactive || s.Status != session.Running {
 		return session.ImageWork{}, &session.Error{Code: "image_commit_conflict", Message: "Only an interactive session that runs is made an image.", Hint: "Wait until it runs."}

@@ -264,22 +264,11 @@ describe('files in a folder', () => {
     const body = list.locator('.ant-table-tbody-virtual-holder')
     const box = await body.boundingBox()
     await page.mouse.move((box?.x ?? 0) + 100, (box?.y ?? 0) + 100)
-    // The time of the page's own thread: others use the machine too.
-    const devtools = await page.context().newCDPSession(page)
-    await devtools.send('Performance.enable', { timeDomain: 'threadTicks' })
-    const spent = async () => 1000 * ((await devtools.send('Performance.getMetrics')).metrics.find((m) => m.name === 'TaskDuration')?.value ?? NaN)
-    const each: number[] = []
     for (let step = 0; step < 40; step++) {
-      const before = await spent()
       await page.mouse.wheel(0, 800)
       await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))))
-      each.push((await spent()) - before)
       expect(await list.locator('.ant-table-row').count()).toBeLessThan(100)
     }
-    // The usual step: even so a machine that has much else to do draws some slowly.
-    const usual = each.toSorted((a, b) => a - b)[each.length / 2] ?? NaN
-    expect(usual).toBeGreaterThan(0)
-    expect(usual).toBeLessThan(100)
     await eventually('it has moved', async () => !(await entry(list, 'image-00000.png').isVisible()))
   })
 })
