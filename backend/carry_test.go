@@ -72,6 +72,19 @@ func TestLaptopCarriesToALabOverABadNetwork(t *testing.T) {
 		}
 	})
 
+	t.Run("what that session is made into comes here", func(t *testing.T) {
+		l.do("exec", "carried", "--", "sh", "-c", "echo made >/var/tmp/made")
+		var committed api.Operation
+		if err := json.Unmarshal([]byte(l.do("commit", "carried", "made-there", "-o", "json")), &committed); err != nil || committed.Image == "" {
+			t.Fatalf("%+v, %v", committed, err)
+		}
+		t.Cleanup(func() { forget(t, hosts, committed.Image) })
+		l.send(ctx, t, 0, committed.Image, "--from", "lab")
+		if here, there := imageID(t, near, committed.Image), imageID(t, w.dockerHost, committed.Image); here != there {
+			t.Errorf("here it is %s and there %s", here, there)
+		}
+	})
+
 	t.Run("a file that two cuts interrupt arrives whole, and the agent holds none of it", func(t *testing.T) {
 		l.upload(ctx, t, "carried")
 		l.do("stop", "--force", "--wait", "--wait-timeout", "60s", "carried")
