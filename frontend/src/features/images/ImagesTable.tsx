@@ -74,7 +74,7 @@ export function ImagesTable({ rows, onRemove }: ImagesTableProps) {
     { key: 'usedBy', title: t('column.usedBy'), width: 200, ellipsis: true, render: (_, row) => <Users row={row} /> },
     {
       key: 'actions',
-      title: '',
+      title: <span className="unseen">{t('column.actions')}</span>,
       width: 130,
       align: 'right',
       render: (_, row) => {
