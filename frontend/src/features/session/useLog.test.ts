@@ -42,6 +42,15 @@ describe('useLog', () => {
     await waitFor(() => expect(result.current.complete).toBe(true))
     expect(texts(result.current.lines)).toEqual(['one', 'two'])
   })
+  it('is empty, and no longer loading, while nothing has been printed', async () => {
+    const log = stream()
+    vi.spyOn(globalThis, 'fetch').mockResolvedValue(log.response)
+    const { result } = renderHook(() => useLog('s', 'main1', true, 'live'))
+    await waitFor(() => expect(result.current.loading).toBe(false))
+    expect(result.current.lines).toHaveLength(0)
+    log.write('at last\n')
+    await waitFor(() => expect(texts(result.current.lines)).toEqual(['at last']))
+  })
   it('keeps what it has when the stream breaks, and reads again without doubling a line', async () => {
     const first = stream()
     const second = stream()

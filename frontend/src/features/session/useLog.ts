@@ -18,6 +18,8 @@ export interface LogState {
 
 const nothing: LogState = { lines: [], dropped: 0, loading: true, complete: false, problem: undefined, broken: false }
 const flushEvery = 80
+/** A stream that is open and says nothing for so long has nothing to say yet, in milliseconds. */
+const quietAfter = 300
 const retryAfter = 1500
 
 /** Reads a stream to its end, telling of new text at most every few frames. */
@@ -59,6 +61,7 @@ export function useLog(id: string, kernel: string, follow: boolean, stage: strin
     const abort = new AbortController()
     const { signal } = abort
     let timer: ReturnType<typeof setTimeout> | undefined
+    let quiet: ReturnType<typeof setTimeout> | undefined
     if (shown.current !== `${id}/${kernel}`) setState(nothing)
     shown.current = `${id}/${kernel}`
 
@@ -69,9 +72,11 @@ export function useLog(id: string, kernel: string, follow: boolean, stage: strin
       }
       try {
         const response = await openLogs(id, { kernel, follow, timestamps: true }, signal)
+        quiet = setTimeout(() => setState((old) => ({ ...old, loading: false })), quietAfter)
         await readAll(response, buffer, () => show({}), signal)
         show({ complete: true })
       } catch (error) {
+        clearTimeout(quiet)
         if (signal.aborted) return
         const problem = asProblem(error)
         setState((old) => (old.lines.length > 0 ? { ...old, loading: false, broken: true } : { ...nothing, loading: false, problem }))
@@ -82,6 +87,7 @@ export function useLog(id: string, kernel: string, follow: boolean, stage: strin
     void run()
     return () => {
       clearTimeout(timer)
+      clearTimeout(quiet)
       abort.abort()
     }
   }, [id, kernel, follow, stage, round])
