@@ -91,6 +91,14 @@ describe('SessionsPage', () => {
     renderView(<SessionsPage openId={undefined} />, { known })
     expect(screen.getByRole('columnheader', { name: 'Agent' })).toBeInTheDocument()
   })
+  it('names those that a session waits for, and those that wait for it', async () => {
+    const prepare = makeSession({ id: 'prep', name: 'prepare', dependents: ['wait', 'gone'] })
+    renderView(<SessionsPage openId={undefined} />, { known: { ...known, sessions: [prepare, { ...waiting, dependsOn: ['prep'] }] } })
+    await userEvent.click(screen.getByRole('button', { name: 'Choose columns' }))
+    await userEvent.click(await screen.findByRole('checkbox', { name: 'Dependencies' }))
+    expect(screen.getByRole('img', { name: 'Waits for' }).parentElement).toHaveTextContent('prepare')
+    expect(screen.getByRole('img', { name: 'Waited for by' }).parentElement).toHaveTextContent('sweep-b, gone')
+  })
   it('explains itself when there is nothing', () => {
     renderView(<SessionsPage openId={undefined} />, { known: { ...known, sessions: [] } })
     expect(screen.getByText('No session is running')).toBeInTheDocument()

@@ -4,6 +4,7 @@ import type { ReactNode } from 'react'
 import type { Session } from '@/api/types.gen'
 import { RelativeTime } from '@/ui/Times'
 import { ActionsCell, CpuCell, ElapsedCell, ImageCell, MemoryCell, NameCell, StatusCell } from './cells'
+import { DependsCell } from './DependsCell'
 import type { Sort } from './listState'
 import { foldersOf, type SortKey } from './order'
 import { AcceleratorCell, IdleCell, PriorityCell } from './queueCells'
@@ -35,6 +36,7 @@ const shapes: ColumnShape[] = [
   { key: 'owner', width: 96, render: (s) => s.owner || <span className={css.dim}>–</span> },
   { key: 'cluster', width: 76, right: true, render: (s) => s.spec.cluster ?? 1 },
   { key: 'folders', width: 150, render: (s) => <ClippedCell text={foldersOf(s)} /> },
+  { key: 'depends', width: 170, render: (s) => <DependsCell session={s} /> },
   { key: 'created', width: 136, render: (s) => <RelativeTime at={s.createdAt} /> },
   { key: 'started', width: 136, render: (s) => (s.startedAt ? <RelativeTime at={s.startedAt} /> : <span className={css.dim}>–</span>) },
   { key: 'ended', width: 136, render: (s) => (s.terminatedAt ? <RelativeTime at={s.terminatedAt} /> : <span className={css.dim}>–</span>) },

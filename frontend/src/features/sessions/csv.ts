@@ -21,6 +21,7 @@ const fields: [string, (s: Session) => string | number | null | undefined][] = [
   ['label', (s) => s.spec.label],
   ['tags', (s) => s.tags.join(' ')],
   ['cluster', (s) => kernelsOf(s)],
+  ['depends_on', (s) => s.dependsOn.join(' ')],
   ['created', (s) => s.createdAt],
   ['started', (s) => s.startedAt],
   ['ended', (s) => s.terminatedAt],

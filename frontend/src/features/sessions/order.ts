@@ -53,6 +53,7 @@ export const comparators = {
   cluster: number((s) => s.spec.cluster ?? 1),
   started: number((s) => (s.startedAt ? Date.parse(s.startedAt) : 0)),
   exit: number((s) => s.exitCode ?? -1),
+  depends: number((s) => s.dependsOn.length + s.dependents.length),
   folders: text(foldersOf),
 }
 
