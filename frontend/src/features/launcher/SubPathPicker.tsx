@@ -9,6 +9,7 @@ import { keys } from '@/api/keys'
 import type { Folder } from '@/api/types.gen'
 import { ErrorState } from '@/ui/ErrorState'
 import css from './launcher.module.css'
+import { NewDirectory } from './NewDirectory'
 import { subPathFault } from './validateMounts'
 
 export interface SubPathPickerProps {
@@ -61,6 +62,7 @@ export function SubPathPicker({ folder, start, onPick, onClose }: SubPathPickerP
             ))}
             {ready && directories.length === 0 ? <li className={css.nothing}>{t(filter ? 'picker.noMatch' : 'picker.empty')}</li> : null}
           </ul>
+          {folder.permission === 'ro' || !ready ? null : <NewDirectory key={path} place={place} dir={encodeURIComponent(path)} taken={listing.data.entries.map((e) => e.name)} />}
         </>
       )}
     </Modal>
