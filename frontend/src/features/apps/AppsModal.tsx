@@ -23,7 +23,7 @@ export interface AppsModalProps {
 /** What a session can serve, and the button that opens it. It stays open, so that several can be opened. */
 export function AppsModal({ sessionId, onClose }: AppsModalProps) {
   const { t } = useTranslation('apps')
-  const { session } = useSession(sessionId)
+  const { session, query } = useSession(sessionId)
   return (
     <Modal open title={session ? t('titleOf', { name: session.name }) : t('title')} width={520} footer={null} onCancel={onClose}>
       <div className={css.body}>
@@ -31,6 +31,8 @@ export function AppsModal({ sessionId, onClose }: AppsModalProps) {
           <Tiles sessionId={sessionId} name={session.name} ssh={!session.spec.noSSH} onClose={onClose} />
         ) : session ? (
           <EmptyState icon={Blocks} title={t(isLive(session.status) ? 'waitingTitle' : 'endedTitle')} text={t(isLive(session.status) ? 'waitingText' : 'endedText')} />
+        ) : query.error ? (
+          <ErrorState problem={asProblem(query.error)} onRetry={() => void query.refetch()} />
         ) : (
           <Skeleton active />
         )}

@@ -11,14 +11,20 @@ export interface OpenFormProps {
   onCancel: () => void
 }
 
+/** The ports of this computer that may be preferred; those below belong to its system. */
+const firstPort = 1024
+const lastPort = 65535
+
 /** Asks how an app shall be opened: what it shows, by which port of this computer, and for whom. */
 export function OpenForm({ app, onOpen, onCancel }: OpenFormProps) {
   const { t } = useTranslation('apps')
   const [dir, setDir] = useState(app.dir ?? '')
   const [port, setPort] = useState<number | null>(app.door?.port ?? null)
   const [everybody, setEverybody] = useState(app.door?.public ?? false)
+  const wrong = port !== null && (port < firstPort || port > lastPort)
   const submit = (event: FormEvent) => {
     event.preventDefault()
+    if (wrong) return
     const chosen = dir.trim()
     onOpen({ ...(app.dir && chosen ? { dir: chosen } : {}), ...(port ? { port } : {}), ...(everybody ? { public: true } : {}) })
   }
@@ -33,15 +39,21 @@ export function OpenForm({ app, onOpen, onCancel }: OpenFormProps) {
       ) : null}
       <label>
         <span>{t('open.port')}</span>
-        <InputNumber autoFocus={!app.dir} min={1024} max={65535} precision={0} controls={false} value={port} placeholder={t('open.anyPort')} onChange={setPort} />
-        <span className={css.help}>{t('open.portText')}</span>
+        <InputNumber autoFocus={!app.dir} precision={0} controls={false} value={port} status={wrong ? 'error' : ''} aria-invalid={wrong} placeholder={t('open.anyPort')} onChange={setPort} />
+        {wrong ? (
+          <span className={css.fault} role="alert">
+            {t('open.portFault', { first: firstPort, last: lastPort })}
+          </span>
+        ) : (
+          <span className={css.help}>{t('open.portText')}</span>
+        )}
       </label>
       <Checkbox checked={everybody} onChange={(event) => setEverybody(event.target.checked)}>
         {t('open.public')}
       </Checkbox>
       {everybody ? <Alert type="warning" showIcon title={t('open.publicText', { title: app.title })} /> : null}
       <div className={css.formButtons}>
-        <Button size="small" type="primary" danger={everybody} htmlType="submit">
+        <Button size="small" type="primary" danger={everybody} disabled={wrong} htmlType="submit">
           {t(everybody ? 'open.submitPublic' : 'open.submit', { title: app.title })}
         </Button>
         <Button size="small" onClick={onCancel}>
