@@ -1,9 +1,11 @@
 import { Drawer } from 'antd'
 import { lazy, Suspense } from 'react'
+import { useTranslation } from 'react-i18next'
 import { useNavigate, useParams, useSearchParams } from 'react-router'
 import { useFolders } from '@/api/folders'
 import { FoldersPage } from '@/features/folders/FoldersPage'
 import { lazily } from '@/lib/lazily'
+import { ErrorState } from '@/ui/ErrorState'
 
 const Explorer = lazy(async () => ({ default: (await lazily(() => import('@/features/files/Explorer'))).Explorer }))
 
@@ -12,12 +14,20 @@ export function FoldersRoute() {
   const { id } = useParams()
   const navigate = useNavigate()
   const [params, setParams] = useSearchParams()
-  const folder = useFolders().data?.find((f) => f.id === id)
+  const { t } = useTranslation('folders')
+  const folders = useFolders().data
+  const folder = folders?.find((f) => f.id === id)
+  const close = () => void navigate('/folders')
   return (
     <>
       <FoldersPage onOpen={(f) => void navigate(`/folders/${f.id}`)} />
+      {id && folders && !folder ? (
+        <Drawer open mask={false} size={820} title={t('unknown.title')} onClose={close}>
+          <ErrorState problem={{ message: t('unknown.text'), hint: t('unknown.hint') }} />
+        </Drawer>
+      ) : null}
       {id && folder ? (
-        <Drawer open mask={false} size={820} title={folder.name} onClose={() => void navigate('/folders')} styles={{ body: { padding: 0, overflow: 'hidden' } }}>
+        <Drawer open mask={false} size={820} title={folder.name} onClose={close} styles={{ body: { padding: 0, overflow: 'hidden' } }}>
           <Suspense fallback={null}>
             <Explorer place={{ folder: id }} root={folder.name} dir={params.get('path') ?? ''} onVisit={(path) => setParams(path ? { path } : {})} readOnly={folder.permission === 'ro' || folder.state !== 'ready'} />
           </Suspense>

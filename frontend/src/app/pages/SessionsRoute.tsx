@@ -13,8 +13,8 @@ export function SessionsRoute() {
   const navigate = useNavigate()
   const launch = useLaunchSpec()
   const close = () => {
-    const params = new URLSearchParams(search)
-    params.delete('view')
+    // What the drawer showed, and how, belongs to this one session.
+    const params = new URLSearchParams([...new URLSearchParams(search)].filter(([name]) => name !== 'view' && name !== 'kernel' && !name.startsWith('h.')))
     void navigate({ pathname: '/sessions', search: params.toString() })
   }
   return (
