@@ -14,7 +14,8 @@ type Notifier interface {
 	Show(ctx context.Context, n notify.Notice) error
 }
 
-// showTime bounds how long a desktop may take to show a notice.
+// showTime bounds how long a desktop may take to show a notice, or to say
+// whether it would.
 const showTime = 5 * time.Second
 
 // followNotices tells the person what they wait for, until ctx ends. What no
@@ -55,8 +56,11 @@ func (h *Hub) showNotice(ctx context.Context, n notify.Notice) {
 	h.stream.publish(Event{Notice: &n})
 }
 
-// Notifies tells whether a desktop shows the notices; else the pages do.
+// Notifies tells whether a desktop shows the notices; else the pages do. One
+// that does not answer shows none.
 func (h *Hub) Notifies(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, showTime)
+	defer cancel()
 	return h.notifier != nil && h.notifier.Available(ctx)
 }
 

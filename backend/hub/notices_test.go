@@ -79,3 +79,23 @@ func TestWhatNoDesktopShowsIsLeftToThePages(t *testing.T) {
 		}
 	})
 }
+
+// muteDesktop answers nothing.
+type muteDesktop struct{ desktop }
+
+func (*muteDesktop) Available(ctx context.Context) bool {
+	<-ctx.Done()
+	return false
+}
+
+func TestADesktopThatDoesNotAnswerIsNotWaitedForWithoutEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: hubtest.New("local")}}, Shelf: &hubtest.Shelf{}, Settings: noSettings(t), Notifier: &muteDesktop{}, Owner: "ada"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Notifies(context.Background()) {
+			t.Error("it shows notices")
+		}
+	})
+}

@@ -126,8 +126,16 @@ func (d *Desktop) connect(ctx context.Context) (*dbus.Conn, error) {
 	if d.conn != nil && d.conn.Connected() {
 		return d.conn, nil
 	}
-	conn, err := dbus.Connect(d.address, dbus.WithContext(context.WithoutCancel(ctx)))
+	// The connection outlives ctx, but a bus that does not answer the greeting is
+	// not waited for longer than ctx lasts.
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	greeted := context.AfterFunc(ctx, end)
+	conn, err := dbus.Connect(d.address, dbus.WithContext(life))
+	if !greeted() && err == nil {
+		err = ctx.Err()
+	}
 	if err != nil {
+		end()
 		return nil, err
 	}
 	d.conn = conn

@@ -1,7 +1,10 @@
 package notify
 
 import (
+	"context"
+	"net"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -114,5 +117,31 @@ func TestWithoutABusThereIsNoDesktop(t *testing.T) {
 	})
 	if d.Available(t.Context()) {
 		t.Fatal("there is one")
+	}
+}
+
+func TestABusThatDoesNotAnswerIsNotWaitedFor(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "bus")
+	mute, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = mute.Close() })
+	d := NewDesktop(func(string) string { return "unix:path=" + path })
+	t.Cleanup(func() { _ = d.Close() })
+	ctx, cancel := context.WithCancel(t.Context())
+	answered := make(chan bool)
+	go func() { answered <- d.Available(ctx) }()
+	taken, err := mute.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = taken.Close() })
+	cancel()
+	if <-answered {
+		t.Fatal("it is available")
+	}
+	if err := d.Show(ctx, Notice{Title: "x"}); session.CodeOf(err) != "notice_show_unavailable" {
+		t.Fatalf("Show: %v", err)
 	}
 }
