@@ -54,16 +54,17 @@ type Preview struct {
 
 // App is something reachable in a running session.
 type App struct {
-	ID    string   `json:"id"`
-	Title string   `json:"title"`
-	Kind  string   `json:"kind"` // web or tcp
-	Port  int      `json:"port"`
-	State string   `json:"state"`           // stopped, starting, ready or failed
-	URL   string   `json:"url"`             // its stable address; it opens only with a ticket
-	Dir   string   `json:"dir,omitempty"`   // directory that it shows or would; absent: it shows none
-	Found bool     `json:"found,omitempty"` // a port on which somebody listens though nobody has announced it
-	Door  *Door    `json:"door,omitempty"`  // a port of this computer that leads to it; absent: only its own name does
-	Error *Problem `json:"error,omitempty"`
+	ID       string    `json:"id"`
+	Title    string    `json:"title"`
+	Kind     string    `json:"kind"` // web or tcp
+	Port     int       `json:"port"`
+	State    string    `json:"state"`              // stopped, starting, ready or failed
+	URL      string    `json:"url"`                // its stable address; it opens only with a ticket
+	Dir      string    `json:"dir,omitempty"`      // directory that it shows or would; absent: it shows none
+	Found    bool      `json:"found,omitempty"`    // a port on which somebody listens though nobody has announced it
+	Door     *Door     `json:"door,omitempty"`     // a port of this computer that leads to it; absent: only its own name does
+	LostDoor *LostDoor `json:"lostDoor,omitempty"` // a port that led to it until Slipway ended; absent: none, or it leads there again
+	Error    *Problem  `json:"error,omitempty"`
 }
 
 // Door is a port of this computer that leads to one app.
@@ -72,6 +73,13 @@ type Door struct {
 	Port      int      `json:"port"`
 	Addresses []string `json:"addresses"` // this computer's own first
 	Instead   bool     `json:"instead"`   // the preferred port was taken, and this is another
+}
+
+// LostDoor is a port that led to an app until Slipway ended and was not opened
+// again: it was open to everybody, or somebody else has it now.
+type LostDoor struct {
+	Public bool `json:"public"`
+	Port   int  `json:"port"`
 }
 
 // Opened is an app that is ready to be looked at.

@@ -41,9 +41,24 @@ func (p *program) appsCommand() *cobra.Command {
 				rows = append(rows, []string{app.ID, app.Title, app.Kind, port, app.State, app.URL})
 			}
 			columns(w, rows)
+			for _, app := range apps {
+				tellLostDoor(w, app)
+			}
 		})
 	})
 	return cmd
+}
+
+// tellLostDoor says that a port does not lead to an app any more.
+func tellLostDoor(w io.Writer, app api.App) {
+	if app.LostDoor == nil {
+		return
+	}
+	if app.LostDoor.Public {
+		fmt.Fprintf(w, "%s was open to everybody on port %d until Slipway ended; open it again with --public --port %d.\n", app.Title, app.LostDoor.Port, app.LostDoor.Port)
+		return
+	}
+	fmt.Fprintf(w, "%s was on port %d of this computer until Slipway ended; another program has that port now.\n", app.Title, app.LostDoor.Port)
 }
 
 func (c *client) apps(ctx context.Context, ref string) (api.Session, []api.App, []byte, error) {
@@ -67,8 +82,9 @@ the browser if this is a terminal on a desktop. Without APP it opens the first w
 The address holds a ticket that works once, within one minute.
 
 With --port the app is also on that port of this computer, or on another where that one is
-taken. With --public everybody who reaches this computer uses it without logging in, until
---close, the end of the session or that of Slipway.`,
+taken, until --close or the end of the session. With --public everybody who reaches this
+computer uses it without logging in, until --close, the end of the session or that of
+Slipway; what was closed with Slipway is told by slipway apps.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
 				return notEmpty(args)

@@ -30,7 +30,8 @@ func (s *Server) appOut(r *http.Request, id session.ID, a session.App) api.App {
 	out := api.App{ID: a.ID, Title: a.Title, Kind: a.Kind, Port: a.Port, State: string(a.State), Dir: a.Dir, Found: a.Found, Error: maybe(a.Error, causeOut)}
 	if a.Kind == "web" {
 		out.URL = appAddress(r, id, a)
-		out.Door = doorOut(s.doors.of(appHost{app: a.ID, session: id}), a.Path, 0)
+		host := appHost{app: a.ID, session: id}
+		out.Door, out.LostDoor = doorOut(s.doors.of(host), a.Path, 0), s.doors.lostOf(host)
 	}
 	return out
 }
@@ -73,7 +74,7 @@ func (s *Server) openApp(r *http.Request) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		opened.App.Door = doorOut(one, app.Path, wish.port)
+		opened.App.Door, opened.App.LostDoor = doorOut(one, app.Path, wish.port), nil
 	}
 	if opened.App.Door != nil {
 		address = opened.App.Door.Addresses[0]

@@ -29,12 +29,17 @@ type door struct {
 }
 
 // doors are the doors that are open. They close with their session, by a wish,
-// and with the server: what was opened to everybody does not come back by itself.
+// and with the server. The next server opens them again, but for what was open
+// to everybody: that does not come back by itself.
 type doors struct {
-	server *Server
-	// mu guards open. Nothing is waited for with it held.
-	mu   sync.Mutex
-	open map[appHost]*door
+	server  *Server
+	shelf   Shelf      // nil: nothing is remembered
+	keeping sync.Mutex // orders what is written on the shelf
+	// mu guards what follows. Nothing is waited for with it held.
+	mu     sync.Mutex
+	open   map[appHost]*door
+	lost   map[appHost]keptDoor // were open when the last server ended, and are not
+	closed bool                 // with the server
 }
 
 const (
@@ -79,7 +84,14 @@ func (d *doors) ensure(host appHost, wish doorWish) (*door, error) {
 	if err != nil {
 		return nil, &session.Error{Code: "app_open_no-port", Message: "No port of this computer could be opened for the app.", Hint: "Look whether a firewall or a limit forbids it.", Err: err}
 	}
-	made := &door{host: host, public: wish.public, port: portOf(listener.Addr()), done: make(chan struct{})}
+	one := d.install(host, wish.public, listener)
+	d.keep()
+	return one, nil
+}
+
+// install opens a door on a listener, unless somebody was quicker.
+func (d *doors) install(host appHost, public bool, listener net.Listener) *door {
+	made := &door{host: host, public: public, port: portOf(listener.Addr()), done: make(chan struct{})}
 	made.server = &http.Server{
 		Handler: d.handler(made), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytes,
 		ConnContext: d.server.withPeer, ErrorLog: d.server.apps.log,
@@ -88,27 +100,32 @@ func (d *doors) ensure(host appHost, wish doorWish) (*door, error) {
 	if there := d.open[host]; there != nil { // somebody was quicker
 		d.mu.Unlock()
 		_ = listener.Close()
-		return there, nil
+		return there
 	}
 	d.open[host] = made
+	delete(d.lost, host)
 	d.mu.Unlock()
 	go d.serve(made, listener)
 	go d.watch(made)
-	return made, nil
+	return made
 }
 
 // listenDoor takes the preferred port, or any where that is taken or none is
 // preferred.
 func listenDoor(wish doorWish) (net.Listener, error) {
+	listener, err := listenOn(wish)
+	if err != nil && wish.port != 0 {
+		return listenOn(doorWish{public: wish.public})
+	}
+	return listener, err
+}
+
+func listenOn(wish doorWish) (net.Listener, error) {
 	address := "127.0.0.1"
 	if wish.public {
 		address = ""
 	}
-	listener, err := net.Listen("tcp", net.JoinHostPort(address, strconv.Itoa(wish.port)))
-	if err != nil && wish.port != 0 {
-		return net.Listen("tcp", net.JoinHostPort(address, "0"))
-	}
-	return listener, err
+	return net.Listen("tcp", net.JoinHostPort(address, strconv.Itoa(wish.port)))
 }
 
 func portOf(address net.Addr) int {
@@ -137,34 +154,38 @@ func (d *doors) watch(one *door) {
 			return
 		case <-tick.C:
 		}
-		s, err := d.server.apps.sessionOf(context.Background(), one.host)
-		if err == nil && s.Status.Terminal() || session.CodeOf(err).Detail() == session.DetailNotFound {
+		if d.ended(context.Background(), one.host) {
 			d.shut(one.host)
 			return
 		}
 	}
 }
 
-// shut closes the door of an app at once, with every connection through it.
+// shut closes the door of an app at once, with every connection through it, and
+// remembers nothing of it.
 func (d *doors) shut(host appHost) {
 	d.mu.Lock()
 	one := d.open[host]
 	delete(d.open, host)
+	delete(d.lost, host)
 	d.mu.Unlock()
 	if one != nil {
 		_ = one.server.Close() // its listener is closed either way
 	}
+	d.keep()
 }
 
+// close closes every door with the server, which remembers them.
 func (d *doors) close() {
+	d.keeping.Lock() // what is being written is written first
+	defer d.keeping.Unlock()
 	d.mu.Lock()
-	hosts := make([]appHost, 0, len(d.open))
-	for host := range d.open {
-		hosts = append(hosts, host)
-	}
+	d.closed = true
+	open := d.open
+	d.open = map[appHost]*door{}
 	d.mu.Unlock()
-	for _, host := range hosts {
-		d.shut(host)
+	for _, one := range open {
+		_ = one.server.Close() // as in shut
 	}
 }
 

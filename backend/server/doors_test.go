@@ -132,6 +132,111 @@ func TestDoorClosesWithItsSession(t *testing.T) {
 	})
 }
 
+// shutDown ends the server as a person or a new version does.
+func (w *world) shutDown() {
+	w.shutdown()
+	<-w.done
+}
+
+// next starts the server that follows one which has ended.
+func (w *world) next(t *testing.T) *world {
+	t.Helper()
+	return startOn(t, w.agent, w.shelf)
+}
+
+func TestPreferredPortComesBackWithTheNextServer(t *testing.T) {
+	w := start(t)
+	w.upstream(t)
+	free, cookie := freed(t), w.enter(t)
+	w.openDoor(t, fmt.Sprintf(`{"port":%d}`, free))
+	w.shutDown()
+	if status, said := through(t, free, notebook, "/lab"); status != 0 {
+		t.Errorf("without a server: %d %s", status, said)
+	}
+
+	w = w.next(t)
+	if a := w.notebookApp(t); a.Door == nil || a.Door.Port != free || a.LostDoor != nil {
+		t.Errorf("the app is told as %+v", a)
+	}
+	if status, said := through(t, free, notebook, "/lab", "Cookie", cookie); status != http.StatusOK {
+		t.Errorf("with the app's cookie: %d %s", status, said)
+	}
+	if status, _ := through(t, free, notebook, "/lab"); status != http.StatusForbidden {
+		t.Errorf("without a ticket: %d", status)
+	}
+	if status := w.call(t, "DELETE", "/api/v1/sessions/aaaaaaaaaaaa/apps/notebook/door", "", nil); status != http.StatusNoContent {
+		t.Errorf("closing answers %d", status)
+	}
+	w.shutDown()
+	if a := w.next(t).notebookApp(t); a.Door != nil || a.LostDoor != nil {
+		t.Errorf("what was closed came back: %+v", a)
+	}
+}
+
+func TestPublicDoorStaysShutAndIsTold(t *testing.T) {
+	w := start(t)
+	w.upstream(t)
+	door := w.openDoor(t, `{"public":true}`)
+	w.shutDown()
+	for range 2 { // it is told until somebody has answered
+		w = w.next(t)
+		if a := w.notebookApp(t); a.Door != nil || a.LostDoor == nil || *a.LostDoor != (api.LostDoor{Public: true, Port: door.Port}) {
+			t.Fatalf("the app is told as %+v", a)
+		}
+		if status, said := through(t, door.Port, "127.0.0.1", "/lab"); status != 0 {
+			t.Errorf("it is open: %d %s", status, said)
+		}
+		if t.Failed() {
+			return
+		}
+		w.shutDown()
+	}
+	w = w.next(t)
+	if again := w.openDoor(t, fmt.Sprintf(`{"public":true,"port":%d}`, door.Port)); again.Port != door.Port || !again.Public {
+		t.Errorf("opened again it is %+v", again)
+	}
+	if a := w.notebookApp(t); a.LostDoor != nil {
+		t.Errorf("it is still told: %+v", a)
+	}
+}
+
+func TestPortThatSomebodyElseHasNowIsTold(t *testing.T) {
+	w := start(t)
+	w.upstream(t)
+	free := freed(t)
+	w.openDoor(t, fmt.Sprintf(`{"port":%d}`, free))
+	w.shutDown()
+	taken, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(free)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	w = w.next(t)
+	if a := w.notebookApp(t); a.Door != nil || a.LostDoor == nil || *a.LostDoor != (api.LostDoor{Port: free}) {
+		t.Errorf("the app is told as %+v", a)
+	}
+	if status := w.call(t, "DELETE", "/api/v1/sessions/aaaaaaaaaaaa/apps/notebook/door", "", nil); status != http.StatusNoContent {
+		t.Errorf("dismissing answers %d", status)
+	}
+	if a := w.notebookApp(t); a.LostDoor != nil {
+		t.Errorf("it is still told: %+v", a)
+	}
+}
+
+// notebookApp is the notebook as the list of apps tells of it.
+func (w *world) notebookApp(t *testing.T) api.App {
+	t.Helper()
+	var apps []api.App
+	w.call(t, "GET", "/api/v1/sessions/aaaaaaaaaaaa/apps", "", &apps)
+	for _, a := range apps {
+		if a.ID == "notebook" {
+			return a
+		}
+	}
+	t.Fatalf("the notebook is not listed: %+v", apps)
+	return api.App{}
+}
+
 // freed is a port that nobody listened on a moment ago.
 func freed(t *testing.T) int {
 	t.Helper()

@@ -28,9 +28,10 @@ import (
 	"slipway/backend/sshclient"
 )
 
-// Config is what a server is made of. Assets, Shutdown and Log may be nil.
+// Config is what a server is made of. Shelf, Assets, Shutdown and Log may be nil.
 type Config struct {
 	Hub      *hub.Hub
+	Shelf    Shelf             // remembers the ports that lead to apps
 	Token    string            // what the command line shows; cookies are derived from it
 	Users    []int             // ids of the users of this computer who may connect; none: all may
 	Assets   fs.FS             // the built user interface
@@ -81,7 +82,7 @@ func New(config Config) *Server {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.apps = newGateway(s)
-	s.doors = &doors{server: s, open: map[appHost]*door{}}
+	s.doors = &doors{server: s, shelf: config.Shelf, open: map[appHost]*door{}, lost: map[appHost]keptDoor{}}
 	s.mount()
 	return s
 }
@@ -103,6 +104,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 		BaseContext: func(net.Listener) context.Context { return base }, ConnContext: s.withPeer,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
+	s.doors.restore(base)
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)

@@ -32,6 +32,7 @@ const patience = 2 * time.Minute
 // world is a server on a port of its own, over a hub over an agent in memory.
 type world struct {
 	agent    *hubtest.Agent
+	shelf    *hubtest.Shelf
 	reacher  *hubtest.Reacher
 	hub      *hub.Hub
 	server   *server.Server
@@ -50,7 +51,13 @@ func start(t testing.TB) *world {
 // startFor starts a server for certain users of this computer only.
 func startFor(t testing.TB, users ...int) *world {
 	t.Helper()
-	w := &world{agent: hubtest.New("local"), reacher: &hubtest.Reacher{}, stopped: make(chan struct{}, 1), done: make(chan struct{})}
+	return startOn(t, hubtest.New("local"), &hubtest.Shelf{}, users...)
+}
+
+// startOn starts a server over an agent that remembers what stands on a shelf.
+func startOn(t testing.TB, agent *hubtest.Agent, shelf *hubtest.Shelf, users ...int) *world {
+	t.Helper()
+	w := &world{agent: agent, shelf: shelf, reacher: &hubtest.Reacher{}, stopped: make(chan struct{}, 1), done: make(chan struct{})}
 	var err error
 	w.hub, err = hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: w.agent}}, Reacher: w.reacher, Shelf: &hubtest.Shelf{}, Settings: settings.New(t.TempDir(), func(string) string { return "" }), Owner: "ada"})
 	if err != nil {
@@ -63,7 +70,7 @@ func startFor(t testing.TB, users ...int) *world {
 		"icon.svg":           {Data: []byte(`<svg/>`)},
 	}
 	w.server = server.New(server.Config{
-		Hub: w.hub, Token: token, Users: users, Assets: assets,
+		Hub: w.hub, Shelf: shelf, Token: token, Users: users, Assets: assets,
 		Shutdown: func() { w.stopped <- struct{}{} },
 	})
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")

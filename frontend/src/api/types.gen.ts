@@ -1029,6 +1029,8 @@ export interface App {
   found?: boolean;
   /** A port of this computer that leads to it; absent: only its own name does. */
   door?: Door;
+  /** A port that led to it until Slipway ended; absent: none, or it leads there again. */
+  lostDoor?: LostDoor;
   error?: Problem;
 }
 
@@ -1041,6 +1043,12 @@ export interface Door {
   addresses: string[];
   /** The preferred port was taken, and this is another. */
   instead: boolean;
+}
+
+/** LostDoor is a port that led to an app until Slipway ended and was not opened again: it was open to everybody, or somebody else has it now. */
+export interface LostDoor {
+  public: boolean;
+  port: number;
 }
 
 /** Opened is an app that is ready to be looked at. */

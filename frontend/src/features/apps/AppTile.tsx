@@ -9,7 +9,7 @@ import { formatElapsed } from '@/lib/time'
 import { useNow } from '@/lib/useNow'
 import css from './apps.module.css'
 import { isPort } from './appOrder'
-import { DoorLine } from './DoorLine'
+import { DoorLine, LostDoorLine } from './DoorLine'
 import { OpenForm } from './OpenForm'
 import type { Deed, OpenWish } from './useApps'
 
@@ -49,7 +49,7 @@ export function AppTile({ app, deed, onOpen, onStop, onShut }: AppTileProps) {
   }
   const problem = deed.problem ?? (app.state === 'failed' && !busy ? app.error : undefined)
   return (
-    <div className={css.tile} data-app={app.id} data-asks={asks || Boolean(app.door)} data-state={starting ? 'starting' : problem ? 'failed' : app.state}>
+    <div className={css.tile} data-app={app.id} data-asks={asks || Boolean(app.door ?? app.lostDoor)} data-state={starting ? 'starting' : problem ? 'failed' : app.state}>
       <button type="button" className={css.open} disabled={busy} aria-expanded={app.dir ? asks : undefined} onClick={() => (app.dir && !ready && !starting ? setAsks(!asks) : open())}>
         <span className={css.icon}>{starting ? <LoaderCircle size={20} className={css.turn} aria-hidden /> : <Icon size={20} strokeWidth={1.75} aria-hidden />}</span>
         <span className={css.words}>
@@ -67,6 +67,7 @@ export function AppTile({ app, deed, onOpen, onStop, onShut }: AppTileProps) {
       )}
       {asks ? <OpenForm app={app} onOpen={open} onCancel={() => setAsks(false)} /> : null}
       {app.door && !asks ? <DoorLine door={app.door} title={app.title} onClose={onShut} /> : null}
+      {app.lostDoor && !asks ? <LostDoorLine door={app.lostDoor} title={app.title} onOpen={() => open(app.lostDoor)} onDismiss={onShut} /> : null}
       {starting ? <div className={css.progress} role="progressbar" aria-label={t('state.starting')} /> : null}
       {problem && !starting ? (
         <div className={css.problem} role="alert">

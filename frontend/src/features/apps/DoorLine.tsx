@@ -1,7 +1,7 @@
 import { Button } from 'antd'
-import { Globe, Monitor } from 'lucide-react'
+import { Globe, Monitor, Unplug } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
-import type { Door } from '@/api/types.gen'
+import type { Door, LostDoor } from '@/api/types.gen'
 import { CopyButton } from '@/ui/CopyButton'
 import css from './apps.module.css'
 
@@ -32,6 +32,34 @@ export function DoorLine({ door, title, onClose }: DoorLineProps) {
           <CopyButton text={address} label={t('door.copy', { address })} />
         </div>
       ))}
+    </div>
+  )
+}
+
+export interface LostDoorLineProps {
+  door: LostDoor
+  title: string
+  onOpen: () => void
+  onDismiss: () => void
+}
+
+/** The port that led to an app until Slipway ended, why it does not now, and the buttons that open it again or let it be. */
+export function LostDoorLine({ door, title, onOpen, onDismiss }: LostDoorLineProps) {
+  const { t } = useTranslation('apps')
+  return (
+    <div className={css.door} role="status">
+      <div className={css.doorHead}>
+        <Unplug size={13} aria-hidden />
+        <span>{t(door.public ? 'lostDoor.public' : 'lostDoor.own', { port: door.port })}</span>
+      </div>
+      <div className={css.doorHead}>
+        <Button size="small" danger={door.public} aria-label={t('lostDoor.again', { title })} onClick={onOpen}>
+          {t(door.public ? 'lostDoor.againPublic' : 'lostDoor.againShort')}
+        </Button>
+        <Button size="small" type="text" aria-label={t('lostDoor.dismiss', { title })} onClick={onDismiss}>
+          {t('lostDoor.dismissShort')}
+        </Button>
+      </div>
     </div>
   )
 }
