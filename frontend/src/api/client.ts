@@ -1,3 +1,4 @@
+import i18next from 'i18next'
 import type { FieldProblem, Problem } from './types.gen'
 
 /** A refusal or failure as the server tells it: decide by `code`, show `message` and `hint`. */
@@ -52,11 +53,15 @@ async function problemOf(response: Response): Promise<ApiProblem> {
   } catch {
     // Not a problem document: something between the page and the server answered.
   }
-  return new ApiProblem(
-    { code: 'server_answer_invalid', message: `The control plane answered ${response.status} without saying why.`, hint: 'Reload the page; if it goes on, restart Slipway.' },
-    response.status,
-  )
+  return unexplained(response.status)
 }
+
+/** An answer that is none of the control plane's. */
+export const unexplained = (status: number): ApiProblem =>
+  new ApiProblem({ code: 'server_answer_invalid', message: i18next.t('problem.unexplained', { status }), hint: i18next.t('problem.unexplainedHint') }, status)
+
+/** No answer at all; hint says what becomes of what was asked for. */
+export const unanswered = (hint: string): ApiProblem => new ApiProblem({ code: UNREACHABLE, message: i18next.t('problem.unanswered'), hint }, 0)
 
 /** Sends a request and returns the raw answer; throws ApiProblem for a status of 400 or more or no answer. */
 export async function send(path: string, call: Call = {}): Promise<Response> {
@@ -71,10 +76,7 @@ export async function send(path: string, call: Call = {}): Promise<Response> {
     response = await fetch(address(path, call.query), init)
   } catch (cause) {
     if (cause instanceof DOMException && cause.name === 'AbortError') throw cause
-    throw new ApiProblem(
-      { code: UNREACHABLE, message: 'The control plane does not answer.', hint: 'Is Slipway still running? The page reconnects by itself.' },
-      0,
-    )
+    throw unanswered(i18next.t('problem.unansweredHint'))
   }
   if (!response.ok) throw await problemOf(response)
   return response

@@ -1,5 +1,6 @@
 // The endpoints of files: those of a running session, and those of a folder.
-import { address, ApiProblem, request, send } from './client'
+import i18next from 'i18next'
+import { address, ApiProblem, request, send, unanswered, unexplained } from './client'
 import type { FileInfo, FileListing, FinishRequest, UploadState } from './types.gen'
 
 /** What becomes of a file that is there already. */
@@ -66,14 +67,14 @@ export function writePiece(place: FilePlace, path: string, key: string, offset: 
     call.upload.onprogress = (event) => progress(event.loaded)
     call.onloadend = () => signal.removeEventListener('abort', stop)
     call.onabort = () => reject(new DOMException('cancelled', 'AbortError'))
-    call.onerror = () => reject(new ApiProblem({ code: 'server_connect_unavailable', message: 'The control plane does not answer.', hint: 'The upload goes on when it does.' }, 0))
+    call.onerror = () => reject(unanswered(i18next.t('problem.uploadHint')))
     call.onload = () => {
       try {
         const answer = JSON.parse(call.responseText) as UploadState & { code: string; message: string }
         if (call.status < 400) resolve(answer)
         else reject(new ApiProblem(answer, call.status))
       } catch {
-        reject(new ApiProblem({ code: 'server_answer_invalid', message: `The control plane answered ${call.status} without saying why.` }, call.status))
+        reject(unexplained(call.status))
       }
     }
     call.send(piece)
