@@ -13,6 +13,7 @@ import type { RecipeSource } from '@/lib/recipe'
 
 const AppsModal = lazy(async () => ({ default: (await lazily(() => import('@/features/apps/AppsModal'))).AppsModal }))
 const CommitDialog = lazy(async () => ({ default: (await lazily(() => import('@/features/session/CommitDialog'))).CommitDialog }))
+const SSHModal = lazy(async () => ({ default: (await lazily(() => import('@/features/apps/SSHModal'))).SSHModal }))
 const SessionFiles = lazy(async () => ({ default: (await lazily(() => import('./SessionFiles'))).SessionFiles }))
 const CompareModal = lazy(async () => ({ default: (await lazily(() => import('@/features/recipes/CompareModal'))).CompareModal }))
 const RecipeModal = lazy(async () => ({ default: (await lazily(() => import('@/features/recipes/RecipeModal'))).RecipeModal }))
@@ -51,6 +52,7 @@ export function SessionActionsProvider({ children }: { children: ReactNode }) {
   const [ending, setEnding] = useState<{ ids: string[]; forced: boolean } | null>(null)
   const [committing, setCommitting] = useState<string | null>(null)
   const [files, setFiles] = useState<string | null>(null)
+  const [ssh, setSSH] = useState<string | null>(null)
   const [recipe, setRecipe] = useState<RecipeSource | null>(null)
   const [compared, setCompared] = useState<{ first: RecipeSource | null } | null>(null)
   const appsOf = params.get('apps')
@@ -75,6 +77,7 @@ export function SessionActionsProvider({ children }: { children: ReactNode }) {
       openTerminal: (id, kernel) => void navigate(`/sessions/${id}/terminal${kernel ? `?kernel=${encodeURIComponent(kernel)}` : ''}`),
       openApps: (id) => setApps(id),
       openFiles: setFiles,
+      openSSH: setSSH,
       showRecipe: setRecipe,
       compareRecipes: (first) => setCompared({ first }),
       commit: setCommitting,
@@ -97,6 +100,7 @@ export function SessionActionsProvider({ children }: { children: ReactNode }) {
       {children}
       <Suspense fallback={null}>
         {appsOf ? <AppsModal sessionId={appsOf} onClose={() => setApps(null)} /> : null}
+        {ssh ? <SSHModal key={ssh} sessionId={ssh} onClose={() => setSSH(null)} /> : null}
         {files ? <SessionFiles key={files} id={files} onClose={() => setFiles(null)} /> : null}
         {recipe ? <RecipeModal source={recipe} onClose={() => setRecipe(null)} onCompare={compare} /> : null}
         {compared ? <CompareModal first={compared.first} onClose={() => setCompared(null)} /> : null}

@@ -16,6 +16,8 @@ export interface SessionActions {
   showLogs: (id: string, kernel?: string) => void
   openApps: (id: string) => void
   openFiles: (id: string) => void
+  /** Shows how one's own ssh reaches a session. */
+  openSSH: (id: string) => void
   openTerminal: (id: string, kernel?: string) => void
   /** Asks for a name, then makes an image of a running session. */
   commit: (id: string) => void
@@ -40,6 +42,7 @@ export const SessionActionsContext = createContext<SessionActions>({
   showLogs: nothing,
   openApps: nothing,
   openFiles: nothing,
+  openSSH: nothing,
   openTerminal: nothing,
   commit: nothing,
   terminate: nothing,

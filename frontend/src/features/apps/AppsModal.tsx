@@ -1,6 +1,6 @@
 import { App as AntApp, Modal, Skeleton } from 'antd'
 import { Blocks, KeyRound, SquareTerminal } from 'lucide-react'
-import { type ReactNode, useCallback, useState } from 'react'
+import { type ReactNode, useCallback } from 'react'
 import { useTranslation } from 'react-i18next'
 import { asProblem } from '@/api/client'
 import { useSession } from '@/api/hooks'
@@ -12,7 +12,6 @@ import { ErrorState } from '@/ui/ErrorState'
 import css from './apps.module.css'
 import { sortApps } from './appOrder'
 import { AppTile } from './AppTile'
-import { SSHModal } from './SSHModal'
 import { useApps } from './useApps'
 
 export interface AppsModalProps {
@@ -28,7 +27,7 @@ export function AppsModal({ sessionId, onClose }: AppsModalProps) {
     <Modal open title={session ? t('titleOf', { name: session.name }) : t('title')} width={520} footer={null} onCancel={onClose}>
       <div className={css.body}>
         {session?.status === 'RUNNING' ? (
-          <Tiles sessionId={sessionId} name={session.name} ssh={!session.spec.noSSH} onClose={onClose} />
+          <Tiles sessionId={sessionId} ssh={!session.spec.noSSH} onClose={onClose} />
         ) : session ? (
           <EmptyState icon={Blocks} title={t(isLive(session.status) ? 'waitingTitle' : 'endedTitle')} text={t(isLive(session.status) ? 'waitingText' : 'endedText')} />
         ) : query.error ? (
@@ -41,9 +40,8 @@ export function AppsModal({ sessionId, onClose }: AppsModalProps) {
   )
 }
 
-function Tiles({ sessionId, name, ssh, onClose }: AppsModalProps & { name: string; ssh: boolean }) {
+function Tiles({ sessionId, ssh, onClose }: AppsModalProps & { ssh: boolean }) {
   const { t } = useTranslation('apps')
-  const [connecting, setConnecting] = useState(false)
   const actions = useSessionActions()
   const { message } = AntApp.useApp()
   const onInstead = useCallback((app: App) => void message.info(t('door.instead', { title: app.title, port: app.door?.port })), [message, t])
@@ -75,7 +73,7 @@ function Tiles({ sessionId, name, ssh, onClose }: AppsModalProps & { name: strin
         </div>
         {ssh ? (
           <div className={css.tile} data-app="ssh">
-            <button type="button" className={css.open} onClick={() => setConnecting(true)}>
+            <button type="button" className={css.open} onClick={() => actions.openSSH(sessionId)}>
               <span className={css.icon}>
                 <KeyRound size={20} strokeWidth={1.75} aria-hidden />
               </span>
@@ -91,7 +89,6 @@ function Tiles({ sessionId, name, ssh, onClose }: AppsModalProps & { name: strin
       {query.isError ? <ErrorState compact problem={asProblem(query.error)} onRetry={() => void query.refetch()} /> : null}
       {query.isSuccess && apps.length === 0 ? <p className={css.none}>{t('none')}</p> : null}
       {ports.length > 0 ? <Section title={t('ports')}>{ports.map(tile)}</Section> : null}
-      {connecting ? <SSHModal sessionId={sessionId} name={name} onClose={() => setConnecting(false)} /> : null}
     </>
   )
 }

@@ -4,6 +4,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { fetchSSHAccess, setSSHInstalled, testSSH } from '@/api/calls'
 import { asProblem } from '@/api/client'
+import { useSession } from '@/api/hooks'
 import { keys } from '@/api/keys'
 import type { SSHAccess } from '@/api/types.gen'
 import { CopyButton } from '@/ui/CopyButton'
@@ -12,16 +13,16 @@ import css from './SSHModal.module.css'
 
 export interface SSHModalProps {
   sessionId: string
-  name: string
   onClose: () => void
 }
 
 /** How one's own ssh, scp, sftp, rsync and editor reach a session, and a button that tries it. */
-export function SSHModal({ sessionId, name, onClose }: SSHModalProps) {
+export function SSHModal({ sessionId, onClose }: SSHModalProps) {
   const { t } = useTranslation('apps')
+  const { session } = useSession(sessionId)
   const query = useQuery({ queryKey: keys.ssh(sessionId), queryFn: ({ signal }) => fetchSSHAccess(sessionId, signal), staleTime: 0, retry: false })
   return (
-    <Modal open title={t('ssh.titleOf', { name })} width={640} footer={null} onCancel={onClose}>
+    <Modal open title={session ? t('ssh.titleOf', { name: session.name }) : t('ssh.title')} width={640} footer={null} onCancel={onClose}>
       <div className={css.body}>
         {query.isPending ? <Skeleton active /> : null}
         {query.isError ? <ErrorState problem={asProblem(query.error)} onRetry={() => void query.refetch()} /> : null}

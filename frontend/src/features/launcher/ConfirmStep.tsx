@@ -57,7 +57,12 @@ export function ConfirmStep({ draft, issues, judgement, failure, outlook, onEdit
         <StorageFacts draft={draft} />
       </Review>
       <Review step="network" issues={issues} onEdit={onEdit}>
-        <Facts rows={[[t('ports.label'), draft.ports.length === 0 ? <Quiet>{t('confirm.noPorts')}</Quiet> : <Ports draft={draft} />]]} />
+        <Facts
+          rows={[
+            [t('ports.label'), draft.ports.length === 0 ? <Quiet>{t('confirm.noPorts')}</Quiet> : <Ports draft={draft} />],
+            [t('ssh.title'), draft.noSSH ? t('ssh.off') : <Quiet>{t('ssh.on')}</Quiet>],
+          ]}
+        />
       </Review>
       <Card title={t('confirm.command')} aside={command ? <CopyButton text={command} label={t('confirm.copyCommand')} /> : undefined}>
         <pre className={css.command}>{command ?? '…'}</pre>

@@ -1,4 +1,4 @@
-import { Select, Tag } from 'antd'
+import { Checkbox, Select, Tag } from 'antd'
 import { useTranslation } from 'react-i18next'
 import css from './launcher.module.css'
 import { Card } from './Card'
@@ -7,6 +7,20 @@ import { MAX_PORT, MAX_PORTS, MIN_PORT, splitPorts } from './ports'
 import type { StepProps } from './StepProps'
 
 export function NetworkStep({ draft, issues, change }: StepProps) {
+  const { t } = useTranslation('launcher')
+  return (
+    <>
+      <Ports draft={draft} issues={issues} change={change} />
+      <Card title={t('ssh.title')} text={t('ssh.text')}>
+        <Checkbox checked={!draft.noSSH} onChange={(event) => change({ noSSH: !event.target.checked })}>
+          {t('ssh.label')}
+        </Checkbox>
+      </Card>
+    </>
+  )
+}
+
+function Ports({ draft, issues, change }: StepProps) {
   const { t } = useTranslation('launcher')
   const faults = draft.ports.flatMap((_, index) => issues.at(`ports[${index}]`) ?? [])
   const whole = issues.at('ports')

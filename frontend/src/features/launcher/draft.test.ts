@@ -56,14 +56,14 @@ describe('the spec of a draft', () => {
   const draft: Draft = {
     ...EMPTY_DRAFT, type: 'batch', name: 'train', command: 'python train.py', startAt: '2030-01-01T10:00:00Z', timeout: { value: 2, unit: 'h' }, image: ' python:3.12 ',
     env: [{ name: 'A', value: '1' }], agent: 'local', cpu: 2, memory: { value: 2, unit: 'g' }, shm: { value: 128, unit: 'm' }, threads: 8,
-    mounts: [{ source: '/data ', target: '', readOnly: true }, { source: '/x', target: 'y', readOnly: false }], ports: ['8080', '9000:9001'],
+    mounts: [{ source: '/data ', target: '', readOnly: true }, { source: '/x', target: 'y', readOnly: false }], ports: ['8080', '9000:9001'], noSSH: true,
   }
 
   it('says what was entered', () => {
     expect(toSpec(draft)).toEqual({
       type: 'batch', name: 'train', command: 'python train.py', notBefore: '2030-01-01T10:00:00Z', timeout: '2h', image: 'python:3.12',
       env: [{ name: 'A', value: '1' }], agent: 'local', resources: { cpu: 2, memory: 2 * GIB, shm: 128 * MIB }, threads: 8,
-      mounts: [{ source: '/data', readOnly: true }, { source: '/x', target: 'y' }], ports: [8080, 9000, 9001],
+      mounts: [{ source: '/data', readOnly: true }, { source: '/x', target: 'y' }], ports: [8080, 9000, 9001], noSSH: true,
     })
   })
 

@@ -52,6 +52,8 @@ export interface Draft extends QueueDraft {
   mounts: MountRow[]
   /** Ports and ranges as they were typed. */
   ports: string[]
+  /** Nobody reaches it by ssh. */
+  noSSH: boolean
   /** Of each kernel. */
   accelerator: AcceleratorDraft
   /** Frameworks are not told of their share. */
@@ -77,6 +79,7 @@ export const EMPTY_DRAFT: Draft = {
   threads: 'auto',
   mounts: [],
   ports: [],
+  noSSH: false,
   accelerator: NO_ACCELERATOR,
   uncooperative: false,
   mps: false,
@@ -108,6 +111,7 @@ export function toSpec(draft: Draft): Spec {
   }
   const ports = expandPorts(draft.ports)
   if (ports.length > 0) spec.ports = ports
+  if (draft.noSSH) spec.noSSH = true
   if (draft.agent !== '') spec.agent = draft.agent
   else if (draft.group !== '') spec.group = draft.group
   const accelerator = acceleratorText(draft.accelerator)
@@ -144,6 +148,7 @@ export function fromSpec(spec: Spec, now: number): Draft {
     threads: spec.threads ? spec.threads : 'auto',
     mounts: (spec.mounts ?? []).map((m) => ({ source: m.source ?? '', ...(m.folder ? { folder: m.folder, path: m.path ?? '' } : {}), target: m.target ?? '', readOnly: m.readOnly ?? false })),
     ports: (spec.ports ?? []).map(String),
+    noSSH: spec.noSSH ?? false,
     accelerator: parseAccelerator(spec.accelerator),
     uncooperative: spec.uncooperative ?? false,
     mps: spec.mps ?? false,

@@ -19,6 +19,7 @@ const full: Draft = {
   threads: 4,
   mounts: [{ source: '/data', target: 'in', readOnly: true }],
   ports: ['8080', '9000:9001'],
+  noSSH: true,
 }
 
 describe('the draft in the address', () => {

@@ -53,6 +53,7 @@ export function decodeDraft(text: string | null): Draft {
     threads: from.threads === null ? null : num(from.threads, 'auto'),
     mounts: list(from.mounts).map(mountRow),
     ports: list(from.ports).map(str),
+    noSSH: from.noSSH === true,
     accelerator: decodeAccelerator(str(from.accelerator)),
     uncooperative: from.uncooperative === true,
     mps: from.mps === true,

@@ -25,6 +25,6 @@ export function useSummary(draft: Draft, families: readonly Environment[]): Part
     type: draft.name ? `${t(`type.${draft.type}`)} · ${draft.name}` : t(`type.${draft.type}`),
     environment: image ? `${image} · ${asked}` : asked,
     storage: draft.mounts.length > 0 ? t('summary.mounts', { count: draft.mounts.length }) : t('summary.noMounts'),
-    network: ports > 0 ? t('summary.ports', { count: ports }) : t('summary.noPorts'),
+    network: [ports > 0 ? t('summary.ports', { count: ports }) : t('summary.noPorts'), draft.noSSH ? t('summary.noSSH') : ''].filter(Boolean).join(' · '),
   }
 }

@@ -143,6 +143,7 @@ export function Facts({ session }: { session: Session }) {
           <Chips items={spec.env.map((v) => v.name)} />
         </Fact>
       ) : null}
+      {spec.noSSH ? <Fact name={t('session:fact.ssh')}>{t('session:fact.noSSH')}</Fact> : null}
       {spec.ports?.length ? (
         <Fact name={t('session:fact.ports')} wide>
           <Chips items={spec.ports} />

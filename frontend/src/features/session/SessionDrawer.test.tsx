@@ -27,6 +27,17 @@ describe('SessionDrawer', () => {
     expect(screen.getByText('needs 12 CPUs, 3 of 16 are free')).toBeInTheDocument()
     expect(screen.getByRole('button', { name: 'Apps' })).toBeDisabled()
   })
+  it('offers ssh where the session is reached by it, and says so where it is not', () => {
+    const { unmount } = open(makeSession({ id: 'r', name: 'with-ssh' }))
+    expect(screen.getByRole('button', { name: 'SSH' })).toBeEnabled()
+    expect(screen.getByText('slipway ssh with-ssh')).toBeInTheDocument()
+    unmount()
+    const closed = makeSession({ id: 'c', name: 'without' })
+    open({ ...closed, spec: { ...closed.spec, noSSH: true } })
+    expect(screen.queryByRole('button', { name: 'SSH' })).toBeNull()
+    expect(screen.getByText('Not reached by it')).toBeInTheDocument()
+    expect(screen.queryByText('slipway ssh without')).toBeNull()
+  })
   it('shows a pull in bytes, rate, time left and layers as it goes on', async () => {
     const { client } = open()
     const pull = { current: 1024 ** 3, total: 2 * 1024 ** 3, rate: 256 * 1024 ** 2, layersDone: 3, layers: 9 }

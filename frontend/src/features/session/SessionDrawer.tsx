@@ -1,5 +1,5 @@
 import { Button, Drawer, Dropdown, Skeleton, Tooltip } from 'antd'
-import { CirclePower, Ellipsis, FolderOpen, LayoutGrid, PackagePlus, Rocket, SquareTerminal, X } from 'lucide-react'
+import { CirclePower, Ellipsis, FolderOpen, KeyRound, LayoutGrid, PackagePlus, Rocket, SquareTerminal, X } from 'lucide-react'
 import { lazy, Suspense } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useSearchParams } from 'react-router'
@@ -62,6 +62,11 @@ function Buttons({ session, onForce, onAgain }: { session: Session; onForce: () 
       <Button disabled={!running} icon={<FolderOpen size={15} />} onClick={() => actions.openFiles(session.id)}>
         {t('common:action.files')}
       </Button>
+      {session.spec.noSSH ? null : (
+        <Button disabled={!running} icon={<KeyRound size={15} />} onClick={() => actions.openSSH(session.id)}>
+          {t('session:action.ssh')}
+        </Button>
+      )}
       {session.spec.type === 'interactive' ? (
         <Button disabled={!running} icon={<PackagePlus size={15} />} onClick={() => actions.commit(session.id)}>
           {t('session:action.commit')}

@@ -2,7 +2,7 @@ import type { Session } from '@/api/types.gen'
 import { isLive } from '@/lib/status'
 
 export interface CliLine {
-  key: 'attach' | 'logs' | 'exec' | 'stop' | 'show'
+  key: 'attach' | 'ssh' | 'logs' | 'exec' | 'stop' | 'show'
   line: string
 }
 
@@ -14,6 +14,7 @@ export function cliLines(session: Session): CliLine[] {
   if (session.status === 'RUNNING') {
     lines.push({ key: 'attach', line: `slipway attach ${target}` }, { key: 'exec', line: `slipway exec ${target} -- nproc` })
   }
+  if (session.status === 'RUNNING' && !session.spec.noSSH) lines.push({ key: 'ssh', line: `slipway ssh ${target}` })
   lines.push({ key: 'logs', line: `slipway logs ${live ? '-f ' : ''}${target}` })
   if (live) lines.push({ key: 'stop', line: `slipway stop ${target}` })
   lines.push({ key: 'show', line: `slipway show ${target} -o json` })
