@@ -98,19 +98,32 @@ func (a *Agent) Preview(ctx context.Context, owner string, spec session.Spec) (s
 			return p, err
 		}
 	}
-	if session.ValidImage(full.Image) {
-		err = within(ctx, a.limits.Call, "image", func(ctx context.Context) error {
-			image, err := a.engine.Image(ctx, full.Image)
-			if err == nil {
-				p.Image = &image
-			}
-			return err
-		})
-		if err != nil && session.CodeOf(err) != "engine_image_not-found" {
-			return p, a.heed(err)
-		}
+	err = a.previewImage(ctx, &p)
+	return p, err
+}
+
+// previewImage says which image a launch would use, none where it would be
+// pulled. What is named by the id of an image alone cannot be.
+func (a *Agent) previewImage(ctx context.Context, p *session.Preview) error {
+	ref := p.Spec.Image
+	if !session.ValidImage(ref) {
+		return nil
 	}
-	return p, nil
+	err := within(ctx, a.limits.Call, "image", func(ctx context.Context) error {
+		image, err := a.engine.Image(ctx, ref)
+		if err == nil {
+			p.Image = &image
+		}
+		return err
+	})
+	if session.CodeOf(err) == "engine_image_not-found" {
+		if session.ValidImageID(ref) {
+			p.Errors = append(p.Errors, session.FieldError{Field: "image", Code: session.CodeNoImage,
+				Message: fmt.Sprintf("The image %s is not on this machine, and an id cannot be pulled.", ref), Hint: "Choose an image by its name."})
+		}
+		return nil
+	}
+	return a.heed(err)
 }
 
 // advise returns what is allowed and probably not wanted.
@@ -137,18 +150,11 @@ func (a *Agent) Launch(_ context.Context, req session.LaunchRequest) (session.Se
 		return session.Session{}, err
 	}
 	req.Spec = spec
-	if wrong := slices.Concat(a.check(spec), missing, a.checkAllowance(req.Owner, spec.WithDefaults())); len(wrong) > 0 && !a.launched(req) {
-		message := wrong[0].Message
-		if len(wrong) > 1 {
-			message = fmt.Sprintf("%d fields are wrong: %s", len(wrong), message)
-		}
-		return session.Session{}, &session.Error{Code: session.CodeInvalid, Message: message, Hint: wrong[0].Hint, Fields: wrong}
+	depends, unknown := a.dependencies(req.Owner, req.Spec.After)
+	if wrong := slices.Concat(a.check(spec), missing, a.checkAllowance(req.Owner, spec.WithDefaults()), unknown); len(wrong) > 0 && !a.launched(req) {
+		return session.Session{}, session.Invalid(wrong)
 	}
 	named := req.Spec.Name != ""
-	depends, wrong := a.dependencies(req.Owner, req.Spec.After)
-	if len(wrong) > 0 && !a.launched(req) {
-		return session.Session{}, &session.Error{Code: session.CodeInvalid, Message: wrong[0].Message, Hint: wrong[0].Hint, Fields: wrong}
-	}
 	for try := 0; ; try++ {
 		s := a.newSession(req)
 		s.DependsOn, s.Folders = depends, folders

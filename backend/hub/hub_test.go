@@ -14,6 +14,7 @@ import (
 	"slipway/backend/hub"
 	"slipway/backend/hub/hubtest"
 	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 // world is a hub over agents in memory, following them.
@@ -337,6 +338,26 @@ func TestLaunch(t *testing.T) {
 		p, err := w.Preview(t.Context(), "", s)
 		if err != nil || len(p.Errors) != 1 || p.Errors[0].Field != "agent" {
 			t.Fatalf("preview %+v, %v", p, err)
+		}
+	})
+	t.Run("an unknown agent and group are told together with the rest", func(t *testing.T) {
+		w := open(t, "local", "lab")
+		s := spec("a:1")
+		s.Agent, s.Group, s.Accelerator = "gone", "nowhere", gpu.Request{Shares: 50}
+		fields := func(wrong []session.FieldError) string {
+			var names []string
+			for _, e := range wrong {
+				names = append(names, e.Field)
+			}
+			return strings.Join(names, " ")
+		}
+		p, err := w.Preview(t.Context(), "", s)
+		if err != nil || fields(p.Errors) != "group agent accelerator" || p.Spec.Agent != "gone" || p.Spec.Group != "nowhere" {
+			t.Errorf("preview %+v, %v", p, err)
+		}
+		_, err = w.Launch(t.Context(), hub.LaunchRequest{Spec: s})
+		if got := fields(session.AsError(err, "").Fields); got != "group agent accelerator" {
+			t.Errorf("launch %v, fields %s", err, got)
 		}
 	})
 	t.Run("of several agents the one that has the image is chosen", func(t *testing.T) {

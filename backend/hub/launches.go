@@ -78,9 +78,5 @@ func (h *Hub) checkMany(ctx context.Context, owner string, spec session.Spec, co
 	if len(wrong) == 0 {
 		return nil
 	}
-	message := wrong[0].Message
-	if len(wrong) > 1 {
-		message = fmt.Sprintf("%d fields are wrong. %s", len(wrong), message)
-	}
-	return &session.Error{Code: session.CodeInvalid, Message: message, Hint: wrong[0].Hint, Fields: wrong}
+	return session.Invalid(wrong)
 }

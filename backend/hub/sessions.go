@@ -53,16 +53,29 @@ func (h *Hub) Usage(id session.ID) *session.Usage {
 // fails only when no agent answers.
 func (h *Hub) Preview(ctx context.Context, owner string, spec session.Spec) (Preview, error) {
 	m, candidates, wrong := h.named(spec)
-	if wrong != nil {
-		m, candidates = nil, h.list()
-		spec.Agent, spec.Group = "", ""
-	}
 	if len(candidates) == 0 {
 		return Preview{}, firstError(nil)
 	}
-	if m == nil && wrong != nil {
-		m = candidates[0]
+	asked := spec
+	if len(wrong) > 0 { // the rest is judged all the same, where it fits best
+		spec.Agent, spec.Group = "", ""
+		if m != nil {
+			spec.Agent = m.Name()
+		}
 	}
+	p, err := h.previewAt(ctx, m, owner, spec, candidates)
+	if err != nil {
+		return Preview{}, err
+	}
+	if len(wrong) > 0 {
+		p.Spec.Agent, p.Spec.Group = asked.Agent, asked.Group
+		p.Errors = append(wrong, p.Errors...)
+	}
+	return p, nil
+}
+
+// previewAt asks one agent, or all candidates where none is given.
+func (h *Hub) previewAt(ctx context.Context, m *member, owner string, spec session.Spec, candidates []*member) (Preview, error) {
 	if m == nil {
 		_, p, err := h.best(ctx, owner, spec, candidates)
 		return p, err
@@ -75,39 +88,40 @@ func (h *Hub) Preview(ctx context.Context, owner string, spec session.Spec) (Pre
 	if refused != nil {
 		p.Errors = append(p.Errors, session.AsError(refused, session.CodeInvalid).Fields...)
 	}
-	if wrong != nil {
-		p.Errors = append(p.Errors, *wrong)
-	}
 	return Preview{Preview: p, Agent: m.Name()}, nil
 }
 
 // named returns the agent that a spec names, or the only one that there is to
-// choose; nil where there is a choice, which is among candidates.
-func (h *Hub) named(spec session.Spec) (m *member, candidates []*member, wrong *session.FieldError) {
-	candidates = h.list()
+// choose; nil where there is a choice, which is among candidates. What it names
+// and there is not is wrong, and counts as not named.
+func (h *Hub) named(spec session.Spec) (m *member, candidates []*member, wrong []session.FieldError) {
+	all := h.list()
+	candidates = all
+	refuse := func(field, message, hint string) {
+		wrong = append(wrong, session.FieldError{Field: field, Code: "session_create_not-found", Message: message, Hint: hint})
+	}
 	if spec.Group != "" {
-		candidates = h.inGroup(candidates, spec.Group)
-		if len(candidates) == 0 {
-			return nil, nil, &session.FieldError{Field: "group", Code: "session_create_not-found",
-				Message: fmt.Sprintf("No agent is in a resource group %q.", clip(spec.Group)), Hint: "Leave it empty to let Slipway choose among all."}
+		if candidates = h.inGroup(slices.Clone(all), spec.Group); len(candidates) == 0 {
+			refuse("group", fmt.Sprintf("No agent is in a resource group %q.", clip(spec.Group)), "Leave it empty to let Slipway choose among all.")
+			candidates = all
 		}
 	}
-	if spec.Agent == "" {
-		if len(candidates) == 1 {
-			return candidates[0], candidates, nil
+	if spec.Agent != "" {
+		for _, m := range candidates {
+			if m.Name() == spec.Agent {
+				return m, candidates, wrong
+			}
 		}
-		return nil, candidates, nil
-	}
-	for _, m := range candidates {
-		if m.Name() == spec.Agent {
-			return m, candidates, nil
+		message := fmt.Sprintf("There is no agent named %q.", clip(spec.Agent))
+		if len(candidates) < len(all) {
+			message = fmt.Sprintf("The resource group %s has no agent named %q.", spec.Group, clip(spec.Agent))
 		}
+		refuse("agent", message, "Leave it empty to let Slipway choose.")
 	}
-	message := fmt.Sprintf("There is no agent named %q.", clip(spec.Agent))
-	if spec.Group != "" {
-		message = fmt.Sprintf("The resource group %s has no agent named %q.", spec.Group, clip(spec.Agent))
+	if len(candidates) == 1 {
+		m = candidates[0]
 	}
-	return nil, nil, &session.FieldError{Field: "agent", Code: "session_create_not-found", Message: message, Hint: "Leave it empty to let Slipway choose."}
+	return m, candidates, wrong
 }
 
 func (h *Hub) inGroup(members []*member, group string) []*member {
@@ -266,8 +280,11 @@ func (h *Hub) choose(ctx context.Context, req LaunchRequest) (*member, error) {
 
 func (h *Hub) pick(ctx context.Context, owner string, spec session.Spec) (*member, error) {
 	m, candidates, wrong := h.named(spec)
-	if wrong != nil {
-		return nil, &session.Error{Code: "session_create_invalid", Message: wrong.Message, Hint: wrong.Hint, Fields: []session.FieldError{*wrong}}
+	if len(wrong) > 0 {
+		if p, err := h.Preview(ctx, owner, spec); err == nil {
+			wrong = p.Errors // whatever else is wrong is told with it
+		}
+		return nil, session.Invalid(wrong)
 	}
 	if m != nil {
 		return m, nil

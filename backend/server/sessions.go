@@ -156,11 +156,7 @@ func (s *Server) refuse(r *http.Request, owner string, spec session.Spec, wrong 
 	if preview, err := s.hub.Preview(r.Context(), owner, spec); err == nil {
 		wrong = append(wrong, preview.Errors...)
 	}
-	message := wrong[0].Message
-	if len(wrong) > 1 {
-		message = fmt.Sprintf("%d fields are wrong. %s", len(wrong), message)
-	}
-	return &session.Error{Code: session.CodeInvalid, Message: message, Hint: wrong[0].Hint, Fields: wrong}
+	return session.Invalid(wrong)
 }
 
 func (s *Server) preview(r *http.Request) (any, error) {

@@ -41,6 +41,7 @@ const (
 	CodeTooMuchMemory     = Code("session_create_memory-over-machine")    // more memory than the machine has
 	CodeInvalidShm        = Code("session_create_invalid-shm")            // shared memory negative or not below memory
 	CodeInvalidThreads    = Code("session_create_invalid-threads")        // threads outside 0..1000
+	CodeNoImage           = Code("session_create_no-image")               // named by the id of an image that is not there; found by an agent
 	CodeInvalidSource     = Code("session_create_invalid-mount-source")   // source not an absolute path of a directory
 	CodeNoFolder          = Code("session_create_no-folder")              // no folder of that name, or it is in the trash
 	CodeInvalidTarget     = Code("session_create_invalid-mount-target")   // target not usable as a path
@@ -88,6 +89,16 @@ type findings []FieldError
 
 func (f *findings) add(field string, code Code, message, hint string) {
 	*f = append(*f, FieldError{Field: field, Code: code, Message: message, Hint: hint})
+}
+
+// Invalid is the failure of a request in which fields are wrong. It says what is
+// wrong with the first, and how many there are.
+func Invalid(wrong []FieldError) error {
+	message := wrong[0].Message
+	if len(wrong) > 1 {
+		message = fmt.Sprintf("%d fields are wrong. %s", len(wrong), message)
+	}
+	return &Error{Code: CodeInvalid, Message: message, Hint: wrong[0].Hint, Fields: wrong}
 }
 
 // Validate returns everything that is wrong with s at the time now on a machine

@@ -3,7 +3,9 @@ package agenttest
 import (
 	"context"
 	"crypto/rand"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,6 +41,33 @@ func casePreview(s *suite) {
 	}
 	if !fields["image"] || len(fields) < 2 {
 		s.Errorf("a bad one: %+v", p.Errors)
+	}
+}
+
+// caseGone holds that whatever a launch names and there is not is told at once.
+func caseGone(s *suite) {
+	gone := s.spec(session.Spec{Mounts: []session.Mount{{Folder: "no-such-folder"}, {Source: "/no/such/directory"}}, After: []string{"no-such-session"}})
+	missing := func(fields []session.FieldError) map[string]session.Code {
+		told := map[string]session.Code{}
+		for _, e := range fields {
+			if e.Message != "" && e.Hint != "" {
+				told[e.Field] = e.Code
+			}
+		}
+		return told
+	}
+	want := map[string]session.Code{"mounts[0].folder": session.CodeNoFolder, "mounts[1].source": session.CodeInvalidSource, "after[0]": session.CodeUnknownDependency}
+	_, err := try(s, func(ctx context.Context) (session.Session, error) {
+		return s.agent.Launch(ctx, session.LaunchRequest{Key: rand.Text(), Spec: gone})
+	})
+	if told := missing(session.AsError(err, session.CodeInvalid).Fields); !maps.Equal(told, want) {
+		s.Errorf("a launch is refused with %v, want %v", told, want)
+	}
+	gone.Image = "sha256:" + strings.Repeat("0", 64)
+	want["image"] = session.CodeNoImage
+	p := must(s, func(ctx context.Context) (session.Preview, error) { return s.agent.Preview(ctx, "", gone) })
+	if told := missing(p.Errors); !maps.Equal(told, want) {
+		s.Errorf("a preview tells %v, want %v", told, want)
 	}
 }
 

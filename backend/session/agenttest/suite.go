@@ -62,6 +62,7 @@ var cases = []struct {
 }{
 	{"the machine describes itself", caseMachine},
 	{"a preview says what is wrong and what would happen", casePreview},
+	{"what it names and there is not is told at once", caseGone},
 	{"a session is launched, runs and ends", caseLife},
 	{"a key launches once, however often it is used at a time", caseKey},
 	{"a launch that is refused says why, field by field", caseRefused},
