@@ -96,7 +96,11 @@ func (p *program) finish(err error) int {
 		if field.Message == problem.Message {
 			continue // it is the only one and was just said
 		}
-		fmt.Fprintf(p.Stderr, "  %s: %s\n", field.Field, strings.TrimSpace(field.Message+" "+field.Hint))
+		said := strings.TrimSpace(field.Message + " " + field.Hint)
+		if field.Code != problem.Code {
+			said += " (" + field.Code + ")"
+		}
+		fmt.Fprintf(p.Stderr, "  %s: %s\n", field.Field, said)
 	}
 	if problem.Hint != "" {
 		fmt.Fprintf(p.Stderr, "  %s\n", problem.Hint)

@@ -116,16 +116,28 @@ func (f idleFlags) policy(cmd *cobra.Command) (*api.IdlePolicy, error) {
 	return nil, nil
 }
 
-// resolve gives sessions to wait for by their ids, however they were named, and
-// fills in the resources of a preset that flags and file left open.
-func (p *program) resolve(ctx context.Context, c *client, spec *api.Spec, preset string) error {
+// resolve gives sessions to wait for by their ids, however they were named, fills
+// in the resources of a preset that flags and file left open, and creates the
+// folders that are wanted and not there. A session that only the file names and
+// that there is not is left for the server to tell, with whatever else is missing.
+func (p *program) resolve(ctx context.Context, c *client, spec *api.Spec, opts runOptions) error {
 	for i, ref := range spec.After {
 		s, _, err := c.find(ctx, ref)
-		if err != nil {
+		switch {
+		case err == nil:
+			spec.After[i] = s.ID
+		case !opts.file || !isNotFound(err):
 			return err
 		}
-		spec.After[i] = s.ID
 	}
+	if err := p.fill(ctx, c, spec, opts.preset); err != nil || !opts.createFolders {
+		return err
+	}
+	return p.createMissing(ctx, c, *spec)
+}
+
+// fill takes from a preset what a spec leaves open.
+func (p *program) fill(ctx context.Context, c *client, spec *api.Spec, preset string) error {
 	if preset == "" {
 		return nil
 	}

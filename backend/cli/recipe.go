@@ -160,7 +160,7 @@ func (c *client) recipePath(ctx context.Context, ref string) (string, error) {
 
 func (p *program) recipeCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "check FILE", Short: "Say whether a recipe can be launched here", Args: exactly(1, "a file, - for stdin"),
-		Long: "Check reads a recipe and asks what a launch would do. It launches nothing. What does not\nfit here (an image, folder, agent or device that is not there) is named field by field."}
+		Long: "Check reads a recipe and asks what a launch would do. It launches nothing. What does not\nfit here (an image, folder, agent or device that is not there) is named field by field, with the\nflags of slipway run that mend it."}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		spec, err := p.readSpec(args[0])
 		if err != nil {
@@ -179,7 +179,8 @@ func (p *program) checkRecipe(ctx context.Context, c *client, spec api.Spec) err
 	}
 	if len(preview.Errors) > 0 {
 		first := preview.Errors[0]
-		return Told(api.Problem{Code: first.Code, Message: first.Message, Hint: first.Hint, Fields: preview.Errors})
+		refusal := api.Problem{Code: string(session.CodeInvalid), Message: first.Message, Hint: first.Hint, Fields: preview.Errors}
+		return withRepairs(&problemError{Problem: refusal, status: http.StatusUnprocessableEntity}, spec)
 	}
 	return p.print(raw, func(w io.Writer) {
 		for _, warning := range preview.Warnings {

@@ -24,6 +24,8 @@ type runOptions struct {
 	count                int      // how many sessions
 	preset               string
 	owner                string // for whom; empty: oneself
+	file                 bool   // the spec is that of a file
+	createFolders        bool
 }
 
 func (p *program) runCommand() *cobra.Command {
@@ -40,12 +42,16 @@ func (p *program) runCommand() *cobra.Command {
 
   A batch session (--type batch) runs COMMAND and ends with it. The id is printed at once;
   with --wait its log is shown and its exit code becomes the one of this command. COMMAND
-  of one word with blanks in it is taken as a line for the image's shell.`,
+  of one word with blanks in it is taken as a line for the image's shell.
+
+  What a file (-f) names and there is not here (an agent, a folder, devices, a session to
+  wait for) is told at once, with the flags that mend it; nothing is left out unasked.`,
 		Example: `  slipway run --image python:3.12
   slipway run --image python:3.12 --type batch --wait --cpu 2 --mem 4g -v ./data:data -- python train.py
   slipway run --image pytorch:2.5 --gpu 0.5 --priority 50 --pending-timeout 2h
   slipway run --image pytorch:2.5 --type batch --gpu vram:12g --after prepare --count 4 --name sweep -- python sweep.py
   slipway run -f recipe.yaml --name second-try
+  slipway run -f recipe.yaml --on= --create-folders --gpu none
   slipway run --on lab --owner ann --image python:3.12 --detach`,
 	}
 	flags.add(cmd)
@@ -62,6 +68,7 @@ func (p *program) runCommand() *cobra.Command {
 			return err
 		}
 		opts.words, opts.preset = args, flags.queue.preset
+		opts.file, opts.createFolders = flags.file != "", flags.repair.createFolders
 		if err := opts.check(spec); err != nil {
 			return err
 		}
@@ -100,15 +107,15 @@ func (p *program) run(ctx context.Context, spec api.Spec, opts runOptions) error
 	if err != nil {
 		return err
 	}
-	if err := p.resolve(launching, c, &spec, opts.preset); err != nil {
+	if err := p.resolve(launching, c, &spec, opts); err != nil {
 		return err
 	}
 	if opts.count > 1 {
-		return p.launchMany(launching, c, spec, opts)
+		return opts.repairable(p.launchMany(launching, c, spec, opts), spec)
 	}
 	s, raw, err := p.launch(launching, c, spec, opts.owner)
 	if err != nil {
-		return err
+		return opts.repairable(err, spec)
 	}
 	attached := p.hasTerminal() && p.output == outputTable && !opts.wait
 	switch {
@@ -138,6 +145,14 @@ func (p *program) run(ctx context.Context, spec api.Spec, opts runOptions) error
 		p.notice("%s goes on. slipway attach %s comes back to it, slipway stop %s ends it.", s.Name, s.Name, s.Name)
 	}
 	return exitWith(code, err)
+}
+
+// repairable adds the flags that mend a file to why it was refused.
+func (o runOptions) repairable(err error, spec api.Spec) error {
+	if !o.file {
+		return err
+	}
+	return withRepairs(err, spec)
 }
 
 // removeAfter ends the session of run --rm and gives on how its command ended.

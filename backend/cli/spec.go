@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ type specFlags struct {
 	cpu, threads                                                         int
 	env, mounts, ports                                                   []string
 	queue                                                                queueFlags
+	repair                                                               repairFlags
 }
 
 func (f *specFlags) add(cmd *cobra.Command) {
@@ -37,11 +39,12 @@ func (f *specFlags) add(cmd *cobra.Command) {
 	flags.StringArrayVarP(&f.mounts, "volume", "v", nil, "mount a folder, NAME[/SUBPATH][:PATH][:ro], or a directory that begins with / or ., DIR[:PATH][:ro]; a relative PATH is under /home/work; repeatable")
 	flags.StringArrayVar(&f.ports, "port", nil, "preopened port, or several as 8000,9000:9003; repeatable")
 	flags.StringVar(&f.timeout, "timeout", "", "end a batch session after this long, a number with s, m, h, d or w")
-	flags.StringVar(&f.startAt, "start-at", "", "start a batch session not before this time: 18:30, 2026-05-01 08:00, RFC 3339, or +90m")
+	flags.StringVar(&f.startAt, "start-at", "", "start a batch session not before this time: 18:30, 2026-05-01 08:00, RFC 3339, +90m, or now")
 	flags.StringVar(&f.startAt, "at", "", "short for --start-at")
-	flags.StringVar(&f.agent, "on", "", "agent to run on (default any)")
-	flags.StringVar(&f.group, "group", "", "resource group to choose an agent in (default any)")
+	flags.StringVar(&f.agent, "on", "", "agent to run on; empty: any, whatever the file says")
+	flags.StringVar(&f.group, "group", "", "resource group to choose an agent in; empty: any, whatever the file says")
 	f.queue.add(cmd)
+	f.repair.add(cmd)
 }
 
 // buildSpec makes the spec of run from its file, its flags and its words.
@@ -57,7 +60,11 @@ func (p *program) buildSpec(cmd *cobra.Command, f specFlags, words []string) (ap
 		}
 		spec = read
 	}
+	if err := f.repair.set(&spec); err != nil {
+		return spec, err
+	}
 	f.texts(&spec)
+	f.anywhere(cmd, &spec)
 	if cmd.Flags().Changed("cpu") {
 		if f.cpu < 1 {
 			return spec, usagef("--cpu %d gives no CPU; write a whole number from 1", f.cpu)
@@ -101,6 +108,16 @@ func (f specFlags) texts(spec *api.Spec) {
 	}
 }
 
+// anywhere takes an empty --on or --group as what it is: any.
+func (f specFlags) anywhere(cmd *cobra.Command, spec *api.Spec) {
+	if f.agent == "" && cmd.Flags().Changed("on") {
+		spec.Agent = ""
+	}
+	if f.group == "" && cmd.Flags().Changed("group") {
+		spec.Group = ""
+	}
+}
+
 func (p *program) addEnv(spec *api.Spec, entries []string) error {
 	for _, entry := range entries {
 		name, value, given := strings.Cut(entry, "=")
@@ -128,7 +145,10 @@ func setEnv(env []api.EnvVar, v api.EnvVar) []api.EnvVar {
 	return append(env, v)
 }
 
+// addMounts adds what -v says. One that appears where one of the file's would
+// takes its place.
 func addMounts(spec *api.Spec, entries []string) error {
+	ofFile := len(spec.Mounts)
 	for _, entry := range entries {
 		mount, err := parseMount(entry)
 		if err != nil {
@@ -138,6 +158,11 @@ func addMounts(spec *api.Spec, entries []string) error {
 			if mount.Source, err = filepath.Abs(mount.Source); err != nil {
 				return err
 			}
+		}
+		same := func(other api.Mount) bool { return mountTarget(other) == mountTarget(mount) }
+		if at := slices.IndexFunc(spec.Mounts[:ofFile], same); at >= 0 {
+			spec.Mounts[at] = mount
+			continue
 		}
 		spec.Mounts = append(spec.Mounts, mount)
 	}
@@ -189,6 +214,10 @@ func (p *program) addStart(spec *api.Spec, text string) error {
 	if text == "" {
 		return nil
 	}
+	if text == "now" {
+		spec.NotBefore = nil
+		return nil
+	}
 	at, err := parseStart(text, p.Now())
 	if err != nil {
 		return err
@@ -231,10 +260,15 @@ func commandLine(words []string) string {
 	}
 	quoted := make([]string, len(words))
 	for i, word := range words {
-		quoted[i] = word
-		if !plainWord.MatchString(word) {
-			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-		}
+		quoted[i] = shellWord(word)
 	}
 	return strings.Join(quoted, " ")
+}
+
+// shellWord quotes a word for a shell where it has to be.
+func shellWord(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

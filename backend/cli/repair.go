@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"slipway/backend/api"
+	"slipway/backend/session"
+)
+
+// repairFlags change what a file names and there is not here. The other flags,
+// which win over the file, repair the rest.
+type repairFlags struct {
+	createFolders     bool
+	noVolume, noAfter []string
+}
+
+func (f *repairFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&f.createFolders, "create-folders", false, "create the folders that are to be mounted and are not there")
+	flags.StringArrayVar(&f.noVolume, "no-volume", nil, "leave out what the file mounts, by its folder, directory or place in the session; repeatable")
+	flags.StringArrayVar(&f.noAfter, "no-after", nil, "do not wait for this session that the file names; repeatable")
+}
+
+// set leaves out what the flags name. What the file does not have is an error:
+// nothing else may be left out in its place.
+func (f repairFlags) set(spec *api.Spec) error {
+	for _, name := range f.noVolume {
+		rest := slices.DeleteFunc(slices.Clone(spec.Mounts), func(m api.Mount) bool { return m.Folder == name || m.Source == name || mountTarget(m) == name })
+		if len(rest) == len(spec.Mounts) {
+			return usagef("--no-volume %s leaves out nothing: the file mounts no such folder or directory", name)
+		}
+		spec.Mounts = rest
+	}
+	for _, name := range f.noAfter {
+		at := slices.Index(spec.After, name)
+		if at < 0 {
+			return usagef("--no-after %s leaves out nothing: the file waits for no such session", name)
+		}
+		spec.After = slices.Delete(spec.After, at, at+1)
+	}
+	return nil
+}
+
+// mountTarget is where a mount appears in the session.
+func mountTarget(m api.Mount) string {
+	return session.MountTarget(session.Mount{Source: m.Source, Folder: m.Folder, Target: m.Target})
+}
+
+// createMissing creates the folders that a spec mounts and there are not, on the
+// agent where it would land. It does nothing where more than that is wrong: the
+// launch tells it, and nothing is half done.
+func (p *program) createMissing(ctx context.Context, c *client, spec api.Spec) error {
+	var preview api.Preview
+	if _, err := c.call(ctx, http.MethodPost, "/api/v1/preview", spec, &preview); err != nil {
+		return err
+	}
+	var names []string
+	for _, e := range preview.Errors {
+		i, part := mountField(e.Field)
+		if part != "folder" || i >= len(spec.Mounts) || e.Code != string(session.CodeNoFolder) {
+			return nil
+		}
+		if name := spec.Mounts[i].Folder; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		var folder api.Folder
+		if _, err := c.call(ctx, http.MethodPost, "/api/v1/folders", api.FolderRequest{Name: name, Agent: preview.Agent}, &folder); err != nil {
+			return err
+		}
+		p.notice("The folder %s was created on %s.", folder.Name, folder.Agent)
+	}
+	return nil
+}
+
+// mountField reads mounts[1].folder as 1 and folder; part is "" for other fields.
+func mountField(field string) (i int, part string) {
+	rest, ok := strings.CutPrefix(field, "mounts[")
+	number, part, found := strings.Cut(rest, "].")
+	i, err := strconv.Atoi(number)
+	if !ok || !found || err != nil || i < 0 {
+		return 0, ""
+	}
+	return i, part
+}
+
+// withRepairs adds to each field of a refusal the flags that mend it: a file
+// need not be changed to be run here.
+func withRepairs(err error, spec api.Spec) error {
+	var told *problemError
+	if !errors.As(err, &told) || len(told.Fields) == 0 {
+		return err
+	}
+	mended := *told
+	mended.Fields = slices.Clone(told.Fields)
+	for i, e := range mended.Fields {
+		if flags := repairOf(e.Field, spec); flags != "" {
+			mended.Fields[i].Hint = strings.TrimSpace(e.Hint + " Or " + flags + ".")
+		}
+	}
+	if len(mended.Fields) == 1 {
+		mended.Hint = mended.Fields[0].Hint
+	}
+	return &mended
+}
+
+// repairOf are the flags that repair one field.
+func repairOf(field string, spec api.Spec) string {
+	if i, part := mountField(field); part != "" && i < len(spec.Mounts) {
+		return repairOfMount(spec.Mounts[i], part)
+	}
+	if number, ok := strings.CutPrefix(field, "after["); ok {
+		if i, err := strconv.Atoi(strings.TrimSuffix(number, "]")); err == nil && i >= 0 && i < len(spec.After) {
+			return "add --no-after " + shellWord(spec.After[i])
+		}
+	}
+	switch field {
+	case "agent":
+		return "add --on NAME, or --on= for any agent"
+	case "group":
+		return "add --group NAME, or --group= for any"
+	case "image":
+		return "add --image NAME"
+	case "accelerator":
+		return "add --gpu with another amount, or --gpu none"
+	case "notBefore":
+		return "add --at now"
+	case "name":
+		return "add --name NAME"
+	case "resources.cpu":
+		return "add --cpu with another number"
+	case "resources.memory":
+		return "add --mem with another amount"
+	}
+	return ""
+}
+
+func repairOfMount(m api.Mount, part string) string {
+	if part == "target" {
+		return ""
+	}
+	name, create := m.Source, ""
+	if m.Folder != "" {
+		name = m.Folder
+	}
+	if part == "folder" {
+		create = "--create-folders, "
+	}
+	return fmt.Sprintf("add %s-v OTHER:%s, or --no-volume %s", create, shellWord(mountTarget(m)), shellWord(name))
+}
