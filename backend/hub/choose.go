@@ -1,0 +1,193 @@
+package hub
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"slipway/backend/session"
+)
+
+// Preview says what a launch for an owner would do; no owner is oneself. It
+// fails only when no agent answers.
+func (h *Hub) Preview(ctx context.Context, owner string, spec session.Spec) (Preview, error) {
+	m, candidates, wrong := h.named(spec)
+	if len(candidates) == 0 {
+		return Preview{}, firstError(nil)
+	}
+	asked := spec
+	if len(wrong) > 0 { // the rest is judged all the same, where it fits best
+		spec.Agent, spec.Group = "", ""
+		if m != nil {
+			spec.Agent = m.Name()
+		}
+	}
+	p, err := h.previewAt(ctx, m, owner, spec, candidates)
+	if err != nil {
+		return Preview{}, err
+	}
+	if len(wrong) > 0 {
+		p.Spec.Agent, p.Spec.Group = asked.Agent, asked.Group
+		p.Errors = append(wrong, p.Errors...)
+	}
+	return p, nil
+}
+
+// previewAt asks one agent, or all candidates where none is given.
+func (h *Hub) previewAt(ctx context.Context, m *member, owner string, spec session.Spec, candidates []*member) (Preview, error) {
+	if m == nil {
+		_, p, err := h.best(ctx, owner, spec, candidates)
+		return p, err
+	}
+	owner, refused := h.ownerAt(m, owner) // nobody's: judged for oneself
+	p, err := m.Agent.Preview(ctx, owner, spec)
+	if err != nil {
+		return Preview{}, err
+	}
+	if refused != nil {
+		p.Errors = append(p.Errors, session.AsError(refused, session.CodeInvalid).Fields...)
+	}
+	return Preview{Preview: p, Agent: m.Name()}, nil
+}
+
+// named returns the agent that a spec names, or the only one that there is to
+// choose; nil where there is a choice, which is among candidates. What it names
+// and there is not is wrong, and counts as not named.
+func (h *Hub) named(spec session.Spec) (m *member, candidates []*member, wrong []session.FieldError) {
+	all := h.list()
+	candidates = all
+	refuse := func(field, message, hint string) {
+		wrong = append(wrong, session.FieldError{Field: field, Code: "session_create_not-found", Message: message, Hint: hint})
+	}
+	if spec.Group != "" {
+		if candidates = h.inGroup(slices.Clone(all), spec.Group); len(candidates) == 0 {
+			refuse("group", fmt.Sprintf("No agent is in a resource group %q.", clip(spec.Group)), "Leave it empty to let Slipway choose among all.")
+			candidates = all
+		}
+	}
+	if spec.Agent != "" {
+		for _, m := range candidates {
+			if m.Name() == spec.Agent {
+				return m, candidates, wrong
+			}
+		}
+		message := fmt.Sprintf("There is no agent named %q.", clip(spec.Agent))
+		if len(candidates) < len(all) {
+			message = fmt.Sprintf("The resource group %s has no agent named %q.", spec.Group, clip(spec.Agent))
+		}
+		refuse("agent", message, "Leave it empty to let Slipway choose.")
+	}
+	if len(candidates) == 1 {
+		m = candidates[0]
+	}
+	return m, candidates, wrong
+}
+
+func (h *Hub) inGroup(members []*member, group string) []*member {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.DeleteFunc(members, func(m *member) bool { return m.entry.Group != group })
+}
+
+// best asks every candidate and returns the one that promises most: no errors,
+// then no wait, then no pull, then the most free CPUs.
+func (h *Hub) best(ctx context.Context, owner string, spec session.Spec, candidates []*member) (*member, Preview, error) {
+	type offer struct {
+		member *member
+		Preview
+	}
+	offers := make([]*offer, len(candidates))
+	errs := make([]error, len(candidates))
+	askAll(ctx, candidates, func(ctx context.Context, i int, m *member) {
+		p, err := m.Agent.Preview(ctx, owner, spec)
+		if err != nil {
+			errs[i] = err
+			return
+		}
+		offers[i] = &offer{m, Preview{Preview: p, Agent: m.Name()}}
+	})
+	offers = slices.DeleteFunc(offers, func(o *offer) bool { return o == nil })
+	if len(offers) == 0 {
+		return nil, Preview{}, firstError(errs)
+	}
+	free := h.freeCPUs()
+	slices.SortStableFunc(offers, func(a, b *offer) int {
+		return cmp.Or(
+			cmp.Compare(len(a.Errors), len(b.Errors)),
+			cmp.Compare(truth(a.Wait != nil), truth(b.Wait != nil)),
+			cmp.Compare(truth(a.Image == nil), truth(b.Image == nil)),
+			cmp.Compare(free[b.member], free[a.member]),
+		)
+	})
+	return offers[0].member, offers[0].Preview, nil
+}
+
+func (h *Hub) freeCPUs() map[*member]int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	free := map[*member]int{}
+	for _, m := range h.members {
+		free[m] = m.machine.CPUs - m.machine.UsedCPUs
+	}
+	return free
+}
+
+func truth(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func firstError(errs []error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return &session.Error{Code: "agent_find_unavailable", Message: "No agent is known.", Hint: "Add an agent, or start Slipway where Docker runs."}
+}
+
+// choose returns the agent for a launch. Requests with one key are all given
+// the agent that the first of them was given, also when they come at once.
+func (h *Hub) choose(ctx context.Context, req LaunchRequest) (*member, error) {
+	if req.Key == "" {
+		return h.pick(ctx, req.Owner, req.Spec)
+	}
+	for {
+		h.mu.Lock()
+		turn, first := h.keys.claim(req.Key)
+		h.mu.Unlock()
+		if first {
+			m, err := h.pick(ctx, req.Owner, req.Spec)
+			h.mu.Lock()
+			h.keys.settle(req.Key, turn, m)
+			h.mu.Unlock()
+			return m, err
+		}
+		select {
+		case <-turn.decided:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if turn.member != nil {
+			return turn.member, nil
+		}
+	}
+}
+
+func (h *Hub) pick(ctx context.Context, owner string, spec session.Spec) (*member, error) {
+	m, candidates, wrong := h.named(spec)
+	if len(wrong) > 0 {
+		if p, err := h.Preview(ctx, owner, spec); err == nil {
+			wrong = p.Errors // whatever else is wrong is told with it
+		}
+		return nil, session.Invalid(wrong)
+	}
+	if m != nil {
+		return m, nil
+	}
+	m, _, err := h.best(ctx, owner, spec, candidates)
+	return m, err
+}
