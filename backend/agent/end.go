@@ -234,6 +234,9 @@ func (a *Agent) tearDown(ctx context.Context, c *course, s session.Session) erro
 		return err
 	}
 	t := &teardown{agent: a, course: c, session: s}
+	if s.EndImage != nil {
+		t.image = *s.EndImage
+	}
 	defer c.setSteps(nil)
 	err := t.run(ctx)
 	if ctx.Err() != nil {
@@ -275,6 +278,8 @@ type teardown struct {
 	exits   map[string]int // exit codes by kernel
 	blind   bool           // it is not known what is there
 	steps   []session.Step
+	said    string           // of the step under way
+	image   session.EndImage // without a state where none is made
 	failure error
 	logLost error
 	left    []string // names of containers that could not be removed
@@ -303,6 +308,9 @@ func (t *teardown) run(ctx context.Context) error {
 		}
 		t.logLost = err // the end matters more than its log
 	}
+	if err := t.makeImage(ctx); err != nil {
+		return err
+	}
 	if err := t.step(ctx, "remove", a.limits.Call, t.remove); err != nil {
 		return err
 	}
@@ -313,10 +321,11 @@ func (t *teardown) run(ctx context.Context) error {
 
 func (t *teardown) step(ctx context.Context, name string, limit time.Duration, fn func(context.Context) error) error {
 	record := session.Step{Step: name, Result: session.OutcomeRunning, StartedAt: time.Now().UTC()}
+	t.said = ""
 	t.course.setSteps(append(slices.Clone(t.steps), record))
 	err := within(ctx, limit, name, fn)
 	ended := time.Now().UTC()
-	record.EndedAt, record.Result = &ended, session.OutcomeSuccess
+	record.EndedAt, record.Result, record.Message = &ended, session.OutcomeSuccess, t.said
 	if err != nil {
 		cause := causeOf(err, session.Code("session_"+name+"_failed"))
 		record.Result, record.Code, record.Message = session.OutcomeFailure, cause.Code, cause.Message
@@ -418,6 +427,9 @@ func (t *teardown) remove(ctx context.Context) error {
 	var failure error
 	t.left = nil
 	for _, state := range states {
+		if t.image.Kept && kernelOf(state) == session.MainKernel {
+			continue
+		}
 		if err := t.agent.engine.Remove(ctx, state.ID); err != nil {
 			t.left = append(t.left, state.Name)
 			failure = errors.Join(failure, err)
@@ -447,6 +459,7 @@ func (a *Agent) finish(s session.Session, t *teardown, failure error) error {
 		if t.logLost != nil {
 			d.warn(session.Warning{Code: "session_terminate_log-lost", Title: "The log is incomplete", Text: causeOf(t.logLost, "session_logs_failed").Message})
 		}
+		t.concludeImage(d, failure)
 		if err := d.end(session.PhaseTerminate, outcome, t.steps, cause); err != nil {
 			return err
 		}
@@ -459,9 +472,9 @@ func (a *Agent) finish(s session.Session, t *teardown, failure error) error {
 		if d.ExitCode == nil && d.StartedAt != nil && len(d.Kernels) > 0 {
 			d.ExitCode = d.Kernels[0].ExitCode
 		}
-		d.Reason = d.Stopping
-		d.Stopping = ""
-		return d.to(endStatus(withStopping(d.Session, d.Reason)))
+		status := endStatus(d.Session)
+		d.Reason, d.Stopping = d.Stopping, ""
+		return d.to(status)
 	})
 	if err != nil {
 		return err
@@ -471,11 +484,6 @@ func (a *Agent) finish(s session.Session, t *teardown, failure error) error {
 	a.publishMachine()
 	a.rouse()
 	return a.purge()
-}
-
-func withStopping(s session.Session, reason session.Reason) session.Session {
-	s.Stopping = reason
-	return s
 }
 
 func leftText(t *teardown, cause *session.Cause) string {

@@ -228,7 +228,7 @@ func (a *Agent) CommitSession(ctx context.Context, id session.ID, req session.Co
 	if wrong := session.ValidateCommitName(req.Name); wrong != nil {
 		return session.ImageWork{}, &session.Error{Code: "image_commit_invalid", Message: wrong.Message, Hint: wrong.Hint, Fields: []session.FieldError{*wrong}}
 	}
-	if s.Spec.Type != session.Interactive || s.Status != session.Running {
+	if !s.KeepsContainer() && (s.Spec.Type != session.Interactive || s.Status != session.Running) {
 		return session.ImageWork{}, &session.Error{Code: "image_commit_conflict", Message: "Only an interactive session that runs is made an image.", Hint: "Wait until it runs."}
 	}
 	ref := session.CommitRef(s.Owner, req.Name)
@@ -248,7 +248,11 @@ func (a *Agent) CommitSession(ctx context.Context, id session.ID, req session.Co
 	if err != nil {
 		return session.ImageWork{}, err
 	}
-	a.tasks.Go(func() { a.works.end(one, a.commitRunning(working, one, s, req.Name)) })
+	make := a.commitNoted
+	if s.KeepsContainer() {
+		make = a.commitKept
+	}
+	a.tasks.Go(func() { a.works.end(one, make(working, one, s, session.ImageOrigin{Name: req.Name})) })
 	return a.works.await(working, one.ID, 0)
 }
 
@@ -271,14 +275,13 @@ func nameTaken(name string) error {
 	return &session.Error{Code: e.Code, Message: e.Message, Hint: e.Hint, Fields: []session.FieldError{e}}
 }
 
-// commitRunning makes an image of a session that runs and writes it down in
-// its history.
-func (a *Agent) commitRunning(ctx context.Context, one *imageWork, s session.Session, name string) error {
+// commitNoted makes an image of a session and writes it down in its history.
+func (a *Agent) commitNoted(ctx context.Context, one *imageWork, s session.Session, origin session.ImageOrigin) error {
 	began := time.Now().UTC()
-	err := a.heed(a.commit(ctx, s, session.ImageOrigin{Name: name}, func(size gpu.Bytes) {
+	err := a.heed(a.commit(ctx, s, origin, func(size gpu.Bytes) {
 		a.works.change(one, func(one *imageWork) { one.Size = size })
 	}))
-	a.noteCommit(s, name, began, err, one)
+	a.noteCommit(s, origin.Name, began, err, one)
 	return err
 }
 
@@ -314,7 +317,7 @@ func (a *Agent) noteCommit(s session.Session, name string, began time.Time, fail
 		step.Result, step.Code, step.Message = session.OutcomeStale, "", "cancelled"
 	}
 	_, err := a.change(s.ID, func(d *draft) error {
-		return d.putPhase(session.Phase{Session: d.ID, Phase: session.PhaseCommit, Result: step.Result, From: session.Running, To: session.Running, Attempts: 1,
+		return d.putPhase(session.Phase{Session: d.ID, Phase: session.PhaseCommit, Result: step.Result, From: d.Status, To: d.Status, Attempts: 1,
 			Code: step.Code, Message: step.Message, Steps: []session.Step{step}, CreatedAt: began, UpdatedAt: *step.EndedAt})
 	})
 	if err != nil {

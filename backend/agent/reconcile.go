@@ -37,7 +37,7 @@ func (a *Agent) reconcile(ctx context.Context) error {
 		return err
 	}
 	running := map[session.ID]int{}
-	var remove []engine.State
+	var remove, halt []engine.State
 	unknown := map[string]bool{}
 	family := map[session.ID][]engine.State{}
 	for _, state := range states {
@@ -61,12 +61,16 @@ func (a *Agent) reconcile(ctx context.Context) error {
 			if state.Running {
 				running[id]++
 			}
+		case s.KeepsContainer() && state.ID == containerOf(s):
+			if state.Running {
+				halt = append(halt, state)
+			}
 		default:
 			remove = append(remove, state)
 		}
 	}
 	a.forgetStrays(unknown)
-	a.setLeft(since, a.removeStates(ctx, remove))
+	a.setLeft(since, append(a.removeStates(ctx, remove), a.haltStates(ctx, halt)...))
 	if err := a.sweepNetworks(ctx); err != nil {
 		return err
 	}
@@ -112,6 +116,19 @@ func (a *Agent) removeStates(ctx context.Context, states []engine.State) (left [
 			continue
 		}
 		a.log.Info("removed a container that no session needs", "container", state.Name)
+	}
+	return left
+}
+
+// haltStates stops containers that ended sessions keep, and returns those that
+// run on.
+func (a *Agent) haltStates(ctx context.Context, states []engine.State) (left []engine.State) {
+	for _, state := range states {
+		err := within(ctx, a.limits.Call+a.limits.Grace, "stop", func(ctx context.Context) error { return a.engine.Stop(ctx, state.ID, a.limits.Grace) })
+		if err != nil {
+			a.log.Warn("a container that is kept could not be stopped", "container", state.Name, "err", err)
+			left = append(left, state)
+		}
 	}
 	return left
 }

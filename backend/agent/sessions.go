@@ -271,12 +271,16 @@ func (a *Agent) SetTags(_ context.Context, id session.ID, tags []string) (sessio
 }
 
 // Terminate implements [session.Sessions].
-func (a *Agent) Terminate(_ context.Context, id session.ID, forced bool) (session.Session, error) {
+func (a *Agent) Terminate(ctx context.Context, id session.ID, forced bool) (session.Session, error) {
 	reason := session.ReasonUser
 	if forced {
 		reason = session.ReasonForced
 	}
-	return a.terminate(id, reason, forced)
+	s, err := a.terminate(id, reason, forced)
+	if err == nil && forced && s.KeepsContainer() {
+		return a.dropKept(ctx, id)
+	}
+	return s, err
 }
 
 // History implements [session.Sessions]. The steps of the phase under way are

@@ -39,6 +39,7 @@ type Session struct {
 	Idle        []IdleCheck   `json:"idle"`                  // what the idle checks found last
 	KeepUntil   *time.Time    `json:"keepUntil,omitempty"`   // nobody reclaims it before
 	Folders     []FolderMount `json:"folders"`               // mounted, those of the spec and those that always are
+	EndImage    *EndImage     `json:"endImage,omitempty"`    // that is made of it as it ends; absent: not begun, or not asked for
 	Tags        []string      `json:"tags"`                  // a person's own marks, sorted
 	LastHeard   *time.Time    `json:"lastHeard,omitempty"`   // its agent is not reached, and this is how it was then
 }
@@ -69,6 +70,19 @@ type Spec struct {
 	Label          string      `json:"label,omitempty"`          // project, for the accounts
 	Idle           *IdlePolicy `json:"idle,omitempty"`           // when it is reclaimed as idle; absent: as its agent does
 	NoSSH          bool        `json:"noSSH,omitempty"`          // it is not reached by ssh
+	CommitOnEnd    int         `json:"commitOnEnd,omitempty"`    // make an image of it as it ends, and keep this many of the newest under its name, up to 50; 0: none
+}
+
+// EndImage is the image that is made of a session as it ends. Where it could not
+// be made the session's main container is kept, stopped, until it is committed
+// after all or dropped by a forced end.
+type EndImage struct {
+	State string   `json:"state"` // running, done, failed or cancelled
+	Name  string   `json:"name"`
+	Ref   string   `json:"ref"`
+	Size  int64    `json:"size"` // bytes that the session changed; 0 while unknown
+	Kept  bool     `json:"kept"` // the container is kept
+	Error *Problem `json:"error,omitempty"`
 }
 
 // IdlePolicy says when an idle session is reclaimed. An absent field is off.

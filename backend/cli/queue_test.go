@@ -176,13 +176,13 @@ func TestQueueFlagsMakeTheSpec(t *testing.T) {
 	f.serveSamples()
 	last := f.launching(t, pending)
 	got := f.run(t, "run", "--image", "i", "--type", "batch", "--gpu", "mig:1g.10gb", "--uncooperative", "--mps", "--cluster", "2", "--priority", "0", "--after", "train-a", "--after", "abc2",
-		"--pending-timeout", "2h", "--label", "vision", "--at", "18:30", "--timeout", "5m", "--idle-lifetime", "2d", "--idle-network", "1h", "--idle-window", "30m", "--idle-grace", "5m", "--idle-any",
+		"--pending-timeout", "2h", "--label", "vision", "--commit-on-end", "3", "--at", "18:30", "--timeout", "5m", "--idle-lifetime", "2d", "--idle-network", "1h", "--idle-window", "30m", "--idle-grace", "5m", "--idle-any",
 		"--idle-cpu", "0.5", "--idle-memory", "1", "--idle-gpu", "5", "--idle-vram", "7", "--", "true")
 	if got.code != ExitOK {
 		t.Fatalf("%+v", got)
 	}
 	want := api.Spec{Type: "batch", Image: "i", Command: "true", NotBefore: pointer(time.Date(2026, 5, 1, 18, 30, 0, 0, time.UTC)), Timeout: "5m",
-		Accelerator: "mig:1g.10gb", Uncooperative: true, MPS: true, Cluster: 2, Priority: pointer(0), After: []string{"def3run00000", "abc2pull0000"}, PendingTimeout: "2h", Label: "vision",
+		Accelerator: "mig:1g.10gb", Uncooperative: true, MPS: true, Cluster: 2, Priority: pointer(0), After: []string{"def3run00000", "abc2pull0000"}, PendingTimeout: "2h", Label: "vision", CommitOnEnd: 3,
 		Idle: &api.IdlePolicy{Lifetime: "2d", Network: "1h", Use: &api.UsePolicy{Window: "30m", Grace: "5m", Any: true, CPU: pointer(0.5), Memory: pointer(1.0), GPU: pointer(5.0), VRAM: pointer(7.0)}}}
 	if spec := last.Load().Spec; !reflect.DeepEqual(spec, want) {
 		t.Errorf("got  %+v\nwant %+v", spec, want)
@@ -206,6 +206,7 @@ func TestWrongQueueFlagsLaunchNothing(t *testing.T) {
 		says string
 	}{
 		"no kernel":                        {[]string{"--cluster", "0"}, ExitUsage, "--cluster 0"},
+		"no image to keep":                 {[]string{"--commit-on-end", "0"}, ExitUsage, "--commit-on-end 0"},
 		"a cluster in words":               {[]string{"--cluster", "two"}, ExitUsage, "two"},
 		"a priority in words":              {[]string{"--priority", "high"}, ExitUsage, "high"},
 		"after nothing":                    {[]string{"--after", ""}, ExitUsage, "--after"},

@@ -13,7 +13,7 @@ import (
 type queueFlags struct {
 	gpu, label, pendingTimeout, preset string
 	uncooperative, mps, noSSH          bool
-	cluster, priority                  int
+	cluster, priority, commitOnEnd     int
 	after                              []string
 	idle                               idleFlags
 }
@@ -29,6 +29,7 @@ func (f *queueFlags) add(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.after, "after", nil, "start when this session has ended in success; repeatable")
 	flags.StringVar(&f.pendingTimeout, "pending-timeout", "", "give up after waiting this long, a number with s, m, h, d or w (default never)")
 	flags.BoolVar(&f.noSSH, "no-ssh", false, "do not let the session be reached by ssh")
+	flags.IntVar(&f.commitOnEnd, "commit-on-end", 0, "make an image of it as it ends, and keep this many of the newest under its name (default none)")
 	flags.StringVar(&f.label, "label", "", "project that its use is counted for")
 	f.idle.add(cmd)
 }
@@ -52,6 +53,12 @@ func (f queueFlags) set(cmd *cobra.Command, spec *api.Spec) error {
 			return usagef("--cluster %d is no number of kernels; write a whole number from 1", f.cluster)
 		}
 		spec.Cluster = f.cluster
+	}
+	if changed("commit-on-end") {
+		if f.commitOnEnd < 1 {
+			return usagef("--commit-on-end %d is no number of images to keep; write a whole number from 1", f.commitOnEnd)
+		}
+		spec.CommitOnEnd = f.commitOnEnd
 	}
 	if changed("priority") {
 		spec.Priority = &f.priority

@@ -149,10 +149,37 @@ func (p *program) sessionFields(w io.Writer, s api.Session) {
 	if s.Error != nil {
 		pairs = append(pairs, [2]string{"Error", strings.TrimSpace(s.Error.Message + "\n" + s.Error.Hint)})
 	}
+	if s.EndImage != nil {
+		pairs = append(pairs, [2]string{"Image at end", endImageText(s)})
+	}
 	for _, warning := range s.Warnings {
 		pairs = append(pairs, [2]string{"Warning", warning.Title + "\n" + warning.Text})
 	}
 	fields(w, pairs)
+}
+
+// endImageText is what becomes of the image that is made as a session ends, and
+// what can be done where there is none.
+func endImageText(s api.Session) string {
+	i := s.EndImage
+	switch {
+	case i.Kept:
+		return fmt.Sprintf("failed: %s\nIts container is kept. slipway commit %s %s tries again, slipway stop --force %s drops it.", problemText(i.Error), s.ID, i.Name, s.ID)
+	case i.State == "failed":
+		return "failed: " + problemText(i.Error)
+	case i.State == "cancelled":
+		return "none was made"
+	case i.State == "running":
+		return "is being made"
+	}
+	return i.Ref
+}
+
+func problemText(p *api.Problem) string {
+	if p == nil {
+		return ""
+	}
+	return strings.TrimSpace(p.Message + " " + p.Hint)
 }
 
 func cpuText(s api.Session) string {

@@ -41,6 +41,7 @@ priority: 0
 after: [train-b]
 pendingTimeout: 2h
 label: vision
+commitOnEnd: 3
 idle:
   lifetime: 2d
   use:
@@ -64,7 +65,7 @@ func TestRecipesAreReadWhole(t *testing.T) {
 		Env:       []api.EnvVar{{Name: "SEED", Value: "7"}, {Name: "EMPTY"}},
 		Resources: api.Resources{CPU: 2, Memory: api.Bytes{Text: "4g"}, Shm: api.Bytes{N: 1 << 30}},
 		Threads:   4, Mounts: []api.Mount{{Source: "/data", Target: "data", ReadOnly: true}}, Ports: []int{8080, 9000, 9001, 9002}, Agent: "local",
-		Accelerator: "0.5", MPS: true, Cluster: 2, Priority: new(0), After: []string{"train-b"}, PendingTimeout: "2h", Label: "vision",
+		Accelerator: "0.5", MPS: true, Cluster: 2, Priority: new(0), After: []string{"train-b"}, PendingTimeout: "2h", Label: "vision", CommitOnEnd: 3,
 		Idle: &api.IdlePolicy{Lifetime: "2d", Use: &api.UsePolicy{Window: "30m", Any: true, GPU: new(5.0), CPU: new(0.5)}}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)

@@ -20,7 +20,7 @@ func TestWhatIsWrittenIsReadAsTheSame(t *testing.T) {
 			Env:       []api.EnvVar{{Name: "SEED", Value: "7"}, {Name: "EMPTY"}, {Name: "YES", Value: "yes"}, {Name: "NULL", Value: "null"}, {Name: "LINES", Value: "a\n  b\n"}, {Name: "ODD", Value: " # : {\t"}},
 			Resources: api.Resources{CPU: 2, Memory: api.Bytes{Text: "4g"}, Shm: api.Bytes{N: 1<<30 + 1}},
 			Threads:   4, Mounts: []api.Mount{{Source: "/data", Target: "data", ReadOnly: true}, {Folder: "sets", Path: "a b"}}, Ports: []int{8080, 9000}, Agent: "local",
-			Accelerator: "0.5", MPS: true, Cluster: 2, Priority: new(0), After: []string{"train-b", "7"}, PendingTimeout: "2h", Label: "0x1F", NoSSH: true,
+			Accelerator: "0.5", MPS: true, Cluster: 2, Priority: new(0), After: []string{"train-b", "7"}, PendingTimeout: "2h", Label: "0x1F", NoSSH: true, CommitOnEnd: 5,
 			Idle: &api.IdlePolicy{Lifetime: "2d", Use: &api.UsePolicy{Window: "30m", Any: true, GPU: new(5.0), CPU: new(0.0)}}},
 		"idle checks off":  {Image: "a", Idle: &api.IdlePolicy{}},
 		"a doubled name":   {Image: "a", Env: []api.EnvVar{{Name: "A", Value: "1"}, {Name: "A", Value: "2"}}},

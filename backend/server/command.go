@@ -103,6 +103,7 @@ func queueWords(spec session.Spec) []string {
 	}
 	add("--pending-timeout", lengthOut(spec.PendingTimeout))
 	add("--label", spec.Label)
+	number("--commit-on-end", spec.CommitOnEnd)
 	if spec.Idle == nil {
 		return words
 	}

@@ -15,6 +15,7 @@ func queueIn(in api.Spec, out *session.Spec) []session.FieldError {
 	var wrong []session.FieldError
 	out.Uncooperative, out.MPS, out.Cluster = in.Uncooperative, in.MPS, in.Cluster
 	out.Priority, out.After, out.Label, out.NoSSH = in.Priority, in.After, in.Label, in.NoSSH
+	out.CommitOnEnd = in.CommitOnEnd
 	var err error
 	if out.Accelerator, err = gpu.ParseRequest(in.Accelerator); err != nil {
 		out.Accelerator = gpu.Request{}

@@ -44,14 +44,14 @@ func TestSpecComesBackAsItWasAsked(t *testing.T) {
 	w := start(t)
 	w.running("aaaaaaaaaaaa")
 	spec := `{"name":"again","type":"interactive","image":"a:1","resources":{"cpu":1,"memory":1073741824,"shm":67108864},
-		"accelerator":"0.5","uncooperative":true,"mps":true,"cluster":2,"priority":0,"after":["aaaaaaaaaaaa"],"pendingTimeout":"2h","label":"vision",
+		"accelerator":"0.5","uncooperative":true,"mps":true,"cluster":2,"priority":0,"after":["aaaaaaaaaaaa"],"pendingTimeout":"2h","label":"vision","commitOnEnd":3,
 		"idle":{"lifetime":"2d","network":"1h","use":{"window":"30m","grace":"5m","any":true,"cpu":0.5,"gpu":5}}}`
 	var s api.Session
 	if status := w.call(t, "POST", "/api/v1/sessions", `{"spec":`+spec+`}`, &s); status != http.StatusCreated {
 		t.Fatalf("status %d", status)
 	}
 	want := api.Spec{Name: "again", Type: "interactive", Image: "a:1", Resources: api.Resources{CPU: 1, Memory: api.Bytes{N: 1 << 30}, Shm: api.Bytes{N: 64 << 20}},
-		Accelerator: "0.5", Uncooperative: true, MPS: true, Cluster: 2, Priority: ptr(0), After: []string{"aaaaaaaaaaaa"}, PendingTimeout: "2h", Label: "vision",
+		Accelerator: "0.5", Uncooperative: true, MPS: true, Cluster: 2, Priority: ptr(0), After: []string{"aaaaaaaaaaaa"}, PendingTimeout: "2h", Label: "vision", CommitOnEnd: 3,
 		Idle: &api.IdlePolicy{Lifetime: "2d", Network: "1h", Use: &api.UsePolicy{Window: "30m", Grace: "5m", Any: true, CPU: ptr(0.5), GPU: ptr(5.0)}}}
 	if !reflect.DeepEqual(s.Spec, want) {
 		t.Errorf("spec  %+v\nwant %+v", s.Spec, want)
@@ -117,9 +117,9 @@ func TestCommandLineAsksForAllOfTheSpec(t *testing.T) {
 	w := start(t)
 	var p api.Preview
 	w.call(t, "POST", "/api/v1/preview", `{"image":"a:1","type":"batch","command":"true","accelerator":"0.5","uncooperative":true,"mps":true,"cluster":3,"priority":0,
-		"after":["abcd","efgh"],"pendingTimeout":"2h","label":"my vision","timeout":"5m",
+		"after":["abcd","efgh"],"pendingTimeout":"2h","label":"my vision","commitOnEnd":3,"timeout":"5m",
 		"idle":{"lifetime":"2d","network":"1h","use":{"window":"30m","grace":"5m","any":true,"cpu":0.5,"memory":1,"gpu":5,"vram":7.25}}}`, &p)
-	want := "slipway run --image a:1 --type batch --gpu 0.5 --uncooperative --mps --cluster 3 --priority 0 --after abcd --after efgh --pending-timeout 2h --label 'my vision' " +
+	want := "slipway run --image a:1 --type batch --gpu 0.5 --uncooperative --mps --cluster 3 --priority 0 --after abcd --after efgh --pending-timeout 2h --label 'my vision' --commit-on-end 3 " +
 		"--idle-lifetime 2d --idle-network 1h --idle-window 30m --idle-grace 5m --idle-any --idle-cpu 0.5 --idle-memory 1 --idle-gpu 5 --idle-vram 7.25 --timeout 5m -- true"
 	if p.Command != want {
 		t.Errorf("got  %s\nwant %s", p.Command, want)

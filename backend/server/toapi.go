@@ -40,7 +40,12 @@ func sessionOut(s session.Session, usage *session.Usage, dependents []session.ID
 		Priority: s.Priority, DependsOn: each(s.DependsOn, idOut), Dependents: each(dependents, idOut), Accelerator: acceleratorOut(s.Spec.Accelerator),
 		GPUs: each(s.Grants.GPUs, grantOut), Enforcement: string(s.Enforcement), Idle: each(s.Idle, idleCheckOut), KeepUntil: s.KeepUntil,
 		Folders: each(s.Folders, folderMountOut), Tags: append([]string{}, s.Tags...),
+		EndImage: maybe(s.EndImage, endImageOut),
 	}
+}
+
+func endImageOut(i session.EndImage) api.EndImage {
+	return api.EndImage{State: string(i.State), Name: i.Name, Ref: i.Ref, Size: int64(i.Size), Kept: i.Kept, Error: maybe(i.Error, causeOut)}
 }
 
 // specOut hides the values of secret-looking variables behind mask.

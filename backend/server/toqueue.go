@@ -37,7 +37,7 @@ func acceleratorOut(r gpu.Request) *api.Accelerator {
 func queueOut(s session.Spec, out *api.Spec) {
 	out.Accelerator, out.Uncooperative, out.MPS, out.Cluster = requestOut(s.Accelerator), s.Uncooperative, s.MPS, s.Cluster
 	out.Priority, out.After, out.Label, out.PendingTimeout = s.Priority, s.After, s.Label, lengthOut(s.PendingTimeout)
-	out.Idle, out.NoSSH = maybe(s.Idle, idlePolicyOut), s.NoSSH
+	out.Idle, out.NoSSH, out.CommitOnEnd = maybe(s.Idle, idlePolicyOut), s.NoSSH, s.CommitOnEnd
 }
 
 func idlePolicyOut(p session.IdlePolicy) api.IdlePolicy {

@@ -46,7 +46,8 @@ type Sessions interface {
 	// has; see [CleanTags].
 	SetTags(ctx context.Context, id ID, tags []string) (Session, error)
 	// Terminate asks for the end of a live session and returns it at once,
-	// TERMINATING or ended. Forced removes the containers without waiting.
+	// TERMINATING or ended. Forced removes the containers without waiting, also
+	// the one that an ended session has kept; see [EndImage].
 	Terminate(ctx context.Context, id ID, forced bool) (Session, error)
 	// Watch calls fn for every event after cursor until ctx ends or fn fails.
 	// fn is never called concurrently, and a slow fn delays only itself.

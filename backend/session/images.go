@@ -23,8 +23,8 @@ type Images interface {
 	// engine_pull_forbidden and so on. image_pull_invalid for what is no name.
 	PullImage(ctx context.Context, req PullRequest) (ImageWork, error)
 	// CommitSession begins to make an image of what a RUNNING interactive
-	// session changed in its main kernel; folders, mounts and /home/work are not
-	// part of it. Fails with image_commit_invalid, image_commit_conflict where
+	// session, or an ended one that kept its container, changed in its main
+	// kernel; folders, mounts and /home/work are not part of it. Fails with image_commit_invalid, image_commit_conflict where
 	// the session is not one of that kind or is being committed already, and
 	// image_commit_already-exists where its owner has an image of that name.
 	CommitSession(ctx context.Context, id ID, req CommitRequest) (ImageWork, error)

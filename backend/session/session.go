@@ -44,6 +44,7 @@ type Session struct {
 	KeepUntil    *time.Time    `json:"keepUntil,omitempty"`   // nobody reclaims it before
 	Folders      []FolderMount `json:"folders,omitempty"`     // mounted, those of the spec and those that always are
 	Pinned       string        `json:"pinned,omitempty"`      // its image by digest, as it was found when it was prepared
+	EndImage     *EndImage     `json:"endImage,omitempty"`    // that is made of it as it ends; nil: not begun, or not asked for
 	Tags         []string      `json:"tags,omitempty"`        // a person's own marks, sorted; also on one that has ended
 	Revision     uint64        `json:"revision"`              // grows with every stored change of this session
 }

@@ -43,6 +43,7 @@ type Spec struct {
 	Label          string      `json:"label,omitempty" yaml:"label,omitempty"`                   // project, for the accounts
 	Idle           *IdlePolicy `json:"idle,omitempty" yaml:"idle,omitempty"`                     // nil: the agent's own
 	NoSSH          bool        `json:"noSSH,omitempty" yaml:"noSSH,omitempty"`                   // it is not reached by ssh
+	CommitOnEnd    int         `json:"commitOnEnd,omitempty" yaml:"commitOnEnd,omitempty"`       // make an image of it as it ends, and keep this many of the newest under its name; 0: none
 }
 
 // DefaultPriority is the priority of a session that names none.

@@ -26,6 +26,7 @@ const (
 	CodeInvalidPendingTimeout = Code("session_create_invalid-pending-timeout")  // below one second or beyond ten years
 	CodeInvalidLabel          = Code("session_create_invalid-label")            // too long or not printable
 	CodeInvalidIdle           = Code("session_create_invalid-idle")             // an idle policy that judges nothing or cannot be met
+	CodeInvalidCommitOnEnd    = Code("session_create_invalid-commit-on-end")    // number of images to keep outside 0..50
 )
 
 // Bounds of the fields that [Spec.Validate] checks here.
@@ -60,6 +61,7 @@ func (s Spec) validateQueue(f *findings) {
 	if s.Idle != nil {
 		*f = append(*f, s.Idle.Validate("idle")...)
 	}
+	s.validateCommitOnEnd(f)
 }
 
 func (s Spec) validateAccelerator(f *findings) {

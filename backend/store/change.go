@@ -223,22 +223,27 @@ func (t *Tx) PutPhase(p *session.Phase) error {
 }
 
 // Purge removes the records of the oldest finished sessions so that at most
-// keep remain, at most limit of them in one go, and returns what it removed.
+// keep remain, at most limit of them in one go, and returns what it removed. One
+// whose container is kept stays.
 func (t *Tx) Purge(keep, limit int) ([]session.Session, error) {
 	var removed []session.Session
-	for excess := min(t.Finished()-keep, limit); len(removed) < excess; {
-		arrival, id := t.tx.Bucket(bucketFinished).Cursor().First()
-		if arrival == nil {
-			break
-		}
+	cursor := t.tx.Bucket(bucketFinished).Cursor()
+	arrival, id := cursor.First()
+	for excess := min(t.Finished()-keep, limit); len(removed) < excess && arrival != nil; {
 		r, err := load(t.tx, session.ID(id))
 		if err != nil {
 			return nil, err
 		}
+		if r.Session.KeepsContainer() {
+			arrival, id = cursor.Next()
+			continue
+		}
+		arrival = slices.Clone(arrival)
 		if err := t.drop(r); err != nil {
 			return nil, err
 		}
 		removed = append(removed, r.Session)
+		arrival, id = cursor.Seek(arrival) // the next one, now that this is gone
 	}
 	return removed, t.count(-len(removed))
 }

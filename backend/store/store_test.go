@@ -330,6 +330,34 @@ func TestPurgeRemovesTheOldestAndAllOfTheirs(t *testing.T) {
 	sound(t, s)
 }
 
+func TestPurgeKeepsWhatHasAContainer(t *testing.T) {
+	s := fresh(t)
+	fill(t, s, 4, 0)
+	var removed []session.Session
+	err := s.Update(func(tx *Tx) error {
+		for _, id := range []session.ID{"s00000000000", "s00000000002"} {
+			r, err := tx.Get(id)
+			if err != nil {
+				return err
+			}
+			r.EndImage = &session.EndImage{State: session.WorkFailed, Kept: true}
+			if err := tx.Put(&r); err != nil {
+				return err
+			}
+		}
+		var err error
+		removed, err = tx.Purge(1, 100)
+		return err
+	})
+	if err != nil || len(removed) != 2 || removed[0].ID != "s00000000001" || removed[1].ID != "s00000000003" {
+		t.Errorf("removed %v, %v", removed, err)
+	}
+	if n, err := s.Finished(); n != 2 || err != nil {
+		t.Errorf("%d are kept, %v", n, err)
+	}
+	sound(t, s)
+}
+
 func TestPhasesKeepTheirOrder(t *testing.T) {
 	s := fresh(t)
 	record := create(t, s, pending("aaaaaaaaaaaa"), "")

@@ -105,6 +105,31 @@ func caseCommit(s *suite) {
 	}
 }
 
+func caseCommitOnEnd(s *suite) {
+	spec := session.Spec{Name: "ends-" + rand.Text()[:8], CommitOnEnd: 1}
+	var last session.Session
+	for range 2 {
+		last = s.launch(spec)
+		s.awaitStatus(last.ID, session.Running)
+		s.terminate(last.ID, false)
+		last = s.awaitEnd(last.ID)
+		if i := last.EndImage; last.Status != session.Terminated || i == nil || i.State != session.WorkDone || i.Kept || i.Ref != session.CommitRef(last.Owner, i.Name) {
+			s.Fatalf("it ended as %s with %+v", last.Status, last.EndImage)
+		}
+	}
+	images := must(s, s.agent.ListImages)
+	images = slices.DeleteFunc(images, func(i session.Image) bool { return i.Origin == nil || i.Origin.Series != spec.Name })
+	if len(images) != 1 || images[0].Origin.Session != last.ID || images[0].Origin.Name != session.SeriesName(spec.Name, 2) {
+		s.Errorf("the series holds %+v", images)
+	}
+	for _, image := range images {
+		_, err := try(s, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.agent.RemoveImage(ctx, image.ID) })
+		if err != nil && (!s.Mortal || session.CodeOf(err) != "engine_image_not-found") {
+			s.Error(err)
+		}
+	}
+}
+
 func casePullImage(s *suite) {
 	pull := func(ref string) (session.ImageWork, error) {
 		return try(s, func(ctx context.Context) (session.ImageWork, error) {

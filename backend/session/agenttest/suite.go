@@ -97,6 +97,7 @@ var cases = []struct {
 	{"a folder is mounted, outlives its session and goes through the trash", caseFolders},
 	{"images are listed with those who use them", caseImages},
 	{"a session is made an image, which is used and removed", caseCommit},
+	{"an end makes an image and keeps the newest of its name", caseCommitOnEnd},
 	{"pulling tells how it ends", casePullImage},
 	{"an image is sent and put together", caseTransfer},
 	{"devices, their history and accounts are told", caseDevices},

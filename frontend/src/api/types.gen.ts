@@ -1519,6 +1519,8 @@ export interface Session {
   keepUntil?: Time;
   /** Mounted, those of the spec and those that always are. */
   folders: FolderMount[];
+  /** That is made of it as it ends; absent: not begun, or not asked for. */
+  endImage?: EndImage;
   /** A person's own marks, sorted. */
   tags: string[];
   /** Its agent is not reached, and this is how it was then. */
@@ -1566,6 +1568,21 @@ export interface Spec {
   idle?: IdlePolicy;
   /** It is not reached by ssh. */
   noSSH?: boolean;
+  /** Make an image of it as it ends, and keep this many of the newest under its name, up to 50; 0: none. */
+  commitOnEnd?: number;
+}
+
+/** EndImage is the image that is made of a session as it ends. Where it could not be made the session's main container is kept, stopped, until it is committed after all or dropped by a forced end. */
+export interface EndImage {
+  /** Running, done, failed or cancelled. */
+  state: string;
+  name: string;
+  ref: string;
+  /** Bytes that the session changed; 0 while unknown. */
+  size: number;
+  /** The container is kept. */
+  kept: boolean;
+  error?: Problem;
 }
 
 /** IdlePolicy says when an idle session is reclaimed. An absent field is off. */

@@ -127,6 +127,7 @@ function TypeFacts({ draft }: { draft: Draft }) {
         batch && draft.timeout ? [t('batch.timeout'), `${draft.timeout.value ?? '–'} ${t(`unit.${draft.timeout.unit}`)}`] : null,
         [t('queue.title'), <QueueWords draft={draft} />],
         [t('idle.title'), <IdleWords draft={draft} />],
+        draft.commitOnEnd ? [t('end.title'), t('end.is', { count: draft.commitOnEnd.keep ?? 0 })] : null,
       ]}
     />
   )

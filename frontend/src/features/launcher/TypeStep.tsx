@@ -6,6 +6,7 @@ import { formatRelative } from '@/lib/time'
 import { useNow } from '@/lib/useNow'
 import css from './launcher.module.css'
 import { Card } from './Card'
+import { EndCard } from './EndCard'
 import { Field } from './Field'
 import { IdleCard } from './IdleCard'
 import { QueueCard } from './QueueCard'
@@ -56,6 +57,7 @@ export function TypeStep({ draft, issues, change }: StepProps) {
       {draft.type === 'batch' ? <BatchCard draft={draft} issues={issues} change={change} /> : null}
       <QueueCard draft={draft} issues={issues} change={change} />
       <IdleCard draft={draft} issues={issues} change={change} />
+      <EndCard draft={draft} issues={issues} change={change} />
     </>
   )
 }

@@ -27,6 +27,7 @@ const STEP_OF: Record<string, Step> = {
   pendingTimeout: 'type',
   label: 'type',
   idle: 'type',
+  commitOnEnd: 'type',
   image: 'environment',
   env: 'environment',
   resources: 'environment',

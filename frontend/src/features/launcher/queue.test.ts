@@ -84,12 +84,12 @@ describe('how a session waits', () => {
 describe('the draft with all of this', () => {
   const draft = {
     ...EMPTY_DRAFT, image: 'a:1', accelerator: parseAccelerator('0.5'), uncooperative: true, priority: 50, after: ['abc'], pendingTimeout: { value: 2, unit: 'h' as const }, label: 'thesis',
-    cluster: 3, count: 4, idle: { lifetime: { value: 1, unit: 'd' as const }, network: null, use: { ...START_USE, any: true } },
+    cluster: 3, count: 4, commitOnEnd: { keep: 5 }, idle: { lifetime: { value: 1, unit: 'd' as const }, network: null, use: { ...START_USE, any: true } },
   }
   it('becomes a spec; how many there are is asked beside it', () => {
     expect(toSpec(draft)).toMatchObject({
       accelerator: '0.5', uncooperative: true, priority: 50, after: ['abc'], pendingTimeout: '2h', label: 'thesis', cluster: 3,
-      idle: { lifetime: '1d', use: { window: '30m', grace: '10m', any: true, cpu: 5, gpu: 5 } },
+      commitOnEnd: 5, idle: { lifetime: '1d', use: { window: '30m', grace: '10m', any: true, cpu: 5, gpu: 5 } },
     })
     expect(toSpec(draft)).not.toHaveProperty('count')
   })

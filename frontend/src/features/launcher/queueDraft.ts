@@ -40,14 +40,18 @@ export interface QueueDraft {
   count: number | null
   /** null: as its machine does. */
   idle: IdleDraft | null
+  /** How many images of its ends are kept under its name; null: none is made. */
+  commitOnEnd: { keep: number | null } | null
 }
 
 export const DEFAULT_PRIORITY = 10
 export const MAX_CLUSTER = 8
 export const MAX_COUNT = 10
 export const MAX_LABEL = 64
+export const MAX_COMMITS = 50
+export const START_COMMITS = 3
 
-export const EMPTY_QUEUE: QueueDraft = { priority: DEFAULT_PRIORITY, after: [], pendingTimeout: null, label: '', cluster: 1, count: 1, idle: null }
+export const EMPTY_QUEUE: QueueDraft = { priority: DEFAULT_PRIORITY, after: [], pendingTimeout: null, label: '', cluster: 1, count: 1, idle: null, commitOnEnd: null }
 
 export const START_IDLE: IdleDraft = { lifetime: null, network: { value: 1, unit: 'h' }, use: null }
 export const START_USE: UseDraft = { window: { value: 30, unit: 'm' }, grace: { value: 10, unit: 'm' }, any: false, cpu: 5, memory: null, gpu: 5, vram: null }
@@ -80,6 +84,7 @@ export function addQueue(spec: Spec, draft: QueueDraft): void {
   if (draft.pendingTimeout) spec.pendingTimeout = writeSpan(draft.pendingTimeout)
   if (draft.label.trim() !== '') spec.label = draft.label.trim()
   if (draft.cluster !== null && draft.cluster > 1) spec.cluster = draft.cluster
+  if (draft.commitOnEnd?.keep) spec.commitOnEnd = draft.commitOnEnd.keep
   if (draft.idle) {
     const idle: IdlePolicy = {}
     if (draft.idle.lifetime) idle.lifetime = writeSpan(draft.idle.lifetime)
@@ -100,6 +105,7 @@ export function queueFromSpec(spec: Spec): QueueDraft {
     label: spec.label ?? '',
     cluster: spec.cluster || 1,
     count: 1,
+    commitOnEnd: spec.commitOnEnd ? { keep: spec.commitOnEnd } : null,
     idle: idle
       ? {
           lifetime: parseSpan(idle.lifetime),
@@ -125,6 +131,7 @@ export function decodeQueue(from: Record<string, unknown>): QueueDraft {
   const object = (value: unknown) => (typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null)
   const idle = object(from.idle)
   const use = object(idle?.use)
+  const commits = object(from.commitOnEnd)
   return {
     priority: from.priority === undefined ? DEFAULT_PRIORITY : num(from.priority),
     after: Array.isArray(from.after) ? from.after.map(str).filter(Boolean).slice(0, 32) : [],
@@ -132,6 +139,7 @@ export function decodeQueue(from: Record<string, unknown>): QueueDraft {
     label: str(from.label),
     cluster: from.cluster === undefined ? 1 : num(from.cluster),
     count: from.count === undefined ? 1 : num(from.count),
+    commitOnEnd: commits ? { keep: num(commits.keep) } : null,
     idle: idle
       ? {
           lifetime: span(idle.lifetime),

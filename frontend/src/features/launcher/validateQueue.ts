@@ -2,7 +2,7 @@ import type { DeviceBoard } from '../../api/types.gen'
 import { type AcceleratorDraft, offerOf } from './accelerator'
 import { amountToBytes } from './amount'
 import type { Issue } from './issues'
-import { MAX_CLUSTER, MAX_COUNT, MAX_LABEL, METRICS, type QueueDraft, type Span } from './queueDraft'
+import { MAX_CLUSTER, MAX_COMMITS, MAX_COUNT, MAX_LABEL, METRICS, type QueueDraft, type Span } from './queueDraft'
 
 const error = (field: string, key: string, values?: Issue['values']): Issue => ({ field, severity: 'error', key, values })
 const warning = (field: string, key: string, values?: Issue['values']): Issue => ({ field, severity: 'warning', key, values })
@@ -20,6 +20,7 @@ export function validateQueue(draft: QueueDraft, liveIds: ReadonlySet<string> | 
   })
   if (draft.pendingTimeout && !wholeSpan(draft.pendingTimeout)) issues.push(error('pendingTimeout', 'timeoutNumber'))
   if ([...draft.label.trim()].length > MAX_LABEL) issues.push(error('label', 'labelLong', { max: MAX_LABEL }))
+  if (draft.commitOnEnd && !whole(draft.commitOnEnd.keep, 1, MAX_COMMITS)) issues.push(error('commitOnEnd', 'commitOnEnd', { max: MAX_COMMITS }))
   return [...issues, ...validateIdle(draft)]
 }
 
