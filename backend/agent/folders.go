@@ -35,7 +35,7 @@ type folders struct {
 
 func newFolders(a *Agent) *folders {
 	f := &folders{
-		agent: a, disk: folder.Disk{Dir: filepath.Join(a.config.Dir, "folders"), UID: a.config.UID, GID: a.config.GID},
+		agent: a, disk: folder.NewDisk(filepath.Join(a.config.Dir, "folders"), a.config.UID, a.config.GID),
 		remove: make(chan struct{}, 1), dirty: map[session.FolderID]bool{},
 	}
 	f.counter = folder.NewCounter(f.count)

@@ -82,7 +82,7 @@ func (j *copying) upload(ctx context.Context, source, target string) error {
 // shows when it is sent.
 func localSum(from io.Reader) string {
 	sum := sha256.New()
-	_, _ = io.Copy(sum, from) // see above
+	_, _ = io.CopyBuffer(sum, from, make([]byte, 256<<10)) // see above
 	return hex.EncodeToString(sum.Sum(nil))
 }
 

@@ -177,39 +177,16 @@ func (t Tree) Write(up session.Upload, from io.Reader) (int64, error) {
 		return 0, failure("write", hidden, err)
 	}
 	defer file.Close()
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
 		return 0, errors.Join(notRegular("write", hidden), err)
 	}
-	if err := copyAt(file, up.Offset, from); err != nil {
+	sum, end := t.Sums.begin(info, up.Offset)
+	err = copyAt(file, up.Offset, from, sum)
+	if end(file); err != nil {
 		return 0, failure("write", full, err)
 	}
 	return t.UploadOffset(up)
-}
-
-// writeEvery is how many bytes the disk is told to write at a time, while more
-// of them come. Else all of a large file would be waited for at its end.
-const writeEvery = 8 << 20
-
-// placed writes to a file from an offset on.
-type placed struct {
-	file   *os.File
-	offset int64
-}
-
-func (p *placed) Write(b []byte) (int, error) {
-	n, err := p.file.WriteAt(b, p.offset)
-	begun := p.offset / writeEvery
-	p.offset += int64(n)
-	if p.offset/writeEvery > begun {
-		beginWriting(p.file, begun*writeEvery, writeEvery)
-	}
-	return n, err
-}
-
-// copyAt copies to a file from an offset on.
-func copyAt(file *os.File, offset int64, from io.Reader) error {
-	_, err := io.CopyBuffer(&placed{file, offset}, struct{ io.Reader }{from}, make([]byte, 256<<10)) // not the whole of what is there at once
-	return err
 }
 
 // Drop forgets an upload.
@@ -286,16 +263,21 @@ func (t Tree) seal(ctx context.Context, hidden string, req session.FinishRequest
 	}
 	durable := make(chan error, 1) // the disk writes while the checksum is computed
 	go func() { durable <- file.Sync() }()
-	err = checkSum(ctx, file, req.SHA256)
+	err = t.checkSum(ctx, file, info, req.SHA256)
 	return errors.Join(err, <-durable)
 }
 
 // checkSum fails where a part has another checksum than it should; empty: any.
-func checkSum(ctx context.Context, part io.Reader, wanted string) error {
+// It is read for that where nobody kept count of it while it came.
+func (t Tree) checkSum(ctx context.Context, part io.Reader, info fs.FileInfo, wanted string) error {
 	if wanted == "" {
 		return nil
 	}
-	sum, err := checksum(ctx, part)
+	var err error
+	sum, known := t.Sums.of(info)
+	if !known {
+		sum, err = checksum(ctx, part)
+	}
 	if err == nil && !strings.EqualFold(sum, wanted) {
 		err = &session.Error{Code: "file_finish_checksum", Message: "What came is not what was sent: the checksum is another.", Hint: "Begin the upload anew; the file may have changed while it was read."}
 	}

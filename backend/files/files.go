@@ -31,11 +31,11 @@ type FS interface {
 	RemoveAll(path string) error
 }
 
-// Tree answers for one tree. It holds nothing but its FS and is safe for
-// concurrent use as far as that is.
+// Tree answers for one tree. It is safe for concurrent use as far as its FS is.
 type Tree struct {
 	FS   FS
 	Home string // where relative paths begin
+	Sums *Sums  // nil: what was uploaded is read again for its checksum
 }
 
 // resolve makes a path absolute and clean.

@@ -20,6 +20,12 @@ type Disk struct {
 	// UID and GID are whose the files are that are made in folders, where this
 	// process may give them away.
 	UID, GID int
+	sums     *files.Sums // of uploads under way; nil: they are computed at their ends
+}
+
+// NewDisk returns a disk that adds up the checksums of uploads as they come.
+func NewDisk(dir string, uid, gid int) Disk {
+	return Disk{Dir: dir, UID: uid, GID: gid, sums: new(files.Sums)}
 }
 
 // deleted is what the directory of a folder is called while it is deleted.
@@ -116,7 +122,7 @@ func (d Disk) Open(f session.Folder) (*Tree, error) {
 	if d.gives() {
 		inner.give, inner.uid, inner.gid = true, d.UID, d.GID
 	}
-	return &Tree{Tree: files.Tree{FS: inner, Home: "/"}, root: root}, nil
+	return &Tree{Tree: files.Tree{FS: inner, Home: "/", Sums: d.sums}, root: root}, nil
 }
 
 // Close closes the folder. Files that are open stay so.

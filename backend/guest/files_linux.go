@@ -146,7 +146,7 @@ func filesMain(args []string) int {
 	if err != nil {
 		return 1
 	}
-	tree := files.Tree{FS: realFS{}, Home: args[0]}
+	tree := files.Tree{FS: realFS{}, Home: args[0], Sums: new(files.Sums)}
 	for {
 		stream, err := mux.Accept()
 		if err != nil {

@@ -15,9 +15,6 @@ const (
 	// uploadPiece is how many bytes are held until an agent has them. What it
 	// does not have when its connection is lost is sent again from here.
 	uploadPiece = 8 << 20
-	// nearPiece is that for a folder of this machine, where nothing is far: it
-	// stays in the caches of the CPU on its way to the disk.
-	nearPiece = 512 << 10
 	// uploadsAtOnce bounds the memory of all uploads.
 	uploadsAtOnce = 16
 	// transferPatience is how long a transfer waits for an agent that is not
@@ -34,7 +31,7 @@ type Files struct {
 	Agent session.Agent
 	Place session.Place
 	hub   *Hub
-	piece int // bytes of an upload that are held at a time
+	piece int // bytes of an upload that are held at a time; 0: the agent is here and is never lost
 }
 
 // FilesOf returns the files of a session's kernel, main1 where none is named.
@@ -97,6 +94,9 @@ func (f *Files) Upload(ctx context.Context, up session.Upload, from io.Reader) (
 		defer func() { <-f.hub.uploads }()
 	case <-ctx.Done():
 		return 0, context.Cause(ctx)
+	}
+	if f.piece == 0 {
+		return f.Agent.WriteUpload(ctx, f.Place, up, from)
 	}
 	there := up.Offset
 	buffer := make([]byte, f.piece)

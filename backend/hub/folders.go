@@ -148,7 +148,7 @@ func (h *Hub) FilesIn(ctx context.Context, ref, agent string) (*Files, session.F
 	}
 	files := &Files{Agent: m.Agent, Place: session.Place{Folder: f.ID}, hub: h, piece: uploadPiece}
 	if m.Local {
-		files.piece = nearPiece
+		files.piece = 0
 	}
 	return files, f, nil
 }

@@ -24,7 +24,7 @@ const (
 	// copiedBytes is the size of the file that is brought and fetched.
 	copiedBytes = 1 << 30
 	// pieceBytes is how much the user interface sends in one request.
-	pieceBytes = 16 << 20
+	pieceBytes = 64 << 20
 	// copiedName is what the file is called in the folder.
 	copiedName = "large.bin"
 	// listedFiles is how many entries the listed folder has.

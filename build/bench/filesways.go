@@ -45,7 +45,7 @@ func (c *carrier) compare(ctx context.Context, rounds int, r *report) error {
 	for range rounds {
 		for i := range ways {
 			way := &ways[i]
-			if err := os.Remove(back); err != nil && !errors.Is(err, os.ErrNotExist) {
+			if err := os.RemoveAll(way.made); err != nil { // every way makes a fresh file
 				return err
 			}
 			began := time.Now()

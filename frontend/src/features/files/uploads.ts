@@ -28,8 +28,8 @@ export interface Picked {
   dirs: string[]
 }
 
-/** Most bytes of one request: what is sent again at most after a cut. */
-const pieceSize = 16 * 1024 ** 2
+/** Most bytes of one request. What came of one that was cut off stays. */
+const pieceSize = 64 * 1024 ** 2
 const atOnce = 2
 /** Pauses before a lost connection is tried again, in ms; the last one stays. */
 const pauses = [500, 1000, 2000, 5000]
