@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"slipway/backend/daemon"
+	"slipway/backend/demo"
 	"slipway/backend/place"
 	"slipway/backend/session"
 )
@@ -22,12 +23,20 @@ type AgentConfig struct {
 	Log *slog.Logger
 	// Ready is called once, when the agent answers; nil: nothing.
 	Ready func(daemon.Status)
+
+	machine *demo.Machine // that it pretends to rule; nil: it is real
+	acts    []demo.Act    // that are played on it
 }
 
 // ServeAgent runs the agent of this machine without a hub until ctx ends or
 // somebody asks it to stop. Sessions go on. It fails with agent_start_conflict
 // while another process rules the folder.
 func ServeAgent(ctx context.Context, config AgentConfig) error {
+	if config.machine == nil {
+		if err := notADemo(config.Home); err != nil {
+			return err
+		}
+	}
 	lock, err := hold(ctx, config.Home)
 	if err != nil {
 		return asStart(err)
@@ -75,7 +84,7 @@ func serveAgent(ctx context.Context, config AgentConfig) (err error) {
 	if kind == "" {
 		kind = EngineDocker
 	}
-	local, err := openLocal(ctx, config.Home, kind, daemon.LogFile(config.Home), config.Log)
+	local, err := openLocal(ctx, localConfig{home: config.Home, kind: kind, logFile: daemon.LogFile(config.Home), machine: config.machine, log: config.Log})
 	if err != nil {
 		return err
 	}
@@ -94,6 +103,9 @@ func serveAgent(ctx context.Context, config AgentConfig) (err error) {
 			stop()
 		}
 	})
+	if err := demo.Play(ctx, local.Agent, config.acts); err != nil {
+		config.Log.Error("the story is not told to its end", "error", err)
+	}
 	config.Log.Info("serving an agent", "engine", local.Kind, "version", place.Version, "pid", os.Getpid(), "listen", settings.Listen)
 	if config.Ready != nil {
 		status, _ := d.Status(ctx)

@@ -18,6 +18,7 @@ import (
 
 	"slipway/backend/agent"
 	"slipway/backend/api"
+	"slipway/backend/demo"
 	"slipway/backend/engine"
 	"slipway/backend/environments"
 	"slipway/backend/guest/payload"
@@ -31,12 +32,14 @@ import (
 	"slipway/gpu/clock"
 )
 
-// LocalAgent is the name of the agent on this machine.
+// LocalAgent is the name of the agent on this machine, unless it is a demo's.
 const LocalAgent = "local"
 
 // Local is this machine's agent with everything that it stands on.
 type Local struct {
 	Agent  *agent.Agent
+	Name   string // of the agent
+	Owner  string // whose sessions are those of nobody else
 	Engine engine.Engine
 	Kind   string // docker or sim
 	Note   string // why it is this kind, where that needs saying; empty: as asked for
@@ -83,22 +86,34 @@ func (l *Local) Close() error { return l.parts.Close() }
 // OpenAgent opens the agent of this machine in the folder home, on the engine
 // asked for: docker, sim, or auto for Docker where it answers.
 func OpenAgent(ctx context.Context, home place.Home, kind string, log *slog.Logger) (*Local, error) {
-	return openLocal(ctx, home, kind, home.LogFile(), log)
+	return openLocal(ctx, localConfig{home: home, kind: kind, logFile: home.LogFile(), log: log})
 }
 
-// openLocal is OpenAgent with the path of the log for people to be told.
-func openLocal(ctx context.Context, home place.Home, kind, logFile string, log *slog.Logger) (*Local, error) {
-	choice, err := chooseEngine(ctx, home, kind)
+// localConfig says what agent to open.
+type localConfig struct {
+	home    place.Home
+	kind    string
+	logFile string        // for people to be told
+	machine *demo.Machine // that is pretended to be; nil: none
+	log     *slog.Logger
+}
+
+func openLocal(ctx context.Context, config localConfig) (*Local, error) {
+	home, log := config.home, config.log
+	choice, err := chooseEngine(ctx, home, config.kind)
 	if err != nil {
 		return nil, err
 	}
-	l := &Local{Kind: choice.kind, Note: choice.note, Dir: choice.dir(home)}
+	l := &Local{Name: LocalAgent, Owner: personName(), Kind: choice.kind, Note: choice.note, Dir: choice.dir(home)}
+	if config.machine != nil {
+		l.Name, l.Owner = config.machine.Name, demo.Person
+	}
 	books, err := store.Open(store.Config{Path: filepath.Join(l.Dir, "agent.db")})
 	if err != nil {
 		return nil, err
 	}
 	l.parts, l.Instance = append(l.parts, books), books.Instance()
-	l.Engine, err = choice.open(l.Dir, books.Instance(), log)
+	l.Engine, err = choice.open(l.Dir, books.Instance(), config.machine, log)
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -112,18 +127,21 @@ func openLocal(ctx context.Context, home place.Home, kind, logFile string, log *
 	if err = errors.Join(err, idleErr); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	if err := openDevices(l, env(libraryVariable), log); err != nil {
+	if err := openDevices(l, config.machine, env(libraryVariable), log); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	uid, gid := person()
-	l.Agent, err = agent.Open(ctx, agent.Config{
-		Name: LocalAgent, Dir: l.Dir, Engine: l.Engine, Store: books, Owner: personName(),
+	agentConfig := agent.Config{
+		Name: l.Name, Dir: l.Dir, Engine: l.Engine, Store: books, Owner: l.Owner,
 		UID: uid, GID: gid, Version: place.Version, Log: log.With("part", "agent"),
 		GPU: l.Devices, Giving: shares, Moment: clock.Now, Idle: idle, Guard: guard, EndProcess: l.endProcess,
 		Alone:  aloneOn(l.Kind),
-		Doctor: agent.DoctorConfig{Note: l.Note, LogFile: logFile, Guest: payload.Binary},
-	})
-	if err != nil {
+		Doctor: agent.DoctorConfig{Note: l.Note, LogFile: config.logFile, Guest: payload.Binary},
+	}
+	if config.machine != nil {
+		agentConfig.Hostname, agentConfig.Load = config.machine.Host, pretendedLoad(l.Engine)
+	}
+	if l.Agent, err = agent.Open(ctx, agentConfig); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	l.parts = append(l.parts, l.Agent)
@@ -148,8 +166,8 @@ func OpenHub(home place.Home, local *Local, reach hub.Reacher, log *slog.Logger)
 		return nil, nil, err
 	}
 	h, err := hub.Open(hub.Config{
-		Members: []hub.Member{{Name: LocalAgent, Local: true, Agent: local.Agent}},
-		Reacher: reach, Shelf: shelf, Catalogue: environments.In(home.Dir), Settings: settings.New(home.Dir, nil), Notifier: notify.NewDesktop(nil), Owner: personName(), Version: hub.Version(BuildVersion()), Log: log.With("part", "hub"),
+		Members: []hub.Member{{Name: local.Name, Local: true, Agent: local.Agent}},
+		Reacher: reach, Shelf: shelf, Catalogue: environments.In(home.Dir), Settings: settings.New(home.Dir, nil), Notifier: notify.NewDesktop(nil), Owner: local.Owner, Version: hub.Version(BuildVersion()), Log: log.With("part", "hub"),
 	})
 	if err != nil {
 		return nil, nil, errors.Join(err, shelf.Close())

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"slipway/backend/demo"
 	"slipway/backend/engine"
 	"slipway/backend/engine/docker"
 	"slipway/backend/engine/sim"
@@ -107,13 +108,18 @@ func liveSessions(home place.Home) int {
 	return len(live)
 }
 
-// open opens the engine with its files in dir.
-func (c choice) open(dir, instance string, log *slog.Logger) (engine.Engine, error) {
+// open opens the engine with its files in dir; a simulated one is as large as the
+// machine that it pretends to be.
+func (c choice) open(dir, instance string, machine *demo.Machine, log *slog.Logger) (engine.Engine, error) {
 	log = log.With("part", "engine")
 	var e engine.Engine
 	var err error
 	if c.kind == EngineSim {
-		e, err = sim.Open(sim.Config{Dir: dir, Instance: instance, Log: log})
+		config := sim.Config{Dir: dir, Instance: instance, Log: log}
+		if machine != nil {
+			config.CPUs, config.Memory = machine.CPUs, machine.Memory
+		}
+		e, err = sim.Open(config)
 	} else {
 		e, err = docker.Open(docker.Config{Dir: dir, Instance: instance, Guest: payload.Binary, Log: log})
 	}

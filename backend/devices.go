@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"slipway/backend/demo"
 	"slipway/backend/engine"
 	"slipway/backend/session"
 	"slipway/gpu"
@@ -20,9 +21,9 @@ import (
 const libraryVariable = "SLIPWAY_NVML_LIBRARY"
 
 // openDevices opens what finds and measures the devices of this machine, which
-// are simulated where its sessions are. library is the path of NVIDIA's; "": a
-// usual one.
-func openDevices(l *Local, library string, log *slog.Logger) error {
+// are simulated where its sessions are: those of pretended, or two where that is
+// nil. library is the path of NVIDIA's; "": a usual one.
+func openDevices(l *Local, pretended *demo.Machine, library string, log *slog.Logger) error {
 	if l.Kind != EngineSim {
 		machine, err := devices.Open(devices.Config{Dir: l.Dir, Library: library, Log: log.With("part", "devices")})
 		if err != nil {
@@ -32,7 +33,11 @@ func openDevices(l *Local, library string, log *slog.Logger) error {
 		l.parts = append(l.parts, machine)
 		return nil
 	}
-	machine := sim.Open(sim.Config{Seed: 1, Cards: []sim.Card{sim.Workstation, sim.Workstation}, Clock: clock.Now, Desktop: true})
+	config := sim.Config{Seed: 1, Cards: []sim.Card{sim.Workstation, sim.Workstation}, Clock: clock.Now, Desktop: true}
+	if pretended != nil {
+		config.Seed, config.Cards, config.Desktop, config.Foreign = pretended.Seed, pretended.Cards, pretended.Desktop, pretended.Foreign
+	}
+	machine := sim.Open(config)
 	l.Devices, l.endProcess = machine, func(pid int, _ uint64) error {
 		machine.End(pid)
 		return nil

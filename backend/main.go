@@ -8,6 +8,7 @@ import (
 
 	"slipway/backend/api"
 	"slipway/backend/cli"
+	"slipway/backend/demo"
 	"slipway/backend/session"
 	"slipway/gpu/nvml"
 	"slipway/tunnel/sshstdio"
@@ -22,6 +23,9 @@ func Main(args []string, assets fs.FS) int {
 	if len(args) > 0 && args[0] == nvml.ChildCommand { // hidden: gpu/devices starts this program so
 		return nvml.ChildMain(args[1:], os.Stdin, os.Stdout, os.Stderr)
 	}
+	if len(args) > 0 && args[0] == LabCommand { // hidden: a demo starts this program so
+		return LabMain(args[1:], os.Stdin, os.Stdout, os.Stderr)
+	}
 	return cli.Main(context.Background(), cli.Config{
 		Version: BuildVersion(), Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Serve: func(ctx context.Context, opts cli.ServeOptions) error {
@@ -30,6 +34,13 @@ func Main(args []string, assets fs.FS) int {
 				config.Ready = func(r Ready) { opts.Ready(cli.Ready(r)) }
 			}
 			return told(Serve(ctx, config))
+		},
+		Demo: func(ctx context.Context, opts cli.DemoOptions) error {
+			config := DemoConfig{Options: demo.Options{Seed: opts.Seed, Story: demo.Story(opts.Story)}, Keep: opts.Keep, Port: opts.Port, Assets: assets}
+			if opts.Ready != nil {
+				config.Ready = func(r Ready, dir string) { opts.Ready(cli.Ready(r), dir) }
+			}
+			return told(ServeDemo(ctx, config))
 		},
 		Agent: func(ctx context.Context, opts cli.AgentOptions) error {
 			return ServeAgent(ctx, AgentConfig{Home: opts.Home, Settings: opts.Settings, Ready: opts.Ready})

@@ -27,6 +27,8 @@ type reacher struct {
 	// sshConfig stands in for the person's ssh configuration, and ssh for the
 	// system's client; empty: those.
 	sshConfig, ssh string
+	// through has every dialer go through something; nil: nothing.
+	through func(tunnel.Dialer) tunnel.Dialer
 
 	// mu guards everything below.
 	mu      sync.Mutex

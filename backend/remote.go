@@ -62,6 +62,9 @@ func (m *remote) bySSH(connection *sshConnection, err error) error {
 // begin makes the line over a dialer.
 func (m *remote) begin(dialer tunnel.Dialer) {
 	log := m.reacher.log.With("agent", m.entry.ID)
+	if through := m.reacher.through; through != nil {
+		dialer = through(dialer)
+	}
 	m.line = tunnel.NewLine(tunnel.LineConfig{Dialer: dialer, NeedsPerson: needsPerson, Log: log})
 	m.client = agentrpc.NewClient(agentrpc.ClientConfig{Name: m.listed.Name, Opener: m.line})
 	m.link = hub.Link{State: hub.LinkOff, Since: time.Now(), Transport: m.transport}

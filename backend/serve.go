@@ -34,6 +34,8 @@ type Config struct {
 	Log *slog.Logger
 	// Ready is called once, when the control plane answers; nil: nothing.
 	Ready func(Ready)
+
+	demo *demonstration // that is served; nil: what is served is real
 }
 
 // Ready says where a control plane answers.
@@ -59,6 +61,11 @@ const (
 // Sessions go on. It fails with server_start_conflict while another one holds
 // the folder, and with server_listen_conflict when the port asked for is taken.
 func Serve(ctx context.Context, config Config) error {
+	if config.demo == nil {
+		if err := notADemo(config.Home); err != nil {
+			return err
+		}
+	}
 	lock, err := hold(ctx, config.Home)
 	if err != nil {
 		return err
@@ -126,18 +133,24 @@ func serve(ctx context.Context, config Config) (err error) {
 	if err != nil {
 		return err
 	}
-	local, err := OpenAgent(ctx, config.Home, config.Engine, log)
+	stopLab, err := config.demo.begin(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stopLab()) }()
+	local, err := openLocal(ctx, localConfig{home: config.Home, kind: config.Engine, logFile: config.Home.LogFile(), machine: config.demo.workstation(), log: log})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, local.Close()) }()
 	reach := newReacher(config.Home, log.With("part", "reach"))
+	reach.through = config.demo.through()
 	h, shelf, err := OpenHub(config.Home, local, reach, log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, shelf.Close()) }()
-	listener, port, err := listen(config.Port, shelf)
+	listener, port, err := listen(config.Port, config.demo.usualPort(), shelf)
 	if err != nil {
 		return err
 	}
@@ -146,11 +159,11 @@ func serve(ctx context.Context, config Config) (err error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ssh, err := openSSH(config.Home)
+	ssh, err := openSSH(config.Home, config.demo.personSSH())
 	if err != nil {
 		log.Warn("sessions are not reached by ssh", "error", err)
 	}
-	s := server.New(server.Config{Hub: h, Shelf: shelf, SSH: ssh, Token: token, Users: users(), Assets: config.Assets, Shutdown: cancel, LogFile: config.Home.LogFile(), Log: log.With("part", "server")})
+	s := server.New(server.Config{Hub: h, Shelf: shelf, SSH: ssh, Token: token, Users: users(), Assets: config.Assets, Demo: config.demo.shown(reach), Shutdown: cancel, LogFile: config.Home.LogFile(), Log: log.With("part", "server")})
 	log.Info("serving", "port", port, "engine", local.Kind, "note", local.Note, "version", place.Version, "pid", os.Getpid())
 	p := plane{config: config, local: local, reach: reach, hub: h, server: s, listener: listener, port: port, door: planeDoor(config, local), ssh: ssh}
 	err = p.run(ctx, cancel)
@@ -225,13 +238,16 @@ func (p *plane) run(ctx context.Context, cancel context.CancelFunc) error {
 // answer serves until ctx ends. Whoever looks for a control plane finds this
 // one from the moment it answers to the moment it stops.
 func (p *plane) answer(ctx context.Context) error {
+	if err := errors.Join(p.config.demo.play(ctx, p.local), p.config.demo.join(ctx, p.hub)); err != nil {
+		return errors.Join(err, p.listener.Close())
+	}
 	waiting, done := context.WithTimeout(ctx, firstWord)
 	p.hub.WaitHeard(waiting)
 	done()
 	url := "http://127.0.0.1:" + strconv.Itoa(p.port)
 	failed := make(chan error, 1)
 	go func() { failed <- p.server.Run(ctx, p.listener) }()
-	serving := place.Serving{PID: os.Getpid(), Port: p.port, URL: url, Engine: p.local.Kind, Version: place.Version}
+	serving := place.Serving{PID: os.Getpid(), Port: p.port, URL: url, Engine: p.local.Kind, Version: place.Version, Demo: p.config.demo != nil}
 	saved := p.config.Home.SaveServing(serving)
 	if saved == nil && p.config.Ready != nil {
 		p.config.Ready(Ready{URL: url, LoginURL: url + "/login?code=" + p.server.LoginCode(), Engine: p.local.Kind, Note: p.local.Note})
@@ -262,7 +278,7 @@ func ownToken(home place.Home) (string, error) {
 
 // listen takes the port asked for, or else the one used last, the usual one, or
 // any. On loopback only.
-func listen(asked int, shelf *store.Shelf) (net.Listener, int, error) {
+func listen(asked, usual int, shelf *store.Shelf) (net.Listener, int, error) {
 	if asked != 0 {
 		listener, err := net.Listen("tcp4", "127.0.0.1:"+strconv.Itoa(asked))
 		if err != nil {
@@ -270,12 +286,12 @@ func listen(asked int, shelf *store.Shelf) (net.Listener, int, error) {
 		}
 		return listener, asked, nil
 	}
-	last := usualPort
+	last := usual
 	if _, err := shelf.Load(portKey, &last); err != nil {
-		last = usualPort
+		last = usual
 	}
 	var err error
-	for _, port := range []int{last, usualPort, 0} {
+	for _, port := range []int{last, usual, 0} {
 		var listener net.Listener
 		if listener, err = net.Listen("tcp4", "127.0.0.1:"+strconv.Itoa(port)); err != nil {
 			continue

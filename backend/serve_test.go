@@ -44,13 +44,19 @@ func start(t *testing.T, dir string, port int) *running {
 // startOn serves in dir until stop is called or the test ends.
 func startOn(t *testing.T, dir, engine string, port int) *running {
 	t.Helper()
+	return startBy(t, dir, func(ctx context.Context, ready func(Ready)) error {
+		return Serve(ctx, Config{Home: place.Home{Dir: dir}, Engine: engine, Port: port, Ready: ready})
+	})
+}
+
+// startBy has serve serve in dir until stop is called or the test ends.
+func startBy(t *testing.T, dir string, serve func(context.Context, func(Ready)) error) *running {
+	t.Helper()
 	r := &running{home: place.Home{Dir: dir}, done: make(chan error, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
 	r.stop = cancel
 	ready := make(chan Ready, 1)
-	go func() {
-		r.done <- Serve(ctx, Config{Home: r.home, Engine: engine, Port: port, Ready: func(told Ready) { ready <- told }})
-	}()
+	go func() { r.done <- serve(ctx, func(told Ready) { ready <- told }) }()
 	t.Cleanup(func() { r.end(t) })
 	select {
 	case r.Ready = <-ready:
@@ -244,7 +250,7 @@ func TestPortThatIsTaken(t *testing.T) {
 		if err := shelf.Save(portKey, port); err != nil {
 			t.Fatal(err)
 		}
-		listener, got, err := listen(0, shelf)
+		listener, got, err := listen(0, usualPort, shelf)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -368,7 +374,7 @@ func TestChooseEngine(t *testing.T) {
 		if err != nil || c.kind != EngineSim || !strings.Contains(c.note, "Docker") {
 			t.Fatalf("%+v, %v", c, err)
 		}
-		e, err := c.open(t.TempDir(), "instance", discard())
+		e, err := c.open(t.TempDir(), "instance", nil, discard())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,13 +14,14 @@ import (
 	"slipway/backend/sshclient"
 )
 
-// openSSH opens what ssh needs to reach sessions.
-func openSSH(home place.Home) (*sshclient.Client, error) {
+// openSSH opens what ssh needs to reach sessions, with the folder of the person's
+// own configuration.
+func openSSH(home place.Home, person string) (*sshclient.Client, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	return sshclient.Open(sshclient.Config{Dir: home.Join("ssh"), Person: personSSH(os.Getenv), Program: program, Home: home.Dir})
+	return sshclient.Open(sshclient.Config{Dir: home.Join("ssh"), Person: person, Program: program, Home: home.Dir})
 }
 
 // personSSH is the folder of the person's own configuration: SLIPWAY_SSH_DIR, or

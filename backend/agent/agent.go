@@ -22,15 +22,17 @@ import (
 // Config says what an agent rules and with what. Engine and Store belong to the
 // caller, who closes them after the agent.
 type Config struct {
-	Name    string // of the agent, for example "local"
-	Dir     string // its data folder; logs/ inside it keeps logs of ended sessions
-	Engine  engine.Engine
-	Store   *store.Store
-	Owner   string // owner of launches that name none
-	UID     int    // of the person whose sessions these are
-	GID     int
-	Version string
-	Log     *slog.Logger // nil: slog's default
+	Name string // of the agent, for example "local"
+	// Hostname is what the machine calls itself. Empty: what the operating system says.
+	Hostname string
+	Dir      string // its data folder; logs/ inside it keeps logs of ended sessions
+	Engine   engine.Engine
+	Store    *store.Store
+	Owner    string // owner of launches that name none
+	UID      int    // of the person whose sessions these are
+	GID      int
+	Version  string
+	Log      *slog.Logger // nil: slog's default
 
 	KeepFinished int       // records of ended sessions that are kept; 0: 10,000
 	LogCap       gpu.Bytes // of one kept log; 0: 64 MiB

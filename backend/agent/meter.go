@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"slices"
@@ -250,7 +251,7 @@ func (a *Agent) machine() (session.Machine, error) {
 	_, info, known, _ := a.health.state()
 	m := session.Machine{
 		Agent: a.config.Name, Instance: a.store.Instance(), Engine: info.Name, EngineVersion: info.Version, Version: a.config.Version,
-		Hostname: hostname(), OS: info.OS, Arch: info.Arch, CPUs: info.CPUs, Memory: info.Memory, Warnings: append([]session.Warning{}, info.Warnings...),
+		Hostname: cmp.Or(a.config.Hostname, hostname()), OS: info.OS, Arch: info.Arch, CPUs: info.CPUs, Memory: info.Memory, Warnings: append([]session.Warning{}, info.Warnings...),
 		Owner: a.config.Owner, Role: session.RoleAdmin, Allowance: a.Allowance(a.config.Owner),
 	}
 	if !known {

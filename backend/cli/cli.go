@@ -28,7 +28,9 @@ type Config struct {
 	// Agent runs the agent of this machine by itself until ctx ends; nil: this
 	// program has none.
 	Agent func(ctx context.Context, opts AgentOptions) error
-	Args  []string // without the program's name
+	// Demo serves a demonstration until ctx ends; nil: this program has none.
+	Demo func(ctx context.Context, opts DemoOptions) error
+	Args []string // without the program's name
 
 	Stdin  io.Reader // a terminal if it is an *os.File that is one
 	Stdout io.Writer
@@ -120,7 +122,7 @@ Sessions are named by their id, a unique beginning of it, or their name.
 	addTo(root, groupSessions, p.runCommand(), p.psCommand(), p.showCommand(), p.logsCommand(), p.attachCommand(), p.execCommand(), p.sshCommand(),
 		p.stopCommand(), p.renameCommand(), p.cpCommand(), p.folderCommand(), p.appsCommand(), p.openCommand(), p.historyCommand(), p.imageCommand(), p.commitCommand(), p.environmentCommand(),
 		p.queueCommand(), p.priorityCommand(), p.keepCommand(), p.idleCommand(), p.gpuCommand(), p.usageCommand(), p.presetCommand(), p.recipeCommand(), p.tagCommand())
-	addTo(root, groupPlane, p.serveCommand(), p.agentCommand(), p.loginCommand(), p.openLinkCommand(), p.shutdownCommand(), p.doctorCommand(), p.settingsCommand(), p.diagnosticsCommand(), p.versionCommand(), p.sshConfigCommand(), p.sshProxyCommand())
+	addTo(root, groupPlane, p.serveCommand(), p.demoCommand(), p.agentCommand(), p.loginCommand(), p.openLinkCommand(), p.shutdownCommand(), p.doctorCommand(), p.settingsCommand(), p.diagnosticsCommand(), p.versionCommand(), p.sshConfigCommand(), p.sshProxyCommand())
 	return root
 }
 

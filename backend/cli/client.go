@@ -46,6 +46,9 @@ func (p *program) connectOrStart(ctx context.Context, home place.Home, engine st
 	if err != nil {
 		return nil, err
 	}
+	if connection.Serving.Demo {
+		p.notice("DEMO: nothing of this is real.")
+	}
 	return newClient(connection), nil
 }
 

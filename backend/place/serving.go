@@ -15,6 +15,7 @@ type Serving struct {
 	URL     string `json:"url"` // http://127.0.0.1:PORT
 	Engine  string `json:"engine"`
 	Version string `json:"version"`
+	Demo    bool   `json:"demo,omitempty"` // nothing of it is real
 }
 
 // Serving reads serve.json; fs.ErrNotExist where no control plane has run since

@@ -23,6 +23,8 @@ func (s *Server) allAnswers() []map[string]answer {
 func (s *Server) answers() map[string]answer {
 	return map[string]answer{
 		"version":         s.getVersion,
+		"demo":            s.getDemo,
+		"demo-lid":        s.setLid,
 		"login-link":      s.createLoginLink,
 		"doctor":          s.runDoctor,
 		"machines":        s.listMachines,

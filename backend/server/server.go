@@ -39,6 +39,7 @@ type Config struct {
 	SSH      *sshclient.Client // what ssh needs to reach sessions; nil: it does not
 	LogFile  string            // where Log is written, for whoever looks for a fault
 	Log      *slog.Logger
+	Demo     Demo // what is served where nothing is real; nil: it is
 }
 
 // Server answers requests. It is an [http.Handler].
@@ -51,6 +52,7 @@ type Server struct {
 	ssh      *sshclient.Client
 	log      *slog.Logger
 	logFile  string
+	demo     Demo
 	redactor diagnose.Redactor
 	logins   *codes
 	tickets  *codes
@@ -73,7 +75,7 @@ const (
 func New(config Config) *Server {
 	s := &Server{
 		hub: config.Hub, token: config.Token, key: derive(config.Token, "cookies"), users: config.Users,
-		shutdown: config.Shutdown, ssh: config.SSH, log: config.Log, logFile: config.LogFile,
+		shutdown: config.Shutdown, ssh: config.SSH, demo: config.Demo, log: config.Log, logFile: config.LogFile,
 		logins: newCodes(true), tickets: newCodes(false), ui: newSite(config.Assets), mux: http.NewServeMux(),
 	}
 	person, _ := os.UserHomeDir() // without one its path stays in reports

@@ -456,6 +456,22 @@ export interface ImageSending {
   to?: string;
 }
 
+/** Demo is the demonstration that is served. Where what is served is real, Active is false and nothing else is set. */
+export interface Demo {
+  active: boolean;
+  seed: number;
+  story: string;
+  /** Name of the agent behind the tunnel; empty: there is none. */
+  lab: string;
+  /** The tunnel is cut. */
+  lidClosed: boolean;
+}
+
+/** DemoLid closes or opens the lid of the laptop that a demonstration pretends. */
+export interface DemoLid {
+  closed: boolean;
+}
+
 /** Accelerator is a request for devices as it was understood. Exactly one of shares, devices, profile and memory is set; text is what people write. */
 export interface Accelerator {
   /** 0.5, 2, mig:1g.10gb, mig:1g.10gb:2 or vram:12g. */
@@ -1947,6 +1963,10 @@ export interface DeviceResource {
 export const routes = {
   /** Say what is running. */
   "version": { method: "GET", path: "/api/v1/version" },
+  /** Say whether what is served is a demonstration, and which. */
+  "demo": { method: "GET", path: "/api/v1/demo" },
+  /** Close the lid of a demonstration's laptop, which cuts the tunnel, or open it. */
+  "demo-lid": { method: "PUT", path: "/api/v1/demo/lid" },
   /** Read this document. */
   "openapi": { method: "GET", path: "/api/v1/openapi.json" },
   /** Make a one-time address that logs a browser in. It is valid for one minute. */
@@ -2201,6 +2221,8 @@ export type RouteName = keyof typeof routes;
 /** What each endpoint takes and answers; undefined where there is no JSON body. */
 export interface RouteTypes {
   "version": { request: undefined; response: Version };
+  "demo": { request: undefined; response: Demo };
+  "demo-lid": { request: DemoLid; response: Demo };
   "openapi": { request: undefined; response: undefined };
   "login-link": { request: undefined; response: LoginLink };
   "doctor": { request: undefined; response: Check[] };

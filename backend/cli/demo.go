@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// DemoOptions says which demonstration to serve.
+type DemoOptions struct {
+	Seed  uint64 // 0: the usual one
+	Story string // empty: the usual one
+	Keep  string // folder that it is kept in; empty: it is thrown away at the end
+	Port  int    // 0: the one used last, else 7431, else any
+	// Ready is called once, when it answers, with its folder.
+	Ready func(ready Ready, dir string)
+}
+
+func (p *program) demoCommand() *cobra.Command {
+	var opts DemoOptions
+	var open bool
+	cmd := &cobra.Command{
+		Use:   "demo [--story NAME] [--seed N] [--keep DIR]",
+		Short: "Show everything on simulated machines: no Docker, no GPU, no network",
+		Long: `Demo opens the complete launcher over a simulated workstation with two GPUs and, behind the
+real tunnel on loopback, a simulated lab server with eight. Nothing in it is real, it is
+marked as a demo everywhere, and its files are never mixed with yours: they are thrown
+away at the end unless --keep names a folder for them.
+
+Stories: lab (the usual one: everyday work on both machines), workstation (this machine
+only), shortage (the lab server is full and a queue waits), idle (a session is about to be
+reclaimed), failure (sessions end in different ways, each with its reason).`,
+		Args: exactly(0, "no argument"),
+	}
+	cmd.Flags().StringVar(&opts.Story, "story", "", "lab, workstation, shortage, idle or failure (default lab)")
+	cmd.Flags().Uint64Var(&opts.Seed, "seed", 0, "a number that everything random follows from (default 1)")
+	cmd.Flags().StringVar(&opts.Keep, "keep", "", "keep the demo in this folder, and go on with it there")
+	cmd.Flags().IntVar(&opts.Port, "port", 0, "port on 127.0.0.1; 0: the one used last, else 7431, else any free one")
+	cmd.Flags().BoolVar(&open, "open", false, "open the browser")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		ctx, cancel := interruptible(cmd.Context())
+		defer cancel()
+		if p.Demo == nil {
+			return &failure{code: "cli_demo_unavailable", exit: ExitFailure, message: "This program has no demo.", hint: "Use the slipway program."}
+		}
+		if opts.Port < 0 || opts.Port > 65535 {
+			return usagef("%d is no port; write a number from 1 to 65535", opts.Port)
+		}
+		opts.Ready = func(ready Ready, dir string) {
+			p.sayDemo(ready, dir, opts.Keep != "")
+			if open {
+				if err := openBrowser(ready.LoginURL); err != nil {
+					p.notice("The browser could not be opened: %v.", err)
+				}
+			}
+		}
+		err := p.Demo(ctx, opts)
+		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+			return nil // stopped as asked
+		}
+		return err
+	}
+	return cmd
+}
+
+func (p *program) sayDemo(ready Ready, dir string, kept bool) {
+	if p.output == outputJSON {
+		_ = json.NewEncoder(p.Stdout).Encode(map[string]any{"url": ready.URL, "loginUrl": ready.LoginURL, "engine": ready.Engine, "demo": true, "home": dir})
+		return
+	}
+	fmt.Fprintf(p.Stdout, "A DEMO of Slipway runs at %s. Nothing in it is real.\n", ready.URL)
+	fmt.Fprintf(p.Stdout, "Open this address once, within one minute, to log a browser in:\n\n  %s\n\n", ready.LoginURL)
+	fmt.Fprintf(p.Stdout, "The command line reaches it with SLIPWAY_HOME=%s\n", dir)
+	if kept {
+		fmt.Fprintln(p.Stdout, "Ctrl-C ends the demo; its files are kept.")
+		return
+	}
+	fmt.Fprintln(p.Stdout, "Ctrl-C ends the demo and throws its files away.")
+}

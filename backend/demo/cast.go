@@ -1,0 +1,124 @@
+package demo
+
+import (
+	"fmt"
+	"time"
+
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// Act is one launch of a story.
+type Act struct {
+	Owner string // empty: the person that the demonstration is told of
+	Spec  session.Spec
+}
+
+// Images that the simulated machines have from the beginning.
+const (
+	imageNotebook = "quay.io/jupyter/minimal-notebook:latest"
+	imageTorch    = "pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime"
+	imagePython   = "python:3.12"
+)
+
+// work is a session that computes for as long as it is told, and logs as training
+// does.
+func work(name, label string, cpus int, memory gpu.Bytes, accelerator gpu.Request, hours float64) session.Spec {
+	return session.Spec{
+		Name: name, Type: session.Batch, Image: imageTorch, Label: label, Accelerator: accelerator,
+		Resources: session.Resources{CPU: cpus, Memory: memory},
+		Command:   training(cpus, memory, time.Duration(hours*float64(time.Hour))),
+		Timeout:   session.Duration(time.Duration(hours*float64(time.Hour)) + time.Hour),
+	}
+}
+
+// training is a script that keeps a part of what it was given busy and prints a
+// line an epoch.
+func training(cpus int, memory gpu.Bytes, length time.Duration) string {
+	const epoch = 20 * time.Second
+	return fmt.Sprintf(`stress --cpu %d --vm 1 --vm-bytes %d --timeout %d &
+epochs=%d
+for epoch in $(seq 1 $epochs); do
+  echo "epoch $epoch/$epochs  loss 0.$((9000 / (epoch + 9)))"
+  sleep %d
+done
+`, max(1, cpus*3/4), int64(memory)/10*6, int(length.Seconds()), max(1, int(length/epoch)), int(epoch.Seconds()))
+}
+
+// desk is a session that a person works in.
+func desk(name, image, label string, cpus int, memory gpu.Bytes, accelerator gpu.Request) session.Spec {
+	return session.Spec{Name: name, Type: session.Interactive, Image: image, Label: label, Accelerator: accelerator, Resources: session.Resources{CPU: cpus, Memory: memory}}
+}
+
+func devices(n int) gpu.Request { return gpu.Request{Devices: n} }
+
+func share(s gpu.Share) gpu.Request { return gpu.Request{Shares: s} }
+
+// OnWorkstation is what runs on the workstation in a story, in the order of its
+// launches.
+func OnWorkstation(o Options) []Act {
+	acts := []Act{
+		{Spec: desk("notebook", imageNotebook, "churn", 4, 12*gpu.GiB, share(500))},
+		{Spec: work("train-churn", "churn", 4, 16*gpu.GiB, share(500), 3)},
+	}
+	switch o.Story {
+	case StoryFailure:
+		return append(acts, failures()...)
+	case StoryIdle:
+		return append(acts, forgotten())
+	case StoryLab, StoryWorkstation, StoryShortage:
+	}
+	return append(acts, diverged())
+}
+
+// diverged ends by itself, with an exit code and a last line that says why.
+func diverged() Act {
+	return Act{Spec: session.Spec{
+		Name: "sweep-lr-0.3", Type: session.Batch, Image: imagePython, Label: "churn", Resources: session.Resources{CPU: 1, Memory: gpu.GiB},
+		Command: "echo 'epoch 1/40  loss 2.31'\nsleep 2\necho 'epoch 2/40  loss nan'\necho 'ValueError: loss is NaN after step 812; lower --lr (0.3)' >&2\nexit 3\n",
+	}}
+}
+
+// failures end in the ways in which sessions fail.
+func failures() []Act {
+	small := session.Resources{CPU: 1, Memory: gpu.GiB}
+	return []Act{
+		diverged(),
+		{Spec: session.Spec{Name: "image-mistyped", Type: session.Batch, Image: "pytorch/pytorhc:2.5", Label: "churn", Resources: small, Command: "python train.py"}},
+		{Spec: session.Spec{Name: "batch-too-large", Type: session.Batch, Image: imagePython, Label: "churn", Resources: small, Command: "echo 'loading 4 GiB of features'\nstress --cpu 1 --vm 1 --vm-bytes 4g --timeout 60\n"}},
+		{Spec: session.Spec{Name: "too-slow", Type: session.Batch, Image: imagePython, Label: "churn", Resources: small, Command: "echo working\nsleep 3600\n", Timeout: session.Duration(5 * time.Second)}},
+	}
+}
+
+// forgotten is announced to be reclaimed soon after it has started: its time is
+// so short that a warning of a quarter of it begins a few minutes in.
+func forgotten() Act {
+	spec := desk("forgotten", imageNotebook, "churn", 2, 4*gpu.GiB, gpu.Request{})
+	spec.Idle = &session.IdlePolicy{Network: session.Duration(2 * time.Minute)}
+	return Act{Spec: spec}
+}
+
+// OnLab is what runs and waits on the lab server in a story. What waits does so
+// because seven and a half of its eight devices are taken, or all of them.
+func OnLab(o Options) []Act {
+	acts := []Act{
+		{Owner: "mina", Spec: work("llm-pretrain", "lang", 32, 256*gpu.GiB, devices(4), 30)},
+		{Owner: "joon", Spec: work("protein-fold", "bio", 24, 192*gpu.GiB, devices(2), 9)},
+		{Owner: "lena", Spec: desk("diffusion-lora", imageNotebook, "vision", 12, 96*gpu.GiB, devices(1))},
+		{Owner: "omar", Spec: desk("serve-whisper", imageTorch, "speech", 4, 24*gpu.GiB, share(500))},
+		{Spec: work("vision-finetune", "vision", 8, 64*gpu.GiB, share(500), 2)},
+		{Owner: "mina", Spec: work("llm-eval", "lang", 16, 128*gpu.GiB, devices(2), 4)},
+	}
+	if o.Story == StoryShortage {
+		acts = append(acts,
+			Act{Owner: "joon", Spec: work("docking", "bio", 8, 64*gpu.GiB, devices(1), 2)},
+			Act{Spec: work("vision-ablation", "vision", 8, 64*gpu.GiB, devices(1), 1)},
+			Act{Owner: "lena", Spec: desk("upscale", imageNotebook, "vision", 4, 32*gpu.GiB, share(300))},
+		)
+	}
+	report := session.Spec{
+		Name: "vision-report", Type: session.Batch, Image: imagePython, Label: "vision", Resources: session.Resources{CPU: 2, Memory: 4 * gpu.GiB},
+		Command: "echo 'report written'", After: []string{"vision-finetune"},
+	}
+	return append(acts, Act{Spec: report})
+}

@@ -1,0 +1,67 @@
+// Package demo is what a demonstration is made of: the two machines that it
+// pretends to have, the stories that are told on them, the switch that cuts the
+// tunnel between them, and the mark that keeps its folder apart from real ones.
+// All of it is data and small rules; the agents, the scheduler, the books and the
+// tunnel that the data go through are those of the product.
+package demo
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"slipway/backend/session"
+)
+
+// Story is which situation a demonstration shows.
+type Story string
+
+// The stories. Workstation has this one machine only; the others have the lab
+// server behind the tunnel as well. Lab is everyday work on both. In shortage the
+// lab server is full and a queue waits; in idle a session is about to be
+// reclaimed; in failure sessions end in different ways, each with its reason.
+const (
+	StoryWorkstation Story = "workstation"
+	StoryLab         Story = "lab"
+	StoryShortage    Story = "shortage"
+	StoryIdle        Story = "idle"
+	StoryFailure     Story = "failure"
+)
+
+// Stories are all of them, the usual one first.
+var Stories = []Story{StoryLab, StoryWorkstation, StoryShortage, StoryIdle, StoryFailure}
+
+// HasLab reports whether the lab server belongs to the story.
+func (s Story) HasLab() bool { return s != StoryWorkstation }
+
+// Options are what a demonstration follows from. Zero fields were not asked for.
+type Options struct {
+	Seed  uint64 `json:"seed"`
+	Story Story  `json:"story"`
+}
+
+// withDefaults fills in what was not asked for.
+func (o Options) withDefaults() Options {
+	if o.Seed == 0 {
+		o.Seed = 1
+	}
+	if o.Story == "" {
+		o.Story = Stories[0]
+	}
+	return o
+}
+
+// check fails with demo_start_invalid where there is no such story.
+func (o Options) check() error {
+	if o.Story == "" || slices.Contains(Stories, o.Story) {
+		return nil
+	}
+	names := make([]string, len(Stories))
+	for i, story := range Stories {
+		names[i] = string(story)
+	}
+	return &session.Error{Code: "demo_start_invalid", Message: fmt.Sprintf("There is no story %q.", o.Story), Hint: "Choose one of " + strings.Join(names, ", ") + "."}
+}
+
+// Person is who the demonstration is told of; the lab server has others, too.
+const Person = "ada"

@@ -1,0 +1,109 @@
+package demo
+
+import (
+	"context"
+	"net"
+	"sync"
+
+	"slipway/tunnel"
+)
+
+// Lid is the lid of a laptop: while it is closed no connection stands and none
+// can be made. Its methods are safe for concurrent use. The zero value is open.
+type Lid struct {
+	mu     sync.Mutex // guards what follows
+	closed bool
+	open   map[*lidConn]struct{}
+}
+
+// Close cuts what goes through and lets nothing through until [Lid.Open].
+func (l *Lid) Close() {
+	l.mu.Lock()
+	l.closed = true
+	cut := l.open
+	l.open = nil
+	l.mu.Unlock()
+	for conn := range cut {
+		_ = conn.Conn.Close() // it is gone, whatever it says
+	}
+}
+
+// Open lets connections be made again. Those that were cut stay so.
+func (l *Lid) Open() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = false
+}
+
+// Closed reports whether it is closed.
+func (l *Lid) Closed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closed
+}
+
+// Through has a dialer's connections go through the lid.
+func (l *Lid) Through(d tunnel.Dialer) tunnel.Dialer { return &lidDialer{lid: l, dialer: d} }
+
+type lidDialer struct {
+	lid    *Lid
+	dialer tunnel.Dialer
+}
+
+// Dial implements [tunnel.Dialer].
+func (d *lidDialer) Dial(ctx context.Context, silent bool) (net.Conn, error) {
+	if d.lid.Closed() {
+		return nil, shut()
+	}
+	conn, err := d.dialer.Dial(ctx, silent)
+	if err != nil {
+		return nil, err
+	}
+	return d.lid.admit(conn)
+}
+
+func shut() error {
+	return &tunnel.Fault{Code: "agent_connect_lid-closed", Message: "The lid of the laptop is closed.", Hint: "Open it: the button stands beside the mark of the demo."}
+}
+
+// admit takes a fresh connection unless the lid was closed meanwhile. Whom it
+// leads to is kept.
+func (l *Lid) admit(conn net.Conn) (net.Conn, error) {
+	carrier, proved := conn.(tunnel.Carrier)
+	if proved {
+		conn = carrier.Conn
+	}
+	through := &lidConn{Conn: conn, lid: l}
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		_ = conn.Close() // it is cut off like the others
+		return nil, shut()
+	}
+	if l.open == nil {
+		l.open = map[*lidConn]struct{}{}
+	}
+	l.open[through] = struct{}{}
+	l.mu.Unlock()
+	if proved {
+		return tunnel.Carrier{Conn: through, Peer: carrier.Peer}, nil
+	}
+	return through, nil
+}
+
+// lidConn is a connection that stands while the lid is open.
+type lidConn struct {
+	net.Conn
+	lid *Lid
+}
+
+// Close implements [net.Conn].
+func (c *lidConn) Close() error {
+	c.lid.mu.Lock()
+	delete(c.lid.open, c)
+	c.lid.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// NetConn is the connection beneath, for options of its socket.
+func (c *lidConn) NetConn() net.Conn { return c.Conn }

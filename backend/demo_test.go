@@ -1,0 +1,135 @@
+package backend
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"slipway/backend/api"
+	"slipway/backend/demo"
+	"slipway/backend/place"
+	"slipway/backend/session"
+)
+
+// startDemo serves a demo that is kept in dir until the test ends.
+func startDemo(t *testing.T, dir string, options demo.Options) *running {
+	t.Helper()
+	return startBy(t, dir, func(ctx context.Context, ready func(Ready)) error {
+		return ServeDemo(ctx, DemoConfig{Options: options, Keep: dir, Ready: func(r Ready, _ string) { ready(r) }})
+	})
+}
+
+func (r *running) agentNamed(t *testing.T, name string) (found api.Agent) {
+	t.Helper()
+	r.call(t, "GET", "/api/v1/agents/"+name, "", &found)
+	return found
+}
+
+func (r *running) sessions(t *testing.T) (all []api.Session) {
+	t.Helper()
+	r.call(t, "GET", "/api/v1/sessions", "", &all)
+	return all
+}
+
+func TestDemoHasALabBehindTheRealTunnel(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "demo")
+	r := startDemo(t, dir, demo.Options{Seed: 7})
+	var told api.Demo
+	r.call(t, "GET", "/api/v1/demo", "", &told)
+	if !told.Active || told.Seed != 7 || told.Story != "lab" || told.Lab != "lab" || told.LidClosed {
+		t.Errorf("%+v", told)
+	}
+	lab := r.agentNamed(t, "lab")
+	if lab.Local || !strings.HasPrefix(lab.Address, "slipway://127.0.0.1:") || lab.Connection.Transport != "tls" {
+		t.Errorf("%+v", lab)
+	}
+	r.waitingFor(t, "llm-eval", "all held by llm-pretrain")
+	before := len(r.sessions(t))
+
+	t.Run("the lid cuts the tunnel, what runs there goes on, and the tunnel comes back", func(t *testing.T) {
+		r.call(t, "PUT", "/api/v1/demo/lid", `{"closed":true}`, &told)
+		if !told.LidClosed {
+			t.Errorf("%+v", told)
+		}
+		until(t, "the lab is still reached", func() bool { return r.agentNamed(t, "lab").Connection.State != "connected" })
+		until(t, "nobody says why", func() bool {
+			e := r.agentNamed(t, "lab").Connection.Error
+			return e != nil && e.Code == "agent_connect_lid-closed" && e.Hint != ""
+		})
+		if stale := len(r.sessions(t)); stale != before {
+			t.Errorf("%d sessions are shown, %d were", stale, before)
+		}
+		r.call(t, "PUT", "/api/v1/demo/lid", `{"closed":false}`, &told)
+		until(t, "the lab is not reached again", func() bool { return r.agentNamed(t, "lab").Connection.State == "connected" })
+		r.waitingFor(t, "llm-eval", "all held by llm-pretrain")
+	})
+	t.Run("nothing real is served from its folders", func(t *testing.T) {
+		err := Serve(t.Context(), Config{Home: place.Home{Dir: dir}, Engine: EngineSim})
+		if session.CodeOf(err) != "server_start_conflict" || !strings.Contains(session.AsError(err, "").Hint, "slipway demo --keep") {
+			t.Errorf("%v", err)
+		}
+		err = ServeAgent(t.Context(), AgentConfig{Home: demo.LabHome(place.Home{Dir: dir})})
+		if session.CodeOf(err) != "server_start_conflict" {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("one that was kept goes on as it was left", func(t *testing.T) {
+		r.end(t)
+		again := startDemo(t, dir, demo.Options{})
+		until(t, "the lab is not reached again", func() bool { return again.agentNamed(t, "lab").Connection.State == "connected" })
+		if now := again.agentNamed(t, "lab"); now.Address != lab.Address {
+			t.Errorf("the lab is at %s and was at %s", now.Address, lab.Address)
+		}
+		until(t, "the sessions are not those of before", func() bool { return len(again.sessions(t)) == before })
+	})
+}
+
+// waitingFor waits until a session waits for a reason.
+func (r *running) waitingFor(t *testing.T, name, reason string) {
+	t.Helper()
+	until(t, name+" does not wait because of "+reason, func() bool {
+		return slices.ContainsFunc(r.sessions(t), func(s api.Session) bool {
+			return s.Name == name && s.Wait != nil && strings.Contains(s.Wait.Message, reason)
+		})
+	})
+}
+
+func TestDemoIsThrownAway(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	ctx, stop := context.WithCancel(t.Context())
+	var dir string
+	err := ServeDemo(ctx, DemoConfig{Options: demo.Options{Story: demo.StoryWorkstation}, Ready: func(_ Ready, at string) {
+		dir = at
+		if _, err := os.Stat(filepath.Join(at, "token")); err != nil {
+			t.Error(err)
+		}
+		stop()
+	}})
+	if err != nil || dir == "" {
+		t.Fatalf("served from %q, %v", dir, err)
+	}
+	left, err := os.ReadDir(os.Getenv("TMPDIR"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+}
+
+func TestWhatIsRealIsNoDemo(t *testing.T) {
+	r := start(t, filepath.Join(t.TempDir(), "home"), 0)
+	var told api.Demo
+	r.call(t, "GET", "/api/v1/demo", "", &told)
+	if told != (api.Demo{}) {
+		t.Errorf("%+v", told)
+	}
+	var problem api.Problem
+	if status := r.call(t, "PUT", "/api/v1/demo/lid", `{"closed":true}`, &problem); status < 400 || problem.Code != "demo_lid_unavailable" {
+		t.Errorf("%d %+v", status, problem)
+	}
+	err := ServeDemo(t.Context(), DemoConfig{Keep: r.home.Dir})
+	if session.CodeOf(err) != "demo_start_conflict" {
+		t.Errorf("a demo in a real folder: %v", err)
+	}
+}

@@ -1,0 +1,173 @@
+package backend
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"time"
+
+	"slipway/backend/daemon"
+	"slipway/backend/demo"
+	"slipway/backend/hub"
+	"slipway/backend/place"
+	"slipway/backend/session"
+)
+
+// LabCommand is the hidden command by which a demonstration starts its lab
+// server as a second process of this program.
+const LabCommand = "demo-lab"
+
+// labPatience is how long the lab server may take to answer.
+const labPatience = 20 * time.Second
+
+// lab is the lab server's process, seen from the demonstration. It ends with its
+// standard input, so it never outlives who started it.
+type lab struct {
+	home  place.Home
+	input io.Closer
+	told  chan daemon.Status // holds one; closed where there is none
+	ended chan struct{}
+}
+
+// startLab starts the lab server and does not wait for it.
+func startLab(ctx context.Context, home place.Home, options demo.Options, program []string) (*lab, error) {
+	if len(program) == 0 {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, labFailed(home, err)
+		}
+		program = []string{self}
+	}
+	if _, err := demo.Claim(home.Dir, options); err != nil {
+		return nil, err
+	}
+	args := append(program[1:len(program):len(program)], LabCommand, home.Dir)
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), program[0], args...)
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, labFailed(home, err)
+	}
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, labFailed(home, err)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, labFailed(home, err)
+	}
+	l := &lab{home: home, input: input, told: make(chan daemon.Status, 1), ended: make(chan struct{})}
+	go func() {
+		defer close(l.ended)
+		l.listen(output)
+		_ = cmd.Wait() // how it ended is in its log
+	}()
+	return l, nil
+}
+
+// listen reads the one line that the lab server says and waits for its end.
+func (l *lab) listen(output io.Reader) {
+	defer close(l.told)
+	lines := bufio.NewReader(output)
+	line, err := lines.ReadBytes('\n')
+	var status daemon.Status
+	if err == nil && json.Unmarshal(line, &status) == nil {
+		l.told <- status
+	}
+	_, _ = io.Copy(io.Discard, lines) // it says nothing more
+}
+
+// address waits until the lab server answers and returns where.
+func (l *lab) address(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, labPatience)
+	defer cancel()
+	select {
+	case status, ok := <-l.told:
+		if !ok {
+			return "", labFailed(l.home, nil)
+		}
+		address, err := hub.ParseAddress("slipway://" + status.Listen)
+		return address.String(), err
+	case <-ctx.Done():
+		return "", labFailed(l.home, ctx.Err())
+	}
+}
+
+// code asks the lab server for a pairing code, as slipway agent pair does there.
+func (l *lab) code(ctx context.Context) (string, error) {
+	c, err := daemon.Connect(ctx, l.home)
+	if err != nil {
+		return "", labFailed(l.home, err)
+	}
+	code, err := c.Pair(ctx, daemon.CodeRequest{Owner: demo.Person, Role: string(session.RoleAdmin)})
+	return code.Code, err
+}
+
+// end ends the lab server and waits for it.
+func (l *lab) end() error {
+	err := l.input.Close()
+	<-l.ended
+	return err
+}
+
+func labFailed(home place.Home, err error) error {
+	return &session.Error{Code: "demo_start_failed", Message: "The demo's lab server does not start.", Hint: "Look at its log, " + daemon.LogFile(home) + ".", Err: err}
+}
+
+// LabMain is the lab server of a demonstration: an agent that paired devices
+// reach on loopback, until its standard input ends. It says where it answers in
+// one line of JSON and returns the exit code of the process.
+func LabMain(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	signal.Ignore(os.Interrupt) // which is meant for who started it
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		_, _ = io.Copy(io.Discard, stdin) // nothing comes but the end
+		cancel()
+	}()
+	if len(args) != 1 {
+		fmt.Fprintln(stderr, "This command is for slipway demo.")
+		return 2
+	}
+	if err := serveLab(ctx, place.Home{Dir: args[0]}, stdout); err != nil && ctx.Err() == nil {
+		fmt.Fprintln(stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// serveLab listens where it did the last time, as long as nobody else does.
+func serveLab(ctx context.Context, home place.Home, stdout io.Writer) error {
+	options, marked, err := demo.Marked(home.Dir)
+	if err != nil {
+		return err
+	}
+	if !marked {
+		return &session.Error{Code: "demo_start_conflict", Message: fmt.Sprintf("The folder %s is not one of a demo.", home.Dir), Hint: "Use slipway demo."}
+	}
+	kept, err := daemon.LoadSettings(home)
+	if err != nil {
+		return err
+	}
+	machine := demo.Lab(options)
+	config := AgentConfig{Home: home, Settings: daemon.Settings{Engine: EngineSim, Listen: kept.Listen}, machine: &machine, acts: demo.OnLab(options)}
+	config.Ready = func(status daemon.Status) {
+		kept.Engine, kept.Listen = EngineSim, status.Listen
+		err := kept.Save(home)
+		if line, jsonErr := json.Marshal(status); err == nil && jsonErr == nil {
+			_, _ = fmt.Fprintf(stdout, "%s\n", line) // nobody reads it: then the input ends, too
+		}
+	}
+	if kept.Listen != "" {
+		err := ServeAgent(ctx, config)
+		if session.CodeOf(err) != "agent_listen_conflict" || errors.Is(err, context.Canceled) {
+			return err
+		}
+	}
+	config.Settings.Listen = "127.0.0.1:0"
+	return ServeAgent(ctx, config)
+}

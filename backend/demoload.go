@@ -1,0 +1,66 @@
+package backend
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"slipway/backend/agent"
+	"slipway/backend/engine"
+	"slipway/gpu"
+)
+
+// What a machine that is pretended to be needs for itself.
+const (
+	ownMemory = 3 * gpu.GiB
+	ownCPU    = 0.2 // busy CPUs
+	ownDisk   = 2048 * gpu.GiB
+	freeDisk  = 1229 * gpu.GiB
+	loadTime  = 5 * time.Second
+)
+
+// pretendedLoad measures what the containers of a simulated machine use. The
+// computer that simulates it has nothing to do with it.
+func pretendedLoad(e engine.Engine) func(string) (agent.Load, error) {
+	m := &loadMeter{engine: e}
+	return m.load
+}
+
+type loadMeter struct {
+	engine engine.Engine
+
+	mu  sync.Mutex // guards cpu and at
+	cpu map[string]time.Duration
+	at  time.Time
+}
+
+func (m *loadMeter) load(string) (agent.Load, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), loadTime)
+	defer cancel()
+	load := agent.Load{}
+	load.CPU, load.Memory, load.DiskTotal, load.DiskFree = ownCPU, ownMemory, ownDisk, freeDisk
+	states, err := m.engine.List(ctx)
+	if err != nil {
+		return load, err
+	}
+	ids := make([]string, len(states))
+	for i, state := range states {
+		ids[i] = state.ID
+	}
+	stats, err := m.engine.Stats(ctx, ids)
+	if err != nil {
+		return load, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now, cpu := time.Now(), map[string]time.Duration{}
+	for id, one := range stats {
+		load.Memory += one.Memory
+		cpu[id] = one.CPU
+		if before, known := m.cpu[id]; known && now.After(m.at) {
+			load.CPU += max(0, (one.CPU-before).Seconds()/now.Sub(m.at).Seconds())
+		}
+	}
+	m.cpu, m.at = cpu, now
+	return load, nil
+}

@@ -1,0 +1,46 @@
+package server
+
+import (
+	"net/http"
+
+	"slipway/backend/api"
+	"slipway/backend/session"
+)
+
+// Demo is a demonstration that is served.
+type Demo interface {
+	State() DemoState
+	// SetLid closes the lid of the laptop, which cuts every connection to other
+	// machines, or opens it.
+	SetLid(closed bool)
+}
+
+// DemoState is how a demonstration stands.
+type DemoState struct {
+	Seed      uint64
+	Story     string
+	Lab       string // name of the agent behind the tunnel; empty: there is none
+	LidClosed bool
+}
+
+func (s *Server) getDemo(*http.Request) (any, error) { return s.demoOut(), nil }
+
+func (s *Server) demoOut() api.Demo {
+	if s.demo == nil {
+		return api.Demo{}
+	}
+	state := s.demo.State()
+	return api.Demo{Active: true, Seed: state.Seed, Story: state.Story, Lab: state.Lab, LidClosed: state.LidClosed}
+}
+
+func (s *Server) setLid(r *http.Request) (any, error) {
+	req, err := decode[api.DemoLid](r)
+	if err != nil {
+		return nil, err
+	}
+	if s.demo == nil || s.demo.State().Lab == "" {
+		return nil, &session.Error{Code: "demo_lid_unavailable", Message: "There is no tunnel of a demo that could be cut.", Hint: "Start one: slipway demo"}
+	}
+	s.demo.SetLid(req.Closed)
+	return s.demoOut(), nil
+}
