@@ -62,6 +62,11 @@ export class Program {
     this.#more = more
   }
 
+  /** What serves, but for its port. */
+  protected command(): string[] {
+    return ['serve', '--engine', this.engine]
+  }
+
   async start(): Promise<void> {
     if (!existsSync(this.path)) throw new Error(`${this.path} is missing: run make build first`)
     const docker = process.env.SLIPWAY_TEST_DOCKER
@@ -69,7 +74,7 @@ export class Program {
     const env: NodeJS.ProcessEnv = { ...process.env, SLIPWAY_HOME: this.home, ...this.#more }
     if (docker) env.DOCKER_HOST = docker
     this.#port ||= await freePort()
-    const child = spawn(this.path, ['serve', '--engine', this.engine, '--port', String(this.#port)], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(this.path, [...this.command(), '--port', String(this.#port)], { env, stdio: ['ignore', 'pipe', 'pipe'] })
     this.#process = child
     this.#said = ''
     const hear = (chunk: Buffer) => {
@@ -169,5 +174,25 @@ export class Program {
       if (session.status !== wanted && ended.has(session.status)) throw new Error(`${id} is ${session.status}: ${session.reason} ${session.error?.message ?? ''}`)
       return session.status === wanted && session
     })
+  }
+}
+
+/** DemoProgram is `slipway demo` in a folder of its own. */
+export class DemoProgram extends Program {
+  readonly #story: string
+
+  constructor(story = 'lab', more: NodeJS.ProcessEnv = {}) {
+    super('sim', more)
+    this.#story = story
+  }
+
+  protected override command(): string[] {
+    return ['demo', '--story', this.#story, '--keep', this.home]
+  }
+
+  /** Ends the demo, whose sessions end with it, and removes its files. */
+  override async close(): Promise<void> {
+    await this.stop()
+    rmSync(this.home, { recursive: true, force: true })
   }
 }

@@ -9,6 +9,8 @@ import type {
   App,
   AuditEntry,
   Check,
+  Demo,
+  DemoLid,
   DeviceBoard,
   Diagnostics,
   DevicePoint,
@@ -68,6 +70,8 @@ const root = '/api/v1'
 const sessionPath = (id: string, rest = '') => `${root}/sessions/${encodeURIComponent(id)}${rest}`
 
 export const fetchVersion = (signal?: AbortSignal) => request<Version>(`${root}/version`, { signal })
+export const fetchDemo = (signal?: AbortSignal) => request<Demo>(`${root}/demo`, { signal })
+export const setDemoLid = (body: DemoLid) => request<Demo>(`${root}/demo/lid`, { method: 'PUT', body })
 /** The checks of this computer, or of an agent's machine. */
 export const fetchDoctor = (signal?: AbortSignal, agent?: string) => request<Check[]>(`${root}/doctor`, { signal, query: { agent } })
 export const fetchMachines = (signal?: AbortSignal) => request<Machine[]>(`${root}/machines`, { signal })

@@ -19,6 +19,7 @@ export const keys = {
   notifier: ['notifier'] as const,
   settingsFile: ['settings-file'] as const, // asked for again when a setting changes
   version: ['version'] as const, // live
+  demo: ['demo'] as const,
   connection: ['connection'] as const, // live: Connection
   probe: (lostAt: number) => ['probe', lostAt] as const, // why the channel cannot be opened
   doctor: ['doctor'] as const,

@@ -4,6 +4,8 @@ import { useTranslation } from 'react-i18next'
 import { useLocation, useNavigate } from 'react-router'
 import { useAgents, useMachines, useSaveSettings, useSettings } from '@/api/hooks'
 import type { Machine } from '@/api/types.gen'
+import { DemoBadge } from '@/features/demo/DemoBadge'
+import { useDemo } from '@/features/demo/useDemo'
 import { LaunchButton } from '@/features/history/LaunchButton'
 import { NoticesBell } from '@/features/notifications/NoticesBell'
 import { formatBytes } from '@/lib/bytes'
@@ -37,7 +39,7 @@ function sumOf(machines: readonly Machine[]) {
   return { cpus: sum((m) => m.cpus), usedCpus: sum((m) => m.usedCpus), loadCpu: sum((m) => m.loadCpu), memory: sum((m) => m.memory), usedMemory: sum((m) => m.usedMemory), loadMemory: sum((m) => m.loadMemory) }
 }
 
-function MachineSummary({ machines, meters }: { machines: readonly Machine[]; meters: boolean }) {
+function MachineSummary({ machines, meters, demo }: { machines: readonly Machine[]; meters: boolean; demo: boolean }) {
   const { t } = useTranslation()
   const local = useAgents().data?.find((a) => a.local)?.name
   const first = machines.find((m) => m.agent === local) ?? machines[0]
@@ -50,11 +52,13 @@ function MachineSummary({ machines, meters }: { machines: readonly Machine[]; me
       <div className={css.machine}>
         <Cpu size={15} aria-hidden />
         <span className={css.host}>{machines.length > 1 ? t(online.length < machines.length ? 'header.machinesOf' : 'header.machines', { count: online.length, total: machines.length }) : first.hostname}</span>
-        <Tooltip title={simulated ? t('engine.simTitle') : first.engineVersion}>
-          <Tag color={simulated ? 'warning' : undefined} variant="filled" style={{ margin: 0 }}>
-            {t(simulated ? 'engine.sim' : 'engine.docker')}
-          </Tag>
-        </Tooltip>
+        {demo ? null : (
+          <Tooltip title={simulated ? t('engine.simTitle') : first.engineVersion}>
+            <Tag color={simulated ? 'warning' : undefined} variant="filled" style={{ margin: 0 }}>
+              {t(simulated ? 'engine.sim' : 'engine.docker')}
+            </Tag>
+          </Tooltip>
+        )}
       </div>
       {meters ? (
       <div className={css.meters}>
@@ -103,6 +107,7 @@ export interface HeaderProps {
 export function Header({ onNotices, onRecents, onPalette, mac }: HeaderProps) {
   const { t } = useTranslation(['history', 'commands'])
   const machines = useMachines().data ?? []
+  const demo = useDemo() !== undefined
   const navigate = useNavigate()
   const { pathname } = useLocation()
   const onLauncher = pathname.startsWith('/launcher')
@@ -110,7 +115,8 @@ export function Header({ onNotices, onRecents, onPalette, mac }: HeaderProps) {
   const meters = !/^\/sessions(\/[^/]*)?$/.test(pathname)
   return (
     <header className={css.header}>
-      <MachineSummary machines={machines} meters={meters} />
+      <DemoBadge />
+      <MachineSummary machines={machines} meters={meters} demo={demo} />
       <div className={css.tools} style={machines.length > 0 && meters ? undefined : { marginLeft: 'auto' }}>
         <ConnectionMenu />
         <Tooltip title={`${t('commands:open')} (${mac ? '⌘K' : 'Ctrl+K'})`}>

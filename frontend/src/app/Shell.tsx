@@ -2,6 +2,7 @@ import { lazy, Suspense, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Outlet, useMatch, useNavigate, useSearchParams } from 'react-router'
 import { useLoggedOut } from '@/api/hooks'
+import { DemoCorner } from '@/features/demo/DemoBadge'
 import { NoticeCards } from '@/features/notifications/NoticeCards'
 import { NoticesProvider } from '@/features/notifications/NoticesProvider'
 import { OpenRecipe } from '@/features/recipes/OpenRecipe'
@@ -12,6 +13,7 @@ import { recentAddress } from './addresses'
 import { CommandPalette, Keys } from './Commands'
 import { ConnectionBanner } from './ConnectionBanner'
 import { Header } from './Header'
+import { LidBanner } from './LidBanner'
 import { LoggedOut } from './LoggedOut'
 import { MachineBanner } from './MachineBanner'
 import { Rail } from './Rail'
@@ -54,6 +56,7 @@ function Frame() {
         <Header onNotices={() => setOver('notices')} onRecents={() => setOver('recents')} onPalette={() => setOver('palette')} mac={mac} />
         <main id="content" className={css.main} tabIndex={-1}>
           <ConnectionBanner />
+          <LidBanner />
           <MachineBanner />
           <div className={css.page}>
             <Outlet />
@@ -84,7 +87,13 @@ function Content() {
   const terminal = useMatch('/sessions/:id/terminal')
   const [params] = useSearchParams()
   // A terminal in a window of its own needs no frame.
-  return terminal && params.get('window') === '1' ? <Outlet /> : <Frame />
+  if (!terminal || params.get('window') !== '1') return <Frame />
+  return (
+    <>
+      <Outlet />
+      <DemoCorner />
+    </>
+  )
 }
 
 /** The frame around every page: rail, header, the page itself, and what lies over it. */

@@ -2,17 +2,19 @@ import { useEffect } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useLocation } from 'react-router'
 import { useSessionBook } from '@/api/hooks'
+import { useDemo } from '@/features/demo/useDemo'
 
 const sections = ['sessions', 'launcher', 'gpus', 'usage', 'agents', 'settings'] as const
 
 /** Names the window: the session in view, else the section. */
 export function useTitle(session: string | undefined): void {
-  const { t } = useTranslation()
+  const { t } = useTranslation(['common', 'demo'])
+  const demo = useDemo()
   const { pathname } = useLocation()
   const book = useSessionBook().data
   const section = sections.find((name) => pathname.startsWith(`/${name}`))
   const name = (session ? book?.[session]?.name : undefined) ?? (section ? t(`nav.${section}`) : undefined)
-  const app = t('app.name')
+  const app = demo ? `${t('app.name')} (${t('demo:badge')})` : t('app.name')
   useEffect(() => {
     document.title = name ? `${name} · ${app}` : app
   }, [name, app])

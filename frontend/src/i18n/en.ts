@@ -2,6 +2,7 @@ import agents from './en/agents.json'
 import apps from './en/apps.json'
 import commands from './en/commands.json'
 import common from './en/common.json'
+import demo from './en/demo.json'
 import files from './en/files.json'
 import folders from './en/folders.json'
 import gpus from './en/gpus.json'
@@ -16,4 +17,4 @@ import settings from './en/settings.json'
 import terminal from './en/terminal.json'
 import usage from './en/usage.json'
 
-export const en = { agents, apps, commands, common, files, folders, gpus, history, images, launcher, notifications, recipes, session, sessions, settings, terminal, usage }
+export const en = { agents, apps, commands, common, demo, files, folders, gpus, history, images, launcher, notifications, recipes, session, sessions, settings, terminal, usage }

@@ -2,6 +2,7 @@ import agents from './ko/agents.json'
 import apps from './ko/apps.json'
 import commands from './ko/commands.json'
 import common from './ko/common.json'
+import demo from './ko/demo.json'
 import files from './ko/files.json'
 import folders from './ko/folders.json'
 import gpus from './ko/gpus.json'
@@ -16,4 +17,4 @@ import settings from './ko/settings.json'
 import terminal from './ko/terminal.json'
 import usage from './ko/usage.json'
 
-export const ko = { agents, apps, commands, common, files, folders, gpus, history, images, launcher, notifications, recipes, session, sessions, settings, terminal, usage }
+export const ko = { agents, apps, commands, common, demo, files, folders, gpus, history, images, launcher, notifications, recipes, session, sessions, settings, terminal, usage }

@@ -1,0 +1,19 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { fetchDemo, setDemoLid } from '@/api/calls'
+import { keys } from '@/api/keys'
+import type { Demo } from '@/api/types.gen'
+
+/** The demonstration that this page is of; nothing where what it shows is real. */
+export function useDemo(): Demo | undefined {
+  const { data } = useQuery({ queryKey: keys.demo, queryFn: ({ signal }) => fetchDemo(signal) })
+  return data?.active ? data : undefined
+}
+
+/** Closes the lid of the demo's laptop, which really cuts the tunnel, or opens it. */
+export function useLid() {
+  const client = useQueryClient()
+  return useMutation({
+    mutationFn: (closed: boolean) => setDemoLid({ closed }),
+    onSuccess: (demo) => client.setQueryData(keys.demo, demo),
+  })
+}
