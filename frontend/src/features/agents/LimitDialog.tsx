@@ -1,9 +1,10 @@
-import { AutoComplete, InputNumber, Modal, Select } from 'antd'
+import { AutoComplete, InputNumber, Select } from 'antd'
 import { useId, useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { setLimit } from '@/api/calls'
 import { asProblem, type ApiProblem } from '@/api/client'
 import type { PersonLimit } from '@/api/types.gen'
+import { Dialog } from '@/ui/Dialog'
 import { ErrorState } from '@/ui/ErrorState'
 import css from './agents.module.css'
 
@@ -61,8 +62,7 @@ export function LimitDialog({ agent, owner, limit, people, taken, onClose, onSav
     <InputNumber id={id} className={css.fill ?? ''} min={0} precision={0} placeholder={t('agents:limits.unlimited')} value={value || null} onChange={(n) => change(n ?? 0)} {...more} />
   )
   return (
-    <Modal
-      open
+    <Dialog
       title={owner === '' ? t('agents:limits.addTitle') : t('agents:limits.editTitle', { owner: owner === EVERYBODY ? t('agents:limits.everybody') : owner })}
       okText={t('common:action.save')}
       cancelText={t('common:action.cancel')}
@@ -103,6 +103,6 @@ export function LimitDialog({ agent, owner, limit, people, taken, onClose, onSav
         </Row>
         {problem ? <ErrorState compact problem={problem} /> : null}
       </div>
-    </Modal>
+    </Dialog>
   )
 }

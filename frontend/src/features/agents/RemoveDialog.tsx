@@ -1,7 +1,8 @@
-import { Alert, Modal, Radio } from 'antd'
+import { Alert, Radio } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { Agent } from '@/api/types.gen'
+import { Dialog } from '@/ui/Dialog'
 import css from './agents.module.css'
 import { useAgentActions } from './useAgentActions'
 
@@ -20,8 +21,7 @@ export function RemoveDialog({ agent, reached, onClose }: { agent: Agent; reache
   // Over TLS nobody may end what was set up there by its own person.
   const canUninstall = agent.connection.transport === 'ssh' || agent.address === '' || !/^(slipway|wss):/.test(agent.address)
   return (
-    <Modal
-      open
+    <Dialog
       title={t('agents:remove.title', { name: agent.name })}
       okText={t(uninstall ? 'agents:remove.goUninstall' : 'agents:remove.go')}
       cancelText={t('common:action.cancel')}
@@ -42,6 +42,6 @@ export function RemoveDialog({ agent, reached, onClose }: { agent: Agent; reache
         ) : null}
       </Radio.Group>
       {uninstall && agent.live > 0 ? <Alert type="warning" showIcon title={t('agents:remove.ends', { count: agent.live })} /> : null}
-    </Modal>
+    </Dialog>
   )
 }

@@ -1,4 +1,4 @@
-import { App as AntApp, Modal, Skeleton } from 'antd'
+import { App as AntApp, Skeleton } from 'antd'
 import { Blocks, KeyRound, SquareTerminal } from 'lucide-react'
 import { type ReactNode, useCallback } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -7,6 +7,7 @@ import { useSession } from '@/api/hooks'
 import type { App } from '@/api/types.gen'
 import { useSessionActions } from '@/lib/actions'
 import { isLive } from '@/lib/status'
+import { Dialog } from '@/ui/Dialog'
 import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
 import css from './apps.module.css'
@@ -24,7 +25,7 @@ export function AppsModal({ sessionId, onClose }: AppsModalProps) {
   const { t } = useTranslation('apps')
   const { session, query } = useSession(sessionId)
   return (
-    <Modal open title={session ? t('titleOf', { name: session.name }) : t('title')} width={520} footer={null} onCancel={onClose}>
+    <Dialog title={session ? t('titleOf', { name: session.name }) : t('title')} width={520} footer={null} onCancel={onClose}>
       <div className={css.body}>
         {session?.status === 'RUNNING' ? (
           <Tiles sessionId={sessionId} ssh={!session.spec.noSSH} onClose={onClose} />
@@ -36,7 +37,7 @@ export function AppsModal({ sessionId, onClose }: AppsModalProps) {
           <Skeleton active />
         )}
       </div>
-    </Modal>
+    </Dialog>
   )
 }
 

@@ -1,4 +1,4 @@
-import { Alert, Button, Modal, Skeleton } from 'antd'
+import { Alert, Button, Skeleton } from 'antd'
 import { CodeXml, PlugZap } from 'lucide-react'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
@@ -8,6 +8,7 @@ import { useSession } from '@/api/hooks'
 import { keys } from '@/api/keys'
 import type { SSHAccess } from '@/api/types.gen'
 import { CopyButton } from '@/ui/CopyButton'
+import { Dialog } from '@/ui/Dialog'
 import { ErrorState } from '@/ui/ErrorState'
 import css from './SSHModal.module.css'
 
@@ -22,13 +23,13 @@ export function SSHModal({ sessionId, onClose }: SSHModalProps) {
   const { session } = useSession(sessionId)
   const query = useQuery({ queryKey: keys.ssh(sessionId), queryFn: ({ signal }) => fetchSSHAccess(sessionId, signal), staleTime: 0, retry: false })
   return (
-    <Modal open title={session ? t('ssh.titleOf', { name: session.name }) : t('ssh.title')} width={640} footer={null} onCancel={onClose}>
+    <Dialog title={session ? t('ssh.titleOf', { name: session.name }) : t('ssh.title')} width={640} footer={null} onCancel={onClose}>
       <div className={css.body}>
         {query.isPending ? <Skeleton active /> : null}
         {query.isError ? <ErrorState problem={asProblem(query.error)} onRetry={() => void query.refetch()} /> : null}
         {query.data ? <Access sessionId={sessionId} access={query.data} /> : null}
       </div>
-    </Modal>
+    </Dialog>
   )
 }
 

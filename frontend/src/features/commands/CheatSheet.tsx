@@ -1,5 +1,5 @@
-import { Modal } from 'antd'
 import { useTranslation } from 'react-i18next'
+import { Dialog } from '@/ui/Dialog'
 import css from './commands.module.css'
 import { Shortcut } from './Shortcut'
 
@@ -44,7 +44,7 @@ export function CheatSheet({ sections, mac, onClose }: CheatSheetProps) {
     ],
   ]
   return (
-    <Modal open title={t('sheet.title')} footer={null} width={760} onCancel={onClose}>
+    <Dialog title={t('sheet.title')} footer={null} width={760} onCancel={onClose}>
       <div className={css.sheet}>
         {groups.map(([title, lines]) => (
           <section key={title} aria-label={title}>
@@ -68,6 +68,6 @@ export function CheatSheet({ sections, mac, onClose }: CheatSheetProps) {
         ))}
       </div>
       <p className={css.or}>{t('sheet.note')}</p>
-    </Modal>
+    </Dialog>
   )
 }

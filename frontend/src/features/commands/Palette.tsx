@@ -1,7 +1,7 @@
-import { Modal } from 'antd'
 import { Search } from 'lucide-react'
 import { useEffect, useId, useMemo, useRef, useState, type KeyboardEvent } from 'react'
 import { useTranslation } from 'react-i18next'
+import { Dialog } from '@/ui/Dialog'
 import type { Command } from './command'
 import css from './commands.module.css'
 import { fuzzySort } from './fuzzy'
@@ -75,7 +75,7 @@ export function Palette({ commands, onClose }: PaletteProps) {
   }
   const idOf = (command: Command) => `${base}-${command.id}`
   return (
-    <Modal open title={<span className="unseen">{t('title')}</span>} closable={false} footer={null} width={640} onCancel={onClose} style={{ top: 72 }} styles={{ container: { padding: 0 }, header: { margin: 0, height: 0 } }}>
+    <Dialog title={<span className="unseen">{t('title')}</span>} closable={false} footer={null} width={640} onCancel={onClose} style={{ top: 72 }} styles={{ container: { padding: 0 }, header: { margin: 0, height: 0 } }}>
       <label className={css.field}>
         <Search size={16} aria-hidden />
         <input
@@ -124,6 +124,6 @@ export function Palette({ commands, onClose }: PaletteProps) {
           <Shortcut keys="Esc" /> {t('close')}
         </span>
       </div>
-    </Modal>
+    </Dialog>
   )
 }

@@ -1,8 +1,9 @@
-import { Input, Modal } from 'antd'
+import { Input } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { asProblem, type ApiProblem } from '@/api/client'
 import { type FilePlace, finishUpload, inside, makeDirectory, writePiece } from '@/api/files'
+import { Dialog } from '@/ui/Dialog'
 import { ErrorState } from '@/ui/ErrorState'
 import css from './files.module.css'
 import { nameFault } from './paths'
@@ -48,10 +49,10 @@ export function NameDialog({ place, dir, naming, taken, onClose, onDone }: NameD
     }
   }
   return (
-    <Modal open title={t(`files:${titles[naming]}`)} okText={t('files:create')} cancelText={t('common:action.cancel')} okButtonProps={{ disabled: !able, loading: busy }} onOk={() => void go()} onCancel={onClose}>
+    <Dialog title={t(`files:${titles[naming]}`)} okText={t('files:create')} cancelText={t('common:action.cancel')} okButtonProps={{ disabled: !able, loading: busy }} onOk={() => void go()} onCancel={onClose}>
       <Input autoFocus aria-label={t('files:name')} value={name} status={fault ? 'error' : ''} spellCheck={false} onChange={(event) => setName(event.target.value)} onPressEnter={() => able && void go()} />
       <div className={css.fault}>{fault ? t(`files:${fault}`) : ' '}</div>
       {problem ? <ErrorState compact problem={problem} /> : null}
-    </Modal>
+    </Dialog>
   )
 }

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { App, Button, Modal, Segmented, Skeleton } from 'antd'
+import { App, Button, Segmented, Skeleton } from 'antd'
 import { Download } from 'lucide-react'
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -8,6 +8,7 @@ import { contentAddress, type FilePlace, placeKey, readFile } from '@/api/files'
 import type { FileInfo } from '@/api/types.gen'
 import { formatBytes } from '@/lib/bytes'
 import { saveUrl } from '@/lib/save'
+import { Dialog } from '@/ui/Dialog'
 import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
 import { Editor } from './Editor'
@@ -63,7 +64,7 @@ export function Preview(props: PreviewProps) {
     </Button>
   )
   return (
-    <Modal open width={900} title={<span className={css.previewTitle}>{visible(file.name)}<small>{formatBytes(file.size)}</small></span>} footer={null} onCancel={close} destroyOnHidden>
+    <Dialog width={900} title={<span className={css.previewTitle}>{visible(file.name)}<small>{formatBytes(file.size)}</small></span>} footer={null} onCancel={close} destroyOnHidden>
       {tooLarge ? (
         <EmptyState icon={Download} title={t('files:tooLarge')} text={t('files:tooLargeText', { size: formatBytes(most) })}>
           {button}
@@ -75,7 +76,7 @@ export function Preview(props: PreviewProps) {
       ) : (
         <Skeleton active />
       )}
-    </Modal>
+    </Dialog>
   )
 }
 

@@ -1,9 +1,10 @@
-import { Button, Modal, Progress, Checkbox } from 'antd'
+import { Button, Progress, Checkbox } from 'antd'
 import { Check, CircleAlert, RotateCw, X } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { type FilePlace, placeKey } from '@/api/files'
 import { formatBytes } from '@/lib/bytes'
+import { Dialog } from '@/ui/Dialog'
 import css from './files.module.css'
 import { visible } from './paths'
 import type { UploadItem } from './uploads'
@@ -77,8 +78,7 @@ function ConflictDialog({ item, several }: { item: UploadItem; several: boolean 
   const { uploads } = useUploads()
   const [all, setAll] = useState(false)
   return (
-    <Modal
-      open
+    <Dialog
       title={t('conflict.title', { name: visible(item.name) })}
       onCancel={() => uploads.answer(item.id, 'skip', false)}
       footer={[
@@ -99,6 +99,6 @@ function ConflictDialog({ item, several }: { item: UploadItem; several: boolean 
           {t('conflict.all')}
         </Checkbox>
       ) : null}
-    </Modal>
+    </Dialog>
   )
 }

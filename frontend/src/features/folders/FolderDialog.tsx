@@ -1,9 +1,10 @@
-import { Input, Modal, Radio, Select } from 'antd'
+import { Input, Radio, Select } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { asProblem, type ApiProblem } from '@/api/client'
 import { createFolder, updateFolder } from '@/api/folders'
 import type { Agent, Folder } from '@/api/types.gen'
+import { Dialog } from '@/ui/Dialog'
 import { ErrorState } from '@/ui/ErrorState'
 import css from './folders.module.css'
 
@@ -45,8 +46,7 @@ export function FolderDialog({ folder, agents, onClose, onDone }: FolderDialogPr
     }
   }
   return (
-    <Modal
-      open
+    <Dialog
       title={folder ? t('folders:dialog.edit', { name: folder.name }) : t('folders:dialog.create')}
       okText={t(folder ? 'folders:dialog.editGo' : 'folders:dialog.createGo')}
       cancelText={t('common:action.cancel')}
@@ -93,6 +93,6 @@ export function FolderDialog({ folder, agents, onClose, onDone }: FolderDialogPr
         </fieldset>
         {problem ? <ErrorState compact problem={problem} /> : null}
       </div>
-    </Modal>
+    </Dialog>
   )
 }

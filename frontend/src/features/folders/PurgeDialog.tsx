@@ -1,10 +1,11 @@
-import { Alert, Input, Modal } from 'antd'
+import { Alert, Input } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { asProblem, type ApiProblem } from '@/api/client'
 import { deleteFolder } from '@/api/folders'
 import type { Folder } from '@/api/types.gen'
 import { formatBytes } from '@/lib/bytes'
+import { Dialog } from '@/ui/Dialog'
 import { ErrorState } from '@/ui/ErrorState'
 import css from './folders.module.css'
 
@@ -30,7 +31,7 @@ export function PurgeDialog({ folder, onClose, onDone }: { folder: Folder; onClo
     }
   }
   return (
-    <Modal open title={t('folders:purge.title', { name: folder.name })} okText={t('folders:purge.go')} cancelText={t('common:action.cancel')} okButtonProps={{ danger: true, disabled: !able, loading: busy }} onOk={() => void go()} onCancel={onClose}>
+    <Dialog title={t('folders:purge.title', { name: folder.name })} okText={t('folders:purge.go')} cancelText={t('common:action.cancel')} okButtonProps={{ danger: true, disabled: !able, loading: busy }} onOk={() => void go()} onCancel={onClose}>
       <div className={css.form}>
         <Alert type={folder.path ? 'info' : 'warning'} showIcon title={folder.path ? t('folders:purge.textLinked', { path: folder.path }) : t('folders:purge.text', { what })} />
         <label>
@@ -39,6 +40,6 @@ export function PurgeDialog({ folder, onClose, onDone }: { folder: Folder; onClo
         </label>
         {problem ? <ErrorState compact problem={problem} /> : null}
       </div>
-    </Modal>
+    </Dialog>
   )
 }

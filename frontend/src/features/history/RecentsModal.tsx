@@ -1,4 +1,4 @@
-import { Button, Input, Modal, Tooltip } from 'antd'
+import { Button, Input, Tooltip } from 'antd'
 import { FileCode, GitCompareArrows, History, Pencil, Pin, Trash2 } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -6,6 +6,7 @@ import { asProblem } from '@/api/client'
 import { useRecents } from '@/api/hooks'
 import type { Recent } from '@/api/types.gen'
 import { useSessionActions } from '@/lib/actions'
+import { Dialog } from '@/ui/Dialog'
 import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
 import { RelativeTime } from '@/ui/Times'
@@ -95,8 +96,7 @@ export function RecentsModal({ onClose, onUse, open }: RecentsModalProps) {
   const actions = useSessionActions()
   const ordered = orderRecents(recents.data ?? [])
   return (
-    <Modal
-      open
+    <Dialog
       centered
       width={760}
       footer={
@@ -122,6 +122,6 @@ export function RecentsModal({ onClose, onUse, open }: RecentsModalProps) {
           ))}
         </ul>
       )}
-    </Modal>
+    </Dialog>
   )
 }

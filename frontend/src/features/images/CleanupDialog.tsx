@@ -1,10 +1,11 @@
-import { Checkbox, Modal } from 'antd'
+import { Checkbox } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { removeImages } from '@/api/images'
 import { useStartOperation } from '@/api/useOperation'
 import { formatBytes } from '@/lib/bytes'
 import { Bytes } from '@/ui/Bytes'
+import { Dialog } from '@/ui/Dialog'
 import { RelativeTime } from '@/ui/Times'
 import css from './images.module.css'
 import { type CleanupGroup, cleanupOf, type ImageRow, nameOf } from './rows'
@@ -30,8 +31,7 @@ export function CleanupDialog({ rows, agent, onClose }: { rows: readonly ImageRo
     if (await start(() => removeImages({ images: chosen.map((row) => row.image.id), agent }))) onClose()
   }
   return (
-    <Modal
-      open
+    <Dialog
       centered
       width={640}
       title={t('images:cleanup.title')}
@@ -71,6 +71,6 @@ export function CleanupDialog({ rows, agent, onClose }: { rows: readonly ImageRo
         })}
       </div>
       {chosen.length > 0 ? <p className={css.text}>{t('images:cleanup.frees', { amount: formatBytes(chosen.reduce((sum, row) => sum + (row.alone ?? 0), 0)) })}</p> : null}
-    </Modal>
+    </Dialog>
   )
 }

@@ -1,11 +1,12 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { Input, Modal, Select } from 'antd'
+import { Input, Select } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { applyOperation } from '@/api/book'
 import { asProblem, type ApiProblem } from '@/api/client'
 import { pullImage } from '@/api/images'
 import type { Agent } from '@/api/types.gen'
+import { Dialog } from '@/ui/Dialog'
 import { ErrorState } from '@/ui/ErrorState'
 import css from './images.module.css'
 
@@ -39,7 +40,7 @@ export function PullDialog({ image: first, agent: chosen, agents, onClose }: Pul
     }
   }
   return (
-    <Modal open centered width={520} title={t('images:dialog.title')} okText={t('images:dialog.go')} cancelText={t('common:action.cancel')} okButtonProps={{ disabled: !able, loading: busy }} onOk={() => void go()} onCancel={onClose}>
+    <Dialog centered width={520} title={t('images:dialog.title')} okText={t('images:dialog.go')} cancelText={t('common:action.cancel')} okButtonProps={{ disabled: !able, loading: busy }} onOk={() => void go()} onCancel={onClose}>
       <div className={css.form}>
         <label className={css.field}>
           {t('images:dialog.image')}
@@ -54,6 +55,6 @@ export function PullDialog({ image: first, agent: chosen, agents, onClose }: Pul
         ) : null}
         {problem ? <ErrorState compact problem={problem} /> : null}
       </div>
-    </Modal>
+    </Dialog>
   )
 }

@@ -1,8 +1,9 @@
-import { Modal } from 'antd'
+
 import { useTranslation } from 'react-i18next'
 import { removeImages } from '@/api/images'
 import { useStartOperation } from '@/api/useOperation'
 import { formatBytes } from '@/lib/bytes'
+import { Dialog } from '@/ui/Dialog'
 import css from './images.module.css'
 import { type ImageRow, nameOf } from './rows'
 
@@ -14,9 +15,9 @@ export function RemoveDialog({ row, agent, onClose }: { row: ImageRow; agent: st
     if (await start(() => removeImages({ images: [row.image.id], agent }))) onClose()
   }
   return (
-    <Modal open centered width={460} title={t('images:removeTitle', { name: nameOf(row.image) || t('images:unnamed') })} okText={t('images:remove')} okButtonProps={{ danger: true, type: 'primary' }} cancelText={t('common:action.cancel')} onOk={() => void go()} onCancel={onClose}>
+    <Dialog centered width={460} title={t('images:removeTitle', { name: nameOf(row.image) || t('images:unnamed') })} okText={t('images:remove')} okButtonProps={{ danger: true, type: 'primary' }} cancelText={t('common:action.cancel')} onOk={() => void go()} onCancel={onClose}>
       <p className={css.text}>{t('images:removeText', { amount: formatBytes(row.alone ?? 0) })}</p>
       {row.image.refs.length > 0 ? <code className={css.wrap}>{row.image.refs.join(', ')}</code> : null}
-    </Modal>
+    </Dialog>
   )
 }

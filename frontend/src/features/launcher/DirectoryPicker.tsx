@@ -1,11 +1,12 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { Button, Input, Modal, Tag } from 'antd'
+import { Button, Input, Tag } from 'antd'
 import { CornerLeftUp, Folder, LoaderCircle } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { fetchDirectory } from '@/api/calls'
 import { asProblem } from '@/api/client'
 import { keys } from '@/api/keys'
+import { Dialog } from '@/ui/Dialog'
 import { ErrorState } from '@/ui/ErrorState'
 import css from './launcher.module.css'
 
@@ -44,8 +45,7 @@ export function DirectoryPicker({ agent, named, start, onPick, onClose }: Direct
   const sorted = entries.toSorted((a, b) => Number(a.name.startsWith('.')) - Number(b.name.startsWith('.')))
   const ready = listing.isSuccess && !listing.isPlaceholderData
   return (
-    <Modal
-      open
+    <Dialog
       title={named ? t('picker.titleOn', { agent }) : t('picker.title')}
       width={560}
       okText={t('picker.pick')}
@@ -95,6 +95,6 @@ export function DirectoryPicker({ agent, named, start, onPick, onClose }: Direct
           </ul>
         </>
       )}
-    </Modal>
+    </Dialog>
   )
 }

@@ -1,5 +1,5 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { Button, Input, Modal } from 'antd'
+import { Button, Input } from 'antd'
 import { CornerLeftUp, Folder as FolderIcon, LoaderCircle } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -7,6 +7,7 @@ import { asProblem } from '@/api/client'
 import { listAll, placeKey } from '@/api/files'
 import { keys } from '@/api/keys'
 import type { Folder } from '@/api/types.gen'
+import { Dialog } from '@/ui/Dialog'
 import { ErrorState } from '@/ui/ErrorState'
 import css from './launcher.module.css'
 import { NewDirectory } from './NewDirectory'
@@ -41,7 +42,7 @@ export function SubPathPicker({ folder, start, onPick, onClose }: SubPathPickerP
   const directories = (listing.data?.entries ?? []).filter((e) => e.kind === 'directory' && !e.link && !e.encoded && !subPathFault(e.name) && e.name.toLowerCase().includes(filter.toLowerCase()))
   const ready = listing.isSuccess && !listing.isPlaceholderData
   return (
-    <Modal open title={t('subPath.title', { name: folder.name })} width={560} okText={t(path === '' ? 'subPath.all' : 'picker.pick')} cancelText={t('picker.cancel')} okButtonProps={{ disabled: !ready }} onOk={() => onPick(path)} onCancel={onClose}>
+    <Dialog title={t('subPath.title', { name: folder.name })} width={560} okText={t(path === '' ? 'subPath.all' : 'picker.pick')} cancelText={t('picker.cancel')} okButtonProps={{ disabled: !ready }} onOk={() => onPick(path)} onCancel={onClose}>
       <div className={css.pickerPath}>
         <Button aria-label={t('picker.up')} title={t('picker.up')} disabled={path === ''} icon={<CornerLeftUp size={15} />} onClick={() => visit(path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : '')} />
         <Input className={css.mono} readOnly aria-label={t('picker.path')} value={path === '' ? folder.name : `${folder.name}/${path}`} suffix={listing.isFetching ? <LoaderCircle size={14} className={css.turn} aria-hidden /> : <span />} />
@@ -65,6 +66,6 @@ export function SubPathPicker({ folder, start, onPick, onClose }: SubPathPickerP
           {folder.permission === 'ro' || !ready ? null : <NewDirectory key={path} place={place} dir={encodeURIComponent(path)} taken={listing.data.entries.map((e) => e.name)} />}
         </>
       )}
-    </Modal>
+    </Dialog>
   )
 }

@@ -1,5 +1,5 @@
 import { useQueries, useQuery } from '@tanstack/react-query'
-import { Modal, Select, Skeleton, Switch } from 'antd'
+import { Select, Skeleton, Switch } from 'antd'
 import { GitCompareArrows } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -9,6 +9,7 @@ import { useRecents, useSessionBook } from '@/api/hooks'
 import { keys } from '@/api/keys'
 import type { RecipeField, Spec } from '@/api/types.gen'
 import type { RecipeSource } from '@/lib/recipe'
+import { Dialog } from '@/ui/Dialog'
 import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
 import { OpenRecipe } from './OpenRecipe'
@@ -102,7 +103,7 @@ export function CompareModal({ first, onClose }: { first: RecipeSource | null; o
   const fields = result.data ?? []
   const differing = fields.filter((f) => !f.same)
   return (
-    <Modal open centered width={960} footer={null} title={t('compareTitle')} onCancel={onClose}>
+    <Dialog centered width={960} footer={null} title={t('compareTitle')} onCancel={onClose}>
       <div className={css.sides}>
         <SidePicker side={left} label={t('side.left')} onChange={setLeft} />
         <SidePicker side={right} label={t('side.right')} onChange={setRight} />
@@ -128,6 +129,6 @@ export function CompareModal({ first, onClose }: { first: RecipeSource | null; o
           )}
         </>
       )}
-    </Modal>
+    </Dialog>
   )
 }

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { Button, Modal, Segmented, Skeleton } from 'antd'
+import { Button, Segmented, Skeleton } from 'antd'
 import { Download, GitCompareArrows } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -10,6 +10,7 @@ import type { Recipe } from '@/api/types.gen'
 import type { RecipeSource } from '@/lib/recipe'
 import { saveText } from '@/lib/save'
 import { CopyButton } from '@/ui/CopyButton'
+import { Dialog } from '@/ui/Dialog'
 import { ErrorState } from '@/ui/ErrorState'
 import css from './recipes.module.css'
 
@@ -57,7 +58,7 @@ export function RecipeModal({ source, onClose, onCompare }: RecipeModalProps) {
     </div>
   ) : null
   return (
-    <Modal open centered width={720} title={recipe ? t('titleOf', { name: recipe.name }) : t('title')} onCancel={onClose} footer={foot}>
+    <Dialog centered width={720} title={recipe ? t('titleOf', { name: recipe.name }) : t('title')} onCancel={onClose} footer={foot}>
       <p className={css.text}>{t('text')}</p>
       {query.error ? (
         <ErrorState problem={asProblem(query.error)} onRetry={() => void query.refetch()} />
@@ -75,6 +76,6 @@ export function RecipeModal({ source, onClose, onCompare }: RecipeModalProps) {
       ) : (
         <Skeleton active paragraph={{ rows: 8 }} />
       )}
-    </Modal>
+    </Dialog>
   )
 }

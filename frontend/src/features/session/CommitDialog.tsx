@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { Alert, Button, Input, Modal } from 'antd'
+import { Alert, Button, Input } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
@@ -12,6 +12,7 @@ import { useOperationActions } from '@/api/useOperation'
 import { launchAddress } from '@/lib/image'
 import { isRunning } from '@/lib/operation'
 import { CopyButton } from '@/ui/CopyButton'
+import { Dialog } from '@/ui/Dialog'
 import { ErrorState } from '@/ui/ErrorState'
 import { OperationView } from '@/ui/OperationView'
 import css from './CommitDialog.module.css'
@@ -30,9 +31,9 @@ export function CommitDialog({ id, onClose }: { id: string; onClose: () => void 
   const [begun, setBegun] = useState<string | null>(null)
   const operation = useOperations().data?.find((o) => o.id === begun)
   return (
-    <Modal open centered width={520} title={t('session:commit.title', { name: session?.name ?? id })} footer={null} onCancel={onClose}>
+    <Dialog centered width={520} title={t('session:commit.title', { name: session?.name ?? id })} footer={null} onCancel={onClose}>
       {operation ? <Progress operation={operation} onAgain={() => setBegun(null)} onClose={onClose} /> : session ? <Form session={session} onBegun={setBegun} onClose={onClose} /> : null}
-    </Modal>
+    </Dialog>
   )
 }
 

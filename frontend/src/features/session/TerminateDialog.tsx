@@ -1,11 +1,12 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { Alert, Checkbox, Modal } from 'antd'
+import { Alert, Checkbox } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { applyAnswer, type SessionBook } from '@/api/book'
 import { terminateSession } from '@/api/calls'
 import { asProblem } from '@/api/client'
 import { keys } from '@/api/keys'
+import { Dialog } from '@/ui/Dialog'
 import css from './TerminateDialog.module.css'
 
 export interface TerminateDialogProps {
@@ -56,8 +57,7 @@ export function TerminateDialog({ ids, forced, onClose }: TerminateDialogProps) 
   })
   const names = left.slice(0, namesShown).map(nameOf)
   return (
-    <Modal
-      open
+    <Dialog
       centered
       width={460}
       title={left.length === 1 ? t('session:terminate.titleOne', { name: names[0] }) : t('session:terminate.titleMany', { count: left.length })}
@@ -94,6 +94,6 @@ export function TerminateDialog({ ids, forced, onClose }: TerminateDialogProps) 
           ))}
         />
       ) : null}
-    </Modal>
+    </Dialog>
   )
 }
