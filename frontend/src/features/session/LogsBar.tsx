@@ -71,7 +71,7 @@ export function LogsBar(props: LogsBarProps) {
         <Toggle icon={ArrowDownToLine} label={t('logs.follow')} on={follow} onToggle={() => onFollow(!follow)} />
         <Toggle icon={Clock} label={t('logs.times')} on={view.times} onToggle={() => onView({ ...view, times: !view.times })} />
         <Toggle icon={WrapText} label={t('logs.wrap')} on={view.wrap} onToggle={() => onView({ ...view, wrap: !view.wrap })} />
-        <Tooltip title={t('logs.download')}>
+        <Tooltip title={t('logs.download')} placement="topRight">
           <Button type="text" size="small" aria-label={t('logs.download')} icon={<Download size={15} />} onClick={onDownload} />
         </Tooltip>
       </div>
