@@ -39,7 +39,7 @@ interface View {
 
 const views: View[] = [
   { name: 'sessions', path: () => '/sessions', ready: (page) => row(page, 'alive').waitFor() },
-  { name: 'finished sessions', path: () => '/sessions?ended=1', ready: (page) => heading(page, 'Sessions') },
+  { name: 'finished sessions', path: () => '/sessions?state=finished', ready: (page) => row(page, 'broken').waitFor() },
   { name: 'session', path: () => `/sessions/${running.id}`, ready: dialog },
   { name: 'logs', path: () => `/sessions/${running.id}?view=logs`, ready: dialog },
   { name: 'history of a session', path: () => `/sessions/${failed.id}?view=history`, ready: dialog },

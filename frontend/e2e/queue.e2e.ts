@@ -257,18 +257,3 @@ describe('what a person sets up', () => {
     await machine.getByText('VRAM free').waitFor()
   })
 })
-
-describe('the record of scheduling', () => {
-  it('is filtered, sorted and opened, and its filter is in the address', async () => {
-    const session = await runs('recorded')
-    const page = await browser.page(program, `/sessions/${session.id}?view=history`)
-    const phases = page.locator('table [aria-expanded]')
-    await page.getByRole('button', { name: 'Show the steps of Start' }).click()
-    await page.getByRole('button', { name: 'Hide the steps of Start' }).waitFor()
-    await choose(page, 'Order', 'Newest first')
-    await eventually('the newest is first', async () => (await phases.first().innerText()).includes('Start'))
-    await page.getByRole('textbox', { name: 'Id, code, message or step' }).fill('no such thing')
-    await page.getByText('No phase fits the filter.').waitFor()
-    await eventually('it is in the address', async () => page.url().includes('no+such+thing'))
-  })
-})
