@@ -113,9 +113,9 @@ func (p *plane) shutdown(ctx context.Context) error {
 	return p.call(ctx, http.MethodPost, "/api/v1/shutdown", nil, nil)
 }
 
-// follow calls fn for every Window event until ctx ends, connecting again when
+// follow calls fn for every event until ctx ends, connecting again when
 // the stream breaks. lost is called each time it does.
-func (p *plane) follow(ctx context.Context, fn func(api.Window), lost func(error)) {
+func (p *plane) follow(ctx context.Context, fn func(api.Event), lost func(error)) {
 	const pause = time.Second
 	var last api.Event
 	for ctx.Err() == nil {
@@ -127,7 +127,7 @@ func (p *plane) follow(ctx context.Context, fn func(api.Window), lost func(error
 	}
 }
 
-func (p *plane) followOnce(ctx context.Context, last *api.Event, fn func(api.Window)) error {
+func (p *plane) followOnce(ctx context.Context, last *api.Event, fn func(api.Event)) error {
 	address := "ws" + strings.TrimPrefix(p.URL, "http") + "/api/v1/events?shell=1&epoch=" + last.Epoch +
 		"&after=" + strconv.FormatUint(last.Seq, 10)
 	header := http.Header{"Authorization": {"Bearer " + p.Token}}
@@ -145,8 +145,6 @@ func (p *plane) followOnce(ctx context.Context, last *api.Event, fn func(api.Win
 			return err
 		}
 		last.Epoch, last.Seq = event.Epoch, event.Seq
-		if event.Window != nil {
-			fn(*event.Window)
-		}
+		fn(event)
 	}
 }

@@ -81,8 +81,21 @@ func (s *shell) firstPage(w http.ResponseWriter, r *http.Request) {
 	stub(address).ServeHTTP(w, r)
 }
 
-// handle does what the control plane asks of a desktop shell.
-func (s *shell) handle(event api.Window) {
+// handle has the window be as the settings say, and does what the control plane
+// asks of a desktop shell.
+func (s *shell) handle(event api.Event) {
+	switch {
+	case event.Snapshot != nil:
+		zoomWebViews(event.Snapshot.Settings.Zoom)
+	case event.Settings != nil:
+		zoomWebViews(event.Settings.Zoom)
+	case event.Window != nil:
+		s.showWindow(*event.Window)
+	}
+}
+
+// showWindow opens the window of an app, or brings the main one to the front.
+func (s *shell) showWindow(event api.Window) {
 	if event.URL == "" {
 		runtime.WindowUnminimise(s.ctx())
 		runtime.WindowShow(s.ctx())

@@ -28,6 +28,7 @@ static gboolean try_close(GtkWidget *window, GdkEvent *event, gpointer view) {
 // window.open and target=_blank get a window of their own.
 static GtkWidget *create(WebKitWebView *opener, WebKitNavigationAction *action, gpointer data) {
 	GtkWidget *view = webkit_web_view_new_with_related_view(opener);
+	webkit_web_view_set_zoom_level(WEBKIT_WEB_VIEW(view), webkit_web_view_get_zoom_level(opener));
 	GtkWidget *window = gtk_window_new(GTK_WINDOW_TOPLEVEL);
 	gtk_window_set_default_size(GTK_WINDOW(window), 1180, 760);
 	gtk_container_add(GTK_CONTAINER(window), view);
@@ -66,6 +67,18 @@ static gboolean hook_all(gpointer data) {
 }
 
 static void hook_soon(void) { g_idle_add(hook_all, NULL); }
+
+static gboolean zoom_all(gpointer percent) {
+	GList *windows = gtk_window_list_toplevels();
+	for (GList *at = windows; at != NULL; at = at->next) {
+		GtkWidget *view = find(GTK_WIDGET(at->data));
+		if (view != NULL) webkit_web_view_set_zoom_level(WEBKIT_WEB_VIEW(view), GPOINTER_TO_INT(percent) / 100.0);
+	}
+	g_list_free(windows);
+	return G_SOURCE_REMOVE;
+}
+
+static void zoom_soon(int percent) { g_idle_add(zoom_all, GINT_TO_POINTER(percent)); }
 */
 import "C"
 
@@ -73,3 +86,7 @@ import "C"
 // to the program: windows for window.open and titles that follow the page.
 // It may be called from any goroutine.
 func installWebViewHooks() { C.hook_soon() }
+
+// zoomWebViews shows the pages of this process at a size in percent. It may be
+// called from any goroutine.
+func zoomWebViews(percent int) { C.zoom_soon(C.int(percent)) }

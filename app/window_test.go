@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,6 +41,19 @@ func TestWindowLaunchesASessionAndShowsItsStatus(t *testing.T) {
 	var language string
 	if err := d.script("return navigator.language", &language); err != nil || language == "C" {
 		t.Errorf("navigator.language is %q (%v); number formatters would throw", language, err)
+	}
+
+	var width int
+	if err := d.script("return innerWidth", &width); err != nil {
+		t.Fatal(err)
+	}
+	for _, zoom := range []int{2, 1} {
+		set := exec.Command(program, "settings", "set", "zoom", fmt.Sprint(zoom*100))
+		set.Env = env
+		if out, err := set.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		d.waitScript(fmt.Sprintf("the page at %d00 %%", zoom), fmt.Sprintf("Math.abs(innerWidth - %d) <= 1", width/zoom))
 	}
 }
 

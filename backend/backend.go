@@ -18,6 +18,7 @@ import (
 
 	"slipway/backend/agent"
 	"slipway/backend/api"
+	"slipway/backend/autostart"
 	"slipway/backend/demo"
 	"slipway/backend/engine"
 	"slipway/backend/environments"
@@ -167,12 +168,22 @@ func OpenHub(home place.Home, local *Local, reach hub.Reacher, log *slog.Logger)
 	}
 	h, err := hub.Open(hub.Config{
 		Members: []hub.Member{{Name: local.Name, Local: true, Agent: local.Agent}},
-		Reacher: reach, Shelf: shelf, Catalogue: environments.In(home.Dir), Settings: settings.New(home.Dir, nil), Notifier: notify.NewDesktop(nil), Owner: local.Owner, Version: hub.Version(BuildVersion()), Log: log.With("part", "hub"),
+		Reacher: reach, Shelf: shelf, Catalogue: environments.In(home.Dir), Settings: settings.New(home.Dir, nil), Notifier: notify.NewDesktop(nil), Autostart: autostartEntry(home, local), Owner: local.Owner, Version: hub.Version(BuildVersion()), Log: log.With("part", "hub"),
 	})
 	if err != nil {
 		return nil, nil, errors.Join(err, shelf.Close())
 	}
 	return h, shelf, nil
+}
+
+// autostartEntry is what starts this program at login; nil for a demo, which is
+// over when it ends, and where the program does not know its own place.
+func autostartEntry(home place.Home, local *Local) hub.Autostarter {
+	program, err := os.Executable()
+	if err != nil || local.Name != LocalAgent {
+		return nil
+	}
+	return autostart.New(autostart.Config{System: runtime.GOOS, Program: program, Home: home})
 }
 
 // BuildVersion says what is running.

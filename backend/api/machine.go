@@ -136,6 +136,8 @@ type Settings struct {
 	CloseKeeps    string `json:"closeKeeps"`    // what closing the window does with live sessions: ask, keep or quit
 	TerminalFont  int    `json:"terminalFont"`  // size in pixels
 	Notifications bool   `json:"notifications"` // on the desktop, or by the browser
+	Zoom          int    `json:"zoom"`          // of everything in the window on a Linux desktop, in percent
+	Autostart     bool   `json:"autostart"`     // in the background, when the person logs in to a Linux desktop
 }
 
 // LogTail is the end of Slipway's own log, without secrets.

@@ -38,8 +38,9 @@ type Config struct {
 	Settings SettingsFile
 	// Catalogue is what is offered before anything is installed; nil: nothing.
 	Catalogue Catalogue
-	Notifier  Notifier // nil: there is no desktop
-	Owner     string   // name of the person, written into every launch
+	Notifier  Notifier    // nil: there is no desktop
+	Autostart Autostarter // nil: nothing starts Slipway at login
+	Owner     string      // name of the person, written into every launch
 	Version   Version
 	Log       *slog.Logger
 	Now       func() time.Time
@@ -51,7 +52,8 @@ type Hub struct {
 	reacher   Reacher
 	shelf     Shelf
 	file      SettingsFile
-	notifier  Notifier // nil: none
+	notifier  Notifier    // nil: none
+	autostart Autostarter // nil: none
 	owner     string
 	version   Version
 	log       *slog.Logger
@@ -88,7 +90,7 @@ type Hub struct {
 // its default taken: a broken history must not keep anybody from working.
 func Open(config Config) (*Hub, error) {
 	h := &Hub{
-		reacher: config.Reacher, catalogue: config.Catalogue, shelf: config.Shelf, file: config.Settings, notifier: config.Notifier, owner: config.Owner, version: config.Version, log: config.Log, now: config.Now,
+		reacher: config.Reacher, catalogue: config.Catalogue, shelf: config.Shelf, file: config.Settings, notifier: config.Notifier, autostart: config.Autostart, owner: config.Owner, version: config.Version, log: config.Log, now: config.Now,
 		sessions: map[session.ID]*known{}, usage: map[session.ID]session.Usage{}, homes: map[session.ID]*member{}, folders: map[session.FolderID]*member{}, waiting: dependents{},
 		settings: DefaultSettings(), heard: make(chan struct{}), uploads: make(chan struct{}, uploadsAtOnce),
 	}

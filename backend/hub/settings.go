@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"time"
 
@@ -17,6 +18,8 @@ type Settings struct {
 	CloseKeeps    string `json:"closeKeeps"`    // ask, keep or quit
 	TerminalFont  int    `json:"terminalFont"`  // pixels
 	Notifications bool   `json:"notifications"` // on the desktop, or by the browser
+	Zoom          int    `json:"zoom"`          // of the window on a Linux desktop, in percent
+	Autostart     bool   `json:"autostart"`     // in the background, at login
 }
 
 const settingsKey = "hub.settings"
@@ -27,6 +30,11 @@ type SettingsFile interface {
 	Exists() bool
 	Read() (settings.State, error)
 	Save(changes map[string]any) (settings.State, error)
+}
+
+// Autostarter has Slipway start at login, or not; autostart.Entry is one.
+type Autostarter interface {
+	Set(on bool) error
 }
 
 // settingsPause is how often the file is looked at for changes by others.
@@ -76,15 +84,37 @@ func (h *Hub) SaveSettings(s Settings) error {
 }
 
 // SaveSetting changes settings by their names in the file, also those of the
-// agent; nil: the default again. It fails as settings.File.Save does.
+// agent; nil: the default again. It fails as settings.File.Save does, and where
+// what starts Slipway at login cannot be changed; then nothing is.
 func (h *Hub) SaveSetting(changes map[string]any) (settings.State, error) {
 	h.saving.Lock()
 	defer h.saving.Unlock()
-	state, err := h.file.Save(changes)
-	if err == nil {
-		h.adopt(state)
+	before, err := h.file.Read()
+	if err != nil {
+		return before, err
 	}
-	return state, err
+	state, err := h.file.Save(changes)
+	if err != nil {
+		return state, err
+	}
+	if err := h.startAtLogin(settingsOf(state.Values).Autostart); err != nil {
+		restored := maps.Clone(changes)
+		for name := range restored {
+			restored[name] = before.File[name]
+		}
+		_, undone := h.file.Save(restored)
+		return before, errors.Join(err, undone)
+	}
+	h.adopt(state)
+	return state, nil
+}
+
+// startAtLogin changes what starts Slipway at login, if it is not so already.
+func (h *Hub) startAtLogin(on bool) error {
+	if h.autostart == nil || h.Settings().Autostart == on {
+		return nil
+	}
+	return h.autostart.Set(on)
 }
 
 // SettingsState reads what the file says of every setting, and where that is.
@@ -117,6 +147,9 @@ func (h *Hub) followSettings(ctx context.Context) {
 		}
 		h.saving.Lock()
 		if state, err := h.file.Read(); err == nil && !state.Broken() {
+			if err := h.startAtLogin(settingsOf(state.Values).Autostart); err != nil {
+				h.log.Warn("what starts Slipway at login is as it was", "error", err)
+			}
 			h.adopt(state)
 		}
 		h.saving.Unlock()
@@ -143,4 +176,11 @@ func (h *Hub) loadSettings() {
 		h.log.Warn("a setting cannot be used", "line", problem.Line, "setting", problem.Name, "problem", problem.Message)
 	}
 	h.settings = settingsOf(state.Values)
+	if h.autostart == nil || state.Broken() {
+		return
+	}
+	// The program may have moved, and the file may have been changed meanwhile.
+	if err := h.autostart.Set(h.settings.Autostart); err != nil {
+		h.log.Warn("what starts Slipway at login is as it was", "error", err)
+	}
 }

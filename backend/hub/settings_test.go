@@ -32,7 +32,7 @@ func openWith(t *testing.T, shelf hub.Shelf, file *settings.File) *hub.Hub {
 func TestSettings(t *testing.T) {
 	file := noSettings(t)
 	h := openWith(t, &hubtest.Shelf{}, file)
-	want := hub.Settings{Theme: "dark", Density: "compact", Language: "ko", CloseKeeps: "keep", TerminalFont: 16, Notifications: true}
+	want := hub.Settings{Theme: "dark", Density: "compact", Language: "ko", CloseKeeps: "keep", TerminalFont: 16, Notifications: true, Zoom: 150}
 	if err := h.SaveSettings(want); err != nil {
 		t.Fatal(err)
 	}
@@ -40,9 +40,9 @@ func TestSettings(t *testing.T) {
 		t.Fatalf("read back %+v, want %+v", got, want)
 	}
 	t.Run("every wrong value is named and nothing is saved", func(t *testing.T) {
-		err := h.SaveSettings(hub.Settings{Theme: "pink", Density: "x", Language: "xx", CloseKeeps: "x", TerminalFont: 99})
+		err := h.SaveSettings(hub.Settings{Theme: "pink", Density: "x", Language: "xx", CloseKeeps: "x", TerminalFont: 99, Zoom: 201})
 		var e *session.Error
-		if !errors.As(err, &e) || len(e.Fields) != 5 || h.Settings() != want {
+		if !errors.As(err, &e) || len(e.Fields) != 6 || h.Settings() != want {
 			t.Fatalf("error %+v, settings %+v", err, h.Settings())
 		}
 	})
@@ -91,4 +91,52 @@ func TestSettingsChangedByHandAreTakenOver(t *testing.T) {
 			t.Fatalf("a broken file has set the theme to %s", got)
 		}
 	})
+}
+
+// login keeps what it is told, or refuses it.
+type login struct {
+	on    bool
+	calls int
+	fault error
+}
+
+func (l *login) Set(on bool) error {
+	l.calls++
+	if l.fault == nil {
+		l.on = on
+	}
+	return l.fault
+}
+
+func TestWhatStartsSlipwayAtLoginFollowsTheSetting(t *testing.T) {
+	file, at := noSettings(t), &login{}
+	h, err := hub.Open(hub.Config{Shelf: &hubtest.Shelf{}, Settings: file, Autostart: at, Owner: "ada"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	save := func(value any) error {
+		_, err := h.SaveSetting(map[string]any{"autostart": value})
+		return err
+	}
+	if err := save(true); err != nil || !at.on || !h.Settings().Autostart {
+		t.Fatalf("turned on: %v, %+v, %+v", err, at, h.Settings())
+	}
+	if again, err := hub.Open(hub.Config{Shelf: &hubtest.Shelf{}, Settings: file, Autostart: at, Owner: "ada"}); err != nil || !again.Settings().Autostart || !at.on {
+		t.Fatalf("after a restart: %v, %+v", err, at)
+	}
+	calls := at.calls
+	if _, err := h.SaveSetting(map[string]any{"theme": "dark"}); err != nil || at.calls != calls {
+		t.Fatalf("another setting touched it: %v, %+v", err, at)
+	}
+	at.fault = errors.New("read-only")
+	if _, err := h.SaveSetting(map[string]any{"autostart": nil, "theme": "light"}); !errors.Is(err, at.fault) {
+		t.Fatalf("error %v", err)
+	}
+	if s, err := file.Read(); err != nil || s.File["autostart"] != true || s.File["theme"] != "dark" || !h.Settings().Autostart {
+		t.Fatalf("after a refusal the file says %v (%v), in force is %+v", s.File, err, h.Settings())
+	}
+	at.fault = nil
+	if err := save(nil); err != nil || at.on {
+		t.Fatalf("turned off: %v, %+v", err, at)
+	}
 }

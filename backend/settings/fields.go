@@ -54,6 +54,8 @@ func Fields() []Field {
 		choice("density", "SLIPWAY_DENSITY", "comfortable", "How much air rows and fields have.", "comfortable", "compact"),
 		choice("language", "SLIPWAY_LANGUAGE", "en", "The language of the user interface.", "en", "ko"),
 		choice("closeKeeps", "SLIPWAY_CLOSE_KEEPS", "ask", "What closing the window does with Slipway while sessions are live; they go on in any case.", "ask", "keep", "quit"),
+		{Name: "zoom", Env: "SLIPWAY_ZOOM", Kind: Integer, Least: 80, Most: 200, Default: 100, Text: "How large everything in the window is on a Linux desktop, in percent; a browser has its own zoom."},
+		{Name: "autostart", Env: "SLIPWAY_AUTOSTART", Kind: Switch, Default: false, Text: "Whether Slipway starts in the background when you log in to a Linux desktop."},
 		{Name: "terminalFont", Env: "SLIPWAY_TERMINAL_FONT", Kind: Integer, Least: 8, Most: 32, Default: 14, Text: "Size of every terminal's letters, in pixels."},
 		{Name: "notifications", Env: "SLIPWAY_NOTIFICATIONS", Kind: Switch, Default: true, Text: "Whether the desktop, or else the browser, tells that a batch session has ended, that one which waited runs, and that an idle one is about to be reclaimed."},
 		{Name: "gpu.quantum", Env: "SLIPWAY_GPU_QUANTUM", Kind: Number, Least: 0.01, Most: 1, Default: 0.1, Example: "0.25", Restart: true, Text: "The smallest share of a device that is given."},

@@ -30,6 +30,7 @@ var table = []row{
 	{pkg: "backend/place"},
 	{pkg: "backend/session", imports: []string{"gpu"}},
 	{pkg: "backend/diagnose", imports: []string{"backend/session"}},
+	{pkg: "backend/autostart", imports: []string{"backend/place", "backend/session"}},
 	{pkg: "backend/notify", imports: []string{"backend/session"}},
 	{pkg: "backend/settings", imports: []string{"backend/place", "backend/session"}},
 	{pkg: "backend/access", imports: []string{"backend/session", "gpu"}, tests: []string{"backend/agent", "backend/engine/sim", "backend/hub/hubtest", "backend/session/agenttest", "backend/store"}},

@@ -1132,6 +1132,10 @@ export interface Settings {
   terminalFont: number;
   /** On the desktop, or by the browser. */
   notifications: boolean;
+  /** Of everything in the window on a Linux desktop, in percent. */
+  zoom: number;
+  /** In the background, when the person logs in to a Linux desktop. */
+  autostart: boolean;
 }
 
 /** LogTail is the end of Slipway's own log, without secrets. */

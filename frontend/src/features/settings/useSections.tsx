@@ -1,10 +1,13 @@
-import { InputNumber, Segmented, Select } from 'antd'
+import { InputNumber, Segmented, Select, Switch } from 'antd'
 import { useTranslation } from 'react-i18next'
 import type { Setting, Settings } from '@/api/types.gen'
 import { NoticesControl } from './NoticesControl'
 import type { RowSpec, SectionSpec } from './Row'
 import { SettingControl } from './SettingControl'
 import css from './settings.module.css'
+
+/** The sizes to choose from, and the one in force where it is another. */
+const zooms = (inForce: number) => [...new Set([80, 90, 100, 110, 125, 150, 175, 200, inForce])].sort((a, b) => a - b)
 
 /** What a person chooses for every machine, as sections of the page. */
 export function usePersonSections(settings: Settings, save: (change: Partial<Settings>) => void, locked: (name: string) => boolean): SectionSpec[] {
@@ -36,6 +39,16 @@ export function usePersonSections(settings: Settings, save: (change: Partial<Set
       <InputNumber aria-label={t('terminalFont.label')} style={{ width: 72 }} disabled={locked('terminalFont')} min={8} max={32} precision={0} value={settings.terminalFont} onChange={(size) => (size ? save({ terminalFont: size }) : undefined)} />
     </>
   )
+  const zoom = (
+    <Select
+      aria-label={t('zoom.label')}
+      className={css.choice ?? ''}
+      disabled={locked('zoom')}
+      value={settings.zoom}
+      onChange={(value) => save({ zoom: value })}
+      options={zooms(settings.zoom).map((value) => ({ value, label: `${value} %` }))}
+    />
+  )
   const closing = (
     <Segmented aria-label={t('closeKeeps.label')} disabled={locked('closeKeeps')} value={settings.closeKeeps} onChange={(value) => save({ closeKeeps: value })} options={(['ask', 'keep', 'quit'] as const).map((value) => ({ value, label: t(`closeKeeps.${value}`) }))} />
   )
@@ -46,6 +59,7 @@ export function usePersonSections(settings: Settings, save: (change: Partial<Set
         { name: 'theme', label: t('theme.label'), control: theme },
         { name: 'density', label: t('density.label'), text: t('density.text'), control: density },
         { name: 'language', label: t('language.label'), control: language },
+        { name: 'zoom', label: t('zoom.label'), text: t('zoom.text'), control: zoom },
       ],
     },
     { title: t('section.terminal'), rows: [{ name: 'terminalFont', label: t('terminalFont.label'), text: t('terminalFont.text'), control: font }] },
@@ -53,6 +67,7 @@ export function usePersonSections(settings: Settings, save: (change: Partial<Set
       title: t('section.window'),
       rows: [
         { name: 'notifications', label: t('notifications.label'), text: t('notifications.text'), control: <NoticesControl on={settings.notifications} locked={locked('notifications')} onChange={(notifications) => save({ notifications })} /> },
+        { name: 'autostart', label: t('autostart.label'), text: t('autostart.text'), control: <Switch aria-label={t('autostart.label')} disabled={locked('autostart')} checked={settings.autostart} onChange={(autostart) => save({ autostart })} /> },
         { name: 'closeKeeps', label: t('closeKeeps.label'), text: t('closeKeeps.text'), control: closing },
       ],
     },
