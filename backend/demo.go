@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"slipway/backend/demo"
 	"slipway/backend/hub"
@@ -133,12 +134,56 @@ func (d *demonstration) personSSH() string {
 	return d.home.Join("person-ssh")
 }
 
-// play tells the story on this machine.
-func (d *demonstration) play(ctx context.Context, on *Local) error {
+// play tells the story on this machine: folders, then launches as a person makes
+// them, and what the person has made of the launcher.
+func (d *demonstration) play(ctx context.Context, h *hub.Hub, on *Local) error {
 	if d == nil {
 		return nil
 	}
-	return demo.Play(ctx, on.Agent, demo.OnWorkstation(d.options))
+	if err := demo.Fill(ctx, on.Agent, demo.Folders(d.options)); err != nil {
+		return err
+	}
+	if err := demo.Play(ctx, launcher{h, on.Name}, demo.OnWorkstation(d.options)); err != nil {
+		return err
+	}
+	return habits(h)
+}
+
+// launcher launches on one agent by the hub, as people do.
+type launcher struct {
+	hub   *hub.Hub
+	agent string
+}
+
+// Launch implements [demo.Launcher].
+func (l launcher) Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
+	req.Spec.Agent = l.agent
+	return l.hub.Launch(ctx, hub.LaunchRequest{Key: req.Key, Spec: req.Spec})
+}
+
+// habits are the presets that the person has saved and the launches that were
+// pinned. Those of an earlier start are as the person has left them.
+func habits(h *hub.Hub) error {
+	own := func(p hub.Preset) bool { return !p.Builtin }
+	if slices.ContainsFunc(h.Presets(), own) {
+		return nil
+	}
+	for _, p := range demo.Presets() {
+		if _, err := h.AddPreset(hub.Preset{Name: p.Name, Resources: p.Resources, Accelerator: p.Accelerator}); err != nil {
+			return err
+		}
+	}
+	pinned := true
+	for _, recent := range h.Recents() {
+		name := demo.Pinned[recent.Spec.Name]
+		if name == "" {
+			continue
+		}
+		if _, err := h.UpdateRecent(recent.ID, hub.RecentUpdate{Name: &name, Pinned: &pinned}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // join makes the lab server one of the hub's agents, by a pairing code as people

@@ -2,6 +2,7 @@ package backend
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,6 +49,7 @@ func TestDemoHasALabBehindTheRealTunnel(t *testing.T) {
 	}
 	r.waitingFor(t, "llm-eval", "all held by llm-pretrain")
 	before := len(r.sessions(t))
+	r.checkContent(t)
 
 	t.Run("the lid cuts the tunnel, what runs there goes on, and the tunnel comes back", func(t *testing.T) {
 		r.call(t, "PUT", "/api/v1/demo/lid", `{"closed":true}`, &told)
@@ -85,6 +87,68 @@ func TestDemoHasALabBehindTheRealTunnel(t *testing.T) {
 		}
 		until(t, "the sessions are not those of before", func() bool { return len(again.sessions(t)) == before })
 	})
+}
+
+// checkContent looks whether the person has folders, launches and presets.
+func (r *running) checkContent(t *testing.T) {
+	t.Helper()
+	var recents []api.Recent
+	r.call(t, "GET", "/api/v1/recents", "", &recents)
+	pinned := []string{}
+	for _, recent := range recents {
+		if recent.Pinned {
+			pinned = append(pinned, recent.Name)
+		}
+	}
+	slices.Sort(pinned)
+	if len(recents) < 3 || !slices.Equal(pinned, []string{"Churn, nightly", "My notebook"}) {
+		t.Errorf("%d recent launches, pinned are %q", len(recents), pinned)
+	}
+	var presets []api.Preset
+	r.call(t, "GET", "/api/v1/presets", "", &presets)
+	if !slices.ContainsFunc(presets, func(p api.Preset) bool { return p.Name == "Half a GPU" && !p.Builtin }) {
+		t.Errorf("%+v", presets)
+	}
+	var listing api.FileListing
+	if status := r.call(t, "GET", "/api/v1/folders/churn/files?path=/", "", &listing); status != 200 || len(listing.Entries) != 5 {
+		t.Errorf("%d %+v", status, listing)
+	}
+}
+
+// course is what a session came to, without what differs from run to run: ids,
+// times and numbers of containers.
+func course(s api.Session) string {
+	wait := ""
+	if s.Wait != nil {
+		wait = s.Wait.Message
+	}
+	return fmt.Sprint(s.Agent, s.Owner, s.Name, s.Status, s.Reason, s.Result, wait, s.CPUs, s.GPUs)
+}
+
+func TestTheSameSeedTellsTheSameStory(t *testing.T) {
+	tell := func() []string {
+		r := startDemo(t, filepath.Join(t.TempDir(), "demo"), demo.Options{Seed: 5})
+		defer r.end(t)
+		r.waitingFor(t, "llm-eval", "all held by llm-pretrain")
+		r.waitingFor(t, "vision-report", "vision-finetune (RUNNING)")
+		var told []string
+		until(t, "the story does not come to rest", func() bool {
+			told = nil
+			for _, s := range r.sessions(t) {
+				if s.Status != "RUNNING" && s.Status != "TERMINATED" && s.Status != "PENDING" || s.Name == "sweep-lr-0.3" && s.Status != "TERMINATED" {
+					return false
+				}
+				told = append(told, course(s))
+			}
+			slices.Sort(told)
+			return true
+		})
+		return told
+	}
+	first, second := tell(), tell()
+	if !slices.Equal(first, second) {
+		t.Errorf("first\n%s\nthen\n%s", strings.Join(first, "\n"), strings.Join(second, "\n"))
+	}
 }
 
 // waitingFor waits until a session waits for a reason.

@@ -238,7 +238,7 @@ func (p *plane) run(ctx context.Context, cancel context.CancelFunc) error {
 // answer serves until ctx ends. Whoever looks for a control plane finds this
 // one from the moment it answers to the moment it stops.
 func (p *plane) answer(ctx context.Context) error {
-	if err := errors.Join(p.config.demo.play(ctx, p.local), p.config.demo.join(ctx, p.hub)); err != nil {
+	if err := errors.Join(p.config.demo.play(ctx, p.hub, p.local), p.config.demo.join(ctx, p.hub)); err != nil {
 		return errors.Join(err, p.listener.Close())
 	}
 	waiting, done := context.WithTimeout(ctx, firstWord)

@@ -57,10 +57,10 @@ func share(s gpu.Share) gpu.Request { return gpu.Request{Shares: s} }
 // OnWorkstation is what runs on the workstation in a story, in the order of its
 // launches.
 func OnWorkstation(o Options) []Act {
-	acts := []Act{
-		{Spec: desk("notebook", imageNotebook, "churn", 4, 12*gpu.GiB, share(500))},
-		{Spec: work("train-churn", "churn", 4, 16*gpu.GiB, share(500), 3)},
-	}
+	mount := []session.Mount{{Folder: "churn"}}
+	notebook, train := desk("notebook", imageNotebook, "churn", 4, 12*gpu.GiB, share(500)), work("train-churn", "churn", 4, 16*gpu.GiB, share(500), 3)
+	notebook.Mounts, train.Mounts = mount, mount
+	acts := []Act{{Spec: notebook}, {Spec: train}}
 	switch o.Story {
 	case StoryFailure:
 		return append(acts, failures()...)
@@ -69,6 +69,25 @@ func OnWorkstation(o Options) []Act {
 	case StoryLab, StoryWorkstation, StoryShortage:
 	}
 	return append(acts, diverged())
+}
+
+// Pinned are the launches on the workstation that the person has pinned, by the
+// names of their sessions, with what they are called.
+var Pinned = map[string]string{"notebook": "My notebook", "train-churn": "Churn, nightly"}
+
+// Preset is a bundle of resources that the person has saved.
+type Preset struct {
+	Name        string
+	Resources   session.Resources
+	Accelerator gpu.Request
+}
+
+// Presets are those of the person.
+func Presets() []Preset {
+	return []Preset{
+		{Name: "Half a GPU", Resources: session.Resources{CPU: 4, Memory: 16 * gpu.GiB}, Accelerator: share(500)},
+		{Name: "Two H100", Resources: session.Resources{CPU: 24, Memory: 256 * gpu.GiB}, Accelerator: devices(2)},
+	}
 }
 
 // diverged ends by itself, with an exit code and a last line that says why.

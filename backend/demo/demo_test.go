@@ -1,8 +1,13 @@
 package demo
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
+	"encoding/csv"
+	"encoding/json"
 	"errors"
+	"image/png"
 	"net"
 	"os"
 	"path/filepath"
@@ -153,6 +158,40 @@ func TestStoriesAreSound(t *testing.T) {
 					t.Errorf("%s is launched twice in %s", act.Spec.Name, story)
 				}
 				names[act.Owner+act.Spec.Name] = true
+			}
+		}
+	}
+}
+
+func TestFilesAreWhatTheirNamesPromise(t *testing.T) {
+	files := map[string][]byte{}
+	for _, folder := range Folders(Options{Seed: 9}) {
+		for _, file := range folder.Files {
+			files[file.Name] = file.Content
+		}
+	}
+	if rows, err := csv.NewReader(bytes.NewReader(files["customers.csv"])).ReadAll(); err != nil || len(rows) != 401 {
+		t.Errorf("%d rows, %v", len(rows), err)
+	}
+	if picture, err := png.Decode(bytes.NewReader(files["loss.png"])); err != nil || picture.Bounds().Dx() != 480 {
+		t.Error(err)
+	}
+	var document struct{ Cells []struct{ Source []string } }
+	if err := json.Unmarshal(files["explore.ipynb"], &document); err != nil || len(document.Cells) != 3 {
+		t.Errorf("%+v, %v", document, err)
+	}
+	model := files["model.safetensors"]
+	length := binary.LittleEndian.Uint64(model)
+	header := map[string]struct {
+		Offsets [2]int `json:"data_offsets"`
+	}{}
+	if err := json.Unmarshal(model[8:8+length], &header); err != nil || 8+int(length)+header["dense.weight"].Offsets[1] != len(model) {
+		t.Errorf("%+v, %v", header, err)
+	}
+	for _, folder := range Folders(Options{Seed: 9}) {
+		for _, file := range folder.Files {
+			if !bytes.Equal(file.Content, files[file.Name]) {
+				t.Errorf("%s differs although the seed is the same", file.Name)
 			}
 		}
 	}
