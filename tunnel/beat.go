@@ -176,13 +176,19 @@ const (
 	pathLossy // long, and it loses packets by itself
 )
 
-// settle looks from time to time whether the path loses packets, and sets the
-// socket when the path has turned out to be of another kind.
+// settle looks from time to time whether the path loses packets, sets the
+// socket when the path has turned out to be of another kind, and the rate that
+// the kernel keeps to there.
 func (c *carrier) settle(now time.Time) {
 	c.mu.Lock()
 	kind, check := c.gate.kind(now), now.Sub(c.checked) >= lossCheck
 	change := kind != c.kind
 	c.kind = kind
+	rate := c.gate.kernelRate(now)
+	repace := differs(rate, c.most)
+	if repace {
+		c.most = rate
+	}
 	if check {
 		c.checked = now
 	}
@@ -190,9 +196,17 @@ func (c *carrier) settle(now time.Time) {
 	if change {
 		c.socket.set(kind)
 	}
+	if repace {
+		c.socket.pace(rate)
+	}
 	if check && kind != pathShort {
 		c.countLosses(now)
 	}
+}
+
+// differs reports whether a rate has changed so much that the kernel is told.
+func differs(now, before uint64) bool {
+	return (now == 0) != (before == 0) || max(now, before)-min(now, before) > before/20
 }
 
 func (c *carrier) countLosses(now time.Time) {

@@ -52,6 +52,7 @@ type carrier struct {
 	bye     bool
 	byeSent bool
 	err     error     // why it ended
+	most    uint64    // bytes per second that the kernel keeps to; 0: as it likes
 	kind    pathKind  // that the socket is set to
 	checked time.Time // when the kernel was last asked for losses
 	again   uint32    // packets sent again by then

@@ -110,16 +110,32 @@ func (g *gate) pause(now time.Time) time.Duration {
 	if g.base == 0 || g.near() {
 		return 0
 	}
-	rate := 1.25 * float64(g.window) / (g.base + gateTarget).Seconds()
-	if g.growing {
-		rate *= 2
-	}
+	rate := g.pacing()
 	g.budget = min(g.budget+now.Sub(g.budgetAt).Seconds()*rate, rate*gateBurst.Seconds())
 	g.budgetAt = now
 	if g.budget > 0 {
 		return 0
 	}
 	return max(time.Duration(-g.budget/rate*float64(time.Second)), leastPause)
+}
+
+// pacing is the rate at which a window goes out, in bytes per second.
+func (g *gate) pacing() float64 {
+	rate := 1.25 * float64(g.window) / (g.base + gateTarget).Seconds()
+	if g.growing {
+		rate *= 2
+	}
+	return rate
+}
+
+// kernelRate is the rate that the kernel must keep to as well, in bytes per
+// second; 0: none. Where packets are lost, what was held up behind one is
+// acknowledged in a lump, and the kernel would send as large a lump at once.
+func (g *gate) kernelRate(now time.Time) uint64 {
+	if g.kind(now) != pathLossy {
+		return 0
+	}
+	return uint64(g.pacing())
 }
 
 // spend notes that paced bytes go out.

@@ -1,6 +1,7 @@
 package tunnel
 
 import (
+	"math"
 	"net"
 	"syscall"
 
@@ -67,6 +68,20 @@ func (s socket) set(to pathKind) {
 	_ = s.raw.Control(func(fd uintptr) {
 		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, unsent)
 		_ = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, control)
+	})
+}
+
+// pace keeps the kernel from sending more than so many bytes per second; 0 lets
+// it send as it likes.
+func (s socket) pace(rate uint64) {
+	if s.raw == nil {
+		return
+	}
+	if rate == 0 {
+		rate = math.MaxUint64
+	}
+	_ = s.raw.Control(func(fd uintptr) {
+		_ = unix.SetsockoptUint64(int(fd), unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE, rate)
 	})
 }
 

@@ -11,4 +11,6 @@ func socketOf(net.Conn) socket { return socket{} }
 
 func (socket) set(pathKind) {}
 
+func (socket) pace(uint64) {}
+
 func (socket) sentAgain() uint32 { return 0 }
