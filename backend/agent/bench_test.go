@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os/exec"
@@ -53,6 +54,9 @@ func BenchmarkSamplerWithContainers(b *testing.B) {
 	ids := runContainers(b, host)
 	s := openSampled(b, &realStats{Fake: enginetest.NewFake(enginetest.FakeConfig{}), real: e}, ids)
 	s.round() // asks the daemon for each container once
+	if sampled := s.agent.meter.sampled(); sampled != benchContainers {
+		b.Fatalf("%d of %d containers were sampled", sampled, benchContainers)
+	}
 	s.measure(b, benchPause)
 }
 
@@ -60,9 +64,12 @@ func BenchmarkSamplerWithContainers(b *testing.B) {
 func runContainers(b *testing.B, host string) []string {
 	b.Helper()
 	do := func(args ...string) string {
-		out, err := exec.Command("docker", append([]string{"-H", host}, args...)...).CombinedOutput()
+		docker := exec.Command("docker", append([]string{"-H", host}, args...)...)
+		var complaints bytes.Buffer // a daemon without forwarding complains and works
+		docker.Stderr = &complaints
+		out, err := docker.Output()
 		if err != nil {
-			b.Fatalf("docker %q: %v\n%s", args, err, out)
+			b.Fatalf("docker %q: %v\n%s", args, err, complaints.Bytes())
 		}
 		return strings.TrimSpace(string(out))
 	}
@@ -186,6 +193,13 @@ func (e *statsEngine) Stats(_ context.Context, ids []string) (map[string]engine.
 		answer[id] = s
 	}
 	return answer, nil
+}
+
+// sampled is how many sessions have a sample.
+func (m *meter) sampled() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.samples)
 }
 
 // cpuTime is the CPU time that this process has used.
