@@ -91,7 +91,7 @@ func (c *Client) OpenTerminal(ctx context.Context, id session.ID, req session.Te
 
 // AttachTerminal implements [session.Terminals]. ctx bounds only the joining.
 func (c *Client) AttachTerminal(ctx context.Context, id session.ID, req session.AttachRequest) (io.ReadWriteCloser, error) {
-	return asStream(methodAttachTerminal.open(ctx, c, attachArgs{id, req}))
+	return methodAttachTerminal.open(ctx, c, attachArgs{id, req})
 }
 
 // CloseTerminal implements [session.Terminals].
@@ -102,7 +102,7 @@ func (c *Client) CloseTerminal(ctx context.Context, id session.ID, terminal stri
 
 // Exec implements [session.Terminals]. ctx bounds only the start.
 func (c *Client) Exec(ctx context.Context, id session.ID, req session.ExecRequest) (io.ReadWriteCloser, error) {
-	return asStream(methodExec.open(ctx, c, execArgs{id, req}))
+	return methodExec.open(ctx, c, execArgs{id, req})
 }
 
 // SSHHost implements [session.SSH].
@@ -116,7 +116,7 @@ func (c *Client) DialSSH(ctx context.Context, id session.ID, req session.SSHRequ
 	if req.Bulk {
 		method = methodDialSSHBulk
 	}
-	return asStream(method.open(ctx, c, sshArgs{id, req}))
+	return method.open(ctx, c, sshArgs{id, req})
 }
 
 // ListApps implements [session.Apps].
@@ -137,7 +137,7 @@ func (c *Client) StopApp(ctx context.Context, id session.ID, app string) error {
 
 // DialPort implements [session.Apps]. ctx bounds only the connecting.
 func (c *Client) DialPort(ctx context.Context, id session.ID, port int) (net.Conn, error) {
-	return asStream(methodDialPort.open(ctx, c, portArgs{id, port}))
+	return methodDialPort.open(ctx, c, portArgs{id, port})
 }
 
 // Devices implements [session.Accelerators].
@@ -197,7 +197,7 @@ func (c *Client) ExpectImage(ctx context.Context, parts session.ImageParts) (ses
 
 // ReceiveImage implements [session.ImageTransfers]. ctx bounds only the beginning.
 func (c *Client) ReceiveImage(ctx context.Context, id string) (io.ReadWriteCloser, error) {
-	return asStream(methodReceiveImage.open(ctx, c, imageArgs{id}))
+	return methodReceiveImage.open(ctx, c, imageArgs{id})
 }
 
 // InstallImage implements [session.ImageTransfers].
@@ -209,13 +209,4 @@ func (c *Client) InstallImage(ctx context.Context, id string) (session.Image, er
 func (c *Client) ForgetImage(ctx context.Context, id string) error {
 	_, err := methodForgetImage.call(ctx, c, imageArgs{id})
 	return err
-}
-
-// asStream hands a connection on, or a failure without a connection that is a
-// nil in disguise.
-func asStream(opened *conn, err error) (net.Conn, error) {
-	if err != nil {
-		return nil, err
-	}
-	return opened, nil
 }

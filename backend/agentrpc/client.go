@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"net"
 	"time"
 
 	"slipway/backend/session"
@@ -155,6 +156,9 @@ type wish struct {
 	args   json.RawMessage
 	id     string
 	began  time.Time
+	// lasting is where the caller stands in the stream that is opened; nil: it
+	// ends with its tunnel.
+	lasting *lastingAt
 }
 
 func (c *Client) wish(s spec, args any) (*wish, error) {
@@ -171,7 +175,7 @@ func (c *Client) wish(s spec, args any) (*wish, error) {
 
 // frame is the request of the next try, which is made before ctx ends.
 func (w *wish) frame(ctx context.Context, try int) ([]byte, error) {
-	req := request{Version: Version, Method: w.spec.name, ID: w.id, Args: w.args}
+	req := request{Version: Version, Method: w.spec.name, ID: w.id, Args: w.args, Lasting: w.lasting}
 	if try > 0 {
 		// Time asleep counts, and not every clock counts it.
 		req.Age = max(time.Since(w.began), time.Now().Round(0).Sub(w.began.Round(0)), 1)
@@ -334,14 +338,26 @@ func watchFrames[V any](w *wire, fn func(V) error) error {
 }
 
 // open opens a stream of bytes both ways. ctx bounds only the opening.
-func (m duplex[A]) open(ctx context.Context, c *Client, args A) (*conn, error) {
+func (m duplex[A]) open(ctx context.Context, c *Client, args A) (net.Conn, error) {
 	wish, err := c.wish(m.spec, args)
 	if err != nil {
 		return nil, err
 	}
-	limited, cancel := context.WithTimeout(ctx, m.limit)
+	if m.window > 0 && c.waiter != nil && c.patience > 0 {
+		return m.openLasting(ctx, c, wish)
+	}
+	call, err := wish.open(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	return &conn{wire: call.wire}, nil
+}
+
+// open makes the call and leaves its stream open when ctx ends.
+func (w *wish) open(ctx context.Context, repeat bool) (*opened, error) {
+	limited, cancel := context.WithTimeout(ctx, w.spec.limit)
 	defer cancel()
-	call, err := wish.make(limited, false)
+	call, err := w.make(limited, repeat)
 	if err == nil && !call.release() {
 		err = limited.Err()
 	}
@@ -349,7 +365,7 @@ func (m duplex[A]) open(ctx context.Context, c *Client, args A) (*conn, error) {
 		if limited.Err() != nil {
 			err = errors.Join(limited.Err(), err)
 		}
-		return nil, c.fail(ctx, m.spec, err)
+		return nil, w.client.fail(ctx, w.spec, err)
 	}
-	return &conn{wire: call.wire}, nil
+	return call, nil
 }

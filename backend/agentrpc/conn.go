@@ -2,13 +2,10 @@ package agentrpc
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"sync/atomic"
 	"time"
-
-	"slipway/backend/session"
 )
 
 // conn is the data of a stream of bytes as a [net.Conn]. Each direction ends by
@@ -63,10 +60,7 @@ func (c *conn) open() error {
 		c.end = io.EOF
 	case kindAlive:
 	case kindFailure:
-		c.end = readFailure(c.wire, h)
-		if session.CodeOf(c.end) == codeBroken {
-			c.end = fmt.Errorf("%w: %w", io.ErrUnexpectedEOF, c.end)
-		}
+		c.end = farFailure(readFailure(c.wire, h))
 	default:
 		c.end = broken("frame %q among data", byte(h.kind))
 	}

@@ -23,11 +23,30 @@
 //	  'K' alive    nothing happened; due every 15 s while nothing else is sent by
 //	               what is watched, and used to find out whether a caller is there
 //	  'D', 'E'     as above
+//	both ways in a lasting stream
+//	  'T' taken    a big-endian uint64: how much of the other's bytes was taken
 //
 // A plain call is Q, then A or F. What is watched is Q, A, then V or K until F.
 // A download is Q, A, D…, then E or F. A duplex is Q, A, then D and E both ways.
 // An upload is Q, D…, E, then A or F, which may come before the E.
 // A stream that ends without E or F was lost.
+//
+// # Lasting streams
+//
+// A connection to a port or to the ssh server of a session lasts: it goes on
+// over the next stream when the one that it runs over is lost with its tunnel.
+// The request says "lasting", with how many bytes its side has received and how
+// many more it takes beyond those that its holder has taken (the window); the
+// answer says the same of the other side. Either side keeps what it sends until
+// the other says with T that it was taken, sends no more than the other's window
+// beyond that, and after a loss sends again from where the other has received.
+// The end of a direction counts as one byte behind its last.
+//
+// The caller asks for a stream to go on with the same method and call id, and
+// "begun", so that a handler which does not know the stream any more refuses with
+// agent_call_forgotten instead of opening another. The handler keeps a stream that
+// runs over nothing for an hour, and 64 of one peer at most. A side that does not
+// know of lasting streams leaves the word out, and the stream is a duplex.
 //
 // # Versions
 //
@@ -49,8 +68,8 @@
 // that may fall outside of it is done again where that is harmless ([again] in
 // the table of methods): Launch has its Key, and Rename, SetTags, Terminate, SetPriority,
 // Keep, StartApp and StopApp ask for a state. OpenTerminal and CloseTerminal are
-// refused then, and their outcome stays unknown. Commands, ports and attached
-// terminals are never repeated: whoever holds them begins anew.
+// refused then, and their outcome stays unknown. Commands and attached terminals
+// are never repeated: whoever holds them begins anew.
 //
 // # A further method
 //

@@ -27,6 +27,7 @@ const (
 	kindData    kind = 'D'
 	kindEnd     kind = 'E'
 	kindCancel  kind = 'C'
+	kindTaken   kind = 'T'
 )
 
 // Limits in bytes and times.
@@ -57,6 +58,7 @@ var limits = map[kind]int{
 	kindData:    maxData,
 	kindEnd:     0,
 	kindCancel:  0,
+	kindTaken:   8,
 }
 
 // protocolError says how the peer broke the rules. The stream is of no more use.
@@ -168,7 +170,7 @@ func (w *wire) head() (header, error) {
 		return h, broken("unknown frame %q", raw[0])
 	case h.length > limit:
 		return h, broken("frame %q claims %d bytes", raw[0], h.length)
-	case h.packed && (h.kind == kindData || h.kind == kindRequest || h.length == 0):
+	case h.packed && (h.kind == kindData || h.kind == kindTaken || h.kind == kindRequest || h.length == 0):
 		return h, broken("frame %q cannot be deflated", raw[0])
 	}
 	_, err = w.in.Discard(headSize)

@@ -66,6 +66,8 @@ type Handler struct {
 	memory  *memory
 	methods map[string]served
 	large   chan struct{} // one token for each long request that is being read
+
+	lastings lastings
 }
 
 // NewHandler returns a handler. Its memory of calls begins now.
@@ -81,10 +83,12 @@ func NewHandler(config HandlerConfig) *Handler {
 }
 
 // ServeAll answers the calls of every tunnel that accept returns, until accept
-// fails or ctx ends. It returns when all of them have ended.
+// fails or ctx ends. It returns when all of them have ended, and the lasting
+// streams that ran over them with them.
 func (h *Handler) ServeAll(ctx context.Context, accept func(context.Context) (Tunnel, error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var tunnels sync.WaitGroup
+	defer h.lastings.close()
 	defer tunnels.Wait()
 	defer cancel()
 	for {

@@ -172,7 +172,7 @@ var (
 	methodAttachTerminal = duplex[attachArgs]{spec{"terminal.attach", "attach", tunnel.Interactive, once, short},
 		func(ctx context.Context, a session.Agent, r attachArgs) (io.ReadWriteCloser, error) {
 			return a.AttachTerminal(ctx, r.ID, r.Attach)
-		}}
+		}, 0}
 	methodCloseTerminal = plain[closeArgs, none]{spec{"terminal.close", "close", tunnel.Control, once, short},
 		func(ctx context.Context, a session.Agent, r closeArgs) (none, error) {
 			return none{}, a.CloseTerminal(ctx, r.ID, r.Terminal)
@@ -180,7 +180,7 @@ var (
 	methodExec = duplex[execArgs]{spec{"exec", "exec", tunnel.Interactive, once, short},
 		func(ctx context.Context, a session.Agent, r execArgs) (io.ReadWriteCloser, error) {
 			return a.Exec(ctx, r.ID, r.Exec)
-		}}
+		}, 0}
 )
 
 // The methods of [session.SSH].
@@ -189,8 +189,8 @@ var (
 		func(ctx context.Context, a session.Agent, r sshHostArgs) (session.SSHHost, error) {
 			return a.SSHHost(ctx, r.ID, r.Kernel)
 		}}
-	methodDialSSH     = duplex[sshArgs]{spec{"ssh", "dial", tunnel.Interactive, once, short}, dialSSH}
-	methodDialSSHBulk = duplex[sshArgs]{spec{"ssh.bulk", "dial", tunnel.Bulk, once, short}, dialSSH}
+	methodDialSSH     = duplex[sshArgs]{spec{"ssh", "dial", tunnel.Interactive, once, short}, dialSSH, lastingWindow}
+	methodDialSSHBulk = duplex[sshArgs]{spec{"ssh.bulk", "dial", tunnel.Bulk, once, short}, dialSSH, bulkWindow}
 )
 
 func dialSSH(ctx context.Context, a session.Agent, r sshArgs) (io.ReadWriteCloser, error) {
@@ -214,7 +214,7 @@ var (
 	methodDialPort = duplex[portArgs]{spec{"port.dial", "dial", tunnel.Interactive, once, short},
 		func(ctx context.Context, a session.Agent, r portArgs) (io.ReadWriteCloser, error) {
 			return a.DialPort(ctx, r.ID, r.Port)
-		}}
+		}, lastingWindow}
 )
 
 // The methods of [session.ImageTransfers].
@@ -235,7 +235,7 @@ var (
 	methodReceiveImage = duplex[imageArgs]{spec{"image.receive", "receive", tunnel.Bulk, once, short},
 		func(ctx context.Context, a session.Agent, r imageArgs) (io.ReadWriteCloser, error) {
 			return a.ReceiveImage(ctx, r.ID)
-		}}
+		}, 0}
 	methodInstallImage = plain[imageArgs, session.Image]{spec{"image.install", "install", tunnel.Control, again, slow},
 		func(ctx context.Context, a session.Agent, r imageArgs) (session.Image, error) {
 			return a.InstallImage(ctx, r.ID)

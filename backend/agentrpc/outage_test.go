@@ -159,7 +159,7 @@ func TestOutagesOfAnyLengthLoseAndDoubleNothing(t *testing.T) {
 	}
 }
 
-// liveThrough has a terminal, a log and calls go on while the network is away
+// liveThrough has a terminal, a log, a port and calls go on while the network is away
 // for a while.
 func liveThrough(t *testing.T, length time.Duration) {
 	ctx, cancel := context.WithCancel(t.Context())
@@ -173,7 +173,7 @@ func liveThrough(t *testing.T, length time.Duration) {
 	shell := terminal.NewShell(terminal.ShellConfig{TTY: p, Spool: spool, Cols: 80, Rows: 24})
 	running.Go(func() { shell.Run() })
 	log := &growing{changed: make(chan struct{})}
-	opened := 0
+	opened, ports := 0, make(chan net.Conn, 1)
 	h := handlerFor(&scripted{
 		attach: func(_ context.Context, _ session.ID, r session.AttachRequest) (io.ReadWriteCloser, error) {
 			near, far := net.Pipe()
@@ -182,6 +182,11 @@ func liveThrough(t *testing.T, length time.Duration) {
 		},
 		logs: func(ctx context.Context, _ session.ID, o session.LogOptions) (io.ReadCloser, error) {
 			return log.follow(ctx), nil
+		},
+		dial: func(context.Context, session.ID, int) (net.Conn, error) {
+			near, far := net.Pipe()
+			ports <- far
+			return near, nil
 		},
 		open: func(ctx context.Context, _ session.ID, _ session.TerminalRequest) (session.Terminal, error) {
 			opened++
@@ -226,6 +231,14 @@ func liveThrough(t *testing.T, length time.Duration) {
 			t.Error("the log:", err)
 		}
 	})
+	page, err := client.DialPort(ctx, "a", 8888)
+	if err != nil {
+		t.Fatal(err)
+	}
+	app := <-ports
+	var served, asked bytes.Buffer
+	running.Go(func() { io.Copy(&served, page) }) //nolint:errcheck // what came shows it
+	running.Go(func() { io.Copy(&asked, app) })   //nolint:errcheck // see above
 	time.Sleep(10 * time.Second)
 	var said, typed, logged bytes.Buffer
 	live := func(seconds int, what string) {
@@ -237,6 +250,8 @@ func liveThrough(t *testing.T, length time.Duration) {
 			io.WriteString(say, word)    //nolint:errcheck // what is shown shows it
 			io.WriteString(viewer, word) //nolint:errcheck // see above
 			log.add(word, false)
+			io.WriteString(app, word)  //nolint:errcheck // what came shows it
+			io.WriteString(page, word) //nolint:errcheck // see above
 			time.Sleep(time.Second)
 		}
 	}
@@ -264,7 +279,12 @@ func liveThrough(t *testing.T, length time.Duration) {
 	p.ended <- 0
 	say.Close() //nolint:errcheck // always nil
 	time.Sleep(time.Minute)
+	app.Close()
+	page.Close()
 	synctest.Wait()
+	if served.String() != said.String() || asked.String() != said.String() {
+		t.Errorf("of %d bytes each way over a port %d came from the app and %d to it", said.Len(), served.Len(), asked.Len())
+	}
 	if shown.String() != said.String() {
 		t.Errorf("%d bytes were shown of %d", shown.Len(), said.Len())
 	}

@@ -20,6 +20,23 @@ type request struct {
 	// Limit is how long the caller will wait; 0: as long as it takes.
 	Limit time.Duration   `json:"limit,omitempty"`
 	Args  json.RawMessage `json:"args,omitempty"`
+	// Lasting says that the stream which is opened may go on over another one.
+	Lasting *lastingAt `json:"lasting,omitempty"`
+}
+
+// lastingAt is where one side of a lasting stream stands.
+type lastingAt struct {
+	Received uint64 `json:"received"` // bytes that came from the other side
+	Window   uint64 `json:"window"`   // bytes that may be under way or unread
+	// Begun says that the caller has had an answer, so that the stream must be
+	// one that the handler knows.
+	Begun bool `json:"begun,omitempty"`
+}
+
+// lastingAnswer is the answer to the opening of a stream of bytes. Handlers that
+// do not know of lasting streams leave it empty.
+type lastingAnswer struct {
+	Lasting *lastingAt `json:"lasting,omitempty"`
 }
 
 // Hello is what a handler says of itself.
