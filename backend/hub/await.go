@@ -21,11 +21,18 @@ func (h *Hub) Keeper(id session.ID) (Agent, bool) {
 // false at once where that agent is in this process or not known, so that there
 // is nothing to wait for, and fails with ctx's error or when it was removed.
 func (h *Hub) AwaitKeeper(ctx context.Context, id session.ID) (bool, error) {
-	return h.awaitMember(ctx, func() *member { return h.homes[id] })
+	return h.awaitMember(ctx, true, func() *member { return h.homes[id] })
 }
 
-// awaitMember is AwaitKeeper for the agent that find returns, which needs mu.
-func (h *Hub) awaitMember(ctx context.Context, find func() *member) (bool, error) {
+// AwaitKeeperLost is AwaitKeeper the other way round: it waits until the agent
+// is not reached.
+func (h *Hub) AwaitKeeperLost(ctx context.Context, id session.ID) (bool, error) {
+	return h.awaitMember(ctx, false, func() *member { return h.homes[id] })
+}
+
+// awaitMember waits until the agent that find returns, which needs mu, is
+// reached, or is not.
+func (h *Hub) awaitMember(ctx context.Context, want bool, find func() *member) (bool, error) {
 	for {
 		h.mu.Lock()
 		m := find()
@@ -35,7 +42,7 @@ func (h *Hub) awaitMember(ctx context.Context, find func() *member) (bool, error
 		}
 		reached, changed := m.online || m.link.State == LinkConnected, m.changed
 		h.mu.Unlock()
-		if reached {
+		if reached == want {
 			return true, nil
 		}
 		select {

@@ -156,7 +156,7 @@ func (h *Hub) FilesIn(ctx context.Context, ref, agent string) (*Files, session.F
 // awaitPlace waits until the agent that keeps a place is reached, as
 // [Hub.AwaitKeeper] does.
 func (h *Hub) awaitPlace(ctx context.Context, place session.Place) error {
-	_, err := h.awaitMember(ctx, func() *member {
+	_, err := h.awaitMember(ctx, true, func() *member {
 		if place.Folder != "" {
 			return h.folders[place.Folder]
 		}

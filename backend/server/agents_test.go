@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -229,6 +230,53 @@ func TestAppOfAnAgentThatStaysAwayIsExplained(t *testing.T) {
 		response := w.visit(t, "GET", "/lab/api", nil, "Cookie", cookie)
 		if response.StatusCode != 503 {
 			t.Fatalf("%d", response.StatusCode)
+		}
+	})
+}
+
+// TestARequestUnderWayWaitsForItsAgent has an agent go away between a request and
+// its answer. Connections into sessions outlive the way to their agent.
+func TestARequestUnderWayWaitsForItsAgent(t *testing.T) {
+	w := start(t)
+	lab, remote := w.addLab(t)
+	w.agent = lab // which the tests of apps set up
+	w.upstream(t)
+	cookie := w.enter(t)
+	apps := make(chan net.Conn, 1)
+	lab.Dial = func(context.Context, session.ID, int) (net.Conn, error) {
+		near, far := net.Pipe()
+		apps <- far
+		return near, nil
+	}
+	asked := func() (app net.Conn, answer <-chan int) {
+		status := make(chan int, 1)
+		go func() { status <- w.visit(t, "GET", "/lab/api", nil, "Cookie", cookie).StatusCode }()
+		app = <-apps
+		if _, err := http.ReadRequest(bufio.NewReader(app)); err != nil {
+			t.Fatal(err)
+		}
+		w.cutLab(t, remote)
+		return app, status
+	}
+	t.Run("and is answered when it is back", func(t *testing.T) {
+		w.server.SetPatience(patience, patience)
+		app, answer := asked()
+		remote.SetUp(true)
+		if _, err := io.WriteString(app, "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if status := <-answer; status != http.StatusNoContent {
+			t.Fatalf("the answer is %d", status)
+		}
+	})
+	t.Run("but not for ever", func(t *testing.T) {
+		w.server.SetPatience(300*time.Millisecond, 300*time.Millisecond)
+		app, answer := asked()
+		if status := <-answer; status != http.StatusServiceUnavailable {
+			t.Fatalf("the answer is %d", status)
+		}
+		if _, err := app.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			t.Fatalf("the app's connection ended as %v", err)
 		}
 	})
 }

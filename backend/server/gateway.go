@@ -238,6 +238,8 @@ func (g *gateway) tidy() {
 // localhost at its own port, which notebook servers insist on, and none of our
 // cookies.
 func (g *gateway) carry(w http.ResponseWriter, r *http.Request, to way) {
+	r, begun := g.bounded(r, to.host)
+	defer begun()
 	ours := "http://" + r.Host
 	theirs := "http://localhost:" + strconv.Itoa(to.port)
 	proxy := httputil.ReverseProxy{
@@ -254,13 +256,14 @@ func (g *gateway) carry(w http.ResponseWriter, r *http.Request, to way) {
 			stripCookies(p.Out.Header)
 		},
 		ModifyResponse: func(response *http.Response) error {
+			begun()
 			translate(response.Header, "Location", theirs, ours)
 			keepCookiesHome(response.Header)
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			g.forget(to.host)
-			g.explainError(w, r, to.host, err)
+			g.explainError(w, r, to.host, causeOf(r, err))
 		},
 	}
 	proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), patient{}, g.patience(r))))
