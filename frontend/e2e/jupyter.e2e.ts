@@ -5,6 +5,7 @@ import { Browser, picture } from './browser'
 import { watchOver } from './hooks'
 import { eventually, notebookImage, Program } from './program'
 import { enter, launch, row } from './launcherPage'
+import { execute, newNotebook, printed } from './notebookPage'
 import { ShellPage, Wire } from './shellPage'
 
 const program = new Program('docker')
@@ -57,17 +58,6 @@ async function launched(page: Page, name: string): Promise<Session> {
   return found
 }
 
-/** Writes code into the notebook's cell and runs it; answers with what it printed. */
-async function execute(page: Page, code: string): Promise<string> {
-  await page.locator('#kernel_indicator_icon.kernel_idle_icon').waitFor()
-  await page.locator('.code_cell .CodeMirror').first().click()
-  await page.keyboard.insertText(code)
-  await page.keyboard.press('Shift+Enter')
-  const output = page.locator('.output_stdout pre').first()
-  await output.waitFor()
-  return output.innerText()
-}
-
 describe('Jupyter', () => {
   it('opens by one click and executes a notebook that finds the limits it was given', async () => {
     const page = await browser.page(program, '/launcher')
@@ -83,11 +73,12 @@ describe('Jupyter', () => {
     expect(tree.url()).not.toContain('ticket')
     await picture(tree, 'jupyter-tree')
 
-    await tree.locator('#new-dropdown-button').click()
-    const [sheet] = await Promise.all([browser.context.waitForEvent('page'), tree.locator('#new-menu').getByText(/^Python 3/).click()])
-    const printed = await execute(sheet, notebook)
+    const sheet = await newNotebook(browser.context, tree)
+    await execute(sheet, notebook)
+    await eventually('the cell prints', async () => (await printed(sheet)) !== '')
     await picture(sheet, 'jupyter-notebook')
-    expect(printed.trim()).toBe(`cpus=${CPUS} seen=${CPUS} memory=${MEMORY} shm=${SHM}`)
+    const limits = await printed(sheet)
+    expect(limits).toBe(`cpus=${CPUS} seen=${CPUS} memory=${MEMORY} shm=${SHM}`)
 
     // The terminal of the session sees the file that the notebook wrote.
     const wire = new Wire(page)
@@ -95,7 +86,7 @@ describe('Jupyter', () => {
     const shell = new ShellPage(page, wire)
     await shell.ready()
     await shell.run('cat from-notebook.txt; echo')
-    await shell.saw(printed.trim())
+    await shell.saw(limits)
     await shell.run('echo back > from-terminal.txt')
 
     // The tile says that it is ready, and its address is the same when it is opened again.

@@ -1,7 +1,8 @@
-import { execFileSync } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Session } from '@/api/types.gen'
@@ -9,6 +10,7 @@ import { Browser, picture } from './browser'
 import { watchOver } from './hooks'
 import { Lab, passphrase } from './lab'
 import { row } from './launcherPage'
+import { execute, newNotebook, printed } from './notebookPage'
 import { binary, eventually, notebookImage, Program } from './program'
 import { ShellPage, Wire } from './shellPage'
 
@@ -39,6 +41,22 @@ const state = async () => (await program.agents()).find((a) => a.name === 'lab')
 const reached = () => eventually('the lab is reached', async () => (await state()) === 'connected')
 const prompt = (page: Page, kind: string) => page.locator(`[data-prompt="${kind}"]`)
 const stepOf = (page: Page, name: string) => page.locator(`[data-operation] [data-step="${name}"]`)
+
+/** Works until it is let go on, and ends while nobody can see it. */
+const cell = `
+import os, time
+print('begun', flush=True)
+while not os.path.exists('/tmp/go-on'):
+    time.sleep(0.1)
+print('arrived', flush=True)
+open('/tmp/ended', 'w').close()
+`
+
+/** Runs a command in the session's container, past everything that could be cut. */
+const inSession = (...command: string[]) => {
+  const container = session.kernels[0]?.container ?? ''
+  return promisify(execFile)('docker', ['-H', process.env.SLIPWAY_TEST_DOCKER ?? '', 'exec', container, ...command])
+}
 
 describe('a machine with nothing but a login', () => {
   it('is looked at, says what is missing and how to mend it, and is added after that', async () => {
@@ -86,6 +104,9 @@ describe('a machine with nothing but a login', () => {
     const page = await browser.page(program, `/sessions?apps=${session.id}`)
     const [tree] = await Promise.all([browser.context.waitForEvent('page'), page.locator('[data-app="notebook"]').getByRole('button', { name: /^Jupyter Notebook/ }).click()])
     await tree.locator('#notebook_list').waitFor()
+    const sheet = await newNotebook(browser.context, tree)
+    await execute(sheet, cell)
+    await eventually('the cell is at work', async () => (await printed(sheet)) === 'begun')
     const wire = new Wire(page)
     await page.goto(`${program.url}/sessions/${session.id}/terminal`)
     const shell = new ShellPage(page, wire)
@@ -94,6 +115,8 @@ describe('a machine with nothing but a login', () => {
     await shell.saw('line-5')
 
     lab.cable.cut()
+    await inSession('touch', '/tmp/go-on')
+    await eventually('the cell has ended meanwhile', () => inSession('test', '-e', '/tmp/ended').then(() => true, () => false))
     await page.getByRole('status').getByText('lab is not reached,').waitFor()
     await page.getByRole('button', { name: '1 agent not reached' }).click()
     await page.getByRole('button', { name: 'Retry lab now' }).waitFor()
@@ -107,16 +130,19 @@ describe('a machine with nothing but a login', () => {
     await list.getByRole('article', { name: 'lab' }).getByText('Not reached').waitFor()
     await picture(list, 'lab-lost-agent')
 
+    expect(await printed(sheet)).toBe('begun')
+
     lab.cable.mend()
     await reached()
     await page.getByText('lab is not reached,').waitFor({ state: 'detached' })
+    await eventually('what the cell printed arrives', async () => (await printed(sheet)) === 'begun\narrived')
     await tree.locator('#notebook_list').waitFor()
     await page.keyboard.press('Escape')
     const line = async () => Number(/line-(\d+)\n*$/.exec((await shell.output()).toString().replaceAll('\r', ''))?.[1] ?? 0)
     const before = await line()
     await eventually('the shell goes on', async () => (await line()) > before + 5)
-    const printed = [...(await shell.output()).toString().matchAll(/^line-(\d+)\r$/gm)].map((m) => Number(m[1]))
-    expect(printed).toEqual(Array.from({ length: printed.length }, (_, i) => i + 1))
+    const lines = [...(await shell.output()).toString().matchAll(/^line-(\d+)\r$/gm)].map((m) => Number(m[1]))
+    expect(lines).toEqual(Array.from({ length: lines.length }, (_, i) => i + 1))
   })
 
   it('is upgraded in place, and the session stays', async () => {

@@ -1,0 +1,21 @@
+import type { BrowserContext, Page } from 'playwright-core'
+
+/** Opens a new notebook from the page that lists a session's files. */
+export async function newNotebook(context: BrowserContext, tree: Page): Promise<Page> {
+  await tree.locator('#new-dropdown-button').click()
+  const [sheet] = await Promise.all([context.waitForEvent('page'), tree.locator('#new-menu').getByText(/^Python 3/).click()])
+  return sheet
+}
+
+/** Writes code into the notebook's first cell and runs it. */
+export async function execute(sheet: Page, code: string): Promise<void> {
+  await sheet.locator('#kernel_indicator_icon.kernel_idle_icon').waitFor()
+  await sheet.locator('.code_cell .CodeMirror').first().click()
+  await sheet.keyboard.insertText(code)
+  await sheet.keyboard.press('Shift+Enter')
+}
+
+/** What the first cell has printed by now; empty before it prints. */
+export async function printed(sheet: Page): Promise<string> {
+  return (await sheet.locator('.code_cell').first().locator('.output_stdout pre').allInnerTexts()).join('').trim()
+}
