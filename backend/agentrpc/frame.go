@@ -73,6 +73,7 @@ func broken(format string, args ...any) error {
 // codec keeps what is dear to make and good for many messages.
 type codec struct {
 	deflaters sync.Pool // of *flate.Writer
+	pieces    sync.Pool // of *[maxData]byte, for one data frame while it is read
 }
 
 // encode returns a frame with value as JSON.

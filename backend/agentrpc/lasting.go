@@ -23,9 +23,6 @@ const (
 	lastingFor = time.Hour
 )
 
-// pieces lends room for one data frame while it is read.
-var pieces = sync.Pool{New: func() any { return new([maxData]byte) }}
-
 // lasting is one end of a stream of bytes that outlives the streams of tunnels
 // that it runs over. Each side keeps what it has sent until the other has taken
 // it, and sends again over the next stream what did not arrive over the last.
@@ -237,8 +234,11 @@ func (e *lasting) frame(w *wire, h header) error {
 	var body []byte
 	switch h.kind {
 	case kindData, kindTaken:
-		room, _ := pieces.Get().(*[maxData]byte)
-		defer pieces.Put(room)
+		room, _ := w.codec.pieces.Get().(*[maxData]byte)
+		if room == nil {
+			room = new([maxData]byte)
+		}
+		defer w.codec.pieces.Put(room)
 		body = room[:h.length]
 		if _, err := io.ReadFull(w.in, body); err != nil {
 			return err

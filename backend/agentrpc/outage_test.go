@@ -159,6 +159,41 @@ func TestOutagesOfAnyLengthLoseAndDoubleNothing(t *testing.T) {
 	}
 }
 
+// serving attaches viewers to a shell.
+func serving(ctx context.Context, running *sync.WaitGroup, shell *terminal.Shell) func(context.Context, session.ID, session.AttachRequest) (io.ReadWriteCloser, error) {
+	return func(_ context.Context, _ session.ID, r session.AttachRequest) (io.ReadWriteCloser, error) {
+		near, far := net.Pipe()
+		running.Go(func() { shell.Serve(ctx, far, terminal.Attach{Offset: r.Offset, Client: r.Client}) }) //nolint:errcheck // the viewer has left
+		return near, nil
+	}
+}
+
+// handing dials pipes whose far ends a test takes from a channel.
+func handing(ports chan<- net.Conn) func(context.Context, session.ID, int) (net.Conn, error) {
+	return func(context.Context, session.ID, int) (net.Conn, error) {
+		near, far := net.Pipe()
+		ports <- far
+		return near, nil
+	}
+}
+
+// view watches a shell until it ends, over one stream after another, and returns
+// over how many.
+func view(ctx context.Context, viewer *terminal.Viewer, client *Client, line *tunnel.Line) (joined int) {
+	for {
+		stream, err := client.AttachTerminal(ctx, "a", session.AttachRequest{Offset: viewer.Offset(), Client: "v"})
+		if err == nil {
+			joined++
+			if _, err = viewer.Run(ctx, terminal.NewConn(stream)); err == nil {
+				return joined
+			}
+		}
+		if ctx.Err() != nil || line.WaitUp(ctx) != nil {
+			return joined
+		}
+	}
+}
+
 // liveThrough has a terminal, a log, a port and calls go on while the network is away
 // for a while.
 func liveThrough(t *testing.T, length time.Duration) {
@@ -175,19 +210,11 @@ func liveThrough(t *testing.T, length time.Duration) {
 	log := &growing{changed: make(chan struct{})}
 	opened, ports := 0, make(chan net.Conn, 1)
 	h := handlerFor(&scripted{
-		attach: func(_ context.Context, _ session.ID, r session.AttachRequest) (io.ReadWriteCloser, error) {
-			near, far := net.Pipe()
-			running.Go(func() { shell.Serve(ctx, far, terminal.Attach{Offset: r.Offset, Client: r.Client}) }) //nolint:errcheck // the viewer has left
-			return near, nil
-		},
-		logs: func(ctx context.Context, _ session.ID, o session.LogOptions) (io.ReadCloser, error) {
+		attach: serving(ctx, &running, shell),
+		logs: func(ctx context.Context, _ session.ID, _ session.LogOptions) (io.ReadCloser, error) {
 			return log.follow(ctx), nil
 		},
-		dial: func(context.Context, session.ID, int) (net.Conn, error) {
-			near, far := net.Pipe()
-			ports <- far
-			return near, nil
-		},
+		dial: handing(ports),
 		open: func(ctx context.Context, _ session.ID, _ session.TerminalRequest) (session.Terminal, error) {
 			opened++
 			time.Sleep(3 * time.Second) // long enough to be cut
@@ -207,20 +234,7 @@ func liveThrough(t *testing.T, length time.Duration) {
 	var shown bytes.Buffer
 	viewer := terminal.NewViewer(terminal.ViewerConfig{Client: "v", Output: &shown})
 	joined := 0
-	running.Go(func() {
-		for {
-			stream, err := client.AttachTerminal(ctx, "a", session.AttachRequest{Offset: viewer.Offset(), Client: "v"})
-			if err == nil {
-				joined++
-				if _, err = viewer.Run(ctx, terminal.NewConn(stream)); err == nil {
-					return
-				}
-			}
-			if ctx.Err() != nil || line.WaitUp(ctx) != nil {
-				return
-			}
-		}
-	})
+	running.Go(func() { joined = view(ctx, viewer, client, line) })
 	var followed []byte
 	running.Go(func() {
 		reader, err := client.Logs(ctx, "a", session.LogOptions{Follow: true})
@@ -282,17 +296,13 @@ func liveThrough(t *testing.T, length time.Duration) {
 	app.Close()
 	page.Close()
 	synctest.Wait()
-	if served.String() != said.String() || asked.String() != said.String() {
-		t.Errorf("of %d bytes each way over a port %d came from the app and %d to it", said.Len(), served.Len(), asked.Len())
-	}
-	if shown.String() != said.String() {
-		t.Errorf("%d bytes were shown of %d", shown.Len(), said.Len())
-	}
-	if p.typed.String() != typed.String() {
-		t.Errorf("%d bytes were typed of %d", p.typed.Len(), typed.Len())
-	}
-	if !bytes.Equal(followed, logged.Bytes()) {
-		t.Errorf("%d bytes were logged of %d", len(followed), logged.Len())
+	for what, bytesOf := range map[string][2]string{
+		"shown by the terminal": {shown.String(), said.String()}, "typed": {p.typed.String(), typed.String()}, "logged": {string(followed), logged.String()},
+		"served by the app": {served.String(), said.String()}, "asked of the app": {asked.String(), said.String()},
+	} {
+		if got, want := bytesOf[0], bytesOf[1]; got != want {
+			t.Errorf("%d bytes were %s of %d", len(got), what, len(want))
+		}
 	}
 	t.Logf("after %v away: up %v after the network, %d dials, the viewer joined %d times", length, took, n.dials, joined)
 	if errors.Is(terminalErr, context.Canceled) {
