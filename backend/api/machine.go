@@ -130,14 +130,19 @@ type Recent struct {
 
 // Settings are a person's choices. Each has a default; see /api/v1/settings.
 type Settings struct {
-	Theme         string `json:"theme"`         // system, light or dark
-	Density       string `json:"density"`       // comfortable or compact
-	Language      string `json:"language"`      // en or ko
-	CloseKeeps    string `json:"closeKeeps"`    // what closing the window does with live sessions: ask, keep or quit
-	TerminalFont  int    `json:"terminalFont"`  // size in pixels
-	Notifications bool   `json:"notifications"` // on the desktop, or by the browser
-	Zoom          int    `json:"zoom"`          // of everything in the window on a Linux desktop, in percent
-	Autostart     bool   `json:"autostart"`     // in the background, when the person logs in to a Linux desktop
+	Theme          string `json:"theme"`          // system, light or dark
+	Density        string `json:"density"`        // comfortable or compact
+	Language       string `json:"language"`       // en or ko
+	CloseKeeps     string `json:"closeKeeps"`     // what closing the window does with live sessions: ask, keep or quit
+	TerminalFont   int    `json:"terminalFont"`   // size in pixels
+	TerminalFamily string `json:"terminalFamily"` // a font of the computer that goes before Slipway's own; "": none
+	TerminalTheme  string `json:"terminalTheme"`  // colours: follow (the application), light, dark, contrast, solarized-light or solarized-dark
+	TerminalBell   string `json:"terminalBell"`   // what it does: visual, sound or none
+	TerminalPaste  string `json:"terminalPaste"`  // when to ask before one: runs (it would at once), several (lines) or never
+	TerminalReader bool   `json:"terminalReader"` // screen readers are told what is printed
+	Notifications  bool   `json:"notifications"`  // on the desktop, or by the browser
+	Zoom           int    `json:"zoom"`           // of everything in the window on a Linux desktop, in percent
+	Autostart      bool   `json:"autostart"`      // in the background, when the person logs in to a Linux desktop
 }
 
 // LogTail is the end of Slipway's own log, without secrets.

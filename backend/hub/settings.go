@@ -12,14 +12,19 @@ import (
 
 // Settings are a person's choices.
 type Settings struct {
-	Theme         string `json:"theme"`         // system, light or dark
-	Density       string `json:"density"`       // comfortable or compact
-	Language      string `json:"language"`      // en or ko
-	CloseKeeps    string `json:"closeKeeps"`    // ask, keep or quit
-	TerminalFont  int    `json:"terminalFont"`  // pixels
-	Notifications bool   `json:"notifications"` // on the desktop, or by the browser
-	Zoom          int    `json:"zoom"`          // of the window on a Linux desktop, in percent
-	Autostart     bool   `json:"autostart"`     // in the background, at login
+	Theme          string `json:"theme"`          // system, light or dark
+	Density        string `json:"density"`        // comfortable or compact
+	Language       string `json:"language"`       // en or ko
+	CloseKeeps     string `json:"closeKeeps"`     // ask, keep or quit
+	TerminalFont   int    `json:"terminalFont"`   // pixels
+	TerminalFamily string `json:"terminalFamily"` // a font of the computer; "": none
+	TerminalTheme  string `json:"terminalTheme"`  // follow, light, dark, contrast, solarized-light or solarized-dark
+	TerminalBell   string `json:"terminalBell"`   // visual, sound or none
+	TerminalPaste  string `json:"terminalPaste"`  // asked when it would run at once (runs), when it has several lines, never
+	TerminalReader bool   `json:"terminalReader"` // screen readers are told what is printed
+	Notifications  bool   `json:"notifications"`  // on the desktop, or by the browser
+	Zoom           int    `json:"zoom"`           // of the window on a Linux desktop, in percent
+	Autostart      bool   `json:"autostart"`      // in the background, at login
 }
 
 const settingsKey = "hub.settings"

@@ -32,7 +32,7 @@ func openWith(t *testing.T, shelf hub.Shelf, file *settings.File) *hub.Hub {
 func TestSettings(t *testing.T) {
 	file := noSettings(t)
 	h := openWith(t, &hubtest.Shelf{}, file)
-	want := hub.Settings{Theme: "dark", Density: "compact", Language: "ko", CloseKeeps: "keep", TerminalFont: 16, Notifications: true, Zoom: 150}
+	want := hub.Settings{Theme: "dark", Density: "compact", Language: "ko", CloseKeeps: "keep", TerminalFont: 16, TerminalFamily: "Fira Code", TerminalTheme: "contrast", TerminalBell: "sound", TerminalPaste: "several", TerminalReader: true, Notifications: true, Zoom: 150}
 	if err := h.SaveSettings(want); err != nil {
 		t.Fatal(err)
 	}
@@ -40,9 +40,9 @@ func TestSettings(t *testing.T) {
 		t.Fatalf("read back %+v, want %+v", got, want)
 	}
 	t.Run("every wrong value is named and nothing is saved", func(t *testing.T) {
-		err := h.SaveSettings(hub.Settings{Theme: "pink", Density: "x", Language: "xx", CloseKeeps: "x", TerminalFont: 99, Zoom: 201})
+		err := h.SaveSettings(hub.Settings{Theme: "pink", Density: "x", Language: "xx", CloseKeeps: "x", TerminalFont: 99, TerminalFamily: "x', y", TerminalTheme: "pink", TerminalBell: "x", TerminalPaste: "x", Zoom: 201})
 		var e *session.Error
-		if !errors.As(err, &e) || len(e.Fields) != 6 || h.Settings() != want {
+		if !errors.As(err, &e) || len(e.Fields) != 10 || h.Settings() != want {
 			t.Fatalf("error %+v, settings %+v", err, h.Settings())
 		}
 	})

@@ -31,6 +31,8 @@ type Field struct {
 const (
 	lengthRule = `^(0|[1-9][0-9]*[smhdw])$`
 	amountRule = `^[0-9]+(\.[0-9]+)?[kmgt]?$`
+	// familyRule is a font's name without what would end it in a list of fonts.
+	familyRule = `^[^"'\\,;:{}()<>/\x00-\x1f]{0,64}$`
 )
 
 const percent = 100
@@ -57,6 +59,11 @@ func Fields() []Field {
 		{Name: "zoom", Env: "SLIPWAY_ZOOM", Kind: Integer, Least: 80, Most: 200, Default: 100, Text: "How large everything in the window is on a Linux desktop, in percent; a browser has its own zoom."},
 		{Name: "autostart", Env: "SLIPWAY_AUTOSTART", Kind: Switch, Default: false, Text: "Whether Slipway starts in the background when you log in to a Linux desktop."},
 		{Name: "terminalFont", Env: "SLIPWAY_TERMINAL_FONT", Kind: Integer, Least: 8, Most: 32, Default: 14, Text: "Size of every terminal's letters, in pixels."},
+		{Name: "terminalFamily", Env: "SLIPWAY_TERMINAL_FAMILY", Kind: Text, Rule: familyRule, Example: "Fira Code", Default: "", Text: "A font of this computer that terminals use before Slipway's own; empty: none."},
+		choice("terminalTheme", "SLIPWAY_TERMINAL_THEME", "follow", "The colours of terminals; follow: those of the application.", "follow", "light", "dark", "contrast", "solarized-light", "solarized-dark"),
+		choice("terminalBell", "SLIPWAY_TERMINAL_BELL", "visual", "What a terminal's bell does.", "visual", "sound", "none"),
+		choice("terminalPaste", "SLIPWAY_TERMINAL_PASTE", "runs", "When to ask before a paste into a terminal: where it would run at once, wherever it has several lines, never.", "runs", "several", "never"),
+		{Name: "terminalReader", Env: "SLIPWAY_TERMINAL_READER", Kind: Switch, Default: false, Text: "Whether screen readers are told what terminals print."},
 		{Name: "notifications", Env: "SLIPWAY_NOTIFICATIONS", Kind: Switch, Default: true, Text: "Whether the desktop, or else the browser, tells that a batch session has ended, that one which waited runs, and that an idle one is about to be reclaimed."},
 		{Name: "gpu.quantum", Env: "SLIPWAY_GPU_QUANTUM", Kind: Number, Least: 0.01, Most: 1, Default: 0.1, Example: "0.25", Restart: true, Text: "The smallest share of a device that is given."},
 		strategy,

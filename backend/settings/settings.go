@@ -179,7 +179,7 @@ func (f Field) hint() string {
 	switch {
 	case f.Name == "":
 		return "slipway settings lists them."
-	case f.Default != nil:
+	case f.Print(f.Default) != "":
 		return "Usually it is " + f.Print(f.Default) + "."
 	}
 	return "Write it like " + f.Example + "."

@@ -86,6 +86,7 @@ describe('a terminal with several shells', () => {
     await page.getByRole('switch', { name: 'Screen reader output' }).click()
     await picture(page, 'terminal-settings')
     await page.keyboard.press('Escape')
+    expect(await program.call('GET', '/settings')).toMatchObject({ terminalTheme: 'contrast', terminalPaste: 'several', terminalReader: true })
     await page.reload()
     await shell.ready()
     const stage = page.locator('[data-active="true"] .xterm').locator('xpath=../..')

@@ -276,6 +276,27 @@ export type CloseKeeps =
   | "keep"
   | "quit";
 
+/** Colours of terminals. */
+export type TerminalTheme =
+  | "follow"
+  | "light"
+  | "dark"
+  | "contrast"
+  | "solarized-light"
+  | "solarized-dark";
+
+/** What a terminal's bell does. */
+export type TerminalBell =
+  | "visual"
+  | "sound"
+  | "none";
+
+/** When to ask before a paste. */
+export type TerminalPaste =
+  | "runs"
+  | "several"
+  | "never";
+
 /** Agent is one agent that this computer knows, and how it is reached. What it says of its machine is the [Machine] of the same name. */
 export interface Agent {
   name: string;
@@ -1130,6 +1151,16 @@ export interface Settings {
   closeKeeps: CloseKeeps;
   /** Size in pixels. */
   terminalFont: number;
+  /** A font of the computer that goes before Slipway's own; "": none. */
+  terminalFamily: string;
+  /** Colours: follow (the application), light, dark, contrast, solarized-light or solarized-dark. */
+  terminalTheme: TerminalTheme;
+  /** What it does: visual, sound or none. */
+  terminalBell: TerminalBell;
+  /** When to ask before one: runs (it would at once), several (lines) or never. */
+  terminalPaste: TerminalPaste;
+  /** Screen readers are told what is printed. */
+  terminalReader: boolean;
   /** On the desktop, or by the browser. */
   notifications: boolean;
   /** Of everything in the window on a Linux desktop, in percent. */

@@ -99,4 +99,4 @@ export function makeBoard(devices: DeviceState[] = [makeDevice()], change: Parti
   return { agent: 'local', online: true, source: 'sim', text: '', quantum: 100, strategy: 'fill', attach: 'nodes', devices, at: '2026-01-02T03:04:05Z', ...change }
 }
 
-export const testSettings: Settings = { theme: 'light', density: 'comfortable', language: 'en', closeKeeps: 'ask', terminalFont: 14, notifications: true, zoom: 100, autostart: false }
+export const testSettings: Settings = { theme: 'light', density: 'comfortable', language: 'en', closeKeeps: 'ask', terminalFont: 14, terminalFamily: '', terminalTheme: 'follow', terminalBell: 'visual', terminalPaste: 'runs', terminalReader: false, notifications: true, zoom: 100, autostart: false }

@@ -21,6 +21,14 @@ describe('SettingsPage', () => {
     await waitFor(() => expect(sent.find((s) => s.method === 'PUT')?.body).toEqual({ ...testSettings, theme: 'dark' }))
     expect(client.getQueryData(keys.settings)).toMatchObject({ theme: 'dark' })
   })
+  it('saves how terminals look with the rest', async () => {
+    const sent = serve({ 'GET /api/v1/notifier': { desktop: true }, 'GET /api/v1/settings/file': file, 'GET /api/v1/doctor': checks, 'GET /api/v1/version': version, 'PUT /api/v1/settings': { ...testSettings, terminalReader: true } })
+    renderView(<SettingsPage />, { known: { settings: testSettings, machines: [makeMachine()] } })
+    await userEvent.click(screen.getByRole('switch', { name: 'Screen reader output' }))
+    await waitFor(() => expect(sent.find((s) => s.method === 'PUT')?.body).toEqual({ ...testSettings, terminalReader: true }))
+    await userEvent.type(screen.getByRole('textbox', { name: 'Font' }), "Fira Code'{Enter}")
+    await waitFor(() => expect(sent.filter((s) => s.method === 'PUT').at(-1)?.body).toMatchObject({ terminalFamily: 'Fira Code' }))
+  })
   it('takes a choice back and says why when it is refused', async () => {
     serve({ 'GET /api/v1/notifier': { desktop: true }, 'GET /api/v1/settings/file': file, 'GET /api/v1/doctor': checks, 'GET /api/v1/version': version, 'PUT /api/v1/settings': () => refusal(500, 'hub_update_internal-error', 'The disk is full.'), 'GET /api/v1/settings': testSettings })
     const { client } = renderView(<SettingsPage />, { known: { settings: testSettings, machines: [makeMachine()] } })

@@ -1,6 +1,7 @@
-import { InputNumber, Segmented, Select, Switch } from 'antd'
+import { Input, InputNumber, Segmented, Select, Switch } from 'antd'
 import { useTranslation } from 'react-i18next'
 import type { Setting, Settings } from '@/api/types.gen'
+import { cleanFamily, terminalBells, terminalPastes, terminalThemes } from '@/lib/terminalChoices'
 import { NoticesControl } from './NoticesControl'
 import type { RowSpec, SectionSpec } from './Row'
 import { SettingControl } from './SettingControl'
@@ -31,6 +32,7 @@ export function usePersonSections(settings: Settings, save: (change: Partial<Set
       ]}
     />
   )
+  const terminal = useTerminalRows(settings, save, locked)
   const font = (
     <>
       <span className={css.preview} style={{ fontSize: settings.terminalFont }} aria-hidden>
@@ -62,7 +64,7 @@ export function usePersonSections(settings: Settings, save: (change: Partial<Set
         { name: 'zoom', label: t('zoom.label'), text: t('zoom.text'), control: zoom },
       ],
     },
-    { title: t('section.terminal'), rows: [{ name: 'terminalFont', label: t('terminalFont.label'), text: t('terminalFont.text'), control: font }] },
+    { title: t('section.terminal'), rows: [{ name: 'terminalFont', label: t('terminalFont.label'), text: t('terminalFont.text'), control: font }, ...terminal] },
     {
       title: t('section.window'),
       rows: [
@@ -71,6 +73,40 @@ export function usePersonSections(settings: Settings, save: (change: Partial<Set
         { name: 'closeKeeps', label: t('closeKeeps.label'), text: t('closeKeeps.text'), control: closing },
       ],
     },
+  ]
+}
+
+/** How shells look and sound, in the words of their own settings. */
+function useTerminalRows(settings: Settings, save: (change: Partial<Settings>) => void, locked: (name: string) => boolean): RowSpec[] {
+  const { t } = useTranslation('terminal')
+  const family = (text: string) => {
+    const terminalFamily = cleanFamily(text)
+    if (terminalFamily !== settings.terminalFamily) save({ terminalFamily })
+  }
+  const input = (
+    <Input
+      key={settings.terminalFamily}
+      aria-label={t('settings.family')}
+      className={css.field ?? ''}
+      placeholder="JetBrains Mono"
+      spellCheck={false}
+      disabled={locked('terminalFamily')}
+      defaultValue={settings.terminalFamily}
+      onBlur={(event) => family(event.target.value)}
+      onPressEnter={(event) => family(event.currentTarget.value)}
+    />
+  )
+  const choice = <N extends 'terminalTheme' | 'terminalBell' | 'terminalPaste'>(name: N, label: string, options: { value: Settings[N]; label: string }[]): RowSpec => ({
+    name,
+    label,
+    control: <Select<Settings[N]> aria-label={label} className={css.choice ?? ''} disabled={locked(name)} value={settings[name]} onChange={(value) => save({ [name]: value })} options={options} />,
+  })
+  return [
+    { name: 'terminalFamily', label: t('settings.family'), control: input },
+    choice('terminalTheme', t('settings.theme'), terminalThemes.map((value) => ({ value, label: t(`settings.themes.${value}`) }))),
+    choice('terminalBell', t('settings.bell'), terminalBells.map((value) => ({ value, label: t(`settings.bells.${value}`) }))),
+    choice('terminalPaste', t('settings.paste'), terminalPastes.map((value) => ({ value, label: t(`settings.guards.${value}`) }))),
+    { name: 'terminalReader', label: t('settings.reader'), control: <Switch aria-label={t('settings.reader')} disabled={locked('terminalReader')} checked={settings.terminalReader} onChange={(terminalReader) => save({ terminalReader })} /> },
   ]
 }
 

@@ -11,6 +11,7 @@ import '@xterm/xterm/css/xterm.css'
 import css from './terminal.module.css'
 import { shortcut } from './keys'
 import { countLines, pastePreview } from './paste'
+import { LinkQuestion } from './LinkQuestion'
 import { SearchBar } from './SearchBar'
 import type { Box } from './layout'
 import { type Look, type ShellTold, type ShellUse, useShell } from './useShell'
@@ -118,6 +119,7 @@ export function ShellView(props: ShellViewProps) {
       </div>
       <End {...props} use={use} />
       <PasteQuestion use={use} />
+      <LinkQuestion session={props.session} link={use.link} onClose={use.forgetLink} />
     </div>
   )
 }

@@ -1,10 +1,13 @@
-import { Button, Input, InputNumber, Popover, Select, Switch, Tooltip } from 'antd'
+import { App, Button, Input, InputNumber, Popover, Select, Skeleton, Switch, Tooltip } from 'antd'
 import { Settings2 } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
+import { asProblem } from '@/api/client'
 import { useSaveSettings, useSettings } from '@/api/hooks'
+import type { Settings } from '@/api/types.gen'
+import { cleanFamily, terminalBells, terminalPastes, terminalThemes } from '@/lib/terminalChoices'
+import { ErrorState } from '@/ui/ErrorState'
 import css from './terminal.module.css'
-import { bells, cleanFamily, guards, themes, useTerminalChoices } from './terminalChoices'
 
 function Row({ label, children }: { label: string; children: ReactNode }) {
   return (
@@ -29,34 +32,44 @@ export function TerminalSettings() {
 
 function Choices() {
   const { t } = useTranslation('terminal')
-  const [choices, change] = useTerminalChoices()
-  const settings = useSettings().data
-  const save = useSaveSettings(() => undefined)
+  const { message } = App.useApp()
+  const { data: settings, error, refetch } = useSettings()
+  const save = useSaveSettings((refused) => {
+    const { message: text, hint } = asProblem(refused)
+    void message.error([text, hint].filter(Boolean).join(' '))
+  })
+  if (!settings) return error ? <ErrorState compact problem={asProblem(error)} onRetry={() => void refetch()} /> : <Skeleton active className={css.settings ?? ''} />
+  const change = (part: Partial<Settings>) => save.mutate({ ...settings, ...part })
+  const family = (text: string) => {
+    const terminalFamily = cleanFamily(text)
+    if (terminalFamily !== settings.terminalFamily) change({ terminalFamily })
+  }
   return (
     <div className={css.settings}>
       <Row label={t('settings.size')}>
-        <InputNumber min={8} max={32} precision={0} value={settings?.terminalFont ?? null} disabled={!settings} onChange={(size) => (size && settings ? save.mutate({ ...settings, terminalFont: size }) : undefined)} />
+        <InputNumber min={8} max={32} precision={0} value={settings.terminalFont} onChange={(size) => (size ? change({ terminalFont: size }) : undefined)} />
       </Row>
       <Row label={t('settings.family')}>
         <Input
-          defaultValue={choices.family}
+          key={settings.terminalFamily}
+          defaultValue={settings.terminalFamily}
           placeholder="JetBrains Mono"
           spellCheck={false}
-          onBlur={(event) => change({ family: cleanFamily(event.target.value) })}
-          onPressEnter={(event) => change({ family: cleanFamily(event.currentTarget.value) })}
+          onBlur={(event) => family(event.target.value)}
+          onPressEnter={(event) => family(event.currentTarget.value)}
         />
       </Row>
       <Row label={t('settings.theme')}>
-        <Select value={choices.theme} onChange={(theme) => change({ theme })} options={themes.map((value) => ({ value, label: t(`settings.themes.${value}`) }))} />
+        <Select value={settings.terminalTheme} onChange={(terminalTheme) => change({ terminalTheme })} options={terminalThemes.map((value) => ({ value, label: t(`settings.themes.${value}`) }))} />
       </Row>
       <Row label={t('settings.bell')}>
-        <Select value={choices.bell} onChange={(bell) => change({ bell })} options={bells.map((value) => ({ value, label: t(`settings.bells.${value}`) }))} />
+        <Select value={settings.terminalBell} onChange={(terminalBell) => change({ terminalBell })} options={terminalBells.map((value) => ({ value, label: t(`settings.bells.${value}`) }))} />
       </Row>
       <Row label={t('settings.paste')}>
-        <Select value={choices.paste} onChange={(paste) => change({ paste })} options={guards.map((value) => ({ value, label: t(`settings.guards.${value}`) }))} />
+        <Select value={settings.terminalPaste} onChange={(terminalPaste) => change({ terminalPaste })} options={terminalPastes.map((value) => ({ value, label: t(`settings.guards.${value}`) }))} />
       </Row>
       <Row label={t('settings.reader')}>
-        <Switch checked={choices.reader} onChange={(reader) => change({ reader })} />
+        <Switch checked={settings.terminalReader} onChange={(terminalReader) => change({ terminalReader })} />
       </Row>
       <p className={css.settingsNote}>{t('settings.note')}</p>
     </div>

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type Key, keyAction } from './keys'
 import { cleanPaste, countLines, pasteAsks, pastePreview, pasteRuns } from './paste'
-import { defaultChoices, readChoices } from './terminalChoices'
 
 const press = (text: string): Key => {
   const parts = text.split('+')
@@ -73,14 +72,5 @@ describe('a paste', () => {
     expect([pasteAsks(two, false, 'runs'), pasteAsks(two, true, 'runs'), pasteAsks('a\n', false, 'runs')]).toEqual([true, false, true])
     expect([pasteAsks(two, true, 'several'), pasteAsks('a', true, 'several')]).toEqual([true, false])
     expect(pasteAsks(two, false, 'never')).toBe(false)
-  })
-})
-
-describe('the choices of a terminal', () => {
-  it('survive what an older or a broken store holds', () => {
-    expect(readChoices(null)).toEqual(defaultChoices)
-    expect(readChoices({ theme: 'pink', bell: 1, family: "Fira'; }", reader: 'yes' })).toEqual({ ...defaultChoices, family: 'Fira' })
-    const chosen = { family: 'Fira Code', theme: 'contrast', bell: 'sound', paste: 'never', reader: true }
-    expect(readChoices(chosen)).toEqual(chosen)
   })
 })

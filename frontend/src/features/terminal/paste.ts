@@ -1,3 +1,5 @@
+import type { TerminalPaste } from '@/api/types.gen'
+
 /**
  * Pasted text without what could act by itself: escape sequences, which might
  * end the program's paste mode early, and other control characters.
@@ -13,7 +15,7 @@ export function countLines(text: string): number {
 }
 
 /** Whether to ask before a paste, by what the person has chosen. */
-export function pasteAsks(text: string, bracketed: boolean, guard: 'runs' | 'several' | 'never'): boolean {
+export function pasteAsks(text: string, bracketed: boolean, guard: TerminalPaste): boolean {
   if (guard === 'never') return false
   return pasteRuns(text, bracketed) || (guard === 'several' && countLines(text) > 1)
 }

@@ -4,6 +4,7 @@ import { Unicode11Addon } from '@xterm/addon-unicode11'
 import { WebLinksAddon } from '@xterm/addon-web-links'
 import { type ITheme, Terminal } from '@xterm/xterm'
 import { hasGraphics } from './graphics'
+import { type PrintedLink, readLink } from './link'
 
 const FAMILY = "'JetBrains Mono Variable', 'Pretendard Variable', 'Noto Sans Mono', ui-monospace, 'DejaVu Sans Mono', 'Noto Color Emoji', monospace"
 
@@ -17,7 +18,7 @@ export interface ScreenConfig {
   theme: ITheme
   /** Screen readers are told what is printed. */
   reader: boolean
-  openLink(address: string): void
+  openLink(link: PrintedLink): void
 }
 
 /** The fonts of a shell, the one that a person has named first. */
@@ -93,8 +94,9 @@ export class Screen {
     this.terminal.dispose()
   }
 
-  #follow(event: MouseEvent, uri: string, open: (address: string) => void): void {
-    if ((event.ctrlKey || event.metaKey) && /^https?:\/\//i.test(uri)) open(uri)
+  #follow(event: MouseEvent, uri: string, open: (link: PrintedLink) => void): void {
+    const link = event.ctrlKey || event.metaKey ? readLink(uri) : null
+    if (link) open(link)
   }
 
   async #useGraphics(): Promise<void> {

@@ -2,23 +2,23 @@ import type { ITheme } from '@xterm/xterm'
 import { App } from 'antd'
 import { type RefObject, useCallback, useEffect, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import type { Terminal } from '@/api/types.gen'
+import type { Terminal, TerminalBell, TerminalPaste } from '@/api/types.gen'
 import { platformOf } from '@/lib/platform'
 import type { AttachmentState } from './attachment'
 import { flash, ring } from './bell'
 import type { KeyAction, Move } from './keys'
 import type { Side } from './layout'
+import type { PrintedLink } from './link'
 import { cleanPaste, pasteAsks, pasteRuns } from './paste'
 import { fontReady } from './screen'
 import { Shell } from './shell'
-import type { TerminalChoices } from './terminalChoices'
 
 export interface Look {
   fontSize: number
   family: string
   theme: ITheme
-  bell: TerminalChoices['bell']
-  paste: TerminalChoices['paste']
+  bell: TerminalBell
+  paste: TerminalPaste
   reader: boolean
 }
 
@@ -45,6 +45,9 @@ export interface ShellUse {
   /** It would: not merely several lines for a program that takes them as pasted. */
   runs: boolean
   answer: (yes: boolean) => void
+  /** An address that was pressed, waiting for a yes. */
+  link: PrintedLink | null
+  forgetLink: () => void
   act: (action: KeyAction) => void
   searching: boolean
   setSearching: (on: boolean) => void
@@ -71,6 +74,7 @@ export function useShell(
   const [question, setQuestion] = useState<string | null>(null)
   const [runs, setRuns] = useState(true)
   const [searching, setSearching] = useState(false)
+  const [link, setLink] = useState<PrintedLink | null>(null)
 
   const guard = look.paste
   const paste = useCallback((text: string) => {
@@ -124,7 +128,7 @@ export function useShell(
         family: calls.current.look.family,
         theme: calls.current.look.theme,
         reader: calls.current.look.reader,
-        openLink: (address) => window.open(address, '_blank', 'noopener'),
+        openLink: setLink,
         onState: (state, exitCode) => setStatus((old) => ({ ...old, state, exitCode })),
         onGap: (bytes) => setStatus((old) => ({ ...old, lost: old.lost + bytes })),
         onTitle: (title) => calls.current.told.onTitle(title),
@@ -159,5 +163,9 @@ export function useShell(
     [question],
   )
   const forgetLost = useCallback(() => setStatus((old) => ({ ...old, lost: 0 })), [])
-  return { shell, status, question, runs, answer, act, searching, setSearching, forgetLost }
+  const forgetLink = useCallback(() => {
+    setLink(null)
+    shell.current?.screen.terminal.focus()
+  }, [])
+  return { shell, status, question, runs, answer, link, forgetLink, act, searching, setSearching, forgetLost }
 }
