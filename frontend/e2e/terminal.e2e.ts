@@ -194,6 +194,38 @@ describe('a terminal', () => {
     await shell.page.getByRole('search').waitFor({ state: 'detached' })
   })
 
+  it('follows addresses of the web alone, and asks before it does', async () => {
+    const shell = await open()
+    const { page } = shell
+    const press = async (line: string) => {
+      const box = await page.locator('[data-active="true"] .xterm-rows > div', { hasText: line }).last().boundingBox()
+      if (!box) throw new Error(`${line} is not shown`)
+      await page.keyboard.down('Control')
+      // The pointer has to come over an address before it can be pressed.
+      await page.mouse.move(box.x + 40, box.y + box.height / 2)
+      await page.mouse.move(box.x + 44, box.y + box.height / 2)
+      await page.locator('[data-active="true"] .xterm-cursor-pointer').waitFor()
+      await page.mouse.click(box.x + 44, box.y + box.height / 2)
+      await page.keyboard.up('Control')
+    }
+    await shell.run("clear; printf 'https://elsewhere.test/%s\\n' page; printf '\\033]8;;https://truth.test/\\033\\\\https://pretence.test\\033]8;;\\033\\\\\\n'")
+    await press('elsewhere.test/page')
+    const elsewhere = page.getByRole('dialog', { name: 'Open elsewhere.test in the browser?' })
+    await elsewhere.getByText('https://elsewhere.test/page').waitFor()
+    await picture(page, 'terminal-link')
+    await elsewhere.getByRole('button', { name: 'Cancel' }).click()
+    await elsewhere.waitFor({ state: 'hidden' })
+    await press('https://pretence.test')
+    await page.getByRole('dialog', { name: 'Open truth.test in the browser?' }).getByRole('button', { name: 'Cancel' }).click()
+    await shell.run(`clear; echo ${program.url}/login`)
+    await press(`${program.url}/login`)
+    const inside = page.getByRole('dialog', { name: /^Open 127\.0\.0\.1/ })
+    await inside.getByText("the session's own container").waitFor()
+    const [opened] = await Promise.all([browser.context.waitForEvent('page'), inside.getByRole('button', { name: 'Open in the browser' }).click()])
+    expect(opened.url().startsWith(program.url) || opened.url() === 'about:blank').toBe(true)
+    await opened.close()
+  })
+
   it('is watched by two windows at once', async () => {
     const one = await open()
     await one.run('clear')
