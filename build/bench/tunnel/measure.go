@@ -35,6 +35,9 @@ type limits struct {
 	ratio    float64 // of bulk, to base
 	base     string  // the variant that ratio is relative to
 	p50, p99 float64 // milliseconds
+	// beyond is how many milliseconds the median may be beyond raw TCP's in the
+	// same run, which is the path's round trip as a program sees it.
+	beyond float64
 	memory   int64   // bytes
 }
 
@@ -59,7 +62,7 @@ func scenarios() []scenario {
 	tunnels := []string{"raw", "ours", "ours1", "ssh"}
 	return []scenario{
 		{name: "100 Mbit/s, 40 ms", up: fast, down: fast, kinds: tunnels, cases: []work{
-			{"echo", 0, limits{p50: rtt + 1}}, {"open", 0, limits{p50: rtt + 4}},
+			{"echo", 0, limits{beyond: 1}}, {"open", 0, limits{p50: rtt + 4}},
 			{"up", 1, both}, {"down", 1, both}, {"up", 8, both}, {"down", 8, both},
 		}},
 		{name: "the same, deep queue", up: buried, down: buried, kinds: tunnels, cases: []work{{"up", 1, both}, {"down", 1, both}}},

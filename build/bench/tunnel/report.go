@@ -118,6 +118,9 @@ func (r *report) judge(f *findings, i int, c work, rate, p50, p99, memory float6
 	if base := median(f.rate[i][c.limits.base]); c.limits.ratio > 0 && base > 0 {
 		check(rate/base >= c.limits.ratio, "%.3f of %s ≥ %.2f", rate/base, c.limits.base, c.limits.ratio)
 	}
+	if raw := median(f.p50[i]["raw"]); c.limits.beyond > 0 && raw > 0 {
+		check(p50 <= raw+c.limits.beyond, "p50 ≤ raw's + %.0f", c.limits.beyond)
+	}
 	if c.limits.p50 > 0 {
 		check(p50 <= c.limits.p50, "p50 ≤ %.0f", c.limits.p50)
 	}
