@@ -38,7 +38,7 @@ type limits struct {
 	// beyond is how many milliseconds the median may be beyond raw TCP's in the
 	// same run, which is the path's round trip as a program sees it.
 	beyond float64
-	memory   int64   // bytes
+	memory int64 // bytes
 }
 
 const (
