@@ -12,6 +12,8 @@ export interface StatusSubject {
   error?: { message: string }
   wait?: { message: string; position: number }
   pull?: PullSubject
+  /** Made of it as it ends. */
+  endImage?: { state: string; name: string; kept: boolean }
 }
 
 export interface PullSubject {
@@ -54,9 +56,11 @@ export function useWhy(): (subject: StatusSubject) => string {
   return (subject) => {
     if (subject.status === 'PENDING' && subject.wait) return subject.wait.message
     if (subject.status === 'PULLING' && subject.pull) return pullTexts(subject.pull).slice(0, 3).join(' · ')
+    if (subject.status === 'TERMINATING' && subject.endImage?.state === 'running') return t('endImage.making', { name: subject.endImage.name })
     if (isLive(subject.status)) return ''
     const reason = subject.reason ? t(`reason.${subject.reason as 'task-failed'}`, { defaultValue: subject.reason }) : ''
     const exit = subject.type === 'batch' && subject.exitCode !== null && subject.exitCode !== 0 ? t('exitCode', { code: subject.exitCode }) : ''
-    return [reason, exit].filter(Boolean).join(' · ') || (subject.error?.message ?? '')
+    const kept = subject.endImage?.kept ? t('endImage.kept') : ''
+    return [reason, exit, kept].filter(Boolean).join(' · ') || (subject.error?.message ?? '')
   }
 }

@@ -11,6 +11,7 @@ import type { Operation, Session } from '@/api/types.gen'
 import { useOperationActions } from '@/api/useOperation'
 import { launchAddress } from '@/lib/image'
 import { isRunning } from '@/lib/operation'
+import { isLive } from '@/lib/status'
 import { CopyButton } from '@/ui/CopyButton'
 import { Dialog } from '@/ui/Dialog'
 import { ErrorState } from '@/ui/ErrorState'
@@ -24,7 +25,7 @@ function leftOut(session: Session): string[] {
   return ['/home/work', ...new Set(targets.filter(Boolean))]
 }
 
-/** Asks for a name and makes an image of a running session. Closed while it is made, the work goes on. */
+/** Asks for a name and makes an image of a session. Closed while it is made, the work goes on. */
 export function CommitDialog({ id, onClose }: { id: string; onClose: () => void }) {
   const { t } = useTranslation(['session', 'common'])
   const { session } = useSession(id)
@@ -40,7 +41,7 @@ export function CommitDialog({ id, onClose }: { id: string; onClose: () => void 
 function Form({ session, onBegun, onClose }: { session: Session; onBegun: (id: string) => void; onClose: () => void }) {
   const { t } = useTranslation(['session', 'common'])
   const client = useQueryClient()
-  const [name, setName] = useState(() => commitNameOf(session.name))
+  const [name, setName] = useState(() => (session.endImage?.kept ? session.endImage.name : commitNameOf(session.name)))
   const [busy, setBusy] = useState(false)
   const [problem, setProblem] = useState<ApiProblem | null>(null)
   const wrong = name !== '' && !isCommitName(name)
@@ -80,7 +81,7 @@ function Form({ session, onBegun, onClose }: { session: Session; onBegun: (id: s
           </ul>
         }
       />
-      <p className={css.hint}>{t('session:commit.paused')}</p>
+      {isLive(session.status) ? <p className={css.hint}>{t('session:commit.paused')}</p> : null}
       {problem ? <ErrorState compact problem={problem} /> : null}
       <div className={css.foot}>
         <Button onClick={onClose}>{t('common:action.cancel')}</Button>

@@ -131,6 +131,7 @@ export function Facts({ session }: { session: Session }) {
       {(spec.cluster ?? 1) > 1 ? <Fact name={t('session:fact.cluster')}>{t('session:fact.kernels', { count: spec.cluster })}</Fact> : null}
       {spec.pendingTimeout ? <Fact name={t('session:fact.pendingTimeout')}>{spec.pendingTimeout}</Fact> : null}
       {spec.timeout ? <Fact name={t('session:fact.timeout')}>{spec.timeout}</Fact> : null}
+      {spec.commitOnEnd ? <Fact name={t('session:fact.commitOnEnd')}>{t('session:fact.newest', { count: spec.commitOnEnd })}</Fact> : null}
       {spec.notBefore ? <Fact name={t('session:fact.notBefore')}>{formatExact(spec.notBefore)}</Fact> : null}
       {spec.threads ? <Fact name={t('session:fact.threads')}>{spec.threads}</Fact> : null}
       {spec.mounts?.length ? (

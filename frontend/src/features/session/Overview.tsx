@@ -12,6 +12,7 @@ import { usePullTexts } from '@/ui/useWhy'
 import { AccountsSection } from './AccountsSection'
 import { cliLines } from './cliLines'
 import { Dependencies } from './Dependencies'
+import { EndImage } from './EndImage'
 import { Facts } from './Facts'
 import { IdleSection } from './IdleSection'
 import { Kernels } from './Kernels'
@@ -132,6 +133,7 @@ export function Overview({ session }: { session: Session }) {
   return (
     <div className={css.overview}>
       <Notices session={session} />
+      <EndImage session={session} />
       {session.startedAt ? <LiveCharts session={session} /> : null}
       <section>
         <div className={css.sectionHead}>

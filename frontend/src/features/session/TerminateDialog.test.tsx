@@ -42,3 +42,13 @@ describe('TerminateDialog', () => {
     expect(onClose).not.toHaveBeenCalled()
   })
 })
+
+describe('TerminateDialog of a session that becomes an image', () => {
+  it('says so, and that force makes none', async () => {
+    const three = makeSession({ id: 'three', name: 'work', startedAt: '2026-05-01T08:00:00Z', spec: { ...one.spec, commitOnEnd: 2 } })
+    renderView(<TerminateDialog ids={['three']} onClose={vi.fn()} />, { known: { sessions: [three] } })
+    expect(screen.getByText(/An image is made of what it changed first/)).toBeInTheDocument()
+    await userEvent.click(screen.getByRole('checkbox', { name: 'Force' }))
+    expect(screen.getByText('No image is made of what it changed.')).toBeInTheDocument()
+  })
+})

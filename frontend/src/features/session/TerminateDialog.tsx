@@ -55,6 +55,7 @@ export function TerminateDialog({ ids, forced, onClose }: TerminateDialogProps) 
       setLeft(failed.map((f) => f.id))
     },
   })
+  const committed = left.some((id) => book?.[id]?.startedAt && (book[id].spec.commitOnEnd ?? 0) > 0)
   const names = left.slice(0, namesShown).map(nameOf)
   return (
     <Dialog
@@ -77,6 +78,7 @@ export function TerminateDialog({ ids, forced, onClose }: TerminateDialogProps) 
           {left.length > namesShown ? <li className={css.more}>{t('session:terminate.more', { count: left.length - namesShown })}</li> : null}
         </ul>
       ) : null}
+      {committed ? <p className={css.text}>{t(force ? 'session:terminate.noImage' : 'session:terminate.image')}</p> : null}
       <Checkbox checked={force} onChange={(e) => setForce(e.target.checked)}>
         {t('session:terminate.force')}
       </Checkbox>
