@@ -61,7 +61,7 @@ export function applySession(client: QueryClient, session: Session): void {
   if (!isLive(session.status)) {
     client.setQueryData<SessionBook>(keys.finished, (book) => (book ? { ...book, [session.id]: session } : book))
   }
-  if (before?.status !== session.status) {
+  if (before?.status !== session.status || before.endImage?.size !== session.endImage?.size) {
     void client.invalidateQueries({ queryKey: keys.history(session.id) })
     void client.invalidateQueries({ queryKey: keys.apps(session.id) })
     void client.invalidateQueries({ queryKey: keys.resources })
@@ -135,7 +135,10 @@ export function appendPoint(points: DevicePoint[], point: DevicePoint, apart: nu
   return [...points.slice(-(usageKept - 1)), point]
 }
 
+/** Puts an agent where it is shown. What its sessions used while it was away is asked for once it is back. */
 function applyAgent(client: QueryClient, agent: Agent): void {
+  const before = client.getQueryData<Agent[]>(keys.agents)?.find((a) => a.name === agent.name)
+  if (before && before.connection.state !== 'connected' && agent.connection.state === 'connected') void client.invalidateQueries({ queryKey: ['usage'] })
   client.setQueryData<Agent[]>(keys.agents, (agents = []) => {
     const known = agents.some((a) => a.name === agent.name)
     return known ? agents.map((a) => (a.name === agent.name ? agent : a)) : [...agents, agent]
