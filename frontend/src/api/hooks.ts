@@ -1,11 +1,11 @@
 import { useMutation, useQuery, useQueryClient, type UseMutationResult, type UseQueryResult } from '@tanstack/react-query'
 import { useCallback } from 'react'
-import { fetchAgents, fetchDevices, fetchMachines, fetchOperations, fetchPresets, fetchRecents, fetchResources, fetchSession, fetchSessions, fetchSettings, fetchUsage, fetchVersion, putSettings } from './calls'
+import { fetchAgents, fetchDevices, fetchEnvironments, fetchMachines, fetchOperations, fetchPresets, fetchRecents, fetchResources, fetchSession, fetchSessions, fetchSettings, fetchUsage, fetchVersion, putSettings } from './calls'
 import type { SessionBook, UsageBook } from './book'
 import { ApiProblem } from './client'
 import type { Connection } from './events'
 import { keys } from './keys'
-import type { Agent, DeviceBoard, Machine, Operation, Preset, Recent, ResourceSummary, Session, Settings, Usage, Version } from './types.gen'
+import type { Agent, DeviceBoard, Environment, Machine, Operation, Preset, Recent, ResourceSummary, Session, Settings, Usage, Version } from './types.gen'
 
 const always = { staleTime: Infinity, gcTime: Infinity } as const
 
@@ -94,6 +94,11 @@ export function usePresets(): UseQueryResult<Preset[]> {
 /** What each machine has, has promised and uses. It is not on the event channel: asked for every few seconds while shown. */
 export function useResources(): UseQueryResult<ResourceSummary[]> {
   return useQuery({ queryKey: keys.resources, queryFn: ({ signal }) => fetchResources(signal), refetchInterval: 4_000, staleTime: 1_000 })
+}
+
+/** The families of images that the launcher offers. */
+export function useEnvironments(): UseQueryResult<Environment[]> {
+  return useQuery({ queryKey: keys.environments, queryFn: ({ signal }) => fetchEnvironments(signal) })
 }
 
 export function useRecents(): UseQueryResult<Recent[]> {

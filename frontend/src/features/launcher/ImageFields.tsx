@@ -2,22 +2,24 @@ import { useQuery } from '@tanstack/react-query'
 import { AutoComplete, Segmented, Select, Tag } from 'antd'
 import { CircleCheck, CloudDownload } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
-import { fetchEnvironments, fetchImages } from '@/api/calls'
+import { fetchImages } from '@/api/calls'
 import { asProblem } from '@/api/client'
+import { useEnvironments } from '@/api/hooks'
 import { keys } from '@/api/keys'
 import type { Environment, Image } from '@/api/types.gen'
 import { formatBytes } from '@/lib/bytes'
+import { findVersion } from '@/api/environment'
 import { ErrorState } from '@/ui/ErrorState'
 import css from './launcher.module.css'
 import { Card } from './Card'
 import { Field } from './Field'
-import { findVersion, hueOf, imagesOn, type ImageState, imageState, monogram } from './images'
+import { hueOf, imagesOn, type ImageState, imageState, monogram } from './images'
 import { SendImage } from './SendImage'
 import type { StepProps } from './StepProps'
 
 /** Families of images, and those that are on the machine. */
 export function useImages() {
-  const environments = useQuery({ queryKey: keys.environments, queryFn: ({ signal }) => fetchEnvironments(signal) })
+  const environments = useEnvironments()
   const images = useQuery({ queryKey: keys.images, queryFn: ({ signal }) => fetchImages(signal) })
   return { environments, images }
 }

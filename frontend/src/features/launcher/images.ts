@@ -1,27 +1,11 @@
-import type { Environment, EnvironmentVersion, Image } from '@/api/types.gen'
+import type { Environment, Image } from '@/api/types.gen'
 import { parseBytes } from '@/lib/bytes'
+import { findVersion, normalReference } from '@/api/environment'
 
 /** The image that is offered first: the first installed version, else the first of all. */
 export function defaultImage(environments: readonly Environment[]): string {
   const versions = environments.flatMap((family) => family.versions)
   return (versions.find((v) => v.installed) ?? versions[0])?.image ?? ''
-}
-
-/** The family and version that an image belongs to. */
-export function findVersion(environments: readonly Environment[], image: string): { family: Environment; version: EnvironmentVersion } | null {
-  const wanted = normalReference(image)
-  for (const family of environments) {
-    const version = family.versions.find((v) => normalReference(v.image) === wanted)
-    if (version) return { family, version }
-  }
-  return null
-}
-
-/** The same reference for every way to write it: with a tag, without the public registry's name. */
-export function normalReference(reference: string): string {
-  const plain = reference.trim().replace(/^(docker\.io|index\.docker\.io)\//, '').replace(/^library\//, '')
-  if (plain === '' || plain.includes('@')) return plain
-  return /:[^/]*$/.test(plain) ? plain : `${plain}:latest`
 }
 
 export interface ImageState {

@@ -1,11 +1,11 @@
 import { useTranslation } from 'react-i18next'
 import type { Environment } from '@/api/types.gen'
+import { findVersion } from '@/api/environment'
 import { formatBytes } from '@/lib/bytes'
 import { splitImage } from '@/lib/image'
 import { totalOf } from './accelerator'
 import { amountToBytes } from './amount'
 import type { Draft, Step } from './draft'
-import { findVersion } from './images'
 import { expandPorts } from './ports'
 
 /** What each step holds, in a few words. */

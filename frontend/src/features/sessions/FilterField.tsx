@@ -3,17 +3,19 @@ import { Search } from 'lucide-react'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { Session } from '@/api/types.gen'
-import { filterProperties, suggest } from './filter'
+import { filterProperties, suggest, type TitleOf } from './filter'
 import css from './SessionsPage.module.css'
 
 export interface FilterFieldProps {
   query: string
   onQuery: (query: string) => void
   sessions: readonly Session[]
+  /** Of an image's environment. */
+  titleOf: TitleOf
 }
 
 /** The filter field with suggestions. What is typed goes into the address after a pause; "/" jumps here from anywhere. */
-export function FilterField({ query, onQuery, sessions }: FilterFieldProps) {
+export function FilterField({ query, onQuery, sessions, titleOf }: FilterFieldProps) {
   const { t } = useTranslation('sessions')
   const [text, setText] = useState(query)
   const [open, setOpen] = useState(false)
@@ -34,7 +36,7 @@ export function FilterField({ query, onQuery, sessions }: FilterFieldProps) {
   }, [text, onQuery])
   const options = useMemo(
     () =>
-      (open ? suggest(text, sessions) : []).map(({ query: value, term, count }) => ({
+      (open ? suggest(text, sessions, titleOf) : []).map(({ query: value, term, count }) => ({
         value,
         label: (
           <span className={css.suggestion}>
@@ -43,7 +45,7 @@ export function FilterField({ query, onQuery, sessions }: FilterFieldProps) {
           </span>
         ),
       })),
-    [open, text, sessions, t],
+    [open, text, sessions, titleOf, t],
   )
   const leave = () => {
     if (open && options.length > 0) setOpen(false)

@@ -4,20 +4,21 @@ import { Inbox, SearchX } from 'lucide-react'
 import { useCallback, useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link, useNavigate } from 'react-router'
+import type { UsageBook } from '@/api/book'
 import { asProblem } from '@/api/client'
-import { useFinishedBook, useSessionBook } from '@/api/hooks'
+import { useEnvironments, useFinishedBook, useSessionBook } from '@/api/hooks'
 import { keys } from '@/api/keys'
 import type { Session } from '@/api/types.gen'
+import { environmentTitle } from '@/api/environment'
 import { saveText } from '@/lib/save'
 import { isLive } from '@/lib/status'
 import { useStored } from '@/lib/stored'
 import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
 import { BulkBar } from './BulkBar'
-import { finishedColumns, liveColumns } from './columns'
+import { type ColumnKey, finishedColumns, liveColumns } from './columns'
 import { toCsv } from './csv'
 import { selectSessions, useListState, type ListState } from './listState'
-import type { SortKey } from './order'
 import { ResourcePanels } from './ResourcePanels'
 import { SessionsTable } from './SessionsTable'
 import css from './SessionsPage.module.css'
@@ -77,8 +78,10 @@ export function SessionsPage({ openId }: SessionsPageProps) {
   const client = useQueryClient()
   const [state, change] = useListState()
   const { sessions, error, waiting, refreshing } = useSessions(state)
-  const { rows, counts } = useMemo(() => selectSessions(sessions ?? [], state), [sessions, state])
-  const [columns, setColumns] = useStored<Partial<Record<string, SortKey[]>>>('columns', noColumns)
+  const environments = useEnvironments().data
+  const titleOf = useCallback((image: string) => environmentTitle(environments ?? [], image), [environments])
+  const { rows, counts } = useMemo(() => selectSessions(sessions ?? [], state, titleOf), [sessions, state, titleOf])
+  const [columns, setColumns] = useStored<Partial<Record<string, ColumnKey[]>>>('columns', noColumns)
   const [picked, setPicked] = useState<string[]>([])
 
   const usual = state.state === 'live' ? liveColumns : finishedColumns
@@ -115,9 +118,10 @@ export function SessionsPage({ openId }: SessionsPageProps) {
             counts={sessions && !waiting ? counts : undefined}
             shown={shown}
             onShown={(keysShown) => setColumns({ ...columns, [state.state]: keysShown })}
-            onExport={() => saveText(`slipway-sessions-${state.state}.csv`, 'text/csv', toCsv(rows))}
+            onExport={() => saveText(`slipway-sessions-${state.state}.csv`, 'text/csv', toCsv(rows, { environments: environments ?? [], usage: client.getQueryData<UsageBook>(keys.latestUsage) ?? {} }))}
             onRefresh={refresh}
             sessions={sessions ?? none}
+            titleOf={titleOf}
             refreshing={refreshing && sessions !== undefined}
           />
         )}
@@ -150,7 +154,7 @@ export function SessionsPage({ openId }: SessionsPageProps) {
 }
 
 const none: Session[] = []
-const noColumns: Partial<Record<string, SortKey[]>> = {}
+const noColumns: Partial<Record<string, ColumnKey[]>> = {}
 
 function isStillLive(session: Session | undefined): boolean {
   return session !== undefined && isLive(session.status)

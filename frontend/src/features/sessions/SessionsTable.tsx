@@ -4,14 +4,14 @@ import { useTranslation } from 'react-i18next'
 import type { Session } from '@/api/types.gen'
 import { isLive } from '@/lib/status'
 import { useBox } from '@/lib/useBox'
-import { makeColumns } from './columns'
+import { type ColumnKey, makeColumns } from './columns'
 import type { Sort } from './listState'
 import type { SortKey } from './order'
 import css from './SessionsPage.module.css'
 
 export interface SessionsTableProps {
   rows: Session[]
-  shown: SortKey[]
+  shown: ColumnKey[]
   sort: Sort
   onSort: (sort: Sort) => void
   selected: string[]

@@ -3,30 +3,31 @@ import { Columns3, Download, RotateCw } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { Session } from '@/api/types.gen'
-import { columnKeys, fixedColumns } from './columns'
+import { type ColumnKey, columnKeys, fixedColumns } from './columns'
+import type { TitleOf } from './filter'
 import { FilterField } from './FilterField'
 import type { ListState, StateTab, TypeTab } from './listState'
-import type { SortKey } from './order'
 import css from './SessionsPage.module.css'
 
 export interface ToolbarProps {
   state: ListState
   onChange: (change: Partial<ListState>) => void
   counts: Record<TypeTab, number> | undefined
-  shown: SortKey[]
-  onShown: (keys: SortKey[] | undefined) => void
+  shown: ColumnKey[]
+  onShown: (keys: ColumnKey[] | undefined) => void
   onExport: () => void
   onRefresh: () => void
   refreshing: boolean
   /** Those whose values the filter offers. */
   sessions: readonly Session[]
+  titleOf: TitleOf
 }
 
 const tabs: TypeTab[] = ['all', 'interactive', 'batch']
 
 function ColumnChooser({ shown, onShown }: Pick<ToolbarProps, 'shown' | 'onShown'>) {
   const { t } = useTranslation('sessions')
-  const toggle = (key: SortKey, on: boolean) => onShown(columnKeys.filter((k) => (k === key ? on : shown.includes(k))))
+  const toggle = (key: ColumnKey, on: boolean) => onShown(columnKeys.filter((k) => (k === key ? on : shown.includes(k))))
   const list = (
     <div className={css.columns}>
       <div className={css.columnsHead}>
@@ -51,7 +52,7 @@ function ColumnChooser({ shown, onShown }: Pick<ToolbarProps, 'shown' | 'onShown
   )
 }
 
-export function Toolbar({ state, onChange, counts, shown, onShown, onExport, onRefresh, refreshing, sessions }: ToolbarProps) {
+export function Toolbar({ state, onChange, counts, shown, onShown, onExport, onRefresh, refreshing, sessions, titleOf }: ToolbarProps) {
   const { t } = useTranslation('sessions')
   const [setQuery] = useState(() => (query: string) => onChange({ query }))
   return (
@@ -82,7 +83,7 @@ export function Toolbar({ state, onChange, counts, shown, onShown, onExport, onR
           <Button type="text" aria-label={t('action.export')} icon={<Download size={15} />} onClick={onExport} />
         </Tooltip>
         <ColumnChooser shown={shown} onShown={onShown} />
-        <FilterField query={state.query} onQuery={setQuery} sessions={sessions} />
+        <FilterField query={state.query} onQuery={setQuery} sessions={sessions} titleOf={titleOf} />
       </div>
     </div>
   )

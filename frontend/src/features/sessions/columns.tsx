@@ -4,15 +4,20 @@ import type { ReactNode } from 'react'
 import type { Session } from '@/api/types.gen'
 import { RelativeTime } from '@/ui/Times'
 import { ActionsCell, CpuCell, ElapsedCell, ImageCell, MemoryCell, NameCell, StatusCell } from './cells'
+import { EnvironmentCell } from './EnvironmentCell'
 import { DependsCell } from './DependsCell'
 import type { Sort } from './listState'
-import { foldersOf, type SortKey } from './order'
+import { comparators, foldersOf, type SortKey } from './order'
 import { AcceleratorCell, IdleCell, PriorityCell } from './queueCells'
 import { ClippedCell, TagsCell } from './tagCells'
+import { UsageCell } from './UsageCell'
 import css from './SessionsPage.module.css'
 
+/** Columns are sorted by, apart from those whose values come from elsewhere than the session. */
+export type ColumnKey = SortKey | 'environment' | 'usage'
+
 interface ColumnShape {
-  key: SortKey
+  key: ColumnKey
   width: number
   right?: boolean
   render: (session: Session, t: TFunction<['sessions', 'common']>) => ReactNode
@@ -23,11 +28,13 @@ const shapes: ColumnShape[] = [
   { key: 'name', width: 144, render: (s) => <NameCell session={s} /> },
   { key: 'status', width: 200, render: (s) => <StatusCell session={s} /> },
   { key: 'type', width: 90, render: (s, t) => t(`common:type.${s.type}`) },
+  { key: 'environment', width: 150, render: (s) => <EnvironmentCell image={s.image} /> },
   { key: 'image', width: 142, render: (s) => <ImageCell image={s.image} /> },
   { key: 'agent', width: 80, render: (s) => s.agent },
   { key: 'accelerator', width: 146, render: (s) => <AcceleratorCell session={s} /> },
   { key: 'cpu', width: 88, right: true, render: (s) => <CpuCell session={s} /> },
   { key: 'memory', width: 150, right: true, render: (s) => <MemoryCell session={s} /> },
+  { key: 'usage', width: 168, render: (s) => <UsageCell session={s} /> },
   { key: 'elapsed', width: 74, right: true, render: (s) => <ElapsedCell session={s} /> },
   { key: 'idle', width: 92, render: (s) => <IdleCell session={s} /> },
   { key: 'priority', width: 84, right: true, render: (s) => <PriorityCell session={s} /> },
@@ -47,19 +54,19 @@ const shapes: ColumnShape[] = [
 ]
 
 export const columnKeys = shapes.map((shape) => shape.key)
-export const fixedColumns: SortKey[] = ['name', 'status']
-export const liveColumns: SortKey[] = ['name', 'status', 'accelerator', 'cpu', 'memory', 'elapsed', 'idle']
-export const finishedColumns: SortKey[] = ['name', 'status', 'image', 'accelerator', 'ended', 'elapsed']
+export const fixedColumns: ColumnKey[] = ['name', 'status']
+export const liveColumns: ColumnKey[] = ['name', 'status', 'accelerator', 'cpu', 'memory', 'elapsed', 'idle']
+export const finishedColumns: ColumnKey[] = ['name', 'status', 'image', 'accelerator', 'ended', 'elapsed']
 
 /** The columns as antd wants them, and how wide they are together. */
-export function makeColumns(shown: SortKey[], sort: Sort, t: TFunction<['sessions', 'common']>): { columns: TableColumnsType<Session>; width: number } {
+export function makeColumns(shown: ColumnKey[], sort: Sort, t: TFunction<['sessions', 'common']>): { columns: TableColumnsType<Session>; width: number } {
   const chosen = shapes.filter((shape) => shown.includes(shape.key) || fixedColumns.includes(shape.key))
   const columns: TableColumnsType<Session> = chosen.map((shape) => ({
     key: shape.key,
     title: t(`sessions:column.${shape.key}`),
     width: shape.width,
     align: shape.right ? 'right' : 'left',
-    sorter: true,
+    sorter: shape.key in comparators,
     sortOrder: sort.key === shape.key ? (sort.descending ? 'descend' : 'ascend') : null,
     showSorterTooltip: false,
     render: (_, session) => shape.render(session, t),

@@ -1,8 +1,22 @@
-import type { Session } from '@/api/types.gen'
+import type { UsageBook } from '@/api/book'
+import type { Environment, Session } from '@/api/types.gen'
 import { parseBytes } from '@/lib/bytes'
+import { environmentTitle } from '@/api/environment'
 import { kernelsOf } from './amounts'
+import { deviceUse } from './deviceUse'
 
-const fields: [string, (s: Session) => string | number | null | undefined][] = [
+/** What is known of sessions besides themselves. */
+export interface Around {
+  environments: readonly Environment[]
+  usage: UsageBook
+}
+
+/** What a running session uses now; undefined of any other. */
+const usageOf = (s: Session, around: Around) => (s.status === 'RUNNING' && !s.lastHeard ? around.usage[s.id] : undefined)
+
+const devicesOf = (s: Session, around: Around) => deviceUse(s, usageOf(s, around))
+
+const fields: [string, (s: Session, around: Around) => string | number | null | undefined][] = [
   ['id', (s) => s.id],
   ['name', (s) => s.name],
   ['type', (s) => s.type],
@@ -11,12 +25,17 @@ const fields: [string, (s: Session) => string | number | null | undefined][] = [
   ['reason', (s) => s.reason],
   ['exit_code', (s) => s.exitCode],
   ['image', (s) => s.image],
+  ['environment', (s, { environments }) => environmentTitle(environments, s.image)],
   ['agent', (s) => s.agent],
   ['owner', (s) => s.owner],
   ['cpus', (s) => (s.spec.resources.cpu ?? 1) * kernelsOf(s)],
   ['memory_bytes', (s) => (parseBytes(s.spec.resources.memory) ?? 0) * kernelsOf(s)],
   ['accelerator', (s) => s.accelerator?.text],
   ['gpu_share', (s) => s.gpus.reduce((sum, g) => sum + g.share, 0) / 1000],
+  ['cpus_used', (s, around) => usageOf(s, around)?.cpu],
+  ['memory_used_bytes', (s, around) => usageOf(s, around)?.memory],
+  ['gpu_load', (s, around) => share(devicesOf(s, around).load)],
+  ['vram_used_bytes', (s, around) => devicesOf(s, around).memory],
   ['priority', (s) => s.priority],
   ['label', (s) => s.spec.label],
   ['tags', (s) => s.tags.join(' ')],
@@ -27,6 +46,9 @@ const fields: [string, (s: Session) => string | number | null | undefined][] = [
   ['ended', (s) => s.terminatedAt],
 ]
 
+/** Hundredths of a percent of one device as a share of it. */
+const share = (load: number | undefined) => (load === undefined ? undefined : load / 10_000)
+
 /** Quotes a cell where its text would end it, and disarms what a spreadsheet would run as a formula. */
 function cell(value: string | number | null | undefined): string {
   if (value === null || value === undefined) return ''
@@ -36,8 +58,8 @@ function cell(value: string | number | null | undefined): string {
 }
 
 /** Writes sessions as CSV (RFC 4180), one line each under a line of names. */
-export function toCsv(sessions: Session[]): string {
+export function toCsv(sessions: Session[], around: Around): string {
   const lines = [fields.map(([name]) => name).join(',')]
-  for (const session of sessions) lines.push(fields.map(([, read]) => cell(read(session))).join(','))
+  for (const session of sessions) lines.push(fields.map(([, read]) => cell(read(session, around))).join(','))
   return `${lines.join('\r\n')}\r\n`
 }

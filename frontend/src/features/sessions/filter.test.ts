@@ -45,3 +45,14 @@ describe('suggest', () => {
   })
   it('offers nothing for a property with values without number', () => expect(terms('id:')).toEqual([]))
 })
+
+describe('environments', () => {
+  const titleOf = (image: string) => (image.startsWith('python') ? 'Python 3.12' : '')
+  const sessions = [makeSession({ id: 'a', image: 'python:3.12' }), makeSession({ id: 'b', image: 'other:1' })]
+  it('are filtered by their titles', () => {
+    expect(sessions.filter(parseFilter('environment:"python 3"', titleOf)).map((s) => s.id)).toEqual(['a'])
+  })
+  it('are suggested, those of none left out', () => {
+    expect(suggest('environment:', sessions, titleOf)).toEqual([{ query: 'environment:"Python 3.12" ', term: 'environment:"Python 3.12"', count: 1 }])
+  })
+})

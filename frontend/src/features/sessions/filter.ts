@@ -1,13 +1,19 @@
 import type { Session } from '@/api/types.gen'
 import { foldersOf } from './order'
 
+/** The title of an image's environment; empty where it is of none. */
+export type TitleOf = (image: string) => string
+
+const untitled: TitleOf = () => ''
+
 /** The properties that a filter may name, with the texts they are looked for in. */
-const properties: Record<string, (session: Session) => string> = {
+const properties: Record<string, (session: Session, titleOf: TitleOf) => string> = {
   name: (s) => s.name,
   id: (s) => s.id,
   status: (s) => s.status,
   type: (s) => s.type,
   image: (s) => s.image,
+  environment: (s, titleOf) => titleOf(s.image),
   agent: (s) => s.agent,
   result: (s) => s.result,
   reason: (s) => s.reason,
@@ -27,14 +33,14 @@ const inWords = ['name', 'id', 'image', 'command'] as const
 
 type Test = (session: Session) => boolean
 
-function termTest(term: string): Test {
+function termTest(term: string, titleOf: TitleOf): Test {
   const negative = term.length > 1 && term.startsWith('-')
   const body = (negative ? term.slice(1) : term).toLowerCase()
   const colon = body.indexOf(':')
   const property = colon > 0 ? properties[body.slice(0, colon)] : undefined
   const found: Test = property
-    ? (s) => property(s).toLowerCase().includes(body.slice(colon + 1))
-    : (s) => inWords.some((name) => properties[name]?.(s).toLowerCase().includes(body))
+    ? (s) => property(s, titleOf).toLowerCase().includes(body.slice(colon + 1))
+    : (s) => inWords.some((name) => properties[name]?.(s, titleOf).toLowerCase().includes(body))
   return negative ? (s) => !found(s) : found
 }
 
@@ -43,9 +49,9 @@ function termTest(term: string): Test {
  * word, or property:value; a minus before it turns it round; quotes keep
  * blanks together. An unknown property is taken as a plain word.
  */
-export function parseFilter(query: string): Test {
+export function parseFilter(query: string, titleOf: TitleOf = untitled): Test {
   const terms = (query.match(/(?:[^\s"]+|"[^"]*"?)+/g) ?? []).map((t) => t.replaceAll('"', '')).filter((t) => t !== '')
-  const tests = terms.map(termTest)
+  const tests = terms.map((term) => termTest(term, titleOf))
   return (session) => tests.every((test) => test(session))
 }
 
@@ -59,13 +65,13 @@ export interface Suggestion {
 }
 
 /** Properties whose values are few enough to be offered. */
-const listed = ['status', 'type', 'image', 'agent', 'tag', 'label', 'owner', 'result', 'reason', 'gpu', 'name', 'folder'] as const
+const listed = ['status', 'type', 'image', 'environment', 'agent', 'tag', 'label', 'owner', 'result', 'reason', 'gpu', 'name', 'folder'] as const
 const suggestionsMost = 9
 
 const quoted = (text: string) => (/\s/.test(text) ? `"${text}"` : text)
 
 /** What one may mean by the last term of a filter: a property, then its values with how many sessions have each. */
-export function suggest(query: string, sessions: readonly Session[]): Suggestion[] {
+export function suggest(query: string, sessions: readonly Session[], titleOf: TitleOf = untitled): Suggestion[] {
   const at = query.search(/(?:[^\s"]|"[^"]*"?)*$/)
   const before = query.slice(0, at)
   const negative = query[at] === '-' ? '-' : ''
@@ -79,7 +85,7 @@ export function suggest(query: string, sessions: readonly Session[]): Suggestion
   }
   const property = listed.find((name) => name === last.slice(0, colon))
   if (!property) return []
-  return valuesOf(property, sessions)
+  return valuesOf(property, sessions, titleOf)
     .filter(([value]) => value.toLowerCase().includes(last.slice(colon + 1)))
     .slice(0, suggestionsMost)
     .map(([value, count]) => {
@@ -89,10 +95,10 @@ export function suggest(query: string, sessions: readonly Session[]): Suggestion
 }
 
 /** The values of a property, the most frequent first. */
-function valuesOf(property: (typeof listed)[number], sessions: readonly Session[]): [string, number][] {
+function valuesOf(property: (typeof listed)[number], sessions: readonly Session[], titleOf: TitleOf): [string, number][] {
   const counts = new Map<string, number>()
   for (const session of sessions) {
-    const values = property === 'tag' ? session.tags : property === 'folder' ? session.folders.map((f) => f.name) : [properties[property]?.(session) ?? '']
+    const values = property === 'tag' ? session.tags : property === 'folder' ? session.folders.map((f) => f.name) : [properties[property]?.(session, titleOf) ?? '']
     for (const value of values) if (value) counts.set(value, (counts.get(value) ?? 0) + 1)
   }
   return [...counts].sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0]))

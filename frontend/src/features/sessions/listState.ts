@@ -2,7 +2,7 @@ import { useCallback, useMemo } from 'react'
 import { useSearchParams } from 'react-router'
 import type { Session } from '@/api/types.gen'
 import { isLive } from '@/lib/status'
-import { parseFilter } from './filter'
+import { parseFilter, type TitleOf } from './filter'
 import { comparators, type SortKey } from './order'
 
 export type TypeTab = 'all' | 'interactive' | 'batch'
@@ -64,9 +64,9 @@ export interface Selected {
 }
 
 /** Chooses and orders the sessions that the list shows. */
-export function selectSessions(sessions: Session[], state: ListState): Selected {
+export function selectSessions(sessions: Session[], state: ListState, titleOf?: TitleOf): Selected {
   const counts: Record<TypeTab, number> = { all: 0, interactive: 0, batch: 0 }
-  const matches = parseFilter(state.query)
+  const matches = parseFilter(state.query, titleOf)
   const rows: Session[] = []
   for (const session of sessions) {
     if (isLive(session.status) !== (state.state === 'live')) continue

@@ -1,0 +1,24 @@
+import type { Environment, EnvironmentVersion } from './types.gen'
+
+/** The family and version that an image belongs to. */
+export function findVersion(environments: readonly Environment[], image: string): { family: Environment; version: EnvironmentVersion } | null {
+  const wanted = normalReference(image)
+  for (const family of environments) {
+    const version = family.versions.find((v) => normalReference(v.image) === wanted)
+    if (version) return { family, version }
+  }
+  return null
+}
+
+/** The same reference for every way to write it: with a tag, without the public registry's name. */
+export function normalReference(reference: string): string {
+  const plain = reference.trim().replace(/^(docker\.io|index\.docker\.io)\//, '').replace(/^library\//, '')
+  if (plain === '' || plain.includes('@')) return plain
+  return /:[^/]*$/.test(plain) ? plain : `${plain}:latest`
+}
+
+/** The title of an image's family with that of its version; empty where it is of none. */
+export function environmentTitle(environments: readonly Environment[], image: string): string {
+  const found = findVersion(environments, image)
+  return found ? `${found.family.title} ${found.version.title}` : ''
+}
