@@ -114,6 +114,9 @@ func openLocal(ctx context.Context, config localConfig) (*Local, error) {
 		return nil, err
 	}
 	l.parts, l.Instance = append(l.parts, books), books.Instance()
+	if err := livedBefore(config.machine, books, log); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
 	l.Engine, err = choice.open(l.Dir, books.Instance(), config.machine, log)
 	if err != nil {
 		return nil, errors.Join(err, l.Close())

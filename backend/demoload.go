@@ -2,11 +2,14 @@ package backend
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
 	"slipway/backend/agent"
+	"slipway/backend/demo"
 	"slipway/backend/engine"
+	"slipway/backend/store"
 	"slipway/gpu"
 )
 
@@ -63,4 +66,19 @@ func (m *loadMeter) load(string) (agent.Load, error) {
 	}
 	m.cpu, m.at = cpu, now
 	return load, nil
+}
+
+// livedBefore gives a machine that is pretended to be its past, once.
+func livedBefore(machine *demo.Machine, books *store.Store, log *slog.Logger) error {
+	if machine == nil {
+		return nil
+	}
+	if known, err := books.Finished(); err != nil || known > 0 {
+		return err
+	}
+	past, err := demo.Past(*machine, time.Now())
+	if err != nil {
+		return err
+	}
+	return agent.Recount(books, past, log)
 }

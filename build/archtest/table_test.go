@@ -57,7 +57,7 @@ var table = []row{
 	{pkg: "backend/engine/sim", imports: []string{"backend/session", "gpu", "backend/engine", "backend/engine/sim/shell", "backend/terminal", "backend/guest", "backend/guest/link", "backend/files"}, tests: []string{"backend/engine/enginetest"}},
 	{pkg: "backend/agent", imports: []string{"backend/session", "backend/layers", "backend/scheduler", "backend/idle", "backend/store", "backend/engine", "backend/terminal", "gpu", "backend/guest/link", "backend/folder"}},
 	{pkg: "backend/agentrpc", imports: []string{"backend/session", "gpu", "tunnel"}},
-	{pkg: "backend/demo", imports: []string{"backend/place", "backend/session", "gpu", "gpu/sim", "tunnel"}},
+	{pkg: "backend/demo", imports: []string{"backend/agent", "backend/place", "backend/session", "gpu", "gpu/sim", "tunnel"}, tests: []string{"backend/store"}},
 	{pkg: "backend/provision", imports: []string{"backend/session", "backend/daemon", "gpu", "tunnel", "tunnel/sshstdio"}},
 	{pkg: "backend/hub", imports: []string{"backend/session", "backend/settings", "backend/notify", "backend/layers", "gpu"}, tests: []string{"backend/hub/hubtest", "backend/environments"}},
 	{pkg: "backend/hub/hubtest", imports: []string{"backend/session", "gpu", "backend/hub"}},
