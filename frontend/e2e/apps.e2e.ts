@@ -1,6 +1,6 @@
-import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Opened, Session } from '@/api/types.gen'
+import { appsOf, inSession, installed, openedBy, tile } from './appsPage'
 import { Browser, picture } from './browser'
 import { watchOver } from './hooks'
 import { eventually, freePort, minimalImage, Program } from './program'
@@ -20,11 +20,8 @@ afterAll(async () => {
 })
 watchOver(() => browser)
 
-const sh = (script: string) => program.cli('exec', session.id, '--', 'sh', '-c', script)
-
-/** A program of that name in the session's PATH, in Python. */
-const install = (name: string, lines: string) =>
-  sh(`mkdir -p ~/.local/bin && cat > ~/.local/bin/${name} <<'END'\n#!/usr/bin/python3\n${lines}\nEND\nchmod +x ~/.local/bin/${name}`)
+const sh = (script: string) => inSession(program, session, script)
+const install = (name: string, lines: string) => installed(program, session, name, lines)
 
 /** Answers as TensorBoard does where it is asked to: on the port of its arguments, about the directory of its arguments. */
 const board = `
@@ -41,20 +38,10 @@ class Page(http.server.BaseHTTPRequestHandler):
     def log_message(self, *a): pass
 http.server.ThreadingHTTPServer((args['host'], int(args['port'])), Page).serve_forever()`
 
-const dialog = async (): Promise<Page> => {
-  const page = await browser.page(program, `/sessions?apps=${session.id}`)
-  await page.getByRole('dialog', { name: 'Apps of many-apps' }).waitFor()
-  return page
-}
-const tile = (page: Page, app: string) => page.locator(`[data-app="${app}"]`)
+const dialog = () => appsOf(browser, program, session)
+const opened = (click: () => Promise<void>) => openedBy(browser, click)
 
-/** Clicks and returns the tab that the app appears in. */
-async function opened(click: () => Promise<void>): Promise<Page> {
-  const [tab] = await Promise.all([browser.context.waitForEvent('page'), click()])
-  await tab.waitForURL(/\.localhost:/)
-  return tab
-}
-
+// Section 12, "App launcher", is shown here and in tiles.e2e.ts, which says by what.
 describe('apps', () => {
   it('appear by themselves when a program begins to listen, and go with it', async () => {
     const page = await dialog()
