@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Folder, Image, Operation, Preset, Session, Settings } from '@/api/types.gen'
 import { Browser } from './browser'
 import { watchOver } from './hooks'
+import { escape } from './keys'
 import { enter, row } from './launcherPage'
 import { Program } from './program'
 
@@ -119,7 +120,6 @@ const asked: Asked[] = [
 describe('a dialog changes nothing when it is left', () => {
   it.each(asked)('$name', async ({ path, open, leave }) => {
     const before = await everything()
-    const escape = (page: Page) => page.keyboard.press('Escape')
     const button = (_: Page, dialog: Locator) => dialog.getByRole('button', { name: leave ?? 'Cancel', exact: true }).last().click()
     for (const close of [button, escape]) {
       const page = await browser.page(program, path())

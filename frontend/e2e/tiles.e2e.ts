@@ -7,6 +7,7 @@ import type { Session } from '@/api/types.gen'
 import { appsOf, inSession, installed, openedBy, tile } from './appsPage'
 import { Browser, picture } from './browser'
 import { watchOver } from './hooks'
+import { escape } from './keys'
 import { row } from './launcherPage'
 import { eventually, freePort, minimalImage, Program } from './program'
 
@@ -59,7 +60,7 @@ describe('the dialog of apps', () => {
 
   it('opens from the list, the drawer and by its address, and closes by its button, Escape and a click beside it', async () => {
     const page = await browser.page(program)
-    const closings = [() => box(page).getByRole('button', { name: 'Close' }).click(), () => page.keyboard.press('Escape'), () => page.mouse.click(20, 780)]
+    const closings = [() => box(page).getByRole('button', { name: 'Close' }).click(), () => escape(page), () => page.mouse.click(20, 780)]
     for (const close of closings) {
       await opener(page).click()
       await box(page).getByRole('region', { name: 'Apps', exact: true }).waitFor()
@@ -88,7 +89,7 @@ describe('the dialog of apps', () => {
     })
     await page.keyboard.press('Tab')
     expect(await inTile()).toBe('ssh')
-    await page.keyboard.press('Escape')
+    await escape(page)
     await box(page).waitFor({ state: 'detached' })
     await eventually('the button has the focus again', () => opener(page).evaluate((button) => button === document.activeElement))
     await page.keyboard.press('Enter')
@@ -161,7 +162,7 @@ describe('the dialog of apps', () => {
     await ssh.getByRole('button', { name: 'Take out of ~/.ssh/config' }).click()
     await editor.waitFor({ state: 'detached' })
     expect(existsSync(join(person, 'config'))).toBe(false) // nothing else was in it
-    await page.keyboard.press('Escape')
+    await escape(page)
     await ssh.waitFor({ state: 'detached' })
     expect(await box(page).isVisible()).toBe(true)
   })
