@@ -40,6 +40,7 @@ type SSHCommand struct {
 // SSHTest is how an attempt to log in to a session went.
 type SSHTest struct {
 	OK        bool     `json:"ok"`
-	ElapsedMs int64    `json:"elapsedMs"`
+	ElapsedMs int64    `json:"elapsedMs"`         // of the login by this installation itself
+	Own       bool     `json:"own"`               // this computer's ssh was tried too, by the name in the person's configuration
 	Problem   *Problem `json:"problem,omitempty"` // why not
 }

@@ -27,6 +27,7 @@ const toolMost = 5 * time.Minute
 type sshWorld struct {
 	*installed
 	config string
+	person string // the person's own folder of ssh
 	dir    string // for files on this side
 }
 
@@ -71,7 +72,7 @@ func newReached(t *testing.T) *sshWorld {
 	person := t.TempDir()
 	p := install(t, "docker")
 	p.env = append(p.env, "SLIPWAY_SSH_DIR="+person)
-	r := &sshWorld{installed: p, config: p.home.Join("ssh", "config"), dir: t.TempDir()}
+	r := &sshWorld{installed: p, config: p.home.Join("ssh", "config"), person: person, dir: t.TempDir()}
 	p.launch("e2e-ssh", "--mem", "512m")
 	return r
 }
@@ -103,7 +104,7 @@ func TestSSHReachesASession(t *testing.T) {
 func (r *sshWorld) on(t *testing.T) *sshWorld {
 	p := *r.installed
 	p.t = t
-	return &sshWorld{installed: &p, config: r.config, dir: r.dir}
+	return &sshWorld{installed: &p, config: r.config, person: r.person, dir: r.dir}
 }
 
 func (r *sshWorld) filesGo(t *testing.T) {
@@ -193,15 +194,22 @@ func (r *sshWorld) strangersStay(t *testing.T) {
 
 func (r *sshWorld) configurationFollows(t *testing.T) {
 	r = r.on(t)
+	own := filepath.Join(r.person, "config")
+	const before = "# mine\n\nHost *\n\tCompression yes\r\nHost lab" // no line end, as editors may leave it
+	if err := os.WriteFile(own, []byte(before), 0o640); err != nil {
+		t.Fatal(err)
+	}
 	r.must("ssh-config", "install")
 	r.must("ssh-config", "install")
 	person := r.must("ssh-config", "show")
 	if !strings.Contains(person, "yes, in ") {
 		t.Errorf("show: %s", person)
 	}
-	if got := r.must("ssh", "--test", "e2e-ssh"); !strings.Contains(got, "can be logged in to") {
+	if got := r.must("ssh", "--test", "e2e-ssh"); !strings.Contains(got, "can be logged in to, by this computer's ssh too") {
 		t.Errorf("the test: %s", got)
 	}
+	r.want("by the person's own configuration", r.tool("ssh", "-F", own, "-o", "BatchMode=yes", "e2e-ssh", "id -un"), result{0, "work\n", ""})
+	r.personStandsInTheWay(own)
 	r.must("rename", "e2e-ssh", "e2e-named")
 	s := r.session("show", "e2e-named")
 	eventually(t, "the new name", func() (bool, any) { got := r.ssh("e2e-named", "exit 4"); return got.code == 4, got })
@@ -221,5 +229,44 @@ func (r *sshWorld) configurationFollows(t *testing.T) {
 	r.must("ssh-config", "remove")
 	if strings.Contains(r.must("ssh-config", "show"), "yes, in ") {
 		t.Error("it is installed still")
+	}
+	after, err := os.ReadFile(own)
+	info, infoErr := os.Stat(own)
+	if errors.Join(err, infoErr) != nil || string(after) != before || info.Mode().Perm() != 0o640 {
+		t.Errorf("the person's configuration is left as %q, %v", after, info)
+	}
+}
+
+// personStandsInTheWay has the test of a connection fail for what stands in the
+// person's own configuration, and puts it back.
+func (r *sshWorld) personStandsInTheWay(own string) {
+	r.t.Helper()
+	good, err := os.ReadFile(own)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.WriteFile(own, append([]byte("Host *\n  User nobody-else\n\nHost *\n"), good...), 0o640); err != nil {
+		r.t.Fatal(err)
+	}
+	if got := r.do("ssh", "--test", "e2e-ssh"); got.code == 0 || !strings.Contains(got.stderr, "does not come through") || !strings.Contains(got.stderr, own) {
+		r.t.Errorf("the test by a configuration that stands in the way: %+v", got)
+	}
+	if err := os.WriteFile(own, good, 0o640); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func TestSSHReachesASimulatedSession(t *testing.T) {
+	leaveOutIfShort(t)
+	person := t.TempDir()
+	p := install(t, "sim")
+	p.env = append(p.env, "SLIPWAY_SSH_DIR="+person)
+	r := &sshWorld{installed: p, config: p.home.Join("ssh", "config"), person: person, dir: t.TempDir()}
+	p.launch("e2e-sim-ssh", "--mem", "256m")
+	r.want("a command", r.ssh("e2e-sim-ssh", "echo $((40+2)); exit 7"), result{7, "42\n", ""})
+	for name, args := range map[string][]string{"sftp": {"-q", "-F", r.config, "-b", "-", "e2e-sim-ssh"}, "scp": {"-q", "-F", r.config, "e2e-sim-ssh:x", "x"}} {
+		if got := r.fed("ls\n", name, args...); got.code == 0 || !strings.Contains(got.stderr, "does not serve files by sftp. Copy them with slipway cp.") {
+			t.Errorf("%s: %+v", name, got)
+		}
 	}
 }

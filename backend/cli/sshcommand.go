@@ -119,7 +119,11 @@ func (p *program) testSSH(ctx context.Context, c *client, s api.Session) error {
 		return problem
 	}
 	if err := p.print(raw, func(w io.Writer) {
-		fmt.Fprintf(w, "%s can be logged in to; that took %d ms.\n", s.Name, test.ElapsedMs)
+		how := ""
+		if test.Own {
+			how = ", by this computer's ssh too"
+		}
+		fmt.Fprintf(w, "%s can be logged in to%s; that took %d ms.\n", s.Name, how, test.ElapsedMs)
 	}); err != nil {
 		return err
 	}

@@ -84,7 +84,11 @@ func (s *Server) testSSH(r *http.Request) (any, error) {
 	}
 	began := time.Now()
 	err = s.tryLogin(r.Context(), agent, id)
-	test := api.SSHTest{OK: err == nil, ElapsedMs: time.Since(began).Milliseconds()}
+	test := api.SSHTest{ElapsedMs: time.Since(began).Milliseconds()}
+	if err == nil {
+		test.Own, err = s.ssh.CheckOwn(r.Context(), id)
+	}
+	test.OK = err == nil
 	if err != nil {
 		problem := problemOf(asError(err))
 		test.Problem = &problem

@@ -186,3 +186,17 @@ func TestThePersonsConfigurationIsLeftAsItWas(t *testing.T) {
 		}
 	})
 }
+
+func TestTheEditorIsGivenTheNameOfTheHost(t *testing.T) {
+	client, _ := open(t, "Host train\n")
+	must(t, client.Keep([]sshclient.Session{{ID: "a1", Name: "train", Agent: "local"}, {ID: "a2", Name: "odd name", Agent: "local"}}))
+	for id, want := range map[session.ID]string{
+		"a1": "vscode://vscode-remote/ssh-remote+train.slipway/home/work",
+		"a2": "vscode://vscode-remote/ssh-remote+odd-name/home/work",
+		"a3": "",
+	} {
+		if got := client.Editor(id); got != want {
+			t.Errorf("%s: %q, want %q", id, got, want)
+		}
+	}
+}

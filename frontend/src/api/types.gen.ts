@@ -1870,7 +1870,10 @@ export interface SSHCommand {
 /** SSHTest is how an attempt to log in to a session went. */
 export interface SSHTest {
   ok: boolean;
+  /** Of the login by this installation itself. */
   elapsedMs: number;
+  /** This computer's ssh was tried too, by the name in the person's configuration. */
+  own: boolean;
   /** Why not. */
   problem?: Problem;
 }

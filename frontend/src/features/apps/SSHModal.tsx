@@ -92,7 +92,7 @@ function Trial({ sessionId, editor }: { sessionId: string; editor?: string | und
         ) : null}
       </div>
       <div aria-live="polite">
-        {trial.data?.ok && !trial.isPending ? <Alert type="success" showIcon title={t('ssh.works', { ms: trial.data.elapsedMs })} /> : null}
+        {trial.data?.ok && !trial.isPending ? <Alert type="success" showIcon title={t(trial.data.own ? 'ssh.worksOwn' : 'ssh.works', { ms: trial.data.elapsedMs })} /> : null}
         {problem && !trial.isPending ? <ErrorState compact problem={problem} /> : null}
       </div>
     </>
