@@ -32,8 +32,10 @@ type conduit struct {
 	head    [headerSize + updateSize]byte
 	pending []byte // of head, to hand out
 	left    int    // bytes of a data frame to hand out after that
+	crumb   [crumbSize]byte
 	last    uint32 // the greatest number of a stream that the peer has opened
-	signals uint32 // the number of the first, which carries its signals
+
+	signals atomic.Uint32 // the number of the peer's first stream, which carries its signals
 
 	unread  atomic.Int64  // bytes of signals that were handed out and not yet understood
 	noticed chan struct{} // fewer of them
@@ -117,7 +119,7 @@ func (p *conduit) begun(id uint32) error {
 	first := p.last == 0
 	p.last = id
 	if first {
-		p.signals = id
+		p.signals.Store(id)
 	} else if err := p.c.begin(id); err != nil {
 		return err
 	}
@@ -154,7 +156,7 @@ func (p *conduit) updated(id uint32) error {
 // arrived accounts for a data frame, whose bytes the library reads next. Those
 // of streams that are over it never sees.
 func (p *conduit) arrived(h header) error {
-	if h.id == p.signals && h.id != 0 {
+	if h.id == p.signals.Load() && h.id != 0 {
 		p.left = h.length
 		p.unread.Add(int64(h.length))
 		for p.unread.Load() > maxUnread {
@@ -174,8 +176,14 @@ func (p *conduit) arrived(h header) error {
 		}
 		return nil
 	}
+	if err := f.arrive(h.length); err != nil {
+		return err
+	}
+	if f.in.crowded(h.length) {
+		return p.aside(f, h.length)
+	}
 	p.left = h.length
-	return f.arrive(h.length)
+	return nil
 }
 
 // understood notes that signals of so many bytes were acted upon.
@@ -192,8 +200,17 @@ func (p *conduit) cause(err error) error {
 	return err
 }
 
-// WriteBuffers takes one frame of the library's.
+// WriteBuffers takes one frame of the library's. It leaves out what the library
+// says of a stream's window, since it does not know of all bytes of the stream.
 func (p *conduit) WriteBuffers(v [][]byte) (int, error) {
+	if head := v[0]; command(head[1]) == cmdUpdate && binary.LittleEndian.Uint32(head[4:]) != p.signals.Load() {
+		return headerSize + updateSize, nil
+	}
+	return p.put(v...), nil
+}
+
+// put takes one frame and returns its size.
+func (p *conduit) put(v ...[]byte) int {
 	n := 0
 	p.mu.Lock()
 	for _, b := range v {
@@ -207,7 +224,7 @@ func (p *conduit) WriteBuffers(v [][]byte) (int, error) {
 	if !filling {
 		notify(p.c.wake)
 	}
-	return n, nil
+	return n
 }
 
 // Write does the same for one buffer.

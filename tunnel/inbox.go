@@ -29,16 +29,23 @@ func (b *buffers) get() *[]byte {
 func (b *buffers) put(p *[]byte) { b.pool.Put(p) }
 
 // inbox is the receiving part of a stream: what has arrived waits in the
-// library, which never holds more than the window that the peer was granted.
+// library, and beside it what came in too small pieces, together never more
+// than the window that the peer was granted.
 type inbox struct {
 	arrived atomic.Uint32 // bytes, ever
 	grant   atomic.Uint64 // what to tell the peer: consumed bytes, and the window above them
+	aside   atomic.Bool   // something waits beside the library
 
 	reading sync.Mutex // makes concurrent readers take turns
 
 	mu       sync.Mutex // guards what follows
 	stream   *smux.Stream
+	stash    []byte // waits beside the library, behind what is in it
+	coming   uint32 // bytes that are being read, to wait there too
+	crumbs   int    // small frames in the library, counted since it was empty
 	consumed uint32 // bytes that the reader took, ever
+	update   uint32 // of them told to the peer's library
+	updated  bool   // it was told
 	told     uint32 // of them told to the peer
 	window   uint32
 	grown    time.Time // when the window was last measured against the reader
@@ -107,6 +114,7 @@ func (in *inbox) close() bool {
 		return false
 	}
 	in.closed = true
+	in.dropStash()
 	in.hurry()
 	return true
 }
@@ -122,6 +130,7 @@ func (in *inbox) hurry() {
 func (in *inbox) retire() {
 	in.mu.Lock()
 	in.retired = true
+	in.dropStash()
 	s := in.stream
 	in.mu.Unlock()
 	if s != nil {
@@ -135,6 +144,7 @@ func (in *inbox) setDeadline(at time.Time) {
 	in.until = at
 	if in.ended == nil && !in.closed {
 		_ = in.stream.SetReadDeadline(at)
+		in.settle()
 	}
 }
 
@@ -165,6 +175,10 @@ func (f *flow) Read(p []byte) (int, error) {
 		if err != nil {
 			return 0, err
 		}
+		if piece := f.in.cut(len(p)); piece != nil {
+			f.took(len(piece))
+			return copy(p, piece), nil
+		}
 		n, err := f.in.stream.Read(p)
 		if n > 0 { // an error beside it comes back by itself
 			f.took(n)
@@ -187,7 +201,11 @@ func (f *flow) WriteTo(w io.Writer) (int64, error) {
 			return out.total, err
 		}
 		before := out.total
-		_, err = f.in.stream.WriteTo(&out)
+		if piece := f.in.cut(MaxFrame); piece != nil {
+			_, err = out.Write(piece)
+		} else {
+			_, err = f.in.stream.WriteTo(&out)
+		}
 		switch {
 		case out.err != nil:
 			return out.total, out.err
@@ -250,9 +268,13 @@ func (f *flow) took(n int) {
 	in := &f.in
 	in.mu.Lock()
 	in.consumed += uint32(n)
+	in.settle()
 	if in.ended != nil || in.closed {
 		in.mu.Unlock()
 		return
+	}
+	if update := in.updating(f.id); update != nil {
+		f.c.pipe.put(update)
 	}
 	f.grow()
 	worth := in.window / 4
