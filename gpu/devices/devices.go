@@ -53,8 +53,9 @@ type Machine struct {
 	now     func() gpu.Moment
 	sources []gpu.Source
 
-	mu      sync.Mutex // guards drivers
-	drivers []string   // what each source last said of its driver
+	mu      sync.Mutex     // guards what follows
+	drivers []string       // what each source last said of its driver
+	known   [][]gpu.Device // what each source last listed
 }
 
 var _ gpu.Source = (*Machine)(nil)
@@ -62,15 +63,17 @@ var _ gpu.Source = (*Machine)(nil)
 // Join makes one source of several. Devices are numbered in the order of the
 // sources. One source that fails is a loss as long as another has devices.
 func Join(now func() gpu.Moment, sources ...gpu.Source) *Machine {
-	return &Machine{now: now, sources: sources, drivers: make([]string, len(sources))}
+	return &Machine{now: now, sources: sources, drivers: make([]string, len(sources)), known: make([][]gpu.Device, len(sources))}
 }
 
 // Inventory lists the devices of all sources. It fails when one source failed
-// and no other has devices.
+// and no other has devices. Where another has, the devices of the one that failed
+// stay in the list as they were last seen, as ones whose driver does not answer.
 func (m *Machine) Inventory(ctx context.Context) ([]gpu.Device, error) {
 	var all []gpu.Device
 	var failure error
-	for _, s := range m.sources {
+	answered := false
+	for i, s := range m.sources {
 		devices, err := s.Inventory(ctx)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -78,6 +81,8 @@ func (m *Machine) Inventory(ctx context.Context) ([]gpu.Device, error) {
 		if err != nil && failure == nil {
 			failure = err
 		}
+		answered = answered || err == nil && len(devices) > 0
+		devices = m.remember(i, devices, err)
 		next := 0
 		for _, d := range all {
 			next = max(next, d.Index+1)
@@ -87,10 +92,31 @@ func (m *Machine) Inventory(ctx context.Context) ([]gpu.Device, error) {
 			all = append(all, d)
 		}
 	}
-	if len(all) == 0 {
+	if !answered {
 		return nil, failure
 	}
 	return all, nil
+}
+
+// remember returns what a source lists, or, where it failed, what it listed
+// before, of which nothing is known now.
+func (m *Machine) remember(source int, devices []gpu.Device, err error) []gpu.Device {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err == nil {
+		m.known[source] = slices.Clone(devices)
+		return devices
+	}
+	silent := slices.Clone(m.known[source])
+	for i, d := range silent {
+		why := "its driver does not answer"
+		if d.Lost == nil {
+			silent[i].Lost = &gpu.Loss{Kind: gpu.LossSilent, Why: why}
+		}
+		p := gpu.Probe{State: gpu.Unknown, Why: why}
+		silent[i].Capabilities = gpu.Capabilities{ProcessMemory: p, ProcessUtil: p, Energy: p, Accounting: p, MIG: p, MemoryLimit: p, MPS: p}
+	}
+	return silent
 }
 
 // Sample reads all sources one after the other; they take milliseconds.

@@ -77,6 +77,38 @@ func TestOneSourceThatFailsIsALossWhileAnotherHasDevices(t *testing.T) {
 	}
 }
 
+func TestTheCardsOfADriverThatDiesStayBesideOthers(t *testing.T) {
+	a, b := card("A", "one", 1), card("B", "two", 2)
+	a.devices = append(a.devices, gpu.Device{UUID: "A2", Index: 1, Lost: &gpu.Loss{Kind: gpu.LossFallen, Why: "it fell off the bus"}})
+	m := devices.Join(now, a, b)
+	before, err := m.Inventory(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := a.devices
+	a.devices, a.err = nil, broken().err
+	list, err := m.Inventory(t.Context())
+	if err != nil || len(list) != 3 {
+		t.Fatalf("got %+v, %v", list, err)
+	}
+	for i, want := range []gpu.LossKind{gpu.LossSilent, gpu.LossFallen} {
+		if d := list[i]; d.UUID != before[i].UUID || d.Index != i || d.Lost == nil || d.Lost.Kind != want || d.Capabilities.Energy.State != gpu.Unknown {
+			t.Errorf("%d became %+v, not %s", i, d, want)
+		}
+	}
+	if list[2].UUID != "B" || list[2].Index != 2 || list[2].Lost != nil {
+		t.Errorf("the other card became %+v", list[2])
+	}
+	b.err = a.err
+	if list, err := m.Inventory(t.Context()); err == nil {
+		t.Errorf("nobody answers, and there are %+v", list)
+	}
+	a.devices, a.err, b.err = listed, nil, nil
+	if list, err := m.Inventory(t.Context()); err != nil || len(list) != 3 || list[0].Lost != nil {
+		t.Errorf("got %+v, %v", list, err)
+	}
+}
+
 func TestAFailureBeginsNoEpochForTheOthers(t *testing.T) {
 	a := card("A", "one", 1)
 	m := devices.Join(now, a, card("B", "two", 2))
