@@ -11,9 +11,41 @@ import (
 )
 
 // private reports whether an image was made of a session of another person's
-// here. One that was made elsewhere came with somebody who gave it away.
+// here, or was made elsewhere and brought here by others.
 func (v *view) private(instance string, i session.Image) bool {
-	return !v.all && i.Origin != nil && i.Origin.Instance == instance && i.Origin.Owner != v.who.Owner
+	switch {
+	case v.all || i.Origin == nil:
+		return false
+	case i.Origin.Instance == instance:
+		return i.Origin.Owner != v.who.Owner
+	}
+	return len(i.Received) > 0 && !slices.Contains(i.Received, v.who.Owner)
+}
+
+// mine reports whether an image is of whoever asks and of nobody else.
+func (v *view) mine(i session.Image) bool {
+	if i.Origin == nil {
+		return false
+	}
+	if len(i.Received) > 0 {
+		return slices.Equal(i.Received, []string{v.who.Owner})
+	}
+	return i.Origin.Owner == v.who.Owner
+}
+
+// shown returns an image as it is shown to whoever asks, or fails.
+func (v *view) shown(ctx context.Context, i session.Image) (session.Image, error) {
+	if v.all {
+		return i, nil
+	}
+	m, err := v.inner.Machine(ctx)
+	if err == nil && v.private(m.Instance, i) {
+		err = noImage(i.ID)
+	}
+	if err != nil {
+		return session.Image{}, err
+	}
+	return v.users(i), nil
 }
 
 func noImage(ref string) error {
@@ -60,11 +92,12 @@ func forbiddenImage(ref string) session.FieldError {
 	return session.FieldError{Field: "image", Code: "session_create_forbidden-image", Message: "There is no image " + ref + " that you may use.", Hint: "Choose an environment that is listed."}
 }
 
-// users keeps those of an image's users that are shown to whoever asks.
+// users keeps those of an image's users and owners that are shown to whoever asks.
 func (v *view) users(i session.Image) session.Image {
 	if v.all {
 		return i
 	}
+	i.Received = slices.DeleteFunc(slices.Clone(i.Received), func(owner string) bool { return owner != v.who.Owner })
 	i.UsedBy = slices.Clone(i.UsedBy)
 	for at, u := range i.UsedBy {
 		if u.Owner != v.who.Owner {
@@ -151,8 +184,8 @@ func (v *view) CancelImageWork(ctx context.Context, id string) (session.ImageWor
 // RemoveImage implements [session.Images]. A user removes what they made.
 func (v *view) RemoveImage(ctx context.Context, ref string) error {
 	i, err := v.image(ctx, ref)
-	if err == nil && !v.all && (i.Origin == nil || i.Origin.Owner != v.who.Owner) {
-		err = &session.Error{Code: "image_remove_forbidden", Message: "You may remove only images that you made of your sessions here.", Hint: "Ask whoever rules the agent."}
+	if err == nil && !v.all && !v.mine(i) {
+		err = &session.Error{Code: "image_remove_forbidden", Message: "You may remove only images that you made of your sessions here, or brought here alone.", Hint: "Ask whoever rules the agent."}
 	}
 	if err == nil {
 		err = v.inner.RemoveImage(ctx, ref)

@@ -16,6 +16,7 @@ const anothers = "another person's session"
 
 // ExpectImage implements [session.ImageTransfers].
 func (v *view) ExpectImage(ctx context.Context, parts session.ImageParts) (session.ImageArrival, error) {
+	parts.Owners = []string{v.who.Owner}
 	arrival, err := v.inner.ExpectImage(ctx, parts)
 	v.note("ExpectImage", "", parts.ID, err)
 	return arrival, err
@@ -28,9 +29,13 @@ func (v *view) ReceiveImage(ctx context.Context, id string) (io.ReadWriteCloser,
 	return stream, err
 }
 
-// InstallImage implements [session.ImageTransfers].
+// InstallImage implements [session.ImageTransfers]. Who knows the id of another's
+// image does not see it by that.
 func (v *view) InstallImage(ctx context.Context, id string) (session.Image, error) {
 	image, err := v.inner.InstallImage(ctx, id)
+	if err == nil {
+		image, err = v.shown(ctx, image)
+	}
 	v.note("InstallImage", "", id, err)
 	return image, err
 }

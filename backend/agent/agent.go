@@ -133,6 +133,7 @@ type Agent struct {
 	idle     *idleWatch
 	folders  *folders
 	allowed  *allowances
+	received *received
 	live     liveCache
 	wake     chan struct{} // of capacity 1: the queue or the books changed
 	probe    chan struct{} // of capacity 1: ask the engine now
@@ -211,9 +212,13 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
+	received, err := openReceived(config.Store)
+	if err != nil {
+		return nil, err
+	}
 	a := &Agent{
-		allowed: allowed,
-		config:  config, limits: config.Limits.withDefaults(), engine: config.Engine, store: config.Store, log: config.Log,
+		allowed: allowed, received: received,
+		config: config, limits: config.Limits.withDefaults(), engine: config.Engine, store: config.Store, log: config.Log,
 		stream: newStream(randomHex()), health: newHealth(), meter: newMeter(), devices: newDevices(config.GPU, config.Moment),
 		accounts: books, depot: depot, works: newImageWorks(), guard: &gpu.Guard{Policy: config.Guard}, idle: newIdleWatch(used),
 		wake: make(chan struct{}, 1), probe: make(chan struct{}, 1), sweep: make(chan struct{}, 1), closed: make(chan struct{}),

@@ -345,6 +345,7 @@ func (a *Agent) ListImages(ctx context.Context) ([]session.Image, error) {
 		}
 		users, err := a.imageUsers(ctx)
 		for i := range images {
+			images[i] = a.received.tell(images[i])
 			images[i].UsedBy = users[images[i].ID]
 		}
 		return err
@@ -360,7 +361,7 @@ func (a *Agent) FindImage(ctx context.Context, ref string) (session.Image, error
 		image, err = a.engine.Image(ctx, ref)
 		return err
 	})
-	return image, a.heed(err)
+	return a.received.tell(image), a.heed(err)
 }
 
 // imageUsers are the live sessions by the ids of the images that they use, or
@@ -404,6 +405,9 @@ func (a *Agent) RemoveImage(ctx context.Context, ref string) error {
 		}
 		return a.engine.RemoveImage(ctx, image.ID)
 	})
+	if err == nil {
+		err = a.received.drop(a, image.ID)
+	}
 	if session.CodeOf(err) == "engine_image_conflict" {
 		e := session.AsError(err, "")
 		err = &session.Error{Code: "image_remove_conflict", Message: e.Message, Hint: e.Hint, Err: err}
@@ -433,6 +437,7 @@ func (a *Agent) ImageDisk(ctx context.Context) (session.ImageDisk, error) {
 		}
 		users, err := a.imageUsers(ctx)
 		for i := range disk.Images {
+			disk.Images[i].Image = a.received.tell(disk.Images[i].Image)
 			disk.Images[i].UsedBy = users[disk.Images[i].ID]
 		}
 		return err

@@ -142,7 +142,7 @@ func (a *Agent) InstallImage(ctx context.Context, id string) (session.Image, err
 	parts, stored, err := a.depot.Parts(id)
 	if session.CodeOf(err) == layers.CodeNotFound {
 		if image, known := a.engine.Image(ctx, id); known == nil {
-			return image, nil
+			return a.received.tell(image), nil
 		}
 	}
 	if err != nil {
@@ -156,7 +156,12 @@ func (a *Agent) InstallImage(ctx context.Context, id string) (session.Image, err
 	if err != nil {
 		return session.Image{}, a.heed(err)
 	}
-	return image, a.depot.Forget(id)
+	if image.Origin != nil && len(parts.Owners) > 0 {
+		if err := a.received.add(a, image.ID, parts.Owners); err != nil {
+			return session.Image{}, err
+		}
+	}
+	return a.received.tell(image), a.depot.Forget(id)
 }
 
 // ForgetImage implements [session.ImageTransfers].

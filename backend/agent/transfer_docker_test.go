@@ -9,10 +9,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
+	"slipway/backend/access"
 	"slipway/backend/engine"
 	"slipway/backend/engine/enginetest"
 	"slipway/backend/layers"
@@ -37,8 +42,8 @@ func TestImageIsSentBetweenAgentsOnDocker(t *testing.T) {
 		forget(t, host)
 		t.Cleanup(func() { forget(t, host) })
 	}
-	overlay(t, source.engine, enginetest.ImageStatic, baseImage, 1<<20)
-	made := overlay(t, source.engine, baseImage, sentImage, 24<<20)
+	overlay(t, source.engine, enginetest.ImageStatic, baseImage, 1<<20, nil)
+	made := overlay(t, source.engine, baseImage, sentImage, 24<<20, nil)
 	bring(t, source.agent, target.agent, baseImage)
 
 	parts, err := source.agent.DescribeImage(t.Context(), sentImage)
@@ -84,8 +89,77 @@ func TestImageIsSentBetweenAgentsOnDocker(t *testing.T) {
 	}
 }
 
+// A customized image of another agent is shown to those who had it brought, and
+// to nobody else, also after the agent was started anew.
+func TestAReceivedImageIsItsReceiversOnDocker(t *testing.T) {
+	old, modern := enginetest.RequireDocker(t), enginetest.RequireModernDocker(t)
+	source, target := newRealAt(t, t.TempDir(), old), newRealAt(t, t.TempDir(), modern)
+	for _, host := range []string{old, modern} {
+		forget(t, host)
+		t.Cleanup(func() { forget(t, host) })
+	}
+	origin := session.ImageOrigin{Name: "mine", Owner: "bob", Instance: source.store.Instance(), Session: "s1", SessionName: "work", Base: enginetest.ImageStatic}
+	made := overlay(t, source.engine, enginetest.ImageStatic, sentImage, 1<<20, origin.Labels())
+
+	as := func(owner string, role session.Role) session.Agent {
+		t.Helper()
+		audit, err := access.OpenAudit(filepath.Join(t.TempDir(), "audit.jsonl"), time.Now, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = audit.Close() })
+		return access.New(target.agent, audit, nil).As(access.Identity{Owner: owner, Role: role})
+	}
+	seen := func(owner string, role session.Role) []string {
+		t.Helper()
+		images, err := as(owner, role).ListImages(t.Context())
+		disk, failed := as(owner, role).ImageDisk(t.Context())
+		if err != nil || failed != nil {
+			t.Fatal(err, failed)
+		}
+		at := slices.IndexFunc(images, func(i session.Image) bool { return i.ID == made })
+		if on := slices.IndexFunc(disk.Images, func(r session.ImageRoom) bool { return r.ID == made }); (on < 0) != (at < 0) {
+			t.Errorf("%s sees it in the list: %v, on the disk: %v", owner, at >= 0, on >= 0)
+		}
+		if at < 0 {
+			return nil
+		}
+		return images[at].Received
+	}
+
+	bring(t, source.agent, as("ann", session.RoleUser), sentImage)
+	target.restart()
+	if got := seen("ann", session.RoleUser); !slices.Equal(got, []string{"ann"}) {
+		t.Errorf("ann, who brought it, sees it as of %q", got)
+	}
+	if got := seen("bob", session.RoleUser); got != nil {
+		t.Errorf("bob, who has the name of its maker, sees it as of %q", got)
+	}
+	if _, err := as("bob", session.RoleUser).InstallImage(t.Context(), made); session.CodeOf(err) != "engine_image_not-found" {
+		t.Errorf("bob knows its id and gets %v", err)
+	}
+	preview, err := as("bob", session.RoleUser).Preview(t.Context(), "", session.Spec{Image: sentImage})
+	if err != nil || !slices.ContainsFunc(preview.Errors, func(e session.FieldError) bool { return e.Code == "session_create_forbidden-image" }) {
+		t.Errorf("bob may use it: %+v, %v", preview.Errors, err)
+	}
+
+	bring(t, source.agent, as("carl", session.RoleUser), sentImage)
+	if got := seen("root", session.RoleAdmin); !slices.Equal(got, []string{"ann", "carl"}) {
+		t.Errorf("who rules sees it as of %q", got)
+	}
+	if err := as("ann", session.RoleUser).RemoveImage(t.Context(), made); session.CodeOf(err) != "image_remove_forbidden" {
+		t.Errorf("ann removes what is carl's as well: %v", err)
+	}
+	if err := as("root", session.RoleAdmin).RemoveImage(t.Context(), made); err != nil {
+		t.Error(err)
+	}
+	if left := target.agent.received.list; len(left) != 0 {
+		t.Errorf("of an image that is gone %v is left", left)
+	}
+}
+
 // bring sends an image over connections that do not break.
-func bring(t *testing.T, from, to *Agent, ref string) session.Image {
+func bring(t *testing.T, from, to session.ImageTransfers, ref string) session.Image {
 	t.Helper()
 	parts, err := from.DescribeImage(t.Context(), ref)
 	if err != nil {
@@ -124,8 +198,8 @@ func forget(t *testing.T, host string) {
 }
 
 // overlay makes an image of another one and a layer with a file of noise, and
-// returns its id.
-func overlay(t *testing.T, e engine.Engine, base, ref string, size int) string {
+// returns its id. labels, where there are any, take the place of its own.
+func overlay(t *testing.T, e engine.Engine, base, ref string, size int, labels map[string]string) string {
 	t.Helper()
 	parts, err := e.DescribeImage(t.Context(), base)
 	if err != nil {
@@ -144,6 +218,9 @@ func overlay(t *testing.T, e engine.Engine, base, ref string, size int) string {
 	rootfs["diff_ids"] = append(rootfs["diff_ids"].([]any), digest)
 	history, _ := config["history"].([]any)
 	config["history"] = append(history, map[string]any{"created_by": "noise"})
+	if labels != nil {
+		config["config"].(map[string]any)["Labels"] = labels
+	}
 	data, err := json.Marshal(config)
 	if err != nil {
 		t.Fatal(err)

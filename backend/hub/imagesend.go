@@ -43,7 +43,7 @@ func (h *Hub) SendImage(req ImageSending) (Operation, error) {
 	}
 	return h.operations.start(kind, req.Image, func(ctx context.Context, work *Work) error {
 		work.Concerns(req.To)
-		s := &sending{work: work, image: req.Image, from: from, to: to}
+		s := &sending{work: work, image: req.Image, owner: h.owner, from: from, to: to}
 		return s.run(ctx)
 	})
 }
@@ -52,6 +52,7 @@ func (h *Hub) SendImage(req ImageSending) (Operation, error) {
 type sending struct {
 	work     *Work
 	image    string
+	owner    string // who has it on this machine
 	from, to *member
 	corrupt  int // how often what arrived was damaged
 	pause    time.Duration
@@ -66,6 +67,7 @@ func (s *sending) run(ctx context.Context) error {
 		if parts, err = s.from.Agent.DescribeImage(ctx, s.image); err != nil {
 			return "", err
 		}
+		parts.Owners = []string{s.owner}
 		arrival, err := s.to.Agent.ExpectImage(ctx, parts)
 		return fmt.Sprintf("%d of %d layers are there already", arrival.Present, len(parts.Layers)), err
 	})

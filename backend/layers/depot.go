@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -137,7 +138,8 @@ func (d *Depot) Expect(parts session.ImageParts, present int) (session.ImageArri
 	return arrival, d.failed(err)
 }
 
-// expect writes down what is expected. The same image may have other names now.
+// expect writes down what is expected. The same image may have other names now,
+// and more owners.
 func (d *Depot) expect(one *image, parts session.ImageParts, present int) (session.ImageArrival, error) {
 	d.interrupt(one, nil)
 	one.turn.Lock()
@@ -148,6 +150,9 @@ func (d *Depot) expect(one *image, parts session.ImageParts, present int) (sessi
 	if err := os.MkdirAll(one.dir, 0o700); err != nil {
 		return session.ImageArrival{}, err
 	}
+	parts.Owners = slices.Concat(one.parts.Owners, parts.Owners)
+	slices.Sort(parts.Owners)
+	parts.Owners = slices.Compact(parts.Owners)
 	arrival, err := d.arrival(one, parts, present)
 	if err != nil {
 		return session.ImageArrival{}, err

@@ -57,6 +57,8 @@ type Image struct {
 	Labels    map[string]string `json:"labels,omitempty"`
 	Origin    *ImageOrigin      `json:"origin,omitempty"` // nil: it was not made of a session
 	UsedBy    []ImageUser       `json:"usedBy,omitempty"` // live sessions; only in lists
+	// Received are those who had a customized image of another agent brought here.
+	Received []string `json:"received,omitempty"`
 }
 
 // ImageOrigin says what a customized image was made of.

@@ -43,6 +43,9 @@ type ImageParts struct {
 	Arch   string       `json:"arch"`
 	OS     string       `json:"os"`
 	Layers []ImageLayer `json:"layers"` // lowest first
+	// Owners are those for whom an agent is to receive it. Through a tunnel it is
+	// the one who asks, whatever stands here.
+	Owners []string `json:"owners,omitempty"`
 }
 
 // ImageLayer is one layer. Size is what the engine says of it and may differ
