@@ -2,7 +2,6 @@ package backend
 
 import (
 	"context"
-	"fmt"
 
 	"slipway/backend/session"
 )
@@ -14,11 +13,11 @@ type doorKeeper struct{ *door }
 var _ session.Keeper = doorKeeper{}
 
 // Audit implements [session.Keeper].
-func (d doorKeeper) Audit(_ context.Context, limit int) ([]session.AuditEntry, error) {
-	if limit < 1 || limit > session.MostAudit {
-		return nil, &session.Error{Code: "agent_audit_invalid", Message: fmt.Sprintf("Between 1 and %d entries can be read at a time.", session.MostAudit), Hint: "Ask for fewer."}
+func (d doorKeeper) Audit(_ context.Context, asked session.AuditQuery) ([]session.AuditEntry, error) {
+	if err := asked.Check(); err != nil {
+		return nil, err
 	}
-	return d.audit.Read(limit)
+	return d.audit.Read(asked)
 }
 
 // SetLimit implements [session.Keeper].

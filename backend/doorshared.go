@@ -76,8 +76,8 @@ func granted(request daemon.CodeRequest) (secure.Grant, error) {
 }
 
 // Audit implements [daemon.Daemon].
-func (d *door) Audit(_ context.Context, limit int) ([]access.Entry, error) {
-	return d.audit.Read(limit)
+func (d *door) Audit(_ context.Context, asked session.AuditQuery) ([]access.Entry, error) {
+	return d.audit.Read(asked)
 }
 
 // Limits implements [daemon.Daemon].

@@ -185,10 +185,10 @@ func TestPairedAgentThroughTheHub(t *testing.T) {
 		if limits, err := n.Limits(t.Context(), "box"); err != nil || limits["ann"].CPU != 2 {
 			t.Errorf("%+v, %v", limits, err)
 		}
-		if entries, err := n.Audit(t.Context(), "box", 1); err != nil || len(entries) != 1 || entries[0].Method != "SetLimit" || entries[0].Target != "ann" || entries[0].Device != devices[0].Fingerprint {
+		if entries, err := n.Audit(t.Context(), "box", session.AuditQuery{Limit: 1}); err != nil || len(entries) != 1 || entries[0].Method != "SetLimit" || entries[0].Target != "ann" || entries[0].Device != devices[0].Fingerprint {
 			t.Errorf("%+v, %v", entries, err)
 		}
-		if _, err := n.Audit(t.Context(), "box", 0); session.CodeOf(err) != "agent_audit_invalid" {
+		if _, err := n.Audit(t.Context(), "box", session.AuditQuery{}); session.CodeOf(err) != "agent_audit_invalid" {
 			t.Error(err)
 		}
 	})

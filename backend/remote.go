@@ -318,8 +318,8 @@ func (m *remote) keeper() error {
 }
 
 // Audit implements [hub.Doorkeeper].
-func (m *remote) Audit(ctx context.Context, limit int) ([]session.AuditEntry, error) {
-	return m.client.Audit(ctx, limit)
+func (m *remote) Audit(ctx context.Context, asked session.AuditQuery) ([]session.AuditEntry, error) {
+	return m.client.Audit(ctx, asked)
 }
 
 // Limits implements [hub.Doorkeeper].

@@ -164,7 +164,7 @@ func TestPeopleShareAnAgentWithoutSeeingOneAnother(t *testing.T) {
 		}
 	})
 	t.Run("what they do is written down", func(t *testing.T) {
-		entries, err := control.Audit(t.Context(), daemon.MostAudit)
+		entries, err := control.Audit(t.Context(), session.AuditQuery{Limit: session.MostAudit})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +187,7 @@ func TestOnlyThoseWhoRuleAnAgentLookAfterIt(t *testing.T) {
 		t.Fatalf("%+v, %v", devices, err)
 	}
 	for name, call := range map[string]func() error{
-		"the log":       func() error { _, err := ann.Audit(t.Context(), 10); return err },
+		"the log":       func() error { _, err := ann.Audit(t.Context(), session.AuditQuery{Limit: 10}); return err },
 		"limits":        func() error { _, err := ann.Limits(t.Context()); return err },
 		"a limit":       func() error { return ann.SetLimit(t.Context(), "ann", nil) },
 		"devices":       func() error { _, err := ann.KnownDevices(t.Context()); return err },
@@ -200,7 +200,7 @@ func TestOnlyThoseWhoRuleAnAgentLookAfterIt(t *testing.T) {
 	if err := boss.SetLimit(t.Context(), "ann", &session.Allowance{Sessions: 1}); err != nil {
 		t.Error(err)
 	}
-	entries, err := boss.Audit(t.Context(), 100)
+	entries, err := boss.Audit(t.Context(), session.AuditQuery{Limit: 100})
 	refused := 0
 	for _, e := range entries {
 		if e.Owner == "ann" && e.Outcome == "agent_call_forbidden" {

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -55,6 +56,7 @@ type Audit struct {
 	file  *os.File
 	size  int64
 	dials map[string]time.Time
+	last  time.Time // of the last entry
 }
 
 // OpenAudit opens the log at a path.
@@ -96,16 +98,20 @@ func (a *Audit) Close() error {
 // Note writes down what somebody did. What cannot be written is told to the
 // agent's own log; nobody is kept from working by a full disk.
 func (a *Audit) Note(who Identity, act Act) {
-	e := Entry{At: a.now().UTC(), Owner: who.Owner, Role: string(who.Role), Device: who.Device, From: who.From, Method: act.Method, Session: act.Session, Target: clip(act.Target), Outcome: "ok"}
+	e := Entry{Owner: who.Owner, Role: string(who.Role), Device: who.Device, From: who.From, Method: act.Method, Session: act.Session, Target: clip(act.Target), Outcome: "ok"}
 	if act.Err != nil {
 		e.Outcome = string(session.AsError(act.Err, "agent_call_internal-error").Code)
 	}
-	line, err := json.Marshal(e)
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if e.At = a.now().UTC(); !e.At.After(a.last) && a.last.Sub(e.At) < time.Millisecond {
+		e.At = a.last.Add(time.Nanosecond) // by which it is known from the one before
+	}
+	a.last = e.At
 	if act.Method == "DialPort" && a.dialed(e) {
 		return
 	}
+	line, err := json.Marshal(e)
 	if err == nil {
 		err = a.write(append(line, '\n'))
 	}
@@ -164,12 +170,13 @@ func (a *Audit) name(n int) string {
 	return fmt.Sprintf("%s.%d", a.path, n)
 }
 
-// Read returns the newest lines, at most limit of them, oldest first.
-func (a *Audit) Read(limit int) ([]Entry, error) {
+// Read returns the newest entries that are asked for, oldest first.
+func (a *Audit) Read(asked session.AuditQuery) ([]Entry, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	entries := []Entry{}
-	for n := 0; n < auditFiles && len(entries) < limit; n++ {
+	begun := asked.Before.IsZero()
+	for n := 0; n < auditFiles && len(entries) < asked.Limit; n++ {
 		older, err := readAudit(a.name(n))
 		if errors.Is(err, fs.ErrNotExist) {
 			break
@@ -177,9 +184,17 @@ func (a *Audit) Read(limit int) ([]Entry, error) {
 		if err != nil {
 			return nil, &session.Error{Code: "agent_audit_failed", Message: "The log of what was done cannot be read.", Hint: "Look at " + a.path + ".", Err: err}
 		}
+		if !begun {
+			at := slices.IndexFunc(older, func(e Entry) bool { return e.At.Equal(asked.Before) })
+			if begun = at >= 0; !begun {
+				continue
+			}
+			older = older[:at]
+		}
+		older = slices.DeleteFunc(older, func(e Entry) bool { return !asked.Matches(e) })
 		entries = append(older, entries...)
 	}
-	return entries[max(0, len(entries)-limit):], nil
+	return entries[max(0, len(entries)-asked.Limit):], nil
 }
 
 // readAudit reads one file. A line that is none, as a crash leaves one, is

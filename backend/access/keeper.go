@@ -26,8 +26,8 @@ func kept[T any](v *view, method, target string, changes bool, call func(session
 }
 
 // Audit implements [session.Keeper].
-func (v *view) Audit(ctx context.Context, limit int) ([]session.AuditEntry, error) {
-	return kept(v, "Audit", "", false, func(k session.Keeper) ([]session.AuditEntry, error) { return k.Audit(ctx, limit) })
+func (v *view) Audit(ctx context.Context, asked session.AuditQuery) ([]session.AuditEntry, error) {
+	return kept(v, "Audit", "", false, func(k session.Keeper) ([]session.AuditEntry, error) { return k.Audit(ctx, asked) })
 }
 
 // Limits implements [session.Keeper].

@@ -2,6 +2,7 @@ package agentrpc
 
 import (
 	"context"
+	"slices"
 
 	"slipway/backend/session"
 	"slipway/tunnel"
@@ -9,9 +10,6 @@ import (
 
 // The arguments of the methods of [session.Keeper].
 type (
-	auditArgs struct {
-		Limit int `json:"limit"`
-	}
 	limitArgs struct {
 		Owner string             `json:"owner"`
 		Limit *session.Allowance `json:"limit,omitempty"`
@@ -23,9 +21,9 @@ type (
 
 // The methods of [session.Keeper].
 var (
-	methodAudit = plain[auditArgs, []session.AuditEntry]{spec{"audit", "read", tunnel.Control, read, short},
-		func(ctx context.Context, a session.Agent, r auditArgs) ([]session.AuditEntry, error) {
-			return kept(a, "audit", func(k session.Keeper) ([]session.AuditEntry, error) { return k.Audit(ctx, r.Limit) })
+	methodAudit = plain[session.AuditQuery, []session.AuditEntry]{spec{"audit", "read", tunnel.Control, read, short},
+		func(ctx context.Context, a session.Agent, asked session.AuditQuery) ([]session.AuditEntry, error) {
+			return kept(a, "audit", func(k session.Keeper) ([]session.AuditEntry, error) { return k.Audit(ctx, asked) })
 		}}
 	methodLimits = plain[none, map[string]session.Allowance]{spec{"limits", "read", tunnel.Control, read, short},
 		func(ctx context.Context, a session.Agent, _ none) (map[string]session.Allowance, error) {
@@ -56,9 +54,15 @@ func kept[T any](a session.Agent, method string, call func(session.Keeper) (T, e
 
 var _ session.Keeper = (*Client)(nil)
 
-// Audit implements [session.Keeper].
-func (c *Client) Audit(ctx context.Context, limit int) ([]session.AuditEntry, error) {
-	return methodAudit.call(ctx, c, auditArgs{limit})
+// Audit implements [session.Keeper]. An agent of before knows only how many are
+// asked for: of its answer what is not asked for is left out, and one that has
+// nothing older than what is known ends in an error.
+func (c *Client) Audit(ctx context.Context, asked session.AuditQuery) ([]session.AuditEntry, error) {
+	entries, err := methodAudit.call(ctx, c, asked)
+	if err == nil && !asked.Before.IsZero() && slices.ContainsFunc(entries, func(e session.AuditEntry) bool { return e.At.Equal(asked.Before) }) {
+		err = unsupported("audit")
+	}
+	return slices.DeleteFunc(entries, func(e session.AuditEntry) bool { return !asked.Matches(e) }), err
 }
 
 // Limits implements [session.Keeper].

@@ -7,7 +7,9 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,8 +35,8 @@ func (p *program) daemonWork(work func(context.Context, *daemon.Client) error) f
 }
 
 func (p *program) agentAuditCommand() *cobra.Command {
-	var lines int
-	var on string
+	var asked session.AuditQuery
+	var on, before string
 	cmd := &cobra.Command{
 		Use:   "audit [--on AGENT]",
 		Short: "Print who did what with the agent of this machine, when and from where",
@@ -42,7 +44,11 @@ func (p *program) agentAuditCommand() *cobra.Command {
 its folder, up to 40 MiB. Commands that were run and what was typed are not in it.`,
 		Args: exactly(0, "no argument"),
 	}
-	cmd.Flags().IntVar(&lines, "tail", 100, fmt.Sprintf("how many of the newest entries, at most %d", daemon.MostAudit))
+	cmd.Flags().IntVar(&asked.Limit, "tail", 100, fmt.Sprintf("how many of the newest entries, at most %d", session.MostAudit))
+	cmd.Flags().StringVar(&before, "before", "", "only what is older than the entry of this time, as --json prints it")
+	cmd.Flags().StringVar(&asked.Owner, "by", "", "only what this person did")
+	cmd.Flags().StringVar(&asked.Text, "grep", "", "only entries in which each of these words is somewhere")
+	cmd.Flags().BoolVar(&asked.Failed, "failed", false, "only what was refused or went wrong")
 	p.onFlag(cmd, &on, "the agent of another machine, which you rule")
 	show := func(raw []byte, entries []api.AuditEntry) error {
 		return p.print(raw, func(w io.Writer) {
@@ -55,14 +61,20 @@ its folder, up to 40 MiB. Commands that were run and what was typed are not in i
 	}
 	near := func(ctx context.Context, c *client, agent string) error {
 		var entries []api.AuditEntry
-		raw, err := c.get(ctx, agentPath(agent, "audit")+fmt.Sprintf("?limit=%d", lines), &entries)
+		raw, err := c.get(ctx, agentPath(agent, "audit")+"?"+auditQuery(asked, before).Encode(), &entries)
 		if err != nil {
 			return err
 		}
 		return show(raw, entries)
 	}
 	cmd.RunE = p.hereOr(&on, near, p.daemonWork(func(ctx context.Context, c *daemon.Client) error {
-		told, err := c.Audit(ctx, lines)
+		if before != "" {
+			var err error
+			if asked.Before, err = time.Parse(time.RFC3339Nano, before); err != nil {
+				return usagef("--before %s is no time as --json prints one", before)
+			}
+		}
+		told, err := c.Audit(ctx, asked)
 		if err != nil {
 			return err
 		}
@@ -77,6 +89,20 @@ its folder, up to 40 MiB. Commands that were run and what was typed are not in i
 		return show(raw, entries)
 	}))
 	return cmd
+}
+
+// auditQuery is what the program of this person is asked of the log.
+func auditQuery(asked session.AuditQuery, before string) url.Values {
+	query := url.Values{"limit": {strconv.Itoa(asked.Limit)}}
+	for name, text := range map[string]string{"before": before, "owner": asked.Owner, "text": asked.Text} {
+		if text != "" {
+			query.Set(name, text)
+		}
+	}
+	if asked.Failed {
+		query.Set("failed", "1")
+	}
+	return query
 }
 
 func (p *program) agentLimitCommand() *cobra.Command {

@@ -92,8 +92,8 @@ type Daemon interface {
 	Devices(ctx context.Context) ([]Device, error)
 	// Revoke takes a device's access, by fingerprint or name.
 	Revoke(ctx context.Context, device string) error
-	// Audit returns the newest entries of the log of what was done, at most limit.
-	Audit(ctx context.Context, limit int) ([]access.Entry, error)
+	// Audit returns the newest entries of the log of what was done that are asked for.
+	Audit(ctx context.Context, asked session.AuditQuery) ([]access.Entry, error)
 	// Limits returns what each person may hold at most, by owner.
 	Limits(ctx context.Context) (map[string]session.Allowance, error)
 	// SetLimit sets what one may hold; nil: nothing of their own.

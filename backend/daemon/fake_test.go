@@ -188,7 +188,9 @@ func start(t *testing.T, home place.Home, program string) Status {
 	return status
 }
 
-func (f *fake) Audit(context.Context, int) ([]access.Entry, error) { return []access.Entry{}, nil }
+func (f *fake) Audit(context.Context, session.AuditQuery) ([]access.Entry, error) {
+	return []access.Entry{}, nil
+}
 
 func (f *fake) Limits(context.Context) (map[string]session.Allowance, error) {
 	return map[string]session.Allowance{}, nil

@@ -3,27 +3,25 @@ package daemon
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 
 	"slipway/backend/access"
 	"slipway/backend/session"
 )
 
-// MostAudit is the most entries of the log of what was done in one answer.
-const MostAudit = session.MostAudit
-
 // serveShared answers what is asked of an agent that several people share.
 func serveShared(mux *http.ServeMux, d Daemon) {
-	mux.HandleFunc("GET /audit", answer(func(r *http.Request) (any, error) {
-		limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
-		if err != nil || limit < 1 || limit > MostAudit {
-			return nil, &session.Error{Code: "agent_audit_invalid", Message: fmt.Sprintf("Between 1 and %d entries can be read at a time.", MostAudit), Hint: "Ask for fewer."}
+	mux.HandleFunc("POST /audit", answer(func(r *http.Request) (any, error) {
+		var asked session.AuditQuery
+		if err := json.NewDecoder(io.LimitReader(r.Body, answerMost)).Decode(&asked); err != nil {
+			return nil, &session.Error{Code: "agent_audit_invalid", Message: "What is asked of the log cannot be read.", Hint: "Use the same version on both sides.", Err: err}
 		}
-		return d.Audit(r.Context(), limit)
+		if err := asked.Check(); err != nil {
+			return nil, err
+		}
+		return d.Audit(r.Context(), asked)
 	}))
 	mux.HandleFunc("GET /limits", answer(func(r *http.Request) (any, error) { return d.Limits(r.Context()) }))
 	mux.HandleFunc("PUT /limits/{owner}", answer(func(r *http.Request) (any, error) {
@@ -41,8 +39,8 @@ func serveShared(mux *http.ServeMux, d Daemon) {
 }
 
 // Audit implements [Daemon].
-func (c *Client) Audit(ctx context.Context, limit int) (entries []access.Entry, err error) {
-	return entries, c.call(ctx, http.MethodGet, fmt.Sprintf("/audit?limit=%d", limit), nil, &entries)
+func (c *Client) Audit(ctx context.Context, asked session.AuditQuery) (entries []access.Entry, err error) {
+	return entries, c.call(ctx, http.MethodPost, "/audit", asked, &entries)
 }
 
 // Limits implements [Daemon].

@@ -8,12 +8,12 @@ import (
 
 // Audit returns the newest entries of the log of what was done with an agent
 // that one rules, oldest first.
-func (h *Hub) Audit(ctx context.Context, name string, limit int) ([]session.AuditEntry, error) {
+func (h *Hub) Audit(ctx context.Context, name string, asked session.AuditQuery) ([]session.AuditEntry, error) {
 	m, _, err := h.remoteOf(name)
 	if err != nil {
 		return nil, err
 	}
-	return m.remote.Audit(ctx, limit)
+	return m.remote.Audit(ctx, asked)
 }
 
 // Limits returns what each person may hold on an agent that one rules.

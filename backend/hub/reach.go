@@ -67,8 +67,8 @@ type Doorkeeper interface {
 	PairedDevices(context.Context) ([]PairedDevice, error)
 	RevokeDevice(ctx context.Context, fingerprint string) error
 	PairCode(ctx context.Context, owner, role string) (PairCode, error)
-	// Audit returns the newest entries of the log of what was done there.
-	Audit(ctx context.Context, limit int) ([]session.AuditEntry, error)
+	// Audit returns entries of the log of what was done there.
+	Audit(ctx context.Context, asked session.AuditQuery) ([]session.AuditEntry, error)
 	// Limits returns what each person may hold there; SetLimit sets one, nil:
 	// none of their own.
 	Limits(ctx context.Context) (map[string]session.Allowance, error)

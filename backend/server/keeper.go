@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 
 	"slipway/backend/api"
 	"slipway/backend/session"
@@ -14,14 +15,20 @@ import (
 const usualAudit = 100
 
 func (s *Server) audit(r *http.Request) (any, error) {
-	limit := usualAudit
+	asked := session.AuditQuery{Limit: usualAudit, Owner: r.FormValue("owner"), Text: r.FormValue("text"), Failed: r.FormValue("failed") != ""}
 	if text := r.FormValue("limit"); text != "" {
 		var err error
-		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > session.MostAudit {
+		if asked.Limit, err = strconv.Atoi(text); err != nil || asked.Check() != nil {
 			return nil, badQuery("limit", fmt.Sprintf("limit=%s is no number from 1 to %d.", clip(text), session.MostAudit), "Leave it out for 100.")
 		}
 	}
-	entries, err := s.hub.Audit(r.Context(), r.PathValue("agent"), limit)
+	if text := r.FormValue("before"); text != "" {
+		var err error
+		if asked.Before, err = time.Parse(time.RFC3339Nano, text); err != nil {
+			return nil, badQuery("before", fmt.Sprintf("before=%s is no time.", clip(text)), "Give the time of the oldest entry that is known, as it was answered.")
+		}
+	}
+	entries, err := s.hub.Audit(r.Context(), r.PathValue("agent"), asked)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,8 @@ package session
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 )
 
@@ -9,9 +11,9 @@ import (
 // as well. Only those who rule the agent may; others fail with
 // agent_call_forbidden.
 type Keeper interface {
-	// Audit returns the newest entries of the log of what was done, oldest
-	// first; agent_audit_invalid unless 1 to [MostAudit] are asked for.
-	Audit(ctx context.Context, limit int) ([]AuditEntry, error)
+	// Audit returns the newest entries of the log of what was done that are
+	// asked for, oldest first; agent_audit_invalid unless 1 to [MostAudit] are.
+	Audit(ctx context.Context, asked AuditQuery) ([]AuditEntry, error)
 	// Limits returns what each person may hold, by owner.
 	Limits(ctx context.Context) (map[string]Allowance, error)
 	// SetLimit sets what a person may hold, nil: nothing of their own;
@@ -27,9 +29,40 @@ type Keeper interface {
 // that it stays far below what is read of one.
 const MostAudit = 500
 
+// AuditQuery asks for a part of the log of what was done.
+type AuditQuery struct {
+	Limit  int       `json:"limit"`
+	Before time.Time `json:"before,omitzero"`  // when the oldest entry known was written: only what is older; zero: the newest
+	Owner  string    `json:"owner,omitempty"`  // who did it
+	Text   string    `json:"text,omitempty"`   // words, each of which is somewhere in an entry
+	Failed bool      `json:"failed,omitempty"` // only what was refused or went wrong
+}
+
+// Check says what is wrong with a query.
+func (q AuditQuery) Check() error {
+	if q.Limit < 1 || q.Limit > MostAudit {
+		return &Error{Code: "agent_audit_invalid", Message: fmt.Sprintf("Between 1 and %d entries can be read at a time.", MostAudit), Hint: "Ask for fewer."}
+	}
+	return nil
+}
+
+// Matches reports whether an entry is asked for, wherever in the log it is.
+func (q AuditQuery) Matches(e AuditEntry) bool {
+	if q.Failed && e.Outcome == "ok" || q.Owner != "" && q.Owner != e.Owner {
+		return false
+	}
+	all := strings.ToLower(strings.Join([]string{e.Owner, e.Role, e.Device, e.From, e.Method, string(e.Session), e.Target, e.Outcome}, " "))
+	for word := range strings.FieldsSeq(strings.ToLower(q.Text)) {
+		if !strings.Contains(all, word) {
+			return false
+		}
+	}
+	return true
+}
+
 // AuditEntry is one thing that was done with an agent.
 type AuditEntry struct {
-	At      time.Time `json:"at"`
+	At      time.Time `json:"at"` // no two that follow each other have the same
 	Owner   string    `json:"owner"`
 	Role    string    `json:"role"`
 	Device  string    `json:"device,omitempty"` // fingerprint; empty: a program of the agent's own person

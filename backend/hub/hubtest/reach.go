@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -228,9 +229,10 @@ func (r *Remote) RevokeDevice(_ context.Context, fingerprint string) error {
 }
 
 // Audit implements [hub.Doorkeeper].
-func (r *Remote) Audit(_ context.Context, limit int) ([]session.AuditEntry, error) {
+func (r *Remote) Audit(_ context.Context, asked session.AuditQuery) ([]session.AuditEntry, error) {
 	entries := []session.AuditEntry{{Owner: "ann", Role: "user", Method: "Launch", Outcome: "ok"}, {Owner: "ada", Role: "admin", Method: "SetLimit", Target: "ann", Outcome: "ok"}}
-	return entries[max(0, len(entries)-limit):], nil
+	entries = slices.DeleteFunc(entries, func(e session.AuditEntry) bool { return !asked.Matches(e) })
+	return entries[max(0, len(entries)-asked.Limit):], nil
 }
 
 // Limits implements [hub.Doorkeeper].

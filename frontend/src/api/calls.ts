@@ -105,8 +105,17 @@ export const revokeDevice = (name: string, fingerprint: string) =>
   request<undefined>(agentPath(name, `/devices/${encodeURIComponent(fingerprint)}`), { method: 'DELETE' })
 export const rotateAgent = (name: string) => request<KeyRotation>(agentPath(name, '/rotate'), { method: 'POST' })
 export const rotateKey = () => request<KeyRotation>(`${root}/key/rotate`, { method: 'POST' })
-/** The newest of what was done with an agent that one rules, oldest first. */
-export const fetchAudit = (name: string, limit: number, signal?: AbortSignal) => request<AuditEntry[]>(agentPath(name, '/audit'), { query: { limit }, signal })
+/** What is asked of the log of an agent; before: the time of the oldest entry that is known. */
+export interface AuditQuery {
+  limit: number
+  before?: string
+  owner?: string
+  failed?: boolean
+}
+
+/** The newest of what was done with an agent that one rules and is asked for, oldest first. */
+export const fetchAudit = (name: string, { failed, ...asked }: AuditQuery, signal?: AbortSignal) =>
+  request<AuditEntry[]>(agentPath(name, '/audit'), { query: { ...asked, ...(failed ? { failed: '1' } : {}) }, signal })
 export const fetchLimits = (name: string, signal?: AbortSignal) => request<PersonLimits>(agentPath(name, '/limits'), { signal })
 const limitPath = (name: string, owner: string) => agentPath(name, `/limits/${encodeURIComponent(owner)}`)
 export const setLimit = (name: string, owner: string, body: PersonLimit) => request<undefined>(limitPath(name, owner), { method: 'PUT', body })

@@ -1,6 +1,6 @@
 import { act, screen, waitFor, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { applyEvent } from '@/api/book'
 import { refusal, renderView, serve } from '@/api/testing/render'
 import { makeAgent, makeMachine } from '@/api/testing/session'
@@ -153,6 +153,24 @@ describe('one agent', () => {
     await userEvent.clear(screen.getByRole('searchbox', { name: 'Filter by any word' }))
     await userEvent.click(screen.getByRole('checkbox', { name: 'Only refused or failed' }))
     expect(await rows()).toEqual([expect.stringContaining('session_read_not-found')])
+  })
+
+  it('reads older entries of the log, and those of one person, when they are asked for', async () => {
+    const entry = (n: number) => ({ at: new Date(Date.UTC(2026, 0, 1) + n).toISOString(), role: 'user', owner: n % 2 ? 'ann' : 'bob', method: `Act${n}`, outcome: 'ok' })
+    const newest = Array.from({ length: 500 }, (_, i) => entry(i + 100))
+    const asked = () => new URL(String(vi.mocked(globalThis.fetch).mock.lastCall?.[0]), location.href).searchParams
+    open('/agents/lab?part=log', [local, { ...lab, role: 'admin' }], {
+      'GET /api/v1/agents/lab/audit': () => new Response(JSON.stringify(asked().has('before') ? [entry(1), entry(2)] : asked().has('owner') ? [entry(101)] : newest)),
+    })
+    expect(await screen.findByText('500 entries')).toBeInTheDocument()
+    await userEvent.click(screen.getByRole('button', { name: 'Read older entries' }))
+    expect(await screen.findByText('502 entries')).toBeInTheDocument()
+    expect(asked().get('before')).toBe(newest[0]?.at)
+    expect(screen.queryByRole('button', { name: 'Read older entries' })).toBeNull()
+    await userEvent.click(screen.getByRole('combobox', { name: 'Person' }))
+    await userEvent.click(await screen.findByTitle('ann'))
+    expect(await screen.findByText('1 entry')).toBeInTheDocument()
+    expect(asked().get('owner')).toBe('ann')
   })
 
   it('is renamed, and lets a device in by a code', async () => {

@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query'
+import { useInfiniteQuery } from '@tanstack/react-query'
 import { Button, Checkbox, Input, Select, Table, type TableColumnsType } from 'antd'
 import { RefreshCw, ScrollText, Search } from 'lucide-react'
 import { useState } from 'react'
@@ -15,11 +15,24 @@ import { RelativeTime } from '@/ui/Times'
 import css from './agents.module.css'
 import { hostOf, matches, ok, peopleOf, type Act, type AuditFilter } from './audit'
 
-/** How many of the newest are asked for: the most that an agent tells at once. */
+/** How many are asked for at a time: the most that an agent tells at once. */
 const MOST = 500
 
 /** What an agent writes for its own person at its own machine. */
 const HERE = 'this machine'
+
+/** The log of an agent as far as it was read, oldest first. */
+function useAudit(name: string, { person, failed }: Pick<AuditFilter, 'person' | 'failed'>, reached: boolean) {
+  return useInfiniteQuery({
+    queryKey: keys.audit(name, person, failed),
+    queryFn: ({ pageParam, signal }) => fetchAudit(name, { limit: MOST, ...(person ? { owner: person } : {}), failed, ...(pageParam ? { before: pageParam } : {}) }, signal),
+    initialPageParam: '',
+    getNextPageParam: (page: AuditEntry[]) => (page.length === MOST ? page[0]?.at : undefined),
+    select: ({ pages }) => pages.toReversed().flat(),
+    enabled: reached,
+    retry: false,
+  })
+}
 
 /** Who did what with an agent, when and from where, the newest first. */
 export function AuditLog({ name, reached }: { name: string; reached: boolean }) {
@@ -27,7 +40,8 @@ export function AuditLog({ name, reached }: { name: string; reached: boolean }) 
   const [filter, setFilter] = useState<AuditFilter>({ text: '', person: '', failed: false })
   const book = useSessionBook().data
   const columns = useColumns()
-  const audit = useQuery({ queryKey: keys.audit(name), queryFn: ({ signal }) => fetchAudit(name, MOST, signal), enabled: reached, retry: false })
+  const everything = useAudit(name, { person: '', failed: false }, reached)
+  const audit = useAudit(name, filter, reached)
   const set = (change: Partial<AuditFilter>) => setFilter((old) => ({ ...old, ...change }))
   const word = (method: string) => t(`log.act.${method as 'Launch'}`, { defaultValue: method })
   const acts: Act[] = (audit.data ?? []).map((entry, index) => ({ entry, key: index, word: word(entry.method), session: entry.session ? (book?.[entry.session]?.name ?? entry.session) : '' })).toReversed()
@@ -42,13 +56,13 @@ export function AuditLog({ name, reached }: { name: string; reached: boolean }) 
           aria-label={t('log.person')}
           value={filter.person}
           popupMatchSelectWidth={false}
-          options={[{ value: '', label: t('log.everybody') }, ...peopleOf(audit.data ?? []).map((value) => ({ value, label: value }))]}
+          options={[{ value: '', label: t('log.everybody') }, ...peopleOf([...(everything.data ?? []), ...(audit.data ?? [])]).map((value) => ({ value, label: value }))]}
           onChange={(person: string) => set({ person })}
         />
         <Checkbox checked={filter.failed} onChange={(e) => set({ failed: e.target.checked })}>
           {t('log.failed')}
         </Checkbox>
-        <Button icon={<RefreshCw size={14} />} aria-label={t('log.refresh')} loading={audit.isFetching} onClick={() => void audit.refetch()} />
+        <Button icon={<RefreshCw size={14} />} aria-label={t('log.refresh')} loading={audit.isFetching && !audit.isFetchingNextPage} onClick={() => void audit.refetch()} />
       </div>
       <Table<Act>
         size="small"
@@ -59,7 +73,12 @@ export function AuditLog({ name, reached }: { name: string; reached: boolean }) 
         pagination={{ defaultPageSize: 25, showSizeChanger: true, pageSizeOptions: [25, 50, 100], size: 'small', showTotal: (total) => t('log.total', { count: total }) }}
         locale={{ emptyText: <EmptyState icon={ScrollText} title={t(acts.length > 0 ? 'log.noMatch' : 'log.empty')} text={t('log.text')} /> }}
       />
-      {acts.length === MOST ? <p className={css.small}>{t('log.most', { count: MOST })}</p> : null}
+      {audit.isFetchNextPageError ? <ErrorState problem={asProblem(audit.error)} onRetry={() => void audit.fetchNextPage()} /> : null}
+      {audit.hasNextPage && !audit.isFetchNextPageError ? (
+        <Button loading={audit.isFetchingNextPage} onClick={() => void audit.fetchNextPage()}>
+          {t('log.older')}
+        </Button>
+      ) : null}
     </section>
   )
 }
