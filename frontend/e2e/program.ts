@@ -72,7 +72,7 @@ export class Program {
     const docker = process.env.SLIPWAY_TEST_DOCKER
     if (this.engine === 'docker' && !docker) throw new Error('SLIPWAY_TEST_DOCKER is not set: run through build/ci/docker.sh')
     const env: NodeJS.ProcessEnv = { ...process.env, SLIPWAY_HOME: this.home, ...this.#more }
-    if (docker) env.DOCKER_HOST = docker
+    if (docker) env.DOCKER_HOST = this.#more.DOCKER_HOST ?? docker
     this.#port ||= await freePort()
     const child = spawn(this.path, [...this.command(), '--port', String(this.#port)], { env, stdio: ['ignore', 'pipe', 'pipe'] })
     this.#process = child

@@ -1,0 +1,52 @@
+import type { Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { Usage } from '@/api/types.gen'
+import { formatBytes } from '../src/lib/bytes'
+import { Browser, picture } from './browser'
+import { watchOver } from './hooks'
+import { eventually, Program } from './program'
+
+// The charts of a session are the agent's samples: a page that is opened anew shows those from before.
+const program = new Program('sim')
+let browser: Browser
+
+beforeAll(async () => {
+  await program.start()
+  browser = await Browser.open({ width: 1280, height: 800 })
+})
+afterAll(async () => {
+  await browser?.close()
+  await program.close()
+})
+afterEach(() => program.endAll())
+watchOver(() => browser)
+
+const samples = (id: string) => program.call<Usage[]>('GET', `/sessions/${id}/usage`)
+
+/** What the memory chart reads at the beginning of its line. */
+async function oldest(page: Page): Promise<string> {
+  const chart = page.locator('figure', { hasText: 'Memory' })
+  await chart.locator('.u-over').hover({ position: { x: 2, y: 20 } })
+  return (await chart.locator('figcaption').innerText()).replace(/\s+/g, ' ')
+}
+
+describe('the charts of a session', () => {
+  it('have what was measured before the page was opened anew', async () => {
+    const { id } = await program.running({ image: 'python:3.12' })
+    const page = await browser.page(program, `/sessions/${id}`)
+    await page.locator('figure', { hasText: 'Memory' }).locator('.u-over').waitFor()
+    const [first, ...later] = await eventually('memory was measured to change', async () => {
+      const all = await samples(id)
+      return new Set(all.map((u) => formatBytes(u.memory))).size > 1 && formatBytes(all[0]?.memory ?? 0) !== formatBytes(all.at(-1)?.memory ?? 0) && all
+    })
+    expect(await oldest(page)).toContain(formatBytes(first?.memory ?? 0))
+
+    await page.reload()
+    await page.locator('figure', { hasText: 'Memory' }).locator('.u-over').waitFor()
+    await eventually('the line begins where it began', async () => (await oldest(page)).includes(formatBytes(first?.memory ?? 0)), 30_000)
+    const now = await samples(id)
+    expect(now[0]?.at).toBe(first?.at)
+    expect(now.length).toBeGreaterThanOrEqual(later.length + 1)
+    await picture(page, 'charts-reloaded')
+  })
+})
