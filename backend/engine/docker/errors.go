@@ -47,7 +47,7 @@ func failure(ctx context.Context, op string, err error) error {
 	case reason == reasonNoSpace:
 		e.Code = session.Code("engine_" + op + "_no-space")
 		e.Message = "The disk that Docker keeps its data on is full."
-		e.Hint = "Free space there, for example with `docker system prune`."
+		e.Hint = "Free space there, for example with slipway image prune."
 	case errdefs.IsNotFound(err):
 		e.Code = session.Code("engine_" + op + "_" + session.DetailNotFound)
 	case errdefs.IsInvalidArgument(err):
