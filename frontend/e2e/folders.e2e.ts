@@ -1,10 +1,10 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Locator, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { FileListing, Folder } from '@/api/types.gen'
 import { Browser } from './browser'
+import { entry, local, makeFolder, openedFolder } from './foldersPage'
 import { watchOver } from './hooks'
 import { eventually, Program } from './program'
 
@@ -25,25 +25,11 @@ afterAll(async () => {
 afterEach(() => program.endAll())
 watchOver(() => browser)
 
-const make = (name: string, path?: string) => program.call<Folder>('POST', '/folders', { name, ...(path ? { path } : {}) })
+const make = (name: string, path?: string) => makeFolder(program, name, path)
+const opened = (name: string, files: Record<string, string | Buffer>) => openedFolder(browser, program, join(disk, name), name, files)
 const folders = () => program.call<Folder[]>('GET', '/folders')
 const state = async (name: string) => (await folders()).find((f) => f.name === name)?.state
 const names = async (id: string, path = '') => (await program.call<FileListing>('GET', `/folders/${id}/files?path=${path}`)).entries.map((e) => e.name)
-
-/** A folder that is a directory here, with files in it, open in the explorer. */
-async function opened(name: string, files: Record<string, string | Buffer>): Promise<{ page: Page; folder: Folder; dir: string; list: Locator }> {
-  const dir = join(disk, name)
-  mkdirSync(dir)
-  for (const [file, content] of Object.entries(files)) writeFileSync(join(dir, file), content)
-  const folder = await make(name, dir)
-  const page = await browser.page(program, `/folders/${folder.id}`)
-  const drawer = page.getByRole('dialog', { name })
-  await drawer.getByRole('navigation', { name: 'Path' }).waitFor()
-  return { page, folder, dir, list: drawer }
-}
-
-const entry = (list: Locator, name: string) => list.getByRole('button', { name, exact: true })
-const local = (name: string, content: string) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(content) })
 
 describe('a folder', () => {
   it('is made, renamed, trashed, restored and deleted for ever, and every dialog can be left', async () => {
@@ -134,6 +120,8 @@ describe('files in a folder', () => {
 
     await input.setInputFiles([local('a.txt', 'second a'), local('b.txt', 'second b')])
     let dialog = page.getByRole('dialog', { name: 'a.txt is there already' })
+    await dialog.getByRole('row', { name: /There already 7 B/ }).waitFor()
+    await dialog.getByRole('row', { name: /New 8 B .*newer/ }).waitFor()
     await dialog.getByRole('checkbox', { name: 'The same for all others' }).check()
     await dialog.getByRole('button', { name: 'Keep both' }).click()
     await eventually('both are kept', async () => (await names(folder.id)).join() === 'a (2).txt,a.txt,b (2).txt,b.txt,c.txt')
@@ -195,6 +183,36 @@ describe('files in a folder', () => {
     await list.getByRole('button', { name: 'Delete', exact: true }).first().click()
     await question.getByRole('button', { name: 'Delete' }).click()
     await eventually('they are gone', async () => (await names(folder.id)).length === 2)
+  })
+
+  it('are moved to other directories, by dragging and in two steps', async () => {
+    const { page, folder, list } = await opened('moved', { 'one.txt': '1', 'two.txt': '2', 'three.txt': '3' })
+    for (const dir of ['left', 'right']) await program.call('POST', `/folders/${folder.id}/files/directory?path=${dir}`)
+    await list.getByRole('button', { name: 'Refresh' }).click()
+    await entry(list, 'left').waitFor()
+    await entry(list, 'one.txt').dragTo(entry(list, 'left'))
+    await eventually('it is in there', async () => (await names(folder.id, 'left')).join() === 'one.txt')
+    await entry(list, 'one.txt').waitFor({ state: 'detached' })
+
+    await list.getByRole('checkbox', { name: 'Choose right' }).check()
+    await list.getByRole('checkbox', { name: 'Choose two.txt' }).check()
+    await list.getByRole('button', { name: 'Move', exact: true }).click()
+    const put = list.getByRole('button', { name: 'Move here' })
+    expect(await put.isDisabled()).toBe(true)
+    await entry(list, 'right').click()
+    await eventually('two.txt can go there, the directory not into itself', () => put.isEnabled())
+    await list.getByRole('button', { name: 'moved', exact: true }).click()
+    await entry(list, 'left').click()
+    await put.click()
+    await eventually('they are there', async () => (await names(folder.id, 'left')).join() === 'one.txt,right,two.txt')
+    await entry(list, 'two.txt').dragTo(list.getByRole('navigation', { name: 'Path' }).getByRole('button', { name: 'moved' }))
+    await eventually('it is back', async () => (await names(folder.id)).join() === 'left,three.txt,two.txt')
+
+    await program.call('POST', `/folders/${folder.id}/files/directory?path=left%2Fthree.txt`)
+    await list.getByRole('button', { name: 'moved', exact: true }).click()
+    await entry(list, 'three.txt').dragTo(entry(list, 'left'))
+    await page.getByText('1 entry stayed where it was.').waitFor()
+    expect(await names(folder.id)).toContain('three.txt')
   })
 
   it('are looked at and edited, and what somebody else wrote meanwhile is not lost', async () => {

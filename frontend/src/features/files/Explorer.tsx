@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { App, Button, Input, Skeleton } from 'antd'
-import { Download, FilePlus, FolderOpen, FolderPlus, FolderUp, RotateCw, Trash2, Upload } from 'lucide-react'
+import { Download, FilePlus, FolderInput, FolderOpen, FolderPlus, FolderUp, RotateCw, Trash2, Upload } from 'lucide-react'
 import { lazy, Suspense, useMemo, useRef, useState, type DragEvent } from 'react'
 import { useTranslation } from 'react-i18next'
 import { asProblem } from '@/api/client'
@@ -9,6 +9,7 @@ import type { FileInfo } from '@/api/types.gen'
 import { saveUrl } from '@/lib/save'
 import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
+import { Crumbs } from './Crumbs'
 import { FileTable } from './FileTable'
 import { NameDialog, type Naming } from './NameDialog'
 import { crumbsOf, visible } from './paths'
@@ -17,6 +18,7 @@ import { Archives } from './Archives'
 import css from './files.module.css'
 import { chosenOf, type Picked, pickedOf } from './uploads'
 import { useListing, useUploads } from './useFiles'
+import { useMoves } from './useMoves'
 
 const Preview = lazy(async () => ({ default: (await import('./Preview')).Preview }))
 
@@ -56,6 +58,10 @@ export function Explorer({ place, root, dir, onVisit, readOnly }: ExplorerProps)
     onVisit(to)
   }
   const refresh = () => client.invalidateQueries({ queryKey: ['files', placeKey(place)] })
+  const moves = useMoves(place, () => {
+    setSelected([])
+    void refresh()
+  })
   const pathOf = (file: FileInfo) => inside(dir, encodedName(file))
   const chosen = useMemo(() => {
     const wanted = new Set(selected)
@@ -91,7 +97,8 @@ export function Explorer({ place, root, dir, onVisit, readOnly }: ExplorerProps)
   const drop = (event: DragEvent) => {
     event.preventDefault()
     setOver(false)
-    if (!readOnly) void pickedOf(event.dataTransfer).then(bring)
+    if (readOnly) return
+    pickedOf(event.dataTransfer).then(bring, (error: DOMException) => void message.error(t('files:unreadable', { reason: error.message })))
   }
   return (
     <div
@@ -106,30 +113,40 @@ export function Explorer({ place, root, dir, onVisit, readOnly }: ExplorerProps)
       onDrop={drop}
     >
       <div className={css.bar}>
-        <nav className={css.crumbs} aria-label={t('files:path')}>
-          {[{ name: root, path: '' }, ...crumbsOf(dir)].map((crumb, i, all) => (
-            <span key={crumb.path}>
-              {i > 0 ? <i aria-hidden>/</i> : null}
-              <button type="button" aria-current={i === all.length - 1 ? 'page' : undefined} onClick={() => visit(crumb.path)}>
-                {crumb.name}
-              </button>
-            </span>
-          ))}
-        </nav>
+        <Crumbs root={root} dir={dir} onVisit={visit} moves={moves} />
         <Input allowClear className={css.filter ?? ''} aria-label={t('files:filter')} placeholder={t('files:filter')} value={filter} onChange={(event) => setFilter(event.target.value)} />
         <Button type="text" aria-label={t('files:refresh')} title={t('files:refresh')} icon={<RotateCw size={15} />} onClick={() => void refresh()} />
       </div>
       <div className={css.bar}>
-        {chosen.length > 0 ? (
+        {moves.held.length > 0 ? (
+          <>
+            <b>{t('files:held', { count: moves.held.length })}</b>
+            <Button type="primary" icon={<FolderInput size={15} />} disabled={!moves.able(dir)} onClick={() => void moves.put(dir)}>
+              {t('files:moveHere')}
+            </Button>
+            <Button onClick={() => moves.hold([])}>{t('common:action.cancel')}</Button>
+          </>
+        ) : chosen.length > 0 ? (
           <>
             <b>{t('files:chosen', { count: chosen.length })}</b>
             <Button icon={<Download size={15} />} onClick={() => download(chosen)}>
               {t('files:download')}
             </Button>
             {readOnly ? null : (
-              <Button danger icon={<Trash2 size={15} />} onClick={() => remove(chosen)}>
-                {t('files:remove.go')}
-              </Button>
+              <>
+                <Button
+                  icon={<FolderInput size={15} />}
+                  onClick={() => {
+                    moves.hold(chosen.map(pathOf))
+                    setSelected([])
+                  }}
+                >
+                  {t('files:move')}
+                </Button>
+                <Button danger icon={<Trash2 size={15} />} onClick={() => remove(chosen)}>
+                  {t('files:remove.go')}
+                </Button>
+              </>
             )}
           </>
         ) : (
@@ -181,6 +198,9 @@ export function Explorer({ place, root, dir, onVisit, readOnly }: ExplorerProps)
                   }
             }
             onRemove={readOnly ? undefined : (file) => remove([file])}
+            onDrag={readOnly ? undefined : (some) => moves.drag(some.map(pathOf))}
+            takes={(file) => moves.dragging && moves.able(pathOf(file))}
+            onDrop={(file) => void moves.put(pathOf(file))}
           />
         )}
         {over ? <div className={css.over}>{t('files:dropHere', { name: crumbsOf(dir).at(-1)?.name ?? root })}</div> : null}

@@ -1,6 +1,6 @@
 import { Table, type TableProps } from 'antd'
 import { Download, File, FileSymlink, Folder, Pencil, Trash2, type LucideIcon } from 'lucide-react'
-import { useMemo, useRef, useState } from 'react'
+import { type DragEvent, useMemo, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { encodedName } from '@/api/files'
 import type { FileInfo } from '@/api/types.gen'
@@ -21,6 +21,11 @@ export interface FileTableProps {
   /** Undefined: nothing may be changed here. */
   onRename: ((file: FileInfo, name: string) => Promise<void>) | undefined
   onRemove: ((file: FileInfo) => void) | undefined
+  /** Rows are being dragged; none: no longer. */
+  onDrag: ((files: FileInfo[]) => void) | undefined
+  /** Whether what is dragged can be dropped on a directory. */
+  takes: (file: FileInfo) => boolean
+  onDrop: (file: FileInfo) => void
 }
 
 const headHeight = 40
@@ -47,13 +52,31 @@ function Action({ icon: Icon, label, title, danger, onClick }: { icon: LucideIco
 }
 
 /** The entries of a directory. Only what is seen is drawn. */
-export function FileTable({ rows, selected, onSelect, onOpen, onDownload, onRename, onRemove }: FileTableProps) {
+export function FileTable({ rows, selected, onSelect, onOpen, onDownload, onRename, onRemove, onDrag, takes, onDrop }: FileTableProps) {
   const { t } = useTranslation(['files', 'common'])
   const frame = useRef<HTMLDivElement>(null)
   const box = useBox(frame)
   const [order, setOrder] = useState<Order>(null)
   const now = useNow()
   const [renaming, setRenaming] = useState('')
+  const [over, setOver] = useState('')
+  const dragOf = (file: FileInfo) => ({
+    draggable: onDrag !== undefined && renaming !== encodedName(file),
+    onDragStart: (event: DragEvent) => {
+      event.dataTransfer.effectAllowed = 'move'
+      event.dataTransfer.setData('text/plain', file.name)
+      onDrag?.(selected.includes(encodedName(file)) ? rows.filter((row) => selected.includes(encodedName(row))) : [file])
+    },
+    onDragEnd: () => onDrag?.([]),
+    ...(file.kind === 'directory' && {
+      onDragOver: () => setOver(takes(file) ? encodedName(file) : ''),
+      onDragLeave: () => setOver(''),
+      onDrop: () => {
+        setOver('')
+        if (takes(file)) onDrop(file)
+      },
+    }),
+  })
   const shown = useMemo(() => sorted(rows, order), [rows, order])
   const sortOrder = (key: string) => (order?.key === key ? (order.down ? ('descend' as const) : ('ascend' as const)) : null)
   const columns: TableProps<FileInfo>['columns'] = [
@@ -117,7 +140,8 @@ export function FileTable({ rows, selected, onSelect, onOpen, onDownload, onRena
             const one = Array.isArray(sorter) ? sorter[0] : sorter
             setOrder(one?.order ? { key: String(one.columnKey), down: one.order === 'descend' } : null)
           }}
-          onRow={(file) => ({ onDoubleClick: () => onOpen(file) })}
+          rowClassName={(file) => (over === encodedName(file) ? (css.target ?? '') : '')}
+          onRow={(file) => ({ ...dragOf(file), onDoubleClick: () => onOpen(file) })}
           rowSelection={{ columnWidth: 40, selectedRowKeys: selected, onChange: (names) => onSelect(names.map(String)), getCheckboxProps: (file) => ({ 'aria-label': t('files:select', { name: visible(file.name) }) }) }}
         />
       ) : null}

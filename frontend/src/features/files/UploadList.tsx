@@ -1,10 +1,9 @@
-import { Button, Progress, Checkbox } from 'antd'
+import { Button, Progress } from 'antd'
 import { Check, CircleAlert, RotateCw, X } from 'lucide-react'
-import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { type FilePlace, placeKey } from '@/api/files'
 import { formatBytes } from '@/lib/bytes'
-import { Dialog } from '@/ui/Dialog'
+import { ConflictDialog } from './ConflictDialog'
 import css from './files.module.css'
 import { visible } from './paths'
 import type { UploadItem } from './uploads'
@@ -69,36 +68,5 @@ function Line({ item }: { item: UploadItem }) {
       {item.status === 'failed' ? <Button size="small" type="text" aria-label={t('common:action.retry')} icon={<RotateCw size={13} />} onClick={() => uploads.retry(item.id)} /> : null}
       {live ? <Button size="small" type="text" aria-label={t('files:cancelOf', { name: item.name })} icon={<X size={13} />} onClick={() => uploads.cancel(item.id)} /> : null}
     </li>
-  )
-}
-
-/** Asks what becomes of a file that is there already. */
-function ConflictDialog({ item, several }: { item: UploadItem; several: boolean }) {
-  const { t } = useTranslation('files')
-  const { uploads } = useUploads()
-  const [all, setAll] = useState(false)
-  return (
-    <Dialog
-      title={t('conflict.title', { name: visible(item.name) })}
-      onCancel={() => uploads.answer(item.id, 'skip', false)}
-      footer={[
-        <Button key="skip" onClick={() => uploads.answer(item.id, 'skip', all)}>
-          {t('conflict.skip')}
-        </Button>,
-        <Button key="keep" onClick={() => uploads.answer(item.id, 'keep-both', all)}>
-          {t('conflict.keep')}
-        </Button>,
-        <Button key="replace" type="primary" danger onClick={() => uploads.answer(item.id, 'replace', all)}>
-          {t('conflict.replace')}
-        </Button>,
-      ]}
-    >
-      <p>{t('conflict.text')}</p>
-      {several ? (
-        <Checkbox checked={all} onChange={(event) => setAll(event.target.checked)}>
-          {t('conflict.all')}
-        </Checkbox>
-      ) : null}
-    </Dialog>
   )
 }

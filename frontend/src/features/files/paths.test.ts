@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { parseNotebook } from './Notebook'
-import { crumbsOf, nameFault, parseTable, previewKind, visible } from './paths'
+import { crumbsOf, movable, nameFault, parseTable, previewKind, visible } from './paths'
 import { uploadKey } from './uploads'
 
 describe('paths of files', () => {
@@ -41,5 +41,14 @@ describe('the key of an upload', () => {
     expect(uploadKey({ folder: 'f' }, 'a', file)).toBe(uploadKey({ folder: 'f' }, 'a', file))
     expect(uploadKey({ folder: 'f' }, 'a', file)).not.toBe(uploadKey({ folder: 'f' }, 'b', file))
     expect(uploadKey({ folder: 'f' }, 'a', file)).toMatch(/^[A-Za-z0-9]{1,64}$/)
+  })
+})
+
+describe('a move', () => {
+  it('goes to another directory, and never into itself', () => {
+    expect(movable('a', 'b')).toBe(true)
+    expect(movable('b%2Fa', '')).toBe(true)
+    expect(movable('a', 'ab')).toBe(true)
+    for (const [path, dir] of [['a', ''], ['b%2Fa', 'b'], ['a', 'a'], ['a', 'a%2Fb']] as const) expect(movable(path, dir)).toBe(false)
   })
 })

@@ -34,6 +34,9 @@ export function crumbsOf(path: string): Crumb[] {
   return crumbs
 }
 
+/** Whether what is at an encoded path can be moved to a directory: to another than its own, and never into itself. */
+export const movable = (path: string, dir: string): boolean => dir !== path.split('%2F').slice(0, -1).join('%2F') && !`${dir}%2F`.startsWith(`${path}%2F`)
+
 /** What is wrong with a name for a file, as the key of its text; "" where it is fine. */
 export function nameFault(name: string, taken: readonly string[]): '' | 'nameEmpty' | 'nameSlash' | 'nameLong' | 'nameTaken' {
   if (name === '' || name === '.' || name === '..') return 'nameEmpty'

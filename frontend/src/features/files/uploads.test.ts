@@ -1,16 +1,18 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { ApiProblem } from '@/api/client'
 import type * as filesApi from '@/api/files'
-import { Uploads, type UploadItem } from './uploads'
+import { pickedOf, Uploads, type UploadItem } from './uploads'
 
 const there = new Set<string>()
+const directories = new Set<string>()
+const made: string[] = []
 const finished: { path: string; conflict: string }[] = []
 const dropped: string[] = []
 
 vi.mock('@/api/files', async (original) => ({
   ...(await original<typeof filesApi>()),
-  statFile: (_place: unknown, path: string) => (there.has(path) ? Promise.resolve({}) : Promise.reject(new ApiProblem({ code: 'file_read_not-found', message: '' }, 404))),
-  makeDirectory: () => Promise.resolve(),
+  statFile: (_place: unknown, path: string) => (there.has(path) ? Promise.resolve({ kind: directories.has(path) ? 'directory' : 'file', size: 5, modified: '2026-01-01T00:00:00Z' }) : Promise.reject(new ApiProblem({ code: 'file_read_not-found', message: '' }, 404))),
+  makeDirectory: (_place: unknown, path: string) => Promise.resolve(void made.push(path)),
   uploadState: () => Promise.resolve({ offset: 0 }),
   writePiece: (_place: unknown, _path: string, _key: string, from: number, piece: Blob) => Promise.resolve({ offset: from + piece.size }),
   finishUpload: (_place: unknown, path: string, _key: string, { conflict }: { conflict: string }) => Promise.resolve(void finished.push({ path, conflict })),
@@ -19,7 +21,8 @@ vi.mock('@/api/files', async (original) => ({
 
 afterEach(() => {
   there.clear()
-  finished.length = dropped.length = 0
+  directories.clear()
+  finished.length = dropped.length = made.length = 0
 })
 
 const files = (...list: string[]) => list.map((name) => ({ file: new File(['x'], name, { lastModified: 1 }), dirs: [] }))
@@ -65,5 +68,34 @@ describe('uploads', () => {
     await vi.waitFor(() => expect(dropped).toEqual(['dir%2Fb']))
     expect(statuses(uploads)).toEqual(['b cancelled'])
     expect(finished).toEqual([])
+  })
+
+  it('say what has the name, and never replace a directory for an answer about files', async () => {
+    const uploads = new Uploads()
+    there.add('a').add('b')
+    directories.add('b')
+    uploads.add({ folder: 'f' }, '', files('a', 'b'))
+    await vi.waitFor(() => expect(statuses(uploads)).toEqual(['a asking', 'b asking']))
+    expect(asking(uploads)).toMatchObject({ size: 1, modified: '1970-01-01T00:00:00.001Z', there: { size: 5, modified: '2026-01-01T00:00:00Z' } })
+    uploads.answer(asking(uploads).id, 'replace', true)
+    await vi.waitFor(() => expect(statuses(uploads)).toEqual(['a done', 'b asking']))
+    uploads.answer(asking(uploads).id, 'skip', false)
+    expect(statuses(uploads)).toEqual(['a done', 'b skipped'])
+  })
+
+  it('bring a tree with the directories in it that hold nothing', async () => {
+    const item = (entry: unknown) => ({ webkitGetAsEntry: () => entry })
+    const file = (name: string) => ({ isFile: true, name, file: (take: (file: File) => void) => take(new File(['x'], name, { lastModified: 1 })) })
+    const directory = (name: string, ...inner: unknown[]) => {
+      const parts = [inner, []] // a reader gives some at a time
+      return { isFile: false, name, createReader: () => ({ readEntries: (take: (some: unknown[]) => void) => take(parts.shift() ?? []) }) }
+    }
+    const tree = directory('top', file('one'), directory('hollow', directory('deep')), directory('full', file('two')))
+    const picked = await pickedOf({ items: [item(tree)], files: [] } as unknown as DataTransfer)
+    const uploads = new Uploads()
+    uploads.add({ folder: 'f' }, 'here', picked)
+    await vi.waitFor(() => expect(statuses(uploads)).toEqual(['one done', 'deep done', 'two done']))
+    expect(finished.map((f) => f.path)).toEqual(['here%2Ftop%2Fone', 'here%2Ftop%2Ffull%2Ftwo'])
+    expect(made).toContain('here%2Ftop%2Fhollow%2Fdeep')
   })
 })

@@ -1,5 +1,6 @@
 import { dropUpload, encodedName, type Conflict, type FilePlace, finishUpload, inside, makeDirectory, placeKey, statFile, uploadState, writePiece } from '@/api/files'
 import { asProblem, type ApiProblem } from '@/api/client'
+import type { FileInfo } from '@/api/types.gen'
 
 export type UploadStatus = 'waiting' | 'sending' | 'asking' | 'done' | 'skipped' | 'failed' | 'cancelled'
 
@@ -14,6 +15,9 @@ export interface UploadItem {
   sent: number
   status: UploadStatus
   problem?: ApiProblem
+  /** When the file was changed last, and what has its name already. */
+  modified: string
+  there?: FileInfo
   /** What was brought at once: an answer may be given for all of it. */
   batch: number
 }
@@ -21,9 +25,9 @@ export interface UploadItem {
 /** What becomes of a file that is there already; skip: the new one is left out. */
 export type ConflictAnswer = Conflict | 'skip'
 
-/** A file with the directory that it goes to, from the directory that was dropped on. */
+/** A file with the directory that it goes to, from the directory that was dropped on. Without a file: that directory, empty. */
 export interface Picked {
-  file: File
+  file?: File
   /** Parts of the path above the file's own name. */
   dirs: string[]
 }
@@ -36,7 +40,8 @@ const pauses = [500, 1000, 2000, 5000]
 
 interface Job {
   item: UploadItem
-  file: File
+  /** Undefined: an empty directory. */
+  file: File | undefined
   stop: AbortController
   conflict: Conflict | undefined
 }
@@ -75,8 +80,10 @@ export class Uploads {
   add(place: FilePlace, dir: string, picked: readonly Picked[]): void {
     const batch = ++this.#batches
     for (const { file, dirs } of picked) {
-      const into = dirs.reduce((path, part) => inside(path, encodeURIComponent(part)), dir)
-      const item: UploadItem = { id: this.#next++, place, dir: into, name: file.name, size: file.size, sent: 0, status: 'waiting', batch }
+      const above = file ? dirs : dirs.slice(0, -1)
+      const into = above.reduce((path, part) => inside(path, encodeURIComponent(part)), dir)
+      const modified = file ? new Date(file.lastModified).toISOString() : ''
+      const item: UploadItem = { id: this.#next++, place, dir: into, name: file?.name ?? dirs.at(-1) ?? '', size: file?.size ?? 0, sent: 0, status: 'waiting', batch, modified }
       this.#jobs.push({ item, file, stop: new AbortController(), conflict: undefined })
     }
     this.#tell()
@@ -88,7 +95,8 @@ export class Uploads {
     const { batch } = this.#jobs.find((job) => job.item.id === id)?.item ?? {}
     if (all && batch !== undefined) this.#rules.set(batch, answer)
     for (const job of this.#jobs) {
-      if (job.item.status === 'asking' && (job.item.id === id || (all && job.item.batch === batch))) this.#settle(job, answer)
+      const also = all && job.item.batch === batch && (answer === 'skip' || job.item.there?.kind !== 'directory')
+      if (job.item.status === 'asking' && (job.item.id === id || also)) this.#settle(job, answer)
     }
     this.#pump()
   }
@@ -104,11 +112,11 @@ export class Uploads {
     this.#set(job, { status: answer === 'skip' ? 'skipped' : 'waiting' })
   }
 
-  /** Somebody else has the name: as was answered before, or ask. */
-  #collide(job: Job): void {
+  /** Something else has the name: as was answered before, or ask. A directory is never replaced. */
+  #collide(job: Job, there: FileInfo): void {
     const rule = this.#rules.get(job.item.batch)
-    if (rule) this.#settle(job, rule)
-    else this.#set(job, { status: 'asking' })
+    if (rule && (rule === 'skip' || there.kind !== 'directory')) this.#settle(job, rule)
+    else this.#set(job, { status: 'asking', there })
   }
 
   cancel(id: number): void {
@@ -136,11 +144,11 @@ export class Uploads {
 
   /** What had come is of no use to anybody. */
   #drop(job: Job): void {
-    void dropUpload(job.item.place, this.#path(job), this.#key(job)).catch(() => undefined)
+    if (job.file) void dropUpload(job.item.place, this.#path(job), this.#key(job, job.file)).catch(() => undefined)
   }
 
   #path = (job: Job) => inside(job.item.dir, encodedName({ name: job.item.name }))
-  #key = (job: Job) => uploadKey(job.item.place, this.#path(job), job.file)
+  #key = (job: Job, file: File) => uploadKey(job.item.place, this.#path(job), file)
 
   #set(job: Job, change: Partial<UploadItem>): void {
     job.item = { ...job.item, ...change }
@@ -164,58 +172,69 @@ export class Uploads {
     const { place, dir } = job.item
     const { signal } = job.stop
     try {
-      if (!job.conflict && (await this.#isThere(job))) {
-        this.#collide(job)
-        return
-      }
-      if (dir !== '') await makeDirectory(place, dir, true)
-      for (let tries = 0; ; tries++) {
-        try {
-          await this.#pieces(job)
-          break
-        } catch (error) {
-          if (signal.aborted || asProblem(error).status !== 0) throw error
-          await new Promise((resolve) => setTimeout(resolve, pauses[Math.min(tries, pauses.length - 1)]))
-        }
-      }
-      if (signal.aborted) return
-      await finishUpload(place, this.#path(job), this.#key(job), { size: job.file.size, conflict: job.conflict ?? 'fail', modified: new Date(job.file.lastModified).toISOString() }, signal)
-      this.#set(job, { status: 'done', sent: job.file.size })
+      if (job.file) await this.#sendFile(job, job.file)
+      else await makeDirectory(place, this.#path(job), true)
+      if (signal.aborted || job.item.status !== 'sending') return
+      this.#set(job, { status: 'done', sent: job.item.size })
       this.onArrived(place, dir)
     } catch (error) {
-      if (signal.aborted) return
-      const problem = asProblem(error)
-      if (problem.code === 'file_finish_already-exists') this.#collide(job)
-      else this.#set(job, { status: 'failed', problem })
+      if (!signal.aborted) this.#set(job, { status: 'failed', problem: asProblem(error) })
     }
   }
 
-  async #isThere(job: Job): Promise<boolean> {
+  async #sendFile(job: Job, file: File): Promise<void> {
+    const { place, dir, modified } = job.item
+    const { signal } = job.stop
+    const there = job.conflict ? undefined : await this.#isThere(job)
+    if (there) return this.#collide(job, there)
+    if (dir !== '') await makeDirectory(place, dir, true)
+    for (let tries = 0; ; tries++) {
+      try {
+        await this.#pieces(job, file)
+        break
+      } catch (error) {
+        if (signal.aborted || asProblem(error).status !== 0) throw error
+        await new Promise((resolve) => setTimeout(resolve, pauses[Math.min(tries, pauses.length - 1)]))
+      }
+    }
+    if (signal.aborted) return
     try {
-      await statFile(job.item.place, this.#path(job), job.stop.signal)
-      return true
+      await finishUpload(place, this.#path(job), this.#key(job, file), { size: file.size, conflict: job.conflict ?? 'fail', modified }, signal)
     } catch (error) {
-      if (asProblem(error).code.endsWith('_not-found')) return false
+      const taken = asProblem(error).code === 'file_finish_already-exists' ? await this.#isThere(job) : undefined
+      if (!taken) throw error
+      this.#collide(job, taken)
+    }
+  }
+
+  /** What has the name of a file already. */
+  async #isThere(job: Job): Promise<FileInfo | undefined> {
+    try {
+      return await statFile(job.item.place, this.#path(job), job.stop.signal)
+    } catch (error) {
+      if (asProblem(error).code.endsWith('_not-found')) return undefined
       throw error
     }
   }
 
-  async #pieces(job: Job): Promise<void> {
-    const { file, stop } = job
-    let { offset } = await uploadState(job.item.place, this.#path(job), this.#key(job), stop.signal)
+  async #pieces(job: Job, file: File): Promise<void> {
+    const { place } = job.item
+    const { signal } = job.stop
+    const [path, key] = [this.#path(job), this.#key(job, file)]
+    let { offset } = await uploadState(place, path, key, signal)
     if (offset > file.size) {
-      await dropUpload(job.item.place, this.#path(job), this.#key(job))
+      await dropUpload(place, path, key)
       offset = 0
     }
     do {
       const from = offset
-      const sent = await writePiece(job.item.place, this.#path(job), this.#key(job), from, file.slice(from, from + pieceSize), (bytes) => this.#set(job, { sent: Math.min(from + bytes, file.size) }), stop.signal)
+      const sent = await writePiece(place, path, key, from, file.slice(from, from + pieceSize), (bytes) => this.#set(job, { sent: Math.min(from + bytes, file.size) }), signal)
       offset = Math.max(sent.offset, Math.min(from + pieceSize, file.size))
     } while (offset < file.size)
   }
 }
 
-/** The files of what was dropped or chosen, those in directories too. */
+/** The files of what was dropped, those in directories too, and the directories that hold nothing. */
 export async function pickedOf(transfer: DataTransfer): Promise<Picked[]> {
   const entries = [...transfer.items].map((item) => item.webkitGetAsEntry()).filter((entry) => entry !== null)
   if (entries.length === 0) return [...transfer.files].map((file) => ({ file, dirs: [] }))
@@ -231,7 +250,7 @@ async function walk(entry: FileSystemEntry, dirs: string[]): Promise<Picked[]> {
   const found: Picked[] = []
   for (;;) {
     const some = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject))
-    if (some.length === 0) return found
+    if (some.length === 0) return found.length > 0 ? found : [{ dirs: [...dirs, entry.name] }]
     found.push(...(await Promise.all(some.map((inner) => walk(inner, [...dirs, entry.name])))).flat())
   }
 }
