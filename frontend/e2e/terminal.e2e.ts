@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Session } from '@/api/types.gen'
+import type { Session, TerminalSearch } from '@/api/types.gen'
 import { Browser, picture } from './browser'
 import { watchOver } from './hooks'
 import { eventually, minimalImage, Program } from './program'
@@ -192,6 +192,20 @@ describe('a terminal', () => {
     await picture(shell.page, 'terminal-search')
     await shell.page.keyboard.press('Escape')
     await shell.page.getByRole('search').waitFor({ state: 'detached' })
+  })
+
+  it('finds a line among 100,000 of all shells while one waits', async () => {
+    const shell = await open()
+    await shell.run('clear; seq 1 100000 | sed s/^/line-/')
+    const started = Date.now()
+    const found = await program.call<TerminalSearch>('GET', `/sessions/${session.id}/terminal-search?q=LINE-77777`)
+    process.stdout.write(`search: 100,000 lines in ${Date.now() - started} ms\n`)
+    expect(found.matches.map((match) => `${match.before}${match.text}${match.after}`)).toEqual(['line-77777'])
+    await shell.page.getByRole('button', { name: 'Search all shells' }).click()
+    const dialog = shell.page.getByRole('dialog', { name: 'Search all shells' })
+    await dialog.getByRole('searchbox').fill('LINE-77777')
+    await shell.page.keyboard.press('Enter')
+    await dialog.locator('mark').waitFor()
   })
 
   it('follows addresses of the web alone, and asks before it does', async () => {
