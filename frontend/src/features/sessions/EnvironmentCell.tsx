@@ -7,7 +7,7 @@ export function EnvironmentCell({ image }: { image: string }) {
   const found = findVersion(useEnvironments().data ?? [], image)
   if (!found) return <span className={css.dim}>–</span>
   return (
-    <span title={image}>
+    <span title={`${found.family.title} ${found.version.title} (${image})`}>
       {found.family.title} <span className={css.dim}>{found.version.title}</span>
     </span>
   )
