@@ -19,16 +19,18 @@ export function TagForm({ sessions, known, onSet, onCancel }: TagFormProps) {
   const [remove, setRemove] = useState<string[]>([])
   const present = [...new Set(sessions.flatMap((s) => s.tags))].sort()
   const options = (tags: string[]) => tags.map((value) => ({ value }))
+  // Upwards, where it covers none of the buttons below.
+  const list = { placement: 'topLeft', listHeight: 128 } as const
   return (
     <div className={css.tagForm}>
       <label>
         {t('sessions:tags.add')}
-        <Select mode="tags" notFoundContent={null} autoFocus aria-label={t('sessions:tags.add')} tokenSeparators={[',']} maxCount={20} value={add} onChange={setAdd} options={options(known)} />
+        <Select mode="tags" {...list} notFoundContent={null} autoFocus aria-label={t('sessions:tags.add')} tokenSeparators={[',']} maxCount={20} value={add} onChange={setAdd} options={options(known)} />
       </label>
       {present.length > 0 ? (
         <label>
           {t('sessions:tags.remove')}
-          <Select mode="multiple" aria-label={t('sessions:tags.remove')} value={remove} onChange={setRemove} options={options(present)} />
+          <Select mode="multiple" {...list} aria-label={t('sessions:tags.remove')} value={remove} onChange={setRemove} options={options(present)} />
         </label>
       ) : null}
       <div className={css.tagFormFoot}>

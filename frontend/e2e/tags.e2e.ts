@@ -1,0 +1,50 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { Browser } from './browser'
+import { watchOver } from './hooks'
+import { eventually, Program } from './program'
+
+// Tags of several sessions at once, as a person sets them.
+const program = new Program('sim')
+let browser: Browser
+
+beforeAll(async () => {
+  await program.start()
+  browser = await Browser.open()
+})
+afterAll(async () => {
+  await browser?.close()
+  await program.close()
+})
+afterEach(() => program.endAll())
+watchOver(() => browser)
+
+describe('tags', () => {
+  it('are added to several sessions and taken from them, and the form can be left', async () => {
+    const sessions = [await program.running({ name: 'first-one', image: 'python:3.12' }), await program.running({ name: 'second-one', image: 'python:3.12' })]
+    const tags = async () => (await Promise.all(sessions.map((s) => program.session(s.id)))).map((s) => s.tags.join())
+    const page = await browser.page(program)
+    for (const { name } of sessions) await page.getByRole('checkbox', { name: `Select ${name}` }).check()
+    const open = page.getByRole('button', { name: 'Tags', exact: true })
+    const add = page.getByRole('combobox', { name: 'Add tags' })
+
+    await open.click()
+    await add.fill('paper')
+    await add.press('Enter')
+    // Whoever clicks a button that something covers fails.
+    await page.getByRole('tooltip').getByRole('button', { name: 'Cancel' }).click()
+    await add.waitFor({ state: 'detached' })
+    expect(await tags()).toEqual(['', ''])
+
+    await open.click()
+    await add.fill('paper')
+    await add.press('Enter')
+    await page.getByRole('button', { name: 'Change 2 sessions' }).click()
+    await eventually('both have it', async () => (await tags()).join(' ') === 'paper paper')
+
+    await open.click()
+    await page.getByRole('combobox', { name: 'Remove tags' }).click()
+    await page.locator('.ant-select-dropdown:visible').locator('.ant-select-item-option-content', { hasText: 'paper' }).click()
+    await page.getByRole('button', { name: 'Change 2 sessions' }).click()
+    await eventually('neither has it', async () => (await tags()).join('') === '')
+  })
+})
