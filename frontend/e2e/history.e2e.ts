@@ -167,7 +167,7 @@ describe('the record of scheduling', () => {
     const page = await browser.page(program, path(waiting))
     await shows(page, 'Schedule')
     await phase(page, 'Schedule').getByText('Under way').waitFor()
-    await page.getByText('Needs 1 CPU, 0 of 16 are free; holds-all holds 16.').waitFor()
+    await page.getByRole('dialog').getByText('Needs 1 CPU, 0 of 16 are free; holds-all holds 16.').first().waitFor()
     await program.call('POST', `/sessions/${running.id}/terminate`, { forced: true })
     await program.status(waiting.id, 'RUNNING')
     await shows(page, 'Schedule', 'Prepare', 'Start')

@@ -1,6 +1,6 @@
 import { Button, Input, Select } from 'antd'
 import { RotateCw, Search } from 'lucide-react'
-import { useEffect, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { Phase } from '@/api/types.gen'
 import { historySorts, valuesOf, type HistoryFilter } from './historyFilter'
@@ -20,10 +20,19 @@ const parts = ['phase', 'result', 'from', 'to'] as const
 export function HistoryBar({ phases, filter, onFilter, onRefresh, refreshing }: HistoryBarProps) {
   const { t } = useTranslation(['session', 'common'])
   const [text, setText] = useState(filter.text)
-  useEffect(() => setText(filter.text), [filter.text])
+  // What was handed on comes back in the filter; by then more may have been typed.
+  const sent = useRef(filter.text)
+  useEffect(() => {
+    if (filter.text === sent.current) return
+    sent.current = filter.text
+    setText(filter.text)
+  }, [filter.text])
   useEffect(() => {
     if (text === filter.text) return
-    const timer = setTimeout(() => onFilter({ ...filter, text }), 150)
+    const timer = setTimeout(() => {
+      sent.current = text
+      onFilter({ ...filter, text })
+    }, 150)
     return () => clearTimeout(timer)
   }, [text, filter, onFilter])
   const word = (part: (typeof parts)[number], value: string) => {
