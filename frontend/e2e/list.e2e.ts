@@ -25,6 +25,10 @@ const finished = (page: Page) => page.getByText('Finished', { exact: true }).cli
 const column = async (page: Page, name: string) => {
   await page.getByRole('button', { name: 'Choose columns' }).click()
   await page.getByRole('checkbox', { name }).check()
+  // All that can be chosen is in sight.
+  const box = await page.locator('.ant-popover:visible').boundingBox()
+  expect((box?.y ?? -1) >= 0 && (box?.y ?? 0) + (box?.height ?? 9999) <= 800).toBe(true)
+  await picture(page, 'sessions-columns')
   await page.keyboard.press('Escape')
   await page.getByRole('columnheader', { name }).waitFor()
 }
