@@ -81,6 +81,9 @@ func (s *Server) readRecipe(r *http.Request) (any, error) {
 // cannot be understood.
 func judged(spec api.Spec, code session.Code) (api.Spec, error) {
 	in, wrong := specIn(spec)
+	if kind := in.WithDefaults().Type; kind != session.Interactive && kind != session.Batch {
+		wrong = append(wrong, session.FieldError{Field: "type", Code: session.CodeInvalidType, Message: fmt.Sprintf("%q is not a type of session.", spec.Type), Hint: "Write interactive or batch."})
+	}
 	if len(wrong) > 0 {
 		return spec, &session.Error{Code: code, Message: fmt.Sprintf("%s: %s", wrong[0].Field, wrong[0].Message), Hint: wrong[0].Hint, Fields: wrong}
 	}

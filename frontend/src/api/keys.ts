@@ -33,6 +33,7 @@ export const keys = {
   deviceHistory: (agent: string, device: string, span: string) => ['device-history', agent, device, span] as const, // live once fetched
   resources: ['resources'] as const, // asked for again every few seconds and when a session changes
   accounts: (query: unknown) => ['accounts', query] as const,
+  previews: ['preview'] as const,
   preview: (spec: string, owner: string) => ['preview', spec, owner] as const,
   directory: (agent: string, path: string) => ['directory', agent, path] as const,
   terminals: (id: string) => ['terminals', id] as const,

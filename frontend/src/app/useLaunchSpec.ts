@@ -10,7 +10,7 @@ export function useLaunchSpec(): (spec: Spec) => Promise<void> {
   return useCallback(
     async (spec) => {
       const [{ fromSpec }, { encodeDraft }] = await Promise.all([import('@/features/launcher/draft'), import('@/features/launcher/draftUrl')])
-      const draft = encodeDraft(fromSpec(spec, Date.now()))
+      const draft = encodeDraft(fromSpec(spec))
       await navigate({ pathname: '/launcher', search: new URLSearchParams({ draft, step: 'confirm' }).toString() })
     },
     [navigate],

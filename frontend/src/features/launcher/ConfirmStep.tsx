@@ -20,12 +20,17 @@ import { issuesOf } from './issues'
 import { expandPorts } from './ports'
 import { ownerOf } from './owner'
 import { looksSecret } from './secrets'
+import { RepairCard } from './RepairCard'
+import type { Lack } from './repair'
 import type { StepProps } from './StepProps'
 import type { Judgement } from './useJudgement'
+import type { RepairsUse } from './useRepairs'
 import { shmOf } from './validate'
 import { mountTarget } from './validateMounts'
 
 export interface ConfirmStepProps extends StepProps {
+  lacks: readonly Lack[]
+  repairs: RepairsUse
   judgement: Judgement
   /** Why the last launch was refused, where no field is to blame. */
   failure: ApiProblem | null
@@ -34,7 +39,7 @@ export interface ConfirmStepProps extends StepProps {
   onEdit: (step: Step) => void
 }
 
-export function ConfirmStep({ draft, issues, judgement, failure, outlook, onEdit }: ConfirmStepProps) {
+export function ConfirmStep({ draft, issues, lacks, repairs, judgement, failure, outlook, onEdit }: ConfirmStepProps) {
   const { t } = useTranslation('launcher')
   const owner = ownerOf(draft, useAgents().data ?? [])
   const asked = judgement.current ? judgement.preview.data?.command : undefined
@@ -43,6 +48,7 @@ export function ConfirmStep({ draft, issues, judgement, failure, outlook, onEdit
   return (
     <>
       {failure ? <Alert type="error" showIcon title={failure.message} description={failure.hint || undefined} /> : null}
+      <RepairCard draft={draft} lacks={lacks} repairs={repairs} judgement={judgement} onEdit={onEdit} />
       <div>{outlook}</div>
       {others.map((issue) => (
         <IssueLine key={issue.field} issue={issue} />
@@ -152,7 +158,7 @@ function EnvironmentFacts({ draft, judgement, owner }: { draft: Draft; judgement
           ],
           draft.env.length > 0 ? [t('env.title'), <Variables draft={draft} />] : null,
           [t('threads.label'), draft.threads === 'auto' ? t('confirm.threadsAuto', { count: draft.cpu ?? 1 }) : String(draft.threads ?? '–')],
-          draft.agent ? [t('agent.label'), draft.agent] : draft.group ? [t('agent.label'), t('agent.anyOf', { group: draft.group })] : null,
+          draft.agent ? [t('agent.label'), [draft.agent, draft.group].filter(Boolean).join(' · ')] : draft.group ? [t('agent.label'), t('agent.anyOf', { group: draft.group })] : null,
           owner === '' ? null : [t('owner.label'), owner],
           draft.accelerator.mode === 'none' ? null : [t('accelerator.title'), <AcceleratorFacts draft={draft} judgement={judgement} />],
         ]}

@@ -21,6 +21,8 @@ import { TypeStep } from './TypeStep'
 import { useDraft } from './useDraft'
 import { type Judgement, useJudgement } from './useJudgement'
 import { type LaunchUse, useLaunch } from './useLaunch'
+import { useLacks } from './useLacks'
+import { useRepairs } from './useRepairs'
 import { useSummary } from './useSummary'
 
 const none: never[] = []
@@ -42,6 +44,8 @@ export function LauncherPage({ tools }: { tools?: ReactNode }) {
   const issues = useMemo(() => shownIssues(judgement.issues, use.left), [judgement.issues, use.left])
   const summary = useSummary(draft, families)
   const outlook = <Outlook judgement={judgement} shown={issues} image={imageState(draft.image, families, images.data ?? none)} />
+  const repairs = useRepairs(use.change, use.origin)
+  const lacks = useLacks(draft, judgement, repairs.pulled)
   const top = useRef<HTMLDivElement>(null)
   useEffect(() => {
     top.current?.scrollTo(0, 0)
@@ -69,7 +73,7 @@ export function LauncherPage({ tools }: { tools?: ReactNode }) {
             {use.step === 'storage' ? <StorageStep {...props} /> : null}
             {use.step === 'network' ? <NetworkStep {...props} /> : null}
             {use.step === 'confirm' ? (
-              <ConfirmStep {...props} judgement={judgement} failure={launch.failure} outlook={outlook} onEdit={use.go} />
+              <ConfirmStep {...props} lacks={lacks} repairs={repairs} judgement={judgement} failure={launch.failure} outlook={outlook} onEdit={use.go} />
             ) : null}
           </div>
         </div>

@@ -2,7 +2,7 @@ import type { Preset, SessionType, Spec } from '../../api/types.gen'
 import { acceleratorText, type AcceleratorDraft, NO_ACCELERATOR, parseAccelerator } from './accelerator'
 import { type Amount, amountFromBytes, amountToBytes, GIB, MIB } from './amount'
 import { expandPorts } from './ports'
-import { addQueue, EMPTY_QUEUE, type QueueDraft, queueFromSpec, type TimeoutUnit } from './queueDraft'
+import { addQueue, EMPTY_QUEUE, parseSpan, type QueueDraft, queueFromSpec, type TimeoutUnit } from './queueDraft'
 import { isMasked } from './secrets'
 
 /** The steps in their order. Any may be visited at any time. */
@@ -113,7 +113,7 @@ export function toSpec(draft: Draft): Spec {
   if (ports.length > 0) spec.ports = ports
   if (draft.noSSH) spec.noSSH = true
   if (draft.agent !== '') spec.agent = draft.agent
-  else if (draft.group !== '') spec.group = draft.group
+  if (draft.group !== '') spec.group = draft.group
   const accelerator = acceleratorText(draft.accelerator)
   if (accelerator !== '') {
     spec.accelerator = accelerator
@@ -125,23 +125,22 @@ export function toSpec(draft: Draft): Spec {
 }
 
 /**
- * The draft of a spec from the launch history. A start time in the past is
- * dropped; the value of a secret, which is never kept, has to be entered again.
+ * The draft of a spec from the launch history, a recipe or a link. Nothing of it
+ * is dropped: what has passed or cannot be had is found by whoever judges the
+ * draft. The value of a secret, which is never kept, has to be entered again.
  */
-export function fromSpec(spec: Spec, now: number): Draft {
-  const timeout = /^(\d+)([smhdw])$/.exec(spec.timeout ?? '')
-  const startAt = spec.notBefore && Date.parse(spec.notBefore) > now ? spec.notBefore : null
+export function fromSpec(spec: Spec): Draft {
   return {
     ...EMPTY_DRAFT,
-    type: spec.type ?? 'interactive',
+    type: spec.type === 'batch' ? 'batch' : 'interactive',
     name: spec.name ?? '',
     command: spec.command ?? '',
-    startAt,
-    timeout: timeout ? { value: Number(timeout[1]), unit: timeout[2] as TimeoutUnit } : null,
+    startAt: spec.notBefore ?? null,
+    timeout: parseSpan(spec.timeout),
     image: spec.image,
     env: (spec.env ?? []).map(({ name, value }) => ({ name, value: isMasked(value) ? '' : value })),
     agent: spec.agent ?? '',
-    group: spec.agent ? '' : (spec.group ?? ''),
+    group: spec.group ?? '',
     cpu: spec.resources.cpu || EMPTY_DRAFT.cpu,
     memory: amountFromBytes(spec.resources.memory || GIB),
     shm: spec.resources.shm ? amountFromBytes(spec.resources.shm) : null,

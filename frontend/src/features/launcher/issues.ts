@@ -14,6 +14,8 @@ export interface Issue {
   values?: Record<string, string | number>
   message?: string
   hint?: string
+  /** The code that the server gave it. */
+  code?: string
 }
 
 const STEP_OF: Record<string, Step> = {
@@ -79,11 +81,17 @@ export function mergeIssues(
   const add = (problem: FieldProblem, severity: Issue['severity']) => {
     const field = fieldOf(problem.field, draft)
     const known = merged.some((issue) => issue.field === field && (issue.severity === 'error' || severity === 'warning'))
-    if (!known) merged.push({ field, severity, message: problem.message, hint: problem.hint })
+    if (!known) merged.push({ field, severity, code: problem.code, ...saidOf(problem, draft) })
   }
   errors.forEach((problem) => add(problem, 'error'))
   warnings.forEach((problem) => add(problem, 'warning'))
   return merged
+}
+
+/** In the reader's language where the code says all that there is to say, else the server's own sentence. */
+function saidOf({ field, code, message, hint }: FieldProblem, draft: Draft): Pick<Issue, 'key' | 'values' | 'message' | 'hint'> {
+  const folder = code === 'session_create_no-folder' ? draft.mounts[Number(/^mounts\[(\d+)\]\.folder$/.exec(field)?.[1])]?.folder : undefined
+  return folder ? { key: 'folderGone', values: { name: folder } } : { message, ...(hint === undefined ? {} : { hint }) }
 }
 
 function fieldOf(path: string, draft: Draft): string {

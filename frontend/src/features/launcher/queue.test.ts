@@ -100,7 +100,7 @@ describe('the draft with all of this', () => {
     expect(decodeDraft(encodeDraft(draft))).toEqual(draft)
   })
   it('comes back from a spec, but for the sessions it waited for and how many there were', () => {
-    expect(fromSpec(toSpec(draft), 0)).toMatchObject({ ...draft, after: [], count: 1 })
+    expect(fromSpec(toSpec(draft))).toMatchObject({ ...draft, count: 1 })
   })
   it('forgets what an address cannot mean', () => {
     expect(decodeDraft('{"priority":"high","idle":7,"after":[1,"x"],"accelerator":"magic 3"}')).toMatchObject({ priority: null, idle: null, after: ['x'], accelerator: NO_ACCELERATOR })

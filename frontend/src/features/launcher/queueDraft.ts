@@ -94,13 +94,13 @@ export function addQueue(spec: Spec, draft: QueueDraft): void {
   }
 }
 
-/** The same read from a spec. Sessions that it waited for belong to that launch alone. */
+/** The same read from a spec. */
 export function queueFromSpec(spec: Spec): QueueDraft {
   const { idle } = spec
   const use = idle?.use
   return {
     priority: spec.priority ?? DEFAULT_PRIORITY,
-    after: [],
+    after: spec.after ?? [],
     pendingTimeout: parseSpan(spec.pendingTimeout),
     label: spec.label ?? '',
     cluster: spec.cluster || 1,

@@ -22,6 +22,8 @@ export interface DraftUse {
   left: ReadonlySet<Step>
   /** Where the draft came from the history, and that entry is gone. */
   recentMissing: boolean
+  /** Counts the drafts that came from elsewhere: an address, the history, a reset. */
+  origin: number
 }
 
 const isStep = (text: string | null): text is Step => (STEPS as readonly (string | null)[]).includes(text)
@@ -42,16 +44,22 @@ export function useDraft(): DraftUse {
   const rewrite = useRewrite()
   const inAddress = params.get('draft') ?? ''
   const [draft, setDraft] = useState(() => decodeDraft(inAddress))
+  const [origin, setOrigin] = useState(0)
   const [left, setLeft] = useState<ReadonlySet<Step>>(() => new Set(inAddress || params.has('recent') ? STEPS : []))
   const written = useRef(inAddress)
+  // What was written and is not the address yet: a busy page takes a while, and may have been given the next by then.
+  const underWay = useRef<string[]>([])
   const leaving = useRef(false)
   const step = isStep(params.get('step')) ? (params.get('step') as Step) : 'type'
 
   // Back and forward, or a link: the address has changed by other hands.
   useEffect(() => {
-    if (inAddress === written.current) return
+    const own = underWay.current.indexOf(inAddress)
+    underWay.current = underWay.current.slice(own + 1)
+    if (own >= 0 || inAddress === written.current) return
     written.current = inAddress
     setDraft(decodeDraft(inAddress))
+    setOrigin((count) => count + 1)
     if (inAddress) setLeft(new Set(STEPS))
   }, [inAddress])
 
@@ -61,6 +69,7 @@ export function useDraft(): DraftUse {
     const write = () => {
       if (leaving.current) return
       written.current = text
+      underWay.current.push(text)
       rewrite((old) => withDraft(old, draft), true)
     }
     const keep = () => {
@@ -91,6 +100,7 @@ export function useDraft(): DraftUse {
   const reset = useCallback(() => {
     written.current = ''
     setDraft(EMPTY_DRAFT)
+    setOrigin((count) => count + 1)
     setLeft(new Set())
     rewrite(() => new URLSearchParams(), true)
   }, [rewrite])
@@ -98,8 +108,12 @@ export function useDraft(): DraftUse {
   const leave = useCallback(() => {
     leaving.current = true
   }, [])
-  const recentMissing = useRecent(params.get('recent'), setDraft, rewrite)
-  return { draft, change, reset, step, go, leave, left, recentMissing }
+  const load = useCallback((next: Draft) => {
+    setDraft(next)
+    setOrigin((count) => count + 1)
+  }, [])
+  const recentMissing = useRecent(params.get('recent'), load, rewrite)
+  return { draft, change, reset, step, go, leave, left, recentMissing, origin }
 }
 
 type Rewrite = (change: (params: URLSearchParams) => URLSearchParams, replace: boolean) => void
@@ -134,7 +148,7 @@ function useRecent(
     setMissing(!recent)
     if (recent) {
       const names = Object.values(sessions).filter((s) => isLive(s.status)).map((s) => s.name)
-      const draft = fromSpec(recent.spec, Date.now())
+      const draft = fromSpec(recent.spec)
       setDraft({ ...draft, name: freeName(draft.name, new Set(names)) })
     }
     rewrite((old) => {

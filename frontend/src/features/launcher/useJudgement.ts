@@ -1,7 +1,7 @@
 import { keepPreviousData, useQuery, type UseQueryResult } from '@tanstack/react-query'
 import { useEffect, useMemo, useState } from 'react'
 import { previewSpec } from '@/api/calls'
-import { useSessionBook } from '@/api/hooks'
+import { useAgents, useSessionBook } from '@/api/hooks'
 import { keys } from '@/api/keys'
 import type { FieldProblem, Preview } from '@/api/types.gen'
 import { isLive } from '@/lib/status'
@@ -44,7 +44,9 @@ export function useJudgement(draft: Draft, owner: string, refusal: Refusal | nul
     () => new Set(Object.values(sessions ?? {}).filter((s) => isLive(s.status) && (owner === '' || s.owner === owner)).map((s) => s.name)),
     [sessions, owner],
   )
-  const sessionIds = useMemo(() => (sessions ? new Set(Object.keys(sessions)) : undefined), [sessions])
+  const sessionIds = useMemo(() => (sessions ? new Set(Object.values(sessions).flatMap((s) => [s.id, s.name])) : undefined), [sessions])
+  const agents = useAgents().data
+  const groups = useMemo(() => (agents ? new Set(agents.map((a) => a.group)) : undefined), [agents])
   const spec = useMemo(() => JSON.stringify(toSpec(draft)), [draft])
   const settled = useSettled(spec)
   const person = useSettled(owner)
@@ -60,12 +62,12 @@ export function useJudgement(draft: Draft, owner: string, refusal: Refusal | nul
   })
   const current = spec === settled && owner === person && !preview.isPlaceholderData
   const issues = useMemo(() => {
-    const own = validate(draft, { now, liveNames, machines: machines ?? [], boards: boards ?? [], ...(sessionIds ? { sessionIds } : {}) })
+    const own = validate(draft, { now, liveNames, machines: machines ?? [], boards: boards ?? [], ...(sessionIds ? { sessionIds } : {}), ...(groups ? { groups } : {}) })
     const told = current ? preview.data : undefined
     const stands = refusal?.spec === spec && !(told && preview.dataUpdatedAt > refusal.at)
     const refused = stands ? refusal.fields : []
     return mergeIssues(own, draft, [...refused, ...(told?.errors ?? [])], (told?.warnings ?? []).filter((w) => !isNoMount(w, draft)))
-  }, [draft, now, liveNames, machines, boards, sessionIds, current, preview.data, preview.dataUpdatedAt, refusal, spec])
+  }, [draft, now, liveNames, machines, boards, sessionIds, groups, current, preview.data, preview.dataUpdatedAt, refusal, spec])
   const errors = useMemo(() => issues.filter((issue) => issue.severity === 'error'), [issues])
   return { issues, errors, preview, current, spec }
 }

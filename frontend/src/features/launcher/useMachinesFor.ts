@@ -9,7 +9,8 @@ export function useMachinesFor(group: string): { machines: Machine[] | undefined
   const boards = useDevices().data
   return useMemo(() => {
     const inGroup = new Set((agents ?? []).filter((a) => a.group === group).map((a) => a.name))
-    const fits = ({ agent }: { agent: string }) => group === '' || inGroup.has(agent)
+    // A group that there is not leaves every machine to choose from.
+    const fits = ({ agent }: { agent: string }) => inGroup.size === 0 || inGroup.has(agent)
     return { machines: machines?.filter(fits), boards: boards?.filter(fits) }
   }, [agents, machines, boards, group])
 }

@@ -17,7 +17,9 @@ export interface Surroundings {
   machines: readonly Machine[]
   /** What is known of their devices; nothing yet: empty. */
   boards?: readonly DeviceBoard[]
-  /** Sessions that may be waited for. */
+  /** Resource groups that there are; nothing yet: undefined. */
+  groups?: ReadonlySet<string>
+  /** Sessions that may be waited for, by their ids and names. */
   sessionIds?: ReadonlySet<string>
 }
 
@@ -46,7 +48,8 @@ export function validate(draft: Draft, around: Surroundings): Issue[] {
     ...validateThreads(draft.threads),
     ...validateMounts(draft.mounts),
     ...validatePorts(draft.ports),
-    ...validateAccelerator(draft.accelerator, around.boards ?? [], draft.agent),
+    ...validateGroup(draft.group, around.groups),
+    ...validateAccelerator(draft.accelerator, around.boards ?? [], around.machines.some((m) => m.agent === draft.agent) ? draft.agent : ''),
     ...validateQueue(draft, around.sessionIds ?? null),
   ]
 }
@@ -119,7 +122,7 @@ export function machineFor(agent: string, machines: readonly Machine[]): Machine
 function validateResources(draft: Draft, machines: readonly Machine[]): Issue[] {
   const machine = machineFor(draft.agent, machines)
   const issues: Issue[] = []
-  if (draft.agent !== '' && !machines.some((m) => m.agent === draft.agent)) {
+  if (draft.agent !== '' && machines.length > 0 && !machines.some((m) => m.agent === draft.agent)) {
     issues.push(error('agent', 'agentUnknown', { agent: draft.agent }))
   }
   issues.push(...validateCpu(draft.cpu, machine), ...validateMemory(draft, machine), ...validateShm(draft))
@@ -161,6 +164,10 @@ function validateShm(draft: Draft): Issue[] {
 /** The shared memory that a draft comes to, in bytes. */
 export function shmOf(draft: Draft): number {
   return draft.shm ? (amountToBytes(draft.shm) ?? 0) : automaticShm(amountToBytes(draft.memory) ?? 0)
+}
+
+function validateGroup(group: string, groups: ReadonlySet<string> | undefined): Issue[] {
+  return group === '' || !groups || groups.has(group) ? [] : [error('group', 'groupGone', { group })]
 }
 
 function validateThreads(threads: Draft['threads']): Issue[] {
