@@ -16,6 +16,7 @@ import type {
   DevicePoint,
   DirectoryListing,
   Environment,
+  EnvironmentFile,
   IdlePolicy,
   IdleSimulation,
   Image,
@@ -80,6 +81,7 @@ export const fetchDirectory = (agent: string, path: string, signal?: AbortSignal
 export const fetchImages = (signal?: AbortSignal) => request<Image[]>(`${root}/images`, { signal })
 /** Brings an image from one agent to another without a registry; the work goes on as an operation. */
 export const sendImage = (body: ImageSending) => request<Operation>(`${root}/images/send`, { method: 'POST', body })
+export const fetchEnvironmentFile = (signal?: AbortSignal) => request<EnvironmentFile>(`${root}/environments/file`, { signal })
 export const fetchEnvironments = (signal?: AbortSignal) => request<Environment[]>(`${root}/environments`, { signal })
 export const fetchPresets = (signal?: AbortSignal) => request<Preset[]>(`${root}/presets`, { signal })
 

@@ -28,6 +28,7 @@ export const keys = {
   images: ['images'] as const, // asked for again when an operation on images has ended
   imageDisk: (agent: string) => ['images', 'disk', agent] as const,
   environments: ['environments'] as const,
+  environmentFile: ['environments', 'file'] as const,
   presets: ['presets'] as const, // live
   devices: ['devices'] as const, // live: DeviceBoard of each agent
   deviceHistory: (agent: string, device: string, span: string) => ['device-history', agent, device, span] as const, // live once fetched

@@ -12,7 +12,7 @@ import { AmountInput } from './AmountInput'
 import { amountToBytes, MIB } from './amount'
 import { Card } from './Card'
 import { DeviceMap } from './DeviceMap'
-import { type Control, Field } from './Field'
+import { type Control, Field, IssueLine } from './Field'
 import launcher from './launcher.module.css'
 import { fromMib, memoryMax, memoryStep, remainingMarks } from './scale'
 import type { StepProps } from './StepProps'
@@ -157,6 +157,7 @@ export function AcceleratorCard({ draft, issues, change, judgement }: StepProps 
   const text = none ? (boards.find((b) => (draft.agent === '' || b.agent === draft.agent) && b.text)?.text ?? t('accelerator.noneText')) : t(`accelerator.texts.${mode}`)
   return (
     <Card title={t('accelerator.title')} text={text} aside={modes}>
+      {mode === 'none' && issue ? <IssueLine issue={issue} /> : null}
       {Control ? (
         <Field label={t(`accelerator.labels.${mode}`)} issue={rounded ? undefined : issue} hint={(draft.cluster ?? 1) > 1 ? t('accelerator.each') : undefined}>
           {(control) => <Control accelerator={accelerator} set={set} offer={offer} control={control} />}

@@ -15,6 +15,8 @@ import { Card } from './Card'
 import { type Draft, type Step } from './draft'
 import { IssueLine } from './Field'
 import { useImages } from './ImageFields'
+import { findVersion } from './images'
+import { useImages } from './useImages'
 import { AcceleratorFacts, IdleWords, QueueWords } from './QueueFacts'
 import { issuesOf } from './issues'
 import { expandPorts } from './ports'
@@ -24,6 +26,7 @@ import { RepairCard } from './RepairCard'
 import type { Lack } from './repair'
 import type { StepProps } from './StepProps'
 import type { Judgement } from './useJudgement'
+import { useNeeds } from './useNeeds'
 import type { RepairsUse } from './useRepairs'
 import { shmOf } from './validate'
 import { mountTarget } from './validateMounts'
@@ -143,6 +146,7 @@ function EnvironmentFacts({ draft, judgement, owner }: { draft: Draft; judgement
   const { t } = useTranslation('launcher')
   const { environments } = useImages()
   const found = findVersion(environments.data ?? [], draft.image)
+  const needs = useNeeds()
   const memory = amountToBytes(draft.memory)
   // Every container of every session is granted the same.
   const times = (draft.cluster ?? 1) * (draft.count ?? 1)
@@ -156,6 +160,7 @@ function EnvironmentFacts({ draft, judgement, owner }: { draft: Draft; judgement
               {found ? `${found.family.title} · ${found.version.title}` : null} <code className={css.reference}>{draft.image || '–'}</code>
             </>,
           ],
+          found && needs(found.family) ? [t('needs.title'), needs(found.family)] : null,
           draft.env.length > 0 ? [t('env.title'), <Variables draft={draft} />] : null,
           [t('threads.label'), draft.threads === 'auto' ? t('confirm.threadsAuto', { count: draft.cpu ?? 1 }) : String(draft.threads ?? '–')],
           draft.agent ? [t('agent.label'), [draft.agent, draft.group].filter(Boolean).join(' · ')] : draft.group ? [t('agent.label'), t('agent.anyOf', { group: draft.group })] : null,

@@ -1,11 +1,11 @@
-import { useQuery } from '@tanstack/react-query'
-import { AutoComplete, Segmented, Select, Tag } from 'antd'
+import { Alert, AutoComplete, Segmented, Select, Tag } from 'antd'
 import { CircleCheck, CloudDownload } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
 import { fetchImages } from '@/api/calls'
 import { asProblem } from '@/api/client'
 import { useEnvironments } from '@/api/hooks'
 import { keys } from '@/api/keys'
+import { asProblem } from '@/api/client'
 import type { Environment, Image } from '@/api/types.gen'
 import { formatBytes } from '@/lib/bytes'
 import { findVersion } from '@/api/environment'
@@ -23,12 +23,15 @@ export function useImages() {
   const images = useQuery({ queryKey: keys.images, queryFn: ({ signal }) => fetchImages(signal) })
   return { environments, images }
 }
+import { useEnvironmentFile, useImages } from './useImages'
+import { useNeeds } from './useNeeds'
 
 const none: never[] = []
 
 export function ImageFields({ draft, issues, change }: StepProps) {
   const { t } = useTranslation('launcher')
   const { environments, images } = useImages()
+  const broken = useEnvironmentFile().data?.problem
   const families = environments.data ?? none
   const local = images.data ?? none
   const mode = (
@@ -46,6 +49,7 @@ export function ImageFields({ draft, issues, change }: StepProps) {
   return (
     <Card title={t('image.title')} aside={mode}>
       {environments.isError ? <ErrorState compact problem={asProblem(environments.error)} onRetry={() => void environments.refetch()} /> : null}
+      {broken ? <Alert type="warning" showIcon title={broken.message} description={broken.hint} /> : null}
       {draft.manual ? (
         <ByHand draft={draft} issues={issues} change={change} families={families} local={local} />
       ) : (
@@ -59,12 +63,13 @@ type ImageProps = StepProps & { families: readonly Environment[]; local: readonl
 
 function Choose({ draft, issues, change, families, local, loading }: ImageProps) {
   const { t } = useTranslation('launcher')
+  const needs = useNeeds()
   const found = findVersion(families, draft.image)
   const strange = !found && draft.image !== '' && !loading
   return (
     <>
       <div className={css.two}>
-        <Field label={t('image.environment')} hint={found?.family.summary}>
+        <Field label={t('image.environment')} hint={found ? [found.family.summary, needs(found.family)].filter(Boolean).join(' ') : undefined}>
           {(control) => (
             <Select
               id={control.id}

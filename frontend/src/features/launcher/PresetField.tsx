@@ -13,8 +13,8 @@ import css from './accelerator.module.css'
 import { MIB } from './amount'
 import { applyPreset, type Draft, presetOf, toSpec } from './draft'
 import { Field } from './Field'
-import { useImages } from './ImageFields'
-import { minimumOf } from './images'
+import { useImages } from './useImages'
+import { findVersion, minimumOf } from './images'
 import launcher from './launcher.module.css'
 import type { StepProps } from './StepProps'
 import { MIN_MEMORY } from './validate'
@@ -118,7 +118,11 @@ function Manage({ presets }: { presets: readonly Preset[] }) {
 export function PresetField({ draft, change }: StepProps) {
   const { t } = useTranslation('launcher')
   const saved = usePresets().data ?? []
-  const least = minimumOf(draft.image, useImages().images.data ?? [], { cpu: 1, memory: MIN_MEMORY })
+  const { environments, images } = useImages()
+  const floor = { cpu: 1, memory: MIN_MEMORY }
+  const family = findVersion(environments.data ?? [], draft.image)?.family
+  const said = family && (family.minCpu || family.minMemory) ? { cpu: family.minCpu || floor.cpu, memory: family.minMemory || floor.memory } : null
+  const least = minimumOf(draft.image, images.data ?? [], floor) ?? said
   // What the image needs is offered like a preset; nobody can rename it.
   const minimum: Preset[] = least ? [{ id: MINIMUM, name: t('presets.minimum'), resources: least, accelerator: '', builtin: true }] : []
   const presets = [...minimum, ...saved]

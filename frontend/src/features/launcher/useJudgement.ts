@@ -7,7 +7,9 @@ import type { FieldProblem, Preview } from '@/api/types.gen'
 import { isLive } from '@/lib/status'
 import { useNow } from '@/lib/useNow'
 import { type Draft, toSpec } from './draft'
+import { findVersion } from './images'
 import { type Issue, mergeIssues } from './issues'
+import { useImages } from './useImages'
 import { useMachinesFor } from './useMachinesFor'
 import { validate } from './validate'
 
@@ -46,6 +48,8 @@ export function useJudgement(draft: Draft, owner: string, refusal: Refusal | nul
   )
   const sessionIds = useMemo(() => (sessions ? new Set(Object.values(sessions).flatMap((s) => [s.id, s.name])) : undefined), [sessions])
   const agents = useAgents().data
+  const families = useImages().environments.data
+  const environment = useMemo(() => findVersion(families ?? [], draft.image)?.family, [families, draft.image])
   const groups = useMemo(() => (agents ? new Set(agents.map((a) => a.group)) : undefined), [agents])
   const spec = useMemo(() => JSON.stringify(toSpec(draft)), [draft])
   const settled = useSettled(spec)
@@ -62,12 +66,12 @@ export function useJudgement(draft: Draft, owner: string, refusal: Refusal | nul
   })
   const current = spec === settled && owner === person && !preview.isPlaceholderData
   const issues = useMemo(() => {
-    const own = validate(draft, { now, liveNames, machines: machines ?? [], boards: boards ?? [], ...(sessionIds ? { sessionIds } : {}), ...(groups ? { groups } : {}) })
+    const own = validate(draft, { now, liveNames, machines: machines ?? [], boards: boards ?? [], ...(sessionIds ? { sessionIds } : {}), ...(groups ? { groups } : {}), ...(environment ? { environment } : {}) })
     const told = current ? preview.data : undefined
     const stands = refusal?.spec === spec && !(told && preview.dataUpdatedAt > refusal.at)
     const refused = stands ? refusal.fields : []
     return mergeIssues(own, draft, [...refused, ...(told?.errors ?? [])], (told?.warnings ?? []).filter((w) => !isNoMount(w, draft)))
-  }, [draft, now, liveNames, machines, boards, sessionIds, groups, current, preview.data, preview.dataUpdatedAt, refusal, spec])
+  }, [draft, now, liveNames, machines, boards, sessionIds, groups, environment, current, preview.data, preview.dataUpdatedAt, refusal, spec])
   const errors = useMemo(() => issues.filter((issue) => issue.severity === 'error'), [issues])
   return { issues, errors, preview, current, spec }
 }

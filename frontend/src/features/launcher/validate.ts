@@ -1,4 +1,4 @@
-import type { DeviceBoard, Machine } from '../../api/types.gen'
+import type { DeviceBoard, Environment, Machine } from '../../api/types.gen'
 import { amountToBytes, GIB, MIB } from './amount'
 import { automaticShm, type Draft } from './draft'
 import type { Issue } from './issues'
@@ -17,6 +17,8 @@ export interface Surroundings {
   machines: readonly Machine[]
   /** What is known of their devices; nothing yet: empty. */
   boards?: readonly DeviceBoard[]
+  /** The environment that the image belongs to, and what it says it needs. */
+  environment?: Environment
   /** Resource groups that there are; nothing yet: undefined. */
   groups?: ReadonlySet<string>
   /** Sessions that may be waited for, by their ids and names. */
@@ -48,6 +50,7 @@ export function validate(draft: Draft, around: Surroundings): Issue[] {
     ...validateThreads(draft.threads),
     ...validateMounts(draft.mounts),
     ...validatePorts(draft.ports),
+    ...(around.environment ? validateNeeds(draft, around.environment) : []),
     ...validateGroup(draft.group, around.groups),
     ...validateAccelerator(draft.accelerator, around.boards ?? [], around.machines.some((m) => m.agent === draft.agent) ? draft.agent : ''),
     ...validateQueue(draft, around.sessionIds ?? null),
@@ -164,6 +167,15 @@ function validateShm(draft: Draft): Issue[] {
 /** The shared memory that a draft comes to, in bytes. */
 export function shmOf(draft: Draft): number {
   return draft.shm ? (amountToBytes(draft.shm) ?? 0) : automaticShm(amountToBytes(draft.memory) ?? 0)
+}
+
+/** What an environment needs and is not asked for: it may be launched all the same. */
+function validateNeeds(draft: Draft, { title, minCpu = 0, minMemory = 0, accelerator }: Environment): Issue[] {
+  const issues: Issue[] = []
+  if (draft.cpu !== null && draft.cpu < minCpu) issues.push(warning('resources.cpu', 'needsCpu', { title, count: minCpu }))
+  if ((amountToBytes(draft.memory) ?? minMemory) < minMemory) issues.push(warning('resources.memory', 'needsMemory', { title, bytes: minMemory }))
+  if (accelerator === 'required' && draft.accelerator.mode === 'none') issues.push(warning('accelerator', 'needsGpu', { title }))
+  return issues
 }
 
 function validateGroup(group: string, groups: ReadonlySet<string> | undefined): Issue[] {
