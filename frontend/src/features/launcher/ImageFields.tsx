@@ -1,10 +1,6 @@
 import { Alert, AutoComplete, Segmented, Select, Tag } from 'antd'
 import { CircleCheck, CloudDownload } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
-import { fetchImages } from '@/api/calls'
-import { asProblem } from '@/api/client'
-import { useEnvironments } from '@/api/hooks'
-import { keys } from '@/api/keys'
 import { asProblem } from '@/api/client'
 import type { Environment, Image } from '@/api/types.gen'
 import { formatBytes } from '@/lib/bytes'
@@ -16,13 +12,6 @@ import { Field } from './Field'
 import { hueOf, imagesOn, type ImageState, imageState, monogram } from './images'
 import { SendImage } from './SendImage'
 import type { StepProps } from './StepProps'
-
-/** Families of images, and those that are on the machine. */
-export function useImages() {
-  const environments = useEnvironments()
-  const images = useQuery({ queryKey: keys.images, queryFn: ({ signal }) => fetchImages(signal) })
-  return { environments, images }
-}
 import { useEnvironmentFile, useImages } from './useImages'
 import { useNeeds } from './useNeeds'
 

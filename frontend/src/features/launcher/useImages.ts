@@ -1,10 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
-import { fetchEnvironmentFile, fetchEnvironments, fetchImages } from '@/api/calls'
+import { fetchEnvironmentFile, fetchImages } from '@/api/calls'
+import { useEnvironments } from '@/api/hooks'
 import { keys } from '@/api/keys'
 
 /** Families of images, and those that are on the machine. */
 export function useImages() {
-  const environments = useQuery({ queryKey: keys.environments, queryFn: ({ signal }) => fetchEnvironments(signal) })
+  const environments = useEnvironments()
   const images = useQuery({ queryKey: keys.images, queryFn: ({ signal }) => fetchImages(signal) })
   return { environments, images }
 }
