@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"slipway/backend/api"
@@ -182,7 +181,7 @@ func (c *carrier) killed(ctx context.Context, where, made, from, to string) erro
 	if err != nil {
 		return err
 	}
-	if first.Sys().(*syscall.Stat_t).Ino != second.Sys().(*syscall.Stat_t).Ino { //nolint:forcetypeassert // it is so on every Unix
+	if !os.SameFile(first, second) {
 		return errors.New("it was begun anew")
 	}
 	return c.same(made)
