@@ -1,4 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -9,6 +10,10 @@ import { eventually, freePort } from './program'
 
 /** What opens the person's key. */
 export const passphrase = 'correct horse battery staple'
+/** What a lab that asks for a code is logged in to with, before the code. */
+export const password = 'tr0ub4dor and three'
+/** Of the one-time codes, in base 32 as an authenticator shows it. */
+const seed = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP'
 
 /**
  * Lab is a machine that the person has only a login to: a real sshd with a home
@@ -23,6 +28,9 @@ export class Lab {
   #cable: Cable | undefined
   readonly #children: ChildProcess[] = []
   #log = ''
+
+  /** Lets in by the person's key, or by a password and a one-time code. */
+  constructor(readonly login: 'key' | 'code' = 'key') {}
 
   #at(name: string): string {
     return join(this.dir, name)
@@ -53,6 +61,16 @@ export class Lab {
       'ssh_config',
       `Host lab\n  HostName 127.0.0.1\n  Port ${this.cable.port}\n  HostKeyAlias lab\nHost *\n  User ${userInfo().username}\n  UserKnownHostsFile ${this.#at('known')}\n  GlobalKnownHostsFile none\n` +
         `  IdentityFile ${this.#at('id')}\n  IdentitiesOnly yes\n  IdentityAgent ${this.#at('agent.sock')}\n  AddKeysToAgent yes\n  UpdateHostKeys no\n`,
+    )
+    this.#write('password', password)
+    this.#write('check', `#!/bin/sh\n[ "$(tr -d '\\0')" = "$(cat ${this.#at('password')})" ]\n`)
+    chmodSync(this.#at('check'), 0o700)
+    this.#write('codes', `${seed}\n" TOTP_AUTH\n`)
+    this.#write(
+      'pam',
+      `auth requisite pam_exec.so quiet expose_authtok ${this.#at('check')}\n` +
+        `auth required pam_google_authenticator.so secret=${this.#at('codes')} user=${userInfo().username} no_strict_owner\n` +
+        'account required pam_permit.so\nsession required pam_permit.so\npassword required pam_deny.so\n',
     )
     this.#run('ssh-agent', ['-D', '-a', this.#at('agent.sock')])
     await this.rekey()
@@ -89,15 +107,29 @@ export class Lab {
     this.#keygen('host', '')
     this.#write(
       'sshd_config',
-      ['ListenAddress 127.0.0.1', `Port ${this.#port}`, `HostKey ${this.#at('host')}`, 'PidFile none', 'UsePAM no', 'StrictModes no', 'PasswordAuthentication no', 'KbdInteractiveAuthentication no']
+      ['ListenAddress 127.0.0.1', `Port ${this.#port}`, `HostKey ${this.#at('host')}`, 'PidFile none', 'StrictModes no', 'PasswordAuthentication no']
+        .concat(this.login === 'key' ? ['UsePAM no', 'KbdInteractiveAuthentication no'] : ['UsePAM yes', 'KbdInteractiveAuthentication yes', 'AuthenticationMethods keyboard-interactive'])
         .concat([`AuthorizedKeysFile ${this.#at('authorized')}`, 'PermitRootLogin yes', 'PrintMotd no', `ForceCommand ${this.#at('shell')}`, ''])
         .join('\n'),
     )
-    this.#sshd = this.#run('/usr/sbin/sshd', ['-D', '-e', '-f', this.#at('sshd_config')])
+    // In a view of the files of its own, in which its rules for logins stand in the place of the machine's.
+    const sshd = ['/usr/sbin/sshd', '-D', '-e', '-f', this.#at('sshd_config')]
+    this.#sshd = this.login === 'key' ? this.#run(sshd[0] ?? '', sshd.slice(1)) : this.#run('unshare', ['--mount', 'sh', '-c', `mount --bind ${this.#at('pam')} /etc/pam.d/sshd && exec ${sshd.join(' ')}`])
     await eventually('sshd listens', async () => {
       if (this.#sshd?.exitCode !== null) throw new Error(`sshd ended: ${this.#log}`)
       return listens(this.#port)
     })
+  }
+
+  /** The one-time code that an authenticator shows now (RFC 6238). */
+  get code(): string {
+    const letters = [...seed].map((letter) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0')).join('')
+    const key = Buffer.from((letters.match(/.{8}/g) ?? []).map((bits) => parseInt(bits, 2)))
+    const step = Buffer.alloc(8)
+    step.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)))
+    const sum = createHmac('sha1', key).update(step).digest()
+    const at = sum.readUInt8(sum.length - 1) & 15
+    return String((sum.readUInt32BE(at) & 0x7fffffff) % 1_000_000).padStart(6, '0')
   }
 
   /** The fingerprint of the machine's key. */
