@@ -27,15 +27,15 @@ type driver struct {
 }
 
 // startWindow opens the desktop program under a display of its own with the
-// given environment and returns a driver for its main window. Everything it
-// starts is ended with the test, by pid.
-func startWindow(t *testing.T, program string, env []string) *driver {
+// given environment and argument and returns a driver for its main window.
+// Everything it starts is ended with the test, by pid.
+func startWindow(t *testing.T, program string, env []string, arg string) *driver {
 	t.Helper()
 	dir := t.TempDir()
 	display := startDisplay(t, dir)
 	env = append(env, "DISPLAY="+display)
 	wrapper := filepath.Join(dir, "wrapper.sh")
-	script := fmt.Sprintf("#!/bin/sh\nexport LD_PRELOAD=%s\nexec %s --engine docker\n", buildShim(t, dir), program)
+	script := fmt.Sprintf("#!/bin/sh\nexport LD_PRELOAD=%s\nexec %s '%s'\n", buildShim(t, dir), program, arg)
 	if err := os.WriteFile(wrapper, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func TestWindowLaunchesASessionAndShowsItsStatus(t *testing.T) {
 	env := append(cleanEnv(), "LANG=C.UTF-8", "SLIPWAY_HOME="+home.Dir, "DOCKER_HOST="+docker)
 	t.Cleanup(func() { endControlPlane(t, program, env, "seen-in-window") })
 
-	d := startWindow(t, program, env)
+	d := startWindow(t, program, env, "--engine=docker")
 	t.Cleanup(d.report)
 	d.waitScript("the interface to be loaded over loopback", `location.protocol === 'http:' && document.querySelector('nav')`)
 	name := `//input[@maxlength="64" or contains(@placeholder, "readable")]`
@@ -54,6 +54,35 @@ func TestWindowLaunchesASessionAndShowsItsStatus(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		d.waitScript(fmt.Sprintf("the page at %d00 %%", zoom), fmt.Sprintf("Math.abs(innerWidth - %d) <= 1", width/zoom))
+	}
+}
+
+// A desktop hands a link to a start of its own: the first opens the window with
+// it, the next gives it to the window that is open, and either only asks.
+func TestWindowAsksAboutALink(t *testing.T) {
+	program, docker := desktopUnderTest(t)
+	home := place.Home{Dir: t.TempDir()}
+	env := append(cleanEnv(), "LANG=C.UTF-8", "SLIPWAY_HOME="+home.Dir, "DOCKER_HOST="+docker)
+	slipway := func(args ...string) string {
+		cmd := exec.Command(program, args...)
+		cmd.Env = env
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("slipway %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+		return string(out)
+	}
+	t.Cleanup(func() { slipway("shutdown") })
+
+	d := startWindow(t, program, env, "slipway://run?image=python:3.12&name=first-link")
+	t.Cleanup(d.report)
+	d.waitScript("the window to show its first link", `location.pathname === '/link' && document.body.innerText.includes('first-link')`)
+	slipway("slipway://run?image=python:3.12&name=second-link")
+	d.waitScript("the window to show the link that was handed to it", `location.pathname === '/link' && document.body.innerText.includes('second-link')`)
+	d.press(byText("Do nothing"), `//a[@aria-current="page"][contains(., "Sessions")]`)
+	d.waitScript("the window to leave the link", `location.pathname === '/sessions'`)
+	if out := slipway("ps", "--all"); strings.Contains(out, "-link") {
+		t.Errorf("a link has launched something:\n%s", out)
 	}
 }
 
