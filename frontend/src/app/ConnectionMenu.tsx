@@ -46,7 +46,7 @@ function AgentLine({ agent, onClose }: { agent: Agent; onClose: () => void }) {
           {nextTry ? (
             <>
               {' · '}
-              {t('reach.nextTry')} <RelativeTime at={nextTry} />
+              {t('reach.nextTry')} <RelativeTime at={nextTry} ahead />
             </>
           ) : null}
         </div>

@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next'
 import { useNavigate } from 'react-router'
 import { useAgents, useConnection, useMachines } from '@/api/hooks'
 import type { Machine, Warning } from '@/api/types.gen'
-import { formatRelative } from '@/lib/time'
+import { formatRelative, past } from '@/lib/time'
 import { useNow } from '@/lib/useNow'
 import css from './Shell.module.css'
 
@@ -36,7 +36,7 @@ function Offline({ machine }: { machine: Machine }) {
       <Unplug size={16} aria-hidden />
       <div className={css.bannerWords}>
         <strong>{t('machine.offline', { agent: machine.agent })}</strong>{' '}
-        <span className={css.bannerText}>{t('machine.offlineText', { when: formatRelative(machine.lastHeard, now) })}</span>
+        <span className={css.bannerText}>{t('machine.offlineText', { when: formatRelative(past(machine.lastHeard, now), now) })}</span>
       </div>
     </div>
   )

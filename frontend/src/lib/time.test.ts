@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { formatElapsed, formatRelative, formatShortRelative, formatSpan, setTimeLanguage } from './time'
+import { formatElapsed, formatRelative, formatShortRelative, formatSpan, past, setTimeLanguage } from './time'
 
 describe('formatElapsed', () => {
   it.each([
@@ -40,4 +40,12 @@ describe('short relative times', () => {
     const ago = (seconds: number) => formatShortRelative(now - seconds * 1000, now)
     expect([ago(0), ago(12), ago(190), ago(7300), ago(200_000), ago(-90)]).toEqual(['now', '12s ago', '3m ago', '2h ago', '2d ago', 'in 1m'])
   })
+})
+
+describe('past', () => {
+  it.each([
+    [900, 1000, 900],
+    [1000, 1000, 1000],
+    [4000, 1000, 1000],
+  ])('what was at %d is at %3$d when it is %2$d', (at, now, is) => expect(past(at, now)).toBe(is))
 })

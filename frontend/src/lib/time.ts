@@ -14,6 +14,11 @@ export function formatRelative(at: string | number, now: number = Date.now()): s
   return dayjs(at).from(now)
 }
 
+/** A moment that has passed: it is never ahead of now, although the clocks of two machines or of a slow page are. */
+export function past(at: string | number, now: number = Date.now()): number {
+  return Math.min(dayjs(at).valueOf(), now)
+}
+
 const steps = [['day', 86_400], ['hour', 3600], ['minute', 60], ['second', 1]] as const
 
 /** The same in figures, for a narrow column: "12s ago", "3m ago". */

@@ -4,7 +4,7 @@ import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { countsDown, idleOutlook, toneOfMetric, toneOfTime, type IdleSubject, type IdleTone } from '@/lib/idle'
 import { formatPercent } from '@/lib/share'
-import { formatElapsed, formatExact, formatRelative } from '@/lib/time'
+import { formatElapsed, formatExact, formatRelative, past } from '@/lib/time'
 import { useNow } from '@/lib/useNow'
 import css from './Idle.module.css'
 
@@ -102,7 +102,7 @@ export function IdleChecks({ checks, keepUntil, unjudged = false }: IdleProps) {
               {check.message} {check.state === 'unknown' ? t('idle.unknownText') : ''}
             </div>
             {check.metrics.length > 0 ? <Metrics check={check} /> : null}
-            <div className={css.when}>{t('idle.checked', { when: formatRelative(check.checkedAt, now) })}</div>
+            <div className={css.when}>{t('idle.checked', { when: formatRelative(past(check.checkedAt, now), now) })}</div>
           </section>
         )
       })}

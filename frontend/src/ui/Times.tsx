@@ -1,14 +1,15 @@
 import { Tooltip } from 'antd'
-import { formatElapsed, formatExact, formatRelative, formatShortRelative } from '@/lib/time'
+import { formatElapsed, formatExact, formatRelative, formatShortRelative, past } from '@/lib/time'
 import { useNow } from '@/lib/useNow'
 
-/** A moment as seen from now, the exact one on hover; short, for a narrow column, in figures. */
-export function RelativeTime({ at, short = false }: { at: string; short?: boolean }) {
+/** A moment as seen from now, the exact one on hover; short, for a narrow column, in figures. It has passed, unless it is said to lie ahead. */
+export function RelativeTime({ at, short = false, ahead = false }: { at: string; short?: boolean; ahead?: boolean }) {
   const now = useNow()
+  const moment = ahead ? at : past(at, now)
   return (
     <Tooltip title={formatExact(at)}>
       <time dateTime={at} style={{ whiteSpace: 'nowrap' }}>
-        {short ? formatShortRelative(at, now) : formatRelative(at, now)}
+        {short ? formatShortRelative(moment, now) : formatRelative(moment, now)}
       </time>
     </Tooltip>
   )

@@ -127,7 +127,7 @@ function Content({ row, groups, onRenamed, children }: PartsProps & { children?:
               {error?.hint ? <div>{error.hint}</div> : null}
               {nextTry ? (
                 <div>
-                  {t('agents:nextTry')} <RelativeTime at={nextTry} />
+                  {t('agents:nextTry')} <RelativeTime at={nextTry} ahead />
                 </div>
               ) : null}
               <div>{t('agents:asThen')}</div>

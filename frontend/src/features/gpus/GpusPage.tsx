@@ -6,7 +6,7 @@ import { Link } from 'react-router'
 import { asProblem } from '@/api/client'
 import { useDevices, useMachines } from '@/api/hooks'
 import type { DeviceBoard } from '@/api/types.gen'
-import { formatRelative } from '@/lib/time'
+import { formatRelative, past } from '@/lib/time'
 import { useNow } from '@/lib/useNow'
 import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
@@ -41,7 +41,7 @@ function Trouble({ board, host }: { board: DeviceBoard; host: string }) {
       <div className={css.trouble} role="status">
         <WifiOff size={15} aria-hidden />
         <span>
-          <b>{t('offline', { host })}</b> {t('offlineText', { when: formatRelative(board.at, now) })}
+          <b>{t('offline', { host })}</b> {t('offlineText', { when: formatRelative(past(board.at, now), now) })}
         </span>
       </div>
     )
@@ -51,7 +51,7 @@ function Trouble({ board, host }: { board: DeviceBoard; host: string }) {
     <div className={css.trouble} role="status">
       <TriangleAlert size={15} aria-hidden />
       <span>
-        {old ? <b>{t('stopped', { when: formatRelative(board.at, now) })} </b> : <b>{t('lost')} </b>}
+        {old ? <b>{t('stopped', { when: formatRelative(past(board.at, now), now) })} </b> : <b>{t('lost')} </b>}
         {board.text}
       </span>
     </div>

@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next'
 import type { Session } from '@/api/types.gen'
 import { useSessionActions } from '@/lib/actions'
 import { isLive } from '@/lib/status'
-import { formatExact, formatRelative } from '@/lib/time'
+import { formatExact, formatRelative, past } from '@/lib/time'
 import { useNow } from '@/lib/useNow'
 import { CopyButton } from '@/ui/CopyButton'
 import { PullBar } from '@/ui/PullBar'
@@ -31,7 +31,7 @@ function Notices({ session }: { session: Session }) {
         <div className={`${css.notice} ${css.noticeWarn}`} role="status">
           <Unplug size={16} aria-hidden />
           <div className={css.noticeBody} title={formatExact(unheard)}>
-            <div className={css.noticeTitle}>{t('session:unheard', { agent: session.agent, when: formatRelative(unheard, now) })}</div>
+            <div className={css.noticeTitle}>{t('session:unheard', { agent: session.agent, when: formatRelative(past(unheard, now), now) })}</div>
             <div className={css.noticeText}>{t('common:reach.asThen')}</div>
           </div>
         </div>
