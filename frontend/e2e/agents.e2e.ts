@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import type { Operation } from '@/api/types.gen'
 import { Browser, picture } from './browser'
 import { Far } from './far'
-import { watchOver } from './hooks'
+import { stage } from './hooks'
 import { choose, enterMemory, row } from './launcherPage'
 import { eventually, Program } from './program'
 import { ShellPage, Wire } from './shellPage'
@@ -10,18 +10,10 @@ import { ShellPage, Wire } from './shellPage'
 // A second agent, a process of its own with files of its own, is paired, used, lost, found again and forgotten.
 const program = new Program('sim')
 const far = new Far()
-let browser: Browser
+const browser = new Browser()
 
-beforeAll(async () => {
-  await Promise.all([program.start(), far.start()])
-  browser = await Browser.open()
-})
-afterAll(async () => {
-  await browser?.close()
-  await program.close()
-  await far.close()
-})
-watchOver(() => browser)
+afterAll(() => far.close())
+stage(program, browser, { prepare: () => far.start() })
 
 const agentState = async (name: string) => (await program.agents()).find((a) => a.name === name)?.connection.state
 

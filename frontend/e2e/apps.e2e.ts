@@ -1,24 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Opened, Session } from '@/api/types.gen'
 import { appsOf, inSession, installed, openedBy, tile } from './appsPage'
 import { Browser, picture } from './browser'
-import { watchOver } from './hooks'
+import { stage } from './hooks'
 import { eventually, freePort, minimalImage, Program } from './program'
 
 const program = new Program('docker')
-let browser: Browser
+const browser = new Browser()
 let session: Session
 
-beforeAll(async () => {
-  await program.start()
-  session = await program.running({ name: 'many-apps', image: minimalImage })
-  browser = await Browser.open()
+stage(program, browser, {
+  prepare: async () => {
+    session = await program.running({ name: 'many-apps', image: minimalImage })
+  },
 })
-afterAll(async () => {
-  await browser?.close()
-  await program.close()
-})
-watchOver(() => browser)
 
 const sh = (script: string) => inSession(program, session, script)
 const install = (name: string, lines: string) => installed(program, session, name, lines)

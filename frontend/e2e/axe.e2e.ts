@@ -1,31 +1,26 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, it } from 'vitest'
+import { beforeAll, describe, it } from 'vitest'
 import type { Session, Settings } from '@/api/types.gen'
 import { faults } from './axe'
 import { Browser } from './browser'
-import { watchOver } from './hooks'
+import { stage } from './hooks'
 import { row } from './launcherPage'
 import { Program } from './program'
 
 // Every view and the main dialogs, light and dark, as axe-core judges them.
 const program = new Program('sim')
-let browser: Browser
+const browser = new Browser()
 let running: Session
 let failed: Session
 
-beforeAll(async () => {
-  await program.start()
-  running = await program.running({ name: 'alive', image: 'python:3.12' })
-  failed = await program.launch({ name: 'broken', image: 'python:3.12', type: 'batch', command: 'exit 3' })
-  await program.status(failed.id, 'TERMINATED')
-  await program.call('POST', '/folders', { name: 'datasets' })
-  browser = await Browser.open()
+stage(program, browser, {
+  prepare: async () => {
+    running = await program.running({ name: 'alive', image: 'python:3.12' })
+    failed = await program.launch({ name: 'broken', image: 'python:3.12', type: 'batch', command: 'exit 3' })
+    await program.status(failed.id, 'TERMINATED')
+    await program.call('POST', '/folders', { name: 'datasets' })
+  },
 })
-afterAll(async () => {
-  await browser?.close()
-  await program.close()
-})
-watchOver(() => browser)
 
 const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { name }).first().waitFor()
 const dialog = (page: Page) => page.getByRole('dialog').last().waitFor()

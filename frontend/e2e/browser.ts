@@ -19,17 +19,41 @@ function isLoopback(address: string): boolean {
 /** Whether an address is the program's own, not that of an app in a session. */
 const isOwn = (address: string): boolean => new URL(address || 'about:blank').hostname === '127.0.0.1'
 
-/** Browser is a Chromium with a profile of its own that notes every request which leaves the machine, and every error of Slipway's own pages. */
+/** Browser is a Chromium with a profile of its own, once it is started. It notes every request which leaves the machine, and every error of Slipway's own pages. */
 export class Browser {
-  readonly context: BrowserContext
   readonly foreign: string[] = []
   readonly errors: string[] = []
-  readonly #profile: string
+  readonly #viewport: { width: number; height: number }
+  #context: BrowserContext | undefined
+  #profile = ''
   #loggedIn = ''
 
-  private constructor(context: BrowserContext, profile: string) {
-    this.context = context
-    this.#profile = profile
+  constructor(viewport = { width: 1280, height: 800 }) {
+    this.#viewport = viewport
+  }
+
+  static async open(viewport?: { width: number; height: number }): Promise<Browser> {
+    const browser = new Browser(viewport)
+    await browser.start()
+    return browser
+  }
+
+  get context(): BrowserContext {
+    if (!this.#context) throw new Error('the browser is not started')
+    return this.#context
+  }
+
+  async start(): Promise<void> {
+    this.#profile = mkdtempSync(join(tmpdir(), 'slipway-chromium-'))
+    const context = await chromium.launchPersistentContext(this.#profile, {
+      executablePath: process.env.SLIPWAY_CHROMIUM ?? '/usr/bin/chromium',
+      args: flags,
+      viewport: this.#viewport,
+      locale: 'en-US',
+      acceptDownloads: true,
+      permissions: ['clipboard-read', 'clipboard-write'],
+    })
+    context.setDefaultTimeout(90_000) // a machine that has much else to do
     context.on('request', (request) => this.#note(request.url()))
     context.on('page', (page) => this.#watch(page))
     context.on('weberror', (error) => {
@@ -37,20 +61,7 @@ export class Browser {
       if (isOwn(error.page()?.url() ?? '')) this.errors.push(error.error().stack ?? error.error().message)
     })
     context.pages().forEach((page) => this.#watch(page))
-  }
-
-  static async open(viewport = { width: 1280, height: 800 }): Promise<Browser> {
-    const profile = mkdtempSync(join(tmpdir(), 'slipway-chromium-'))
-    const context = await chromium.launchPersistentContext(profile, {
-      executablePath: process.env.SLIPWAY_CHROMIUM ?? '/usr/bin/chromium',
-      args: flags,
-      viewport,
-      locale: 'en-US',
-      acceptDownloads: true,
-      permissions: ['clipboard-read', 'clipboard-write'],
-    })
-    context.setDefaultTimeout(90_000) // a machine that has much else to do
-    return new Browser(context, profile)
+    this.#context = context
   }
 
   #watch(page: Page): void {
@@ -75,8 +86,9 @@ export class Browser {
   }
 
   async close(): Promise<void> {
-    await this.context.close()
-    rmSync(this.#profile, { recursive: true, force: true })
+    await this.#context?.close()
+    this.#context = undefined
+    if (this.#profile) rmSync(this.#profile, { recursive: true, force: true })
   }
 }
 

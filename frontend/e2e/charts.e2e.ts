@@ -1,25 +1,16 @@
 import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Usage } from '@/api/types.gen'
 import { formatBytes } from '../src/lib/bytes'
 import { Browser, picture } from './browser'
-import { watchOver } from './hooks'
+import { stage } from './hooks'
 import { eventually, Program } from './program'
 
 // The charts of a session are the agent's samples: a page that is opened anew shows those from before.
 const program = new Program('sim')
-let browser: Browser
+const browser = new Browser()
 
-beforeAll(async () => {
-  await program.start()
-  browser = await Browser.open({ width: 1280, height: 800 })
-})
-afterAll(async () => {
-  await browser?.close()
-  await program.close()
-})
-afterEach(() => program.endAll())
-watchOver(() => browser)
+stage(program, browser, { afresh: true })
 
 const samples = (id: string) => program.call<Usage[]>('GET', `/sessions/${id}/usage`)
 

@@ -1,22 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { Browser, picture } from './browser'
-import { watchOver } from './hooks'
+import { stage } from './hooks'
 import { row } from './launcherPage'
 import { DemoProgram, eventually } from './program'
 
 // No Docker, no GPU, no other computer: the whole launcher over two simulated machines.
 const program = new DemoProgram('lab', { DOCKER_HOST: 'unix:///nowhere/docker.sock' })
-let browser: Browser
+const browser = new Browser()
 
-beforeAll(async () => {
-  await program.start()
-  browser = await Browser.open()
-})
-afterAll(async () => {
-  await browser?.close()
-  await program.close()
-})
-watchOver(() => browser)
+stage(program, browser)
 
 const lab = async () => (await program.agents()).find((a) => a.name === 'lab')
 

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Locator, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import type { Folder, Image, Operation, Preset, Session, Settings } from '@/api/types.gen'
 import { Browser } from './browser'
-import { watchOver } from './hooks'
+import { stage } from './hooks'
 import { escape } from './keys'
 import { enter, row } from './launcherPage'
 import { Program } from './program'
@@ -13,27 +13,23 @@ import { Program } from './program'
 // "Every dialog's cancel leaves everything as it was": each is opened, written into where it takes something, and left.
 const program = new Program('sim')
 const disk = mkdtempSync(join(tmpdir(), 'slipway-dialogs-'))
-let browser: Browser
+const browser = new Browser()
 let session: Session
 let folder: Folder
 let thrown: Folder
 
-beforeAll(async () => {
-  await program.start()
-  writeFileSync(join(disk, 'kept.txt'), 'kept')
-  folder = await program.call<Folder>('POST', '/folders', { name: 'kept-folder', path: disk })
-  thrown = await program.call<Folder>('POST', '/folders', { name: 'thrown-away' })
-  await program.call('POST', `/folders/${thrown.id}/trash`)
-  await program.call('POST', '/presets', { name: 'kept preset', resources: { cpu: 3, memory: 1024 ** 3 } })
-  session = await program.running({ name: 'kept-session', image: 'python:3.12' })
-  browser = await Browser.open()
+// Hooks run from the last to the first: the folder goes when the program has ended.
+afterAll(() => rmSync(disk, { recursive: true, force: true }))
+stage(program, browser, {
+  prepare: async () => {
+    writeFileSync(join(disk, 'kept.txt'), 'kept')
+    folder = await program.call<Folder>('POST', '/folders', { name: 'kept-folder', path: disk })
+    thrown = await program.call<Folder>('POST', '/folders', { name: 'thrown-away' })
+    await program.call('POST', `/folders/${thrown.id}/trash`)
+    await program.call('POST', '/presets', { name: 'kept preset', resources: { cpu: 3, memory: 1024 ** 3 } })
+    session = await program.running({ name: 'kept-session', image: 'python:3.12' })
+  },
 })
-afterAll(async () => {
-  await browser?.close()
-  await program.close()
-  rmSync(disk, { recursive: true, force: true })
-})
-watchOver(() => browser)
 
 /** Everything that a dialog could have changed, without what changes by itself. */
 async function everything() {

@@ -1,28 +1,18 @@
-import { afterAll, beforeAll, describe, it } from 'vitest'
+import { afterAll, describe, it } from 'vitest'
 import { Browser, picture } from './browser'
 import { Driver } from './driver'
-import { watchOver } from './hooks'
+import { stage } from './hooks'
 import { askFor, choose } from './launcherPage'
 import { Program } from './program'
 
 // What is made up here are the devices alone: the program, its reader of NVIDIA's library and Docker are real.
 const GIB = 1024 ** 3
-let driver: Driver
-let program: Program
-let browser: Browser
+const driver = new Driver()
+const program = new Program('docker', driver.env)
+const browser = new Browser()
 
-beforeAll(async () => {
-  driver = new Driver()
-  program = new Program('docker', driver.env)
-  await program.start()
-  browser = await Browser.open()
-})
-afterAll(async () => {
-  await browser?.close()
-  await program?.close()
-  driver?.close()
-})
-watchOver(() => browser)
+afterAll(() => driver.close())
+stage(program, browser)
 
 describe('devices of NVIDIA', () => {
   it('that are cut up are asked for by profile, on an instance that the hardware keeps apart', async () => {

@@ -2,10 +2,10 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Locator, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import type { FileListing, Folder } from '@/api/types.gen'
 import { Browser, picture } from './browser'
-import { watchOver } from './hooks'
+import { stage } from './hooks'
 import { eventually, Program } from './program'
 
 // Section 12, "Data", where folders.e2e.ts does not show it: folders of every kind · the explorer opened, closed, looked into ·
@@ -13,19 +13,12 @@ import { eventually, Program } from './program'
 // no cloneable ones; what their file browser does, the explorer does.
 const program = new Program('sim')
 const disk = mkdtempSync(join(tmpdir(), 'slipway-explorer-'))
-let browser: Browser
+const browser = new Browser()
 
-beforeAll(async () => {
-  await program.start()
-  browser = await Browser.open()
-})
 afterAll(async () => {
-  await browser?.close()
-  await program.close()
   rmSync(disk, { recursive: true, force: true })
 })
-afterEach(() => program.endAll())
-watchOver(() => browser)
+stage(program, browser, { afresh: true })
 
 const folders = () => program.call<Folder[]>('GET', '/folders')
 const named = async (name: string) => (await folders()).find((f) => f.name === name)

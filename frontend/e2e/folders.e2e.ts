@@ -1,29 +1,20 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import type { FileListing, Folder } from '@/api/types.gen'
 import { Browser } from './browser'
 import { entry, local, makeFolder, openedFolder } from './foldersPage'
-import { watchOver } from './hooks'
+import { stage } from './hooks'
 import { eventually, Program } from './program'
 
 // Folders from their making to their end, and the files in them, as a person handles them.
 const program = new Program('sim')
 const disk = mkdtempSync(join(tmpdir(), 'slipway-folders-'))
-let browser: Browser
+const browser = new Browser()
 
-beforeAll(async () => {
-  await program.start()
-  browser = await Browser.open()
-})
-afterAll(async () => {
-  await browser?.close()
-  await program.close()
-  rmSync(disk, { recursive: true, force: true })
-})
-afterEach(() => program.endAll())
-watchOver(() => browser)
+afterAll(() => rmSync(disk, { recursive: true, force: true }))
+stage(program, browser, { afresh: true })
 
 const make = (name: string, path?: string) => makeFolder(program, name, path)
 const opened = (name: string, files: Record<string, string | Buffer>) => openedFolder(browser, program, join(disk, name), name, files)

@@ -1,8 +1,8 @@
 import type { Locator, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Phase, Session } from '@/api/types.gen'
 import { Browser, picture } from './browser'
-import { watchOver } from './hooks'
+import { stage } from './hooks'
 import { choose } from './launcherPage'
 import { eventually, Program } from './program'
 
@@ -10,18 +10,9 @@ import { eventually, Program } from './program'
 // and its registry lacks most images, so that a pull really fails.
 const program = new Program('sim')
 const image = 'python:3.12'
-let browser: Browser
+const browser = new Browser()
 
-beforeAll(async () => {
-  await program.start()
-  browser = await Browser.open()
-})
-afterAll(async () => {
-  await browser?.close()
-  await program.close()
-})
-afterEach(() => program.endAll())
-watchOver(() => browser)
+stage(program, browser, { afresh: true })
 
 const path = (session: Session) => `/sessions/${session.id}?view=history`
 const phases = (page: Page): Locator => page.locator('tbody tr:has([aria-expanded])')

@@ -1,6 +1,7 @@
-import { afterEach, expect } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import type { Browser } from './browser'
 import { picture } from './browser'
+import type { Program } from './program'
 
 /**
  * After each test: pictures of every page if it failed, then the promises that
@@ -17,4 +18,27 @@ export function watchOver(browser: () => Browser): void {
     expect(foreign.splice(0)).toEqual([])
     expect(errors.splice(0)).toEqual([])
   })
+}
+
+export interface StageOptions {
+  /** What the tests find: sessions that run, folders. The program runs, the browser is there. */
+  prepare?: () => Promise<unknown>
+  /** Whether sessions live for one test; they end after the last one in any case. */
+  afresh?: boolean
+}
+
+/** The program and the browser of a file of tests: started before the first, watched over, closed after the last. */
+export function stage(program: Program, browser: Browser, { prepare, afresh = false }: StageOptions = {}): void {
+  beforeAll(async () => {
+    await browser.start()
+    await program.start()
+    await prepare?.()
+  })
+  afterAll(async () => {
+    await browser.close()
+    await program.close()
+  })
+  // Hooks run from the last to the first: pictures of what failed come before the end of its sessions.
+  if (afresh) afterEach(() => program.endAll())
+  watchOver(() => browser)
 }

@@ -1,25 +1,16 @@
 import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Environment, Image, Operation, Session } from '@/api/types.gen'
 import { Browser, picture } from './browser'
-import { watchOver } from './hooks'
+import { stage } from './hooks'
 import { enter, launch, row } from './launcherPage'
 import { Program } from './program'
 
 // Images from their pull to their end, and one that is made of a session in between.
 const program = new Program('sim')
-let browser: Browser
+const browser = new Browser()
 
-beforeAll(async () => {
-  await program.start()
-  browser = await Browser.open({ width: 1280, height: 800 })
-})
-afterAll(async () => {
-  await browser?.close()
-  await program.close()
-})
-afterEach(() => program.endAll())
-watchOver(() => browser)
+stage(program, browser, { afresh: true })
 
 const images = () => program.call<Image[]>('GET', '/images')
 const made = async () => (await images()).filter((image) => image.origin)

@@ -1,27 +1,17 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Page } from 'playwright-core'
 import type { Session } from '@/api/types.gen'
 import { Browser, picture } from './browser'
-import { watchOver } from './hooks'
+import { stage } from './hooks'
 import { eventually, notebookImage, Program } from './program'
 import { enter, launch, row } from './launcherPage'
 import { execute, newNotebook, printed } from './notebookPage'
 import { ShellPage, Wire } from './shellPage'
 
 const program = new Program('docker')
-let browser: Browser
+const browser = new Browser()
 
-beforeAll(async () => {
-  await program.start()
-  browser = await Browser.open()
-})
-afterAll(async () => {
-  await browser?.close()
-  await program.close()
-})
-// Hooks run from the last to the first: pictures of what failed come before the end of its sessions.
-afterEach(() => program.endAll())
-watchOver(() => browser)
+stage(program, browser, { afresh: true })
 
 const CPUS = 1
 const MEMORY = 700 * 1024 ** 2

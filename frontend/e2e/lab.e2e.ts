@@ -7,7 +7,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Session } from '@/api/types.gen'
 import { Browser, picture } from './browser'
-import { watchOver } from './hooks'
+import { stage } from './hooks'
 import { Lab, passphrase } from './lab'
 import { row } from './launcherPage'
 import { execute, newNotebook, printed } from './notebookPage'
@@ -18,7 +18,7 @@ import { ShellPage, Wire } from './shellPage'
 const lab = new Lab()
 const program = new Program('sim', lab.env)
 const earlier = mkdtempSync(join(tmpdir(), 'slipway-earlier-'))
-let browser: Browser
+const browser = new Browser()
 let session: Session
 
 beforeAll(async () => {
@@ -26,16 +26,12 @@ beforeAll(async () => {
   const flags = '-s -w -X slipway/backend/place.Version=0.0.9'
   execFileSync('go', ['build', '-trimpath', '-ldflags', flags, '-o', program.path, '.'], { cwd: resolve('..'), env: { ...process.env, CGO_ENABLED: '0' }, stdio: 'inherit' })
   await lab.open()
-  await program.start()
-  browser = await Browser.open()
 })
 afterAll(async () => {
-  await browser?.close()
-  await program.close()
   await lab.close()
   rmSync(earlier, { recursive: true, force: true })
 })
-watchOver(() => browser)
+stage(program, browser)
 
 const state = async () => (await program.agents()).find((a) => a.name === 'lab')?.connection.state
 const reached = () => eventually('the lab is reached', async () => (await state()) === 'connected')

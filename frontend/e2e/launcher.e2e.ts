@@ -1,26 +1,16 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Page } from 'playwright-core'
 import { Browser, picture } from './browser'
-import { watchOver } from './hooks'
+import { stage } from './hooks'
 import { enter, enterMemory, launch, row, step } from './launcherPage'
 import { eventually, Program } from './program'
 
 // No container is looked into here, so it runs on the simulated engine.
 const program = new Program('sim')
-let browser: Browser
+const browser = new Browser()
 const image = 'python:3.12'
 
-beforeAll(async () => {
-  await program.start()
-  browser = await Browser.open()
-})
-afterAll(async () => {
-  await browser?.close()
-  await program.close()
-})
-// Hooks run from the last to the first: pictures of what failed come before the end of its sessions.
-afterEach(() => program.endAll())
-watchOver(() => browser)
+stage(program, browser, { afresh: true })
 
 const open = (query = '') => browser.page(program, `/launcher${query}`)
 const says = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor()

@@ -1,22 +1,13 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { Browser } from './browser'
-import { watchOver } from './hooks'
+import { stage } from './hooks'
 import { Program } from './program'
 
 // Links from outside ask first.
 const program = new Program('sim')
-let browser: Browser
+const browser = new Browser()
 
-beforeAll(async () => {
-  await program.start()
-  browser = await Browser.open()
-})
-afterAll(async () => {
-  await browser?.close()
-  await program.close()
-})
-afterEach(() => program.endAll())
-watchOver(() => browser)
+stage(program, browser, { afresh: true })
 
 describe('links', () => {
   it('show what they ask for and do nothing before they are allowed', async () => {

@@ -1,25 +1,16 @@
 import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { Browser, picture } from './browser'
-import { watchOver } from './hooks'
+import { stage } from './hooks'
 import { enter, launch, row, type Wish } from './launcherPage'
 import { eventually, Program } from './program'
 
 // The list of sessions where no container is looked into: from where one launches, what can be chosen, what a row tells.
 const program = new Program('sim')
 const image = 'python:3.12'
-let browser: Browser
+const browser = new Browser()
 
-beforeAll(async () => {
-  await program.start()
-  browser = await Browser.open()
-})
-afterAll(async () => {
-  await browser?.close()
-  await program.close()
-})
-afterEach(() => program.endAll())
-watchOver(() => browser)
+stage(program, browser, { afresh: true })
 
 const finished = (page: Page) => page.getByText('Finished', { exact: true }).click()
 const column = async (page: Page, name: string) => {

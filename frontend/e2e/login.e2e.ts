@@ -1,21 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Page } from 'playwright-core'
 import { Browser, picture } from './browser'
-import { watchOver } from './hooks'
+import { stage } from './hooks'
 import { Program } from './program'
 
 const program = new Program('sim')
-let browser: Browser
+const browser = new Browser()
 
-beforeAll(async () => {
-  browser = await Browser.open()
-  await program.start() // its code is good for a minute
-})
-afterAll(async () => {
-  await browser?.close()
-  await program.close()
-})
-watchOver(() => browser)
+stage(program, browser)
 
 const sections = (page: Page) => page.getByRole('navigation', { name: 'Sections' })
 const answer = async (page: Page) => (await page.request.get(`${program.url}/api/v1/sessions`)).status()

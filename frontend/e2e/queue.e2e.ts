@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import type { Locator, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Session } from '@/api/types.gen'
 import { Browser, picture } from './browser'
-import { watchOver } from './hooks'
+import { stage } from './hooks'
 import { askFor, choose, launch, row } from './launcherPage'
 import { eventually, Program } from './program'
 import { ShellPage, Wire } from './shellPage'
@@ -12,19 +12,9 @@ import { ShellPage, Wire } from './shellPage'
 const program = new Program('sim')
 const image = 'python:3.12'
 const GIB = 1024 ** 3
-let browser: Browser
+const browser = new Browser()
 
-beforeAll(async () => {
-  await program.start()
-  browser = await Browser.open()
-})
-afterAll(async () => {
-  await browser?.close()
-  await program.close()
-})
-// Hooks run from the last to the first: pictures of what failed come before the end of its sessions.
-afterEach(() => program.endAll())
-watchOver(() => browser)
+stage(program, browser, { afresh: true })
 
 const small = { cpu: 1, memory: GIB }
 const runs = (name: string, more: Parameters<typeof program.launch>[0] = {}) => program.running({ name, image, resources: small, ...more })

@@ -1,24 +1,15 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { Browser } from './browser'
-import { watchOver } from './hooks'
+import { stage } from './hooks'
 import { Program } from './program'
 
 // What a session was asked for, as a file: kept, compared, opened, dropped, and launched again by nobody but the person.
 const program = new Program('sim')
-let browser: Browser
+const browser = new Browser()
 
-beforeAll(async () => {
-  await program.start()
-  browser = await Browser.open()
-})
-afterAll(async () => {
-  await browser?.close()
-  await program.close()
-})
-afterEach(() => program.endAll())
-watchOver(() => browser)
+stage(program, browser, { afresh: true })
 
 const file = (name: string, text: string): string => {
   const path = join(program.home, name)

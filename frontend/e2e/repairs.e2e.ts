@@ -1,28 +1,22 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Page } from 'playwright-core'
 import { Browser, picture } from './browser'
-import { watchOver } from './hooks'
+import { stage } from './hooks'
 import { launch, row } from './launcherPage'
 import { eventually, Program } from './program'
 
 // What a recipe names and is not there is named, repaired by choice, and nothing else of it changes.
 const program = new Program('sim')
-let browser: Browser
+const browser = new Browser()
 
-beforeAll(async () => {
-  await program.start()
-  browser = await Browser.open()
-  await program.call('POST', '/folders', { name: 'sets-new', agent: 'local' })
+stage(program, browser, {
+  prepare: async () => {
+    await program.call('POST', '/folders', { name: 'sets-new', agent: 'local' })
+  },
+  afresh: true,
 })
-afterAll(async () => {
-  await browser?.close()
-  await program.close()
-})
-// Hooks run from the last to the first: pictures of what failed come before the end of its sessions.
-afterEach(() => program.endAll())
-watchOver(() => browser)
 
 const recipe = `name: from-afar
 image: registry.example.com/team/gone:1

@@ -1,26 +1,16 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { Browser, picture } from './browser'
-import { watchOver } from './hooks'
+import { stage } from './hooks'
 import { row } from './launcherPage'
 import { eventually, minimalImage, Program } from './program'
 import { ShellPage, Wire } from './shellPage'
 
 const program = new Program('docker')
-let browser: Browser
+const browser = new Browser()
 
-beforeAll(async () => {
-  await program.start()
-  browser = await Browser.open()
-})
-afterAll(async () => {
-  await browser?.close()
-  await program.close()
-})
-// Hooks run from the last to the first: pictures of what failed come before the end of its sessions.
-afterEach(() => program.endAll())
-watchOver(() => browser)
+stage(program, browser, { afresh: true })
 
 const numbers = (text: string, word: string) => [...text.matchAll(new RegExp(`^${word} (\\d+)$`, 'gm'))].map((m) => Number(m[1]))
 const upTo = (n: number) => Array.from({ length: n }, (_, i) => i + 1)

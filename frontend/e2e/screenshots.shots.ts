@@ -1,9 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, it } from 'vitest'
+import { describe, it } from 'vitest'
 import type { Session, Settings } from '@/api/types.gen'
 import { Browser } from './browser'
+import { stage } from './hooks'
 import { row } from './launcherPage'
 import { eventually, Program } from './program'
 import { ShellPage, Wire } from './shellPage'
@@ -11,27 +12,23 @@ import { ShellPage, Wire } from './shellPage'
 // The pictures of the documentation, made of the real program over the simulated engine.
 const folder = join(import.meta.dirname, '../../build/docs/pictures')
 const program = new Program('sim')
-let browser: Browser
+const browser = new Browser()
 let train: Session
 
 const gib = 1024 ** 3
 
-beforeAll(async () => {
-  mkdirSync(folder, { recursive: true })
-  await program.start()
-  await program.call('POST', '/folders', { name: 'datasets' })
-  const job = (name: string, image: string, accelerator: string, more: object = {}) => program.launch({ name, image, accelerator, resources: { cpu: 1, memory: gib }, ...more } as Partial<Session['spec']>)
-  const done = await job('prepare-data', 'python:3.12', '', { type: 'batch', command: 'python prepare.py' })
-  await program.status(done.id, 'TERMINATED')
-  await job('notebook-ada', 'python:3.12', '0.5')
-  train = await job('bert-finetune', 'pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime', '1')
-  await job('ablation-7', 'pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime', '2', { type: 'batch', command: 'python train.py --seed 7' })
-  await program.status(train.id, 'RUNNING')
-  browser = await Browser.open()
-})
-afterAll(async () => {
-  await browser?.close()
-  await program.close()
+stage(program, browser, {
+  prepare: async () => {
+    mkdirSync(folder, { recursive: true })
+    await program.call('POST', '/folders', { name: 'datasets' })
+    const job = (name: string, image: string, accelerator: string, more: object = {}) => program.launch({ name, image, accelerator, resources: { cpu: 1, memory: gib }, ...more } as Partial<Session['spec']>)
+    const done = await job('prepare-data', 'python:3.12', '', { type: 'batch', command: 'python prepare.py' })
+    await program.status(done.id, 'TERMINATED')
+    await job('notebook-ada', 'python:3.12', '0.5')
+    train = await job('bert-finetune', 'pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime', '1')
+    await job('ablation-7', 'pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime', '2', { type: 'batch', command: 'python train.py --seed 7' })
+    await program.status(train.id, 'RUNNING')
+  },
 })
 
 /** Writes what a page looks like as WebP, which the browser itself encodes. */

@@ -1,25 +1,15 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { Browser, picture } from './browser'
-import { watchOver } from './hooks'
+import { stage } from './hooks'
 import { enter, launch, row } from './launcherPage'
 import { Program } from './program'
 import { ShellPage, Wire } from './shellPage'
 
 // Without Docker everything looks the same, says that it is simulated, and a terminal still takes commands.
 const program = new Program('sim')
-let browser: Browser
+const browser = new Browser({ width: 1920, height: 1080 })
 
-beforeAll(async () => {
-  await program.start()
-  browser = await Browser.open({ width: 1920, height: 1080 })
-})
-afterAll(async () => {
-  await browser?.close()
-  await program.close()
-})
-// Hooks run from the last to the first: pictures of what failed come before the end of its sessions.
-afterEach(() => program.endAll())
-watchOver(() => browser)
+stage(program, browser, { afresh: true })
 
 describe('the simulated engine', () => {
   it('launches, runs commands in a terminal, and says what it is', async () => {

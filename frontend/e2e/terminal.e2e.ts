@@ -1,24 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Session, TerminalSearch } from '@/api/types.gen'
 import { Browser, picture } from './browser'
-import { watchOver } from './hooks'
+import { stage } from './hooks'
 import { eventually, minimalImage, Program } from './program'
 import { ShellPage, Wire } from './shellPage'
 
 const program = new Program('docker')
-let browser: Browser
+const browser = new Browser()
 let session: Session
 
-beforeAll(async () => {
-  await program.start()
-  session = await program.running({ name: 'shells', image: minimalImage })
-  browser = await Browser.open()
+stage(program, browser, {
+  prepare: async () => {
+    session = await program.running({ name: 'shells', image: minimalImage })
+  },
 })
-afterAll(async () => {
-  await browser?.close()
-  await program.close()
-})
-watchOver(() => browser)
 
 async function open(query = ''): Promise<ShellPage> {
   const page = await browser.page(program, `/sessions/${session.id}`)

@@ -2,11 +2,11 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import type { Session } from '@/api/types.gen'
 import { appsOf, inSession, installed, openedBy, tile } from './appsPage'
 import { Browser, picture } from './browser'
-import { watchOver } from './hooks'
+import { stage } from './hooks'
 import { escape } from './keys'
 import { row } from './launcherPage'
 import { eventually, freePort, minimalImage, Program } from './program'
@@ -14,20 +14,16 @@ import { eventually, freePort, minimalImage, Program } from './program'
 // Whose ssh is set up here.
 const person = mkdtempSync(join(tmpdir(), 'slipway-person-'))
 const program = new Program('docker', { SLIPWAY_SSH_DIR: person })
-let browser: Browser
+const browser = new Browser()
 let session: Session
 
-beforeAll(async () => {
-  await program.start()
-  session = await program.running({ name: 'many-apps', image: minimalImage })
-  browser = await Browser.open()
+// Hooks run from the last to the first: the folder goes when the program has ended.
+afterAll(() => rmSync(person, { recursive: true, force: true }))
+stage(program, browser, {
+  prepare: async () => {
+    session = await program.running({ name: 'many-apps', image: minimalImage })
+  },
 })
-afterAll(async () => {
-  await browser?.close()
-  await program.close()
-  rmSync(person, { recursive: true, force: true })
-})
-watchOver(() => browser)
 
 const sh = (script: string) => inSession(program, session, script)
 const dialog = () => appsOf(browser, program, session)
