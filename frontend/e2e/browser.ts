@@ -25,7 +25,7 @@ export class Browser {
   readonly errors: string[] = []
   readonly #viewport: { width: number; height: number }
   #context: BrowserContext | undefined
-  #profile = ''
+  readonly #profiles: string[] = []
   #loggedIn = ''
 
   constructor(viewport = { width: 1280, height: 800 }) {
@@ -44,8 +44,9 @@ export class Browser {
   }
 
   async start(): Promise<void> {
-    this.#profile = mkdtempSync(join(tmpdir(), 'slipway-chromium-'))
-    const context = await chromium.launchPersistentContext(this.#profile, {
+    const profile = mkdtempSync(join(tmpdir(), 'slipway-chromium-'))
+    this.#profiles.push(profile)
+    const context = await chromium.launchPersistentContext(profile, {
       executablePath: process.env.SLIPWAY_CHROMIUM ?? '/usr/bin/chromium',
       args: flags,
       viewport: this.#viewport,
@@ -85,14 +86,27 @@ export class Browser {
     return page
   }
 
+  /** Closes all pages but the first. Where one does not close there is a new browser, so that the tests to come have one that answers. */
+  async clear(limit = 60_000): Promise<void> {
+    for (const page of this.context.pages().slice(1)) {
+      const late = new Promise<'late'>((done) => setTimeout(done, limit, 'late').unref())
+      if ((await Promise.race([page.close(), late])) !== 'late') continue
+      const address = page.url()
+      void this.#context?.close().catch(() => undefined)
+      this.#loggedIn = ''
+      await this.start()
+      throw new Error(`${address} did not close within ${limit / 1000} s`)
+    }
+  }
+
   async close(): Promise<void> {
     await this.#context?.close()
     this.#context = undefined
-    if (this.#profile) rmSync(this.#profile, { recursive: true, force: true })
+    for (const profile of this.#profiles.splice(0)) rmSync(profile, { recursive: true, force: true })
   }
 }
 
 /** Keeps what a page looks like beside the tests, in results/. */
-export async function picture(page: Page, name: string): Promise<void> {
-  await page.screenshot({ path: join(results, `${name}.png`), animations: 'disabled' })
+export async function picture(page: Page, name: string, timeout?: number): Promise<void> {
+  await page.screenshot({ path: join(results, `${name}.png`), animations: 'disabled', timeout })
 }

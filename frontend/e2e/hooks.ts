@@ -1,7 +1,16 @@
+import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import type { Browser } from './browser'
 import { picture } from './browser'
 import type { Program } from './program'
+
+/** Pictures of what a test that failed left. A page that cannot be taken hides neither the others nor the failure. */
+async function pictures(pages: Page[], test: string): Promise<void> {
+  for (const [index, page] of pages.entries()) {
+    if (page.url() === 'about:blank') continue
+    await picture(page, `failed-${test.replace(/\W+/g, '-').slice(0, 60)}-${index}`, 20_000).catch((error: unknown) => process.stderr.write(`no picture of ${page.url()}: ${String(error)}\n`))
+  }
+}
 
 /**
  * After each test: pictures of every page if it failed, then the promises that
@@ -10,11 +19,8 @@ import type { Program } from './program'
 export function watchOver(browser: () => Browser): void {
   afterEach(async ({ task }) => {
     const { context, foreign, errors } = browser()
-    const failed = task.result?.state === 'fail'
-    for (const [index, page] of context.pages().entries()) {
-      if (failed && page.url() !== 'about:blank') await picture(page, `failed-${task.name.replace(/\W+/g, '-').slice(0, 60)}-${index}`)
-      if (index > 0) await page.close()
-    }
+    if (task.result?.state === 'fail') await pictures(context.pages(), task.name)
+    await browser().clear()
     expect(foreign.splice(0)).toEqual([])
     expect(errors.splice(0)).toEqual([])
   })

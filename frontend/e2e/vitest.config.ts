@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { FailureList } from './failures'
 
 // Drives the real program in a real browser. One file at a time: they share the machine's CPUs and memory.
 export default defineConfig({
@@ -11,6 +12,6 @@ export default defineConfig({
     fileParallelism: false,
     testTimeout: 400_000,
     hookTimeout: 300_000,
-    reporters: ['verbose'],
+    reporters: ['verbose', new FailureList()],
   },
 })
