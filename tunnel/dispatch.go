@@ -94,7 +94,7 @@ func (c *carrier) handle(s signal) error {
 	switch s.kind {
 	case sigMark:
 		at := time.Since(t.start)
-		t.primary.answer(func(p *carrier) { p.acks[c.index] = pendingAck{s.number, at, true} })
+		c.answers().answer(func(a *carrier) { a.acks[c.index] = pendingAck{s.number, at, true} })
 	case sigAck:
 		return t.acknowledged(s.id, s.number, s.at)
 	case sigPing:
@@ -109,6 +109,18 @@ func (c *carrier) handle(s signal) error {
 		return c.handleStream(s)
 	}
 	return nil
+}
+
+// answers returns the carrier that the answers to this one's marks go on. What
+// the path loses of them holds up whatever is behind, so that they keep away
+// from key strokes, unless bulk of this side's own would delay them.
+func (c *carrier) answers() *carrier {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.gate.idle() || c.gate.kind(time.Now()) == pathLossy {
+		return c
+	}
+	return c.t.primary
 }
 
 // handleStream takes a signal of one stream in. Those of streams that are over

@@ -167,6 +167,9 @@ func (g *gate) due() bool {
 	return int(g.sent-g.marked) >= max(g.window/16, leastFrame)
 }
 
+// idle reports whether no paced byte is on its way.
+func (g *gate) idle() bool { return g.sent == g.acked }
+
 // loose reports whether any byte has no mark behind it.
 func (g *gate) loose() bool { return g.sent > g.marked }
 

@@ -43,6 +43,7 @@ type lane struct {
 
 	mu     sync.Mutex // guards what follows
 	pieces []piece
+	count  int // bytes, ever
 	closed bool
 	mute   bool // what is sent never arrives
 }
@@ -91,6 +92,7 @@ func (c *simConn) Write(p []byte) (int, error) {
 			c.out.mu.Unlock()
 			return len(p), nil
 		}
+		c.out.count += n
 		c.out.pieces = append(c.out.pieces, piece{slices.Clone(rest[:n]), arrives})
 		c.out.mu.Unlock()
 		c.out.poke()
@@ -186,6 +188,16 @@ func (p *simPath) mute(n int) {
 		l.mute = true
 		l.mu.Unlock()
 	}
+}
+
+// answered returns how many bytes were ever sent back on one connection.
+func (p *simPath) answered(n int) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	back := p.conns[n].in
+	back.mu.Lock()
+	defer back.mu.Unlock()
+	return back.count
 }
 
 // onPath runs a test in virtual time with a tunnel over a path of a rate in
@@ -345,6 +357,41 @@ func TestBulkBothWaysSharesFairly(t *testing.T) {
 				t.Errorf("%s got %.3f of the path", name, share)
 			}
 		}
+	})
+}
+
+// TestMarksOfBulkAreAnsweredBesideKeyStrokes sees that nothing goes on the
+// carrier of the key strokes, where a loss would hold them up, only because bulk
+// goes on the other; and that bulk both ways is answered there, where its
+// answers do not wait behind bulk.
+func TestMarksOfBulkAreAnsweredBesideKeyStrokes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &simPath{host: tunnel.NewHost(tunnel.Config{})}
+		p.up.rate, p.down.rate = 12.5e6, 12.5e6
+		p.up.delay, p.down.delay = 20*time.Millisecond, 20*time.Millisecond
+		near, err := tunnel.Dial(t.Context(), p, tunnel.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		far, _ := p.host.Accept(t.Context())
+		saturate(t, near, far)
+		time.Sleep(2 * time.Second)
+		keys, bulk := p.answered(0), p.answered(1)
+		time.Sleep(2 * time.Second)
+		keys, bulk = p.answered(0)-keys, p.answered(1)-bulk
+		if keys > 200 || bulk < 10_000 {
+			t.Errorf("%d bytes were answered beside the key strokes, %d beside the bulk", keys, bulk)
+		}
+		saturate(t, far, near)
+		time.Sleep(2 * time.Second)
+		keys = p.answered(0)
+		time.Sleep(2 * time.Second)
+		if keys = p.answered(0) - keys; keys < 10_000 {
+			t.Errorf("with bulk both ways, %d bytes were answered beside the key strokes", keys)
+		}
+		_ = near.Close()
+		<-far.Done()
+		_ = p.host.Close()
 	})
 }
 
