@@ -186,7 +186,7 @@ func (m *remote) explain(link *hub.Link, err error) {
 	link.Waits = told.Message + " It is tried again by itself."
 	if link.State == hub.LinkQuestion {
 		link.NextTry = time.Time{}
-		link.Waits = told.Message + " It waits for you: reconnect it."
+		link.Waits = told.Message + " It waits for you: connect it."
 	}
 }
 

@@ -26,8 +26,10 @@ type path struct {
 	hang    bool  // the peer accepts and says nothing
 	fail    error // of every dial that reaches the peer
 	mortal  time.Duration
-	links   []*pathLink
-	closed  int
+	// carriers is how many a tunnel has; 0: one.
+	carriers int
+	links    []*pathLink
+	closed   int
 }
 
 func newPath(rtt time.Duration) *path {
@@ -174,11 +176,11 @@ func (t *pathLink) Peer() Peer { return Peer{Transport: "test", Name: "lab"} }
 
 func (t *pathLink) Stats() Stats {
 	t.path.mu.Lock()
-	rtt := t.path.rtt
+	rtt, carriers := t.path.rtt, max(1, t.path.carriers)
 	t.path.mu.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return Stats{RTT: rtt, Received: t.received, LastHeard: t.heard, Carriers: 1, Version: 1}
+	return Stats{RTT: rtt, Received: t.received, LastHeard: t.heard, Carriers: carriers, Version: 1}
 }
 
 func (t *pathLink) Done() <-chan struct{} { return t.done }

@@ -18,8 +18,10 @@ const (
 	beatPatience = 1500 * time.Millisecond
 	// probePatience is how long each of the questions after that may take.
 	probePatience = time.Second
-	// probes is how many of them go without an answer before the tunnel ends.
-	probes = 2
+	// probes is how many of them go without an answer before the tunnel ends, and
+	// lastProbes how many where only a person can bring another.
+	probes     = 2
+	lastProbes = 20
 	// slowPaths have that many round trips of patience, if that is more.
 	patienceTrips = 3
 	// checkFirst is how long a check that something here made waits for the
@@ -76,6 +78,7 @@ type lineRun struct {
 	all    sync.WaitGroup
 
 	up       link      // nil: none
+	byPerson bool      // it was dialled for somebody who could be asked
 	carriers int       // that it had when it was last looked at
 	received uint64    // by it, when it was last looked at
 	heard    time.Time // something of the peer, as far as was seen
@@ -89,8 +92,8 @@ type lineRun struct {
 	trouble  time.Time // since when there is, for the pauses
 	brief    int       // tunnels in a row that did not live long
 	attempts map[*attempt]bool
-	fresh    link  // dialled while another is up and being checked
-	waits    error // what waits for a person
+	fresh    *attempted // dialled while another is up and being checked; nil: none
+	waits    error      // what waits for a person
 
 	results chan attempted
 	answers chan answered
@@ -149,7 +152,7 @@ func (r *lineRun) step(ctx context.Context) {
 	case <-r.hold.C:
 		if fresh := r.fresh; fresh != nil {
 			r.fresh = nil
-			r.adopt(fresh)
+			r.adopt(*fresh)
 		}
 	case <-r.line.nudges:
 		r.nudged(ctx)
@@ -220,7 +223,7 @@ func (r *lineRun) hear(ctx context.Context, err error) {
 	case r.suspect || r.checking:
 		r.silent++
 	}
-	if r.silent >= probes {
+	if r.silent >= r.mercy() {
 		r.lose(ErrSilent)
 		return
 	}
@@ -236,6 +239,15 @@ func (r *lineRun) hear(ctx context.Context, err error) {
 	r.ask(ctx, r.patience(probePatience))
 }
 
+// mercy is how many questions without an answer end the tunnel. One that nobody
+// but a person can replace has as long as a busy machine or a bad path may need.
+func (r *lineRun) mercy() int {
+	if r.waits != nil || r.watched() || r.byPerson && r.carriers < 2 { // a second one comes without a question
+		return lastProbes
+	}
+	return probes
+}
+
 // calm notes that the peer lives.
 func (r *lineRun) calm() {
 	r.heard = time.Now()
@@ -248,7 +260,7 @@ func (r *lineRun) calm() {
 		return
 	}
 	was := r.suspect
-	r.suspect, r.checking, r.silent, r.waits = false, false, 0, nil
+	r.suspect, r.checking, r.silent = false, false, 0
 	r.stopTrying()
 	if was {
 		r.line.publish(func(s *LineStatus) { s.State, s.NextTry = LineConnected, time.Time{} })
@@ -265,7 +277,7 @@ func (r *lineRun) stopTrying() {
 		}
 	}
 	if r.fresh != nil {
-		r.discard(r.fresh)
+		r.discard(r.fresh.link)
 		r.fresh = nil
 	}
 }
@@ -281,14 +293,14 @@ func (r *lineRun) tryNow() {
 // nudged looks at once, because something happened here.
 func (r *lineRun) nudged(ctx context.Context) {
 	switch {
-	case r.up == nil && r.waits != nil:
+	case r.waits != nil && (r.up == nil || r.suspect):
 	case r.up == nil || r.suspect:
 		r.trouble = time.Now() // what kept it down may be over
 		r.try(ctx, nil)
 	default:
 		r.checking, r.silent = true, 0
 		r.ask(ctx, r.patience(probePatience))
-		if len(r.attempts) == 0 {
+		if len(r.attempts) == 0 && r.waits == nil {
 			// Mostly nothing is wrong, and the answer comes sooner than this.
 			r.trouble = time.Now()
 			r.dialAt.Reset(max(checkFirst, 2*r.up.Stats().RTT))
@@ -330,14 +342,12 @@ func (r *lineRun) lose(err error) {
 	}
 	heard := r.lastHeard(time.Time{})
 	r.up, r.suspect, r.checking, r.silent, r.asked = nil, false, false, 0, time.Time{}
+	r.waits = nil // it may be otherwise by now
 	r.beat.Stop()
 	r.line.use(nil)
 	r.discard(up)
 	r.line.publish(func(s *LineStatus) {
 		s.State, s.Err = LineDown, err
-		if r.waits != nil {
-			s.State, s.Err = LineQuestion, r.waits
-		}
 		if heard.After(s.LastHeard) {
 			s.LastHeard = heard
 		}
@@ -392,9 +402,9 @@ func (r *lineRun) attempted(ctx context.Context, a attempted) {
 func (r *lineRun) arrived(a attempted) {
 	switch {
 	case r.up == nil || r.suspect:
-		r.adopt(a.link)
+		r.adopt(a)
 	case r.checking && r.fresh == nil:
-		r.fresh = a.link
+		r.fresh = &a
 		r.hold.Reset(max(0, max(holdFresh, patienceTrips*r.up.Stats().RTT)-time.Since(r.asked)))
 	default: // the old one has answered meanwhile
 		r.discard(a.link)
@@ -402,10 +412,12 @@ func (r *lineRun) arrived(a attempted) {
 }
 
 // adopt makes a fresh tunnel the one that is used.
-func (r *lineRun) adopt(t link) {
+func (r *lineRun) adopt(a attempted) {
 	if r.up != nil {
 		r.discard(r.up)
 	}
+	t := a.link
+	r.byPerson, r.carriers = len(a.manual) > 0, t.Stats().Carriers
 	r.up, r.received, r.since, r.heard, r.asked = t, 0, time.Now(), time.Now(), time.Time{}
 	r.suspect, r.checking, r.silent, r.waits = false, false, 0, nil
 	r.stopTrying()

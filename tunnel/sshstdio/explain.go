@@ -119,6 +119,10 @@ func faultOf(messages string, exit int, silent bool) *tunnel.Fault {
 		case why.code == "agent_connect_host-key-changed":
 			fault.Err = changedKey(messages)
 		case why.asks && silent:
+			if why.code == "agent_connect_auth" {
+				fault = &tunnel.Fault{Code: "agent_connect_asks", Message: "The host lets this computer in only when somebody answers what it asks.",
+					Hint: "Connect, and answer it: a password, a passphrase or a one-time code."}
+			}
 			fault.Err = fmt.Errorf("%w (ssh: %s)", tunnel.ErrWouldAsk, said)
 		}
 		return fault

@@ -47,12 +47,12 @@ func (r *Remote) takeMaster() *master {
 		r.mu.Unlock()
 		return m
 	}
-	stale := !m.alive() || m.ridden
-	if stale {
-		r.master = nil
+	dead := !m.alive()
+	if dead || m.ridden {
+		r.master = nil // one that is ridden on lives as long as what rides
 	}
 	r.mu.Unlock()
-	if stale {
+	if dead {
 		m.close()
 	}
 	return nil

@@ -179,7 +179,7 @@ func TestPasswordsAndFactorsAreAskedFor(t *testing.T) {
 				}
 			}
 			_, err = r.Dial(soon(t), true)
-			if wantCode(t, err, "agent_connect_auth"); !errors.Is(err, tunnel.ErrWouldAsk) {
+			if wantCode(t, err, "agent_connect_asks"); !errors.Is(err, tunnel.ErrWouldAsk) {
 				t.Errorf("a silent dial fails with %v", err)
 			}
 		})
@@ -228,6 +228,7 @@ func TestOnePasswordServesCommandsAndACarrier(t *testing.T) {
 	if person.kinds() != "password, password again" && person.kinds() != "password, password" {
 		t.Errorf("asked %s", person.kinds())
 	}
+	echo(t, conn) // and goes on while another is dialled
 	_ = conn.Close()
 }
 

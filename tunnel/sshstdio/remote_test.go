@@ -170,7 +170,7 @@ func TestFailuresHaveCodes(t *testing.T) {
 		if err == nil {
 			_ = conn.Close()
 		}
-		wantCode(t, err, "agent_connect_auth")
+		wantCode(t, err, "agent_connect_asks")
 		if !errors.Is(err, tunnel.ErrWouldAsk) {
 			t.Errorf("a silent login that fails is %v, not ErrWouldAsk", err)
 		}
