@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Browser, picture } from './browser'
 import { watchOver } from './hooks'
 import { Lab, password } from './lab'
-import { Program } from './program'
+import { eventually, Program } from './program'
 
 // A machine whose sshd asks for a password and a one-time code: each question of the real ssh is shown in the page.
 const lab = new Lab('code')
@@ -30,6 +30,9 @@ const answer = async (page: Page, kind: string, text: string) => {
   await prompt(page, kind).getByRole('textbox').fill(text)
   await prompt(page, kind).getByRole('textbox').press('Enter')
 }
+
+const connection = async () => (await program.agents()).find((a) => a.name === 'lab')?.connection
+const reached = async () => (await connection())?.state === 'connected'
 
 /** The command lines of everything that runs. */
 const commandLines = () =>
@@ -74,10 +77,27 @@ describe('a machine that asks for a password and a code', () => {
     await page.getByRole('button', { name: 'Show lab' }).waitFor()
     await picture(page, 'prompt-added')
     await page.locator('[data-operation]').getByText(/^Connected, /).waitFor()
-    expect((await program.agents()).map((a) => a.name)).toContain('lab')
+    await eventually('the lab is reached', reached)
     expect(commandLines()).not.toContain(password)
     const files = [program.home, lab.home].flatMap((dir) => readdirSync(dir, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile())
     expect(files.map((file) => file.name)).toContain('slipway.log')
     for (const file of files) expect(readFileSync(join(file.parentPath, file.name)).includes(password), file.name).toBe(false)
+  })
+
+  it('is not reached by itself when the way was cut, says so, and asks when it is told to connect', async () => {
+    const page = await browser.page(program, '/agents')
+    const card = page.locator('[data-agent="lab"]')
+    await card.getByText('Connected', { exact: true }).waitFor()
+    lab.cable.cut()
+    lab.cable.mend()
+    await card.getByText('Its machine lets this computer in only when somebody answers what it asks.').waitFor()
+    await picture(page, 'prompt-waits')
+    await card.getByRole('button', { name: 'Connect' }).click()
+    await prompt(page, 'password').waitFor()
+    await picture(page, 'prompt-again')
+    await answer(page, 'password', password)
+    await prompt(page, 'mfa').waitFor()
+    await answer(page, 'mfa', lab.code)
+    await eventually('the lab is reached again', reached)
   })
 })

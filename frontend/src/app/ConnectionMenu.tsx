@@ -1,13 +1,13 @@
 import { Button, Popover } from 'antd'
-import { RotateCw } from 'lucide-react'
+import { Plug, RotateCw } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { Link } from 'react-router'
+import { Link, useNavigate } from 'react-router'
 import { reconnectAgent } from '@/api/calls'
 import { useAgents, useConnection } from '@/api/hooks'
 import type { Agent } from '@/api/types.gen'
 import { useStartOperation } from '@/api/useOperation'
-import { formatRtt, isReached } from '@/lib/connection'
+import { asksCode, formatRtt, isReached, needsPerson } from '@/lib/connection'
 import { ConnectionBadge } from '@/ui/ConnectionBadge'
 import { RelativeTime } from '@/ui/Times'
 import { useReconnect } from './LiveData'
@@ -18,18 +18,33 @@ function AgentLine({ agent, onClose }: { agent: Agent; onClose: () => void }) {
   const start = useStartOperation()
   const { state, rttMs, lastHeard, nextTry, error, waits } = agent.connection
   const reached = isReached(agent)
-  const why = reached ? '' : agent.question?.text || error?.message || waits
+  const why = reached ? '' : agent.question?.text || (error?.code === asksCode ? t('reach.asks') : error?.message) || waits
+  const navigate = useNavigate()
+  const asks = needsPerson(agent)
+  const page = `/agents/${encodeURIComponent(agent.name)}`
+  const connect = () => {
+    void start(() => reconnectAgent(agent.name))
+    if (!asks) return
+    onClose()
+    void navigate(page) // what it asks is answered there
+  }
   return (
     <li className={css.line} data-agent={agent.name}>
       <div className={css.top}>
-        <Link to={`/agents/${encodeURIComponent(agent.name)}`} className={css.name} onClick={onClose}>
+        <Link to={page} className={css.name} onClick={onClose}>
           {agent.name}
         </Link>
         <ConnectionBadge state={state} />
         <span className={`${css.rtt} num`}>{agent.local ? t('reach.local') : reached && rttMs !== undefined ? formatRtt(rttMs) : ''}</span>
         {!reached && !agent.question && state !== 'connecting' ? (
-          <Button size="small" icon={<RotateCw size={13} />} aria-label={t('reach.retryOf', { agent: agent.name })} onClick={() => void start(() => reconnectAgent(agent.name))}>
-            {t('reach.retry')}
+          <Button
+            size="small"
+            type={asks ? 'primary' : 'default'}
+            icon={asks ? <Plug size={13} /> : <RotateCw size={13} />}
+            aria-label={t(asks ? 'reach.connectOf' : 'reach.retryOf', { agent: agent.name })}
+            onClick={connect}
+          >
+            {t(asks ? 'reach.connect' : 'reach.retry')}
           </Button>
         ) : null}
       </div>
@@ -63,7 +78,7 @@ export function ConnectionMenu() {
   const retry = useReconnect()
   const [open, setOpen] = useState(false)
   const missing = agents.filter((a) => !isReached(a) && a.connection.state !== 'off')
-  const asks = agents.some((a) => a.question)
+  const asks = agents.some((a) => a.question ?? needsPerson(a))
   const good = state === 'open' && missing.length === 0
   const text = state !== 'open' ? t(`connection.${state}`) : asks ? t('reach.question') : missing.length > 0 ? t('reach.missing', { count: missing.length }) : t('connection.open')
   const close = () => setOpen(false)

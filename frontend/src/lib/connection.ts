@@ -21,6 +21,14 @@ export function isReached({ connection }: ReachSubject): boolean {
   return connection.state === 'connected' || connection.state === 'probing'
 }
 
+/** Whether an agent is connected only by a person, who may be asked something. One that shows another key asks that first. */
+export function needsPerson({ connection, question }: ReachSubject): boolean {
+  return connection.state === 'question' && !question
+}
+
+/** The code of a machine that lets nobody in without an answer. */
+export const asksCode = 'agent_connect_asks'
+
 /** A round trip in milliseconds, short: "0.4 ms", "38 ms". */
 export function formatRtt(ms: number): string {
   return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`

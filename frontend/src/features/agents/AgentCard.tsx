@@ -3,7 +3,7 @@ import { ArrowUpCircle, ChevronRight, CircleHelp, LoaderCircle } from 'lucide-re
 import { useTranslation } from 'react-i18next'
 import type { Agent } from '@/api/types.gen'
 import { formatBytes } from '@/lib/bytes'
-import { formatRtt, isReached } from '@/lib/connection'
+import { asksCode, formatRtt, isReached, needsPerson } from '@/lib/connection'
 import { ConnectionBadge } from '@/ui/ConnectionBadge'
 import { useOperationTitle } from '@/ui/OperationView'
 import { ResourceBar } from '@/ui/ResourceBar'
@@ -76,6 +76,11 @@ export function AgentCard({ row, onOpen }: { row: Row; onOpen: () => void }) {
   const actions = useAgentActions(agent.name)
   const title = useOperationTitle()
   const reached = isReached(agent)
+  const asks = needsPerson(agent)
+  const connect = () => {
+    actions.reconnect()
+    if (asks) onOpen() // what it asks is answered there
+  }
   return (
     <article className={`${css.card} ${reached ? '' : css.unreached}`} aria-label={agent.name} data-agent={agent.name}>
       <div className={css.head}>
@@ -90,8 +95,8 @@ export function AgentCard({ row, onOpen }: { row: Row; onOpen: () => void }) {
             </Button>
           ) : null}
           {!reached && !agent.question && connection.state !== 'connecting' ? (
-            <Button size="small" onClick={actions.reconnect} disabled={Boolean(operation)}>
-              {t('agents:retryNow')}
+            <Button size="small" type={asks ? 'primary' : 'default'} onClick={connect} disabled={Boolean(operation)}>
+              {t(asks ? 'agents:connect' : 'agents:retryNow')}
             </Button>
           ) : null}
           <Button type="text" size="small" aria-label={t('agents:open', { name: agent.name })} icon={<ChevronRight size={16} />} onClick={onOpen} />
@@ -108,7 +113,7 @@ export function AgentCard({ row, onOpen }: { row: Row; onOpen: () => void }) {
           <b>{t('agents:decide')}</b>
         </button>
       ) : !reached && (connection.error || connection.waits) ? (
-        <div className={css.why}>{connection.error?.message || connection.waits}</div>
+        <div className={css.why}>{connection.error?.code === asksCode ? t('agents:asks') : connection.error?.message || connection.waits}</div>
       ) : null}
       {operation ? (
         <button type="button" className={css.busy} onClick={onOpen}>

@@ -1,5 +1,5 @@
 import { Alert, AutoComplete, Button, Drawer, Input, Tabs } from 'antd'
-import { ArrowUpCircle, RotateCw, ScanSearch, Server, Trash2 } from 'lucide-react'
+import { ArrowUpCircle, Plug, RotateCw, ScanSearch, Server, Trash2 } from 'lucide-react'
 import { useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link, useSearchParams } from 'react-router'
@@ -8,7 +8,7 @@ import { asProblem, type ApiProblem } from '@/api/client'
 import { useOperations } from '@/api/hooks'
 import type { Agent, AgentUpdate, Operation } from '@/api/types.gen'
 import { useOperationActions } from '@/api/useOperation'
-import { formatRtt, isReached } from '@/lib/connection'
+import { asksCode, formatRtt, isReached, needsPerson } from '@/lib/connection'
 import { isRunning } from '@/lib/operation'
 import { ConnectionBadge } from '@/ui/ConnectionBadge'
 import { EmptyState } from '@/ui/EmptyState'
@@ -93,6 +93,7 @@ function Content({ row, groups, onRenamed, children }: PartsProps & { children?:
   const [removing, setRemoving] = useState(false)
   const reached = isReached(agent)
   const busy = row.operation !== undefined
+  const asks = needsPerson(agent)
   const { error, waits, nextTry } = agent.connection
   return (
     <div className={css.detail}>
@@ -107,8 +108,8 @@ function Content({ row, groups, onRenamed, children }: PartsProps & { children?:
         </Button>
         {agent.local ? null : (
           <>
-            <Button icon={<RotateCw size={15} />} disabled={busy} onClick={actions.reconnect}>
-              {t(reached ? 'agents:reconnect' : 'agents:retryNow')}
+            <Button type={asks ? 'primary' : 'default'} icon={asks ? <Plug size={15} /> : <RotateCw size={15} />} disabled={busy} onClick={actions.reconnect}>
+              {t(asks ? 'agents:connect' : reached ? 'agents:reconnect' : 'agents:retryNow')}
             </Button>
             <Button danger className={css.end ?? ''} icon={<Trash2 size={15} />} disabled={busy} onClick={() => setRemoving(true)}>
               {t('agents:remove.button')}
@@ -121,10 +122,11 @@ function Content({ row, groups, onRenamed, children }: PartsProps & { children?:
         <Alert
           type="warning"
           showIcon
-          title={error?.message || waits || t('agents:unreached')}
+          title={error?.code === asksCode ? t('agents:asks') : error?.message || waits || t('agents:unreached')}
           description={
             <>
-              {error?.hint ? <div>{error.hint}</div> : null}
+              {error?.code === asksCode ? <div>{t('agents:asksHint')}</div> : error?.hint ? <div>{error.hint}</div> : null}
+              {asks ? <div>{t('agents:waitsForYou')}</div> : null}
               {nextTry ? (
                 <div>
                   {t('agents:nextTry')} <RelativeTime at={nextTry} ahead />

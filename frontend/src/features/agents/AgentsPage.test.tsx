@@ -46,6 +46,15 @@ describe('the Agents page', () => {
     expect(await card().findByText('Reconnect lab')).toBeInTheDocument()
   })
 
+  it('says that one waits for a person, and a click has it ask', async () => {
+    const asks: Agent = { ...down, connection: { ...down.connection, state: 'question', error: { code: 'agent_connect_asks', message: 'as the program says it', hint: '' } } }
+    const { sent } = open('/', [local, asks], { 'POST /api/v1/agents/lab/reconnect': operation({ kind: 'agent-reconnect', subject: 'lab' }) })
+    expect(card().getByText(/only when somebody answers what it asks/)).toBeInTheDocument()
+    expect(card().queryByRole('button', { name: 'Retry now' })).not.toBeInTheDocument()
+    await userEvent.click(card().getByRole('button', { name: 'Connect' }))
+    await waitFor(() => expect(sent.some((s) => s.path.endsWith('/lab/reconnect'))).toBe(true))
+  })
+
   it('offers an upgrade only where there is one', async () => {
     const { sent } = open('/', [local, lab], { 'POST /api/v1/agents/lab/upgrade': operation({ kind: 'agent-upgrade', subject: 'lab' }) })
     await userEvent.click(card().getByRole('button', { name: 'Upgrade to 0.2.0' }))
