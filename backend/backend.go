@@ -117,7 +117,8 @@ func openLocal(ctx context.Context, config localConfig) (*Local, error) {
 	if err := livedBefore(config.machine, books, log); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	l.Engine, err = choice.open(l.Dir, books.Instance(), config.machine, log)
+	pretended := newPrograms()
+	l.Engine, err = choice.open(l.Dir, books.Instance(), config.machine, pretended, log)
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -131,7 +132,7 @@ func openLocal(ctx context.Context, config localConfig) (*Local, error) {
 	if err = errors.Join(err, idleErr); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	if err := openDevices(l, config.machine, env(libraryVariable), log); err != nil {
+	if err := openDevices(l, config.machine, pretended, env(libraryVariable), log); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	uid, gid := person()

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"sync"
 	"time"
 
 	"slipway/backend/demo"
 	"slipway/backend/engine"
+	enginesim "slipway/backend/engine/sim"
 	"slipway/backend/session"
 	"slipway/gpu"
 	"slipway/gpu/clock"
@@ -22,8 +24,9 @@ const libraryVariable = "SLIPWAY_NVML_LIBRARY"
 
 // openDevices opens what finds and measures the devices of this machine, which
 // are simulated where its sessions are: those of pretended, or two where that is
-// nil. library is the path of NVIDIA's; "": a usual one.
-func openDevices(l *Local, pretended *demo.Machine, library string, log *slog.Logger) error {
+// nil. On simulated ones p runs the programs. library is the path of NVIDIA's; "": a
+// usual one.
+func openDevices(l *Local, pretended *demo.Machine, p *programs, library string, log *slog.Logger) error {
 	if l.Kind != EngineSim {
 		machine, err := devices.Open(devices.Config{Dir: l.Dir, Library: library, Log: log.With("part", "devices")})
 		if err != nil {
@@ -42,17 +45,78 @@ func openDevices(l *Local, pretended *demo.Machine, library string, log *slog.Lo
 		machine.End(pid)
 		return nil
 	}
-	l.programs = &programs{engine: l.Engine, machine: machine, running: map[string]bool{}}
+	p.begin(l.Engine, machine)
+	l.programs = p
 	l.parts = append(l.parts, machine)
 	return nil
 }
 
 // programs makes the simulated sessions use the simulated devices that they
-// were granted. It belongs to the goroutine of run.
+// were granted. It implements [enginesim.Devices].
 type programs struct {
+	mu      sync.Mutex // guards what follows
 	engine  engine.Engine
 	machine *sim.Machine
-	running map[string]bool // containers with programs, by id
+	running map[string]bool // containers with a program that nobody started, by id
+	started map[string]int  // how many programs were started in a container, by id
+}
+
+var _ enginesim.Devices = (*programs)(nil)
+
+func newPrograms() *programs {
+	return &programs{running: map[string]bool{}, started: map[string]int{}}
+}
+
+// begin gives the programs a machine. What was started before has none.
+func (p *programs) begin(e engine.Engine, machine *sim.Machine) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.engine, p.machine = e, machine
+}
+
+// Look implements [enginesim.Devices].
+func (p *programs) Look(ctx context.Context) ([]gpu.Device, gpu.Sample, error) {
+	p.mu.Lock()
+	machine := p.machine
+	p.mu.Unlock()
+	if machine == nil {
+		return nil, gpu.Sample{}, nil
+	}
+	devices, err := machine.Inventory(ctx)
+	if err != nil {
+		return nil, gpu.Sample{}, err
+	}
+	sample, err := machine.Look(ctx)
+	return devices, sample, err
+}
+
+// Compute implements [enginesim.Devices].
+func (p *programs) Compute(container, name string, grants []gpu.Grant) (pids []int, end func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	machine := p.machine
+	if machine == nil {
+		return nil, func() {}
+	}
+	if p.running[container] {
+		machine.EndContainer(container)
+		delete(p.running, container)
+	}
+	if p.started[container]++; p.started[container] == 1 {
+		for _, g := range grants {
+			pids = append(pids, machine.Run(sim.Program{Container: container, Device: g.Device, Instance: g.Instance, Name: name, Kind: sim.Training, Memory: g.Memory / 10 * 9}))
+		}
+	}
+	return pids, sync.OnceFunc(func() {
+		for _, pid := range pids {
+			machine.End(pid)
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.started[container]--; p.started[container] == 0 {
+			delete(p.started, container)
+		}
+	})
 }
 
 // programsEvery is how often what runs is compared with what should. It is
@@ -77,6 +141,8 @@ func (p *programs) run(ctx context.Context) {
 
 // compare starts and ends programs, so that those run whose containers do.
 func (p *programs) compare(states []engine.State) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	should := map[string][]gpu.Grant{}
 	for _, state := range states {
 		if grants := grantsOf(state); state.Running && len(grants) > 0 {
@@ -90,7 +156,7 @@ func (p *programs) compare(states []engine.State) {
 		}
 	}
 	for id, grants := range should {
-		if !p.running[id] {
+		if !p.running[id] && p.started[id] == 0 {
 			p.machine.RunGranted(id, kindOf(id), grants)
 			p.running[id] = true
 		}

@@ -31,7 +31,8 @@ func TestSimulatedSessionsUseTheDevicesTheyWereGranted(t *testing.T) {
 	if err != nil || len(found) == 0 {
 		t.Fatalf("%v, %v", found, err)
 	}
-	p := &programs{machine: machine, running: map[string]bool{}}
+	p := newPrograms()
+	p.begin(nil, machine)
 	// seen are the containers that use a device a minute later.
 	seen := func() map[string]int {
 		t.Helper()

@@ -53,7 +53,7 @@ var table = []row{
 	{pkg: "backend/engine", imports: []string{"backend/session", "gpu"}},
 	{pkg: "backend/engine/enginetest", imports: []string{"backend/session", "gpu", "backend/engine", "backend/guest/link", "backend/terminal", "tunnel"}},
 	{pkg: "backend/engine/docker", imports: []string{"backend/session", "gpu", "backend/engine"}},
-	{pkg: "backend/engine/sim/shell"},
+	{pkg: "backend/engine/sim/shell", imports: []string{"gpu"}},
 	{pkg: "backend/engine/sim", imports: []string{"backend/session", "gpu", "backend/engine", "backend/engine/sim/shell", "backend/terminal", "backend/guest", "backend/guest/link", "backend/files"}, tests: []string{"backend/engine/enginetest"}},
 	{pkg: "backend/agent", imports: []string{"backend/session", "backend/layers", "backend/scheduler", "backend/idle", "backend/store", "backend/engine", "backend/terminal", "gpu", "backend/guest/link", "backend/folder"}},
 	{pkg: "backend/agentrpc", imports: []string{"backend/session", "gpu", "tunnel"}},

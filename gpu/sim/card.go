@@ -31,6 +31,7 @@ type card struct {
 	energy  float64       // joules since the driver was loaded
 	busy    time.Duration // since the last sample
 	watched time.Duration // how long that is
+	level   int           // its load, in hundredths of a percent, when that was last read
 	used    gpu.Bytes
 	lost    *gpu.Loss
 }
@@ -113,25 +114,26 @@ func (m *Machine) fill(c *card, here []*program) gpu.Bytes {
 	return used
 }
 
-// sample reads the card and begins a new stretch of time.
+// sample reads the card as it was since the last sample.
 func (c *card) sample() gpu.DeviceSample {
 	used, free := c.used, c.device.Usable()-c.used
 	power := gpu.MilliWatt(c.watts * 1000)
 	limit := gpu.MilliWatt(c.limit * 1000)
 	energy := gpu.MilliJoule(c.energy * 1000)
 	degrees := int(math.Round(c.degrees))
-	util := share(c.busy, c.watched)
-	c.busy, c.watched = 0, 0
+	c.level = share(c.busy, c.watched, c.level)
+	util := c.level
 	return gpu.DeviceSample{
 		UUID: c.device.UUID, Util: &util, MemoryUsed: &used, MemoryFree: &free,
 		Power: &power, PowerLimit: &limit, Energy: &energy, Temperature: &degrees,
 	}
 }
 
-// share is part of whole in hundredths of a percent.
-func share(part, whole time.Duration) int {
+// share is part of whole in hundredths of a percent. Of no time it is what it was
+// before.
+func share(part, whole time.Duration, before int) int {
 	if whole <= 0 {
-		return 0
+		return before
 	}
 	return int(math.Round(float64(part) / float64(whole) * 10000))
 }

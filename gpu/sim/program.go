@@ -63,6 +63,7 @@ type program struct {
 	hunger gpu.Bytes     // memory that it would take in this step
 	memory gpu.Bytes
 	busy   time.Duration // since the last sample
+	level  int           // as in card
 }
 
 // contextMemory is what a program takes before it loads anything.
@@ -198,14 +199,12 @@ func (p *program) turn(at time.Duration) {
 	}
 }
 
-// sample reads the program, whose device was watched for some time, and begins
-// a new stretch.
+// sample reads the program, whose device was watched for some time.
 func (p *program) sample(watched time.Duration) gpu.ProcessSample {
-	memory, util := p.memory, share(p.busy, watched)
-	s := gpu.ProcessSample{
+	p.level = share(p.busy, watched, p.level)
+	memory, util := p.memory, p.level
+	return gpu.ProcessSample{
 		PID: p.pid, Start: uint64(p.start / (10 * time.Millisecond)), Device: p.Device, Instance: p.Instance,
 		Memory: &memory, Util: &util, Name: p.Name, User: p.User, Container: p.Container,
 	}
-	p.busy = 0
-	return s
 }

@@ -102,11 +102,39 @@ func (m *Machine) Inventory(context.Context) ([]gpu.Device, error) {
 	return devices, nil
 }
 
-// Sample moves the machine to the time of its clock and reads it.
+// Sample moves the machine to the time of its clock, reads it and begins a new
+// stretch of time.
 func (m *Machine) Sample(context.Context) (gpu.Sample, error) {
 	to := m.config.Clock()
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	s, err := m.read(to)
+	if err != nil {
+		return s, err
+	}
+	for _, p := range m.running {
+		p.busy = 0
+	}
+	for _, c := range m.cards {
+		if c.lost == nil {
+			c.busy, c.watched = 0, 0
+		}
+	}
+	m.sampled = m.now.Boot
+	return s, nil
+}
+
+// Look reads the machine as [Machine.Sample] does. The next sample averages over
+// what it would have averaged over without it.
+func (m *Machine) Look(context.Context) (gpu.Sample, error) {
+	to := m.config.Clock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.read(to)
+}
+
+// read moves the machine to a time and reads it. The caller holds mu.
+func (m *Machine) read(to gpu.Moment) (gpu.Sample, error) {
 	if err := m.usable(); err != nil {
 		return gpu.Sample{}, err
 	}
@@ -122,7 +150,6 @@ func (m *Machine) Sample(context.Context) (gpu.Sample, error) {
 		}
 		s.Devices = append(s.Devices, c.sample())
 	}
-	m.sampled = m.now.Boot
 	return s, nil
 }
 

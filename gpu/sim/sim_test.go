@@ -207,3 +207,34 @@ func TestInstancesAreNamedByTheirProfiles(t *testing.T) {
 		t.Errorf("instances are %+v", d.Instances)
 	}
 }
+
+func TestLookingTakesNothingFromTheNextSample(t *testing.T) {
+	run := func(look bool) (gpu.Sample, gpu.Sample) {
+		c := newClock()
+		m := Open(Config{Seed: 4, Clock: c.now})
+		m.RunGranted(box("a"), Training, []gpu.Grant{{Device: inventory(t, m)[0].UUID, Memory: 8 * gpu.GiB}})
+		read(t, m)
+		c.pass(20 * time.Second)
+		var seen gpu.Sample
+		if look {
+			for range 2 {
+				c.pass(time.Second)
+				var err error
+				if seen, err = m.Look(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		} else {
+			c.pass(2 * time.Second)
+		}
+		return read(t, m), seen
+	}
+	plain, _ := run(false)
+	looked, seen := run(true)
+	if *plain.Devices[0].Util != *looked.Devices[0].Util || *plain.Processes[0].Util != *looked.Processes[0].Util {
+		t.Errorf("the load is %d, and %d where somebody looked", *plain.Devices[0].Util, *looked.Devices[0].Util)
+	}
+	if *seen.Devices[0].Util != *looked.Devices[0].Util || *seen.Devices[0].Util == 0 || *seen.Processes[0].Memory == 0 {
+		t.Errorf("who looks sees %+v", seen.Devices[0])
+	}
+}

@@ -32,6 +32,7 @@ type Config struct {
 	// usual machine with a usual network.
 	Speed     float64
 	Catalogue []Image // what can be had; nil: [Catalogue]
+	Devices   Devices // what containers compute on; nil: nothing
 	Log       *slog.Logger
 }
 

@@ -269,16 +269,19 @@ func (c *command) nested(script, name string, args []string) int {
 		}
 	}
 	in, _ := c.in.(*os.File)
-	child, err := New(c.world, Config{Env: env, Dir: c.dir, Stdin: in, Stdout: c.out, Stderr: c.err, Cols: c.shell.config.Cols})
+	child, err := New(c.world, Config{Env: env, Dir: c.dir, Stdin: in, Stdout: c.out, Stderr: c.err, Cols: c.shell.config.Cols, Rows: c.shell.config.Rows, Raw: c.shell.config.Raw})
 	if err != nil {
 		return c.fail("%v", err)
 	}
 	return child.Run(c.ctx, script, name, args...)
 }
 
+// timer returns a timer that fires after d.
+func (c *command) timer(d time.Duration) *time.Timer { return time.NewTimer(d) }
+
 // pause waits, and reports whether it was not interrupted.
 func (c *command) pause(d time.Duration) bool {
-	timer := time.NewTimer(d)
+	timer := c.timer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -25,7 +25,7 @@ func utilities() map[string]utility {
 		"sha256sum": digest, "md5sum": digest, "base64": encode,
 		"ps": processes, "free": free, "df": diskFree, "nproc": countCPUs, "env": environment, "printenv": environment, "date": date,
 		"uname": systemName, "whoami": who, "id": identity, "hostname": hostName, "sleep": sleep, "clear": clearScreen,
-		"uptime": uptime, "timeout": timeout, "stress": stress, "sh": shellUtility, "bash": shellUtility, "xargs": xargs, "tty": terminalName, "httpd": serveFiles,
+		"uptime": uptime, "timeout": timeout, "stress": stress, "train": train, "top": top, "nvidia-smi": nvidia, "sh": shellUtility, "bash": shellUtility, "xargs": xargs, "tty": terminalName, "httpd": serveFiles,
 		builtinPrefix + "type": typeOf, builtinPrefix + "command": typeOf, builtinPrefix + "help": help, builtinPrefix + "history": showHistory,
 		builtinPrefix + "kill": kill, builtinPrefix + "hash": nothing, builtinPrefix + "times": nothing, builtinPrefix + "umask": umask,
 		builtinPrefix + "ulimit": nothing, builtinPrefix + "jobs": nothing, builtinPrefix + "fg": noJobs, builtinPrefix + "bg": noJobs,

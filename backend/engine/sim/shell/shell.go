@@ -28,6 +28,10 @@ type Config struct {
 	Stderr io.Writer
 	TTY    string     // name of the terminal, "" without one
 	Cols   func() int // width of the terminal; nil without one
+	Rows   func() int // its height; nil without one
+	// Raw says whether what is typed goes to the command key by key and is not
+	// echoed; nil without a terminal.
+	Raw func(bool)
 }
 
 // Shell interprets commands in a [World].
@@ -237,7 +241,7 @@ func (s *Shell) utilityName(program string) string {
 
 func (s *Shell) hint(name string) string {
 	switch name {
-	case "python", "python3", "pip", "pip3", "R", "jupyter", "ipython", "git", "vi", "vim", "nano", "apt", "apt-get", "conda", "gcc", "make", "curl", "wget", "nvidia-smi":
+	case "python", "python3", "pip", "pip3", "R", "jupyter", "ipython", "git", "vi", "vim", "nano", "apt", "apt-get", "conda", "gcc", "make", "curl", "wget":
 		return " (this session is simulated: it runs no real programs; \"help\" lists what it has)"
 	}
 	return ""

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 )
 
 // outlet is what a terminal shows, waiting to be read. Writers wait while too
@@ -88,12 +89,17 @@ func (w *crlf) Write(p []byte) (int, error) {
 type cooked struct {
 	echo   func(string)
 	feeder *feeder
+	raw    *atomic.Bool // keys go to the command as they are, but for Ctrl-C
 	line   []byte
 }
 
 // take takes what is typed. Whole lines go to the command.
 func (d *cooked) take(data []byte, interrupt func()) {
 	for _, char := range data {
+		if d.raw.Load() && char != 0x03 {
+			d.feeder.put([]byte{char})
+			continue
+		}
 		switch char {
 		case 0x03:
 			d.echo("^C\r\n")

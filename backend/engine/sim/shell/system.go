@@ -24,7 +24,7 @@ func Machine() string {
 }
 
 func processes(c *command) int {
-	table := c.world.Processes()
+	table := c.table()
 	now := time.Now()
 	if !strings.ContainsAny(strings.Join(c.args, ""), "aefx") {
 		c.printf("%7s %-8s %8s %s\n", "PID", "TTY", "TIME", "CMD")
@@ -41,7 +41,7 @@ func processes(c *command) int {
 		if p.PID == guestPID {
 			user = "root"
 		}
-		c.printf("%-8s %7d %5.1f %5.1f %8d %-8s %5s %8s %s\n", user, p.PID, 100*(p.load+0.002), 100*float64(p.memory)/float64(max(c.world.Memory, 1)),
+		c.printf("%-8s %7d %5.1f %5.1f %8d %-8s %5s %8s %s\n", user, p.PID, 100*(p.load+idleLoad), 100*float64(p.memory)/float64(max(c.world.Memory, 1)),
 			p.memory/1024, p.TTY, p.Started.UTC().Format("15:04"), clock(p.cpu(now)), p.Command)
 	}
 	return 0
@@ -333,6 +333,7 @@ func help(c *command) int {
 		c.printf("%s\n", strings.Join(names, " "))
 	}
 	c.printf("\nFiles are real and stay in the session. No program of this computer is run.\n")
+	c.printf("train pretends to train a model on the session's GPUs; nvidia-smi and top show how busy they are.\n")
 	c.printf("stress --cpu N --vm-bytes SIZE --timeout SECONDS makes the session busy.\n")
 	return 0
 }

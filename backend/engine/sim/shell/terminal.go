@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"mvdan.cc/sh/v3/interp"
 	"mvdan.cc/sh/v3/syntax"
@@ -28,8 +29,11 @@ type Terminal struct {
 	done   chan struct{}
 	code   int // valid when done is closed
 
+	raw atomic.Bool // what is typed goes to the command key by key
+
 	mu    sync.Mutex // guards what follows
 	cols  int
+	rows  int
 	front string // the command line that runs, "" at the prompt
 }
 
@@ -38,10 +42,10 @@ type Terminal struct {
 func Open(w *World, env []string, dir, name string, cols, rows int, command []string) (*Terminal, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &Terminal{
-		output: newOutlet(), input: make(chan []byte), sizes: make(chan [2]int), cancel: cancel, ctx: ctx, done: make(chan struct{}), cols: cols,
+		output: newOutlet(), input: make(chan []byte), sizes: make(chan [2]int), cancel: cancel, ctx: ctx, done: make(chan struct{}), cols: cols, rows: rows,
 	}
 	out := &crlf{to: t.output}
-	s, err := New(w, Config{Env: append(env, "TERM=xterm-256color"), Dir: dir, Stdout: out, Stderr: out, TTY: name, Cols: t.width})
+	s, err := New(w, Config{Env: append(env, "TERM=xterm-256color"), Dir: dir, Stdout: out, Stderr: out, TTY: name, Cols: t.width, Rows: t.height, Raw: t.raw.Store})
 	if err != nil {
 		cancel()
 		return nil, err
@@ -56,6 +60,12 @@ func (t *Terminal) width() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.cols
+}
+
+func (t *Terminal) height() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.rows
 }
 
 // Read returns what the terminal shows; io.EOF after the shell's end.
@@ -185,7 +195,7 @@ func (t *Terminal) ask(input []byte) (command string, rest []byte, ok bool) {
 func (t *Terminal) resize(size [2]int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.cols = size[0]
+	t.cols, t.rows = size[0], size[1]
 }
 
 func incomplete(text string) bool {
@@ -231,7 +241,8 @@ func (t *Terminal) foreground(text string, ahead []byte) (code int, exited bool,
 		code, exited := s.line(ctx, text, reader)
 		results <- result{code, exited}
 	}()
-	discipline := &cooked{echo: func(string) {}, feeder: newFeeder(writer)}
+	t.raw.Store(false)
+	discipline := &cooked{echo: func(string) {}, feeder: newFeeder(writer), raw: &t.raw}
 	discipline.take(ahead, interrupt) // it was there before the command and is not shown twice
 	discipline.echo = t.editor.write
 	for {

@@ -20,6 +20,7 @@ type World struct {
 	Memory   int64 // limit in bytes
 	Shm      int64 // size of /dev/shm in bytes
 	Started  time.Time
+	GPUs     GPUs // nil: none
 	// OutOfMemory is called, without a lock, when a process has asked for more
 	// memory than is left and was killed for it.
 	OutOfMemory func()
@@ -39,8 +40,12 @@ type Process struct {
 	Started time.Time
 	load    float64 // busy CPUs
 	memory  int64
+	onGPUs  []int // numbers that its programs on devices have on the machine; guarded by World.mu
 	kill    func()
 }
+
+// idleLoad is the part of a CPU that every process uses.
+const idleLoad = 0.002
 
 // baseMemory is what a process without a load holds.
 const baseMemory = 3 << 20
@@ -73,7 +78,7 @@ func (w *World) End(p *Process) {
 }
 
 func (p *Process) cpu(now time.Time) time.Duration {
-	return time.Duration(float64(now.Sub(p.Started)) * (p.load + 0.002))
+	return time.Duration(float64(now.Sub(p.Started)) * (p.load + idleLoad))
 }
 
 // Load makes p keep load CPUs busy and hold memory bytes. It reports false,
@@ -96,6 +101,8 @@ func (w *World) Load(p *Process, load float64, memory int64) bool {
 	}
 	return fits
 }
+
+func (w *World) now() time.Time { return time.Now() }
 
 // Kill ends the process with a number; it reports whether there was one.
 func (w *World) Kill(pid int) bool {
