@@ -124,7 +124,9 @@ type Recent struct {
 	ID         string    `json:"id"`
 	Name       string    `json:"name"`
 	Pinned     bool      `json:"pinned"`
-	Spec       Spec      `json:"spec"` // without the values of secret-looking variables
+	Spec       Spec      `json:"spec"`            // without the values of secret-looking variables; the sessions it waits for by their names
+	Count      int       `json:"count"`           // sessions at once
+	Owner      string    `json:"owner,omitempty"` // for whom it was launched; empty: oneself
 	LaunchedAt time.Time `json:"launchedAt"`
 }
 

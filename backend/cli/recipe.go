@@ -127,6 +127,9 @@ func (p *program) printRecipe(w io.Writer, found api.Recipe, as string) {
 	if !found.Pinned {
 		p.notice("The image %s is not pinned: no agent that is reached has it.", found.Spec.Image)
 	}
+	if found.Passed != nil {
+		p.notice("It leaves the start time out, which has passed: %s.", p.moment(found.Passed))
+	}
 	switch as {
 	case "run":
 		fmt.Fprintln(w, found.Command)

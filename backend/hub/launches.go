@@ -38,7 +38,7 @@ func (h *Hub) LaunchMany(ctx context.Context, req LaunchRequest, count int) ([]L
 		s, err := h.launch(ctx, one)
 		outcomes[i] = Launched{Session: s, Err: err}
 		if err == nil && !remembered {
-			h.addRecent(req.Spec, nameOr(req.Spec.Name, s.Name), s.ID)
+			h.addRecent(ctx, req, count, s)
 			remembered = true
 		}
 	}

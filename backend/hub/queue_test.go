@@ -207,16 +207,18 @@ func TestLaunchesAreSpreadAndNamed(t *testing.T) {
 			t.Fatalf("%+v, %v, %d launches", again, err, w.agents[0].Launches())
 		}
 	})
-	t.Run("what was waited for is not remembered", func(t *testing.T) {
+	t.Run("what is waited for is remembered by its name", func(t *testing.T) {
 		w := open(t, "local")
 		w.run(t)
-		s := launch(t, w, spec("a:1"))
+		first := spec("a:1")
+		first.Name = "prepare"
+		s := launch(t, w, first)
 		second := spec("b:1")
 		second.After = []string{string(s.ID)}
 		if got := launch(t, w, second); len(got.DependsOn) != 1 {
 			t.Fatalf("session %+v", got)
 		}
-		if recent := w.Recents()[0]; recent.Spec.After != nil {
+		if recent := w.Recents()[0]; !slices.Equal(recent.Spec.After, []string{"prepare"}) {
 			t.Errorf("recent %+v", recent)
 		}
 	})

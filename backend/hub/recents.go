@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"slices"
@@ -18,7 +19,9 @@ type Recent struct {
 	Name       string       `json:"name"`
 	Renamed    bool         `json:"renamed,omitempty"` // a person chose the name; a new launch does not replace it
 	Pinned     bool         `json:"pinned"`
-	Spec       session.Spec `json:"spec"` // without the values of secret-looking variables
+	Spec       session.Spec `json:"spec"`            // without the values of secret-looking variables; the sessions it waits for by their names
+	Count      int          `json:"count,omitempty"` // sessions at once; 0: 1
+	Owner      string       `json:"owner,omitempty"` // for whom it was launched; empty: oneself
 	LaunchedAt time.Time    `json:"launchedAt"`
 	Session    session.ID   `json:"session,omitempty"` // the one launched last
 }
@@ -48,27 +51,44 @@ func cloneRecents(recents []Recent) []Recent {
 	return clone
 }
 
-// addRecent puts spec on top of the history. The same spec launched again
-// moves up. A history that cannot be saved is logged: the launch has happened.
-func (h *Hub) addRecent(spec session.Spec, name string, id session.ID) {
-	spec = spec.Redacted("")
-	spec.After = nil // what one launch waited for means nothing to the next
-	now := h.now()
-	err := h.changeRecents(func(recents []Recent) ([]Recent, error) {
-		return pushRecent(recents, Recent{ID: strings.ToLower(rand.Text()[:12]), Name: name, Spec: spec, LaunchedAt: now, Session: id}), nil
-	})
+// addRecent puts what was launched on top of the history, with the session that
+// came of it first. The same launched again moves up. A history that cannot be
+// saved is logged: the launch has happened.
+func (h *Hub) addRecent(ctx context.Context, req LaunchRequest, count int, first session.Session) {
+	entry := Recent{ID: strings.ToLower(rand.Text()[:12]), Name: nameOr(req.Spec.Name, first.Name), Spec: h.again(ctx, req.Spec), Owner: req.Owner, LaunchedAt: h.now(), Session: first.ID}
+	if count > 1 {
+		entry.Count = count
+	}
+	err := h.changeRecents(func(recents []Recent) ([]Recent, error) { return pushRecent(recents, entry), nil })
 	if err != nil {
 		h.log.Error("the launch history is not saved", "error", err)
 	}
 }
 
-// pushRecent returns recents with entry on top. An entry of the same spec gives
+// again is a spec as it is kept to be asked for again: without secrets, and with
+// the sessions that it waits for by their names, since an id is that of one run
+// and means nothing on another machine. One that is not known stays as it is.
+func (h *Hub) again(ctx context.Context, spec session.Spec) session.Spec {
+	spec = spec.Redacted("")
+	spec.After = slices.Clone(spec.After)
+	for i, ref := range spec.After {
+		if !session.ValidID(ref) {
+			continue
+		}
+		if s, _, err := h.Get(ctx, ref); err == nil {
+			spec.After[i] = s.Name
+		}
+	}
+	return spec
+}
+
+// pushRecent returns recents with entry on top. An entry of the same launch gives
 // it its id, its pin and a name that a person chose.
 func pushRecent(recents []Recent, entry Recent) []Recent {
 	same := entry.Spec.SpecKey()
 	rest := make([]Recent, 0, len(recents)+1)
 	for _, r := range recents {
-		if r.Spec.SpecKey() != same {
+		if r.Count != entry.Count || r.Owner != entry.Owner || r.Spec.SpecKey() != same {
 			rest = append(rest, r)
 			continue
 		}

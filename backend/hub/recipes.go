@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"slipway/backend/session"
 )
@@ -13,6 +14,7 @@ type Recipe struct {
 	Name   string
 	Spec   session.Spec // without the values of secret-looking variables; its image pinned by digest where one is known
 	Pinned bool
+	Passed *time.Time // a start time that has passed and is therefore left out
 }
 
 // SessionRecipe returns the recipe of a session, by id or by the name of a live
@@ -41,20 +43,20 @@ func (h *Hub) RecentRecipe(ctx context.Context, id string) (Recipe, error) {
 	return h.recipe(ctx, r.Name, r.Spec, pinned, agent), nil
 }
 
-// recipe leaves out what means nothing to the next launch: what one waited for,
-// and a start time that has passed. Pinned is the image as it was used, empty
-// where it never was.
+// recipe leaves a start time out that has passed, and says so: nothing else
+// would ever be launched of it. Pinned is the image as it was used, empty where it
+// never was.
 func (h *Hub) recipe(ctx context.Context, name string, spec session.Spec, pinned, agent string) Recipe {
-	spec = spec.Redacted("")
-	spec.After = nil
+	spec = h.again(ctx, spec)
+	var passed *time.Time
 	if spec.NotBefore != nil && !spec.NotBefore.After(h.now()) {
-		spec.NotBefore = nil
+		passed, spec.NotBefore = spec.NotBefore, nil
 	}
 	if pinned == "" {
 		pinned = h.pinImage(ctx, spec.Image, agent)
 	}
 	spec.Image = pinned
-	return Recipe{Name: name, Spec: spec, Pinned: session.ImageDigest(pinned) != "" || session.ValidImageID(pinned)}
+	return Recipe{Name: name, Spec: spec, Pinned: session.ImageDigest(pinned) != "" || session.ValidImageID(pinned), Passed: passed}
 }
 
 // pinImage names an image by the digest that it has now on an agent, or on any that

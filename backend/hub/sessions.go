@@ -57,7 +57,7 @@ func (h *Hub) Launch(ctx context.Context, req LaunchRequest) (session.Session, e
 	if err != nil {
 		return session.Session{}, err
 	}
-	h.addRecent(req.Spec, s.Name, s.ID)
+	h.addRecent(ctx, req, 1, s)
 	return s, nil
 }
 

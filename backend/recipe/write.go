@@ -17,10 +17,14 @@ import (
 )
 
 // Write returns spec as a recipe that [Parse] reads as the same. What is not
-// set is left out, and so are the values of secret-looking variables.
-func Write(spec api.Spec) []byte {
+// set is left out, and so are the values of secret-looking variables. Notes are
+// for people, one line each.
+func Write(spec api.Spec, notes ...string) []byte {
 	var text bytes.Buffer
 	text.WriteString("# A recipe of Slipway. Run it with: slipway run -f FILE\n")
+	for _, note := range notes {
+		fmt.Fprintf(&text, "# %s\n", note)
+	}
 	encoder := yaml.NewEncoder(&text)
 	encoder.SetIndent(2)
 	_ = encoder.Encode(encode(reflect.ValueOf(spec))) // nodes made here have no fault, and a buffer takes everything

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"slipway/backend/api"
 	"slipway/backend/hub"
@@ -29,8 +30,8 @@ func (s *Server) recentRecipe(r *http.Request) (any, error) {
 
 func (s *Server) recipeOut(r *http.Request, found hub.Recipe) api.Recipe {
 	out := api.Recipe{Name: found.Name, FileName: recipe.FileName(found.Name), Spec: specOut(found.Spec, ""), Command: commandLine(found.Spec),
-		Pinned: found.Pinned, Secrets: []string{}, Lacks: []string{}}
-	out.YAML = string(recipe.Write(out.Spec))
+		Pinned: found.Pinned, Secrets: []string{}, Lacks: []string{}, Passed: found.Passed}
+	out.YAML = string(recipe.Write(out.Spec, passedNote(found.Passed)...))
 	for _, v := range found.Spec.Env {
 		if session.SecretName(v.Name) {
 			out.Secrets = append(out.Secrets, v.Name)
@@ -39,6 +40,14 @@ func (s *Server) recipeOut(r *http.Request, found hub.Recipe) api.Recipe {
 	docker := dockerLine(found.Spec.WithDefaults(), s.folderPaths(r, found.Spec))
 	out.Docker, out.Lacks = docker.text(), append(out.Lacks, docker.lacks...)
 	return out
+}
+
+// passedNote says in a file that it leaves a start time out.
+func passedNote(at *time.Time) []string {
+	if at == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("Left out: notBefore: %s, since it has passed.", at.UTC().Format(time.RFC3339))}
 }
 
 // folderPaths says where the folders lie that a spec mounts, by their names and

@@ -140,7 +140,7 @@ func fieldsOut(fields []session.FieldError) []api.FieldProblem {
 }
 
 func recentOut(r hub.Recent) api.Recent {
-	return api.Recent{ID: r.ID, Name: r.Name, Pinned: r.Pinned, Spec: specOut(r.Spec, ""), LaunchedAt: r.LaunchedAt}
+	return api.Recent{ID: r.ID, Name: r.Name, Pinned: r.Pinned, Spec: specOut(r.Spec, ""), Count: max(r.Count, 1), Owner: r.Owner, LaunchedAt: r.LaunchedAt}
 }
 
 func settingsOut(s hub.Settings) api.Settings { return api.Settings(s) }

@@ -1134,8 +1134,12 @@ export interface Recent {
   id: string;
   name: string;
   pinned: boolean;
-  /** Without the values of secret-looking variables. */
+  /** Without the values of secret-looking variables; the sessions it waits for by their names. */
   spec: Spec;
+  /** Sessions at once. */
+  count: number;
+  /** For whom it was launched; empty: oneself. */
+  owner?: string;
   launchedAt: Time;
 }
 
@@ -1342,6 +1346,8 @@ export interface Recipe {
   secrets: string[];
   /** What the docker run line leaves out, one sentence each. */
   lacks: string[];
+  /** The start time of the launch, left out since it has passed. */
+  passed?: Time;
 }
 
 /** RecipeText is a recipe as it stands in a file. */

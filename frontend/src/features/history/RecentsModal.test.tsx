@@ -6,7 +6,7 @@ import type { Recent } from '@/api/types.gen'
 import { RecentsModal } from './RecentsModal'
 
 const recent = (id: string, change: Partial<Recent> = {}): Recent => ({
-  id, name: `name-${id}`, pinned: false, spec: { image: 'python:3.12', resources: { cpu: 2, memory: 4 * 1024 ** 3 } }, launchedAt: '2026-01-01T00:00:00Z', ...change,
+  id, name: `name-${id}`, pinned: false, spec: { image: 'python:3.12', resources: { cpu: 2, memory: 4 * 1024 ** 3 } }, count: 1, launchedAt: '2026-01-01T00:00:00Z', ...change,
 })
 const known = { recents: [recent('a', { launchedAt: '2026-01-03T00:00:00Z' }), recent('b', { pinned: true })] }
 
@@ -18,6 +18,20 @@ describe('RecentsModal', () => {
     expect(screen.getAllByText('2 CPU · 4 GiB')).toHaveLength(2)
     await userEvent.click(screen.getByText('name-a'))
     expect(onUse).toHaveBeenCalledWith('a')
+  })
+  it('says how many there were, of kernels and of sessions, and nothing where there was one', () => {
+    const spec = { image: 'a:1', resources: { cpu: 1 }, cluster: 3 }
+    renderView(<RecentsModal onClose={vi.fn()} onUse={vi.fn()} />, { known: { recents: [recent('a', { spec }), recent('b', { count: 4 }), recent('c')] } })
+    expect([screen.getByLabelText('3 kernels on a private network').textContent, screen.getByLabelText('4 sessions at once').textContent]).toEqual(['×3', '×4'])
+    expect(screen.getAllByText(/^×/)).toHaveLength(2)
+  })
+  it('leaves a name alone when renaming is given up', async () => {
+    const sent = serve({})
+    renderView(<RecentsModal onClose={vi.fn()} onUse={vi.fn()} />, { known })
+    await userEvent.click(screen.getByRole('button', { name: 'Rename name-a' }))
+    await userEvent.type(screen.getByRole('textbox'), 'x{Escape}')
+    expect(await screen.findByText('name-a')).toBeInTheDocument()
+    expect(sent).toHaveLength(0)
   })
   it('renames in place', async () => {
     const sent = serve({ 'PATCH /api/v1/recents/a': recent('a', { name: 'nightly' }), 'GET /api/v1/recents': [recent('a', { name: 'nightly' }), recent('b', { pinned: true })] })

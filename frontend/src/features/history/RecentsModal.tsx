@@ -1,4 +1,4 @@
-import { Button, Input, Tooltip } from 'antd'
+import { Button, Input, Tag, Tooltip } from 'antd'
 import { FileCode, GitCompareArrows, History, Pencil, Pin, Trash2 } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -13,6 +13,17 @@ import { RelativeTime } from '@/ui/Times'
 import css from './history.module.css'
 import { orderRecents, resourcesText } from './order'
 import { useRecentChanges, type RecentChanges } from './useRecentChanges'
+
+/** How many there are of something, in a badge that says of what. */
+function Times({ count, text }: { count: number; text: string }) {
+  return (
+    <Tooltip title={text}>
+      <Tag className={css.times} role="img" aria-label={text}>
+        ×{count}
+      </Tag>
+    </Tooltip>
+  )
+}
 
 interface RowProps {
   recent: Recent
@@ -61,7 +72,11 @@ function Row({ recent, changes, onUse }: RowProps) {
       <span className={css.cell} title={spec.image}>
         {spec.image}
       </span>
-      <span className={css.cell}>{resourcesText(spec.resources)}</span>
+      <span className={css.cell}>
+        {resourcesText(spec.resources)}
+        {(spec.cluster ?? 1) > 1 ? <Times count={spec.cluster ?? 1} text={t('kernels', { count: spec.cluster })} /> : null}
+        {recent.count > 1 ? <Times count={recent.count} text={t('sessions', { count: recent.count })} /> : null}
+      </span>
       <span className={css.cell}>
         <RelativeTime at={recent.launchedAt} />
       </span>

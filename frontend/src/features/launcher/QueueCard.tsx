@@ -51,7 +51,8 @@ function After({ draft, issues, change }: StepProps) {
   const book = useSessionBook().data
   const live = useMemo(() => Object.values(book ?? {}).filter((s) => isLive(s.status)), [book])
   const options = live.map((session) => ({
-    value: session.id,
+    // The history and recipes name sessions where the launcher has their ids.
+    value: draft.after.includes(session.name) ? session.name : session.id,
     name: session.name,
     label: (
       <span className={launcher.option}>

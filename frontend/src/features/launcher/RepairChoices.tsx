@@ -180,7 +180,7 @@ function PartChoices({ draft, lack, repairs }: ChoicesProps) {
 
 function AfterChoices({ draft, lack, repairs }: ChoicesProps) {
   const { t } = useTranslation('launcher')
-  const batch = Object.values(useSessionBook().data ?? {}).filter((s) => isLive(s.status) && s.type === 'batch' && !draft.after.includes(s.id))
+  const batch = Object.values(useSessionBook().data ?? {}).filter((s) => isLive(s.status) && s.type === 'batch' && !draft.after.includes(s.id) && !draft.after.includes(s.name))
   return (
     <>
       {batch.length > 0 ? (

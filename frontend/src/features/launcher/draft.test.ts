@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import type { Preset } from '@/api/types.gen'
+import type { IdlePolicy, Mount, Preset, Resources, Spec, UsePolicy } from '@/api/types.gen'
 import { amountFromBytes, amountToBytes, convertAmount, GIB, MIB, parseAmount } from './amount'
 import { applyPreset, automaticShm, type Draft, EMPTY_DRAFT, freeName, fromSpec, presetOf, toSpec } from './draft'
+import { decodeDraft, encodeDraft } from './draftUrl'
 import { MASK } from './secrets'
 
 const presets: Preset[] = [
@@ -82,6 +83,36 @@ describe('the spec of a draft', () => {
     const back = fromSpec({ ...toSpec(draft), env: [{ name: 'TOKEN', value: MASK }], agent: 'lab', group: 'gpus', after: ['prepare'], timeout: '90s' })
     expect(toSpec(back)).toMatchObject({ notBefore: toSpec(draft).notBefore, agent: 'lab', group: 'gpus', after: ['prepare'], timeout: '90s' })
     expect(back.env).toEqual([{ name: 'TOKEN', value: '' }])
+  })
+})
+
+/** A spec with every field there is; the type refuses one that forgets a field. */
+type All = Required<Omit<Spec, 'resources' | 'idle'>> & { resources: Required<Resources>; idle: Required<Omit<IdlePolicy, 'use'>> & { use: Required<UsePolicy> } }
+const mounts: [Omit<Required<Mount>, 'folder' | 'path'>, Omit<Required<Mount>, 'source' | 'readOnly'>] = [{ source: '/data', target: 'in', readOnly: true }, { folder: 'sets', path: 'a/b', target: 'sets' }]
+
+describe('a spec with every field', () => {
+  const use = { window: '20m', grace: '5m', any: true, cpu: 1, memory: 2, gpu: 3, vram: 4 }
+  const all: All = {
+    name: 'train-all', type: 'batch', image: 'lab:1', command: 'python train.py', notBefore: '2030-01-01T10:00:00Z', timeout: '90m', env: [{ name: 'SEED', value: '7' }],
+    resources: { cpu: 2, memory: 4 * GIB, shm: 200 * MIB }, threads: 3, mounts, ports: [8080, 9000], agent: 'lab', group: 'gpus',
+    accelerator: '0.5', uncooperative: true, mps: true, cluster: 2, priority: 70, after: ['prepare', 'fetch'], pendingTimeout: '2h', label: 'thesis', noSSH: true, commitOnEnd: 4,
+    idle: { lifetime: '2d', network: '1h', use },
+  }
+  it('comes back whole from the form and from the address', () => {
+    // A batch session is never judged by its traffic, so nothing is asked of it.
+    const kept = { ...all, idle: { lifetime: '2d', use } }
+    expect(toSpec(fromSpec(all))).toEqual(kept)
+    expect(toSpec(decodeDraft(encodeDraft(fromSpec(all))))).toEqual(kept)
+    // toEqual takes a field that is undefined for one that is not there.
+    const interactive = { ...all, type: 'interactive' as const, command: undefined, notBefore: undefined, timeout: undefined }
+    expect(toSpec(decodeDraft(encodeDraft(fromSpec({ ...all, type: 'interactive' }))))).toEqual(interactive)
+  })
+  it.each(['2', 'mig:1g.10gb', 'mig:1g.10gb*3', 'vram:12g'])('asks for %s of the devices', (accelerator) => {
+    expect(toSpec(decodeDraft(encodeDraft(fromSpec({ ...all, accelerator })))).accelerator).toBe(accelerator)
+  })
+  it('keeps its longest lists in the address', () => {
+    const env = Array.from({ length: 1000 }, (_, i) => ({ name: `V${i}`, value: String(i) }))
+    expect(toSpec(decodeDraft(encodeDraft(fromSpec({ ...all, env })))).env).toEqual(env)
   })
 })
 

@@ -61,9 +61,12 @@ export function decodeDraft(text: string | null): Draft {
   }
 }
 
+/** No list of a spec may be longer: there are at most as many variables. */
+const MOST = 1000
+
 const str = (value: unknown): string => (typeof value === 'string' ? value : '')
 const num = <T>(value: unknown, otherwise: T): number | T => (typeof value === 'number' && Number.isFinite(value) ? value : otherwise)
-const list = (value: unknown): unknown[] => (Array.isArray(value) ? value.slice(0, 200) : [])
+const list = (value: unknown): unknown[] => (Array.isArray(value) ? value.slice(0, MOST) : [])
 
 function envRow(value: unknown): EnvRow {
   const [name, content] = list(value)

@@ -99,7 +99,7 @@ describe('the draft with all of this', () => {
   it('survives the address', () => {
     expect(decodeDraft(encodeDraft(draft))).toEqual(draft)
   })
-  it('comes back from a spec, but for the sessions it waited for and how many there were', () => {
+  it('comes back from a spec, but for how many there were', () => {
     expect(fromSpec(toSpec(draft))).toMatchObject({ ...draft, count: 1 })
   })
   it('forgets what an address cannot mean', () => {

@@ -148,7 +148,7 @@ function useRecent(
     setMissing(!recent)
     if (recent) {
       const names = Object.values(sessions).filter((s) => isLive(s.status)).map((s) => s.name)
-      const draft = fromSpec(recent.spec)
+      const draft = { ...fromSpec(recent.spec), count: recent.count, owner: recent.owner ?? '' }
       setDraft({ ...draft, name: freeName(draft.name, new Set(names)) })
     }
     rewrite((old) => {

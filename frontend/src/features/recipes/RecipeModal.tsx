@@ -9,6 +9,7 @@ import { keys } from '@/api/keys'
 import type { Recipe } from '@/api/types.gen'
 import type { RecipeSource } from '@/lib/recipe'
 import { saveText } from '@/lib/save'
+import { formatExact } from '@/lib/time'
 import { CopyButton } from '@/ui/CopyButton'
 import { Dialog } from '@/ui/Dialog'
 import { ErrorState } from '@/ui/ErrorState'
@@ -22,6 +23,7 @@ function Notes({ recipe, form }: { recipe: Recipe; form: Form }) {
   const { t } = useTranslation('recipes')
   const notes = [
     recipe.secrets.length > 0 ? t('note.secrets', { names: recipe.secrets.join(', '), count: recipe.secrets.length }) : '',
+    recipe.passed ? t('note.passed', { when: formatExact(recipe.passed) }) : '',
     recipe.pinned ? '' : t('note.unpinned', { image: recipe.spec.image }),
     ...(form === 'docker' ? recipe.lacks : []),
   ].filter(Boolean)

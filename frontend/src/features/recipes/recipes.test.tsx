@@ -10,7 +10,7 @@ import { RecipeModal } from './RecipeModal'
 
 const recipe: Recipe = {
   name: 'train', fileName: 'train.slipway.yaml', spec: { image: 'python:3.12', resources: {} }, yaml: 'image: python:3.12\n',
-  command: 'slipway run --image python:3.12', docker: 'docker run python:3.12', pinned: false, secrets: ['HF_TOKEN'], lacks: ['There is no queue.'],
+  command: 'slipway run --image python:3.12', docker: 'docker run python:3.12', pinned: false, secrets: ['HF_TOKEN'], lacks: ['There is no queue.'], passed: '2026-01-02T03:04:05Z',
 }
 // jsdom's files cannot tell their text.
 const file = (name: string, text: string) => Object.assign(new File([text], name, { type: 'application/yaml' }), { text: () => Promise.resolve(text) })
@@ -23,6 +23,7 @@ describe('RecipeModal', () => {
     expect(await screen.findByText('Recipe of train')).toBeInTheDocument()
     expect(screen.getByText(/image: python:3.12/)).toBeInTheDocument()
     expect(screen.getByText(/HF_TOKEN is not kept/)).toBeInTheDocument()
+    expect(screen.getByText(/^The start time .*2026.* is left out/)).toBeInTheDocument()
     expect(screen.getByText(/not pinned by its digest/)).toBeInTheDocument()
     expect(screen.queryByText('There is no queue.')).not.toBeInTheDocument()
     await user.click(screen.getByText('docker run'))
