@@ -66,6 +66,7 @@ export class Browser {
   }
 
   #watch(page: Page): void {
+    page.on('crash', () => this.errors.push(`${page.url()} crashed`))
     page.on('websocket', (socket) => this.#note(socket.url()))
   }
 
@@ -86,23 +87,41 @@ export class Browser {
     return page
   }
 
-  /** Closes all pages but the first. Where one does not close there is a new browser, so that the tests to come have one that answers. */
-  async clear(limit = 60_000): Promise<void> {
+  /** Closes all pages but the first. A browser that does not is left behind for a new one, and the run says so: what comes next needs one that answers. */
+  async clear(): Promise<void> {
     for (const page of this.context.pages().slice(1)) {
-      const late = new Promise<'late'>((done) => setTimeout(done, limit, 'late').unref())
-      if ((await Promise.race([page.close(), late])) !== 'late') continue
       const address = page.url()
-      void this.#context?.close().catch(() => undefined)
-      this.#loggedIn = ''
+      if (await inTime(page.close())) continue
+      process.stderr.write(`a page did not close, so there is a new browser: ${address}\n`)
+      await this.#leave()
       await this.start()
-      throw new Error(`${address} did not close within ${limit / 1000} s`)
+      return
     }
   }
 
   async close(): Promise<void> {
-    await this.#context?.close()
+    if (this.#context) await this.#leave()
+    for (const profile of this.#profiles.splice(0)) rmSync(profile, { recursive: true, force: true, maxRetries: 3 })
+  }
+
+  async #leave(): Promise<void> {
+    const context = this.context
     this.#context = undefined
-    for (const profile of this.#profiles.splice(0)) rmSync(profile, { recursive: true, force: true })
+    this.#loggedIn = ''
+    if (!(await inTime(context.close()))) process.stderr.write('a browser did not close\n')
+  }
+}
+
+/** Whether something is done before somebody who waits would lose patience. */
+async function inTime(done: Promise<void>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<false>((answer) => {
+    timer = setTimeout(answer, 60_000, false)
+  })
+  try {
+    return await Promise.race([done.then(() => true), late])
+  } finally {
+    clearTimeout(timer)
   }
 }
 
