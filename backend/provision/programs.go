@@ -22,9 +22,10 @@ import (
 	"slipway/backend/session"
 )
 
-// Beside finds programs in a folder, normally that of the program that runs:
-// slipway-<os>-<arch>, also in ../lib/slipway, where a package keeps it, or
-// slipway itself where it is for the machine asked for.
+// Beside finds programs: the one that runs, where it is for the machine asked
+// for, so that both sides are of one build; or one in a folder, normally that of
+// the program that runs: slipway, slipway-<os>-<arch>, also in ../lib/slipway,
+// where a package keeps it.
 type Beside struct {
 	Dir  string
 	Self string // path of the program that runs, taken if it fits; may be empty
@@ -36,7 +37,7 @@ var _ Programs = Beside{}
 func (b Beside) Program(os, arch string) (string, error) {
 	var tried error
 	name := "slipway-" + os + "-" + arch
-	for _, candidate := range []string{filepath.Join(b.Dir, name), filepath.Join(b.Dir, "..", "lib", "slipway", name), filepath.Join(b.Dir, "slipway"), b.Self} {
+	for _, candidate := range []string{b.Self, filepath.Join(b.Dir, "slipway"), filepath.Join(b.Dir, name), filepath.Join(b.Dir, "..", "lib", "slipway", name)} {
 		if candidate == "" {
 			continue
 		}

@@ -172,6 +172,13 @@ func TestProgramMustFitTheMachine(t *testing.T) {
 	if path, err := (Beside{Dir: filepath.Join(packaged, "bin")}).Program("linux", "arm64"); err != nil || path != kept {
 		t.Errorf("as a package keeps it: %s, %v", path, err)
 	}
+	self := filepath.Join(t.TempDir(), "other-build")
+	if err := os.WriteFile(self, header(183), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if path, err := (Beside{Dir: dir, Self: self}).Program("linux", "arm64"); err != nil || path != self {
+		t.Errorf("what runs goes before what lies beside it, which may be of another build: %s, %v", path, err)
+	}
 	if err := os.Rename(filepath.Join(dir, "slipway-linux-amd64"), filepath.Join(dir, "slipway-linux-arm64")); err != nil {
 		t.Fatal(err)
 	}
