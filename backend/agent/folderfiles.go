@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"io"
+	"os"
 
 	"slipway/backend/folder"
 	"slipway/backend/session"
@@ -77,6 +78,12 @@ func (e *ending) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	return e.ReadCloser.Read(p)
+}
+
+// OnDisk returns the file itself, unless only a part of it is to be read.
+func (e *ending) OnDisk() (*os.File, bool) {
+	file, ok := e.ReadCloser.(*os.File)
+	return file, ok
 }
 
 func (f folderFiles) ChecksumFile(ctx context.Context, path session.FilePath) (string, error) {

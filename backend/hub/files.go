@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"slices"
 	"time"
 
@@ -192,6 +193,15 @@ func (r *download) Read(p []byte) (int, error) {
 	}
 	r.end = r.resume(err)
 	return n, r.end
+}
+
+// OnDisk returns the file of this machine that is read, where it is one. It needs
+// no resuming.
+func (r *download) OnDisk() (*os.File, bool) {
+	if content, ok := r.from.(interface{ OnDisk() (*os.File, bool) }); ok {
+		return content.OnDisk()
+	}
+	return nil, false
 }
 
 // resume opens the rest of the file once its agent is reached again.

@@ -8,8 +8,10 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"os"
 	"path"
 	"strconv"
+	"syscall"
 	"unicode/utf8"
 
 	"slipway/backend/api"
@@ -118,16 +120,41 @@ func (f *ranged) Read(p []byte) (int, error) {
 	if f.req.Offset >= f.size {
 		return 0, io.EOF
 	}
-	if f.from == nil {
-		from, err := f.files.Read(f.ctx, f.req)
-		if err != nil {
-			return 0, err
-		}
-		f.from = from
+	if err := f.open(); err != nil {
+		return 0, err
 	}
 	n, err := f.from.Read(p)
 	f.req.Offset += int64(n)
 	return n, err
+}
+
+func (f *ranged) open() error {
+	if f.from != nil {
+		return nil
+	}
+	from, err := f.files.Read(f.ctx, f.req)
+	if err == nil {
+		f.from = from
+	}
+	return err
+}
+
+// onDisk is content of this machine: OnDisk returns the file that it reads, which
+// stands where it does.
+type onDisk interface{ OnDisk() (*os.File, bool) }
+
+// SyscallConn implements [syscall.Conn]. By it the connection takes what is a file
+// of this machine from the system at once, without a detour through this program.
+func (f *ranged) SyscallConn() (syscall.RawConn, error) {
+	if err := f.open(); err != nil {
+		return nil, err
+	}
+	if content, ok := f.from.(onDisk); ok {
+		if file, ok := content.OnDisk(); ok {
+			return file.SyscallConn()
+		}
+	}
+	return nil, errors.ErrUnsupported
 }
 
 // Seek implements [io.Seeker].

@@ -8,8 +8,11 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"slipway/backend/files"
@@ -133,4 +136,71 @@ func TestFilesAreServedByRange(t *testing.T) {
 	ask("DELETE", "?path=dir%0Awith%FF", "", 409)
 	ask("DELETE", "?recursive=1&path=dir%0Awith%FF", "", 204)
 	ask("GET", "/checksum?"+name, "", 404)
+}
+
+// onDisk tells that it reads a file of this machine, and counts what passes
+// through the program nevertheless.
+type onDisk struct {
+	*os.File
+	through *atomic.Int64
+}
+
+func (d onDisk) OnDisk() (*os.File, bool) { return d.File, true }
+
+func (d onDisk) Read(p []byte) (int, error) {
+	n, err := d.File.Read(p)
+	d.through.Add(int64(n))
+	return n, err
+}
+
+type onDiskFiles struct {
+	diskFiles
+	through atomic.Int64
+}
+
+func (d *onDiskFiles) ReadFile(ctx context.Context, place session.Place, req session.ReadRequest) (io.ReadCloser, error) {
+	content, err := d.diskFiles.ReadFile(ctx, place, req)
+	if file, ok := content.(*os.File); ok {
+		return onDisk{file, &d.through}, err
+	}
+	return content, err
+}
+
+// What is a file of this machine goes from the disk to the connection. The
+// library looks at the first bytes of every answer.
+func TestAFileOfThisMachineDoesNotPassThroughTheProgram(t *testing.T) {
+	const mostSniffed = 512
+	w := start(t)
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	files := &onDiskFiles{diskFiles: diskFiles{files.Tree{FS: rootFS{root}, Home: "/"}}}
+	w.agent.Files = files
+	w.agent.Put(session.Session{ID: "abcdefghijkl", Name: "work-one", Status: session.Running})
+	whole := strings.Repeat("0123456789abcdef", 1<<16)
+	if err := os.WriteFile(filepath.Join(dir, "large"), []byte(whole), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for ranges, wanted := range map[string]string{"": whole, "bytes=100003-": whole[100003:], "bytes=5-700004": whole[5:700005], "bytes=-4": whole[len(whole)-4:]} {
+		files.through.Store(0)
+		request := w.request(t, "GET", "/api/v1/sessions/work-one/files/content?path=large", "")
+		if ranges != "" {
+			request.Header.Set("Range", ranges)
+		}
+		response, got := do(t, http.DefaultClient, request)
+		if got != wanted || response.ContentLength != int64(len(wanted)) {
+			t.Errorf("%q: %s, %d bytes, not %d, or others", ranges, response.Status, len(got), len(wanted))
+		}
+		if n := files.through.Load(); runtime.GOOS == "linux" && n > mostSniffed {
+			t.Errorf("%q: %d bytes passed through the program", ranges, n)
+		}
+	}
+	request := w.request(t, "GET", "/api/v1/sessions/work-one/files/content?path=large", "")
+	request.Header.Set("Range", "bytes=0-1,7-9")
+	if response, got := do(t, http.DefaultClient, request); response.StatusCode != http.StatusPartialContent || !strings.Contains(got, "\r\n\r\n789\r\n") {
+		t.Errorf("two parts: %s %q", response.Status, got)
+	}
 }
