@@ -58,7 +58,7 @@ func (j *copying) upload(ctx context.Context, source, target string) error {
 	key := keyOf(full, strconv.FormatInt(info.Size(), 10), info.ModTime().UTC().Format(time.RFC3339Nano))
 	sum := make(chan string, 1)
 	go func() { sum <- localSum(io.NewSectionReader(file, 0, info.Size())) }()
-	err = j.send(ctx, file, info.Size(), target, key)
+	err = j.send(ctx, source, info.Size(), target, key)
 	if err != nil {
 		return err
 	}
@@ -78,16 +78,8 @@ func (j *copying) upload(ctx context.Context, source, target string) error {
 	return nil
 }
 
-// localSum is the checksum of what can be read; a file that cannot be read
-// shows when it is sent.
-func localSum(from io.Reader) string {
-	sum := sha256.New()
-	_, _ = io.CopyBuffer(sum, from, make([]byte, 256<<10)) // see above
-	return hex.EncodeToString(sum.Sum(nil))
-}
-
 // send sends what the session lacks of a file.
-func (j *copying) send(ctx context.Context, file *os.File, size int64, target, key string) error {
+func (j *copying) send(ctx context.Context, source string, size int64, target, key string) error {
 	once := func(ctx context.Context, c *client) error {
 		j.client = c
 		var state api.UploadState
@@ -101,7 +93,11 @@ func (j *copying) send(ctx context.Context, file *os.File, size int64, target, k
 			state.Offset = 0
 		}
 		j.bar.begin(filepath.Base(target), state.Offset, size)
-		body := counting{io.NewSectionReader(file, state.Offset, size-state.Offset), j.bar}
+		body, err := newOutgoing(source, state.Offset, size)
+		if err != nil {
+			return err
+		}
+		defer j.bar.watch(body)()
 		return c.put(ctx, j.address("upload", target, "key", key, "offset", strconv.FormatInt(state.Offset, 10)), body, size-state.Offset)
 	}
 	err := once(ctx, j.client)
@@ -148,27 +144,11 @@ func (j *copying) download(ctx context.Context, root *os.Root, source, target st
 		return noLocal(part, err)
 	}
 	defer file.Close()
-	once := func(ctx context.Context, c *client) error {
-		j.client = c
-		return j.receive(ctx, file, source, info)
-	}
-	err = once(ctx, j.client)
-	for isConnectionLost(err) && ctx.Err() == nil {
-		err = j.again(ctx, once)
-	}
+	got, wanted, unwritten, err := j.receiveSummed(ctx, file, source, info)
 	if err != nil {
 		return err
 	}
-	here, durable := make(chan string, 1), make(chan error, 1) // while the far side computes its own
-	go func() { here <- localSum(io.NewSectionReader(file, 0, info.Size)) }()
-	go func() { durable <- file.Sync() }()
-	var sum api.Checksum
-	err = j.ask(ctx, http.MethodGet, j.address("checksum", source), nil, &sum)
-	got, unwritten := <-here, <-durable
-	if err != nil {
-		return err
-	}
-	if got != sum.SHA256 {
+	if got != wanted {
 		err := &failure{code: "cli_copy_checksum", exit: ExitFailure, message: source + " changed while it was copied: the checksums differ.", hint: "Copy it again."}
 		return errors.Join(err, root.Remove(part))
 	}
@@ -184,12 +164,42 @@ func (j *copying) download(ctx context.Context, root *os.Root, source, target st
 	return nil
 }
 
-// receive reads what a local file lacks.
-func (j *copying) receive(ctx context.Context, file *os.File, source string, info api.FileInfo) error {
-	at, err := file.Seek(0, io.SeekEnd)
+// receiveSummed reads what a local file lacks. It returns the checksum of what
+// is there then and that of the far file, both of which are added up meanwhile.
+func (j *copying) receiveSummed(ctx context.Context, file *os.File, source string, info api.FileInfo) (got, wanted string, unwritten, err error) {
+	ctx, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	into, err := newIncoming(file)
 	if err != nil {
-		return err
+		return "", "", nil, noLocal(file.Name(), err)
 	}
+	defer func() { into.sum.end(false) }()
+	early := j.farSum(ctx, source)
+	once := func(ctx context.Context, c *client) error {
+		j.client = c
+		return j.receive(ctx, into, source, info)
+	}
+	err = once(ctx, j.client)
+	for isConnectionLost(err) && ctx.Err() == nil {
+		err = j.again(ctx, once)
+	}
+	if err != nil {
+		return "", "", nil, err
+	}
+	durable := make(chan error, 1) // while the last of it is added up
+	go func() { durable <- file.Sync() }()
+	wanted, told := <-early
+	if !told {
+		var sum api.Checksum
+		err = j.ask(ctx, http.MethodGet, j.address("checksum", source), nil, &sum)
+		wanted = sum.SHA256
+	}
+	return into.sum.finish(), wanted, <-durable, err
+}
+
+// receive reads what a local file lacks.
+func (j *copying) receive(ctx context.Context, into *incoming, source string, info api.FileInfo) error {
+	at := into.at
 	if at >= info.Size {
 		return nil
 	}
@@ -214,42 +224,21 @@ func (j *copying) receive(ctx context.Context, file *os.File, source string, inf
 	case response.Header.Get("ETag") != strconv.Quote(info.Version):
 		return &failure{code: "cli_copy_changed", exit: ExitFailure, message: source + " changed while it was copied.", hint: "Copy it again."}
 	case response.StatusCode != http.StatusPartialContent:
-		if at, err = 0, file.Truncate(0); err != nil {
-			return err
+		if err := into.restart(); err != nil {
+			return noLocal(into.file.Name(), err)
 		}
 	}
-	j.bar.begin(filepath.Base(source), at, info.Size)
-	into := &localFile{File: file, at: at}
-	if _, err := io.Copy(into, counting{response.Body, j.bar}); err != nil {
-		if into.err != nil {
-			return noLocal(file.Name(), into.err)
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return &lostError{err}
+	j.bar.begin(filepath.Base(source), into.at, info.Size)
+	lost, err := into.take(counting{response.Body, j.bar})
+	switch {
+	case err != nil:
+		return noLocal(into.file.Name(), err)
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case lost != nil:
+		return &lostError{lost}
 	}
 	return nil
-}
-
-// localFile is written from a place on, and keeps its own failure apart from
-// that of what is written to it.
-type localFile struct {
-	*os.File
-	at  int64
-	err error
-}
-
-func (f *localFile) Write(p []byte) (int, error) {
-	n, err := f.WriteAt(p, f.at)
-	f.at += int64(n)
-	f.err = err
-	return n, err
-}
-
-// ReadFrom hides that of the file, which would write elsewhere.
-func (f *localFile) ReadFrom(r io.Reader) (int64, error) {
-	return io.Copy(struct{ io.Writer }{f}, r)
 }
 
 // copyBar shows how far one file is, on one line of a terminal.
@@ -282,6 +271,11 @@ func (b *copyBar) add(n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.done += n
+	b.draw()
+}
+
+// draw draws the line unless that was just done; the caller holds mu.
+func (b *copyBar) draw() {
 	now := time.Now()
 	if b.w == nil || now.Sub(b.shown) < barEvery {
 		return
@@ -294,6 +288,37 @@ func (b *copyBar) add(n int64) {
 		progress.Rate, progress.Left = int64(rate), &left
 	}
 	fmt.Fprintf(b.w, "\r\x1b[K%s  %s", printable(b.name), progressBar(progress))
+}
+
+// watch shows how far a file is read until it is stopped.
+func (b *copyBar) watch(file io.Seeker) (stop func()) {
+	if b.w == nil {
+		return func() {}
+	}
+	ticker, done := time.NewTicker(barEvery), make(chan struct{})
+	var group sync.WaitGroup
+	group.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+			}
+			at, err := file.Seek(0, io.SeekCurrent)
+			if err != nil { // it was sent
+				return
+			}
+			b.mu.Lock()
+			b.done = at
+			b.draw()
+			b.mu.Unlock()
+		}
+	})
+	return func() {
+		ticker.Stop()
+		close(done)
+		group.Wait()
+	}
 }
 
 func (b *copyBar) clear() {

@@ -182,7 +182,7 @@ func (t Tree) Write(up session.Upload, from io.Reader) (int64, error) {
 		return 0, errors.Join(notRegular("write", hidden), err)
 	}
 	sum, end := t.Sums.begin(info, up.Offset)
-	err = copyAt(file, up.Offset, from, sum)
+	err = copyAt(&placed{file: file, offset: up.Offset}, from, sum)
 	if end(file); err != nil {
 		return 0, failure("write", full, err)
 	}

@@ -20,6 +20,7 @@ const (
 type placed struct {
 	file   *os.File
 	offset int64
+	tell   func(int64) // up to where it has written; may be nil
 }
 
 func (p *placed) Write(b []byte) (int, error) {
@@ -29,14 +30,21 @@ func (p *placed) Write(b []byte) (int, error) {
 	if p.offset/writeEvery > begun {
 		beginWriting(p.file, begun*writeEvery, writeEvery)
 	}
+	if p.tell != nil {
+		p.tell(p.offset)
+	}
 	return n, err
 }
 
-// copyAt copies to a file from an offset on and adds what it copies to a sum.
-// While a block is written the next ones are read. What came before from failed
-// is written.
-func copyAt(file *os.File, offset int64, from io.Reader, sum *runningSum) error {
-	to := &placed{file, offset}
+// CopyAt copies to a file from an offset on, as an upload is written, and tells
+// again and again up to where it has written.
+func CopyAt(file *os.File, offset int64, from io.Reader, tell func(int64)) error {
+	return copyAt(&placed{file, offset, tell}, from, nil)
+}
+
+// copyAt copies to a place and adds what it copies to a sum. While a block is
+// written the next ones are read. What came before from failed is written.
+func copyAt(to *placed, from io.Reader, sum *runningSum) error {
 	block := make([]byte, blockBytes)
 	n, err := io.ReadFull(from, block)
 	if err != nil { // most files are small

@@ -33,8 +33,17 @@ func TestWhatComesInAnyPiecesIsWrittenWhole(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := copyAt(file, 6, ragged{bytes.NewReader(data), dice}, nil); err != nil {
+		told := int64(6)
+		if err := CopyAt(file, 6, ragged{bytes.NewReader(data), dice}, func(at int64) {
+			if info, err := file.Stat(); err != nil || at < told || info.Size() < at {
+				t.Errorf("it has written up to %d, after %d, and there are %d bytes, %v", at, told, info.Size(), err)
+			}
+			told = at
+		}); err != nil {
 			t.Fatal(err)
+		}
+		if told != int64(6+size) {
+			t.Errorf("at last it told of %d bytes", told-6)
 		}
 		if err := file.Close(); err != nil {
 			t.Fatal(err)
@@ -55,7 +64,7 @@ func TestWhatCannotBeWrittenIsNotReadOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if err := copyAt(file, 0, rand.NewChaCha8([32]byte{}), &runningSum{hash: sha256.New()}); err == nil {
+	if err := copyAt(&placed{file: file}, rand.NewChaCha8([32]byte{}), &runningSum{hash: sha256.New()}); err == nil {
 		t.Error("it was written")
 	}
 }

@@ -64,7 +64,7 @@ var table = []row{
 	{pkg: "backend/sshclient", imports: []string{"backend/session"}},
 	{pkg: "backend/environments", imports: []string{"backend/session", "backend/hub", "gpu"}},
 	{pkg: "backend/server", imports: []string{"backend/api", "backend/recipe", "backend/session", "backend/settings", "backend/diagnose", "backend/notify", "backend/hub", "gpu", "backend/terminal", "backend/sshclient"}},
-	{pkg: "backend/cli", imports: []string{"gpu", "backend/access", "backend/api", "backend/recipe", "backend/place", "backend/terminal", "backend/daemon", "backend/session"}},
+	{pkg: "backend/cli", imports: []string{"gpu", "backend/access", "backend/api", "backend/files", "backend/recipe", "backend/place", "backend/terminal", "backend/daemon", "backend/session"}},
 	{pkg: "backend", imports: []string{anythingAbove}},
 	{pkg: "app", imports: []string{"backend", "backend/api", "backend/place"}},
 	{pkg: "frontend"},
