@@ -149,18 +149,7 @@ func (c *carrier) download(ctx context.Context, to string, from int64) error {
 		return err
 	}
 	defer resp.Body.Close() //nolint:errcheck // it is read to its end
-	file, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	defer file.Close() //nolint:errcheck // it is synced
-	if _, err := file.Seek(from, io.SeekStart); err != nil {
-		return err
-	}
-	if _, err := io.Copy(file, resp.Body); err != nil {
-		return err
-	}
-	return file.Sync()
+	return writeDown(to, from, resp.Body)
 }
 
 // cli runs the program as a person does.
@@ -203,7 +192,7 @@ func loopback(ctx context.Context) error {
 			sent <- err
 			return
 		}
-		buffer := make([]byte, 256<<10)
+		buffer := make([]byte, hopBytes)
 		for left := copiedBytes; left > 0 && err == nil; left -= len(buffer) {
 			_, err = conn.Write(buffer)
 		}
@@ -214,7 +203,7 @@ func loopback(ctx context.Context) error {
 		return err
 	}
 	defer conn.Close() //nolint:errcheck // it is read to its end
-	buffer := make([]byte, 256<<10)
+	buffer := make([]byte, hopBytes)
 	for {
 		if _, err := conn.Read(buffer); errors.Is(err, io.EOF) {
 			return <-sent

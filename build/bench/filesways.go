@@ -16,23 +16,43 @@ import (
 	"slipway/backend/api"
 )
 
+// way is one way to copy the file.
+type way struct {
+	name string
+	made string // what is there afterwards; empty: nothing
+	run  func() error
+	took samples
+}
+
+// The ways that Slipway's are compared with come first.
+const (
+	wayCP = iota
+	wayBare
+	wayFetched // by plain HTTP
+	wayBrought
+	waysCompared
+)
+
 // compare copies in every way, one after another, so many times over.
 func (c *carrier) compare(ctx context.Context, rounds int, r *report) error {
 	there, back := filepath.Join(c.dir, "folder", copiedName), filepath.Join(c.dir, "back.bin")
-	ways := []struct {
-		name string
-		made string // what is there afterwards; empty: nothing
-		run  func() error
-		took samples
-	}{
-		{name: "cp", made: back, run: func() error { return c.plainCopy(ctx, back) }},
-		{name: "a bare connection", run: func() error { return loopback(ctx) }},
+	far := "folder:" + c.folder.Name + "/" + copiedName
+	plain, err := startPlainly(ctx, c.dir)
+	if err != nil {
+		return err
+	}
+	defer plain.web.Close() //nolint:errcheck // nobody asks it any more
+	ways := []*way{
+		wayCP:      {name: "cp", made: back, run: func() error { return c.plainCopy(ctx, back) }},
+		wayBare:    {name: "a bare connection", run: func() error { return loopback(ctx) }},
+		wayFetched: {name: "plain HTTP", made: back, run: func() error { return plain.fetch(ctx, filepath.Base(c.source), back) }},
+		wayBrought: {name: "plain HTTP", made: back, run: func() error { return plain.bring(ctx, c.source, filepath.Base(back)) }},
 		{name: "1 GiB to a folder, as the user interface sends it", made: there, run: func() error {
 			return errors.Join(c.upload(ctx, "bench", 0, copiedBytes), c.finish(ctx, "bench", ""))
 		}},
 		{name: "1 GiB from a folder, as the user interface fetches it", made: back, run: func() error { return c.download(ctx, back, 0) }},
-		{name: "1 GiB to a folder, slipway cp with checksums", made: there, run: func() error { return c.cliCopy(ctx, c.source, "folder:"+c.folder.Name+"/"+copiedName) }},
-		{name: "1 GiB from a folder, slipway cp with checksums", made: back, run: func() error { return c.cliCopy(ctx, "folder:"+c.folder.Name+"/"+copiedName, back) }},
+		{name: "1 GiB to a folder, slipway cp with checksums", made: there, run: func() error { return c.cliCopy(ctx, c.source, far) }},
+		{name: "1 GiB from a folder, slipway cp with checksums", made: back, run: func() error { return c.cliCopy(ctx, far, back) }},
 	}
 	before, err := c.resident()
 	if err != nil {
@@ -42,41 +62,56 @@ func (c *carrier) compare(ctx context.Context, rounds int, r *report) error {
 		return err
 	}
 	for range rounds {
-		for i := range ways {
-			way := &ways[i]
-			if err := os.RemoveAll(way.made); err != nil { // every way makes a fresh file
-				return err
-			}
-			began := time.Now()
-			if err := way.run(); err != nil {
-				return fmt.Errorf("%s: %w", way.name, err)
-			}
-			way.took = append(way.took, time.Since(began))
-			if way.made == "" {
-				continue
-			}
-			if err := c.same(way.made); err != nil {
+		for _, way := range ways {
+			if err := c.time(way); err != nil {
 				return fmt.Errorf("%s: %w", way.name, err)
 			}
 		}
 	}
-	slower := ways[0]
-	if ways[1].took.median() > slower.took.median() {
-		slower = ways[1]
-	}
-	for _, way := range ways[2:] {
-		x := ratio(slower.took.median(), way.took.median())
-		r.add(row{way.name + fmt.Sprintf(", %d times", rounds), rate(way.took.median()), slower.name + ": " + rate(slower.took.median()), fmt.Sprintf("%.2f", x), "≥ 0.7 of the rate", x >= 0.7})
-	}
+	c.judge(ways, rounds, r)
 	peak, err := c.peak()
 	if err != nil {
 		return err
 	}
 	r.add(row{
-		fmt.Sprintf("the program's memory while %d GiB are copied", 4*rounds), fmt.Sprintf("%.1f MB at most", float64(peak)/1e6), fmt.Sprintf("before: %.1f MB", float64(before)/1e6), "",
+		fmt.Sprintf("the program's memory while %d GiB are copied", (len(ways)-waysCompared)*rounds), fmt.Sprintf("%.1f MB at most", float64(peak)/1e6), fmt.Sprintf("before: %.1f MB", float64(before)/1e6), "",
 		fmt.Sprintf("grows < %d MiB", mostGrown>>20), peak-before < mostGrown,
 	})
 	return nil
+}
+
+// time copies once and looks whether what was made is what was copied. Every
+// way makes a fresh file.
+func (c *carrier) time(w *way) error {
+	if err := os.RemoveAll(w.made); err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := w.run(); err != nil {
+		return err
+	}
+	w.took = append(w.took, time.Since(began))
+	if w.made == "" {
+		return nil
+	}
+	return c.same(w.made)
+}
+
+// judge compares Slipway's ways with the slowest of those that do no more than
+// copy, and tells the rates of all of them.
+func (c *carrier) judge(ways []*way, rounds int, r *report) {
+	cp, bare := ways[wayCP].took.median(), ways[wayBare].took.median()
+	r.add(row{what: fmt.Sprintf("1 GiB over a bare connection of the loopback, from memory to memory, %d times", rounds), value: rate(bare), kept: true})
+	for i, w := range ways[waysCompared:] {
+		plain := ways[wayBrought].took.median()
+		if i%2 == 1 {
+			plain = ways[wayFetched].took.median()
+		}
+		took := w.took.median()
+		x := ratio(max(cp, bare, plain), took)
+		compared := fmt.Sprintf("cp: %s (%.2f); plain HTTP to a file: %s (%.2f)", rate(cp), ratio(cp, took), rate(plain), ratio(plain, took))
+		r.add(row{w.name + fmt.Sprintf(", %d times", rounds), rate(took), compared, fmt.Sprintf("%.2f", x), "≥ 0.7 of the lowest rate", x >= 0.7})
+	}
 }
 
 func rate(took time.Duration) string {

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+)
+
+// hopBytes is how much is read and written at a time where this program copies.
+const hopBytes = 256 << 10
+
+// plainly is the least that a program can be that hands a file on over the
+// loopback: an HTTP server that sends a file of its directory, or writes one
+// there and waits for the disk. It checks nobody and nothing.
+type plainly struct {
+	dir string
+	url string
+	web *http.Server
+}
+
+func startPlainly(ctx context.Context, dir string) (*plainly, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &plainly{dir: dir, url: "http://" + listener.Addr().String()}
+	p.web = &http.Server{Handler: http.HandlerFunc(p.serve)} //nolint:gosec // it serves this program alone
+	go p.web.Serve(listener)                                 //nolint:errcheck // its requests tell what fails
+	return p, nil
+}
+
+func (p *plainly) serve(w http.ResponseWriter, r *http.Request) {
+	name := filepath.Join(p.dir, filepath.Base(r.URL.Path))
+	if r.Method == http.MethodGet {
+		w.Header().Set("Content-Type", "application/octet-stream")
+		http.ServeFile(w, r, name)
+		return
+	}
+	if err := writeDown(name, 0, r.Body); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
+}
+
+// fetch has a file sent and writes it down.
+func (p *plainly) fetch(ctx context.Context, name, to string) error {
+	resp, err := p.do(ctx, http.MethodGet, name, nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close() //nolint:errcheck // it is read to its end
+	return writeDown(to, 0, resp.Body)
+}
+
+// bring sends a file.
+func (p *plainly) bring(ctx context.Context, from, name string) error {
+	file, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	resp, err := p.do(ctx, http.MethodPut, name, file)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
+
+// do makes a request. A file that is its body is closed by it.
+func (p *plainly) do(ctx context.Context, method, name string, file *os.File) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, p.url+"/"+name, nil)
+	if err != nil {
+		return nil, err
+	}
+	if file != nil {
+		req.Body, req.ContentLength = file, copiedBytes
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = errors.Join(fmt.Errorf("%s %s: %s", method, name, resp.Status), resp.Body.Close())
+	}
+	return resp, err
+}
+
+// writeDown writes to a file from a place on and waits for the disk.
+func writeDown(name string, at int64, from io.Reader) error {
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // it is synced
+	if _, err := file.Seek(at, io.SeekStart); err != nil {
+		return err
+	}
+	if _, err := io.CopyBuffer(struct{ io.Writer }{file}, from, make([]byte, hopBytes)); err != nil {
+		return err
+	}
+	return file.Sync()
+}
