@@ -3,6 +3,7 @@ package backend
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -195,5 +196,38 @@ func TestWhatIsRealIsNoDemo(t *testing.T) {
 	err := ServeDemo(t.Context(), DemoConfig{Keep: r.home.Dir})
 	if session.CodeOf(err) != "demo_start_conflict" {
 		t.Errorf("a demo in a real folder: %v", err)
+	}
+}
+
+func TestADemoRunsBesideWhatIsReal(t *testing.T) {
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	r := start(t, filepath.Join(t.TempDir(), "home"), 0)
+	ask := func() string {
+		t.Helper()
+		var started api.DemoStarted
+		if status := r.call(t, "POST", "/api/v1/demo/start", `{"window":true}`, &started); status != 200 || started.Windowed {
+			t.Fatalf("%d %+v", status, started)
+		}
+		return started.URL
+	}
+	first, second := ask(), ask()
+	place, _, _ := strings.Cut(first, "/login")
+	if !strings.HasPrefix(second, place+"/login") || first == second || strings.HasPrefix(first, r.URL) {
+		t.Errorf("first %s, then %s, beside %s", first, second, r.URL)
+	}
+	response, err := http.Get(second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := response.Body.Close(); err != nil || response.StatusCode >= 500 {
+		t.Errorf("its login answers with %d, %v", response.StatusCode, err)
+	}
+	if mine := r.sessions(t); len(mine) != 0 {
+		t.Errorf("what is real has %d sessions", len(mine))
+	}
+	r.end(t)
+	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
+		t.Errorf("%v is left of it, %v", left, err)
 	}
 }

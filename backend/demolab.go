@@ -1,14 +1,12 @@
 package backend
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"time"
 
@@ -26,59 +24,22 @@ const LabCommand = "demo-lab"
 // labPatience is how long the lab server may take to answer.
 const labPatience = 20 * time.Second
 
-// lab is the lab server's process, seen from the demonstration. It ends with its
-// standard input, so it never outlives who started it.
+// lab is the lab server's process, seen from the demonstration.
 type lab struct {
-	home  place.Home
-	input io.Closer
-	told  chan daemon.Status // holds one; closed where there is none
-	ended chan struct{}
+	*companion
+	home place.Home
 }
 
 // startLab starts the lab server and does not wait for it.
 func startLab(ctx context.Context, home place.Home, options demo.Options, program []string) (*lab, error) {
-	if len(program) == 0 {
-		self, err := os.Executable()
-		if err != nil {
-			return nil, labFailed(home, err)
-		}
-		program = []string{self}
-	}
 	if _, err := demo.Claim(home.Dir, options); err != nil {
 		return nil, err
 	}
-	args := append(program[1:len(program):len(program)], LabCommand, home.Dir)
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), program[0], args...)
-	input, err := cmd.StdinPipe()
+	c, err := startCompanion(ctx, program, LabCommand, home.Dir)
 	if err != nil {
 		return nil, labFailed(home, err)
 	}
-	output, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, labFailed(home, err)
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, labFailed(home, err)
-	}
-	l := &lab{home: home, input: input, told: make(chan daemon.Status, 1), ended: make(chan struct{})}
-	go func() {
-		defer close(l.ended)
-		l.listen(output)
-		_ = cmd.Wait() // how it ended is in its log
-	}()
-	return l, nil
-}
-
-// listen reads the one line that the lab server says and waits for its end.
-func (l *lab) listen(output io.Reader) {
-	defer close(l.told)
-	lines := bufio.NewReader(output)
-	line, err := lines.ReadBytes('\n')
-	var status daemon.Status
-	if err == nil && json.Unmarshal(line, &status) == nil {
-		l.told <- status
-	}
-	_, _ = io.Copy(io.Discard, lines) // it says nothing more
+	return &lab{companion: c, home: home}, nil
 }
 
 // address waits until the lab server answers and returns where.
@@ -86,9 +47,10 @@ func (l *lab) address(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, labPatience)
 	defer cancel()
 	select {
-	case status, ok := <-l.told:
-		if !ok {
-			return "", labFailed(l.home, nil)
+	case line := <-l.told:
+		var status daemon.Status
+		if err := json.Unmarshal(line, &status); err != nil {
+			return "", labFailed(l.home, err)
 		}
 		address, err := hub.ParseAddress("slipway://" + status.Listen)
 		return address.String(), err
@@ -105,13 +67,6 @@ func (l *lab) code(ctx context.Context) (string, error) {
 	}
 	code, err := c.Pair(ctx, daemon.CodeRequest{Owner: demo.Person, Role: string(session.RoleAdmin)})
 	return code.Code, err
-}
-
-// end ends the lab server and waits for it.
-func (l *lab) end() error {
-	err := l.input.Close()
-	<-l.ended
-	return err
 }
 
 func labFailed(home place.Home, err error) error {

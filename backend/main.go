@@ -26,6 +26,9 @@ func Main(args []string, assets fs.FS) int {
 	if len(args) > 0 && args[0] == LabCommand { // hidden: a demo starts this program so
 		return LabMain(args[1:], os.Stdin, os.Stdout, os.Stderr)
 	}
+	if len(args) > 0 && args[0] == BesideCommand { // hidden: a control plane starts this program so
+		return BesideMain(assets, os.Stdin, os.Stdout, os.Stderr)
+	}
 	return cli.Main(context.Background(), cli.Config{
 		Version: BuildVersion(), Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Serve: func(ctx context.Context, opts cli.ServeOptions) error {

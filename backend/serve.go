@@ -163,7 +163,13 @@ func serve(ctx context.Context, config Config) (err error) {
 	if err != nil {
 		log.Warn("sessions are not reached by ssh", "error", err)
 	}
-	s := server.New(server.Config{Hub: h, Shelf: shelf, SSH: ssh, Token: token, Users: users(), Assets: config.Assets, Demo: config.demo.shown(reach), Shutdown: cancel, LogFile: config.Home.LogFile(), Log: log.With("part", "server")})
+	var starter server.Beside
+	if config.demo == nil {
+		one := &beside{}
+		defer func() { err = errors.Join(err, one.end()) }()
+		starter = one
+	}
+	s := server.New(server.Config{Hub: h, Shelf: shelf, SSH: ssh, Token: token, Users: users(), Assets: config.Assets, Demo: config.demo.shown(reach), Beside: starter, Shutdown: cancel, LogFile: config.Home.LogFile(), Log: log.With("part", "server")})
 	log.Info("serving", "port", port, "engine", local.Kind, "note", local.Note, "version", place.Version, "pid", os.Getpid())
 	p := plane{config: config, local: local, reach: reach, hub: h, server: s, listener: listener, port: port, door: planeDoor(config, local), ssh: ssh}
 	err = p.run(ctx, cancel)

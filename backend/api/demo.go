@@ -14,3 +14,14 @@ type Demo struct {
 type DemoLid struct {
 	Closed bool `json:"closed"`
 }
+
+// DemoStart asks for a demonstration beside what is real.
+type DemoStart struct {
+	Window bool `json:"window,omitempty"` // show it in a window of its own, if a desktop shell is there
+}
+
+// DemoStarted says where a demonstration is to be seen.
+type DemoStarted struct {
+	URL      string `json:"url"`      // logs a browser in to it, once, within one minute
+	Windowed bool   `json:"windowed"` // a desktop shell shows it
+}

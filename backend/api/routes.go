@@ -54,6 +54,7 @@ var Routes = []Route{
 	{Name: "version", Method: http.MethodGet, Path: "/api/v1/version", Summary: "Say what is running.", Response: Version{}},
 	{Name: "demo", Method: http.MethodGet, Path: "/api/v1/demo", Summary: "Say whether what is served is a demonstration, and which.", Response: Demo{}},
 	{Name: "demo-lid", Method: http.MethodPut, Path: "/api/v1/demo/lid", Summary: "Close the lid of a demonstration's laptop, which cuts the tunnel, or open it.", Request: DemoLid{}, Response: Demo{}},
+	{Name: "demo-start", Method: http.MethodPost, Path: "/api/v1/demo/start", Summary: "Start a demonstration beside what is real, with a folder and a port of its own, unless it runs.", Request: DemoStart{}, Response: DemoStarted{}},
 	{Name: "openapi", Method: http.MethodGet, Path: "/api/v1/openapi.json", Summary: "Read this document.", Stream: "text"},
 	{Name: "login-link", Method: http.MethodPost, Path: "/api/v1/login", Summary: "Make a one-time address that logs a browser in. It is valid for one minute.", Response: LoginLink{}, Status: http.StatusCreated},
 	{Name: "doctor", Method: http.MethodGet, Path: "/api/v1/doctor", Summary: "Probe the machine and say what is missing and how to mend it.",

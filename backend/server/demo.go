@@ -1,9 +1,11 @@
 package server
 
 import (
+	"context"
 	"net/http"
 
 	"slipway/backend/api"
+	"slipway/backend/hub"
 	"slipway/backend/session"
 )
 
@@ -43,4 +45,29 @@ func (s *Server) setLid(r *http.Request) (any, error) {
 	}
 	s.demo.SetLid(req.Closed)
 	return s.demoOut(), nil
+}
+
+// Beside starts a demonstration beside what is real.
+type Beside interface {
+	// Start starts it unless it runs, and returns an address that logs a browser in
+	// to it, once. It fails with demo_start_failed.
+	Start(ctx context.Context) (string, error)
+}
+
+func (s *Server) startDemo(r *http.Request) (any, error) {
+	req, err := decode[api.DemoStart](r)
+	if err != nil {
+		return nil, err
+	}
+	if s.beside == nil {
+		return nil, &session.Error{Code: "demo_start_unavailable", Message: "This is a demo already.", Hint: "Close it to come back to what is real."}
+	}
+	started := api.DemoStarted{}
+	if started.URL, err = s.beside.Start(r.Context()); err != nil {
+		return nil, err
+	}
+	if req.Window {
+		started.Windowed = s.hub.OpenWindow(hub.Window{URL: started.URL, Title: "Slipway · Demo"})
+	}
+	return started, nil
 }

@@ -25,6 +25,7 @@ func (s *Server) answers() map[string]answer {
 		"version":         s.getVersion,
 		"demo":            s.getDemo,
 		"demo-lid":        s.setLid,
+		"demo-start":      s.startDemo,
 		"login-link":      s.createLoginLink,
 		"doctor":          s.runDoctor,
 		"machines":        s.listMachines,

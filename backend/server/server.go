@@ -39,7 +39,8 @@ type Config struct {
 	SSH      *sshclient.Client // what ssh needs to reach sessions; nil: it does not
 	LogFile  string            // where Log is written, for whoever looks for a fault
 	Log      *slog.Logger
-	Demo     Demo // what is served where nothing is real; nil: it is
+	Demo     Demo   // what is served where nothing is real; nil: it is
+	Beside   Beside // starts a demonstration beside this; nil: it cannot
 }
 
 // Server answers requests. It is an [http.Handler].
@@ -53,6 +54,7 @@ type Server struct {
 	log      *slog.Logger
 	logFile  string
 	demo     Demo
+	beside   Beside
 	redactor diagnose.Redactor
 	logins   *codes
 	tickets  *codes
@@ -75,7 +77,7 @@ const (
 func New(config Config) *Server {
 	s := &Server{
 		hub: config.Hub, token: config.Token, key: derive(config.Token, "cookies"), users: config.Users,
-		shutdown: config.Shutdown, ssh: config.SSH, demo: config.Demo, log: config.Log, logFile: config.LogFile,
+		shutdown: config.Shutdown, ssh: config.SSH, demo: config.Demo, beside: config.Beside, log: config.Log, logFile: config.LogFile,
 		logins: newCodes(true), tickets: newCodes(false), ui: newSite(config.Assets), mux: http.NewServeMux(),
 	}
 	person, _ := os.UserHomeDir() // without one its path stays in reports

@@ -10,7 +10,7 @@ import type {
   AuditEntry,
   Check,
   Demo,
-  DemoLid,
+  DemoLid, DemoStart, DemoStarted,
   DeviceBoard,
   Diagnostics,
   DevicePoint,
@@ -72,6 +72,7 @@ const sessionPath = (id: string, rest = '') => `${root}/sessions/${encodeURIComp
 
 export const fetchVersion = (signal?: AbortSignal) => request<Version>(`${root}/version`, { signal })
 export const fetchDemo = (signal?: AbortSignal) => request<Demo>(`${root}/demo`, { signal })
+export const startDemo = (body: DemoStart) => request<DemoStarted>(`${root}/demo/start`, { method: 'POST', body })
 export const setDemoLid = (body: DemoLid) => request<Demo>(`${root}/demo/lid`, { method: 'PUT', body })
 /** The checks of this computer, or of an agent's machine. */
 export const fetchDoctor = (signal?: AbortSignal, agent?: string) => request<Check[]>(`${root}/doctor`, { signal, query: { agent } })

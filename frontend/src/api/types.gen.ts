@@ -493,6 +493,20 @@ export interface DemoLid {
   closed: boolean;
 }
 
+/** DemoStart asks for a demonstration beside what is real. */
+export interface DemoStart {
+  /** Show it in a window of its own, if a desktop shell is there. */
+  window?: boolean;
+}
+
+/** DemoStarted says where a demonstration is to be seen. */
+export interface DemoStarted {
+  /** Logs a browser in to it, once, within one minute. */
+  url: string;
+  /** A desktop shell shows it. */
+  windowed: boolean;
+}
+
 /** Accelerator is a request for devices as it was understood. Exactly one of shares, devices, profile and memory is set; text is what people write. */
 export interface Accelerator {
   /** 0.5, 2, mig:1g.10gb, mig:1g.10gb:2 or vram:12g. */
@@ -2011,6 +2025,8 @@ export const routes = {
   "demo": { method: "GET", path: "/api/v1/demo" },
   /** Close the lid of a demonstration's laptop, which cuts the tunnel, or open it. */
   "demo-lid": { method: "PUT", path: "/api/v1/demo/lid" },
+  /** Start a demonstration beside what is real, with a folder and a port of its own, unless it runs. */
+  "demo-start": { method: "POST", path: "/api/v1/demo/start" },
   /** Read this document. */
   "openapi": { method: "GET", path: "/api/v1/openapi.json" },
   /** Make a one-time address that logs a browser in. It is valid for one minute. */
@@ -2267,6 +2283,7 @@ export interface RouteTypes {
   "version": { request: undefined; response: Version };
   "demo": { request: undefined; response: Demo };
   "demo-lid": { request: DemoLid; response: Demo };
+  "demo-start": { request: DemoStart; response: DemoStarted };
   "openapi": { request: undefined; response: undefined };
   "login-link": { request: undefined; response: LoginLink };
   "doctor": { request: undefined; response: Check[] };

@@ -5,11 +5,13 @@ import { useTranslation } from 'react-i18next'
 import { useNavigate } from 'react-router'
 import { useAgents, useConnection, useMachines } from '@/api/hooks'
 import type { Machine, Warning } from '@/api/types.gen'
+import { tellsOfNoDocker } from '@/features/demo/lacksDocker'
+import { SeeDemo } from '@/features/demo/SeeDemo'
 import { formatRelative, past } from '@/lib/time'
 import { useNow } from '@/lib/useNow'
 import css from './Shell.module.css'
 
-function WarningLine({ warning, agent, onHide }: { warning: Warning; agent: string; onHide: () => void }) {
+function WarningLine({ warning, agent, local, onHide }: { warning: Warning; agent: string; local: boolean; onHide: () => void }) {
   const { t } = useTranslation()
   const navigate = useNavigate()
   return (
@@ -18,6 +20,7 @@ function WarningLine({ warning, agent, onHide }: { warning: Warning; agent: stri
       <div className={css.bannerWords}>
         <strong>{agent ? `${agent}: ${warning.title}` : warning.title}</strong> <span className={css.bannerText}>{warning.text}</span>
       </div>
+      {local && tellsOfNoDocker(warning) ? <SeeDemo size="small" /> : null}
       <Button size="small" onClick={() => void navigate(agent ? `/agents/${encodeURIComponent(agent)}` : '/settings')}>
         {t('machine.checks')}
       </Button>
@@ -55,7 +58,7 @@ export function MachineBanner() {
       {connected && !machine.online && isLocal(machine) ? <Offline machine={machine} /> : null}
       {machine.warnings.map((warning) => {
         const key = `${machine.agent} ${warning.code} ${warning.at}`
-        return hidden.includes(key) ? null : <WarningLine key={key} warning={warning} agent={machines.length > 1 ? machine.agent : ''} onHide={() => setHidden([...hidden, key])} />
+        return hidden.includes(key) ? null : <WarningLine key={key} warning={warning} agent={machines.length > 1 ? machine.agent : ''} local={isLocal(machine)} onHide={() => setHidden([...hidden, key])} />
       })}
     </div>
   ))

@@ -44,6 +44,10 @@ describe('MachineBanner', () => {
     await userEvent.click(screen.getByRole('button', { name: 'Look at the checks' }))
     expect(where()).toBe('/settings')
   })
+  it('offers the demo where there is no Docker, and not for other troubles', () => {
+    renderView(<MachineBanner />, { known: { machines: [makeMachine({ warnings: [warning, { ...warning, code: 'engine_info_too-old' }] })] } })
+    expect(screen.getAllByRole('button', { name: 'See the demo' })).toHaveLength(1)
+  })
   it('says since when an agent is silent', async () => {
     const { client } = renderView(<MachineBanner />, { known: { machines: [makeMachine({ online: false })] } })
     act(() => client.setQueryData<Connection>(keys.connection, open))

@@ -1,5 +1,8 @@
 import { lazy, Suspense } from 'react'
 import { useLocation, useNavigate, useParams } from 'react-router'
+import { useAgents, useMachines } from '@/api/hooks'
+import { lacksDocker } from '@/features/demo/lacksDocker'
+import { SeeDemo } from '@/features/demo/SeeDemo'
 import { SessionsPage } from '@/features/sessions/SessionsPage'
 import { lazily } from '@/lib/lazily'
 import { useLaunchSpec } from '../useLaunchSpec'
@@ -12,6 +15,8 @@ export function SessionsRoute() {
   const { search } = useLocation()
   const navigate = useNavigate()
   const launch = useLaunchSpec()
+  const local = useAgents().data?.find((a) => a.local)?.name
+  const offered = lacksDocker(useMachines().data?.find((m) => m.agent === local))
   const close = () => {
     // What the drawer showed, and how, belongs to this one session.
     const params = new URLSearchParams([...new URLSearchParams(search)].filter(([name]) => name !== 'view' && name !== 'kernel' && !name.startsWith('h.')))
@@ -19,7 +24,7 @@ export function SessionsRoute() {
   }
   return (
     <>
-      <SessionsPage openId={id} />
+      <SessionsPage openId={id} offer={offered ? <SeeDemo /> : null} />
       <Suspense fallback={null}>{id ? <SessionDrawer id={id} onClose={close} onAgain={(session) => void launch({ ...session.spec, name: '' })} /> : null}</Suspense>
     </>
   )

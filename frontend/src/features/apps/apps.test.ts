@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { App } from '@/api/types.gen'
 import { sortApps } from './appOrder'
-import { inDesktopShell, openAppTab } from './appTab'
+import { inDesktopShell, openAppTab } from '@/lib/tab'
 
 const webkit = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.0 Safari/605.1.15'
 const app = (id: string, title: string, port = 0): App => ({ id, title, kind: 'web', port, state: 'stopped', url: '' })

@@ -5,7 +5,7 @@ import { asProblem } from '@/api/client'
 import { keys } from '@/api/keys'
 import { forgetOpening, type Opening, setOpening, useOpenings } from '@/api/openings'
 import type { App, OpenRequest } from '@/api/types.gen'
-import { openAppTab } from './appTab'
+import { openAppTab } from '@/lib/tab'
 
 /** Ports begin to listen and apps die while the tiles are looked at: read again this often, in milliseconds. */
 const LOOK_AGAIN = 2_500

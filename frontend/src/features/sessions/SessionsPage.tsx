@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { Button } from 'antd'
 import { Inbox, SearchX } from 'lucide-react'
-import { useCallback, useMemo, useState } from 'react'
+import { useCallback, useMemo, useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link, useNavigate } from 'react-router'
 import type { UsageBook } from '@/api/book'
@@ -39,7 +39,7 @@ function SkeletonRows() {
   )
 }
 
-function Nothing({ state, onClear }: { state: ListState; onClear: () => void }) {
+function Nothing({ state, offer, onClear }: { state: ListState; offer: ReactNode; onClear: () => void }) {
   const { t } = useTranslation('sessions')
   if (state.query) {
     return (
@@ -54,6 +54,7 @@ function Nothing({ state, onClear }: { state: ListState; onClear: () => void }) 
       <Link to="/launcher">
         <Button type="primary">{t('empty.launch')}</Button>
       </Link>
+      {offer}
     </EmptyState>
   )
 }
@@ -69,10 +70,12 @@ function useSessions(state: ListState) {
 export interface SessionsPageProps {
   /** The session whose detail is open over the list. */
   openId: string | undefined
+  /** Stands below the first step that an empty list offers. */
+  offer?: ReactNode
 }
 
 /** The list of sessions under a summary of the machine. */
-export function SessionsPage({ openId }: SessionsPageProps) {
+export function SessionsPage({ openId, offer }: SessionsPageProps) {
   const { t } = useTranslation('sessions')
   const navigate = useNavigate()
   const client = useQueryClient()
@@ -133,7 +136,7 @@ export function SessionsPage({ openId }: SessionsPageProps) {
           <SkeletonRows />
         ) : rows.length === 0 ? (
           <div className={css.fillState}>
-            <Nothing state={state} onClear={() => changeList({ query: '' })} />
+            <Nothing state={state} offer={offer} onClear={() => changeList({ query: '' })} />
           </div>
         ) : (
           <SessionsTable
