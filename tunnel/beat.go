@@ -2,7 +2,6 @@ package tunnel
 
 import (
 	"context"
-	"math/bits"
 	"net"
 	"time"
 )
@@ -157,15 +156,6 @@ func (t *Tunnel) beatBulk() {
 	})
 }
 
-// The kernel is asked now and then what it had to send again. A path loses
-// packets by itself when some were sent again in several of the last spans: a
-// single time may be a peer that was busy.
-const (
-	lossCheck  = 200 * time.Millisecond
-	lossSpans  = 10
-	lossEnough = 3
-)
-
 // pathKind is what a socket is set to.
 type pathKind uint8
 
@@ -176,21 +166,15 @@ const (
 	pathLossy // long, and it loses packets by itself
 )
 
-// settle looks from time to time whether the path loses packets, sets the
-// socket when the path has turned out to be of another kind, and the rate that
-// the kernel keeps to there.
+// settle sets the socket when the path has turned out to be of another kind, and
+// the rate that the kernel keeps to where packets are lost.
 func (c *carrier) settle(now time.Time) {
 	c.mu.Lock()
-	kind, check := c.gate.kind(now), now.Sub(c.checked) >= lossCheck
-	change := kind != c.kind
+	kind, rate := c.gate.kind(now), c.gate.kernelRate(now)
+	change, repace := kind != c.kind, differs(rate, c.most)
 	c.kind = kind
-	rate := c.gate.kernelRate(now)
-	repace := differs(rate, c.most)
 	if repace {
 		c.most = rate
-	}
-	if check {
-		c.checked = now
 	}
 	c.mu.Unlock()
 	if change {
@@ -199,26 +183,9 @@ func (c *carrier) settle(now time.Time) {
 	if repace {
 		c.socket.pace(rate)
 	}
-	if check && kind != pathShort {
-		c.countLosses(now)
-	}
 }
 
 // differs reports whether a rate has changed so much that the kernel is told.
 func differs(now, before uint64) bool {
 	return (now == 0) != (before == 0) || max(now, before)-min(now, before) > before/20
-}
-
-func (c *carrier) countLosses(now time.Time) {
-	again := c.socket.sentAgain()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.losses = c.losses << 1 & (1<<lossSpans - 1)
-	if again > c.again && !c.gate.growing {
-		c.losses |= 1
-	}
-	c.again = again
-	if bits.OnesCount16(c.losses) >= lossEnough {
-		c.gate.lost(now)
-	}
 }

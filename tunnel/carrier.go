@@ -48,15 +48,13 @@ type carrier struct {
 	acks    [2]pendingAck // by carrier
 	pong    pendingNumber
 	pings   []uint64
+	copied  []byte      // copies to send on the other carrier, or here if this is the other
 	timer   *time.Timer // wakes the sender after a pause
 	bye     bool
 	byeSent bool
-	err     error     // why it ended
-	most    uint64    // bytes per second that the kernel keeps to; 0: as it likes
-	kind    pathKind  // that the socket is set to
-	checked time.Time // when the kernel was last asked for losses
-	again   uint32    // packets sent again by then
-	losses  uint16    // of the last spans, one bit for each in which packets were sent again
+	err     error    // why it ended
+	most    uint64   // bytes per second that the kernel keeps to; 0: as it likes
+	kind    pathKind // that the socket is set to
 
 	socket socket
 	lost   chan struct{} // closed when it has ended

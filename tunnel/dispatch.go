@@ -268,7 +268,12 @@ func (t *Tunnel) acknowledged(index uint32, value uint64, at time.Duration) erro
 		return nil // of a carrier that is gone or never was
 	}
 	fine, now := true, time.Now()
-	c.answer(func(c *carrier) { fine = c.gate.ack(value, at, now) })
+	c.answer(func(c *carrier) {
+		if c.kind != pathShort {
+			c.gate.see(c.socket.look(), now)
+		}
+		fine = c.gate.ack(value, at, now)
+	})
 	if !fine {
 		return fmt.Errorf("%w: an answer to a mark that was never sent", ErrProtocol)
 	}

@@ -47,7 +47,10 @@ type gate struct {
 	baseAt time.Time     // when both were learned in a drain, or the first time
 	rate   float64       // bytes per second of the last full round
 
-	lossy time.Time // until when the path counts as one that loses packets
+	losses losses
+	lossy  time.Time // until when the path counts as one that loses packets
+	seen   seen      // what the kernel knew last
+	mended uint64    // bytes sent before the kernel last sent something again
 
 	growing bool // still looking for the path's rate
 	limited bool // the window held bytes back in this round
@@ -216,17 +219,31 @@ func (g *gate) sample(rtt, way time.Duration, now time.Time) {
 	if g.roundLeast == 0 {
 		g.roundLeast = rtt
 	}
+	g.base, g.roundLeast = min(g.base, rtt), min(g.roundLeast, rtt)
+	if g.near() { // else a single frame could fill the window, and no round would ever be whole
+		g.window = max(g.window, g.floor())
+	}
+	if g.acked <= g.mended {
+		return // it waited for what was sent again before it
+	}
 	if way-g.way <= g.target(now) {
 		g.full = 0
 	} else if g.growing {
 		g.full++
 	}
-	g.base, g.roundLeast = min(g.base, rtt), min(g.roundLeast, rtt)
-	if g.near() { // else a single frame could fill the window, and no round would ever be whole
-		g.window = max(g.window, g.floor())
-	}
 	if len(g.ways) < maxWays {
 		g.ways = append(g.ways, way)
+	}
+}
+
+// see takes in what the kernel knows.
+func (g *gate) see(s seen, now time.Time) {
+	if s.again > g.seen.again {
+		g.mended = g.sent
+	}
+	g.seen = s
+	if g.losses.look(s, now) {
+		g.lost(now)
 	}
 }
 
@@ -236,7 +253,7 @@ func (g *gate) endRound(now time.Time) {
 		// Answers that come in a lump make a round look shorter than it was.
 		rate := float64(g.acked-g.roundAcked) / max(took, g.base).Seconds()
 		rate = min(rate, float64(g.window)/g.roundLeast.Seconds())
-		if g.limited || rate > g.rate {
+		if g.limited && len(g.ways) > 0 || rate > g.rate {
 			g.rate = rate
 		}
 		g.adapt(now)
@@ -251,23 +268,38 @@ func (g *gate) endRound(now time.Time) {
 
 func (g *gate) adapt(now time.Time) {
 	g.peak = max(g.rate, g.peak*0.98)
-	way := g.median()
-	g.way = min(g.way, way)
+	queue := g.queue(now)
 	if g.draining > 0 {
-		g.endDrain(way, now)
+		g.endDrain(g.way+queue, now)
 		return
 	}
 	if g.hold { // what this round saw was sent in the window before the last cut
 		g.hold = false
 		return
 	}
-	g.follow(way-g.way, g.target(now))
+	g.follow(queue, g.target(now), now)
 	if g.near() || !g.limited {
 		return
 	}
 	if since := now.Sub(g.baseAt); since >= gateRelearn || g.high >= gateDoubt && since >= gateAgain {
 		g.startDrain()
 	}
+}
+
+// queue returns how long paced bytes waited on their way in the last round. Of
+// what waited behind a lost packet only the kernel can tell; and where packets
+// are lost, the kernel sends at a rate of its own, so that bytes may wait there
+// while the path's queue is empty.
+func (g *gate) queue(now time.Time) time.Duration {
+	if len(g.ways) == 0 {
+		return g.seen.queue
+	}
+	way := g.median()
+	g.way = min(g.way, way)
+	if g.seen.known && now.Before(g.lossy) {
+		return min(way-g.way, g.seen.queue)
+	}
+	return way - g.way
 }
 
 // median returns the way there that half the samples of the round exceeded. The
@@ -280,7 +312,7 @@ func (g *gate) median() time.Duration {
 
 // follow moves the window. In the long run it obeys FAST TCP's rule without its
 // averaging, but never cuts below what the path has carried without a queue.
-func (g *gate) follow(queue, target time.Duration) {
+func (g *gate) follow(queue, target time.Duration, now time.Time) {
 	w := float64(g.window)
 	next := w*g.base.Seconds()/(g.base+queue).Seconds() + g.rate*target.Seconds()
 	if g.full >= growthEnd { // the queue began to fill in this round
@@ -302,6 +334,8 @@ func (g *gate) follow(queue, target time.Duration) {
 	}
 	if g.limited && g.growing {
 		next = max(next, w*1.5)
+	} else if g.limited && now.Before(g.lossy) && queue < target {
+		next = max(next, w*1.05)
 	} else if g.limited && g.low >= 6 {
 		next = max(next, w*1.25)
 	}
@@ -354,6 +388,10 @@ func (g *gate) startDrain() {
 // of the last drains counts, since one may have met a queue of somebody else's.
 func (g *gate) endDrain(way time.Duration, now time.Time) {
 	if g.draining--; g.draining > 0 {
+		return
+	}
+	if len(g.ways) == 0 {
+		g.window, g.baseAt = g.undrain, now // nothing was learned
 		return
 	}
 	g.drains[g.drained%len(g.drains)] = drain{g.roundLeast, way, now}

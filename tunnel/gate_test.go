@@ -1,6 +1,7 @@
 package tunnel
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -60,5 +61,74 @@ func TestARateIsToldAgainWhenItHasChanged(t *testing.T) {
 		if differs(c.now, c.before) != c.told {
 			t.Errorf("from %d to %d: told %v", c.before, c.now, !c.told)
 		}
+	}
+}
+
+func TestAPathLosesPacketsByItself(t *testing.T) {
+	step := func(again, needless int, queue time.Duration) seen {
+		return seen{known: true, again: again, needless: needless, queue: queue}
+	}
+	for name, c := range map[string]struct {
+		spans []seen
+		lossy bool
+	}{
+		"not by what was sent once":         {[]seen{step(0, 0, 0), step(0, 0, 0), step(0, 0, 0)}, false},
+		"not by one mishap":                 {[]seen{step(0, 0, 0), step(5, 0, 0), step(5, 0, 0), step(5, 0, 0)}, false},
+		"by two":                            {[]seen{step(0, 0, 0), step(1, 0, 0), step(1, 0, 0), step(2, 0, 0), step(2, 0, 0)}, true},
+		"not by packets that came twice":    {[]seen{step(0, 0, 0), step(1, 0, 0), step(2, 1, 0), step(3, 2, 0), step(3, 3, 0)}, false},
+		"not while its queue is full":       {[]seen{step(0, 0, 0), step(1, 0, lossQueue*2), step(2, 0, lossQueue*2), step(3, 0, lossQueue*2)}, false},
+		"not when they are far from others": {append(append([]seen{step(0, 0, 0), step(1, 0, 0)}, slices.Repeat([]seen{step(1, 0, 0)}, lossSpans+1)...), step(2, 0, 0), step(2, 0, 0)), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var l losses
+			now, lossy := time.Unix(100, 0), false
+			for _, s := range c.spans {
+				now = now.Add(lossSpan)
+				lossy = l.look(s, now) || lossy
+			}
+			if lossy != c.lossy {
+				t.Errorf("it does: %v", lossy)
+			}
+		})
+	}
+}
+
+// TestWhatWaitsBehindALostPacketIsNoQueue sees that the window grows on when
+// answers are late because a packet had to be sent again, and shrinks when
+// nothing was.
+func TestWhatWaitsBehindALostPacketIsNoQueue(t *testing.T) {
+	const step = 10 * time.Millisecond // a quarter of the round trip
+	now := time.Unix(100, 0)
+	g := newGate(now)
+	var sent []mark
+	pass := func(steps int, late time.Duration, again int) {
+		for range steps {
+			for quarter := g.window / 4; quarter > 0 && g.open(); quarter -= leastFrame {
+				g.spend(leastFrame)
+			}
+			g.limited = true // there is always more to say
+			sent = append(sent, mark{g.mark(now), now})
+			now = now.Add(step)
+			g.see(seen{known: true, again: again}, now)
+			for len(sent) > 0 && now.Sub(sent[0].at) >= 4*step+late {
+				if !g.ack(sent[0].offset, now.Sub(g.start), now) {
+					t.Fatal("the answer was refused")
+				}
+				sent = sent[1:]
+			}
+		}
+	}
+	pass(20, 0, 0)
+	before := g.window
+	pass(4, 4*step, 0) // nothing is answered until what was lost has come
+	pass(1, 0, 1)
+	pass(20, 0, 1)
+	if !g.growing || g.window <= before {
+		t.Errorf("the window went from %d to %d, growing %v", before, g.window, g.growing)
+	}
+	before = g.window
+	pass(40, 4*step, 1)
+	if g.window >= before {
+		t.Errorf("with a queue in which nothing was lost the window went from %d to %d", before, g.window)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"net"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -85,16 +86,21 @@ func (s socket) pace(rate uint64) {
 	})
 }
 
-// sentAgain returns how many packets the kernel has sent again, ever.
-func (s socket) sentAgain() uint32 {
-	var again uint32
+// look returns what the kernel knows of the path.
+func (s socket) look() seen {
 	if s.raw == nil {
-		return 0
+		return seen{}
 	}
+	var v seen
 	_ = s.raw.Control(func(fd uintptr) {
-		if info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
-			again = info.Total_retrans
+		info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+		if err != nil {
+			return
+		}
+		v = seen{known: true, again: int(info.Total_retrans), needless: int(info.Dsack_dups)}
+		if info.Rtt > info.Min_rtt {
+			v.queue = time.Duration(info.Rtt-info.Min_rtt) * time.Microsecond
 		}
 	})
-	return again
+	return v
 }
