@@ -173,6 +173,9 @@ func (c *carrier) settle(now time.Time) {
 	kind, rate := c.gate.kind(now), c.gate.kernelRate(now)
 	change, repace := kind != c.kind, differs(rate, c.most)
 	c.kind = kind
+	if kind == pathLossy {
+		c.t.lossy.Store(c.gate.lossy.UnixNano())
+	}
 	if repace {
 		c.most = rate
 	}

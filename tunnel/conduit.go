@@ -176,13 +176,22 @@ func (p *conduit) arrived(h header) error {
 		}
 		return nil
 	}
-	if err := f.arrive(h.length); err != nil {
+	before, aside, err := f.arrive(h.length)
+	if err != nil {
 		return err
 	}
-	if f.in.crowded(h.length) {
-		return p.aside(f, h.length)
+	if _, err := p.r.Discard(before); err != nil {
+		return fmt.Errorf("tunnel: read: %w", err)
 	}
-	p.left = h.length
+	switch p.left = h.length - before; {
+	case p.left == 0:
+		p.pending = nil
+	case aside:
+		p.left = 0
+		return p.aside(f, h.length-before)
+	default:
+		binary.LittleEndian.PutUint16(p.head[2:], uint16(p.left))
+	}
 	return nil
 }
 

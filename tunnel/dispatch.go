@@ -101,6 +101,8 @@ func (c *carrier) handle(s signal) error {
 		c.answer(func(c *carrier) { c.pong = pendingNumber{s.number, true} })
 	case sigPong:
 		t.ponged(s.number)
+	case sigCopy:
+		return c.copyArrived(s)
 	case sigBye:
 		return ErrClosedByPeer
 	case sigOpen:
@@ -156,7 +158,7 @@ func (c *carrier) handleStream(s signal) error {
 // ended is told that the peer has sent its last byte, and how many it sent.
 func (f *flow) ended(count uint32) error {
 	all := f.reach(endReceived)
-	if f.in.arrived.Load() != count {
+	if f.in.arrived.Load() != count || f.in.awaits() {
 		return fmt.Errorf("%w: an end after %d bytes of %d", ErrProtocol, f.in.arrived.Load(), count)
 	}
 	f.in.end(io.EOF)

@@ -129,10 +129,11 @@ func (f *flow) send(most int) (int, error) {
 	if len(piece) == 0 {
 		return 0, nil
 	}
-	f.allowed.sent.Add(uint32(len(piece)))
+	at := f.allowed.sent.Add(uint32(len(piece))) - uint32(len(piece))
 	if _, err := f.in.stream.Write(piece); err != nil {
 		return 0, fmt.Errorf("tunnel: write: %w", f.c.pipe.cause(err))
 	}
+	f.c.copy(f, at, piece)
 	if len(f.out) > 0 {
 		if f.out = f.out[len(piece):]; len(f.out) == 0 {
 			f.out = f.spare

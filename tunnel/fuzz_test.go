@@ -31,7 +31,8 @@ func FuzzSignal(f *testing.F) {
 	for k := sigOpen; k <= sigBye; k++ {
 		f.Add(signal{kind: k, id: 1, value: 2, window: 3, number: 4, at: 5}.append(nil))
 	}
-	f.Add([]byte{byte(sigUnkept), 1, 2})
+	f.Add(signal{kind: sigCopy, id: 1, value: 2, asked: true, data: []byte("key")}.append(nil))
+	f.Add([]byte{byte(sigUnkept) + 9, 1, 2})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s, n, err := parseSignal(b)
 		if err != nil || n == 0 {
@@ -40,7 +41,7 @@ func FuzzSignal(f *testing.F) {
 		if n > len(b) || n != signalHead+int(b[1]) {
 			t.Fatalf("%d bytes of %d", n, len(b))
 		}
-		if s.kind >= sigUnkept {
+		if s.kind > sigCopy || s.kind == sigCopy && b[signalHead+8] > 1 {
 			return
 		}
 		if again := s.append(nil); !bytes.Equal(again, b[:n]) {
@@ -95,6 +96,7 @@ func FuzzFrames(f *testing.F) {
 		{saying(signal{kind: sigMark, number: 5}, signal{kind: sigAck, at: 3}, signal{kind: sigPing}, signal{kind: sigPong})},
 		{opened(firstID, Interactive), update(firstID, 0, streamWindow), saying(signal{kind: sigGrant, id: firstID, window: 1 << 20}), frame(cmdOver, firstID)},
 		{opened(firstID, Bulk), saying(signal{kind: sigReset, id: firstID, value: 2}, signal{kind: sigBye})},
+		{opened(firstID, Control), saying(signal{kind: sigCopy, id: firstID, data: []byte{1, 2}}), data, saying(signal{kind: sigEnd, id: firstID, value: 3})},
 	} {
 		f.Add(append(opening(), bytes.Join(frames, nil)...))
 	}

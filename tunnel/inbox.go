@@ -42,6 +42,7 @@ type inbox struct {
 	stream   *smux.Stream
 	stash    []byte // waits beside the library, behind what is in it
 	coming   uint32 // bytes that are being read, to wait there too
+	early    int    // bytes that came as copies, and are still to come by themselves
 	crumbs   int    // small frames in the library, counted since it was empty
 	consumed uint32 // bytes that the reader took, ever
 	update   uint32 // of them told to the peer's library
@@ -57,16 +58,42 @@ type inbox struct {
 	released bool      // the window's growth was given back; it stays as it is
 }
 
-// arrive accounts for bytes of the peer's. It runs before the library has them.
-func (f *flow) arrive(n int) error {
+// arrive accounts for bytes of the peer's before the library has them. It
+// returns how many of them came before, as copies, and whether the others wait
+// beside the library.
+func (f *flow) arrive(n int) (before int, aside bool, err error) {
 	if f.reached.Load()&endReceived != 0 {
-		return errAfterEnd
+		return 0, false, errAfterEnd
 	}
-	grant := f.in.grant.Load()
-	if f.in.arrived.Add(uint32(n))-uint32(grant) > uint32(grant>>32) {
+	in := &f.in
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	before = min(n, in.early)
+	in.early -= before
+	if n -= before; n == 0 {
+		return before, false, nil
+	}
+	if err := in.count(n); err != nil {
+		return before, false, err
+	}
+	return before, in.crowded(n), nil
+}
+
+// count counts bytes that have arrived, of which there must not be more than
+// the peer was granted.
+func (in *inbox) count(n int) error {
+	grant := in.grant.Load()
+	if in.arrived.Add(uint32(n))-uint32(grant) > uint32(grant>>32) {
 		return errTooMuch
 	}
 	return nil
+}
+
+// awaits reports whether bytes that came as copies are still to come.
+func (in *inbox) awaits() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.early > 0
 }
 
 // release returns by how much the window has grown, once; it grows no more.

@@ -30,6 +30,7 @@ func (c *carrier) write() error {
 				ended, err = c.more(ended)
 			}
 		}
+		c.sendCopies()
 		batch := c.pipe.take()
 		if err != nil || len(batch) == 0 {
 			return err
@@ -216,6 +217,9 @@ func (c *carrier) appendControl() {
 		if a := &c.acks[i]; a.due {
 			b, a.due = signal{kind: sigAck, id: uint32(i), number: a.mark, at: a.at}.append(b), false
 		}
+	}
+	if c.index != 0 {
+		b, c.copied = append(b, c.copied...), c.copied[:0]
 	}
 	for _, id := range c.refused {
 		b = signal{kind: sigReset, id: id, value: resetRefused}.append(b)

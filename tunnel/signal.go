@@ -22,6 +22,7 @@ const (
 	sigPong   signalKind = 9  // the latest number that arrived
 	sigBye    signalKind = 10 // the sender ends the tunnel and sends no more
 	sigUnkept signalKind = 64 // from here on unknown kinds are skipped
+	sigCopy   signalKind = 64 // bytes of a stream of the first carrier
 )
 
 // signalHead is the size of what begins every signal: its kind and the length
@@ -32,7 +33,7 @@ const signalHead = 2
 // sender allows. For any other the stream counts as lost.
 const resetRefused uint32 = 1
 
-// size returns how many bytes follow a signal's head.
+// size returns how many bytes follow a signal's head, without those of a copy.
 func (k signalKind) size() (int, bool) {
 	switch k {
 	case sigBye:
@@ -41,6 +42,8 @@ func (k signalKind) size() (int, bool) {
 		return 4, true
 	case sigOpen, sigEnd, sigReset, sigMark, sigPing, sigPong:
 		return 8, true
+	case sigCopy:
+		return 9, true
 	case sigGrant:
 		return 12, true
 	case sigAck:
@@ -53,8 +56,10 @@ func (k signalKind) size() (int, bool) {
 type signal struct {
 	kind   signalKind
 	id     uint32        // of the stream; of the carrier for an ack
-	value  uint32        // the class, the bytes of an end, those consumed, the reason
+	value  uint32        // the class, the bytes of an end, those consumed, those before a copy, the reason
 	window uint32        // of a grant
+	asked  bool          // of a copy: the peer is to send copies too
+	data   []byte        // of a copy
 	number uint64        // of a mark, an ack, a ping or a pong
 	at     time.Duration // of an ack: when its mark arrived, on the sender's clock
 }
@@ -62,7 +67,7 @@ type signal struct {
 // append encodes a signal.
 func (s signal) append(b []byte) []byte {
 	size, _ := s.kind.size()
-	b = append(b, byte(s.kind), byte(size))
+	b = append(b, byte(s.kind), byte(size+len(s.data)))
 	switch s.kind {
 	case sigMark, sigPing, sigPong:
 		return binary.LittleEndian.AppendUint64(b, s.number)
@@ -79,6 +84,12 @@ func (s signal) append(b []byte) []byte {
 	case sigGrant:
 		b = binary.LittleEndian.AppendUint32(b, s.value)
 		b = binary.LittleEndian.AppendUint32(b, s.window)
+	case sigCopy:
+		b = append(binary.LittleEndian.AppendUint32(b, s.value), 0)
+		if s.asked {
+			b[len(b)-1] = 1
+		}
+		b = append(b, s.data...)
 	}
 	return b
 }
@@ -91,7 +102,11 @@ func parseSignal(b []byte) (signal, int, error) {
 	}
 	s, length := signal{kind: signalKind(b[0])}, int(b[1])
 	want, known := s.kind.size()
-	if !known && s.kind < sigUnkept || known && length != want {
+	most := want
+	if s.kind == sigCopy {
+		want, most = want+1, want+maxCopy
+	}
+	if !known && s.kind < sigUnkept || known && (length < want || length > most) {
 		return s, 0, fmt.Errorf("%w: signal %d with %d bytes", ErrProtocol, s.kind, length)
 	}
 	if len(b) < signalHead+length {
@@ -111,6 +126,8 @@ func parseSignal(b []byte) (signal, int, error) {
 	case sigGrant:
 		s.id, s.value = binary.LittleEndian.Uint32(body), binary.LittleEndian.Uint32(body[4:])
 		s.window = binary.LittleEndian.Uint32(body[8:])
+	case sigCopy:
+		s.id, s.value, s.asked, s.data = binary.LittleEndian.Uint32(body), binary.LittleEndian.Uint32(body[4:]), body[8] != 0, body[9:]
 	}
 	return s, signalHead + length, nil
 }

@@ -15,13 +15,9 @@ const (
 )
 
 // crowded reports whether so many bytes of a stream are to wait beside the
-// library. Once some do all that follow have to, so that their order stays.
+// library. Once some do all that follow have to, so that their order stays. The
+// caller holds in.mu.
 func (in *inbox) crowded(n int) bool {
-	if n >= crumbSize && !in.aside.Load() {
-		return false
-	}
-	in.mu.Lock()
-	defer in.mu.Unlock()
 	if n < crumbSize {
 		in.crumbs++
 	}

@@ -34,6 +34,7 @@ type Tunnel struct {
 	smoothRTT      atomic.Int64  // nanoseconds
 	leastRTT       atomic.Int64  // nanoseconds
 	grownBy        atomic.Int64  // bytes by which all windows have grown
+	lossy, asked   atomic.Int64  // nanoseconds since 1970 until which copies are sent, see copy.go
 
 	mu      sync.Mutex // guards what follows
 	bulk    *carrier   // nil while there is only one

@@ -1,0 +1,83 @@
+package tunnel
+
+import "time"
+
+// Where the path loses packets by itself, what is lost on the carrier of the key
+// strokes holds up all behind it for more than a round trip. There small pieces
+// of urgent streams go on the other carrier too, and whichever comes first
+// counts: hardly ever do both wait for what was lost at the same time.
+const (
+	maxCopy   = 200     // bytes of a stream that are worth sending twice
+	maxCopies = 4 << 10 // bytes of them that wait for the other carrier
+)
+
+// copies is when this side sends copies, as nanoseconds since 1970 until which
+// it does.
+func (t *Tunnel) copies(now time.Time) (found, asked bool) {
+	n := now.UnixNano()
+	return n < t.lossy.Load(), n < t.asked.Load()
+}
+
+// copy notes a piece of a stream that begins behind so many bytes. The caller
+// holds c.mu.
+func (c *carrier) copy(f *flow, at uint32, piece []byte) {
+	if c.index != 0 || f.class == Bulk || len(piece) > maxCopy || len(c.copied) >= maxCopies {
+		return
+	}
+	found, asked := c.t.copies(time.Now())
+	if found || asked {
+		c.copied = signal{kind: sigCopy, id: f.id, value: at, asked: found, data: piece}.append(c.copied)
+	}
+}
+
+// sendCopies hands what was noted to the other carrier. It belongs to the first
+// one's sender.
+func (c *carrier) sendCopies() {
+	if c.index != 0 || len(c.copied) == 0 {
+		return
+	}
+	c.t.mu.Lock()
+	bulk := c.t.bulk
+	c.t.mu.Unlock()
+	if bulk != nil {
+		bulk.answer(func(b *carrier) {
+			if len(b.copied)+len(c.copied) <= maxCopies {
+				b.copied = append(b.copied, c.copied...)
+			}
+		})
+	}
+	c.copied = c.copied[:0]
+}
+
+// copyArrived takes a copy in. That of a stream that is over, or has not begun,
+// is of no use.
+func (c *carrier) copyArrived(s signal) error {
+	if s.asked {
+		c.t.asked.Store(time.Now().Add(gateLossy).UnixNano())
+	}
+	if f := c.t.primary.find(s.id); f != nil {
+		return f.copyArrived(s.value, s.data)
+	}
+	return nil
+}
+
+// copyArrived takes bytes in that come behind so many, if those are there and
+// these are not. They wait beside the library.
+func (f *flow) copyArrived(at uint32, piece []byte) error {
+	in := &f.in
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if f.reached.Load()&endReceived != 0 || in.coming > 0 || in.arrived.Load() != at {
+		return nil
+	}
+	if err := in.count(len(piece)); err != nil {
+		return err
+	}
+	in.early += len(piece)
+	if !in.closed && !in.retired {
+		in.stash = append(in.stash, piece...)
+		in.aside.Store(true)
+		in.settle()
+	}
+	return nil
+}
