@@ -21,6 +21,9 @@ const (
 	takenEvery = 64 << 10
 	// lastingFor is how long a lasting stream waits for its tunnel to come back.
 	lastingFor = time.Hour
+	// partWithin is how long a side waits, over a stream that stands, for the other
+	// to close it behind the last word.
+	partWithin = time.Minute
 )
 
 // lasting is one end of a stream of bytes that outlives the streams of tunnels
@@ -29,11 +32,16 @@ const (
 // Both sides count bytes from the stream's beginning; the end of a direction
 // counts as one byte behind its last.
 //
+// A side's last word, a cancellation or a failure, goes behind its bytes, and the
+// other closes the stream when it has read it. Whoever said it keeps the bytes
+// until then: what is sent into a path that is gone says so to nobody.
+//
 // Whoever holds the end reads and writes it as a [net.Conn]. While it runs over
 // no stream, reads wait, and so do writes once the window is full.
 type lasting struct {
 	window uint64 // how many bytes the peer may send beyond those that were taken
 	every  uint64 // after how many the peer is told
+	parts  bool   // it is the side that takes leave, when neither has more to say
 
 	mu      sync.Mutex // guards everything below
 	changed sync.Cond  // of mu; broadcast at every change
@@ -50,6 +58,7 @@ type lasting struct {
 	endOut  bool    // over any wire
 	endTook bool    // the peer has taken the end
 	broken  *failure
+	parting time.Time // until when the peer may take the last word in; zero: it was not said over wire
 
 	// What comes from the peer.
 	inbox     stretch
@@ -87,7 +96,7 @@ func (e *lasting) attach(w *wire, at lastingAt) (received uint64, err error) {
 		defer e.wire.stream.Close() //nolint:errcheck // nothing of it is read any more
 	}
 	e.wire, e.room = w, min(at.Window, bulkWindow)
-	e.sent, e.endSent, e.told = at.Received, false, 0
+	e.sent, e.endSent, e.told, e.parting = at.Received, false, 0, time.Time{}
 	e.changed.Broadcast()
 	return e.inbox.end(), nil
 }
@@ -114,14 +123,31 @@ func (e *lasting) finish(err error) {
 }
 
 // over needs mu. It reports whether nothing more is to be sent or received.
-func (e *lasting) over() bool {
-	switch {
-	case e.gone != nil:
-		return true
-	case e.closed:
+func (e *lasting) over() bool { return e.gone != nil || !e.parts && e.done() }
+
+// done needs mu. It reports whether nothing is left to be said but the last word.
+func (e *lasting) done() bool {
+	if e.closed {
 		return e.sent >= e.kept.end()
 	}
 	return e.ended && e.endTook && (e.endRead || e.oneWay)
+}
+
+// lives reports whether bytes still go either way.
+func (e *lasting) lives() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.gone == nil
+}
+
+// parted tells that the peer has closed w, which it does behind the last word.
+func (e *lasting) parted(w *wire) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.wire == w && e.gone == nil && (!e.parting.IsZero() || e.parts && e.done()) {
+		e.gone = net.ErrClosed
+		e.changed.Broadcast()
+	}
 }
 
 // isOver is over for whoever does not have mu.
@@ -166,7 +192,10 @@ func (e *lasting) send(w *wire) {
 			if e.over() {
 				return
 			}
-			e.changed.Wait()
+			if !e.wait(e.parting) {
+				e.gone = net.ErrClosed // it takes in nothing any more
+				e.changed.Broadcast()
+			}
 			continue
 		}
 		e.mu.Unlock()
@@ -192,12 +221,16 @@ func (e *lasting) next(w *wire) func() error {
 		piece := e.kept.from(e.sent, maxData)
 		e.sent += uint64(len(piece))
 		return func() error { _, err := w.data(piece); return err }
+	case !e.parting.IsZero():
+		return nil
+	case e.parts && e.done():
+		e.parting = time.Now().Add(partWithin)
+		return func() error { return w.signal(kindCancel) }
 	case e.closed:
 		return nil
 	case e.broken != nil:
 		why := *e.broken
-		e.gone = net.ErrClosed
-		e.changed.Broadcast()
+		e.parting = time.Now().Add(partWithin)
 		return func() error { return w.send(kindFailure, why) }
 	case e.ended && !e.endSent && !e.endTook:
 		e.endSent, e.endOut = true, true
@@ -216,6 +249,10 @@ func takenFrame(n uint64) []byte {
 func (e *lasting) receive(w *wire) {
 	defer e.detach(w)
 	for {
+		if _, err := w.in.Peek(1); errors.Is(err, io.EOF) {
+			e.parted(w)
+			return
+		}
 		h, err := w.head()
 		if err == nil {
 			err = e.frame(w, h)

@@ -51,6 +51,7 @@ func (m duplex[A]) openLasting(ctx context.Context, c *Client, wish *wish) (net.
 	}
 	wish.lasting.Begun = true
 	l := &caller{lasting: newLasting(m.window), client: c, wish: wish, stream: call.wire.stream}
+	l.parts = true
 	if _, err := l.attach(call.wire, *answer.Lasting); err != nil {
 		call.wire.abandon()
 		return nil, c.fail(ctx, wish.spec, err)

@@ -41,6 +41,9 @@ type joined struct {
 	expiry *time.Timer
 }
 
+// errForgotten says that a stream is over where it would go on.
+var errForgotten = &session.Error{Code: codeForgotten, Message: "This connection is not kept any more.", Hint: "Connect anew."}
+
 // join returns the stream of a key. first: the caller opens it.
 func (l *lastings) join(key callKey, at lastingAt, window uint64) (j *joined, first bool, err error) {
 	l.mu.Lock()
@@ -51,7 +54,7 @@ func (l *lastings) join(key callKey, at lastingAt, window uint64) (j *joined, fi
 	case known != nil:
 		return known, false, nil
 	case at.Begun:
-		return nil, false, &session.Error{Code: codeForgotten, Message: "This connection is not kept any more.", Hint: "Connect anew."}
+		return nil, false, errForgotten
 	}
 	j = &joined{lasting: newLasting(window), key: key, opened: make(chan struct{})}
 	if l.known == nil {
@@ -180,6 +183,9 @@ func (v *visit) resume(ctx context.Context, j *joined, at lastingAt) error {
 	if j.err != nil {
 		return j.err
 	}
+	if !j.lives() {
+		return errForgotten
+	}
 	received, err := j.attach(v.wire, at)
 	if err != nil {
 		return err
@@ -216,6 +222,7 @@ func (j *joined) relay() {
 	case <-patience.C:
 	}
 	j.far.Close() //nolint:errcheck // nobody is left to be told
+	j.finish(net.ErrClosed)
 	copying.Wait()
 }
 
