@@ -118,7 +118,7 @@ function Content({ row, groups, onRenamed, children }: PartsProps & { children?:
         )}
       </div>
       {agent.question ? <QuestionBox name={agent.name} question={agent.question} /> : null}
-      {!reached && !agent.question ? (
+      {!reached && !agent.question && !busy ? ( // what goes on says more
         <Alert
           type="warning"
           showIcon
