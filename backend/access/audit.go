@@ -1,12 +1,10 @@
 package access
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -23,8 +21,6 @@ const (
 	// auditFiles is how many files the log has at most, the newest among them:
 	// 40 MiB in all.
 	auditFiles = 5
-	// auditLine bounds a line that is read, in bytes.
-	auditLine = 1 << 16
 	// targetMost is how much of a path or name is written down, in bytes.
 	targetMost = 512
 	// dialEvery is how often connections to one port are written down.
@@ -205,15 +201,13 @@ func readAudit(path string) ([]Entry, error) {
 		return nil, err
 	}
 	var entries []Entry
-	lines := bufio.NewScanner(io.LimitReader(bytes.NewReader(data), 2*auditMost))
-	lines.Buffer(nil, auditLine)
-	for lines.Scan() {
+	for line := range bytes.Lines(data[:min(len(data), 2*auditMost)]) {
 		var e Entry
-		if json.Unmarshal(lines.Bytes(), &e) == nil && e.Method != "" {
+		if json.Unmarshal(line, &e) == nil && e.Method != "" {
 			entries = append(entries, e)
 		}
 	}
-	return entries, lines.Err()
+	return entries, nil
 }
 
 func clip(text string) string {

@@ -122,6 +122,40 @@ type openFunc func() tunnel.Stream
 
 func (o openFunc) Open(context.Context, tunnel.Class) (tunnel.Stream, error) { return o(), nil }
 
+// FuzzLasting has the peer of a stream that outlives its tunnels say anything.
+func FuzzLasting(f *testing.F) {
+	for _, raw := range []string{"D\x00\x00\x00\x01xE\x00\x00\x00\x00", "T\x00\x00\x00\x08\x00\x00\x00\x00\x00\x00\x00\x03", "T\x00\x00\x00\x08\xff\xff\xff\xff\xff\xff\xff\xff", "C\x00\x00\x00\x00", "F\x00\x00\x00\x02{}"} {
+		f.Add([]byte(raw), uint8(0))
+		f.Add([]byte(raw+raw), uint8(7))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte, how uint8) {
+		const window = 1 << 10
+		l := newLasting(window)
+		l.parts = how&1 != 0
+		stream := newSaid(raw)
+		w := newWire(stream, &codec{})
+		if _, err := l.attach(w, lastingAt{Window: window}); err != nil {
+			t.Fatal(err)
+		}
+		l.Write([]byte("abc")) //nolint:errcheck // there is room
+		if how&2 != 0 {
+			l.CloseWrite() //nolint:errcheck // it lives
+		}
+		if how&4 != 0 {
+			l.Close() //nolint:errcheck // always nil
+		}
+		var sending sync.WaitGroup
+		sending.Go(func() { l.send(w) })
+		l.receive(w)
+		sending.Wait() // it is detached or over
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if len(l.inbox.data) > window || l.sent > 3 || l.kept.begin > 3 {
+			t.Errorf("%d bytes are kept, %d of 3 sent and %d taken", len(l.inbox.data), l.sent, l.kept.begin)
+		}
+	})
+}
+
 func TestFramesAreBounded(t *testing.T) {
 	huge := binary.BigEndian.AppendUint32([]byte{'D'}, maxData+1)
 	bomb := frames(t, kindAnswer, strings.Repeat("x", MaxMessage-10))
