@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"slipway/backend/pace"
 	"slipway/backend/session"
 	"slipway/backend/store"
 	"slipway/gpu"
@@ -35,6 +36,7 @@ const (
 type accounts struct {
 	log   *slog.Logger
 	store *store.Store
+	clock *pace.Clock
 
 	mu      sync.Mutex // guards everything below
 	gpus    *gpu.Accounts
@@ -65,7 +67,7 @@ func (b *accounts) ending(id session.ID) time.Time {
 	if b.seals.at == nil {
 		b.seals.at = map[session.ID]time.Time{}
 	}
-	at := time.Now().UTC()
+	at := b.clock.Now().UTC()
 	b.seals.at[id] = at
 	return at
 }
@@ -101,7 +103,7 @@ type accountName struct {
 }
 
 // openAccounts goes on from what is stored.
-func openAccounts(s *store.Store, log *slog.Logger) (*accounts, error) {
+func openAccounts(s *store.Store, clock *pace.Clock, log *slog.Logger) (*accounts, error) {
 	var gpus gpu.State
 	var cpus cpuState
 	if _, err := s.Account(keyGPUState, &gpus); err != nil {
@@ -111,7 +113,7 @@ func openAccounts(s *store.Store, log *slog.Logger) (*accounts, error) {
 		return nil, err
 	}
 	return &accounts{
-		log: log, store: s, gpus: gpu.NewAccounts(gpu.AccountsConfig{}, gpus), cpus: newCPUBook(cpus),
+		log: log, store: s, clock: clock, gpus: gpu.NewAccounts(gpu.AccountsConfig{}, gpus), cpus: newCPUBook(cpus),
 		names: map[session.ID]accountName{}, fresh: map[session.ID]accountName{},
 	}, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"slipway/backend/engine"
 	"slipway/backend/scheduler"
@@ -129,7 +128,7 @@ func (a *Agent) previewPlan(p *session.Preview, owner string, depends []session.
 	if err != nil {
 		return err
 	}
-	plan := scheduler.Plan(snapshot, time.Now().UTC()).Decisions
+	plan := scheduler.Plan(snapshot, a.clock.Now().UTC()).Decisions
 	last := plan[len(plan)-1]
 	p.Wait = last.Wait
 	if last.Place == nil {

@@ -14,6 +14,7 @@ import (
 	"slipway/backend/engine"
 	"slipway/backend/guest/link"
 	"slipway/backend/layers"
+	"slipway/backend/pace"
 	"slipway/backend/session"
 	"slipway/backend/store"
 	"slipway/gpu"
@@ -61,6 +62,8 @@ type Config struct {
 	// what devices others hold and creates containers with devices of its own. It
 	// fails where somebody keeps it for too long. nil: there is no such lock.
 	Alone func(ctx context.Context) (release func(), err error)
+	// Clock is what sessions go by. nil: the clock on the wall.
+	Clock *pace.Clock
 	// Doctor is what only the doctor needs.
 	Doctor DoctorConfig
 	// Boot is when the machine was started. nil: what the operating system says.
@@ -117,6 +120,7 @@ func (l Limits) backoff(attempt int) time.Duration {
 // move only while Run runs.
 type Agent struct {
 	config Config
+	clock  *pace.Clock
 	limits Limits
 	engine engine.Engine
 	store  *store.Store
@@ -200,7 +204,7 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 	if err != nil {
 		return nil, &session.Error{Code: "agent_open_failed", Message: "The folder for images that arrive cannot be made.", Hint: "Check the permissions of " + config.Dir + ".", Err: err}
 	}
-	books, err := openAccounts(config.Store, config.Log)
+	books, err := openAccounts(config.Store, config.Clock, config.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -218,9 +222,9 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 	}
 	a := &Agent{
 		allowed: allowed, received: received,
-		config: config, limits: config.Limits.withDefaults(), engine: config.Engine, store: config.Store, log: config.Log,
-		stream: newStream(randomHex()), health: newHealth(), meter: newMeter(), devices: newDevices(config.GPU, config.Moment),
-		accounts: books, depot: depot, works: newImageWorks(), guard: &gpu.Guard{Policy: config.Guard}, idle: newIdleWatch(used),
+		config: config, clock: config.Clock, limits: config.Limits.withDefaults(), engine: config.Engine, store: config.Store, log: config.Log,
+		stream: newStream(randomHex()), health: newHealth(config.Clock), meter: newMeter(), devices: newDevices(config.GPU, config.Moment),
+		accounts: books, depot: depot, works: newImageWorks(config.Clock), guard: &gpu.Guard{Policy: config.Guard}, idle: newIdleWatch(config.Clock, used),
 		wake: make(chan struct{}, 1), probe: make(chan struct{}, 1), sweep: make(chan struct{}, 1), closed: make(chan struct{}),
 		courses: map[session.ID]*course{}, notes: map[session.ID]note{}, starts: map[string]*starting{}, strays: map[string]time.Time{}, networking: make(chan struct{}, 1), networkless: map[session.ID]bool{}, networks: map[string]bool{}, left: map[string]held{},
 	}

@@ -42,7 +42,7 @@ func (a *Agent) DeviceHistory(_ context.Context, device gpu.UUID, since time.Tim
 func (a *Agent) board(live []session.Session) session.DeviceBoard {
 	book := a.devices.now()
 	holders, age, grants := gpu.Holders{}, gpu.Age{}, map[string][]gpu.Grant{}
-	now := time.Now()
+	now := a.clock.Now()
 	for _, s := range live {
 		if !s.Status.HoldsResources() || len(s.Grants.GPUs) == 0 {
 			continue

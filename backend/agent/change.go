@@ -35,7 +35,7 @@ func (a *Agent) change(id session.ID, fn func(*draft) error) (session.Session, e
 		if err != nil {
 			return err
 		}
-		d = &draft{Session: s, tx: tx, now: time.Now().UTC(), ending: a.accounts.ending, stored: s}
+		d = &draft{Session: s, tx: tx, now: a.clock.Now().UTC(), ending: a.accounts.ending, stored: s}
 		if err := fn(d); err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func (a *Agent) update(fn func(*store.Tx) error) error {
 	a.mu.Lock()
 	news := (a.trouble == nil) != (trouble == nil)
 	if news {
-		a.troubleAt = time.Now().UTC()
+		a.troubleAt = a.clock.Now().UTC()
 	}
 	a.trouble = trouble
 	a.mu.Unlock()

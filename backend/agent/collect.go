@@ -28,7 +28,7 @@ func (a *Agent) runDevices(ctx context.Context) {
 		a.recallAlarms(live)
 	}
 	for ctx.Err() == nil {
-		timer := time.NewTimer(a.collect(ctx))
+		timer := a.clock.Often(a.collect(ctx))
 		select {
 		case <-timer.C:
 		case <-a.devices.changed:
@@ -130,7 +130,7 @@ func (a *Agent) endOf(id session.ID) (time.Time, bool) {
 	case err == nil && s.Status.Terminal() && s.TerminatedAt != nil:
 		return *s.TerminatedAt, true
 	case session.CodeOf(err) == store.CodeNotFound:
-		return time.Now(), true
+		return a.clock.Now(), true
 	}
 	return time.Time{}, false
 }

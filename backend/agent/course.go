@@ -125,7 +125,7 @@ func (a *Agent) holdUp(ctx context.Context, c *course, err error, failures int) 
 		return context.Cause(ctx)
 	}
 	select {
-	case <-time.After(limit):
+	case <-a.clock.Timer(limit).C:
 	case <-c.poke:
 	case <-ctx.Done():
 	}
@@ -171,7 +171,7 @@ func (a *Agent) supervise(ctx context.Context, c *course, s session.Session) err
 	}
 	var timeout <-chan time.Time
 	if s.Spec.Timeout > 0 && s.StartedAt != nil {
-		timer := time.NewTimer(time.Until(s.StartedAt.Add(time.Duration(s.Spec.Timeout))))
+		timer := a.clock.Timer(a.clock.Until(s.StartedAt.Add(time.Duration(s.Spec.Timeout))))
 		defer timer.Stop()
 		timeout = timer.C
 	}

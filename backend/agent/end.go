@@ -320,11 +320,11 @@ func (t *teardown) run(ctx context.Context) error {
 }
 
 func (t *teardown) step(ctx context.Context, name string, limit time.Duration, fn func(context.Context) error) error {
-	record := session.Step{Step: name, Result: session.OutcomeRunning, StartedAt: time.Now().UTC()}
+	record := session.Step{Step: name, Result: session.OutcomeRunning, StartedAt: t.agent.clock.Now().UTC()}
 	t.said = ""
 	t.course.setSteps(append(slices.Clone(t.steps), record))
 	err := within(ctx, limit, name, fn)
-	ended := time.Now().UTC()
+	ended := t.agent.clock.Now().UTC()
 	record.EndedAt, record.Result, record.Message = &ended, session.OutcomeSuccess, t.said
 	if err != nil {
 		cause := causeOf(err, session.Code("session_"+name+"_failed"))

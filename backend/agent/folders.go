@@ -50,7 +50,7 @@ func (f *folders) run(ctx context.Context) {
 		pending := f.deletePending(ctx)
 		again := make(<-chan time.Time)
 		if pending {
-			again = time.After(retryDelete)
+			again = f.agent.clock.Timer(retryDelete).C
 		}
 		select {
 		case <-f.remove:
@@ -75,6 +75,7 @@ func (f *folders) count(ctx context.Context, id session.FolderID) error {
 	if err != nil {
 		return err
 	}
+	usage.At = f.agent.clock.Now().UTC()
 	return f.agent.update(func(tx *store.Tx) error {
 		now, err := tx.Folder(id)
 		if err != nil {
@@ -103,7 +104,7 @@ func (f *folders) dress(one session.Folder, users []session.FolderUser) session.
 		return one
 	}
 	f.mu.Lock()
-	stale := one.Usage == nil || f.dirty[one.ID] || time.Since(one.Usage.At) > recount && len(users) > 0
+	stale := one.Usage == nil || f.dirty[one.ID] || f.agent.clock.Since(one.Usage.At) > recount && len(users) > 0
 	f.mu.Unlock()
 	if stale {
 		f.counter.Ask(one.ID)
@@ -206,7 +207,7 @@ func (a *Agent) CreateFolder(ctx context.Context, req session.FolderRequest) (se
 	}
 	one := session.Folder{
 		ID: session.FolderID(session.NewID()), Name: req.Name, Owner: cmp.Or(req.Owner, a.config.Owner), Permission: cmp.Or(req.Permission, session.FolderReadWrite),
-		Mode: cmp.Or(req.Mode, session.FolderGeneral), State: session.FolderReady, CreatedAt: time.Now().UTC(),
+		Mode: cmp.Or(req.Mode, session.FolderGeneral), State: session.FolderReady, CreatedAt: a.clock.Now().UTC(),
 	}
 	var err error
 	if req.Path != "" {
@@ -307,7 +308,7 @@ func (a *Agent) TrashFolder(ctx context.Context, id session.FolderID) (session.F
 		if err := unused(tx, "trash", *one); err != nil {
 			return err
 		}
-		now := time.Now().UTC()
+		now := a.clock.Now().UTC()
 		one.State, one.TrashedAt = session.FolderTrashed, &now
 		return nil
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"slipway/backend/engine"
+	"slipway/backend/pace"
 	"slipway/backend/session"
 )
 
@@ -15,6 +16,8 @@ const codeUnavailable = session.Code("engine_connect_unavailable")
 
 // health is what the agent knows of its engine.
 type health struct {
+	clock *pace.Clock
+
 	mu      sync.Mutex // guards everything below
 	up      bool       // it answers, and records and containers were compared since
 	known   bool       // info was read at least once
@@ -25,7 +28,9 @@ type health struct {
 	changed chan struct{}  // closed and replaced when up changes
 }
 
-func newHealth() *health { return &health{changed: make(chan struct{})} }
+func newHealth(clock *pace.Clock) *health {
+	return &health{clock: clock, changed: make(chan struct{})}
+}
 
 func (h *health) set(up bool, info *engine.Info, trouble *session.Error) (changed bool) {
 	h.mu.Lock()
@@ -35,10 +40,10 @@ func (h *health) set(up bool, info *engine.Info, trouble *session.Error) (change
 		h.info, h.known = *info, true
 	}
 	if trouble != nil && h.trouble == nil {
-		h.since = time.Now()
+		h.since = h.clock.Now()
 	}
 	if trouble == nil && h.trouble != nil && unavailable(h.trouble) {
-		h.outages = append(h.outages[max(0, len(h.outages)-9):], outage{from: h.since, to: time.Now()})
+		h.outages = append(h.outages[max(0, len(h.outages)-9):], outage{from: h.since, to: h.clock.Now()})
 	}
 	h.trouble = trouble
 	if h.up != up {
@@ -210,8 +215,8 @@ func (a *Agent) attend(ctx context.Context) error {
 		return err
 	}
 	a.engineUp(info)
-	ticker := time.NewTicker(a.limits.Reconcile)
-	defer ticker.Stop()
+	timer := a.clock.Timer(a.limits.Reconcile)
+	defer timer.Stop()
 	for {
 		select {
 		case err := <-broken:
@@ -225,10 +230,11 @@ func (a *Agent) attend(ctx context.Context) error {
 			if err := a.sweepNetworks(ctx); err != nil {
 				return err
 			}
-		case <-ticker.C:
+		case <-timer.C:
 			if err := errors.Join(a.reconcile(ctx), a.askAttachment(ctx)); err != nil {
 				return err
 			}
+			timer.Reset(a.clock.Real(a.limits.Reconcile))
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"slipway/backend/idle"
+	"slipway/backend/pace"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -31,6 +32,8 @@ type traffic struct {
 
 // idleWatch knows how sessions are used. Its methods are safe for concurrent use.
 type idleWatch struct {
+	clock *pace.Clock
+
 	mu      sync.Mutex // guards everything below
 	known   map[session.ID]*watchedSession
 	used    map[session.ID]traffic
@@ -55,11 +58,11 @@ type watchedSession struct {
 	saved     time.Time                    // the series is stored but for the slot of this time, and later ones; zero: not
 }
 
-func newIdleWatch(used map[session.ID]traffic) *idleWatch {
+func newIdleWatch(clock *pace.Clock, used map[session.ID]traffic) *idleWatch {
 	if used == nil {
 		used = map[session.ID]traffic{}
 	}
-	return &idleWatch{known: map[session.ID]*watchedSession{}, used: used, notify: make(chan struct{}, 1)}
+	return &idleWatch{clock: clock, known: map[session.ID]*watchedSession{}, used: used, notify: make(chan struct{}, 1)}
 }
 
 // of returns what is known of a session. w.mu is held.
@@ -83,7 +86,7 @@ func (w *idleWatch) traffics() map[session.ID]traffic {
 
 // seen takes note of traffic, and of a person's input where it is some.
 func (w *idleWatch) seen(id session.ID, input bool) {
-	now := time.Now().UTC()
+	now := w.clock.Now().UTC()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t := w.used[id]
@@ -98,7 +101,7 @@ func (w *idleWatch) seen(id session.ID, input bool) {
 // is a banner of our own.
 func (w *idleWatch) shown(id session.ID) {
 	w.mu.Lock()
-	banner := time.Since(w.of(id).bannerAt) < bannerLasts
+	banner := w.clock.Since(w.of(id).bannerAt) < bannerLasts
 	w.mu.Unlock()
 	if !banner {
 		w.seen(id, false)
@@ -180,7 +183,7 @@ func (w *idleWatch) devicesUsed(at gpu.Moment, live []session.Session, uses []gp
 // runIdle looks at every session that runs, every 15 s, until ctx ends.
 func (a *Agent) runIdle(ctx context.Context) {
 	for ctx.Err() == nil {
-		timer := time.NewTimer(idle.Every)
+		timer := a.clock.Timer(idle.Every)
 		select {
 		case <-timer.C:
 			a.checkIdle(ctx, true)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"slipway/backend/engine"
+	"slipway/backend/pace"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -22,6 +23,7 @@ type imageWorks struct {
 	mu      sync.Mutex    // guards everything below, and each work in all
 	changed chan struct{} // closed and replaced by every change
 	all     []*imageWork
+	clock   *pace.Clock
 	life    func() context.Context
 	stop    context.CancelFunc
 }
@@ -33,9 +35,9 @@ type imageWork struct {
 	dropped bool // its end was asked for
 }
 
-func newImageWorks() *imageWorks {
+func newImageWorks(clock *pace.Clock) *imageWorks {
 	ctx, stop := context.WithCancel(context.Background())
-	return &imageWorks{changed: make(chan struct{}), life: func() context.Context { return ctx }, stop: stop}
+	return &imageWorks{clock: clock, changed: make(chan struct{}), life: func() context.Context { return ctx }, stop: stop}
 }
 
 // change applies fn to a piece of work and tells those who wait.
@@ -66,7 +68,7 @@ func (w *imageWorks) begin(start session.ImageWork, refuse func(session.ImageWor
 		}
 	}
 	ctx, cancel := context.WithCancel(w.life())
-	start.ID, start.State, start.StartedAt, start.Revision = string(session.NewID()), session.WorkRunning, time.Now().UTC(), 1
+	start.ID, start.State, start.StartedAt, start.Revision = string(session.NewID()), session.WorkRunning, w.clock.Now().UTC(), 1
 	one := &imageWork{ImageWork: start, cancel: cancel}
 	excess := len(w.all) + 1 - worksKept
 	w.all = slices.DeleteFunc(w.all, func(old *imageWork) bool {
@@ -85,7 +87,7 @@ func (w *imageWorks) begin(start session.ImageWork, refuse func(session.ImageWor
 func (w *imageWorks) end(one *imageWork, err error) {
 	defer one.cancel()
 	w.change(one, func(one *imageWork) {
-		now := time.Now().UTC()
+		now := w.clock.Now().UTC()
 		one.EndedAt, one.State = &now, session.WorkDone
 		switch {
 		case err == nil:
@@ -277,7 +279,7 @@ func nameTaken(name string) error {
 
 // commitNoted makes an image of a session and writes it down in its history.
 func (a *Agent) commitNoted(ctx context.Context, one *imageWork, s session.Session, origin session.ImageOrigin) error {
-	began := time.Now().UTC()
+	began := a.clock.Now().UTC()
 	err := a.heed(a.commit(ctx, s, origin, func(size gpu.Bytes) {
 		a.works.change(one, func(one *imageWork) { one.Size = size })
 	}))
@@ -309,7 +311,7 @@ func (a *Agent) commit(ctx context.Context, s session.Session, origin session.Im
 
 // noteCommit adds a commit to the history of its session.
 func (a *Agent) noteCommit(s session.Session, name string, began time.Time, failed error, one *imageWork) {
-	step := commitStep(name, began, failed)
+	step := commitStep(name, began, a.clock.Now().UTC(), failed)
 	a.works.mu.Lock()
 	dropped := one.dropped
 	a.works.mu.Unlock()
@@ -326,8 +328,7 @@ func (a *Agent) noteCommit(s session.Session, name string, began time.Time, fail
 }
 
 // commitStep is what the history says of a commit.
-func commitStep(name string, began time.Time, failed error) session.Step {
-	ended := time.Now().UTC()
+func commitStep(name string, began, ended time.Time, failed error) session.Step {
 	step := session.Step{Step: "commit", Result: session.OutcomeSuccess, Message: name, StartedAt: began, EndedAt: &ended}
 	if failed != nil {
 		cause := causeOf(failed, "image_commit_failed")

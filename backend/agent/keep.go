@@ -88,7 +88,7 @@ func (a *Agent) tellTerminals(ctx context.Context, s session.Session, v idle.Ver
 		w.mu.Unlock()
 		return
 	}
-	k.bannerAt = time.Now()
+	k.bannerAt = a.clock.Now()
 	w.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, glanceLimit)
 	defer cancel()

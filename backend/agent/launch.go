@@ -129,10 +129,10 @@ func (d *draft) enter(st stage) error {
 // attempt runs the steps of a stage in order and records each.
 func (a *Agent) attempt(ctx context.Context, st stage, l *launch) *stepError {
 	for _, s := range st.steps {
-		record := session.Step{Step: s.name, Result: session.OutcomeRunning, StartedAt: time.Now().UTC()}
+		record := session.Step{Step: s.name, Result: session.OutcomeRunning, StartedAt: a.clock.Now().UTC()}
 		l.course.setSteps(append(slices.Clone(l.steps), record))
 		err := within(ctx, s.limit(a.limits), s.name, func(ctx context.Context) error { return s.do(a, ctx, l) })
-		ended := time.Now().UTC()
+		ended := a.clock.Now().UTC()
 		record.EndedAt, record.Result = &ended, session.OutcomeSuccess
 		var failed *stepError
 		switch {
@@ -216,7 +216,7 @@ func (a *Agent) retry(ctx context.Context, st stage, l *launch, attempts int) er
 		}
 		a.log.Warn("a failed attempt could not be undone", "session", l.session.ID, "err", err)
 	}
-	return pause(ctx, a.limits.backoff(attempts))
+	return a.clock.Pause(ctx, a.limits.backoff(attempts))
 }
 
 // undo undoes the steps of an attempt in the reverse order.

@@ -136,7 +136,7 @@ func (a *Agent) runMeter(ctx context.Context) {
 		case watched:
 			interval = sampleIdle
 		}
-		timer := time.NewTimer(interval)
+		timer := a.clock.Often(interval)
 		select {
 		case <-timer.C:
 		case <-a.stream.first:
@@ -231,14 +231,14 @@ func (a *Agent) sampleMachine() {
 		a.log.Debug("the machine's load is not known", "err", err)
 	}
 	a.meter.mu.Lock()
-	a.meter.load, a.meter.at = load, time.Now()
+	a.meter.load, a.meter.at = load, a.clock.Now()
 	a.meter.mu.Unlock()
 }
 
 // Machine implements [session.Sessions].
 func (a *Agent) Machine(context.Context) (session.Machine, error) {
 	a.meter.mu.Lock()
-	stale := time.Since(a.meter.at) > sampleAlone
+	stale := a.clock.Since(a.meter.at) > sampleAlone
 	a.meter.mu.Unlock()
 	if stale {
 		a.sampleMachine()

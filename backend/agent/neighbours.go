@@ -131,7 +131,7 @@ func (a *Agent) askOthers(ctx context.Context) ([]neighbour, error) {
 		if slices.ContainsFunc(grants.GPUs, func(g gpu.Grant) bool { return g.Share < 0 || g.Memory < 0 }) {
 			continue // no agent writes that
 		}
-		if state.Created && time.Since(state.CreatedAt) > unstarted {
+		if state.Created && a.clock.Since(state.CreatedAt) > unstarted {
 			continue
 		}
 		list = append(list, neighbour{state: state, grants: grants.GPUs})
@@ -173,7 +173,7 @@ func (a *Agent) createAmongOthers(ctx context.Context, l *launch) error {
 		default:
 			a.log.Warn("another program keeps the lock on this machine's devices", "err", err)
 			a.around.mu.Lock()
-			a.around.hogged = time.Now()
+			a.around.hogged = a.clock.Now()
 			a.around.mu.Unlock()
 		}
 	}
@@ -288,7 +288,7 @@ func (a *Agent) standBack(ctx context.Context, st stage, l *launch, cause *sessi
 		_ = a.heed(err)
 		a.log.Warn("a placement that was given up could not be undone", "session", l.session.ID, "err", err)
 	}
-	if err := pause(ctx, a.limits.backoff(1)); err != nil {
+	if err := a.clock.Pause(ctx, a.limits.backoff(1)); err != nil {
 		return err
 	}
 	return a.requeue(l, cause)
@@ -298,7 +298,7 @@ func (a *Agent) standBack(ctx context.Context, st stage, l *launch, cause *sessi
 func (a *Agent) crowdWarning() (session.Warning, bool) {
 	a.around.mu.Lock()
 	defer a.around.mu.Unlock()
-	if a.around.hogged.IsZero() || time.Since(a.around.hogged) > crowdTold {
+	if a.around.hogged.IsZero() || a.clock.Since(a.around.hogged) > crowdTold {
 		return session.Warning{}, false
 	}
 	return session.Warning{Code: "agent_devices_lock-held", Title: "Another user's program keeps the lock on this machine's GPUs",

@@ -22,9 +22,9 @@ func (a *Agent) runQueue(ctx context.Context) {
 			a.log.Warn("the queue is held up", "err", err)
 			wait = a.limits.backoff(1)
 		} else if !next.IsZero() {
-			wait = min(wait, max(0, time.Until(next)))
+			wait = min(wait, max(0, a.clock.Until(next)))
 		}
-		timer := time.NewTimer(wait)
+		timer := a.clock.Timer(wait)
 		select {
 		case <-a.wake:
 		case <-timer.C:
@@ -48,7 +48,7 @@ func (a *Agent) place(ctx context.Context) (next time.Time, err error) {
 		return next, err
 	}
 	up, _, _, _ := a.health.state()
-	now := time.Now().UTC()
+	now := a.clock.Now().UTC()
 	var plan scheduler.Schedule
 	if up {
 		plan = scheduler.Plan(snapshot, now)
@@ -122,7 +122,7 @@ func (a *Agent) storePlan(ctx context.Context, snapshot scheduler.Snapshot, plan
 			if err != nil {
 				return err
 			}
-			d := &draft{Session: s, tx: tx, now: time.Now().UTC(), ending: a.accounts.ending, stored: s}
+			d := &draft{Session: s, tx: tx, now: a.clock.Now().UTC(), ending: a.accounts.ending, stored: s}
 			if decision.End != nil {
 				err = d.endPending(*decision.End)
 			} else {

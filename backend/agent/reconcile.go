@@ -197,7 +197,7 @@ func (a *Agent) leftBehind() []scheduler.Promise {
 // same session.
 func (a *Agent) stray(state engine.State, family []engine.State) (keep bool, err error) {
 	if state.Running {
-		if s, ok := adopted(state, family); ok {
+		if s, ok := adopted(state, family, a.clock.Now()); ok {
 			return true, a.adopt(s)
 		}
 	}
@@ -205,10 +205,10 @@ func (a *Agent) stray(state engine.State, family []engine.State) (keep bool, err
 	defer a.mu.Unlock()
 	since, seen := a.strays[state.ID]
 	if !seen {
-		a.strays[state.ID] = time.Now()
+		a.strays[state.ID] = a.clock.Now()
 		return true, nil
 	}
-	return time.Since(since) < a.limits.Stray, nil
+	return a.clock.Since(since) < a.limits.Stray, nil
 }
 
 func (a *Agent) forgetStrays(unknown map[string]bool) {
@@ -224,7 +224,7 @@ func (a *Agent) forgetStrays(unknown map[string]bool) {
 // adopted makes a record from the labels of a running container and of those of
 // the same session and attempt that run too. It reports false where the labels
 // are not those of a session.
-func adopted(state engine.State, family []engine.State) (session.Session, bool) {
+func adopted(state engine.State, family []engine.State, now time.Time) (session.Session, bool) {
 	labels := state.Labels
 	attempt, err := strconv.Atoi(labels[engine.LabelAttempt])
 	if err != nil || !session.ValidID(labels[engine.LabelSession]) {
@@ -259,7 +259,7 @@ func adopted(state engine.State, family []engine.State) (session.Session, bool) 
 		},
 		Kernels:   kernels,
 		CreatedAt: started, ScheduledAt: &started, StartedAt: &started,
-		Warnings: []session.Warning{{Code: "session_adopt_no-record", Title: "Adopted without a record", Text: "Slipway had lost the record of this session and took it up again from its containers; what it was launched with is known only in part.", At: time.Now().UTC()}},
+		Warnings: []session.Warning{{Code: "session_adopt_no-record", Title: "Adopted without a record", Text: "Slipway had lost the record of this session and took it up again from its containers; what it was launched with is known only in part.", At: now.UTC()}},
 	}
 	if len(kernels) > 1 {
 		s.Spec.Cluster = len(kernels)

@@ -25,7 +25,7 @@ type Ended struct {
 // them. No agent has the store open. It fails, and writes nothing, where the
 // books would not balance.
 func Recount(s *store.Store, ended iter.Seq[Ended], log *slog.Logger) error {
-	books, err := openAccounts(s, log)
+	books, err := openAccounts(s, nil, log)
 	if err != nil {
 		return err
 	}

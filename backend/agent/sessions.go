@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"time"
 
 	"slipway/backend/session"
 	"slipway/backend/store"
@@ -28,7 +27,7 @@ func hostname() string {
 // from its name being taken.
 func (a *Agent) check(spec session.Spec) []session.FieldError {
 	_, info, _, _ := a.health.state()
-	wrong := spec.Validate(time.Now(), session.Limits{CPUs: info.CPUs, Memory: info.Memory})
+	wrong := spec.Validate(a.clock.Now(), session.Limits{CPUs: info.CPUs, Memory: info.Memory})
 	if spec.Agent != "" && spec.Agent != a.config.Name {
 		wrong = append(wrong, session.FieldError{Field: "agent", Code: session.CodeInvalidAgent, Message: fmt.Sprintf("This agent is %s, not %s.", a.config.Name, spec.Agent), Hint: "Leave it empty to let Slipway choose."})
 	}
@@ -192,7 +191,7 @@ func (a *Agent) newSession(req session.LaunchRequest) session.Session {
 	return session.Session{
 		Priority: priority,
 		ID:       session.NewID(), Name: spec.Name, Owner: req.Owner, Agent: a.config.Name, Spec: spec, SpecKey: spec.SpecKey(),
-		Status: session.Pending, Result: session.ResultUndefined, CreatedAt: time.Now().UTC(),
+		Status: session.Pending, Result: session.ResultUndefined, CreatedAt: a.clock.Now().UTC(),
 	}
 }
 

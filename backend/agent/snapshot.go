@@ -16,6 +16,7 @@ import (
 
 // snapshot is what a plan depends on, as it is now.
 func (a *Agent) snapshot(live []session.Session, books uint64) (scheduler.Snapshot, error) {
+	now := a.clock.Now()
 	_, info, _, _ := a.health.state()
 	snapshot := scheduler.Snapshot{Revision: books, Ruler: a.config.Owner, Allowances: map[string]session.Allowance{}, Machine: scheduler.Machine{Memory: info.Memory, Busy: a.meter.busy(), Giving: a.config.Giving}}
 	for cpu := range info.CPUs {
@@ -23,7 +24,7 @@ func (a *Agent) snapshot(live []session.Session, books uint64) (scheduler.Snapsh
 	}
 	for _, s := range live {
 		if s.Status.HoldsResources() {
-			snapshot.Promised = append(snapshot.Promised, promiseOf(s))
+			snapshot.Promised = append(snapshot.Promised, promiseOf(s, now))
 			continue
 		}
 		q, err := a.request(s)
@@ -46,18 +47,18 @@ func (a *Agent) snapshot(live []session.Session, books uint64) (scheduler.Snapsh
 	book := a.devices.now()
 	snapshot.Machine.Devices, snapshot.Machine.NoDevices = book.Devices, book.Text
 	snapshot.Machine.Unread, snapshot.Machine.WhyUnread = book.Unread, book.WhyUnread
-	snapshot.Machine.Measured = measured(live, around, book, a.config.Giving, time.Now())
+	snapshot.Machine.Measured = measured(live, around, book, a.config.Giving, now)
 	history, err := a.runs.history(a.store)
 	snapshot.History = history
 	return snapshot, err
 }
 
-func promiseOf(s session.Session) scheduler.Promise {
+func promiseOf(s session.Session, now time.Time) scheduler.Promise {
 	// A session that is placed and does not run yet is taken to begin soon.
 	const soon = time.Minute
 	p := scheduler.Promise{Session: s.ID, Name: s.Name, Owner: s.Owner, Grants: s.Grants, Since: s.StartedAt, Kinds: kindsOf(s)}
 	if s.Spec.Timeout > 0 {
-		ends := time.Now().Add(time.Duration(s.Spec.Timeout) + soon)
+		ends := now.Add(time.Duration(s.Spec.Timeout) + soon)
 		if s.StartedAt != nil {
 			ends = s.StartedAt.Add(time.Duration(s.Spec.Timeout))
 		} else if s.ScheduledAt != nil {

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,6 +38,58 @@ func f() { go f(); _ = time.Now(); net.Dial("", ""); os.Exit(1) }
 		t.Errorf("found %d impurities, want 4 (os, go, time.Now, net.Dial):\n%s", len(found), strings.Join(found, "\n"))
 	}
 }
+
+func TestWhatGoesByAMachinesClockReadsNoOther(t *testing.T) {
+	stale := maps.Clone(wall)
+	for _, f := range goFiles(t) {
+		if f.isTest() || !slices.Contains(paced, f.pkg()) {
+			continue
+		}
+		found := clockReadings(f)
+		if len(found) > 0 && wall[f.path] == "" {
+			t.Error(strings.Join(found, "\n"))
+		}
+		if len(found) > 0 {
+			delete(stale, f.path)
+		}
+	}
+	for path := range stale {
+		t.Errorf("%s does not read the clock on the wall: take it out of the table", path)
+	}
+}
+
+func TestAReadingOfTheClockIsFound(t *testing.T) {
+	set := token.NewFileSet()
+	syntax, err := parser.ParseFile(set, "x.go", `package x
+import "time"
+func f() time.Time { <-time.After(time.Second); time.NewTimer(1); return time.Now().Add(time.Minute) }
+`, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := clockReadings(sourceFile{path: "x.go", syntax: syntax, set: set}); len(found) != 3 {
+		t.Errorf("found %q", found)
+	}
+}
+
+// clockReadings are where a file reads the clock on the wall or waits by it.
+func clockReadings(f sourceFile) []string {
+	var found []string
+	ast.Inspect(f.syntax, func(n ast.Node) bool {
+		e, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		if pkg, ok := e.X.(*ast.Ident); ok && pkg.Obj == nil && pkg.Name == "time" && slices.Contains(clockCalls, e.Sel.Name) {
+			found = append(found, fmt.Sprintf("%s uses time.%s where a machine has a clock of its own; use pace", f.at(e.Pos()), e.Sel.Name))
+		}
+		return true
+	})
+	return found
+}
+
+// clockCalls are the functions of package time that know what time it is.
+var clockCalls = []string{"Now", "Since", "Until", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick", "Sleep"}
 
 func impurities(f sourceFile) []string {
 	var problems []string

@@ -28,6 +28,7 @@ var table = []row{
 	{pkg: "tunnel/secure", imports: []string{"tunnel", "tunnel/cpace"}},
 	{pkg: "tunnel/sshstdio", imports: []string{"tunnel"}},
 	{pkg: "backend/place"},
+	{pkg: "backend/pace"},
 	{pkg: "backend/session", imports: []string{"gpu"}},
 	{pkg: "backend/diagnose", imports: []string{"backend/session"}},
 	{pkg: "backend/autostart", imports: []string{"backend/place", "backend/session"}},
@@ -53,18 +54,18 @@ var table = []row{
 	{pkg: "backend/engine", imports: []string{"backend/session", "gpu"}},
 	{pkg: "backend/engine/enginetest", imports: []string{"backend/session", "gpu", "backend/engine", "backend/guest/link", "backend/terminal", "tunnel"}},
 	{pkg: "backend/engine/docker", imports: []string{"backend/session", "gpu", "backend/engine"}},
-	{pkg: "backend/engine/sim/shell", imports: []string{"gpu"}},
-	{pkg: "backend/engine/sim", imports: []string{"backend/session", "gpu", "backend/engine", "backend/engine/sim/shell", "backend/terminal", "backend/guest", "backend/guest/link", "backend/files"}, tests: []string{"backend/engine/enginetest"}},
-	{pkg: "backend/agent", imports: []string{"backend/session", "backend/layers", "backend/scheduler", "backend/idle", "backend/store", "backend/engine", "backend/terminal", "gpu", "backend/guest/link", "backend/folder"}},
+	{pkg: "backend/engine/sim/shell", imports: []string{"backend/pace", "gpu"}},
+	{pkg: "backend/engine/sim", imports: []string{"backend/session", "gpu", "backend/engine", "backend/pace", "backend/engine/sim/shell", "backend/terminal", "backend/guest", "backend/guest/link", "backend/files"}, tests: []string{"backend/engine/enginetest"}},
+	{pkg: "backend/agent", imports: []string{"backend/session", "backend/pace", "backend/layers", "backend/scheduler", "backend/idle", "backend/store", "backend/engine", "backend/terminal", "gpu", "backend/guest/link", "backend/folder"}},
 	{pkg: "backend/agentrpc", imports: []string{"backend/session", "gpu", "tunnel"}},
-	{pkg: "backend/demo", imports: []string{"backend/agent", "backend/place", "backend/session", "gpu", "gpu/sim", "tunnel"}, tests: []string{"backend/store"}},
+	{pkg: "backend/demo", imports: []string{"backend/agent", "backend/pace", "backend/place", "backend/session", "gpu", "gpu/sim", "tunnel"}, tests: []string{"backend/store"}},
 	{pkg: "backend/provision", imports: []string{"backend/session", "backend/daemon", "gpu", "tunnel", "tunnel/sshstdio"}},
 	{pkg: "backend/hub", imports: []string{"backend/session", "backend/settings", "backend/notify", "backend/layers", "gpu"}, tests: []string{"backend/hub/hubtest", "backend/environments"}},
 	{pkg: "backend/hub/hubtest", imports: []string{"backend/session", "gpu", "backend/hub"}},
 	{pkg: "backend/sshclient", imports: []string{"backend/session"}},
 	{pkg: "backend/environments", imports: []string{"backend/session", "backend/hub", "gpu"}},
-	{pkg: "backend/server", imports: []string{"backend/api", "backend/recipe", "backend/session", "backend/settings", "backend/diagnose", "backend/notify", "backend/hub", "gpu", "backend/terminal", "backend/sshclient"}},
-	{pkg: "backend/cli", imports: []string{"gpu", "backend/access", "backend/api", "backend/files", "backend/recipe", "backend/place", "backend/terminal", "backend/daemon", "backend/session"}},
+	{pkg: "backend/server", imports: []string{"backend/api", "backend/pace", "backend/recipe", "backend/session", "backend/settings", "backend/diagnose", "backend/notify", "backend/hub", "gpu", "backend/terminal", "backend/sshclient"}},
+	{pkg: "backend/cli", imports: []string{"gpu", "backend/pace", "backend/access", "backend/api", "backend/files", "backend/recipe", "backend/place", "backend/terminal", "backend/daemon", "backend/session"}},
 	{pkg: "backend", imports: []string{anythingAbove}},
 	{pkg: "app", imports: []string{"backend", "backend/api", "backend/place"}},
 	{pkg: "frontend"},
@@ -115,6 +116,21 @@ var fences = []fence{
 	{module: "mvdan.cc/sh/v3", pkgs: []string{"backend/engine/sim/shell"}},
 	{module: "golang.org/x/term", pkgs: []string{"backend/cli", "app", "build/bench"}},
 	{module: "golang.org/x/sys", pkgs: []string{"backend/guest", "backend/engine/docker", "backend/engine/sim", "backend/agent", "backend/cli", "backend/place", "backend/daemon", "backend/hostlock", "backend", "app", "tunnel", "tunnel/netwatch", "build/bench/link", "gpu/clock"}},
+}
+
+// paced are the packages whose work goes by the clock of their machine, which may
+// run faster than the one on the wall. wall are their files that read that one
+// as well, each for something that is not the machine's.
+var paced = []string{"backend/agent", "backend/engine/sim", "backend/engine/sim/shell"}
+
+var wall = map[string]string{
+	"backend/agent/agent.go":              "the pauses of links",
+	"backend/agent/devices.go":            "an agent that was given no clock",
+	"backend/agent/health.go":             "an engine that does not answer is asked again",
+	"backend/agent/images.go":             "a registry that does not answer, and how often progress is shown",
+	"backend/agent/neighbours.go":         "agents of other people",
+	"backend/engine/sim/shell/command.go": "a read is given up",
+	"backend/engine/sim/shell/files.go":   "the files are real",
 }
 
 // pure are the packages that take the time as an argument and start nothing.

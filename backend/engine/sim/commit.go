@@ -37,7 +37,7 @@ func (s *Sim) Changed(ctx context.Context, id string) (gpu.Bytes, error) {
 	if c.State.StartedAt.IsZero() {
 		return 0, nil
 	}
-	end := time.Now()
+	end := s.config.Clock.Now()
 	if !c.State.Running {
 		end = c.State.FinishedAt
 	}
@@ -61,7 +61,7 @@ func (s *Sim) Commit(ctx context.Context, id string, c engine.Commit) (session.I
 	if _, taken := s.image(c.Ref); taken {
 		return session.Image{}, &session.Error{Code: "engine_commit_already-exists", Message: fmt.Sprintf("There is an image named %s already.", c.Ref), Hint: "Choose another name, or remove it."}
 	}
-	now := time.Now().UTC()
+	now := s.config.Clock.Now().UTC()
 	origin := c.Origin
 	made := session.Image{
 		ID: fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(c.Ref+now.String()))), Refs: []string{c.Ref}, Size: base.Size + changed,

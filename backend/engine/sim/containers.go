@@ -132,7 +132,7 @@ func (s *Sim) prepare(id string, c engine.Container) (*logFile, error) {
 	if err := shell.Furnish(root, c.Hostname, c.Guest.UID, c.Guest.GID); err != nil {
 		return nil, err
 	}
-	return openLog(filepath.Join(s.containerDir(id), "log"))
+	return openLog(filepath.Join(s.containerDir(id), "log"), s.config.Clock)
 }
 
 func noSpace(err error) error {

@@ -36,7 +36,7 @@ func (s *Sim) begin(id string) error {
 		s.mu.Unlock()
 		return notFound(id)
 	}
-	spec, started := c.Spec, time.Now()
+	spec, started := c.Spec, s.config.Clock.Now()
 	if c.State.Running { // it is one of before
 		started = c.State.StartedAt
 	}
@@ -73,7 +73,7 @@ func (s *Sim) world(id string, spec engine.Container, started time.Time) (*shell
 		return nil, err
 	}
 	w := &shell.World{
-		FS: files, Hostname: spec.Hostname, User: guest.User, CPUs: max(len(spec.CPUs), 1), Memory: int64(spec.Memory), Shm: int64(spec.Shm), Started: started,
+		FS: files, Clock: s.config.Clock, Hostname: spec.Hostname, User: guest.User, CPUs: max(len(spec.CPUs), 1), Memory: int64(spec.Memory), Shm: int64(spec.Shm), Started: started,
 		GPUs: s.grantedTo(id, spec), OutOfMemory: func() { s.oom(id) },
 	}
 	if err := w.Limits(root, spec.CPUs); err != nil {
@@ -172,7 +172,7 @@ func (s *Sim) finish(id string, code int) {
 		return
 	}
 	c.life = nil
-	c.State.Running, c.State.ExitCode, c.State.FinishedAt = false, code, time.Now()
+	c.State.Running, c.State.ExitCode, c.State.FinishedAt = false, code, s.config.Clock.Now()
 	s.touch(c)
 }
 

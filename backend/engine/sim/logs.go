@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"slipway/backend/pace"
 	"slipway/backend/session"
 )
 
@@ -19,7 +20,8 @@ const maxLog = 64 << 20
 
 // logFile keeps what a container wrote: one line each, begun with its time.
 type logFile struct {
-	path string
+	path  string
+	clock *pace.Clock
 
 	mu      sync.Mutex // guards what follows
 	file    *os.File
@@ -29,7 +31,7 @@ type logFile struct {
 	closed  bool
 }
 
-func openLog(path string) (*logFile, error) {
+func openLog(path string, clock *pace.Clock) (*logFile, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
@@ -38,7 +40,7 @@ func openLog(path string) (*logFile, error) {
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return &logFile{path: path, file: file, size: info.Size(), changed: make(chan struct{})}, nil
+	return &logFile{path: path, clock: clock, file: file, size: info.Size(), changed: make(chan struct{})}, nil
 }
 
 // Write takes output as it comes.
@@ -69,7 +71,7 @@ func (l *logFile) put() {
 		text = []byte("… the log is full; what follows is not kept")
 		l.size = maxLog
 	}
-	n, err := l.file.WriteString(time.Now().UTC().Format(time.RFC3339Nano) + " " + string(text) + "\n")
+	n, err := l.file.WriteString(l.clock.Now().UTC().Format(time.RFC3339Nano) + " " + string(text) + "\n")
 	if err != nil {
 		return // the disk is full: the log ends here and the command goes on
 	}

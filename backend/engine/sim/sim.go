@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"slipway/backend/engine"
+	"slipway/backend/pace"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -31,8 +32,9 @@ type Config struct {
 	// Speed divides every length of time that is simulated; 0: 1, as on a
 	// usual machine with a usual network.
 	Speed     float64
-	Catalogue []Image // what can be had; nil: [Catalogue]
-	Devices   Devices // what containers compute on; nil: nothing
+	Clock     *pace.Clock // what goes on in containers goes by; nil: the clock on the wall
+	Catalogue []Image     // what can be had; nil: [Catalogue]
+	Devices   Devices     // what containers compute on; nil: nothing
 	Log       *slog.Logger
 }
 
@@ -166,7 +168,7 @@ func cancelled(ctx context.Context) error {
 
 // pause waits for a simulated length of time; it fails when ctx ends first.
 func (s *Sim) pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(time.Duration(float64(d) / s.config.Speed))
+	timer := s.config.Clock.Timer(time.Duration(float64(d) / s.config.Speed))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -58,7 +58,7 @@ func (s *Sim) load() error {
 		return &session.Error{Code: "engine_open_invalid", Message: fmt.Sprintf("The simulated engine's file %s cannot be read.", s.statePath()), Hint: "Move it away to begin anew.", Err: err}
 	}
 	for _, r := range saved.Containers {
-		log, err := openLog(filepath.Join(s.containerDir(r.State.ID), "log"))
+		log, err := openLog(filepath.Join(s.containerDir(r.State.ID), "log"), s.config.Clock)
 		if err != nil {
 			return fmt.Errorf("open log: %w", err)
 		}

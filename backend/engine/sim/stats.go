@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"math"
-	"time"
 
 	"slipway/backend/engine"
 	"slipway/gpu"
@@ -18,7 +17,7 @@ func (s *Sim) Stats(ctx context.Context, ids []string) (map[string]engine.Stats,
 	if err := s.check(ctx); err != nil {
 		return nil, err
 	}
-	now := time.Now()
+	now := s.config.Clock.Now()
 	samples := map[string]engine.Stats{}
 	for _, id := range ids {
 		s.mu.Lock()

@@ -277,7 +277,7 @@ func (c *command) nested(script, name string, args []string) int {
 }
 
 // timer returns a timer that fires after d.
-func (c *command) timer(d time.Duration) *time.Timer { return time.NewTimer(d) }
+func (c *command) timer(d time.Duration) *time.Timer { return c.world.Clock.Timer(d) }
 
 // pause waits, and reports whether it was not interrupted.
 func (c *command) pause(d time.Duration) bool {

@@ -25,7 +25,7 @@ func Machine() string {
 
 func processes(c *command) int {
 	table := c.table()
-	now := time.Now()
+	now := c.world.now()
 	if !strings.ContainsAny(strings.Join(c.args, ""), "aefx") {
 		c.printf("%7s %-8s %8s %s\n", "PID", "TTY", "TIME", "CMD")
 		for _, p := range table {
@@ -191,7 +191,7 @@ func date(c *command) int {
 	if !strings.HasPrefix(format, "+") {
 		return c.fail("cannot set date: Operation not permitted")
 	}
-	c.printf("%s\n", formatTime(time.Now().UTC(), format[1:]))
+	c.printf("%s\n", formatTime(c.world.now().UTC(), format[1:]))
 	return 0
 }
 
@@ -278,8 +278,8 @@ func terminalName(c *command) int {
 }
 
 func uptime(c *command) int {
-	up := time.Since(c.world.Started).Round(time.Minute)
-	c.printf(" %s up %d:%02d\n", time.Now().UTC().Format("15:04:05"), int(up.Hours()), int(up.Minutes())%60)
+	up := c.world.Clock.Since(c.world.Started).Round(time.Minute)
+	c.printf(" %s up %d:%02d\n", c.world.now().UTC().Format("15:04:05"), int(up.Hours()), int(up.Minutes())%60)
 	return 0
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"slipway/backend/pace"
 )
 
 // World is what the processes of one simulated container see and share.
@@ -20,7 +22,8 @@ type World struct {
 	Memory   int64 // limit in bytes
 	Shm      int64 // size of /dev/shm in bytes
 	Started  time.Time
-	GPUs     GPUs // nil: none
+	GPUs     GPUs        // nil: none
+	Clock    *pace.Clock // nil: the one on the wall
 	// OutOfMemory is called, without a lock, when a process has asked for more
 	// memory than is left and was killed for it.
 	OutOfMemory func()
@@ -62,7 +65,7 @@ func (w *World) Begin(command, tty string, kill func()) *Process {
 		w.next = guestPID + 6
 	}
 	w.next++
-	p := &Process{PID: w.next, Command: command, TTY: tty, Started: time.Now(), memory: baseMemory, kill: kill}
+	p := &Process{PID: w.next, Command: command, TTY: tty, Started: w.now(), memory: baseMemory, kill: kill}
 	w.procs[p.PID] = p
 	return p
 }
@@ -73,7 +76,7 @@ func (w *World) End(p *Process) {
 	defer w.mu.Unlock()
 	if _, ok := w.procs[p.PID]; ok {
 		delete(w.procs, p.PID)
-		w.spent += p.cpu(time.Now())
+		w.spent += p.cpu(w.now())
 	}
 }
 
@@ -102,7 +105,7 @@ func (w *World) Load(p *Process, load float64, memory int64) bool {
 	return fits
 }
 
-func (w *World) now() time.Time { return time.Now() }
+func (w *World) now() time.Time { return w.Clock.Now() }
 
 // Kill ends the process with a number; it reports whether there was one.
 func (w *World) Kill(pid int) bool {
@@ -136,7 +139,7 @@ type Usage struct {
 
 // Usage adds up the process table.
 func (w *World) Usage() Usage {
-	now := time.Now()
+	now := w.now()
 	w.mu.Lock()
 	spent := w.spent
 	w.mu.Unlock()
