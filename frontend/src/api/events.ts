@@ -1,3 +1,4 @@
+import { now } from '@/lib/now'
 import type { Event } from './types.gen'
 
 /** How the page stands with the control plane. */
@@ -78,7 +79,7 @@ export class EventChannel {
     this.patience = setTimeout(() => this.lost(socket), socketPatience)
     socket.onopen = () => {
       clearTimeout(this.patience)
-      this.heardAt = Date.now()
+      this.heardAt = now()
       this.lostAt = 0
       this.tell('open')
     }
@@ -103,7 +104,7 @@ export class EventChannel {
       return
     }
     this.seq = event.seq
-    this.heardAt = Date.now()
+    this.heardAt = now()
     this.failures = 0
     this.config.onEvent(event)
   }
@@ -119,7 +120,7 @@ export class EventChannel {
     if (this.stopped) return
     const delay = Math.min(firstDelay * 2 ** this.failures, this.config.maxDelay ?? 5_000)
     this.failures++
-    this.lostAt ||= Date.now()
+    this.lostAt ||= now()
     this.tell('lost')
     this.timer = setTimeout(() => this.connect(), delay)
   }

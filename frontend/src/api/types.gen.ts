@@ -486,6 +486,10 @@ export interface Demo {
   lab: string;
   /** The tunnel is cut. */
   lidClosed: boolean;
+  /** Speed is how much faster than on the wall its time goes by, and Shown what its clock showed at the moment Real. */
+  speed: number;
+  real: Time;
+  shown: Time;
 }
 
 /** DemoLid closes or opens the lid of the laptop that a demonstration pretends. */

@@ -2,6 +2,7 @@ import { Button } from 'antd'
 import { Unplug } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
 import { useConnection } from '@/api/hooks'
+import { realLength } from '@/lib/now'
 import { formatRelative, past } from '@/lib/time'
 import { useNow } from '@/lib/useNow'
 import { useReconnect } from './LiveData'
@@ -17,7 +18,7 @@ export function ConnectionBanner() {
   const reconnect = useReconnect()
   const lost = connection.state !== 'open'
   const now = useNow(lost)
-  if (!lost || !connection.lostAt || now - connection.lostAt < patience) return null
+  if (!lost || !connection.lostAt || realLength(now - connection.lostAt) < patience) return null
   const text = connection.heardAt ? t('connection.lostText', { since: formatRelative(past(connection.heardAt, now), now) }) : t('connection.lostTextNever')
   return (
     <div className={css.banner} role="alert">

@@ -1,6 +1,7 @@
 import dayjs from 'dayjs'
 import relativeTime from 'dayjs/plugin/relativeTime'
 import 'dayjs/locale/ko'
+import { now as clock } from './now'
 
 dayjs.extend(relativeTime)
 
@@ -10,19 +11,19 @@ export function setTimeLanguage(language: string): void {
 }
 
 /** "3 minutes ago", "in 2 minutes". */
-export function formatRelative(at: string | number, now: number = Date.now()): string {
+export function formatRelative(at: string | number, now: number = clock()): string {
   return dayjs(at).from(now)
 }
 
 /** A moment that has passed: it is never ahead of now, although the clocks of two machines or of a slow page are. */
-export function past(at: string | number, now: number = Date.now()): number {
+export function past(at: string | number, now: number = clock()): number {
   return Math.min(dayjs(at).valueOf(), now)
 }
 
 const steps = [['day', 86_400], ['hour', 3600], ['minute', 60], ['second', 1]] as const
 
 /** The same in figures, for a narrow column: "12s ago", "3m ago". */
-export function formatShortRelative(at: string | number, now: number = Date.now()): string {
+export function formatShortRelative(at: string | number, now: number = clock()): string {
   const seconds = Math.round((dayjs(at).valueOf() - now) / 1000)
   const [unit, size] = steps.find(([, length]) => Math.abs(seconds) >= length) ?? steps[3]
   return new Intl.RelativeTimeFormat(dayjs.locale(), { style: 'narrow', numeric: 'auto' }).format(Math.trunc(seconds / size), unit)

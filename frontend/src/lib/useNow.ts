@@ -1,11 +1,13 @@
 import { useSyncExternalStore } from 'react'
+import { now, onClock } from './now'
 
 const listeners = new Set<() => void>()
 let timer: ReturnType<typeof setInterval> | undefined
-let now = Math.floor(Date.now() / 1000) * 1000
+const whole = () => Math.floor(now() / 1000) * 1000
+let shown = whole()
 
 function tick(): void {
-  now = Math.floor(Date.now() / 1000) * 1000
+  shown = whole()
   for (const listener of listeners) listener()
 }
 
@@ -21,9 +23,11 @@ function subscribe(listener: () => void): () => void {
   }
 }
 
+onClock(tick)
+
 const idle = () => () => {}
 
-/** The time in ms since 1970, in whole seconds. All users share one timer; a still one never changes. */
+/** The time that sessions go by, in ms since 1970, in whole seconds. All users share one timer; a still one never changes. */
 export function useNow(ticking = true): number {
-  return useSyncExternalStore(ticking ? subscribe : idle, () => now)
+  return useSyncExternalStore(ticking ? subscribe : idle, () => shown)
 }

@@ -9,6 +9,7 @@ import { useOperations } from '@/api/hooks'
 import type { Agent, AgentUpdate, Operation } from '@/api/types.gen'
 import { useOperationActions } from '@/api/useOperation'
 import { asksCode, formatRtt, isReached, needsPerson } from '@/lib/connection'
+import { now } from '@/lib/now'
 import { isRunning } from '@/lib/operation'
 import { ConnectionBadge } from '@/ui/ConnectionBadge'
 import { EmptyState } from '@/ui/EmptyState'
@@ -165,7 +166,7 @@ function OwnKey({ name }: { name: string }) {
 function Work({ agent }: { agent: Agent }) {
   const last = useOperations().data?.find((o) => belongs(o, agent))
   // What ended well long before the drawer was opened is no news.
-  const [opened] = useState(() => Date.now())
+  const [opened] = useState(now)
   if (!last || (!isRunning(last) && Date.parse(last.endedAt ?? '') < opened && last.state !== 'failed')) return null
   return <WorkOf operation={last} />
 }

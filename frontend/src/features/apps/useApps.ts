@@ -5,6 +5,7 @@ import { asProblem } from '@/api/client'
 import { keys } from '@/api/keys'
 import { forgetOpening, type Opening, setOpening, useOpenings } from '@/api/openings'
 import type { App, OpenRequest } from '@/api/types.gen'
+import { now } from '@/lib/now'
 import { openAppTab } from '@/lib/tab'
 
 /** Ports begin to listen and apps die while the tiles are looked at: read again this often, in milliseconds. */
@@ -33,7 +34,7 @@ export function useApps(session: string, running: boolean, onInstead: (app: App)
     async (app: App, text: string, wish: OpenWish = {}) => {
       const tab = openAppTab(app.title, text)
       const set = (deed: Deed) => setOpening({ session, app: app.id, title: app.title, ...deed })
-      set({ ...IDLE, since: Date.now() })
+      set({ ...IDLE, since: now() })
       try {
         const opened = await openApp(session, app.id, { window: true, ...wish })
         if (opened.app.door?.instead) onInstead(opened.app)

@@ -15,6 +15,8 @@ function About({ demo }: { demo: Demo }) {
         <dd>{t(`stories.${demo.story}`, { defaultValue: demo.story })}</dd>
         <dt>{t('seed')}</dt>
         <dd className="num">{demo.seed}</dd>
+        <dt>{t('speed')}</dt>
+        <dd className="num">{demo.speed} ×</dd>
       </dl>
     </div>
   )

@@ -2,10 +2,18 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { fetchDemo, setDemoLid } from '@/api/calls'
 import { keys } from '@/api/keys'
 import type { Demo } from '@/api/types.gen'
+import { setClock } from '@/lib/now'
+
+/** Asks what is shown, and has the page go by its clock. */
+async function ask(signal: AbortSignal): Promise<Demo> {
+  const demo = await fetchDemo(signal)
+  setClock(demo.active ? { speed: demo.speed, real: Date.parse(demo.real), shown: Date.parse(demo.shown) } : undefined)
+  return demo
+}
 
 /** The demonstration that this page is of; nothing where what it shows is real. */
 export function useDemo(): Demo | undefined {
-  const { data } = useQuery({ queryKey: keys.demo, queryFn: ({ signal }) => fetchDemo(signal) })
+  const { data } = useQuery({ queryKey: keys.demo, queryFn: ({ signal }) => ask(signal) })
   return data?.active ? data : undefined
 }
 

@@ -7,6 +7,7 @@ import { asProblem } from '@/api/client'
 import { keys } from '@/api/keys'
 import type { DeviceBoard } from '@/api/types.gen'
 import { formatBytes } from '@/lib/bytes'
+import { now as clockNow } from '@/lib/now'
 import { formatLoad } from '@/lib/share'
 import { useStored } from '@/lib/stored'
 import { useNow } from '@/lib/useNow'
@@ -37,7 +38,7 @@ export function HistoryCharts({ board }: { board: DeviceBoard }) {
     queries: devices.map((device) => ({
       queryKey: keys.deviceHistory(agent, device.uuid, kept),
       queryFn: ({ signal }: { signal: AbortSignal }) =>
-        fetchDeviceHistory(agent, device.uuid, kept === '24h' ? new Date(Date.now() - spans['24h'] * 60_000).toISOString() : undefined, signal),
+        fetchDeviceHistory(agent, device.uuid, kept === '24h' ? new Date(clockNow() - spans['24h'] * 60_000).toISOString() : undefined, signal),
       staleTime: Infinity,
     })),
   })

@@ -2,6 +2,7 @@ import { Checkbox, DatePicker, Input, InputNumber, Select, Space } from 'antd'
 import dayjs from 'dayjs'
 import { FileTerminal, SquareTerminal } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
+import { now as clockNow } from '@/lib/now'
 import { formatRelative } from '@/lib/time'
 import { useNow } from '@/lib/useNow'
 import css from './launcher.module.css'
@@ -88,7 +89,7 @@ function BatchCard({ draft, issues, change }: StepProps) {
 function StartTime({ draft, issues, change }: StepProps) {
   const { t } = useTranslation('launcher')
   const now = useNow(draft.startAt !== null)
-  const soon = () => new Date(Math.ceil((Date.now() + SOON) / 60_000) * 60_000).toISOString()
+  const soon = () => new Date(Math.ceil((clockNow() + SOON) / 60_000) * 60_000).toISOString()
   const hint = draft.startAt ? t('batch.startsIn', { when: formatRelative(draft.startAt, now) }) : undefined
   return (
     <Field

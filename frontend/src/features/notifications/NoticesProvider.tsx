@@ -1,6 +1,7 @@
 import { createContext, useCallback, useContext, useEffect, useMemo, useRef, useState, type ReactNode } from 'react'
 import type { SessionBook } from '@/api/book'
 import { useSessionBook } from '@/api/hooks'
+import { now, realLength } from '@/lib/now'
 import { isLive } from '@/lib/status'
 import { readStored, writeStored } from '@/lib/stored'
 import { kept, nextNotices, type Notice } from './notices'
@@ -41,7 +42,7 @@ export function NoticesProvider({ children }: { children: ReactNode }) {
     if (!book) return
     const last = before.current
     before.current = book
-    setNotices((old) => nextNotices(old, last, book, Date.now()))
+    setNotices((old) => nextNotices(old, last, book, now()))
   }, [book])
   useEffect(() => writeStored('notices', notices), [notices])
 
@@ -49,7 +50,7 @@ export function NoticesProvider({ children }: { children: ReactNode }) {
   useEffect(() => {
     const timers = notices
       .filter((n) => n.open && !isLive(n.status))
-      .map((n) => setTimeout(() => close(n.id), Math.max(0, n.at + staysFor(n) - Date.now())))
+      .map((n) => setTimeout(() => close(n.id), Math.max(0, staysFor(n) - realLength(now() - n.at))))
     return () => timers.forEach(clearTimeout)
   }, [notices, close])
 

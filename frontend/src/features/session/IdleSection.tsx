@@ -4,6 +4,7 @@ import { useTranslation } from 'react-i18next'
 import type { Session } from '@/api/types.gen'
 import { useSessionActions } from '@/lib/actions'
 import { isUnjudged } from '@/lib/idle'
+import { now } from '@/lib/now'
 import { IdleChecks, IdleLegend, KeepButtons } from '@/ui/IdleParts'
 import { IdleTrial } from './IdleTrial'
 import css from './SessionDrawer.module.css'
@@ -20,7 +21,7 @@ export function IdleSection({ session }: { session: Session }) {
         <h3>{t('common:idle.title')}</h3>
         {session.idle.length > 0 ? <KeepButtons onKeep={(hours) => actions.keep([session.id], hours)} /> : null}
       </div>
-      <IdleChecks checks={session.idle} keepUntil={session.keepUntil} unjudged={isUnjudged(session.idle, session.spec.idle, session.startedAt, Date.now())} />
+      <IdleChecks checks={session.idle} keepUntil={session.keepUntil} unjudged={isUnjudged(session.idle, session.spec.idle, session.startedAt, now())} />
       <div className={css.idleFoot}>
         <IdleTrial session={session} />
         {session.idle.length > 0 && !legend ? (

@@ -2,6 +2,7 @@ import type { Session } from '@/api/types.gen'
 import { acceleratorRank } from '@/lib/accelerator'
 import { parseBytes } from '@/lib/bytes'
 import { firstEnd } from '@/lib/idle'
+import { now } from '@/lib/now'
 import { statusRank } from '@/lib/status'
 
 const text = (read: (s: Session) => string) => (a: Session, b: Session) => read(a).localeCompare(read(b))
@@ -10,7 +11,7 @@ const number = (read: (s: Session) => number) => (a: Session, b: Session) => rea
 /** Milliseconds a session has run; -1 if it never did. */
 function ran(session: Session): number {
   if (!session.startedAt) return -1
-  const end = session.terminatedAt ? Date.parse(session.terminatedAt) : Date.now()
+  const end = session.terminatedAt ? Date.parse(session.terminatedAt) : now()
   return end - Date.parse(session.startedAt)
 }
 

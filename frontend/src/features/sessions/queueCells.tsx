@@ -6,6 +6,7 @@ import type { Session } from '@/api/types.gen'
 import { useSessionActions } from '@/lib/actions'
 import { formatBytes } from '@/lib/bytes'
 import { isUnjudged } from '@/lib/idle'
+import { now } from '@/lib/now'
 import { formatLoad } from '@/lib/share'
 import { isLive } from '@/lib/status'
 import { IdleBadge, IdlePopover } from '@/ui/IdleParts'
@@ -56,7 +57,7 @@ export function IdleCell({ session }: { session: Session }) {
   const actions = useSessionActions()
   if (session.status !== 'RUNNING') return <span className={css.dim}>–</span>
   return (
-    <IdlePopover checks={session.idle} keepUntil={session.keepUntil} unjudged={isUnjudged(session.idle, session.spec.idle, session.startedAt, Date.now())} onKeep={session.idle.length > 0 ? (hours) => actions.keep([session.id], hours) : undefined}>
+    <IdlePopover checks={session.idle} keepUntil={session.keepUntil} unjudged={isUnjudged(session.idle, session.spec.idle, session.startedAt, now())} onKeep={session.idle.length > 0 ? (hours) => actions.keep([session.id], hours) : undefined}>
       <button type="button" className={css.plain} aria-label={t('idle.title')} onClick={(e) => e.stopPropagation()}>
         <IdleBadge checks={session.idle} keepUntil={session.keepUntil} />
       </button>
