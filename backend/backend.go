@@ -26,6 +26,7 @@ import (
 	"slipway/backend/hostlock"
 	"slipway/backend/hub"
 	"slipway/backend/notify"
+	"slipway/backend/pace"
 	"slipway/backend/place"
 	"slipway/backend/settings"
 	"slipway/backend/store"
@@ -48,7 +49,10 @@ type Local struct {
 	// Instance is the random id of the agent's books.
 	Instance string
 	// Devices finds and measures the machine's devices.
-	Devices  gpu.Source
+	Devices gpu.Source
+	// Clock and Moment are what the machine goes by.
+	Clock    *pace.Clock
+	Moment   func() gpu.Moment
 	programs *programs // what simulated sessions do with simulated devices; nil on a real machine
 	// endProcess asks a process on a device to end, as its number and start name it.
 	endProcess func(pid int, start uint64) error
@@ -106,8 +110,10 @@ func openLocal(ctx context.Context, config localConfig) (*Local, error) {
 		return nil, err
 	}
 	l := &Local{Name: LocalAgent, Owner: personName(), Kind: choice.kind, Note: choice.note, Dir: choice.dir(home)}
+	l.Moment = clock.Now
 	if config.machine != nil {
 		l.Name, l.Owner = config.machine.Name, demo.Person
+		l.Clock, l.Moment = config.machine.Time.Clock(), config.machine.Time.Moment()
 	}
 	books, err := store.Open(store.Config{Path: filepath.Join(l.Dir, "agent.db")})
 	if err != nil {
@@ -139,12 +145,13 @@ func openLocal(ctx context.Context, config localConfig) (*Local, error) {
 	agentConfig := agent.Config{
 		Name: l.Name, Dir: l.Dir, Engine: l.Engine, Store: books, Owner: l.Owner,
 		UID: uid, GID: gid, Version: place.Version, Log: log.With("part", "agent"),
-		GPU: l.Devices, Giving: shares, Moment: clock.Now, Idle: idle, Guard: guard, EndProcess: l.endProcess,
+		GPU: l.Devices, Giving: shares, Clock: l.Clock, Moment: l.Moment, Idle: idle, Guard: guard, EndProcess: l.endProcess,
 		Alone:  aloneOn(l.Kind),
 		Doctor: agent.DoctorConfig{Note: l.Note, LogFile: config.logFile, Guest: payload.Binary},
 	}
 	if config.machine != nil {
-		agentConfig.Hostname, agentConfig.Load = config.machine.Host, pretendedLoad(l.Engine)
+		agentConfig.Hostname, agentConfig.Load = config.machine.Host, pretendedLoad(l.Engine, l.Clock)
+		agentConfig.Boot = config.machine.Time.Boot
 	}
 	if l.Agent, err = agent.Open(ctx, agentConfig); err != nil {
 		return nil, errors.Join(err, l.Close())
@@ -172,7 +179,7 @@ func OpenHub(home place.Home, local *Local, reach hub.Reacher, log *slog.Logger)
 	}
 	h, err := hub.Open(hub.Config{
 		Members: []hub.Member{{Name: local.Name, Local: true, Agent: local.Agent}},
-		Reacher: reach, Shelf: shelf, Catalogue: environments.In(home.Dir), Settings: settings.New(home.Dir, nil), Notifier: notify.NewDesktop(nil), Autostart: autostartEntry(home, local), Owner: local.Owner, Version: hub.Version(BuildVersion()), Log: log.With("part", "hub"),
+		Reacher: reach, Shelf: shelf, Catalogue: environments.In(home.Dir), Now: local.Clock.Now, Settings: settings.New(home.Dir, nil), Notifier: notify.NewDesktop(nil), Autostart: autostartEntry(home, local), Owner: local.Owner, Version: hub.Version(BuildVersion()), Log: log.With("part", "hub"),
 	})
 	if err != nil {
 		return nil, nil, errors.Join(err, shelf.Close())

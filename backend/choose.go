@@ -117,6 +117,7 @@ func (c choice) open(dir, instance string, machine *demo.Machine, devices sim.De
 	if c.kind == EngineSim {
 		config := sim.Config{Dir: dir, Instance: instance, Devices: devices, Log: log}
 		if machine != nil {
+			config.Clock = machine.Time.Clock()
 			config.CPUs, config.Memory = machine.CPUs, machine.Memory
 		}
 		e, err = sim.Open(config)

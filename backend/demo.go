@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"slipway/backend/demo"
 	"slipway/backend/hub"
@@ -55,7 +56,11 @@ func ServeDemo(ctx context.Context, config DemoConfig) (err error) {
 	if err != nil {
 		return err
 	}
-	d := &demonstration{home: place.Home{Dir: dir}, options: options, program: config.Program}
+	goes, err := demo.GoesOn(dir, options)
+	if err != nil {
+		return err
+	}
+	d := &demonstration{time: goes, home: place.Home{Dir: dir}, options: options, program: config.Program}
 	served := Config{Home: d.home, Engine: EngineSim, Port: config.Port, Assets: config.Assets, Log: config.Log, demo: d}
 	if config.Ready != nil {
 		served.Ready = func(r Ready) { config.Ready(r, dir) }
@@ -78,6 +83,7 @@ func notADemo(home place.Home) error {
 type demonstration struct {
 	home    place.Home
 	options demo.Options
+	time    demo.Time
 	program []string
 	lid     demo.Lid
 	lab     *lab // nil: the story has none
@@ -93,13 +99,40 @@ func (d *demonstration) begin(ctx context.Context, log *slog.Logger) (end func()
 	if err := demo.Sweep(); err != nil {
 		log.Warn("what earlier demos left cannot be removed", "error", err)
 	}
+	keeping, stop := context.WithCancel(ctx)
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		d.keepTime(keeping, log)
+	}()
+	endTime := func() error {
+		stop()
+		<-kept
+		return demo.SaveTime(d.home.Dir, d.time, 0)
+	}
 	if !d.options.Story.HasLab() {
-		return none, nil
+		return endTime, nil
 	}
-	if d.lab, err = startLab(ctx, demo.LabHome(d.home), d.options, d.program); err != nil {
-		return none, err
+	if d.lab, err = startLab(ctx, demo.LabHome(d.home), d.options, d.time, d.program); err != nil {
+		return none, errors.Join(err, endTime())
 	}
-	return d.lab.end, nil
+	return func() error { return errors.Join(d.lab.end(), endTime()) }, nil
+}
+
+// keepTime writes down how far the time has come until ctx ends.
+func (d *demonstration) keepTime(ctx context.Context, log *slog.Logger) {
+	ticker := time.NewTicker(demo.TimeEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if err := demo.SaveTime(d.home.Dir, d.time, 2*demo.TimeEvery); err != nil {
+			log.Warn("how far the time of the demo has come is not kept", "error", err)
+		}
+	}
 }
 
 // workstation is what this machine pretends to be.
@@ -108,6 +141,7 @@ func (d *demonstration) workstation() *demo.Machine {
 		return nil
 	}
 	machine := demo.Workstation(d.options)
+	machine.Time = d.time
 	return &machine
 }
 
@@ -123,6 +157,13 @@ func (d *demonstration) usualPort() int {
 		return usualPort
 	}
 	return demoPort
+}
+
+// tellTime says by what clock times are to be read.
+func (d *demonstration) tellTime(serving *place.Serving) {
+	if d != nil {
+		serving.Speed, serving.Real, serving.Shown = float64(d.time.Speed), d.time.Real, d.time.Shown
+	}
 }
 
 // personSSH is the folder of the person's own configuration for ssh, of which a
@@ -262,7 +303,7 @@ type shownDemo struct {
 
 // State implements [server.Demo].
 func (d *shownDemo) State() server.DemoState {
-	state := server.DemoState{Seed: d.options.Seed, Story: string(d.options.Story), LidClosed: d.lid.Closed()}
+	state := server.DemoState{Seed: d.options.Seed, Story: string(d.options.Story), LidClosed: d.lid.Closed(), Speed: d.time.Speed, Real: d.time.Real, Shown: d.time.Shown}
 	if d.lab != nil {
 		state.Lab = demo.LabAgent
 	}

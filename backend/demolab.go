@@ -31,8 +31,11 @@ type lab struct {
 }
 
 // startLab starts the lab server and does not wait for it.
-func startLab(ctx context.Context, home place.Home, options demo.Options, program []string) (*lab, error) {
+func startLab(ctx context.Context, home place.Home, options demo.Options, goes demo.Time, program []string) (*lab, error) {
 	if _, err := demo.Claim(home.Dir, options); err != nil {
+		return nil, err
+	}
+	if err := demo.SaveTime(home.Dir, goes, 0); err != nil {
 		return nil, err
 	}
 	c, err := startCompanion(ctx, program, LabCommand, home.Dir)
@@ -109,6 +112,9 @@ func serveLab(ctx context.Context, home place.Home, stdout io.Writer) error {
 		return err
 	}
 	machine := demo.Lab(options)
+	if machine.Time, err = demo.Goes(home.Dir); err != nil {
+		return err
+	}
 	config := AgentConfig{Home: home, Settings: daemon.Settings{Engine: EngineSim, Listen: kept.Listen}, machine: &machine, acts: demo.OnLab(options)}
 	config.Ready = func(status daemon.Status) {
 		kept.Engine, kept.Listen = EngineSim, status.Listen

@@ -9,6 +9,7 @@ import (
 	"slipway/backend/agent"
 	"slipway/backend/demo"
 	"slipway/backend/engine"
+	"slipway/backend/pace"
 	"slipway/backend/store"
 	"slipway/gpu"
 )
@@ -24,13 +25,14 @@ const (
 
 // pretendedLoad measures what the containers of a simulated machine use. The
 // computer that simulates it has nothing to do with it.
-func pretendedLoad(e engine.Engine) func(string) (agent.Load, error) {
-	m := &loadMeter{engine: e}
+func pretendedLoad(e engine.Engine, clock *pace.Clock) func(string) (agent.Load, error) {
+	m := &loadMeter{engine: e, clock: clock}
 	return m.load
 }
 
 type loadMeter struct {
 	engine engine.Engine
+	clock  *pace.Clock
 
 	mu  sync.Mutex // guards cpu and at
 	cpu map[string]time.Duration
@@ -56,7 +58,7 @@ func (m *loadMeter) load(string) (agent.Load, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now, cpu := time.Now(), map[string]time.Duration{}
+	now, cpu := m.clock.Now(), map[string]time.Duration{}
 	for id, one := range stats {
 		load.Memory += one.Memory
 		cpu[id] = one.CPU
@@ -76,7 +78,7 @@ func livedBefore(machine *demo.Machine, books *store.Store, log *slog.Logger) er
 	if known, err := books.Finished(); err != nil || known > 0 {
 		return err
 	}
-	past, err := demo.Past(*machine, time.Now())
+	past, err := demo.Past(*machine, machine.Time.Clock().Now())
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"slipway/backend/demo"
 	"slipway/backend/engine"
 	enginesim "slipway/backend/engine/sim"
+	"slipway/backend/pace"
 	"slipway/backend/session"
 	"slipway/gpu"
 	"slipway/gpu/clock"
@@ -39,13 +40,14 @@ func openDevices(l *Local, pretended *demo.Machine, p *programs, library string,
 	config := sim.Config{Seed: 1, Cards: []sim.Card{sim.Workstation, sim.Workstation}, Clock: clock.Now, Desktop: true}
 	if pretended != nil {
 		config.Seed, config.Cards, config.Desktop, config.Foreign = pretended.Seed, pretended.Cards, pretended.Desktop, pretended.Foreign
+		config.Clock = l.Moment
 	}
 	machine := sim.Open(config)
 	l.Devices, l.endProcess = machine, func(pid int, _ uint64) error {
 		machine.End(pid)
 		return nil
 	}
-	p.begin(l.Engine, machine)
+	p.begin(l.Engine, machine, l.Clock)
 	l.programs = p
 	l.parts = append(l.parts, machine)
 	return nil
@@ -57,6 +59,7 @@ type programs struct {
 	mu      sync.Mutex // guards what follows
 	engine  engine.Engine
 	machine *sim.Machine
+	clock   *pace.Clock
 	running map[string]bool // containers with a program that nobody started, by id
 	started map[string]int  // how many programs were started in a container, by id
 }
@@ -68,10 +71,10 @@ func newPrograms() *programs {
 }
 
 // begin gives the programs a machine. What was started before has none.
-func (p *programs) begin(e engine.Engine, machine *sim.Machine) {
+func (p *programs) begin(e engine.Engine, machine *sim.Machine, clock *pace.Clock) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.engine, p.machine = e, machine
+	p.engine, p.machine, p.clock = e, machine, clock
 }
 
 // Look implements [enginesim.Devices].
@@ -125,16 +128,16 @@ const programsEvery = time.Second
 
 // run follows the containers until ctx ends.
 func (p *programs) run(ctx context.Context) {
-	ticker := time.NewTicker(programsEvery)
-	defer ticker.Stop()
 	for {
 		if states, err := p.engine.List(ctx); err == nil {
 			p.compare(states)
 		}
+		timer := p.clock.Often(programsEvery)
 		select {
 		case <-ctx.Done():
+			timer.Stop()
 			return
-		case <-ticker.C:
+		case <-timer.C:
 		}
 	}
 }

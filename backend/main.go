@@ -39,7 +39,7 @@ func Main(args []string, assets fs.FS) int {
 			return told(Serve(ctx, config))
 		},
 		Demo: func(ctx context.Context, opts cli.DemoOptions) error {
-			config := DemoConfig{Options: demo.Options{Seed: opts.Seed, Story: demo.Story(opts.Story)}, Keep: opts.Keep, Port: opts.Port, Assets: assets}
+			config := DemoConfig{Options: demo.Options{Seed: opts.Seed, Story: demo.Story(opts.Story), Speed: opts.Speed}, Keep: opts.Keep, Port: opts.Port, Assets: assets}
 			if opts.Ready != nil {
 				config.Ready = func(r Ready, dir string) { opts.Ready(cli.Ready(r), dir) }
 			}

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"slipway/backend/hub"
+	"slipway/backend/pace"
 	"slipway/backend/place"
 	"slipway/backend/provision"
 	"slipway/backend/session"
@@ -29,6 +30,8 @@ type reacher struct {
 	sshConfig, ssh string
 	// through has every dialer go through something; nil: nothing.
 	through func(tunnel.Dialer) tunnel.Dialer
+	// clock is what people are told the times of connections by.
+	clock *pace.Clock
 
 	// mu guards everything below.
 	mu      sync.Mutex

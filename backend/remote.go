@@ -67,7 +67,7 @@ func (m *remote) begin(dialer tunnel.Dialer) {
 	}
 	m.line = tunnel.NewLine(tunnel.LineConfig{Dialer: dialer, NeedsPerson: needsPerson, Log: log})
 	m.client = agentrpc.NewClient(agentrpc.ClientConfig{Name: m.listed.Name, Opener: m.line})
-	m.link = hub.Link{State: hub.LinkOff, Since: time.Now(), Transport: m.transport}
+	m.link = hub.Link{State: hub.LinkOff, Since: m.reacher.clock.Now(), Transport: m.transport}
 }
 
 // personCodes are the failures that trying again does not mend, or makes worse.
@@ -142,9 +142,10 @@ func (m *remote) greet(ctx context.Context) {
 func (m *remote) take(status tunnel.LineStatus) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	clock := m.reacher.clock // what people read of a demo goes by its own
 	link := hub.Link{
-		State: hub.LinkState(status.State), Since: status.Since, LastHeard: status.LastHeard, RTT: status.RTT, Transport: m.transport,
-		Carriers: status.Carriers, NextTry: status.NextTry, Version: m.program, Owner: m.entry.Owner,
+		State: hub.LinkState(status.State), Since: clock.At(status.Since), LastHeard: clock.At(status.LastHeard), RTT: status.RTT, Transport: m.transport,
+		Carriers: status.Carriers, NextTry: clock.At(status.NextTry), Version: m.program, Owner: m.entry.Owner,
 	}
 	if m.transport == "tls" && status.Peer.Transport == "wss" {
 		link.Transport = "wss"
@@ -360,7 +361,7 @@ func (m *remote) PairedDevices(ctx context.Context) ([]hub.PairedDevice, error) 
 	}
 	devices := make([]hub.PairedDevice, len(told))
 	for i, d := range told {
-		devices[i] = hub.PairedDevice{Name: d.Name, Fingerprint: d.Key, Owner: d.Owner, Role: d.Role, This: d.Key == own, AddedAt: d.Added, LastSeen: d.Seen}
+		devices[i] = hub.PairedDevice{Name: d.Name, Fingerprint: d.Key, Owner: d.Owner, Role: d.Role, This: d.Key == own, AddedAt: m.reacher.clock.At(d.Added), LastSeen: m.reacher.clock.At(d.Seen)}
 	}
 	return devices, nil
 }
@@ -393,7 +394,7 @@ func (m *remote) PairCode(ctx context.Context, owner, role string) (hub.PairCode
 	if err := provision.Ask(ctx, m.ssh, m.entry.Dir, &code, args...); err != nil {
 		return hub.PairCode{}, err
 	}
-	return hub.PairCode{Code: code.Code, Address: "slipway://" + code.Address, ExpiresAt: code.Expires}, nil
+	return hub.PairCode{Code: code.Code, Address: "slipway://" + code.Address, ExpiresAt: m.reacher.clock.At(code.Expires)}, nil
 }
 
 // hostName is what this computer is called elsewhere.

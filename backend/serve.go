@@ -144,7 +144,7 @@ func serve(ctx context.Context, config Config) (err error) {
 	}
 	defer func() { err = errors.Join(err, local.Close()) }()
 	reach := newReacher(config.Home, log.With("part", "reach"))
-	reach.through = config.demo.through()
+	reach.through, reach.clock = config.demo.through(), local.Clock
 	h, shelf, err := OpenHub(config.Home, local, reach, log)
 	if err != nil {
 		return err
@@ -169,7 +169,7 @@ func serve(ctx context.Context, config Config) (err error) {
 		defer func() { err = errors.Join(err, one.end()) }()
 		starter = one
 	}
-	s := server.New(server.Config{Hub: h, Shelf: shelf, SSH: ssh, Token: token, Users: users(), Assets: config.Assets, Demo: config.demo.shown(reach), Beside: starter, Shutdown: cancel, LogFile: config.Home.LogFile(), Log: log.With("part", "server")})
+	s := server.New(server.Config{Hub: h, Shelf: shelf, SSH: ssh, Token: token, Users: users(), Clock: local.Clock, Assets: config.Assets, Demo: config.demo.shown(reach), Beside: starter, Shutdown: cancel, LogFile: config.Home.LogFile(), Log: log.With("part", "server")})
 	log.Info("serving", "port", port, "engine", local.Kind, "note", local.Note, "version", place.Version, "pid", os.Getpid())
 	p := plane{config: config, local: local, reach: reach, hub: h, server: s, listener: listener, port: port, door: planeDoor(config, local), ssh: ssh}
 	err = p.run(ctx, cancel)
@@ -254,6 +254,7 @@ func (p *plane) answer(ctx context.Context) error {
 	failed := make(chan error, 1)
 	go func() { failed <- p.server.Run(ctx, p.listener) }()
 	serving := place.Serving{PID: os.Getpid(), Port: p.port, URL: url, Engine: p.local.Kind, Version: place.Version, Demo: p.config.demo != nil}
+	p.config.demo.tellTime(&serving)
 	saved := p.config.Home.SaveServing(serving)
 	if saved == nil && p.config.Ready != nil {
 		p.config.Ready(Ready{URL: url, LoginURL: url + "/login?code=" + p.server.LoginCode(), Engine: p.local.Kind, Note: p.local.Note})

@@ -1,5 +1,7 @@
 package api
 
+import "time"
+
 // Demo is the demonstration that is served. Where what is served is real, Active
 // is false and nothing else is set.
 type Demo struct {
@@ -8,6 +10,11 @@ type Demo struct {
 	Story     string `json:"story"`
 	Lab       string `json:"lab"`       // name of the agent behind the tunnel; empty: there is none
 	LidClosed bool   `json:"lidClosed"` // the tunnel is cut
+	// Speed is how much faster than on the wall its time goes by, and Shown what its
+	// clock showed at the moment Real.
+	Speed int       `json:"speed"`
+	Real  time.Time `json:"real"`
+	Shown time.Time `json:"shown"`
 }
 
 // DemoLid closes or opens the lid of the laptop that a demonstration pretends.

@@ -16,6 +16,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"slipway/backend/api"
+	"slipway/backend/pace"
 	"slipway/backend/place"
 	"slipway/backend/terminal"
 )
@@ -48,6 +49,9 @@ func (p *program) connectOrStart(ctx context.Context, home place.Home, engine st
 	}
 	if connection.Serving.Demo {
 		p.notice("DEMO: nothing of this is real.")
+		if s := connection.Serving; s.Speed > 0 {
+			p.Now = pace.New(s.Speed, s.Real, s.Shown).Now
+		}
 	}
 	return newClient(connection), nil
 }

@@ -13,6 +13,7 @@ import (
 type DemoOptions struct {
 	Seed  uint64 // 0: the usual one
 	Story string // empty: the usual one
+	Speed int    // how much faster time goes by; 0: as on the wall
 	Keep  string // folder that it is kept in; empty: it is thrown away at the end
 	Port  int    // 0: the one used last, else 7431, else any
 	// Ready is called once, when it answers, with its folder.
@@ -23,7 +24,7 @@ func (p *program) demoCommand() *cobra.Command {
 	var opts DemoOptions
 	var open bool
 	cmd := &cobra.Command{
-		Use:   "demo [--story NAME] [--seed N] [--keep DIR]",
+		Use:   "demo [--story NAME] [--seed N] [--speed N] [--keep DIR]",
 		Short: "Show everything on simulated machines: no Docker, no GPU, no network",
 		Long: `Demo opens the complete launcher over a simulated workstation with two GPUs and, behind the
 real tunnel on loopback, a simulated lab server with eight. Nothing in it is real, it is
@@ -37,6 +38,7 @@ reclaimed), failure (sessions end in different ways, each with its reason).`,
 	}
 	cmd.Flags().StringVar(&opts.Story, "story", "", "lab, workstation, shortage, idle or failure (default lab)")
 	cmd.Flags().Uint64Var(&opts.Seed, "seed", 0, "a number that everything random follows from (default 1)")
+	cmd.Flags().IntVar(&opts.Speed, "speed", 1, "how much faster time goes by on its machines, 1 to 60")
 	cmd.Flags().StringVar(&opts.Keep, "keep", "", "keep the demo in this folder, and go on with it there")
 	cmd.Flags().IntVar(&opts.Port, "port", 0, "port on 127.0.0.1; 0: the one used last, else 7431, else any free one")
 	cmd.Flags().BoolVar(&open, "open", false, "open the browser")
@@ -48,6 +50,9 @@ reclaimed), failure (sessions end in different ways, each with its reason).`,
 		}
 		if opts.Port < 0 || opts.Port > 65535 {
 			return usagef("%d is no port; write a number from 1 to 65535", opts.Port)
+		}
+		if opts.Speed < 1 || opts.Speed > 60 {
+			return usagef("time cannot go by at %d times the usual speed; write a number from 1 to 60", opts.Speed)
 		}
 		opts.Ready = func(ready Ready, dir string) {
 			p.sayDemo(ready, dir, opts.Keep != "")

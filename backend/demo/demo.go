@@ -38,6 +38,9 @@ func (s Story) HasLab() bool { return s != StoryWorkstation }
 type Options struct {
 	Seed  uint64 `json:"seed"`
 	Story Story  `json:"story"`
+	// Speed is how much faster time goes by than on the wall. A demonstration that
+	// is kept may go on with another.
+	Speed int `json:"-"`
 }
 
 // withDefaults fills in what was not asked for.
@@ -51,8 +54,14 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// check fails with demo_start_invalid where there is no such story.
+// MostSpeed is how much faster time may go by.
+const MostSpeed = 60
+
+// check fails with demo_start_invalid where there is no such story or speed.
 func (o Options) check() error {
+	if o.Speed < 0 || o.Speed > MostSpeed {
+		return &session.Error{Code: "demo_start_invalid", Message: fmt.Sprintf("A demo cannot go by at %d times the usual speed.", o.Speed), Hint: fmt.Sprintf("Choose a speed from 1 to %d.", MostSpeed)}
+	}
 	if o.Story == "" || slices.Contains(Stories, o.Story) {
 		return nil
 	}

@@ -15,6 +15,7 @@ type Machine struct {
 	Desktop bool   // a desktop draws on the first device
 	Foreign bool   // programs of other people come and go
 	Seed    uint64 // of everything that is random on it
+	Time    Time   // that goes by on it; zero: that on the wall
 }
 
 // LabAgent is the name of the agent on the lab server.

@@ -33,6 +33,7 @@ func Claim(dir string, asked Options) (Options, error) {
 		return asked, err
 	}
 	if found {
+		kept.Speed = asked.Speed
 		return kept, agree(dir, kept, asked)
 	}
 	asked = asked.withDefaults()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 )
 
 // Serving says where a control plane answers. It is the content of serve.json,
@@ -16,6 +17,11 @@ type Serving struct {
 	Engine  string `json:"engine"`
 	Version string `json:"version"`
 	Demo    bool   `json:"demo,omitempty"` // nothing of it is real
+	// Speed is how much faster than on the wall the time of a demo goes by, and
+	// Shown what its clock showed at the moment Real.
+	Speed float64   `json:"speed,omitempty"`
+	Real  time.Time `json:"real,omitzero"`
+	Shown time.Time `json:"shown,omitzero"`
 }
 
 // Serving reads serve.json; fs.ErrNotExist where no control plane has run since

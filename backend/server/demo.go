@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"slipway/backend/api"
 	"slipway/backend/hub"
@@ -23,6 +24,9 @@ type DemoState struct {
 	Story     string
 	Lab       string // name of the agent behind the tunnel; empty: there is none
 	LidClosed bool
+	Speed     int       // how much faster than on the wall time goes by
+	Real      time.Time // a moment on the clock on the wall
+	Shown     time.Time // what the demonstration's clock showed then
 }
 
 func (s *Server) getDemo(*http.Request) (any, error) { return s.demoOut(), nil }
@@ -32,7 +36,7 @@ func (s *Server) demoOut() api.Demo {
 		return api.Demo{}
 	}
 	state := s.demo.State()
-	return api.Demo{Active: true, Seed: state.Seed, Story: state.Story, Lab: state.Lab, LidClosed: state.LidClosed}
+	return api.Demo{Active: true, Seed: state.Seed, Story: state.Story, Lab: state.Lab, LidClosed: state.LidClosed, Speed: state.Speed, Real: state.Real, Shown: state.Shown}
 }
 
 func (s *Server) setLid(r *http.Request) (any, error) {

@@ -22,7 +22,7 @@ func (s *Server) listDevices(r *http.Request) (any, error) {
 }
 
 func (s *Server) deviceHistory(r *http.Request) (any, error) {
-	since, err := timeIn(r, "since", time.Now().Add(-time.Hour))
+	since, err := timeIn(r, "since", s.clock.Now().Add(-time.Hour))
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func dayIn(r *http.Request, name string, usual time.Time, more int) (time.Time, 
 }
 
 func (s *Server) accounts(r *http.Request) (any, error) {
-	query, err := accountsIn(r, time.Now())
+	query, err := accountsIn(r, s.clock.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ var accountColumns = []string{"start", "kind", "session", "name", "owner", "labe
 	"covered_ms", "estimated_ms", "gap_ms"}
 
 func (s *Server) accountsCSV(w http.ResponseWriter, r *http.Request) error {
-	query, err := accountsIn(r, time.Now())
+	query, err := accountsIn(r, s.clock.Now())
 	if err != nil {
 		return err
 	}

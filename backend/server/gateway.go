@@ -380,7 +380,7 @@ func (g *gateway) explainError(w http.ResponseWriter, r *http.Request, host appH
 	switch {
 	case keeper.Address != "" && !keeper.Online:
 		status = http.StatusServiceUnavailable
-		p.Title, p.Text = keeper.Name+" is not reached", lostText(one.Name, keeper)
+		p.Title, p.Text = keeper.Name+" is not reached", lostText(one.Name, keeper, g.server.clock.Now())
 	case findErr != nil && session.CodeOf(findErr).Detail() != session.DetailNotFound:
 	case findErr != nil:
 		p.Title, p.Text, p.Retry, status = "There is no such session", "It may have been removed.", 0, http.StatusNotFound
@@ -405,10 +405,10 @@ func (g *gateway) sessionOf(ctx context.Context, host appHost) (session.Session,
 
 // lostText says since when an agent is not reached, and what that means for a
 // session there.
-func lostText(name string, keeper hub.Agent) string {
+func lostText(name string, keeper hub.Agent, now time.Time) string {
 	text := "It has not been heard since Slipway was started."
 	if !keeper.LastHeard.IsZero() {
-		text = fmt.Sprintf("It was heard last at %s, %s ago.", keeper.LastHeard.Local().Format("15:04:05"), roughly(time.Since(keeper.LastHeard)))
+		text = fmt.Sprintf("It was heard last at %s, %s ago.", keeper.LastHeard.Local().Format("15:04:05"), roughly(now.Sub(keeper.LastHeard)))
 	}
 	if keeper.Link.Waits != "" {
 		text += " " + keeper.Link.Waits

@@ -25,6 +25,7 @@ import (
 
 	"slipway/backend/diagnose"
 	"slipway/backend/hub"
+	"slipway/backend/pace"
 	"slipway/backend/sshclient"
 )
 
@@ -53,6 +54,7 @@ type Server struct {
 	ssh      *sshclient.Client
 	log      *slog.Logger
 	logFile  string
+	clock    *pace.Clock
 	demo     Demo
 	beside   Beside
 	redactor diagnose.Redactor
@@ -77,7 +79,7 @@ const (
 func New(config Config) *Server {
 	s := &Server{
 		hub: config.Hub, token: config.Token, key: derive(config.Token, "cookies"), users: config.Users,
-		shutdown: config.Shutdown, ssh: config.SSH, demo: config.Demo, beside: config.Beside, log: config.Log, logFile: config.LogFile,
+		shutdown: config.Shutdown, ssh: config.SSH, clock: config.Clock, demo: config.Demo, beside: config.Beside, log: config.Log, logFile: config.LogFile,
 		logins: newCodes(true), tickets: newCodes(false), ui: newSite(config.Assets), mux: http.NewServeMux(),
 	}
 	person, _ := os.UserHomeDir() // without one its path stays in reports
