@@ -106,6 +106,13 @@ func serveAgent(ctx context.Context, config AgentConfig) (err error) {
 	if err := demo.Play(ctx, local.Agent, config.acts); err != nil {
 		config.Log.Error("the story is not told to its end", "error", err)
 	}
+	if config.machine != nil {
+		agentDone.Go(func() {
+			if err := demo.KeepPlaying(agentCtx, local.Agent, *config.machine); err != nil {
+				config.Log.Error("the story does not go on", "error", err)
+			}
+		})
+	}
 	config.Log.Info("serving an agent", "engine", local.Kind, "version", place.Version, "pid", os.Getpid(), "listen", settings.Listen)
 	if config.Ready != nil {
 		status, _ := d.Status(ctx)

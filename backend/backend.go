@@ -151,7 +151,7 @@ func openLocal(ctx context.Context, config localConfig) (*Local, error) {
 	}
 	if config.machine != nil {
 		agentConfig.Hostname, agentConfig.Load = config.machine.Host, pretendedLoad(l.Engine, l.Clock)
-		agentConfig.Boot = config.machine.Time.Boot
+		agentConfig.Boot, agentConfig.NewID = config.machine.Time.Boot, config.machine.NewID
 	}
 	if l.Agent, err = agent.Open(ctx, agentConfig); err != nil {
 		return nil, errors.Join(err, l.Close())

@@ -190,6 +190,16 @@ func (d *demonstration) play(ctx context.Context, h *hub.Hub, on *Local) error {
 	return habits(h)
 }
 
+// keepPlaying goes on with the story on this machine until ctx ends.
+func (d *demonstration) keepPlaying(ctx context.Context, on *Local, log *slog.Logger) {
+	if d == nil {
+		return
+	}
+	if err := demo.KeepPlaying(ctx, on.Agent, *d.workstation()); err != nil {
+		log.Error("the story does not go on", "error", err)
+	}
+}
+
 // launcher launches on one agent by the hub, as people do.
 type launcher struct {
 	hub   *hub.Hub

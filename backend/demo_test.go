@@ -116,14 +116,14 @@ func (r *running) checkContent(t *testing.T) {
 	}
 }
 
-// course is what a session came to, without what differs from run to run: ids,
-// times and numbers of containers.
+// course is what a session came to, without what differs from run to run: times
+// and numbers of containers.
 func course(s api.Session) string {
 	wait := ""
 	if s.Wait != nil {
 		wait = s.Wait.Message
 	}
-	return fmt.Sprint(s.Agent, s.Owner, s.Name, s.Status, s.Reason, s.Result, wait, s.CPUs, s.GPUs)
+	return fmt.Sprint(s.ID, s.Agent, s.Owner, s.Name, s.Status, s.Reason, s.Result, wait, s.CPUs, s.GPUs)
 }
 
 func TestTheSameSeedTellsTheSameStory(t *testing.T) {

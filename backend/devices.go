@@ -158,10 +158,10 @@ func (p *programs) compare(states []engine.State) {
 			delete(p.running, id)
 		}
 	}
-	for id, grants := range should {
-		if !p.running[id] && p.started[id] == 0 {
-			p.machine.RunGranted(id, kindOf(id), grants)
-			p.running[id] = true
+	for _, state := range states { // in an order that is always the same
+		if grants := should[state.ID]; grants != nil && !p.running[state.ID] && p.started[state.ID] == 0 {
+			p.machine.RunGranted(state.ID, kindOf(state.Labels[engine.LabelSession]), grants)
+			p.running[state.ID] = true
 		}
 	}
 }
@@ -175,7 +175,7 @@ func grantsOf(state engine.State) []gpu.Grant {
 	return grants.GPUs
 }
 
-// kindOf chooses what a container's program is like: always the same for one.
+// kindOf chooses what a session's programs are like: always the same for one.
 func kindOf(id string) sim.Kind {
 	kinds := []sim.Kind{sim.Training, sim.Notebook, sim.Serving}
 	sum := 0

@@ -247,6 +247,11 @@ func (p *plane) answer(ctx context.Context) error {
 	if err := errors.Join(p.config.demo.play(ctx, p.hub, p.local), p.config.demo.join(ctx, p.hub)); err != nil {
 		return errors.Join(err, p.listener.Close())
 	}
+	var playing sync.WaitGroup
+	story, over := context.WithCancel(ctx)
+	playing.Go(func() { p.config.demo.keepPlaying(story, p.local, p.config.Log) })
+	defer playing.Wait()
+	defer over()
 	waiting, done := context.WithTimeout(ctx, firstWord)
 	p.hub.WaitHeard(waiting)
 	done()

@@ -62,6 +62,8 @@ type Config struct {
 	// what devices others hold and creates containers with devices of its own. It
 	// fails where somebody keeps it for too long. nil: there is no such lock.
 	Alone func(ctx context.Context) (release func(), err error)
+	// NewID makes the id of a session that is launched. nil: a random one.
+	NewID func(session.LaunchRequest) session.ID
 	// Clock is what sessions go by. nil: the clock on the wall.
 	Clock *pace.Clock
 	// Doctor is what only the doctor needs.
@@ -193,6 +195,9 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 	}
 	if config.Load == nil {
 		config.Load = newProbe().load
+	}
+	if config.NewID == nil {
+		config.NewID = func(session.LaunchRequest) session.ID { return session.NewID() }
 	}
 	if config.Boot == nil {
 		config.Boot = bootTime

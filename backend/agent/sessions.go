@@ -190,7 +190,7 @@ func (a *Agent) newSession(req session.LaunchRequest) session.Session {
 	}
 	return session.Session{
 		Priority: priority,
-		ID:       session.NewID(), Name: spec.Name, Owner: req.Owner, Agent: a.config.Name, Spec: spec, SpecKey: spec.SpecKey(),
+		ID:       a.config.NewID(req), Name: spec.Name, Owner: req.Owner, Agent: a.config.Name, Spec: spec, SpecKey: spec.SpecKey(),
 		Status: session.Pending, Result: session.ResultUndefined, CreatedAt: a.clock.Now().UTC(),
 	}
 }

@@ -40,8 +40,9 @@ type Config struct {
 	SSH      *sshclient.Client // what ssh needs to reach sessions; nil: it does not
 	LogFile  string            // where Log is written, for whoever looks for a fault
 	Log      *slog.Logger
-	Demo     Demo   // what is served where nothing is real; nil: it is
-	Beside   Beside // starts a demonstration beside this; nil: it cannot
+	Clock    *pace.Clock // that people read times by; nil: the one on the wall
+	Demo     Demo        // what is served where nothing is real; nil: it is
+	Beside   Beside      // starts a demonstration beside this; nil: it cannot
 }
 
 // Server answers requests. It is an [http.Handler].

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"time"
+)
+
+// figuresName is the file in which a process tells of itself, a line of JSON each.
+const figuresName = "soak-figures"
+
+// figure is what one process has at one moment.
+type figure struct {
+	Process    string        `json:"process"`
+	After      time.Duration `json:"after"`
+	Heap       uint64        `json:"heap"` // bytes in use after a collection
+	Goroutines int           `json:"goroutines"`
+}
+
+// samplings are how many readings make one figure: a call under way holds memory
+// and goroutines of its own, and the least of some has none.
+const samplings = 10
+
+// watch writes down what this process has, again and again until ctx ends.
+func watch(ctx context.Context, process, path string, every time.Duration) {
+	began, ticker := time.Now(), time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		f := least(ctx)
+		f.Process, f.After = process, time.Since(began)
+		fmt.Printf("%s %-12s %7.2f MiB of heap %5d goroutines\n", f.After.Round(time.Second), f.Process, float64(f.Heap)/(1<<20), f.Goroutines)
+		if dir := os.Getenv(profilesVariable); dir != "" {
+			if err := profile(filepath.Join(dir, fmt.Sprintf("%s-%s.heap", process, f.After.Round(time.Second)))); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+			}
+		}
+		if err := note(path, f); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}
+}
+
+func least(ctx context.Context) figure {
+	var f figure
+	for i := range samplings {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		if n := runtime.NumGoroutine(); i == 0 || n < f.Goroutines {
+			f.Goroutines = n
+		}
+		if i == 0 || m.HeapAlloc < f.Heap {
+			f.Heap = m.HeapAlloc
+		}
+		select {
+		case <-ctx.Done():
+			return f
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	return f
+}
+
+func note(path string, f figure) error {
+	line, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(append(line, '\n'))
+	if closing := file.Close(); err == nil {
+		err = closing
+	}
+	return err
+}
+
+// How much more there may be at the end than after the first hour: memory by its
+// part, goroutines by those of a few sessions that happen to run. In a run that
+// is too short for samples to fill their hour memory may double.
+const (
+	mostHeap       = 1.10
+	mostHeapQuick  = 2.0
+	mostGoroutines = 60
+	lastFigures    = 5
+)
+
+// judgeFigures fails where a process has grown.
+func (s soak) judgeFigures(path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var all []figure
+	for line := range strings.Lines(string(data)) {
+		var f figure
+		if err := json.Unmarshal([]byte(line), &f); err != nil {
+			return err
+		}
+		all = append(all, f)
+	}
+	if len(all) < 2 {
+		return fmt.Errorf("%d figures in %s: it was too short", len(all), path)
+	}
+	first, last := all[0], middle(all[max(1, len(all)-lastFigures):])
+	most := mostHeap
+	if s.quick {
+		most = mostHeapQuick
+	}
+	fmt.Printf("%s: %.2f MiB and %d goroutines first, %.2f MiB and %d at the end\n", first.Process, float64(first.Heap)/(1<<20), first.Goroutines, float64(last.Heap)/(1<<20), last.Goroutines)
+	if float64(last.Heap) > most*float64(first.Heap) {
+		return fmt.Errorf("%s: the heap has grown from %d to %d bytes", first.Process, first.Heap, last.Heap)
+	}
+	if last.Goroutines > first.Goroutines+mostGoroutines {
+		return fmt.Errorf("%s: goroutines have grown from %d to %d", first.Process, first.Goroutines, last.Goroutines)
+	}
+	return nil
+}
+
+// profilesVariable names a folder for a profile of the heap at each figure; empty: none.
+const profilesVariable = "SLIPWAY_SOAK_PROFILES"
+
+func profile(path string) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(pprof.WriteHeapProfile(file), file.Close())
+}
+
+// middle is the median of each.
+func middle(figures []figure) figure {
+	f := figures[0]
+	heaps, goroutines := make([]uint64, len(figures)), make([]int, len(figures))
+	for i, one := range figures {
+		heaps[i], goroutines[i] = one.Heap, one.Goroutines
+	}
+	slices.Sort(heaps)
+	slices.Sort(goroutines)
+	f.Heap, f.Goroutines = heaps[len(heaps)/2], goroutines[len(goroutines)/2]
+	return f
+}
