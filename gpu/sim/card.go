@@ -21,6 +21,12 @@ const (
 	powerBend = 0.85                    // power grows a little slower than load
 )
 
+// How far power and temperature come in one step towards where they are going.
+var (
+	powerGain = 1 - math.Exp(-step.Seconds()/powerLag.Seconds())
+	heatGain  = 1 - math.Exp(-step.Seconds()/heatLag.Seconds())
+)
+
 // card is one simulated device.
 type card struct {
 	device  gpu.Device
@@ -69,7 +75,7 @@ func memoryOf(profile string) gpu.Bytes {
 // what that takes.
 func (m *Machine) step(c *card, at time.Duration) {
 	var wanted, idle float64 = 0, 1
-	var here []*program
+	here := m.here[:0]
 	for _, p := range m.running {
 		if p.Device == c.device.UUID {
 			p.want(at)
@@ -79,10 +85,14 @@ func (m *Machine) step(c *card, at time.Duration) {
 		}
 	}
 	busy := 1 - idle
+	m.here = here
 	c.used = m.fill(c, here)
-	dynamic := (c.limit*0.96 - c.idle) * math.Pow(busy, powerBend)
-	c.watts += (c.idle + dynamic - c.watts) * (1 - math.Exp(-step.Seconds()/powerLag.Seconds()))
-	c.degrees += (ambient + hot*c.watts/c.limit - c.degrees) * (1 - math.Exp(-step.Seconds()/heatLag.Seconds()))
+	dynamic := 0.0
+	if busy > 0 {
+		dynamic = (c.limit*0.96 - c.idle) * math.Pow(busy, powerBend)
+	}
+	c.watts += (c.idle + dynamic - c.watts) * powerGain
+	c.degrees += (ambient + hot*c.watts/c.limit - c.degrees) * heatGain
 	c.energy += c.watts * step.Seconds()
 	c.busy += time.Duration(busy * float64(step))
 	c.watched += step
@@ -92,11 +102,9 @@ func (m *Machine) step(c *card, at time.Duration) {
 			turn = time.Duration(busy * p.wish / wanted * float64(step))
 		}
 		p.busy += turn
-		t := m.truth[p.place()]
-		t.Busy += turn
-		t.Memory = t.Memory.Plus(gpu.Held(p.memory, step.Milliseconds()))
-		t.Peak = max(t.Peak, p.memory)
-		m.truth[p.place()] = t
+		p.truth.Busy += turn
+		p.truth.Memory = p.truth.Memory.Plus(gpu.Held(p.memory, step.Milliseconds()))
+		p.truth.Peak = max(p.truth.Peak, p.memory)
 	}
 }
 

@@ -64,6 +64,7 @@ type program struct {
 	memory gpu.Bytes
 	busy   time.Duration // since the last sample
 	level  int           // as in card
+	truth  *Truth        // of its place
 }
 
 // contextMemory is what a program takes before it loads anything.
@@ -114,7 +115,7 @@ func (m *Machine) Truth() map[Place]Truth {
 	defer m.mu.Unlock()
 	truth := make(map[Place]Truth, len(m.truth))
 	for place, t := range m.truth {
-		truth[place] = t
+		truth[place] = *t
 	}
 	return truth
 }
@@ -138,6 +139,10 @@ func (m *Machine) start(p Program, at time.Duration) *program {
 	if p.For > 0 {
 		r.until = r.began + p.For
 	}
+	if m.truth[r.place()] == nil {
+		m.truth[r.place()] = &Truth{}
+	}
+	r.truth = m.truth[r.place()]
 	m.running = append(m.running, r)
 	return r
 }

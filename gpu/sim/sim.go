@@ -56,7 +56,8 @@ type Machine struct {
 	arrival time.Duration // when the next foreign program comes, on the Awake clock
 	broken  error
 	closed  bool
-	truth   map[Place]Truth
+	truth   map[Place]*Truth
+	here    []*program // the programs on one card, while it is moved
 }
 
 var _ gpu.Source = (*Machine)(nil)
@@ -72,7 +73,7 @@ func Open(config Config) *Machine {
 	now := config.Clock()
 	m := &Machine{
 		config: config, now: now, sampled: now.Boot, driver: 1, nextPID: 2000,
-		rng: rand.New(rand.NewPCG(config.Seed, 0)), truth: map[Place]Truth{},
+		rng: rand.New(rand.NewPCG(config.Seed, 0)), truth: map[Place]*Truth{},
 	}
 	for i, c := range config.Cards {
 		m.cards = append(m.cards, newCard(config.Seed, i, c))
