@@ -32,7 +32,7 @@ func TestSimulatedSessionsUseTheDevicesTheyWereGranted(t *testing.T) {
 		t.Fatalf("%v, %v", found, err)
 	}
 	p := newPrograms()
-	p.begin(nil, machine)
+	p.begin(nil, machine, nil)
 	// seen are the containers that use a device a minute later.
 	seen := func() map[string]int {
 		t.Helper()

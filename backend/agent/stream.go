@@ -23,6 +23,8 @@ type stream struct {
 	seq       uint64     // of the newest event
 	ring      [ringSize]session.Event
 	changed   chan struct{} // closed and replaced when an event comes
+	usage     uint64        // of the newest event with samples
+	board     uint64        // of the newest one with the devices
 	revisions map[session.ID]uint64
 	watchers  int
 	first     chan struct{} // of capacity 1: a watcher came
@@ -49,8 +51,24 @@ func (s *stream) publish(e session.Event) {
 	s.seq++
 	e.Epoch, e.Seq = s.epoch, s.seq
 	s.ring[s.seq%ringSize] = e
+	if len(e.Usage) > 0 {
+		s.outdate(&s.usage)
+	}
+	if e.Devices != nil {
+		s.outdate(&s.board)
+	}
 	close(s.changed)
 	s.changed = make(chan struct{})
+}
+
+// outdate has the newest event take the place of the one at last, of which only
+// its number is kept: samples and devices matter as they are now. The caller holds
+// mu.
+func (s *stream) outdate(last *uint64) {
+	if *last > 0 && s.seq-*last < ringSize {
+		s.ring[*last%ringSize] = session.Event{Epoch: s.epoch, Seq: *last}
+	}
+	*last = s.seq
 }
 
 // since returns the events after a cursor and, where there are none, the

@@ -1,0 +1,37 @@
+package agent
+
+import (
+	"strconv"
+	"testing"
+
+	"slipway/backend/session"
+)
+
+func TestOfSamplesAndDevicesOnlyTheNewestAreKept(t *testing.T) {
+	s := newStream("epoch")
+	for i := range 10 {
+		s.publish(session.Event{Usage: []session.Usage{{Session: "one"}}})
+		s.publish(session.Event{Devices: &session.DeviceBoard{Text: strconv.Itoa(i)}})
+		s.publish(session.Event{Session: &session.Session{ID: session.ID(strconv.Itoa(i))}})
+	}
+	events, _, ok := s.since(session.Cursor{Epoch: "epoch"})
+	if !ok || len(events) != 30 {
+		t.Fatalf("%d events", len(events))
+	}
+	var usage, boards, sessions int
+	for i, e := range events {
+		if e.Seq != uint64(i+1) {
+			t.Errorf("event %d has the number %d", i+1, e.Seq)
+		}
+		usage += len(e.Usage)
+		if e.Devices != nil {
+			boards++
+		}
+		if e.Session != nil {
+			sessions++
+		}
+	}
+	if usage != 1 || boards != 1 || sessions != 10 || events[28].Devices == nil || events[28].Devices.Text != "9" {
+		t.Errorf("%d samples, %d boards, %d sessions; the last is %+v", usage, boards, sessions, events[28].Devices)
+	}
+}
