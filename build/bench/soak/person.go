@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -29,19 +30,23 @@ const (
 
 // use goes on until ctx ends.
 func (p *person) use(ctx context.Context) error {
-	watched := make(chan error, 1)
-	go func() { watched <- p.follow(ctx) }()
-	var err error
-	for turn := 1; ctx.Err() == nil && err == nil; turn++ {
-		if err = p.turn(ctx, turn); err == nil {
-			wait(ctx, turnEvery)
+	ctx, over := context.WithCancelCause(ctx)
+	defer over(nil)
+	go func() {
+		if err := p.follow(ctx); err != nil {
+			over(fmt.Errorf("the events broke off: %w", err))
 		}
+	}()
+	for turn := 1; ctx.Err() == nil; turn++ {
+		if err := p.turn(ctx, turn); err != nil {
+			over(err)
+		}
+		wait(ctx, turnEvery)
 	}
-	if ctx.Err() != nil {
-		<-watched
-		return nil // it was enough
+	if err := context.Cause(ctx); !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+		return err
 	}
-	return err
+	return nil // it was enough
 }
 
 func wait(ctx context.Context, d time.Duration) {
@@ -136,7 +141,10 @@ func (p *person) call(ctx context.Context, method, path string, body, into any) 
 
 // follow reads every event until ctx ends, as a page does.
 func (p *person) follow(ctx context.Context) error {
-	conn, _, err := websocket.DefaultDialer.DialContext(ctx, "ws"+strings.TrimPrefix(p.url, "http")+"/api/v1/events", http.Header{"Authorization": {"Bearer " + p.token}})
+	conn, res, err := websocket.DefaultDialer.DialContext(ctx, "ws"+strings.TrimPrefix(p.url, "http")+"/api/v1/events", http.Header{"Authorization": {"Bearer " + p.token}})
+	if res != nil {
+		defer res.Body.Close() //nolint:errcheck // nothing is in it
+	}
 	if err != nil {
 		return err
 	}
