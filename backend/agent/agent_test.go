@@ -37,7 +37,7 @@ type scriptedGuest struct {
 	installed map[string]string
 	services  []link.Service
 	starts    int
-	hold      chan struct{} // where set, StartService waits for it
+	hold      chan struct{} // where set, StartService waits for it or for the end of its context
 	startErr  error
 	listening map[int]bool
 }
@@ -110,13 +110,17 @@ func (g *scriptedGuest) Which(_ context.Context, names []string) (map[string]str
 	}
 	return found, g.alive()
 }
-func (g *scriptedGuest) StartService(_ context.Context, r link.ServiceRequest) (link.Service, error) {
+func (g *scriptedGuest) StartService(ctx context.Context, r link.ServiceRequest) (link.Service, error) {
 	g.mu.Lock()
 	g.starts++
 	hold, err := g.hold, g.startErr
 	g.mu.Unlock()
 	if hold != nil {
-		<-hold
+		select {
+		case <-hold:
+		case <-ctx.Done():
+			return link.Service{}, ctx.Err()
+		}
 	}
 	if err != nil {
 		return link.Service{}, err

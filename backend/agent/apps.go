@@ -153,37 +153,41 @@ func appOfPort(port int, state session.AppState) session.App {
 
 // starting is an app being started. Everyone who asks meanwhile waits for it.
 type starting struct {
-	done chan struct{}
-	app  session.App
-	err  error
+	giveUp context.CancelCauseFunc
+	done   chan struct{}
+	app    session.App
+	err    error
 }
 
 // StartApp implements [session.Apps]. Asking again while it starts waits for
 // the same start; one that died is started anew, and so is one that shows another
 // directory. A port is awaited.
-// It also fails with app_start_not-found and app_start_not-listening.
+// It also fails with app_start_not-found and app_start_not-listening, and with
+// app_start_stopped where StopApp came before it answered.
 func (a *Agent) StartApp(ctx context.Context, id session.ID, req session.AppRequest) (session.App, error) {
 	key := string(id) + " " + req.App
 	a.mu.Lock()
 	s, exists := a.starts[key]
 	if !exists {
-		s = &starting{done: make(chan struct{})}
-		a.starts[key] = s
-	}
-	a.mu.Unlock()
-	if !exists {
 		// It goes on when the first who asked goes away: others may wait.
-		ctx := context.WithoutCancel(ctx)
+		limited, release := context.WithTimeout(context.WithoutCancel(ctx), a.limits.App+10*time.Second)
+		under, giveUp := context.WithCancelCause(limited)
+		s = &starting{giveUp: giveUp, done: make(chan struct{})}
+		a.starts[key] = s
 		go func() {
-			limited, cancel := context.WithTimeout(ctx, a.limits.App+10*time.Second)
-			defer cancel()
-			s.app, s.err = a.startApp(limited, id, req)
+			defer release()
+			s.app, s.err = a.startApp(under, id, req)
 			a.mu.Lock()
 			delete(a.starts, key)
 			a.mu.Unlock()
+			if why := context.Cause(under); session.CodeOf(why) == codeStopped {
+				s.err = why
+			}
+			giveUp(nil)
 			close(s.done)
 		}()
 	}
+	a.mu.Unlock()
 	select {
 	case <-s.done:
 		return s.app, s.err
@@ -329,7 +333,8 @@ func unknownApp(name string) error {
 	return &session.Error{Code: "app_start_not-found", Message: fmt.Sprintf("There is no app %q.", name), Hint: "List the session's apps."}
 }
 
-// StopApp implements [session.Apps]. An app that does not run is stopped already.
+// StopApp implements [session.Apps]. An app that does not run is stopped
+// already, and the start of one is given up, whoever waits for it.
 func (a *Agent) StopApp(ctx context.Context, id session.ID, app string) error {
 	g, err := a.guest(ctx, id)
 	if err != nil {
@@ -339,8 +344,32 @@ func (a *Agent) StopApp(ctx context.Context, id session.ID, app string) error {
 	if err != nil {
 		return err
 	}
-	if p, known := a.programOf(ctx, s, app); !known || p.command == "" {
+	p, known := a.programOf(ctx, s, app)
+	if !known || p.command == "" {
 		return &session.Error{Code: "app_stop_not-found", Message: fmt.Sprintf("Slipway does not run an app %q.", app), Hint: "A program that you have started yourself is ended in the session itself."}
 	}
+	if err := a.giveUpStart(ctx, id, p); err != nil {
+		return err
+	}
 	return g.StopService(ctx, app)
+}
+
+const codeStopped = session.Code("app_start_stopped")
+
+// giveUpStart ends the start of an app that is under way, and returns once
+// nothing of it can begin anything any more.
+func (a *Agent) giveUpStart(ctx context.Context, id session.ID, p program) error {
+	a.mu.Lock()
+	s := a.starts[string(id)+" "+p.id]
+	a.mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	s.giveUp(&session.Error{Code: codeStopped, Message: p.title + " was stopped before it answered.", Hint: "Start it again."})
+	select {
+	case <-s.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"slipway/backend/engine/enginetest"
 	"slipway/backend/session"
@@ -135,4 +136,44 @@ func TestAppsThatAnImageDeclares(t *testing.T) {
 			t.Errorf("%s: %s", name, text)
 		}
 	}
+}
+
+func TestAStartIsGivenUp(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		ctx := context.Background()
+		s := w.launch(session.Spec{})
+		s = w.awaitStatus(s.ID, session.Running)
+		g := w.guest()
+		hold := make(chan struct{})
+		g.mu.Lock()
+		g.installed["code-server"], g.hold = "/usr/bin/code-server", hold
+		g.mu.Unlock()
+		failures := make(chan error, 2)
+		for range 2 {
+			go func() {
+				_, err := w.agent.StartApp(ctx, s.ID, session.AppRequest{App: "code-server"})
+				failures <- err
+			}()
+		}
+		synctest.Wait()
+		if apps, err := w.agent.ListApps(ctx, s.ID); err != nil || apps[0].State != session.AppStarting {
+			t.Fatalf("%+v, %v", apps, err)
+		}
+		if err := w.agent.StopApp(ctx, s.ID, "code-server"); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if err := <-failures; session.CodeOf(err) != "app_start_stopped" {
+				t.Errorf("whoever waits is told %v", err)
+			}
+		}
+		if apps, err := w.agent.ListApps(ctx, s.ID); err != nil || apps[0].State != session.AppStopped || g.startCount() != 1 {
+			t.Errorf("after that: %+v, %v, %d starts", apps, err, g.startCount())
+		}
+		close(hold)
+		if app, err := w.agent.StartApp(ctx, s.ID, session.AppRequest{App: "code-server"}); err != nil || app.State != session.AppReady {
+			t.Errorf("started again: %+v, %v", app, err)
+		}
+	})
 }

@@ -2,13 +2,16 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -72,13 +75,14 @@ func (c *client) apps(ctx context.Context, ref string) (api.Session, []api.App, 
 }
 
 func (p *program) openCommand() *cobra.Command {
-	var printOnly, shut bool
+	var printOnly, shut, stop bool
 	var req api.OpenRequest
 	cmd := &cobra.Command{
 		Use:   "open SESSION [APP]",
 		Short: "Open an app such as JupyterLab: start it, wait for it, and print its address",
 		Long: `Open starts an app if need be, waits until it answers, prints its address and opens
 the browser if this is a terminal on a desktop. Without APP it opens the first web app.
+Ctrl-C gives the start up; --stop ends an app that runs or starts.
 The address holds a ticket that works once, within one minute.
 
 With --port the app is also on that port of this computer, or on another where that one is
@@ -96,8 +100,10 @@ Slipway; what was closed with Slipway is told by slipway apps.`,
 	cmd.Flags().IntVar(&req.Port, "port", 0, "preferred port of this computer, 1024 to 65535")
 	cmd.Flags().BoolVar(&req.Public, "public", false, "open it to everybody on the network, without a login")
 	cmd.Flags().BoolVar(&shut, "close", false, "close the port that --port or --public has opened; the app goes on")
-	cmd.MarkFlagsMutuallyExclusive("close", "port")
-	cmd.MarkFlagsMutuallyExclusive("close", "public")
+	cmd.Flags().BoolVar(&stop, "stop", false, "end the app, or its start; the session goes on")
+	for _, other := range []string{"port", "public"} {
+		cmd.MarkFlagsMutuallyExclusive("close", "stop", other)
+	}
 	cmd.Flags().StringVar(&req.Dir, "dir", "", "the directory of the session that TensorBoard or MLflow shall show")
 	cmd.Flags().BoolVar(&printOnly, "print", false, "only print the address")
 	cmd.Flags().BoolVar(&req.Window, "window", false, "in a window of the desktop program, if it runs")
@@ -114,8 +120,17 @@ Slipway; what was closed with Slipway is told by slipway apps.`,
 			_, err := c.call(ctx, http.MethodDelete, sessionPath(s.ID, "apps", app, "door"), nil, nil)
 			return err
 		}
+		if stop {
+			return c.stopApp(ctx, s, app)
+		}
 		var opened api.Opened
 		raw, err := c.call(ctx, http.MethodPost, sessionPath(s.ID, "apps", app, "open"), req, &opened)
+		began := slices.ContainsFunc(apps, func(a api.App) bool { return a.ID == app && a.State != "ready" && a.State != "starting" })
+		if err != nil && ctx.Err() != nil && began {
+			left, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+			defer cancel()
+			return errors.Join(err, c.stopApp(left, s, app))
+		}
 		if err != nil {
 			return err
 		}
@@ -128,6 +143,11 @@ Slipway; what was closed with Slipway is told by slipway apps.`,
 		return p.print(raw, func(w io.Writer) { fmt.Fprintln(w, opened.URL) })
 	})
 	return cmd
+}
+
+func (c *client) stopApp(ctx context.Context, s api.Session, app string) error {
+	_, err := c.call(ctx, http.MethodPost, sessionPath(s.ID, "apps", app, "stop"), nil, nil)
+	return err
 }
 
 // tellDoor says where an app is reached besides, and by whom.

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -293,6 +295,39 @@ func TestExecThatIsRefusedOrCutSaysSo(t *testing.T) {
 	f.commanding(t, func(_ api.ExecRequest, conn terminal.Conn) *api.Problem { _ = conn.Close(); return nil })
 	if got := f.run(t, "exec", "train-a", "true"); got.code != ExitUnavailable || !strings.Contains(got.stderr, "connection was lost") {
 		t.Errorf("cut: %+v", got)
+	}
+}
+
+func TestAStartOfAnAppIsGivenUp(t *testing.T) {
+	f := newPlane(t)
+	f.sessions = sampleSessions()
+	interrupt := func() {}
+	state, stopped := "stopped", 0
+	f.handle("GET /api/v1/sessions/{id}/apps", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, http.StatusOK, []api.App{{ID: "notebook", Kind: "web", State: state}})
+	})
+	f.handle("POST /api/v1/sessions/{id}/apps/{app}/open", func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // what is not read hides that the other side has left
+		interrupt()
+		<-r.Context().Done()
+	})
+	f.handle("POST /api/v1/sessions/{id}/apps/{app}/stop", func(w http.ResponseWriter, _ *http.Request) {
+		stopped++
+		w.WriteHeader(http.StatusNoContent)
+	})
+	if got := f.run(t, "open", "train-a", "notebook", "--stop"); got.code != ExitOK || stopped != 1 {
+		t.Errorf("--stop: %+v, stopped %d times", got, stopped)
+	}
+	for _, state = range []string{"ready", "stopped"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		interrupt = cancel
+		var stdout, stderr bytes.Buffer
+		code := Main(ctx, testConfig(f.home, nil, &stdout, &stderr, []string{"open", "train-a", "notebook"}))
+		cancel()
+		want := map[string]int{"ready": 1, "stopped": 2}[state]
+		if code != ExitInterrupted || stopped != want {
+			t.Errorf("interrupted where it was %s: exit %d, stopped %d times\n%s", state, code, stopped, stderr.String())
+		}
 	}
 }
 

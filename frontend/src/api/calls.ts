@@ -208,8 +208,8 @@ export const testSSH = (id: string) => request<SSHTest>(sessionPath(id, '/ssh/te
 export const setSSHInstalled = (installed: boolean) => request<SSHSetup>(`${root}/ssh`, { method: 'PUT', body: { installed } })
 
 export const fetchApps = (id: string, signal?: AbortSignal) => request<App[]>(sessionPath(id, '/apps'), { signal })
-export const openApp = (id: string, app: string, body: OpenRequest) =>
-  request<Opened>(sessionPath(id, `/apps/${encodeURIComponent(app)}/open`), { method: 'POST', body })
+export const openApp = (id: string, app: string, body: OpenRequest, signal?: AbortSignal) =>
+  request<Opened>(sessionPath(id, `/apps/${encodeURIComponent(app)}/open`), { method: 'POST', body, signal })
 export const closeDoor = (id: string, app: string) => request<undefined>(sessionPath(id, `/apps/${encodeURIComponent(app)}/door`), { method: 'DELETE' })
 export const stopApp = (id: string, app: string) =>
   request<undefined>(sessionPath(id, `/apps/${encodeURIComponent(app)}/stop`), { method: 'POST', body: {} })

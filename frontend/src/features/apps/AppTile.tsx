@@ -1,6 +1,6 @@
 import { Button } from 'antd'
 import {
-  ChartLine, CircleAlert, CodeXml, FlaskConical, Globe, LoaderCircle, type LucideIcon, NotebookPen, Plug, Sigma, SlidersHorizontal, CircleStop, SquareTerminal,
+  ChartLine, CircleAlert, CodeXml, FlaskConical, Globe, LoaderCircle, type LucideIcon, NotebookPen, Plug, Sigma, SlidersHorizontal, CircleStop, SquareTerminal, X,
 } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -57,7 +57,13 @@ export function AppTile({ app, deed, onOpen, onStop, onShut }: AppTileProps) {
           <State app={app} since={deed.since} failed={Boolean(problem)} />
         </span>
       </button>
-      {busy ? null : (
+      {starting ? (
+        <div className={css.tools}>
+          {isPort(app) ? null : (
+            <Button type="text" size="small" aria-label={t('giveUp', { title: app.title })} title={t('giveUpShort')} disabled={busy && !deed.giveUp} icon={<X size={15} />} onClick={deed.giveUp ?? onStop} />
+          )}
+        </div>
+      ) : (
         <div className={css.tools}>
           {app.kind === 'web' ? (
             <Button type="text" size="small" aria-label={t('open.options', { title: app.title })} aria-expanded={asks} title={t('open.optionsShort')} icon={<SlidersHorizontal size={14} />} onClick={() => setAsks(!asks)} />

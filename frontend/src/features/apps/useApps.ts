@@ -15,9 +15,9 @@ const LOOK_AGAIN = 2_500
 export type OpenWish = Pick<OpenRequest, 'dir' | 'port' | 'public'>
 
 /** What this page has to do with one app at the moment. */
-export type Deed = Pick<Opening, 'since' | 'problem' | 'blocked'>
+export type Deed = Pick<Opening, 'since' | 'problem' | 'blocked' | 'giveUp'>
 
-const IDLE: Deed = { since: null, problem: null, blocked: null }
+const IDLE: Deed = { since: null, problem: null, blocked: null, giveUp: null }
 
 /** What a session can serve, and how to open it. Several may be under way at once. */
 export function useApps(session: string, running: boolean, onInstead: (app: App) => void) {
@@ -34,14 +34,30 @@ export function useApps(session: string, running: boolean, onInstead: (app: App)
     async (app: App, text: string, wish: OpenWish = {}) => {
       const tab = openAppTab(app.title, text)
       const set = (deed: Deed) => setOpening({ session, app: app.id, title: app.title, ...deed })
-      set({ ...IDLE, since: now() })
+      const since = now()
+      const left = new AbortController()
+      const giveUp = async () => {
+        left.abort()
+        tab.close()
+        set({ ...IDLE, since })
+        try {
+          // What ran before goes on running: it was only to be shown.
+          if (app.state !== 'ready') await stopApp(session, app.id)
+          forgetOpening(session, app.id)
+        } catch (error) {
+          set({ ...IDLE, problem: asProblem(error) })
+        }
+        void client.invalidateQueries({ queryKey: keys.apps(session) })
+      }
+      set({ ...IDLE, since, giveUp: () => void giveUp() })
       try {
-        const opened = await openApp(session, app.id, { window: true, ...wish })
+        const opened = await openApp(session, app.id, { window: true, ...wish }, left.signal)
         if (opened.app.door?.instead) onInstead(opened.app)
         const shown = opened.windowed || tab.show(opened.url)
         if (opened.windowed) tab.close()
         set({ ...IDLE, blocked: shown ? null : opened.url })
       } catch (error) {
+        if (left.signal.aborted) return
         tab.close()
         set({ ...IDLE, problem: asProblem(error) })
       }

@@ -47,6 +47,13 @@ function Card({ opening }: { opening: Opening }) {
       ) : (
         <div className={css.text}>{blocked ? <Blocked address={blocked} /> : <Progress opening={opening} />}</div>
       )}
+      {opening.since === null ? null : (
+        <div className={css.buttons}>
+          <Button size="small" aria-label={t('giveUpApp', { title })} disabled={!opening.giveUp} onClick={() => opening.giveUp?.()}>
+            {t('giveUp')}
+          </Button>
+        </div>
+      )}
     </div>
   )
 }
