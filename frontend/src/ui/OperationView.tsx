@@ -75,6 +75,8 @@ export function OperationView({ operation, onAnswer, onCancel, follow = false }:
   const title = useOperationTitle()(operation)
   const { steps, progress, prompt, error } = operation
   const running = isRunning(operation)
+  // A step that failed says the sentence and what to do.
+  const told = error && steps.some((step) => step.state === 'failed' && step.detail === error.message)
   const box = useRef<HTMLElement>(null)
   const now = prompt?.id ?? steps.find((step) => step.state === 'running')?.name ?? operation.state
   useEffect(() => {
@@ -96,7 +98,7 @@ export function OperationView({ operation, onAnswer, onCancel, follow = false }:
       ) : null}
       {running && progress ? <ProgressLine progress={progress} label={title} /> : null}
       {running && prompt ? <PromptForm key={prompt.id} prompt={prompt} onAnswer={(text) => onAnswer(prompt.id, text)} /> : null}
-      {error ? <ErrorState compact problem={error} /> : null}
+      {told ? <code className={css.code}>{error.code}</code> : error ? <ErrorState compact problem={error} /> : null}
       {operation.state === 'cancelled' ? <div className={css.ended}>{t('operation.state.cancelled')}</div> : null}
       {running ? (
         <div className={css.foot}>

@@ -100,6 +100,22 @@ describe('adding an agent', () => {
   })
 })
 
+describe('adding an agent that fails', () => {
+  afterEach(() => document.body.replaceChildren())
+
+  it('says why once, where it happened, with the code', async () => {
+    const { tell } = open('/?add=1', [local], { 'POST /api/v1/agents': operation() })
+    await userEvent.click(screen.getByRole('textbox', { name: 'Address' }))
+    await userEvent.paste('ssh://ada@lab')
+    await userEvent.click(screen.getByRole('button', { name: 'Add' }))
+    const why = 'No ssh server answers.'
+    tell({ operation: operation({ state: 'failed', revision: 2, steps: [{ name: 'probe', title: 'Look', state: 'failed', detail: why, remedy: 'Check the port.' }], error: { code: 'agent_connect_refused', message: why, hint: 'Check the port.' } }) })
+    expect(await screen.findByText('agent_connect_refused')).toBeInTheDocument()
+    expect(screen.getAllByText(why)).toHaveLength(1)
+    expect(screen.getAllByText('Check the port.')).toHaveLength(1)
+  })
+})
+
 describe('one agent', () => {
   afterEach(() => document.body.replaceChildren())
 
@@ -179,7 +195,7 @@ describe('one agent', () => {
     await userEvent.click(screen.getByRole('combobox', { name: 'Person' }))
     await userEvent.click(await screen.findByTitle('ann'))
     expect(await screen.findByText('1 entry')).toBeInTheDocument()
-    expect(asked().get('owner')).toBe('ann')
+    await waitFor(() => expect(asked().get('owner')).toBe('ann'))
   })
 
   it('is renamed, and lets a device in by a code', async () => {

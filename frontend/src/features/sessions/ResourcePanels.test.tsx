@@ -66,6 +66,20 @@ describe('ResourcePanels', () => {
     await userEvent.click(screen.getByRole('button', { name: 'Choose what shows' }))
     expect(await screen.findByRole('checkbox', { name: 'Resource group' })).toBeDisabled()
   })
+  it('tells what one may hold where that is limited, on each machine', async () => {
+    const limit = { sessions: 4, sessionsHeld: 1, cpu: 0, memory: 16 * GiB, gpu: 1500 }
+    serve({ 'GET /api/v1/resources': [all[0], { ...all[1], limit }] })
+    const { unmount } = renderView(<ResourcePanels />, { known })
+    const panel = within(await screen.findByRole('region', { name: 'My total resources limit' }))
+    expect(panel.getByRole('img', { name: 'Sessions: 1 of 4, 3 free' })).toBeInTheDocument()
+    expect(panel.getByRole('img', { name: /^Memory: 2 GiB of 16 GiB/ })).toBeInTheDocument()
+    expect(panel.queryByRole('img', { name: /^CPU/ })).not.toBeInTheDocument() // it is not limited
+    unmount()
+    serve({ 'GET /api/v1/resources': [{ ...all[0], limit }, { ...all[1], limit }] })
+    renderView(<ResourcePanels />, { known })
+    expect(await screen.findByRole('region', { name: 'My total resources limit on lab' })).toBeInTheDocument()
+    expect(screen.getByRole('region', { name: 'My total resources limit on local' })).toBeInTheDocument()
+  })
   it('shows what a machine told last where no summary comes', () => {
     serve({})
     renderView(<ResourcePanels />, { known: { machines: [near] } })
