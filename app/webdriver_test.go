@@ -21,27 +21,32 @@ import (
 
 // driver is a WebDriver session on the real window.
 type driver struct {
-	t       *testing.T
+	t       testing.TB
 	address string // of WebKitWebDriver
 	session string
+	dir     string
+	shim    string
 }
 
 // startWindow opens the desktop program under a display of its own with the
 // given environment and argument and returns a driver for its main window.
 // Everything it starts is ended with the test, by pid.
-func startWindow(t *testing.T, program string, env []string, arg string) *driver {
+func startWindow(t testing.TB, program string, env []string, arg string) *driver {
+	t.Helper()
+	d := startDriver(t, env)
+	d.open(program, arg)
+	return d
+}
+
+// startDriver starts a display, and on it a driver for windows that are opened
+// in the given environment.
+func startDriver(t testing.TB, env []string) *driver {
 	t.Helper()
 	dir := t.TempDir()
-	display := startDisplay(t, dir)
-	env = append(env, "DISPLAY="+display)
-	wrapper := filepath.Join(dir, "wrapper.sh")
-	script := fmt.Sprintf("#!/bin/sh\nexport LD_PRELOAD=%s\nexec %s '%s'\n", buildShim(t, dir), program, arg)
-	if err := os.WriteFile(wrapper, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	env = append(env, "DISPLAY="+startDisplay(t, dir))
 	port := freePort(t)
 	start(t, exec.Command("WebKitWebDriver", "-p", fmt.Sprint(port)), env)
-	d := &driver{t: t, address: fmt.Sprintf("http://127.0.0.1:%d", port)}
+	d := &driver{t: t, address: fmt.Sprintf("http://127.0.0.1:%d", port), dir: dir, shim: buildShim(t, dir)}
 	waitFor(t, "WebKitWebDriver to answer", func() bool {
 		response, err := http.Get(d.address + "/status")
 		if err != nil {
@@ -50,15 +55,52 @@ func startWindow(t *testing.T, program string, env []string, arg string) *driver
 		response.Body.Close()
 		return response.StatusCode == http.StatusOK
 	})
+	return d
+}
+
+// open opens the desktop program. Only one window can be driven at a time.
+func (d *driver) open(program, arg string) {
+	d.t.Helper()
+	wrapper := filepath.Join(d.dir, "wrapper.sh")
+	script := fmt.Sprintf("#!/bin/sh\necho $$ $(date +%%s%%3N) > '%s'\nexport LD_PRELOAD=%s\nexec %s '%s'\n", d.note(), d.shim, program, arg)
+	if err := os.WriteFile(wrapper, []byte(script), 0o700); err != nil {
+		d.t.Fatal(err)
+	}
 	var created struct{ SessionID string }
 	d.do(http.MethodPost, "/session", map[string]any{"capabilities": map[string]any{"alwaysMatch": map[string]any{
 		"webkitgtk:browserOptions": map[string]any{"binary": wrapper, "args": []string{}}}}}, &created)
 	d.session = created.SessionID
-	return d
+}
+
+// note is a file that holds the program's process and when it was started, in
+// milliseconds.
+func (d *driver) note() string { return filepath.Join(d.dir, "started") }
+
+// process reads the note.
+func (d *driver) process() (pid int, started float64) {
+	d.t.Helper()
+	text, err := os.ReadFile(d.note())
+	if err == nil {
+		_, err = fmt.Sscan(string(text), &pid, &started)
+	}
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return pid, started
+}
+
+// close ends the program, and the driver's session with it.
+func (d *driver) close() {
+	d.t.Helper()
+	pid, _ := d.process()
+	// Either may have ended the other by now; that both are gone is looked for.
+	_ = d.try(http.MethodDelete, "/session/"+d.session, nil, nil)
+	_ = syscall.Kill(pid, syscall.SIGTERM)
+	waitFor(d.t, "the window to be gone", func() bool { return syscall.Kill(pid, 0) != nil })
 }
 
 // startDisplay starts an X server on a display of its own choosing.
-func startDisplay(t *testing.T, dir string) string {
+func startDisplay(t testing.TB, dir string) string {
 	t.Helper()
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -78,7 +120,7 @@ func startDisplay(t *testing.T, dir string) string {
 }
 
 // start runs a program and kills its whole process group with the test.
-func start(t *testing.T, cmd *exec.Cmd, env []string) {
+func start(t testing.TB, cmd *exec.Cmd, env []string) {
 	t.Helper()
 	cmd.Env = env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -97,7 +139,7 @@ func start(t *testing.T, cmd *exec.Cmd, env []string) {
 	})
 }
 
-func buildShim(t *testing.T, dir string) string {
+func buildShim(t testing.TB, dir string) string {
 	t.Helper()
 	flags, err := exec.Command("pkg-config", "--cflags", "--libs", "webkit2gtk-4.1").Output()
 	if err != nil {
@@ -113,7 +155,7 @@ func buildShim(t *testing.T, dir string) string {
 
 // freePort is a port that nobody listens on, below those that the system gives
 // away by itself, so that no test beside this one is given it meanwhile.
-func freePort(t *testing.T) int {
+func freePort(t testing.TB) int {
 	t.Helper()
 	for {
 		port := 20_000 + rand.IntN(10_000)
@@ -129,7 +171,7 @@ func freePort(t *testing.T) int {
 }
 
 // waitFor polls a condition of another process until it holds.
-func waitFor(t *testing.T, what string, holds func() bool) {
+func waitFor(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(3 * time.Minute)
 	for !holds() {

@@ -87,7 +87,7 @@ func TestWindowAsksAboutALink(t *testing.T) {
 }
 
 // desktopUnderTest returns the built program and the engine to test it on.
-func desktopUnderTest(t *testing.T) (program, docker string) {
+func desktopUnderTest(t testing.TB) (program, docker string) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("needs a display, WebKitWebDriver and Docker; make test runs it")

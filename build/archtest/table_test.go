@@ -67,7 +67,7 @@ var table = []row{
 	{pkg: "backend/server", imports: []string{"backend/api", "backend/pace", "backend/recipe", "backend/session", "backend/settings", "backend/diagnose", "backend/notify", "backend/hub", "gpu", "backend/terminal", "backend/sshclient"}},
 	{pkg: "backend/cli", imports: []string{"gpu", "backend/pace", "backend/access", "backend/api", "backend/files", "backend/recipe", "backend/place", "backend/terminal", "backend/daemon", "backend/session"}},
 	{pkg: "backend", imports: []string{anythingAbove}},
-	{pkg: "app", imports: []string{"backend", "backend/api", "backend/place"}},
+	{pkg: "app", imports: []string{"backend", "backend/api", "backend/place"}, tests: []string{"backend/session", "backend/store"}},
 	{pkg: "frontend"},
 	{pkg: "", imports: []string{"app", "frontend"}},
 	{pkg: "build/docgen", imports: []string{"backend/api", "backend/cli", "backend/settings"}},

@@ -47,6 +47,36 @@ func measurePlan(ctx context.Context, _ *plane, _ options, r *report) error {
 	return nil
 }
 
+// measureWindow opens the real window on a machine where 10,000 sessions have ended.
+func measureWindow(ctx context.Context, _ *plane, o options, r *report) error {
+	printed, err := gotest(ctx, "./app", nil, "-run=^$", "-bench=^BenchmarkWindowWithTenThousandFinishedSessions$", fmt.Sprintf("-benchtime=%dx", o.windows))
+	if err != nil {
+		return err
+	}
+	for _, one := range []struct {
+		unit, what string
+		limit      float64 // 0: none
+	}{
+		{"start-ms", "the window, from the start of the program to its shell", 0},
+		{"shell-ms", "its first page, with 10,000 finished sessions, to its shell", 300},
+		{"data-ms", "to its data", 1000},
+		{"finished-shell-ms", "the page of finished sessions, to its shell", 300},
+		{"finished-data-ms", "to the newest of them", 1000},
+		{"finished-all-ms", "to all 10,000, ready to be filtered", 0},
+	} {
+		median, err := metric(printed, one.unit)
+		if err != nil {
+			return err
+		}
+		w := row{what: fmt.Sprintf("%s, %d times", one.what, o.windows), value: fmt.Sprintf("p50 %.0f ms", median), kept: true}
+		if one.limit > 0 {
+			w.limit, w.kept = fmt.Sprintf("p50 < %.0f ms", one.limit), median < one.limit
+		}
+		r.add(w)
+	}
+	return nil
+}
+
 // measureSampler watches 100 real containers and 8 simulated devices.
 func measureSampler(ctx context.Context, _ *plane, _ options, r *report) error {
 	printed, err := gotest(ctx, "./backend/agent", nil, "-run=^$", "-bench=^BenchmarkSamplerWithContainers$", "-benchtime=30x")

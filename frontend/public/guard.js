@@ -17,6 +17,13 @@
   var dark = theme === 'dark' || (theme !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches)
   document.documentElement.dataset.theme = dark ? 'dark' : 'light'
 
+  // When the still picture of the shell was on the screen, for whoever measures it.
+  requestAnimationFrame(function () {
+    requestAnimationFrame(function () {
+      performance.mark('slipway:picture')
+    })
+  })
+
   // A part of the page that does not arrive (an upgrade renamed it, or the
   // network changed under the request, as it does when containers start) comes
   // with a reload; three in half a minute mean that something else is wrong.

@@ -1,4 +1,4 @@
-import { lazy, Suspense, useState } from 'react'
+import { lazy, Suspense, useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Outlet, useMatch, useNavigate, useSearchParams } from 'react-router'
 import { useLoggedOut } from '@/api/hooks'
@@ -9,6 +9,7 @@ import { OpenRecipe } from '@/features/recipes/OpenRecipe'
 import type { RecipeFile } from '@/features/recipes/useRecipeFile'
 import { lazily } from '@/lib/lazily'
 import { platformOf } from '@/lib/platform'
+import { markShown } from '@/lib/shown'
 import { recentAddress } from './addresses'
 import { CommandPalette, Keys } from './Commands'
 import { ConnectionBanner } from './ConnectionBanner'
@@ -40,6 +41,7 @@ function Frame() {
   const terminal = useMatch('/sessions/:id/terminal')
   useTitle(detail?.params.id ?? terminal?.params.id)
   useKeys(setOver, mac)
+  useEffect(() => markShown('shell'), [])
   const close = () => setOver(undefined)
   const launch = useLaunchFile()
   const launchFile = (file: RecipeFile) => {

@@ -4,8 +4,12 @@ import { NotFound, RouteCrash } from './RouteCrash'
 import { Shell } from './Shell'
 import { ShellSkeleton } from './ShellSkeleton'
 
+const sessionsRoute = async () => ({ Component: (await lazily(() => import('./pages/SessionsRoute'))).SessionsRoute })
+
 /** The pages. Each comes in its own chunk; the session's drawer lies over the list, so both share a route. */
 export function makeRouter() {
+  // The first page comes while the shell is drawn; should that fail, the route asks again and tells.
+  if (location.pathname === '/') void sessionsRoute().catch(() => undefined)
   return createBrowserRouter([
     {
       element: <Shell />,
@@ -16,8 +20,8 @@ export function makeRouter() {
           errorElement: <RouteCrash />,
           children: [
             { index: true, element: <Navigate to="/sessions" replace /> },
-            { path: 'sessions', lazy: async () => ({ Component: (await lazily(() => import('./pages/SessionsRoute'))).SessionsRoute }) },
-            { path: 'sessions/:id', lazy: async () => ({ Component: (await lazily(() => import('./pages/SessionsRoute'))).SessionsRoute }) },
+            { path: 'sessions', lazy: sessionsRoute },
+            { path: 'sessions/:id', lazy: sessionsRoute },
             { path: 'sessions/:id/terminal', lazy: async () => ({ Component: (await lazily(() => import('@/features/terminal/TerminalPage'))).TerminalPage }) },
             { path: 'launcher', lazy: async () => ({ Component: (await lazily(() => import('./pages/LauncherRoute'))).LauncherRoute }) },
             { path: 'link', lazy: async () => ({ Component: (await lazily(() => import('./pages/LinkRoute'))).LinkRoute }) },

@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { Button } from 'antd'
 import { Inbox, SearchX } from 'lucide-react'
-import { useCallback, useMemo, useState, type ReactNode } from 'react'
+import { useCallback, useEffect, useMemo, useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link, useNavigate } from 'react-router'
 import type { UsageBook } from '@/api/book'
@@ -11,6 +11,7 @@ import { keys } from '@/api/keys'
 import type { Session } from '@/api/types.gen'
 import { environmentTitle } from '@/api/environment'
 import { saveText } from '@/lib/save'
+import { markShown } from '@/lib/shown'
 import { isLive } from '@/lib/status'
 import { useStored } from '@/lib/stored'
 import { EmptyState } from '@/ui/EmptyState'
@@ -84,6 +85,12 @@ export function SessionsPage({ openId, offer }: SessionsPageProps) {
   const environments = useEnvironments().data
   const titleOf = useCallback((image: string) => environmentTitle(environments ?? [], image), [environments])
   const { rows, counts } = useMemo(() => selectSessions(sessions ?? [], state, titleOf), [sessions, state, titleOf])
+  const all = sessions !== undefined && !waiting
+  const some = all || rows.length > 0
+  useEffect(() => {
+    if (some) markShown('sessions')
+    if (all) markShown('all-sessions')
+  }, [some, all])
   const [columns, setColumns] = useStored<Partial<Record<string, ColumnKey[]>>>('columns', noColumns)
   const [picked, setPicked] = useState<string[]>([])
 
@@ -118,7 +125,7 @@ export function SessionsPage({ openId, offer }: SessionsPageProps) {
           <Toolbar
             state={state}
             onChange={changeList}
-            counts={sessions && !waiting ? counts : undefined}
+            counts={all ? counts : undefined}
             shown={shown}
             onShown={(keysShown) => setColumns({ ...columns, [state.state]: keysShown })}
             onExport={() => saveText(`slipway-sessions-${state.state}.csv`, 'text/csv', toCsv(rows, { environments: environments ?? [], usage: client.getQueryData<UsageBook>(keys.latestUsage) ?? {} }))}
@@ -132,7 +139,7 @@ export function SessionsPage({ openId, offer }: SessionsPageProps) {
           <div className={css.fillState}>
             <ErrorState problem={asProblem(error)} onRetry={refresh} />
           </div>
-        ) : !sessions || (waiting && rows.length === 0) ? (
+        ) : !some ? (
           <SkeletonRows />
         ) : rows.length === 0 ? (
           <div className={css.fillState}>
