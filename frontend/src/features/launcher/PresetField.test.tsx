@@ -70,6 +70,16 @@ describe('presets', () => {
     await waitFor(() => expect(name).toHaveValue('half a card'))
   })
 
+  it('keep their name where renaming is given up', async () => {
+    const sent = show()
+    await userEvent.click(screen.getByRole('button', { name: 'Rename or delete presets' }))
+    const name = screen.getByRole('textbox', { name: 'Name of preset half a card' })
+    await userEvent.type(name, ' more{Escape}')
+    expect(name).toHaveValue('half a card')
+    await userEvent.tab()
+    expect(sent.filter((s) => s.method !== 'GET')).toEqual([])
+  })
+
   it('include the minimum of an image that tells one', async () => {
     show({}, [image])
     await pick('Minimum of the image')

@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { App, Button, Input, Modal, Popover, Select, Tooltip } from 'antd'
 import { BookmarkPlus, ListTodo, Trash2 } from 'lucide-react'
-import { useState } from 'react'
+import { type KeyboardEvent, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { createPreset, deletePreset, updatePreset } from '@/api/calls'
 import { asProblem } from '@/api/client'
@@ -83,11 +83,17 @@ function PresetRow({ preset, amounts }: { preset: Preset; amounts: string }) {
     if (next === '' || next === preset.name) setName(preset.name)
     else rename.mutate(next, { onError: () => setName(preset.name) })
   }
+  // Leaving the field keeps what stands in it, so Escape puts the name back first.
+  const leave = (event: KeyboardEvent) => {
+    if (event.key !== 'Escape' || name === preset.name) return
+    event.stopPropagation()
+    setName(preset.name)
+  }
   const ask = () =>
     modal.confirm({ title: t('presets.deleteTitle', { name: preset.name }), okText: t('presets.delete'), okButtonProps: { danger: true }, cancelText: t('picker.cancel'), onOk: () => remove.mutate() })
   return (
     <li>
-      <Input variant="borderless" aria-label={t('presets.rename', { name: preset.name })} maxLength={64} value={name} onChange={(e) => setName(e.target.value)} onBlur={keep} onPressEnter={(e) => e.currentTarget.blur()} />
+      <Input variant="borderless" aria-label={t('presets.rename', { name: preset.name })} maxLength={64} value={name} onChange={(e) => setName(e.target.value)} onBlur={keep} onKeyDown={leave} onPressEnter={(e) => e.currentTarget.blur()} />
       <span className={css.amounts}>{amounts}</span>
       <Button type="text" size="small" aria-label={t('presets.deleteOne', { name: preset.name })} loading={remove.isPending} icon={<Trash2 size={14} />} onClick={ask} />
     </li>
