@@ -86,7 +86,7 @@ func (p *processes) with(vars []session.EnvVar) []string {
 
 // find fails if a program is not there or may not be run.
 func (p *processes) find(argv []string) error {
-	if len(argv) == 0 || shell.Known(argv[0]) {
+	if len(argv) == 0 || p.world.Known(argv[0]) {
 		return nil
 	}
 	if strings.Contains(argv[0], "/") {
@@ -113,7 +113,7 @@ func broken(err error) error {
 }
 
 // Which implements [guest.Processes].
-func (p *processes) Which(names []string) map[string]string { return shell.Which(names) }
+func (p *processes) Which(names []string) map[string]string { return p.world.Which(names) }
 
 // DialPort implements [guest.Processes].
 func (p *processes) DialPort(ctx context.Context, port int) (net.Conn, error) {

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
@@ -35,6 +36,7 @@ type Config struct {
 	Clock     *pace.Clock // what goes on in containers goes by; nil: the clock on the wall
 	Catalogue []Image     // what can be had; nil: [Catalogue]
 	Devices   Devices     // what containers compute on; nil: nothing
+	Notebook  fs.FS       // the page of notebooks; nil: images have none
 	Log       *slog.Logger
 }
 

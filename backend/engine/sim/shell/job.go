@@ -158,9 +158,9 @@ func (j *Job) Kill() {
 }
 
 // Which returns the paths of those of names that are programs here.
-func Which(names []string) map[string]string {
+func (w *World) Which(names []string) map[string]string {
 	found := map[string]string{}
-	all := utilities()
+	all := w.utilities()
 	for _, name := range names {
 		if _, ok := all[baseName(name)]; ok {
 			found[name] = "/usr/bin/" + baseName(name)
@@ -170,10 +170,10 @@ func Which(names []string) map[string]string {
 }
 
 // Known reports whether a name is a utility or a command of the shell itself.
-func Known(name string) bool {
+func (w *World) Known(name string) bool {
 	if dir := path.Dir(name); dir == "/bin" || dir == "/usr/bin" {
 		name = path.Base(name)
 	}
-	_, utility := utilities()[name]
+	_, utility := w.utilities()[name]
 	return utility || interp.IsBuiltin(name)
 }

@@ -55,7 +55,7 @@ func New(w *World, config Config) (*Shell, error) {
 	if config.Dir == "" {
 		config.Dir = "/home/work"
 	}
-	s := &Shell{world: w, config: config, utilities: utilities()}
+	s := &Shell{world: w, config: config, utilities: w.utilities()}
 	env := append(slices.Clone(config.Env), "TMPDIR="+fifoDirectory)
 	options := []interp.RunnerOption{
 		interp.Env(expand.ListEnviron(env...)),

@@ -24,6 +24,8 @@ type World struct {
 	Started  time.Time
 	GPUs     GPUs        // nil: none
 	Clock    *pace.Clock // nil: the one on the wall
+	// Programs are those of the image, by name, beside the utilities.
+	Programs map[string]Program
 	// OutOfMemory is called, without a lock, when a process has asked for more
 	// memory than is left and was killed for it.
 	OutOfMemory func()

@@ -1,0 +1,161 @@
+package notebook
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+
+	"slipway/backend/session"
+)
+
+// mostContent is how large a file may be that the page reads or writes as a whole.
+const mostContent = 32 << 20
+
+// versionHeader carries the version of a file: of the one that was read, and of
+// the one that a page believes to replace. "new" is that of one that is not there.
+const (
+	versionHeader = "Slipway-Version"
+	versionNew    = "new"
+)
+
+// problem is a failure as the page shows it.
+type problem struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Hint    string `json:"hint"`
+}
+
+// statuses are those of failures by what their codes end with.
+var statuses = map[string]int{
+	"not-found": http.StatusNotFound, "changed": http.StatusPreconditionFailed, "already-exists": http.StatusPreconditionFailed, "forbidden": http.StatusForbidden,
+	"read-only": http.StatusForbidden, "no-space": http.StatusInsufficientStorage, "too-large": http.StatusRequestEntityTooLarge,
+}
+
+func fail(w http.ResponseWriter, err error) {
+	e := session.AsError(err, "file_read_failed")
+	status := statuses[e.Code.Detail()]
+	if status == 0 {
+		status = http.StatusBadRequest
+	}
+	writeJSON(w, status, problem{Code: string(e.Code), Message: e.Message, Hint: e.Hint})
+}
+
+// inside is the path of the session that a request means. Whatever it says, it
+// is one below the notebook's directory, or that itself.
+func (s *server) inside(p string) session.FilePath {
+	return session.FilePath(path.Join(s.config.Home, path.Clean("/"+p)))
+}
+
+// entry is one line of a directory as the page lists it.
+type entry struct {
+	Name     string           `json:"name"`
+	Kind     session.FileKind `json:"kind"`
+	Size     int64            `json:"size"`
+	Modified int64            `json:"modified"` // milliseconds since 1970
+}
+
+func (s *server) list(w http.ResponseWriter, r *http.Request) {
+	listing, err := s.tree.List(session.ListRequest{Path: s.inside(r.URL.Query().Get("path"))})
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	entries := make([]entry, 0, len(listing.Entries))
+	for _, e := range listing.Entries {
+		entries = append(entries, entry{Name: string(e.Name), Kind: e.Kind, Size: e.Size, Modified: e.Modified.UnixMilli()})
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"entries": entries, "more": listing.More})
+}
+
+func (s *server) read(w http.ResponseWriter, r *http.Request) {
+	at := s.inside(r.URL.Query().Get("path"))
+	info, err := s.tree.Stat(at)
+	if err == nil && info.Size > mostContent {
+		err = tooLarge("read")
+	}
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	file, err := s.tree.Open(session.ReadRequest{Path: at, Version: info.Version})
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	w.Header().Set(versionHeader, info.Version)
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Content-Type", "application/octet-stream")
+	_, _ = io.Copy(w, file) // nobody is left to tell
+}
+
+func tooLarge(op string) error {
+	return &session.Error{Code: session.Code("file_" + op + "_too-large"), Message: "The file is larger than 32 MiB.", Hint: "Read it in a cell, part by part."}
+}
+
+// save replaces a file by what came, whole, unless it is not the one that the
+// page believes it to be.
+func (s *server) save(w http.ResponseWriter, r *http.Request) {
+	at := s.inside(r.URL.Query().Get("path"))
+	body := http.MaxBytesReader(w, r.Body, mostContent)
+	s.saving.Lock()
+	defer s.saving.Unlock()
+	info, err := s.replace(r.Context(), at, r.Header.Get(versionHeader), body)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	w.Header().Set(versionHeader, info.Version)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// replace needs saving. An empty version means whatever is there.
+func (s *server) replace(ctx context.Context, at session.FilePath, version string, from io.Reader) (session.FileInfo, error) {
+	up := session.Upload{Path: at, Key: rand.Text()}
+	size, err := s.tree.Write(up, from)
+	if err == nil {
+		err = s.unchanged(at, version)
+	}
+	if err != nil {
+		var large *http.MaxBytesError
+		if errors.As(err, &large) {
+			err = tooLarge("write")
+		}
+		return session.FileInfo{}, errors.Join(err, s.tree.Drop(up))
+	}
+	conflict := session.ConflictReplace
+	if version == versionNew {
+		conflict = session.ConflictFail
+	}
+	info, err := s.tree.Finish(ctx, session.FinishRequest{Upload: up, Size: size, Conflict: conflict})
+	if err != nil {
+		return session.FileInfo{}, errors.Join(err, s.tree.Drop(up))
+	}
+	return info, nil
+}
+
+// unchanged fails where a file is not the one of a version.
+func (s *server) unchanged(at session.FilePath, version string) error {
+	if version == "" {
+		return nil
+	}
+	info, err := s.tree.Stat(at)
+	gone := session.CodeOf(err) == "file_read_not-found"
+	switch {
+	case err != nil && !gone:
+		return err
+	case gone && version == versionNew:
+		return nil
+	case gone:
+		return &session.Error{Code: "file_write_changed", Message: fmt.Sprintf("%q is no longer there.", at), Hint: "Save it under another name, or write it anew."}
+	case version == versionNew:
+		return &session.Error{Code: "file_write_already-exists", Message: fmt.Sprintf("There is something called %q already.", path.Base(string(at))), Hint: "Choose another name."}
+	case info.Version != version:
+		return &session.Error{Code: "file_write_changed", Message: fmt.Sprintf("%q has changed meanwhile.", path.Base(string(at))), Hint: "Read it again, or replace it."}
+	}
+	return nil
+}

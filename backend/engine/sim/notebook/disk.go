@@ -1,0 +1,241 @@
+package notebook
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"syscall"
+)
+
+// The disk is the notebook's directory as the Python of a page uses it: one
+// request for what is one call of the system elsewhere. Nothing is kept between
+// two requests, so whatever a cell has written is there for all of the session.
+
+// mostAtOnce is how much one request reads.
+const mostAtOnce = 4 << 20
+
+// The kinds of files as programs know them, above their permissions.
+const (
+	kindDirectory = 0o040000
+	kindFile      = 0o100000
+	kindLink      = 0o120000
+)
+
+// node is what stat tells.
+type node struct {
+	Mode     uint32 `json:"mode"`
+	Size     int64  `json:"size"`
+	Modified int64  `json:"modified"` // milliseconds since 1970
+}
+
+func nodeOf(info fs.FileInfo) node {
+	n := node{Mode: uint32(info.Mode().Perm()), Modified: info.ModTime().UnixMilli()}
+	switch {
+	case info.IsDir():
+		n.Mode |= kindDirectory
+	case info.Mode()&fs.ModeSymlink != 0:
+		n.Mode |= kindLink
+	default:
+		n.Mode |= kindFile
+		n.Size = info.Size()
+	}
+	return n
+}
+
+// ask answers what changes nothing: stat, list, readlink and read.
+func (s *server) ask(w http.ResponseWriter, r *http.Request) {
+	at := string(s.inside(r.URL.Query().Get("path")))
+	switch r.PathValue("op") {
+	case "stat":
+		info, err := s.config.Files.Lstat(at)
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		writeJSON(w, http.StatusOK, nodeOf(info))
+	case "list":
+		entries, err := s.config.Files.ReadDir(at)
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		names := make([]string, 0, len(entries))
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		writeJSON(w, http.StatusOK, names)
+	case "readlink":
+		target, err := s.config.Files.Readlink(at)
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		writeJSON(w, http.StatusOK, target)
+	case "read":
+		data, err := s.readPart(at, r)
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("Content-Type", "application/octet-stream")
+		_, _ = w.Write(data) // nobody is left to tell
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+func (s *server) readPart(at string, r *http.Request) ([]byte, error) {
+	offset, err := number(r, "offset")
+	length, lengthErr := number(r, "length")
+	if err = errors.Join(err, lengthErr); err != nil {
+		return nil, err
+	}
+	file, err := s.openPlain(at, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	data := make([]byte, min(length, mostAtOnce))
+	n, err := file.ReadAt(data, offset)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return data[:n], nil
+}
+
+// openPlain opens a file that is no directory and that nobody is waited for.
+func (s *server) openPlain(at string, flag int, mode fs.FileMode) (*os.File, error) {
+	info, err := s.config.Files.Stat(at)
+	switch {
+	case err != nil && (flag&os.O_CREATE == 0 || !errors.Is(err, fs.ErrNotExist)):
+		return nil, err
+	case err == nil && info.IsDir():
+		return nil, syscall.EISDIR
+	case err == nil && !info.Mode().IsRegular():
+		return nil, syscall.EINVAL
+	}
+	return s.config.Files.OpenFile(at, flag, mode)
+}
+
+// change does what leaves something changed.
+func (s *server) change(w http.ResponseWriter, r *http.Request) {
+	do, ok := map[string]func(at string, r *http.Request) error{
+		"create": s.create, "write": s.write, "truncate": s.truncate, "mkdir": func(at string, _ *http.Request) error { return s.config.Files.Mkdir(at) },
+		"unlink": s.unlink, "rmdir": s.rmdir, "rename": s.rename, "symlink": s.symlink, "chmod": s.chmod,
+	}[r.PathValue("op")]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	if err := do(string(s.inside(r.URL.Query().Get("path"))), r); err != nil {
+		refuse(w, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (s *server) create(at string, r *http.Request) error {
+	mode, err := number(r, "mode")
+	if err != nil {
+		return err
+	}
+	file, err := s.openPlain(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fs.FileMode(mode&0o777)) //nolint:gosec // permissions only
+	if err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+func (s *server) write(at string, r *http.Request) error {
+	offset, err := number(r, "offset")
+	if err != nil {
+		return err
+	}
+	file, err := s.openPlain(at, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.NewOffsetWriter(file, offset), http.MaxBytesReader(nil, r.Body, mostContent))
+	return errors.Join(err, file.Close())
+}
+
+func (s *server) truncate(at string, r *http.Request) error {
+	size, err := number(r, "size")
+	if err != nil {
+		return err
+	}
+	file, err := s.openPlain(at, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Truncate(size), file.Close())
+}
+
+func (s *server) unlink(at string, _ *http.Request) error {
+	info, err := s.config.Files.Lstat(at)
+	if err == nil && info.IsDir() {
+		err = syscall.EISDIR
+	}
+	if err != nil {
+		return err
+	}
+	return s.config.Files.Remove(at)
+}
+
+func (s *server) rmdir(at string, _ *http.Request) error {
+	info, err := s.config.Files.Lstat(at)
+	switch {
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return syscall.ENOTDIR
+	case at == s.config.Home:
+		return syscall.EBUSY
+	}
+	return s.config.Files.Remove(at)
+}
+
+func (s *server) rename(at string, r *http.Request) error {
+	return s.config.Files.Rename(at, string(s.inside(r.URL.Query().Get("to"))))
+}
+
+func (s *server) symlink(at string, r *http.Request) error {
+	return s.config.Files.Symlink(r.URL.Query().Get("target"), at)
+}
+
+func (s *server) chmod(at string, r *http.Request) error {
+	mode, err := number(r, "mode")
+	if err != nil {
+		return err
+	}
+	return s.config.Files.Chmod(at, fs.FileMode(mode&0o777)) //nolint:gosec // permissions only
+}
+
+// numbers are the names of what went wrong, as Python's errno has them.
+var numbers = []struct {
+	err  error
+	name string
+}{
+	{syscall.ENOTEMPTY, "ENOTEMPTY"}, {fs.ErrNotExist, "ENOENT"}, {fs.ErrExist, "EEXIST"}, {syscall.EROFS, "EROFS"}, {fs.ErrPermission, "EACCES"},
+	{syscall.EISDIR, "EISDIR"}, {syscall.ENOTDIR, "ENOTDIR"}, {syscall.EBUSY, "EBUSY"}, {syscall.EXDEV, "EXDEV"}, {syscall.ENOSPC, "ENOSPC"},
+	{syscall.ELOOP, "ELOOP"}, {syscall.ENAMETOOLONG, "ENAMETOOLONG"}, {syscall.EINVAL, "EINVAL"}, {fs.ErrInvalid, "EINVAL"},
+}
+
+// refuse answers with the name of what went wrong.
+func refuse(w http.ResponseWriter, err error) {
+	name := "EIO"
+	for _, n := range numbers {
+		if errors.Is(err, n.err) {
+			name = n.name
+			break
+		}
+	}
+	status := http.StatusConflict
+	if name == "ENOENT" {
+		status = http.StatusNotFound
+	}
+	writeJSON(w, status, map[string]string{"errno": name})
+}

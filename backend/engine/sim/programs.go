@@ -1,0 +1,70 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"slipway/backend/engine/sim/notebook"
+	"slipway/backend/engine/sim/shell"
+	"slipway/backend/session"
+)
+
+// programs are what an image has beside the utilities of a shell: those with
+// Jupyter have a notebook, in which Python runs in the browser.
+func (s *Sim) programs(image string, files *shell.FS) map[string]shell.Program {
+	if s.config.Notebook == nil || !s.hasJupyter(image) {
+		return nil
+	}
+	handler := notebook.Handler(notebook.Config{Files: simulatedFS{files}, Home: session.Home, Page: s.config.Notebook, Clock: s.config.Clock})
+	serve := func(ctx context.Context, w *shell.World, args []string, out io.Writer) int {
+		return serveNotebook(ctx, w, args, out, handler)
+	}
+	return map[string]shell.Program{"jupyter-lab": serve, "jupyter-notebook": serve}
+}
+
+// hasJupyter goes by the name of an image, or of that from which it was made.
+func (s *Sim) hasJupyter(ref string) bool {
+	if image, ok := s.image(ref); ok {
+		ref = image.Refs[0]
+		if image.Origin != nil {
+			ref = image.Origin.Base
+		}
+	}
+	return strings.Contains(ref, "jupyter")
+}
+
+// serveNotebook takes the port that its arguments name. The other settings of
+// Jupyter that Slipway gives say what is so here in any case.
+func serveNotebook(ctx context.Context, w *shell.World, args []string, out io.Writer, handler http.Handler) int {
+	port := 8888
+	for _, arg := range args {
+		if text, ok := strings.CutPrefix(arg, "--port="); ok {
+			n, err := strconv.Atoi(text)
+			if err != nil || n < 1024 || n > 65535 {
+				fmt.Fprintf(out, "the port must be a number from 1024 to 65535\n") //nolint:errcheck // nobody is left to tell
+				return 2
+			}
+			port = n
+		}
+	}
+	listener, err := w.Listen(port)
+	if err != nil {
+		fmt.Fprintf(out, "port %d: Address already in use\n", port) //nolint:errcheck // nobody is left to tell
+		return 1
+	}
+	fmt.Fprintf(out, "the notebook answers on port %d; its Python runs in the browser\n", port) //nolint:errcheck // nobody is left to tell
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	stop := context.AfterFunc(ctx, func() { server.Close() }) //nolint:errcheck // it ends either way
+	defer stop()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		fmt.Fprintf(out, "%v\n", err) //nolint:errcheck // nobody is left to tell
+		return 1
+	}
+	return 130
+}
