@@ -47,7 +47,7 @@ build: guest $(READER) ui ## build build/bin/slipway (headless) and build/bin/sl
 
 .PHONY: agents
 agents: guest ## build build/bin/slipway-linux-{amd64,arm64}, which other machines are given
-	@for arch in amd64 arm64; do CGO_ENABLED=0 GOOS=linux GOARCH=$$arch go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/slipway-linux-$$arch .; done
+	@for arch in amd64 arm64; do CGO_ENABLED=0 GOOS=linux GOARCH=$$arch go build -trimpath -tags lean -ldflags '$(LDFLAGS)' -o $(BIN)/slipway-linux-$$arch .; done
 
 .PHONY: guest
 guest: $(GUESTS) ## build the program that runs inside containers
@@ -66,7 +66,8 @@ frontend/node_modules/.package-lock.json: frontend/package-lock.json
 	@cd frontend && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
-UI_SOURCES := $(shell find frontend/src frontend/public frontend/index.html frontend/vite.config.ts frontend/tsconfig.json -type f 2>/dev/null)
+UI_SOURCES := $(shell find frontend/src frontend/public frontend/index.html frontend/vite.config.ts frontend/tsconfig.json \
+  frontend/notebook/src frontend/notebook/index.html frontend/notebook/vite.config.ts frontend/notebook/tsconfig.json -type f 2>/dev/null)
 frontend/dist/index.html: frontend/node_modules/.package-lock.json $(UI_SOURCES)
 	@cd frontend && npm run --silent build
 	@touch $@
@@ -103,11 +104,11 @@ bench: ## measure against Docker, and (as root) the tunnel against OpenSSH; prin
 package: ## install what is missing, make a .deb and a tarball under build/bin
 	@build/ci/setup.sh build package
 	@$(MAKE) build gpu/nvml/payload/bin/slipway-gpu-linux-$(OTHER)
-	@CGO_ENABLED=0 GOOS=linux GOARCH=$(OTHER) go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/slipway-linux-$(OTHER) .
+	@CGO_ENABLED=0 GOOS=linux GOARCH=$(OTHER) go build -trimpath -tags lean -ldflags '$(LDFLAGS)' -o $(BIN)/slipway-linux-$(OTHER) .
 	@build/ci/package.sh $(VERSION) $(OTHER)
 
 .PHONY: clean
 clean: ## remove what was built and the test engine's data
 	@build/ci/dockerd.sh stop || true
 	@build/ci/moderndocker.sh stop || true
-	@rm -rf $(BIN) build/.cache frontend/dist frontend/node_modules backend/guest/payload/bin/slipway-guest-* gpu/nvml/payload/bin/slipway-gpu-*
+	@rm -rf $(BIN) build/.cache frontend/dist frontend/notebook/dist frontend/node_modules backend/guest/payload/bin/slipway-guest-* gpu/nvml/payload/bin/slipway-gpu-*

@@ -8,7 +8,7 @@ const allow = (from, ...to) => ({
 })
 
 export default tseslint.config(
-  { ignores: ['dist', '**/node_modules', 'eslint.resolver.cjs', 'public', 'e2e/results', 'src/api/types.gen.ts'] },
+  { ignores: ['dist', 'notebook/dist', '**/node_modules', 'eslint.resolver.cjs', 'public', 'e2e/results', 'src/api/types.gen.ts'] },
   ...tseslint.configs.strict,
   {
     files: ['**/*.{ts,tsx}'],
@@ -68,7 +68,7 @@ export default tseslint.config(
     rules: { 'no-restricted-syntax': 'off' },
   },
   {
-    files: ['src/**/*.test.{ts,tsx}', 'e2e/**/*.ts'],
+    files: ['{src,notebook/src}/**/*.test.{ts,tsx}', 'e2e/**/*.ts'],
     rules: { '@typescript-eslint/no-non-null-assertion': 'off' },
   },
 )

@@ -16,7 +16,7 @@ export default defineConfig({
   server: { proxy: { '/api': { target, changeOrigin: true, ws: true, headers } } },
   test: {
     environment: 'jsdom',
-    include: ['src/**/*.test.{ts,tsx}'],
+    include: ['{src,notebook/src}/**/*.test.{ts,tsx}'],
     setupFiles: ['./vitest.setup.ts'],
     restoreMocks: true,
     pool: 'threads',

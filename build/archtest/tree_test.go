@@ -106,7 +106,7 @@ var bans = []ban{
 		parts:   []string{"export default "},
 		advice:  "export it by name",
 		only:    []string{".ts", ".tsx"},
-		except:  []string{"frontend/vite.config", "frontend/vitest.config", "frontend/playwright.config", "frontend/eslint.config", "frontend/e2e/"},
+		except:  []string{"frontend/vite.config", "frontend/notebook/vite.config", "frontend/vitest.config", "frontend/playwright.config", "frontend/eslint.config", "frontend/e2e/"},
 	},
 }
 

@@ -1,0 +1,58 @@
+import react from '@vitejs/plugin-react'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
+import { defineConfig, type Plugin } from 'vite'
+
+const at = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+const python = at('../node_modules/pyodide/')
+const { version } = JSON.parse(readFileSync(join(python, 'package.json'), 'utf8')) as { version: string }
+const folder = `pyodide-${version}`
+
+/** Puts Python beside the page. What it could fetch from elsewhere is left out of its list: there is no elsewhere. */
+function withPython(): Plugin {
+  return {
+    name: 'with-python',
+    apply: 'build',
+    generateBundle() {
+      for (const name of ['pyodide.mjs', 'pyodide.asm.mjs', 'pyodide.asm.wasm', 'python_stdlib.zip']) {
+        this.emitFile({ type: 'asset', fileName: `${folder}/${name}`, source: readFileSync(join(python, name)) })
+      }
+      const lock = JSON.parse(readFileSync(join(python, 'pyodide-lock.json'), 'utf8')) as Record<string, unknown>
+      this.emitFile({ type: 'asset', fileName: `${folder}/pyodide-lock.json`, source: JSON.stringify({ ...lock, packages: {} }) })
+      this.emitFile({ type: 'asset', fileName: 'icon.svg', source: readFileSync(at('../public/icon.svg')) })
+    },
+  }
+}
+
+/** Packs every file that gets smaller by it, since all of them are embedded in the program. */
+function packed(dir: string): Plugin {
+  return {
+    name: 'packed',
+    apply: 'build',
+    closeBundle() {
+      writeFileSync(join(dir, '.gitkeep'), '')
+      for (const entry of readdirSync(dir, { recursive: true, withFileTypes: true })) {
+        const path = join(entry.parentPath, entry.name)
+        if (!entry.isFile() || entry.name.startsWith('.') || entry.name === 'index.html') continue
+        const data = readFileSync(path)
+        const smaller = gzipSync(data, { level: 9 })
+        if (smaller.length > data.length * 0.95) continue
+        writeFileSync(`${path}.gz`, smaller)
+        rmSync(path)
+      }
+    },
+  }
+}
+
+export default defineConfig({
+  root: at('.'),
+  base: './',
+  publicDir: false,
+  define: { __PYTHON__: JSON.stringify(folder) },
+  plugins: [react(), withPython(), packed(at('./dist'))],
+  resolve: { alias: { '@': at('../src') } },
+  worker: { format: 'es' },
+  build: { outDir: 'dist', emptyOutDir: true, sourcemap: false, target: 'es2022', chunkSizeWarningLimit: 1500 },
+})
