@@ -6,9 +6,11 @@ import (
 	"os"
 
 	"slipway/app"
+	"slipway/backend"
 	"slipway/frontend"
+	"slipway/frontend/notebook"
 )
 
 func main() {
-	os.Exit(app.Main(frontend.Assets()))
+	os.Exit(app.Main(backend.Pages{Interface: frontend.Assets(), Notebook: notebook.Assets()}))
 }

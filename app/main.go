@@ -1,7 +1,6 @@
 package app
 
 import (
-	"io/fs"
 	"os"
 
 	"slipway/backend"
@@ -9,9 +8,9 @@ import (
 
 // Main runs the program with its embedded user interface and returns the exit
 // code of the process.
-func Main(assets fs.FS) int {
+func Main(pages backend.Pages) int {
 	if code, handled := runWindowed(os.Args[1:]); handled {
 		return code
 	}
-	return backend.Main(os.Args[1:], assets)
+	return backend.Main(os.Args[1:], pages)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"sync"
@@ -23,6 +24,8 @@ type AgentConfig struct {
 	Log *slog.Logger
 	// Ready is called once, when the agent answers; nil: nothing.
 	Ready func(daemon.Status)
+	// Notebook is the page of notebooks in simulated sessions; nil: they have none.
+	Notebook fs.FS
 
 	machine *demo.Machine // that it pretends to rule; nil: it is real
 	acts    []demo.Act    // that are played on it
@@ -84,7 +87,7 @@ func serveAgent(ctx context.Context, config AgentConfig) (err error) {
 	if kind == "" {
 		kind = EngineDocker
 	}
-	local, err := openLocal(ctx, localConfig{home: config.Home, kind: kind, logFile: daemon.LogFile(config.Home), machine: config.machine, log: config.Log})
+	local, err := openLocal(ctx, localConfig{home: config.Home, kind: kind, logFile: daemon.LogFile(config.Home), machine: config.machine, notebook: config.Notebook, log: config.Log})
 	if err != nil {
 		return err
 	}

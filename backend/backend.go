@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/user"
@@ -96,11 +97,12 @@ func OpenAgent(ctx context.Context, home place.Home, kind string, log *slog.Logg
 
 // localConfig says what agent to open.
 type localConfig struct {
-	home    place.Home
-	kind    string
-	logFile string        // for people to be told
-	machine *demo.Machine // that is pretended to be; nil: none
-	log     *slog.Logger
+	home     place.Home
+	kind     string
+	logFile  string        // for people to be told
+	machine  *demo.Machine // that is pretended to be; nil: none
+	notebook fs.FS         // the page of simulated notebooks; nil: there are none
+	log      *slog.Logger
 }
 
 func openLocal(ctx context.Context, config localConfig) (*Local, error) {
@@ -124,7 +126,7 @@ func openLocal(ctx context.Context, config localConfig) (*Local, error) {
 		return nil, errors.Join(err, l.Close())
 	}
 	pretended := newPrograms()
-	l.Engine, err = choice.open(l.Dir, books.Instance(), config.machine, pretended, log)
+	l.Engine, err = choice.open(l.Dir, books.Instance(), config.machine, pretended, config.notebook, log)
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"os"
 	"os/signal"
@@ -131,7 +130,7 @@ func (b *beside) end() error {
 
 // BesideMain is the demonstration that a control plane starts beside itself. It
 // serves until its standard input ends and returns the exit code of the process.
-func BesideMain(assets fs.FS, stdin io.Reader, stdout, stderr io.Writer) int {
+func BesideMain(pages Pages, stdin io.Reader, stdout, stderr io.Writer) int {
 	signal.Ignore(os.Interrupt) // which is meant for who started it
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -139,7 +138,7 @@ func BesideMain(assets fs.FS, stdin io.Reader, stdout, stderr io.Writer) int {
 		_, _ = io.Copy(io.Discard, stdin) // nothing comes but the end
 		cancel()
 	}()
-	err := ServeDemo(ctx, DemoConfig{Assets: assets, Ready: func(_ Ready, dir string) {
+	err := ServeDemo(ctx, DemoConfig{Assets: pages.Interface, Notebook: pages.Notebook, Ready: func(_ Ready, dir string) {
 		_ = json.NewEncoder(stdout).Encode(besideReady{Dir: dir}) // nobody reads it: then the input ends, too
 	}})
 	if err != nil && ctx.Err() == nil {

@@ -109,13 +109,14 @@ func liveSessions(home place.Home) int {
 }
 
 // open opens the engine with its files in dir; a simulated one is as large as the
-// machine that it pretends to be, and its containers compute on devices.
-func (c choice) open(dir, instance string, machine *demo.Machine, devices sim.Devices, log *slog.Logger) (engine.Engine, error) {
+// machine that it pretends to be, its containers compute on devices, and have the
+// given page of notebooks.
+func (c choice) open(dir, instance string, machine *demo.Machine, devices sim.Devices, notebook fs.FS, log *slog.Logger) (engine.Engine, error) {
 	log = log.With("part", "engine")
 	var e engine.Engine
 	var err error
 	if c.kind == EngineSim {
-		config := sim.Config{Dir: dir, Instance: instance, Devices: devices, Log: log}
+		config := sim.Config{Dir: dir, Instance: instance, Devices: devices, Notebook: notebook, Log: log}
 		if machine != nil {
 			config.Clock = machine.Time.Clock()
 			config.CPUs, config.Memory = machine.CPUs, machine.Memory

@@ -26,6 +26,8 @@ type DemoConfig struct {
 	Keep   string
 	Port   int // 0: the one used last, else 7431, else any
 	Assets fs.FS
+	// Notebook is the page of notebooks in sessions; nil: they have none.
+	Notebook fs.FS
 	// Program starts this program, for the lab server; nil: the running one.
 	Program []string
 	// Log gets what happens; nil: the log file in the folder.
@@ -61,7 +63,7 @@ func ServeDemo(ctx context.Context, config DemoConfig) (err error) {
 		return err
 	}
 	d := &demonstration{time: goes, home: place.Home{Dir: dir}, options: options, program: config.Program}
-	served := Config{Home: d.home, Engine: EngineSim, Port: config.Port, Assets: config.Assets, Log: config.Log, demo: d}
+	served := Config{Home: d.home, Engine: EngineSim, Port: config.Port, Assets: config.Assets, Notebook: config.Notebook, Log: config.Log, demo: d}
 	if config.Ready != nil {
 		served.Ready = func(r Ready) { config.Ready(r, dir) }
 	}

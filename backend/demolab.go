@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"time"
@@ -79,7 +80,7 @@ func labFailed(home place.Home, err error) error {
 // LabMain is the lab server of a demonstration: an agent that paired devices
 // reach on loopback, until its standard input ends. It says where it answers in
 // one line of JSON and returns the exit code of the process.
-func LabMain(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+func LabMain(args []string, notebook fs.FS, stdin io.Reader, stdout, stderr io.Writer) int {
 	signal.Ignore(os.Interrupt) // which is meant for who started it
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -91,7 +92,7 @@ func LabMain(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "This command is for slipway demo.")
 		return 2
 	}
-	if err := serveLab(ctx, place.Home{Dir: args[0]}, stdout); err != nil && ctx.Err() == nil {
+	if err := serveLab(ctx, place.Home{Dir: args[0]}, notebook, stdout); err != nil && ctx.Err() == nil {
 		fmt.Fprintln(stderr, err)
 		return 1
 	}
@@ -99,7 +100,7 @@ func LabMain(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 }
 
 // serveLab listens where it did the last time, as long as nobody else does.
-func serveLab(ctx context.Context, home place.Home, stdout io.Writer) error {
+func serveLab(ctx context.Context, home place.Home, notebook fs.FS, stdout io.Writer) error {
 	options, marked, err := demo.Marked(home.Dir)
 	if err != nil {
 		return err
@@ -115,7 +116,7 @@ func serveLab(ctx context.Context, home place.Home, stdout io.Writer) error {
 	if machine.Time, err = demo.Goes(home.Dir); err != nil {
 		return err
 	}
-	config := AgentConfig{Home: home, Settings: daemon.Settings{Engine: EngineSim, Listen: kept.Listen}, machine: &machine, acts: demo.OnLab(options)}
+	config := AgentConfig{Home: home, Settings: daemon.Settings{Engine: EngineSim, Listen: kept.Listen}, Notebook: notebook, machine: &machine, acts: demo.OnLab(options)}
 	config.Ready = func(status daemon.Status) {
 		kept.Engine, kept.Listen = EngineSim, status.Listen
 		err := kept.Save(home)

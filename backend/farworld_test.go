@@ -47,10 +47,10 @@ var farPrograms workshop
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == LabCommand { // a demo of a test has started this program
-		os.Exit(LabMain(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
+		os.Exit(LabMain(os.Args[2:], nil, os.Stdin, os.Stdout, os.Stderr))
 	}
 	if len(os.Args) > 1 && os.Args[1] == BesideCommand {
-		os.Exit(BesideMain(nil, os.Stdin, os.Stdout, os.Stderr))
+		os.Exit(BesideMain(Pages{}, os.Stdin, os.Stdout, os.Stderr))
 	}
 	code := m.Run()
 	if farPrograms.dir != "" {

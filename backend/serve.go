@@ -30,6 +30,8 @@ type Config struct {
 	Engine string // docker, sim or auto
 	Port   int    // 0: the one used last, else 7421, else any
 	Assets fs.FS  // the built user interface
+	// Notebook is the page of notebooks in simulated sessions; nil: they have none.
+	Notebook fs.FS
 	// Log gets what happens; nil: the log file in Home.
 	Log *slog.Logger
 	// Ready is called once, when the control plane answers; nil: nothing.
@@ -138,7 +140,7 @@ func serve(ctx context.Context, config Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stopLab()) }()
-	local, err := openLocal(ctx, localConfig{home: config.Home, kind: config.Engine, logFile: config.Home.LogFile(), machine: config.demo.workstation(), log: log})
+	local, err := openLocal(ctx, localConfig{home: config.Home, kind: config.Engine, logFile: config.Home.LogFile(), machine: config.demo.workstation(), notebook: config.Notebook, log: log})
 	if err != nil {
 		return err
 	}

@@ -374,7 +374,7 @@ func TestChooseEngine(t *testing.T) {
 		if err != nil || c.kind != EngineSim || !strings.Contains(c.note, "Docker") {
 			t.Fatalf("%+v, %v", c, err)
 		}
-		e, err := c.open(t.TempDir(), "instance", nil, nil, discard())
+		e, err := c.open(t.TempDir(), "instance", nil, nil, nil, discard())
 		if err != nil {
 			t.Fatal(err)
 		}

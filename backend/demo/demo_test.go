@@ -177,7 +177,7 @@ func TestFilesAreWhatTheirNamesPromise(t *testing.T) {
 		t.Error(err)
 	}
 	var document struct{ Cells []struct{ Source []string } }
-	if err := json.Unmarshal(files["explore.ipynb"], &document); err != nil || len(document.Cells) != 3 {
+	if err := json.Unmarshal(files["explore.ipynb"], &document); err != nil || len(document.Cells) < 3 {
 		t.Errorf("%+v, %v", document, err)
 	}
 	model := files["model.safetensors"]

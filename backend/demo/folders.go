@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"image"
 	"image/color"
@@ -58,28 +57,6 @@ func customers(rng *rand.Rand) []byte {
 		fmt.Fprintf(&b, "C%05d,%d,%s,%.2f,%d,%d\n", 10000+i, months, []string{"basic", "plus", "pro"}[plan], 9+float64(plan)*14+rng.Float64()*3, calls, churned)
 	}
 	return b.Bytes()
-}
-
-// notebook is a document of Jupyter's format 4.
-func notebook() []byte {
-	lines := func(text string) []string { return strings.SplitAfter(text, "\n") }
-	cell := func(source string) map[string]any {
-		return map[string]any{"cell_type": "code", "execution_count": nil, "metadata": map[string]any{}, "outputs": []any{}, "source": lines(source)}
-	}
-	document := map[string]any{
-		"nbformat": 4, "nbformat_minor": 4,
-		"metadata": map[string]any{"kernelspec": map[string]any{"name": "python3", "display_name": "Python 3", "language": "python"}},
-		"cells": []any{
-			map[string]any{"cell_type": "markdown", "metadata": map[string]any{}, "source": lines("# Who leaves?\n\nThe rate of churn by plan.")},
-			cell("import csv\n\nwith open(\"customers.csv\") as file:\n    rows = list(csv.DictReader(file))\nlen(rows)"),
-			cell("for plan in (\"basic\", \"plus\", \"pro\"):\n    of_plan = [r for r in rows if r[\"plan\"] == plan]\n    print(plan, sum(int(r[\"churned\"]) for r in of_plan) / len(of_plan))"),
-		},
-	}
-	data, err := json.MarshalIndent(document, "", " ")
-	if err != nil {
-		panic(err) // it is made of texts and numbers only
-	}
-	return append(data, '\n')
 }
 
 // lossCurve is a picture of a training run.

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import type { Folder } from '@/api/types.gen'
+import { appsOf, inSession, openedBy, tile } from './appsPage'
 import { Browser, picture } from './browser'
 import { stage } from './hooks'
 import { row } from './launcherPage'
@@ -31,6 +33,47 @@ describe('the demo', () => {
     await program.status(notebook?.id ?? '', 'RUNNING')
     const page = await browser.page(program, `/sessions/${notebook?.id ?? ''}/terminal?window=1`)
     await page.getByText('Demo', { exact: true }).waitFor()
+  })
+
+  it('runs a notebook in the browser, over the files of the session', async () => {
+    const session = (await program.sessions()).find((s) => s.name === 'notebook')
+    if (!session) throw new Error('the story has no notebook')
+    await program.status(session.id, 'RUNNING')
+    const apps = await appsOf(browser, program, session)
+    const page = await openedBy(browser, () => tile(apps, 'jupyterlab').getByRole('button').first().click())
+    await page.getByRole('button', { name: 'churn/explore.ipynb' }).click()
+    await page.getByRole('status').getByText('Ready').waitFor()
+    await page.getByRole('button', { name: 'Run all' }).click()
+    await page.getByText('20 customers written').waitFor()
+    await page.getByRole('img', { name: '<SVG object>' }).waitFor()
+    expect(await page.frameLocator('iframe').getByRole('row').count()).toBe(4)
+    expect(await page.getByRole('alert').count()).toBe(0)
+    await picture(page, 'demo-notebook')
+
+    // What a cell has written is there for terminal and explorer, and the other way round.
+    expect(await inSession(program, session, 'wc -l < churn/at-risk.csv')).toContain('21')
+    await inSession(program, session, 'echo from the terminal > churn/note.txt')
+    const folder = (await program.call<Folder[]>('GET', '/folders')).find((one) => one.name === 'churn')
+    const explorer = await browser.page(program, `/folders/${folder?.id ?? ''}`)
+    await explorer.getByText('at-risk.csv').waitFor()
+    await page.bringToFront()
+    await page.getByRole('button', { name: 'Code', exact: true }).click()
+    await page.keyboard.insertText('print(open("note.txt").read())\nimport time\nwhile True: time.sleep(1)')
+    await page.keyboard.press('Shift+Enter')
+    await page.getByText('from the terminal').waitFor()
+    await page.getByRole('button', { name: 'Interrupt' }).click()
+    await page.getByRole('alert').getByText('KeyboardInterrupt').first().waitFor()
+    await page.getByText('Saved', { exact: true }).waitFor()
+    expect(await inSession(program, session, 'cat churn/explore.ipynb')).toContain('from the terminal')
+
+    // Nobody's work is written over.
+    await inSession(program, session, 'cp churn/explore.ipynb churn/other.ipynb; echo >> churn/explore.ipynb')
+    await page.keyboard.insertText('1 + 1')
+    await page.getByText('Somebody else has changed this notebook').waitFor()
+    await page.getByRole('button', { name: 'Put this page in its place' }).click()
+    await page.getByText('Saved', { exact: true }).waitFor()
+    const written = await inSession(program, session, 'cat churn/explore.ipynb')
+    expect([written.includes('1 + 1'), written.endsWith('}\n')]).toEqual([true, true])
   })
 
   it('cuts the tunnel when the lid is closed, and everything resumes', async () => {

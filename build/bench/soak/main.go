@@ -47,7 +47,7 @@ func lab(args []string) int {
 			go watch(context.Background(), "lab", place.Home{Dir: args[0]}.Join(figuresName), every)
 		}
 	}
-	return backend.LabMain(args, os.Stdin, os.Stdout, os.Stderr)
+	return backend.LabMain(args, nil, os.Stdin, os.Stdout, os.Stderr)
 }
 
 // everyVariable says to the lab server how often it is to look at itself.
