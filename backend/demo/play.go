@@ -27,10 +27,14 @@ func Play(ctx context.Context, on Launcher, acts []Act) error {
 }
 
 func (a Act) launch(ctx context.Context, on Launcher, key string) error {
-	if _, err := on.Launch(ctx, session.LaunchRequest{Key: key, Owner: cmp.Or(a.Owner, Person), Spec: a.Spec}); err != nil {
+	if _, err := on.Launch(ctx, a.request(key)); err != nil {
 		return fmt.Errorf("launch %s: %w", a.Spec.Name, err)
 	}
 	return nil
+}
+
+func (a Act) request(key string) session.LaunchRequest {
+	return session.LaunchRequest{Key: key, Owner: cmp.Or(a.Owner, Person), Spec: a.Spec}
 }
 
 // keyPrefix begins the keys of launches that a story makes.

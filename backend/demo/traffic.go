@@ -1,10 +1,12 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"slipway/backend/session"
@@ -16,6 +18,8 @@ type Turn struct {
 	After time.Duration // since its first moment
 	Key   string
 	Act   Act
+	// Stays is after how long whoever launched it ends what is still there.
+	Stays time.Duration
 }
 
 // How far apart launches are, after the first while that a story has to itself.
@@ -23,10 +27,11 @@ const (
 	turnsBegin = 25 * time.Minute
 	turnsEvery = 20 * time.Minute // at least
 	turnsSway  = 40 * time.Minute // more, at most
+	patience   = 3 * time.Hour    // with which a batch is waited for
 )
 
 // Turns are what people launch on a machine as time goes by, for as long as it
-// does: their errands, which end by themselves.
+// does: their errands. Batches end by themselves, and what is worked in is ended.
 func Turns(m Machine) iter.Seq[Turn] {
 	return func(yield func(Turn) bool) {
 		rng := rand.New(rand.NewPCG(m.Seed, 300))
@@ -36,7 +41,11 @@ func Turns(m Machine) iter.Seq[Turn] {
 			after += time.Duration(rng.Int64N(int64(turnsSway/time.Second))) * time.Second
 			e := all[rng.IntN(len(all))]
 			length := time.Duration(10+rng.IntN(50)) * time.Minute
-			if !yield(Turn{After: after, Key: fmt.Sprintf("%sturn-%d", keyPrefix, number), Act: e.act(number, length)}) {
+			turn := Turn{After: after, Key: fmt.Sprintf("%sturn-%d", keyPrefix, number), Act: e.act(number, length), Stays: length}
+			if e.batch {
+				turn.Stays += patience
+			}
+			if !yield(turn) {
 				return
 			}
 			after += turnsEvery
@@ -47,10 +56,9 @@ func Turns(m Machine) iter.Seq[Turn] {
 // act is an errand as it is launched now.
 func (e errand) act(number int, length time.Duration) Act {
 	spec := desk(fmt.Sprintf("%s-r%d", e.name, number), e.image, e.label, e.cpus, e.memory, gpu.Request{Shares: e.share})
-	spec.Idle = &session.IdlePolicy{Network: session.Duration(length)}
 	if e.batch {
 		spec.Type, spec.Command = session.Batch, training(e.cpus, e.memory, length)
-		spec.Idle, spec.Timeout = nil, session.Duration(length+time.Hour)
+		spec.Timeout = session.Duration(length + time.Hour)
 	}
 	if e.share >= gpu.WholeDevice {
 		spec.Accelerator = gpu.Request{Devices: int(e.share / gpu.WholeDevice)}
@@ -58,18 +66,41 @@ func (e errand) act(number int, length time.Duration) Act {
 	return Act{Owner: e.owner, Spec: spec}
 }
 
-// KeepPlaying launches what people launch on a machine as time goes by, until ctx
-// ends. What was due while a demonstration that is kept was not served is left
-// out.
-func KeepPlaying(ctx context.Context, on Launcher, m Machine) error {
+// Player launches and ends; an agent is one.
+type Player interface {
+	Launcher
+	Terminate(ctx context.Context, id session.ID, force bool) (session.Session, error)
+}
+
+// leaving is when somebody ends a session that was launched in a turn.
+type leaving struct {
+	after   time.Duration
+	session session.ID
+}
+
+// KeepPlaying launches what people launch on a machine as time goes by, and ends
+// what they leave, until ctx ends. Launches that were due while a demonstration
+// that is kept was not served are left out.
+func KeepPlaying(ctx context.Context, on Player, m Machine) error {
 	clock := m.Time.Clock()
+	await := func(after time.Duration) error { return clock.Pause(ctx, clock.Until(m.Time.First.Add(after))) }
 	from := clock.Since(m.Time.First)
+	var leave []leaving
 	for turn := range Turns(m) {
+		for ; len(leave) > 0 && leave[0].after <= turn.After; leave = leave[1:] {
+			if await(leave[0].after) != nil {
+				return nil // the demonstration is over
+			}
+			_, _ = on.Terminate(ctx, leave[0].session, false) // most have ended by themselves
+		}
+		req := turn.Act.request(turn.Key)
+		leave = append(leave, leaving{turn.After + turn.Stays, m.NewID(req)})
+		slices.SortFunc(leave, func(a, b leaving) int { return cmp.Compare(a.after, b.after) })
 		if turn.After < from {
 			continue
 		}
-		if err := clock.Pause(ctx, clock.Until(m.Time.First.Add(turn.After))); err != nil {
-			return nil //nolint:nilerr // the demonstration is over
+		if await(turn.After) != nil {
+			return nil // as above
 		}
 		if err := turn.Act.launch(ctx, on, turn.Key); err != nil && ctx.Err() == nil {
 			return err
