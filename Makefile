@@ -92,6 +92,11 @@ gen: ## generate the types of the user interface, the OpenAPI document, the refe
 	@go run ./build/tsgen
 	@go run ./build/docgen
 
+.PHONY: soak
+soak: ## serve a demo for an hour, which is 60 of its own, and judge memory, goroutines and books
+	@go build -trimpath -o build/.cache/soak ./build/bench/soak
+	@build/.cache/soak
+
 .PHONY: bench
 bench: ## measure against Docker, and (as root) the tunnel against OpenSSH; prints tables
 	@build/ci/setup.sh build test

@@ -40,6 +40,9 @@ func watch(ctx context.Context, process, path string, every time.Duration) {
 		case <-ticker.C:
 		}
 		f := least(ctx)
+		if ctx.Err() != nil {
+			return // what is being ended has less
+		}
 		f.Process, f.After = process, time.Since(began)
 		fmt.Printf("%s %-12s %7.2f MiB of heap %5d goroutines\n", f.After.Round(time.Second), f.Process, float64(f.Heap)/(1<<20), f.Goroutines)
 		if dir := os.Getenv(profilesVariable); dir != "" {
@@ -90,14 +93,16 @@ func note(path string, f figure) error {
 	return err
 }
 
-// How much more there may be at the end than after the first hour: memory by its
-// part, goroutines by those of a few sessions that happen to run. In a run that
+// How much more there may be at the end than at the beginning: memory by its part, goroutines by those of a few sessions that happen to run. In a run that
 // is too short for samples to fill their hour memory may double.
 const (
 	mostHeap       = 1.10
 	mostHeapQuick  = 2.0
 	mostGoroutines = 60
 	lastFigures    = 5
+	// settled is how many figures come before the first that counts: streams keep
+	// events by their number, and at the highest speed are full after some hours.
+	settled = 3
 )
 
 // judgeFigures fails where a process has grown.
@@ -118,6 +123,9 @@ func (s soak) judgeFigures(path string) error {
 		return fmt.Errorf("%d figures in %s: it was too short", len(all), path)
 	}
 	first, last := all[0], middle(all[max(1, len(all)-lastFigures):])
+	if len(all) >= settled+2*lastFigures {
+		first = middle(all[settled : settled+lastFigures])
+	}
 	most := mostHeap
 	if s.quick {
 		most = mostHeapQuick

@@ -1,6 +1,6 @@
 // Command soak serves a demonstration for hours of its own time, with somebody who
 // looks at it, opens terminals, launches, ends, and closes the lid. It prints
-// once an hour of that time how much memory and how many goroutines both of its
+// how long it takes to be ready, and once an hour of its time how much memory and how many goroutines both of its
 // processes have, and fails where they grow, where the books do not balance, or
 // where a log complains.
 package main
@@ -31,7 +31,7 @@ func main() {
 	s.every = time.Hour / time.Duration(s.speed)
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer cancel()
-	if err := s.run(ctx); err != nil {
+	if err := errors.Join(measureStart(ctx, s.seed), s.run(ctx)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		cancel()
 		os.Exit(1)

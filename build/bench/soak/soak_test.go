@@ -1,0 +1,28 @@
+package main
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"slipway/backend"
+	"slipway/backend/demo"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == backend.LabCommand { // the demonstration has started this program
+		os.Exit(lab(os.Args[2:]))
+	}
+	os.Exit(m.Run())
+}
+
+// TestADemoIsServedForAWhile is the first 20 minutes of what make soak does for 60 hours.
+func TestADemoIsServedForAWhile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes 20 s")
+	}
+	s := soak{speed: demo.MostSpeed, length: 20 * time.Second, every: 4 * time.Second, seed: 1, quick: true}
+	if err := s.run(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"slipway/backend"
+	"slipway/backend/demo"
+)
+
+// starts is how often a demonstration is started to know how long it takes.
+const starts = 5
+
+// measureStart prints how long it takes until a fresh demonstration answers, its
+// lab server reached and its past made up.
+func measureStart(ctx context.Context, seed uint64) error {
+	var all []time.Duration
+	for range starts {
+		took, err := start(ctx, seed)
+		if err != nil {
+			return err
+		}
+		all = append(all, took)
+	}
+	slices.Sort(all)
+	fmt.Printf("ready in %s (median of %d; %s to %s)\n", all[len(all)/2].Round(time.Millisecond), starts, all[0].Round(time.Millisecond), all[len(all)-1].Round(time.Millisecond))
+	return nil
+}
+
+func start(ctx context.Context, seed uint64) (took time.Duration, err error) {
+	dir, err := os.MkdirTemp("", "slipway-soak-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	began := time.Now()
+	err = backend.ServeDemo(ctx, backend.DemoConfig{Options: demo.Options{Seed: seed}, Keep: dir, Ready: func(backend.Ready, string) {
+		took = time.Since(began)
+		cancel()
+	}})
+	if took > 0 && errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	return took, err
+}
