@@ -14,6 +14,7 @@ import { SendImage } from './SendImage'
 import type { StepProps } from './StepProps'
 import { useEnvironmentFile, useImages } from './useImages'
 import { useNeeds } from './useNeeds'
+import { useSeeded } from './useSeeded'
 
 const none: never[] = []
 
@@ -53,12 +54,13 @@ type ImageProps = StepProps & { families: readonly Environment[]; local: readonl
 function Choose({ draft, issues, change, families, local, loading }: ImageProps) {
   const { t } = useTranslation('launcher')
   const needs = useNeeds()
+  const seeded = useSeeded()
   const found = findVersion(families, draft.image)
   const strange = !found && draft.image !== '' && !loading
   return (
     <>
       <div className={css.two}>
-        <Field label={t('image.environment')} hint={found ? [found.family.summary, needs(found.family)].filter(Boolean).join(' ') : undefined}>
+        <Field label={t('image.environment')} hint={found ? [seeded('environment', found.family.id, found.family.summary), needs(found.family)].filter(Boolean).join(' ') : undefined}>
           {(control) => (
             <Select
               id={control.id}

@@ -18,6 +18,7 @@ import { findVersion } from '@/api/environment'
 import { minimumOf } from './images'
 import launcher from './launcher.module.css'
 import type { StepProps } from './StepProps'
+import { useSeeded } from './useSeeded'
 import { MIN_MEMORY } from './validate'
 
 const CUSTOM = 'custom'
@@ -134,13 +135,14 @@ export function PresetField({ draft, change }: StepProps) {
   const minimum: Preset[] = least ? [{ id: MINIMUM, name: t('presets.minimum'), resources: least, accelerator: '', builtin: true }] : []
   const presets = [...minimum, ...saved]
   const amounts = useAmounts()
+  const seeded = useSeeded()
   const chosen = presetOf(draft, presets)
   const own = presets.filter((p) => !p.builtin)
   const options = presets.map((preset) => ({
     value: preset.id,
     label: (
       <span className={launcher.option}>
-        <span className={launcher.optionName}>{preset.name}</span>
+        <span className={launcher.optionName}>{preset.builtin ? seeded('preset', preset.id, preset.name) : preset.name}</span>
         <span className={launcher.size}>{amounts(preset)}</span>
       </span>
     ),
