@@ -1,13 +1,13 @@
-import { Table, type TableProps } from 'antd'
+import type { TableProps } from 'antd'
 import { Download, File, FileSymlink, Folder, Pencil, Trash2, type LucideIcon } from 'lucide-react'
-import { type DragEvent, useMemo, useRef, useState } from 'react'
+import { type DragEvent, useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { encodedName } from '@/api/files'
 import type { FileInfo } from '@/api/types.gen'
 import { formatExact, formatShortRelative } from '@/lib/time'
-import { useBox } from '@/lib/useBox'
 import { useNow } from '@/lib/useNow'
 import { Bytes } from '@/ui/Bytes'
+import { FillTable } from '@/ui/FillTable'
 import css from './files.module.css'
 import { visible } from './paths'
 import { RenameField } from './RenameField'
@@ -28,7 +28,6 @@ export interface FileTableProps {
   onDrop: (file: FileInfo) => void
 }
 
-const headHeight = 40
 type Order = { key: string; down: boolean } | null
 
 function sorted(rows: FileInfo[], order: Order): FileInfo[] {
@@ -54,8 +53,6 @@ function Action({ icon: Icon, label, title, danger, onClick }: { icon: LucideIco
 /** The entries of a directory. Only what is seen is drawn. */
 export function FileTable({ rows, selected, onSelect, onOpen, onDownload, onRename, onRemove, onDrag, takes, onDrop }: FileTableProps) {
   const { t } = useTranslation(['files', 'common'])
-  const frame = useRef<HTMLDivElement>(null)
-  const box = useBox(frame)
   const [order, setOrder] = useState<Order>(null)
   const now = useNow()
   const [renaming, setRenaming] = useState('')
@@ -126,25 +123,19 @@ export function FileTable({ rows, selected, onSelect, onOpen, onDownload, onRena
     },
   ]
   return (
-    <div ref={frame} className={css.table}>
-      {box.height > 0 ? (
-        <Table<FileInfo>
-          virtual
-          rowKey={(file) => encodedName(file)}
-          size="middle"
-          pagination={false}
-          dataSource={shown}
-          columns={columns}
-          scroll={{ x: Math.max(560, box.width), y: box.height - headHeight }}
-          onChange={(_page, _filters, sorter) => {
-            const one = Array.isArray(sorter) ? sorter[0] : sorter
-            setOrder(one?.order ? { key: String(one.columnKey), down: one.order === 'descend' } : null)
-          }}
-          rowClassName={(file) => (over === encodedName(file) ? (css.target ?? '') : '')}
-          onRow={(file) => ({ ...dragOf(file), onDoubleClick: () => onOpen(file) })}
-          rowSelection={{ columnWidth: 40, selectedRowKeys: selected, onChange: (names) => onSelect(names.map(String)), getCheckboxProps: (file) => ({ 'aria-label': t('files:select', { name: visible(file.name) }) }) }}
-        />
-      ) : null}
-    </div>
+    <FillTable<FileInfo>
+      least={560}
+      className={css.table}
+      rowKey={(file) => encodedName(file)}
+      dataSource={shown}
+      columns={columns}
+      onChange={(_page, _filters, sorter) => {
+        const one = Array.isArray(sorter) ? sorter[0] : sorter
+        setOrder(one?.order ? { key: String(one.columnKey), down: one.order === 'descend' } : null)
+      }}
+      rowClassName={(file) => (over === encodedName(file) ? (css.target ?? '') : '')}
+      onRow={(file) => ({ ...dragOf(file), onDoubleClick: () => onOpen(file) })}
+      rowSelection={{ columnWidth: 40, selectedRowKeys: selected, onChange: (names) => onSelect(names.map(String)), getCheckboxProps: (file) => ({ 'aria-label': t('files:select', { name: visible(file.name) }) }) }}
+    />
   )
 }

@@ -10,10 +10,11 @@ import { keys } from '@/api/keys'
 import type { Folder } from '@/api/types.gen'
 import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
+import { ListBar, ListCard, ListFill, ListPage } from '@/ui/ListPage'
 import { PageHeader } from '@/ui/PageHeader'
+import { Tabs } from '@/ui/Tabs'
 import { FolderDialog } from './FolderDialog'
 import { FoldersTable } from './FoldersTable'
-import css from './folders.module.css'
 import { PurgeDialog } from './PurgeDialog'
 
 const none: never[] = []
@@ -53,28 +54,21 @@ export function FoldersPage({ onOpen }: FoldersPageProps) {
     </Button>
   )
   return (
-    <div className={css.page}>
+    <ListPage>
       <PageHeader title={t('folders:title')} note={query.data ? t('folders:count', { count: active.length }) : undefined}>
         {add}
       </PageHeader>
-      <div className={css.card}>
-        <div className={css.bar}>
-          <div className={css.tabs} role="tablist" aria-label={t('folders:tabs')}>
-            {[false, true].map((one) => (
-              <button key={String(one)} type="button" role="tab" aria-selected={trash === one} className={`${css.tab} ${trash === one ? css.tabOn : ''}`} onClick={() => setTrash(one)}>
-                {t(one ? 'folders:tab.trash' : 'folders:tab.active')}
-                <span className={css.tabCount}>{one ? thrown.length : active.length}</span>
-              </button>
-            ))}
-          </div>
-          <Input allowClear data-filter className={css.search ?? ''} aria-label={t('folders:search')} placeholder={t('folders:search')} value={search} onChange={(event) => setSearch(event.target.value)} />
-        </div>
+      <ListCard>
+        <ListBar>
+          <Tabs label={t('folders:tabs')} tabs={[{ key: 'active', label: t('folders:tab.active'), count: active.length }, { key: 'trash', label: t('folders:tab.trash'), count: thrown.length }]} value={trash ? 'trash' : 'active'} onChange={(tab) => setTrash(tab === 'trash')} />
+          <Input allowClear data-filter aria-label={t('folders:search')} placeholder={t('folders:search')} value={search} onChange={(event) => setSearch(event.target.value)} />
+        </ListBar>
         {query.error && !query.data ? (
           <ErrorState problem={asProblem(query.error)} onRetry={() => void query.refetch()} />
         ) : query.isPending ? (
           <Skeleton active style={{ padding: 20 }} />
         ) : rows.length === 0 ? (
-          <div className={css.fill}>
+          <ListFill>
             {search ? (
               <EmptyState icon={FolderOpen} title={t('folders:noMatch')} />
             ) : trash ? (
@@ -84,13 +78,13 @@ export function FoldersPage({ onOpen }: FoldersPageProps) {
                 {add}
               </EmptyState>
             )}
-          </div>
+          </ListFill>
         ) : (
           <FoldersTable rows={rows} trash={trash} several={agents.length > 1} onOpen={onOpen} onEdit={setEditing} onTrash={(f) => void move(f, true)} onRestore={(f) => void move(f, false)} onPurge={setPurging} />
         )}
-      </div>
+      </ListCard>
       {editing ? <FolderDialog folder={editing === 'new' ? undefined : editing} agents={agents} onClose={() => setEditing(null)} onDone={() => void refresh()} /> : null}
       {purging ? <PurgeDialog folder={purging} onClose={() => setPurging(null)} onDone={() => void refresh()} /> : null}
-    </div>
+    </ListPage>
   )
 }

@@ -1,11 +1,10 @@
-import { Button, Table, Tooltip, type TableProps } from 'antd'
+import { Button, Tooltip, type TableProps } from 'antd'
 import { Folder as FolderIcon, FolderSymlink, Pencil, Trash2, Undo2 } from 'lucide-react'
-import { useRef } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
 import type { Folder } from '@/api/types.gen'
-import { useBox } from '@/lib/useBox'
 import { Bytes } from '@/ui/Bytes'
+import { FillTable } from '@/ui/FillTable'
 import { RelativeTime } from '@/ui/Times'
 import css from './folders.module.css'
 import { Mark } from './Mark'
@@ -22,13 +21,9 @@ export interface FoldersTableProps {
   onPurge: (folder: Folder) => void
 }
 
-const headHeight = 40
-
 /** The folders of one tab. */
 export function FoldersTable({ rows, trash, several, onOpen, onEdit, onTrash, onRestore, onPurge }: FoldersTableProps) {
   const { t } = useTranslation('folders')
-  const frame = useRef<HTMLDivElement>(null)
-  const box = useBox(frame)
   const columns: TableProps<Folder>['columns'] = [
     {
       key: 'name',
@@ -113,9 +108,5 @@ export function FoldersTable({ rows, trash, several, onOpen, onEdit, onTrash, on
         ),
     },
   ]
-  return (
-    <div ref={frame} className={css.table}>
-      {box.height > 0 ? <Table<Folder> virtual rowKey="id" size="middle" pagination={false} dataSource={rows} columns={columns} scroll={{ x: Math.max(860, box.width), y: box.height - headHeight }} onRow={(f) => ({ onDoubleClick: () => (f.missing || f.state === 'deleting' ? undefined : onOpen(f)) })} /> : null}
-    </div>
-  )
+  return <FillTable<Folder> least={860} rowKey="id" dataSource={rows} columns={columns} onRow={(f) => ({ onDoubleClick: () => (f.missing || f.state === 'deleting' ? undefined : onOpen(f)) })} />
 }

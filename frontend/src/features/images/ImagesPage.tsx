@@ -12,7 +12,9 @@ import { keys } from '@/api/keys'
 import { formatBytes } from '@/lib/bytes'
 import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
+import { ListBar, ListCard, ListFill, ListPage } from '@/ui/ListPage'
 import { PageHeader } from '@/ui/PageHeader'
+import { Tabs } from '@/ui/Tabs'
 import { CleanupDialog } from './CleanupDialog'
 import { ImagesTable } from './ImagesTable'
 import css from './images.module.css'
@@ -47,7 +49,7 @@ export function ImagesPage() {
   )
   const note = [t('images:count', { count: rows.filter((row) => inTab(row, 'all')).length }), disk.data ? t('images:onDisk', { amount: formatBytes(disk.data.total) }) : ''].filter(Boolean).join(' · ')
   return (
-    <div className={css.page}>
+    <ListPage>
       <PageHeader title={t('images:title')} note={query.data ? note : undefined}>
         {agents.length > 1 ? <Select className={css.machine ?? ''} aria-label={t('images:machine')} value={agent} options={agents.map((a) => ({ value: a.name, label: a.name }))} onChange={(name) => setParams({ agent: name })} /> : null}
         <Button icon={<Brush size={15} />} disabled={!disk.data} onClick={() => setCleaning(true)}>
@@ -56,18 +58,11 @@ export function ImagesPage() {
         {pull}
       </PageHeader>
       <Works agent={agent} onAgain={setPulling} />
-      <div className={css.card}>
-        <div className={css.bar}>
-          <div className={css.tabs} role="tablist" aria-label={t('images:tabs')}>
-            {tabs.map((one) => (
-              <button key={one} type="button" role="tab" aria-selected={tab === one} className={`${css.tab} ${tab === one ? css.tabOn : ''}`} onClick={() => setTab(one)}>
-                {t(`images:tab.${one}`)}
-                <span className={css.tabCount}>{rows.filter((row) => inTab(row, one)).length}</span>
-              </button>
-            ))}
-          </div>
-          <Input allowClear className={css.search ?? ''} aria-label={t('images:search')} placeholder={t('images:search')} value={search} onChange={(event) => setSearch(event.target.value)} />
-        </div>
+      <ListCard>
+        <ListBar>
+          <Tabs label={t('images:tabs')} tabs={tabs.map((key) => ({ key, label: t(`images:tab.${key}`), count: rows.filter((row) => inTab(row, key)).length }))} value={tab} onChange={setTab} />
+          <Input allowClear data-filter aria-label={t('images:search')} placeholder={t('images:search')} value={search} onChange={(event) => setSearch(event.target.value)} />
+        </ListBar>
         {problem && rows.length === 0 ? (
           <ErrorState
             problem={asProblem(problem)}
@@ -79,7 +74,7 @@ export function ImagesPage() {
         ) : query.isPending ? (
           <Skeleton active style={{ padding: 20 }} />
         ) : shown.length === 0 ? (
-          <div className={css.fill}>
+          <ListFill>
             {wanted ? (
               <EmptyState icon={Layers} title={t('images:noMatch')} />
             ) : tab === 'custom' ? (
@@ -91,14 +86,14 @@ export function ImagesPage() {
                 {pull}
               </EmptyState>
             )}
-          </div>
+          </ListFill>
         ) : (
           <ImagesTable rows={shown} onRemove={setRemoving} />
         )}
-      </div>
+      </ListCard>
       {pulling !== null ? <PullDialog image={pulling} agent={agent} agents={agents} onClose={() => setPulling(null)} /> : null}
       {removing ? <RemoveDialog row={removing} agent={agent} onClose={() => setRemoving(null)} /> : null}
       {cleaning ? <CleanupDialog rows={rows} agent={agent} onClose={() => setCleaning(false)} /> : null}
-    </div>
+    </ListPage>
   )
 }

@@ -1,17 +1,14 @@
-import { Button, Table, Tooltip, type TableProps } from 'antd'
+import { Button, Tooltip, type TableProps } from 'antd'
 import { Rocket, Trash2 } from 'lucide-react'
-import { useRef } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link, useNavigate } from 'react-router'
 import { launchAddress } from '@/lib/image'
-import { useBox } from '@/lib/useBox'
 import { Bytes } from '@/ui/Bytes'
 import { CopyButton } from '@/ui/CopyButton'
+import { FillTable } from '@/ui/FillTable'
 import { RelativeTime } from '@/ui/Times'
 import css from './images.module.css'
 import { type ImageRow, inUse, nameOf, refOf } from './rows'
-
-const headHeight = 40
 
 function Name({ image }: { image: ImageRow['image'] }) {
   const { t } = useTranslation('images')
@@ -53,8 +50,6 @@ export interface ImagesTableProps {
 export function ImagesTable({ rows, onRemove }: ImagesTableProps) {
   const { t } = useTranslation('images')
   const navigate = useNavigate()
-  const frame = useRef<HTMLDivElement>(null)
-  const box = useBox(frame)
   const columns: TableProps<ImageRow>['columns'] = [
     { key: 'image', title: t('column.image'), ellipsis: true, sorter: (a, b) => nameOf(a.image).localeCompare(nameOf(b.image)), render: (_, { image }) => <Name image={image} /> },
     { key: 'size', title: t('column.size'), width: 110, align: 'right', sorter: (a, b) => a.image.size - b.image.size, render: (_, { image }) => <Bytes value={image.size} /> },
@@ -98,9 +93,5 @@ export function ImagesTable({ rows, onRemove }: ImagesTableProps) {
       },
     },
   ]
-  return (
-    <div ref={frame} className={css.table}>
-      {box.height > 0 ? <Table<ImageRow> virtual rowKey={(row) => row.image.id} size="middle" pagination={false} dataSource={rows} columns={columns} scroll={{ x: Math.max(900, box.width), y: box.height - headHeight }} /> : null}
-    </div>
-  )
+  return <FillTable<ImageRow> least={900} rowKey={(row) => row.image.id} dataSource={rows} columns={columns} />
 }

@@ -10,6 +10,7 @@ import { useSessionActions } from '@/lib/actions'
 import { isLive } from '@/lib/status'
 import { ErrorState } from '@/ui/ErrorState'
 import { StatusBadge } from '@/ui/StatusBadge'
+import { Tabs } from '@/ui/Tabs'
 import { useWhy } from '@/ui/useWhy'
 import { EditableName } from './EditableName'
 import { EditableTags } from './EditableTags'
@@ -117,13 +118,7 @@ function Content({ session, onClose, onAgain }: { session: Session; onClose: () 
           <Button type="text" aria-label={t('common:action.close')} icon={<X size={16} />} onClick={onClose} />
         </div>
         <Buttons session={session} onForce={() => actions.terminate([session.id], true)} onAgain={() => onAgain(session)} />
-        <div className={css.tabs} role="tablist" aria-label={t('session:view.label')}>
-          {views.map((name) => (
-            <button key={name} type="button" role="tab" aria-selected={view === name} className={`${css.tab} ${view === name ? css.tabOn : ''}`} onClick={() => setView(name)}>
-              {t(`session:view.${name}`)}
-            </button>
-          ))}
-        </div>
+        <Tabs label={t('session:view.label')} tabs={views.map((key) => ({ key, label: t(`session:view.${key}`) }))} value={view} onChange={setView} />
       </div>
       <div className={css.body}>
         <Suspense fallback={<Skeleton active style={{ padding: 20 }} />}>

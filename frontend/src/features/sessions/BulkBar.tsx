@@ -5,9 +5,9 @@ import { useTranslation } from 'react-i18next'
 import type { Session } from '@/api/types.gen'
 import { useSessionActions } from '@/lib/actions'
 import { keepHours } from '@/ui/IdleParts'
+import { ListBar } from '@/ui/ListPage'
 import { PriorityForm } from './queueCells'
 import { TagForm } from './TagForm'
-import css from './SessionsPage.module.css'
 
 /** Takes the place of the toolbar while rows are selected. */
 export function BulkBar({ sessions, known, onClear }: { sessions: Session[]; known: string[]; onClear: () => void }) {
@@ -30,7 +30,7 @@ export function BulkBar({ sessions, known, onClear }: { sessions: Session[]; kno
     )
   }
   return (
-    <div className={`${css.bar} ${css.bulk}`}>
+    <ListBar selected>
       <strong>{t('sessions:selected', { count: selected.length })}</strong>
       <Button size="small" danger icon={<CirclePower size={14} />} onClick={() => actions.terminate(selected)}>
         {t('common:action.terminate')}
@@ -60,6 +60,6 @@ export function BulkBar({ sessions, known, onClear }: { sessions: Session[]; kno
       <Button size="small" type="text" onClick={onClear}>
         {t('sessions:clearSelection')}
       </Button>
-    </div>
+    </ListBar>
   )
 }

@@ -16,6 +16,7 @@ import { isLive } from '@/lib/status'
 import { useStored } from '@/lib/stored'
 import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
+import { ListCard, ListFill, ListPage } from '@/ui/ListPage'
 import { BulkBar } from './BulkBar'
 import { type ColumnKey, finishedColumns, liveColumns } from './columns'
 import { toCsv } from './csv'
@@ -49,6 +50,8 @@ function Nothing({ state, offer, onClear }: { state: ListState; offer: ReactNode
       </EmptyState>
     )
   }
+  if (state.type === 'inference') return <EmptyState icon={Inbox} title={t('empty.inferenceTitle')} text={t('empty.inferenceText')} />
+  if (state.type === 'system') return <EmptyState icon={Inbox} title={t('empty.systemTitle')} text={t('empty.systemText')} />
   if (state.state === 'finished') return <EmptyState icon={Inbox} title={t('empty.finishedTitle')} text={t('empty.finishedText')} />
   return (
     <EmptyState icon={Inbox} title={t('empty.liveTitle')} text={t('empty.liveText')}>
@@ -115,10 +118,10 @@ export function SessionsPage({ openId, offer }: SessionsPageProps) {
   const open = (id: string) => void navigate({ pathname: `/sessions/${id}`, search: location.search })
 
   return (
-    <div className={css.page}>
+    <ListPage>
       <h1 className="unseen">{t('title')}</h1>
       <ResourcePanels />
-      <section className={css.card}>
+      <ListCard>
         {selected.length > 0 ? (
           <BulkBar sessions={selected.flatMap((id) => book.get(id) ?? [])} known={[...new Set((sessions ?? []).flatMap((s) => s.tags))].sort()} onClear={() => setPicked([])} />
         ) : (
@@ -136,15 +139,15 @@ export function SessionsPage({ openId, offer }: SessionsPageProps) {
           />
         )}
         {error && !sessions ? (
-          <div className={css.fillState}>
+          <ListFill>
             <ErrorState problem={asProblem(error)} onRetry={refresh} />
-          </div>
+          </ListFill>
         ) : !some ? (
           <SkeletonRows />
         ) : rows.length === 0 ? (
-          <div className={css.fillState}>
+          <ListFill>
             <Nothing state={state} offer={offer} onClear={() => changeList({ query: '' })} />
-          </div>
+          </ListFill>
         ) : (
           <SessionsTable
             rows={rows}
@@ -158,8 +161,8 @@ export function SessionsPage({ openId, offer }: SessionsPageProps) {
             onOpen={open}
           />
         )}
-      </section>
-    </div>
+      </ListCard>
+    </ListPage>
   )
 }
 

@@ -3,10 +3,12 @@ import { Columns3, Download, RotateCw } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { Session } from '@/api/types.gen'
+import { ListBar } from '@/ui/ListPage'
+import { Tabs } from '@/ui/Tabs'
 import { type ColumnKey, columnKeys, fixedColumns } from './columns'
 import type { TitleOf } from './filter'
 import { FilterField } from './FilterField'
-import type { ListState, StateTab, TypeTab } from './listState'
+import { type ListState, type StateTab, type TypeTab, types } from './listState'
 import css from './SessionsPage.module.css'
 
 export interface ToolbarProps {
@@ -22,8 +24,6 @@ export interface ToolbarProps {
   sessions: readonly Session[]
   titleOf: TitleOf
 }
-
-const tabs: TypeTab[] = ['all', 'interactive', 'batch']
 
 function ColumnChooser({ shown, onShown }: Pick<ToolbarProps, 'shown' | 'onShown'>) {
   const { t } = useTranslation('sessions')
@@ -56,15 +56,8 @@ export function Toolbar({ state, onChange, counts, shown, onShown, onExport, onR
   const { t } = useTranslation('sessions')
   const [setQuery] = useState(() => (query: string) => onChange({ query }))
   return (
-    <div className={css.bar}>
-      <div className={css.tabs} role="tablist" aria-label={t('tab.label')}>
-        {tabs.map((tab) => (
-          <button key={tab} type="button" role="tab" aria-selected={state.type === tab} className={`${css.tab} ${state.type === tab ? css.tabOn : ''}`} onClick={() => onChange({ type: tab })}>
-            {t(`tab.${tab}`)}
-            <span className={css.tabCount}>{counts?.[tab] ?? ''}</span>
-          </button>
-        ))}
-      </div>
+    <ListBar>
+      <Tabs label={t('tab.label')} tabs={types.map((key) => ({ key, label: t(`tab.${key}`), count: counts?.[key] }))} value={state.type} onChange={(type) => onChange({ type })} />
       <Segmented<StateTab>
         aria-label={t('state.label')}
         size="small"
@@ -85,6 +78,6 @@ export function Toolbar({ state, onChange, counts, shown, onShown, onExport, onR
         <ColumnChooser shown={shown} onShown={onShown} />
         <FilterField query={state.query} onQuery={setQuery} sessions={sessions} titleOf={titleOf} />
       </div>
-    </div>
+    </ListBar>
   )
 }

@@ -29,7 +29,7 @@ describe('selectSessions', () => {
   it('parts live from finished and counts each type before the filter', () => {
     const { rows, counts } = selectSessions([running, batch, done], { ...read(''), query: 'a-batch' })
     expect(rows.map((s) => s.id)).toEqual(['b'])
-    expect(counts).toEqual({ all: 2, interactive: 1, batch: 1 })
+    expect(counts).toEqual({ all: 2, interactive: 1, batch: 1, inference: 0, system: 0 })
   })
   it('orders by the chosen column both ways', () => {
     expect(selectSessions([running, batch], read('sort=name')).rows.map((s) => s.id)).toEqual(['b', 'a'])

@@ -5,7 +5,9 @@ import { isLive } from '@/lib/status'
 import { parseFilter, type TitleOf } from './filter'
 import { comparators, type SortKey } from './order'
 
-export type TypeTab = 'all' | 'interactive' | 'batch'
+/** The tabs, in their order: every type that a session may have. */
+export const types = ['all', 'interactive', 'batch', 'inference', 'system'] as const
+export type TypeTab = (typeof types)[number]
 export type StateTab = 'live' | 'finished'
 
 export interface Sort {
@@ -30,9 +32,8 @@ function readSort(text: string | null): Sort {
 }
 
 export function readListState(params: URLSearchParams): ListState {
-  const type = params.get('type')
   return {
-    type: type === 'interactive' || type === 'batch' ? type : 'all',
+    type: types.find((type) => type === params.get('type')) ?? 'all',
     state: params.get('state') === 'finished' ? 'finished' : 'live',
     query: params.get('q') ?? '',
     sort: readSort(params.get('sort')),
@@ -65,13 +66,13 @@ export interface Selected {
 
 /** Chooses and orders the sessions that the list shows. */
 export function selectSessions(sessions: Session[], state: ListState, titleOf?: TitleOf): Selected {
-  const counts: Record<TypeTab, number> = { all: 0, interactive: 0, batch: 0 }
+  const counts: Record<TypeTab, number> = { all: 0, interactive: 0, batch: 0, inference: 0, system: 0 }
   const matches = parseFilter(state.query, titleOf)
   const rows: Session[] = []
   for (const session of sessions) {
     if (isLive(session.status) !== (state.state === 'live')) continue
     counts.all++
-    if (session.type === 'interactive' || session.type === 'batch') counts[session.type]++
+    if (session.type in counts) counts[session.type]++
     if (state.type !== 'all' && session.type !== state.type) continue
     if (matches(session)) rows.push(session)
   }

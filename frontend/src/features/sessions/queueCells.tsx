@@ -42,7 +42,7 @@ export function AcceleratorCell({ session }: { session: Session }) {
     <Tooltip title={tip} mouseEnterDelay={0.4}>
       <div className={css.gpu}>
         <span className={css.gpuText}>
-          {text}
+          {session.accelerator.devices ? t('sessions:gpu.devices', { count: session.accelerator.devices }) : text}
           {kernels > 1 ? <span className={css.dim}> × {kernels}</span> : null}
         </span>
         {load === undefined ? null : <span className={`${css.dim} num`}>{formatLoad(load)}</span>}
