@@ -79,7 +79,10 @@ func (d diskFiles) RemoveFile(_ context.Context, _ session.Place, p session.File
 	return d.tree.Remove(p, all)
 }
 
-func TestFilesAreServedByRange(t *testing.T) {
+// startWithFiles starts a server over an agent whose files lie on the disk, in
+// the directory returned.
+func startWithFiles(t *testing.T) (*world, *os.Root) {
+	t.Helper()
 	w := start(t)
 	root, err := os.OpenRoot(t.TempDir())
 	if err != nil {
@@ -87,6 +90,11 @@ func TestFilesAreServedByRange(t *testing.T) {
 	}
 	t.Cleanup(func() { root.Close() })
 	w.agent.Files = diskFiles{files.Tree{FS: rootFS{root}, Home: "/"}}
+	return w, root
+}
+
+func TestFilesAreServedByRange(t *testing.T) {
+	w, _ := startWithFiles(t)
 	w.agent.Put(session.Session{ID: "abcdefghijkl", Name: "work-one", Status: session.Running})
 	const base = "/api/v1/sessions/work-one/files"
 	ask := func(method, path, body string, status int) (*http.Response, string) {
@@ -170,13 +178,8 @@ func (d *onDiskFiles) ReadFile(ctx context.Context, place session.Place, req ses
 // library looks at the first bytes of every answer.
 func TestAFileOfThisMachineDoesNotPassThroughTheProgram(t *testing.T) {
 	const mostSniffed = 512
-	w := start(t)
-	dir := t.TempDir()
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { root.Close() })
+	w, root := startWithFiles(t)
+	dir := root.Name()
 	files := &onDiskFiles{diskFiles: diskFiles{files.Tree{FS: rootFS{root}, Home: "/"}}}
 	w.agent.Files = files
 	w.agent.Put(session.Session{ID: "abcdefghijkl", Name: "work-one", Status: session.Running})

@@ -5,23 +5,15 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 
 	"slipway/backend/api"
-	"slipway/backend/files"
 	"slipway/backend/session"
 )
 
 func TestSeveralFilesAreReadAsOneArchive(t *testing.T) {
-	w := start(t)
-	root, err := os.OpenRoot(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { root.Close() })
-	w.agent.Files = diskFiles{files.Tree{FS: rootFS{root}, Home: "/"}}
+	w, root := startWithFiles(t)
 	f, err := w.agent.CreateFolder(t.Context(), session.FolderRequest{Name: "data"})
 	if err != nil {
 		t.Fatal(err)
@@ -82,13 +74,7 @@ func TestSeveralFilesAreReadAsOneArchive(t *testing.T) {
 }
 
 func TestAnArchiveIsAnOperationThatCanBeCancelled(t *testing.T) {
-	w := start(t)
-	root, err := os.OpenRoot(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { root.Close() })
-	w.agent.Files = diskFiles{files.Tree{FS: rootFS{root}, Home: "/"}}
+	w, root := startWithFiles(t)
 	f, err := w.agent.CreateFolder(t.Context(), session.FolderRequest{Name: "data"})
 	if err != nil {
 		t.Fatal(err)
