@@ -14,6 +14,8 @@ async function start(): Promise<void> {
       <App />
     </StrictMode>,
   )
+  // Korean glyphs come after the first paint; the browser fetches only the parts it needs.
+  void import('@/ui/korean')
 }
 
 void start()
