@@ -1,5 +1,5 @@
 import { Button, Tag, Tooltip } from 'antd'
-import { Cpu, History, Moon, Search, Sun } from 'lucide-react'
+import { Cpu, History, Compass, Moon, Search, Sun } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
 import { useLocation, useNavigate } from 'react-router'
 import { useAgents, useMachines, useSaveSettings, useSettings } from '@/api/hooks'
@@ -101,11 +101,12 @@ export interface HeaderProps {
   onNotices: () => void
   onRecents: () => void
   onPalette: () => void
+  onTour: () => void
   mac: boolean
 }
 
-export function Header({ onNotices, onRecents, onPalette, mac }: HeaderProps) {
-  const { t } = useTranslation(['history', 'commands'])
+export function Header({ onNotices, onRecents, onPalette, onTour, mac }: HeaderProps) {
+  const { t } = useTranslation(['history', 'commands', 'tour'])
   const machines = useMachines().data ?? []
   const demo = useDemo() !== undefined
   const navigate = useNavigate()
@@ -116,6 +117,11 @@ export function Header({ onNotices, onRecents, onPalette, mac }: HeaderProps) {
   return (
     <header className={css.header}>
       <DemoBadge />
+      {demo ? (
+        <Button size="small" icon={<Compass size={14} />} aria-label={t('tour:start')} onClick={onTour}>
+          {t('tour:short')}
+        </Button>
+      ) : null}
       <MachineSummary machines={machines} meters={meters} demo={demo} />
       <div className={css.tools} style={machines.length > 0 && meters ? undefined : { marginLeft: 'auto' }}>
         <ConnectionMenu />

@@ -1,12 +1,14 @@
-import { lazy, Suspense, useEffect, useState } from 'react'
+import { lazy, Suspense, useCallback, useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Outlet, useMatch, useNavigate, useSearchParams } from 'react-router'
 import { useLoggedOut } from '@/api/hooks'
 import { DemoCorner } from '@/features/demo/DemoBadge'
+import { useDemo } from '@/features/demo/useDemo'
 import { NoticeCards } from '@/features/notifications/NoticeCards'
 import { NoticesProvider } from '@/features/notifications/NoticesProvider'
 import { OpenRecipe } from '@/features/recipes/OpenRecipe'
 import type { RecipeFile } from '@/features/recipes/useRecipeFile'
+import { stepsOf } from '@/features/tour/steps'
 import { lazily } from '@/lib/lazily'
 import { platformOf } from '@/lib/platform'
 import { markShown } from '@/lib/shown'
@@ -26,6 +28,7 @@ import { useLaunchFile } from './useLaunchSpec'
 import { useTitle } from './useTitle'
 
 const NoticesDrawer = lazy(async () => ({ default: (await lazily(() => import('@/features/notifications/NoticesDrawer'))).NoticesDrawer }))
+const Tour = lazy(async () => ({ default: (await lazily(() => import('@/features/tour/Tour'))).Tour }))
 const RecentsModal = lazy(async () => ({ default: (await lazily(() => import('@/features/history/RecentsModal'))).RecentsModal }))
 
 /** Width of the detail drawer, in pixels: the cards stand beside it. */
@@ -43,6 +46,8 @@ function Frame() {
   useKeys(setOver, mac)
   useEffect(() => markShown('shell'), [])
   const close = () => setOver(undefined)
+  const steps = stepsOf(useDemo())
+  const visit = useCallback((path: string) => void navigate(path), [navigate])
   const launch = useLaunchFile()
   const launchFile = (file: RecipeFile) => {
     close()
@@ -55,7 +60,7 @@ function Frame() {
       </a>
       <div className={css.shell}>
         <Rail />
-        <Header onNotices={() => setOver('notices')} onRecents={() => setOver('recents')} onPalette={() => setOver('palette')} mac={mac} />
+        <Header onNotices={() => setOver('notices')} onRecents={() => setOver('recents')} onPalette={() => setOver('palette')} onTour={() => setOver('tour')} mac={mac} />
         <main id="content" className={css.main} tabIndex={-1}>
           <ConnectionBanner />
           <LidBanner />
@@ -69,6 +74,7 @@ function Frame() {
       <Suspense fallback={null}>
         {over === 'notices' ? <NoticesDrawer onClose={close} /> : null}
         {over === 'palette' ? <CommandPalette onShow={setOver} onClose={close} mac={mac} /> : null}
+        {over === 'tour' ? <Tour steps={steps} onVisit={visit} onClose={close} /> : null}
         {over === 'keys' ? <Keys onClose={close} mac={mac} /> : null}
         {over === 'recents' ? (
           <RecentsModal

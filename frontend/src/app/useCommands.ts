@@ -1,4 +1,4 @@
-import { Bell, CirclePower, FolderOpen, History, Keyboard, Languages, LayoutGrid, Monitor, Moon, Rocket, Rows3, Rows4, ScrollText, Server, SquareStack, SquareTerminal, Sun } from 'lucide-react'
+import { Bell, CirclePower, Compass, FolderOpen, History, Keyboard, Languages, LayoutGrid, Monitor, Moon, Rocket, Rows3, Rows4, ScrollText, Server, SquareStack, SquareTerminal, Sun } from 'lucide-react'
 import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useNavigate } from 'react-router'
@@ -12,7 +12,7 @@ import { recentAddress } from './addresses'
 import { sections } from './sections'
 
 /** What lies over the page and is opened by a command. */
-export type Over = 'notices' | 'recents' | 'palette' | 'keys'
+export type Over = 'notices' | 'recents' | 'palette' | 'keys' | 'tour'
 
 /** How many sessions are offered before something is typed. */
 const offered = 5
@@ -70,6 +70,7 @@ export function useCommands(onShow: (over: Over) => void, mac: boolean): Command
       action('recents', t('commands:recents'), History, () => onShow('recents')),
       action('log', t('commands:log'), ScrollText, go('/log')),
       action('keys', t('commands:help'), Keyboard, () => onShow('keys'), '?'),
+      action('tour', t('commands:tour'), Compass, () => onShow('tour')),
       ...(settings ? settingCommands(settings, save, t) : []),
       ...(recents ?? []).map((r): Command => ({ id: `recent-${r.id}`, group: t('commands:group.recents'), label: t('commands:launchAgain', { name: r.name }), words: r.spec.image, icon: History, onlyFound: true, run: go(recentAddress(r.id)) })),
       ...(folders ?? []).filter((f) => f.state === 'ready').map((f): Command => ({ id: `folder-${f.id}`, group: t('commands:group.folders'), label: t('commands:folder', { name: f.name }), icon: FolderOpen, onlyFound: true, run: go(`/folders/${f.id}`) })),

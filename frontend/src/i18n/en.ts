@@ -15,6 +15,7 @@ import session from './en/session.json'
 import sessions from './en/sessions.json'
 import settings from './en/settings.json'
 import terminal from './en/terminal.json'
+import tour from './en/tour.json'
 import usage from './en/usage.json'
 
-export const en = { agents, apps, commands, common, demo, files, folders, gpus, history, images, launcher, notifications, recipes, session, sessions, settings, terminal, usage }
+export const en = { agents, apps, commands, common, demo, files, folders, gpus, history, images, launcher, notifications, recipes, session, sessions, settings, terminal, tour, usage }

@@ -15,6 +15,7 @@ import session from './ko/session.json'
 import sessions from './ko/sessions.json'
 import settings from './ko/settings.json'
 import terminal from './ko/terminal.json'
+import tour from './ko/tour.json'
 import usage from './ko/usage.json'
 
-export const ko = { agents, apps, commands, common, demo, files, folders, gpus, history, images, launcher, notifications, recipes, session, sessions, settings, terminal, usage }
+export const ko = { agents, apps, commands, common, demo, files, folders, gpus, history, images, launcher, notifications, recipes, session, sessions, settings, terminal, tour, usage }

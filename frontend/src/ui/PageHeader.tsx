@@ -11,7 +11,7 @@ export interface PageHeaderProps {
 
 export function PageHeader({ title, note, children }: PageHeaderProps) {
   return (
-    <div className={css.header}>
+    <div className={css.header} data-tour="head">
       <h1 className={css.title}>{title}</h1>
       {note ? <div className={css.note}>{note}</div> : null}
       <div className={css.actions}>{children}</div>

@@ -28,7 +28,7 @@ function LidButton({ demo }: { demo: Demo }) {
   const text = t(demo.lidClosed ? 'openLid' : 'closeLid')
   return (
     <Tooltip title={t(demo.lidClosed ? 'openLidHint' : 'closeLidHint', { agent: demo.lab })}>
-      <Button size="small" className={css.lid ?? ''} aria-label={text} icon={<Laptop size={14} />} loading={lid.isPending} onClick={() => lid.mutate(!demo.lidClosed)}>
+      <Button size="small" className={css.lid ?? ''} data-tour="lid" aria-label={text} icon={<Laptop size={14} />} loading={lid.isPending} onClick={() => lid.mutate(!demo.lidClosed)}>
         <span className={css.lidText}>{text}</span>
       </Button>
     </Tooltip>
@@ -43,7 +43,7 @@ export function DemoBadge() {
   return (
     <div className={css.mark}>
       <Popover content={<About demo={demo} />} title={t('title')} trigger={['click']} placement="bottomLeft">
-        <button type="button" className={css.badge} aria-haspopup="dialog">
+        <button type="button" className={css.badge} data-tour="mark" aria-haspopup="dialog">
           <FlaskConical size={14} aria-hidden />
           {t('badge')}
         </button>

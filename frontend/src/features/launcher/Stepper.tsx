@@ -16,7 +16,7 @@ export interface StepperProps {
 export function Stepper({ step, left, bad, summary, onGo }: StepperProps) {
   const { t } = useTranslation('launcher')
   return (
-    <nav className={css.stepper} aria-label={t('steps')}>
+    <nav className={css.stepper} aria-label={t('steps')} data-tour="steps">
       <ol>
         {STEPS.map((name, index) => {
           const wrong = bad.includes(name)

@@ -139,7 +139,7 @@ export function ResourcePanels() {
   const withMine = choice.panels.includes('mine') && countable.length > 0
   const limits = choice.panels.includes('limit') ? heard.filter((s) => s.limit) : []
   return (
-    <div className={css.panels}>
+    <div className={css.panels} data-tour="panels">
       {withMachine ? <MachinePanel machine={machine} machines={machines} onMachine={(agent) => change({ machine: agent })} summary={summaries.find((s) => s.agent === machine.agent)} sessions={sessions} shown={shown} /> : null}
       {withGroup ? <GroupLine group={group} groups={groups} onGroup={(one) => change({ group: one })} summaries={summaries} shown={countable} /> : null}
       {withMine ? <MyLine sum={sum} left={heard.length > 0 ? leftForMe(heard) : sum.free} live={heard.reduce((all, s) => all + s.live, 0)} shown={countable} /> : null}

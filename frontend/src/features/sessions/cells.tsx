@@ -240,7 +240,7 @@ export function ActionsCell({ session }: { session: Session }) {
     )
   }
   return (
-    <div className={css.actions}>
+    <div className={css.actions} data-tour="doors">
       <Action icon={LayoutGrid} label={t('action.apps')} disabled={!running} run={() => actions.openApps(session.id)} />
       <Action icon={SquareTerminal} label={t('action.terminal')} disabled={!running} run={() => actions.openTerminal(session.id)} />
       <Action icon={CirclePower} label={t('action.terminate')} disabled={Boolean(session.lastHeard)} run={() => actions.terminate([session.id])} />

@@ -1,0 +1,46 @@
+import { Tour as AntTour } from 'antd'
+import { useEffect } from 'react'
+import { useTranslation } from 'react-i18next'
+import { useStored } from '@/lib/stored'
+import type { Step } from './steps'
+import css from './tour.module.css'
+import { useAnchor } from './useAnchor'
+
+export interface TourProps {
+  steps: readonly Step[]
+  /** Goes to the page of a step. */
+  onVisit: (path: string) => void
+  onClose: () => void
+}
+
+/** The guided tour. It goes on where it was left; Esc leaves it, the arrow keys go on and back. */
+export function Tour({ steps, onVisit, onClose }: TourProps) {
+  const { t } = useTranslation('tour')
+  const [at, setAt] = useStored('tour', 0)
+  const current = at < steps.length ? at : 0
+  const step = steps[current]
+  const anchor = useAnchor(step?.anchor ?? '', current)
+  const path = step?.path
+  useEffect(() => {
+    if (path) onVisit(path)
+  }, [path, onVisit])
+  useEffect(() => {
+    if (anchor === undefined) return
+    // The panel is drawn after its place is known.
+    const frame = requestAnimationFrame(() => document.querySelector<HTMLElement>(`.${css.tour} .ant-tour-actions button:last-child`)?.focus())
+    return () => cancelAnimationFrame(frame)
+  }, [anchor])
+  return (
+    <AntTour
+      open={anchor !== undefined}
+      current={current}
+      rootClassName={css.tour ?? ''}
+      steps={steps.map(({ name }) => ({ title: t(`${name}.title`), description: t(`${name}.text`), target: anchor ?? null, closable: { 'aria-label': t('leave') } }))}
+      indicatorsRender={(n, total) => <span className="num">{t('place', { at: n + 1, total })}</span>}
+      scrollIntoViewOptions={{ block: 'nearest', inline: 'nearest' }}
+      onChange={setAt}
+      onClose={onClose}
+      onFinish={() => setAt(0)}
+    />
+  )
+}
