@@ -3,8 +3,10 @@ import { useEffect } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useStored } from '@/lib/stored'
 import type { Step } from './steps'
-import css from './tour.module.css'
 import { useAnchor } from './useAnchor'
+
+/** Class of what the tour draws. */
+const mark = 'slipway-tour'
 
 export interface TourProps {
   steps: readonly Step[]
@@ -27,15 +29,21 @@ export function Tour({ steps, onVisit, onClose }: TourProps) {
   useEffect(() => {
     if (anchor === undefined) return
     // The panel is drawn after its place is known.
-    const frame = requestAnimationFrame(() => document.querySelector<HTMLElement>(`.${css.tour} .ant-tour-actions button:last-child`)?.focus())
-    return () => cancelAnimationFrame(frame)
+    const frame = requestAnimationFrame(() => document.querySelector<HTMLElement>(`.${mark} .ant-tour-actions button:last-child`)?.focus())
+    // What is still being loaded grows: the light follows it, as it follows the window.
+    const grown = new ResizeObserver(() => window.dispatchEvent(new Event('resize')))
+    if (anchor) grown.observe(anchor)
+    return () => {
+      cancelAnimationFrame(frame)
+      grown.disconnect()
+    }
   }, [anchor])
   return (
     <AntTour
       open={anchor !== undefined}
       current={current}
-      rootClassName={css.tour ?? ''}
-      steps={steps.map(({ name }) => ({ title: t(`${name}.title`), description: t(`${name}.text`), target: anchor ?? null, closable: { 'aria-label': t('leave') } }))}
+      rootClassName={mark}
+      steps={steps.map(({ name, placement }) => ({ ...(placement ? { placement } : {}), title: t(`${name}.title`), description: t(`${name}.text`), target: anchor ?? null, closable: { 'aria-label': t('leave') } }))}
       indicatorsRender={(n, total) => <span className="num">{t('place', { at: n + 1, total })}</span>}
       scrollIntoViewOptions={{ block: 'nearest', inline: 'nearest' }}
       onChange={setAt}

@@ -4,6 +4,8 @@ export interface Step {
   path: string
   /** Finds the control. */
   anchor: string
+  /** Where the words stand; elsewhere below or above it. */
+  placement?: 'left'
 }
 
 /** What begins every page below the header. */
@@ -12,7 +14,7 @@ const head = '[data-tour="head"]'
 const everywhere: readonly Step[] = [
   { name: 'panels', path: '/sessions', anchor: '[data-tour="panels"]' },
   { name: 'list', path: '/sessions', anchor: '[data-tour="list"]' },
-  { name: 'doors', path: '/sessions', anchor: '[data-tour="doors"]:not(:has(button:disabled))' },
+  { name: 'doors', path: '/sessions', anchor: '[data-tour="doors"]:not(:has(button:disabled))', placement: 'left' },
   { name: 'launcher', path: '/launcher', anchor: '[data-tour="steps"]' },
   { name: 'folders', path: '/folders', anchor: head },
   { name: 'gpus', path: '/gpus', anchor: 'main article' },
