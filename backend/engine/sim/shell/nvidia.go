@@ -176,7 +176,7 @@ func (c *command) board(devices []gpu.Device, sample gpu.Sample) {
 	line := strings.Repeat("-", boardWidth)
 	c.printf("%s\n+%s+\n", formatTime(sample.At.Wall.UTC(), "%a %b %e %H:%M:%S %Y"), line)
 	c.printf("| %-87s |\n", "NVIDIA-SMI (simulated by Slipway)     Driver Version: "+devices[0].Driver+"     CUDA Version: N/A")
-	c.printf("|%s\n", boardRule[1:])
+	c.printf("|%s", strings.ReplaceAll(boardRule[1:], "+\n", "|\n"))
 	c.printf("| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |\n")
 	c.printf("| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M. |\n")
 	c.printf("|=========================================+========================+======================|\n")
