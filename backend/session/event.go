@@ -1,6 +1,7 @@
 package session
 
-// Event is one change in an agent's world. Exactly one of the pointers is set.
+// Event is one change in an agent's world. One of the pointers is set, or none
+// where a later event tells the same anew: samples and devices are not kept.
 //
 // Seq grows by one with each event of one Epoch, the run of an agent process;
 // who may not see every session misses some of the numbers.
