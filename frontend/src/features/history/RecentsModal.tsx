@@ -113,7 +113,7 @@ export function RecentsModal({ onClose, onUse, open }: RecentsModalProps) {
   return (
     <Dialog
       centered
-      width={760}
+      width={860}
       footer={
         <div className={css.foot}>
           {open}
