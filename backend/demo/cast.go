@@ -66,7 +66,9 @@ func OnWorkstation(o Options) []Act {
 		return append(acts, failures()...)
 	case StoryIdle:
 		return append(acts, forgotten())
-	case StoryLab, StoryWorkstation, StoryShortage:
+	case StoryLab:
+		return append(acts, diverged(), forgotten())
+	case StoryWorkstation, StoryShortage:
 	}
 	return append(acts, diverged())
 }
