@@ -7,7 +7,10 @@ const wall = Date.parse('2026-05-20T08:00:00Z')
 const minute = 60_000
 
 describe('now', () => {
-  beforeEach(() => void vi.useFakeTimers({ now: wall }))
+  beforeEach(() => {
+    setClock()
+    vi.useFakeTimers({ now: wall })
+  })
   afterEach(() => {
     setClock()
     vi.useRealTimers()
@@ -24,6 +27,11 @@ describe('now', () => {
     vi.advanceTimersByTime(1000)
     expect(now()).toBe(wall + 2 * minute)
     expect(realLength(minute)).toBe(1000)
+  })
+
+  it('is that of the computer too where a demo from before does not tell its own', () => {
+    setClock({ speed: Number.NaN, real: Date.parse(''), shown: wall })
+    expect(now()).toBe(wall)
   })
 
   it('is what ticking views show, at once and then every second', () => {

@@ -11,9 +11,9 @@ const computer: Clock = { speed: 1, shown: 0, real: 0 }
 let clock = computer
 const listeners = new Set<() => void>()
 
-/** Chooses the clock; none: the computer's. */
+/** Chooses the clock; none, or one that a program from before does not tell: the computer's. */
 export function setClock(next?: Clock): void {
-  clock = next ?? computer
+  clock = next && [next.speed, next.shown, next.real].every(Number.isFinite) ? next : computer
   for (const listener of listeners) listener()
 }
 
