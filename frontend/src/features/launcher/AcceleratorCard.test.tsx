@@ -44,6 +44,11 @@ describe('the accelerator card', () => {
     expect(screen.queryByRole('list', { name: 'Where it would land' })).not.toBeInTheDocument()
   })
 
+  it('names the machines of devices where there are several', () => {
+    show('0.5', [makeBoard([makeDevice()]), makeBoard([makeDevice({ uuid: 'GPU-2' })], { agent: 'lab' })])
+    expect(row('lab · GPU 0').getByRole('img')).toHaveAccessibleName(/^lab · GPU 0/)
+  })
+
   it('shows where a share would land, what others hold, and how it is kept', () => {
     show('0.5', [makeBoard([makeDevice({ holders: [held, python], free: 500, memoryFree: 28 * GIB }), makeDevice({ uuid: 'GPU-2', index: 1 })])], {
       placements: [{ device: 'GPU-2', name: 'GPU 1', share: 500, memory: 39.5 * GIB, whole: false }],

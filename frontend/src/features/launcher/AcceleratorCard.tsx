@@ -166,7 +166,7 @@ export function AcceleratorCard({ draft, issues, change, judgement }: StepProps 
       {rounded ? <RoundingNotice rounded={rounded} onAccept={() => change((old) => ({ ...old, accelerator: { ...old.accelerator, ...parseAccelerator(rounded.accept) } }))} /> : null}
       {mode !== 'none' && offer.devices.length > 0 ? (
         <>
-          <DeviceMap devices={offer.devices} placements={placements} current={judgement.current} />
+          <DeviceMap boards={offer.boards} placements={placements} current={judgement.current} />
           {preview?.enforcement ? <LevelText level={preview.enforcement} whole={placements.length > 0 && placements.every((p) => p.whole)} /> : null}
           {mode === 'shares' || mode === 'memory' ? (
             <div className={css.options}>

@@ -1,5 +1,5 @@
 import { useTranslation } from 'react-i18next'
-import type { DeviceState, Placement } from '@/api/types.gen'
+import type { DeviceBoard, Placement } from '@/api/types.gen'
 import { formatBytes } from '@/lib/bytes'
 import { formatShare } from '@/lib/share'
 import { StackBar, type StackPart } from '@/ui/StackBar'
@@ -7,18 +7,22 @@ import { foreignColour, partColour } from '@/ui/palette'
 import css from './accelerator.module.css'
 
 export interface DeviceMapProps {
-  devices: readonly DeviceState[]
+  boards: readonly DeviceBoard[]
   placements: readonly Placement[]
   /** The preview is of the draft as it stands. */
   current: boolean
 }
 
-/** Each device with what is promised of it, and where this launch would land. */
-export function DeviceMap({ devices, placements, current }: DeviceMapProps) {
+/** Each device with what is promised of it, and where this launch would land; with its machine's name where there are several. */
+export function DeviceMap({ boards, placements, current }: DeviceMapProps) {
   const { t } = useTranslation(['launcher', 'common'])
+  const devices = boards.flatMap((board) => board.devices.map((device) => ({ device, machine: board.agent })))
+  const several = new Set(devices.map(({ machine }) => machine)).size > 1
   return (
     <ul className={css.map} aria-label={t('launcher:accelerator.map')} style={current ? undefined : { opacity: 0.6 }}>
-      {devices.map((device) => {
+      {devices.map(({ device, machine }) => {
+        const gpu = t('common:gpu.name', { index: device.index })
+        const name = several ? `${machine} · ${gpu}` : gpu
         const landing = placements.filter((p) => p.device === device.uuid)
         const share = landing.reduce((sum, p) => sum + p.share, 0)
         const memory = landing.reduce((sum, p) => sum + p.memory, 0)
@@ -30,10 +34,10 @@ export function DeviceMap({ devices, placements, current }: DeviceMapProps) {
         return (
           <li key={device.uuid} className={share > 0 ? css.target : undefined} data-landing={share > 0}>
             <span className={css.device}>
-              <b>{t('common:gpu.name', { index: device.index })}</b>
+              <b>{name}</b>
               <span className={css.model}>{device.model}</span>
             </span>
-            <StackBar label={t('common:gpu.name', { index: device.index })} parts={parts} total={1000} height={12} />
+            <StackBar label={name} parts={parts} total={1000} height={12} />
             <span className={css.room}>
               {share > 0 ? (
                 <b className={css.landing}>

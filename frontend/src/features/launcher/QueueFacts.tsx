@@ -47,7 +47,7 @@ export function AcceleratorFacts({ draft, judgement }: { draft: Draft; judgement
   return (
     <>
       <div>{draft.accelerator.mode === 'memory' || draft.accelerator.mode === 'mig' ? total : `${total} GPU`}</div>
-      {preview && landing.size > 0 ? <DeviceMap devices={offer.devices.filter((d) => landing.has(d.uuid))} placements={preview.placements} current={judgement.current} /> : null}
+      {preview && landing.size > 0 ? <DeviceMap boards={offer.boards.map((board) => ({ ...board, devices: board.devices.filter((d) => landing.has(d.uuid)) }))} placements={preview.placements} current={judgement.current} /> : null}
       {preview?.enforcement ? <LevelText level={preview.enforcement} whole={preview.placements.length > 0 && preview.placements.every((p) => p.whole)} /> : null}
     </>
   )
