@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Browser, picture } from './browser'
 import { stage } from './hooks'
+import { tabTo } from './keys'
 import { enter, launch, row } from './launcherPage'
 import { Program } from './program'
 import { ShellPage, Wire } from './shellPage'
@@ -28,5 +29,38 @@ describe('the simulated engine', () => {
     await shell.run('echo "sum $((40 + 2))"')
     expect(await shell.rows()).toMatch(/^sum 42$/m)
     await picture(page, 'terminal-1920')
+  })
+
+  it('is launched on, used and left by the keyboard alone', async () => {
+    const page = await browser.page(program, '/sessions')
+    const press = (...keys: string[]) => keys.reduce((before, key) => before.then(() => page.keyboard.press(key)), Promise.resolve())
+    const button = (name: string) => page.getByRole('button', { name, exact: true })
+    await tabTo(page, page.getByRole('link', { name: 'Launcher' }))
+    await press('Enter')
+    await tabTo(page, page.getByLabel('Name', { exact: true }))
+    await page.keyboard.type('by-keys')
+    await tabTo(page, button('Next'))
+    await press('Enter')
+    await tabTo(page, page.getByRole('radio', { name: 'Choose' }))
+    await press('ArrowRight')
+    await tabTo(page, page.getByRole('combobox', { name: 'Image' }))
+    await page.keyboard.type('python:3.12')
+    await tabTo(page, page.getByRole('spinbutton', { name: 'CPU' }))
+    await press('ArrowUp')
+    for (const forward of ['Next', 'Next', 'Review']) {
+      await tabTo(page, button(forward))
+      await press('Enter')
+    }
+    await page.getByRole('heading', { name: 'The same by command line' }).waitFor()
+    await tabTo(page, button('Launch'))
+    await press('Enter')
+    await tabTo(page, page.getByRole('dialog', { name: 'Launch without a directory?' }).getByRole('button', { name: 'Launch' }))
+    await press('Enter')
+    await row(page, 'by-keys').getByText('Running').waitFor()
+    await tabTo(page, row(page, 'by-keys').getByRole('button', { name: 'Terminal' }))
+    await press('Enter')
+    const shell = new ShellPage(page)
+    await shell.live()
+    await page.waitForFunction(() => document.activeElement?.classList.contains('xterm-helper-textarea'))
   })
 })
