@@ -91,7 +91,7 @@ export class Browser {
   async clear(): Promise<void> {
     for (const page of this.context.pages().slice(1)) {
       const address = page.url()
-      if (await inTime(page.close())) continue
+      if (await inTime(shut(page))) continue
       process.stderr.write(`a page did not close, so there is a new browser: ${address}\n`)
       await this.#leave()
       await this.start()
@@ -110,6 +110,12 @@ export class Browser {
     this.#loggedIn = ''
     if (!(await inTime(context.close()))) process.stderr.write('a browser did not close\n')
   }
+}
+
+/** Closes a page once it has loaded: Chromium forgets a wish to close that comes while a page goes from one process to another. */
+export async function shut(page: Page): Promise<void> {
+  await page.waitForLoadState('load', { timeout: 30_000 }).catch(() => undefined) // one that never loads is closed as it is
+  await page.close()
 }
 
 /** Whether something is done before somebody who waits would lose patience. */

@@ -1,7 +1,7 @@
 import type { Locator, Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import type { Phase, Session } from '@/api/types.gen'
-import { Browser, picture } from './browser'
+import { Browser, picture, shut } from './browser'
 import { stage } from './hooks'
 import { choose } from './launcherPage'
 import { eventually, Program } from './program'
@@ -55,7 +55,7 @@ describe('the record of scheduling', () => {
       await page.getByRole('tab', { name: 'Scheduling' }).click()
       await phase(page, 'Schedule').waitFor()
       expect(await page.locator('thead:has-text("Attempts") th').allInnerTexts()).toEqual(['Phase', 'Result', 'Status', 'Attempts', 'Took', 'Created', 'Updated'])
-      await page.close()
+      await shut(page)
     }
   })
 

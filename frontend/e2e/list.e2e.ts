@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
-import { Browser, picture } from './browser'
+import { Browser, picture, shut } from './browser'
 import { stage } from './hooks'
 import { enter, launch, row, type Wish } from './launcherPage'
 import { eventually, Program } from './program'
@@ -45,7 +45,7 @@ describe('a session is created', () => {
       await enter(page, wish)
       await launch(page)
       await row(page, wish.name ?? '').getByText('Running').waitFor()
-      await page.close()
+      await shut(page)
       await program.endAll()
     }
   })
