@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"os/signal"
 	"sync"
 	"time"
 
@@ -131,13 +129,8 @@ func (b *beside) end() error {
 // BesideMain is the demonstration that a control plane starts beside itself. It
 // serves until its standard input ends and returns the exit code of the process.
 func BesideMain(pages Pages, stdin io.Reader, stdout, stderr io.Writer) int {
-	signal.Ignore(os.Interrupt) // which is meant for who started it
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := accompanied(stdin)
 	defer cancel()
-	go func() {
-		_, _ = io.Copy(io.Discard, stdin) // nothing comes but the end
-		cancel()
-	}()
 	err := ServeDemo(ctx, DemoConfig{Assets: pages.Interface, Notebook: pages.Notebook, Ready: func(_ Ready, dir string) {
 		_ = json.NewEncoder(stdout).Encode(besideReady{Dir: dir}) // nobody reads it: then the input ends, too
 	}})

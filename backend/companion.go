@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 )
 
 // companion is a second process of this program. It ends with its standard
@@ -63,4 +64,16 @@ func (c *companion) end() error {
 	err := c.input.Close()
 	<-c.ended
 	return err
+}
+
+// accompanied returns what such a process does its work under: it ends with the
+// standard input, and not with an interrupt, which is meant for who started it.
+func accompanied(stdin io.Reader) (context.Context, context.CancelFunc) {
+	signal.Ignore(os.Interrupt)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		_, _ = io.Copy(io.Discard, stdin) // nothing comes but the end
+		cancel()
+	}()
+	return ctx, cancel
 }

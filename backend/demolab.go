@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"os/signal"
 	"time"
 
 	"slipway/backend/daemon"
@@ -81,13 +79,8 @@ func labFailed(home place.Home, err error) error {
 // reach on loopback, until its standard input ends. It says where it answers in
 // one line of JSON and returns the exit code of the process.
 func LabMain(args []string, notebook fs.FS, stdin io.Reader, stdout, stderr io.Writer) int {
-	signal.Ignore(os.Interrupt) // which is meant for who started it
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := accompanied(stdin)
 	defer cancel()
-	go func() {
-		_, _ = io.Copy(io.Discard, stdin) // nothing comes but the end
-		cancel()
-	}()
 	if len(args) != 1 {
 		fmt.Fprintln(stderr, "This command is for slipway demo.")
 		return 2

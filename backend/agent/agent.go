@@ -283,18 +283,6 @@ func randomHex() string {
 	return hex.EncodeToString(b[:])
 }
 
-// pause waits for d or until ctx ends, which it reports.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
 // dress adds to a stored session what is known and not stored.
 func (a *Agent) dress(s session.Session) session.Session {
 	if !s.Status.Live() {

@@ -42,11 +42,8 @@ func TestAppsListenToTheLinkAlone(t *testing.T) {
 
 func TestPortsThatNobodyAnnouncedAreFound(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		w, s, g := runningWithGuest(t, session.Spec{Ports: []int{8000}})
 		ctx := context.Background()
-		s := w.launch(session.Spec{Ports: []int{8000}})
-		s = w.awaitStatus(s.ID, session.Running)
-		g := w.guest()
 		g.mu.Lock()
 		g.listening[8000], g.listening[8501], g.listening[7431] = true, true, true
 		g.mu.Unlock()
@@ -75,13 +72,18 @@ func TestPortsThatNobodyAnnouncedAreFound(t *testing.T) {
 	})
 }
 
+// runningWithGuest is a session that runs, with the guest in it.
+func runningWithGuest(t *testing.T, spec session.Spec) (*world, session.Session, *scriptedGuest) {
+	t.Helper()
+	w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+	s := w.awaitStatus(w.launch(spec).ID, session.Running)
+	return w, s, w.guest()
+}
+
 func TestAppShowsTheDirectoryThatWasChosen(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		w, s, g := runningWithGuest(t, session.Spec{})
 		ctx := context.Background()
-		s := w.launch(session.Spec{})
-		s = w.awaitStatus(s.ID, session.Running)
-		g := w.guest()
 		g.mu.Lock()
 		g.installed["tensorboard"], g.installed["jupyter-lab"] = "/usr/bin/tensorboard", "/usr/bin/jupyter-lab"
 		g.mu.Unlock()
@@ -140,11 +142,8 @@ func TestAppsThatAnImageDeclares(t *testing.T) {
 
 func TestAStartIsGivenUp(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		w, s, g := runningWithGuest(t, session.Spec{})
 		ctx := context.Background()
-		s := w.launch(session.Spec{})
-		s = w.awaitStatus(s.ID, session.Running)
-		g := w.guest()
 		hold := make(chan struct{})
 		g.mu.Lock()
 		g.installed["code-server"], g.hold = "/usr/bin/code-server", hold

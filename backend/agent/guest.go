@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"slipway/backend/guest/link"
+	"slipway/backend/pace"
 	"slipway/backend/session"
 )
 
@@ -190,7 +191,7 @@ func (a *Agent) keepLink(ctx context.Context, c *course, id session.ID, g *guest
 		case unavailable(err):
 			a.heed(err) //nolint:errcheck // the loop tries again
 		}
-		_ = pause(ctx, wait) // an end of ctx ends the loop
+		_ = pace.Wall().Pause(ctx, wait) // an end of ctx ends the loop
 		wait = min(2*wait, longest)
 	}
 	g.update(func() {
@@ -303,7 +304,7 @@ func (a *Agent) guestOf(ctx context.Context, id session.ID, kernel string) (Gues
 			}
 		}
 		// The agent has started a moment ago and the course has not come so far.
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
+		if err := pace.Wall().Pause(ctx, 20*time.Millisecond); err != nil {
 			return nil, useError(ctx, err)
 		}
 	}

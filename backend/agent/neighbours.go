@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"slipway/backend/engine"
+	"slipway/backend/pace"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -212,7 +213,7 @@ func (a *Agent) settle(ctx context.Context, l *launch) error {
 		if taken == nil || time.Since(began) >= yielding {
 			return taken
 		}
-		if err := pause(ctx, yieldPause); err != nil {
+		if err := pace.Wall().Pause(ctx, yieldPause); err != nil {
 			return err
 		}
 		if others, err = a.askOthers(ctx); err != nil {

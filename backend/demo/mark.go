@@ -44,7 +44,7 @@ func Claim(dir string, asked Options) (Options, error) {
 	if len(entries) > 0 {
 		return asked, &session.Error{Code: "demo_start_conflict", Message: fmt.Sprintf("The folder %s has other things in it.", dir), Hint: "Name an empty folder, or one that a demo was kept in."}
 	}
-	return asked, write(dir, asked)
+	return asked, keep(dir, markName, asked)
 }
 
 // agree fails where a folder was begun with something else than is asked for.
@@ -55,13 +55,14 @@ func agree(dir string, kept, asked Options) error {
 	return &session.Error{Code: "demo_start_conflict", Message: fmt.Sprintf("The demo in %s was begun with seed %d and the story %s.", dir, kept.Seed, kept.Story), Hint: "Leave --seed and --story out to go on with it, or name another folder."}
 }
 
-func write(dir string, o Options) error {
-	data, err := json.Marshal(o)
+// keep writes what a demonstration knows into a file of its folder.
+func keep(dir, name string, known any) error {
+	data, err := json.Marshal(known)
 	if err == nil {
 		err = os.MkdirAll(dir, 0o700)
 	}
 	if err == nil {
-		err = place.ReplaceFile(filepath.Join(dir, markName), append(data, '\n'))
+		err = place.ReplaceFile(filepath.Join(dir, name), append(data, '\n'))
 	}
 	if err != nil {
 		return unusable(dir, err)

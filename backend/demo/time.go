@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"slipway/backend/pace"
-	"slipway/backend/place"
 	"slipway/gpu"
 )
 
@@ -62,14 +61,7 @@ const TimeEvery = 10 * time.Second
 func SaveTime(dir string, t Time, ahead time.Duration) error {
 	real := time.Now()
 	t.Real, t.Shown = real, t.Clock().At(real.Add(ahead))
-	data, err := json.Marshal(t)
-	if err != nil {
-		return err
-	}
-	if err := place.ReplaceFile(filepath.Join(dir, timeName), append(data, '\n')); err != nil {
-		return unusable(dir, err)
-	}
-	return nil
+	return keep(dir, timeName, t)
 }
 
 // Goes reads the time of a folder, as somebody else keeps it.

@@ -18,6 +18,9 @@ type Clock struct {
 	shown time.Time // what this clock showed then
 }
 
+// Wall returns the clock on the wall.
+func Wall() *Clock { return nil }
+
 // New returns a clock that runs speed times as fast as the one on the wall, and
 // showed one time when that showed another.
 func New(speed float64, real, shown time.Time) *Clock {

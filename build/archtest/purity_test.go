@@ -80,16 +80,19 @@ func clockReadings(f sourceFile) []string {
 		if !ok {
 			return true
 		}
-		if pkg, ok := e.X.(*ast.Ident); ok && pkg.Obj == nil && pkg.Name == "time" && slices.Contains(clockCalls, e.Sel.Name) {
-			found = append(found, fmt.Sprintf("%s uses time.%s where a machine has a clock of its own; use pace", f.at(e.Pos()), e.Sel.Name))
+		if pkg, ok := e.X.(*ast.Ident); ok && pkg.Obj == nil && slices.Contains(clockCalls[pkg.Name], e.Sel.Name) {
+			found = append(found, fmt.Sprintf("%s uses %s.%s where a machine has a clock of its own; use pace", f.at(e.Pos()), pkg.Name, e.Sel.Name))
 		}
 		return true
 	})
 	return found
 }
 
-// clockCalls are the functions of package time that know what time it is.
-var clockCalls = []string{"Now", "Since", "Until", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick", "Sleep"}
+// clockCalls are the functions, by their package, that know what time it is on the wall.
+var clockCalls = map[string][]string{
+	"time": {"Now", "Since", "Until", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick", "Sleep"},
+	"pace": {"Wall"},
+}
 
 func impurities(f sourceFile) []string {
 	var problems []string

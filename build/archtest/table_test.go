@@ -127,8 +127,8 @@ var fences = []fence{
 var paced = []string{"backend/agent", "backend/engine/sim", "backend/engine/sim/shell"}
 
 var wall = map[string]string{
-	"backend/agent/agent.go":              "the pauses of links",
 	"backend/agent/devices.go":            "an agent that was given no clock",
+	"backend/agent/guest.go":              "the pauses of links",
 	"backend/agent/health.go":             "an engine that does not answer is asked again",
 	"backend/agent/images.go":             "a registry that does not answer, and how often progress is shown",
 	"backend/agent/neighbours.go":         "agents of other people",
