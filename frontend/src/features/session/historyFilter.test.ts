@@ -29,6 +29,14 @@ describe('filterHistory', () => {
     expect(ids({ sort: '-created' })).toEqual(['p3', 'p2', 'p1'])
     expect(ids({ sort: 'updated' })).toEqual(['p2', 'p1', 'p3'])
   })
+  it('keeps the order of the record among phases of one millisecond, either way', () => {
+    const at = (fraction: string) => ({ createdAt: `2026-01-01T00:00:05.0001${fraction}Z`, updatedAt: `2026-01-01T00:00:06.0001${fraction}Z` })
+    const close = [phase('schedule'), phase('prepare', at('2')), phase('terminate', at('41'))]
+    for (const by of ['created', 'updated'] as const) {
+      expect(filterHistory(close, { ...noFilter, sort: by }).map((p) => p.id).join()).toBe(by === 'created' ? 'schedule,prepare,terminate' : 'prepare,terminate,schedule')
+      expect(filterHistory(close, { ...noFilter, sort: `-${by}` }).map((p) => p.id).join()).toBe(by === 'created' ? 'terminate,prepare,schedule' : 'schedule,terminate,prepare')
+    }
+  })
   it('offers only values that occur', () => {
     expect(valuesOf(phases, 'result')).toEqual(['SUCCESS', 'FAILURE'])
   })

@@ -31,14 +31,15 @@ export function filterHistory(phases: readonly Phase[], filter: HistoryFilter): 
   const among = (list: readonly string[], value: string) => list.length === 0 || list.includes(value)
   const words = filter.text.toLowerCase().split(/\s+/).filter(Boolean)
   const by = filter.sort.endsWith('created') ? 'createdAt' : 'updatedAt'
-  const sign = filter.sort.startsWith('-') ? -1 : 1
-  return phases
+  const sorted = phases
     .filter((p) => among(filter.phase, p.phase) && among(filter.result, p.result) && among(filter.from, p.from) && among(filter.to, p.to))
     .filter((p) => {
       const texts = textsOf(p).map((text) => text.toLowerCase())
       return words.every((word) => texts.some((text) => text.includes(word)))
     })
-    .toSorted((a, b) => sign * (Date.parse(a[by]) - Date.parse(b[by])))
+    .toSorted((a, b) => Date.parse(a[by]) - Date.parse(b[by]))
+  // Phases of one millisecond stay in the order of the record, which is turned round with the rest.
+  return filter.sort.startsWith('-') ? sorted.toReversed() : sorted
 }
 
 /** The values that occur, in the order in which they first do. */
