@@ -1,9 +1,10 @@
+import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { Browser, picture } from './browser'
 import { stage } from './hooks'
 import { tabTo } from './keys'
 import { enter, launch, row } from './launcherPage'
-import { Program } from './program'
+import { eventually, Program } from './program'
 import { ShellPage, Wire } from './shellPage'
 
 // Without Docker everything looks the same, says that it is simulated, and a terminal still takes commands.
@@ -11,6 +12,16 @@ const program = new Program('sim')
 const browser = new Browser({ width: 1920, height: 1080 })
 
 stage(program, browser, { afresh: true })
+
+/** How much of what is on a page moves or would: elements that take time to change, and what turns without an end. */
+const moving = (page: Page) =>
+  page.evaluate(() => {
+    const takesTime = (durations: string) => durations.split(',').some((d) => parseFloat(d) > 0.001)
+    const styles = [...document.querySelectorAll('*')].flatMap((element) => ['', '::before', '::after'].map((part) => getComputedStyle(element, part)))
+    const slow = styles.filter((s) => takesTime(s.transitionDuration) || (s.animationName !== 'none' && takesTime(s.animationDuration)))
+    const endless = document.getAnimations().filter((a) => a.playState === 'running' && a.effect?.getComputedTiming().endTime === Infinity)
+    return slow.length + endless.length
+  })
 
 describe('the simulated engine', () => {
   it('launches, runs commands in a terminal, and says what it is', async () => {
@@ -62,5 +73,25 @@ describe('the simulated engine', () => {
     const shell = new ShellPage(page)
     await shell.live()
     await page.waitForFunction(() => document.activeElement?.classList.contains('xterm-helper-textarea'))
+  })
+
+  it('stands still for somebody who wants no motion', async () => {
+    const session = await program.running({ name: 'calm-one', image: 'python:3.12' })
+    const page = await browser.page(program, `/sessions/${session.id}`)
+    await page.getByRole('dialog', { name: 'calm-one' }).waitFor()
+    expect(await moving(page)).toBeGreaterThan(0)
+    await page.emulateMedia({ reducedMotion: 'reduce' })
+    await eventually('nothing moves any more', async () => (await moving(page)) === 0)
+    await page.getByRole('button', { name: 'More actions' }).click()
+    await page.getByRole('menuitem', { name: 'Force-terminate…' }).click()
+    await page.getByRole('dialog', { name: 'Terminate calm-one?' }).waitFor()
+    expect(await moving(page)).toBe(0)
+    const wire = new Wire(page)
+    await page.goto(`${program.url}/sessions/${session.id}/terminal`)
+    const shell = new ShellPage(page, wire)
+    await shell.ready()
+    await page.locator('.xterm-cursor').waitFor()
+    expect(await page.locator('.xterm-cursor-blink').count()).toBe(0)
+    expect(await moving(page)).toBe(0)
   })
 })

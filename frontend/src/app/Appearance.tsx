@@ -6,7 +6,7 @@ import { useTranslation } from 'react-i18next'
 import { useSettings } from '@/api/hooks'
 import { changeLanguage, firstLanguage, isLanguage } from '@/i18n/i18n'
 import { readStored, writeStored } from '@/lib/stored'
-import { useMedia } from '@/lib/useMedia'
+import { calmQuery, useMedia } from '@/lib/useMedia'
 import { themeOf, type Mode } from '@/ui/theme'
 
 /** The mode to show: what the person chose, or what the system says. */
@@ -22,7 +22,7 @@ export function Appearance({ children }: { children: ReactNode }) {
   const [remembered] = useState(() => readStored('theme', 'system'))
   const theme = settings?.theme ?? remembered
   const mode = useMode(theme)
-  const calm = useMedia('(prefers-reduced-motion: reduce)')
+  const calm = useMedia(calmQuery)
 
   useEffect(() => {
     document.documentElement.dataset.theme = mode

@@ -1,5 +1,11 @@
 import { useCallback, useSyncExternalStore } from 'react'
 
+/** What a system says for somebody who wants nothing to move. */
+export const calmQuery = '(prefers-reduced-motion: reduce)'
+
+/** Whether nothing is to move, as of now. */
+export const isCalm = (): boolean => window.matchMedia(calmQuery).matches
+
 /** Whether a media query matches, kept current. */
 export function useMedia(query: string): boolean {
   const subscribe = useCallback(

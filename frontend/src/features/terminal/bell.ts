@@ -1,3 +1,5 @@
+import { isCalm } from '@/lib/useMedia'
+
 let context: AudioContext | undefined
 
 /** A short, quiet tone. A browser that allows no sound before a first click stays silent. */
@@ -18,7 +20,8 @@ export function ring(): void {
   }
 }
 
-/** Lets an element flash once. */
+/** Lets an element flash once, or shows a still frame around it to somebody who wants nothing to move. */
 export function flash(element: HTMLElement): void {
-  element.animate([{ opacity: 1 }, { opacity: 0.45 }, { opacity: 1 }], { duration: 140, easing: 'ease-out' })
+  if (isCalm()) element.animate({ outline: Array(2).fill('2px solid var(--ant-color-warning)'), outlineOffset: Array(2).fill('-2px') }, { duration: 600 })
+  else element.animate([{ opacity: 1 }, { opacity: 0.45 }, { opacity: 1 }], { duration: 140, easing: 'ease-out' })
 }

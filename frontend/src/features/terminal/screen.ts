@@ -3,6 +3,7 @@ import { SearchAddon } from '@xterm/addon-search'
 import { Unicode11Addon } from '@xterm/addon-unicode11'
 import { WebLinksAddon } from '@xterm/addon-web-links'
 import { type ITheme, Terminal } from '@xterm/xterm'
+import { isCalm } from '@/lib/useMedia'
 import { hasGraphics } from './graphics'
 import { type PrintedLink, readLink } from './link'
 
@@ -41,7 +42,7 @@ export class Screen {
   constructor(config: ScreenConfig) {
     this.terminal = new Terminal({
       allowProposedApi: true,
-      cursorBlink: !window.matchMedia('(prefers-reduced-motion: reduce)').matches,
+      cursorBlink: !isCalm(),
       fontFamily: familyOf(config.family),
       screenReaderMode: config.reader,
       fontSize: config.fontSize,
