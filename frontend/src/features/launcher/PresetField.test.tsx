@@ -59,6 +59,14 @@ describe('presets', () => {
     await waitFor(() => expect(sent.find((s) => s.method === 'POST')?.body).toEqual({ name: 'trio', resources: { cpu: 3, memory: 2 * GIB } }))
   })
 
+  it('are not saved where the form is left', async () => {
+    const sent = show({ cpu: 3 })
+    await userEvent.click(screen.getByRole('button', { name: 'Save as a preset' }))
+    await userEvent.type(screen.getByRole('textbox', { name: 'Name of the preset' }), 'trio{Escape}')
+    await waitFor(() => expect(screen.queryByRole('textbox', { name: 'Name of the preset' })).not.toBeInTheDocument())
+    expect(sent.filter((s) => s.method !== 'GET')).toEqual([])
+  })
+
   it('keep their name where another is refused, and say why', async () => {
     const sent = show()
     await userEvent.click(screen.getByRole('button', { name: 'Rename or delete presets' }))
