@@ -234,35 +234,3 @@ func (d *devices) loads(grants []gpu.Grant, id session.ID) []session.DeviceLoad 
 	}
 	return list
 }
-
-// keepTracks is how long the history of a device is kept.
-const keepTracks = 24 * time.Hour
-
-// track is the history of one device: every sample of the last hour, one each
-// minute before.
-type track struct {
-	points []session.DevicePoint
-}
-
-func (t *track) add(p session.DevicePoint) {
-	t.points = append(t.points, p)
-	for len(t.points) > 0 && p.At.Sub(t.points[0].At) > keepTracks {
-		t.points = t.points[1:]
-	}
-	// One point crosses the border at a time: looking at the pair that has just
-	// left the dense part is enough.
-	at, _ := slices.BinarySearchFunc(t.points, p.At.Add(-time.Hour), func(x session.DevicePoint, border time.Time) int { return x.At.Compare(border) })
-	if at >= 2 && t.points[at-1].At.Sub(t.points[at-2].At) < time.Minute {
-		t.points = slices.Delete(t.points, at-1, at)
-	}
-}
-
-func (t *track) since(since time.Time) []session.DevicePoint {
-	at, _ := slices.BinarySearchFunc(t.points, since, func(x session.DevicePoint, border time.Time) int {
-		if x.At.After(border) {
-			return 1
-		}
-		return -1
-	})
-	return slices.Clone(t.points[at:])
-}

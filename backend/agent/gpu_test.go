@@ -61,7 +61,7 @@ type gpuWorld struct {
 
 func newGPUWorld(t *testing.T, fake *enginetest.Fake, cards sim.Config, config func(*Config)) *gpuWorld {
 	g := &gpuWorld{clocks: newClocks()}
-	cards.Clock = g.clocks.now
+	cards.Clock, cards.Truth = g.clocks.now, true
 	g.machine = sim.Open(cards)
 	fake.SetAttachment(engine.Attachment{Way: engine.AttachSim})
 	w := &world{t: t, dir: dirInMemory(t), fake: fake}

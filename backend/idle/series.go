@@ -9,11 +9,12 @@ import (
 )
 
 const (
-	// fine is how long points are kept as they came; older ones are merged to
-	// one in coarse. Nothing older than keep is kept.
-	fine   = 6 * time.Hour
-	coarse = 5 * time.Minute
-	keep   = 15 * 24 * time.Hour
+	// part says how long a point of several measurements may be: this part of its
+	// age, so that a few hundred points judge windows of any length equally well.
+	// Nothing older than keep is kept.
+	part = 64
+	slot = 5 * time.Minute
+	keep = 15 * 24 * time.Hour
 	// enough is the part of a window, in percent, that must have been measured.
 	enough = 90
 )
@@ -69,37 +70,39 @@ func (p Point) join(next Point) Point {
 // series is empty. It is not safe for concurrent use.
 type Series struct {
 	points []Point
+	due    int // as many points are merged next
 }
 
 // Add puts a point at the end. Points must not overlap.
 func (s *Series) Add(p Point) {
-	s.points = append(s.points, p)
-	s.merge(p.From)
+	if s.points = append(s.points, p); len(s.points) >= s.due {
+		s.merge(p.From)
+		s.due = len(s.points) + part/4
+	}
 	for len(s.points) > 0 && p.From.Sub(s.points[0].From) > keep {
 		s.points = s.points[1:]
 	}
 }
 
-// merge makes one point of those that have left the fine part together. Since
-// it runs with each point, looking at two neighbours at the border is enough.
+// merge makes one point of neighbours that are old enough.
 func (s *Series) merge(now time.Time) {
-	at, _ := slices.BinarySearchFunc(s.points, now.Add(-fine), func(p Point, t time.Time) int { return p.From.Compare(t) })
-	if at < 2 {
-		return
+	kept := s.points[:0]
+	for _, p := range s.points {
+		if n := len(kept); n > 0 && p.end().Sub(kept[n-1].From) <= now.Sub(p.end())/part {
+			kept[n-1] = kept[n-1].join(p)
+			continue
+		}
+		kept = append(kept, p)
 	}
-	a, b := s.points[at-2], s.points[at-1]
-	if b.end().Sub(a.From) > coarse {
-		return
-	}
-	s.points = slices.Delete(s.points, at-2, at-1)
-	s.points[at-2] = a.join(b)
+	clear(s.points[len(kept):])
+	s.points = kept
 }
 
 // SlotOf is the start of the five minutes that a time lies in.
-func SlotOf(t time.Time) time.Time { return t.Truncate(coarse) }
+func SlotOf(t time.Time) time.Time { return t.Truncate(slot) }
 
-// Slots is s from the slot of a time on, with one point for each slot that has
-// any: what it takes to go on after a restart. Added to another series in their
+// Slots is s from the slot of a time on, with one point for each slot that one
+// begins in: what it takes to go on after a restart. Added to another series in their
 // order they give the same averages.
 func (s *Series) Slots(from time.Time) []Point {
 	at, _ := slices.BinarySearchFunc(s.points, SlotOf(from), func(p Point, t time.Time) int { return p.From.Compare(t) })

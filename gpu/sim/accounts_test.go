@@ -77,7 +77,7 @@ func near(got, want, part float64) bool { return math.Abs(got-want) <= part*math
 
 func TestAccountsAgreeWithTheTruth(t *testing.T) {
 	c := newClock()
-	m := Open(Config{Seed: 21, Cards: []Card{Server, Server}, Clock: c.now, Foreign: true, Desktop: true})
+	m := Open(Config{Seed: 21, Cards: []Card{Server, Server}, Clock: c.now, Foreign: true, Desktop: true, Truth: true})
 	devices := inventory(t, m)
 	k := newKeeper(t, m)
 	first := read(t, m)
@@ -129,7 +129,7 @@ func TestAccountsSurviveBeingKilled(t *testing.T) {
 	for seed := range uint64(4) {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		c := newClock()
-		m := Open(Config{Seed: seed, Cards: []Card{Server}, Clock: c.now, Foreign: true})
+		m := Open(Config{Seed: seed, Cards: []Card{Server}, Clock: c.now, Foreign: true, Truth: true})
 		device := inventory(t, m)[0].UUID
 		whole, killed := newKeeper(t, m), newKeeper(t, m)
 		both := []*keeper{whole, killed}

@@ -108,8 +108,8 @@ func (m *Machine) end(which func(*program) bool) {
 	m.running = slices.DeleteFunc(m.running, which)
 }
 
-// Truth is what really happened, by place. Programs outside of any container
-// have the empty one.
+// Truth is what really happened, by place, where the configuration asks for it.
+// Programs outside of any container have the empty one.
 func (m *Machine) Truth() map[Place]Truth {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -139,12 +139,20 @@ func (m *Machine) start(p Program, at time.Duration) *program {
 	if p.For > 0 {
 		r.until = r.began + p.For
 	}
-	if m.truth[r.place()] == nil {
-		m.truth[r.place()] = &Truth{}
-	}
-	r.truth = m.truth[r.place()]
+	r.truth = m.truthOf(r.place())
 	m.running = append(m.running, r)
 	return r
+}
+
+// truthOf is where what happens in a place is added up.
+func (m *Machine) truthOf(place Place) *Truth {
+	if !m.config.Truth {
+		return &Truth{}
+	}
+	if m.truth[place] == nil {
+		m.truth[place] = &Truth{}
+	}
+	return m.truth[place]
 }
 
 func (p *program) place() Place { return Place{strings.Clone(p.Container), p.Device} }

@@ -2,7 +2,7 @@
 // work, pause and end; devices take turns, fill up, draw power with a lag, heat
 // and count energy; programs of other people come and go. Everything follows
 // from the seed, what is run, and the time that is passed in, so that a run
-// can be repeated. It keeps the truth beside what it reports, for tests.
+// can be repeated. For tests it keeps the truth beside what it reports.
 package sim
 
 import (
@@ -23,6 +23,7 @@ type Config struct {
 	Clock   func() gpu.Moment // required; it may run faster than time
 	Foreign bool              // programs of other people come and go
 	Desktop bool              // a desktop draws on the first device
+	Truth   bool              // what really happens is added up, see [Machine.Truth]; it grows with each container
 }
 
 // Card is a model of device.

@@ -51,7 +51,7 @@ func inventory(t *testing.T, m *Machine) []gpu.Device {
 func TestMachineRepeatsItselfWhateverItIsAsked(t *testing.T) {
 	run := func(every time.Duration) string {
 		c := newClock()
-		m := Open(Config{Seed: 7, Cards: []Card{Server, Workstation}, Clock: c.now, Foreign: true, Desktop: true})
+		m := Open(Config{Seed: 7, Cards: []Card{Server, Workstation}, Clock: c.now, Foreign: true, Desktop: true, Truth: true})
 		m.Run(Program{Container: box("a"), Device: inventory(t, m)[0].UUID, Memory: 20 * gpu.GiB})
 		for passed := time.Duration(0); passed < 20*time.Minute; passed += every {
 			c.pass(every)
@@ -142,7 +142,7 @@ func TestMachineSharesTurnsAndMemory(t *testing.T) {
 
 func TestMachineEndsWhatIsToEnd(t *testing.T) {
 	c := newClock()
-	m := Open(Config{Seed: 5, Clock: c.now})
+	m := Open(Config{Seed: 5, Clock: c.now, Truth: true})
 	device := inventory(t, m)[0].UUID
 	m.Run(Program{Device: device, For: 5 * time.Second})
 	pid := m.Run(Program{Device: device})

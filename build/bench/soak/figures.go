@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"runtime/pprof"
 	"slices"
 	"strings"
@@ -21,7 +22,8 @@ const figuresName = "soak-figures"
 type figure struct {
 	Process    string        `json:"process"`
 	After      time.Duration `json:"after"`
-	Heap       uint64        `json:"heap"` // bytes in use after a collection
+	Held       uint64        `json:"held"` // bytes of memory that it has of the system
+	Heap       uint64        `json:"heap"` // bytes of them in use after a collection
 	Goroutines int           `json:"goroutines"`
 }
 
@@ -40,11 +42,12 @@ func watch(ctx context.Context, process, path string, every time.Duration) {
 		case <-ticker.C:
 		}
 		f := least(ctx)
+		f.Held = heldNow()
 		if ctx.Err() != nil {
 			return // what is being ended has less
 		}
 		f.Process, f.After = process, time.Since(began)
-		fmt.Printf("%s %-12s %7.2f MiB of heap %5d goroutines\n", f.After.Round(time.Second), f.Process, float64(f.Heap)/(1<<20), f.Goroutines)
+		fmt.Printf("%s %-12s %7.2f MiB, %6.2f MiB of it heap, %5d goroutines\n", f.After.Round(time.Second), f.Process, mib(f.Held), mib(f.Heap), f.Goroutines)
 		if dir := os.Getenv(profilesVariable); dir != "" {
 			if err := profile(filepath.Join(dir, fmt.Sprintf("%s-%s.heap", process, f.After.Round(time.Second)))); err != nil {
 				fmt.Fprintln(os.Stderr, err)
@@ -77,6 +80,17 @@ func least(ctx context.Context) figure {
 	return f
 }
 
+// heldNow is how much memory the process has of the system, but for what it maps of files, once it
+// has given back what it does not need.
+func heldNow() uint64 {
+	debug.FreeOSMemory()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.Sys - m.HeapReleased
+}
+
+func mib(bytes uint64) float64 { return float64(bytes) / (1 << 20) }
+
 func note(path string, f figure) error {
 	line, err := json.Marshal(f)
 	if err != nil {
@@ -93,7 +107,8 @@ func note(path string, f figure) error {
 	return err
 }
 
-// How much more there may be at the end than at the beginning: memory by its part, goroutines by those of a few sessions that happen to run. In a run that
+// How much more there may be at the end than at the beginning: memory by its part, that of
+// the process since the first hour, goroutines by those of a few sessions that happen to run. In a run that
 // is too short for samples to fill their hour memory may double.
 const (
 	mostHeap       = 1.10
@@ -123,6 +138,7 @@ func (s soak) judgeFigures(path string) error {
 		return fmt.Errorf("%d figures in %s: it was too short", len(all), path)
 	}
 	first, last := all[0], middle(all[max(1, len(all)-lastFigures):])
+	hour := first
 	if len(all) >= settled+2*lastFigures {
 		first = middle(all[settled : settled+lastFigures])
 	}
@@ -130,7 +146,10 @@ func (s soak) judgeFigures(path string) error {
 	if s.quick {
 		most = mostHeapQuick
 	}
-	fmt.Printf("%s: %.2f MiB and %d goroutines first, %.2f MiB and %d at the end\n", first.Process, float64(first.Heap)/(1<<20), first.Goroutines, float64(last.Heap)/(1<<20), last.Goroutines)
+	fmt.Printf("%s: %.2f MiB after the first hour, %.2f MiB at the end; of it heap %.2f MiB and %.2f MiB; %d and %d goroutines\n", first.Process, mib(hour.Held), mib(last.Held), mib(first.Heap), mib(last.Heap), first.Goroutines, last.Goroutines)
+	if float64(last.Held) > most*float64(hour.Held) {
+		return fmt.Errorf("%s: its memory has grown from %d to %d bytes since the first hour", first.Process, hour.Held, last.Held)
+	}
 	if float64(last.Heap) > most*float64(first.Heap) {
 		return fmt.Errorf("%s: the heap has grown from %d to %d bytes", first.Process, first.Heap, last.Heap)
 	}
@@ -154,12 +173,13 @@ func profile(path string) error {
 // middle is the median of each.
 func middle(figures []figure) figure {
 	f := figures[0]
-	heaps, goroutines := make([]uint64, len(figures)), make([]int, len(figures))
+	helds, heaps, goroutines := make([]uint64, len(figures)), make([]uint64, len(figures)), make([]int, len(figures))
 	for i, one := range figures {
-		heaps[i], goroutines[i] = one.Heap, one.Goroutines
+		helds[i], heaps[i], goroutines[i] = one.Held, one.Heap, one.Goroutines
 	}
+	slices.Sort(helds)
 	slices.Sort(heaps)
 	slices.Sort(goroutines)
-	f.Heap, f.Goroutines = heaps[len(heaps)/2], goroutines[len(goroutines)/2]
+	f.Held, f.Heap, f.Goroutines = helds[len(helds)/2], heaps[len(heaps)/2], goroutines[len(goroutines)/2]
 	return f
 }

@@ -10,8 +10,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"time"
 
 	"slipway/backend"
@@ -20,6 +22,9 @@ import (
 )
 
 func main() {
+	if os.Getenv(profilesVariable) != "" {
+		runtime.MemProfileRate = 4 << 10 // bytes; what grows is small
+	}
 	if len(os.Args) > 1 && os.Args[1] == backend.LabCommand {
 		os.Exit(lab(os.Args[2:]))
 	}
@@ -41,13 +46,26 @@ func main() {
 
 // lab is the second process of the demonstration, which is watched as the first is.
 func lab(args []string) int {
-	if len(args) == 1 {
-		every, err := time.ParseDuration(os.Getenv(everyVariable))
-		if err == nil {
-			go watch(context.Background(), "lab", place.Home{Dir: args[0]}.Join(figuresName), every)
-		}
+	said := &once{Writer: os.Stdout}
+	if every, err := time.ParseDuration(os.Getenv(everyVariable)); err == nil && len(args) == 1 {
+		said.then = func() { go watch(context.Background(), "lab", place.Home{Dir: args[0]}.Join(figuresName), every) }
 	}
-	return backend.LabMain(args, nil, os.Stdin, os.Stdout, os.Stderr)
+	return backend.LabMain(args, nil, os.Stdin, said, os.Stderr)
+}
+
+// once does something after the first write, which says that the lab answers.
+type once struct {
+	io.Writer
+	then func()
+}
+
+func (o *once) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	if o.then != nil {
+		o.then()
+		o.then = nil
+	}
+	return n, err
 }
 
 // everyVariable says to the lab server how often it is to look at itself.
