@@ -197,8 +197,7 @@ describe('the explorer', () => {
   it('makes directories in a folder where its part to mount is chosen, and the part stays chosen', async () => {
     await make('chosen-from')
     const page = await browser.page(program, '/launcher?step=storage')
-    await page.getByRole('combobox', { name: 'Mount a folder…' }).click()
-    await page.locator('.ant-select-dropdown:visible').getByText('chosen-from').click()
+    await page.getByRole('checkbox', { name: 'Mount chosen-from', exact: true }).check()
     const browse = page.getByRole('button', { name: 'Choose a directory in the folder of row 1' })
     await browse.click()
     const dialog = page.getByRole('dialog', { name: 'What to mount of chosen-from' })

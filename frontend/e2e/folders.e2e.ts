@@ -87,8 +87,7 @@ describe('a folder', () => {
     await make('parts', dir)
     const page = await browser.page(program, '/launcher')
     await page.locator('button[data-step="storage"]').click()
-    await page.getByRole('combobox', { name: 'Mount a folder…' }).click()
-    await page.locator('.ant-select-dropdown:visible').getByText('parts').click()
+    await page.getByRole('checkbox', { name: 'Mount parts', exact: true }).check()
     await page.getByRole('button', { name: 'Choose a directory in the folder of row 1' }).click()
     const dialog = page.getByRole('dialog', { name: 'What to mount of parts' })
     await dialog.getByRole('button', { name: 'images' }).click()
@@ -97,7 +96,7 @@ describe('a folder', () => {
     await dialog.getByRole('button', { name: 'Up' }).click()
     await dialog.getByRole('button', { name: 'train' }).waitFor()
     await dialog.getByRole('button', { name: 'Use this directory' }).click()
-    await eventually('the path is taken', async () => (await page.getByPlaceholder('Directory inside, or all').inputValue()) === 'images')
+    await eventually('the path is taken', async () => (await page.getByRole('textbox', { name: 'Mount 1: directory inside of the folder' }).inputValue()) === 'images')
   })
 })
 

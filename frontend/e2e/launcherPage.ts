@@ -20,7 +20,7 @@ export const step = (page: Page, name: string): Locator => page.locator(`button[
 export async function enter(page: Page, wish: Wish): Promise<void> {
   await page.getByRole('heading', { name: 'Launch a session' }).waitFor()
   if (wish.type === 'Batch') await page.getByText('Runs one command and ends with it.').click()
-  if (wish.name !== undefined) await page.getByLabel('Name', { exact: true }).fill(wish.name)
+  if (wish.name !== undefined) await page.getByRole('textbox', { name: 'Name', exact: true }).fill(wish.name)
   if (wish.command !== undefined) await page.getByLabel('Startup command').fill(wish.command)
 
   await page.getByRole('button', { name: 'Next' }).click()

@@ -140,8 +140,7 @@ describe('a session', () => {
   it('has its folder in its details, and in the folder what it wrote', async () => {
     const folder = await program.call<Folder>('POST', '/folders', { name: 'results' })
     const page = await browser.page(program, '/launcher?step=storage')
-    await page.getByRole('combobox', { name: 'Mount a folder…' }).click()
-    await page.locator('.ant-select-dropdown:visible').getByText('results').click()
+    await page.getByRole('checkbox', { name: 'Mount results', exact: true }).check()
     await page.getByRole('button', { name: 'Choose a directory in the folder of row 1' }).click()
     const picker = page.getByRole('dialog', { name: 'What to mount of results' })
     await picker.getByRole('button', { name: 'New directory here' }).click()

@@ -1,13 +1,10 @@
 import { Drawer } from 'antd'
-import { lazy, Suspense } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useNavigate, useParams, useSearchParams } from 'react-router'
 import { useFolders } from '@/api/folders'
 import { FoldersPage } from '@/features/folders/FoldersPage'
-import { lazily } from '@/lib/lazily'
 import { ErrorState } from '@/ui/ErrorState'
-
-const Explorer = lazy(async () => ({ default: (await lazily(() => import('@/features/files/Explorer'))).Explorer }))
+import { FolderFiles } from '../FolderFiles'
 
 /** The folders, and over them the files of the one that the address names. */
 export function FoldersRoute() {
@@ -26,13 +23,7 @@ export function FoldersRoute() {
           <ErrorState problem={{ message: t('unknown.text'), hint: t('unknown.hint') }} />
         </Drawer>
       ) : null}
-      {id && folder ? (
-        <Drawer open mask={false} size={820} title={folder.name} onClose={close} styles={{ body: { padding: 0, overflow: 'hidden' } }}>
-          <Suspense fallback={null}>
-            <Explorer place={{ folder: id }} root={folder.name} dir={params.get('path') ?? ''} onVisit={(path) => setParams(path ? { path } : {})} readOnly={folder.permission === 'ro' || folder.state !== 'ready'} />
-          </Suspense>
-        </Drawer>
-      ) : null}
+      {folder ? <FolderFiles beside folder={folder} dir={params.get('path') ?? ''} onVisit={(path) => setParams(path ? { path } : {})} onClose={close} /> : null}
     </>
   )
 }

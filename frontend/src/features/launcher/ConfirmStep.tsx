@@ -183,7 +183,11 @@ function EnvironmentFacts({ draft, judgement, owner }: { draft: Draft; judgement
             <b>{totalOf(draft.accelerator, times)}</b> GPU
           </span>
         )}
-        {times > 1 ? <Quiet>{t('many.of', { sessions: draft.count ?? 1, kernels: draft.cluster ?? 1 })}</Quiet> : null}
+        {times > 1 ? (
+          <Quiet>
+            {t('many.of', { sessions: draft.count ?? 1, kernels: draft.cluster ?? 1 })} · {t('many.each', { cpu: draft.cpu ?? '–', memory: memory === null ? '–' : formatBytes(memory) })}
+          </Quiet>
+        ) : null}
       </div>
     </>
   )

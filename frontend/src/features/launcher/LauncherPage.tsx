@@ -3,6 +3,7 @@ import { ArrowRight, Rocket } from 'lucide-react'
 import { type ReactNode, useEffect, useMemo, useRef } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useAgents } from '@/api/hooks'
+import type { Folder } from '@/api/types.gen'
 import { PageHeader } from '@/ui/PageHeader'
 import css from './launcher.module.css'
 import { ConfirmStep } from './ConfirmStep'
@@ -27,8 +28,14 @@ import { useSummary } from './useSummary'
 
 const none: never[] = []
 
+export interface LauncherPageProps {
+  tools?: ReactNode
+  /** The files of a folder, over the launcher. */
+  files: (folder: Folder, onClose: () => void) => ReactNode
+}
+
 /** Five steps to a session, in any order, all judged together. */
-export function LauncherPage({ tools }: { tools?: ReactNode }) {
+export function LauncherPage({ tools, files }: LauncherPageProps) {
   const { t } = useTranslation('launcher')
   const use = useDraft()
   const agents = useAgents().data ?? none
@@ -70,7 +77,7 @@ export function LauncherPage({ tools }: { tools?: ReactNode }) {
           <div className={css.content}>
             {use.step === 'type' ? <TypeStep {...props} /> : null}
             {use.step === 'environment' ? <EnvironmentStep {...props} judgement={judgement} /> : null}
-            {use.step === 'storage' ? <StorageStep {...props} /> : null}
+            {use.step === 'storage' ? <StorageStep {...props} files={files} /> : null}
             {use.step === 'network' ? <NetworkStep {...props} /> : null}
             {use.step === 'confirm' ? (
               <ConfirmStep {...props} lacks={lacks} repairs={repairs} judgement={judgement} failure={launch.failure} outlook={outlook} onEdit={use.go} />

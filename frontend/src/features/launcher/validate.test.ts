@@ -42,6 +42,16 @@ describe('a draft', () => {
     expect(judge({ type: 'batch', command: 'true', startAt: '2026-01-01T12:00:01Z', timeout: { value: 1, unit: 'w' } })).toEqual([])
   })
 
+  it('of a cluster says how many of its containers fit now, whatever else waits', () => {
+    const cluster = (size: number, change: Partial<Draft> = {}) => judge({ cpu: 1, memory: { value: 1, unit: 'g' }, cluster: size, ...change }).map((i) => [i.severity, i.field, i.key, i.values])
+    expect(cluster(2)).toEqual([])
+    expect(cluster(3)).toEqual([['warning', 'cluster', 'clusterWaits', { count: 2, total: 3 }]])
+    expect(cluster(2, { memory: { value: 2560, unit: 'm' } })).toEqual([['warning', 'cluster', 'clusterWaits', { count: 1, total: 2 }]])
+    expect(cluster(1, { cpu: 3 }).map(([, field]) => field)).toEqual(['resources.cpu'])
+    expect(cluster(2, { cpu: 3 }).map(([, field]) => field)).toEqual(['resources.cpu', 'cluster'])
+    expect(cluster(2, { cpu: 99 }).map(([, field]) => field)).toEqual(['resources.cpu'])
+  })
+
   it('that is interactive does not mind what the batch fields hold', () => {
     expect(judge({ type: 'interactive', startAt: '', timeout: { value: null, unit: 's' } })).toEqual([])
   })

@@ -129,7 +129,16 @@ function validateResources(draft: Draft, machines: readonly Machine[]): Issue[] 
     issues.push(error('agent', 'agentUnknown', { agent: draft.agent }))
   }
   issues.push(...validateCpu(draft.cpu, machine), ...validateMemory(draft, machine), ...validateShm(draft))
+  if (!issues.some((issue) => issue.severity === 'error')) issues.push(...validateCluster(draft, machine))
   return issues
+}
+
+/** The containers of a cluster start together, so one that does not fit makes all of them wait. */
+function validateCluster({ cluster, cpu, memory }: Draft, machine: Machine | null): Issue[] {
+  const each = amountToBytes(memory)
+  if (!machine || !cpu || !each || !cluster || cluster < 2) return []
+  const fits = Math.max(0, Math.min(Math.floor((machine.cpus - machine.usedCpus) / cpu), Math.floor((machine.memory - machine.usedMemory) / each)))
+  return fits < cluster ? [warning('cluster', 'clusterWaits', { count: fits, total: cluster })] : []
 }
 
 function validateCpu(cpu: number | null, machine: Machine | null): Issue[] {

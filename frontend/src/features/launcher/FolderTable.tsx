@@ -1,0 +1,122 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { Button, Checkbox, Input, Skeleton, Table, type TableProps, Tag } from 'antd'
+import { Folder as FolderIcon, FolderSymlink, RefreshCw } from 'lucide-react'
+import { useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { asProblem } from '@/api/client'
+import { createFolder, useFolders } from '@/api/folders'
+import { keys } from '@/api/keys'
+import type { Folder } from '@/api/types.gen'
+import { Bytes } from '@/ui/Bytes'
+import { ErrorState } from '@/ui/ErrorState'
+import { RelativeTime } from '@/ui/Times'
+import css from './folderTable.module.css'
+import { NewName } from './NewName'
+
+export interface FolderTableProps {
+  /** The agent on whose machine a new folder is made; undefined: none is known yet. */
+  machine: string | undefined
+  /** The session may land on any machine: folders of all are offered. */
+  any: boolean
+  isMounted: (folder: Folder) => boolean
+  onMount: (folder: Folder) => void
+  onUnmount: (folder: Folder) => void
+  /** Shows what is in a folder. */
+  onOpen: (folder: Folder) => void
+}
+
+const pageSize = 8
+
+/** The data folders, of which those that are ticked are mounted. */
+export function FolderTable({ machine, any, isMounted, onMount, onUnmount, onOpen }: FolderTableProps) {
+  const { t } = useTranslation('launcher')
+  const client = useQueryClient()
+  const query = useFolders()
+  const [search, setSearch] = useState('')
+  const [asking, setAsking] = useState(false)
+  const here = (query.data ?? []).filter((f) => f.state === 'ready' && (any || f.agent === machine))
+  const several = new Set(here.map((f) => f.agent)).size > 1
+  const auto = here.filter((f) => f.auto && f.agent === machine).map((f) => f.name)
+  const offered = here.filter((f) => !f.auto)
+  const rows = offered.filter((f) => f.name.toLowerCase().includes(search.trim().toLowerCase()))
+  const refresh = async () => {
+    setAsking(true)
+    await query.refetch()
+    setAsking(false)
+  }
+  const make = async (name: string) => {
+    const made = await createFolder({ name, agent: machine ?? '' })
+    await client.invalidateQueries({ queryKey: keys.folders })
+    onMount(made)
+  }
+  const faultOf = (name: string) => {
+    if (here.some((f) => f.name === name && f.agent === machine)) return t('folders.taken')
+    return /^[\w-][\w.-]{0,63}$/.test(name) ? '' : t('folders.fault')
+  }
+  return (
+    <div className={css.folders}>
+      <div className={css.tools}>
+        <Input allowClear size="small" data-filter aria-label={t('folders.search')} placeholder={t('folders.search')} value={search} onChange={(event) => setSearch(event.target.value)} />
+        <Button size="small" type="text" loading={asking} icon={<RefreshCw size={14} />} onClick={() => void refresh()}>
+          {t('folders.refresh')}
+        </Button>
+        <NewName open={t('folders.new')} label={any && several && machine ? t('folders.nameOn', { agent: machine }) : t('folders.name')} start={rows.length === 0 ? search.trim() : ''} disabled={machine === undefined} faultOf={faultOf} make={make} />
+      </div>
+      {query.error && !query.data ? (
+        <ErrorState compact problem={asProblem(query.error)} onRetry={() => void query.refetch()} />
+      ) : query.isPending ? (
+        <Skeleton active title={false} paragraph={{ rows: 3 }} />
+      ) : (
+        <Table<Folder>
+          className={css.table ?? ''}
+          size="small"
+          rowKey="id"
+          dataSource={rows}
+          columns={columns({ t, several, isMounted, onMount, onUnmount, onOpen })}
+          locale={{ emptyText: <span className={css.none}>{t(offered.length > 0 ? 'storage.noFolder' : 'folders.empty')}</span> }}
+          pagination={rows.length > pageSize ? { pageSize, size: 'small', showSizeChanger: false, showTotal: (total) => t('folders.count', { count: total }) } : false}
+          scroll={{ x: several ? 640 : 540 }}
+        />
+      )}
+      {auto.length > 0 ? <p className={css.note}>{t('storage.auto', { names: auto.join(', ') })}</p> : null}
+    </div>
+  )
+}
+
+type Columns = Pick<FolderTableProps, 'isMounted' | 'onMount' | 'onUnmount' | 'onOpen'> & {
+  t: ReturnType<typeof useTranslation<'launcher'>>['t']
+  /** There are several machines: say whose each folder is. */
+  several: boolean
+}
+
+function columns({ t, several, isMounted, onMount, onUnmount, onOpen }: Columns): TableProps<Folder>['columns'] {
+  const called = (f: Folder) => (several ? `${f.name} · ${f.agent}` : f.name)
+  return [
+    {
+      key: 'mounted',
+      title: <span className="unseen">{t('folders.mounted')}</span>,
+      width: 40,
+      render: (_, f) => <Checkbox aria-label={t('folders.mount', { name: called(f) })} checked={isMounted(f)} disabled={Boolean(f.missing) && !isMounted(f)} onChange={(event) => (event.target.checked ? onMount(f) : onUnmount(f))} />,
+    },
+    {
+      key: 'name',
+      title: t('folders.column.name'),
+      ellipsis: true,
+      sorter: (a, b) => a.name.localeCompare(b.name),
+      render: (_, f) => (
+        <span className={css.name}>
+          {f.path ? <FolderSymlink size={15} aria-hidden /> : <FolderIcon size={15} aria-hidden />}
+          <button type="button" className={css.open} aria-label={t('folders.open', { name: called(f) })} title={f.path || f.name} disabled={f.missing} onClick={() => onOpen(f)}>
+            {f.name}
+          </button>
+          {f.mode === 'model' ? <Tag variant="filled">{t('folders.model')}</Tag> : null}
+          {f.missing ? <Tag variant="filled" color="error">{t('folders.missing')}</Tag> : null}
+        </span>
+      ),
+    },
+    ...(several ? [{ key: 'agent', title: t('folders.column.agent'), width: 100, ellipsis: true, render: (_: unknown, f: Folder) => f.agent }] : []),
+    { key: 'permission', title: t('folders.column.permission'), width: 110, render: (_, f) => t(f.permission === 'ro' ? 'storage.readOnly' : 'folders.readWrite') },
+    { key: 'size', title: t('folders.column.size'), width: 90, align: 'right', sorter: (a, b) => (a.usage?.bytes ?? 0) - (b.usage?.bytes ?? 0), render: (_, f) => (f.usage ? <Bytes value={f.usage.bytes} /> : '–') },
+    { key: 'created', title: t('folders.column.created'), width: 150, sorter: (a, b) => a.createdAt.localeCompare(b.createdAt), render: (_, f) => <RelativeTime at={f.createdAt} /> },
+  ]
+}
