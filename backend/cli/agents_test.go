@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -168,6 +170,48 @@ func TestAddShowsEachStepAndEndsAsTheOperationDoes(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	})
+}
+
+// Every command that is an operation gives it up at the control plane when it is interrupted.
+func TestAnInterruptCancelsTheOperation(t *testing.T) {
+	f := newPlane(t)
+	f.sessions = sampleSessions()
+	begun, cancelled := "", 0
+	interrupt := func() {}
+	running := api.Operation{ID: "o1", State: "running", Steps: []api.OpStep{{Name: "work", Title: "Work", State: "running"}}}
+	f.handle("POST /api/v1/", func(w http.ResponseWriter, r *http.Request) {
+		begun = r.URL.Path
+		reply(w, http.StatusAccepted, running)
+	})
+	f.handle("GET /api/v1/operations/o1", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, http.StatusOK, running)
+		interrupt()
+	})
+	f.handle("POST /api/v1/operations/o1/cancel", func(w http.ResponseWriter, _ *http.Request) {
+		cancelled++
+		reply(w, http.StatusAccepted, running)
+	})
+	for path, args := range map[string]string{
+		"/images/pull":             "image pull debian:12",
+		"/images/send":             "image send debian:12 --to lab",
+		"/images/remove":           "image rm debian:12 --yes",
+		"/sessions/train-a/commit": "commit train-a mine",
+		"/agents":                  "agent add lab",
+		"/agents/lab/probe":        "agent probe lab",
+		"/agents/lab/upgrade":      "agent upgrade lab",
+		"/agents/lab/reconnect":    "agent reconnect lab",
+		"/agents/lab/remove":       "agent rm lab --uninstall --yes",
+	} {
+		begun, cancelled = "", 0
+		ctx, cancel := context.WithCancel(t.Context())
+		interrupt = cancel
+		var stdout, stderr bytes.Buffer
+		code := Main(ctx, testConfig(f.home, nil, &stdout, &stderr, strings.Fields(args)))
+		cancel()
+		if code != ExitInterrupted || begun != "/api/v1"+path || cancelled != 1 {
+			t.Errorf("%s: exit %d, began %q, cancelled %d times\n%s", args, code, begun, cancelled, stderr.String())
+		}
+	}
 }
 
 func TestNextOperationTakesWhatIsNewer(t *testing.T) {
