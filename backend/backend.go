@@ -122,7 +122,7 @@ func openLocal(ctx context.Context, config localConfig) (*Local, error) {
 		return nil, err
 	}
 	l.parts, l.Instance = append(l.parts, books), books.Instance()
-	if err := livedBefore(config.machine, books, log); err != nil {
+	if err := livedBefore(config.machine, l.Dir, books, log); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	pretended := newPrograms()

@@ -71,14 +71,14 @@ func (m *loadMeter) load(string) (agent.Load, error) {
 }
 
 // livedBefore gives a machine that is pretended to be its past, once.
-func livedBefore(machine *demo.Machine, books *store.Store, log *slog.Logger) error {
+func livedBefore(machine *demo.Machine, dir string, books *store.Store, log *slog.Logger) error {
 	if machine == nil {
 		return nil
 	}
 	if known, err := books.Finished(); err != nil || known > 0 {
 		return err
 	}
-	past, err := demo.Past(*machine, machine.Time.Clock().Now())
+	past, err := demo.Past(*machine, dir, machine.Time.Clock().Now())
 	if err != nil {
 		return err
 	}

@@ -178,6 +178,9 @@ type note struct {
 	pull *session.Pull
 }
 
+// usualLogCap is how much of one log is kept where nothing else is asked for.
+const usualLogCap = 64 * gpu.MiB
+
 // Open returns an agent that answers questions and accepts launches. The engine
 // need not answer yet.
 func Open(_ context.Context, config Config) (*Agent, error) {
@@ -188,7 +191,7 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 		config.KeepFinished = 10_000
 	}
 	if config.LogCap == 0 {
-		config.LogCap = 64 * gpu.MiB
+		config.LogCap = usualLogCap
 	}
 	if config.Link == nil {
 		config.Link = func(ctx context.Context, conn net.Conn) (Guest, error) { return link.Connect(ctx, conn) }

@@ -13,76 +13,6 @@ import (
 	"slipway/backend/session"
 )
 
-// verdict is how a container's end counts.
-type verdict struct {
-	reason   session.Reason
-	result   session.Result
-	exitCode *int
-	cause    *session.Cause
-}
-
-// judge says how the end of one of a session's containers counts, when nobody
-// asked for it. state is nil where the container has vanished. oom tells that
-// the kernel killed a process of the session for memory.
-func judge(s session.Session, number int, state *engine.State, oom bool) verdict {
-	if number > 0 {
-		return judgeOther(s, number, state, oom)
-	}
-	if state == nil {
-		return verdict{reason: session.ReasonLost, result: lostResult(s), cause: &session.Cause{
-			Code: "session_run_container-lost", Message: "The session's container has disappeared.",
-			Hint: "Someone removed it, or the engine lost it. Launch the session again.",
-		}}
-	}
-	code := state.ExitCode
-	v := verdict{exitCode: &code}
-	oom = oom || state.OOMKilled
-	if s.Spec.Type == session.Batch {
-		switch {
-		case code == 0:
-			v.reason, v.result = session.ReasonFinished, session.ResultSuccess
-		case oom:
-			v.reason, v.result, v.cause = session.ReasonOOM, session.ResultFailure, memoryCause(s)
-		default:
-			v.reason, v.result = session.ReasonTaskFailed, session.ResultFailure
-			v.cause = &session.Cause{Code: "session_run_task-failed", Message: fmt.Sprintf("The startup command ended with exit code %d%s.", code, signalName(code)), Hint: "Read the session's log."}
-		}
-		return v
-	}
-	v.reason, v.result = session.ReasonSelf, session.ResultUndefined
-	switch {
-	case oom && code == 137:
-		v.reason, v.cause = session.ReasonOOM, memoryCause(s)
-	case code != 0:
-		v.cause = &session.Cause{Code: "session_run_exited", Message: fmt.Sprintf("The session ended by itself with exit code %d%s.", code, signalName(code)),
-			Hint: "Something inside it ended it, or the container engine was stopped. Read its log."}
-	}
-	return v
-}
-
-// judgeOther says how the end of a kernel counts that is not the main one: the
-// session cannot go on without it.
-func judgeOther(s session.Session, number int, state *engine.State, oom bool) verdict {
-	name := s.Kernels[number].Name
-	if state == nil {
-		return verdict{reason: session.ReasonLost, result: lostResult(s), cause: &session.Cause{
-			Code: "session_run_container-lost", Message: fmt.Sprintf("The container of %s has disappeared, and the session ended with it.", name),
-			Hint: "Someone removed it, or the engine lost it. Launch the session again.",
-		}}
-	}
-	v := verdict{reason: session.ReasonSelf, result: lostResult(s), cause: &session.Cause{
-		Code: "session_run_kernel-ended", Message: fmt.Sprintf("The kernel %s ended with exit code %d%s, and the session with it.", name, state.ExitCode, signalName(state.ExitCode)),
-		Hint: "Read the log of that kernel.",
-	}}
-	if s.Spec.Type == session.Batch {
-		v.reason = session.ReasonTaskFailed
-	}
-	if (oom || state.OOMKilled) && state.ExitCode == 137 {
-		v.reason, v.cause = session.ReasonOOM, memoryCause(s)
-	}
-	return v
-}
-
 // takenAway returns a cause where a container did not end by itself: the
 // machine was restarted, or the engine was stopped and took it along. A batch
 // command whose end the guest has told, or that succeeded, ended by itself.
@@ -107,29 +37,6 @@ func neverBegan(trouble *session.Cause) bool {
 		trouble.Code != "session_start_no-user" && trouble.Code != "session_start_no-home"
 }
 
-func lostResult(s session.Session) session.Result {
-	if s.Spec.Type == session.Batch {
-		return session.ResultFailure
-	}
-	return session.ResultUndefined
-}
-
-func memoryCause(s session.Session) *session.Cause {
-	return &session.Cause{
-		Code: "session_run_oom-killed", Message: fmt.Sprintf("The session used up its %s of memory, and the kernel ended it.", s.Spec.Resources.Memory),
-		Hint: "Launch it again with more memory.",
-	}
-}
-
-// signalName explains the exit codes that stand for a signal.
-func signalName(code int) string {
-	names := map[int]string{129: "SIGHUP", 130: "SIGINT", 131: "SIGQUIT", 134: "SIGABRT", 135: "SIGBUS", 136: "SIGFPE", 137: "SIGKILL", 139: "SIGSEGV", 143: "SIGTERM"}
-	if name, ok := names[code]; ok {
-		return " (" + name + ")"
-	}
-	return ""
-}
-
 // ended stores that one of a RUNNING session's containers has ended, or vanished
 // where state is nil. What is left is torn down next.
 func (a *Agent) ended(ctx context.Context, c *course, s session.Session, number int, state *engine.State) error {
@@ -149,14 +56,20 @@ func (a *Agent) ended(ctx context.Context, c *course, s session.Session, number 
 		if d.Status != session.Running {
 			return nil // someone else ended it meanwhile
 		}
-		d.Stopping, d.Result, d.ExitCode, d.Error = v.reason, v.result, v.exitCode, v.cause
-		if state != nil {
-			d.Kernels = slices.Clone(d.Kernels)
-			d.Kernels[number].ExitCode = &state.ExitCode
-		}
-		return d.beginEnd()
+		return d.endBy(v, number, state)
 	})
 	return err
+}
+
+// endBy moves a RUNNING session to TERMINATING because one of its containers has
+// ended, or vanished where state is nil.
+func (d *draft) endBy(v verdict, number int, state *engine.State) error {
+	d.Stopping, d.Result, d.ExitCode, d.Error = v.reason, v.result, v.exitCode, v.cause
+	if state != nil {
+		d.Kernels = slices.Clone(d.Kernels)
+		d.Kernels[number].ExitCode = &state.ExitCode
+	}
+	return d.beginEnd()
 }
 
 // beginEnd moves a placed session to TERMINATING. Stopping holds the reason.
@@ -203,12 +116,7 @@ func (a *Agent) terminate(id session.ID, reason session.Reason, forced bool) (se
 			}
 			return nil
 		}
-		d.Stopping, d.Forced = reason, forced
-		if reason == session.ReasonTaskTimeout {
-			d.Result = session.ResultFailure
-			d.Error = &session.Cause{Code: "session_run_timeout", Message: fmt.Sprintf("The session ran for its timeout of %s and was ended.", d.Spec.Timeout), Hint: "Launch it again with a longer timeout."}
-		}
-		return d.beginEnd()
+		return d.askEnd(reason, forced)
 	})
 	if err != nil {
 		return session.Session{}, err
@@ -219,6 +127,16 @@ func (a *Agent) terminate(id session.ID, reason session.Reason, forced bool) (se
 		signal(a.sweep)
 	}
 	return s, nil
+}
+
+// askEnd moves a placed session to TERMINATING because an end is asked for.
+func (d *draft) askEnd(reason session.Reason, forced bool) error {
+	d.Stopping, d.Forced = reason, forced
+	if reason == session.ReasonTaskTimeout {
+		d.Result = session.ResultFailure
+		d.Error = &session.Cause{Code: "session_run_timeout", Message: fmt.Sprintf("The session ran for its timeout of %s and was ended.", d.Spec.Timeout), Hint: "Launch it again with a longer timeout."}
+	}
+	return d.beginEnd()
 }
 
 // tearDown ends a TERMINATING session: stop, keep the log, remove, store the
@@ -292,7 +210,7 @@ func (t *teardown) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := t.step(ctx, "stop", a.limits.Call+a.limits.Grace, t.stop); err != nil {
+	if err := t.step(ctx, stepStop, a.limits.Call+a.limits.Grace, t.stop); err != nil {
 		if !t.session.Forced {
 			return err
 		}
@@ -302,7 +220,7 @@ func (t *teardown) run(ctx context.Context) error {
 	if t.session.Forced {
 		limit = min(limit, 3*time.Second)
 	}
-	if err := t.step(ctx, "logs", limit, t.keepLogs); err != nil {
+	if err := t.step(ctx, stepLogs, limit, t.keepLogs); err != nil {
 		if unavailable(err) && !t.session.Forced {
 			return err
 		}
@@ -311,10 +229,10 @@ func (t *teardown) run(ctx context.Context) error {
 	if err := t.makeImage(ctx); err != nil {
 		return err
 	}
-	if err := t.step(ctx, "remove", a.limits.Call, t.remove); err != nil {
+	if err := t.step(ctx, stepRemove, a.limits.Call, t.remove); err != nil {
 		return err
 	}
-	return t.step(ctx, "network", a.limits.Call, func(ctx context.Context) error {
+	return t.step(ctx, stepNetwork, a.limits.Call, func(ctx context.Context) error {
 		return a.leaveNetwork(ctx, a.networkOf(t.session).Name, t.session.ID)
 	})
 }
@@ -463,18 +381,7 @@ func (a *Agent) finish(s session.Session, t *teardown, failure error) error {
 		if err := d.end(session.PhaseTerminate, outcome, t.steps, cause); err != nil {
 			return err
 		}
-		d.Kernels = slices.Clone(d.Kernels)
-		for i := range d.Kernels {
-			if code, known := t.exits[d.Kernels[i].Name]; known && d.Kernels[i].ExitCode == nil {
-				d.Kernels[i].ExitCode = &code
-			}
-		}
-		if d.ExitCode == nil && d.StartedAt != nil && len(d.Kernels) > 0 {
-			d.ExitCode = d.Kernels[0].ExitCode
-		}
-		status := endStatus(d.Session)
-		d.Reason, d.Stopping = d.Stopping, ""
-		return d.to(status)
+		return d.over(t.exits)
 	})
 	if err != nil {
 		return err
@@ -484,6 +391,22 @@ func (a *Agent) finish(s session.Session, t *teardown, failure error) error {
 	a.publishMachine()
 	a.rouse()
 	return a.purge()
+}
+
+// over moves a session to its terminal status. exits are the exit codes by kernel.
+func (d *draft) over(exits map[string]int) error {
+	d.Kernels = slices.Clone(d.Kernels)
+	for i := range d.Kernels {
+		if code, known := exits[d.Kernels[i].Name]; known && d.Kernels[i].ExitCode == nil {
+			d.Kernels[i].ExitCode = &code
+		}
+	}
+	if d.ExitCode == nil && d.StartedAt != nil && len(d.Kernels) > 0 {
+		d.ExitCode = d.Kernels[0].ExitCode
+	}
+	status := endStatus(d.Session)
+	d.Reason, d.Stopping = d.Stopping, ""
+	return d.to(status)
 }
 
 func leftText(t *teardown, cause *session.Cause) string {

@@ -22,6 +22,19 @@ type step struct {
 	undo   func(*Agent, context.Context, *launch) error
 }
 
+// The names of steps: of a preparation, of a start, and of an end.
+const (
+	stepImage   = "image"
+	stepPull    = "pull"
+	stepNetwork = "network"
+	stepCreate  = "create"
+	stepStart   = "start"
+	stepGuest   = "guest"
+	stepStop    = "stop"
+	stepLogs    = "logs"
+	stepRemove  = "remove"
+)
+
 // stage is a phase of a launch with its steps.
 type stage struct {
 	phase session.PhaseName
@@ -34,17 +47,17 @@ var (
 	prepareStage = stage{
 		phase: session.PhasePrepare, limit: func(l Limits) time.Duration { return l.Prepare }, done: (*Agent).prepared,
 		steps: []step{
-			{name: "image", reason: session.ReasonPullFailed, limit: func(l Limits) time.Duration { return l.Call }, do: (*Agent).findImage},
-			{name: "pull", reason: session.ReasonPullFailed, limit: func(l Limits) time.Duration { return l.Pull }, do: (*Agent).pullImage},
+			{name: stepImage, reason: session.ReasonPullFailed, limit: func(l Limits) time.Duration { return l.Call }, do: (*Agent).findImage},
+			{name: stepPull, reason: session.ReasonPullFailed, limit: func(l Limits) time.Duration { return l.Pull }, do: (*Agent).pullImage},
 		},
 	}
 	startStage = stage{
 		phase: session.PhaseStart, limit: func(l Limits) time.Duration { return l.Launch }, done: (*Agent).started,
 		steps: []step{
-			{name: "network", reason: session.ReasonCreateFailed, limit: func(l Limits) time.Duration { return l.Call }, do: (*Agent).createNetwork, undo: (*Agent).undoNetwork},
-			{name: "create", reason: session.ReasonCreateFailed, limit: func(l Limits) time.Duration { return l.Create }, do: (*Agent).createContainers, undo: (*Agent).removeContainers},
-			{name: "start", reason: session.ReasonStartFailed, limit: func(l Limits) time.Duration { return l.Start }, do: (*Agent).startContainers},
-			{name: "guest", reason: session.ReasonStartFailed, limit: func(l Limits) time.Duration { return l.Guest }, do: (*Agent).greetGuests, undo: (*Agent).dismissGuests},
+			{name: stepNetwork, reason: session.ReasonCreateFailed, limit: func(l Limits) time.Duration { return l.Call }, do: (*Agent).createNetwork, undo: (*Agent).undoNetwork},
+			{name: stepCreate, reason: session.ReasonCreateFailed, limit: func(l Limits) time.Duration { return l.Create }, do: (*Agent).createContainers, undo: (*Agent).removeContainers},
+			{name: stepStart, reason: session.ReasonStartFailed, limit: func(l Limits) time.Duration { return l.Start }, do: (*Agent).startContainers},
+			{name: stepGuest, reason: session.ReasonStartFailed, limit: func(l Limits) time.Duration { return l.Guest }, do: (*Agent).greetGuests, undo: (*Agent).dismissGuests},
 		},
 	}
 )
@@ -269,33 +282,44 @@ func lasting(code session.Code) bool {
 // prepared stores that the image is there.
 func (a *Agent) prepared(l *launch) (session.Session, error) {
 	return a.changeLaunch(l.session, func(d *draft) error {
-		if err := d.end(session.PhasePrepare, session.OutcomeSuccess, l.steps, nil); err != nil {
-			return err
-		}
-		d.Error, d.Pinned = nil, l.pinned
-		if err := d.to(session.Prepared); err != nil {
-			return err
-		}
-		return d.enter(startStage)
+		return d.prepared(l.steps, l.pinned)
 	})
+}
+
+// prepared moves a session whose image is there to CREATING.
+func (d *draft) prepared(steps []session.Step, pinned string) error {
+	if err := d.end(session.PhasePrepare, session.OutcomeSuccess, steps, nil); err != nil {
+		return err
+	}
+	d.Error, d.Pinned = nil, pinned
+	if err := d.to(session.Prepared); err != nil {
+		return err
+	}
+	return d.enter(startStage)
 }
 
 // started stores that the session runs.
 func (a *Agent) started(l *launch) (session.Session, error) {
 	defer signal(a.meter.changed)
 	return a.changeLaunch(l.session, func(d *draft) error {
-		if err := d.end(session.PhaseStart, session.OutcomeSuccess, l.steps, nil); err != nil {
-			return err
-		}
-		d.Error = nil
 		_, trouble := l.course.heard()
 		d.warnOfTrouble(trouble)
-		d.Kernels = slices.Clone(d.Kernels)
-		for i := range d.Kernels {
-			d.Kernels[i].Container = l.containers[i]
-		}
-		return d.to(session.Running)
+		return d.started(l.steps, l.containers)
 	})
+}
+
+// started moves a session to RUNNING. containers are the engine's ids in the order
+// of kernels.
+func (d *draft) started(steps []session.Step, containers []string) error {
+	if err := d.end(session.PhaseStart, session.OutcomeSuccess, steps, nil); err != nil {
+		return err
+	}
+	d.Error = nil
+	d.Kernels = slices.Clone(d.Kernels)
+	for i := range d.Kernels {
+		d.Kernels[i].Container = containers[i]
+	}
+	return d.to(session.Running)
 }
 
 func (a *Agent) findImage(ctx context.Context, l *launch) error {

@@ -14,12 +14,15 @@ import (
 	"strings"
 
 	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 // A kept log is one or two files of lines with timestamps: NAME.log and, where
 // the log was longer than half of the cap, NAME.log.1 before it.
 
-func (a *Agent) logDir(id session.ID) string { return filepath.Join(a.config.Dir, "logs", string(id)) }
+func (a *Agent) logDir(id session.ID) string { return logDir(a.config.Dir, id) }
+
+func logDir(dir string, id session.ID) string { return filepath.Join(dir, "logs", string(id)) }
 
 func (a *Agent) removeLogs(id session.ID) {
 	if err := os.RemoveAll(a.logDir(id)); err != nil {
@@ -37,11 +40,16 @@ func (a *Agent) keepLog(ctx context.Context, id session.ID, kernel, container st
 		return err
 	}
 	defer source.Close() //nolint:errcheck // only read
-	if err := os.MkdirAll(a.logDir(id), 0o700); err != nil {
+	return writeLog(a.logDir(id), kernel, a.config.LogCap, source)
+}
+
+// writeLog keeps a log with timestamps in a session's folder of logs.
+func writeLog(dir, kernel string, limit gpu.Bytes, source io.Reader) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return logError(err)
 	}
-	final := filepath.Join(a.logDir(id), kernel+".log")
-	w := &rotating{path: final + ".part", cap: int64(a.config.LogCap) / 2}
+	final := filepath.Join(dir, kernel+".log")
+	w := &rotating{path: final + ".part", cap: int64(limit) / 2}
 	defer w.discard()
 	if _, err := io.Copy(w, source); err != nil {
 		return logError(err)

@@ -11,71 +11,97 @@ import (
 	"slipway/gpu"
 )
 
-// Ended is a session that has ended, with what its machine measured while it ran.
-type Ended struct {
-	Session session.Session // of a terminal status, with StartedAt and TerminatedAt
-	CPU     time.Duration   // that it used in all, evenly
-	// Samples are those of the machine's devices, in one boot: the first at the
-	// start, the last after the end.
-	Samples iter.Seq[gpu.Sample]
+// Before is what a machine was used for before anybody kept books of it.
+type Before struct {
+	Agent   string // name of the one that keeps the books
+	Dir     string // its data folder
+	CPUs    int
+	Memory  gpu.Bytes
+	Devices []gpu.Device
+	// Ended are the sessions, in the order of their starts; each had the machine
+	// for itself.
+	Ended iter.Seq[Ended]
 }
 
-// Recount writes the records and the accounts of sessions that ended before
-// anybody kept books, in the order of their starts, as an agent would have kept
-// them. No agent has the store open. It fails, and writes nothing, where the
-// books would not balance.
-func Recount(s *store.Store, ended iter.Seq[Ended], log *slog.Logger) error {
+// Ended is a session that has ended, with what its machine measured while it ran.
+type Ended struct {
+	ID        session.ID
+	Launch    session.LaunchRequest
+	At        time.Time // of the launch
+	Container string    // engine's id
+	Pinned    string    // its image by digest
+	// Took tells how long each step of its preparation, its start and its end
+	// took. A pull that took no time was not needed.
+	Took func(step string) time.Duration
+	Ran  time.Duration
+	// Asked is why somebody ended it. Empty: it ended by itself, as ExitCode and
+	// OOM say.
+	Asked    session.Reason
+	ExitCode int
+	OOM      bool
+	Log      func(started time.Time) []Line
+	CPU      time.Duration // that it used in all, evenly
+	// Samples are those of the machine's devices while the session ran, in one
+	// boot: the first at its start, the last after its end.
+	Samples func(session.Session) iter.Seq[gpu.Sample]
+}
+
+// Line is a line that a session wrote some time after its start.
+type Line struct {
+	After time.Duration
+	Text  string
+}
+
+// Recount writes the records, the histories, the logs and the accounts of
+// sessions that ended before anybody kept books, by the rules by which an agent
+// would have kept them. No agent has the store open. Where the books would not
+// balance it fails, and stores nothing.
+func Recount(s *store.Store, before Before, log *slog.Logger) error {
 	books, err := openAccounts(s, nil, log)
 	if err != nil {
 		return err
 	}
-	var last gpu.Moment
-	var records []session.Session
-	for one := range ended {
-		last = books.relive(one)
-		records = append(records, one.Session)
-	}
-	if len(records) == 0 {
-		return nil
-	}
-	if err := errors.Join(books.check()...); err != nil {
-		return err
-	}
-	if err := books.checkpoint(last, memory{}); err != nil {
-		return err
-	}
 	return s.Update(func(tx *store.Tx) error {
-		for _, record := range records {
-			if err := tx.Create(&record, ""); err != nil {
+		var last gpu.Moment
+		none := true
+		for one := range before.Ended {
+			ended, err := before.retell(tx, one)
+			if err != nil {
 				return err
 			}
+			last, none = books.relive(ended, one), false
 		}
-		return nil
+		if none {
+			return nil
+		}
+		return books.closeOff(tx, last)
 	})
 }
 
 // relive keeps the books of one session from its first sample to its last, and
 // returns the moment of that.
-func (b *accounts) relive(one Ended) (at gpu.Moment) {
-	started, over := *one.Session.StartedAt, false
-	length := one.Session.TerminatedAt.Sub(started)
+func (b *accounts) relive(ended session.Session, one Ended) (at gpu.Moment) {
+	started, over := *ended.StartedAt, false
+	length := ended.TerminatedAt.Sub(started)
 	begun := false
-	for sample := range one.Samples {
+	for sample := range one.Samples(ended) {
 		at = sample.At
 		if !begun {
 			b.book(sample)
-			b.begin(at, one.Session)
-			b.cpu(at.Wall, one, 0)
+			b.mu.Lock()
+			b.start(ago(at, started), ended)
+			b.mu.Unlock()
+			b.cpu(at.Wall, ended, 0)
 			begun = true
 			continue
 		}
 		if !over {
 			gone := min(at.Wall.Sub(started), length)
-			b.cpu(at.Wall, one, time.Duration(float64(one.CPU)*gone.Seconds()/length.Seconds()))
+			b.cpu(at.Wall, ended, time.Duration(float64(one.CPU)*gone.Seconds()/length.Seconds()))
 		}
 		b.book(sample)
-		if !over && !at.Wall.Before(*one.Session.TerminatedAt) {
-			b.end(at, at, one.Session.ID)
+		if !over && !at.Wall.Before(*ended.TerminatedAt) {
+			b.end(at, at, ended.ID)
 			over = true
 		}
 	}
@@ -83,8 +109,19 @@ func (b *accounts) relive(one Ended) (at gpu.Moment) {
 }
 
 // cpu books the CPU time of a session that used it evenly over its kernels.
-func (b *accounts) cpu(wall time.Time, one Ended, used time.Duration) {
-	for _, kernel := range one.Session.Kernels {
-		b.used(wall, one.Session.ID, kernel.Container, used/time.Duration(len(one.Session.Kernels)))
+func (b *accounts) cpu(wall time.Time, s session.Session, used time.Duration) {
+	for _, kernel := range s.Kernels {
+		b.used(wall, s.ID, kernel.Container, used/time.Duration(len(s.Kernels)))
 	}
+}
+
+// closeOff stores the accounts as of a moment, if they balance.
+func (b *accounts) closeOff(tx *store.Tx, now gpu.Moment) error {
+	if err := errors.Join(b.check()...); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.cpus.accrueAll(now)
+	return b.put(tx, b.gpus.Checkpoint(), now, memory{})
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"time"
 
 	"slipway/backend/session"
 	"slipway/backend/store"
@@ -180,6 +181,11 @@ func (a *Agent) launched(req session.LaunchRequest) bool {
 }
 
 func (a *Agent) newSession(req session.LaunchRequest) session.Session {
+	return newSession(req, a.config.NewID(req), a.config.Name, a.clock.Now().UTC())
+}
+
+// newSession is a session as it is launched at a moment on an agent of a name.
+func newSession(req session.LaunchRequest, id session.ID, agent string, at time.Time) session.Session {
 	spec := req.Spec.WithDefaults()
 	if spec.Name == "" {
 		spec.Name = session.RandomName()
@@ -190,8 +196,8 @@ func (a *Agent) newSession(req session.LaunchRequest) session.Session {
 	}
 	return session.Session{
 		Priority: priority,
-		ID:       a.config.NewID(req), Name: spec.Name, Owner: req.Owner, Agent: a.config.Name, Spec: spec, SpecKey: spec.SpecKey(),
-		Status: session.Pending, Result: session.ResultUndefined, CreatedAt: a.clock.Now().UTC(),
+		ID:       id, Name: spec.Name, Owner: req.Owner, Agent: agent, Spec: spec, SpecKey: spec.SpecKey(),
+		Status: session.Pending, Result: session.ResultUndefined, CreatedAt: at,
 	}
 }
 
@@ -214,16 +220,21 @@ func (a *Agent) create(s session.Session, key string) (session.Session, error) {
 		if err := stillThere(tx, s); err != nil {
 			return err
 		}
-		if err := tx.Create(&s, key); err != nil {
-			return err
-		}
-		return tx.PutPhase(&session.Phase{Session: s.ID, Phase: session.PhaseSchedule, Result: session.OutcomeRunning,
-			From: session.Pending, To: session.Scheduled, Attempts: 1, CreatedAt: s.CreatedAt, UpdatedAt: s.CreatedAt})
+		return put(tx, &s, key)
 	})
 	if err == nil && fresh {
 		a.publishVersions([]session.Session{s})
 	}
 	return s, err
+}
+
+// put stores a new session with the first row of its history.
+func put(tx *store.Tx, s *session.Session, key string) error {
+	if err := tx.Create(s, key); err != nil {
+		return err
+	}
+	return tx.PutPhase(&session.Phase{Session: s.ID, Phase: session.PhaseSchedule, Result: session.OutcomeRunning,
+		From: session.Pending, To: session.Scheduled, Attempts: 1, CreatedAt: s.CreatedAt, UpdatedAt: s.CreatedAt})
 }
 
 // Get implements [session.Sessions].

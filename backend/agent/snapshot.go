@@ -69,12 +69,18 @@ func promiseOf(s session.Session, now time.Time) scheduler.Promise {
 	return p
 }
 
-// request is a waiting session as the scheduler knows it.
-func (a *Agent) request(s session.Session) (scheduler.Request, error) {
-	q := scheduler.Request{
+// requestOf is a session that waits for nothing but its turn, as the scheduler
+// knows it.
+func requestOf(s session.Session) scheduler.Request {
+	return scheduler.Request{
 		Session: s.ID, Name: s.Name, Owner: s.Owner, CPU: s.Spec.Resources.CPU, Memory: s.Spec.Resources.Memory, GPU: s.Spec.Accelerator, Kernels: s.Spec.Cluster,
 		Priority: s.Priority, NotBefore: s.Spec.NotBefore, Timeout: time.Duration(s.Spec.Timeout), Kinds: kindsOf(s),
 	}
+}
+
+// request is a waiting session as the scheduler knows it.
+func (a *Agent) request(s session.Session) (scheduler.Request, error) {
+	q := requestOf(s)
 	if s.Spec.PendingTimeout > 0 {
 		from := s.CreatedAt
 		if s.Spec.NotBefore != nil && s.Spec.NotBefore.After(from) {
@@ -178,8 +184,12 @@ func usedOf(sample gpu.Sample, holders gpu.Holders, device gpu.UUID) map[session
 // enforcement is the weakest level by which the grants of a session are kept,
 // empty where it holds no devices.
 func (a *Agent) enforcement(s session.Session, devices []gpu.Device, grants session.Grants) gpu.Level {
+	attached := a.attachment()
+	return weakest(gpu.Enforcement{HardLimit: attached.HardLimit, MPS: s.Spec.MPS && attached.MPS, Guard: true}, devices, grants)
+}
+
+func weakest(with gpu.Enforcement, devices []gpu.Device, grants session.Grants) gpu.Level {
 	order := []gpu.Level{gpu.LevelNone, gpu.LevelWatched, gpu.LevelPerProcess, gpu.LevelHard, gpu.LevelHardware}
-	with := gpu.Enforcement{HardLimit: a.attachment().HardLimit, MPS: s.Spec.MPS && a.attachment().MPS, Guard: true}
 	for _, level := range order {
 		for _, g := range grants.GPUs {
 			for _, d := range devices {

@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"fmt"
 	"time"
 
 	"slipway/backend/session"
@@ -27,22 +26,9 @@ func work(name, label string, cpus int, memory gpu.Bytes, accelerator gpu.Reques
 	return session.Spec{
 		Name: name, Type: session.Batch, Image: imageTorch, Label: label, Accelerator: accelerator,
 		Resources: session.Resources{CPU: cpus, Memory: memory},
-		Command:   training(cpus, memory, time.Duration(hours*float64(time.Hour))),
+		Command:   training(cpus, memory, time.Duration(hours*float64(time.Hour)), 0),
 		Timeout:   session.Duration(time.Duration(hours*float64(time.Hour)) + time.Hour),
 	}
-}
-
-// training is a script that keeps a part of what it was given busy and prints a
-// line an epoch.
-func training(cpus int, memory gpu.Bytes, length time.Duration) string {
-	const epoch = 20 * time.Second
-	return fmt.Sprintf(`stress --cpu %d --vm 1 --vm-bytes %d --timeout %d &
-epochs=%d
-for epoch in $(seq 1 $epochs); do
-  echo "epoch $epoch/$epochs  loss 0.$((9000 / (epoch + 9)))"
-  sleep %d
-done
-`, max(1, cpus*3/4), int64(memory)/10*6, int(length.Seconds()), max(1, int(length/epoch)), int(epoch.Seconds()))
 }
 
 // desk is a session that a person works in.
@@ -106,7 +92,7 @@ func failures() []Act {
 	return []Act{
 		diverged(),
 		{Spec: session.Spec{Name: "image-mistyped", Type: session.Batch, Image: "pytorch/pytorhc:2.5", Label: "churn", Resources: small, Command: "python train.py"}},
-		{Spec: session.Spec{Name: "batch-too-large", Type: session.Batch, Image: imagePython, Label: "churn", Resources: small, Command: "echo 'loading 4 GiB of features'\nstress --cpu 1 --vm 1 --vm-bytes 4g --timeout 60\n"}},
+		{Spec: session.Spec{Name: "batch-too-large", Type: session.Batch, Image: imagePython, Label: "churn", Resources: small, Command: tooLarge(small.Memory)}},
 		{Spec: session.Spec{Name: "too-slow", Type: session.Batch, Image: imagePython, Label: "churn", Resources: small, Command: "echo working\nsleep 3600\n", Timeout: session.Duration(5 * time.Second)}},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"slipway/backend/agent"
+	enginesim "slipway/backend/engine/sim"
 	"slipway/backend/session"
 	"slipway/gpu"
 	"slipway/gpu/sim"
@@ -48,39 +49,41 @@ func errands(m Machine) []errand {
 	}
 }
 
-// Past is what people did on a machine in the 30 days before now, oldest first.
-// The machine was started anew for each session; what its devices did then is
-// simulated as it is in the present.
-func Past(m Machine, now time.Time) (iter.Seq[agent.Ended], error) {
-	p := &past{machine: m, rng: rand.New(rand.NewPCG(m.Seed, 200))}
+// Past is what people did on a machine in the 30 days before now. The machine was
+// started anew for each session; what its devices did then is simulated as it is
+// in the present. dir is the folder of its agent.
+func Past(m Machine, dir string, now time.Time) (agent.Before, error) {
+	before := agent.Before{Agent: m.Name, Dir: dir, CPUs: m.CPUs, Memory: m.Memory}
+	p := &past{machine: m, rng: rand.New(rand.NewPCG(m.Seed, 200)), pulled: map[string]bool{}}
 	p.devices = sim.Open(sim.Config{Seed: m.Seed, Cards: m.Cards, Clock: func() gpu.Moment { return p.clock }})
 	inventory, err := p.devices.Inventory(context.Background())
 	if err != nil {
-		return nil, err
+		return before, err
 	}
-	p.inventory = inventory
+	before.Devices = inventory
 	today := now.UTC().Truncate(24 * time.Hour)
-	return func(yield func(agent.Ended) bool) {
+	before.Ended = func(yield func(agent.Ended) bool) {
 		for day := pastDays; day > 0; day-- {
 			at := today.AddDate(0, 0, -day)
 			if at.Weekday() == time.Saturday || at.Weekday() == time.Sunday {
 				continue
 			}
-			if !yield(p.ended(at.Add(8*time.Hour + time.Duration(p.rng.IntN(9*3600))*time.Second))) {
+			if !yield(p.ended(at.Add(8*time.Hour + some(p.rng, 9*time.Hour)))) {
 				return
 			}
 		}
-	}, nil
+	}
+	return before, nil
 }
 
 // past makes up one session after the other.
 type past struct {
-	machine   Machine
-	rng       *rand.Rand
-	devices   *sim.Machine
-	inventory []gpu.Device
-	clock     gpu.Moment
-	number    int
+	machine Machine
+	rng     *rand.Rand
+	devices *sim.Machine
+	clock   gpu.Moment
+	number  int
+	pulled  map[string]bool // images that were used before
 }
 
 // text draws a text of n of the letters.
@@ -92,61 +95,114 @@ func (p *past) text(letters string, n int) string {
 	return string(text)
 }
 
-// ended is a session that began at a time.
-func (p *past) ended(began time.Time) agent.Ended {
+// ended is a session that was launched at a time.
+func (p *past) ended(at time.Time) agent.Ended {
 	all := errands(p.machine)
 	e := all[p.rng.IntN(len(all))]
 	p.number++
 	length := time.Duration(8+p.rng.IntN(32)) * time.Minute
-	over, zero := began.Add(length), 0
-	grants := session.Grants{Memory: e.memory, GPUs: p.grants(e)}
-	for cpu := range e.cpus {
-		grants.CPUs = append(grants.CPUs, cpu)
-	}
-	spec := desk(fmt.Sprintf("%s-%02d", e.name, p.number), e.image, e.label, e.cpus, e.memory, gpu.Request{Shares: e.share})
-	s := session.Session{
-		ID: session.ID(p.text("abcdefghijklmnopqrstuvwxyz234567", 12)), Name: spec.Name, Owner: e.owner, Agent: p.machine.Name, Attempt: 1, Grants: grants,
-		Status: session.Terminated, Result: session.ResultSuccess, Reason: session.ReasonUser, Priority: session.DefaultPriority,
-		CreatedAt: began.Add(-2 * time.Second), ScheduledAt: &began, StartedAt: &began, TerminatedAt: &over,
+	one := agent.Ended{
+		ID: session.ID(p.text("abcdefghijklmnopqrstuvwxyz", 1) + p.text("abcdefghijklmnopqrstuvwxyz234567", 11)), At: at, Ran: length,
+		Launch:    session.LaunchRequest{Owner: e.owner, Spec: e.spec(fmt.Sprintf("%s-%02d", e.name, p.number), length)},
+		Container: p.text("0123456789abcdef", 64), Pinned: enginesim.Pinned(e.image),
 	}
 	if e.batch {
-		spec.Type, spec.Command = session.Batch, training(e.cpus, e.memory, length)
-		s.Reason, s.ExitCode = session.ReasonFinished, &zero
+		p.batch(e, length, &one)
+	} else {
+		p.desk(e, &one)
 	}
-	s.Spec = spec.WithDefaults()
-	s.Kernels = []session.Kernel{{Name: session.MainKernel, Hostname: session.MainKernel, Container: p.text("0123456789abcdef", 64), Status: session.Terminated, Grants: grants}}
-	busy := 0.3 + 0.5*p.rng.Float64()
-	return agent.Ended{Session: s, CPU: time.Duration(busy * float64(e.cpus) * float64(length)), Samples: p.samples(s, e.kind)}
+	one.CPU = time.Duration((0.3 + 0.5*p.rng.Float64()) * float64(e.cpus) * float64(one.Ran))
+	steps := p.steps(e.image, one.Asked != "")
+	one.Took = func(step string) time.Duration { return steps[step] }
+	number := p.number
+	one.Samples = func(s session.Session) iter.Seq[gpu.Sample] { return p.samples(number, s, e.kind) }
+	return one
 }
 
-// grants are the first devices of the machine, in as many parts as are needed.
-func (p *past) grants(e errand) []gpu.Grant {
-	var grants []gpu.Grant
-	for left := e.share; left > 0; left -= gpu.WholeDevice {
-		d, part := p.inventory[len(grants)], min(left, gpu.WholeDevice)
-		grants = append(grants, gpu.Grant{Device: d.UUID, Share: part, Memory: d.Usable() * gpu.Bytes(part) / gpu.Bytes(gpu.WholeDevice)})
+// desk is what a person worked in until they ended it.
+func (p *past) desk(e errand, one *agent.Ended) {
+	one.Asked, one.ExitCode, one.Ran = session.ReasonUser, 143, one.Ran+some(p.rng, time.Minute)
+	seed, ran := p.rng.Uint64(), one.Ran
+	one.Log = func(started time.Time) []agent.Line {
+		rng := rand.New(rand.NewPCG(seed, 201))
+		if e.kind == sim.Serving {
+			return served(rng, ran)
+		}
+		return noted(rng, started, ran)
 	}
-	return grants
+}
+
+// batch is what ran until it was done, or, one in six, until it failed.
+func (p *past) batch(e errand, length time.Duration, one *agent.Ended) {
+	log := func(ran time.Duration, broken int) func(time.Time) []agent.Line {
+		return func(time.Time) []agent.Line {
+			if e.share == 0 {
+				return extracted(length, ran)
+			}
+			return trained(length, ran, broken)
+		}
+	}
+	one.Log = log(length, 0)
+	spec := &one.Launch.Spec
+	switch fate := p.rng.IntN(12); {
+	case fate == 0 && e.share > 0:
+		broken := epochs(length)/2 + 1
+		spec.Command = training(e.cpus, e.memory, length, broken)
+		one.Ran, one.ExitCode = time.Duration(broken-1)*epochLength+time.Second, 1
+		one.Log = log(one.Ran, broken)
+	case fate == 0:
+		spec.Command = tooLarge(e.memory)
+		one.Ran, one.ExitCode, one.OOM = 20*time.Second+some(p.rng, 20*time.Second), 137, true
+		one.Log = func(time.Time) []agent.Line { return []agent.Line{{Text: loading(e.memory)}} }
+	case fate == 1:
+		one.Ran = (length / 2).Truncate(time.Minute)
+		spec.Timeout, one.Asked, one.ExitCode = session.Duration(one.Ran), session.ReasonTaskTimeout, 143
+		one.Log = log(one.Ran, 0)
+	}
+}
+
+// steps is how long each step of a session's way took. Who uses an image first
+// pulls it.
+func (p *past) steps(image string, asked bool) map[string]time.Duration {
+	between := func(least, most int) time.Duration {
+		return time.Duration(least+p.rng.IntN(most-least)) * time.Millisecond
+	}
+	took := map[string]time.Duration{
+		"image": between(1, 4), "network": between(1, 3), "create": between(280, 450), "start": between(280, 420), "guest": between(120, 180),
+		"stop": between(1, 2), "logs": between(1, 6), "remove": between(150, 200),
+	}
+	if asked {
+		took["stop"] = between(90, 180)
+	}
+	if !p.pulled[image] {
+		p.pulled[image], took["pull"] = true, between(14_000, 52_000)
+	}
+	return took
 }
 
 // samples runs the devices from the start of a session to a moment after its end.
-func (p *past) samples(s session.Session, kind sim.Kind) iter.Seq[gpu.Sample] {
-	boot := fmt.Sprintf("past-%d", p.number)
+func (p *past) samples(number int, s session.Session, kind sim.Kind) iter.Seq[gpu.Sample] {
+	boot, container, length := fmt.Sprintf("past-%d", number), s.Kernels[0].Container, s.TerminatedAt.Sub(*s.StartedAt)
+	read := func(gone time.Duration) (gpu.Sample, error) {
+		up := time.Minute + gone
+		p.clock = gpu.Moment{BootID: boot, Boot: up, Awake: up, Wall: s.StartedAt.Add(gone)}
+		return p.devices.Sample(context.Background())
+	}
 	return func(yield func(gpu.Sample) bool) {
-		container, length := s.Kernels[0].Container, s.TerminatedAt.Sub(*s.StartedAt)
-		for gone := time.Duration(0); gone <= length+pastEvery; gone += pastEvery {
-			up := time.Minute + gone
-			p.clock = gpu.Moment{BootID: boot, Boot: up, Awake: up, Wall: s.StartedAt.Add(gone)}
-			sample, err := p.devices.Sample(context.Background())
-			if err != nil || !yield(sample) {
+		for gone := time.Duration(0); gone < length; gone += pastEvery {
+			if sample, err := read(gone); err != nil || !yield(sample) {
 				return
 			}
-			switch gone {
-			case 0:
+			if gone == 0 {
 				p.devices.RunGranted(container, kind, s.Grants.GPUs)
-			case length:
-				p.devices.EndContainer(container)
 			}
+		}
+		if sample, err := read(length); err != nil || !yield(sample) {
+			return
+		}
+		p.devices.EndContainer(container)
+		if sample, err := read(length + pastEvery); err == nil {
+			yield(sample)
 		}
 	}
 }

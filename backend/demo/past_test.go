@@ -2,8 +2,12 @@ package demo
 
 import (
 	"encoding/json"
+	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
+	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,18 +20,21 @@ import (
 // relived is what a store holds of the past of a machine.
 type relived struct {
 	sessions []session.Session
+	phases   map[session.ID][]session.Phase
+	logs     map[session.ID]string
 	rows     map[string]string
 	gpus     gpu.State
 }
 
 func relive(t *testing.T, m Machine, now time.Time) relived {
 	t.Helper()
-	books, err := store.Open(store.Config{Path: filepath.Join(t.TempDir(), "agent.db")})
+	dir := t.TempDir()
+	books, err := store.Open(store.Config{Path: filepath.Join(dir, "agent.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer books.Close()
-	past, err := Past(m, now)
+	past, err := Past(m, dir, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +44,7 @@ func relive(t *testing.T, m Machine, now time.Time) relived {
 	if problems, err := books.Check(); err != nil || len(problems) > 0 {
 		t.Errorf("the store: %q, %v", problems, err)
 	}
-	r := relived{rows: map[string]string{}}
+	r := relived{rows: map[string]string{}, phases: map[session.ID][]session.Phase{}, logs: map[session.ID]string{}}
 	if _, err := books.Account("gpu/state", &r.gpus); err != nil {
 		t.Fatal(err)
 	}
@@ -54,6 +61,16 @@ func relive(t *testing.T, m Machine, now time.Time) relived {
 	if r.sessions, err = books.List(session.Filter{}); err != nil {
 		t.Fatal(err)
 	}
+	for _, s := range r.sessions {
+		if r.phases[s.ID], err = books.History(s.ID); err != nil {
+			t.Fatal(err)
+		}
+		log, err := os.ReadFile(filepath.Join(dir, "logs", string(s.ID), "main1.log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.logs[s.ID] = string(log)
+	}
 	return r
 }
 
@@ -66,13 +83,15 @@ func TestThePastBalancesAndIsThatOfTheSeed(t *testing.T) {
 			if len(first.sessions) < 15 {
 				t.Errorf("%d sessions", len(first.sessions))
 			}
-			for i, s := range first.sessions {
+			if !reflect.DeepEqual(first.sessions, second.sessions) || !reflect.DeepEqual(first.phases, second.phases) || !reflect.DeepEqual(first.logs, second.logs) {
+				t.Error("the same seed has another past")
+			}
+			for _, s := range first.sessions {
 				if s.TerminatedAt.After(now) || s.CreatedAt.Before(now.AddDate(0, 0, -pastDays-1)) {
 					t.Errorf("%s ran from %s to %s", s.Name, s.CreatedAt, s.TerminatedAt)
 				}
-				if i < len(second.sessions) && s.ID != second.sessions[i].ID {
-					t.Errorf("%s is %s, and then %s", s.Name, s.ID, second.sessions[i].ID)
-				}
+				checkCourse(t, s, first.phases[s.ID])
+				checkLog(t, s, first.logs[s.ID])
 			}
 			for key, row := range first.rows {
 				if second.rows[key] != row {
@@ -81,6 +100,86 @@ func TestThePastBalancesAndIsThatOfTheSeed(t *testing.T) {
 			}
 			first.checkRows(t)
 		})
+	}
+}
+
+// checkCourse looks whether the history of a session leads from its launch to
+// its end.
+func checkCourse(t *testing.T, s session.Session, phases []session.Phase) {
+	t.Helper()
+	steps := map[session.PhaseName]string{
+		session.PhaseSchedule: "order validate choose grant", session.PhasePrepare: "image pull",
+		session.PhaseStart: "network create start guest", session.PhaseTerminate: "stop logs remove network",
+	}
+	at, status := s.CreatedAt, session.Pending
+	for _, p := range phases {
+		names := make([]string, len(p.Steps))
+		for i, step := range p.Steps {
+			names[i] = step.Step
+			if step.StartedAt.Before(at) || step.EndedAt.Before(step.StartedAt) || step.EndedAt.After(p.UpdatedAt) {
+				t.Errorf("%s: %s of %s is from %s to %s", s.Name, step.Step, p.Phase, step.StartedAt, step.EndedAt)
+			}
+			at = *step.EndedAt
+		}
+		if p.From != status || p.Result != session.OutcomeSuccess || strings.Join(names, " ") != steps[p.Phase] {
+			t.Errorf("%s: %+v follows %s", s.Name, p, status)
+		}
+		status = p.To
+	}
+	if len(phases) != len(steps) || status != s.Status || s.Revision < 8 || s.ExitCode == nil || s.Pinned == "" || s.TerminatedAt.Before(at) {
+		t.Errorf("%d phases, then %s: %+v", len(phases), status, s)
+	}
+	switch s.Reason {
+	case session.ReasonFinished, session.ReasonUser:
+		if s.Error != nil || s.Result == session.ResultFailure {
+			t.Errorf("%s: %+v", s.Name, s)
+		}
+	case session.ReasonTaskFailed, session.ReasonTaskTimeout, session.ReasonOOM:
+		if s.Error == nil || s.Error.Hint == "" || s.Result != session.ResultFailure {
+			t.Errorf("%s: %+v", s.Name, s)
+		}
+	default:
+		t.Errorf("%s ended for the reason %q", s.Name, s.Reason)
+	}
+}
+
+// checkLog looks whether a log has been written while its session ran, and ends
+// as the session did.
+func checkLog(t *testing.T, s session.Session, log string) {
+	t.Helper()
+	at, lines := *s.StartedAt, strings.Split(strings.TrimSpace(log), "\n")
+	for _, line := range lines {
+		stamp, text, _ := strings.Cut(line, " ")
+		said, err := time.Parse(time.RFC3339Nano, stamp)
+		if err != nil || text == "" || said.Before(at) || said.After(*s.TerminatedAt) {
+			t.Fatalf("%s wrote %q between %s and %s: %v", s.Name, line, at, s.TerminatedAt, err)
+		}
+		at = said
+	}
+	last, want := lines[len(lines)-1], map[session.Reason]string{session.ReasonTaskFailed: "CUDA out of memory", session.ReasonOOM: "of features"}[s.Reason]
+	if !strings.Contains(last, want) {
+		t.Errorf("%s ended for the reason %s, its log with %q", s.Name, s.Reason, last)
+	}
+}
+
+func TestThePastHasFailuresAmongItsSuccesses(t *testing.T) {
+	now := time.Date(2026, 5, 20, 15, 0, 0, 0, time.UTC)
+	ends := map[string]int{}
+	for seed := range uint64(8) {
+		for _, m := range []Machine{Workstation(Options{Seed: seed + 1}), Lab(Options{Seed: seed + 1})} {
+			before, err := Past(m, t.TempDir(), now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for one := range before.Ended {
+				ends[fmt.Sprintf("%s %d %t", one.Asked, one.ExitCode, one.OOM)]++
+			}
+		}
+	}
+	for _, end := range []string{" 0 false", "user-requested 143 false", " 1 false", "task-timeout 143 false", " 137 true"} {
+		if ends[end] == 0 {
+			t.Errorf("nothing ended with %q: %v", end, ends)
+		}
 	}
 }
 
@@ -104,7 +203,7 @@ func (r relived) checkRows(t *testing.T) {
 			share += g.Share
 		}
 		c, want := held[string(s.ID)], int64(share)*s.TerminatedAt.Sub(*s.StartedAt).Milliseconds()/1000
-		if c.AllocGPUMs != want {
+		if c.AllocGPUMs < want-1 || c.AllocGPUMs > want+1 {
 			t.Errorf("%s held %d GPU-ms, not %d", s.Name, c.AllocGPUMs, want)
 		}
 		if share > 0 && (c.BusyGPUMs == 0 || c.EnergyDyn == 0 || c.GapMs > 0) {

@@ -55,15 +55,28 @@ func Turns(m Machine) iter.Seq[Turn] {
 
 // act is an errand as it is launched now.
 func (e errand) act(number int, length time.Duration) Act {
-	spec := desk(fmt.Sprintf("%s-r%d", e.name, number), e.image, e.label, e.cpus, e.memory, gpu.Request{Shares: e.share})
+	return Act{Owner: e.owner, Spec: e.spec(fmt.Sprintf("%s-r%d", e.name, number), length)}
+}
+
+// spec is an errand of a length.
+func (e errand) spec(name string, length time.Duration) session.Spec {
+	spec := desk(name, e.image, e.label, e.cpus, e.memory, gpu.Request{Shares: e.share})
 	if e.batch {
-		spec.Type, spec.Command = session.Batch, training(e.cpus, e.memory, length)
+		spec.Type, spec.Command = session.Batch, e.script(length)
 		spec.Timeout = session.Duration(length + time.Hour)
 	}
 	if e.share >= gpu.WholeDevice {
 		spec.Accelerator = gpu.Request{Devices: int(e.share / gpu.WholeDevice)}
 	}
-	return Act{Owner: e.owner, Spec: spec}
+	return spec
+}
+
+// script is the command of an errand that is a batch.
+func (e errand) script(length time.Duration) string {
+	if e.share == 0 {
+		return features(e.cpus, e.memory, length)
+	}
+	return training(e.cpus, e.memory, length, 0)
 }
 
 // Player launches and ends; an agent is one.

@@ -77,6 +77,9 @@ func (i Image) describe() session.Image {
 	}
 }
 
+// Pinned is an image of the catalogue by its digest.
+func Pinned(ref string) string { return session.PinImage(ref, Image{Ref: ref}.describe()) }
+
 func arch() string {
 	if runtime.GOARCH == "arm64" {
 		return "arm64"

@@ -1,0 +1,144 @@
+package agent
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"slipway/backend/engine"
+	"slipway/backend/scheduler"
+	"slipway/backend/session"
+	"slipway/backend/store"
+	"slipway/gpu"
+)
+
+// retelling writes the course of one session that has ended as its agent would
+// have written it: the same plan, the same changes of its record, in order.
+type retelling struct {
+	tx  *store.Tx
+	now time.Time
+	one Ended
+	s   session.Session
+}
+
+// retell writes the record, the history and the log of a session that had the
+// machine for itself.
+func (b Before) retell(tx *store.Tx, one Ended) (session.Session, error) {
+	r := &retelling{tx: tx, now: one.At.UTC(), one: one, s: newSession(one.Launch, one.ID, b.Agent, one.At.UTC())}
+	if err := put(tx, &r.s, one.Launch.Key); err != nil {
+		return r.s, err
+	}
+	grants, err := b.plan(r.s)
+	if err != nil {
+		return r.s, err
+	}
+	level := weakest(gpu.Enforcement{Guard: true}, b.Devices, grants.Total())
+	if err := r.change(queueTime, func(d *draft) error { return d.place(grants, level) }); err != nil {
+		return r.s, err
+	}
+	if err := r.start(); err != nil {
+		return r.s, err
+	}
+	if err := writeLog(logDir(b.Dir, r.s.ID), session.MainKernel, usualLogCap, r.log()); err != nil {
+		return r.s, err
+	}
+	return r.s, r.end()
+}
+
+// queueTime is what it takes to plan and to store a placement.
+const queueTime = 9 * time.Millisecond
+
+// plan is what the scheduler gives a session that is alone on the machine.
+func (b Before) plan(s session.Session) (scheduler.Placement, error) {
+	machine := scheduler.Machine{Memory: b.Memory, Devices: b.Devices}
+	for cpu := range b.CPUs {
+		machine.CPUs = append(machine.CPUs, cpu)
+	}
+	plan := scheduler.Plan(scheduler.Snapshot{Machine: machine, Queue: []scheduler.Request{requestOf(s)}}, s.CreatedAt)
+	if decision := plan.Decisions[0]; decision.Place != nil {
+		return *decision.Place, nil
+	}
+	return scheduler.Placement{}, fmt.Errorf("%s does not fit on %s", s.Name, b.Agent)
+}
+
+// change makes one change of the record after a while.
+func (r *retelling) change(after time.Duration, fn func(*draft) error) error {
+	r.now = r.now.Add(after)
+	now := r.now
+	d := &draft{Session: r.s, tx: r.tx, now: now, ending: func(session.ID) time.Time { return now }, stored: r.s}
+	if err := fn(d); err != nil {
+		return err
+	}
+	err := d.save()
+	r.s = d.Session
+	return err
+}
+
+// steps are those of a phase, one after the other, from now on.
+func (r *retelling) steps(names ...string) (steps []session.Step, all time.Duration) {
+	for _, name := range names {
+		took, result := r.one.Took(name), session.OutcomeSuccess
+		if name == stepPull && took == 0 {
+			result = session.OutcomeSkipped
+		}
+		from := r.now.Add(all)
+		all += took
+		to := r.now.Add(all)
+		steps = append(steps, session.Step{Step: name, Result: result, StartedAt: from, EndedAt: &to})
+	}
+	return steps, all
+}
+
+func (st stage) names() (names []string) {
+	for _, step := range st.steps {
+		names = append(names, step.name)
+	}
+	return names
+}
+
+// start prepares and starts a session that is placed.
+func (r *retelling) start() error {
+	steps, all := r.steps(prepareStage.names()...)
+	if pull := r.one.Took(stepPull); pull > 0 {
+		all = pull
+		if err := r.change(r.one.Took(stepImage), func(d *draft) error { return d.to(session.Pulling) }); err != nil {
+			return err
+		}
+	}
+	if err := r.change(all, func(d *draft) error { return d.prepared(steps, r.one.Pinned) }); err != nil {
+		return err
+	}
+	steps, all = r.steps(startStage.names()...)
+	return r.change(all, func(d *draft) error { return d.started(steps, []string{r.one.Container}) })
+}
+
+// end ends a session that runs.
+func (r *retelling) end() error {
+	state := engine.State{ExitCode: r.one.ExitCode, OOMKilled: r.one.OOM}
+	err := r.change(r.one.Ran, func(d *draft) error {
+		if r.one.Asked != "" {
+			return d.askEnd(r.one.Asked, false)
+		}
+		return d.endBy(judge(d.Session, 0, &state, r.one.OOM), 0, &state)
+	})
+	if err != nil {
+		return err
+	}
+	steps, all := r.steps(stepStop, stepLogs, stepRemove, stepNetwork)
+	return r.change(all, func(d *draft) error {
+		if err := d.end(session.PhaseTerminate, session.OutcomeSuccess, steps, nil); err != nil {
+			return err
+		}
+		return d.over(map[string]int{session.MainKernel: r.one.ExitCode})
+	})
+}
+
+// log is what the session wrote, with times.
+func (r *retelling) log() io.Reader {
+	var text strings.Builder
+	for _, line := range r.one.Log(*r.s.StartedAt) {
+		text.WriteString(r.s.StartedAt.Add(line.After).Format(time.RFC3339Nano) + " " + line.Text + "\n")
+	}
+	return strings.NewReader(text.String())
+}
