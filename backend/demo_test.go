@@ -3,6 +3,8 @@ package backend
 import (
 	"context"
 	"fmt"
+	"io/fs"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -36,8 +38,50 @@ func (r *running) sessions(t *testing.T) (all []api.Session) {
 	return all
 }
 
+// ownHome is a home with a configuration of ssh, and with folders for temporary
+// files and for what programs keep.
+func ownHome(t *testing.T) (home string) {
+	t.Helper()
+	home = t.TempDir()
+	t.Setenv("HOME", home)
+	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "TMPDIR"} {
+		dir := filepath.Join(home, strings.ToLower(name))
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv(name, dir)
+	}
+	if err := os.Mkdir(filepath.Join(home, ".ssh"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(home, ".ssh", "config"), []byte("Host lab\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return home
+}
+
+// files are those below a folder, with their content.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		found[path] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
 func TestDemoHasALabBehindTheRealTunnel(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "demo")
+	home := ownHome(t)
+	untouched := files(t, home)
 	r := startDemo(t, dir, demo.Options{Seed: 7})
 	var told api.Demo
 	r.call(t, "GET", "/api/v1/demo", "", &told)
@@ -87,6 +131,11 @@ func TestDemoHasALabBehindTheRealTunnel(t *testing.T) {
 			t.Errorf("the lab is at %s and was at %s", now.Address, lab.Address)
 		}
 		until(t, "the sessions are not those of before", func() bool { return len(again.sessions(t)) == before })
+	})
+	t.Run("nothing is written but in its own folder", func(t *testing.T) {
+		if now := files(t, home); len(untouched) != 1 || !maps.Equal(now, untouched) {
+			t.Errorf("the person's home had %q and has %q", untouched, now)
+		}
 	})
 }
 

@@ -51,7 +51,7 @@ func OnWorkstation(o Options) []Act {
 	case StoryFailure:
 		return append(acts, failures()...)
 	case StoryIdle:
-		return append(acts, forgotten())
+		return append(acts, abandoned(), forgotten())
 	case StoryLab:
 		return append(acts, diverged(), forgotten())
 	case StoryWorkstation, StoryShortage:
@@ -98,10 +98,16 @@ func failures() []Act {
 }
 
 // forgotten is announced to be reclaimed soon after it has started: its time is
-// so short that a warning of a quarter of it begins a few minutes in.
-func forgotten() Act {
-	spec := desk("forgotten", imageNotebook, "churn", 2, 4*gpu.GiB, gpu.Request{})
-	spec.Idle = &session.IdlePolicy{Network: session.Duration(2 * time.Minute)}
+// so short that a warning of a quarter of it begins a minute and a half in.
+func forgotten() Act { return unused("forgotten", 2*time.Minute) }
+
+// abandoned is reclaimed after a minute, and announced within it.
+func abandoned() Act { return unused("abandoned", time.Minute) }
+
+// unused is reclaimed when nobody has used it for a while.
+func unused(name string, after time.Duration) Act {
+	spec := desk(name, imageNotebook, "churn", 2, 4*gpu.GiB, gpu.Request{})
+	spec.Idle = &session.IdlePolicy{Network: session.Duration(after)}
 	return Act{Spec: spec}
 }
 

@@ -38,6 +38,7 @@ func Folders(o Options) []Folder {
 			{"customers.csv", customers(rng)}, {"explore.ipynb", notebook()}, {"loss.png", lossCurve(rng)}, {"model.safetensors", weights(rng)},
 			{"README.md", []byte("# Churn\n\n`customers.csv` is what `explore.ipynb` reads; `train-churn` writes `loss.png` and `model.safetensors`.\n")},
 		}},
+		{Name: "recipes", Files: recipes()},
 		{Name: "results", Files: []File{{"2-layers/metrics.json", []byte("{\"accuracy\": 0.871, \"auc\": 0.923}\n")}, {"4-layers/metrics.json", []byte("{\"accuracy\": 0.884, \"auc\": 0.931}\n")}}},
 	}
 }
