@@ -20,6 +20,7 @@ resources:
   memory: 12g
 mounts:
   - folder: churn
+agent: workstation
 accelerator: "0.5"
 label: churn
 `, header, sim.Pinned(imageNotebook))},

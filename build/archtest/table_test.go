@@ -59,7 +59,7 @@ var table = []row{
 	{pkg: "backend/engine/sim", imports: []string{"backend/session", "gpu", "backend/engine", "backend/pace", "backend/engine/sim/shell", "backend/engine/sim/notebook", "backend/terminal", "backend/guest", "backend/guest/link", "backend/files"}, tests: []string{"backend/engine/enginetest"}},
 	{pkg: "backend/agent", imports: []string{"backend/session", "backend/pace", "backend/layers", "backend/scheduler", "backend/idle", "backend/store", "backend/engine", "backend/terminal", "gpu", "backend/guest/link", "backend/folder"}},
 	{pkg: "backend/agentrpc", imports: []string{"backend/session", "gpu", "tunnel"}},
-	{pkg: "backend/demo", imports: []string{"backend/agent", "backend/pace", "backend/place", "backend/session", "gpu", "gpu/sim", "tunnel"}, tests: []string{"backend/store"}},
+	{pkg: "backend/demo", imports: []string{"backend/agent", "backend/engine/sim", "backend/pace", "backend/place", "backend/session", "gpu", "gpu/sim", "tunnel"}, tests: []string{"backend/recipe", "backend/store"}},
 	{pkg: "backend/provision", imports: []string{"backend/session", "backend/daemon", "gpu", "tunnel", "tunnel/sshstdio"}},
 	{pkg: "backend/hub", imports: []string{"backend/session", "backend/settings", "backend/notify", "backend/layers", "gpu"}, tests: []string{"backend/hub/hubtest", "backend/environments"}},
 	{pkg: "backend/hub/hubtest", imports: []string{"backend/session", "gpu", "backend/hub"}},
