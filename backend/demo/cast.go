@@ -51,7 +51,7 @@ func OnWorkstation(o Options) []Act {
 	case StoryFailure:
 		return append(acts, failures()...)
 	case StoryIdle:
-		return append(acts, abandoned(), forgotten())
+		return acts
 	case StoryLab:
 		return append(acts, diverged(), forgotten())
 	case StoryWorkstation, StoryShortage:
@@ -133,5 +133,9 @@ func OnLab(o Options) []Act {
 		Name: "vision-report", Type: session.Batch, Image: imagePython, Label: "vision", Resources: session.Resources{CPU: 2, Memory: 4 * gpu.GiB},
 		Command: "echo 'report written'", After: []string{"vision-finetune"},
 	}
-	return append(acts, Act{Spec: report})
+	acts = append(acts, Act{Spec: report})
+	if o.Story == StoryIdle {
+		acts = append(acts, forgotten(), abandoned()) // the newest are seen first
+	}
+	return acts
 }
