@@ -104,16 +104,16 @@ func network(policy session.IdlePolicy, facts Facts, announced Announced, now ti
 	if last.WorkAt.After(used) {
 		used, what = last.WorkAt, "its last work on a device"
 	}
-	quiet := now.Sub(used)
+	quiet, soon := now.Sub(used), min(recent, time.Duration(policy.Network)/2)
 	v.Check.Message = fmt.Sprintf("It is %s since %s; after %s it is reclaimed.", spell(quiet), what, policy.Network)
-	if quiet <= recent {
+	if quiet <= soon {
 		v.Check.Message = fmt.Sprintf("It is in use; %s without use and it is reclaimed.", policy.Network)
 		if busy, at := last.work(now, true); at {
 			v.Check.Message = fmt.Sprintf("It is at work: %s.", busy)
 		}
 	}
 	v.expire(used.Add(time.Duration(policy.Network)), facts.KeepUntil, announced, now)
-	if quiet > recent {
+	if quiet > soon {
 		v.Check.State = session.IdleIdle
 	}
 	return v

@@ -67,6 +67,7 @@ func TestJudge(t *testing.T) {
 		"a wish to keep it outlasts a limit": {policy: session.IdlePolicy{Lifetime: h}, keep: 5 * time.Hour, until: 6 * time.Hour, ended: 5 * time.Hour, state: session.IdleIdle},
 		"a short limit is announced shorter": {policy: session.IdlePolicy{Lifetime: session.Duration(4 * time.Minute)}, until: time.Hour, ended: 4 * time.Minute, state: session.IdleIdle},
 		"no traffic ends it":                 {policy: session.IdlePolicy{Network: h}, until: 3 * time.Hour, ended: time.Hour, state: session.IdleIdle},
+		"a short limit is quiet sooner":      {policy: session.IdlePolicy{Network: session.Duration(time.Minute)}, until: 50 * time.Second, state: session.IdleIdle, says: "since its start"},
 		"batch is never quiet":               {policy: session.IdlePolicy{Network: h}, kind: session.Batch, until: 3 * time.Hour},
 		"traffic keeps it": {policy: session.IdlePolicy{Network: h}, until: 8 * time.Hour, state: session.IdleActive, says: "in use",
 			tell: func(at time.Duration, p *Point) { p.Traffic = p.From }},
