@@ -25,7 +25,7 @@ export interface FolderTableProps {
   onOpen: (folder: Folder) => void
 }
 
-const pageSize = 8
+const pageSize = 6
 
 /** The data folders, of which those that are ticked are mounted. */
 export function FolderTable({ machine, any, isMounted, onMount, onUnmount, onOpen }: FolderTableProps) {

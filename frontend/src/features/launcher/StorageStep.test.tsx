@@ -58,11 +58,11 @@ describe('the data folders of a launch', () => {
   })
 
   it('come in pages, are found by name, and are asked for again', async () => {
-    const sent = show(Array.from({ length: 3000 }, (_, n) => folder(`set-${n}`)))
-    await screen.findByText('3000 folders')
-    expect(screen.getAllByRole('checkbox')).toHaveLength(8)
-    await userEvent.type(screen.getByRole('textbox', { name: 'Search folders' }), 'SET-2999')
-    expect(await screen.findByRole('checkbox', { name: 'Mount set-2999' })).toBeInTheDocument()
+    const sent = show(Array.from({ length: 300 }, (_, n) => folder(`set-${n}`)))
+    await screen.findByText('300 folders')
+    expect(screen.getAllByRole('checkbox')).toHaveLength(6)
+    await userEvent.type(screen.getByRole('textbox', { name: 'Search folders' }), 'SET-299')
+    expect(await screen.findByRole('checkbox', { name: 'Mount set-299' })).toBeInTheDocument()
     const before = sent.length
     await userEvent.click(screen.getByRole('button', { name: 'Refresh' }))
     await waitFor(() => expect(sent.length).toBeGreaterThan(before))

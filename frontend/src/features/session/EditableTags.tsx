@@ -46,7 +46,7 @@ export function EditableTags({ session }: { session: Session }) {
   const known = [...new Set(Object.values(book ?? {}).flatMap((s) => s.tags))].sort()
   const failure = save.error ? asProblem(save.error) : null
   return (
-    <div>
+    <div className={css.tagging}>
       <div className={css.tags}>
         <Select
           mode="tags"

@@ -105,15 +105,17 @@ function Content({ session, onClose, onAgain }: { session: Session; onClose: () 
         <div className={css.top}>
           <div className={css.titles}>
             <EditableName key={session.id} session={session} />
-            <div className={css.sub}>
-              <StatusBadge status={session.status} />
-              {why ? (
-                <Tooltip title={why} mouseEnterDelay={0.4}>
-                  <span className={css.why}>{why}</span>
-                </Tooltip>
-              ) : null}
+            <div className={css.line}>
+              <div className={css.sub}>
+                <StatusBadge status={session.status} />
+                {why ? (
+                  <Tooltip title={why} mouseEnterDelay={0.4}>
+                    <span className={css.why}>{why}</span>
+                  </Tooltip>
+                ) : null}
+              </div>
+              <EditableTags key={`tags-${session.id}`} session={session} />
             </div>
-            <EditableTags key={`tags-${session.id}`} session={session} />
           </div>
           <Button type="text" aria-label={t('common:action.close')} icon={<X size={16} />} onClick={onClose} />
         </div>
