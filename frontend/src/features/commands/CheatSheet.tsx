@@ -31,7 +31,6 @@ export function CheatSheet({ sections, mac, onClose }: CheatSheetProps) {
         { label: t('sheet.close'), keys: ['Esc'] },
       ],
     ],
-    [t('sheet.sections'), sections.slice(0, 9).map((label, i) => ({ label, keys: [`${main}+${i + 1}`] }))],
     [
       t('sheet.terminal'),
       [
@@ -42,6 +41,7 @@ export function CheatSheet({ sections, mac, onClose }: CheatSheetProps) {
         { label: t('sheet.selectAll'), keys: [`${shifted}+A`] },
       ],
     ],
+    [t('sheet.sections'), sections.slice(0, 9).map((label, i) => ({ label, keys: [`${main}+${i + 1}`] }))],
   ]
   return (
     <Dialog title={t('sheet.title')} footer={null} width={760} onCancel={onClose}>
