@@ -71,7 +71,9 @@ func (c *chronicle) follow(ctx context.Context, l *Local, first time.Time) error
 			text += fmt.Sprint(" ", s.Wait.Code)
 		}
 		for _, w := range s.Warnings {
-			text += fmt.Sprint(" ", w.Code)
+			if strings.HasPrefix(string(w.Code), "session_idle_") {
+				text += fmt.Sprint(" ", w.Code)
+			}
 		}
 		if s.Reason != "" {
 			text += fmt.Sprint(" ", s.Reason)
@@ -152,7 +154,7 @@ var points = map[demo.Story][]string{
 	demo.StoryWorkstation: {"notebook ada RUNNING", "train-churn ada RUNNING", "sweep-lr-0.3 ada TERMINATED task-failed 3"},
 	demo.StoryShortage:    {"llm-eval mina PENDING scheduler_wait_resources", "vision-ablation ada PENDING", "upscale lena PENDING"},
 	demo.StoryIdle:        {"abandoned ada RUNNING session_idle_network"},
-	demo.StoryFailure: {"sweep-lr-0.3 ada TERMINATED task-failed 3", "image-mistyped ada ERROR pull-failed", "batch-too-large ada TERMINATED session_run_oom-killed oom-killed 137",
+	demo.StoryFailure: {"sweep-lr-0.3 ada TERMINATED task-failed 3", "image-mistyped ada ERROR pull-failed", "batch-too-large ada TERMINATED oom-killed 137",
 		"too-slow ada TERMINATED task-timeout"},
 }
 
