@@ -198,7 +198,7 @@ func (h *Hub) remember(m *member, s session.Session) {
 		return
 	}
 	delete(h.usage, s.ID)
-	if len(h.sessions) > 2*finishedKept {
+	if len(h.sessions) > finishedKept+finishedSlack {
 		h.trim()
 	}
 }

@@ -82,6 +82,9 @@ const (
 	kept = 1024
 	// finishedKept is how many finished sessions a snapshot holds.
 	finishedKept = 200
+	// finishedSlack is how many sessions more than that are known before the oldest
+	// are forgotten.
+	finishedSlack = 40
 	// flushEvery is how often usage samples are sent on, merged.
 	flushEvery = time.Second
 	// windowsKept is how many window requests wait for a shell that is slow.
