@@ -9,7 +9,7 @@ import (
 
 const (
 	// ringSize is how many events are kept for watchers that resume.
-	ringSize = 4096
+	ringSize = 1024
 	// resetFinished is how many ended sessions a snapshot holds.
 	resetFinished = 200
 )
@@ -22,10 +22,10 @@ type stream struct {
 	mu        sync.Mutex // guards everything below
 	seq       uint64     // of the newest event
 	ring      [ringSize]session.Event
-	changed   chan struct{} // closed and replaced when an event comes
-	usage     uint64        // of the newest event with samples
-	board     uint64        // of the newest one with the devices
-	revisions map[session.ID]uint64
+	changed   chan struct{}         // closed and replaced when an event comes
+	usage     uint64                // of the newest event with samples
+	board     uint64                // of the newest one with the devices
+	revisions map[session.ID]uint64 // of the sessions in the ring
 	watchers  int
 	first     chan struct{} // of capacity 1: a watcher came
 }
@@ -50,6 +50,7 @@ func (s *stream) publish(e session.Event) {
 	}
 	s.seq++
 	e.Epoch, e.Seq = s.epoch, s.seq
+	s.forget(s.ring[s.seq%ringSize])
 	s.ring[s.seq%ringSize] = e
 	if len(e.Usage) > 0 {
 		s.outdate(&s.usage)
@@ -59,6 +60,15 @@ func (s *stream) publish(e session.Event) {
 	}
 	close(s.changed)
 	s.changed = make(chan struct{})
+}
+
+// forget lets go of an event that falls out of the ring, and with the newest of a
+// session of its revision: the ring is longer than any two changes swap places
+// over. The caller holds mu.
+func (s *stream) forget(e session.Event) {
+	if e.Session != nil && s.revisions[e.Session.ID] == e.Session.Revision {
+		delete(s.revisions, e.Session.ID)
+	}
 }
 
 // outdate has the newest event take the place of the one at last, of which only

@@ -35,3 +35,24 @@ func TestOfSamplesAndDevicesOnlyTheNewestAreKept(t *testing.T) {
 		t.Errorf("%d samples, %d boards, %d sessions; the last is %+v", usage, boards, sessions, events[28].Devices)
 	}
 }
+
+func TestStreamForgetsWhatFallsOutOfItsRing(t *testing.T) {
+	s := newStream("epoch")
+	for i := range 5 * ringSize {
+		id := session.ID("s" + strconv.Itoa(i))
+		s.publish(session.Event{Session: &session.Session{ID: id, Revision: 2}})
+		s.publish(session.Event{Session: &session.Session{ID: id, Revision: 1}}) // it comes late
+	}
+	sessions := 0
+	for _, e := range s.ring {
+		if e.Session != nil {
+			sessions++
+			if e.Session.Revision != 2 {
+				t.Fatalf("an older revision was told: %+v", e.Session)
+			}
+		}
+	}
+	if sessions != ringSize || len(s.revisions) != sessions {
+		t.Errorf("%d sessions and %d revisions are kept", sessions, len(s.revisions))
+	}
+}
