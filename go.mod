@@ -17,6 +17,7 @@ require (
 	github.com/pkg/sftp v1.13.12
 	github.com/shirou/gopsutil/v3 v3.24.5
 	github.com/spf13/cobra v1.10.1
+	github.com/tetratelabs/wazero v1.12.0
 	github.com/wailsapp/wails/v2 v2.15.0
 	github.com/xtaci/smux v1.5.34
 	go.etcd.io/bbolt v1.4.3

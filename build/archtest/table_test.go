@@ -56,7 +56,8 @@ var table = []row{
 	{pkg: "backend/engine/docker", imports: []string{"backend/session", "gpu", "backend/engine"}},
 	{pkg: "backend/engine/sim/shell", imports: []string{"backend/pace", "gpu"}},
 	{pkg: "backend/engine/sim/notebook", imports: []string{"backend/session", "backend/files", "backend/pace"}},
-	{pkg: "backend/engine/sim", imports: []string{"backend/session", "gpu", "backend/engine", "backend/pace", "backend/engine/sim/shell", "backend/engine/sim/notebook", "backend/terminal", "backend/guest", "backend/guest/link", "backend/files"}, tests: []string{"backend/engine/enginetest"}},
+	{pkg: "backend/engine/sim/python", imports: []string{"backend/pace"}, tests: []string{"backend/engine/sim/shell", "frontend/notebook"}},
+	{pkg: "backend/engine/sim", imports: []string{"backend/session", "gpu", "backend/engine", "backend/pace", "backend/engine/sim/shell", "backend/engine/sim/notebook", "backend/engine/sim/python", "backend/terminal", "backend/guest", "backend/guest/link", "backend/files"}, tests: []string{"backend/engine/enginetest"}},
 	{pkg: "backend/agent", imports: []string{"backend/session", "backend/pace", "backend/layers", "backend/scheduler", "backend/idle", "backend/store", "backend/engine", "backend/terminal", "gpu", "backend/guest/link", "backend/folder"}},
 	{pkg: "backend/agentrpc", imports: []string{"backend/session", "gpu", "tunnel"}},
 	{pkg: "backend/demo", imports: []string{"backend/agent", "backend/engine/sim", "backend/pace", "backend/place", "backend/session", "gpu", "gpu/sim", "tunnel"}, tests: []string{"backend/recipe", "backend/store"}},
@@ -116,6 +117,7 @@ var fences = []fence{
 	{module: "github.com/spf13/pflag", pkgs: []string{"backend/cli"}},
 	{module: "github.com/NVIDIA/go-nvml", pkgs: []string{"gpu/nvml"}},
 	{module: "gopkg.in/yaml.v3", pkgs: []string{"backend/environments", "backend/recipe"}},
+	{module: "github.com/tetratelabs/wazero", pkgs: []string{"backend/engine/sim/python"}},
 	{module: "mvdan.cc/sh/v3", pkgs: []string{"backend/engine/sim/shell"}},
 	{module: "golang.org/x/term", pkgs: []string{"backend/cli", "app", "build/bench"}},
 	{module: "golang.org/x/sys", pkgs: []string{"backend/guest", "backend/engine/docker", "backend/engine/sim", "backend/agent", "backend/cli", "backend/place", "backend/daemon", "backend/hostlock", "backend", "app", "tunnel", "tunnel/netwatch", "build/bench/link", "gpu/clock"}},
@@ -124,7 +126,7 @@ var fences = []fence{
 // paced are the packages whose work goes by the clock of their machine, which may
 // run faster than the one on the wall. wall are their files that read that one
 // as well, each for something that is not the machine's.
-var paced = []string{"backend/agent", "backend/engine/sim", "backend/engine/sim/shell"}
+var paced = []string{"backend/agent", "backend/engine/sim", "backend/engine/sim/shell", "backend/engine/sim/python"}
 
 var wall = map[string]string{
 	"backend/agent/devices.go":            "an agent that was given no clock",

@@ -6,37 +6,49 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"slipway/backend/engine/sim/notebook"
+	"slipway/backend/engine/sim/python"
 	"slipway/backend/engine/sim/shell"
 	"slipway/backend/session"
 )
 
-// programs are what an image has beside the utilities of a shell: those with
-// Jupyter have a notebook, in which Python runs in the browser.
+// programs are what an image has beside the utilities of a shell: Python, and with
+// Jupyter a notebook, in which Python runs in the browser.
 func (s *Sim) programs(image string, files *shell.FS) map[string]shell.Program {
-	if s.config.Notebook == nil || !s.hasJupyter(image) {
-		return nil
+	programs := map[string]shell.Program{}
+	if s.python != nil && s.hasAny(image, "python", "jupyter", "pytorch", "tensorflow") {
+		run := func(ctx context.Context, call shell.Call) int {
+			return s.python.Run(ctx, python.Call{
+				Args: call.Args, Env: call.Env, Dir: call.Dir, Files: files, In: call.In, Out: call.Out, Err: call.Err,
+				Terminal: call.Terminal, Hostname: call.World.Hostname, CPUs: call.World.CPUs, Clock: s.config.Clock, Load: call.Load,
+			})
+		}
+		programs["python"], programs["python3"] = run, run
 	}
-	handler := notebook.Handler(notebook.Config{Files: simulatedFS{files}, Home: session.Home, Page: s.config.Notebook, Clock: s.config.Clock})
-	serve := func(ctx context.Context, w *shell.World, args []string, out io.Writer) int {
-		return serveNotebook(ctx, w, args, out, handler)
+	if s.config.Notebook != nil && s.hasAny(image, "jupyter") {
+		handler := notebook.Handler(notebook.Config{Files: simulatedFS{files}, Home: session.Home, Page: s.config.Notebook, Clock: s.config.Clock})
+		serve := func(ctx context.Context, call shell.Call) int {
+			return serveNotebook(ctx, call.World, call.Args, call.Out, handler)
+		}
+		programs["jupyter-lab"], programs["jupyter-notebook"] = serve, serve
 	}
-	return map[string]shell.Program{"jupyter-lab": serve, "jupyter-notebook": serve}
+	return programs
 }
 
-// hasJupyter goes by the name of an image, or of that from which it was made.
-func (s *Sim) hasJupyter(ref string) bool {
+// hasAny goes by the name of an image, or of that from which it was made.
+func (s *Sim) hasAny(ref string, words ...string) bool {
 	if image, ok := s.image(ref); ok {
 		ref = image.Refs[0]
 		if image.Origin != nil {
 			ref = image.Origin.Base
 		}
 	}
-	return strings.Contains(ref, "jupyter")
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(ref, word) })
 }
 
 // serveNotebook takes the port that its arguments name. The other settings of

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"slipway/backend/engine"
+	"slipway/backend/engine/sim/python"
 	"slipway/backend/pace"
 	"slipway/backend/session"
 	"slipway/gpu"
@@ -36,13 +37,14 @@ type Config struct {
 	Clock     *pace.Clock // what goes on in containers goes by; nil: the clock on the wall
 	Catalogue []Image     // what can be had; nil: [Catalogue]
 	Devices   Devices     // what containers compute on; nil: nothing
-	Notebook  fs.FS       // the page of notebooks; nil: images have none
+	Notebook  fs.FS       // the page of notebooks, and Python; nil: images have neither
 	Log       *slog.Logger
 }
 
 // Sim is a simulated engine. All methods are safe for concurrent use.
 type Sim struct {
 	config Config
+	python *python.Python  // nil: there is none
 	ctx    context.Context //nolint:containedctx // it is the life of what this process runs, ended by Close
 	cancel context.CancelFunc
 	lives  sync.WaitGroup // one for each goroutine of a container
@@ -93,7 +95,7 @@ func Open(config Config) (*Sim, error) {
 	if err := os.MkdirAll(filepath.Join(config.Dir, "containers"), 0o700); err != nil {
 		return nil, &session.Error{Code: "engine_open_no-space", Message: fmt.Sprintf("The folder %s cannot be made.", config.Dir), Hint: "Make it writable or choose another with SLIPWAY_HOME.", Err: err}
 	}
-	s := &Sim{config: config, changed: make(chan struct{}), containers: map[string]*container{}, pulled: map[string]bool{}, evicted: map[string]bool{}, watchers: map[*engine.Changes]struct{}{}, networks: map[string]map[string]string{}}
+	s := &Sim{config: config, python: python.In(config.Notebook), changed: make(chan struct{}), containers: map[string]*container{}, pulled: map[string]bool{}, evicted: map[string]bool{}, watchers: map[*engine.Changes]struct{}{}, networks: map[string]map[string]string{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if err := s.load(); err != nil {
 		s.cancel()

@@ -33,6 +33,7 @@ type command struct {
 	out     io.Writer
 	err     io.Writer
 	tty     bool // out is the terminal
+	typed   bool // in is the terminal
 }
 
 func (c *command) exit(code int) error {
@@ -253,6 +254,10 @@ func (c *command) script(program string, args []string) int {
 		return 126
 	}
 	first, _, _ := strings.Cut(string(data), "\n")
+	if run, ok := c.shell.utilities["python3"]; ok && strings.HasPrefix(first, "#!") && strings.Contains(first, "python") {
+		c.args = append([]string{c.path(program)}, args...)
+		return run(c)
+	}
 	if bytes.IndexByte(data, 0) >= 0 || strings.HasPrefix(first, "#!") && !strings.HasSuffix(strings.TrimSpace(first), "sh") {
 		c.fail("cannot execute: a simulated session runs shell scripts only")
 		return 126
@@ -262,18 +267,23 @@ func (c *command) script(program string, args []string) int {
 
 // nested runs a script in a shell of its own, with this command's streams.
 func (c *command) nested(script, name string, args []string) int {
+	in, _ := c.in.(*os.File)
+	child, err := New(c.world, Config{Env: c.exported(), Dir: c.dir, Stdin: in, Stdout: c.out, Stderr: c.err, Cols: c.shell.config.Cols, Rows: c.shell.config.Rows, Raw: c.shell.config.Raw})
+	if err != nil {
+		return c.fail("%v", err)
+	}
+	return child.Run(c.ctx, script, name, args...)
+}
+
+// exported is the environment of programs, each variable as NAME=value.
+func (c *command) exported() []string {
 	var env []string
 	for n, v := range c.env.Each {
 		if v.Exported && v.Kind == expand.String {
 			env = append(env, n+"="+v.Str)
 		}
 	}
-	in, _ := c.in.(*os.File)
-	child, err := New(c.world, Config{Env: env, Dir: c.dir, Stdin: in, Stdout: c.out, Stderr: c.err, Cols: c.shell.config.Cols, Rows: c.shell.config.Rows, Raw: c.shell.config.Raw})
-	if err != nil {
-		return c.fail("%v", err)
-	}
-	return child.Run(c.ctx, script, name, args...)
+	return env
 }
 
 // timer returns a timer that fires after d.

@@ -44,6 +44,7 @@ type Shell struct {
 	// functions are the names of functions as of the beginning of the newest
 	// line: the interpreter's own map is not safe to read while it runs.
 	functions atomic.Pointer[map[string]bool]
+	typed     atomic.Pointer[os.File] // what is typed to the line that runs on a terminal; nil: none does
 }
 
 // fifoDirectory does not exist on any host. The interpreter would make pipes
@@ -205,6 +206,9 @@ func (s *Shell) exec(ctx context.Context, args []string) error {
 	c := &command{
 		ctx: ctx, shell: s, world: s.world, name: baseName(args[0]), args: args[1:], dir: Clean(hc.Dir), env: hc.Env,
 		in: hc.Stdin, out: hc.Stdout, err: hc.Stderr, tty: s.config.TTY != "" && hc.Stdout == s.config.Stdout,
+	}
+	if typed := s.typed.Load(); typed != nil {
+		c.typed = hc.Stdin == io.Reader(typed)
 	}
 	c.name = strings.TrimPrefix(c.name, builtinPrefix)
 	if run, ok := s.utilities[s.utilityName(args[0])]; ok {
