@@ -105,10 +105,12 @@ func (p *programs) Compute(container, name string, grants []gpu.Grant) (pids []i
 		machine.EndContainer(container)
 		delete(p.running, container)
 	}
-	if p.started[container]++; p.started[container] == 1 {
-		for _, g := range grants {
-			pids = append(pids, machine.Run(sim.Program{Container: container, Device: g.Device, Instance: g.Instance, Name: name, Kind: sim.Training, Memory: g.Memory / 10 * 9}))
-		}
+	memory := func(g gpu.Grant) gpu.Bytes { return g.Memory / 10 * 9 }
+	if p.started[container]++; p.started[container] > 1 {
+		memory = func(g gpu.Grant) gpu.Bytes { return g.Memory / 40 } // what the first one left
+	}
+	for _, g := range grants {
+		pids = append(pids, machine.Run(sim.Program{Container: container, Device: g.Device, Instance: g.Instance, Name: name, Kind: sim.Training, Memory: memory(g)}))
 	}
 	return pids, sync.OnceFunc(func() {
 		for _, pid := range pids {

@@ -49,6 +49,21 @@ func TestSimulatedSessionsUseTheDevicesTheyWereGranted(t *testing.T) {
 		}
 		return containers
 	}
+	// held is what they hold.
+	held := func() map[string]gpu.Bytes {
+		t.Helper()
+		sample, err := machine.Sample(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		bytes := map[string]gpu.Bytes{}
+		for _, process := range sample.Processes {
+			if process.Memory != nil {
+				bytes[process.Container] += *process.Memory
+			}
+		}
+		return bytes
+	}
 	half := gpu.Grant{Device: found[0].UUID, Share: 500, Memory: 10 * gpu.GiB}
 	one, two, plain := strings.Repeat("1", 64), strings.Repeat("2", 64), strings.Repeat("3", 64)
 	states := []engine.State{container(t, one, true, half), container(t, two, false, half), container(t, plain, true), {ID: strings.Repeat("4", 64), Running: true}}
@@ -61,6 +76,20 @@ func TestSimulatedSessionsUseTheDevicesTheyWereGranted(t *testing.T) {
 	if got := seen(); len(got) != 1 || got[two] != 1 {
 		t.Errorf("devices are used by %v, want one program of the second", got)
 	}
+	// What people start takes the place of what nobody did, and all of it computes.
+	_, endFirst := p.Compute(two, "train", []gpu.Grant{half})
+	pids, endSecond := p.Compute(two, "train", []gpu.Grant{half})
+	if got := seen(); len(got) != 1 || got[two] != 2 {
+		t.Errorf("devices are used by %v, want two programs of the second", got)
+	}
+	if used := held(); used[two] > half.Memory || len(pids) != 1 || used[two] < half.Memory/10*9 {
+		t.Errorf("two programs %v hold %v of %v", pids, used, half.Memory)
+	}
+	endFirst()
+	if got := seen(); len(got) != 1 || got[two] != 1 {
+		t.Errorf("devices are used by %v, want the program that is left", got)
+	}
+	endSecond()
 	p.compare(nil)
 	if got := seen(); len(got) != 0 {
 		t.Errorf("devices are used by %v although nothing runs", got)
