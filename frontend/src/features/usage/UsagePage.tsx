@@ -99,7 +99,8 @@ function useLayers(groups: Group[], state: UsageState): { days: string[]; layers
       if (stack.group) return stack.group.name || t(state.by === 'device' ? 'noDevice' : 'noLabel')
       return t(state.by === 'day' ? 'kind.session' : 'smaller')
     }
-    const colourOf = (stack: Stack, i: number) => (stack.kind === 'session' ? partColour(i) : stack.kind === 'other' ? foreignColour : reservedColour)
+    const smaller = (stack: Stack) => stack.key === 'rest' && state.by !== 'day'
+    const colourOf = (stack: Stack, i: number) => (smaller(stack) ? foreignColour : stack.kind === 'session' ? partColour(i) : stack.kind === 'other' ? foreignColour : reservedColour)
     const layers = stacks(groups, days, state.metric, state.by).map((stack, i) => ({
       key: stack.key,
       label: labelOf(stack),
