@@ -8,7 +8,7 @@ import { useEffect, useRef } from 'react'
 
 const colours = HighlightStyle.define([
   { tag: [tags.keyword, tags.operatorKeyword, tags.modifier], color: 'var(--ant-purple)' },
-  { tag: [tags.string, tags.special(tags.string)], color: 'var(--ant-green)' },
+  { tag: [tags.string, tags.special(tags.string)], color: 'var(--ant-green-7)' },
   { tag: [tags.number, tags.bool, tags.null], color: 'var(--ant-volcano)' },
   { tag: tags.comment, color: 'var(--ant-color-text-tertiary)', fontStyle: 'italic' },
   { tag: [tags.function(tags.variableName), tags.definition(tags.variableName), tags.className], color: 'var(--ant-geekblue)' },

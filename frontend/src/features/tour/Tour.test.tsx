@@ -1,5 +1,5 @@
 import { screen } from '@testing-library/react'
-import userEvent from '@testing-library/user-event'
+import userEvent, { PointerEventsCheckLevel } from '@testing-library/user-event'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { renderView } from '@/api/testing/render'
 import { readStored, writeStored } from '@/lib/stored'
@@ -63,6 +63,29 @@ describe('Tour', () => {
     await userEvent.click(screen.getByRole('button', { name: 'Finish' }))
     expect(onClose).toHaveBeenCalled()
     expect(readStored('tour', 1)).toBe(0)
+  })
+
+  it('is left at any step by its cross and by a click into the dark, and not by one into its words', async () => {
+    const user = userEvent.setup({ pointerEventsCheck: PointerEventsCheckLevel.Never }) // jsdom does not know the attribute by which the dark takes clicks
+    const ways = [() => user.click(screen.getByRole('button', { name: 'Leave the tour' })), () => user.click(document.querySelector('.ant-tour-mask svg > rect:last-child') as Element)]
+    for (const at of [0, 1]) {
+      for (const leave of ways) {
+        writeStored('tour', at)
+        const onClose = vi.fn()
+        const { unmount } = renderView(
+          <>
+            {page()}
+            <Tour steps={steps} onVisit={vi.fn()} onClose={onClose} />
+          </>,
+        )
+        await user.click(await screen.findByText(`${at + 1} of 2`))
+        expect(onClose).not.toHaveBeenCalled()
+        await leave()
+        expect(onClose).toHaveBeenCalledTimes(1)
+        expect(readStored('tour', 2)).toBe(at)
+        unmount()
+      }
+    }
   })
 
   it('shows what only a demo has in a demo alone', () => {

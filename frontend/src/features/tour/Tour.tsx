@@ -15,7 +15,7 @@ export interface TourProps {
   onClose: () => void
 }
 
-/** The guided tour. It goes on where it was left; Esc leaves it, the arrow keys go on and back. */
+/** The guided tour. It goes on where it was left; Esc, its cross and a click into the dark leave it, the arrow keys go on and back. */
 export function Tour({ steps, onVisit, onClose }: TourProps) {
   const { t } = useTranslation('tour')
   const [at, setAt] = useStored('tour', 0)
@@ -38,6 +38,13 @@ export function Tour({ steps, onVisit, onClose }: TourProps) {
       grown.disconnect()
     }
   }, [anchor])
+  useEffect(() => {
+    const leave = ({ target }: MouseEvent) => {
+      if (target instanceof Element && target.closest(`.${mark}.ant-tour-mask`)) onClose()
+    }
+    document.addEventListener('click', leave)
+    return () => document.removeEventListener('click', leave)
+  }, [onClose])
   return (
     <AntTour
       open={anchor !== undefined}
