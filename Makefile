@@ -78,6 +78,10 @@ test: ## install what is missing and pass every test, real Docker and browser in
 	@$(MAKE) build
 	@build/ci/test.sh
 
+.PHONY: offline
+offline: build ## the browser tests that need no Docker, most of them against the demo, where no network is
+	@build/ci/offline.sh npm --prefix frontend run --silent e2e -- --project offline
+
 .PHONY: check
 check: lint ## lint, and the quick tests that need neither Docker nor a browser
 	@go test -short ./...

@@ -5,3 +5,4 @@ cd "$(dirname "$0")/../.."
 build/ci/lint.sh
 (cd frontend && npm test --silent)
 build/ci/docker.sh build/ci/modern.sh build/ci/test-real.sh
+build/ci/offline.sh npm --prefix frontend run --silent e2e -- --project offline

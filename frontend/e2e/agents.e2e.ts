@@ -4,11 +4,11 @@ import { Browser, picture } from './browser'
 import { Far } from './far'
 import { stage } from './hooks'
 import { choose, enterMemory, row } from './launcherPage'
-import { eventually, Program } from './program'
+import { DemoProgram, eventually, Program } from './program'
 import { ShellPage, Wire } from './shellPage'
 
 // A second agent, a process of its own with files of its own, is paired, used, lost, found again and forgotten.
-const program = new Program('sim')
+const program = new DemoProgram('workstation')
 const far = new Far()
 const browser = new Browser()
 

@@ -1,14 +1,15 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, it } from 'vitest'
 import type { Session, Settings } from '@/api/types.gen'
+import { appsOf, openedBy, tile } from './appsPage'
 import { faults } from './axe'
 import { Browser } from './browser'
 import { stage } from './hooks'
 import { row } from './launcherPage'
-import { Program } from './program'
+import { DemoProgram } from './program'
 
 // Every view and the main dialogs, light and dark, as axe-core judges them.
-const program = new Program('sim')
+const program = new DemoProgram('workstation')
 const browser = new Browser()
 let running: Session
 let failed: Session
@@ -62,7 +63,7 @@ const views: View[] = [
   { name: 'images', path: () => '/images', ready: (page) => heading(page, 'Images') },
   { name: 'usage', path: () => '/usage', ready: (page) => heading(page, 'Usage') },
   { name: 'agents', path: () => '/agents', ready: (page) => heading(page, 'Agents') },
-  { name: 'agent', path: () => '/agents/local', ready: dialog },
+  { name: 'agent', path: () => '/agents/workstation', ready: dialog },
   { name: 'add an agent', path: () => '/agents', ready: async (page) => {
     await page.getByRole('button', { name: 'Add an agent' }).first().click()
     await dialog(page)
@@ -96,6 +97,20 @@ describe.each(['light', 'dark'] as const)('with the %s theme', (theme) => {
     await page.locator(`html[data-theme="${theme}"]`).waitFor({ state: 'attached' })
     await ready(page)
     await page.locator('.ant-skeleton:visible, .ant-spin-spinning:visible').first().waitFor({ state: 'detached' })
+    const found = await faults(page)
+    if (found.length > 0) throw new Error(found.join('\n'))
+  })
+
+  it('axe finds no fault: notebook of a simulated session', async () => {
+    const story = (await program.sessions()).find((s) => s.name === 'notebook')
+    if (!story) throw new Error('the story has no notebook')
+    const apps = await appsOf(browser, program, story)
+    const page = await openedBy(browser, () => tile(apps, 'jupyterlab').getByRole('button').first().click())
+    await page.emulateMedia({ colorScheme: theme })
+    await page.getByRole('button', { name: 'churn/explore.ipynb' }).click()
+    await page.getByRole('status').getByText('Ready').waitFor()
+    await page.getByRole('button', { name: 'Run all' }).click()
+    await page.getByText('20 customers written').waitFor()
     const found = await faults(page)
     if (found.length > 0) throw new Error(found.join('\n'))
   })

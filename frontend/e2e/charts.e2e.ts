@@ -4,10 +4,10 @@ import type { Usage } from '@/api/types.gen'
 import { formatBytes } from '../src/lib/bytes'
 import { Browser, picture } from './browser'
 import { stage } from './hooks'
-import { eventually, Program } from './program'
+import { DemoProgram, eventually } from './program'
 
 // The charts of a session are the agent's samples: a page that is opened anew shows those from before.
-const program = new Program('sim')
+const program = new DemoProgram('workstation')
 const browser = new Browser()
 
 stage(program, browser, { afresh: true })

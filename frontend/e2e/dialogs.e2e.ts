@@ -8,10 +8,10 @@ import { Browser, shut } from './browser'
 import { stage } from './hooks'
 import { escape } from './keys'
 import { enter, row } from './launcherPage'
-import { Program } from './program'
+import { DemoProgram } from './program'
 
 // "Every dialog's cancel leaves everything as it was": each is opened, written into where it takes something, and left.
-const program = new Program('sim')
+const program = new DemoProgram('workstation')
 const disk = mkdtempSync(join(tmpdir(), 'slipway-dialogs-'))
 const browser = new Browser()
 let session: Session
@@ -22,6 +22,7 @@ let thrown: Folder
 afterAll(() => rmSync(disk, { recursive: true, force: true }))
 stage(program, browser, {
   prepare: async () => {
+    await program.endAll() // what a story launched changes by itself
     writeFileSync(join(disk, 'kept.txt'), 'kept')
     folder = await program.call<Folder>('POST', '/folders', { name: 'kept-folder', path: disk })
     thrown = await program.call<Folder>('POST', '/folders', { name: 'thrown-away' })

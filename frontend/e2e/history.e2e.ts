@@ -4,11 +4,11 @@ import type { Phase, Session } from '@/api/types.gen'
 import { Browser, picture, shut } from './browser'
 import { stage } from './hooks'
 import { choose } from './launcherPage'
-import { eventually, Program } from './program'
+import { DemoProgram, eventually } from './program'
 
 // The record of scheduling, a view of the session's drawer. The simulated machine has 16 CPUs,
 // and its registry lacks most images, so that a pull really fails.
-const program = new Program('sim')
+const program = new DemoProgram('workstation')
 const image = 'python:3.12'
 const browser = new Browser()
 

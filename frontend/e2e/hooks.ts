@@ -29,7 +29,7 @@ export function watchOver(browser: () => Browser): void {
 export interface StageOptions {
   /** What the tests find: sessions that run, folders. The program runs, the browser is there. */
   prepare?: () => Promise<unknown>
-  /** Whether sessions live for one test; they end after the last one in any case. */
+  /** Whether sessions live for one test, those of a story not even for the first; they end after the last one in any case. */
   afresh?: boolean
 }
 
@@ -38,6 +38,7 @@ export function stage(program: Program, browser: Browser, { prepare, afresh = fa
   beforeAll(async () => {
     await browser.start()
     await program.start()
+    if (afresh) await program.endAll()
     await prepare?.()
   })
   afterAll(async () => {

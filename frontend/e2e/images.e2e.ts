@@ -4,10 +4,10 @@ import type { Environment, Image, Operation, Session } from '@/api/types.gen'
 import { Browser, picture } from './browser'
 import { stage } from './hooks'
 import { enter, launch, row } from './launcherPage'
-import { Program } from './program'
+import { DemoProgram } from './program'
 
 // Images from their pull to their end, and one that is made of a session in between.
-const program = new Program('sim')
+const program = new DemoProgram('workstation')
 const browser = new Browser()
 
 stage(program, browser, { afresh: true })

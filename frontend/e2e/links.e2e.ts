@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { Browser } from './browser'
 import { stage } from './hooks'
-import { Program } from './program'
+import { DemoProgram } from './program'
 
 // Links from outside ask first.
-const program = new Program('sim')
+const program = new DemoProgram('workstation')
 const browser = new Browser()
 
 stage(program, browser, { afresh: true })

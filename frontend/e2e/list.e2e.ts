@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest'
 import { Browser, picture, shut } from './browser'
 import { stage } from './hooks'
 import { enter, launch, row, type Wish } from './launcherPage'
-import { eventually, Program } from './program'
+import { DemoProgram, eventually } from './program'
 
 // The list of sessions where no container is looked into: from where one launches, what can be chosen, what a row tells.
-const program = new Program('sim')
+const program = new DemoProgram('workstation')
 const image = 'python:3.12'
 const browser = new Browser()
 

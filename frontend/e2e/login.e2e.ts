@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest'
 import type { Page } from 'playwright-core'
 import { Browser, picture } from './browser'
 import { stage } from './hooks'
-import { Program } from './program'
+import { DemoProgram } from './program'
 
-const program = new Program('sim')
+const program = new DemoProgram('workstation')
 const browser = new Browser()
 
 stage(program, browser)

@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { Browser } from './browser'
 import { stage } from './hooks'
-import { Program } from './program'
+import { DemoProgram } from './program'
 
 // What a session was asked for, as a file: kept, compared, opened, dropped, and launched again by nobody but the person.
-const program = new Program('sim')
+const program = new DemoProgram('workstation')
 const browser = new Browser()
 
 stage(program, browser, { afresh: true })
@@ -20,7 +20,8 @@ const file = (name: string, text: string): string => {
 describe('recipes', () => {
   it('leave as a file with the image pinned and no secret, and come back as a filled launcher', async () => {
     await program.launch({ name: 'train-a', image: 'python:3.12', resources: { cpu: 1, memory: 268435456 }, env: [{ name: 'HF_TOKEN', value: 'hunter2' }, { name: 'SEED', value: '7' }] })
-    const session = (await program.sessions()).find((s) => s.name === 'train-a')
+    const sessions = await program.sessions()
+    const session = sessions.find((s) => s.name === 'train-a')
     const page = await browser.page(program, `/sessions/${session?.id ?? ''}`)
     await page.getByRole('button', { name: 'Show recipe' }).click()
     const dialog = page.getByRole('dialog', { name: 'Recipe of train-a' })
@@ -40,7 +41,7 @@ describe('recipes', () => {
     await page.getByLabel('File of a recipe').setInputFiles(file('again.yaml', text.replace('name: train-a', 'name: train-b')))
     await page.getByRole('heading', { name: 'The same by command line' }).waitFor()
     await page.getByText(/--name train-b .*-e HF_TOKEN -e SEED=7/).waitFor()
-    expect((await program.sessions()).map((s) => s.name)).toEqual(['train-a'])
+    expect((await program.sessions()).map((s) => s.id)).toEqual(sessions.map((s) => s.id))
     expect(page.url()).not.toContain('hunter2')
   })
 

@@ -5,15 +5,15 @@ import type { Page } from 'playwright-core'
 import { Browser, picture } from './browser'
 import { stage } from './hooks'
 import { launch, row } from './launcherPage'
-import { eventually, Program } from './program'
+import { DemoProgram, eventually } from './program'
 
 // What a recipe names and is not there is named, repaired by choice, and nothing else of it changes.
-const program = new Program('sim')
+const program = new DemoProgram('workstation')
 const browser = new Browser()
 
 stage(program, browser, {
   prepare: async () => {
-    await program.call('POST', '/folders', { name: 'sets-new', agent: 'local' })
+    await program.call('POST', '/folders', { name: 'sets-new', agent: 'workstation' })
   },
   afresh: true,
 })
@@ -65,7 +65,7 @@ describe('what is not there', () => {
 
     await instead(page, 'group', 'Any group')
     await repaired(page, 'group')
-    await instead(page, 'agent', 'local')
+    await instead(page, 'agent', 'workstation')
     await repaired(page, 'agent')
     await instead(page, 'image', /^Python · 3\.12( · Installed)?$/)
     await repaired(page, 'image')
@@ -94,7 +94,7 @@ describe('what is not there', () => {
     expect(spec).toMatchObject({
       name: 'from-afar',
       image: 'python:3.12',
-      agent: 'local',
+      agent: 'workstation',
       accelerator: '0.5',
       env: [{ name: 'SEED', value: '7' }],
       mounts: [

@@ -24,6 +24,13 @@ const moving = (page: Page) =>
   })
 
 describe('the simulated engine', () => {
+  it('begins with nothing, and says so', async () => {
+    const page = await browser.page(program, '/folders')
+    await page.getByText('There is no folder yet.').waitFor()
+    await page.goto(`${program.url}/sessions`)
+    await page.getByText('No session is running').waitFor()
+  })
+
   it('launches, runs commands in a terminal, and says what it is', async () => {
     const page = await browser.page(program, '/launcher')
     await page.getByText('Simulated').waitFor()

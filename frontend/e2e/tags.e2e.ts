@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { Browser } from './browser'
 import { stage } from './hooks'
-import { eventually, Program } from './program'
+import { DemoProgram, eventually } from './program'
 
 // Tags of several sessions at once, as a person sets them.
-const program = new Program('sim')
+const program = new DemoProgram('workstation')
 const browser = new Browser()
 
 stage(program, browser, { afresh: true })
