@@ -79,6 +79,7 @@ export function Kernels({ session }: { session: Session }) {
         <thead>
           <tr>
             <th>{t('kernel.name')}</th>
+            <th>{t('kernel.hostname')}</th>
             <th>{t('kernel.status')}</th>
             <th>{t('kernel.granted')}</th>
             {devices ? <th>{t('kernel.devices')}</th> : null}
@@ -91,9 +92,8 @@ export function Kernels({ session }: { session: Session }) {
         <tbody>
           {session.kernels.map((kernel) => (
             <tr key={kernel.name}>
-              <td>
-                <span title={`${t('kernel.hostname')}: ${kernel.hostname}`}>{kernel.name}</span>
-              </td>
+              <td>{kernel.name}</td>
+              <td className={css.mono}>{kernel.hostname || '–'}</td>
               <td>
                 <StatusBadge status={kernel.status} />
                 {kernel.exitCode !== null && kernel.exitCode !== 0 ? <span className={css.dim}> {t('kernel.exited', { code: kernel.exitCode })}</span> : null}

@@ -1,9 +1,10 @@
-import { act, screen, waitFor } from '@testing-library/react'
+import { act, screen, waitFor, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { describe, expect, it, vi } from 'vitest'
 import { applyEvent } from '@/api/book'
 import { refusal, renderView, serve } from '@/api/testing/render'
 import { makeSession } from '@/api/testing/session'
+import type { Kernel } from '@/api/types.gen'
 import { SessionDrawer } from './SessionDrawer'
 
 const pending = makeSession({ id: 'p', name: 'sweep-b', status: 'PENDING', wait: { code: 'c', message: 'needs 12 CPUs, 3 of 16 are free', position: 2 } })
@@ -26,6 +27,16 @@ describe('SessionDrawer', () => {
     expect(screen.getByText('Waiting, #2 in the queue')).toBeInTheDocument()
     expect(screen.getByText('needs 12 CPUs, 3 of 16 are free')).toBeInTheDocument()
     expect(screen.getByRole('button', { name: 'Apps' })).toBeDisabled()
+  })
+  it('names every container with its host name, state and id, and leads to its log', async () => {
+    serve({ 'GET /api/v1/sessions/k/usage': [] })
+    const kernel = (name: string, container: string, status: Kernel['status']): Kernel => ({ name, hostname: `${name}-host`, container, status, exitCode: null, cpus: [], memory: 0, gpus: [] })
+    const { actions } = open(makeSession({ id: 'k', name: 'two-of-them', kernels: [kernel('main1', 'aaaabbbbccccdddd', 'RUNNING'), kernel('sub1', '', 'PREPARING')] }))
+    expect(screen.getByRole('row', { name: /^main1 main1-host Running .*aaaabbbb/ })).toBeInTheDocument()
+    const sub = screen.getByRole('row', { name: /^sub1 sub1-host Preparing/ })
+    await userEvent.click(within(sub).getByRole('button', { name: 'Log of sub1' }))
+    expect(actions.showLogs).toHaveBeenCalledWith('k', 'sub1')
+    expect(within(sub).getByRole('button', { name: 'Terminal in sub1' })).toBeDisabled()
   })
   it('offers ssh where the session is reached by it, and says so where it is not', () => {
     const { unmount } = open(makeSession({ id: 'r', name: 'with-ssh' }))
