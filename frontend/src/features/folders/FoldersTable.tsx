@@ -9,6 +9,9 @@ import { RelativeTime } from '@/ui/Times'
 import css from './folders.module.css'
 import { Mark } from './Mark'
 
+/** The least room for a name, in pixels: what has a width keeps it, and the name has the rest. */
+const leastName = 230
+
 export interface FoldersTableProps {
   rows: Folder[]
   trash: boolean
@@ -33,7 +36,7 @@ export function FoldersTable({ rows, trash, several, onOpen, onEdit, onTrash, on
       render: (_, f) => (
         <span className={css.name}>
           {f.path ? <FolderSymlink size={16} aria-hidden /> : <FolderIcon size={16} aria-hidden />}
-          <button type="button" className={css.open} disabled={f.missing || f.state === 'deleting'} onClick={() => onOpen(f)}>
+          <button type="button" className={css.open} title={f.name} disabled={f.missing || f.state === 'deleting'} onClick={() => onOpen(f)}>
             {f.name}
           </button>
           {f.auto ? <Mark text={t('auto')} title={t('autoText')} /> : null}
@@ -44,11 +47,11 @@ export function FoldersTable({ rows, trash, several, onOpen, onEdit, onTrash, on
         </span>
       ),
     },
-    { key: 'permission', title: t('column.permission'), width: 130, render: (_, f) => t(f.permission === 'ro' ? 'permission.ro' : 'permission.rw') },
+    { key: 'permission', title: t('column.permission'), width: 110, render: (_, f) => t(f.permission === 'ro' ? 'permission.ro' : 'permission.rw') },
     {
       key: 'usage',
       title: t('column.usage'),
-      width: 120,
+      width: 100,
       align: 'right',
       sorter: (a, b) => (a.usage?.bytes ?? 0) - (b.usage?.bytes ?? 0),
       render: (_, f) =>
@@ -62,15 +65,15 @@ export function FoldersTable({ rows, trash, several, onOpen, onEdit, onTrash, on
           <span className={css.dim}>{f.counting ? t('counting') : '–'}</span>
         ),
     },
-    { key: 'owner', title: t('column.owner'), width: 120, ellipsis: true, render: (_, f) => f.owner },
+    { key: 'owner', title: t('column.owner'), width: 100, ellipsis: true, render: (_, f) => f.owner },
     ...(several ? [{ key: 'agent', title: t('column.agent'), width: 110, ellipsis: true, render: (_: unknown, f: Folder) => f.agent }] : []),
     ...(trash
-      ? [{ key: 'trashed', title: t('column.trashed'), width: 170, render: (_: unknown, f: Folder) => (f.trashedAt ? <RelativeTime at={f.trashedAt} /> : null) }]
+      ? [{ key: 'trashed', title: t('column.trashed'), width: 150, render: (_: unknown, f: Folder) => (f.trashedAt ? <RelativeTime at={f.trashedAt} /> : null) }]
       : [
           {
             key: 'usedBy',
             title: t('column.usedBy'),
-            width: 180,
+            width: 150,
             ellipsis: true,
             render: (_: unknown, f: Folder) => f.usedBy.map((u, i) => (
               <span key={u.session}>
@@ -79,7 +82,7 @@ export function FoldersTable({ rows, trash, several, onOpen, onEdit, onTrash, on
               </span>
             )),
           },
-          { key: 'created', title: t('column.created'), width: 140, sorter: (a: Folder, b: Folder) => a.createdAt.localeCompare(b.createdAt), render: (_: unknown, f: Folder) => <RelativeTime at={f.createdAt} /> },
+          { key: 'created', title: t('column.created'), width: 130, sorter: (a: Folder, b: Folder) => a.createdAt.localeCompare(b.createdAt), render: (_: unknown, f: Folder) => <RelativeTime at={f.createdAt} /> },
         ]),
     {
       key: 'actions',
@@ -108,5 +111,6 @@ export function FoldersTable({ rows, trash, several, onOpen, onEdit, onTrash, on
         ),
     },
   ]
-  return <FillTable<Folder> least={860} rowKey="id" dataSource={rows} columns={columns} onRow={(f) => ({ onDoubleClick: () => (f.missing || f.state === 'deleting' ? undefined : onOpen(f)) })} />
+  const least = columns.reduce((sum, column) => sum + Number(column.width ?? leastName), 0)
+  return <FillTable<Folder> least={least} rowKey="id" dataSource={rows} columns={columns} onRow={(f) => ({ onDoubleClick: () => (f.missing || f.state === 'deleting' ? undefined : onOpen(f)) })} />
 }
