@@ -107,16 +107,16 @@ func note(path string, f figure) error {
 	return err
 }
 
-// How much more there may be at the end than at the beginning: memory by its part, that of
-// the process since the first hour, goroutines by those of a few sessions that happen to run. In a run that
+// How much more there may be at the end than at the beginning: memory by its part, the
+// heap since the first hour, goroutines by those of a few sessions that happen to run. In a run that
 // is too short for samples to fill their hour memory may double.
 const (
 	mostHeap       = 1.10
 	mostHeapQuick  = 2.0
 	mostGoroutines = 60
 	lastFigures    = 5
-	// settled is how many figures come before the first that counts: streams keep
-	// events by their number, and at the highest speed are full after some hours.
+	// settled is how many figures come before the first that counts for what is
+	// kept beside the heap: its gaps, which are as many as they get after some hours.
 	settled = 3
 )
 
@@ -146,12 +146,12 @@ func (s soak) judgeFigures(path string) error {
 	if s.quick {
 		most = mostHeapQuick
 	}
-	fmt.Printf("%s: %.2f MiB after the first hour, %.2f MiB at the end; of it heap %.2f MiB and %.2f MiB; %d and %d goroutines\n", first.Process, mib(hour.Held), mib(last.Held), mib(first.Heap), mib(last.Heap), first.Goroutines, last.Goroutines)
-	if float64(last.Held) > most*float64(hour.Held) {
-		return fmt.Errorf("%s: its memory has grown from %d to %d bytes since the first hour", first.Process, hour.Held, last.Held)
+	fmt.Printf("%s: heap %.2f MiB after the first hour, %.2f MiB at the end; held %.2f MiB and %.2f MiB; %d and %d goroutines\n", first.Process, mib(hour.Heap), mib(last.Heap), mib(first.Held), mib(last.Held), first.Goroutines, last.Goroutines)
+	if float64(last.Heap) > most*float64(hour.Heap) {
+		return fmt.Errorf("%s: the heap has grown from %d to %d bytes since the first hour", first.Process, hour.Heap, last.Heap)
 	}
-	if float64(last.Heap) > most*float64(first.Heap) {
-		return fmt.Errorf("%s: the heap has grown from %d to %d bytes", first.Process, first.Heap, last.Heap)
+	if float64(last.Held) > most*float64(first.Held) {
+		return fmt.Errorf("%s: the memory that it has of the system has grown from %d to %d bytes", first.Process, first.Held, last.Held)
 	}
 	if last.Goroutines > first.Goroutines+mostGoroutines {
 		return fmt.Errorf("%s: goroutines have grown from %d to %d", first.Process, first.Goroutines, last.Goroutines)
