@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import type { Opened, Session } from '@/api/types.gen'
 import { appsOf, inSession, installed, openedBy, tile } from './appsPage'
@@ -100,6 +101,41 @@ describe('apps', () => {
     await program.cli('open', session.id, 'port-8124', '--close')
     expect((await program.apps(session.id)).find((app) => app.id === 'port-8124')?.door).toBeUndefined()
     await sh('kill $(cat server.pid)')
+  })
+
+  it('are given up while they start, in the notification and on the tile, and leave nothing behind', async () => {
+    // Never listens.
+    await install('code-server', "import os, signal\nopen('code.pid', 'w').write(str(os.getpid()))\nsignal.pause()")
+    const running = async () => (await sh('kill -0 "$(cat code.pid)" 2>/dev/null && echo yes || echo no')).trim() === 'yes'
+    const page = await dialog()
+    const code = tile(page, 'code-server')
+    const begin = async () => {
+      const [tab] = await Promise.all([browser.context.waitForEvent('page'), code.getByRole('button', { name: /^code-server/ }).click()])
+      await code.getByText(/^Starting…/).waitFor()
+      await code.getByRole('progressbar').waitFor()
+      await eventually('its program runs', running)
+      return tab
+    }
+    const left = async (tab: Page) => {
+      await eventually('its tab is closed', () => Promise.resolve(tab.isClosed()))
+      await eventually('its program has ended', async () => !(await running()))
+      expect((await program.apps(session.id)).find((app) => app.id === 'code-server')).toMatchObject({ state: 'stopped' })
+    }
+    const first = await begin()
+    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
+    const card = page.locator('[data-opening="code-server"]')
+    await card.getByText(/^Starting…/).waitFor()
+    await picture(page, 'apps-starting')
+    await card.getByRole('button', { name: 'Give up starting code-server' }).click()
+    await card.waitFor({ state: 'detached' })
+    await left(first)
+    await page.goto(`${program.url}/sessions?apps=${session.id}`)
+    await code.getByText('Not started').waitFor()
+    const second = await begin()
+    await code.getByRole('button', { name: 'Give up starting code-server' }).click()
+    await code.getByText('Not started').waitFor()
+    await left(second)
+    expect(await code.getByRole('alert').count()).toBe(0)
   })
 
   it('say why one could not be started, in the notification when the dialog is closed', async () => {
