@@ -16,6 +16,7 @@ let failed: Session
 
 stage(program, browser, {
   prepare: async () => {
+    await program.endAll('notebook') // what a story launched tells of itself when it likes
     running = await program.running({ name: 'alive', image: 'python:3.12' })
     failed = await program.launch({ name: 'broken', image: 'python:3.12', type: 'batch', command: 'exit 3' })
     await program.status(failed.id, 'TERMINATED')

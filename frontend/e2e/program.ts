@@ -112,13 +112,14 @@ export class Program {
     await gone
   }
 
-  /** Ends every session: the machine may have room for no more than two. */
-  async endAll(): Promise<void> {
+  /** Ends every session but those of the names: the machine may have room for no more than two. */
+  async endAll(...but: string[]): Promise<void> {
     if (!this.#process || this.#process.exitCode !== null) return
+    const over = (session: Session) => ended.has(session.status) || but.includes(session.name)
     for (const session of await this.sessions()) {
-      if (!ended.has(session.status)) await this.call('POST', `/sessions/${session.id}/terminate`, { forced: true }).catch(() => undefined)
+      if (!over(session)) await this.call('POST', `/sessions/${session.id}/terminate`, { forced: true }).catch(() => undefined)
     }
-    await eventually('every session has ended', async () => (await this.sessions()).every((s) => ended.has(s.status)))
+    await eventually('every session has ended', async () => (await this.sessions()).every(over))
   }
 
   /** Ends every session and the program, and removes its files. */
