@@ -53,8 +53,10 @@ func (f *fileSystem) OpenFile(path string, flag esys.Oflag, perm fs.FileMode) (e
 		}
 		return nil, esys.ENOTDIR
 	}
-	if link, err := f.files.Lstat(path); flag&esys.O_NOFOLLOW != 0 && err == nil && link.Mode()&fs.ModeSymlink != 0 {
-		return nil, esys.ELOOP
+	if flag&esys.O_NOFOLLOW != 0 {
+		if link, err := f.files.Lstat(path); err == nil && link.Mode()&fs.ModeSymlink != 0 {
+			return nil, esys.ELOOP
+		}
 	}
 	opened, err := f.files.Open(path, flags(flag), perm)
 	if err != nil {

@@ -35,12 +35,12 @@ const Binary = "python-wasi/python.wasm.gz"
 // seconds, and shared by all sessions of a machine.
 type Python struct {
 	bundle fs.FS
-	cache  wazero.CompilationCache
-	wasm   func() ([]byte, error)
 
-	mu    sync.Mutex // guards ready
-	ready chan struct{}
-	err   error // valid when ready is closed
+	mu      sync.Mutex // guards ready
+	ready   chan struct{}
+	runtime wazero.Runtime        // this and what follows is valid when ready is closed
+	module  wazero.CompiledModule // instantiated for each run
+	err     error
 }
 
 // In returns the Python of a bundle, or nil where there is none in it.
@@ -51,9 +51,7 @@ func In(bundle fs.FS) *Python {
 	if _, err := fs.Stat(bundle, Binary); err != nil {
 		return nil
 	}
-	p := &Python{bundle: bundle, cache: wazero.NewCompilationCache()}
-	p.wasm = sync.OnceValues(p.read)
-	return p
+	return &Python{bundle: bundle}
 }
 
 func (p *Python) read() ([]byte, error) {
@@ -123,28 +121,12 @@ func (p *Python) run(ctx context.Context, call Call, cancel context.CancelCauseF
 	if err := p.prepare(ctx, call.Err); err != nil {
 		return err
 	}
-	wasm, err := p.wasm()
-	if err != nil {
-		return err
-	}
-	// What is to be closed is closed even when ctx has ended.
-	always := context.WithoutCancel(ctx)
-	runtime := wazero.NewRuntimeWithConfig(ctx, p.config())
-	defer runtime.Close(always) //nolint:errcheck // nothing of it is left
-	if _, err := wasi_snapshot_preview1.Instantiate(ctx, runtime); err != nil {
-		return err
-	}
-	module, err := runtime.CompileModule(ctx, wasm)
-	if err != nil {
-		return err
-	}
 	load := &load{tell: call.Load, kill: func() { cancel(errKilled) }}
-	_, err = runtime.InstantiateModule(experimental.WithMemoryAllocator(ctx, &memory{load: load}), module, call.config(ctx, load))
+	instance, err := p.runtime.InstantiateModule(experimental.WithMemoryAllocator(ctx, &memory{load: load}), p.module, call.config(ctx, load))
+	if instance != nil {
+		err = errors.Join(err, instance.Close(context.WithoutCancel(ctx)))
+	}
 	return err
-}
-
-func (p *Python) config() wazero.RuntimeConfig {
-	return wazero.NewRuntimeConfig().WithCompilationCache(p.cache).WithCloseOnContextDone(true).WithDebugInfoEnabled(false).WithMemoryLimitPages(mostMemory / pageSize)
 }
 
 // prepare makes the interpreter ready, and says so to whoever waits for it. It
@@ -176,13 +158,15 @@ func (p *Python) prepare(ctx context.Context, told io.Writer) error {
 }
 
 func (p *Python) compile(ctx context.Context) error {
-	wasm, err := p.wasm()
+	wasm, err := p.read()
 	if err != nil {
 		return err
 	}
-	runtime := wazero.NewRuntimeWithConfig(ctx, p.config())
-	defer runtime.Close(ctx) //nolint:errcheck // what was compiled stays in the cache
-	_, err = runtime.CompileModule(ctx, wasm)
+	p.runtime = wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCloseOnContextDone(true).WithDebugInfoEnabled(false).WithMemoryLimitPages(mostMemory/pageSize))
+	if _, err := wasi_snapshot_preview1.Instantiate(ctx, p.runtime); err != nil {
+		return err
+	}
+	p.module, err = p.runtime.CompileModule(ctx, wasm)
 	return err
 }
 
