@@ -210,7 +210,7 @@ func (t *teardown) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := t.step(ctx, stepStop, a.limits.Call+a.limits.Grace, t.stop); err != nil {
+	if err := t.step(ctx, StepStop, a.limits.Call+a.limits.Grace, t.stop); err != nil {
 		if !t.session.Forced {
 			return err
 		}
@@ -220,7 +220,7 @@ func (t *teardown) run(ctx context.Context) error {
 	if t.session.Forced {
 		limit = min(limit, 3*time.Second)
 	}
-	if err := t.step(ctx, stepLogs, limit, t.keepLogs); err != nil {
+	if err := t.step(ctx, StepLogs, limit, t.keepLogs); err != nil {
 		if unavailable(err) && !t.session.Forced {
 			return err
 		}
@@ -229,10 +229,10 @@ func (t *teardown) run(ctx context.Context) error {
 	if err := t.makeImage(ctx); err != nil {
 		return err
 	}
-	if err := t.step(ctx, stepRemove, a.limits.Call, t.remove); err != nil {
+	if err := t.step(ctx, StepRemove, a.limits.Call, t.remove); err != nil {
 		return err
 	}
-	return t.step(ctx, stepNetwork, a.limits.Call, func(ctx context.Context) error {
+	return t.step(ctx, StepNetwork, a.limits.Call, func(ctx context.Context) error {
 		return a.leaveNetwork(ctx, a.networkOf(t.session).Name, t.session.ID)
 	})
 }

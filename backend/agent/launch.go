@@ -24,15 +24,15 @@ type step struct {
 
 // The names of steps: of a preparation, of a start, and of an end.
 const (
-	stepImage   = "image"
-	stepPull    = "pull"
-	stepNetwork = "network"
-	stepCreate  = "create"
-	stepStart   = "start"
-	stepGuest   = "guest"
-	stepStop    = "stop"
-	stepLogs    = "logs"
-	stepRemove  = "remove"
+	StepImage   = "image"
+	StepPull    = "pull"
+	StepNetwork = "network"
+	StepCreate  = "create"
+	StepStart   = "start"
+	StepGuest   = "guest"
+	StepStop    = "stop"
+	StepLogs    = "logs"
+	StepRemove  = "remove"
 )
 
 // stage is a phase of a launch with its steps.
@@ -47,17 +47,17 @@ var (
 	prepareStage = stage{
 		phase: session.PhasePrepare, limit: func(l Limits) time.Duration { return l.Prepare }, done: (*Agent).prepared,
 		steps: []step{
-			{name: stepImage, reason: session.ReasonPullFailed, limit: func(l Limits) time.Duration { return l.Call }, do: (*Agent).findImage},
-			{name: stepPull, reason: session.ReasonPullFailed, limit: func(l Limits) time.Duration { return l.Pull }, do: (*Agent).pullImage},
+			{name: StepImage, reason: session.ReasonPullFailed, limit: func(l Limits) time.Duration { return l.Call }, do: (*Agent).findImage},
+			{name: StepPull, reason: session.ReasonPullFailed, limit: func(l Limits) time.Duration { return l.Pull }, do: (*Agent).pullImage},
 		},
 	}
 	startStage = stage{
 		phase: session.PhaseStart, limit: func(l Limits) time.Duration { return l.Launch }, done: (*Agent).started,
 		steps: []step{
-			{name: stepNetwork, reason: session.ReasonCreateFailed, limit: func(l Limits) time.Duration { return l.Call }, do: (*Agent).createNetwork, undo: (*Agent).undoNetwork},
-			{name: stepCreate, reason: session.ReasonCreateFailed, limit: func(l Limits) time.Duration { return l.Create }, do: (*Agent).createContainers, undo: (*Agent).removeContainers},
-			{name: stepStart, reason: session.ReasonStartFailed, limit: func(l Limits) time.Duration { return l.Start }, do: (*Agent).startContainers},
-			{name: stepGuest, reason: session.ReasonStartFailed, limit: func(l Limits) time.Duration { return l.Guest }, do: (*Agent).greetGuests, undo: (*Agent).dismissGuests},
+			{name: StepNetwork, reason: session.ReasonCreateFailed, limit: func(l Limits) time.Duration { return l.Call }, do: (*Agent).createNetwork, undo: (*Agent).undoNetwork},
+			{name: StepCreate, reason: session.ReasonCreateFailed, limit: func(l Limits) time.Duration { return l.Create }, do: (*Agent).createContainers, undo: (*Agent).removeContainers},
+			{name: StepStart, reason: session.ReasonStartFailed, limit: func(l Limits) time.Duration { return l.Start }, do: (*Agent).startContainers},
+			{name: StepGuest, reason: session.ReasonStartFailed, limit: func(l Limits) time.Duration { return l.Guest }, do: (*Agent).greetGuests, undo: (*Agent).dismissGuests},
 		},
 	}
 )

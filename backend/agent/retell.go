@@ -79,7 +79,7 @@ func (r *retelling) change(after time.Duration, fn func(*draft) error) error {
 func (r *retelling) steps(names ...string) (steps []session.Step, all time.Duration) {
 	for _, name := range names {
 		took, result := r.one.Took(name), session.OutcomeSuccess
-		if name == stepPull && took == 0 {
+		if name == StepPull && took == 0 {
 			result = session.OutcomeSkipped
 		}
 		from := r.now.Add(all)
@@ -100,9 +100,9 @@ func (st stage) names() (names []string) {
 // start prepares and starts a session that is placed.
 func (r *retelling) start() error {
 	steps, all := r.steps(prepareStage.names()...)
-	if pull := r.one.Took(stepPull); pull > 0 {
+	if pull := r.one.Took(StepPull); pull > 0 {
 		all = pull
-		if err := r.change(r.one.Took(stepImage), func(d *draft) error { return d.to(session.Pulling) }); err != nil {
+		if err := r.change(r.one.Took(StepImage), func(d *draft) error { return d.to(session.Pulling) }); err != nil {
 			return err
 		}
 	}
@@ -125,7 +125,7 @@ func (r *retelling) end() error {
 	if err != nil {
 		return err
 	}
-	steps, all := r.steps(stepStop, stepLogs, stepRemove, stepNetwork)
+	steps, all := r.steps(StepStop, StepLogs, StepRemove, StepNetwork)
 	return r.change(all, func(d *draft) error {
 		if err := d.end(session.PhaseTerminate, session.OutcomeSuccess, steps, nil); err != nil {
 			return err

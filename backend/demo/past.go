@@ -168,14 +168,14 @@ func (p *past) steps(image string, asked bool) map[string]time.Duration {
 		return time.Duration(least+p.rng.IntN(most-least)) * time.Millisecond
 	}
 	took := map[string]time.Duration{
-		"image": between(1, 4), "network": between(1, 3), "create": between(280, 450), "start": between(280, 420), "guest": between(120, 180),
-		"stop": between(1, 2), "logs": between(1, 6), "remove": between(150, 200),
+		agent.StepImage: between(1, 4), agent.StepNetwork: between(1, 3), agent.StepCreate: between(280, 450), agent.StepStart: between(280, 420), agent.StepGuest: between(120, 180),
+		agent.StepStop: between(1, 2), agent.StepLogs: between(1, 6), agent.StepRemove: between(150, 200),
 	}
 	if asked {
-		took["stop"] = between(90, 180)
+		took[agent.StepStop] = between(90, 180)
 	}
 	if !p.pulled[image] {
-		p.pulled[image], took["pull"] = true, between(14_000, 52_000)
+		p.pulled[image], took[agent.StepPull] = true, between(14_000, 52_000)
 	}
 	return took
 }
