@@ -82,7 +82,7 @@ export class Browser {
     if (this.#loggedIn !== program.url) {
       await page.goto(await program.login())
       await page.waitForURL((address) => address.pathname !== '/login')
-      await page.getByRole('navigation', { name: 'Sections' }).waitFor()
+      await page.getByRole('navigation').first().waitFor() // the sections, whatever they are called in the person's language
       this.#loggedIn = program.url
     }
     await page.goto(`${program.url}${path}`)

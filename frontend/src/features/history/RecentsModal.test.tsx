@@ -19,11 +19,13 @@ describe('RecentsModal', () => {
     await userEvent.click(screen.getByText('name-a'))
     expect(onUse).toHaveBeenCalledWith('a')
   })
-  it('says how many there were, of kernels and of sessions, and nothing where there was one', () => {
+  it('says how many there were, of kernels and of sessions, and nothing where there was one', async () => {
     const spec = { image: 'a:1', resources: { cpu: 1 }, cluster: 3 }
     renderView(<RecentsModal onClose={vi.fn()} onUse={vi.fn()} />, { known: { recents: [recent('a', { spec }), recent('b', { count: 4 }), recent('c')] } })
     expect([screen.getByLabelText('3 kernels on a private network').textContent, screen.getByLabelText('4 sessions at once').textContent]).toEqual(['×3', '×4'])
     expect(screen.getAllByText(/^×/)).toHaveLength(2)
+    await userEvent.hover(screen.getByText('×4'))
+    expect(await screen.findByRole('tooltip')).toHaveTextContent('4 sessions at once')
   })
   it('leaves a name alone when renaming is given up', async () => {
     const sent = serve({})

@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { applyEvent } from '@/api/book'
 import { refusal, renderView, serve } from '@/api/testing/render'
 import { makeMachine, makeSession } from '@/api/testing/session'
+import type { Session } from '@/api/types.gen'
 import { SessionsPage } from './SessionsPage'
 
 const running = makeSession({ id: 'run', name: 'train-a', createdAt: '2026-01-02T00:00:00Z' })
@@ -29,6 +30,16 @@ describe('SessionsPage', () => {
     renderView(<SessionsPage openId={undefined} />, { known: { ...known, sessions: [lost, other] } })
     expect(screen.getByText('A GPU of the session is lost')).toBeInTheDocument()
     expect(screen.getByText('Another title')).toBeInTheDocument()
+  })
+  it('breaks a cluster down into its containers, and a single one not', async () => {
+    const kernel = (name: string, status: Session['status']) => ({ name, hostname: name, status, exitCode: null, container: '', cpus: [], memory: 0, gpus: [] })
+    const cluster = makeSession({ id: 'c', name: 'trio', spec: { ...running.spec, cluster: 3 }, kernels: [kernel('main1', 'RUNNING'), kernel('sub1', 'RUNNING'), kernel('sub2', 'CREATING')] })
+    const single = makeSession({ id: 's', name: 'solo', kernels: [kernel('main1', 'RUNNING')] })
+    renderView(<SessionsPage openId={undefined} />, { known: { ...known, sessions: [cluster, single] } })
+    const ring = screen.getByRole('img', { name: '2 of 3 containers run' }) // there is no other
+    expect(ring).toHaveTextContent('2/3')
+    await userEvent.hover(ring)
+    expect((await screen.findByText('sub2')).parentElement).toHaveTextContent('Creating')
   })
   it('changes a row when an event comes', async () => {
     const { client } = renderView(<SessionsPage openId={undefined} />, { known })
