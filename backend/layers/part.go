@@ -13,7 +13,6 @@ const (
 	CodeNoSpace    session.Code = "image_receive_no-space"
 	CodeBusy       session.Code = "image_receive_busy"
 	CodeInvalid    session.Code = "image_receive_invalid"
-	CodeIncomplete session.Code = "image_receive_incomplete"
 	CodeReplaced   session.Code = "image_receive_replaced"
 )
 

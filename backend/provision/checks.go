@@ -66,8 +66,7 @@ func (c finding) warn(text, remedy string) finding {
 }
 
 func (c finding) fail(code session.Code, text, remedy string) finding {
-	c = c.warn(text, remedy)
-	c.Result, c.code = session.CheckFailed, code
+	c.Result, c.code, c.Text, c.Remedy = session.CheckFailed, code, text, remedy
 	return c
 }
 

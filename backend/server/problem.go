@@ -23,7 +23,6 @@ const (
 	codeNoMethod     session.Code = "request_route_wrong-method"
 	codeNoUpgrade    session.Code = "request_route_upgrade-required"
 	codeLogin        session.Code = "request_login_required"
-	codeTooMany      session.Code = "request_login_too-many"
 	codeStranger     session.Code = "request_user_forbidden"
 	codeBadHost      session.Code = "request_host_forbidden"
 	codeBadOrigin    session.Code = "request_origin_forbidden"
@@ -42,7 +41,6 @@ var ownStatus = map[session.Code]int{
 	codeNoMethod:     http.StatusMethodNotAllowed,
 	codeNoUpgrade:    http.StatusUpgradeRequired,
 	codeLogin:        http.StatusUnauthorized,
-	codeTooMany:      http.StatusTooManyRequests,
 	codeGone:         http.StatusServiceUnavailable,
 }
 

@@ -29,7 +29,7 @@ type ImageTransfers interface {
 	// Fails with image_receive_not-found and image_receive_corrupt.
 	ReceiveImage(ctx context.Context, id string) (io.ReadWriteCloser, error)
 	// InstallImage gives an image whose parts are all there to the engine and
-	// forgets them. image_receive_incomplete while some are not.
+	// forgets them. engine_import_incomplete while some are not.
 	InstallImage(ctx context.Context, id string) (Image, error)
 	// ForgetImage drops what has arrived of an image.
 	ForgetImage(ctx context.Context, id string) error

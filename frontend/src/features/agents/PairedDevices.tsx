@@ -117,7 +117,7 @@ export function PairedDevices({ name, reached, login }: { name: string; reached:
     })
   const problem = devices.error && !devices.data ? asProblem(devices.error) : null
   // An agent that is reached by ssh, or is looked after on its own machine, says so: that is no failure.
-  if (problem?.code === 'agent_pair_unavailable' || problem?.code === 'agent_pair_unsupported') {
+  if (problem?.code === 'agent_pair_unavailable' || problem?.code === 'agent_call_unsupported') {
     return (
       <section className={css.section} aria-label={t('agents:devices.title')}>
         <h2 className={css.heading}>{t('agents:devices.title')}</h2>
