@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 
 	"slipway/backend/api"
@@ -58,33 +57,18 @@ func writeErrors(b *bytes.Buffer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(b, "Every failure has a code `domain_operation_detail`, one sentence and a hint; the command line and the interface show all\nthree. What changes from case to case stands here as …\n")
+	fmt.Fprint(b, "Every failure has a code `domain_operation_detail`, one sentence and a hint; the command line and the interface show all\nthree. So have the reasons why a session waits and the warnings of a machine. What changes from case to case stands here\nas …: `agent_pull_unavailable`, for example, is to be found as `agent_…_unavailable`.\n")
 	domain := ""
-	for _, e := range found {
-		if head, _, _ := strings.Cut(e.code, "_"); head != domain {
+	for _, row := range rowsOf(found) {
+		if head, _, _ := strings.Cut(row.codes[0], "_"); head != domain {
 			domain = head
 			fmt.Fprintf(b, "\n## %s\n\n| code | says | what to do |\n|---|---|---|\n", domain)
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s |\n", e.code, cell(strings.Join(e.messages, " / ")), cell(strings.Join(e.hints, " / ")))
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", strings.Join(row.codes, "`, `"), cell(row.says), cell(row.hint))
 	}
 	return nil
 }
 
 func cell(text string) string {
 	return strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;").Replace(text)
-}
-
-// known is a code with every sentence and hint that the source has for it.
-type known struct {
-	code            string
-	messages, hints []string
-}
-
-func (k *known) add(message, hint string) {
-	if strings.Trim(message, "… ") != "" && !slices.Contains(k.messages, message) {
-		k.messages = append(k.messages, message)
-	}
-	if strings.Trim(hint, "… ") != "" && !slices.Contains(k.hints, hint) {
-		k.hints = append(k.hints, hint)
-	}
 }
