@@ -7,9 +7,6 @@ import (
 	"slipway/backend/session"
 )
 
-// resetFinished is how many ended sessions of one's own a snapshot holds.
-const resetFinished = 200
-
 // Watch implements [session.Sessions]. Events about what is others' do not come.
 func (v *view) Watch(ctx context.Context, after session.Cursor, fn func(session.Event) error) error {
 	mine := map[session.ID]bool{}
@@ -71,7 +68,7 @@ func (v *view) reset(ctx context.Context, r session.Reset) (session.Reset, error
 		return r, nil
 	}
 	r.Sessions = nil
-	for _, filter := range []session.Filter{{Live: true}, {Finished: true, Limit: resetFinished}} {
+	for _, filter := range []session.Filter{{Live: true}, {Finished: true, Limit: session.ResetFinished}} {
 		list, err := v.List(ctx, filter)
 		if err != nil {
 			return r, err

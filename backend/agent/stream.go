@@ -7,12 +7,8 @@ import (
 	"slipway/backend/session"
 )
 
-const (
-	// ringSize is how many events are kept for watchers that resume.
-	ringSize = 1024
-	// resetFinished is how many ended sessions a snapshot holds.
-	resetFinished = 200
-)
+// ringSize is how many events are kept for watchers that resume.
+const ringSize = 1024
 
 // stream numbers events and keeps the newest of them. Watchers read the ring at
 // their own pace, so that a slow one delays nobody.
@@ -166,7 +162,7 @@ func (a *Agent) reset(ctx context.Context) (session.Reset, error) {
 	if err != nil {
 		return session.Reset{}, err
 	}
-	finished, err := a.List(ctx, session.Filter{Finished: true, Limit: resetFinished})
+	finished, err := a.List(ctx, session.Filter{Finished: true, Limit: session.ResetFinished})
 	if err != nil {
 		return session.Reset{}, err
 	}

@@ -28,7 +28,7 @@ type Event struct {
 	Operation *Operation `json:"operation,omitempty"` // one operation as it is now; of progress at most five a second
 }
 
-// Snapshot is the state as a page needs it: live sessions, the newest 200
+// Snapshot is the state as a page needs it: live sessions, the newest 100
 // finished ones, and all machines.
 type Snapshot struct {
 	Sessions []Session `json:"sessions"`

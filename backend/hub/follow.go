@@ -189,8 +189,8 @@ func (h *Hub) reset(m *member, r session.Reset) {
 	}
 }
 
-// remember needs mu. Finished sessions beyond finishedKept are let go; a name
-// for each id stays, to find its agent by.
+// remember needs mu. Finished sessions beyond those of a snapshot are let go;
+// [Hub.home] asks the agents for one of them.
 func (h *Hub) remember(m *member, s session.Session) {
 	h.sessions[s.ID] = &known{session: s, member: m}
 	h.homes[s.ID] = m
@@ -198,7 +198,7 @@ func (h *Hub) remember(m *member, s session.Session) {
 		return
 	}
 	delete(h.usage, s.ID)
-	if len(h.sessions) > finishedKept+finishedSlack {
+	if len(h.sessions) > session.ResetFinished+finishedSlack {
 		h.trim()
 	}
 }
@@ -206,8 +206,9 @@ func (h *Hub) remember(m *member, s session.Session) {
 // trim needs mu.
 func (h *Hub) trim() {
 	for i, s := range h.sorted() {
-		if i >= finishedKept && !s.Status.Live() {
+		if i >= session.ResetFinished && !s.Status.Live() {
 			delete(h.sessions, s.ID)
+			delete(h.homes, s.ID)
 			delete(h.waiting, s.ID)
 		}
 	}
@@ -246,7 +247,7 @@ func (h *Hub) snapshot() *Snapshot {
 			return false
 		}
 		finished++
-		return finished > finishedKept
+		return finished > session.ResetFinished
 	})
 	usage := make(map[session.ID]session.Usage, len(h.usage))
 	for id, u := range h.usage {

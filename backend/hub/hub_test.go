@@ -255,8 +255,8 @@ func TestSnapshotHoldsTheNewestFinishedSessions(t *testing.T) {
 	watcher := w.Watch(hub.Cursor{}, false)
 	defer watcher.Close()
 	sessions := next(t, watcher).Snapshot.Sessions
-	if len(sessions) != 201 || sessions[0].ID != "a00000000699" || sessions[200].ID != "live00000000" {
-		t.Fatalf("%d sessions from %s to %s, want the 200 newest finished ones and the live one", len(sessions), sessions[0].ID, sessions[len(sessions)-1].ID)
+	if len(sessions) != session.ResetFinished+1 || sessions[0].ID != "a00000000699" || sessions[session.ResetFinished].ID != "live00000000" {
+		t.Fatalf("%d sessions from %s to %s, want the newest finished ones and the live one", len(sessions), sessions[0].ID, sessions[len(sessions)-1].ID)
 	}
 	if _, id, err := w.Find(t.Context(), "a00000000001"); err != nil || id != "a00000000001" {
 		t.Fatalf("an old session is not found: %v", err)

@@ -80,11 +80,9 @@ const (
 	// kept is how many events the stream remembers. A watcher further behind
 	// gets a snapshot: one ring serves all, so a slow one costs the others nothing.
 	kept = 1024
-	// finishedKept is how many finished sessions a snapshot holds.
-	finishedKept = 200
-	// finishedSlack is how many sessions more than that are known before the oldest
-	// are forgotten.
-	finishedSlack = 40
+	// finishedSlack is how many sessions more than a snapshot's finished ones are
+	// known before the oldest are forgotten.
+	finishedSlack = 20
 	// flushEvery is how often usage samples are sent on, merged.
 	flushEvery = time.Second
 	// windowsKept is how many window requests wait for a shell that is slow.

@@ -22,8 +22,12 @@ type Event struct {
 	Devices *DeviceBoard `json:"devices,omitempty"`
 }
 
+// ResetFinished is how many finished sessions a [Reset] holds. Whoever wants
+// more of them asks for a page.
+const ResetFinished = 100
+
 // Reset is the whole state: a watcher forgets what it knew and takes this.
-// Sessions holds every live session and the newest finished ones.
+// Sessions holds every live session and the newest [ResetFinished] that are finished.
 type Reset struct {
 	Sessions []Session `json:"sessions"`
 	Machine  Machine   `json:"machine"`

@@ -725,7 +725,7 @@ export interface Event {
   operation?: Operation;
 }
 
-/** Snapshot is the state as a page needs it: live sessions, the newest 200 finished ones, and all machines. */
+/** Snapshot is the state as a page needs it: live sessions, the newest 100 finished ones, and all machines. */
 export interface Snapshot {
   sessions: Session[];
   machines: Machine[];
