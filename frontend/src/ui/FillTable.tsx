@@ -1,24 +1,39 @@
-import { Table, type TableProps } from 'antd'
-import { useRef } from 'react'
+import { Table, type TableColumnType, type TableProps } from 'antd'
+import { useMemo, useRef } from 'react'
 import { useBox } from '@/lib/useBox'
 import css from './FillTable.module.css'
 
 const headHeight = 40
 
-export interface FillTableProps<Row> extends Omit<TableProps<Row>, 'virtual' | 'size' | 'pagination' | 'scroll' | 'className'> {
-  /** The width below which it scrolls sideways. */
-  least: number
+export type FillColumn<Row> = TableColumnType<Row> & {
+  /** The least, in pixels. */
+  width: number
+  /** The part of the width that is left over which it takes, against the parts of the others; what says nothing keeps its width. */
+  grow?: number
+}
+
+export interface FillTableProps<Row> extends Omit<TableProps<Row>, 'virtual' | 'size' | 'pagination' | 'scroll' | 'className' | 'columns'> {
+  columns: readonly FillColumn<Row>[]
   /** The look of what is in it. */
   className?: string | undefined
 }
 
+/** Gives what is left over to the columns that grow. */
+export function spread<Row>(columns: readonly FillColumn<Row>[], spare: number): TableColumnType<Row>[] {
+  const parts = columns.reduce((sum, { grow = 0 }) => sum + grow, 0)
+  return columns.map(({ grow = 0, ...column }) => ({ ...column, width: column.width + (parts > 0 ? Math.floor((Math.max(0, spare) * grow) / parts) : 0) }))
+}
+
 /** A table that fills what is left of a column and keeps its header. Only what is seen is drawn, so thousands of rows cost as much as twenty. */
-export function FillTable<Row extends object>({ least, className = '', ...table }: FillTableProps<Row>) {
+export function FillTable<Row extends object>({ columns, className = '', ...table }: FillTableProps<Row>) {
   const frame = useRef<HTMLDivElement>(null)
   const box = useBox(frame)
+  const least = columns.reduce((sum, { width }) => sum + width, Number(table.rowSelection?.columnWidth ?? 0))
+  const spare = box.width - least
+  const wide = useMemo(() => spread(columns, spare), [columns, spare])
   return (
     <div ref={frame} className={`${css.table} ${className}`}>
-      {box.height > 0 ? <Table<Row> {...table} virtual size="middle" pagination={false} scroll={{ x: Math.max(least, box.width), y: box.height - headHeight }} /> : null}
+      {box.height > 0 ? <Table<Row> {...table} columns={wide} virtual size="middle" pagination={false} scroll={{ x: Math.max(least, box.width), y: box.height - headHeight }} /> : null}
     </div>
   )
 }

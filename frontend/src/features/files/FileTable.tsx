@@ -1,4 +1,3 @@
-import type { TableProps } from 'antd'
 import { Download, File, FileSymlink, Folder, Pencil, Trash2, type LucideIcon } from 'lucide-react'
 import { type DragEvent, useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -7,7 +6,7 @@ import type { FileInfo } from '@/api/types.gen'
 import { formatExact, formatShortRelative } from '@/lib/time'
 import { useNow } from '@/lib/useNow'
 import { Bytes } from '@/ui/Bytes'
-import { FillTable } from '@/ui/FillTable'
+import { type FillColumn, FillTable } from '@/ui/FillTable'
 import css from './files.module.css'
 import { visible } from './paths'
 import { RenameField } from './RenameField'
@@ -76,10 +75,12 @@ export function FileTable({ rows, selected, onSelect, onOpen, onDownload, onRena
   })
   const shown = useMemo(() => sorted(rows, order), [rows, order])
   const sortOrder = (key: string) => (order?.key === key ? (order.down ? ('descend' as const) : ('ascend' as const)) : null)
-  const columns: TableProps<FileInfo>['columns'] = [
+  const columns: FillColumn<FileInfo>[] = [
     {
       key: 'name',
       title: t('files:name'),
+      width: 180,
+      grow: 1,
       sorter: true,
       sortOrder: sortOrder('name'),
       ellipsis: true,
@@ -124,7 +125,6 @@ export function FileTable({ rows, selected, onSelect, onOpen, onDownload, onRena
   ]
   return (
     <FillTable<FileInfo>
-      least={560}
       className={css.table}
       rowKey={(file) => encodedName(file)}
       dataSource={shown}

@@ -1,16 +1,13 @@
-import { Button, Tooltip, type TableProps } from 'antd'
+import { Button, Tooltip } from 'antd'
 import { Folder as FolderIcon, FolderSymlink, Pencil, Trash2, Undo2 } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
 import type { Folder } from '@/api/types.gen'
 import { Bytes } from '@/ui/Bytes'
-import { FillTable } from '@/ui/FillTable'
+import { type FillColumn, FillTable } from '@/ui/FillTable'
 import { RelativeTime } from '@/ui/Times'
 import css from './folders.module.css'
 import { Mark } from './Mark'
-
-/** The least room for a name, in pixels: what has a width keeps it, and the name has the rest. */
-const leastName = 230
 
 export interface FoldersTableProps {
   rows: Folder[]
@@ -27,10 +24,12 @@ export interface FoldersTableProps {
 /** The folders of one tab. */
 export function FoldersTable({ rows, trash, several, onOpen, onEdit, onTrash, onRestore, onPurge }: FoldersTableProps) {
   const { t } = useTranslation('folders')
-  const columns: TableProps<Folder>['columns'] = [
+  const columns: FillColumn<Folder>[] = [
     {
       key: 'name',
       title: t('column.name'),
+      width: 230,
+      grow: 3,
       ellipsis: true,
       sorter: (a, b) => a.name.localeCompare(b.name),
       render: (_, f) => (
@@ -74,6 +73,7 @@ export function FoldersTable({ rows, trash, several, onOpen, onEdit, onTrash, on
             key: 'usedBy',
             title: t('column.usedBy'),
             width: 150,
+            grow: 2,
             ellipsis: true,
             render: (_: unknown, f: Folder) => f.usedBy.map((u, i) => (
               <span key={u.session}>
@@ -82,7 +82,7 @@ export function FoldersTable({ rows, trash, several, onOpen, onEdit, onTrash, on
               </span>
             )),
           },
-          { key: 'created', title: t('column.created'), width: 130, sorter: (a: Folder, b: Folder) => a.createdAt.localeCompare(b.createdAt), render: (_: unknown, f: Folder) => <RelativeTime at={f.createdAt} /> },
+          { key: 'created', title: t('column.created'), width: 145, sorter: (a: Folder, b: Folder) => a.createdAt.localeCompare(b.createdAt), render: (_: unknown, f: Folder) => <RelativeTime at={f.createdAt} /> },
         ]),
     {
       key: 'actions',
@@ -111,6 +111,5 @@ export function FoldersTable({ rows, trash, several, onOpen, onEdit, onTrash, on
         ),
     },
   ]
-  const least = columns.reduce((sum, column) => sum + Number(column.width ?? leastName), 0)
-  return <FillTable<Folder> least={least} rowKey="id" dataSource={rows} columns={columns} onRow={(f) => ({ onDoubleClick: () => (f.missing || f.state === 'deleting' ? undefined : onOpen(f)) })} />
+  return <FillTable<Folder> rowKey="id" dataSource={rows} columns={columns} onRow={(f) => ({ onDoubleClick: () => (f.missing || f.state === 'deleting' ? undefined : onOpen(f)) })} />
 }

@@ -1,11 +1,11 @@
-import { Button, Tooltip, type TableProps } from 'antd'
+import { Button, Tooltip } from 'antd'
 import { Rocket, Trash2 } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
 import { Link, useNavigate } from 'react-router'
 import { launchAddress } from '@/lib/image'
 import { Bytes } from '@/ui/Bytes'
 import { CopyButton } from '@/ui/CopyButton'
-import { FillTable } from '@/ui/FillTable'
+import { type FillColumn, FillTable } from '@/ui/FillTable'
 import { RelativeTime } from '@/ui/Times'
 import css from './images.module.css'
 import { type ImageRow, inUse, nameOf, refOf } from './rows'
@@ -50,8 +50,8 @@ export interface ImagesTableProps {
 export function ImagesTable({ rows, onRemove }: ImagesTableProps) {
   const { t } = useTranslation('images')
   const navigate = useNavigate()
-  const columns: TableProps<ImageRow>['columns'] = [
-    { key: 'image', title: t('column.image'), ellipsis: true, sorter: (a, b) => nameOf(a.image).localeCompare(nameOf(b.image)), render: (_, { image }) => <Name image={image} /> },
+  const columns: FillColumn<ImageRow>[] = [
+    { key: 'image', title: t('column.image'), width: 250, grow: 3, ellipsis: true, sorter: (a, b) => nameOf(a.image).localeCompare(nameOf(b.image)), render: (_, { image }) => <Name image={image} /> },
     { key: 'size', title: t('column.size'), width: 110, align: 'right', sorter: (a, b) => a.image.size - b.image.size, render: (_, { image }) => <Bytes value={image.size} /> },
     {
       key: 'alone',
@@ -66,7 +66,7 @@ export function ImagesTable({ rows, onRemove }: ImagesTableProps) {
       render: (_, { alone }) => (alone === undefined ? <span className={css.dim}>…</span> : <Bytes value={alone} />),
     },
     { key: 'created', title: t('column.created'), width: 150, sorter: (a, b) => a.image.createdAt.localeCompare(b.image.createdAt), defaultSortOrder: 'descend', render: (_, { image }) => <RelativeTime at={image.createdAt} /> },
-    { key: 'usedBy', title: t('column.usedBy'), width: 200, ellipsis: true, render: (_, row) => <Users row={row} /> },
+    { key: 'usedBy', title: t('column.usedBy'), width: 150, grow: 1, ellipsis: true, render: (_, row) => <Users row={row} /> },
     {
       key: 'actions',
       title: <span className="unseen">{t('column.actions')}</span>,
@@ -93,5 +93,5 @@ export function ImagesTable({ rows, onRemove }: ImagesTableProps) {
       },
     },
   ]
-  return <FillTable<ImageRow> least={900} rowKey={(row) => row.image.id} dataSource={rows} columns={columns} />
+  return <FillTable<ImageRow> rowKey={(row) => row.image.id} dataSource={rows} columns={columns} />
 }

@@ -115,6 +115,20 @@ describe('SessionsPage', () => {
     expect(screen.getByText('No session is running')).toBeInTheDocument()
     expect(screen.getByRole('button', { name: 'Launch a session' })).toBeInTheDocument()
   })
+  it('tells of what has failed while one did not look, until one looks', async () => {
+    const at = new Date(Date.now() - 60_000).toISOString()
+    const lately = makeSession({ id: 'oom', name: 'oom-f', status: 'TERMINATED', result: 'failure', reason: 'oom-killed', terminatedAt: at })
+    const older = { ...lately, id: 'past', name: 'past-g', terminatedAt: '2026-01-02T04:00:00Z' }
+    serve({ 'GET /api/v1/sessions': [lately, older] })
+    renderView(<SessionsPage openId={undefined} />, { known: { ...known, sessions: [lately, older, { ...lately, id: 'well', name: 'well-h', result: 'success' }] } })
+    expect(screen.getAllByText('1 session has failed since you last looked')).toHaveLength(2)
+    await userEvent.click(screen.getByRole('button', { name: 'See what failed' }))
+    expect(await screen.findByText('oom-f')).toBeInTheDocument()
+    expect(await screen.findByText('past-g')).toBeInTheDocument()
+    await userEvent.click(screen.getByText('Running', { selector: '.ant-segmented-item-label' }))
+    expect(await screen.findByText('No session is running')).toBeInTheDocument()
+    expect(screen.queryByText('1 session has failed since you last looked')).not.toBeInTheDocument()
+  })
   it('says what failed and tries again when asked', async () => {
     let broken = true
     serve({ 'GET /api/v1/sessions': () => (broken ? refusal(503, 'hub_read_unavailable', 'The store cannot be read.', 'Look at the log.') : new Response('[]')) })

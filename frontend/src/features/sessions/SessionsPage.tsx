@@ -23,6 +23,7 @@ import { toCsv } from './csv'
 import { selectSessions, useListState, type ListState } from './listState'
 import { ResourcePanels } from './ResourcePanels'
 import { SessionsTable } from './SessionsTable'
+import { useFailures } from './useFailures'
 import css from './SessionsPage.module.css'
 import { Toolbar } from './Toolbar'
 
@@ -41,7 +42,16 @@ function SkeletonRows() {
   )
 }
 
-function Nothing({ state, offer, onClear }: { state: ListState; offer: ReactNode; onClear: () => void }) {
+interface NothingProps {
+  state: ListState
+  /** How many have failed since one looked. */
+  failed: number
+  offer: ReactNode
+  onClear: () => void
+  onFailed: () => void
+}
+
+function Nothing({ state, failed, offer, onClear, onFailed }: NothingProps) {
   const { t } = useTranslation('sessions')
   if (state.query) {
     return (
@@ -54,7 +64,8 @@ function Nothing({ state, offer, onClear }: { state: ListState; offer: ReactNode
   if (state.type === 'system') return <EmptyState icon={Inbox} title={t('empty.systemTitle')} text={t('empty.systemText')} />
   if (state.state === 'finished') return <EmptyState icon={Inbox} title={t('empty.finishedTitle')} text={t('empty.finishedText')} />
   return (
-    <EmptyState icon={Inbox} title={t('empty.liveTitle')} text={t('empty.liveText')}>
+    <EmptyState icon={Inbox} title={t('empty.liveTitle')} text={failed > 0 ? t('state.failed', { count: failed }) : t('empty.liveText')}>
+      {failed > 0 ? <Button onClick={onFailed}>{t('empty.showFailed')}</Button> : null}
       <Link to="/launcher">
         <Button type="primary">{t('empty.launch')}</Button>
       </Link>
@@ -89,6 +100,7 @@ export function SessionsPage({ openId, offer }: SessionsPageProps) {
   const titleOf = useCallback((image: string) => environmentTitle(environments ?? [], image), [environments])
   const { rows, counts } = useMemo(() => selectSessions(sessions ?? [], state, titleOf), [sessions, state, titleOf])
   const all = sessions !== undefined && !waiting
+  const failed = useFailures(sessions ?? none, state.state === 'finished' && all)
   const some = all || rows.length > 0
   useEffect(() => {
     if (some) markShown('sessions')
@@ -129,6 +141,7 @@ export function SessionsPage({ openId, offer }: SessionsPageProps) {
             state={state}
             onChange={changeList}
             counts={all ? counts : undefined}
+            failed={failed}
             shown={shown}
             onShown={(keysShown) => setColumns({ ...columns, [state.state]: keysShown })}
             onExport={() => saveText(`slipway-sessions-${state.state}.csv`, 'text/csv', toCsv(rows, { environments: environments ?? [], usage: client.getQueryData<UsageBook>(keys.latestUsage) ?? {} }))}
@@ -146,7 +159,7 @@ export function SessionsPage({ openId, offer }: SessionsPageProps) {
           <SkeletonRows />
         ) : rows.length === 0 ? (
           <ListFill>
-            <Nothing state={state} offer={offer} onClear={() => changeList({ query: '' })} />
+            <Nothing state={state} failed={failed} offer={offer} onClear={() => changeList({ query: '' })} onFailed={() => changeList({ state: 'finished', type: 'all' })} />
           </ListFill>
         ) : (
           <SessionsTable

@@ -27,7 +27,7 @@ const checkWidth = 40
 export function SessionsTable(props: SessionsTableProps) {
   const { rows, shown, sort, onSort, selected, onSelect, selectable, openId, onOpen } = props
   const { t } = useTranslation(['sessions', 'common'])
-  const { columns, width } = useMemo(() => makeColumns(shown, sort, t), [shown, sort, t])
+  const columns = useMemo(() => makeColumns(shown, sort, t), [shown, sort, t])
   const change: TableProps<Session>['onChange'] = (_page, _filters, sorter) => {
     const one = Array.isArray(sorter) ? sorter[0] : sorter
     const key = one?.columnKey as SortKey | undefined
@@ -36,7 +36,6 @@ export function SessionsTable(props: SessionsTableProps) {
   }
   return (
     <FillTable<Session>
-      least={width + (selectable ? checkWidth : 0)}
       className={css.table}
       rowKey="id"
       dataSource={rows}

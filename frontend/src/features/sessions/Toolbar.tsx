@@ -1,5 +1,5 @@
 import { Button, Checkbox, Popover, Segmented, Tooltip } from 'antd'
-import { Columns3, Download, RotateCw } from 'lucide-react'
+import { CircleX, Columns3, Download, RotateCw } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { Session } from '@/api/types.gen'
@@ -15,6 +15,8 @@ export interface ToolbarProps {
   state: ListState
   onChange: (change: Partial<ListState>) => void
   counts: Record<TypeTab, number> | undefined
+  /** How many have failed since the finished ones were looked at. */
+  failed: number
   shown: ColumnKey[]
   onShown: (keys: ColumnKey[] | undefined) => void
   onExport: () => void
@@ -52,7 +54,25 @@ function ColumnChooser({ shown, onShown }: Pick<ToolbarProps, 'shown' | 'onShown
   )
 }
 
-export function Toolbar({ state, onChange, counts, shown, onShown, onExport, onRefresh, refreshing, sessions, titleOf }: ToolbarProps) {
+/** The finished sessions, and that some of them failed while one did not look. */
+function Finished({ failed }: { failed: number }) {
+  const { t } = useTranslation('sessions')
+  if (failed === 0) return t('state.finished')
+  return (
+    <Tooltip title={t('state.failed', { count: failed })}>
+      <span className={css.finished}>
+        <span>{t('state.finished')}</span>
+        <span className={css.failed}>
+          <CircleX size={12} aria-hidden />
+          <span aria-hidden>{failed}</span>
+          <span className="unseen">{t('state.failed', { count: failed })}</span>
+        </span>
+      </span>
+    </Tooltip>
+  )
+}
+
+export function Toolbar({ state, onChange, counts, failed, shown, onShown, onExport, onRefresh, refreshing, sessions, titleOf }: ToolbarProps) {
   const { t } = useTranslation('sessions')
   const [setQuery] = useState(() => (query: string) => onChange({ query }))
   return (
@@ -65,7 +85,7 @@ export function Toolbar({ state, onChange, counts, shown, onShown, onExport, onR
         onChange={(value) => onChange({ state: value })}
         options={[
           { value: 'live', label: t('state.live') },
-          { value: 'finished', label: t('state.finished') },
+          { value: 'finished', label: <Finished failed={failed} /> },
         ]}
       />
       <div className={css.tools}>

@@ -1,7 +1,7 @@
-import type { TableColumnsType } from 'antd'
 import type { TFunction } from 'i18next'
 import type { ReactNode } from 'react'
 import type { Session } from '@/api/types.gen'
+import type { FillColumn } from '@/ui/FillTable'
 import { RelativeTime } from '@/ui/Times'
 import { ActionsCell, CpuCell, ElapsedCell, ImageCell, MemoryCell, NameCell, StatusCell } from './cells'
 import { EnvironmentCell } from './EnvironmentCell'
@@ -19,19 +19,21 @@ export type ColumnKey = SortKey | 'environment' | 'usage'
 interface ColumnShape {
   key: ColumnKey
   width: number
+  /** Its part of what is left over; the numbers stay together. */
+  grow?: number
   right?: boolean
   render: (session: Session, t: TFunction<['sessions', 'common']>) => ReactNode
 }
 
 /** Every column in the order of the table. The first two always show. */
 const shapes: ColumnShape[] = [
-  { key: 'name', width: 144, render: (s) => <NameCell session={s} /> },
-  { key: 'status', width: 200, render: (s) => <StatusCell session={s} /> },
+  { key: 'name', width: 144, grow: 2, render: (s) => <NameCell session={s} /> },
+  { key: 'status', width: 200, grow: 5, render: (s) => <StatusCell session={s} /> },
   { key: 'type', width: 90, render: (s, t) => t(`common:type.${s.type}`) },
-  { key: 'environment', width: 176, render: (s) => <EnvironmentCell image={s.image} /> },
-  { key: 'image', width: 142, render: (s) => <ImageCell image={s.image} /> },
+  { key: 'environment', width: 176, grow: 2, render: (s) => <EnvironmentCell image={s.image} /> },
+  { key: 'image', width: 142, grow: 3, render: (s) => <ImageCell image={s.image} /> },
   { key: 'agent', width: 80, render: (s) => s.agent },
-  { key: 'accelerator', width: 146, render: (s) => <AcceleratorCell session={s} /> },
+  { key: 'accelerator', width: 146, grow: 1, render: (s) => <AcceleratorCell session={s} /> },
   { key: 'cpu', width: 106, right: true, render: (s) => <CpuCell session={s} /> },
   { key: 'memory', width: 132, right: true, render: (s) => <MemoryCell session={s} /> },
   { key: 'usage', width: 212, render: (s) => <UsageCell session={s} /> },
@@ -39,16 +41,16 @@ const shapes: ColumnShape[] = [
   { key: 'idle', width: 92, render: (s) => <IdleCell session={s} /> },
   { key: 'priority', width: 84, right: true, render: (s) => <PriorityCell session={s} /> },
   { key: 'label', width: 110, render: (s) => s.spec.label || <span className={css.dim}>–</span> },
-  { key: 'tags', width: 150, render: (s) => <TagsCell tags={s.tags} /> },
+  { key: 'tags', width: 150, grow: 1, render: (s) => <TagsCell tags={s.tags} /> },
   { key: 'owner', width: 96, render: (s) => s.owner || <span className={css.dim}>–</span> },
   { key: 'cluster', width: 76, right: true, render: (s) => s.spec.cluster ?? 1 },
-  { key: 'folders', width: 150, render: (s) => <ClippedCell text={foldersOf(s)} /> },
-  { key: 'depends', width: 170, render: (s) => <DependsCell session={s} /> },
+  { key: 'folders', width: 150, grow: 1, render: (s) => <ClippedCell text={foldersOf(s)} /> },
+  { key: 'depends', width: 170, grow: 1, render: (s) => <DependsCell session={s} /> },
   { key: 'created', width: 136, render: (s) => <RelativeTime at={s.createdAt} /> },
   { key: 'started', width: 136, render: (s) => (s.startedAt ? <RelativeTime at={s.startedAt} /> : <span className={css.dim}>–</span>) },
   { key: 'ended', width: 136, render: (s) => (s.terminatedAt ? <RelativeTime at={s.terminatedAt} /> : <span className={css.dim}>–</span>) },
   { key: 'result', width: 84, render: (s, t) => t(`common:result.${s.result}`) },
-  { key: 'reason', width: 140, render: (s, t) => (s.reason ? t(`common:reason.${s.reason}`) : <span className={css.dim}>–</span>) },
+  { key: 'reason', width: 140, grow: 1, render: (s, t) => (s.reason ? t(`common:reason.${s.reason}`) : <span className={css.dim}>–</span>) },
   { key: 'exit', width: 84, right: true, render: (s) => s.exitCode ?? <span className={css.dim}>–</span> },
   { key: 'id', width: 120, render: (s) => <span className={css.mono}>{s.id}</span> },
 ]
@@ -58,13 +60,14 @@ export const fixedColumns: ColumnKey[] = ['name', 'status']
 export const liveColumns: ColumnKey[] = ['name', 'status', 'accelerator', 'cpu', 'memory', 'elapsed', 'idle']
 export const finishedColumns: ColumnKey[] = ['name', 'status', 'image', 'accelerator', 'ended', 'elapsed']
 
-/** The columns as antd wants them, and how wide they are together. */
-export function makeColumns(shown: ColumnKey[], sort: Sort, t: TFunction<['sessions', 'common']>): { columns: TableColumnsType<Session>; width: number } {
+/** The columns as the table wants them. */
+export function makeColumns(shown: ColumnKey[], sort: Sort, t: TFunction<['sessions', 'common']>): FillColumn<Session>[] {
   const chosen = shapes.filter((shape) => shown.includes(shape.key) || fixedColumns.includes(shape.key))
-  const columns: TableColumnsType<Session> = chosen.map((shape) => ({
+  const columns: FillColumn<Session>[] = chosen.map((shape) => ({
     key: shape.key,
     title: t(`sessions:column.${shape.key}`),
     width: shape.width,
+    grow: shape.grow ?? 0,
     align: shape.right ? 'right' : 'left',
     sorter: shape.key in comparators,
     sortOrder: sort.key === shape.key ? (sort.descending ? 'descend' : 'ascend') : null,
@@ -72,5 +75,5 @@ export function makeColumns(shown: ColumnKey[], sort: Sort, t: TFunction<['sessi
     render: (_, session) => shape.render(session, t),
   }))
   columns.push({ key: 'actions', title: <span className="unseen">{t('sessions:column.actions')}</span>, width: 96, align: 'right', render: (_, session) => <ActionsCell session={session} /> })
-  return { columns, width: chosen.reduce((sum, shape) => sum + shape.width, 96) }
+  return columns
 }
