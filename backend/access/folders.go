@@ -120,3 +120,8 @@ func (v *view) DeleteFolder(ctx context.Context, id session.FolderID) error {
 	_, err := didTo(ctx, v, "DeleteFolder", id, func() (none, error) { return only(v.inner.DeleteFolder(ctx, id)) })
 	return err
 }
+
+// StopDeleting implements [session.Folders].
+func (v *view) StopDeleting(ctx context.Context, id session.FolderID) (session.Folder, error) {
+	return didTo(ctx, v, "StopDeleting", id, func() (session.Folder, error) { return v.inner.StopDeleting(ctx, id) })
+}

@@ -13,13 +13,12 @@ import (
 	"slipway/backend/folder"
 	"slipway/backend/session"
 	"slipway/backend/store"
+	"slipway/gpu"
 )
 
 const (
 	// recount is how old a count of what a folder holds may be when it is shown.
 	recount = 10 * time.Minute
-	// retryDelete is the pause before a folder that could not be deleted is tried again.
-	retryDelete = time.Minute
 )
 
 // folders keeps the data folders of the machine.
@@ -27,17 +26,20 @@ type folders struct {
 	agent   *Agent
 	disk    folder.Disk
 	counter *folder.Counter
-	remove  chan struct{} // of capacity 1: a folder is to be deleted
+	due     chan struct{}                                                                            // of capacity 1: a folder is to be deleted
+	remove  func(ctx context.Context, f session.Folder, gone func(files int, bytes gpu.Bytes)) error // that of disk
 
-	mu    sync.Mutex // guards dirty
+	mu    sync.Mutex // guards dirty and going
 	dirty map[session.FolderID]bool
+	going *removal // the folder that is deleted now
 }
 
 func newFolders(a *Agent) *folders {
 	f := &folders{
 		agent: a, disk: folder.NewDisk(filepath.Join(a.config.Dir, "folders"), a.config.UID, a.config.GID),
-		remove: make(chan struct{}, 1), dirty: map[session.FolderID]bool{},
+		due: make(chan struct{}, 1), dirty: map[session.FolderID]bool{},
 	}
+	f.remove = f.disk.Remove
 	f.counter = folder.NewCounter(f.count)
 	return f
 }
@@ -53,7 +55,7 @@ func (f *folders) run(ctx context.Context) {
 			again = f.agent.clock.Timer(retryDelete).C
 		}
 		select {
-		case <-f.remove:
+		case <-f.due:
 		case <-again:
 		case <-ctx.Done():
 			group.Wait()
@@ -98,6 +100,7 @@ func (f *folders) touched(id session.FolderID) {
 func (f *folders) dress(one session.Folder, users []session.FolderUser) session.Folder {
 	one.Agent, one.UsedBy = f.agent.config.Name, users
 	if one.State == session.FolderDeleting {
+		one.Removed = f.removed(one)
 		return one
 	}
 	if one.Missing = f.disk.Missing(one); one.Missing {
@@ -113,52 +116,15 @@ func (f *folders) dress(one session.Folder, users []session.FolderUser) session.
 	return one
 }
 
-// deletePending deletes what is to be deleted. It reports whether something is
-// left.
-func (f *folders) deletePending(ctx context.Context) (left bool) {
-	all, err := f.agent.store.Folders()
-	if err != nil {
-		f.agent.log.Warn("the folders cannot be read", "error", err)
-		return true
-	}
-	for _, one := range all {
-		if one.State != session.FolderDeleting || ctx.Err() != nil {
-			continue
-		}
-		err := f.disk.Remove(ctx, one)
-		if ctx.Err() != nil {
-			return true
-		}
-		err = errors.Join(f.agent.update(func(tx *store.Tx) error {
-			if err == nil {
-				return tx.DropFolder(one.ID)
-			}
-			one.Problem = session.AsError(err, "folder_delete_failed").Message
-			return tx.PutFolder(one)
-		}), err)
-		if err != nil {
-			left = true
-			f.agent.log.Warn("a folder could not be deleted", "folder", one.ID, "error", err)
-		}
-	}
-	return left
-}
-
 // ListFolders implements [session.Folders].
 func (a *Agent) ListFolders(_ context.Context, filter session.FolderFilter) ([]session.Folder, error) {
 	all, err := a.store.Folders()
 	if err != nil {
 		return nil, err
 	}
-	live, _, err := a.store.Live()
+	users, err := a.folderUsers()
 	if err != nil {
 		return nil, err
-	}
-	users := map[session.FolderID][]session.FolderUser{}
-	for _, s := range live {
-		for _, id := range mountedBy(s) {
-			users[id] = append(users[id], session.FolderUser{Session: s.ID, Name: s.Name, Owner: s.Owner})
-		}
 	}
 	list := []session.Folder{}
 	for _, one := range all {
@@ -170,6 +136,21 @@ func (a *Agent) ListFolders(_ context.Context, filter session.FolderFilter) ([]s
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.ID, b.ID))
 	})
 	return list, nil
+}
+
+// folderUsers returns the live sessions that have folders mounted, by the folders.
+func (a *Agent) folderUsers() (map[session.FolderID][]session.FolderUser, error) {
+	live, _, err := a.store.Live()
+	if err != nil {
+		return nil, err
+	}
+	users := map[session.FolderID][]session.FolderUser{}
+	for _, s := range live {
+		for _, id := range mountedBy(s) {
+			users[id] = append(users[id], session.FolderUser{Session: s.ID, Name: s.Name, Owner: s.Owner})
+		}
+	}
+	return users, nil
 }
 
 // mountedBy returns the folders that a session has mounted, each once.
@@ -184,20 +165,16 @@ func mountedBy(s session.Session) []session.FolderID {
 }
 
 // GetFolder implements [session.Folders].
-func (a *Agent) GetFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
-	if _, err := a.store.Folder(id); err != nil {
-		return session.Folder{}, err
-	}
-	all, err := a.ListFolders(ctx, session.FolderFilter{})
+func (a *Agent) GetFolder(_ context.Context, id session.FolderID) (session.Folder, error) {
+	one, err := a.store.Folder(id)
 	if err != nil {
 		return session.Folder{}, err
 	}
-	for _, one := range all {
-		if one.ID == id {
-			return one, nil
-		}
+	users, err := a.folderUsers()
+	if err != nil {
+		return session.Folder{}, err
 	}
-	return session.Folder{}, session.NoFolder(string(id))
+	return a.folders.dress(one, users[id]), nil
 }
 
 // CreateFolder implements [session.Folders].
@@ -337,7 +314,7 @@ func (a *Agent) RestoreFolder(ctx context.Context, id session.FolderID) (session
 		case session.FolderReady:
 			return errNothing
 		case session.FolderDeleting:
-			return &session.Error{Code: "folder_restore_conflict", Message: fmt.Sprintf("The folder %s is being deleted.", one.Name), Hint: "It cannot be had back."}
+			return &session.Error{Code: "folder_restore_conflict", Message: fmt.Sprintf("The folder %s is being deleted.", one.Name), Hint: "Cancel that first, to have back what is left of it."}
 		case session.FolderTrashed:
 		}
 		all, err := tx.Folders()
@@ -347,37 +324,7 @@ func (a *Agent) RestoreFolder(ctx context.Context, id session.FolderID) (session
 		if err := nameFree("restore", all, *one); err != nil {
 			return err
 		}
-		one.State, one.TrashedAt = session.FolderReady, nil
+		one.State, one.TrashedAt, one.Removed = session.FolderReady, nil, nil
 		return nil
 	})
-}
-
-// DeleteFolder implements [session.Folders].
-func (a *Agent) DeleteFolder(_ context.Context, id session.FolderID) error {
-	err := a.update(func(tx *store.Tx) error {
-		one, err := tx.Folder(id)
-		if err != nil {
-			return err
-		}
-		if one.State == session.FolderDeleting {
-			return errNothing
-		}
-		if one.State != session.FolderTrashed {
-			return &session.Error{Code: "folder_delete_conflict", Message: fmt.Sprintf("The folder %s is not in the trash.", one.Name), Hint: "Put it there first."}
-		}
-		if err := unused(tx, "delete", one); err != nil {
-			return err
-		}
-		if one.Linked() {
-			return tx.DropFolder(id)
-		}
-		one.State = session.FolderDeleting
-		return tx.PutFolder(one)
-	})
-	if err != nil && !errors.Is(err, errNothing) {
-		return err
-	}
-	a.folders.counter.Forget(id)
-	signal(a.folders.remove)
-	return nil
 }

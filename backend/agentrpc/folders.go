@@ -48,6 +48,10 @@ var (
 		func(ctx context.Context, a session.Agent, r byFolder) (none, error) {
 			return none{}, a.DeleteFolder(ctx, r.ID)
 		}}
+	methodStopDeleting = plain[byFolder, session.Folder]{spec{"folder.stop", "stop", tunnel.Control, again, short},
+		func(ctx context.Context, a session.Agent, r byFolder) (session.Folder, error) {
+			return a.StopDeleting(ctx, r.ID)
+		}}
 )
 
 // ListFolders implements [session.Folders].
@@ -84,4 +88,9 @@ func (c *Client) RestoreFolder(ctx context.Context, id session.FolderID) (sessio
 func (c *Client) DeleteFolder(ctx context.Context, id session.FolderID) error {
 	_, err := methodDeleteFolder.call(ctx, c, byFolder{id})
 	return err
+}
+
+// StopDeleting implements [session.Folders].
+func (c *Client) StopDeleting(ctx context.Context, id session.FolderID) (session.Folder, error) {
+	return methodStopDeleting.call(ctx, c, byFolder{id})
 }

@@ -292,7 +292,7 @@ var methods = []served{
 	methodDoctor, methodListDirectories,
 	methodListFiles, methodStatFile, methodReadFile, methodChecksumFile, methodUploadOffset, methodWriteUpload, methodFinishUpload, methodDropUpload,
 	methodMakeDirectory, methodMoveFile, methodRemoveFile,
-	methodListFolders, methodGetFolder, methodCreateFolder, methodUpdateFolder, methodTrashFolder, methodRestoreFolder, methodDeleteFolder,
+	methodListFolders, methodGetFolder, methodCreateFolder, methodUpdateFolder, methodTrashFolder, methodRestoreFolder, methodDeleteFolder, methodStopDeleting,
 	methodDescribeImage, methodSendImage, methodExpectImage, methodReceiveImage, methodInstallImage, methodForgetImage,
 	methodListImages, methodPullImage, methodCommitSession, methodAwaitImageWork, methodCancelImageWork, methodRemoveImage, methodImageDisk,
 	methodAudit, methodLimits, methodSetLimit, methodKnownDevices, methodRevokeDevice,

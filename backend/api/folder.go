@@ -22,6 +22,18 @@ type Folder struct {
 	Usage      *FolderUsage `json:"usage,omitempty"`    // absent: not counted yet
 	Counting   bool         `json:"counting,omitempty"` // what it uses is being counted
 	UsedBy     []FolderUser `json:"usedBy"`             // live sessions that have it mounted
+	// Removed is what is deleted of it for ever; absent: nothing. In the trash it
+	// says that deleting was cancelled, and that only the rest can be restored.
+	Removed *FolderRemoval `json:"removed,omitempty"`
+}
+
+// FolderRemoval is how much of a folder is deleted, of what it held when it was
+// counted last.
+type FolderRemoval struct {
+	Files   int   `json:"files"`
+	Bytes   int64 `json:"bytes"`
+	OfFiles int   `json:"ofFiles"` // 0: unknown
+	OfBytes int64 `json:"ofBytes"` // 0: unknown
 }
 
 // FolderUsage is what a folder holds.

@@ -7,8 +7,8 @@ import "time"
 // ended. The last 50 are kept.
 type Operation struct {
 	ID        string     `json:"id"`
-	Kind      string     `json:"kind"`    // agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch, image-pull, image-commit, image-remove or file-archive
-	Subject   string     `json:"subject"` // name or address of the agent, reference of the image, or name of the archive
+	Kind      string     `json:"kind"`    // agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch, image-pull, image-commit, image-remove, file-archive or folder-purge
+	Subject   string     `json:"subject"` // name or address of the agent, reference of the image, or name of the archive or folder
 	State     string     `json:"state"`   // running, waiting (for an answer), done, failed or cancelled
 	Steps     []OpStep   `json:"steps"`   // those that are known so far, in their order
 	Progress  *Progress  `json:"progress,omitempty"`

@@ -93,7 +93,7 @@ wss://host:port/path where only HTTPS passes.`,
 	cmd.Flags().BoolVar(&req.Probe, "probe", false, "only look at the machine and change nothing")
 	cmd.RunE = p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
 		req.Address = args[0]
-		return c.operation(ctx, "/api/v1/agents", req)
+		return c.operation(ctx, http.MethodPost, "/api/v1/agents", req)
 	}, func(w io.Writer, o api.Operation) {
 		if o.Agent != "" {
 			fmt.Fprintf(w, "%s is added. slipway run --on %s launches there.\n", o.Agent, o.Agent)
@@ -230,7 +230,7 @@ func (p *program) updatesAgent(update func(string) api.AgentUpdate) func(*cobra.
 func (p *program) agentOperation(use, short, verb, done string) *cobra.Command {
 	cmd := &cobra.Command{Use: use + " AGENT", Short: short, Args: exactly(1, "one agent"), ValidArgsFunction: p.completeAgents}
 	cmd.RunE = p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
-		return c.operation(ctx, agentPath(args[0], verb), nil)
+		return c.operation(ctx, http.MethodPost, agentPath(args[0], verb), nil)
 	}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, done+"\n", o.Subject) })
 	return cmd
 }
@@ -259,11 +259,11 @@ func (p *program) agentRemoveCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&removal.Uninstall, "uninstall", false, "end its sessions and remove Slipway and its files from its machine")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	run := p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
-		return c.operation(ctx, agentPath(args[0], "remove"), removal)
+		return c.operation(ctx, http.MethodPost, agentPath(args[0], "remove"), removal)
 	}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, "%s is forgotten.\n", o.Subject) })
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if removal.Uninstall && !yes {
-			if err := p.confirm(fmt.Sprintf("End every session of %s and remove its files?", args[0])); err != nil {
+			if err := p.confirm(cmd.Context(), fmt.Sprintf("End every session of %s and remove its files?", args[0])); err != nil {
 				return err
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -178,12 +179,28 @@ func TestAnInterruptCancelsTheOperation(t *testing.T) {
 	f.sessions = sampleSessions()
 	begun, cancelled := "", 0
 	interrupt := func() {}
+	inFlight := false // the interrupt comes while the request that begins it is under way
 	running := api.Operation{ID: "o1", State: "running", Steps: []api.OpStep{{Name: "work", Title: "Work", State: "running"}}}
-	f.handle("POST /api/v1/", func(w http.ResponseWriter, r *http.Request) {
+	given := running
+	given.State, given.EndedAt = "cancelled", &noon
+	given.Steps = []api.OpStep{{Name: "work", Title: "Work", State: "skipped", Detail: "Half of it is done."}}
+	begins := func(w http.ResponseWriter, r *http.Request) {
 		begun = r.URL.Path
+		if inFlight {
+			interrupt()
+		}
 		reply(w, http.StatusAccepted, running)
+	}
+	f.handle("POST /api/v1/", begins)
+	f.handle("DELETE /api/v1/folders/abcdefghijkl", begins)
+	f.handle("GET /api/v1/folders/abcdefghijkl", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, http.StatusOK, api.Folder{ID: "abcdefghijkl", Name: "data", State: "trashed"})
 	})
 	f.handle("GET /api/v1/operations/o1", func(w http.ResponseWriter, _ *http.Request) {
+		if cancelled > 0 {
+			reply(w, http.StatusOK, given)
+			return
+		}
 		reply(w, http.StatusOK, running)
 		interrupt()
 	})
@@ -201,16 +218,33 @@ func TestAnInterruptCancelsTheOperation(t *testing.T) {
 		"/agents/lab/upgrade":      "agent upgrade lab",
 		"/agents/lab/reconnect":    "agent reconnect lab",
 		"/agents/lab/remove":       "agent rm lab --uninstall --yes",
+		"/folders/abcdefghijkl":    "folder purge abcdefghijkl --yes",
 	} {
-		begun, cancelled = "", 0
-		ctx, cancel := context.WithCancel(t.Context())
-		interrupt = cancel
-		var stdout, stderr bytes.Buffer
-		code := Main(ctx, testConfig(f.home, nil, &stdout, &stderr, strings.Fields(args)))
-		cancel()
-		if code != ExitInterrupted || begun != "/api/v1"+path || cancelled != 1 {
-			t.Errorf("%s: exit %d, began %q, cancelled %d times\n%s", args, code, begun, cancelled, stderr.String())
+		for _, inFlight = range []bool{false, true} {
+			begun, cancelled = "", 0
+			ctx, cancel := context.WithCancel(t.Context())
+			interrupt = cancel
+			var stdout, stderr bytes.Buffer
+			code := Main(ctx, testConfig(f.home, nil, &stdout, &stderr, strings.Fields(args)))
+			cancel()
+			if code != ExitInterrupted || begun != "/api/v1"+path || cancelled != 1 || !strings.Contains(stderr.String(), "Half of it is done.") || !strings.Contains(stderr.String(), "It was cancelled.") {
+				t.Errorf("%s, in flight %t: exit %d, began %q, cancelled %d times\n%s", args, inFlight, code, begun, cancelled, stderr.String())
+			}
 		}
+	}
+}
+
+func TestWhatIsAskedAfterAnInterruptNeverBegins(t *testing.T) {
+	f := newPlane(t)
+	f.handle("POST /api/v1/images/pull", func(w http.ResponseWriter, _ *http.Request) {
+		t.Error("it was asked for")
+		reply(w, http.StatusAccepted, api.Operation{ID: "o1"})
+	})
+	left, cancel := context.WithCancel(t.Context())
+	cancel()
+	c := &client{url: f.URL, http: f.Client()}
+	if _, err := c.operation(left, http.MethodPost, "/api/v1/images/pull", nil); !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }
 

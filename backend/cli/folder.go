@@ -185,25 +185,30 @@ func (p *program) folderStateCommand(name, short, call, done string) *cobra.Comm
 
 func (p *program) folderPurgeCommand() *cobra.Command {
 	var yes bool
-	cmd := &cobra.Command{Use: "purge FOLDER", Short: "Delete a folder in the trash for ever", Args: exactly(1, "a folder"), ValidArgsFunction: p.completeFolders}
+	cmd := &cobra.Command{
+		Use:   "purge FOLDER",
+		Short: "Delete a folder in the trash for ever",
+		Long: `Purge deletes all that is in a folder, and says how far it is. Ctrl-C cancels it: what is
+left is in the trash then, from where it can be restored, or purged to its end.`,
+		Args: exactly(1, "a folder"), ValidArgsFunction: p.completeFolders,
+	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+	cmd.RunE = p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
 		f, err := c.anyFolder(ctx, args[0])
 		if err != nil {
-			return err
+			return api.Operation{}, err
 		}
-		if !yes {
+		if !yes && f.State != "deleting" {
 			question := fmt.Sprintf("Delete the folder %s with all that is in it for ever?", printable(f.Name))
 			if f.Path != "" {
 				question = fmt.Sprintf("Forget the folder %s? What is in %s stays.", printable(f.Name), printable(f.Path))
 			}
-			if err := p.confirm(question); err != nil {
-				return err
+			if err := p.confirm(ctx, question); err != nil {
+				return api.Operation{}, err
 			}
 		}
-		_, err = c.call(ctx, http.MethodDelete, folderPath(f.ID), nil, nil)
-		return err
-	})
+		return c.operation(ctx, http.MethodDelete, folderPath(f.ID), nil)
+	}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, "%s is deleted.\n", o.Subject) })
 	return cmd
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -54,7 +55,7 @@ is there already. A cut costs nothing but time: the transfer goes on by itself. 
 	}
 	cmd.RunE = p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
 		req.Image = args[0]
-		return c.operation(ctx, "/api/v1/images/send", req)
+		return c.operation(ctx, http.MethodPost, "/api/v1/images/send", req)
 	}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, "%s is on %s.\n", req.Image, o.Agent) })
 	return cmd
 }
@@ -71,7 +72,7 @@ is cut keeps the layers that are whole: pull again and it goes on with the other
 	p.onFlag(cmd, &req.Agent, "the agent whose machine gets it (default this computer's)")
 	cmd.RunE = p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
 		req.Image = args[0]
-		return c.operation(ctx, "/api/v1/images/pull", req)
+		return c.operation(ctx, http.MethodPost, "/api/v1/images/pull", req)
 	}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, "%s is on %s.\n", req.Image, o.Agent) })
 	return cmd
 }
@@ -88,11 +89,11 @@ func (p *program) imageRemoveCommand() *cobra.Command {
 	cmd.RunE = p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
 		req.Images = args
 		if !yes {
-			if err := p.confirm("Remove " + strings.Join(args, ", ") + "?"); err != nil {
+			if err := p.confirm(ctx, "Remove "+strings.Join(args, ", ")+"?"); err != nil {
 				return api.Operation{}, err
 			}
 		}
-		return c.operation(ctx, "/api/v1/images/remove", req)
+		return c.operation(ctx, http.MethodPost, "/api/v1/images/remove", req)
 	}, func(io.Writer, api.Operation) {})
 	return cmd
 }
@@ -218,11 +219,11 @@ other container uses. What would go, and how much room that makes, is shown firs
 			return api.Operation{}, &failure{code: "cli_prune_not-found", exit: ExitOK, message: "There is nothing to remove."}
 		}
 		if !yes {
-			if err := p.confirm(fmt.Sprintf("Remove these %d images? It makes room for at least %s.", len(req.Images), size(alone))); err != nil {
+			if err := p.confirm(ctx, fmt.Sprintf("Remove these %d images? It makes room for at least %s.", len(req.Images), size(alone))); err != nil {
 				return api.Operation{}, err
 			}
 		}
-		return c.operation(ctx, "/api/v1/images/remove", req)
+		return c.operation(ctx, http.MethodPost, "/api/v1/images/remove", req)
 	}, func(w io.Writer, o api.Operation) {
 		if at := slices.IndexFunc(o.Steps, func(s api.OpStep) bool { return s.Name == "room" }); at >= 0 {
 			fmt.Fprintln(w, o.Steps[at].Detail+".")
@@ -241,7 +242,7 @@ paused while it is copied. NAME has 4 to 32 letters, digits, _ and -.`,
 		Args: exactly(2, "a session and a name"), ValidArgsFunction: p.completeSessions(liveSessions),
 	}
 	cmd.RunE = p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
-		return c.operation(ctx, sessionPath(args[0], "commit"), api.Commit{Name: args[1]})
+		return c.operation(ctx, http.MethodPost, sessionPath(args[0], "commit"), api.Commit{Name: args[1]})
 	}, func(w io.Writer, o api.Operation) {
 		fmt.Fprintf(w, "%s is on %s. Launch it with: slipway run --image %s\n", o.Image, o.Agent, o.Image)
 	})

@@ -20,10 +20,21 @@ import (
 	"slipway/backend/api"
 )
 
-// operation begins a piece of long work.
-func (c *client) operation(ctx context.Context, path string, body any) (api.Operation, error) {
+// operation begins a piece of long work. Whoever leaves while it is asked for
+// cannot know whether it has begun: so the answer is waited for a moment, and
+// what it tells of is there to be cancelled.
+func (c *client) operation(ctx context.Context, method, path string, body any) (api.Operation, error) {
 	var begun api.Operation
-	_, err := c.call(ctx, http.MethodPost, path, body, &begun)
+	if ctx.Err() != nil {
+		return begun, ctx.Err()
+	}
+	asking, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(cancelPatience, stop) })()
+	_, err := c.call(asking, method, path, body, &begun)
+	if asking.Err() != nil { // the control plane cancels what nobody learns of
+		return begun, ctx.Err()
+	}
 	return begun, err
 }
 
@@ -43,10 +54,10 @@ func (p *program) operates(begin func(context.Context, *client, []string) (api.O
 		if err != nil {
 			return err
 		}
-		ended, err := p.watchOperation(ctx, c, begun)
+		show := &operationView{w: p.Stderr, oneLine: isTerminal(p.Stderr), quiet: p.output == outputJSON, shown: map[string]string{}}
+		ended, err := p.watchOperation(ctx, c, begun, show)
 		if ctx.Err() != nil {
-			p.cancelOperation(ctx, c, begun.ID)
-			return ctx.Err()
+			ended, err = p.giveUp(ctx, c, begun, show)
 		}
 		if err != nil {
 			return err
@@ -88,7 +99,22 @@ func statusOfCode(code string) int {
 // cancelPatience is how long a cancelled operation is waited for.
 const cancelPatience = 3 * time.Second
 
-// cancelOperation gives an operation up for somebody who has left.
+// giveUp cancels an operation for somebody who has left, and returns it as it
+// ended: it may have been too late. It fails as ctx does where that cannot be
+// learned soon.
+func (p *program) giveUp(ctx context.Context, c *client, begun api.Operation, show *operationView) (api.Operation, error) {
+	p.cancelOperation(ctx, c, begun.ID)
+	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelPatience)
+	defer cancel()
+	show.left = true
+	ended, err := p.watchOperation(waiting, c, begun, show)
+	if err != nil {
+		return begun, ctx.Err()
+	}
+	return ended, nil
+}
+
+// cancelOperation asks for the end of an operation for somebody who has left.
 func (p *program) cancelOperation(ctx context.Context, c *client, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelPatience)
 	defer cancel()
@@ -98,7 +124,7 @@ func (p *program) cancelOperation(ctx context.Context, c *client, id string) {
 }
 
 // watchOperation shows an operation until it has ended.
-func (p *program) watchOperation(ctx context.Context, c *client, now api.Operation) (api.Operation, error) {
+func (p *program) watchOperation(ctx context.Context, c *client, now api.Operation, show *operationView) (api.Operation, error) {
 	conn, err := c.dial(ctx, "/api/v1/events")
 	if err != nil {
 		return now, err
@@ -109,7 +135,6 @@ func (p *program) watchOperation(ctx context.Context, c *client, now api.Operati
 	if _, err := c.get(ctx, operationPath(now.ID), &now); err != nil {
 		return now, err
 	}
-	show := &operationView{w: p.Stderr, oneLine: isTerminal(p.Stderr), quiet: p.output == outputJSON, shown: map[string]string{}}
 	defer show.clear()
 	asked := ""
 	for {
@@ -117,7 +142,7 @@ func (p *program) watchOperation(ctx context.Context, c *client, now api.Operati
 		if now.EndedAt != nil {
 			return now, nil
 		}
-		if now.Prompt != nil && now.Prompt.ID != asked {
+		if now.Prompt != nil && now.Prompt.ID != asked && !show.left {
 			asked = now.Prompt.ID
 			show.clear()
 			if err := p.answerPrompt(ctx, c, now.ID, *now.Prompt); err != nil {
@@ -233,8 +258,8 @@ func readAnswer(in *os.File, secret bool) (string, error) {
 }
 
 // confirm asks for a yes.
-func (p *program) confirm(question string) error {
-	answer, err := p.ask(context.Background(), api.Prompt{Text: question + " (yes/no)"})
+func (p *program) confirm(ctx context.Context, question string) error {
+	answer, err := p.ask(ctx, api.Prompt{Text: question + " (yes/no)"})
 	if err != nil {
 		return err
 	}
@@ -260,6 +285,7 @@ func printable(text string) string {
 type operationView struct {
 	w              io.Writer
 	oneLine, quiet bool
+	left           bool // nobody is there to answer any more
 	shown          map[string]string
 	line           string
 }

@@ -11,6 +11,7 @@ import (
 
 	"slipway/backend/files"
 	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 // Disk is where folders lie: each managed one in a directory of its id, each
@@ -170,8 +171,9 @@ func (d Disk) Find(f session.Folder, sub string) (Source, error) {
 }
 
 // Remove removes the directory of a managed folder with all that is in it. What
-// is linked stays. It can be called again after it was broken off.
-func (d Disk) Remove(ctx context.Context, f session.Folder) error {
+// is linked stays. It tells of everything that is gone: how many files that was,
+// and what they took. It can be called again after it was broken off.
+func (d Disk) Remove(ctx context.Context, f session.Folder, gone func(files int, bytes gpu.Bytes)) error {
 	if f.Linked() {
 		return nil
 	}
@@ -187,15 +189,29 @@ func (d Disk) Remove(ctx context.Context, f session.Folder) error {
 	if err := root.Rename(string(f.ID), aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return diskError("delete", d.Path(f), err)
 	}
-	if err := removeAll(ctx, root, aside); err != nil {
+	if err := removeAll(ctx, root, aside, gone); err != nil {
 		return diskError("delete", d.Path(f), err)
 	}
 	return nil
 }
 
+// PutBack makes what is left of a folder, whose removal was broken off, a folder
+// again. It does nothing where none was begun or all is gone.
+func (d Disk) PutBack(f session.Folder) error {
+	if f.Linked() {
+		return nil
+	}
+	err := os.Rename(filepath.Join(d.Dir, deleted+string(f.ID)), d.Path(f))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return diskError("restore", d.Path(f), err)
+	}
+	return nil
+}
+
 // removeAll removes a tree and can be cancelled. A directory that its owner
-// closed to themselves is opened again.
-func removeAll(ctx context.Context, root *os.Root, name string) error {
+// closed to themselves is opened again. Of a file with several names the last
+// counts.
+func removeAll(ctx context.Context, root *os.Root, name string, gone func(files int, bytes gpu.Bytes)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -207,7 +223,18 @@ func removeAll(ctx context.Context, root *os.Root, name string) error {
 		return err
 	}
 	if !info.IsDir() {
-		return root.Remove(name)
+		if err := root.Remove(name); err != nil {
+			return err
+		}
+		files, bytes := 0, gpu.Bytes(0)
+		if names(info) <= 1 {
+			files = 1
+			if info.Mode().IsRegular() {
+				bytes = gpu.Bytes(info.Size())
+			}
+		}
+		gone(files, bytes)
+		return nil
 	}
 	inner, err := openClosed(root, name)
 	if err != nil {
@@ -220,10 +247,14 @@ func removeAll(ctx context.Context, root *os.Root, name string) error {
 			return err
 		}
 		if len(names) == 0 {
-			return root.Remove(name)
+			if err := root.Remove(name); err != nil {
+				return err
+			}
+			gone(0, 0)
+			return nil
 		}
 		for _, name := range names {
-			if err := removeAll(ctx, inner, name); err != nil {
+			if err := removeAll(ctx, inner, name, gone); err != nil {
 				return err
 			}
 		}

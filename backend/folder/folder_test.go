@@ -3,6 +3,7 @@ package folder
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 // world is a disk with one folder, beside which lies what nobody may reach.
@@ -256,17 +258,61 @@ func TestAFolderIsRemovedWithAllThatIsInIt(t *testing.T) {
 	w.must(os.Chmod(w.at("a", "closed"), 0))
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := w.disk.Remove(gone, w.folder); !errors.Is(err, context.Canceled) {
+	if err := w.disk.Remove(gone, w.folder, untold); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	w.must(w.disk.Remove(t.Context(), w.folder))
-	w.must(w.disk.Remove(t.Context(), w.folder))
+	w.must(w.disk.Remove(t.Context(), w.folder, untold))
+	w.must(w.disk.Remove(t.Context(), w.folder, untold))
 	if entries, err := os.ReadDir(w.disk.Dir); err != nil || len(entries) != 0 {
 		t.Errorf("there is still %v, %v", entries, err)
 	}
 	w.unharmed()
 	linked := session.Folder{ID: "abc", Path: w.outside}
-	w.must(w.disk.Remove(t.Context(), linked))
+	w.must(w.disk.Remove(t.Context(), linked, untold))
+	w.must(w.disk.PutBack(linked))
+	w.unharmed()
+}
+
+// untold is for a removal of which nobody is told.
+func untold(int, gpu.Bytes) {}
+
+func TestARemovalIsToldOfStoppedAndFinished(t *testing.T) {
+	w := newWorld(t)
+	w.must(w.disk.PutBack(w.folder)) // which nobody began to remove
+	w.must(os.MkdirAll(w.at("a", "b"), 0o755))
+	for i := range 4 {
+		w.must(os.WriteFile(w.at("a", "b", fmt.Sprint(i)), make([]byte, 100), 0o600))
+	}
+	w.must(os.Link(w.at("a", "b", "0"), w.at("again")))
+	w.must(os.Symlink(w.outside, w.at("link")))
+	before, err := w.disk.Measure(t.Context(), w.folder)
+	w.must(err)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	files, bytes := 0, gpu.Bytes(0)
+	count := func(f int, b gpu.Bytes) { files, bytes = files+f, bytes+b }
+	err = w.disk.Remove(ctx, w.folder, func(f int, b gpu.Bytes) {
+		if count(f, b); files == 2 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) || files != 2 || !w.disk.Missing(w.folder) {
+		t.Errorf("stopped after %d files: %v", files, err)
+	}
+	w.must(w.disk.PutBack(w.folder))
+	left, err := w.disk.Measure(t.Context(), w.folder)
+	if err != nil || left.Files != before.Files-2 || left.Bytes != before.Bytes-bytes {
+		t.Errorf("of %+v, %d files of %d bytes are gone, and left is %+v, %v", before, files, bytes, left, err)
+	}
+	w.must(w.disk.Remove(t.Context(), w.folder, count))
+	if files != before.Files || bytes != before.Bytes {
+		t.Errorf("told is of %d files of %d bytes, and there were %+v", files, bytes, before)
+	}
+	w.must(w.disk.PutBack(w.folder)) // of which nothing is left
+	if entries, err := os.ReadDir(w.disk.Dir); err != nil || len(entries) != 0 {
+		t.Errorf("there is still %v, %v", entries, err)
+	}
 	w.unharmed()
 }
 

@@ -98,7 +98,7 @@ func (f *following) run(ctx context.Context, begin func(context.Context) (sessio
 			f.work.Tell(Step{Name: f.step, State: StepOK, Detail: f.detail(now)})
 			return nil
 		case session.WorkCancelled:
-			return context.Canceled
+			return errStopped
 		case session.WorkFailed:
 			return f.failed(&session.Error{Code: now.Error.Code, Message: now.Error.Message, Hint: now.Error.Hint})
 		}

@@ -30,6 +30,7 @@ const (
 	ImagePull      OperationKind = "image-pull"
 	ImageCommit    OperationKind = "image-commit"
 	ImageRemove    OperationKind = "image-remove"
+	FolderPurge    OperationKind = "folder-purge"
 )
 
 // OperationState is where an operation stands.
@@ -149,8 +150,12 @@ type operations struct {
 	stop   context.CancelFunc
 }
 
+// errStopped ends work that somebody cancelled where it is done, and not here.
+var errStopped = errors.New("hub: it was cancelled where it is done")
+
 type operation struct {
 	Operation
+	key    string // what is worked on, of which one piece of work goes on at a time
 	cancel context.CancelFunc
 	answer chan string // of the prompt, holds one
 	asked  bool        // cancelling was asked for
@@ -174,12 +179,18 @@ func (o *operations) close() {
 // start begins work and returns it as it begins. One piece of work for a
 // subject goes on at a time: operation_start_conflict.
 func (o *operations) start(kind OperationKind, subject string, do func(context.Context, *Work) error) (Operation, error) {
+	return o.startOn(subject, kind, subject, do)
+}
+
+// startOn is start where the subject, which people read, is not all that tells
+// things apart.
+func (o *operations) startOn(key string, kind OperationKind, subject string, do func(context.Context, *Work) error) (Operation, error) {
 	ctx, cancel := context.WithCancel(o.life())
-	one := &operation{cancel: cancel, Operation: Operation{
+	one := &operation{key: key, cancel: cancel, Operation: Operation{
 		ID: strings.ToLower(rand.Text()[:12]), Kind: kind, Subject: subject, State: OperationRunning, StartedAt: o.now(), Revision: 1,
 	}}
 	o.mu.Lock()
-	if err := o.mayStart(subject); err != nil {
+	if err := o.mayStart(key, subject); err != nil {
 		o.mu.Unlock()
 		cancel()
 		return Operation{}, err
@@ -198,7 +209,7 @@ func (o *operations) start(kind OperationKind, subject string, do func(context.C
 }
 
 // mayStart needs mu.
-func (o *operations) mayStart(subject string) error {
+func (o *operations) mayStart(key, subject string) error {
 	if o.closed {
 		return &session.Error{Code: "operation_start_unavailable", Message: "Slipway is shutting down.", Hint: "Start it again."}
 	}
@@ -207,7 +218,7 @@ func (o *operations) mayStart(subject string) error {
 		if other.State.Ended() {
 			continue
 		}
-		if other.Subject == subject {
+		if other.key == key {
 			return &session.Error{Code: "operation_start_conflict", Message: fmt.Sprintf("Something is being done with %s already (%s).", subject, other.Kind), Hint: "Wait until it has ended, or cancel it."}
 		}
 		live++

@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -139,6 +140,14 @@ func (w *Work) Ask(ctx context.Context, prompt Prompt) (string, error) {
 	}
 }
 
+// cancelled reports whether a person asked for the end, and Slipway does not just
+// shut down.
+func (w *Work) cancelled() bool {
+	w.registry.mu.Lock()
+	defer w.registry.mu.Unlock()
+	return w.operation.asked
+}
+
 func (w *Work) unask(id string) {
 	w.change(func(one *operation) {
 		if one.Prompt != nil && one.Prompt.ID == id {
@@ -154,7 +163,7 @@ func (w *Work) end(err error) {
 		one.Prompt, one.EndedAt, one.State = nil, now, OperationDone
 		switch {
 		case err == nil:
-		case one.asked || w.registry.closed:
+		case one.asked || w.registry.closed || errors.Is(err, errStopped):
 			one.State = OperationCancelled
 		default:
 			one.State, one.Err = OperationFailed, problemOf(err, one.Kind)

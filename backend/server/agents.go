@@ -21,9 +21,11 @@ func (s *Server) addAgent(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if req.Probe {
-		return begun(s.hub.ProbeAddress(req.Address, req.Dir))
+		operation, err := s.hub.ProbeAddress(req.Address, req.Dir)
+		return s.starts(r, operation, err)
 	}
-	return begun(s.hub.AddAgent(hub.AgentRequest{Address: req.Address, Name: req.Name, Group: req.Group, Dir: req.Dir}))
+	operation, err := s.hub.AddAgent(hub.AgentRequest{Address: req.Address, Name: req.Name, Group: req.Group, Dir: req.Dir})
+	return s.starts(r, operation, err)
 }
 
 // begun answers with an operation, or says why there is none.
@@ -32,6 +34,15 @@ func begun(operation hub.Operation, err error) (any, error) {
 		return nil, err
 	}
 	return operationOut(operation), nil
+}
+
+// starts answers with an operation that a request began. Where whoever asked has
+// gone meanwhile, nobody learns of it, and it is cancelled.
+func (s *Server) starts(r *http.Request, operation hub.Operation, err error) (any, error) {
+	if err == nil && r.Context().Err() != nil {
+		operation, err = s.hub.CancelOperation(operation.ID)
+	}
+	return begun(operation, err)
 }
 
 // shown answers with an agent, or says why there is none.
@@ -55,19 +66,23 @@ func (s *Server) removeAgent(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return begun(s.hub.RemoveAgent(r.PathValue("agent"), req.Uninstall))
+	operation, err := s.hub.RemoveAgent(r.PathValue("agent"), req.Uninstall)
+	return s.starts(r, operation, err)
 }
 
 func (s *Server) probeAgent(r *http.Request) (any, error) {
-	return begun(s.hub.ProbeAgent(r.PathValue("agent")))
+	operation, err := s.hub.ProbeAgent(r.PathValue("agent"))
+	return s.starts(r, operation, err)
 }
 
 func (s *Server) upgradeAgent(r *http.Request) (any, error) {
-	return begun(s.hub.UpgradeAgent(r.PathValue("agent")))
+	operation, err := s.hub.UpgradeAgent(r.PathValue("agent"))
+	return s.starts(r, operation, err)
 }
 
 func (s *Server) reconnectAgent(r *http.Request) (any, error) {
-	return begun(s.hub.ReconnectAgent(r.PathValue("agent")))
+	operation, err := s.hub.ReconnectAgent(r.PathValue("agent"))
+	return s.starts(r, operation, err)
 }
 
 func (s *Server) answerAgent(r *http.Request) (any, error) {

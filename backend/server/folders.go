@@ -18,6 +18,9 @@ func folderOut(f session.Folder) api.Folder {
 	if u := f.Usage; u != nil {
 		out.Usage = &api.FolderUsage{Bytes: int64(u.Bytes), Files: u.Files, At: u.At, Partial: u.Partial}
 	}
+	if r := f.Removed; r != nil {
+		out.Removed = &api.FolderRemoval{Files: r.Files, Bytes: int64(r.Bytes), OfFiles: r.OfFiles, OfBytes: int64(r.OfBytes)}
+	}
 	return out
 }
 
@@ -99,9 +102,14 @@ func (s *Server) restoreFolder(r *http.Request) (any, error) {
 }
 
 func (s *Server) deleteFolder(r *http.Request) (any, error) {
+	operation, err := s.hub.PurgeFolder(r.Context(), r.PathValue("folder"), r.URL.Query().Get("agent"))
+	return s.starts(r, operation, err)
+}
+
+func (s *Server) stopDeletingFolder(r *http.Request) (any, error) {
 	agent, f, err := s.folderIn(r)
 	if err != nil {
 		return nil, err
 	}
-	return nil, agent.DeleteFolder(r.Context(), f.ID)
+	return folderAnswer(agent.StopDeleting(r.Context(), f.ID))
 }

@@ -60,7 +60,8 @@ func (s *Server) sendImage(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return begun(s.hub.SendImage(hub.ImageSending{Image: req.Image, From: cmp.Or(req.From, s.hub.Local()), To: cmp.Or(req.To, s.hub.Local())}))
+	operation, err := s.hub.SendImage(hub.ImageSending{Image: req.Image, From: cmp.Or(req.From, s.hub.Local()), To: cmp.Or(req.To, s.hub.Local())})
+	return s.starts(r, operation, err)
 }
 
 func (s *Server) pullImage(r *http.Request) (any, error) {
@@ -68,7 +69,8 @@ func (s *Server) pullImage(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return begun(s.hub.PullImage(req.Agent, req.Image))
+	operation, err := s.hub.PullImage(req.Agent, req.Image)
+	return s.starts(r, operation, err)
 }
 
 func (s *Server) removeImages(r *http.Request) (any, error) {
@@ -76,7 +78,8 @@ func (s *Server) removeImages(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return begun(s.hub.RemoveImages(req.Agent, req.Images))
+	operation, err := s.hub.RemoveImages(req.Agent, req.Images)
+	return s.starts(r, operation, err)
 }
 
 func (s *Server) imageDisk(r *http.Request) (any, error) {
@@ -94,5 +97,6 @@ func (s *Server) commit(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return begun(s.hub.CommitSession(r.Context(), r.PathValue("id"), req.Name))
+	operation, err := s.hub.CommitSession(r.Context(), r.PathValue("id"), req.Name)
+	return s.starts(r, operation, err)
 }

@@ -135,13 +135,14 @@ func (s *Server) imageAnswers() map[string]answer {
 // folderAnswers are those of folders.
 func (s *Server) folderAnswers() map[string]answer {
 	return map[string]answer{
-		"folders":        s.listFolders,
-		"folder":         s.getFolder,
-		"folder-create":  s.createFolder,
-		"folder-update":  s.updateFolder,
-		"folder-trash":   s.trashFolder,
-		"folder-restore": s.restoreFolder,
-		"folder-delete":  s.deleteFolder,
+		"folders":            s.listFolders,
+		"folder":             s.getFolder,
+		"folder-create":      s.createFolder,
+		"folder-update":      s.updateFolder,
+		"folder-trash":       s.trashFolder,
+		"folder-restore":     s.restoreFolder,
+		"folder-delete":      s.deleteFolder,
+		"folder-delete-stop": s.stopDeletingFolder,
 	}
 }
 

@@ -35,6 +35,10 @@ type Folders interface {
 	// a linked directory only the link is forgotten. It fails with
 	// folder_delete_conflict outside of the trash.
 	DeleteFolder(ctx context.Context, id FolderID) error
+	// StopDeleting stops deleting a folder and puts what is left of it back into
+	// the trash. One that is not being deleted stays as it is. It fails with
+	// folder_read_not-found where all of it is gone.
+	StopDeleting(ctx context.Context, id FolderID) (Folder, error)
 }
 
 // FolderID identifies a folder on all machines. It has the form of an [ID].
@@ -57,6 +61,7 @@ type Folder struct {
 	Usage      *FolderUsage     `json:"usage,omitempty"`    // nil: not counted yet
 	Counting   bool             `json:"counting,omitempty"` // what it uses is being counted anew
 	UsedBy     []FolderUser     `json:"usedBy,omitempty"`   // live sessions that have it mounted
+	Removed    *FolderRemoval   `json:"removed,omitempty"`  // what is deleted of it for ever; nil: nothing
 }
 
 // Auto reports whether the folder is mounted into every session of its owner.
@@ -102,6 +107,15 @@ type FolderUsage struct {
 	At    time.Time `json:"at"`    // when it was counted
 	// Partial says that a part could not be read and is not counted.
 	Partial bool `json:"partial,omitempty"`
+}
+
+// FolderRemoval is how much of a folder is deleted for ever, of what it held when
+// it was counted last.
+type FolderRemoval struct {
+	Files   int       `json:"files"` // directories are none
+	Bytes   gpu.Bytes `json:"bytes"`
+	OfFiles int       `json:"ofFiles,omitempty"` // 0: nobody knows
+	OfBytes gpu.Bytes `json:"ofBytes,omitempty"`
 }
 
 // FolderUser is a live session that has a folder mounted.

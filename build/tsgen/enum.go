@@ -104,7 +104,7 @@ var plainEnums = []enum{
 	{"LinkState", "How an agent is reached at this moment.", []string{"off", "connecting", "connected", "probing", "down", "question"}},
 	{"Transport", "What carries the connection to an agent.", []string{"local", "ssh", "tls", "wss"}},
 	{"QuestionKind", "What a person must decide before an agent is reached again.", []string{"re-keyed", "host-key"}},
-	{"OperationKind", "What an operation does.", []string{"agent-add", "agent-probe", "agent-upgrade", "agent-remove", "agent-reconnect", "image-send", "image-fetch", "file-archive", "image-pull", "image-commit", "image-remove"}},
+	{"OperationKind", "What an operation does.", []string{"agent-add", "agent-probe", "agent-upgrade", "agent-remove", "agent-reconnect", "image-send", "image-fetch", "file-archive", "image-pull", "image-commit", "image-remove", "folder-purge"}},
 	{"OperationState", "Where an operation stands.", []string{"running", "waiting", "done", "failed", "cancelled"}},
 	{"StepState", "Where a step of an operation stands.", []string{"pending", "running", "ok", "warning", "failed", "skipped"}},
 	{"PromptKind", "What a person is asked for.", []string{"password", "passphrase", "mfa", "host-key", "pair-code", "confirm", "notice"}},

@@ -89,3 +89,8 @@ func (f *folders) DeleteFolder(_ context.Context, id session.FolderID) error {
 	}
 	return nil
 }
+
+// StopDeleting implements [session.Folders]. Here folders are deleted at once.
+func (f *folders) StopDeleting(ctx context.Context, id session.FolderID) (session.Folder, error) {
+	return f.GetFolder(ctx, id)
+}

@@ -140,6 +140,9 @@ func (s *suite) endFolder(f session.Folder) {
 		s.Errorf("restored holds %q", got)
 	}
 	trash()
+	if got := must(s, func(ctx context.Context) (session.Folder, error) { return s.agent.StopDeleting(ctx, f.ID) }); got.State != session.FolderTrashed || got.Removed != nil {
+		s.Errorf("what nobody deletes is stopped as %+v", got)
+	}
 	if err := s.void(func(ctx context.Context) error { return s.agent.DeleteFolder(ctx, f.ID) }); err != nil && (!s.Mortal || session.CodeOf(err).Detail() != session.DetailNotFound) {
 		s.Fatal(err)
 	}
@@ -147,4 +150,6 @@ func (s *suite) endFolder(f session.Folder) {
 		_, err = try(s, func(ctx context.Context) (session.Folder, error) { return s.agent.GetFolder(ctx, f.ID) })
 	}
 	s.wantCode("what was deleted", err, "folder_read_not-found")
+	_, err = try(s, func(ctx context.Context) (session.Folder, error) { return s.agent.StopDeleting(ctx, f.ID) })
+	s.wantCode("what was deleted cannot be stopped", err, "folder_read_not-found")
 }

@@ -2,7 +2,7 @@
 import { useQuery, type UseQueryResult } from '@tanstack/react-query'
 import { request } from './client'
 import { keys } from './keys'
-import type { Folder, FolderRequest, FolderUpdate } from './types.gen'
+import type { Folder, FolderRequest, FolderUpdate, Operation } from './types.gen'
 
 const root = '/api/v1/folders'
 const path = (id: string, rest = '') => `${root}/${encodeURIComponent(id)}${rest}`
@@ -12,7 +12,8 @@ export const createFolder = (body: FolderRequest) => request<Folder>(root, { met
 export const updateFolder = (id: string, body: FolderUpdate) => request<Folder>(path(id), { method: 'PATCH', body })
 export const trashFolder = (id: string) => request<Folder>(path(id, '/trash'), { method: 'POST' })
 export const restoreFolder = (id: string) => request<Folder>(path(id, '/restore'), { method: 'POST' })
-export const deleteFolder = (id: string) => request<undefined>(path(id), { method: 'DELETE' })
+export const deleteFolder = (id: string) => request<Operation>(path(id), { method: 'DELETE' })
+export const stopDeletingFolder = (id: string) => request<Folder>(path(id, '/stop'), { method: 'POST' })
 
 /** How often the list is asked for again, in ms: soon while something is under way. */
 const soon = 1500

@@ -225,7 +225,8 @@ export type OperationKind =
   | "file-archive"
   | "image-pull"
   | "image-commit"
-  | "image-remove";
+  | "image-remove"
+  | "folder-purge";
 
 /** Where an operation stands. */
 export type OperationState =
@@ -842,6 +843,18 @@ export interface Folder {
   counting?: boolean;
   /** Live sessions that have it mounted. */
   usedBy: FolderUser[];
+  /** Removed is what is deleted of it for ever; absent: nothing. In the trash it says that deleting was cancelled, and that only the rest can be restored. */
+  removed?: FolderRemoval;
+}
+
+/** FolderRemoval is how much of a folder is deleted, of what it held when it was counted last. */
+export interface FolderRemoval {
+  files: number;
+  bytes: number;
+  /** 0: unknown. */
+  ofFiles: number;
+  /** 0: unknown. */
+  ofBytes: number;
 }
 
 /** FolderUsage is what a folder holds. */
@@ -1258,9 +1271,9 @@ export interface SettingUpdate {
 /** Operation is a piece of work that takes a while: it has steps, may ask a person something, can be cancelled, and is told of by events until it has ended. The last 50 are kept. */
 export interface Operation {
   id: string;
-  /** Agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch, image-pull, image-commit, image-remove or file-archive. */
+  /** Agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch, image-pull, image-commit, image-remove, file-archive or folder-purge. */
   kind: OperationKind;
-  /** Name or address of the agent, reference of the image, or name of the archive. */
+  /** Name or address of the agent, reference of the image, or name of the archive or folder. */
   subject: string;
   /** Running, waiting (for an answer), done, failed or cancelled. */
   state: OperationState;
@@ -2215,8 +2228,10 @@ export const routes = {
   "folder-trash": { method: "POST", path: "/api/v1/folders/{folder}/trash" },
   /** Take a folder out of the trash. */
   "folder-restore": { method: "POST", path: "/api/v1/folders/{folder}/restore" },
-  /** Delete a folder in the trash for ever, in the background. What is linked stays where it is. */
+  /** Delete a folder in the trash for ever, as an operation. What is linked stays where it is. */
   "folder-delete": { method: "DELETE", path: "/api/v1/folders/{folder}" },
+  /** Stop deleting a folder. What is left of it is in the trash. */
+  "folder-delete-stop": { method: "POST", path: "/api/v1/folders/{folder}/stop" },
   /** List a directory of a folder. */
   "folder-files": { method: "GET", path: "/api/v1/folders/{folder}/files" },
   /** Remove a file or an empty directory. */
@@ -2380,7 +2395,8 @@ export interface RouteTypes {
   "folder-update": { request: FolderUpdate; response: Folder };
   "folder-trash": { request: undefined; response: Folder };
   "folder-restore": { request: undefined; response: Folder };
-  "folder-delete": { request: undefined; response: undefined };
+  "folder-delete": { request: undefined; response: Operation };
+  "folder-delete-stop": { request: undefined; response: Folder };
   "folder-files": { request: undefined; response: FileListing };
   "folder-file-remove": { request: undefined; response: undefined };
   "folder-file-stat": { request: undefined; response: FileInfo };

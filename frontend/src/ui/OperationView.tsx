@@ -52,8 +52,8 @@ export function ProgressLine({ progress, label }: { progress: ProgressSubject; l
   )
 }
 
-/** Kinds of operations whose subject is an image and no agent. */
-const ownSubject = new Set(['image-pull', 'image-commit', 'image-remove'])
+/** Kinds of operations whose subject is an image or a folder and no agent. */
+const ownSubject = new Set(['image-pull', 'image-commit', 'image-remove', 'folder-purge'])
 
 /** What an operation is, in words: "Add lab", "Upgrade lab". */
 export function useOperationTitle(): (operation: OperationSubject) => string {

@@ -4,7 +4,7 @@ import { FolderOpen, FolderPlus, Trash2 } from 'lucide-react'
 import { useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { asProblem } from '@/api/client'
-import { restoreFolder, trashFolder, useFolders } from '@/api/folders'
+import { restoreFolder, stopDeletingFolder, trashFolder, useFolders } from '@/api/folders'
 import { useAgents } from '@/api/hooks'
 import { keys } from '@/api/keys'
 import type { Folder } from '@/api/types.gen'
@@ -38,10 +38,10 @@ export function FoldersPage({ onOpen }: FoldersPageProps) {
   const [active, thrown] = useMemo(() => [folders.filter((f) => f.state === 'ready'), folders.filter((f) => f.state !== 'ready')], [folders])
   const rows = (trash ? thrown : active).filter((f) => f.name.toLowerCase().includes(search.trim().toLowerCase()))
   const refresh = () => client.invalidateQueries({ queryKey: keys.folders })
-  const move = async (folder: Folder, into: boolean) => {
+  const change = async (folder: Folder, call: (id: string) => Promise<Folder>, done: 'trashed' | 'restored' | 'restoredPartly' | 'stopped') => {
     try {
-      await (into ? trashFolder : restoreFolder)(folder.id)
-      void message.success(t(into ? 'folders:trashed' : 'folders:restored', { name: folder.name }))
+      await call(folder.id)
+      void message.success(t(`folders:${done}`, { name: folder.name }))
     } catch (error) {
       const problem = asProblem(error)
       void message.error([problem.message, problem.hint].filter(Boolean).join(' '))
@@ -80,7 +80,7 @@ export function FoldersPage({ onOpen }: FoldersPageProps) {
             )}
           </ListFill>
         ) : (
-          <FoldersTable rows={rows} trash={trash} several={agents.length > 1} onOpen={onOpen} onEdit={setEditing} onTrash={(f) => void move(f, true)} onRestore={(f) => void move(f, false)} onPurge={setPurging} />
+          <FoldersTable rows={rows} trash={trash} several={agents.length > 1} onOpen={onOpen} onEdit={setEditing} onTrash={(f) => void change(f, trashFolder, 'trashed')} onRestore={(f) => void change(f, restoreFolder, f.removed ? 'restoredPartly' : 'restored')} onPurge={setPurging} onStop={(f) => void change(f, stopDeletingFolder, 'stopped')} />
         )}
       </ListCard>
       {editing ? <FolderDialog folder={editing === 'new' ? undefined : editing} agents={agents} onClose={() => setEditing(null)} onDone={() => void refresh()} /> : null}

@@ -8,6 +8,7 @@ import { type FillColumn, FillTable } from '@/ui/FillTable'
 import { RelativeTime } from '@/ui/Times'
 import css from './folders.module.css'
 import { Mark } from './Mark'
+import { Removal } from './Removal'
 
 export interface FoldersTableProps {
   rows: Folder[]
@@ -19,10 +20,11 @@ export interface FoldersTableProps {
   onTrash: (folder: Folder) => void
   onRestore: (folder: Folder) => void
   onPurge: (folder: Folder) => void
+  onStop: (folder: Folder) => void
 }
 
 /** The folders of one tab. */
-export function FoldersTable({ rows, trash, several, onOpen, onEdit, onTrash, onRestore, onPurge }: FoldersTableProps) {
+export function FoldersTable({ rows, trash, several, onOpen, onEdit, onTrash, onRestore, onPurge, onStop }: FoldersTableProps) {
   const { t } = useTranslation('folders')
   const columns: FillColumn<Folder>[] = [
     {
@@ -42,7 +44,7 @@ export function FoldersTable({ rows, trash, several, onOpen, onEdit, onTrash, on
           {f.mode === 'model' ? <Mark text={t('mode.model')} /> : null}
           {f.path ? <Mark text={t('linked')} title={f.path} /> : null}
           {f.missing ? <Mark bad text={t('missing')} title={t('missingText')} /> : null}
-          {f.state === 'deleting' ? <Mark bad={Boolean(f.problem)} text={t('deleting')} {...(f.problem ? { title: f.problem } : {})} /> : null}
+          <Removal folder={f} />
         </span>
       ),
     },
@@ -91,7 +93,11 @@ export function FoldersTable({ rows, trash, several, onOpen, onEdit, onTrash, on
       align: 'right',
       render: (_, f) =>
         trash ? (
-          f.state === 'deleting' ? null : (
+          f.state === 'deleting' ? (
+            <Button size="small" aria-label={`${t('stop')}: ${f.name}`} onClick={() => onStop(f)}>
+              {t('stop')}
+            </Button>
+          ) : (
             <span className={css.actions}>
               <Button size="small" icon={<Undo2 size={14} />} onClick={() => onRestore(f)}>
                 {t('restore')}

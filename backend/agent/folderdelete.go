@@ -1,0 +1,235 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"slipway/backend/session"
+	"slipway/backend/store"
+	"slipway/gpu"
+)
+
+const (
+	// retryDelete is the pause before a folder that could not be deleted is tried again.
+	retryDelete = time.Minute
+	// keepRemoved is how often it is stored how much of a folder is deleted.
+	keepRemoved = 5 * time.Second
+)
+
+// removal is the deleting of one folder while it goes on.
+type removal struct {
+	folder session.Folder // as it was stored when this began
+	stop   context.CancelFunc
+	ended  chan struct{} // closed when it goes on no more
+
+	mu   sync.Mutex // guards what follows
+	any  bool       // something of the folder is gone
+	done session.FolderRemoval
+}
+
+// took notes what is gone of the folder.
+func (r *removal) took(files int, bytes gpu.Bytes) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.any = true
+	r.done.Files += files
+	r.done.Bytes += bytes
+}
+
+// removed is what is gone of the folder, nil while it is whole.
+func (r *removal) removed() *session.FolderRemoval {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.any {
+		return nil
+	}
+	done := r.done
+	return &done
+}
+
+// removed is what is gone of a folder that is to be deleted.
+func (f *folders) removed(one session.Folder) *session.FolderRemoval {
+	f.mu.Lock()
+	going := f.going
+	f.mu.Unlock()
+	if going != nil && going.folder.ID == one.ID {
+		return going.removed()
+	}
+	return one.Removed
+}
+
+// deletePending deletes what is to be deleted. It reports whether something is
+// left.
+func (f *folders) deletePending(ctx context.Context) (left bool) {
+	all, err := f.agent.store.Folders()
+	if err != nil {
+		f.agent.log.Warn("the folders cannot be read", "error", err)
+		return true
+	}
+	for _, one := range all {
+		if one.State != session.FolderDeleting || ctx.Err() != nil {
+			continue
+		}
+		if err := f.delete(ctx, one.ID); err != nil {
+			left = true
+			f.agent.log.Warn("a folder could not be deleted", "folder", one.ID, "error", err)
+		}
+	}
+	return left
+}
+
+// delete deletes one folder. Where somebody stops it, what is left of the folder
+// is in the trash; where ctx ends, the rest is for the next start.
+func (f *folders) delete(ctx context.Context, id session.FolderID) error {
+	stopping, stop := context.WithCancel(ctx)
+	defer stop()
+	going, err := f.claim(id, stop)
+	if err != nil || going == nil {
+		return err
+	}
+	defer f.release(going)
+	stored := f.agent.clock.Now()
+	err = f.remove(stopping, going.folder, func(files int, bytes gpu.Bytes) {
+		going.took(files, bytes)
+		if now := f.agent.clock.Now(); now.Sub(stored) >= keepRemoved {
+			stored = now
+			if err := f.keep(going, ""); err != nil {
+				f.agent.log.Warn("how much of a folder is deleted could not be stored", "folder", id, "error", err)
+			}
+		}
+	})
+	switch {
+	case err == nil:
+		return f.agent.update(func(tx *store.Tx) error { return tx.DropFolder(id) })
+	case ctx.Err() != nil:
+		return f.keep(going, "")
+	case stopping.Err() != nil:
+		return f.putBack(going.folder, going.removed())
+	}
+	return errors.Join(f.keep(going, session.AsError(err, "folder_delete_failed").Message), err)
+}
+
+// claim makes a folder the one that is deleted now. It returns nil where it is
+// not to be deleted any more.
+func (f *folders) claim(id session.FolderID, stop context.CancelFunc) (*removal, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	one, err := f.agent.store.Folder(id)
+	if err != nil || one.State != session.FolderDeleting {
+		return nil, err
+	}
+	going := &removal{folder: one, stop: stop, ended: make(chan struct{})}
+	switch {
+	case one.Removed != nil:
+		going.any, going.done = true, *one.Removed
+	case one.Usage != nil:
+		going.done.OfFiles, going.done.OfBytes = one.Usage.Files, one.Usage.Bytes
+	}
+	f.going = going
+	return going, nil
+}
+
+func (f *folders) release(going *removal) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.going = nil
+	close(going.ended)
+}
+
+// keep stores how much of a folder is deleted, and why no more than that.
+func (f *folders) keep(going *removal, problem string) error {
+	return f.agent.update(func(tx *store.Tx) error {
+		one := going.folder
+		one.Removed, one.Problem = going.removed(), problem
+		return tx.PutFolder(one)
+	})
+}
+
+// putBack makes a folder that was to be deleted one in the trash.
+func (f *folders) putBack(one session.Folder, removed *session.FolderRemoval) error {
+	if err := f.disk.PutBack(one); err != nil {
+		return err
+	}
+	return f.agent.update(func(tx *store.Tx) error {
+		one.State, one.Problem, one.Removed, one.Usage = session.FolderTrashed, "", removed, nil
+		return tx.PutFolder(one)
+	})
+}
+
+// DeleteFolder implements [session.Folders].
+func (a *Agent) DeleteFolder(_ context.Context, id session.FolderID) error {
+	err := a.update(func(tx *store.Tx) error {
+		one, err := tx.Folder(id)
+		if err != nil {
+			return err
+		}
+		if one.State == session.FolderDeleting {
+			return errNothing
+		}
+		if one.State != session.FolderTrashed {
+			return &session.Error{Code: "folder_delete_conflict", Message: fmt.Sprintf("The folder %s is not in the trash.", one.Name), Hint: "Put it there first."}
+		}
+		if err := unused(tx, "delete", one); err != nil {
+			return err
+		}
+		if one.Linked() {
+			return tx.DropFolder(id)
+		}
+		one.State = session.FolderDeleting
+		if r := one.Removed; r != nil {
+			r.OfFiles, r.OfBytes = 0, 0
+			if one.Usage != nil {
+				r.OfFiles, r.OfBytes = r.Files+one.Usage.Files, r.Bytes+one.Usage.Bytes
+			}
+		}
+		return tx.PutFolder(one)
+	})
+	if err != nil && !errors.Is(err, errNothing) {
+		return err
+	}
+	a.folders.counter.Forget(id)
+	signal(a.folders.due)
+	return nil
+}
+
+// StopDeleting implements [session.Folders].
+func (a *Agent) StopDeleting(ctx context.Context, id session.FolderID) (session.Folder, error) {
+	if err := a.folders.stop(ctx, id); err != nil {
+		return session.Folder{}, err
+	}
+	return a.GetFolder(ctx, id)
+}
+
+// stop stops deleting a folder and returns when nothing more of it goes.
+func (f *folders) stop(ctx context.Context, id session.FolderID) error {
+	for {
+		going, err := f.stopped(id)
+		if going == nil {
+			return err
+		}
+		going.stop()
+		select {
+		case <-going.ended:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// stopped puts a folder back whose turn has not come. It returns the removal
+// where one goes on, which puts the folder back itself when it is stopped.
+func (f *folders) stopped(id session.FolderID) (*removal, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock() // nobody begins meanwhile
+	if f.going != nil && f.going.folder.ID == id {
+		return f.going, nil
+	}
+	one, err := f.agent.store.Folder(id)
+	if err != nil || one.State != session.FolderDeleting {
+		return nil, err
+	}
+	return nil, f.putBack(one, one.Removed)
+}

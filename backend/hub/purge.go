@@ -1,0 +1,128 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"slipway/backend/session"
+)
+
+// The pause before an agent is asked again how far it is with a folder grows
+// from firstLook to longestLook, so that little is done at once.
+const (
+	firstLook   = 20 * time.Millisecond
+	longestLook = time.Second
+)
+
+// PurgeFolder begins to delete a folder in the trash for ever. What is wrong
+// with that is told at once. The agent goes on alone while it is not reached.
+func (h *Hub) PurgeFolder(ctx context.Context, ref, agent string) (Operation, error) {
+	m, f, err := h.findFolder(ctx, ref, agent)
+	if err != nil {
+		return Operation{}, err
+	}
+	first := make(chan error, 1)
+	operation, err := h.operations.startOn("folder "+string(f.ID), FolderPurge, subjectAt(f.Name, m), func(ctx context.Context, work *Work) error {
+		work.Concerns(m.Name())
+		work.Begin("purge", "Delete what is in it")
+		p := &purging{following: following{work: work, member: m, step: "purge"}, folder: f}
+		err := m.Agent.DeleteFolder(ctx, f.ID)
+		first <- err
+		if err != nil {
+			return p.failed(err)
+		}
+		return p.run(ctx)
+	})
+	if err != nil {
+		return Operation{}, err
+	}
+	return operation, <-first
+}
+
+// purging shows how an agent gets on with deleting a folder.
+type purging struct {
+	following
+	folder session.Folder
+}
+
+func (p *purging) run(ctx context.Context) error {
+	for pause := firstLook; ; pause = min(2*pause, longestLook) {
+		now, err := p.member.Agent.GetFolder(ctx, p.folder.ID)
+		switch {
+		case ctx.Err() != nil:
+			return p.stop(ctx)
+		case gone(err):
+			p.work.Tell(Step{Name: p.step, State: StepOK})
+			return nil
+		case strings.HasSuffix(string(session.CodeOf(err)), "_unavailable"):
+			if err := p.again(ctx, err); err != nil {
+				return p.stop(ctx)
+			}
+			continue
+		case err != nil:
+			return p.failed(err)
+		case now.State != session.FolderDeleting: // somebody stopped it at the folder
+			p.stopped(now)
+			return errStopped
+		case now.Problem != "":
+			return p.failed(&session.Error{Code: "folder_delete_failed", Message: now.Problem, Hint: "It is tried again every minute."})
+		}
+		p.reached()
+		p.show(now)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// gone reports whether err says that there is no such folder any more.
+func gone(err error) bool { return session.CodeOf(err).Detail() == session.DetailNotFound }
+
+func (p *purging) show(now session.Folder) {
+	if r := now.Removed; r != nil {
+		p.work.Progress(int64(r.Bytes), int64(r.OfBytes))
+		p.work.Tell(Step{Name: p.step, State: StepRunning, Detail: removedOf(*r)})
+	}
+}
+
+// removedOf says how much of a folder is gone.
+func removedOf(r session.FolderRemoval) string {
+	if r.OfFiles == 0 {
+		return fmt.Sprintf("%d files", r.Files)
+	}
+	return fmt.Sprintf("%d of %d files", r.Files, max(r.OfFiles, r.Files))
+}
+
+// stop has the agent stop, too, where a person asked for it.
+func (p *purging) stop(ctx context.Context) error {
+	if !p.work.cancelled() {
+		return ctx.Err()
+	}
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	now, err := p.member.Agent.StopDeleting(ending, p.folder.ID)
+	switch {
+	case gone(err):
+		p.work.Tell(Step{Name: p.step, State: StepOK})
+		return nil // it was too late
+	case err != nil:
+		e := session.AsError(err, "folder_stop_failed")
+		p.work.Tell(Step{Name: p.step, State: StepWarning, Detail: e.Message + " Deleting goes on there.", Remedy: e.Hint})
+		return errors.Join(ctx.Err(), err)
+	}
+	p.stopped(now)
+	return ctx.Err()
+}
+
+// stopped says what became of a folder that was not deleted to its end.
+func (p *purging) stopped(now session.Folder) {
+	detail := "Nothing of it is deleted; it is in the trash."
+	if now.Removed != nil {
+		detail = "Deleted are " + removedOf(*now.Removed) + "; the rest is in the trash."
+	}
+	p.work.Tell(Step{Name: p.step, State: StepSkipped, Detail: detail})
+}
