@@ -17,15 +17,17 @@ const icons: Record<StatusFamily, LucideIcon> = {
 
 export interface StatusBadgeProps {
   status: string
+  /** It ended, and not in success. */
+  failed?: boolean
   /** Shown when the pointer rests on the badge. */
   title?: string
 }
 
 /** A status as a word, a shape and a colour. */
-export function StatusBadge({ status, title }: StatusBadgeProps) {
+export function StatusBadge({ status, failed = false, title }: StatusBadgeProps) {
   const { t } = useTranslation()
   const family = statusFamily(status)
-  const Icon = icons[family] ?? Circle
+  const Icon = (failed && family === 'ended' ? CircleX : icons[family]) ?? Circle
   const badge = (
     <span className={`${css.badge} ${css[family]}`} data-status={status}>
       <Icon size={13} strokeWidth={2.25} aria-hidden className={css.icon} />

@@ -25,7 +25,7 @@ export function AppsModal({ sessionId, onClose }: AppsModalProps) {
   const { t } = useTranslation('apps')
   const { session, query } = useSession(sessionId)
   return (
-    <Dialog title={session ? t('titleOf', { name: session.name }) : t('title')} width={520} footer={null} onCancel={onClose}>
+    <Dialog title={session ? t('titleOf', { name: session.name }) : t('title')} width={600} footer={null} onCancel={onClose}>
       <div className={css.body}>
         {session?.status === 'RUNNING' ? (
           <Tiles sessionId={sessionId} ssh={!session.spec.noSSH} onClose={onClose} />

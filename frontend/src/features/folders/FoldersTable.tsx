@@ -30,7 +30,7 @@ export function FoldersTable({ rows, trash, several, onOpen, onEdit, onTrash, on
     {
       key: 'name',
       title: t('column.name'),
-      width: 230,
+      width: 200,
       grow: 3,
       ellipsis: true,
       sorter: (a, b) => a.name.localeCompare(b.name),
@@ -66,7 +66,7 @@ export function FoldersTable({ rows, trash, several, onOpen, onEdit, onTrash, on
           <span className={css.dim}>{f.counting ? t('counting') : '–'}</span>
         ),
     },
-    { key: 'owner', title: t('column.owner'), width: 100, ellipsis: true, render: (_, f) => f.owner },
+    { key: 'owner', title: t('column.owner'), width: 95, ellipsis: true, render: (_, f) => f.owner },
     ...(several ? [{ key: 'agent', title: t('column.agent'), width: 110, ellipsis: true, render: (_: unknown, f: Folder) => f.agent }] : []),
     ...(trash
       ? [{ key: 'trashed', title: t('column.trashed'), width: 150, render: (_: unknown, f: Folder) => (f.trashedAt ? <RelativeTime at={f.trashedAt} /> : null) }]
@@ -74,7 +74,7 @@ export function FoldersTable({ rows, trash, several, onOpen, onEdit, onTrash, on
           {
             key: 'usedBy',
             title: t('column.usedBy'),
-            width: 150,
+            width: 172,
             grow: 2,
             ellipsis: true,
             render: (_: unknown, f: Folder) => f.usedBy.map((u, i) => (

@@ -24,7 +24,7 @@ export function LaunchButton({ onNew, onUse, onAll }: LaunchButtonProps) {
         label: (
           <span className={css.item}>
             <span className={css.itemName}>{recent.name}</span>
-            <span className={css.itemText}>{resourcesText(recent.spec.resources)}</span>
+            <span className={css.itemText}>{resourcesText(recent.spec)}</span>
           </span>
         ),
         onClick: () => onUse(recent.id),

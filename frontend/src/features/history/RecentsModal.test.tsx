@@ -19,6 +19,12 @@ describe('RecentsModal', () => {
     await userEvent.click(screen.getByText('name-a'))
     expect(onUse).toHaveBeenCalledWith('a')
   })
+  it('says what devices were asked for', () => {
+    const spec = (accelerator: string) => ({ image: 'a:1', resources: { cpu: 1 }, accelerator })
+    renderView(<RecentsModal onClose={vi.fn()} onUse={vi.fn()} />, { known: { recents: [recent('a', { spec: spec('0.5') }), recent('b', { spec: spec('vram:12g') })] } })
+    expect(screen.getByText('1 CPU · 0.5 GPU')).toBeInTheDocument()
+    expect(screen.getByText('1 CPU · vram:12g')).toBeInTheDocument()
+  })
   it('says how many there were, of kernels and of sessions, and nothing where there was one', async () => {
     const spec = { image: 'a:1', resources: { cpu: 1 }, cluster: 3 }
     renderView(<RecentsModal onClose={vi.fn()} onUse={vi.fn()} />, { known: { recents: [recent('a', { spec }), recent('b', { count: 4 }), recent('c')] } })

@@ -73,7 +73,7 @@ function Row({ recent, changes, onUse }: RowProps) {
         {spec.image}
       </span>
       <span className={css.cell}>
-        {resourcesText(spec.resources)}
+        {resourcesText(spec)}
         {(spec.cluster ?? 1) > 1 ? <Times count={spec.cluster ?? 1} text={t('kernels', { count: spec.cluster })} /> : null}
         {recent.count > 1 ? <Times count={recent.count} text={t('sessions', { count: recent.count })} /> : null}
       </span>

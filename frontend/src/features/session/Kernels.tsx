@@ -95,8 +95,10 @@ export function Kernels({ session }: { session: Session }) {
               <td>{kernel.name}</td>
               <td className={css.mono}>{kernel.hostname || '–'}</td>
               <td>
-                <StatusBadge status={kernel.status} />
-                {kernel.exitCode !== null && kernel.exitCode !== 0 ? <span className={css.dim}> {t('kernel.exited', { code: kernel.exitCode })}</span> : null}
+                <span className={css.kernelStatus}>
+                  <StatusBadge status={kernel.status} failed={Boolean(kernel.exitCode)} />
+                  {kernel.exitCode ? <span className={css.dim}>{t('kernel.exited', { code: kernel.exitCode })}</span> : null}
+                </span>
               </td>
               <td className="num">{granted(kernel) || '–'}</td>
               {devices ? <td>{kernel.gpus.length > 0 ? <Grants grants={kernel.gpus} agent={session.agent} /> : '–'}</td> : null}

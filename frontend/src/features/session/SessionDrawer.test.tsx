@@ -93,8 +93,11 @@ describe('SessionDrawer', () => {
   })
   it('fetches a session that the list does not hold, and says so when there is none', async () => {
     serve({ 'GET /api/v1/sessions/gone': () => refusal(404, 'session_read_not-found', 'There is no session gone.') })
-    renderView(<SessionDrawer id="gone" onClose={vi.fn()} onAgain={vi.fn()} />, { known: { sessions: [] } })
+    const onClose = vi.fn()
+    renderView(<SessionDrawer id="gone" onClose={onClose} onAgain={vi.fn()} />, { known: { sessions: [] } })
     expect(await screen.findByText('There is no session gone.')).toBeInTheDocument()
+    await userEvent.click(screen.getByRole('button', { name: 'Close' }))
+    expect(onClose).toHaveBeenCalledOnce()
   })
   it('keeps the view in the address and shows the phases with the steps that went wrong open', async () => {
     serve({

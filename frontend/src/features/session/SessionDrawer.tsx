@@ -107,7 +107,7 @@ function Content({ session, onClose, onAgain }: { session: Session; onClose: () 
             <EditableName key={session.id} session={session} />
             <div className={css.line}>
               <div className={css.sub}>
-                <StatusBadge status={session.status} />
+                <StatusBadge status={session.status} failed={session.result === 'failure'} />
                 {why ? (
                   <Tooltip title={why} mouseEnterDelay={0.4}>
                     <span className={css.why}>{why}</span>
@@ -142,14 +142,17 @@ export interface SessionDrawerProps {
 
 /** Everything about one session, over the list. The list stays in reach: another row shows another session. */
 export function SessionDrawer({ id, onClose, onAgain }: SessionDrawerProps) {
-  const { t } = useTranslation('session')
+  const { t } = useTranslation(['session', 'common'])
   const { session, query } = useSession(id)
   return (
-    <Drawer open mask={false} size={680} closable={false} onClose={onClose} aria-label={session?.name ?? t('notFound')} styles={{ body: { padding: 0, overflow: 'hidden' } }}>
+    <Drawer open mask={false} size={680} closable={false} onClose={onClose} aria-label={session?.name ?? t('session:notFound')} styles={{ body: { padding: 0, overflow: 'hidden' } }}>
       {session ? (
         <Content session={session} onClose={onClose} onAgain={onAgain} />
       ) : query.error ? (
-        <ErrorState problem={asProblem(query.error)} onRetry={() => void query.refetch()} />
+        <div className={css.lost}>
+          <Button type="text" aria-label={t('common:action.close')} icon={<X size={16} />} onClick={onClose} />
+          <ErrorState problem={asProblem(query.error)} onRetry={() => void query.refetch()} />
+        </div>
       ) : (
         <Skeleton active style={{ padding: 20 }} />
       )}

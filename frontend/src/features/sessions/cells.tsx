@@ -130,7 +130,7 @@ export function StatusCell({ session }: { session: Session }) {
   if (session.status === 'PENDING' && session.wait) return <Waiting session={session} wait={session.wait} />
   const head = (
     <>
-      <StatusBadge status={session.status} />
+      <StatusBadge status={session.status} failed={session.result === 'failure'} />
       <ClusterRing session={session} />
     </>
   )
