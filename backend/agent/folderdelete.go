@@ -148,15 +148,21 @@ func (f *folders) keep(going *removal, problem string) error {
 	})
 }
 
-// putBack makes a folder that was to be deleted one in the trash.
+// putBack makes a folder that was to be deleted one in the trash, and has what
+// is left of it counted.
 func (f *folders) putBack(one session.Folder, removed *session.FolderRemoval) error {
 	if err := f.disk.PutBack(one); err != nil {
 		return err
 	}
-	return f.agent.update(func(tx *store.Tx) error {
-		one.State, one.Problem, one.Removed, one.Usage = session.FolderTrashed, "", removed, nil
-		return tx.PutFolder(one)
-	})
+	one.State, one.Problem, one.Removed = session.FolderTrashed, "", removed
+	if removed != nil {
+		one.Usage = leftOf(*removed, one.Usage)
+	}
+	if err := f.agent.update(func(tx *store.Tx) error { return tx.PutFolder(one) }); err != nil {
+		return err
+	}
+	f.counter.Ask(one.ID)
+	return nil
 }
 
 // DeleteFolder implements [session.Folders].
@@ -232,4 +238,14 @@ func (f *folders) stopped(id session.FolderID) (*removal, error) {
 		return nil, err
 	}
 	return nil, f.putBack(one, one.Removed)
+}
+
+// leftOf is what a folder still holds as far as anybody knows, until it is counted.
+func leftOf(r session.FolderRemoval, counted *session.FolderUsage) *session.FolderUsage {
+	if counted == nil || r.OfFiles == 0 {
+		return nil
+	}
+	left := *counted
+	left.Files, left.Bytes = max(r.OfFiles-r.Files, 0), max(r.OfBytes-r.Bytes, 0)
+	return &left
 }

@@ -23,6 +23,7 @@ func (w *world) trashed(name string, files int) session.Folder {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	synctest.Wait() // it was counted while it was empty
 	for i := range files {
 		if err := os.WriteFile(filepath.Join(w.agent.folders.disk.Path(f), fmt.Sprint(i)), make([]byte, 100), 0o600); err != nil {
 			w.t.Fatal(err)
