@@ -80,9 +80,13 @@ func (h *health) wait() *session.Wait {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.trouble == nil {
-		return &session.Wait{Code: codeUnavailable, Message: "Waits until the container engine answers for the first time."}
+		return engineWait(session.Phrase{Say: "engineFirst"})
 	}
-	return &session.Wait{Code: codeUnavailable, Message: "Waits for the container engine: " + h.trouble.Message + " " + h.trouble.Hint}
+	return engineWait(session.Phrase{Say: "engine", With: []session.Phrase{{Hole: "why", Text: h.trouble.Message + " " + h.trouble.Hint}}})
+}
+
+func engineWait(said session.Phrase) *session.Wait {
+	return &session.Wait{Code: codeUnavailable, Message: said.English(), Said: []session.Phrase{said}}
 }
 
 // outage is a time in which the engine did not answer.

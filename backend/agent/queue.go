@@ -210,13 +210,24 @@ func waitSteps(p session.Phase, w *session.Wait) []session.Step {
 func (a *Agent) showWait(s session.Session, wait *session.Wait) {
 	news := false
 	a.noteDown(s.ID, func(n *note) {
-		news = !reflect.DeepEqual(n.wait, wait)
+		news = isNews(n.wait, wait)
 		n.wait = wait
 	})
 	if news {
 		s.Wait = wait
 		a.stream.publish(session.Event{Session: &s})
 	}
+}
+
+// isNews reports whether a reason to wait says something else than the one
+// before. What it says in parts is in its message.
+func isNews(before, now *session.Wait) bool {
+	if before == nil || now == nil {
+		return before != now
+	}
+	a, b := *before, *now
+	a.Said, b.Said = nil, nil
+	return !reflect.DeepEqual(a, b)
 }
 
 // allWait tells every queued session but those that were ended that the engine

@@ -159,11 +159,24 @@ type Mount struct {
 type Wait struct {
 	Code     string     `json:"code"`
 	Message  string     `json:"message"`
+	Said     []Phrase   `json:"said,omitempty"` // the sentences of message, for other languages
 	Position int        `json:"position"`
 	Until    *time.Time `json:"until,omitempty"`
 
 	Start  *time.Time `json:"start,omitempty"`  // estimated start, where history allows one
 	Margin string     `json:"margin,omitempty"` // by how much such estimates were wrong before, either way, such as 5m
+}
+
+// Phrase is a sentence, or a piece of one, that can be said in any language: say
+// names the words, count decides between one and many, and with fills the holes
+// in them. Where say is absent it is text as it stands, such as a name or an
+// amount, or the pieces of with with text between them.
+type Phrase struct {
+	Hole  string   `json:"hole,omitempty"` // that it fills
+	Say   string   `json:"say,omitempty"`
+	Count int      `json:"count,omitempty"`
+	Text  string   `json:"text,omitempty"`
+	With  []Phrase `json:"with,omitempty"`
 }
 
 // Pull is the progress of an image pull, in bytes and layers.

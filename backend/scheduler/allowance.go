@@ -1,8 +1,7 @@
 package scheduler
 
 import (
-	"fmt"
-	"strings"
+	"strconv"
 
 	"slipway/backend/session"
 	"slipway/gpu"
@@ -75,40 +74,43 @@ func (a *allowances) keep(q Request, asked amounts) {
 
 // lacks says in numbers why the allowance of q's person does not suffice for
 // what q asks now, or nothing.
-func (a *allowances) lacks(q Request, asked amounts) string {
+func (a *allowances) lacks(q Request, asked amounts) []sentence {
 	limit, limited := a.limit(q.Owner)
 	if !limited {
-		return ""
+		return nil
 	}
 	held, kept := a.held[q.Owner], amounts{}
-	var names []string
-	for _, c := range a.kept[q.Owner] {
+	var before session.Phrase
+	for i, c := range a.kept[q.Owner] {
 		kept = kept.plus(c.amounts)
-		names = append(names, c.name)
+		if i == 0 {
+			before = plain(c.name)
+		} else {
+			before = say("both", as("one", before), as("other", plain(c.name)))
+		}
 	}
-	before := strings.Join(names, " and ")
-	var parts []string
-	check := func(limit, held, kept, asked int64, what, given func(int64) string) {
+	var said []sentence
+	check := func(limit, held, kept, asked int64, what func(int64) session.Phrase, given func(int64) (string, int)) {
 		if limit == 0 || asked == 0 || held+kept+asked <= limit {
 			return
 		}
-		text := fmt.Sprintf("Your limit here is %s: %s in use", what(limit), given(held))
+		used, n := given(held)
+		asks, _ := given(asked)
+		var keeps session.Phrase
 		if kept > 0 {
-			text += fmt.Sprintf(" and %s kept for %s, which is before it", given(kept), before)
+			amount, n := given(kept)
+			keeps = count("kept", n, as("amount", plain(amount)), as("names", before))
 		}
-		parts = append(parts, text+fmt.Sprintf(", this asks for %s.", plain(given(asked))))
+		said = append(said, spoken(count("limit", n, as("limit", what(limit)), as("used", plain(used)), as("kept", keeps), as("asked", plain(asks)))))
 	}
-	counted := func(n int64) string { return fmt.Sprintf("%d %s", n, isAre(int(n))) }
-	check(int64(limit.Sessions), int64(held.sessions), int64(kept.sessions), int64(asked.sessions), func(n int64) string { return plural(int(n), "session", "sessions") + " at a time" }, counted)
-	check(int64(limit.CPU), int64(held.cpu), int64(kept.cpu), int64(asked.cpu), func(n int64) string { return session.CPUs(int(n)) }, counted)
-	check(int64(limit.Memory), int64(held.memory), int64(kept.memory), int64(asked.memory), func(n int64) string { return gpu.Bytes(n).String() + " of memory" }, func(n int64) string { return gpu.Bytes(n).String() + " is" })
-	check(int64(limit.GPU), int64(held.gpu), int64(kept.gpu), int64(asked.gpu), func(n int64) string { return gpu.Share(n).String() + " of devices" }, func(n int64) string { return gpu.Share(n).String() + " is" })
-	return strings.Join(parts, " ")
-}
-
-// plain takes the verb off an amount.
-func plain(given string) string {
-	return strings.TrimSuffix(strings.TrimSuffix(given, " is"), " are")
+	counted := func(n int64) (string, int) { return strconv.FormatInt(n, 10), int(n) }
+	memory := func(n int64) (string, int) { return gpu.Bytes(n).String(), 1 }
+	share := func(n int64) (string, int) { return gpu.Share(n).String(), 1 }
+	check(int64(limit.Sessions), int64(held.sessions), int64(kept.sessions), int64(asked.sessions), func(n int64) session.Phrase { return count("sessions", int(n)) }, counted)
+	check(int64(limit.CPU), int64(held.cpu), int64(kept.cpu), int64(asked.cpu), func(n int64) session.Phrase { return count("cpu", int(n)) }, counted)
+	check(int64(limit.Memory), int64(held.memory), int64(kept.memory), int64(asked.memory), func(n int64) session.Phrase { return say("memory", as("amount", plain(gpu.Bytes(n).String()))) }, memory)
+	check(int64(limit.GPU), int64(held.gpu), int64(kept.gpu), int64(asked.gpu), func(n int64) session.Phrase { return say("ofDevices", as("share", plain(gpu.Share(n).String()))) }, share)
+	return said
 }
 
 // asks is what q asks of an allowance. Where it names no share of devices, it
@@ -150,11 +152,11 @@ func ShareOf(m Machine, request gpu.Request, kernels int) (share gpu.Share) {
 // overAllowance has q wait for its person's own allowance where that is what it
 // lacks. It then holds up nobody but later sessions of the same person.
 func (p *planner) overAllowance(q Request, asked amounts) bool {
-	text := p.allowances.lacks(q, asked)
-	if text == "" {
+	said := p.allowances.lacks(q, asked)
+	if len(said) == 0 {
 		return false
 	}
-	p.wait(q, session.Wait{Code: CodeWaitLimit, Message: text})
+	p.wait(q, waitFor(CodeWaitLimit, said...))
 	if len(p.allowances.kept[q.Owner]) == 0 {
 		p.allowances.keep(q, asked)
 	}
@@ -163,15 +165,15 @@ func (p *planner) overAllowance(q Request, asked amounts) bool {
 
 // neverAllowed says why q can never be within its person's allowance, which was
 // larger when it was launched.
-func (p *planner) neverAllowed(q Request) string {
+func (p *planner) neverAllowed(q Request) []sentence {
 	limit, limited := p.allowances.limit(q.Owner)
 	if !limited {
-		return ""
+		return nil
 	}
 	asked := p.asks(q)
-	var texts []string
+	var said []sentence
 	for _, wrong := range limit.Refuse(session.Ask{CPU: asked.cpu, Memory: asked.memory, GPU: asked.gpu}) {
-		texts = append(texts, wrong.Message)
+		said = append(said, spoken(plain(wrong.Message)))
 	}
-	return strings.Join(texts, " ")
+	return said
 }

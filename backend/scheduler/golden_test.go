@@ -210,6 +210,9 @@ func checkSentences(t *testing.T, plan Schedule) {
 	for _, d := range plan.Decisions {
 		if d.Wait != nil {
 			sentence(d.Wait.Message)
+			if said := list(" ", d.Wait.Said).English(); said != d.Wait.Message || strings.Contains(said, "  ") {
+				t.Errorf("%q says in parts %q", d.Wait.Message, said)
+			}
 		}
 		if d.End != nil {
 			sentence(d.End.Cause.Message)

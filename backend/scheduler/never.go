@@ -1,69 +1,70 @@
 package scheduler
 
 import (
-	"fmt"
 	"strings"
 
+	"slipway/backend/session"
 	"slipway/gpu"
 )
 
 // never says why the machine can never hold q, or nothing where it can.
-func (p *planner) never(q Request) string {
+func (p *planner) never(q Request) []sentence {
 	m := p.snapshot.Machine
 	if q.cpus() > len(m.CPUs) || q.memory() > m.Memory {
-		return fmt.Sprintf("Needs %s and %s of memory, and this machine has %d and %s.", plural(q.cpus(), "CPU", "CPUs"), q.memory(), len(m.CPUs), m.Memory)
+		return []sentence{spoken(say("neverAmount", as("cpus", count("cpu", q.cpus())), as("memory", plain(q.memory().String())), as("all", number(len(m.CPUs))), as("allMemory", plain(m.Memory.String()))))}
 	}
 	if q.GPU.IsZero() {
-		return ""
+		return nil
 	}
-	text, known := p.impossible[q.part()]
+	said, known := p.impossible[q.part()]
 	if !known {
-		text = p.neverDevices(q)
-		p.impossible[q.part()] = text
+		if why := p.neverDevices(q, needText(q)); why.Say != "" {
+			said = []sentence{spoken(why)}
+		}
+		p.impossible[q.part()] = said
 	}
-	return text
+	return said
 }
 
-func (p *planner) neverDevices(q Request) string {
+// neverDevices says why the devices of the machine can never make up a need.
+func (p *planner) neverDevices(q Request, need session.Phrase) session.Phrase {
 	m := p.snapshot.Machine
 	if len(m.Devices) == 0 {
-		text := "Needs " + needText(q) + ", and this machine has no devices."
 		if m.NoDevices != "" {
-			text = "Needs " + needText(q) + ", and no devices are found: " + strings.TrimSuffix(m.NoDevices, ".") + "."
+			return say("neverFound", as("need", need), as("why", plain(strings.TrimSuffix(m.NoDevices, "."))))
 		}
-		return text
+		return say("neverNone", as("need", need))
 	}
 	if p.empty == nil {
 		// A configuration that makes no ledger makes none of the plan either.
 		p.empty, _ = gpu.NewLedger(m.Devices, m.Giving)
 	}
 	if p.empty == nil {
-		return "Devices cannot be given as they are configured."
+		return say("neverGiven")
 	}
 	bare := &room{machine: m, ledger: p.empty, unfit: map[part]bool{}}
 	if _, ok := bare.devices(q, nil); ok {
-		return ""
+		return session.Phrase{}
 	}
-	if gone := lostText(m.Devices); gone != "" && ShareOf(m, q.GPU, 1) > 0 {
-		return "Needs " + needText(q) + ", and " + gone + "."
+	if gone := lostText(m.Devices); len(gone) > 0 && ShareOf(m, q.GPU, 1) > 0 {
+		return say("neverLost", as("need", need), as("lost", list("; ", gone)))
 	}
 	proposal, err := p.empty.Propose(q.GPU)
 	switch {
 	case err != nil:
-		return "Needs " + needText(q) + ". " + err.Error()
+		return say("neverOther", as("need", need), as("why", plain(err.Error())))
 	case proposal.Rounded != nil && proposal.Rounded.Less:
-		return "Needs " + needText(q) + ". " + proposal.Rounded.Why
+		return say("neverOther", as("need", need), as("why", plain(proposal.Rounded.Why)))
 	}
-	return "Needs " + needText(q) + ", and this machine does not have that many devices."
+	return say("neverDevices", as("need", need))
 }
 
 // lostText says which devices are lost: "GPU 0 is lost: it fell off the bus".
-func lostText(devices []gpu.Device) string {
-	var texts []string
+func lostText(devices []gpu.Device) (texts []session.Phrase) {
 	for _, d := range devices {
 		if d.Lost != nil {
-			texts = append(texts, fmt.Sprintf("%s is lost: %s", deviceName(d), d.Lost.Why))
+			texts = append(texts, say("isLost", as("name", plain(deviceName(d))), as("why", plain(d.Lost.Why))))
 		}
 	}
-	return strings.Join(texts, "; ")
+	return texts
 }

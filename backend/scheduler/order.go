@@ -97,22 +97,24 @@ func (p *planner) outside(q Request) (session.Wait, bool) {
 	if q.NotBefore != nil && q.NotBefore.After(p.now) {
 		at := *q.NotBefore
 		p.lookAgain(at)
-		return session.Wait{Code: CodeWaitStart, Message: "Starts not before " + at.UTC().Format("2006-01-02 15:04:05 UTC") + ".", Until: &at}, true
+		w := waitFor(CodeWaitStart, spoken(say("notBefore", as("at", plain(at.UTC().Format("2006-01-02 15:04:05 UTC"))))))
+		w.Until = &at
+		return w, true
 	}
-	var open []string
+	var open []session.Phrase
 	for _, d := range q.After {
 		if d.Result != session.ResultSuccess {
-			open = append(open, fmt.Sprintf("%s (%s)", d.Name, d.Status))
+			open = append(open, say("dependent", as("name", plain(d.Name)), as("status", say("status-"+string(d.Status)))))
 		}
 	}
 	if len(open) > 0 {
-		return session.Wait{Code: CodeWaitDependency, Message: fmt.Sprintf("Waits for %d of %d sessions to end in success: %s.", len(open), len(q.After), strings.Join(open, ", "))}, true
+		return waitFor(CodeWaitDependency, spoken(count("dependency", len(q.After), as("open", number(len(open))), as("sessions", list(", ", open))))), true
 	}
-	if text := p.never(q); text != "" {
-		return session.Wait{Code: CodeWaitMachine, Message: text}, true
+	if said := p.never(q); len(said) > 0 {
+		return waitFor(CodeWaitMachine, said...), true
 	}
-	if text := p.neverAllowed(q); text != "" {
-		return session.Wait{Code: CodeWaitLimit, Message: text}, true
+	if said := p.neverAllowed(q); len(said) > 0 {
+		return waitFor(CodeWaitLimit, said...), true
 	}
 	return session.Wait{}, false
 }

@@ -48,11 +48,11 @@ type planner struct {
 	next       time.Time
 	room       *room
 	decisions  map[session.ID]*Decision
-	made       []Decision      // what decisions points to
-	waits      []session.Wait  // what those point to
-	head       *reservation    // of the first that does not fit
-	impossible map[part]string // why the machine can never hold it; empty: it can
-	empty      *gpu.Ledger     // nothing is promised in it
+	made       []Decision          // what decisions points to
+	waits      []session.Wait      // what those point to
+	head       *reservation        // of the first that does not fit
+	impossible map[part][]sentence // why the machine can never hold it; empty: it can
+	empty      *gpu.Ledger         // nothing is promised in it
 	allowances *allowances
 	shares     map[part]gpu.Share // what is asked of devices as a share of them
 }
@@ -60,7 +60,7 @@ type planner struct {
 func newPlanner(s Snapshot, now time.Time) *planner {
 	n := len(s.Queue)
 	return &planner{snapshot: s, now: now, decisions: make(map[session.ID]*Decision, n), made: make([]Decision, 0, n),
-		waits: make([]session.Wait, 0, n), impossible: map[part]string{}, allowances: newAllowances(s), shares: map[part]gpu.Share{}}
+		waits: make([]session.Wait, 0, n), impossible: map[part][]sentence{}, allowances: newAllowances(s), shares: map[part]gpu.Share{}}
 }
 
 // lookAgain asks for another plan at a time.

@@ -12,34 +12,36 @@ import (
 
 // texts says who holds what, in clauses that many reasons share.
 type texts struct {
-	cpus    string
-	memory  string
+	cpus    session.Phrase
+	memory  session.Phrase
 	devices []deviceText
-	unread  string            // why the drivers of some do not tell what is free
-	lacking map[part]lack     // by what is asked of devices
-	few     map[amount]string // clauses on CPUs or memory
+	unread  string              // why the drivers of some do not tell what is free
+	lacking map[part]lack       // by what is asked of devices
+	few     map[amount]sentence // on CPUs or memory
 }
 
-// amount is so much of CPUs or, in bytes, of memory, for so many kernels.
+// amount is so much of CPUs or, in bytes, of memory, for so many kernels. CPUs
+// may be lacking besides.
 type amount struct {
 	n       int64
 	memory  bool
 	kernels int
+	besides bool
 }
 
 // lack says why devices cannot be had.
 type lack struct {
-	text string
+	said []sentence
 	code session.Code
 }
 
 // deviceText says what is free of one device and who has the rest.
 type deviceText struct {
 	view     gpu.View
-	name     string
-	held     string // by promises: "0.5 held by train-a"
-	foreign  string // "11.2 GiB held by pid 4312 (python, another user), not a session"
-	returned string
+	name     session.Phrase
+	held     []session.Phrase // by promises: "0.5 held by train-a"
+	foreign  []session.Phrase // "11.2 GiB held by pid 4312 (python, another user), not a session"
+	returned []session.Phrase
 	unread   bool // its driver does not tell what is free
 	claim    gpu.Bytes
 	slack    func(gpu.Bytes) gpu.Bytes
@@ -58,15 +60,13 @@ func (r *room) viewer(owner string) string {
 	return owner
 }
 
-// anothers is what a session is called to those who may not know of it.
-const anothers = "another person's session"
-
-// nameFor is the name of a session of owner, as a viewer is told it.
-func nameFor(viewer, owner, name string) string {
+// nameFor is the name of a session of owner, as a viewer is told it: not where
+// they may not know of it.
+func nameFor(viewer, owner, name string) session.Phrase {
 	if viewer == "" || owner == viewer {
-		return name
+		return plain(name)
 	}
-	return anothers
+	return say("anothers")
 }
 
 func (r *room) describe(viewer string) *texts {
@@ -75,7 +75,7 @@ func (r *room) describe(viewer string) *texts {
 	}
 	t := &texts{
 		unread:  r.machine.WhyUnread,
-		lacking: map[part]lack{}, few: map[amount]string{},
+		lacking: map[part]lack{}, few: map[amount]sentence{},
 		cpus:   r.holders(viewer, func(p Promise) int64 { return int64(len(p.Grants.CPUs)) }, func(n int64) string { return fmt.Sprint(n) }),
 		memory: r.holders(viewer, func(p Promise) int64 { return int64(p.Grants.Memory) }, func(n int64) string { return gpu.Bytes(n).String() }),
 	}
@@ -94,29 +94,29 @@ func (r *room) describe(viewer string) *texts {
 }
 
 // holders names those who hold most of something.
-func (r *room) holders(viewer string, amount func(Promise) int64, text func(int64) string) string {
+func (r *room) holders(viewer string, amount func(Promise) int64, text func(int64) string) session.Phrase {
 	holding := slices.DeleteFunc(slices.Clone(r.promised), func(p Promise) bool { return amount(p) == 0 })
 	slices.SortStableFunc(holding, func(a, b Promise) int { return int(min(1, max(-1, amount(b)-amount(a)))) })
-	var parts []string
+	var parts []session.Phrase
 	var others int64
 	for i, p := range holding {
 		if i >= holders {
 			others += amount(p)
 			continue
 		}
-		parts = append(parts, fmt.Sprintf("%s holds %s", nameFor(viewer, p.Owner, p.Name), text(amount(p))))
+		parts = append(parts, say("holds", as("name", nameFor(viewer, p.Owner, p.Name)), as("amount", plain(text(amount(p))))))
 	}
 	if others > 0 {
-		parts = append(parts, fmt.Sprintf("%s %s", plural(len(holding)-holders, "other holds", "others hold"), text(others)))
+		parts = append(parts, count("othersHold", len(holding)-holders, as("amount", plain(text(others)))))
 	}
 	if len(parts) == 0 {
-		return "no session holds any of it"
+		return say("nobodyHolds")
 	}
-	return strings.Join(parts, ", ")
+	return list(", ", parts)
 }
 
 func (r *room) describeDevice(viewer string, v gpu.View) deviceText {
-	d := deviceText{view: v, name: deviceName(v.Device), slack: r.tolerance, unread: slices.Contains(r.machine.Unread, v.Device.UUID)}
+	d := deviceText{view: v, name: plain(deviceName(v.Device)), slack: r.tolerance, unread: slices.Contains(r.machine.Unread, v.Device.UUID)}
 	shares := map[string]gpu.Share{}
 	memory := map[string]gpu.Bytes{}
 	instances := map[string]int{}
@@ -134,67 +134,65 @@ func (r *room) describeDevice(viewer string, v gpu.View) deviceText {
 	slices.SortStableFunc(order, func(a, b string) int {
 		return cmp.Or(cmp.Compare(shares[b], shares[a]), cmp.Compare(r.arrival(a), r.arrival(b)))
 	})
-	var parts []string
 	for i, holder := range order {
 		if i == holders {
-			parts = append(parts, fmt.Sprintf("%d more", len(order)-holders))
+			d.held = append(d.held, count("more", len(order)-holders))
 			break
 		}
-		switch name := r.nameOf(viewer, holder); {
+		name := r.nameOf(viewer, holder)
+		switch {
 		case instances[holder] > 0:
-			parts = append(parts, fmt.Sprintf("%s of %d held by %s", plural(instances[holder], "instance", "instances"), len(v.Device.Instances), name))
+			d.held = append(d.held, count("instanceHeld", instances[holder], as("all", number(len(v.Device.Instances))), as("name", name)))
 		case v.Kind == gpu.KindWhole:
-			parts = append(parts, "all held by "+name)
+			d.held = append(d.held, say("allHeld", as("name", name)))
 		case memory[holder] > 0:
-			parts = append(parts, fmt.Sprintf("%s (%s) held by %s", shares[holder], memory[holder], name))
+			d.held = append(d.held, say("heldMemory", as("share", plain(shares[holder].String())), as("memory", plain(memory[holder].String())), as("name", name)))
 		default:
-			parts = append(parts, fmt.Sprintf("%s held by %s", shares[holder], name))
+			d.held = append(d.held, say("held", as("share", plain(shares[holder].String())), as("name", name)))
 		}
 	}
-	d.held = strings.Join(parts, ", ")
 	for _, m := range r.machine.Measured {
 		if m.Device == v.Device.UUID {
 			d.measured, d.claim = true, r.claims[m.Device]
 			d.foreign = foreignText(m.Foreign)
 			if m.Returned > 0 {
-				d.returned = fmt.Sprintf("%s given back a moment ago and counted as free once nobody has taken it until %s", m.Returned, m.Settles.UTC().Format("15:04:05 UTC"))
+				d.returned = []session.Phrase{say("returned", as("memory", plain(m.Returned.String())), as("at", plain(m.Settles.UTC().Format("15:04:05 UTC"))))}
 			}
 		}
 	}
 	return d
 }
 
-func foreignText(foreign []Foreign) string {
+func foreignText(foreign []Foreign) (parts []session.Phrase) {
 	sorted := slices.Clone(foreign)
 	slices.SortStableFunc(sorted, func(a, b Foreign) int {
 		return int(min(1, max(-1, b.Memory-a.Memory)))*2 + min(1, max(-1, a.PID-b.PID))
 	})
-	var parts []string
 	var rest gpu.Bytes
 	for i, f := range sorted {
 		if i >= holders {
 			rest += f.Memory
 			continue
 		}
-		user := f.User
-		if user == "" {
-			user = "another user"
+		user := plain(f.User)
+		if f.User == "" {
+			user = say("anotherUser")
 		}
-		parts = append(parts, fmt.Sprintf("%s held by pid %d (%s, %s), not a session", f.Memory, f.PID, f.Name, user))
+		parts = append(parts, say("foreign", as("memory", plain(f.Memory.String())), as("pid", number(f.PID)), as("program", plain(f.Name)), as("user", user)))
 	}
 	if rest > 0 {
-		parts = append(parts, fmt.Sprintf("%s by %d more that are no sessions", rest, len(sorted)-holders))
+		parts = append(parts, count("foreignMore", len(sorted)-holders, as("memory", plain(rest.String()))))
 	}
-	return strings.Join(parts, ", ")
+	return parts
 }
 
-func (r *room) nameOf(viewer, holder string) string {
+func (r *room) nameOf(viewer, holder string) session.Phrase {
 	for _, p := range r.promised {
 		if string(p.Session) == holder {
 			return nameFor(viewer, p.Owner, p.Name)
 		}
 	}
-	return holder
+	return plain(holder)
 }
 
 // arrival is the place of a holder among all that hold anything.
@@ -207,19 +205,13 @@ func deviceName(d gpu.Device) string { return fmt.Sprintf("GPU %d", d.Index) }
 // explain says in numbers what q lacks and who holds it.
 func (r *room) explain(q Request) session.Wait {
 	t := r.describe(r.viewer(q.Owner))
-	w := session.Wait{Code: CodeWaitResources}
-	var cpus, memory, devices, also, then string
+	code := CodeWaitResources
+	said := make([]sentence, 0, 4)
 	if q.cpus() > len(r.free) {
-		cpus = r.clause(t, amount{int64(q.cpus()), false, q.kernels()})
+		said = append(said, r.clause(t, amount{n: int64(q.cpus()), kernels: q.kernels()}))
 	}
 	if q.memory() > r.memory {
-		memory = r.clause(t, amount{int64(q.memory()), true, q.kernels()})
-	}
-	first := cpus
-	if cpus == "" {
-		first, memory = memory, ""
-	} else if memory != "" {
-		also = " It also "
+		said = append(said, r.clause(t, amount{n: int64(q.memory()), memory: true, kernels: q.kernels(), besides: len(said) > 0}))
 	}
 	if _, ok := r.devices(q, nil); !ok {
 		l, known := t.lacking[q.part()]
@@ -227,36 +219,36 @@ func (r *room) explain(q Request) session.Wait {
 			l = t.explainDevices(q)
 			t.lacking[q.part()] = l
 		}
-		if devices = l.text; first != "" {
-			then = " "
-		} else {
-			w.Code = l.code
+		if len(said) == 0 {
+			code = l.code
 		}
+		said = append(said, l.said...)
 	}
-	if first != "" {
-		first = first[1:]
-		w.Message = "N" + first + also + memory + then + devices
-		return w
-	}
-	w.Message = devices
-	return w
+	return waitFor(code, said...)
 }
 
 // clause says what is lacking of an amount; it is made once.
-func (r *room) clause(t *texts, a amount) string {
+func (r *room) clause(t *texts, a amount) sentence {
 	if text, known := t.few[a]; known {
 		return text
 	}
-	of := ""
-	if a.kernels > 1 {
-		of = fmt.Sprintf(" for %d kernels", a.kernels)
-	}
-	text := fmt.Sprintf("needs %s%s, %d of %d %s free; %s.", plural(int(a.n), "CPU", "CPUs"), of, len(r.free), len(r.machine.CPUs), isAre(len(r.free)), t.cpus)
+	what := count("cpu", int(a.n))
 	if a.memory {
-		text = fmt.Sprintf("needs %s of memory%s, %s of %s is free; %s.", gpu.Bytes(a.n), of, max(0, r.memory), r.machine.Memory, t.memory)
+		what = say("memory", as("amount", plain(gpu.Bytes(a.n).String())))
 	}
-	t.few[a] = text
-	return text
+	if a.kernels > 1 {
+		what = count("forKernels", a.kernels, as("what", what))
+	}
+	text := count("lacksCpu", len(r.free), as("what", what), as("all", number(len(r.machine.CPUs))), as("holders", t.cpus))
+	if a.memory {
+		key := "lacksMemory"
+		if a.besides {
+			key = "lacksMemoryToo"
+		}
+		text = say(key, as("what", what), as("free", plain(max(0, r.memory).String())), as("all", plain(r.machine.Memory.String())), as("holders", t.memory))
+	}
+	t.few[a] = spoken(text)
+	return t.few[a]
 }
 
 // explainDevices says for each device why it cannot be had. Where only what was
@@ -264,12 +256,12 @@ func (r *room) clause(t *texts, a amount) string {
 // that.
 func (t *texts) explainDevices(q Request) lack {
 	const named = 4
-	var parts []string
+	var parts []session.Phrase
 	left := 0
 	codes := map[session.Code]bool{}
 	for _, d := range t.devices {
-		reason, code := d.blocks(q)
-		if reason == "" {
+		reasons, code := d.blocks(q)
+		if len(reasons) == 0 {
 			continue
 		}
 		codes[code] = true
@@ -277,23 +269,23 @@ func (t *texts) explainDevices(q Request) lack {
 			left++
 			continue
 		}
-		parts = append(parts, d.name+": "+reason)
+		parts = append(parts, say("deviceWhy", as("name", d.name), as("why", list(", ", reasons))))
 	}
-	need := "needs " + needText(q)
+	need := needText(q)
 	if len(parts) == 0 {
-		return lack{"N" + need[1:] + ", and what is free of the devices does not make that up.", CodeWaitResources}
+		return lack{[]sentence{spoken(say("noFit", as("need", need)))}, CodeWaitResources}
 	}
 	if left > 0 {
-		parts = append(parts, fmt.Sprintf("%s as well", plural(left, "other is taken", "others are taken")))
+		parts = append(parts, count("othersTaken", left))
 	}
-	l := lack{strings.Join(parts, "; ") + "; " + need + ".", CodeWaitResources}
+	l := lack{[]sentence{spoken(say("devices", as("devices", list("; ", parts)), as("need", need)))}, CodeWaitResources}
 	for code := range codes {
 		if len(codes) == 1 {
 			l.code = code
 		}
 	}
 	if codes[CodeWaitDriver] && t.unread != "" {
-		l.text += " " + t.unread
+		l.said = append(l.said, spoken(plain(t.unread)))
 	}
 	return l
 }
@@ -301,15 +293,15 @@ func (t *texts) explainDevices(q Request) lack {
 // blocks says what stands in the way of q on a device, and of which code that
 // is: promises, other programs, or that it is of the wrong kind. Nothing where
 // it has room.
-func (d deviceText) blocks(q Request) (reason string, code session.Code) {
+func (d deviceText) blocks(q Request) (reasons []session.Phrase, code session.Code) {
 	v := d.view
 	switch {
 	case q.GPU.Profile != "" && len(v.Device.Instances) == 0:
-		return "", ""
+		return nil, ""
 	case d.unread:
-		return textUnread, CodeWaitDriver
+		return []session.Phrase{say(unread)}, CodeWaitDriver
 	case v.Device.Lost != nil:
-		return "lost: " + v.Device.Lost.Why, CodeWaitResources
+		return []session.Phrase{say("lost", as("why", plain(v.Device.Lost.Why)))}, CodeWaitResources
 	}
 	var lacksPromise bool
 	var need gpu.Bytes
@@ -331,77 +323,81 @@ func (d deviceText) blocks(q Request) (reason string, code session.Code) {
 		lacksPromise, need = v.Free < share, share.Of(v.Device.Usable()-v.Floor)
 		need -= d.slack(need)
 	}
-	var parts []string
-	if lacksPromise && d.held != "" {
-		parts = append(parts, d.held)
+	if lacksPromise && len(d.held) > 0 {
+		reasons = slices.Clip(d.held) // what is appended is not its device's
 		if v.Free > 0 && q.GPU.Devices == 0 && q.GPU.Profile == "" {
-			parts = append(parts, v.Free.String()+" free")
+			reasons = append(reasons, say("free", as("share", plain(v.Free.String()))))
 		}
 	}
 	if d.measured && !lacksPromise && d.claim < need {
+		claim := plain(max(0, d.claim).String())
 		switch {
-		case d.foreign != "":
-			parts = append(parts, d.foreign)
-		case d.returned != "":
-		case d.held != "":
-			parts = append(parts, fmt.Sprintf("%s free by its driver, beside %s", max(0, d.claim), d.held))
+		case len(d.foreign) > 0:
+			reasons = slices.Clip(d.foreign)
+		case len(d.returned) > 0:
+		case len(d.held) > 0:
+			reasons = []session.Phrase{say("byDriver", as("memory", claim), as("held", list(", ", d.held)))}
 		default:
-			parts = append(parts, fmt.Sprintf("%s free by its driver, and nobody can be seen who holds the rest", max(0, d.claim)))
+			reasons = []session.Phrase{say("byDriverAlone", as("memory", claim))}
 		}
 	}
 	code = CodeWaitResources
-	if len(parts) == 0 {
+	if len(reasons) == 0 {
 		code = CodeWaitSettle
 	}
-	if d.returned != "" && !lacksPromise {
-		parts = append(parts, d.returned)
+	if !lacksPromise {
+		reasons = append(reasons, d.returned...)
 	}
-	return strings.Join(parts, ", "), code
+	return reasons, code
 }
 
 // needText says what q asks for of devices.
-func needText(q Request) string {
-	each := ""
-	if q.kernels() > 1 {
-		each = fmt.Sprintf(" for each of %d kernels", q.kernels())
-	}
+func needText(q Request) session.Phrase {
+	need := say("share", as("share", plain(q.GPU.Shares.String())))
 	switch asked := q.GPU; {
 	case asked.Memory > 0:
-		return asked.Memory.String() + each
+		need = plain(asked.Memory.String())
 	case asked.Devices > 0:
-		return plural(asked.Devices, "whole device", "whole devices") + each
+		need = count("wholeDevice", asked.Devices)
 	case asked.Profile != "":
-		return plural(max(1, asked.Count), asked.Profile+" instance", asked.Profile+" instances") + each
+		need = count("instance", max(1, asked.Count), as("profile", plain(asked.Profile)))
 	}
-	return "a share of " + q.GPU.Shares.String() + each
+	if q.kernels() > 1 {
+		return count("forEach", q.kernels(), as("what", need))
+	}
+	return need
 }
 
 // needs says everything that q asks for.
-func (q Request) needs() string {
-	text := fmt.Sprintf("%s and %s of memory", plural(q.cpus(), "CPU", "CPUs"), q.memory())
-	if !q.GPU.IsZero() {
-		text = fmt.Sprintf("%s, %s of memory and %s", plural(q.cpus(), "CPU", "CPUs"), q.memory(), needText(q))
-		if !strings.Contains(text, "device") && q.GPU.Profile == "" {
-			text += " of a device"
-		}
+func (q Request) needs() session.Phrase {
+	cpus, memory := as("cpus", count("cpu", q.cpus())), as("memory", plain(q.memory().String()))
+	switch {
+	case q.GPU.IsZero():
+		return say("needs", cpus, memory)
+	case q.GPU.Devices > 0 || q.GPU.Profile != "":
+		return say("needsDevices", cpus, memory, as("need", needText(q)))
 	}
-	return text
+	return say("needsPart", cpus, memory, as("need", needText(q)))
 }
 
 // waitTurn says why q, which would fit, does not go ahead of the head.
 func (p *planner) waitTurn(q Request) session.Wait {
 	v := p.head
-	if v.text == "" {
-		v.text = "it is first in line and needs " + v.head.needs()
-		if v.at != nil {
-			v.text += ", which it gets at " + v.at.UTC().Format("2006-01-02 15:04:05 UTC") + " at the latest"
-		}
+	if v.needs.Say == "" {
+		v.needs = v.head.needs()
 	}
-	return session.Wait{Code: CodeWaitTurn, Message: fmt.Sprintf("Needs %s, which is free but kept for %s: %s.", q.needs(), p.headFor(q), v.text), Until: v.at}
+	needs, name, first := as("needs", q.needs()), as("name", p.headFor(q)), as("first", v.needs)
+	said := say("turn", needs, name, first)
+	if v.at != nil {
+		said = say("turnAt", needs, name, first, as("at", plain(v.at.UTC().Format("2006-01-02 15:04:05 UTC"))))
+	}
+	w := waitFor(CodeWaitTurn, spoken(said))
+	w.Until = v.at
+	return w
 }
 
 // headFor is the name of the head, as q's person is told it.
-func (p *planner) headFor(q Request) string {
+func (p *planner) headFor(q Request) session.Phrase {
 	return nameFor(p.room.viewer(q.Owner), p.head.head.Owner, p.head.head.Name)
 }
 
@@ -435,18 +431,4 @@ func (p *planner) deviceGrant(g gpu.Grant) string {
 		return "all of " + name
 	}
 	return fmt.Sprintf("%s of %s (%s)", g.Share, name, g.Memory)
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
-func isAre(n int) string {
-	if n == 1 {
-		return "is"
-	}
-	return "are"
 }

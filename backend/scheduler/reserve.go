@@ -16,7 +16,7 @@ type reservation struct {
 	after   *room             // what is left beside the head then; only where at is set
 	devices map[gpu.UUID]bool // that the head will have then; only where at is set
 	beside  *room             // what the head cannot use now; only where at is not set
-	text    string            // that others are told of it; empty: not made
+	needs   session.Phrase    // what it asks for; empty: not said yet
 	shut    bool              // the head waits for devices, so that none is given meanwhile
 }
 
@@ -102,9 +102,9 @@ func (p *planner) goAhead(q Request) ([]session.Grants, string) {
 		return nil, ""
 	}
 	if q.Timeout > 0 && !p.now.Add(q.Timeout).After(*v.at) {
-		return grants, fmt.Sprintf("It ends before %s can start, which is first in line.", p.headFor(q))
+		return grants, fmt.Sprintf("It ends before %s can start, which is first in line.", p.headFor(q).English())
 	}
-	why := fmt.Sprintf("It fits beside %s, which is first in line and waits for more.", p.headFor(q))
+	why := fmt.Sprintf("It fits beside %s, which is first in line and waits for more.", p.headFor(q).English())
 	if v.take(q, grants, p.now) {
 		return grants, why
 	}
@@ -144,7 +144,7 @@ func (p *planner) goBeside(q Request) ([]session.Grants, string) {
 	if q.Timeout > 0 && q.Timeout <= Short {
 		if grants := p.room.find(q, nil); grants != nil {
 			v.beside.lose(q, grants, p.now)
-			return grants, fmt.Sprintf("It ends within %s, and nobody knows yet when %s, which is first in line, can start.", session.Duration(Short), p.headFor(q))
+			return grants, fmt.Sprintf("It ends within %s, and nobody knows yet when %s, which is first in line, can start.", session.Duration(Short), p.headFor(q).English())
 		}
 		return nil, ""
 	}
@@ -161,7 +161,7 @@ func (p *planner) goBeside(q Request) ([]session.Grants, string) {
 		grants[i].CPUs = slices.Sorted(slices.Values(grants[i].CPUs))
 	}
 	v.beside.lose(q, grants, p.now)
-	return grants, fmt.Sprintf("It takes nothing that %s could use, which is first in line.", p.headFor(q))
+	return grants, fmt.Sprintf("It takes nothing that %s could use, which is first in line.", p.headFor(q).English())
 }
 
 // lose takes from r, of which the head's part is taken out already, what q was

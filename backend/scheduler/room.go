@@ -62,14 +62,14 @@ func (m Machine) given() []gpu.Device {
 	devices := slices.Clone(m.Devices)
 	for i := range devices {
 		if devices[i].Lost == nil && slices.Contains(m.Unread, devices[i].UUID) {
-			devices[i].Lost = &gpu.Loss{Kind: gpu.LossSilent, Why: textUnread}
+			devices[i].Lost = &gpu.Loss{Kind: gpu.LossSilent, Why: say(unread).English()}
 		}
 	}
 	return devices
 }
 
-// textUnread says in a clause that nobody knows what is free of a device.
-const textUnread = "its driver does not tell now what is free"
+// unread says in a clause that nobody knows what is free of a device.
+const unread = "unread"
 
 // memoryOn is the memory of a device that grants promise, instances left out:
 // they have memory of their own.

@@ -76,8 +76,16 @@ func causeOut(c session.Cause) api.Problem {
 	return api.Problem{Code: string(c.Code), Message: c.Message, Hint: c.Hint}
 }
 
+func phrasesOut(phrases []session.Phrase) []api.Phrase {
+	var out []api.Phrase
+	for _, p := range phrases {
+		out = append(out, api.Phrase{Hole: p.Hole, Say: p.Say, Count: p.Count, Text: p.Text, With: phrasesOut(p.With)})
+	}
+	return out
+}
+
 func waitOut(w session.Wait) api.Wait {
-	return api.Wait{Code: string(w.Code), Message: w.Message, Position: w.Position, Until: w.Until, Start: w.Start, Margin: lengthOut(w.Margin)}
+	return api.Wait{Code: string(w.Code), Message: w.Message, Said: phrasesOut(w.Said), Position: w.Position, Until: w.Until, Start: w.Start, Margin: lengthOut(w.Margin)}
 }
 
 func pullOut(p session.Pull) api.Pull {

@@ -72,6 +72,7 @@ type Warning struct {
 type Wait struct {
 	Code     Code       `json:"code"`
 	Message  string     `json:"message"`
+	Said     []Phrase   `json:"said,omitempty"`   // the sentences of Message, for other languages
 	Position int        `json:"position"`         // 1 is the head of the queue
 	Until    *time.Time `json:"until,omitempty"`  // when a known moment ends the wait
 	Start    *time.Time `json:"start,omitempty"`  // estimated start, where history allows one

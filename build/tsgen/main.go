@@ -1,8 +1,10 @@
 // Command tsgen writes what is derived from the wire types of backend/api: the
 // types of the user interface (frontend/src/api/types.gen.ts) and the OpenAPI
-// document (backend/api/openapi.json). Run it in the module with
+// document (backend/api/openapi.json); and the English words of what an agent
+// says in phrases (frontend/src/i18n/en/phrases.json), which are its own
+// (backend/session/phrases.json). Run it in the module with
 //
-//	go run ./build/tsgen          write both
+//	go run ./build/tsgen          write all
 //	go run ./build/tsgen -check   exit with 1 when one of them is out of date
 //
 // Types and their comments are read from the source, the routes from
@@ -66,8 +68,13 @@ func generate(root string) ([]output, error) {
 	if err != nil {
 		return nil, err
 	}
+	phrases, err := os.ReadFile(filepath.Join(root, "backend/session/phrases.json"))
+	if err != nil {
+		return nil, err
+	}
 	return []output{
 		{"frontend/src/api/types.gen.ts", typeScript(source)},
+		{"frontend/src/i18n/en/phrases.json", phrases},
 		{"backend/api/openapi.json", document},
 	}, nil
 }

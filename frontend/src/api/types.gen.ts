@@ -1770,12 +1770,24 @@ export interface Mount {
 export interface Wait {
   code: string;
   message: string;
+  /** The sentences of message, for other languages. */
+  said?: Phrase[];
   position: number;
   until?: Time;
   /** Estimated start, where history allows one. */
   start?: Time;
   /** By how much such estimates were wrong before, either way, such as 5m. */
   margin?: string;
+}
+
+/** Phrase is a sentence, or a piece of one, that can be said in any language: say names the words, count decides between one and many, and with fills the holes in them. Where say is absent it is text as it stands, such as a name or an amount, or the pieces of with with text between them. */
+export interface Phrase {
+  /** That it fills. */
+  hole?: string;
+  say?: string;
+  count?: number;
+  text?: string;
+  with?: Phrase[];
 }
 
 /** Pull is the progress of an image pull, in bytes and layers. */

@@ -10,6 +10,7 @@ import history from './en/history.json'
 import images from './en/images.json'
 import launcher from './en/launcher.json'
 import notifications from './en/notifications.json'
+import phrases from './en/phrases.json'
 import recipes from './en/recipes.json'
 import session from './en/session.json'
 import sessions from './en/sessions.json'
@@ -18,4 +19,4 @@ import terminal from './en/terminal.json'
 import tour from './en/tour.json'
 import usage from './en/usage.json'
 
-export const en = { agents, apps, commands, common, demo, files, folders, gpus, history, images, launcher, notifications, recipes, session, sessions, settings, terminal, tour, usage }
+export const en = { agents, apps, commands, common, demo, files, folders, gpus, history, images, launcher, notifications, phrases, recipes, session, sessions, settings, terminal, tour, usage }

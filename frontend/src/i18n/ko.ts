@@ -10,6 +10,7 @@ import history from './ko/history.json'
 import images from './ko/images.json'
 import launcher from './ko/launcher.json'
 import notifications from './ko/notifications.json'
+import phrases from './ko/phrases.json'
 import recipes from './ko/recipes.json'
 import session from './ko/session.json'
 import sessions from './ko/sessions.json'
@@ -18,4 +19,4 @@ import terminal from './ko/terminal.json'
 import tour from './ko/tour.json'
 import usage from './ko/usage.json'
 
-export const ko = { agents, apps, commands, common, demo, files, folders, gpus, history, images, launcher, notifications, recipes, session, sessions, settings, terminal, tour, usage }
+export const ko = { agents, apps, commands, common, demo, files, folders, gpus, history, images, launcher, notifications, phrases, recipes, session, sessions, settings, terminal, tour, usage }

@@ -2,6 +2,7 @@ import { useTranslation } from 'react-i18next'
 import { formatBytes, formatRate } from '@/lib/bytes'
 import { isLive } from '@/lib/status'
 import { formatSpan } from '@/lib/time'
+import { waitText, type WaitText } from '@/lib/wait'
 
 /** The part of a session that explains its status. An api Session fits. */
 export interface StatusSubject {
@@ -10,7 +11,7 @@ export interface StatusSubject {
   type: string
   exitCode: number | null
   error?: { message: string }
-  wait?: { message: string; position: number }
+  wait?: WaitText & { position: number }
   pull?: PullSubject
   /** Made of it as it ends. */
   endImage?: { state: string; name: string; kept: boolean }
@@ -54,7 +55,7 @@ export function useWhy(): (subject: StatusSubject) => string {
   const { t } = useTranslation()
   const pullTexts = usePullTexts()
   return (subject) => {
-    if (subject.status === 'PENDING' && subject.wait) return subject.wait.message
+    if (subject.status === 'PENDING' && subject.wait) return waitText(subject.wait)
     if (subject.status === 'PULLING' && subject.pull) return pullTexts(subject.pull).slice(0, 3).join(' · ')
     if (subject.status === 'TERMINATING' && subject.endImage?.state === 'running') return t('endImage.making', { name: subject.endImage.name })
     if (isLive(subject.status)) return ''

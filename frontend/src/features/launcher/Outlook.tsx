@@ -4,6 +4,7 @@ import { useTranslation } from 'react-i18next'
 import { asProblem } from '@/api/client'
 import { useMachines } from '@/api/hooks'
 import { formatBytes } from '@/lib/bytes'
+import { waitText } from '@/lib/wait'
 import css from './launcher.module.css'
 import type { ImageState } from './images'
 import type { Issues } from './issueText'
@@ -44,7 +45,7 @@ export function Outlook({ judgement, shown, image }: { judgement: Judgement; sho
     <div className={current ? undefined : css.stale} aria-live="polite">
       {told.wait ? (
         <Line icon={Hourglass} kind="slow" title={t('outlook.waits')}>
-          {told.wait.message}
+          {waitText(told.wait)}
         </Line>
       ) : (
         <Line icon={Rocket} kind="good" title={t(pulls ? 'outlook.startsAfterPull' : 'outlook.starts')}>

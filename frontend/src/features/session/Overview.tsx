@@ -6,6 +6,7 @@ import { useSessionActions } from '@/lib/actions'
 import { isLive } from '@/lib/status'
 import { formatExact, formatRelative, past } from '@/lib/time'
 import { useNow } from '@/lib/useNow'
+import { waitText } from '@/lib/wait'
 import { CopyButton } from '@/ui/CopyButton'
 import { PullBar } from '@/ui/PullBar'
 import { usePullTexts } from '@/ui/useWhy'
@@ -52,7 +53,7 @@ function Notices({ session }: { session: Session }) {
           <div className={css.noticeBody}>
             <div className={css.noticeTitle}>{t('session:waiting', { position: session.wait.position })}</div>
             <div className={css.noticeText}>
-              {session.wait.message}
+              {waitText(session.wait)}
               {session.wait.start ? ` ${t('session:mayStart', { when: formatRelative(session.wait.start), at: formatExact(session.wait.start), margin: session.wait.margin ? ` ± ${session.wait.margin}` : '' })}` : ''}
               {session.wait.until ? ` (${t(session.wait.code === 'scheduler_wait_resources' ? 'session:waitingLatest' : 'session:waitingUntil', { when: formatRelative(session.wait.until) })})` : ''}
             </div>

@@ -14,6 +14,7 @@ import { ResourceBar } from '@/ui/ResourceBar'
 import { StatusBadge } from '@/ui/StatusBadge'
 import { formatExact, formatShortRelative } from '@/lib/time'
 import { useNow } from '@/lib/useNow'
+import { waitText } from '@/lib/wait'
 import { Elapsed } from '@/ui/Times'
 import { useWhy } from '@/ui/useWhy'
 import { kernelsOf } from './amounts'
@@ -74,7 +75,7 @@ function Waiting({ session, wait }: { session: Session; wait: Wait }) {
   const tip = (
     <div className={css.tip}>
       <b>{t('position', { position: wait.position })}</b>
-      <div>{wait.message}</div>
+      <div>{waitText(wait)}</div>
       {wait.start ? (
         <div>
           {start} ({formatExact(wait.start)}
@@ -92,7 +93,7 @@ function Waiting({ session, wait }: { session: Session; wait: Wait }) {
           <ClusterRing session={session} />
           {start ? <span className={css.start}>{start}</span> : null}
         </span>
-        <span className={css.whyBelow}>{wait.message}</span>
+        <span className={css.whyBelow}>{waitText(wait)}</span>
       </div>
     </Tooltip>
   )

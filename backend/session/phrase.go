@@ -1,0 +1,94 @@
+package session
+
+import (
+	_ "embed"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Phrase is a sentence, or a piece of one, that can be said in any language:
+// Say names the words, Count decides between one and many, and With fills the
+// holes in them. Where Say is empty it is Text as it stands, such as a name or an
+// amount, or the pieces of With with Text between them.
+type Phrase struct {
+	Hole  string   `json:"hole,omitempty"` // that it fills
+	Say   string   `json:"say,omitempty"`
+	Count int      `json:"count,omitempty"`
+	Text  string   `json:"text,omitempty"`
+	With  []Phrase `json:"with,omitempty"`
+}
+
+// phraseWords are the English words of all phrases, as JSON: by what a [Phrase]
+// says, or that and _one or _other where a count decides. {{name}} is a hole.
+//
+//go:embed phrases.json
+var phraseWords []byte
+
+// English says a phrase in English.
+func (p Phrase) English() string {
+	var room [512]byte
+	return string(p.english(room[:0], englishWords()))
+}
+
+func (p Phrase) english(text []byte, words map[string]wording) []byte {
+	if p.Say == "" {
+		if len(p.With) == 0 {
+			return append(text, p.Text...)
+		}
+		for i := range p.With {
+			if i > 0 {
+				text = append(text, p.Text...)
+			}
+			text = p.With[i].english(text, words)
+		}
+		return text
+	}
+	pieces := words[p.Say].many
+	if p.Count == 1 {
+		pieces = words[p.Say].one
+	}
+	for i, piece := range pieces {
+		switch {
+		case i%2 == 0:
+			text = append(text, piece...)
+		case piece == "count":
+			text = strconv.AppendInt(text, int64(p.Count), 10)
+		default:
+			if at := slices.IndexFunc(p.With, func(with Phrase) bool { return with.Hole == piece }); at >= 0 {
+				text = p.With[at].english(text, words)
+			}
+		}
+	}
+	return text
+}
+
+// wording is what a phrase says of one and of any other number, each parted at
+// its holes: what stands before the first one, its name, what stands behind it,
+// and so on.
+type wording struct{ one, many []string }
+
+// englishWords are the words of phraseWords.
+var englishWords = sync.OnceValue(func() map[string]wording {
+	var texts map[string]string
+	if err := json.Unmarshal(phraseWords, &texts); err != nil {
+		panic("session: phrases.json: " + err.Error()) // it is part of the program
+	}
+	words := make(map[string]wording, len(texts))
+	for key, text := range texts {
+		pieces := strings.Split(strings.ReplaceAll(text, "}}", "{{"), "{{")
+		of, one := strings.CutSuffix(key, "_one")
+		of, many := strings.CutSuffix(of, "_other")
+		w := words[of]
+		if !many {
+			w.one = pieces
+		}
+		if !one {
+			w.many = pieces
+		}
+		words[of] = w
+	}
+	return words
+})
