@@ -2,7 +2,7 @@ import { Button, Input } from 'antd'
 import { useCallback, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { parseAnsi } from '@/lib/ansi'
-import { Markdown } from './Markdown'
+import { Markdown } from '@/ui/Markdown'
 import type { Bundle, Output } from './nbformat'
 import styles from './notebook.module.css'
 

@@ -1,6 +1,7 @@
 import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 import { EmptyState } from '@/ui/EmptyState'
+import { Markdown } from '@/ui/Markdown'
 import { FileWarning } from 'lucide-react'
 import css from './files.module.css'
 
@@ -46,8 +47,8 @@ export function Notebook({ text }: { text: string }) {
   return (
     <div className={css.notebook}>
       {cells.map((cell, i) => (
-        <div key={i} className={cell.kind === 'code' ? css.cell : css.words}>
-          <pre>{cell.source}</pre>
+        <div key={i} className={cell.kind === 'code' ? css.cell : undefined}>
+          {cell.kind === 'code' ? <pre>{cell.source}</pre> : <Markdown text={cell.source} />}
           {cell.texts.filter(Boolean).map((output, k) => (
             <pre key={k} className={css.output}>{output}</pre>
           ))}

@@ -14,7 +14,7 @@ import { ErrorState } from '@/ui/ErrorState'
 import { Editor } from './Editor'
 import css from './files.module.css'
 import { Notebook } from './Notebook'
-import { imageType, parseTable, previewKind, visible } from './paths'
+import { imageType, isNumeric, parseTable, previewKind, visible } from './paths'
 
 /** The most that is shown or edited here. */
 const most = 1024 ** 2
@@ -154,15 +154,16 @@ function Text(props: TextProps) {
 function Sheet({ text, separator }: { text: string; separator: string }) {
   const { t } = useTranslation('files')
   const [head, ...rows] = useMemo(() => parseTable(text, separator, mostRows + 1), [text, separator])
+  const look = useMemo(() => head?.map((_, i) => (isNumeric(rows, i) ? css.numbers : undefined)), [head, rows])
   return (
     <div className={css.sheet}>
       <table>
         <thead>
-          <tr>{head?.map((cell, i) => <th key={i}>{cell}</th>)}</tr>
+          <tr>{head?.map((cell, i) => <th key={i} className={look?.[i]}>{cell}</th>)}</tr>
         </thead>
         <tbody>
           {rows.map((row, i) => (
-            <tr key={i}>{row.map((cell, k) => <td key={k}>{cell}</td>)}</tr>
+            <tr key={i}>{row.map((cell, k) => <td key={k} className={look?.[k]}>{cell}</td>)}</tr>
           ))}
         </tbody>
       </table>

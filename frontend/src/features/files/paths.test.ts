@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { parseNotebook } from './Notebook'
-import { crumbsOf, movable, nameFault, parseTable, previewKind, visible } from './paths'
+import { crumbsOf, isNumeric, movable, nameFault, parseTable, previewKind, visible } from './paths'
 import { uploadKey } from './uploads'
 
 describe('paths of files', () => {
@@ -27,6 +27,8 @@ describe('previews', () => {
   it('read tables with quotes and line breaks', () => {
     expect(parseTable('a,b\r\n"x, ""y""","1\n2"\n,', ',', 10)).toEqual([['a', 'b'], ['x, "y"', '1\n2'], ['', '']])
     expect(parseTable('a\nb\nc', ',', 2)).toEqual([['a'], ['b']])
+    const rows = [['1.5', 'plus', '', '7'], ['-2e3', '3', '', ' ']]
+    expect([0, 1, 2, 3, 4].map((column) => isNumeric(rows, column))).toEqual([true, false, false, true, false])
   })
   it('read notebooks without taking anything for HTML', () => {
     const cells = parseNotebook(JSON.stringify({ cells: [{ cell_type: 'code', source: ['x', '=1'], outputs: [{ data: { 'text/html': '<b>', 'text/plain': '1' } }, { data: { 'image/png': 'AA==' } }] }] }))

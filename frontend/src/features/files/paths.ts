@@ -84,3 +84,9 @@ export function parseTable(text: string, separator: string, most: number): strin
   if (rows.length < most && (cell !== '' || row.length > 0)) rows.push([...row, cell])
   return rows
 }
+
+/** Whether a column of a table holds numbers and nothing else, but for what is left empty. */
+export function isNumeric(rows: readonly string[][], column: number): boolean {
+  const cells = rows.map((row) => row[column] ?? '').filter((cell) => cell.trim() !== '')
+  return cells.length > 0 && cells.every((cell) => Number.isFinite(Number(cell)))
+}

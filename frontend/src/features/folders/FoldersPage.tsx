@@ -60,7 +60,7 @@ export function FoldersPage({ onOpen }: FoldersPageProps) {
       </PageHeader>
       <ListCard>
         <ListBar>
-          <Tabs label={t('folders:tabs')} tabs={[{ key: 'active', label: t('folders:tab.active'), count: active.length }, { key: 'trash', label: t('folders:tab.trash'), count: thrown.length }]} value={trash ? 'trash' : 'active'} onChange={(tab) => setTrash(tab === 'trash')} />
+          <Tabs label={t('folders:tabs')} tabs={[{ key: 'active', label: t('folders:tab.active'), count: query.data && active.length }, { key: 'trash', label: t('folders:tab.trash'), count: query.data && thrown.length }]} value={trash ? 'trash' : 'active'} onChange={(tab) => setTrash(tab === 'trash')} />
           <Input allowClear data-filter aria-label={t('folders:search')} placeholder={t('folders:search')} value={search} onChange={(event) => setSearch(event.target.value)} />
         </ListBar>
         {query.error && !query.data ? (

@@ -60,7 +60,7 @@ export function ImagesPage() {
       <Works agent={agent} onAgain={setPulling} />
       <ListCard>
         <ListBar>
-          <Tabs label={t('images:tabs')} tabs={tabs.map((key) => ({ key, label: t(`images:tab.${key}`), count: rows.filter((row) => inTab(row, key)).length }))} value={tab} onChange={setTab} />
+          <Tabs label={t('images:tabs')} tabs={tabs.map((key) => ({ key, label: t(`images:tab.${key}`), count: query.data && rows.filter((row) => inTab(row, key)).length }))} value={tab} onChange={setTab} />
           <Input allowClear data-filter aria-label={t('images:search')} placeholder={t('images:search')} value={search} onChange={(event) => setSearch(event.target.value)} />
         </ListBar>
         {problem && rows.length === 0 ? (

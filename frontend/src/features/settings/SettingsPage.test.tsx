@@ -40,7 +40,7 @@ describe('SettingsPage', () => {
     serve({ 'GET /api/v1/notifier': { desktop: true }, 'GET /api/v1/settings/file': file, 'GET /api/v1/doctor': checks, 'GET /api/v1/version': version })
     renderView(<SettingsPage />, { known: { settings: testSettings, machines: [makeMachine()] } })
     expect(await screen.findByText('Docker Engine')).toBeInTheDocument()
-    expect(screen.getByText('Missing')).toBeInTheDocument()
+    expect(screen.getByText('Needs fixing')).toBeInTheDocument()
     expect(screen.getByText('sudo systemctl start docker')).toBeInTheDocument()
   })
   it('finds settings by words of their label, text and name', async () => {

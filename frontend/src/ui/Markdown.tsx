@@ -1,8 +1,9 @@
 import { marked, type Token, type Tokens } from 'marked'
 import { createElement, Fragment, useMemo, type ReactNode } from 'react'
+import css from './Markdown.module.css'
 
-// Markdown as elements of the page, never as HTML of the notebook's: a notebook
-// may come from anywhere.
+// Markdown as elements of the page, never as HTML of its own: it may come from
+// anywhere.
 
 const safe = (href: string) => /^(https?:|mailto:|#)/i.test(href)
 
@@ -85,7 +86,8 @@ function block(token: Token): ReactNode {
   }
 }
 
+/** Words with Markdown's marks, to be read. */
 export function Markdown({ text }: { text: string }) {
   const tokens = useMemo(() => marked.lexer(text), [text])
-  return <>{tokens.map((token, index) => <Fragment key={index}>{block(token)}</Fragment>)}</>
+  return <div className={css.words}>{tokens.map((token, index) => <Fragment key={index}>{block(token)}</Fragment>)}</div>
 }
