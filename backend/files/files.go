@@ -22,6 +22,7 @@ type FS interface {
 	OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error)
 	Stat(path string) (fs.FileInfo, error)
 	Lstat(path string) (fs.FileInfo, error)
+	// ReadDir returns entries whose Info is what Lstat says of them.
 	ReadDir(path string) ([]fs.DirEntry, error)
 	Mkdir(path string) error
 	Rename(from, to string) error
@@ -85,8 +86,9 @@ func version(info fs.FileInfo) string {
 	return fmt.Sprintf("%x-%x", info.ModTime().UnixNano(), info.Size())
 }
 
-// listedBytes is about how many bytes of names one listing holds.
-const listedBytes = 256 << 10
+// listedBytes is about how many bytes of names one listing holds, so that one of
+// names that are nothing but escapes still fits into a message of a guest.
+const listedBytes = 200 << 10
 
 // List returns a part of a directory.
 func (t Tree) List(req session.ListRequest) (session.FileListing, error) {
@@ -102,13 +104,13 @@ func (t Tree) List(req session.ListRequest) (session.FileListing, error) {
 	names := make([]sortable, 0, len(entries))
 	for _, e := range entries {
 		if !isPart(e.Name()) {
-			names = append(names, sortableOf(e.Name()))
+			names = append(names, sortableOf(e))
 		}
 	}
 	slices.SortFunc(names, sortable.compare)
 	listing := session.FileListing{Path: session.FilePath(full), Entries: []session.FileInfo{}, Total: len(names)}
 	if req.After != "" {
-		last := sortableOf(string(req.After))
+		last := sortable{lower: strings.ToLower(string(req.After)), name: string(req.After)}
 		at, found := slices.BinarySearchFunc(names, last, sortable.compare)
 		if found {
 			at++
@@ -125,18 +127,20 @@ func (t Tree) List(req session.ListRequest) (session.FileListing, error) {
 			listing.More = true
 			break
 		}
-		inside := path.Join(full, n.name)
-		if own, err := t.FS.Lstat(inside); err == nil { // else it has gone meanwhile
-			listing.Entries = append(listing.Entries, t.describe(inside, own))
+		if own, err := n.entry.Info(); err == nil { // else it has gone meanwhile
+			listing.Entries = append(listing.Entries, t.describe(path.Join(full, n.name), own))
 		}
 	}
 	return listing, nil
 }
 
-// sortable is a name with what it is sorted by.
-type sortable struct{ lower, name string }
+// sortable is an entry with what it is sorted by.
+type sortable struct {
+	lower, name string
+	entry       fs.DirEntry
+}
 
-func sortableOf(name string) sortable { return sortable{strings.ToLower(name), name} }
+func sortableOf(e fs.DirEntry) sortable { return sortable{strings.ToLower(e.Name()), e.Name(), e} }
 
 func (s sortable) compare(other sortable) int {
 	if c := strings.Compare(s.lower, other.lower); c != 0 {

@@ -113,7 +113,7 @@ type FileInfo struct {
 }
 
 // MaxListed is the most entries of one listing.
-const MaxListed = 5000
+const MaxListed = 10_000
 
 // ListRequest asks for a part of a directory.
 type ListRequest struct {
