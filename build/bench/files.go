@@ -68,22 +68,30 @@ type carrier struct {
 // prepare makes the file and a folder that is a directory of this machine, so
 // that what came of it can be looked at.
 func (c *carrier) prepare(ctx context.Context) error {
-	file, err := os.Create(c.source)
-	if err != nil {
+	var err error
+	if c.sum, err = makeNoise(c.source); err != nil {
 		return err
+	}
+	linked := filepath.Join(c.dir, "folder")
+	if err := os.Mkdir(linked, 0o700); err != nil {
+		return err
+	}
+	return c.call(ctx, http.MethodPost, "/api/v1/folders", api.FolderRequest{Name: "bench-files", Path: linked}, &c.folder)
+}
+
+// makeNoise makes a file of copiedBytes that nothing can make smaller, and returns its SHA-256.
+func makeNoise(name string) (string, error) {
+	file, err := os.Create(name)
+	if err != nil {
+		return "", err
 	}
 	defer file.Close() //nolint:errcheck // it is synced
 	sum := sha256.New()
 	noise := rand.NewChaCha8([32]byte{1})
 	if _, err := io.CopyN(io.MultiWriter(file, sum), noise, copiedBytes); err != nil {
-		return err
+		return "", err
 	}
-	c.sum = hex.EncodeToString(sum.Sum(nil))
-	linked := filepath.Join(c.dir, "folder")
-	if err := errors.Join(file.Sync(), os.Mkdir(linked, 0o700)); err != nil {
-		return err
-	}
-	return c.call(ctx, http.MethodPost, "/api/v1/folders", api.FolderRequest{Name: "bench-files", Path: linked}, &c.folder)
+	return hex.EncodeToString(sum.Sum(nil)), file.Sync()
 }
 
 // address is that of a call for the file in the folder.

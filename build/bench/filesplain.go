@@ -34,7 +34,16 @@ func startPlainly(ctx context.Context, dir string) (*plainly, error) {
 	return p, nil
 }
 
+// plainPage is what a browser sends and fetches by.
+const plainPage = `<!doctype html><title>plain</title><input type="file"><a href="/` + copiedName + `" download>fetch</a>
+<script>const send = async () => (await fetch('/sent.bin', { method: 'PUT', body: document.querySelector('input').files[0] })).status</script>`
+
 func (p *plainly) serve(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/" {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = io.WriteString(w, plainPage) // a browser that does not hear it says so
+		return
+	}
 	name := filepath.Join(p.dir, filepath.Base(r.URL.Path))
 	if r.Method == http.MethodGet {
 		w.Header().Set("Content-Type", "application/octet-stream")

@@ -93,6 +93,10 @@ export class Program {
     return /http:\/\/127\.0\.0\.1:\d+\/login\?code=\S+/.exec(this.#said)?.[0] ?? ''
   }
 
+  get pid(): number {
+    return this.#process?.pid ?? 0
+  }
+
   /** Ends the process as a crash does. */
   async kill(): Promise<void> {
     await this.#end('SIGKILL')
