@@ -23,7 +23,7 @@ async function oldest(page: Page): Promise<string> {
 
 describe('the charts of a session', () => {
   it('have what was measured before the page was opened anew', async () => {
-    const { id } = await program.running({ image: 'python:3.12' })
+    const { id } = await program.running({ image: 'python:3.12', accelerator: '0.5' })
     const page = await browser.page(program, `/sessions/${id}`)
     await page.locator('figure', { hasText: 'Memory' }).locator('.u-over').waitFor()
     const [first, ...later] = await eventually('memory was measured to change', async () => {
@@ -38,6 +38,9 @@ describe('the charts of a session', () => {
     const now = await samples(id)
     expect(now[0]?.at).toBe(first?.at)
     expect(now.length).toBeGreaterThanOrEqual(later.length + 1)
+    for (const chart of ['CPU', 'Memory', 'GPU load', 'VRAM', 'Network', 'Disk']) await page.getByRole('img', { name: chart, exact: true }).waitFor()
+    await page.getByText('1 hour', { exact: true }).click()
+    await eventually('the last hour is shown', async () => (await page.getByRole('radio', { name: '1 hour' }).isChecked()) && (await oldest(page)).includes(formatBytes(first?.memory ?? 0)), 30_000)
     await picture(page, 'charts-reloaded')
   })
 })

@@ -5,6 +5,7 @@ import { refusal, renderView, serve } from '@/api/testing/render'
 import type { FileInfo, Operation } from '@/api/types.gen'
 import { Archives } from './Archives'
 import { Editor, lineEnds } from './Editor'
+import { Preview } from './Preview'
 import { RenameField } from './RenameField'
 
 const file: FileInfo = { name: 'run.sh', kind: 'file', link: false, size: 4, mode: '755', modified: '2026-01-01T00:00:00Z', version: 'v1' }
@@ -77,6 +78,23 @@ describe('the editor', () => {
     expect(await screen.findByText(/The agent is not reached/)).toBeInTheDocument()
     expect(closed).not.toHaveBeenCalled()
     expect(sent.every((call) => call.method === 'GET')).toBe(true)
+  })
+})
+
+describe('a preview', () => {
+  it('is of files up to a size, and offers larger ones to be fetched', async () => {
+    const show = (name: string, size: number) => renderView(<Preview place={{ folder: 'f' }} path={name} file={{ ...file, name, size }} readOnly={false} onClose={() => {}} onSaved={() => {}} />)
+    const sent = serve({ 'GET /api/v1/folders/f/files/content': () => new Response('line\n') })
+    const small = show('run.log', 1024 ** 2)
+    expect(await screen.findByRole('textbox', { name: 'run.log' })).toHaveValue('line\n')
+    small.unmount()
+    const large = show('run.log', 1024 ** 2 + 1)
+    expect(screen.getByText('Files up to 1 MiB are shown here.')).toBeInTheDocument()
+    expect(screen.getByRole('button', { name: 'Download' })).toBeEnabled()
+    large.unmount()
+    show('scan.png', 40 * 1024 ** 2)
+    expect(screen.getByText('Files up to 32 MiB are shown here.')).toBeInTheDocument()
+    expect(sent).toHaveLength(1)
   })
 })
 

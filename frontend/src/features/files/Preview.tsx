@@ -49,7 +49,8 @@ export function Preview(props: PreviewProps) {
     else modal.confirm({ title: t('files:discard.title'), content: t('files:discard.text', { name: visible(file.name) }), okText: t('files:discard.go'), okButtonProps: { danger: true }, cancelText: t('files:discard.stay'), onOk: onClose })
   }
   const kind = previewKind(file.name)
-  const tooLarge = file.size > (kind === 'image' ? mostImage : most)
+  const limit = kind === 'image' ? mostImage : most
+  const tooLarge = file.size > limit
   const content = useQuery({
     queryKey: ['file-content', placeKey(place), path, file.version],
     queryFn: async ({ signal }) => (await readFile(place, path, signal)).blob(),
@@ -66,7 +67,7 @@ export function Preview(props: PreviewProps) {
   return (
     <Dialog width={900} title={<span className={css.previewTitle}>{visible(file.name)}<small>{formatBytes(file.size)}</small></span>} footer={null} onCancel={close} destroyOnHidden>
       {tooLarge ? (
-        <EmptyState icon={Download} title={t('files:tooLarge')} text={t('files:tooLargeText', { size: formatBytes(most) })}>
+        <EmptyState icon={Download} title={t('files:tooLarge')} text={t('files:tooLargeText', { size: formatBytes(limit) })}>
           {button}
         </EmptyState>
       ) : content.isError ? (

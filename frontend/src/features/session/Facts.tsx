@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
-import { useAgents, useLatestUsage } from '@/api/hooks'
+import { environmentTitle } from '@/api/environment'
+import { useAgents, useEnvironments, useLatestUsage } from '@/api/hooks'
 import type { Session } from '@/api/types.gen'
 import { formatBytes, parseBytes } from '@/lib/bytes'
 import { isLive } from '@/lib/status'
@@ -37,16 +38,23 @@ function Allocation({ session }: { session: Session }) {
   )
 }
 
-function Mounts({ session }: { session: Session }) {
+/** What is mounted where: what was asked for, then the folders that always are. */
+function mountsOf(session: Session) {
+  const asked = (session.spec.mounts ?? []).map((m) => ({ ...m, source: m.folder ? [m.folder, m.path].filter(Boolean).join('/') : m.source, auto: false }))
+  return [...asked, ...session.folders.filter((f) => f.auto).map((f) => ({ ...f, source: f.name }))]
+}
+
+function Mounts({ mounts }: { mounts: ReturnType<typeof mountsOf> }) {
   const { t } = useTranslation('session')
   return (
     <>
-      {(session.spec.mounts ?? []).map((mount) => (
+      {mounts.map((mount) => (
         <div key={mount.target} className={css.mount}>
-          <span className={css.mono}>{mount.folder ? [mount.folder, mount.path].filter(Boolean).join('/') : mount.source}</span>
+          <span className={css.mono}>{mount.source}</span>
           <span className={css.dim}>→</span>
           <span className={css.mono}>{mount.target}</span>
           {mount.readOnly ? <span className={css.chip}>{t('fact.readOnly')}</span> : null}
+          {mount.auto ? <span className={css.chip}>{t('fact.auto')}</span> : null}
         </div>
       ))}
     </>
@@ -71,6 +79,8 @@ export function Facts({ session }: { session: Session }) {
   const usage = useLatestUsage(session.id)
   const acceleratorText = useAcceleratorText()
   const { spec } = session
+  const environment = environmentTitle(useEnvironments().data ?? [], session.image)
+  const mounts = mountsOf(session)
   const agent = useAgents().data?.find(({ name }) => name === session.agent)
   const anothers = Boolean(agent?.owner) && agent?.owner !== session.owner
   return (
@@ -82,6 +92,11 @@ export function Facts({ session }: { session: Session }) {
         </span>
       </Fact>
       <Fact name={t('session:fact.type')}>{t(`common:type.${session.type}`)}</Fact>
+      {environment ? (
+        <Fact name={t('session:fact.environment')} wide>
+          {environment}
+        </Fact>
+      ) : null}
       <Fact name={t('session:fact.image')} wide>
         <span className={css.copyable}>
           <span className={css.mono}>{session.image}</span>
@@ -134,9 +149,9 @@ export function Facts({ session }: { session: Session }) {
       {spec.commitOnEnd ? <Fact name={t('session:fact.commitOnEnd')}>{t('session:fact.newest', { count: spec.commitOnEnd })}</Fact> : null}
       {spec.notBefore ? <Fact name={t('session:fact.notBefore')}>{formatExact(spec.notBefore)}</Fact> : null}
       {spec.threads ? <Fact name={t('session:fact.threads')}>{spec.threads}</Fact> : null}
-      {spec.mounts?.length ? (
+      {mounts.length > 0 ? (
         <Fact name={t('session:fact.mounts')} wide>
-          <Mounts session={session} />
+          <Mounts mounts={mounts} />
         </Fact>
       ) : null}
       {spec.env?.length ? (

@@ -38,6 +38,24 @@ describe('SessionDrawer', () => {
     expect(actions.showLogs).toHaveBeenCalledWith('k', 'sub1')
     expect(within(sub).getByRole('button', { name: 'Terminal in sub1' })).toBeDisabled()
   })
+  it('tells what a session is, what it was given, and what is mounted, also unasked', async () => {
+    const python = { id: 'python', title: 'Python', icon: 'python', summary: '', versions: [{ title: '3.12', image: 'python:3.12', installed: true, size: 0 }] }
+    serve({ 'GET /api/v1/sessions/k/usage': [], 'GET /api/v1/environments': [python] })
+    const folder = { folder: 'f1', name: 'data', path: 'raw', target: '/home/work/data', readOnly: true }
+    const settings = { folder: 'f2', name: '.config', target: '/home/work/.config', auto: true }
+    open(
+      makeSession({
+        id: 'k', name: 'all', type: 'batch', agent: 'lab', folders: [folder, settings],
+        spec: { ...pending.spec, command: 'make', cluster: 2, resources: { cpu: 2, memory: 2 * 1024 ** 3, shm: 64 * 1024 ** 2 }, mounts: [{ folder: 'data', path: 'raw', target: '/home/work/data', readOnly: true }, { source: '/srv/sets', target: '/home/work/sets' }] },
+      }),
+    )
+    expect(await screen.findByText('Python 3.12')).toBeInTheDocument()
+    const fact = (name: string) => screen.getByText(name, { selector: 'dt' }).nextElementSibling
+    expect(['ID', 'Type', 'Image', 'Agent', 'Cluster'].map((name) => fact(name)?.textContent)).toEqual(['k', 'Batch', 'python:3.12', 'lab', '2 containers'])
+    expect(fact('Allocation')).toHaveTextContent('2 CPUs · 2 GiB · 64 MiB shared in each container (CPU 0-1)')
+    expect([...(fact('Mounts')?.children ?? [])].map((row) => row.textContent)).toEqual(['data/raw→/home/work/dataread-only', '/srv/sets→/home/work/sets', '.config→/home/work/.configalways mounted'])
+    for (const name of ['Created', 'Started', 'Elapsed']) expect(fact(name)).not.toBeEmptyDOMElement()
+  })
   it('offers ssh where the session is reached by it, and says so where it is not', () => {
     const { unmount } = open(makeSession({ id: 'r', name: 'with-ssh' }))
     expect(screen.getByRole('button', { name: 'SSH' })).toBeEnabled()

@@ -93,6 +93,19 @@ describe('SessionsPage', () => {
     await userEvent.click(screen.getByText('train-a'))
     expect(where()).toBe('/sessions/run?q=train')
   })
+  it('takes all that are listed at once, those out of sight too, and is read again when asked', async () => {
+    const many = Array.from({ length: 60 }, (_, i) => makeSession({ id: `m${i}`, name: `many-${i}` }))
+    const sent = serve({ 'GET /api/v1/sessions': many })
+    const { actions } = renderView(<SessionsPage openId={undefined} />, { known: { ...known, sessions: [...many, ended] } })
+    const seen = screen.getAllByRole('checkbox', { name: /^Select many-/ }).length
+    expect(seen).toBeLessThan(60)
+    await userEvent.click(screen.getByRole('button', { name: 'Refresh' }))
+    await waitFor(() => expect(sent.some((s) => s.path === '/api/v1/sessions')).toBe(true))
+    await userEvent.click(screen.getByRole('checkbox', { name: 'Select all' }))
+    const bar = (await screen.findByText('60 sessions selected')).parentElement
+    await userEvent.click(within(bar as HTMLElement).getByRole('button', { name: 'Terminate' }))
+    expect(actions.terminate.mock.calls[0]?.[0]).toHaveLength(60)
+  })
   it('remembers which columns were chosen', async () => {
     const first = renderView(<SessionsPage openId={undefined} />, { known })
     await userEvent.click(screen.getByRole('button', { name: 'Choose columns' }))
