@@ -27,6 +27,7 @@ import { EndImage } from '@/features/session/EndImage'
 import { SessionDrawer } from '@/features/session/SessionDrawer'
 import { LinkQuestion } from '@/features/terminal/LinkQuestion'
 import { SearchAll } from '@/features/terminal/SearchAll'
+import { SessionFiles } from './SessionFiles'
 
 // The dialogs that e2e/dialogs.e2e.ts does not leave in a browser: whatever is written into them, leaving asks nothing of the server.
 const lab = makeAgent({ name: 'lab', address: 'ssh://lab', local: false, live: 2 })
@@ -65,6 +66,7 @@ const cases: Case[] = [
   { name: 'two recipes', view: (close) => <CompareModal first={{ kind: 'session', id: 'aaaaaaaaaaaa' }} onClose={close} />, title: /Compare/ },
   { name: 'a file', view: (close) => <Preview place={{ folder: 'f' }} path="notes.txt" file={file} readOnly={false} onClose={close} onSaved={never} />, title: /notes\.txt/ },
   { name: 'a session', view: (close) => <SessionDrawer id="aaaaaaaaaaaa" onClose={close} onAgain={never} />, title: 'train-a' },
+  { name: 'the files of a session', view: (close) => <SessionFiles id="aaaaaaaaaaaa" onClose={close} />, title: 'Files · train-a' },
   { name: 'the end of a kept container', view: () => <EndImage session={kept} />, press: ['Drop the container'], title: /train-a/ },
   { name: 'what is mounted of a folder', view: (close) => <SubPathPicker folder={folder} start="" onPick={never} onClose={close} />, write: ['Filter'], title: 'What to mount of corpus' },
   { name: 'the presets', view: () => presets, press: ['Rename or delete presets'], title: 'Own presets' },
@@ -78,6 +80,7 @@ const cases: Case[] = [
 
 const answers = {
   'GET /api/v1/sessions/aaaaaaaaaaaa/ssh': { installed: false, commands: [{ name: 'ssh', line: 'ssh train-a' }], fingerprint: 'SHA256:x', editor: '' },
+  'GET /api/v1/sessions/aaaaaaaaaaaa/files': { entries: [], total: 0 },
   'GET /api/v1/folders/f/files': { entries: [], total: 0 },
   'GET /api/v1/folders/f/files/content': () => new Response('hello'),
   'GET /api/v1/agents/lab/devices': [{ name: 'laptop', fingerprint: 'SHA256:x', owner: 'bob', role: 'user', this: false, addedAt: '2026-01-01T00:00:00Z' }],

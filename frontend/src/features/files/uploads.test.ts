@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { ApiProblem } from '@/api/client'
-import type * as filesApi from '@/api/files'
-import { pickedOf, Uploads, type UploadItem } from './uploads'
+import type { FileInfo } from '@/api/types.gen'
+import { pickedOf, Uploads, type UploadItem, type UploadServer } from './uploads'
 
 const there = new Set<string>()
 const directories = new Set<string>()
@@ -9,17 +9,24 @@ const made: string[] = []
 const finished: { path: string; conflict: string }[] = []
 const dropped: string[] = []
 
-vi.mock('@/api/files', async (original) => ({
-  ...(await original<typeof filesApi>()),
-  statFile: (_place: unknown, path: string) => (there.has(path) ? Promise.resolve({ kind: directories.has(path) ? 'directory' : 'file', size: 5, modified: '2026-01-01T00:00:00Z' }) : Promise.reject(new ApiProblem({ code: 'file_read_not-found', message: '' }, 404))),
-  makeDirectory: (_place: unknown, path: string) => Promise.resolve(void made.push(path)),
-  uploadState: () => Promise.resolve({ offset: 0 }),
-  writePiece: (_place: unknown, _path: string, _key: string, from: number, piece: Blob) => Promise.resolve({ offset: from + piece.size }),
-  finishUpload: (_place: unknown, path: string, _key: string, { conflict }: { conflict: string }) => Promise.resolve(void finished.push({ path, conflict })),
-  dropUpload: (_place: unknown, path: string) => Promise.resolve(void dropped.push(path)),
-}))
+const fileAt = (path: string): FileInfo => ({ name: path, kind: directories.has(path) ? 'directory' : 'file', size: 5, modified: '2026-01-01T00:00:00Z', mode: '644', version: 'v1' })
 
-afterEach(() => {
+/** A server in memory. Modules are shared between the files of tests, so nothing is put in the place of one. */
+const server: UploadServer = {
+  statFile: (_place, path) => (there.has(path) ? Promise.resolve(fileAt(path)) : Promise.reject(new ApiProblem({ code: 'file_read_not-found', message: '' }, 404))),
+  makeDirectory: (_place, path) => Promise.resolve(void made.push(path)),
+  uploadState: () => Promise.resolve({ offset: 0 }),
+  writePiece: (_place, _path, _key, from, piece) => Promise.resolve({ offset: from + piece.size }),
+  finishUpload: (_place, path, _key, { conflict }) => {
+    finished.push({ path, conflict })
+    return Promise.resolve(fileAt(path))
+  },
+  dropUpload: (_place, path) => Promise.resolve(void dropped.push(path)),
+}
+
+afterEach(async () => {
+  // What goes on of an upload that was cancelled comes to its end, and not into the next test.
+  await new Promise((done) => setTimeout(done))
   there.clear()
   directories.clear()
   finished.length = dropped.length = made.length = 0
@@ -31,7 +38,7 @@ const asking = (uploads: Uploads) => uploads.items().find((item) => item.status 
 
 describe('uploads', () => {
   it('ask once where the answer is for all, also for what is found later', async () => {
-    const uploads = new Uploads()
+    const uploads = new Uploads(server)
     for (const name of ['a', 'b', 'c', 'd', 'e']) there.add(name)
     uploads.add({ folder: 'f' }, '', files('a', 'b', 'c', 'd', 'e', 'new'))
     expect(uploads.several(uploads.items()[0] as UploadItem)).toBe(true)
@@ -49,7 +56,7 @@ describe('uploads', () => {
   })
 
   it('leave out what is answered so for one, and ask for the next', async () => {
-    const uploads = new Uploads()
+    const uploads = new Uploads(server)
     there.add('a').add('b')
     uploads.add({ folder: 'f' }, '', files('a', 'b'))
     await vi.waitFor(() => expect(statuses(uploads)).toEqual(['a asking', 'b asking']))
@@ -61,7 +68,7 @@ describe('uploads', () => {
   })
 
   it('are forgotten by the server when they are cancelled', async () => {
-    const uploads = new Uploads()
+    const uploads = new Uploads(server)
     there.add('a')
     uploads.add({ folder: 'f' }, 'dir', files('b'))
     uploads.cancel(uploads.items()[0]?.id ?? 0)
@@ -71,7 +78,7 @@ describe('uploads', () => {
   })
 
   it('say what has the name, and never replace a directory for an answer about files', async () => {
-    const uploads = new Uploads()
+    const uploads = new Uploads(server)
     there.add('a').add('b')
     directories.add('b')
     uploads.add({ folder: 'f' }, '', files('a', 'b'))
@@ -92,7 +99,7 @@ describe('uploads', () => {
     }
     const tree = directory('top', file('one'), directory('hollow', directory('deep')), directory('full', file('two')))
     const picked = await pickedOf({ items: [item(tree)], files: [] } as unknown as DataTransfer)
-    const uploads = new Uploads()
+    const uploads = new Uploads(server)
     uploads.add({ folder: 'f' }, 'here', picked)
     await vi.waitFor(() => expect(statuses(uploads)).toEqual(['one done', 'deep done', 'two done']))
     expect(finished.map((f) => f.path)).toEqual(['here%2Ftop%2Fone', 'here%2Ftop%2Ffull%2Ftwo'])

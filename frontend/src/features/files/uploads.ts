@@ -1,4 +1,5 @@
-import { dropUpload, encodedName, type Conflict, type FilePlace, finishUpload, inside, makeDirectory, placeKey, statFile, uploadState, writePiece } from '@/api/files'
+import * as api from '@/api/files'
+import { encodedName, type Conflict, type FilePlace, inside, placeKey } from '@/api/files'
 import { asProblem, type ApiProblem } from '@/api/client'
 import type { FileInfo } from '@/api/types.gen'
 
@@ -58,6 +59,9 @@ export function uploadKey(place: FilePlace, path: string, file: Pick<File, 'size
   return `web${a.toString(36)}x${b.toString(36)}`
 }
 
+/** What uploads ask of the server. */
+export type UploadServer = Pick<typeof api, 'dropUpload' | 'finishUpload' | 'makeDirectory' | 'statFile' | 'uploadState' | 'writePiece'>
+
 /** What is being uploaded from this page. It goes on while other views are shown. */
 export class Uploads {
   #jobs: Job[] = []
@@ -69,6 +73,11 @@ export class Uploads {
   #shown: readonly UploadItem[] = []
   /** Called when a file has appeared somewhere. */
   onArrived: (place: FilePlace, dir: string) => void = () => {}
+  readonly #server: UploadServer
+
+  constructor(server: UploadServer = api) {
+    this.#server = server
+  }
 
   subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener)
@@ -144,7 +153,7 @@ export class Uploads {
 
   /** What had come is of no use to anybody. */
   #drop(job: Job): void {
-    if (job.file) void dropUpload(job.item.place, this.#path(job), this.#key(job, job.file)).catch(() => undefined)
+    if (job.file) void this.#server.dropUpload(job.item.place, this.#path(job), this.#key(job, job.file)).catch(() => undefined)
   }
 
   #path = (job: Job) => inside(job.item.dir, encodedName({ name: job.item.name }))
@@ -173,7 +182,7 @@ export class Uploads {
     const { signal } = job.stop
     try {
       if (job.file) await this.#sendFile(job, job.file)
-      else await makeDirectory(place, this.#path(job), true)
+      else await this.#server.makeDirectory(place, this.#path(job), true)
       if (signal.aborted || job.item.status !== 'sending') return
       this.#set(job, { status: 'done', sent: job.item.size })
       this.onArrived(place, dir)
@@ -187,7 +196,7 @@ export class Uploads {
     const { signal } = job.stop
     const there = job.conflict ? undefined : await this.#isThere(job)
     if (there) return this.#collide(job, there)
-    if (dir !== '') await makeDirectory(place, dir, true)
+    if (dir !== '') await this.#server.makeDirectory(place, dir, true)
     for (let tries = 0; ; tries++) {
       try {
         await this.#pieces(job, file)
@@ -199,7 +208,7 @@ export class Uploads {
     }
     if (signal.aborted) return
     try {
-      await finishUpload(place, this.#path(job), this.#key(job, file), { size: file.size, conflict: job.conflict ?? 'fail', modified }, signal)
+      await this.#server.finishUpload(place, this.#path(job), this.#key(job, file), { size: file.size, conflict: job.conflict ?? 'fail', modified }, signal)
     } catch (error) {
       const taken = asProblem(error).code === 'file_finish_already-exists' ? await this.#isThere(job) : undefined
       if (!taken) throw error
@@ -210,7 +219,7 @@ export class Uploads {
   /** What has the name of a file already. */
   async #isThere(job: Job): Promise<FileInfo | undefined> {
     try {
-      return await statFile(job.item.place, this.#path(job), job.stop.signal)
+      return await this.#server.statFile(job.item.place, this.#path(job), job.stop.signal)
     } catch (error) {
       if (asProblem(error).code.endsWith('_not-found')) return undefined
       throw error
@@ -221,14 +230,14 @@ export class Uploads {
     const { place } = job.item
     const { signal } = job.stop
     const [path, key] = [this.#path(job), this.#key(job, file)]
-    let { offset } = await uploadState(place, path, key, signal)
+    let { offset } = await this.#server.uploadState(place, path, key, signal)
     if (offset > file.size) {
-      await dropUpload(place, path, key)
+      await this.#server.dropUpload(place, path, key)
       offset = 0
     }
     do {
       const from = offset
-      const sent = await writePiece(place, path, key, from, file.slice(from, from + pieceSize), (bytes) => this.#set(job, { sent: Math.min(from + bytes, file.size) }), signal)
+      const sent = await this.#server.writePiece(place, path, key, from, file.slice(from, from + pieceSize), (bytes) => this.#set(job, { sent: Math.min(from + bytes, file.size) }), signal)
       offset = Math.max(sent.offset, Math.min(from + pieceSize, file.size))
     } while (offset < file.size)
   }
