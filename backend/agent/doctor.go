@@ -34,11 +34,15 @@ const (
 	simulated = "sim"
 )
 
-// Doctor implements [session.Agent].
-func (a *Agent) Doctor(ctx context.Context) ([]session.Check, error) {
-	ctx, cancel := context.WithTimeout(ctx, doctorTime)
+// Doctor implements [session.Agent]. Whoever leaves before it is done has no more
+// looked at.
+func (a *Agent) Doctor(asked context.Context) ([]session.Check, error) {
+	ctx, cancel := context.WithTimeout(asked, doctorTime)
 	defer cancel()
 	info, err := a.engine.Info(ctx)
+	if asked.Err() != nil {
+		return nil, asked.Err()
+	}
 	real := err != nil || info.Name != simulated
 	checks := []session.Check{a.engineCheck(info, err)}
 	if path, local := dockerSocket(os.Getenv("DOCKER_HOST")); local {
@@ -58,6 +62,9 @@ func (a *Agent) Doctor(ctx context.Context) ([]session.Check, error) {
 		}
 	}
 	checks = append(checks, a.devicesCheck(ctx, real))
+	if asked.Err() != nil {
+		return nil, asked.Err()
+	}
 	if attachment, known := a.attachmentCheck(ctx, real); known && err == nil {
 		checks = append(checks, attachment)
 	}
@@ -71,7 +78,7 @@ func (a *Agent) Doctor(ctx context.Context) ([]session.Check, error) {
 	if clock, known := clockCheck(clockState()); known {
 		checks = append(checks, clock)
 	}
-	return checks, nil
+	return checks, asked.Err()
 }
 
 // warningRemedy is what helps against a warning of the engine's, as far as one

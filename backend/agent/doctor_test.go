@@ -1,12 +1,14 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"strings"
 	"testing"
 
 	"slipway/backend/engine"
+	"slipway/backend/engine/enginetest"
 	"slipway/backend/session"
 )
 
@@ -63,4 +65,26 @@ func TestMachineIsJudgedByWhatItsEngineSays(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, c.got)
 		}
 	}
+}
+
+func TestTheProbesEndWithWhoeverAskedForThem(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		gate := w.fake.Block(enginetest.CallInfo)
+		defer gate.Release()
+		ctx, leave := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() {
+			checks, err := w.agent.Doctor(ctx)
+			if checks != nil {
+				t.Errorf("it found %+v", checks)
+			}
+			ended <- err
+		}()
+		<-gate.Entered()
+		leave()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
 }

@@ -94,6 +94,9 @@ func (c *client) call(ctx context.Context, method, path string, in, out any) (js
 	defer response.Body.Close()
 	raw, err := io.ReadAll(response.Body)
 	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		return nil, &lostError{err}
 	}
 	if out == nil {

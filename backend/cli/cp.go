@@ -50,6 +50,11 @@ checksum is compared. Links are left out of what is copied with -r.`,
 		} else {
 			err = job.down(ctx, source.path, args[1])
 		}
+		if err != nil && ctx.Err() != nil {
+			job.bar.clear()
+			p.notice("It was broken off. The same command goes on where it stood.")
+			return ctx.Err()
+		}
 		if err != nil {
 			return err
 		}

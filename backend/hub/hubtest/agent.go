@@ -41,6 +41,7 @@ type Agent struct {
 	// Files answers for files; it has none until a test gives it some.
 	session.Files
 	session.Folders
+	Probe func(context.Context) error
 
 	// mu guards everything below.
 	mu       sync.Mutex

@@ -6,8 +6,14 @@ import (
 	"slipway/backend/session"
 )
 
-// Doctor implements [session.Agent]; everything is well.
-func (a *Agent) Doctor(context.Context) ([]session.Check, error) {
+// Doctor implements [session.Agent]; everything is well. Where Probe is set it is
+// part of that.
+func (a *Agent) Doctor(ctx context.Context) ([]session.Check, error) {
+	if a.Probe != nil {
+		if err := a.Probe(ctx); err != nil {
+			return nil, err
+		}
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.down {
