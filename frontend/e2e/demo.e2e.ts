@@ -90,4 +90,22 @@ describe('the demo', () => {
     await eventually('the lab is reached again', async () => (await lab())?.connection.state === 'connected')
     await row(page, 'llm-pretrain').getByText('Running').waitFor()
   })
+
+  it('is shown around, each word beside its control', async () => {
+    const page = await browser.page(program, '/launcher')
+    await page.getByRole('button', { name: 'Take the tour' }).click()
+    const steps = 11
+    for (let at = 1; at <= steps; at++) {
+      const place = page.getByText(`${at} of ${steps}`, { exact: true })
+      await place.waitFor()
+      // The light lies on a control that is there, and the words are in sight.
+      await eventually(`step ${at} shows something`, async () => {
+        const light = await page.locator('.slipway-tour mask rect').evaluateAll((rects) => rects.slice(1).map((rect) => Number(rect.getAttribute('width'))))
+        const words = await place.boundingBox()
+        return Number(light[0]) > 20 && words !== null && words.x > 0 && words.y > 0
+      })
+      await page.locator('.slipway-tour').getByRole('button', { name: at < steps ? 'Next' : 'Finish', exact: true }).click()
+    }
+    await page.locator('.slipway-tour').first().waitFor({ state: 'detached' })
+  })
 })

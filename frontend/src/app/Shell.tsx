@@ -1,6 +1,6 @@
 import { lazy, Suspense, useCallback, useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { Outlet, useMatch, useNavigate, useSearchParams } from 'react-router'
+import { Outlet, useLocation, useMatch, useNavigate, useSearchParams } from 'react-router'
 import { useLoggedOut } from '@/api/hooks'
 import { DemoCorner } from '@/features/demo/DemoBadge'
 import { useDemo } from '@/features/demo/useDemo'
@@ -39,6 +39,7 @@ const mac = platformOf(navigator.userAgent) === 'mac'
 function Frame() {
   const { t } = useTranslation()
   const navigate = useNavigate()
+  const { pathname } = useLocation()
   const [over, setOver] = useState<Over | undefined>()
   const detail = useMatch('/sessions/:id')
   const terminal = useMatch('/sessions/:id/terminal')
@@ -61,7 +62,7 @@ function Frame() {
       <div className={css.shell}>
         <Rail />
         <Header onNotices={() => setOver('notices')} onRecents={() => setOver('recents')} onPalette={() => setOver('palette')} onTour={() => setOver('tour')} mac={mac} />
-        <main id="content" className={css.main} tabIndex={-1}>
+        <main id="content" className={css.main} tabIndex={-1} data-page={pathname}>
           <ConnectionBanner />
           <LidBanner />
           <MachineBanner />

@@ -8,17 +8,17 @@ export interface Step {
   placement?: 'left'
 }
 
-/** What begins every page below the header. */
-const head = '[data-tour="head"]'
+/** What begins a page below the header: of that page, since the one before has such a thing too. */
+const head = (path: string) => `[data-page="${path}"] [data-tour="head"]`
 
 const everywhere: readonly Step[] = [
   { name: 'panels', path: '/sessions', anchor: '[data-tour="panels"]' },
   { name: 'list', path: '/sessions', anchor: '[data-tour="list"]' },
   { name: 'doors', path: '/sessions', anchor: '[data-tour="doors"]:not(:has(button:disabled))', placement: 'left' },
   { name: 'launcher', path: '/launcher', anchor: '[data-tour="steps"]' },
-  { name: 'folders', path: '/folders', anchor: head },
+  { name: 'folders', path: '/folders', anchor: head('/folders') },
   { name: 'gpus', path: '/gpus', anchor: 'main article' },
-  { name: 'usage', path: '/usage', anchor: head },
+  { name: 'usage', path: '/usage', anchor: head('/usage') },
   { name: 'agents', path: '/agents', anchor: 'main article[data-agent]' },
 ]
 
