@@ -60,7 +60,7 @@ function MachineSummary({ machines, meters, demo }: { machines: readonly Machine
           </Tooltip>
         )}
       </div>
-      {meters ? (
+      {meters && machine.cpus > 0 ? (
       <div className={css.meters}>
         <Meter name={t('header.cpu')} used={String(machine.usedCpus)} total={String(machine.cpus)} promised={machine.usedCpus} load={machine.loadCpu} max={machine.cpus} />
         <Meter

@@ -18,7 +18,7 @@ const icons: Record<StatusFamily, LucideIcon> = {
 export interface StatusBadgeProps {
   status: string
   /** It ended, and not in success. */
-  failed?: boolean
+  failed?: boolean | undefined
   /** Shown when the pointer rests on the badge. */
   title?: string
 }

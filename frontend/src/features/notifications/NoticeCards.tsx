@@ -64,7 +64,7 @@ function Card({ notice, session }: { notice: Notice; session: Session }) {
           {session.name}
         </button>
         <div className={css.headEnd}>
-          <StatusBadge status={session.status} />
+          <StatusBadge status={session.status} failed={session.result === 'failure'} />
           {isLive(session.status) && session.status !== 'TERMINATING' ? (
             <Tooltip title={t('common:action.terminate')}>
               <Button type="text" size="small" aria-label={t('common:action.terminate')} icon={<CirclePower size={14} />} onClick={() => actions.terminate([session.id])} />

@@ -20,7 +20,7 @@ function Row({ notice, onOpen }: { notice: Notice; onOpen: () => void }) {
         <div className={css.rowBody}>
           <div className={css.rowTop}>
             <span className={css.rowName}>{notice.name}</span>
-            <StatusBadge status={notice.status} />
+            <StatusBadge status={notice.status} failed={notice.failed} />
             <span className={css.rowTime}>
               <RelativeTime at={new Date(notice.at).toISOString()} />
             </span>

@@ -29,7 +29,7 @@ function stored(): Notice[] {
 
 /** How long the card of an ended session stays, in ms: longer where something went wrong. */
 function staysFor(notice: Notice): number {
-  return notice.status === 'ERROR' || notice.reason === 'task-failed' ? 12_000 : 5_000
+  return notice.failed ? 12_000 : 5_000
 }
 
 /** Follows the sessions and keeps what is told of them. */

@@ -11,6 +11,8 @@ export interface Notice {
   status: Session['status']
   reason: Session['reason']
   exitCode: number | null
+  /** It ended, and not in success. Those from before it was told say nothing. */
+  failed?: boolean
   /** One sentence of its error, if it has one. */
   message: string
   /** When it last changed, in ms since 1970. */
@@ -25,7 +27,7 @@ export const kept = 100
 
 function noticeOf(session: Session, at: number, open: boolean): Notice {
   const { id, name, type, status, reason, exitCode } = session
-  return { id, name, type, status, reason, exitCode, message: session.error?.message ?? '', at, read: false, open }
+  return { id, name, type, status, reason, exitCode, failed: session.result === 'failure', message: session.error?.message ?? '', at, read: false, open }
 }
 
 function update(notice: Notice, session: Session, at: number): Notice {

@@ -49,6 +49,14 @@ describe('ResourcePanels', () => {
     expect(await screen.findByRole('region', { name: 'Group gpus' })).toBeInTheDocument()
     expect(screen.getByRole('region', { name: 'Resources of lab-1' })).toBeInTheDocument()
   })
+  it('claims no nought of what a silent engine alone knows', async () => {
+    serve({ 'GET /api/v1/resources': [summary('local', 'default', { total: amount(0), promised: amount(0), mine: amount(0), free: amount(0) })] })
+    renderView(<ResourcePanels />, { known: { ...known, machines: [makeMachine({ cpus: 0, memory: 0 })], sessions: [] } })
+    const machine = await screen.findByRole('region', { name: 'Resources of desk' })
+    expect(machine).toHaveTextContent('Disk free')
+    expect(machine).not.toHaveTextContent('CPU')
+    expect(screen.queryByRole('region', { name: 'My sessions' })).not.toBeInTheDocument()
+  })
   it('leaves out what is turned off', async () => {
     serve({ 'GET /api/v1/resources': all })
     renderView(<ResourcePanels />, { known })

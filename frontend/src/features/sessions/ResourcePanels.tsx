@@ -82,8 +82,8 @@ interface MachinePanelProps {
 function MachinePanel({ machine, machines, onMachine, summary, sessions, shown }: MachinePanelProps) {
   const { t } = useTranslation('sessions')
   const sum = summary?.online ? sumOf([summary]) : fromMachine(machine)
-  // A machine without devices says nothing of them.
-  const own = shown.filter((r) => (r === 'gpu' || r === 'vram' ? sum.total[r] > 0 : true))
+  // A machine without devices says nothing of them, nor one whose engine is silent of what that alone knows.
+  const own = shown.filter((r) => r === 'disk' || r === 'sessions' || sum.total[r] > 0)
   return (
     <section className={css.machine} aria-label={t('panel.label', { host: machine.hostname })}>
       {machines.length > 1 ? (
@@ -136,7 +136,7 @@ export function ResourcePanels() {
   const alone = machines.length < 2
   const withMachine = choice.panels.includes('machine') && shown.length > 0
   const withGroup = choice.panels.includes('group') && !alone && countable.length > 0 && group !== ''
-  const withMine = choice.panels.includes('mine') && countable.length > 0
+  const withMine = choice.panels.includes('mine') && countable.some((r) => sum.total[r] > 0)
   const limits = choice.panels.includes('limit') ? heard.filter((s) => s.limit) : []
   return (
     <div className={css.panels} data-tour="panels">

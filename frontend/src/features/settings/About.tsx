@@ -16,7 +16,7 @@ export function About() {
     ['go', version?.go],
     ['platform', version ? `${version.os}/${version.arch}` : undefined],
     ['engine', engine],
-    ['machine', machine ? `${machine.hostname} · ${machine.os} · ${machine.cpus} CPU · ${formatBytes(machine.memory)}` : undefined],
+    ['machine', machine ? [machine.hostname, machine.os, ...(machine.cpus > 0 ? [`${machine.cpus} CPU`, formatBytes(machine.memory)] : [])].join(' · ') : undefined],
   ] as const
   return (
     <section className={css.section}>
