@@ -36,6 +36,9 @@ describe('a terminal', () => {
     expect(rows).toMatch(/^1$/m)
     expect(rows).toMatch(/^\/home\/work$/m)
     expect(rows).toMatch(/^cpu 42$/m)
+    // Letters of any language go both ways, and take as many columns as programs expect: two of each of these.
+    await shell.run("printf '한글🙂\\033[6n'; IFS=';' read -rs -d R _ column; echo; echo column=$column")
+    expect(await shell.rows()).toMatch(/^한글🙂\s*\ncolumn=7$/m)
     await picture(shell.page, 'terminal')
   })
 

@@ -34,6 +34,7 @@ describe('waitText', () => {
   it('says it in English where an agent says nothing in phrases, or what the page does not know', async () => {
     await changeLanguage('ko')
     expect(waitText({ message: 'Needs 4 CPUs.' })).toBe('Needs 4 CPUs.')
+    expect(waitText({ message: 'Needs 4 CPUs.', said: [] })).toBe('Needs 4 CPUs.')
     expect(waitText({ message: 'Needs a moon.', said: [lacks, { say: 'devices', with: [{ hole: 'devices', with: [{ say: 'moon' }] }] }] })).toBe('Needs a moon.')
   })
 })

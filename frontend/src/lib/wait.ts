@@ -36,5 +36,5 @@ function joined(phrases: readonly Phrase[], between: string): string | undefined
 
 /** Why a session waits, in the language of the page; in English where an agent says what the page has no words for. */
 export function waitText({ message, said }: WaitText): string {
-  return (said && joined(said, ' ')) ?? message
+  return (said?.length ? joined(said, ' ') : undefined) ?? message
 }
