@@ -40,6 +40,7 @@ type deviceText struct {
 	view     gpu.View
 	name     session.Phrase
 	held     []session.Phrase // by promises: "0.5 held by train-a"
+	parted   []session.Phrase // the same, and what is free beside
 	foreign  []session.Phrase // "11.2 GiB held by pid 4312 (python, another user), not a session"
 	returned []session.Phrase
 	unread   bool // its driver does not tell what is free
@@ -151,6 +152,10 @@ func (r *room) describeDevice(viewer string, v gpu.View) deviceText {
 			d.held = append(d.held, say("held", as("share", plain(shares[holder].String())), as("name", name)))
 		}
 	}
+	d.parted = d.held
+	if v.Free > 0 {
+		d.parted = append(slices.Clip(d.held), say("free", as("share", plain(v.Free.String()))))
+	}
 	for _, m := range r.machine.Measured {
 		if m.Device == v.Device.UUID {
 			d.measured, d.claim = true, r.claims[m.Device]
@@ -256,7 +261,7 @@ func (r *room) clause(t *texts, a amount) sentence {
 // that.
 func (t *texts) explainDevices(q Request) lack {
 	const named = 4
-	var parts []session.Phrase
+	parts := make([]session.Phrase, 0, named+1)
 	left := 0
 	codes := map[session.Code]bool{}
 	for _, d := range t.devices {
@@ -324,9 +329,8 @@ func (d deviceText) blocks(q Request) (reasons []session.Phrase, code session.Co
 		need -= d.slack(need)
 	}
 	if lacksPromise && len(d.held) > 0 {
-		reasons = slices.Clip(d.held) // what is appended is not its device's
-		if v.Free > 0 && q.GPU.Devices == 0 && q.GPU.Profile == "" {
-			reasons = append(reasons, say("free", as("share", plain(v.Free.String()))))
+		if reasons = d.parted; q.GPU.Devices > 0 || q.GPU.Profile != "" {
+			reasons = d.held // what is free of it is of no use
 		}
 	}
 	if d.measured && !lacksPromise && d.claim < need {
