@@ -60,7 +60,7 @@ function MachineSummary({ machines, meters, demo }: { machines: readonly Machine
           </Tooltip>
         )}
       </div>
-      {meters && machine.cpus > 0 ? (
+      {meters ? (
       <div className={css.meters}>
         <Meter name={t('header.cpu')} used={String(machine.usedCpus)} total={String(machine.cpus)} promised={machine.usedCpus} load={machine.loadCpu} max={machine.cpus} />
         <Meter
@@ -112,8 +112,8 @@ export function Header({ onNotices, onRecents, onPalette, onTour, mac }: HeaderP
   const navigate = useNavigate()
   const { pathname } = useLocation()
   const onLauncher = pathname.startsWith('/launcher')
-  // The list of sessions shows the machine at length; the terminal and the rest have it here.
-  const meters = !/^\/sessions(\/[^/]*)?$/.test(pathname)
+  // The list of sessions shows the machine at length; the terminal and the rest have it here, where an engine tells of it.
+  const meters = !/^\/sessions(\/[^/]*)?$/.test(pathname) && machines.some((machine) => machine.cpus > 0)
   return (
     <header className={css.header}>
       <DemoBadge />
@@ -123,7 +123,7 @@ export function Header({ onNotices, onRecents, onPalette, onTour, mac }: HeaderP
         </Button>
       ) : null}
       <MachineSummary machines={machines} meters={meters} demo={demo} />
-      <div className={css.tools} style={machines.length > 0 && meters ? undefined : { marginLeft: 'auto' }}>
+      <div className={css.tools} style={meters ? undefined : { marginLeft: 'auto' }}>
         <ConnectionMenu />
         <Tooltip title={`${t('commands:open')} (${mac ? '⌘K' : 'Ctrl+K'})`}>
           <Button type="text" aria-label={t('commands:open')} aria-keyshortcuts={mac ? 'Meta+K' : 'Control+K'} icon={<Search size={16} />} onClick={onPalette} />

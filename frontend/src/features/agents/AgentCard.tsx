@@ -18,7 +18,7 @@ function Meter({ label, used, total, promised, load, max }: { label: string; use
       <div className={css.meterText}>
         <span>{label}</span>
         <span className="num">
-          {used} <span className={css.dim}>/ {total}</span>
+          {max > 0 ? used : '–'} {max > 0 ? <span className={css.dim}>/ {total}</span> : null}
         </span>
       </div>
       <ResourceBar label={`${label}: ${used} / ${total}`} promised={promised} total={max} {...(load === undefined ? {} : { load })} />

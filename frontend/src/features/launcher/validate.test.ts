@@ -78,6 +78,8 @@ describe('a draft', () => {
     expect(told(judge({ cpu: 3 }))).toEqual(['warning resources.cpu cpuWaits'])
     expect(told(judge({ cpu: 9 }))).toEqual(['error resources.cpu cpuMax'])
     expect(told(judge({ cpu: null }))).toEqual(['error resources.cpu cpuRequired'])
+    // Its engine is silent: what the machine has is not known.
+    expect(told(judge({ cpu: 9 }, [{ ...machine, cpus: 0, memory: 0 }]))).toEqual([])
     expect(told(judge({ cpu: 1.5 }))).toEqual(['error resources.cpu cpuWhole'])
     expect(told(judge({ memory: { value: 5, unit: 'g' } }))).toEqual(['warning resources.memory memoryWaits'])
     expect(told(judge({ memory: { value: 17, unit: 'g' } }))).toEqual(['error resources.memory memoryMax'])

@@ -123,7 +123,8 @@ export function machineFor(agent: string, machines: readonly Machine[]): Machine
 }
 
 function validateResources(draft: Draft, machines: readonly Machine[]): Issue[] {
-  const machine = machineFor(draft.agent, machines)
+  // A machine whose engine is silent tells of no CPU at all: nothing is measured against it.
+  const machine = machineFor(draft.agent, machines.filter((m) => m.cpus > 0))
   const issues: Issue[] = []
   if (draft.agent !== '' && machines.length > 0 && !machines.some((m) => m.agent === draft.agent)) {
     issues.push(error('agent', 'agentUnknown', { agent: draft.agent }))
