@@ -8,12 +8,12 @@ import (
 
 // The codes of what can go wrong.
 const (
-	CodeCorrupt    session.Code = "image_receive_corrupt"
-	CodeNotFound   session.Code = "image_receive_not-found"
-	CodeNoSpace    session.Code = "image_receive_no-space"
-	CodeBusy       session.Code = "image_receive_busy"
-	CodeInvalid    session.Code = "image_receive_invalid"
-	CodeReplaced   session.Code = "image_receive_replaced"
+	CodeCorrupt  session.Code = "image_receive_corrupt"
+	CodeNotFound session.Code = "image_receive_not-found"
+	CodeNoSpace  session.Code = "image_receive_no-space"
+	CodeBusy     session.Code = "image_receive_busy"
+	CodeInvalid  session.Code = "image_receive_invalid"
+	CodeReplaced session.Code = "image_receive_replaced"
 )
 
 // digestRule is what names a layer; a name that keeps it is safe as that of a file.
