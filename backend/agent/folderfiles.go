@@ -117,7 +117,7 @@ func (f folderFiles) MoveFile(_ context.Context, from, to session.FilePath) erro
 	return err
 }
 
-func (f folderFiles) RemoveFile(_ context.Context, path session.FilePath, recursive bool) error {
-	_, err := changes(f, func(t *folder.Tree) (struct{}, error) { return done(t.Remove(path, recursive)) })
+func (f folderFiles) RemoveFile(ctx context.Context, path session.FilePath, recursive bool) error {
+	_, err := changes(f, func(t *folder.Tree) (struct{}, error) { return done(t.Remove(ctx, path, recursive)) })
 	return err
 }

@@ -5,6 +5,7 @@
 package files
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -216,8 +217,9 @@ func (t Tree) appear(from, to string) error {
 	return t.FS.Rename(from, to)
 }
 
-// Remove removes what is at a path.
-func (t Tree) Remove(p session.FilePath, recursive bool) error {
+// Remove removes what is at a path. Where much is in it, it can be cancelled on
+// the way; the rest stays then.
+func (t Tree) Remove(ctx context.Context, p session.FilePath, recursive bool) error {
 	full, err := t.resolve("remove", p)
 	if err != nil {
 		return err
@@ -228,10 +230,35 @@ func (t Tree) Remove(p session.FilePath, recursive bool) error {
 	if !recursive {
 		return failure("remove", full, t.FS.Remove(full))
 	}
-	if _, err := t.FS.Lstat(full); err != nil {
+	info, err := t.FS.Lstat(full)
+	if err != nil {
 		return failure("remove", full, err)
 	}
+	if info.IsDir() {
+		if err := t.clear(ctx, full); err != nil {
+			return err
+		}
+	}
 	return failure("remove", full, t.FS.RemoveAll(full))
+}
+
+// clear removes what is in a directory until ctx ends, with which it fails. What
+// cannot be removed stays, for whoever removes the directory to tell of.
+func (t Tree) clear(ctx context.Context, dir string) error {
+	entries, _ := t.FS.ReadDir(dir)
+	for _, entry := range entries {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		inner := path.Join(dir, entry.Name())
+		if entry.IsDir() {
+			if err := t.clear(ctx, inner); err != nil {
+				return err
+			}
+		}
+		_ = t.FS.Remove(inner)
+	}
+	return ctx.Err()
 }
 
 // failure tells a failure of the file system as a person can read it.

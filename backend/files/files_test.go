@@ -2,6 +2,7 @@ package files_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -119,7 +120,7 @@ func FuzzNoNameLeavesItsTree(f *testing.F) {
 		} else if session.CodeOf(err) == "" {
 			t.Errorf("%q failed without a code: %v", name, err)
 		}
-		_ = tree.Remove(up.Path, true) // it may not exist
+		_ = tree.Remove(context.Background(), up.Path, true) // it may not exist
 		if entries, err := os.ReadDir(outer); err != nil || len(entries) != 1 {
 			t.Errorf("%q left its tree: %v, %v", name, entries, err)
 		}
@@ -139,4 +140,51 @@ func FuzzPathsKeepEveryByte(f *testing.F) {
 			t.Errorf("%q came back as %q, %v", name, back, err)
 		}
 	})
+}
+
+// counted calls removed with every file that goes.
+type counted struct {
+	under
+	removed func()
+}
+
+func (c counted) Remove(p string) error {
+	err := c.under.Remove(p)
+	if err == nil {
+		c.removed()
+	}
+	return err
+}
+
+func TestARemovalIsCancelledOnItsWay(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 20 {
+		inner := filepath.Join(dir, "tree", string(rune('a'+i)))
+		if err := os.MkdirAll(inner, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(inner, "file"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	removed := 0
+	tree := files.Tree{Home: "/", FS: counted{under{dir}, func() {
+		if removed++; removed == 4 {
+			cancel()
+		}
+	}}}
+	if err := tree.Remove(ctx, "tree", true); !errors.Is(err, context.Canceled) {
+		t.Errorf("it ended with %v", err)
+	}
+	if left, err := os.ReadDir(filepath.Join(dir, "tree")); err != nil || len(left) != 18 || removed != 4 {
+		t.Errorf("%d were removed and %d are left, %v", removed, len(left), err)
+	}
+	if err := tree.Remove(t.Context(), "tree", true); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
 }

@@ -102,8 +102,8 @@ func everything(tree *Tree, path session.FilePath) string {
 	_ = tree.Move("plain", path+"/moved")
 	_ = tree.Move(path+"/secret", "stolen")
 	stolen, _ := read(tree, "stolen")
-	_ = tree.Remove(path+"/secret", true)
-	_ = tree.Remove(path, true)
+	_ = tree.Remove(context.Background(), path+"/secret", true)
+	_ = tree.Remove(context.Background(), path, true)
 	return got + sum + inner + names + stolen
 }
 
@@ -192,7 +192,7 @@ func TestAnyNameCanBeKept(t *testing.T) {
 			t.Errorf("%q holds %q, %v", e.Name, got, err)
 		}
 		w.must(tree.Move("dir/"+e.Name, "dir/moved"))
-		w.must(tree.Remove("dir/moved", false))
+		w.must(tree.Remove(context.Background(), "dir/moved", false))
 	}
 }
 
@@ -220,7 +220,7 @@ func TestAFolderToReadIsNotChanged(t *testing.T) {
 	w.folder.Permission = session.FolderReadOnly
 	tree := w.open()
 	for what, err := range map[string]error{
-		"upload": put(tree, "new", "x", ""), "mkdir": tree.MakeDirectory("dir", false), "move": tree.Move("plain", "moved"), "remove": tree.Remove("plain", false), "remove all": tree.Remove("plain", true),
+		"upload": put(tree, "new", "x", ""), "mkdir": tree.MakeDirectory("dir", false), "move": tree.Move("plain", "moved"), "remove": tree.Remove(context.Background(), "plain", false), "remove all": tree.Remove(context.Background(), "plain", true),
 	} {
 		if session.CodeOf(err).Detail() != "read-only" {
 			t.Errorf("%s: %v", what, err)

@@ -86,7 +86,7 @@ func serveFiles(ctx context.Context, conn net.Conn, tree files.Tree, call link.F
 	case call.Op == link.FileMove:
 		return nil, tree.Move(call.Path, call.To)
 	case call.Op == link.FileRemove:
-		return nil, tree.Remove(call.Path, call.All)
+		return nil, tree.Remove(ctx, call.Path, call.All)
 	}
 	return nil, &session.Error{Code: "file_call_invalid", Message: "The session does not know this call for files.", Hint: "Start the session again with this version of Slipway."}
 }

@@ -49,7 +49,7 @@ export const zipAddress = (place: FilePlace, paths: readonly string[], name: str
 export const makeDirectory = (place: FilePlace, path: string, parents = false) =>
   request<undefined>(filesAddress(place, '/directory', path, { parents: parents ? 1 : undefined }), { method: 'POST' })
 export const moveFile = (place: FilePlace, from: string, to: string) => request<undefined>(`${filesAddress(place, '/move', from)}&to=${to}`, { method: 'POST' })
-export const removeFile = (place: FilePlace, path: string) => request<undefined>(filesAddress(place, '', path, { recursive: 1 }), { method: 'DELETE' })
+export const removeFile = (place: FilePlace, path: string, signal?: AbortSignal) => request<undefined>(filesAddress(place, '', path, { recursive: 1 }), { method: 'DELETE', signal })
 
 export const uploadState = (place: FilePlace, path: string, key: string, signal?: AbortSignal) =>
   request<UploadState>(filesAddress(place, '/upload', path, { key }), { signal })

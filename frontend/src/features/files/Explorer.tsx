@@ -4,7 +4,7 @@ import { Download, FilePlus, FolderInput, FolderOpen, FolderPlus, FolderUp, Rota
 import { lazy, Suspense, useMemo, useRef, useState, type DragEvent } from 'react'
 import { useTranslation } from 'react-i18next'
 import { asProblem } from '@/api/client'
-import { contentAddress, encodedName, type FilePlace, inside, moveFile, removeFile, zipAddress, placeKey } from '@/api/files'
+import { contentAddress, encodedName, type FilePlace, inside, moveFile, zipAddress, placeKey } from '@/api/files'
 import type { FileInfo } from '@/api/types.gen'
 import { saveUrl } from '@/lib/save'
 import { EmptyState } from '@/ui/EmptyState'
@@ -13,6 +13,7 @@ import { Crumbs } from './Crumbs'
 import { FileTable } from './FileTable'
 import { NameDialog, type Naming } from './NameDialog'
 import { crumbsOf, visible } from './paths'
+import { RemoveDialog } from './RemoveDialog'
 import { UploadList } from './UploadList'
 import { Archives } from './Archives'
 import css from './files.module.css'
@@ -35,7 +36,7 @@ export interface ExplorerProps {
 /** The files of a folder or a session: looked at, changed, brought and fetched. */
 export function Explorer({ place, root, dir, onVisit, readOnly }: ExplorerProps) {
   const { t } = useTranslation(['files', 'common'])
-  const { message, modal } = App.useApp()
+  const { message } = App.useApp()
   const client = useQueryClient()
   const listing = useListing(place, dir)
   const { uploads } = useUploads()
@@ -43,6 +44,7 @@ export function Explorer({ place, root, dir, onVisit, readOnly }: ExplorerProps)
   const [selected, setSelected] = useState<string[]>([])
   const [naming, setNaming] = useState<Naming | null>(null)
   const [shown, setShown] = useState<FileInfo | null>(null)
+  const [doomed, setDoomed] = useState<FileInfo[]>([])
   const [over, setOver] = useState(false)
   const files = useRef<HTMLInputElement>(null)
   const directory = useRef<HTMLInputElement>(null)
@@ -76,21 +78,6 @@ export function Explorer({ place, root, dir, onVisit, readOnly }: ExplorerProps)
     if (some.length === 1 && only?.kind === 'file') saveUrl(only.name, contentAddress(place, pathOf(only)))
     else saveUrl('', zipAddress(place, some.map(pathOf), only && some.length === 1 ? only.name : crumbsOf(dir).at(-1)?.name || root))
   }
-  const remove = (some: FileInfo[]) =>
-    modal.confirm({
-      title: some.length === 1 ? t('files:remove.title', { name: visible(some[0]?.name ?? '') }) : t('files:remove.titleMany', { count: some.length }),
-      content: t('files:remove.text'),
-      okText: t('files:remove.go'),
-      okButtonProps: { danger: true },
-      cancelText: t('common:action.cancel'),
-      onOk: async () => {
-        const results = await Promise.allSettled(some.map((file) => removeFile(place, pathOf(file))))
-        const failed = results.find((r) => r.status === 'rejected')
-        if (failed) void message.error([asProblem(failed.reason).message, asProblem(failed.reason).hint].filter(Boolean).join(' '))
-        setSelected([])
-        void refresh()
-      },
-    })
   const bring = (picked: Picked[]) => {
     if (picked.length > 0) uploads.add(place, dir, picked)
   }
@@ -143,7 +130,7 @@ export function Explorer({ place, root, dir, onVisit, readOnly }: ExplorerProps)
                 >
                   {t('files:move')}
                 </Button>
-                <Button danger icon={<Trash2 size={15} />} onClick={() => remove(chosen)}>
+                <Button danger icon={<Trash2 size={15} />} onClick={() => setDoomed(chosen)}>
                   {t('files:remove.go')}
                 </Button>
               </>
@@ -197,7 +184,7 @@ export function Explorer({ place, root, dir, onVisit, readOnly }: ExplorerProps)
                     await refresh()
                   }
             }
-            onRemove={readOnly ? undefined : (file) => remove([file])}
+            onRemove={readOnly ? undefined : (file) => setDoomed([file])}
             onDrag={readOnly ? undefined : (some) => moves.drag(some.map(pathOf))}
             takes={(file) => moves.dragging && moves.able(pathOf(file))}
             onDrop={(file) => void moves.put(pathOf(file))}
@@ -207,6 +194,17 @@ export function Explorer({ place, root, dir, onVisit, readOnly }: ExplorerProps)
       </div>
       <Archives />
       <UploadList place={place} />
+      {doomed.length > 0 ? (
+        <RemoveDialog
+          place={place}
+          some={doomed.map((file) => ({ path: pathOf(file), name: visible(file.name) }))}
+          onClose={() => setDoomed([])}
+          onDone={() => {
+            setSelected([])
+            void refresh()
+          }}
+        />
+      ) : null}
       {naming ? <NameDialog place={place} dir={dir} naming={naming} taken={(listing.data?.entries ?? []).map((e) => e.name)} onClose={() => setNaming(null)} onDone={() => void refresh()} /> : null}
       <Suspense fallback={null}>
         {shown ? <Preview place={place} path={pathOf(shown)} file={shown} readOnly={readOnly} onClose={() => setShown(null)} onSaved={() => void refresh()} /> : null}
