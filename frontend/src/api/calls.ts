@@ -204,7 +204,7 @@ export const terminalAttachPath = (id: string, terminal: string) => sessionPath(
 
 /** How one's own ssh reaches a running session. */
 export const fetchSSHAccess = (id: string, signal?: AbortSignal) => request<SSHAccess>(sessionPath(id, '/ssh'), { signal })
-export const testSSH = (id: string) => request<SSHTest>(sessionPath(id, '/ssh/test'), { method: 'POST', body: {} })
+export const testSSH = (id: string, signal?: AbortSignal) => request<SSHTest>(sessionPath(id, '/ssh/test'), { method: 'POST', body: {}, signal })
 export const setSSHInstalled = (installed: boolean) => request<SSHSetup>(`${root}/ssh`, { method: 'PUT', body: { installed } })
 
 export const fetchApps = (id: string, signal?: AbortSignal) => request<App[]>(sessionPath(id, '/apps'), { signal })
@@ -232,5 +232,5 @@ export const patchSetting = (name: string, value: string | null) => request<Sett
 export const fetchNotifier = (signal?: AbortSignal) => request<Notifier>(`${root}/notifier`, { signal })
 export const tryNotice = () => request<undefined>(`${root}/notifier`, { method: 'POST' })
 export const fetchLog = (signal?: AbortSignal) => request<LogTail>(`${root}/log`, { signal })
-export const fetchDiagnostics = () => request<Diagnostics>(`${root}/diagnostics`)
+export const fetchDiagnostics = (signal?: AbortSignal) => request<Diagnostics>(`${root}/diagnostics`, { signal })
 export const putSettings = (settings: Settings) => request<Settings>(`${root}/settings`, { method: 'PUT', body: settings })

@@ -7,6 +7,7 @@ import { asProblem } from '@/api/client'
 import { useSession } from '@/api/hooks'
 import { keys } from '@/api/keys'
 import type { SSHAccess } from '@/api/types.gen'
+import { useLeaving } from '@/lib/useLeaving'
 import { CopyButton } from '@/ui/CopyButton'
 import { Dialog } from '@/ui/Dialog'
 import { ErrorState } from '@/ui/ErrorState'
@@ -77,7 +78,8 @@ function Setup({ sessionId, installed }: { sessionId: string; installed: boolean
 
 function Trial({ sessionId, editor }: { sessionId: string; editor?: string | undefined }) {
   const { t } = useTranslation('apps')
-  const trial = useMutation({ mutationFn: () => testSSH(sessionId) })
+  const leaving = useLeaving()
+  const trial = useMutation({ mutationFn: () => testSSH(sessionId, leaving()) })
   const problem = trial.isError ? asProblem(trial.error) : trial.data?.problem
   return (
     <>

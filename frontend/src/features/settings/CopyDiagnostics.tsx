@@ -4,19 +4,22 @@ import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { fetchDiagnostics } from '@/api/calls'
 import { asProblem } from '@/api/client'
+import { useLeaving } from '@/lib/useLeaving'
 
 /** Copies what somebody who helps needs to know, without secrets. */
 export function CopyDiagnostics() {
   const { t } = useTranslation('settings')
   const { message } = App.useApp()
   const [busy, setBusy] = useState(false)
+  const leaving = useLeaving()
   const copy = async () => {
+    const signal = leaving() // it looks at the machine, which takes a while
     setBusy(true)
     try {
-      await navigator.clipboard.writeText((await fetchDiagnostics()).text)
+      await navigator.clipboard.writeText((await fetchDiagnostics(signal)).text)
       void message.success(t('log.copied'))
     } catch (error) {
-      void message.error(asProblem(error).message)
+      if (!signal?.aborted) void message.error(asProblem(error).message)
     } finally {
       setBusy(false)
     }
