@@ -75,8 +75,8 @@ func (d diskFiles) MakeDirectory(_ context.Context, _ session.Place, p session.F
 func (d diskFiles) MoveFile(_ context.Context, _ session.Place, from, to session.FilePath) error {
 	return d.tree.Move(from, to)
 }
-func (d diskFiles) RemoveFile(_ context.Context, _ session.Place, p session.FilePath, all bool) error {
-	return d.tree.Remove(p, all)
+func (d diskFiles) RemoveFile(ctx context.Context, _ session.Place, p session.FilePath, all bool) error {
+	return d.tree.Remove(ctx, p, all)
 }
 
 // startWithFiles starts a server over an agent whose files lie on the disk, in
