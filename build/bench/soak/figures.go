@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"runtime/pprof"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -22,8 +23,8 @@ const figuresName = "soak-figures"
 type figure struct {
 	Process    string        `json:"process"`
 	After      time.Duration `json:"after"`
-	Held       uint64        `json:"held"` // bytes of memory that it has of the system
-	Heap       uint64        `json:"heap"` // bytes of them in use after a collection
+	Resident   uint64        `json:"resident"` // bytes of memory that it has, with what it maps of files; 0 where the system does not say
+	Heap       uint64        `json:"heap"`     // bytes of them in use after a collection
 	Goroutines int           `json:"goroutines"`
 }
 
@@ -42,12 +43,12 @@ func watch(ctx context.Context, process, path string, every time.Duration) {
 		case <-ticker.C:
 		}
 		f := least(ctx)
-		f.Held = heldNow()
+		f.Resident = residentNow()
 		if ctx.Err() != nil {
 			return // what is being ended has less
 		}
 		f.Process, f.After = process, time.Since(began)
-		fmt.Printf("%s %-12s %7.2f MiB, %6.2f MiB of it heap, %5d goroutines\n", f.After.Round(time.Second), f.Process, mib(f.Held), mib(f.Heap), f.Goroutines)
+		fmt.Printf("%s %-12s %7.2f MiB, %6.2f MiB of it heap, %5d goroutines\n", f.After.Round(time.Second), f.Process, mib(f.Resident), mib(f.Heap), f.Goroutines)
 		if dir := os.Getenv(profilesVariable); dir != "" {
 			if err := profile(filepath.Join(dir, fmt.Sprintf("%s-%s.heap", process, f.After.Round(time.Second)))); err != nil {
 				fmt.Fprintln(os.Stderr, err)
@@ -80,13 +81,20 @@ func least(ctx context.Context) figure {
 	return f
 }
 
-// heldNow is how much memory the process has of the system, but for what it maps of files, once it
-// has given back what it does not need.
-func heldNow() uint64 {
+// residentNow is how much memory the process has once it has given back what it does not need.
+func residentNow() uint64 {
 	debug.FreeOSMemory()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.Sys - m.HeapReleased
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0 // another system
+	}
+	_, rest, _ := strings.Cut(string(status), "VmRSS:")
+	kilobytes, _, _ := strings.Cut(rest, "kB")
+	resident, err := strconv.ParseUint(strings.TrimSpace(kilobytes), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return resident << 10
 }
 
 func mib(bytes uint64) float64 { return float64(bytes) / (1 << 20) }
@@ -107,17 +115,14 @@ func note(path string, f figure) error {
 	return err
 }
 
-// How much more there may be at the end than at the beginning: memory by its part, the
-// heap since the first hour, goroutines by those of a few sessions that happen to run. In a run that
+// How much more there may be at the end than after the first hour: memory by its part,
+// goroutines by those of a few sessions that happen to run. In a run that
 // is too short for samples to fill their hour memory may double.
 const (
-	mostHeap       = 1.10
-	mostHeapQuick  = 2.0
-	mostGoroutines = 60
-	lastFigures    = 5
-	// settled is how many figures come before the first that counts for what is
-	// kept beside the heap: its gaps, which are as many as they get after some hours.
-	settled = 3
+	mostMemory      = 1.10
+	mostMemoryQuick = 2.0
+	mostGoroutines  = 60
+	lastFigures     = 5
 )
 
 // judgeFigures fails where a process has grown.
@@ -138,20 +143,16 @@ func (s soak) judgeFigures(path string) error {
 		return fmt.Errorf("%d figures in %s: it was too short", len(all), path)
 	}
 	first, last := all[0], middle(all[max(1, len(all)-lastFigures):])
-	hour := first
-	if len(all) >= settled+2*lastFigures {
-		first = middle(all[settled : settled+lastFigures])
-	}
-	most := mostHeap
+	most := mostMemory
 	if s.quick {
-		most = mostHeapQuick
+		most = mostMemoryQuick
 	}
-	fmt.Printf("%s: heap %.2f MiB after the first hour, %.2f MiB at the end; held %.2f MiB and %.2f MiB; %d and %d goroutines\n", first.Process, mib(hour.Heap), mib(last.Heap), mib(first.Held), mib(last.Held), first.Goroutines, last.Goroutines)
-	if float64(last.Heap) > most*float64(hour.Heap) {
-		return fmt.Errorf("%s: the heap has grown from %d to %d bytes since the first hour", first.Process, hour.Heap, last.Heap)
+	fmt.Printf("%s: after the first hour and at the end %.2f MiB and %.2f MiB, of it heap %.2f MiB and %.2f MiB; %d and %d goroutines\n", first.Process, mib(first.Resident), mib(last.Resident), mib(first.Heap), mib(last.Heap), first.Goroutines, last.Goroutines)
+	if float64(last.Heap) > most*float64(first.Heap) {
+		return fmt.Errorf("%s: the heap has grown from %d to %d bytes since the first hour", first.Process, first.Heap, last.Heap)
 	}
-	if float64(last.Held) > most*float64(first.Held) {
-		return fmt.Errorf("%s: the memory that it has of the system has grown from %d to %d bytes", first.Process, first.Held, last.Held)
+	if float64(last.Resident) > most*float64(first.Resident) {
+		return fmt.Errorf("%s: its memory has grown from %d to %d bytes since the first hour", first.Process, first.Resident, last.Resident)
 	}
 	if last.Goroutines > first.Goroutines+mostGoroutines {
 		return fmt.Errorf("%s: goroutines have grown from %d to %d", first.Process, first.Goroutines, last.Goroutines)
@@ -173,13 +174,13 @@ func profile(path string) error {
 // middle is the median of each.
 func middle(figures []figure) figure {
 	f := figures[0]
-	helds, heaps, goroutines := make([]uint64, len(figures)), make([]uint64, len(figures)), make([]int, len(figures))
+	residents, heaps, goroutines := make([]uint64, len(figures)), make([]uint64, len(figures)), make([]int, len(figures))
 	for i, one := range figures {
-		helds[i], heaps[i], goroutines[i] = one.Held, one.Heap, one.Goroutines
+		residents[i], heaps[i], goroutines[i] = one.Resident, one.Heap, one.Goroutines
 	}
-	slices.Sort(helds)
+	slices.Sort(residents)
 	slices.Sort(heaps)
 	slices.Sort(goroutines)
-	f.Held, f.Heap, f.Goroutines = helds[len(helds)/2], heaps[len(heaps)/2], goroutines[len(goroutines)/2]
+	f.Resident, f.Heap, f.Goroutines = residents[len(residents)/2], heaps[len(heaps)/2], goroutines[len(goroutines)/2]
 	return f
 }
