@@ -53,6 +53,7 @@ export class Browser {
       args: flags,
       viewport: this.#viewport,
       locale: 'en-US',
+      reducedMotion: 'reduce', // what still slides on a busy machine is not where one aims
       acceptDownloads: true,
       permissions: ['clipboard-read', 'clipboard-write'],
     })

@@ -93,7 +93,7 @@ export function useDraft(): DraftUse {
       rewrite((old) => {
         old.set('step', to)
         return old
-      }, false)
+      }, false, true)
     },
     [rewrite, step],
   )
@@ -116,7 +116,8 @@ export function useDraft(): DraftUse {
   return { draft, change, reset, step, go, leave, left, recentMissing, origin }
 }
 
-type Rewrite = (change: (params: URLSearchParams) => URLSearchParams, replace: boolean) => void
+/** With atOnce the page shows the new address before anything else is pressed: a second press of Next is one step further. */
+type Rewrite = (change: (params: URLSearchParams) => URLSearchParams, replace: boolean, atOnce?: boolean) => void
 
 /**
  * Changes the query of the address as it stands at that moment. What a render
@@ -125,9 +126,9 @@ type Rewrite = (change: (params: URLSearchParams) => URLSearchParams, replace: b
 function useRewrite(): Rewrite {
   const navigate = useNavigate()
   return useCallback(
-    (change, replace) => {
+    (change, replace, atOnce = false) => {
       const next = change(new URLSearchParams(window.location.search))
-      void navigate({ search: next.toString() }, { replace })
+      void navigate({ search: next.toString() }, { replace, flushSync: atOnce })
     },
     [navigate],
   )
