@@ -17,32 +17,43 @@ func WriteReference(w io.Writer) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n\n```\n%s\n```\n", strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(root.Long), strings.TrimSpace(exitCodesHelp))), strings.TrimSpace(exitCodesHelp))
 	fmt.Fprintf(&text, "\nEvery command also takes `-o json` (the API's own objects) and `--help`.\n")
-	for _, command := range root.Commands() {
-		writeCommand(&text, command)
-	}
+	text.WriteString("\n| command | does |\n|---|---|\n")
+	everyCommand(root, func(command *cobra.Command) {
+		path := command.CommandPath()
+		fmt.Fprintf(&text, "| [%s](#%s) | %s |\n", path, strings.ReplaceAll(path, " ", "-"), command.Short)
+	})
+	everyCommand(root, func(command *cobra.Command) { writeCommand(&text, command) })
 	_, err := io.WriteString(w, text.String())
 	return err
 }
 
-// writeCommand writes a command and those below it; hidden ones are for programs.
-func writeCommand(text *strings.Builder, command *cobra.Command) {
-	if command.Hidden || command.Name() == "help" {
-		return
+// everyCommand calls fn for the commands that are for people, each before those below it.
+func everyCommand(above *cobra.Command, fn func(*cobra.Command)) {
+	for _, command := range above.Commands() {
+		if !command.Hidden && command.Name() != "help" {
+			fn(command)
+			everyCommand(command, fn)
+		}
 	}
+}
+
+func writeCommand(text *strings.Builder, command *cobra.Command) {
 	fmt.Fprintf(text, "\n## %s\n\n%s.\n", command.CommandPath(), strings.TrimSuffix(command.Short, "."))
-	if command.Runnable() && !command.HasSubCommands() {
+	if command.Runnable() {
 		fmt.Fprintf(text, "\n```\n%s\n```\n", strings.TrimSuffix(command.UseLine(), " [flags]"))
 	}
 	if command.Long != "" {
 		fmt.Fprintf(text, "\n```text\n%s\n```\n", strings.TrimSpace(command.Long))
 	}
 	if command.Example != "" {
-		fmt.Fprintf(text, "\n```\n%s\n```\n", strings.TrimSpace(command.Example))
+		fmt.Fprintf(text, "\nFor example:\n\n```\n%s\n```\n", outdent(command.Example))
 	}
 	if flags := command.LocalNonPersistentFlags(); flags.HasAvailableFlags() {
 		fmt.Fprintf(text, "\n```text\n%s\n```\n", strings.TrimRight(flags.FlagUsages(), "\n"))
 	}
-	for _, sub := range command.Commands() {
-		writeCommand(text, sub)
-	}
+}
+
+// outdent takes away what all lines of an example begin with in the help.
+func outdent(example string) string {
+	return strings.TrimSpace(strings.ReplaceAll("\n"+example, "\n  ", "\n"))
 }

@@ -3,33 +3,10 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"reflect"
 	"strings"
 
-	"slipway/backend/api"
 	"slipway/backend/settings"
 )
-
-// writeAPI lists the routes; the shapes of their bodies are in the OpenAPI document.
-func writeAPI(b *bytes.Buffer) error {
-	fmt.Fprint(b, "The control plane answers on 127.0.0.1 to whoever holds the token (the file `token` in Slipway's folder, sent as\n`Authorization: Bearer …`). `slipway login` prints an address that logs a browser in. The shapes of all bodies are in\n[openapi.json](../../backend/api/openapi.json), which a running control plane serves at `/api/v1/openapi.json`; an\nanswer with a status of 400 or more is a `Problem` with a [code](errors.md).\n\n| request | does | body | answer |\n|---|---|---|---|\n")
-	for _, route := range api.Routes {
-		fmt.Fprintf(b, "| `%s %s` | %s | %s | %s |\n", route.Method, route.Path, cell(route.Summary), typeName(route.Request), typeName(route.Response))
-	}
-	return nil
-}
-
-// typeName is how the OpenAPI document calls a body.
-func typeName(body any) string {
-	if body == nil {
-		return ""
-	}
-	t := reflect.TypeOf(body)
-	if t.Kind() == reflect.Slice {
-		return "list of `" + t.Elem().Name() + "`"
-	}
-	return "`" + t.Name() + "`"
-}
 
 func writeSettings(b *bytes.Buffer) error {
 	fmt.Fprint(b, "They stand in `settings.json` in Slipway's folder, with a JSON schema beside it; the Settings page and `slipway settings`\nchange them. A variable overrides what the file says. What is marked *start* is read when Slipway starts.\n\n| setting | variable | value | default | about |\n|---|---|---|---|---|\n")
