@@ -215,10 +215,15 @@ func (p *program) ask(ctx context.Context, prompt api.Prompt) (string, error) {
 	if prompt.Again {
 		text = "That was not accepted. " + text
 	}
+	if state, err := term.GetState(int(in.Fd())); err == nil {
+		defer term.Restore(int(in.Fd()), state) //nolint:errcheck // nothing can be done about a terminal that has gone
+	}
+	if prompt.Secret {
+		_ = hide(int(in.Fd())) // before it is asked for: whoever types at once is not shown either; what cannot hide it now is told by the reader
+	}
 	fmt.Fprint(p.Stderr, text+" ")
 	answer := make(chan string, 1)
 	failed := make(chan error, 1)
-	state, stateErr := term.GetState(int(in.Fd()))
 	go func() {
 		line, err := readAnswer(in, prompt.Secret)
 		if err != nil {
@@ -236,9 +241,6 @@ func (p *program) ask(ctx context.Context, prompt api.Prompt) (string, error) {
 		}
 		return "", err
 	case <-ctx.Done():
-		if stateErr == nil {
-			_ = term.Restore(int(in.Fd()), state) // the reader may have hidden what is typed
-		}
 		fmt.Fprintln(p.Stderr)
 		return "", ctx.Err()
 	}
