@@ -41,6 +41,7 @@ export function Appearance({ children }: { children: ReactNode }) {
       theme={themeOf(mode, settings?.density === 'compact' ? 'compact' : 'comfortable', calm)}
       locale={i18n.language === 'ko' ? koKR : enUS}
       wave={{ disabled: true }}
+      modal={{ centered: true }}
     >
       <AntApp style={{ height: '100%' }} notification={{ placement: 'bottomRight' }} message={{ maxCount: 3 }}>
         {children}

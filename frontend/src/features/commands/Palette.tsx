@@ -75,7 +75,7 @@ export function Palette({ commands, onClose }: PaletteProps) {
   }
   const idOf = (command: Command) => `${base}-${command.id}`
   return (
-    <Dialog title={<span className="unseen">{t('title')}</span>} closable={false} footer={null} width={640} onCancel={onClose} style={{ top: 72 }} styles={{ container: { padding: 0 }, header: { margin: 0, height: 0 } }}>
+    <Dialog title={<span className="unseen">{t('title')}</span>} closable={false} footer={null} width={640} onCancel={onClose} centered={false} style={{ top: 72 }} styles={{ container: { padding: 0 }, header: { margin: 0, height: 0 } }}>
       <label className={css.field}>
         <Search size={16} aria-hidden />
         <input

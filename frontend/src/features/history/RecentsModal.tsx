@@ -112,7 +112,6 @@ export function RecentsModal({ onClose, onUse, open }: RecentsModalProps) {
   const ordered = orderRecents(recents.data ?? [])
   return (
     <Dialog
-      centered
       width={860}
       footer={
         <div className={css.foot}>

@@ -32,7 +32,6 @@ export function CleanupDialog({ rows, agent, onClose }: { rows: readonly ImageRo
   }
   return (
     <Dialog
-      centered
       width={640}
       title={t('images:cleanup.title')}
       okText={chosen.length === 0 ? t('images:remove') : t('images:cleanup.go', { count: chosen.length })}

@@ -40,7 +40,7 @@ export function PullDialog({ image: first, agent: chosen, agents, onClose }: Pul
     }
   }
   return (
-    <Dialog centered width={520} title={t('images:dialog.title')} okText={t('images:dialog.go')} cancelText={t('common:action.cancel')} okButtonProps={{ disabled: !able, loading: busy }} onOk={() => void go()} onCancel={onClose}>
+    <Dialog width={520} title={t('images:dialog.title')} okText={t('images:dialog.go')} cancelText={t('common:action.cancel')} okButtonProps={{ disabled: !able, loading: busy }} onOk={() => void go()} onCancel={onClose}>
       <div className={css.form}>
         <label className={css.field}>
           {t('images:dialog.image')}

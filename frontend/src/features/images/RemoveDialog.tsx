@@ -15,7 +15,7 @@ export function RemoveDialog({ row, agent, onClose }: { row: ImageRow; agent: st
     if (await start(() => removeImages({ images: [row.image.id], agent }))) onClose()
   }
   return (
-    <Dialog centered width={460} title={t('images:removeTitle', { name: nameOf(row.image) || t('images:unnamed') })} okText={t('images:remove')} okButtonProps={{ danger: true, type: 'primary' }} cancelText={t('common:action.cancel')} onOk={() => void go()} onCancel={onClose}>
+    <Dialog width={460} title={t('images:removeTitle', { name: nameOf(row.image) || t('images:unnamed') })} okText={t('images:remove')} okButtonProps={{ danger: true, type: 'primary' }} cancelText={t('common:action.cancel')} onOk={() => void go()} onCancel={onClose}>
       <p className={css.text}>{t('images:removeText', { amount: formatBytes(row.alone ?? 0) })}</p>
       {row.image.refs.length > 0 ? <code className={css.wrap}>{row.image.refs.join(', ')}</code> : null}
     </Dialog>

@@ -103,7 +103,7 @@ export function CompareModal({ first, onClose }: { first: RecipeSource | null; o
   const fields = result.data ?? []
   const differing = fields.filter((f) => !f.same)
   return (
-    <Dialog centered width={960} footer={null} title={t('compareTitle')} onCancel={onClose}>
+    <Dialog width={960} footer={null} title={t('compareTitle')} onCancel={onClose}>
       <div className={css.sides}>
         <SidePicker side={left} label={t('side.left')} onChange={setLeft} />
         <SidePicker side={right} label={t('side.right')} onChange={setRight} />

@@ -60,7 +60,7 @@ export function RecipeModal({ source, onClose, onCompare }: RecipeModalProps) {
     </div>
   ) : null
   return (
-    <Dialog centered width={720} title={recipe ? t('titleOf', { name: recipe.name }) : t('title')} onCancel={onClose} footer={foot}>
+    <Dialog width={720} title={recipe ? t('titleOf', { name: recipe.name }) : t('title')} onCancel={onClose} footer={foot}>
       <p className={css.text}>{t('text')}</p>
       {query.error ? (
         <ErrorState problem={asProblem(query.error)} onRetry={() => void query.refetch()} />

@@ -32,7 +32,7 @@ export function CommitDialog({ id, onClose }: { id: string; onClose: () => void 
   const [begun, setBegun] = useState<string | null>(null)
   const operation = useOperations().data?.find((o) => o.id === begun)
   return (
-    <Dialog centered width={520} title={t('session:commit.title', { name: session?.name ?? id })} footer={null} onCancel={onClose}>
+    <Dialog width={520} title={t('session:commit.title', { name: session?.name ?? id })} footer={null} onCancel={onClose}>
       {operation ? <Progress operation={operation} onAgain={() => setBegun(null)} onClose={onClose} /> : session ? <Form session={session} onBegun={setBegun} onClose={onClose} /> : null}
     </Dialog>
   )

@@ -97,7 +97,6 @@ function DropDialog({ session, onClose }: { session: Session; onClose: () => voi
   return (
     <Modal
       open
-      centered
       width={440}
       title={t('session:endImage.dropTitle', { name: session.name })}
       okText={t('session:endImage.drop')}

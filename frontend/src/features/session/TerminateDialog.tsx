@@ -59,7 +59,6 @@ export function TerminateDialog({ ids, forced, onClose }: TerminateDialogProps) 
   const names = left.slice(0, namesShown).map(nameOf)
   return (
     <Dialog
-      centered
       width={460}
       title={left.length === 1 ? t('session:terminate.titleOne', { name: names[0] }) : t('session:terminate.titleMany', { count: left.length })}
       okText={t(force ? 'session:terminate.okForce' : 'session:terminate.ok')}

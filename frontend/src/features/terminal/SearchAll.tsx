@@ -28,7 +28,7 @@ export function SearchAll(props: SearchAllProps) {
       <Tooltip title={t('searchAll.title')}>
         <Button type="text" size="small" aria-label={t('searchAll.title')} disabled={!props.running} icon={<Search size={15} />} onClick={() => setOpen(true)} />
       </Tooltip>
-      <Modal open={open} title={t('searchAll.title')} width={720} footer={null} destroyOnHidden onCancel={() => setOpen(false)}>
+      <Modal open={open} title={t('searchAll.title')} width={720} centered={false} footer={null} destroyOnHidden onCancel={() => setOpen(false)}>
         <Found
           {...props}
           onShow={(terminal, text) => {
