@@ -55,7 +55,7 @@ function Notices({ session }: { session: Session }) {
             <div className={css.noticeText}>
               {waitText(session.wait)}
               {session.wait.start ? ` ${t('session:mayStart', { when: formatRelative(session.wait.start), at: formatExact(session.wait.start), margin: session.wait.margin ? ` ± ${session.wait.margin}` : '' })}` : ''}
-              {session.wait.until ? ` (${t(session.wait.code === 'scheduler_wait_resources' ? 'session:waitingLatest' : 'session:waitingUntil', { when: formatRelative(session.wait.until) })})` : ''}
+              {session.wait.until ? ` ${t(session.wait.code === 'scheduler_wait_resources' ? 'session:waitingLatest' : 'session:waitingUntil', { when: formatRelative(session.wait.until) })}` : ''}
             </div>
           </div>
         </div>

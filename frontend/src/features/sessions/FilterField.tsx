@@ -1,6 +1,6 @@
 import { AutoComplete, Input, Tooltip } from 'antd'
 import { Search } from 'lucide-react'
-import { useEffect, useMemo, useRef, useState } from 'react'
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { Session } from '@/api/types.gen'
 import { filterProperties, suggest, type TitleOf } from './filter'
@@ -14,7 +14,7 @@ export interface FilterFieldProps {
   titleOf: TitleOf
 }
 
-/** The filter field with suggestions. What is typed goes into the address after a pause; "/" jumps here from anywhere. */
+/** The filter field with suggestions. What is typed goes into the address after a pause, or when one goes elsewhere; "/" jumps here from anywhere. */
 export function FilterField({ query, onQuery, sessions, titleOf }: FilterFieldProps) {
   const { t } = useTranslation('sessions')
   const [text, setText] = useState(query)
@@ -26,14 +26,15 @@ export function FilterField({ query, onQuery, sessions, titleOf }: FilterFieldPr
       setText(query)
     }
   }, [query])
-  useEffect(() => {
+  const send = useCallback(() => {
     if (text === sent.current) return
-    const timer = setTimeout(() => {
-      sent.current = text
-      onQuery(text)
-    }, 150)
-    return () => clearTimeout(timer)
+    sent.current = text
+    onQuery(text)
   }, [text, onQuery])
+  useEffect(() => {
+    const timer = setTimeout(send, 150)
+    return () => clearTimeout(timer)
+  }, [send])
   const options = useMemo(
     () =>
       (open ? suggest(text, sessions, titleOf) : []).map(({ query: value, term, count }) => ({
@@ -66,6 +67,8 @@ export function FilterField({ query, onQuery, sessions, titleOf }: FilterFieldPr
         }}
         // A property alone is half a term: its values are offered next.
         onSelect={(value: string) => setOpen(value.endsWith(':'))}
+        // Before the click that took the focus: a row would open, and the address of the list take its place.
+        onBlur={send}
         onInputKeyDown={(event) => event.key === 'Escape' && leave()}
       >
         <Input data-filter prefix={<Search size={14} className={css.dim ?? ''} />} placeholder={t('filter.placeholder')} aria-label={t('filter.label')} allowClear />

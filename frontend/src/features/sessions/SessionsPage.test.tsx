@@ -52,6 +52,12 @@ describe('SessionsPage', () => {
     expect(where()).toBe('/?type=batch')
     expect(screen.queryByText('train-a')).not.toBeInTheDocument()
   })
+  it('filters at once when one goes elsewhere, so that what is opened next is not left again', async () => {
+    const { where } = renderView(<SessionsPage openId={undefined} />, { known })
+    await userEvent.type(screen.getByRole('combobox', { name: 'Filter sessions' }), 'train')
+    await userEvent.tab()
+    expect(where()).toBe('/?q=train')
+  })
   it('finds by the filter after a pause and offers to clear it when nothing is left', async () => {
     const { where } = renderView(<SessionsPage openId={undefined} />, { known })
     await userEvent.type(screen.getByRole('combobox', { name: 'Filter sessions' }), 'status:error')
