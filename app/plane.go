@@ -3,11 +3,9 @@
 package app
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -21,9 +19,8 @@ import (
 
 // plane is the control plane as the window sees it.
 type plane struct {
-	place.Connection
+	place.Client
 	home place.Home
-	http *http.Client
 }
 
 // callTimeout bounds every request of the shell: all of them are answered from
@@ -40,39 +37,20 @@ func connect(ctx context.Context, engine string) (*plane, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &plane{Connection: connection, home: home, http: &http.Client{Timeout: callTimeout}}, nil
+	client := connection.Client()
+	client.HTTP.Timeout = callTimeout
+	return &plane{Client: client, home: home}, nil
 }
 
-// call sends one request and decodes the answer into out, unless that is nil.
+// call makes one request of the API. A person reads its error.
 func (p *plane) call(ctx context.Context, method, path string, in, out any) error {
-	var body bytes.Buffer
-	if in != nil {
-		if err := json.NewEncoder(&body).Encode(in); err != nil {
-			return err
-		}
-	}
-	request, err := http.NewRequestWithContext(ctx, method, p.URL+path, &body)
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Authorization", "Bearer "+p.Token)
-	request.Header.Set("Content-Type", "application/json")
-	response, err := p.http.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode >= http.StatusBadRequest {
-		var problem api.Problem
-		if err := json.NewDecoder(response.Body).Decode(&problem); err != nil {
-			return fmt.Errorf("%s %s answered %s", method, path, response.Status)
-		}
+	err := p.Call(ctx, method, path, in, out)
+	var refused *place.Refused
+	var problem api.Problem
+	if errors.As(err, &refused) && json.Unmarshal(refused.Body, &problem) == nil && problem.Message != "" {
 		return errors.New(problem.Message)
 	}
-	if out == nil {
-		return nil
-	}
-	return json.NewDecoder(response.Body).Decode(out)
+	return err
 }
 
 // loginURL returns an address that logs the window in, once.
@@ -130,8 +108,7 @@ func (p *plane) follow(ctx context.Context, fn func(api.Event), lost func(error)
 func (p *plane) followOnce(ctx context.Context, last *api.Event, fn func(api.Event)) error {
 	address := "ws" + strings.TrimPrefix(p.URL, "http") + "/api/v1/events?shell=1&epoch=" + last.Epoch +
 		"&after=" + strconv.FormatUint(last.Seq, 10)
-	header := http.Header{"Authorization": {"Bearer " + p.Token}}
-	conn, response, err := websocket.DefaultDialer.DialContext(ctx, address, header)
+	conn, response, err := websocket.DefaultDialer.DialContext(ctx, address, p.Header())
 	if err != nil {
 		return err
 	}

@@ -94,22 +94,10 @@ func loginTo(ctx context.Context, home place.Home) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, connection.URL+"/api/v1/login", nil)
-	if err != nil {
-		return "", err
-	}
-	req.Header.Set("Authorization", "Bearer "+connection.Token)
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // no proxy: it is on this machine
-	response, err := client.Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer response.Body.Close() //nolint:errcheck // it was only read
+	client := connection.Client()
+	defer client.HTTP.CloseIdleConnections()
 	var link api.LoginLink
-	if response.StatusCode != http.StatusCreated {
-		return "", fmt.Errorf("the demo answers with status %d", response.StatusCode)
-	}
-	err = json.NewDecoder(response.Body).Decode(&link)
+	err = client.Call(ctx, http.MethodPost, "/api/v1/login", nil, &link)
 	return link.URL, err
 }
 

@@ -58,7 +58,8 @@ func (h Home) Connect(ctx context.Context) (Connection, error) {
 	if err != nil {
 		return Connection{}, err
 	}
-	if err := probe(ctx, serving.URL, token); err != nil {
+	connection := Connection{URL: serving.URL, Token: token, Serving: serving}
+	if err := probe(ctx, connection); err != nil {
 		return Connection{}, fmt.Errorf("%w: %w", ErrNotServing, err)
 	}
 	// Whoever serves removes what a process that died has left before it listens,
@@ -66,29 +67,17 @@ func (h Home) Connect(ctx context.Context) (Connection, error) {
 	if now, err := h.Serving(); err != nil || now != serving {
 		return Connection{}, errors.Join(ErrNotServing, err)
 	}
-	return Connection{URL: serving.URL, Token: token, Serving: serving}, nil
+	return connection, nil
 }
 
-// probe asks the control plane at url for its version. An answer to the token
-// of this folder is proof enough that it is the one that belongs to it.
-func probe(ctx context.Context, url, token string) error {
+// probe asks a control plane for its version. An answer to the token of this
+// folder is proof enough that it is the one that belongs to it.
+func probe(ctx context.Context, connection Connection) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/api/v1/version", nil)
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Authorization", "Bearer "+token)
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // no proxy: it is this machine
-	response, err := client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers with %s", url, response.Status)
-	}
-	return nil
+	client := connection.Client()
+	defer client.HTTP.CloseIdleConnections()
+	return client.Call(ctx, http.MethodGet, "/api/v1/version", nil, nil)
 }
 
 // ConnectOrStart finds the control plane of the folder, or starts one in the

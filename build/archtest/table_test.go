@@ -76,7 +76,7 @@ var table = []row{
 	{pkg: "build/docgen", imports: []string{"backend/api", "backend/cli", "backend/settings"}},
 	{pkg: "build/tsgen", imports: []string{"backend/api"}},
 	{pkg: "build/bench/gpuprobe", imports: []string{"gpu", "gpu/nvml", "gpu/procs"}},
-	{pkg: "build/bench", imports: []string{"backend/api"}},
+	{pkg: "build/bench", imports: []string{"backend/api", "backend/place"}},
 	{pkg: "build/bench/soak", imports: []string{"backend", "backend/api", "backend/demo", "backend/place", "backend/session", "backend/store", "gpu"}},
 	{pkg: "build/bench/link"},
 	{pkg: "build/bench/tunnel", imports: []string{"tunnel", "build/bench/link"}},

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -76,7 +77,7 @@ func (c *carrier) prepare(ctx context.Context) error {
 	if err := os.Mkdir(linked, 0o700); err != nil {
 		return err
 	}
-	return c.call(ctx, http.MethodPost, "/api/v1/folders", api.FolderRequest{Name: "bench-files", Path: linked}, &c.folder)
+	return c.Call(ctx, http.MethodPost, "/api/v1/folders", api.FolderRequest{Name: "bench-files", Path: linked}, &c.folder)
 }
 
 // makeNoise makes a file of copiedBytes that nothing can make smaller, and returns its SHA-256.
@@ -105,15 +106,13 @@ func (c *carrier) address(call string, more ...string) string {
 
 // send makes a request whose body or answer is long.
 func (c *carrier) send(ctx context.Context, method, path string, body io.Reader, header http.Header) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, c.url+path, body)
+	req, err := http.NewRequestWithContext(ctx, method, c.URL+path, body)
 	if err != nil {
 		return nil, err
 	}
-	if header != nil {
-		req.Header = header
-	}
-	req.Header.Set("Authorization", "Bearer "+c.token)
-	resp, err := (&http.Client{Transport: c.http.Transport}).Do(req)
+	req.Header = c.Header()
+	maps.Copy(req.Header, header)
+	resp, err := (&http.Client{Transport: c.HTTP.Transport}).Do(req)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +146,7 @@ func (c *carrier) upload(ctx context.Context, key string, from, most int64) erro
 
 // finish makes the file of an upload appear; it compares a checksum where one is given.
 func (c *carrier) finish(ctx context.Context, key, sum string) error {
-	return c.call(ctx, http.MethodPost, c.address("upload", "key", key), api.FinishRequest{Size: copiedBytes, SHA256: sum, Conflict: "replace"}, nil)
+	return c.Call(ctx, http.MethodPost, c.address("upload", "key", key), api.FinishRequest{Size: copiedBytes, SHA256: sum, Conflict: "replace"}, nil)
 }
 
 // download fetches the file from an offset on and writes it down.

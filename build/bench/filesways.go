@@ -143,7 +143,7 @@ func (c *carrier) cut(ctx context.Context, r *report) error {
 		return err
 	}
 	var state api.UploadState
-	if err := c.call(ctx, http.MethodGet, c.address("upload", "key", "cut"), nil, &state); err != nil {
+	if err := c.Call(ctx, http.MethodGet, c.address("upload", "key", "cut"), nil, &state); err != nil {
 		return err
 	}
 	if state.Offset != half {
@@ -234,7 +234,7 @@ func (c *carrier) list(ctx context.Context, r *report) error {
 		}
 	}
 	var folder api.Folder
-	if err := c.call(ctx, http.MethodPost, "/api/v1/folders", api.FolderRequest{Name: "bench-many", Path: dir}, &folder); err != nil {
+	if err := c.Call(ctx, http.MethodPost, "/api/v1/folders", api.FolderRequest{Name: "bench-many", Path: dir}, &folder); err != nil {
 		return err
 	}
 	var times samples
@@ -243,7 +243,7 @@ func (c *carrier) list(ctx context.Context, r *report) error {
 		count, after := 0, ""
 		for more := true; more; {
 			var listing api.FileListing
-			if err := c.call(ctx, http.MethodGet, "/api/v1/folders/"+folder.ID+"/files?"+url.Values{"after": {after}}.Encode(), nil, &listing); err != nil {
+			if err := c.Call(ctx, http.MethodGet, "/api/v1/folders/"+folder.ID+"/files?"+url.Values{"after": {after}}.Encode(), nil, &listing); err != nil {
 				return err
 			}
 			count += len(listing.Entries)

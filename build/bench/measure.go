@@ -290,7 +290,7 @@ func measureList(ctx context.Context, p *plane, o options, r *report) error {
 	var answer json.RawMessage
 	for range 200 {
 		begin := time.Now()
-		if err := p.call(ctx, http.MethodGet, "/api/v1/sessions", nil, &answer); err != nil {
+		if err := p.Call(ctx, http.MethodGet, "/api/v1/sessions", nil, &answer); err != nil {
 			return err
 		}
 		times = append(times, time.Since(begin))
@@ -334,10 +334,10 @@ func (p *plane) fill(ctx context.Context, o options) error {
 func (p *plane) callOff(ctx context.Context, image string, at time.Time) error {
 	var s api.Session
 	spec := api.Spec{Type: "batch", Image: image, Command: "python3 train.py --epochs 10", NotBefore: &at, Env: []api.EnvVar{{Name: "SEED", Value: "42"}}}
-	if err := p.call(ctx, http.MethodPost, "/api/v1/sessions", api.LaunchRequest{Spec: spec}, &s); err != nil {
+	if err := p.Call(ctx, http.MethodPost, "/api/v1/sessions", api.LaunchRequest{Spec: spec}, &s); err != nil {
 		return err
 	}
-	return p.call(ctx, http.MethodPost, "/api/v1/sessions/"+s.ID+"/terminate", api.TerminateRequest{}, nil)
+	return p.Call(ctx, http.MethodPost, "/api/v1/sessions/"+s.ID+"/terminate", api.TerminateRequest{}, nil)
 }
 
 // measureIdle watches the program while nobody asks it for anything, without

@@ -1,16 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -18,17 +14,16 @@ import (
 	"github.com/gorilla/websocket"
 
 	"slipway/backend/api"
+	"slipway/backend/place"
 )
 
 // plane is a control plane of our own, in a folder of its own.
 type plane struct {
+	place.Client
 	home    string
 	env     []string
 	command *exec.Cmd
 	ended   chan error
-	url     string
-	token   string
-	http    *http.Client
 	live    map[string]bool // sessions to end
 }
 
@@ -40,7 +35,7 @@ func startPlane(ctx context.Context, binary, host string) (*plane, error) {
 	}
 	p := &plane{
 		home: home, env: append(os.Environ(), "DOCKER_HOST="+host, "SLIPWAY_HOME="+home), ended: make(chan error, 1),
-		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 32}, Timeout: time.Minute}, live: map[string]bool{},
+		live: map[string]bool{},
 	}
 	p.command = exec.CommandContext(ctx, binary, "serve", "--engine", "docker")
 	p.command.Env = p.env
@@ -60,16 +55,10 @@ func startPlane(ctx context.Context, binary, host string) (*plane, error) {
 func (p *plane) await(ctx context.Context) error {
 	deadline := time.Now().Add(30 * time.Second)
 	for time.Now().Before(deadline) && ctx.Err() == nil {
-		var serving struct {
-			URL string `json:"url"`
-		}
-		data, err := os.ReadFile(filepath.Join(p.home, "serve.json"))
-		token, errToken := os.ReadFile(filepath.Join(p.home, "token"))
-		if err == nil && errToken == nil && json.Unmarshal(data, &serving) == nil {
-			p.url, p.token = serving.URL, strings.TrimSpace(string(token))
-			if p.call(ctx, http.MethodGet, "/api/v1/version", nil, nil) == nil {
-				return p.checkEngine(ctx)
-			}
+		if connection, err := (place.Home{Dir: p.home}).Connect(ctx); err == nil {
+			p.Client = connection.Client()
+			p.HTTP = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 32}, Timeout: time.Minute}
+			return p.checkEngine(ctx)
 		}
 		select {
 		case err := <-p.ended:
@@ -86,7 +75,7 @@ func (p *plane) checkEngine(ctx context.Context) error {
 	deadline := time.Now().Add(15 * time.Second)
 	for {
 		var machines []api.Machine
-		if err := p.call(ctx, http.MethodGet, "/api/v1/machines", nil, &machines); err != nil {
+		if err := p.Call(ctx, http.MethodGet, "/api/v1/machines", nil, &machines); err != nil {
 			return err
 		}
 		if len(machines) == 1 && machines[0].Engine == "docker" {
@@ -119,45 +108,9 @@ func (p *plane) stop() error {
 	return errors.Join(append(errs, os.RemoveAll(p.home))...)
 }
 
-// call makes one request of the API.
-func (p *plane) call(ctx context.Context, method, path string, in, out any) error {
-	var body io.Reader
-	if in != nil {
-		data, err := json.Marshal(in)
-		if err != nil {
-			return err
-		}
-		body = bytes.NewReader(data)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, p.url+path, body)
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Authorization", "Bearer "+p.token)
-	if in != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	resp, err := p.http.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close() //nolint:errcheck // it is read to its end
-	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return err
-	}
-	if resp.StatusCode >= http.StatusBadRequest {
-		return fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, bytes.TrimSpace(data))
-	}
-	if out == nil {
-		return nil
-	}
-	return json.Unmarshal(data, out)
-}
-
 // dial opens a WebSocket.
 func (p *plane) dial(ctx context.Context, path string) (*websocket.Conn, error) {
-	conn, resp, err := websocket.DefaultDialer.DialContext(ctx, "ws"+strings.TrimPrefix(p.url, "http")+path, http.Header{"Authorization": {"Bearer " + p.token}})
+	conn, resp, err := websocket.DefaultDialer.DialContext(ctx, "ws"+strings.TrimPrefix(p.URL, "http")+path, p.Header())
 	if resp != nil {
 		resp.Body.Close() //nolint:errcheck // the connection is conn's
 	}
@@ -171,7 +124,7 @@ func (p *plane) dial(ctx context.Context, path string) (*websocket.Conn, error) 
 func (p *plane) launch(ctx context.Context, image string) (api.Session, error) {
 	var s api.Session
 	spec := api.Spec{Image: image, Resources: api.Resources{CPU: 1, Memory: api.Bytes{Text: "512m"}, Shm: api.Bytes{Text: "64m"}}}
-	err := p.call(ctx, http.MethodPost, "/api/v1/sessions", api.LaunchRequest{Spec: spec}, &s)
+	err := p.Call(ctx, http.MethodPost, "/api/v1/sessions", api.LaunchRequest{Spec: spec}, &s)
 	if err == nil {
 		p.live[s.ID] = true
 	}
@@ -195,12 +148,12 @@ func (p *plane) running(ctx context.Context, image string) (api.Session, error) 
 // end ends a session by force and waits for it.
 func (p *plane) end(ctx context.Context, id string) error {
 	delete(p.live, id)
-	if err := p.call(ctx, http.MethodPost, "/api/v1/sessions/"+id+"/terminate", api.TerminateRequest{Forced: true}, nil); err != nil {
+	if err := p.Call(ctx, http.MethodPost, "/api/v1/sessions/"+id+"/terminate", api.TerminateRequest{Forced: true}, nil); err != nil {
 		return err
 	}
 	for ctx.Err() == nil {
 		var s api.Session
-		if err := p.call(ctx, http.MethodGet, "/api/v1/sessions/"+id, nil, &s); err != nil {
+		if err := p.Call(ctx, http.MethodGet, "/api/v1/sessions/"+id, nil, &s); err != nil {
 			return err
 		}
 		if s.TerminatedAt != nil {

@@ -44,7 +44,7 @@ var viewers atomic.Int64
 func (p *plane) open(ctx context.Context, id string, command ...string) (*attached, error) {
 	var t api.Terminal
 	path := "/api/v1/sessions/" + id + "/terminals"
-	if err := p.call(ctx, http.MethodPost, path, api.TerminalRequest{Command: command, Cols: 80, Rows: 24}, &t); err != nil {
+	if err := p.Call(ctx, http.MethodPost, path, api.TerminalRequest{Command: command, Cols: 80, Rows: 24}, &t); err != nil {
 		return nil, err
 	}
 	conn, err := p.dial(ctx, fmt.Sprintf("%s/%s/attach?offset=0&client=bench-%d", path, t.ID, viewers.Add(1)))

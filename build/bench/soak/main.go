@@ -114,13 +114,13 @@ func (s soak) serve(ctx context.Context, home place.Home) error {
 	select {
 	case err := <-ended:
 		return fmt.Errorf("the demonstration is not served: %w", err)
-	case told := <-ready:
-		token, err := home.Token()
+	case <-ready:
+		connection, err := home.Connect(ctx)
 		if err != nil {
 			return errors.Join(err, stop(cancel, ended))
 		}
 		using := make(chan error, 1)
-		p := &person{url: told.URL, token: token}
+		p := &person{connection.Client()}
 		go func() { using <- p.use(ctx) }()
 		go watch(ctx, "workstation", home.Join(figuresName), s.every)
 		err = <-using

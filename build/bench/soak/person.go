@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,13 +11,11 @@ import (
 	"github.com/gorilla/websocket"
 
 	"slipway/backend/api"
+	"slipway/backend/place"
 )
 
 // person uses a demonstration as somebody at its page does.
-type person struct {
-	url, token string
-	http       http.Client
-}
+type person struct{ place.Client }
 
 // How often the person does something, and how long the lid stays closed.
 const (
@@ -60,7 +56,7 @@ func wait(ctx context.Context, d time.Duration) {
 // closes the lid.
 func (p *person) turn(ctx context.Context, number int) error {
 	for _, path := range []string{"/api/v1/sessions", "/api/v1/devices", "/api/v1/resources", "/api/v1/usage", "/api/v1/queue"} {
-		if err := p.call(ctx, http.MethodGet, path, nil, nil); err != nil {
+		if err := p.Call(ctx, http.MethodGet, path, nil, nil); err != nil {
 			return err
 		}
 	}
@@ -70,18 +66,18 @@ func (p *person) turn(ctx context.Context, number int) error {
 	if number%lidEvery != 0 {
 		return nil
 	}
-	if err := p.call(ctx, http.MethodPut, "/api/v1/demo/lid", api.DemoLid{Closed: true}, nil); err != nil {
+	if err := p.Call(ctx, http.MethodPut, "/api/v1/demo/lid", api.DemoLid{Closed: true}, nil); err != nil {
 		return err
 	}
 	wait(ctx, lidClosed)
-	return p.call(ctx, http.MethodPut, "/api/v1/demo/lid", api.DemoLid{}, nil)
+	return p.Call(ctx, http.MethodPut, "/api/v1/demo/lid", api.DemoLid{}, nil)
 }
 
 // work launches a session, opens a shell in it, and ends it.
 func (p *person) work(ctx context.Context, name string) error {
 	var s api.Session
 	spec := map[string]any{"name": name, "agent": "workstation", "type": "interactive", "image": "python:3.12", "resources": map[string]any{"cpu": 1, "memory": "1g"}}
-	if err := p.call(ctx, http.MethodPost, "/api/v1/sessions", map[string]any{"spec": spec}, &s); err != nil {
+	if err := p.Call(ctx, http.MethodPost, "/api/v1/sessions", map[string]any{"spec": spec}, &s); err != nil {
 		return err
 	}
 	at := "/api/v1/sessions/" + s.ID
@@ -90,58 +86,23 @@ func (p *person) work(ctx context.Context, name string) error {
 			return fmt.Errorf("%s ended as %s (%s)", name, s.Status, s.Reason)
 		}
 		wait(ctx, 100*time.Millisecond)
-		if err := p.call(ctx, http.MethodGet, at, nil, &s); err != nil {
+		if err := p.Call(ctx, http.MethodGet, at, nil, &s); err != nil {
 			return err
 		}
 	}
 	var shell api.Terminal
-	if err := p.call(ctx, http.MethodPost, at+"/terminals", api.TerminalRequest{}, &shell); err != nil {
+	if err := p.Call(ctx, http.MethodPost, at+"/terminals", api.TerminalRequest{}, &shell); err != nil {
 		return err
 	}
-	if err := p.call(ctx, http.MethodGet, at+"/usage", nil, nil); err != nil {
+	if err := p.Call(ctx, http.MethodGet, at+"/usage", nil, nil); err != nil {
 		return err
 	}
-	return p.call(ctx, http.MethodPost, at+"/terminate", api.TerminateRequest{}, nil)
-}
-
-// call asks the API.
-func (p *person) call(ctx context.Context, method, path string, body, into any) error {
-	data, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
-	req, err := http.NewRequestWithContext(ctx, method, p.url+path, bytes.NewReader(data))
-	if err != nil {
-		return err
-	}
-	if body == nil {
-		req.Body = http.NoBody
-		req.ContentLength = 0
-	} else {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	req.Header.Set("Authorization", "Bearer "+p.token)
-	res, err := p.http.Do(req)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close() //nolint:errcheck // it was read
-	var answer bytes.Buffer
-	if _, err := answer.ReadFrom(res.Body); err != nil {
-		return err
-	}
-	if res.StatusCode >= 400 {
-		return fmt.Errorf("%s %s: %s %s", method, path, res.Status, answer.String())
-	}
-	if into == nil {
-		return nil
-	}
-	return json.Unmarshal(answer.Bytes(), into)
+	return p.Call(ctx, http.MethodPost, at+"/terminate", api.TerminateRequest{}, nil)
 }
 
 // follow reads every event until ctx ends, as a page does.
 func (p *person) follow(ctx context.Context) error {
-	conn, res, err := websocket.DefaultDialer.DialContext(ctx, "ws"+strings.TrimPrefix(p.url, "http")+"/api/v1/events", http.Header{"Authorization": {"Bearer " + p.token}})
+	conn, res, err := websocket.DefaultDialer.DialContext(ctx, "ws"+strings.TrimPrefix(p.URL, "http")+"/api/v1/events", p.Header())
 	if res != nil {
 		defer res.Body.Close() //nolint:errcheck // nothing is in it
 	}
