@@ -196,15 +196,15 @@ func (d *draft) end(name session.PhaseName, outcome session.Outcome, steps []ses
 		return err
 	}
 	p.Result, p.Steps, p.UpdatedAt = outcome, steps, d.now
-	p.Code, p.Message = "", ""
+	p.Code, p.Message, p.Said = "", "", nil
 	if cause != nil {
-		p.Code, p.Message = cause.Code, cause.Message
+		p.Code, p.Message, p.Said = cause.Code, cause.Message, cause.Said
 	}
 	return d.putPhase(p)
 }
 
 // interruptPhases closes every open row as STALE: something else has decided.
-func (d *draft) interruptPhases(message string) error {
+func (d *draft) interruptPhases(message string, said ...session.Phrase) error {
 	phases, err := d.tx.Phases(d.ID)
 	if err != nil {
 		return err
@@ -213,7 +213,7 @@ func (d *draft) interruptPhases(message string) error {
 		if p.Result != session.OutcomeRunning && p.Result != session.OutcomeNeedRetry {
 			continue
 		}
-		p.Result, p.Message, p.UpdatedAt = session.OutcomeStale, message, d.now
+		p.Result, p.Message, p.Said, p.UpdatedAt = session.OutcomeStale, message, said, d.now
 		if err := d.putPhase(p); err != nil {
 			return err
 		}
@@ -240,6 +240,5 @@ func (d *draft) warn(w session.Warning) {
 
 // causeOf writes an error the way it is kept with a session.
 func causeOf(err error, code session.Code) *session.Cause {
-	e := session.AsError(err, code)
-	return &session.Cause{Code: e.Code, Message: e.Message, Hint: e.Hint}
+	return session.AsError(err, code).Cause()
 }

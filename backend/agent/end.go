@@ -21,11 +21,10 @@ func (a *Agent) takenAway(c *course, s session.Session, number int, state *engin
 		return nil
 	}
 	if boot, err := a.config.Boot(); err == nil && state.StartedAt.Before(boot) {
-		return &session.Cause{Code: "session_run_machine-restarted", Message: "The machine was restarted, and the session ended with it.", Hint: "Launch it again."}
+		return session.Because("session_run_machine-restarted", session.Say("machineRestarted"), session.Say("launchAgain"))
 	}
 	if a.health.during(state.FinishedAt) {
-		return &session.Cause{Code: "session_run_engine-stopped", Message: "The container engine was stopped, and the session ended with it.",
-			Hint: "Launch it again. With live-restore, Docker keeps containers running while it is stopped."}
+		return session.Because("session_run_engine-stopped", session.Say("engineStopped"), session.Say("engineStoppedHint"))
 	}
 	return nil
 }
@@ -72,9 +71,15 @@ func (d *draft) endBy(v verdict, number int, state *engine.State) error {
 	return d.beginEnd()
 }
 
+// endedFor says why what went on before an end did not go on.
+func endedFor(reason session.Reason) (string, session.Phrase) {
+	said := session.Say("endedFor", session.Fill("reason", string(reason)))
+	return said.English(), said
+}
+
 // beginEnd moves a placed session to TERMINATING. Stopping holds the reason.
 func (d *draft) beginEnd() error {
-	if err := d.interruptPhases("ended: " + string(d.Stopping)); err != nil {
+	if err := d.interruptPhases(endedFor(d.Stopping)); err != nil {
 		return err
 	}
 	if err := d.begin(session.PhaseTerminate, endStatus(d.Session)); err != nil {
@@ -103,7 +108,7 @@ func (a *Agent) terminate(id session.ID, reason session.Reason, forced bool) (se
 			return nil
 		case d.Status == session.Pending:
 			d.Stopping, d.Reason, d.Wait = "", reason, nil
-			if err := d.interruptPhases("ended: " + string(reason)); err != nil {
+			if err := d.interruptPhases(endedFor(reason)); err != nil {
 				return err
 			}
 			return d.to(session.Cancelled)
@@ -134,7 +139,7 @@ func (d *draft) askEnd(reason session.Reason, forced bool) error {
 	d.Stopping, d.Forced = reason, forced
 	if reason == session.ReasonTaskTimeout {
 		d.Result = session.ResultFailure
-		d.Error = &session.Cause{Code: "session_run_timeout", Message: fmt.Sprintf("The session ran for its timeout of %s and was ended.", d.Spec.Timeout), Hint: "Launch it again with a longer timeout."}
+		d.Error = session.Because("session_run_timeout", session.Say("timedOut", session.Fill("timeout", d.Spec.Timeout.String())), session.Say("timedOutHint"))
 	}
 	return d.beginEnd()
 }
@@ -246,7 +251,7 @@ func (t *teardown) step(ctx context.Context, name string, limit time.Duration, f
 	record.EndedAt, record.Result, record.Message = &ended, session.OutcomeSuccess, t.said
 	if err != nil {
 		cause := causeOf(err, session.Code("session_"+name+"_failed"))
-		record.Result, record.Code, record.Message = session.OutcomeFailure, cause.Code, cause.Message
+		record.Result, record.Code, record.Message, record.Said = session.OutcomeFailure, cause.Code, cause.Message, cause.Said
 		t.failure = err
 	}
 	t.steps = append(t.steps, record)

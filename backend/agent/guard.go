@@ -34,7 +34,8 @@ func (a *Agent) guardDevices(sample gpu.Sample, live []session.Session) {
 func (a *Agent) heedAlarm(alarm gpu.Alarm) {
 	id := session.ID(alarm.Session)
 	if alarm.Act == gpu.PolicyEndSession {
-		cause := &session.Cause{Code: codeOverShare, Message: a.deviceName(alarm.Device) + ": " + alarm.Message, Hint: "Launch it again with a larger share, or make it use less memory of the device."}
+		cause := session.Because(codeOverShare, session.Say("overShare", session.Fill("device", a.deviceName(alarm.Device)),
+			session.Fill("used", alarm.Used.String()), session.Fill("limit", alarm.Limit.String())), session.Say("overShareHint"))
 		if _, err := a.endFor(id, session.ReasonDeviceMemory, cause, nil); err != nil {
 			a.log.Warn("a session that takes too much of a device was not ended", "session", id, "err", err)
 		}

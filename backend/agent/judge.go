@@ -1,7 +1,7 @@
 package agent
 
 import (
-	"fmt"
+	"strconv"
 
 	"slipway/backend/engine"
 	"slipway/backend/session"
@@ -23,10 +23,8 @@ func judge(s session.Session, number int, state *engine.State, oom bool) verdict
 		return judgeOther(s, number, state, oom)
 	}
 	if state == nil {
-		return verdict{reason: session.ReasonLost, result: lostResult(s), cause: &session.Cause{
-			Code: "session_run_container-lost", Message: "The session's container has disappeared.",
-			Hint: "Someone removed it, or the engine lost it. Launch the session again.",
-		}}
+		return verdict{reason: session.ReasonLost, result: lostResult(s), cause: session.Because("session_run_container-lost",
+			session.Say("containerLost"), session.Say("containerLostHint"))}
 	}
 	code := state.ExitCode
 	v := verdict{exitCode: &code}
@@ -39,7 +37,7 @@ func judge(s session.Session, number int, state *engine.State, oom bool) verdict
 			v.reason, v.result, v.cause = session.ReasonOOM, session.ResultFailure, memoryCause(s)
 		default:
 			v.reason, v.result = session.ReasonTaskFailed, session.ResultFailure
-			v.cause = &session.Cause{Code: "session_run_task-failed", Message: fmt.Sprintf("The startup command ended with exit code %d%s.", code, signalName(code)), Hint: "Read the session's log."}
+			v.cause = session.Because("session_run_task-failed", session.Say("taskFailed", exitCode(code)), session.Say("readLog"))
 		}
 		return v
 	}
@@ -48,8 +46,7 @@ func judge(s session.Session, number int, state *engine.State, oom bool) verdict
 	case oom && code == 137:
 		v.reason, v.cause = session.ReasonOOM, memoryCause(s)
 	case code != 0:
-		v.cause = &session.Cause{Code: "session_run_exited", Message: fmt.Sprintf("The session ended by itself with exit code %d%s.", code, signalName(code)),
-			Hint: "Something inside it ended it, or the container engine was stopped. Read its log."}
+		v.cause = session.Because("session_run_exited", session.Say("exited", exitCode(code)), session.Say("exitedHint"))
 	}
 	return v
 }
@@ -59,15 +56,11 @@ func judge(s session.Session, number int, state *engine.State, oom bool) verdict
 func judgeOther(s session.Session, number int, state *engine.State, oom bool) verdict {
 	name := s.Kernels[number].Name
 	if state == nil {
-		return verdict{reason: session.ReasonLost, result: lostResult(s), cause: &session.Cause{
-			Code: "session_run_container-lost", Message: fmt.Sprintf("The container of %s has disappeared, and the session ended with it.", name),
-			Hint: "Someone removed it, or the engine lost it. Launch the session again.",
-		}}
+		return verdict{reason: session.ReasonLost, result: lostResult(s), cause: session.Because("session_run_container-lost",
+			session.Say("kernelLost", session.Fill("name", name)), session.Say("containerLostHint"))}
 	}
-	v := verdict{reason: session.ReasonSelf, result: lostResult(s), cause: &session.Cause{
-		Code: "session_run_kernel-ended", Message: fmt.Sprintf("The kernel %s ended with exit code %d%s, and the session with it.", name, state.ExitCode, signalName(state.ExitCode)),
-		Hint: "Read the log of that kernel.",
-	}}
+	v := verdict{reason: session.ReasonSelf, result: lostResult(s), cause: session.Because("session_run_kernel-ended",
+		session.Say("kernelEnded", session.Fill("name", name), exitCode(state.ExitCode)), session.Say("kernelEndedHint"))}
 	if s.Spec.Type == session.Batch {
 		v.reason = session.ReasonTaskFailed
 	}
@@ -85,10 +78,12 @@ func lostResult(s session.Session) session.Result {
 }
 
 func memoryCause(s session.Session) *session.Cause {
-	return &session.Cause{
-		Code: "session_run_oom-killed", Message: fmt.Sprintf("The session used up its %s of memory, and the kernel ended it.", s.Spec.Resources.Memory),
-		Hint: "Launch it again with more memory.",
-	}
+	return session.Because(codeOOM, session.Say("outOfMemory", session.Fill("memory", s.Spec.Resources.Memory.String())), session.Say("outOfMemoryHint"))
+}
+
+// exitCode fills the hole of an exit code.
+func exitCode(code int) session.Phrase {
+	return session.Fill("code", strconv.Itoa(code)+signalName(code))
 }
 
 // signalName explains the exit codes that stand for a signal.

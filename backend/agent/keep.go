@@ -115,10 +115,7 @@ func roundLeft(d time.Duration) string {
 // reclaim ends an idle session and reports whether it did. A wish to keep it
 // that came meanwhile wins.
 func (a *Agent) reclaim(s session.Session, v idle.Verdict) bool {
-	cause := &session.Cause{
-		Code: session.Code("session_run_" + string(v.Reason)), Message: "The session was reclaimed. " + v.Check.Message,
-		Hint: "Launch it again, with longer limits for idleness if it needs them.",
-	}
+	cause := session.Because(session.Code("session_run_"+string(v.Reason)), session.Say("reclaimed", v.Said), session.Say("reclaimedHint"))
 	ended, err := a.endFor(s.ID, v.Reason, cause, func(now session.Session) bool {
 		return now.KeepUntil == nil || s.KeepUntil != nil && now.KeepUntil.Equal(*s.KeepUntil)
 	})

@@ -153,7 +153,7 @@ func (a *Agent) attempt(ctx context.Context, st stage, l *launch) *stepError {
 			record.Result = session.OutcomeSkipped
 		case err != nil:
 			failed = &stepError{step: s, cause: session.AsError(err, session.Code("session_"+s.name+"_failed"))}
-			record.Result, record.Code, record.Message = session.OutcomeFailure, failed.cause.Code, failed.cause.Message
+			record.Result, record.Code, record.Message, record.Said = session.OutcomeFailure, failed.cause.Code, failed.cause.Message, failed.cause.Said
 			if failed.cause.Code.Detail() == session.DetailTimeout {
 				record.Result = session.OutcomeExpired
 			}
@@ -251,7 +251,7 @@ func (a *Agent) undo(ctx context.Context, st stage, l *launch) error {
 func (a *Agent) requeue(l *launch, cause *session.Cause) error {
 	l.course.dropLinks()
 	_, err := a.changeLaunch(l.session, func(d *draft) error {
-		if err := d.interruptPhases(cause.Message); err != nil {
+		if err := d.interruptPhases(cause.Message, cause.Said...); err != nil {
 			return err
 		}
 		d.Grants, d.Kernels, d.Enforcement, d.Error = session.Grants{}, nil, "", cause

@@ -179,7 +179,7 @@ func (d *draft) endPending(end scheduler.End) error {
 	if end.Reason == session.ReasonPendingTimeout {
 		outcome = session.OutcomeExpired
 	}
-	step := session.Step{Step: scheduler.StepValidate, Result: outcome, Code: end.Cause.Code, Message: end.Cause.Message, StartedAt: d.now, EndedAt: &d.now}
+	step := session.Step{Step: scheduler.StepValidate, Result: outcome, Code: end.Cause.Code, Message: end.Cause.Message, Said: end.Cause.Said, StartedAt: d.now, EndedAt: &d.now}
 	if err := d.end(session.PhaseSchedule, outcome, []session.Step{step}, &end.Cause); err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ type Problem struct {
 	Message string         `json:"message"`
 	Hint    string         `json:"hint,omitempty"`
 	Fields  []FieldProblem `json:"fields,omitempty"`
+	Said    []Phrase       `json:"said,omitempty"`   // the sentences of message, for other languages
+	Advice  []Phrase       `json:"advice,omitempty"` // and those of hint
 }
 
 // FieldProblem says what is wrong with one field, by its JSON path.

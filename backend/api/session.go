@@ -237,6 +237,7 @@ type Phase struct {
 	Attempts  int       `json:"attempts"`
 	Code      string    `json:"code,omitempty"`
 	Message   string    `json:"message,omitempty"`
+	Said      []Phrase  `json:"said,omitempty"` // the sentences of message, for other languages
 	Steps     []Step    `json:"steps"`
 	CreatedAt time.Time `json:"createdAt"`
 	UpdatedAt time.Time `json:"updatedAt"`
@@ -247,6 +248,7 @@ type Step struct {
 	Step      string     `json:"step"`
 	Result    string     `json:"result"`
 	Message   string     `json:"message,omitempty"`
+	Said      []Phrase   `json:"said,omitempty"` // as of a phase
 	Code      string     `json:"code,omitempty"`
 	StartedAt time.Time  `json:"startedAt"`
 	EndedAt   *time.Time `json:"endedAt,omitempty"`

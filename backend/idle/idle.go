@@ -47,6 +47,7 @@ type Announced map[session.IdleChecker]time.Time
 // Verdict is what one checker makes of a session.
 type Verdict struct {
 	Check   session.IdleCheck
+	Said    session.Phrase // the message of Check, as it fills the hole why
 	Reason  session.Reason // of the end that it brings
 	Limit   session.Duration
 	Warn    bool // the end is near and a person must know
@@ -80,7 +81,7 @@ func lifetime(policy session.IdlePolicy, facts Facts, announced Announced, now t
 	v := Verdict{Reason: session.ReasonLifetime, Limit: policy.Lifetime}
 	v.Check = session.IdleCheck{Checker: session.CheckLifetime, State: session.IdleActive, CheckedAt: now}
 	v.expire(facts.StartedAt.Add(time.Duration(policy.Lifetime)), facts.KeepUntil, announced, now)
-	v.Check.Message = fmt.Sprintf("It has run for %s of the %s that it may.", spell(now.Sub(facts.StartedAt)), policy.Lifetime)
+	v.say(session.Say("idleLifetime", session.Fill("ran", spell(now.Sub(facts.StartedAt))), session.Fill("limit", policy.Lifetime.String())))
 	return v
 }
 
@@ -94,22 +95,23 @@ func network(policy session.IdlePolicy, facts Facts, announced Announced, now ti
 		v.unknown(announced, "What goes on inside the session cannot be seen, so it keeps running.")
 		return v
 	}
-	used, what := facts.StartedAt, "its start"
+	used, what := facts.StartedAt, session.Say("usedStart")
 	if last.Traffic.After(used) {
-		used, what = last.Traffic, "the last traffic through a terminal or an app"
+		used, what = last.Traffic, session.Say("usedTraffic")
 	}
 	if last.BusyAt.After(used) {
-		used, what = last.BusyAt, "it was last seen at work ("+last.Busy+")"
+		used, what = last.BusyAt, session.Say("usedBusy", session.Fill("what", last.Busy))
 	}
 	if last.WorkAt.After(used) {
-		used, what = last.WorkAt, "its last work on a device"
+		used, what = last.WorkAt, session.Say("usedDevice")
 	}
 	quiet, soon := now.Sub(used), min(recent, time.Duration(policy.Network)/2)
-	v.Check.Message = fmt.Sprintf("It is %s since %s; after %s it is reclaimed.", spell(quiet), what, policy.Network)
+	what.Hole = "used"
+	v.say(session.Say("idleNetwork", what, session.Fill("quiet", spell(quiet)), session.Fill("limit", policy.Network.String())))
 	if quiet <= soon {
-		v.Check.Message = fmt.Sprintf("It is in use; %s without use and it is reclaimed.", policy.Network)
+		v.tell(fmt.Sprintf("It is in use; %s without use and it is reclaimed.", policy.Network))
 		if busy, at := last.work(now, true); at {
-			v.Check.Message = fmt.Sprintf("It is at work: %s.", busy)
+			v.tell(fmt.Sprintf("It is at work: %s.", busy))
 		}
 	}
 	v.expire(used.Add(time.Duration(policy.Network)), facts.KeepUntil, announced, now)
@@ -166,17 +168,15 @@ func (p Point) work(now time.Time, devices bool) (string, bool) {
 
 // weigh decides by the averages, which are neither empty nor of too little.
 func (v *Verdict) weigh(policy session.UsePolicy, averages []session.IdleMetric, facts Facts, announced Announced, now time.Time) {
-	var below, text = 0, ""
-	for i, m := range averages {
+	below, text := 0, session.Phrase{Hole: "averages", Text: ", "}
+	for _, m := range averages {
 		if m.Average < m.Threshold {
 			below++
 		}
-		if i > 0 {
-			text += ", "
-		}
-		text += fmt.Sprintf("%s %.1f %% (threshold %g %%)", names[m.Name], m.Average, m.Threshold)
+		text.With = append(text.With, session.Say("idleAverage", session.Phrase{Hole: "metric", Say: "metric-" + m.Name},
+			session.Fill("average", fmt.Sprintf("%.1f", m.Average)), session.Fill("threshold", fmt.Sprintf("%g", m.Threshold))))
 	}
-	v.Check.Message = fmt.Sprintf("Over the last %s: %s.", policy.Window, text)
+	v.say(session.Say("idleUse", session.Fill("window", policy.Window.String()), text))
 	if policy.Any && below == 0 || !policy.Any && below < len(averages) {
 		delete(announced, session.CheckUse)
 		return
@@ -212,6 +212,17 @@ func (v *Verdict) expire(deadline, keep time.Time, announced Announced, now time
 	}
 	v.Check.State, v.Check.ExpiresAt, v.Warn = session.IdleIdle, &deadline, true
 	v.Reclaim = before && !now.Before(deadline)
+}
+
+// say tells what a check found in a phrase, for the cause of an end too.
+func (v *Verdict) say(found session.Phrase) {
+	v.Check.Message, v.Said = found.English(), found
+	v.Said.Hole = "why"
+}
+
+// tell tells what keeps a session from being ended.
+func (v *Verdict) tell(found string) {
+	v.Check.Message, v.Said = found, session.Fill("why", found)
 }
 
 func (v *Verdict) unknown(announced Announced, why string) {

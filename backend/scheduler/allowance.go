@@ -86,7 +86,7 @@ func (a *allowances) lacks(q Request, asked amounts) []sentence {
 		if i == 0 {
 			before = plain(c.name)
 		} else {
-			before = say("both", as("one", before), as("other", plain(c.name)))
+			before = session.Say("both", as("one", before), as("other", plain(c.name)))
 		}
 	}
 	var said []sentence
@@ -108,8 +108,10 @@ func (a *allowances) lacks(q Request, asked amounts) []sentence {
 	share := func(n int64) (string, int) { return gpu.Share(n).String(), 1 }
 	check(int64(limit.Sessions), int64(held.sessions), int64(kept.sessions), int64(asked.sessions), func(n int64) session.Phrase { return count("sessions", int(n)) }, counted)
 	check(int64(limit.CPU), int64(held.cpu), int64(kept.cpu), int64(asked.cpu), func(n int64) session.Phrase { return count("cpu", int(n)) }, counted)
-	check(int64(limit.Memory), int64(held.memory), int64(kept.memory), int64(asked.memory), func(n int64) session.Phrase { return say("memory", as("amount", plain(gpu.Bytes(n).String()))) }, memory)
-	check(int64(limit.GPU), int64(held.gpu), int64(kept.gpu), int64(asked.gpu), func(n int64) session.Phrase { return say("ofDevices", as("share", plain(gpu.Share(n).String()))) }, share)
+	check(int64(limit.Memory), int64(held.memory), int64(kept.memory), int64(asked.memory), func(n int64) session.Phrase { return session.Say("memory", as("amount", plain(gpu.Bytes(n).String()))) }, memory)
+	check(int64(limit.GPU), int64(held.gpu), int64(kept.gpu), int64(asked.gpu), func(n int64) session.Phrase {
+		return session.Say("ofDevices", as("share", plain(gpu.Share(n).String())))
+	}, share)
 	return said
 }
 

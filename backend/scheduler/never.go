@@ -11,7 +11,7 @@ import (
 func (p *planner) never(q Request) []sentence {
 	m := p.snapshot.Machine
 	if q.cpus() > len(m.CPUs) || q.memory() > m.Memory {
-		return []sentence{spoken(say("neverAmount", as("cpus", count("cpu", q.cpus())), as("memory", plain(q.memory().String())), as("all", number(len(m.CPUs))), as("allMemory", plain(m.Memory.String()))))}
+		return []sentence{spoken(session.Say("neverAmount", as("cpus", count("cpu", q.cpus())), as("memory", plain(q.memory().String())), as("all", number(len(m.CPUs))), as("allMemory", plain(m.Memory.String()))))}
 	}
 	if q.GPU.IsZero() {
 		return nil
@@ -31,39 +31,39 @@ func (p *planner) neverDevices(q Request, need session.Phrase) session.Phrase {
 	m := p.snapshot.Machine
 	if len(m.Devices) == 0 {
 		if m.NoDevices != "" {
-			return say("neverFound", as("need", need), as("why", plain(strings.TrimSuffix(m.NoDevices, "."))))
+			return session.Say("neverFound", as("need", need), as("why", plain(strings.TrimSuffix(m.NoDevices, "."))))
 		}
-		return say("neverNone", as("need", need))
+		return session.Say("neverNone", as("need", need))
 	}
 	if p.empty == nil {
 		// A configuration that makes no ledger makes none of the plan either.
 		p.empty, _ = gpu.NewLedger(m.Devices, m.Giving)
 	}
 	if p.empty == nil {
-		return say("neverGiven")
+		return session.Say("neverGiven")
 	}
 	bare := &room{machine: m, ledger: p.empty, unfit: map[part]bool{}}
 	if _, ok := bare.devices(q, nil); ok {
 		return session.Phrase{}
 	}
 	if gone := lostText(m.Devices); len(gone) > 0 && ShareOf(m, q.GPU, 1) > 0 {
-		return say("neverLost", as("need", need), as("lost", list("; ", gone)))
+		return session.Say("neverLost", as("need", need), as("lost", list("; ", gone)))
 	}
 	proposal, err := p.empty.Propose(q.GPU)
 	switch {
 	case err != nil:
-		return say("neverOther", as("need", need), as("why", plain(err.Error())))
+		return session.Say("neverOther", as("need", need), as("why", plain(err.Error())))
 	case proposal.Rounded != nil && proposal.Rounded.Less:
-		return say("neverOther", as("need", need), as("why", plain(proposal.Rounded.Why)))
+		return session.Say("neverOther", as("need", need), as("why", plain(proposal.Rounded.Why)))
 	}
-	return say("neverDevices", as("need", need))
+	return session.Say("neverDevices", as("need", need))
 }
 
 // lostText says which devices are lost: "GPU 0 is lost: it fell off the bus".
 func lostText(devices []gpu.Device) (texts []session.Phrase) {
 	for _, d := range devices {
 		if d.Lost != nil {
-			texts = append(texts, say("isLost", as("name", plain(deviceName(d))), as("why", plain(d.Lost.Why))))
+			texts = append(texts, session.Say("isLost", as("name", plain(deviceName(d))), as("why", plain(d.Lost.Why))))
 		}
 	}
 	return texts

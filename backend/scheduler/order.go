@@ -35,33 +35,32 @@ func (p *planner) end() {
 
 func (p *planner) endOf(q Request) *End {
 	for _, d := range q.After {
-		if text := p.failure(d); text != "" {
-			return &End{Reason: session.ReasonDependency, Cause: session.Cause{Code: CodeDependency,
-				Message: fmt.Sprintf("It was to run after %s, which %s.", d.Name, text), Hint: "Find out why that one failed, and launch both again."}}
+		if how := p.failure(d); how.Say != "" {
+			return &End{Reason: session.ReasonDependency, Cause: *session.Because(CodeDependency,
+				session.Say("dependencyFailed", session.Fill("name", d.Name), as("how", how)), session.Say("dependencyFailedHint"))}
 		}
 	}
 	if q.Deadline != nil && !p.now.Before(*q.Deadline) {
-		return &End{Reason: session.ReasonPendingTimeout, Cause: session.Cause{Code: CodeExpired,
-			Message: "It waited as long as it was allowed to and did not get what it needs.", Hint: "Launch it again with a longer wait, or ask for less."}}
+		return &End{Reason: session.ReasonPendingTimeout, Cause: *session.Because(CodeExpired, session.Say("waitedOut"), session.Say("waitedOutHint"))}
 	}
 	return nil
 }
 
 // failure says how a session that is waited for failed to end in success, or
 // nothing where it did not (yet).
-func (p *planner) failure(d Dependency) string {
+func (p *planner) failure(d Dependency) session.Phrase {
 	if other := p.decisions[d.Session]; other != nil && other.End != nil {
-		return "was cancelled (" + string(other.End.Reason) + ")"
+		return session.Say("wasCancelled", session.Fill("reason", string(other.End.Reason)))
 	}
 	switch {
 	case d.Status == "":
-		return "is no longer known"
+		return session.Say("isUnknown")
 	case !d.Status.Terminal() || d.Result == session.ResultSuccess:
-		return ""
+		return session.Phrase{}
 	case d.Status == session.Cancelled:
-		return "was cancelled (" + string(d.Reason) + ")"
+		return session.Say("wasCancelled", session.Fill("reason", string(d.Reason)))
 	}
-	return "ended without success (" + string(d.Reason) + ")"
+	return session.Say("endedBadly", session.Fill("reason", string(d.Reason)))
 }
 
 // order returns those that stand in line, in its order, and those outside, who
@@ -97,14 +96,14 @@ func (p *planner) outside(q Request) (session.Wait, bool) {
 	if q.NotBefore != nil && q.NotBefore.After(p.now) {
 		at := *q.NotBefore
 		p.lookAgain(at)
-		w := waitFor(CodeWaitStart, spoken(say("notBefore", as("at", plain(at.UTC().Format("2006-01-02 15:04:05 UTC"))))))
+		w := waitFor(CodeWaitStart, spoken(session.Say("notBefore", as("at", plain(at.UTC().Format("2006-01-02 15:04:05 UTC"))))))
 		w.Until = &at
 		return w, true
 	}
 	var open []session.Phrase
 	for _, d := range q.After {
 		if d.Result != session.ResultSuccess {
-			open = append(open, say("dependent", as("name", plain(d.Name)), as("status", say("status-"+string(d.Status)))))
+			open = append(open, session.Say("dependent", as("name", plain(d.Name)), as("status", session.Say("status-"+string(d.Status)))))
 		}
 	}
 	if len(open) > 0 {

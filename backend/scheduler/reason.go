@@ -67,7 +67,7 @@ func nameFor(viewer, owner, name string) session.Phrase {
 	if viewer == "" || owner == viewer {
 		return plain(name)
 	}
-	return say("anothers")
+	return session.Say("anothers")
 }
 
 func (r *room) describe(viewer string) *texts {
@@ -105,13 +105,13 @@ func (r *room) holders(viewer string, amount func(Promise) int64, text func(int6
 			others += amount(p)
 			continue
 		}
-		parts = append(parts, say("holds", as("name", nameFor(viewer, p.Owner, p.Name)), as("amount", plain(text(amount(p))))))
+		parts = append(parts, session.Say("holds", as("name", nameFor(viewer, p.Owner, p.Name)), as("amount", plain(text(amount(p))))))
 	}
 	if others > 0 {
 		parts = append(parts, count("othersHold", len(holding)-holders, as("amount", plain(text(others)))))
 	}
 	if len(parts) == 0 {
-		return say("nobodyHolds")
+		return session.Say("nobodyHolds")
 	}
 	return list(", ", parts)
 }
@@ -145,23 +145,23 @@ func (r *room) describeDevice(viewer string, v gpu.View) deviceText {
 		case instances[holder] > 0:
 			d.held = append(d.held, count("instanceHeld", instances[holder], as("all", number(len(v.Device.Instances))), as("name", name)))
 		case v.Kind == gpu.KindWhole:
-			d.held = append(d.held, say("allHeld", as("name", name)))
+			d.held = append(d.held, session.Say("allHeld", as("name", name)))
 		case memory[holder] > 0:
-			d.held = append(d.held, say("heldMemory", as("share", plain(shares[holder].String())), as("memory", plain(memory[holder].String())), as("name", name)))
+			d.held = append(d.held, session.Say("heldMemory", as("share", plain(shares[holder].String())), as("memory", plain(memory[holder].String())), as("name", name)))
 		default:
-			d.held = append(d.held, say("held", as("share", plain(shares[holder].String())), as("name", name)))
+			d.held = append(d.held, session.Say("held", as("share", plain(shares[holder].String())), as("name", name)))
 		}
 	}
 	d.parted = d.held
 	if v.Free > 0 {
-		d.parted = append(slices.Clip(d.held), say("free", as("share", plain(v.Free.String()))))
+		d.parted = append(slices.Clip(d.held), session.Say("free", as("share", plain(v.Free.String()))))
 	}
 	for _, m := range r.machine.Measured {
 		if m.Device == v.Device.UUID {
 			d.measured, d.claim = true, r.claims[m.Device]
 			d.foreign = foreignText(m.Foreign)
 			if m.Returned > 0 {
-				d.returned = []session.Phrase{say("returned", as("memory", plain(m.Returned.String())), as("at", plain(m.Settles.UTC().Format("15:04:05 UTC"))))}
+				d.returned = []session.Phrase{session.Say("returned", as("memory", plain(m.Returned.String())), as("at", plain(m.Settles.UTC().Format("15:04:05 UTC"))))}
 			}
 		}
 	}
@@ -181,9 +181,9 @@ func foreignText(foreign []Foreign) (parts []session.Phrase) {
 		}
 		user := plain(f.User)
 		if f.User == "" {
-			user = say("anotherUser")
+			user = session.Say("anotherUser")
 		}
-		parts = append(parts, say("foreign", as("memory", plain(f.Memory.String())), as("pid", number(f.PID)), as("program", plain(f.Name)), as("user", user)))
+		parts = append(parts, session.Say("foreign", as("memory", plain(f.Memory.String())), as("pid", number(f.PID)), as("program", plain(f.Name)), as("user", user)))
 	}
 	if rest > 0 {
 		parts = append(parts, count("foreignMore", len(sorted)-holders, as("memory", plain(rest.String()))))
@@ -239,7 +239,7 @@ func (r *room) clause(t *texts, a amount) sentence {
 	}
 	what := count("cpu", int(a.n))
 	if a.memory {
-		what = say("memory", as("amount", plain(gpu.Bytes(a.n).String())))
+		what = session.Say("memory", as("amount", plain(gpu.Bytes(a.n).String())))
 	}
 	if a.kernels > 1 {
 		what = count("forKernels", a.kernels, as("what", what))
@@ -250,7 +250,7 @@ func (r *room) clause(t *texts, a amount) sentence {
 		if a.besides {
 			key = "lacksMemoryToo"
 		}
-		text = say(key, as("what", what), as("free", plain(max(0, r.memory).String())), as("all", plain(r.machine.Memory.String())), as("holders", t.memory))
+		text = session.Say(key, as("what", what), as("free", plain(max(0, r.memory).String())), as("all", plain(r.machine.Memory.String())), as("holders", t.memory))
 	}
 	t.few[a] = spoken(text)
 	return t.few[a]
@@ -274,16 +274,16 @@ func (t *texts) explainDevices(q Request) lack {
 			left++
 			continue
 		}
-		parts = append(parts, say("deviceWhy", as("name", d.name), as("why", list(", ", reasons))))
+		parts = append(parts, session.Say("deviceWhy", as("name", d.name), as("why", list(", ", reasons))))
 	}
 	need := needText(q)
 	if len(parts) == 0 {
-		return lack{[]sentence{spoken(say("noFit", as("need", need)))}, CodeWaitResources}
+		return lack{[]sentence{spoken(session.Say("noFit", as("need", need)))}, CodeWaitResources}
 	}
 	if left > 0 {
 		parts = append(parts, count("othersTaken", left))
 	}
-	l := lack{[]sentence{spoken(say("devices", as("devices", list("; ", parts)), as("need", need)))}, CodeWaitResources}
+	l := lack{[]sentence{spoken(session.Say("devices", as("devices", list("; ", parts)), as("need", need)))}, CodeWaitResources}
 	for code := range codes {
 		if len(codes) == 1 {
 			l.code = code
@@ -304,9 +304,9 @@ func (d deviceText) blocks(q Request) (reasons []session.Phrase, code session.Co
 	case q.GPU.Profile != "" && len(v.Device.Instances) == 0:
 		return nil, ""
 	case d.unread:
-		return []session.Phrase{say(unread)}, CodeWaitDriver
+		return []session.Phrase{session.Say(unread)}, CodeWaitDriver
 	case v.Device.Lost != nil:
-		return []session.Phrase{say("lost", as("why", plain(v.Device.Lost.Why)))}, CodeWaitResources
+		return []session.Phrase{session.Say("lost", as("why", plain(v.Device.Lost.Why)))}, CodeWaitResources
 	}
 	var lacksPromise bool
 	var need gpu.Bytes
@@ -340,9 +340,9 @@ func (d deviceText) blocks(q Request) (reasons []session.Phrase, code session.Co
 			reasons = slices.Clip(d.foreign)
 		case len(d.returned) > 0:
 		case len(d.held) > 0:
-			reasons = []session.Phrase{say("byDriver", as("memory", claim), as("held", list(", ", d.held)))}
+			reasons = []session.Phrase{session.Say("byDriver", as("memory", claim), as("held", list(", ", d.held)))}
 		default:
-			reasons = []session.Phrase{say("byDriverAlone", as("memory", claim))}
+			reasons = []session.Phrase{session.Say("byDriverAlone", as("memory", claim))}
 		}
 	}
 	code = CodeWaitResources
@@ -357,7 +357,7 @@ func (d deviceText) blocks(q Request) (reasons []session.Phrase, code session.Co
 
 // needText says what q asks for of devices.
 func needText(q Request) session.Phrase {
-	need := say("share", as("share", plain(q.GPU.Shares.String())))
+	need := session.Say("share", as("share", plain(q.GPU.Shares.String())))
 	switch asked := q.GPU; {
 	case asked.Memory > 0:
 		need = plain(asked.Memory.String())
@@ -377,11 +377,11 @@ func (q Request) needs() session.Phrase {
 	cpus, memory := as("cpus", count("cpu", q.cpus())), as("memory", plain(q.memory().String()))
 	switch {
 	case q.GPU.IsZero():
-		return say("needs", cpus, memory)
+		return session.Say("needs", cpus, memory)
 	case q.GPU.Devices > 0 || q.GPU.Profile != "":
-		return say("needsDevices", cpus, memory, as("need", needText(q)))
+		return session.Say("needsDevices", cpus, memory, as("need", needText(q)))
 	}
-	return say("needsPart", cpus, memory, as("need", needText(q)))
+	return session.Say("needsPart", cpus, memory, as("need", needText(q)))
 }
 
 // waitTurn says why q, which would fit, does not go ahead of the head.
@@ -391,9 +391,9 @@ func (p *planner) waitTurn(q Request) session.Wait {
 		v.needs = v.head.needs()
 	}
 	needs, name, first := as("needs", q.needs()), as("name", p.headFor(q)), as("first", v.needs)
-	said := say("turn", needs, name, first)
+	said := session.Say("turn", needs, name, first)
 	if v.at != nil {
-		said = say("turnAt", needs, name, first, as("at", plain(v.at.UTC().Format("2006-01-02 15:04:05 UTC"))))
+		said = session.Say("turnAt", needs, name, first, as("at", plain(v.at.UTC().Format("2006-01-02 15:04:05 UTC"))))
 	}
 	w := waitFor(CodeWaitTurn, spoken(said))
 	w.Until = v.at

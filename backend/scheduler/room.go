@@ -62,7 +62,7 @@ func (m Machine) given() []gpu.Device {
 	devices := slices.Clone(m.Devices)
 	for i := range devices {
 		if devices[i].Lost == nil && slices.Contains(m.Unread, devices[i].UUID) {
-			devices[i].Lost = &gpu.Loss{Kind: gpu.LossSilent, Why: say(unread).English()}
+			devices[i].Lost = &gpu.Loss{Kind: gpu.LossSilent, Why: session.Say(unread).English()}
 		}
 	}
 	return devices

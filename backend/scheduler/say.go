@@ -7,11 +7,6 @@ import (
 	"slipway/backend/session"
 )
 
-// say is the phrase of a key of phrases.json of session, with what fills its holes.
-func say(key string, holes ...session.Phrase) session.Phrase {
-	return session.Phrase{Say: key, With: holes}
-}
-
 // count is a phrase about so many.
 func count(key string, n int, holes ...session.Phrase) session.Phrase {
 	return session.Phrase{Say: key, Count: n, With: holes}

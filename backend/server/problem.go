@@ -90,7 +90,7 @@ func asError(err error) *session.Error {
 }
 
 func problemOf(e *session.Error) api.Problem {
-	return api.Problem{Code: string(e.Code), Message: e.Message, Hint: e.Hint, Fields: fieldsOut(e.Fields)}
+	return api.Problem{Code: string(e.Code), Message: e.Message, Hint: e.Hint, Fields: fieldsOut(e.Fields), Said: phrasesOut(e.Said), Advice: phrasesOut(e.Advice)}
 }
 
 // fail writes err as a Problem. Only what is our own fault is logged.

@@ -73,7 +73,7 @@ func resourcesOut(r session.Resources) api.Resources {
 }
 
 func causeOut(c session.Cause) api.Problem {
-	return api.Problem{Code: string(c.Code), Message: c.Message, Hint: c.Hint}
+	return api.Problem{Code: string(c.Code), Message: c.Message, Hint: c.Hint, Said: phrasesOut(c.Said), Advice: phrasesOut(c.Advice)}
 }
 
 func phrasesOut(phrases []session.Phrase) []api.Phrase {
@@ -112,12 +112,12 @@ func usageOut(u session.Usage) api.Usage {
 func phaseOut(p session.Phase) api.Phase {
 	return api.Phase{
 		ID: p.ID, Session: string(p.Session), Phase: string(p.Phase), Result: string(p.Result), From: string(p.From), To: string(p.To),
-		Attempts: p.Attempts, Code: string(p.Code), Message: p.Message, Steps: each(p.Steps, stepOut), CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
+		Attempts: p.Attempts, Code: string(p.Code), Message: p.Message, Said: phrasesOut(p.Said), Steps: each(p.Steps, stepOut), CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
 	}
 }
 
 func stepOut(s session.Step) api.Step {
-	return api.Step{Step: s.Step, Result: string(s.Result), Message: s.Message, Code: string(s.Code), StartedAt: s.StartedAt, EndedAt: s.EndedAt}
+	return api.Step{Step: s.Step, Result: string(s.Result), Message: s.Message, Said: phrasesOut(s.Said), Code: string(s.Code), StartedAt: s.StartedAt, EndedAt: s.EndedAt}
 }
 
 func machineOut(m hub.Machine) api.Machine {

@@ -40,7 +40,9 @@ type Error struct {
 	Message string
 	Hint    string
 	Fields  []FieldError
-	Err     error // the cause, for logs; it does not cross the wire
+	Said    []Phrase // the sentences of Message, for other languages; nil: it is told only in English
+	Advice  []Phrase // and those of Hint
+	Err     error    // the cause, for logs; it does not cross the wire
 }
 
 // FieldError says what is wrong with one field of a [Spec]. Field is the JSON

@@ -46,6 +46,7 @@ type Phase struct {
 	Attempts  int       `json:"attempts"`
 	Code      Code      `json:"code,omitempty"`
 	Message   string    `json:"message,omitempty"`
+	Said      []Phrase  `json:"said,omitempty"` // the sentences of Message, for other languages
 	Steps     []Step    `json:"steps,omitempty"`
 	CreatedAt time.Time `json:"createdAt"`
 	UpdatedAt time.Time `json:"updatedAt"`
@@ -56,6 +57,7 @@ type Step struct {
 	Step      string     `json:"step"`
 	Result    Outcome    `json:"result"`
 	Message   string     `json:"message,omitempty"`
+	Said      []Phrase   `json:"said,omitempty"` // as of a phase
 	Code      Code       `json:"code,omitempty"`
 	StartedAt time.Time  `json:"startedAt"`
 	EndedAt   *time.Time `json:"endedAt,omitempty"`

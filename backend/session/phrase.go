@@ -21,6 +21,14 @@ type Phrase struct {
 	With  []Phrase `json:"with,omitempty"`
 }
 
+// Say is the phrase of a key of phrases.json, with what fills its holes.
+func Say(key string, holes ...Phrase) Phrase {
+	return Phrase{Say: key, With: holes}
+}
+
+// Fill is a name or an amount, the same in every language, that fills a hole.
+func Fill(hole, text string) Phrase { return Phrase{Hole: hole, Text: text} }
+
 // phraseWords are the English words of all phrases, as JSON: by what a [Phrase]
 // says, or that and _one or _other where a count decides. {{name}} is a hole.
 //

@@ -49,13 +49,6 @@ type Session struct {
 	Revision     uint64        `json:"revision"`              // grows with every stored change of this session
 }
 
-// Cause is an [Error] as it is kept with a session.
-type Cause struct {
-	Code    Code   `json:"code"`
-	Message string `json:"message"`
-	Hint    string `json:"hint,omitempty"`
-}
-
 // Warning is trouble that stands without ending the session.
 type Warning struct {
 	Code  Code      `json:"code"`

@@ -21,12 +21,15 @@ func errorsIn(t *testing.T, source string) []row {
 	if err := os.MkdirAll(texts, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, room := range rooms {
-		if err := os.Mkdir(filepath.Join(root, room), 0o700); err != nil {
+	for _, room := range append(rooms, filepath.Join("backend", "session")) {
+		if err := os.MkdirAll(filepath.Join(root, room), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for path, content := range map[string]string{filepath.Join(texts, "common.json"): `{}`, filepath.Join(root, "backend", "x.go"): source} {
+	for path, content := range map[string]string{
+		filepath.Join(texts, "common.json"): `{}`, filepath.Join(root, "backend", "x.go"): source,
+		filepath.Join(root, "backend", "session", "phrases.json"): `{"isGone": "{{what}} is gone.", "look": "Look."}`,
+	} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -50,6 +53,7 @@ func TestErrorsAreReadAsTheyAreWritten(t *testing.T) {
 		"through two":           {`func a(op, text string) error { return &Error{Code: Code("file_" + op + "_failed"), Message: text} }` + "\n" + `func b(op string) error { return a(op, "It failed.") }` + "\n" + `func c() error { return b("read") }`, "file_read_failed|file_…_failed", "It failed.", ""},
 		"a change":              {`func f() error { e := &Error{Code: "disk_write_failed", Message: "It failed.", Hint: "Try again."}; if full { e.Code, e.Message = "disk_write_no-space", "It is full." }; return e }`, "disk_write_failed|disk_write_no-space", "It failed.|It is full.", "Try again.|Try again."},
 		"a table":               {`var table = []struct{ detail, text string }{{"full", "It is full."}, {"gone", "It is gone."}}` + "\n" + `func f(op string) error { for _, r := range table { return &Error{Code: Code("disk_write_" + r.detail), Message: r.text} }; return nil }`, "disk_write_full|disk_write_gone", "It is full.|It is gone.", "|"},
+		"in phrases":            {`func f() error { return because("file_read_gone", session.Say("isGone", session.Fill("what", name)), session.Say("look")) }` + "\n" + `func because(code Code, message, hint Phrase) error { return &Error{Code: code, Message: message.English(), Hint: hint.English()} }`, "file_read_gone", "… is gone.", "Look."},
 		"a closure":             {`func f() { warn := func(code Code, text string) { g(Warning{Code: code, Text: text}) }; warn("disk_look_slow", "It is slow.") }`, "disk_look_slow", "It is slow.", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -17,6 +19,7 @@ import (
 type source struct {
 	packages  map[string]*packet // by import path
 	functions []*function
+	phrases   map[string]string // the English words of what is said by phrases
 }
 
 // packet is one package of it.
@@ -53,6 +56,13 @@ var rooms = []string{"backend", "gpu", "tunnel", "app"}
 
 func readSource(root string) (*source, error) {
 	src := &source{packages: map[string]*packet{}}
+	words, err := os.ReadFile(filepath.Join(root, "backend", "session", "phrases.json"))
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(words, &src.phrases); err != nil {
+		return nil, err
+	}
 	for _, room := range rooms {
 		err := filepath.WalkDir(filepath.Join(root, room), func(file string, entry fs.DirEntry, err error) error {
 			switch {

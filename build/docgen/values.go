@@ -3,10 +3,14 @@ package main
 import (
 	"go/ast"
 	"go/token"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 )
+
+// phraseHole is where a phrase says what differs from one time to the next.
+var phraseHole = regexp.MustCompile(`\{\{\w+\}\}`)
 
 // values are the texts that an expression may stand for, with … for what
 // changes and a hole for what a caller gives.
@@ -158,13 +162,18 @@ func (fn *function) callees(call *ast.CallExpr) []*function {
 // given another type, or what the function that is called returns.
 func (fn *function) result(call *ast.CallExpr, i, depth int) []string {
 	name := ""
+	var of ast.Expr
 	switch called := call.Fun.(type) {
 	case *ast.Ident:
 		name = called.Name
 	case *ast.SelectorExpr:
-		name = called.Sel.Name
+		name, of = called.Sel.Name, called.X
 	}
 	switch {
+	case name == "Say" && len(call.Args) > 0:
+		return fn.phrase(call.Args[0], depth+1)
+	case name == "English" && of != nil:
+		return fn.read(of, depth+1)
 	case name == "Sprintf":
 		return fn.format(call.Args, depth+1)
 	case name == "Error": // in the words of whatever failed
@@ -197,6 +206,19 @@ func (fn *function) result(call *ast.CallExpr, i, depth int) []string {
 		return []string{changing}
 	}
 	return all[:min(len(all), most)]
+}
+
+// phrase is what a phrase of a key says, with … in its holes.
+func (fn *function) phrase(key ast.Expr, depth int) []string {
+	texts := fn.read(key, depth)
+	for i, key := range texts {
+		text, known := fn.packet.source.phrases[key]
+		if !known {
+			text = changing
+		}
+		texts[i] = phraseHole.ReplaceAllString(text, changing)
+	}
+	return texts
 }
 
 // format is what a format says of its arguments.

@@ -127,24 +127,25 @@ func pullFailure(ctx context.Context, ref string, err error) error {
 		return failure(ctx, "pull", err)
 	}
 	text := daemonText(err)
-	e := &session.Error{Err: err}
+	image := session.Fill("image", ref)
+	var cause *session.Cause
 	switch why := reasonOf(text, err); {
 	case why == reasonNoSpace:
 		return failure(ctx, "pull", err)
 	case why == reasonRateLimited:
-		e.Code, e.Message, e.Hint = "engine_pull_rate-limited", "The registry of "+ref+" allows no more pulls for now.", "Wait, or log in with `docker login`."
+		cause = session.Because("engine_pull_rate-limited", session.Say("pullRateLimited", image), session.Say("pullRateLimitedHint"))
 	case why == reasonWrongPlatform:
-		e.Code, e.Message, e.Hint = "engine_pull_wrong-platform", "The image "+ref+" is not made for this machine.", "Choose an image for this machine's processor."
+		cause = session.Because("engine_pull_wrong-platform", session.Say("pullWrongPlatform", image), session.Say("pullWrongPlatformHint"))
 	case why == reasonForbidden, errdefs.IsUnauthorized(err), errdefs.IsPermissionDenied(err):
-		e.Code, e.Message, e.Hint = "engine_pull_forbidden", "The registry does not let you pull "+ref+".", "Log in with `docker login` as somebody who may."
+		cause = session.Because("engine_pull_forbidden", session.Say("pullForbidden", image), session.Say("pullForbiddenHint"))
 	case why == reasonNoManifest, errdefs.IsNotFound(err):
-		e.Code, e.Message, e.Hint = "engine_pull_not-found", "No registry has the image "+ref+", or it needs a login.", "Check its name and tag; for a private image, `docker login` first."
+		cause = session.Because("engine_pull_not-found", session.Say("pullNotFound", image), session.Say("pullNotFoundHint"))
 	case why == reasonUnreachable:
-		e.Code, e.Message, e.Hint = "engine_pull_unavailable", "The registry of "+ref+" cannot be reached.", "Check the network, or use an image that is on this machine."
+		cause = session.Because("engine_pull_unavailable", session.Say("pullUnreachable", image), session.Say("pullUnreachableHint"))
 	case errdefs.IsInvalidArgument(err):
-		e.Code, e.Message, e.Hint = "engine_pull_invalid", "Docker does not accept the name "+ref+".", "Write it as for docker pull, for example python:3.12."
+		cause = session.Because("engine_pull_invalid", session.Say("pullInvalid", image), session.Say("pullInvalidHint"))
 	default:
-		e.Code, e.Message, e.Hint = "engine_pull_failed", "The image "+ref+" could not be pulled: "+sentence(text), "Try again; if it stays, try `docker pull` by hand."
+		cause = session.Because("engine_pull_failed", session.Say("pullFailed", image, session.Fill("why", sentence(text))), session.Say("pullFailedHint"))
 	}
-	return e
+	return cause.Failure(err)
 }

@@ -168,10 +168,7 @@ func (s *Sim) Pull(ctx context.Context, ref string, progress func(session.Pull))
 	}
 	image, ok := s.published(ref)
 	if !ok {
-		return &session.Error{
-			Code: "engine_pull_not-found", Message: fmt.Sprintf("The simulated registry does not have the image %s.", ref),
-			Hint: "Choose one of the environments in the launcher; any image can be had with Docker.",
-		}
+		return session.Because("engine_pull_not-found", session.Say("simPullNotFound", session.Fill("image", ref)), session.Say("simPullNotFoundHint")).Failure(nil)
 	}
 	if err := s.pause(ctx, pullDelay); err != nil {
 		return err

@@ -175,8 +175,7 @@ func ReplyError(w io.Writer, failure error) error {
 
 // CauseOf writes failure the way it crosses the link.
 func CauseOf(failure error) *session.Cause {
-	e := session.AsError(failure, "guest_call_internal-error")
-	return &session.Cause{Code: e.Code, Message: e.Message, Hint: e.Hint}
+	return session.AsError(failure, "guest_call_internal-error").Cause()
 }
 
 // readReply reads the answer to a request into value, which may be nil.

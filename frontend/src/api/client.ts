@@ -6,6 +6,9 @@ export class ApiProblem extends Error {
   readonly code: string
   readonly hint: string
   readonly fields: FieldProblem[]
+  /** The message and the hint for other languages. */
+  readonly said: Problem['said']
+  readonly advice: Problem['advice']
   /** HTTP status; 0 when no answer came at all. */
   readonly status: number
 
@@ -15,6 +18,8 @@ export class ApiProblem extends Error {
     this.code = problem.code
     this.hint = problem.hint ?? ''
     this.fields = problem.fields ?? []
+    this.said = problem.said
+    this.advice = problem.advice
     this.status = status
   }
 }

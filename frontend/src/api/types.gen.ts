@@ -1350,6 +1350,10 @@ export interface Problem {
   message: string;
   hint?: string;
   fields?: FieldProblem[];
+  /** The sentences of message, for other languages. */
+  said?: Phrase[];
+  /** And those of hint. */
+  advice?: Phrase[];
 }
 
 /** FieldProblem says what is wrong with one field, by its JSON path. */
@@ -1854,6 +1858,8 @@ export interface Phase {
   attempts: number;
   code?: string;
   message?: string;
+  /** The sentences of message, for other languages. */
+  said?: Phrase[];
   steps: Step[];
   createdAt: Time;
   updatedAt: Time;
@@ -1864,6 +1870,8 @@ export interface Step {
   step: string;
   result: Outcome;
   message?: string;
+  /** As of a phase. */
+  said?: Phrase[];
   code?: string;
   startedAt: Time;
   endedAt?: Time;

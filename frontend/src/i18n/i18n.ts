@@ -1,7 +1,8 @@
-import i18next from 'i18next'
+import i18next, { type PostProcessorModule } from 'i18next'
 import { initReactI18next } from 'react-i18next'
 import { setTimeLanguage } from '@/lib/time'
 import { en } from './en'
+import { withParticles } from './particles'
 
 export const languages = ['en', 'ko'] as const
 export type Language = (typeof languages)[number]
@@ -29,11 +30,19 @@ async function load(language: Language): Promise<void> {
   for (const [namespace, strings] of Object.entries(ko)) i18next.addResourceBundle('ko', namespace, strings)
 }
 
+/** Chooses the particles of Korean texts, after names were put into them. */
+const particles: PostProcessorModule = {
+  type: 'postProcessor',
+  name: 'particles',
+  process: (value: unknown) => (typeof value === 'string' && i18next.language === 'ko' ? withParticles(value) : value) as string,
+}
+
 export async function startI18n(language: Language): Promise<void> {
-  await i18next.use(initReactI18next).init({
+  await i18next.use(initReactI18next).use(particles).init({
     lng: 'en',
     fallbackLng: 'en',
     defaultNS: 'common',
+    postProcess: ['particles'],
     resources: { en },
     interpolation: { escapeValue: false },
     returnNull: false,

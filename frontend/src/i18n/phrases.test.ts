@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { waitText, type Phrase } from '@/lib/wait'
+import { hintText, messageText, type Phrase } from '@/lib/phrases'
 import { changeLanguage } from './i18n'
 
 afterEach(() => changeLanguage('en'))
@@ -16,13 +16,27 @@ const lacks: Phrase = {
 }
 const none: Phrase = { say: 'lacksMemoryToo', with: [{ hole: 'what', say: 'memory', with: [{ hole: 'amount', text: '4 GiB' }] }, { hole: 'free', text: '1 GiB' }, { hole: 'all', text: '8 GiB' }, { hole: 'holders', say: 'nobodyHolds' }] }
 
-describe('waitText', () => {
+describe('hintText', () => {
+  const failed = { message: 'As it came.', said: [{ say: 'taskFailed', with: [{ hole: 'code', text: '3' }] }], hint: 'As it came.', advice: [{ say: 'readLog' }] }
+  it('says what to do as the message is said', async () => {
+    expect([messageText(failed), hintText(failed)]).toEqual(['The startup command ended with exit code 3.', "Read the session's log."])
+    await changeLanguage('ko')
+    expect([messageText(failed), hintText(failed)]).toEqual(['시작 명령이 종료 코드 3으로 끝났습니다.', '세션의 로그를 읽어 보세요.'])
+  })
+  it('says nothing where nothing is advised, and English where it came in English alone', async () => {
+    await changeLanguage('ko')
+    expect(hintText({ message: 'It ended.' })).toBe('')
+    expect(hintText({ message: 'It ended.', hint: 'Read on.' })).toBe('Read on.')
+  })
+})
+
+describe('messageText', () => {
   it('says in the language of the page what an agent says in phrases', async () => {
-    expect(waitText({ message: 'As it came.', said: [lacks, none] })).toBe(
+    expect(messageText({ message: 'As it came.', said: [lacks, none] })).toBe(
       "Needs 4 CPUs, 1 of 8 is free; train-a holds 6, another person's session holds 1. It also needs 4 GiB of memory, 1 GiB of 8 GiB is free; no session holds any of it.",
     )
     await changeLanguage('ko')
-    expect(waitText({ message: 'As it came.', said: [lacks] })).toBe('CPU 4개 필요, 8개 중 1개 여유. train-a에서 6 사용, 다른 사람의 세션에서 1 사용.')
+    expect(messageText({ message: 'As it came.', said: [lacks] })).toBe('CPU 4개 필요, 8개 중 1개 여유. train-a에서 6 사용, 다른 사람의 세션에서 1 사용.')
   })
   it.each<[string, Phrase, string]>([
     ['one', { say: 'wholeDevice', count: 1 }, '1 whole device'],
@@ -30,11 +44,11 @@ describe('waitText', () => {
     ['none', { say: 'lacksCpu', with: [{ hole: 'what', say: 'cpu', count: 1 }, { hole: 'all', text: '8' }, { hole: 'holders', say: 'nobodyHolds' }] }, 'Needs 1 CPU, 0 of 8 are free; no session holds any of it.'],
     ['an empty hole', { say: 'limit', count: 3, with: [{ hole: 'limit', say: 'cpu', count: 4 }, { hole: 'used', text: '3' }, { hole: 'kept' }, { hole: 'asked', text: '2' }] }, 'Your limit here is 4 CPUs: 3 are in use, this asks for 2.'],
     ['what stands as it is', { text: 'GPU 0' }, 'GPU 0'],
-  ])('says %s', (_name, phrase, text) => expect(waitText({ message: '', said: [phrase] })).toBe(text))
+  ])('says %s', (_name, phrase, text) => expect(messageText({ message: '', said: [phrase] })).toBe(text))
   it('says it in English where an agent says nothing in phrases, or what the page does not know', async () => {
     await changeLanguage('ko')
-    expect(waitText({ message: 'Needs 4 CPUs.' })).toBe('Needs 4 CPUs.')
-    expect(waitText({ message: 'Needs 4 CPUs.', said: [] })).toBe('Needs 4 CPUs.')
-    expect(waitText({ message: 'Needs a moon.', said: [lacks, { say: 'devices', with: [{ hole: 'devices', with: [{ say: 'moon' }] }] }] })).toBe('Needs a moon.')
+    expect(messageText({ message: 'Needs 4 CPUs.' })).toBe('Needs 4 CPUs.')
+    expect(messageText({ message: 'Needs 4 CPUs.', said: [] })).toBe('Needs 4 CPUs.')
+    expect(messageText({ message: 'Needs a moon.', said: [lacks, { say: 'devices', with: [{ hole: 'devices', with: [{ say: 'moon' }] }] }] })).toBe('Needs a moon.')
   })
 })

@@ -1,12 +1,12 @@
 import { Button } from 'antd'
 import { CircleAlert, RotateCw } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
+import { hintText, messageText, type Told } from '@/lib/phrases'
 import css from './States.module.css'
 
 /** What is shown of a failure; an ApiProblem fits. */
-export interface ProblemShown {
+export interface ProblemShown extends Told {
   message: string
-  hint?: string
   code?: string
 }
 
@@ -23,8 +23,8 @@ export function ErrorState({ problem, onRetry, compact }: ErrorStateProps) {
   return (
     <div className={compact ? css.compact : css.state} role="alert">
       <CircleAlert size={compact ? 16 : 28} strokeWidth={1.75} className={css.bad} aria-hidden />
-      <div className={css.title}>{problem.message}</div>
-      {problem.hint ? <div className={css.text}>{problem.hint}</div> : null}
+      <div className={css.title}>{messageText(problem)}</div>
+      {problem.hint ? <div className={css.text}>{hintText(problem)}</div> : null}
       {problem.code ? <code className={css.code}>{problem.code}</code> : null}
       {onRetry ? (
         <Button size={compact ? 'small' : 'middle'} icon={<RotateCw size={14} />} onClick={onRetry}>

@@ -2,7 +2,7 @@ import { useTranslation } from 'react-i18next'
 import { formatBytes, formatRate } from '@/lib/bytes'
 import { isLive } from '@/lib/status'
 import { formatSpan } from '@/lib/time'
-import { waitText, type WaitText } from '@/lib/wait'
+import { messageText, type Told } from '@/lib/phrases'
 
 /** The part of a session that explains its status. An api Session fits. */
 export interface StatusSubject {
@@ -10,8 +10,8 @@ export interface StatusSubject {
   reason: string
   type: string
   exitCode: number | null
-  error?: { message: string }
-  wait?: WaitText & { position: number }
+  error?: Told
+  wait?: Told & { position: number }
   pull?: PullSubject
   /** Made of it as it ends. */
   endImage?: { state: string; name: string; kept: boolean }
@@ -55,13 +55,13 @@ export function useWhy(): (subject: StatusSubject) => string {
   const { t } = useTranslation()
   const pullTexts = usePullTexts()
   return (subject) => {
-    if (subject.status === 'PENDING' && subject.wait) return waitText(subject.wait)
+    if (subject.status === 'PENDING' && subject.wait) return messageText(subject.wait)
     if (subject.status === 'PULLING' && subject.pull) return pullTexts(subject.pull).slice(0, 3).join(' · ')
     if (subject.status === 'TERMINATING' && subject.endImage?.state === 'running') return t('endImage.making', { name: subject.endImage.name })
     if (isLive(subject.status)) return ''
     const reason = subject.reason ? t(`reason.${subject.reason as 'task-failed'}`, { defaultValue: subject.reason }) : ''
     const exit = subject.type === 'batch' && subject.exitCode !== null && subject.exitCode !== 0 ? t('exitCode', { code: subject.exitCode }) : ''
     const kept = subject.endImage?.kept ? t('endImage.kept') : ''
-    return [reason, exit, kept].filter(Boolean).join(' · ') || (subject.error?.message ?? '')
+    return [reason, exit, kept].filter(Boolean).join(' · ') || (subject.error ? messageText(subject.error) : '')
   }
 }

@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next'
 import { asProblem } from '@/api/client'
 import { useMachines } from '@/api/hooks'
 import { formatBytes } from '@/lib/bytes'
-import { waitText } from '@/lib/wait'
+import { messageText } from '@/lib/phrases'
 import css from './launcher.module.css'
 import type { ImageState } from './images'
 import type { Issues } from './issueText'
@@ -45,7 +45,7 @@ export function Outlook({ judgement, shown, image }: { judgement: Judgement; sho
     <div className={current ? undefined : css.stale} aria-live="polite">
       {told.wait ? (
         <Line icon={Hourglass} kind="slow" title={t('outlook.waits')}>
-          {waitText(told.wait)}
+          {messageText(told.wait)}
         </Line>
       ) : (
         <Line icon={Rocket} kind="good" title={t(pulls ? 'outlook.startsAfterPull' : 'outlook.starts')}>

@@ -6,6 +6,7 @@ import { useSessionBook } from '@/api/hooks'
 import { useOpenings } from '@/api/openings'
 import type { Session } from '@/api/types.gen'
 import { useSessionActions } from '@/lib/actions'
+import { messageText } from '@/lib/phrases'
 import { isLive } from '@/lib/status'
 import { useNow } from '@/lib/useNow'
 import { PullBar } from '@/ui/PullBar'
@@ -56,7 +57,7 @@ function Card({ notice, session }: { notice: Notice; session: Session }) {
   const running = session.status === 'RUNNING'
   const now = useNow(running)
   const settled = running && !hovered && now - notice.at > fullFor
-  const text = session.status === 'PULLING' && session.pull ? pullTexts(session.pull).join(' · ') : session.error?.message || why
+  const text = session.status === 'PULLING' && session.pull ? pullTexts(session.pull).join(' · ') : (session.error && messageText(session.error)) || why
   return (
     <div className={`${css.card} ${settled ? css.quiet : ''}`} data-session={session.id} onMouseEnter={() => setHovered(true)} onMouseLeave={() => setHovered(false)} onFocus={() => setHovered(true)}>
       <div className={css.head}>

@@ -3,6 +3,7 @@ import { Bell } from 'lucide-react'
 import { useEffect } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useSessionActions } from '@/lib/actions'
+import { messageText } from '@/lib/phrases'
 import { EmptyState } from '@/ui/EmptyState'
 import { StatusBadge } from '@/ui/StatusBadge'
 import { RelativeTime } from '@/ui/Times'
@@ -14,6 +15,7 @@ import { useNotices } from './NoticesProvider'
 
 function Row({ notice, onOpen }: { notice: Notice; onOpen: () => void }) {
   const why = useWhy()(notice)
+  const text = messageText(notice) || why
   return (
     <li>
       <button type="button" className={css.row} onClick={onOpen}>
@@ -25,7 +27,7 @@ function Row({ notice, onOpen }: { notice: Notice; onOpen: () => void }) {
               <RelativeTime at={new Date(notice.at).toISOString()} />
             </span>
           </div>
-          {notice.message || why ? <div className={css.text}>{notice.message || why}</div> : null}
+          {text ? <div className={css.text}>{text}</div> : null}
         </div>
       </button>
     </li>

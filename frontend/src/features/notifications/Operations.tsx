@@ -5,6 +5,7 @@ import { useOperations } from '@/api/hooks'
 import type { Operation } from '@/api/types.gen'
 import { useOperationActions } from '@/api/useOperation'
 import { isRunning } from '@/lib/operation'
+import { messageText } from '@/lib/phrases'
 import { OperationView, ProgressLine, useOperationTitle } from '@/ui/OperationView'
 import { RelativeTime } from '@/ui/Times'
 import css from './notifications.module.css'
@@ -45,7 +46,7 @@ function OperationRow({ operation }: { operation: Operation }) {
       ) : running && step ? (
         <div className={`${css.text} ${css.workBody}`}>{t(`operation.step.${step.name as 'pair'}`, { defaultValue: step.title })}</div>
       ) : operation.error ? (
-        <div className={`${css.text} ${css.workBody}`}>{operation.error.message}</div>
+        <div className={`${css.text} ${css.workBody}`}>{messageText(operation.error)}</div>
       ) : null}
     </li>
   )

@@ -1,5 +1,6 @@
 import type { SessionBook } from '@/api/book'
 import type { Session } from '@/api/types.gen'
+import type { Phrase } from '@/lib/phrases'
 import { isLive, statusFamily } from '@/lib/status'
 
 /** What is kept of a session's course for the drawer; one for each session. */
@@ -15,6 +16,8 @@ export interface Notice {
   failed?: boolean
   /** One sentence of its error, if it has one. */
   message: string
+  /** That sentence for other languages; none in what was kept before it was told. */
+  said?: Phrase[]
   /** When it last changed, in ms since 1970. */
   at: number
   read: boolean
@@ -27,7 +30,7 @@ export const kept = 100
 
 function noticeOf(session: Session, at: number, open: boolean): Notice {
   const { id, name, type, status, reason, exitCode } = session
-  return { id, name, type, status, reason, exitCode, failed: session.result === 'failure', message: session.error?.message ?? '', at, read: false, open }
+  return { id, name, type, status, reason, exitCode, failed: session.result === 'failure', message: session.error?.message ?? '', said: session.error?.said, at, read: false, open }
 }
 
 function update(notice: Notice, session: Session, at: number): Notice {

@@ -10,6 +10,7 @@ import { asProblem } from '@/api/client'
 import type { EndImage as Made, Session } from '@/api/types.gen'
 import { useSessionActions } from '@/lib/actions'
 import { formatBytes } from '@/lib/bytes'
+import { hintText, messageText } from '@/lib/phrases'
 import { launchAddress } from '@/lib/image'
 import { CopyButton } from '@/ui/CopyButton'
 import { ErrorState } from '@/ui/ErrorState'
@@ -65,7 +66,7 @@ function Failed({ session, image }: { session: Session; image: Made }) {
       <div className={css.noticeBody}>
         <div className={css.noticeTitle}>{t(image.kept ? 'endImage.failedKept' : 'endImage.failed')}</div>
         <div className={css.noticeText}>
-          {image.error?.message} {image.error?.hint}
+          {image.error ? `${messageText(image.error)} ${hintText(image.error)}` : ''}
         </div>
         {image.error ? <code className={`${css.mono} ${css.dim}`}>{image.error.code}</code> : null}
         {image.kept ? (

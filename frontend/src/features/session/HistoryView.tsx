@@ -8,6 +8,7 @@ import { fetchHistory } from '@/api/calls'
 import { asProblem } from '@/api/client'
 import { keys } from '@/api/keys'
 import type { Outcome, Phase, Session } from '@/api/types.gen'
+import { messageText } from '@/lib/phrases'
 import { formatSpan } from '@/lib/time'
 import { ErrorState } from '@/ui/ErrorState'
 import { RelativeTime } from '@/ui/Times'
@@ -50,7 +51,7 @@ function Steps({ phase }: { phase: Phase }) {
           <OutcomeBadge outcome={step.result} />
           <span className={`${css.dim} num`}>{took(step.startedAt, step.endedAt)}</span>
           <span>
-            {step.message} {step.code ? <code className={`${css.mono} ${css.dim}`}>{step.code}</code> : null}
+            {messageText(step)} {step.code ? <code className={`${css.mono} ${css.dim}`}>{step.code}</code> : null}
           </span>
         </Fragment>
       ))}
@@ -104,7 +105,7 @@ function PhaseRows({ phase }: { phase: Phase }) {
           <td colSpan={7}>
             {phase.message ? (
               <div className={css.phaseMessage}>
-                {phase.message} {phase.code ? <code className={`${css.mono} ${css.dim}`}>{phase.code}</code> : null}
+                {messageText(phase)} {phase.code ? <code className={`${css.mono} ${css.dim}`}>{phase.code}</code> : null}
               </div>
             ) : null}
             {open ? <Steps phase={phase} /> : null}

@@ -6,7 +6,7 @@ import { useSessionActions } from '@/lib/actions'
 import { isLive } from '@/lib/status'
 import { formatExact, formatRelative, past } from '@/lib/time'
 import { useNow } from '@/lib/useNow'
-import { waitText } from '@/lib/wait'
+import { hintText, messageText } from '@/lib/phrases'
 import { CopyButton } from '@/ui/CopyButton'
 import { PullBar } from '@/ui/PullBar'
 import { usePullTexts } from '@/ui/useWhy'
@@ -41,8 +41,8 @@ function Notices({ session }: { session: Session }) {
         <div className={`${css.notice} ${css.noticeBad}`} role="alert">
           <CircleX size={16} aria-hidden />
           <div className={css.noticeBody}>
-            <div className={css.noticeTitle}>{session.error.message}</div>
-            {session.error.hint ? <div className={css.noticeText}>{session.error.hint}</div> : null}
+            <div className={css.noticeTitle}>{messageText(session.error)}</div>
+            {session.error.hint ? <div className={css.noticeText}>{hintText(session.error)}</div> : null}
             <code className={`${css.mono} ${css.dim}`}>{session.error.code}</code>
           </div>
         </div>
@@ -53,7 +53,7 @@ function Notices({ session }: { session: Session }) {
           <div className={css.noticeBody}>
             <div className={css.noticeTitle}>{t('session:waiting', { position: session.wait.position })}</div>
             <div className={css.noticeText}>
-              {waitText(session.wait)}
+              {messageText(session.wait)}
               {session.wait.start ? ` ${t('session:mayStart', { when: formatRelative(session.wait.start), at: formatExact(session.wait.start), margin: session.wait.margin ? ` ± ${session.wait.margin}` : '' })}` : ''}
               {session.wait.until ? ` ${t(session.wait.code === 'scheduler_wait_resources' ? 'session:waitingLatest' : 'session:waitingUntil', { when: formatRelative(session.wait.until) })}` : ''}
             </div>

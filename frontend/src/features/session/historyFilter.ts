@@ -1,4 +1,5 @@
 import type { Phase } from '@/api/types.gen'
+import { messageText } from '@/lib/phrases'
 
 /** What the record of scheduling shows, as it stands in the address. An empty list or text wants all. */
 export interface HistoryFilter {
@@ -22,8 +23,8 @@ export function isFiltering(filter: HistoryFilter): boolean {
 }
 
 function textsOf(phase: Phase): string[] {
-  const steps = phase.steps.flatMap((s) => [s.step, s.message ?? '', s.code ?? ''])
-  return [phase.id, phase.code ?? '', phase.message ?? '', ...steps]
+  const steps = phase.steps.flatMap((s) => [s.step, s.message ?? '', messageText(s), s.code ?? ''])
+  return [phase.id, phase.code ?? '', phase.message ?? '', messageText(phase), ...steps]
 }
 
 /** The phases that fit every part of the filter, in its order. */

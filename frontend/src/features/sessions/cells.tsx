@@ -14,7 +14,7 @@ import { ResourceBar } from '@/ui/ResourceBar'
 import { StatusBadge } from '@/ui/StatusBadge'
 import { formatExact, formatShortRelative } from '@/lib/time'
 import { useNow } from '@/lib/useNow'
-import { waitText } from '@/lib/wait'
+import { messageText } from '@/lib/phrases'
 import { Elapsed } from '@/ui/Times'
 import { useWhy } from '@/ui/useWhy'
 import { kernelsOf } from './amounts'
@@ -75,7 +75,7 @@ function Waiting({ session, wait }: { session: Session; wait: Wait }) {
   const tip = (
     <div className={css.tip}>
       <b>{t('position', { position: wait.position })}</b>
-      <div>{waitText(wait)}</div>
+      <div>{messageText(wait)}</div>
       {wait.start ? (
         <div>
           {start} ({formatExact(wait.start)}
@@ -93,7 +93,7 @@ function Waiting({ session, wait }: { session: Session; wait: Wait }) {
           <ClusterRing session={session} />
           {start ? <span className={css.start}>{start}</span> : null}
         </span>
-        <span className={css.whyBelow}>{waitText(wait)}</span>
+        <span className={css.whyBelow}>{messageText(wait)}</span>
       </div>
     </Tooltip>
   )
@@ -139,7 +139,7 @@ export function StatusCell({ session }: { session: Session }) {
   if (!why && warning) return <Troubled head={head} warnings={session.warnings} last={warning} />
   if (!why) return <div className={css.status}>{head}</div>
   return (
-    <Tooltip title={session.error?.message ?? why} mouseEnterDelay={0.4}>
+    <Tooltip title={session.error ? messageText(session.error) : why} mouseEnterDelay={0.4}>
       <div className={css.waiting}>
         <span className={css.waitingHead}>
           {head}

@@ -1,5 +1,5 @@
 import type { Session } from '@/api/types.gen'
-import { waitText } from '@/lib/wait'
+import { messageText } from '@/lib/phrases'
 import { foldersOf } from './order'
 
 /** The title of an image's environment; empty where it is of none. */
@@ -25,7 +25,7 @@ const properties: Record<string, (session: Session, titleOf: TitleOf) => string>
   tag: (s) => s.tags.join(', '),
   exit: (s) => String(s.exitCode ?? ''),
   folder: (s) => foldersOf(s),
-  waits: (s) => (s.wait ? `${s.wait.message} ${waitText(s.wait)}` : ''),
+  waits: (s) => (s.wait ? `${s.wait.message} ${messageText(s.wait)}` : ''),
 }
 
 export const filterProperties = Object.keys(properties)

@@ -10,7 +10,7 @@ import type { Session } from '@/api/types.gen'
 import { useStartOperation } from '@/api/useOperation'
 import { useSessionActions } from '@/lib/actions'
 import { isLive } from '@/lib/status'
-import { waitText } from '@/lib/wait'
+import { messageText } from '@/lib/phrases'
 import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
 import { StatusBadge } from '@/ui/StatusBadge'
@@ -111,7 +111,7 @@ function Body({ session }: { session: Session }) {
       running={running}
       otherwise={
         isLive(session.status) ? (
-          <EmptyState icon={SquareTerminal} title={t('waitingTitle')} text={session.wait ? waitText(session.wait) : t('waitingText')} />
+          <EmptyState icon={SquareTerminal} title={t('waitingTitle')} text={session.wait ? messageText(session.wait) : t('waitingText')} />
         ) : (
           <EmptyState icon={SquareTerminal} title={t('endedTitle')} text={t('endedText')}>
             <Button onClick={() => actions.showLogs(session.id)}>{t('showLogs')}</Button>

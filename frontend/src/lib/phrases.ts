@@ -9,11 +9,14 @@ export interface Phrase {
   with?: Phrase[]
 }
 
-/** The part of a wait that says why. An api Wait fits. */
-export interface WaitText {
+/** What an agent says of why something is as it is. An api Wait, Problem, Phase or Step fits. */
+export interface Told {
   /** In English. */
-  message: string
+  message?: string
   said?: Phrase[]
+  /** What to do about it, in English. */
+  hint?: string
+  advice?: Phrase[]
 }
 
 /** One phrase in the language of the page; undefined where it has no words for it. */
@@ -34,7 +37,12 @@ function joined(phrases: readonly Phrase[], between: string): string | undefined
   return texts.includes(undefined) ? undefined : texts.join(between)
 }
 
-/** Why a session waits, in the language of the page; in English where an agent says what the page has no words for. */
-export function waitText({ message, said }: WaitText): string {
-  return (said?.length ? joined(said, ' ') : undefined) ?? message
+/** What is told, in the language of the page; in English where an agent says what the page has no words for. */
+export function messageText({ message, said }: Told): string {
+  return (said?.length ? joined(said, ' ') : undefined) ?? message ?? ''
+}
+
+/** What to do about it, in the same way; empty where nothing is advised. */
+export function hintText({ hint, advice }: Told): string {
+  return messageText({ message: hint, said: advice })
 }
