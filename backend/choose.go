@@ -62,7 +62,7 @@ func chooseEngine(ctx context.Context, home place.Home, kind string) (choice, er
 	if live := liveSessions(home); live > 0 {
 		return choice{kind: EngineDocker, note: fmt.Sprintf("Docker cannot be used now, but sessions live in it, so Slipway waits for it: %s", reason)}, nil
 	}
-	return choice{kind: EngineSim, note: "Sessions are simulated on this machine, because Docker cannot be used: " + reason}, nil
+	return choice{kind: EngineSim, note: "Docker cannot be used on this machine, so nothing really runs: " + reason}, nil
 }
 
 // probeDocker returns "" where Docker can run sessions, else why it cannot.
