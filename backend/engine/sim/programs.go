@@ -21,23 +21,47 @@ import (
 // Jupyter a notebook, in which Python runs in the browser.
 func (s *Sim) programs(image string, files *shell.FS) map[string]shell.Program {
 	programs := map[string]shell.Program{}
-	if s.python != nil && s.hasAny(image, "python", "jupyter", "pytorch", "tensorflow") {
-		run := func(ctx context.Context, call shell.Call) int {
-			return s.python.Run(ctx, python.Call{
-				Args: call.Args, Env: call.Env, Dir: call.Dir, Files: files, In: call.In, Out: call.Out, Err: call.Err,
-				Terminal: call.Terminal, Hostname: call.World.Hostname, CPUs: call.World.CPUs, Clock: s.config.Clock, Load: call.Load,
-			})
+	if s.hasAny(image, "python", "jupyter", "pytorch", "tensorflow") {
+		run := leftOut("python3", "Python")
+		if s.python != nil {
+			run = s.runPython(files)
 		}
 		programs["python"], programs["python3"] = run, run
 	}
-	if s.config.Notebook != nil && s.hasAny(image, "jupyter") {
-		handler := notebook.Handler(notebook.Config{Files: simulatedFS{files}, Home: session.Home, Page: s.config.Notebook, Clock: s.config.Clock})
-		serve := func(ctx context.Context, call shell.Call) int {
-			return serveNotebook(ctx, call.World, call.Args, call.Out, handler)
+	if s.hasAny(image, "jupyter") {
+		serve := leftOut("jupyter-lab", "notebook")
+		if s.config.Notebook != nil {
+			serve = s.serveNotebooks(files)
 		}
 		programs["jupyter-lab"], programs["jupyter-notebook"] = serve, serve
 	}
 	return programs
+}
+
+// leftOut stands for a program that an image has and this build of Slipway does
+// not simulate, as that for agents, which is kept small.
+func leftOut(name, what string) shell.Program {
+	return func(_ context.Context, call shell.Call) int {
+		//nolint:errcheck // nobody is left to tell
+		fmt.Fprintf(call.Err, "%s: this build of Slipway has no %s for simulated sessions; use the full program, or a machine with Docker\n", name, what)
+		return 127
+	}
+}
+
+func (s *Sim) runPython(files *shell.FS) shell.Program {
+	return func(ctx context.Context, call shell.Call) int {
+		return s.python.Run(ctx, python.Call{
+			Args: call.Args, Env: call.Env, Dir: call.Dir, Files: files, In: call.In, Out: call.Out, Err: call.Err,
+			Terminal: call.Terminal, Hostname: call.World.Hostname, CPUs: call.World.CPUs, Clock: s.config.Clock, Load: call.Load,
+		})
+	}
+}
+
+func (s *Sim) serveNotebooks(files *shell.FS) shell.Program {
+	handler := notebook.Handler(notebook.Config{Files: simulatedFS{files}, Home: session.Home, Page: s.config.Notebook, Clock: s.config.Clock})
+	return func(ctx context.Context, call shell.Call) int {
+		return serveNotebook(ctx, call.World, call.Args, call.Out, handler)
+	}
 }
 
 // hasAny goes by the name of an image, or of that from which it was made.

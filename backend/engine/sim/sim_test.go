@@ -147,7 +147,7 @@ func TestSession(t *testing.T) {
 		}
 	})
 	t.Run("what is not there says so", func(t *testing.T) {
-		_, err := client.Exec(t.Context(), session.ExecRequest{Command: []string{"python3"}})
+		_, err := client.Exec(t.Context(), session.ExecRequest{Command: []string{"julia"}})
 		if session.CodeOf(err) != "exec_create_not-found" {
 			t.Errorf("got %v", err)
 		}
@@ -161,6 +161,21 @@ func TestSession(t *testing.T) {
 		}
 		_, err = client.StartService(t.Context(), link.ServiceRequest{ID: "jupyterlab", Argv: []string{"jupyter-lab"}, Port: 7430})
 		if session.CodeOf(err) != "app_start_not-installed" {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("what a small build leaves out says so", func(t *testing.T) {
+		if got, code := exec(t, client, "sh", "-c", "python -V"); code != 127 || !strings.Contains(got, "this build of Slipway has no Python for simulated sessions") {
+			t.Errorf("got %q, %d", got, code)
+		}
+		with := spec("notebook", "")
+		with.Image = "quay.io/jupyter/minimal-notebook:latest"
+		if err := s.Pull(t.Context(), with.Image, func(session.Pull) {}); err != nil {
+			t.Fatal(err)
+		}
+		request := link.ServiceRequest{ID: "jupyterlab", Argv: []string{"jupyter-lab"}, Port: 7430}
+		_, err := connect(t, s, start(t, s, with)).StartService(t.Context(), request)
+		if failure := session.AsError(err, ""); failure.Code != "app_start_exited" || !strings.Contains(failure.Message, "this build of Slipway has no notebook") {
 			t.Errorf("got %v", err)
 		}
 	})
