@@ -64,7 +64,7 @@ func openDoor(config doorConfig) (*door, error) {
 			return nil, errors.Join(err, d.audit.Close())
 		}
 	}
-	if d.sockets, err = daemon.Listen(config.home, users()); err != nil {
+	if d.sockets, err = daemon.Listen(config.home, users(), config.log); err != nil {
 		return nil, errors.Join(err, d.devices.close(), d.audit.Close())
 	}
 	return d, nil

@@ -11,13 +11,14 @@ import (
 )
 
 // Dial opens one connection for a carrier to what rules the agent of a folder;
-// [ErrNotRunning] where nothing does.
+// [ErrNotRunning] where nothing does, agent_connect_forbidden where it is in
+// another container or sandbox than this program.
 func Dial(ctx context.Context, home place.Home) (*net.UnixConn, error) {
-	conn, err := dialUnix(ctx, home.Join(tunnelSocket))
-	if err != nil {
-		return nil, errors.Join(ErrNotRunning, err)
+	conn, err := dialUnix(ctx, home, tunnelSocket)
+	if err != nil && session.CodeOf(err) == "" {
+		err = errors.Join(ErrNotRunning, err)
 	}
-	return conn, nil
+	return conn, err
 }
 
 // Bridge carries in and out to what rules the agent of a folder, starting a
@@ -30,6 +31,9 @@ func Bridge(ctx context.Context, home place.Home, in io.Reader, out io.Writer) e
 			return err
 		}
 		conn, err = Dial(ctx, home)
+	}
+	if session.CodeOf(err) == "agent_connect_forbidden" {
+		return err
 	}
 	if err != nil {
 		return &session.Error{Code: "agent_connect_unavailable", Message: "The agent of " + home.Dir + " cannot be reached.", Hint: "Look at its log, " + LogFile(home) + ".", Err: err}

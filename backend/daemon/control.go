@@ -101,7 +101,7 @@ var _ Daemon = (*Client)(nil)
 func Connect(ctx context.Context, home place.Home) (*Client, error) {
 	c := &Client{home: home}
 	c.web.Transport = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return dialUnix(ctx, home.Join(controlSocket))
+		return dialUnix(ctx, home, controlSocket)
 	}}
 	_, err := c.Status(ctx)
 	if err != nil && session.CodeOf(err) == "" {

@@ -150,57 +150,6 @@ func TestSocketsMayLieDeep(t *testing.T) {
 	}
 }
 
-func TestStrangersAreTurnedAway(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Log("only root can be another user; the mode of the sockets is looked at alone")
-	}
-	dir, err := os.MkdirTemp("", "open-*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	newHome(t)
-	home := place.Home{Dir: dir}
-	sockets, err := Listen(home, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	served := make(chan error, 1)
-	go func() { served <- Serve(ctx, sockets.Control, &fake{home: home}, discard()) }()
-	defer func() { cancel(); <-served; _ = sockets.Close() }()
-	for _, name := range []string{tunnelSocket, controlSocket} {
-		if info, err := os.Stat(home.Join(name)); err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("%s: %v, %v", name, info.Mode(), err)
-		}
-	}
-	if os.Getuid() != 0 {
-		return
-	}
-	// Even where somebody opened the folder, the sockets know who comes.
-	for _, path := range []string{dir, home.Join(controlSocket)} {
-		if err := os.Chmod(path, 0o777); err != nil {
-			t.Fatal(err)
-		}
-	}
-	path := filepath.Join(dir, "stranger")
-	if err := copyFile(evaluatedSelf(t), path); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	stranger := exec.Command(path, "stranger", dir)
-	stranger.Dir = "/"
-	stranger.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	if out, err := stranger.CombinedOutput(); err != nil {
-		t.Errorf("%v: %s", err, out)
-	}
-	if _, err := Connect(t.Context(), home); err != nil {
-		t.Errorf("its owner: %v", err)
-	}
-}
-
 func TestDetachedGoesOnWithoutWhoStartedIt(t *testing.T) {
 	shell, err := exec.LookPath("sh")
 	if err != nil {

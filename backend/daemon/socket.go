@@ -3,86 +3,246 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
+	"time"
 
+	"slipway/backend/peer"
 	"slipway/backend/place"
 	"slipway/backend/session"
 )
 
-// pathMost is the longest path that a socket's address holds everywhere, in bytes.
-const pathMost = 100
+const (
+	// pathMost is the longest path that a socket's address holds everywhere, in bytes.
+	pathMost = 100
+	// lookAgain is how often a socket is looked for that somebody may have removed.
+	lookAgain = 2 * time.Second
+	// tellAgain is how often at most the log tells of those who were refused.
+	tellAgain = time.Minute
+)
 
-// Sockets are where one folder's agent is reached on its machine.
+// Sockets are where one folder's agent is reached on its machine. They lie in the
+// home's runtime directory; a link in the home leads to each. So programs find
+// each other whatever their environment says, and those of versions up to 0.1.0,
+// which have the sockets themselves in the home, find and are found as well.
 type Sockets struct {
 	Tunnel  net.Listener // takes carriers
 	Control net.Listener // takes requests for [Serve]
-	paths   []string
+
+	open   []*guarded
+	ending chan struct{} // closed when nothing is mended any more
+	mender sync.WaitGroup
+	once   sync.Once
 }
 
 // Listen opens both sockets for users, the owner of this process among them.
-// The caller holds the folder's lock, so whatever lies there is left over.
-func Listen(home place.Home, users []int) (*Sockets, error) {
+// The caller holds the folder's lock, so whatever lies there is left over. log
+// is told of those who are refused.
+func Listen(home place.Home, users []int, log *slog.Logger) (*Sockets, error) {
 	if err := home.Make(); err != nil {
 		return nil, err
 	}
-	s := &Sockets{}
-	for _, one := range []struct {
-		name string
-		into *net.Listener
-	}{{tunnelSocket, &s.Tunnel}, {controlSocket, &s.Control}} {
-		path := home.Join(one.name)
-		listener, err := listenUnix(path)
-		if err != nil {
-			return nil, errors.Join(&session.Error{Code: "agent_start_failed", Message: "The socket " + path + " cannot be made.", Hint: "Check the permissions and the free space of " + home.Dir + ".", Err: err}, s.Close())
+	s := &Sockets{ending: make(chan struct{})}
+	for _, name := range []string{tunnelSocket, controlSocket} {
+		g := &guarded{home: home, name: name, users: append([]int{0, os.Getuid()}, users...), log: log}
+		if err := g.open(); err != nil {
+			return nil, errors.Join(&session.Error{Code: "agent_start_failed", Message: "The socket " + name + " cannot be made.",
+				Hint: "Check the permissions and the free space of " + home.Dir + " and of " + os.TempDir() + ".", Err: err}, s.Close())
 		}
-		*one.into = &guarded{UnixListener: listener, users: append([]int{0, os.Getuid()}, users...)}
-		s.paths = append(s.paths, path)
+		s.open = append(s.open, g)
 	}
+	s.Tunnel, s.Control = s.open[0], s.open[1]
+	s.mender.Go(s.mend)
 	return s, nil
 }
 
-// Close closes both and removes their files.
-func (s *Sockets) Close() error {
-	var errs []error
-	for _, listener := range []net.Listener{s.Tunnel, s.Control} {
-		if listener == nil {
-			continue
+// mend makes sockets again that are gone: a runtime directory goes with its
+// person's last login, and temporary files with their age.
+func (s *Sockets) mend() {
+	again := time.NewTicker(lookAgain)
+	defer again.Stop()
+	for {
+		select {
+		case <-s.ending:
+			return
+		case <-again.C:
 		}
-		if err := listener.Close(); !errors.Is(err, net.ErrClosed) {
-			errs = append(errs, err)
+		for _, g := range s.open {
+			if g.there() {
+				continue
+			}
+			if err := g.open(); err != nil {
+				g.log.Warn("a socket of the agent was removed and cannot be made again", "socket", g.name, "error", err)
+			}
 		}
 	}
-	for _, path := range s.paths {
-		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-		}
+}
+
+// Close closes both and removes what was made for them.
+func (s *Sockets) Close() error {
+	s.once.Do(func() { close(s.ending) })
+	s.mender.Wait()
+	var errs []error
+	for _, g := range s.open {
+		errs = append(errs, g.Close())
 	}
 	return errors.Join(errs...)
 }
 
-// guarded lets in connections of its users only, as the operating system tells
-// who they are. The mode of the socket says the same; both must agree.
+// guarded is a socket that lets in connections of its users only, from the
+// machine itself, as the operating system tells who they are. The mode of the
+// socket says the same; both must agree.
 type guarded struct {
-	*net.UnixListener
+	home  place.Home
+	name  string
 	users []int
+	log   *slog.Logger
+
+	mu       sync.Mutex // guards the following
+	listener *net.UnixListener
+	path     string      // of the socket
+	file     fs.FileInfo // of the socket
+	closed   bool
+	told     time.Time // when the log told of a refusal
 }
+
+// open makes the socket and the link to it, in place of an earlier one. Once the
+// socket was closed it does nothing.
+func (g *guarded) open() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return nil
+	}
+	dir, err := g.home.MakeRuntimeDir()
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, g.name)
+	listener, err := listenUnix(path)
+	if err != nil {
+		return err
+	}
+	file, err := os.Lstat(path)
+	if err == nil {
+		err = point(g.home.Join(g.name), path)
+	}
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	before := g.listener
+	g.listener, g.path, g.file = listener, path, file
+	if before != nil {
+		return before.Close()
+	}
+	return nil
+}
+
+// there reports whether whoever looks for the socket finds it.
+func (g *guarded) there() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now, err := os.Stat(g.home.Join(g.name))
+	return err == nil && os.SameFile(now, g.file)
+}
+
+// point makes a link to path, in one step. Where path is the link's own place,
+// there is nothing to do.
+func point(link, path string) error {
+	if link == path {
+		return nil
+	}
+	temporary := link + ".new"
+	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Symlink(path, temporary); err != nil {
+		return err
+	}
+	return os.Rename(temporary, link)
+}
+
+func (g *guarded) current() *net.UnixListener {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.listener
+}
+
+// Addr implements [net.Listener].
+func (g *guarded) Addr() net.Addr { return g.current().Addr() }
 
 // Accept returns the next connection of a user who may connect.
 func (g *guarded) Accept() (net.Conn, error) {
 	for {
-		conn, err := g.AcceptUnix()
+		listener := g.current()
+		conn, err := listener.AcceptUnix()
 		if err != nil {
+			if listener != g.current() {
+				continue // it was made again elsewhere
+			}
 			return nil, err
 		}
-		if uid, known := peerUser(conn); !known || slices.Contains(g.users, uid) {
+		if err = g.admit(conn); err == nil {
 			return conn, nil
 		}
+		g.tell(err)
 		_ = conn.Close() // a stranger learns nothing, not even why
 	}
+}
+
+// admit fails for whoever may not connect.
+func (g *guarded) admit(conn *net.UnixConn) error {
+	if !peer.Known {
+		return nil
+	}
+	process, err := peer.Of(conn)
+	if err != nil {
+		return err
+	}
+	defer process.Close() //nolint:errcheck // only read
+	if !slices.Contains(g.users, process.UID) {
+		return fmt.Errorf("user %d may not connect", process.UID)
+	}
+	return process.Beside()
+}
+
+// tell has the log tell of a refusal, not of each one.
+func (g *guarded) tell(err error) {
+	g.mu.Lock()
+	due := time.Since(g.told) >= tellAgain
+	if due {
+		g.told = time.Now()
+	}
+	g.mu.Unlock()
+	if due {
+		g.log.Warn("a program was not let in", "socket", g.name, "error", err)
+	}
+}
+
+// Close closes the socket and removes its files, and the directory with the last.
+func (g *guarded) Close() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+	err := g.listener.Close()
+	if errors.Is(err, net.ErrClosed) {
+		err = nil
+	}
+	for _, path := range []string{g.path, g.home.Join(g.name)} {
+		if gone := os.Remove(path); !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
+	}
+	if dir := filepath.Dir(g.path); dir != g.home.Dir {
+		_ = os.Remove(dir) // it may hold others
+	}
+	return err
 }
 
 func listenUnix(path string) (*net.UnixListener, error) {
@@ -105,17 +265,36 @@ func listenUnix(path string) (*net.UnixListener, error) {
 	return listener, nil
 }
 
-func dialUnix(ctx context.Context, path string) (*net.UnixConn, error) {
-	name, release, err := shortPath(path)
+// dialUnix connects to a socket of the agent of a folder. It fails with
+// agent_connect_forbidden where whoever listens there, or this program, is in a
+// container or sandbox.
+func dialUnix(ctx context.Context, home place.Home, socket string) (*net.UnixConn, error) {
+	name, release, err := shortPath(home.Join(socket))
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	conn, err := new(net.Dialer).DialContext(ctx, "unix", name)
+	dialled, err := new(net.Dialer).DialContext(ctx, "unix", name)
 	if err != nil {
 		return nil, err
 	}
-	return conn.(*net.UnixConn), nil
+	conn := dialled.(*net.UnixConn)
+	if !peer.Known {
+		return conn, nil
+	}
+	process, err := peer.Of(conn)
+	if err == nil {
+		err = errors.Join(process.Beside(), process.Close())
+	}
+	if errors.Is(err, peer.ErrElsewhere) {
+		err = &session.Error{Code: "agent_connect_forbidden",
+			Message: "The agent of " + home.Dir + " cannot be reached from here: this program or the agent is in a container or sandbox.",
+			Hint:    "Use a terminal of the machine itself, not of a container, Snap or Flatpak.", Err: err}
+	}
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
 }
 
 // shortPath returns a name for path that an address of a socket holds: path

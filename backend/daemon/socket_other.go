@@ -2,13 +2,7 @@
 
 package daemon
 
-import (
-	"net"
-	"os"
-)
+import "os"
 
 // descriptorPath is not to be had here.
 func descriptorPath(*os.File, string) (string, bool) { return "", false }
-
-// peerUser is not told here; the mode of the socket keeps others out.
-func peerUser(*net.UnixConn) (uid int, known bool) { return 0, false }

@@ -35,7 +35,8 @@ var table = []row{
 	{pkg: "backend/notify", imports: []string{"backend/session"}},
 	{pkg: "backend/settings", imports: []string{"backend/place", "backend/session"}},
 	{pkg: "backend/access", imports: []string{"backend/session", "gpu"}, tests: []string{"backend/agent", "backend/engine/sim", "backend/hub/hubtest", "backend/session/agenttest", "backend/store"}},
-	{pkg: "backend/daemon", imports: []string{"backend/place", "backend/session", "backend/access"}},
+	{pkg: "backend/peer"},
+	{pkg: "backend/daemon", imports: []string{"backend/place", "backend/session", "backend/access", "backend/peer"}},
 	{pkg: "backend/hostlock"},
 	{pkg: "backend/api"},
 	{pkg: "backend/recipe", imports: []string{"backend/api", "backend/session", "gpu"}},
@@ -53,7 +54,7 @@ var table = []row{
 	{pkg: "backend/guest/slipway-guest", imports: []string{"backend/guest"}},
 	{pkg: "backend/engine", imports: []string{"backend/session", "gpu"}},
 	{pkg: "backend/engine/enginetest", imports: []string{"backend/session", "gpu", "backend/engine", "backend/guest/link", "backend/terminal", "tunnel"}},
-	{pkg: "backend/engine/docker", imports: []string{"backend/session", "gpu", "backend/engine"}},
+	{pkg: "backend/engine/docker", imports: []string{"backend/session", "gpu", "backend/engine", "backend/peer"}},
 	{pkg: "backend/engine/sim/shell", imports: []string{"backend/pace", "gpu"}},
 	{pkg: "backend/engine/sim/notebook", imports: []string{"backend/session", "backend/files", "backend/pace"}},
 	{pkg: "backend/engine/sim/python", imports: []string{"backend/pace"}, tests: []string{"backend/engine/sim/shell", "frontend/notebook"}},
@@ -120,7 +121,7 @@ var fences = []fence{
 	{module: "github.com/tetratelabs/wazero", pkgs: []string{"backend/engine/sim/python"}},
 	{module: "mvdan.cc/sh/v3", pkgs: []string{"backend/engine/sim/shell"}},
 	{module: "golang.org/x/term", pkgs: []string{"backend/cli", "app", "build/bench"}},
-	{module: "golang.org/x/sys", pkgs: []string{"backend/guest", "backend/engine/docker", "backend/engine/sim", "backend/agent", "backend/cli", "backend/place", "backend/daemon", "backend/hostlock", "backend", "app", "tunnel", "tunnel/netwatch", "build/bench/link", "gpu/clock"}},
+	{module: "golang.org/x/sys", pkgs: []string{"backend/guest", "backend/engine/docker", "backend/engine/sim", "backend/agent", "backend/cli", "backend/place", "backend/peer", "backend/daemon", "backend/hostlock", "backend", "app", "tunnel", "tunnel/netwatch", "build/bench/link", "gpu/clock"}},
 }
 
 // paced are the packages whose work goes by the clock of their machine, which may

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"slipway/backend/peer"
 )
 
 // usualConfig is what a daemon reads unless told otherwise.
@@ -38,9 +40,13 @@ func listener(path string) (pid int, known bool) {
 		return 0, false
 	}
 	defer conn.Close() //nolint:errcheck // nothing was written
-	pid, err = peer(conn)
-	if err != nil || pid != 1 {
-		return pid, err == nil && pid != 0
+	process, err := peer.Of(conn)
+	if err != nil {
+		return 0, false
+	}
+	defer process.Close() //nolint:errcheck // only read
+	if process.PID != 1 {
+		return process.PID, true
 	}
 	text, err := os.ReadFile("/var/run/docker.pid")
 	if err != nil {

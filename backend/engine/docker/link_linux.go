@@ -6,10 +6,10 @@ import (
 	"io/fs"
 	"net"
 	"os"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"slipway/backend/peer"
 )
 
 // bindLink listens in dir by way of a descriptor of it, since a socket's path
@@ -39,37 +39,10 @@ func bindLink(dir string) (*net.UnixListener, error) {
 // person's processes beside it: those have the same user id and may reach the
 // socket, but no process of theirs has a capability, and the guest has.
 func trusted(conn *net.UnixConn) bool {
-	pid, err := peer(conn)
-	if err != nil || pid <= 0 {
-		return false
-	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	process, err := peer.Of(conn)
 	if err != nil {
 		return false
 	}
-	for line := range strings.Lines(string(status)) {
-		if value, ok := strings.CutPrefix(line, "CapEff:"); ok {
-			bits, err := strconv.ParseUint(strings.TrimSpace(value), 16, 64)
-			return err == nil && bits&(1<<unix.CAP_SETUID) != 0
-		}
-	}
-	return false
-}
-
-// peer is the process at the other end: the one that connected, or that began
-// to listen.
-func peer(conn *net.UnixConn) (int, error) {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	var credentials *unix.Ucred
-	var failed error
-	err = raw.Control(func(fd uintptr) {
-		credentials, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	})
-	if err := errors.Join(err, failed); err != nil {
-		return 0, err
-	}
-	return int(credentials.Pid), nil
+	defer process.Close() //nolint:errcheck // only read
+	return process.Capable(unix.CAP_SETUID)
 }
