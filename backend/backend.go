@@ -27,6 +27,7 @@ import (
 	"slipway/backend/hostlock"
 	"slipway/backend/hub"
 	"slipway/backend/notify"
+	"slipway/backend/offlimits"
 	"slipway/backend/pace"
 	"slipway/backend/place"
 	"slipway/backend/settings"
@@ -146,7 +147,7 @@ func openLocal(ctx context.Context, config localConfig) (*Local, error) {
 	uid, gid := person()
 	agentConfig := agent.Config{
 		Name: l.Name, Dir: l.Dir, Engine: l.Engine, Store: books, Owner: l.Owner,
-		UID: uid, GID: gid, Version: place.Version, Log: log.With("part", "agent"),
+		UID: uid, GID: gid, Version: place.Version, Log: log.With("part", "agent"), OffLimits: offLimits(home),
 		GPU: l.Devices, Giving: shares, Clock: l.Clock, Moment: l.Moment, Idle: idle, Guard: guard, EndProcess: l.endProcess,
 		Alone:  aloneOn(l.Kind),
 		Doctor: agent.DoctorConfig{Note: l.Note, LogFile: config.logFile, Guest: payload.Binary},
@@ -160,6 +161,12 @@ func openLocal(ctx context.Context, config localConfig) (*Local, error) {
 	}
 	l.parts = append(l.parts, l.Agent)
 	return l, nil
+}
+
+// offLimits are the places of this person's that no session may see.
+func offLimits(home place.Home) offlimits.Places {
+	person, _ := os.UserHomeDir() // without one there is none to keep from others
+	return offlimits.Places{Own: append(home.RuntimeDirs(), home.Dir), Home: person}
 }
 
 // aloneOn is the lock that agents of this machine take while they hand out real

@@ -68,7 +68,7 @@ func (v *view) mounts(spec session.Spec) []session.FieldError {
 			continue // the agent looks among those that are theirs
 		}
 		if !slices.Contains(folders, m.Source) {
-			wrong = append(wrong, session.FieldError{Field: fmt.Sprintf("mounts[%d].source", i), Code: "session_create_forbidden-source",
+			wrong = append(wrong, session.FieldError{Field: fmt.Sprintf("mounts[%d].source", i), Code: session.CodeForbiddenSource,
 				Message: "You may not mount that folder of this machine.", Hint: hint})
 		}
 	}

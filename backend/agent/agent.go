@@ -14,6 +14,7 @@ import (
 	"slipway/backend/engine"
 	"slipway/backend/guest/link"
 	"slipway/backend/layers"
+	"slipway/backend/offlimits"
 	"slipway/backend/pace"
 	"slipway/backend/session"
 	"slipway/backend/store"
@@ -30,10 +31,13 @@ type Config struct {
 	Engine   engine.Engine
 	Store    *store.Store
 	Owner    string // owner of launches that name none
-	UID      int    // of the person whose sessions these are
-	GID      int
-	Version  string
-	Log      *slog.Logger // nil: slog's default
+	// OffLimits are the places that no session may see; Dir and what the engine
+	// tells of itself are added.
+	OffLimits offlimits.Places
+	UID       int // of the person whose sessions these are
+	GID       int
+	Version   string
+	Log       *slog.Logger // nil: slog's default
 
 	KeepFinished int       // records of ended sessions that are kept; 0: 10,000
 	LogCap       gpu.Bytes // of one kept log; 0: 64 MiB

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"slipway/backend/offlimits"
 	"slipway/backend/scheduler"
 	"slipway/backend/session"
 	"slipway/backend/store"
@@ -65,9 +66,18 @@ func (a *Agent) SetAllowance(owner string, allowance *session.Allowance) error {
 	list := a.allowed.all()
 	delete(list, owner)
 	if allowance != nil {
+		linked, err := a.store.Folders()
+		if err != nil {
+			return err
+		}
 		list[owner] = *allowance
-		if message := checkAllowances(owner, list); message != "" {
+		if message := checkAllowances(owner, list, linked); message != "" {
 			return &session.Error{Code: "agent_limit_invalid", Message: message, Hint: "See slipway agent limit set --help."}
+		}
+		for _, folder := range allowance.Folders {
+			if err := a.checkOpening(folder); err != nil {
+				return err
+			}
 		}
 	}
 	if err := a.update(func(tx *store.Tx) error { return tx.PutAccount(keyAllowances, list) }); err != nil {
@@ -82,7 +92,7 @@ func (a *Agent) SetAllowance(owner string, allowance *session.Allowance) error {
 }
 
 // checkAllowances says why owner's allowance cannot be among the others.
-func checkAllowances(owner string, list map[string]session.Allowance) string {
+func checkAllowances(owner string, list map[string]session.Allowance, linked []session.Folder) string {
 	if owner == "" || len(owner) > 256 || !printable(owner) {
 		return "A limit is somebody's: name them."
 	}
@@ -92,18 +102,50 @@ func checkAllowances(owner string, list map[string]session.Allowance) string {
 	if message := list[owner].Validate(); message != "" {
 		return message
 	}
-	// Whoever may write to a folder could put a link in place of one inside it
-	// and so have another mounted.
 	for _, folder := range list[owner].Folders {
-		for other, allowance := range list {
-			for _, theirs := range allowance.Folders {
-				if liesIn(folder, theirs) || liesIn(theirs, folder) {
-					return fmt.Sprintf("The folder %s lies in %s or the other way round, which is %s's; one of them must go.", folder, theirs, other)
-				}
-			}
+		if other, whose := nested(folder, owner, linked, list); other != "" {
+			return overlap(folder, other, whose)
 		}
 	}
 	return ""
+}
+
+// checkOpening fails where a directory is none to be opened to other people. One
+// that is not there yet is judged when it is mounted.
+func (a *Agent) checkOpening(folder string) error {
+	_, err := a.offLimits().Look(folder, true)
+	if session.CodeOf(err) == offlimits.CodeForbidden {
+		told := session.AsError(err, "")
+		return &session.Error{Code: "agent_limit_forbidden", Message: told.Message, Hint: told.Hint, Err: err}
+	}
+	return nil
+}
+
+// nested finds another person's directory, linked or open to them, that lies in
+// one of owner's or around it, and says whose it is: whoever may write to the
+// outer one could put a link in place of the inner one and so have another
+// mounted. Several people may have the same one.
+func nested(path, owner string, linked []session.Folder, allowances map[string]session.Allowance) (other, whose string) {
+	if path == "" {
+		return "", ""
+	}
+	for _, f := range linked {
+		if f.Linked() && f.Owner != owner && (liesIn(path, f.Path) || liesIn(f.Path, path)) {
+			return f.Path, f.Owner
+		}
+	}
+	for whose, allowance := range allowances {
+		for _, open := range allowance.Folders {
+			if liesIn(path, open) || liesIn(open, path) {
+				return open, whose
+			}
+		}
+	}
+	return "", ""
+}
+
+func overlap(path, other, whose string) string {
+	return fmt.Sprintf("The folder %s lies in %s or the other way round, which is %s's; one of them must go.", path, other, whose)
 }
 
 func liesIn(path, folder string) bool { return strings.HasPrefix(path, folder+"/") }

@@ -2,11 +2,15 @@ package agent
 
 import (
 	"fmt"
+	"path"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 
 	"slipway/backend/engine"
+	"slipway/backend/folder"
+	"slipway/backend/offlimits"
 	"slipway/backend/session"
 	"slipway/backend/store"
 )
@@ -91,32 +95,72 @@ func stillThere(tx *store.Tx, s session.Session) error {
 	return nil
 }
 
-// mounts returns what is mounted into the containers of a session, and how each
-// part of a folder is known again: its path may lead elsewhere by the time that
-// the engine follows it.
-func (a *Agent) mounts(s session.Session) ([]session.Mount, []engine.Pin, error) {
-	var list []session.Mount
-	var pins []engine.Pin
+// offLimits are the places that no session may see.
+func (a *Agent) offLimits() offlimits.Places {
+	_, info, _, _ := a.health.state()
+	places := a.config.OffLimits
+	places.Own = append(slices.Clip(places.Own), a.config.Dir)
+	places.Engine, places.Socket = info.DataRoot, info.Socket
+	return places
+}
+
+// mounted is what a container has mounted, and how each directory is known again:
+// its path may lead elsewhere by the time that the engine follows it.
+type mounted struct {
+	list   []session.Mount
+	hidden []string // absolute paths in the container
+	pins   []engine.Pin
+}
+
+// add mounts a directory that was judged.
+func (m *mounted) add(found offlimits.Found, target string, readOnly bool) {
+	m.list = append(m.list, session.Mount{Source: found.Path, Target: target, ReadOnly: readOnly})
+	for _, hidden := range found.Hidden {
+		m.hidden = append(m.hidden, path.Join(target, filepath.ToSlash(hidden)))
+	}
+	if runtime.GOOS == "linux" {
+		m.pins = append(m.pins, engine.Pin{Target: target, Device: found.Device, Inode: found.Inode})
+	}
+}
+
+// mounts returns what is mounted into the containers of a session.
+func (a *Agent) mounts(s session.Session) (mounted, error) {
+	var all mounted
+	places, stranger := a.offLimits(), s.Owner != a.config.Owner
 	for _, m := range s.Spec.Mounts {
-		if m.Folder == "" {
-			list = append(list, m)
+		if m.Folder != "" {
+			continue
 		}
+		found, err := places.Look(m.Source, stranger)
+		if err != nil && session.CodeOf(err) == "" {
+			err = &session.Error{Code: "engine_create_mount-missing", Message: "The directory " + m.Source + " does not exist on this machine.", Hint: "Create it or choose another one.", Err: err}
+		}
+		if err != nil {
+			return mounted{}, err
+		}
+		all.add(found, m.Target, m.ReadOnly)
 	}
 	for _, m := range s.Folders {
 		f, err := a.store.Folder(m.Folder)
 		if err != nil {
-			return nil, nil, err
+			return mounted{}, err
 		}
 		source, err := a.folders.disk.Find(f, m.Path)
 		if err != nil {
-			return nil, nil, err
+			return mounted{}, err
 		}
-		list = append(list, session.Mount{Source: source.Path, Target: m.Target, ReadOnly: m.ReadOnly})
-		if m.Path != "" && runtime.GOOS == "linux" {
-			pins = append(pins, engine.Pin{Target: m.Target, Device: source.Device, Inode: source.Inode})
+		found := offlimits.Found{Path: source.Path, Device: source.Device, Inode: source.Inode}
+		if f.Linked() {
+			if found, err = places.Look(source.Path, stranger); err != nil {
+				return mounted{}, err
+			}
+			if found.Path != source.Path || runtime.GOOS == "linux" && (found.Device != source.Device || found.Inode != source.Inode) {
+				return mounted{}, folder.Changed(f)
+			}
 		}
+		all.add(found, m.Target, m.ReadOnly)
 	}
-	return list, pins, nil
+	return all, nil
 }
 
 // changedFolders notes that a session may have changed what it has mounted.

@@ -188,7 +188,9 @@ func (a *Agent) CreateFolder(ctx context.Context, req session.FolderRequest) (se
 	}
 	var err error
 	if req.Path != "" {
-		one.Path, err = a.folders.disk.CheckLink(req.Path, a.config.Dir)
+		a.allowed.write.Lock() // so that no directory around it or in it is opened meanwhile
+		defer a.allowed.write.Unlock()
+		err = a.link(&one, req.Path)
 	} else {
 		err = a.folders.disk.Make(one)
 	}
@@ -206,12 +208,31 @@ func (a *Agent) CreateFolder(ctx context.Context, req session.FolderRequest) (se
 		if err := nameFree("create", all, one); err != nil {
 			return err
 		}
+		open := a.allowed.all()
+		delete(open, one.Owner)
+		if other, whose := nested(one.Path, one.Owner, all, open); other != "" {
+			return folder.InvalidLink(overlap(one.Path, other, whose), "Choose another directory.")
+		}
 		return tx.PutFolder(one)
 	})
 	if err != nil {
 		return session.Folder{}, errors.Join(err, a.folders.disk.Unmake(one))
 	}
 	return a.GetFolder(ctx, one.ID)
+}
+
+// link makes a fresh folder one of a directory of the machine.
+func (a *Agent) link(one *session.Folder, path string) error {
+	if err := a.folders.disk.CheckLink(path); err != nil {
+		return err
+	}
+	found, err := a.offLimits().Look(path, one.Owner != a.config.Owner)
+	if err != nil {
+		e := session.AsError(err, session.CodeInvalidSource)
+		return folder.InvalidLink(e.Message, e.Hint)
+	}
+	one.Path, one.Inode = found.Path, found.Inode
+	return nil
 }
 
 func folderInvalid(op string, wrong []session.FieldError) error {

@@ -24,9 +24,9 @@ func hostname() string {
 	return name
 }
 
-// check returns everything that is wrong with a spec on this machine, apart
-// from its name being taken.
-func (a *Agent) check(spec session.Spec) []session.FieldError {
+// check returns everything that is wrong with a spec of somebody's on this
+// machine, apart from its name being taken.
+func (a *Agent) check(owner string, spec session.Spec) []session.FieldError {
 	_, info, _, _ := a.health.state()
 	wrong := spec.Validate(a.clock.Now(), session.Limits{CPUs: info.CPUs, Memory: info.Memory})
 	if spec.Agent != "" && spec.Agent != a.config.Name {
@@ -42,7 +42,7 @@ func (a *Agent) check(spec session.Spec) []session.FieldError {
 		if m.Folder != "" {
 			continue
 		}
-		if e := checkSource(m.Source); e != nil {
+		if e := a.checkSource(owner, m.Source); e != nil {
 			e.Field = fmt.Sprintf("mounts[%d].source", i)
 			wrong = append(wrong, *e)
 		}
@@ -50,8 +50,8 @@ func (a *Agent) check(spec session.Spec) []session.FieldError {
 	return wrong
 }
 
-// checkSource looks whether a directory to be mounted is there.
-func checkSource(source string) *session.FieldError {
+// checkSource looks whether a directory is there and somebody may mount it.
+func (a *Agent) checkSource(owner, source string) *session.FieldError {
 	info, err := os.Stat(source)
 	e := &session.FieldError{Code: session.CodeInvalidSource}
 	switch {
@@ -62,7 +62,12 @@ func checkSource(source string) *session.FieldError {
 	case !info.IsDir():
 		e.Message, e.Hint = fmt.Sprintf("%s is not a directory.", source), "Choose the directory that it lies in."
 	default:
-		return nil
+		_, err := a.offLimits().Look(source, owner != a.config.Owner)
+		if err == nil {
+			return nil
+		}
+		told := session.AsError(err, session.CodeInvalidSource)
+		e.Code, e.Message, e.Hint = session.CodeForbiddenSource, told.Message, told.Hint
 	}
 	return e
 }
@@ -77,7 +82,7 @@ func (a *Agent) Preview(ctx context.Context, owner string, spec session.Spec) (s
 		return session.Preview{}, err
 	}
 	full := spec.WithDefaults()
-	p := session.Preview{Spec: full, Folders: folders, Errors: slices.Concat(a.check(spec), missing, a.checkAllowance(owner, full)), Warnings: advise(full)}
+	p := session.Preview{Spec: full, Folders: folders, Errors: slices.Concat(a.check(owner, spec), missing, a.checkAllowance(owner, full)), Warnings: advise(full)}
 	live, books, err := a.store.Live()
 	if err != nil {
 		return p, err
@@ -151,7 +156,7 @@ func (a *Agent) Launch(_ context.Context, req session.LaunchRequest) (session.Se
 	}
 	req.Spec = spec
 	depends, unknown := a.dependencies(req.Owner, req.Spec.After)
-	if wrong := slices.Concat(a.check(spec), missing, a.checkAllowance(req.Owner, spec.WithDefaults()), unknown); len(wrong) > 0 && !a.launched(req) {
+	if wrong := slices.Concat(a.check(req.Owner, spec), missing, a.checkAllowance(req.Owner, spec.WithDefaults()), unknown); len(wrong) > 0 && !a.launched(req) {
 		return session.Session{}, session.Invalid(wrong)
 	}
 	named := req.Spec.Name != ""

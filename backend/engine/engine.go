@@ -184,6 +184,7 @@ type Info struct {
 	OS       string
 	Arch     string
 	DataRoot string // where the engine keeps its data, if it is on this machine
+	Socket   string // by which the engine is driven, if it is one of this machine
 	Cgroup   int    // version of the cgroup hierarchy, 1 or 2
 	Warnings []session.Warning
 	// LiveRestore reports that containers outlive a restart of the engine.
@@ -201,6 +202,7 @@ type Container struct {
 	Memory   gpu.Bytes // limit, no swap
 	Shm      gpu.Bytes
 	Mounts   []session.Mount // targets absolute
+	Hidden   []string        // absolute paths inside of mounts at which nothing is seen
 	Network  string          // private network to join; empty: the engine's own
 	Devices  []gpu.Device    // to hand in, addressed by UUID
 	Grants   []gpu.Grant     // what is granted of them

@@ -68,41 +68,75 @@ func (d Disk) Unmake(f session.Folder) error {
 // gives reports whether files made here must be given to whom they belong.
 func (d Disk) gives() bool { return os.Geteuid() == 0 && (d.UID > 0 || d.GID > 0) }
 
-// CheckLink says why a directory of the machine cannot be linked as a folder.
-// It returns its clean path.
-func (d Disk) CheckLink(path, data string) (string, error) {
-	path = filepath.Clean(path)
-	invalid := func(message, hint string) error {
-		return &session.Error{Code: "folder_create_invalid", Message: message, Hint: hint,
-			Fields: []session.FieldError{{Field: "path", Code: "folder_create_invalid-path", Message: message, Hint: hint}}}
-	}
+// InvalidLink is the failure of linking a directory that cannot be a folder.
+func InvalidLink(message, hint string) error {
+	return &session.Error{Code: "folder_create_invalid", Message: message, Hint: hint,
+		Fields: []session.FieldError{{Field: "path", Code: "folder_create_invalid-path", Message: message, Hint: hint}}}
+}
+
+// CheckLink says why a path of the machine cannot be linked as a folder: it leads
+// to no directory.
+func (d Disk) CheckLink(path string) error {
+	path, invalid := filepath.Clean(path), InvalidLink
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", invalid(fmt.Sprintf("There is no directory %s on this machine.", path), "Make it, or choose another.")
+		return invalid(fmt.Sprintf("There is no directory %s on this machine.", path), "Make it, or choose another.")
 	case err != nil:
-		return "", invalid(fmt.Sprintf("The directory %s cannot be read.", path), "Check its permissions.")
+		return invalid(fmt.Sprintf("The directory %s cannot be read.", path), "Check its permissions.")
 	case !info.IsDir():
-		return "", invalid(fmt.Sprintf("%s is not a directory.", path), "Choose the directory that it lies in.")
+		return invalid(fmt.Sprintf("%s is not a directory.", path), "Choose the directory that it lies in.")
 	}
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return "", invalid(fmt.Sprintf("The directory %s cannot be read.", path), "Check its permissions.")
-	}
-	own, err := filepath.EvalSymlinks(data)
-	if err == nil && (real == own || strings.HasPrefix(real, own+string(filepath.Separator))) {
-		return "", invalid(fmt.Sprintf("%s is Slipway's own.", path), "Choose a directory of yours.")
-	}
-	if filepath.Dir(real) == real {
-		return "", invalid("All of the machine cannot be a folder.", "Choose a directory of yours.")
-	}
-	return real, nil
+	return nil
+}
+
+const codeChanged = session.Code("folder_open_changed")
+
+// Changed is the failure of opening a linked folder at whose path there is
+// something else than the directory that was linked.
+func Changed(f session.Folder) error {
+	return &session.Error{Code: codeChanged, Message: fmt.Sprintf("%s is not the directory that was linked as the folder %s.", f.Path, f.Name),
+		Hint: "Put the directory back or mount its disk. To use what is there now, delete the folder and link it again."}
 }
 
 // Missing reports whether the directory of a folder is not there.
 func (d Disk) Missing(f session.Folder) bool {
 	info, err := os.Stat(d.Path(f))
-	return err != nil || !info.IsDir()
+	if err != nil || !info.IsDir() {
+		return true
+	}
+	if !f.Linked() {
+		return false
+	}
+	root, err := d.root(f)
+	if err == nil {
+		err = root.Close()
+	}
+	return session.CodeOf(err) == codeChanged
+}
+
+// root opens the directory of a folder. No part of the path of one that is linked
+// may be a link: whoever may write beside it could have it lead elsewhere.
+func (d Disk) root(f session.Folder) (*os.Root, error) {
+	root, err := os.OpenRoot(d.Path(f))
+	if err != nil {
+		return nil, &session.Error{Code: "folder_open_missing", Message: fmt.Sprintf("The directory of the folder %s cannot be opened.", f.Name),
+			Hint: "Look whether its disk is there and readable.", Err: err}
+	}
+	if !f.Linked() {
+		return root, nil
+	}
+	opened, err := root.Stat(".")
+	real, realErr := filepath.EvalSymlinks(f.Path)
+	at, atErr := os.Lstat(f.Path)
+	if err := errors.Join(err, realErr, atErr); err != nil {
+		return nil, errors.Join(diskError("open", f.Path, err), root.Close())
+	}
+	_, inode := identity(opened)
+	if real != f.Path || !os.SameFile(at, opened) || f.Inode != 0 && inode != f.Inode {
+		return nil, errors.Join(Changed(f), root.Close())
+	}
+	return root, nil
 }
 
 // Tree is the content of one open folder. Its root is "/", where relative paths
@@ -114,10 +148,9 @@ type Tree struct {
 
 // Open opens a folder. Where it is only to be read, so is the tree.
 func (d Disk) Open(f session.Folder) (*Tree, error) {
-	root, err := os.OpenRoot(d.Path(f))
+	root, err := d.root(f)
 	if err != nil {
-		return nil, &session.Error{Code: "folder_open_missing", Message: fmt.Sprintf("The directory of the folder %s cannot be opened.", f.Name),
-			Hint: "Look whether its disk is there and readable.", Err: err}
+		return nil, err
 	}
 	inner := &rooted{root: root, readOnly: f.Permission == session.FolderReadOnly}
 	if d.gives() {

@@ -316,18 +316,55 @@ func TestARemovalIsToldOfStoppedAndFinished(t *testing.T) {
 	w.unharmed()
 }
 
-func TestWhatIsLinkedIsADirectoryOfAPerson(t *testing.T) {
+func TestWhatIsLinkedIsADirectory(t *testing.T) {
 	w := newWorld(t)
-	data := filepath.Dir(w.disk.Dir)
 	link := filepath.Join(t.TempDir(), "link")
 	w.must(os.Symlink(w.outside, link))
-	if path, err := w.disk.CheckLink(link, filepath.Join(data, "folders")); err != nil || path == link {
-		t.Errorf("%s, %v", path, err)
-	}
-	for _, path := range []string{"/", data, w.at(), filepath.Join(data, "none"), filepath.Join(w.outside, "secret")} {
-		if _, err := w.disk.CheckLink(path, data); session.CodeOf(err) != "folder_create_invalid" {
+	w.must(w.disk.CheckLink(link))
+	for _, path := range []string{filepath.Join(w.outside, "none"), filepath.Join(w.outside, "secret")} {
+		if err := w.disk.CheckLink(path); session.CodeOf(err) != "folder_create_invalid" {
 			t.Errorf("%s: %v", path, err)
 		}
+	}
+}
+
+// What lies at the path of a linked folder must be the directory that was linked,
+// whoever may write beside it.
+func TestALinkedFolderIsTheDirectoryThatWasLinked(t *testing.T) {
+	w := newWorld(t)
+	for name, replace := range map[string]func(path string) error{
+		"by a link to another directory":         func(path string) error { return os.Symlink(w.outside, path) },
+		"by another directory":                   func(path string) error { return os.Rename(filepath.Join(filepath.Dir(path), "another"), path) },
+		"by a link to where it was moved":        func(path string) error { return os.Symlink(path+"-away", path) },
+		"by a link, and it was linked long ago":  func(path string) error { return os.Symlink(w.outside, path) },
+		"by another one that begins with a link": func(path string) error { return os.Symlink(filepath.Dir(w.outside), path) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, err := filepath.EvalSymlinks(t.TempDir())
+			w.must(err)
+			linked := session.Folder{ID: "abc", Name: "linked", Path: filepath.Join(dir, "linked")}
+			w.must(errors.Join(os.MkdirAll(filepath.Join(linked.Path, filepath.Base(w.outside)), 0o755), os.Mkdir(filepath.Join(dir, "another"), 0o755)))
+			info, err := os.Lstat(linked.Path)
+			w.must(err)
+			if _, linked.Inode = identity(info); strings.Contains(name, "long ago") {
+				linked.Inode = 0
+			}
+			if source, err := w.disk.Find(linked, ""); err != nil || source.Path != linked.Path || source.Inode == 0 {
+				t.Fatalf("before: %+v, %v", source, err)
+			}
+			w.must(errors.Join(os.Rename(linked.Path, linked.Path+"-away"), replace(linked.Path)))
+			for _, sub := range []string{"", filepath.Base(w.outside)} {
+				if source, err := w.disk.Find(linked, sub); session.CodeOf(err) != codeChanged {
+					t.Errorf("%q is mounted from %+v, %v", sub, source, err)
+				}
+			}
+			if tree, err := w.disk.Open(linked); err == nil {
+				t.Errorf("it is opened: %v", tree.Close())
+			}
+			if !w.disk.Missing(linked) {
+				t.Error("it does not count as missing")
+			}
+		})
 	}
 }
 

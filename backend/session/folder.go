@@ -53,7 +53,8 @@ type Folder struct {
 	Permission FolderPermission `json:"permission"`
 	Mode       FolderMode       `json:"mode"`
 	State      FolderState      `json:"state"`
-	Path       string           `json:"path,omitempty"` // of the directory that is linked; empty: it lies in the agent's own data
+	Path       string           `json:"path,omitempty"`  // of the directory that is linked; empty: it lies in the agent's own data
+	Inode      uint64           `json:"inode,omitempty"` // of the directory that is linked; 0: it was linked before this was kept
 	Missing    bool             `json:"missing,omitempty"`
 	Problem    string           `json:"problem,omitempty"` // why it is not deleted yet, in a sentence
 	CreatedAt  time.Time        `json:"createdAt"`

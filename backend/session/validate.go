@@ -42,6 +42,7 @@ const (
 	CodeInvalidShm        = Code("session_create_invalid-shm")            // shared memory negative or not below memory
 	CodeInvalidThreads    = Code("session_create_invalid-threads")        // threads outside 0..1000
 	CodeNoImage           = Code("session_create_no-image")               // named by the id of an image that is not there; found by an agent
+	CodeForbiddenSource   = Code("session_create_forbidden-source")       // a directory that may not be mounted
 	CodeInvalidSource     = Code("session_create_invalid-mount-source")   // source not an absolute path of a directory
 	CodeNoFolder          = Code("session_create_no-folder")              // no folder of that name, or it is in the trash
 	CodeInvalidTarget     = Code("session_create_invalid-mount-target")   // target not usable as a path

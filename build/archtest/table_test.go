@@ -48,6 +48,7 @@ var table = []row{
 	{pkg: "backend/session/agenttest", imports: []string{"backend/session", "backend/layers", "backend/terminal", "gpu"}},
 	{pkg: "backend/files", imports: []string{"backend/session"}},
 	{pkg: "backend/folder", imports: []string{"backend/session", "backend/files", "gpu"}},
+	{pkg: "backend/offlimits", imports: []string{"backend/session"}},
 	{pkg: "backend/guest/payload"},
 	{pkg: "backend/guest/link", imports: []string{"backend/session", "backend/terminal", "tunnel"}, tests: []string{"backend/guest"}},
 	{pkg: "backend/guest", imports: []string{"backend/session", "backend/terminal", "tunnel", "backend/guest/link", "backend/files"}},
@@ -59,7 +60,7 @@ var table = []row{
 	{pkg: "backend/engine/sim/notebook", imports: []string{"backend/session", "backend/files", "backend/pace"}},
 	{pkg: "backend/engine/sim/python", imports: []string{"backend/pace"}, tests: []string{"backend/engine/sim/shell", "frontend/notebook"}},
 	{pkg: "backend/engine/sim", imports: []string{"backend/session", "gpu", "backend/engine", "backend/pace", "backend/engine/sim/shell", "backend/engine/sim/notebook", "backend/engine/sim/python", "backend/terminal", "backend/guest", "backend/guest/link", "backend/files"}, tests: []string{"backend/engine/enginetest"}},
-	{pkg: "backend/agent", imports: []string{"backend/session", "backend/pace", "backend/layers", "backend/scheduler", "backend/idle", "backend/store", "backend/engine", "backend/terminal", "gpu", "backend/guest/link", "backend/folder"}},
+	{pkg: "backend/agent", imports: []string{"backend/session", "backend/pace", "backend/layers", "backend/scheduler", "backend/idle", "backend/store", "backend/engine", "backend/terminal", "gpu", "backend/guest/link", "backend/folder", "backend/offlimits"}},
 	{pkg: "backend/agentrpc", imports: []string{"backend/session", "gpu", "tunnel"}},
 	{pkg: "backend/demo", imports: []string{"backend/agent", "backend/engine/sim", "backend/pace", "backend/place", "backend/session", "gpu", "gpu/sim", "tunnel"}, tests: []string{"backend/recipe", "backend/store"}},
 	{pkg: "backend/provision", imports: []string{"backend/session", "backend/daemon", "gpu", "tunnel", "tunnel/sshstdio"}},
@@ -121,7 +122,7 @@ var fences = []fence{
 	{module: "github.com/tetratelabs/wazero", pkgs: []string{"backend/engine/sim/python"}},
 	{module: "mvdan.cc/sh/v3", pkgs: []string{"backend/engine/sim/shell"}},
 	{module: "golang.org/x/term", pkgs: []string{"backend/cli", "app", "build/bench"}},
-	{module: "golang.org/x/sys", pkgs: []string{"backend/guest", "backend/engine/docker", "backend/engine/sim", "backend/agent", "backend/cli", "backend/place", "backend/peer", "backend/daemon", "backend/hostlock", "backend", "app", "tunnel", "tunnel/netwatch", "build/bench/link", "gpu/clock"}},
+	{module: "golang.org/x/sys", pkgs: []string{"backend/guest", "backend/engine/docker", "backend/engine/sim", "backend/agent", "backend/cli", "backend/place", "backend/peer", "backend/offlimits", "backend/daemon", "backend/hostlock", "backend", "app", "tunnel", "tunnel/netwatch", "build/bench/link", "gpu/clock"}},
 }
 
 // paced are the packages whose work goes by the clock of their machine, which may

@@ -41,6 +41,9 @@ const (
 	logFiles = "4"
 )
 
+// hiddenMode is that of the empty directory over what must not be seen.
+const hiddenMode = 0o555
+
 // Create implements [engine.Containers]. Besides the codes that it promises it
 // fails with engine_create_mount-missing, naming the directory that is not
 // there, engine_create_wrong-platform for an image of another architecture,
@@ -313,6 +316,9 @@ func mounts(c engine.Container, k *kernel) []mount.Mount {
 	}
 	for _, m := range c.Mounts {
 		list = append(list, bind(m.Source, m.Target, m.ReadOnly))
+	}
+	for _, target := range c.Hidden {
+		list = append(list, mount.Mount{Type: mount.TypeTmpfs, Target: target, ReadOnly: true, TmpfsOptions: &mount.TmpfsOptions{Mode: hiddenMode}})
 	}
 	return list
 }

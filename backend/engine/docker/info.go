@@ -108,7 +108,7 @@ func readFacts(said system.Info, api, host string, local machine, now time.Time)
 	})
 	f.info.Cgroup, _ = strconv.Atoi(said.CgroupVersion) //nolint:errcheck // 20.10 says 1 or 2; 0 is unknown
 	if f.here {
-		f.info.DataRoot = said.DockerRootDir
+		f.info.DataRoot, f.info.Socket = said.DockerRootDir, strings.TrimPrefix(host, "unix://")
 	}
 	warn := func(code session.Code, title, text string) {
 		f.info.Warnings = append(f.info.Warnings, session.Warning{Code: code, Title: title, Text: text, At: now})

@@ -114,6 +114,9 @@ func (s *Sim) creatable(c engine.Container) error {
 			return invalid("%s is not a directory of this machine.", m.Source)
 		}
 	}
+	if len(c.Hidden) > 0 { // links inside of a mount would lead to it
+		return invalid("A simulated session cannot have a directory mounted that holds Slipway's own files.")
+	}
 	if _, ok := s.image(c.Image); !ok {
 		return &session.Error{Code: "engine_create_no-image", Message: fmt.Sprintf("The image %s is not on this machine.", c.Image), Hint: "Pull it first."}
 	}

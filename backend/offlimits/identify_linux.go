@@ -1,0 +1,24 @@
+package offlimits
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// identify holds the directory that a path leads to while it asks what and where
+// it is.
+func identify(path string) (Found, error) {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return Found{}, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(fd) //nolint:errcheck // nothing was written
+	var stat unix.Stat_t
+	if err := unix.Fstat(fd, &stat); err != nil {
+		return Found{}, &os.PathError{Op: "stat", Path: path, Err: err}
+	}
+	real, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
+	return Found{Path: real, Device: stat.Dev, Inode: stat.Ino}, err
+}
