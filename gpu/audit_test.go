@@ -19,22 +19,22 @@ func TestCheckFindsWhatIsWrongWithALedger(t *testing.T) {
 	}{
 		"a holder the devices do not know": {func(l *Ledger, _ *slot) { l.holders["b"] = []Grant{half.Grant} }, "b holds"},
 		"a device held by nobody":          {func(l *Ledger, _ *slot) { delete(l.holders, "a") }, "holds nothing"},
-		"a wrong sum":                      {func(_ *Ledger, s *slot) { s.used = 100 }, "counts 0.1 promised"},
+		"a wrong sum":                      {func(_ *Ledger, s *slot) { s.used = 100 }, "counts 0.1 and 9.9 GiB promised"},
 		"too many shares": {func(_ *Ledger, s *slot) {
 			s.holdings = append(s.holdings, half, half)
 			s.recount()
-		}, "1.5 times over"},
+		}, "1.5 of it is allocated, held by a"},
 		"kinds mixed": {func(_ *Ledger, s *slot) {
 			s.holdings = append(s.holdings, Holding{"a", Grant{Device: "GPU-0", Share: 1000, Whole: true}})
-		}, "held by shares and by whole"},
+		}, "allocated by shares and by whole"},
 		"an instance twice": {func(_ *Ledger, s *slot) {
 			i := Holding{"a", Grant{Device: "GPU-0", Instance: "M"}}
-			s.holdings = []Holding{i, i}
-		}, "promised twice"},
+			s.holdings, s.device.Instances = []Holding{i, i}, []Instance{{UUID: "M"}}
+		}, "instance M is allocated twice"},
 		"a whole device twice": {func(_ *Ledger, s *slot) {
 			w := Holding{"a", Grant{Device: "GPU-0", Share: 1000, Whole: true}}
 			s.holdings = []Holding{w, w}
-		}, "as a whole to 2 holders"},
+		}, "as a whole 2 times"},
 		"too much memory":      {func(_ *Ledger, s *slot) { s.device.Memory = 1; s.holdings[0].Grant.Memory = 2 }, "of memory"},
 		"a device misfiled":    {func(l *Ledger, s *slot) { s.device.UUID = "X" }, "under another name"},
 		"a device not indexed": {func(l *Ledger, _ *slot) { delete(l.index, "GPU-0") }, "index"},
@@ -42,6 +42,7 @@ func TestCheckFindsWhatIsWrongWithALedger(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l, err := NewLedger(cards(1, 20*GiB), Config{})
 			must(t, err)
+			half.Grant = filled(l, half.Grant)[0]
 			must(t, l.Hold("a", []Grant{half.Grant}))
 			c.spoil(l, l.slots[0])
 			var text []string
@@ -83,10 +84,10 @@ func TestCheckFindsWhatIsWrongWithAccounts(t *testing.T) {
 
 func TestLedgerClonesAreIndependent(t *testing.T) {
 	l := ledgerOf(t, cards(2, 20*GiB), Config{})
-	must(t, l.Hold("a", []Grant{{Device: "GPU-0", Share: 500}}))
+	must(t, l.Hold("a", filled(l, Grant{Device: "GPU-0", Share: 500})))
 	before := snapshot(l)
 	c := l.Clone()
-	must(t, c.Hold("b", []Grant{{Device: "GPU-0", Share: 500}, {Device: "GPU-1", Share: 1000, Whole: true}}))
+	must(t, c.Hold("b", filled(c, Grant{Device: "GPU-0", Share: 500}, Grant{Device: "GPU-1", Share: 1000, Whole: true})))
 	c.Release("a")
 	if snapshot(l) != before {
 		t.Error("what was tried on a clone changed the ledger")

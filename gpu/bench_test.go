@@ -15,7 +15,7 @@ func BenchmarkProposeAThousandThatWait(b *testing.B) {
 		b.Fatal(err)
 	}
 	for i := range 8 {
-		if err := l.Hold(fmt.Sprint("h", i), []Grant{{Device: UUID(fmt.Sprint("GPU-", i)), Share: 800}}); err != nil {
+		if err := l.Hold(fmt.Sprint("h", i), filled(l, Grant{Device: UUID(fmt.Sprint("GPU-", i)), Share: 800})); err != nil {
 			b.Fatal(err)
 		}
 	}

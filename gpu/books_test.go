@@ -125,7 +125,7 @@ func TestForeignUseFallsOnlyAfterAWhile(t *testing.T) {
 
 func TestExplainNamesHoldersInNumbers(t *testing.T) {
 	l := ledgerOf(t, append(cards(3, 20*GiB), divided3(3)), Config{Exclude: []UUID{"GPU-2"}})
-	must(t, l.Hold("alpha", []Grant{{Device: "GPU-0", Share: 700}, {Device: "GPU-1", Share: 1000, Whole: true}, {Device: "GPU-3", Instance: "MIG-3-0", Share: 250}}))
+	must(t, l.Hold("alpha", filled(l, Grant{Device: "GPU-0", Share: 700}, Grant{Device: "GPU-1", Share: 1000, Whole: true}, Grant{Device: "GPU-3", Instance: "MIG-3-0", Share: 250})))
 	for ask, want := range map[string][]string{
 		"0.5":           {"0.3 of 1 free, held by alpha (0.7)", "held as a whole by alpha", "excluded from use", "divided into MIG instances"},
 		"1":             {"shared by alpha (0.7)", "held as a whole by alpha", "excluded from use", "divided into MIG instances"},

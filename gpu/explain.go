@@ -23,7 +23,7 @@ type Obstacle struct {
 func (l *Ledger) Explain(r Request, room Room) []Obstacle {
 	var obstacles []Obstacle
 	for _, s := range l.slots {
-		v := s.view()
+		v := l.view(s)
 		o := Obstacle{Device: s.device.UUID, Name: s.name(), Free: v.Free, Memory: v.FreeMemory, Holders: v.Holdings}
 		if limit, ok := room[s.device.UUID]; ok {
 			o.Memory = max(0, min(o.Memory, limit))
@@ -43,6 +43,8 @@ func (s *slot) reason(r Request, v View, o *Obstacle) string {
 		return "excluded from use"
 	case v.Absent:
 		return "not found any more"
+	case v.Over != "":
+		return "over-allocated: " + v.Over
 	case r.Profile == "" && len(s.device.Instances) > 0:
 		return "divided into MIG instances"
 	case r.Profile != "":

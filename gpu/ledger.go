@@ -50,11 +50,16 @@ type Ledger struct {
 type slot struct {
 	device   Device
 	excluded bool
-	absent   bool // held by a grant, but not in the inventory
+	absent   bool   // held by a grant, but not in the inventory
+	shut     string // why it gives nothing in this ledger; empty: it may
 	floor    Bytes
 	capacity Share     // whole quanta of the device; 0 when it is given by instance
-	used     Share     // Σ of shares promised; a whole device counts as capacity
 	holdings []Holding // sorted by holder, then instance
+
+	// What follows is counted from holdings: see recount.
+	used   Share  // Σ of shares promised; a whole device counts as capacity
+	memory Bytes  // Σ of memory promised
+	over   string // why nothing further may be given, as in [View.Over]
 }
 
 // Kind says in which of the ways that exclude one another a device is held.
@@ -72,13 +77,18 @@ const (
 type View struct {
 	Device     Device     `json:"device"`
 	Kind       Kind       `json:"kind"`
-	Free       Share      `json:"free"`       // in whole quanta; of a device with instances, the sum of the free ones
-	FreeMemory Bytes      `json:"freeMemory"` // usable less the floor and every promise
+	Free       Share      `json:"free"`       // in whole quanta, as far as memory is left for them; of a device with instances, the sum of the free ones
+	FreeMemory Bytes      `json:"freeMemory"` // usable less the floor and every promise; 0 where nothing is free
 	Floor      Bytes      `json:"floor,omitempty"`
 	Holdings   []Holding  `json:"holdings,omitempty"`
 	Instances  []Instance `json:"instances,omitempty"` // the free ones
 	Excluded   bool       `json:"excluded,omitempty"`
 	Absent     bool       `json:"absent,omitempty"` // promised, but not found on the machine any more
+
+	// Over says in a clause how what is allocated contradicts the device as its
+	// driver describes it now, or itself. Nothing further of it is given until
+	// enough of its holders have ended. Empty: it does not.
+	Over string `json:"over,omitempty"`
 }
 
 // NewLedger makes a ledger in which nothing is promised yet. A failure is an
@@ -102,31 +112,46 @@ func NewLedger(devices []Device, config Config) (*Ledger, error) {
 		return nil, &Error{Code: CodeHoldInvalid, Message: fmt.Sprintf("%q is not a way to spread shares: it is fill or evenly.", config.Strategy)}
 	}
 	l := &Ledger{config: config, index: map[UUID]*slot{}, holders: map[string][]Grant{}}
-	return l, l.SetDevices(devices)
+	if err := l.SetDevices(devices); err != nil {
+		return nil, err
+	}
+	return l, nil
 }
 
-// Restore makes a ledger from the grants stored with sessions. Grants that
-// contradict the machine (two holders of one whole device, say) are left out
-// and named in the errors; grants on devices that are not found are kept.
-func Restore(devices []Device, config Config, grants map[string][]Grant) (*Ledger, []error) {
+// Restore makes a ledger of what sessions hold. There is nothing to fail: what
+// was promised stays promised, whatever a driver says of the device now, and a
+// device of which more is held than it has gives nothing further ([View.Over]).
+// The same holds for all devices where config is not valid.
+func Restore(devices []Device, config Config, grants map[string][]Grant) *Ledger {
 	l, err := NewLedger(devices, config)
 	if err != nil {
-		return nil, []error{err}
+		l = shutLedger(devices, err)
 	}
-	var errs []error
 	for _, holder := range slices.Sorted(maps.Keys(grants)) {
-		if err := l.Adopt(holder, grants[holder]); err != nil {
-			errs = append(errs, err)
+		l.Adopt(holder, grants[holder])
+	}
+	return l
+}
+
+// shutLedger is a ledger that gives nothing, because of err.
+func shutLedger(devices []Device, err error) *Ledger {
+	l := &Ledger{config: Config{Quantum: DefaultQuantum, Strategy: Evenly}, index: map[UUID]*slot{}, holders: map[string][]Grant{}}
+	for _, d := range devices {
+		if l.index[d.UUID] == nil {
+			s := &slot{device: d, shut: err.Error()}
+			s.recount()
+			l.index[d.UUID], l.slots = s, append(l.slots, s)
 		}
 	}
-	return l, errs
+	l.sort()
+	return l
 }
 
 // SetDevices takes a new inventory. What is promised stays promised: a device
 // that is gone is kept as absent for as long as somebody holds it, and gives
 // nothing meanwhile.
 func (l *Ledger) SetDevices(devices []Device) error {
-	fresh := map[UUID]*slot{}
+	fresh, instances := map[UUID]*slot{}, map[UUID]bool{}
 	var slots []*slot
 	for _, d := range devices {
 		if d.UUID == "" || fresh[d.UUID] != nil {
@@ -136,15 +161,22 @@ func (l *Ledger) SetDevices(devices []Device) error {
 		if len(d.Instances) == 0 {
 			s.capacity = WholeDevice / l.config.Quantum * l.config.Quantum
 		}
+		for _, i := range d.Instances {
+			if instances[i.UUID] {
+				s.shut = fmt.Sprintf("its driver lists the instance %s twice", i.UUID)
+			}
+			instances[i.UUID] = true
+		}
 		if old := l.index[d.UUID]; old != nil {
 			s.holdings = old.holdings
-			s.recount()
 		}
+		s.recount()
 		fresh[d.UUID], slots = s, append(slots, s)
 	}
 	for _, old := range l.slots {
 		if fresh[old.device.UUID] == nil && len(old.holdings) > 0 {
 			old.absent = true
+			old.recount()
 			fresh[old.device.UUID], slots = old, append(slots, old)
 		}
 	}
@@ -174,14 +206,7 @@ func (l *Ledger) Quantum() Share { return l.config.Quantum }
 // [CodeHoldConflict] when something of it is promised to another, and with
 // [CodeHoldInvalid] when it names what the machine does not have or is not in
 // whole quanta; then nothing changed.
-func (l *Ledger) Hold(holder string, grants []Grant) error { return l.hold(holder, grants, true) }
-
-// Adopt promises what a session that already runs was granted. It asks less
-// than [Ledger.Hold]: the device may be absent or excluded by now, and the
-// quantum another one. It never promises anything twice.
-func (l *Ledger) Adopt(holder string, grants []Grant) error { return l.hold(holder, grants, false) }
-
-func (l *Ledger) hold(holder string, grants []Grant, strict bool) error {
+func (l *Ledger) Hold(holder string, grants []Grant) error {
 	if holder == "" {
 		return &Error{Code: CodeHoldInvalid, Message: "A promise needs a holder."}
 	}
@@ -192,7 +217,7 @@ func (l *Ledger) hold(holder string, grants []Grant, strict bool) error {
 		return &Error{Code: CodeHoldConflict, Message: fmt.Sprintf("%s already holds other devices.", holder)}
 	}
 	for i, g := range grants {
-		if err := l.take(holder, g, strict); err != nil {
+		if err := l.take(holder, g); err != nil {
 			for _, undo := range grants[:i] {
 				l.give(holder, undo)
 			}
@@ -203,28 +228,46 @@ func (l *Ledger) hold(holder string, grants []Grant, strict bool) error {
 	return nil
 }
 
-func (l *Ledger) take(holder string, g Grant, strict bool) error {
+// Adopt records what holder has already, beside whatever else it holds. Nothing
+// is asked of it: the device may be absent or excluded by now, smaller, divided
+// in another way, or another's too. Where that is so nothing further of the
+// device is given ([View.Over]).
+func (l *Ledger) Adopt(holder string, grants []Grant) {
+	held, ok := l.holders[holder]
+	if ok && slices.Equal(held, grants) {
+		return
+	}
+	for _, g := range grants {
+		s := l.index[g.Device]
+		if s == nil {
+			s = &slot{device: Device{UUID: g.Device}, absent: true, capacity: WholeDevice}
+			l.index[g.Device], l.slots = s, append(l.slots, s)
+			l.sort()
+		}
+		s.hold(holder, g)
+	}
+	l.holders[holder] = slices.Concat(held, grants)
+}
+
+func (l *Ledger) take(holder string, g Grant) error {
 	s := l.index[g.Device]
 	if s == nil {
-		if strict {
-			return &Error{Code: CodeHoldInvalid, Message: fmt.Sprintf("The machine has no device %s.", g.Device)}
-		}
-		s = &slot{device: Device{UUID: g.Device}, absent: true, capacity: WholeDevice}
-		l.index[g.Device], l.slots = s, append(l.slots, s)
-		l.sort()
+		return &Error{Code: CodeHoldInvalid, Message: fmt.Sprintf("The machine has no device %s.", g.Device)}
 	}
-	err := s.admits(g)
-	if err == nil && strict {
-		err = s.suits(g, l.config.Quantum)
-	}
-	if err != nil {
-		l.forget(s)
+	if err := s.admits(g); err != nil {
 		return err
 	}
+	if err := s.suits(g, l.config.Quantum); err != nil {
+		return err
+	}
+	s.hold(holder, g)
+	return nil
+}
+
+func (s *slot) hold(holder string, g Grant) {
 	at, _ := slices.BinarySearchFunc(s.holdings, Holding{holder, g}, compareHolding)
 	s.holdings = slices.Insert(slices.Clip(s.holdings), at, Holding{holder, g})
 	s.recount()
-	return nil
 }
 
 func compareHolding(a, b Holding) int {
@@ -280,7 +323,7 @@ func (l *Ledger) Clone() *Ledger {
 func (l *Ledger) Free() []View {
 	views := make([]View, 0, len(l.slots))
 	for _, s := range l.slots {
-		views = append(views, s.view())
+		views = append(views, l.view(s))
 	}
 	return views
 }

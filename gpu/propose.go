@@ -136,31 +136,45 @@ func (l *Ledger) impossible(r Request) *Error {
 
 func (l *Ledger) sumFree() (sum Share) {
 	for _, s := range l.slots {
-		sum += s.free(l.config.Quantum)
+		sum += l.backed(l.part(s, false))
 	}
 	return sum
 }
 
-// part is one device and the share of it that may be taken.
+// part is one device, and the share and the memory of it that may be taken.
 type part struct {
 	slot *slot
 	free Share
+	left Bytes
 }
 
-// parts lists the devices with something free, most free first and then in
+// part is what may be taken of s, or, with empty, what might be if nothing were
+// promised.
+func (l *Ledger) part(s *slot, empty bool) part {
+	if empty && !s.excluded {
+		return part{s, s.capacity, s.promisable()}
+	}
+	return part{s, s.free(l.config.Quantum), s.left()}
+}
+
+// backed is how much of what is free of p, in whole quanta, has memory to go
+// with it. That is all of it but where the device had more memory when others
+// were promised theirs.
+func (l *Ledger) backed(p part) Share {
+	if p.free.Of(p.slot.promisable()) <= p.left {
+		return p.free
+	}
+	return min(p.free, p.slot.within(p.left, l.config.Quantum, l.config.Slack))
+}
+
+// parts lists the devices of which free leaves something, most first and then in
 // their order.
-func (l *Ledger) parts(room Room, empty bool) []part {
+func (l *Ledger) parts(empty bool, free func(part) Share) []part {
 	parts := make([]part, 0, len(l.slots))
 	for _, s := range l.slots {
-		free := s.free(l.config.Quantum)
-		if empty && !s.excluded {
-			free = s.capacity
-		}
-		if limit, ok := room[s.device.UUID]; ok {
-			free = min(free, s.within(limit, l.config.Quantum, l.config.Slack))
-		}
-		if free > 0 {
-			parts = append(parts, part{s, free})
+		p := l.part(s, empty)
+		if p.free = free(p); p.free > 0 {
+			parts = append(parts, p)
 		}
 	}
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.free, a.free) })
@@ -191,15 +205,22 @@ func (s *slot) needed(slack int) Bytes {
 	return s.promisable() - Share(slack).Of(s.promisable())
 }
 
-// grant is a share of s in words of the book.
-func (s *slot) grant(share Share) Grant {
-	return Grant{Device: s.device.UUID, Share: share, Memory: share.Of(s.promisable())}
+// grant is a share of p in words of the book. A little of its memory may be
+// missing: see [Config].Slack.
+func (p part) grant(share Share) Grant {
+	return Grant{Device: p.slot.device.UUID, Share: share, Memory: min(share.Of(p.slot.promisable()), p.left)}
 }
 
 func (l *Ledger) chooseShares(want Share, room Room, empty bool) []Grant {
-	parts := l.parts(room, empty)
+	parts := l.parts(empty, func(p part) Share {
+		free := l.backed(p)
+		if limit, ok := room[p.slot.device.UUID]; ok {
+			free = min(free, p.slot.within(limit, l.config.Quantum, l.config.Slack))
+		}
+		return free
+	})
 	if want <= WholeDevice {
-		return single(parts, l.config.Strategy, func(p part) (Grant, bool) { return p.slot.grant(want), p.free >= want })
+		return single(parts, l.config.Strategy, func(p part) (Grant, bool) { return p.grant(want), p.free >= want })
 	}
 	var taken []Share
 	switch {
@@ -213,7 +234,7 @@ func (l *Ledger) chooseShares(want Share, room Room, empty bool) []Grant {
 	var grants []Grant
 	for i, share := range taken {
 		if share > 0 {
-			grants = append(grants, parts[i].slot.grant(share))
+			grants = append(grants, parts[i].grant(share))
 		}
 	}
 	return l.inOrder(grants)
@@ -248,9 +269,9 @@ func single(parts []part, strategy Strategy, fit func(part) (Grant, bool)) []Gra
 // whose part of the memory suffices, and the promise is the memory asked for.
 func (l *Ledger) chooseMemory(memory Bytes, room Room, empty bool) []Grant {
 	quantum := l.config.Quantum
-	return single(l.parts(nil, empty), l.config.Strategy, func(p part) (Grant, bool) {
+	return single(l.parts(empty, func(p part) Share { return p.free }), l.config.Strategy, func(p part) (Grant, bool) {
 		all := p.slot.promisable()
-		if limit, ok := room[p.slot.device.UUID]; all < memory || ok && limit < memory {
+		if limit, ok := room[p.slot.device.UUID]; p.left < memory || ok && limit < memory {
 			return Grant{}, false
 		}
 		share := max(quantum, Share(float64(memory)/float64(all)*float64(WholeDevice))/quantum*quantum)

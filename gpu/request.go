@@ -42,7 +42,7 @@ func (r Request) Validate() error {
 }
 
 // ParseRequest reads the text that people write: "0.5" or "1.5" are shares, "2"
-// is whole devices, "mig:1g.10gb" is one instance and "mig:1g.10gb:2" two,
+// or "2.0" is whole devices, "mig:1g.10gb" is one instance and "mig:1g.10gb:2" two,
 // "vram:12g" is memory on one device. An empty text or "0" or "none" asks for
 // nothing. A failure is an [*Error] with code [CodeRequestInvalid].
 func ParseRequest(text string) (Request, error) {
@@ -60,13 +60,12 @@ func ParseRequest(text string) (Request, error) {
 		}
 		return Request{Memory: amount}, nil
 	}
-	if n, err := strconv.Atoi(s); err == nil {
-		r := Request{Devices: n}
-		return r, r.Validate()
-	}
 	share, err := ParseShare(s)
-	if err != nil || share == 0 {
+	switch {
+	case err != nil || share == 0:
 		return Request{}, invalid(fmt.Sprintf("%q does not name devices: write 0.5, 2, mig:1g.10gb or vram:12g.", text))
+	case share%WholeDevice == 0:
+		return Request{Devices: int(share / WholeDevice)}, nil
 	}
 	return Request{Shares: share}, nil
 }
@@ -87,7 +86,8 @@ func parseProfile(text string) (Request, error) {
 	return r, r.Validate()
 }
 
-// String writes r as [ParseRequest] reads it; the zero request is "none".
+// String writes r as [ParseRequest] reads it; the zero request is "none". Shares
+// that make up whole devices are written as those.
 func (r Request) String() string {
 	switch {
 	case r.Devices > 0:
@@ -98,8 +98,6 @@ func (r Request) String() string {
 		return "mig:" + r.Profile
 	case r.Memory > 0:
 		return "vram:" + exactBytes(r.Memory)
-	case r.Shares > 0 && r.Shares%WholeDevice == 0:
-		return r.Shares.String() + ".0"
 	case r.Shares > 0:
 		return r.Shares.String()
 	}

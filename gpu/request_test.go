@@ -7,7 +7,7 @@ import (
 
 func TestRequestsAreWrittenAsTheyAreRead(t *testing.T) {
 	for text, want := range map[string]Request{
-		"0.5": {Shares: 500}, "1.5": {Shares: 1500}, "1.0": {Shares: 1000}, "2": {Devices: 2},
+		"0.5": {Shares: 500}, "1.5": {Shares: 1500}, "1": {Devices: 1}, "2": {Devices: 2},
 		"mig:1g.10gb": {Profile: "1g.10gb", Count: 1}, "mig:3g.20gb:2": {Profile: "3g.20gb", Count: 2},
 		"vram:12g": {Memory: 12 * GiB}, "vram:1500m": {Memory: 1500 * MiB}, "none": {},
 	} {
@@ -84,6 +84,19 @@ func TestLevelsAreStatedByWhatWasProbed(t *testing.T) {
 	} {
 		if got := LevelOf(c.device, c.grant, c.with); got != c.want {
 			t.Errorf("%+v with %+v is %s, want %s", c.grant, c.with, got, c.want)
+		}
+	}
+}
+
+// "1.0" and "1" ask for the same.
+func TestADeviceIsADeviceHoweverItIsWritten(t *testing.T) {
+	for _, n := range []string{"1", "2", "8"} {
+		plain, err := ParseRequest(n)
+		must(t, err)
+		for _, text := range []string{n + ".0", n + ".", n + ".000", " " + n + ".0 "} {
+			if r, err := ParseRequest(text); err != nil || r != plain {
+				t.Errorf("%q is %+v (%v) and %q is %+v", text, r, err, n, plain)
+			}
 		}
 	}
 }

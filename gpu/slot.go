@@ -3,6 +3,7 @@ package gpu
 import (
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 )
@@ -11,12 +12,14 @@ import (
 func (s *slot) admits(g Grant) error {
 	kind := s.kind()
 	switch {
-	case g.Share <= 0 && g.Instance == "", g.Share < 0, g.Memory < 0, g.Share > WholeDevice:
+	case !g.sound():
 		return s.fault(CodeHoldInvalid, "cannot be granted in a share of "+g.Share.String())
 	case kind != KindFree && kind != g.kind():
 		return s.fault(CodeHoldConflict, "is held by "+string(kind)+" and cannot be given by "+string(g.kind())+" too")
 	case g.Whole && kind != KindFree:
 		return s.fault(CodeHoldConflict, "is promised as a whole to "+s.holdings[0].Holder)
+	case s.over != "":
+		return s.fault(CodeHoldConflict, "gives nothing further: "+s.over)
 	case g.Instance != "":
 		for _, h := range s.holdings {
 			if h.Grant.Instance == g.Instance {
@@ -26,13 +29,16 @@ func (s *slot) admits(g Grant) error {
 		return nil
 	case g.kind() == KindShares && s.used+g.Share > WholeDevice:
 		return s.fault(CodeHoldConflict, fmt.Sprintf("has %s free and not %s", WholeDevice-s.used, g.Share))
-	case s.device.Memory > 0 && !s.absent && s.promised()+g.Memory > s.device.Usable():
-		return s.fault(CodeHoldConflict, fmt.Sprintf("has %s of memory to promise and not %s", s.device.Usable()-s.promised(), g.Memory))
 	}
 	return nil
 }
 
-// suits says whether g is something that this device gives anew.
+// sound says whether g is a part of a device at all.
+func (g Grant) sound() bool {
+	return g.Share >= 0 && g.Share <= WholeDevice && g.Memory >= 0 && (g.Share > 0 || g.Instance != "")
+}
+
+// suits says whether g is something that this device gives to somebody new.
 func (s *slot) suits(g Grant, quantum Share) error {
 	switch {
 	case s.absent:
@@ -42,15 +48,34 @@ func (s *slot) suits(g Grant, quantum Share) error {
 	case s.excluded:
 		return s.fault(CodeHoldInvalid, "is excluded from use")
 	case g.Instance != "":
-		if !slices.ContainsFunc(s.device.Instances, func(i Instance) bool { return i.UUID == g.Instance }) {
-			return s.fault(CodeHoldInvalid, "has no instance "+string(g.Instance))
-		}
+		return s.suitsInstance(g)
 	case len(s.device.Instances) > 0:
 		return s.fault(CodeHoldInvalid, "is given by MIG instance only")
-	case !g.Whole && (g.Share%quantum != 0 || s.used+g.Share > s.capacity):
+	case g.Whole && (g.Share != WholeDevice || g.Memory != s.promisable()):
+		return s.fault(CodeHoldInvalid, fmt.Sprintf("has %s of memory to give as a whole and not %s of it with %s", s.promisable(), g.Share, g.Memory))
+	case g.Whole:
+		return nil
+	case g.Share%quantum != 0 || s.used+g.Share > s.capacity:
 		return s.fault(CodeHoldInvalid, fmt.Sprintf("is given in multiples of %s up to %s", quantum, s.capacity))
+	case g.Memory > g.Share.Of(s.promisable()), g.Memory == 0 && g.Share.Of(s.promisable()) > 0:
+		return s.fault(CodeHoldInvalid, fmt.Sprintf("gives up to %s of memory with a share of %s and not %s", g.Share.Of(s.promisable()), g.Share, g.Memory))
+	case g.Memory > s.left():
+		return s.fault(CodeHoldConflict, fmt.Sprintf("has %s of memory free and not %s", s.left(), g.Memory))
 	}
 	return nil
+}
+
+func (s *slot) suitsInstance(g Grant) error {
+	for _, i := range s.device.Instances {
+		switch {
+		case i.UUID != g.Instance:
+		case g.Whole || g.Share != s.slices(i) || g.Memory != i.Memory:
+			return s.fault(CodeHoldInvalid, fmt.Sprintf("has %s of memory and %s of itself in its instance %s and not %s and %s", i.Memory, s.slices(i), i.UUID, g.Memory, g.Share))
+		default:
+			return nil
+		}
+	}
+	return s.fault(CodeHoldInvalid, "has no instance "+string(g.Instance))
 }
 
 func (s *slot) fault(code, what string) *Error {
@@ -82,29 +107,82 @@ func (s *slot) kind() Kind {
 	return KindFree
 }
 
+// recount counts what is held, and whether that contradicts the device. It is
+// called whenever either changes.
 func (s *slot) recount() {
-	s.used = 0
+	s.used, s.memory = 0, 0
 	for _, h := range s.holdings {
-		s.used += h.Grant.Share
+		s.used += max(0, h.Grant.Share)
+		s.memory = sumOf(s.memory, max(0, h.Grant.Memory))
 	}
+	s.over = s.contradiction()
 }
 
-func (s *slot) promised() (sum Bytes) {
-	for _, h := range s.holdings {
-		sum += h.Grant.Memory
+// sumOf is a + b, neither of which is negative, as far as a number reaches: what
+// another program writes of what it holds may be anything.
+func sumOf(a, b Bytes) Bytes {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
 	}
-	return sum
+	return a + b
+}
+
+// contradiction says how what is held of the device contradicts itself or the
+// device, or nothing where all of it goes together.
+func (s *slot) contradiction() string {
+	if s.shut != "" {
+		return s.shut
+	}
+	kind := s.kind()
+	for i, h := range s.holdings {
+		switch g := h.Grant; {
+		case !g.sound():
+			return fmt.Sprintf("a share of %s with %s of memory is allocated, which is no part of a device", g.Share, g.Memory)
+		case g.kind() != kind:
+			return fmt.Sprintf("it is allocated by %s and by %s", kind, g.kind())
+		case kind == KindWhole && i > 0:
+			return fmt.Sprintf("it is allocated as a whole %d times", len(s.holdings))
+		case kind == KindInstances && s.holds(s.holdings[:i], g.Instance):
+			return fmt.Sprintf("its instance %s is allocated twice", g.Instance)
+		case kind == KindInstances && !s.absent && !s.has(g.Instance):
+			return fmt.Sprintf("its instance %s is allocated and does not exist any more", g.Instance)
+		}
+	}
+	switch usable := s.device.Usable(); {
+	case kind == KindShares && s.used > WholeDevice:
+		return fmt.Sprintf("%s of it is allocated", s.used)
+	case s.absent || kind != KindShares && kind != KindWhole:
+		return ""
+	case len(s.device.Instances) > 0:
+		return fmt.Sprintf("it is allocated by %s and divided into MIG instances now", kind)
+	case kind == KindShares && s.device.Memory > 0 && s.memory > usable:
+		return fmt.Sprintf("%s of memory is allocated, %s more than is usable now", s.memory, s.memory-usable)
+	}
+	return ""
+}
+
+func (s *slot) holds(holdings []Holding, instance UUID) bool {
+	return slices.ContainsFunc(holdings, func(h Holding) bool { return h.Grant.Instance == instance })
+}
+
+func (s *slot) has(instance UUID) bool {
+	return slices.ContainsFunc(s.device.Instances, func(i Instance) bool { return i.UUID == instance })
 }
 
 // promisable is the memory that may be promised when nothing is.
 func (s *slot) promisable() Bytes { return max(0, s.device.Usable()-s.floor) }
 
-// closed says whether the device gives nothing now, whatever is promised of it.
-func (s *slot) closed() bool { return s.excluded || s.absent || s.device.Lost != nil }
+// left is the memory that may still be promised.
+func (s *slot) left() Bytes { return max(0, s.promisable()-s.memory) }
+
+// closed says whether the device gives nothing now, whatever is free of it.
+func (s *slot) closed() bool {
+	return s.excluded || s.absent || s.device.Lost != nil || s.over != ""
+}
 
 // free is the share that may still be given, in whole quanta.
 func (s *slot) free(quantum Share) Share {
-	if s.closed() || s.kind() == KindWhole {
+	if kind := s.kind(); s.closed() || kind != KindFree && kind != KindShares {
 		return 0
 	}
 	return max(0, s.capacity-s.used) / quantum * quantum
@@ -117,7 +195,7 @@ func (s *slot) freeInstances() []Instance {
 	}
 	var free []Instance
 	for _, i := range s.device.Instances {
-		if !slices.ContainsFunc(s.holdings, func(h Holding) bool { return h.Grant.Instance == i.UUID }) {
+		if !s.holds(s.holdings, i.UUID) {
 			free = append(free, i)
 		}
 	}
@@ -127,14 +205,11 @@ func (s *slot) freeInstances() []Instance {
 // slices is the part of the device that instance i is.
 func (s *slot) slices(i Instance) Share { return s.device.part(i) }
 
-func (s *slot) view() View {
+func (l *Ledger) view(s *slot) View {
 	v := View{
-		Device: s.device, Kind: s.kind(), Floor: s.floor, Holdings: slices.Clone(s.holdings),
+		Device: s.device, Kind: s.kind(), Floor: s.floor, Holdings: slices.Clone(s.holdings), Over: s.over,
 		Excluded: s.excluded, Absent: s.absent, Instances: s.freeInstances(),
-		FreeMemory: max(0, s.promisable()-s.promised()),
-	}
-	if !s.closed() && v.Kind != KindWhole {
-		v.Free = max(0, s.capacity-s.used)
+		Free: l.backed(l.part(s, false)), FreeMemory: s.left(),
 	}
 	for _, i := range v.Instances {
 		v.Free += s.slices(i)
@@ -191,31 +266,17 @@ func canonical(grants []Grant) []Grant {
 	return sorted
 }
 
+// check finds what is wrong with a slot by itself. What is held in spite of the
+// device is named with its holders, once.
 func (s *slot) check() []error {
 	var errs []error
-	var used Share
-	instances := map[UUID]bool{}
-	for _, h := range s.holdings {
-		used += h.Grant.Share
-		if h.Grant.kind() != s.kind() {
-			errs = append(errs, fmt.Errorf("%s is held by %s and by %s", s.name(), s.kind(), h.Grant.kind()))
-		}
-		if h.Grant.Instance != "" && instances[h.Grant.Instance] {
-			errs = append(errs, fmt.Errorf("the instance %s is promised twice", h.Grant.Instance))
-		}
-		instances[h.Grant.Instance] = true
+	counted := *s
+	counted.recount()
+	if counted.used != s.used || counted.memory != s.memory || counted.over != s.over {
+		errs = append(errs, fmt.Errorf("%s counts %s and %s promised, and the promises are %s and %s", s.name(), s.used, s.memory, counted.used, counted.memory))
 	}
-	if used != s.used {
-		errs = append(errs, fmt.Errorf("%s counts %s promised, and the promises are %s", s.name(), s.used, used))
-	}
-	if s.kind() == KindShares && used > WholeDevice {
-		errs = append(errs, fmt.Errorf("%s is promised %s times over", s.name(), used))
-	}
-	if s.kind() == KindWhole && len(s.holdings) > 1 {
-		errs = append(errs, fmt.Errorf("%s is promised as a whole to %d holders", s.name(), len(s.holdings)))
-	}
-	if s.device.Memory > 0 && !s.absent && s.kind() != KindInstances && s.promised() > s.device.Usable() {
-		errs = append(errs, fmt.Errorf("%s has promised %s of %s of memory", s.name(), s.promised(), s.device.Usable()))
+	if counted.over != "" {
+		errs = append(errs, fmt.Errorf("%s gives nothing further: %s%s", s.name(), counted.over, heldBy(s.holdings)))
 	}
 	return errs
 }

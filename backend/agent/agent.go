@@ -166,6 +166,7 @@ type Agent struct {
 	starts    map[string]*starting // apps being started, by session and app
 	strays    map[string]time.Time // containers without a record, by id, since when
 	around    neighbours
+	audited   audited
 	left      map[string]held   // by containers that no session needs
 	leftEnds  uint64            // counts ends that left something behind
 	networks  map[string]bool   // names of networks that may be there

@@ -57,7 +57,7 @@ func (a *Agent) board(live []session.Session) session.DeviceBoard {
 		holder := string(n.holder())
 		holders, grants[holder] = append(holders, gpu.Holder{Session: holder, Grants: n.grants, Containers: []string{n.state.ID}}), n.grants
 	}
-	ledger, _ := gpu.Restore(book.Devices, a.config.Giving, grants) // what contradicts the machine is left out: the audit of the store names it
+	ledger := gpu.Restore(book.Devices, a.config.Giving, grants)
 	d := a.devices
 	d.mu.Lock()
 	uses, foreign := slices.Clone(d.live), maps.Clone(d.foreign)
@@ -99,7 +99,7 @@ func (a *Agent) board(live []session.Session) session.DeviceBoard {
 }
 
 func deviceState(view gpu.View, both gpu.Book, sample gpu.Sample, uses []gpu.Live, live []session.Session) session.DeviceState {
-	state := session.DeviceState{Device: view.Device, Free: view.Free, MemoryFree: view.FreeMemory, Holders: []session.DeviceHolder{}}
+	state := session.DeviceState{Device: view.Device, Free: view.Free, MemoryFree: view.FreeMemory, Over: view.Over, Holders: []session.DeviceHolder{}}
 	if both.DeviceFree != nil {
 		state.MemoryFree = min(state.MemoryFree, *both.DeviceFree)
 	}

@@ -263,6 +263,9 @@ func (a *Agent) machine() (session.Machine, error) {
 	if w, ok := a.crowdWarning(); ok {
 		m.Warnings = append(m.Warnings, w)
 	}
+	if w, ok := a.auditWarning(); ok {
+		m.Warnings = append(m.Warnings, w)
+	}
 	if w, ok := a.storeWarning(); ok {
 		m.Warnings = append(m.Warnings, w)
 	}

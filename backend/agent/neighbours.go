@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -244,8 +243,8 @@ func before(x, y engine.State) bool {
 	return x.ID < y.ID
 }
 
-// fitsBeside checks that what a session was granted is nobody else's: neither
-// another session's of this agent nor others'.
+// fitsBeside checks that nothing that a session was granted is others' too, be
+// it all of a device, an instance, or more shares or memory than there is.
 func (a *Agent) fitsBeside(s session.Session, others []neighbour) error {
 	if len(others) == 0 {
 		return nil
@@ -254,7 +253,7 @@ func (a *Agent) fitsBeside(s session.Session, others []neighbour) error {
 	if err != nil {
 		return err
 	}
-	grants := map[string][]gpu.Grant{}
+	grants := map[string][]gpu.Grant{string(s.ID): s.Grants.GPUs}
 	for _, other := range live {
 		if other.ID != s.ID && other.Status.HoldsResources() && len(other.Grants.GPUs) > 0 {
 			grants[string(other.ID)] = other.Grants.GPUs
@@ -263,23 +262,18 @@ func (a *Agent) fitsBeside(s session.Session, others []neighbour) error {
 	for _, n := range others {
 		grants[string(n.holder())] = n.grants
 	}
-	ledger, _ := gpu.Restore(a.devices.now().Devices, a.config.Giving, grants) // what contradicts itself is left out
-	if ledger == nil || ledger.Adopt(string(s.ID), s.Grants.GPUs) == nil {
-		return nil
-	}
-	names := map[string]bool{}
-	for _, n := range others {
-		if slices.ContainsFunc(n.grants, func(g gpu.Grant) bool {
-			return slices.ContainsFunc(s.Grants.GPUs, func(mine gpu.Grant) bool { return mine.Device == g.Device })
-		}) {
-			names[n.String()] = true
+	for _, view := range gpu.Restore(a.devices.now().Devices, a.config.Giving, grants).Free() {
+		mine := slices.ContainsFunc(view.Holdings, func(h gpu.Holding) bool { return h.Holder == string(s.ID) })
+		if view.Over == "" || !mine {
+			continue
+		}
+		for _, n := range others {
+			if _, held := n.on(view); held {
+				return &session.Error{Code: codeTaken, Message: n.String() + " was given the same device first.", Hint: "The session waits in line again."}
+			}
 		}
 	}
-	who := "Another Slipway on this machine"
-	if len(names) > 0 {
-		who = slices.Sorted(maps.Keys(names))[0]
-	}
-	return &session.Error{Code: codeTaken, Message: who + " was given the same device first.", Hint: "The session waits in line again."}
+	return nil
 }
 
 // standBack undoes an attempt whose devices are another's and puts the session

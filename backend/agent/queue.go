@@ -52,6 +52,9 @@ func (a *Agent) place(ctx context.Context) (next time.Time, err error) {
 	var plan scheduler.Schedule
 	if up {
 		plan = scheduler.Plan(snapshot, now)
+		if a.heedAudit(plan) {
+			a.publishMachine()
+		}
 	} else {
 		plan = scheduler.Ends(snapshot, now)
 	}

@@ -132,10 +132,7 @@ func measured(live []session.Session, around []neighbour, book deviceBook, givin
 			age[holder] = now.Sub(*since)
 		}
 	}
-	ledger, _ := gpu.Restore(book.Devices, giving, grants) // what contradicts the machine is left out
-	if ledger == nil {
-		return nil
-	}
+	ledger := gpu.Restore(book.Devices, giving, grants)
 	foreign := map[gpu.UUID]gpu.Foreign{}
 	settles := map[gpu.UUID]time.Time{}
 	newest := book.Recent[len(book.Recent)-1]

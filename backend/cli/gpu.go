@@ -68,6 +68,8 @@ func (p *program) boardTable(w io.Writer, board api.DeviceBoard) {
 			fmt.Fprintf(w, "%s is lost: %s. %s\n", deviceName(d), d.Lost.Why, d.Lost.Hint)
 		} else if d.Unread {
 			fmt.Fprintf(w, "%s is given to nobody: its driver does not tell now what is free.\n", deviceName(d))
+		} else if d.Over != "" {
+			fmt.Fprintf(w, "%s is over-allocated: %s. Nothing further of it is allocated until sessions that hold it end.\n", deviceName(d), d.Over)
 		}
 	}
 }

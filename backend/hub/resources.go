@@ -99,8 +99,8 @@ func (r *Resources) addDevice(d session.DeviceState, mine gpu.Share) {
 		heldMemory += holder.Promised
 	}
 	promised, total, memory := gpu.WholeDevice-d.Free, gpu.WholeDevice, d.Device.Usable()
-	if d.Unread { // nothing of it is free now, which nobody was promised
-		promised = held
+	if d.Unread || d.Over != "" { // nothing of it is free now, which nobody was promised
+		promised = min(held, total)
 	}
 	if d.Device.Lost != nil { // there is only what sessions hold of it
 		promised, total, memory = held, held, heldMemory

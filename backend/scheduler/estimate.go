@@ -102,7 +102,9 @@ func (p *planner) estimate(line []*Request) {
 			now, margin = later(ends[0].at, now), max(margin, ends[0].margin)
 			ends = ends[1:]
 		}
-		r.take(q, grants, now)
+		if !r.take(q, grants, now) {
+			return
+		}
 		if now.After(p.now) {
 			start := now.Truncate(every)
 			d.Wait.Start, d.Wait.Margin = &start, session.Duration((margin + every/2).Truncate(every))

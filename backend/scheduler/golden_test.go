@@ -229,16 +229,21 @@ func checkSentences(t *testing.T, plan Schedule) {
 // was promised and placed fits the machine, each device and what is free of it.
 func checkPlan(t testing.TB, s Snapshot, plan Schedule) {
 	t.Helper()
+	for _, wrong := range plan.Refused {
+		t.Errorf("the audit refuses what was planned: %s", wrong)
+	}
 	if len(plan.Decisions) != len(s.Queue) {
 		t.Errorf("%d decisions for %d sessions", len(plan.Decisions), len(s.Queue))
 	}
 	cpus := map[int]session.ID{}
 	memory := s.Machine.Memory
+	judged := false // whether what is taken is of this plan, and not found
+	touched := map[gpu.UUID]bool{}
 	share, whole := map[gpu.UUID]gpu.Share{}, map[gpu.UUID]session.ID{}
 	promised := map[gpu.UUID]gpu.Bytes{}
 	take := func(id session.ID, g session.Grants) {
 		for _, cpu := range g.CPUs {
-			if other, taken := cpus[cpu]; taken {
+			if other, taken := cpus[cpu]; taken && judged {
 				t.Errorf("CPU %d belongs to %s and %s", cpu, other, id)
 			}
 			cpus[cpu] = id
@@ -246,13 +251,14 @@ func checkPlan(t testing.TB, s Snapshot, plan Schedule) {
 		memory -= g.Memory
 		for _, d := range g.GPUs {
 			key := d.Device + d.Instance
+			touched[key] = touched[key] || judged
 			if d.Instance != "" || d.Whole {
-				if other, taken := whole[key]; taken || share[key] > 0 {
+				if other, taken := whole[key]; judged && (taken || share[key] > 0) {
 					t.Errorf("%s belongs to %s and %s", key, other, id)
 				}
 				whole[key] = id
 			}
-			if share[key] += d.Share; share[key] > gpu.WholeDevice || (whole[key] != "" && whole[key] != id) {
+			if share[key] += d.Share; judged && (share[key] > gpu.WholeDevice || whole[key] != "" && whole[key] != id) {
 				t.Errorf("%s is promised %s times over", key, share[key])
 			}
 			promised[key] += d.Memory
@@ -261,6 +267,7 @@ func checkPlan(t testing.TB, s Snapshot, plan Schedule) {
 	for _, p := range s.Promised {
 		take(p.Session, p.Grants)
 	}
+	judged = true
 	for i, d := range plan.Decisions {
 		q := s.Queue[i]
 		if d.Session != q.Session {
@@ -300,7 +307,7 @@ func checkPlan(t testing.TB, s Snapshot, plan Schedule) {
 		t.Errorf("%s of memory is promised too much", -memory)
 	}
 	for _, d := range s.Machine.Devices {
-		if promised[d.UUID] > d.Usable() {
+		if touched[d.UUID] && promised[d.UUID] > d.Usable() {
 			t.Errorf("%s of %s has promised %s", d.UUID, d.Usable(), promised[d.UUID])
 		}
 	}

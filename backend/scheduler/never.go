@@ -36,11 +36,11 @@ func (p *planner) neverDevices(q Request, need session.Phrase) session.Phrase {
 		return session.Say("neverNone", as("need", need))
 	}
 	if p.empty == nil {
-		// A configuration that makes no ledger makes none of the plan either.
-		p.empty, _ = gpu.NewLedger(m.Devices, m.Giving)
-	}
-	if p.empty == nil {
-		return session.Say("neverGiven")
+		empty, err := gpu.NewLedger(m.Devices, m.Giving)
+		if err != nil {
+			return session.Say("neverGiven")
+		}
+		p.empty = empty
 	}
 	bare := &room{machine: m, ledger: p.empty, unfit: map[part]bool{}}
 	if _, ok := bare.devices(q, nil); ok {

@@ -18,9 +18,10 @@ func Plan(s Snapshot, now time.Time) Schedule {
 	for i, q := range line {
 		p.decide(*q, i, len(line))
 	}
+	refused := p.audit()
 	p.number(line, outside)
 	p.estimate(line)
-	schedule := Schedule{Decisions: make([]Decision, 0, len(s.Queue)), Next: p.next}
+	schedule := Schedule{Decisions: make([]Decision, 0, len(s.Queue)), Next: p.next, Refused: refused, Contradictions: p.room.contradictions}
 	for _, q := range s.Queue {
 		schedule.Decisions = append(schedule.Decisions, *p.decisions[q.Session])
 	}
@@ -89,8 +90,7 @@ func (p *planner) decide(q Request, ahead, line int) {
 		return
 	}
 	if p.head == nil {
-		if grants := p.room.find(q, nil); grants != nil {
-			p.place(q, grants, "Everything it needs is free, and nobody waits before it.", ahead, line)
+		if grants := p.room.find(q, nil); grants != nil && p.place(q, grants, "Everything it needs is free, and nobody waits before it.", ahead, line) {
 			return
 		}
 		p.head = p.reserve(q)
@@ -99,8 +99,7 @@ func (p *planner) decide(q Request, ahead, line int) {
 		p.watch(q)
 		return
 	}
-	if grants, why := p.goAhead(q); grants != nil {
-		p.place(q, grants, why, ahead, line)
+	if grants, why := p.goAhead(q); grants != nil && p.place(q, grants, why, ahead, line) {
 		return
 	}
 	if p.room.find(q, nil) != nil {
@@ -120,14 +119,17 @@ func (p *planner) watch(q Request) {
 	}
 }
 
-// place promises grants to q for the rest of this plan.
-func (p *planner) place(q Request, grants []session.Grants, why string, ahead, line int) {
+// place promises grants to q for the rest of this plan. It reports false, and
+// decides nothing, where they are not free in the end.
+func (p *planner) place(q Request, grants []session.Grants, why string, ahead, line int) bool {
 	total := Placement{Kernels: grants}.Total()
 	if p.overAllowance(q, heldBy(total)) {
-		return // the devices at hand are smaller ones, of which it takes a larger share
+		return true // the devices at hand are smaller ones, of which it takes a larger share
+	}
+	if !p.room.take(q, grants, p.now) {
+		return false
 	}
 	p.allowances.hold(q.Owner, total)
-	p.room.take(q, grants, p.now)
 	placement := Placement{Kernels: grants, Steps: []Step{
 		{StepOrder, fmt.Sprintf("Number %d of %d in line, with priority %d.", ahead+1, line, q.Priority)},
 		{StepValidate, validText(q)},
@@ -135,6 +137,7 @@ func (p *planner) place(q Request, grants []session.Grants, why string, ahead, l
 		{StepGrant, p.grantText(grants)},
 	}}
 	p.put(Decision{Session: q.Session, Place: &placement})
+	return true
 }
 
 // number gives each session that waits its position: first those in line, then

@@ -80,11 +80,9 @@ func (r *room) describe(viewer string) *texts {
 		cpus:   r.holders(viewer, func(p Promise) int64 { return int64(len(p.Grants.CPUs)) }, func(n int64) string { return fmt.Sprint(n) }),
 		memory: r.holders(viewer, func(p Promise) int64 { return int64(p.Grants.Memory) }, func(n int64) string { return gpu.Bytes(n).String() }),
 	}
-	if r.ledger != nil {
-		for _, v := range r.ledger.Free() {
-			if !v.Excluded && !v.Absent {
-				t.devices = append(t.devices, r.describeDevice(viewer, v))
-			}
+	for _, v := range r.ledger.Free() {
+		if !v.Excluded && !v.Absent {
+			t.devices = append(t.devices, r.describeDevice(viewer, v))
 		}
 	}
 	if r.texts == nil {
@@ -307,6 +305,8 @@ func (d deviceText) blocks(q Request) (reasons []session.Phrase, code session.Co
 		return []session.Phrase{session.Say(unread)}, CodeWaitDriver
 	case v.Device.Lost != nil:
 		return []session.Phrase{session.Say("lost", as("why", plain(v.Device.Lost.Why)))}, CodeWaitResources
+	case v.Over != "":
+		return append([]session.Phrase{session.Say("overAllocated", as("why", plain(v.Over)))}, d.held...), CodeWaitResources
 	}
 	var lacksPromise bool
 	var need gpu.Bytes

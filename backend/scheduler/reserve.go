@@ -33,12 +33,11 @@ func (p *planner) reserve(head Request) *reservation {
 	for _, e := range p.endings(r) {
 		e.free(r)
 		grants := r.find(head, nil)
-		if grants == nil {
+		if grants == nil || !r.take(head, grants, e.at) {
 			continue
 		}
 		at := e.at
 		v.at, v.after, v.devices = &at, r, map[gpu.UUID]bool{}
-		r.take(head, grants, at)
 		for _, k := range grants {
 			for _, g := range k.GPUs {
 				v.devices[g.Device] = true
@@ -77,15 +76,15 @@ func later(a, b time.Time) time.Time {
 // keep takes out of r everything that the head could use of it.
 func (v *reservation) keep(r *room, now time.Time) {
 	v.beside = r
-	if devices, ok := r.devices(v.head, nil); ok && len(devices) > 0 {
+	devices, ok := r.devices(v.head, nil)
+	if ok && len(devices) > 0 {
 		grants := make([]session.Grants, len(devices))
 		for i := range grants {
 			grants[i].GPUs = devices[i]
 		}
-		r.take(v.head, grants, now)
-	} else if !ok {
-		v.shut = true
+		ok = r.take(v.head, grants, now)
 	}
+	v.shut = !ok
 	r.free = r.free[min(len(r.free), v.head.cpus()):]
 	r.memory -= min(max(0, r.memory), v.head.memory())
 }
@@ -143,7 +142,7 @@ func (p *planner) goBeside(q Request) ([]session.Grants, string) {
 	v := p.head
 	if q.Timeout > 0 && q.Timeout <= Short {
 		if grants := p.room.find(q, nil); grants != nil {
-			v.beside.lose(q, grants, p.now)
+			v.beside.lose(q, grants)
 			return grants, fmt.Sprintf("It ends within %s, and nobody knows yet when %s, which is first in line, can start.", session.Duration(Short), p.headFor(q).English())
 		}
 		return nil, ""
@@ -160,17 +159,19 @@ func (p *planner) goBeside(q Request) ([]session.Grants, string) {
 		grants[i].CPUs = p.room.free[i*q.CPU : (i+1)*q.CPU]
 		grants[i].CPUs = slices.Sorted(slices.Values(grants[i].CPUs))
 	}
-	v.beside.lose(q, grants, p.now)
+	v.beside.lose(q, grants)
 	return grants, fmt.Sprintf("It takes nothing that %s could use, which is first in line.", p.headFor(q).English())
 }
 
 // lose takes from r, of which the head's part is taken out already, what q was
-// given, as far as that is not the head's.
-func (r *room) lose(q Request, grants []session.Grants, now time.Time) {
+// given. Devices may be the head's too: the session is short. They are closed to
+// everybody else then.
+func (r *room) lose(q Request, grants []session.Grants) {
 	total := Placement{Kernels: grants}.Total()
-	free, memory := len(r.free), r.memory
-	total.CPUs = nil
-	r.take(q, []session.Grants{total}, now) // devices that are the head's stay with it: the session is short
-	r.free = r.free[min(free, q.cpus()):]
-	r.memory = max(0, memory-q.memory())
+	if len(total.GPUs) > 0 {
+		r.ledger.Adopt(string(q.Session), total.GPUs)
+		r.claim(total.GPUs)
+	}
+	r.free = r.free[min(len(r.free), q.cpus()):]
+	r.memory = max(0, r.memory-q.memory())
 }

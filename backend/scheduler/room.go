@@ -20,6 +20,8 @@ type room struct {
 	unfit    map[part]bool     // what devices are known not to have, until something is released
 	texts    map[string]*texts // of holders by who is told, until something changes; nil: not made
 	ruler    string            // who is told every name
+
+	contradictions []string // in what was promised before the plan
 }
 
 func newRoom(s Snapshot) *room {
@@ -47,9 +49,10 @@ func newRoom(s Snapshot) *room {
 		}
 		return a - b
 	})
-	// What contradicts the machine is left out: its session keeps what it has,
-	// and nobody else can be given the same by both books.
-	r.ledger, _ = gpu.Restore(s.Machine.given(), s.Machine.Giving, grants)
+	r.ledger = gpu.Restore(s.Machine.given(), s.Machine.Giving, grants)
+	for _, wrong := range r.ledger.Check() {
+		r.contradictions = append(r.contradictions, wrong.Error())
+	}
 	for _, m := range s.Machine.Measured {
 		r.claims[m.Device] = m.Free - m.Returned
 	}
@@ -87,9 +90,7 @@ func (r *room) clone() *room {
 	c := *r
 	c.free, c.promised = slices.Clone(r.free), slices.Clone(r.promised)
 	c.unfit, c.claims = maps.Clone(r.unfit), maps.Clone(r.claims)
-	if r.ledger != nil {
-		c.ledger = r.ledger.Clone()
-	}
+	c.ledger = r.ledger.Clone()
 	return &c
 }
 
@@ -119,7 +120,7 @@ func (r *room) devices(q Request, avoid map[gpu.UUID]bool) ([][]gpu.Grant, bool)
 	if q.GPU.IsZero() {
 		return nil, true
 	}
-	if r.ledger == nil || r.unfit[q.part()] {
+	if r.unfit[q.part()] {
 		return nil, false
 	}
 	found, ok := r.propose(q, avoid)
@@ -185,18 +186,15 @@ func (r *room) tolerance(memory gpu.Bytes) gpu.Bytes {
 // usualSlack is what a [gpu.Config] without a slack has.
 const usualSlack = 50
 
-// take promises grants, which find returned, to q.
+// take promises grants to q. It reports false, and promises nothing, where the
+// book of devices does not have them free.
 func (r *room) take(q Request, grants []session.Grants, now time.Time) bool {
 	total := Placement{Kernels: grants}.Total()
 	if len(total.GPUs) > 0 {
 		if r.ledger.Hold(string(q.Session), total.GPUs) != nil {
 			return false
 		}
-		for _, g := range total.GPUs {
-			if _, measured := r.claims[g.Device]; measured && g.Instance == "" {
-				r.claims[g.Device] -= g.Memory
-			}
-		}
+		r.claim(total.GPUs)
 	}
 	r.free = slices.DeleteFunc(slices.Clone(r.free), func(cpu int) bool { return slices.Contains(total.CPUs, cpu) })
 	r.memory -= total.Memory
@@ -210,6 +208,15 @@ func (r *room) take(q Request, grants []session.Grants, now time.Time) bool {
 	return true
 }
 
+// claim takes from the driver's book what grants stand for.
+func (r *room) claim(grants []gpu.Grant) {
+	for _, g := range grants {
+		if _, measured := r.claims[g.Device]; measured && g.Instance == "" {
+			r.claims[g.Device] -= g.Memory
+		}
+	}
+}
+
 // release gives back what a session holds.
 func (r *room) release(p Promise) {
 	r.memory += p.Grants.Memory
@@ -218,7 +225,7 @@ func (r *room) release(p Promise) {
 			r.free = append(r.free, cpu)
 		}
 	}
-	if len(p.Grants.GPUs) > 0 && r.ledger != nil {
+	if len(p.Grants.GPUs) > 0 {
 		r.ledger.Release(string(p.Session))
 		for _, m := range r.machine.Measured {
 			if memory := memoryOn(p.Grants.GPUs, m.Device); memory > 0 {

@@ -160,6 +160,13 @@ func (q Request) part() part { return part{q.GPU, q.kernels()} }
 type Schedule struct {
 	Decisions []Decision // one for each session of the queue, in its order
 	Next      time.Time  // when to plan again though nothing has changed; zero: never
+
+	// Contradictions are what is wrong with what sessions hold already, in words:
+	// more of a device than it has now, say. What they concern is given to nobody.
+	Contradictions []string
+	// Refused are placements that the audit of the plan took back because they
+	// gave what another has, in words. There are none unless Plan is wrong.
+	Refused []string
 }
 
 // Decision is what is decided for one waiting session. Exactly one of Place,
@@ -217,6 +224,7 @@ const (
 	CodeWaitMachine    = session.Code("scheduler_wait_machine")      // the machine is smaller than it needs
 	CodeWaitSettle     = session.Code("scheduler_wait_settle")       // what it needs was given back a moment ago
 	CodeWaitDriver     = session.Code("scheduler_wait_driver")       // the driver does not tell what is free of the devices
+	CodeWaitBooks      = session.Code("scheduler_wait_books")        // the audit refused the placement
 	CodeWaitLimit      = session.Code("scheduler_wait_limit")        // its person holds as much as they may
 	CodeExpired        = session.Code("scheduler_pending_timeout")   // it waited too long
 	CodeDependency     = session.Code("scheduler_dependency_failed") // a session that it waits for did not end in success

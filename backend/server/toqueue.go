@@ -84,7 +84,7 @@ func deviceOut(s session.DeviceState) api.DeviceState {
 		}),
 		Free: int(s.Free), MemoryFree: int64(s.MemoryFree), Level: string(s.Level),
 		Util: s.Util, MemoryUsed: integer(s.MemoryUsed), Power: integer(s.Power), Temperature: s.Temperature, Holders: each(s.Holders, holderOut),
-		Lost: lossOut(d.Lost), Unread: s.Unread,
+		Lost: lossOut(d.Lost), Unread: s.Unread, Over: s.Over,
 	}
 }
 

@@ -57,6 +57,9 @@ type DeviceState struct {
 	// Unread means that its driver does not tell now what is free, so that nothing
 	// of it is given and nothing of it is known.
 	Unread bool `json:"unread,omitempty"`
+	// Over says in a clause how more of it is allocated than it has now, so that
+	// nothing further of it is given; empty: that is not so.
+	Over string `json:"over,omitempty"`
 }
 
 // DeviceHolder is a session or a foreign process on a device.

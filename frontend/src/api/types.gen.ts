@@ -610,6 +610,8 @@ export interface DeviceState {
   lost?: DeviceLoss;
   /** Its driver does not tell now what is free: nobody is given any of it. */
   unread?: boolean;
+  /** How more of it is allocated than it has now, in a clause: nothing further is given. */
+  over?: string;
 }
 
 /** DeviceLoss says why a device that was there cannot be used now. Nobody is given any of it until it is back. */

@@ -179,6 +179,13 @@ export function DeviceCard({ device, numbers, stale }: DeviceCardProps) {
             <b>{t('gpus:unread')}</b> {t('gpus:unreadText')}
           </span>
         </div>
+      ) : device.over ? (
+        <div className={css.trouble} role="status">
+          <TriangleAlert size={15} aria-hidden />
+          <span>
+            <b>{t('gpus:over')}</b> {t('gpus:overText')} <span className={css.dim}>{device.over}</span>
+          </span>
+        </div>
       ) : null}
       <div className={css.metrics}>
         <Metric name={t('gpus:load')} value={util === undefined ? undefined : formatLoad(util)} {...(util === undefined ? {} : { bar: util / 10_000 })} />

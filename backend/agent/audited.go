@@ -1,0 +1,60 @@
+package agent
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"slipway/backend/scheduler"
+	"slipway/backend/session"
+)
+
+// codeRefused says that the audit of a plan refused a placement.
+const codeRefused = session.Code("agent_plan_refused")
+
+// refusedTold is how long people are told of a refused placement.
+const refusedTold = time.Hour
+
+// audited is what the audits of plans found.
+type audited struct {
+	mu      sync.Mutex // guards everything below
+	found   []string   // contradictions in what sessions hold, as last logged
+	refused []string   // placements that the last plan with any was refused
+	at      time.Time  // when; zero: never
+}
+
+// heedAudit logs what the audit of a plan found, once, and keeps what it refused
+// to show it with the machine. It reports whether anything was refused.
+func (a *Agent) heedAudit(plan scheduler.Schedule) bool {
+	found := &a.audited
+	found.mu.Lock()
+	defer found.mu.Unlock()
+	for _, what := range plan.Contradictions {
+		if !slices.Contains(found.found, what) {
+			a.log.Warn("more of a device is allocated than it has", "what", what)
+		}
+	}
+	found.found = plan.Contradictions
+	for _, what := range plan.Refused {
+		if !slices.Contains(found.refused, what) {
+			a.log.Error("a placement was refused: it would have allocated something twice", "what", what)
+		}
+	}
+	if len(plan.Refused) > 0 {
+		found.refused, found.at = plan.Refused, a.clock.Now()
+	}
+	return len(plan.Refused) > 0
+}
+
+// auditWarning tells of placements that were refused lately.
+func (a *Agent) auditWarning() (session.Warning, bool) {
+	found := &a.audited
+	found.mu.Lock()
+	defer found.mu.Unlock()
+	if found.at.IsZero() || a.clock.Since(found.at) > refusedTold {
+		return session.Warning{}, false
+	}
+	return session.Warning{Code: codeRefused, Title: "A session was not started, because its resources are allocated already", At: found.at,
+		Text: "This is an error in Slipway. Nothing was allocated twice. Report it with the agent's log: " + strings.Join(found.refused, "; ") + "."}, true
+}
