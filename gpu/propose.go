@@ -151,7 +151,7 @@ type part struct {
 // part is what may be taken of s, or, with empty, what might be if nothing were
 // promised.
 func (l *Ledger) part(s *slot, empty bool) part {
-	if empty && !s.excluded {
+	if empty && !s.excluded && !s.drained() {
 		return part{s, s.capacity, s.promisable()}
 	}
 	return part{s, s.free(l.config.Quantum), s.left()}
@@ -291,7 +291,7 @@ func (l *Ledger) chooseWhole(count int, room Room, empty bool) []Grant {
 	for _, s := range l.slots {
 		limit, limited := room[s.device.UUID]
 		switch {
-		case s.excluded || s.capacity == 0 || limited && limit < s.needed(l.config.Slack):
+		case s.excluded || s.drained() || s.capacity == 0 || limited && limit < s.needed(l.config.Slack):
 			continue
 		case !empty && (s.closed() || s.kind() != KindFree):
 			continue

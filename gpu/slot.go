@@ -51,6 +51,8 @@ func (s *slot) suits(g Grant, quantum Share) error {
 		return s.suitsInstance(g)
 	case len(s.device.Instances) > 0:
 		return s.fault(CodeHoldInvalid, "is given by MIG instance only")
+	case s.drained():
+		return s.fault(CodeHoldInvalid, "has no memory to give")
 	case g.Whole && (g.Share != WholeDevice || g.Memory != s.promisable()):
 		return s.fault(CodeHoldInvalid, fmt.Sprintf("has %s of memory to give as a whole and not %s of it with %s", s.promisable(), g.Share, g.Memory))
 	case g.Whole:
@@ -180,9 +182,13 @@ func (s *slot) closed() bool {
 	return s.excluded || s.absent || s.device.Lost != nil || s.over != ""
 }
 
+// drained says whether there is no memory to promise though the device tells how
+// much it has. A grant without memory would be one without a limit.
+func (s *slot) drained() bool { return s.device.Memory > 0 && s.promisable() == 0 }
+
 // free is the share that may still be given, in whole quanta.
 func (s *slot) free(quantum Share) Share {
-	if kind := s.kind(); s.closed() || kind != KindFree && kind != KindShares {
+	if kind := s.kind(); s.closed() || s.drained() || kind != KindFree && kind != KindShares {
 		return 0
 	}
 	return max(0, s.capacity-s.used) / quantum * quantum
