@@ -7,16 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
+	"io/fs"
 
 	"slipway/backend/session"
 )
 
 // sshLink is where the guest's own ssh stands in for one that the image lacks.
 const (
-	sshLink   = "/usr/local/bin/ssh"
-	guestPath = "/.slipway/guest"
+	sshLinkDir = "/usr/local/bin"
+	guestPath  = "/.slipway/guest"
 )
 
 // joinCluster lets the kernels of the session reach this one by ssh until ctx
@@ -71,12 +70,13 @@ func (c *container) linkSSH() error {
 	if lookPath("ssh", path) != "" {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(sshLink), 0o755); err != nil {
+	dir, err := c.held.tree.image(sshLinkDir, true)
+	if err != nil {
 		return err
 	}
-	err := os.Symlink(guestPath, sshLink)
-	if errors.Is(err, os.ErrExist) { // a file that is no program
-		return nil
+	defer dir.close()
+	if err := dir.link("ssh", guestPath); !errors.Is(err, fs.ErrExist) { // a file that is no program
+		return err
 	}
-	return err
+	return nil
 }

@@ -22,6 +22,7 @@ type container struct {
 	shell    shell
 	env      environment
 	helper   fileHelper
+	held     *places
 }
 
 var _ Processes = (*container)(nil)
@@ -78,7 +79,7 @@ func (c *container) Start(cmd Command) (terminal.Process, error) {
 	var ours [3]*os.File
 	closeAll := func(files []*os.File) {
 		for _, file := range files {
-			if file != nil {
+			if file != nil && file != c.held.null {
 				_ = file.Close()
 			}
 		}
@@ -92,13 +93,15 @@ func (c *container) Start(cmd Command) (terminal.Process, error) {
 		case cmd.Stdin:
 			spec.files[i], ours[i], err = os.Pipe()
 		default:
-			spec.files[i], err = os.Open(os.DevNull)
+			spec.files[i] = c.held.null
 		}
 		if err != nil {
 			closeAll(ours[:])
 			return nil, err
 		}
-		_ = unix.Fchown(int(spec.files[i].Fd()), c.uid, c.gid) // for programs that open /dev/stdout anew
+		if spec.files[i] != c.held.null {
+			_ = unix.Fchown(int(spec.files[i].Fd()), c.uid, c.gid) // for programs that open /dev/stdout anew
+		}
 	}
 	started, err := startChild(spec)
 	if err != nil {
@@ -132,9 +135,9 @@ func (c *container) OpenTerminal(cmd Command, cols, rows int) (terminal.TTY, err
 		}
 		argv = c.shell.interactive()
 	}
-	master, slave, err := pty.Open()
+	master, slave, err := c.held.openPTY()
 	if err != nil {
-		return nil, fmt.Errorf("open a terminal: %w", err)
+		return nil, err
 	}
 	defer slave.Close()
 	t := &tty{File: master}

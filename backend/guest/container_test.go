@@ -134,6 +134,7 @@ type box struct {
 	host     bool // the host's programs are in it
 	binds    []string
 	before   func(pid int)
+	moved    string // what of the guest's folder the image has as a link
 
 	listener *net.UnixListener
 	cmd      *exec.Cmd
@@ -225,6 +226,11 @@ func (b *box) start() *box {
 	must(b.t, err)
 	must(b.t, os.WriteFile(filepath.Join(b.root, ".slipway/config.json"), config, 0o600))
 	b.listen()
+	if b.moved != "" {
+		at := filepath.Join(b.root, b.moved)
+		must(b.t, os.Rename(at, at+"-elsewhere"))
+		must(b.t, os.Symlink(filepath.Base(at)+"-elsewhere", at))
+	}
 	self, err := os.Executable()
 	must(b.t, err)
 	b.cmd = exec.Command(self)

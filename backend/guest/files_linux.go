@@ -94,11 +94,7 @@ func (c *container) startHelper() error {
 	ours, theirs := os.NewFile(uintptr(pair[0]), "files"), os.NewFile(uintptr(pair[1]), "files")
 	defer ours.Close()
 	defer theirs.Close()
-	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	defer null.Close()
+	null := c.held.null
 	started, err := startChild(childSpec{
 		uid: c.uid, gid: c.gid, groups: c.groups, dir: "/", argv: []string{selfPath, "files", c.home}, env: c.env.with(nil),
 		files: [3]*os.File{theirs, null, null},

@@ -2,7 +2,6 @@ package guest
 
 import (
 	"bytes"
-	"os"
 	"path"
 	"slices"
 	"strconv"
@@ -38,8 +37,8 @@ func (t *tty) Foreground() (string, bool) {
 
 // commandOf is the command line of a process, shortened, or "" if it is gone.
 func commandOf(pid int) string {
-	const longest = 60
-	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	const longest, maxCommandLine = 60, 4 << 10
+	line, err := kernelFile("/proc/"+strconv.Itoa(pid)+"/cmdline", maxCommandLine)
 	if err != nil {
 		return ""
 	}

@@ -7,8 +7,12 @@ import (
 	"syscall"
 )
 
-// codeBroken is the exit code of a guest that could not begin its work.
-const codeBroken = 125
+// Exit codes of a guest that could not begin its work: by the fault of the image,
+// which the engine tells as engine.ExitUnsafe, or by another.
+const (
+	codeUnsafe = 123
+	codeBroken = 125
+)
 
 // initialise is process 1 of the container: it starts the worker, reaps
 // whatever is left to it, passes signals on and returns the worker's code.

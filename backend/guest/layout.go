@@ -3,7 +3,6 @@ package guest
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 
 	"slipway/backend/session"
 )
@@ -11,8 +10,7 @@ import (
 // Where the engine puts things into a container.
 const (
 	configPath = "/.slipway/config.json"
-	socketPath = "/.slipway/link/agent.sock"
-	spoolPath  = "/.slipway/spool"
+	socketName = "agent.sock"     // in /.slipway/link
 	selfPath   = "/proc/self/exe" // the guest's own program, wherever it lies
 )
 
@@ -50,12 +48,8 @@ type Cluster struct {
 	UserKey string   `json:"userKey"`
 }
 
-func readSettings(path string) (Settings, error) {
+func readSettings(data []byte) (Settings, error) {
 	var settings Settings
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return settings, fmt.Errorf("read settings: %w", err)
-	}
 	if err := json.Unmarshal(data, &settings); err != nil {
 		return settings, fmt.Errorf("read settings: %w", err)
 	}

@@ -3,7 +3,6 @@ package guest
 import (
 	"bytes"
 	"context"
-	"os"
 	"strconv"
 	"time"
 )
@@ -33,7 +32,7 @@ func newOOMCounter() *oomCounter {
 }
 
 func readOOM(file string) (int, bool) {
-	data, err := os.ReadFile(file)
+	data, err := kernelFile(file, maxKernelText)
 	if err != nil {
 		return 0, false
 	}

@@ -69,7 +69,7 @@ func onLoopback(address string) bool {
 // kernels; nobody opens them by their number.
 func passingPorts(path string) (first, last int) {
 	first, last = 32768, 60999
-	data, err := os.ReadFile(path)
+	data, err := kernelFile(path, maxKernelText)
 	if err != nil {
 		return first, last
 	}

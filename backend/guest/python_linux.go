@@ -2,8 +2,6 @@ package guest
 
 import (
 	_ "embed"
-	"os"
-	"path/filepath"
 
 	"slipway/backend/session"
 )
@@ -26,10 +24,12 @@ func (c *container) cooperate() error {
 	if wanted, _ := c.env.get(cooperative); wanted != "1" {
 		return nil
 	}
-	if err := os.MkdirAll(pythonPath, 0o755); err != nil {
+	dir, err := c.held.tree.image(pythonPath, true)
+	if err != nil {
 		return cooperateTrouble(err)
 	}
-	if err := os.WriteFile(filepath.Join(pythonPath, "sitecustomize.py"), sitecustomize, 0o644); err != nil {
+	defer dir.close()
+	if err := dir.replace("sitecustomize.py", sitecustomize, 0o644); err != nil {
 		return cooperateTrouble(err)
 	}
 	path := pythonPath

@@ -41,7 +41,7 @@ func processes() []int {
 // sessionOf returns the session of a process, 0 if it is gone. See proc(5):
 // the fields after the name in parentheses are state, ppid, pgrp, session.
 func sessionOf(pid int) int {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	data, err := kernelFile("/proc/"+strconv.Itoa(pid)+"/stat", maxKernelText)
 	if err != nil {
 		return 0
 	}

@@ -73,7 +73,7 @@ func become(args []string) error {
 // raiseScore makes this program a likelier victim than the guest when memory
 // runs out. Without /proc it stays as it is.
 func raiseScore() {
-	data, err := os.ReadFile("/proc/self/oom_score_adj")
+	data, err := kernelFile("/proc/self/oom_score_adj", maxKernelText)
 	if err != nil {
 		return
 	}

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
+)
+
+const (
+	maxUserFile = 1 << 20 // bytes of a user file or a start file
+	maxSkeleton = 100     // start files
 )
 
 // account is the work user of one container.
@@ -19,14 +22,15 @@ type account struct {
 	shell    string
 }
 
-// create enters the account into the image's user files, which may be missing,
-// below root ("" in a container). It comes first, so that its number means it
-// even where the image has a user of that number.
-func (a account) create(root string) error {
-	etc := root + "/etc"
-	if err := os.MkdirAll(etc, 0o755); err != nil {
+// create enters the account into the image's user files, which may be missing. It
+// comes first, so that its number means it even where the image has a user of
+// that number.
+func (a account) create(t *tree) error {
+	etc, err := t.image("/etc", true)
+	if err != nil {
 		return err
 	}
+	defer etc.close()
 	shell := a.shell
 	if shell == "" {
 		shell = "/bin/sh"
@@ -34,26 +38,23 @@ func (a account) create(root string) error {
 	passwd := fmt.Sprintf("%s:x:%d:%d:Slipway:%s:%s", User, a.uid, a.gid, homePath, shell)
 	group := fmt.Sprintf("%s:x:%d:", User, a.gid)
 	return errors.Join(
-		editFile(etc+"/passwd", 0o644, func(lines []string) []string {
+		editFile(etc, "passwd", 0o644, func(lines []string) []string {
 			lines = append([]string{passwd}, withoutName(lines, User)...)
 			return ensureID(lines, 0, "root:x:0:0:root:/root:/bin/sh")
 		}),
-		editFile(etc+"/group", 0o644, func(lines []string) []string {
+		editFile(etc, "group", 0o644, func(lines []string) []string {
 			lines = withoutName(lines, User)
 			lines = ensureID(lines, a.gid, group)
 			return ensureID(lines, 0, "root:x:0:")
 		}),
-		a.editShadow(etc+"/shadow"),
+		a.editShadow(etc),
 	)
 }
 
 // editShadow gives the account a password that nothing matches, where the
 // image has such a file.
-func (a account) editShadow(path string) error {
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return editFile(path, 0o640, func(lines []string) []string {
+func (a account) editShadow(etc *place) error {
+	return editFile(etc, "shadow", 0, func(lines []string) []string {
 		return append(withoutName(lines, User), User+":*:19000:0:99999:7:::")
 	})
 }
@@ -78,12 +79,17 @@ func ensureID(lines []string, id int, entry string) []string {
 	return append(lines, entry)
 }
 
-// editFile replaces a file of lines at once, or in place where it cannot be
-// replaced, as when it is a mount of its own.
-func editFile(path string, mode fs.FileMode, edit func([]string) []string) error {
-	old, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+// editFile replaces a file of lines at once. One that is missing is made with
+// mode, or not at all where that is 0.
+func editFile(dir *place, name string, mode fs.FileMode, edit func([]string) []string) error {
+	old, oldMode, err := dir.read(name, maxUserFile)
+	switch {
+	case err == nil:
+		mode = oldMode
+	case !errors.Is(err, fs.ErrNotExist):
 		return err
+	case mode == 0:
+		return nil
 	}
 	var lines []string
 	for line := range strings.SplitSeq(string(old), "\n") {
@@ -95,120 +101,39 @@ func editFile(path string, mode fs.FileMode, edit func([]string) []string) error
 	if bytes.Equal(content, old) {
 		return nil
 	}
-	if info, err := os.Stat(path); err == nil {
-		mode = info.Mode().Perm()
-	}
-	if err := replaceFile(path, content, mode); err == nil {
-		return nil
-	}
-	return os.WriteFile(path, content, mode)
+	return dir.replace(name, content, mode)
 }
 
-func replaceFile(path string, content []byte, mode fs.FileMode) error {
-	file, err := os.CreateTemp(filepath.Dir(path), ".slipway-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(file.Name()) // gone already when all went well
-	_, err = file.Write(content)
-	err = errors.Join(err, file.Chmod(mode), file.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), path)
-}
-
-// prepareHome makes the home the account's own below root. What the engine or
-// the image put there as root, when it is new, becomes the account's too; what
-// is mounted there is left alone.
-func (a account) prepareHome(root string) error {
-	home := root + homePath
-	if err := os.MkdirAll(home, 0o755); err != nil {
-		return err
-	}
-	var info unix.Stat_t
-	if err := unix.Stat(home, &info); err != nil {
-		return err
-	}
-	if int(info.Uid) == a.uid && a.uid != 0 {
+// prepareHome makes the home the account's own. What the engine or the image put
+// there as root, when it is new, becomes the account's too; what is mounted
+// there is left alone.
+func (a account) prepareHome(t *tree, home *place) error {
+	if int(home.stat.Uid) == a.uid && a.uid != 0 {
 		return nil // it was prepared before
 	}
-	mounts := mountPoints()
-	err := filepath.WalkDir(home, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return nil // an unreadable corner is no reason to stop
-		}
-		if path != home && mounts[path] {
-			if entry.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		return os.Lchown(path, a.uid, a.gid)
-	})
-	return errors.Join(err, a.copySkeleton(root+"/etc/skel", home))
+	return errors.Join(home.give(a.uid, a.gid), a.copySkeleton(t, home))
 }
 
-// copySkeleton gives a new home the image's start files, as useradd does.
-func (a account) copySkeleton(from, home string) error {
-	entries, err := os.ReadDir(from)
-	if err != nil {
-		return nil // an image need not have any
+// copySkeleton gives a new home the image's start files, as useradd does. An
+// image need not have any, and what is no plain file is none.
+func (a account) copySkeleton(t *tree, home *place) error {
+	skel, err := t.image("/etc/skel", false)
+	if err != nil || skel.stat.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return nil
 	}
-	for _, entry := range entries {
-		if !entry.Type().IsRegular() {
+	defer skel.close()
+	names, err := skel.names(maxSkeleton)
+	if err != nil {
+		return nil
+	}
+	for _, name := range names {
+		data, _, err := skel.read(name, maxUserFile)
+		if err != nil {
 			continue
 		}
-		if err := a.copyNew(filepath.Join(from, entry.Name()), filepath.Join(home, entry.Name())); err != nil {
+		if err := home.add(name, data, 0o644, a.uid, a.gid); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
 	return nil
-}
-
-func (a account) copyNew(from, to string) error {
-	data, err := os.ReadFile(from)
-	if err != nil {
-		return nil
-	}
-	file, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(data)
-	return errors.Join(err, file.Chown(a.uid, a.gid), file.Close())
-}
-
-// mountPoints returns the places where something is mounted. See proc(5): the
-// fifth field of mountinfo, with spaces and the like in octal.
-func mountPoints() map[string]bool {
-	data, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return nil
-	}
-	points := map[string]bool{}
-	for line := range strings.SplitSeq(string(data), "\n") {
-		if fields := strings.Fields(line); len(fields) > 4 {
-			points[unescapeOctal(fields[4])] = true
-		}
-	}
-	return points
-}
-
-func unescapeOctal(s string) string {
-	var out strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+3 < len(s) {
-			if code, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
-				out.WriteByte(byte(code))
-				i += 3
-				continue
-			}
-		}
-		out.WriteByte(s[i])
-	}
-	return out.String()
 }

@@ -2,6 +2,7 @@ package guest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -20,14 +21,19 @@ const (
 	watchTimeout = 30 * time.Second
 	// flushTimeout is how long the news of the end may take to reach the agent.
 	flushTimeout = 2 * time.Second
+	// maxSettings is more than the engine ever tells, in bytes.
+	maxSettings = 16 << 20
 )
 
 // work prepares the container and serves the agent until a batch command ends,
 // whose code it returns, or a signal ends the session.
 func work() int {
-	settings, err := readSettings(configPath)
+	settings, held, err := begin()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "slipway-guest:", err)
+		if unsafe := (*unsafeError)(nil); errors.As(err, &unsafe) {
+			return codeUnsafe
+		}
 		return codeBroken
 	}
 	if err := checkPins(settings.Pins); err != nil {
@@ -45,17 +51,14 @@ func work() int {
 	shell := findShell(path)
 	c := &container{
 		uid: settings.UID, gid: settings.GID, groups: settings.Groups, home: homePath, shell: shell,
-		env: newEnvironment(os.Environ(), shell, settings.Env),
+		env: newEnvironment(os.Environ(), shell, settings.Env), held: held,
 	}
-	config := Config{Processes: c}
-	if os.MkdirAll(spoolPath, 0o700) == nil && os.Chmod(spoolPath, 0o700) == nil {
-		config.SpoolDir = spoolPath
-	}
+	config := Config{Processes: c, SpoolDir: held.spool.held()}
 	if settings.Command == "" {
 		config.Log = os.Stdout // a batch session's log is its command's alone
 	}
 	g := New(config)
-	go connect(ctx, g, socketPath)
+	go connect(ctx, g, held.link.held()+"/"+socketName)
 	for _, err := range c.prepare() {
 		g.Trouble(err)
 	}
@@ -78,6 +81,32 @@ func work() int {
 	return batch(g, c, settings.Command, oom, ending)
 }
 
+// begin reads what the engine has put into the container and opens what the
+// guest works with, before anything of the image runs.
+func begin() (settings Settings, held *places, err error) {
+	t, err := openTree("/")
+	if err != nil {
+		return settings, nil, err
+	}
+	file, err := t.mounted(configPath, false)
+	if err != nil {
+		return settings, nil, err
+	}
+	defer file.close()
+	data, err := file.content(maxSettings)
+	if err != nil {
+		return settings, nil, err
+	}
+	if settings, err = readSettings(data); err != nil {
+		return settings, nil, err
+	}
+	if held, err = openPlaces(t); err != nil {
+		return settings, nil, err
+	}
+	// Its files are root's, and so is the folder.
+	return settings, held, errors.Join(held.spool.chown(0, 0), unix.Fchmodat(unix.AT_FDCWD, held.spool.held(), 0o700, 0))
+}
+
 // checkPins fails where a mount shows something else than it must. Nobody has
 // seen it then: nothing runs before this.
 func checkPins(pins []Pin) error {
@@ -97,10 +126,10 @@ func checkPins(pins []Pin) error {
 func (c *container) prepare() []error {
 	var failures []error
 	a := account{uid: c.uid, gid: c.gid, shell: c.shell.path}
-	if err := a.create(""); err != nil {
+	if err := a.create(c.held.tree); err != nil {
 		failures = append(failures, &session.Error{Code: "session_start_no-user", Message: fmt.Sprintf("The user %q could not be entered into the image's user files: %v.", User, err), Hint: "Programs that look up their user's name may complain.", Err: err})
 	}
-	if err := a.prepareHome(""); err != nil {
+	if err := a.prepareHome(c.held.tree, c.held.home); err != nil {
 		failures = append(failures, &session.Error{Code: "session_start_no-home", Message: fmt.Sprintf("The home could not be prepared: %v.", err), Hint: "Check that the engine's disk is not full.", Err: err})
 	}
 	for _, file := range []*os.File{os.Stdout, os.Stderr} {
@@ -163,13 +192,9 @@ func (c *container) runBatch(g *Guest, script string, ending <-chan os.Signal) i
 		fmt.Fprintln(os.Stderr, "slipway: this image has no shell to run the startup command with")
 		return codeNotFound
 	}
-	null, err := os.Open(os.DevNull)
-	if err != nil {
-		null = os.Stdin
-	}
 	started, err := startChild(childSpec{
 		uid: c.uid, gid: c.gid, groups: c.groups, dir: c.home, argv: c.shell.run(script), env: c.env,
-		files: [3]*os.File{null, os.Stdout, os.Stderr},
+		files: [3]*os.File{c.held.null, os.Stdout, os.Stderr},
 	})
 	if err != nil {
 		g.Trouble(as("session_start", err))
