@@ -31,7 +31,7 @@ func running(t *testing.T, a session.Agent, spec session.Spec) session.Session {
 	deadline := time.Now().Add(time.Minute)
 	for s.Status != session.Running {
 		if s.Status.Terminal() || time.Now().After(deadline) {
-			t.Fatalf("the session is %s: %+v", s.Status, s.Error)
+			t.Fatalf("the session is %s: %+v %+v", s.Status, s.Error, s.Wait)
 		}
 		time.Sleep(10 * time.Millisecond)
 		if s, err = a.Get(t.Context(), s.ID); err != nil {
