@@ -72,9 +72,9 @@ func (a *Agent) dependencies(owner string, after []string) ([]session.ID, []sess
 	if len(after) == 0 {
 		return nil, nil
 	}
-	const lately = 1000 // ended sessions that are looked through
+	const lately = 1000 // ended sessions of theirs that are looked through
 	live, _, err := a.store.Live()
-	ended, endedErr := a.store.List(session.Filter{Finished: true, Limit: lately})
+	ended, endedErr := a.store.List(session.Filter{Finished: true, Owner: owner, Limit: lately})
 	if err = errors.Join(err, endedErr); err != nil {
 		return nil, []session.FieldError{{Field: "after", Code: session.CodeUnknownDependency, Message: "The sessions to wait for cannot be looked up.", Hint: "Try again."}}
 	}

@@ -332,10 +332,15 @@ func (w *world) guest() *scriptedGuest {
 
 func (w *world) launch(spec session.Spec) session.Session {
 	w.t.Helper()
+	return w.launchAs("", spec)
+}
+
+func (w *world) launchAs(owner string, spec session.Spec) session.Session {
+	w.t.Helper()
 	if spec.Image == "" {
 		spec.Image = enginetest.ImageMinimal
 	}
-	s, err := w.agent.Launch(context.Background(), session.LaunchRequest{Spec: spec})
+	s, err := w.agent.Launch(context.Background(), session.LaunchRequest{Owner: owner, Spec: spec})
 	if err != nil {
 		w.t.Fatal(err)
 	}

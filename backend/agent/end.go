@@ -395,7 +395,7 @@ func (a *Agent) finish(s session.Session, t *teardown, failure error) error {
 	a.meter.forget(s.ID)
 	a.publishMachine()
 	a.rouse()
-	return a.purge()
+	return nil
 }
 
 // over moves a session to its terminal status. exits are the exit codes by kernel.

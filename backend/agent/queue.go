@@ -24,6 +24,9 @@ func (a *Agent) runQueue(ctx context.Context) {
 		} else if !next.IsZero() {
 			wait = min(wait, max(0, a.clock.Until(next)))
 		}
+		if err := a.purge(); err != nil {
+			a.log.Warn("records of ended sessions are not removed", "err", err)
+		}
 		timer := a.clock.Timer(wait)
 		select {
 		case <-a.wake:
@@ -252,17 +255,26 @@ func (a *Agent) allWait(live []session.Session, ended []scheduler.Decision) {
 	}
 }
 
-// purge removes the records of the oldest ended sessions, a hundred at a time
-// so that it happens seldom, and their logs.
+// purgeSlack is how many more records of ended sessions there may be than are
+// kept, so that removing them happens seldom. At most purgeMost go at a time.
+const (
+	purgeSlack = 100
+	purgeMost  = 1000
+)
+
+// purge removes the records of ended sessions that are too many, and their logs.
 func (a *Agent) purge() error {
-	const slack, limit = 100, 1000
-	var removed []session.Session
 	count, err := a.store.Finished()
-	if err != nil || count < a.config.KeepFinished+slack {
+	if err != nil || count < a.config.KeepFinished+purgeSlack {
 		return err
 	}
+	surplus, err := a.store.Surplus(a.config.KeepFinished, purgeMost)
+	if err != nil || len(surplus) == 0 {
+		return err
+	}
+	var removed []session.Session
 	err = a.update(func(tx *store.Tx) (err error) {
-		removed, err = tx.Purge(a.config.KeepFinished, limit)
+		removed, err = tx.Purge(surplus)
 		return err
 	})
 	if err != nil {

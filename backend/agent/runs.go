@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -11,12 +12,21 @@ import (
 
 // runs is how long the newest of the ended sessions ran.
 type runs struct {
-	mu    sync.Mutex // guards everything below
-	known bool       // those that had ended before this agent began are in list
-	list  []scheduler.Run
+	mu    sync.Mutex         // guards everything below
+	known bool               // those that had ended before this agent began are in list
+	list  []ownRun           // in the order of their ends
+	of    map[string]int     // how many there are of each owner
 	made  *scheduler.History // of list; nil: it changed
 }
 
+// ownRun is a run with whose it was.
+type ownRun struct {
+	scheduler.Run
+	owner string
+}
+
+// keepRuns is how many runs are kept: those of whoever has most go first, so
+// that nobody takes from others what their starts are estimated by.
 const keepRuns = 500
 
 // history is what the scheduler estimates by.
@@ -24,18 +34,22 @@ func (r *runs) history(s *store.Store) (*scheduler.History, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.known {
-		ended, err := s.List(session.Filter{Finished: true, Limit: keepRuns})
+		ended, err := s.List(session.Filter{Finished: true})
 		if err != nil {
 			return nil, err
 		}
-		r.list = nil
+		r.list, r.of = nil, map[string]int{}
 		for i := len(ended) - 1; i >= 0; i-- {
 			r.add(ended[i])
 		}
 		r.known = true
 	}
 	if r.made == nil {
-		r.made = scheduler.NewHistory(r.list)
+		list := make([]scheduler.Run, len(r.list))
+		for i, one := range r.list {
+			list[i] = one.Run
+		}
+		r.made = scheduler.NewHistory(list)
 	}
 	return r.made, nil
 }
@@ -55,9 +69,18 @@ func (r *runs) add(s session.Session) {
 		return
 	}
 	length := s.TerminatedAt.Sub(*s.StartedAt)
-	r.list = append(r.list, scheduler.Run{Kinds: kindsOf(s), Length: max(length, time.Second)})
+	r.list = append(r.list, ownRun{scheduler.Run{Kinds: kindsOf(s), Length: max(length, time.Second)}, s.Owner})
+	r.of[s.Owner]++
 	if len(r.list) > keepRuns {
-		r.list = append([]scheduler.Run(nil), r.list[len(r.list)-keepRuns:]...)
+		most := s.Owner
+		for owner, n := range r.of {
+			if n > r.of[most] {
+				most = owner
+			}
+		}
+		at := slices.IndexFunc(r.list, func(one ownRun) bool { return one.owner == most })
+		r.list = slices.Delete(r.list, at, at+1)
+		r.of[most]--
 	}
 	r.made = nil
 }

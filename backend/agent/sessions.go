@@ -14,7 +14,13 @@ import (
 	"slipway/gpu"
 )
 
-const codeOOM = session.Code("session_run_oom-killed")
+const (
+	codeOOM     = session.Code("session_run_oom-killed")
+	codeTooMany = session.Code("session_create_too-many")
+	// mostLive is how many sessions of one person may wait or run at a time, so
+	// that nobody makes every plan of the queue slow for all.
+	mostLive = 2000
+)
 
 func hostname() string {
 	name, err := os.Hostname()
@@ -221,6 +227,9 @@ func (a *Agent) create(s session.Session, key string) (session.Session, error) {
 				s, fresh = known, false
 				return nil
 			}
+		}
+		if tx.LiveOf(s.Owner) >= mostLive {
+			return &session.Error{Code: codeTooMany, Message: fmt.Sprintf("%d of your sessions have not ended.", mostLive), Hint: "Terminate some of them first."}
 		}
 		if err := stillThere(tx, s); err != nil {
 			return err

@@ -17,6 +17,7 @@ import (
 	"slipway/backend/guest/link"
 	"slipway/backend/scheduler"
 	"slipway/backend/session"
+	"slipway/backend/store"
 	"slipway/gpu"
 )
 
@@ -493,5 +494,63 @@ func TestOldRecordsArePurgedWithTheirLogs(t *testing.T) {
 			t.Errorf("its log is kept: %v", err)
 		}
 		w.audit()
+	})
+}
+
+func TestNobodyPurgesTheRecordsOfOthers(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), func(c *Config) { c.KeepFinished = 10 })
+		theirs := w.launchAs("ann", session.Spec{})
+		w.awaitStatus(theirs.ID, session.Running)
+		w.fake.WriteLog(w.fake.States()[0].ID, "x")
+		if _, err := w.agent.Terminate(context.Background(), theirs.ID, false); err != nil {
+			t.Fatal(err)
+		}
+		w.awaitStatus(theirs.ID, session.Terminated)
+		later := time.Now().Add(time.Hour)
+		for range 200 { // none of which ever runs
+			s := w.launchAs("eve", session.Spec{Type: session.Batch, Command: "true", NotBefore: &later})
+			if _, err := w.agent.Terminate(context.Background(), s.ID, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Second)
+		if got := w.log(theirs.ID, session.LogOptions{}); got != "x\n" {
+			t.Errorf("ann's log is %q", got)
+		}
+		if phases, err := w.agent.History(context.Background(), theirs.ID); err != nil || len(phases) == 0 {
+			t.Errorf("ann's history has %d phases, %v", len(phases), err)
+		}
+		list, err := w.agent.List(context.Background(), session.Filter{Finished: true})
+		if err != nil || len(list) > 10+purgeSlack {
+			t.Errorf("%d records are kept, %v", len(list), err)
+		}
+		w.audit()
+	})
+}
+
+func TestNobodyFillsTheQueueForOthers(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		err := w.agent.update(func(tx *store.Tx) error {
+			for range mostLive - 1 {
+				s := w.agent.newSession(session.LaunchRequest{Owner: "eve", Spec: session.Spec{Image: enginetest.ImageMinimal, Name: string(session.NewID())}})
+				if err := tx.Create(&s, ""); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec := session.Spec{Image: enginetest.ImageMinimal}
+		if _, err := w.agent.Launch(context.Background(), session.LaunchRequest{Owner: "eve", Spec: spec}); err != nil {
+			t.Error(err)
+		}
+		if _, err := w.agent.Launch(context.Background(), session.LaunchRequest{Owner: "eve", Spec: spec}); session.CodeOf(err) != codeTooMany {
+			t.Errorf("one more of eve's: %v", err)
+		}
+		w.launchAs("ann", spec)
 	})
 }

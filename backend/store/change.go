@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -177,6 +178,16 @@ func (t *Tx) claimName(owner, name string, id session.ID) error {
 	return names.Put(pair(owner, name), []byte(id))
 }
 
+// LiveOf returns how many live sessions an owner has.
+func (t *Tx) LiveOf(owner string) int {
+	prefix := pair(owner, "")
+	cursor, n := t.tx.Bucket(bucketNames).Cursor(), 0
+	for name, _ := cursor.Seek(prefix); bytes.HasPrefix(name, prefix); name, _ = cursor.Next() {
+		n++
+	}
+	return n
+}
+
 func (t *Tx) save(r record) error {
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -222,28 +233,25 @@ func (t *Tx) PutPhase(p *session.Phase) error {
 	return t.tx.Bucket(bucketPhases).Put(phaseKey(p.Session, p.ID), data)
 }
 
-// Purge removes the records of the oldest finished sessions so that at most
-// keep remain, at most limit of them in one go, and returns what it removed. One
-// whose container is kept stays.
-func (t *Tx) Purge(keep, limit int) ([]session.Session, error) {
+// Purge removes the records of finished sessions that [Store.Surplus] named and
+// returns what it removed. One whose container is kept meanwhile stays.
+func (t *Tx) Purge(surplus []session.ID) ([]session.Session, error) {
 	var removed []session.Session
-	cursor := t.tx.Bucket(bucketFinished).Cursor()
-	arrival, id := cursor.First()
-	for excess := min(t.Finished()-keep, limit); len(removed) < excess && arrival != nil; {
-		r, err := load(t.tx, session.ID(id))
+	for _, id := range surplus {
+		r, err := load(t.tx, id)
+		if session.CodeOf(err) == CodeNotFound {
+			continue // purged already
+		}
 		if err != nil {
 			return nil, err
 		}
-		if r.Session.KeepsContainer() {
-			arrival, id = cursor.Next()
+		if r.Session.Status.Live() || r.Session.KeepsContainer() {
 			continue
 		}
-		arrival = slices.Clone(arrival)
 		if err := t.drop(r); err != nil {
 			return nil, err
 		}
 		removed = append(removed, r.Session)
-		arrival, id = cursor.Seek(arrival) // the next one, now that this is gone
 	}
 	return removed, t.count(-len(removed))
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -309,7 +310,7 @@ func TestPurgeRemovesTheOldestAndAllOfTheirs(t *testing.T) {
 	fill(t, s, 10, 1)
 	var removed []session.Session
 	err := s.Update(func(tx *Tx) (err error) {
-		removed, err = tx.Purge(6, 3)
+		removed, err = purge(tx, 6, 3)
 		return err
 	})
 	if err != nil || len(removed) != 3 || removed[0].ID != "s00000000000" {
@@ -321,13 +322,58 @@ func TestPurgeRemovesTheOldestAndAllOfTheirs(t *testing.T) {
 	if _, err := s.Get(removed[2].ID); session.CodeOf(err) != CodeNotFound {
 		t.Errorf("a purged session is there: %v", err)
 	}
-	if err := s.Update(func(tx *Tx) (err error) { removed, err = tx.Purge(6, 100); return err }); err != nil || len(removed) != 1 {
+	if err := s.Update(func(tx *Tx) (err error) { removed, err = purge(tx, 6, 100); return err }); err != nil || len(removed) != 1 {
 		t.Errorf("then %v, %v", removed, err)
 	}
 	if n, err := s.Finished(); n != 6 || err != nil {
 		t.Errorf("%d are kept, %v", n, err)
 	}
 	sound(t, s)
+}
+
+// purge removes what is too much by the books of one change.
+func purge(tx *Tx, keep, limit int) ([]session.Session, error) {
+	ids, err := surplus(tx.tx, keep, limit)
+	if err != nil {
+		return nil, err
+	}
+	return tx.Purge(ids)
+}
+
+func TestWhatIsPurgedIsOfWhoeverHasMost(t *testing.T) {
+	s := fresh(t)
+	fill(t, s, 30, 0)
+	err := s.Update(func(tx *Tx) error {
+		for i := range 9 { // the newest, so that by age alone theirs would be the last to go
+			r := pending(fmt.Sprintf("t%011d", i))
+			r.Owner = []string{"ann", "bob", "bob"}[i%3]
+			r.Status, r.TerminatedAt, r.Reason = session.Terminated, &now, session.ReasonUser
+			if err := tx.Create(&r, ""); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for keep, want := range map[int]map[string]int{38: {"ada": 29, "bob": 6, "ann": 3}, 15: {"ada": 6, "bob": 6, "ann": 3}, 10: {"ada": 3, "bob": 4, "ann": 3}} {
+		ids, err := s.Surplus(keep, 100)
+		left := map[string]int{"ada": 30, "bob": 6, "ann": 3}
+		for _, id := range ids {
+			r, err := s.Get(id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			left[r.Owner]--
+		}
+		if err != nil || !maps.Equal(left, want) {
+			t.Errorf("of %d there stay %v, not %v; %v", keep, left, want, err)
+		}
+		if ids[0] != "s00000000000" {
+			t.Errorf("the first to go is %s", ids[0])
+		}
+	}
 }
 
 func TestPurgeKeepsWhatHasAContainer(t *testing.T) {
@@ -346,7 +392,7 @@ func TestPurgeKeepsWhatHasAContainer(t *testing.T) {
 			}
 		}
 		var err error
-		removed, err = tx.Purge(1, 100)
+		removed, err = purge(tx, 1, 100)
 		return err
 	})
 	if err != nil || len(removed) != 2 || removed[0].ID != "s00000000001" || removed[1].ID != "s00000000003" {
@@ -514,7 +560,7 @@ func randomChange(tx *Tx, r *rand.Rand, next *int) error {
 		s.Name = fmt.Sprintf("name-%d", r.IntN(20))
 		return tx.Create(&s, fmt.Sprint("k", *next))
 	case 1:
-		_, err := tx.Purge(10, 2)
+		_, err := purge(tx, 10, 2)
 		return err
 	}
 	s, err := tx.Get(session.ID(fmt.Sprintf("r%011d", 1+r.IntN(*next+1))))
