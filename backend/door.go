@@ -60,7 +60,7 @@ func openDoor(config doorConfig) (*door, error) {
 	}
 	d.gate = access.New(config.local.Agent, d.audit, doorKeeper{d})
 	if config.listen != "" {
-		if d.devices, err = openDoorDevices(config.home, config.listen); err != nil {
+		if d.devices, err = openDoorDevices(config.home, config.listen, d.audit); err != nil {
 			return nil, errors.Join(err, d.audit.Close())
 		}
 	}
@@ -213,6 +213,7 @@ func (d *door) Rotate(context.Context) (daemon.Rotated, error) {
 		return daemon.Rotated{}, deaf()
 	}
 	rotated, err := d.devices.rotate()
+	d.note("Rotate", rotated.Key, err)
 	if err == nil {
 		d.log.Info("the agent has another key", "before", rotated.Before, "key", rotated.Key)
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"slipway/backend/access"
 	"slipway/backend/daemon"
 	"slipway/backend/place"
 	"slipway/backend/session"
@@ -22,16 +23,17 @@ type doorDevices struct {
 	list     *secure.Devices
 	pairings *secure.Pairings
 	listener *secure.Listener
+	audit    *access.Audit
 
 	mu       sync.Mutex // guards identity, and is held while it is replaced
 	identity *secure.Identity
 }
 
-func openDoorDevices(home place.Home, listen string) (*doorDevices, error) {
+func openDoorDevices(home place.Home, listen string, audit *access.Audit) (*doorDevices, error) {
 	if err := home.Make(); err != nil {
 		return nil, err
 	}
-	d := &doorDevices{pairings: secure.NewPairings(time.Now), keyFile: home.Join("agent.key")}
+	d := &doorDevices{pairings: secure.NewPairings(time.Now), keyFile: home.Join("agent.key"), audit: audit}
 	var err error
 	if d.identity, err = secure.OpenIdentity(d.keyFile); err != nil {
 		return nil, &session.Error{Code: "agent_start_invalid", Message: "The agent's key cannot be read.", Hint: "Mend or remove " + home.Join("agent.key") + "; without it devices must be paired anew.", Err: err}
@@ -40,11 +42,39 @@ func openDoorDevices(home place.Home, listen string) (*doorDevices, error) {
 		return nil, &session.Error{Code: "agent_start_invalid", Message: "The list of paired devices cannot be read.", Hint: "Mend or remove " + home.Join("devices.json") + "; without it devices must be paired anew.", Err: err}
 	}
 	host, _ := os.Hostname() // a name for people
-	d.listener, err = secure.Listen(listen, secure.ListenConfig{Identity: d.identity, Devices: d.list, Pairings: d.pairings, Name: host})
+	d.listener, err = secure.Listen(listen, secure.ListenConfig{Identity: d.identity, Devices: d.list, Pairings: d.pairings, Name: host, Observe: d.observe})
 	if err != nil {
 		return nil, &session.Error{Code: "agent_listen_conflict", Message: fmt.Sprintf("The agent cannot listen on %s.", listen), Hint: "Another program may have the port: slipway agent start --listen 0.0.0.0:PORT, or --listen off.", Err: err}
 	}
 	return d, nil
+}
+
+// observe writes down who was let in by a code, who tried, and whose key moved.
+func (d *doorDevices) observe(e secure.Event) {
+	who := access.Identity{Device: e.Key, From: e.Address}
+	device, known := d.list.Find(e.Key)
+	if known {
+		who.Owner, who.Role = device.Owner, session.Role(device.Role)
+	}
+	act := access.Act{Security: true, Target: e.Name}
+	switch e.Kind {
+	case secure.EventPaired:
+		act.Method = "PairDevice"
+	case secure.EventWrongCode:
+		act.Method, act.Err = "TryCode", &session.Error{Code: "agent_pair_wrong-code"}
+	case secure.EventNoCode:
+		act.Method, act.Err, act.Stranger = "TryCode", &session.Error{Code: "agent_pair_expired"}, true
+	case secure.EventKeyMoved:
+		act.Method, act.Target = "MoveKey", e.Before
+	case secure.EventRefused:
+		act.Method, act.Err, act.Stranger = "Connect", &session.Error{Code: "agent_connect_not-paired"}, true
+		if known {
+			act.Err = &session.Error{Code: "agent_connect_busy"}
+		}
+	default:
+		return
+	}
+	d.audit.Note(who, act)
 }
 
 // address is where the agent listens, as people type it elsewhere.

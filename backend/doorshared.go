@@ -92,7 +92,8 @@ func (d *door) SetLimit(_ context.Context, owner string, limit *session.Allowanc
 	return err
 }
 
-// note writes down what the agent's person did at the machine.
+// note writes down what the agent's person did at the machine about who may
+// reach it.
 func (d *door) note(method, target string, err error) {
-	d.audit.Note(d.person(), access.Act{Method: method, Target: target, Err: err})
+	d.audit.Note(d.person(), access.Act{Method: method, Target: target, Err: err, Security: true})
 }

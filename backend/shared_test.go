@@ -269,3 +269,69 @@ func TestWhatSomebodyHoldsIsLimited(t *testing.T) {
 		return err == nil && s.Status != session.Pending
 	})
 }
+
+func TestWhoTriesToGetInIsWrittenDown(t *testing.T) {
+	_, control := servedAgent(t, daemon.Settings{Listen: "127.0.0.1:0"})
+	code, err := control.Pair(t.Context(), daemon.CodeRequest{Owner: "ann"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, err := secure.ParseAddress(code.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	laptop, stranger := newIdentity(t), newIdentity(t)
+	pair := func(identity *secure.Identity, code string) error {
+		_, err := secure.Pair(t.Context(), secure.PairConfig{Dial: secure.DialConfig{Identity: identity, Address: address}, Code: code, Name: "a laptop"})
+		return err
+	}
+	last := code.Code[len(code.Code)-1]
+	if pair(stranger, code.Code[:len(code.Code)-1]+string('0'+(last-'0'+1)%10)) == nil {
+		t.Fatal("paired with a wrong code")
+	}
+	until(t, "the right code is not taken", func() bool { return pair(laptop, code.Code) == nil })
+	moved, err := laptop.Rotate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, identity := range []*secure.Identity{moved, stranger} {
+		dialer, err := secure.NewDialer(secure.DialConfig{Identity: identity, Address: address, Key: code.Key})
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := dialer.Dial(t.Context(), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = conn.Read(make([]byte, 1)) // the answer, if it is no
+		if err := conn.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wanted := []access.Entry{
+		{Owner: "", Device: stranger.Fingerprint(), Method: "TryCode", Target: "a laptop", Outcome: "agent_pair_wrong-code"},
+		{Owner: "ann", Device: laptop.Fingerprint(), Method: "PairDevice", Target: "a laptop", Outcome: "ok"},
+		{Owner: "ann", Device: moved.Fingerprint(), Method: "MoveKey", Target: laptop.Fingerprint(), Outcome: "ok"},
+		{Owner: "", Device: stranger.Fingerprint(), Method: "Connect", Outcome: "agent_connect_not-paired"},
+	}
+	until(t, "who tried is not written down", func() bool {
+		entries, err := control.Audit(t.Context(), session.AuditQuery{Limit: 100, Security: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return !slices.ContainsFunc(wanted, func(want access.Entry) bool {
+			return !slices.ContainsFunc(entries, func(e access.Entry) bool {
+				return e.Owner == want.Owner && e.Device == want.Device && e.Method == want.Method && e.Target == want.Target && e.Outcome == want.Outcome && strings.HasPrefix(e.From, "127.0.0.1:")
+			})
+		})
+	})
+}
+
+func newIdentity(t *testing.T) *secure.Identity {
+	t.Helper()
+	identity, err := secure.NewIdentity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return identity
+}

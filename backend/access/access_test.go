@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -190,90 +189,6 @@ func TestUsersSeeTheirOwnOnly(t *testing.T) {
 	entries, err := audit.Read(session.AuditQuery{Limit: 2})
 	if err != nil || len(entries) != 2 || entries[1].Method != "ListDirectories" || entries[1].Owner != "bob" || entries[1].Device != "key-of-bob" || entries[1].From != "10.0.0.7" || entries[1].Outcome != "directory_read_not-found" {
 		t.Errorf("%+v, %v", entries, err)
-	}
-}
-
-func TestAuditIsCappedPrivateAndSurvivesTornLines(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "audit.jsonl")
-	if err := os.WriteFile(path, []byte(`{"method":"Torn","own`+"\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	audit, err := OpenAudit(path, time.Now, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer audit.Close()
-	for range 3 {
-		audit.Note(user("bob"), Act{Method: "DialPort", Session: "s", Target: "8888"})
-	}
-	audit.Note(user("bob"), Act{Method: "Rename", Target: strings.Repeat("x", 10_000)})
-	if entries, err := audit.Read(session.AuditQuery{Limit: 10}); err != nil || len(entries) != 2 || len(entries[1].Target) > targetMost+4 {
-		t.Errorf("%d entries, %v", len(entries), err)
-	}
-	for range 7 {
-		audit.mu.Lock()
-		audit.size = auditMost
-		audit.mu.Unlock()
-		audit.Note(user("bob"), Act{Method: "Terminate"})
-	}
-	files, err := filepath.Glob(path + "*")
-	if err != nil || len(files) != auditFiles {
-		t.Errorf("%v, %v", files, err)
-	}
-	for _, file := range files {
-		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("%s: %v, %v", file, info.Mode(), err)
-		}
-	}
-}
-
-func TestAuditIsReadInPages(t *testing.T) {
-	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
-	path := filepath.Join(t.TempDir(), "audit.jsonl")
-	audit, err := OpenAudit(path, func() time.Time { return at }, slog.New(slog.DiscardHandler)) // of a clock that stands still
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer audit.Close()
-	for i := range 40 {
-		if i%15 == 14 { // over several files
-			audit.mu.Lock()
-			audit.size = auditMost
-			audit.mu.Unlock()
-		}
-		act := Act{Method: "ReadFile", Target: fmt.Sprintf("/data/%d.csv", i)}
-		if i%4 == 0 {
-			act.Err = &session.Error{Code: "file_read_failed"}
-		}
-		audit.Note(user([]string{"ann", "bob"}[i%2]), act)
-	}
-	pages := func(asked session.AuditQuery) (targets []string, count int) {
-		for ; count < 50; count++ {
-			page, err := audit.Read(asked)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, e := range slices.Backward(page) {
-				targets = append(targets, e.Target)
-			}
-			if len(page) < asked.Limit {
-				break
-			}
-			asked.Before = page[0].At
-		}
-		return targets, count + 1
-	}
-	if all, count := pages(session.AuditQuery{Limit: 7}); count != 6 || len(all) != 40 || all[0] != "/data/39.csv" || all[39] != "/data/0.csv" || len(slices.Compact(slices.Sorted(slices.Values(all)))) != 40 {
-		t.Errorf("%d pages: %v", count, all)
-	}
-	if anns, _ := pages(session.AuditQuery{Limit: 3, Owner: "ann"}); len(anns) != 20 || anns[0] != "/data/38.csv" {
-		t.Errorf("ann's: %v", anns)
-	}
-	if failed, _ := pages(session.AuditQuery{Limit: 3, Failed: true, Text: "READ /data/1"}); !slices.Equal(failed, []string{"/data/16.csv", "/data/12.csv"}) {
-		t.Errorf("failed: %v", failed)
-	}
-	if gone, err := audit.Read(session.AuditQuery{Limit: 3, Before: at.Add(-time.Hour)}); err != nil || len(gone) != 0 {
-		t.Errorf("before what is not there: %v, %v", gone, err)
 	}
 }
 

@@ -1,14 +1,15 @@
 package access
 
 import (
-	"bytes"
-	"encoding/json"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,17 +17,15 @@ import (
 )
 
 const (
-	// auditMost is the size from which a file of the log is put aside, in bytes.
-	auditMost = 8 << 20
-	// auditFiles is how many files the log has at most, the newest among them:
-	// 40 MiB in all.
-	auditFiles = 5
+	// securityMost and personMost are from which size on a file of the log is put
+	// aside, in bytes; securityFiles and personFiles how many files of it there are.
+	// Security events have 40 MiB, what one person does has 8 MiB.
+	securityMost  = 8 << 20
+	securityFiles = 5
+	personMost    = 4 << 20
+	personFiles   = 2
 	// targetMost is how much of a path or name is written down, in bytes.
 	targetMost = 512
-	// dialEvery is how often connections to one port are written down.
-	dialEvery = time.Minute
-	// maxDials is how many ports are remembered for that.
-	maxDials = 4096
 )
 
 // Act is one thing that was done.
@@ -35,135 +34,119 @@ type Act struct {
 	Session session.ID
 	Target  string // a terminal, an app, a port, a path, a name: never a secret
 	Err     error
+	// Security says that the act decides who may reach the agent, or tells of
+	// somebody who tried. Such acts are kept apart from all others.
+	Security bool
+	// Stranger says that anybody on the network can cause it, and as often as they
+	// like: it is kept apart from other security events, too.
+	Stranger bool
 }
 
 // Entry is one line of the log.
 type Entry = session.AuditEntry
 
 // Audit is the log of who did what, when and from where: JSON lines that are
-// only ever added, in a file for its owner alone. Its methods are safe for
-// concurrent use.
+// only ever added, in files for their owner alone. Security events have a log of
+// their own and so has each person, and those who are not known have one
+// together: nobody erases what others did. What repeats is counted. Its methods
+// are safe for concurrent use.
 type Audit struct {
-	path string
+	path string // of the security events; the other logs lie in a folder beside it
 	now  func() time.Time
 	log  *slog.Logger
 
-	mu    sync.Mutex // guards everything below
-	file  *os.File
-	size  int64
-	dials map[string]time.Time
-	last  time.Time // of the last entry
+	mu   sync.Mutex // guards everything below
+	logs map[string]*auditLog
+	last time.Time // of the last entry
 }
 
-// OpenAudit opens the log at a path.
+// The names of the logs that are not one person's. Those of people are the hashes
+// of their names.
+const (
+	securityLog  = ""
+	strangersLog = "strangers"
+)
+
+// OpenAudit opens the log whose security events are at a path.
 func OpenAudit(path string, now func() time.Time, log *slog.Logger) (*Audit, error) {
-	a := &Audit{path: path, now: now, log: log, dials: map[string]time.Time{}}
-	if err := a.open(); err != nil {
+	a := &Audit{path: path, now: now, log: log, logs: map[string]*auditLog{}}
+	err := errors.Join(os.MkdirAll(a.people(), 0o700), a.of(securityLog).open())
+	known, listErr := filepath.Glob(filepath.Join(a.people(), "*"+logSuffix))
+	for _, one := range known {
+		err = errors.Join(err, a.of(strings.TrimSuffix(filepath.Base(one), logSuffix)).open())
+	}
+	if err = errors.Join(err, listErr); err != nil {
 		return nil, &session.Error{Code: "agent_audit_failed", Message: "The log of what is done cannot be opened.", Hint: "Check the permissions of " + path + ".", Err: err}
 	}
 	return a, nil
 }
 
-// open needs mu.
-func (a *Audit) open() error {
-	file, err := os.OpenFile(a.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
+// logSuffix ends the names of people's logs.
+const logSuffix = ".jsonl"
+
+// people is the folder of people's logs.
+func (a *Audit) people() string { return strings.TrimSuffix(a.path, filepath.Ext(a.path)) + ".d" }
+
+// of returns a log by its name; a.mu is held, or nobody else knows a yet.
+func (a *Audit) of(name string) *auditLog {
+	if a.logs[name] == nil {
+		one := &auditLog{path: filepath.Join(a.people(), name+logSuffix), most: personMost, files: personFiles}
+		if name == securityLog {
+			one = &auditLog{path: a.path, most: securityMost, files: securityFiles}
+		}
+		a.logs[name] = one
 	}
-	err = file.Chmod(0o600)
-	info, statErr := file.Stat()
-	if err = errors.Join(err, statErr); err != nil {
-		return errors.Join(err, file.Close())
+	return a.logs[name]
+}
+
+// logOf names the log that an act goes to.
+func logOf(owner string, act Act) string {
+	switch {
+	case act.Stranger:
+		return strangersLog
+	case act.Security:
+		return securityLog
 	}
-	a.file, a.size = file, info.Size()
-	return nil
+	sum := sha256.Sum256([]byte(owner))
+	return hex.EncodeToString(sum[:8])
 }
 
 // Close ends the log.
 func (a *Audit) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.file == nil {
-		return nil
+	var errs []error
+	for _, one := range a.logs {
+		errs = append(errs, one.end())
 	}
-	err := a.file.Close()
-	a.file = nil
-	return err
+	return errors.Join(errs...)
 }
 
 // Note writes down what somebody did. What cannot be written is told to the
 // agent's own log; nobody is kept from working by a full disk.
 func (a *Audit) Note(who Identity, act Act) {
-	e := Entry{Owner: who.Owner, Role: string(who.Role), Device: who.Device, From: who.From, Method: act.Method, Session: act.Session, Target: clip(act.Target), Outcome: "ok"}
+	e := Entry{Owner: who.Owner, Role: string(who.Role), Device: who.Device, From: who.From, Method: act.Method, Session: act.Session, Target: clip(act.Target),
+		Outcome: "ok", Security: act.Security}
 	if act.Err != nil {
 		e.Outcome = string(session.AsError(act.Err, "agent_call_internal-error").Code)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if e.At = a.now().UTC(); !e.At.After(a.last) && a.last.Sub(e.At) < time.Millisecond {
-		e.At = a.last.Add(time.Nanosecond) // by which it is known from the one before
-	}
-	a.last = e.At
-	if act.Method == "DialPort" && a.dialed(e) {
-		return
-	}
-	line, err := json.Marshal(e)
-	if err == nil {
-		err = a.write(append(line, '\n'))
-	}
-	if err != nil {
+	e.At = a.moment()
+	if err := a.of(logOf(who.Owner, act)).add(e); err != nil {
 		a.log.Error("what was done could not be written down", "method", e.Method, "owner", e.Owner, "session", e.Session, "outcome", e.Outcome, "error", err)
 	}
 }
 
-// dialed needs mu: whether a connection like this was written down lately.
-func (a *Audit) dialed(e Entry) bool {
-	key := fmt.Sprint(e.Owner, "\x00", e.Device, "\x00", e.Session, "\x00", e.Target, "\x00", e.Outcome)
-	if e.At.Sub(a.dials[key]) < dialEvery {
-		return true
+// moment is the time of an entry, by which it is known from the one before; a.mu
+// is held.
+func (a *Audit) moment() time.Time {
+	at := a.now().UTC()
+	if !at.After(a.last) && a.last.Sub(at) < time.Millisecond {
+		at = a.last.Add(time.Nanosecond)
 	}
-	if len(a.dials) >= maxDials {
-		clear(a.dials)
-	}
-	a.dials[key] = e.At
-	return false
-}
-
-// write needs mu.
-func (a *Audit) write(line []byte) error {
-	if a.file == nil {
-		if err := a.open(); err != nil {
-			return err
-		}
-	}
-	if a.size > 0 && a.size+int64(len(line)) > auditMost {
-		if err := a.rotate(); err != nil {
-			return err
-		}
-	}
-	n, err := a.file.Write(line)
-	a.size += int64(n)
-	return err
-}
-
-// rotate needs mu: it puts the file aside and drops the oldest.
-func (a *Audit) rotate() error {
-	err := a.file.Close()
-	a.file = nil
-	for i := auditFiles - 2; i >= 0; i-- {
-		if moved := os.Rename(a.name(i), a.name(i+1)); moved != nil && !errors.Is(moved, fs.ErrNotExist) {
-			err = errors.Join(err, moved)
-		}
-	}
-	return errors.Join(err, a.open())
-}
-
-// name is the path of the nth newest file.
-func (a *Audit) name(n int) string {
-	if n == 0 {
-		return a.path
-	}
-	return fmt.Sprintf("%s.%d", a.path, n)
+	a.last = at
+	return at
 }
 
 // Read returns the newest entries that are asked for, oldest first.
@@ -171,44 +154,21 @@ func (a *Audit) Read(asked session.AuditQuery) ([]Entry, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	entries := []Entry{}
-	begun := asked.Before.IsZero()
-	for n := 0; n < auditFiles && len(entries) < asked.Limit; n++ {
-		older, err := readAudit(a.name(n))
-		if errors.Is(err, fs.ErrNotExist) {
-			break
+	for _, one := range a.logs {
+		err := one.settle()
+		if err == nil {
+			entries, err = one.read(entries, asked)
 		}
 		if err != nil {
-			return nil, &session.Error{Code: "agent_audit_failed", Message: "The log of what was done cannot be read.", Hint: "Look at " + a.path + ".", Err: err}
+			return nil, &session.Error{Code: "agent_audit_failed", Message: "The log of what was done cannot be read.", Hint: "Look at " + one.path + ".", Err: err}
 		}
-		if !begun {
-			at := slices.IndexFunc(older, func(e Entry) bool { return e.At.Equal(asked.Before) })
-			if begun = at >= 0; !begun {
-				continue
-			}
-			older = older[:at]
-		}
-		older = slices.DeleteFunc(older, func(e Entry) bool { return !asked.Matches(e) })
-		entries = append(older, entries...)
-	}
-	return entries[max(0, len(entries)-asked.Limit):], nil
-}
-
-// readAudit reads one file. A line that is none, as a crash leaves one, is
-// passed over.
-func readAudit(path string) ([]Entry, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	var entries []Entry
-	for line := range bytes.Lines(data[:min(len(data), 2*auditMost)]) {
-		var e Entry
-		if json.Unmarshal(line, &e) == nil && e.Method != "" {
-			entries = append(entries, e)
-		}
+		slices.SortStableFunc(entries, func(x, y Entry) int { return x.At.Compare(y.At) })
+		entries = slices.Clone(entries[max(0, len(entries)-asked.Limit):])
 	}
 	return entries, nil
 }
+
+func notThere(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 func clip(text string) string {
 	if len(text) > targetMost {

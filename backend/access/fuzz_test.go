@@ -23,7 +23,7 @@ func FuzzAudit(f *testing.F) {
 		if err := os.WriteFile(path, slices.Concat(junk, []byte("\n"+whole+"\n")), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		entries, err := readAudit(path)
+		entries, err := readAudit(path, personMost)
 		if err != nil || len(entries) == 0 {
 			t.Fatalf("%d entries, %v", len(entries), err)
 		}

@@ -20,7 +20,7 @@ func kept[T any](v *view, method, target string, changes bool, call func(session
 		result, err = call(v.gate.keeper)
 	}
 	if changes || !v.all {
-		v.note(method, "", target, err)
+		v.gate.audit.Note(v.who, Act{Method: method, Target: target, Err: err, Security: v.all})
 	}
 	return result, err
 }

@@ -36,6 +36,8 @@ type AuditQuery struct {
 	Owner  string    `json:"owner,omitempty"`  // who did it
 	Text   string    `json:"text,omitempty"`   // words, each of which is somewhere in an entry
 	Failed bool      `json:"failed,omitempty"` // only what was refused or went wrong
+	// Security selects only what decides who may reach the agent, and who tried.
+	Security bool `json:"security,omitempty"`
 }
 
 // Check says what is wrong with a query.
@@ -48,7 +50,7 @@ func (q AuditQuery) Check() error {
 
 // Matches reports whether an entry is asked for, wherever in the log it is.
 func (q AuditQuery) Matches(e AuditEntry) bool {
-	if q.Failed && e.Outcome == "ok" || q.Owner != "" && q.Owner != e.Owner {
+	if q.Security && !e.Security || q.Failed && e.Outcome == "ok" || q.Owner != "" && q.Owner != e.Owner {
 		return false
 	}
 	all := strings.ToLower(strings.Join([]string{e.Owner, e.Role, e.Device, e.From, e.Method, string(e.Session), e.Target, e.Outcome}, " "))
@@ -71,6 +73,10 @@ type AuditEntry struct {
 	Session ID        `json:"session,omitempty"`
 	Target  string    `json:"target,omitempty"`
 	Outcome string    `json:"outcome"` // ok or the code of the failure
+	// Count is how often it was done since the entry before that is like it, of
+	// which this is the last; 0: once.
+	Count    int  `json:"count,omitempty"`
+	Security bool `json:"security,omitempty"` // it decides who may reach the agent, or tells of somebody who tried
 }
 
 // KnownDevice is a computer that is paired with an agent.

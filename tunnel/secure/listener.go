@@ -58,7 +58,8 @@ const (
 	EventConnected EventKind = "connected"  // a paired device
 	EventRefused   EventKind = "refused"    // a device that is not paired, or has too many connections
 	EventPaired    EventKind = "paired"     // a device, with a code
-	EventWrongCode EventKind = "wrong-code" // a device tried one
+	EventWrongCode EventKind = "wrong-code" // a device tried one for an offer, and it was counted
+	EventNoCode    EventKind = "no-code"    // a device tried one while there was no such offer
 	EventKeyMoved  EventKind = "key-moved"  // a paired device has changed its key
 )
 
@@ -69,6 +70,7 @@ type Event struct {
 	Key     string
 	Name    string
 	Address string
+	Before  string // the key before, of one that has moved
 }
 
 const (
@@ -267,12 +269,12 @@ func linger(conn *tls.Conn, raw net.Conn) {
 
 // observe tells what came of a connection that showed a key.
 func (l *Listener) observe(peer proven, device Device, moved string, raw net.Conn, err error) {
-	event := Event{EventConnected, peer.fingerprint, device.Name, raw.RemoteAddr().String()}
+	event := Event{Kind: EventConnected, Key: peer.fingerprint, Name: device.Name, Address: raw.RemoteAddr().String()}
 	if err != nil {
 		event.Kind = EventRefused
 	}
 	if err == nil && moved != "" {
-		l.config.Observe(Event{EventKeyMoved, event.Key, event.Name, event.Address})
+		l.config.Observe(Event{Kind: EventKeyMoved, Key: event.Key, Name: event.Name, Address: event.Address, Before: moved})
 	}
 	l.config.Observe(event)
 }

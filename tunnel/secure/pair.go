@@ -152,6 +152,7 @@ func (p *Pairings) serve(conn *tls.Conn, peer proven, identity *Identity, config
 	}
 	o, status := p.find(hello.Plate)
 	if o == nil {
+		config.Observe(Event{Kind: EventNoCode, Key: peer.fingerprint, Name: their.Name, Address: conn.RemoteAddr().String()})
 		_ = writeMessage(conn, pairReply{Status: status})
 		return
 	}

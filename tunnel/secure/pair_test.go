@@ -41,6 +41,7 @@ func TestWhatHappensIsObserved(t *testing.T) {
 	laptop, stranger := newIdentity(t), newIdentity(t)
 	offer := a.offer(t)
 	_, _ = a.pair(t, stranger, wrong(offer.Code))
+	_, _ = a.pair(t, stranger, wrong(offer.Code)) // too soon
 	a.clock.add(failureWait)
 	if _, err := a.pair(t, laptop, offer.Code); err != nil {
 		t.Fatal(err)
@@ -57,7 +58,7 @@ func TestWhatHappensIsObserved(t *testing.T) {
 	}
 	defer conn.Close()
 	_, _ = conn.Read(make([]byte, 1))
-	const want = "wrong-code laptop, paired laptop, connected laptop, key-moved laptop, connected laptop, refused "
+	const want = "wrong-code laptop, no-code laptop, paired laptop, connected laptop, key-moved laptop, connected laptop, refused "
 	waitFor(t, want, func() bool {
 		mu.Lock()
 		defer mu.Unlock()
