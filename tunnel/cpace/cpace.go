@@ -6,11 +6,12 @@
 // learns nothing that a guess could be tested against; whoever takes part
 // without the password tests one guess for each exchange. Scalars are multiplied
 // and elements derived in constant time by the library. The exchange itself
-// does not tell either side that the other knew the password: confirm the key
-// with [Tag] before trusting it.
+// does not tell either side that the other knew the password: trust the other
+// side only after [Result.Verify].
 package cpace
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha512"
@@ -25,7 +26,6 @@ import (
 // Sizes in bytes.
 const (
 	ShareSize = 32
-	KeySize   = sha512.Size
 	TagSize   = sha512.Size
 
 	scalarSize = 32
@@ -34,9 +34,14 @@ const (
 
 const dsi = "CPaceRistretto255"
 
-// ErrShare is returned for a share that is no element of the group, or the
-// neutral one, which would make the key known to everybody.
-var ErrShare = errors.New("cpace: the other side's share is not valid")
+var (
+	// ErrShare is returned for a share that does not encode an element of the group,
+	// or encodes the neutral one, which would give everyone the key.
+	ErrShare = errors.New("cpace: the other side's share is not valid")
+	// ErrReflected is returned for a share that this side sent itself: whoever
+	// returns it would pass the confirmation by returning the tag, too.
+	ErrReflected = errors.New("cpace: the other side sent this side's own share back")
+)
 
 // Role says which side of an exchange a party is.
 type Role int
@@ -46,6 +51,21 @@ const (
 	Initiator Role = iota + 1
 	Responder
 )
+
+// label is the role in a confirmation tag.
+func (r Role) label() []byte {
+	if r == Initiator {
+		return []byte("initiator")
+	}
+	return []byte("responder")
+}
+
+func (r Role) other() Role {
+	if r == Initiator {
+		return Responder
+	}
+	return Initiator
+}
 
 // Input is what one side puts in. Password, Channel and Session must be the same
 // on both sides, or the keys differ. Session must not be used for two
@@ -104,28 +124,55 @@ func reduce(scalar []byte) []byte {
 // Share is what the other side must receive, with the associated data.
 func (e *Exchange) Share() []byte { return slices.Clone(e.share) }
 
-// Finish returns the key, which is the same on both sides if and only if
-// everything that had to agree does. It can be called once: a second share
-// tried on the same exchange would be a second guess.
-func (e *Exchange) Finish(share, associated []byte) ([]byte, error) {
+// Finish takes the other side's share and associated data. It can be called
+// once: a second share tried on the same exchange would be a second guess.
+func (e *Exchange) Finish(share, associated []byte) (*Result, error) {
 	if e.scalar == nil {
 		return nil, errors.New("cpace: the exchange is already finished")
 	}
 	scalar := e.scalar
 	e.scalar = nil
+	if bytes.Equal(share, e.share) {
+		return nil, ErrReflected
+	}
 	secret, err := multiply(scalar, share)
 	if err != nil {
 		return nil, err
 	}
 	mine, theirs := join(e.share, e.own), join(share, associated)
+	first, second := mine, theirs
 	if e.role == Responder {
-		mine, theirs = theirs, mine
+		first, second = theirs, mine
 	}
-	h := sha512.New()
-	h.Write(join([]byte(dsi+"_ISK"), e.session, secret))
-	h.Write(mine)
-	h.Write(theirs)
-	return h.Sum(nil), nil
+	key := sha512.Sum512(slices.Concat(join([]byte(dsi+"_ISK"), e.session, secret), first, second))
+	mac := sha512.Sum512(slices.Concat([]byte("CPaceMac"), e.session, key[:]))
+	return &Result{
+		key:    key[:],
+		own:    tag(mac[:], e.role, e.share, e.own),
+		theirs: tag(mac[:], e.role.other(), share, associated),
+	}, nil
+}
+
+// Result is what one side of a finished exchange has: a key that is the same on
+// both sides if and only if everything that had to agree does.
+type Result struct {
+	key         []byte // the draft's ISK
+	own, theirs []byte
+}
+
+// Tag proves this side's key to the other.
+func (r *Result) Tag() []byte { return slices.Clone(r.own) }
+
+// Verify reports whether tag is the other side's, which then has the same key.
+func (r *Result) Verify(tag []byte) bool { return hmac.Equal(tag, r.theirs) }
+
+// tag is the draft's confirmation, MAC(mac_key, lv_cat(Y, AD)), with the role of
+// the side that sent Y and AD before them: the draft asks that an identity says
+// which role it is in, so that one side's tag never stands for the other's.
+func tag(key []byte, role Role, share, associated []byte) []byte {
+	mac := hmac.New(sha512.New, key)
+	mac.Write(join(role.label(), share, associated))
+	return mac.Sum(nil)
 }
 
 // multiply is the draft's scalar_mult_vfy with the check that follows it.
@@ -142,18 +189,6 @@ func multiply(scalar *ristretto255.Scalar, share []byte) ([]byte, error) {
 		return nil, ErrShare
 	}
 	return secret.Encode(nil), nil
-}
-
-// Tag confirms a key: the side that sent share and associated sends it, and the
-// other compares it with what it makes itself, by [crypto/hmac.Equal].
-func Tag(session, key, share, associated []byte) []byte {
-	derived := sha512.New()
-	derived.Write([]byte("CPaceMac"))
-	derived.Write(session)
-	derived.Write(key)
-	mac := hmac.New(sha512.New, derived.Sum(nil))
-	mac.Write(join(share, associated))
-	return mac.Sum(nil)
 }
 
 func generator(input Input) *ristretto255.Element {

@@ -71,8 +71,8 @@ func TestTheDraftsVectorsHold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal("the initiator's key", keyA, isk)
-	equal("the responder's key", keyB, isk)
+	equal("the initiator's key", keyA.key, isk)
+	equal("the responder's key", keyB.key, isk)
 }
 
 func TestTheDraftsScalarMultiplicationVectorsHold(t *testing.T) {
@@ -107,32 +107,47 @@ func TestLengthsArePrependedAsInTheDraft(t *testing.T) {
 	}
 }
 
-func run(t *testing.T, a, b Input) (keyA, keyB []byte) {
+func begin(t *testing.T, role Role, input Input) *Exchange {
 	t.Helper()
-	x, err := Start(Initiator, a)
+	e, err := Start(role, input)
 	if err != nil {
 		t.Fatal(err)
 	}
-	y, err := Start(Responder, b)
+	return e
+}
+
+func finish(t *testing.T, e *Exchange, share, associated []byte) *Result {
+	t.Helper()
+	r, err := e.Finish(share, associated)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if keyA, err = x.Finish(y.Share(), b.Associated); err != nil {
-		t.Fatal(err)
+	return r
+}
+
+// agree reports whether both sides have one key, and checks that the tags say so.
+func agree(t *testing.T, a, b *Result) bool {
+	t.Helper()
+	same := bytes.Equal(a.key, b.key)
+	if same != a.Verify(b.Tag()) || same != b.Verify(a.Tag()) {
+		t.Errorf("the keys are equal: %v; the tags say %v and %v", same, a.Verify(b.Tag()), b.Verify(a.Tag()))
 	}
-	if keyB, err = y.Finish(x.Share(), a.Associated); err != nil {
-		t.Fatal(err)
+	if a.Verify(a.Tag()) || b.Verify(b.Tag()) {
+		t.Error("a side takes its own tag for the other's")
 	}
-	return keyA, keyB
+	return same
+}
+
+func run(t *testing.T, a, b Input) bool {
+	t.Helper()
+	x, y := begin(t, Initiator, a), begin(t, Responder, b)
+	return agree(t, finish(t, x, y.Share(), b.Associated), finish(t, y, x.Share(), a.Associated))
 }
 
 func TestKeysAgreeOnlyWhenEverythingDoes(t *testing.T) {
 	base := Input{Password: []byte("48217390"), Channel: []byte("c"), Session: []byte("s"), Associated: []byte("a")}
-	if a, b := run(t, base, base); !bytes.Equal(a, b) {
+	if !run(t, base, base) {
 		t.Error("equal inputs gave different keys")
-	}
-	if a, b := run(t, base, base); bytes.Equal(Tag(base.Session, a, []byte("x"), nil), Tag(base.Session, b, []byte("y"), nil)) {
-		t.Error("the tags of two different messages are equal")
 	}
 	for name, change := range map[string]func(*Input){
 		"password": func(i *Input) { i.Password = []byte("48217391") },
@@ -141,7 +156,7 @@ func TestKeysAgreeOnlyWhenEverythingDoes(t *testing.T) {
 	} {
 		other := base
 		change(&other)
-		if a, b := run(t, base, other); bytes.Equal(a, b) {
+		if run(t, base, other) {
 			t.Errorf("the keys are equal with another %s", name)
 		}
 	}
@@ -149,18 +164,97 @@ func TestKeysAgreeOnlyWhenEverythingDoes(t *testing.T) {
 
 func TestChangedAssociatedDataChangesTheKey(t *testing.T) {
 	input := Input{Password: []byte("p"), Associated: []byte("mine")}
-	a, err := Start(Initiator, input)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := Start(Responder, input)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyA, _ := a.Finish(b.Share(), []byte("mine"))
-	keyB, _ := b.Finish(a.Share(), []byte("forged"))
-	if bytes.Equal(keyA, keyB) {
+	a, b := begin(t, Initiator, input), begin(t, Responder, input)
+	if agree(t, finish(t, a, b.Share(), []byte("mine")), finish(t, b, a.Share(), []byte("forged"))) {
 		t.Error("forged associated data gave the same key")
+	}
+}
+
+// A side that is given its own messages back would otherwise compute a key and
+// tags that verify, without anyone else knowing the password.
+func TestOwnMessagesAreRefused(t *testing.T) {
+	for _, role := range []Role{Initiator, Responder} {
+		input := Input{Password: []byte("p"), Session: []byte("s"), Associated: []byte("a")}
+		e := begin(t, role, input)
+		for name, associated := range map[string][]byte{"the same data": input.Associated, "other data": []byte("b")} {
+			if r, err := e.Finish(e.Share(), associated); !errors.Is(err, ErrReflected) || r != nil {
+				t.Errorf("role %d, %s: %v, %v", role, name, r, err)
+			}
+			e = begin(t, role, input)
+		}
+	}
+}
+
+// Two sides of one role, with everything else right, do not agree: whoever
+// passes the messages between two dialers gains nothing.
+func TestTwoSidesOfOneRoleDoNotAgree(t *testing.T) {
+	input := Input{Password: []byte("p"), Channel: []byte("c"), Session: []byte("s"), Associated: []byte("a")}
+	for _, role := range []Role{Initiator, Responder} {
+		a, b := begin(t, role, input), begin(t, role, input)
+		if agree(t, finish(t, a, b.Share(), input.Associated), finish(t, b, a.Share(), input.Associated)) {
+			t.Errorf("two sides of role %d agree", role)
+		}
+	}
+}
+
+// The role is in the tag: with the same key and the same message the tags of the
+// two roles differ.
+func TestATagStandsForOneRole(t *testing.T) {
+	key, share := []byte("key"), make([]byte, ShareSize)
+	if bytes.Equal(tag(key, Initiator, share, nil), tag(key, Responder, share, nil)) {
+		t.Error("both roles have one tag")
+	}
+}
+
+func TestOnlyTheWholeTagVerifies(t *testing.T) {
+	input := Input{Password: []byte("p")}
+	a, b := begin(t, Initiator, input), begin(t, Responder, input)
+	x, y := finish(t, a, b.Share(), nil), finish(t, b, a.Share(), nil)
+	good := y.Tag()
+	if !x.Verify(good) || len(good) != TagSize {
+		t.Fatal("the right tag does not verify")
+	}
+	for i := range good {
+		bad := bytes.Clone(good)
+		bad[i] ^= 1 << (i % 8)
+		if x.Verify(bad) || x.Verify(good[:i]) {
+			t.Errorf("a tag that differs at byte %d, or ends there, verifies", i)
+		}
+	}
+	if x.Verify(nil) || x.Verify(append(good, 0)) {
+		t.Error("no tag, or one that is too long, verifies")
+	}
+}
+
+// Ristretto has no small subgroup: the points of small order of the curve
+// beneath it, and all encodings that are not canonical, must not be taken.
+func TestPointsOutsideTheGroupAreRefused(t *testing.T) {
+	for name, share := range map[string]string{
+		"order 1":                    "0100000000000000000000000000000000000000000000000000000000000000",
+		"order 2":                    "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+		"order 4":                    "0000000000000000000000000000000000000000000000000000000000000000",
+		"order 4, other sign":        "0000000000000000000000000000000000000000000000000000000000000080",
+		"order 8":                    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+		"order 8, other sign":        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
+		"order 8, negative":          "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+		"order 8, negative, sign":    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
+		"order 1, not canonical":     "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+		"order 4, not canonical":     "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+		"a negative field element":   "0100000000000000000000000000000000000000000000000000000000000000",
+		"the largest number":         "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+		"the order of the group":     "edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010",
+		"no square":                  "26948d35ca62e643e26a83177332e6b6afeb9d08e4268b650f1f5bbd8d81d371",
+		"a share and another byte":   "2c3c6b8c4f3800e7aef6864025b4ed79bd599117e427c41bd47d93d654b4a51c00",
+		"a share without its end":    "2c3c6b8c4f3800e7aef6864025b4ed79bd599117e427c41bd47d93d654b4a5",
+		"a share, its high bit set":  "2c3c6b8c4f3800e7aef6864025b4ed79bd599117e427c41bd47d93d654b4a59c",
+		"two shares after one other": strings.Repeat("2c3c6b8c4f3800e7aef6864025b4ed79bd599117e427c41bd47d93d654b4a51c", 2),
+	} {
+		for _, role := range []Role{Initiator, Responder} {
+			e := begin(t, role, Input{Password: []byte("p")})
+			if r, err := e.Finish(unhex(t, share), nil); !errors.Is(err, ErrShare) || r != nil {
+				t.Errorf("%s: %v, %v", name, r, err)
+			}
+		}
 	}
 }
 
@@ -183,16 +277,22 @@ func TestAnExchangeAllowsOneGuess(t *testing.T) {
 
 func FuzzFinish(f *testing.F) {
 	_, _, _, yb := vector(f)
-	f.Add(yb, []byte("ADb"))
-	f.Add([]byte{}, []byte{})
-	f.Fuzz(func(t *testing.T, share, associated []byte) {
-		a, err := Start(Initiator, Input{Password: []byte("p")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		key, err := a.Finish(share, associated)
-		if (err == nil) != (len(key) == KeySize) {
-			t.Fatalf("a key of %d bytes with error %v", len(key), err)
+	f.Add(yb, []byte("ADb"), []byte{})
+	f.Add([]byte{}, []byte{}, []byte{})
+	f.Add(bytes.Repeat([]byte{0xff}, ShareSize), []byte("ADb"), make([]byte, TagSize))
+	f.Fuzz(func(t *testing.T, share, associated, tag []byte) {
+		for _, role := range []Role{Initiator, Responder} {
+			e, err := Start(role, Input{Password: []byte("p"), Session: []byte("s")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := e.Finish(share, associated)
+			switch {
+			case (err == nil) != (r != nil):
+				t.Fatalf("a result %v with error %v", r, err)
+			case err == nil && (r.Verify(tag) || r.Verify(r.Tag())):
+				t.Fatal("a tag that nobody could compute verifies")
+			}
 		}
 	})
 }

@@ -16,18 +16,24 @@ const maxMessage = 4 << 10
 
 var errMessage = errors.New("secure: an unreadable pairing message")
 
+// pairVersion is the version of the exchange; both sides must have the same.
+// Version 1, which sent none, let a listener pass by returning the dialer's tag.
+const pairVersion = 2
+
 // The messages of a pairing, in their order: hello and confirm go to the
 // listener, reply and result come from it.
 type (
 	pairHello struct {
-		Plate string `json:"plate"`
-		Share []byte `json:"share"`
-		Info  []byte `json:"info"` // a pairInfo in JSON, byte for byte as it is bound into the key
+		Version int    `json:"version"`
+		Plate   string `json:"plate"`
+		Share   []byte `json:"share"`
+		Info    []byte `json:"info"` // a pairInfo in JSON, byte for byte as it is bound into the key
 	}
 	pairReply struct {
-		Status string `json:"status"`
-		Share  []byte `json:"share,omitempty"`
-		Info   []byte `json:"info,omitempty"`
+		Status  string `json:"status"`
+		Version int    `json:"version,omitempty"`
+		Share   []byte `json:"share,omitempty"`
+		Info    []byte `json:"info,omitempty"`
 	}
 	pairConfirm struct {
 		Tag []byte `json:"tag"`
@@ -45,12 +51,13 @@ type (
 
 // What a listener answers.
 const (
-	statusOK     = "ok"
-	statusNoCode = "no-code"
-	statusWait   = "wait"
-	statusLocked = "locked"
-	statusWrong  = "wrong"
-	statusFailed = "failed"
+	statusOK      = "ok"
+	statusNoCode  = "no-code"
+	statusWait    = "wait"
+	statusLocked  = "locked"
+	statusWrong   = "wrong"
+	statusFailed  = "failed"
+	statusVersion = "version"
 )
 
 // statusError is an answer other than statusOK.
@@ -61,6 +68,8 @@ func (e statusError) Error() string { return "secure: pairing was refused: " + s
 func (e statusError) fault() *tunnel.Fault {
 	f := &tunnel.Fault{Code: "agent_pair_refused", Message: "The agent refuses to pair.", Hint: "Upgrade the older side.", Err: e}
 	switch string(e) {
+	case statusVersion:
+		f.Code, f.Message = "agent_pair_version", "The agent and this computer have versions of Slipway that cannot pair."
 	case statusNoCode:
 		f.Code, f.Message = "agent_pair_expired", "This code is used up, expired or was never shown."
 		f.Hint = "Show a new one on the agent's machine with slipway agent pair."

@@ -2,7 +2,6 @@ package secure
 
 import (
 	"context"
-	"crypto/hmac"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -106,21 +105,25 @@ func pairOver(conn io.ReadWriter, session []byte, own, theirs string, c code, na
 	if err != nil {
 		return Paired{}, err
 	}
-	if err := writeMessage(conn, pairHello{Plate: c.plate, Share: exchange.Share(), Info: info}); err != nil {
+	hello := pairHello{Version: pairVersion, Plate: c.plate, Share: exchange.Share(), Info: info}
+	if err := writeMessage(conn, hello); err != nil {
 		return Paired{}, err
 	}
 	var reply pairReply
 	if err := readMessage(conn, &reply); err != nil {
 		return Paired{}, err
 	}
-	if reply.Status != statusOK {
+	switch {
+	case reply.Status != statusOK:
 		return Paired{}, statusError(reply.Status)
+	case reply.Version != pairVersion:
+		return Paired{}, statusError(statusVersion)
 	}
-	key, err := exchange.Finish(reply.Share, reply.Info)
+	done, err := exchange.Finish(reply.Share, reply.Info)
 	if err != nil {
 		return Paired{}, err
 	}
-	if err := writeMessage(conn, pairConfirm{Tag: cpace.Tag(session, key, exchange.Share(), info)}); err != nil {
+	if err := writeMessage(conn, pairConfirm{Tag: done.Tag()}); err != nil {
 		return Paired{}, err
 	}
 	var result pairResult
@@ -130,14 +133,18 @@ func pairOver(conn io.ReadWriter, session []byte, own, theirs string, c code, na
 	if result.Status != statusOK {
 		return Paired{}, statusError(result.Status)
 	}
-	if !hmac.Equal(result.Tag, cpace.Tag(session, key, reply.Share, reply.Info)) {
+	if !done.Verify(result.Tag) {
 		return Paired{}, statusError(statusWrong) // it does not know the code either
 	}
 	their, err := readInfo(reply.Info)
 	if err != nil {
 		return Paired{}, err
 	}
-	return Paired{Key: theirs, Name: their.Name, Owner: result.Owner, Role: result.Role}, nil
+	paired := Paired{Key: theirs, Name: their.Name, Owner: result.Owner, Role: result.Role}
+	if (Device{Key: own, Name: name, Owner: paired.Owner, Role: paired.Role}).check() != nil {
+		return Paired{}, errMessage
+	}
+	return paired, nil
 }
 
 // serve is the listener's side. The connection has a deadline.
@@ -148,6 +155,10 @@ func (p *Pairings) serve(conn *tls.Conn, peer proven, identity *Identity, config
 	}
 	their, err := readInfo(hello.Info)
 	if err != nil || their.Name == "" {
+		return
+	}
+	if hello.Version != pairVersion {
+		_ = writeMessage(conn, pairReply{Status: statusVersion})
 		return
 	}
 	o, status := p.find(hello.Plate)
@@ -176,24 +187,24 @@ func (p *Pairings) exchange(conn *tls.Conn, hello pairHello, o *offer, device De
 	if err != nil {
 		return err
 	}
-	key, err := exchange.Finish(hello.Share, hello.Info)
+	done, err := exchange.Finish(hello.Share, hello.Info)
 	if err != nil {
 		return err
 	}
-	if err := writeMessage(conn, pairReply{Status: statusOK, Share: exchange.Share(), Info: info}); err != nil {
+	reply := pairReply{Status: statusOK, Version: pairVersion, Share: exchange.Share(), Info: info}
+	if err := writeMessage(conn, reply); err != nil {
 		return err
 	}
 	var confirm pairConfirm
 	if err := readMessage(conn, &confirm); err != nil {
 		return err // without a tag nothing was guessed
 	}
-	right := hmac.Equal(confirm.Tag, cpace.Tag(session, key, hello.Share, hello.Info))
-	status := p.settle(hello.Plate, o, right, device, config.Devices.Add)
+	status := p.settle(hello.Plate, o, done.Verify(confirm.Tag), device, config.Devices.Add)
 	result := pairResult{Status: status}
 	event := Event{Key: device.Key, Name: device.Name, Address: conn.RemoteAddr().String()}
 	switch status {
 	case statusOK:
-		result.Tag = cpace.Tag(session, key, exchange.Share(), info)
+		result.Tag = done.Tag()
 		result.Owner, result.Role = o.grant.Owner, o.grant.Role
 		event.Kind = EventPaired
 		config.Observe(event)
@@ -212,7 +223,7 @@ func sessionOf(conn *tls.Conn) ([]byte, error) {
 }
 
 func channelOf(dialer, listener string) []byte {
-	return []byte("slipway pair 1\x00" + dialer + "\x00" + listener)
+	return []byte("slipway pair 2\x00" + dialer + "\x00" + listener)
 }
 
 func pairConnectFault(ctx context.Context, address Address, err error) error {
@@ -229,6 +240,12 @@ func pairFault(ctx context.Context, address Address, err error) error {
 	var refused statusError
 	if errors.As(err, &refused) {
 		return refused.fault()
+	}
+	if errors.Is(err, cpace.ErrReflected) {
+		return &tunnel.Fault{
+			Code: "agent_pair_reflected", Message: "What answers there sends this computer's own messages back.", Err: err,
+			Hint: "Another machine answers in place of the agent. Check the address and the network, then try again.",
+		}
 	}
 	if errors.Is(err, errMessage) || errors.Is(err, cpace.ErrShare) {
 		return &tunnel.Fault{Code: "agent_pair_protocol", Message: "What answers there does not pair as Slipway does.",

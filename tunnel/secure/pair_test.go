@@ -214,7 +214,7 @@ func TestABrokenOffGuessTellsNothingAndCostsNothing(t *testing.T) {
 		}
 		share := make([]byte, 32)
 		share[0] = 2 // some bytes; the answer does not depend on the code
-		_ = writeMessage(conn, pairHello{Plate: c.plate, Share: share, Info: []byte(`{"name":"x"}`)})
+		_ = writeMessage(conn, pairHello{Version: pairVersion, Plate: c.plate, Share: share, Info: []byte(`{"name":"x"}`)})
 		_ = conn.Close()
 	}
 	if _, err := a.pair(t, newIdentity(t), offer.Code); err != nil {
@@ -289,7 +289,8 @@ func TestSomebodyWithoutTheCodeIsNotTrusted(t *testing.T) {
 		if err != nil {
 			return
 		}
-		_ = writeMessage(conn, pairReply{Status: statusOK, Share: exchange.Share(), Info: []byte(`{"name":"lab"}`)})
+		reply := pairReply{Status: statusOK, Version: pairVersion, Share: exchange.Share(), Info: []byte(`{"name":"lab"}`)}
+		_ = writeMessage(conn, reply)
 		var confirm pairConfirm
 		_ = readMessage(conn, &confirm)
 		_ = writeMessage(conn, pairResult{Status: statusOK, Tag: confirm.Tag, Role: RoleAdmin})
