@@ -112,6 +112,16 @@ func KernelName(number int) string {
 	return "sub" + strconv.Itoa(number)
 }
 
+// ValidKernel reports whether a session can have a kernel of this name.
+func ValidKernel(name string) bool {
+	for number := range MaxCluster {
+		if name == KernelName(number) {
+			return true
+		}
+	}
+	return false
+}
+
 // Kernel finds a kernel by its name; an empty name is the first.
 func (s Session) Kernel(name string) (Kernel, bool) {
 	for i, k := range s.Kernels {

@@ -49,7 +49,8 @@ type Client struct {
 	signer ssh.Signer
 
 	mu       sync.Mutex // guards what follows and the files
-	sessions []Session
+	told     []Session  // as Keep was given them
+	sessions []Session  // those of told that an entry can be written for
 	aliases  map[session.ID][]string
 	written  bool // the configuration is as sessions say
 }

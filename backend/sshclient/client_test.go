@@ -54,26 +54,26 @@ func TestTheKeyIsMadeOnce(t *testing.T) {
 func TestNamesMeanNothingElse(t *testing.T) {
 	client, _ := open(t, "Host lab *.example.org\n  User me\nHost *\n  Compression yes\n")
 	must(t, client.Keep([]sshclient.Session{
-		{ID: "a1", Name: "train", Agent: "local"},
-		{ID: "a2", Name: "lab", Agent: "local"},
-		{ID: "a3", Name: "github.com", Agent: "local"},
-		{ID: "a4", Name: "twice", Agent: "local"},
-		{ID: "a5", Name: "twice", Agent: "far"},
-		{ID: "a6", Name: "LocalHost", Agent: "local"},
-		{ID: "a7", Name: "odd *name?\n", Agent: "local"},
-		{ID: "a8", Name: "thrice", Agent: "far"},
-		{ID: "a9", Name: "Thrice", Agent: "far"},
+		{ID: "a1aaaaaaaaaa", Name: "train", Agent: "local"},
+		{ID: "a2aaaaaaaaaa", Name: "lab", Agent: "local"},
+		{ID: "a3aaaaaaaaaa", Name: "github.com", Agent: "local"},
+		{ID: "a4aaaaaaaaaa", Name: "twice", Agent: "local"},
+		{ID: "a5aaaaaaaaaa", Name: "twice", Agent: "far"},
+		{ID: "a6aaaaaaaaaa", Name: "LocalHost", Agent: "local"},
+		{ID: "a7aaaaaaaaaa", Name: "odd *name?\n", Agent: "local"},
+		{ID: "a8aaaaaaaaaa", Name: "thrice", Agent: "far"},
+		{ID: "a9aaaaaaaaaa", Name: "Thrice", Agent: "far"},
 	}))
 	for id, want := range map[session.ID][]string{
-		"a1": {"train", "train.slipway", "a1.slipway"},
-		"a2": {"lab.slipway", "a2.slipway"},
-		"a3": {"github.com.slipway", "a3.slipway"},
-		"a4": {"twice.local.slipway", "a4.slipway"},
-		"a5": {"twice.far.slipway", "a5.slipway"},
-		"a6": {"LocalHost.slipway", "a6.slipway"},
-		"a7": {"odd--name", "odd--name.slipway", "a7.slipway"},
-		"a8": {"a8.slipway"},
-		"a9": {"a9.slipway"},
+		"a1aaaaaaaaaa": {"train", "train.slipway", "a1aaaaaaaaaa.slipway"},
+		"a2aaaaaaaaaa": {"lab.slipway", "a2aaaaaaaaaa.slipway"},
+		"a3aaaaaaaaaa": {"github.com.slipway", "a3aaaaaaaaaa.slipway"},
+		"a4aaaaaaaaaa": {"twice.local.slipway", "a4aaaaaaaaaa.slipway"},
+		"a5aaaaaaaaaa": {"twice.far.slipway", "a5aaaaaaaaaa.slipway"},
+		"a6aaaaaaaaaa": {"LocalHost.slipway", "a6aaaaaaaaaa.slipway"},
+		"a7aaaaaaaaaa": {"odd--name", "odd--name.slipway", "a7aaaaaaaaaa.slipway"},
+		"a8aaaaaaaaaa": {"a8aaaaaaaaaa.slipway"},
+		"a9aaaaaaaaaa": {"a9aaaaaaaaaa.slipway"},
 	} {
 		if got := client.Names(id); !slices.Equal(got, want) {
 			t.Errorf("%s is %q, want %q", id, got, want)
@@ -83,15 +83,15 @@ func TestNamesMeanNothingElse(t *testing.T) {
 
 func TestTheConfigurationSaysHow(t *testing.T) {
 	client, config := open(t, "")
-	must(t, client.Keep([]sshclient.Session{{ID: "a1", Name: "train", Agent: "local", Kernels: []string{"sub1"}}}))
+	must(t, client.Keep([]sshclient.Session{{ID: "a1aaaaaaaaaa", Name: "train", Agent: "local", Kernels: []string{"sub1"}}}))
 	text := read(t, client.ConfigFile())
 	for _, line := range []string{
-		"Host train train.slipway a1.slipway",
-		"Host sub1.train.slipway sub1.a1.slipway",
-		"    HostKeyAlias slipway-a1",
-		"    HostKeyAlias slipway-a1-sub1",
-		"    ProxyCommand '/opt/my apps/slipway' ssh-proxy --home '/data/100%%' a1",
-		"    ProxyCommand '/opt/my apps/slipway' ssh-proxy --home '/data/100%%' --kernel sub1 a1",
+		"Host train train.slipway a1aaaaaaaaaa.slipway",
+		"Host sub1.train.slipway sub1.a1aaaaaaaaaa.slipway",
+		"    HostKeyAlias slipway-a1aaaaaaaaaa",
+		"    HostKeyAlias slipway-a1aaaaaaaaaa-sub1",
+		"    ProxyCommand '/opt/my apps/slipway' ssh-proxy --home '/data/100%%' a1aaaaaaaaaa",
+		"    ProxyCommand '/opt/my apps/slipway' ssh-proxy --home '/data/100%%' --kernel sub1 a1aaaaaaaaaa",
 		`    IdentityFile "` + filepath.Join(config.Dir, "id_container") + `"`,
 		"    StrictHostKeyChecking yes",
 	} {
@@ -113,24 +113,24 @@ const (
 
 func TestAHostIsPinned(t *testing.T) {
 	client, config := open(t, "")
-	sessions := []sshclient.Session{{ID: "a1", Name: "train", Kernels: []string{"sub1"}}, {ID: "a2", Name: "other"}}
+	sessions := []sshclient.Session{{ID: "a1aaaaaaaaaa", Name: "train", Kernels: []string{"sub1"}}, {ID: "a2aaaaaaaaaa", Name: "other"}}
 	must(t, client.Keep(sessions))
-	must(t, client.Pin("a1", "", session.SSHHost{Key: oneKey}))
-	must(t, client.Pin("a1", "main1", session.SSHHost{Key: oneKey + " comment"}))
-	must(t, client.Pin("a1", "sub1", session.SSHHost{Key: otherKey}))
-	must(t, client.Pin("a2", "", session.SSHHost{Key: otherKey}))
-	if err := client.Pin("a1", "", session.SSHHost{Key: otherKey}); session.CodeOf(err) != "ssh_open_conflict" {
+	must(t, client.Pin("a1aaaaaaaaaa", "", session.SSHHost{Key: oneKey}))
+	must(t, client.Pin("a1aaaaaaaaaa", "main1", session.SSHHost{Key: oneKey + " comment"}))
+	must(t, client.Pin("a1aaaaaaaaaa", "sub1", session.SSHHost{Key: otherKey}))
+	must(t, client.Pin("a2aaaaaaaaaa", "", session.SSHHost{Key: otherKey}))
+	if err := client.Pin("a1aaaaaaaaaa", "", session.SSHHost{Key: otherKey}); session.CodeOf(err) != "ssh_open_conflict" {
 		t.Errorf("another key: %v", err)
 	}
-	if err := client.Pin("a1", "", session.SSHHost{Key: "nonsense"}); session.CodeOf(err) != "ssh_open_invalid" {
+	if err := client.Pin("a1aaaaaaaaaa", "", session.SSHHost{Key: "nonsense"}); session.CodeOf(err) != "ssh_open_invalid" {
 		t.Errorf("no key: %v", err)
 	}
 	known := filepath.Join(config.Dir, "known_hosts")
-	if got, want := read(t, known), "slipway-a1 "+oneKey+"\nslipway-a1-sub1 "+otherKey+"\nslipway-a2 "+otherKey+"\n"; got != want {
+	if got, want := read(t, known), "slipway-a1aaaaaaaaaa "+oneKey+"\nslipway-a1aaaaaaaaaa-sub1 "+otherKey+"\nslipway-a2aaaaaaaaaa "+otherKey+"\n"; got != want {
 		t.Errorf("known: %q, want %q", got, want)
 	}
 	must(t, client.Keep(sessions[1:]))
-	if got, want := read(t, known), "slipway-a2 "+otherKey+"\n"; got != want {
+	if got, want := read(t, known), "slipway-a2aaaaaaaaaa "+otherKey+"\n"; got != want {
 		t.Errorf("after the end: %q, want %q", got, want)
 	}
 }
@@ -189,11 +189,11 @@ func TestThePersonsConfigurationIsLeftAsItWas(t *testing.T) {
 
 func TestTheEditorIsGivenTheNameOfTheHost(t *testing.T) {
 	client, _ := open(t, "Host train\n")
-	must(t, client.Keep([]sshclient.Session{{ID: "a1", Name: "train", Agent: "local"}, {ID: "a2", Name: "odd name", Agent: "local"}}))
+	must(t, client.Keep([]sshclient.Session{{ID: "a1aaaaaaaaaa", Name: "train", Agent: "local"}, {ID: "a2aaaaaaaaaa", Name: "odd name", Agent: "local"}}))
 	for id, want := range map[session.ID]string{
-		"a1": "vscode://vscode-remote/ssh-remote+train.slipway/home/work",
-		"a2": "vscode://vscode-remote/ssh-remote+odd-name/home/work",
-		"a3": "",
+		"a1aaaaaaaaaa": "vscode://vscode-remote/ssh-remote+train.slipway/home/work",
+		"a2aaaaaaaaaa": "vscode://vscode-remote/ssh-remote+odd-name/home/work",
+		"a3aaaaaaaaaa": "",
 	} {
 		if got := client.Editor(id); got != want {
 			t.Errorf("%s: %q, want %q", id, got, want)

@@ -21,16 +21,18 @@ type Session struct {
 	Kernels []string // besides the main one
 }
 
-// alias is how the keys of a kernel are kept apart from all others.
+// alias is how the keys of a kernel are kept apart from all others. Both are valid.
 func alias(id session.ID, kernel string) string {
 	if kernel == "" || kernel == session.MainKernel {
 		return "slipway-" + string(id)
 	}
-	return "slipway-" + string(id) + "-" + plain(kernel)
+	return "slipway-" + string(id) + "-" + kernel
 }
 
-// plain is a name that has no meaning to ssh or to a shell.
+// plain is a name that has no meaning to ssh or to a shell, and is no longer than
+// names are.
 func plain(name string) string {
+	name = name[:min(len(name), session.MaxName)]
 	return strings.Trim(strings.Map(func(r rune) rune {
 		switch {
 		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '.', r == '_', r == '-':
@@ -66,15 +68,26 @@ func names(sessions []Session, taken func(string) bool) map[session.ID][]string 
 		}
 		all[s.ID] = append(own, string(s.ID)+Domain)
 	}
-	// Two sessions of one name on one agent, of two people, have only their ids.
+	return unambiguous(sessions, all)
+}
+
+// unambiguous takes away what could mean two sessions, of two people with one
+// name on one agent for example, or a kernel of another session. An id always
+// means the session that has it.
+func unambiguous(sessions []Session, all map[session.ID][]string) map[session.ID][]string {
 	used := map[string]int{}
-	for _, own := range all {
-		for _, name := range own {
+	for _, s := range sessions {
+		for _, name := range all[s.ID] {
 			used[strings.ToLower(name)]++
+			for _, kernel := range s.Kernels {
+				used[strings.ToLower(kernel+"."+name)]++
+			}
 		}
 	}
 	for id, own := range all {
-		all[id] = slices.DeleteFunc(own, func(name string) bool { return used[strings.ToLower(name)] > 1 })
+		all[id] = slices.DeleteFunc(own, func(name string) bool {
+			return used[strings.ToLower(name)] > 1 && name != string(id)+Domain
+		})
 	}
 	return all
 }
@@ -92,7 +105,7 @@ func (c *Client) render(sessions []Session, names map[session.ID][]string) strin
 			var own []string
 			for _, name := range names[s.ID] {
 				if strings.HasSuffix(name, Domain) {
-					own = append(own, plain(kernel)+"."+name)
+					own = append(own, kernel+"."+name)
 				}
 			}
 			c.entry(&b, own, s.ID, kernel)

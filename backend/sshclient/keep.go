@@ -16,22 +16,55 @@ import (
 )
 
 // Keep has the configuration say what can be reached now. Keys of hosts that
-// are gone are forgotten.
+// are gone are forgotten. Ids and kernels that are not valid are left out, with
+// ssh_write_invalid; all else is written.
 func (c *Client) Keep(sessions []Session) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.written && slices.EqualFunc(c.sessions, sessions, same) {
+	if c.written && slices.EqualFunc(c.told, sessions, same) {
 		return nil
 	}
-	c.sessions = slices.Clone(sessions)
+	var refused error
+	c.told = slices.Clone(sessions)
+	c.sessions, refused = writable(sessions)
 	c.aliases = names(c.sessions, c.taken())
 	if err := c.write(); err != nil {
 		c.written = false
 		return fmt.Errorf("write the configuration for ssh: %w", err)
 	}
 	c.written = true
-	return nil
+	return refused
 }
+
+// writable returns the sessions that an entry can be written for. Ids and kernels
+// come from agents, and whatever the configuration holds ssh acts on.
+func writable(sessions []Session) ([]Session, error) {
+	var good []Session
+	var bad []string // agents
+	for _, s := range sessions {
+		valid := session.ValidID(string(s.ID))
+		if !valid || slices.ContainsFunc(s.Kernels, invalidKernel) {
+			bad = append(bad, plain(s.Agent))
+		}
+		if valid {
+			s.Kernels = slices.DeleteFunc(slices.Clone(s.Kernels), invalidKernel)
+			slices.Sort(s.Kernels)
+			s.Kernels = slices.Compact(s.Kernels)
+			good = append(good, s)
+		}
+	}
+	if len(bad) == 0 {
+		return good, nil
+	}
+	slices.Sort(bad)
+	return good, &session.Error{
+		Code:    "ssh_write_invalid",
+		Message: fmt.Sprintf("The configuration for ssh leaves out invalid data from %s.", strings.Join(slices.Compact(bad), ", ")),
+		Hint:    "Do not trust that machine until you know why it sends such data.",
+	}
+}
+
+func invalidKernel(name string) bool { return !session.ValidKernel(name) }
 
 func same(a, b Session) bool {
 	return a.ID == b.ID && a.Name == b.Name && a.Agent == b.Agent && slices.Equal(a.Kernels, b.Kernels)
@@ -90,6 +123,10 @@ func (c *Client) Pin(id session.ID, kernel string, host session.SSHHost) error {
 	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(host.Key))
 	if err != nil {
 		return &session.Error{Code: "ssh_open_invalid", Message: "The session told a key that is none.", Hint: "Start the session again with this version of Slipway.", Err: err}
+	}
+	if !session.ValidID(string(id)) || kernel != "" && !session.ValidKernel(kernel) {
+		return &session.Error{Code: "ssh_open_invalid", Message: "The session has an invalid id or kernel.",
+			Hint: "Do not trust its machine until you know why it sends such data."}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
