@@ -57,10 +57,10 @@ func writable(sessions []Session) ([]Session, error) {
 		return good, nil
 	}
 	slices.Sort(bad)
+	from := strings.Join(slices.Compact(bad), ", ")
 	return good, &session.Error{
-		Code:    "ssh_write_invalid",
-		Message: fmt.Sprintf("The configuration for ssh leaves out invalid data from %s.", strings.Join(slices.Compact(bad), ", ")),
-		Hint:    "Do not trust that machine until you know why it sends such data.",
+		Code: "ssh_write_invalid", Message: fmt.Sprintf("The configuration for ssh leaves out invalid data from %s.", from),
+		Hint: "Do not trust that machine until you know why it sends such data.",
 	}
 }
 
