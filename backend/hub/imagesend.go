@@ -67,6 +67,9 @@ func (s *sending) run(ctx context.Context) error {
 		if parts, err = s.from.Agent.DescribeImage(ctx, s.image); err != nil {
 			return "", err
 		}
+		if parts.Refs, err = asked(s.image, parts); err != nil {
+			return "", err
+		}
 		parts.Owners = []string{s.owner}
 		arrival, err := s.to.Agent.ExpectImage(ctx, parts)
 		return fmt.Sprintf("%d of %d layers are there already", arrival.Present, len(parts.Layers)), err
@@ -85,6 +88,31 @@ func (s *sending) run(ctx context.Context) error {
 		err = errors.Join(err, s.to.Agent.ForgetImage(ending, parts.ID))
 	}
 	return err
+}
+
+// asked returns the names that an image keeps on its way: the one that it was
+// asked for by, and none of those that its agent adds, which would take names
+// away from images of the machine that receives it. One that was asked for by its
+// content must be that.
+func asked(image string, parts session.ImageParts) ([]string, error) {
+	if session.ValidImageID(image) {
+		if !strings.HasPrefix(parts.ID, image) {
+			return nil, &session.Error{
+				Code: "image_send_invalid", Message: "The agent describes another image than the one that was asked for.",
+				Hint: "Do not trust that machine until you know why.",
+			}
+		}
+		return nil, nil
+	}
+	if digest := session.ImageDigest(image); digest != "" && digest != parts.ID {
+		return nil, nil // its name may stand for other content there
+	}
+	for _, ref := range parts.Refs {
+		if session.ValidImage(ref) && session.ImageDigest(ref) == "" && session.SameImage(ref, image) {
+			return []string{ref}, nil
+		}
+	}
+	return nil, nil
 }
 
 func (s *sending) carry(ctx context.Context, parts session.ImageParts) error {

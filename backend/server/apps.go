@@ -28,9 +28,9 @@ func (s *Server) listApps(r *http.Request) (any, error) {
 
 func (s *Server) appOut(r *http.Request, id session.ID, a session.App) api.App {
 	out := api.App{ID: a.ID, Title: a.Title, Kind: a.Kind, Port: a.Port, State: string(a.State), Dir: a.Dir, Found: a.Found, Error: maybe(a.Error, causeOut)}
-	if a.Kind == "web" {
-		out.URL = appAddress(r, id, a)
-		host := appHost{app: a.ID, session: id}
+	host := appHost{app: a.ID, session: id}
+	if a.Kind == "web" && host.valid() {
+		out.URL = appAddress(r, host, a.Path)
 		out.Door, out.LostDoor = doorOut(s.doors.of(host), a.Path, 0), s.doors.lostOf(host)
 	}
 	return out
@@ -38,10 +38,14 @@ func (s *Server) appOut(r *http.Request, id session.ID, a session.App) api.App {
 
 // appAddress is where an app stays for the life of its session: a name of its
 // own, because cookies tell names apart and ports not.
-func appAddress(r *http.Request, id session.ID, a session.App) string {
+func appAddress(r *http.Request, host appHost, path string) string {
 	_, port, _ := strings.Cut(r.Host, ":")
-	return "http://" + appHost{app: a.ID, session: id}.name() + ":" + port + "/" + strings.TrimPrefix(a.Path, "/")
+	return "http://" + host.name() + ":" + port + appPath(path)
 }
+
+// appPath is where an app's address begins, which its agent says: a path, and
+// nothing that could lead to another host.
+func appPath(path string) string { return localPath("/" + strings.TrimPrefix(path, "/")) }
 
 // openApp starts an app and answers when it does, with a ticket to enter by.
 func (s *Server) openApp(r *http.Request) (any, error) {
@@ -63,6 +67,10 @@ func (s *Server) openApp(r *http.Request) (any, error) {
 		return nil, err
 	}
 	host := appHost{app: app.ID, session: id}
+	if !host.valid() {
+		return nil, &session.Error{Code: "app_open_invalid", Message: "The app's name cannot be part of an address.",
+			Hint: "Use lower-case letters, digits and single dashes, at most 50 characters."}
+	}
 	s.apps.forget(host)
 	opened := api.Opened{App: s.appOut(r, id, app)}
 	if opened.App.URL == "" {
@@ -87,7 +95,7 @@ func (s *Server) openApp(r *http.Request) (any, error) {
 		if one, err := agent.Get(r.Context(), id); err == nil {
 			title = fmt.Sprintf("%s · %s", app.Title, one.Name)
 		}
-		opened.Windowed = s.hub.OpenWindow(hub.Window{URL: opened.URL, Title: title})
+		opened.Windowed = s.hub.OpenWindow(hub.Window{URL: opened.URL, Title: session.Printable(title)})
 	}
 	return opened, nil
 }

@@ -288,7 +288,8 @@ func doorOut(one *door, path string, wanted int) *api.Door {
 	if one == nil {
 		return nil
 	}
-	return &api.Door{Public: one.public, Port: one.port, Addresses: one.addresses(path), Instead: wanted != 0 && wanted != one.port}
+	instead := wanted != 0 && wanted != one.port
+	return &api.Door{Public: one.public, Port: one.port, Addresses: one.addresses(appPath(path)), Instead: instead}
 }
 
 // closeDoor shuts the door of an app. One that is not open is shut already.

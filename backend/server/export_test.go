@@ -18,6 +18,9 @@ func Decode[T any](data []byte) (T, error) { return decodeBytes[T](data) }
 // SpecIn exports specIn.
 var SpecIn = specIn
 
+// ArchiveName exports archiveName.
+var ArchiveName = archiveName
+
 // ForgetPorts makes the next request to any app ask where it is.
 func (s *Server) ForgetPorts() {
 	s.apps.mu.Lock()

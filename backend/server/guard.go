@@ -93,6 +93,16 @@ func parseAppHost(name string) (appHost, bool) {
 	return appHost{app: match[1], session: session.ID(match[2])}, true
 }
 
+// valid reports whether the name is one that leads back to the app: the parts
+// come from agents.
+func (a appHost) valid() bool {
+	parsed, ok := parseAppHost(a.name())
+	return ok && parsed == a && len(a.app) <= longestApp
+}
+
+// longestApp keeps the first label of the host name within the 63 bytes of DNS.
+const longestApp = 63 - len("-") - 12
+
 func (a appHost) name() string { return a.app + "-" + string(a.session) + ".localhost" }
 
 // fromOwnPage reports whether a request comes from a page of the host that it

@@ -20,8 +20,17 @@ import (
 	"slipway/backend/session"
 )
 
-// mostZipped is how many paths one archive is asked for.
-const mostZipped = 1000
+const (
+	// mostZipped is how many paths one archive is asked for.
+	mostZipped = 1000
+	// mostNames bounds the names in one archive, in bytes, which are kept until it
+	// is written: a directory without end ends there.
+	mostNames = 256 << 20
+	// mostName is the most bytes of one name, more than any file system has.
+	mostName = 1 << 10
+	// mostDepth is how many directories of an archive may lie in one another.
+	mostDepth = 1000
+)
 
 // zipFiles sends files and directories as one archive, which is made while it
 // is sent. What is no file, or a link, is left out. Where something fails on the
@@ -41,7 +50,8 @@ func (s *Server) zipFiles(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		roots = append(roots, zipped{path: session.FilePath(p), name: packed(info), info: info})
+		root, _ := archiveName(info.Name) // of the root of a place: its content stands at the archive's own
+		roots = append(roots, zipped{path: session.FilePath(p), name: root, info: info})
 	}
 	name := cmp.Or(r.URL.Query().Get("name"), roots[0].name, "files") + ".zip"
 	header := w.Header()
@@ -63,15 +73,28 @@ func (s *Server) zipFiles(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// packed is what a file is called in an archive; empty for the root of a place,
-// whose content stands at the archive's own root. A backslash, which is a plain
-// character where the file lies, would lead out of the directory that some
-// programs unpack to.
-func packed(info session.FileInfo) string {
-	if name := string(info.Name); name != "/" && name != "." {
-		return strings.ReplaceAll(name, `\`, "_")
+// archiveName is what a file is called in an archive, and false for what is not
+// the name of a file. Names come from other machines, and an archive is unpacked
+// on any system: a backslash, a drive, or dots and spaces alone would lead out of
+// the directory there, and control characters change how a list reads.
+func archiveName(name session.FilePath) (string, bool) {
+	text := string(name)
+	if text == "" || text == "." || text == ".." || strings.ContainsAny(text, "/\x00") || len(text) > mostName {
+		return "", false
 	}
-	return ""
+	text = strings.Map(func(r rune) rune {
+		if r == '\\' || session.Unprintable(r) {
+			return '_'
+		}
+		return r
+	}, text)
+	if len(text) > 1 && text[1] == ':' {
+		text = text[:1] + "_" + text[2:]
+	}
+	if strings.Trim(text, ". ") == "" {
+		text = "_" + text
+	}
+	return text, true
 }
 
 // zipped is one thing in an archive.
@@ -87,6 +110,7 @@ type zipping struct {
 	files *hub.Files
 	to    *zip.Writer
 	taken map[string]bool // names in the archive
+	names int             // bytes of them
 	work  *hub.Work       // that is told how far it is
 	done  atomic.Int64    // bytes of files
 	total atomic.Int64    // bytes of files; 0 while they are counted
@@ -118,7 +142,7 @@ func (z *zipping) count(ctx context.Context, some []zipped) (total int64, err er
 		switch {
 		case one.info.Link:
 		case one.info.Kind == session.KindFile:
-			total += one.info.Size
+			total += max(0, one.info.Size)
 		case one.info.Kind == session.KindDirectory:
 			err = z.each(ctx, one, func(inner zipped) error {
 				bytes, err := z.count(ctx, []zipped{inner})
@@ -144,6 +168,9 @@ func (z *zipping) add(one zipped) error {
 		return nil
 	}
 	one.name = z.free(one.name)
+	if z.names += len(one.name); z.names > mostNames {
+		return tooLarge("There are too many files for one archive.")
+	}
 	if one.info.Kind == session.KindDirectory {
 		return z.addDirectory(one)
 	}
@@ -171,9 +198,16 @@ func (z *zipping) addDirectory(dir zipped) error {
 	return z.each(z.ctx, dir, z.add)
 }
 
+func tooLarge(message string) error {
+	return &session.Error{Code: "file_archive_too-large", Message: message, Hint: "Archive parts of it."}
+}
+
 // each calls fn for everything in a directory; one that has gone meanwhile holds
 // nothing.
 func (z *zipping) each(ctx context.Context, dir zipped, fn func(zipped) error) error {
+	if strings.Count(dir.name, "/") >= mostDepth {
+		return tooLarge("The directories lie too deep for one archive.")
+	}
 	for after, more := session.FilePath(""), true; more; {
 		listing, err := z.files.Agent.ListFiles(ctx, z.files.Place, session.ListRequest{Path: dir.path, After: after})
 		if session.CodeOf(err).Detail() == session.DetailNotFound {
@@ -183,11 +217,15 @@ func (z *zipping) each(ctx context.Context, dir zipped, fn func(zipped) error) e
 			return err
 		}
 		for _, entry := range listing.Entries {
-			inner := zipped{path: session.FilePath(path.Join(string(dir.path), string(entry.Name))), name: path.Join(dir.name, packed(entry)), info: entry}
-			if err := fn(inner); err != nil {
+			after = entry.Name
+			name, ok := archiveName(entry.Name)
+			if !ok {
+				continue
+			}
+			inner := session.FilePath(path.Join(string(dir.path), string(entry.Name)))
+			if err := fn(zipped{path: inner, name: path.Join(dir.name, name), info: entry}); err != nil {
 				return err
 			}
-			after = entry.Name
 		}
 		more = listing.More && len(listing.Entries) > 0
 	}

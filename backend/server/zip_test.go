@@ -57,7 +57,7 @@ func TestSeveralFilesAreReadAsOneArchive(t *testing.T) {
 		return found, response
 	}
 	all, response := read("path=&name=data")
-	if len(all) != 8 || all["b/.._.._evil"] != "5" || all["a/deep/one"] != "1" || all["line\nbreak"] != "4" {
+	if len(all) != 8 || all["b/.._.._evil"] != "5" || all["a/deep/one"] != "1" || all["line_break"] != "4" {
 		t.Errorf("all of it: %q", all)
 	}
 	if got := response.Header.Get("Content-Disposition"); got != `attachment; filename=data.zip` {
