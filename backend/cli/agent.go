@@ -80,7 +80,7 @@ the next start needs no flags.`,
 			return err
 		}
 		if stdio {
-			return daemon.Bridge(ctx, home, p.Stdin, p.Stdout)
+			return daemon.Bridge(ctx, home, p.Stdin, p.raw.out)
 		}
 		settings, err := flags.settings()
 		if err != nil {

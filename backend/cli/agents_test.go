@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"slipway/backend/api"
+	"slipway/backend/session"
 )
 
 // sampleAgents are this computer, one that is reached, one that is lost, and one
@@ -264,7 +265,7 @@ func TestNextOperationTakesWhatIsNewer(t *testing.T) {
 }
 
 func TestQuestionsOfOtherMachinesCannotMoveTheCursor(t *testing.T) {
-	if got := printable("pass\x1b[2Jword\r\u0085\x07:\nagain"); got != "pass[2Jword:\nagain" {
+	if got := session.Printable("pass\x1b[2Jword\r\u0085\x07:\nagain"); got != "pass[2Jword:\nagain" {
 		t.Errorf("%q", got)
 	}
 }

@@ -180,7 +180,7 @@ func chooseApp(s api.Session, apps []api.App, named []string) (string, error) {
 
 // onDesktop reports whether a person sits before a display here.
 func (p *program) onDesktop() bool {
-	if !isTerminal(p.Stdout) {
+	if !isTerminal(p.raw.out) {
 		return false
 	}
 	return runtime.GOOS == "windows" || runtime.GOOS == "darwin" || p.Env("DISPLAY") != "" || p.Env("WAYLAND_DISPLAY") != ""

@@ -139,7 +139,7 @@ func (p *program) join(ctx context.Context, c *client, s api.Session, shell api.
 		offset = max(offset, shell.End-replay)
 	}
 	a := &attachment{
-		in: in, out: p.Stdout, size: p.terminalSize, resized: resized, offset: offset,
+		in: in, out: p.raw.out, size: p.terminalSize, resized: resized, offset: offset,
 		dial: func(ctx context.Context, first bool, offset uint64, client string) (terminal.Conn, error) {
 			path := fmt.Sprintf("%s?offset=%d&client=%s", sessionPath(s.ID, "terminals", shell.ID, "attach"), offset, client)
 			if first {
@@ -153,7 +153,7 @@ func (p *program) join(ctx context.Context, c *client, s api.Session, shell api.
 			return conn, err
 		},
 		lost: func() {
-			fmt.Fprint(p.Stderr, "\r\n[the connection is lost; trying again, Ctrl-P Ctrl-Q leaves]\r\n")
+			fmt.Fprint(p.raw.err, "\r\n[the connection is lost; trying again, Ctrl-P Ctrl-Q leaves]\r\n")
 		},
 	}
 	code, err := a.run(ctx)
@@ -165,7 +165,7 @@ func (p *program) join(ctx context.Context, c *client, s api.Session, shell api.
 	return code, err
 }
 
-func (p *program) hasTerminal() bool { return isTerminal(p.Stdin) && isTerminal(p.Stdout) }
+func (p *program) hasTerminal() bool { return isTerminal(p.Stdin) && isTerminal(p.raw.out) }
 
 func isTerminal(stream any) bool {
 	file, ok := stream.(*os.File)
@@ -174,7 +174,7 @@ func isTerminal(stream any) bool {
 
 // terminalSize is the size of the person's terminal, or a usual one.
 func (p *program) terminalSize() (cols, rows int) {
-	if file, ok := p.Stdout.(*os.File); ok {
+	if file, ok := p.raw.out.(*os.File); ok {
 		if cols, rows, err := term.GetSize(int(file.Fd())); err == nil && cols > 0 && rows > 0 {
 			return cols, rows
 		}

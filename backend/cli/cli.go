@@ -67,12 +67,13 @@ func Main(ctx context.Context, config Config) int {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	p := &program{Config: config, output: outputTable}
+	p := &program{Config: config, raw: screens{config.Stdout, config.Stderr}, output: outputTable}
+	p.Stdout, p.Stderr = &plainWriter{to: config.Stdout}, &plainWriter{to: config.Stderr}
 	root := p.rootCommand()
 	root.SetArgs(config.Args)
 	root.SetIn(config.Stdin)
-	root.SetOut(config.Stdout)
-	root.SetErr(config.Stderr)
+	root.SetOut(p.Stdout)
+	root.SetErr(p.Stderr)
 	err := root.ExecuteContext(ctx)
 	return p.finish(err)
 }
@@ -80,6 +81,7 @@ func Main(ctx context.Context, config Config) int {
 // program is one run of the command line.
 type program struct {
 	Config
+	raw    screens
 	output string // table or json
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/session"
 )
 
 func (p *program) cpCommand() *cobra.Command {
@@ -214,7 +215,7 @@ func (j *copying) uploadTree(ctx context.Context, source, target string) error {
 
 func (j *copying) leaveOut(name string) {
 	j.bar.clear()
-	j.notice("%s is left out: it is neither a file nor a directory.", printable(name))
+	j.notice("%s is left out: it is neither a file nor a directory.", session.Printable(name))
 }
 
 // down copies from the session.

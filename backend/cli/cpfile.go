@@ -252,10 +252,10 @@ type copyBar struct {
 }
 
 func newCopyBar(p *program) *copyBar {
-	if p.output == outputJSON || !isTerminal(p.Stderr) {
+	if p.output == outputJSON || !isTerminal(p.raw.err) {
 		return &copyBar{}
 	}
-	return &copyBar{w: p.Stderr}
+	return &copyBar{w: p.raw.err}
 }
 
 func (b *copyBar) begin(name string, done, size int64) {
@@ -287,7 +287,7 @@ func (b *copyBar) draw() {
 		left := float64(b.size-b.done) / rate
 		progress.Rate, progress.Left = int64(rate), &left
 	}
-	fmt.Fprintf(b.w, "\r\x1b[K%s  %s", printable(b.name), progressBar(progress))
+	fmt.Fprintf(b.w, "\r\x1b[K%s  %s", inLine(b.name), progressBar(progress))
 }
 
 // watch shows how far a file is read until it is stopped.

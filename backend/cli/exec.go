@@ -112,7 +112,7 @@ func (p *program) execute(ctx context.Context, c *client, s api.Session, request
 	if err != nil {
 		return 0, err
 	}
-	streams := terminal.ExecIO{Stdout: p.Stdout, Stderr: p.Stderr, Signals: numbers}
+	streams := terminal.ExecIO{Stdout: p.raw.out, Stderr: p.raw.err, Signals: numbers}
 	if request.Stdin {
 		streams.Stdin = p.Stdin
 	}

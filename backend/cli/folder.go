@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/session"
 )
 
 func folderPath(ref string, rest ...string) string {
@@ -199,9 +200,9 @@ left is in the trash then, from where it can be restored, or purged to its end.`
 			return api.Operation{}, err
 		}
 		if !yes && f.State != "deleting" {
-			question := fmt.Sprintf("Delete the folder %s with all that is in it for ever?", printable(f.Name))
+			question := fmt.Sprintf("Delete the folder %s with all that is in it for ever?", session.Printable(f.Name))
 			if f.Path != "" {
-				question = fmt.Sprintf("Forget the folder %s? What is in %s stays.", printable(f.Name), printable(f.Path))
+				question = fmt.Sprintf("Forget the folder %s? What is in %s stays.", session.Printable(f.Name), session.Printable(f.Path))
 			}
 			if err := p.confirm(ctx, question); err != nil {
 				return api.Operation{}, err

@@ -125,7 +125,7 @@ func (p *program) newProgress() *progress {
 	if p.output == outputJSON {
 		return &progress{w: io.Discard}
 	}
-	return &progress{w: p.Stderr, oneLine: isTerminal(p.Stderr)}
+	return &progress{w: p.raw.err, oneLine: isTerminal(p.raw.err)}
 }
 
 func (g *progress) show(s api.Session) {
@@ -135,6 +135,7 @@ func (g *progress) show(s api.Session) {
 			text += ", " + detail
 		}
 	}
+	text = inLine(text)
 	if text == g.last {
 		return
 	}

@@ -35,7 +35,7 @@ func (p *program) logsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return p.copyLogs(ctx, c, s.ID, opts, p.Stdout)
+		return p.copyLogs(ctx, c, s.ID, opts, p.raw.out)
 	})
 	return cmd
 }

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"slipway/backend/api"
+	"slipway/backend/session"
 )
 
 // operation begins a piece of long work. Whoever leaves while it is asked for
@@ -54,7 +55,7 @@ func (p *program) operates(begin func(context.Context, *client, []string) (api.O
 		if err != nil {
 			return err
 		}
-		show := &operationView{w: p.Stderr, oneLine: isTerminal(p.Stderr), quiet: p.output == outputJSON, shown: map[string]string{}}
+		show := &operationView{w: p.raw.err, oneLine: isTerminal(p.raw.err), quiet: p.output == outputJSON, shown: map[string]string{}}
 		ended, err := p.watchOperation(ctx, c, begun, show)
 		if ctx.Err() != nil {
 			ended, err = p.giveUp(ctx, c, begun, show)
@@ -183,7 +184,7 @@ func nextOperation(read func(any) error, now api.Operation) (api.Operation, erro
 // answerPrompt asks the person at the terminal, and hides what is secret.
 func (p *program) answerPrompt(ctx context.Context, c *client, id string, prompt api.Prompt) error {
 	if prompt.Kind == "notice" {
-		p.notice("%s", printable(prompt.Text))
+		p.notice("%s", session.Printable(prompt.Text))
 		return nil
 	}
 	answer, err := p.ask(ctx, prompt)
@@ -205,13 +206,13 @@ func (p *program) ask(ctx context.Context, prompt api.Prompt) (string, error) {
 	if !ok || !term.IsTerminal(int(in.Fd())) {
 		tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 		if err != nil {
-			return "", &failure{code: "cli_ask_unavailable", exit: ExitFailure, message: "It asks: " + printable(prompt.Text),
+			return "", &failure{code: "cli_ask_unavailable", exit: ExitFailure, message: "It asks: " + session.Printable(prompt.Text),
 				hint: "Run this where you can type, or answer in the user interface."}
 		}
 		defer tty.Close()
 		in = tty
 	}
-	text := strings.TrimRight(printable(prompt.Text), " \n")
+	text := strings.TrimRight(session.Printable(prompt.Text), " \n")
 	if prompt.Again {
 		text = "That was not accepted. " + text
 	}
@@ -271,17 +272,6 @@ func (p *program) confirm(ctx context.Context, question string) error {
 	return nil
 }
 
-// printable leaves out what could move the cursor: the text may come from
-// another machine.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return -1
-		}
-		return r
-	}, text)
-}
-
 // operationView shows the steps of an operation, each once it has ended, and
 // the one that goes on with its progress on one line of a terminal.
 type operationView struct {
@@ -308,20 +298,20 @@ func (v *operationView) show(o api.Operation) {
 		case over && v.shown[step.Name] != step.State:
 			v.clear()
 			v.shown[step.Name] = step.State
-			fmt.Fprintf(v.w, "%s %-8s %s", mark, step.State, printable(step.Title))
+			fmt.Fprintf(v.w, "%s %-8s %s", mark, step.State, session.Printable(step.Title))
 			if step.Detail != "" {
-				fmt.Fprintf(v.w, ": %s", printable(step.Detail))
+				fmt.Fprintf(v.w, ": %s", session.Printable(step.Detail))
 			}
 			fmt.Fprintln(v.w)
 			if step.Remedy != "" {
-				fmt.Fprintf(v.w, "           → %s\n", printable(step.Remedy))
+				fmt.Fprintf(v.w, "           → %s\n", session.Printable(step.Remedy))
 			}
 		}
 	}
 	if !v.oneLine || running == "" || o.Prompt != nil {
 		return
 	}
-	text := "… " + printable(running)
+	text := "… " + session.Printable(running)
 	if p := o.Progress; p != nil && p.Done < p.Total {
 		text += "  " + progressBar(*p)
 	}

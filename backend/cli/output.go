@@ -31,7 +31,7 @@ func (p *program) printJSON(raw json.RawMessage) error {
 		return err
 	}
 	out.WriteByte('\n')
-	_, err := p.Stdout.Write(out.Bytes())
+	_, err := p.Stdout.Write(escapeJSON(out.Bytes()))
 	return err
 }
 
@@ -43,6 +43,9 @@ func columns(w io.Writer, rows [][]string) {
 	}
 	widths := make([]int, len(rows[0]))
 	for n, row := range rows {
+		for i := range row {
+			row[i] = inLine(row[i])
+		}
 		for i, cell := range row {
 			if n == 0 {
 				cell = strings.TrimPrefix(cell, " ")

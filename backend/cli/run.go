@@ -269,7 +269,7 @@ func (p *program) runBatch(ctx context.Context, c *client, s api.Session, opts r
 			progress.clear()
 			showing = true
 			id := now.ID
-			go func() { logs <- p.copyLogs(ctx, c, id, logOptions{follow: true, tail: -1}, p.Stdout) }()
+			go func() { logs <- p.copyLogs(ctx, c, id, logOptions{follow: true, tail: -1}, p.raw.out) }()
 		}
 		if !showing {
 			progress.show(now)

@@ -89,7 +89,7 @@ func (p *program) carry(ctx context.Context, conn *websocket.Conn) error {
 		if kind == websocket.TextMessage {
 			return readSocketProblem(reader)
 		}
-		if _, err := io.Copy(p.Stdout, reader); err != nil {
+		if _, err := io.Copy(p.raw.out, reader); err != nil {
 			return nil //nolint:nilerr // ssh has left
 		}
 	}

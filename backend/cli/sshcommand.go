@@ -95,7 +95,7 @@ func (p *program) runSSH(ctx context.Context, c *client, s api.Session, options,
 	}
 	args := slices.Concat([]string{"-F", setup.ConfigFile}, options, access.Names[len(access.Names)-1:], command)
 	cmd := exec.Command(path, args...) //nolint:noctx // it ends by its own signals
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.Stdin, p.Stdout, p.Stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.Stdin, p.raw.out, p.raw.err
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt) // they are for ssh, which shares the terminal
 	err = cmd.Run()

@@ -6,6 +6,7 @@ package notify
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"slipway/backend/session"
@@ -18,6 +19,19 @@ type Notice struct {
 	Text    string
 	Urgent  bool // it needs an answer: an idle session is about to be reclaimed
 	At      time.Time
+}
+
+// Names and reasons come from agents, and a notice takes a person's screen.
+const (
+	longestTitle = 120 // characters
+	longestText  = 500
+)
+
+func clip(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return text
 }
 
 // longWait is how long a session has taken to run before its start is news.
@@ -56,7 +70,10 @@ func (j *Judge) See(s *session.Session, now time.Time) *Notice {
 	before := j.known[s.ID]
 	deadline := expires(s)
 	j.known[s.ID] = seen{s.Status, deadline != nil}
-	notice := func(title, text string) *Notice { return &Notice{Session: s.ID, Title: title, Text: text, At: now} }
+	notice := func(title, text string) *Notice {
+		title = strings.ReplaceAll(session.Printable(title), "\n", " ")
+		return &Notice{Session: s.ID, Title: clip(title, longestTitle), Text: clip(session.Printable(text), longestText), At: now}
+	}
 	switch {
 	case s.Status == before.status && deadline != nil && !before.warned:
 		n := notice(j.say(`"%s" is idle and about to end`, "유휴 세션 %s이(가) 곧 종료됩니다", s.Name), j.idle(*deadline, now))

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -34,6 +35,21 @@ func TestASessionThatWaitedIsNewsWhenItRuns(t *testing.T) {
 				t.Errorf("told twice: %+v", again)
 			}
 		})
+	}
+}
+
+// TestANoticeIsText has an agent send a name that would be commands to whatever
+// shows the notice, or no text that the desktop's bus takes.
+func TestANoticeIsText(t *testing.T) {
+	j := NewJudge([]session.Session{interactive(session.Pending)})
+	s := started(interactive(""), time.Minute)
+	s.Name = "x\x1b]0;owned\a\n\u202egnp.exe\xff\x00" + strings.Repeat("a", 1<<20)
+	n := j.See(&s, begin)
+	if n == nil {
+		t.Fatal("it is not told")
+	}
+	if len(n.Title) > 500 || !strings.HasPrefix(n.Title, `"x]0;owned gnp.exe`) || strings.ContainsFunc(n.Title, session.Unprintable) {
+		t.Errorf("the title is %.200q", n.Title)
 	}
 }
 
