@@ -20,7 +20,7 @@ func (c *Client) Machine(ctx context.Context) (session.Machine, error) {
 
 // Preview implements [session.Sessions].
 func (c *Client) Preview(ctx context.Context, owner string, s session.Spec) (session.Preview, error) {
-	return methodPreview.call(ctx, c, previewArgs{s, owner})
+	return methodPreview.call(ctx, c, previewArgs{s, owner}, specOf(s))
 }
 
 // Launch implements [session.Sessions]. A request without a Key gets one, so
@@ -34,38 +34,39 @@ func (c *Client) Launch(ctx context.Context, req session.LaunchRequest) (session
 
 // Get implements [session.Sessions].
 func (c *Client) Get(ctx context.Context, id session.ID) (session.Session, error) {
-	return methodGet.call(ctx, c, byID{id})
+	return methodGet.call(ctx, c, byID{id}, ofSession(id))
 }
 
 // List implements [session.Sessions].
 func (c *Client) List(ctx context.Context, filter session.Filter) ([]session.Session, error) {
-	return methodList.call(ctx, c, filter)
+	return methodList.call(ctx, c, filter, atMost[session.Session](filter.Limit))
 }
 
 // SetTags implements [session.Sessions].
 func (c *Client) SetTags(ctx context.Context, id session.ID, tags []string) (session.Session, error) {
-	return methodSetTags.call(ctx, c, tagsArgs{id, tags})
+	return methodSetTags.call(ctx, c, tagsArgs{id, tags}, ofSession(id))
 }
 
 // Rename implements [session.Sessions].
 func (c *Client) Rename(ctx context.Context, id session.ID, name string) (session.Session, error) {
-	return methodRename.call(ctx, c, renameArgs{id, name})
+	return methodRename.call(ctx, c, renameArgs{id, name}, ofSession(id))
 }
 
 // Terminate implements [session.Sessions].
 func (c *Client) Terminate(ctx context.Context, id session.ID, forced bool) (session.Session, error) {
-	return methodTerminate.call(ctx, c, terminateArgs{id, forced})
+	return methodTerminate.call(ctx, c, terminateArgs{id, forced}, ofSession(id))
 }
 
 // Watch implements [session.Sessions]. It fails with agent_watch_unavailable
 // when the stream is lost; the caller watches again from its cursor.
 func (c *Client) Watch(ctx context.Context, after session.Cursor, fn func(session.Event) error) error {
-	return methodWatch.follow(ctx, c, cursorArgs(after), fn)
+	order := ordered(after)
+	return methodWatch.follow(ctx, c, cursorArgs(after), fn, order)
 }
 
 // History implements [session.Sessions].
 func (c *Client) History(ctx context.Context, id session.ID) ([]session.Phase, error) {
-	return methodHistory.call(ctx, c, byID{id})
+	return methodHistory.call(ctx, c, byID{id}, all("session", func(p *session.Phase) bool { return p.Session == id }))
 }
 
 // Logs implements [session.Sessions]. The log goes on after a cut where the
@@ -76,7 +77,7 @@ func (c *Client) Logs(ctx context.Context, id session.ID, opts session.LogOption
 
 // Usage implements [session.Sessions].
 func (c *Client) Usage(ctx context.Context, id session.ID, since time.Time) ([]session.Usage, error) {
-	return methodUsage.call(ctx, c, sinceArgs{id, since})
+	return methodUsage.call(ctx, c, sinceArgs{id, since}, all("session", func(u *session.Usage) bool { return u.Session == id }))
 }
 
 // ListTerminals implements [session.Terminals].
@@ -126,7 +127,7 @@ func (c *Client) ListApps(ctx context.Context, id session.ID) ([]session.App, er
 
 // StartApp implements [session.Apps].
 func (c *Client) StartApp(ctx context.Context, id session.ID, req session.AppRequest) (session.App, error) {
-	return methodStartApp.call(ctx, c, startArgs{id, req})
+	return methodStartApp.call(ctx, c, startArgs{id, req}, func(a *session.App) string { return another("app", a.ID == req.App) })
 }
 
 // StopApp implements [session.Apps].
@@ -157,12 +158,12 @@ func (c *Client) Accounts(ctx context.Context, span session.AccountSpan) ([]sess
 
 // SetPriority implements [session.Queue].
 func (c *Client) SetPriority(ctx context.Context, id session.ID, priority int) (session.Session, error) {
-	return methodSetPriority.call(ctx, c, priorityArgs{id, priority})
+	return methodSetPriority.call(ctx, c, priorityArgs{id, priority}, ofSession(id))
 }
 
 // Keep implements [session.Queue].
 func (c *Client) Keep(ctx context.Context, id session.ID, length session.Duration) (session.Session, error) {
-	return methodKeep.call(ctx, c, keepArgs{id, length})
+	return methodKeep.call(ctx, c, keepArgs{id, length}, ofSession(id))
 }
 
 // SimulateIdle implements [session.Queue].
@@ -192,7 +193,7 @@ func (c *Client) SendImage(ctx context.Context, wish session.ImageWish) (io.Read
 
 // ExpectImage implements [session.ImageTransfers].
 func (c *Client) ExpectImage(ctx context.Context, parts session.ImageParts) (session.ImageArrival, error) {
-	return methodExpectImage.call(ctx, c, parts)
+	return methodExpectImage.call(ctx, c, parts, arrivalOf(parts))
 }
 
 // ReceiveImage implements [session.ImageTransfers]. ctx bounds only the beginning.

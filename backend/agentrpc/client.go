@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"time"
 
@@ -31,6 +32,8 @@ type ClientConfig struct {
 	// Patience is how long a call that was cut waits for the connection to come
 	// back; 0: 15 s, negative: not at all.
 	Patience time.Duration
+	// Distrust is told of everything that the agent sent and may not; nil: nobody.
+	Distrust func(error)
 }
 
 // Client is a [session.Agent] whose machine is elsewhere. It holds no
@@ -40,6 +43,7 @@ type Client struct {
 	opener   Opener
 	waiter   Waiter // nil: the opener cannot wait
 	patience time.Duration
+	distrust func(error)
 	codec    codec
 }
 
@@ -47,7 +51,7 @@ var _ session.Agent = (*Client)(nil)
 
 // NewClient returns a client. It says nothing before it is asked.
 func NewClient(config ClientConfig) *Client {
-	c := &Client{name: config.Name, opener: config.Opener, patience: config.Patience}
+	c := &Client{name: config.Name, opener: config.Opener, patience: config.Patience, distrust: config.Distrust}
 	c.waiter, _ = config.Opener.(Waiter)
 	if c.name == nil {
 		c.name = func() string { return "" }
@@ -243,14 +247,16 @@ func (c *Client) fail(ctx context.Context, s spec, err error) error {
 		err = context.DeadlineExceeded
 	case errors.As(err, &answered) && answered.Code != codeForgotten:
 		return err
+	case refused(err):
+		return c.refuse(err)
 	case isTimeout(err):
 		err = errors.Join(context.DeadlineExceeded, err)
 	}
 	return unavailable(c.name(), s.verb, err)
 }
 
-// call makes a plain call.
-func (m plain[A, R]) call(ctx context.Context, c *Client, args A) (R, error) {
+// call makes a plain call whose answer is good and fits.
+func (m plain[A, R]) call(ctx context.Context, c *Client, args A, fits ...fit[R]) (R, error) {
 	var result R
 	wish, err := c.wish(m.spec, args)
 	if err != nil {
@@ -268,15 +274,29 @@ func (m plain[A, R]) call(ctx context.Context, c *Client, args A) (R, error) {
 	if call.release() {
 		call.wire.stream.Close()
 	}
-	if err := json.Unmarshal(call.answer, &result); err != nil {
-		return result, unavailable(c.name(), m.verb, broken("an answer to %s: %v", m.name, err))
+	return judge(c, m.spec, call.answer, fits)
+}
+
+// judge reads the answer to a call.
+func judge[R any](c *Client, s spec, answer []byte, fits []fit[R]) (R, error) {
+	var result, nothing R
+	err := decodeReply(answer, &result)
+	for _, fit := range fits {
+		if err == nil {
+			if problem := fit(&result); problem != "" {
+				err = misfit(problem)
+			}
+		}
+	}
+	if err != nil {
+		return nothing, c.refuse(fmt.Errorf("the answer to %s: %w", s.name, err))
 	}
 	return result, nil
 }
 
 // follow calls fn for everything that is watched until ctx ends, fn fails or
-// the stream is lost.
-func (m feed[A, V]) follow(ctx context.Context, c *Client, args A, fn func(V) error) error {
+// the stream is lost. What fits refuses is told to nobody.
+func (m feed[A, V]) follow(ctx context.Context, c *Client, args A, fn, fits func(V) error) error {
 	wish, err := c.wish(m.spec, args)
 	if err != nil {
 		return err
@@ -294,7 +314,7 @@ func (m feed[A, V]) follow(ctx context.Context, c *Client, args A, fn func(V) er
 		}
 		return c.fail(ctx, m.spec, err)
 	}
-	err = watchFrames(call.wire, fn)
+	err = watchFrames(call.wire, fn, fits)
 	if call.release() {
 		call.wire.abandon()
 	}
@@ -310,7 +330,7 @@ type ownError struct{ err error }
 
 func (e *ownError) Error() string { return e.err.Error() }
 
-func watchFrames[V any](w *wire, fn func(V) error) error {
+func watchFrames[V any](w *wire, fn, fits func(V) error) error {
 	for {
 		if err := w.stream.SetReadDeadline(time.Now().Add(aliveWithin)); err != nil {
 			return err
@@ -325,8 +345,11 @@ func watchFrames[V any](w *wire, fn func(V) error) error {
 			return parseFailure(body)
 		case kindEvent:
 			var value V
-			if err := json.Unmarshal(body, &value); err != nil {
-				return broken("an event: %v", err)
+			if err := decodeReply(body, &value); err != nil {
+				return err
+			}
+			if err := fits(value); err != nil {
+				return err
 			}
 			if err := fn(value); err != nil {
 				return &ownError{err}
@@ -350,7 +373,7 @@ func (m duplex[A]) open(ctx context.Context, c *Client, args A) (net.Conn, error
 	if err != nil {
 		return nil, err
 	}
-	return &conn{wire: call.wire}, nil
+	return &conn{wire: call.wire, client: c}, nil
 }
 
 // open makes the call and leaves its stream open when ctx ends.

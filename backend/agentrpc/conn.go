@@ -13,6 +13,7 @@ import (
 // reads as io.ErrUnexpectedEOF.
 type conn struct {
 	wire   *wire
+	client *Client // whose agent the peer is; nil: it is a caller
 	closed atomic.Bool
 
 	// The reader's own.
@@ -77,6 +78,8 @@ func (c *conn) cause(err error) error {
 		return net.ErrClosed
 	case errors.Is(err, net.ErrClosed):
 		return io.ErrUnexpectedEOF
+	case c.client != nil && refused(err):
+		return c.client.refuse(err)
 	}
 	return err
 }

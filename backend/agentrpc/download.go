@@ -2,7 +2,6 @@ package agentrpc
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -67,11 +66,11 @@ func (r *reader[A]) begin(args A) error {
 		return call.release()
 	}
 	var head downloadHead
-	if err := json.Unmarshal(call.answer, &head); err != nil {
+	if err := decodeReply(call.answer, &head); err != nil {
 		if release() {
 			call.wire.abandon()
 		}
-		return broken("the answer to %s: %v", r.method.name, err)
+		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -105,7 +104,7 @@ func (r *reader[A]) Read(p []byte) (int, error) {
 		switch {
 		case errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &told):
 			r.end = err
-		case r.ctx.Err() != nil || isProtocol(err):
+		case r.ctx.Err() != nil || refused(err):
 			r.end = r.client.fail(r.ctx, r.method.spec, err)
 		default:
 			r.end = r.resume(err)
@@ -118,7 +117,12 @@ func (r *reader[A]) Read(p []byte) (int, error) {
 func (r *reader[A]) resume(cause error) error {
 	r.drop()
 	for try := 0; r.client.waiter != nil && r.base >= 0 && r.client.waitUp(r.ctx, try); try++ {
-		err := r.begin(r.method.at(r.args, r.base+r.read))
+		at := r.base + r.read
+		err := r.begin(r.method.at(r.args, at))
+		if err == nil && r.base != at {
+			r.drop()
+			err = misfit("a download goes on elsewhere than was asked for")
+		}
 		var lost *lostError
 		if !errors.As(err, &lost) {
 			if err != nil {

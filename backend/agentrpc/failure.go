@@ -2,7 +2,6 @@ package agentrpc
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -61,8 +60,8 @@ func readFailure(w *wire, h header) error {
 
 func parseFailure(body []byte) error {
 	var f failure
-	if err := json.Unmarshal(body, &f); err != nil || f.Code == "" {
-		return broken("a failure without a code: %v", err)
+	if err := decodeReply(body, &f); err != nil {
+		return fmt.Errorf("a failure: %w", err)
 	}
 	return &session.Error{Code: f.Code, Message: f.Message, Hint: f.Hint, Fields: f.Fields}
 }

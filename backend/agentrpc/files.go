@@ -65,17 +65,20 @@ var (
 			return a.StatFile(ctx, r.Place, r.Path)
 		}}
 	methodReadFile     = download[readFileArgs]{spec{"file.read", "read", tunnel.Bulk, read, short}, openFile, readFileArgs.at}
-	methodChecksumFile = plain[fileArgs, string]{spec{"file.checksum", "read", tunnel.Control, read, checking},
-		func(ctx context.Context, a session.Agent, r fileArgs) (string, error) {
-			return a.ChecksumFile(ctx, r.Place, r.Path)
+	methodChecksumFile = plain[fileArgs, checksum]{spec{"file.checksum", "read", tunnel.Control, read, checking},
+		func(ctx context.Context, a session.Agent, r fileArgs) (checksum, error) {
+			sum, err := a.ChecksumFile(ctx, r.Place, r.Path)
+			return checksum(sum), err
 		}}
-	methodUploadOffset = plain[uploadArgs, int64]{spec{"file.offset", "read", tunnel.Control, read, short},
-		func(ctx context.Context, a session.Agent, r uploadArgs) (int64, error) {
-			return a.UploadOffset(ctx, r.Place, r.Upload)
+	methodUploadOffset = plain[uploadArgs, position]{spec{"file.offset", "read", tunnel.Control, read, short},
+		func(ctx context.Context, a session.Agent, r uploadArgs) (position, error) {
+			at, err := a.UploadOffset(ctx, r.Place, r.Upload)
+			return position(at), err
 		}}
-	methodWriteUpload = upload[uploadArgs, int64]{spec{"file.write", "write", tunnel.Bulk, once, short},
-		func(ctx context.Context, a session.Agent, r uploadArgs, from io.Reader) (int64, error) {
-			return a.WriteUpload(ctx, r.Place, r.Upload, from)
+	methodWriteUpload = upload[uploadArgs, position]{spec{"file.write", "write", tunnel.Bulk, once, short},
+		func(ctx context.Context, a session.Agent, r uploadArgs, from io.Reader) (position, error) {
+			at, err := a.WriteUpload(ctx, r.Place, r.Upload, from)
+			return position(at), err
 		}}
 	methodFinishUpload = plain[finishArgs, session.FileInfo]{spec{"file.finish", "write", tunnel.Control, again, checking},
 		func(ctx context.Context, a session.Agent, r finishArgs) (session.FileInfo, error) {
@@ -101,7 +104,7 @@ var (
 
 // ListFiles implements [session.Files].
 func (c *Client) ListFiles(ctx context.Context, place session.Place, req session.ListRequest) (session.FileListing, error) {
-	return methodListFiles.call(ctx, c, listFilesArgs{place, req})
+	return methodListFiles.call(ctx, c, listFilesArgs{place, req}, nextPart(req))
 }
 
 // StatFile implements [session.Files].
@@ -129,18 +132,21 @@ type limited struct {
 
 // ChecksumFile implements [session.Files].
 func (c *Client) ChecksumFile(ctx context.Context, place session.Place, path session.FilePath) (string, error) {
-	return methodChecksumFile.call(ctx, c, fileArgs{Place: place, Path: path})
+	sum, err := methodChecksumFile.call(ctx, c, fileArgs{Place: place, Path: path})
+	return string(sum), err
 }
 
 // UploadOffset implements [session.Files].
 func (c *Client) UploadOffset(ctx context.Context, place session.Place, up session.Upload) (int64, error) {
-	return methodUploadOffset.call(ctx, c, uploadArgs{place, up})
+	at, err := methodUploadOffset.call(ctx, c, uploadArgs{place, up})
+	return int64(at), err
 }
 
 // WriteUpload implements [session.Files]. It fails with agent_write_unavailable
 // where it is cut; UploadOffset tells then what has come.
 func (c *Client) WriteUpload(ctx context.Context, place session.Place, up session.Upload, from io.Reader) (int64, error) {
-	return methodWriteUpload.send(ctx, c, uploadArgs{place, up}, from)
+	at, err := methodWriteUpload.send(ctx, c, uploadArgs{place, up}, from)
+	return int64(at), err
 }
 
 // FinishUpload implements [session.Files].

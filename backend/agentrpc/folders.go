@@ -61,7 +61,7 @@ func (c *Client) ListFolders(ctx context.Context, filter session.FolderFilter) (
 
 // GetFolder implements [session.Folders].
 func (c *Client) GetFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
-	return methodGetFolder.call(ctx, c, byFolder{id})
+	return methodGetFolder.call(ctx, c, byFolder{id}, ofFolder(id))
 }
 
 // CreateFolder implements [session.Folders].
@@ -71,17 +71,17 @@ func (c *Client) CreateFolder(ctx context.Context, req session.FolderRequest) (s
 
 // UpdateFolder implements [session.Folders].
 func (c *Client) UpdateFolder(ctx context.Context, id session.FolderID, change session.FolderChange) (session.Folder, error) {
-	return methodUpdateFolder.call(ctx, c, folderChangeArgs{id, change})
+	return methodUpdateFolder.call(ctx, c, folderChangeArgs{id, change}, ofFolder(id))
 }
 
 // TrashFolder implements [session.Folders].
 func (c *Client) TrashFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
-	return methodTrashFolder.call(ctx, c, byFolder{id})
+	return methodTrashFolder.call(ctx, c, byFolder{id}, ofFolder(id))
 }
 
 // RestoreFolder implements [session.Folders].
 func (c *Client) RestoreFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
-	return methodRestoreFolder.call(ctx, c, byFolder{id})
+	return methodRestoreFolder.call(ctx, c, byFolder{id}, ofFolder(id))
 }
 
 // DeleteFolder implements [session.Folders].
@@ -92,5 +92,5 @@ func (c *Client) DeleteFolder(ctx context.Context, id session.FolderID) error {
 
 // StopDeleting implements [session.Folders].
 func (c *Client) StopDeleting(ctx context.Context, id session.FolderID) (session.Folder, error) {
-	return methodStopDeleting.call(ctx, c, byFolder{id})
+	return methodStopDeleting.call(ctx, c, byFolder{id}, ofFolder(id))
 }

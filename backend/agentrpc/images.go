@@ -59,17 +59,17 @@ func (c *Client) PullImage(ctx context.Context, req session.PullRequest) (sessio
 
 // CommitSession implements [session.Images].
 func (c *Client) CommitSession(ctx context.Context, id session.ID, req session.CommitRequest) (session.ImageWork, error) {
-	return methodCommitSession.call(ctx, c, commitArgs{id, req})
+	return methodCommitSession.call(ctx, c, commitArgs{id, req}, func(w *session.ImageWork) string { return another("session", w.Session == id) })
 }
 
 // AwaitImageWork implements [session.Images].
 func (c *Client) AwaitImageWork(ctx context.Context, id string, after uint64) (session.ImageWork, error) {
-	return methodAwaitImageWork.call(ctx, c, workArgs{id, after})
+	return methodAwaitImageWork.call(ctx, c, workArgs{id, after}, ofWork(id))
 }
 
 // CancelImageWork implements [session.Images].
 func (c *Client) CancelImageWork(ctx context.Context, id string) (session.ImageWork, error) {
-	return methodCancelImageWork.call(ctx, c, workArgs{Work: id})
+	return methodCancelImageWork.call(ctx, c, workArgs{Work: id}, ofWork(id))
 }
 
 // RemoveImage implements [session.Images].

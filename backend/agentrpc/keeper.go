@@ -58,7 +58,7 @@ var _ session.Keeper = (*Client)(nil)
 // asked for: of its answer what is not asked for is left out, and one that has
 // nothing older than what is known ends in an error.
 func (c *Client) Audit(ctx context.Context, asked session.AuditQuery) ([]session.AuditEntry, error) {
-	entries, err := methodAudit.call(ctx, c, asked)
+	entries, err := methodAudit.call(ctx, c, asked, atMost[session.AuditEntry](asked.Limit))
 	if err == nil && !asked.Before.IsZero() && slices.ContainsFunc(entries, func(e session.AuditEntry) bool { return e.At.Equal(asked.Before) }) {
 		err = unsupported("audit")
 	}

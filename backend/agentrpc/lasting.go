@@ -42,6 +42,8 @@ type lasting struct {
 	window uint64 // how many bytes the peer may send beyond those that were taken
 	every  uint64 // after how many the peer is told
 	parts  bool   // it is the side that takes leave, when neither has more to say
+	// refuse makes the failure of a peer that breaks the rules; nil: it is told as it is.
+	refuse func(error) error
 
 	mu      sync.Mutex // guards everything below
 	changed sync.Cond  // of mu; broadcast at every change
@@ -257,7 +259,10 @@ func (e *lasting) receive(w *wire) {
 		if err == nil {
 			err = e.frame(w, h)
 		}
-		if isProtocol(err) {
+		if refused(err) {
+			if e.refuse != nil {
+				err = e.refuse(err)
+			}
 			e.finish(err)
 		}
 		if err != nil {
@@ -282,7 +287,7 @@ func (e *lasting) frame(w *wire, h header) error {
 		}
 	case kindFailure:
 		err := readFailure(w, h)
-		if isProtocol(err) || errors.Is(err, io.ErrUnexpectedEOF) {
+		if refused(err) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return err
 		}
 		e.finish(farFailure(err))

@@ -2,7 +2,6 @@ package agentrpc
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -46,12 +45,16 @@ func (m duplex[A]) openLasting(ctx context.Context, c *Client, wish *wish) (net.
 		return nil, err
 	}
 	var answer lastingAnswer
-	if err := json.Unmarshal(call.answer, &answer); err != nil || answer.Lasting == nil {
-		return &conn{wire: call.wire}, nil //nolint:nilerr // an older handler answers as it likes
+	if err := decodeReply(call.answer, &answer); err != nil {
+		call.wire.abandon()
+		return nil, c.fail(ctx, wish.spec, err)
+	}
+	if answer.Lasting == nil { // an older handler
+		return &conn{wire: call.wire, client: c}, nil
 	}
 	wish.lasting.Begun = true
 	l := &caller{lasting: newLasting(m.window), client: c, wish: wish, stream: call.wire.stream}
-	l.parts = true
+	l.parts, l.refuse = true, c.refuse
 	if _, err := l.attach(call.wire, *answer.Lasting); err != nil {
 		call.wire.abandon()
 		return nil, c.fail(ctx, wish.spec, err)
@@ -107,6 +110,9 @@ func (c *caller) reopen() (*wire, error) {
 		case session.CodeOf(err) == CodeBusy:
 			continue
 		}
+		if refused(err) {
+			err = c.client.refuse(err)
+		}
 		return nil, fmt.Errorf("%w: %w", io.ErrUnexpectedEOF, err)
 	}
 }
@@ -127,9 +133,12 @@ func (c *caller) again(ctx context.Context, try int) (*wire, error) {
 		return nil, err
 	}
 	var answer lastingAnswer
-	if err := json.Unmarshal(call.answer, &answer); err != nil || answer.Lasting == nil {
+	if err = decodeReply(call.answer, &answer); err == nil && answer.Lasting == nil {
+		err = misfit("the stream that goes on does not last")
+	}
+	if err != nil {
 		call.wire.abandon()
-		return nil, broken("an answer to %s: %s", c.wish.spec.name, call.answer)
+		return nil, err
 	}
 	if _, err := c.attach(call.wire, *answer.Lasting); err != nil {
 		call.wire.abandon()

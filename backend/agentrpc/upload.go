@@ -2,7 +2,6 @@ package agentrpc
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 
@@ -93,10 +92,7 @@ func (m upload[A, R]) send(ctx context.Context, c *Client, args A, from io.Reade
 		}
 		return result, c.fail(ctx, m.spec, err)
 	}
-	if err := json.Unmarshal(answer, &result); err != nil {
-		return result, unavailable(c.name(), m.verb, broken("an answer to %s: %v", m.name, err))
-	}
-	return result, nil
+	return judge[R](c, m.spec, answer, nil)
 }
 
 // writerTo writes data frames.

@@ -1,0 +1,204 @@
+package agentrpc
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"slipway/backend/session"
+	"slipway/backend/vet"
+)
+
+// CodeReply says that an agent sent data that nothing may use.
+const CodeReply session.Code = "agent_reply_invalid"
+
+// maxDecoded bounds the memory that one message becomes. The JSON of an element
+// may be three bytes long and its struct a kilobyte.
+const maxDecoded = 512 << 20
+
+// Results that are a single text or number.
+type (
+	checksum string
+	position int64
+)
+
+// gate checks everything that an agent sends, with what only this package reads.
+var gate = vet.New(vet.Tables{
+	Types: map[reflect.Type]vet.Rule{
+		reflect.TypeFor[checksum]():                     vet.Checksum,
+		reflect.TypeFor[position]():                     vet.Offset,
+		reflect.TypeFor[[]session.Session]():            vet.List(vet.MostSessions),
+		reflect.TypeFor[[]session.Phase]():              vet.List(vet.MostSessions),
+		reflect.TypeFor[[]session.Usage]():              vet.List(vet.MostRows),
+		reflect.TypeFor[[]session.Terminal]():           vet.List(vet.MostSessions),
+		reflect.TypeFor[[]session.App]():                vet.List(vet.MostSessions),
+		reflect.TypeFor[[]session.DevicePoint]():        vet.List(vet.MostRows),
+		reflect.TypeFor[[]session.Account]():            vet.List(vet.MostRows),
+		reflect.TypeFor[[]session.Check]():              vet.List(vet.MostSessions),
+		reflect.TypeFor[[]session.Folder]():             vet.List(vet.MostSessions),
+		reflect.TypeFor[[]session.Image]():              vet.List(vet.MostSessions),
+		reflect.TypeFor[[]session.AuditEntry]():         vet.List(session.MostAudit),
+		reflect.TypeFor[[]session.KnownDevice]():        vet.List(vet.MostSessions),
+		reflect.TypeFor[map[string]session.Allowance](): vet.Table(vet.MostSessions, vet.Owner),
+	},
+	Fields: map[reflect.Type]vet.Fields{
+		reflect.TypeFor[Hello](): {
+			"Version": vet.Whole(0, 1<<20), "Oldest": vet.Whole(0, 1<<20), "Methods": vet.List(1000, vet.Line(64)), "Program": vet.Line(128),
+		},
+		reflect.TypeFor[downloadHead]():  {"Offset": vet.Whole(-1, 1<<62)},
+		reflect.TypeFor[lastingAt]():     {"Received": vet.Offset, "Window": vet.Offset},
+		reflect.TypeFor[lastingAnswer](): {},
+		reflect.TypeFor[failure]():       {"Message": vet.Prose(maxFailure), "Hint": vet.Prose(maxFailure), "Fields": vet.List(1000)},
+	},
+})
+
+// decodeReply reads what an agent sent into result, which it leaves unusable
+// where it fails.
+func decodeReply[R any](body []byte, result *R) error {
+	weight, err := gate.Weight(reflect.TypeFor[R]())
+	if err != nil {
+		return &vet.Fault{Problem: err.Error()}
+	}
+	if objects := 1 + bytes.Count(body, []byte{'{'}); objects*weight+32*bytes.Count(body, []byte{','}) > maxDecoded {
+		return &vet.Fault{Problem: fmt.Sprintf("%d bytes hold too much", len(body))}
+	}
+	if err := json.Unmarshal(body, result); err != nil {
+		return &vet.Fault{Problem: vet.Quote(err.Error()) + " came of reading it"}
+	}
+	return gate.Check(result)
+}
+
+// misfit is the fault of an answer that is good by itself and not one to what was
+// asked.
+func misfit(problem string) error { return &vet.Fault{Problem: problem} }
+
+// refused reports whether err says that the agent sent what it may not.
+func refused(err error) bool {
+	var fault *vet.Fault
+	return errors.As(err, &fault) || isProtocol(err)
+}
+
+// refuse makes the failure of a call to which the agent sent what it may not, and
+// tells of it.
+func (c *Client) refuse(err error) error {
+	problem := err.Error()
+	var fault *vet.Fault
+	if errors.As(err, &fault) {
+		problem = fault.Error()
+	}
+	e := &session.Error{Code: CodeReply, Message: fmt.Sprintf("The agent %s sent invalid data: %s.", c.name(), problem), Err: err,
+		Hint: "The data is not used. Upgrade Slipway on both machines. If it happens again, ask whoever runs that machine, or remove it."}
+	if c.distrust != nil {
+		c.distrust(e)
+	}
+	return e
+}
+
+// What an answer must be about.
+type fit[R any] = func(*R) string
+
+func ofSession(id session.ID) fit[session.Session] {
+	return func(s *session.Session) string { return another("session", s.ID == id) }
+}
+
+func ofFolder(id session.FolderID) fit[session.Folder] {
+	return func(f *session.Folder) string { return another("folder", f.ID == id) }
+}
+
+func ofWork(id string) fit[session.ImageWork] {
+	return func(w *session.ImageWork) string { return another("piece of work", w.ID == id) }
+}
+
+// all judges each element of a list.
+func all[E any](what string, same func(*E) bool) fit[[]E] {
+	return func(list *[]E) string {
+		for i := range *list {
+			if !same(&(*list)[i]) {
+				return another(what, false)
+			}
+		}
+		return ""
+	}
+}
+
+// atMost judges the length of a list; 0: no bound was asked for.
+func atMost[E any](limit int) fit[[]E] {
+	return func(list *[]E) string {
+		if limit > 0 && len(*list) > limit {
+			return fmt.Sprintf("%d were asked for and %d came", limit, len(*list))
+		}
+		return ""
+	}
+}
+
+func another(what string, same bool) string {
+	if same {
+		return ""
+	}
+	return "it is about another " + what + " than was asked for"
+}
+
+// nextPart judges a part of a directory: it brings whoever reads on further.
+func nextPart(req session.ListRequest) fit[session.FileListing] {
+	return func(l *session.FileListing) string {
+		again := req.After != "" && slices.ContainsFunc(l.Entries, func(f session.FileInfo) bool { return f.Name == req.After })
+		if again || l.More && len(l.Entries) == 0 || req.Limit > 0 && len(l.Entries) > req.Limit {
+			return "it is not the next part of the directory"
+		}
+		return ""
+	}
+}
+
+// arrivalOf judges what is still missing of an image.
+func arrivalOf(parts session.ImageParts) fit[session.ImageArrival] {
+	return func(a *session.ImageArrival) string {
+		if a.ID != parts.ID {
+			return another("image", false)
+		}
+		known := map[string]bool{session.ImageConfig: true}
+		for _, layer := range parts.Layers {
+			known[layer.Digest] = true
+		}
+		for _, mark := range a.Missing {
+			if !known[mark.Part] {
+				return "it asks for a part that the image does not have"
+			}
+		}
+		return ""
+	}
+}
+
+// ordered judges the events after a cursor, one after the other: their numbers
+// grow, and another epoch begins with the whole state.
+func ordered(after session.Cursor) func(session.Event) error {
+	return func(e session.Event) error {
+		switch {
+		case e.Epoch != after.Epoch && e.Reset == nil:
+			return misfit("an event of another epoch came without the whole state")
+		case e.Epoch == after.Epoch && (e.Seq < after.Seq || e.Seq == after.Seq && e.Reset == nil):
+			return misfit(fmt.Sprintf("event %d came after event %d", e.Seq, after.Seq))
+		}
+		after = session.Cursor{Epoch: e.Epoch, Seq: e.Seq}
+		return nil
+	}
+}
+
+// specOf judges the spec of a preview. It repeats what was asked for, with
+// defaults; where that is wrong the preview says so, and what was asked for
+// stands for it, since only good specs are read from an agent.
+func specOf(asked session.Spec) fit[session.Preview] {
+	return func(p *session.Preview) string {
+		fault := gate.Check(&p.Spec)
+		switch {
+		case fault == nil:
+		case len(p.Errors) == 0:
+			return "spec." + fault.Error()
+		default:
+			p.Spec = asked.WithDefaults()
+		}
+		return ""
+	}
+}

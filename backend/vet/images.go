@@ -1,0 +1,59 @@
+package vet
+
+import (
+	"reflect"
+
+	"slipway/backend/session"
+)
+
+// images are the rules of what tells of images.
+var images = Tables{
+	Types: map[reflect.Type]Rule{
+		reflect.TypeFor[session.ImageWork](): Together(func(w *session.ImageWork) string {
+			if w.State == session.WorkFailed && w.Error == nil {
+				return "it failed and does not say why"
+			}
+			return ""
+		}),
+		reflect.TypeFor[map[string]string](): Each(labels),
+	},
+	Fields: map[reflect.Type]Fields{
+		reflect.TypeFor[session.Image](): {
+			"ID": imageID, "Refs": List(1000, reference), "Digests": List(1000, reference), "Arch": Maybe(word), "Origin": OrNone(),
+			"UsedBy": List(mostSessions), "Received": List(1000, owner),
+		},
+		// An origin is read from labels, which anybody can write: see OrNone.
+		reflect.TypeFor[session.ImageOrigin](): {
+			"Name": mark, "Owner": Maybe(owner), "Instance": Maybe(mark), "Session": Maybe(id), "SessionName": Maybe(name), "Base": Maybe(reference), "Series": Maybe(name),
+		},
+		reflect.TypeFor[session.ImageUser](): {"Name": name, "Owner": Maybe(owner)},
+		reflect.TypeFor[session.ImageWork](): {"ID": mark, "Ref": Maybe(reference), "Owner": Maybe(owner), "Session": Maybe(id), "Revision": Free},
+		reflect.TypeFor[session.ImageDisk](): {"Images": List(mostSessions)},
+		reflect.TypeFor[session.ImageRoom](): {"Containers": count},
+		reflect.TypeFor[session.ImageParts](): {
+			"ID": imageID, "Refs": List(1000, reference), "Arch": Maybe(word), "OS": Maybe(word), "Layers": List(mostLayers), "Owners": List(1000, owner),
+		},
+		reflect.TypeFor[session.ImageLayer]():   {"Digest": digest},
+		reflect.TypeFor[session.ImageArrival](): {"ID": imageID, "Missing": List(mostLayers + 1), "Present": Whole(0, mostLayers)},
+		reflect.TypeFor[session.PartMark](): {
+			"Part": Text("a part of an image", func(text string) bool { return text == session.ImageConfig || isDigest(text) }),
+		},
+	},
+}
+
+// labels cleans the labels of an image, which hold whatever its maker wrote.
+func labels(of *map[string]string) string {
+	const most = 10_000
+	if len(*of) > most {
+		return "there are too many labels"
+	}
+	for name, value := range *of {
+		switch {
+		case !still(name, mostTitle):
+			delete(*of, name)
+		case !plain(value, mostText):
+			(*of)[name] = clean(value, mostText, true)
+		}
+	}
+	return ""
+}

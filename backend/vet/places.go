@@ -1,0 +1,41 @@
+package vet
+
+import (
+	"path"
+	"reflect"
+	"strings"
+
+	"slipway/backend/session"
+)
+
+// places are the rules of what tells of files and folders. Names of files are
+// bytes that people and programs chose, of any kind: whoever prints one escapes
+// it. What they never do is lead to another directory.
+var places = Tables{Fields: map[reflect.Type]Fields{
+	reflect.TypeFor[session.FileInfo]():    {"Name": fileName, "Size": size, "Mode": Free, "Version": Maybe(mark)},
+	reflect.TypeFor[session.FileListing](): {"Path": filePath, "Entries": List(session.MaxListed), "Total": count},
+	reflect.TypeFor[session.DirectoryListing](): {
+		"Path": directory, "Parent": Maybe(directory), "Entries": List(session.MaxListed),
+	},
+	reflect.TypeFor[session.DirectoryEntry](): {"Name": fileName},
+	reflect.TypeFor[session.Folder](): {
+		"Name": folder, "Owner": Maybe(owner), "Agent": Line(64), "Path": Maybe(absolute), "Problem": message, "UsedBy": List(mostSessions),
+	},
+	reflect.TypeFor[session.FolderUsage]():   {"Files": count},
+	reflect.TypeFor[session.FolderRemoval](): {"Files": count, "OfFiles": count},
+	reflect.TypeFor[session.FolderUser]():    {"Name": name, "Owner": Maybe(owner)},
+}}
+
+var (
+	// fileName is "/" of the root.
+	fileName = Text("the name of a file", func(text string) bool {
+		return text == "/" || len(text) <= mostPath && text != "" && text != "." && text != ".." && !strings.ContainsAny(text, "/\x00")
+	})
+	filePath = Text("an absolute path", func(text string) bool {
+		return strings.HasPrefix(text, "/") && path.Clean(text) == text && len(text) <= mostPath && strings.IndexByte(text, 0) < 0
+	})
+	// directory is a path of a machine of whatever system.
+	directory = Text("the path of a directory", func(text string) bool {
+		return text != "" && len(text) <= mostPath && strings.IndexByte(text, 0) < 0 && !upward(text)
+	})
+)

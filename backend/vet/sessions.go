@@ -1,0 +1,90 @@
+package vet
+
+import (
+	"reflect"
+	"strings"
+
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// texts of failures and warnings.
+var (
+	title   = Line(mostTitle)
+	message = Prose(mostText)
+	said    = List(64)
+)
+
+// sessions are the rules of what tells of sessions.
+var sessions = Tables{Fields: map[reflect.Type]Fields{
+	reflect.TypeFor[session.Session](): {
+		"Name": name, "Owner": Maybe(owner), "Agent": Line(64), "SpecKey": Maybe(hex), "ExitCode": exit, "Attempt": count,
+		"Kernels": List(64), "Warnings": List(mostWarnings), "Priority": Whole(-mostCount, mostCount), "DependsOn": List(64), "Idle": List(16),
+		"Folders": List(session.MaxFolders), "Pinned": Maybe(reference), "Tags": List(session.MaxTags, tag), "Revision": Free,
+	},
+	reflect.TypeFor[session.Spec](): {
+		"Name": Maybe(name), "Image": Maybe(reference), "Command": Bytes(128 << 10), "Env": List(session.MaxEnv), "Threads": Whole(0, session.MaxThreads),
+		"Mounts": List(session.MaxMounts), "Ports": List(session.MaxPorts, port), "Agent": Maybe(group), "Group": Maybe(group),
+		"Cluster": Whole(0, session.MaxCluster), "Priority": Whole(0, session.MaxPriority), "After": List(session.MaxAfter, idOrName),
+		"Label": label, "CommitOnEnd": Whole(0, session.MaxCommitOnEnd),
+	},
+	reflect.TypeFor[session.EnvVar]():    {"Name": variable, "Value": Bytes(100 << 10)},
+	reflect.TypeFor[session.Resources](): {"CPU": cpu},
+	reflect.TypeFor[session.Mount](): {
+		"Source": Maybe(absolute), "Folder": Maybe(folderRef), "Path": subPath, "Target": Maybe(target),
+	},
+	reflect.TypeFor[session.IdlePolicy](): {},
+	reflect.TypeFor[session.UsePolicy]():  {"CPU": percent, "Memory": percent, "GPU": percent, "VRAM": percent},
+	reflect.TypeFor[gpu.Request]():        {"Devices": Whole(0, mostDevices), "Profile": Maybe(mark), "Count": count},
+	reflect.TypeFor[session.Warning]():    {"Title": title, "Text": message, "Device": Maybe(uuid)},
+	reflect.TypeFor[session.Wait]():       {"Message": message, "Said": said, "Position": count},
+	reflect.TypeFor[session.Pull]():       {"LayersDone": count, "Layers": count},
+	reflect.TypeFor[session.Grants]():     {"CPUs": List(mostCPUs, cpu), "GPUs": List(mostDevices)},
+	reflect.TypeFor[gpu.Grant]():          {"Instance": Maybe(uuid)},
+	reflect.TypeFor[session.Kernel]():     {"Name": kernel, "Hostname": Maybe(host), "Container": Maybe(mark), "ExitCode": exit},
+	reflect.TypeFor[session.EndImage]():   {"Name": Maybe(mark), "Ref": Maybe(reference)},
+	reflect.TypeFor[session.Cause]():      {"Message": message, "Hint": message, "Said": said, "Advice": said},
+	reflect.TypeFor[session.FolderMount](): {
+		"Name": folder, "Path": subPath, "Target": target,
+	},
+	reflect.TypeFor[session.IdleCheck]():      {"Message": message, "Metrics": List(16)},
+	reflect.TypeFor[session.IdleMetric]():     {"Name": word, "Average": amount, "Threshold": amount},
+	reflect.TypeFor[session.IdleSimulation](): {"Message": message, "Checks": List(16)},
+	reflect.TypeFor[session.Phase](): {
+		"ID": mark, "From": Maybe(statusRule()), "To": Maybe(statusRule()), "Attempts": count, "Code": Maybe(code), "Message": message, "Said": said,
+		"Steps": List(mostWarnings),
+	},
+	reflect.TypeFor[session.Step](): {"Step": word, "Message": message, "Said": said, "Code": Maybe(code)},
+	reflect.TypeFor[session.Terminal](): {
+		"ID": mark, "Title": title, "Kernel": Maybe(kernel), "Cols": port, "Rows": port, "Start": counter, "End": counter, "ExitCode": exit,
+	},
+	reflect.TypeFor[session.App](): {
+		"ID": app, "Title": title, "Kind": word, "Port": port, "Path": Maybe(address), "Dir": Maybe(absolute),
+	},
+	reflect.TypeFor[session.SSHHost]():    {"Key": key},
+	reflect.TypeFor[session.FieldError](): {"Field": title, "Message": message, "Hint": message},
+	reflect.TypeFor[session.Preview](): {
+		"Spec":   Free, // what a person has written, right or wrong: its caller judges it
+		"Errors": List(1000), "Warnings": List(1000), "Folders": List(session.MaxFolders), "GPUs": List(mostDevices * session.MaxCluster),
+	},
+	reflect.TypeFor[gpu.Rounding](): {"Why": message},
+	reflect.TypeFor[session.Event](): {
+		"Epoch": Maybe(mark), "Seq": Free, "Owner": Maybe(owner), "Usage": List(mostSessions),
+	},
+	reflect.TypeFor[session.Reset](): {"Sessions": List(mostSessions)},
+	reflect.TypeFor[session.Usage](): {"CPU": amount, "Pids": count, "GPUs": List(mostDevices)},
+	reflect.TypeFor[session.DeviceLoad](): {
+		"Instance": Maybe(uuid), "Util": part,
+	},
+}}
+
+func statusRule() Rule { return common.Types[reflect.TypeFor[session.Status]()] }
+
+// key is a public key as one line of authorized_keys has it.
+var key = Text("a public key", func(text string) bool {
+	if len(text) > 8<<10 || !plain(text, 8<<10) {
+		return false
+	}
+	kind, rest, ok := strings.Cut(text, " ")
+	return ok && made(kind, 64, "@.-") && made(rest, 8<<10, "+/=")
+})
