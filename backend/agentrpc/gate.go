@@ -51,7 +51,7 @@ var gate = vet.New(vet.Tables{
 		reflect.TypeFor[downloadHead]():  {"Offset": vet.Whole(-1, 1<<62)},
 		reflect.TypeFor[lastingAt]():     {"Received": vet.Offset, "Window": vet.Offset},
 		reflect.TypeFor[lastingAnswer](): {},
-		reflect.TypeFor[failure]():       {"Message": vet.Prose(maxFailure), "Hint": vet.Prose(maxFailure), "Fields": vet.List(1000)},
+		reflect.TypeFor[failure]():       {"Message": vet.Message, "Hint": vet.Message, "Fields": vet.List(1000)},
 	},
 })
 

@@ -271,7 +271,7 @@ func TestALaunchWithoutAKeyGetsOne(t *testing.T) {
 	var keys []string
 	client, _ := pair(t, &scripted{launch: func(_ context.Context, r session.LaunchRequest) (session.Session, error) {
 		keys = append(keys, r.Key)
-		return session.Session{ID: "a"}, nil
+		return told("aaaaaaaaaaaa"), nil
 	}})
 	for _, key := range []string{"", "", "mine"} {
 		if _, err := client.Launch(t.Context(), session.LaunchRequest{Key: key}); err != nil {
@@ -321,9 +321,9 @@ func TestAResetOfTenThousandSessionsArrives(t *testing.T) {
 	reset := &session.Reset{}
 	for i := range 10_000 {
 		reset.Sessions = append(reset.Sessions, session.Session{
-			ID: session.NewID(), Name: fmt.Sprintf("session-%d", i), Owner: "ada", Agent: "lab", Status: session.Running, CreatedAt: time.Now(),
+			ID: session.NewID(), Name: fmt.Sprintf("session-%d", i), Owner: "ada", Agent: "lab", Status: session.Running, Result: session.ResultUndefined, CreatedAt: time.Now(),
 			Spec:    session.Spec{Image: "registry/of/a/long/name:latest", Command: strings.Repeat("python train.py --epochs 10 ", 40), Env: []session.EnvVar{{Name: "A", Value: strings.Repeat("b", 500)}}},
-			Kernels: []session.Kernel{{Name: "main1", Container: strings.Repeat("c", 64)}},
+			Kernels: []session.Kernel{{Name: "main1", Container: strings.Repeat("c", 64), Status: session.Running}},
 		})
 	}
 	client, _ := pair(t, &scripted{watch: func(ctx context.Context, _ session.Cursor, fn func(session.Event) error) error {

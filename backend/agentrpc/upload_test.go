@@ -13,10 +13,11 @@ import (
 )
 
 // methodTake is an upload for tests: it takes bytes up to a limit.
-func methodTake(name string, take func(ctx context.Context, limit int64, from io.Reader) (int64, error)) upload[int64, int64] {
-	return upload[int64, int64]{spec{name, "take", tunnel.Bulk, once, short},
-		func(ctx context.Context, _ session.Agent, limit int64, from io.Reader) (int64, error) {
-			return take(ctx, limit, from)
+func methodTake(name string, take func(ctx context.Context, limit int64, from io.Reader) (int64, error)) upload[int64, position] {
+	return upload[int64, position]{spec{name, "take", tunnel.Bulk, once, short},
+		func(ctx context.Context, _ session.Agent, limit int64, from io.Reader) (position, error) {
+			n, err := take(ctx, limit, from)
+			return position(n), err
 		}}
 }
 
@@ -52,7 +53,7 @@ func TestAnUploadIsTakenWhole(t *testing.T) {
 	client := NewClient(ClientConfig{Name: func() string { return "lab" }, Opener: l})
 	for _, size := range []int{0, 1, 100, 5_000_000} {
 		n, err := take.send(t.Context(), client, 1<<40, bytes.NewReader(make([]byte, size)))
-		if err != nil || n != int64(size) {
+		if err != nil || n != position(size) {
 			t.Errorf("of %d bytes it took %d, %v", size, n, err)
 		}
 	}

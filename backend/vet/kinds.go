@@ -104,7 +104,7 @@ var (
 	folder = Text("the name of a folder", func(text string) bool { return text != "" && session.ValidateFolderName(text) == nil })
 	// folderRef names a folder in a spec.
 	folderRef = Text("a folder", func(text string) bool { return validID(text) || session.ValidateFolderName(text) == nil })
-	subPath   = Text("a path in a folder", func(text string) bool { return session.CheckSubPath(text) == "" && len(text) <= mostPath })
+	subPath   = Text("a path in a folder", func(text string) bool { return session.CheckSubPath(text) == "" && still(text, mostPath) })
 	variable  = Text("the name of a variable", func(text string) bool { return made(text, 1<<10, "_") && (text[0] < '0' || text[0] > '9') })
 	group     = Text("a name", func(text string) bool { return made(text, 64, "._-") && strings.IndexByte(".-", text[0]) < 0 })
 
@@ -229,4 +229,5 @@ var (
 	Owner    = owner
 	Checksum = hex
 	Offset   = counter
+	Message  = message
 )

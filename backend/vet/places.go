@@ -10,14 +10,15 @@ import (
 
 // places are the rules of what tells of files and folders. Names of files are
 // bytes that people and programs chose, of any kind: whoever prints one escapes
-// it. What they never do is lead to another directory.
+// it. What they never do is lead to another directory. Names of directories that
+// are no [session.FilePath] are only shown, and cleaned.
 var places = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.FileInfo]():    {"Name": fileName, "Size": size, "Mode": Free, "Version": Maybe(mark)},
 	reflect.TypeFor[session.FileListing](): {"Path": filePath, "Entries": List(session.MaxListed), "Total": count},
 	reflect.TypeFor[session.DirectoryListing](): {
-		"Path": directory, "Parent": Maybe(directory), "Entries": List(session.MaxListed),
+		"Path": Both(directory, Line(mostPath)), "Parent": Maybe(Both(directory, Line(mostPath))), "Entries": List(session.MaxListed),
 	},
-	reflect.TypeFor[session.DirectoryEntry](): {"Name": fileName},
+	reflect.TypeFor[session.DirectoryEntry](): {"Name": Both(fileName, Line(mostPath))},
 	reflect.TypeFor[session.Folder](): {
 		"Name": folder, "Owner": Maybe(owner), "Agent": Line(64), "Path": Maybe(absolute), "Problem": message, "UsedBy": List(mostSessions),
 	},

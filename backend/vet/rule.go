@@ -61,6 +61,23 @@ func OrNone() Rule {
 	return Rule{drop: true, build: func(b *builder, t reflect.Type) (check, error) { return b.build(t, Rule{}) }}
 }
 
+// Both is the rule of what is good under two rules.
+func Both(a, b Rule) Rule {
+	return Rule{build: func(of *builder, t reflect.Type) (check, error) {
+		one, err := a.build(of, t)
+		if err != nil {
+			return nil, err
+		}
+		two, err := b.build(of, t)
+		return func(v reflect.Value) *Fault {
+			if fault := one(v); fault != nil {
+				return fault
+			}
+			return two(v)
+		}, err
+	}}
+}
+
 // OneOf is the rule of texts that are one of those known.
 func OneOf[T ~string](known ...T) Rule {
 	set := make(map[string]bool, len(known))
