@@ -66,7 +66,7 @@ func (m *remote) begin(dialer tunnel.Dialer) {
 		dialer = through(dialer)
 	}
 	m.line = tunnel.NewLine(tunnel.LineConfig{Dialer: dialer, NeedsPerson: needsPerson, Log: log})
-	m.client = agentrpc.NewClient(agentrpc.ClientConfig{Name: m.listed.Name, Opener: m.line})
+	m.client = agentrpc.NewClient(agentrpc.ClientConfig{Name: m.listed.Name, Opener: m.line, Distrust: m.listed.Distrust})
 	m.link = hub.Link{State: hub.LinkOff, Since: m.reacher.clock.Now(), Transport: m.transport}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // CodeReply says that an agent sent data that nothing may use.
-const CodeReply session.Code = "agent_reply_invalid"
+const CodeReply = vet.CodeReply
 
 // maxDecoded bounds the memory that one message becomes. The JSON of an element
 // may be three bytes long and its struct a kilobyte.

@@ -160,6 +160,7 @@ func (h *Hub) UpgradeAgent(name string) (Operation, error) {
 // ReconnectAgent begins to reach an agent at once. It may ask a person.
 func (h *Hub) ReconnectAgent(name string) (Operation, error) {
 	return h.about(AgentReconnect, name, func(ctx context.Context, work *Work, m *member, _ Entry) error {
+		h.forgive(m)
 		return m.remote.Reconnect(ctx, work)
 	})
 }

@@ -37,6 +37,7 @@ type Agent struct {
 	Online    bool // it was heard since the link is up, and what is known of it is how things are
 	LastHeard time.Time
 	Live      int
+	Distrust  *Distrust // nil: it sent nothing that no agent may send
 }
 
 // DefaultGroup is the resource group of an agent for which nobody chose one.
@@ -103,7 +104,7 @@ func (h *Hub) live(m *member) int {
 
 // agentView needs mu.
 func (h *Hub) agentView(m *member, live int) Agent {
-	view := Agent{Entry: m.entry, Local: m.Local, Link: m.link, Online: m.online, LastHeard: m.lastHeard, Live: live}
+	view := Agent{Entry: m.entry, Local: m.Local, Link: m.link, Online: m.online, LastHeard: m.lastHeard, Live: live, Distrust: m.distrust}
 	if m.remote == nil {
 		view.Link = Link{State: LinkConnected, Since: h.began, Transport: "local", Carriers: 0}
 		view.Link.Owner, view.Link.Role = h.owner, "admin"
@@ -315,7 +316,8 @@ func (h *Hub) join(entry Entry) (*member, error) {
 func (h *Hub) open(entry Entry) (*member, error) {
 	m := newMember(entry.Name, false, nil)
 	m.entry = entry
-	remote, err := h.reacher.Open(entry, Listed{Name: m.Name, Pin: func(fingerprint string) error { return h.pin(m, fingerprint) }})
+	remote, err := h.reacher.Open(entry, Listed{Name: m.Name,
+		Pin: func(fingerprint string) error { return h.pin(m, fingerprint) }, Distrust: func(err error) { h.distrust(m, err) }})
 	if err != nil {
 		return nil, err
 	}

@@ -78,7 +78,7 @@ func (h *Hub) named(spec session.Spec) (m *member, candidates []*member, wrong [
 		}
 		refuse("agent", message, "Leave it empty to let Slipway choose.")
 	}
-	if len(candidates) == 1 {
+	if candidates = h.trusted(candidates); len(candidates) == 1 {
 		m = candidates[0]
 	}
 	return m, candidates, wrong

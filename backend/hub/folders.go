@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"slipway/backend/session"
+	"slipway/backend/vet"
 )
 
 // Folders returns the folders of one agent, or of all that answer where none is
@@ -39,6 +40,7 @@ func (h *Hub) foldersOf(ctx context.Context, members []*member) ([][]session.Fol
 	if len(members) > 0 && !slices.Contains(errs, nil) {
 		return nil, firstError(errs)
 	}
+	h.ownFolders(members, lists)
 	return lists, nil
 }
 
@@ -117,10 +119,14 @@ func (h *Hub) folderHome(ctx context.Context, id session.FolderID, members []*me
 	return m, f, err == nil
 }
 
-func (h *Hub) settleFolder(id session.FolderID, m *member) {
+func (h *Hub) settleFolder(id session.FolderID, m *member) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if m.gone || !h.claimsFolder(m, id) {
+		return false
+	}
 	h.folders[id] = m
+	return true
 }
 
 // CreateFolder makes a folder on an agent's machine; on the local one where
@@ -134,8 +140,9 @@ func (h *Hub) CreateFolder(ctx context.Context, agent string, req session.Folder
 		req.Owner = h.owner
 	}
 	f, err := m.Agent.CreateFolder(ctx, req)
-	if err == nil {
-		h.settleFolder(f.ID, m)
+	if err == nil && !h.settleFolder(f.ID, m) {
+		return session.Folder{}, &session.Error{Code: vet.CodeReply, Message: fmt.Sprintf("The agent %s answered with a folder of another agent.", m.Name()),
+			Hint: "Look at the agents: " + m.Name() + " is not to be trusted."}
 	}
 	return f, err
 }

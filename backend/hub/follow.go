@@ -3,10 +3,12 @@ package hub
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
 	"slipway/backend/session"
+	"slipway/backend/vet"
 )
 
 // The pause before an agent that went silent is asked again grows from
@@ -19,7 +21,7 @@ const (
 // follow watches one agent until ctx ends, again and again.
 func (h *Hub) follow(ctx context.Context, m *member) {
 	var cursor session.Cursor
-	pause, said := firstPause, false
+	pause, wary, said := firstPause, firstDistrust, false
 	for ctx.Err() == nil {
 		if !h.linkUp(m) {
 			select {
@@ -45,6 +47,10 @@ func (h *Hub) follow(ctx context.Context, m *member) {
 			h.log.Warn("an agent is not reached", "agent", m.Name(), "error", err)
 		}
 		h.offline(m)
+		if session.CodeOf(err) == vet.CodeReply {
+			wary = h.leaveAlone(ctx, m, wary)
+			continue
+		}
 		select {
 		case <-ctx.Done():
 			return
@@ -53,6 +59,21 @@ func (h *Hub) follow(ctx context.Context, m *member) {
 		}
 		pause = min(2*pause, longestPause)
 	}
+}
+
+// leaveAlone waits before an agent whose data was refused is asked again, and
+// returns how long to wait the next time. That it is reached anew is no reason to
+// ask sooner, since it decides about that itself.
+func (h *Hub) leaveAlone(ctx context.Context, m *member, pause time.Duration) time.Duration {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+		return min(2*pause, longestDistrust)
+	case <-m.again:
+	}
+	return firstDistrust
 }
 
 // linkUp reports whether there is any use in calling an agent: one on another
@@ -110,6 +131,7 @@ func (h *Hub) apply(m *member, e session.Event) {
 		return
 	}
 	m.lastHeard, m.dirty = now, true
+	h.trustAgain(m, now)
 	cameBack := !m.online
 	m.online = true
 	if cameBack {
@@ -122,19 +144,14 @@ func (h *Hub) apply(m *member, e session.Event) {
 	case e.Session != nil:
 		h.tell(m, *e.Session)
 	case e.Removed != nil:
-		id := *e.Removed
-		h.drop(id)
-		h.stream.publish(Event{Removed: &id})
+		h.removed(m, *e.Removed)
 	case e.Machine != nil:
 		m.machine = *e.Machine
 		if !cameBack {
 			h.publishMachine(m)
 		}
 	case len(e.Usage) > 0:
-		for _, u := range e.Usage {
-			h.usage[u.Session] = u
-		}
-		h.stream.sample(e.Usage)
+		h.sampled(m, e.Usage)
 	case e.Devices != nil:
 		m.board = e.Devices
 		h.stream.board(m)
@@ -150,6 +167,9 @@ func (h *Hub) apply(m *member, e session.Event) {
 // tell needs mu: it publishes a session, and after one that waits for others
 // those others, whose dependents it joined.
 func (h *Hub) tell(m *member, s session.Session) {
+	if !h.claims(m, s.ID) || !h.fits(m, s) {
+		return
+	}
 	before, was := h.sessions[s.ID]
 	if live := was && before.session.Status.Live(); m.remote != nil && live != s.Status.Live() {
 		h.stream.link(m) // the number of its live sessions
@@ -163,6 +183,28 @@ func (h *Hub) tell(m *member, s session.Session) {
 	}
 }
 
+// removed needs mu: an agent has purged the record of a session.
+func (h *Hub) removed(m *member, id session.ID) {
+	if h.claims(m, id) {
+		h.drop(id)
+		h.stream.publish(Event{Removed: &id})
+	}
+}
+
+// sampled needs mu: samples of an agent's own sessions are kept and told on.
+func (h *Hub) sampled(m *member, usage []session.Usage) {
+	own := make([]session.Usage, 0, len(usage))
+	for _, u := range usage {
+		if k := h.sessions[u.Session]; k != nil && k.member == m {
+			h.usage[u.Session] = u
+			own = append(own, u)
+			continue
+		}
+		h.claims(m, u.Session)
+	}
+	h.stream.sample(own)
+}
+
 // reset needs mu. What was known of the agent's sessions is replaced, and every
 // watcher is made to take a snapshot, which is smaller than the difference is subtle.
 func (h *Hub) reset(m *member, r session.Reset) {
@@ -172,9 +214,13 @@ func (h *Hub) reset(m *member, r session.Reset) {
 			delete(h.usage, id)
 		}
 	}
+	maps.DeleteFunc(h.homes, func(_ session.ID, home *member) bool { return home == m })
+	m.kept, m.bulk = 0, 0
 	m.machine, m.board = r.Machine, r.Devices
 	for _, s := range r.Sessions {
-		h.remember(m, s)
+		if h.claims(m, s.ID) && h.fits(m, s) {
+			h.remember(m, s)
+		}
 	}
 	h.waiting = dependents{}
 	for _, k := range h.sessions {
@@ -189,10 +235,13 @@ func (h *Hub) reset(m *member, r session.Reset) {
 	}
 }
 
-// remember needs mu. Finished sessions beyond those of a snapshot are let go;
+// remember needs mu. The session is the agent's, and there is room for it. Finished sessions beyond those of a snapshot are let go;
 // [Hub.home] asks the agents for one of them.
 func (h *Hub) remember(m *member, s session.Session) {
+	h.unlist(s.ID)
 	h.sessions[s.ID] = &known{session: s, member: m}
+	m.kept++
+	m.bulk += bulkOf(s)
 	h.homes[s.ID] = m
 	if s.Status.Live() {
 		return
@@ -207,16 +256,25 @@ func (h *Hub) remember(m *member, s session.Session) {
 func (h *Hub) trim() {
 	for i, s := range h.sorted() {
 		if i >= session.ResetFinished && !s.Status.Live() {
-			delete(h.sessions, s.ID)
+			h.unlist(s.ID)
 			delete(h.homes, s.ID)
 			delete(h.waiting, s.ID)
 		}
 	}
 }
 
+// unlist needs mu.
+func (h *Hub) unlist(id session.ID) {
+	if k := h.sessions[id]; k != nil {
+		k.member.kept--
+		k.member.bulk -= bulkOf(k.session)
+		delete(h.sessions, id)
+	}
+}
+
 // drop needs mu.
 func (h *Hub) drop(id session.ID) {
-	delete(h.sessions, id)
+	h.unlist(id)
 	delete(h.usage, id)
 	delete(h.homes, id)
 	h.waiting.drop(id)
@@ -262,7 +320,7 @@ func (h *Hub) snapshot() *Snapshot {
 		if at := h.sessions[s.ID].member.stale(); at != nil {
 			snapshot.Stale[s.ID] = *at
 		}
-		if ids := h.waiting.of(s.ID); len(ids) > 0 {
+		if ids := h.dependents(s.ID); len(ids) > 0 {
 			snapshot.Dependents[s.ID] = ids
 		}
 	}

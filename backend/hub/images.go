@@ -102,6 +102,7 @@ func (f *following) run(ctx context.Context, begin func(context.Context) (sessio
 		case session.WorkFailed:
 			return f.failed(&session.Error{Code: now.Error.Code, Message: now.Error.Message, Hint: now.Error.Hint})
 		}
+		asked := time.Now()
 		next, err := f.member.Agent.AwaitImageWork(ctx, now.ID, now.Revision)
 		switch {
 		case ctx.Err() != nil:
@@ -113,6 +114,9 @@ func (f *following) run(ctx context.Context, begin func(context.Context) (sessio
 		case err != nil:
 			return f.failed(err)
 		default:
+			if next.Revision <= now.Revision && next.State == session.WorkRunning && time.Since(asked) < time.Second {
+				f.rest(ctx) // it answers without news, and at once
+			}
 			now = next
 			f.reached()
 		}
@@ -147,6 +151,13 @@ func (f *following) again(ctx context.Context, err error) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+func (f *following) rest(ctx context.Context) {
+	select {
+	case <-time.After(firstResend):
+	case <-ctx.Done():
 	}
 }
 

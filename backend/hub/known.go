@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"slipway/backend/session"
+	"slipway/backend/vet"
 )
 
 // known is a session as an agent last told it.
@@ -39,9 +40,16 @@ func (h *Hub) recall(m *member) {
 	if !found || err != nil {
 		return
 	}
+	if err := vet.Check(&kept.Machine); err != nil { // a release kept it that took it as it came
+		h.log.Warn("what was known of an agent is left out", "agent", m.Name(), "error", err)
+		return
+	}
 	m.lastHeard, m.machine = kept.LastHeard, kept.Machine
 	m.machine.Agent = m.Name()
 	for _, s := range kept.Sessions {
+		if vet.Check(&s) != nil || h.homes[s.ID] != nil {
+			continue
+		}
 		s.Agent = m.Name()
 		h.remember(m, s)
 		h.waiting.add(s)

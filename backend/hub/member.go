@@ -40,10 +40,15 @@ type member struct {
 	lastHeard time.Time
 	dirty     bool // what is known has changed since it was kept
 	gone      bool // it was removed
+
+	distrust *Distrust     // nil: it sent nothing that it may not send
+	again    chan struct{} // holds one token when a person tries it again
+	kept     int           // of its sessions among Hub.sessions
+	bulk     int           // of their largest texts, in bytes
 }
 
 func newMember(name string, local bool, agent session.Agent) *member {
-	m := &member{Local: local, Agent: agent, up: make(chan struct{}, 1), changed: make(chan struct{}), machine: session.Machine{Agent: name}}
+	m := &member{Local: local, Agent: agent, up: make(chan struct{}, 1), changed: make(chan struct{}), again: make(chan struct{}, 1), machine: session.Machine{Agent: name}}
 	m.entry = Entry{Name: name, Group: DefaultGroup}
 	m.called.Store(&name)
 	return m
@@ -154,7 +159,7 @@ func (h *Hub) publishLive(m *member) {
 
 // publishSession needs mu.
 func (h *Hub) publishSession(m *member, s session.Session) {
-	h.stream.publish(Event{Session: &s, Dependents: h.waiting.of(s.ID), LastHeard: m.stale()})
+	h.stream.publish(Event{Session: &s, Dependents: h.dependents(s.ID), LastHeard: m.stale()})
 }
 
 // stale needs Hub.mu: when what is known of an agent was heard, nil while it is

@@ -40,6 +40,9 @@ type Listed struct {
 	// Pin is called when the agent proves to have changed its key, and keeps
 	// the new one.
 	Pin func(fingerprint string) error
+	// Distrust is called with every failure of the agent that is one of sending
+	// what no agent may send.
+	Distrust func(error)
 }
 
 // Remote is one agent on another machine with the way to it.

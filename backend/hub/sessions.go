@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"slipway/backend/session"
+	"slipway/backend/vet"
 )
 
 // LaunchRequest asks for one session. Key makes it safe to send twice.
@@ -74,7 +75,10 @@ func (h *Hub) launch(ctx context.Context, req LaunchRequest) (session.Session, e
 	if err != nil {
 		return session.Session{}, err
 	}
-	h.settle(s.ID, m)
+	if !h.settle(s.ID, m) {
+		return session.Session{}, &session.Error{Code: vet.CodeReply, Message: fmt.Sprintf("The agent %s answered with a session of another agent.", m.Name()),
+			Hint: "Look at the agents: " + m.Name() + " is not to be trusted."}
+	}
 	h.learn(m, s)
 	return s, nil
 }
@@ -169,7 +173,7 @@ func (h *Hub) Get(ctx context.Context, ref string) (session.Session, *time.Time,
 	ask, cancel := within(ctx, m)
 	defer cancel()
 	s, err := m.Agent.Get(ask, id)
-	if err == nil || !unreached(ask, err) || ctx.Err() != nil {
+	if err == nil || !unreached(ask, err) && session.CodeOf(err) != vet.CodeReply || ctx.Err() != nil {
 		return s, nil, err
 	}
 	h.mu.Lock()
@@ -202,9 +206,11 @@ func (h *Hub) home(ctx context.Context, id session.ID) (*member, error) {
 	askAll(ctx, members, func(ctx context.Context, i int, m *member) { _, errs[i] = m.Agent.Get(ctx, id) })
 	var trouble error
 	for i, err := range errs {
-		if err == nil {
-			h.settle(id, members[i])
+		if err == nil && h.settle(id, members[i]) { // the agent of this computer is asked first
 			return members[i], nil
+		}
+		if err == nil {
+			continue
 		}
 		if session.CodeOf(err).Detail() != session.DetailNotFound {
 			trouble = err
@@ -213,12 +219,15 @@ func (h *Hub) home(ctx context.Context, id session.ID) (*member, error) {
 	return nil, trouble
 }
 
-func (h *Hub) settle(id session.ID, m *member) {
+// settle notes which agent keeps a session, and reports whether it may be.
+func (h *Hub) settle(id session.ID, m *member) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !m.gone {
-		h.homes[id] = m
+	if m.gone || !h.claims(m, id) {
+		return false
 	}
+	h.homes[id] = m
+	return true
 }
 
 // List returns the sessions of all agents, newest first. An agent that is not
@@ -267,9 +276,9 @@ func (h *Hub) ListOn(ctx context.Context, agent string, filter session.Filter) (
 func (h *Hub) listOf(ctx context.Context, m *member, filter session.Filter) ([]session.Session, error) {
 	sessions, err := m.Agent.List(ctx, filter)
 	if err == nil {
-		return sessions, nil
+		return h.own(m, sessions), nil
 	}
-	if !unreached(ctx, err) {
+	if !unreached(ctx, err) && session.CodeOf(err) != vet.CodeReply {
 		return nil, err
 	}
 	h.mu.Lock()

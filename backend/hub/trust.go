@@ -1,0 +1,180 @@
+package hub
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"slipway/backend/session"
+	"slipway/backend/vet"
+)
+
+// Distrust is the standing warning of an agent that sent what no agent may send.
+type Distrust struct {
+	Err   *session.Error // the newest fault
+	Since time.Time      // of the first
+	Last  time.Time
+	Count int
+}
+
+// How long an agent whose data is refused is left alone, and for how long it must
+// send nothing invalid before the warning goes.
+const (
+	firstDistrust   = 5 * time.Second
+	longestDistrust = 5 * time.Minute
+	distrustFor     = 10 * time.Minute
+)
+
+// Bounds of what the hub keeps of one agent on another machine.
+const (
+	mostKept = vet.MostSessions // sessions
+	mostBulk = 256 << 20        // bytes of their commands and variables
+)
+
+// distrust notes that an agent sent what it may not. An agent in this process is
+// part of this program.
+func (h *Hub) distrust(m *member, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.suspect(m, session.AsError(err, vet.CodeReply))
+}
+
+// suspect needs mu.
+func (h *Hub) suspect(m *member, e *session.Error) {
+	if m.remote == nil || m.gone {
+		return
+	}
+	now := h.now()
+	first := m.distrust == nil
+	if first {
+		m.distrust = &Distrust{Since: now}
+		h.log.Warn("an agent is not trusted", "agent", m.Name(), "error", e)
+	}
+	noted := *m.distrust // views of it are read without mu
+	noted.Err, noted.Last = e, now
+	noted.Count++
+	m.distrust = &noted
+	if first {
+		h.publishAgent(m)
+		return
+	}
+	h.stream.link(m)
+}
+
+// trustAgain needs mu: the warning goes where nothing invalid came for a while.
+func (h *Hub) trustAgain(m *member, now time.Time) {
+	if m.distrust != nil && now.Sub(m.distrust.Last) > distrustFor {
+		m.distrust = nil
+		h.publishAgent(m)
+	}
+}
+
+// forgive takes the warning of an agent back, since a person tries it again.
+func (h *Hub) forgive(m *member) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if m.distrust != nil {
+		m.distrust = nil
+		h.publishAgent(m)
+	}
+	select {
+	case m.again <- struct{}{}:
+	default:
+	}
+}
+
+// claims needs mu: whether an agent may tell of a session. One that is another
+// agent's stays that agent's, except that nobody takes the place of an agent in
+// this process.
+func (h *Hub) claims(m *member, id session.ID) bool {
+	home := h.homes[id]
+	switch {
+	case home == nil || home == m || home.remote == nil && m.remote == nil:
+		return true
+	case m.remote == nil:
+		h.suspect(home, foreign(home, "session", string(id), m))
+		h.drop(id)
+		return true
+	}
+	h.suspect(m, foreign(m, "session", string(id), home))
+	return false
+}
+
+// claimsFolder needs mu.
+func (h *Hub) claimsFolder(m *member, id session.FolderID) bool {
+	home := h.folders[id]
+	if home == nil || home == m || m.remote == nil {
+		return true
+	}
+	h.suspect(m, foreign(m, "folder", string(id), home))
+	return false
+}
+
+// foreign is the fault of an agent that tells of what is another's.
+func foreign(m *member, what, id string, home *member) *session.Error {
+	return &session.Error{Code: vet.CodeReply, Message: fmt.Sprintf("The agent %s claims the %s %s, which belongs to %s.", m.Name(), what, id, home.Name()),
+		Hint: "The claim is ignored. If these are two ways to one machine, remove one of the two; otherwise ask who runs it."}
+}
+
+// fits needs mu: whether there is room for one more session of an agent.
+func (h *Hub) fits(m *member, s session.Session) bool {
+	k := h.sessions[s.ID]
+	kept, bulk := m.kept, m.bulk+bulkOf(s)
+	if k != nil {
+		kept, bulk = kept-1, bulk-bulkOf(k.session)
+	}
+	if m.remote == nil || kept < mostKept && bulk <= mostBulk {
+		return true
+	}
+	h.suspect(m, &session.Error{Code: vet.CodeReply, Message: fmt.Sprintf("The agent %s tells of more sessions than this program keeps.", m.Name()),
+		Hint: "Some of its sessions are not shown. If it really has so many, end or remove some."})
+	return false
+}
+
+// bulkOf is what the largest texts of a session take.
+func bulkOf(s session.Session) int {
+	bulk := len(s.Spec.Command)
+	for i := range s.Spec.Env {
+		bulk += len(s.Spec.Env[i].Name) + len(s.Spec.Env[i].Value)
+	}
+	return bulk
+}
+
+// own leaves out of a list those sessions that are another agent's.
+func (h *Hub) own(m *member, sessions []session.Session) []session.Session {
+	if m.remote == nil {
+		return sessions
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.DeleteFunc(sessions, func(s session.Session) bool { return !h.claims(m, s.ID) })
+}
+
+// ownFolders leaves out of lists, one for each agent, the folders that are of
+// another agent: of the one that is known to keep them, or of an earlier one.
+func (h *Hub) ownFolders(members []*member, lists [][]session.Folder) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	told := map[session.FolderID]*member{}
+	for i, m := range members {
+		lists[i] = slices.DeleteFunc(lists[i], func(f session.Folder) bool {
+			if other := told[f.ID]; other != nil && m.remote != nil {
+				h.suspect(m, foreign(m, "folder", string(f.ID), other))
+				return true
+			}
+			told[f.ID] = m
+			return !h.claimsFolder(m, f.ID)
+		})
+	}
+}
+
+// trusted leaves out those agents whose data is refused, unless no other is left.
+func (h *Hub) trusted(members []*member) []*member {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	left := slices.DeleteFunc(slices.Clone(members), func(m *member) bool { return m.distrust != nil })
+	if len(left) == 0 {
+		return members
+	}
+	return left
+}
