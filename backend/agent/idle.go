@@ -350,10 +350,10 @@ func (a *Agent) judgeIdle(ctx context.Context, s session.Session) {
 func differ(shown, checks []session.IdleCheck) bool {
 	const worth = time.Minute
 	return !slices.EqualFunc(shown, checks, func(x, y session.IdleCheck) bool {
-		if x.Checker != y.Checker || x.State != y.State || (x.ExpiresAt == nil) != (y.ExpiresAt == nil) || len(x.Metrics) != len(y.Metrics) {
+		if x.Checker != y.Checker || x.State != y.State || len(x.Metrics) != len(y.Metrics) {
 			return false
 		}
-		if x.ExpiresAt != nil && x.ExpiresAt.Sub(*y.ExpiresAt).Abs() >= worth {
+		if shifted(x.ExpiresAt, y.ExpiresAt, worth) || shifted(x.JudgedFrom, y.JudgedFrom, worth) {
 			return false
 		}
 		for i := range x.Metrics {
@@ -363,6 +363,14 @@ func differ(shown, checks []session.IdleCheck) bool {
 		}
 		return y.CheckedAt.Sub(x.CheckedAt) < worth
 	})
+}
+
+// shifted reports whether a time that may be absent changed by so much.
+func shifted(x, y *time.Time, worth time.Duration) bool {
+	if x == nil || y == nil {
+		return x != y
+	}
+	return x.Sub(*y).Abs() >= worth
 }
 
 // checksOf are the findings on a session, newest.

@@ -108,12 +108,13 @@ type UsePolicy struct {
 
 // IdleCheck is what one checker found last. Unknown means keep running.
 type IdleCheck struct {
-	Checker   string       `json:"checker"`             // lifetime, network or utilization
-	State     string       `json:"state"`               // active, grace, unknown or idle
-	ExpiresAt *time.Time   `json:"expiresAt,omitempty"` // when it is reclaimed if nothing changes
-	Message   string       `json:"message"`             // one sentence in numbers
-	Metrics   []IdleMetric `json:"metrics"`
-	CheckedAt time.Time    `json:"checkedAt"`
+	Checker    string       `json:"checker"`              // lifetime, network or utilization
+	State      string       `json:"state"`                // active, grace, unknown or idle
+	ExpiresAt  *time.Time   `json:"expiresAt,omitempty"`  // when it is reclaimed if nothing changes
+	JudgedFrom *time.Time   `json:"judgedFrom,omitempty"` // when it is judged first; set while state is grace
+	Message    string       `json:"message"`              // one sentence in numbers
+	Metrics    []IdleMetric `json:"metrics"`
+	CheckedAt  time.Time    `json:"checkedAt"`
 }
 
 // IdleMetric is one metric of the check of use, in percent.

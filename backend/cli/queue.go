@@ -187,6 +187,9 @@ func (p *program) idleTable(w io.Writer, checks []api.IdleCheck, keep *time.Time
 		if check.ExpiresAt != nil {
 			at = "in " + span(check.ExpiresAt.Sub(p.Now()))
 		}
+		if check.JudgedFrom != nil {
+			at = "judged in " + span(check.JudgedFrom.Sub(p.Now()))
+		}
 		var metrics []string
 		for _, m := range check.Metrics {
 			metrics = append(metrics, fmt.Sprintf("%s %.1f of %g %%", m.Name, m.Average, m.Threshold))

@@ -79,6 +79,7 @@ func TestQueueTablesSayWhatAPersonNeeds(t *testing.T) {
 	s.Usage.GPUs = []api.DeviceLoad{{Device: "GPU-8f6a", Util: pointer(8100), Memory: pointer(int64(15 << 30))}}
 	s.Dependents, s.KeepUntil = []string{"abc1wait0000"}, pointer(noon.Add(4*time.Hour))
 	s.Idle = []api.IdleCheck{{Checker: "utilization", State: "idle", ExpiresAt: pointer(noon.Add(9 * time.Minute)), Message: "GPU 2.1 % over 30m", Metrics: []api.IdleMetric{{Name: "gpu", Average: 2.1, Threshold: 5}}},
+		{Checker: "utilization", State: "grace", JudgedFrom: pointer(noon.Add(40 * time.Minute)), Message: "Not judged for the first 1 h 30 min."},
 		{Checker: "network", State: "active", Message: "traffic 2m ago"}}
 	f.serveSamples()
 	for name, args := range map[string][]string{

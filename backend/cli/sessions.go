@@ -141,7 +141,11 @@ func (p *program) sessionFields(w io.Writer, s api.Session) {
 		pairs = append(pairs, [2]string{"Kept until", p.moment(s.KeepUntil)})
 	}
 	for _, check := range s.Idle {
-		pairs = append(pairs, [2]string{"Idle, " + check.Checker, check.State + ": " + check.Message})
+		found := check.State + ": " + check.Message
+		if check.JudgedFrom != nil {
+			found += " Judged from " + p.moment(check.JudgedFrom) + "."
+		}
+		pairs = append(pairs, [2]string{"Idle, " + check.Checker, found})
 	}
 	for _, k := range s.Kernels {
 		pairs = append(pairs, [2]string{"Kernel " + k.Name, strings.Join([]string{k.Status, k.Container[:min(len(k.Container), 12)]}, "  ")})

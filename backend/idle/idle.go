@@ -135,8 +135,8 @@ func use(policy session.UsePolicy, facts Facts, announced Announced, now time.Ti
 	switch {
 	case now.Before(judgedFrom):
 		delete(announced, session.CheckUse)
-		v.Check.State = session.IdleGrace
-		v.Check.Message = fmt.Sprintf("It is judged from %s after its start on, which is in %s.", spell(time.Duration(policy.Grace)+window), spell(judgedFrom.Sub(now)))
+		v.Check.State, v.Check.JudgedFrom = session.IdleGrace, utc(judgedFrom)
+		v.Check.Message = fmt.Sprintf("Not judged for the first %s.", spell(time.Duration(policy.Grace)+window))
 	case !known:
 		v.unknown(announced, "What goes on inside the session cannot be seen, so it keeps running.")
 	case short != "":
@@ -223,6 +223,11 @@ func (v *Verdict) say(found session.Phrase) {
 // tell tells what keeps a session from being ended.
 func (v *Verdict) tell(found string) {
 	v.Check.Message, v.Said = found, session.Fill("why", found)
+}
+
+func utc(t time.Time) *time.Time {
+	t = t.UTC()
+	return &t
 }
 
 func (v *Verdict) unknown(announced Announced, why string) {

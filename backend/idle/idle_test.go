@@ -290,3 +290,18 @@ func TestSlotsGoOnWhereASeriesStopped(t *testing.T) {
 		}
 	}
 }
+
+// The end of the grace period is a time, which a clock can count down to.
+func TestTheEndOfGraceIsATime(t *testing.T) {
+	policy := session.IdlePolicy{Use: session.UsePolicy{Window: session.Duration(time.Hour), Grace: session.Duration(30 * time.Minute), CPU: percent(5)}}
+	facts := Facts{StartedAt: start, Series: story(2*time.Hour, nil)}
+	for at, want := range map[time.Duration]bool{time.Minute: true, 90*time.Minute - 1: true, 90 * time.Minute: false} {
+		check := Judge(policy, facts, Announced{}, start.Add(at))[0].Check
+		if (check.State == session.IdleGrace) != want || (check.JudgedFrom != nil) != want {
+			t.Errorf("after %s it is %s, judged from %v", at, check.State, check.JudgedFrom)
+		}
+		if want && !check.JudgedFrom.Equal(start.Add(90*time.Minute)) {
+			t.Errorf("after %s it is judged from %s", at, check.JudgedFrom)
+		}
+	}
+}

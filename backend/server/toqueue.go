@@ -50,7 +50,7 @@ func idlePolicyOut(p session.IdlePolicy) api.IdlePolicy {
 }
 
 func idleCheckOut(c session.IdleCheck) api.IdleCheck {
-	return api.IdleCheck{Checker: string(c.Checker), State: string(c.State), ExpiresAt: c.ExpiresAt, Message: c.Message, CheckedAt: c.CheckedAt,
+	return api.IdleCheck{Checker: string(c.Checker), State: string(c.State), ExpiresAt: c.ExpiresAt, JudgedFrom: c.JudgedFrom, Message: c.Message, CheckedAt: c.CheckedAt,
 		Metrics: each(c.Metrics, func(m session.IdleMetric) api.IdleMetric { return api.IdleMetric(m) })}
 }
 

@@ -25,12 +25,13 @@ type UsePolicy struct {
 
 // IdleCheck is what one checker found last. Unknown means keep running.
 type IdleCheck struct {
-	Checker   IdleChecker  `json:"checker"`
-	State     IdleState    `json:"state"`
-	ExpiresAt *time.Time   `json:"expiresAt,omitempty"` // when it is reclaimed if nothing changes
-	Message   string       `json:"message"`             // one sentence in numbers
-	Metrics   []IdleMetric `json:"metrics,omitempty"`
-	CheckedAt time.Time    `json:"checkedAt"`
+	Checker    IdleChecker  `json:"checker"`
+	State      IdleState    `json:"state"`
+	ExpiresAt  *time.Time   `json:"expiresAt,omitempty"`  // when it is reclaimed if nothing changes
+	JudgedFrom *time.Time   `json:"judgedFrom,omitempty"` // when it is judged first; set while State is grace
+	Message    string       `json:"message"`              // one sentence in numbers
+	Metrics    []IdleMetric `json:"metrics,omitempty"`
+	CheckedAt  time.Time    `json:"checkedAt"`
 }
 
 // IdleSimulation is what an idle policy would have made of a session. Where

@@ -1714,6 +1714,8 @@ export interface IdleCheck {
   state: IdleState;
   /** When it is reclaimed if nothing changes. */
   expiresAt?: Time;
+  /** When it is judged first; set while state is grace. */
+  judgedFrom?: Time;
   /** One sentence in numbers. */
   message: string;
   metrics: IdleMetric[];

@@ -48,6 +48,10 @@ describe('the idle popover', () => {
     await open([check({ state: 'unknown', message: 'Only 40 % was measured.' })])
     expect(await screen.findByText(/Only 40 % was measured\. Unknown means it keeps running\./)).toBeInTheDocument()
   })
+  it('says when a session that is not judged yet is judged first', async () => {
+    await open([check({ checker: 'utilization', state: 'grace', message: 'Not judged for the first 1 h 30 min.', judgedFrom: inTime(65 * minute + 30_000) })])
+    expect(await screen.findByText('judged in 1h 05m')).toHaveAttribute('title', expect.stringMatching(/\d/))
+  })
   it('tells no check from one that has not come yet', async () => {
     await open([], { unjudged: true })
     expect(await screen.findByText(/the first check comes within 15 seconds/)).toBeInTheDocument()

@@ -11,6 +11,7 @@ import css from './Idle.module.css'
 /** A check as it is shown. An api IdleCheck fits. */
 export interface IdleShown extends IdleSubject {
   message: string
+  judgedFrom?: string
   metrics: readonly { name: string; average: number; threshold: number }[]
   checkedAt: string
 }
@@ -97,6 +98,11 @@ export function IdleChecks({ checks, keepUntil, unjudged = false }: IdleProps) {
                   {left === 0 ? t('idle.now') : t('idle.in', { time: shortTime(left) })}
                 </span>
               )}
+              {check.judgedFrom ? (
+                <span className={`${css.left} num`} title={formatExact(check.judgedFrom)}>
+                  {t('idle.judgedIn', { time: shortTime(Math.max(0, Date.parse(check.judgedFrom) - now)) })}
+                </span>
+              ) : null}
             </div>
             <div className={css.text}>
               {check.message} {check.state === 'unknown' ? t('idle.unknownText') : ''}
