@@ -70,8 +70,12 @@ type strangeHome struct {
 	control *daemon.Client
 }
 
-// prying is the id of an account that nobody has on the machine.
-const prying = 43210
+// prying is the id of an account that nobody has on the machine, so that its
+// name is what the environment says.
+const (
+	prying     = 43210
+	pryingName = "prying"
+)
 
 // liveAt starts the agent of an ordinary user, who has a home and a directory
 // for sockets, on the real Docker.
@@ -87,7 +91,7 @@ func liveAt(t *testing.T, docker string) *strangeHome {
 	p := &strangeHome{t: t, dir: dir, uid: prying, home: place.Home{Dir: filepath.Join(dir, "home", ".local", "share", "slipway")}}
 	program := (&farWorld{t: t}).build("1.0.1")
 	err = errors.Join(os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(program), 0o755), os.Chmod(program, 0o755),
-		os.MkdirAll(p.home.Dir, 0o700), os.Mkdir(filepath.Join(dir, "run"), 0o700), os.Mkdir(filepath.Join(dir, "home", "data"), 0o755))
+		os.MkdirAll(p.home.Dir, 0o700), os.Mkdir(filepath.Join(dir, "run"), 0o700), os.MkdirAll(filepath.Join(dir, "home", "data", "deep"), 0o755))
 	err = errors.Join(err, filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 		return errors.Join(err, os.Lchown(path, p.uid, p.uid))
 	}))
@@ -100,7 +104,7 @@ func liveAt(t *testing.T, docker string) *strangeHome {
 	}
 	agent := exec.Command(program, "agent", "--quiet")
 	agent.Dir = dir
-	agent.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(dir, "home"), "USER=prying", "DOCKER_HOST=" + docker, "XDG_RUNTIME_DIR=" + filepath.Join(dir, "run"),
+	agent.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(dir, "home"), "USER=" + pryingName, "DOCKER_HOST=" + docker, "XDG_RUNTIME_DIR=" + filepath.Join(dir, "run"),
 		"SLIPWAY_TEST_DOCKER=" + docker}
 	agent.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(p.uid), Gid: uint32(p.uid), Groups: []uint32{group.Sys().(*syscall.Stat_t).Gid}}}
 	said := &bytes.Buffer{}
@@ -163,25 +167,132 @@ func pryingCommand(paths ...string) string {
 	return "cat > /tmp/pry.py <<'END'\n" + pry + "\nEND\npython3 /tmp/pry.py " + strings.Join(paths, " ")
 }
 
+// undo is what else a hostile session does to see what is hidden at a path: it
+// takes the cover off, in namespaces of its own too, and goes round it.
+const undo = `
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+for hidden in sys.argv[1:]:
+    for flags in (0, 0x10000000 | 0x20000):  # a user and a mount namespace
+        child = os.fork()
+        if child == 0:
+            if flags and libc.unshare(flags) != 0:
+                print("cannot unshare", flush=True)
+                os._exit(0)
+            for how in (0, 2, 4, 8):
+                if libc.umount2(hidden.encode(), how) == 0:
+                    print("UNCOVERED", hidden, flush=True)
+            if libc.mount(b"none", hidden.encode(), None, 32 | 4096, None) == 0:
+                print("REMOUNTED", hidden, flush=True)
+            os._exit(0)
+        os.waitpid(child, 0)
+    beside = os.path.dirname(os.path.dirname(hidden)) + "/way"
+    try:
+        os.symlink(hidden, beside)
+    except OSError as e:
+        print("no link", e, flush=True)
+    for path in (hidden, beside, "/proc/self/root" + hidden, "/proc/1/root" + hidden, hidden + "/../" + os.path.basename(hidden)):
+        try:
+            print("SEEN" if os.listdir(path) else "empty", path, flush=True)
+        except OSError as e:
+            print("closed", path, e, flush=True)
+    try:
+        open(hidden + "/planted", "w")
+        print("PLANTED", hidden, flush=True)
+    except OSError as e:
+        print("cannot plant", e, flush=True)
+`
+
+// harmless fails for every line that says that something was reached.
+func harmless(t *testing.T, said string) {
+	t.Helper()
+	for line := range strings.Lines(said) {
+		word, _, _ := strings.Cut(line, " ")
+		switch word {
+		case "ADMIN", "READ", "CONNECTED", "UNCOVERED", "REMOUNTED", "SEEN", "PLANTED":
+			t.Error(strings.TrimSpace(line))
+		}
+	}
+	if !strings.Contains(said, "looked at") {
+		t.Errorf("it did not look: %s", said)
+	}
+}
+
 func TestASessionWithTheHomeMountedRulesNothing(t *testing.T) {
 	p := liveAt(t, enginetest.RequireDocker(t))
 	agent := p.agent()
 	whole := filepath.Join(p.dir, "home")
-	for name, mounts := range map[string][]session.Mount{
-		"to be read":    {{Source: whole, Target: "/mine", ReadOnly: true}},
-		"to be written": {{Source: whole, Target: "/mine"}},
-		"its parent":    {{Source: p.dir, Target: "/mine"}},
+	linked, err := agent.CreateFolder(t.Context(), session.FolderRequest{Name: "all-of-it", Path: whole, Owner: pryingName})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		mounts []session.Mount
+		hidden string
+	}{
+		"to be read":              {[]session.Mount{{Source: whole, Target: "/mine", ReadOnly: true}}, "/mine/.local/share/slipway"},
+		"to be written":           {[]session.Mount{{Source: whole, Target: "/mine"}}, "/mine/.local/share/slipway"},
+		"its parent":              {[]session.Mount{{Source: p.dir, Target: "/mine"}}, "/mine/home/.local/share/slipway /mine/run/*"},
+		"twice, a part of it too": {[]session.Mount{{Source: whole, Target: "/mine/a"}, {Source: filepath.Join(whole, ".local", "share"), Target: "/mine/b"}}, "/mine/a/.local/share/slipway /mine/b/slipway"},
+		"as a linked folder":      {[]session.Mount{{Folder: linked.Name, Target: "/mine"}}, "/mine/.local/share/slipway"},
+		"a part of that folder":   {[]session.Mount{{Folder: linked.Name, Path: ".local/share", Target: "/mine"}}, "/mine/slipway"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			said := p.run(agent, mounts, pryingCommand("/mine"))
-			for _, line := range strings.Split(said, "\n") {
-				if strings.HasPrefix(line, "ADMIN") || strings.HasPrefix(line, "READ") || strings.HasPrefix(line, "CONNECTED") {
-					t.Error(line)
-				}
-			}
-			if !strings.Contains(said, "looked at") {
-				t.Errorf("it did not look: %s", said)
+			said := p.run(agent, c.mounts, pryingCommand("/mine")+"\ncat > /tmp/undo.py <<'END'\n"+undo+"\nEND\npython3 /tmp/undo.py "+c.hidden)
+			harmless(t, said)
+			if n := strings.Count(said, "empty ") + strings.Count(said, "closed "); n < 4 {
+				t.Errorf("what is hidden was looked at %d times: %s", n, said)
 			}
 		})
 	}
+	t.Run("and works in it", func(t *testing.T) {
+		p.run(agent, []session.Mount{{Source: whole, Target: "/mine"}}, "echo work > /mine/data/file && mkdir -p /mine/.local/share/other && touch /mine/.local/share/other/file")
+		for _, path := range []string{"data/file", ".local/share/other/file"} {
+			if info, err := os.Stat(filepath.Join(whole, path)); err != nil || info.Sys().(*syscall.Stat_t).Uid != uint32(p.uid) {
+				t.Errorf("%s: %+v, %v", path, info, err)
+			}
+		}
+	})
+	p.refuses(agent, whole)
+}
+
+// refuses tries to mount what holds nothing but Slipway's own or the machine's, and
+// to give other people what holds it.
+func (p *strangeHome) refuses(agent session.Agent, whole string) {
+	ctx := p.t.Context()
+	socket := filepath.Dir(strings.TrimPrefix(os.Getenv(enginetest.DockerVariable), "unix://"))
+	for _, source := range []string{p.home.Dir, p.home.Join("folders"), "/", "/proc", "/proc/1/root", "/sys", "/dev", "/run/user", socket, filepath.Dir(evaluate(p.t, p.home.Join("control.sock")))} {
+		if err := os.MkdirAll(p.home.Join("folders"), 0o700); err != nil {
+			p.t.Fatal(err)
+		}
+		spec := session.Spec{Image: enginetest.ImageMinimal, Mounts: []session.Mount{{Source: source, Target: "/mine"}}, Resources: session.Resources{CPU: 1, Memory: 256 * gpu.MiB}}
+		_, err := agent.Launch(ctx, session.LaunchRequest{Spec: spec})
+		fields := session.AsError(errors.Join(err, errors.New("none")), "").Fields
+		if len(fields) != 1 || fields[0].Code != session.CodeForbiddenSource && fields[0].Code != session.CodeInvalidSource || fields[0].Hint == "" {
+			p.t.Errorf("a mount of %s: %v, %+v", source, err, fields)
+		}
+	}
+	for _, path := range []string{whole, p.dir, filepath.Dir(p.dir), p.home.Dir, "/", "/run", "/proc", socket} {
+		if err := p.control.SetLimit(ctx, "bob", &session.Allowance{Folders: []string{path}}); session.CodeOf(err) != "agent_limit_forbidden" && session.CodeOf(err) != "agent_limit_invalid" {
+			p.t.Errorf("%s is opened to others: %v", path, err)
+		}
+		if _, err := agent.CreateFolder(ctx, session.FolderRequest{Name: "of-bob", Path: path, Owner: "bob"}); session.CodeOf(err) != "folder_create_invalid" {
+			p.t.Errorf("%s is linked for others: %v", path, err)
+		}
+	}
+	if err := p.control.SetLimit(ctx, "bob", &session.Allowance{Folders: []string{filepath.Join(whole, "data")}}); err != nil {
+		p.t.Errorf("data cannot be opened to others: %v", err)
+	}
+	if _, err := agent.CreateFolder(ctx, session.FolderRequest{Name: "around-bob", Path: filepath.Join(whole, "data", "deep"), Owner: "ann"}); session.CodeOf(err) != "folder_create_invalid" {
+		p.t.Errorf("a directory in another person's is linked: %v", err)
+	}
+}
+
+func evaluate(t *testing.T, path string) string {
+	t.Helper()
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return real
 }

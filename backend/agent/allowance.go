@@ -71,7 +71,7 @@ func (a *Agent) SetAllowance(owner string, allowance *session.Allowance) error {
 			return err
 		}
 		list[owner] = *allowance
-		if message := checkAllowances(owner, list, linked); message != "" {
+		if message := a.checkAllowances(owner, list, linked); message != "" {
 			return &session.Error{Code: "agent_limit_invalid", Message: message, Hint: "See slipway agent limit set --help."}
 		}
 		for _, folder := range allowance.Folders {
@@ -92,7 +92,7 @@ func (a *Agent) SetAllowance(owner string, allowance *session.Allowance) error {
 }
 
 // checkAllowances says why owner's allowance cannot be among the others.
-func checkAllowances(owner string, list map[string]session.Allowance, linked []session.Folder) string {
+func (a *Agent) checkAllowances(owner string, list map[string]session.Allowance, linked []session.Folder) string {
 	if owner == "" || len(owner) > 256 || !printable(owner) {
 		return "A limit is somebody's: name them."
 	}
@@ -103,7 +103,7 @@ func checkAllowances(owner string, list map[string]session.Allowance, linked []s
 		return message
 	}
 	for _, folder := range list[owner].Folders {
-		if other, whose := nested(folder, owner, linked, list); other != "" {
+		if other, whose := a.nested(folder, owner, linked, list); other != "" {
 			return overlap(folder, other, whose)
 		}
 	}
@@ -124,19 +124,21 @@ func (a *Agent) checkOpening(folder string) error {
 // nested finds another person's directory, linked or open to them, that lies in
 // one of owner's or around it, and says whose it is: whoever may write to the
 // outer one could put a link in place of the inner one and so have another
-// mounted. Several people may have the same one.
-func nested(path, owner string, linked []session.Folder, allowances map[string]session.Allowance) (other, whose string) {
+// mounted. Several people may have the same one, and the agent's own person may
+// have what is around others'.
+func (a *Agent) nested(path, owner string, linked []session.Folder, allowances map[string]session.Allowance) (other, whose string) {
 	if path == "" {
 		return "", ""
 	}
+	around := func(outer, inner, whose string) bool { return liesIn(inner, outer) && whose != a.config.Owner }
 	for _, f := range linked {
-		if f.Linked() && f.Owner != owner && (liesIn(path, f.Path) || liesIn(f.Path, path)) {
+		if f.Linked() && f.Owner != owner && (around(path, f.Path, owner) || around(f.Path, path, f.Owner)) {
 			return f.Path, f.Owner
 		}
 	}
 	for whose, allowance := range allowances {
 		for _, open := range allowance.Folders {
-			if liesIn(path, open) || liesIn(open, path) {
+			if around(path, open, owner) || liesIn(path, open) {
 				return open, whose
 			}
 		}

@@ -210,7 +210,7 @@ func (a *Agent) CreateFolder(ctx context.Context, req session.FolderRequest) (se
 		}
 		open := a.allowed.all()
 		delete(open, one.Owner)
-		if other, whose := nested(one.Path, one.Owner, all, open); other != "" {
+		if other, whose := a.nested(one.Path, one.Owner, all, open); other != "" {
 			return folder.InvalidLink(overlap(one.Path, other, whose), "Choose another directory.")
 		}
 		return tx.PutFolder(one)
