@@ -99,6 +99,9 @@ type AuditEntry struct {
 	Session string    `json:"session,omitempty"`
 	Target  string    `json:"target,omitempty"`
 	Outcome string    `json:"outcome"` // ok or the code of the failure
+	// Count is how often it was done since the entry before that is like it, of which this is the last; none: once.
+	Count    int  `json:"count,omitempty"`
+	Security bool `json:"security,omitempty"` // it decides who may reach the agent, or tells of somebody who tried
 }
 
 // PersonLimit is the most that the sessions of one person hold at a time on one

@@ -40,8 +40,11 @@ func (p *program) agentAuditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit [--on AGENT]",
 		Short: "Print who did what with the agent of this machine, when and from where",
-		Long: `What was done through the agent by other computers and people is kept in audit.jsonl in
-its folder, up to 40 MiB. Commands that were run and what was typed are not in it.`,
+		Long: `What was done through the agent by other computers and people is kept in its folder: security
+events in audit.jsonl, up to 40 MiB, and the rest in audit.d, up to 8 MiB for each person.
+Security events are pairing codes that were made, used or wrong, computers that were refused or
+removed, keys that changed, and limits. What somebody repeats within a minute is one entry with
+a count. Commands that were run and what was typed are not recorded.`,
 		Args: exactly(0, "no argument"),
 	}
 	cmd.Flags().IntVar(&asked.Limit, "tail", 100, fmt.Sprintf("how many of the newest entries, at most %d", session.MostAudit))
@@ -49,12 +52,13 @@ its folder, up to 40 MiB. Commands that were run and what was typed are not in i
 	cmd.Flags().StringVar(&asked.Owner, "by", "", "only what this person did")
 	cmd.Flags().StringVar(&asked.Text, "grep", "", "only entries in which each of these words is somewhere")
 	cmd.Flags().BoolVar(&asked.Failed, "failed", false, "only what was refused or went wrong")
+	cmd.Flags().BoolVar(&asked.Security, "security", false, "only security events")
 	p.onFlag(cmd, &on, "the agent of another machine, which you rule")
 	show := func(raw []byte, entries []api.AuditEntry) error {
 		return p.print(raw, func(w io.Writer) {
 			rows := [][]string{{"AT", "OWNER", "ROLE", "FROM", "WHAT", "SESSION", "OF", "OUTCOME"}}
 			for _, e := range entries {
-				rows = append(rows, []string{e.At.Local().Format(time.DateTime), e.Owner, e.Role, e.From, e.Method, e.Session, e.Target, e.Outcome})
+				rows = append(rows, []string{e.At.Local().Format(time.DateTime), e.Owner, e.Role, e.From, e.Method, e.Session, e.Target, e.Outcome + times(e.Count)})
 			}
 			columns(w, rows)
 		})
@@ -102,7 +106,18 @@ func auditQuery(asked session.AuditQuery, before string) url.Values {
 	if asked.Failed {
 		query.Set("failed", "1")
 	}
+	if asked.Security {
+		query.Set("security", "1")
+	}
 	return query
+}
+
+// times is how often something was done, where that is more than once.
+func times(count int) string {
+	if count < 2 {
+		return ""
+	}
+	return fmt.Sprintf(" ×%d", count)
 }
 
 func (p *program) agentLimitCommand() *cobra.Command {

@@ -15,7 +15,7 @@ import (
 const usualAudit = 100
 
 func (s *Server) audit(r *http.Request) (any, error) {
-	asked := session.AuditQuery{Limit: usualAudit, Owner: r.FormValue("owner"), Text: r.FormValue("text"), Failed: r.FormValue("failed") != ""}
+	asked := session.AuditQuery{Limit: usualAudit, Owner: r.FormValue("owner"), Text: r.FormValue("text"), Failed: r.FormValue("failed") != "", Security: r.FormValue("security") != ""}
 	if text := r.FormValue("limit"); text != "" {
 		var err error
 		if asked.Limit, err = strconv.Atoi(text); err != nil || asked.Check() != nil {
@@ -33,7 +33,7 @@ func (s *Server) audit(r *http.Request) (any, error) {
 		return nil, err
 	}
 	return each(entries, func(e session.AuditEntry) api.AuditEntry {
-		return api.AuditEntry{At: e.At, Owner: e.Owner, Role: e.Role, Device: e.Device, From: e.From, Method: e.Method, Session: string(e.Session), Target: e.Target, Outcome: e.Outcome}
+		return api.AuditEntry{At: e.At, Owner: e.Owner, Role: e.Role, Device: e.Device, From: e.From, Method: e.Method, Session: string(e.Session), Target: e.Target, Outcome: e.Outcome, Count: e.Count, Security: e.Security}
 	}), nil
 }
 

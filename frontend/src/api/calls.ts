@@ -114,11 +114,12 @@ export interface AuditQuery {
   before?: string
   owner?: string
   failed?: boolean
+  security?: boolean
 }
 
 /** The newest of what was done with an agent that one rules and is asked for, oldest first. */
-export const fetchAudit = (name: string, { failed, ...asked }: AuditQuery, signal?: AbortSignal) =>
-  request<AuditEntry[]>(agentPath(name, '/audit'), { query: { ...asked, ...(failed ? { failed: '1' } : {}) }, signal })
+export const fetchAudit = (name: string, { failed, security, ...asked }: AuditQuery, signal?: AbortSignal) =>
+  request<AuditEntry[]>(agentPath(name, '/audit'), { query: { ...asked, ...(failed ? { failed: '1' } : {}), ...(security ? { security: '1' } : {}) }, signal })
 export const fetchLimits = (name: string, signal?: AbortSignal) => request<PersonLimits>(agentPath(name, '/limits'), { signal })
 const limitPath = (name: string, owner: string) => agentPath(name, `/limits/${encodeURIComponent(owner)}`)
 export const setLimit = (name: string, owner: string, body: PersonLimit) => request<undefined>(limitPath(name, owner), { method: 'PUT', body })

@@ -422,6 +422,10 @@ export interface AuditEntry {
   target?: string;
   /** Ok or the code of the failure. */
   outcome: string;
+  /** Count is how often it was done since the entry before that is like it, of which this is the last; none: once. */
+  count?: number;
+  /** It decides who may reach the agent, or tells of somebody who tried. */
+  security?: boolean;
 }
 
 /** PersonLimit is the most that the sessions of one person hold at a time on one agent. An amount of 0 is not limited. */

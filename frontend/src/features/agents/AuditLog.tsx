@@ -13,7 +13,7 @@ import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
 import { RelativeTime } from '@/ui/Times'
 import css from './agents.module.css'
-import { hostOf, matches, ok, peopleOf, type Act, type AuditFilter } from './audit'
+import { hostOf, matches, ok, peopleOf, times, type Act, type AuditFilter } from './audit'
 
 /** How many are asked for at a time: the most that an agent tells at once. */
 const MOST = 500
@@ -22,10 +22,10 @@ const MOST = 500
 const HERE = 'this machine'
 
 /** The log of an agent as far as it was read, oldest first. */
-function useAudit(name: string, { person, failed }: Pick<AuditFilter, 'person' | 'failed'>, reached: boolean) {
+function useAudit(name: string, { person, failed, security }: Omit<AuditFilter, 'text'>, reached: boolean) {
   return useInfiniteQuery({
-    queryKey: keys.audit(name, person, failed),
-    queryFn: ({ pageParam, signal }) => fetchAudit(name, { limit: MOST, ...(person ? { owner: person } : {}), failed, ...(pageParam ? { before: pageParam } : {}) }, signal),
+    queryKey: keys.audit(name, person, failed, security),
+    queryFn: ({ pageParam, signal }) => fetchAudit(name, { limit: MOST, ...(person ? { owner: person } : {}), failed, security, ...(pageParam ? { before: pageParam } : {}) }, signal),
     initialPageParam: '',
     getNextPageParam: (page: AuditEntry[]) => (page.length === MOST ? page[0]?.at : undefined),
     select: ({ pages }) => pages.toReversed().flat(),
@@ -37,10 +37,10 @@ function useAudit(name: string, { person, failed }: Pick<AuditFilter, 'person' |
 /** Who did what with an agent, when and from where, the newest first. */
 export function AuditLog({ name, reached }: { name: string; reached: boolean }) {
   const { t } = useTranslation('agents')
-  const [filter, setFilter] = useState<AuditFilter>({ text: '', person: '', failed: false })
+  const [filter, setFilter] = useState<AuditFilter>({ text: '', person: '', failed: false, security: false })
   const book = useSessionBook().data
   const columns = useColumns()
-  const everything = useAudit(name, { person: '', failed: false }, reached)
+  const everything = useAudit(name, { person: '', failed: false, security: false }, reached)
   const audit = useAudit(name, filter, reached)
   const set = (change: Partial<AuditFilter>) => setFilter((old) => ({ ...old, ...change }))
   const word = (method: string) => t(`log.act.${method as 'Launch'}`, { defaultValue: method })
@@ -61,6 +61,9 @@ export function AuditLog({ name, reached }: { name: string; reached: boolean }) 
         />
         <Checkbox checked={filter.failed} onChange={(e) => set({ failed: e.target.checked })}>
           {t('log.failed')}
+        </Checkbox>
+        <Checkbox checked={filter.security} onChange={(e) => set({ security: e.target.checked })}>
+          {t('log.security')}
         </Checkbox>
         <Button icon={<RefreshCw size={14} />} aria-label={t('log.refresh')} loading={audit.isFetching && !audit.isFetchingNextPage} onClick={() => void audit.refetch()} />
       </div>
@@ -87,7 +90,7 @@ function useColumns(): TableColumnsType<Act> {
   const { t } = useTranslation('agents')
   const who = ({ owner, role }: AuditEntry) => (
     <>
-      {owner} <span className={css.dim}>{t(`role.${role as 'user'}`, { defaultValue: role })}</span>
+      {owner || t('log.unknown')} <span className={css.dim}>{t(`role.${role as 'user'}`, { defaultValue: role })}</span>
     </>
   )
   return [
@@ -104,6 +107,17 @@ function useColumns(): TableColumnsType<Act> {
       ),
     },
     { key: 'from', title: t('log.from'), width: 124, className: css.wrap ?? '', render: (_, { entry }) => <span title={[entry.from, entry.device].join(' ')}>{entry.from === HERE ? t('log.here') : hostOf(entry.from) || '–'}</span> },
-    { key: 'outcome', title: t('log.outcome'), width: 110, className: css.wrap ?? '', render: (_, { entry }) => (ok(entry) ? <span className={css.good}>{t('log.ok')}</span> : <code className={css.refused}>{entry.outcome}</code>) },
+    { key: 'outcome', title: t('log.outcome'), width: 110, className: css.wrap ?? '', render: (_, { entry }) => <Outcome entry={entry} /> },
   ]
+}
+
+/** How something ended, and how often. */
+function Outcome({ entry }: { entry: AuditEntry }) {
+  const { t } = useTranslation('agents')
+  return (
+    <>
+      {ok(entry) ? <span className={css.good}>{t('log.ok')}</span> : <code className={css.refused}>{entry.outcome}</code>}
+      {times(entry)}
+    </>
+  )
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { hostOf, matches, peopleOf, type Act } from './audit'
+import { hostOf, matches, peopleOf, times, type Act } from './audit'
 
 const act: Act = { entry: { at: '2026-01-02T03:04:05Z', owner: 'ann', role: 'user', from: '10.0.0.7:41234', method: 'ReadFile', session: 'abcdefghij01', target: '/data/Train.csv', outcome: 'ok' }, key: 0, word: 'Read a file of', session: 'calm-reef' }
-const any = { text: '', person: '', failed: false }
+const any = { text: '', person: '', failed: false, security: false }
 
 describe('what was done', () => {
   it.each([
@@ -12,7 +12,12 @@ describe('what was done', () => {
     expect(matches(act, { ...any, person: 'bob' })).toBe(false)
     expect(matches(act, { ...any, failed: true })).toBe(false)
     expect(matches({ ...act, entry: { ...act.entry, outcome: 'agent_call_forbidden' } }, { ...any, person: 'ann', failed: true })).toBe(true)
-    expect(peopleOf([act.entry, { ...act.entry, owner: 'Abe' }, act.entry])).toEqual(['Abe', 'ann'])
+    expect(peopleOf([act.entry, { ...act.entry, owner: 'Abe' }, { ...act.entry, owner: '' }, act.entry])).toEqual(['Abe', 'ann'])
+  })
+  it('is a security event or not, and was done so often', () => {
+    expect(matches(act, { ...any, security: true })).toBe(false)
+    expect(matches({ ...act, entry: { ...act.entry, security: true } }, { ...any, security: true })).toBe(true)
+    expect([times(act.entry), times({ ...act.entry, count: 80_000 })]).toEqual(['', ' ×80000'])
   })
 })
 
