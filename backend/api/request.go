@@ -101,6 +101,16 @@ type LoginLink struct {
 	URL string `json:"url"`
 }
 
+// PassRequest names the address that a browser is to open.
+type PassRequest struct {
+	URL string `json:"url"` // of this server or of an app, with its one-time code or ticket
+}
+
+// Pass leads to an address without telling it. It is valid for one minute.
+type Pass struct {
+	URL string `json:"url"`
+}
+
 // DirectoryListing is what a directory of the agent's machine holds, for
 // choosing what to mount.
 type DirectoryListing struct {

@@ -57,6 +57,8 @@ var Routes = []Route{
 	{Name: "demo-start", Method: http.MethodPost, Path: "/api/v1/demo/start", Summary: "Start a demonstration beside what is real, with a folder and a port of its own, unless it runs.", Request: DemoStart{}, Response: DemoStarted{}},
 	{Name: "openapi", Method: http.MethodGet, Path: "/api/v1/openapi.json", Summary: "Read this document.", Stream: "text"},
 	{Name: "login-link", Method: http.MethodPost, Path: "/api/v1/login", Summary: "Make a one-time address that logs a browser in. It is valid for one minute.", Response: LoginLink{}, Status: http.StatusCreated},
+	{Name: "login-pass", Method: http.MethodPost, Path: "/api/v1/login/pass", Request: PassRequest{}, Response: Pass{}, Status: http.StatusCreated,
+		Summary: "Make an address that can be among a browser's arguments: it leads to a one-time address of this server, once, and only connections of this user."},
 	{Name: "doctor", Method: http.MethodGet, Path: "/api/v1/doctor", Summary: "Probe the machine and say what is missing and how to mend it.",
 		Query: []Param{{"agent", "whose machine; empty: this computer's"}}, Response: []Check{}},
 	{Name: "events", Method: http.MethodGet, Path: "/api/v1/events", Summary: "Follow every change.", Stream: "websocket",

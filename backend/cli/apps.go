@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strconv"
@@ -136,7 +135,7 @@ Slipway; what was closed with Slipway is told by slipway apps.`,
 		}
 		p.tellDoor(opened.App)
 		if !opened.Windowed && !printOnly && p.output == outputTable && p.onDesktop() {
-			if err := openBrowser(opened.URL); err != nil {
+			if err := p.openBrowser(ctx, c, opened.URL); err != nil {
 				p.notice("The browser could not be opened: %v.", err)
 			}
 		}
@@ -184,21 +183,4 @@ func (p *program) onDesktop() bool {
 		return false
 	}
 	return runtime.GOOS == "windows" || runtime.GOOS == "darwin" || p.Env("DISPLAY") != "" || p.Env("WAYLAND_DISPLAY") != ""
-}
-
-// openBrowser opens an address with the person's own browser.
-func openBrowser(url string) error {
-	name, args := "xdg-open", []string{url}
-	switch runtime.GOOS {
-	case "darwin":
-		name = "open"
-	case "windows":
-		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", url}
-	}
-	cmd := exec.Command(name, args...)
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	go func() { _ = cmd.Wait() }() // a browser that stays is no concern of ours
-	return nil
 }

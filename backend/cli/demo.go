@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"slipway/backend/place"
 )
 
 // DemoOptions says which demonstration to serve.
@@ -56,11 +58,7 @@ reclaimed), failure (sessions end in different ways, each with its reason).`,
 		}
 		opts.Ready = func(ready Ready, dir string) {
 			p.sayDemo(ready, dir, opts.Keep != "")
-			if open {
-				if err := openBrowser(ready.LoginURL); err != nil {
-					p.notice("The browser could not be opened: %v.", err)
-				}
-			}
+			p.begun(ctx, place.Home{Dir: dir}, ready, open)
 		}
 		err := p.Demo(ctx, opts)
 		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
@@ -77,7 +75,7 @@ func (p *program) sayDemo(ready Ready, dir string, kept bool) {
 		return
 	}
 	fmt.Fprintf(p.Stdout, "A DEMO of Slipway runs at %s. Nothing in it is real.\n", ready.URL)
-	fmt.Fprintf(p.Stdout, "Open this address once, within one minute, to log a browser in:\n\n  %s\n\n", ready.LoginURL)
+	p.sayLogin(ready)
 	fmt.Fprintf(p.Stdout, "The command line reaches it with SLIPWAY_HOME=%s\n", dir)
 	if kept {
 		fmt.Fprintln(p.Stdout, "Ctrl-C ends the demo; its files are kept.")

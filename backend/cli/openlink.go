@@ -54,7 +54,7 @@ func (p *program) openPage(ctx context.Context, c *client, path string, print bo
 	}
 	login.URL += "&next=" + url.QueryEscape(path)
 	if !print {
-		err := openBrowser(login.URL)
+		err := p.openBrowser(ctx, c, login.URL)
 		if err == nil {
 			return nil
 		}

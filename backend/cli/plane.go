@@ -27,7 +27,8 @@ func (p *program) serveCommand() *cobra.Command {
 		Short: "Run the control plane and print an address that logs a browser in",
 		Long: `Serve runs the control plane on 127.0.0.1 until it is interrupted; sessions go on
 without it. If one runs already, serve prints an address for it and ends. The printed
-address works once, within one minute; slipway login makes another.`,
+address works once, within ten minutes. Enter at the terminal prints a new one, and so does
+slipway login.`,
 		Args: exactly(0, "no argument"),
 	}
 	cmd.Flags().StringVar(&engine, "engine", p.Env("SLIPWAY_ENGINE"), "what runs the containers: docker, sim, or auto: docker if it answers, else sim (default docker)")
@@ -76,11 +77,7 @@ func (p *program) serve(ctx context.Context, opts ServeOptions, open, quiet bool
 	if !quiet {
 		opts.Ready = func(ready Ready) {
 			p.sayServing(ready)
-			if open {
-				if err := openBrowser(ready.LoginURL); err != nil {
-					p.notice("The browser could not be opened: %v.", err)
-				}
-			}
+			p.begun(ctx, opts.Home, ready, open)
 		}
 	}
 	err := p.Serve(ctx, opts)
@@ -104,7 +101,7 @@ func (p *program) sayServing(ready Ready) {
 		fmt.Fprintln(p.Stdout, ready.Note)
 	}
 	fmt.Fprintf(p.Stdout, "Slipway runs at %s (engine: %s).\n", ready.URL, ready.Engine)
-	fmt.Fprintf(p.Stdout, "Open this address once, within one minute, to log a browser in:\n\n  %s\n\n", ready.LoginURL)
+	p.sayLogin(ready)
 	fmt.Fprintln(p.Stdout, "Ctrl-C stops the control plane; sessions go on.")
 }
 
@@ -122,12 +119,13 @@ func (p *program) alreadyServing(ctx context.Context, running place.Connection, 
 
 func (p *program) printLogin(ctx context.Context, connection place.Connection, open bool) error {
 	var link api.LoginLink
-	raw, err := newClient(connection).call(ctx, http.MethodPost, "/api/v1/login", nil, &link)
+	c := newClient(connection)
+	raw, err := c.call(ctx, http.MethodPost, "/api/v1/login", nil, &link)
 	if err != nil {
 		return err
 	}
 	if open {
-		if err := openBrowser(link.URL); err != nil {
+		if err := p.openBrowser(ctx, c, link.URL); err != nil {
 			p.notice("The browser could not be opened: %v.", err)
 		}
 	}

@@ -20,3 +20,5 @@ func signalNumber(sig os.Signal) int {
 	}
 	return 15
 }
+
+func ignoreBackgroundRead() {}

@@ -29,3 +29,7 @@ func signalNumber(sig os.Signal) int {
 	}
 	return int(syscall.SIGTERM)
 }
+
+// ignoreBackgroundRead has a read from the terminal fail while this process is
+// in the background, which would else stop it.
+func ignoreBackgroundRead() { signal.Ignore(syscall.SIGTTIN) }

@@ -99,8 +99,7 @@ func (g *gateway) serve(w http.ResponseWriter, r *http.Request, host appHost) {
 		return
 	}
 	purpose := "app " + host.name()
-	cookie, err := r.Cookie(appCookie)
-	admitted := err == nil && g.server.checkSeal(purpose, cookie.Value)
+	admitted := g.server.hasSeal(r, appCookie, purpose)
 	if query := r.URL.Query(); query.Has(ticketParam) {
 		g.enter(w, r, host, admitted)
 		return

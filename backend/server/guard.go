@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,12 +39,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 	api := strings.HasPrefix(r.URL.Path, "/api/")
 	if !fromOwnPage(r) && (api || !isNavigation(r)) {
-		s.fail(w, r, &session.Error{Code: codeBadOrigin, Message: "This request comes from another page.", Hint: "Open Slipway itself: slipway open"})
+		s.fail(w, r, &session.Error{Code: codeBadOrigin, Message: "This request comes from another page.", Hint: "Open Slipway itself: slipway login --open"})
 		return
 	}
 	switch {
 	case r.URL.Path == "/login":
 		s.login(w, r)
+	case strings.HasPrefix(r.URL.Path, passPath):
+		s.usePass(w, r)
 	case !api:
 		s.ui.ServeHTTP(w, r)
 	case !s.known(r):
@@ -134,8 +137,14 @@ func (s *Server) known(r *http.Request) bool {
 		token, ok := strings.CutPrefix(header, "Bearer ")
 		return ok && subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) == 1
 	}
-	cookie, err := r.Cookie(cookieName(r))
-	return err == nil && s.checkSeal("login", cookie.Value)
+	return s.hasSeal(r, cookieName(r), "login")
+}
+
+// hasSeal reports whether a request has a good cookie of a name. Every page on
+// this address may set another one of that name, with a path of its own, which
+// then comes first.
+func (s *Server) hasSeal(r *http.Request, name, purpose string) bool {
+	return slices.ContainsFunc(r.CookiesNamed(name), func(c *http.Cookie) bool { return s.checkSeal(purpose, c.Value) })
 }
 
 // cookieName carries the port, because cookies do not tell ports apart and two

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"slipway/backend/api"
 )
@@ -121,7 +122,7 @@ func TestLogin(t *testing.T) {
 	})
 	t.Run("the cookie is out of reach of scripts and other sites", func(t *testing.T) {
 		w := start(t)
-		response, _ := do(t, http.DefaultClient, w.request(t, "GET", "/login?code="+w.server.LoginCode(), ""))
+		response, _ := do(t, http.DefaultClient, w.request(t, "GET", "/login?code="+w.server.LoginCode(time.Minute), ""))
 		header := response.Header.Get("Set-Cookie")
 		for _, want := range []string{"HttpOnly", "SameSite=Strict", "Path=/"} {
 			if !strings.Contains(header, want) {
@@ -160,7 +161,7 @@ func TestLogin(t *testing.T) {
 	t.Run("it goes on to pages of our own only", func(t *testing.T) {
 		w := start(t)
 		for next, want := range map[string]string{"/sessions?tab=all": "/sessions?tab=all", "//evil.example": "/", "https://evil.example": "/", `/\evil.example`: "/", "sessions": "/", "": "/", "javascript:x": "/"} {
-			_, body := do(t, http.DefaultClient, w.request(t, "GET", "/login?code="+w.server.LoginCode()+"&next="+url.QueryEscape(next), ""))
+			_, body := do(t, http.DefaultClient, w.request(t, "GET", "/login?code="+w.server.LoginCode(time.Minute)+"&next="+url.QueryEscape(next), ""))
 			if !strings.Contains(body, `content="0;url=`+want+`"`) {
 				t.Errorf("next=%s goes on to: %s", next, body)
 			}
@@ -176,14 +177,14 @@ func TestLogin(t *testing.T) {
 		if last != 429 {
 			t.Errorf("the twelfth guess answers %d", last)
 		}
-		response, _ := do(t, http.DefaultClient, w.request(t, "GET", "/login?code="+w.server.LoginCode(), ""))
+		response, _ := do(t, http.DefaultClient, w.request(t, "GET", "/login?code="+w.server.LoginCode(time.Minute), ""))
 		if response.StatusCode != 429 {
 			t.Errorf("a right code amid guesses answers %d", response.StatusCode)
 		}
 	})
 	t.Run("a cookie outlives a restart and not a new token", func(t *testing.T) {
 		w := start(t)
-		response, _ := do(t, http.DefaultClient, w.request(t, "GET", "/login?code="+w.server.LoginCode(), ""))
+		response, _ := do(t, http.DefaultClient, w.request(t, "GET", "/login?code="+w.server.LoginCode(time.Minute), ""))
 		cookie := response.Cookies()[0]
 		other := start(t) // another process with the same token
 		r := other.request(t, "GET", "/api/v1/version", "")

@@ -15,6 +15,9 @@ import (
 const (
 	// codeLife is how long a login code or an app's ticket is good for.
 	codeLife = time.Minute
+	// FirstCodeLife is how long the code is good for that is printed when a control
+	// plane starts: whoever started it may be away by then.
+	FirstCodeLife = 10 * time.Minute
 	// codesMost bounds how many are kept; the oldest goes first.
 	codesMost = 64
 	// failuresMost wrong codes in one codeLife close the door until it is over.
@@ -27,7 +30,7 @@ func randomText() string { return strings.ToLower(rand.Text()) }
 
 func hexText(data []byte) string { return hex.EncodeToString(data) }
 
-// codes hands out texts that are good once and for a minute, each for one purpose.
+// codes hands out texts that are good once and for a while, each for one purpose.
 type codes struct {
 	throttle bool // wrong ones close the door for a while
 
@@ -55,7 +58,9 @@ const (
 
 func newCodes(throttle bool) *codes { return &codes{throttle: throttle, given: map[string]code{}} }
 
-func (c *codes) give(purpose string) string {
+func (c *codes) give(purpose string) string { return c.giveFor(purpose, codeLife) }
+
+func (c *codes) giveFor(purpose string, life time.Duration) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for len(c.order) >= codesMost {
@@ -63,9 +68,18 @@ func (c *codes) give(purpose string) string {
 		c.order = c.order[1:]
 	}
 	text := randomText()
-	c.given[text] = code{purpose: purpose, expires: time.Now().Add(codeLife)}
+	c.given[text] = code{purpose: purpose, expires: time.Now().Add(life)}
 	c.order = append(c.order, text)
 	return text
+}
+
+// exchange uses a code up and returns what it is for.
+func (c *codes) exchange(text string) (purpose string, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found, ok := c.given[text]
+	delete(c.given, text)
+	return found.purpose, ok && time.Now().Before(found.expires)
 }
 
 // drop uses a code up without judging it.
@@ -104,8 +118,9 @@ func (s *Server) createLoginLink(r *http.Request) (any, error) {
 	return api.LoginLink{URL: "http://127.0.0.1:" + port + "/login?code=" + s.logins.give("login")}, nil
 }
 
-// LoginCode makes a code that logs a browser in through /login?code=.
-func (s *Server) LoginCode() string { return s.logins.give("login") }
+// LoginCode makes a code that logs a browser in through /login?code=, once, until
+// life has passed.
+func (s *Server) LoginCode(life time.Duration) string { return s.logins.giveFor("login", life) }
 
 // login exchanges a one-time code for a cookie and goes on to the page wanted.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {
@@ -115,7 +130,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	next := localPath(r.URL.Query().Get("next"))
-	if cookie, err := r.Cookie(cookieName(r)); err == nil && s.checkSeal("login", cookie.Value) {
+	if s.hasSeal(r, cookieName(r), "login") {
 		s.logins.drop(r.URL.Query().Get("code"))
 		forward(w, next)
 		return
@@ -127,10 +142,17 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		forward(w, next)
 	case throttled:
 		w.Header().Set("Retry-After", "60")
-		showPage(w, http.StatusTooManyRequests, page{Title: "Too many wrong codes", Text: "Wait a minute, then ask for a new link.", Command: "slipway open"})
+		showPage(w, http.StatusTooManyRequests, page{Title: "Too many wrong codes", Text: "Wait a minute, then get a new link.", Command: loginCommand})
 	default:
-		showPage(w, http.StatusForbidden, page{Title: "This link no longer works", Text: "A login link works once and for one minute. Ask for a new one.", Command: "slipway open"})
+		showPage(w, http.StatusForbidden, linkOver())
 	}
+}
+
+// loginCommand logs a browser in again.
+const loginCommand = "slipway login"
+
+func linkOver() page {
+	return page{Title: "This link no longer works", Text: "A login link works once and for a short time. Get a new one with this command.", Command: loginCommand}
 }
 
 // localPath returns next if it is a path of this server, else "/". A path that

@@ -27,6 +27,7 @@ func (s *Server) answers() map[string]answer {
 		"demo-lid":        s.setLid,
 		"demo-start":      s.startDemo,
 		"login-link":      s.createLoginLink,
+		"login-pass":      s.createPass,
 		"doctor":          s.runDoctor,
 		"machines":        s.listMachines,
 		"directories":     s.listDirectories,

@@ -61,6 +61,7 @@ type Server struct {
 	redactor diagnose.Redactor
 	logins   *codes
 	tickets  *codes
+	passes   *codes
 	ui       *site
 	apps     *gateway
 	doors    *doors
@@ -71,7 +72,9 @@ type Server struct {
 const (
 	headerTimeout = 10 * time.Second
 	idleTimeout   = 2 * time.Minute
-	headerBytes   = 64 << 10
+	// headerBytes is more than the cookies that a browser keeps for one host: any
+	// page on 127.0.0.1 may set some, whatever its port, and must not lock us out.
+	headerBytes = 1 << 20
 	// shutdownGrace is how long requests may go on after the end was asked for.
 	shutdownGrace = 3 * time.Second
 )
@@ -81,7 +84,7 @@ func New(config Config) *Server {
 	s := &Server{
 		hub: config.Hub, token: config.Token, key: derive(config.Token, "cookies"), users: config.Users,
 		shutdown: config.Shutdown, ssh: config.SSH, clock: config.Clock, demo: config.Demo, beside: config.Beside, log: config.Log, logFile: config.LogFile,
-		logins: newCodes(true), tickets: newCodes(false), ui: newSite(config.Assets), mux: http.NewServeMux(),
+		logins: newCodes(true), tickets: newCodes(false), passes: newCodes(false), ui: newSite(config.Assets), mux: http.NewServeMux(),
 	}
 	person, _ := os.UserHomeDir() // without one its path stays in reports
 	s.redactor = diagnose.NewRedactor(person, config.Token)

@@ -3,7 +3,7 @@ import { useTranslation } from 'react-i18next'
 import { CopyButton } from '@/ui/CopyButton'
 import css from './Shell.module.css'
 
-const command = 'slipway open'
+const command = 'slipway login'
 
 /** In place of everything while this browser is not logged in. */
 export function LoggedOut() {

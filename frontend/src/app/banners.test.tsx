@@ -60,7 +60,7 @@ describe('Shell', () => {
     serve({ 'GET /api/v1/version': () => refusal(401, 'request_login_required', 'You are not logged in here.') })
     const { client } = renderView(<Shell />, { known: { sessions: [], machines: [] } })
     act(() => client.setQueryData<Connection>(keys.connection, { state: 'lost', heardAt: 0, lostAt: 5 }))
-    expect(await screen.findByText('slipway open')).toBeInTheDocument()
+    expect(await screen.findByText('slipway login')).toBeInTheDocument()
     act(() => client.setQueryData<Connection>(keys.connection, open))
     expect(await screen.findByRole('link', { name: 'Sessions' })).toBeInTheDocument()
   })
