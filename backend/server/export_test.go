@@ -1,6 +1,9 @@
 package server
 
-import "time"
+import (
+	"net/http"
+	"time"
+)
 
 // Handlers lists the names of all handlers.
 func Handlers() []string {
@@ -20,6 +23,12 @@ var SpecIn = specIn
 
 // ArchiveName exports archiveName.
 var ArchiveName = archiveName
+
+// Seal exports seal.
+func (s *Server) Seal(purpose string) string { return s.seal(purpose) }
+
+// Known exports known.
+func (s *Server) Known(r *http.Request) bool { return s.known(r) }
 
 // ForgetPorts makes the next request to any app ask where it is.
 func (s *Server) ForgetPorts() {
