@@ -19,8 +19,19 @@ type Agent struct {
 	Live    int    `json:"live"`    // live sessions there, as last heard; for the agent in this process only a snapshot counts them
 
 	Connection Connection `json:"connection"`
-	Question   *Question  `json:"question,omitempty"` // it is not reached before a person has answered
-	AddedAt    *time.Time `json:"addedAt,omitempty"`  // absent: it belongs to this computer
+	Question   *Question  `json:"question,omitempty"`  // it is not reached before a person has answered
+	AddedAt    *time.Time `json:"addedAt,omitempty"`   // absent: it belongs to this computer
+	Untrusted  *Untrusted `json:"untrusted,omitempty"` // it sends invalid data; absent: it does not
+}
+
+// Untrusted says that an agent sent data that no agent may send: by mistake, or
+// because somebody has changed it. The data is not used. It goes when nothing of
+// the kind came for ten minutes, or when the agent is reconnected.
+type Untrusted struct {
+	Error Problem   `json:"error"` // the newest; its message names what was wrong
+	Since time.Time `json:"since"`
+	Last  time.Time `json:"last"`
+	Count int       `json:"count"` // how often it happened
 }
 
 // Connection says how an agent is reached at this moment. LastHeard is when

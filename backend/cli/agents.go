@@ -140,6 +140,9 @@ func (p *program) connectionDetail(a api.Agent) string {
 	if a.Connection.State != "connected" && a.Connection.LastHeard != nil {
 		parts = append(parts, "last heard "+span(p.Now().Sub(*a.Connection.LastHeard))+" ago")
 	}
+	if a.Untrusted != nil {
+		parts = append(parts, "not trustworthy: sends invalid data. "+a.Untrusted.Error.Message)
+	}
 	switch {
 	case a.Question != nil:
 		parts = append(parts, "slipway agent trust "+a.Name+" --found "+a.Question.Found)
@@ -183,6 +186,9 @@ func (p *program) agentFields(w io.Writer, a api.Agent, machines []api.Machine) 
 	pairs = append(pairs, [2]string{"Next try", p.moment(c.NextTry)}, [2]string{"Waits", c.Waits})
 	if c.Error != nil {
 		pairs = append(pairs, [2]string{"Error", strings.TrimSpace(c.Error.Message + " " + c.Error.Hint)})
+	}
+	if u := a.Untrusted; u != nil {
+		pairs = append(pairs, [2]string{"Not trustworthy", fmt.Sprintf("%s sends invalid data (%s, %d times since %s)\n%s\n%s", a.Name, u.Error.Code, u.Count, p.moment(&u.Since), u.Error.Message, u.Error.Hint)})
 	}
 	if a.Question != nil {
 		pairs = append(pairs, [2]string{"Question", a.Question.Text + "\nexpected " + a.Question.Pinned + "\nfound    " + a.Question.Found})

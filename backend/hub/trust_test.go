@@ -37,7 +37,9 @@ func shows(f *fleet, id session.ID) bool {
 func TestHostileAgentTakesNothingOver(t *testing.T) {
 	const mine = session.ID("aaaaaaaaaaaa")
 	for name, attack := range map[string]func(*testing.T, *fleet){
-		"by an event":  func(_ *testing.T, f *fleet) { f.lab.Put(session.Session{ID: mine, Name: "taken", Status: session.Running, Owner: "eve"}) },
+		"by an event": func(_ *testing.T, f *fleet) {
+			f.lab.Put(session.Session{ID: mine, Name: "taken", Status: session.Running, Owner: "eve"})
+		},
 		"by a removal": func(_ *testing.T, f *fleet) { id := mine; f.lab.Tell(session.Event{Removed: &id}) },
 		"by samples": func(_ *testing.T, f *fleet) {
 			f.lab.Tell(session.Event{Usage: []session.Usage{{Session: mine, Pids: 666}}})

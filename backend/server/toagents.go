@@ -12,11 +12,16 @@ func agentOut(a hub.Agent) api.Agent {
 		Name: a.Name, Address: a.Address, Local: a.Local, Group: a.Group, Owner: a.Link.Owner, Role: a.Link.Role,
 		Fingerprint: a.Fingerprint, Version: a.Link.Version, Upgrade: a.Link.Upgrade, Live: a.Live,
 		Connection: connectionOut(a), Question: maybe(a.Link.Question, questionOut),
+		Untrusted: maybe(a.Distrust, untrustedOut),
 	}
 	if !a.AddedAt.IsZero() {
 		out.AddedAt = &a.AddedAt
 	}
 	return out
+}
+
+func untrustedOut(d hub.Distrust) api.Untrusted {
+	return api.Untrusted{Error: problemOf(d.Err), Since: d.Since, Last: d.Last, Count: d.Count}
 }
 
 func connectionOut(a hub.Agent) api.Connection {

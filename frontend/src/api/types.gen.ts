@@ -324,6 +324,18 @@ export interface Agent {
   question?: Question;
   /** Absent: it belongs to this computer. */
   addedAt?: Time;
+  /** It sends invalid data; absent: it does not. */
+  untrusted?: Untrusted;
+}
+
+/** Untrusted says that an agent sent data that no agent may send: by mistake, or because somebody has changed it. The data is not used. It goes when nothing of the kind came for ten minutes, or when the agent is reconnected. */
+export interface Untrusted {
+  /** The newest; its message names what was wrong. */
+  error: Problem;
+  since: Time;
+  last: Time;
+  /** How often it happened. */
+  count: number;
 }
 
 /** Connection says how an agent is reached at this moment. LastHeard is when anything came from it last: what is shown of an agent that is not connected is as old as that. */

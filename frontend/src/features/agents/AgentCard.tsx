@@ -10,6 +10,7 @@ import { ResourceBar } from '@/ui/ResourceBar'
 import { RelativeTime } from '@/ui/Times'
 import css from './agents.module.css'
 import type { Row } from './join'
+import { UntrustedAlert } from './UntrustedAlert'
 import { useAgentActions } from './useAgentActions'
 
 function Meter({ label, used, total, promised, load, max }: { label: string; used: string; total: string; promised: number; load?: number | undefined; max: number }) {
@@ -106,6 +107,7 @@ export function AgentCard({ row, onOpen }: { row: Row; onOpen: () => void }) {
         <span>{agent.local ? t('common:reach.local') : <code>{agent.address}</code>}</span>
         {machine ? <span className={css.host}>{[machine.hostname, `${machine.os}/${machine.arch}`, t(machine.engine === 'sim' ? 'common:engine.sim' : 'common:engine.docker')].join(' · ')}</span> : null}
       </div>
+      <UntrustedAlert agent={agent} brief />
       {agent.question ? (
         <button type="button" className={css.asks} onClick={onOpen}>
           <CircleHelp size={15} aria-hidden />

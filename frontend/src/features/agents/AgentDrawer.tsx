@@ -26,6 +26,7 @@ import { PairedDevices } from './PairedDevices'
 import { PersonLimits } from './PersonLimits'
 import { QuestionBox } from './QuestionBox'
 import { RemoveDialog } from './RemoveDialog'
+import { UntrustedAlert } from './UntrustedAlert'
 import { useAgentActions } from './useAgentActions'
 
 export interface AgentDrawerProps {
@@ -118,6 +119,7 @@ function Content({ row, groups, onRenamed, children }: PartsProps & { children?:
           </>
         )}
       </div>
+      <UntrustedAlert agent={agent} />
       {agent.question ? <QuestionBox name={agent.name} question={agent.question} /> : null}
       {!reached && !agent.question && !busy ? ( // what goes on says more
         <Alert

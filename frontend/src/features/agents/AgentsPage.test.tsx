@@ -55,6 +55,16 @@ describe('the Agents page', () => {
     await waitFor(() => expect(sent.some((s) => s.path.endsWith('/lab/reconnect'))).toBe(true))
   })
 
+  it('says that one is not trustworthy as soon as that is told, and what it sent', async () => {
+    const { tell } = open('/agents/lab')
+    expect(screen.queryByText('Not trustworthy: sends invalid data')).not.toBeInTheDocument()
+    const at = '2026-01-02T03:04:05Z'
+    tell({ agent: { ...lab, untrusted: { error: { code: 'agent_reply_invalid', message: 'The agent lab sent invalid data: id: "x" is not the id of a session.' }, since: at, last: at, count: 3 } } })
+    expect(await screen.findAllByText('Not trustworthy: sends invalid data')).toHaveLength(2)
+    expect(screen.getByText(/"x" is not the id of a session/)).toBeInTheDocument()
+    expect(screen.getByText('agent_reply_invalid')).toBeInTheDocument()
+  })
+
   it('offers an upgrade only where there is one', async () => {
     const { sent } = open('/', [local, lab], { 'POST /api/v1/agents/lab/upgrade': operation({ kind: 'agent-upgrade', subject: 'lab' }) })
     await userEvent.click(card().getByRole('button', { name: 'Upgrade to 0.2.0' }))
