@@ -25,7 +25,7 @@ type migration func(*bolt.Tx) error
 
 // migrations[i] leads from schema i+1 to schema i+2. A database of every schema
 // that was ever released lies in testdata and is opened by a test.
-var migrations = []migration{toSchema2}
+var migrations = []migration{toSchema2, toSchema3}
 
 // toSchema2 makes room for accounts, gives the store a secret, gives the live
 // sessions the usual priority and their kernels the grants that were the

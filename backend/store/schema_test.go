@@ -3,9 +3,11 @@ package store
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	bolt "go.etcd.io/bbolt"
@@ -148,4 +150,28 @@ func TestMigrationsRunInOrderOrNotAtAll(t *testing.T) {
 	if err := prepare(db, nil); session.CodeOf(err) != CodeNewer {
 		t.Errorf("a newer schema passes: %v", err)
 	}
+}
+
+// TestDatabaseOfSchema2WithImagesOpens opens a database of schema 2 that tells
+// of images: one kept at a session's end, one committed by its owner, two
+// commits that failed, and one that was brought from another agent.
+func TestDatabaseOfSchema2WithImagesOpens(t *testing.T) {
+	s := fixture(t, "schema2-images.db")
+	claims, err := s.ImageClaims()
+	want := map[string]session.ImageOrigin{
+		"slipway-custom/ann:nightly-3":     {Name: "nightly-3", Owner: "ann", Instance: s.Instance(), Session: "cccccccccccc"},
+		session.CommitRef("Bob", "Mine-1"): {Name: "Mine-1", Owner: "Bob", Instance: s.Instance(), Session: "eeeeeeeeeeee"},
+	}
+	if err != nil || !maps.Equal(claims, want) {
+		t.Errorf("claims: %+v, %v", claims, err)
+	}
+	images, err := s.Images()
+	brought := images["sha256:"+strings.Repeat("7", 64)]
+	if err != nil || len(images) != 1 || !slices.Equal(brought.Owners, []string{"ann", "carl"}) || brought.Origin != nil {
+		t.Errorf("images: %+v, %v", images, err)
+	}
+	if found, err := s.Account("received-images", new(any)); found || err != nil {
+		t.Errorf("what was brought is kept twice: %v", err)
+	}
+	sound(t, s)
 }

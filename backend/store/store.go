@@ -72,7 +72,7 @@ var (
 	bucketNames    = []byte("names")    // owner NUL name → id, live sessions only
 	bucketKeys     = []byte("keys")     // owner NUL key → id
 	bucketPhases   = []byte("phases")   // id "/" number → phase
-	buckets        = [][]byte{bucketMeta, bucketSessions, bucketLive, bucketFinished, bucketNames, bucketKeys, bucketPhases, bucketAccounts}
+	buckets        = [][]byte{bucketMeta, bucketSessions, bucketLive, bucketFinished, bucketNames, bucketKeys, bucketPhases, bucketAccounts, bucketImages, bucketClaims}
 )
 
 // record is one session as it is stored.
