@@ -118,7 +118,9 @@ type Transfers interface {
 	// other, in whatever order the engine has them. An error of fn ends it.
 	ExportImage(ctx context.Context, id string, want func(part string) bool, fn func(part string, content io.Reader) error) error
 	// ImportImage puts an image together of its configuration and its layers.
-	// Those that PresentLayers counts may be absent from content.
+	// Those that PresentLayers counts may be absent from content. A name that is
+	// another image's stays that one's, and it is engine_import_conflict, unless
+	// parts say to replace it.
 	// Fails with engine_import_incomplete and engine_import_no-space.
 	ImportImage(ctx context.Context, parts session.ImageParts, content map[string]Content) (session.Image, error)
 }

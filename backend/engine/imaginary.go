@@ -110,3 +110,11 @@ func CheckImport(parts session.ImageParts, present int, content map[string]Conte
 func Incomplete(what string) error {
 	return &session.Error{Code: "engine_import_incomplete", Message: "The image cannot be put together: " + what + ".", Hint: "Send it again; what is missing follows."}
 }
+
+// NameTaken is engine_import_conflict: a name is another image's.
+func NameTaken(ref string) error {
+	return &session.Error{
+		Code: "engine_import_conflict", Message: "There is another image named " + ref + " on that machine.",
+		Hint: "Remove it there first, or give this one another name. An admin replaces it with slipway image send --replace.",
+	}
+}

@@ -1,6 +1,8 @@
 package layers
 
 import (
+	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -20,35 +21,62 @@ import (
 
 // Config says where a depot keeps what arrives. Free and Now may be nil.
 type Config struct {
-	Dir  string
-	Free func(dir string) (gpu.Bytes, error) // room on the disk of dir
-	Now  func() time.Time
+	Dir   string
+	Free  func(dir string) (gpu.Bytes, error) // room on the disk of dir
+	Now   func() time.Time
+	Quota Quota
 }
 
+// Quota is the most that one person has on the way to a depot. A zero field has
+// its default.
+type Quota struct {
+	Images int           // at a time; 4
+	Size   gpu.Bytes     // of the content of all of them; 100 GiB
+	Keep   time.Duration // an image of which nothing more arrives; 7 days
+}
+
+// The defaults of a [Quota].
 const (
-	// imagesMost is how many images may be expected at a time.
-	imagesMost = 8
-	// keepFor is how long an image that does not go on is kept.
-	keepFor = 7 * 24 * time.Hour
-	// partsFile holds what an image is made of.
-	partsFile = "parts.json"
+	DefaultImages = 4
+	DefaultSize   = 100 * gpu.GiB
+	DefaultKeep   = 7 * 24 * time.Hour
 )
 
-// Depot keeps what has arrived of images until all of each is there. One image
-// has a folder, in which a part is a file of chunk frames: <name>.part while it
+// partsFile holds what an image is made of.
+const partsFile = "parts.json"
+
+// Depot keeps what has arrived of images until all of each is there. What one
+// person brings is theirs: nobody else finds, changes or forgets it, or takes
+// its room. One image has a folder, in which a part is a file of chunk frames: <name>.part while it
 // arrives, <name>.<bytes of content> when it is whole. All methods are safe for
 // concurrent use.
 type Depot struct {
 	config Config
 
 	mu     sync.Mutex // guards images and what is in them
-	images map[string]*image
+	images map[key]*image
+}
+
+// key is an image that a person brings.
+type key struct{ owner, id string }
+
+// folder is the name of the folder of an image.
+func (k key) folder() string {
+	return fmt.Sprintf("%.16x-%s", sha256.Sum256([]byte(k.owner)), strings.TrimPrefix(k.id, "sha256:"))
+}
+
+// expected is what is written down of an image.
+type expected struct {
+	Owner string `json:"owner"`
+	session.ImageParts
 }
 
 // image is an image that is expected.
 type image struct {
+	key   key
 	parts session.ImageParts
 	dir   string
+	size  gpu.Bytes // of the content that has arrived; guarded by Depot.mu
 	// turn is held by whoever writes its files; ender ends that one.
 	turn  sync.Mutex
 	ender io.Closer // guarded by Depot.mu
@@ -62,84 +90,118 @@ func Open(config Config) (*Depot, error) {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
+	q := &config.Quota
+	q.Images, q.Size, q.Keep = cmp.Or(q.Images, DefaultImages), cmp.Or(q.Size, DefaultSize), cmp.Or(q.Keep, DefaultKeep)
 	if err := os.MkdirAll(config.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	d := &Depot{config: config, images: map[string]*image{}}
+	d := &Depot{config: config, images: map[key]*image{}}
 	entries, err := os.ReadDir(config.Dir)
 	if err != nil {
 		return nil, err
 	}
 	for _, entry := range entries {
 		dir := filepath.Join(config.Dir, entry.Name())
-		parts, err := d.read(dir, entry.Name())
+		one, err := d.read(dir, entry.Name())
 		if err != nil {
 			if err := os.RemoveAll(dir); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		d.images[parts.ID] = &image{parts: parts, dir: dir}
+		d.images[one.key] = one
 	}
 	return d, nil
 }
 
 // read reads the description of an image whose folder is named name. One that is
 // too old, or was never finished, is an error.
-func (d *Depot) read(dir, name string) (session.ImageParts, error) {
-	var parts session.ImageParts
+func (d *Depot) read(dir, name string) (*image, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
-		return parts, err
+		return nil, err
 	}
-	if d.config.Now().Sub(info.ModTime()) > keepFor {
-		return parts, fmt.Errorf("%s is too old", name)
+	if d.config.Now().Sub(info.ModTime()) > d.config.Quota.Keep {
+		return nil, fmt.Errorf("%s is too old", name)
 	}
 	data, err := os.ReadFile(filepath.Join(dir, partsFile))
 	if err != nil {
-		return parts, err
+		return nil, err
 	}
-	if err := json.Unmarshal(data, &parts); err != nil {
-		return parts, err
+	var found expected
+	if err := json.Unmarshal(data, &found); err != nil {
+		return nil, err
 	}
-	if err := Check(parts); err != nil {
-		return parts, err
+	if err := Check(found.ImageParts); err != nil {
+		return nil, err
 	}
-	if folder(parts.ID) != name {
-		return parts, fmt.Errorf("%s holds another image", name)
+	one := &image{key: key{found.Owner, found.ID}, parts: found.ImageParts, dir: dir}
+	if one.key.folder() != name {
+		return nil, fmt.Errorf("%s holds another image", name)
 	}
-	return parts, nil
+	one.size = one.arrived()
+	return one, nil
 }
-
-// folder is the name of an image's folder.
-func folder(id string) string { return strings.TrimPrefix(id, "sha256:") }
 
 // Expect makes ready for an image of which the engine has the first layers, and
 // says how far the other parts are.
-func (d *Depot) Expect(parts session.ImageParts, present int) (session.ImageArrival, error) {
+func (d *Depot) Expect(owner string, parts session.ImageParts, present int) (session.ImageArrival, error) {
 	if err := Check(parts); err != nil {
 		return session.ImageArrival{}, err
 	}
+	which := key{owner, parts.ID}
 	d.mu.Lock()
-	one, known := d.images[parts.ID]
+	one, known := d.images[which]
 	if !known {
-		if len(d.images) >= imagesMost {
+		if count, _ := d.held(owner); count >= d.config.Quota.Images {
 			d.mu.Unlock()
-			return session.ImageArrival{}, &session.Error{Code: CodeBusy, Message: fmt.Sprintf("%d images are on their way to this agent already.", imagesMost), Hint: "Wait for one, or cancel one."}
+			return session.ImageArrival{}, &session.Error{
+				Code: CodeBusy, Message: fmt.Sprintf("%d of your images are on their way to this agent already.", count),
+				Hint: "Wait for one, or cancel one.",
+			}
 		}
-		one = &image{parts: parts, dir: filepath.Join(d.config.Dir, folder(parts.ID))}
-		d.images[parts.ID] = one
+		one = &image{key: which, parts: parts, dir: filepath.Join(d.config.Dir, which.folder())}
+		d.images[which] = one
 	}
 	d.mu.Unlock()
 	arrival, err := d.expect(one, parts, present)
 	if err != nil && !known {
-		err = errors.Join(err, d.Forget(parts.ID))
+		err = errors.Join(err, d.Forget(owner, parts.ID))
 	}
 	return arrival, d.failed(err)
 }
 
-// expect writes down what is expected. The same image may have other names now,
-// and more owners.
+// held is how many images of a person are on the way, and how much of them has
+// arrived; it needs mu.
+func (d *Depot) held(owner string) (count int, size gpu.Bytes) {
+	for which, one := range d.images {
+		if which.owner == owner {
+			count++
+			size += one.size
+		}
+	}
+	return count, size
+}
+
+// grow counts content that is about to be kept of an image, or refuses it.
+func (d *Depot) grow(one *image, by gpu.Bytes) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, size := d.held(one.key.owner); size+by > d.config.Quota.Size {
+		return d.tooLarge()
+	}
+	one.size += by
+	return nil
+}
+
+func (d *Depot) tooLarge() error {
+	return &session.Error{
+		Code: CodeTooLarge, Message: fmt.Sprintf("Your images on their way to this agent may take %s together.", d.config.Quota.Size),
+		Hint: "Cancel the transfer of another image, or ask an admin of that machine for more.",
+	}
+}
+
+// expect writes down what is expected. The same image may have other names now.
 func (d *Depot) expect(one *image, parts session.ImageParts, present int) (session.ImageArrival, error) {
 	d.interrupt(one, nil)
 	one.turn.Lock()
@@ -150,17 +212,18 @@ func (d *Depot) expect(one *image, parts session.ImageParts, present int) (sessi
 	if err := os.MkdirAll(one.dir, 0o700); err != nil {
 		return session.ImageArrival{}, err
 	}
-	parts.Owners = slices.Concat(one.parts.Owners, parts.Owners)
-	slices.Sort(parts.Owners)
-	parts.Owners = slices.Compact(parts.Owners)
 	arrival, err := d.arrival(one, parts, present)
 	if err != nil {
 		return session.ImageArrival{}, err
 	}
-	if err := d.room(parts, arrival); err != nil {
+	size := one.arrived()
+	d.mu.Lock()
+	one.size = size
+	d.mu.Unlock()
+	if err := d.room(one, parts, arrival); err != nil {
 		return session.ImageArrival{}, err
 	}
-	data, err := json.Marshal(parts)
+	data, err := json.Marshal(expected{one.key.owner, parts})
 	if err != nil {
 		return session.ImageArrival{}, err
 	}
@@ -201,29 +264,34 @@ func (d *Depot) arrival(one *image, parts session.ImageParts, present int) (sess
 	return arrival, nil
 }
 
-// room says when the disk cannot take what is missing.
-func (d *Depot) room(parts session.ImageParts, arrival session.ImageArrival) error {
-	if d.config.Free == nil {
-		return nil
-	}
-	free, err := d.config.Free(d.config.Dir)
-	if err != nil {
-		return err
-	}
+// room says when the person or the disk has no room for what is missing.
+func (d *Depot) room(one *image, parts session.ImageParts, arrival session.ImageArrival) error {
 	sizes := map[string]gpu.Bytes{}
 	for _, layer := range parts.Layers {
 		sizes[layer.Digest] = layer.Size
 	}
 	var need gpu.Bytes
 	for _, mark := range arrival.Missing {
-		need += max(sizes[mark.Part]-mark.Offset, 0)
+		if need += max(sizes[mark.Part]-mark.Offset, 0); need > d.config.Quota.Size {
+			return d.tooLarge()
+		}
 	}
-	if need <= free {
+	d.mu.Lock()
+	_, held := d.held(one.key.owner)
+	d.mu.Unlock()
+	if held+need > d.config.Quota.Size {
+		return d.tooLarge()
+	}
+	if d.config.Free == nil {
 		return nil
+	}
+	free, err := d.config.Free(d.config.Dir)
+	if err != nil || need <= free {
+		return err
 	}
 	return &session.Error{
 		Code: CodeNoSpace, Message: fmt.Sprintf("The image needs %s there, and %s are free.", need, free),
-		Hint: "Make room on that machine, for example by removing images that nobody uses.",
+		Hint: "Make room on that machine, for example by removing images that are not used.",
 	}
 }
 
@@ -237,8 +305,8 @@ type Stored struct {
 func (s Stored) Open() (io.ReadCloser, error) { return openContent(s.path) }
 
 // Parts returns an image that is expected, and those of its parts that are whole.
-func (d *Depot) Parts(id string) (session.ImageParts, map[string]Stored, error) {
-	one, err := d.image(id)
+func (d *Depot) Parts(owner, id string) (session.ImageParts, map[string]Stored, error) {
+	one, err := d.image(owner, id)
 	if err != nil {
 		return session.ImageParts{}, nil, err
 	}
@@ -254,8 +322,8 @@ func (d *Depot) Parts(id string) (session.ImageParts, map[string]Stored, error) 
 }
 
 // Forget drops what has arrived of an image. One that is unknown is forgotten already.
-func (d *Depot) Forget(id string) error {
-	one, err := d.image(id)
+func (d *Depot) Forget(owner, id string) error {
+	one, err := d.image(owner, id)
 	if err != nil {
 		return nil
 	}
@@ -264,32 +332,32 @@ func (d *Depot) Forget(id string) error {
 	defer one.turn.Unlock()
 	one.gone = true
 	d.mu.Lock()
-	delete(d.images, id)
+	delete(d.images, one.key)
 	d.mu.Unlock()
 	return d.failed(os.RemoveAll(one.dir))
 }
 
-// Sweep drops images that nobody went on with for a week.
+// Sweep drops images of which nothing more arrived for as long as they are kept.
 func (d *Depot) Sweep() error {
 	d.mu.Lock()
-	var old []string
-	for id, one := range d.images {
-		if info, err := os.Stat(one.dir); one.ender == nil && err == nil && d.config.Now().Sub(info.ModTime()) > keepFor {
-			old = append(old, id)
+	var old []key
+	for which, one := range d.images {
+		if info, err := os.Stat(one.dir); one.ender == nil && err == nil && d.config.Now().Sub(info.ModTime()) > d.config.Quota.Keep {
+			old = append(old, which)
 		}
 	}
 	d.mu.Unlock()
 	var errs []error
-	for _, id := range old {
-		errs = append(errs, d.Forget(id))
+	for _, which := range old {
+		errs = append(errs, d.Forget(which.owner, which.id))
 	}
 	return errors.Join(errs...)
 }
 
-func (d *Depot) image(id string) (*image, error) {
+func (d *Depot) image(owner, id string) (*image, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	one, ok := d.images[id]
+	one, ok := d.images[key{owner, id}]
 	if !ok {
 		return nil, unknown(id)
 	}

@@ -88,6 +88,21 @@ func (i *image) kept(name string) (gpu.Bytes, error) {
 	return under.content, file.Close()
 }
 
+// arrived is how much of the image's content is there. Of a part that was not
+// opened since the process began it is what the file takes.
+func (i *image) arrived() (sum gpu.Bytes) {
+	for _, name := range i.names() {
+		if _, size, ok := i.whole(name); ok {
+			sum += size
+		} else if known := i.partial; known != nil && known.name == name {
+			sum += known.content
+		} else if info, err := os.Stat(i.path(name) + ".part"); err == nil {
+			sum += gpu.Bytes(info.Size())
+		}
+	}
+	return sum
+}
+
 // recover reads the whole file.
 func (p *partial) recover() error {
 	unpack, err := newUnpacker()

@@ -46,8 +46,8 @@ func FuzzDescription(f *testing.F) {
 			t.Fatal(err)
 		}
 		depot := &Depot{config: Config{Now: time.Now}}
-		if parts, err := depot.read(dir, "name"); err == nil && (Check(parts) != nil || folder(parts.ID) != "name") {
-			t.Fatalf("%+v was taken", parts)
+		if one, err := depot.read(dir, "name"); err == nil && (Check(one.parts) != nil || one.key.folder() != "name") {
+			t.Fatalf("%+v was taken", one.parts)
 		}
 	})
 }

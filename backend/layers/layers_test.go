@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -70,6 +71,9 @@ func (p *pictured) SendImage(ctx context.Context, wish session.ImageWish) (io.Re
 	return reader, nil
 }
 
+// owner is whoever brings the images.
+const owner = "ann"
+
 // shore is a target over a depot, reached by connections that a test may break.
 type shore struct {
 	t       *testing.T
@@ -115,7 +119,7 @@ func (s *shore) current() *layers.Depot {
 
 // ExpectImage implements [layers.Target].
 func (s *shore) ExpectImage(_ context.Context, parts session.ImageParts) (session.ImageArrival, error) {
-	return s.current().Expect(parts, s.present)
+	return s.current().Expect(owner, parts, s.present)
 }
 
 // ReceiveImage implements [layers.Target].
@@ -123,7 +127,7 @@ func (s *shore) ReceiveImage(_ context.Context, id string) (io.ReadWriteCloser, 
 	near, far := net.Pipe()
 	depot := s.current()
 	s.ended.Go(func() {
-		err := depot.Receive(id, far)
+		err := depot.Receive(owner, id, far)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.errs = append(s.errs, err)
@@ -174,7 +178,7 @@ func patient(between func()) layers.Report {
 // mustHold checks that every part has arrived as it was.
 func mustHold(t *testing.T, depot *layers.Depot, p *pictured) {
 	t.Helper()
-	_, whole, err := depot.Parts(p.parts.ID)
+	_, whole, err := depot.Parts(owner, p.parts.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,7 +335,7 @@ func TestCancelledTransferEnds(t *testing.T) {
 	if err := layers.Carry(ctx, p, s, p.parts, report); !errors.Is(err, context.Canceled) {
 		t.Errorf("it ends with %v", err)
 	}
-	if err := s.current().Forget(p.parts.ID); err != nil {
+	if err := s.current().Forget(owner, p.parts.ID); err != nil {
 		t.Fatal(err)
 	}
 	if entries, err := os.ReadDir(s.config.Dir); err != nil || len(entries) != 0 {
@@ -351,15 +355,86 @@ func TestImageNobodyGoesOnWithIsDroppedAfterAWeek(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.restart()
-	if _, _, err := s.current().Parts(p.parts.ID); err != nil {
+	if _, _, err := s.current().Parts(owner, p.parts.ID); err != nil {
 		t.Fatalf("after six days: %v", err)
 	}
 	now = now.Add(25 * time.Hour)
 	if err := s.current().Sweep(); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.current().Parts(p.parts.ID); session.CodeOf(err) != layers.CodeNotFound {
+	if _, _, err := s.current().Parts(owner, p.parts.ID); session.CodeOf(err) != layers.CodeNotFound {
 		t.Errorf("after a week: %v", err)
+	}
+}
+
+// What one person brings is out of the reach of others, who have room of their own.
+func TestTransfersAreTheirOwners(t *testing.T) {
+	depot, err := layers.Open(layers.Config{Dir: t.TempDir(), Quota: layers.Quota{Images: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	images := make([]*pictured, 4)
+	for i := range images {
+		images[i] = picture(rand.New(rand.NewPCG(20, uint64(i))), 1000)
+		images[i].parts.ID = fmt.Sprintf("sha256:%064d", i)
+	}
+	theirs := images[0]
+	theirs.parts.Refs = []string{"slipway-custom/ann/tool:1"}
+	if _, err := depot.Expect("ann", theirs.parts, 0); err != nil {
+		t.Fatal(err)
+	}
+	forged := theirs.parts
+	forged.Refs = []string{"slipway-custom/bob/tool:1"}
+	if _, err := depot.Expect("bob", forged, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := depot.Forget("bob", theirs.parts.ID); err != nil {
+		t.Fatal(err)
+	}
+	if parts, _, err := depot.Parts("ann", theirs.parts.ID); err != nil || !slices.Equal(parts.Refs, theirs.parts.Refs) {
+		t.Errorf("after another brought and forgot the same, ann's is called %q, %v", parts.Refs, err)
+	}
+	if _, _, err := depot.Parts("bob", theirs.parts.ID); session.CodeOf(err) != layers.CodeNotFound {
+		t.Errorf("another has it: %v", err)
+	}
+	for i, p := range images[1:] {
+		_, err := depot.Expect("bob", p.parts, 0)
+		if full := i == 2; full != (session.CodeOf(err) == layers.CodeBusy) {
+			t.Errorf("bob's image %d: %v", i, err)
+		}
+	}
+	if _, err := depot.Expect("ann", images[1].parts, 0); err != nil {
+		t.Errorf("ann has no place: bob has taken all: %v", err)
+	}
+}
+
+// The size that a sender gives may be a lie, so what arrives is counted.
+func TestWhatOnePersonSendsIsBounded(t *testing.T) {
+	p := picture(rand.New(rand.NewPCG(30, 31)), 2<<20, 2<<20)
+	quota := layers.Config{Quota: layers.Quota{Size: 3 * gpu.MiB}}
+	s := newShore(t, quota)
+	if _, err := s.ExpectImage(t.Context(), p.parts); session.CodeOf(err) != layers.CodeTooLarge {
+		t.Errorf("4 MiB are expected of one who may have 3: %v", err)
+	}
+	for i := range p.parts.Layers {
+		p.parts.Layers[i].Size = 0
+	}
+	err := layers.Carry(t.Context(), p, s, p.parts, patient(func() {}))
+	if session.CodeOf(err) != layers.CodeTooLarge {
+		t.Errorf("layers of a size that is a lie: %v", err)
+	}
+	var kept int64
+	err = filepath.WalkDir(s.config.Dir, func(_ string, entry os.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() {
+			var info os.FileInfo
+			if info, err = entry.Info(); err == nil {
+				kept += info.Size()
+			}
+		}
+		return err
+	})
+	if err != nil || kept > 4<<20 {
+		t.Errorf("%d bytes are kept, %v", kept, err)
 	}
 }
 
@@ -401,7 +476,7 @@ func FuzzReader(f *testing.F) {
 			t.Fatal(err)
 		}
 		p := picture(rand.New(rand.NewPCG(1, 1)), 10)
-		if _, err := depot.Expect(p.parts, 0); err != nil {
+		if _, err := depot.Expect(owner, p.parts, 0); err != nil {
 			t.Fatal(err)
 		}
 		near, far := net.Pipe()
@@ -410,6 +485,6 @@ func FuzzReader(f *testing.F) {
 			_ = near.Close()
 		}()
 		go func() { _, _ = io.Copy(io.Discard, near) }()
-		_ = depot.Receive(p.parts.ID, far) // whatever it says, it ends
+		_ = depot.Receive(owner, p.parts.ID, far) // whatever it says, it ends
 	})
 }

@@ -14,13 +14,18 @@ const (
 	CodeBusy     session.Code = "image_receive_busy"
 	CodeInvalid  session.Code = "image_receive_invalid"
 	CodeReplaced session.Code = "image_receive_replaced"
+	CodeTooLarge session.Code = "image_receive_too-large"
 )
 
 // digestRule is what names a layer; a name that keeps it is safe as that of a file.
 var digestRule = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
-// layersMost bounds the layers of one image; engines themselves stop at 127.
-const layersMost = 1000
+const (
+	// layersMost bounds the layers of one image; engines themselves stop at 127.
+	layersMost = 1000
+	// refsMost bounds the names of one image.
+	refsMost = 100
+)
 
 func validPart(name string) bool { return name == session.ImageConfig || digestRule.MatchString(name) }
 
@@ -34,6 +39,8 @@ func Check(parts session.ImageParts) error {
 		return wrong("its id is none")
 	case len(parts.Layers) == 0 || len(parts.Layers) > layersMost:
 		return wrong("it has no layers, or too many")
+	case len(parts.Refs) > refsMost:
+		return wrong("it has too many names")
 	}
 	for _, layer := range parts.Layers {
 		if !digestRule.MatchString(layer.Digest) || layer.Size < 0 {

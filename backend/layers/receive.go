@@ -30,8 +30,8 @@ type failure struct {
 // Receive takes a stream for an image that is expected, and answers with how
 // far each part is kept. It closes conn in the end. Another one that begins for
 // the same image ends this one with image_receive_replaced.
-func (d *Depot) Receive(id string, conn io.ReadWriteCloser) error {
-	one, err := d.image(id)
+func (d *Depot) Receive(owner, id string, conn io.ReadWriteCloser) error {
+	one, err := d.image(owner, id)
 	if err != nil {
 		return errors.Join(d.answer(conn, err), conn.Close())
 	}
@@ -119,6 +119,9 @@ func (r *receiver) take(frame Frame, unpack *unpacker) error {
 		}
 		content, err := unpack.open(frame)
 		if err != nil {
+			return err
+		}
+		if err := r.depot.grow(r.image, gpu.Bytes(len(content))); err != nil {
 			return err
 		}
 		if err := r.under.write(frame, content); err != nil {

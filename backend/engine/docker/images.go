@@ -105,11 +105,12 @@ func imageOf(said image.InspectResponse) session.Image {
 }
 
 // names lists an image's tags, or its digests where it has no tag. The image of
-// trials has none: it is nobody's to launch.
+// trials has none, and that of an import in the middle: they are not to be launched.
 func names(tags, digests []string) []string {
 	named := func(all []string) []string {
 		return slices.DeleteFunc(slices.Clone(all), func(name string) bool {
-			return name == trialImage || strings.HasPrefix(name, trialRepository+"@") || strings.Contains(name, "<none>")
+			return name == trialImage || strings.HasPrefix(name, trialRepository+"@") || strings.Contains(name, "<none>") ||
+				strings.HasPrefix(name, receiving+":") || strings.HasPrefix(name, receiving+"@")
 		})
 	}
 	if tags = named(tags); len(tags) > 0 {

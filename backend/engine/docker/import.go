@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/client"
 
 	"slipway/backend/engine"
@@ -55,7 +57,61 @@ func (e *Engine) ImportImage(ctx context.Context, parts session.ImageParts, cont
 			return e.ExportImage(ctx, nearest, func(part string) bool { return lacking[part] }, fn)
 		}
 	}
-	return e.load(ctx, a)
+	return e.install(ctx, a)
+}
+
+// receiving is the repository of names that images have while they are put in.
+const receiving = "slipway-receiving"
+
+// install loads the image under a name of the moment, so that no name of another
+// image moves while Docker unpacks, and gives it its own names then.
+func (e *Engine) install(ctx context.Context, a *archive) (made session.Image, err error) {
+	a.name = receiving + ":" + strings.TrimPrefix(a.id(), "sha256:")
+	defer func() {
+		untagging, cancel := e.brief(context.WithoutCancel(ctx))
+		defer cancel()
+		_, gone := e.api.ImageRemove(untagging, a.name, image.RemoveOptions{}) // an image that has no other name goes with it
+		if gone != nil && !errdefs.IsNotFound(gone) && err == nil {
+			err = failure(untagging, "import", gone)
+		}
+	}()
+	if made, err = e.load(ctx, a); err != nil {
+		return session.Image{}, err
+	}
+	refs := tags(a.parts.Refs)
+	for _, ref := range refs {
+		if err := e.mayMove(ctx, ref, made.ID, a); err != nil {
+			return session.Image{}, err
+		}
+	}
+	for _, ref := range refs {
+		if err := e.api.ImageTag(ctx, made.ID, ref); err != nil {
+			return session.Image{}, failure(ctx, "import", err)
+		}
+	}
+	return e.Image(ctx, made.ID)
+}
+
+// mayMove fails where a name is another image's and is to stay so. Daemons on
+// containerd's store know an image that was pulled by another id, so its
+// configuration decides.
+func (e *Engine) mayMove(ctx context.Context, ref, id string, a *archive) error {
+	taken, err := e.Image(ctx, ref)
+	switch {
+	case session.CodeOf(err) == "engine_image_not-found":
+		return nil
+	case err != nil || taken.ID == id || a.parts.Replace:
+		return err
+	}
+	var config []byte
+	err = e.ExportImage(ctx, taken.ID, func(part string) bool { return part == session.ImageConfig }, func(_ string, content io.Reader) (err error) {
+		config, err = io.ReadAll(io.LimitReader(content, configMost))
+		return err
+	})
+	if err != nil || bytes.Equal(config, a.config) {
+		return err
+	}
+	return engine.NameTaken(ref)
 }
 
 // configOf reads the configuration and checks that it is of these layers.
@@ -107,12 +163,11 @@ func (e *Engine) load(ctx context.Context, a *archive) (session.Image, error) {
 	if err != nil {
 		return session.Image{}, failure(ctx, "import", err)
 	}
-	for _, name := range append([]string{a.id()}, a.parts.Refs...) {
-		if image, err := e.Image(ctx, name); err == nil {
-			return image, nil
-		}
+	image, err := e.Image(ctx, a.name)
+	if session.CodeOf(err) == "engine_image_not-found" {
+		err = engine.Incomplete("Docker took it and does not have it")
 	}
-	return session.Image{}, engine.Incomplete("Docker took it and does not have it")
+	return image, err
 }
 
 // loaded reads what the daemon says while it loads.
@@ -136,6 +191,7 @@ func loaded(r io.Reader) error {
 // archive is an image in the form that docker load takes.
 type archive struct {
 	parts   session.ImageParts
+	name    string // that it is loaded under
 	config  []byte
 	content map[string]engine.Content
 	own     func(fn func(part string, content io.Reader) error) error // layers of this machine; nil: they are only named
@@ -173,7 +229,7 @@ func (a *archive) write(to io.Writer) error {
 			return err
 		}
 	}
-	manifest, err := json.Marshal([]map[string]any{{"Config": name, "RepoTags": tags(a.parts.Refs), "Layers": files}})
+	manifest, err := json.Marshal([]map[string]any{{"Config": name, "RepoTags": []string{a.name}, "Layers": files}})
 	if err != nil {
 		return err
 	}

@@ -332,6 +332,7 @@ func (f *Fake) Images(ctx context.Context) ([]session.Image, error) {
 	images := slices.Collect(maps.Values(f.images))
 	f.mu.Unlock()
 	sort.Slice(images, func(i, j int) bool { return images[i].ID < images[j].ID })
+	images = slices.CompactFunc(images, func(a, b session.Image) bool { return a.ID == b.ID }) // of several names
 	return images, f.leave(CallImages)
 }
 

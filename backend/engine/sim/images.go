@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -112,7 +113,8 @@ func (s *Sim) published(ref string) (Image, bool) {
 func (s *Sim) image(ref string) (session.Image, bool) {
 	name, digest, _ := strings.Cut(ref, "@")
 	for _, image := range s.installed() {
-		if image.ID == ref || digest != "" && image.ID == digest || digest == "" && fullRef(image.Refs[0]) == fullRef(name) {
+		named := func(other string) bool { return fullRef(other) == fullRef(name) }
+		if image.ID == ref || digest != "" && image.ID == digest || digest == "" && slices.ContainsFunc(image.Refs, named) {
 			return image, true
 		}
 	}
@@ -128,7 +130,15 @@ func (s *Sim) installed() []session.Image {
 			images = append(images, image.describe())
 		}
 	}
-	images = append(append(images, s.imported()...), s.committed...)
+	for _, brought := range s.imported() {
+		at := slices.IndexFunc(images, func(i session.Image) bool { return i.ID == brought.ID })
+		if at < 0 {
+			images = append(images, brought)
+			continue
+		}
+		images[at].Refs = append(images[at].Refs, brought.Refs...) // a further name of what is there
+	}
+	images = append(images, s.committed...)
 	sort.Slice(images, func(i, j int) bool { return images[i].Refs[0] < images[j].Refs[0] })
 	return images
 }

@@ -69,6 +69,11 @@ func (s *Sim) ImportImage(ctx context.Context, parts session.ImageParts, content
 	if err := s.pause(ctx, unpack); err != nil {
 		return session.Image{}, err
 	}
+	for _, ref := range parts.Refs {
+		if taken, ok := s.image(ref); ok && taken.ID != parts.ID && !parts.Replace {
+			return session.Image{}, engine.NameTaken(ref)
+		}
+	}
 	s.mu.Lock()
 	known := false
 	for _, ref := range parts.Refs {
