@@ -34,6 +34,8 @@ func (i inner) FindImage(ctx context.Context, ref string) (session.Image, error)
 	return session.Image{}, err
 }
 
+func (i inner) Arrivals(string) session.ImageArrivals { return i.Agent }
+
 func (i inner) Allowance(string) session.Allowance { return session.Allowance{Folders: i.folders} }
 
 func opened(t *testing.T, folders ...string) (*Gate, *Audit) {

@@ -8,8 +8,10 @@
 // not exist, so that not even that can be found out. Numbers stay true: what
 // others hold counts, without their names.
 //
-// So it is with images that were made of sessions; all others are everybody's,
-// and only an admin removes them.
+// So it is with images that were made of sessions or brought by a person: they
+// have names of that person's under slipway-custom/. All others are everybody's,
+// and only an admin replaces or removes them. What was pulled with the agent's
+// registry logins is for those who may use the logins.
 //
 // Of the machine's directories a user may mount and list those that were opened
 // to them, because whatever the agent may mount could hold what is others' or
@@ -37,6 +39,8 @@ type Inner interface {
 	FindImage(ctx context.Context, ref string) (session.Image, error)
 	// Allowance is the most that somebody may hold.
 	Allowance(owner string) session.Allowance
+	// Arrivals takes the images that a person brings.
+	Arrivals(owner string) session.ImageArrivals
 }
 
 // Gate stands before an agent. Its methods are safe for concurrent use.

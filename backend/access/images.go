@@ -10,42 +10,9 @@ import (
 	"slipway/backend/session"
 )
 
-// private reports whether an image was made of a session of another person's
-// here, or was made elsewhere and brought here by others.
-func (v *view) private(instance string, i session.Image) bool {
-	switch {
-	case v.all || i.Origin == nil:
-		return false
-	case i.Origin.Instance == instance:
-		return i.Origin.Owner != v.who.Owner
-	}
-	return len(i.Received) > 0 && !slices.Contains(i.Received, v.who.Owner)
-}
-
-// mine reports whether an image is of whoever asks and of nobody else.
-func (v *view) mine(i session.Image) bool {
-	if i.Origin == nil {
-		return false
-	}
-	if len(i.Received) > 0 {
-		return slices.Equal(i.Received, []string{v.who.Owner})
-	}
-	return i.Origin.Owner == v.who.Owner
-}
-
-// shown returns an image as it is shown to whoever asks, or fails.
-func (v *view) shown(ctx context.Context, i session.Image) (session.Image, error) {
-	if v.all {
-		return i, nil
-	}
-	m, err := v.inner.Machine(ctx)
-	if err == nil && v.private(m.Instance, i) {
-		err = noImage(i.ID)
-	}
-	if err != nil {
-		return session.Image{}, err
-	}
-	return v.users(i), nil
+// sees reports whether an image is shown to whoever asks.
+func (v *view) sees(i session.Image) bool {
+	return v.all || i.ShownTo(v.who.Owner, v.inner.Allowance(v.who.Owner).Logins)
 }
 
 func noImage(ref string) error {
@@ -56,11 +23,7 @@ func noImage(ref string) error {
 // that is not there.
 func (v *view) image(ctx context.Context, ref string) (session.Image, error) {
 	i, err := v.inner.FindImage(ctx, ref)
-	if err != nil || v.all {
-		return i, err
-	}
-	m, err := v.inner.Machine(ctx)
-	if err == nil && v.private(m.Instance, i) {
+	if err == nil && !v.sees(i) {
 		err = noImage(ref)
 	}
 	return i, err
@@ -73,15 +36,13 @@ func (v *view) hidden(ctx context.Context, ref string) (bool, error) {
 		return false, nil
 	}
 	i, err := v.inner.FindImage(ctx, ref)
-	code := session.CodeOf(err)
-	switch {
+	switch code := session.CodeOf(err); {
 	case code == "engine_image_not-found", strings.HasSuffix(string(code), "_unavailable"):
-		return session.CustomizedRef(ref) || byID.MatchString(ref), nil
-	case err != nil || i.Origin == nil:
+		return session.CustomizedRef(ref) && !session.OwnRef(v.who.Owner, ref) || byID.MatchString(ref), nil
+	case err != nil:
 		return false, err
 	}
-	m, err := v.inner.Machine(ctx)
-	return err == nil && v.private(m.Instance, i), err
+	return !v.sees(i), nil
 }
 
 // byID is how an engine may be asked for an image by the beginning of its id.
@@ -92,12 +53,14 @@ func forbiddenImage(ref string) session.FieldError {
 	return session.FieldError{Field: "image", Code: "session_create_forbidden-image", Message: "There is no image " + ref + " that you may use.", Hint: "Choose an environment that is listed."}
 }
 
-// users keeps those of an image's users and owners that are shown to whoever asks.
-func (v *view) users(i session.Image) session.Image {
+// theirs keeps those of an image's names, users and owners that are shown to
+// whoever asks.
+func (v *view) theirs(i session.Image) session.Image {
 	if v.all {
 		return i
 	}
-	i.Received = slices.DeleteFunc(slices.Clone(i.Received), func(owner string) bool { return owner != v.who.Owner })
+	i.Refs = v.names(i.Refs)
+	i.Owners = slices.DeleteFunc(slices.Clone(i.Owners), func(owner string) bool { return owner != v.who.Owner })
 	i.UsedBy = slices.Clone(i.UsedBy)
 	for at, u := range i.UsedBy {
 		if u.Owner != v.who.Owner {
@@ -107,17 +70,20 @@ func (v *view) users(i session.Image) session.Image {
 	return i
 }
 
+// names leaves out those that tell of another person.
+func (v *view) names(refs []string) []string {
+	return slices.DeleteFunc(slices.Clone(refs), func(ref string) bool {
+		return !v.all && session.CustomizedRef(ref) && !session.OwnRef(v.who.Owner, ref)
+	})
+}
+
 // ListImages implements [session.Images].
 func (v *view) ListImages(ctx context.Context) ([]session.Image, error) {
 	images, err := v.inner.ListImages(ctx)
-	if err != nil || v.all {
-		return images, err
-	}
-	m, err := v.inner.Machine(ctx)
 	shown := []session.Image{}
 	for _, i := range images {
-		if !v.private(m.Instance, i) {
-			shown = append(shown, v.users(i))
+		if v.sees(i) {
+			shown = append(shown, v.theirs(i))
 		}
 	}
 	return shown, err
@@ -126,14 +92,10 @@ func (v *view) ListImages(ctx context.Context) ([]session.Image, error) {
 // ImageDisk implements [session.Images]. The sum counts what is others' as well.
 func (v *view) ImageDisk(ctx context.Context) (session.ImageDisk, error) {
 	disk, err := v.inner.ImageDisk(ctx)
-	if err != nil || v.all {
-		return disk, err
-	}
-	m, err := v.inner.Machine(ctx)
 	shown := []session.ImageRoom{}
 	for _, room := range disk.Images {
-		if !v.private(m.Instance, room.Image) {
-			room.Image = v.users(room.Image)
+		if v.sees(room.Image) {
+			room.Image = v.theirs(room.Image)
 			shown = append(shown, room)
 		}
 	}
@@ -141,12 +103,35 @@ func (v *view) ImageDisk(ctx context.Context) (session.ImageDisk, error) {
 	return disk, err
 }
 
-// PullImage implements [session.Images].
+// PullImage implements [session.Images]. A pull moves the name to what the
+// registry has now, so a user pulls only what is not there.
 func (v *view) PullImage(ctx context.Context, req session.PullRequest) (session.ImageWork, error) {
-	req.Owner = v.who.Owner
-	work, err := v.inner.PullImage(ctx, req)
+	req.Owner, req.ByAdmin = v.who.Owner, v.all
+	var work session.ImageWork
+	var err error
+	if !v.all && session.ValidImage(req.Ref) {
+		err = v.mayPull(ctx, req.Ref)
+	}
+	if err == nil {
+		work, err = v.inner.PullImage(ctx, req)
+	}
 	v.note("PullImage", "", req.Ref, err)
 	return work, err
+}
+
+// mayPull fails for a name that the machine has.
+func (v *view) mayPull(ctx context.Context, ref string) error {
+	i, err := v.inner.FindImage(ctx, ref)
+	e := &session.Error{Code: "image_pull_forbidden", Message: "Only an admin may pull " + ref + ".", Hint: "Ask an admin of that machine."}
+	switch {
+	case session.CodeOf(err) == "engine_image_not-found":
+		return nil
+	case err != nil:
+		return err
+	case v.sees(i):
+		e.Message, e.Hint = ref+" is on this machine already, and only an admin may update it.", "Use it as it is, or ask an admin of that machine."
+	}
+	return e
 }
 
 // CommitSession implements [session.Images].
@@ -184,7 +169,7 @@ func (v *view) CancelImageWork(ctx context.Context, id string) (session.ImageWor
 // RemoveImage implements [session.Images]. A user removes what they made.
 func (v *view) RemoveImage(ctx context.Context, ref string) error {
 	i, err := v.image(ctx, ref)
-	if err == nil && !v.all && !v.mine(i) {
+	if err == nil && !v.all && !i.OnlyOf(v.who.Owner) {
 		err = &session.Error{Code: "image_remove_forbidden", Message: "You may remove only images that you made of your sessions here, or brought here alone.", Hint: "Ask whoever rules the agent."}
 	}
 	if err == nil {
@@ -199,7 +184,9 @@ func (v *view) DescribeImage(ctx context.Context, ref string) (session.ImagePart
 	if _, err := v.image(ctx, ref); err != nil {
 		return session.ImageParts{}, err
 	}
-	return v.inner.DescribeImage(ctx, ref)
+	parts, err := v.inner.DescribeImage(ctx, ref)
+	parts.Refs = v.names(parts.Refs)
+	return parts, err
 }
 
 // SendImage implements [session.ImageTransfers].
@@ -211,4 +198,56 @@ func (v *view) SendImage(ctx context.Context, wish session.ImageWish) (io.ReadCl
 	}
 	v.note("SendImage", "", wish.ID, err)
 	return stream, err
+}
+
+// ExpectImage implements [session.ImageTransfers]. What a user brings gets names
+// of their own, so that it takes the place of nothing that others use.
+func (v *view) ExpectImage(ctx context.Context, parts session.ImageParts) (session.ImageArrival, error) {
+	if !v.all {
+		parts.Replace, parts.Refs = false, v.brought(parts)
+	}
+	arrival, err := v.inner.Arrivals(v.who.Owner).ExpectImage(ctx, parts)
+	v.note("ExpectImage", "", parts.ID, err)
+	return arrival, err
+}
+
+// brought are the names that an image gets which a user brings.
+func (v *view) brought(parts session.ImageParts) []string {
+	refs := parts.Refs
+	if len(refs) == 0 {
+		name := strings.TrimPrefix(parts.ID, "sha256:")
+		refs = []string{"image:" + name[:min(len(name), 12)]}
+	}
+	own := make([]string, len(refs))
+	for i, ref := range refs {
+		if own[i] = ref; !session.OwnRef(v.who.Owner, ref) {
+			own[i] = session.BroughtRef(v.who.Owner, ref)
+		}
+	}
+	return own
+}
+
+// ReceiveImage implements [session.ImageTransfers].
+func (v *view) ReceiveImage(ctx context.Context, id string) (io.ReadWriteCloser, error) {
+	stream, err := v.inner.Arrivals(v.who.Owner).ReceiveImage(ctx, id)
+	v.note("ReceiveImage", "", id, err)
+	return stream, err
+}
+
+// InstallImage implements [session.ImageTransfers]. Who knows the id of another's
+// image does not see it by that.
+func (v *view) InstallImage(ctx context.Context, id string) (session.Image, error) {
+	image, err := v.inner.Arrivals(v.who.Owner).InstallImage(ctx, id)
+	if err == nil && !v.sees(image) {
+		image, err = session.Image{}, noImage(id)
+	}
+	v.note("InstallImage", "", id, err)
+	return v.theirs(image), err
+}
+
+// ForgetImage implements [session.ImageTransfers].
+func (v *view) ForgetImage(ctx context.Context, id string) error {
+	err := v.inner.Arrivals(v.who.Owner).ForgetImage(ctx, id)
+	v.note("ForgetImage", "", id, err)
+	return err
 }

@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"io"
 	"path"
 	"slices"
 	"time"
@@ -13,39 +12,6 @@ import (
 
 // anothers is what stands in the place of the names of what is others'.
 const anothers = "another person's session"
-
-// ExpectImage implements [session.ImageTransfers].
-func (v *view) ExpectImage(ctx context.Context, parts session.ImageParts) (session.ImageArrival, error) {
-	parts.Owners = []string{v.who.Owner}
-	arrival, err := v.inner.ExpectImage(ctx, parts)
-	v.note("ExpectImage", "", parts.ID, err)
-	return arrival, err
-}
-
-// ReceiveImage implements [session.ImageTransfers].
-func (v *view) ReceiveImage(ctx context.Context, id string) (io.ReadWriteCloser, error) {
-	stream, err := v.inner.ReceiveImage(ctx, id)
-	v.note("ReceiveImage", "", id, err)
-	return stream, err
-}
-
-// InstallImage implements [session.ImageTransfers]. Who knows the id of another's
-// image does not see it by that.
-func (v *view) InstallImage(ctx context.Context, id string) (session.Image, error) {
-	image, err := v.inner.InstallImage(ctx, id)
-	if err == nil {
-		image, err = v.shown(ctx, image)
-	}
-	v.note("InstallImage", "", id, err)
-	return image, err
-}
-
-// ForgetImage implements [session.ImageTransfers].
-func (v *view) ForgetImage(ctx context.Context, id string) error {
-	err := v.inner.ForgetImage(ctx, id)
-	v.note("ForgetImage", "", id, err)
-	return err
-}
 
 // Doctor implements [session.Host]. It tells of the machine and of no session.
 func (v *view) Doctor(ctx context.Context) ([]session.Check, error) { return v.inner.Doctor(ctx) }

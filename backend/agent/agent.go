@@ -72,6 +72,9 @@ type Config struct {
 	Clock *pace.Clock
 	// Doctor is what only the doctor needs.
 	Doctor DoctorConfig
+	// Images bounds what one person has on the way here from other agents; the
+	// agent's own person is bounded as well.
+	Images layers.Quota
 	// Boot is when the machine was started. nil: what the operating system says.
 	Boot func() (time.Time, error)
 }
@@ -143,7 +146,7 @@ type Agent struct {
 	idle     *idleWatch
 	folders  *folders
 	allowed  *allowances
-	received *received
+	images   *imageBook
 	live     liveCache
 	wake     chan struct{} // of capacity 1: the queue or the books changed
 	probe    chan struct{} // of capacity 1: ask the engine now
@@ -213,7 +216,7 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 	if err := os.MkdirAll(filepath.Join(config.Dir, "logs"), 0o700); err != nil {
 		return nil, &session.Error{Code: "agent_open_failed", Message: "The folder for logs cannot be made.", Hint: "Check the permissions of " + config.Dir + ".", Err: err}
 	}
-	depot, err := layers.Open(layers.Config{Dir: filepath.Join(config.Dir, "transfers"), Free: diskFree})
+	depot, err := layers.Open(layers.Config{Dir: filepath.Join(config.Dir, "transfers"), Free: diskFree, Quota: config.Images})
 	if err != nil {
 		return nil, &session.Error{Code: "agent_open_failed", Message: "The folder for images that arrive cannot be made.", Hint: "Check the permissions of " + config.Dir + ".", Err: err}
 	}
@@ -229,12 +232,12 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	received, err := openReceived(config.Store)
+	images, err := openImageBook(config.Store)
 	if err != nil {
 		return nil, err
 	}
 	a := &Agent{
-		allowed: allowed, received: received,
+		allowed: allowed, images: images,
 		config: config, clock: config.Clock, limits: config.Limits.withDefaults(), engine: config.Engine, store: config.Store, log: config.Log,
 		stream: newStream(randomHex()), health: newHealth(config.Clock), meter: newMeter(), devices: newDevices(config.GPU, config.Moment),
 		accounts: books, depot: depot, works: newImageWorks(config.Clock), guard: &gpu.Guard{Policy: config.Guard}, idle: newIdleWatch(config.Clock, used),

@@ -138,12 +138,18 @@ func (t *teardown) concludeImage(d *draft, failure error) {
 	}
 }
 
-// series are the images that were kept of sessions of the same name and owner,
-// newest first.
+// series are the images that this agent kept of sessions of the same name and
+// owner, newest first.
 func (a *Agent) series(ctx context.Context, s session.Session) ([]session.Image, error) {
+	if err := a.images.settle(ctx, a); err != nil {
+		return nil, err
+	}
 	images, err := a.engine.Images(ctx)
 	if err != nil {
 		return nil, err
+	}
+	for i := range images {
+		images[i] = a.images.tell(images[i])
 	}
 	images = slices.DeleteFunc(images, func(i session.Image) bool {
 		return i.Origin == nil || i.Origin.Series != s.Name || i.Origin.Owner != s.Owner || i.Origin.Instance != a.store.Instance()

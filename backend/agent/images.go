@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"slipway/backend/engine"
 	"slipway/backend/pace"
 	"slipway/backend/session"
+	"slipway/backend/store"
 	"slipway/gpu"
 )
 
@@ -298,15 +300,30 @@ func (a *Agent) commit(ctx context.Context, s session.Session, origin session.Im
 		}
 		tell(changed)
 		origin.Owner, origin.Instance, origin.Session, origin.SessionName, origin.Base = s.Owner, a.store.Instance(), s.ID, s.Name, s.Spec.Image
-		if base, err := a.engine.Image(ctx, s.Spec.Image); err == nil && base.Origin != nil {
-			origin.Base = base.Origin.Base
+		if base, err := a.engine.Image(ctx, s.Spec.Image); err == nil {
+			if base = a.images.tell(base); base.Origin != nil {
+				origin.Base = base.Origin.Base
+			}
 		}
-		_, err = a.engine.Commit(ctx, container, engine.Commit{Ref: session.CommitRef(s.Owner, origin.Name), Origin: origin})
-		if session.CodeOf(err) == "engine_commit_already-exists" {
-			return nameTaken(origin.Name)
-		}
-		return err
+		return a.commitClaimed(ctx, container, origin)
 	})
+}
+
+// commitClaimed makes an image and writes down that it did. What a crash in
+// between leaves is found by the claim.
+func (a *Agent) commitClaimed(ctx context.Context, container string, origin session.ImageOrigin) error {
+	ref := session.CommitRef(origin.Owner, origin.Name)
+	if err := a.update(func(tx *store.Tx) error { return tx.PutImageClaim(ref, origin) }); err != nil {
+		return err
+	}
+	made, err := a.engine.Commit(ctx, container, engine.Commit{Ref: ref, Origin: origin})
+	if err == nil {
+		return a.images.made(a, made, ref, origin)
+	}
+	if session.CodeOf(err) == "engine_commit_already-exists" {
+		err = nameTaken(origin.Name)
+	}
+	return errors.Join(err, a.update(func(tx *store.Tx) error { return tx.DropImageClaim(ref) }))
 }
 
 // noteCommit adds a commit to the history of its session.
@@ -341,12 +358,15 @@ func commitStep(name string, began, ended time.Time, failed error) session.Step 
 func (a *Agent) ListImages(ctx context.Context) ([]session.Image, error) {
 	var images []session.Image
 	err := within(ctx, a.limits.Call, "images", func(ctx context.Context) (err error) {
+		if err = a.images.settle(ctx, a); err != nil {
+			return err
+		}
 		if images, err = a.engine.Images(ctx); err != nil {
 			return err
 		}
 		users, err := a.imageUsers(ctx)
 		for i := range images {
-			images[i] = a.received.tell(images[i])
+			images[i] = a.images.tell(images[i])
 			images[i].UsedBy = users[images[i].ID]
 		}
 		return err
@@ -362,7 +382,7 @@ func (a *Agent) FindImage(ctx context.Context, ref string) (session.Image, error
 		image, err = a.engine.Image(ctx, ref)
 		return err
 	})
-	return a.received.tell(image), a.heed(err)
+	return a.images.tell(image), a.heed(err)
 }
 
 // imageUsers are the live sessions by the ids of the images that they use, or
@@ -407,7 +427,7 @@ func (a *Agent) RemoveImage(ctx context.Context, ref string) error {
 		return a.engine.RemoveImage(ctx, image.ID)
 	})
 	if err == nil {
-		err = a.received.drop(a, image.ID)
+		err = a.images.drop(a, image.ID)
 	}
 	if session.CodeOf(err) == "engine_image_conflict" {
 		e := session.AsError(err, "")
@@ -433,12 +453,15 @@ func imageInUse(ref string, used []session.ImageUser) error {
 func (a *Agent) ImageDisk(ctx context.Context) (session.ImageDisk, error) {
 	var disk session.ImageDisk
 	err := within(ctx, a.limits.Remove, "images", func(ctx context.Context) (err error) {
+		if err = a.images.settle(ctx, a); err != nil {
+			return err
+		}
 		if disk, err = a.engine.DiskUse(ctx); err != nil {
 			return err
 		}
 		users, err := a.imageUsers(ctx)
 		for i := range disk.Images {
-			disk.Images[i].Image = a.received.tell(disk.Images[i].Image)
+			disk.Images[i].Image = a.images.tell(disk.Images[i].Image)
 			disk.Images[i].UsedBy = users[disk.Images[i].ID]
 		}
 		return err

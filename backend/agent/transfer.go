@@ -14,6 +14,7 @@ import (
 	"slipway/backend/engine"
 	"slipway/backend/layers"
 	"slipway/backend/session"
+	"slipway/backend/store"
 	"slipway/gpu"
 )
 
@@ -75,12 +76,53 @@ func (a *Agent) export(ctx context.Context, wish session.ImageWish, to io.Writer
 	return w.Close()
 }
 
-// ExpectImage implements [session.ImageTransfers].
+// arrivals are the images that one person brings.
+type arrivals struct {
+	agent *Agent
+	owner string
+}
+
+// Arrivals takes the images that a person brings. A name that is another
+// image's stays that one's, unless the person says to replace it.
+func (a *Agent) Arrivals(owner string) session.ImageArrivals { return arrivals{a, owner} }
+
+// own are the arrivals of the agent's own person.
+func (a *Agent) own() session.ImageArrivals { return a.Arrivals(a.config.Owner) }
+
+// ExpectImage implements [session.ImageArrivals].
 func (a *Agent) ExpectImage(ctx context.Context, parts session.ImageParts) (session.ImageArrival, error) {
+	return a.own().ExpectImage(ctx, parts)
+}
+
+// ReceiveImage implements [session.ImageArrivals].
+func (a *Agent) ReceiveImage(ctx context.Context, id string) (io.ReadWriteCloser, error) {
+	return a.own().ReceiveImage(ctx, id)
+}
+
+// InstallImage implements [session.ImageArrivals].
+func (a *Agent) InstallImage(ctx context.Context, id string) (session.Image, error) {
+	return a.own().InstallImage(ctx, id)
+}
+
+// ForgetImage implements [session.ImageArrivals].
+func (a *Agent) ForgetImage(ctx context.Context, id string) error {
+	return a.own().ForgetImage(ctx, id)
+}
+
+// ExpectImage implements [session.ImageArrivals]. A customized image gets a name
+// of whoever brings it: the one it has is a person's of another machine.
+func (r arrivals) ExpectImage(ctx context.Context, parts session.ImageParts) (session.ImageArrival, error) {
 	if err := layers.Check(parts); err != nil {
 		return session.ImageArrival{}, err
 	}
-	present := 0
+	parts.Refs = slices.Clone(parts.Refs)
+	for i, ref := range parts.Refs {
+		if session.CustomizedRef(ref) && !session.OwnRef(r.owner, ref) {
+			parts.Refs[i] = session.BroughtRef(r.owner, ref)
+		}
+	}
+	parts.Refs = slices.DeleteFunc(parts.Refs, func(ref string) bool { return ref == "" })
+	a, present := r.agent, 0
 	err := within(ctx, a.limits.Call, "image", func(ctx context.Context) error {
 		info, err := a.engine.Info(ctx)
 		if err != nil {
@@ -92,6 +134,9 @@ func (a *Agent) ExpectImage(ctx context.Context, parts session.ImageParts) (sess
 				Hint: "Build or pull the image for " + arch + ".",
 			}
 		}
+		if err := a.mayName(ctx, parts); err != nil {
+			return err
+		}
 		present, err = a.engine.PresentLayers(ctx, parts.Layers)
 		return err
 	})
@@ -99,9 +144,34 @@ func (a *Agent) ExpectImage(ctx context.Context, parts session.ImageParts) (sess
 		return session.ImageArrival{}, a.heed(err)
 	}
 	if err := a.depot.Sweep(); err != nil {
-		a.log.Warn("images that nobody went on with are not dropped", "error", err)
+		a.log.Warn("images whose transfer was left are not dropped", "error", err)
 	}
-	return a.depot.Expect(parts, present)
+	return a.depot.Expect(r.owner, parts, present)
+}
+
+// mayName fails where a name of an image that is expected is one of other
+// layers, so that it is not sent for nothing. The engine has the last word.
+func (a *Agent) mayName(ctx context.Context, parts session.ImageParts) error {
+	for _, ref := range parts.Refs {
+		there, err := a.engine.DescribeImage(ctx, ref)
+		switch {
+		case session.CodeOf(err) == "engine_image_not-found":
+		case err != nil:
+			return err
+		case !parts.Replace && engine.CommonLayers(there.Layers, parts.Layers) != max(len(there.Layers), len(parts.Layers)):
+			return received(engine.NameTaken(ref))
+		}
+	}
+	return nil
+}
+
+// received gives a failure to install an image the code that its sender knows.
+func received(err error) error {
+	if session.CodeOf(err) != "engine_import_conflict" {
+		return err
+	}
+	e := session.AsError(err, "")
+	return &session.Error{Code: "image_receive_conflict", Message: e.Message, Hint: e.Hint, Err: err}
 }
 
 func defaultArch(arch string) string {
@@ -111,16 +181,17 @@ func defaultArch(arch string) string {
 	return arch
 }
 
-// ReceiveImage implements [session.ImageTransfers].
-func (a *Agent) ReceiveImage(_ context.Context, id string) (io.ReadWriteCloser, error) {
-	if _, _, err := a.depot.Parts(id); err != nil {
+// ReceiveImage implements [session.ImageArrivals].
+func (r arrivals) ReceiveImage(_ context.Context, id string) (io.ReadWriteCloser, error) {
+	a := r.agent
+	if _, _, err := a.depot.Parts(r.owner, id); err != nil {
 		return nil, err
 	}
 	near, far := net.Pipe()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if err := a.depot.Receive(id, far); err != nil {
+		if err := a.depot.Receive(r.owner, id, far); err != nil {
 			a.log.Info("an image stopped arriving", "image", id, "error", err)
 		}
 	}()
@@ -134,15 +205,16 @@ func (a *Agent) ReceiveImage(_ context.Context, id string) (io.ReadWriteCloser, 
 	return near, nil
 }
 
-// InstallImage implements [session.ImageTransfers]. Asked again after it was
+// InstallImage implements [session.ImageArrivals]. Asked again after it was
 // done it returns the image.
-func (a *Agent) InstallImage(ctx context.Context, id string) (session.Image, error) {
+func (r arrivals) InstallImage(ctx context.Context, id string) (session.Image, error) {
+	a := r.agent
 	a.installing.Lock()
 	defer a.installing.Unlock()
-	parts, stored, err := a.depot.Parts(id)
+	parts, stored, err := a.depot.Parts(r.owner, id)
 	if session.CodeOf(err) == layers.CodeNotFound {
 		if image, known := a.engine.Image(ctx, id); known == nil {
-			return a.received.tell(image), nil
+			return a.images.tell(image), nil
 		}
 	}
 	if err != nil {
@@ -154,15 +226,33 @@ func (a *Agent) InstallImage(ctx context.Context, id string) (session.Image, err
 	}
 	image, err := a.engine.ImportImage(ctx, parts, content)
 	if err != nil {
-		return session.Image{}, a.heed(err)
+		return session.Image{}, received(a.heed(err))
 	}
-	if image.Origin != nil && len(parts.Owners) > 0 {
-		if err := a.received.add(a, image.ID, parts.Owners); err != nil {
-			return session.Image{}, err
+	err = a.images.change(a, image.ID, func(known *store.Image) {
+		if len(known.Owners) > 0 {
+			known.Owners = slices.Compact(slices.Sorted(slices.Values(append(known.Owners, r.owner))))
 		}
+		if known.Origin == nil && image.OnlyOf(r.owner) {
+			known.Origin = r.origin(image)
+		}
+	})
+	if err != nil {
+		return session.Image{}, err
 	}
-	return a.received.tell(image), a.depot.Forget(id)
+	return a.images.tell(image), a.depot.Forget(r.owner, id)
 }
 
-// ForgetImage implements [session.ImageTransfers].
-func (a *Agent) ForgetImage(_ context.Context, id string) error { return a.depot.Forget(id) }
+// origin is what an image that was brought says of itself, for its owner to
+// read: it is no image of this agent's sessions.
+func (r arrivals) origin(image session.Image) *session.ImageOrigin {
+	told := session.OriginOf(image.Labels)
+	if told != nil {
+		told.Owner, told.Instance = r.owner, ""
+	}
+	return told
+}
+
+// ForgetImage implements [session.ImageArrivals].
+func (r arrivals) ForgetImage(_ context.Context, id string) error {
+	return r.agent.depot.Forget(r.owner, id)
+}

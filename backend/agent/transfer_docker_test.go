@@ -89,27 +89,20 @@ func TestImageIsSentBetweenAgentsOnDocker(t *testing.T) {
 	}
 }
 
-// A customized image of another agent is shown to those who had it brought, and
-// to nobody else, also after the agent was started anew.
+// An image that a user brings is shown under names of their own, to them and to
+// admins, also after the agent was started again.
 func TestAReceivedImageIsItsReceiversOnDocker(t *testing.T) {
 	old, modern := enginetest.RequireDocker(t), enginetest.RequireModernDocker(t)
 	source, target := newRealAt(t, t.TempDir(), old), newRealAt(t, t.TempDir(), modern)
+	const anns, carls = "slipway-custom/ann/" + sentImage, "slipway-custom/carl/" + sentImage
 	for _, host := range []string{old, modern} {
-		forget(t, host)
-		t.Cleanup(func() { forget(t, host) })
+		forget(t, host, anns, carls)
+		t.Cleanup(func() { forget(t, host, anns, carls) })
 	}
 	origin := session.ImageOrigin{Name: "mine", Owner: "bob", Instance: source.store.Instance(), Session: "s1", SessionName: "work", Base: enginetest.ImageStatic}
 	made := overlay(t, source.engine, enginetest.ImageStatic, sentImage, 1<<20, origin.Labels())
 
-	as := func(owner string, role session.Role) session.Agent {
-		t.Helper()
-		audit, err := access.OpenAudit(filepath.Join(t.TempDir(), "audit.jsonl"), time.Now, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = audit.Close() })
-		return access.New(target.agent, audit, nil).As(access.Identity{Owner: owner, Role: role})
-	}
+	as := func(owner string, role session.Role) session.Agent { return through(t, target.agent, owner, role) }
 	seen := func(owner string, role session.Role) []string {
 		t.Helper()
 		images, err := as(owner, role).ListImages(t.Context())
@@ -124,28 +117,42 @@ func TestAReceivedImageIsItsReceiversOnDocker(t *testing.T) {
 		if at < 0 {
 			return nil
 		}
-		return images[at].Received
+		return images[at].Refs
 	}
 
-	bring(t, source.agent, as("ann", session.RoleUser), sentImage)
+	image := bring(t, source.agent, as("ann", session.RoleUser), sentImage)
+	if image.Origin == nil || image.Origin.Name != "mine" || image.Origin.Owner != "ann" {
+		t.Errorf("ann reads that it is %+v", image.Origin)
+	}
 	target.restart()
-	if got := seen("ann", session.RoleUser); !slices.Equal(got, []string{"ann"}) {
-		t.Errorf("ann, who brought it, sees it as of %q", got)
+	if got := seen("ann", session.RoleUser); !slices.Equal(got, []string{anns}) {
+		t.Errorf("ann, who brought it, sees it as %q", got)
 	}
 	if got := seen("bob", session.RoleUser); got != nil {
-		t.Errorf("bob, who has the name of its maker, sees it as of %q", got)
+		t.Errorf("bob, who has the name of its maker, sees it as %q", got)
 	}
 	if _, err := as("bob", session.RoleUser).InstallImage(t.Context(), made); session.CodeOf(err) != "engine_image_not-found" {
 		t.Errorf("bob knows its id and gets %v", err)
 	}
-	preview, err := as("bob", session.RoleUser).Preview(t.Context(), "", session.Spec{Image: sentImage})
-	if err != nil || !slices.ContainsFunc(preview.Errors, func(e session.FieldError) bool { return e.Code == "session_create_forbidden-image" }) {
-		t.Errorf("bob may use it: %+v, %v", preview.Errors, err)
+	for _, ref := range []string{anns, made} {
+		preview, err := as("bob", session.RoleUser).Preview(t.Context(), "", session.Spec{Image: ref})
+		if err != nil || !slices.ContainsFunc(preview.Errors, func(e session.FieldError) bool { return e.Code == "session_create_forbidden-image" }) {
+			t.Errorf("bob may use %s: %+v, %v", ref, preview.Errors, err)
+		}
+	}
+	if preview, err := as("ann", session.RoleUser).Preview(t.Context(), "", session.Spec{Image: anns}); err != nil || len(preview.Errors) > 0 {
+		t.Errorf("ann may not launch it: %+v, %v", preview.Errors, err)
+	}
+	if parts, err := as("ann", session.RoleUser).DescribeImage(t.Context(), anns); err != nil || parts.ID != made {
+		t.Errorf("what ann would launch is %s, %v", parts.ID, err)
 	}
 
 	bring(t, source.agent, as("carl", session.RoleUser), sentImage)
-	if got := seen("root", session.RoleAdmin); !slices.Equal(got, []string{"ann", "carl"}) {
-		t.Errorf("who rules sees it as of %q", got)
+	if got := seen("root", session.RoleAdmin); !slices.Equal(got, []string{anns, carls}) {
+		t.Errorf("an admin sees it as %q", got)
+	}
+	if got := seen("carl", session.RoleUser); !slices.Equal(got, []string{carls}) {
+		t.Errorf("carl sees it as %q", got)
 	}
 	if err := as("ann", session.RoleUser).RemoveImage(t.Context(), made); session.CodeOf(err) != "image_remove_forbidden" {
 		t.Errorf("ann removes what is carl's as well: %v", err)
@@ -153,9 +160,96 @@ func TestAReceivedImageIsItsReceiversOnDocker(t *testing.T) {
 	if err := as("root", session.RoleAdmin).RemoveImage(t.Context(), made); err != nil {
 		t.Error(err)
 	}
-	if left := target.agent.received.list; len(left) != 0 {
-		t.Errorf("of an image that is gone %v is left", left)
+	if left, err := target.store.Images(); err != nil || len(left) != 0 {
+		t.Errorf("of an image that is gone %v is left, %v", left, err)
 	}
+}
+
+// A user sends an image under a name that everybody uses. The name stays where
+// it was; so it does when an admin sends one and does not say to replace it.
+func TestANameOnDockerIsNotMovedByABroughtImage(t *testing.T) {
+	for name, host := range map[string]string{"old": enginetest.RequireDocker(t), "modern": enginetest.RequireModernDocker(t)} {
+		t.Run(name, func(t *testing.T) {
+			target := newRealAt(t, t.TempDir(), host)
+			const mallorys = "slipway-custom/mallory/" + sentImage
+			forget(t, host, mallorys)
+			t.Cleanup(func() { forget(t, host, mallorys) })
+			everybodys := overlay(t, target.engine, enginetest.ImageMinimal, sentImage, 1<<20, nil)
+			forged := packed(t, target.engine, enginetest.ImageMinimal, 2<<20, map[string]string{"who": "mallory"})
+			forged.parts.Refs = []string{sentImage}
+			named := func(ref string) string {
+				image, err := target.engine.Image(t.Context(), ref)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return image.ID
+			}
+			image, err := forged.send(t, through(t, target.agent, "mallory", session.RoleUser))
+			if err != nil || !slices.Equal(image.Refs, []string{mallorys}) {
+				t.Errorf("mallory's image arrives as %q, %v", image.Refs, err)
+			}
+			if named(sentImage) != everybodys || named(mallorys) != image.ID {
+				t.Errorf("%s is %s and was %s", sentImage, named(sentImage), everybodys)
+			}
+			boss := through(t, target.agent, "boss", session.RoleAdmin)
+			if _, err := forged.send(t, boss); session.CodeOf(err) != "image_receive_conflict" || named(sentImage) != everybodys {
+				t.Errorf("an admin moves it without saying so: %v", err)
+			}
+			forged.parts.Replace = true
+			if image, err := forged.send(t, boss); err != nil || named(sentImage) != image.ID || image.ID == everybodys {
+				t.Errorf("an admin who says so does not move it: %v", err)
+			}
+		})
+	}
+}
+
+// packedImage is an image that is nowhere but in memory.
+type packedImage struct {
+	parts   session.ImageParts
+	content map[string]engine.Content
+}
+
+// send brings it to an agent.
+func (p *packedImage) send(t *testing.T, to session.Agent) (session.Image, error) {
+	t.Helper()
+	report := layers.Report{Progress: func(_, _ gpu.Bytes) {}, Again: func(_ context.Context, err error) error { return err }}
+	if err := layers.Carry(t.Context(), p, to, p.parts, report); err != nil {
+		return session.Image{}, err
+	}
+	return to.InstallImage(t.Context(), p.parts.ID)
+}
+
+// SendImage implements [layers.Source].
+func (p *packedImage) SendImage(_ context.Context, wish session.ImageWish) (io.ReadCloser, error) {
+	var stream bytes.Buffer
+	w, err := layers.NewWriter(&stream)
+	for _, mark := range wish.Parts {
+		if err != nil {
+			return nil, err
+		}
+		var content io.ReadCloser
+		if content, err = p.content[mark.Part].Open(); err == nil {
+			_, err = io.CopyN(io.Discard, content, int64(mark.Offset))
+		}
+		if err == nil {
+			err = w.Part(mark, content)
+		}
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	return io.NopCloser(&stream), err
+}
+
+// through is an agent as the gate gives it to a person.
+func through(t *testing.T, a *Agent, owner string, role session.Role) session.Agent {
+	t.Helper()
+	audit, err := access.OpenAudit(filepath.Join(t.TempDir(), "audit.jsonl"), time.Now, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = audit.Close() })
+	return access.New(a, audit, nil).As(access.Identity{Owner: owner, Role: role})
 }
 
 // bring sends an image over connections that do not break.
@@ -189,9 +283,9 @@ func (r *real) restart() {
 }
 
 // forget takes the images from a daemon.
-func forget(t *testing.T, host string) {
+func forget(t *testing.T, host string, more ...string) {
 	t.Helper()
-	out, err := exec.Command("docker", "-H", host, "image", "rm", "-f", sentImage, baseImage).CombinedOutput()
+	out, err := exec.Command("docker", append([]string{"-H", host, "image", "rm", "-f", sentImage, baseImage}, more...)...).CombinedOutput()
 	if err != nil && !bytes.Contains(out, []byte("No such image")) {
 		t.Errorf("docker image rm: %v\n%s", err, out)
 	}
@@ -200,6 +294,18 @@ func forget(t *testing.T, host string) {
 // overlay makes an image of another one and a layer with a file of noise, and
 // returns its id. labels, where there are any, take the place of its own.
 func overlay(t *testing.T, e engine.Engine, base, ref string, size int, labels map[string]string) string {
+	t.Helper()
+	p := packed(t, e, base, size, labels)
+	p.parts.Refs = []string{ref}
+	image, err := e.ImportImage(t.Context(), p.parts, p.content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return image.ID
+}
+
+// packed is an image of another one and a layer with a file of noise.
+func packed(t *testing.T, e engine.Engine, base string, size int, labels map[string]string) *packedImage {
 	t.Helper()
 	parts, err := e.DescribeImage(t.Context(), base)
 	if err != nil {
@@ -219,19 +325,20 @@ func overlay(t *testing.T, e engine.Engine, base, ref string, size int, labels m
 	history, _ := config["history"].([]any)
 	config["history"] = append(history, map[string]any{"created_by": "noise"})
 	if labels != nil {
-		config["config"].(map[string]any)["Labels"] = labels
+		inner, _ := config["config"].(map[string]any)
+		if inner == nil {
+			inner = map[string]any{}
+		}
+		inner["Labels"] = labels
+		config["config"] = inner
 	}
 	data, err := json.Marshal(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts.Refs = []string{ref}
+	parts.ID, parts.Refs = fmt.Sprintf("sha256:%x", sha256.Sum256(data)), nil
 	parts.Layers = append(parts.Layers, session.ImageLayer{Digest: digest, Size: gpu.Bytes(len(layer))})
-	image, err := e.ImportImage(t.Context(), parts, map[string]engine.Content{session.ImageConfig: inMemory(data), digest: inMemory(layer)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return image.ID
+	return &packedImage{parts: parts, content: map[string]engine.Content{session.ImageConfig: inMemory(data), digest: inMemory(layer)}}
 }
 
 func inMemory(data []byte) engine.Content {

@@ -159,4 +159,6 @@ type ImageSending struct {
 	Image string `json:"image"`
 	From  string `json:"from,omitempty"` // empty: this computer's agent
 	To    string `json:"to,omitempty"`   // empty: this computer's agent
+	// Replace moves a name that is another image's there; only for an admin of that agent.
+	Replace bool `json:"replace,omitempty"`
 }

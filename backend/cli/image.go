@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -45,18 +46,23 @@ func (p *program) imageSendCommand() *cobra.Command {
 		Short: "Bring an image to another agent without a registry",
 		Long: `Only the layers that are missing there travel, compressed, through the connection that
 is there already. A cut costs nothing but time: the transfer goes on by itself. Without
---from the image is this computer's; without --to it comes to this computer.`,
+--from the image is this computer's; without --to it comes to this computer.
+
+On a machine where you are not an admin the image is yours alone, and its name there
+begins with slipway-custom/ and your name. A name that another image has there stays as it
+is: remove that image first, or, as an admin, say --replace.`,
 		Args: exactly(1, "one image"),
 	}
 	cmd.Flags().StringVar(&req.From, "from", "", "the agent that has it (default this computer's)")
 	cmd.Flags().StringVar(&req.To, "to", "", "the agent that gets it (default this computer's)")
+	cmd.Flags().BoolVar(&req.Replace, "replace", false, "move a name that another image has there; only for an admin")
 	for _, name := range []string{"from", "to"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, p.completeAgents) // fails only for a flag that is not there
 	}
 	cmd.RunE = p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
 		req.Image = args[0]
 		return c.operation(ctx, http.MethodPost, "/api/v1/images/send", req)
-	}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, "%s is on %s.\n", req.Image, o.Agent) })
+	}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, "%s is on %s.\n", cmp.Or(o.Image, req.Image), o.Agent) })
 	return cmd
 }
 
@@ -65,8 +71,9 @@ func (p *program) imagePullCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pull IMAGE [--on AGENT]",
 		Short: "Pull an image of a registry",
-		Long: `The agent pulls with the logins that docker login has kept on its machine. A pull that
-is cut keeps the layers that are whole: pull again and it goes on with the others.`,
+		Long: `The agent pulls with the logins that docker login has kept on its machine if you are one
+of its admins, or if an admin opened them to you with "slipway agent limit set"; else without a
+login. A pull that is cut keeps the layers that are whole: pull again to resume it.`,
 		Args: exactly(1, "one image"),
 	}
 	p.onFlag(cmd, &req.Agent, "the agent whose machine gets it (default this computer's)")

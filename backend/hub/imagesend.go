@@ -13,7 +13,10 @@ import (
 )
 
 // ImageSending asks for an image of one agent to be brought to another.
-type ImageSending struct{ Image, From, To string }
+type ImageSending struct {
+	Image, From, To string
+	Replace         bool // names that are another image's there
+}
 
 // corruptMost is how often a transfer may begin again because what arrived was damaged.
 const corruptMost = 3
@@ -43,7 +46,7 @@ func (h *Hub) SendImage(req ImageSending) (Operation, error) {
 	}
 	return h.operations.start(kind, req.Image, func(ctx context.Context, work *Work) error {
 		work.Concerns(req.To)
-		s := &sending{work: work, image: req.Image, owner: h.owner, from: from, to: to}
+		s := &sending{work: work, image: req.Image, replace: req.Replace, from: from, to: to}
 		return s.run(ctx)
 	})
 }
@@ -52,7 +55,7 @@ func (h *Hub) SendImage(req ImageSending) (Operation, error) {
 type sending struct {
 	work     *Work
 	image    string
-	owner    string // who has it on this machine
+	replace  bool
 	from, to *member
 	corrupt  int // how often what arrived was damaged
 	pause    time.Duration
@@ -70,7 +73,7 @@ func (s *sending) run(ctx context.Context) error {
 		if parts.Refs, err = asked(s.image, parts); err != nil {
 			return "", err
 		}
-		parts.Owners = []string{s.owner}
+		parts.Replace = s.replace
 		arrival, err := s.to.Agent.ExpectImage(ctx, parts)
 		return fmt.Sprintf("%d of %d layers are there already", arrival.Present, len(parts.Layers)), err
 	})
@@ -186,7 +189,12 @@ func (s *sending) install(ctx context.Context, id string) error {
 		for {
 			image, err := s.to.Agent.InstallImage(ctx, id)
 			if err == nil {
-				return image.ID, nil
+				name := image.ID
+				if len(image.Refs) > 0 { // a user gets it under a name of their own
+					name = image.Refs[0]
+				}
+				s.work.Makes(name)
+				return name, nil
 			}
 			if !strings.HasSuffix(string(session.CodeOf(err)), "_unavailable") || session.CodeOf(err) == "engine_connect_unavailable" {
 				return "", err

@@ -60,7 +60,7 @@ func (s *Server) sendImage(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	operation, err := s.hub.SendImage(hub.ImageSending{Image: req.Image, From: cmp.Or(req.From, s.hub.Local()), To: cmp.Or(req.To, s.hub.Local())})
+	operation, err := s.hub.SendImage(hub.ImageSending{Image: req.Image, From: cmp.Or(req.From, s.hub.Local()), To: cmp.Or(req.To, s.hub.Local()), Replace: req.Replace})
 	return s.starts(r, operation, err)
 }
 

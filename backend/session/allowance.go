@@ -18,10 +18,12 @@ type Allowance struct {
 	// Folders are the directories of the agent's machine that a person who does
 	// not rule the agent may mount: these themselves, not what is in them.
 	Folders []string `json:"folders,omitempty"`
+	// Logins lets a person pull with the agent's registry logins, and use what was pulled with them.
+	Logins bool `json:"logins,omitempty"`
 }
 
-// IsZero reports whether nothing is limited and no folder is opened.
-func (a Allowance) IsZero() bool { return !a.Limits() && len(a.Folders) == 0 }
+// IsZero reports whether nothing is limited and nothing is opened.
+func (a Allowance) IsZero() bool { return !a.Limits() && len(a.Folders) == 0 && !a.Logins }
 
 // Limits reports whether any amount is limited.
 func (a Allowance) Limits() bool {

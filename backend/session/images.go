@@ -1,10 +1,13 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,7 +23,8 @@ type Images interface {
 	ListImages(ctx context.Context) ([]Image, error)
 	// PullImage begins to fetch an image, or joins the fetching that goes on.
 	// The codes of its failures are those of the engine: engine_pull_not-found,
-	// engine_pull_forbidden and so on. image_pull_invalid for what is no name.
+	// engine_pull_forbidden and so on. image_pull_invalid for what is no name, or
+	// names a customized image, which no registry has.
 	PullImage(ctx context.Context, req PullRequest) (ImageWork, error)
 	// CommitSession begins to make an image of what a RUNNING interactive
 	// session, or an ended one that kept its container, changed in its main
@@ -57,8 +61,31 @@ type Image struct {
 	Labels    map[string]string `json:"labels,omitempty"`
 	Origin    *ImageOrigin      `json:"origin,omitempty"` // nil: it was not made of a session
 	UsedBy    []ImageUser       `json:"usedBy,omitempty"` // live sessions; only in lists
-	// Received are those who had a customized image of another agent brought here.
-	Received []string `json:"received,omitempty"`
+	// Owners are the only people who may use it, whatever it is called; empty: its names decide.
+	Owners []string `json:"owners,omitempty"`
+	// Login reports that it was pulled with a registry login of the agent and cannot be pulled without one.
+	Login bool `json:"login,omitempty"`
+}
+
+// ShownTo reports whether a person who is no admin may see and use the image.
+// A name under slipway-custom/ is of the person in it, any other is everybody's;
+// logins says whether the person may use the agent's registry logins.
+func (i Image) ShownTo(owner string, logins bool) bool {
+	if len(i.Owners) > 0 {
+		return slices.Contains(i.Owners, owner)
+	}
+	return slices.ContainsFunc(i.Refs, func(ref string) bool {
+		if CustomizedRef(ref) {
+			return OwnRef(owner, ref)
+		}
+		return logins || !i.Login
+	})
+}
+
+// OnlyOf reports whether every name of the image is a person's own.
+func (i Image) OnlyOf(owner string) bool {
+	own := len(i.Refs) > 0 && !slices.ContainsFunc(i.Refs, func(ref string) bool { return !OwnRef(owner, ref) })
+	return own || len(i.Owners) == 1 && i.Owners[0] == owner
 }
 
 // ImageOrigin says what a customized image was made of.
@@ -120,19 +147,61 @@ const customized = "slipway-custom/"
 // there or not.
 func CustomizedRef(ref string) bool { return strings.Contains(ref, customized) }
 
+// OwnRef reports whether a reference names a customized image of a person.
+func OwnRef(owner, ref string) bool {
+	rest, own := strings.CutPrefix(ref, customized+slugOf(owner))
+	return own && rest != "" && strings.ContainsAny(rest[:1], ":/@")
+}
+
+// BroughtRef is the name under a person's own prefix for an image that they
+// bring to an agent under another name: slipway-custom/<person>/<name>. It is
+// empty where no name comes of it.
+func BroughtRef(owner, ref string) string {
+	match := imageRule().FindStringSubmatch(ref)
+	if match == nil {
+		return ""
+	}
+	name, tag := strings.TrimPrefix(match[1], "docker.io/"), cmp.Or(match[2], "latest")
+	if rest, ours := strings.CutPrefix(name, customized); ours {
+		if _, inner, deep := strings.Cut(rest, "/"); deep {
+			rest = inner // of the one who brought it there
+		}
+		name = rest
+	}
+	parts := strings.Split(name, "/")
+	for i, part := range parts {
+		if !imagePartRule().MatchString(part) { // the host of a registry, with a port
+			parts[i] = strings.Trim(notSlug().ReplaceAllString(strings.ToLower(part), "-"), "-")
+		}
+	}
+	brought := customized + slugOf(owner) + "/" + path.Join(parts...) + ":" + tag
+	if !ValidImage(brought) {
+		return ""
+	}
+	return brought
+}
+
 // CommitRef is the reference of a customized image. Names of repositories have
 // no capital letters, tags may have them.
 func CommitRef(owner, name string) string {
+	if strings.HasPrefix(name, "-") {
+		name = "_" + name // no tag begins so
+	}
+	return customized + slugOf(owner) + ":" + name
+}
+
+// slugOf is a person as a part of the name of a repository.
+func slugOf(owner string) string {
 	slug := strings.Trim(notSlug().ReplaceAllString(strings.ToLower(owner), "-"), "-")
 	if slug != owner { // which another owner may be reduced to as well
 		sum := sha256.Sum256([]byte(owner))
 		slug = strings.TrimLeft(fmt.Sprintf("%s-%x", slug, sum[:4]), "-")
 	}
-	if strings.HasPrefix(name, "-") {
-		name = "_" + name // no tag begins so
-	}
-	return customized + slug + ":" + name
+	return slug
 }
+
+// imagePartRule matches one component of the name of a repository.
+var imagePartRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^` + imagePart + `$`) })
 
 // notSlug is compiled when it is first used, as those of image.go are.
 var notSlug = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9]+`) })
@@ -141,6 +210,8 @@ var notSlug = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`
 type PullRequest struct {
 	Ref   string `json:"ref"`
 	Owner string `json:"owner"` // whose wish it is
+	// ByAdmin lets the pull use the agent's registry logins. The gate says so of those whom it lets in.
+	ByAdmin bool `json:"byAdmin,omitempty"`
 }
 
 // CommitRequest asks for an image of a session.

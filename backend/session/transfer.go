@@ -13,15 +13,23 @@ import (
 // engine in the end. Whoever carries it between them may be cut off at any
 // moment: what was kept stays, for seven days, also over a restart of the agent.
 type ImageTransfers interface {
+	ImageArrivals
 	// DescribeImage says what an image is made of; engine_image_not-found.
 	DescribeImage(ctx context.Context, ref string) (ImageParts, error)
 	// SendImage returns the parts wished for, each from its offset, as a stream
 	// of package layers. The caller closes it. engine_image_not-found.
 	SendImage(ctx context.Context, wish ImageWish) (io.ReadCloser, error)
+}
+
+// ImageArrivals is the side of [ImageTransfers] that gets an image. What one
+// person brings is theirs until it is installed.
+type ImageArrivals interface {
 	// ExpectImage makes ready for an image and says how far each of its parts
 	// is. Asked again it says so again. Fails with image_receive_no-space,
-	// image_receive_arch for an image of another kind of processor, and
-	// image_receive_busy when too many are expected.
+	// image_receive_arch for an image of another kind of processor,
+	// image_receive_busy or image_receive_too-large beyond what one person may have
+	// on the way, and image_receive_conflict where one of its names is another
+	// image's. A person who is no admin gets it under names of their own.
 	ExpectImage(ctx context.Context, parts ImageParts) (ImageArrival, error)
 	// ReceiveImage takes a stream of package layers for an image that is
 	// expected: the caller writes it, and reads how far each part is kept for
@@ -29,7 +37,8 @@ type ImageTransfers interface {
 	// Fails with image_receive_not-found and image_receive_corrupt.
 	ReceiveImage(ctx context.Context, id string) (io.ReadWriteCloser, error)
 	// InstallImage gives an image whose parts are all there to the engine and
-	// forgets them. engine_import_incomplete while some are not.
+	// forgets them. engine_import_incomplete while some are not;
+	// image_receive_conflict as ExpectImage.
 	InstallImage(ctx context.Context, id string) (Image, error)
 	// ForgetImage drops what has arrived of an image.
 	ForgetImage(ctx context.Context, id string) error
@@ -43,9 +52,8 @@ type ImageParts struct {
 	Arch   string       `json:"arch"`
 	OS     string       `json:"os"`
 	Layers []ImageLayer `json:"layers"` // lowest first
-	// Owners are those for whom an agent is to receive it. Through a tunnel it is
-	// the one who asks, whatever stands here.
-	Owners []string `json:"owners,omitempty"`
+	// Replace lets an admin move names that are another image's there.
+	Replace bool `json:"replace,omitempty"`
 }
 
 // ImageLayer is one layer. Size is what the engine says of it and may differ
