@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"slipway/backend/engine/enginetest"
 	"slipway/backend/layers"
 	"slipway/backend/session"
+	"slipway/backend/store"
 )
 
 const everybodys = "python:3.12"
@@ -132,5 +134,116 @@ func TestHostileUserTouchesNoTransfer(t *testing.T) {
 	image, err := theirs.send(t, ann)
 	if err != nil || !slices.Equal(image.Refs, []string{"slipway-custom/ann/tool:1"}) {
 		t.Errorf("ann's image arrives as %q, %v", image.Refs, err)
+	}
+}
+
+// put lays an image with labels on the machine, as a pull of it would.
+func (w *world) put(ref string, size int, origin session.ImageOrigin) session.Image {
+	w.t.Helper()
+	p := packed(w.t, w.fake, enginetest.ImageMinimal, size, origin.Labels())
+	p.parts.Refs = []string{ref}
+	image, err := w.fake.ImportImage(w.t.Context(), p.parts, p.content)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return image
+}
+
+// Whoever builds an image writes what they like into its labels: a series of
+// another person, for whose end the image would count and be removed.
+func TestForgedLabelsAreNoSeries(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		spec := session.Spec{Name: "nightly", CommitOnEnd: 2}
+		w.ended(spec)
+		for i := range 3 {
+			w.put(fmt.Sprintf("evil/newer:%d", i), 1<<10+i, session.ImageOrigin{
+				Name: fmt.Sprintf("nightly-%d", 90+i), Owner: "ada", Instance: w.store.Instance(), Session: "forged", SessionName: "nightly", Series: "nightly",
+			})
+		}
+		w.ended(spec)
+		last := w.ended(spec)
+		if last.EndImage == nil || last.EndImage.Name != "nightly-3" {
+			t.Errorf("the last image is %+v", last.EndImage)
+		}
+		for ref, there := range map[string]bool{
+			"slipway-custom/ada:nightly-1": false, "slipway-custom/ada:nightly-2": true, "slipway-custom/ada:nightly-3": true,
+			"evil/newer:0": true, "evil/newer:1": true, "evil/newer:2": true,
+		} {
+			if _, err := w.fake.Image(t.Context(), ref); there != (err == nil) {
+				t.Errorf("%s is there: %v", ref, err == nil)
+			}
+		}
+	})
+}
+
+func TestForgedLabelsNeitherHideNorGiveAnImage(t *testing.T) {
+	w, _ := sharedFake(t)
+	ours := w.store.Instance()
+	everybodys := w.put("team/tool:1", 1<<10, session.ImageOrigin{Name: "tool", Owner: "ann", Instance: ours, Session: "s1", Base: "python:3.12"})
+	for _, owner := range []string{"ann", "bob"} {
+		a := through(t, w.agent, owner, session.RoleUser)
+		images, err := a.ListImages(t.Context())
+		at := slices.IndexFunc(images, func(i session.Image) bool { return i.ID == everybodys.ID })
+		if err != nil || at < 0 || images[at].Origin != nil {
+			t.Errorf("%s sees %+v, %v", owner, images, err)
+		}
+		if err := a.RemoveImage(t.Context(), everybodys.ID); session.CodeOf(err) != "image_remove_forbidden" {
+			t.Errorf("%s removes everybody's image: %v", owner, err)
+		}
+	}
+	theirs := w.put("slipway-custom/ann:Mine", 2<<10, session.ImageOrigin{Name: "Mine", Owner: "bob", Instance: ours, Session: "s2"})
+	if _, err := through(t, w.agent, "bob", session.RoleUser).DescribeImage(t.Context(), theirs.ID); session.CodeOf(err) != "engine_image_not-found" {
+		t.Errorf("bob is shown ann's image: %v", err)
+	}
+	if _, err := through(t, w.agent, "ann", session.RoleUser).DescribeImage(t.Context(), theirs.ID); err != nil {
+		t.Errorf("ann is not shown hers: %v", err)
+	}
+}
+
+// What an image was made of is known again after a crash, and of images of
+// before: by the name, which only the agent gives, and the session in it.
+func TestClaimsAreComparedWithImages(t *testing.T) {
+	w, _ := sharedFake(t)
+	ours := w.store.Instance()
+	origin := func(name, owner string) session.ImageOrigin {
+		return session.ImageOrigin{Name: name, Owner: owner, Instance: ours, Session: "cccccccccccc", Series: "nightly"}
+	}
+	proved := w.put("slipway-custom/ann:nightly-3", 1<<10, origin("nightly-3", "ann"))
+	other := origin("nightly-4", "ann")
+	other.Session = "forged"
+	unproved := w.put("slipway-custom/ann:nightly-4", 2<<10, other)
+	err := w.store.Update(func(tx *store.Tx) error {
+		var errs []error
+		for _, name := range []string{"nightly-3", "nightly-4", "nightly-5"} {
+			errs = append(errs, tx.PutImageClaim("slipway-custom/ann:"+name, origin(name, "ann")))
+		}
+		return errors.Join(errs...)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.halt()
+	w.start()
+	images, err := w.agent.ListImages(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, image := range images {
+		switch image.ID {
+		case proved.ID:
+			if image.Origin == nil || *image.Origin != origin("nightly-3", "ann") {
+				t.Errorf("what was proved is %+v", image.Origin)
+			}
+		case unproved.ID:
+			if image.Origin != nil {
+				t.Errorf("what only labels say is %+v", image.Origin)
+			}
+		}
+	}
+	known, err := w.store.Images()
+	claims, failed := w.store.ImageClaims()
+	if err != nil || failed != nil || len(known) != 1 || len(claims) != 0 {
+		t.Errorf("known are %v, claimed %v: %v, %v", known, claims, err, failed)
 	}
 }

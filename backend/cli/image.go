@@ -62,7 +62,9 @@ is: remove that image first, or, as an admin, say --replace.`,
 	cmd.RunE = p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
 		req.Image = args[0]
 		return c.operation(ctx, http.MethodPost, "/api/v1/images/send", req)
-	}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, "%s is on %s.\n", cmp.Or(o.Image, req.Image), o.Agent) })
+	}, func(w io.Writer, o api.Operation) {
+		fmt.Fprintf(w, "%s is on %s.\n", cmp.Or(o.Image, req.Image), o.Agent)
+	})
 	return cmd
 }
 
