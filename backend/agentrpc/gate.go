@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 
 	"slipway/backend/session"
 	"slipway/backend/vet"
@@ -25,11 +26,14 @@ type (
 	position int64
 )
 
-// gate checks everything that an agent sends, with what only this package reads.
-var gate = vet.New(vet.Tables{
+// gate checks everything that an agent sends.
+var gate = sync.OnceValue(func() *vet.Gate { return vet.New(replies) })
+
+// replies are the rules of what only this package reads.
+var replies = vet.Tables{
 	Types: map[reflect.Type]vet.Rule{
-		reflect.TypeFor[checksum]():                     vet.Checksum,
-		reflect.TypeFor[position]():                     vet.Offset,
+		reflect.TypeFor[checksum]():                     vet.Checksum(),
+		reflect.TypeFor[position]():                     vet.Offset(),
 		reflect.TypeFor[[]session.Session]():            vet.List(vet.MostSessions),
 		reflect.TypeFor[[]session.Phase]():              vet.List(vet.MostSessions),
 		reflect.TypeFor[[]session.Usage]():              vet.List(vet.MostRows),
@@ -42,23 +46,23 @@ var gate = vet.New(vet.Tables{
 		reflect.TypeFor[[]session.Image]():              vet.List(vet.MostSessions),
 		reflect.TypeFor[[]session.AuditEntry]():         vet.List(session.MostAudit),
 		reflect.TypeFor[[]session.KnownDevice]():        vet.List(vet.MostSessions),
-		reflect.TypeFor[map[string]session.Allowance](): vet.Table(vet.MostSessions, vet.Owner),
+		reflect.TypeFor[map[string]session.Allowance](): vet.Table(vet.MostSessions, vet.Owner()),
 	},
 	Fields: map[reflect.Type]vet.Fields{
 		reflect.TypeFor[Hello](): {
 			"Version": vet.Whole(0, 1<<20), "Oldest": vet.Whole(0, 1<<20), "Methods": vet.List(1000, vet.Line(64)), "Program": vet.Line(128),
 		},
 		reflect.TypeFor[downloadHead]():  {"Offset": vet.Whole(-1, 1<<62)},
-		reflect.TypeFor[lastingAt]():     {"Received": vet.Offset, "Window": vet.Offset},
+		reflect.TypeFor[lastingAt]():     {"Received": vet.Offset(), "Window": vet.Offset()},
 		reflect.TypeFor[lastingAnswer](): {},
-		reflect.TypeFor[failure]():       {"Message": vet.Message, "Hint": vet.Message, "Fields": vet.List(1000)},
+		reflect.TypeFor[failure]():       {"Message": vet.Message(), "Hint": vet.Message(), "Fields": vet.List(1000)},
 	},
-})
+}
 
 // decodeReply reads what an agent sent into result, which it leaves unusable
 // where it fails.
 func decodeReply[R any](body []byte, result *R) error {
-	weight, err := gate.Weight(reflect.TypeFor[R]())
+	weight, err := gate().Weight(reflect.TypeFor[R]())
 	if err != nil {
 		return &vet.Fault{Problem: err.Error()}
 	}
@@ -68,7 +72,7 @@ func decodeReply[R any](body []byte, result *R) error {
 	if err := json.Unmarshal(body, result); err != nil {
 		return &vet.Fault{Problem: vet.Quote(err.Error()) + " came of reading it"}
 	}
-	return gate.Check(result)
+	return gate().Check(result)
 }
 
 // misfit is the fault of an answer that is good by itself and not one to what was
@@ -191,7 +195,7 @@ func ordered(after session.Cursor) func(session.Event) error {
 // stands for it, since only good specs are read from an agent.
 func specOf(asked session.Spec) fit[session.Preview] {
 	return func(p *session.Preview) string {
-		fault := gate.Check(&p.Spec)
+		fault := gate().Check(&p.Spec)
 		switch {
 		case fault == nil:
 		case len(p.Errors) == 0:

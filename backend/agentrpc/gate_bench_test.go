@@ -27,7 +27,9 @@ func BenchmarkDecode(b *testing.B) {
 	b.Run("samples/the gate alone", func(b *testing.B) { checkBy(b, &usage) })
 	for name, body := range map[string][]byte{"sessions": mustJSON(b, list), "samples": mustJSON(b, usage)} {
 		b.Run(name+"/json alone", func(b *testing.B) { decodeBy(b, name, body, json.Unmarshal, json.Unmarshal) })
-		b.Run(name+"/with the gate", func(b *testing.B) { decodeBy(b, name, body, decodeInto[[]session.Session], decodeInto[[]session.Usage]) })
+		b.Run(name+"/with the gate", func(b *testing.B) {
+			decodeBy(b, name, body, decodeInto[[]session.Session], decodeInto[[]session.Usage])
+		})
 	}
 }
 
@@ -52,7 +54,7 @@ func decodeBy(b *testing.B, name string, body []byte, sessions, samples func([]b
 
 func checkBy(b *testing.B, list any) {
 	for b.Loop() {
-		if err := gate.Check(list); err != nil {
+		if err := gate().Check(list); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -22,8 +22,8 @@ type reply struct {
 	stream bool // bytes follow the answer
 }
 
-// replies are those of all methods, read from their table.
-func replies(t testing.TB) []reply {
+// repliesOf are those of all methods, read from their table.
+func repliesOf(t testing.TB) []reply {
 	t.Helper()
 	list := []reply{{method: methodHello.name, of: reflect.TypeFor[Hello]()}}
 	for _, m := range methods {
@@ -50,11 +50,11 @@ func replies(t testing.TB) []reply {
 // has decided what is good. Decide it in package vet, or in gate.go.
 func TestEveryReplyHasRules(t *testing.T) {
 	types := map[reflect.Type]string{reflect.TypeFor[failure](): "a failure"}
-	for _, r := range replies(t) {
+	for _, r := range repliesOf(t) {
 		types[r.of] = r.method
 	}
 	for of, method := range types {
-		if _, err := gate.Weight(of); err != nil {
+		if _, err := gate().Weight(of); err != nil {
 			t.Errorf("%s: %v", method, err)
 		}
 	}
@@ -104,9 +104,9 @@ func faultOf(tree any, of reflect.Type) *vet.Fault {
 		}
 		return &vet.Fault{Problem: err.Error()}
 	}
-	err := gate.Check(v.Interface())
+	err := gate().Check(v.Interface())
 	if p, ok := v.Interface().(*session.Preview); ok && err == nil {
-		if err = gate.Check(&p.Spec); err != nil {
+		if err = gate().Check(&p.Spec); err != nil {
 			err = &vet.Fault{Field: "spec." + err.(*vet.Fault).Field, Problem: err.Error()}
 		}
 	}

@@ -223,7 +223,7 @@ func spots(tree any, at string) []string {
 // place of a good answer. Each is refused with the one code, or harmless.
 func TestHostileAgent(t *testing.T) {
 	callsOf := calls(t)
-	for _, r := range replies(t) {
+	for _, r := range repliesOf(t) {
 		t.Run(r.method, func(t *testing.T) {
 			t.Parallel()
 			call := callsOf[r.method]

@@ -196,7 +196,7 @@ func (f Frame) Hello() (Hello, error) {
 	at := func(i int) uint64 { return binary.BigEndian.Uint64(f.Payload[8*i:]) }
 	h := Hello{Start: at(0), End: at(1), Next: at(2), Accepted: at(3)}
 	h.Cols, h.Rows = decodeSize(f.Payload[32:])
-	return h, nil
+	return h, reached(h.Start, h.End, h.Next, h.Accepted)
 }
 
 // Data reads a data or input frame: the offset of its first byte and the
@@ -205,11 +205,26 @@ func (f Frame) Data() (offset uint64, data []byte, err error) {
 	if len(f.Payload) <= offsetSize {
 		return 0, nil, broken("frame %q without data", byte(f.Type))
 	}
-	return binary.BigEndian.Uint64(f.Payload), f.Payload[offsetSize:], nil
+	offset = binary.BigEndian.Uint64(f.Payload)
+	return offset, f.Payload[offsetSize:], reached(offset)
+}
+
+// farthest is an offset that no stream reaches, small enough that sums with it
+// stay within 64 bits.
+const farthest = 1 << 62
+
+// reached refuses offsets beyond every stream.
+func reached(offsets ...uint64) error {
+	for _, offset := range offsets {
+		if offset > farthest {
+			return broken("offset %d", offset)
+		}
+	}
+	return nil
 }
 
 // Offset reads the number of an ack, of either direction.
-func (f Frame) Offset() uint64 { return binary.BigEndian.Uint64(f.Payload) }
+func (f Frame) Offset() uint64 { return min(binary.BigEndian.Uint64(f.Payload), farthest) }
 
 // Gap reads the range of a gap frame.
 func (f Frame) Gap() (from, to uint64, err error) {
@@ -217,7 +232,7 @@ func (f Frame) Gap() (from, to uint64, err error) {
 	if to <= from {
 		return 0, 0, broken("gap from %d to %d", from, to)
 	}
-	return from, to, nil
+	return from, to, reached(to)
 }
 
 // Size reads the columns and rows of a size or resize frame.

@@ -133,8 +133,11 @@ func (l *Lasting) take(frame Frame) (pass bool, err error) {
 // later one it learns what has changed.
 func (l *Lasting) greeted(frame Frame) (pass bool, err error) {
 	hello, err := frame.Hello()
-	if err != nil {
+	switch {
+	case err != nil:
 		return false, err
+	case l.unsend != nil:
+		return false, broken("a second hello on one connection")
 	}
 	pass, l.first = l.first, false
 	if pass {

@@ -66,61 +66,61 @@ func isDigest(text string) bool {
 
 // The kinds of texts.
 var (
-	id       = Text("the id of a session", validID)
-	folderID = Text("the id of a folder", validID)
-	name     = Text("the name of a session", validName)
-	idOrName = Text("the id or name of a session", func(text string) bool { return validID(text) || validName(text) })
+	id       = Rule{build: text("the id of a session", validID)}
+	folderID = Rule{build: text("the id of a folder", validID)}
+	name     = Rule{build: text("the name of a session", validName)}
+	idOrName = Rule{build: text("the id or name of a session", func(text string) bool { return validID(text) || validName(text) })}
 
 	// owner is the name of an account of an operating system, of any alphabet.
-	owner = Text("the name of an owner", func(text string) bool { return text != "" && still(text, 128) && !strings.ContainsAny(text, "/\n") })
+	owner = Rule{build: text("the name of an owner", func(text string) bool { return text != "" && still(text, 128) && !strings.ContainsAny(text, "/\n") })}
 	// word is what programs decide by, and may be new in a newer agent.
-	word = Text("a word", func(text string) bool { return made(text, 64, "._-") && text[0] != '-' })
+	word = Rule{build: text("a word", func(text string) bool { return made(text, 64, "._-") && text[0] != '-' })}
 	// mark names something for programs: an instance, a terminal, a version of a file.
-	mark = Text("a name for programs", func(text string) bool { return made(text, 200, "._:+/=-") && text[0] != '-' })
-	code = Text("a code", func(text string) bool {
+	mark = Rule{build: text("a name for programs", func(text string) bool { return made(text, 200, "._:+/=-") && text[0] != '-' })}
+	code = Rule{build: text("a code", func(text string) bool {
 		return made(text, 128, "_.-") && text[0] >= 'a' && text[0] <= 'z' && strings.ToLower(text) == text
-	})
-	uuid = Text("the id of a device", func(text string) bool { return made(text, 128, "._:/+-") && text[0] != '-' })
-	hex  = Text("a checksum", func(text string) bool {
+	})}
+	uuid = Rule{build: text("the id of a device", func(text string) bool { return made(text, 128, "._:/+-") && text[0] != '-' })}
+	hex  = Rule{build: text("a checksum", func(text string) bool {
 		return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == ""
-	})
-	digest = Text("a digest", isDigest)
+	})}
+	digest = Rule{build: text("a digest", isDigest)}
 	// reference can name an image. The grammar is checked where one is chosen.
-	reference = Text("the name of an image", func(text string) bool {
+	reference = Rule{build: text("the name of an image", func(text string) bool {
 		return made(text, 512, "._:/@+-[]") && strings.IndexByte("-./@:+", text[0]) < 0 && !strings.Contains(text, "..")
-	})
-	imageID = Text("the id of an image", session.ValidImageID)
-	host    = Text("the name of a host", func(text string) bool { return made(text, 253, ".-") && strings.IndexByte(".-", text[0]) < 0 })
-	kernel  = Text("the name of a kernel", func(text string) bool {
+	})}
+	imageID = Rule{build: text("the id of an image", session.ValidImageID)}
+	host    = Rule{build: text("the name of a host", func(text string) bool { return made(text, 253, ".-") && strings.IndexByte(".-", text[0]) < 0 })}
+	kernel  = Rule{build: text("the name of a kernel", func(text string) bool {
 		number, sub := strings.CutPrefix(text, "sub")
 		return text == session.MainKernel || sub && len(number) <= 4 && made(number, 4, "") && strings.Trim(number, "0123456789") == ""
-	})
-	app = Text("the id of an app", func(text string) bool { return made(text, 63, "-") && strings.ToLower(text) == text && text[0] != '-' })
-	tag = Text("a tag", func(text string) bool {
+	})}
+	app = Rule{build: text("the id of an app", func(text string) bool { return made(text, 63, "-") && strings.ToLower(text) == text && text[0] != '-' })}
+	tag = Rule{build: text("a tag", func(text string) bool {
 		clean, err := session.CleanTags([]string{text})
 		return err == nil && clean[0] == text
-	})
-	label  = Text("a label", func(text string) bool { return session.ValidateLabel(text) == nil })
-	folder = Text("the name of a folder", func(text string) bool { return text != "" && session.ValidateFolderName(text) == nil })
+	})}
+	label  = Rule{build: text("a label", func(text string) bool { return session.ValidateLabel(text) == nil })}
+	folder = Rule{build: text("the name of a folder", func(text string) bool { return text != "" && session.ValidateFolderName(text) == nil })}
 	// folderRef names a folder in a spec.
-	folderRef = Text("a folder", func(text string) bool { return validID(text) || session.ValidateFolderName(text) == nil })
-	subPath   = Text("a path in a folder", func(text string) bool { return session.CheckSubPath(text) == "" && still(text, mostPath) })
-	variable  = Text("the name of a variable", func(text string) bool { return made(text, 1<<10, "_") && (text[0] < '0' || text[0] > '9') })
-	group     = Text("a name", func(text string) bool { return made(text, 64, "._-") && strings.IndexByte(".-", text[0]) < 0 })
+	folderRef = Rule{build: text("a folder", func(text string) bool { return validID(text) || session.ValidateFolderName(text) == nil })}
+	subPath   = Rule{build: text("a path in a folder", func(text string) bool { return session.CheckSubPath(text) == "" && still(text, mostPath) })}
+	variable  = Rule{build: text("the name of a variable", func(text string) bool { return made(text, 1<<10, "_") && (text[0] < '0' || text[0] > '9') })}
+	group     = Rule{build: text("a name", func(text string) bool { return made(text, 64, "._-") && strings.IndexByte(".-", text[0]) < 0 })}
 
 	// absolute is a path of a machine of whatever system that a person may be shown.
-	absolute = Text("an absolute path", func(text string) bool {
+	absolute = Rule{build: text("an absolute path", func(text string) bool {
 		drive := len(text) > 2 && made(text[:1], 1, "") && text[1] == ':' && (text[2] == '\\' || text[2] == '/')
 		return (drive || strings.HasPrefix(text, "/")) && still(text, mostPath) && !upward(text)
-	})
+	})}
 	// target is where something appears in a session.
-	target = Text("a path in a session", func(text string) bool {
+	target = Rule{build: text("a path in a session", func(text string) bool {
 		return strings.HasPrefix(text, "/") && path.Clean(text) == text && still(text, mostPath) && !strings.ContainsAny(text, `:\`)
-	})
+	})}
 	// address is where a web page of an app begins.
-	address = Text("the path of an address", func(text string) bool {
+	address = Rule{build: text("the path of an address", func(text string) bool {
 		return strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//") && len(text) <= 2048 && plain(text, 2048) && !strings.ContainsAny(text, " \\\"<>`")
-	})
+	})}
 )
 
 func upward(text string) bool {
@@ -134,15 +134,15 @@ func upward(text string) bool {
 
 // The kinds of numbers.
 var (
-	port    = Whole(0, 65535)
-	count   = Whole(0, mostCount)
-	cpu     = Whole(0, mostCPUs)
-	counter = Whole(0, mostCounter)
-	size    = Whole(0, mostSize)
-	part    = Whole(0, 1_000_000) // permyriad as drivers report it
-	exit    = Whole(-mostCount, 2*mostCount)
-	percent = Number(0, 100)
-	amount  = Number(0, 1e9)
+	port    = Rule{build: whole(0, 65535)}
+	count   = Rule{build: whole(0, mostCount)}
+	cpu     = Rule{build: whole(0, mostCPUs)}
+	counter = Rule{build: whole(0, mostCounter)}
+	size    = Rule{build: whole(0, mostSize)}
+	part    = Rule{build: whole(0, 1_000_000)} // permyriad as drivers report it
+	exit    = Rule{build: whole(-mostCount, 2*mostCount)}
+	percent = Rule{build: number(0, 100)}
+	amount  = Rule{build: number(0, 1e9)}
 )
 
 // common are the rules of types that are the same wherever they stand.
@@ -224,10 +224,14 @@ const (
 	MostRows     = mostRows
 )
 
-// Rules that packages with tables of their own need.
-var (
-	Owner    = owner
-	Checksum = hex
-	Offset   = counter
-	Message  = message
-)
+// Owner is the rule of names of owners.
+func Owner() Rule { return owner }
+
+// Checksum is the rule of SHA-256 in hexadecimal.
+func Checksum() Rule { return hex }
+
+// Offset is the rule of places in streams of bytes.
+func Offset() Rule { return counter }
+
+// Message is the rule of sentences for people.
+func Message() Rule { return message }

@@ -29,14 +29,14 @@ var places = Tables{Fields: map[reflect.Type]Fields{
 
 var (
 	// fileName is "/" of the root.
-	fileName = Text("the name of a file", func(text string) bool {
+	fileName = Rule{build: text("the name of a file", func(text string) bool {
 		return text == "/" || len(text) <= mostPath && text != "" && text != "." && text != ".." && !strings.ContainsAny(text, "/\x00")
-	})
-	filePath = Text("an absolute path", func(text string) bool {
+	})}
+	filePath = Rule{build: text("an absolute path", func(text string) bool {
 		return strings.HasPrefix(text, "/") && path.Clean(text) == text && len(text) <= mostPath && strings.IndexByte(text, 0) < 0
-	})
+	})}
 	// directory is a path of a machine of whatever system.
-	directory = Text("the path of a directory", func(text string) bool {
+	directory = Rule{build: text("the path of a directory", func(text string) bool {
 		return text != "" && len(text) <= mostPath && strings.IndexByte(text, 0) < 0 && !upward(text)
-	})
+	})}
 )

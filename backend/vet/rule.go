@@ -13,16 +13,21 @@ import (
 
 // Rule says which values of a type are good.
 type Rule struct {
-	build func(b *builder, t reflect.Type) (check, error)
+	build build
 	drop  bool // what a pointer leads to is left out where it is not good
 }
+
+// build makes the check of a type; it fails where the rule is not for that type.
+type build = func(b *builder, t reflect.Type) (check, error)
 
 // Free is the rule of values that are good whatever they are.
 var Free = Rule{build: func(*builder, reflect.Type) (check, error) { return func(reflect.Value) *Fault { return nil }, nil }}
 
 // Text is the rule of texts for which good is true. what says what they are:
 // "the id of a session".
-func Text(what string, good func(string) bool) Rule {
+func Text(what string, good func(string) bool) Rule { return Rule{build: text(what, good)} }
+
+func text(what string, good func(string) bool) build {
 	return texts(func(v reflect.Value) *Fault {
 		if text := v.String(); !good(text) {
 			return &Fault{Problem: Quote(text) + " is not " + what}
@@ -31,13 +36,13 @@ func Text(what string, good func(string) bool) Rule {
 	})
 }
 
-func texts(c check) Rule {
-	return Rule{build: func(_ *builder, t reflect.Type) (check, error) {
+func texts(c check) build {
+	return func(_ *builder, t reflect.Type) (check, error) {
 		if t.Kind() != reflect.String {
 			return nil, fmt.Errorf("%s is not a text", t)
 		}
 		return c, nil
-	}}
+	}
 }
 
 // Maybe is a rule under which the zero value is good, too.
@@ -89,12 +94,15 @@ func OneOf[T ~string](known ...T) Rule {
 
 // Line is the rule of a short text for people, of one line. It is cleaned and
 // cut to at most so many bytes.
-func Line(most int) Rule { return cleaned(most, false) }
+func Line(most int) Rule { return Rule{build: line(most)} }
 
 // Prose is the rule of a text for people that may have several lines.
-func Prose(most int) Rule { return cleaned(most, true) }
+func Prose(most int) Rule { return Rule{build: prose(most)} }
 
-func cleaned(most int, lines bool) Rule {
+func line(most int) build  { return cleaned(most, false) }
+func prose(most int) build { return cleaned(most, true) }
+
+func cleaned(most int, lines bool) build {
 	return texts(func(v reflect.Value) *Fault {
 		if text := v.String(); !plain(text, most) {
 			v.SetString(clean(text, most, lines))
@@ -154,11 +162,13 @@ func Bytes(most int) Rule {
 }
 
 // Whole is the rule of whole numbers from least to most.
-func Whole(least, most int64) Rule {
+func Whole(least, most int64) Rule { return Rule{build: whole(least, most)} }
+
+func whole(least, most int64) build {
 	outside := func(number any) *Fault {
 		return &Fault{Problem: fmt.Sprintf("%v is not between %d and %d", number, least, most)}
 	}
-	return Rule{build: func(_ *builder, t reflect.Type) (check, error) {
+	return func(_ *builder, t reflect.Type) (check, error) {
 		switch t.Kind() {
 		case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 			return func(v reflect.Value) *Fault {
@@ -176,12 +186,14 @@ func Whole(least, most int64) Rule {
 			}, nil
 		}
 		return nil, fmt.Errorf("%s is not a whole number", t)
-	}}
+	}
 }
 
 // Number is the rule of numbers from least to most.
-func Number(least, most float64) Rule {
-	return Rule{build: func(_ *builder, t reflect.Type) (check, error) {
+func Number(least, most float64) Rule { return Rule{build: number(least, most)} }
+
+func number(least, most float64) build {
+	return func(_ *builder, t reflect.Type) (check, error) {
 		if t.Kind() != reflect.Float64 {
 			return nil, fmt.Errorf("%s is not a number", t)
 		}
@@ -191,27 +203,23 @@ func Number(least, most float64) Rule {
 			}
 			return nil
 		}, nil
-	}}
+	}
 }
 
-// The times in which things happen.
-var (
-	earliest = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
-	latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
-)
-
 // Moment is the rule of times: from 1970 to 2200, or zero.
-var Moment = Each(func(at *time.Time) string {
-	if at.IsZero() || !at.Before(earliest) && at.Before(latest) {
+var Moment = Rule{build: each(func(at *time.Time) string {
+	if year := at.UTC().Year(); at.IsZero() || year >= 1970 && year < 2200 {
 		return ""
 	}
 	return strconv.Itoa(at.Year()) + " is not a year between 1970 and 2200"
-})
+})}
 
 // Each is the rule of values of one type of which a function says what is wrong,
 // nothing where they are good.
-func Each[T any](wrong func(*T) string) Rule {
-	return Rule{build: func(_ *builder, t reflect.Type) (check, error) {
+func Each[T any](wrong func(*T) string) Rule { return Rule{build: each(wrong)} }
+
+func each[T any](wrong func(*T) string) build {
+	return func(_ *builder, t reflect.Type) (check, error) {
 		if t != reflect.TypeFor[T]() {
 			return nil, fmt.Errorf("%s is not %s", t, reflect.TypeFor[T]())
 		}
@@ -221,7 +229,7 @@ func Each[T any](wrong func(*T) string) Rule {
 			}
 			return nil
 		}, nil
-	}}
+	}
 }
 
 // Together is the rule of structs whose fields are good each by itself and of
@@ -248,8 +256,10 @@ func Together[T any](wrong func(*T) string) Rule {
 
 // List is the rule of lists with at most so many elements, each under a rule or,
 // where there is none, under that of its type.
-func List(most int, element ...Rule) Rule {
-	return Rule{build: func(b *builder, t reflect.Type) (check, error) {
+func List(most int, element ...Rule) Rule { return Rule{build: list(most, element...)} }
+
+func list(most int, element ...Rule) build {
+	return func(b *builder, t reflect.Type) (check, error) {
 		if t.Kind() != reflect.Slice {
 			return nil, fmt.Errorf("%s is not a list", t)
 		}
@@ -269,7 +279,7 @@ func List(most int, element ...Rule) Rule {
 			}
 			return nil
 		}, nil
-	}}
+	}
 }
 
 // Table is the rule of maps with at most so many entries.

@@ -10,9 +10,9 @@ import (
 
 // texts of failures and warnings.
 var (
-	title   = Line(mostTitle)
-	message = Prose(mostText)
-	said    = List(64)
+	title   = Rule{build: line(mostTitle)}
+	message = Rule{build: prose(mostText)}
+	said    = Rule{build: list(64)}
 )
 
 // sessions are the rules of what tells of sessions.
@@ -81,10 +81,10 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 func statusRule() Rule { return common.Types[reflect.TypeFor[session.Status]()] }
 
 // key is a public key as one line of authorized_keys has it.
-var key = Text("a public key", func(text string) bool {
+var key = Rule{build: text("a public key", func(text string) bool {
 	if len(text) > 8<<10 || !plain(text, 8<<10) {
 		return false
 	}
 	kind, rest, ok := strings.Cut(text, " ")
 	return ok && made(kind, 64, "@.-") && made(rest, 8<<10, "+/=")
-})
+})}
