@@ -362,6 +362,31 @@ func dangerous(v reflect.Value, field string) bool {
 	})
 }
 
+// FuzzReplies has an agent answer any method with anything.
+func FuzzReplies(f *testing.F) {
+	callsOf, all := calls(f), repliesOf(f)
+	for i, r := range all {
+		f.Add(uint8(i), mustJSON(f, good(f, r.of)))
+	}
+	f.Fuzz(func(t *testing.T, which uint8, body []byte) {
+		r := all[int(which)%len(all)]
+		h := &hostile{answers: map[string][]byte{r.method: r.raw(body)}, asked: map[string]int{}}
+		began := time.Now()
+		o := callsOf[r.method](NewClient(ClientConfig{Name: func() string { return "lab" }, Opener: h}))
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("%s: %q took %v", r.method, body, took)
+		}
+		if session.CodeOf(o.err) == CodeReply {
+			return
+		}
+		for _, result := range o.values {
+			if bad := nastiness(reflect.ValueOf(result), ""); bad != "" {
+				t.Errorf("%s: %q came through at %s", r.method, body, bad)
+			}
+		}
+	})
+}
+
 // TestHostileFailures has an agent fail with values that are bad.
 func TestHostileFailures(t *testing.T) {
 	r := reply{method: "machine"}
