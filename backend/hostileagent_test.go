@@ -105,7 +105,8 @@ func sayFrame(to io.Writer, kind byte, body string) error {
 func pipes(host *tunnel.Host) tunnel.Dialer {
 	return dialFunc(func(context.Context) (net.Conn, error) {
 		near, theirs := net.Pipe()
-		go host.Serve(tunnel.Carrier{Conn: theirs, Peer: tunnel.Peer{Transport: "tls"}}) //nolint:errcheck // the near side sees it
+		go host.Serve(tunnel.Carrier{Conn: theirs,
+			Peer: tunnel.Peer{Transport: "tls"}}) //nolint:errcheck // the near side sees it
 		return tunnel.Carrier{Conn: near, Peer: tunnel.Peer{Transport: "tls"}}, nil
 	})
 }
@@ -142,15 +143,21 @@ func besiege(t *testing.T, h *hostileHost) *besieged {
 	t.Helper()
 	h.Host = tunnel.NewHost(tunnel.Config{})
 	honest := hubtest.New("honest")
-	honest.Put(session.Session{ID: "hhhhhhhhhhhh", Name: "honest-one", Status: session.Running, Result: session.ResultUndefined, CreatedAt: time.Now()})
+	honest.Put(session.Session{ID: "hhhhhhhhhhhh", Name: "honest-one", Status: session.Running,
+		Result: session.ResultUndefined, CreatedAt: time.Now()})
 	far := tunnel.NewHost(tunnel.Config{})
-	handler := agentrpc.NewHandler(agentrpc.HandlerConfig{Resolve: func(tunnel.Peer) (session.Agent, error) { return honest, nil }})
+	handler := agentrpc.NewHandler(agentrpc.HandlerConfig{Resolve: func(tunnel.Peer) (session.Agent,
+		error) {
+		return honest, nil
+	}})
 	mine := hubtest.New("local")
-	mine.Put(session.Session{ID: "aaaaaaaaaaaa", Name: "mine", Owner: "ada", Status: session.Running, CreatedAt: time.Now()})
+	mine.Put(session.Session{ID: "aaaaaaaaaaaa", Name: "mine", Owner: "ada", Status: session.Running,
+		CreatedAt: time.Now()})
 
 	home := place.Home{Dir: t.TempDir()}
 	reach := &pipeReacher{newReacher(home, discard()), map[string]*tunnel.Host{"lab": h.Host, "honest": far}}
-	one, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: mine}}, Reacher: reach, Shelf: &hubtest.Shelf{}, Owner: "ada",
+	one, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: mine}}, Reacher: reach,
+		Shelf: &hubtest.Shelf{}, Owner: "ada",
 		Settings: settings.New(t.TempDir(), func(string) string { return "" })})
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +167,8 @@ func besiege(t *testing.T, h *hostileHost) *besieged {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.server = httptest.NewServer(server.New(server.Config{Hub: one, Shelf: &hubtest.Shelf{}, SSH: ssh, Token: siegeToken, Assets: fstest.MapFS{}, Log: discard(), Shutdown: func() {}}))
+	b.server = httptest.NewServer(server.New(server.Config{Hub: one, Shelf: &hubtest.Shelf{}, SSH: ssh,
+		Token: siegeToken, Assets: fstest.MapFS{}, Log: discard(), Shutdown: func() {}}))
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { h.run(ctx) })
@@ -270,22 +278,25 @@ func resetJSON(sessions ...string) string {
 func TestHostileAgent(t *testing.T) {
 	const match = `\nMatch exec \"touch /tmp/owned\"\n#`
 	for name, events := range map[string][]string{
-		"an id that is a command":          {resetJSON(sessionJSON("eeeeeeeeeeee", "eeeeeeeeeeee"+match))},
-		"a name that is a command":         {resetJSON(sessionJSON(`"evil"`, `"evil`+match+`"`))},
-		"a kernel that is a command":       {resetJSON(sessionJSON(`"sub1"`, `"sub1`+match+`"`))},
-		"a later event that is a command":  {resetJSON(), `{"epoch":"e","seq":2,"session":` + sessionJSON("eeeeeeeeeeee", "eeeeeeeeeeee"+match) + `}`},
-		"an id that is a path":             {resetJSON(sessionJSON("eeeeeeeeeeee", "../../../../x"))},
-		"an owner that is a sequence":      {resetJSON(sessionJSON(`"eve"`, `"\u001b]0;owned\u0007"`))},
-		"an image that is an option":       {resetJSON(sessionJSON("python:3.13", "--privileged"))},
-		"a session of this computer":       {resetJSON(sessionJSON("eeeeeeeeeeee", "aaaaaaaaaaaa"))},
-		"a session of another agent":       {resetJSON(), `{"epoch":"e","seq":2,"session":` + sessionJSON("eeeeeeeeeeee", "hhhhhhhhhhhh") + `}`},
+		"an id that is a command":    {resetJSON(sessionJSON("eeeeeeeeeeee", "eeeeeeeeeeee"+match))},
+		"a name that is a command":   {resetJSON(sessionJSON(`"evil"`, `"evil`+match+`"`))},
+		"a kernel that is a command": {resetJSON(sessionJSON(`"sub1"`, `"sub1`+match+`"`))},
+		"a later event that is a command": {resetJSON(), `{"epoch":"e","seq":2,"session":` +
+			sessionJSON("eeeeeeeeeeee", "eeeeeeeeeeee"+match) + `}`},
+		"an id that is a path":        {resetJSON(sessionJSON("eeeeeeeeeeee", "../../../../x"))},
+		"an owner that is a sequence": {resetJSON(sessionJSON(`"eve"`, `"\u001b]0;owned\u0007"`))},
+		"an image that is an option":  {resetJSON(sessionJSON("python:3.13", "--privileged"))},
+		"a session of this computer":  {resetJSON(sessionJSON("eeeeeeeeeeee", "aaaaaaaaaaaa"))},
+		"a session of another agent": {resetJSON(), `{"epoch":"e","seq":2,"session":` +
+			sessionJSON("eeeeeeeeeeee", "hhhhhhhhhhhh") + `}`},
 		"the removal of another's session": {resetJSON(), `{"epoch":"e","seq":2,"removed":"aaaaaaaaaaaa"}`},
-		"samples of another's session":     {resetJSON(), `{"epoch":"e","seq":2,"usage":[{"session":"hhhhhhhhhhhh","at":"2026-11-23T12:00:00Z"}]}`},
-		"a status that is none":            {resetJSON(sessionJSON("RUNNING", "PWNED"))},
-		"a time that is none":              {resetJSON(sessionJSON("2026-11", "9026-11"))},
-		"a number that is none":            {resetJSON(sessionJSON(`"attempt":1`, `"attempt":-5`))},
-		"events that go back":              {resetJSON(), `{"epoch":"e","seq":0}`},
-		"something that is not JSON":       {`{"epoch":`},
+		"samples of another's session": {resetJSON(),
+			`{"epoch":"e","seq":2,"usage":[{"session":"hhhhhhhhhhhh","at":"2026-11-23T12:00:00Z"}]}`},
+		"a status that is none":      {resetJSON(sessionJSON("RUNNING", "PWNED"))},
+		"a time that is none":        {resetJSON(sessionJSON("2026-11", "9026-11"))},
+		"a number that is none":      {resetJSON(sessionJSON(`"attempt":1`, `"attempt":-5`))},
+		"events that go back":        {resetJSON(), `{"epoch":"e","seq":0}`},
+		"something that is not JSON": {`{"epoch":`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := &hostileHost{answers: goodAnswers(), events: events}
@@ -295,7 +306,8 @@ func TestHostileAgent(t *testing.T) {
 				b.ask(http.MethodGet, "/api/v1/agents/lab", "", &lab)
 				return lab.Untrusted != nil
 			})
-			if lab.Untrusted.Error.Code != "agent_reply_invalid" || strings.ContainsAny(lab.Untrusted.Error.Message, "\n\x1b") || lab.Untrusted.Count > 3 {
+			if lab.Untrusted.Error.Code != "agent_reply_invalid" || strings.ContainsAny(lab.Untrusted.Error.Message,
+				"\n\x1b") || lab.Untrusted.Count > 3 {
 				t.Errorf("it is shown as %+v", lab.Untrusted)
 			}
 			b.holds()
@@ -310,13 +322,16 @@ func TestHostileAgent(t *testing.T) {
 	t.Run("bad answers to what a person asks", func(t *testing.T) {
 		h := &hostileHost{answers: goodAnswers(), events: []string{resetJSON(sessionJSON("", ""))}}
 		bad := `[{"id":"` + match + `","name":"\u001b[2J"}]`
-		for _, method := range []string{"folders", "images", "apps", "terminals", "history", "doctor", "accounts", "file.list", "directories", "get", "devices", "usage"} {
+		for _, method := range []string{"folders", "images", "apps", "terminals", "history", "doctor", "accounts",
+			"file.list", "directories", "get", "devices", "usage"} {
 			h.answers[method] = bad
 		}
 		b := besiege(t, h)
 		for _, path := range []string{
-			"/api/v1/folders?agent=lab", "/api/v1/images?agent=lab", "/api/v1/sessions/eeeeeeeeeeee", "/api/v1/sessions/eeeeeeeeeeee/apps", "/api/v1/sessions/eeeeeeeeeeee/terminals",
-			"/api/v1/sessions/eeeeeeeeeeee/history", "/api/v1/sessions/eeeeeeeeeeee/files?path=/", "/api/v1/agents/lab/doctor", "/api/v1/doctor?agent=lab", "/api/v1/directories?agent=lab",
+			"/api/v1/folders?agent=lab", "/api/v1/images?agent=lab", "/api/v1/sessions/eeeeeeeeeeee",
+			"/api/v1/sessions/eeeeeeeeeeee/apps", "/api/v1/sessions/eeeeeeeeeeee/terminals",
+			"/api/v1/sessions/eeeeeeeeeeee/history", "/api/v1/sessions/eeeeeeeeeeee/files?path=/",
+			"/api/v1/agents/lab/doctor", "/api/v1/doctor?agent=lab", "/api/v1/directories?agent=lab",
 		} {
 			b.ask(http.MethodGet, path, "", nil)
 		}

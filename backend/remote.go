@@ -374,8 +374,7 @@ func (m *remote) RevokeDevice(ctx context.Context, fingerprint string) error {
 	if m.ssh == nil {
 		return m.client.RevokeDevice(ctx, fingerprint)
 	}
-	var ignored any
-	return provision.Ask(ctx, m.ssh, m.entry.Dir, &ignored, "revoke", fingerprint)
+	return provision.Ask(ctx, m.ssh, m.entry.Dir, nil, "revoke", fingerprint)
 }
 
 // PairCode implements [hub.Doorkeeper].

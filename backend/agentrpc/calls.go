@@ -77,7 +77,9 @@ func (c *Client) Logs(ctx context.Context, id session.ID, opts session.LogOption
 
 // Usage implements [session.Sessions].
 func (c *Client) Usage(ctx context.Context, id session.ID, since time.Time) ([]session.Usage, error) {
-	return methodUsage.call(ctx, c, sinceArgs{id, since}, all("session", func(u *session.Usage) bool { return u.Session == id }))
+	return methodUsage.call(ctx, c, sinceArgs{id, since}, all("session", func(u *session.Usage) bool {
+		return u.Session == id
+	}))
 }
 
 // ListTerminals implements [session.Terminals].
@@ -127,7 +129,9 @@ func (c *Client) ListApps(ctx context.Context, id session.ID) ([]session.App, er
 
 // StartApp implements [session.Apps].
 func (c *Client) StartApp(ctx context.Context, id session.ID, req session.AppRequest) (session.App, error) {
-	return methodStartApp.call(ctx, c, startArgs{id, req}, func(a *session.App) string { return another("app", a.ID == req.App) })
+	return methodStartApp.call(ctx, c, startArgs{id, req}, func(a *session.App) string {
+		return another("app", a.ID == req.App)
+	})
 }
 
 // StopApp implements [session.Apps].

@@ -50,7 +50,8 @@ var replies = vet.Tables{
 	},
 	Fields: map[reflect.Type]vet.Fields{
 		reflect.TypeFor[Hello](): {
-			"Version": vet.Whole(0, 1<<20), "Oldest": vet.Whole(0, 1<<20), "Methods": vet.List(1000, vet.Line(64)), "Program": vet.Line(128),
+			"Version": vet.Whole(0, 1<<20), "Oldest": vet.Whole(0, 1<<20), "Methods": vet.List(1000, vet.Line(64)),
+			"Program": vet.Line(128),
 		},
 		reflect.TypeFor[downloadHead]():  {"Offset": vet.Whole(-1, 1<<62)},
 		reflect.TypeFor[lastingAt]():     {"Received": vet.Offset(), "Window": vet.Offset()},
@@ -93,7 +94,8 @@ func (c *Client) refuse(err error) error {
 	if errors.As(err, &fault) {
 		problem = fault.Error()
 	}
-	e := &session.Error{Code: CodeReply, Message: fmt.Sprintf("The agent %s sent invalid data: %s.", c.name(), problem), Err: err,
+	e := &session.Error{Code: CodeReply, Message: fmt.Sprintf("The agent %s sent invalid data: %s.", c.name(),
+		problem), Err: err,
 		Hint: "The data is not used. Upgrade Slipway on both machines. If it happens again, ask whoever runs that machine, or remove it."}
 	if c.distrust != nil {
 		c.distrust(e)
@@ -148,7 +150,9 @@ func another(what string, same bool) string {
 // nextPart judges a part of a directory: it brings whoever reads on further.
 func nextPart(req session.ListRequest) fit[session.FileListing] {
 	return func(l *session.FileListing) string {
-		again := req.After != "" && slices.ContainsFunc(l.Entries, func(f session.FileInfo) bool { return f.Name == req.After })
+		again := req.After != "" && slices.ContainsFunc(l.Entries, func(f session.FileInfo) bool {
+			return f.Name == req.After
+		})
 		if again || l.More && len(l.Entries) == 0 || req.Limit > 0 && len(l.Entries) > req.Limit {
 			return "it is not the next part of the directory"
 		}

@@ -15,13 +15,15 @@ func BenchmarkDecode(b *testing.B) {
 	usage := make([]session.Usage, 10_000)
 	for i := range list {
 		s := told(session.ID(fmt.Sprintf("aaaaaaa%05d", i)))
-		s.Pinned, s.Kernels = "python:3.13@sha256:0a0a", []session.Kernel{{Name: "main1", Hostname: "main1", Container: "c0ffee", Status: session.Running}}
+		s.Pinned, s.Kernels = "python:3.13@sha256:0a0a", []session.Kernel{{Name: "main1", Hostname: "main1",
+			Container: "c0ffee", Status: session.Running}}
 		s.Spec.Env = []session.EnvVar{{Name: "DEPTH", Value: "50"}, {Name: "HF_HOME", Value: "/home/work/hf"}}
 		s.Spec.Mounts = []session.Mount{{Source: "/data/images", Target: "/home/work/images"}}
 		s.Tags, s.Revision = []string{"vision"}, 12
 		list[i] = s
 		util, memory := 5000, 3*gpu.GiB
-		usage[i] = session.Usage{Session: s.ID, At: s.CreatedAt, CPU: 1.5, Memory: gpu.GiB, MemLimit: 2 * gpu.GiB, Pids: 12, GPUs: []session.DeviceLoad{{Device: "GPU-1", Util: &util, Memory: &memory}}}
+		usage[i] = session.Usage{Session: s.ID, At: s.CreatedAt, CPU: 1.5, Memory: gpu.GiB, MemLimit: 2 * gpu.GiB,
+			Pids: 12, GPUs: []session.DeviceLoad{{Device: "GPU-1", Util: &util, Memory: &memory}}}
 	}
 	b.Run("sessions/the gate alone", func(b *testing.B) { checkBy(b, &list) })
 	b.Run("samples/the gate alone", func(b *testing.B) { checkBy(b, &usage) })

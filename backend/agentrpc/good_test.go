@@ -65,8 +65,10 @@ func TestEveryReplyHasRules(t *testing.T) {
 
 // candidates are texts of which every rule allows one.
 var candidates = []string{
-	"train", "aaaaaaaaaaaa", string(session.Running), string(session.ResultUndefined), "main1", "/home/work/data", "sha256:" + strings.Repeat("0a", 32), strings.Repeat("0a", 32),
-	"session_create_invalid", "batch", "ok", "admin", "ready", "file", "rw", "general", "pull", "running", string(session.OutcomeSuccess), "ssh-ed25519 AAAA", "hard", "1m", "data/x",
+	"train", "aaaaaaaaaaaa", string(session.Running), string(session.ResultUndefined), "main1", "/home/work/data",
+	"sha256:" + strings.Repeat("0a", 32), strings.Repeat("0a", 32),
+	"session_create_invalid", "batch", "ok", "admin", "ready", "file", "rw", "general", "pull", "running",
+	string(session.OutcomeSuccess), "ssh-ed25519 AAAA", "hard", "1m", "data/x",
 }
 
 // good is the JSON of a good reply of a type, with every field set.
@@ -106,14 +108,14 @@ func faultOf(tree any, of reflect.Type) *vet.Fault {
 	}
 	err := gate().Check(v.Interface())
 	if p, ok := v.Interface().(*session.Preview); ok && err == nil {
-		if err = gate().Check(&p.Spec); err != nil {
-			err = &vet.Fault{Field: "spec." + err.(*vet.Fault).Field, Problem: err.Error()}
+		var fault *vet.Fault
+		if errors.As(gate().Check(&p.Spec), &fault) {
+			return &vet.Fault{Field: "spec." + fault.Field, Problem: fault.Problem}
 		}
 	}
-	if err == nil {
-		return nil
-	}
-	return err.(*vet.Fault)
+	var fault *vet.Fault
+	errors.As(err, &fault)
+	return fault
 }
 
 // fill sets everything in a value.

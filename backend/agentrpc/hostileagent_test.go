@@ -189,9 +189,12 @@ func invoke(c *Client, m reflect.Method, bulk bool) outcome {
 
 // nasty are the values that take the place of good ones, whatever their kind.
 var nasty = []string{
-	`"aaaaaaaaaaaa\nMatch exec \"touch /tmp/owned\"\n#"`, `"train\u001b]0;owned\u0007"`, `"a\u0000b"`, `"../../../../etc/passwd"`, `"/etc/../../x\r\ny"`, `"\u202egnp.exe"`,
-	`"-oProxyCommand=touch"`, `"` + strings.Repeat("x", 200<<10) + `"`, `""`, `"NaN"`, `-1`, `1e400`, `9223372036854775807`, `18446744073709551615`, `1.5`, `null`, `true`, `[]`, `{}`,
-	`"9999-12-31T23:59:59Z"`, `"0001-01-02T00:00:00Z"`, `{"bytes":"Li4vLi4vAA=="}`, strings.Repeat("[", 11_000), strings.Repeat(`{"with":[`, 9000),
+	`"aaaaaaaaaaaa\nMatch exec \"touch /tmp/owned\"\n#"`, `"train\u001b]0;owned\u0007"`, `"a\u0000b"`,
+	`"../../../../etc/passwd"`, `"/etc/../../x\r\ny"`, `"\u202egnp.exe"`,
+	`"-oProxyCommand=touch"`, `"` + strings.Repeat("x", 200<<10) + `"`, `""`, `"NaN"`, `-1`, `1e400`,
+	`9223372036854775807`, `18446744073709551615`, `1.5`, `null`, `true`, `[]`, `{}`,
+	`"9999-12-31T23:59:59Z"`, `"0001-01-02T00:00:00Z"`, `{"bytes":"Li4vLi4vAA=="}`, strings.Repeat("[", 11_000),
+	strings.Repeat(`{"with":[`, 9000),
 }
 
 // always is the last of nasty that is tried in every place of every answer; of
@@ -351,7 +354,8 @@ func nastiness(v reflect.Value, field string) string {
 func dangerous(v reflect.Value, field string) bool {
 	text := v.String()
 	if v.Type() == reflect.TypeFor[session.FilePath]() || slices.Contains(bytesOf, field) {
-		return strings.ContainsRune(text, 0) || v.Type() == reflect.TypeFor[session.FilePath]() && strings.Contains(text, "../")
+		return strings.ContainsRune(text, 0) || v.Type() == reflect.TypeFor[session.FilePath]() &&
+			strings.Contains(text, "../")
 	}
 	allowed := ""
 	if slices.Contains(lines, field) {
@@ -426,12 +430,14 @@ func TestHostileFrames(t *testing.T) {
 		"a failure of no use": rawFrame(kindFailure, []byte(`{}`)),
 		"an event":            rawFrame(kindEvent, []byte(`{}`)),
 	} {
-		h := &hostile{answers: map[string][]byte{"machine": frames, "watch": append(rawFrame(kindAnswer, []byte("{}")), frames...)}, asked: map[string]int{}}
+		h := &hostile{answers: map[string][]byte{"machine": frames, "watch": append(rawFrame(kindAnswer, []byte("{}")),
+			frames...)}, asked: map[string]int{}}
 		client := NewClient(ClientConfig{Name: func() string { return "lab" }, Opener: h})
 		if _, err := client.Machine(t.Context()); session.CodeOf(err) != CodeReply {
 			t.Errorf("an answer that is %s: %v", name, err)
 		}
-		if err := client.Watch(t.Context(), session.Cursor{}, func(session.Event) error { return nil }); session.CodeOf(err) != CodeReply {
+		if err := client.Watch(t.Context(), session.Cursor{},
+			func(session.Event) error { return nil }); session.CodeOf(err) != CodeReply {
 			t.Errorf("an event that is %s: %v", name, err)
 		}
 	}
@@ -441,9 +447,11 @@ func TestHostileFrames(t *testing.T) {
 // bytes of JSON and a kilobyte of memory each.
 func TestHostileCountsTakeNoMemory(t *testing.T) {
 	bomb := []byte("[" + strings.Repeat("{},", MaxMessage/3-10) + "{}]")
-	reset := slices.Concat([]byte(`{"epoch":"e","seq":1,"reset":{"machine":{},"sessions":`), bomb[:len(bomb)-200], []byte(`{}]}}`))
+	reset := slices.Concat([]byte(`{"epoch":"e","seq":1,"reset":{"machine":{},"sessions":`), bomb[:len(bomb)-200],
+		[]byte(`{}]}}`))
 	h := &hostile{asked: map[string]int{}, answers: map[string][]byte{
-		"list": rawFrame(kindAnswer, bomb), "watch": append(rawFrame(kindAnswer, []byte("{}")), rawFrame(kindEvent, reset)...),
+		"list": rawFrame(kindAnswer, bomb), "watch": append(rawFrame(kindAnswer, []byte("{}")), rawFrame(kindEvent,
+			reset)...),
 	}}
 	client := NewClient(ClientConfig{Name: func() string { return "lab" }, Opener: h})
 	for name, ask := range map[string]func() error{
@@ -488,15 +496,18 @@ func TestHostileAnswersAreAboutSomethingElse(t *testing.T) {
 	reset := &session.Reset{Machine: session.Machine{Agent: "lab"}}
 	failed := func(_ any, err error) error { return err }
 	for name, err := range map[string]error{
-		"a session":                failed(client.Get(ctx, "aaaaaaaaaaaa")),
-		"an ended session":         failed(client.Terminate(ctx, "aaaaaaaaaaaa", true)),
-		"samples":                  failed(client.Usage(ctx, "aaaaaaaaaaaa", time.Time{})),
-		"a directory without end":  failed(client.ListFiles(ctx, session.Place{}, session.ListRequest{Path: "/"})),
-		"an image":                 failed(client.ExpectImage(ctx, session.ImageParts{ID: "sha256:" + strings.Repeat("0a", 32)})),
-		"an event again":           watch(session.Cursor{}, session.Event{Epoch: "e", Seq: 5, Reset: reset}, session.Event{Epoch: "e", Seq: 5}),
-		"an event before":          watch(session.Cursor{Epoch: "e", Seq: 7}, session.Event{Epoch: "e", Seq: 6}),
-		"another epoch, no reset":  watch(session.Cursor{Epoch: "e", Seq: 7}, session.Event{Epoch: "f", Seq: 1}),
-		"a reset from before that": watch(session.Cursor{Epoch: "e", Seq: 7}, session.Event{Epoch: "e", Seq: 6, Reset: reset}),
+		"a session":               failed(client.Get(ctx, "aaaaaaaaaaaa")),
+		"an ended session":        failed(client.Terminate(ctx, "aaaaaaaaaaaa", true)),
+		"samples":                 failed(client.Usage(ctx, "aaaaaaaaaaaa", time.Time{})),
+		"a directory without end": failed(client.ListFiles(ctx, session.Place{}, session.ListRequest{Path: "/"})),
+		"an image": failed(client.ExpectImage(ctx, session.ImageParts{ID: "sha256:" +
+			strings.Repeat("0a", 32)})),
+		"an event again": watch(session.Cursor{}, session.Event{Epoch: "e", Seq: 5, Reset: reset},
+			session.Event{Epoch: "e", Seq: 5}),
+		"an event before":         watch(session.Cursor{Epoch: "e", Seq: 7}, session.Event{Epoch: "e", Seq: 6}),
+		"another epoch, no reset": watch(session.Cursor{Epoch: "e", Seq: 7}, session.Event{Epoch: "f", Seq: 1}),
+		"a reset from before that": watch(session.Cursor{Epoch: "e", Seq: 7}, session.Event{Epoch: "e", Seq: 6,
+			Reset: reset}),
 	} {
 		if session.CodeOf(err) != CodeReply {
 			t.Errorf("%s: %v", name, err)

@@ -14,8 +14,10 @@ const hostileID = "aaaaaaaaaaaa\nMatch exec \"touch /tmp/owned\"\n#"
 // told is a session as an agent tells of it.
 func told(id session.ID) session.Session {
 	at := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
-	return session.Session{ID: id, Name: "train", Owner: "ada", Agent: "lab", Status: session.Running, Result: session.ResultUndefined, CreatedAt: at,
-		Spec: session.Spec{Name: "train", Type: session.Interactive, Image: "python:3.13", Resources: session.Resources{CPU: 1, Memory: 1 << 30}}}
+	return session.Session{ID: id, Name: "train", Owner: "ada", Agent: "lab", Status: session.Running,
+		Result: session.ResultUndefined, CreatedAt: at,
+		Spec: session.Spec{Name: "train", Type: session.Interactive, Image: "python:3.13",
+			Resources: session.Resources{CPU: 1, Memory: 1 << 30}}}
 }
 
 // TestAnIDThatIsACommandIsRefused is the attack by which an agent ran commands
@@ -25,7 +27,9 @@ func TestAnIDThatIsACommandIsRefused(t *testing.T) {
 	agent := &scripted{
 		launch: func(context.Context, session.LaunchRequest) (session.Session, error) { return evil, nil },
 		watch: func(_ context.Context, _ session.Cursor, fn func(session.Event) error) error {
-			return fn(session.Event{Epoch: "e", Seq: 1, Reset: &session.Reset{Sessions: []session.Session{told("aaaaaaaaaaaa"), evil}, Machine: session.Machine{Agent: "lab"}}})
+			return fn(session.Event{Epoch: "e", Seq: 1,
+				Reset: &session.Reset{Sessions: []session.Session{told("aaaaaaaaaaaa"), evil},
+					Machine: session.Machine{Agent: "lab"}}})
 		},
 	}
 	client, _ := pair(t, agent)

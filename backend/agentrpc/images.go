@@ -59,7 +59,9 @@ func (c *Client) PullImage(ctx context.Context, req session.PullRequest) (sessio
 
 // CommitSession implements [session.Images].
 func (c *Client) CommitSession(ctx context.Context, id session.ID, req session.CommitRequest) (session.ImageWork, error) {
-	return methodCommitSession.call(ctx, c, commitArgs{id, req}, func(w *session.ImageWork) string { return another("session", w.Session == id) })
+	return methodCommitSession.call(ctx, c, commitArgs{id, req}, func(w *session.ImageWork) string {
+		return another("session", w.Session == id)
+	})
 }
 
 // AwaitImageWork implements [session.Images].

@@ -13,7 +13,8 @@ import (
 )
 
 // methodTake is an upload for tests: it takes bytes up to a limit.
-func methodTake(name string, take func(ctx context.Context, limit int64, from io.Reader) (int64, error)) upload[int64, position] {
+func methodTake(name string, take func(ctx context.Context, limit int64, from io.Reader) (int64,
+	error)) upload[int64, position] {
 	return upload[int64, position]{spec{name, "take", tunnel.Bulk, once, short},
 		func(ctx context.Context, _ session.Agent, limit int64, from io.Reader) (position, error) {
 			n, err := take(ctx, limit, from)

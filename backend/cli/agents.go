@@ -188,7 +188,9 @@ func (p *program) agentFields(w io.Writer, a api.Agent, machines []api.Machine) 
 		pairs = append(pairs, [2]string{"Error", strings.TrimSpace(c.Error.Message + " " + c.Error.Hint)})
 	}
 	if u := a.Untrusted; u != nil {
-		pairs = append(pairs, [2]string{"Not trustworthy", fmt.Sprintf("%s sends invalid data (%s, %d times since %s)\n%s\n%s", a.Name, u.Error.Code, u.Count, p.moment(&u.Since), u.Error.Message, u.Error.Hint)})
+		pairs = append(pairs, [2]string{"Not trustworthy",
+			fmt.Sprintf("%s sends invalid data (%s, %d times since %s)\n%s\n%s", a.Name, u.Error.Code, u.Count,
+				p.moment(&u.Since), u.Error.Message, u.Error.Hint)})
 	}
 	if a.Question != nil {
 		pairs = append(pairs, [2]string{"Question", a.Question.Text + "\nexpected " + a.Question.Pinned + "\nfound    " + a.Question.Found})

@@ -104,7 +104,8 @@ func (h *Hub) live(m *member) int {
 
 // agentView needs mu.
 func (h *Hub) agentView(m *member, live int) Agent {
-	view := Agent{Entry: m.entry, Local: m.Local, Link: m.link, Online: m.online, LastHeard: m.lastHeard, Live: live, Distrust: m.distrust}
+	view := Agent{Entry: m.entry, Local: m.Local, Link: m.link, Online: m.online, LastHeard: m.lastHeard, Live: live,
+		Distrust: m.distrust}
 	if m.remote == nil {
 		view.Link = Link{State: LinkConnected, Since: h.began, Transport: "local", Carriers: 0}
 		view.Link.Owner, view.Link.Role = h.owner, "admin"
@@ -317,7 +318,11 @@ func (h *Hub) open(entry Entry) (*member, error) {
 	m := newMember(entry.Name, false, nil)
 	m.entry = entry
 	remote, err := h.reacher.Open(entry, Listed{Name: m.Name,
-		Pin: func(fingerprint string) error { return h.pin(m, fingerprint) }, Distrust: func(err error) { h.distrust(m, err) }})
+		Pin: func(fingerprint string) error {
+			return h.pin(m, fingerprint)
+		}, Distrust: func(err error) {
+			h.distrust(m, err)
+		}})
 	if err != nil {
 		return nil, err
 	}

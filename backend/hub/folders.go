@@ -141,8 +141,9 @@ func (h *Hub) CreateFolder(ctx context.Context, agent string, req session.Folder
 	}
 	f, err := m.Agent.CreateFolder(ctx, req)
 	if err == nil && !h.settleFolder(f.ID, m) {
-		return session.Folder{}, &session.Error{Code: vet.CodeReply, Message: fmt.Sprintf("The agent %s answered with a folder of another agent.", m.Name()),
-			Hint: "Look at the agents: " + m.Name() + " is not to be trusted."}
+		return session.Folder{}, &session.Error{Code: vet.CodeReply,
+			Message: fmt.Sprintf("The agent %s answered with a folder of another agent.", m.Name()),
+			Hint:    "Look at the agents: " + m.Name() + " is not to be trusted."}
 	}
 	return f, err
 }

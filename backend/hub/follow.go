@@ -235,7 +235,8 @@ func (h *Hub) reset(m *member, r session.Reset) {
 	}
 }
 
-// remember needs mu. The session is the agent's, and there is room for it. Finished sessions beyond those of a snapshot are let go;
+// remember needs mu. The session is the agent's, and there is room for it. Finished sessions beyond those of a
+// snapshot are let go;
 // [Hub.home] asks the agents for one of them.
 func (h *Hub) remember(m *member, s session.Session) {
 	h.unlist(s.ID)

@@ -48,7 +48,8 @@ type member struct {
 }
 
 func newMember(name string, local bool, agent session.Agent) *member {
-	m := &member{Local: local, Agent: agent, up: make(chan struct{}, 1), changed: make(chan struct{}), again: make(chan struct{}, 1), machine: session.Machine{Agent: name}}
+	m := &member{Local: local, Agent: agent, up: make(chan struct{}, 1), changed: make(chan struct{}),
+		again: make(chan struct{}, 1), machine: session.Machine{Agent: name}}
 	m.entry = Entry{Name: name, Group: DefaultGroup}
 	m.called.Store(&name)
 	return m

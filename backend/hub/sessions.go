@@ -76,8 +76,9 @@ func (h *Hub) launch(ctx context.Context, req LaunchRequest) (session.Session, e
 		return session.Session{}, err
 	}
 	if !h.settle(s.ID, m) {
-		return session.Session{}, &session.Error{Code: vet.CodeReply, Message: fmt.Sprintf("The agent %s answered with a session of another agent.", m.Name()),
-			Hint: "Look at the agents: " + m.Name() + " is not to be trusted."}
+		return session.Session{}, &session.Error{Code: vet.CodeReply,
+			Message: fmt.Sprintf("The agent %s answered with a session of another agent.", m.Name()),
+			Hint:    "Look at the agents: " + m.Name() + " is not to be trusted."}
 	}
 	h.learn(m, s)
 	return s, nil

@@ -73,7 +73,8 @@ func TestHostileAgentTakesNothingOver(t *testing.T) {
 				t.Errorf("samples of %+v came", u)
 			}
 			a, err := f.Agent("lab")
-			if err != nil || a.Distrust == nil || a.Distrust.Err.Code != "agent_reply_invalid" || !strings.Contains(a.Distrust.Err.Message, "local") {
+			if err != nil || a.Distrust == nil || a.Distrust.Err.Code != "agent_reply_invalid" ||
+				!strings.Contains(a.Distrust.Err.Message, "local") {
 				t.Errorf("the agent is %+v, %v", a.Distrust, err)
 			}
 			if local, _ := f.Agent("local"); local.Distrust != nil {
@@ -89,7 +90,8 @@ func TestHostileAgentDoesNotDecideWhoWaits(t *testing.T) {
 	f := newFleet(t)
 	f.local.Put(session.Session{ID: "aaaaaaaaaaaa", Name: "train", Status: session.Running})
 	f.add(t)
-	f.lab.Put(session.Session{ID: "bbbbbbbbbbbb", Name: "waits", Status: session.Pending, DependsOn: []session.ID{"aaaaaaaaaaaa"}})
+	f.lab.Put(session.Session{ID: "bbbbbbbbbbbb", Name: "waits", Status: session.Pending,
+		DependsOn: []session.ID{"aaaaaaaaaaaa"}})
 	f.settled(t)
 	if ids := f.Dependents("aaaaaaaaaaaa"); len(ids) > 0 {
 		t.Errorf("%v wait for it", ids)
@@ -103,7 +105,8 @@ func TestHostileAgentFillsNoMemory(t *testing.T) {
 	f.add(t)
 	long := strings.Repeat("x", 16<<20)
 	for i := range 40 {
-		f.lab.Put(session.Session{ID: session.ID(fmt.Sprintf("cccccccccc%02d", i)), Name: "many", Status: session.Running, Spec: session.Spec{Command: long}})
+		f.lab.Put(session.Session{ID: session.ID(fmt.Sprintf("cccccccccc%02d", i)), Name: "many",
+			Status: session.Running, Spec: session.Spec{Command: long}})
 	}
 	a := f.awaitDistrust(t)
 	if a.Live > 16 {

@@ -320,7 +320,7 @@ func (w *work) start(ctx context.Context, found Findings, p program) (switched d
 }
 
 // Ask runs a command of the agent of a folder, such as devices, with -o json, and
-// reads what it prints. It fails with the problem that the command told.
+// reads what it prints into what into points to, nil: nothing. It fails with the problem that the command told.
 func Ask(ctx context.Context, remote Remote, dir string, into any, args ...string) error {
 	w := work{remote: remote}
 	err := w.ask(ctx, Command(dir, "", append([]string{"-o", "json", "agent"}, args...)...), into)
@@ -339,10 +339,7 @@ func (w *work) ask(ctx context.Context, command []string, into any) error {
 	if result.Exit != 0 {
 		return problemOf(result)
 	}
-	if err := json.Unmarshal(result.Stdout, into); err != nil {
-		return &session.Error{Code: "agent_run_unreadable", Message: "What the program answered there cannot be read.", Hint: "Look at what the login shell prints when nobody is at a terminal.", Err: err}
-	}
-	return nil
+	return read(result.Stdout, into)
 }
 
 // problemOf reads the problem that a command of ours ended with, the last line that

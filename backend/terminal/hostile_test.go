@@ -98,7 +98,8 @@ func FuzzLasting(f *testing.F) {
 
 // FuzzRunExec has the agent of a command say anything to its caller.
 func FuzzRunExec(f *testing.F) {
-	f.Add(bytesOf(Frame{FrameData, []byte("out")}, Frame{FrameStderr, []byte("err")}, offsetFrame(FrameTaken, 5), exitFrame(1)))
+	f.Add(bytesOf(Frame{FrameData, []byte("out")}, Frame{FrameStderr, []byte("err")}, offsetFrame(FrameTaken, 5),
+		exitFrame(1)))
 	f.Add(bytesOf(offsetFrame(FrameTaken, math.MaxUint64)))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var out bytes.Buffer

@@ -19,22 +19,29 @@ var images = Tables{
 	},
 	Fields: map[reflect.Type]Fields{
 		reflect.TypeFor[session.Image](): {
-			"ID": imageID, "Refs": List(1000, reference), "Digests": List(1000, reference), "Arch": Maybe(word), "Origin": OrNone(),
+			"ID": imageID, "Refs": List(1000, reference), "Digests": List(1000, reference), "Arch": Maybe(word),
+			"Origin": OrNone(),
 			"UsedBy": List(mostSessions), "Received": List(1000, owner),
 		},
 		// An origin is read from labels, which anybody can write: see OrNone.
 		reflect.TypeFor[session.ImageOrigin](): {
-			"Name": mark, "Owner": Maybe(owner), "Instance": Maybe(mark), "Session": Maybe(id), "SessionName": Maybe(name), "Base": Maybe(reference), "Series": Maybe(name),
+			"Name": mark, "Owner": Maybe(owner), "Instance": Maybe(mark), "Session": Maybe(id),
+			"SessionName": Maybe(name), "Base": Maybe(reference), "Series": Maybe(name),
 		},
 		reflect.TypeFor[session.ImageUser](): {"Name": name, "Owner": Maybe(owner)},
-		reflect.TypeFor[session.ImageWork](): {"ID": mark, "Ref": Maybe(reference), "Owner": Maybe(owner), "Session": Maybe(id), "Revision": Free},
+		reflect.TypeFor[session.ImageWork](): {
+			"ID": mark, "Ref": Maybe(reference), "Owner": Maybe(owner), "Session": Maybe(id), "Revision": Free,
+		},
 		reflect.TypeFor[session.ImageDisk](): {"Images": List(mostSessions)},
 		reflect.TypeFor[session.ImageRoom](): {"Containers": count},
 		reflect.TypeFor[session.ImageParts](): {
-			"ID": imageID, "Refs": List(1000, reference), "Arch": Maybe(word), "OS": Maybe(word), "Layers": List(mostLayers), "Owners": List(1000, owner),
+			"ID": imageID, "Refs": List(1000, reference), "Arch": Maybe(word), "OS": Maybe(word),
+			"Layers": List(mostLayers), "Owners": List(1000, owner),
 		},
-		reflect.TypeFor[session.ImageLayer]():   {"Digest": digest},
-		reflect.TypeFor[session.ImageArrival](): {"ID": imageID, "Missing": List(mostLayers + 1), "Present": Whole(0, mostLayers)},
+		reflect.TypeFor[session.ImageLayer](): {"Digest": digest},
+		reflect.TypeFor[session.ImageArrival](): {
+			"ID": imageID, "Missing": List(mostLayers + 1), "Present": Whole(0, mostLayers),
+		},
 		reflect.TypeFor[session.PartMark](): {
 			"Part": Text("a part of an image", func(text string) bool { return text == session.ImageConfig || isDigest(text) }),
 		},

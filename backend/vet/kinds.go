@@ -56,7 +56,8 @@ func validID(text string) bool {
 }
 
 func validName(text string) bool {
-	return len(text) >= session.MinName && made(text, session.MaxName, "_.-") && strings.IndexByte(".-", text[0]) < 0 && strings.IndexByte(".-", text[len(text)-1]) < 0
+	return len(text) >= session.MinName && made(text, session.MaxName, "_.-") && strings.IndexByte(".-",
+		text[0]) < 0 && strings.IndexByte(".-", text[len(text)-1]) < 0
 }
 
 func isDigest(text string) bool {
@@ -69,19 +70,27 @@ var (
 	id       = Rule{build: text("the id of a session", validID)}
 	folderID = Rule{build: text("the id of a folder", validID)}
 	name     = Rule{build: text("the name of a session", validName)}
-	idOrName = Rule{build: text("the id or name of a session", func(text string) bool { return validID(text) || validName(text) })}
+	idOrName = Rule{build: text("the id or name of a session", func(text string) bool {
+		return validID(text) || validName(text)
+	})}
 
 	// owner is the name of an account of an operating system, of any alphabet.
-	owner = Rule{build: text("the name of an owner", func(text string) bool { return text != "" && still(text, 128) && !strings.ContainsAny(text, "/\n") })}
+	owner = Rule{build: text("the name of an owner", func(text string) bool {
+		return text != "" && still(text, 128) && !strings.ContainsAny(text, "/\n")
+	})}
 	// word is what programs decide by, and may be new in a newer agent.
 	word = Rule{build: text("a word", func(text string) bool { return made(text, 64, "._-") && text[0] != '-' })}
 	// mark names something for programs: an instance, a terminal, a version of a file.
-	mark = Rule{build: text("a name for programs", func(text string) bool { return made(text, 200, "._:+/=-") && text[0] != '-' })}
+	mark = Rule{build: text("a name for programs", func(text string) bool {
+		return made(text, 200, "._:+/=-") && text[0] != '-'
+	})}
 	code = Rule{build: text("a code", func(text string) bool {
 		return made(text, 128, "_.-") && text[0] >= 'a' && text[0] <= 'z' && strings.ToLower(text) == text
 	})}
-	uuid = Rule{build: text("the id of a device", func(text string) bool { return made(text, 128, "._:/+-") && text[0] != '-' })}
-	hex  = Rule{build: text("a checksum", func(text string) bool {
+	uuid = Rule{build: text("the id of a device", func(text string) bool {
+		return made(text, 128, "._:/+-") && text[0] != '-'
+	})}
+	hex = Rule{build: text("a checksum", func(text string) bool {
 		return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == ""
 	})}
 	digest = Rule{build: text("a digest", isDigest)}
@@ -90,23 +99,38 @@ var (
 		return made(text, 512, "._:/@+-[]") && strings.IndexByte("-./@:+", text[0]) < 0 && !strings.Contains(text, "..")
 	})}
 	imageID = Rule{build: text("the id of an image", session.ValidImageID)}
-	host    = Rule{build: text("the name of a host", func(text string) bool { return made(text, 253, ".-") && strings.IndexByte(".-", text[0]) < 0 })}
-	kernel  = Rule{build: text("the name of a kernel", func(text string) bool {
-		number, sub := strings.CutPrefix(text, "sub")
-		return text == session.MainKernel || sub && len(number) <= 4 && made(number, 4, "") && strings.Trim(number, "0123456789") == ""
+	host    = Rule{build: text("the name of a host", func(text string) bool {
+		return made(text, 253, ".-") && strings.IndexByte(".-", text[0]) < 0
 	})}
-	app = Rule{build: text("the id of an app", func(text string) bool { return made(text, 63, "-") && strings.ToLower(text) == text && text[0] != '-' })}
+	kernel = Rule{build: text("the name of a kernel", func(text string) bool {
+		number, sub := strings.CutPrefix(text, "sub")
+		return text == session.MainKernel || sub && len(number) <= 4 && made(number, 4, "") && strings.Trim(number,
+			"0123456789") == ""
+	})}
+	app = Rule{build: text("the id of an app", func(text string) bool {
+		return made(text, 63, "-") && strings.ToLower(text) == text && text[0] != '-'
+	})}
 	tag = Rule{build: text("a tag", func(text string) bool {
 		clean, err := session.CleanTags([]string{text})
 		return err == nil && clean[0] == text
 	})}
 	label  = Rule{build: text("a label", func(text string) bool { return session.ValidateLabel(text) == nil })}
-	folder = Rule{build: text("the name of a folder", func(text string) bool { return text != "" && session.ValidateFolderName(text) == nil })}
+	folder = Rule{build: text("the name of a folder", func(text string) bool {
+		return text != "" && session.ValidateFolderName(text) == nil
+	})}
 	// folderRef names a folder in a spec.
-	folderRef = Rule{build: text("a folder", func(text string) bool { return validID(text) || session.ValidateFolderName(text) == nil })}
-	subPath   = Rule{build: text("a path in a folder", func(text string) bool { return session.CheckSubPath(text) == "" && still(text, mostPath) })}
-	variable  = Rule{build: text("the name of a variable", func(text string) bool { return made(text, 1<<10, "_") && (text[0] < '0' || text[0] > '9') })}
-	group     = Rule{build: text("a name", func(text string) bool { return made(text, 64, "._-") && strings.IndexByte(".-", text[0]) < 0 })}
+	folderRef = Rule{build: text("a folder", func(text string) bool {
+		return validID(text) || session.ValidateFolderName(text) == nil
+	})}
+	subPath = Rule{build: text("a path in a folder", func(text string) bool {
+		return session.CheckSubPath(text) == "" && still(text, mostPath)
+	})}
+	variable = Rule{build: text("the name of a variable", func(text string) bool {
+		return made(text, 1<<10, "_") && (text[0] < '0' || text[0] > '9')
+	})}
+	group = Rule{build: text("a name", func(text string) bool {
+		return made(text, 64, "._-") && strings.IndexByte(".-", text[0]) < 0
+	})}
 
 	// absolute is a path of a machine of whatever system that a person may be shown.
 	absolute = Rule{build: text("an absolute path", func(text string) bool {
@@ -115,7 +139,8 @@ var (
 	})}
 	// target is where something appears in a session.
 	target = Rule{build: text("a path in a session", func(text string) bool {
-		return strings.HasPrefix(text, "/") && path.Clean(text) == text && still(text, mostPath) && !strings.ContainsAny(text, `:\`)
+		return strings.HasPrefix(text, "/") && path.Clean(text) == text && still(text, mostPath) &&
+			!strings.ContainsAny(text, `:\`)
 	})}
 	// address is where a web page of an app begins.
 	address = Rule{build: text("the path of an address", func(text string) bool {
@@ -155,33 +180,39 @@ var common = Tables{
 		reflect.TypeFor[session.Duration](): Whole(0, int64(520*7*24*time.Hour)),
 		reflect.TypeFor[session.Phrase]():   Each(phrase),
 		reflect.TypeFor[session.Type]():     OneOf("", session.Interactive, session.Batch),
-		reflect.TypeFor[session.Status](): OneOf(session.Pending, session.Scheduled, session.Preparing, session.Pulling, session.Prepared, session.Creating,
+		reflect.TypeFor[session.Status](): OneOf(session.Pending, session.Scheduled, session.Preparing, session.Pulling,
+			session.Prepared, session.Creating,
 			session.Running, session.Terminating, session.Terminated, session.Cancelled, session.Failed),
 		reflect.TypeFor[session.Result](): OneOf(session.ResultUndefined, session.ResultSuccess, session.ResultFailure),
-		reflect.TypeFor[session.Outcome](): OneOf(session.OutcomeRunning, session.OutcomeSuccess, session.OutcomeFailure, session.OutcomeStale,
+		reflect.TypeFor[session.Outcome](): OneOf(session.OutcomeRunning, session.OutcomeSuccess,
+			session.OutcomeFailure, session.OutcomeStale,
 			session.OutcomeNeedRetry, session.OutcomeExpired, session.OutcomeGiveUp, session.OutcomeSkipped),
-		reflect.TypeFor[session.Reason]():           Maybe(word),
-		reflect.TypeFor[session.PhaseName]():        word,
-		reflect.TypeFor[session.IdleChecker]():      Maybe(word),
-		reflect.TypeFor[session.IdleState]():        word,
-		reflect.TypeFor[session.CheckResult]():      OneOf(session.CheckOK, session.CheckWarning, session.CheckFailed),
-		reflect.TypeFor[session.Role]():             OneOf("", session.RoleAdmin, session.RoleUser),
-		reflect.TypeFor[session.AppState]():         OneOf(session.AppStopped, session.AppStarting, session.AppReady, session.AppFailed),
+		reflect.TypeFor[session.Reason]():      Maybe(word),
+		reflect.TypeFor[session.PhaseName]():   word,
+		reflect.TypeFor[session.IdleChecker](): Maybe(word),
+		reflect.TypeFor[session.IdleState]():   word,
+		reflect.TypeFor[session.CheckResult](): OneOf(session.CheckOK, session.CheckWarning, session.CheckFailed),
+		reflect.TypeFor[session.Role]():        OneOf("", session.RoleAdmin, session.RoleUser),
+		reflect.TypeFor[session.AppState](): OneOf(session.AppStopped, session.AppStarting, session.AppReady,
+			session.AppFailed),
 		reflect.TypeFor[session.FileKind]():         OneOf(session.KindFile, session.KindDirectory, session.KindOther),
 		reflect.TypeFor[session.FolderPermission](): OneOf(session.FolderReadWrite, session.FolderReadOnly),
 		reflect.TypeFor[session.FolderMode]():       OneOf(session.FolderGeneral, session.FolderModel),
-		reflect.TypeFor[session.FolderState]():      OneOf(session.FolderReady, session.FolderTrashed, session.FolderDeleting),
-		reflect.TypeFor[session.ImageWorkKind]():    OneOf(session.WorkPull, session.WorkCommit),
-		reflect.TypeFor[session.ImageWorkState]():   OneOf(session.WorkRunning, session.WorkDone, session.WorkFailed, session.WorkCancelled),
-		reflect.TypeFor[gpu.UUID]():                 uuid,
-		reflect.TypeFor[gpu.Bytes]():                size,
-		reflect.TypeFor[gpu.Share]():                Whole(0, 1024*int64(gpu.WholeDevice)),
-		reflect.TypeFor[gpu.MilliJoule]():           counter,
-		reflect.TypeFor[gpu.MilliWatt]():            Whole(0, 1e9),
-		reflect.TypeFor[gpu.Vendor]():               word,
-		reflect.TypeFor[gpu.ProbeState]():           Maybe(word),
-		reflect.TypeFor[gpu.LossKind]():             word,
-		reflect.TypeFor[gpu.Level]():                Maybe(OneOf(gpu.LevelHardware, gpu.LevelHard, gpu.LevelPerProcess, gpu.LevelWatched, gpu.LevelNone)),
+		reflect.TypeFor[session.FolderState](): OneOf(session.FolderReady, session.FolderTrashed,
+			session.FolderDeleting),
+		reflect.TypeFor[session.ImageWorkKind](): OneOf(session.WorkPull, session.WorkCommit),
+		reflect.TypeFor[session.ImageWorkState](): OneOf(session.WorkRunning, session.WorkDone, session.WorkFailed,
+			session.WorkCancelled),
+		reflect.TypeFor[gpu.UUID]():       uuid,
+		reflect.TypeFor[gpu.Bytes]():      size,
+		reflect.TypeFor[gpu.Share]():      Whole(0, 1024*int64(gpu.WholeDevice)),
+		reflect.TypeFor[gpu.MilliJoule](): counter,
+		reflect.TypeFor[gpu.MilliWatt]():  Whole(0, 1e9),
+		reflect.TypeFor[gpu.Vendor]():     word,
+		reflect.TypeFor[gpu.ProbeState](): Maybe(word),
+		reflect.TypeFor[gpu.LossKind]():   word,
+		reflect.TypeFor[gpu.Level](): Maybe(OneOf(gpu.LevelHardware, gpu.LevelHard, gpu.LevelPerProcess,
+			gpu.LevelWatched, gpu.LevelNone)),
 	},
 }
 
@@ -226,6 +257,9 @@ const (
 
 // Owner is the rule of names of owners.
 func Owner() Rule { return owner }
+
+// Mark is the rule of names for programs, such as a fingerprint or an address.
+func Mark() Rule { return mark }
 
 // Checksum is the rule of SHA-256 in hexadecimal.
 func Checksum() Rule { return hex }

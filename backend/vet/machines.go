@@ -10,14 +10,16 @@ import (
 // devices are the rules of what tells of machines and their devices.
 var devices = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.Machine](): {
-		"Agent": Line(64), "Instance": Maybe(mark), "Engine": Maybe(word), "Version": Line(128), "Hostname": Line(253), "OS": Maybe(word), "Arch": Maybe(word),
+		"Agent": Line(64), "Instance": Maybe(mark), "Engine": Maybe(word), "Version": Line(128), "Hostname": Line(253),
+		"OS": Maybe(word), "Arch": Maybe(word),
 		"CPUs": cpu, "UsedCPUs": count, "EngineVersion": Line(128), "Warnings": List(mostWarnings), "Owner": Maybe(owner),
 	},
 	reflect.TypeFor[session.Load]():      {"CPU": amount},
 	reflect.TypeFor[session.Allowance](): {"Sessions": count, "CPU": count, "Folders": List(1000, absolute)},
 	reflect.TypeFor[session.Check]():     {"ID": word, "Title": title, "Text": message, "Remedy": message},
 	reflect.TypeFor[session.DeviceBoard](): {
-		"Source": Maybe(word), "Text": message, "Strategy": Maybe(word), "Attach": Maybe(word), "Devices": List(mostDevices),
+		"Source": Maybe(word), "Text": message, "Strategy": Maybe(word), "Attach": Maybe(word),
+		"Devices": List(mostDevices),
 	},
 	reflect.TypeFor[session.DeviceState](): {
 		"Util": part, "Temperature": Whole(-1000, 10_000), "Holders": List(10_000),
@@ -27,13 +29,16 @@ var devices = Tables{Fields: map[reflect.Type]Fields{
 	},
 	reflect.TypeFor[session.DevicePoint](): {"Util": part, "Temperature": Whole(-1000, 10_000)},
 	reflect.TypeFor[session.Account](): {
-		"Session": Maybe(id), "Name": title, "Owner": title, "Label": title, "Device": Maybe(uuid), "Kind": word, "CPUMs": counter, "AllocCPUMs": counter,
+		"Session": Maybe(id), "Name": title, "Owner": title, "Label": title, "Device": Maybe(uuid), "Kind": word,
+		"CPUMs": counter, "AllocCPUMs": counter,
 	},
 	reflect.TypeFor[session.DeviceUse](): {
-		"AllocMs": counter, "BusyMs": counter, "VRAMMiBMs": counter, "CoveredMs": counter, "EstimatedMs": counter, "GapMs": counter,
+		"AllocMs": counter, "BusyMs": counter, "VRAMMiBMs": counter, "CoveredMs": counter, "EstimatedMs": counter,
+		"GapMs": counter,
 	},
 	reflect.TypeFor[gpu.Device](): {
-		"Model": title, "Index": count, "PCI": Maybe(mark), "Nodes": List(64, absolute), "Instances": List(64), "Driver": title,
+		"Model": title, "Index": count, "PCI": Maybe(mark), "Nodes": List(64, absolute), "Instances": List(64),
+		"Driver": title,
 	},
 	reflect.TypeFor[gpu.Instance]():     {"Profile": Maybe(mark)},
 	reflect.TypeFor[gpu.Capabilities](): {},
@@ -41,7 +46,8 @@ var devices = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[gpu.Loss]():         {"Why": message},
 	// The log tells of what was refused as well, whatever was asked for.
 	reflect.TypeFor[session.AuditEntry](): {
-		"Owner": title, "Role": title, "Device": title, "From": title, "Method": title, "Session": title, "Target": title, "Outcome": title,
+		"Owner": title, "Role": title, "Device": title, "From": title, "Method": title, "Session": title,
+		"Target": title, "Outcome": title,
 	},
 	reflect.TypeFor[session.KnownDevice](): {"Key": mark, "Name": title, "Owner": Maybe(owner), "Live": count},
 }}

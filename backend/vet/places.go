@@ -16,11 +16,13 @@ var places = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.FileInfo]():    {"Name": fileName, "Size": size, "Mode": Free, "Version": Maybe(mark)},
 	reflect.TypeFor[session.FileListing](): {"Path": filePath, "Entries": List(session.MaxListed), "Total": count},
 	reflect.TypeFor[session.DirectoryListing](): {
-		"Path": Both(directory, Line(mostPath)), "Parent": Maybe(Both(directory, Line(mostPath))), "Entries": List(session.MaxListed),
+		"Path": Both(directory, Line(mostPath)), "Parent": Maybe(Both(directory, Line(mostPath))),
+		"Entries": List(session.MaxListed),
 	},
 	reflect.TypeFor[session.DirectoryEntry](): {"Name": Both(fileName, Line(mostPath))},
 	reflect.TypeFor[session.Folder](): {
-		"Name": folder, "Owner": Maybe(owner), "Agent": Line(64), "Path": Maybe(absolute), "Problem": message, "UsedBy": List(mostSessions),
+		"Name": folder, "Owner": Maybe(owner), "Agent": Line(64), "Path": Maybe(absolute), "Problem": message,
+		"UsedBy": List(mostSessions),
 	},
 	reflect.TypeFor[session.FolderUsage]():   {"Files": count},
 	reflect.TypeFor[session.FolderRemoval](): {"Files": count, "OfFiles": count},
@@ -30,10 +32,12 @@ var places = Tables{Fields: map[reflect.Type]Fields{
 var (
 	// fileName is "/" of the root.
 	fileName = Rule{build: text("the name of a file", func(text string) bool {
-		return text == "/" || len(text) <= mostPath && text != "" && text != "." && text != ".." && !strings.ContainsAny(text, "/\x00")
+		return text == "/" || len(text) <= mostPath && text != "" && text != "." && text != ".." &&
+			!strings.ContainsAny(text, "/\x00")
 	})}
 	filePath = Rule{build: text("an absolute path", func(text string) bool {
-		return strings.HasPrefix(text, "/") && path.Clean(text) == text && len(text) <= mostPath && strings.IndexByte(text, 0) < 0
+		return strings.HasPrefix(text, "/") && path.Clean(text) == text && len(text) <= mostPath &&
+			strings.IndexByte(text, 0) < 0
 	})}
 	// directory is a path of a machine of whatever system.
 	directory = Rule{build: text("the path of a directory", func(text string) bool {

@@ -21,7 +21,10 @@ type Rule struct {
 type build = func(b *builder, t reflect.Type) (check, error)
 
 // Free is the rule of values that are good whatever they are.
-var Free = Rule{build: func(*builder, reflect.Type) (check, error) { return func(reflect.Value) *Fault { return nil }, nil }}
+var Free = Rule{build: func(*builder, reflect.Type) (check,
+	error) {
+	return func(reflect.Value) *Fault { return nil }, nil
+}}
 
 // Text is the rule of texts for which good is true. what says what they are:
 // "the id of a session".
@@ -158,7 +161,9 @@ func still(text string, most int) bool {
 // Bytes is the rule of a text that is handed on byte by byte, such as a command:
 // anything but zero bytes.
 func Bytes(most int) Rule {
-	return Text("a text without zero bytes of at most "+strconv.Itoa(most), func(text string) bool { return len(text) <= most && strings.IndexByte(text, 0) < 0 })
+	return Text("a text without zero bytes of at most "+strconv.Itoa(most), func(text string) bool {
+		return len(text) <= most && strings.IndexByte(text, 0) < 0
+	})
 }
 
 // Whole is the rule of whole numbers from least to most.

@@ -19,13 +19,18 @@ var (
 var sessions = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.Session](): {
 		"Name": name, "Owner": Maybe(owner), "Agent": Line(64), "SpecKey": Maybe(hex), "ExitCode": exit, "Attempt": count,
-		"Kernels": List(64), "Warnings": List(mostWarnings), "Priority": Whole(-mostCount, mostCount), "DependsOn": List(64), "Idle": List(16),
-		"Folders": List(session.MaxFolders), "Pinned": Maybe(reference), "Tags": List(session.MaxTags, tag), "Revision": Free,
+		"Kernels": List(64), "Warnings": List(mostWarnings), "Priority": Whole(-mostCount, mostCount),
+		"DependsOn": List(64), "Idle": List(16),
+		"Folders": List(session.MaxFolders), "Pinned": Maybe(reference), "Tags": List(session.MaxTags, tag),
+		"Revision": Free,
 	},
 	reflect.TypeFor[session.Spec](): {
-		"Name": Maybe(name), "Image": Maybe(reference), "Command": Bytes(128 << 10), "Env": List(session.MaxEnv), "Threads": Whole(0, session.MaxThreads),
-		"Mounts": List(session.MaxMounts), "Ports": List(session.MaxPorts, port), "Agent": Maybe(group), "Group": Maybe(group),
-		"Cluster": Whole(0, session.MaxCluster), "Priority": Whole(0, session.MaxPriority), "After": List(session.MaxAfter, idOrName),
+		"Name": Maybe(name), "Image": Maybe(reference), "Command": Bytes(128 << 10), "Env": List(session.MaxEnv),
+		"Threads": Whole(0, session.MaxThreads),
+		"Mounts":  List(session.MaxMounts), "Ports": List(session.MaxPorts, port), "Agent": Maybe(group),
+		"Group":   Maybe(group),
+		"Cluster": Whole(0, session.MaxCluster), "Priority": Whole(0, session.MaxPriority),
+		"After": List(session.MaxAfter, idOrName),
 		"Label": label, "CommitOnEnd": Whole(0, session.MaxCommitOnEnd),
 	},
 	reflect.TypeFor[session.EnvVar]():    {"Name": variable, "Value": Bytes(100 << 10)},
@@ -41,9 +46,11 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.Pull]():       {"LayersDone": count, "Layers": count},
 	reflect.TypeFor[session.Grants]():     {"CPUs": List(mostCPUs, cpu), "GPUs": List(mostDevices)},
 	reflect.TypeFor[gpu.Grant]():          {"Instance": Maybe(uuid)},
-	reflect.TypeFor[session.Kernel]():     {"Name": kernel, "Hostname": Maybe(host), "Container": Maybe(mark), "ExitCode": exit},
-	reflect.TypeFor[session.EndImage]():   {"Name": Maybe(mark), "Ref": Maybe(reference)},
-	reflect.TypeFor[session.Cause]():      {"Message": message, "Hint": message, "Said": said, "Advice": said},
+	reflect.TypeFor[session.Kernel](): {
+		"Name": kernel, "Hostname": Maybe(host), "Container": Maybe(mark), "ExitCode": exit,
+	},
+	reflect.TypeFor[session.EndImage](): {"Name": Maybe(mark), "Ref": Maybe(reference)},
+	reflect.TypeFor[session.Cause]():    {"Message": message, "Hint": message, "Said": said, "Advice": said},
 	reflect.TypeFor[session.FolderMount](): {
 		"Name": folder, "Path": subPath, "Target": target,
 	},
@@ -51,12 +58,14 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.IdleMetric]():     {"Name": word, "Average": amount, "Threshold": amount},
 	reflect.TypeFor[session.IdleSimulation](): {"Message": message, "Checks": List(16)},
 	reflect.TypeFor[session.Phase](): {
-		"ID": mark, "From": Maybe(statusRule()), "To": Maybe(statusRule()), "Attempts": count, "Code": Maybe(code), "Message": message, "Said": said,
+		"ID": mark, "From": Maybe(statusRule()), "To": Maybe(statusRule()), "Attempts": count, "Code": Maybe(code),
+		"Message": message, "Said": said,
 		"Steps": List(mostWarnings),
 	},
 	reflect.TypeFor[session.Step](): {"Step": word, "Message": message, "Said": said, "Code": Maybe(code)},
 	reflect.TypeFor[session.Terminal](): {
-		"ID": mark, "Title": title, "Kernel": Maybe(kernel), "Cols": port, "Rows": port, "Start": counter, "End": counter, "ExitCode": exit,
+		"ID": mark, "Title": title, "Kernel": Maybe(kernel), "Cols": port, "Rows": port, "Start": counter,
+		"End": counter, "ExitCode": exit,
 	},
 	reflect.TypeFor[session.App](): {
 		"ID": app, "Title": title, "Kind": word, "Port": port, "Path": Maybe(address), "Dir": Maybe(absolute),
@@ -65,7 +74,8 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.FieldError](): {"Field": title, "Message": message, "Hint": message},
 	reflect.TypeFor[session.Preview](): {
 		"Spec":   Free, // what a person has written, right or wrong: its caller judges it
-		"Errors": List(1000), "Warnings": List(1000), "Folders": List(session.MaxFolders), "GPUs": List(mostDevices * session.MaxCluster),
+		"Errors": List(1000), "Warnings": List(1000), "Folders": List(session.MaxFolders),
+		"GPUs": List(mostDevices * session.MaxCluster),
 	},
 	reflect.TypeFor[gpu.Rounding](): {"Why": message},
 	reflect.TypeFor[session.Event](): {

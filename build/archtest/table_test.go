@@ -64,7 +64,7 @@ var table = []row{
 	{pkg: "backend/agent", imports: []string{"backend/session", "backend/pace", "backend/layers", "backend/scheduler", "backend/idle", "backend/store", "backend/engine", "backend/terminal", "gpu", "backend/guest/link", "backend/folder", "backend/offlimits"}},
 	{pkg: "backend/agentrpc", imports: []string{"backend/session", "backend/vet", "gpu", "tunnel"}},
 	{pkg: "backend/demo", imports: []string{"backend/agent", "backend/engine/sim", "backend/pace", "backend/place", "backend/session", "gpu", "gpu/sim", "tunnel"}, tests: []string{"backend/recipe", "backend/store"}},
-	{pkg: "backend/provision", imports: []string{"backend/session", "backend/daemon", "gpu", "tunnel", "tunnel/sshstdio"}},
+	{pkg: "backend/provision", imports: []string{"backend/session", "backend/vet", "backend/daemon", "gpu", "tunnel", "tunnel/sshstdio"}},
 	{pkg: "backend/hub", imports: []string{"backend/session", "backend/vet", "backend/settings", "backend/notify", "backend/layers", "gpu"}, tests: []string{"backend/hub/hubtest", "backend/environments"}},
 	{pkg: "backend/hub/hubtest", imports: []string{"backend/session", "gpu", "backend/hub"}},
 	{pkg: "backend/sshclient", imports: []string{"backend/session"}},

@@ -1,0 +1,53 @@
+package provision
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"sync"
+
+	"slipway/backend/daemon"
+	"slipway/backend/session"
+	"slipway/backend/vet"
+)
+
+// gate checks what programs on other machines print.
+var gate = sync.OnceValue(func() *vet.Gate { return vet.New(answers) })
+
+// answers are the rules of what the agent's own commands print.
+var answers = vet.Tables{
+	Types: map[reflect.Type]vet.Rule{reflect.TypeFor[[]daemon.Device](): vet.List(vet.MostSessions)},
+	Fields: map[reflect.Type]vet.Fields{
+		reflect.TypeFor[daemon.Device](): {
+			"Key": vet.Maybe(vet.Mark()), "Name": vet.Line(256), "Owner": vet.Maybe(vet.Owner()), "Role": vet.Maybe(vet.Mark()),
+			"Live": vet.Whole(0, 1<<20),
+		},
+		reflect.TypeFor[daemon.Code]():    {"Code": vet.Mark(), "Address": vet.Mark(), "Key": vet.Maybe(vet.Mark())},
+		reflect.TypeFor[daemon.Rotated](): {"Before": vet.Maybe(vet.Mark()), "Key": vet.Mark(), "Devices": vet.Whole(0, 1<<20)},
+		reflect.TypeFor[daemon.Status](): {
+			"Role": vet.Maybe(vet.Mark()), "PID": vet.Whole(0, 1<<31), "Version": vet.Line(128), "Commit": vet.Line(128),
+			"Engine": vet.Maybe(vet.Mark()), "Program": vet.Line(4096), "SHA256": vet.Maybe(vet.Checksum()), "Live": vet.Whole(0, 1<<31),
+			"Home": vet.Line(4096), "Listen": vet.Maybe(vet.Mark()), "Key": vet.Maybe(vet.Mark()), "Keeper": vet.Maybe(vet.Mark()),
+			"Instance": vet.Maybe(vet.Mark()),
+		},
+		reflect.TypeFor[daemon.Switched]():    {},
+		reflect.TypeFor[daemon.Uninstalled](): {"Live": vet.Whole(0, 1<<31), "Kept": vet.List(1000, vet.Line(4096))},
+	},
+}
+
+// read reads what a command printed into what into points to; nil: what it says
+// is of no use.
+func read(raw []byte, into any) error {
+	if into == nil {
+		return nil
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return &session.Error{Code: "agent_run_unreadable", Message: "What the program answered there cannot be read.",
+			Hint: "Look at what the login shell prints when nobody is at a terminal.", Err: err}
+	}
+	if err := gate().Check(into); err != nil {
+		return &session.Error{Code: vet.CodeReply, Message: fmt.Sprintf("The machine answered with invalid data: %v.", err),
+			Hint: "The data is not used. Upgrade Slipway on both machines. If it happens again, ask whoever runs that machine.", Err: err}
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package provision
+
+import (
+	"context"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode"
+
+	"slipway/backend/daemon"
+	"slipway/backend/session"
+	"slipway/backend/vet"
+	"slipway/tunnel/sshstdio"
+)
+
+// saying is a machine that prints one thing, whatever it is asked.
+type saying struct {
+	Remote
+	text string
+}
+
+func (s saying) Run(context.Context, []string, io.Reader) (sshstdio.Result, error) {
+	return sshstdio.Result{Stdout: []byte(s.text)}, nil
+}
+
+func TestEveryAnswerHasRules(t *testing.T) {
+	for _, of := range []reflect.Type{
+		reflect.TypeFor[[]daemon.Device](), reflect.TypeFor[daemon.Code](), reflect.TypeFor[daemon.Rotated](), reflect.TypeFor[daemon.Switched](),
+		reflect.TypeFor[daemon.Uninstalled](),
+	} {
+		if _, err := gate().Weight(of); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestHostileMachineIsNotBelieved has a machine behind ssh print bad values.
+func TestHostileMachineIsNotBelieved(t *testing.T) {
+	const match = `x\nMatch exec \"touch /tmp/owned\"`
+	for text, into := range map[string]any{
+		`[{"key":"` + match + `","name":"a"}]`:                    &[]daemon.Device{},
+		`[{"key":"k","name":"a","owner":"\u001b]0;owned\u0007"}]`: &[]daemon.Device{},
+		`[{"key":"k","name":"a","added":"9999-01-01T00:00:00Z"}]`: &[]daemon.Device{},
+		`{"code":"` + match + `","address":"a:1"}`:                &daemon.Code{},
+		`{"code":"123","address":"a:1\u0000"}`:                    &daemon.Code{},
+		`{"before":"k","key":"` + match + `"}`:                    &daemon.Rotated{},
+		`{"to":{"version":"1","pid":-1}}`:                         &daemon.Switched{},
+		`{"live":-1}`:                                             &daemon.Uninstalled{},
+	} {
+		if err := Ask(t.Context(), saying{text: text}, "/x", into, "it"); session.CodeOf(err) != vet.CodeReply {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	devices := []daemon.Device{}
+	if err := Ask(t.Context(), saying{text: `[{"key":"k","name":"a\u001b[2Jb"}]`}, "/x", &devices, "devices"); err != nil || strings.ContainsFunc(devices[0].Name, unicode.IsControl) {
+		t.Errorf("%+v, %v", devices, err)
+	}
+}
