@@ -77,5 +77,14 @@
 // methods.go, name it in methods, and write the client's method of one line. It
 // is a plain, feed, download, upload or duplex. A download that says its offset,
 // and how to ask for the rest, is resumed by the client; an upload resumes by
-// its arguments, after a plain method told where it stands.
+// its arguments, after a plain method told where it stands. Every field of its
+// answer needs a rule in package vet, or in gate.go where the type is from here.
+//
+// # What the client believes
+//
+// Whoever runs an agent decides what it sends. The client checks all of it field
+// by field ([gate]) before anybody gets it: ids, names, paths, references,
+// numbers and times keep their rules, texts for people are cleaned, and what an
+// answer is about is what was asked for. What fails is refused with [CodeReply],
+// also frames that break the protocol, and [ClientConfig].Distrust is told.
 package agentrpc

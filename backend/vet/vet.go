@@ -147,7 +147,7 @@ func (b *builder) build(t reflect.Type, rule Rule) (check, error) {
 	}
 	switch t.Kind() {
 	case reflect.Bool:
-		return func(reflect.Value) *Fault { return nil }, nil
+		return anything, nil
 	case reflect.Struct:
 		return b.structure(t)
 	}
