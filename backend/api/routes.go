@@ -186,7 +186,7 @@ var Routes = []Route{
 	{Name: "session-recipe", Method: http.MethodGet, Path: "/api/v1/sessions/{id}/recipe", Summary: "Read what a session was asked for as a recipe. It has no secrets.", Response: Recipe{}},
 	{Name: "recipe-read", Method: http.MethodPost, Path: "/api/v1/recipes/read", Summary: "Read a recipe's text. It launches nothing; see preview for what its values are worth here.", Request: RecipeText{}, Response: Spec{}},
 	{Name: "recipe-compare", Method: http.MethodPost, Path: "/api/v1/recipes/compare", Summary: "Compare two specs field by field.", Request: RecipePair{}, Response: []RecipeField{}},
-	{Name: "link-read", Method: http.MethodPost, Path: "/api/v1/links/read", Summary: "Say what an address of the scheme slipway asks for. It does nothing of it.", Request: LinkText{}, Response: Link{}},
+	{Name: "link-read", Method: http.MethodPost, Path: "/api/v1/links/read", Summary: "Say what a slipway:// link asks for, without doing it.", Request: LinkText{}, Response: Link{}},
 	{Name: "settings", Method: http.MethodGet, Path: "/api/v1/settings", Summary: "Read the settings.", Response: Settings{}},
 	{Name: "settings-update", Method: http.MethodPut, Path: "/api/v1/settings", Summary: "Replace the settings.", Request: Settings{}, Response: Settings{}},
 	{Name: "settings-file", Method: http.MethodGet, Path: "/api/v1/settings/file", Summary: "Read every setting with where it stands, what overrides it and what is wrong.", Response: SettingsFile{}},

@@ -133,13 +133,16 @@ func (p *program) printLogin(ctx context.Context, connection place.Connection, o
 }
 
 func (p *program) loginCommand() *cobra.Command {
-	var open bool
+	var open, printOnly bool
 	cmd := &cobra.Command{
-		Use:   "login [--open]",
-		Short: "Print an address that logs a browser in, once, within one minute",
+		Use:   "login [--open | --print]",
+		Short: "Log a browser in: print a one-time address and, on a desktop, open it",
+		Long:  "Login prints an address that logs a browser in, once, within one minute. At a terminal of a\ndesktop it opens the browser as well.",
 		Args:  exactly(0, "no argument"),
 	}
-	cmd.Flags().BoolVar(&open, "open", false, "open the browser")
+	cmd.Flags().BoolVar(&open, "open", false, "open the browser wherever this runs")
+	cmd.Flags().BoolVar(&printOnly, "print", false, "only print the address")
+	cmd.MarkFlagsMutuallyExclusive("open", "print")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, cancel := interruptible(cmd.Context())
 		defer cancel()
@@ -147,6 +150,7 @@ func (p *program) loginCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		open = open || !printOnly && p.output == outputTable && p.onDesktop()
 		return p.printLogin(ctx, place.Connection{URL: c.url, Token: c.token}, open)
 	}
 	return cmd

@@ -1541,6 +1541,17 @@ export interface LoginLink {
   url: string;
 }
 
+/** PassRequest names the address that a browser is to open. */
+export interface PassRequest {
+  /** Of this server or of an app, with its one-time code or ticket. */
+  url: string;
+}
+
+/** Pass leads to an address without telling it. It is valid for one minute. */
+export interface Pass {
+  url: string;
+}
+
 /** DirectoryListing is what a directory of the agent's machine holds, for choosing what to mount. */
 export interface DirectoryListing {
   path: string;
@@ -2088,6 +2099,8 @@ export const routes = {
   "openapi": { method: "GET", path: "/api/v1/openapi.json" },
   /** Make a one-time address that logs a browser in. It is valid for one minute. */
   "login-link": { method: "POST", path: "/api/v1/login" },
+  /** Make an address that can be among a browser's arguments: it leads to a one-time address of this server, once, and only connections of this user. */
+  "login-pass": { method: "POST", path: "/api/v1/login/pass" },
   /** Probe the machine and say what is missing and how to mend it. */
   "doctor": { method: "GET", path: "/api/v1/doctor" },
   /** Follow every change. */
@@ -2310,7 +2323,7 @@ export const routes = {
   "recipe-read": { method: "POST", path: "/api/v1/recipes/read" },
   /** Compare two specs field by field. */
   "recipe-compare": { method: "POST", path: "/api/v1/recipes/compare" },
-  /** Say what an address of the scheme slipway asks for. It does nothing of it. */
+  /** Say what a slipway:// link asks for, without doing it. */
   "link-read": { method: "POST", path: "/api/v1/links/read" },
   /** Read the settings. */
   "settings": { method: "GET", path: "/api/v1/settings" },
@@ -2345,6 +2358,7 @@ export interface RouteTypes {
   "demo-start": { request: DemoStart; response: DemoStarted };
   "openapi": { request: undefined; response: undefined };
   "login-link": { request: undefined; response: LoginLink };
+  "login-pass": { request: PassRequest; response: Pass };
   "doctor": { request: undefined; response: Check[] };
   "events": { request: undefined; response: undefined };
   "machines": { request: undefined; response: Machine[] };
