@@ -252,7 +252,14 @@ func (j *copying) down(ctx context.Context, source, target string) error {
 	return j.download(ctx, root, orDot(source), name, info)
 }
 
+// deepest is how many directories a copy follows into one another: a place that
+// is not what it says may have no end.
+const deepest = 250
+
 func (j *copying) downloadTree(ctx context.Context, root *os.Root, source, target string) error {
+	if strings.Count(target, string(filepath.Separator)) > deepest {
+		return &failure{code: "cli_copy_too-deep", exit: ExitFailure, message: "The directories lie too deep.", hint: "Copy parts of it."}
+	}
 	if err := root.MkdirAll(target, 0o755); err != nil {
 		return noLocal(target, err)
 	}

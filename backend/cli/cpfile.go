@@ -229,7 +229,7 @@ func (j *copying) receive(ctx context.Context, into *incoming, source string, in
 		}
 	}
 	j.bar.begin(filepath.Base(source), into.at, info.Size)
-	lost, err := into.take(counting{response.Body, j.bar})
+	lost, err := into.take(counting{io.LimitReader(response.Body, info.Size-into.at), j.bar})
 	switch {
 	case err != nil:
 		return noLocal(into.file.Name(), err)
@@ -237,6 +237,9 @@ func (j *copying) receive(ctx context.Context, into *incoming, source string, in
 		return ctx.Err()
 	case lost != nil:
 		return &lostError{lost}
+	}
+	if more, _ := io.ReadFull(response.Body, make([]byte, 1)); more > 0 {
+		return &failure{code: "cli_copy_changed", exit: ExitFailure, message: source + " is longer than it was.", hint: "Copy it again."}
 	}
 	return nil
 }
