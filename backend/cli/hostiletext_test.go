@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"net/http"
 	"reflect"
 	"strings"
@@ -139,6 +140,33 @@ func checkPrinted(t *testing.T, what, text string) {
 		if strings.ContainsFunc(strings.TrimSuffix(line, "\n"), func(r rune) bool { return r != '\t' && session.Unprintable(r) }) {
 			t.Errorf("%s prints %.300q", what, line)
 		}
+	}
+}
+
+// Numbers come from other machines as well, and a bar is as long as they say.
+func TestNoNumberBreaksABar(t *testing.T) {
+	numbers := []int64{math.MinInt64, -1, 0, 1, 23, 24, 100, math.MaxInt64 / 2, math.MaxInt64}
+	for _, a := range numbers {
+		for _, b := range numbers {
+			left := float64(b) * 1e300
+			line := progressBar(api.Progress{Done: a, Total: b, Rate: a, Left: &left}) + bar(a, b) + percent(a, b)
+			if n := utf8.RuneCountInString(line); n > 200 {
+				t.Errorf("%d of %d is %d characters long", a, b, n)
+			}
+		}
+	}
+}
+
+// Tables stay as wide as a person can read, whatever one cell holds.
+func TestOneCellDoesNotWidenATableWithoutEnd(t *testing.T) {
+	rows := [][]string{{"NAME", "B"}, {strings.Repeat("세", 1<<20), "x\ny"}}
+	for range 1000 {
+		rows = append(rows, []string{"a", "b"})
+	}
+	var out bytes.Buffer
+	columns(&out, rows)
+	if out.Len() > 4<<20 || strings.Count(out.String(), "\n") != len(rows) {
+		t.Errorf("%d bytes in %d lines", out.Len(), strings.Count(out.String(), "\n"))
 	}
 }
 

@@ -336,7 +336,7 @@ func progressBar(p api.Progress) string {
 	if p.Total <= 0 {
 		return size(p.Done)
 	}
-	full := int(int64(progressWidth) * min(p.Done, p.Total) / p.Total)
+	full := int(progressWidth * min(max(float64(p.Done)/float64(p.Total), 0), 1))
 	text := strings.Repeat("█", full) + strings.Repeat("░", progressWidth-full) + " " + percent(p.Done, p.Total) + "  " + size(p.Done) + " of " + size(p.Total)
 	if p.Rate > 0 {
 		text += ", " + size(p.Rate) + "/s"

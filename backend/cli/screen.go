@@ -53,9 +53,16 @@ func (w *plainWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// longestCell bounds a cell, which is as wide in every row, in bytes.
+const longestCell = 1000
+
 // inLine is text as it may stand in a row of a table.
 func inLine(text string) string {
-	return strings.Join(strings.FieldsFunc(session.Printable(text), func(r rune) bool { return r == '\n' }), " ")
+	text = strings.Join(strings.FieldsFunc(session.Printable(text), func(r rune) bool { return r == '\n' }), " ")
+	if len(text) > longestCell {
+		text = strings.ToValidUTF8(text[:longestCell], "") + "…"
+	}
+	return text
 }
 
 // escapeJSON writes what a terminal acts on as JSON's own escapes, which mean
