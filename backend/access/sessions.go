@@ -80,6 +80,7 @@ func (v *view) Launch(ctx context.Context, req session.LaunchRequest) (session.S
 	if req.Owner == "" || !v.all {
 		req.Owner = v.who.Owner
 	}
+	req.ByAdmin = v.all
 	var s session.Session
 	wrong := v.mounts(req.Spec)
 	hidden, err := v.hidden(ctx, req.Spec.Image)

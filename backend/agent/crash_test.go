@@ -92,9 +92,8 @@ func (m mortal) Inspect(ctx context.Context, id string) (engine.State, error) {
 func (m mortal) Guest(ctx context.Context, id string) (net.Conn, error) {
 	return deadly(m.life, func() (net.Conn, error) { return m.Engine.Guest(ctx, id) })
 }
-func (m mortal) Pull(ctx context.Context, ref string, progress func(session.Pull)) error {
-	_, err := deadly(m.life, func() (int, error) { return 0, m.Engine.Pull(ctx, ref, progress) })
-	return err
+func (m mortal) Pull(ctx context.Context, ref string, logins bool, progress func(session.Pull)) (bool, error) {
+	return deadly(m.life, func() (bool, error) { return m.Engine.Pull(ctx, ref, logins, progress) })
 }
 func (m mortal) Logs(ctx context.Context, id string, o session.LogOptions) (io.ReadCloser, error) {
 	return deadly(m.life, func() (io.ReadCloser, error) { return m.Engine.Logs(ctx, id, o) })

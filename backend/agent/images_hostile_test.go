@@ -11,6 +11,7 @@ import (
 	"slipway/backend/layers"
 	"slipway/backend/session"
 	"slipway/backend/store"
+	"slipway/gpu"
 )
 
 const everybodys = "python:3.12"
@@ -246,4 +247,141 @@ func TestClaimsAreComparedWithImages(t *testing.T) {
 	if err != nil || failed != nil || len(known) != 1 || len(claims) != 0 {
 		t.Errorf("known are %v, claimed %v: %v, %v", known, claims, err, failed)
 	}
+}
+
+// The name of a customized image is anybody's at a registry.
+func TestARemovedCustomizedImageIsNeverPulled(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w, _ := sharedFake(t)
+		const gone = "slipway-custom/ann:Mine"
+		w.fake.Publish(gone, enginetest.PullScript{})
+		ann := through(t, w.agent, "ann", session.RoleUser)
+		for name, a := range map[string]session.Agent{"ann": ann, "an admin": through(t, w.agent, "boss", session.RoleAdmin), "the machine's person": w.agent} {
+			for _, ref := range []string{gone, "docker.io/" + gone, gone + "@sha256:" + strings.Repeat("5", 64)} {
+				if _, err := a.Launch(t.Context(), session.LaunchRequest{Spec: session.Spec{Image: ref}}); session.CodeOf(err) != session.CodeInvalid {
+					t.Errorf("%s launches %s: %v", name, ref, err)
+				}
+				p, err := a.Preview(t.Context(), "", session.Spec{Image: ref})
+				if at := slices.IndexFunc(p.Errors, func(e session.FieldError) bool { return e.Field == "image" }); err != nil || at < 0 || p.Errors[at].Hint == "" {
+					t.Errorf("%s previews %s: %+v, %v", name, ref, p.Errors, err)
+				}
+				if _, err := a.PullImage(t.Context(), session.PullRequest{Ref: ref}); err == nil {
+					t.Errorf("%s pulls %s", name, ref)
+				}
+			}
+		}
+		w.fake.AddImage(gone)
+		s := w.behind(gone, func() { w.fake.Evict(gone) })
+		if s.Error == nil || s.Error.Code != "engine_pull_not-found" || s.Error.Hint == "" {
+			t.Errorf("one that was removed while the session waited: %s, %+v", s.Status, s.Error)
+		}
+		if calls := w.fake.Calls(enginetest.CallPull); calls != 0 {
+			t.Errorf("a registry was asked %d times", calls)
+		}
+	})
+}
+
+// behind launches a session of ann's that waits for another one, does something
+// meanwhile, and returns it as it ended or as it runs.
+func (w *world) behind(image string, meanwhile func()) session.Session {
+	w.t.Helper()
+	full := w.launch(session.Spec{Resources: session.Resources{CPU: 8, Memory: gpu.GiB}})
+	w.awaitStatus(full.ID, session.Running)
+	s, err := through(w.t, w.agent, "ann", session.RoleUser).Launch(w.t.Context(), session.LaunchRequest{
+		Spec: session.Spec{Image: image, Resources: session.Resources{CPU: 1, Memory: gpu.GiB}},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	meanwhile()
+	w.terminated(full.ID, true)
+	return w.await(s.ID, "started or ended", func(s session.Session) bool { return s.Status == session.Running || s.Status.Terminal() })
+}
+
+// pulled pulls an image and returns how that ended.
+func pulled(t *testing.T, a session.Agent, ref string) session.ImageWork {
+	t.Helper()
+	work, err := a.PullImage(t.Context(), session.PullRequest{Ref: ref, Owner: "ada", ByAdmin: true}) // a gate believes neither
+	for err == nil && work.State == session.WorkRunning {
+		work, err = a.AwaitImageWork(t.Context(), work.ID, work.Revision)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return work
+}
+
+// The registry logins of the machine are for its admins, and for those to whom
+// they were opened; so is what can be had only with them.
+func TestRegistryLoginsAreForThoseWhoMayUseThem(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w, _ := sharedFake(t)
+		const private, public = "registry.test/secret:1", "registry.test/open:1"
+		w.fake.Publish(private, enginetest.PullScript{Private: true})
+		w.fake.Publish(public, enginetest.PullScript{})
+		ann, boss := through(t, w.agent, "ann", session.RoleUser), through(t, w.agent, "boss", session.RoleAdmin)
+		if work := pulled(t, ann, private); work.State != session.WorkFailed || work.Error.Code != "engine_pull_forbidden" {
+			t.Errorf("ann pulls with the logins: %+v", work)
+		}
+		s := w.behind(private, func() {})
+		if s.Error == nil || s.Error.Code != "engine_pull_forbidden" {
+			t.Errorf("ann's launch pulls with the logins: %s, %+v", s.Status, s.Error)
+		}
+		s = w.behind(private, func() { pulled(t, boss, private) })
+		if s.Error == nil || s.Error.Code != "session_start_forbidden" {
+			t.Errorf("ann's session runs what came while it waited: %s, %+v", s.Status, s.Error)
+		}
+		pulled(t, boss, public)
+		sees := func(a session.Agent, ref string, want bool) {
+			t.Helper()
+			images, err := a.ListImages(t.Context())
+			if listed := slices.ContainsFunc(images, func(i session.Image) bool { return slices.Contains(i.Refs, ref) }); err != nil || listed != want {
+				t.Errorf("%s is listed: %v, %v", ref, listed, err)
+			}
+			_, err = a.DescribeImage(t.Context(), ref)
+			stream, failed := a.SendImage(t.Context(), session.ImageWish{ID: ref})
+			if failed == nil {
+				_ = stream.Close()
+			}
+			if (err == nil) != want || (failed == nil) != want {
+				t.Errorf("%s is described: %v, sent: %v", ref, err, failed)
+			}
+			p, err := a.Preview(t.Context(), "", session.Spec{Image: ref})
+			if err != nil || (p.Image != nil) != want || (len(p.Errors) == 0) != want {
+				t.Errorf("%s is previewed as %+v, %+v, %v", ref, p.Image, p.Errors, err)
+			}
+		}
+		sees(boss, private, true)
+		sees(w.agent, private, true)
+		sees(ann, private, false)
+		sees(ann, public, true)
+		if _, err := ann.PullImage(t.Context(), session.PullRequest{Ref: private}); session.CodeOf(err) != "image_pull_forbidden" {
+			t.Errorf("ann pulls over what she may not see: %v", err)
+		}
+		if err := w.agent.SetAllowance("ann", &session.Allowance{Logins: true}); err != nil {
+			t.Fatal(err)
+		}
+		sees(ann, private, true)
+		if s := w.behind(private, func() { w.fake.Evict(private) }); s.Status != session.Running {
+			t.Errorf("ann's session, now that the logins are open to her: %s, %+v", s.Status, s.Error)
+		}
+		w.terminated(w.liveOf("ann"), true)
+		if err := w.agent.SetAllowance("ann", nil); err != nil {
+			t.Fatal(err)
+		}
+		sees(ann, private, false)
+		w.fake.Publish(private, enginetest.PullScript{}) // it was opened to everybody
+		pulled(t, boss, private)
+		sees(ann, private, true)
+	})
+}
+
+// liveOf is the live session of a person.
+func (w *world) liveOf(owner string) session.ID {
+	w.t.Helper()
+	live, err := w.agent.List(w.t.Context(), session.Filter{Live: true, Owner: owner})
+	if err != nil || len(live) != 1 {
+		w.t.Fatalf("%d sessions of %s, %v", len(live), owner, err)
+	}
+	return live[0].ID
 }

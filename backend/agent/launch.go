@@ -326,6 +326,7 @@ func (a *Agent) findImage(ctx context.Context, l *launch) error {
 	found, err := a.engine.Image(ctx, l.session.Spec.Image)
 	if err == nil {
 		l.pinned = session.PinImage(l.session.Spec.Image, found)
+		err = a.mayUse(l.session, found)
 	}
 	if session.CodeOf(err) == "engine_image_not-found" {
 		l.missing = true
@@ -339,12 +340,15 @@ func (a *Agent) pullImage(ctx context.Context, l *launch) error {
 	if !l.missing {
 		return errSkipped
 	}
+	if err := noRegistry(l.session.Spec.Image); err != nil {
+		return err
+	}
 	s, err := a.changeLaunch(l.session, func(d *draft) error { return d.to(session.Pulling) })
 	if err != nil {
 		return err
 	}
 	l.session = s
-	err = a.pull(ctx, s.Spec.Image, func(p session.Pull) { a.showPull(s, p) })
+	err = a.pull(ctx, s.Spec.Image, a.mayLogin(s.Owner, s.ByAdmin), func(p session.Pull) { a.showPull(s, p) })
 	a.noteDown(s.ID, func(n *note) { n.pull = nil })
 	if err != nil {
 		return err

@@ -128,13 +128,44 @@ func (a *Agent) previewImage(ctx context.Context, p *session.Preview) error {
 		return err
 	})
 	if session.CodeOf(err) == "engine_image_not-found" {
-		if session.ValidImageID(ref) {
-			p.Errors = append(p.Errors, session.FieldError{Field: "image", Code: session.CodeNoImage,
-				Message: fmt.Sprintf("The image %s is not on this machine, and an id cannot be pulled.", ref), Hint: "Choose an image by its name."})
+		if wrong := notPulled(ref); wrong != nil {
+			p.Errors = append(p.Errors, *wrong)
 		}
 		return nil
 	}
 	return a.heed(err)
+}
+
+// notPulled says why an image that is not on the machine cannot be pulled.
+func notPulled(ref string) *session.FieldError {
+	if err := noRegistry(ref); err != nil {
+		e := session.AsError(err, "")
+		return &session.FieldError{Field: "image", Code: session.CodeNoImage, Message: e.Message, Hint: e.Hint}
+	}
+	if !session.ValidImageID(ref) {
+		return nil
+	}
+	return &session.FieldError{
+		Field: "image", Code: session.CodeNoImage,
+		Message: fmt.Sprintf("The image %s is not on this machine, and an id cannot be pulled.", ref), Hint: "Choose an image by its name.",
+	}
+}
+
+// checkImage says what is wrong with an image that can be nowhere but here and
+// is not. Where the engine does not answer that is seen later.
+func (a *Agent) checkImage(ctx context.Context, ref string) []session.FieldError {
+	wrong := notPulled(ref)
+	if up, _, _, _ := a.health.state(); wrong == nil || !up {
+		return nil
+	}
+	err := within(ctx, a.limits.Call, "image", func(ctx context.Context) error {
+		_, err := a.engine.Image(ctx, ref)
+		return err
+	})
+	if session.CodeOf(err) != "engine_image_not-found" {
+		return nil
+	}
+	return []session.FieldError{*wrong}
 }
 
 // advise returns what is allowed and probably not wanted.
@@ -152,7 +183,7 @@ func advise(spec session.Spec) []session.FieldError {
 }
 
 // Launch implements [session.Sessions].
-func (a *Agent) Launch(_ context.Context, req session.LaunchRequest) (session.Session, error) {
+func (a *Agent) Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
 	if req.Owner == "" {
 		req.Owner = a.config.Owner
 	}
@@ -162,7 +193,9 @@ func (a *Agent) Launch(_ context.Context, req session.LaunchRequest) (session.Se
 	}
 	req.Spec = spec
 	depends, unknown := a.dependencies(req.Owner, req.Spec.After)
-	if wrong := slices.Concat(a.check(req.Owner, spec), missing, a.checkAllowance(req.Owner, spec.WithDefaults()), unknown); len(wrong) > 0 && !a.launched(req) {
+	wrong := slices.Concat(a.check(req.Owner, spec), missing, a.checkAllowance(req.Owner, spec.WithDefaults()), unknown,
+		a.checkImage(ctx, spec.Image))
+	if len(wrong) > 0 && !a.launched(req) {
 		return session.Session{}, session.Invalid(wrong)
 	}
 	named := req.Spec.Name != ""
@@ -208,7 +241,7 @@ func newSession(req session.LaunchRequest, id session.ID, agent string, at time.
 	return session.Session{
 		Priority: priority,
 		ID:       id, Name: spec.Name, Owner: req.Owner, Agent: agent, Spec: spec, SpecKey: spec.SpecKey(),
-		Status: session.Pending, Result: session.ResultUndefined, CreatedAt: at,
+		Status: session.Pending, Result: session.ResultUndefined, CreatedAt: at, ByAdmin: req.ByAdmin,
 	}
 }
 

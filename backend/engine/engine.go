@@ -78,9 +78,12 @@ type Images interface {
 	// Image returns one image; engine_image_not-found if it is not there.
 	Image(ctx context.Context, ref string) (session.Image, error)
 	// Pull fetches an image, calling progress now and then, never
-	// concurrently. Fails with engine_pull_not-found, engine_pull_forbidden,
-	// engine_pull_unavailable or engine_pull_no-space. Cancelling ctx stops it.
-	Pull(ctx context.Context, ref string, progress func(session.Pull)) error
+	// concurrently. Without logins it asks as anybody could; with them it uses
+	// the registry logins of the agent's person, and says of an image that cannot
+	// be had without that it is private. Fails with engine_pull_not-found,
+	// engine_pull_forbidden, engine_pull_unavailable or engine_pull_no-space.
+	// Cancelling ctx stops it.
+	Pull(ctx context.Context, ref string, logins bool, progress func(session.Pull)) (private bool, err error)
 	// Changed says how much a container has changed of its image; mounts and
 	// volumes do not count. engine_read_not-found.
 	Changed(ctx context.Context, id string) (gpu.Bytes, error)

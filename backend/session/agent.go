@@ -65,6 +65,9 @@ type LaunchRequest struct {
 	Key   string `json:"key"` // idempotency key, unique to the wish; empty: none
 	Owner string `json:"owner"`
 	Spec  Spec   `json:"spec"`
+	// ByAdmin opens every image and the agent's registry logins to the session.
+	// The gate says so of those whom it lets in.
+	ByAdmin bool `json:"byAdmin,omitempty"`
 }
 
 // Filter selects sessions. The zero filter selects all of them.

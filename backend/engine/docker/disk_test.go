@@ -63,7 +63,7 @@ func TestFullDisk(t *testing.T) {
 		wantCode(t, err, "engine_create_no-space")
 	})
 	t.Run("pull says so", func(t *testing.T) {
-		err := e.Pull(t.Context(), r.ref, func(session.Pull) {})
+		_, err := e.Pull(t.Context(), r.ref, true, func(session.Pull) {})
 		wantCode(t, err, "engine_pull_no-space")
 	})
 	t.Run("once there is room again everything goes on", func(t *testing.T) {

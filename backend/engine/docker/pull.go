@@ -17,21 +17,35 @@ import (
 // Pull implements [engine.Images]. Besides the codes that it promises it fails
 // with engine_pull_invalid for a text that is no image name,
 // engine_pull_rate-limited and engine_pull_wrong-platform.
-func (e *Engine) Pull(ctx context.Context, ref string, progress func(session.Pull)) error {
+func (e *Engine) Pull(ctx context.Context, ref string, logins bool, progress func(session.Pull)) (private bool, err error) {
 	named, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {
-		return &session.Error{Code: "engine_pull_invalid", Message: "\"" + ref + "\" is not the name of an image.", Hint: "Write it as for docker pull, for example python:3.12.", Err: err}
+		return false, &session.Error{Code: "engine_pull_invalid", Message: "\"" + ref + "\" is not the name of an image.", Hint: "Write it as for docker pull, for example python:3.12.", Err: err}
 	}
-	login, err := e.creds.header(ctx, reference.Domain(named))
-	if err != nil {
-		return err
+	login := ""
+	if logins {
+		if login, err = e.creds.header(ctx, reference.Domain(named)); err != nil {
+			return false, err
+		}
 	}
 	stream, err := e.api.ImagePull(ctx, ref, image.PullOptions{RegistryAuth: login})
 	if err != nil {
-		return pullFailure(ctx, ref, err)
+		return false, pullFailure(ctx, ref, err)
 	}
 	defer stream.Close() //nolint:errcheck // read to its end, or given up
-	return pullFailure(ctx, ref, follow(stream, progress))
+	if err := follow(stream, progress); err != nil {
+		return false, pullFailure(ctx, ref, err)
+	}
+	return login != "" && !e.public(ctx, ref), nil
+}
+
+// public reports whether a registry tells of an image without a login. One that
+// does not answer is taken for one that does not.
+func (e *Engine) public(ctx context.Context, ref string) bool {
+	ctx, cancel := e.brief(ctx)
+	defer cancel()
+	_, err := e.api.DistributionInspect(ctx, ref, "")
+	return err == nil
 }
 
 // message is one line of the stream that a pull answers with.

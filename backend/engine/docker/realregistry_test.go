@@ -90,7 +90,7 @@ func (d distribution) write(t *testing.T, name, content string) {
 func (d distribution) publish(t *testing.T, name, login string, layerSize int) {
 	t.Helper()
 	own := newRegistry(t, 3, layerSize)
-	if err := open(t, docker.Config{}).Pull(t.Context(), own.ref, func(session.Pull) {}); err != nil {
+	if _, err := open(t, docker.Config{}).Pull(t.Context(), own.ref, true, func(session.Pull) {}); err != nil {
 		t.Fatal(err)
 	}
 	ref := d.addr + "/" + name
@@ -171,7 +171,7 @@ func TestPullFromARealRegistry(t *testing.T) {
 		ref := c.Addr().String() + "/team/cut:1"
 		t.Cleanup(func() { evict(t, ref) })
 		var last session.Pull
-		if err := open(t, docker.Config{}).Pull(t.Context(), ref, func(p session.Pull) { last = p }); err != nil {
+		if _, err := open(t, docker.Config{}).Pull(t.Context(), ref, true, func(p session.Pull) { last = p }); err != nil {
 			t.Fatalf("after %d cuts: %v", c.made.Load(), err)
 		}
 		if c.made.Load() < 2 || last.LayersDone != 3 || last.Layers != 3 || last.Current < 12<<20 {
@@ -187,7 +187,7 @@ func TestPullFromARealRegistry(t *testing.T) {
 		e := open(t, docker.Config{})
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
-		err := e.Pull(ctx, ref, func(session.Pull) {})
+		_, err := e.Pull(ctx, ref, true, func(session.Pull) {})
 		if code := session.CodeOf(err); code != "engine_pull_unavailable" && code != "engine_pull_failed" {
 			t.Fatalf("got %v", err)
 		}
@@ -195,28 +195,49 @@ func TestPullFromARealRegistry(t *testing.T) {
 			t.Errorf("half an image is there: %v", err)
 		}
 		c.cuts.Store(0)
-		if err := e.Pull(t.Context(), ref, func(session.Pull) {}); err != nil {
+		if _, err := e.Pull(t.Context(), ref, true, func(session.Pull) {}); err != nil {
 			t.Errorf("tried again: %v", err)
 		}
 	})
-	t.Run("takes the login that Docker kept", func(t *testing.T) {
+	t.Run("takes the login that Docker kept, for those who may use it", func(t *testing.T) {
 		d := openDistribution(t, "ada", "sec:ret")
 		d.publish(t, "team/private:1", "ada:sec:ret", 64<<10)
 		ref := d.addr + "/team/private:1"
 		t.Cleanup(func() { evict(t, ref) })
-		if err := open(t, docker.Config{}).Pull(t.Context(), ref, func(session.Pull) {}); session.CodeOf(err) != "engine_pull_forbidden" {
+		if _, err := open(t, docker.Config{}).Pull(t.Context(), ref, true, func(session.Pull) {}); session.CodeOf(err) != "engine_pull_forbidden" {
 			t.Errorf("without a login: %v", err)
 		}
-		dir := t.TempDir()
-		t.Setenv("DOCKER_CONFIG", dir)
-		for login, want := range map[string]session.Code{"ada:wrong": "engine_pull_forbidden", "ada:sec:ret": ""} {
-			config := fmt.Sprintf(`{"auths": {%q: {"auth": %q}}}`, d.addr, base64.StdEncoding.EncodeToString([]byte(login)))
-			if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := open(t, docker.Config{}).Pull(t.Context(), ref, func(session.Pull) {}); session.CodeOf(err) != want {
-				t.Errorf("with %q: %v", login, err)
-			}
+		logins(t, d.addr, "ada:wrong")
+		if _, err := open(t, docker.Config{}).Pull(t.Context(), ref, true, func(session.Pull) {}); session.CodeOf(err) != "engine_pull_forbidden" {
+			t.Errorf("with a wrong password: %v", err)
+		}
+		logins(t, d.addr, "ada:sec:ret")
+		if _, err := open(t, docker.Config{}).Pull(t.Context(), ref, false, func(session.Pull) {}); session.CodeOf(err) != "engine_pull_forbidden" {
+			t.Errorf("by one who may not use the login: %v", err)
+		}
+		if private, err := open(t, docker.Config{}).Pull(t.Context(), ref, true, func(session.Pull) {}); err != nil || !private {
+			t.Errorf("with the login: private %v, %v", private, err)
 		}
 	})
+	t.Run("knows what needs no login", func(t *testing.T) {
+		d := openDistribution(t, "", "")
+		d.publish(t, "team/public:1", "", 64<<10)
+		ref := d.addr + "/team/public:1"
+		t.Cleanup(func() { evict(t, ref) })
+		logins(t, d.addr, "ada:sec:ret")
+		if private, err := open(t, docker.Config{}).Pull(t.Context(), ref, true, func(session.Pull) {}); err != nil || private {
+			t.Errorf("of an open registry: private %v, %v", private, err)
+		}
+	})
+}
+
+// logins keeps a login as docker login does.
+func logins(t *testing.T, addr, login string) {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("DOCKER_CONFIG", dir)
+	config := fmt.Sprintf(`{"auths": {%q: {"auth": %q}}}`, addr, base64.StdEncoding.EncodeToString([]byte(login)))
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }

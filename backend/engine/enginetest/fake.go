@@ -356,21 +356,24 @@ func (f *Fake) Image(ctx context.Context, ref string) (session.Image, error) {
 }
 
 // Pull implements [engine.Images] as the image's [PullScript] says.
-func (f *Fake) Pull(ctx context.Context, ref string, progress func(session.Pull)) error {
+func (f *Fake) Pull(ctx context.Context, ref string, logins bool, progress func(session.Pull)) (private bool, err error) {
 	if err := f.enter(ctx, CallPull); err != nil {
-		return err
+		return false, err
 	}
 	f.mu.Lock()
 	script, ok := f.remote[fullRef(ref)]
 	f.mu.Unlock()
 	if !ok {
-		return &session.Error{Code: "engine_pull_not-found", Message: fmt.Sprintf("No registry has the image %s.", ref), Hint: "Check its name and tag."}
+		return false, &session.Error{Code: "engine_pull_not-found", Message: fmt.Sprintf("No registry has the image %s.", ref), Hint: "Check its name and tag."}
+	}
+	if script.Private && !logins {
+		return false, &session.Error{Code: "engine_pull_forbidden", Message: fmt.Sprintf("The registry does not let you pull %s.", ref), Hint: "Log in."}
 	}
 	if err := script.play(ctx, progress); err != nil {
-		return err
+		return false, err
 	}
 	f.AddImage(ref)
-	return f.leave(CallPull)
+	return script.Private, f.leave(CallPull)
 }
 
 // touch wakes everyone who waits and tells watchers of id. The caller holds mu.

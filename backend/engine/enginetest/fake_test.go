@@ -167,7 +167,7 @@ func TestFakeFaults(t *testing.T) {
 		full := &session.Error{Code: "engine_pull_no-space", Message: "The disk is full."}
 		f.Publish("registry.test/a", PullScript{Steps: []session.Pull{{Current: 5, Total: 9}}, Err: full})
 		var seen []session.Pull
-		err := f.Pull(t.Context(), "registry.test/a:latest", func(p session.Pull) { seen = append(seen, p) })
+		_, err := f.Pull(t.Context(), "registry.test/a:latest", false, func(p session.Pull) { seen = append(seen, p) })
 		if !errors.Is(err, full) || len(seen) != 1 {
 			t.Errorf("got %v after %v", err, seen)
 		}

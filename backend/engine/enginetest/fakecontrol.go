@@ -190,6 +190,8 @@ type PullScript struct {
 	Pace  time.Duration
 	Hold  <-chan struct{}
 	Err   error
+	// Private: it cannot be pulled without a login.
+	Private bool
 }
 
 // Publish makes an image available in the registry.

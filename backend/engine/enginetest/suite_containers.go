@@ -305,7 +305,7 @@ func caseCancelled(s *suite) {
 		"Attachment":     func() error { _, err := e.Attachment(ctx, true); return err },
 		"Changed":        func() error { _, err := e.Changed(ctx, id); return err },
 		"Disk use":       func() error { _, err := e.DiskUse(ctx); return err },
-		"Pull":           func() error { return e.Pull(ctx, s.NoImage, func(session.Pull) {}) },
+		"Pull":           func() error { _, err := e.Pull(ctx, s.NoImage, false, func(session.Pull) {}); return err },
 	}
 	for name, call := range calls {
 		s.wantCancelled(name, call())

@@ -40,7 +40,7 @@ func caseNoImage(s *suite) {
 }
 
 func casePullUnknown(s *suite) {
-	err := s.engine.Pull(s.ctx, s.NoImage, func(session.Pull) {})
+	_, err := s.engine.Pull(s.ctx, s.NoImage, false, func(session.Pull) {})
 	switch code := session.CodeOf(err); code {
 	// An engine without a way to any registry cannot know better, and one whose
 	// registry hides what it lacks is told that it may not look.
@@ -56,7 +56,7 @@ func casePull(s *suite) {
 		s.Fatalf("the image is there before the pull: %v", err)
 	}
 	var steps []session.Pull
-	if err := s.engine.Pull(s.ctx, s.PullImage, func(p session.Pull) { steps = append(steps, p) }); err != nil {
+	if _, err := s.engine.Pull(s.ctx, s.PullImage, false, func(p session.Pull) { steps = append(steps, p) }); err != nil {
 		s.Fatal(err)
 	}
 	if len(steps) == 0 {
@@ -81,7 +81,7 @@ func casePullCancel(s *suite) {
 	s.Evict(s.T, s.PullImage)
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
-	err := s.engine.Pull(ctx, s.PullImage, func(session.Pull) { cancel() })
+	_, err := s.engine.Pull(ctx, s.PullImage, false, func(session.Pull) { cancel() })
 	s.wantCancelled("Pull", err)
 	if _, err := s.engine.Image(s.ctx, s.PullImage); session.CodeOf(err) != "engine_image_not-found" {
 		s.Errorf("the image is there after a pull that was given up (%v)", err)

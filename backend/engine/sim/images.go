@@ -171,8 +171,12 @@ const (
 )
 
 // Pull implements [engine.Images]: layers arrive three at a time, at a rate
-// that sways as networks do.
-func (s *Sim) Pull(ctx context.Context, ref string, progress func(session.Pull)) error {
+// that sways as networks do. Its registry is open to everybody.
+func (s *Sim) Pull(ctx context.Context, ref string, _ bool, progress func(session.Pull)) (private bool, err error) {
+	return false, s.pull(ctx, ref, progress)
+}
+
+func (s *Sim) pull(ctx context.Context, ref string, progress func(session.Pull)) error {
 	if err := s.check(ctx); err != nil {
 		return err
 	}
