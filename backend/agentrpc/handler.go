@@ -25,9 +25,9 @@ const (
 	// requestWithin is how long a stream may take to say what it is for.
 	requestWithin = 30 * time.Second
 	// smallRequest is up to how many bytes a request is read however many there
-	// are; of longer ones so many are read at a time.
+	// are; of longer ones so many of one peer are read at a time.
 	smallRequest  = 16 << 10
-	largeRequests = 16
+	largeRequests = 4
 	// aliveEvery is how often a watcher hears that nothing happened.
 	aliveEvery = 15 * time.Second
 	// aliveWithin is how long a watcher waits for anything to be heard.
@@ -63,9 +63,8 @@ type HandlerConfig struct {
 type Handler struct {
 	config  HandlerConfig
 	codec   codec
-	memory  *memory
+	peers   *peers
 	methods map[string]served
-	large   chan struct{} // one token for each long request that is being read
 
 	lastings lastings
 }
@@ -75,7 +74,7 @@ func NewHandler(config HandlerConfig) *Handler {
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &Handler{config: config, memory: newMemory(), methods: map[string]served{}, large: make(chan struct{}, largeRequests)}
+	h := &Handler{config: config, peers: newPeers(), methods: map[string]served{}}
 	for _, m := range methods {
 		h.methods[m.about().name] = m
 	}
@@ -141,7 +140,9 @@ func (h *Handler) Serve(ctx context.Context, t Tunnel) error {
 
 // answer serves one stream, which it closes.
 func (h *Handler) answer(ctx context.Context, peer tunnel.Peer, stream tunnel.Stream) {
-	v := &visit{handler: h, peer: peer, wire: newWire(stream, &h.codec)}
+	state, leave := h.peers.enter(peer)
+	defer leave()
+	v := &visit{handler: h, peer: peer, state: state, wire: newWire(stream, &h.codec)}
 	defer v.close()
 	defer v.survive()
 	stop := context.AfterFunc(ctx, v.close)
@@ -216,6 +217,7 @@ func (h *Handler) hello() Hello {
 type visit struct {
 	handler *Handler
 	peer    tunnel.Peer
+	state   *peerState // of the peer
 	agent   session.Agent
 	wire    *wire
 	request request
@@ -240,8 +242,8 @@ func (v *visit) listen() error {
 		wait := time.NewTimer(requestWithin)
 		defer wait.Stop()
 		select {
-		case v.handler.large <- struct{}{}:
-			defer func() { <-v.handler.large }()
+		case v.state.large <- struct{}{}:
+			defer func() { <-v.state.large }()
 		case <-wait.C:
 			return broken("too many long requests at a time")
 		}
@@ -342,7 +344,7 @@ func (v *visit) answer(ctx context.Context, call func(context.Context) (any, err
 func (v *visit) remembered(ctx context.Context, e effect, do func(context.Context) (any, error)) {
 	working, cancel := context.WithCancel(ctx)
 	defer cancel()
-	call, first, err := v.handler.memory.join(keyOf(v.peer, v.request.ID), v.request.Age, e, cancel)
+	call, first, err := v.state.memory.join(keyOf(v.peer, v.request.ID), v.request.Age, e, cancel)
 	if err != nil {
 		v.fail(err)
 		return
@@ -358,7 +360,7 @@ func (v *visit) remembered(ctx context.Context, e effect, do func(context.Contex
 		}
 	}()
 	if first {
-		v.handler.memory.settle(call, v.outcome(do(working)))
+		v.state.memory.settle(call, v.outcome(do(working)))
 	}
 	select {
 	case <-call.done:

@@ -15,7 +15,7 @@ import (
 // Bounds of what a handler keeps of lasting streams that run over no tunnel.
 const (
 	lostOfPeer = 64  // of one peer; the one that was lost first goes first
-	lostOfAll  = 256 // of all
+	lostOfAll  = 256 // of all; then of the peer that has most
 
 	// handOnWithin is how long what a caller left behind may take to be handed on.
 	handOnWithin = 10 * time.Second
@@ -98,23 +98,16 @@ func (l *lastings) lose(j *joined) {
 	}
 	j.expiry = time.AfterFunc(lastingFor, func() { j.finish(io.ErrUnexpectedEOF) })
 	l.lost = append(l.lost, j)
-	same := func(other *joined) bool {
-		return other.key.transport == j.key.transport && other.key.key == j.key.key && other.key.name == j.key.name
-	}
-	ofPeer := 0
+	ofPeer := map[callKey]int{}
+	most := j.key.peer()
 	for _, other := range l.lost {
-		if same(other) {
-			ofPeer++
+		peer := other.key.peer()
+		if ofPeer[peer]++; ofPeer[peer] > ofPeer[most] {
+			most = peer
 		}
 	}
-	victim := -1
-	switch {
-	case ofPeer > lostOfPeer:
-		victim = slices.IndexFunc(l.lost, same)
-	case len(l.lost) > lostOfAll:
-		victim = 0
-	}
-	if victim >= 0 {
+	if ofPeer[most] > lostOfPeer || len(l.lost) > lostOfAll {
+		victim := slices.IndexFunc(l.lost, func(other *joined) bool { return other.key.peer() == most })
 		go l.lost[victim].finish(io.ErrUnexpectedEOF)
 	}
 }

@@ -9,12 +9,12 @@ import (
 	"slipway/tunnel"
 )
 
-// Bounds of a handler's memory of calls.
+// Bounds of a handler's memory of one peer's calls.
 const (
 	memoryAge     = 10 * time.Minute // how long an outcome is kept
 	memoryCalls   = 4096             // outcomes kept
-	memoryBytes   = 8 << 20          // of outcomes kept
-	memoryRunning = 1024             // calls under way that change something
+	memoryBytes   = 4 << 20          // of outcomes kept
+	memoryRunning = 512              // calls under way that change something
 	// transit is more than a request is under way between its age being
 	// written and read.
 	transit = 30 * time.Second
@@ -26,11 +26,17 @@ type callKey struct {
 	id                   string
 }
 
+// peer is the same for all calls of one peer.
+func (k callKey) peer() callKey {
+	k.id = ""
+	return k
+}
+
 func keyOf(peer tunnel.Peer, id string) callKey {
 	return callKey{peer.Transport, peer.Key, peer.Name, id}
 }
 
-// memory knows the calls that change something, those under way and the newest
+// memory knows the calls of one peer that change something, those under way and the newest
 // that have ended, so that a repetition has no effect of its own.
 type memory struct {
 	mu      sync.Mutex // guards everything below
@@ -53,8 +59,8 @@ type remembered struct {
 	frame  []byte        // the outcome
 }
 
-func newMemory() *memory {
-	return &memory{calls: map[callKey]*remembered{}, since: time.Now()}
+func newMemory(since time.Time) *memory {
+	return &memory{calls: map[callKey]*remembered{}, since: since}
 }
 
 // join returns the call of a key. first: it is a new one, which the caller makes
@@ -73,7 +79,7 @@ func (m *memory) join(key callKey, age time.Duration, e effect, cancel context.C
 		return nil, false, &session.Error{Code: codeForgotten, Message: "Whether this was done before is not known any more.", Hint: "Look at what there is, then ask again."}
 	}
 	if m.running >= memoryRunning {
-		return nil, false, &session.Error{Code: CodeBusy, Message: "The agent has too many calls under way.", Hint: "Try again in a moment."}
+		return nil, false, &session.Error{Code: CodeBusy, Message: "This computer has too many calls under way.", Hint: "Try again in a moment."}
 	}
 	call = &remembered{key: key, began: now, cancel: cancel, done: make(chan struct{})}
 	m.calls[key] = call
@@ -91,6 +97,14 @@ func (m *memory) settle(call *remembered, frame []byte) {
 	m.ended = append(m.ended, call)
 	m.bytes += len(frame)
 	m.forget(call.ended)
+}
+
+// idle reports whether nothing is known but since when.
+func (m *memory) idle() (since time.Time, is bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.forget(time.Now())
+	return m.since, len(m.calls) == 0
 }
 
 // forget drops what is too old or too much. m.mu is held.

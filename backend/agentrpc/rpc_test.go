@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -187,16 +189,20 @@ func TestACallThatIsCutHappensOnce(t *testing.T) {
 		}
 	})
 	t.Run("callers do not see one another's", func(t *testing.T) {
-		if h.memory.calls[keyOf(tunnel.Peer{Transport: "tls", Key: "other"}, "x")] != nil {
-			t.Error("an outcome of nobody")
+		var known []callKey
+		for _, state := range h.peers.known {
+			known = slices.AppendSeq(known, maps.Keys(state.memory.calls))
 		}
-		for key := range h.memory.calls {
-			other := key
-			other.key = "another device"
-			if _, first, err := h.memory.join(other, 0, once, func() {}); !first || err != nil {
+		if len(known) != 2 {
+			t.Errorf("%d calls are known", len(known))
+		}
+		for _, key := range known {
+			other := tunnel.Peer{Transport: key.transport, Key: "another device", Name: key.name}
+			state, leave := h.peers.enter(other)
+			defer leave()
+			if _, first, err := state.memory.join(keyOf(other, key.id), 0, once, func() {}); !first || err != nil {
 				t.Errorf("another device's call was joined: %v", err)
 			}
-			break
 		}
 	})
 }
