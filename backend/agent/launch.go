@@ -267,7 +267,7 @@ func (a *Agent) requeue(l *launch, cause *session.Cause) error {
 // lasting reports whether a failure will be the same the next time.
 func lasting(code session.Code) bool {
 	switch code {
-	case "engine_pull_not-found", "engine_start_failed", "engine_guest_exited", "guest_connect_version":
+	case "engine_pull_not-found", "engine_start_failed", "engine_guest_exited", "engine_guest_unsafe-image", "guest_connect_version":
 		return true
 	}
 	if strings.HasPrefix(string(code), "engine_") {

@@ -44,7 +44,8 @@ type Containers interface {
 	// Guest returns a connection to the guest of a started container, waiting
 	// for it until ctx ends. A container has one such connection at a time;
 	// asking again after a loss, or after a restart of this process, gives a
-	// fresh one. Fails with engine_guest_exited if the container ended first.
+	// fresh one. Fails with engine_guest_exited if the container ended first, and
+	// with engine_guest_unsafe-image where its guest would not work in its image.
 	Guest(ctx context.Context, id string) (net.Conn, error)
 	// Stop asks the container to end and kills it after grace.
 	// Stopping what is stopped or gone does nothing.
@@ -249,6 +250,11 @@ type Cluster struct {
 	UserKey string   `json:"userKey"` // private key of the work user, PEM
 }
 
+// ExitUnsafe is the exit code of a guest that does not work in the container's
+// image, because a link of the image leads it away. The last line of the log says
+// which.
+const ExitUnsafe = 123
+
 // State is what an engine knows of one container.
 type State struct {
 	ID         string
@@ -293,3 +299,9 @@ const (
 	LabelSpec     = "slipway.spec"     // SHA-256 of the spec
 	LabelFolders  = "slipway.folders"  // JSON of a list of session.FolderMount; none: no label
 )
+
+// ContainerLabels are all of them. An engine gives a container each of them, empty
+// where there is nothing to say, so that none of its image's takes their place.
+var ContainerLabels = []string{
+	LabelSession, LabelKernel, LabelAttempt, LabelOwner, LabelAgent, LabelInstance, LabelGrants, LabelName, LabelSpec, LabelFolders,
+}

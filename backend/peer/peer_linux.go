@@ -129,19 +129,55 @@ func (p *Process) Capable(capability int) bool {
 	return err == nil && bits&(1<<capability) != 0
 }
 
+// Users is how many users the user namespace of the process has, and 0 where that
+// is unknown. One that a person makes has a single user, and only root makes
+// others. See user_namespaces(7).
+func (p *Process) Users() uint64 {
+	total := uint64(0)
+	err := p.lines("uid_map", func(line string) (more bool) {
+		fields := strings.Fields(line)
+		if len(fields) != 3 {
+			return true
+		}
+		count, err := strconv.ParseUint(fields[2], 10, 32)
+		total += count
+		return err == nil
+	})
+	if err != nil {
+		return 0
+	}
+	return total
+}
+
 // status reads one line of what the kernel tells everybody of the process.
 func (p *Process) status(name string) (string, error) {
-	fd, err := unix.Openat(int(p.dir.Fd()), "status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return "", errors.Join(ErrUnknown, err)
+	value, found := "", false
+	err := p.lines("status", func(line string) (more bool) {
+		key, rest, ok := strings.Cut(line, ":")
+		if found = ok && key == name; found {
+			value = strings.TrimSpace(rest)
+		}
+		return !found
+	})
+	if err == nil && !found {
+		err = ErrUnknown
 	}
-	file := os.NewFile(uintptr(fd), "status")
+	return value, err
+}
+
+// lines reads a file of the process in /proc line by line, while more are wanted.
+func (p *Process) lines(name string, each func(line string) (more bool)) error {
+	fd, err := unix.Openat(int(p.dir.Fd()), name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return errors.Join(ErrUnknown, err)
+	}
+	file := os.NewFile(uintptr(fd), name)
 	defer file.Close() //nolint:errcheck // only read
 	lines := bufio.NewScanner(io.LimitReader(file, 64<<10))
-	for lines.Scan() {
-		if key, value, ok := strings.Cut(lines.Text(), ":"); ok && key == name {
-			return strings.TrimSpace(value), nil
-		}
+	for lines.Scan() && each(lines.Text()) {
 	}
-	return "", errors.Join(ErrUnknown, lines.Err())
+	if err := lines.Err(); err != nil {
+		return errors.Join(ErrUnknown, err)
+	}
+	return nil
 }

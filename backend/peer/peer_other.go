@@ -21,3 +21,6 @@ func (*Process) Beside() error { return ErrUnknown }
 
 // Capable reports false.
 func (*Process) Capable(int) bool { return false }
+
+// Users is unknown.
+func (*Process) Users() uint64 { return 0 }

@@ -122,6 +122,7 @@ func TestOldNetworksAreSwept(t *testing.T) {
 		t.Cleanup(func() { api(t).NetworkRemove(context.Background(), name) }) //nolint:errcheck // it may be gone
 		if use == "used" {
 			c.Network, c.Labels[engine.LabelSession] = name, use
+			c.Name = "slipway-" + use + "-main1-" + strings.ToLower(rand.Text()[:8])
 		}
 	}
 	created(t, first, c)

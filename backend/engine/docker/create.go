@@ -18,14 +18,6 @@ import (
 	"slipway/backend/session"
 )
 
-// labelPrefix begins the labels that [engine.State] tells of.
-// labelImagePrefix begins those that an image brings along and that say
-// nothing of the container.
-const (
-	labelPrefix      = "slipway."
-	labelImagePrefix = "slipway.image."
-)
-
 // capabilities is what the guest keeps of root's powers to set up the container
 // and to act as its user: it reads its own configuration whoever owns it, makes
 // the home, changes user and drops the rest. Nothing of it reaches the person's
@@ -121,6 +113,8 @@ func validate(c engine.Container) error {
 		return invalid("Memory and shared memory cannot be negative.")
 	case c.Labels[engine.LabelInstance] == "":
 		return invalid("A container needs the label " + engine.LabelInstance + ".")
+	case len(labelsOf(c.Name, c.Labels)) == 0:
+		return invalid("A container's name begins with that of its session.")
 	}
 	taken := map[string]bool{session.Home: true}
 	for _, m := range c.Mounts {
@@ -236,15 +230,35 @@ func (e *Engine) adopt(ctx context.Context, c engine.Container, conflict error) 
 	return there.ID, nil
 }
 
-// ours keeps the labels that speak of the container.
+// ours keeps the labels of Slipway's that say something.
 func ours(labels map[string]string) map[string]string {
 	kept := map[string]string{}
-	for name, value := range labels {
-		if strings.HasPrefix(name, labelPrefix) && !strings.HasPrefix(name, labelImagePrefix) {
+	for _, name := range engine.ContainerLabels {
+		if value := labels[name]; value != "" {
 			kept[name] = value
 		}
 	}
 	return kept
+}
+
+// labelsOf keeps the labels of a container that Slipway has made, and none of
+// another. Whoever runs an image by hand gets the labels that the image has, and
+// those may look like a session's; the name of a container is no image's to choose.
+func labelsOf(name string, labels map[string]string) map[string]string {
+	kept := ours(labels)
+	if kept[engine.LabelSession] == "" || !strings.HasPrefix(name, homeVolume(kept)+"-") {
+		return map[string]string{}
+	}
+	return kept
+}
+
+// allLabels are the labels for a container of which none is its image's.
+func allLabels(labels map[string]string) map[string]string {
+	all := maps.Clone(labels)
+	for _, name := range append([]string{labelTrial}, engine.ContainerLabels...) {
+		all[name] = labels[name] // Docker takes the image's where there is none, not where it is empty
+	}
+	return all
 }
 
 // containerConfig leaves nothing of the image's own start in force: the guest
@@ -253,7 +267,7 @@ func containerConfig(c engine.Container) *container.Config {
 	return &container.Config{
 		Hostname:    c.Hostname,
 		Image:       c.Image,
-		Labels:      c.Labels,
+		Labels:      allLabels(c.Labels),
 		User:        "0:0",
 		WorkingDir:  "/",
 		Entrypoint:  []string{"/.slipway/guest", "init"},

@@ -3,12 +3,16 @@ package docker
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"os"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/docker/docker/api/types/container"
 
+	"slipway/backend/engine"
 	"slipway/backend/session"
 )
 
@@ -90,14 +94,41 @@ func (e *Engine) exit(ctx context.Context, id string) error {
 	case err != nil:
 		return err
 	case !state.Running && !state.Created:
-		return errExited
+		return e.whyExited(ctx, id, state.ExitCode)
 	}
 	select {
-	case <-results:
-		return errExited
+	case result := <-results:
+		return e.whyExited(ctx, id, int(result.StatusCode))
 	case err := <-errs:
 		return containerFailure(ctx, "guest", id, err)
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
+
+// guestSays begins a line of the guest's own in a container's log.
+const guestSays = "slipway-guest: "
+
+// whyExited tells a guest that refuses its image from one that ended otherwise.
+func (e *Engine) whyExited(ctx context.Context, id string, code int) error {
+	if code != engine.ExitUnsafe {
+		return errExited
+	}
+	log, err := e.Logs(ctx, id, session.LogOptions{Tail: 1})
+	if err != nil {
+		return errExited
+	}
+	defer log.Close()                                         //nolint:errcheck // only read
+	line, _ := io.ReadAll(io.LimitReader(log, longestReason)) //nolint:errcheck // what was read counts
+	reason, ok := strings.CutPrefix(strings.TrimSpace(string(line)), guestSays)
+	if !ok || strings.ContainsFunc(reason, unicode.IsControl) {
+		return errExited
+	}
+	return &session.Error{
+		Code: "engine_guest_unsafe-image", Message: "This image cannot be used: " + reason + ".",
+		Hint: "Choose another image, or change it so that this is a directory of its own.",
+	}
+}
+
+// longestReason is how much is read of a guest's reason, in bytes.
+const longestReason = 512

@@ -36,13 +36,17 @@ func bindLink(dir string) (*net.UnixListener, error) {
 }
 
 // trusted reports whether the guest made a connection, rather than one of the
-// person's processes beside it: those have the same user id and may reach the
-// socket, but no process of theirs has a capability, and the guest has.
+// person's processes beside it, which may reach the socket. The guest is root of
+// the container and has a capability that no process of the person's has, but for
+// those that make a user namespace of their own: that one has a single user.
 func trusted(conn *net.UnixConn) bool {
 	process, err := peer.Of(conn)
 	if err != nil {
 		return false
 	}
 	defer process.Close() //nolint:errcheck // only read
-	return process.Capable(unix.CAP_SETUID)
+	if process.UID != 0 && process.UID != os.Getuid() { // the second is root of a rootless engine
+		return false
+	}
+	return process.Capable(unix.CAP_SETUID) && process.Users() > 1
 }

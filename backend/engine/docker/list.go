@@ -32,6 +32,7 @@ func (e *Engine) List(ctx context.Context) ([]engine.State, error) {
 	if err != nil {
 		return nil, err
 	}
+	states = slices.DeleteFunc(states, func(s engine.State) bool { return !e.isMine(s) })
 	e.mu.Lock()
 	sweep := !e.swept
 	e.swept, e.listedAt = true, began
@@ -58,7 +59,14 @@ func (e *Engine) Others(ctx context.Context) ([]engine.State, error) {
 	found = slices.DeleteFunc(found, func(c container.Summary) bool {
 		return c.Labels[engine.LabelInstance] == e.config.Instance || !strings.Contains(c.Labels[engine.LabelGrants], `"gpus"`)
 	})
-	return e.inspectAll(ctx, found)
+	states, err := e.inspectAll(ctx, found)
+	return slices.DeleteFunc(states, func(s engine.State) bool { return s.Labels[engine.LabelInstance] == "" }), err
+}
+
+// isMine reports whether this agent has made a container, which it may not have
+// though Docker finds it by our label: see [labelsOf].
+func (e *Engine) isMine(s engine.State) bool {
+	return s.Labels[engine.LabelInstance] == e.config.Instance
 }
 
 // mine selects what carries our instance label.
@@ -138,7 +146,7 @@ func (e *Engine) Inspect(ctx context.Context, id string) (engine.State, error) {
 func stateOf(c container.InspectResponse) engine.State {
 	s := engine.State{ID: c.ID, Name: strings.TrimPrefix(c.Name, "/")}
 	if c.Config != nil {
-		s.Labels = ours(c.Config.Labels)
+		s.Labels = labelsOf(s.Name, c.Config.Labels)
 	}
 	if c.State == nil {
 		return s
@@ -202,7 +210,9 @@ func (e *Engine) Watch(ctx context.Context, fn func(engine.State)) error {
 			if err != nil {
 				return err
 			}
-			fn(state)
+			if e.isMine(state) {
+				fn(state)
+			}
 		case err := <-errs:
 			if err == nil && ctx.Err() == nil {
 				err = session.AsError(unavailable(context.Canceled), codeUnavailable)
@@ -225,7 +235,8 @@ func (e *Engine) changed(ctx context.Context, message events.Message) (engine.St
 	id := message.Actor.ID
 	state, err := e.Inspect(ctx, id)
 	if errIsGone(err) {
-		return engine.State{ID: id, Name: message.Actor.Attributes["name"], Labels: ours(message.Actor.Attributes), Gone: true}, nil
+		name := message.Actor.Attributes["name"]
+		return engine.State{ID: id, Name: name, Labels: labelsOf(name, message.Actor.Attributes), Gone: true}, nil
 	}
 	return state, err
 }

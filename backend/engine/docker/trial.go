@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/docker/docker/api/types/container"
@@ -20,6 +21,9 @@ import (
 // labelTrial marks the containers of trials with the instance whose they are.
 // They carry no other label, so that nobody takes them for a session.
 const labelTrial = "slipway.trial"
+
+// trialName begins their names.
+const trialName = "slipway-trial-"
 
 // trialImage holds no file at all. It stays for the next trial.
 const (
@@ -51,7 +55,7 @@ func (e *Engine) trial(ctx context.Context, known *facts, way engine.AttachWay, 
 	}
 	handIn(way, ids, config, host)
 	// By name, because the daemon may have made it although the answer was cut off.
-	name := "slipway-trial-" + strings.ToLower(rand.Text()[:8])
+	name := trialName + strings.ToLower(rand.Text()[:8])
 	defer e.endTrial(ctx, name)
 	if _, err := e.api.ContainerCreate(ctx, config, host, nil, nil, name); err != nil {
 		return e.judge(ctx, err)
@@ -90,6 +94,9 @@ func (e *Engine) sweepTrials(ctx context.Context) error {
 		return failure(ctx, "list", err)
 	}
 	for _, c := range left {
+		if !slices.ContainsFunc(c.Names, func(name string) bool { return strings.HasPrefix(name, "/"+trialName) }) {
+			continue // an image has the label, and no trial of ours runs it
+		}
 		if err := e.removeContainer(ctx, c.ID); err != nil {
 			return err
 		}
