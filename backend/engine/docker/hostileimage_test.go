@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -94,6 +95,8 @@ func newShared(t testing.TB) *shared {
 }
 
 // state says whose the folder's files are, who may do what, and what they hold.
+// Docker makes the places for mounts of its own where a link of the image leads,
+// and they stay empty.
 func (s *shared) state(t testing.TB) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -104,6 +107,9 @@ func (s *shared) state(t testing.TB) map[string]string {
 		var stat syscall.Stat_t
 		if err := syscall.Lstat(path, &stat); err != nil {
 			return err
+		}
+		if slices.Contains([]string{"hosts", "hostname", "resolv.conf"}, entry.Name()) && stat.Size == 0 {
+			return nil
 		}
 		content := ""
 		if entry.Type().IsRegular() {
@@ -140,11 +146,10 @@ func TestHostileImagesLeadTheGuestNowhere(t *testing.T) {
 		{"/.slipway is a link", []entry{linkTo(".slipway", "x")}, "/data", unsafe, "/.slipway is a link"},
 		{"/.slipway/link is a link", []entry{linkTo(".slipway/link", "/x")}, "/data", unsafe, "/.slipway/link is a link"},
 		{"the folder is led over the link", []entry{linkTo("a/b/c", "/.slipway/link")}, "/a/b/c", unsafe, "/.slipway/link is not what Slipway has mounted there"},
-		{"/dev is a link", []entry{linkTo("dev", "x")}, "/data", unsafe, "/dev is a link"},
-		{"/etc is a link", []entry{linkTo("etc", "/x")}, "/data", "session_start_no-user", "/etc is a link"},
+		{"/dev is a link, which Docker replaces", []entry{linkTo("dev", "x")}, "/data", "", ""},
+		{"/etc is a link, which Docker replaces", []entry{linkTo("etc", "/data")}, "/data", "", ""},
 		{"the folder is led over /etc", []entry{linkTo("data", "/etc")}, "/data", "session_start_no-user", "/etc is a mount"},
 		{"/etc/passwd is a link", []entry{linkTo("etc/passwd", "/data/passwd")}, "/data", "session_start_no-user", "/etc/passwd is a link"},
-		{"/etc/passwd is a pipe", []entry{{Header: tar.Header{Typeflag: tar.TypeFifo, Name: "etc/passwd", Mode: 0o644}}}, "/data", "session_start_no-user", "/etc/passwd is not a file"},
 		{"/etc/passwd is a device", []entry{{Header: tar.Header{Typeflag: tar.TypeChar, Name: "etc/passwd", Mode: 0o666, Devmajor: 1, Devminor: 5}}}, "/data", "session_start_no-user", "/etc/passwd is not a file"},
 		{"/etc/skel is a link", []entry{linkTo("etc/skel", "/data")}, "/data", "", ""},
 		{"/etc/skel is a link upwards", []entry{linkTo("etc/skel", "../data")}, "/data", "", ""},

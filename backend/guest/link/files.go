@@ -138,59 +138,57 @@ func (p *PieceReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-func fileCall[T any](ctx context.Context, c *Client, call FileCall) (T, error) {
-	var result T
-	err := c.call(ctx, Request{Op: OpFile, File: &call}, &result)
-	return result, err
-}
+// onFiles is a request for files.
+func onFiles(call FileCall) Request { return Request{Op: OpFile, File: &call} }
 
 // ListFiles is [session.Files] in one container, as are those that follow.
 func (c *Client) ListFiles(ctx context.Context, req session.ListRequest) (session.FileListing, error) {
-	return fileCall[session.FileListing](ctx, c, FileCall{Op: FileList, List: &req})
+	listing, err := ask[fileListing](ctx, c, onFiles(FileCall{Op: FileList, List: &req}))
+	return session.FileListing(listing), err
 }
 
 // StatFile describes a file.
 func (c *Client) StatFile(ctx context.Context, path session.FilePath) (session.FileInfo, error) {
-	return fileCall[session.FileInfo](ctx, c, FileCall{Op: FileStat, Path: path})
+	info, err := ask[fileInfo](ctx, c, onFiles(FileCall{Op: FileStat, Path: path}))
+	return session.FileInfo(info), err
 }
 
 // ChecksumFile returns a file's SHA-256.
 func (c *Client) ChecksumFile(ctx context.Context, path session.FilePath) (string, error) {
-	return fileCall[string](ctx, c, FileCall{Op: FileChecksum, Path: path})
+	sum, err := ask[checksum](ctx, c, onFiles(FileCall{Op: FileChecksum, Path: path}))
+	return string(sum), err
 }
 
 // UploadOffset says where an upload stands.
 func (c *Client) UploadOffset(ctx context.Context, up session.Upload) (int64, error) {
-	return fileCall[int64](ctx, c, FileCall{Op: FileOffset, Upload: &up})
+	there, err := ask[offset](ctx, c, onFiles(FileCall{Op: FileOffset, Upload: &up}))
+	return int64(there), err
 }
 
 // FinishUpload makes an upload's file appear.
 func (c *Client) FinishUpload(ctx context.Context, req session.FinishRequest) (session.FileInfo, error) {
-	return fileCall[session.FileInfo](ctx, c, FileCall{Op: FileFinish, Finish: &req})
+	info, err := ask[fileInfo](ctx, c, onFiles(FileCall{Op: FileFinish, Finish: &req}))
+	return session.FileInfo(info), err
 }
 
 // DropUpload forgets an upload.
 func (c *Client) DropUpload(ctx context.Context, up session.Upload) error {
-	_, err := fileCall[struct{}](ctx, c, FileCall{Op: FileDrop, Upload: &up})
-	return err
+	return c.call(ctx, onFiles(FileCall{Op: FileDrop, Upload: &up}), nil)
 }
 
 // MakeDirectory makes a directory.
 func (c *Client) MakeDirectory(ctx context.Context, path session.FilePath, parents bool) error {
-	_, err := fileCall[struct{}](ctx, c, FileCall{Op: FileMkdir, Path: path, All: parents})
-	return err
+	return c.call(ctx, onFiles(FileCall{Op: FileMkdir, Path: path, All: parents}), nil)
 }
 
 // MoveFile renames a file.
 func (c *Client) MoveFile(ctx context.Context, from, to session.FilePath) error {
-	_, err := fileCall[struct{}](ctx, c, FileCall{Op: FileMove, Path: from, To: to})
-	return err
+	return c.call(ctx, onFiles(FileCall{Op: FileMove, Path: from, To: to}), nil)
 }
 
 // RemoveFile removes a file.
 func (c *Client) RemoveFile(ctx context.Context, path session.FilePath, recursive bool) error {
-	_, err := fileCall[struct{}](ctx, c, FileCall{Op: FileRemove, Path: path, All: recursive})
-	return err
+	return c.call(ctx, onFiles(FileCall{Op: FileRemove, Path: path, All: recursive}), nil)
 }
 
 // ReadFile reads a file. ctx bounds only the opening.
@@ -248,7 +246,7 @@ func (c *Client) WriteUpload(ctx context.Context, up session.Upload, from io.Rea
 			_ = stream.Close()
 		}
 	}()
-	var there int64
+	var there offset
 	if err := readReply(stream, &there); err != nil {
 		select {
 		case own := <-broke:
@@ -257,5 +255,5 @@ func (c *Client) WriteUpload(ctx context.Context, up session.Upload, from io.Rea
 			return 0, callError(ctx, err)
 		}
 	}
-	return there, nil
+	return int64(there), nil
 }

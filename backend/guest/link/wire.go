@@ -1,6 +1,7 @@
 package link
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -149,11 +150,12 @@ func ReadMessage(r io.Reader, value any) error {
 	if length > MaxMessage {
 		return fmt.Errorf("message of %d bytes is longer than %d", length, MaxMessage)
 	}
-	body := make([]byte, length)
-	if _, err := io.ReadFull(r, body); err != nil {
+	// It grows with what comes: a length by itself takes no memory.
+	var body bytes.Buffer
+	if _, err := io.CopyN(&body, r, int64(length)); err != nil {
 		return errors.Join(io.ErrUnexpectedEOF, err)
 	}
-	if err := json.Unmarshal(body, value); err != nil {
+	if err := json.Unmarshal(body.Bytes(), value); err != nil {
 		return fmt.Errorf("decode message: %w", err)
 	}
 	return nil
@@ -179,16 +181,19 @@ func CauseOf(failure error) *session.Cause {
 }
 
 // readReply reads the answer to a request into value, which may be nil.
-func readReply(r io.Reader, value any) error {
-	var answer reply
-	if err := ReadMessage(r, &answer); err != nil {
+func readReply(r io.Reader, value answer) error {
+	var said reply
+	if err := ReadMessage(r, &said); err != nil {
 		return err
 	}
-	if answer.Error != nil {
-		return &session.Error{Code: answer.Error.Code, Message: answer.Error.Message, Hint: answer.Error.Hint}
+	if cause := checkCause(said.Error); cause != nil {
+		return &session.Error{Code: cause.Code, Message: cause.Message, Hint: cause.Hint}
 	}
 	if value == nil {
 		return nil
 	}
-	return json.Unmarshal(answer.OK, value)
+	if err := json.Unmarshal(said.OK, value); err != nil {
+		return err
+	}
+	return value.check()
 }
