@@ -124,7 +124,12 @@ func TestAppsThatAnImageDeclares(t *testing.T) {
 			labelApps:     `[{"id":"A b","port":8080},{"id":"port-1","port":8081},{"id":"notebook","port":8082},{"id":"x","port":80},{"id":"y","port":7431},{"id":"z","port":99999}]`,
 			labelServices: "notebook:http:8888,q:http:99999999999999999999",
 		}, ""},
-		"no JSON": {map[string]string{labelApps: "streamlit"}, ""},
+		"a title, path or length that leads elsewhere": {map[string]string{
+			labelApps: `[{"id":"a","title":"\u001b[2Jx","port":8080},{"id":"b","title":"\u202egpj","port":8081},{"id":"c","path":"/x\r\nSet-Cookie: y","port":8082},` +
+				`{"id":"d","ready":"/ HTTP/1.1\r\nX: y","port":8083},{"id":"e","path":"\\\\far.example","port":8084},{"id":"f","path":"/` + strings.Repeat("x", 600) + `","port":8085}]`,
+		}, ""},
+		"more than fits": {map[string]string{labelApps: `[{"id":"a","port":8080}]`, labelServices: strings.Repeat("x", 1<<20)}, ""},
+		"no JSON":        {map[string]string{labelApps: "streamlit"}, ""},
 	} {
 		var got []string
 		for _, p := range declaredBy(c.labels) {

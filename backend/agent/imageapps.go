@@ -20,8 +20,13 @@ const (
 	labelServices = "ai.backend.service-ports"
 )
 
-// maxDeclared is how many apps an image may declare.
-const maxDeclared = 20
+// How much an image may say of its apps.
+const (
+	maxDeclared = 20       // apps
+	maxLabel    = 64 << 10 // bytes of a label
+	maxAppTitle = 64       // bytes
+	maxAppPath  = 512      // bytes
+)
 
 // declaration is one entry of labelApps.
 type declaration struct {
@@ -65,6 +70,9 @@ func declaredBy(labels map[string]string) []program {
 		if usable(p) && len(found) < maxDeclared && !slices.ContainsFunc(found, func(other program) bool { return other.id == p.id || other.port == p.port }) {
 			found = append(found, p)
 		}
+	}
+	if len(labels[labelApps]) > maxLabel || len(labels[labelServices]) > maxLabel {
+		return nil
 	}
 	var list []declaration
 	if json.Unmarshal([]byte(labels[labelApps]), &list) == nil {
@@ -114,9 +122,16 @@ func splitServices(text string) func(yield func(program) bool) {
 var appID = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
 // usable reports whether an image may declare p: an id that fits into a host
-// name and is nobody else's, and a port that is not Slipway's own.
+// name and is nobody else's, a port that is not Slipway's own, a title that can be
+// shown, and paths that can stand in an address.
 func usable(p program) bool {
 	known := slices.ContainsFunc(programs, func(own program) bool { return own.id == p.id })
 	return !known && len(p.id) <= 32 && appID.MatchString(p.id) && !strings.HasPrefix(p.id, portPrefix) &&
-		p.port >= 1024 && p.port <= 65535 && !session.ReservedPort(p.port) && len(p.title) <= 64
+		p.port >= 1024 && p.port <= 65535 && !session.ReservedPort(p.port) &&
+		len(p.title) <= maxAppTitle && printable(p.title) && addressable(p.path) && addressable(p.ready)
+}
+
+// addressable reports whether text may be the path of an address as it is.
+func addressable(text string) bool {
+	return len(text) <= maxAppPath && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"<>\\`, r) })
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"unicode"
 
 	"slipway/backend/engine"
 	"slipway/backend/pace"
@@ -86,7 +87,7 @@ func label(state engine.State, name, otherwise string) string {
 
 func printable(text string) bool {
 	for _, r := range text {
-		if r < ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' || r == '\ufffd' {
+		if unicode.Is(unicode.C, r) || r == '\u2028' || r == '\u2029' || r == '\ufffd' {
 			return false
 		}
 	}
