@@ -256,6 +256,50 @@ func TestASessionWithTheHomeMountedRulesNothing(t *testing.T) {
 	p.refuses(agent, whole)
 }
 
+// TestASessionDoesNotReachTheLoopbackOfTheMachine listens where a control plane
+// does. A spec has no word for a network, and the engine takes none but ours.
+func TestASessionDoesNotReachTheLoopbackOfTheMachine(t *testing.T) {
+	p := liveAt(t, enginetest.RequireDocker(t))
+	plane, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plane.Close() //nolint:errcheck // the test ends
+	reached := make(chan net.Addr, 100)
+	go func() {
+		for {
+			conn, err := plane.Accept()
+			if err != nil {
+				return
+			}
+			reached <- conn.RemoteAddr()
+			_ = conn.Close()
+		}
+	}()
+	_, port, _ := net.SplitHostPort(plane.Addr().String())
+	said := p.run(p.agent(), nil, "cat > /tmp/dial.py <<'END'\n"+dial+"\nEND\npython3 /tmp/dial.py "+port)
+	if !strings.Contains(said, "looked at") || strings.Contains(said, "CONNECTED") || len(reached) > 0 {
+		t.Errorf("reached %d times: %s", len(reached), said)
+	}
+}
+
+// dial tries a port of every address that may be the machine's.
+const dial = `
+import socket, struct, sys
+hosts = ["127.0.0.1", "::1", "0.0.0.0", "host.docker.internal", "localhost"]
+for line in open("/proc/net/route").read().splitlines()[1:]:
+    gateway = int(line.split()[2], 16)
+    if gateway:
+        hosts.append(socket.inet_ntoa(struct.pack("<L", gateway)))
+for host in hosts:
+    try:
+        socket.create_connection((host, int(sys.argv[1])), 3)
+        print("CONNECTED", host, flush=True)
+    except OSError as e:
+        print("failed", host, e, flush=True)
+print("looked at", hosts, flush=True)
+`
+
 // refuses tries to mount what holds nothing but Slipway's own or the machine's, and
 // to give other people what holds it.
 func (p *strangeHome) refuses(agent session.Agent, whole string) {

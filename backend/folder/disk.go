@@ -77,15 +77,15 @@ func InvalidLink(message, hint string) error {
 // CheckLink says why a path of the machine cannot be linked as a folder: it leads
 // to no directory.
 func (d Disk) CheckLink(path string) error {
-	path, invalid := filepath.Clean(path), InvalidLink
+	path = filepath.Clean(path)
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return invalid(fmt.Sprintf("There is no directory %s on this machine.", path), "Make it, or choose another.")
+		return InvalidLink(fmt.Sprintf("There is no directory %s on this machine.", path), "Make it, or choose another.")
 	case err != nil:
-		return invalid(fmt.Sprintf("The directory %s cannot be read.", path), "Check its permissions.")
+		return InvalidLink(fmt.Sprintf("The directory %s cannot be read.", path), "Check its permissions.")
 	case !info.IsDir():
-		return invalid(fmt.Sprintf("%s is not a directory.", path), "Choose the directory that it lies in.")
+		return InvalidLink(fmt.Sprintf("%s is not a directory.", path), "Choose the directory that it lies in.")
 	}
 	return nil
 }
@@ -118,10 +118,13 @@ func (d Disk) Missing(f session.Folder) bool {
 // root opens the directory of a folder. No part of the path of one that is linked
 // may be a link: whoever may write beside it could have it lead elsewhere.
 func (d Disk) root(f session.Folder) (*os.Root, error) {
+	missing := func(err error) error {
+		return &session.Error{Code: "folder_open_missing", Message: fmt.Sprintf("The directory of the folder %s cannot be opened.", f.Name),
+			Hint: "Look whether its disk is there and readable.", Err: err}
+	}
 	root, err := os.OpenRoot(d.Path(f))
 	if err != nil {
-		return nil, &session.Error{Code: "folder_open_missing", Message: fmt.Sprintf("The directory of the folder %s cannot be opened.", f.Name),
-			Hint: "Look whether its disk is there and readable.", Err: err}
+		return nil, missing(err)
 	}
 	if !f.Linked() {
 		return root, nil
@@ -130,7 +133,7 @@ func (d Disk) root(f session.Folder) (*os.Root, error) {
 	real, realErr := filepath.EvalSymlinks(f.Path)
 	at, atErr := os.Lstat(f.Path)
 	if err := errors.Join(err, realErr, atErr); err != nil {
-		return nil, errors.Join(diskError("open", f.Path, err), root.Close())
+		return nil, errors.Join(missing(err), root.Close())
 	}
 	_, inode := identity(opened)
 	if real != f.Path || !os.SameFile(at, opened) || f.Inode != 0 && inode != f.Inode {

@@ -62,11 +62,11 @@ func (p Places) Look(path string, stranger bool) (Found, error) {
 
 func (p Places) judge(found *Found, stranger bool) error {
 	if found.Path == "/" {
-		return forbidden("All of the machine cannot be mounted.", "Mount the directories that you need.")
+		return forbidden("The whole machine cannot be mounted.", "Mount only the directories that you need.")
 	}
 	for _, top := range system {
 		if in(found.Path, top) && !strings.HasPrefix(found.Path, room+"/") {
-			return forbidden(fmt.Sprintf("%s belongs to the system of this machine and cannot be mounted.", found.Path), hintData)
+			return forbidden(fmt.Sprintf("%s is a system directory and cannot be mounted.", found.Path), hintData)
 		}
 	}
 	known := readMounts()
@@ -75,12 +75,12 @@ func (p Places) judge(found *Found, stranger bool) error {
 		socketDir = filepath.Dir(resolved(p.Socket))
 	}
 	for _, private := range p.Own {
-		if err := found.keepOut(known.names(resolved(private)), "Slipway's own files"); err != nil {
+		if err := found.keepOut(known.names(resolved(private)), "Slipway itself"); err != nil {
 			return err
 		}
 	}
 	if p.Engine != "" {
-		if err := found.keepOut(known.names(resolved(p.Engine)), "the engine's own files"); err != nil {
+		if err := found.keepOut(known.names(resolved(p.Engine)), "the engine itself"); err != nil {
 			return err
 		}
 	}
@@ -98,7 +98,7 @@ func (p Places) judge(found *Found, stranger bool) error {
 func (f *Found) keepOut(names []string, what string) error {
 	for _, name := range names {
 		if in(f.Path, name) {
-			return forbidden(fmt.Sprintf("%s holds %s and cannot be mounted.", f.Path, what), hintData)
+			return forbidden(fmt.Sprintf("%s belongs to %s and cannot be mounted.", f.Path, what), hintData)
 		}
 		f.hide(name)
 	}
@@ -110,7 +110,7 @@ func (f *Found) keepOut(names []string, what string) error {
 func (f *Found) keepSocket(names []string) error {
 	for _, name := range names {
 		if f.Path == name {
-			return forbidden(fmt.Sprintf("%s holds the socket of the engine, which gives all of this machine to whoever has it.", f.Path), hintData)
+			return forbidden(fmt.Sprintf("%s holds the engine's socket, which gives full control of this machine.", f.Path), hintData)
 		}
 		f.hide(name)
 	}
@@ -145,13 +145,13 @@ func (p Places) refuseStranger(f Found, known mounts) error {
 	if held == "" {
 		return nil
 	}
-	return forbidden(fmt.Sprintf("%s holds %s, which only the person whose agent this is may mount.", f.Path, held), hintData)
+	return forbidden(fmt.Sprintf("%s contains %s, which must not be shared with other people.", f.Path, held), hintData)
 }
 
 // CodeForbidden is that of a directory that may not be mounted.
 const CodeForbidden = session.Code("session_create_forbidden")
 
-const hintData = "Choose a directory that holds data only."
+const hintData = "Choose a directory that contains only data."
 
 func forbidden(message, hint string) error {
 	return &session.Error{Code: CodeForbidden, Message: message, Hint: hint}

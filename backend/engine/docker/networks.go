@@ -209,7 +209,7 @@ func (e *Engine) checkNetwork(ctx context.Context, c engine.Container) error {
 		return nil
 	}
 	there, err := e.network(ctx, c.Network)
-	if err == nil && there == nil {
+	if err == nil && (there == nil || len(ours(there.Labels)) == 0) { // that of the machine itself is Docker's own
 		return &session.Error{Code: "engine_create_no-network", Message: "The network " + c.Network + " does not exist.", Hint: "Launch the session again."}
 	}
 	return err
