@@ -272,7 +272,7 @@ func lasting(code session.Code) bool {
 	}
 	if strings.HasPrefix(string(code), "engine_") {
 		switch code.Detail() {
-		case session.DetailInvalid, session.DetailForbidden, "no-space", "no-image", "no-guest", "mount-missing", "remote-engine", "wrong-platform", "rate-limited":
+		case session.DetailInvalid, session.DetailForbidden, "no-space", "no-image", "no-guest", "mount-missing", "remote-engine", "wrong-platform", "rate-limited", "changed":
 			return true
 		}
 	}
