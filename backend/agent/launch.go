@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"slipway/backend/engine"
+	"slipway/backend/offlimits"
 	"slipway/backend/session"
 )
 
@@ -267,12 +268,13 @@ func (a *Agent) requeue(l *launch, cause *session.Cause) error {
 // lasting reports whether a failure will be the same the next time.
 func lasting(code session.Code) bool {
 	switch code {
-	case "engine_pull_not-found", "engine_start_failed", "engine_guest_exited", "engine_guest_unsafe-image", "guest_connect_version":
+	case "engine_pull_not-found", "engine_start_failed", "engine_guest_exited", "engine_guest_unsafe-image",
+		"guest_connect_version", "folder_open_changed", offlimits.CodeForbidden:
 		return true
 	}
 	if strings.HasPrefix(string(code), "engine_") {
 		switch code.Detail() {
-		case session.DetailInvalid, session.DetailForbidden, "no-space", "no-image", "no-guest", "mount-missing", "remote-engine", "wrong-platform", "rate-limited", "changed":
+		case session.DetailInvalid, session.DetailForbidden, "no-space", "no-image", "no-guest", "mount-missing", "remote-engine", "wrong-platform", "rate-limited":
 			return true
 		}
 	}

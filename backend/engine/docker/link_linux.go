@@ -44,7 +44,7 @@ func trusted(conn *net.UnixConn) bool {
 	if err != nil {
 		return false
 	}
-	defer process.Close() //nolint:errcheck // only read
+	defer process.Close()                               //nolint:errcheck // only read
 	if process.UID != 0 && process.UID != os.Getuid() { // the second is root of a rootless engine
 		return false
 	}
