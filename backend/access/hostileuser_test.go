@@ -182,7 +182,7 @@ func argument(m reflect.Method, k int, of stake, place session.Place) reflect.Va
 		reflect.TypeFor[session.LaunchRequest](): session.LaunchRequest{Owner: of.owner, Spec: session.Spec{Name: name, Image: "python:3.12"}},
 		reflect.TypeFor[session.Spec]():          session.Spec{Name: mark(of.owner), Image: "python:3.12"},
 		reflect.TypeFor[session.PullRequest]():   session.PullRequest{Ref: "python:3.12-slim", Owner: of.owner},
-		reflect.TypeFor[session.ImageParts](): session.ImageParts{ID: digestOf(50), OS: "linux", Owners: []string{of.owner},
+		reflect.TypeFor[session.ImageParts](): session.ImageParts{ID: digestOf(50), OS: "linux",
 			Layers: []session.ImageLayer{{Digest: digestOf(51), Size: 10}}},
 	}
 	if m.Type.In(k).Kind() == reflect.String && m.Type.In(k).Name() == "string" {
