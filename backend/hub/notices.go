@@ -24,6 +24,7 @@ func (h *Hub) followNotices(ctx context.Context) {
 	watcher := h.Watch(Cursor{}, false)
 	defer watcher.Close()
 	var judge *notify.Judge
+	shown := allowed{}
 	for {
 		event, err := watcher.Next(ctx)
 		if err != nil {
@@ -37,11 +38,41 @@ func (h *Hub) followNotices(ctx context.Context) {
 		case event.Session != nil && event.LastHeard == nil && event.Session.Owner == h.owner:
 			choices := h.Settings()
 			judge.Speak(choices.Language)
-			if n := judge.See(event.Session, h.now()); n != nil && choices.Notifications {
+			n := judge.See(event.Session, h.now())
+			if n != nil && choices.Notifications && (h.near(event.Session.ID) || shown.more(event.Session.Agent, h.now())) {
 				h.showNotice(ctx, *n)
 			}
 		}
 	}
+}
+
+// mostNotices is how many notices of the sessions of one agent on another machine
+// are shown in a minute: it decides what its sessions do.
+const mostNotices = 30
+
+// allowed counts the notices of each agent in the minute that began last.
+type allowed map[string]struct {
+	since time.Time
+	count int
+}
+
+// more counts one more notice and reports whether it is shown.
+func (a allowed) more(agent string, now time.Time) bool {
+	of := a[agent]
+	if now.Sub(of.since) >= time.Minute {
+		of.since, of.count = now, 0
+	}
+	of.count++
+	a[agent] = of
+	return of.count <= mostNotices
+}
+
+// near reports whether a session is one of this process.
+func (h *Hub) near(id session.ID) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	home := h.homes[id]
+	return home != nil && home.remote == nil
 }
 
 // showNotice shows a notice on the desktop, or else on the pages.

@@ -114,6 +114,46 @@ func TestHostileAgentFillsNoMemory(t *testing.T) {
 	}
 }
 
+// TestHostileAgentShowsNoEndlessNotices has an agent end sessions of the person
+// without end, each of which is news.
+func TestHostileAgentShowsNoEndlessNotices(t *testing.T) {
+	f := newFleet(t)
+	f.add(t)
+	watcher := f.Watch(hub.Cursor{}, false)
+	defer watcher.Close()
+	end := func(id string) {
+		s := session.Session{ID: session.ID(id), Name: "many", Owner: "ada", Status: session.Running, Spec: session.Spec{Type: session.Batch},
+			CreatedAt: time.Now()}
+		f.lab.Put(s)
+		s.Status, s.Result = session.Terminated, session.ResultFailure
+		f.lab.Put(s)
+	}
+	count := func(patience time.Duration) (notices int) {
+		quiet, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		for {
+			event, err := watcher.Next(quiet)
+			if err != nil {
+				return notices
+			}
+			if event.Notice != nil {
+				notices++
+			}
+		}
+	}
+	shown := 0
+	for n := 0; shown == 0; n++ { // what ended before notices are followed is no news
+		end(fmt.Sprintf("bbbbbbbbb%03d", n))
+		shown += count(100 * time.Millisecond)
+	}
+	for n := range 200 {
+		end(fmt.Sprintf("ccccccccc%03d", n))
+	}
+	if shown += count(2 * time.Second); shown != 30 {
+		t.Errorf("%d notices are shown", shown)
+	}
+}
+
 func (f *fleet) awaitDistrust(t *testing.T) hub.Agent {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)

@@ -70,6 +70,9 @@ func (j *Judge) See(s *session.Session, now time.Time) *Notice {
 	before := j.known[s.ID]
 	deadline := expires(s)
 	j.known[s.ID] = seen{s.Status, deadline != nil}
+	if !s.Status.Live() {
+		delete(j.known, s.ID) // nothing of it is news any more
+	}
 	notice := func(title, text string) *Notice {
 		title = strings.ReplaceAll(session.Printable(title), "\n", " ")
 		return &Notice{Session: s.ID, Title: clip(title, longestTitle), Text: clip(session.Printable(text), longestText), At: now}
