@@ -229,7 +229,8 @@ func TestOfflineAgentIsShownOverARestartAsOldAsItIs(t *testing.T) {
 	f := newFleet(t)
 	f.lab.Put(session.Session{ID: "bbbbbbbbbbbb", Name: "over-there", Status: session.Running,
 		Result: session.ResultUndefined,
-		Spec:   session.Spec{Image: "a:1", Env: []session.EnvVar{{Name: "API_TOKEN", Value: "hush-hush"}, {Name: "DEPTH", Value: "50"}}}})
+		Spec: session.Spec{Image: "a:1", Env: []session.EnvVar{{Name: "API_TOKEN", Value: "hush-hush"},
+			{Name: "DEPTH", Value: "50"}}}})
 	remote := f.add(t)
 	before := f.awaitOnline(t, "lab", true)
 	remote.SetUp(false)

@@ -122,7 +122,8 @@ func TestHostileAgentShowsNoEndlessNotices(t *testing.T) {
 	watcher := f.Watch(hub.Cursor{}, false)
 	defer watcher.Close()
 	end := func(id string) {
-		s := session.Session{ID: session.ID(id), Name: "many", Owner: "ada", Status: session.Running, Spec: session.Spec{Type: session.Batch},
+		s := session.Session{ID: session.ID(id), Name: "many", Owner: "ada", Status: session.Running,
+			Spec:      session.Spec{Type: session.Batch},
 			CreatedAt: time.Now()}
 		f.lab.Put(s)
 		s.Status, s.Result = session.Terminated, session.ResultFailure

@@ -26,7 +26,8 @@ func (s saying) Run(context.Context, []string, io.Reader) (sshstdio.Result, erro
 
 func TestEveryAnswerHasRules(t *testing.T) {
 	for _, of := range []reflect.Type{
-		reflect.TypeFor[[]daemon.Device](), reflect.TypeFor[daemon.Code](), reflect.TypeFor[daemon.Rotated](), reflect.TypeFor[daemon.Switched](),
+		reflect.TypeFor[[]daemon.Device](), reflect.TypeFor[daemon.Code](), reflect.TypeFor[daemon.Rotated](),
+		reflect.TypeFor[daemon.Switched](),
 		reflect.TypeFor[daemon.Uninstalled](),
 	} {
 		if _, err := gate().Weight(of); err != nil {
@@ -53,7 +54,8 @@ func TestHostileMachineIsNotBelieved(t *testing.T) {
 		}
 	}
 	devices := []daemon.Device{}
-	if err := Ask(t.Context(), saying{text: `[{"key":"k","name":"a\u001b[2Jb"}]`}, "/x", &devices, "devices"); err != nil || strings.ContainsFunc(devices[0].Name, unicode.IsControl) {
+	if err := Ask(t.Context(), saying{text: `[{"key":"k","name":"a\u001b[2Jb"}]`}, "/x", &devices,
+		"devices"); err != nil || strings.ContainsFunc(devices[0].Name, unicode.IsControl) {
 		t.Errorf("%+v, %v", devices, err)
 	}
 }

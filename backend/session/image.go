@@ -24,10 +24,16 @@ var (
 	imageIDRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^sha256:[0-9a-f]{12,64}$`) })
 )
 
-const maxImage = 255
+const (
+	maxImage     = 255
+	maxReference = 512 // with tag and digest
+)
 
 // ValidImage reports whether ref can name an image.
 func ValidImage(ref string) bool {
+	if len(ref) > maxReference {
+		return false
+	}
 	if imageIDRule().MatchString(ref) {
 		return true
 	}

@@ -173,8 +173,12 @@ func (s Spec) validateBatch(f *findings, now time.Time) {
 	case strings.ContainsRune(s.Command, 0):
 		f.add("command", CodeInvalidCommand, "The startup command contains a NUL character.", "Remove it.")
 	}
-	if s.NotBefore != nil && !s.NotBefore.After(now) {
+	switch {
+	case s.NotBefore == nil:
+	case !s.NotBefore.After(now):
 		f.add("notBefore", CodeInvalidStart, "The start time is not in the future.", "Choose a later time, or leave it empty to start at once.")
+	case s.NotBefore.After(now.Add(maxDuration)):
+		f.add("notBefore", CodeInvalidStart, "The start time is more than 520 weeks away.", "Choose an earlier time.")
 	}
 	if s.Timeout < 0 || (s.Timeout > 0 && time.Duration(s.Timeout) < time.Second) || time.Duration(s.Timeout) > maxDuration {
 		f.add("timeout", CodeInvalidTimeout, "The timeout is not between 1 s and 520 w.", "Write a whole number with s, m, h, d or w, for example 30m, or leave it empty.")

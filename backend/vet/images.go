@@ -19,8 +19,8 @@ var images = Tables{
 	},
 	Fields: map[reflect.Type]Fields{
 		reflect.TypeFor[session.Image](): {
-			"ID": imageID, "Refs": List(1000, reference), "Digests": List(1000, reference), "Arch": Maybe(word),
-			"Origin": OrNone(),
+			"ID": imageID, "Refs": GoodOf(1000, reference), "Digests": GoodOf(1000, reference), "Arch": title,
+			"Origin": OrNone(), "CreatedAt": OrZero(Moment),
 			"UsedBy": List(mostSessions), "Received": List(1000, owner),
 		},
 		// An origin is read from labels, which anybody can write: see OrNone.
@@ -35,7 +35,7 @@ var images = Tables{
 		reflect.TypeFor[session.ImageDisk](): {"Images": List(mostSessions)},
 		reflect.TypeFor[session.ImageRoom](): {"Containers": count},
 		reflect.TypeFor[session.ImageParts](): {
-			"ID": imageID, "Refs": List(1000, reference), "Arch": Maybe(word), "OS": Maybe(word),
+			"ID": imageID, "Refs": GoodOf(1000, reference), "Arch": title, "OS": title,
 			"Layers": List(mostLayers), "Owners": List(1000, owner),
 		},
 		reflect.TypeFor[session.ImageLayer](): {"Digest": digest},

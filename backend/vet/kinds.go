@@ -96,7 +96,7 @@ var (
 	digest = Rule{build: text("a digest", isDigest)}
 	// reference can name an image. The grammar is checked where one is chosen.
 	reference = Rule{build: text("the name of an image", func(text string) bool {
-		return made(text, 512, "._:/@+-[]") && strings.IndexByte("-./@:+", text[0]) < 0 && !strings.Contains(text, "..")
+		return made(text, 512, "._:/@+-[]") && strings.IndexByte("-./@:+", text[0]) < 0 && !upward(text)
 	})}
 	imageID = Rule{build: text("the id of an image", session.ValidImageID)}
 	host    = Rule{build: text("the name of a host", func(text string) bool {
@@ -126,16 +126,13 @@ var (
 		return session.CheckSubPath(text) == "" && still(text, mostPath)
 	})}
 	variable = Rule{build: text("the name of a variable", func(text string) bool {
-		return made(text, 1<<10, "_") && (text[0] < '0' || text[0] > '9')
-	})}
-	group = Rule{build: text("a name", func(text string) bool {
-		return made(text, 64, "._-") && strings.IndexByte(".-", text[0]) < 0
+		return made(text, 4<<20, "_") && (text[0] < '0' || text[0] > '9')
 	})}
 
 	// absolute is a path of a machine of whatever system that a person may be shown.
 	absolute = Rule{build: text("an absolute path", func(text string) bool {
 		drive := len(text) > 2 && made(text[:1], 1, "") && text[1] == ':' && (text[2] == '\\' || text[2] == '/')
-		return (drive || strings.HasPrefix(text, "/")) && still(text, mostPath) && !upward(text)
+		return (drive || strings.HasPrefix(text, "/")) && still(text, mostPath)
 	})}
 	// target is where something appears in a session.
 	target = Rule{build: text("a path in a session", func(text string) bool {
@@ -167,7 +164,7 @@ var (
 	part    = Rule{build: whole(0, 1_000_000)} // permyriad as drivers report it
 	exit    = Rule{build: whole(-mostCount, 2*mostCount)}
 	percent = Rule{build: number(0, 100)}
-	amount  = Rule{build: number(0, 1e9)}
+	amount  = Rule{build: number(-1, 1e9)}
 )
 
 // common are the rules of types that are the same wherever they stand.

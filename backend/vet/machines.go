@@ -29,6 +29,7 @@ var devices = Tables{Fields: map[reflect.Type]Fields{
 	},
 	reflect.TypeFor[session.DevicePoint](): {"Util": part, "Temperature": Whole(-1000, 10_000)},
 	reflect.TypeFor[session.Account](): {
+		"Start":   OrZero(Moment),
 		"Session": Maybe(id), "Name": title, "Owner": title, "Label": title, "Device": Maybe(uuid), "Kind": word,
 		"CPUMs": counter, "AllocCPUMs": counter,
 	},

@@ -13,7 +13,8 @@ import (
 // it. What they never do is lead to another directory. Names of directories that
 // are no [session.FilePath] are only shown, and cleaned.
 var places = Tables{Fields: map[reflect.Type]Fields{
-	reflect.TypeFor[session.FileInfo]():    {"Name": fileName, "Size": size, "Mode": Free, "Version": Maybe(mark)},
+	reflect.TypeFor[session.FileInfo](): {"Name": fileName, "Size": size, "Mode": Free,
+		"Modified": OrZero(Moment), "Version": Maybe(mark)},
 	reflect.TypeFor[session.FileListing](): {"Path": filePath, "Entries": List(session.MaxListed), "Total": count},
 	reflect.TypeFor[session.DirectoryListing](): {
 		"Path": Both(directory, Line(mostPath)), "Parent": Maybe(Both(directory, Line(mostPath))),

@@ -218,6 +218,52 @@ var Moment = Rule{build: each(func(at *time.Time) string {
 	return strconv.Itoa(at.Year()) + " is not a year between 1970 and 2200"
 })}
 
+// OrZero is a rule under which what is not good becomes the zero value. It is for
+// what a stranger wrote and an honest agent only passes on.
+func OrZero(rule Rule) Rule {
+	return Rule{build: func(b *builder, t reflect.Type) (check, error) {
+		c, err := rule.build(b, t)
+		if err != nil {
+			return nil, err
+		}
+		return func(v reflect.Value) *Fault {
+			if c(v) != nil {
+				v.SetZero()
+			}
+			return nil
+		}, nil
+	}}
+}
+
+// GoodOf is the rule of lists of which the elements that are not good are left
+// out, at most so many in all.
+func GoodOf(most int, element Rule) Rule {
+	return Rule{build: func(b *builder, t reflect.Type) (check, error) {
+		whole, err := list(most, Free)(b, t)
+		if err != nil {
+			return nil, err
+		}
+		of, err := b.build(t.Elem(), element)
+		if err != nil {
+			return nil, err
+		}
+		return func(v reflect.Value) *Fault {
+			if fault := whole(v); fault != nil {
+				return fault
+			}
+			kept := 0
+			for i := range v.Len() {
+				if of(v.Index(i)) == nil {
+					v.Index(kept).Set(v.Index(i))
+					kept++
+				}
+			}
+			v.SetLen(kept)
+			return nil
+		}, nil
+	}}
+}
+
 // Each is the rule of values of one type of which a function says what is wrong,
 // nothing where they are good.
 func Each[T any](wrong func(*T) string) Rule { return Rule{build: each(wrong)} }

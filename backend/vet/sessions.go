@@ -27,8 +27,8 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.Spec](): {
 		"Name": Maybe(name), "Image": Maybe(reference), "Command": Bytes(128 << 10), "Env": List(session.MaxEnv),
 		"Threads": Whole(0, session.MaxThreads),
-		"Mounts":  List(session.MaxMounts), "Ports": List(session.MaxPorts, port), "Agent": Maybe(group),
-		"Group":   Maybe(group),
+		"Mounts":  List(session.MaxMounts), "Ports": List(session.MaxPorts, port), "Agent": Line(64),
+		"Group": Line(64), "NotBefore": OrZero(Moment),
 		"Cluster": Whole(0, session.MaxCluster), "Priority": Whole(0, session.MaxPriority),
 		"After": List(session.MaxAfter, idOrName),
 		"Label": label, "CommitOnEnd": Whole(0, session.MaxCommitOnEnd),
@@ -40,7 +40,7 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 	},
 	reflect.TypeFor[session.IdlePolicy](): {},
 	reflect.TypeFor[session.UsePolicy]():  {"CPU": percent, "Memory": percent, "GPU": percent, "VRAM": percent},
-	reflect.TypeFor[gpu.Request]():        {"Devices": Whole(0, mostDevices), "Profile": Maybe(mark), "Count": count},
+	reflect.TypeFor[gpu.Request]():        {"Devices": Whole(0, mostDevices), "Profile": Line(128), "Count": count},
 	reflect.TypeFor[session.Warning]():    {"Title": title, "Text": message, "Device": Maybe(uuid)},
 	reflect.TypeFor[session.Wait]():       {"Message": message, "Said": said, "Position": count},
 	reflect.TypeFor[session.Pull]():       {"LayersDone": count, "Layers": count},
@@ -64,11 +64,11 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 	},
 	reflect.TypeFor[session.Step](): {"Step": word, "Message": message, "Said": said, "Code": Maybe(code)},
 	reflect.TypeFor[session.Terminal](): {
-		"ID": mark, "Title": title, "Kernel": Maybe(kernel), "Cols": port, "Rows": port, "Start": counter,
+		"ID": mark, "Title": title, "Kernel": Maybe(kernel), "Cols": OrZero(port), "Rows": OrZero(port), "Start": counter,
 		"End": counter, "ExitCode": exit,
 	},
 	reflect.TypeFor[session.App](): {
-		"ID": app, "Title": title, "Kind": word, "Port": port, "Path": Maybe(address), "Dir": Maybe(absolute),
+		"ID": app, "Title": title, "Kind": word, "Port": port, "Path": OrZero(Maybe(address)), "Dir": Line(mostPath),
 	},
 	reflect.TypeFor[session.SSHHost]():    {"Key": key},
 	reflect.TypeFor[session.FieldError](): {"Field": title, "Message": message, "Hint": message},

@@ -1,6 +1,7 @@
 package vet
 
 import (
+	"encoding/json"
 	"errors"
 	"math"
 	"reflect"
@@ -44,7 +45,8 @@ func TestAFaultNamesItsPlace(t *testing.T) {
 	}})
 	err := gate.Check(&odd{List: []undecided{{"good"}, {"a\x1b[2J" + strings.Repeat("b", 100)}}})
 	var fault *Fault
-	if !errors.As(err, &fault) || fault.Field != "list[1].name" || strings.ContainsAny(fault.Error(), "\x1b\n") || len(fault.Error()) > 120 {
+	if !errors.As(err, &fault) || fault.Field != "list[1].name" || strings.ContainsAny(fault.Error(), "\x1b\n") ||
+		len(fault.Error()) > 120 {
 		t.Errorf("it came as %v", err)
 	}
 	if err := gate.Check(&odd{List: make([]undecided, 3)}); err == nil {
@@ -67,7 +69,8 @@ func TestTextsForPeopleAreCleaned(t *testing.T) {
 }
 
 func TestWhatAnImageSaysOfItselfIsNotItsAgentsFault(t *testing.T) {
-	image := session.Image{ID: "sha256:" + strings.Repeat("0a", 32), Origin: &session.ImageOrigin{Name: "x\n", Session: "../.."},
+	image := session.Image{ID: "sha256:" + strings.Repeat("0a", 32), Origin: &session.ImageOrigin{Name: "x\n",
+		Session: "../.."},
 		Labels: map[string]string{"good": "a\x1bb", "bad\nkey": "c"}}
 	if err := Check(&image); err != nil {
 		t.Fatal(err)
@@ -113,4 +116,30 @@ func TestNumbersAndTimesAreBounded(t *testing.T) {
 			t.Errorf("what is %s is good: %+v", name, bad)
 		}
 	}
+}
+
+// FuzzAcceptedSpecsAreBelieved looks for a spec that an agent accepts and that is
+// refused when it tells of it: whoever launched it would have the agent
+// distrusted by everybody else.
+func FuzzAcceptedSpecsAreBelieved(f *testing.F) {
+	for _, raw := range []string{
+		`{"type":"batch","image":"localhost:5000/a_b/c:V1..2","command":"a\nb\u001b","notBefore":"2026-12-01T00:00:00Z","timeout":"3w","label":"실험 1","group":"x\ny"}`,
+		`{"image":"[::1]:5000/a@sha256:` + strings.Repeat("0a", 32) +
+			`","mounts":[{"source":"/data/../x y","target":"z/","readOnly":true},{"folder":".cache","path":"a/"},{"source":"C:\\data"}]}`,
+		`{"image":"a","env":[{"name":"_","value":"\u001b[2J\n"}],"ports":[8080],"after":["aaaaaaaaaaaa","other"],"accelerator":{"profile":"x y","count":2},"cluster":8}`,
+		`{"image":"a","name":"_a.b-c_","idle":{"lifetime":"1h","use":{"window":"30m","cpu":0.1,"any":true}},"commitOnEnd":50,"priority":100,"pendingTimeout":"520w"}`,
+	} {
+		f.Add([]byte(raw))
+	}
+	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var spec session.Spec
+		if json.Unmarshal(raw, &spec) != nil || spec.Validate(now, session.Limits{CPUs: 1 << 16, Memory: 1 << 50}) != nil {
+			return
+		}
+		full := spec.WithDefaults()
+		if err := Check(&full); err != nil {
+			t.Errorf("%s: %v", raw, err)
+		}
+	})
 }
