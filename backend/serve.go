@@ -264,7 +264,8 @@ func (p *plane) answer(ctx context.Context) error {
 	p.config.demo.tellTime(&serving)
 	saved := p.config.Home.SaveServing(serving)
 	if saved == nil && p.config.Ready != nil {
-		p.config.Ready(Ready{URL: url, LoginURL: url + "/login?code=" + p.server.LoginCode(server.FirstCodeLife), Engine: p.local.Kind, Note: p.local.Note})
+		login := url + "/login?code=" + p.server.LoginCode(server.FirstCodeLife)
+		p.config.Ready(Ready{URL: url, LoginURL: login, Engine: p.local.Kind, Note: p.local.Note})
 	}
 	if saved != nil {
 		return errors.Join(saved, p.listener.Close(), <-failed)

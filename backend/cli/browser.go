@@ -68,7 +68,8 @@ func startBrowser(target string) error {
 
 // sayLogin tells a person at the terminal how a browser gets in.
 func (p *program) sayLogin(ready Ready) {
-	fmt.Fprintf(p.Stdout, "Open this address to log a browser in. It works once, within ten minutes:\n\n  %s\n\n", ready.LoginURL)
+	fmt.Fprintln(p.Stdout, "Open this address to log a browser in. It works once, within ten minutes:")
+	fmt.Fprintf(p.Stdout, "\n  %s\n\n", ready.LoginURL)
 	if p.asksForLogins() {
 		fmt.Fprintln(p.Stdout, "Press Enter for a new address.")
 	}

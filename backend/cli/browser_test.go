@@ -50,7 +50,9 @@ func TestNoCodeIsAmongAProcesssArguments(t *testing.T) {
 		for _, known := range []bool{true, false} {
 			arguments := fakeBrowser(t)
 			f := newPlane(t)
-			f.handle("POST /api/v1/window", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, api.Shown{}) })
+			f.handle("POST /api/v1/window", func(w http.ResponseWriter, _ *http.Request) {
+				reply(w, http.StatusOK, api.Shown{})
+			})
 			f.handle("POST /api/v1/login", func(w http.ResponseWriter, _ *http.Request) {
 				reply(w, http.StatusCreated, api.LoginLink{URL: secret})
 			})

@@ -258,7 +258,8 @@ const deepest = 250
 
 func (j *copying) downloadTree(ctx context.Context, root *os.Root, source, target string) error {
 	if strings.Count(target, string(filepath.Separator)) > deepest {
-		return &failure{code: "cli_copy_too-deep", exit: ExitFailure, message: "The directories lie too deep.", hint: "Copy parts of it."}
+		return &failure{code: "cli_copy_too-deep", exit: ExitFailure, message: "The directories lie too deep.",
+			hint: "Copy parts of it."}
 	}
 	if err := root.MkdirAll(target, 0o755); err != nil {
 		return noLocal(target, err)

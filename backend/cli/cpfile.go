@@ -239,7 +239,8 @@ func (j *copying) receive(ctx context.Context, into *incoming, source string, in
 		return &lostError{lost}
 	}
 	if more, _ := io.ReadFull(response.Body, make([]byte, 1)); more > 0 {
-		return &failure{code: "cli_copy_changed", exit: ExitFailure, message: source + " is longer than it was.", hint: "Copy it again."}
+		return &failure{code: "cli_copy_changed", exit: ExitFailure, message: source + " is longer than it was.",
+			hint: "Copy it again."}
 	}
 	return nil
 }

@@ -59,7 +59,8 @@ func TestACopyStaysInItsDirectory(t *testing.T) {
 	}
 	link := file("link")
 	link.Link = true
-	first = append(first, file("honest"), link, api.FileInfo{Name: "out", Kind: "directory"}, api.FileInfo{Name: "fine", Kind: "directory"})
+	out, fine := api.FileInfo{Name: "out", Kind: "directory"}, api.FileInfo{Name: "fine", Kind: "directory"}
+	first = append(first, file("honest"), link, out, fine)
 	f := newPlane(t)
 	serveFiles(f, first, []api.FileInfo{file("evil")}, evil)
 	around := t.TempDir()

@@ -202,7 +202,8 @@ left is in the trash then, from where it can be restored, or purged to its end.`
 		if !yes && f.State != "deleting" {
 			question := fmt.Sprintf("Delete the folder %s with all that is in it for ever?", session.Printable(f.Name))
 			if f.Path != "" {
-				question = fmt.Sprintf("Forget the folder %s? What is in %s stays.", session.Printable(f.Name), session.Printable(f.Path))
+				question = fmt.Sprintf("Forget the folder %s? What is in %s stays.",
+					session.Printable(f.Name), session.Printable(f.Path))
 			}
 			if err := p.confirm(ctx, question); err != nil {
 				return api.Operation{}, err

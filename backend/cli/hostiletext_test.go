@@ -74,7 +74,7 @@ func newHostilePlane(t *testing.T) *plane {
 				s.Status, answer = "TERMINATED", s
 			}
 			if o, ok := answer.(api.Operation); ok {
-				o.State, o.Prompt, answer = "failed", nil, o
+				o.State, o.Prompt = "failed", nil
 				o.Steps[0].State = "failed"
 				answer = o
 			}
@@ -99,7 +99,7 @@ func leaves(cmd *cobra.Command) [][]string {
 // ownStreams are the commands that carry what another program writes, that start
 // one, or that serve.
 var ownStreams = map[string]bool{
-	"serve": true, "demo": true, "attach": true, "exec": true, "logs": true, "ssh": true, "ssh-proxy": true, "agent bridge": true,
+	"serve": true, "demo": true, "attach": true, "exec": true, "logs": true, "ssh": true, "ssh-proxy": true,
 }
 
 // TestNothingPrintedMovesTheCursor runs every command against a control plane
@@ -137,7 +137,8 @@ func checkPrinted(t *testing.T, what, text string) {
 		t.Errorf("%s is not UTF-8", what)
 	}
 	for line := range strings.Lines(text) {
-		if strings.ContainsFunc(strings.TrimSuffix(line, "\n"), func(r rune) bool { return r != '\t' && session.Unprintable(r) }) {
+		odd := func(r rune) bool { return r != '\t' && session.Unprintable(r) }
+		if strings.ContainsFunc(strings.TrimSuffix(line, "\n"), odd) {
 			t.Errorf("%s prints %.300q", what, line)
 		}
 	}
@@ -173,7 +174,8 @@ func TestOneCellDoesNotWidenATableWithoutEnd(t *testing.T) {
 // A program that reads -o json gets every character.
 func TestJSONKeepsEveryCharacter(t *testing.T) {
 	f := newPlane(t)
-	want := api.Session{ID: "abcdefghijkl", Name: strings.TrimSuffix(hostileText, "\xff"), Status: "RUNNING", CreatedAt: noon}
+	name := strings.TrimSuffix(hostileText, "\xff")
+	want := api.Session{ID: "abcdefghijkl", Name: name, Status: "RUNNING", CreatedAt: noon}
 	f.set(want)
 	result := f.run(t, "show", "abcdefghijkl", "-o", "json")
 	var got api.Session

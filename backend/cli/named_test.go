@@ -60,7 +60,8 @@ func eachText(t *testing.T, root string, check func(where, text string)) {
 			return err
 		}
 		name := entry.Name()
-		if entry.IsDir() && (slices.Contains([]string{"node_modules", "dist", "testdata", ".cache", "bin"}, name) || len(name) > 2 && name[0] == '.') {
+		hidden := len(name) > 2 && name[0] == '.' // and not the folder itself
+		if entry.IsDir() && (hidden || slices.Contains([]string{"node_modules", "dist", "testdata", "bin"}, name)) {
 			return fs.SkipDir
 		}
 		isTest := strings.HasSuffix(name, "_test.go") || strings.Contains(name, ".test.")

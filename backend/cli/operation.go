@@ -55,7 +55,9 @@ func (p *program) operates(begin func(context.Context, *client, []string) (api.O
 		if err != nil {
 			return err
 		}
-		show := &operationView{w: p.raw.err, oneLine: isTerminal(p.raw.err), quiet: p.output == outputJSON, shown: map[string]string{}}
+		show := &operationView{
+			w: p.raw.err, oneLine: isTerminal(p.raw.err), quiet: p.output == outputJSON, shown: map[string]string{},
+		}
 		ended, err := p.watchOperation(ctx, c, begun, show)
 		if ctx.Err() != nil {
 			ended, err = p.giveUp(ctx, c, begun, show)
@@ -206,8 +208,9 @@ func (p *program) ask(ctx context.Context, prompt api.Prompt) (string, error) {
 	if !ok || !term.IsTerminal(int(in.Fd())) {
 		tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 		if err != nil {
-			return "", &failure{code: "cli_ask_unavailable", exit: ExitFailure, message: "It asks: " + session.Printable(prompt.Text),
-				hint: "Run this where you can type, or answer in the user interface."}
+			return "", &failure{code: "cli_ask_unavailable", exit: ExitFailure,
+				message: "It asks: " + session.Printable(prompt.Text),
+				hint:    "Run this where you can type, or answer in the user interface."}
 		}
 		defer tty.Close()
 		in = tty

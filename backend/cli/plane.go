@@ -137,8 +137,9 @@ func (p *program) loginCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "login [--open | --print]",
 		Short: "Log a browser in: print a one-time address and, on a desktop, open it",
-		Long:  "Login prints an address that logs a browser in, once, within one minute. At a terminal of a\ndesktop it opens the browser as well.",
-		Args:  exactly(0, "no argument"),
+		Long: `Login prints an address that logs a browser in, once, within one minute. At a terminal of a
+desktop it opens the browser as well.`,
+		Args: exactly(0, "no argument"),
 	}
 	cmd.Flags().BoolVar(&open, "open", false, "open the browser wherever this runs")
 	cmd.Flags().BoolVar(&printOnly, "print", false, "only print the address")

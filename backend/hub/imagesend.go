@@ -27,7 +27,8 @@ const corruptMost = 3
 // for another try. Fails with image_send_invalid, agent_find_not-found.
 func (h *Hub) SendImage(req ImageSending) (Operation, error) {
 	if !session.ValidImage(req.Image) {
-		return Operation{}, &session.Error{Code: "image_send_invalid", Message: fmt.Sprintf("%q is not the name of an image.", req.Image), Hint: "slipway image ls shows them."}
+		return Operation{}, &session.Error{Code: "image_send_invalid", Hint: "slipway image ls shows them.",
+			Message: fmt.Sprintf("%q is not the name of an image.", req.Image)}
 	}
 	if req.From == req.To {
 		return Operation{}, &session.Error{Code: "image_send_invalid", Message: "The image would go from " + req.From + " to itself.", Hint: "Choose another agent."}

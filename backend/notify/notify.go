@@ -74,8 +74,8 @@ func (j *Judge) See(s *session.Session, now time.Time) *Notice {
 		delete(j.known, s.ID) // nothing of it is news any more
 	}
 	notice := func(title, text string) *Notice {
-		title = strings.ReplaceAll(session.Printable(title), "\n", " ")
-		return &Notice{Session: s.ID, Title: clip(title, longestTitle), Text: clip(session.Printable(text), longestText), At: now}
+		title = clip(strings.ReplaceAll(session.Printable(title), "\n", " "), longestTitle)
+		return &Notice{Session: s.ID, Title: title, Text: clip(session.Printable(text), longestText), At: now}
 	}
 	switch {
 	case s.Status == before.status && deadline != nil && !before.warned:

@@ -48,7 +48,8 @@ func TestANoticeIsText(t *testing.T) {
 	if n == nil {
 		t.Fatal("it is not told")
 	}
-	if len(n.Title) > 500 || !strings.HasPrefix(n.Title, `"x]0;owned gnp.exe`) || strings.ContainsFunc(n.Title, session.Unprintable) {
+	if len(n.Title) > 500 || !strings.HasPrefix(n.Title, `"x]0;owned gnp.exe`) ||
+		strings.ContainsFunc(n.Title, session.Unprintable) {
 		t.Errorf("the title is %.200q", n.Title)
 	}
 }

@@ -39,7 +39,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 	api := strings.HasPrefix(r.URL.Path, "/api/")
 	if !fromOwnPage(r) && (api || !isNavigation(r)) {
-		s.fail(w, r, &session.Error{Code: codeBadOrigin, Message: "This request comes from another page.", Hint: "Open Slipway itself: slipway login --open"})
+		s.fail(w, r, &session.Error{Code: codeBadOrigin, Message: "This request comes from another page.",
+			Hint: "Open Slipway itself: slipway login --open"})
 		return
 	}
 	switch {

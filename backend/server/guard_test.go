@@ -161,7 +161,8 @@ func TestLogin(t *testing.T) {
 	t.Run("it goes on to pages of our own only", func(t *testing.T) {
 		w := start(t)
 		for next, want := range map[string]string{"/sessions?tab=all": "/sessions?tab=all", "//evil.example": "/", "https://evil.example": "/", `/\evil.example`: "/", "sessions": "/", "": "/", "javascript:x": "/"} {
-			_, body := do(t, http.DefaultClient, w.request(t, "GET", "/login?code="+w.server.LoginCode(time.Minute)+"&next="+url.QueryEscape(next), ""))
+			link := "/login?code=" + w.server.LoginCode(time.Minute) + "&next=" + url.QueryEscape(next)
+			_, body := do(t, http.DefaultClient, w.request(t, "GET", link, ""))
 			if !strings.Contains(body, `content="0;url=`+want+`"`) {
 				t.Errorf("next=%s goes on to: %s", next, body)
 			}

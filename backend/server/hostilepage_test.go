@@ -43,7 +43,18 @@ func (w *world) send(t *testing.T, a attempt) (*http.Response, string) {
 	for name, value := range a.headers {
 		r.Header.Set(name, fill(value))
 	}
-	return do(t, &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, r)
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return do(t, &http.Client{CheckRedirect: stay}, r)
+}
+
+// get asks for a path with headers, given by name and value.
+func (w *world) get(t *testing.T, path string, headers ...string) (*http.Response, string) {
+	t.Helper()
+	a := attempt{method: "GET", path: path, headers: map[string]string{}}
+	for i := 0; i+1 < len(headers); i += 2 {
+		a.headers[headers[i]] = headers[i+1]
+	}
+	return w.send(t, a)
 }
 
 // cookie is that of a browser that is logged in.
@@ -60,7 +71,9 @@ func (w *world) cookie(t *testing.T) string {
 // a browser may send it.
 func pages() map[string]attempt {
 	fetched := func(site, mode, dest, origin string) attempt {
-		headers := map[string]string{"Cookie": "COOKIE", "Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": dest}
+		headers := map[string]string{
+			"Cookie": "COOKIE", "Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": dest,
+		}
 		if origin != "" {
 			headers["Origin"] = origin
 		}
@@ -70,6 +83,7 @@ func pages() map[string]attempt {
 	form.headers["Content-Type"] = "text/plain"
 	rebound := fetched("same-origin", "cors", "empty", "http://evil.example:PORT")
 	rebound.host = "evil.example:PORT"
+	old := attempt{headers: map[string]string{"Cookie": "COOKIE", "Origin": "https://evil.example"}}
 	quiet := attempt{host: "evil.example:PORT", headers: map[string]string{"Cookie": "COOKIE"}}
 	app := fetched("same-origin", "cors", "empty", "http://notebook-aaaaaaaaaaaa.localhost:PORT")
 	app.host = "notebook-aaaaaaaaaaaa.localhost:PORT"
@@ -89,9 +103,9 @@ func pages() map[string]attempt {
 		"the other name of this address":   fetched("cross-site", "cors", "empty", "http://localhost:PORT"),
 		"a page without an origin":         fetched("cross-site", "cors", "empty", "null"),
 		"a file":                           {headers: map[string]string{"Cookie": "COOKIE", "Origin": "null"}},
-		"an old browser, another site":     {headers: map[string]string{"Cookie": "COOKIE", "Origin": "https://evil.example"}},
+		"an old browser, another site":     old,
 		"an app, by its own name":          app,
-		"an app, by our name":              fetched("same-site", "cors", "empty", "http://notebook-aaaaaaaaaaaa.localhost:PORT"),
+		"an app, by our name":              fetched("same-site", "cors", "empty", "http://"+app.host),
 		"a name pointed at this computer":  rebound,
 		"such a name, in an old browser":   quiet,
 		"https of the same name":           fetched("cross-site", "cors", "empty", "https://127.0.0.1:PORT"),
@@ -101,7 +115,9 @@ func pages() map[string]attempt {
 
 // routePath is a route's path with values that exist.
 func routePath(route api.Route) string {
-	return strings.NewReplacer("{id}", "aaaaaaaaaaaa", "{agent}", "local", "{terminal}", "t1", "{app}", "notebook", "{device}", "GPU-0").Replace(route.Path)
+	values := []string{"{id}", "aaaaaaaaaaaa", "{agent}", "local", "{terminal}", "t1", "{app}", "notebook",
+		"{device}", "GPU-0"}
+	return strings.NewReplacer(values...).Replace(route.Path)
 }
 
 // TestNoPageReachesAnyRoute takes every route of the API, so that a new one is
@@ -146,7 +162,8 @@ func TestNoPreflightIsGranted(t *testing.T) {
 	w := start(t)
 	for _, method := range []string{"OPTIONS", "TRACE", "CONNECT", "HEAD"} {
 		response, _ := w.send(t, attempt{method: method, path: "/api/v1/sessions", headers: map[string]string{
-			"Origin": "https://evil.example", "Access-Control-Request-Method": "POST", "Access-Control-Request-Private-Network": "true",
+			"Origin": "https://evil.example", "Access-Control-Request-Method": "POST",
+			"Access-Control-Request-Private-Network": "true",
 		}})
 		if response.StatusCode < 400 || response.Header.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("%s is answered %d, %v", method, response.StatusCode, response.Header)
@@ -157,9 +174,12 @@ func TestNoPreflightIsGranted(t *testing.T) {
 func TestNamesOfOtherHostsAreRefused(t *testing.T) {
 	w := start(t)
 	for _, host := range []string{
-		"evil.example:PORT", "127.0.0.1.evil.example:PORT", "localhost.evil.example:PORT", "127.1:PORT", "2130706433:PORT", "0x7f.1:PORT",
-		"0.0.0.0:PORT", "[::1]:PORT", "[::ffff:127.0.0.1]:PORT", "127.0.0.2:PORT", "localhost.:PORT", "127.0.0.1.:PORT", "127.0.0.1", "localhost:1",
-		"x@127.0.0.1:PORT", "127.0.0.1:0PORT", "aaaaaaaaaaaa.localhost:PORT", "x.notebook-aaaaaaaaaaaa.localhost:PORT", ".localhost:PORT", "-aaaaaaaaaaaa.localhost:PORT",
+		"evil.example:PORT", "127.0.0.1.evil.example:PORT", "localhost.evil.example:PORT", "127.1:PORT",
+		"2130706433:PORT", "0x7f.1:PORT",
+		"0.0.0.0:PORT", "[::1]:PORT", "[::ffff:127.0.0.1]:PORT", "127.0.0.2:PORT", "localhost.:PORT", "127.0.0.1.:PORT",
+		"127.0.0.1", "localhost:1",
+		"x@127.0.0.1:PORT", "127.0.0.1:0PORT", "aaaaaaaaaaaa.localhost:PORT", "x.notebook-aaaaaaaaaaaa.localhost:PORT",
+		".localhost:PORT", "-aaaaaaaaaaaa.localhost:PORT",
 	} {
 		for _, path := range []string{"/", "/login", "/api/v1/version", "/pass/x", "/assets/app-1.js"} {
 			response, body := w.send(t, attempt{method: "GET", path: path, host: host, headers: map[string]string{
@@ -190,7 +210,9 @@ func TestCookiesOfOtherPagesDoNotLogOut(t *testing.T) {
 		"alone":           {func(good, _ string) string { return good }, true},
 		"after a bad one": {func(good, name string) string { return name + "=x; " + good }, true},
 		"before one":      {func(good, name string) string { return good + "; " + name + "=x" }, true},
-		"among many":      {func(good, name string) string { return strings.Repeat(name+"=a.b; ", 100) + good + strings.Repeat("; "+name+"=", 50) }, true},
+		"among many": {func(good, name string) string {
+			return strings.Repeat(name+"=a.b; ", 100) + good + strings.Repeat("; "+name+"=", 50)
+		}, true},
 		"in a flood":      {func(good, _ string) string { return good + flood }, true},
 		"with odd bytes":  {func(good, name string) string { return name + "=\"\\\"; ;;=;" + name + "; " + good }, true},
 		"only a bad one":  {func(_, name string) string { return name + "=a.b" }, false},
@@ -202,12 +224,12 @@ func TestCookiesOfOtherPagesDoNotLogOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ownName, _, _ := strings.Cut(own, "=")
-			cookie := map[string]string{"Cookie": c.cookies(own, ownName)}
-			response, _ := w.send(t, attempt{method: "GET", path: "/api/v1/version", headers: cookie})
+			cookie := c.cookies(own, ownName)
+			response, _ := w.get(t, "/api/v1/version", "Cookie", cookie)
 			if (response.StatusCode == 200) != c.in {
 				t.Errorf("the interface answers %d", response.StatusCode)
 			}
-			response, _ = w.send(t, attempt{method: "GET", path: "/login?next=/sessions", headers: cookie})
+			response, _ = w.get(t, "/login?next=/sessions", "Cookie", cookie)
 			if (response.StatusCode == 200) != c.in {
 				t.Errorf("/login answers %d", response.StatusCode)
 			}
@@ -223,7 +245,7 @@ func TestCookiesOfOtherPagesDoNotLogOut(t *testing.T) {
 			t.Errorf("the app takes the interface's cookie: %d", response.StatusCode)
 		}
 		_, seal, _ = strings.Cut(app, "=")
-		response, _ := w.send(t, attempt{method: "GET", path: "/api/v1/version", headers: map[string]string{"Cookie": "slipway_PORT=" + seal}})
+		response, _ := w.get(t, "/api/v1/version", "Cookie", "slipway_PORT="+seal)
 		if response.StatusCode != 401 {
 			t.Errorf("the interface takes an app's cookie: %d", response.StatusCode)
 		}
@@ -233,7 +255,7 @@ func TestCookiesOfOtherPagesDoNotLogOut(t *testing.T) {
 func TestTheTokenIsNoAddress(t *testing.T) {
 	w := start(t)
 	for _, path := range []string{"?token=", "?access_token=", "?Authorization=Bearer%20", "?key=", "?code=", "#"} {
-		if response, body := w.send(t, attempt{method: "GET", path: "/api/v1/sessions" + path + token}); response.StatusCode != 401 {
+		if response, body := w.get(t, "/api/v1/sessions"+path+token); response.StatusCode != 401 {
 			t.Errorf("%s answers %d %s", path, response.StatusCode, body)
 		}
 	}
@@ -254,15 +276,22 @@ func TestTheTokenIsNoAddress(t *testing.T) {
 
 func TestNothingOfOursIsFramed(t *testing.T) {
 	w := start(t)
-	for _, path := range []string{"/", "/sessions", "/login?code=x", "/pass/x", "/api/v1/version", "/assets/app-1.js", "/icon.svg"} {
-		response, _ := w.send(t, attempt{method: "GET", path: path, headers: map[string]string{"Accept-Encoding": "identity"}})
+	for _, path := range []string{
+		"/", "/sessions", "/login?code=x", "/pass/x", "/api/v1/version", "/assets/app-1.js", "/icon.svg",
+	} {
+		response, _ := w.get(t, path, "Accept-Encoding", "identity")
 		header := response.Header
-		if header.Get("X-Frame-Options") != "DENY" || header.Get("X-Content-Type-Options") != "nosniff" || header.Get("Referrer-Policy") != "no-referrer" ||
-			header.Get("Cross-Origin-Resource-Policy") != "same-origin" || !strings.HasPrefix(header.Get("Cross-Origin-Opener-Policy"), "same-origin") {
-			t.Errorf("%s answers with %v", path, header)
+		for name, want := range map[string]string{
+			"X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+			"Cross-Origin-Resource-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin-allow-popups",
+		} {
+			if got := header.Get(name); got != want {
+				t.Errorf("%s answers with %s %q", path, name, got)
+			}
 		}
-		if strings.HasPrefix(header.Get("Content-Type"), "text/html") && !strings.Contains(header.Get("Content-Security-Policy"), "frame-ancestors 'none'") {
-			t.Errorf("the page %s may be framed: %q", path, header.Get("Content-Security-Policy"))
+		policy, isPage := header.Get("Content-Security-Policy"), strings.HasPrefix(header.Get("Content-Type"), "text/html")
+		if isPage && !strings.Contains(policy, "frame-ancestors 'none'") {
+			t.Errorf("the page %s may be framed: %q", path, policy)
 		}
 	}
 }
@@ -277,29 +306,32 @@ func TestCodesOpenNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	code := w.server.LoginCode(time.Minute)
-	for name, path := range map[string]string{"a ticket": ticket.Query().Get("slipway_ticket"), "nothing": "", "the token": token} {
-		if response, _ := w.send(t, attempt{method: "GET", path: "/login?code=" + path}); response.StatusCode != 403 || len(response.Cookies()) > 0 {
+	for name, other := range map[string]string{
+		"a ticket": ticket.Query().Get("slipway_ticket"), "nothing": "", "the token": token,
+	} {
+		if response, _ := w.get(t, "/login?code="+other); response.StatusCode != 403 || len(response.Cookies()) > 0 {
 			t.Errorf("%s logs in: %d", name, response.StatusCode)
 		}
 	}
 	if response := w.visit(t, "GET", "/lab?slipway_ticket="+code, nil); response.StatusCode != 403 {
 		t.Errorf("a login code opens an app: %d", response.StatusCode)
 	}
-	if response, _ := w.send(t, attempt{method: "GET", path: "/pass/" + code}); response.StatusCode != 403 {
+	if response, _ := w.get(t, "/pass/"+code); response.StatusCode != 403 {
 		t.Errorf("a login code is a pass: %d", response.StatusCode)
 	}
 	for _, method := range []string{"POST", "HEAD", "PUT"} {
-		if response, _ := w.send(t, attempt{method: method, path: "/login?code=" + code}); response.StatusCode != 405 || len(response.Cookies()) > 0 {
+		response, _ := w.send(t, attempt{method: method, path: "/login?code=" + code})
+		if response.StatusCode != 405 || len(response.Cookies()) > 0 {
 			t.Errorf("%s of a login link answers %d", method, response.StatusCode)
 		}
 	}
 	for i, want := range []int{200, 403} {
-		if response, _ := w.send(t, attempt{method: "GET", path: "/login?code=" + code}); response.StatusCode != want {
+		if response, _ := w.get(t, "/login?code="+code); response.StatusCode != want {
 			t.Errorf("use %d of a code answers %d", i+1, response.StatusCode)
 		}
 	}
 	late := w.server.LoginCode(0)
-	if response, _ := w.send(t, attempt{method: "GET", path: "/login?code=" + late}); response.StatusCode != 403 {
+	if response, _ := w.get(t, "/login?code="+late); response.StatusCode != 403 {
 		t.Errorf("a code whose time has passed answers %d", response.StatusCode)
 	}
 }
@@ -317,14 +349,15 @@ func TestAPassIsForConnectionsOfTheUser(t *testing.T) {
 			t.Fatalf("%d %+v", status, pass)
 		}
 		for i, want := range []int{200, 403} {
-			response, body := w.send(t, attempt{method: "GET", path: strings.TrimPrefix(pass.URL, w.url)})
-			if response.StatusCode != want || strings.Contains(body, `content="0;url=`+strings.ReplaceAll(link, "&", "&amp;")) != (want == 200) {
+			response, body := w.get(t, strings.TrimPrefix(pass.URL, w.url))
+			if response.StatusCode != want || strings.Contains(body, `content="0;url=`+link) != (want == 200) {
 				t.Errorf("use %d answers %d: %s", i+1, response.StatusCode, body)
 			}
 		}
 		for _, address := range []string{
-			"https://evil.example/", "http://evil.example/", "http://127.0.0.1:1/", "//evil.example", "javascript:alert(1)", "", "http://x@127.0.0.1:" + w.port + "/",
-			"http://127.0.0.1:" + w.port + ".evil.example/", "file:///etc/passwd", "http://localhost.evil.example:" + w.port + "/",
+			"https://evil.example/", "http://evil.example/", "http://127.0.0.1:1/", "//evil.example", "javascript:alert(1)", "",
+			"http://x@127.0.0.1:" + w.port + "/", "http://127.0.0.1:" + w.port + ".evil.example/", "file:///etc/passwd",
+			"http://localhost.evil.example:" + w.port + "/",
 		} {
 			if pass, status := ask(w, address); status < 400 {
 				t.Errorf("%q is given the pass %+v", address, pass)
@@ -347,11 +380,12 @@ func TestOversizeRequestsAreRefused(t *testing.T) {
 			continue
 		}
 		r := w.request(t, route.Method, routePath(route), body)
-		if response, text := do(t, http.DefaultClient, r); response.StatusCode < 400 || response.StatusCode >= 500 || len(text) > 64<<10 {
+		response, text := do(t, http.DefaultClient, r)
+		if response.StatusCode < 400 || response.StatusCode >= 500 || len(text) > 64<<10 {
 			t.Errorf("%s answers %d with %d bytes", route.Name, response.StatusCode, len(text))
 		}
 	}
-	response, _ := w.send(t, attempt{method: "GET", path: "/api/v1/version", headers: map[string]string{"X": strings.Repeat("x", 2<<20)}})
+	response, _ := w.get(t, "/api/v1/version", "X", strings.Repeat("x", 2<<20))
 	if response.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("a header of 2 MiB is answered %d", response.StatusCode)
 	}
@@ -376,18 +410,21 @@ func TestNoOtherPageOpensAWebSocket(t *testing.T) {
 		_, _ = io.Copy(io.Discard, response.Body)
 		return response.StatusCode
 	}
-	if status := dial("/api/v1/events", http.Header{"Cookie": {cookie}, "Origin": {w.url}}); status != http.StatusSwitchingProtocols {
+	own := http.Header{"Cookie": {cookie}, "Origin": {w.url}}
+	if status := dial("/api/v1/events", own); status != http.StatusSwitchingProtocols {
 		t.Fatalf("our own page is answered %d", status)
 	}
 	for _, origin := range []string{
-		"https://evil.example", "http://127.0.0.1:8888", "http://localhost:" + w.port, "https://127.0.0.1:" + w.port, "null", "file://",
-		"http://notebook-aaaaaaaaaaaa.localhost:" + w.port, w.url + ".evil.example", w.url + "@evil.example", "chrome-extension://x",
+		"https://evil.example", "http://127.0.0.1:8888", "http://localhost:" + w.port, "https://127.0.0.1:" + w.port, "null",
+		"file://", "http://notebook-aaaaaaaaaaaa.localhost:" + w.port, w.url + ".evil.example", w.url + "@evil.example",
+		"chrome-extension://x",
 	} {
 		for _, route := range api.Routes {
 			if route.Stream != "websocket" {
 				continue
 			}
-			if status := dial(routePath(route), http.Header{"Cookie": {cookie}, "Origin": {origin}}); status != http.StatusForbidden {
+			header := http.Header{"Cookie": {cookie}, "Origin": {origin}}
+			if status := dial(routePath(route), header); status != http.StatusForbidden {
 				t.Errorf("%s from %s is answered %d", route.Name, origin, status)
 			}
 		}

@@ -142,7 +142,8 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		forward(w, next)
 	case throttled:
 		w.Header().Set("Retry-After", "60")
-		showPage(w, http.StatusTooManyRequests, page{Title: "Too many wrong codes", Text: "Wait a minute, then get a new link.", Command: loginCommand})
+		showPage(w, http.StatusTooManyRequests, page{Title: "Too many wrong codes",
+			Text: "Wait a minute, then get a new link.", Command: loginCommand})
 	default:
 		showPage(w, http.StatusForbidden, linkOver())
 	}
@@ -152,7 +153,8 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 const loginCommand = "slipway login"
 
 func linkOver() page {
-	return page{Title: "This link no longer works", Text: "A login link works once and for a short time. Get a new one with this command.", Command: loginCommand}
+	return page{Title: "This link no longer works", Command: loginCommand,
+		Text: "A login link works once and for a short time. Get a new one with this command."}
 }
 
 // localPath returns next if it is a path of this server, else "/". A path that

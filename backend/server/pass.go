@@ -29,11 +29,13 @@ func (s *Server) createPass(r *http.Request) (any, error) {
 	}
 	_, port, _ := strings.Cut(r.Host, ":")
 	if !s.own(req.URL, port) {
-		return nil, &session.Error{Code: "login_pass_invalid", Message: "This is not an address of this server.", Hint: "Use one that it has answered with."}
+		return nil, &session.Error{Code: "login_pass_invalid", Message: "This is not an address of this server.",
+			Hint: "Use one that it has answered with."}
 	}
 	if !fromOwnUser(r.Context()) {
-		return nil, &session.Error{Code: "login_pass_unsupported", Message: "The operating system does not tell whose a connection is.",
-			Hint: "Hand the address to the browser in a file that only you can read."}
+		return nil, &session.Error{Code: "login_pass_unsupported",
+			Message: "The operating system does not tell whose a connection is.",
+			Hint:    "Hand the address to the browser in a file that only you can read."}
 	}
 	return api.Pass{URL: "http://127.0.0.1:" + port + passPath + s.passes.give(req.URL)}, nil
 }

@@ -83,7 +83,8 @@ func TestNamesMeanNothingElse(t *testing.T) {
 
 func TestTheConfigurationSaysHow(t *testing.T) {
 	client, config := open(t, "")
-	must(t, client.Keep([]sshclient.Session{{ID: "a1aaaaaaaaaa", Name: "train", Agent: "local", Kernels: []string{"sub1"}}}))
+	train := sshclient.Session{ID: "a1aaaaaaaaaa", Name: "train", Agent: "local", Kernels: []string{"sub1"}}
+	must(t, client.Keep([]sshclient.Session{train}))
 	text := read(t, client.ConfigFile())
 	for _, line := range []string{
 		"Host train train.slipway a1aaaaaaaaaa.slipway",
@@ -113,7 +114,9 @@ const (
 
 func TestAHostIsPinned(t *testing.T) {
 	client, config := open(t, "")
-	sessions := []sshclient.Session{{ID: "a1aaaaaaaaaa", Name: "train", Kernels: []string{"sub1"}}, {ID: "a2aaaaaaaaaa", Name: "other"}}
+	sessions := []sshclient.Session{
+		{ID: "a1aaaaaaaaaa", Name: "train", Kernels: []string{"sub1"}}, {ID: "a2aaaaaaaaaa", Name: "other"},
+	}
 	must(t, client.Keep(sessions))
 	must(t, client.Pin("a1aaaaaaaaaa", "", session.SSHHost{Key: oneKey}))
 	must(t, client.Pin("a1aaaaaaaaaa", "main1", session.SSHHost{Key: oneKey + " comment"}))
@@ -126,7 +129,9 @@ func TestAHostIsPinned(t *testing.T) {
 		t.Errorf("no key: %v", err)
 	}
 	known := filepath.Join(config.Dir, "known_hosts")
-	if got, want := read(t, known), "slipway-a1aaaaaaaaaa "+oneKey+"\nslipway-a1aaaaaaaaaa-sub1 "+otherKey+"\nslipway-a2aaaaaaaaaa "+otherKey+"\n"; got != want {
+	want := "slipway-a1aaaaaaaaaa " + oneKey + "\nslipway-a1aaaaaaaaaa-sub1 " + otherKey + "\n" +
+		"slipway-a2aaaaaaaaaa " + otherKey + "\n"
+	if got := read(t, known); got != want {
 		t.Errorf("known: %q, want %q", got, want)
 	}
 	must(t, client.Keep(sessions[1:]))
@@ -189,7 +194,9 @@ func TestThePersonsConfigurationIsLeftAsItWas(t *testing.T) {
 
 func TestTheEditorIsGivenTheNameOfTheHost(t *testing.T) {
 	client, _ := open(t, "Host train\n")
-	must(t, client.Keep([]sshclient.Session{{ID: "a1aaaaaaaaaa", Name: "train", Agent: "local"}, {ID: "a2aaaaaaaaaa", Name: "odd name", Agent: "local"}}))
+	must(t, client.Keep([]sshclient.Session{
+		{ID: "a1aaaaaaaaaa", Name: "train", Agent: "local"}, {ID: "a2aaaaaaaaaa", Name: "odd name", Agent: "local"},
+	}))
 	for id, want := range map[session.ID]string{
 		"a1aaaaaaaaaa": "vscode://vscode-remote/ssh-remote+train.slipway/home/work",
 		"a2aaaaaaaaaa": "vscode://vscode-remote/ssh-remote+odd-name/home/work",

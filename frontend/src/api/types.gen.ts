@@ -2099,7 +2099,7 @@ export const routes = {
   "openapi": { method: "GET", path: "/api/v1/openapi.json" },
   /** Make a one-time address that logs a browser in. It is valid for one minute. */
   "login-link": { method: "POST", path: "/api/v1/login" },
-  /** Make an address that can be among a browser's arguments: it leads to a one-time address of this server, once, and only connections of this user. */
+  /** Make an address for a browser's arguments. It leads this user's connections to a one-time address. */
   "login-pass": { method: "POST", path: "/api/v1/login/pass" },
   /** Probe the machine and say what is missing and how to mend it. */
   "doctor": { method: "GET", path: "/api/v1/doctor" },
