@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"slipway/tunnel"
@@ -54,6 +55,9 @@ func (r *Remote) Forget(ctx context.Context, changed *HostKeyError) error {
 	if !filepath.IsAbs(file) || changed.Host == "" || strings.HasPrefix(changed.Host, "-") {
 		return forgetFault(changed, fmt.Errorf("ssh names neither host nor file: %q, %q", changed.Host, changed.Where))
 	}
+	if !r.uses(ctx, changed.Host, file) {
+		return forgetFault(changed, fmt.Errorf("ssh does not use %q in %q on the way to this machine", changed.Host, file))
+	}
 	cmd := exec.CommandContext(ctx, "ssh-keygen", "-R", changed.Host, "-f", file)
 	cmd.Env = environment("", "")
 	cmd.WaitDelay = checkTimeout
@@ -61,6 +65,47 @@ func (r *Remote) Forget(ctx context.Context, changed *HostKeyError) error {
 		return forgetFault(changed, fmt.Errorf("%w: %s", err, lastMessage(string(out))))
 	}
 	return nil
+}
+
+// uses reports whether ssh looks a host up in a file of known keys on the way to
+// the machine. What a HostKeyError says is read from messages, and a machine may
+// print some of its own, which name the key of another host or any file at all.
+func (r *Remote) uses(ctx context.Context, host, file string) bool {
+	hosts, known, jumps := r.lookedUp(ctx, r.destination())
+	for _, jump := range jumps {
+		args := []string{"--", "ssh://" + jump}
+		if r.config.ConfigFile != "" {
+			args = append([]string{"-F", r.config.ConfigFile}, args...)
+		}
+		more, others, _ := r.lookedUp(ctx, args)
+		hosts, known = append(hosts, more...), known+" "+others
+	}
+	return slices.Contains(hosts, host) && strings.Contains(" "+known+" ", " "+file+" ") // a path may hold spaces
+}
+
+// lookedUp asks the local client by which names it knows a destination, in which
+// files, with spaces between them, and over which other machines it goes there.
+func (r *Remote) lookedUp(ctx context.Context, destination []string) (hosts []string, files string, jumps []string) {
+	out, _, err := r.ask(ctx, append([]string{"-G"}, destination...)...)
+	if err != nil {
+		return nil, "", nil
+	}
+	said := map[string]string{}
+	for line := range strings.Lines(out) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		said[name] = value
+	}
+	hosts = []string{said["hostname"]}
+	if port := said["port"]; port != "22" {
+		hosts[0] = "[" + said["hostname"] + "]:" + port
+	}
+	if alias := said["hostkeyalias"]; alias != "" && alias != "none" {
+		hosts = append(hosts, alias)
+	}
+	if jump := said["proxyjump"]; jump != "" && jump != "none" {
+		jumps = strings.Split(jump, ",")
+	}
+	return hosts, said["userknownhostsfile"], jumps
 }
 
 func forgetFault(changed *HostKeyError, err error) error {

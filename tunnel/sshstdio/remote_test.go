@@ -333,4 +333,28 @@ func TestAChangedHostKeyIsNeverSilent(t *testing.T) {
 		}
 		wantCode(t, r.Forget(soon(t), &HostKeyError{}), "agent_connect_host-key")
 	})
+	t.Run("a machine that names others in its messages", func(t *testing.T) {
+		const key = " ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA4dFxhTNkEG3nLkFj5bCFKbFFu7MFnbFbIPb4GZ2Cw0\n"
+		const line = "victim.example" + key
+		own := fmt.Sprintf("[127.0.0.1]:%d", s.port)
+		other := filepath.Join(t.TempDir(), "known_hosts")
+		for _, file := range []string{p.known, other} {
+			if err := os.WriteFile(file, []byte(line+own+key), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := p.remote(t, s.address(), &asker{})
+		for _, forged := range []HostKeyError{
+			{Host: "victim.example", Where: p.known + ":1"}, {Host: own, Where: other + ":2"},
+			{Host: "victim.example", Where: other + ":1"},
+		} {
+			wantCode(t, r.Forget(soon(t), &forged), "agent_connect_host-key")
+		}
+		for _, file := range []string{p.known, other} {
+			data, err := os.ReadFile(file)
+			if err != nil || string(data) != line+own+key {
+				t.Errorf("%s holds %q, %v", file, data, err)
+			}
+		}
+	})
 }
