@@ -1,7 +1,9 @@
 package sshclient_test
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -77,6 +79,31 @@ func TestNamesMeanNothingElse(t *testing.T) {
 	} {
 		if got := client.Names(id); !slices.Equal(got, want) {
 			t.Errorf("%s is %q, want %q", id, got, want)
+		}
+	}
+}
+
+// A machine may call its session as a host is called that the person logs in to.
+func TestASessionDoesNotStandInForAKnownHost(t *testing.T) {
+	client, config := open(t, "")
+	must(t, os.MkdirAll(config.Person, 0o700))
+	known := filepath.Join(config.Person, "known_hosts")
+	must(t, os.WriteFile(known, []byte("hidden "+oneKey+"\n"), 0o600))
+	if out, err := exec.Command("ssh-keygen", "-H", "-f", known).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	plain := "# hosts\n[Store]:2222,10.0.0.1 " + oneKey + "\n@revoked vault " + oneKey + "\nodd\n|1|x|y| z\n"
+	must(t, os.WriteFile(known, []byte(plain+read(t, known)), 0o600))
+	names := []string{"store", "Vault", "hidden", "train"}
+	var sessions []sshclient.Session
+	for i, name := range names {
+		id := session.ID(fmt.Sprintf("a%daaaaaaaaaa", i))
+		sessions = append(sessions, sshclient.Session{ID: id, Name: name, Agent: "lab"})
+	}
+	must(t, client.Keep(sessions))
+	for i, name := range names {
+		if got := client.Names(sessions[i].ID)[0]; (got == name) != (name == "train") {
+			t.Errorf("%s is reached as %s", name, got)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -170,31 +169,4 @@ func (c *Client) Sessions() []Session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.sessions)
-}
-
-// taken reports which names the person's own configuration has entries for: a
-// session must not stand in for the host that they mean. Only what is written
-// there itself is looked at, not what it includes.
-func (c *Client) taken() func(string) bool {
-	var patterns []string
-	data, err := os.ReadFile(filepath.Join(c.config.Person, "config"))
-	if err != nil {
-		return func(string) bool { return false }
-	}
-	for line := range strings.SplitSeq(string(data), "\n") {
-		words := strings.Fields(strings.Replace(line, "=", " ", 1))
-		if len(words) > 1 && strings.EqualFold(words[0], "host") {
-			patterns = append(patterns, words[1:]...)
-		}
-	}
-	return func(name string) bool {
-		return slices.ContainsFunc(patterns, func(pattern string) bool {
-			pattern = strings.Trim(pattern, `"`)
-			if strings.Trim(pattern, "*?") == "" || strings.HasPrefix(pattern, "!") {
-				return false // an entry for all hosts is for none in particular
-			}
-			matched, err := filepath.Match(strings.ToLower(pattern), strings.ToLower(name))
-			return matched && err == nil
-		})
-	}
 }
