@@ -41,6 +41,8 @@ type Inner interface {
 	Allowance(owner string) session.Allowance
 	// Arrivals takes the images that a person brings.
 	Arrivals(owner string) session.ImageArrivals
+	// MPSForUsers reports whether the machine's owner lets users share devices through MPS.
+	MPSForUsers() bool
 }
 
 // Gate stands before an agent. Its methods are safe for concurrent use.

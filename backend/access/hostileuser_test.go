@@ -521,6 +521,37 @@ func TestHostileUserAndAdmin(t *testing.T) {
 	}
 }
 
+func TestHostileUserGetsNoMPSUnlessItIsAllowed(t *testing.T) {
+	gate, inner := newGate(t)
+	spec := session.Spec{Image: "python:3.12", Accelerator: gpu.Request{Shares: 300}, MPS: true}
+	refused := func(who access.Identity) bool {
+		t.Helper()
+		p, err := gate.As(who).Preview(t.Context(), "", spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		preview := slices.ContainsFunc(p.Errors, func(e session.FieldError) bool {
+			return e.Field == "mps" && e.Code == "session_create_forbidden-mps" && e.Hint != ""
+		})
+		s, err := gate.As(who).Launch(t.Context(), session.LaunchRequest{Spec: spec})
+		if launch := session.CodeOf(err) == session.CodeInvalid; launch != preview {
+			t.Errorf("%s: refused in the preview is %v, at launch %v: %v", who.Role, preview, launch, err)
+		}
+		if err == nil {
+			if _, err := inner.Terminate(t.Context(), s.ID, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return preview
+	}
+	if !refused(access.Identity{Owner: "eve-of-it", Role: session.RoleUser}) {
+		t.Error("a user opens the machine's shared memory")
+	}
+	if refused(access.Identity{Owner: "boss", Role: session.RoleAdmin}) {
+		t.Error("an admin is refused")
+	}
+}
+
 // keeper looks after nothing.
 type keeper struct{}
 

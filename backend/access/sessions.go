@@ -29,7 +29,7 @@ func (v *view) Preview(ctx context.Context, owner string, spec session.Spec) (se
 	if owner == "" || !v.all {
 		owner = v.who.Owner
 	}
-	wrong := v.mounts(spec)
+	wrong := v.refused(spec)
 	hidden, err := v.hidden(ctx, spec.Image)
 	if err != nil {
 		return session.Preview{}, err
@@ -82,7 +82,7 @@ func (v *view) Launch(ctx context.Context, req session.LaunchRequest) (session.S
 	}
 	req.ByAdmin = v.all
 	var s session.Session
-	wrong := v.mounts(req.Spec)
+	wrong := v.refused(req.Spec)
 	hidden, err := v.hidden(ctx, req.Spec.Image)
 	if hidden {
 		wrong = append(wrong, forbiddenImage(req.Spec.Image))

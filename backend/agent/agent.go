@@ -56,6 +56,11 @@ type Config struct {
 	// EndProcess asks a process to end, under [gpu.PolicyEndProcess]. nil: none
 	// can be asked, and the guard warns only.
 	EndProcess func(pid int, start uint64) error
+	// MPSForUsers lets people who do not rule the agent share devices through MPS,
+	// by which they get the machine's /dev/shm.
+	MPSForUsers bool
+	// Processes is the most processes and threads in a container; 0: no limit.
+	Processes int
 	// Idle is the policy for sessions that have none of their own.
 	Idle session.IdlePolicy
 	// Link makes the client of a guest over a fresh connection. nil: package link's.

@@ -54,6 +54,10 @@ func (a *Agent) Allowance(owner string) session.Allowance {
 	return allowance
 }
 
+// MPSForUsers reports whether people who do not rule the agent may share devices
+// through MPS.
+func (a *Agent) MPSForUsers() bool { return a.config.MPSForUsers }
+
 // Allowances returns what was set, by owner.
 func (a *Agent) Allowances() map[string]session.Allowance { return a.allowed.all() }
 

@@ -1,0 +1,23 @@
+package access
+
+import (
+	"slices"
+
+	"slipway/backend/session"
+)
+
+// refused says what a spec asks of this machine that whoever asks may not have,
+// whatever the agent itself could give.
+func (v *view) refused(spec session.Spec) []session.FieldError {
+	return slices.Concat(v.mounts(spec), v.mps(spec))
+}
+
+// mps refuses MPS to users unless the machine's owner has allowed it: its clients
+// share /dev/shm with every program of the machine.
+func (v *view) mps(spec session.Spec) []session.FieldError {
+	if v.all || !spec.MPS || v.inner.MPSForUsers() {
+		return nil
+	}
+	return []session.FieldError{{Field: "mps", Code: "session_create_forbidden-mps", Message: "MPS is not open to users of this machine, because it shares the machine's memory in /dev/shm.",
+		Hint: "Launch without MPS, or ask the machine's owner to set gpu.mps."}}
+}
