@@ -8,6 +8,18 @@ import (
 	"slipway/gpu"
 )
 
+func TestBoundsAreAsTheEnvironmentSays(t *testing.T) {
+	for text, want := range map[string]int{"": session.DefaultProcesses, "0": 0, "64": 64, "9000": 9000, "63": -1, "-1": -1, "many": -1, "9000000": -1} {
+		got, mps, err := bounds(func(name string) string { return map[string]string{"SLIPWAY_SESSION_PROCESSES": text}[name] })
+		if want < 0 && session.CodeOf(err) != "agent_open_invalid" || want >= 0 && (err != nil || got != want) || mps {
+			t.Errorf("%q gives %d, %v, %v", text, got, mps, err)
+		}
+	}
+	if _, mps, err := bounds(func(name string) string { return map[string]string{"SLIPWAY_GPU_MPS": "1"}[name] }); err != nil || !mps {
+		t.Errorf("MPS is not allowed: %v", err)
+	}
+}
+
 func TestSharesAreGivenAsTheEnvironmentSays(t *testing.T) {
 	read := func(env map[string]string) (gpu.Config, error) {
 		return giving(func(name string) string { return env[name] })

@@ -10,6 +10,24 @@ import (
 	"slipway/gpu"
 )
 
+// bounds reads what sessions may take of the machine that is not booked:
+//
+//	SLIPWAY_SESSION_PROCESSES  most processes and threads in a container; 0: no limit; usually 4096
+//	SLIPWAY_GPU_MPS            1: people who do not rule the agent may use MPS
+//
+// It fails with agent_open_invalid.
+func bounds(env func(string) string) (processes int, mps bool, err error) {
+	processes = session.DefaultProcesses
+	if text := env("SLIPWAY_SESSION_PROCESSES"); text != "" {
+		processes, err = strconv.Atoi(text)
+		if err != nil || processes != 0 && processes < session.MinProcesses || processes > session.MaxProcesses {
+			return 0, false, &session.Error{Code: "agent_open_invalid", Message: fmt.Sprintf("SLIPWAY_SESSION_PROCESSES=%s is not understood.", text),
+				Hint: fmt.Sprintf("Write a number from %d to %d, or 0 for no limit.", session.MinProcesses, session.MaxProcesses)}
+		}
+	}
+	return processes, env("SLIPWAY_GPU_MPS") == "1", nil
+}
+
 // reclaiming reads from the environment what happens to sessions that idle, or
 // that take more of a device's memory than their share:
 //

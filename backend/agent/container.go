@@ -28,18 +28,19 @@ func (a *Agent) container(s session.Session, number int) engine.Container {
 		guest.Command = s.Spec.Command
 	}
 	return engine.Container{
-		Name:     fmt.Sprintf("slipway-%s-%s-%d", s.ID, k.Name, s.Attempt),
-		Hostname: k.Hostname,
-		Image:    s.Spec.Image,
-		Labels:   a.labels(s, k),
-		Guest:    guest,
-		CPUs:     k.Grants.CPUs,
-		Memory:   k.Grants.Memory,
-		Shm:      s.Spec.Resources.Shm,
-		Network:  a.networkOf(s).Name,
-		Devices:  a.devicesOf(k.Grants.GPUs),
-		Grants:   k.Grants.GPUs,
-		MPS:      s.Spec.MPS,
+		Name:      fmt.Sprintf("slipway-%s-%s-%d", s.ID, k.Name, s.Attempt),
+		Hostname:  k.Hostname,
+		Image:     s.Spec.Image,
+		Labels:    a.labels(s, k),
+		Guest:     guest,
+		CPUs:      k.Grants.CPUs,
+		Memory:    k.Grants.Memory,
+		Shm:       s.Spec.Resources.Shm,
+		Processes: s.Processes,
+		Network:   a.networkOf(s).Name,
+		Devices:   a.devicesOf(k.Grants.GPUs),
+		Grants:    k.Grants.GPUs,
+		MPS:       s.Spec.MPS,
 	}
 }
 

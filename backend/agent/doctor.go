@@ -95,7 +95,7 @@ func warningRemedy(code session.Code) string {
 		return `Remove "iptables": false from /etc/docker/daemon.json, or --iptables=false from where dockerd is started, then: sudo systemctl restart docker`
 	case "not-apart":
 		return "sudo modprobe br_netfilter"
-	case "no-limits":
+	case "no-limits", "no-process-limit":
 		return "docker info 2>&1 | grep WARNING"
 	}
 	return ""

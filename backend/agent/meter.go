@@ -186,6 +186,7 @@ func (a *Agent) sampleSessions(ctx context.Context) bool {
 			if of, ok := stats[k.Container]; ok {
 				a.accounts.used(of.At, s.ID, k.Container, of.CPU)
 				a.sawOOM(s.ID, k.Name, of.OOMKills)
+				a.sawProcesses(s, of.Pids)
 			}
 		}
 		if sum, ok := sumOf(s, stats); ok {

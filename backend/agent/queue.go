@@ -132,6 +132,7 @@ func (a *Agent) storePlan(ctx context.Context, snapshot scheduler.Snapshot, plan
 			if decision.End != nil {
 				err = d.endPending(*decision.End)
 			} else {
+				d.Processes = a.processesOf(s.Owner)
 				err = d.place(*decision.Place, a.enforcement(s, snapshot.Machine.Devices, decision.Place.Total()))
 			}
 			if err != nil {

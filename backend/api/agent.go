@@ -118,11 +118,13 @@ type AuditEntry struct {
 // PersonLimit is the most that the sessions of one person hold at a time on one
 // agent. An amount of 0 is not limited.
 type PersonLimit struct {
-	Sessions int      `json:"sessions,omitempty"`
-	CPU      int      `json:"cpu,omitempty"`
-	Memory   int64    `json:"memory,omitempty"`  // bytes
-	GPU      int      `json:"gpu,omitempty"`     // thousandths of devices
-	Folders  []string `json:"folders,omitempty"` // that a person who is no admin may mount
+	Sessions int   `json:"sessions,omitempty"`
+	CPU      int   `json:"cpu,omitempty"`
+	Memory   int64 `json:"memory,omitempty"` // bytes
+	GPU      int   `json:"gpu,omitempty"`    // thousandths of devices
+	// Processes is the most processes and threads in each container, in place of the machine's own limit.
+	Processes int      `json:"processes,omitempty"`
+	Folders   []string `json:"folders,omitempty"` // that a person who is no admin may mount
 }
 
 // PersonLimits are the limits of an agent by owner; "default" is everybody's

@@ -40,6 +40,7 @@ type Session struct {
 	KeepUntil   *time.Time    `json:"keepUntil,omitempty"`   // nobody reclaims it before
 	Folders     []FolderMount `json:"folders"`               // mounted, those of the spec and those that always are
 	EndImage    *EndImage     `json:"endImage,omitempty"`    // that is made of it as it ends; absent: not begun, or not asked for
+	Processes   int           `json:"processes,omitempty"`   // most processes and threads in each container; absent: no limit, or not placed yet
 	Tags        []string      `json:"tags"`                  // a person's own marks, sorted
 	LastHeard   *time.Time    `json:"lastHeard,omitempty"`   // its agent is not reached, and this is how it was then
 }

@@ -139,10 +139,10 @@ func (p *program) agentLimitListCommand() *cobra.Command {
 			return err
 		}
 		return p.print(raw, func(w io.Writer) {
-			rows := [][]string{{"OWNER", "SESSIONS", "CPUS", "MEMORY", "GPUS", "FOLDERS"}}
+			rows := [][]string{{"OWNER", "SESSIONS", "CPUS", "MEMORY", "GPUS", "PROCESSES", "FOLDERS"}}
 			for _, owner := range slices.Sorted(maps.Keys(limits)) {
 				l := limits[owner]
-				rows = append(rows, []string{owner, limitCell(l.Sessions), limitCell(l.CPU), limitCell(l.Memory), limitCell(l.GPU), strings.Join(l.Folders, " ")})
+				rows = append(rows, []string{owner, limitCell(l.Sessions), limitCell(l.CPU), limitCell(l.Memory), limitCell(l.GPU), limitCell(l.Processes), strings.Join(l.Folders, " ")})
 			}
 			columns(w, rows)
 		})
@@ -154,7 +154,7 @@ func (p *program) agentLimitListCommand() *cobra.Command {
 		}
 		limits := map[string]session.Allowance{}
 		for owner, l := range told.Limits {
-			limits[owner] = session.Allowance{Sessions: l.Sessions, CPU: l.CPU, Memory: gpu.Bytes(l.Memory), GPU: gpu.Share(l.GPU), Folders: l.Folders}
+			limits[owner] = session.Allowance{Sessions: l.Sessions, CPU: l.CPU, Memory: gpu.Bytes(l.Memory), GPU: gpu.Share(l.GPU), Processes: l.Processes, Folders: l.Folders}
 		}
 		return show(limits)
 	}
@@ -192,6 +192,7 @@ the folder itself, not those in it; without one they mount nothing of this machi
 	cmd.Flags().IntVar(&limit.CPU, "cpu", 0, "CPUs")
 	cmd.Flags().StringVar(&memory, "mem", "", "memory, for example 16g")
 	cmd.Flags().StringVar(&share, "gpu", "", "devices, for example 1.5")
+	cmd.Flags().IntVar(&limit.Processes, "processes", 0, "processes and threads in each container, in place of the machine's setting session.processes")
 	cmd.Flags().StringArrayVar(&limit.Folders, "folder", nil, "an absolute path that may be mounted")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var err error
@@ -206,7 +207,7 @@ the folder itself, not those in it; without one they mount nothing of this machi
 			}
 		}
 		near := func(ctx context.Context, c *client, agent string) error {
-			asked := api.PersonLimit{Sessions: limit.Sessions, CPU: limit.CPU, Memory: int64(limit.Memory), GPU: int(limit.GPU), Folders: limit.Folders}
+			asked := api.PersonLimit{Sessions: limit.Sessions, CPU: limit.CPU, Memory: int64(limit.Memory), GPU: int(limit.GPU), Processes: limit.Processes, Folders: limit.Folders}
 			_, err := c.call(ctx, http.MethodPut, agentPath(agent, "limits", args[0]), asked, nil)
 			return err
 		}

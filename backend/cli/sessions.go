@@ -140,6 +140,9 @@ func (p *program) sessionFields(w io.Writer, s api.Session) {
 	if s.KeepUntil != nil && s.KeepUntil.After(p.Now()) && !ended(s) {
 		pairs = append(pairs, [2]string{"Kept until", p.moment(s.KeepUntil)})
 	}
+	if s.Processes > 0 {
+		pairs = append(pairs, [2]string{"Processes", fmt.Sprintf("at most %d in each container", s.Processes)})
+	}
 	for _, check := range s.Idle {
 		found := check.State + ": " + check.Message
 		if check.JudgedFrom != nil {

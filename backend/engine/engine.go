@@ -207,12 +207,14 @@ type Container struct {
 	CPUs     []int     // cpuset; their number is the CPU limit
 	Memory   gpu.Bytes // limit, no swap
 	Shm      gpu.Bytes
-	Mounts   []session.Mount // targets absolute
-	Hidden   []string        // absolute paths inside of mounts at which nothing is seen
-	Network  string          // private network to join; empty: the engine's own
-	Devices  []gpu.Device    // to hand in, addressed by UUID
-	Grants   []gpu.Grant     // what is granted of them
-	MPS      bool            // a person opted in to sharing parts of devices through MPS
+	// Processes is the most processes and threads in it; 0: no limit.
+	Processes int
+	Mounts    []session.Mount // targets absolute
+	Hidden    []string        // absolute paths inside of mounts at which nothing is seen
+	Network   string          // private network to join; empty: the engine's own
+	Devices   []gpu.Device    // to hand in, addressed by UUID
+	Grants    []gpu.Grant     // what is granted of them
+	MPS       bool            // a person opted in to sharing parts of devices through MPS
 }
 
 // GuestConfig is what the guest is told when its container is created. It is

@@ -44,7 +44,7 @@ func (s *Server) limits(r *http.Request) (any, error) {
 	}
 	out := api.PersonLimits{Limits: map[string]api.PersonLimit{}}
 	for owner, l := range limits {
-		out.Limits[owner] = api.PersonLimit{Sessions: l.Sessions, CPU: l.CPU, Memory: int64(l.Memory), GPU: int(l.GPU), Folders: l.Folders}
+		out.Limits[owner] = api.PersonLimit{Sessions: l.Sessions, CPU: l.CPU, Memory: int64(l.Memory), GPU: int(l.GPU), Processes: l.Processes, Folders: l.Folders}
 	}
 	return out, nil
 }
@@ -54,7 +54,7 @@ func (s *Server) setLimit(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit := session.Allowance{Sessions: req.Sessions, CPU: req.CPU, Memory: gpu.Bytes(req.Memory), GPU: gpu.Share(req.GPU), Folders: req.Folders}
+	limit := session.Allowance{Sessions: req.Sessions, CPU: req.CPU, Memory: gpu.Bytes(req.Memory), GPU: gpu.Share(req.GPU), Processes: req.Processes, Folders: req.Folders}
 	return nil, s.hub.SetLimit(r.Context(), r.PathValue("agent"), r.PathValue("owner"), &limit)
 }
 

@@ -38,7 +38,7 @@ func sessionOut(s session.Session, usage *session.Usage, dependents []session.ID
 		Kernels: each(s.Kernels, kernelOut), Warnings: each(s.Warnings, warningOut), CPUs: append([]int{}, s.Grants.CPUs...),
 		Usage: maybe(usage, usageOut), Revision: s.Revision,
 		Priority: s.Priority, DependsOn: each(s.DependsOn, idOut), Dependents: each(dependents, idOut), Accelerator: acceleratorOut(s.Spec.Accelerator),
-		GPUs: each(s.Grants.GPUs, grantOut), Enforcement: string(s.Enforcement), Idle: each(s.Idle, idleCheckOut), KeepUntil: s.KeepUntil,
+		GPUs: each(s.Grants.GPUs, grantOut), Enforcement: string(s.Enforcement), Processes: s.Processes, Idle: each(s.Idle, idleCheckOut), KeepUntil: s.KeepUntil,
 		Folders: each(s.Folders, folderMountOut), Tags: append([]string{}, s.Tags...),
 		EndImage: maybe(s.EndImage, endImageOut),
 	}

@@ -15,6 +15,9 @@ type Allowance struct {
 	CPU      int       `json:"cpu,omitempty"`
 	Memory   gpu.Bytes `json:"memory,omitempty"`
 	GPU      gpu.Share `json:"gpu,omitempty"` // of all devices together
+	// Processes is the most processes and threads in each container of theirs, in
+	// place of the machine's own limit.
+	Processes int `json:"processes,omitempty"`
 	// Folders are the directories of the agent's machine that a person who does
 	// not rule the agent may mount: these themselves, not what is in them.
 	Folders []string `json:"folders,omitempty"`
@@ -22,8 +25,17 @@ type Allowance struct {
 	Logins bool `json:"logins,omitempty"`
 }
 
+// The bounds of a limit on processes: what the guest and a shell need, and the most
+// that Linux has.
+const (
+	MinProcesses = 64
+	MaxProcesses = 4194304
+)
+
 // IsZero reports whether nothing is limited and nothing is opened.
-func (a Allowance) IsZero() bool { return !a.Limits() && len(a.Folders) == 0 && !a.Logins }
+func (a Allowance) IsZero() bool {
+	return !a.Limits() && a.Processes == 0 && len(a.Folders) == 0 && !a.Logins
+}
 
 // Limits reports whether any amount is limited.
 func (a Allowance) Limits() bool {
@@ -34,6 +46,9 @@ func (a Allowance) Limits() bool {
 func (a Allowance) Validate() string {
 	if a.Sessions < 0 || a.CPU < 0 || a.Memory < 0 || a.GPU < 0 {
 		return "A limit cannot be less than nothing."
+	}
+	if a.Processes != 0 && (a.Processes < MinProcesses || a.Processes > MaxProcesses) {
+		return fmt.Sprintf("A container has between %d and %d processes.", MinProcesses, MaxProcesses)
 	}
 	for _, folder := range a.Folders {
 		if !strings.HasPrefix(folder, "/") || strings.ContainsRune(folder, 0) || folder == "/" || strings.HasSuffix(folder, "/") ||

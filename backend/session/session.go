@@ -46,6 +46,7 @@ type Session struct {
 	Pinned       string        `json:"pinned,omitempty"`      // its image by digest, as it was found when it was prepared
 	EndImage     *EndImage     `json:"endImage,omitempty"`    // that is made of it as it ends; nil: not begun, or not asked for
 	ByAdmin      bool          `json:"byAdmin,omitempty"`     // an admin launched it: every image is open to it, and the agent's registry logins
+	Processes    int           `json:"processes,omitempty"`   // most processes and threads in each container, since it was placed; 0: no limit
 	Tags         []string      `json:"tags,omitempty"`        // a person's own marks, sorted; also on one that has ended
 	Revision     uint64        `json:"revision"`              // grows with every stored change of this session
 }

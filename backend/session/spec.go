@@ -70,6 +70,9 @@ type Resources struct {
 const (
 	DefaultCPU    = 1
 	DefaultMemory = 1 * gpu.GiB
+	// DefaultProcesses is the most processes and threads in each container where
+	// the machine's owner sets nothing else.
+	DefaultProcesses = 4096
 	// MinMemory is what a session needs to hold the guest and a shell.
 	MinMemory = 64 * gpu.MiB
 	// smallShm and largeShm are the two amounts that automatic shared memory

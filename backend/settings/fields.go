@@ -1,5 +1,7 @@
 package settings
 
+import "slipway/backend/session"
+
 // Kind is what a value is.
 type Kind string
 
@@ -71,7 +73,9 @@ func Fields() []Field {
 		{Name: "gpu.reserve", Env: "SLIPWAY_GPU_RESERVE", Kind: Text, Rule: amountRule, Example: "1g", Restart: true, Text: "Memory of each device that is promised to nobody."},
 		{Name: "gpu.exclude", Env: "SLIPWAY_GPU_EXCLUDE", Kind: List, Restart: true, Text: "UUIDs of devices that are never given."},
 		guard,
+		{Name: "gpu.mps", Env: "SLIPWAY_GPU_MPS", Kind: Switch, Default: false, Restart: true, Text: "Whether users of a shared machine may use MPS, which gives their sessions the machine's /dev/shm. Admins may in any case."},
 		{Name: "gpu.library", Env: "SLIPWAY_NVML_LIBRARY", Kind: Text, Example: "/opt/nvidia/libnvidia-ml.so.1", Restart: true, Text: "Path of NVIDIA's libnvidia-ml.so.1, where the driver keeps it outside the usual places."},
+		{Name: "session.processes", Env: "SLIPWAY_SESSION_PROCESSES", Kind: Integer, Most: session.MaxProcesses, Default: session.DefaultProcesses, Example: "8192", Restart: true, Text: "Most processes and threads in each container of a session; 0: no limit. A person can have a limit of their own."},
 		length("idle.lifetime", "SLIPWAY_IDLE_LIFETIME", "How long a session lives at most."),
 		length("idle.network", "SLIPWAY_IDLE_NETWORK", "How long an interactive session may be without traffic or activity."),
 		length("idle.window", "SLIPWAY_IDLE_WINDOW", "The length of time over which use is averaged."),

@@ -294,6 +294,10 @@ func hostConfig(c engine.Container, known *facts) *container.HostConfig {
 			MemorySwap: int64(c.Memory),
 		},
 	}
+	if c.Processes > 0 {
+		most := int64(c.Processes)
+		h.PidsLimit = &most
+	}
 	if known.remapped && !known.rootless {
 		h.UsernsMode = "host" // or the container's root could not read the guest's configuration
 	}

@@ -123,6 +123,9 @@ func readFacts(said system.Info, api, host string, local machine, now time.Time)
 	if said.OSType != "linux" {
 		warn("engine_info_not-linux", "Docker runs "+said.OSType+" containers", "Sessions need Linux containers; switch Docker to them.")
 	}
+	if !said.PidsLimit {
+		warn("engine_info_no-process-limit", "Docker cannot limit processes", "This daemon has no pids cgroup, so a session can start so many processes that the machine has none left. A rootless daemon needs cgroup v2 with delegated controllers.")
+	}
 	if !said.MemoryLimit || !said.CPUSet {
 		warn("engine_info_no-limits", "Docker cannot limit sessions", "This daemon has no memory or CPU set cgroup, so sessions are not held to what they asked for. A rootless daemon needs cgroup v2 with delegated controllers.")
 	}

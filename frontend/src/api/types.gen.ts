@@ -448,6 +448,8 @@ export interface PersonLimit {
   memory?: number;
   /** Thousandths of devices. */
   gpu?: number;
+  /** Processes is the most processes and threads in each container, in place of the machine's own limit. */
+  processes?: number;
   /** That a person who is no admin may mount. */
   folders?: string[];
 }
@@ -1642,6 +1644,8 @@ export interface Session {
   folders: FolderMount[];
   /** That is made of it as it ends; absent: not begun, or not asked for. */
   endImage?: EndImage;
+  /** Most processes and threads in each container; absent: no limit, or not placed yet. */
+  processes?: number;
   /** A person's own marks, sorted. */
   tags: string[];
   /** Its agent is not reached, and this is how it was then. */

@@ -1,0 +1,36 @@
+package agent
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"slipway/backend/session"
+)
+
+const codeProcesses = session.Code("session_run_process-limit")
+
+// processesOf is the most processes in each container of a person's sessions: their
+// own limit, else the machine's.
+func (a *Agent) processesOf(owner string) int {
+	return cmp.Or(a.Allowance(owner).Processes, a.config.Processes)
+}
+
+// sawProcesses warns of a session with a container that has nearly as many processes
+// as it may.
+func (a *Agent) sawProcesses(s session.Session, count int) {
+	const nearly = 20 // one in so many is left
+	if s.Processes == 0 || count < s.Processes-s.Processes/nearly || slices.ContainsFunc(s.Warnings, func(w session.Warning) bool { return w.Code == codeProcesses }) {
+		return
+	}
+	_, err := a.change(s.ID, func(d *draft) error {
+		if d.Status == session.Running {
+			d.warn(session.Warning{Code: codeProcesses, Title: "Too many processes",
+				Text: fmt.Sprintf("It reached its limit of %d processes and threads, so that new ones fail to start.", s.Processes)})
+		}
+		return nil
+	})
+	if err != nil {
+		a.log.Warn("a warning could not be stored", "session", s.ID, "err", err)
+	}
+}
