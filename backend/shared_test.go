@@ -2,6 +2,9 @@ package backend
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -46,6 +49,22 @@ func pairedAs(t *testing.T, control *daemon.Client, request daemon.CodeRequest) 
 func simSession(name string, cpus int) session.Spec {
 	return session.Spec{Name: name, Image: "python:3.12", Type: session.Interactive, Resources: session.Resources{CPU: cpus, Memory: 64 * gpu.MiB},
 		Accelerator: gpu.Request{Shares: 200}}
+}
+
+// callWith calls a method with a target and otherwise nothing.
+func callWith(t *testing.T, a session.Agent, m reflect.Method, target any) error {
+	t.Helper()
+	args := []reflect.Value{reflect.ValueOf(t.Context()), reflect.ValueOf(target)}
+	for k := 2; k < m.Type.NumIn(); k++ {
+		value := reflect.New(m.Type.In(k)).Elem()
+		if m.Type.In(k) == reflect.TypeFor[io.Reader]() {
+			value.Set(reflect.ValueOf(strings.NewReader("x")))
+		}
+		args = append(args, value)
+	}
+	results := reflect.ValueOf(a).MethodByName(m.Name).Call(args)
+	err, _ := results[len(results)-1].Interface().(error)
+	return err
 }
 
 // until asks again until something is so.
@@ -106,6 +125,36 @@ func TestPeopleShareAnAgentWithoutSeeingOneAnother(t *testing.T) {
 			}
 		})
 	}
+	t.Run("no method tells it from one that there is not", func(t *testing.T) {
+		folder, err := ann.CreateFolder(t.Context(), session.FolderRequest{Name: "anns"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		nothing := session.FolderID(unknown)
+		for m := range reflect.TypeFor[session.Agent]().Methods() {
+			if m.Type.NumIn() < 2 {
+				continue
+			}
+			for _, pair := range [][2]any{{theirs.ID, unknown}, {folder.ID, nothing}, {session.Place{Session: theirs.ID}, session.Place{Session: unknown}}, {session.Place{Folder: folder.ID}, session.Place{Folder: nothing}}} {
+				if m.Type.In(1) != reflect.TypeOf(pair[0]) {
+					continue
+				}
+				var said [2]string
+				for i, target := range pair {
+					err := callWith(t, bob, m, target)
+					if err == nil {
+						t.Errorf("%s of %v is done", m.Name, target)
+					}
+					e := *session.AsError(err, "none")
+					e.Err = nil
+					said[i] = strings.NewReplacer(string(theirs.ID), "ID", string(folder.ID), "ID", string(unknown), "ID").Replace(fmt.Sprintf("%+v", e))
+				}
+				if said[0] != said[1] {
+					t.Errorf("%s: %s, and of what is not there %s", m.Name, said[0], said[1])
+				}
+			}
+		}
+	})
 	t.Run("no folder of the machine is reached", func(t *testing.T) {
 		spec := simSession("thief", 1)
 		spec.Mounts = []session.Mount{{Source: home.Dir}}

@@ -13,6 +13,10 @@ import (
 // anothers is what stands in the place of the names of what is others'.
 const anothers = "another person's session"
 
+// outside is the name of programs that are no session's: what people run outside
+// of Slipway on the machine is not for its users to know.
+const outside = "a program outside Slipway"
+
 // Doctor implements [session.Host]. It tells of the machine and of no session.
 func (v *view) Doctor(ctx context.Context) ([]session.Check, error) { return v.inner.Doctor(ctx) }
 
@@ -56,11 +60,13 @@ func (v *view) board(b session.DeviceBoard) session.DeviceBoard {
 	for i := range b.Devices {
 		holders := slices.Clone(b.Devices[i].Holders)
 		for k, h := range holders {
-			// A process that is no session's has a number, and is no secret.
-			if h.Owner != v.who.Owner && (h.Session != "" || h.PID == 0) {
+			switch {
+			case h.PID != 0:
+				h.Name, h.Owner, h.PID = outside, "", 0
+			case h.Owner != v.who.Owner:
 				h.Session, h.Name, h.Owner = "", anothers, ""
-				holders[k] = h
 			}
+			holders[k] = h
 		}
 		b.Devices[i].Holders = holders
 	}

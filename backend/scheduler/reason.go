@@ -157,7 +157,7 @@ func (r *room) describeDevice(viewer string, v gpu.View) deviceText {
 	for _, m := range r.machine.Measured {
 		if m.Device == v.Device.UUID {
 			d.measured, d.claim = true, r.claims[m.Device]
-			d.foreign = foreignText(m.Foreign)
+			d.foreign = foreignText(viewer, m.Foreign)
 			if m.Returned > 0 {
 				d.returned = []session.Phrase{session.Say("returned", as("memory", plain(m.Returned.String())), as("at", plain(m.Settles.UTC().Format("15:04:05 UTC"))))}
 			}
@@ -166,7 +166,16 @@ func (r *room) describeDevice(viewer string, v gpu.View) deviceText {
 	return d
 }
 
-func foreignText(foreign []Foreign) (parts []session.Phrase) {
+// foreignText says what is held by programs that are no session's: which they are
+// is told to the machine's owner only.
+func foreignText(viewer string, foreign []Foreign) (parts []session.Phrase) {
+	if viewer != "" && len(foreign) > 0 {
+		var all gpu.Bytes
+		for _, f := range foreign {
+			all += f.Memory
+		}
+		return []session.Phrase{count("foreignSum", len(foreign), as("memory", plain(all.String())))}
+	}
 	sorted := slices.Clone(foreign)
 	slices.SortStableFunc(sorted, func(a, b Foreign) int {
 		return int(min(1, max(-1, b.Memory-a.Memory)))*2 + min(1, max(-1, a.PID-b.PID))

@@ -46,11 +46,11 @@ export function LimitDialog({ agent, owner, limit, people, taken, onClose, onSav
   const person = form.owner.trim()
   const doubled = owner === '' && taken.includes(person)
   const save = async () => {
-    const { sessions, cpu, memory, gpu, folders } = form
+    const { sessions, cpu, memory, gpu, processes, folders } = form
     setBusy(true)
     setProblem(null)
     try {
-      await setLimit(agent, person, { ...(sessions ? { sessions } : {}), ...(cpu ? { cpu } : {}), ...(memory ? { memory } : {}), ...(gpu ? { gpu } : {}), ...(folders?.length ? { folders } : {}) })
+      await setLimit(agent, person, { ...(sessions ? { sessions } : {}), ...(cpu ? { cpu } : {}), ...(memory ? { memory } : {}), ...(gpu ? { gpu } : {}), ...(processes ? { processes } : {}), ...(folders?.length ? { folders } : {}) })
       await onSaved()
     } catch (error) {
       setProblem(asProblem(error))

@@ -154,6 +154,7 @@ export function AcceleratorCard({ draft, issues, change, judgement }: StepProps 
   const rounded = judgement.current && mode !== 'none' ? preview?.rounded : undefined
   const placements = mode === 'none' ? [] : (preview?.placements ?? [])
   const issue = issues.at('accelerator')
+  const mpsIssue = issues.at('mps')
   const text = none ? (boards.find((b) => (draft.agent === '' || b.agent === draft.agent) && b.text)?.text ?? t('accelerator.noneText')) : t(`accelerator.texts.${mode}`)
   return (
     <Card title={t('accelerator.title')} text={text} aside={modes}>
@@ -178,6 +179,7 @@ export function AcceleratorCard({ draft, issues, change, judgement }: StepProps 
                   {t('accelerator.mps')}
                 </Checkbox>
               ) : null}
+              {mpsIssue ? <IssueLine issue={mpsIssue} /> : null}
             </div>
           ) : null}
         </>

@@ -29,6 +29,7 @@ function Allocation({ session }: { session: Session }) {
   const parts = [t('fact.cpuCount', { count: cpu }), formatBytes(parseBytes(memory) ?? 0)]
   const shared = parseBytes(shm)
   if (shared) parts.push(t('fact.shm', { amount: formatBytes(shared) }))
+  if (session.processes) parts.push(t('fact.processes', { count: session.processes }))
   return (
     <>
       {parts.join(' · ')}
