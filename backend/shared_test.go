@@ -51,6 +51,40 @@ func simSession(name string, cpus int) session.Spec {
 		Accelerator: gpu.Request{Shares: 200}}
 }
 
+// sameAsNothing fails where any method answers something else of another's session
+// or folder than of what is not there.
+func sameAsNothing(t *testing.T, bob session.Agent, id session.ID, folder session.FolderID) {
+	t.Helper()
+	unknown := session.NewID()
+	nothing := session.FolderID(unknown)
+	for m := range reflect.TypeFor[session.Agent]().Methods() {
+		if m.Type.NumIn() < 2 {
+			continue
+		}
+		for _, pair := range [][2]any{
+			{id, unknown}, {folder, nothing},
+			{session.Place{Session: id}, session.Place{Session: unknown}}, {session.Place{Folder: folder}, session.Place{Folder: nothing}},
+		} {
+			if m.Type.In(1) != reflect.TypeOf(pair[0]) {
+				continue
+			}
+			var said [2]string
+			for i, target := range pair {
+				err := callWith(t, bob, m, target)
+				if err == nil {
+					t.Errorf("%s of %v is done", m.Name, target)
+				}
+				e := *session.AsError(err, "none")
+				e.Err = nil
+				said[i] = strings.NewReplacer(string(id), "ID", string(folder), "ID", string(unknown), "ID").Replace(fmt.Sprintf("%+v", e))
+			}
+			if said[0] != said[1] {
+				t.Errorf("%s: %s, and of what is not there %s", m.Name, said[0], said[1])
+			}
+		}
+	}
+}
+
 // callWith calls a method with a target and otherwise nothing.
 func callWith(t *testing.T, a session.Agent, m reflect.Method, target any) error {
 	t.Helper()
@@ -130,30 +164,7 @@ func TestPeopleShareAnAgentWithoutSeeingOneAnother(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		nothing := session.FolderID(unknown)
-		for m := range reflect.TypeFor[session.Agent]().Methods() {
-			if m.Type.NumIn() < 2 {
-				continue
-			}
-			for _, pair := range [][2]any{{theirs.ID, unknown}, {folder.ID, nothing}, {session.Place{Session: theirs.ID}, session.Place{Session: unknown}}, {session.Place{Folder: folder.ID}, session.Place{Folder: nothing}}} {
-				if m.Type.In(1) != reflect.TypeOf(pair[0]) {
-					continue
-				}
-				var said [2]string
-				for i, target := range pair {
-					err := callWith(t, bob, m, target)
-					if err == nil {
-						t.Errorf("%s of %v is done", m.Name, target)
-					}
-					e := *session.AsError(err, "none")
-					e.Err = nil
-					said[i] = strings.NewReplacer(string(theirs.ID), "ID", string(folder.ID), "ID", string(unknown), "ID").Replace(fmt.Sprintf("%+v", e))
-				}
-				if said[0] != said[1] {
-					t.Errorf("%s: %s, and of what is not there %s", m.Name, said[0], said[1])
-				}
-			}
-		}
+		sameAsNothing(t, bob, theirs.ID, folder.ID)
 	})
 	t.Run("no folder of the machine is reached", func(t *testing.T) {
 		spec := simSession("thief", 1)
