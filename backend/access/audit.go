@@ -125,8 +125,10 @@ func (a *Audit) Close() error {
 // Note writes down what somebody did. What cannot be written is told to the
 // agent's own log; nobody is kept from working by a full disk.
 func (a *Audit) Note(who Identity, act Act) {
-	e := Entry{Owner: who.Owner, Role: string(who.Role), Device: who.Device, From: who.From, Method: act.Method, Session: act.Session, Target: clip(act.Target),
-		Outcome: "ok", Security: act.Security}
+	e := Entry{
+		Owner: who.Owner, Role: string(who.Role), Device: who.Device, From: who.From,
+		Method: act.Method, Session: act.Session, Target: clip(act.Target), Outcome: "ok", Security: act.Security,
+	}
 	if act.Err != nil {
 		e.Outcome = string(session.AsError(act.Err, "agent_call_internal-error").Code)
 	}
@@ -160,7 +162,9 @@ func (a *Audit) Read(asked session.AuditQuery) ([]Entry, error) {
 			entries, err = one.read(entries, asked)
 		}
 		if err != nil {
-			return nil, &session.Error{Code: "agent_audit_failed", Message: "The log of what was done cannot be read.", Hint: "Look at " + one.path + ".", Err: err}
+			return nil, &session.Error{
+				Code: "agent_audit_failed", Message: "The log of what was done cannot be read.", Hint: "Look at " + one.path + ".", Err: err,
+			}
 		}
 		slices.SortStableFunc(entries, func(x, y Entry) int { return x.At.Compare(y.At) })
 		entries = slices.Clone(entries[max(0, len(entries)-asked.Limit):])

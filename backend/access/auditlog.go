@@ -63,7 +63,11 @@ type repeat struct {
 func (l *auditLog) add(e Entry) error {
 	like := repeatedOf(e)
 	var err error
-	for len(l.order) > 0 && (e.At.Sub(l.repeats[l.order[0]].since).Abs() >= repeatsFor || len(l.order) >= maxRepeats && l.repeats[like] == nil) {
+	for len(l.order) > 0 {
+		over := e.At.Sub(l.repeats[l.order[0]].since).Abs() >= repeatsFor
+		if full := len(l.order) >= maxRepeats && l.repeats[like] == nil; !over && !full {
+			break
+		}
 		err = errors.Join(err, l.close(l.order[0]))
 	}
 	if known := l.repeats[like]; known != nil {

@@ -18,6 +18,9 @@ func (v *view) mps(spec session.Spec) []session.FieldError {
 	if v.all || !spec.MPS || v.inner.MPSForUsers() {
 		return nil
 	}
-	return []session.FieldError{{Field: "mps", Code: "session_create_forbidden-mps", Message: "MPS is not open to users of this machine, because it shares the machine's memory in /dev/shm.",
-		Hint: "Launch without MPS, or ask the machine's owner to set gpu.mps."}}
+	return []session.FieldError{{
+		Field: "mps", Code: "session_create_forbidden-mps",
+		Message: "MPS is not open to users of this machine, because it shares the machine's memory in /dev/shm.",
+		Hint:    "Launch without MPS, or ask the machine's owner to set gpu.mps.",
+	}}
 }

@@ -20,13 +20,14 @@ func (a *Agent) processesOf(owner string) int {
 // as it may.
 func (a *Agent) sawProcesses(s session.Session, count int) {
 	const nearly = 20 // one in so many is left
-	if s.Processes == 0 || count < s.Processes-s.Processes/nearly || slices.ContainsFunc(s.Warnings, func(w session.Warning) bool { return w.Code == codeProcesses }) {
+	told := slices.ContainsFunc(s.Warnings, func(w session.Warning) bool { return w.Code == codeProcesses })
+	if s.Processes == 0 || count < s.Processes-s.Processes/nearly || told {
 		return
 	}
 	_, err := a.change(s.ID, func(d *draft) error {
 		if d.Status == session.Running {
 			d.warn(session.Warning{Code: codeProcesses, Title: "Too many processes",
-				Text: fmt.Sprintf("It reached its limit of %d processes and threads, so that new ones fail to start.", s.Processes)})
+				Text: fmt.Sprintf("It reached its limit of %d processes and threads. New ones fail to start.", s.Processes)})
 		}
 		return nil
 	})

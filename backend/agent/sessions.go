@@ -262,7 +262,8 @@ func (a *Agent) create(s session.Session, key string) (session.Session, error) {
 			}
 		}
 		if tx.LiveOf(s.Owner) >= mostLive {
-			return &session.Error{Code: codeTooMany, Message: fmt.Sprintf("%d of your sessions have not ended.", mostLive), Hint: "Terminate some of them first."}
+			message := fmt.Sprintf("%d of your sessions have not ended.", mostLive)
+			return &session.Error{Code: codeTooMany, Message: message, Hint: "Terminate some of them first."}
 		}
 		if err := stillThere(tx, s); err != nil {
 			return err
