@@ -16,6 +16,39 @@
 // The guest needs the capabilities CHOWN, DAC_OVERRIDE, FOWNER, KILL, SETGID,
 // SETPCAP and SETUID, and nothing else.
 //
+// # What it touches as root
+//
+// The image is a stranger's work, and folders of the machine are mounted in it. A
+// link of the image that is followed by root leads into them. So whatever the
+// guest reaches as root it reaches in one of three ways, and build/archtest fails
+// where it does otherwise:
+//
+// By a tree, which follows no link, compares the mount of each step, and reads
+// only plain files up to a size:
+//
+//	/.slipway/config.json         read once. A link, a second mount: the guest ends with 123
+//	/.slipway/link                held from the start; the socket in it is dialled again and again. As above
+//	/.slipway/spool               held from the start, made root's with mode 0700; terminals' output. As above
+//	/home, /home/work             made, held from the start, given to the work user; what is mounted in it stays. As above
+//	/dev, /dev/null, /dev/pts     held from the start, and of the kernel; terminals are opened in it. As above
+//	/etc                          made. A link or a mount: session_start_no-user, and the session goes on
+//	/etc/passwd, group, shadow    read and replaced; up to 1 MiB each. As above
+//	/etc/skel and its files       read; up to 100 files of 1 MiB. Anything else is left out
+//	/var/lib/slipway/python       made, with sitecustomize.py. A link or a mount: session_start_uncooperative
+//	/usr/local/bin                made, with a link named ssh. A link or a mount: session_start_no-ssh
+//
+// By /proc and /sys, which are the kernel's, up to a size: /proc/self/exe, fd,
+// fdinfo, mountinfo and oom_score_adj, /proc/PID/stat and cmdline, /proc/net,
+// /proc/sys/net, /sys/fs/cgroup.
+//
+// By looking without opening: mounts' pins, and the programs that a shell would
+// find. What is found is started as the person.
+//
+// All of it but terminals' output and the agent's socket is done before anything
+// of the image or the person runs. ~/.ssh, the files of the home, sftp and the
+// ssh client are of processes that are the person by then. The names of other
+// machines are looked up as Go's resolver does, from files of /etc that Docker mounts.
+//
 // Whatever runs for the person runs through guest spawn, which gives up every
 // capability, becomes the work user and only then executes the command. So do
 // guest files, which reaches files for the agent as that user does, and guest sftp. The

@@ -3,7 +3,6 @@ package guest
 import (
 	"bufio"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +17,7 @@ func (c *container) Listening() []int {
 	first, last := passingPorts("/proc/sys/net/ipv4/ip_local_port_range")
 	var ports []int
 	for _, table := range [...]string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		file, err := os.Open(table)
+		file, err := openKernel(table)
 		if err != nil {
 			continue // a kernel without that protocol
 		}

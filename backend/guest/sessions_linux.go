@@ -2,7 +2,6 @@ package guest
 
 import (
 	"bytes"
-	"os"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -23,7 +22,7 @@ func signalSession(leader int, signals ...unix.Signal) {
 
 // processes lists the process numbers of the container.
 func processes() []int {
-	dir, err := os.Open("/proc")
+	dir, err := openKernel("/proc")
 	if err != nil {
 		return nil
 	}

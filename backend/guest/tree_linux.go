@@ -287,6 +287,11 @@ func (p *place) give(uid, gid int) error {
 	return p.chown(uid, gid)
 }
 
+// keep makes a directory root's, for nobody else's eyes.
+func (p *place) keep() error {
+	return errors.Join(p.chown(0, 0), unix.Fchmodat(unix.AT_FDCWD, p.held(), 0o700, 0))
+}
+
 func (p *place) chown(uid, gid int) error {
 	if err := unix.Fchownat(p.fd(), "", uid, gid, unix.AT_EMPTY_PATH); err != nil {
 		return &fs.PathError{Op: "chown", Path: p.path, Err: err}
@@ -367,4 +372,11 @@ func unescapeOctal(s string) string {
 		out.WriteByte(s[i])
 	}
 	return out.String()
+}
+
+// lookAt says what is at a path, along the image's links: who asks compares it
+// with what must be there, and does nothing with it.
+func lookAt(at string) (stat unix.Stat_t, err error) {
+	err = unix.Lstat(at, &stat)
+	return stat, err
 }

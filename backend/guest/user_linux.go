@@ -114,8 +114,8 @@ func (a account) prepareHome(t *tree, home *place) error {
 	return errors.Join(home.give(a.uid, a.gid), a.copySkeleton(t, home))
 }
 
-// copySkeleton gives a new home the image's start files, as useradd does. An
-// image need not have any, and what is no plain file is none.
+// copySkeleton gives a new home the image's start files, as useradd does. Only
+// plain files count, and an image need not have any.
 func (a account) copySkeleton(t *tree, home *place) error {
 	skel, err := t.image("/etc/skel", false)
 	if err != nil || skel.stat.Mode&unix.S_IFMT != unix.S_IFDIR {

@@ -103,16 +103,15 @@ func begin() (settings Settings, held *places, err error) {
 	if held, err = openPlaces(t); err != nil {
 		return settings, nil, err
 	}
-	// Its files are root's, and so is the folder.
-	return settings, held, errors.Join(held.spool.chown(0, 0), unix.Fchmodat(unix.AT_FDCWD, held.spool.held(), 0o700, 0))
+	return settings, held, held.spool.keep()
 }
 
 // checkPins fails where a mount shows something else than it must. Nobody has
 // seen it then: nothing runs before this.
 func checkPins(pins []Pin) error {
 	for _, pin := range pins {
-		var stat unix.Stat_t
-		if err := unix.Lstat(pin.Target, &stat); err != nil {
+		stat, err := lookAt(pin.Target)
+		if err != nil {
 			return fmt.Errorf("look at the mount %s: %w", pin.Target, err)
 		}
 		if stat.Dev != pin.Device || stat.Ino != pin.Inode {

@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 	if what := os.Getenv(holdVariable); what != "" {
 		hold(what)
 	}
+	if path := os.Getenv("SLIPWAY_TEST_DIAL"); path != "" {
+		os.Exit(dial(path))
+	}
 	os.Exit(run(m))
 }
 

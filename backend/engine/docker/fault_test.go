@@ -96,6 +96,18 @@ func hold(what string) {
 	time.Sleep(time.Hour)
 }
 
+// dial connects to a socket as whoever this program runs as, until its input ends.
+func dial(path string) int {
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	io.Copy(io.Discard, os.Stdin) //nolint:errcheck // its end is what matters
+	conn.Close()                  //nolint:errcheck // nothing was written
+	return 0
+}
+
 func TestGuest(t *testing.T) {
 	t.Run("comes again after a loss", func(t *testing.T) {
 		e := open(t, docker.Config{Instance: instanceOf(t)})

@@ -2,7 +2,6 @@ package docker
 
 import (
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -14,24 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dialVariable holds the socket that a process of a test connects to.
+// dialVariable holds the socket that a process of a test connects to: see TestMain.
 const dialVariable = "SLIPWAY_TEST_DIAL"
-
-func init() {
-	path := os.Getenv(dialVariable)
-	if path == "" {
-		return
-	}
-	conn, err := net.Dial("unix", path)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	fmt.Println("connected")
-	_, _ = io.Copy(io.Discard, os.Stdin) // until the test lets it end
-	_ = conn.Close()
-	os.Exit(0)
-}
 
 // Processes of the session's person reach the socket that the guest dials.
 func TestOnlyTheGuestIsTrusted(t *testing.T) {
