@@ -23,6 +23,7 @@ import (
 // device. It implements [hub.Reacher].
 type reacher struct {
 	home     place.Home
+	sockets  string // folder of those of connections by ssh
 	log      *slog.Logger
 	programs provision.Programs
 	// sshConfig stands in for the person's ssh configuration, and ssh for the
@@ -48,15 +49,30 @@ const deviceKey = "device.key"
 // sshFolder has the sockets of connections by ssh.
 const sshFolder = "ssh"
 
+// socketsOf is where the sockets of connections by ssh are: in the home, and where
+// its path is too long for them in its runtime directory. No session sees either;
+// through those sockets it would be logged in elsewhere.
+func socketsOf(home place.Home) string {
+	folder := home.Join(sshFolder)
+	if sshstdio.Fits(folder) {
+		return folder
+	}
+	if dir, err := home.MakeRuntimeDir(); err == nil {
+		return filepath.Join(dir, sshFolder)
+	}
+	return folder
+}
+
 // sshConfigVariable names a configuration file for ssh in place of the person's.
 const sshConfigVariable = "SLIPWAY_SSH_CONFIG"
 
 // newReacher needs the lock of home, since it removes what an earlier run left.
 func newReacher(home place.Home, log *slog.Logger) *reacher {
-	if err := sshstdio.Sweep(home.Join(sshFolder)); err != nil {
+	sockets := socketsOf(home)
+	if err := sshstdio.Sweep(sockets); err != nil {
 		log.Warn("what an earlier run left of its connections cannot be removed", "error", err)
 	}
-	r := &reacher{home: home, log: log, sshConfig: os.Getenv(sshConfigVariable), remotes: map[string]*remote{}, fresh: map[string]*sshConnection{}}
+	r := &reacher{home: home, sockets: sockets, log: log, sshConfig: os.Getenv(sshConfigVariable), remotes: map[string]*remote{}, fresh: map[string]*sshConnection{}}
 	self, err := os.Executable()
 	if err != nil {
 		log.Warn("this program does not know where it is, so it cannot bring itself to other machines", "error", err)
@@ -271,7 +287,7 @@ func (r *reacher) openSSH(entry hub.Entry) (*sshConnection, error) {
 		return nil, asFault(err)
 	}
 	connection := &sshConnection{asker: &asker{}}
-	config := sshstdio.Config{Host: host, Asker: connection.asker, ConfigFile: r.sshConfig, Folder: r.home.Join(sshFolder), SSH: r.ssh}
+	config := sshstdio.Config{Host: host, Asker: connection.asker, ConfigFile: r.sshConfig, Folder: r.sockets, SSH: r.ssh}
 	if entry.Dir != "" {
 		config.Command = provision.Bridge(entry.Dir)
 	}

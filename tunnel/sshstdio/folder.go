@@ -33,6 +33,13 @@ func foldersOf(parent string) (dir, prefix string) {
 	return os.TempDir(), fmt.Sprintf("%s%x-", temporaryPrefix, sum[:6])
 }
 
+// Fits reports whether sockets can be in a folder itself, as [Config] names it,
+// rather than among the temporary files.
+func Fits(folder string) bool {
+	dir, _ := foldersOf(folder)
+	return dir == folder
+}
+
 // makeFolder makes a folder that only this account may enter.
 func makeFolder(parent string) (string, error) {
 	dir, prefix := foldersOf(parent)
