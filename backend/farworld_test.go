@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -121,6 +122,7 @@ func (w *farWorld) wire() {
 	w.address = "10.213.7.2"
 	w.t.Cleanup(func() {
 		for _, name := range []string{w.near, w.far} {
+			w.empty(name)
 			_ = exec.Command("ip", "netns", "delete", name).Run() // it may never have been
 		}
 	})
@@ -131,6 +133,17 @@ func (w *farWorld) wire() {
 	w.must("ip", "-n", w.far, "address", "add", w.address+"/24", "dev", w.plug)
 	for _, end := range [][]string{{w.near, w.cable}, {w.near, "lo"}, {w.far, w.plug}, {w.far, "lo"}} {
 		w.must("ip", "-n", end[0], "link", "set", end[1], "up")
+	}
+}
+
+// empty ends what is left in a namespace: sshd has a process for each connection,
+// which does not end with it, and waits long for the end of a cable that is out.
+func (w *farWorld) empty(name string) {
+	left, _ := exec.Command("ip", "netns", "pids", name).Output() // it may never have been
+	for _, field := range strings.Fields(string(left)) {
+		if pid, err := strconv.Atoi(field); err == nil {
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
 	}
 }
 

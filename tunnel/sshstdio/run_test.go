@@ -53,7 +53,8 @@ func TestCommandsRunAsGiven(t *testing.T) {
 	t.Run("its context ends it", func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(soon(t), 200*time.Millisecond)
 		defer cancel()
-		_, err := r.Run(ctx, []string{"sleep", "3600"}, nil)
+		// What says nothing would stay there: it would not learn that nobody listens.
+		_, err := r.Run(ctx, []string{"sh", "-c", "while echo; do sleep 0.1; done"}, nil)
 		wantCode(t, err, "agent_connect_timeout")
 	})
 	t.Run("input that fails is an error", func(t *testing.T) {
