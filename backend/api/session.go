@@ -127,12 +127,14 @@ type IdleMetric struct {
 
 // IdleSimulation is what an idle policy would have made of a session.
 type IdleSimulation struct {
-	Ended   bool        `json:"ended"`             // it would have been reclaimed
-	At      *time.Time  `json:"at,omitempty"`      // when
-	Checker string      `json:"checker,omitempty"` // by which check
-	Since   time.Time   `json:"since"`             // it was judged from here on; what was measured reaches no further back
-	Message string      `json:"message"`           // one sentence in numbers
-	Checks  []IdleCheck `json:"checks"`            // what each check would say at the end of the time judged
+	Ended    bool        `json:"ended"`              // it would have been reclaimed
+	Unknown  bool        `json:"unknown,omitempty"`  // whether it would have been cannot be told from what is kept
+	At       *time.Time  `json:"at,omitempty"`       // when, at the latest
+	Earliest *time.Time  `json:"earliest,omitempty"` // when, at the earliest; absent: at that time
+	Checker  string      `json:"checker,omitempty"`  // by which check
+	Since    time.Time   `json:"since"`              // it was judged from here on; what was measured reaches no further back
+	Message  string      `json:"message"`            // one sentence in numbers
+	Checks   []IdleCheck `json:"checks"`             // what each check would say at the end of the time judged
 }
 
 // EnvVar is one environment variable.

@@ -166,7 +166,9 @@ func (p *program) idle(ctx context.Context, c *client, ref string, policy *api.I
 	}
 	return p.print(raw, func(w io.Writer) {
 		verdict := "It would not have been reclaimed."
-		if simulation.Ended {
+		if simulation.Unknown {
+			verdict = "Unknown."
+		} else if simulation.Ended {
 			verdict = "It would have been reclaimed: " + p.moment(simulation.At) + ", by the check of " + simulation.Checker + "."
 		}
 		fields(w, [][2]string{{"Verdict", verdict}, {"Because", simulation.Message}, {"Judged since", p.moment(&simulation.Since)}})

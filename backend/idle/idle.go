@@ -57,6 +57,29 @@ type Verdict struct {
 // Judge lets every checker that policy turns on look at a session. It brings
 // announced up to date, which must not be nil.
 func Judge(policy session.IdlePolicy, facts Facts, announced Announced, now time.Time) []Verdict {
+	return judge(policy, facts, facts.Series.sight(policy, now), announced, now)
+}
+
+// sight is what is seen of a session at one time.
+type sight struct {
+	last     Point // the newest
+	known    bool  // what goes on inside can be seen
+	to       time.Time
+	averages []session.IdleMetric // over the window that ends at to
+	short    string               // why they say too little; empty: they do not
+}
+
+// sight is what a series says at a time.
+func (s *Series) sight(policy session.IdlePolicy, now time.Time) sight {
+	v := sight{to: s.judgedTo(now)}
+	v.last, v.known = s.latest(now)
+	if window := time.Duration(policy.Use.Window); window > 0 {
+		v.averages, v.short = s.averages(policy.Use, v.to.Add(-window), v.to)
+	}
+	return v
+}
+
+func judge(policy session.IdlePolicy, facts Facts, seen sight, announced Announced, now time.Time) []Verdict {
 	var verdicts []Verdict
 	if policy.Lifetime > 0 {
 		verdicts = append(verdicts, lifetime(policy, facts, announced, now))
@@ -64,12 +87,12 @@ func Judge(policy session.IdlePolicy, facts Facts, announced Announced, now time
 		delete(announced, session.CheckLifetime)
 	}
 	if policy.Network > 0 && facts.Type != session.Batch {
-		verdicts = append(verdicts, network(policy, facts, announced, now))
+		verdicts = append(verdicts, network(policy, facts, seen, announced, now))
 	} else {
 		delete(announced, session.CheckNetwork)
 	}
 	if policy.Use.Window > 0 && judged(policy.Use) {
-		verdicts = append(verdicts, use(policy.Use, facts, announced, now))
+		verdicts = append(verdicts, use(policy.Use, facts, seen, announced, now))
 	} else {
 		delete(announced, session.CheckUse)
 	}
@@ -87,11 +110,11 @@ func lifetime(policy session.IdlePolicy, facts Facts, announced Announced, now t
 
 // network ends a session that nobody used through a terminal or an app, and
 // in which nothing was seen to work, for a set time.
-func network(policy session.IdlePolicy, facts Facts, announced Announced, now time.Time) Verdict {
+func network(policy session.IdlePolicy, facts Facts, seen sight, announced Announced, now time.Time) Verdict {
 	v := Verdict{Reason: session.ReasonIdle, Limit: policy.Network}
 	v.Check = session.IdleCheck{Checker: session.CheckNetwork, State: session.IdleActive, CheckedAt: now}
-	last, known := facts.Series.latest(now)
-	if !known {
+	last := seen.last
+	if !seen.known {
 		v.unknown(announced, "What goes on inside the session cannot be seen, so it keeps running.")
 		return v
 	}
@@ -122,25 +145,24 @@ func network(policy session.IdlePolicy, facts Facts, announced Announced, now ti
 }
 
 // use ends a session that makes too little of what it holds.
-func use(policy session.UsePolicy, facts Facts, announced Announced, now time.Time) Verdict {
+func use(policy session.UsePolicy, facts Facts, seen sight, announced Announced, now time.Time) Verdict {
 	v := Verdict{Reason: session.ReasonUnused, Limit: policy.Window}
 	v.Check = session.IdleCheck{Checker: session.CheckUse, State: session.IdleActive, CheckedAt: now}
 	window := time.Duration(policy.Window)
 	judgedFrom := facts.StartedAt.Add(time.Duration(policy.Grace) + window)
-	last, known := facts.Series.latest(now)
-	averages, short := facts.Series.averages(policy, now.Add(-window), now)
+	last, averages := seen.last, seen.averages
 	v.Check.Metrics = averages
 	// Work on a device is what the threshold judges, where there is one.
 	what, busy := last.work(now, policy.GPU == nil)
 	switch {
-	case now.Before(judgedFrom):
+	case seen.to.Before(judgedFrom):
 		delete(announced, session.CheckUse)
 		v.Check.State, v.Check.JudgedFrom = session.IdleGrace, utc(judgedFrom)
 		v.Check.Message = fmt.Sprintf("Not judged for the first %s.", spell(time.Duration(policy.Grace)+window))
-	case !known:
+	case !seen.known:
 		v.unknown(announced, "What goes on inside the session cannot be seen, so it keeps running.")
-	case short != "":
-		v.unknown(announced, short)
+	case seen.short != "":
+		v.unknown(announced, seen.short)
 	case len(averages) == 0:
 		v.unknown(announced, "None of what it would be judged by was measured, so it keeps running.")
 	case busy:

@@ -82,7 +82,7 @@ func TestJudge(t *testing.T) {
 		"too little use ends it after window and warning": {policy: session.IdlePolicy{Use: unused}, until: 3 * time.Hour, ended: 70 * time.Minute, state: session.IdleIdle},
 		"grace comes before the window": {policy: session.IdlePolicy{Use: session.UsePolicy{Window: h, Grace: h, CPU: percent(5)}}, until: 3 * time.Hour,
 			ended: 2*time.Hour + 10*time.Minute, state: session.IdleIdle},
-		"in grace it is not judged":           {policy: session.IdlePolicy{Use: unused}, until: 30 * time.Minute, state: session.IdleGrace, says: "30 min"},
+		"in grace it is not judged":           {policy: session.IdlePolicy{Use: unused}, until: 30 * time.Minute, state: session.IdleGrace, says: "the first 1 h 0 min"},
 		"an average at the threshold is fine": {policy: session.IdlePolicy{Use: unused}, tell: cpu(5), until: 3 * time.Hour, state: session.IdleActive, says: "5.0 %"},
 		"all must be below": {policy: session.IdlePolicy{Use: session.UsePolicy{Window: h, CPU: percent(5), Memory: percent(5)}}, until: 3 * time.Hour, state: session.IdleActive,
 			tell: func(_ time.Duration, p *Point) { p.Memory.Add(50, Every) }},
@@ -222,7 +222,10 @@ func TestSimulate(t *testing.T) {
 			facts := Facts{Type: session.Interactive, StartedAt: start, Series: series}
 			_, ended, by := live(policy, facts, 5*time.Hour)
 			sim := Simulate(policy, facts, now)
-			if sim.Ended != (ended > 0) || sim.Checker != by || sim.Ended && !sim.At.Equal(start.Add(ended)) {
+			if sim.Unknown {
+				continue // the average is near the threshold all the time
+			}
+			if sim.Ended != (ended > 0) || sim.Checker != by || sim.Ended && sim.At.Before(start.Add(ended)) {
 				t.Fatalf("seed %d: live %s by %q, simulated %+v", seed, ended, by, sim)
 			}
 		}
@@ -232,7 +235,9 @@ func TestSimulate(t *testing.T) {
 func TestSeriesStaysSmallAndTrue(t *testing.T) {
 	const length = 3 * 24 * time.Hour
 	s := story(length, func(at time.Duration, p *Point) { p.CPU = Metric{}; p.CPU.Add(float64(at/time.Hour), Every) })
-	if n := len(s.points); n > 2*part*10 { // so many from the first minutes to three days: each e times as old as the one before
+	// A slot each, and so many from the first minutes to the first hours: each e
+	// times as old as the one before.
+	if n := len(s.points); n > int(length/slot)+2*part*6 {
 
 		t.Errorf("%d points are kept", n)
 	}

@@ -10,11 +10,14 @@ import (
 
 const (
 	// part says how long a point of several measurements may be: this part of its
-	// age, so that a few hundred points judge windows of any length equally well.
-	// Nothing older than keep is kept.
+	// age, so that a few hundred points judge windows of any length equally well,
+	// but never longer than a slot, so that what was long ago can be told from
+	// what was after it. Nothing older than keep is kept.
 	part = 64
 	slot = 5 * time.Minute
-	keep = 15 * 24 * time.Hour
+	// single is the longest that a point of one look is.
+	single = 2 * Every
+	keep   = 15 * 24 * time.Hour
 	// enough is the part of a window, in percent, that must have been measured.
 	enough = 90
 )
@@ -27,6 +30,12 @@ const MaxWindow = 14 * 24 * time.Hour
 type Metric struct {
 	PercentSeconds float64       `json:"percentSeconds"`
 	Measured       time.Duration `json:"measured"`
+
+	// What is hidden in a point of several looks: the lowest and the highest
+	// average of one, and the smallest part of one that was measured.
+	Low   float32 `json:"low,omitempty"`
+	High  float32 `json:"high,omitempty"`
+	Least float32 `json:"least,omitempty"`
 }
 
 // Add counts a measurement that holds for a length of time.
@@ -51,6 +60,12 @@ type Point struct {
 	WorkAt  time.Time `json:"workAt,omitzero"`  // last seen at work on a device; zero: never
 	Traffic time.Time `json:"traffic,omitzero"` // last through a terminal or an app; zero: never
 	Input   time.Time `json:"input,omitzero"`   // last of a person to a terminal; zero: never
+
+	// What is hidden in a point of several looks: how long each of the signals
+	// had been quiet at most at the end of one, and whether any could see inside.
+	Lulls [signals]time.Duration `json:"lulls,omitzero"`
+	Seen  bool                   `json:"seen,omitempty"`
+	Many  bool                   `json:"many,omitempty"` // it is of several looks
 }
 
 // end is when p ends.
@@ -58,11 +73,15 @@ func (p Point) end() time.Time { return p.From.Add(p.Length) }
 
 // join makes one point of p and a later one, and of what lies between.
 func (p Point) join(next Point) Point {
-	for _, pair := range []struct{ into, from *Metric }{{&next.CPU, &p.CPU}, {&next.Memory, &p.Memory}, {&next.GPU, &p.GPU}, {&next.VRAM, &p.VRAM}} {
-		pair.into.PercentSeconds += pair.from.PercentSeconds
-		pair.into.Measured += pair.from.Measured
+	for _, metric := range metrics {
+		metric.of(&next).join(*metric.of(&p))
 	}
-	next.Length, next.From, next.Known = next.end().Sub(p.From), p.From, p.Known && next.Known
+	for i, lull := range p.Lulls {
+		next.Lulls[i] = max(next.Lulls[i], lull)
+	}
+	gap := next.From.Sub(p.end()) > single
+	next.Length, next.From, next.Known, next.Seen = next.end().Sub(p.From), p.From, p.Known && next.Known && !gap, p.Seen || next.Seen
+	next.Many = true
 	return next
 }
 
@@ -75,6 +94,7 @@ type Series struct {
 
 // Add puts a point at the end. Points must not overlap.
 func (s *Series) Add(p Point) {
+	p.settle()
 	if s.points = append(s.points, p); len(s.points) >= s.due {
 		s.merge(p.From)
 		s.due = len(s.points) + part/4
@@ -86,13 +106,17 @@ func (s *Series) Add(p Point) {
 
 // merge makes one point of neighbours that are old enough.
 func (s *Series) merge(now time.Time) {
-	kept := s.points[:0]
-	for _, p := range s.points {
-		if n := len(kept); n > 0 && p.end().Sub(kept[n-1].From) <= now.Sub(p.end())/part {
-			kept[n-1] = kept[n-1].join(p)
+	// What is older than that is as long as it may be.
+	const settled = (part + 4) * slot
+	first, _ := slices.BinarySearchFunc(s.points, now.Add(-settled), func(p Point, t time.Time) int { return p.From.Compare(t) })
+	kept := s.points[:first]
+	for i := first; i < len(s.points); i++ {
+		p := &s.points[i]
+		if n := len(kept); n > 0 && p.From.Sub(kept[n-1].end()) <= single && p.end().Sub(kept[n-1].From) <= min(slot, now.Sub(p.end())/part) {
+			kept[n-1] = kept[n-1].join(*p)
 			continue
 		}
-		kept = append(kept, p)
+		kept = append(kept, *p)
 	}
 	clear(s.points[len(kept):])
 	s.points = kept
@@ -203,8 +227,8 @@ var metrics = []struct {
 var names = map[string]string{"cpu": "CPU", "memory": "memory", "gpu": "GPU", "vram": "GPU memory"}
 
 // averages are those of the metrics that policy judges by and that were
-// measured at all between two times. short is set, in words, where one was
-// measured for too little of the time.
+// measured at all between two times, at the later of which a point ends. short
+// is set, in words, where one was measured for too little of the time.
 func (s *Series) averages(policy session.UsePolicy, from, to time.Time) (averages []session.IdleMetric, short string) {
 	points := s.until(to)
 	at, _ := slices.BinarySearchFunc(points, from, func(p Point, t time.Time) int {
@@ -230,12 +254,26 @@ func (s *Series) averages(policy session.UsePolicy, from, to time.Time) (average
 			continue
 		}
 		averages = append(averages, session.IdleMetric{Name: metric.name, Average: sum.PercentSeconds / sum.Measured.Seconds(), Threshold: *threshold})
-		// What is under way counts as measured.
-		if part := int64(sum.Measured+Every) * 100 / int64(to.Sub(from)); part < enough && short == "" {
-			short = fmt.Sprintf("Only %d %% of the last %s of %s were measured; %d %% are needed for a judgement.", min(part, 100), spell(to.Sub(from)), names[metric.name], enough)
+		if part := percentOf(sum.Measured, to.Sub(from)); part < enough && short == "" {
+			short = tooLittle(part, to.Sub(from), metric.name)
 		}
 	}
 	return averages, short
+}
+
+func percentOf(measured, window time.Duration) int64 { return int64(measured) * 100 / int64(window) }
+
+func tooLittle(part int64, window time.Duration, name string) string {
+	return fmt.Sprintf("Only %d %% of the last %s of %s were measured; %d %% are needed for a judgement.", part, spell(window), names[name], enough)
+}
+
+// judgedTo is the end of the window that is judged at a time: the end of the
+// newest point, since what is under way is not measured yet.
+func (s *Series) judgedTo(now time.Time) time.Time {
+	if points := s.until(now); len(points) > 0 && now.Sub(points[len(points)-1].end()) <= single {
+		return points[len(points)-1].end()
+	}
+	return now
 }
 
 // after is the part of p that lies after a time.

@@ -7,12 +7,18 @@ import (
 	"slipway/backend/session"
 )
 
-// mostSteps bounds the work of one simulation.
-const mostSteps = 20_000
+// stride is how far apart the looks into a point of several are.
+const stride = time.Minute
 
 // Simulate says what policy would have made of a session until now, from what
 // was measured of it; of a session that has ended, now is when it did. What
 // people asked for to keep it does not count.
+//
+// Of what is long past only averages over up to five minutes are kept, and what
+// each hides within bounds (see hidden.go). So two judges look at it: an eager
+// one, to whom all that could have been is such that the session ends soonest,
+// and a reluctant one, to whom it is such that it ends latest. What really was
+// lies between. Where they do not agree the simulation does not know.
 func Simulate(policy session.IdlePolicy, facts Facts, now time.Time) session.IdleSimulation {
 	since := facts.StartedAt
 	if known := facts.Series.Since(); known.After(since) {
@@ -23,30 +29,92 @@ func Simulate(policy session.IdlePolicy, facts Facts, now time.Time) session.Idl
 	}
 	facts.KeepUntil = time.Time{}
 	sim := session.IdleSimulation{Since: since}
-	step := max(Every, now.Sub(since)/mostSteps)
-	announced := Announced{}
-	var verdicts []Verdict
-	for at := since.Add(step); ; at = at.Add(step) {
-		if at.After(now) {
-			at = now
+	eager := judgement{policy: policy, facts: facts, announced: Announced{}, first: map[session.IdleChecker]time.Time{}}
+	reluctant := judgement{policy: policy, facts: facts, announced: Announced{}, first: map[session.IdleChecker]time.Time{}}
+	h := newHistory(policy.Use, facts.Series)
+	for at := range h.looks(since, now) {
+		soonest, latest := h.sights(at)
+		if !at.exact {
+			eager.hasten(soonest, at.time)
 		}
-		verdicts = Judge(policy, facts, announced, at)
-		for _, v := range verdicts {
-			if v.Reclaim {
-				ended := at.UTC()
-				sim.Ended, sim.At, sim.Checker = true, &ended, v.Check.Checker
-				sim.Message = fmt.Sprintf("With these settings it would have ended %s after its start: %s", spell(at.Sub(facts.StartedAt)), v.Check.Message)
-				sim.Checks = checks(verdicts)
-				return sim
-			}
-		}
-		if !at.Before(now) {
+		eager.look(soonest, at.time)
+		reluctant.look(latest, at.time)
+		if len(reluctant.first) > 0 {
 			break
 		}
 	}
-	sim.Checks = checks(verdicts)
-	sim.Message = stillRuns(facts, since, now, len(verdicts) > 0)
+	ended, by, sure := reluctant.ends(eager)
+	if ended.IsZero() {
+		reluctant.verdicts = Judge(policy, facts, reluctant.announced, now)
+	}
+	sim.Checks = checks(reluctant.verdicts)
+	switch {
+	case ended.IsZero() && len(eager.first) == 0:
+		sim.Message = stillRuns(facts, since, now, len(reluctant.verdicts) > 0)
+	case !sure:
+		sim.Unknown = true
+		sim.Message = "Whether these settings would have ended it is unknown: of what is long past only averages are kept, and they hide too much."
+	default:
+		at := ended.UTC()
+		sim.Ended, sim.At, sim.Checker = true, &at, by.Check.Checker
+		when := spell(at.Sub(facts.StartedAt))
+		if soonest := eager.first[by.Check.Checker].Add(-2 * stride).UTC(); at.Sub(soonest) > slot {
+			sim.Earliest = &soonest
+			when = fmt.Sprintf("between %s and %s", spell(soonest.Sub(facts.StartedAt)), when)
+		}
+		sim.Message = fmt.Sprintf("With these settings it would have ended %s after its start: %s", when, by.Check.Message)
+	}
 	return sim
+}
+
+// judgement is one of the two judges.
+type judgement struct {
+	policy    session.IdlePolicy
+	facts     Facts
+	announced Announced
+	verdicts  []Verdict                         // the newest
+	first     map[session.IdleChecker]time.Time // when each checker first ended the session
+}
+
+func (j *judgement) look(seen sight, at time.Time) {
+	j.verdicts = judge(j.policy, j.facts, seen, j.announced, at)
+	for _, v := range j.verdicts {
+		if _, ended := j.first[v.Check.Checker]; v.Reclaim && !ended {
+			j.first[v.Check.Checker] = at
+		}
+	}
+}
+
+// hasten looks as a judge could have a stride before, to whom all of what could
+// be at a time was so already: a warning may have been given and have run out
+// since the last look.
+func (j *judgement) hasten(seen sight, at time.Time) {
+	started := j.facts.StartedAt
+	j.facts.StartedAt = started.Add(-stride)
+	for i := range signals {
+		if t := seen.last.signal(i); !t.IsZero() {
+			*t = t.Add(-stride)
+		}
+	}
+	j.look(seen, at.Add(-stride))
+	j.facts.StartedAt = started
+}
+
+// ends says when the reluctant judge ended the session and by which check. It
+// is sure where no other check could have been sooner.
+func (j *judgement) ends(eager judgement) (at time.Time, by Verdict, sure bool) {
+	for _, v := range j.verdicts {
+		if v.Reclaim {
+			at, by, sure = j.first[v.Check.Checker], v, true
+			break
+		}
+	}
+	for checker, soonest := range eager.first {
+		if _, also := j.first[checker]; checker != by.Check.Checker && !(also && soonest.Equal(at)) {
+			sure = false
+		}
+	}
+	return at, by, sure
 }
 
 // stillRuns says how far it can be told that a session would not have ended.

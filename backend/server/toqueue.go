@@ -55,7 +55,7 @@ func idleCheckOut(c session.IdleCheck) api.IdleCheck {
 }
 
 func simulationOut(s session.IdleSimulation) api.IdleSimulation {
-	return api.IdleSimulation{Ended: s.Ended, At: s.At, Checker: string(s.Checker), Since: s.Since, Message: s.Message, Checks: each(s.Checks, idleCheckOut)}
+	return api.IdleSimulation{Ended: s.Ended, Unknown: s.Unknown, At: s.At, Earliest: s.Earliest, Checker: string(s.Checker), Since: s.Since, Message: s.Message, Checks: each(s.Checks, idleCheckOut)}
 }
 
 func grantOut(g gpu.Grant) api.Grant {

@@ -38,12 +38,14 @@ type IdleCheck struct {
 // what was measured does not reach far enough back, Since says from when on it
 // was judged.
 type IdleSimulation struct {
-	Ended   bool        `json:"ended"`             // it would have been reclaimed
-	At      *time.Time  `json:"at,omitempty"`      // when
-	Checker IdleChecker `json:"checker,omitempty"` // by which check
-	Since   time.Time   `json:"since"`             // judged from here on
-	Message string      `json:"message"`           // one sentence in numbers
-	Checks  []IdleCheck `json:"checks,omitempty"`  // what each check would say at the end of the time judged
+	Ended    bool        `json:"ended"`              // it would have been reclaimed
+	Unknown  bool        `json:"unknown,omitempty"`  // whether it would have been cannot be told from what is kept
+	At       *time.Time  `json:"at,omitempty"`       // when, at the latest
+	Earliest *time.Time  `json:"earliest,omitempty"` // when, at the earliest; nil: at At
+	Checker  IdleChecker `json:"checker,omitempty"`  // by which check
+	Since    time.Time   `json:"since"`              // judged from here on
+	Message  string      `json:"message"`            // one sentence in numbers
+	Checks   []IdleCheck `json:"checks,omitempty"`   // what each check would say at the end of the time judged
 }
 
 // IdleMetric is one metric of the utilisation check, in percent.

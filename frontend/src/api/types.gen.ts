@@ -1765,8 +1765,12 @@ export interface IdleMetric {
 export interface IdleSimulation {
   /** It would have been reclaimed. */
   ended: boolean;
-  /** When. */
+  /** Whether it would have been cannot be told from what is kept. */
+  unknown?: boolean;
+  /** When, at the latest. */
   at?: Time;
+  /** When, at the earliest; absent: at that time. */
+  earliest?: Time;
   /** By which check. */
   checker?: string;
   /** It was judged from here on; what was measured reaches no further back. */

@@ -96,7 +96,7 @@ function Outcome({ id, policy }: { id: string; policy: IdlePolicy }) {
     <div className={css.outcome} role="status" aria-busy={!data}>
       {data ? (
         <>
-          <b>{data.ended && data.at ? t('idle.wouldEnd', { when: formatExact(data.at) }) : t('idle.wouldLive')}</b>
+          <b>{data.unknown ? t('idle.wouldBeUnknown') : data.ended && data.at ? t('idle.wouldEnd', { when: formatExact(data.at) }) : t('idle.wouldLive')}</b>
           <div>{data.message}</div>
           <div className={css.dim}>{t('idle.since', { when: formatExact(data.since) })}</div>
         </>

@@ -1,0 +1,189 @@
+package idle
+
+import (
+	"iter"
+	"math"
+	"time"
+
+	"slipway/backend/session"
+)
+
+// history is a series as a simulation looks back into it.
+type history struct {
+	policy session.UsePolicy
+	points []Point
+	sums   [][]Metric // of each metric, before each point
+	edge   time.Duration
+}
+
+// moment is one look of a simulation.
+type moment struct {
+	time  time.Time
+	done  int  // how many points had ended by then
+	exact bool // it is the end of a point of one look, or now
+	under int  // the longer point that it lies in or ends; where it is not exact
+}
+
+func newHistory(policy session.UsePolicy, series *Series) *history {
+	h := &history{policy: policy}
+	if series != nil {
+		h.points = series.points
+	}
+	for _, metric := range metrics {
+		sums := make([]Metric, len(h.points)+1)
+		for i := range h.points {
+			m := metric.of(&h.points[i])
+			sums[i+1] = Metric{PercentSeconds: sums[i].PercentSeconds + m.PercentSeconds, Measured: sums[i].Measured + m.Measured}
+		}
+		h.sums = append(h.sums, sums)
+	}
+	// A judge at that time had the start of a long window in a longer point too.
+	if window := time.Duration(policy.Window); window/part >= Every {
+		h.edge = window/part + Every
+	}
+	return h
+}
+
+// looks are the times of a simulation: where a judge looked, as far as that is
+// known, and often enough in between.
+func (h *history) looks(since, now time.Time) iter.Seq[moment] {
+	return func(yield func(moment) bool) {
+		at := since
+		for i, p := range h.points {
+			if !p.end().After(since) || p.end().After(now) {
+				continue
+			}
+			if p.From.After(at) {
+				at = p.From
+			}
+			for !p.one() && p.end().Sub(at) > stride {
+				at = at.Add(stride)
+				if !yield(moment{at, i, false, i}) {
+					return
+				}
+			}
+			at = p.end()
+			if !yield(moment{at, i + 1, p.one(), i}) {
+				return
+			}
+		}
+		if at.Before(now) || len(h.points) == 0 {
+			yield(moment{now, len(h.points), true, 0})
+		}
+	}
+}
+
+// sights are what was seen at a time at the utmost: what ends the session
+// soonest, and what ends it latest.
+func (h *history) sights(at moment) (soonest, latest sight) {
+	soonest, latest = h.signals(at)
+	soonest.known, latest.known = h.known(at)
+	soonest.to, latest.to = at.time, at.time
+	if at.done > 0 && at.time.Sub(h.points[at.done-1].end()) <= single {
+		end := h.points[at.done-1].end()
+		soonest.to, latest.to = end, end
+	}
+	if !at.exact {
+		soonest.to = at.time
+		latest.to = at.time.Add(-single)
+	}
+	if h.policy.Window > 0 {
+		h.averages(at, &soonest, &latest)
+	}
+	return soonest, latest
+}
+
+// signals bounds when each of the signals was last seen.
+func (h *history) signals(at moment) (soonest, latest sight) {
+	before := at.done - 1
+	if !at.exact {
+		before = at.under - 1
+	}
+	if before >= 0 {
+		soonest.last, latest.last = h.points[before], h.points[before]
+	}
+	if !at.exact {
+		h.within(&soonest.last, &latest.last, h.points[at.under], at.time)
+	}
+	return soonest, latest
+}
+
+// within widens what is known of the signals by what lies within a point.
+func (*history) within(soonest, latest *Point, under Point, at time.Time) {
+	latest.Busy, soonest.Busy = under.Busy, under.Busy
+	for i := range signals {
+		next := *under.signal(i)
+		early, late := soonest.signal(i), latest.signal(i)
+		if next.After(*late) {
+			*late = next
+			if next.After(at) {
+				*late = at
+			}
+		}
+		if lull := under.Lulls[i]; lull < forever {
+			if oldest := at.Add(-lull - single); oldest.After(*early) {
+				*early = oldest
+			}
+		}
+		if early.After(*late) {
+			*early = *late
+		}
+	}
+}
+
+// known bounds whether what goes on inside could be seen at a time.
+func (h *history) known(at moment) (possibly, surely bool) {
+	const patience = 4 * Every
+	if at.exact {
+		for i := at.done - 1; i >= 0 && at.time.Sub(h.points[i].end()) <= patience; i-- {
+			p := h.points[i]
+			possibly, surely = possibly || p.Seen || p.Known, surely || p.Known
+		}
+		return possibly, surely
+	}
+	for i := at.under; i >= 0 && at.time.Sub(h.points[i].end()) <= patience+stride; i-- {
+		possibly = possibly || h.points[i].Seen || h.points[i].Known
+	}
+	surely = h.points[at.under].Known
+	return possibly, surely
+}
+
+// averages bounds on which side of its threshold each metric was, and whether
+// enough was measured.
+func (h *history) averages(at moment, soonest, latest *sight) {
+	window := time.Duration(h.policy.Window)
+	for m, metric := range metrics {
+		threshold := metric.threshold(h.policy)
+		if threshold == nil {
+			continue
+		}
+		b := h.bound(m, at, soonest.to, *threshold)
+		if b.most <= 0 {
+			continue
+		}
+		average := *threshold
+		if estimated := b.sum.average(); b.sum.Measured > 0 {
+			average = estimated
+		}
+		found := session.IdleMetric{Name: metric.name, Average: average, Threshold: *threshold}
+		high, low := found, found
+		if !b.surelyBelow {
+			high.Average = max(average, *threshold)
+		}
+		if b.possiblyBelow {
+			low.Average = min(average, math.Nextafter(*threshold, 0))
+		}
+		latest.averages = append(latest.averages, high)
+		if part := percentOf(b.least, window); part < enough && latest.short == "" {
+			latest.short = tooLittle(part, window, metric.name)
+		}
+		part := percentOf(b.most, window)
+		if b.least <= 0 && part < enough {
+			continue // perhaps none of it was measured, and then it does not count
+		}
+		soonest.averages = append(soonest.averages, low)
+		if part < enough && soonest.short == "" {
+			soonest.short = tooLittle(part, window, metric.name)
+		}
+	}
+}
