@@ -77,7 +77,7 @@ const (
 type View struct {
 	Device     Device     `json:"device"`
 	Kind       Kind       `json:"kind"`
-	Free       Share      `json:"free"`       // in whole quanta, as far as memory is left for them; of a device with instances, the sum of the free ones
+	Free       Share      `json:"free"`       // in whole quanta that have memory left; with instances, the sum of the free ones
 	FreeMemory Bytes      `json:"freeMemory"` // usable less the floor and every promise; 0 where nothing is free
 	Floor      Bytes      `json:"floor,omitempty"`
 	Holdings   []Holding  `json:"holdings,omitempty"`
@@ -135,7 +135,8 @@ func Restore(devices []Device, config Config, grants map[string][]Grant) *Ledger
 
 // shutLedger is a ledger that gives nothing, because of err.
 func shutLedger(devices []Device, err error) *Ledger {
-	l := &Ledger{config: Config{Quantum: DefaultQuantum, Strategy: Evenly}, index: map[UUID]*slot{}, holders: map[string][]Grant{}}
+	l := &Ledger{config: Config{Quantum: DefaultQuantum, Strategy: Evenly},
+		index: map[UUID]*slot{}, holders: map[string][]Grant{}}
 	for _, d := range devices {
 		if l.index[d.UUID] == nil {
 			s := &slot{device: d, shut: err.Error()}

@@ -54,13 +54,15 @@ func (s *slot) suits(g Grant, quantum Share) error {
 	case s.drained():
 		return s.fault(CodeHoldInvalid, "has no memory to give")
 	case g.Whole && (g.Share != WholeDevice || g.Memory != s.promisable()):
-		return s.fault(CodeHoldInvalid, fmt.Sprintf("has %s of memory to give as a whole and not %s of it with %s", s.promisable(), g.Share, g.Memory))
+		return s.fault(CodeHoldInvalid, fmt.Sprintf("has %s of memory to give as a whole and not %s of it with %s",
+			s.promisable(), g.Share, g.Memory))
 	case g.Whole:
 		return nil
 	case g.Share%quantum != 0 || s.used+g.Share > s.capacity:
 		return s.fault(CodeHoldInvalid, fmt.Sprintf("is given in multiples of %s up to %s", quantum, s.capacity))
 	case g.Memory > g.Share.Of(s.promisable()), g.Memory == 0 && g.Share.Of(s.promisable()) > 0:
-		return s.fault(CodeHoldInvalid, fmt.Sprintf("gives up to %s of memory with a share of %s and not %s", g.Share.Of(s.promisable()), g.Share, g.Memory))
+		return s.fault(CodeHoldInvalid, fmt.Sprintf("gives up to %s of memory with a share of %s and not %s",
+			g.Share.Of(s.promisable()), g.Share, g.Memory))
 	case g.Memory > s.left():
 		return s.fault(CodeHoldConflict, fmt.Sprintf("has %s of memory free and not %s", s.left(), g.Memory))
 	}
@@ -72,7 +74,8 @@ func (s *slot) suitsInstance(g Grant) error {
 		switch {
 		case i.UUID != g.Instance:
 		case g.Whole || g.Share != s.slices(i) || g.Memory != i.Memory:
-			return s.fault(CodeHoldInvalid, fmt.Sprintf("has %s of memory and %s of itself in its instance %s and not %s and %s", i.Memory, s.slices(i), i.UUID, g.Memory, g.Share))
+			return s.fault(CodeHoldInvalid, fmt.Sprintf("has %s of memory and %s of itself in its instance %s and not %s and %s",
+				i.Memory, s.slices(i), i.UUID, g.Memory, g.Share))
 		default:
 			return nil
 		}
@@ -279,7 +282,8 @@ func (s *slot) check() []error {
 	counted := *s
 	counted.recount()
 	if counted.used != s.used || counted.memory != s.memory || counted.over != s.over {
-		errs = append(errs, fmt.Errorf("%s counts %s and %s promised, and the promises are %s and %s", s.name(), s.used, s.memory, counted.used, counted.memory))
+		errs = append(errs, fmt.Errorf("%s counts %s and %s promised, and the promises are %s and %s",
+			s.name(), s.used, s.memory, counted.used, counted.memory))
 	}
 	if counted.over != "" {
 		errs = append(errs, fmt.Errorf("%s gives nothing further: %s%s", s.name(), counted.over, heldBy(s.holdings)))

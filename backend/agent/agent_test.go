@@ -321,6 +321,9 @@ func (w *world) halt() {
 	if w.stop != nil {
 		w.stop()
 		w.stop = nil
+		if refused, found := w.agent.auditWarning(); found {
+			w.t.Errorf("the audit of a plan refused a placement: %s", refused.Text)
+		}
 	}
 }
 

@@ -55,6 +55,10 @@ func (a *Agent) auditWarning() (session.Warning, bool) {
 	if found.at.IsZero() || a.clock.Since(found.at) > refusedTold {
 		return session.Warning{}, false
 	}
-	return session.Warning{Code: codeRefused, Title: "A session was not started, because its resources are allocated already", At: found.at,
-		Text: "This is an error in Slipway. Nothing was allocated twice. Report it with the agent's log: " + strings.Join(found.refused, "; ") + "."}, true
+	return session.Warning{
+		Code: codeRefused, At: found.at,
+		Title: "A session was not started, because its resources are allocated already",
+		Text: "This is an error in Slipway. Nothing was allocated twice. Report it with the agent's log: " +
+			strings.Join(found.refused, "; ") + ".",
+	}, true
 }

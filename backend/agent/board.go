@@ -99,7 +99,9 @@ func (a *Agent) board(live []session.Session) session.DeviceBoard {
 }
 
 func deviceState(view gpu.View, both gpu.Book, sample gpu.Sample, uses []gpu.Live, live []session.Session) session.DeviceState {
-	state := session.DeviceState{Device: view.Device, Free: view.Free, MemoryFree: view.FreeMemory, Over: view.Over, Holders: []session.DeviceHolder{}}
+	state := session.DeviceState{
+		Device: view.Device, Free: view.Free, MemoryFree: view.FreeMemory, Over: view.Over, Holders: []session.DeviceHolder{},
+	}
 	if both.DeviceFree != nil {
 		state.MemoryFree = min(state.MemoryFree, *both.DeviceFree)
 	}

@@ -317,3 +317,13 @@ func TestFramesAreFoundHoweverTheyAreSplit(t *testing.T) {
 		}
 	}
 }
+
+// A window of one minute holds few samples, and is judged all the same.
+func TestAShortWindowIsJudged(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		low := 50.0
+		i := newIdler(t, session.IdlePolicy{Use: session.UsePolicy{Window: session.Duration(time.Minute), CPU: &low}})
+		i.in.runs("")
+		i.ends(session.ReasonUnused, time.Minute)
+	})
+}

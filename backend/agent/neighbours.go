@@ -270,7 +270,8 @@ func (a *Agent) fitsBeside(s session.Session, others []neighbour) error {
 		}
 		for _, n := range others {
 			if _, held := n.on(view); held {
-				return &session.Error{Code: codeTaken, Message: n.String() + " was given the same device first.", Hint: "The session waits in line again."}
+				return &session.Error{Code: codeTaken, Message: n.String() + " was given the same device first.",
+					Hint: "The session waits in line again."}
 			}
 		}
 	}

@@ -69,7 +69,7 @@ type DeviceState struct {
 	Holders      []DeviceHolder   `json:"holders"`
 	Lost         *DeviceLoss      `json:"lost,omitempty"`   // absent: it is there
 	Unread       bool             `json:"unread,omitempty"` // its driver does not tell now what is free: nobody is given any of it
-	Over         string           `json:"over,omitempty"`   // how more of it is allocated than it has now, in a clause: nothing further is given
+	Over         string           `json:"over,omitempty"`   // how more of it is allocated than it has now
 }
 
 // DeviceLoss says why a device that was there cannot be used now. Nobody is

@@ -69,7 +69,8 @@ func (p *program) boardTable(w io.Writer, board api.DeviceBoard) {
 		} else if d.Unread {
 			fmt.Fprintf(w, "%s is given to nobody: its driver does not tell now what is free.\n", deviceName(d))
 		} else if d.Over != "" {
-			fmt.Fprintf(w, "%s is over-allocated: %s. Nothing further of it is allocated until sessions that hold it end.\n", deviceName(d), d.Over)
+			fmt.Fprintf(w, "%s is over-allocated: %s. Nothing further of it is allocated until sessions that hold it end.\n",
+				deviceName(d), d.Over)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func (h *history) bound(metric int, at moment, to time.Time, threshold float64) 
 			// So are those that follow, but for the last few: they are summed up at once.
 			end := h.before(last+1, inner.to)
 			sums := h.sums[metric]
-			whole := Metric{PercentSeconds: sums[end].PercentSeconds - sums[i].PercentSeconds, Measured: sums[end].Measured - sums[i].Measured}
+			whole := sums[end].less(sums[i])
 			above := b.add(whole, 1) - threshold*whole.Measured.Seconds()
 			low, high, i, missed = low+above, high+above, end-1, missed-whole.Measured
 			continue
@@ -69,6 +69,11 @@ func (b *bounds) add(m Metric, share float64) float64 {
 	b.sum.Measured += measured
 	b.least, b.most = b.least+measured, b.most+measured
 	return m.PercentSeconds * share
+}
+
+// less is what was measured between an earlier sum and m.
+func (m Metric) less(earlier Metric) Metric {
+	return Metric{PercentSeconds: m.PercentSeconds - earlier.PercentSeconds, Measured: m.Measured - earlier.Measured}
 }
 
 // before is the first of the points that end after a time.

@@ -32,8 +32,8 @@ func newHistory(policy session.UsePolicy, series *Series) *history {
 	for _, metric := range metrics {
 		sums := make([]Metric, len(h.points)+1)
 		for i := range h.points {
-			m := metric.of(&h.points[i])
-			sums[i+1] = Metric{PercentSeconds: sums[i].PercentSeconds + m.PercentSeconds, Measured: sums[i].Measured + m.Measured}
+			sums[i+1] = *metric.of(&h.points[i])
+			sums[i+1].join(sums[i])
 		}
 		h.sums = append(h.sums, sums)
 	}

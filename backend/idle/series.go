@@ -80,8 +80,8 @@ func (p Point) join(next Point) Point {
 		next.Lulls[i] = max(next.Lulls[i], lull)
 	}
 	gap := next.From.Sub(p.end()) > single
-	next.Length, next.From, next.Known, next.Seen = next.end().Sub(p.From), p.From, p.Known && next.Known && !gap, p.Seen || next.Seen
-	next.Many = true
+	next.Length, next.From, next.Many = next.end().Sub(p.From), p.From, true
+	next.Known, next.Seen = p.Known && next.Known && !gap, p.Seen || next.Seen
 	return next
 }
 
@@ -108,13 +108,17 @@ func (s *Series) Add(p Point) {
 func (s *Series) merge(now time.Time) {
 	// What is older than that is as long as it may be.
 	const settled = (part + 4) * slot
-	first, _ := slices.BinarySearchFunc(s.points, now.Add(-settled), func(p Point, t time.Time) int { return p.From.Compare(t) })
+	from := now.Add(-settled)
+	first, _ := slices.BinarySearchFunc(s.points, from, func(p Point, t time.Time) int { return p.From.Compare(t) })
 	kept := s.points[:first]
 	for i := first; i < len(s.points); i++ {
 		p := &s.points[i]
-		if n := len(kept); n > 0 && p.From.Sub(kept[n-1].end()) <= single && p.end().Sub(kept[n-1].From) <= min(slot, now.Sub(p.end())/part) {
-			kept[n-1] = kept[n-1].join(*p)
-			continue
+		if n, longest := len(kept), min(slot, now.Sub(p.end())/part); n > 0 {
+			last := &kept[n-1]
+			if p.From.Sub(last.end()) <= single && p.end().Sub(last.From) <= longest {
+				*last = last.join(*p)
+				continue
+			}
 		}
 		kept = append(kept, *p)
 	}
@@ -264,7 +268,8 @@ func (s *Series) averages(policy session.UsePolicy, from, to time.Time) (average
 func percentOf(measured, window time.Duration) int64 { return int64(measured) * 100 / int64(window) }
 
 func tooLittle(part int64, window time.Duration, name string) string {
-	return fmt.Sprintf("Only %d %% of the last %s of %s were measured; %d %% are needed for a judgement.", part, spell(window), names[name], enough)
+	return fmt.Sprintf("Only %d %% of the last %s of %s were measured; %d %% are needed for a judgement.",
+		part, spell(window), names[name], enough)
 }
 
 // judgedTo is the end of the window that is judged at a time: the end of the

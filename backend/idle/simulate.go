@@ -29,8 +29,7 @@ func Simulate(policy session.IdlePolicy, facts Facts, now time.Time) session.Idl
 	}
 	facts.KeepUntil = time.Time{}
 	sim := session.IdleSimulation{Since: since}
-	eager := judgement{policy: policy, facts: facts, announced: Announced{}, first: map[session.IdleChecker]time.Time{}}
-	reluctant := judgement{policy: policy, facts: facts, announced: Announced{}, first: map[session.IdleChecker]time.Time{}}
+	eager, reluctant := newJudgement(policy, facts), newJudgement(policy, facts)
 	h := newHistory(policy.Use, facts.Series)
 	for at := range h.looks(since, now) {
 		soonest, latest := h.sights(at)
@@ -53,7 +52,8 @@ func Simulate(policy session.IdlePolicy, facts Facts, now time.Time) session.Idl
 		sim.Message = stillRuns(facts, since, now, len(reluctant.verdicts) > 0)
 	case !sure:
 		sim.Unknown = true
-		sim.Message = "Whether these settings would have ended it is unknown: of what is long past only averages are kept, and they hide too much."
+		sim.Message = "Whether these settings would have ended it is unknown: " +
+			"of what is long past only averages are kept, and they hide too much."
 	default:
 		at := ended.UTC()
 		sim.Ended, sim.At, sim.Checker = true, &at, by.Check.Checker
@@ -74,6 +74,10 @@ type judgement struct {
 	announced Announced
 	verdicts  []Verdict                         // the newest
 	first     map[session.IdleChecker]time.Time // when each checker first ended the session
+}
+
+func newJudgement(policy session.IdlePolicy, facts Facts) *judgement {
+	return &judgement{policy: policy, facts: facts, announced: Announced{}, first: map[session.IdleChecker]time.Time{}}
 }
 
 func (j *judgement) look(seen sight, at time.Time) {
@@ -102,7 +106,7 @@ func (j *judgement) hasten(seen sight, at time.Time) {
 
 // ends says when the reluctant judge ended the session and by which check. It
 // is sure where no other check could have been sooner.
-func (j *judgement) ends(eager judgement) (at time.Time, by Verdict, sure bool) {
+func (j *judgement) ends(eager *judgement) (at time.Time, by Verdict, sure bool) {
 	for _, v := range j.verdicts {
 		if v.Reclaim {
 			at, by, sure = j.first[v.Check.Checker], v, true

@@ -123,7 +123,8 @@ func (t *tally) lacks(g gpu.Grant, with []gpu.Grant) string {
 		holder, held := t.instances[g.Instance]
 		known := slices.ContainsFunc(t.device.Instances, func(i gpu.Instance) bool { return i.UUID == g.Instance })
 		if held || shared || !known {
-			return fmt.Sprintf("has no instance %s to give: it is held by %q, or the device by %v", g.Instance, holder, t.holders)
+			return fmt.Sprintf("has no instance %s to give: it is held by %q, or the device by %v",
+				g.Instance, holder, t.holders)
 		}
 		return ""
 	}

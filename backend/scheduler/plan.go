@@ -21,7 +21,8 @@ func Plan(s Snapshot, now time.Time) Schedule {
 	refused := p.audit()
 	p.number(line, outside)
 	p.estimate(line)
-	schedule := Schedule{Decisions: make([]Decision, 0, len(s.Queue)), Next: p.next, Refused: refused, Contradictions: p.room.contradictions}
+	schedule := Schedule{Decisions: make([]Decision, 0, len(s.Queue)), Next: p.next,
+		Refused: refused, Contradictions: p.room.contradictions}
 	for _, q := range s.Queue {
 		schedule.Decisions = append(schedule.Decisions, *p.decisions[q.Session])
 	}
@@ -90,7 +91,8 @@ func (p *planner) decide(q Request, ahead, line int) {
 		return
 	}
 	if p.head == nil {
-		if grants := p.room.find(q, nil); grants != nil && p.place(q, grants, "Everything it needs is free, and nobody waits before it.", ahead, line) {
+		const free = "Everything it needs is free, and nobody waits before it."
+		if grants := p.room.find(q, nil); grants != nil && p.place(q, grants, free, ahead, line) {
 			return
 		}
 		p.head = p.reserve(q)

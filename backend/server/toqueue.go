@@ -50,12 +50,14 @@ func idlePolicyOut(p session.IdlePolicy) api.IdlePolicy {
 }
 
 func idleCheckOut(c session.IdleCheck) api.IdleCheck {
-	return api.IdleCheck{Checker: string(c.Checker), State: string(c.State), ExpiresAt: c.ExpiresAt, JudgedFrom: c.JudgedFrom, Message: c.Message, CheckedAt: c.CheckedAt,
+	return api.IdleCheck{Checker: string(c.Checker), State: string(c.State), ExpiresAt: c.ExpiresAt, JudgedFrom: c.JudgedFrom,
+		Message: c.Message, CheckedAt: c.CheckedAt,
 		Metrics: each(c.Metrics, func(m session.IdleMetric) api.IdleMetric { return api.IdleMetric(m) })}
 }
 
 func simulationOut(s session.IdleSimulation) api.IdleSimulation {
-	return api.IdleSimulation{Ended: s.Ended, Unknown: s.Unknown, At: s.At, Earliest: s.Earliest, Checker: string(s.Checker), Since: s.Since, Message: s.Message, Checks: each(s.Checks, idleCheckOut)}
+	return api.IdleSimulation{Ended: s.Ended, Unknown: s.Unknown, At: s.At, Earliest: s.Earliest,
+		Checker: string(s.Checker), Since: s.Since, Message: s.Message, Checks: each(s.Checks, idleCheckOut)}
 }
 
 func grantOut(g gpu.Grant) api.Grant {

@@ -628,7 +628,7 @@ export interface DeviceState {
   lost?: DeviceLoss;
   /** Its driver does not tell now what is free: nobody is given any of it. */
   unread?: boolean;
-  /** How more of it is allocated than it has now, in a clause: nothing further is given. */
+  /** How more of it is allocated than it has now. */
   over?: string;
 }
 
