@@ -139,7 +139,8 @@ func openLocal(ctx context.Context, config localConfig) (*Local, error) {
 	shares, err := giving(env)
 	idle, guard, idleErr := reclaiming(env)
 	processes, mps, boundsErr := bounds(env)
-	if err = errors.Join(err, idleErr, boundsErr); err != nil {
+	quota, quotaErr := receiving(env)
+	if err = errors.Join(err, idleErr, boundsErr, quotaErr); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	if err := openDevices(l, config.machine, pretended, env(libraryVariable), log); err != nil {
@@ -150,7 +151,7 @@ func openLocal(ctx context.Context, config localConfig) (*Local, error) {
 		Name: l.Name, Dir: l.Dir, Engine: l.Engine, Store: books, Owner: l.Owner,
 		UID: uid, GID: gid, Version: place.Version, Log: log.With("part", "agent"), OffLimits: offLimits(home),
 		GPU: l.Devices, Giving: shares, Clock: l.Clock, Moment: l.Moment, Idle: idle, Guard: guard,
-		EndProcess: l.endProcess, Processes: processes, MPSForUsers: mps,
+		EndProcess: l.endProcess, Processes: processes, MPSForUsers: mps, Images: quota,
 		Alone:  aloneOn(l.Kind),
 		Doctor: agent.DoctorConfig{Note: l.Note, LogFile: config.logFile, Guest: payload.Binary},
 	}

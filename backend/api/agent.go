@@ -125,6 +125,8 @@ type PersonLimit struct {
 	// Processes is the most processes and threads in each container, in place of the machine's own limit.
 	Processes int      `json:"processes,omitempty"`
 	Folders   []string `json:"folders,omitempty"` // that a person who is no admin may mount
+	// Logins opens the agent's registry logins to a person who is no admin.
+	Logins bool `json:"logins,omitempty"`
 }
 
 // PersonLimits are the limits of an agent by owner; "default" is everybody's

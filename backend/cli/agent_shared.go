@@ -139,10 +139,11 @@ func (p *program) agentLimitListCommand() *cobra.Command {
 			return err
 		}
 		return p.print(raw, func(w io.Writer) {
-			rows := [][]string{{"OWNER", "SESSIONS", "CPUS", "MEMORY", "GPUS", "PROCESSES", "FOLDERS"}}
+			rows := [][]string{{"OWNER", "SESSIONS", "CPUS", "MEMORY", "GPUS", "PROCESSES", "LOGINS", "FOLDERS"}}
 			for _, owner := range slices.Sorted(maps.Keys(limits)) {
 				l := limits[owner]
-				rows = append(rows, []string{owner, limitCell(l.Sessions), limitCell(l.CPU), limitCell(l.Memory), limitCell(l.GPU), limitCell(l.Processes), strings.Join(l.Folders, " ")})
+				rows = append(rows, []string{owner, limitCell(l.Sessions), limitCell(l.CPU), limitCell(l.Memory), limitCell(l.GPU),
+					limitCell(l.Processes), loginCell(l.Logins), strings.Join(l.Folders, " ")})
 			}
 			columns(w, rows)
 		})
@@ -154,7 +155,8 @@ func (p *program) agentLimitListCommand() *cobra.Command {
 		}
 		limits := map[string]session.Allowance{}
 		for owner, l := range told.Limits {
-			limits[owner] = session.Allowance{Sessions: l.Sessions, CPU: l.CPU, Memory: gpu.Bytes(l.Memory), GPU: gpu.Share(l.GPU), Processes: l.Processes, Folders: l.Folders}
+			limits[owner] = session.Allowance{Sessions: l.Sessions, CPU: l.CPU, Memory: gpu.Bytes(l.Memory), GPU: gpu.Share(l.GPU),
+				Processes: l.Processes, Folders: l.Folders, Logins: l.Logins}
 		}
 		return show(limits)
 	}
@@ -176,6 +178,14 @@ func limitCell[T int | gpu.Bytes | gpu.Share](amount T) string {
 	return fmt.Sprint(amount)
 }
 
+// loginCell says whether a person may use the registry logins.
+func loginCell(open bool) string {
+	if open {
+		return "yes"
+	}
+	return "-"
+}
+
 func (p *program) agentLimitSetCommand() *cobra.Command {
 	var limit session.Allowance
 	var memory, share, on string
@@ -184,7 +194,10 @@ func (p *program) agentLimitSetCommand() *cobra.Command {
 		Short: "Set what one person may hold at a time; default: everybody without a limit of their own",
 		Long: `Set replaces the limits of a person. What is not given is not limited. The default is not
 for the agent's own person. A folder is one that a person who is not an admin may mount:
-the folder itself, not those in it; without one they mount nothing of this machine.`,
+the folder itself, not those in it; without one they mount nothing of this machine.
+
+Admins pull images with the registry logins that docker login keeps on this machine. With
+--registry-logins so does this person, who also sees and launches what was pulled with them.`,
 		Args: exactly(1, "the name of one person, or default"),
 	}
 	p.onFlag(cmd, &on, "the agent of another machine, which you rule")
@@ -194,6 +207,7 @@ the folder itself, not those in it; without one they mount nothing of this machi
 	cmd.Flags().StringVar(&share, "gpu", "", "devices, for example 1.5")
 	cmd.Flags().IntVar(&limit.Processes, "processes", 0, "processes and threads in each container, in place of the machine's setting session.processes")
 	cmd.Flags().StringArrayVar(&limit.Folders, "folder", nil, "an absolute path that may be mounted")
+	cmd.Flags().BoolVar(&limit.Logins, "registry-logins", false, "pull with this machine's registry logins")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var err error
 		if memory != "" {
@@ -207,7 +221,8 @@ the folder itself, not those in it; without one they mount nothing of this machi
 			}
 		}
 		near := func(ctx context.Context, c *client, agent string) error {
-			asked := api.PersonLimit{Sessions: limit.Sessions, CPU: limit.CPU, Memory: int64(limit.Memory), GPU: int(limit.GPU), Processes: limit.Processes, Folders: limit.Folders}
+			asked := api.PersonLimit{Sessions: limit.Sessions, CPU: limit.CPU, Memory: int64(limit.Memory), GPU: int(limit.GPU),
+				Processes: limit.Processes, Folders: limit.Folders, Logins: limit.Logins}
 			_, err := c.call(ctx, http.MethodPut, agentPath(agent, "limits", args[0]), asked, nil)
 			return err
 		}

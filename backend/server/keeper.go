@@ -44,7 +44,8 @@ func (s *Server) limits(r *http.Request) (any, error) {
 	}
 	out := api.PersonLimits{Limits: map[string]api.PersonLimit{}}
 	for owner, l := range limits {
-		out.Limits[owner] = api.PersonLimit{Sessions: l.Sessions, CPU: l.CPU, Memory: int64(l.Memory), GPU: int(l.GPU), Processes: l.Processes, Folders: l.Folders}
+		out.Limits[owner] = api.PersonLimit{Sessions: l.Sessions, CPU: l.CPU, Memory: int64(l.Memory), GPU: int(l.GPU),
+			Processes: l.Processes, Folders: l.Folders, Logins: l.Logins}
 	}
 	return out, nil
 }
@@ -54,7 +55,8 @@ func (s *Server) setLimit(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit := session.Allowance{Sessions: req.Sessions, CPU: req.CPU, Memory: gpu.Bytes(req.Memory), GPU: gpu.Share(req.GPU), Processes: req.Processes, Folders: req.Folders}
+	limit := session.Allowance{Sessions: req.Sessions, CPU: req.CPU, Memory: gpu.Bytes(req.Memory), GPU: gpu.Share(req.GPU),
+			Processes: req.Processes, Folders: req.Folders, Logins: req.Logins}
 	return nil, s.hub.SetLimit(r.Context(), r.PathValue("agent"), r.PathValue("owner"), &limit)
 }
 

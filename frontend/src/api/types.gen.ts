@@ -452,6 +452,8 @@ export interface PersonLimit {
   processes?: number;
   /** That a person who is no admin may mount. */
   folders?: string[];
+  /** Logins opens the agent's registry logins to a person who is no admin. */
+  logins?: boolean;
 }
 
 /** PersonLimits are the limits of an agent by owner; "default" is everybody's who has none of their own. */
@@ -494,6 +496,8 @@ export interface ImageSending {
   from?: string;
   /** Empty: this computer's agent. */
   to?: string;
+  /** Replace moves a name that is another image's there; only for an admin of that agent. */
+  replace?: boolean;
 }
 
 /** Demo is the demonstration that is served. Where what is served is real, Active is false and nothing else is set. */

@@ -1,4 +1,4 @@
-import { AutoComplete, InputNumber, Select } from 'antd'
+import { AutoComplete, Checkbox, InputNumber, Select } from 'antd'
 import { useId, useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { setLimit } from '@/api/calls'
@@ -46,11 +46,11 @@ export function LimitDialog({ agent, owner, limit, people, taken, onClose, onSav
   const person = form.owner.trim()
   const doubled = owner === '' && taken.includes(person)
   const save = async () => {
-    const { sessions, cpu, memory, gpu, processes, folders } = form
+    const { sessions, cpu, memory, gpu, processes, folders, logins } = form
     setBusy(true)
     setProblem(null)
     try {
-      await setLimit(agent, person, { ...(sessions ? { sessions } : {}), ...(cpu ? { cpu } : {}), ...(memory ? { memory } : {}), ...(gpu ? { gpu } : {}), ...(processes ? { processes } : {}), ...(folders?.length ? { folders } : {}) })
+      await setLimit(agent, person, { ...(sessions ? { sessions } : {}), ...(cpu ? { cpu } : {}), ...(memory ? { memory } : {}), ...(gpu ? { gpu } : {}), ...(processes ? { processes } : {}), ...(folders?.length ? { folders } : {}), ...(logins ? { logins } : {}) })
       await onSaved()
     } catch (error) {
       setProblem(asProblem(error))
@@ -101,6 +101,7 @@ export function LimitDialog({ agent, owner, limit, people, taken, onClose, onSav
             </>
           )}
         </Row>
+        <Checkbox checked={form.logins ?? false} onChange={(e) => set({ logins: e.target.checked })}>{t('agents:limits.logins')}</Checkbox>
         {problem ? <ErrorState compact problem={problem} /> : null}
       </div>
     </Dialog>

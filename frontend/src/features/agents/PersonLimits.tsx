@@ -97,6 +97,7 @@ function Limit({ owner, limit, onEdit, onRemove }: { owner: string; limit: Perso
             {t('limits.folders')} {limit.folders.map((folder) => <code key={folder} className={css.key}>{folder} </code>)}
           </div>
         ) : null}
+        {limit.logins ? <div className={css.small}>{t('limits.mayLogin')}</div> : null}
       </div>
       <Button size="small" icon={<Pencil size={14} />} aria-label={t('limits.editOf', { owner })} onClick={onEdit} />
       <Button size="small" danger icon={<Trash2 size={14} />} aria-label={t('limits.removeOf', { owner })} onClick={onRemove} />

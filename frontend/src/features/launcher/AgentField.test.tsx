@@ -3,7 +3,7 @@ import userEvent from '@testing-library/user-event'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { renderView, serve } from '@/api/testing/render'
 import { makeAgent, makeMachine } from '@/api/testing/session'
-import type { Image } from '@/api/types.gen'
+import type { Image, Operation } from '@/api/types.gen'
 import { AgentField } from './AgentField'
 import { EMPTY_DRAFT } from './draft'
 import { imageElsewhere } from './images'
@@ -46,9 +46,17 @@ describe('an image that the chosen machine lacks', () => {
   })
   it('is sent from this computer when asked', async () => {
     const sent = serve({ 'POST /api/v1/images/send': { id: 'op1', kind: 'image-send', subject: 'lab', state: 'running', steps: [], startedAt: '2026-01-02T03:04:05Z', revision: 1 } })
-    renderView(<SendImage image="team/image:1" to="lab" images={[image('local')]} />, { known: { agents: [makeAgent(), lab], operations: [] } })
+    renderView(<SendImage image="team/image:1" to="lab" images={[image('local')]} onArrived={() => {}} />, { known: { agents: [makeAgent(), lab], operations: [] } })
     await userEvent.click(screen.getByRole('button', { name: 'Send it from this computer' }))
     await waitFor(() => expect(sent[0]?.body).toEqual({ image: 'team/image:1', from: 'local', to: 'lab' }))
     expect(await screen.findByRole('button', { name: 'Cancel' })).toBeInTheDocument()
+  })
+  it('is chosen under the name that it arrived with', async () => {
+    const operation: Operation = { id: 'op1', kind: 'image-send', subject: 'team/image:1', agent: 'lab', state: 'running', steps: [], startedAt: '2026-01-02T03:04:05Z', revision: 1 }
+    serve({ 'POST /api/v1/images/send': { ...operation, revision: 2, state: 'done', image: 'slipway-custom/bob/team/image:1' } })
+    const arrived = vi.fn()
+    renderView(<SendImage image="team/image:1" to="lab" images={[image('local')]} onArrived={arrived} />, { known: { agents: [makeAgent(), lab], operations: [] } })
+    await userEvent.click(screen.getByRole('button', { name: 'Send it from this computer' }))
+    await waitFor(() => expect(arrived).toHaveBeenCalledWith('slipway-custom/bob/team/image:1'))
   })
 })

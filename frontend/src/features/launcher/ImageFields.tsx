@@ -1,5 +1,6 @@
 import { Alert, AutoComplete, Segmented, Select, Tag } from 'antd'
 import { CircleCheck, CloudDownload } from 'lucide-react'
+import { useCallback } from 'react'
 import { useTranslation } from 'react-i18next'
 import { asProblem } from '@/api/client'
 import type { Environment, Image } from '@/api/types.gen'
@@ -108,7 +109,7 @@ function Choose({ draft, issues, change, families, local, loading }: ImageProps)
           {() => <code className={css.strange}>{draft.image}</code>}
         </Field>
       ) : null}
-      {found ? <ImageLine state={imageState(draft.image, families, imagesOn(local, draft.agent), draft.agent)} quiet draft={draft} local={local} /> : null}
+      {found ? <ImageLine state={imageState(draft.image, families, imagesOn(local, draft.agent), draft.agent)} quiet draft={draft} local={local} change={change} /> : null}
     </>
   )
 }
@@ -145,7 +146,7 @@ function ByHand({ draft, issues, change, families, local }: ImageProps) {
           />
         )}
       </Field>
-      {wanted !== '' && issue?.severity !== 'error' ? <ImageLine state={imageState(draft.image, families, imagesOn(local, draft.agent), draft.agent)} draft={draft} local={local} /> : null}
+      {wanted !== '' && issue?.severity !== 'error' ? <ImageLine state={imageState(draft.image, families, imagesOn(local, draft.agent), draft.agent)} draft={draft} local={local} change={change} /> : null}
     </>
   )
 }
@@ -175,8 +176,9 @@ function ImageBadge({ state }: { state: ImageState }) {
 }
 
 /** What a launch would have to do for the image. */
-function ImageLine({ state, draft, local, quiet }: { state: ImageState; draft: StepProps['draft']; local: readonly Image[]; quiet?: boolean }) {
+function ImageLine({ state, draft, local, change, quiet }: { state: ImageState; local: readonly Image[]; quiet?: boolean } & Pick<StepProps, 'draft' | 'change'>) {
   const { t } = useTranslation('launcher')
+  const take = useCallback((image: string) => change({ image }), [change])
   const amount = state.size > 0 ? formatBytes(state.size) : ''
   if (state.installed) {
     if (quiet) return null
@@ -193,7 +195,7 @@ function ImageLine({ state, draft, local, quiet }: { state: ImageState; draft: S
         <CloudDownload size={14} aria-hidden />
         {amount ? t('image.pullsSize', { amount }) : t('image.pulls')}
       </div>
-      <SendImage image={draft.image} to={draft.agent} images={local} />
+      <SendImage image={draft.image} to={draft.agent} images={local} onArrived={take} />
     </>
   )
 }

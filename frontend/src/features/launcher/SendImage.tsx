@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { Button } from 'antd'
 import { Send } from 'lucide-react'
-import { useEffect } from 'react'
+import { useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { sendImage } from '@/api/calls'
 import { useAgents, useOperations } from '@/api/hooks'
@@ -14,14 +14,33 @@ import { OperationView } from '@/ui/OperationView'
 import css from './launcher.module.css'
 import { imageElsewhere } from './images'
 
+interface SendImageProps {
+  image: string
+  to: string
+  images: readonly Image[]
+  /** The image is there under another name: of a person who is no admin it gets one of their own. */
+  onArrived: (image: string) => void
+}
+
 /** Where another machine has an image that the chosen one lacks: offers to send it there, and shows how far that is. */
-export function SendImage({ image, to, images }: { image: string; to: string; images: readonly Image[] }) {
+export function SendImage({ image, to, images, onArrived }: SendImageProps) {
   const { t } = useTranslation('launcher')
   const agents = useAgents().data ?? []
   const start = useStartOperation()
   const here = agents.find((a) => a.local)?.name ?? 'local'
   const holder = imageElsewhere(image, images, to, here)
-  const sending = useOperations().data?.find((o) => o.kind === 'image-send' && (o.subject === to || o.agent === to) && (isRunning(o) || o.state === 'failed'))
+  const [started, setStarted] = useState({ operation: '', image: '' })
+  const operations = useOperations().data
+  const sending = operations?.find((o) => o.kind === 'image-send' && (o.subject === to || o.agent === to) && (isRunning(o) || o.state === 'failed'))
+  const arrived = operations?.find((o) => o.id === started.operation && o.state === 'done')?.image
+  const asked = started.image === image.trim()
+  useEffect(() => {
+    if (arrived && asked && arrived !== started.image) onArrived(arrived)
+  }, [arrived, asked, started, onArrived])
+  const send = async (from: string) => {
+    const operation = await start(() => sendImage({ image: image.trim(), from, to }))
+    if (operation) setStarted({ operation: operation.id, image: image.trim() })
+  }
   if (!holder) return null
   return (
     <div className={css.sending}>
@@ -29,7 +48,7 @@ export function SendImage({ image, to, images }: { image: string; to: string; im
         <div className={css.fact}>
           <Send size={14} aria-hidden />
           {t(holder.agent === here ? 'image.isHere' : 'image.isOn', { agent: holder.agent, amount: formatBytes(holder.size) })}
-          <Button size="small" onClick={() => void start(() => sendImage({ image: image.trim(), from: holder.agent, to }))}>
+          <Button size="small" onClick={() => void send(holder.agent)}>
             {t(holder.agent === here ? 'image.send' : 'image.sendFrom', { agent: holder.agent })}
           </Button>
         </div>
