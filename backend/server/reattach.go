@@ -37,10 +37,22 @@ func (s *Server) attach(ctx context.Context, ref string, req session.AttachReque
 	if err != nil {
 		return nil, err
 	}
+	joined, pause := time.Now(), time.Duration(0)
 	return terminal.NewLasting(ctx, first, req.Offset, func(ctx context.Context, offset uint64) (terminal.Conn, error) {
+		// An agent that lets in and cuts off at once is not joined in a loop.
+		if pause = min(max(2*pause, reattachFirst), reattachMost); time.Since(joined) > reattachMost {
+			pause = 0
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 		again := req
 		again.Offset = offset
-		return s.reattach(ctx, id, again)
+		conn, err := s.reattach(ctx, id, again)
+		joined = time.Now()
+		return conn, err
 	}), nil
 }
 
