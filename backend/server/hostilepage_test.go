@@ -60,11 +60,16 @@ func (w *world) get(t *testing.T, path string, headers ...string) (*http.Respons
 // cookie is that of a browser that is logged in.
 func (w *world) cookie(t *testing.T) string {
 	t.Helper()
+	if w.seal != "" {
+		return w.seal
+	}
 	response, _ := do(t, http.DefaultClient, w.request(t, "GET", "/login?code="+w.server.LoginCode(time.Minute), ""))
 	if len(response.Cookies()) != 1 {
 		t.Fatalf("login answers %s", response.Status)
 	}
-	return response.Cookies()[0].String()[:strings.Index(response.Cookies()[0].String(), ";")]
+	cookie := response.Cookies()[0]
+	w.seal = cookie.Name + "=" + cookie.Value
+	return w.seal
 }
 
 // pages are what a page cannot hide of itself; each has the person's cookie where

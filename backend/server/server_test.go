@@ -36,6 +36,7 @@ type world struct {
 	reacher  *hubtest.Reacher
 	hub      *hub.Hub
 	server   *server.Server
+	seal     string // the cookie of a browser that is logged in, once one was
 	url      string // http://127.0.0.1:PORT
 	port     string
 	stopped  chan struct{} // receives when a shutdown was asked for
