@@ -223,19 +223,23 @@ func TestPeopleShareAnAgentWithoutSeeingOneAnother(t *testing.T) {
 			t.Errorf("the watch ended with %v", err)
 		}
 	})
-	t.Run("what they do is written down", func(t *testing.T) {
-		entries, err := control.Audit(t.Context(), session.AuditQuery{Limit: session.MostAudit})
-		if err != nil {
-			t.Fatal(err)
+	t.Run("what they do is written down", func(t *testing.T) { writtenDown(t, control, theirs.ID) })
+}
+
+// writtenDown fails unless the log has ann's launch of a session and what bob tried with it.
+func writtenDown(t *testing.T, control *daemon.Client, id session.ID) {
+	t.Helper()
+	entries, err := control.Audit(t.Context(), session.AuditQuery{Limit: session.MostAudit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []access.Entry{{Owner: "bob", Method: "DialPort", Session: id, Outcome: "session_read_not-found"}, {Owner: "ann", Method: "Launch", Session: id, Outcome: "ok"}} {
+		if !slices.ContainsFunc(entries, func(e access.Entry) bool {
+			return e.Owner == want.Owner && e.Method == want.Method && e.Session == want.Session && e.Outcome == want.Outcome && e.Device != "" && strings.HasPrefix(e.From, "127.0.0.1") && e.Role == "user"
+		}) {
+			t.Errorf("not written down: %+v", want)
 		}
-		for _, want := range []access.Entry{{Owner: "bob", Method: "DialPort", Session: theirs.ID, Outcome: "session_read_not-found"}, {Owner: "ann", Method: "Launch", Session: theirs.ID, Outcome: "ok"}} {
-			if !slices.ContainsFunc(entries, func(e access.Entry) bool {
-				return e.Owner == want.Owner && e.Method == want.Method && e.Session == want.Session && e.Outcome == want.Outcome && e.Device != "" && strings.HasPrefix(e.From, "127.0.0.1") && e.Role == "user"
-			}) {
-				t.Errorf("not written down: %+v", want)
-			}
-		}
-	})
+	}
 }
 
 func TestOnlyThoseWhoRuleAnAgentLookAfterIt(t *testing.T) {
