@@ -125,11 +125,14 @@ func TestAppsThatAnImageDeclares(t *testing.T) {
 			labelServices: "notebook:http:8888,q:http:99999999999999999999",
 		}, ""},
 		"a title, path or length that leads elsewhere": {map[string]string{
-			labelApps: `[{"id":"a","title":"\u001b[2Jx","port":8080},{"id":"b","title":"\u202egpj","port":8081},{"id":"c","path":"/x\r\nSet-Cookie: y","port":8082},` +
-				`{"id":"d","ready":"/ HTTP/1.1\r\nX: y","port":8083},{"id":"e","path":"\\\\far.example","port":8084},{"id":"f","path":"/` + strings.Repeat("x", 600) + `","port":8085}]`,
+			labelApps: `[{"id":"a","title":"\u001b[2Jx","port":8080},{"id":"b","title":"\u202egpj","port":8081},` +
+				`{"id":"c","path":"/x\r\nSet-Cookie: y","port":8082},` +
+				`{"id":"d","ready":"/ HTTP/1.1\r\nX: y","port":8083},{"id":"e","path":"\\\\far.example","port":8084},` +
+				`{"id":"f","path":"/` + strings.Repeat("x", 600) + `","port":8085}]`,
 		}, ""},
-		"more than fits": {map[string]string{labelApps: `[{"id":"a","port":8080}]`, labelServices: strings.Repeat("x", 1<<20)}, ""},
-		"no JSON":        {map[string]string{labelApps: "streamlit"}, ""},
+		"more than fits": {map[string]string{labelApps: `[{"id":"a","port":8080}]`, labelServices: strings.Repeat("x",
+			1<<20)}, ""},
+		"no JSON": {map[string]string{labelApps: "streamlit"}, ""},
 	} {
 		var got []string
 		for _, p := range declaredBy(c.labels) {

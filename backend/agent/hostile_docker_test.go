@@ -48,7 +48,8 @@ func TestASessionOfAHostileImageFailsOnDocker(t *testing.T) {
 	r := newReal(t, t.TempDir())
 	s := r.launch(session.Spec{Image: ref, Mounts: []session.Mount{{Source: folder, Target: "data"}}})
 	s = r.await(s.ID, "ended", func(s session.Session) bool { return s.Status.Terminal() })
-	if s.Status != session.Failed || s.Error == nil || s.Error.Code != "engine_guest_unsafe-image" || !strings.Contains(s.Error.Message, "/home is a link") || s.Error.Hint == "" {
+	if s.Status != session.Failed || s.Error == nil || s.Error.Code != "engine_guest_unsafe-image" ||
+		!strings.Contains(s.Error.Message, "/home is a link") || s.Error.Hint == "" {
 		t.Errorf("it ended as %s, %+v", s.Status, s.Error)
 	}
 	var stat syscall.Stat_t

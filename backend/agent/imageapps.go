@@ -133,5 +133,8 @@ func usable(p program) bool {
 
 // addressable reports whether text may be the path of an address as it is.
 func addressable(text string) bool {
-	return len(text) <= maxAppPath && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"<>\\`, r) })
+	return len(text) <= maxAppPath && !strings.ContainsFunc(text, func(r rune) bool {
+		return r <= ' ' ||
+			r >= 0x7f || strings.ContainsRune(`"<>\\`, r)
+	})
 }

@@ -305,5 +305,6 @@ const (
 // ContainerLabels are all of them. An engine gives a container each of them, empty
 // where there is nothing to say, so that none of its image's takes their place.
 var ContainerLabels = []string{
-	LabelSession, LabelKernel, LabelAttempt, LabelOwner, LabelAgent, LabelInstance, LabelGrants, LabelName, LabelSpec, LabelFolders,
+	LabelSession, LabelKernel, LabelAttempt, LabelOwner, LabelAgent, LabelInstance, LabelGrants, LabelName,
+	LabelSpec, LabelFolders,
 }

@@ -29,7 +29,7 @@
 //	/.slipway/config.json         read once. A link, a second mount: the guest ends with 123
 //	/.slipway/link                held from the start; the socket in it is dialled again and again. As above
 //	/.slipway/spool               held from the start, made root's with mode 0700; terminals' output. As above
-//	/home, /home/work             made, held from the start, given to the work user; what is mounted in it stays. As above
+//	/home, /home/work             made, held, given to the work user but for mounts in it. As above
 //	/dev, /dev/null, /dev/pts     held from the start, and of the kernel; terminals are opened in it. As above
 //	/etc                          made. A link or a mount: session_start_no-user, and the session goes on
 //	/etc/passwd, group, shadow    read and replaced; up to 1 MiB each. As above

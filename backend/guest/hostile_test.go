@@ -33,7 +33,8 @@ func newFolder(t testing.TB) *folder {
 	t.Helper()
 	f := &folder{dir: t.TempDir()}
 	must(t, os.Chmod(f.dir, 0o755))
-	for name, uid := range map[string]int{"passwd": stranger, "group": stranger, ".bashrc": stranger, "roots": 0, "work/inner": stranger} {
+	for name, uid := range map[string]int{"passwd": stranger, "group": stranger, ".bashrc": stranger, "roots": 0,
+		"work/inner": stranger} {
 		file := filepath.Join(f.dir, name)
 		must(t, os.MkdirAll(filepath.Dir(file), 0o755))
 		must(t, os.WriteFile(file, []byte(secret), 0o600))
@@ -163,7 +164,8 @@ func TestLinksOfAnImageAreNotFollowed(t *testing.T) {
 		{"/etc/skel", map[string]string{"etc/skel": "../data"}, "data", ""},
 		{"a folder over /etc/skel", nil, "etc/skel", ""},
 		{"a start file", map[string]string{"etc/skel/.bashrc": "../../data/.bashrc"}, "data", ""},
-		{"the folder of python", map[string]string{"var/lib/slipway/python": "../../../data"}, "data", "session_start_uncooperative"},
+		{"the folder of python", map[string]string{"var/lib/slipway/python": "../../../data"}, "data",
+			"session_start_uncooperative"},
 		{"its parent", map[string]string{"var/lib": "../data"}, "data", "session_start_uncooperative"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -178,7 +180,8 @@ func TestLinksOfAnImageAreNotFollowed(t *testing.T) {
 			}
 			f.untouched(t)
 			for _, copied := range []string{"home/work/.bashrc", "home/work/passwd", "etc/passwd", "etc/group", "etc/shadow"} {
-				if data, err := os.ReadFile(filepath.Join(b.root, copied)); err == nil && strings.Contains(string(data), secret) && c.links[copied] == "" && c.mount != "etc" && c.links["etc"] == "" {
+				if data, err := os.ReadFile(filepath.Join(b.root, copied)); err == nil && strings.Contains(string(data),
+					secret) && c.links[copied] == "" && c.mount != "etc" && c.links["etc"] == "" {
 					t.Errorf("%s holds what only the stranger may read", copied)
 				}
 			}
@@ -258,12 +261,14 @@ func TestWhatThePersonMovesLeadsNowhere(t *testing.T) {
 	b.binds = append(b.binds, f.dir+":/data")
 	client := b.start().connect()
 	settled(t, client)
-	const move = "mv /.slipway /.moved && mkdir /.slipway && ln -s /data /.slipway/spool && ln -s /data /.slipway/link && " +
-		"mv /etc /etc-moved; mv /home /home-moved; ln -s /data /etc; ln -s /data /home; ls -ld /.slipway/spool"
+	const move = "mv /.slipway /.moved && mkdir /.slipway && ln -s /data /.slipway/spool && " +
+		"ln -s /data /.slipway/link && mv /etc /etc-moved; mv /home /home-moved; " +
+		"ln -s /data /etc; ln -s /data /home; ls -ld /.slipway/spool"
 	if got := run(t, client, "/bin/sh", "-c", move); got.code != 0 {
 		t.Fatalf("the attack does not begin: %+v", got)
 	}
-	s := open(t, client, session.TerminalRequest{Cols: 80, Rows: 24, Command: []string{"/bin/sh", "-c", "yes | head -c 400000; echo done"}})
+	s := open(t, client, session.TerminalRequest{Cols: 80, Rows: 24, Command: []string{"/bin/sh", "-c",
+		"yes | head -c 400000; echo done"}})
 	s.expect("done")
 	f.untouched(t)
 	if files, err := os.ReadDir(filepath.Join(b.root, ".moved/spool")); err != nil || len(files) == 0 {

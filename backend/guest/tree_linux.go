@@ -315,7 +315,7 @@ func openAt(dir int, name string, flags int) (*os.File, error) {
 
 func onFileSystem(file *os.File, magic int64) bool {
 	var stat unix.Statfs_t
-	return unix.Fstatfs(int(file.Fd()), &stat) == nil && int64(stat.Type) == magic
+	return unix.Fstatfs(int(file.Fd()), &stat) == nil && stat.Type == magic
 }
 
 // mountOf returns the id of the mount that an open file lies on. See proc(5): fdinfo.

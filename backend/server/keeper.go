@@ -56,7 +56,7 @@ func (s *Server) setLimit(r *http.Request) (any, error) {
 		return nil, err
 	}
 	limit := session.Allowance{Sessions: req.Sessions, CPU: req.CPU, Memory: gpu.Bytes(req.Memory), GPU: gpu.Share(req.GPU),
-			Processes: req.Processes, Folders: req.Folders, Logins: req.Logins}
+		Processes: req.Processes, Folders: req.Folders, Logins: req.Logins}
 	return nil, s.hub.SetLimit(r.Context(), r.PathValue("agent"), r.PathValue("owner"), &limit)
 }
 

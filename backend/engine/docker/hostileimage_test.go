@@ -58,7 +58,8 @@ func importImage(t testing.TB, entries []entry, changes ...string) string {
 		t.Fatal(err)
 	}
 	ref := fmt.Sprintf("slipway-test/hostile-%d-%d:1", os.Getpid(), time.Now().UnixNano())
-	reply, err := api(t).ImageImport(t.Context(), image.ImportSource{Source: &content, SourceName: "-"}, ref, image.ImportOptions{Changes: changes})
+	reply, err := api(t).ImageImport(t.Context(), image.ImportSource{Source: &content, SourceName: "-"}, ref,
+		image.ImportOptions{Changes: changes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,10 @@ func importImage(t testing.TB, entries []entry, changes ...string) string {
 		t.Fatal(err)
 	}
 	client := api(t)
-	t.Cleanup(func() { client.ImageRemove(context.Background(), ref, image.RemoveOptions{Force: true}) }) //nolint:errcheck // a leftover harms nobody
+	t.Cleanup(func() {
+		client.ImageRemove(context.Background(), ref,
+			image.RemoveOptions{Force: true})
+	}) //nolint:errcheck // a leftover harms nobody
 	return ref
 }
 
@@ -141,23 +145,31 @@ func TestHostileImagesLeadTheGuestNowhere(t *testing.T) {
 	}{
 		{"/home is a link", []entry{linkTo("home", "x")}, "/home/work/data", unsafe, "/home is a link"},
 		{"/home/work is a link", []entry{linkTo("home/work", "../x")}, "/home/work/data", unsafe, "/home/work is a link"},
-		{"/home/work is a link to the folder", []entry{linkTo("home/work", "/data")}, "/data", unsafe, "/home/work is a link"},
-		{"the folder is led over the home", []entry{linkTo("a/b/c", "/home/work")}, "/a/b/c", unsafe, "/home/work is not what Slipway has mounted there"},
+		{"/home/work is a link to the folder", []entry{linkTo("home/work", "/data")}, "/data", unsafe,
+			"/home/work is a link"},
+		{"the folder is led over the home", []entry{linkTo("a/b/c", "/home/work")}, "/a/b/c", unsafe,
+			"/home/work is not what Slipway has mounted there"},
 		{"/.slipway is a link", []entry{linkTo(".slipway", "x")}, "/data", unsafe, "/.slipway is a link"},
 		{"/.slipway/link is a link", []entry{linkTo(".slipway/link", "/x")}, "/data", unsafe, "/.slipway/link is a link"},
-		{"the folder is led over the link", []entry{linkTo("a/b/c", "/.slipway/link")}, "/a/b/c", unsafe, "/.slipway/link is not what Slipway has mounted there"},
+		{"the folder is led over the link", []entry{linkTo("a/b/c", "/.slipway/link")}, "/a/b/c", unsafe,
+			"/.slipway/link is not what Slipway has mounted there"},
 		{"/dev is a link, which Docker replaces", []entry{linkTo("dev", "x")}, "/data", "", ""},
 		{"/etc is a link, which Docker replaces", []entry{linkTo("etc", "/data")}, "/data", "", ""},
 		{"the folder is led over /etc", []entry{linkTo("data", "/etc")}, "/data", "session_start_no-user", "/etc is a mount"},
-		{"/etc/passwd is a link", []entry{linkTo("etc/passwd", "/data/passwd")}, "/data", "session_start_no-user", "/etc/passwd is a link"},
+		{"/etc/passwd is a link", []entry{linkTo("etc/passwd", "/data/passwd")}, "/data", "session_start_no-user",
+			"/etc/passwd is a link"},
 		{"/etc/skel is a link", []entry{linkTo("etc/skel", "/data")}, "/data", "", ""},
 		{"/etc/skel is a link upwards", []entry{linkTo("etc/skel", "../data")}, "/data", "", ""},
 		{"a start file is a link", []entry{linkTo("etc/skel/.bashrc", "/data/.bashrc")}, "/data", "", ""},
-		{"the folder of python is a link", []entry{linkTo("var/lib/slipway/python", "/data")}, "/data", "session_start_uncooperative", ""},
+		{"the folder of python is a link", []entry{linkTo("var/lib/slipway/python", "/data")}, "/data",
+			"session_start_uncooperative", ""},
 		{"/var is a link", []entry{linkTo("var", "/data")}, "/data", "session_start_uncooperative", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			folder, e := newShared(t), open(t, docker.Config{Instance: instanceOf(t), Guest: func(string) ([]byte, error) { return os.ReadFile(realGuest) }})
+			folder, e := newShared(t), open(t, docker.Config{Instance: instanceOf(t), Guest: func(string) ([]byte,
+				error) {
+				return os.ReadFile(realGuest)
+			}})
 			spec := newContainer(instanceOf(t), "")
 			spec.Image = importImage(t, c.image)
 			spec.Guest.UID, spec.Guest.GID = person, person
@@ -165,7 +177,8 @@ func TestHostileImagesLeadTheGuestNowhere(t *testing.T) {
 			spec.Mounts = []session.Mount{{Source: folder.dir, Target: c.target}}
 			id := started(t, e, spec)
 			files, err := begun(t, e, id)
-			if code := session.CodeOf(err); code != c.want || err != nil && (!strings.Contains(err.Error(), c.said) || session.AsError(err, "").Hint == "") {
+			if code := session.CodeOf(err); code != c.want || err != nil && (!strings.Contains(err.Error(), c.said) ||
+				session.AsError(err, "").Hint == "") {
 				t.Errorf("got %v, want %q and %q", err, c.want, c.said)
 			}
 			if now := folder.state(t); !maps.Equal(now, folder.before) {

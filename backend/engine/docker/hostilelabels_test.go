@@ -18,9 +18,12 @@ import (
 func forger(t testing.TB, instance string) (ref string, forged map[string]string) {
 	t.Helper()
 	forged = map[string]string{
-		"slipway.session": "aaaaaaaaaaaa", "slipway.kernel": "main1", "slipway.attempt": "1", "slipway.owner": "eve", "slipway.agent": "far",
-		"slipway.instance": instance, "slipway.grants": `{"cpus":[0],"gpus":[{"device":"GPU-of-eve","share":"1"}]}`, "slipway.name": "work",
-		"slipway.spec": "x", "slipway.folders": `[{"folder":"f","owner":"ada"}]`, "slipway.trial": instance, "slipway.apps": "[]",
+		"slipway.session": "aaaaaaaaaaaa", "slipway.kernel": "main1", "slipway.attempt": "1", "slipway.owner": "eve",
+		"slipway.agent":    "far",
+		"slipway.instance": instance, "slipway.grants": `{"cpus":[0],"gpus":[{"device":"GPU-of-eve","share":"1"}]}`,
+		"slipway.name": "work",
+		"slipway.spec": "x", "slipway.folders": `[{"folder":"f","owner":"ada"}]`, "slipway.trial": instance,
+		"slipway.apps": "[]",
 	}
 	var changes []string
 	for name, value := range forged {
@@ -46,14 +49,16 @@ func TestLabelsOfAnImageDoNotStayOnContainers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, value := range forged {
-		if raw.Config.Labels[name] == value && c.Labels[name] != value && name != "slipway.apps" { // which only an image tells of
+		if raw.Config.Labels[name] == value && c.Labels[name] != value &&
+			name != "slipway.apps" { // which only an image tells of
 			t.Errorf("%s is the image's: %q", name, value)
 		}
 	}
 	if again, err := e.Create(t.Context(), c); err != nil || again != id {
 		t.Errorf("creating it again gives %q, %v", again, err)
 	}
-	if others, err := open(t, docker.Config{Instance: instance + "-other"}).Others(t.Context()); err != nil || slices.ContainsFunc(others, func(s engine.State) bool { return s.ID == id }) {
+	if others, err := open(t, docker.Config{Instance: instance + "-other"}).Others(t.Context()); err != nil ||
+		slices.ContainsFunc(others, func(s engine.State) bool { return s.ID == id }) {
 		t.Errorf("another agent counts devices for it: %v", err)
 	}
 }
@@ -77,7 +82,8 @@ func TestAnImageRunByHandIsNoSession(t *testing.T) {
 	}
 	client := api(t)
 	t.Cleanup(func() {
-		client.ContainerRemove(context.Background(), made.ID, container.RemoveOptions{Force: true}) //nolint:errcheck // the daemon goes
+		client.ContainerRemove(context.Background(), made.ID,
+			container.RemoveOptions{Force: true}) //nolint:errcheck // the daemon goes
 	})
 	ours := newContainer(instance, "")
 	ours.Image = ref

@@ -32,13 +32,16 @@ func TestOnlyTheGuestIsTrusted(t *testing.T) {
 	}{
 		{"root of the container, with its capabilities", &syscall.SysProcAttr{}, false, true},
 		{"a person", &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 1234, Gid: 1234}}, false, false},
-		{"a person who got the capability", &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 1234, Gid: 1234}, AmbientCaps: []uintptr{unix.CAP_SETUID}}, false, false},
+		{"a person who got the capability", &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 1234,
+			Gid: 1234}, AmbientCaps: []uintptr{unix.CAP_SETUID}}, false, false},
 		{"a person in a user namespace of their own", &syscall.SysProcAttr{
 			Cloneflags: unix.CLONE_NEWUSER, Credential: &syscall.Credential{Uid: 0, Gid: 0, NoSetGroups: true},
-			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: 1234, Size: 1}}, GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: 1234, Size: 1}},
+			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: 1234,
+				Size: 1}}, GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: 1234, Size: 1}},
 		}, false, false},
 		{"one whose number is root's, in a user namespace", &syscall.SysProcAttr{
-			Cloneflags: unix.CLONE_NEWUSER, UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1}}, GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1}},
+			Cloneflags: unix.CLONE_NEWUSER, UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0,
+				Size: 1}}, GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1}},
 		}, false, false},
 		{"one that has ended", &syscall.SysProcAttr{}, true, false},
 	} {

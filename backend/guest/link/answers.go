@@ -42,7 +42,8 @@ var (
 )
 
 func nonsense(what string) error {
-	return &session.Error{Code: codeNonsense, Message: "The session sends " + what + " that makes no sense.", Hint: "Something in the session interferes with Slipway. Start it again, and do not trust its image."}
+	return &session.Error{Code: codeNonsense, Message: "The session sends " + what + " that makes no sense.",
+		Hint: "Something in the session interferes with Slipway. Start it again, and do not trust its image."}
 }
 
 // line makes one line of a text, fit to be shown.
@@ -196,7 +197,8 @@ type sshHost session.SSHHost
 
 func (h *sshHost) check() error {
 	_, encoded, _ := strings.Cut(h.Key, " ")
-	if _, err := base64.StdEncoding.DecodeString(encoded); err != nil || len(h.Key) > maxTold || !keyRule.MatchString(h.Key) {
+	if _, err := base64.StdEncoding.DecodeString(encoded); err != nil || len(h.Key) > maxTold ||
+		!keyRule.MatchString(h.Key) {
 		return nonsense("a key of its ssh server")
 	}
 	return nil
@@ -215,10 +217,12 @@ type fileInfo session.FileInfo
 // files have such names; whoever shows one cleans it.
 func (f *fileInfo) check() error {
 	name := string(f.Name)
-	if name != "/" && (name == "" || name == "." || name == ".." || len(name) > 255 || strings.ContainsAny(name, "/\x00")) {
+	if name != "/" && (name == "" || name == "." || name == ".." || len(name) > 255 || strings.ContainsAny(name,
+		"/\x00")) {
 		return nonsense("the name of a file")
 	}
-	if !slices.Contains([]session.FileKind{session.KindFile, session.KindDirectory, session.KindOther}, f.Kind) || f.Size < 0 {
+	if !slices.Contains([]session.FileKind{session.KindFile, session.KindDirectory, session.KindOther}, f.Kind) ||
+		f.Size < 0 {
 		return nonsense("a file")
 	}
 	f.Mode, f.Version = f.Mode&0o7777, line(f.Version, maxTitle)

@@ -100,7 +100,7 @@ func asked(t testing.TB, c *link.Client, line, lines func(string)) {
 	use, err := c.SSHUse(ctx)
 	failed(err)
 	line(use.Program)
-	askedFiles(t, ctx, c, failed)
+	askedFiles(ctx, t, c, failed)
 	_ = c.Events(ctx, func(e link.Event) error {
 		if e.Error != nil {
 			lines(e.Error.Message + e.Error.Hint)
@@ -113,7 +113,7 @@ func asked(t testing.TB, c *link.Client, line, lines func(string)) {
 	})
 }
 
-func askedFiles(t testing.TB, ctx context.Context, c *link.Client, failed func(error)) {
+func askedFiles(ctx context.Context, t testing.TB, c *link.Client, failed func(error)) {
 	listing, err := c.ListFiles(ctx, session.ListRequest{})
 	failed(err)
 	if len(listing.Entries) > session.MaxListed || listing.Total < len(listing.Entries) && err == nil {
@@ -124,7 +124,8 @@ func askedFiles(t testing.TB, ctx context.Context, c *link.Client, failed func(e
 		listing.Entries = append(listing.Entries, stat)
 	}
 	for _, f := range listing.Entries {
-		if name := string(f.Name); err == nil && (name == "" || name == "." || name == ".." || len(name) > 255 || strings.ContainsAny(name, "/\x00")) {
+		if name := string(f.Name); err == nil && (name == "" || name == "." || name == ".." || len(name) > 255 ||
+			strings.ContainsAny(name, "/\x00")) {
 			t.Errorf("a file is named %q", name)
 		}
 		if err == nil && (f.Size < 0 || f.Mode > 0o7777) {
@@ -145,7 +146,8 @@ func askedFiles(t testing.TB, ctx context.Context, c *link.Client, failed func(e
 func harmless(t testing.TB, also string) func(string) {
 	return func(text string) {
 		for _, r := range text {
-			if r != '\u200d' && unicode.Is(unicode.C, r) && !strings.ContainsRune(also, r) || r == '\u2028' || r == '\u2029' || r == utf8.RuneError {
+			if r != '\u200d' && unicode.Is(unicode.C, r) && !strings.ContainsRune(also, r) || r == '\u2028' ||
+				r == '\u2029' || r == utf8.RuneError {
 				t.Errorf("%.200q holds %U", text, r)
 				return
 			}
@@ -160,11 +162,13 @@ func harmless(t testing.TB, also string) func(string) {
 func TestWhatTheSessionTellsIsCleaned(t *testing.T) {
 	text, _ := json.Marshal(strings.Repeat(nasty, 1000))
 	for _, said := range []string{
-		`{"ok": [{"id": "t1", "title": ` + string(text) + `, "cols": -5, "rows": 99999999, "start": 9, "end": 2, "exitCode": 70000}]}`,
+		`{"ok": [{"id": "t1", "title": ` + string(text) +
+			`, "cols": -5, "rows": 99999999, "start": 9, "end": 2, "exitCode": 70000}]}`,
 		`{"ok": {"id": "t1", "title": ` + string(text) + `, "kernel": ` + string(text) + `, "cols": 0}}`,
 		`{"ok": {"id": "../t1", "title": "x"}}`,
 		`{"ok": [{"id": ` + string(text) + `}]}`,
-		`{"ok": [{"id": "app", "port": 99999999}, {"id": "other", "port": -1, "state": "?"}, {"id": "a", "port": 1, "dir": ` + string(text) + `, "error": {"code": "x y", "message": ` + string(text) + `, "hint": ` + string(text) + `, "said": [{"say": "engine"}]}}]}`,
+		`{"ok": [{"id": "app", "port": 99999999}, {"id": "other", "port": -1, "state": "?"}, {"id": "a", "port": 1, "dir": ` +
+			string(text) + `, "error": {"code": "x y", "message": ` + string(text) + `, "hint": ` + string(text) + `, "said": [{"say": "engine"}]}}]}`,
 		`{"ok": {"id": "a", "port": 1, "error": {"code": "app_start_exited", "message": ` + string(text) + `}}}`,
 		`{"ok": [0, -1, 65536, 99999999, 80, 80]}`,
 		`{"ok": [{"terminal": "t1", "program": ` + string(text) + `, "known": true}]}`,
@@ -173,7 +177,8 @@ func TestWhatTheSessionTellsIsCleaned(t *testing.T) {
 		`{"ok": {"key": "ssh-ed25519 AAAA\nMatch exec \"true\"\n"}}`,
 		`{"ok": {"key": ` + string(text) + `}}`,
 		`{"ok": {"program": ` + string(text) + `}}`,
-		`{"ok": {"path": "/home/work", "total": -3, "entries": [{"name": "../../.bashrc", "kind": "file"}, {"name": "..", "kind": "directory"}, {"name": "a/b", "kind": "file"}, {"name": "ok", "kind": "file", "size": -1}]}}`,
+		`{"ok": {"path": "/home/work", "total": -3, "entries": [{"name": "../../.bashrc", "kind": "file"}, ` +
+			`{"name": "..", "kind": "directory"}, {"name": "a/b", "kind": "file"}, {"name": "ok", "kind": "file", "size": -1}]}}`,
 		`{"ok": {"path": "relative", "entries": [{"name": "x", "kind": "file"}]}}`,
 		`{"ok": {"name": "../x", "kind": "file"}}`,
 		`{"ok": -1}`, `{"ok": "zz"}`, `{"ok": ` + string(text) + `}`, `{}`, `null`, `[]`, `{"ok": null}`,
