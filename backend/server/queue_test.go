@@ -72,7 +72,7 @@ func TestAcceleratorsAreUnderstoodAsPeopleWriteThem(t *testing.T) {
 		"": nil, "0": nil, "none": nil,
 		"0.5":           {Text: "0.5", Shares: 500},
 		"2":             {Text: "2", Devices: 2},
-		"1.0":           {Text: "1.0", Shares: 1000},
+		"1.0":           {Text: "1", Devices: 1},
 		"mig:1g.10gb":   {Text: "mig:1g.10gb", Profile: "1g.10gb", Count: 1},
 		"mig:1g.10gb:2": {Text: "mig:1g.10gb:2", Profile: "1g.10gb", Count: 2},
 		"vram:12g":      {Text: "vram:12g", Memory: 12 << 30},
