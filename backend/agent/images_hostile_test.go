@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"slipway/backend/engine/enginetest"
 	"slipway/backend/layers"
@@ -58,8 +59,8 @@ func TestHostileUserMovesNoName(t *testing.T) {
 		if err != nil || !slices.ContainsFunc(image.Refs, func(ref string) bool { return strings.HasPrefix(ref, "slipway-custom/mallory/") }) {
 			t.Errorf("%s arrives as %q, %v", ref, image.Refs, err)
 		}
-		if p, err := mallory.Preview(t.Context(), "", session.Spec{Image: image.Refs[0]}); err != nil || p.Image == nil || p.Image.ID != image.ID {
-			t.Errorf("mallory would launch %+v: %+v, %v", p.Image, p.Errors, err)
+		if parts, err := mallory.DescribeImage(t.Context(), image.Refs[0]); err != nil || parts.ID != image.ID {
+			t.Errorf("mallory would launch %s, %v", parts.ID, err)
 		}
 	}
 	if _, err := w.fake.Image(t.Context(), "slipway-custom/ann:Mine"); session.CodeOf(err) != "engine_image_not-found" {
@@ -253,6 +254,7 @@ func TestClaimsAreComparedWithImages(t *testing.T) {
 func TestARemovedCustomizedImageIsNeverPulled(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		w, _ := sharedFake(t)
+		synctest.Wait() // until the engine is known to answer
 		const gone = "slipway-custom/ann:Mine"
 		w.fake.Publish(gone, enginetest.PullScript{})
 		ann := through(t, w.agent, "ann", session.RoleUser)
@@ -316,6 +318,7 @@ func pulled(t *testing.T, a session.Agent, ref string) session.ImageWork {
 func TestRegistryLoginsAreForThoseWhoMayUseThem(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		w, _ := sharedFake(t)
+		synctest.Wait() // until the engine is known to answer
 		const private, public = "registry.test/secret:1", "registry.test/open:1"
 		w.fake.Publish(private, enginetest.PullScript{Private: true})
 		w.fake.Publish(public, enginetest.PullScript{})

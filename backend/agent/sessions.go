@@ -155,7 +155,7 @@ func notPulled(ref string) *session.FieldError {
 // is not. Where the engine does not answer that is seen later.
 func (a *Agent) checkImage(ctx context.Context, ref string) []session.FieldError {
 	wrong := notPulled(ref)
-	if up, _, _, _ := a.health.state(); wrong == nil || !up {
+	if wrong == nil {
 		return nil
 	}
 	err := within(ctx, a.limits.Call, "image", func(ctx context.Context) error {
