@@ -23,6 +23,7 @@ type reader[A any] struct {
 	// The reader's own.
 	base int64 // offset of the first byte; negative: it cannot be resumed
 	read int64 // bytes since then
+	idle int   // how often in a row it was resumed and brought nothing
 	end  error
 
 	mu      sync.Mutex // guards what follows
@@ -116,7 +117,10 @@ func (r *reader[A]) Read(p []byte) (int, error) {
 // resume goes on after a cut. The cause is returned where that cannot be.
 func (r *reader[A]) resume(cause error) error {
 	r.drop()
-	for try := 0; r.client.waiter != nil && r.base >= 0 && r.client.waitUp(r.ctx, try); try++ {
+	if r.idle++; r.read > 0 {
+		r.idle = 0
+	}
+	for try := r.idle; r.client.waiter != nil && r.base >= 0 && r.client.waitUp(r.ctx, try); try++ {
 		at := r.base + r.read
 		err := r.begin(r.method.at(r.args, at))
 		if err == nil && r.base != at {
