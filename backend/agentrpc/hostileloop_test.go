@@ -18,7 +18,8 @@ func (standing) WaitUp(ctx context.Context) error { return ctx.Err() }
 // TestHostileDownloadsAreNotResumedInALoop has an agent begin a download and cut
 // it off before its first byte, again and again.
 func TestHostileDownloadsAreNotResumedInALoop(t *testing.T) {
-	h := &hostile{asked: map[string]int{}, answers: map[string][]byte{"logs": rawFrame(kindAnswer, []byte(`{"offset":0}`))}}
+	h := &hostile{asked: map[string]int{}, answers: map[string][]byte{"logs": rawFrame(kindAnswer,
+		[]byte(`{"offset":0}`))}}
 	client := NewClient(ClientConfig{Name: func() string { return "lab" }, Opener: standing{h}})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
