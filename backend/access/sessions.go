@@ -43,10 +43,11 @@ func (v *view) Preview(ctx context.Context, owner string, spec session.Spec) (se
 	without := spec
 	without.Mounts = nil // what is not theirs to see is not looked at
 	p, err := v.inner.Preview(ctx, owner, without)
-	p.Spec.Mounts, p.Errors = spec.WithDefaults().Mounts, append(p.Errors, wrong...)
-	if hidden {
+	if hidden { // whether it is here at all is not for them to know
 		p.Image = nil
+		p.Errors = slices.DeleteFunc(p.Errors, func(e session.FieldError) bool { return e.Field == "image" })
 	}
+	p.Spec.Mounts, p.Errors = spec.WithDefaults().Mounts, append(p.Errors, wrong...)
 	p.Warnings = slices.DeleteFunc(p.Warnings, func(w session.FieldError) bool { return w.Field == "mounts" })
 	return p, err
 }
