@@ -21,7 +21,7 @@ var images = Tables{
 		reflect.TypeFor[session.Image](): {
 			"ID": imageID, "Refs": GoodOf(1000, reference), "Digests": GoodOf(1000, reference), "Arch": title,
 			"Origin": OrNone(), "CreatedAt": OrZero(Moment),
-			"UsedBy": List(mostSessions), "Received": List(1000, owner),
+			"UsedBy": List(mostSessions), "Owners": List(1000, owner),
 		},
 		// An origin is read from labels, which anybody can write: see OrNone.
 		reflect.TypeFor[session.ImageOrigin](): {
@@ -36,7 +36,7 @@ var images = Tables{
 		reflect.TypeFor[session.ImageRoom](): {"Containers": count},
 		reflect.TypeFor[session.ImageParts](): {
 			"ID": imageID, "Refs": GoodOf(1000, reference), "Arch": title, "OS": title,
-			"Layers": List(mostLayers), "Owners": List(1000, owner),
+			"Layers": List(mostLayers),
 		},
 		reflect.TypeFor[session.ImageLayer](): {"Digest": digest},
 		reflect.TypeFor[session.ImageArrival](): {

@@ -14,15 +14,17 @@ var devices = Tables{Fields: map[reflect.Type]Fields{
 		"OS": Maybe(word), "Arch": Maybe(word),
 		"CPUs": cpu, "UsedCPUs": count, "EngineVersion": Line(128), "Warnings": List(mostWarnings), "Owner": Maybe(owner),
 	},
-	reflect.TypeFor[session.Load]():      {"CPU": amount},
-	reflect.TypeFor[session.Allowance](): {"Sessions": count, "CPU": count, "Folders": List(1000, absolute)},
-	reflect.TypeFor[session.Check]():     {"ID": word, "Title": title, "Text": message, "Remedy": message},
+	reflect.TypeFor[session.Load](): {"CPU": amount},
+	reflect.TypeFor[session.Allowance](): {
+		"Sessions": count, "CPU": count, "Processes": count, "Folders": List(1000, absolute),
+	},
+	reflect.TypeFor[session.Check](): {"ID": word, "Title": title, "Text": message, "Remedy": message},
 	reflect.TypeFor[session.DeviceBoard](): {
 		"Source": Maybe(word), "Text": message, "Strategy": Maybe(word), "Attach": Maybe(word),
 		"Devices": List(mostDevices),
 	},
 	reflect.TypeFor[session.DeviceState](): {
-		"Util": part, "Temperature": Whole(-1000, 10_000), "Holders": List(10_000),
+		"Util": part, "Temperature": Whole(-1000, 10_000), "Holders": List(10_000), "Over": title,
 	},
 	reflect.TypeFor[session.DeviceHolder](): {
 		"Session": Maybe(id), "Name": title, "Owner": title, "PID": count, "Util": part,
@@ -48,7 +50,7 @@ var devices = Tables{Fields: map[reflect.Type]Fields{
 	// The log tells of what was refused as well, whatever was asked for.
 	reflect.TypeFor[session.AuditEntry](): {
 		"Owner": title, "Role": title, "Device": title, "From": title, "Method": title, "Session": title,
-		"Target": title, "Outcome": title,
+		"Target": title, "Outcome": title, "Count": count,
 	},
 	reflect.TypeFor[session.KnownDevice](): {"Key": mark, "Name": title, "Owner": Maybe(owner), "Live": count},
 }}

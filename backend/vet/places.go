@@ -23,7 +23,7 @@ var places = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.DirectoryEntry](): {"Name": Both(fileName, Line(mostPath))},
 	reflect.TypeFor[session.Folder](): {
 		"Name": folder, "Owner": Maybe(owner), "Agent": Line(64), "Path": Maybe(absolute), "Problem": message,
-		"UsedBy": List(mostSessions),
+		"UsedBy": List(mostSessions), "Inode": Free,
 	},
 	reflect.TypeFor[session.FolderUsage]():   {"Files": count},
 	reflect.TypeFor[session.FolderRemoval](): {"Files": count, "OfFiles": count},

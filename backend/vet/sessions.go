@@ -18,7 +18,8 @@ var (
 // sessions are the rules of what tells of sessions.
 var sessions = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.Session](): {
-		"Name": name, "Owner": Maybe(owner), "Agent": Line(64), "SpecKey": Maybe(hex), "ExitCode": exit, "Attempt": count,
+		"Name": name, "Owner": Maybe(owner), "Agent": Line(64), "SpecKey": Maybe(hex), "ExitCode": exit,
+		"Attempt": count, "Processes": count,
 		"Kernels": List(64), "Warnings": List(mostWarnings), "Priority": Whole(-mostCount, mostCount),
 		"DependsOn": List(64), "Idle": List(16),
 		"Folders": List(session.MaxFolders), "Pinned": Maybe(reference), "Tags": List(session.MaxTags, tag),

@@ -135,7 +135,7 @@ var wall = map[string]string{
 	"backend/agent/devices.go":            "an agent that was given no clock",
 	"backend/agent/guest.go":              "the pauses of links",
 	"backend/agent/health.go":             "an engine that does not answer is asked again",
-	"backend/agent/imagepull.go":             "a registry that does not answer, and how often progress is shown",
+	"backend/agent/imagepull.go":          "a registry that does not answer, and how often progress is shown",
 	"backend/agent/neighbours.go":         "agents of other people",
 	"backend/engine/sim/shell/command.go": "a read is given up",
 	"backend/engine/sim/shell/files.go":   "the files are real",
