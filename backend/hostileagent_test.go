@@ -191,6 +191,11 @@ func besiege(t *testing.T, h *hostileHost) *besieged {
 			now, err := one.Operation(op.ID)
 			return err == nil && now.State.Ended()
 		})
+		eventually(t.Context(), t, "the others' sessions are known", func() bool {
+			_, far := one.Keeper("hhhhhhhhhhhh")
+			_, near := one.Keeper("aaaaaaaaaaaa")
+			return far && near
+		})
 	}
 	return b
 }
