@@ -464,7 +464,8 @@ func TestHostileCountsTakeNoMemory(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		err := ask()
 		runtime.ReadMemStats(&after)
-		if took := (after.TotalAlloc - before.TotalAlloc) >> 20; session.CodeOf(err) != CodeReply || took > 1024 { // what comes is read into a buffer that doubles
+		// What comes is read into a buffer that doubles.
+		if took := (after.TotalAlloc - before.TotalAlloc) >> 20; session.CodeOf(err) != CodeReply || took > 1024 {
 			t.Errorf("%s took %d MiB and ended as %v", name, took, err)
 		}
 	}
