@@ -133,7 +133,7 @@ func (g *gateway) enter(w http.ResponseWriter, r *http.Request, host appHost, ad
 		g.server.fail(w, r, wrongMethod(r.Method, http.MethodGet))
 		return
 	}
-	if g.server.tickets.take(ticket, host.name()) != accepted && !admitted {
+	if !g.server.tickets.take(ticket, host.name()) && !admitted {
 		g.explain(w, r, http.StatusForbidden, page{Title: "This ticket no longer works", Link: g.home(r),
 			Text: "A ticket opens an app once and for one minute. Open the app again from Slipway."})
 		return

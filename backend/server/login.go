@@ -20,8 +20,6 @@ const (
 	FirstCodeLife = 10 * time.Minute
 	// codesMost bounds how many are kept; the oldest goes first.
 	codesMost = 64
-	// failuresMost wrong codes in one codeLife close the door until it is over.
-	failuresMost = 10
 	// cookieLife is how long a browser stays logged in.
 	cookieLife = 30 * 24 * time.Hour
 )
@@ -31,15 +29,13 @@ func randomText() string { return strings.ToLower(rand.Text()) }
 func hexText(data []byte) string { return hex.EncodeToString(data) }
 
 // codes hands out texts that are good once and for a while, each for one purpose.
+// They have 130 random bits. Wrong ones are not counted: any page can show some,
+// and would keep the person out by that.
 type codes struct {
-	throttle bool // wrong ones close the door for a while
-
 	// mu guards everything below.
-	mu       sync.Mutex
-	given    map[string]code
-	order    []string
-	failures int
-	since    time.Time // of the first failure counted
+	mu    sync.Mutex
+	given map[string]code
+	order []string
 }
 
 type code struct {
@@ -47,16 +43,7 @@ type code struct {
 	expires time.Time
 }
 
-// verdict is what becomes of a code that is shown.
-type verdict int
-
-const (
-	accepted verdict = iota
-	refused
-	throttled
-)
-
-func newCodes(throttle bool) *codes { return &codes{throttle: throttle, given: map[string]code{}} }
+func newCodes() *codes { return &codes{given: map[string]code{}} }
 
 func (c *codes) give(purpose string) string { return c.giveFor(purpose, codeLife) }
 
@@ -89,27 +76,10 @@ func (c *codes) drop(text string) {
 	delete(c.given, text)
 }
 
-// take uses a code up. A code shown for another purpose is used up as well.
-func (c *codes) take(text, purpose string) verdict {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := time.Now()
-	if now.Sub(c.since) > codeLife {
-		c.failures = 0
-	}
-	if c.throttle && c.failures >= failuresMost {
-		return throttled
-	}
-	found, ok := c.given[text]
-	delete(c.given, text)
-	if ok && found.purpose == purpose && now.Before(found.expires) {
-		return accepted
-	}
-	if c.failures == 0 {
-		c.since = now
-	}
-	c.failures++
-	return refused
+// take uses a code up and reports whether it is for that purpose.
+func (c *codes) take(text, purpose string) bool {
+	found, ok := c.exchange(text)
+	return ok && found == purpose
 }
 
 // createLoginLink makes the address that logs a browser in.
@@ -135,18 +105,13 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		forward(w, next)
 		return
 	}
-	switch s.logins.take(r.URL.Query().Get("code"), "login") {
-	case accepted:
-		http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: s.seal("login"), Path: "/", MaxAge: int(cookieLife.Seconds()),
-			HttpOnly: true, SameSite: http.SameSiteStrictMode})
-		forward(w, next)
-	case throttled:
-		w.Header().Set("Retry-After", "60")
-		showPage(w, http.StatusTooManyRequests, page{Title: "Too many wrong codes",
-			Text: "Wait a minute, then get a new link.", Command: loginCommand})
-	default:
+	if !s.logins.take(r.URL.Query().Get("code"), "login") {
 		showPage(w, http.StatusForbidden, linkOver())
+		return
 	}
+	http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: s.seal("login"), Path: "/", MaxAge: int(cookieLife.Seconds()),
+		HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	forward(w, next)
 }
 
 // loginCommand logs a browser in again.
