@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"slipway/backend/mountinfo"
 )
 
 // tree is the container's file system as the guest, which is root in it, reaches
@@ -335,16 +337,11 @@ func mountOf(file *os.File) (int, error) {
 // mountTable is where mounts lie, by their ids.
 type mountTable map[int]string
 
-// readMounts reads a table of mounts. See proc(5): the first field of mountinfo
-// is the id, the fifth the place, with spaces and the like in octal.
+// readMounts reads the kernel's table of mounts.
 func readMounts(data []byte) mountTable {
 	table := mountTable{}
-	for line := range strings.SplitSeq(string(data), "\n") {
-		if fields := strings.Fields(line); len(fields) > 4 {
-			if id, err := strconv.Atoi(fields[0]); err == nil {
-				table[id] = filepath.Clean(unescapeOctal(fields[4]))
-			}
-		}
+	for _, mount := range mountinfo.Parse(string(data)) {
+		table[mount.ID] = filepath.Clean(mount.Point)
 	}
 	return table
 }
@@ -357,21 +354,6 @@ func (m mountTable) alone(id int, at string) bool {
 		}
 	}
 	return m[id] == at
-}
-
-func unescapeOctal(s string) string {
-	var out strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+3 < len(s) {
-			if code, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
-				out.WriteByte(byte(code))
-				i += 3
-				continue
-			}
-		}
-		out.WriteByte(s[i])
-	}
-	return out.String()
 }
 
 // lookAt says what is at a path, along the image's links: who asks compares it

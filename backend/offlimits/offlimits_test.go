@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"slipway/backend/mountinfo"
 	"slipway/backend/session"
 )
 
@@ -97,7 +98,7 @@ func FuzzParseMounts(f *testing.F) {
 	f.Add("36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw\n", "/mnt2/a")
 	f.Add(`1 1 0:1 /a\040b /c\134 rw - t s o`, "/c\\")
 	f.Fuzz(func(t *testing.T, text, dir string) {
-		names := parseMounts(text).names(dir)
+		names := mounts(mountinfo.Parse(text)).names(dir)
 		if dir != "" && (len(names) == 0 || names[0] != dir) {
 			t.Errorf("%q is not among the names of itself: %q", dir, names)
 		}
