@@ -100,13 +100,9 @@ func absolute(source string) bool {
 
 func printable(text string) bool {
 	return len(text) <= maxPath && !strings.ContainsFunc(text, func(r rune) bool {
-		return unicode.IsControl(r) || r == unicode.ReplacementChar || turns(r)
+		return Unprintable(r) || r == unicode.ReplacementChar
 	})
 }
-
-// turns reports whether a character separates lines or turns the direction of a
-// text, so that it reads as something else than it is.
-func turns(r rune) bool { return r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 }
 
 // checkTarget judges the target of one mount by itself.
 func checkTarget(m Mount) *FieldError {
