@@ -88,7 +88,8 @@ func checkCause(c *session.Cause) *session.Cause {
 	if len(code) > 100 || !codeRule.MatchString(string(code)) {
 		code = codeNonsense
 	}
-	return &session.Cause{Code: code, Message: lines(c.Message, maxMessage), Hint: lines(c.Hint, maxMessage)}
+	told := session.Error{Code: code, Message: lines(c.Message, maxMessage), Hint: lines(c.Hint, maxMessage)}
+	return told.Cause()
 }
 
 func (h *Hello) check() error { return nil }
