@@ -50,7 +50,15 @@ export function LimitDialog({ agent, owner, limit, people, taken, onClose, onSav
     setBusy(true)
     setProblem(null)
     try {
-      await setLimit(agent, person, { ...(sessions ? { sessions } : {}), ...(cpu ? { cpu } : {}), ...(memory ? { memory } : {}), ...(gpu ? { gpu } : {}), ...(processes ? { processes } : {}), ...(folders?.length ? { folders } : {}), ...(logins ? { logins } : {}) })
+      await setLimit(agent, person, {
+        ...(sessions ? { sessions } : {}),
+        ...(cpu ? { cpu } : {}),
+        ...(memory ? { memory } : {}),
+        ...(gpu ? { gpu } : {}),
+        ...(processes ? { processes } : {}),
+        ...(folders?.length ? { folders } : {}),
+        ...(logins ? { logins } : {}),
+      })
       await onSaved()
     } catch (error) {
       setProblem(asProblem(error))
@@ -58,7 +66,7 @@ export function LimitDialog({ agent, owner, limit, people, taken, onClose, onSav
       setBusy(false)
     }
   }
-  const number = (value: number | undefined, change: (n: number) => void, more: { step?: number; precision?: number; suffix?: string } = {}) => (id: string) => (
+  const number = (value: number | undefined, change: (n: number) => void, more: { step?: number; precision?: number; suffix?: string; placeholder?: string } = {}) => (id: string) => (
     <InputNumber id={id} className={css.fill ?? ''} min={0} precision={0} placeholder={t('agents:limits.unlimited')} value={value || null} onChange={(n) => change(n ?? 0)} {...more} />
   )
   return (
@@ -92,6 +100,9 @@ export function LimitDialog({ agent, owner, limit, people, taken, onClose, onSav
           <Row label={t('agents:limits.cpus')}>{number(form.cpu, (cpu) => set({ cpu }))}</Row>
           <Row label={t('agents:limits.memory')}>{number(form.memory && form.memory / GIB, (gib) => set({ memory: Math.round(gib * GIB) }), { precision: 2, suffix: 'GiB' })}</Row>
           <Row label={t('agents:limits.gpus')}>{number(form.gpu && form.gpu / 1000, (gpus) => set({ gpu: Math.round(gpus * 1000) }), { step: 0.1, precision: 1 })}</Row>
+          <Row label={t('agents:limits.processes')}>
+            {number(form.processes, (processes) => set({ processes }), { placeholder: t('agents:limits.usualProcesses') })}
+          </Row>
         </div>
         <Row label={t('agents:limits.mayMount')}>
           {(id) => (
