@@ -155,7 +155,9 @@ func besiege(t *testing.T, h *hostileHost) *besieged {
 		CreatedAt: time.Now()})
 
 	home := place.Home{Dir: t.TempDir()}
-	reach := &pipeReacher{newReacher(home, discard()), map[string]*tunnel.Host{"lab": h.Host, "honest": far}}
+	real := newReacher(home, discard())
+	t.Cleanup(real.tidy)
+	reach := &pipeReacher{real, map[string]*tunnel.Host{"lab": h.Host, "honest": far}}
 	one, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: mine}}, Reacher: reach,
 		Shelf: &hubtest.Shelf{}, Owner: "ada",
 		Settings: settings.New(t.TempDir(), func(string) string { return "" })})

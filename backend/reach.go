@@ -81,6 +81,15 @@ func newReacher(home place.Home, log *slog.Logger) *reacher {
 	return r
 }
 
+// tidy removes the directory of sockets where that is not in the home, and what
+// holds it, as far as they are empty.
+func (r *reacher) tidy() {
+	if dir := filepath.Dir(r.sockets); dir != r.home.Dir {
+		_ = os.Remove(r.sockets) // it may never have been made
+		_ = os.Remove(dir)       // the agent of another program may have sockets there
+	}
+}
+
 // Run looks after every line when the network changes or the machine wakes,
 // until ctx ends.
 func (r *reacher) Run(ctx context.Context) {

@@ -38,6 +38,7 @@ func newNearSide(t *testing.T, configure func(*reacher)) *nearSide {
 func (n *nearSide) start(configure func(*reacher)) {
 	n.t.Helper()
 	n.reach = newReacher(n.home, discard())
+	n.t.Cleanup(n.reach.tidy)
 	configure(n.reach)
 	var err error
 	n.Hub, err = hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: hubtest.New("local")}}, Reacher: n.reach, Shelf: n.shelf, Settings: settings.New(n.t.TempDir(), func(string) string { return "" }), Owner: "ada"})

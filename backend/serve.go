@@ -146,6 +146,7 @@ func serve(ctx context.Context, config Config) (err error) {
 	}
 	defer func() { err = errors.Join(err, local.Close()) }()
 	reach := newReacher(config.Home, log.With("part", "reach"))
+	defer reach.tidy()
 	reach.through, reach.clock = config.demo.through(), local.Clock
 	h, shelf, err := OpenHub(config.Home, local, reach, log)
 	if err != nil {

@@ -143,7 +143,7 @@ func TestFactsWarnOfWhatStands(t *testing.T) {
 	local := machine{name: "lab", kernel: "6.1.0"}
 	good := system.Info{
 		ID: "ID", Name: "lab", KernelVersion: "6.1.0", OSType: "linux", Architecture: "x86_64", NCPU: 8, MemTotal: 1 << 34,
-		ServerVersion: "20.10.24", CgroupVersion: "2", MemoryLimit: true, CPUSet: true, DockerRootDir: "/var/lib/docker",
+		ServerVersion: "20.10.24", CgroupVersion: "2", MemoryLimit: true, CPUSet: true, PidsLimit: true, DockerRootDir: "/var/lib/docker",
 		SecurityOptions: []string{"name=seccomp,profile=default", "name=cgroupns"},
 	}
 	for _, c := range []struct {
@@ -157,6 +157,8 @@ func TestFactsWarnOfWhatStands(t *testing.T) {
 		{"a forwarded socket", "1.41", "unix:///d.sock", func(i *system.Info) { i.Name = "far" }, "engine_info_remote-engine", false},
 		{"one in a virtual machine", "1.47", "unix:///d.sock", func(i *system.Info) { i.Name, i.KernelVersion = "docker-desktop", "6.6.12-linuxkit" }, "engine_info_remote-engine", false},
 		{"one that is too old", "1.40", "unix:///d.sock", func(*system.Info) {}, "engine_info_too-old", true},
+		{"one without a limit of processes", "1.41", "unix:///d.sock", func(i *system.Info) { i.PidsLimit = false },
+			"engine_info_no-process-limit", true},
 		{"one without limits", "1.41", "unix:///d.sock", func(i *system.Info) { i.MemoryLimit = false }, "engine_info_no-limits", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
