@@ -24,7 +24,7 @@ async function finished(page: Page): Promise<void> {
 describe('a session', () => {
   it('is launched by five steps, shown as it comes to life, and given exactly what was asked for', async () => {
     const page = await browser.page(program, '/launcher')
-    const mount = { source: program.home + '/logs', target: 'shared', readOnly: true }
+    const mount = { source: '/usr/share', target: 'shared', readOnly: true }
     await enter(page, { name: 'five-steps', image: minimalImage, cpu: 1, memory: 320, env: { EPOCHS: '3', API_TOKEN: 'geheim' }, mount, ports: '8080, 9000:9001' })
     await picture(page, 'launcher-confirm')
     const command = await page.locator('pre', { hasText: 'slipway run' }).innerText()
