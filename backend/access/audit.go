@@ -48,7 +48,7 @@ type Entry = session.AuditEntry
 // Audit is the log of who did what, when and from where: JSON lines that are
 // only ever added, in files for their owner alone. Security events have a log of
 // their own and so has each person, and those who are not known have one
-// together: nobody erases what others did. What repeats is counted. Its methods
+// together, so that one person cannot erase what others did. What repeats is counted. Its methods
 // are safe for concurrent use.
 type Audit struct {
 	path string // of the security events; the other logs lie in a folder beside it

@@ -3,10 +3,9 @@
 //
 // A [Gate] stands before one agent. [Gate.As] returns that agent for one
 // identity. An admin sees everything and may launch for others. A user has
-// their own sessions and those only: another's is told of nowhere, neither by a
-// name nor by an id, and asking for it by id fails as asking for one that does
-// not exist, so that not even that can be found out. Numbers stay true: what
-// others hold counts, without their names.
+// their own sessions and those only: sessions of other owners are reported as not
+// found, so that their existence does not leak. Numbers stay true: what others
+// hold counts, without their names.
 //
 // So it is with images that were made of sessions or brought by a person: they
 // have names of that person's under slipway-custom/. All others are everybody's,

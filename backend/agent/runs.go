@@ -26,7 +26,7 @@ type ownRun struct {
 }
 
 // keepRuns is how many runs are kept: those of whoever has most go first, so
-// that nobody takes from others what their starts are estimated by.
+// that the estimates of other people's starts do not suffer.
 const keepRuns = 500
 
 // history is what the scheduler estimates by.

@@ -18,7 +18,7 @@ const (
 	codeOOM     = session.Code("session_run_oom-killed")
 	codeTooMany = session.Code("session_create_too-many")
 	// mostLive is how many sessions of one person may wait or run at a time, so
-	// that nobody makes every plan of the queue slow for all.
+	// that one person cannot slow the queue down for all.
 	mostLive = 2000
 )
 

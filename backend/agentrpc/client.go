@@ -32,7 +32,7 @@ type ClientConfig struct {
 	// Patience is how long a call that was cut waits for the connection to come
 	// back; 0: 15 s, negative: not at all.
 	Patience time.Duration
-	// Distrust is told of everything that the agent sent and may not; nil: nobody.
+	// Distrust, unless nil, is called with everything that the agent sent and may not send.
 	Distrust func(error)
 }
 
@@ -295,7 +295,7 @@ func judge[R any](c *Client, s spec, answer []byte, fits []fit[R]) (R, error) {
 }
 
 // follow calls fn for everything that is watched until ctx ends, fn fails or
-// the stream is lost. What fits refuses is told to nobody.
+// the stream is lost. What fits refuses does not reach fn.
 func (m feed[A, V]) follow(ctx context.Context, c *Client, args A, fn, fits func(V) error) error {
 	wish, err := c.wish(m.spec, args)
 	if err != nil {

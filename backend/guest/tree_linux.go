@@ -289,7 +289,7 @@ func (p *place) give(uid, gid int) error {
 	return p.chown(uid, gid)
 }
 
-// keep makes a directory root's, for nobody else's eyes.
+// keep makes a directory root's, and closes it to everybody else.
 func (p *place) keep() error {
 	return errors.Join(p.chown(0, 0), unix.Fchmodat(unix.AT_FDCWD, p.held(), 0o700, 0))
 }

@@ -62,8 +62,8 @@ func (h *Hub) follow(ctx context.Context, m *member) {
 }
 
 // leaveAlone waits before an agent whose data was refused is asked again, and
-// returns how long to wait the next time. That it is reached anew is no reason to
-// ask sooner, since it decides about that itself.
+// returns how long to wait the next time. A new connection does not shorten the
+// wait, since the agent itself decides when it connects.
 func (h *Hub) leaveAlone(ctx context.Context, m *member, pause time.Duration) time.Duration {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

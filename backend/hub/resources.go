@@ -99,7 +99,7 @@ func (r *Resources) addDevice(d session.DeviceState, mine gpu.Share) {
 		heldMemory += holder.Promised
 	}
 	promised, total, memory := gpu.WholeDevice-d.Free, gpu.WholeDevice, d.Device.Usable()
-	if d.Unread || d.Over != "" { // nothing of it is free now, which nobody was promised
+	if d.Unread || d.Over != "" { // nothing of it is free, though not all of it is allocated
 		promised = min(held, total)
 	}
 	if d.Device.Lost != nil { // there is only what sessions hold of it

@@ -46,8 +46,8 @@ const (
 const partsFile = "parts.json"
 
 // Depot keeps what has arrived of images until all of each is there. What one
-// person brings is theirs: nobody else finds, changes or forgets it, or takes
-// its room. One image has a folder, in which a part is a file of chunk frames: <name>.part while it
+// person brings is theirs: others cannot find, change or forget it, or take its
+// room. One image has a folder, in which a part is a file of chunk frames: <name>.part while it
 // arrives, <name>.<bytes of content> when it is whole. All methods are safe for
 // concurrent use.
 type Depot struct {

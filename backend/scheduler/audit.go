@@ -22,7 +22,7 @@ type auditor struct {
 // tally is what is held of one device.
 type tally struct {
 	device    gpu.Device
-	closed    string                  // why nobody may be given any of it
+	closed    string                  // why none of it may be allocated
 	share     gpu.Share               // not by instance
 	memory    gpu.Bytes               // not by instance
 	holders   []session.ID            // not by instance

@@ -162,7 +162,7 @@ type Schedule struct {
 	Next      time.Time  // when to plan again though nothing has changed; zero: never
 
 	// Contradictions are what is wrong with what sessions hold already, in words:
-	// more of a device than it has now, say. What they concern is given to nobody.
+	// more of a device than it has now, say. What they concern is not allocated further.
 	Contradictions []string
 	// Refused are placements that the audit of the plan took back because they
 	// gave what another has, in words. There are none unless Plan is wrong.
