@@ -34,7 +34,7 @@ export class Far {
   }
 
   get #env(): NodeJS.ProcessEnv {
-    return { ...process.env, SLIPWAY_HOME: this.home }
+    return { ...process.env, SLIPWAY_HOME: this.home, XDG_RUNTIME_DIR: this.home }
   }
 
   /** A code as `slipway agent pair` prints it there, for a device of the agent's own person, or of somebody else's. */

@@ -95,7 +95,7 @@ export class Lab {
 
   /** Sets where the lab's Docker is; empty: it has none. */
   docker(host: string): void {
-    this.#write('env', `export HOME=${this.#at('home')} SLIPWAY_HOME=${this.home} DOCKER_HOST=${host || `unix://${this.#at('no-docker.sock')}`}\nunset XDG_RUNTIME_DIR XDG_DATA_HOME\n`)
+    this.#write('env', `export HOME=${this.#at('home')} SLIPWAY_HOME=${this.home} DOCKER_HOST=${host || `unix://${this.#at('no-docker.sock')}`}\nexport XDG_RUNTIME_DIR=${this.dir}\nunset XDG_DATA_HOME\n`)
   }
 
   #sshd: ChildProcess | undefined

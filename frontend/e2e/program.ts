@@ -71,7 +71,7 @@ export class Program {
     if (!existsSync(this.path)) throw new Error(`${this.path} is missing: run make build first`)
     const docker = process.env.SLIPWAY_TEST_DOCKER
     if (this.engine === 'docker' && !docker) throw new Error('SLIPWAY_TEST_DOCKER is not set: run through build/ci/docker.sh')
-    const env: NodeJS.ProcessEnv = { ...process.env, SLIPWAY_HOME: this.home, ...this.#more }
+    const env: NodeJS.ProcessEnv = { ...process.env, SLIPWAY_HOME: this.home, XDG_RUNTIME_DIR: this.home, ...this.#more }
     if (docker) env.DOCKER_HOST = this.#more.DOCKER_HOST ?? docker
     this.#port ||= await freePort()
     const child = spawn(this.path, [...this.command(), '--port', String(this.#port)], { env, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -147,7 +147,7 @@ export class Program {
 
   /** Runs the command line as a person would and returns what it printed. */
   async cli(...args: string[]): Promise<string> {
-    const child = spawn(binary, args, { env: { ...process.env, SLIPWAY_HOME: this.home, ...this.#more }, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(binary, args, { env: { ...process.env, SLIPWAY_HOME: this.home, XDG_RUNTIME_DIR: this.home, ...this.#more }, stdio: ['ignore', 'pipe', 'pipe'] })
     let [said, wrong] = ['', '']
     child.stdout.on('data', (text) => (said += String(text)))
     child.stderr.on('data', (text) => (wrong += String(text)))

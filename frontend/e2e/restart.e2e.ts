@@ -1,6 +1,7 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { Browser, picture } from './browser'
 import { stage } from './hooks'
 import { row } from './launcherPage'
@@ -12,14 +13,16 @@ const browser = new Browser()
 
 stage(program, browser, { afresh: true })
 
+/** A directory that is mounted: Slipway's own cannot be. */
+const told = mkdtempSync(join(tmpdir(), 'slipway-told-'))
+afterAll(() => rmSync(told, { recursive: true, force: true }))
+
 const numbers = (text: string, word: string) => [...text.matchAll(new RegExp(`^${word} (\\d+)$`, 'gm'))].map((m) => Number(m[1]))
 const upTo = (n: number) => Array.from({ length: n }, (_, i) => i + 1)
 
 describe('the control plane', () => {
   it('may be killed while a terminal is open: the same shell goes on, and nothing is lost in either direction', async () => {
     // The shell counts until it is told to stop, so that it is still at it after each cut, however long one takes.
-    const told = join(program.home, 'told')
-    mkdirSync(told)
     const session = await program.running({ name: 'killed-under', image: minimalImage, mounts: [{ source: told, target: 'told', readOnly: true }] })
     const page = await browser.page(program, `/sessions/${session.id}`)
     const wire = new Wire(page)
