@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"slipway/backend/engine/enginetest"
+	"slipway/gpu/nvml"
 	"slipway/tunnel/sshstdio"
 )
 
@@ -52,6 +53,9 @@ func TestMain(m *testing.M) {
 	}
 	if len(os.Args) > 1 && os.Args[1] == BesideCommand {
 		os.Exit(BesideMain(Pages{}, os.Stdin, os.Stdout, os.Stderr))
+	}
+	if len(os.Args) > 1 && os.Args[1] == nvml.ChildCommand { // an agent of a test reads devices
+		os.Exit(Main(os.Args[1:], Pages{}))
 	}
 	code := m.Run()
 	if farPrograms.dir != "" {
