@@ -13,6 +13,7 @@ func FuzzProblem(f *testing.F) {
 	f.Add([]byte("warning\n{\"code\":\"agent_stop_conflict\",\"message\":\"It is ruled.\",\"hint\":\"End that.\"}\n"), 1)
 	f.Add([]byte("sh: \x1b[2Jslipway: Exec format error"), 126)
 	f.Add([]byte(`{"code":"\u009b2J","message":"`+strings.Repeat("x", 1000)+`"}`), 1)
+	f.Add([]byte("{\"code\":\"\x7f\"}"), 2)
 	f.Fuzz(func(t *testing.T, stderr []byte, exit int) {
 		told := session.AsError(problemOf(sshstdio.Result{Exit: exit, Stderr: stderr}), "")
 		if told.Code == "" {

@@ -352,8 +352,9 @@ func problemOf(result sshstdio.Result) error {
 			Message string       `json:"message"`
 			Hint    string       `json:"hint"`
 		}
-		if json.Unmarshal(line, &p) == nil && p.Code != "" {
-			return &session.Error{Code: session.Code(clip(string(p.Code))), Message: clip(p.Message), Hint: clip(p.Hint)}
+		err := json.Unmarshal(line, &p)
+		if code := clip(string(p.Code)); err == nil && code != "" {
+			return &session.Error{Code: session.Code(code), Message: clip(p.Message), Hint: clip(p.Hint)}
 		}
 	}
 	e := &session.Error{Code: "agent_run_failed", Message: fmt.Sprintf("The program ended there with code %d.", result.Exit), Hint: "It said nothing."}
