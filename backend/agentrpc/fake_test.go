@@ -69,6 +69,20 @@ func socketPair(ctx context.Context, dir string) (near, theirs net.Conn, err err
 // serve answers over a fresh mux and returns its other end.
 func serve(t testing.TB, h *Handler, near, far net.Conn) muxTunnel {
 	t.Helper()
+	return serveAs(t, h, near, far, muxTunnel{}.Peer())
+}
+
+// tunnelOf is a tunnel of one peer.
+type tunnelOf struct {
+	muxTunnel
+	peer tunnel.Peer
+}
+
+func (t tunnelOf) Peer() tunnel.Peer { return t.peer }
+
+// serveAs is serve for a caller who is that peer.
+func serveAs(t testing.TB, h *Handler, near, far net.Conn, peer tunnel.Peer) muxTunnel {
+	t.Helper()
 	opener, err := tunnel.NewMux(near, tunnel.Opener)
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +93,7 @@ func serve(t testing.TB, h *Handler, near, far net.Conn) muxTunnel {
 	}
 	var serving sync.WaitGroup
 	ctx, cancel := context.WithCancel(context.Background())
-	serving.Go(func() { h.Serve(ctx, muxTunnel{accepter}) })
+	serving.Go(func() { h.Serve(ctx, tunnelOf{muxTunnel{accepter}, peer}) })
 	t.Cleanup(func() {
 		opener.Close()
 		cancel()

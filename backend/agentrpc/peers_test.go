@@ -11,35 +11,12 @@ import (
 	"slipway/tunnel"
 )
 
-// tunnelOf is a tunnel of one peer.
-type tunnelOf struct {
-	muxTunnel
-	peer tunnel.Peer
-}
-
-func (t tunnelOf) Peer() tunnel.Peer { return t.peer }
-
 // clientOf is a client that comes as a device of its own.
 func clientOf(t *testing.T, h *Handler, key string) (*Client, Opener) {
 	t.Helper()
 	near, far := connect(t)
-	opener, err := tunnel.NewMux(near, tunnel.Opener)
-	if err != nil {
-		t.Fatal(err)
-	}
-	accepter, err := tunnel.NewMux(far, tunnel.Accepter)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var serving sync.WaitGroup
-	ctx, cancel := context.WithCancel(context.Background())
-	serving.Go(func() { h.Serve(ctx, tunnelOf{muxTunnel{accepter}, tunnel.Peer{Transport: "tls", Key: key}}) })
-	t.Cleanup(func() {
-		opener.Close()
-		cancel()
-		serving.Wait()
-	})
-	return NewClient(ClientConfig{Name: func() string { return "lab" }, Opener: muxTunnel{opener}}), muxTunnel{opener}
+	opener := serveAs(t, h, near, far, tunnel.Peer{Transport: "tls", Key: key})
+	return NewClient(ClientConfig{Name: func() string { return "lab" }, Opener: opener}), opener
 }
 
 func TestOnePeerKeepsNoOtherFromCalling(t *testing.T) {
