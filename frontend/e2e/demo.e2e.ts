@@ -78,7 +78,8 @@ describe('the demo', () => {
   })
 
   it('cuts the tunnel when the lid is closed, and everything resumes', async () => {
-    const page = await browser.page(program)
+    // Only rows in sight are drawn, and the banner takes one: without a filter the order of the launches decides.
+    const page = await browser.page(program, '/sessions?q=agent%3Alab+pretrain')
     await row(page, 'llm-pretrain').getByText('Running').waitFor()
     await page.getByRole('button', { name: 'Close the lid' }).click()
     await page.getByText('The lid is closed.').waitFor()
