@@ -26,7 +26,8 @@ func TestDesktopShell(t *testing.T) {
 
 	t.Run("an app opens in a window of its own whose title follows the page", func(t *testing.T) {
 		var opened api.Opened
-		d.call(http.MethodPost, "/api/v1/sessions/with-notebook/apps/notebook/open", api.OpenRequest{Window: true}, &opened)
+		d.call(http.MethodPost, "/api/v1/sessions/with-notebook/apps/notebook/open", api.OpenRequest{Window: true},
+			&opened)
 		if !opened.Windowed {
 			t.Fatalf("the control plane did not hand the window to the shell: %+v", opened)
 		}
@@ -85,7 +86,8 @@ func openDesktop(t *testing.T) *desktop {
 	t.Helper()
 	program, docker := desktopUnderTest(t)
 	d := &desktop{t: t, home: place.Home{Dir: t.TempDir()}, program: program}
-	d.env = append(cleanEnv(), "LANG=C.UTF-8", "SLIPWAY_HOME="+d.home.Dir, "DOCKER_HOST="+docker, "DISPLAY="+startDisplay(t, t.TempDir()))
+	d.env = append(cleanEnv(), "LANG=C.UTF-8", "SLIPWAY_HOME="+d.home.Dir, "DOCKER_HOST="+docker,
+		"DISPLAY="+startDisplay(t, t.TempDir()))
 	t.Cleanup(func() { endControlPlane(t, program, d.env, "with-notebook") })
 	start(t, exec.Command("openbox"), d.env)
 	d.open()
@@ -164,7 +166,8 @@ func (d *desktop) clickAt(title string, x, y float64) {
 	if len(ids) == 0 || g.width == 0 {
 		return
 	}
-	cmd := exec.Command("xdotool", "mousemove", "--window", ids[0], fmt.Sprint(int(x*float64(g.width))), fmt.Sprint(int(y*float64(g.height))), "click", "1")
+	cmd := exec.Command("xdotool", "mousemove", "--window", ids[0], fmt.Sprint(int(x*float64(g.width))),
+		fmt.Sprint(int(y*float64(g.height))), "click", "1")
 	cmd.Env = d.env
 	_ = cmd.Run() // it fails where the window was closed meanwhile
 }

@@ -17,7 +17,8 @@ func prepareEnvironment() {
 	if base, _, _ := strings.Cut(locale, "."); base == "" || base == "C" || base == "POSIX" {
 		setenv("LC_ALL", "en_US.UTF-8")
 	}
-	if _, err := os.Stat("/proc/driver/nvidia/version"); err == nil && os.Getenv("WEBKIT_DISABLE_DMABUF_RENDERER") == "" {
+	if _, err := os.Stat("/proc/driver/nvidia/version"); err == nil &&
+		os.Getenv("WEBKIT_DISABLE_DMABUF_RENDERER") == "" {
 		setenv("WEBKIT_DISABLE_DMABUF_RENDERER", "1")
 	}
 }

@@ -23,7 +23,8 @@ func (s *shell) menu() *menu.Menu {
 	view.AddText("Sessions", keys.CmdOrCtrl("1"), s.goTo("/sessions"))
 	view.AddText("Launcher", keys.CmdOrCtrl("2"), s.goTo("/launcher"))
 	view.AddSeparator()
-	view.AddText("Reload", keys.CmdOrCtrl("r"), func(*menu.CallbackData) { runtime.WindowExecJS(s.ctx(), "location.reload()") })
+	view.AddText("Reload", keys.CmdOrCtrl("r"),
+		func(*menu.CallbackData) { runtime.WindowExecJS(s.ctx(), "location.reload()") })
 	view.AddText("Zoom in", keys.CmdOrCtrl("="), func(*menu.CallbackData) { s.zoom(larger) })
 	view.AddText("Zoom out", keys.CmdOrCtrl("-"), func(*menu.CallbackData) { s.zoom(smaller) })
 	view.AddText("Actual size", keys.CmdOrCtrl("0"), func(*menu.CallbackData) { s.zoom(actual) })

@@ -176,8 +176,10 @@ func (s *shell) keepsControlPlane(ctx context.Context) (bool, error) {
 	answer, err := runtime.MessageDialog(ctx, runtime.MessageDialogOptions{
 		Type:  runtime.QuestionDialog,
 		Title: "Keep Slipway running?",
-		Message: fmt.Sprintf("%s still running and will go on in any case.\n\nKeep Slipway in the background, so that the queue moves, "+
-			"notebooks stay reachable and logs are collected?\n\nThe answer is remembered; change it in Settings.", countSessions(len(live))),
+		Message: fmt.Sprintf("%s still running and will go on in any case.\n\nKeep Slipway in the background, so "+
+			"that the queue moves, "+
+			"notebooks stay reachable and logs are collected?\n\nThe answer is remembered; change it in Settings.",
+			countSessions(len(live))),
 		Buttons:       []string{answerKeep, answerQuit},
 		DefaultButton: answerKeep,
 	})

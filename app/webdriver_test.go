@@ -62,7 +62,8 @@ func startDriver(t testing.TB, env []string) *driver {
 func (d *driver) open(program, arg string) {
 	d.t.Helper()
 	wrapper := filepath.Join(d.dir, "wrapper.sh")
-	script := fmt.Sprintf("#!/bin/sh\necho $$ $(date +%%s%%3N) > '%s'\nexport LD_PRELOAD=%s\nexec %s '%s'\n", d.note(), d.shim, program, arg)
+	script := fmt.Sprintf("#!/bin/sh\necho $$ $(date +%%s%%3N) > '%s'\nexport LD_PRELOAD=%s\nexec %s '%s'\n", d.note(),
+		d.shim, program, arg)
 	if err := os.WriteFile(wrapper, []byte(script), 0o700); err != nil {
 		d.t.Fatal(err)
 	}
@@ -225,7 +226,8 @@ func (d *driver) try(method, path string, in, out any) error {
 
 // script runs the body of a JavaScript function in the page.
 func (d *driver) script(body string, out any) error {
-	return d.try(http.MethodPost, "/session/"+d.session+"/execute/sync", map[string]any{"script": body, "args": []any{}}, out)
+	return d.try(http.MethodPost, "/session/"+d.session+"/execute/sync",
+		map[string]any{"script": body, "args": []any{}}, out)
 }
 
 // waitScript waits until a JavaScript expression is true.
@@ -251,7 +253,8 @@ func (d *driver) press(path, leads string) {
 		if time.Since(pressed) < 5*time.Second {
 			return false
 		}
-		if element, err := d.find(path); err == nil && d.try(http.MethodPost, "/session/"+d.session+"/element/"+element+"/click", map[string]any{}, nil) == nil {
+		if element, err := d.find(path); err == nil &&
+			d.try(http.MethodPost, "/session/"+d.session+"/element/"+element+"/click", map[string]any{}, nil) == nil {
 			pressed = time.Now()
 		}
 		return false
@@ -263,7 +266,8 @@ func (d *driver) typeInto(path, text string) {
 	d.t.Helper()
 	waitFor(d.t, path, func() bool {
 		element, err := d.find(path)
-		return err == nil && d.try(http.MethodPost, "/session/"+d.session+"/element/"+element+"/value", map[string]any{"text": text}, nil) == nil
+		return err == nil && d.try(http.MethodPost, "/session/"+d.session+"/element/"+element+"/value",
+			map[string]any{"text": text}, nil) == nil
 	})
 }
 
@@ -281,7 +285,8 @@ func (d *driver) text(path string) (string, error) {
 func (d *driver) find(path string) (string, error) {
 	const elementKey = "element-6066-11e4-a52e-4f735466cecf"
 	var found map[string]string
-	err := d.try(http.MethodPost, "/session/"+d.session+"/element", map[string]any{"using": "xpath", "value": path}, &found)
+	err := d.try(http.MethodPost, "/session/"+d.session+"/element", map[string]any{"using": "xpath", "value": path},
+		&found)
 	return found[elementKey], err
 }
 
@@ -290,7 +295,8 @@ func (d *driver) find(path string) (string, error) {
 func (d *driver) report() {
 	if d.t.Failed() {
 		var page struct{ Address, Text, Focus string }
-		err := d.script(`return {address: location.href, text: document.body.innerText, focus: document.activeElement.outerHTML.slice(0, 300)}`, &page)
+		err := d.script(
+			`return {address: location.href, text: document.body.innerText, focus: document.activeElement.outerHTML.slice(0, 300)}`, &page)
 		d.t.Logf("the window is at %s (%v), its focus on %s, and says:\n%s", page.Address, err, page.Focus, page.Text)
 	}
 	if picture := os.Getenv("SLIPWAY_TEST_PICTURE"); picture != "" {

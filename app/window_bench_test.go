@@ -73,12 +73,15 @@ func (d *driver) timeWindow(program string) map[string]float64 {
 		d.t.Fatal(err)
 	}
 	d.waitScript("the page of finished sessions", `location.search === '?state=finished'`)
-	d.waitScript("the number of finished sessions", fmt.Sprintf(`document.body.innerText.includes('%d')`, finishedSessions))
+	d.waitScript("the number of finished sessions", fmt.Sprintf(`document.body.innerText.includes('%d')`,
+		finishedSessions))
 	all := d.shown()
 	d.waitScript("a row of them", `document.querySelector('.ant-table-row')`)
 	return map[string]float64{
-		"start-ms": first.Origin + first.Picture - started, "picture-ms": first.Picture, "shell-ms": first.Shell, "data-ms": first.Data,
-		"finished-picture-ms": all.Picture, "finished-shell-ms": all.Shell, "finished-data-ms": all.Data, "finished-all-ms": all.All,
+		"start-ms": first.Origin + first.Picture - started, "picture-ms": first.Picture, "shell-ms": first.Shell,
+		"data-ms":             first.Data,
+		"finished-picture-ms": all.Picture, "finished-shell-ms": all.Shell, "finished-data-ms": all.Data,
+		"finished-all-ms": all.All,
 	}
 }
 
@@ -89,7 +92,8 @@ type shownAt struct{ Origin, Picture, Shell, Data, All float64 }
 // shown waits for a page to have noted them.
 func (d *driver) shown() (at shownAt) {
 	d.t.Helper()
-	d.waitScript("the page's data", `performance.getEntriesByName('slipway:all-sessions').length && performance.getEntriesByName('slipway:shell').length`)
+	d.waitScript("the page's data",
+		`performance.getEntriesByName('slipway:all-sessions').length && performance.getEntriesByName('slipway:shell').length`)
 	err := d.script(`const at = (name) => performance.getEntriesByName('slipway:' + name)[0].startTime;
 return {origin: performance.timeOrigin, picture: at('picture'), shell: at('shell'), data: at('sessions'), all: at('all-sessions')}`, &at)
 	if err != nil {
@@ -128,11 +132,15 @@ func finished(i int, began time.Time) session.Session {
 	over, zero := began.Add(10*time.Minute), 0
 	grants := session.Grants{CPUs: []int{0}, Memory: 1 << 30}
 	return session.Session{
-		ID: session.ID(fmt.Sprintf("past%08d", i)), Name: fmt.Sprintf("train-%05d", i*7919%finishedSessions), Agent: "local", Attempt: 1, Grants: grants,
-		Spec: session.Spec{Type: session.Batch, Image: fmt.Sprintf("python:3.%d", 9+i%5), Command: "python3 train.py --epochs 10",
-			Env: []session.EnvVar{{Name: "SEED", Value: strconv.Itoa(i)}}}.WithDefaults(),
-		Status: session.Terminated, Result: session.ResultSuccess, Reason: session.ReasonFinished, ExitCode: &zero, Priority: session.DefaultPriority,
+		ID: session.ID(fmt.Sprintf("past%08d", i)), Name: fmt.Sprintf("train-%05d", i*7919%finishedSessions),
+		Agent: "local", Attempt: 1, Grants: grants,
+		Spec: session.Spec{Type: session.Batch, Image: fmt.Sprintf("python:3.%d", 9+i%5),
+			Command: "python3 train.py --epochs 10",
+			Env:     []session.EnvVar{{Name: "SEED", Value: strconv.Itoa(i)}}}.WithDefaults(),
+		Status: session.Terminated, Result: session.ResultSuccess, Reason: session.ReasonFinished, ExitCode: &zero,
+		Priority:  session.DefaultPriority,
 		CreatedAt: began.Add(-2 * time.Second), ScheduledAt: &began, StartedAt: &began, TerminatedAt: &over,
-		Kernels: []session.Kernel{{Name: session.MainKernel, Hostname: session.MainKernel, Container: fmt.Sprintf("%064x", i), Status: session.Terminated, Grants: grants}},
+		Kernels: []session.Kernel{{Name: session.MainKernel, Hostname: session.MainKernel,
+			Container: fmt.Sprintf("%064x", i), Status: session.Terminated, Grants: grants}},
 	}
 }

@@ -24,7 +24,8 @@ func TestWindowLaunchesASessionAndShowsItsStatus(t *testing.T) {
 
 	d := startWindow(t, program, env, "--engine=docker")
 	t.Cleanup(d.report)
-	d.waitScript("the interface to be loaded over loopback", `location.protocol === 'http:' && document.querySelector('nav')`)
+	d.waitScript("the interface to be loaded over loopback",
+		`location.protocol === 'http:' && document.querySelector('nav')`)
 	name := `//input[@maxlength="64" or contains(@placeholder, "readable")]`
 	question := `//*[@role="dialog"]`
 	row := `//*[contains(@class, "ant-table-row")][contains(., "seen-in-window")]`
@@ -53,7 +54,8 @@ func TestWindowLaunchesASessionAndShowsItsStatus(t *testing.T) {
 		if out, err := set.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		d.waitScript(fmt.Sprintf("the page at %d00 %%", zoom), fmt.Sprintf("Math.abs(innerWidth - %d) <= 1", width/zoom))
+		d.waitScript(fmt.Sprintf("the page at %d00 %%", zoom), fmt.Sprintf("Math.abs(innerWidth - %d) <= 1",
+			width/zoom))
 	}
 }
 
@@ -76,9 +78,11 @@ func TestWindowAsksAboutALink(t *testing.T) {
 
 	d := startWindow(t, program, env, "slipway://run?image=python:3.12&name=first-link")
 	t.Cleanup(d.report)
-	d.waitScript("the window to show its first link", `location.pathname === '/link' && document.body.innerText.includes('first-link')`)
+	d.waitScript("the window to show its first link",
+		`location.pathname === '/link' && document.body.innerText.includes('first-link')`)
 	slipway("slipway://run?image=python:3.12&name=second-link")
-	d.waitScript("the window to show the link that was handed to it", `location.pathname === '/link' && document.body.innerText.includes('second-link')`)
+	d.waitScript("the window to show the link that was handed to it",
+		`location.pathname === '/link' && document.body.innerText.includes('second-link')`)
 	d.press(byText("Do nothing"), `//a[@aria-current="page"][contains(., "Sessions")]`)
 	d.waitScript("the window to leave the link", `location.pathname === '/sessions'`)
 	if out := slipway("ps", "--all"); strings.Contains(out, "-link") {
@@ -118,7 +122,8 @@ func cleanEnv() []string {
 	var kept []string
 	for _, entry := range os.Environ() {
 		name, _, _ := strings.Cut(entry, "=")
-		if name != "LANG" && name != "LANGUAGE" && name != "DISPLAY" && !strings.HasPrefix(name, "LC_") && !strings.HasPrefix(name, "SLIPWAY_") {
+		if name != "LANG" && name != "LANGUAGE" && name != "DISPLAY" && !strings.HasPrefix(name, "LC_") &&
+			!strings.HasPrefix(name, "SLIPWAY_") {
 			kept = append(kept, entry)
 		}
 	}

@@ -80,21 +80,25 @@ func serveAgent(ctx context.Context, config AgentConfig) (err error) {
 	}
 	for name, value := range settings.Env {
 		if err := os.Setenv(name, value); err != nil {
-			return &session.Error{Code: "agent_start_invalid", Message: fmt.Sprintf("The variable %q of the agent's settings cannot be set.", name), Hint: "Mend its settings: slipway agent start --env", Err: err}
+			return &session.Error{Code: "agent_start_invalid",
+				Message: fmt.Sprintf("The variable %q of the agent's settings cannot be set.", name),
+				Hint:    "Mend its settings: slipway agent start --env", Err: err}
 		}
 	}
 	kind := settings.Engine
 	if kind == "" {
 		kind = EngineDocker
 	}
-	local, err := openLocal(ctx, localConfig{home: config.Home, kind: kind, logFile: daemon.LogFile(config.Home), machine: config.machine, notebook: config.Notebook, log: config.Log})
+	local, err := openLocal(ctx, localConfig{home: config.Home, kind: kind, logFile: daemon.LogFile(config.Home),
+		machine: config.machine, notebook: config.Notebook, log: config.Log})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, local.Close()) }()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	d, err := openDoor(doorConfig{home: config.Home, local: local, role: daemon.RoleAgent, listen: settings.Listen, stop: stop, log: config.Log.With("part", "door")})
+	d, err := openDoor(doorConfig{home: config.Home, local: local, role: daemon.RoleAgent, listen: settings.Listen,
+		stop: stop, log: config.Log.With("part", "door")})
 	if err != nil {
 		return err
 	}
@@ -116,7 +120,8 @@ func serveAgent(ctx context.Context, config AgentConfig) (err error) {
 			}
 		})
 	}
-	config.Log.Info("serving an agent", "engine", local.Kind, "version", place.Version, "pid", os.Getpid(), "listen", settings.Listen)
+	config.Log.Info("serving an agent", "engine", local.Kind, "version", place.Version, "pid", os.Getpid(), "listen",
+		settings.Listen)
 	if config.Ready != nil {
 		status, _ := d.Status(ctx)
 		config.Ready(status)

@@ -26,7 +26,8 @@ func servedAgent(t *testing.T, settings daemon.Settings) (place.Home, *daemon.Cl
 	ready, ended := make(chan daemon.Status, 1), make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
-		ended <- ServeAgent(ctx, AgentConfig{Home: home, Settings: settings, Log: discard(), Ready: func(s daemon.Status) { ready <- s }})
+		ended <- ServeAgent(ctx, AgentConfig{Home: home, Settings: settings, Log: discard(),
+			Ready: func(s daemon.Status) { ready <- s }})
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -76,7 +77,9 @@ func TestAgentByItselfIsReachedByItsPerson(t *testing.T) {
 	if err != nil || machine.Engine != EngineSim {
 		t.Fatalf("%+v, %v", machine, err)
 	}
-	launched, err := far.Launch(t.Context(), session.LaunchRequest{Key: "k", Spec: session.Spec{Name: "far-one", Image: "python:3.12", Type: session.Interactive, Resources: session.Resources{CPU: 1, Memory: 1 << 30}}})
+	launched, err := far.Launch(t.Context(),
+		session.LaunchRequest{Key: "k", Spec: session.Spec{Name: "far-one", Image: "python:3.12",
+			Type: session.Interactive, Resources: session.Resources{CPU: 1, Memory: 1 << 30}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +102,8 @@ func TestAgentByItselfIsReachedByItsPerson(t *testing.T) {
 	})
 	t.Run("a control plane of the same folder is told of it", func(t *testing.T) {
 		err := Serve(t.Context(), Config{Home: home, Engine: EngineSim, Log: discard()})
-		if e := session.AsError(err, ""); e.Code != "server_start_conflict" || !strings.Contains(e.Hint, "slipway agent stop") {
+		if e := session.AsError(err, ""); e.Code != "server_start_conflict" ||
+			!strings.Contains(e.Hint, "slipway agent stop") {
 			t.Errorf("%v", err)
 		}
 	})
@@ -138,7 +142,8 @@ func TestPairedDevicesReachTheAgentUntilRevoked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := control.Pair(t.Context(), daemon.CodeRequest{Owner: "somebody", Role: "god"}); session.CodeOf(err) != "agent_pair_invalid" {
+	if _, err := control.Pair(t.Context(), daemon.CodeRequest{Owner: "somebody", Role: "god"}); session.CodeOf(
+		err) != "agent_pair_invalid" {
 		t.Errorf("a code for a role that there is not: %v", err)
 	}
 	address, err := secure.ParseAddress(code.Address)
@@ -164,7 +169,8 @@ func TestPairedDevicesReachTheAgentUntilRevoked(t *testing.T) {
 		t.Fatal(err)
 	}
 	devices, err := control.Devices(t.Context())
-	if err != nil || len(devices) != 1 || devices[0].Name != "laptop" || devices[0].Key != identity.Fingerprint() || devices[0].Live == 0 {
+	if err != nil || len(devices) != 1 || devices[0].Name != "laptop" || devices[0].Key != identity.Fingerprint() ||
+		devices[0].Live == 0 {
 		t.Fatalf("%+v, %v", devices, err)
 	}
 	if err := control.Revoke(t.Context(), "desktop"); session.CodeOf(err) != "agent_revoke_not-found" {
@@ -197,7 +203,8 @@ func TestPersonsOwnSlipwayIsReachedAsAnAgent(t *testing.T) {
 	if machine, err := far.Machine(t.Context()); err != nil || machine.Engine != EngineSim {
 		t.Errorf("%+v, %v", machine, err)
 	}
-	if err := ServeAgent(t.Context(), AgentConfig{Home: r.home, Settings: daemon.Settings{Engine: EngineSim}, Log: discard()}); session.CodeOf(err) != "agent_start_conflict" {
+	if err := ServeAgent(t.Context(), AgentConfig{Home: r.home, Settings: daemon.Settings{Engine: EngineSim},
+		Log: discard()}); session.CodeOf(err) != "agent_start_conflict" {
 		t.Errorf("a second agent: %v", err)
 	}
 }

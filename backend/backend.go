@@ -191,7 +191,9 @@ func OpenHub(home place.Home, local *Local, reach hub.Reacher, log *slog.Logger)
 	}
 	h, err := hub.Open(hub.Config{
 		Members: []hub.Member{{Name: local.Name, Local: true, Agent: local.Agent}},
-		Reacher: reach, Shelf: shelf, Catalogue: environments.In(home.Dir), Now: local.Clock.Now, Settings: settings.New(home.Dir, nil), Notifier: notify.NewDesktop(nil), Autostart: autostartEntry(home, local), Owner: local.Owner, Version: hub.Version(BuildVersion()), Log: log.With("part", "hub"),
+		Reacher: reach, Shelf: shelf, Catalogue: environments.In(home.Dir), Now: local.Clock.Now,
+		Settings: settings.New(home.Dir, nil), Notifier: notify.NewDesktop(nil), Autostart: autostartEntry(home, local),
+		Owner: local.Owner, Version: hub.Version(BuildVersion()), Log: log.With("part", "hub"),
 	})
 	if err != nil {
 		return nil, nil, errors.Join(err, shelf.Close())
@@ -211,7 +213,8 @@ func autostartEntry(home place.Home, local *Local) hub.Autostarter {
 
 // BuildVersion says what is running.
 func BuildVersion() api.Version {
-	return api.Version{Version: place.Version, Commit: place.Commit, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	return api.Version{Version: place.Version, Commit: place.Commit, Go: runtime.Version(), OS: runtime.GOOS,
+		Arch: runtime.GOARCH}
 }
 
 // person returns the ids of whoever the sessions belong to: the user of this

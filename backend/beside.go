@@ -63,7 +63,8 @@ func (b *beside) Start(ctx context.Context) (string, error) {
 }
 
 func besideFailed(err error) error {
-	return &session.Error{Code: "demo_start_failed", Message: "The demo does not start.", Hint: "Try slipway demo in a terminal: it says why.", Err: err}
+	return &session.Error{Code: "demo_start_failed", Message: "The demo does not start.",
+		Hint: "Try slipway demo in a terminal: it says why.", Err: err}
 }
 
 // launch starts the process and waits until it answers. The caller holds mu.
@@ -119,9 +120,10 @@ func (b *beside) end() error {
 func BesideMain(pages Pages, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, cancel := accompanied(stdin)
 	defer cancel()
-	err := ServeDemo(ctx, DemoConfig{Assets: pages.Interface, Notebook: pages.Notebook, Ready: func(_ Ready, dir string) {
-		_ = json.NewEncoder(stdout).Encode(besideReady{Dir: dir}) // nobody reads it: then the input ends, too
-	}})
+	err := ServeDemo(ctx, DemoConfig{Assets: pages.Interface, Notebook: pages.Notebook,
+		Ready: func(_ Ready, dir string) {
+			_ = json.NewEncoder(stdout).Encode(besideReady{Dir: dir}) // nobody reads it: then the input ends, too
+		}})
 	if err != nil && ctx.Err() == nil {
 		fmt.Fprintln(stderr, err)
 		return 1

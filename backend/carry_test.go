@@ -57,7 +57,8 @@ func TestLaptopCarriesToALabOverABadNetwork(t *testing.T) {
 		l.send(ctx, t, 0, carriedBase, "--to", "lab")
 		o := l.send(ctx, t, 1, carriedImage, "--to", "lab")
 		if o.Progress.Total < carriedNoise || o.Progress.Total > carriedNoise+1<<20 {
-			t.Errorf("%d bytes travelled: the layer of noise is what was missing, %d bytes", o.Progress.Total, carriedNoise)
+			t.Errorf("%d bytes travelled: the layer of noise is what was missing, %d bytes", o.Progress.Total,
+				carriedNoise)
 		}
 		if got := imageID(t, w.dockerHost, carriedImage); got != made {
 			t.Errorf("over there it is %s and should be %s", got, made)
@@ -65,7 +66,8 @@ func TestLaptopCarriesToALabOverABadNetwork(t *testing.T) {
 	})
 
 	t.Run("a session of it runs there", func(t *testing.T) {
-		id := strings.TrimSpace(l.do("run", "-d", "--on", "lab", "--image", carriedImage, "--name", "carried", "--cpu", "1", "--mem", "256m"))
+		id := strings.TrimSpace(l.do("run", "-d", "--on", "lab", "--image", carriedImage, "--name", "carried", "--cpu",
+			"1", "--mem", "256m"))
 		eventually(ctx, t, "the session runs", func() bool { return l.session(id).Status == "RUNNING" })
 		if got := l.do("exec", "carried", "--", "sha256sum", "/opt/noise"); !strings.HasPrefix(got, sum) {
 			t.Errorf("the file of the image is %q and should be %s", got, sum)
@@ -75,7 +77,8 @@ func TestLaptopCarriesToALabOverABadNetwork(t *testing.T) {
 	t.Run("what that session is made into comes here", func(t *testing.T) {
 		l.do("exec", "carried", "--", "sh", "-c", "echo made >/var/tmp/made")
 		var committed api.Operation
-		if err := json.Unmarshal([]byte(l.do("commit", "carried", "made-there", "-o", "json")), &committed); err != nil || committed.Image == "" {
+		if err := json.Unmarshal([]byte(l.do("commit", "carried", "made-there", "-o", "json")),
+			&committed); err != nil || committed.Image == "" {
 			t.Fatalf("%+v, %v", committed, err)
 		}
 		t.Cleanup(func() { forget(t, hosts, committed.Image) })
@@ -107,7 +110,8 @@ func TestLaptopCarriesToALabOverABadNetwork(t *testing.T) {
 
 // send brings an image somewhere with the program's command, takes the cable
 // out so many times on the way, and returns how it went. Nobody helps it on.
-func (l *laptop) send(ctx context.Context, t *testing.T, cuts int, image string, where ...string) (ended api.Operation) {
+func (l *laptop) send(ctx context.Context, t *testing.T, cuts int, image string,
+	where ...string) (ended api.Operation) {
 	t.Helper()
 	began := time.Now()
 	type result struct {
@@ -130,10 +134,12 @@ func (l *laptop) send(ctx context.Context, t *testing.T, cuts int, image string,
 				t.Fatalf("%v: %s", err, r.out)
 			}
 			follow.see(t, ended)
-			if follow.cuts != cuts || ended.State != "done" || ended.Progress == nil || ended.Progress.Done != ended.Progress.Total {
+			if follow.cuts != cuts || ended.State != "done" || ended.Progress == nil ||
+				ended.Progress.Done != ended.Progress.Total {
 				t.Fatalf("after %d of %d cuts it ended as %s", follow.cuts, cuts, r.out)
 			}
-			t.Logf("%s %v: %d bytes in %s, %d cuts", image, where, ended.Progress.Total, time.Since(began).Round(time.Millisecond), cuts)
+			t.Logf("%s %v: %d bytes in %s, %d cuts", image, where, ended.Progress.Total,
+				time.Since(began).Round(time.Millisecond), cuts)
 			return ended
 		case <-ctx.Done():
 			t.Fatal("the image does not arrive")
@@ -178,8 +184,10 @@ func (l *laptop) interrupt(ctx context.Context, t *testing.T, image string, foll
 		now, ok := l.carrying(image)
 		return !ok || now.Progress.Done > o.Progress.Done
 	})
-	t.Logf("cut at %d of %d bytes; noticed after %s; with the cable back, connected after %s, going on after %s", o.Progress.Done, o.Progress.Total,
-		back.Sub(out).Round(time.Millisecond), connected.Round(time.Millisecond), time.Since(back).Round(time.Millisecond))
+	t.Logf("cut at %d of %d bytes; noticed after %s; with the cable back, connected after %s, going on after %s",
+		o.Progress.Done, o.Progress.Total,
+		back.Sub(out).Round(time.Millisecond), connected.Round(time.Millisecond),
+		time.Since(back).Round(time.Millisecond))
 }
 
 // journey is a transfer as somebody sees it who looks at its progress.
@@ -248,7 +256,8 @@ func imageID(t *testing.T, host, ref string) string {
 func forget(t *testing.T, hosts []string, refs ...string) {
 	t.Helper()
 	for _, host := range hosts {
-		out, err := exec.Command("docker", append([]string{"-H", host, "image", "rm", "-f"}, refs...)...).CombinedOutput()
+		out, err := exec.Command("docker", append([]string{"-H", host, "image", "rm", "-f"}, refs...)...).
+			CombinedOutput()
 		if err != nil && !bytes.Contains(out, []byte("No such image")) {
 			t.Errorf("docker image rm: %v\n%s", err, out)
 		}

@@ -67,13 +67,15 @@ func (l *laptop) upload(ctx context.Context, t *testing.T, name string) {
 		l.cut(false)
 		back := time.Now()
 		eventually(ctx, t, "the upload goes on", func() bool { return arrived(home) > there })
-		t.Logf("cut at %d of %d bytes, going on %s after the cable is back", there, size, time.Since(back).Round(time.Millisecond))
+		t.Logf("cut at %d of %d bytes, going on %s after the cable is back", there, size,
+			time.Since(back).Round(time.Millisecond))
 	}
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
 	grown := l.agentPeak(t, false) - before
-	t.Logf("%d bytes in %s over two cuts; the agent grew from %d KiB by at most %d KiB", size, time.Since(began).Round(time.Millisecond), before>>10, grown>>10)
+	t.Logf("%d bytes in %s over two cuts; the agent grew from %d KiB by at most %d KiB", size,
+		time.Since(began).Round(time.Millisecond), before>>10, grown>>10)
 	if grown >= heldMost {
 		t.Errorf("the agent grew by %d bytes", grown)
 	}
@@ -89,7 +91,8 @@ func (l *laptop) upload(ctx context.Context, t *testing.T, name string) {
 // becomes of the network.
 func (l *laptop) rootOf(t *testing.T, name string) string {
 	t.Helper()
-	pid, err := exec.Command("docker", "-H", l.dockerHost, "inspect", "-f", "{{.State.Pid}}", l.session(name).Kernels[0].Container).Output()
+	pid, err := exec.Command("docker", "-H", l.dockerHost, "inspect", "-f", "{{.State.Pid}}",
+		l.session(name).Kernels[0].Container).Output()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,16 +53,20 @@ func chooseEngine(ctx context.Context, home place.Home, kind string) (choice, er
 		return choice{kind: kind}, nil
 	case EngineAuto, "":
 	default:
-		return choice{}, &session.Error{Code: "engine_open_invalid", Message: fmt.Sprintf("%q is not an engine.", kind), Hint: "Choose docker, sim or auto."}
+		return choice{}, &session.Error{Code: "engine_open_invalid", Message: fmt.Sprintf("%q is not an engine.", kind),
+			Hint: "Choose docker, sim or auto."}
 	}
 	reason := probeDocker(ctx, home)
 	if reason == "" {
 		return choice{kind: EngineDocker}, nil
 	}
 	if live := liveSessions(home); live > 0 {
-		return choice{kind: EngineDocker, note: fmt.Sprintf("Docker cannot be used now, but sessions live in it, so Slipway waits for it: %s", reason)}, nil
+		return choice{kind: EngineDocker,
+			note: fmt.Sprintf("Docker cannot be used now, but sessions live in it, so Slipway waits for it: %s",
+				reason)}, nil
 	}
-	return choice{kind: EngineSim, note: "Docker cannot be used on this machine, so nothing really runs: " + reason}, nil
+	return choice{kind: EngineSim, note: "Docker cannot be used on this machine, so nothing really runs: " + reason},
+		nil
 }
 
 // probeDocker returns "" where Docker can run sessions, else why it cannot.
@@ -111,7 +115,8 @@ func liveSessions(home place.Home) int {
 // open opens the engine with its files in dir; a simulated one is as large as the
 // machine that it pretends to be, its containers compute on devices, and have the
 // given page of notebooks.
-func (c choice) open(dir, instance string, machine *demo.Machine, devices sim.Devices, notebook fs.FS, log *slog.Logger) (engine.Engine, error) {
+func (c choice) open(dir, instance string, machine *demo.Machine, devices sim.Devices, notebook fs.FS,
+	log *slog.Logger) (engine.Engine, error) {
 	log = log.With("part", "engine")
 	var e engine.Engine
 	var err error
@@ -128,7 +133,8 @@ func (c choice) open(dir, instance string, machine *demo.Machine, devices sim.De
 	if err != nil || c.note == "" {
 		return e, err
 	}
-	return &noted{Engine: e, warning: session.Warning{Code: "engine_choose_" + session.Code(c.kind), Title: noteTitle(c.kind), Text: c.note, At: time.Now()}}, nil
+	return &noted{Engine: e, warning: session.Warning{Code: "engine_choose_" + session.Code(c.kind),
+		Title: noteTitle(c.kind), Text: c.note, At: time.Now()}}, nil
 }
 
 func noteTitle(kind string) string {

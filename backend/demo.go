@@ -63,7 +63,8 @@ func ServeDemo(ctx context.Context, config DemoConfig) (err error) {
 		return err
 	}
 	d := &demonstration{time: goes, home: place.Home{Dir: dir}, options: options, program: config.Program}
-	served := Config{Home: d.home, Engine: EngineSim, Port: config.Port, Assets: config.Assets, Notebook: config.Notebook, Log: config.Log, demo: d}
+	served := Config{Home: d.home, Engine: EngineSim, Port: config.Port, Assets: config.Assets,
+		Notebook: config.Notebook, Log: config.Log, demo: d}
 	if config.Ready != nil {
 		served.Ready = func(r Ready) { config.Ready(r, dir) }
 	}
@@ -75,7 +76,9 @@ func ServeDemo(ctx context.Context, config DemoConfig) (err error) {
 func notADemo(home place.Home) error {
 	_, marked, err := demo.Marked(home.Dir)
 	if err == nil && marked {
-		err = &session.Error{Code: "server_start_conflict", Message: fmt.Sprintf("The folder %s is one of a demo.", home.Dir), Hint: "Go on with the demo: slipway demo --keep " + home.Dir + ". SLIPWAY_HOME chooses another folder."}
+		err = &session.Error{Code: "server_start_conflict", Message: fmt.Sprintf("The folder %s is one of a demo.",
+			home.Dir), Hint: "Go on with the demo: slipway demo --keep " + home.Dir +
+			". SLIPWAY_HOME chooses another folder."}
 	}
 	return err
 }
@@ -222,7 +225,8 @@ func habits(h *hub.Hub) error {
 		return nil
 	}
 	for _, p := range demo.Presets() {
-		if _, err := h.AddPreset(hub.Preset{Name: p.Name, Resources: p.Resources, Accelerator: p.Accelerator}); err != nil {
+		if _, err := h.AddPreset(hub.Preset{Name: p.Name, Resources: p.Resources,
+			Accelerator: p.Accelerator}); err != nil {
 			return err
 		}
 	}
@@ -254,7 +258,8 @@ func (d *demonstration) join(ctx context.Context, h *hub.Hub) error {
 		if known.Address == address {
 			return nil
 		}
-		if err := finish(ctx, h, func() (hub.Operation, error) { return h.RemoveAgent(demo.LabAgent, false) }, nil); err != nil {
+		if err := finish(ctx, h, func() (hub.Operation, error) { return h.RemoveAgent(demo.LabAgent, false) },
+			nil); err != nil {
 			return err
 		}
 	}
@@ -266,7 +271,8 @@ func (d *demonstration) join(ctx context.Context, h *hub.Hub) error {
 
 // finish begins an operation and waits for its end. What it asks for is answered
 // by answer.
-func finish(ctx context.Context, h *hub.Hub, begin func() (hub.Operation, error), answer func(context.Context) (string, error)) error {
+func finish(ctx context.Context, h *hub.Hub,
+	begin func() (hub.Operation, error), answer func(context.Context) (string, error)) error {
 	watcher := h.Watch(hub.Cursor{}, false)
 	defer watcher.Close()
 	one, err := begin()
@@ -315,7 +321,8 @@ type shownDemo struct {
 
 // State implements [server.Demo].
 func (d *shownDemo) State() server.DemoState {
-	state := server.DemoState{Seed: d.options.Seed, Story: string(d.options.Story), LidClosed: d.lid.Closed(), Speed: d.time.Speed, Real: d.time.Real, Shown: d.time.Shown}
+	state := server.DemoState{Seed: d.options.Seed, Story: string(d.options.Story), LidClosed: d.lid.Closed(),
+		Speed: d.time.Speed, Real: d.time.Real, Shown: d.time.Shown}
 	if d.lab != nil {
 		state.Lab = demo.LabAgent
 	}

@@ -44,7 +44,8 @@ func ownHome(t *testing.T) (home string) {
 	t.Helper()
 	home = t.TempDir()
 	t.Setenv("HOME", home)
-	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "TMPDIR"} {
+	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME",
+		"XDG_RUNTIME_DIR", "TMPDIR"} {
 		dir := filepath.Join(home, strings.ToLower(name))
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
@@ -101,7 +102,8 @@ func TestDemoHasALabBehindTheRealTunnel(t *testing.T) {
 		if !told.LidClosed {
 			t.Errorf("%+v", told)
 		}
-		until(t, "the lab is still reached", func() bool { return r.agentNamed(t, "lab").Connection.State != "connected" })
+		until(t, "the lab is still reached",
+			func() bool { return r.agentNamed(t, "lab").Connection.State != "connected" })
 		until(t, "nobody says why", func() bool {
 			e := r.agentNamed(t, "lab").Connection.Error
 			return e != nil && e.Code == "agent_connect_lid-closed" && e.Hint != ""
@@ -110,12 +112,14 @@ func TestDemoHasALabBehindTheRealTunnel(t *testing.T) {
 			t.Errorf("%d sessions are shown, %d were", stale, before)
 		}
 		r.call(t, "PUT", "/api/v1/demo/lid", `{"closed":false}`, &told)
-		until(t, "the lab is not reached again", func() bool { return r.agentNamed(t, "lab").Connection.State == "connected" })
+		until(t, "the lab is not reached again",
+			func() bool { return r.agentNamed(t, "lab").Connection.State == "connected" })
 		r.waitingFor(t, "llm-eval", "all held by llm-pretrain")
 	})
 	t.Run("nothing real is served from its folders", func(t *testing.T) {
 		err := Serve(t.Context(), Config{Home: place.Home{Dir: dir}, Engine: EngineSim})
-		if session.CodeOf(err) != "server_start_conflict" || !strings.Contains(session.AsError(err, "").Hint, "slipway demo --keep") {
+		if session.CodeOf(err) != "server_start_conflict" || !strings.Contains(session.AsError(err, "").Hint,
+			"slipway demo --keep") {
 			t.Errorf("%v", err)
 		}
 		err = ServeAgent(t.Context(), AgentConfig{Home: demo.LabHome(place.Home{Dir: dir})})
@@ -126,7 +130,8 @@ func TestDemoHasALabBehindTheRealTunnel(t *testing.T) {
 	t.Run("one that was kept goes on as it was left", func(t *testing.T) {
 		r.end(t)
 		again := startDemo(t, dir, demo.Options{})
-		until(t, "the lab is not reached again", func() bool { return again.agentNamed(t, "lab").Connection.State == "connected" })
+		until(t, "the lab is not reached again",
+			func() bool { return again.agentNamed(t, "lab").Connection.State == "connected" })
 		if now := again.agentNamed(t, "lab"); now.Address != lab.Address {
 			t.Errorf("the lab is at %s and was at %s", now.Address, lab.Address)
 		}
@@ -160,7 +165,8 @@ func (r *running) checkContent(t *testing.T) {
 		t.Errorf("%+v", presets)
 	}
 	var listing api.FileListing
-	if status := r.call(t, "GET", "/api/v1/folders/churn/files?path=/", "", &listing); status != 200 || len(listing.Entries) != 5 {
+	if status := r.call(t, "GET", "/api/v1/folders/churn/files?path=/", "", &listing); status != 200 ||
+		len(listing.Entries) != 5 {
 		t.Errorf("%d %+v", status, listing)
 	}
 }
@@ -185,7 +191,8 @@ func TestTheSameSeedTellsTheSameStory(t *testing.T) {
 		until(t, "the story does not come to rest", func() bool {
 			told = nil
 			for _, s := range r.sessions(t) {
-				if s.Status != "RUNNING" && s.Status != "TERMINATED" && s.Status != "PENDING" || s.Name == "sweep-lr-0.3" && s.Status != "TERMINATED" {
+				if s.Status != "RUNNING" && s.Status != "TERMINATED" && s.Status != "PENDING" ||
+					s.Name == "sweep-lr-0.3" && s.Status != "TERMINATED" {
 					return false
 				}
 				told = append(told, course(s))
@@ -215,13 +222,14 @@ func TestDemoIsThrownAway(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	ctx, stop := context.WithCancel(t.Context())
 	var dir string
-	err := ServeDemo(ctx, DemoConfig{Options: demo.Options{Story: demo.StoryWorkstation}, Ready: func(_ Ready, at string) {
-		dir = at
-		if _, err := os.Stat(filepath.Join(at, "token")); err != nil {
-			t.Error(err)
-		}
-		stop()
-	}})
+	err := ServeDemo(ctx, DemoConfig{Options: demo.Options{Story: demo.StoryWorkstation},
+		Ready: func(_ Ready, at string) {
+			dir = at
+			if _, err := os.Stat(filepath.Join(at, "token")); err != nil {
+				t.Error(err)
+			}
+			stop()
+		}})
 	if err != nil || dir == "" {
 		t.Fatalf("served from %q, %v", dir, err)
 	}
@@ -239,7 +247,8 @@ func TestWhatIsRealIsNoDemo(t *testing.T) {
 		t.Errorf("%+v", told)
 	}
 	var problem api.Problem
-	if status := r.call(t, "PUT", "/api/v1/demo/lid", `{"closed":true}`, &problem); status < 400 || problem.Code != "demo_lid_unavailable" {
+	if status := r.call(t, "PUT", "/api/v1/demo/lid", `{"closed":true}`, &problem); status < 400 ||
+		problem.Code != "demo_lid_unavailable" {
 		t.Errorf("%d %+v", status, problem)
 	}
 	err := ServeDemo(t.Context(), DemoConfig{Keep: r.home.Dir})
@@ -255,7 +264,8 @@ func TestADemoRunsBesideWhatIsReal(t *testing.T) {
 	ask := func() string {
 		t.Helper()
 		var started api.DemoStarted
-		if status := r.call(t, "POST", "/api/v1/demo/start", `{"window":true}`, &started); status != 200 || started.Windowed {
+		if status := r.call(t, "POST", "/api/v1/demo/start", `{"window":true}`, &started); status != 200 ||
+			started.Windowed {
 			t.Fatalf("%d %+v", status, started)
 		}
 		return started.URL

@@ -30,7 +30,8 @@ type lab struct {
 }
 
 // startLab starts the lab server and does not wait for it.
-func startLab(ctx context.Context, home place.Home, options demo.Options, goes demo.Time, program []string) (*lab, error) {
+func startLab(ctx context.Context, home place.Home, options demo.Options, goes demo.Time,
+	program []string) (*lab, error) {
 	if _, err := demo.Claim(home.Dir, options); err != nil {
 		return nil, err
 	}
@@ -72,7 +73,8 @@ func (l *lab) code(ctx context.Context) (string, error) {
 }
 
 func labFailed(home place.Home, err error) error {
-	return &session.Error{Code: "demo_start_failed", Message: "The demo's lab server does not start.", Hint: "Look at its log, " + daemon.LogFile(home) + ".", Err: err}
+	return &session.Error{Code: "demo_start_failed", Message: "The demo's lab server does not start.",
+		Hint: "Look at its log, " + daemon.LogFile(home) + ".", Err: err}
 }
 
 // LabMain is the lab server of a demonstration: an agent that paired devices
@@ -99,7 +101,8 @@ func serveLab(ctx context.Context, home place.Home, notebook fs.FS, stdout io.Wr
 		return err
 	}
 	if !marked {
-		return &session.Error{Code: "demo_start_conflict", Message: fmt.Sprintf("The folder %s is not one of a demo.", home.Dir), Hint: "Use slipway demo."}
+		return &session.Error{Code: "demo_start_conflict", Message: fmt.Sprintf("The folder %s is not one of a demo.",
+			home.Dir), Hint: "Use slipway demo."}
 	}
 	kept, err := daemon.LoadSettings(home)
 	if err != nil {
@@ -109,7 +112,8 @@ func serveLab(ctx context.Context, home place.Home, notebook fs.FS, stdout io.Wr
 	if machine.Time, err = demo.Goes(home.Dir); err != nil {
 		return err
 	}
-	config := AgentConfig{Home: home, Settings: daemon.Settings{Engine: EngineSim, Listen: kept.Listen}, Notebook: notebook, machine: &machine, acts: demo.OnLab(options)}
+	config := AgentConfig{Home: home, Settings: daemon.Settings{Engine: EngineSim, Listen: kept.Listen},
+		Notebook: notebook, machine: &machine, acts: demo.OnLab(options)}
 	config.Ready = func(status daemon.Status) {
 		kept.Engine, kept.Listen = EngineSim, status.Listen
 		err := kept.Save(home)

@@ -19,7 +19,8 @@ func TestDemoNeedsNothingButLoopback(t *testing.T) {
 	if os.Getuid() != 0 {
 		args = append(args, "--map-root-user")
 	}
-	args = append(args, "sh", "-c", lonely, self, "-test.v", "-test.run=^(TestDemoHasALabBehindTheRealTunnel|TestDemoIsThrownAway)$")
+	args = append(args, "sh", "-c", lonely, self, "-test.v",
+		"-test.run=^(TestDemoHasALabBehindTheRealTunnel|TestDemoIsThrownAway)$")
 	inner := exec.CommandContext(t.Context(), "unshare", args...)
 	inner.Env = append(os.Environ(), "DOCKER_HOST=unix:///nowhere/docker.sock")
 	said, err := inner.CombinedOutput()

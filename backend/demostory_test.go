@@ -108,7 +108,8 @@ func tell(t *testing.T, dir string, o demo.Options, length time.Duration) (lines
 				acts = demo.OnLab(o)
 			}
 			m.Time = goes
-			l, err := openLocal(ctx, localConfig{home: place.Home{Dir: filepath.Join(dir, m.Name)}, kind: EngineSim, machine: &m, log: slog.New(slog.DiscardHandler)})
+			l, err := openLocal(ctx, localConfig{home: place.Home{Dir: filepath.Join(dir, m.Name)}, kind: EngineSim,
+				machine: &m, log: slog.New(slog.DiscardHandler)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -150,11 +151,15 @@ func tell(t *testing.T, dir string, o demo.Options, length time.Duration) (lines
 
 // points is what each story must have shown within its first minute.
 var points = map[demo.Story][]string{
-	demo.StoryLab:         {"llm-eval mina PENDING scheduler_wait_resources", "vision-report ada PENDING scheduler_wait_dependency", "sweep-lr-0.3 ada TERMINATED task-failed 3"},
-	demo.StoryWorkstation: {"notebook ada RUNNING", "train-churn ada RUNNING", "sweep-lr-0.3 ada TERMINATED task-failed 3"},
-	demo.StoryShortage:    {"llm-eval mina PENDING scheduler_wait_resources", "vision-ablation ada PENDING", "upscale lena PENDING"},
-	demo.StoryIdle:        {"abandoned ada RUNNING session_idle_network"},
-	demo.StoryFailure: {"sweep-lr-0.3 ada TERMINATED task-failed 3", "image-mistyped ada ERROR pull-failed", "batch-too-large ada TERMINATED oom-killed 137",
+	demo.StoryLab: {"llm-eval mina PENDING scheduler_wait_resources",
+		"vision-report ada PENDING scheduler_wait_dependency", "sweep-lr-0.3 ada TERMINATED task-failed 3"},
+	demo.StoryWorkstation: {"notebook ada RUNNING", "train-churn ada RUNNING",
+		"sweep-lr-0.3 ada TERMINATED task-failed 3"},
+	demo.StoryShortage: {"llm-eval mina PENDING scheduler_wait_resources", "vision-ablation ada PENDING",
+		"upscale lena PENDING"},
+	demo.StoryIdle: {"abandoned ada RUNNING session_idle_network"},
+	demo.StoryFailure: {"sweep-lr-0.3 ada TERMINATED task-failed 3", "image-mistyped ada ERROR pull-failed",
+		"batch-too-large ada TERMINATED oom-killed 137",
 		"too-slow ada TERMINATED task-timeout"},
 }
 

@@ -31,7 +31,9 @@ func openDevices(l *Local, pretended *demo.Machine, p *programs, library string,
 	if l.Kind != EngineSim {
 		machine, err := devices.Open(devices.Config{Dir: l.Dir, Library: library, Log: log.With("part", "devices")})
 		if err != nil {
-			return &session.Error{Code: "accelerator_open_no-space", Message: "The reader of devices cannot be put into " + l.Dir + ".", Hint: "Make room there, or set SLIPWAY_HOME to another folder.", Err: err}
+			return &session.Error{Code: "accelerator_open_no-space",
+				Message: "The reader of devices cannot be put into " + l.Dir + ".",
+				Hint:    "Make room there, or set SLIPWAY_HOME to another folder.", Err: err}
 		}
 		l.Devices, l.endProcess = machine, procs.NewTable(procs.Config{}).End
 		l.parts = append(l.parts, machine)
@@ -39,7 +41,8 @@ func openDevices(l *Local, pretended *demo.Machine, p *programs, library string,
 	}
 	config := sim.Config{Seed: 1, Cards: []sim.Card{sim.Workstation, sim.Workstation}, Clock: clock.Now, Desktop: true}
 	if pretended != nil {
-		config.Seed, config.Cards, config.Desktop, config.Foreign = pretended.Seed, pretended.Cards, pretended.Desktop, pretended.Foreign
+		config.Seed, config.Cards, config.Desktop, config.Foreign = pretended.Seed, pretended.Cards, pretended.Desktop,
+			pretended.Foreign
 		config.Clock = l.Moment
 	}
 	machine := sim.Open(config)
@@ -110,7 +113,8 @@ func (p *programs) Compute(container, name string, grants []gpu.Grant) (pids []i
 		memory = func(g gpu.Grant) gpu.Bytes { return g.Memory / 40 } // what the first one left
 	}
 	for _, g := range grants {
-		pids = append(pids, machine.Run(sim.Program{Container: container, Device: g.Device, Instance: g.Instance, Name: name, Kind: sim.Training, Memory: memory(g)}))
+		pids = append(pids, machine.Run(sim.Program{Container: container, Device: g.Device, Instance: g.Instance,
+			Name: name, Kind: sim.Training, Memory: memory(g)}))
 	}
 	return pids, sync.OnceFunc(func() {
 		for _, pid := range pids {

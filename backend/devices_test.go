@@ -25,7 +25,8 @@ func container(t *testing.T, id string, running bool, grants ...gpu.Grant) engin
 func TestSimulatedSessionsUseTheDevicesTheyWereGranted(t *testing.T) {
 	passed := time.Duration(0)
 	machine := sim.Open(sim.Config{Seed: 1, Clock: func() gpu.Moment {
-		return gpu.Moment{BootID: "one", Boot: time.Hour + passed, Awake: time.Hour + passed, Wall: time.Unix(0, 0).Add(passed)}
+		return gpu.Moment{BootID: "one", Boot: time.Hour + passed, Awake: time.Hour + passed,
+			Wall: time.Unix(0, 0).Add(passed)}
 	}})
 	found, err := machine.Inventory(t.Context())
 	if err != nil || len(found) == 0 {
@@ -66,7 +67,8 @@ func TestSimulatedSessionsUseTheDevicesTheyWereGranted(t *testing.T) {
 	}
 	half := gpu.Grant{Device: found[0].UUID, Share: 500, Memory: 10 * gpu.GiB}
 	one, two, plain := strings.Repeat("1", 64), strings.Repeat("2", 64), strings.Repeat("3", 64)
-	states := []engine.State{container(t, one, true, half), container(t, two, false, half), container(t, plain, true), {ID: strings.Repeat("4", 64), Running: true}}
+	states := []engine.State{container(t, one, true, half), container(t, two, false, half), container(t, plain, true),
+		{ID: strings.Repeat("4", 64), Running: true}}
 	p.compare(states)
 	p.compare(states)
 	if got := seen(); len(got) != 1 || got[one] != 1 {

@@ -48,7 +48,8 @@ type door struct {
 var _ daemon.Daemon = (*door)(nil)
 
 func openDoor(config doorConfig) (*door, error) {
-	d := &door{doorConfig: config, started: time.Now(), sum: sync.OnceValues(daemon.ProgramSum), host: tunnel.NewHost(tunnel.Config{})}
+	d := &door{doorConfig: config, started: time.Now(), sum: sync.OnceValues(daemon.ProgramSum),
+		host: tunnel.NewHost(tunnel.Config{})}
 	d.program, _ = os.Executable() // for people
 	d.handler = agentrpc.NewHandler(agentrpc.HandlerConfig{Resolve: d.resolve, Program: place.Version, Log: config.log})
 	if err := config.home.Make(); err != nil {
@@ -110,7 +111,8 @@ func (d *door) admit(ctx context.Context, group *sync.WaitGroup, accept func() (
 		}
 		group.Go(func() {
 			if err := d.host.Serve(carrier); err != nil && ctx.Err() == nil {
-				d.log.Info("a carrier was not taken", "transport", carrier.Peer.Transport, "peer", carrier.Peer.Name, "address", carrier.Peer.Address, "error", err)
+				d.log.Info("a carrier was not taken", "transport", carrier.Peer.Transport, "peer", carrier.Peer.Name,
+					"address", carrier.Peer.Address, "error", err)
 			}
 		})
 	}
@@ -129,8 +131,9 @@ func (d *door) fromSocket() (tunnel.Carrier, error) {
 // Status implements [daemon.Daemon].
 func (d *door) Status(ctx context.Context) (daemon.Status, error) {
 	status := daemon.Status{
-		Role: d.role, PID: os.Getpid(), Version: place.Version, Commit: place.Commit, Engine: d.local.Kind, Instance: d.local.Instance,
-		Program: d.program, Started: d.started, Home: d.home.Dir,
+		Role: d.role, PID: os.Getpid(), Version: place.Version, Commit: place.Commit, Engine: d.local.Kind,
+		Instance: d.local.Instance,
+		Program:  d.program, Started: d.started, Home: d.home.Dir,
 	}
 	if d.role == daemon.RoleAgent {
 		status.Keeper = daemon.Keeper(os.Getenv)
@@ -153,7 +156,9 @@ func (d *door) Status(ctx context.Context) (daemon.Status, error) {
 // Stop implements [daemon.Daemon].
 func (d *door) Stop(context.Context) error {
 	if d.role != daemon.RoleAgent || d.stop == nil {
-		return &session.Error{Code: "agent_stop_conflict", Message: fmt.Sprintf("The agent is ruled by a control plane (process %d).", os.Getpid()), Hint: "End that: slipway shutdown. Sessions go on."}
+		return &session.Error{Code: "agent_stop_conflict",
+			Message: fmt.Sprintf("The agent is ruled by a control plane (process %d).", os.Getpid()),
+			Hint:    "End that: slipway shutdown. Sessions go on."}
 	}
 	if d.ending.CompareAndSwap(false, true) {
 		d.stop() // the answer still goes out: the server's end waits for it
@@ -172,7 +177,8 @@ func (d *door) EndSessions(ctx context.Context) error {
 		if s.Status == session.Terminating {
 			continue
 		}
-		if _, err := d.local.Agent.Terminate(ctx, s.ID, false); err != nil && session.CodeOf(err).Detail() != session.DetailConflict {
+		if _, err := d.local.Agent.Terminate(ctx, s.ID, false); err != nil &&
+			session.CodeOf(err).Detail() != session.DetailConflict {
 			errs = append(errs, err)
 		}
 	}
@@ -221,5 +227,7 @@ func (d *door) Rotate(context.Context) (daemon.Rotated, error) {
 }
 
 func deaf() error {
-	return &session.Error{Code: "agent_pair_unavailable", Message: "The agent takes no devices, because it listens on no port.", Hint: "slipway agent stop && slipway agent start --listen 0.0.0.0:7442"}
+	return &session.Error{Code: "agent_pair_unavailable",
+		Message: "The agent takes no devices, because it listens on no port.",
+		Hint:    "slipway agent stop && slipway agent start --listen 0.0.0.0:7442"}
 }

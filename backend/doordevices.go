@@ -36,15 +36,21 @@ func openDoorDevices(home place.Home, listen string, audit *access.Audit) (*door
 	d := &doorDevices{pairings: secure.NewPairings(time.Now), keyFile: home.Join("agent.key"), audit: audit}
 	var err error
 	if d.identity, err = secure.OpenIdentity(d.keyFile); err != nil {
-		return nil, &session.Error{Code: "agent_start_invalid", Message: "The agent's key cannot be read.", Hint: "Mend or remove " + home.Join("agent.key") + "; without it devices must be paired anew.", Err: err}
+		return nil, &session.Error{Code: "agent_start_invalid", Message: "The agent's key cannot be read.",
+			Hint: "Mend or remove " + home.Join("agent.key") + "; without it devices must be paired anew.", Err: err}
 	}
 	if d.list, err = secure.OpenDevices(home.Join("devices.json"), time.Now); err != nil {
-		return nil, &session.Error{Code: "agent_start_invalid", Message: "The list of paired devices cannot be read.", Hint: "Mend or remove " + home.Join("devices.json") + "; without it devices must be paired anew.", Err: err}
+		return nil, &session.Error{Code: "agent_start_invalid", Message: "The list of paired devices cannot be read.",
+			Hint: "Mend or remove " + home.Join("devices.json") + "; without it devices must be paired anew.", Err: err}
 	}
 	host, _ := os.Hostname() // a name for people
-	d.listener, err = secure.Listen(listen, secure.ListenConfig{Identity: d.identity, Devices: d.list, Pairings: d.pairings, Name: host, Observe: d.observe})
+	d.listener, err = secure.Listen(listen, secure.ListenConfig{Identity: d.identity, Devices: d.list,
+		Pairings: d.pairings, Name: host, Observe: d.observe})
 	if err != nil {
-		return nil, &session.Error{Code: "agent_listen_conflict", Message: fmt.Sprintf("The agent cannot listen on %s.", listen), Hint: "Another program may have the port: slipway agent start --listen 0.0.0.0:PORT, or --listen off.", Err: err}
+		return nil, &session.Error{Code: "agent_listen_conflict", Message: fmt.Sprintf("The agent cannot listen on %s.",
+			listen),
+			Hint: "Another program may have the port: slipway agent start --listen 0.0.0.0:PORT, or --listen off.",
+			Err:  err}
 	}
 	return d, nil
 }
@@ -114,7 +120,9 @@ func (d *doorDevices) rotate() (daemon.Rotated, error) {
 	}
 	d.mu.Unlock()
 	if err != nil {
-		return daemon.Rotated{}, &session.Error{Code: "agent_rotate_internal-error", Message: "The new key cannot be kept, so the old one stays.", Hint: "Look at the disk that has " + d.keyFile + ".", Err: err}
+		return daemon.Rotated{}, &session.Error{Code: "agent_rotate_internal-error",
+			Message: "The new key cannot be kept, so the old one stays.", Hint: "Look at the disk that has " +
+				d.keyFile + ".", Err: err}
 	}
 	return daemon.Rotated{Before: before.Fingerprint(), Key: next.Fingerprint(), Devices: d.list.Disconnect()}, nil
 }
@@ -136,7 +144,8 @@ func (d *doorDevices) told() []daemon.Device {
 	list := d.list.List()
 	devices := make([]daemon.Device, len(list))
 	for i, one := range list {
-		devices[i] = daemon.Device{Key: one.Key, Name: one.Name, Owner: one.Owner, Role: string(one.Role), Added: one.Paired, Seen: one.Seen, Live: one.Live}
+		devices[i] = daemon.Device{Key: one.Key, Name: one.Name, Owner: one.Owner, Role: string(one.Role),
+			Added: one.Paired, Seen: one.Seen, Live: one.Live}
 	}
 	return devices
 }
@@ -156,11 +165,13 @@ func (d *doorDevices) revoke(device string) error {
 	}
 	switch len(keys) {
 	case 0:
-		return &session.Error{Code: "agent_revoke_not-found", Message: fmt.Sprintf("There is no device %q.", device), Hint: "List them: slipway agent devices"}
+		return &session.Error{Code: "agent_revoke_not-found", Message: fmt.Sprintf("There is no device %q.", device),
+			Hint: "List them: slipway agent devices"}
 	case 1:
 		return asFault(d.list.Revoke(keys[0]))
 	}
-	return &session.Error{Code: "agent_revoke_conflict", Message: fmt.Sprintf("%d devices have the name %q.", len(keys), device), Hint: "Name it by its key: slipway agent devices"}
+	return &session.Error{Code: "agent_revoke_conflict", Message: fmt.Sprintf("%d devices have the name %q.", len(keys),
+		device), Hint: "Name it by its key: slipway agent devices"}
 }
 
 func (d *doorDevices) close() error {

@@ -33,7 +33,8 @@ func (d doorKeeper) KnownDevices(context.Context) ([]session.KnownDevice, error)
 	list := d.devices.list.List()
 	known := make([]session.KnownDevice, len(list))
 	for i, one := range list {
-		known[i] = session.KnownDevice{Key: one.Key, Name: one.Name, Owner: one.Owner, Role: session.Role(one.Role), Added: one.Paired, Seen: one.Seen, Live: one.Live}
+		known[i] = session.KnownDevice{Key: one.Key, Name: one.Name, Owner: one.Owner, Role: session.Role(one.Role),
+			Added: one.Paired, Seen: one.Seen, Live: one.Live}
 	}
 	return known, nil
 }

@@ -20,7 +20,8 @@ const auditName = "audit.jsonl"
 func (d *door) resolve(peer tunnel.Peer) (session.Agent, error) {
 	who, known := d.identify(peer)
 	if !known {
-		return nil, &session.Error{Code: "agent_call_forbidden", Message: "This device may not use the agent.", Hint: "Ask the agent's person to pair it anew: slipway agent pair"}
+		return nil, &session.Error{Code: "agent_call_forbidden", Message: "This device may not use the agent.",
+			Hint: "Ask the agent's person to pair it anew: slipway agent pair"}
 	}
 	return d.gate.As(who), nil
 }
@@ -67,10 +68,13 @@ func granted(request daemon.CodeRequest) (secure.Grant, error) {
 	case grant.Role == "":
 		grant.Role = secure.RoleUser
 	case grant.Role != secure.RoleAdmin && grant.Role != secure.RoleUser:
-		return grant, &session.Error{Code: "agent_pair_invalid", Message: fmt.Sprintf("%q is no role.", request.Role), Hint: "Write admin or user."}
+		return grant, &session.Error{Code: "agent_pair_invalid", Message: fmt.Sprintf("%q is no role.", request.Role),
+			Hint: "Write admin or user."}
 	}
 	if grant.Owner == agent.DefaultOwner {
-		return grant, &session.Error{Code: "agent_pair_invalid", Message: fmt.Sprintf("%q stands for everybody and cannot be a person.", grant.Owner), Hint: "Choose another name."}
+		return grant, &session.Error{Code: "agent_pair_invalid",
+			Message: fmt.Sprintf("%q stands for everybody and cannot be a person.", grant.Owner),
+			Hint:    "Choose another name."}
 	}
 	return grant, nil
 }

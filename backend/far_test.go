@@ -56,11 +56,13 @@ func TestFarMachineIsSetUpOverABadNetwork(t *testing.T) {
 	defer cancel()
 	remote := w.remote(provision.Bridge(w.home))
 	install := func(ctx context.Context, version string, r *onStep) (provision.Installed, error) {
-		return provision.Install(ctx, remote, provision.Options{Dir: w.home, DockerHost: w.dockerHost, Version: version, Programs: oneProgram(programs[version]), Report: r})
+		return provision.Install(ctx, remote, provision.Options{Dir: w.home, DockerHost: w.dockerHost, Version: version,
+			Programs: oneProgram(programs[version]), Report: r})
 	}
 	t.Cleanup(func() {
 		left := provision.RemoveOptions{EndSessions: true}
-		if _, err := provision.Remove(context.Background(), remote, provision.Options{Dir: w.home, DockerHost: w.dockerHost}, left); err != nil {
+		if _, err := provision.Remove(context.Background(), remote,
+			provision.Options{Dir: w.home, DockerHost: w.dockerHost}, left); err != nil {
 			t.Error(err)
 		}
 		eventually(context.Background(), t, "no process is left", func() bool { return len(w.processes()) == 0 })
@@ -118,7 +120,8 @@ func TestFarMachineIsSetUpOverABadNetwork(t *testing.T) {
 // answers is the server's agent over a line of the test's own.
 func (w *farWorld) answers(ctx context.Context, version string) session.Agent {
 	w.t.Helper()
-	line := tunnel.NewLine(tunnel.LineConfig{Dialer: w.remote(provision.Bridge(w.home)), Tunnel: tunnel.Config{Heartbeat: time.Second, Silence: 5 * time.Second}})
+	line := tunnel.NewLine(tunnel.LineConfig{Dialer: w.remote(provision.Bridge(w.home)),
+		Tunnel: tunnel.Config{Heartbeat: time.Second, Silence: 5 * time.Second}})
 	ended := make(chan error, 1)
 	running, hangUp := context.WithCancel(context.Background())
 	go func() { ended <- line.Run(running) }()

@@ -58,7 +58,8 @@ func (w *window) look(conn *websocket.Conn) {
 		}
 		if next-acked > 64<<10 {
 			acked = next
-			_ = conn.WriteMessage(websocket.BinaryMessage, binary.BigEndian.AppendUint64([]byte{'A'}, acked)) // a lost one shows in the read
+			// a lost one shows in the read
+			_ = conn.WriteMessage(websocket.BinaryMessage, binary.BigEndian.AppendUint64([]byte{'A'}, acked))
 		}
 	}
 }
@@ -112,14 +113,17 @@ func TestFarMachineThroughTheControlPlane(t *testing.T) {
 	n := newNearSide(t, configure)
 	begun, err := n.AddAgent(hub.AgentRequest{Address: "lab", Group: "gpus"})
 	added := n.work(begun, err, func(p hub.Prompt) string { return "no: " + p.Text })
-	if added.State != hub.OperationDone || added.Agent != "lab" || added.Progress == nil || added.Progress.Done != added.Progress.Total {
+	if added.State != hub.OperationDone || added.Agent != "lab" || added.Progress == nil ||
+		added.Progress.Done != added.Progress.Total {
 		t.Fatalf("%+v: %v", added, added.Err)
 	}
 	a := n.until("reached", "lab", online)
 	if a.Dir != w.home || a.Link.Transport != "ssh" || a.Link.Role != "admin" {
 		t.Errorf("%+v", a)
 	}
-	s, err := n.Launch(t.Context(), hub.LaunchRequest{Key: "one", Spec: session.Spec{Image: "slipway-test/minimal:1", Group: "gpus", Resources: session.Resources{CPU: 1, Memory: 256 << 20}}})
+	s, err := n.Launch(t.Context(),
+		hub.LaunchRequest{Key: "one", Spec: session.Spec{Image: "slipway-test/minimal:1", Group: "gpus",
+			Resources: session.Resources{CPU: 1, Memory: 256 << 20}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,11 +137,15 @@ func TestFarMachineThroughTheControlPlane(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shell, err := agent.OpenTerminal(t.Context(), id, session.TerminalRequest{Cols: 80, Rows: 24, Command: []string{"sh", "-c", "i=0; while :; do i=$((i+1)); echo n$i; sleep 0.02; done"}})
+	shell, err := agent.OpenTerminal(t.Context(), id,
+		session.TerminalRequest{Cols: 80, Rows: 24,
+			Command: []string{"sh", "-c", "i=0; while :; do i=$((i+1)); echo n$i; sleep 0.02; done"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, response, err := websocket.DefaultDialer.Dial("ws://"+address+"/api/v1/sessions/"+string(s.ID)+"/terminals/"+shell.ID+"/attach", http.Header{"Authorization": {"Bearer token"}})
+	conn, response, err := websocket.DefaultDialer.Dial(
+		"ws://"+address+"/api/v1/sessions/"+string(s.ID)+"/terminals/"+shell.ID+"/attach",
+		http.Header{"Authorization": {"Bearer token"}})
 	if err != nil {
 		t.Fatal(err, response)
 	}
@@ -159,10 +167,12 @@ func TestFarMachineThroughTheControlPlane(t *testing.T) {
 		if down.LastHeard.IsZero() || down.Live != 1 {
 			t.Errorf("%+v", down)
 		}
-		if now, stale, err := n.Get(t.Context(), string(s.ID)); err != nil || stale == nil || now.Status != session.Running {
+		if now, stale, err := n.Get(t.Context(), string(s.ID)); err != nil || stale == nil ||
+			now.Status != session.Running {
 			t.Errorf("%+v, %v, %v", now.Status, stale, err)
 		}
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address+"/api/v1/sessions/"+string(s.ID)+"/terminate", strings.NewReader("{}"))
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+			"http://"+address+"/api/v1/sessions/"+string(s.ID)+"/terminate", strings.NewReader("{}"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +190,8 @@ func TestFarMachineThroughTheControlPlane(t *testing.T) {
 		back := time.Now()
 		n.until("reached again", "lab", online)
 		t.Logf("back after %s", time.Since(back).Round(time.Millisecond))
-		eventually(t.Context(), t, "the terminal goes on after the cut", func() bool { return page.count(t) > before+20 })
+		eventually(t.Context(), t, "the terminal goes on after the cut",
+			func() bool { return page.count(t) > before+20 })
 		page.mu.Lock()
 		defer page.mu.Unlock()
 		if page.hellos != 1 {
@@ -189,7 +200,8 @@ func TestFarMachineThroughTheControlPlane(t *testing.T) {
 	})
 
 	t.Run("the devices are asked for by ssh", func(t *testing.T) {
-		if devices, err := n.PairedDevices(t.Context(), "lab"); session.CodeOf(err) != "agent_pair_unavailable" && (err != nil || len(devices) != 0) {
+		if devices, err := n.PairedDevices(t.Context(), "lab"); session.CodeOf(err) != "agent_pair_unavailable" &&
+			(err != nil || len(devices) != 0) {
 			t.Errorf("%+v, %v", devices, err)
 		}
 	})
@@ -203,7 +215,8 @@ func TestFarMachineThroughTheControlPlane(t *testing.T) {
 			t.Errorf("%+v", agents)
 		}
 		eventually(t.Context(), t, "no process is left", func() bool { return len(w.processes()) == 0 })
-		list := exec.Command("docker", "-H", w.dockerHost, "ps", "-aq", "--filter", "label=slipway.session="+string(s.ID))
+		list := exec.Command("docker", "-H", w.dockerHost, "ps", "-aq", "--filter",
+			"label=slipway.session="+string(s.ID))
 		if out, err := list.CombinedOutput(); err != nil || len(out) > 0 {
 			t.Errorf("containers %s, %v", out, err)
 		}

@@ -81,7 +81,8 @@ func (w *farWorld) build(version string) string {
 		shop.dir, shop.made = dir, map[string]string{}
 	}
 	path := filepath.Join(shop.dir, "slipway-"+version)
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X slipway/backend/place.Version="+version, "-o", path, "slipway")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X slipway/backend/place.Version="+version,
+		"-o", path, "slipway")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		w.t.Fatalf("%v: %s", err, out)
@@ -165,7 +166,8 @@ func (w *farWorld) cut(out bool) {
 // that what is large takes seconds on any machine.
 func (w *farWorld) slow() {
 	for end, space := range map[string]string{w.cable: w.near, w.plug: w.far} {
-		shape := exec.Command("ip", "netns", "exec", space, "tc", "qdisc", "add", "dev", end, "root", "tbf", "rate", "300mbit", "burst", "256kb", "latency", "50ms")
+		shape := exec.Command("ip", "netns", "exec", space, "tc", "qdisc", "add", "dev", end, "root", "tbf", "rate",
+			"300mbit", "burst", "256kb", "latency", "50ms")
 		if out, err := shape.CombinedOutput(); err != nil {
 			w.t.Logf("the cable stays as quick as it is: %v: %s", err, out)
 		}
@@ -183,14 +185,18 @@ func (w *farWorld) listen() {
 	w.write("known", w.address+" "+w.read("host.pub"))
 	w.write("sshd_config", strings.Join([]string{
 		"ListenAddress " + w.address, "Port 22", "HostKey " + at("host"), "PidFile none", "UsePAM no", "StrictModes no",
-		"PasswordAuthentication no", "KbdInteractiveAuthentication no", "AuthorizedKeysFile " + at("authorized"), "PermitRootLogin yes",
+		"PasswordAuthentication no", "KbdInteractiveAuthentication no", "AuthorizedKeysFile " + at("authorized"),
+		"PermitRootLogin yes",
 		"PrintMotd no", "SetEnv DOCKER_HOST=" + w.dockerHost + " SLIPWAY_HOME=" + w.home,
 	}, "\n")+"\n")
 	w.client = at("ssh_config")
-	w.write("ssh_config", fmt.Sprintf("Host lab\n  HostName %s\nHost *\n  User root\n  UserKnownHostsFile %s\n  GlobalKnownHostsFile none\n  IdentityFile %s\n  IdentitiesOnly yes\n  UpdateHostKeys no\n", w.address, at("known"), at("id")))
+	w.write("ssh_config", fmt.Sprintf("Host lab\n  HostName %s\nHost *\n  User root\n  UserKnownHostsFile %s\n  "+
+		"GlobalKnownHostsFile none\n  IdentityFile %s\n  IdentitiesOnly yes\n  UpdateHostKeys no\n", w.address,
+		at("known"), at("id")))
 	w.ssh = at("ssh")
 	w.write("ssh", "#!/bin/sh\nexec nsenter --net=/run/netns/"+w.near+" ssh \"$@\"\n")
-	if err := errors.Join(os.Chmod(w.ssh, 0o700), os.MkdirAll("/run/sshd", 0o755)); err != nil { // sshd insists on the folder
+	// sshd insists on the folder
+	if err := errors.Join(os.Chmod(w.ssh, 0o700), os.MkdirAll("/run/sshd", 0o755)); err != nil {
 		w.t.Fatal(err)
 	}
 	ready, err := exec.LookPath("/usr/sbin/sshd")

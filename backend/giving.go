@@ -26,7 +26,8 @@ import (
 func giving(env func(string) string) (gpu.Config, error) {
 	var config gpu.Config
 	wrong := func(name, hint string) error {
-		return &session.Error{Code: "accelerator_open_invalid", Message: fmt.Sprintf("%s=%s is not understood.", name, env(name)), Hint: hint}
+		return &session.Error{Code: "accelerator_open_invalid", Message: fmt.Sprintf("%s=%s is not understood.", name,
+			env(name)), Hint: hint}
 	}
 	if text := env("SLIPWAY_GPU_QUANTUM"); text != "" {
 		share, err := gpu.ParseShare(text)
@@ -55,7 +56,8 @@ func giving(env func(string) string) (gpu.Config, error) {
 		}
 		config.Floor = amount
 	}
-	for uuid := range strings.FieldsFuncSeq(env("SLIPWAY_GPU_EXCLUDE"), func(r rune) bool { return r == ',' || r == ' ' }) {
+	for uuid := range strings.FieldsFuncSeq(env("SLIPWAY_GPU_EXCLUDE"),
+		func(r rune) bool { return r == ',' || r == ' ' }) {
 		config.Exclude = append(config.Exclude, gpu.UUID(uuid))
 	}
 	return config, nil

@@ -277,7 +277,8 @@ func sessionJSON(old, replacement string) string {
 }
 
 func resetJSON(sessions ...string) string {
-	return `{"epoch":"e","seq":1,"reset":{"machine":` + machineJSON + `,"sessions":[` + strings.Join(sessions, ",") + `]}}`
+	return `{"epoch":"e","seq":1,"reset":{"machine":` + machineJSON + `,"sessions":[` + strings.Join(sessions, ",") +
+		`]}}`
 }
 
 // TestHostileAgent has an agent attack a whole control plane: the hub, its API

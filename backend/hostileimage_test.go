@@ -42,7 +42,8 @@ func TestAHostileImageLeadsThePersonsAgentNowhere(t *testing.T) {
 			}
 			files := []string{filepath.Join(folder, ".bashrc"), filepath.Join(folder, "passwd")}
 			for _, file := range files {
-				if err := errors.Join(os.WriteFile(file, []byte("secret"), 0o600), os.Chown(file, stranger, stranger)); err != nil {
+				if err := errors.Join(os.WriteFile(file, []byte("secret"), 0o600),
+					os.Chown(file, stranger, stranger)); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -41,7 +41,8 @@ type laptop struct {
 
 func newLaptop(w *farWorld, program string) *laptop {
 	w.t.Helper()
-	l := &laptop{farWorld: w, program: program, engine: []string{"SLIPWAY_ENGINE=sim"}, at: place.Home{Dir: filepath.Join(w.dir, "laptop")}}
+	l := &laptop{farWorld: w, program: program, engine: []string{"SLIPWAY_ENGINE=sim"},
+		at: place.Home{Dir: filepath.Join(w.dir, "laptop")}}
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		w.t.Fatal(err)
@@ -97,7 +98,8 @@ func (l *laptop) run(args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "nsenter", append([]string{"--net=/run/netns/" + l.near, l.program}, args...)...)
-	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "DOCKER_HOST=") }),
+	cmd.Env = append(slices.DeleteFunc(os.Environ(),
+		func(v string) bool { return strings.HasPrefix(v, "DOCKER_HOST=") }),
 		append(l.engine, "SLIPWAY_HOME="+l.at.Dir, "SLIPWAY_SSH_CONFIG="+l.client)...)
 	var out, diag bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &diag
@@ -171,7 +173,8 @@ func (l *laptop) session(id string) (s api.Session) {
 // shows to a watcher, until the socket ends.
 func (l *laptop) show(w *watcher, id string) (end func()) {
 	l.t.Helper()
-	address := "ws" + strings.TrimPrefix(l.url, "http") + "/api/v1/sessions/" + id + "/terminals/" + w.name + "/attach?client=watcher&offset=" + w.offset()
+	address := "ws" + strings.TrimPrefix(l.url, "http") + "/api/v1/sessions/" + id + "/terminals/" + w.name +
+		"/attach?client=watcher&offset=" + w.offset()
 	header := http.Header{"Authorization": {"Bearer " + l.token}}
 	conn, _, err := l.sockets.DialContext(l.t.Context(), address, header)
 	if err != nil {
@@ -234,7 +237,8 @@ func TestLaptopUsesALabThatItOnlyHasALoginTo(t *testing.T) {
 		a := l.agent()
 		return a.Connection.State == "connected" && a.Version == "1.0.1"
 	})
-	id := strings.TrimSpace(l.do("run", "-d", "--on", "lab", "--image", enginetest.ImageNotebook, "--name", "far-away", "--cpu", "1", "--mem", "768m"))
+	id := strings.TrimSpace(l.do("run", "-d", "--on", "lab", "--image", enginetest.ImageNotebook, "--name", "far-away",
+		"--cpu", "1", "--mem", "768m"))
 	eventually(ctx, t, "the session runs", func() bool { return l.session(id).Status == "RUNNING" })
 	container := l.session(id).Kernels[0].Container
 	if got := strings.TrimSpace(l.do("exec", "far-away", "--", "python3", "-c", "print(6*7)")); got != "42" {
@@ -242,7 +246,8 @@ func TestLaptopUsesALabThatItOnlyHasALoginTo(t *testing.T) {
 	}
 
 	var shell api.Terminal
-	l.call("POST", "/api/v1/sessions/"+id+"/terminals", `{"cols":80,"rows":24,"command":["sh","-c","i=0; while :; do i=$((i+1)); echo n$i; sleep 0.02; done"]}`, &shell)
+	l.call("POST", "/api/v1/sessions/"+id+"/terminals",
+		`{"cols":80,"rows":24,"command":["sh","-c","i=0; while :; do i=$((i+1)); echo n$i; sleep 0.02; done"]}`, &shell)
 	watch := &watcher{name: shell.ID}
 	end := l.show(watch, id)
 	defer func() { end() }()
@@ -284,7 +289,8 @@ func TestLaptopUsesALabThatItOnlyHasALoginTo(t *testing.T) {
 		if err := <-page; err != nil {
 			t.Errorf("the page that waited: %v", err)
 		}
-		eventually(ctx, t, "the terminal goes on over the same socket", func() bool { return watch.count(t) > before+20 })
+		eventually(ctx, t, "the terminal goes on over the same socket",
+			func() bool { return watch.count(t) > before+20 })
 	})
 
 	t.Run("the laptop brings its new version and the session goes on", func(t *testing.T) {

@@ -26,9 +26,12 @@ func fill(t testing.TB, dir string, count int) {
 	err = books.Update(func(tx *store.Tx) error {
 		for i := range count {
 			s := session.Session{
-				ID: session.ID(fmt.Sprintf("a%011d", i)), Name: fmt.Sprintf("run-%04d", i), Owner: "ada", Agent: LocalAgent, Status: session.Pending, CreatedAt: begin.Add(time.Duration(i) * time.Second),
-				Spec: session.Spec{Type: session.Batch, Image: "python:3.13", Command: "python train.py", Env: []session.EnvVar{{Name: "TOKEN", Value: "x"}, {Name: "SEED", Value: "1"}},
-					Resources: session.Resources{CPU: 1, Memory: gpu.GiB}, Mounts: []session.Mount{{Source: "/data", Target: "/home/work/data"}}},
+				ID: session.ID(fmt.Sprintf("a%011d", i)), Name: fmt.Sprintf("run-%04d", i), Owner: "ada",
+				Agent: LocalAgent, Status: session.Pending, CreatedAt: begin.Add(time.Duration(i) * time.Second),
+				Spec: session.Spec{Type: session.Batch, Image: "python:3.13", Command: "python train.py",
+					Env:       []session.EnvVar{{Name: "TOKEN", Value: "x"}, {Name: "SEED", Value: "1"}},
+					Resources: session.Resources{CPU: 1, Memory: gpu.GiB},
+					Mounts:    []session.Mount{{Source: "/data", Target: "/home/work/data"}}},
 				Kernels: []session.Kernel{{Name: session.MainKernel, Hostname: "main1"}},
 			}
 			if err := tx.Create(&s, ""); err != nil {

@@ -23,7 +23,8 @@ type Pages struct {
 // Main runs the program without a window: the command line, of which serve is
 // one command. It returns the exit code of the process.
 func Main(args []string, pages Pages) int {
-	if exit, handled := sshstdio.AskpassMain(args, os.Getenv, os.Stdout, os.Stderr); handled { // hidden: ssh starts this program to ask a question
+	// hidden: ssh starts this program to ask a question
+	if exit, handled := sshstdio.AskpassMain(args, os.Getenv, os.Stdout, os.Stderr); handled {
 		return exit
 	}
 	if len(args) > 0 && args[0] == nvml.ChildCommand { // hidden: gpu/devices starts this program so
@@ -38,21 +39,24 @@ func Main(args []string, pages Pages) int {
 	return cli.Main(context.Background(), cli.Config{
 		Version: BuildVersion(), Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Serve: func(ctx context.Context, opts cli.ServeOptions) error {
-			config := Config{Home: opts.Home, Engine: opts.Engine, Port: opts.Port, Assets: pages.Interface, Notebook: pages.Notebook}
+			config := Config{Home: opts.Home, Engine: opts.Engine, Port: opts.Port, Assets: pages.Interface,
+				Notebook: pages.Notebook}
 			if opts.Ready != nil {
 				config.Ready = func(r Ready) { opts.Ready(cli.Ready(r)) }
 			}
 			return told(Serve(ctx, config))
 		},
 		Demo: func(ctx context.Context, opts cli.DemoOptions) error {
-			config := DemoConfig{Options: demo.Options{Seed: opts.Seed, Story: demo.Story(opts.Story), Speed: opts.Speed}, Keep: opts.Keep, Port: opts.Port, Assets: pages.Interface, Notebook: pages.Notebook}
+			config := DemoConfig{Options: demo.Options{Seed: opts.Seed, Story: demo.Story(opts.Story),
+				Speed: opts.Speed}, Keep: opts.Keep, Port: opts.Port, Assets: pages.Interface, Notebook: pages.Notebook}
 			if opts.Ready != nil {
 				config.Ready = func(r Ready, dir string) { opts.Ready(cli.Ready(r), dir) }
 			}
 			return told(ServeDemo(ctx, config))
 		},
 		Agent: func(ctx context.Context, opts cli.AgentOptions) error {
-			return ServeAgent(ctx, AgentConfig{Home: opts.Home, Settings: opts.Settings, Ready: opts.Ready, Notebook: pages.Notebook})
+			return ServeAgent(ctx, AgentConfig{Home: opts.Home, Settings: opts.Settings, Ready: opts.Ready,
+				Notebook: pages.Notebook})
 		},
 	})
 }

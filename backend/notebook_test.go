@@ -73,11 +73,14 @@ func TestNotebookInAContainerRunsACellThroughItsOwnName(t *testing.T) {
 	t.Setenv("DOCKER_HOST", enginetest.RequireDocker(t))
 	r := startOn(t, t.TempDir(), EngineDocker, 0)
 	var launched api.Session
-	if status := r.call(t, "POST", "/api/v1/sessions", fmt.Sprintf(`{"spec":{"image":%q,"resources":{"cpu":1,"memory":"768m"}}}`, enginetest.ImageNotebook), &launched); status != 201 {
+	if status := r.call(t, "POST", "/api/v1/sessions",
+		fmt.Sprintf(`{"spec":{"image":%q,"resources":{"cpu":1,"memory":"768m"}}}`, enginetest.ImageNotebook),
+		&launched); status != 201 {
 		t.Fatalf("launch answers %d", status)
 	}
 	t.Cleanup(func() {
-		request, err := http.NewRequest("POST", r.URL+"/api/v1/sessions/"+launched.ID+"/terminate", strings.NewReader(`{"forced":true}`))
+		request, err := http.NewRequest("POST", r.URL+"/api/v1/sessions/"+launched.ID+"/terminate",
+			strings.NewReader(`{"forced":true}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +92,8 @@ func TestNotebookInAContainerRunsACellThroughItsOwnName(t *testing.T) {
 	})
 	r.until(t, launched.ID, "RUNNING")
 	var opened api.Opened
-	if status := r.call(t, "POST", "/api/v1/sessions/"+launched.ID+"/apps/notebook/open", "{}", &opened); status != 200 {
+	if status := r.call(t, "POST", "/api/v1/sessions/"+launched.ID+"/apps/notebook/open", "{}",
+		&opened); status != 200 {
 		t.Fatalf("open answers %d: %+v", status, opened)
 	}
 	client, dialer := browser(t)
@@ -100,7 +104,8 @@ func TestNotebookInAContainerRunsACellThroughItsOwnName(t *testing.T) {
 		ID string `json:"id"`
 	}
 	fetch(t, client, "POST", origin+"/api/kernels", "{}", &kernel)
-	code := "print(open('/sys/fs/cgroup/memory/memory.limit_in_bytes').read() if __import__('os').path.exists('/sys/fs/cgroup/memory') else open('/sys/fs/cgroup/memory.max').read())"
+	code := "print(open('/sys/fs/cgroup/memory/memory.limit_in_bytes').read() if " +
+		"__import__('os').path.exists('/sys/fs/cgroup/memory') else open('/sys/fs/cgroup/memory.max').read())"
 	if got := runCell(t, dialer, origin, kernel.ID, code); strings.TrimSpace(got) != "805306368" {
 		t.Errorf("the cell prints %q, want the 768 MiB that were asked for", got)
 	}
@@ -114,7 +119,8 @@ func runCell(t *testing.T, dialer *websocket.Dialer, origin, kernel, code string
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, _, err := dialer.DialContext(t.Context(), "ws://"+parsed.Host+"/api/kernels/"+kernel+"/channels", http.Header{"Origin": {origin}})
+	conn, _, err := dialer.DialContext(t.Context(), "ws://"+parsed.Host+"/api/kernels/"+kernel+"/channels",
+		http.Header{"Origin": {origin}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,8 +130,10 @@ func runCell(t *testing.T, dialer *websocket.Dialer, origin, kernel, code string
 	}
 	request := map[string]any{
 		"channel": "shell", "parent_header": map[string]any{}, "metadata": map[string]any{},
-		"header":  map[string]any{"msg_id": "m1", "msg_type": "execute_request", "session": "s1", "username": "", "version": "5.3"},
-		"content": map[string]any{"code": code, "silent": false, "store_history": true, "allow_stdin": false, "stop_on_error": true},
+		"header": map[string]any{"msg_id": "m1", "msg_type": "execute_request", "session": "s1", "username": "",
+			"version": "5.3"},
+		"content": map[string]any{"code": code, "silent": false, "store_history": true, "allow_stdin": false,
+			"stop_on_error": true},
 	}
 	if err := conn.WriteJSON(request); err != nil {
 		t.Fatal(err)

@@ -88,10 +88,12 @@ func liveAt(t *testing.T, docker string) *strangeHome {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &strangeHome{t: t, dir: dir, uid: prying, home: place.Home{Dir: filepath.Join(dir, "home", ".local", "share", "slipway")}}
+	p := &strangeHome{t: t, dir: dir, uid: prying,
+		home: place.Home{Dir: filepath.Join(dir, "home", ".local", "share", "slipway")}}
 	program := (&farWorld{t: t}).build("1.0.1")
 	err = errors.Join(os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(program), 0o755), os.Chmod(program, 0o755),
-		os.MkdirAll(p.home.Dir, 0o700), os.Mkdir(filepath.Join(dir, "run"), 0o700), os.MkdirAll(filepath.Join(dir, "home", "data", "deep"), 0o755))
+		os.MkdirAll(p.home.Dir, 0o700), os.Mkdir(filepath.Join(dir, "run"), 0o700),
+		os.MkdirAll(filepath.Join(dir, "home", "data", "deep"), 0o755))
 	err = errors.Join(err, filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 		return errors.Join(err, os.Lchown(path, p.uid, p.uid))
 	}))
@@ -104,9 +106,11 @@ func liveAt(t *testing.T, docker string) *strangeHome {
 	}
 	agent := exec.Command(program, "agent", "--quiet")
 	agent.Dir = dir
-	agent.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(dir, "home"), "USER=" + pryingName, "DOCKER_HOST=" + docker, "XDG_RUNTIME_DIR=" + filepath.Join(dir, "run"),
+	agent.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(dir, "home"), "USER=" + pryingName,
+		"DOCKER_HOST=" + docker, "XDG_RUNTIME_DIR=" + filepath.Join(dir, "run"),
 		"SLIPWAY_TEST_DOCKER=" + docker}
-	agent.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(p.uid), Gid: uint32(p.uid), Groups: []uint32{group.Sys().(*syscall.Stat_t).Gid}}}
+	agent.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(p.uid), Gid: uint32(p.uid),
+		Groups: []uint32{group.Sys().(*syscall.Stat_t).Gid}}}
 	said := &bytes.Buffer{}
 	agent.Stdout, agent.Stderr = said, said
 	if err := agent.Start(); err != nil {
@@ -140,7 +144,8 @@ func (p *strangeHome) run(agent session.Agent, mounts []session.Mount, command s
 	p.t.Helper()
 	ctx := context.WithoutCancel(p.t.Context())
 	launched, err := agent.Launch(ctx, session.LaunchRequest{Spec: session.Spec{
-		Image: enginetest.ImageMinimal, Type: session.Batch, Command: command, Mounts: mounts, Resources: session.Resources{CPU: 1, Memory: 256 * gpu.MiB},
+		Image: enginetest.ImageMinimal, Type: session.Batch, Command: command, Mounts: mounts,
+		Resources: session.Resources{CPU: 1, Memory: 256 * gpu.MiB},
 	}})
 	if err != nil {
 		p.t.Fatalf("launch: %v, %+v", err, session.AsError(err, "").Fields)
@@ -222,7 +227,8 @@ func TestASessionWithTheHomeMountedRulesNothing(t *testing.T) {
 	p := liveAt(t, enginetest.RequireDocker(t))
 	agent := p.agent()
 	whole := filepath.Join(p.dir, "home")
-	linked, err := agent.CreateFolder(t.Context(), session.FolderRequest{Name: "all-of-it", Path: whole, Owner: pryingName})
+	linked, err := agent.CreateFolder(t.Context(), session.FolderRequest{Name: "all-of-it", Path: whole,
+		Owner: pryingName})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,15 +236,22 @@ func TestASessionWithTheHomeMountedRulesNothing(t *testing.T) {
 		mounts []session.Mount
 		hidden string
 	}{
-		"to be read":              {[]session.Mount{{Source: whole, Target: "/mine", ReadOnly: true}}, "/mine/.local/share/slipway"},
-		"to be written":           {[]session.Mount{{Source: whole, Target: "/mine"}}, "/mine/.local/share/slipway"},
-		"its parent":              {[]session.Mount{{Source: p.dir, Target: "/mine"}}, "/mine/home/.local/share/slipway /mine/run/*"},
-		"twice, a part of it too": {[]session.Mount{{Source: whole, Target: "/mine/a"}, {Source: filepath.Join(whole, ".local", "share"), Target: "/mine/b"}}, "/mine/a/.local/share/slipway /mine/b/slipway"},
-		"as a linked folder":      {[]session.Mount{{Folder: linked.Name, Target: "/mine"}}, "/mine/.local/share/slipway"},
-		"a part of that folder":   {[]session.Mount{{Folder: linked.Name, Path: ".local/share", Target: "/mine"}}, "/mine/slipway"},
+		"to be read": {[]session.Mount{{Source: whole, Target: "/mine", ReadOnly: true}},
+			"/mine/.local/share/slipway"},
+		"to be written": {[]session.Mount{{Source: whole, Target: "/mine"}}, "/mine/.local/share/slipway"},
+		"its parent": {[]session.Mount{{Source: p.dir, Target: "/mine"}},
+			"/mine/home/.local/share/slipway /mine/run/*"},
+		"twice, a part of it too": {[]session.Mount{{Source: whole, Target: "/mine/a"},
+			{Source: filepath.Join(whole, ".local", "share"), Target: "/mine/b"}},
+			"/mine/a/.local/share/slipway /mine/b/slipway"},
+		"as a linked folder": {[]session.Mount{{Folder: linked.Name, Target: "/mine"}},
+			"/mine/.local/share/slipway"},
+		"a part of that folder": {[]session.Mount{{Folder: linked.Name, Path: ".local/share", Target: "/mine"}},
+			"/mine/slipway"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			said := p.run(agent, c.mounts, pryingCommand("/mine")+"\ncat > /tmp/undo.py <<'END'\n"+undo+"\nEND\npython3 /tmp/undo.py "+c.hidden)
+			said := p.run(agent, c.mounts,
+				pryingCommand("/mine")+"\ncat > /tmp/undo.py <<'END'\n"+undo+"\nEND\npython3 /tmp/undo.py "+c.hidden)
 			harmless(t, said)
 			if n := strings.Count(said, "empty ") + strings.Count(said, "closed "); n < 4 {
 				t.Errorf("what is hidden was looked at %d times: %s", n, said)
@@ -246,9 +259,11 @@ func TestASessionWithTheHomeMountedRulesNothing(t *testing.T) {
 		})
 	}
 	t.Run("and works in it", func(t *testing.T) {
-		p.run(agent, []session.Mount{{Source: whole, Target: "/mine"}}, "echo work > /mine/data/file && mkdir -p /mine/.local/share/other && touch /mine/.local/share/other/file")
+		p.run(agent, []session.Mount{{Source: whole, Target: "/mine"}},
+			"echo work > /mine/data/file && mkdir -p /mine/.local/share/other && touch /mine/.local/share/other/file")
 		for _, path := range []string{"data/file", ".local/share/other/file"} {
-			if info, err := os.Stat(filepath.Join(whole, path)); err != nil || info.Sys().(*syscall.Stat_t).Uid != uint32(p.uid) {
+			if info, err := os.Stat(filepath.Join(whole, path)); err != nil ||
+				info.Sys().(*syscall.Stat_t).Uid != uint32(p.uid) {
 				t.Errorf("%s: %+v, %v", path, info, err)
 			}
 		}
@@ -305,29 +320,37 @@ print("looked at", hosts, flush=True)
 func (p *strangeHome) refuses(agent session.Agent, whole string) {
 	ctx := p.t.Context()
 	socket := filepath.Dir(strings.TrimPrefix(os.Getenv(enginetest.DockerVariable), "unix://"))
-	for _, source := range []string{p.home.Dir, p.home.Join("folders"), "/", "/proc", "/proc/1/root", "/sys", "/dev", "/run/user", socket, filepath.Dir(evaluate(p.t, p.home.Join("control.sock")))} {
+	for _, source := range []string{p.home.Dir, p.home.Join("folders"), "/", "/proc", "/proc/1/root", "/sys", "/dev",
+		"/run/user", socket, filepath.Dir(evaluate(p.t, p.home.Join("control.sock")))} {
 		if err := os.MkdirAll(p.home.Join("folders"), 0o700); err != nil {
 			p.t.Fatal(err)
 		}
-		spec := session.Spec{Image: enginetest.ImageMinimal, Mounts: []session.Mount{{Source: source, Target: "/mine"}}, Resources: session.Resources{CPU: 1, Memory: 256 * gpu.MiB}}
+		spec := session.Spec{Image: enginetest.ImageMinimal, Mounts: []session.Mount{{Source: source, Target: "/mine"}},
+			Resources: session.Resources{CPU: 1, Memory: 256 * gpu.MiB}}
 		_, err := agent.Launch(ctx, session.LaunchRequest{Spec: spec})
 		fields := session.AsError(errors.Join(err, errors.New("none")), "").Fields
-		if len(fields) != 1 || fields[0].Code != session.CodeForbiddenSource && fields[0].Code != session.CodeInvalidSource || fields[0].Hint == "" {
+		if len(fields) != 1 || fields[0].Code != session.CodeForbiddenSource &&
+			fields[0].Code != session.CodeInvalidSource || fields[0].Hint == "" {
 			p.t.Errorf("a mount of %s: %v, %+v", source, err, fields)
 		}
 	}
 	for _, path := range []string{whole, p.dir, filepath.Dir(p.dir), p.home.Dir, "/", "/run", "/proc", socket} {
-		if err := p.control.SetLimit(ctx, "bob", &session.Allowance{Folders: []string{path}}); session.CodeOf(err) != "agent_limit_forbidden" && session.CodeOf(err) != "agent_limit_invalid" {
+		if err := p.control.SetLimit(ctx, "bob", &session.Allowance{Folders: []string{path}}); session.CodeOf(
+			err) != "agent_limit_forbidden" && session.CodeOf(err) != "agent_limit_invalid" {
 			p.t.Errorf("%s is opened to others: %v", path, err)
 		}
-		if _, err := agent.CreateFolder(ctx, session.FolderRequest{Name: "of-bob", Path: path, Owner: "bob"}); session.CodeOf(err) != "folder_create_invalid" {
+		if _, err := agent.CreateFolder(ctx, session.FolderRequest{Name: "of-bob", Path: path,
+			Owner: "bob"}); session.CodeOf(err) != "folder_create_invalid" {
 			p.t.Errorf("%s is linked for others: %v", path, err)
 		}
 	}
-	if err := p.control.SetLimit(ctx, "bob", &session.Allowance{Folders: []string{filepath.Join(whole, "data")}}); err != nil {
+	if err := p.control.SetLimit(ctx, "bob",
+		&session.Allowance{Folders: []string{filepath.Join(whole, "data")}}); err != nil {
 		p.t.Errorf("data cannot be opened to others: %v", err)
 	}
-	if _, err := agent.CreateFolder(ctx, session.FolderRequest{Name: "around-bob", Path: filepath.Join(whole, "data", "deep"), Owner: "ann"}); session.CodeOf(err) != "folder_create_invalid" {
+	if _, err := agent.CreateFolder(ctx,
+		session.FolderRequest{Name: "around-bob", Path: filepath.Join(whole, "data", "deep"),
+			Owner: "ann"}); session.CodeOf(err) != "folder_create_invalid" {
 		p.t.Errorf("a directory in another person's is linked: %v", err)
 	}
 }

@@ -72,7 +72,8 @@ func newReacher(home place.Home, log *slog.Logger) *reacher {
 	if err := sshstdio.Sweep(sockets); err != nil {
 		log.Warn("what an earlier run left of its connections cannot be removed", "error", err)
 	}
-	r := &reacher{home: home, sockets: sockets, log: log, sshConfig: os.Getenv(sshConfigVariable), remotes: map[string]*remote{}, fresh: map[string]*sshConnection{}}
+	r := &reacher{home: home, sockets: sockets, log: log, sshConfig: os.Getenv(sshConfigVariable),
+		remotes: map[string]*remote{}, fresh: map[string]*sshConnection{}}
 	self, err := os.Executable()
 	if err != nil {
 		log.Warn("this program does not know where it is, so it cannot bring itself to other machines", "error", err)
@@ -123,7 +124,8 @@ func (r *reacher) identity() (*secure.Identity, error) {
 	path := r.home.Join(deviceKey)
 	identity, err := secure.OpenIdentity(path)
 	if err != nil {
-		return nil, &session.Error{Code: "agent_connect_no-key", Message: "This computer's key cannot be read.", Hint: "Mend or remove " + path + "; without it this computer must be paired anew.", Err: err}
+		return nil, &session.Error{Code: "agent_connect_no-key", Message: "This computer's key cannot be read.",
+			Hint: "Mend or remove " + path + "; without it this computer must be paired anew.", Err: err}
 	}
 	r.device = identity
 	return identity, nil
@@ -195,7 +197,8 @@ func (r *reacher) Probe(ctx context.Context, work *hub.Work, entry hub.Entry) er
 }
 
 // Add implements [hub.Reacher].
-func (r *reacher) Add(ctx context.Context, work *hub.Work, entry hub.Entry, admit func(string) error) (hub.Entry, error) {
+func (r *reacher) Add(ctx context.Context, work *hub.Work, entry hub.Entry,
+	admit func(string) error) (hub.Entry, error) {
 	address, err := hub.ParseAddress(entry.Address)
 	if err != nil {
 		return entry, err
@@ -253,7 +256,9 @@ func (r *reacher) Remove(ctx context.Context, work *hub.Work, entry hub.Entry, u
 func (r *reacher) withSSH(work *hub.Work, entry hub.Entry, do func(*sshConnection) error) (err error) {
 	if known := r.of(entry); known != nil {
 		if known.ssh == nil {
-			return &session.Error{Code: "agent_upgrade_unavailable", Message: "This agent is reached as a paired device, by which no program can be run on its machine.", Hint: "Log in there and do it with slipway agent."}
+			return &session.Error{Code: "agent_upgrade_unavailable",
+				Message: "This agent is reached as a paired device, by which no program can be run on its machine.",
+				Hint:    "Log in there and do it with slipway agent."}
 		}
 		defer known.ssh.asker.ask(work)()
 		return do(known.ssh)
@@ -278,7 +283,8 @@ var _ provision.Report = report{}
 
 // Tell implements [provision.Report].
 func (r report) Tell(step provision.Step) {
-	r.work.Tell(hub.Step{Name: step.Name, Title: step.Title, State: hub.StepState(step.State), Detail: step.Detail, Remedy: step.Remedy})
+	r.work.Tell(hub.Step{Name: step.Name, Title: step.Title, State: hub.StepState(step.State), Detail: step.Detail,
+		Remedy: step.Remedy})
 }
 
 // Progress implements [provision.Report].
@@ -296,7 +302,8 @@ func (r *reacher) openSSH(entry hub.Entry) (*sshConnection, error) {
 		return nil, asFault(err)
 	}
 	connection := &sshConnection{asker: &asker{}}
-	config := sshstdio.Config{Host: host, Asker: connection.asker, ConfigFile: r.sshConfig, Folder: r.sockets, SSH: r.ssh}
+	config := sshstdio.Config{Host: host, Asker: connection.asker, ConfigFile: r.sshConfig, Folder: r.sockets,
+		SSH: r.ssh}
 	if entry.Dir != "" {
 		config.Command = provision.Bridge(entry.Dir)
 	}
@@ -348,5 +355,6 @@ func (a *asker) Ask(ctx context.Context, q sshstdio.Question) (string, error) {
 	if q.Kind == sshstdio.KindNotice {
 		kind = hub.PromptNotice
 	}
-	return work.Ask(ctx, hub.Prompt{Kind: kind, Text: q.Text, Secret: q.Secret, Again: q.Again, Fingerprint: q.Fingerprint, Host: q.Host})
+	return work.Ask(ctx, hub.Prompt{Kind: kind, Text: q.Text, Secret: q.Secret, Again: q.Again,
+		Fingerprint: q.Fingerprint, Host: q.Host})
 }

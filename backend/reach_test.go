@@ -41,7 +41,9 @@ func (n *nearSide) start(configure func(*reacher)) {
 	n.t.Cleanup(n.reach.tidy)
 	configure(n.reach)
 	var err error
-	n.Hub, err = hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: hubtest.New("local")}}, Reacher: n.reach, Shelf: n.shelf, Settings: settings.New(n.t.TempDir(), func(string) string { return "" }), Owner: "ada"})
+	n.Hub, err = hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: hubtest.New("local")}},
+		Reacher: n.reach, Shelf: n.shelf, Settings: settings.New(n.t.TempDir(), func(string) string { return "" }),
+		Owner: "ada"})
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -126,7 +128,8 @@ func TestPairedAgentThroughTheHub(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	t.Run("it is used as any agent", func(t *testing.T) {
-		s, err := n.Launch(t.Context(), hub.LaunchRequest{Key: "k", Spec: session.Spec{Image: "python:3.12", Agent: "box"}})
+		s, err := n.Launch(t.Context(),
+			hub.LaunchRequest{Key: "k", Spec: session.Spec{Image: "python:3.12", Agent: "box"}})
 		if err != nil || s.Agent != "box" {
 			t.Fatalf("%+v, %v", s, err)
 		}
@@ -156,7 +159,8 @@ func TestPairedAgentThroughTheHub(t *testing.T) {
 		if err := control.Revoke(t.Context(), devices[0].Key); err != nil {
 			t.Fatal(err)
 		}
-		down := n.until("waiting for a person", "box", func(a hub.Agent) bool { return a.Link.State == hub.LinkQuestion })
+		down := n.until("waiting for a person", "box",
+			func(a hub.Agent) bool { return a.Link.State == hub.LinkQuestion })
 		if session.CodeOf(down.Link.Err) != "agent_connect_not-paired" || down.Link.Waits == "" {
 			t.Errorf("%+v", down.Link)
 		}
@@ -186,7 +190,9 @@ func TestPairedAgentThroughTheHub(t *testing.T) {
 		if limits, err := n.Limits(t.Context(), "box"); err != nil || limits["ann"].CPU != 2 {
 			t.Errorf("%+v, %v", limits, err)
 		}
-		if entries, err := n.Audit(t.Context(), "box", session.AuditQuery{Limit: 1}); err != nil || len(entries) != 1 || entries[0].Method != "SetLimit" || entries[0].Target != "ann" || entries[0].Device != devices[0].Fingerprint {
+		if entries, err := n.Audit(t.Context(), "box", session.AuditQuery{Limit: 1}); err != nil || len(entries) != 1 ||
+			entries[0].Method != "SetLimit" || entries[0].Target != "ann" ||
+			entries[0].Device != devices[0].Fingerprint {
 			t.Errorf("%+v, %v", entries, err)
 		}
 		if _, err := n.Audit(t.Context(), "box", session.AuditQuery{}); session.CodeOf(err) != "agent_audit_invalid" {
@@ -244,9 +250,11 @@ func TestProbeOfAnAddressTellsWhatAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := newNearSide(t, func(*reacher) {})
-	for address, want := range map[string]hub.OperationState{"slipway://" + status.Listen: hub.OperationDone, "slipway://127.0.0.1:1": hub.OperationFailed} {
+	for address, want := range map[string]hub.OperationState{"slipway://" + status.Listen: hub.OperationDone,
+		"slipway://127.0.0.1:1": hub.OperationFailed} {
 		begun, err := n.ProbeAddress(address, "")
-		if ended := n.work(begun, err, nil); ended.State != want || len(ended.Steps) != 1 || fmt.Sprint(ended.Steps[0].Detail) == "" {
+		if ended := n.work(begun, err, nil); ended.State != want || len(ended.Steps) != 1 ||
+			fmt.Sprint(ended.Steps[0].Detail) == "" {
 			t.Errorf("%s: %+v", address, ended)
 		}
 	}

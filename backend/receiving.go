@@ -19,7 +19,8 @@ import (
 func receiving(env func(string) string) (layers.Quota, error) {
 	var quota layers.Quota
 	wrong := func(name, hint string) error {
-		return &session.Error{Code: "agent_open_invalid", Message: fmt.Sprintf("%s=%s is not valid.", name, env(name)), Hint: hint}
+		return &session.Error{Code: "agent_open_invalid", Message: fmt.Sprintf("%s=%s is not valid.", name, env(name)),
+			Hint: hint}
 	}
 	if text := env("SLIPWAY_IMAGES_RECEIVE_MOST"); text != "" {
 		most, err := strconv.Atoi(text)

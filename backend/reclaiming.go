@@ -21,8 +21,10 @@ func bounds(env func(string) string) (processes int, mps bool, err error) {
 	if text := env("SLIPWAY_SESSION_PROCESSES"); text != "" {
 		processes, err = strconv.Atoi(text)
 		if err != nil || processes != 0 && processes < session.MinProcesses || processes > session.MaxProcesses {
-			return 0, false, &session.Error{Code: "agent_open_invalid", Message: fmt.Sprintf("SLIPWAY_SESSION_PROCESSES=%s is not understood.", text),
-				Hint: fmt.Sprintf("Write a number from %d to %d, or 0 for no limit.", session.MinProcesses, session.MaxProcesses)}
+			return 0, false, &session.Error{Code: "agent_open_invalid",
+				Message: fmt.Sprintf("SLIPWAY_SESSION_PROCESSES=%s is not understood.", text),
+				Hint: fmt.Sprintf("Write a number from %d to %d, or 0 for no limit.", session.MinProcesses,
+					session.MaxProcesses)}
 		}
 	}
 	return processes, env("SLIPWAY_GPU_MPS") == "1", nil
@@ -34,14 +36,17 @@ func bounds(env func(string) string) (processes int, mps bool, err error) {
 //	SLIPWAY_IDLE_LIFETIME, _NETWORK, _WINDOW, _GRACE     lengths of time such as 4h
 //	SLIPWAY_IDLE_CPU, _MEMORY, _GPU, _VRAM               thresholds in percent
 //	SLIPWAY_IDLE_ANY                                     1: one threshold is enough
-//	SLIPWAY_GPU_GUARD                                    warn, as usual; end-process: the newest on the device; or end-session
+//	SLIPWAY_GPU_GUARD                                    warn, as usual; end-process: the newest on the device; or
+//
+// end-session
 //
 // Nothing is reclaimed where nothing is said. It fails with
 // agent_open_invalid rather than to reclaim otherwise than was meant.
 func reclaiming(env func(string) string) (session.IdlePolicy, gpu.Policy, error) {
 	var policy session.IdlePolicy
 	wrong := func(name, hint string) error {
-		return &session.Error{Code: "agent_open_invalid", Message: fmt.Sprintf("%s=%s is not understood.", name, env(name)), Hint: hint}
+		return &session.Error{Code: "agent_open_invalid", Message: fmt.Sprintf("%s=%s is not understood.", name,
+			env(name)), Hint: hint}
 	}
 	length := func(name string, into *session.Duration) error {
 		if err := into.UnmarshalText([]byte(env(name))); err != nil {
@@ -67,7 +72,8 @@ func reclaiming(env func(string) string) (session.IdlePolicy, gpu.Policy, error)
 		threshold("SLIPWAY_IDLE_GPU", &policy.Use.GPU), threshold("SLIPWAY_IDLE_VRAM", &policy.Use.VRAM))
 	policy.Use.Any = env("SLIPWAY_IDLE_ANY") == "1"
 	if faults := policy.Validate(""); err == nil && len(faults) > 0 {
-		err = &session.Error{Code: "agent_open_invalid", Message: "The policy of SLIPWAY_IDLE variables cannot be used: " + faults[0].Message, Hint: faults[0].Hint}
+		err = &session.Error{Code: "agent_open_invalid",
+			Message: "The policy of SLIPWAY_IDLE variables cannot be used: " + faults[0].Message, Hint: faults[0].Hint}
 	}
 	guard := gpu.Policy(env("SLIPWAY_GPU_GUARD"))
 	if !slices.Contains([]gpu.Policy{"", gpu.PolicyWarn, gpu.PolicyEndProcess, gpu.PolicyEndSession}, guard) {

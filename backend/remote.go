@@ -66,20 +66,23 @@ func (m *remote) begin(dialer tunnel.Dialer) {
 		dialer = through(dialer)
 	}
 	m.line = tunnel.NewLine(tunnel.LineConfig{Dialer: dialer, NeedsPerson: needsPerson, Log: log})
-	m.client = agentrpc.NewClient(agentrpc.ClientConfig{Name: m.listed.Name, Opener: m.line, Distrust: m.listed.Distrust})
+	m.client = agentrpc.NewClient(agentrpc.ClientConfig{Name: m.listed.Name, Opener: m.line,
+		Distrust: m.listed.Distrust})
 	m.link = hub.Link{State: hub.LinkOff, Since: m.reacher.clock.Now(), Transport: m.transport}
 }
 
 // personCodes are the failures that trying again does not mend, or makes worse.
 var personCodes = []string{
 	"agent_connect_host-key-changed", "agent_connect_host-key", "agent_connect_auth", "agent_connect_key-changed",
-	"agent_connect_not-paired", "agent_connect_invalid", "agent_connect_config", "agent_connect_no-ssh", "agent_connect_cancelled",
+	"agent_connect_not-paired", "agent_connect_invalid", "agent_connect_config", "agent_connect_no-ssh",
+	"agent_connect_cancelled",
 }
 
 func needsPerson(err error) bool {
 	var fault *tunnel.Fault
 	var version *tunnel.VersionError
-	return errors.Is(err, tunnel.ErrWouldAsk) || errors.As(err, &version) || errors.As(err, &fault) && slices.Contains(personCodes, fault.Code)
+	return errors.Is(err, tunnel.ErrWouldAsk) || errors.As(err, &version) || errors.As(err, &fault) &&
+		slices.Contains(personCodes, fault.Code)
 }
 
 // Agent implements [hub.Remote].
@@ -144,7 +147,8 @@ func (m *remote) take(status tunnel.LineStatus) {
 	defer m.mu.Unlock()
 	clock := m.reacher.clock // what people read of a demo goes by its own
 	link := hub.Link{
-		State: hub.LinkState(status.State), Since: clock.At(status.Since), LastHeard: clock.At(status.LastHeard), RTT: status.RTT, Transport: m.transport,
+		State: hub.LinkState(status.State), Since: clock.At(status.Since), LastHeard: clock.At(status.LastHeard),
+		RTT: status.RTT, Transport: m.transport,
 		Carriers: status.Carriers, NextTry: clock.At(status.NextTry), Version: m.program, Owner: m.entry.Owner,
 	}
 	if m.transport == "tls" && status.Peer.Transport == "wss" {
@@ -203,17 +207,24 @@ func connectError(err error) *session.Error {
 		code := session.Code(fault.Code)
 		return &session.Error{Code: code, Message: fault.Message, Hint: cmp.Or(fault.Hint, "Try again."), Err: err}
 	case errors.As(err, &version) && version.Older():
-		return &session.Error{Code: agentrpc.CodeVersion, Message: "The agent is too old to be used from here.", Hint: "Upgrade the agent.", Err: err}
+		return &session.Error{Code: agentrpc.CodeVersion, Message: "The agent is too old to be used from here.",
+			Hint: "Upgrade the agent.", Err: err}
 	case errors.As(err, &version):
-		return &session.Error{Code: agentrpc.CodeVersion, Message: "This program is too old to use the agent.", Hint: "Upgrade Slipway on this computer.", Err: err}
+		return &session.Error{Code: agentrpc.CodeVersion, Message: "This program is too old to use the agent.",
+			Hint: "Upgrade Slipway on this computer.", Err: err}
 	case errors.Is(err, tunnel.ErrSilent), errors.Is(err, context.DeadlineExceeded):
-		return &session.Error{Code: "agent_connect_timeout", Message: "The machine does not answer.", Hint: "Check that it is switched on and that this computer is in the right network.", Err: err}
+		return &session.Error{Code: "agent_connect_timeout", Message: "The machine does not answer.",
+			Hint: "Check that it is switched on and that this computer is in the right network.", Err: err}
 	case errors.Is(err, tunnel.ErrClosedByPeer):
-		return &session.Error{Code: "agent_connect_closed", Message: "The agent ended the connection.", Hint: "It may be starting anew; wait a moment.", Err: err}
+		return &session.Error{Code: "agent_connect_closed", Message: "The agent ended the connection.",
+			Hint: "It may be starting anew; wait a moment.", Err: err}
 	case errors.Is(err, tunnel.ErrDowngrade), errors.Is(err, tunnel.ErrHandshake):
-		return &session.Error{Code: "agent_connect_protocol", Message: "What answers there is not a Slipway agent of this or a near version.", Hint: "Upgrade the older side.", Err: err}
+		return &session.Error{Code: "agent_connect_protocol",
+			Message: "What answers there is not a Slipway agent of this or a near version.",
+			Hint:    "Upgrade the older side.", Err: err}
 	}
-	return &session.Error{Code: "agent_connect_failed", Message: "The connection was lost.", Hint: "Look at the network of both machines.", Err: err}
+	return &session.Error{Code: "agent_connect_failed", Message: "The connection was lost.",
+		Hint: "Look at the network of both machines.", Err: err}
 }
 
 // question makes of a key that is not the one expected a question for a person.
@@ -226,10 +237,13 @@ func question(status tunnel.LineStatus) *hub.Question {
 	switch {
 	case errors.As(status.Err, &key):
 		return &hub.Question{Kind: hub.QuestionRekeyed, Pinned: key.Expected, Found: key.Got, Asked: status.Since,
-			Text: "The agent shows another key than the one it was paired with. Either it was set up anew, or something else answers in its place. Compare the new key with slipway agent status on its machine."}
+			Text: "The agent shows another key than the one it was paired with. Either it was set up anew, or " +
+				"something else answers in its place. Compare the new key with slipway agent status on its machine."}
 	case errors.As(status.Err, &host):
-		return &hub.Question{Kind: hub.QuestionHostKey, Pinned: host.Where, Found: host.Fingerprint, Asked: status.Since,
-			Text: "The machine shows another ssh key than the one that ssh knows of it. If it was set up anew, accept, which removes the old key, and reconnect: you are asked about the new one."}
+		return &hub.Question{Kind: hub.QuestionHostKey, Pinned: host.Where, Found: host.Fingerprint,
+			Asked: status.Since,
+			Text: "The machine shows another ssh key than the one that ssh knows of it. If it was set up anew, " +
+				"accept, which removes the old key, and reconnect: you are asked about the new one."}
 	}
 	return nil
 }
@@ -279,7 +293,8 @@ func (m *remote) Answer(ctx context.Context, accept bool, found string) (string,
 	m.mu.Unlock()
 	switch {
 	case question == nil || question.Found != found:
-		return "", &session.Error{Code: "agent_answer_conflict", Message: "That is not what is asked of this agent.", Hint: "Look at its question again."}
+		return "", &session.Error{Code: "agent_answer_conflict", Message: "That is not what is asked of this agent.",
+			Hint: "Look at its question again."}
 	case !accept:
 		return m.entry.Fingerprint, nil
 	case question.Kind == hub.QuestionHostKey:
@@ -302,7 +317,8 @@ func (m *remote) forgetHostKey(ctx context.Context) error {
 	status, _ := m.line.Status()
 	var changed *sshstdio.HostKeyError
 	if !errors.As(status.Err, &changed) {
-		return &session.Error{Code: "agent_answer_conflict", Message: "That is not what is asked of this agent any more.", Hint: "Reconnect it."}
+		return &session.Error{Code: "agent_answer_conflict",
+			Message: "That is not what is asked of this agent any more.", Hint: "Reconnect it."}
 	}
 	return asFault(m.ssh.Forget(ctx, changed))
 }
@@ -315,7 +331,8 @@ func (m *remote) keeper() error {
 	if m.ssh != nil {
 		return nil
 	}
-	return &session.Error{Code: "agent_pair_unavailable", Message: "Devices are paired with this agent on its own machine.", Hint: "Log in there: slipway agent pair."}
+	return &session.Error{Code: "agent_pair_unavailable",
+		Message: "Devices are paired with this agent on its own machine.", Hint: "Log in there: slipway agent pair."}
 }
 
 // Audit implements [hub.Doorkeeper].
@@ -338,7 +355,8 @@ func (m *remote) knownDevices(ctx context.Context) ([]daemon.Device, error) {
 	known, err := m.client.KnownDevices(ctx)
 	told := make([]daemon.Device, len(known))
 	for i, d := range known {
-		told[i] = daemon.Device{Key: d.Key, Name: d.Name, Owner: d.Owner, Role: string(d.Role), Added: d.Added, Seen: d.Seen, Live: d.Live}
+		told[i] = daemon.Device{Key: d.Key, Name: d.Name, Owner: d.Owner, Role: string(d.Role), Added: d.Added,
+			Seen: d.Seen, Live: d.Live}
 	}
 	return told, err
 }
@@ -361,7 +379,8 @@ func (m *remote) PairedDevices(ctx context.Context) ([]hub.PairedDevice, error) 
 	}
 	devices := make([]hub.PairedDevice, len(told))
 	for i, d := range told {
-		devices[i] = hub.PairedDevice{Name: d.Name, Fingerprint: d.Key, Owner: d.Owner, Role: d.Role, This: d.Key == own, AddedAt: m.reacher.clock.At(d.Added), LastSeen: m.reacher.clock.At(d.Seen)}
+		devices[i] = hub.PairedDevice{Name: d.Name, Fingerprint: d.Key, Owner: d.Owner, Role: d.Role,
+			This: d.Key == own, AddedAt: m.reacher.clock.At(d.Added), LastSeen: m.reacher.clock.At(d.Seen)}
 	}
 	return devices, nil
 }
@@ -369,7 +388,8 @@ func (m *remote) PairedDevices(ctx context.Context) ([]hub.PairedDevice, error) 
 // RevokeDevice implements [hub.Doorkeeper].
 func (m *remote) RevokeDevice(ctx context.Context, fingerprint string) error {
 	if !secure.ValidFingerprint(fingerprint) {
-		return &session.Error{Code: "agent_revoke_not-found", Message: "That is not the key of a device.", Hint: "List them: slipway agent devices"}
+		return &session.Error{Code: "agent_revoke_not-found", Message: "That is not the key of a device.",
+			Hint: "List them: slipway agent devices"}
 	}
 	if m.ssh == nil {
 		return m.client.RevokeDevice(ctx, fingerprint)
@@ -393,7 +413,8 @@ func (m *remote) PairCode(ctx context.Context, owner, role string) (hub.PairCode
 	if err := provision.Ask(ctx, m.ssh, m.entry.Dir, &code, args...); err != nil {
 		return hub.PairCode{}, err
 	}
-	return hub.PairCode{Code: code.Code, Address: "slipway://" + code.Address, ExpiresAt: m.reacher.clock.At(code.Expires)}, nil
+	return hub.PairCode{Code: code.Code, Address: "slipway://" + code.Address,
+		ExpiresAt: m.reacher.clock.At(code.Expires)}, nil
 }
 
 // hostName is what this computer is called elsewhere.

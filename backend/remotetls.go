@@ -18,7 +18,8 @@ import (
 const pairTries = 3
 
 // mistyped are the failures after which the code is asked for once more.
-var mistyped = []session.Code{"agent_pair_wrong-code", "agent_pair_invalid", "agent_pair_expired", "agent_pair_closed", "agent_pair_wait"}
+var mistyped = []session.Code{"agent_pair_wrong-code", "agent_pair_invalid", "agent_pair_expired", "agent_pair_closed",
+	"agent_pair_wait"}
 
 // pinnedDialer dials an agent that this computer is paired with, and can be told
 // to expect another key.
@@ -68,7 +69,8 @@ func (d *pinnedDialer) set(identity *secure.Identity, key string) error {
 	var err error
 	dialer, err = secure.NewDialer(config)
 	if err != nil {
-		return &session.Error{Code: "agent_connect_invalid", Message: "The key of the agent cannot be read.", Hint: "Remove the agent and add it again.", Err: err}
+		return &session.Error{Code: "agent_connect_invalid", Message: "The key of the agent cannot be read.",
+			Hint: "Remove the agent and add it again.", Err: err}
 	}
 	d.identity, d.key, d.now = identity, key, dialer
 	return nil
@@ -151,7 +153,8 @@ func (r *reacher) pairBy(ctx context.Context, work *hub.Work, address hub.Addres
 			}
 			paired, err = secure.Pair(ctx, secure.PairConfig{Dial: config, Code: code, Name: hostName()})
 			if err == nil {
-				return fmt.Sprintf("%s knows this computer now; its key is %s.", paired.Name, secure.ShortFingerprint(paired.Key)), nil
+				return fmt.Sprintf("%s knows this computer now; its key is %s.", paired.Name,
+					secure.ShortFingerprint(paired.Key)), nil
 			}
 			told := connectError(err)
 			if !slices.Contains(mistyped, told.Code) || try == pairTries {
@@ -200,7 +203,8 @@ func (r *reacher) probeTLS(ctx context.Context, work *hub.Work, entry hub.Entry,
 		case err == nil:
 			return "This very computer answers there.", conn.Close()
 		case errors.As(err, &other):
-			return "An agent with the key " + secure.ShortFingerprint(other.Got) + " answers. Add it, with a code that slipway agent pair shows there.", nil
+			return "An agent with the key " + secure.ShortFingerprint(other.Got) +
+				" answers. Add it, with a code that slipway agent pair shows there.", nil
 		}
 		return "", connectError(err)
 	})
@@ -213,7 +217,8 @@ func (m *remote) examine(ctx context.Context, work *hub.Work) error {
 		return err
 	}
 	for _, check := range checks {
-		work.Tell(hub.Step{Name: check.ID, Title: check.Title, State: hub.StepState(check.Result), Detail: check.Text, Remedy: check.Remedy})
+		work.Tell(hub.Step{Name: check.ID, Title: check.Title, State: hub.StepState(check.Result), Detail: check.Text,
+			Remedy: check.Remedy})
 	}
 	return nil
 }

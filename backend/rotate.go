@@ -60,7 +60,9 @@ func (r *reacher) replaceIdentity() (before, next *secure.Identity, err error) {
 		err = next.Save(path)
 	}
 	if err != nil {
-		return nil, nil, &session.Error{Code: "agent_rotate_internal-error", Message: "The new key cannot be kept, so the old one stays.", Hint: "Look at the disk that has " + path + ".", Err: err}
+		return nil, nil, &session.Error{Code: "agent_rotate_internal-error",
+			Message: "The new key cannot be kept, so the old one stays.", Hint: "Look at the disk that has " + path +
+				".", Err: err}
 	}
 	r.device = next
 	return before, next, nil
@@ -87,7 +89,9 @@ func (m *remote) announce(ctx context.Context, identity *secure.Identity) bool {
 // RotateKey implements [hub.Doorkeeper].
 func (m *remote) RotateKey(ctx context.Context) (hub.Rotation, error) {
 	if err := m.keeper(); err != nil {
-		return hub.Rotation{}, &session.Error{Code: "agent_rotate_unavailable", Message: "The key of this agent is changed on its own machine.", Hint: "Log in there: slipway agent rotate", Err: err}
+		return hub.Rotation{}, &session.Error{Code: "agent_rotate_unavailable",
+			Message: "The key of this agent is changed on its own machine.", Hint: "Log in there: slipway agent rotate",
+			Err: err}
 	}
 	var rotated daemon.Rotated
 	if err := provision.Ask(ctx, m.ssh, m.entry.Dir, &rotated, "rotate"); err != nil {

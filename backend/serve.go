@@ -102,14 +102,18 @@ func hold(ctx context.Context, home place.Home) (*place.Lock, error) {
 			return lock, nil
 		}
 		if !errors.Is(err, place.ErrLocked) {
-			return nil, &session.Error{Code: "server_start_failed", Message: "The folder " + home.Dir + " cannot be used.", Hint: "Check its permissions, or set SLIPWAY_HOME to another one.", Err: err}
+			return nil, &session.Error{Code: "server_start_failed", Message: "The folder " + home.Dir +
+				" cannot be used.", Hint: "Check its permissions, or set SLIPWAY_HOME to another one.", Err: err}
 		}
 		if status, ok := alone(ctx, home); ok {
-			return nil, &session.Error{Code: "server_start_conflict", Message: fmt.Sprintf("The agent of %s runs by itself (process %d).", home.Dir, status.PID), Hint: "End it first: slipway agent stop. Sessions go on.", Err: err}
+			return nil, &session.Error{Code: "server_start_conflict",
+				Message: fmt.Sprintf("The agent of %s runs by itself (process %d).", home.Dir, status.PID),
+				Hint:    "End it first: slipway agent stop. Sessions go on.", Err: err}
 		}
 		_, servingErr := home.Serving()
 		if servingErr == nil || ctx.Err() != nil {
-			return nil, &session.Error{Code: "server_start_conflict", Message: "Another Slipway uses the folder " + home.Dir + ".", Hint: "Use that one, or end it first: slipway shutdown", Err: err}
+			return nil, &session.Error{Code: "server_start_conflict", Message: "Another Slipway uses the folder " +
+				home.Dir + ".", Hint: "Use that one, or end it first: slipway shutdown", Err: err}
 		}
 		select {
 		case <-ctx.Done():
@@ -140,7 +144,8 @@ func serve(ctx context.Context, config Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stopLab()) }()
-	local, err := openLocal(ctx, localConfig{home: config.Home, kind: config.Engine, logFile: config.Home.LogFile(), machine: config.demo.workstation(), notebook: config.Notebook, log: log})
+	local, err := openLocal(ctx, localConfig{home: config.Home, kind: config.Engine, logFile: config.Home.LogFile(),
+		machine: config.demo.workstation(), notebook: config.Notebook, log: log})
 	if err != nil {
 		return err
 	}
@@ -172,9 +177,13 @@ func serve(ctx context.Context, config Config) (err error) {
 		defer func() { err = errors.Join(err, one.end()) }()
 		starter = one
 	}
-	s := server.New(server.Config{Hub: h, Shelf: shelf, SSH: ssh, Token: token, Users: users(), Clock: local.Clock, Assets: config.Assets, Demo: config.demo.shown(reach), Beside: starter, Shutdown: cancel, LogFile: config.Home.LogFile(), Log: log.With("part", "server")})
-	log.Info("serving", "port", port, "engine", local.Kind, "note", local.Note, "version", place.Version, "pid", os.Getpid())
-	p := plane{config: config, local: local, reach: reach, hub: h, server: s, listener: listener, port: port, door: planeDoor(config, local), ssh: ssh}
+	s := server.New(server.Config{Hub: h, Shelf: shelf, SSH: ssh, Token: token, Users: users(), Clock: local.Clock,
+		Assets: config.Assets, Demo: config.demo.shown(reach), Beside: starter, Shutdown: cancel,
+		LogFile: config.Home.LogFile(), Log: log.With("part", "server")})
+	log.Info("serving", "port", port, "engine", local.Kind, "note", local.Note, "version", place.Version, "pid",
+		os.Getpid())
+	p := plane{config: config, local: local, reach: reach, hub: h, server: s, listener: listener, port: port,
+		door: planeDoor(config, local), ssh: ssh}
 	err = p.run(ctx, cancel)
 	log.Info("stopped")
 	return err
@@ -199,7 +208,8 @@ func planeDoor(config Config, local *Local) *door {
 	settings, err := daemon.LoadSettings(config.Home)
 	var d *door
 	if err == nil {
-		d, err = openDoor(doorConfig{home: config.Home, local: local, role: daemon.RolePlane, listen: settings.Listen, log: config.Log.With("part", "door")})
+		d, err = openDoor(doorConfig{home: config.Home, local: local, role: daemon.RolePlane, listen: settings.Listen,
+			log: config.Log.With("part", "door")})
 	}
 	if err != nil {
 		config.Log.Warn("other computers cannot reach this agent", "error", err)
@@ -261,7 +271,8 @@ func (p *plane) answer(ctx context.Context) error {
 	url := "http://127.0.0.1:" + strconv.Itoa(p.port)
 	failed := make(chan error, 1)
 	go func() { failed <- p.server.Run(ctx, p.listener) }()
-	serving := place.Serving{PID: os.Getpid(), Port: p.port, URL: url, Engine: p.local.Kind, Version: place.Version, Demo: p.config.demo != nil}
+	serving := place.Serving{PID: os.Getpid(), Port: p.port, URL: url, Engine: p.local.Kind, Version: place.Version,
+		Demo: p.config.demo != nil}
 	p.config.demo.tellTime(&serving)
 	saved := p.config.Home.SaveServing(serving)
 	if saved == nil && p.config.Ready != nil {
@@ -298,7 +309,9 @@ func listen(asked, usual int, shelf *store.Shelf) (net.Listener, int, error) {
 	if asked != 0 {
 		listener, err := net.Listen("tcp4", "127.0.0.1:"+strconv.Itoa(asked))
 		if err != nil {
-			return nil, 0, &session.Error{Code: "server_listen_conflict", Message: fmt.Sprintf("Port %d cannot be used.", asked), Hint: "Another program may have it; choose another port, or none.", Err: err}
+			return nil, 0, &session.Error{Code: "server_listen_conflict",
+				Message: fmt.Sprintf("Port %d cannot be used.", asked),
+				Hint:    "Another program may have it; choose another port, or none.", Err: err}
 		}
 		return listener, asked, nil
 	}
@@ -314,7 +327,8 @@ func listen(asked, usual int, shelf *store.Shelf) (net.Listener, int, error) {
 		}
 		return listener, listener.Addr().(*net.TCPAddr).Port, nil
 	}
-	return nil, 0, &session.Error{Code: "server_listen_unavailable", Message: "No port of this computer can be listened on.", Hint: "Check the loopback interface.", Err: err}
+	return nil, 0, &session.Error{Code: "server_listen_unavailable",
+		Message: "No port of this computer can be listened on.", Hint: "Check the loopback interface.", Err: err}
 }
 
 var _ io.Closer = closers(nil)

@@ -280,7 +280,8 @@ func TestSessionOnTheSimulatedEngineOutlivesServe(t *testing.T) {
 	r := start(t, dir, 0)
 	image := r.installed(t)
 	var launched api.Session
-	if status := r.call(t, "POST", "/api/v1/sessions", fmt.Sprintf(`{"key":"k","spec":{"name":"demo","image":%q}}`, image), &launched); status != 201 {
+	if status := r.call(t, "POST", "/api/v1/sessions", fmt.Sprintf(`{"key":"k","spec":{"name":"demo","image":%q}}`,
+		image), &launched); status != 201 {
 		t.Fatalf("launch answers %d", status)
 	}
 	r.until(t, launched.ID, "RUNNING")
@@ -294,7 +295,8 @@ func TestSessionOnTheSimulatedEngineOutlivesServe(t *testing.T) {
 		t.Errorf("session %+v", s)
 	}
 	var again api.Session
-	next.call(t, "POST", "/api/v1/sessions", fmt.Sprintf(`{"key":"k","spec":{"name":"demo","image":%q}}`, image), &again)
+	next.call(t, "POST", "/api/v1/sessions", fmt.Sprintf(`{"key":"k","spec":{"name":"demo","image":%q}}`, image),
+		&again)
 	if again.ID != launched.ID {
 		t.Errorf("the key led to another session after the restart: %s", again.ID)
 	}
@@ -312,10 +314,13 @@ func TestSessionOnTheSimulatedEngineOutlivesServe(t *testing.T) {
 func (r *running) shell(t *testing.T, id, input, want string) string {
 	t.Helper()
 	var opened api.Terminal
-	if status := r.call(t, "POST", "/api/v1/sessions/"+id+"/terminals", `{"cols":80,"rows":24}`, &opened); status != 201 {
+	if status := r.call(t, "POST", "/api/v1/sessions/"+id+"/terminals", `{"cols":80,"rows":24}`,
+		&opened); status != 201 {
 		t.Fatalf("opening a terminal answers %d", status)
 	}
-	conn, _, err := websocket.DefaultDialer.DialContext(t.Context(), "ws"+strings.TrimPrefix(r.URL, "http")+"/api/v1/sessions/"+id+"/terminals/"+opened.ID+"/attach?client=test", r.header())
+	conn, _, err := websocket.DefaultDialer.DialContext(t.Context(),
+		"ws"+strings.TrimPrefix(r.URL, "http")+"/api/v1/sessions/"+id+"/terminals/"+opened.ID+"/attach?client=test",
+		r.header())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,11 +365,13 @@ func TestDoctorGivesEachFaultARemedy(t *testing.T) {
 func TestChooseEngine(t *testing.T) {
 	t.Run("what is asked for is taken", func(t *testing.T) {
 		for _, kind := range []string{EngineDocker, EngineSim} {
-			if c, err := chooseEngine(t.Context(), place.Home{Dir: t.TempDir()}, kind); err != nil || c.kind != kind || c.note != "" {
+			if c, err := chooseEngine(t.Context(), place.Home{Dir: t.TempDir()}, kind); err != nil || c.kind != kind ||
+				c.note != "" {
 				t.Errorf("%s: %+v, %v", kind, c, err)
 			}
 		}
-		if _, err := chooseEngine(t.Context(), place.Home{Dir: t.TempDir()}, "podman"); session.CodeOf(err) != "engine_open_invalid" {
+		if _, err := chooseEngine(t.Context(), place.Home{Dir: t.TempDir()}, "podman"); session.CodeOf(
+			err) != "engine_open_invalid" {
 			t.Errorf("podman: %v", err)
 		}
 	})
@@ -391,8 +398,10 @@ func TestChooseEngine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := session.Session{ID: "aaaaaaaaaaaa", Name: "train", Owner: "ada", Status: session.Pending, Spec: session.Spec{Image: "a:1"}}
-		if err := errors.Join(books.Update(func(tx *store.Tx) error { return tx.Create(&s, "") }), books.Close()); err != nil {
+		s := session.Session{ID: "aaaaaaaaaaaa", Name: "train", Owner: "ada", Status: session.Pending,
+			Spec: session.Spec{Image: "a:1"}}
+		if err := errors.Join(books.Update(func(tx *store.Tx) error { return tx.Create(&s, "") }),
+			books.Close()); err != nil {
 			t.Fatal(err)
 		}
 		if c, err := chooseEngine(t.Context(), home, EngineAuto); err != nil || c.kind != EngineDocker || c.note == "" {

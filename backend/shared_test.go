@@ -34,7 +34,8 @@ func pairedAs(t *testing.T, control *daemon.Client, request daemon.CodeRequest) 
 		t.Fatal(err)
 	}
 	dial := secure.DialConfig{Identity: identity, Address: address}
-	paired, err := secure.Pair(t.Context(), secure.PairConfig{Dial: dial, Code: code.Code, Name: request.Owner + "'s laptop"})
+	paired, err := secure.Pair(t.Context(), secure.PairConfig{Dial: dial, Code: code.Code,
+		Name: request.Owner + "'s laptop"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +48,8 @@ func pairedAs(t *testing.T, control *daemon.Client, request daemon.CodeRequest) 
 }
 
 func simSession(name string, cpus int) session.Spec {
-	return session.Spec{Name: name, Image: "python:3.12", Type: session.Interactive, Resources: session.Resources{CPU: cpus, Memory: 64 * gpu.MiB},
+	return session.Spec{Name: name, Image: "python:3.12", Type: session.Interactive,
+		Resources:   session.Resources{CPU: cpus, Memory: 64 * gpu.MiB},
 		Accelerator: gpu.Request{Shares: 200}}
 }
 
@@ -63,7 +65,8 @@ func sameAsNothing(t *testing.T, bob session.Agent, id session.ID, folder sessio
 		}
 		for _, pair := range [][2]any{
 			{id, unknown}, {folder, nothing},
-			{session.Place{Session: id}, session.Place{Session: unknown}}, {session.Place{Folder: folder}, session.Place{Folder: nothing}},
+			{session.Place{Session: id}, session.Place{Session: unknown}},
+			{session.Place{Folder: folder}, session.Place{Folder: nothing}},
 		} {
 			if m.Type.In(1) != reflect.TypeOf(pair[0]) {
 				continue
@@ -76,7 +79,8 @@ func sameAsNothing(t *testing.T, bob session.Agent, id session.ID, folder sessio
 				}
 				e := *session.AsError(err, "none")
 				e.Err = nil
-				said[i] = strings.NewReplacer(string(id), "ID", string(folder), "ID", string(unknown), "ID").Replace(fmt.Sprintf("%+v", e))
+				said[i] = strings.NewReplacer(string(id), "ID", string(folder), "ID", string(unknown), "ID").
+					Replace(fmt.Sprintf("%+v", e))
 			}
 			if said[0] != said[1] {
 				t.Errorf("%s: %s, and of what is not there %s", m.Name, said[0], said[1])
@@ -154,7 +158,9 @@ func TestPeopleShareAnAgentWithoutSeeingOneAnother(t *testing.T) {
 	} {
 		t.Run("another's session "+name+" is as one that there is not", func(t *testing.T) {
 			told, never := session.AsError(call(theirs.ID), "none"), session.AsError(call(unknown), "none")
-			if told.Code != "session_read_not-found" || told.Code != never.Code || strings.ReplaceAll(told.Message, string(theirs.ID), "") != strings.ReplaceAll(never.Message, string(unknown), "") {
+			if told.Code != "session_read_not-found" || told.Code != never.Code ||
+				strings.ReplaceAll(told.Message, string(theirs.ID), "") != strings.ReplaceAll(never.Message,
+					string(unknown), "") {
 				t.Errorf("%v and %v", told, never)
 			}
 		})
@@ -169,14 +175,16 @@ func TestPeopleShareAnAgentWithoutSeeingOneAnother(t *testing.T) {
 	t.Run("no folder of the machine is reached", func(t *testing.T) {
 		spec := simSession("thief", 1)
 		spec.Mounts = []session.Mount{{Source: home.Dir}}
-		if _, err := bob.Launch(t.Context(), session.LaunchRequest{Spec: spec}); session.CodeOf(err) != session.CodeInvalid {
+		if _, err := bob.Launch(t.Context(), session.LaunchRequest{Spec: spec}); session.CodeOf(
+			err) != session.CodeInvalid {
 			t.Errorf("mounted the agent's own folder: %v", err)
 		}
 		if _, err := bob.ListDirectories(t.Context(), home.Dir); session.CodeOf(err) != "directory_read_not-found" {
 			t.Errorf("listed the agent's own folder: %v", err)
 		}
 		spec.Mounts, spec.After = nil, []string{string(theirs.ID)}
-		if _, err := bob.Launch(t.Context(), session.LaunchRequest{Spec: spec}); session.CodeOf(err) != session.CodeInvalid {
+		if _, err := bob.Launch(t.Context(), session.LaunchRequest{Spec: spec}); session.CodeOf(
+			err) != session.CodeInvalid {
 			t.Errorf("waits for another's session: %v", err)
 		}
 	})
@@ -233,9 +241,12 @@ func writtenDown(t *testing.T, control *daemon.Client, id session.ID) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []access.Entry{{Owner: "bob", Method: "DialPort", Session: id, Outcome: "session_read_not-found"}, {Owner: "ann", Method: "Launch", Session: id, Outcome: "ok"}} {
+	for _, want := range []access.Entry{{Owner: "bob", Method: "DialPort", Session: id,
+		Outcome: "session_read_not-found"}, {Owner: "ann", Method: "Launch", Session: id, Outcome: "ok"}} {
 		if !slices.ContainsFunc(entries, func(e access.Entry) bool {
-			return e.Owner == want.Owner && e.Method == want.Method && e.Session == want.Session && e.Outcome == want.Outcome && e.Device != "" && strings.HasPrefix(e.From, "127.0.0.1") && e.Role == "user"
+			return e.Owner == want.Owner && e.Method == want.Method && e.Session == want.Session &&
+				e.Outcome == want.Outcome && e.Device != "" && strings.HasPrefix(e.From, "127.0.0.1") &&
+				e.Role == "user"
 		}) {
 			t.Errorf("not written down: %+v", want)
 		}
@@ -271,13 +282,16 @@ func TestOnlyThoseWhoRuleAnAgentLookAfterIt(t *testing.T) {
 			refused++
 		}
 	}
-	if last := entries[len(entries)-1]; err != nil || refused != 5 || last.Method != "SetLimit" || last.Owner != "boss" || last.Target != "ann" || last.Device == "" {
+	if last := entries[len(entries)-1]; err != nil || refused != 5 || last.Method != "SetLimit" ||
+		last.Owner != "boss" || last.Target != "ann" || last.Device == "" {
 		t.Errorf("%d refusals are written down, and last %+v; %v", refused, last, err)
 	}
-	if i := slices.IndexFunc(devices, func(d session.KnownDevice) bool { return d.Owner == "ann" }); boss.RevokeDevice(t.Context(), devices[i].Key) != nil {
+	if i := slices.IndexFunc(devices, func(d session.KnownDevice) bool { return d.Owner == "ann" }); boss.RevokeDevice(
+		t.Context(), devices[i].Key) != nil {
 		t.Error("ann's computer is not revoked")
 	}
-	until(t, "a revoked computer is still let in", func() bool { _, err := ann.Machine(t.Context()); return err != nil })
+	until(t, "a revoked computer is still let in",
+		func() bool { _, err := ann.Machine(t.Context()); return err != nil })
 }
 
 func TestWhatSomebodyHoldsIsLimited(t *testing.T) {
@@ -286,13 +300,17 @@ func TestWhatSomebodyHoldsIsLimited(t *testing.T) {
 	if err := control.SetLimit(t.Context(), "default", &session.Allowance{CPU: 2, Sessions: 5}); err != nil {
 		t.Fatal(err)
 	}
-	if err := control.SetLimit(t.Context(), "bob", &session.Allowance{Folders: []string{"not-absolute"}}); session.CodeOf(err) != "agent_limit_invalid" {
+	if err := control.SetLimit(t.Context(), "bob",
+		&session.Allowance{Folders: []string{"not-absolute"}}); session.CodeOf(err) != "agent_limit_invalid" {
 		t.Errorf("%v", err)
 	}
-	if m, err := ann.Machine(t.Context()); err != nil || m.Allowance.CPU != 2 || m.Owner != "ann" || m.Role != session.RoleUser {
+	if m, err := ann.Machine(t.Context()); err != nil || m.Allowance.CPU != 2 || m.Owner != "ann" ||
+		m.Role != session.RoleUser {
 		t.Errorf("%+v, %v", m, err)
 	}
-	if _, err := ann.Launch(t.Context(), session.LaunchRequest{Spec: simSession("too-large", 3)}); session.CodeOf(err) != session.CodeInvalid || !strings.Contains(session.AsError(err, "").Message, "Your limit here is 2 CPUs, and this asks for 3.") {
+	if _, err := ann.Launch(t.Context(), session.LaunchRequest{Spec: simSession("too-large", 3)}); session.CodeOf(
+		err) != session.CodeInvalid || !strings.Contains(session.AsError(err, "").Message,
+		"Your limit here is 2 CPUs, and this asks for 3.") {
 		t.Errorf("%v", err)
 	}
 	if p, err := ann.Preview(t.Context(), "", simSession("too-large", 3)); err != nil || len(p.Errors) == 0 {
@@ -307,9 +325,11 @@ func TestWhatSomebodyHoldsIsLimited(t *testing.T) {
 	}
 	until(t, "the second does not wait for the limit", func() bool {
 		s, err := ann.Get(t.Context(), second.ID)
-		return err == nil && s.Wait != nil && s.Wait.Code == "scheduler_wait_limit" && s.Wait.Message == "Your limit here is 2 CPUs: 1 is in use, this asks for 2."
+		return err == nil && s.Wait != nil && s.Wait.Code == "scheduler_wait_limit" &&
+			s.Wait.Message == "Your limit here is 2 CPUs: 1 is in use, this asks for 2."
 	})
-	if p, err := ann.Preview(t.Context(), "", simSession("third", 2)); err != nil || p.Wait == nil || p.Wait.Code != "scheduler_wait_limit" {
+	if p, err := ann.Preview(t.Context(), "", simSession("third", 2)); err != nil || p.Wait == nil ||
+		p.Wait.Code != "scheduler_wait_limit" {
 		t.Errorf("%+v, %v", p.Wait, err)
 	}
 	lab := pairedAs(t, control, daemon.CodeRequest{Owner: "root-of-the-lab", Role: "admin"})
@@ -322,7 +342,8 @@ func TestWhatSomebodyHoldsIsLimited(t *testing.T) {
 	if p, err := lab.Preview(t.Context(), "ann", simSession("second", 3)); err != nil || len(p.Errors) != 2 {
 		t.Errorf("for ann, who has one of that name and 2 CPUs: %+v, %v", p.Errors, err)
 	}
-	if p, err := ann.Preview(t.Context(), "root-of-the-lab", simSession("fourth", 3)); err != nil || len(p.Errors) == 0 {
+	if p, err := ann.Preview(t.Context(), "root-of-the-lab", simSession("fourth", 3)); err != nil ||
+		len(p.Errors) == 0 {
 		t.Errorf("ann asks for another and is judged by her own limits: %+v, %v", p.Errors, err)
 	}
 	if err := control.SetLimit(t.Context(), "default", nil); err != nil {
@@ -346,7 +367,9 @@ func TestWhoTriesToGetInIsWrittenDown(t *testing.T) {
 	}
 	laptop, stranger := newIdentity(t), newIdentity(t)
 	pair := func(identity *secure.Identity, code string) error {
-		_, err := secure.Pair(t.Context(), secure.PairConfig{Dial: secure.DialConfig{Identity: identity, Address: address}, Code: code, Name: "a laptop"})
+		_, err := secure.Pair(t.Context(),
+			secure.PairConfig{Dial: secure.DialConfig{Identity: identity, Address: address}, Code: code,
+				Name: "a laptop"})
 		return err
 	}
 	last := code.Code[len(code.Code)-1]
@@ -373,7 +396,8 @@ func TestWhoTriesToGetInIsWrittenDown(t *testing.T) {
 		}
 	}
 	wanted := []access.Entry{
-		{Owner: "", Device: stranger.Fingerprint(), Method: "TryCode", Target: "a laptop", Outcome: "agent_pair_wrong-code"},
+		{Owner: "", Device: stranger.Fingerprint(), Method: "TryCode", Target: "a laptop",
+			Outcome: "agent_pair_wrong-code"},
 		{Owner: "ann", Device: laptop.Fingerprint(), Method: "PairDevice", Target: "a laptop", Outcome: "ok"},
 		{Owner: "ann", Device: moved.Fingerprint(), Method: "MoveKey", Target: laptop.Fingerprint(), Outcome: "ok"},
 		{Owner: "", Device: stranger.Fingerprint(), Method: "Connect", Outcome: "agent_connect_not-paired"},
@@ -385,7 +409,8 @@ func TestWhoTriesToGetInIsWrittenDown(t *testing.T) {
 		}
 		return !slices.ContainsFunc(wanted, func(want access.Entry) bool {
 			return !slices.ContainsFunc(entries, func(e access.Entry) bool {
-				return e.Owner == want.Owner && e.Device == want.Device && e.Method == want.Method && e.Target == want.Target && e.Outcome == want.Outcome && strings.HasPrefix(e.From, "127.0.0.1:")
+				return e.Owner == want.Owner && e.Device == want.Device && e.Method == want.Method &&
+					e.Target == want.Target && e.Outcome == want.Outcome && strings.HasPrefix(e.From, "127.0.0.1:")
 			})
 		})
 	})

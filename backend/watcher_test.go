@@ -41,7 +41,8 @@ func (w *watcher) take(f terminal.Frame) (ack *terminal.Frame, err error) {
 			return nil, fmt.Errorf("data at %d instead of %d", offset, at)
 		}
 		w.seen.Write(data)
-		return &terminal.Frame{Type: terminal.FrameAck, Payload: binary.BigEndian.AppendUint64(nil, uint64(w.seen.Len()))}, nil
+		return &terminal.Frame{Type: terminal.FrameAck,
+			Payload: binary.BigEndian.AppendUint64(nil, uint64(w.seen.Len()))}, nil
 	}
 	return nil, nil
 }

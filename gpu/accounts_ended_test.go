@@ -11,7 +11,8 @@ func (b *bench) bookEnded(util int, ended ...EndedProcess) {
 	for i := range ended {
 		ended[i].Device, ended[i].PID = "G", 200+i
 	}
-	b.a.Book(Sample{At: b.at, Epoch: b.e, Devices: []DeviceSample{{UUID: "G", Util: &util, MemoryUsed: ptr(Bytes(0))}}, Ended: ended})
+	b.a.Book(Sample{At: b.at, Epoch: b.e, Devices: []DeviceSample{{UUID: "G", Util: &util, MemoryUsed: ptr(Bytes(0))}},
+		Ended: ended})
 	b.check()
 }
 
@@ -20,7 +21,8 @@ func TestAccountsChargeProcessesThatEndedBetweenSamples(t *testing.T) {
 	b.start("a", 500, 10*GiB)
 	b.bookEnded(0)
 	b.pass(2 * time.Second)
-	b.bookEnded(8000, EndedProcess{Busy: 600 * time.Millisecond, Known: true, Container: "c-a", Peak: ptr(3 * GiB)}, EndedProcess{Busy: 300 * time.Millisecond, Known: true, User: "ann"})
+	b.bookEnded(8000, EndedProcess{Busy: 600 * time.Millisecond, Known: true, Container: "c-a", Peak: ptr(3 * GiB)},
+		EndedProcess{Busy: 300 * time.Millisecond, Known: true, User: "ann"})
 	b.want("a's busy time", b.row("a").BusyGPUMs, int64(600))
 	b.want("a's peak", b.row("a").VRAMPeak, 3*GiB)
 	b.want("a's measured time", b.row("a").CoveredMs, int64(2000))

@@ -75,8 +75,9 @@ type world struct {
 
 func newWorld(seed uint64) *world {
 	return &world{
-		rng:      rand.New(rand.NewPCG(seed, 9)),
-		at:       Moment{BootID: "b0", Boot: time.Minute, Awake: time.Minute, Wall: time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)},
+		rng: rand.New(rand.NewPCG(seed, 9)),
+		at: Moment{BootID: "b0", Boot: time.Minute, Awake: time.Minute,
+			Wall: time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)},
 		epoch:    Epoch{Boot: "b0", Driver: "d0"},
 		counters: make([]MilliJoule, 3), running: map[string]Holder{},
 	}
@@ -108,8 +109,10 @@ func (w *world) sample() Sample {
 			continue
 		}
 		s.Devices = append(s.Devices, DeviceSample{
-			UUID: UUID(fmt.Sprint("G", i)), Util: maybe(w, 6, w.rng.IntN(11000)-500), MemoryUsed: maybe(w, 6, Bytes(w.rng.Int64N(int64(24*GiB)))),
-			Power: maybe(w, 6, MilliWatt(w.rng.IntN(400_000))), Energy: maybe(w, 4, counter), Blind: w.rng.IntN(15) == 0,
+			UUID: UUID(fmt.Sprint("G", i)), Util: maybe(w, 6, w.rng.IntN(11000)-500),
+			MemoryUsed: maybe(w, 6, Bytes(w.rng.Int64N(int64(24*GiB)))),
+			Power:      maybe(w, 6, MilliWatt(w.rng.IntN(400_000))), Energy: maybe(w, 4, counter),
+			Blind: w.rng.IntN(15) == 0,
 		})
 	}
 	for range w.rng.IntN(8) {
@@ -130,7 +133,8 @@ func (w *world) startOne() Holder {
 	name := fmt.Sprint("s", w.next)
 	h := Holder{Session: name, Containers: []string{"c-" + name}}
 	for range 1 + w.rng.IntN(2) {
-		h.Grants = append(h.Grants, Grant{Device: UUID(fmt.Sprint("G", w.rng.IntN(3))), Share: Share(1 + w.rng.IntN(1000)), Memory: Bytes(w.rng.Int64N(int64(20 * GiB)))})
+		h.Grants = append(h.Grants, Grant{Device: UUID(fmt.Sprint("G", w.rng.IntN(3))),
+			Share: Share(1 + w.rng.IntN(1000)), Memory: Bytes(w.rng.Int64N(int64(20 * GiB)))})
 	}
 	w.running[name] = h
 	return h
@@ -214,7 +218,8 @@ func TestAccountsBalanceWhateverHappens(t *testing.T) {
 		}
 		for _, d := range a.Devices() {
 			got := s.sum(func(_ string, device UUID) bool { return device == d.UUID })
-			if got.BusyGPUMs != d.Counted.BusyGPUMs || got.VRAM != d.Counted.VRAM || got.EnergyDyn+got.EnergyIdle != d.Counted.EnergyDyn+d.Counted.EnergyIdle {
+			if got.BusyGPUMs != d.Counted.BusyGPUMs || got.VRAM != d.Counted.VRAM ||
+				got.EnergyDyn+got.EnergyIdle != d.Counted.EnergyDyn+d.Counted.EnergyIdle {
 				t.Fatalf("seed %d: %s counted %+v, the stored rows have %+v", seed, d.UUID, d.Counted, got)
 			}
 		}
@@ -269,7 +274,8 @@ func TestByteTimeCountsBeyondSixtyFourBits(t *testing.T) {
 	must(t, err)
 	var read ByteTime
 	must(t, json.Unmarshal(data, &read))
-	if read != sum || read.Cmp(sum) != 0 || read.Cmp(Held(1, 1)) != 1 || Held(1, 1).Cmp(read) != -1 || Held(1, 1).Cmp(Held(2, 1)) != -1 || Held(2, 1).Cmp(Held(1, 1)) != 1 {
+	if read != sum || read.Cmp(sum) != 0 || read.Cmp(Held(1, 1)) != 1 || Held(1, 1).Cmp(read) != -1 ||
+		Held(1, 1).Cmp(Held(2, 1)) != -1 || Held(2, 1).Cmp(Held(1, 1)) != 1 {
 		t.Errorf("%s is read as %s", data, read)
 	}
 	if err := json.Unmarshal([]byte(`-1`), &read); err == nil {

@@ -40,7 +40,8 @@ func (b *bench) pass(d time.Duration) {
 }
 
 func (b *bench) start(session string, share Share, memory Bytes) {
-	b.a.Start(b.at, Holder{Session: session, Containers: []string{"c-" + session}, Grants: []Grant{{Device: "G", Share: share, Memory: memory}}})
+	b.a.Start(b.at, Holder{Session: session, Containers: []string{"c-" + session},
+		Grants: []Grant{{Device: "G", Share: share, Memory: memory}}})
 }
 
 // book books a sample of device d with processes.
@@ -143,7 +144,8 @@ func TestAccountsDivideIdleEnergyByPromise(t *testing.T) {
 	b.want("a's work", b.row("a").EnergyDyn, MilliJoule(0))
 	b.want("b's idle part", b.row("b").EnergyIdle, MilliJoule(30_000))
 	b.want("b's work", b.row("b").EnergyDyn, MilliJoule(400_000))
-	b.want("all", b.row("a").EnergyIdle+b.row("b").EnergyIdle+b.row("b").EnergyDyn+b.row(Idle).EnergyIdle+b.row(Idle).EnergyDyn, counter)
+	b.want("all", b.row("a").EnergyIdle+b.row("b").EnergyIdle+b.row("b").EnergyDyn+b.row(Idle).EnergyIdle+b.row(Idle).
+		EnergyDyn, counter)
 	b.pass(2 * time.Second)
 	counter += 60_000 // less than idle: capped at what was counted
 	b.book(DeviceSample{Util: ptr(0), Energy: ptr(counter)})
@@ -203,11 +205,15 @@ func TestAccountsSayWhatIsNotMeasured(t *testing.T) {
 		"nothing is told and nothing runs": {DeviceSample{}, nil, Counters{CoveredMs: 2000}, 0},
 		"nothing is told and a runs":       {DeviceSample{}, []ProcessSample{na}, Counters{GapMs: 2000}, 0},
 		"processes cannot be listed":       {DeviceSample{Blind: true}, nil, Counters{GapMs: 2000}, 0},
-		"a is alone":                       {DeviceSample{Util: ptr(5000)}, []ProcessSample{na}, Counters{EstimatedMs: 2000, BusyGPUMs: 1000}, 0},
-		"a and another":                    {DeviceSample{Util: ptr(5000)}, []ProcessSample{na, foreign}, Counters{EstimatedMs: 2000, BusyGPUMs: 500}, 500},
-		"blind but the device is busy":     {DeviceSample{Util: ptr(5000), Blind: true}, nil, Counters{EstimatedMs: 2000, BusyGPUMs: 500}, 500},
-		"the device is idle":               {DeviceSample{Util: ptr(0)}, []ProcessSample{na}, Counters{CoveredMs: 2000}, 0},
-		"busy and nobody there":            {DeviceSample{Util: ptr(5000)}, nil, Counters{CoveredMs: 2000}, 0},
+		"a is alone": {DeviceSample{Util: ptr(5000)}, []ProcessSample{na},
+			Counters{EstimatedMs: 2000, BusyGPUMs: 1000}, 0},
+		"a and another": {DeviceSample{Util: ptr(5000)}, []ProcessSample{na, foreign},
+			Counters{EstimatedMs: 2000, BusyGPUMs: 500}, 500},
+		"blind but the device is busy": {DeviceSample{Util: ptr(5000), Blind: true}, nil,
+			Counters{EstimatedMs: 2000, BusyGPUMs: 500}, 500},
+		"the device is idle": {DeviceSample{Util: ptr(0)}, []ProcessSample{na}, Counters{CoveredMs: 2000},
+			0},
+		"busy and nobody there": {DeviceSample{Util: ptr(5000)}, nil, Counters{CoveredMs: 2000}, 0},
 		"memory is not told": {DeviceSample{Util: ptr(0), MemoryUsed: ptr(4 * GiB)}, []ProcessSample{na, foreign},
 			Counters{EstimatedMs: 2000, VRAM: Held(2*GiB, 2000), VRAMPeak: 2 * GiB}, 0},
 	} {
@@ -284,7 +290,8 @@ func TestAccountsKeepFractionsOfPromises(t *testing.T) {
 
 func TestAccountsAddTheGrantsOfKernels(t *testing.T) {
 	b := newBench(t)
-	b.a.Start(b.at, Holder{Session: "a", Grants: []Grant{{Device: "G", Share: 200, Memory: GiB}, {Device: "G", Share: 300, Memory: GiB}, {Device: "H", Share: 1000, Memory: GiB}}})
+	b.a.Start(b.at, Holder{Session: "a", Grants: []Grant{{Device: "G", Share: 200, Memory: GiB},
+		{Device: "G", Share: 300, Memory: GiB}, {Device: "H", Share: 1000, Memory: GiB}}})
 	b.pass(time.Second)
 	b.book(DeviceSample{Util: ptr(0)})
 	b.want("promise on both", b.row("a").AllocGPUMs, int64(1500))
@@ -297,7 +304,8 @@ func TestAccountsTakeGapsForGaps(t *testing.T) {
 	b.start("a", 500, GiB)
 	b.book(DeviceSample{Util: ptr(0), Energy: ptr(MilliJoule(0))})
 	b.pass(time.Minute)
-	b.book(DeviceSample{Util: ptr(10000), MemoryUsed: ptr(GiB), Energy: ptr(MilliJoule(6_000_000))}, proc("a", 10000, GiB))
+	b.book(DeviceSample{Util: ptr(10000), MemoryUsed: ptr(GiB), Energy: ptr(MilliJoule(6_000_000))},
+		proc("a", 10000, GiB))
 	a := b.row("a")
 	b.want("gap", a.GapMs, int64(60_000))
 	b.want("busy time", a.BusyGPUMs, int64(0))
@@ -442,7 +450,8 @@ func TestAccountsIntegratePowerWhereNothingCounts(t *testing.T) {
 func TestAccountsWaitForACounterThatIsSilent(t *testing.T) {
 	b := newBench(t)
 	b.start("a", 1000, GiB)
-	b.book(DeviceSample{Util: ptr(10000), Energy: ptr(MilliJoule(0)), Power: ptr(MilliWatt(100_000))}, proc("a", 10000, GiB))
+	b.book(DeviceSample{Util: ptr(10000), Energy: ptr(MilliJoule(0)), Power: ptr(MilliWatt(100_000))},
+		proc("a", 10000, GiB))
 	for i := range 6 {
 		b.pass(time.Second)
 		d := DeviceSample{Util: ptr(10000), Power: ptr(MilliWatt(100_000))}
@@ -463,7 +472,8 @@ func TestAccountsRefuseOldSamples(t *testing.T) {
 	b.book(DeviceSample{Util: ptr(0)})
 	b.pass(2 * time.Second)
 	d := DeviceSample{Util: ptr(5000)}
-	if r := b.book(d, proc("a", 5000, GiB)); r.Stale || len(r.Live) != 1 || *r.Live[0].Util != 5000 || *r.Live[0].Memory != GiB {
+	if r := b.book(d, proc("a", 5000, GiB)); r.Stale || len(r.Live) != 1 || *r.Live[0].Util != 5000 ||
+		*r.Live[0].Memory != GiB {
 		t.Errorf("the sample reports %+v", r)
 	}
 	before := b.row("a")

@@ -17,9 +17,11 @@ func TestCheckFindsWhatIsWrongWithALedger(t *testing.T) {
 		spoil func(*Ledger, *slot)
 		want  string
 	}{
-		"a holder the devices do not know": {func(l *Ledger, _ *slot) { l.holders["b"] = []Grant{half.Grant} }, "b holds"},
-		"a device held by nobody":          {func(l *Ledger, _ *slot) { delete(l.holders, "a") }, "holds nothing"},
-		"a wrong sum":                      {func(_ *Ledger, s *slot) { s.used = 100 }, "counts 0.1 and 9.9 GiB promised"},
+		"a holder the devices do not know": {func(l *Ledger, _ *slot) { l.holders["b"] = []Grant{half.Grant} },
+			"b holds"},
+		"a device held by nobody": {func(l *Ledger, _ *slot) { delete(l.holders, "a") }, "holds nothing"},
+		"a wrong sum": {func(_ *Ledger, s *slot) { s.used = 100 },
+			"counts 0.1 and 9.9 GiB promised"},
 		"too many shares": {func(_ *Ledger, s *slot) {
 			s.holdings = append(s.holdings, half, half)
 			s.recount()
@@ -35,7 +37,8 @@ func TestCheckFindsWhatIsWrongWithALedger(t *testing.T) {
 			w := Holding{"a", Grant{Device: "GPU-0", Share: 1000, Whole: true}}
 			s.holdings = []Holding{w, w}
 		}, "as a whole 2 times"},
-		"too much memory":      {func(_ *Ledger, s *slot) { s.device.Memory = 1; s.holdings[0].Grant.Memory = 2 }, "of memory"},
+		"too much memory": {func(_ *Ledger, s *slot) { s.device.Memory = 1; s.holdings[0].Grant.Memory = 2 },
+			"of memory"},
 		"a device misfiled":    {func(l *Ledger, s *slot) { s.device.UUID = "X" }, "under another name"},
 		"a device not indexed": {func(l *Ledger, _ *slot) { delete(l.index, "GPU-0") }, "index"},
 	} {
@@ -87,7 +90,8 @@ func TestLedgerClonesAreIndependent(t *testing.T) {
 	must(t, l.Hold("a", filled(l, Grant{Device: "GPU-0", Share: 500})))
 	before := snapshot(l)
 	c := l.Clone()
-	must(t, c.Hold("b", filled(c, Grant{Device: "GPU-0", Share: 500}, Grant{Device: "GPU-1", Share: 1000, Whole: true})))
+	must(t, c.Hold("b", filled(c, Grant{Device: "GPU-0", Share: 500},
+		Grant{Device: "GPU-1", Share: 1000, Whole: true})))
 	c.Release("a")
 	if snapshot(l) != before {
 		t.Error("what was tried on a clone changed the ledger")
@@ -131,7 +135,8 @@ func TestLedgersThatMakeNoSenseAreRefused(t *testing.T) {
 	if l.Quantum() != DefaultQuantum {
 		t.Errorf("the quantum is %s", l.Quantum())
 	}
-	if _, err := l.Propose(Request{Shares: 500}); code(err) != CodeGrantImpossible || err.Error() != "This machine has no devices." {
+	if _, err := l.Propose(Request{Shares: 500}); code(err) != CodeGrantImpossible ||
+		err.Error() != "This machine has no devices." {
 		t.Errorf("without devices: %v", err)
 	}
 	if err := l.Hold("", nil); code(err) != CodeHoldInvalid {
@@ -197,7 +202,8 @@ func TestEmptyMachinesAreSampled(t *testing.T) {
 
 func TestBytesAreReadAsTheyAreWritten(t *testing.T) {
 	for text, want := range map[string]Bytes{
-		"512m": 512 * MiB, "1.5g": GiB + GiB/2, "2TiB": 2 * TiB, "1048576": MiB, "4 KB": 4 * KiB, "1.5 GiB": GiB + GiB/2, "7 B": 7, "0": 0,
+		"512m": 512 * MiB, "1.5g": GiB + GiB/2, "2TiB": 2 * TiB, "1048576": MiB, "4 KB": 4 * KiB,
+		"1.5 GiB": GiB + GiB/2, "7 B": 7, "0": 0,
 	} {
 		got, err := ParseBytes(text)
 		if err != nil || got != want {

@@ -14,14 +14,15 @@ const SoftReservation = 60 * time.Second
 // the driver says is free less what sessions were promised and have not taken
 // yet. A session is only admitted where both agree.
 type Book struct {
-	Device     UUID            `json:"device"`
-	LedgerFree Bytes           `json:"ledgerFree"`
-	DriverFree *Bytes          `json:"driverFree,omitempty"` // as the driver says; nil: not told
-	Unclaimed  Bytes           `json:"unclaimed"`            // Σ max(0, promised − used) over holders
-	Foreign    Bytes           `json:"foreign"`              // used by what is no session, now
-	Peak       Bytes           `json:"peak"`                 // the same with hysteresis: see [Foreign]
-	DeviceFree *Bytes          `json:"deviceFree,omitempty"` // DriverFree less Unclaimed, less what foreign use lately was above what it is; nil: not limited
-	Others     []ProcessSample `json:"others,omitempty"`     // processes of no session, largest memory first
+	Device     UUID   `json:"device"`
+	LedgerFree Bytes  `json:"ledgerFree"`
+	DriverFree *Bytes `json:"driverFree,omitempty"` // as the driver says; nil: not told
+	Unclaimed  Bytes  `json:"unclaimed"`            // Σ max(0, promised − used) over holders
+	Foreign    Bytes  `json:"foreign"`              // used by what is no session, now
+	Peak       Bytes  `json:"peak"`                 // the same with hysteresis: see [Foreign]
+	// DriverFree less Unclaimed, less what foreign use lately was above what it is; nil: not limited
+	DeviceFree *Bytes          `json:"deviceFree,omitempty"`
+	Others     []ProcessSample `json:"others,omitempty"` // processes of no session, largest memory first
 }
 
 // Age says how long each session has been running; one that is not in it was
@@ -94,7 +95,8 @@ func (b *Book) read(view View, d DeviceSample, processes []ProcessSample, holder
 			c.take(p.Memory)
 		}
 	}
-	slices.SortStableFunc(b.Others, func(x, y ProcessSample) int { return cmp.Compare(known(y.Memory), known(x.Memory)) })
+	slices.SortStableFunc(b.Others,
+		func(x, y ProcessSample) int { return cmp.Compare(known(y.Memory), known(x.Memory)) })
 	unexplained := Bytes(0)
 	if d.MemoryUsed != nil {
 		unexplained = max(0, *d.MemoryUsed-sessions-b.Foreign)

@@ -6,7 +6,8 @@ import (
 )
 
 func mem(pid int, device UUID, container string, memory Bytes) ProcessSample {
-	return ProcessSample{PID: pid, Start: uint64(pid), Device: device, Container: container, Memory: &memory, Name: "python3"}
+	return ProcessSample{PID: pid, Start: uint64(pid), Device: device, Container: container, Memory: &memory,
+		Name: "python3"}
 }
 
 func deviceFree(b Book) Bytes {
@@ -28,16 +29,21 @@ func TestBooksKeepWhatIsPromisedAndNotTaken(t *testing.T) {
 		want      Bytes // DeviceFree: of 24 GiB, with 7 promised to each of a and b
 		foreign   Bytes
 	}{
-		"nobody has taken anything":          {0, nil, Age{}, 10 * GiB, 0},
-		"a has taken some":                   {2 * GiB, []ProcessSample{mem(1, "G", "c-a", 2*GiB)}, Age{"a": old, "b": old}, 10 * GiB, 0},
-		"a has taken all":                    {7 * GiB, []ProcessSample{mem(1, "G", "c-a", 7*GiB)}, Age{"a": old, "b": old}, 10 * GiB, 0},
-		"a has taken too much":               {9 * GiB, []ProcessSample{mem(1, "G", "c-a", 9*GiB)}, Age{"a": old, "b": old}, 8 * GiB, 0},
-		"another program":                    {4 * GiB, []ProcessSample{mem(1, "G", "", 4*GiB)}, Age{}, 6 * GiB, 4 * GiB},
+		"nobody has taken anything": {0, nil, Age{}, 10 * GiB, 0},
+		"a has taken some": {2 * GiB, []ProcessSample{mem(1, "G", "c-a", 2*GiB)},
+			Age{"a": old, "b": old}, 10 * GiB, 0},
+		"a has taken all": {7 * GiB, []ProcessSample{mem(1, "G", "c-a", 7*GiB)},
+			Age{"a": old, "b": old}, 10 * GiB, 0},
+		"a has taken too much": {9 * GiB, []ProcessSample{mem(1, "G", "c-a", 9*GiB)},
+			Age{"a": old, "b": old}, 8 * GiB, 0},
+		"another program": {4 * GiB, []ProcessSample{mem(1, "G", "", 4*GiB)}, Age{}, 6 * GiB,
+			4 * GiB},
 		"use that no process explains":       {3 * GiB, nil, Age{}, 7 * GiB, 3 * GiB},
 		"b does not tell and runs long":      {5 * GiB, []ProcessSample{na}, Age{"a": old, "b": old}, 10 * GiB, 0},
 		"b does not tell and takes too much": {9 * GiB, []ProcessSample{na}, Age{"a": old, "b": old}, 8 * GiB, 2 * GiB},
-		"b does not tell and just started":   {5 * GiB, []ProcessSample{na}, Age{"a": old, "b": young}, 5 * GiB, 5 * GiB},
-		"more is used than there is":         {30 * GiB, nil, Age{}, 0, 30 * GiB},
+		"b does not tell and just started": {5 * GiB, []ProcessSample{na}, Age{"a": old, "b": young}, 5 * GiB,
+			5 * GiB},
+		"more is used than there is": {30 * GiB, nil, Age{}, 0, 30 * GiB},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := ledgerOf(t, []Device{device}, Config{})
@@ -47,7 +53,8 @@ func TestBooksKeepWhatIsPromisedAndNotTaken(t *testing.T) {
 			sample := Sample{Devices: []DeviceSample{{UUID: "G", MemoryUsed: &c.used}}, Processes: c.processes}
 			b := Books(l, sample, holders, c.age, nil)[0]
 			if deviceFree(b) != c.want || b.Foreign != c.foreign || b.LedgerFree != 10*GiB {
-				t.Errorf("really free are %s, foreign %s, free by promise %s; want %s and %s", deviceFree(b), b.Foreign, b.LedgerFree, c.want, c.foreign)
+				t.Errorf("really free are %s, foreign %s, free by promise %s; want %s and %s", deviceFree(b), b.Foreign,
+					b.LedgerFree, c.want, c.foreign)
 			}
 		})
 	}
@@ -56,7 +63,8 @@ func TestBooksKeepWhatIsPromisedAndNotTaken(t *testing.T) {
 func TestBooksAdmitOnlyWhereBothAgree(t *testing.T) {
 	l := ledgerOf(t, cards(2, 20*GiB), Config{})
 	sample := Sample{
-		Devices: []DeviceSample{{UUID: "GPU-0", MemoryUsed: ptr(15 * GiB)}, {UUID: "GPU-1", MemoryUsed: ptr(Bytes(0)), MemoryFree: ptr(19 * GiB)}},
+		Devices: []DeviceSample{{UUID: "GPU-0", MemoryUsed: ptr(15 * GiB)},
+			{UUID: "GPU-1", MemoryUsed: ptr(Bytes(0)), MemoryFree: ptr(19 * GiB)}},
 		Processes: []ProcessSample{
 			mem(7, "GPU-0", "", 4*GiB), mem(8, "GPU-0", "", 11*GiB), {PID: 9, Device: "GPU-0"},
 		},
@@ -66,7 +74,8 @@ func TestBooksAdmitOnlyWhereBothAgree(t *testing.T) {
 	if o := books[0].Others; len(o) != 3 || o[0].PID != 8 || o[2].PID != 9 {
 		t.Errorf("other programs are %+v", o)
 	}
-	for ask, want := range map[string]string{"vram:4g": "0:0.3", "vram:5g": "1:0.3", "2": CodeGrantUnavailable, "1": "1:whole", "0.9": "1:0.9", "0.2": "0:0.2", "1.5": CodeGrantUnavailable} {
+	for ask, want := range map[string]string{"vram:4g": "0:0.3", "vram:5g": "1:0.3", "2": CodeGrantUnavailable,
+		"1": "1:whole", "0.9": "1:0.9", "0.2": "0:0.2", "1.5": CodeGrantUnavailable} {
 		r, err := ParseRequest(ask)
 		must(t, err)
 		p, err := l.ProposeWithin(r, room)
@@ -125,11 +134,15 @@ func TestForeignUseFallsOnlyAfterAWhile(t *testing.T) {
 
 func TestExplainNamesHoldersInNumbers(t *testing.T) {
 	l := ledgerOf(t, append(cards(3, 20*GiB), divided3(3)), Config{Exclude: []UUID{"GPU-2"}})
-	must(t, l.Hold("alpha", filled(l, Grant{Device: "GPU-0", Share: 700}, Grant{Device: "GPU-1", Share: 1000, Whole: true}, Grant{Device: "GPU-3", Instance: "MIG-3-0", Share: 250})))
+	must(t, l.Hold("alpha", filled(l, Grant{Device: "GPU-0", Share: 700},
+		Grant{Device: "GPU-1", Share: 1000, Whole: true}, Grant{Device: "GPU-3", Instance: "MIG-3-0", Share: 250})))
 	for ask, want := range map[string][]string{
-		"0.5":           {"0.3 of 1 free, held by alpha (0.7)", "held as a whole by alpha", "excluded from use", "divided into MIG instances"},
-		"1":             {"shared by alpha (0.7)", "held as a whole by alpha", "excluded from use", "divided into MIG instances"},
-		"mig:1g.10gb:3": {"no instance of profile 1g.10gb", "no instance of profile 1g.10gb", "excluded from use", "2 of 3 instances of 1g.10gb free, held by alpha (0.25)"},
+		"0.5": {"0.3 of 1 free, held by alpha (0.7)", "held as a whole by alpha", "excluded from use",
+			"divided into MIG instances"},
+		"1": {"shared by alpha (0.7)", "held as a whole by alpha", "excluded from use",
+			"divided into MIG instances"},
+		"mig:1g.10gb:3": {"no instance of profile 1g.10gb", "no instance of profile 1g.10gb", "excluded from use",
+			"2 of 3 instances of 1g.10gb free, held by alpha (0.25)"},
 	} {
 		r, err := ParseRequest(ask)
 		must(t, err)

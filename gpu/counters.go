@@ -9,17 +9,18 @@ import (
 // grows. None is derived from another: what was promised, what was busy, what
 // was held and what was burnt are different things.
 type Counters struct {
-	AllocGPUMs      int64      `json:"allocGpuMs"`      // Σ share × time: GPU-milliseconds promised
-	BusyGPUMs       int64      `json:"busyGpuMs"`       // milliseconds with work on the device
-	VRAM            ByteTime   `json:"vramByteMs"`      // memory held over time
-	VRAMPeak        Bytes      `json:"vramPeak"`        // most memory held at once
-	VRAMAlloc       ByteTime   `json:"vramAllocByteMs"` // memory promised over time
-	EnergyDyn       MilliJoule `json:"energyDynMj"`     // burnt by work
-	EnergyIdle      MilliJoule `json:"energyIdleMj"`    // part of what the device burns doing nothing
-	EnergyEstimated MilliJoule `json:"energyEstMj"`     // how much of EnergyDyn was divided by promise, not by measurement
-	CoveredMs       int64      `json:"coveredMs"`       // time in which use was measured
-	EstimatedMs     int64      `json:"estimatedMs"`     // time in which it was divided by promise
-	GapMs           int64      `json:"gapMs"`           // time of which nothing is known
+	AllocGPUMs int64      `json:"allocGpuMs"`      // Σ share × time: GPU-milliseconds promised
+	BusyGPUMs  int64      `json:"busyGpuMs"`       // milliseconds with work on the device
+	VRAM       ByteTime   `json:"vramByteMs"`      // memory held over time
+	VRAMPeak   Bytes      `json:"vramPeak"`        // most memory held at once
+	VRAMAlloc  ByteTime   `json:"vramAllocByteMs"` // memory promised over time
+	EnergyDyn  MilliJoule `json:"energyDynMj"`     // burnt by work
+	EnergyIdle MilliJoule `json:"energyIdleMj"`    // part of what the device burns doing nothing
+	// how much of EnergyDyn was divided by promise, not by measurement
+	EnergyEstimated MilliJoule `json:"energyEstMj"`
+	CoveredMs       int64      `json:"coveredMs"`   // time in which use was measured
+	EstimatedMs     int64      `json:"estimatedMs"` // time in which it was divided by promise
+	GapMs           int64      `json:"gapMs"`       // time of which nothing is known
 }
 
 // Add counts d on top of c.
@@ -85,7 +86,8 @@ func (r *Row) check() error {
 		return fmt.Errorf("the row of %s on %s has a negative counter", r.Session, r.Device)
 	}
 	if known := c.CoveredMs + c.EstimatedMs + c.GapMs; known+r.Pending != r.Held {
-		return fmt.Errorf("the row of %s on %s knows of %d ms and waits for %d, but %d were promised", r.Session, r.Device, known, r.Pending, r.Held)
+		return fmt.Errorf("the row of %s on %s knows of %d ms and waits for %d, but %d were promised", r.Session,
+			r.Device, known, r.Pending, r.Held)
 	}
 	if c.EnergyEstimated > c.EnergyDyn {
 		return fmt.Errorf("the row of %s on %s estimates more energy than it has", r.Session, r.Device)

@@ -62,7 +62,8 @@ func byPromise(iv interval, parties []*party, total int64) []int64 {
 		}
 	}
 	present := func(p *party) bool { return p.processes > 0 }
-	if i := slices.IndexFunc(parties, present); i >= 0 && !iv.sample.Blind && !slices.ContainsFunc(parties[i+1:], present) {
+	if i := slices.IndexFunc(parties, present); i >= 0 && !iv.sample.Blind &&
+		!slices.ContainsFunc(parties[i+1:], present) {
 		weights[i] = 1 // alone
 	}
 	if slices.Max(weights) == 0 {
@@ -216,7 +217,8 @@ func (p IdlePower) Power() MilliWatt {
 
 // learn remembers the power of an interval in which nothing ran.
 func (p *IdlePower) learn(iv interval, e energy, uses []int64) {
-	if iv.sample.Util == nil || *iv.sample.Util != 0 || slices.Max(uses) > 0 || iv.covered != iv.ms || e.ms != iv.ms || iv.ms < 500 {
+	if iv.sample.Util == nil || *iv.sample.Util != 0 || slices.Max(uses) > 0 || iv.covered != iv.ms || e.ms != iv.ms ||
+		iv.ms < 500 {
 		return
 	}
 	seen := MilliWatt(int64(e.amount) * 1000 / e.ms)

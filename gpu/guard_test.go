@@ -13,18 +13,27 @@ func TestGuardWarnsAndActsByPolicy(t *testing.T) {
 		used   []Bytes  // of 100, one each poll; -1 is not told
 		want   []string // stage and act, one each poll
 	}{
-		"silent below the mark":           {"", []Bytes{50, 90, 90}, []string{"", "", ""}},
-		"says nothing in the first poll":  {"", []Bytes{150, 95}, []string{"", "warn warn"}},
-		"warns once":                      {"", []Bytes{0, 91, 92, 93}, []string{"", "warn warn", "", ""}},
-		"clears well below the mark":      {"", []Bytes{0, 91, 88, 86, 85}, []string{"", "warn warn", "", "", "ok warn"}},
-		"over only after two":             {"", []Bytes{0, 101, 99, 101, 101}, []string{"", "warn warn", "", "", "over warn"}},
-		"over is said once":               {"", []Bytes{0, 110, 110, 110, 110, 110}, []string{"", "warn warn", "over warn", "", "", ""}},
-		"over clears at 95":               {"", []Bytes{0, 110, 110, 97, 95}, []string{"", "warn warn", "over warn", "", "warn warn"}},
-		"not told is no reason":           {PolicyEndSession, []Bytes{0, 110, na, 110, na, 110}, []string{"", "warn warn", "", "", "", ""}},
-		"not told from the start":         {PolicyEndSession, []Bytes{na, na, 110, 110, 110}, []string{"", "", "", "warn warn", "over end-session"}},
-		"ends the newest process":         {PolicyEndProcess, []Bytes{0, 110, 110, 110, 110}, []string{"", "warn warn", "over end-process", "", "over end-process"}},
-		"ends the session":                {PolicyEndSession, []Bytes{0, 101, 101}, []string{"", "warn warn", "over end-session"}},
-		"exactly the promise is no crime": {PolicyEndSession, []Bytes{0, 100, 100, 100}, []string{"", "warn warn", "", ""}},
+		"silent below the mark":          {"", []Bytes{50, 90, 90}, []string{"", "", ""}},
+		"says nothing in the first poll": {"", []Bytes{150, 95}, []string{"", "warn warn"}},
+		"warns once":                     {"", []Bytes{0, 91, 92, 93}, []string{"", "warn warn", "", ""}},
+		"clears well below the mark": {"", []Bytes{0, 91, 88, 86, 85},
+			[]string{"", "warn warn", "", "", "ok warn"}},
+		"over only after two": {"", []Bytes{0, 101, 99, 101, 101},
+			[]string{"", "warn warn", "", "", "over warn"}},
+		"over is said once": {"", []Bytes{0, 110, 110, 110, 110, 110},
+			[]string{"", "warn warn", "over warn", "", "", ""}},
+		"over clears at 95": {"", []Bytes{0, 110, 110, 97, 95},
+			[]string{"", "warn warn", "over warn", "", "warn warn"}},
+		"not told is no reason": {PolicyEndSession, []Bytes{0, 110, na, 110, na, 110},
+			[]string{"", "warn warn", "", "", "", ""}},
+		"not told from the start": {PolicyEndSession, []Bytes{na, na, 110, 110, 110},
+			[]string{"", "", "", "warn warn", "over end-session"}},
+		"ends the newest process": {PolicyEndProcess, []Bytes{0, 110, 110, 110, 110},
+			[]string{"", "warn warn", "over end-process", "", "over end-process"}},
+		"ends the session": {PolicyEndSession, []Bytes{0, 101, 101},
+			[]string{"", "warn warn", "over end-session"}},
+		"exactly the promise is no crime": {PolicyEndSession, []Bytes{0, 100, 100, 100},
+			[]string{"", "warn warn", "", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := Guard{Policy: c.policy}
@@ -36,7 +45,8 @@ func TestGuardWarnsAndActsByPolicy(t *testing.T) {
 				got := ""
 				for _, alarm := range g.Poll([]Reading{r}) {
 					got += fmt.Sprintf("%s %s", alarm.Stage, alarm.Act)
-					if (alarm.Process != nil) != (alarm.Act == PolicyEndProcess) || !strings.HasSuffix(alarm.Message, ".") {
+					if (alarm.Process != nil) != (alarm.Act == PolicyEndProcess) ||
+						!strings.HasSuffix(alarm.Message, ".") {
 						t.Errorf("poll %d says %+v", i, alarm)
 					}
 				}
@@ -75,9 +85,13 @@ func TestGuardForgetsWhoIsGone(t *testing.T) {
 
 func TestReadingsLeaveOutWhatTheHardwareHolds(t *testing.T) {
 	holders := Holders{
-		{Session: "a", Containers: []string{"c-a"}, Grants: []Grant{{Device: "G", Share: 500, Memory: 10 * GiB}, {Device: "G", Share: 100, Memory: 2 * GiB}, {Device: "H", Share: 100, Memory: GiB}}},
-		{Session: "b", Containers: []string{"c-b"}, Grants: []Grant{{Device: "I", Share: 1000, Memory: GiB, Whole: true}, {Device: "J", Instance: "M", Memory: GiB}}},
-		{Session: "c", Containers: []string{"c-c"}, Grants: []Grant{{Device: "G", Share: 100, Memory: GiB}, {Device: "K", Share: 100, Memory: GiB}, {Device: "U", Share: 100}}},
+		{Session: "a", Containers: []string{"c-a"}, Grants: []Grant{{Device: "G", Share: 500, Memory: 10 * GiB},
+			{Device: "G", Share: 100, Memory: 2 * GiB}, {Device: "H", Share: 100, Memory: GiB}}},
+		{Session: "b", Containers: []string{"c-b"},
+			Grants: []Grant{{Device: "I", Share: 1000, Memory: GiB, Whole: true},
+				{Device: "J", Instance: "M", Memory: GiB}}},
+		{Session: "c", Containers: []string{"c-c"}, Grants: []Grant{{Device: "G", Share: 100, Memory: GiB},
+			{Device: "K", Share: 100, Memory: GiB}, {Device: "U", Share: 100}}},
 	}
 	sample := Sample{
 		Devices: []DeviceSample{{UUID: "G"}, {UUID: "H", Blind: true}},

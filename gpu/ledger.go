@@ -22,9 +22,10 @@ const (
 // Config is how a [Ledger] gives. The zero value has tenths of devices, spread
 // evenly, on as few devices as they fit.
 type Config struct {
-	Quantum            Share          // smallest share given, 1 to 1000; 0: DefaultQuantum
-	Strategy           Strategy       // empty: Evenly
-	AllowFragmentation bool           // a request above one device may be pieced together from unequal leftovers; else its parts are equal, to a quantum
+	Quantum  Share    // smallest share given, 1 to 1000; 0: DefaultQuantum
+	Strategy Strategy // empty: Evenly
+	// a request above one device may be pieced together from unequal leftovers; else its parts are equal, to a quantum
+	AllowFragmentation bool
 	Exclude            []UUID         // devices that are never given
 	Floor              Bytes          // memory of every device that is never promised, for what is not a session
 	Floors             map[UUID]Bytes // the same for one device, in place of Floor
@@ -75,9 +76,10 @@ const (
 
 // View is one device as the ledger sees it.
 type View struct {
-	Device     Device     `json:"device"`
-	Kind       Kind       `json:"kind"`
-	Free       Share      `json:"free"`       // in whole quanta that have memory left; with instances, the sum of the free ones
+	Device Device `json:"device"`
+	Kind   Kind   `json:"kind"`
+	// in whole quanta that have memory left; with instances, the sum of the free ones
+	Free       Share      `json:"free"`
 	FreeMemory Bytes      `json:"freeMemory"` // usable less the floor and every promise; 0 where nothing is free
 	Floor      Bytes      `json:"floor,omitempty"`
 	Holdings   []Holding  `json:"holdings,omitempty"`
@@ -109,7 +111,8 @@ func NewLedger(devices []Device, config Config) (*Ledger, error) {
 		return nil, &Error{Code: CodeHoldInvalid, Message: "The smallest share of a device lies between 0.001 and 1."}
 	}
 	if config.Strategy != Fill && config.Strategy != Evenly {
-		return nil, &Error{Code: CodeHoldInvalid, Message: fmt.Sprintf("%q is not a way to spread shares: it is fill or evenly.", config.Strategy)}
+		return nil, &Error{Code: CodeHoldInvalid,
+			Message: fmt.Sprintf("%q is not a way to spread shares: it is fill or evenly.", config.Strategy)}
 	}
 	l := &Ledger{config: config, index: map[UUID]*slot{}, holders: map[string][]Grant{}}
 	if err := l.SetDevices(devices); err != nil {
@@ -156,7 +159,8 @@ func (l *Ledger) SetDevices(devices []Device) error {
 	var slots []*slot
 	for _, d := range devices {
 		if d.UUID == "" || fresh[d.UUID] != nil {
-			return &Error{Code: CodeHoldInvalid, Message: fmt.Sprintf("The device %q is listed twice or has no UUID.", d.UUID)}
+			return &Error{Code: CodeHoldInvalid, Message: fmt.Sprintf("The device %q is listed twice or has no UUID.",
+				d.UUID)}
 		}
 		s := &slot{device: d, excluded: slices.Contains(l.config.Exclude, d.UUID), floor: l.floor(d.UUID)}
 		if len(d.Instances) == 0 {

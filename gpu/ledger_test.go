@@ -14,7 +14,8 @@ import (
 func cards(count int, memory Bytes) []Device {
 	var list []Device
 	for i := range count {
-		list = append(list, Device{UUID: UUID(fmt.Sprintf("GPU-%d", i)), Vendor: NVIDIA, Model: "Card", Index: i, Memory: memory, Reserved: memory / 100})
+		list = append(list, Device{UUID: UUID(fmt.Sprintf("GPU-%d", i)), Vendor: NVIDIA, Model: "Card", Index: i,
+			Memory: memory, Reserved: memory / 100})
 	}
 	return list
 }
@@ -22,7 +23,8 @@ func cards(count int, memory Bytes) []Device {
 func divided3(index int) Device {
 	d := Device{UUID: UUID(fmt.Sprintf("GPU-%d", index)), Model: "Card", Index: index, Memory: 40 * GiB}
 	for i := range 3 {
-		d.Instances = append(d.Instances, Instance{UUID: UUID(fmt.Sprintf("MIG-%d-%d", index, i)), Profile: "1g.10gb", Memory: 10 * GiB})
+		d.Instances = append(d.Instances, Instance{UUID: UUID(fmt.Sprintf("MIG-%d-%d", index, i)), Profile: "1g.10gb",
+			Memory: 10 * GiB})
 	}
 	return d
 }
@@ -100,20 +102,23 @@ func TestLedgerGrantsAsTheTableSays(t *testing.T) {
 	}{
 		{"fill goes over to the next device", fine, []Share{0, 0}, "1.5", "0:1 1:0.5"},
 		{"fill refuses what is not there", fine, []Share{1000, 500}, "1.5", CodeGrantUnavailable},
-		{"fill uses seven whole and the rest", fine, []Share{0, 0, 0, 0, 0, 0, 0, 0}, "7.95", "0:1 1:1 2:1 3:1 4:1 5:1 6:1 7:0.95"},
+		{"fill uses seven whole and the rest", fine, []Share{0, 0, 0, 0, 0, 0, 0, 0}, "7.95",
+			"0:1 1:1 2:1 3:1 4:1 5:1 6:1 7:0.95"},
 		{"fill takes the device with most free", fill, []Share{300, 0, 500}, "0.4", "1:0.4"},
 		{"fill pieces together", fill, []Share{100, 400, 900}, "1.5", "0:0.9 1:0.6"},
 		{"evenly takes the smallest sufficient part", fragments, []Share{0, 300, 600}, "0.4", "2:0.4"},
 		{"evenly breaks ties by order", fragments, []Share{0, 0}, "0.4", "0:0.4"},
 		{"evenly halves", fragments, []Share{0, 0}, "1.6", "0:0.8 1:0.8"},
 		{"evenly gives odd quanta to the first", fragments, []Share{0, 0}, "1.5", "0:0.8 1:0.7"},
-		{"evenly uses three when they are more even than two", fragments, []Share{0, 400, 400}, "1.5", "0:0.5 1:0.5 2:0.5"},
+		{"evenly uses three when they are more even than two", fragments, []Share{0, 400, 400}, "1.5",
+			"0:0.5 1:0.5 2:0.5"},
 		{"evenly takes a small device whole", fragments, []Share{0, 0, 800}, "2.2", "0:1 1:1 2:0.2"},
 		{"evenly keeps the larger devices whole", fragments, []Share{0, 0, 200, 200}, "1.6", "2:0.8 3:0.8"},
 		{"a share of one device stays on one", fragments, []Share{500, 500}, "0.8", CodeGrantFragmented},
 		{"fill keeps it on one too", fill, []Share{500, 500}, "0.8", CodeGrantFragmented},
 		{"no fragments: equal shares", Config{}, []Share{0, 0, 0}, "1.5", "0:0.8 1:0.7"},
-		{"no fragments: more devices when two have no room", Config{}, []Share{500, 500, 500}, "1.5", "0:0.5 1:0.5 2:0.5"},
+		{"no fragments: more devices when two have no room", Config{}, []Share{500, 500, 500}, "1.5",
+			"0:0.5 1:0.5 2:0.5"},
 		{"no fragments: pieces are refused", Config{}, []Share{100, 400, 900}, "1.5", CodeGrantFragmented},
 		{"one device, with a point", Config{}, []Share{0}, "1.0", "0:whole"},
 		{"whole devices in order", Config{}, []Share{0, 100, 0}, "2", "0:whole 2:whole"},
@@ -169,7 +174,8 @@ func TestLedgerSaysWhatItRounds(t *testing.T) {
 	l := ledgerOf(t, cards(2, 20*GiB), Config{AllowFragmentation: true})
 	p, err := l.Propose(Request{Shares: 1750})
 	must(t, err)
-	if r := p.Rounded; r == nil || !r.Less || r.Asked != 1750 || r.Given != 1700 || !strings.Contains(r.Why, "1.75") || !strings.Contains(r.Why, "1.7") {
+	if r := p.Rounded; r == nil || !r.Less || r.Asked != 1750 || r.Given != 1700 || !strings.Contains(r.Why, "1.75") ||
+		!strings.Contains(r.Why, "1.7") {
 		t.Errorf("1.75 in tenths says %+v", p.Rounded)
 	}
 	if p, err = l.Propose(Request{Shares: 1500}); err != nil || p.Rounded != nil {
@@ -259,7 +265,8 @@ func TestLedgerHoldIsAllOrNoneAndRepeatable(t *testing.T) {
 	must(t, l.Hold("a", both))
 	must(t, l.Hold("a", both))
 	before := l.Free()
-	if err := l.Hold("b", filled(l, Grant{Device: "GPU-0", Share: 500}, Grant{Device: "GPU-1", Share: 600})); code(err) != CodeHoldConflict {
+	if err := l.Hold("b", filled(l, Grant{Device: "GPU-0", Share: 500}, Grant{Device: "GPU-1", Share: 600})); code(
+		err) != CodeHoldConflict {
 		t.Errorf("got %v", err)
 	}
 	if err := l.Hold("a", both[:1]); code(err) != CodeHoldConflict {
@@ -321,7 +328,8 @@ func TestLedgerNeverOverPromises(t *testing.T) {
 		if rng.IntN(2) == 0 {
 			devices = append(devices, divided3(len(devices)))
 		}
-		config := Config{Quantum: []Share{10, 100, 250, 300}[rng.IntN(4)], Strategy: []Strategy{Fill, Evenly}[rng.IntN(2)],
+		config := Config{Quantum: []Share{10, 100, 250, 300}[rng.IntN(4)],
+			Strategy:           []Strategy{Fill, Evenly}[rng.IntN(2)],
 			AllowFragmentation: rng.IntN(2) == 0, Floor: Bytes(rng.IntN(3)) * GiB}
 		l, err := NewLedger(devices, config)
 		must(t, err)
@@ -417,7 +425,8 @@ func overPromised(devices []Device, config Config, stored map[string][]Grant) (e
 				errs = append(errs, fmt.Errorf("%s is promised %d times", instance, n))
 			}
 		}
-		if share > WholeDevice || memory > d.Memory-d.Reserved-config.Floor && memory > 0 && len(d.Instances) == 0 || len(kinds) > 1 || kinds[KindWhole] > 1 {
+		if share > WholeDevice || memory > d.Memory-d.Reserved-config.Floor && memory > 0 && len(d.Instances) == 0 ||
+			len(kinds) > 1 || kinds[KindWhole] > 1 {
 			errs = append(errs, fmt.Errorf("%s has %s, %s promised as %v", d.UUID, share, memory, kinds))
 		}
 	}
@@ -484,7 +493,8 @@ func TestALostDeviceGivesNothingAndKeepsItsPromises(t *testing.T) {
 	if o := l.Explain(Request{Devices: 2}, nil); o[0].Reason != "lost: it fell off the bus" {
 		t.Errorf("the reason is %+v", o)
 	}
-	if restored := Restore(devices, Config{}, map[string][]Grant{"s1": held}); len(restored.Check()) > 0 || len(restored.Free()[0].Holdings) != 1 {
+	if restored := Restore(devices, Config{}, map[string][]Grant{"s1": held}); len(restored.Check()) > 0 ||
+		len(restored.Free()[0].Holdings) != 1 {
 		t.Errorf("it is restored with %v", restored.Check())
 	}
 	if err := l.SetDevices(Mended(devices)); err != nil {

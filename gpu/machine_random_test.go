@@ -25,7 +25,8 @@ type changing struct {
 }
 
 func newChanging(t *testing.T, seed uint64) *changing {
-	c := &changing{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 22)), gone: map[UUID]bool{}, stored: map[string][]Grant{}}
+	c := &changing{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 22)), gone: map[UUID]bool{},
+		stored: map[string][]Grant{}}
 	c.devices = cards(1+c.rng.IntN(4), Bytes(4+c.rng.IntN(80))*GiB)
 	if c.rng.IntN(8) == 0 {
 		c.devices[0].Memory, c.devices[0].Reserved = 0, 0 // it does not tell
@@ -36,8 +37,10 @@ func newChanging(t *testing.T, seed uint64) *changing {
 }
 
 func (c *changing) configure() {
-	c.config = Config{Quantum: []Share{1, 10, 100, 250, 300}[c.rng.IntN(5)], Strategy: []Strategy{Fill, Evenly}[c.rng.IntN(2)],
-		AllowFragmentation: c.rng.IntN(2) == 0, Floor: Bytes(c.rng.IntN(3)) * GiB, Slack: []int{0, -1, 200}[c.rng.IntN(3)]}
+	c.config = Config{Quantum: []Share{1, 10, 100, 250, 300}[c.rng.IntN(5)],
+		Strategy:           []Strategy{Fill, Evenly}[c.rng.IntN(2)],
+		AllowFragmentation: c.rng.IntN(2) == 0, Floor: Bytes(c.rng.IntN(3)) * GiB,
+		Slack: []int{0, -1, 200}[c.rng.IntN(3)]}
 	if c.rng.IntN(4) == 0 {
 		c.config.Exclude = []UUID{c.devices[c.rng.IntN(len(c.devices))].UUID}
 	}
@@ -202,27 +205,31 @@ func (c *changing) check() {
 	}
 	for holder, grants := range c.stored {
 		if !slices.Equal(c.ledger.Grants(holder), grants) {
-			c.t.Fatalf("seed %d step %d: %s holds %+v and should hold %+v", c.seed, c.step, holder, c.ledger.Grants(holder), grants)
+			c.t.Fatalf("seed %d step %d: %s holds %+v and should hold %+v", c.seed, c.step, holder,
+				c.ledger.Grants(holder), grants)
 		}
 	}
 	views := c.ledger.Free()
 	for _, v := range views {
 		held := c.heldOn(v.Device.UUID)
 		if len(held) != len(v.Holdings) {
-			c.t.Fatalf("seed %d step %d: %d hold %s and %d should", c.seed, c.step, len(v.Holdings), v.Device.UUID, len(held))
+			c.t.Fatalf("seed %d step %d: %d hold %s and %d should", c.seed, c.step, len(v.Holdings), v.Device.UUID,
+				len(held))
 		}
 		if c.gone[v.Device.UUID] != v.Absent {
 			c.t.Fatalf("seed %d step %d: %s is seen as %+v", c.seed, c.step, v.Device.UUID, v)
 		}
 		wrong := collision(v.Device, held, 0)
 		if !v.Absent && (wrong != "") != (v.Over != "") {
-			c.t.Fatalf("seed %d step %d: %s is over-allocated as %q, and it is %q", c.seed, c.step, v.Device.UUID, v.Over, wrong)
+			c.t.Fatalf("seed %d step %d: %s is over-allocated as %q, and it is %q", c.seed, c.step, v.Device.UUID,
+				v.Over, wrong)
 		}
 		if (wrong != "" || v.Absent || v.Device.Lost != nil || v.Excluded) && (v.Free > 0 || len(v.Instances) > 0) {
 			c.t.Fatalf("seed %d step %d: %s has something to give: %+v", c.seed, c.step, v.Device.UUID, v)
 		}
 		if len(v.Device.Instances) == 0 && v.Free%c.config.Quantum != 0 {
-			c.t.Fatalf("seed %d step %d: %s of %s is free, in quanta of %s", c.seed, c.step, v.Free, v.Device.UUID, c.config.Quantum)
+			c.t.Fatalf("seed %d step %d: %s of %s is free, in quanta of %s", c.seed, c.step, v.Free, v.Device.UUID,
+				c.config.Quantum)
 		}
 	}
 	if len(views) < len(c.listed()) {
@@ -271,7 +278,8 @@ func TestPromisesOutliveWhateverHappensToTheMachine(t *testing.T) {
 		c.compare()
 		given, turned = given+c.given, turned+c.turned
 	}
-	t.Logf("%d operations gave %d times, and the machine changed %d times under what was held", seeds*steps, given, turned)
+	t.Logf("%d operations gave %d times, and the machine changed %d times under what was held", seeds*steps, given,
+		turned)
 	if given < seeds*steps/25 || turned < seeds*steps/10 {
 		t.Error("too little happened")
 	}

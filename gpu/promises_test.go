@@ -63,7 +63,8 @@ func TestAHeldDeviceThatIsDividedAnewGivesNothing(t *testing.T) {
 						t.Errorf("%s is given: %s", r, line(p.Grants))
 					}
 				}
-				if v := book.Free()[0]; v.Free != 0 || v.FreeMemory != 0 || len(v.Instances) != 0 || len(v.Holdings) == 0 {
+				if v := book.Free()[0]; v.Free != 0 || v.FreeMemory != 0 || len(v.Instances) != 0 ||
+					len(v.Holdings) == 0 {
 					t.Errorf("it is seen as %+v", v)
 				}
 				book.Release("first")
@@ -99,8 +100,9 @@ func TestFreeIsInWholeQuanta(t *testing.T) {
 
 func TestHoldRefusesMemoryThatDoesNotBelongToItsShare(t *testing.T) {
 	for name, g := range map[string]Grant{
-		"more than the share":      {Device: "GPU-0", Share: 100, Memory: 30 * GiB},
-		"a byte more":              {Device: "GPU-0", Share: 100, Memory: Share(100).Of(cards(1, 80*GiB)[0].Usable()) + 1},
+		"more than the share": {Device: "GPU-0", Share: 100, Memory: 30 * GiB},
+		"a byte more": {Device: "GPU-0", Share: 100, Memory: Share(100).Of(cards(1, 80*GiB)[0].Usable()) +
+			1},
 		"none of what there is":    {Device: "GPU-0", Share: 100},
 		"a part, called all of it": {Device: "GPU-0", Share: 100, Memory: GiB, Whole: true},
 		"another instance's":       {Device: "GPU-1", Instance: "MIG-1-0", Share: 250, Memory: 20 * GiB},

@@ -57,11 +57,13 @@ func (l *Ledger) roundShares(r Request) (asked Request, rounded *Rounding, err e
 		return asked, nil, nil
 	case asked.Shares == 0:
 		return r, nil, &Error{Code: CodeRequestQuantum,
-			Message: fmt.Sprintf("A share of %s is below the smallest share that this machine gives, %s.", r.Shares, l.config.Quantum),
-			Hint:    fmt.Sprintf("Ask for %s or more.", l.config.Quantum)}
+			Message: fmt.Sprintf("A share of %s is below the smallest share that this machine gives, %s.", r.Shares,
+				l.config.Quantum),
+			Hint: fmt.Sprintf("Ask for %s or more.", l.config.Quantum)}
 	}
 	return asked, &Rounding{Asked: r.Shares, Given: asked.Shares, Less: true,
-		Why: fmt.Sprintf("Shares are given in multiples of %s, so %s becomes %s.", l.config.Quantum, r.Shares, asked.Shares)}, nil
+		Why: fmt.Sprintf("Shares are given in multiples of %s, so %s becomes %s.", l.config.Quantum, r.Shares,
+			asked.Shares)}, nil
 }
 
 func (l *Ledger) proposal(asked Request, rounded *Rounding, room Room) (Proposal, bool) {
@@ -109,11 +111,13 @@ func (l *Ledger) refuse(r Request) *Error {
 			Hint:    "It starts when other programs give memory back."}
 	case r.Shares > 0 && free >= r.Shares:
 		return &Error{Code: CodeGrantFragmented,
-			Message: fmt.Sprintf("%s of devices is free in sum, but not in pieces that %s can be made of.", free, r.Shares),
-			Hint:    "It starts when more of one device is free; a smaller share may start sooner."}
+			Message: fmt.Sprintf("%s of devices is free in sum, but not in pieces that %s can be made of.", free,
+				r.Shares),
+			Hint: "It starts when more of one device is free; a smaller share may start sooner."}
 	}
-	return &Error{Code: CodeGrantUnavailable, Message: fmt.Sprintf("%s of devices is asked for, and not that much is free.", r),
-		Hint: "It starts when devices are given back."}
+	return &Error{Code: CodeGrantUnavailable,
+		Message: fmt.Sprintf("%s of devices is asked for, and not that much is free.", r),
+		Hint:    "It starts when devices are given back."}
 }
 
 func (l *Ledger) impossible(r Request) *Error {
@@ -281,7 +285,8 @@ func (l *Ledger) chooseMemory(memory Bytes, room Room, empty bool) []Grant {
 		for share < p.free && share.Of(all) < memory {
 			share += quantum
 		}
-		return Grant{Device: p.slot.device.UUID, Share: share, Memory: memory}, share <= p.free && share.Of(all) >= memory
+		return Grant{Device: p.slot.device.UUID, Share: share, Memory: memory}, share <= p.free &&
+			share.Of(all) >= memory
 	})
 }
 
@@ -313,7 +318,8 @@ func (l *Ledger) chooseInstances(profile string, count int, room Room, empty boo
 		var here []Grant
 		for _, i := range s.instancesFor(empty) {
 			if limit, ok := room[i.UUID]; i.Profile == profile && (!ok || i.Memory <= limit) {
-				here = append(here, Grant{Device: s.device.UUID, Instance: i.UUID, Share: s.slices(i), Memory: i.Memory})
+				here = append(here, Grant{Device: s.device.UUID, Instance: i.UUID, Share: s.slices(i),
+					Memory: i.Memory})
 			}
 		}
 		if len(here) >= count && (best == nil || len(here) < len(best)) {

@@ -56,7 +56,8 @@ func ParseRequest(text string) (Request, error) {
 	case named && kind == "vram":
 		amount, err := ParseBytes(rest)
 		if err != nil || amount == 0 {
-			return Request{}, invalid(fmt.Sprintf("%q is not an amount of device memory: write for example vram:12g.", text))
+			return Request{}, invalid(fmt.Sprintf("%q is not an amount of device memory: write for example vram:12g.",
+				text))
 		}
 		return Request{Memory: amount}, nil
 	}

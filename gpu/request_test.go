@@ -19,7 +19,8 @@ func TestRequestsAreWrittenAsTheyAreRead(t *testing.T) {
 			t.Errorf("%q is written as %q", text, got.String())
 		}
 	}
-	for _, text := range []string{"-1", "0.0001", "half", "mig:", "mig:1g:0", "vram:", "vram:0", "vram:-1g", "NaN", "1e9", "2000", "0.0", "+Inf"} {
+	for _, text := range []string{"-1", "0.0001", "half", "mig:", "mig:1g:0", "vram:", "vram:0", "vram:-1g", "NaN",
+		"1e9", "2000", "0.0", "+Inf"} {
 		if r, err := ParseRequest(text); code(err) != CodeRequestInvalid {
 			t.Errorf("%q is read as %+v, %v", text, r, err)
 		}
@@ -28,7 +29,8 @@ func TestRequestsAreWrittenAsTheyAreRead(t *testing.T) {
 
 func TestRequestsNameOneMode(t *testing.T) {
 	for _, r := range []Request{
-		{Shares: 100, Devices: 1}, {Devices: 1, Memory: GiB}, {Profile: "a", Shares: 1}, {Count: 2}, {Shares: -1}, {Profile: "a", Count: -1},
+		{Shares: 100, Devices: 1}, {Devices: 1, Memory: GiB}, {Profile: "a", Shares: 1}, {Count: 2}, {Shares: -1},
+		{Profile: "a", Count: -1},
 	} {
 		if code(r.Validate()) != CodeRequestInvalid {
 			t.Errorf("%+v is valid", r)
@@ -66,7 +68,8 @@ func TestSharesOfMemoryNeverSumToMoreThanAll(t *testing.T) {
 }
 
 func TestLevelsAreStatedByWhatWasProbed(t *testing.T) {
-	able := Device{Capabilities: Capabilities{MemoryLimit: Probe{State: Yes}, MPS: Probe{State: Yes}, ProcessMemory: Probe{State: Yes}}}
+	able := Device{Capabilities: Capabilities{MemoryLimit: Probe{State: Yes}, MPS: Probe{State: Yes},
+		ProcessMemory: Probe{State: Yes}}}
 	share := Grant{Share: 500}
 	for _, c := range []struct {
 		device Device

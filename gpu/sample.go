@@ -42,15 +42,17 @@ type Sample struct {
 
 	Devices   []DeviceSample  `json:"devices"`
 	Processes []ProcessSample `json:"processes"`
-	Ended     []EndedProcess  `json:"ended,omitempty"` // since the previous sample, where a driver keeps records of them
-	Lost      []string        `json:"lost,omitempty"`  // what could not be read, in sentences
-	Gone      []LostDevice    `json:"gone,omitempty"`  // devices of the last inventory that cannot be used now
+	// since the previous sample, where a driver keeps records of them
+	Ended []EndedProcess `json:"ended,omitempty"`
+	Lost  []string       `json:"lost,omitempty"` // what could not be read, in sentences
+	Gone  []LostDevice   `json:"gone,omitempty"` // devices of the last inventory that cannot be used now
 }
 
 // DeviceSample is the state of one device.
 type DeviceSample struct {
-	UUID        UUID        `json:"uuid"`
-	Util        *int        `json:"util,omitempty"`       // time with work on it, in hundredths of a percent: 0 to 10000
+	UUID UUID `json:"uuid"`
+	// time with work on it, in hundredths of a percent: 0 to 10000
+	Util        *int        `json:"util,omitempty"`
 	MemoryUsed  *Bytes      `json:"memoryUsed,omitempty"` // by anybody, what the driver reserved left out
 	MemoryFree  *Bytes      `json:"memoryFree,omitempty"` // as the driver says; nil: usable less used
 	Power       *MilliWatt  `json:"power,omitempty"`
@@ -64,15 +66,17 @@ type DeviceSample struct {
 // devices is two samples. PID and Start together name a process, because the
 // kernel uses numbers again.
 type ProcessSample struct {
-	PID       int    `json:"pid"`
-	Start     uint64 `json:"start"` // field 22 of /proc/PID/stat: ticks of 10 ms since boot; 0: unknown
-	Device    UUID   `json:"device"`
-	Instance  UUID   `json:"instance,omitempty"`
-	Memory    *Bytes `json:"memory,omitempty"`
-	Util      *int   `json:"util,omitempty"` // in hundredths of a percent of the device, averaged over the time since [Sample.Since]
-	Name      string `json:"name,omitempty"`
-	User      string `json:"user,omitempty"`
-	Container string `json:"container,omitempty"` // every id of 64 hexadecimal digits in its cgroup path, outermost first, separated by commas
+	PID      int    `json:"pid"`
+	Start    uint64 `json:"start"` // field 22 of /proc/PID/stat: ticks of 10 ms since boot; 0: unknown
+	Device   UUID   `json:"device"`
+	Instance UUID   `json:"instance,omitempty"`
+	Memory   *Bytes `json:"memory,omitempty"`
+	// in hundredths of a percent of the device, averaged over the time since [Sample.Since]
+	Util *int   `json:"util,omitempty"`
+	Name string `json:"name,omitempty"`
+	User string `json:"user,omitempty"`
+	// every id of 64 hexadecimal digits in its cgroup path, outermost first, separated by commas
+	Container string `json:"container,omitempty"`
 }
 
 // EndedProcess is a process that ended since the previous sample, as the driver

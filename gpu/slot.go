@@ -74,8 +74,9 @@ func (s *slot) suitsInstance(g Grant) error {
 		switch {
 		case i.UUID != g.Instance:
 		case g.Whole || g.Share != s.slices(i) || g.Memory != i.Memory:
-			return s.fault(CodeHoldInvalid, fmt.Sprintf("has %s of memory and %s of itself in its instance %s and not %s and %s",
-				i.Memory, s.slices(i), i.UUID, g.Memory, g.Share))
+			return s.fault(CodeHoldInvalid,
+				fmt.Sprintf("has %s of memory and %s of itself in its instance %s and not %s and %s",
+					i.Memory, s.slices(i), i.UUID, g.Memory, g.Share))
 		default:
 			return nil
 		}
@@ -142,7 +143,8 @@ func (s *slot) contradiction() string {
 	for i, h := range s.holdings {
 		switch g := h.Grant; {
 		case !g.sound():
-			return fmt.Sprintf("a share of %s with %s of memory is allocated, which is no part of a device", g.Share, g.Memory)
+			return fmt.Sprintf("a share of %s with %s of memory is allocated, which is no part of a device", g.Share,
+				g.Memory)
 		case g.kind() != kind:
 			return fmt.Sprintf("it is allocated by %s and by %s", kind, g.kind())
 		case kind == KindWhole && i > 0:

@@ -36,7 +36,8 @@ func (t *Tunnel) Stats() Stats {
 // rtt returns the smoothed round trip, 0 while unknown.
 func (t *Tunnel) rtt() time.Duration { return time.Duration(t.smoothRTT.Load()) }
 
-// Probe asks the peer for a sign of life over the first carrier and waits for it. It fails with ctx's error or, when the tunnel has ended, net.ErrClosed.
+// Probe asks the peer for a sign of life over the first carrier and waits for it. It fails with ctx's error or, when
+// the tunnel has ended, net.ErrClosed.
 func (t *Tunnel) Probe(ctx context.Context) error {
 	answered := make(chan struct{})
 	if !t.ping(answered) {

@@ -92,11 +92,15 @@ func FuzzFrames(f *testing.F) {
 	data := frame(cmdData, firstID, 1, 2, 3)
 	for _, frames := range [][][]byte{
 		{opened(firstID, Bulk), data},
-		{opened(firstID, Control), data, saying(signal{kind: sigEnd, id: firstID, value: 3}, signal{kind: sigStop, id: firstID})},
-		{saying(signal{kind: sigMark, number: 5}, signal{kind: sigAck, at: 3}, signal{kind: sigPing}, signal{kind: sigPong})},
-		{opened(firstID, Interactive), update(firstID, 0, streamWindow), saying(signal{kind: sigGrant, id: firstID, window: 1 << 20}), frame(cmdOver, firstID)},
+		{opened(firstID, Control), data, saying(signal{kind: sigEnd, id: firstID, value: 3},
+			signal{kind: sigStop, id: firstID})},
+		{saying(signal{kind: sigMark, number: 5}, signal{kind: sigAck, at: 3}, signal{kind: sigPing},
+			signal{kind: sigPong})},
+		{opened(firstID, Interactive), update(firstID, 0, streamWindow),
+			saying(signal{kind: sigGrant, id: firstID, window: 1 << 20}), frame(cmdOver, firstID)},
 		{opened(firstID, Bulk), saying(signal{kind: sigReset, id: firstID, value: 2}, signal{kind: sigBye})},
-		{opened(firstID, Control), saying(signal{kind: sigCopy, id: firstID, data: []byte{1, 2}}), data, saying(signal{kind: sigEnd, id: firstID, value: 3})},
+		{opened(firstID, Control), saying(signal{kind: sigCopy, id: firstID, data: []byte{1, 2}}), data,
+			saying(signal{kind: sigEnd, id: firstID, value: 3})},
 	} {
 		f.Add(append(opening(), bytes.Join(frames, nil)...))
 	}

@@ -57,7 +57,8 @@ func TestARateIsToldAgainWhenItHasChanged(t *testing.T) {
 	for _, c := range []struct {
 		now, before uint64
 		told        bool
-	}{{0, 0, false}, {1000, 0, true}, {0, 1000, true}, {1040, 1000, false}, {960, 1000, false}, {1100, 1000, true}, {900, 1000, true}} {
+	}{{0, 0, false}, {1000, 0, true}, {0, 1000, true}, {1040, 1000, false}, {960, 1000, false}, {1100, 1000, true},
+		{900, 1000, true}} {
 		if differs(c.now, c.before) != c.told {
 			t.Errorf("from %d to %d: told %v", c.before, c.now, !c.told)
 		}
@@ -72,12 +73,18 @@ func TestAPathLosesPacketsByItself(t *testing.T) {
 		spans []seen
 		lossy bool
 	}{
-		"not by what was sent once":         {[]seen{step(0, 0, 0), step(0, 0, 0), step(0, 0, 0)}, false},
-		"not by one mishap":                 {[]seen{step(0, 0, 0), step(5, 0, 0), step(5, 0, 0), step(5, 0, 0)}, false},
-		"by two":                            {[]seen{step(0, 0, 0), step(1, 0, 0), step(1, 0, 0), step(2, 0, 0), step(2, 0, 0)}, true},
-		"not by packets that came twice":    {[]seen{step(0, 0, 0), step(1, 0, 0), step(2, 1, 0), step(3, 2, 0), step(3, 3, 0)}, false},
-		"not while its queue is full":       {[]seen{step(0, 0, 0), step(1, 0, lossQueue*2), step(2, 0, lossQueue*2), step(3, 0, lossQueue*2)}, false},
-		"not when they are far from others": {append(append([]seen{step(0, 0, 0), step(1, 0, 0)}, slices.Repeat([]seen{step(1, 0, 0)}, lossSpans+1)...), step(2, 0, 0), step(2, 0, 0)), false},
+		"not by what was sent once": {[]seen{step(0, 0, 0), step(0, 0, 0), step(0, 0, 0)}, false},
+		"not by one mishap": {[]seen{step(0, 0, 0), step(5, 0, 0), step(5, 0, 0), step(5, 0, 0)},
+			false},
+		"by two": {[]seen{step(0, 0, 0), step(1, 0, 0), step(1, 0, 0), step(2, 0, 0),
+			step(2, 0, 0)}, true},
+		"not by packets that came twice": {[]seen{step(0, 0, 0), step(1, 0, 0), step(2, 1, 0), step(3, 2, 0),
+			step(3, 3, 0)}, false},
+		"not while its queue is full": {[]seen{step(0, 0, 0), step(1, 0, lossQueue*2), step(2, 0, lossQueue*2),
+			step(3, 0, lossQueue*2)}, false},
+		"not when they are far from others": {
+			append(append([]seen{step(0, 0, 0), step(1, 0, 0)}, slices.Repeat([]seen{step(1, 0, 0)}, lossSpans+1)...),
+				step(2, 0, 0), step(2, 0, 0)), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var l losses

@@ -52,7 +52,8 @@ func TestVersions(t *testing.T) {
 			tun, err := Dial(t.Context(), pipeDialer{t, h, Peer{}}, c.near)
 			if c.chosen == 0 {
 				var version *VersionError
-				if !errors.As(err, &version) || version.TheirsMax != c.far.versions.Max || version.OursMin != c.near.versions.Min {
+				if !errors.As(err, &version) || version.TheirsMax != c.far.versions.Max ||
+					version.OursMin != c.near.versions.Min {
 					t.Fatalf("%v", err)
 				}
 				if version.Older() != (c.far.versions.Max < c.near.versions.Min) {

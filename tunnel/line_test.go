@@ -424,7 +424,8 @@ func TestLineLooksWhenNudged(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 			synctest.Wait()
-			if len(w.path.dials) != 1 || !slices.Equal(w.seen, []LineState{LineConnecting, LineConnected}) && !slices.Equal(w.seen, []LineState{LineOff, LineConnecting, LineConnected}) {
+			if len(w.path.dials) != 1 || !slices.Equal(w.seen, []LineState{LineConnecting, LineConnected}) &&
+				!slices.Equal(w.seen, []LineState{LineOff, LineConnecting, LineConnected}) {
 				t.Errorf("%d dials, it was %v", len(w.path.dials), w.seen)
 			}
 		})
@@ -451,7 +452,8 @@ func TestLineSpacesItsAttempts(t *testing.T) {
 		for i, at := range w.path.dials[1:] {
 			pause := at.Sub(w.path.dials[i])
 			pauses[pause] = true
-			if elapsed := w.path.dials[i].Sub(w.path.dials[0]); pause < 700*time.Millisecond || pause > min(max(elapsed/10+time.Second, time.Second), 31*time.Second) {
+			if elapsed := w.path.dials[i].Sub(w.path.dials[0]); pause < 700*time.Millisecond ||
+				pause > min(max(elapsed/10+time.Second, time.Second), 31*time.Second) {
 				t.Errorf("pause %v after %v", pause, elapsed)
 			}
 		}
@@ -460,14 +462,15 @@ func TestLineSpacesItsAttempts(t *testing.T) {
 		}
 	})
 	t.Run("also when tunnels die young", func(t *testing.T) {
-		onLine(t, 10*time.Millisecond, func(p *path, _ *LineConfig) { p.mortal = 100 * time.Millisecond }, func(w *walk) {
-			time.Sleep(time.Minute)
-			w.path.mu.Lock()
-			defer w.path.mu.Unlock()
-			if n := len(w.path.dials); n > 60 {
-				t.Errorf("%d dials in a minute", n)
-			}
-		})
+		onLine(t, 10*time.Millisecond, func(p *path, _ *LineConfig) { p.mortal = 100 * time.Millisecond },
+			func(w *walk) {
+				time.Sleep(time.Minute)
+				w.path.mu.Lock()
+				defer w.path.mu.Unlock()
+				if n := len(w.path.dials); n > 60 {
+					t.Errorf("%d dials in a minute", n)
+				}
+			})
 	})
 	t.Run("a peer that accepts and says nothing holds nothing up", func(t *testing.T) {
 		onLine(t, 10*time.Millisecond, nil, func(w *walk) {
@@ -494,13 +497,15 @@ func TestLineWaitsForAPerson(t *testing.T) {
 			t.Errorf("%d dials without an answer", n)
 		}
 		var down *DownError
-		if _, err := w.line.Open(w.Context(), Control); !errors.As(err, &down) || down.State != LineQuestion || !errors.Is(err, ErrWouldAsk) {
+		if _, err := w.line.Open(w.Context(), Control); !errors.As(err, &down) || down.State != LineQuestion ||
+			!errors.Is(err, ErrWouldAsk) {
 			t.Errorf("open: %v", err)
 		}
 		if err := w.line.Reconnect(w.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if status, _ := w.line.Status(); status.State != LineConnected || status.Peer.Name != "lab" || status.Err != nil {
+		if status, _ := w.line.Status(); status.State != LineConnected || status.Peer.Name != "lab" ||
+			status.Err != nil {
 			t.Errorf("it is %+v", status)
 		}
 		if w.path.silents[1] {
@@ -577,7 +582,8 @@ func TestLineThatIsOffSaysSo(t *testing.T) {
 			t.Errorf("ran until %v", err)
 		}
 		cancel()
-		for name, err := range map[string]error{"wait": line.WaitUp(t.Context()), "reconnect": line.Reconnect(t.Context())} {
+		for name, err := range map[string]error{"wait": line.WaitUp(t.Context()),
+			"reconnect": line.Reconnect(t.Context())} {
 			if !errors.As(err, &down) || down.State != LineOff || down.LastHeard.IsZero() {
 				t.Errorf("%s: %v", name, err)
 			}

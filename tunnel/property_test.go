@@ -48,7 +48,8 @@ func TestRandomInterleavings(t *testing.T) {
 		go func() { senders.Wait(); all.Wait(); close(done) }()
 		if !cut {
 			senders.Wait()
-			for end := time.Now().Add(2 * time.Minute); near.Stats().Streams > 0 || far.Stats().Streams > 0; time.Sleep(time.Millisecond) {
+			for end := time.Now().Add(2 * time.Minute); near.Stats().Streams > 0 ||
+				far.Stats().Streams > 0; time.Sleep(time.Millisecond) {
 				if time.Now().After(end) {
 					t.Fatalf("seed %d: streams remain: %+v", seed, near.Stats())
 				}

@@ -64,27 +64,31 @@ func opened(id uint32, class Class) []byte {
 }
 
 func update(id, consumed, window uint32) []byte {
-	return frame(cmdUpdate, id, binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, consumed), window)...)
+	return frame(cmdUpdate, id, binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, consumed),
+		window)...)
 }
 
 func TestPeersThatBreakTheRules(t *testing.T) {
 	data := func(n int) []byte { return frame(cmdData, firstID, make([]byte, n)...) }
 	stream := opened(firstID, Bulk)
 	for name, frames := range map[string][][]byte{
-		"an oversized frame":                    {stream, data(MaxFrame + 1)},
-		"an empty data frame":                   {stream, data(0)},
-		"another frame version":                 {{1, 0, 0, 0, firstID, 0, 0, 0}},
-		"an unknown command":                    {frame(40, 0)},
-		"a frame with a body that it has not":   {frame(cmdNone, 0, 1)},
-		"an update of the wrong size":           {stream, frame(cmdUpdate, firstID, 1, 2, 3)},
-		"an update of bytes never sent":         {stream, update(firstID, 77, streamWindow)},
-		"an update that narrows the window":     {stream, update(firstID, 0, 9)},
-		"an update that narrows the signals":    {update(2, 0, 9)},
-		"an unknown signal":                     {frame(cmdData, voiceID, 40, 0)},
-		"a signal of the wrong size":            {frame(cmdData, voiceID, append([]byte{byte(sigPing), 9}, make([]byte, 9)...)...)},
-		"a class that does not exist":           {opened(firstID, 9)},
-		"a class beyond a byte":                 {frame(cmdOpen, firstID), saying(signal{kind: sigOpen, id: firstID, value: 257})},
-		"a class twice":                         {stream, saying(signal{kind: sigOpen, id: firstID, value: uint32(Bulk)})},
+		"an oversized frame":                  {stream, data(MaxFrame + 1)},
+		"an empty data frame":                 {stream, data(0)},
+		"another frame version":               {{1, 0, 0, 0, firstID, 0, 0, 0}},
+		"an unknown command":                  {frame(40, 0)},
+		"a frame with a body that it has not": {frame(cmdNone, 0, 1)},
+		"an update of the wrong size":         {stream, frame(cmdUpdate, firstID, 1, 2, 3)},
+		"an update of bytes never sent":       {stream, update(firstID, 77, streamWindow)},
+		"an update that narrows the window":   {stream, update(firstID, 0, 9)},
+		"an update that narrows the signals":  {update(2, 0, 9)},
+		"an unknown signal":                   {frame(cmdData, voiceID, 40, 0)},
+		"a signal of the wrong size": {frame(cmdData, voiceID,
+			append([]byte{byte(sigPing), 9}, make([]byte, 9)...)...)},
+		"a class that does not exist": {opened(firstID, 9)},
+		"a class beyond a byte": {frame(cmdOpen, firstID),
+			saying(signal{kind: sigOpen, id: firstID, value: 257})},
+		"a class twice": {stream,
+			saying(signal{kind: sigOpen, id: firstID, value: uint32(Bulk)})},
 		"a class of a stream that never began":  {saying(signal{kind: sigOpen, id: 9, value: uint32(Bulk)})},
 		"a signal of a stream without a class":  {frame(cmdOpen, firstID), saying(signal{kind: sigStop, id: firstID})},
 		"a stream of the host's own numbers":    {opened(4, Bulk)},
@@ -94,10 +98,12 @@ func TestPeersThatBreakTheRules(t *testing.T) {
 		"bytes after the end":                   {stream, saying(signal{kind: sigEnd, id: firstID}), data(1)},
 		"an end before all its bytes":           {stream, saying(signal{kind: sigEnd, id: firstID, value: 1})},
 		"an end of fewer bytes than came":       {stream, data(2), saying(signal{kind: sigEnd, id: firstID, value: 1})},
-		"a grant of bytes never sent":           {stream, saying(signal{kind: sigGrant, id: firstID, value: 77, window: FirstWindow})},
-		"a grant beyond the library's window":   {stream, saying(signal{kind: sigGrant, id: firstID, window: FirstWindow + 1})},
-		"an answer to a mark never sent":        {saying(signal{kind: sigAck, number: 1 << 40})},
-		"an answer to a third carrier":          {saying(signal{kind: sigAck, id: 2})},
+		"a grant of bytes never sent": {stream,
+			saying(signal{kind: sigGrant, id: firstID, value: 77, window: FirstWindow})},
+		"a grant beyond the library's window": {stream,
+			saying(signal{kind: sigGrant, id: firstID, window: FirstWindow + 1})},
+		"an answer to a mark never sent": {saying(signal{kind: sigAck, number: 1 << 40})},
+		"an answer to a third carrier":   {saying(signal{kind: sigAck, id: 2})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := attacked(t, Config{}, func(conn net.Conn) {

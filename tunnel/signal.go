@@ -127,7 +127,8 @@ func parseSignal(b []byte) (signal, int, error) {
 		s.id, s.value = binary.LittleEndian.Uint32(body), binary.LittleEndian.Uint32(body[4:])
 		s.window = binary.LittleEndian.Uint32(body[8:])
 	case sigCopy:
-		s.id, s.value, s.asked, s.data = binary.LittleEndian.Uint32(body), binary.LittleEndian.Uint32(body[4:]), body[8] != 0, body[9:]
+		s.id, s.value, s.asked, s.data = binary.LittleEndian.Uint32(body), binary.LittleEndian.Uint32(body[4:]),
+			body[8] != 0, body[9:]
 	}
 	return s, signalHead + length, nil
 }

@@ -490,7 +490,8 @@ func TestSilentPeerEndsTheTunnel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &simPath{host: tunnel.NewHost(tunnel.Config{})}
 		p.up.rate, p.down.rate = 1e6, 1e6
-		near, err := tunnel.Dial(t.Context(), p, tunnel.Config{OneCarrier: true, Heartbeat: time.Second, Silence: 3 * time.Second})
+		near, err := tunnel.Dial(t.Context(), p, tunnel.Config{OneCarrier: true, Heartbeat: time.Second,
+			Silence: 3 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}

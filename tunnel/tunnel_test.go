@@ -34,7 +34,8 @@ func newWire(t testing.TB, c tunnel.Config) *wire {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &wire{host: tunnel.NewHost(c), listener: listener, peer: func(int) tunnel.Peer { return tunnel.Peer{Transport: "test", Key: "k"} }}
+	w := &wire{host: tunnel.NewHost(c), listener: listener,
+		peer: func(int) tunnel.Peer { return tunnel.Peer{Transport: "test", Key: "k"} }}
 	go func() {
 		for n := 0; ; n++ {
 			conn, err := listener.Accept()
@@ -312,7 +313,8 @@ func TestProbeAndStats(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := near.Stats()
-	if s.RTT <= 0 || s.BaseRTT <= 0 || s.Version != tunnel.Version || s.Sent == 0 || s.Received == 0 || time.Since(s.LastHeard) > time.Hour {
+	if s.RTT <= 0 || s.BaseRTT <= 0 || s.Version != tunnel.Version || s.Sent == 0 || s.Received == 0 ||
+		time.Since(s.LastHeard) > time.Hour {
 		t.Errorf("%+v", s)
 	}
 	if far.Peer().Key != "k" {

@@ -66,7 +66,8 @@ func launch(t *testing.T, a session.Agent, req session.LaunchRequest) session.Se
 // open are the methods without a session that everybody may call, each with a
 // test or a rule of its own: what they return is made fit for who asks.
 var open = []string{
-	"Machine", "Preview", "Launch", "List", "Watch", "ListImages", "Devices", "DeviceHistory", "Accounts", "Doctor", "ListDirectories",
+	"Machine", "Preview", "Launch", "List", "Watch", "ListImages", "Devices", "DeviceHistory", "Accounts", "Doctor",
+	"ListDirectories",
 	"ListFolders", "CreateFolder",
 	"DescribeImage", "SendImage", "ExpectImage", "ReceiveImage", "InstallImage", "ForgetImage",
 	"PullImage", "AwaitImageWork", "CancelImageWork", "RemoveImage", "ImageDisk",
@@ -105,11 +106,13 @@ func TestEveryMethodHasARule(t *testing.T) {
 				args = append(args, value)
 			}
 			if !named {
-				t.Fatalf("nobody has said who may call %s: give it a rule in package access, and name it in this test", method.Name)
+				t.Fatalf("nobody has said who may call %s: give it a rule in package access, and name it in this test",
+					method.Name)
 			}
 			results := bob.MethodByName(method.Name).Call(args)
 			err, _ := results[len(results)-1].Interface().(error)
-			if got := session.AsError(err, "none"); err == nil || got.Code != want.Code || got.Message != want.Message || got.Hint != want.Hint {
+			if got := session.AsError(err, "none"); err == nil || got.Code != want.Code ||
+				got.Message != want.Message || got.Hint != want.Hint {
 				t.Errorf("another's session gives %v", err)
 			}
 		})
@@ -122,16 +125,19 @@ func TestEveryMethodHasARule(t *testing.T) {
 
 func TestUsersSeeTheirOwnOnly(t *testing.T) {
 	gate, audit := opened(t, "/data/bob")
-	ann, bob, boss := gate.As(user("ann")), gate.As(user("bob")), gate.As(Identity{Owner: "boss", Role: session.RoleAdmin})
+	ann, bob, boss := gate.As(user("ann")), gate.As(user("bob")),
+		gate.As(Identity{Owner: "boss", Role: session.RoleAdmin})
 	theirs := launch(t, ann, session.LaunchRequest{Spec: session.Spec{Name: "anns-secret"}})
 	own := launch(t, bob, session.LaunchRequest{Owner: "ann", Spec: session.Spec{Name: "bobs-own"}})
 	if own.Owner != "bob" {
 		t.Errorf("launched as %s by bob", own.Owner)
 	}
-	if s := launch(t, boss, session.LaunchRequest{Owner: "ann", Spec: session.Spec{Name: "for-ann"}}); s.Owner != "ann" {
+	if s := launch(t, boss, session.LaunchRequest{Owner: "ann",
+		Spec: session.Spec{Name: "for-ann"}}); s.Owner != "ann" {
 		t.Errorf("launched for ann: %s", s.Owner)
 	}
-	if entries, err := audit.Read(session.AuditQuery{Limit: 1}); err != nil || len(entries) != 1 || entries[0].Owner != "boss" || entries[0].Target != "for ann" {
+	if entries, err := audit.Read(session.AuditQuery{Limit: 1}); err != nil || len(entries) != 1 ||
+		entries[0].Owner != "boss" || entries[0].Target != "for ann" {
 		t.Errorf("it is written down as %+v, %v", entries, err)
 	}
 	reveals := func(what string, told any) {
@@ -142,7 +148,8 @@ func TestUsersSeeTheirOwnOnly(t *testing.T) {
 			}
 		}
 	}
-	if list, err := bob.List(t.Context(), session.Filter{Owner: "ann"}); err != nil || len(list) != 1 || list[0].ID != own.ID {
+	if list, err := bob.List(t.Context(), session.Filter{Owner: "ann"}); err != nil || len(list) != 1 ||
+		list[0].ID != own.ID {
 		t.Errorf("bob lists %v, %v", list, err)
 	}
 	if list, err := boss.List(t.Context(), session.Filter{}); err != nil || len(list) != 3 {
@@ -151,7 +158,8 @@ func TestUsersSeeTheirOwnOnly(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	_ = bob.Watch(ctx, session.Cursor{}, func(e session.Event) error {
 		reveals("watch", e)
-		if e.Reset == nil || len(e.Reset.Sessions) != 1 || e.Reset.Machine.Owner != "bob" || e.Reset.Machine.Role != session.RoleUser {
+		if e.Reset == nil || len(e.Reset.Sessions) != 1 || e.Reset.Machine.Owner != "bob" ||
+			e.Reset.Machine.Role != session.RoleUser {
 			t.Errorf("first %+v", e)
 		}
 		cancel()
@@ -159,45 +167,60 @@ func TestUsersSeeTheirOwnOnly(t *testing.T) {
 	})
 	v := bob.(*view)
 	for name, e := range map[string]session.Event{
-		"another's": {Session: &theirs}, "another's end": {Removed: &theirs.ID, Owner: "ann"}, "another's use": {Usage: []session.Usage{{Session: theirs.ID}}}, "a kind unknown": {},
+		"another's": {Session: &theirs}, "another's end": {Removed: &theirs.ID, Owner: "ann"},
+		"another's use": {Usage: []session.Usage{{Session: theirs.ID}}}, "a kind unknown": {},
 	} {
 		if told, err := v.event(t.Context(), map[session.ID]bool{}, e); told != nil || err != nil {
 			t.Errorf("%s is told: %+v, %v", name, told, err)
 		}
 	}
-	board := session.DeviceBoard{Devices: []session.DeviceState{{Holders: []session.DeviceHolder{{Session: theirs.ID, Name: "anns-secret", Owner: "ann", Share: 500}, {Session: own.ID, Name: "bobs-own", Owner: "bob"}, {Name: "x (of ann)", Owner: "ann"}, {Name: "python", Owner: "carl", PID: 7}}}}}
+	board := session.DeviceBoard{Devices: []session.DeviceState{
+		{Holders: []session.DeviceHolder{{Session: theirs.ID, Name: "anns-secret", Owner: "ann", Share: 500},
+			{Session: own.ID, Name: "bobs-own", Owner: "bob"}, {Name: "x (of ann)", Owner: "ann"},
+			{Name: "python", Owner: "carl", PID: 7}}}}}
 	told := v.board(board)
 	reveals("board", told)
-	if h := told.Devices[0].Holders; h[0].Share != 500 || h[0].Name != anothers || h[1].Name != "bobs-own" || h[2].Name != anothers || h[3].Name != outside || h[3].Owner != "" || h[3].PID != 0 || board.Devices[0].Holders[0].Name != "anns-secret" {
+	if h := told.Devices[0].Holders; h[0].Share != 500 || h[0].Name != anothers || h[1].Name != "bobs-own" ||
+		h[2].Name != anothers || h[3].Name != outside || h[3].Owner != "" || h[3].PID != 0 ||
+		board.Devices[0].Holders[0].Name != "anns-secret" {
 		t.Errorf("holders %+v", h)
 	}
 	t.Run("and mount and list only the folders open to them", func(t *testing.T) {
 		for _, path := range []string{"/", "/data", "/data/bob/sub", "/data/bob/..", "/home/ann"} {
-			_, err := bob.Launch(t.Context(), session.LaunchRequest{Spec: session.Spec{Image: "python:3.13", Mounts: []session.Mount{{Source: path}}}})
+			_, err := bob.Launch(t.Context(),
+				session.LaunchRequest{Spec: session.Spec{Image: "python:3.13",
+					Mounts: []session.Mount{{Source: path}}}})
 			if session.CodeOf(err) != session.CodeInvalid {
 				t.Errorf("mounting %s: %v", path, err)
 			}
-			if p, err := bob.Preview(t.Context(), "", session.Spec{Image: "python:3.13", Mounts: []session.Mount{{Source: path}}}); err != nil || len(p.Errors) == 0 {
+			if p, err := bob.Preview(t.Context(), "",
+				session.Spec{Image: "python:3.13", Mounts: []session.Mount{{Source: path}}}); err != nil ||
+				len(p.Errors) == 0 {
 				t.Errorf("previewing %s: %+v, %v", path, p.Errors, err)
 			}
 		}
 		launch(t, bob, session.LaunchRequest{Spec: session.Spec{Mounts: []session.Mount{{Source: "/data/bob"}}}})
-		if l, err := bob.ListDirectories(t.Context(), ""); err != nil || len(l.Entries) != 1 || l.Entries[0].Name != "data/bob" {
+		if l, err := bob.ListDirectories(t.Context(), ""); err != nil || len(l.Entries) != 1 ||
+			l.Entries[0].Name != "data/bob" {
 			t.Errorf("%+v, %v", l, err)
 		}
-		if _, err := bob.ListDirectories(t.Context(), "/data/bob/../ann"); session.CodeOf(err) != "directory_read_not-found" {
+		if _, err := bob.ListDirectories(t.Context(), "/data/bob/../ann"); session.CodeOf(
+			err) != "directory_read_not-found" {
 			t.Errorf("%v", err)
 		}
 	})
 	entries, err := audit.Read(session.AuditQuery{Limit: 2})
-	if err != nil || len(entries) != 2 || entries[1].Method != "ListDirectories" || entries[1].Owner != "bob" || entries[1].Device != "key-of-bob" || entries[1].From != "10.0.0.7" || entries[1].Outcome != "directory_read_not-found" {
+	if err != nil || len(entries) != 2 || entries[1].Method != "ListDirectories" || entries[1].Owner != "bob" ||
+		entries[1].Device != "key-of-bob" || entries[1].From != "10.0.0.7" ||
+		entries[1].Outcome != "directory_read_not-found" {
 		t.Errorf("%+v, %v", entries, err)
 	}
 }
 
 func TestFoldersAreTheirOwnersOnly(t *testing.T) {
 	gate, _ := opened(t)
-	ann, bob, boss := gate.As(user("ann")), gate.As(user("bob")), gate.As(Identity{Owner: "boss", Role: session.RoleAdmin})
+	ann, bob, boss := gate.As(user("ann")), gate.As(user("bob")),
+		gate.As(Identity{Owner: "boss", Role: session.RoleAdmin})
 	theirs, err := ann.CreateFolder(t.Context(), session.FolderRequest{Name: "anns", Owner: "bob"})
 	if err != nil || theirs.Owner != "ann" {
 		t.Fatalf("%+v, %v", theirs, err)
@@ -214,13 +237,16 @@ func TestFoldersAreTheirOwnersOnly(t *testing.T) {
 			t.Errorf("%+v: %v", place, err)
 		}
 	}
-	if _, err := ann.StatFile(t.Context(), session.Place{Session: own.ID, Folder: theirs.ID}, "x"); session.CodeOf(err) != "session_read_not-found" {
+	if _, err := ann.StatFile(t.Context(), session.Place{Session: own.ID, Folder: theirs.ID},
+		"x"); session.CodeOf(err) != "session_read_not-found" {
 		t.Errorf("a folder of one's own opens another's session: %v", err)
 	}
-	if _, err := ann.CreateFolder(t.Context(), session.FolderRequest{Name: "etc", Path: "/etc"}); session.CodeOf(err) != "folder_create_forbidden" {
+	if _, err := ann.CreateFolder(t.Context(), session.FolderRequest{Name: "etc", Path: "/etc"}); session.CodeOf(
+		err) != "folder_create_forbidden" {
 		t.Errorf("a user links a directory: %v", err)
 	}
-	if f, err := boss.CreateFolder(t.Context(), session.FolderRequest{Name: "data", Path: "/data", Owner: "ann"}); err != nil || f.Owner != "ann" {
+	if f, err := boss.CreateFolder(t.Context(), session.FolderRequest{Name: "data", Path: "/data",
+		Owner: "ann"}); err != nil || f.Owner != "ann" {
 		t.Errorf("an admin links a directory: %+v, %v", f, err)
 	}
 }

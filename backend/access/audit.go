@@ -76,7 +76,8 @@ func OpenAudit(path string, now func() time.Time, log *slog.Logger) (*Audit, err
 		err = errors.Join(err, a.of(strings.TrimSuffix(filepath.Base(one), logSuffix)).open())
 	}
 	if err = errors.Join(err, listErr); err != nil {
-		return nil, &session.Error{Code: "agent_audit_failed", Message: "The log of what is done cannot be opened.", Hint: "Check the permissions of " + path + ".", Err: err}
+		return nil, &session.Error{Code: "agent_audit_failed", Message: "The log of what is done cannot be opened.",
+			Hint: "Check the permissions of " + path + ".", Err: err}
 	}
 	return a, nil
 }
@@ -136,7 +137,8 @@ func (a *Audit) Note(who Identity, act Act) {
 	defer a.mu.Unlock()
 	e.At = a.moment()
 	if err := a.of(logOf(who.Owner, act)).add(e); err != nil {
-		a.log.Error("what was done could not be written down", "method", e.Method, "owner", e.Owner, "session", e.Session, "outcome", e.Outcome, "error", err)
+		a.log.Error("what was done could not be written down", "method", e.Method, "owner", e.Owner, "session",
+			e.Session, "outcome", e.Outcome, "error", err)
 	}
 }
 
@@ -163,7 +165,8 @@ func (a *Audit) Read(asked session.AuditQuery) ([]Entry, error) {
 		}
 		if err != nil {
 			return nil, &session.Error{
-				Code: "agent_audit_failed", Message: "The log of what was done cannot be read.", Hint: "Look at " + one.path + ".", Err: err,
+				Code: "agent_audit_failed", Message: "The log of what was done cannot be read.",
+				Hint: "Look at " + one.path + ".", Err: err,
 			}
 		}
 		slices.SortStableFunc(entries, func(x, y Entry) int { return x.At.Compare(y.At) })

@@ -17,7 +17,8 @@ func TestHostileUserErasesNothingOfTheAudit(t *testing.T) {
 	for name, refuse := range map[string]bool{"what is refused": true, "what they may": false} {
 		t.Run(name, func(t *testing.T) {
 			at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-			audit, err := OpenAudit(filepath.Join(t.TempDir(), "audit.jsonl"), func() time.Time { return at }, slog.New(slog.DiscardHandler))
+			audit, err := OpenAudit(filepath.Join(t.TempDir(), "audit.jsonl"), func() time.Time { return at },
+				slog.New(slog.DiscardHandler))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -26,7 +27,8 @@ func TestHostileUserErasesNothingOfTheAudit(t *testing.T) {
 			audit.Note(Identity{Owner: "boss", Role: session.RoleAdmin}, Act{Method: "Pair", Target: "eve"})
 			for i := range 80_000 {
 				at = at.Add(10 * time.Millisecond)
-				act := Act{Method: "Rename", Session: session.NewID(), Target: fmt.Sprint(strings.Repeat("x", targetMost-8), i)}
+				act := Act{Method: "Rename", Session: session.NewID(),
+					Target: fmt.Sprint(strings.Repeat("x", targetMost-8), i)}
 				if refuse {
 					act.Err = session.NoSession(act.Session)
 				}
@@ -37,7 +39,10 @@ func TestHostileUserErasesNothingOfTheAudit(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, want := range []Entry{{Owner: "ann", Method: "Terminate"}, {Owner: "boss", Method: "Pair"}} {
-				if !slices.ContainsFunc(entries, func(e Entry) bool { return e.Owner == want.Owner && e.Method == want.Method }) {
+				if !slices.ContainsFunc(entries, func(e Entry) bool {
+					return e.Owner == want.Owner &&
+						e.Method == want.Method
+				}) {
 					t.Errorf("%s of %s is erased", want.Method, want.Owner)
 				}
 			}
@@ -67,7 +72,8 @@ func TestAuditIsCappedPrivateAndSurvivesTornLines(t *testing.T) {
 		audit.Note(user("bob"), Act{Method: "DialPort", Session: "s", Target: "8888"})
 	}
 	audit.Note(user("bob"), Act{Method: "Rename", Target: strings.Repeat("x", 10_000)})
-	if entries, err := audit.Read(session.AuditQuery{Limit: 10}); err != nil || len(entries) != 3 || len(entries[2].Target) > targetMost+4 || entries[1].Method != "DialPort" || entries[1].Count != 2 {
+	if entries, err := audit.Read(session.AuditQuery{Limit: 10}); err != nil || len(entries) != 3 ||
+		len(entries[2].Target) > targetMost+4 || entries[1].Method != "DialPort" || entries[1].Count != 2 {
 		t.Errorf("%d entries, %v", len(entries), err)
 	}
 	shrink(audit)
@@ -93,16 +99,19 @@ func TestAuditIsCappedPrivateAndSurvivesTornLines(t *testing.T) {
 func TestAuditIsReadInPages(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
-	audit, err := OpenAudit(path, func() time.Time { return at }, slog.New(slog.DiscardHandler)) // of a clock that stands still
+	// of a clock that stands still
+	audit, err := OpenAudit(path, func() time.Time { return at }, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer audit.Close()
 	for i := range 40 { // in the log of security events over several files
-		act := Act{Method: "ReadFile", Session: session.NewID(), Target: fmt.Sprintf("/data/%d.csv", i), Security: i%5 == 0}
+		act := Act{Method: "ReadFile", Session: session.NewID(), Target: fmt.Sprintf("/data/%d.csv", i),
+			Security: i%5 == 0}
 		audit.of(securityLog).most = 600
 		if i%4 == 0 {
-			act.Err = &session.Error{Code: session.Code(fmt.Sprint("file_read_failed-", i))} // or it would be counted only
+			// or it would be counted only
+			act.Err = &session.Error{Code: session.Code(fmt.Sprint("file_read_failed-", i))}
 		}
 		audit.Note(user([]string{"ann", "bob"}[i%2]), act)
 	}
@@ -122,13 +131,15 @@ func TestAuditIsReadInPages(t *testing.T) {
 		}
 		return targets, count + 1
 	}
-	if all, count := pages(session.AuditQuery{Limit: 7}); count != 6 || len(all) != 40 || all[0] != "/data/39.csv" || all[39] != "/data/0.csv" || len(slices.Compact(slices.Sorted(slices.Values(all)))) != 40 {
+	if all, count := pages(session.AuditQuery{Limit: 7}); count != 6 || len(all) != 40 || all[0] != "/data/39.csv" ||
+		all[39] != "/data/0.csv" || len(slices.Compact(slices.Sorted(slices.Values(all)))) != 40 {
 		t.Errorf("%d pages: %v", count, all)
 	}
 	if anns, _ := pages(session.AuditQuery{Limit: 3, Owner: "ann"}); len(anns) != 20 || anns[0] != "/data/38.csv" {
 		t.Errorf("ann's: %v", anns)
 	}
-	if failed, _ := pages(session.AuditQuery{Limit: 3, Failed: true, Text: "READ /data/1"}); !slices.Equal(failed, []string{"/data/16.csv", "/data/12.csv"}) {
+	if failed, _ := pages(session.AuditQuery{Limit: 3, Failed: true, Text: "READ /data/1"}); !slices.Equal(failed,
+		[]string{"/data/16.csv", "/data/12.csv"}) {
 		t.Errorf("failed: %v", failed)
 	}
 	if gone, err := audit.Read(session.AuditQuery{Limit: 3, Before: at.Add(-time.Hour)}); err != nil || len(gone) != 0 {
@@ -160,7 +171,8 @@ func TestWhatRepeatsIsCounted(t *testing.T) {
 		refused.Session = session.NewID()
 		audit.Note(user("eve"), refused)
 		audit.Note(user("ann"), Act{Method: "Rename", Session: "one", Target: fmt.Sprint("name-", i)})
-		audit.Note(Identity{From: fmt.Sprint("10.0.0.9:", 40_000+i), Device: fmt.Sprint("key ", i)}, Act{Method: "Connect", Stranger: true, Security: true, Err: session.NoSession("x")})
+		audit.Note(Identity{From: fmt.Sprint("10.0.0.9:", 40_000+i), Device: fmt.Sprint("key ", i)},
+			Act{Method: "Connect", Stranger: true, Security: true, Err: session.NoSession("x")})
 	}
 	if lines, acts := count(session.AuditQuery{Limit: 500, Owner: "eve"}); lines != 2 || acts != 100 {
 		t.Errorf("%d refused calls are %d lines", acts, lines)
@@ -192,13 +204,15 @@ func TestWhatRepeatsIsCounted(t *testing.T) {
 
 func TestStrangersEraseNoSecurityEvents(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	audit, err := OpenAudit(filepath.Join(t.TempDir(), "audit.jsonl"), func() time.Time { return at }, slog.New(slog.DiscardHandler))
+	audit, err := OpenAudit(filepath.Join(t.TempDir(), "audit.jsonl"), func() time.Time { return at },
+		slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	audit.Note(Identity{From: "10.0.0.9:1"}, Act{Method: "TryCode", Security: true, Err: session.NoSession("x")})
 	for i := range 40_000 {
-		audit.Note(Identity{From: fmt.Sprintf("[2001:db8::%x]:443", i), Device: strings.Repeat("k", 52)}, Act{Method: "Connect", Stranger: true, Security: true, Err: session.NoSession("x")})
+		audit.Note(Identity{From: fmt.Sprintf("[2001:db8::%x]:443", i), Device: strings.Repeat("k", 52)},
+			Act{Method: "Connect", Stranger: true, Security: true, Err: session.NoSession("x")})
 	}
 	entries, err := audit.Read(session.AuditQuery{Limit: 100_000, Security: true})
 	if err != nil || len(entries) == 0 || entries[0].Method != "TryCode" || len(entries) >= 40_000 {

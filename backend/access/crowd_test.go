@@ -65,13 +65,15 @@ var limits = map[string]session.Allowance{
 
 func newCrowd(t *testing.T, seed uint64) *crowd {
 	gate, inner := newGate(t)
-	c := &crowd{t: t, r: rand.New(rand.NewPCG(seed, 1)), inner: inner, owners: map[session.ID]string{}, ended: map[session.ID]bool{}}
+	c := &crowd{t: t, r: rand.New(rand.NewPCG(seed, 1)), inner: inner, owners: map[session.ID]string{},
+		ended: map[session.ID]bool{}}
 	for owner, limit := range limits {
 		if err := inner.SetAllowance(owner, &limit); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, p := range []*person{{name: "ann-of-it"}, {name: "bob-of-it"}, {name: "eve-of-it"}, {name: "new-of-it"}, {name: ruler, admin: true}} {
+	for _, p := range []*person{{name: "ann-of-it"}, {name: "bob-of-it"}, {name: "eve-of-it"}, {name: "new-of-it"},
+		{name: ruler, admin: true}} {
 		role := session.RoleUser
 		if p.admin {
 			role = session.RoleAdmin
@@ -169,7 +171,8 @@ var calls = func() (all []reflect.Method) {
 	agents := reflect.TypeFor[session.Agent]()
 	for i := range agents.NumMethod() {
 		m := agents.Method(i)
-		if m.Type.NumIn() > 1 && (m.Type.In(1) == reflect.TypeFor[session.ID]() || m.Type.In(1) == reflect.TypeFor[session.Place]()) {
+		if m.Type.NumIn() > 1 && (m.Type.In(1) == reflect.TypeFor[session.ID]() ||
+			m.Type.In(1) == reflect.TypeFor[session.Place]()) {
 			all = append(all, m)
 		}
 	}
@@ -199,7 +202,8 @@ func (c *crowd) call(p *person) {
 	err, _ := results[len(results)-1].Interface().(error)
 	if !theirs {
 		want := session.NoSession(id)
-		if got := session.AsError(err, "none"); err == nil || got.Code != want.Code || got.Message != want.Message || got.Hint != want.Hint || len(got.Fields) > 0 {
+		if got := session.AsError(err, "none"); err == nil || got.Code != want.Code || got.Message != want.Message ||
+			got.Hint != want.Hint || len(got.Fields) > 0 {
 			c.t.Errorf("%s of %s by %s: %v", method.Name, owner, p.name, err)
 		}
 		return
@@ -257,7 +261,8 @@ func (c *crowd) ask(p *person) {
 	}
 	switch c.r.IntN(6) {
 	case 0:
-		list, err := p.agent.List(ctx, session.Filter{Owner: c.people[c.r.IntN(len(c.people))].name, Live: c.r.IntN(2) == 0, Limit: c.r.IntN(10)})
+		list, err := p.agent.List(ctx, session.Filter{Owner: c.people[c.r.IntN(len(c.people))].name,
+			Live: c.r.IntN(2) == 0, Limit: c.r.IntN(10)})
 		answer(list, err)
 		if p.admin {
 			return
@@ -269,14 +274,17 @@ func (c *crowd) ask(p *person) {
 		board, err := p.agent.Devices(ctx)
 		answer(board, err)
 	case 2:
-		rows, err := p.agent.Accounts(ctx, session.AccountSpan{From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Hour)})
+		rows, err := p.agent.Accounts(ctx, session.AccountSpan{From: time.Now().Add(-time.Hour),
+			To: time.Now().Add(time.Hour)})
 		answer(rows, err)
 	case 3:
 		machine, err := p.agent.Machine(ctx)
 		answer(machine, err)
 	case 4:
 		other := c.any()
-		preview, err := p.agent.Preview(ctx, "", session.Spec{Image: "python:3.12", Name: fmt.Sprintf("x%d", c.r.IntN(1000)), After: []string{string(other)}, Resources: session.Resources{CPU: 1 + c.r.IntN(60), Memory: gpu.GiB}})
+		preview, err := p.agent.Preview(ctx, "",
+			session.Spec{Image: "python:3.12", Name: fmt.Sprintf("x%d", c.r.IntN(1000)), After: []string{string(other)},
+				Resources: session.Resources{CPU: 1 + c.r.IntN(60), Memory: gpu.GiB}})
 		raw, marshalErr := json.Marshal(preview)
 		if marshalErr != nil {
 			c.t.Fatal(marshalErr)
@@ -309,7 +317,8 @@ func (c *crowd) checkHeld() {
 	}
 	for owner, h := range held {
 		limit := c.inner.Allowance(owner)
-		if limit.Sessions > 0 && h.Sessions > limit.Sessions || limit.CPU > 0 && h.CPU > limit.CPU || limit.Memory > 0 && h.Memory > limit.Memory || limit.GPU > 0 && h.GPU > limit.GPU {
+		if limit.Sessions > 0 && h.Sessions > limit.Sessions || limit.CPU > 0 && h.CPU > limit.CPU ||
+			limit.Memory > 0 && h.Memory > limit.Memory || limit.GPU > 0 && h.GPU > limit.GPU {
 			c.t.Errorf("%s holds %+v and may hold %+v", owner, h, limit)
 		}
 	}

@@ -39,7 +39,8 @@ func target(place session.Place, path session.FilePath) string {
 }
 
 // didIn is a call in a place of one's own that is written down.
-func didIn[T any](ctx context.Context, v *view, method string, place session.Place, path session.FilePath, call func() (T, error)) (result T, err error) {
+func didIn[T any](ctx context.Context, v *view, method string, place session.Place, path session.FilePath,
+	call func() (T, error)) (result T, err error) {
 	if err = v.ownPlace(ctx, place); err == nil {
 		result, err = call()
 	}
@@ -49,7 +50,8 @@ func didIn[T any](ctx context.Context, v *view, method string, place session.Pla
 
 // askedIn is a call in a place of one's own that is written down only where it
 // was another's or none.
-func askedIn[T any](ctx context.Context, v *view, method string, place session.Place, call func() (T, error)) (result T, err error) {
+func askedIn[T any](ctx context.Context, v *view, method string, place session.Place,
+	call func() (T, error)) (result T, err error) {
 	if err = v.ownPlace(ctx, place); err != nil {
 		v.note(method, place.Session, target(place, ""), err)
 		return result, err
@@ -58,7 +60,8 @@ func askedIn[T any](ctx context.Context, v *view, method string, place session.P
 }
 
 // didTo is a call on a folder of one's own that is written down.
-func didTo[T any](ctx context.Context, v *view, method string, id session.FolderID, call func() (T, error)) (result T, err error) {
+func didTo[T any](ctx context.Context, v *view, method string, id session.FolderID,
+	call func() (T, error)) (result T, err error) {
 	if err = v.ownFolder(ctx, id); err == nil {
 		result, err = call()
 	}
@@ -92,7 +95,8 @@ func (v *view) CreateFolder(ctx context.Context, req session.FolderRequest) (ses
 	var f session.Folder
 	var err error
 	if req.Path != "" && !v.all {
-		err = &session.Error{Code: "folder_create_forbidden", Message: "You may not link a directory of this machine.", Hint: "Create a folder, or ask whoever rules the agent."}
+		err = &session.Error{Code: "folder_create_forbidden", Message: "You may not link a directory of this machine.",
+			Hint: "Create a folder, or ask whoever rules the agent."}
 	} else {
 		f, err = v.inner.CreateFolder(ctx, req)
 	}
@@ -101,8 +105,10 @@ func (v *view) CreateFolder(ctx context.Context, req session.FolderRequest) (ses
 }
 
 // UpdateFolder implements [session.Folders].
-func (v *view) UpdateFolder(ctx context.Context, id session.FolderID, change session.FolderChange) (session.Folder, error) {
-	return didTo(ctx, v, "UpdateFolder", id, func() (session.Folder, error) { return v.inner.UpdateFolder(ctx, id, change) })
+func (v *view) UpdateFolder(ctx context.Context, id session.FolderID,
+	change session.FolderChange) (session.Folder, error) {
+	return didTo(ctx, v, "UpdateFolder", id,
+		func() (session.Folder, error) { return v.inner.UpdateFolder(ctx, id, change) })
 }
 
 // TrashFolder implements [session.Folders].

@@ -27,7 +27,8 @@ func FuzzAudit(f *testing.F) {
 		if err != nil || len(entries) == 0 {
 			t.Fatalf("%d entries, %v", len(entries), err)
 		}
-		if last := entries[len(entries)-1]; last.Owner != "bob" || !last.At.Equal(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)) {
+		if last := entries[len(entries)-1]; last.Owner != "bob" ||
+			!last.At.Equal(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)) {
 			t.Fatalf("the last is %+v", last)
 		}
 		_ = session.AuditQuery{Limit: 1, Text: string(junk)}.Matches(entries[0])

@@ -92,7 +92,8 @@ func (v *view) note(method string, id session.ID, target string, err error) {
 }
 
 // did is a call on a session of one's own that is written down.
-func did[T any](ctx context.Context, v *view, method string, id session.ID, target string, call func() (T, error)) (result T, err error) {
+func did[T any](ctx context.Context, v *view, method string, id session.ID, target string,
+	call func() (T, error)) (result T, err error) {
 	if err = v.own(ctx, id); err == nil {
 		result, err = call()
 	}
@@ -102,7 +103,8 @@ func did[T any](ctx context.Context, v *view, method string, id session.ID, targ
 
 // asked is a call on a session of one's own that is written down only where it
 // was another's or none.
-func asked[T any](ctx context.Context, v *view, method string, id session.ID, call func() (T, error)) (result T, err error) {
+func asked[T any](ctx context.Context, v *view, method string, id session.ID,
+	call func() (T, error)) (result T, err error) {
 	if err = v.own(ctx, id); err != nil {
 		v.note(method, id, "", err)
 		return result, err

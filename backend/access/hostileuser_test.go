@@ -40,20 +40,29 @@ const (
 // another's and for what is not there; what they may do with their own is the
 // agent's to say. An admin may do all.
 var decisions = map[string]about{
-	"Get": ofSession, "Rename": ofSession, "SetTags": ofSession, "Terminate": ofSession, "History": ofSession, "Logs": ofSession, "Usage": ofSession,
-	"ListTerminals": ofSession, "OpenTerminal": ofSession, "AttachTerminal": ofSession, "CloseTerminal": ofSession, "Exec": ofSession,
-	"SSHHost": ofSession, "DialSSH": ofSession, "ListApps": ofSession, "StartApp": ofSession, "StopApp": ofSession, "DialPort": ofSession,
+	"Get": ofSession, "Rename": ofSession, "SetTags": ofSession, "Terminate": ofSession, "History": ofSession,
+	"Logs": ofSession, "Usage": ofSession,
+	"ListTerminals": ofSession, "OpenTerminal": ofSession, "AttachTerminal": ofSession, "CloseTerminal": ofSession,
+	"Exec":    ofSession,
+	"SSHHost": ofSession, "DialSSH": ofSession, "ListApps": ofSession, "StartApp": ofSession, "StopApp": ofSession,
+	"DialPort":    ofSession,
 	"SetPriority": ofSession, "Keep": ofSession, "SimulateIdle": ofSession, "CommitSession": ofSession,
-	"GetFolder": ofFolder, "UpdateFolder": ofFolder, "TrashFolder": ofFolder, "RestoreFolder": ofFolder, "DeleteFolder": ofFolder, "StopDeleting": ofFolder,
-	"ListFiles": ofPlace, "StatFile": ofPlace, "ReadFile": ofPlace, "ChecksumFile": ofPlace, "UploadOffset": ofPlace, "WriteUpload": ofPlace,
-	"FinishUpload": ofPlace, "DropUpload": ofPlace, "MakeDirectory": ofPlace, "MoveFile": ofPlace, "RemoveFile": ofPlace,
+	"GetFolder": ofFolder, "UpdateFolder": ofFolder, "TrashFolder": ofFolder, "RestoreFolder": ofFolder,
+	"DeleteFolder": ofFolder, "StopDeleting": ofFolder,
+	"ListFiles": ofPlace, "StatFile": ofPlace, "ReadFile": ofPlace, "ChecksumFile": ofPlace, "UploadOffset": ofPlace,
+	"WriteUpload":  ofPlace,
+	"FinishUpload": ofPlace, "DropUpload": ofPlace, "MakeDirectory": ofPlace, "MoveFile": ofPlace,
+	"RemoveFile":     ofPlace,
 	"AwaitImageWork": ofWork, "CancelImageWork": ofWork,
 	"RemoveImage": ofImage, "DescribeImage": ofImage, "SendImage": ofImage,
 	"ReceiveImage": ofTransfer, "InstallImage": ofTransfer, "ForgetImage": ofTransfer,
-	"Machine": ofMachine, "Preview": ofMachine, "Launch": ofMachine, "List": ofMachine, "Watch": ofMachine, "ListImages": ofMachine, "ImageDisk": ofMachine,
-	"PullImage": ofMachine, "ExpectImage": ofMachine, "Devices": ofMachine, "DeviceHistory": ofMachine, "Accounts": ofMachine, "Doctor": ofMachine,
+	"Machine": ofMachine, "Preview": ofMachine, "Launch": ofMachine, "List": ofMachine, "Watch": ofMachine,
+	"ListImages": ofMachine, "ImageDisk": ofMachine,
+	"PullImage": ofMachine, "ExpectImage": ofMachine, "Devices": ofMachine, "DeviceHistory": ofMachine,
+	"Accounts": ofMachine, "Doctor": ofMachine,
 	"ListDirectories": ofMachine, "ListFolders": ofMachine, "CreateFolder": ofMachine,
-	"Audit": ofKeepers, "Limits": ofKeepers, "SetLimit": ofKeepers, "KnownDevices": ofKeepers, "RevokeDevice": ofKeepers,
+	"Audit": ofKeepers, "Limits": ofKeepers, "SetLimit": ofKeepers, "KnownDevices": ofKeepers,
+	"RevokeDevice": ofKeepers,
 }
 
 // full is all that somebody may call.
@@ -70,7 +79,8 @@ func TestHostileUserEveryMethodHasADecision(t *testing.T) {
 	for _, m := range methods() {
 		known[m.Name] = true
 		if _, decided := decisions[m.Name]; !decided {
-			t.Errorf("nobody has decided who may call %s: give it a rule in package access and a line in decisions", m.Name)
+			t.Errorf("nobody has decided who may call %s: give it a rule in package access and a line in decisions",
+				m.Name)
 		}
 	}
 	for name := range decisions {
@@ -93,13 +103,16 @@ type stake struct {
 
 // texts are the names in a stake, none of which may be told to others.
 func (s stake) texts() []string {
-	return []string{s.image, mark(s.owner), s.owner, string(s.session), string(s.folder), s.work, s.transfer, s.terminal}
+	return []string{s.image, mark(s.owner), s.owner, string(s.session), string(s.folder), s.work, s.transfer,
+		s.terminal}
 }
 
 // nowhere names what is not there, each name as long as one that is.
 func nowhere(like stake) stake {
-	return stake{owner: "void-of-it", session: session.NewID(), folder: session.FolderID(session.NewID()), work: string(session.NewID()),
-		image: strings.Replace(like.image, mark(like.owner), mark("xyz-of-it"), 1), transfer: digestOf(9), terminal: "no-such-terminal"}
+	return stake{owner: "void-of-it", session: session.NewID(), folder: session.FolderID(session.NewID()),
+		work:  string(session.NewID()),
+		image: strings.Replace(like.image, mark(like.owner), mark("xyz-of-it"), 1), transfer: digestOf(9),
+		terminal: "no-such-terminal"}
 }
 
 func digestOf(n int) string { return fmt.Sprintf("sha256:%064x", n) }
@@ -107,11 +120,14 @@ func digestOf(n int) string { return fmt.Sprintf("sha256:%064x", n) }
 // settle gives a person one of everything.
 func settle(t *testing.T, a session.Agent, owner string, number int) stake {
 	t.Helper()
-	spec := session.Spec{Name: mark(owner), Image: "python:3.12", Label: mark(owner) + "-label", Env: []session.EnvVar{{Name: "NOTE", Value: mark(owner) + "-value"}},
+	spec := session.Spec{Name: mark(owner), Image: "python:3.12", Label: mark(owner) + "-label",
+		Env:       []session.EnvVar{{Name: "NOTE", Value: mark(owner) + "-value"}},
 		Resources: session.Resources{CPU: 1, Memory: gpu.GiB}, Accelerator: gpu.Request{Shares: 300}}
 	s := running(t, a, spec)
 	k := stake{owner: owner, session: s.ID}
-	if _, err := a.WriteUpload(t.Context(), session.Place{Session: s.ID}, session.Upload{Path: "/home/work/kept", Key: "0123456789abcdef"}, strings.NewReader("a few bytes")); err != nil {
+	if _, err := a.WriteUpload(t.Context(), session.Place{Session: s.ID},
+		session.Upload{Path: "/home/work/kept", Key: "0123456789abcdef"},
+		strings.NewReader("a few bytes")); err != nil {
 		t.Fatal(err)
 	}
 	folder, err := a.CreateFolder(t.Context(), session.FolderRequest{Name: mark(owner)})
@@ -174,10 +190,12 @@ func argument(m reflect.Method, k int, of stake, place session.Place) reflect.Va
 		reflect.TypeFor[session.Filter]():        session.Filter{Owner: of.owner},
 		reflect.TypeFor[session.FolderFilter]():  session.FolderFilter{Owner: of.owner},
 		reflect.TypeFor[session.FolderRequest](): session.FolderRequest{Owner: of.owner, Name: name},
-		reflect.TypeFor[session.AccountSpan]():   session.AccountSpan{From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Hour)},
-		reflect.TypeFor[session.LaunchRequest](): session.LaunchRequest{Owner: of.owner, Spec: session.Spec{Name: name, Image: "python:3.12"}},
-		reflect.TypeFor[session.Spec]():          session.Spec{Name: mark(of.owner), Image: "python:3.12"},
-		reflect.TypeFor[session.PullRequest]():   session.PullRequest{Ref: "python:3.12-slim", Owner: of.owner},
+		reflect.TypeFor[session.AccountSpan](): session.AccountSpan{From: time.Now().Add(-time.Hour),
+			To: time.Now().Add(time.Hour)},
+		reflect.TypeFor[session.LaunchRequest](): session.LaunchRequest{Owner: of.owner,
+			Spec: session.Spec{Name: name, Image: "python:3.12"}},
+		reflect.TypeFor[session.Spec]():        session.Spec{Name: mark(of.owner), Image: "python:3.12"},
+		reflect.TypeFor[session.PullRequest](): session.PullRequest{Ref: "python:3.12-slim", Owner: of.owner},
 		reflect.TypeFor[session.ImageParts](): session.ImageParts{ID: digestOf(50), OS: "linux",
 			Layers: []session.ImageLayer{{Digest: digestOf(51), Size: 10}}},
 	}
@@ -299,7 +317,8 @@ func TestHostileUserReachesNothingOfOthers(t *testing.T) {
 		}
 		for i := range places(kind, ann) {
 			t.Run(fmt.Sprint(m.Name, " ", i), func(t *testing.T) {
-				theirs, none := ask(t, as("eve-of-it"), m, ann, places(kind, ann)[i]), ask(t, as("eve-of-it"), m, void, places(kind, void)[i])
+				theirs, none := ask(t, as("eve-of-it"), m, ann, places(kind, ann)[i]),
+					ask(t, as("eve-of-it"), m, void, places(kind, void)[i])
 				forgotten := m.Name == "ForgetImage" && theirs.err == nil // what there is not is forgotten already
 				if (theirs.err == nil || none.err == nil) && !forgotten || theirs.refusal(ann) != none.refusal(void) {
 					t.Errorf("another's: %s\nnobody's:  %s", theirs.refusal(ann), none.refusal(void))
@@ -330,7 +349,8 @@ var ending = []string{"Terminate", "DeleteFolder", "RemoveImage"}
 func refusesOwn(t *testing.T, a session.Agent, m reflect.Method, own stake, place session.Place) {
 	t.Helper()
 	got := ask(t, a, m, own, place)
-	if code := session.CodeOf(got.err); code == "session_read_not-found" || code == "folder_read_not-found" || code == "image_work_not-found" ||
+	if code := session.CodeOf(got.err); code == "session_read_not-found" || code == "folder_read_not-found" ||
+		code == "image_work_not-found" ||
 		code == "agent_call_forbidden" || code == "engine_image_not-found" {
 		t.Errorf("%s of one's own: %v", m.Name, got.err)
 	}
@@ -361,7 +381,8 @@ func state(t *testing.T, a *agent.Agent, of stake) string {
 	if session.CodeOf(transfer) != "engine_import_incomplete" {
 		t.Fatalf("the transfer of %s: %v", of.owner, transfer)
 	}
-	offset, err := a.UploadOffset(t.Context(), session.Place{Session: of.session}, session.Upload{Path: "/home/work/kept", Key: "0123456789abcdef"})
+	offset, err := a.UploadOffset(t.Context(), session.Place{Session: of.session},
+		session.Upload{Path: "/home/work/kept", Key: "0123456789abcdef"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -369,7 +390,8 @@ func state(t *testing.T, a *agent.Agent, of stake) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := json.Marshal([]any{s, folder, len(terminals), image, session.CodeOf(transfer), offset, len(files.Entries)})
+	raw, err := json.Marshal([]any{s, folder, len(terminals), image, session.CodeOf(transfer), offset,
+		len(files.Entries)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -379,11 +401,15 @@ func state(t *testing.T, a *agent.Agent, of stake) string {
 // wishes are launches that name something: what is another's is as what is not
 // there, in a preview as well.
 var wishes = map[string]func(of stake) session.Spec{
-	"after id":    func(of stake) session.Spec { return session.Spec{After: []string{string(of.session)}} },
-	"after name":  func(of stake) session.Spec { return session.Spec{After: []string{mark(of.owner)}} },
-	"image":       func(of stake) session.Spec { return session.Spec{Image: of.image} },
-	"folder id":   func(of stake) session.Spec { return session.Spec{Mounts: []session.Mount{{Folder: string(of.folder)}}} },
-	"folder name": func(of stake) session.Spec { return session.Spec{Mounts: []session.Mount{{Folder: mark(of.owner)}}} },
+	"after id":   func(of stake) session.Spec { return session.Spec{After: []string{string(of.session)}} },
+	"after name": func(of stake) session.Spec { return session.Spec{After: []string{mark(of.owner)}} },
+	"image":      func(of stake) session.Spec { return session.Spec{Image: of.image} },
+	"folder id": func(of stake) session.Spec {
+		return session.Spec{Mounts: []session.Mount{{Folder: string(of.folder)}}}
+	},
+	"folder name": func(of stake) session.Spec {
+		return session.Spec{Mounts: []session.Mount{{Folder: mark(of.owner)}}}
+	},
 	"both at once": func(of stake) session.Spec {
 		return session.Spec{Mounts: []session.Mount{{Folder: mark(of.owner), Source: "/etc"}}}
 	},
@@ -414,7 +440,8 @@ func TestHostileUserLearnsNothingFromALaunch(t *testing.T) {
 				if refused == nil {
 					t.Errorf("launched with %s of another's", name)
 				}
-				return []string{answer{err: refused}.refusal(of), masked(fmt.Sprintf("%+v %v", preview.Errors, preview.Wait), of)}
+				return []string{answer{err: refused}.refusal(of),
+					masked(fmt.Sprintf("%+v %v", preview.Errors, preview.Wait), of)}
 			}
 			if theirs, none := said(ann), said(void); !slices.Equal(theirs, none) {
 				t.Errorf("another's: %s\nnobody's:  %s", theirs, none)
@@ -424,7 +451,8 @@ func TestHostileUserLearnsNothingFromALaunch(t *testing.T) {
 	t.Run("nor by a name or a key that another uses", func(t *testing.T) {
 		spec := session.Spec{Name: mark("ann-of-it"), Image: "python:3.12"}
 		for _, owner := range []string{"ann-of-it", "eve-of-it"} {
-			s, err := as(owner).Launch(t.Context(), session.LaunchRequest{Key: "one-key", Spec: session.Spec{Name: spec.Name + "-2", Image: spec.Image}})
+			s, err := as(owner).Launch(t.Context(),
+				session.LaunchRequest{Key: "one-key", Spec: session.Spec{Name: spec.Name + "-2", Image: spec.Image}})
 			if err != nil || s.Owner != owner {
 				t.Errorf("%s launched under a key: a session of %s, %v", owner, s.Owner, err)
 			}
@@ -432,7 +460,8 @@ func TestHostileUserLearnsNothingFromALaunch(t *testing.T) {
 		if _, err := as("eve-of-it").Launch(t.Context(), session.LaunchRequest{Spec: spec}); err != nil {
 			t.Errorf("a name that ann's session has: %v", err)
 		}
-		if _, err := as("eve-of-it").CreateFolder(t.Context(), session.FolderRequest{Name: mark("ann-of-it")}); err != nil {
+		if _, err := as("eve-of-it").CreateFolder(t.Context(),
+			session.FolderRequest{Name: mark("ann-of-it")}); err != nil {
 			t.Errorf("a name that ann's folder has: %v", err)
 		}
 	})
@@ -445,7 +474,8 @@ func TestHostileUserIsToldNothingOfOthers(t *testing.T) {
 	}
 	ann := settle(t, as("ann-of-it", session.RoleUser), "ann-of-it", 1)
 	mine := settle(t, as("eve-of-it", session.RoleUser), "eve-of-it", 2)
-	waiting, err := as("eve-of-it", session.RoleUser).Launch(t.Context(), session.LaunchRequest{Spec: session.Spec{Image: "python:3.12", Accelerator: gpu.Request{Devices: 2}}})
+	waiting, err := as("eve-of-it", session.RoleUser).Launch(t.Context(),
+		session.LaunchRequest{Spec: session.Spec{Image: "python:3.12", Accelerator: gpu.Request{Devices: 2}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -468,7 +498,8 @@ func TestHostileUserIsToldNothingOfOthers(t *testing.T) {
 				}
 			}
 		}
-		if got := ask(t, as(ruler, session.RoleAdmin), m, ann, session.Place{}); session.CodeOf(got.err).Detail() == session.DetailForbidden {
+		if got := ask(t, as(ruler, session.RoleAdmin), m, ann, session.Place{}); session.CodeOf(got.err).
+			Detail() == session.DetailForbidden {
 			t.Errorf("%s is forbidden to an admin: %v", m.Name, got.err)
 		}
 	}
@@ -500,7 +531,8 @@ func TestHostileUserAndAdmin(t *testing.T) {
 		}
 		t.Run(m.Name, func(t *testing.T) {
 			if kind == ofKeepers {
-				if got := ask(t, user("eve-of-it"), m, ann, session.Place{}); session.CodeOf(got.err) != "agent_call_forbidden" {
+				if got := ask(t, user("eve-of-it"), m, ann, session.Place{}); session.CodeOf(
+					got.err) != "agent_call_forbidden" {
 					t.Errorf("a user: %v", got.err)
 				}
 				if got := ask(t, boss, m, ann, session.Place{}); got.err != nil {

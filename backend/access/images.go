@@ -16,7 +16,8 @@ func (v *view) sees(i session.Image) bool {
 }
 
 func noImage(ref string) error {
-	return &session.Error{Code: "engine_image_not-found", Message: "The image " + ref + " is not on this machine.", Hint: "Pull it first."}
+	return &session.Error{Code: "engine_image_not-found", Message: "The image " + ref + " is not on this machine.",
+		Hint: "Pull it first."}
 }
 
 // image fails for an image that is not shown to whoever asks, as it does for one
@@ -50,7 +51,8 @@ var byID = regexp.MustCompile(`^(sha256:)?[0-9a-f]{4,64}$`)
 
 // forbiddenImage is what is wrong with a spec whose image is another's.
 func forbiddenImage(ref string) session.FieldError {
-	return session.FieldError{Field: "image", Code: "session_create_forbidden-image", Message: "There is no image " + ref + " that you may use.", Hint: "Choose an environment that is listed."}
+	return session.FieldError{Field: "image", Code: "session_create_forbidden-image",
+		Message: "There is no image " + ref + " that you may use.", Hint: "Choose an environment that is listed."}
 }
 
 // theirs keeps those of an image's names, users and owners that are shown to
@@ -122,21 +124,24 @@ func (v *view) PullImage(ctx context.Context, req session.PullRequest) (session.
 // mayPull fails for a name that the machine has.
 func (v *view) mayPull(ctx context.Context, ref string) error {
 	i, err := v.inner.FindImage(ctx, ref)
-	e := &session.Error{Code: "image_pull_forbidden", Message: "Only an admin may pull " + ref + ".", Hint: "Ask an admin of that machine."}
+	e := &session.Error{Code: "image_pull_forbidden", Message: "Only an admin may pull " + ref + ".",
+		Hint: "Ask an admin of that machine."}
 	switch {
 	case session.CodeOf(err) == "engine_image_not-found":
 		return nil
 	case err != nil:
 		return err
 	case v.sees(i):
-		e.Message, e.Hint = ref+" is on this machine already, and only an admin may update it.", "Use it as it is, or ask an admin of that machine."
+		e.Message, e.Hint = ref+" is on this machine already, and only an admin may update it.",
+			"Use it as it is, or ask an admin of that machine."
 	}
 	return e
 }
 
 // CommitSession implements [session.Images].
 func (v *view) CommitSession(ctx context.Context, id session.ID, req session.CommitRequest) (session.ImageWork, error) {
-	return did(ctx, v, "CommitSession", id, req.Name, func() (session.ImageWork, error) { return v.inner.CommitSession(ctx, id, req) })
+	return did(ctx, v, "CommitSession", id, req.Name,
+		func() (session.ImageWork, error) { return v.inner.CommitSession(ctx, id, req) })
 }
 
 // ownWork returns a piece of work that is shown to whoever asks.
@@ -170,7 +175,9 @@ func (v *view) CancelImageWork(ctx context.Context, id string) (session.ImageWor
 func (v *view) RemoveImage(ctx context.Context, ref string) error {
 	i, err := v.image(ctx, ref)
 	if err == nil && !v.all && !i.OnlyOf(v.who.Owner) {
-		err = &session.Error{Code: "image_remove_forbidden", Message: "You may remove only images that you made of your sessions here, or brought here alone.", Hint: "Ask whoever rules the agent."}
+		err = &session.Error{Code: "image_remove_forbidden",
+			Message: "You may remove only images that you made of your sessions here, or brought here alone.",
+			Hint:    "Ask whoever rules the agent."}
 	}
 	if err == nil {
 		err = v.inner.RemoveImage(ctx, ref)

@@ -43,7 +43,8 @@ func running(t *testing.T, a session.Agent, spec session.Spec) session.Session {
 
 func TestCustomizedImagesAreTheirOwners(t *testing.T) {
 	gate, _ := newGate(t)
-	ann, bob := gate.As(access.Identity{Owner: "ann", Role: session.RoleUser}), gate.As(access.Identity{Owner: "bob", Role: session.RoleUser})
+	ann, bob := gate.As(access.Identity{Owner: "ann", Role: session.RoleUser}),
+		gate.As(access.Identity{Owner: "bob", Role: session.RoleUser})
 	boss := gate.As(access.Identity{Owner: ruler, Role: session.RoleAdmin})
 	spec := session.Spec{Image: "python:3.12"}
 	s := running(t, ann, spec)
@@ -75,22 +76,26 @@ func TestCustomizedImagesAreTheirOwners(t *testing.T) {
 	if _, seen := image(bob); seen {
 		t.Error("bob sees ann's image")
 	}
-	if disk, err := bob.ImageDisk(t.Context()); err != nil || slices.ContainsFunc(disk.Images, func(r session.ImageRoom) bool { return r.ID == made.ID }) {
+	if disk, err := bob.ImageDisk(t.Context()); err != nil ||
+		slices.ContainsFunc(disk.Images, func(r session.ImageRoom) bool { return r.ID == made.ID }) {
 		t.Errorf("bob sees ann's image on the disk: %v", err)
 	}
 	t.Run("another can neither use, take nor remove it", func(t *testing.T) {
 		for _, ref := range []string{work.Ref, made.ID} {
 			p, err := bob.Preview(t.Context(), "", session.Spec{Image: ref})
-			if err != nil || p.Image != nil || !slices.ContainsFunc(p.Errors, func(e session.FieldError) bool { return e.Field == "image" }) {
+			if err != nil || p.Image != nil ||
+				!slices.ContainsFunc(p.Errors, func(e session.FieldError) bool { return e.Field == "image" }) {
 				t.Errorf("bob's preview of %s: %+v, %v", ref, p, err)
 			}
-			if _, err := bob.Launch(t.Context(), session.LaunchRequest{Spec: session.Spec{Image: ref}}); session.CodeOf(err) != session.CodeInvalid {
+			if _, err := bob.Launch(t.Context(), session.LaunchRequest{Spec: session.Spec{Image: ref}}); session.CodeOf(
+				err) != session.CodeInvalid {
 				t.Errorf("bob launches %s: %v", ref, err)
 			}
 			if _, err := bob.DescribeImage(t.Context(), ref); session.CodeOf(err) != "engine_image_not-found" {
 				t.Errorf("bob describes %s: %v", ref, err)
 			}
-			if _, err := bob.SendImage(t.Context(), session.ImageWish{ID: ref}); session.CodeOf(err) != "engine_image_not-found" {
+			if _, err := bob.SendImage(t.Context(), session.ImageWish{ID: ref}); session.CodeOf(
+				err) != "engine_image_not-found" {
 				t.Errorf("bob takes %s: %v", ref, err)
 			}
 			if err := bob.RemoveImage(t.Context(), ref); session.CodeOf(err) != "engine_image_not-found" {
@@ -100,13 +105,15 @@ func TestCustomizedImagesAreTheirOwners(t *testing.T) {
 	})
 	t.Run("one that is not there yet is not waited for", func(t *testing.T) {
 		later := strings.Replace(work.Ref, "Secret", "Later", 1)
-		if _, err := bob.Launch(t.Context(), session.LaunchRequest{Spec: session.Spec{Image: later}}); session.CodeOf(err) != session.CodeInvalid {
+		if _, err := bob.Launch(t.Context(), session.LaunchRequest{Spec: session.Spec{Image: later}}); session.CodeOf(
+			err) != session.CodeInvalid {
 			t.Errorf("bob launches what ann may make one day: %v", err)
 		}
 	})
 	t.Run("its owner uses it and removes it", func(t *testing.T) {
 		mine := running(t, ann, session.Spec{Image: work.Ref})
-		if err := ann.RemoveImage(t.Context(), work.Ref); session.CodeOf(err) != "image_remove_conflict" || !strings.Contains(err.Error(), mine.Name) {
+		if err := ann.RemoveImage(t.Context(), work.Ref); session.CodeOf(err) != "image_remove_conflict" ||
+			!strings.Contains(err.Error(), mine.Name) {
 			t.Errorf("ann removes what her session uses: %v", err)
 		}
 		for _, id := range []session.ID{mine.ID, s.ID} {
@@ -115,7 +122,9 @@ func TestCustomizedImagesAreTheirOwners(t *testing.T) {
 			}
 		}
 		deadline := time.Now().Add(time.Minute)
-		for err = ann.RemoveImage(t.Context(), work.Ref); session.CodeOf(err) == "image_remove_conflict" && time.Now().Before(deadline); err = ann.RemoveImage(t.Context(), work.Ref) {
+		for err = ann.RemoveImage(t.Context(), work.Ref); session.CodeOf(
+			err) == "image_remove_conflict" && time.Now().Before(deadline); err = ann.RemoveImage(t.Context(),
+			work.Ref) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		if _, there := image(boss); err != nil || there {

@@ -69,7 +69,8 @@ func (v *view) mounts(spec session.Spec) []session.FieldError {
 			continue // the agent looks among those that are theirs
 		}
 		if !slices.Contains(folders, m.Source) {
-			wrong = append(wrong, session.FieldError{Field: fmt.Sprintf("mounts[%d].source", i), Code: session.CodeForbiddenSource,
+			wrong = append(wrong, session.FieldError{Field: fmt.Sprintf("mounts[%d].source", i),
+				Code:    session.CodeForbiddenSource,
 				Message: "You may not mount that folder of this machine.", Hint: hint})
 		}
 	}
@@ -125,7 +126,8 @@ func (v *view) anothers(s session.Session) bool { return !v.all && s.Owner != v.
 
 // SetTags implements [session.Sessions].
 func (v *view) SetTags(ctx context.Context, id session.ID, tags []string) (session.Session, error) {
-	return did(ctx, v, "SetTags", id, strings.Join(tags, ","), func() (session.Session, error) { return v.inner.SetTags(ctx, id, tags) })
+	return did(ctx, v, "SetTags", id, strings.Join(tags, ","),
+		func() (session.Session, error) { return v.inner.SetTags(ctx, id, tags) })
 }
 
 // Rename implements [session.Sessions].
@@ -139,7 +141,8 @@ func (v *view) Terminate(ctx context.Context, id session.ID, forced bool) (sessi
 	if forced {
 		target = "forced"
 	}
-	return did(ctx, v, "Terminate", id, target, func() (session.Session, error) { return v.inner.Terminate(ctx, id, forced) })
+	return did(ctx, v, "Terminate", id, target,
+		func() (session.Session, error) { return v.inner.Terminate(ctx, id, forced) })
 }
 
 // History implements [session.Sessions].
@@ -159,15 +162,19 @@ func (v *view) Usage(ctx context.Context, id session.ID, since time.Time) ([]ses
 
 // SetPriority implements [session.Queue].
 func (v *view) SetPriority(ctx context.Context, id session.ID, priority int) (session.Session, error) {
-	return did(ctx, v, "SetPriority", id, fmt.Sprint(priority), func() (session.Session, error) { return v.inner.SetPriority(ctx, id, priority) })
+	return did(ctx, v, "SetPriority", id, fmt.Sprint(priority),
+		func() (session.Session, error) { return v.inner.SetPriority(ctx, id, priority) })
 }
 
 // Keep implements [session.Queue].
 func (v *view) Keep(ctx context.Context, id session.ID, length session.Duration) (session.Session, error) {
-	return did(ctx, v, "Keep", id, length.String(), func() (session.Session, error) { return v.inner.Keep(ctx, id, length) })
+	return did(ctx, v, "Keep", id, length.String(),
+		func() (session.Session, error) { return v.inner.Keep(ctx, id, length) })
 }
 
 // SimulateIdle implements [session.Queue].
-func (v *view) SimulateIdle(ctx context.Context, id session.ID, policy session.IdlePolicy) (session.IdleSimulation, error) {
-	return asked(ctx, v, "SimulateIdle", id, func() (session.IdleSimulation, error) { return v.inner.SimulateIdle(ctx, id, policy) })
+func (v *view) SimulateIdle(ctx context.Context, id session.ID,
+	policy session.IdlePolicy) (session.IdleSimulation, error) {
+	return asked(ctx, v, "SimulateIdle", id,
+		func() (session.IdleSimulation, error) { return v.inner.SimulateIdle(ctx, id, policy) })
 }

@@ -35,8 +35,10 @@ func newGate(t *testing.T) (*access.Gate, *agent.Agent) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	machine := gpusim.Open(gpusim.Config{Seed: 1, Cards: []gpusim.Card{gpusim.Workstation, gpusim.Workstation}, Clock: clock.Now})
-	a, err := agent.Open(t.Context(), agent.Config{Name: "lab", Dir: dir, Engine: engine, Store: books, Owner: ruler, UID: os.Getuid(), GID: os.Getgid(), Version: "test", GPU: gpu.Source(machine), Moment: clock.Now})
+	machine := gpusim.Open(gpusim.Config{Seed: 1, Cards: []gpusim.Card{gpusim.Workstation, gpusim.Workstation},
+		Clock: clock.Now})
+	a, err := agent.Open(t.Context(), agent.Config{Name: "lab", Dir: dir, Engine: engine, Store: books, Owner: ruler,
+		UID: os.Getuid(), GID: os.Getgid(), Version: "test", GPU: gpu.Source(machine), Moment: clock.Now})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -281,7 +281,8 @@ func (b *accounts) due(now gpu.Moment) bool {
 	if len(b.cpus.state.Sessions) == 0 {
 		every = checkpointSeldom
 	}
-	return b.at.BootID != now.BootID || now.Boot-b.at.Boot >= every || b.changed != nil && now.Boot-b.changed.Boot >= checkpointAfter
+	return b.at.BootID != now.BootID || now.Boot-b.at.Boot >= every || b.changed != nil &&
+		now.Boot-b.changed.Boot >= checkpointAfter
 }
 
 // soon is when a checkpoint may be due.
@@ -324,7 +325,8 @@ func (b *accounts) put(tx *store.Tx, gpus gpu.Checkpoint, now gpu.Moment, more m
 		return err
 	}
 	for _, row := range gpus.Rows {
-		if err := tx.PutAccount(fmt.Sprintf("%s%s/%s/%020d", keyGPURow, row.Session, row.Device, row.Part), row); err != nil {
+		if err := tx.PutAccount(fmt.Sprintf("%s%s/%s/%020d", keyGPURow, row.Session, row.Device, row.Part),
+			row); err != nil {
 			return err
 		}
 	}
@@ -352,7 +354,8 @@ func (b *accounts) put(tx *store.Tx, gpus gpu.Checkpoint, now gpu.Moment, more m
 		before time.Time
 	}{{gpu.SpanMinute, gpus.PruneMinutes}, {gpu.SpanHour, gpus.PruneHours}} {
 		for _, prefix := range []string{keyGPUBucket, keyCPUBucket} {
-			if _, err := tx.PruneAccounts(prefix+string(old.span)+"/", bucketFrom(prefix, old.span, old.before), pruneAtOnce); err != nil {
+			if _, err := tx.PruneAccounts(prefix+string(old.span)+"/", bucketFrom(prefix, old.span, old.before),
+				pruneAtOnce); err != nil {
 				return err
 			}
 		}

@@ -27,7 +27,8 @@ type bookkeeper struct {
 
 func newBookkeeper(t *testing.T) *bookkeeper {
 	k := &bookkeeper{t: t, clocks: newClocks()}
-	s, err := store.Open(store.Config{Path: filepath.Join(t.TempDir(), "agent.db"), Fault: func(string) error { return k.fail }})
+	s, err := store.Open(store.Config{Path: filepath.Join(t.TempDir(), "agent.db"),
+		Fault: func(string) error { return k.fail }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +36,8 @@ func newBookkeeper(t *testing.T) *bookkeeper {
 	k.store = s
 	k.reopen()
 	began := time.Now()
-	k.live = []session.Session{{ID: "abcdefabcdef", Name: "one", Owner: "ada", Agent: "local", Spec: session.Spec{Label: "thesis"}, Status: session.Running, StartedAt: &began,
+	k.live = []session.Session{{ID: "abcdefabcdef", Name: "one", Owner: "ada", Agent: "local",
+		Spec: session.Spec{Label: "thesis"}, Status: session.Running, StartedAt: &began,
 		Grants: session.Grants{CPUs: []int{0, 1}}, Kernels: []session.Kernel{{Name: "main1", Container: "c1"}}}}
 	if err := s.Update(func(tx *store.Tx) error { return tx.Create(&k.live[0], "") }); err != nil {
 		t.Fatal(err)
@@ -45,7 +47,9 @@ func newBookkeeper(t *testing.T) *bookkeeper {
 
 // reopen goes on from what is stored, as after a restart.
 func (k *bookkeeper) reopen() {
-	a, err := Open(context.Background(), Config{Name: "local", Dir: k.t.TempDir(), Engine: enginetest.NewFake(enginetest.FakeConfig{}), Store: k.store, Owner: "ada", Moment: k.clocks.now})
+	a, err := Open(context.Background(),
+		Config{Name: "local", Dir: k.t.TempDir(), Engine: enginetest.NewFake(enginetest.FakeConfig{}), Store: k.store,
+			Owner: "ada", Moment: k.clocks.now})
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -79,7 +83,8 @@ func TestAccountsAreToldByBucket(t *testing.T) {
 		from := time.Now().Add(-time.Hour)
 		k.work(5*time.Hour, 10*time.Minute)
 		whole, sum := k.ask(session.AccountSpan{From: from})
-		if len(whole) != 1 || sum.AllocCPUMs != 2*5*3600_000 || sum.CPUMs != 5*1800_000 || whole[0].Label != "thesis" || whole[0].Owner != "ada" || whole[0].Kind != kindSession {
+		if len(whole) != 1 || sum.AllocCPUMs != 2*5*3600_000 || sum.CPUMs != 5*1800_000 || whole[0].Label != "thesis" ||
+			whole[0].Owner != "ada" || whole[0].Kind != kindSession {
 			t.Fatalf("%+v", whole)
 		}
 		hours, hourly := k.ask(session.AccountSpan{From: from, Bucket: time.Hour})
@@ -91,13 +96,16 @@ func TestAccountsAreToldByBucket(t *testing.T) {
 				t.Errorf("an hour of %+v", h)
 			}
 		}
-		if days, daily := k.ask(session.AccountSpan{From: from, Bucket: 24 * time.Hour}); len(days) != 1 || daily.AllocCPUMs != sum.AllocCPUMs {
+		if days, daily := k.ask(session.AccountSpan{From: from, Bucket: 24 * time.Hour}); len(days) != 1 ||
+			daily.AllocCPUMs != sum.AllocCPUMs {
 			t.Errorf("days %+v", days)
 		}
-		if _, late := k.ask(session.AccountSpan{From: time.Now().Add(-time.Hour), To: time.Now()}); late.AllocCPUMs < 2*3600_000 || late.AllocCPUMs > 2*3600_000+2*600_000 {
+		if _, late := k.ask(session.AccountSpan{From: time.Now().Add(-time.Hour),
+			To: time.Now()}); late.AllocCPUMs < 2*3600_000 || late.AllocCPUMs > 2*3600_000+2*600_000 {
 			t.Errorf("the last hour has %d ms", late.AllocCPUMs)
 		}
-		if _, err := k.agent.Accounts(context.Background(), session.AccountSpan{From: time.Now(), To: from}); session.CodeOf(err) != "account_read_invalid" {
+		if _, err := k.agent.Accounts(context.Background(),
+			session.AccountSpan{From: time.Now(), To: from}); session.CodeOf(err) != "account_read_invalid" {
 			t.Errorf("backwards: %v", err)
 		}
 	})
@@ -112,7 +120,8 @@ func TestAClockThatIsSetChangesNoSum(t *testing.T) {
 		k.work(2*time.Hour, 10*time.Minute)
 		k.clocks.setWall(7 * time.Hour)
 		k.work(time.Hour, 10*time.Minute)
-		if _, sum := k.ask(session.AccountSpan{From: from, To: time.Now().Add(24 * time.Hour)}); sum.AllocCPUMs != 2*5*3600_000 || sum.CPUMs != 5*1800_000 {
+		if _, sum := k.ask(session.AccountSpan{From: from,
+			To: time.Now().Add(24 * time.Hour)}); sum.AllocCPUMs != 2*5*3600_000 || sum.CPUMs != 5*1800_000 {
 			t.Errorf("%d of %d ms", sum.CPUMs, sum.AllocCPUMs)
 		}
 	})
@@ -154,7 +163,8 @@ func TestOldBucketsArePrunedAndDaysKept(t *testing.T) {
 		k.live = nil
 		k.work(time.Hour, time.Minute)
 		count := func(prefix string) (n int) {
-			if err := k.store.EachAccount(prefix, prefix+"~", func(string, []byte) error { n++; return nil }); err != nil {
+			if err := k.store.EachAccount(prefix, prefix+"~",
+				func(string, []byte) error { n++; return nil }); err != nil {
 				t.Fatal(err)
 			}
 			return n
@@ -168,7 +178,8 @@ func TestOldBucketsArePrunedAndDaysKept(t *testing.T) {
 		if n := count(keyCPUBucket + string(gpu.SpanDay)); n < 120 {
 			t.Errorf("%d days are kept", n)
 		}
-		if rows, sum := k.ask(session.AccountSpan{From: from}); len(rows) != 1 || sum.AllocCPUMs < 2*120*24*3600_000 || rows[0].Name != "one" {
+		if rows, sum := k.ask(session.AccountSpan{From: from}); len(rows) != 1 || sum.AllocCPUMs < 2*120*24*3600_000 ||
+			rows[0].Name != "one" {
 			t.Errorf("in all %+v", rows)
 		}
 	})
@@ -228,7 +239,8 @@ func TestWhoeverRanIsCountedOnce(t *testing.T) {
 			for range 3 {
 				time.Sleep(time.Second)
 				k.reopen()
-				if got := of(k, "whiledead000"); got.AllocCPUMs != 14_000 || got.Name != "whiledead000" || got.Label != "thesis" {
+				if got := of(k, "whiledead000"); got.AllocCPUMs != 14_000 || got.Name != "whiledead000" ||
+					got.Label != "thesis" {
 					t.Errorf("counted as %+v", got)
 				}
 			}

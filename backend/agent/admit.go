@@ -16,14 +16,19 @@ import (
 func (a *Agent) checkQueue(spec session.Spec, info engine.Info) []session.FieldError {
 	var wrong []session.FieldError
 	kernels := max(1, spec.Cluster)
-	if cpus, memory := spec.Resources.CPU*kernels, spec.Resources.Memory*gpu.Bytes(kernels); kernels > 1 && kernels <= session.MaxCluster {
+	if cpus, memory := spec.Resources.CPU*kernels, spec.Resources.Memory*gpu.Bytes(kernels); kernels > 1 &&
+		kernels <= session.MaxCluster {
 		if info.CPUs > 0 && spec.Resources.CPU <= info.CPUs && cpus > info.CPUs {
 			wrong = append(wrong, session.FieldError{Field: "cluster", Code: session.CodeTooManyCPUs,
-				Message: fmt.Sprintf("%d kernels of %d CPUs are %d CPUs, more than the %d that the machine has.", kernels, spec.Resources.CPU, cpus, info.CPUs), Hint: "Ask for fewer kernels, or fewer CPUs for each."})
+				Message: fmt.Sprintf("%d kernels of %d CPUs are %d CPUs, more than the %d that the machine has.",
+					kernels, spec.Resources.CPU, cpus, info.CPUs),
+				Hint: "Ask for fewer kernels, or fewer CPUs for each."})
 		}
 		if info.Memory > 0 && spec.Resources.Memory <= info.Memory && memory > info.Memory {
 			wrong = append(wrong, session.FieldError{Field: "cluster", Code: session.CodeTooMuchMemory,
-				Message: fmt.Sprintf("%d kernels of %s are %s of memory, more than the %s that the machine has.", kernels, spec.Resources.Memory, memory, info.Memory), Hint: "Ask for fewer kernels, or less memory for each."})
+				Message: fmt.Sprintf("%d kernels of %s are %s of memory, more than the %s that the machine has.",
+					kernels, spec.Resources.Memory, memory, info.Memory),
+				Hint: "Ask for fewer kernels, or less memory for each."})
 		}
 	}
 	if spec.Accelerator.IsZero() || spec.Accelerator.Validate() != nil {
@@ -41,14 +46,16 @@ func (a *Agent) checkDevices(spec session.Spec, devices []gpu.Device) []session.
 	refuse := func(code session.Code, message, hint string) []session.FieldError {
 		return []session.FieldError{{Field: "accelerator", Code: code, Message: message, Hint: hint}}
 	}
-	ledger, err := gpu.NewLedger(gpu.Mended(devices), a.config.Giving) // one that is lost may come back: it waits and says so
+	// one that is lost may come back: it waits and says so
+	ledger, err := gpu.NewLedger(gpu.Mended(devices), a.config.Giving)
 	for kernel := 0; err == nil && kernel < max(1, spec.Cluster); kernel++ {
 		var proposal gpu.Proposal
 		if proposal, err = ledger.Propose(spec.Accelerator); err != nil {
 			break
 		}
 		if r := proposal.Rounded; r != nil && r.Less {
-			return refuse(session.CodeRoundedAccelerator, r.Why, fmt.Sprintf("Ask for %s, which is what would be given, or for more.", r.Given))
+			return refuse(session.CodeRoundedAccelerator, r.Why,
+				fmt.Sprintf("Ask for %s, which is what would be given, or for more.", r.Given))
 		}
 		err = ledger.Hold(session.KernelName(kernel), proposal.Grants)
 	}
@@ -61,7 +68,9 @@ func (a *Agent) checkDevices(spec session.Spec, devices []gpu.Device) []session.
 	case e.Code == gpu.CodeRequestQuantum:
 		return refuse(session.CodeRoundedAccelerator, e.Message, e.Hint)
 	case spec.Cluster > 1 && gpu.Waits(err):
-		return refuse(session.CodeTooManyDevices, fmt.Sprintf("The devices of this machine do not suffice for %d kernels with %s each.", spec.Cluster, spec.Accelerator), "Ask for fewer kernels, or less for each.")
+		return refuse(session.CodeTooManyDevices,
+			fmt.Sprintf("The devices of this machine do not suffice for %d kernels with %s each.", spec.Cluster,
+				spec.Accelerator), "Ask for fewer kernels, or less for each.")
 	}
 	return refuse(session.CodeTooManyDevices, e.Message, e.Hint)
 }
@@ -76,7 +85,8 @@ func (a *Agent) dependencies(owner string, after []string) ([]session.ID, []sess
 	live, _, err := a.store.Live()
 	ended, endedErr := a.store.List(session.Filter{Finished: true, Owner: owner, Limit: lately})
 	if err = errors.Join(err, endedErr); err != nil {
-		return nil, []session.FieldError{{Field: "after", Code: session.CodeUnknownDependency, Message: "The sessions to wait for cannot be looked up.", Hint: "Try again."}}
+		return nil, []session.FieldError{{Field: "after", Code: session.CodeUnknownDependency,
+			Message: "The sessions to wait for cannot be looked up.", Hint: "Try again."}}
 	}
 	var ids []session.ID
 	var wrong []session.FieldError
@@ -89,11 +99,14 @@ func (a *Agent) dependencies(owner string, after []string) ([]session.ID, []sess
 		e := session.FieldError{Field: fmt.Sprintf("after[%d]", i), Code: session.CodeUnknownDependency}
 		switch {
 		case !found:
-			e.Message, e.Hint = fmt.Sprintf("There is no session %s to wait for.", ref), "Write the id or the name of one of your sessions."
+			e.Message, e.Hint = fmt.Sprintf("There is no session %s to wait for.", ref),
+				"Write the id or the name of one of your sessions."
 		case s.Spec.Type != session.Batch:
-			e.Message, e.Hint = fmt.Sprintf("%s is interactive and never ends in success.", s.Name), "Wait for batch sessions only."
+			e.Message, e.Hint = fmt.Sprintf("%s is interactive and never ends in success.", s.Name),
+				"Wait for batch sessions only."
 		case s.Status.Terminal() && s.Result != session.ResultSuccess:
-			e.Message, e.Hint = fmt.Sprintf("%s has ended without success (%s).", s.Name, s.Reason), "Launch it again first."
+			e.Message, e.Hint = fmt.Sprintf("%s has ended without success (%s).", s.Name, s.Reason),
+				"Launch it again first."
 		default:
 			ids = append(ids, s.ID)
 			continue
@@ -121,7 +134,8 @@ func plannable(spec session.Spec) bool {
 }
 
 // previewPlan says where a spec would land now, or what it would wait for.
-func (a *Agent) previewPlan(p *session.Preview, owner string, depends []session.ID, live []session.Session, books uint64) error {
+func (a *Agent) previewPlan(p *session.Preview, owner string, depends []session.ID, live []session.Session,
+	books uint64) error {
 	would := a.newSession(session.LaunchRequest{Owner: owner, Spec: p.Spec})
 	would.Name, would.DependsOn = "this session", depends
 	snapshot, err := a.snapshot(append(live, would), books)
@@ -136,7 +150,8 @@ func (a *Agent) previewPlan(p *session.Preview, owner string, depends []session.
 	}
 	total := last.Place.Total()
 	p.GPUs, p.Enforcement = total.GPUs, a.enforcement(would, snapshot.Machine.Devices, total)
-	if ledger, err := gpu.NewLedger(snapshot.Machine.Devices, a.config.Giving); err == nil && !p.Spec.Accelerator.IsZero() {
+	if ledger, err := gpu.NewLedger(snapshot.Machine.Devices, a.config.Giving); err == nil &&
+		!p.Spec.Accelerator.IsZero() {
 		if proposal, err := ledger.Propose(p.Spec.Accelerator); err == nil {
 			p.Rounded = proposal.Rounded
 		}
@@ -147,11 +162,13 @@ func (a *Agent) previewPlan(p *session.Preview, owner string, depends []session.
 // SetPriority implements [session.Queue].
 func (a *Agent) SetPriority(_ context.Context, id session.ID, priority int) (session.Session, error) {
 	if wrong := session.ValidatePriority(priority); wrong != nil {
-		return session.Session{}, &session.Error{Code: "session_update_invalid", Message: wrong.Message, Hint: wrong.Hint, Fields: []session.FieldError{*wrong}}
+		return session.Session{}, &session.Error{Code: "session_update_invalid", Message: wrong.Message,
+			Hint: wrong.Hint, Fields: []session.FieldError{*wrong}}
 	}
 	s, err := a.change(id, func(d *draft) error {
 		if d.Status != session.Pending {
-			return &session.Error{Code: "session_update_conflict", Message: "The session is " + string(d.Status) + " and does not wait any more.", Hint: "Only a session that waits has a priority to change."}
+			return &session.Error{Code: "session_update_conflict", Message: "The session is " + string(d.Status) +
+				" and does not wait any more.", Hint: "Only a session that waits has a priority to change."}
 		}
 		d.Priority = priority
 		return nil

@@ -45,12 +45,14 @@ func TestOnlyAnInventoryThatWasNeverToldMayYetHaveDevices(t *testing.T) {
 
 func TestMachineWithoutDevicesRefusesToGiveSome(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{}, func(config *Config) { config.GPU = gpu.Empty{Now: config.Moment} })
+		g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{},
+			func(config *Config) { config.GPU = gpu.Empty{Now: config.Moment} })
 		p, err := g.agent.Preview(t.Context(), "", session.Spec{Image: "test:1", Accelerator: gpu.Request{Shares: 500}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(p.Errors) != 1 || p.Errors[0].Code != session.CodeTooManyDevices || p.Errors[0].Field != "accelerator" || p.Errors[0].Hint == "" {
+		if len(p.Errors) != 1 || p.Errors[0].Code != session.CodeTooManyDevices || p.Errors[0].Field != "accelerator" ||
+			p.Errors[0].Hint == "" {
 			t.Errorf("errors %+v", p.Errors)
 		}
 	})

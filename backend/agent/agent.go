@@ -110,7 +110,8 @@ func (l Limits) withDefaults() Limits {
 		value *time.Duration
 		zero  time.Duration
 	}{
-		{&l.Call, 30 * time.Second}, {&l.Pull, 6 * time.Hour}, {&l.PullStall, 5 * time.Minute}, {&l.Commit, time.Hour}, {&l.Remove, 5 * time.Minute},
+		{&l.Call, 30 * time.Second}, {&l.Pull, 6 * time.Hour}, {&l.PullStall, 5 * time.Minute}, {&l.Commit, time.Hour},
+		{&l.Remove, 5 * time.Minute},
 		{&l.Create, 2 * time.Minute}, {&l.Start, 2 * time.Minute}, {&l.Guest, time.Minute},
 		{&l.Prepare, 12 * time.Hour}, {&l.Launch, 15 * time.Minute}, {&l.Grace, 10 * time.Second},
 		{&l.Logs, time.Minute}, {&l.App, 30 * time.Second}, {&l.Reconcile, time.Minute}, {&l.Stray, 5 * time.Minute},
@@ -219,11 +220,15 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 		config.Boot = bootTime
 	}
 	if err := os.MkdirAll(filepath.Join(config.Dir, "logs"), 0o700); err != nil {
-		return nil, &session.Error{Code: "agent_open_failed", Message: "The folder for logs cannot be made.", Hint: "Check the permissions of " + config.Dir + ".", Err: err}
+		return nil, &session.Error{Code: "agent_open_failed", Message: "The folder for logs cannot be made.",
+			Hint: "Check the permissions of " + config.Dir + ".", Err: err}
 	}
-	depot, err := layers.Open(layers.Config{Dir: filepath.Join(config.Dir, "transfers"), Free: diskFree, Quota: config.Images})
+	depot, err := layers.Open(layers.Config{Dir: filepath.Join(config.Dir, "transfers"), Free: diskFree,
+		Quota: config.Images})
 	if err != nil {
-		return nil, &session.Error{Code: "agent_open_failed", Message: "The folder for images that arrive cannot be made.", Hint: "Check the permissions of " + config.Dir + ".", Err: err}
+		return nil, &session.Error{Code: "agent_open_failed",
+			Message: "The folder for images that arrive cannot be made.", Hint: "Check the permissions of " +
+				config.Dir + ".", Err: err}
 	}
 	books, err := openAccounts(config.Store, config.Clock, config.Log)
 	if err != nil {
@@ -243,11 +248,17 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 	}
 	a := &Agent{
 		allowed: allowed, images: images,
-		config: config, clock: config.Clock, limits: config.Limits.withDefaults(), engine: config.Engine, store: config.Store, log: config.Log,
-		stream: newStream(randomHex()), health: newHealth(config.Clock), meter: newMeter(), devices: newDevices(config.GPU, config.Moment),
-		accounts: books, depot: depot, works: newImageWorks(config.Clock), guard: &gpu.Guard{Policy: config.Guard}, idle: newIdleWatch(config.Clock, used),
-		wake: make(chan struct{}, 1), probe: make(chan struct{}, 1), sweep: make(chan struct{}, 1), closed: make(chan struct{}),
-		courses: map[session.ID]*course{}, notes: map[session.ID]note{}, starts: map[string]*starting{}, strays: map[string]time.Time{}, networking: make(chan struct{}, 1), networkless: map[session.ID]bool{}, networks: map[string]bool{}, left: map[string]held{},
+		config: config, clock: config.Clock, limits: config.Limits.withDefaults(), engine: config.Engine,
+		store: config.Store, log: config.Log,
+		stream: newStream(randomHex()), health: newHealth(config.Clock), meter: newMeter(),
+		devices:  newDevices(config.GPU, config.Moment),
+		accounts: books, depot: depot, works: newImageWorks(config.Clock), guard: &gpu.Guard{Policy: config.Guard},
+		idle: newIdleWatch(config.Clock, used),
+		wake: make(chan struct{}, 1), probe: make(chan struct{}, 1), sweep: make(chan struct{}, 1),
+		closed:  make(chan struct{}),
+		courses: map[session.ID]*course{}, notes: map[session.ID]note{}, starts: map[string]*starting{},
+		strays: map[string]time.Time{}, networking: make(chan struct{}, 1), networkless: map[session.ID]bool{},
+		networks: map[string]bool{}, left: map[string]held{},
 	}
 	a.folders = newFolders(a)
 	if err := a.seedNetworks(); err != nil {

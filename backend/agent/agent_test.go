@@ -43,7 +43,8 @@ type scriptedGuest struct {
 }
 
 func newScriptedGuest(conn net.Conn) *scriptedGuest {
-	g := &scriptedGuest{conn: conn, done: make(chan struct{}), events: make(chan link.Event, 16), installed: map[string]string{}, listening: map[int]bool{}}
+	g := &scriptedGuest{conn: conn, done: make(chan struct{}), events: make(chan link.Event, 16),
+		installed: map[string]string{}, listening: map[int]bool{}}
 	g.events <- link.Event{Ready: true}
 	go func() {
 		_, _ = io.Copy(io.Discard, conn) // ends when the container or the link does

@@ -76,7 +76,8 @@ func (a *Agent) SetAllowance(owner string, allowance *session.Allowance) error {
 		}
 		list[owner] = *allowance
 		if message := a.checkAllowances(owner, list, linked); message != "" {
-			return &session.Error{Code: "agent_limit_invalid", Message: message, Hint: "See slipway agent limit set --help."}
+			return &session.Error{Code: "agent_limit_invalid", Message: message,
+				Hint: "See slipway agent limit set --help."}
 		}
 		for _, folder := range allowance.Folders {
 			if err := a.checkOpening(folder); err != nil {
@@ -130,7 +131,8 @@ func (a *Agent) checkOpening(folder string) error {
 // outer one could put a link in place of the inner one and so have another
 // mounted. Several people may have the same one, and the agent's own person may
 // have what is around others'.
-func (a *Agent) nested(path, owner string, linked []session.Folder, allowances map[string]session.Allowance) (other, whose string) {
+func (a *Agent) nested(path, owner string, linked []session.Folder,
+	allowances map[string]session.Allowance) (other, whose string) {
 	if path == "" {
 		return "", ""
 	}
@@ -151,7 +153,8 @@ func (a *Agent) nested(path, owner string, linked []session.Folder, allowances m
 }
 
 func overlap(path, other, whose string) string {
-	return fmt.Sprintf("The folder %s lies in %s or the other way round, which is %s's; one of them must go.", path, other, whose)
+	return fmt.Sprintf("The folder %s lies in %s or the other way round, which is %s's; one of them must go.", path,
+		other, whose)
 }
 
 func liesIn(path, folder string) bool { return strings.HasPrefix(path, folder+"/") }
@@ -165,7 +168,8 @@ func (a *Agent) checkAllowance(owner string, spec session.Spec) []session.FieldE
 	kernels := max(1, spec.Cluster)
 	ask := session.Ask{CPU: spec.Resources.CPU * kernels, Memory: spec.Resources.Memory * gpu.Bytes(kernels)}
 	if allowance.GPU > 0 {
-		ask.GPU = scheduler.ShareOf(scheduler.Machine{Devices: a.devices.now().Devices, Giving: a.config.Giving}, spec.Accelerator, kernels)
+		ask.GPU = scheduler.ShareOf(scheduler.Machine{Devices: a.devices.now().Devices, Giving: a.config.Giving},
+			spec.Accelerator, kernels)
 	}
 	return allowance.Refuse(ask)
 }

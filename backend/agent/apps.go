@@ -148,7 +148,8 @@ func portApp(ctx context.Context, g Guest, port int) session.App {
 }
 
 func appOfPort(port int, state session.AppState) session.App {
-	return session.App{ID: portPrefix + strconv.Itoa(port), Title: fmt.Sprintf("Port %d", port), Kind: "web", Port: port, State: state}
+	return session.App{ID: portPrefix + strconv.Itoa(port), Title: fmt.Sprintf("Port %d", port), Kind: "web",
+		Port: port, State: state}
 }
 
 // starting is an app being started. Everyone who asks meanwhile waits for it.
@@ -244,7 +245,9 @@ func (a *Agent) startProgram(ctx context.Context, g Guest, p program, asked stri
 	}
 	at := installed[p.command]
 	if at == "" {
-		return app, &session.Error{Code: "app_start_not-installed", Message: p.title + " is not installed in this session.", Hint: "Install it in the session, or choose an image that has it."}
+		return app, &session.Error{Code: "app_start_not-installed",
+			Message: p.title + " is not installed in this session.",
+			Hint:    "Install it in the session, or choose an image that has it."}
 	}
 	if asked != "" {
 		err = endOther(ctx, g, p.id, dir)
@@ -326,11 +329,13 @@ func awaitDeclared(ctx context.Context, g Guest, p program) (session.App, error)
 }
 
 func silent(where string) error {
-	return &session.Error{Code: "app_start_not-listening", Message: "Nothing in the session listens on " + where + ".", Hint: "Start your program there, on 127.0.0.1 or 0.0.0.0, and open it again."}
+	return &session.Error{Code: "app_start_not-listening", Message: "Nothing in the session listens on " + where + ".",
+		Hint: "Start your program there, on 127.0.0.1 or 0.0.0.0, and open it again."}
 }
 
 func unknownApp(name string) error {
-	return &session.Error{Code: "app_start_not-found", Message: fmt.Sprintf("There is no app %q.", name), Hint: "List the session's apps."}
+	return &session.Error{Code: "app_start_not-found", Message: fmt.Sprintf("There is no app %q.", name),
+		Hint: "List the session's apps."}
 }
 
 // StopApp implements [session.Apps]. An app that does not run is stopped
@@ -346,7 +351,8 @@ func (a *Agent) StopApp(ctx context.Context, id session.ID, app string) error {
 	}
 	p, known := a.programOf(ctx, s, app)
 	if !known || p.command == "" {
-		return &session.Error{Code: "app_stop_not-found", Message: fmt.Sprintf("Slipway does not run an app %q.", app), Hint: "A program that you have started yourself is ended in the session itself."}
+		return &session.Error{Code: "app_stop_not-found", Message: fmt.Sprintf("Slipway does not run an app %q.", app),
+			Hint: "A program that you have started yourself is ended in the session itself."}
 	}
 	if err := a.giveUpStart(ctx, id, p); err != nil {
 		return err
@@ -365,7 +371,8 @@ func (a *Agent) giveUpStart(ctx context.Context, id session.ID, p program) error
 	if s == nil {
 		return nil
 	}
-	s.giveUp(&session.Error{Code: codeStopped, Message: p.title + " was stopped before it answered.", Hint: "Start it again."})
+	s.giveUp(&session.Error{Code: codeStopped, Message: p.title + " was stopped before it answered.",
+		Hint: "Start it again."})
 	select {
 	case <-s.done:
 		return nil

@@ -18,7 +18,8 @@ func TestAppsListenToTheLinkAlone(t *testing.T) {
 		for _, root := range []bool{true, false} {
 			args := p.args(setting{port: p.port, root: root, dir: p.dir})
 			text := strings.Join(args, " ")
-			if !strings.Contains(text, "127.0.0.1") || strings.Contains(text, "0.0.0.0") || !strings.Contains(text, fmt.Sprint(p.port)) {
+			if !strings.Contains(text, "127.0.0.1") || strings.Contains(text, "0.0.0.0") ||
+				!strings.Contains(text, fmt.Sprint(p.port)) {
 				t.Errorf("%s: %v", p.id, args)
 			}
 			if isJupyter(p.id) && slices.Contains(args, "--allow-root") != root {
@@ -57,10 +58,12 @@ func TestPortsThatNobodyAnnouncedAreFound(t *testing.T) {
 		if got := apps[1]; got.ID != "port-8501" || !got.Found || got.State != session.AppReady || got.Kind != "web" {
 			t.Errorf("the found one is %+v", got)
 		}
-		if a, err := w.agent.StartApp(ctx, s.ID, session.AppRequest{App: "port-8501"}); err != nil || !a.Found || a.State != session.AppReady {
+		if a, err := w.agent.StartApp(ctx, s.ID, session.AppRequest{App: "port-8501"}); err != nil || !a.Found ||
+			a.State != session.AppReady {
 			t.Errorf("opened as %+v, %v", a, err)
 		}
-		if _, err := w.agent.StartApp(ctx, s.ID, session.AppRequest{App: "port-7431"}); session.CodeOf(err) != "app_start_not-found" {
+		if _, err := w.agent.StartApp(ctx, s.ID, session.AppRequest{App: "port-7431"}); session.CodeOf(
+			err) != "app_start_not-found" {
 			t.Errorf("a port of Slipway's own: %v", err)
 		}
 		g.mu.Lock()
@@ -102,7 +105,8 @@ func TestAppShowsTheDirectoryThatWasChosen(t *testing.T) {
 			}
 		}
 		for app, dir := range map[string]string{"jupyterlab": "x", "tensorboard": "a\nb"} {
-			if _, err := w.agent.StartApp(ctx, s.ID, session.AppRequest{App: app, Dir: dir}); session.CodeOf(err) != "app_start_invalid" {
+			if _, err := w.agent.StartApp(ctx, s.ID, session.AppRequest{App: app, Dir: dir}); session.CodeOf(
+				err) != "app_start_invalid" {
 				t.Errorf("%s with %q: %v", app, dir, err)
 			}
 		}
@@ -115,11 +119,15 @@ func TestAppsThatAnImageDeclares(t *testing.T) {
 		want   string
 	}{
 		"none": {nil, ""},
-		"its own": {map[string]string{labelApps: `[{"id":"streamlit","title":"Streamlit","command":["streamlit","run","app.py"],"port":8501,"ready":"/healthz"},{"id":"api","port":8080}]`},
+		"its own": {map[string]string{
+			labelApps: `[{"id":"streamlit","title":"Streamlit","command":["streamlit","run","app.py"],"port":8501,"ready":"/healthz"},{"id":"api","port":8080}]`},
 			"streamlit Streamlit 8501 [streamlit run app.py], api api 8080 []"},
-		"what Backend.AI's have": {map[string]string{labelServices: "jupyter:http:8888, vnc_web:http:6080,db:tcp:[5432,5433],ttyd:pty:7000"},
+		"what Backend.AI's have": {map[string]string{
+			labelServices: "jupyter:http:8888, vnc_web:http:6080,db:tcp:[5432,5433],ttyd:pty:7000"},
 			"jupyter jupyter 8888 [], vnc-web vnc_web 6080 [], db db 5432 []"},
-		"the first of two on a port": {map[string]string{labelApps: `[{"id":"a","port":8080},{"id":"b","port":8080},{"id":"a","port":8081}]`}, "a a 8080 []"},
+		"the first of two on a port": {
+			map[string]string{labelApps: `[{"id":"a","port":8080},{"id":"b","port":8080},{"id":"a","port":8081}]`},
+			"a a 8080 []"},
 		"no id, port or name that could be used": {map[string]string{
 			labelApps:     `[{"id":"A b","port":8080},{"id":"port-1","port":8081},{"id":"notebook","port":8082},{"id":"x","port":80},{"id":"y","port":7431},{"id":"z","port":99999}]`,
 			labelServices: "notebook:http:8888,q:http:99999999999999999999",
@@ -175,11 +183,13 @@ func TestAStartIsGivenUp(t *testing.T) {
 				t.Errorf("whoever waits is told %v", err)
 			}
 		}
-		if apps, err := w.agent.ListApps(ctx, s.ID); err != nil || apps[0].State != session.AppStopped || g.startCount() != 1 {
+		if apps, err := w.agent.ListApps(ctx, s.ID); err != nil || apps[0].State != session.AppStopped ||
+			g.startCount() != 1 {
 			t.Errorf("after that: %+v, %v, %d starts", apps, err, g.startCount())
 		}
 		close(hold)
-		if app, err := w.agent.StartApp(ctx, s.ID, session.AppRequest{App: "code-server"}); err != nil || app.State != session.AppReady {
+		if app, err := w.agent.StartApp(ctx, s.ID, session.AppRequest{App: "code-server"}); err != nil ||
+			app.State != session.AppReady {
 			t.Errorf("started again: %+v, %v", app, err)
 		}
 	})

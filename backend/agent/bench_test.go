@@ -35,7 +35,8 @@ func BenchmarkSampler(b *testing.B) {
 	var ids []string
 	for i := range benchContainers {
 		ids = append(ids, fmt.Sprintf("%064x", i))
-		stats[ids[i]] = engine.Stats{CPU: time.Duration(i) * time.Second, Memory: gpu.GiB, MemLimit: 2 * gpu.GiB, Pids: 5}
+		stats[ids[i]] = engine.Stats{CPU: time.Duration(i) * time.Second, Memory: gpu.GiB, MemLimit: 2 * gpu.GiB,
+			Pids: 5}
 	}
 	s := openSampled(b, &statsEngine{Fake: enginetest.NewFake(enginetest.FakeConfig{}), stats: stats}, ids)
 	s.measure(b, 0)
@@ -96,7 +97,8 @@ type sampled struct {
 // two of the first ones a device.
 func openSampled(b *testing.B, e engine.Engine, ids []string) *sampled {
 	clocks := newClocks()
-	machine := sim.Open(sim.Config{Seed: 1, Clock: clocks.now, Cards: slices.Repeat([]sim.Card{sim.Server}, benchDevices)})
+	machine := sim.Open(sim.Config{Seed: 1, Clock: clocks.now,
+		Cards: slices.Repeat([]sim.Card{sim.Server}, benchDevices)})
 	list, err := machine.Inventory(context.Background())
 	if err != nil {
 		b.Fatal(err)
@@ -110,10 +112,14 @@ func openSampled(b *testing.B, e engine.Engine, ids []string) *sampled {
 		for i, container := range ids {
 			now := time.Now().UTC()
 			one := session.Session{
-				ID: session.ID(fmt.Sprintf("s%011d", i)), Name: fmt.Sprintf("session-%d", i), Owner: "ada", Agent: "local", Status: session.Running, Result: session.ResultUndefined,
-				CreatedAt: now, ScheduledAt: &now, StartedAt: &now, Grants: session.Grants{CPUs: []int{i}, Memory: 2 * gpu.GiB},
-				Kernels: []session.Kernel{{Name: session.MainKernel, Hostname: session.MainKernel, Container: container, Status: session.Running}},
-				Spec:    session.Spec{Type: session.Interactive, Image: enginetest.ImageMinimal, Idle: &session.IdlePolicy{Network: hour}},
+				ID: session.ID(fmt.Sprintf("s%011d", i)), Name: fmt.Sprintf("session-%d", i), Owner: "ada",
+				Agent: "local", Status: session.Running, Result: session.ResultUndefined,
+				CreatedAt: now, ScheduledAt: &now, StartedAt: &now,
+				Grants: session.Grants{CPUs: []int{i}, Memory: 2 * gpu.GiB},
+				Kernels: []session.Kernel{{Name: session.MainKernel, Hostname: session.MainKernel, Container: container,
+					Status: session.Running}},
+				Spec: session.Spec{Type: session.Interactive, Image: enginetest.ImageMinimal,
+					Idle: &session.IdlePolicy{Network: hour}},
 			}
 			if i < 2*benchDevices {
 				one.Grants.GPUs = []gpu.Grant{{Device: list[i/2].UUID, Share: 500, Memory: 39 * gpu.GiB}}

@@ -35,7 +35,8 @@ func (a *Agent) DeviceHistory(_ context.Context, device gpu.UUID, since time.Tim
 	if slices.ContainsFunc(d.list, func(x gpu.Device) bool { return x.UUID == device }) {
 		return []session.DevicePoint{}, nil
 	}
-	return nil, &session.Error{Code: "device_read_not-found", Message: fmt.Sprintf("The machine has no device %s.", device), Hint: "List the devices: one that was removed, or whose driver is gone, is not there."}
+	return nil, &session.Error{Code: "device_read_not-found", Message: fmt.Sprintf("The machine has no device %s.",
+		device), Hint: "List the devices: one that was removed, or whose driver is gone, is not there."}
 }
 
 // board describes the devices as they are now.
@@ -55,7 +56,8 @@ func (a *Agent) board(live []session.Session) session.DeviceBoard {
 	around := a.neighbours()
 	for _, n := range around {
 		holder := string(n.holder())
-		holders, grants[holder] = append(holders, gpu.Holder{Session: holder, Grants: n.grants, Containers: []string{n.state.ID}}), n.grants
+		holders, grants[holder] = append(holders, gpu.Holder{Session: holder, Grants: n.grants,
+			Containers: []string{n.state.ID}}), n.grants
 	}
 	ledger := gpu.Restore(book.Devices, a.config.Giving, grants)
 	d := a.devices
@@ -64,8 +66,9 @@ func (a *Agent) board(live []session.Session) session.DeviceBoard {
 	d.mu.Unlock()
 	attachment := a.attachment()
 	b := session.DeviceBoard{
-		Source: sourceName(book.Devices), Text: book.Text, Quantum: ledger.Quantum(), Strategy: string(a.config.Giving.Strategy),
-		Attach: attachName(book.Devices, attachment), Devices: []session.DeviceState{}, At: now.UTC(),
+		Source: sourceName(book.Devices), Text: book.Text, Quantum: ledger.Quantum(),
+		Strategy: string(a.config.Giving.Strategy),
+		Attach:   attachName(book.Devices, attachment), Devices: []session.DeviceState{}, At: now.UTC(),
 	}
 	if b.Strategy == "" {
 		b.Strategy = string(gpu.Evenly)
@@ -98,15 +101,18 @@ func (a *Agent) board(live []session.Session) session.DeviceBoard {
 	return b
 }
 
-func deviceState(view gpu.View, both gpu.Book, sample gpu.Sample, uses []gpu.Live, live []session.Session) session.DeviceState {
+func deviceState(view gpu.View, both gpu.Book, sample gpu.Sample, uses []gpu.Live,
+	live []session.Session) session.DeviceState {
 	state := session.DeviceState{
-		Device: view.Device, Free: view.Free, MemoryFree: view.FreeMemory, Over: view.Over, Holders: []session.DeviceHolder{},
+		Device: view.Device, Free: view.Free, MemoryFree: view.FreeMemory, Over: view.Over,
+		Holders: []session.DeviceHolder{},
 	}
 	if both.DeviceFree != nil {
 		state.MemoryFree = min(state.MemoryFree, *both.DeviceFree)
 	}
 	if now, ok := sample.Device(view.Device.UUID); ok {
-		state.Util, state.MemoryUsed, state.Power, state.Temperature = now.Util, now.MemoryUsed, now.Power, now.Temperature
+		state.Util, state.MemoryUsed, state.Power, state.Temperature = now.Util, now.MemoryUsed, now.Power,
+			now.Temperature
 	}
 	for _, s := range live {
 		holder := session.DeviceHolder{Session: s.ID, Name: s.Name, Owner: s.Owner}
@@ -129,7 +135,8 @@ func deviceState(view gpu.View, both gpu.Book, sample gpu.Sample, uses []gpu.Liv
 		state.Holders = append(state.Holders, holder)
 	}
 	for _, p := range both.Others {
-		state.Holders = append(state.Holders, session.DeviceHolder{Name: p.Name, Owner: p.User, PID: p.PID, Memory: p.Memory, Util: p.Util})
+		state.Holders = append(state.Holders, session.DeviceHolder{Name: p.Name, Owner: p.User, PID: p.PID,
+			Memory: p.Memory, Util: p.Util})
 	}
 	return state
 }
@@ -152,7 +159,10 @@ func sourceName(devices []gpu.Device) string {
 
 // attachName names the way in which devices get into containers.
 func attachName(devices []gpu.Device, attachment engine.Attachment) string {
-	nodes := slices.ContainsFunc(devices, func(d gpu.Device) bool { return d.Vendor == gpu.AMD || d.Vendor == gpu.Intel })
+	nodes := slices.ContainsFunc(devices, func(d gpu.Device) bool {
+		return d.Vendor == gpu.AMD ||
+			d.Vendor == gpu.Intel
+	})
 	nvidia := slices.ContainsFunc(devices, func(d gpu.Device) bool { return d.Vendor == gpu.NVIDIA })
 	if nodes && !nvidia {
 		return "nodes"

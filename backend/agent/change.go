@@ -87,7 +87,8 @@ func (a *Agent) storeWarning() (session.Warning, bool) {
 	if a.trouble == nil {
 		return session.Warning{}, false
 	}
-	return session.Warning{Code: a.trouble.Code, Title: "Changes cannot be stored", Text: a.trouble.Message + " " + a.trouble.Hint, At: a.troubleAt}, true
+	return session.Warning{Code: a.trouble.Code, Title: "Changes cannot be stored",
+		Text: a.trouble.Message + " " + a.trouble.Hint, At: a.troubleAt}, true
 }
 
 func (a *Agent) publishVersions(versions []session.Session) {
@@ -183,7 +184,8 @@ func (d *draft) begin(name session.PhaseName, to session.Status) error {
 		p.Attempts++
 		p.Result, p.Steps, p.UpdatedAt = session.OutcomeRunning, nil, d.now
 	default:
-		p = session.Phase{Session: d.ID, Phase: name, Result: session.OutcomeRunning, From: d.Status, To: to, Attempts: 1, CreatedAt: d.now, UpdatedAt: d.now}
+		p = session.Phase{Session: d.ID, Phase: name, Result: session.OutcomeRunning, From: d.Status, To: to,
+			Attempts: 1, CreatedAt: d.now, UpdatedAt: d.now}
 	}
 	return d.putPhase(p)
 }

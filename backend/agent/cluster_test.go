@@ -57,7 +57,8 @@ func TestClusterRunsAsKernelsOnOneNetwork(t *testing.T) {
 		main := containers["main1"].Guest.Cluster
 		for number, k := range s.Kernels {
 			c := containers[k.Name]
-			if k.Name != session.KernelName(number) || c.Hostname != k.Name || c.Network != network || c.Memory != gpu.GiB || len(c.CPUs) != 2 || k.Status != session.Running {
+			if k.Name != session.KernelName(number) || c.Hostname != k.Name || c.Network != network ||
+				c.Memory != gpu.GiB || len(c.CPUs) != 2 || k.Status != session.Running {
 				t.Errorf("%s: %+v as %+v", k.Name, k, c)
 			}
 			for _, cpu := range c.CPUs {
@@ -67,12 +68,16 @@ func TestClusterRunsAsKernelsOnOneNetwork(t *testing.T) {
 				cpus[cpu] = true
 			}
 			env := c.Guest.Env
-			if valueOf(env, "SLIPWAY_CLUSTER_SIZE") != "3" || valueOf(env, "SLIPWAY_CLUSTER_HOSTS") != "main1,sub1,sub2" || valueOf(env, "SLIPWAY_CLUSTER_HOST") != k.Name ||
+			if valueOf(env, "SLIPWAY_CLUSTER_SIZE") != "3" ||
+				valueOf(env, "SLIPWAY_CLUSTER_HOSTS") != "main1,sub1,sub2" ||
+				valueOf(env, "SLIPWAY_CLUSTER_HOST") != k.Name ||
 				valueOf(env, "SLIPWAY_KERNEL") != k.Name || valueOf(env, "OMP_NUM_THREADS") != "2" {
 				t.Errorf("%s is told %v", k.Name, env)
 			}
 			cluster := c.Guest.Cluster
-			if cluster == nil || cluster.Self != k.Name || !slices.Equal(cluster.Hosts, main.Hosts) || cluster.HostKey != main.HostKey || cluster.UserKey != main.UserKey || cluster.HostKey == cluster.UserKey {
+			if cluster == nil || cluster.Self != k.Name || !slices.Equal(cluster.Hosts, main.Hosts) ||
+				cluster.HostKey != main.HostKey || cluster.UserKey != main.UserKey ||
+				cluster.HostKey == cluster.UserKey {
 				t.Errorf("%s may reach %+v", k.Name, cluster)
 			}
 		}
@@ -102,11 +107,16 @@ func TestOneKernelThatEndsEndsTheCluster(t *testing.T) {
 		exit   int
 		cause  session.Code
 	}{
-		"the main kernel of a batch, well":      {session.Batch, 0, 0, session.ReasonFinished, session.ResultSuccess, 0, ""},
-		"the main kernel of a batch, badly":     {session.Batch, 0, 3, session.ReasonTaskFailed, session.ResultFailure, 3, "session_run_task-failed"},
-		"another kernel of a batch":             {session.Batch, 1, 4, session.ReasonTaskFailed, session.ResultFailure, 143, "session_run_kernel-ended"},
-		"another kernel of an interactive one":  {session.Interactive, 2, 5, session.ReasonSelf, session.ResultUndefined, 143, "session_run_kernel-ended"},
-		"the main kernel of an interactive one": {session.Interactive, 0, 0, session.ReasonSelf, session.ResultUndefined, 0, ""},
+		"the main kernel of a batch, well": {session.Batch, 0, 0, session.ReasonFinished, session.ResultSuccess, 0,
+			""},
+		"the main kernel of a batch, badly": {session.Batch, 0, 3, session.ReasonTaskFailed, session.ResultFailure,
+			3, "session_run_task-failed"},
+		"another kernel of a batch": {session.Batch, 1, 4, session.ReasonTaskFailed, session.ResultFailure,
+			143, "session_run_kernel-ended"},
+		"another kernel of an interactive one": {session.Interactive, 2, 5, session.ReasonSelf,
+			session.ResultUndefined, 143, "session_run_kernel-ended"},
+		"the main kernel of an interactive one": {session.Interactive, 0, 0, session.ReasonSelf,
+			session.ResultUndefined, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -123,7 +133,8 @@ func TestOneKernelThatEndsEndsTheCluster(t *testing.T) {
 				}
 				w.fake.Exit(s.Kernels[c.kernel].Container, c.code)
 				s = w.awaitStatus(s.ID, session.Terminated)
-				if s.Reason != c.reason || s.Result != c.result || s.ExitCode == nil || *s.ExitCode != c.exit || *s.Kernels[c.kernel].ExitCode != c.code {
+				if s.Reason != c.reason || s.Result != c.result || s.ExitCode == nil || *s.ExitCode != c.exit ||
+					*s.Kernels[c.kernel].ExitCode != c.code {
 					t.Errorf("it ended as %s, %s, code %v; kernels %+v", s.Reason, s.Result, *s.ExitCode, s.Kernels)
 				}
 				if (s.Error == nil) != (c.cause == "") || (s.Error != nil && s.Error.Code != c.cause) {
@@ -145,7 +156,8 @@ func TestClusterIsUndoneAndTriedAgain(t *testing.T) {
 		fake.FailAfter(enginetest.CallCreate, broken) // the first was made, and nobody learned its id
 		w := newWorld(t, fake, nil)
 		s := w.awaitStatus(w.launch(session.Spec{Cluster: 2}).ID, session.Running)
-		if p := w.phaseOf(s.ID, session.PhaseStart); p.Attempts != 3 || p.Steps[0].Step != "network" || p.Steps[0].Result != session.OutcomeSuccess {
+		if p := w.phaseOf(s.ID, session.PhaseStart); p.Attempts != 3 || p.Steps[0].Step != "network" ||
+			p.Steps[0].Result != session.OutcomeSuccess {
 			t.Errorf("history says %+v", p)
 		}
 		if states := fake.States(); len(states) != 2 {
@@ -235,10 +247,13 @@ func TestKernelsAreReachedByName(t *testing.T) {
 		if err := w.agent.CloseTerminal(ctx, s.ID, "sub1.t1"); err != nil {
 			t.Error(err)
 		}
-		if _, err := w.agent.OpenTerminal(ctx, s.ID, session.TerminalRequest{Kernel: "sub7"}); session.CodeOf(err) != "terminal_create_not-found" {
+		if _, err := w.agent.OpenTerminal(ctx, s.ID, session.TerminalRequest{Kernel: "sub7"}); session.CodeOf(
+			err) != "terminal_create_not-found" {
 			t.Errorf("%v", err)
 		}
-		if _, err := w.agent.Exec(ctx, s.ID, session.ExecRequest{Kernel: "sub7", Command: []string{"ls"}}); session.CodeOf(err) != "exec_start_not-found" {
+		if _, err := w.agent.Exec(ctx, s.ID,
+			session.ExecRequest{Kernel: "sub7", Command: []string{"ls"}}); session.CodeOf(
+			err) != "exec_start_not-found" {
 			t.Errorf("%v", err)
 		}
 		w.fake.WriteLog(s.Kernels[1].Container, "from sub1")
@@ -252,7 +267,8 @@ func TestKernelsAreReachedByName(t *testing.T) {
 		if !strings.Contains(string(text[:n]), "from sub1") {
 			t.Errorf("the log of sub1 is %q", text[:n])
 		}
-		if _, err := w.agent.Logs(ctx, s.ID, session.LogOptions{Kernel: "sub2"}); session.CodeOf(err) != "session_logs_not-found" {
+		if _, err := w.agent.Logs(ctx, s.ID, session.LogOptions{Kernel: "sub2"}); session.CodeOf(
+			err) != "session_logs_not-found" {
 			t.Errorf("%v", err)
 		}
 	})

@@ -22,7 +22,8 @@ var threadVars = []string{"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_TH
 func (a *Agent) container(s session.Session, number int) engine.Container {
 	k := s.Kernels[number]
 	guest := engine.GuestConfig{
-		Session: s.ID, Kernel: k.Name, UID: a.config.UID, GID: a.config.GID, Env: a.environment(s, number), Ports: s.Spec.Ports, Cluster: a.clusterOf(s, k),
+		Session: s.ID, Kernel: k.Name, UID: a.config.UID, GID: a.config.GID, Env: a.environment(s, number),
+		Ports: s.Spec.Ports, Cluster: a.clusterOf(s, k),
 	}
 	if s.Spec.Type == session.Batch && number == 0 {
 		guest.Command = s.Spec.Command

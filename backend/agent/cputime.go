@@ -155,7 +155,8 @@ func (b *cpuBook) turn(wall time.Time) {
 			b.state.Buckets = slices.Delete(b.state.Buckets, i, i+1)
 		}
 		b.state.Parts++
-		b.state.Buckets = append(b.state.Buckets, cpuBucket{Span: span, Start: start, Part: b.state.Parts, Use: map[session.ID]cpuUse{}})
+		b.state.Buckets = append(b.state.Buckets, cpuBucket{Span: span, Start: start, Part: b.state.Parts,
+			Use: map[session.ID]cpuUse{}})
 	}
 }
 

@@ -133,8 +133,10 @@ func TestNothingIsLostOrDoubledWhateverDiesWhen(t *testing.T) {
 // sail plays one random run and returns how often the process died in it.
 func sail(t *testing.T, seed uint64) (deaths int) {
 	fake := enginetest.NewFake(enginetest.FakeConfig{CPUs: 4, Memory: 4 * gpu.GiB})
-	fake.Publish("remote", enginetest.PullScript{Steps: []session.Pull{{Current: 1, Total: 2}, {Current: 2, Total: 2}}, Pace: time.Second})
-	v := &voyage{r: rand.New(rand.NewPCG(seed, 7)), life: &life{}, wishes: map[string]session.ID{}, asked: map[session.ID]bool{}}
+	fake.Publish("remote", enginetest.PullScript{Steps: []session.Pull{{Current: 1, Total: 2}, {Current: 2, Total: 2}},
+		Pace: time.Second})
+	v := &voyage{r: rand.New(rand.NewPCG(seed, 7)), life: &life{}, wishes: map[string]session.ID{},
+		asked: map[session.ID]bool{}}
 	v.world = &world{t: t, dir: dirInMemory(t), fake: fake}
 	v.config = func(c *Config) { c.Engine = mortal{Engine: fake, life: v.life} }
 	v.fault = func(point string) error { return v.life.fault(point) }
@@ -186,12 +188,14 @@ func (v *voyage) act() {
 	case 5:
 		if states := v.fake.States(); len(states) > 0 {
 			id := states[v.r.IntN(len(states))].ID
-			[]func(){func() { v.fake.Exit(id, v.r.IntN(2)) }, func() { v.fake.OOM(id) }, func() { v.fake.Lose(id) }, func() { v.fake.DropGuest(id) }}[v.r.IntN(4)]()
+			[]func(){func() { v.fake.Exit(id, v.r.IntN(2)) }, func() { v.fake.OOM(id) }, func() { v.fake.Lose(id) },
+				func() { v.fake.DropGuest(id) }}[v.r.IntN(4)]()
 		}
 	case 6:
 		v.fake.SetDown(v.r.IntN(2) == 0)
 	case 7:
-		calls := []enginetest.Call{enginetest.CallCreate, enginetest.CallStart, enginetest.CallRemove, enginetest.CallStop, enginetest.CallGuest, enginetest.CallLogs}
+		calls := []enginetest.Call{enginetest.CallCreate, enginetest.CallStart, enginetest.CallRemove,
+			enginetest.CallStop, enginetest.CallGuest, enginetest.CallLogs}
 		err := &session.Error{Code: "engine_call_broken", Message: "A call broke."}
 		if v.r.IntN(2) == 0 {
 			v.fake.Fail(calls[v.r.IntN(len(calls))], err)
@@ -230,9 +234,11 @@ func (v *voyage) wish(ctx context.Context) {
 	if v.keys > 1 && v.r.IntN(4) == 0 {
 		key = fmt.Sprint("wish-", 1+v.r.IntN(v.keys)) // ask again for an old one
 	}
-	spec := session.Spec{Image: enginetest.ImageMinimal, Resources: session.Resources{CPU: 1 + v.r.IntN(3), Memory: gpu.Bytes(1+v.r.IntN(20)) * 100 * gpu.MiB}}
+	spec := session.Spec{Image: enginetest.ImageMinimal, Resources: session.Resources{CPU: 1 + v.r.IntN(3),
+		Memory: gpu.Bytes(1+v.r.IntN(20)) * 100 * gpu.MiB}}
 	if v.r.IntN(3) == 0 {
-		spec.Type, spec.Command, spec.Timeout = session.Batch, "true", session.Duration(time.Duration(v.r.IntN(60))*time.Second)
+		spec.Type, spec.Command, spec.Timeout = session.Batch, "true",
+			session.Duration(time.Duration(v.r.IntN(60))*time.Second)
 	}
 	if v.r.IntN(4) == 0 {
 		spec.Image = "remote"
@@ -249,7 +255,8 @@ func (v *voyage) wish(ctx context.Context) {
 	case 3:
 		spec.PendingTimeout = session.Duration(time.Duration(1+v.r.IntN(30)) * time.Second)
 	}
-	if live, _ := v.agent.List(ctx, session.Filter{Live: true}); spec.Type == session.Batch && len(live) > 0 && v.r.IntN(2) == 0 {
+	if live, _ := v.agent.List(ctx, session.Filter{Live: true}); spec.Type == session.Batch && len(live) > 0 &&
+		v.r.IntN(2) == 0 {
 		spec.After = []string{string(live[v.r.IntN(len(live))].ID)} // refused where that is interactive
 	}
 	priority := v.r.IntN(3) * 10
@@ -349,7 +356,9 @@ func (v *voyage) compare() {
 	}
 	for _, s := range live {
 		if s.Status == session.Pending {
-			if dressed := v.agent.dress(s); dressed.Wait == nil || (s.Spec.Resources.CPU <= 4-cpus && dressed.Wait.Position == 1 && s.Spec.Resources.Memory < 100*gpu.MiB) {
+			if dressed := v.agent.dress(s); dressed.Wait == nil ||
+				(s.Spec.Resources.CPU <= 4-cpus && dressed.Wait.Position == 1 &&
+					s.Spec.Resources.Memory < 100*gpu.MiB) {
 				t.Errorf("session %s waits for nothing: %+v", s.ID, dressed.Wait)
 			}
 		}

@@ -76,7 +76,8 @@ func newDevices(source gpu.Source, moment func() gpu.Moment) *devices {
 	}
 	return &devices{
 		source: source, moment: moment, changed: make(chan struct{}, 1),
-		foreign: map[gpu.UUID]gpu.Foreign{}, tracks: map[gpu.UUID]*track{}, lost: map[gpu.UUID]lostDevice{}, text: "The devices were not looked for yet.",
+		foreign: map[gpu.UUID]gpu.Foreign{}, tracks: map[gpu.UUID]*track{}, lost: map[gpu.UUID]lostDevice{},
+		text: "The devices were not looked for yet.",
 	}
 }
 
@@ -96,7 +97,8 @@ func (d *devices) now() deviceBook {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	unread, why := d.unread(at)
-	return deviceBook{Devices: d.all(), Recent: fresh(d.recent, at), Text: d.text, Unread: unread, WhyUnread: why, Unlisted: !d.listed}
+	return deviceBook{Devices: d.all(), Recent: fresh(d.recent, at), Text: d.text, Unread: unread, WhyUnread: why,
+		Unlisted: !d.listed}
 }
 
 // fresh returns those samples that still say what is true. samples is in the
@@ -175,7 +177,8 @@ func (d *devices) keep(s gpu.Sample, live []gpu.Live) (news bool) {
 	for _, device := range s.Devices {
 		var used gpu.Bytes
 		for _, l := range live {
-			if l.Device == device.UUID && (l.Session == gpu.Others || l.Session == gpu.Unattributed) && l.Memory != nil {
+			if l.Device == device.UUID && (l.Session == gpu.Others || l.Session == gpu.Unattributed) &&
+				l.Memory != nil {
 				used += *l.Memory
 			}
 		}
@@ -188,7 +191,8 @@ func (d *devices) keep(s gpu.Sample, live []gpu.Live) (news bool) {
 			d.tracks[device.UUID] = &track{}
 		}
 		d.tracks[device.UUID].add(session.DevicePoint{
-			At: s.At.Wall.UTC(), Util: device.Util, MemoryUsed: device.MemoryUsed, Power: device.Power, Temperature: device.Temperature,
+			At: s.At.Wall.UTC(), Util: device.Util, MemoryUsed: device.MemoryUsed, Power: device.Power,
+			Temperature: device.Temperature,
 		})
 	}
 	return news

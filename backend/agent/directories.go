@@ -29,7 +29,8 @@ func (a *Agent) ListDirectories(ctx context.Context, path string) (session.Direc
 		}
 	}
 	if len(path) > maxPath || !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
-		return session.DirectoryListing{}, &session.Error{Code: "directory_read_invalid", Message: "What was asked for is not an absolute path.", Hint: "Begin with /."}
+		return session.DirectoryListing{}, &session.Error{Code: "directory_read_invalid",
+			Message: "What was asked for is not an absolute path.", Hint: "Begin with /."}
 	}
 	path = filepath.Clean(path)
 	entries, err := os.ReadDir(path)
@@ -48,7 +49,8 @@ func (a *Agent) ListDirectories(ctx context.Context, path string) (session.Direc
 			break
 		}
 		if at := filepath.Join(path, entry.Name()); isDirectory(at, entry) {
-			listing.Entries = append(listing.Entries, session.DirectoryEntry{Name: entry.Name(), Writable: writable(at)})
+			listing.Entries = append(listing.Entries,
+				session.DirectoryEntry{Name: entry.Name(), Writable: writable(at)})
 		}
 	}
 	slices.SortFunc(listing.Entries, func(a, b session.DirectoryEntry) int {
@@ -66,12 +68,14 @@ func isDirectory(at string, entry fs.DirEntry) bool {
 }
 
 func directoryError(path string, err error) error {
-	e := &session.Error{Code: "directory_read_conflict", Message: fmt.Sprintf("%s cannot be read.", path), Hint: "Choose another directory.", Err: err}
+	e := &session.Error{Code: "directory_read_conflict", Message: fmt.Sprintf("%s cannot be read.", path),
+		Hint: "Choose another directory.", Err: err}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Code, e.Message = "directory_read_not-found", fmt.Sprintf("There is no directory %s.", path)
 	case errors.Is(err, fs.ErrPermission):
-		e.Code, e.Message, e.Hint = "directory_read_forbidden", fmt.Sprintf("You may not read %s.", path), "Choose a directory of your own, or ask its owner."
+		e.Code, e.Message, e.Hint = "directory_read_forbidden", fmt.Sprintf("You may not read %s.", path),
+			"Choose a directory of your own, or ask its owner."
 	default:
 		if info, statErr := os.Stat(path); statErr == nil && !info.IsDir() {
 			e.Code, e.Message = "directory_read_not-found", fmt.Sprintf("%s is not a directory.", path)

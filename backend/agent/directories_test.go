@@ -32,7 +32,8 @@ func TestDirectoriesAreListed(t *testing.T) {
 	for _, entry := range listing.Entries {
 		names += entry.Name + " "
 	}
-	if names != ".hidden A b link " || listing.Path != dir || listing.Parent != filepath.Dir(dir) || !listing.Entries[1].Writable {
+	if names != ".hidden A b link " || listing.Path != dir || listing.Parent != filepath.Dir(dir) ||
+		!listing.Entries[1].Writable {
 		t.Errorf("listing %+v", listing)
 	}
 	t.Run("the root has no parent", func(t *testing.T) {
@@ -48,9 +49,11 @@ func TestDirectoriesAreListed(t *testing.T) {
 	})
 	for path, want := range map[string]session.Code{
 		dir + "/none": "directory_read_not-found", dir + "/file": "directory_read_not-found",
-		"relative": "directory_read_invalid", dir + "/\x00": "directory_read_invalid", "/" + strings.Repeat("x", maxPath): "directory_read_invalid",
+		"relative": "directory_read_invalid", dir + "/\x00": "directory_read_invalid",
+		"/" + strings.Repeat("x", maxPath): "directory_read_invalid",
 	} {
-		if _, err := a.ListDirectories(t.Context(), path); session.CodeOf(err) != want || session.AsError(err, "").Hint == "" {
+		if _, err := a.ListDirectories(t.Context(), path); session.CodeOf(err) != want ||
+			session.AsError(err, "").Hint == "" {
 			t.Errorf("%.40q: %v, want %s", path, err, want)
 		}
 	}

@@ -16,17 +16,21 @@ func TestRealBatchesEndAsTheyShould(t *testing.T) {
 	r := newReal(t, t.TempDir())
 	start := time.Now().Add(4 * time.Second).UTC().Truncate(time.Millisecond)
 	later := r.launch(session.Spec{Name: "later", Type: session.Batch, Command: "date +%s.%N", NotBefore: &start})
-	slow := r.launch(session.Spec{Name: "slow", Type: session.Batch, Command: "sleep 60", Timeout: session.Duration(5 * time.Second)})
+	slow := r.launch(session.Spec{Name: "slow", Type: session.Batch, Command: "sleep 60",
+		Timeout: session.Duration(5 * time.Second)})
 	fails := r.launch(session.Spec{Name: "fails", Type: session.Batch, Command: "exit 3"})
 	after := r.launch(session.Spec{Name: "after", Type: session.Batch, Command: "true", After: []string{"fails"}})
 	last := r.launch(session.Spec{Name: "last", Type: session.Batch, Command: "true", After: []string{"after"}})
 	works := r.launch(session.Spec{Name: "works", Type: session.Batch, Command: "sleep 1"})
-	then := r.launch(session.Spec{Name: "then", Type: session.Batch, Command: "true", After: []string{string(works.ID)}})
+	then := r.launch(session.Spec{Name: "then", Type: session.Batch, Command: "true",
+		After: []string{string(works.ID)}})
 
-	if s := r.awaitEnd(fails.ID); s.Result != session.ResultFailure || s.Reason != session.ReasonTaskFailed || s.ExitCode == nil || *s.ExitCode != 3 {
+	if s := r.awaitEnd(fails.ID); s.Result != session.ResultFailure || s.Reason != session.ReasonTaskFailed ||
+		s.ExitCode == nil || *s.ExitCode != 3 {
 		t.Errorf("exit 3 is %s, %s, %v", s.Result, s.Reason, s.ExitCode)
 	}
-	if s := r.awaitEnd(after.ID); s.Status != session.Cancelled || s.Reason != session.ReasonDependency || s.Error == nil || !strings.Contains(s.Error.Message, "fails, which ended without success (task-failed)") {
+	if s := r.awaitEnd(after.ID); s.Status != session.Cancelled || s.Reason != session.ReasonDependency ||
+		s.Error == nil || !strings.Contains(s.Error.Message, "fails, which ended without success (task-failed)") {
 		t.Errorf("the dependent of a failed one is %s, %s because of %+v", s.Status, s.Reason, s.Error)
 	}
 	if s := r.awaitEnd(last.ID); s.Status != session.Cancelled || s.Reason != session.ReasonDependency {
@@ -37,7 +41,8 @@ func TestRealBatchesEndAsTheyShould(t *testing.T) {
 	} else if w := r.awaitEnd(works.ID); s.StartedAt.Before(*w.TerminatedAt) {
 		t.Errorf("it started %s before the other had ended", w.TerminatedAt.Sub(*s.StartedAt))
 	}
-	if s := r.awaitEnd(slow.ID); s.Result != session.ResultFailure || s.Reason != session.ReasonTaskTimeout || s.Error == nil {
+	if s := r.awaitEnd(slow.ID); s.Result != session.ResultFailure || s.Reason != session.ReasonTaskTimeout ||
+		s.Error == nil {
 		t.Errorf("a timeout of 5 s is %s, %s", s.Result, s.Reason)
 	} else if ran := s.TerminatedAt.Sub(*s.StartedAt); ran < 5*time.Second || ran >= 60*time.Second {
 		t.Errorf("it ran for %s", ran)
@@ -68,8 +73,10 @@ func TestRealClusterRunsOnItsOwnNetwork(t *testing.T) {
 		if k.Name == other {
 			other = session.MainKernel
 		}
-		out, code := r.execIn(s.ID, k.Name, "bash", "-c", "hostname; echo $SLIPWAY_CLUSTER_HOSTS; nproc; python3 -c 'import socket; print(socket.create_connection((\""+other+"\", 2222), 20).recv(7).decode())'")
-		if lines := strings.Fields(out); code != 0 || len(lines) != 4 || lines[0] != k.Name || lines[1] != "main1,sub1" || lines[2] != "1" || lines[3] != "SSH-2.0" {
+		out, code := r.execIn(s.ID, k.Name, "bash", "-c", "hostname; echo $SLIPWAY_CLUSTER_HOSTS; nproc; python3 -c "+
+			"'import socket; print(socket.create_connection((\""+other+"\", 2222), 20).recv(7).decode())'")
+		if lines := strings.Fields(out); code != 0 || len(lines) != 4 || lines[0] != k.Name ||
+			lines[1] != "main1,sub1" || lines[2] != "1" || lines[3] != "SSH-2.0" {
 			t.Errorf("%s says %q, %d", k.Name, out, code)
 		}
 	}
@@ -88,9 +95,11 @@ func TestRealClusterRunsOnItsOwnNetwork(t *testing.T) {
 
 func TestRealClusterOfABatchEndsWithItsMainKernel(t *testing.T) {
 	r := newReal(t, t.TempDir())
-	s := r.launch(session.Spec{Name: "mpi-run", Type: session.Batch, Cluster: 2, Command: "echo from $SLIPWAY_KERNEL; exit 3", Resources: session.Resources{CPU: 1, Memory: 256 * gpu.MiB}})
+	s := r.launch(session.Spec{Name: "mpi-run", Type: session.Batch, Cluster: 2,
+		Command: "echo from $SLIPWAY_KERNEL; exit 3", Resources: session.Resources{CPU: 1, Memory: 256 * gpu.MiB}})
 	s = r.awaitEnd(s.ID)
-	if s.Result != session.ResultFailure || s.Reason != session.ReasonTaskFailed || s.ExitCode == nil || *s.ExitCode != 3 {
+	if s.Result != session.ResultFailure || s.Reason != session.ReasonTaskFailed || s.ExitCode == nil ||
+		*s.ExitCode != 3 {
 		t.Errorf("it ended as %s, %s, %v because of %+v", s.Result, s.Reason, s.ExitCode, s.Error)
 	}
 	log, err := r.agent.Logs(context.Background(), s.ID, session.LogOptions{})

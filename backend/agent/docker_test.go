@@ -50,12 +50,15 @@ func openReal(dir, host string) (*real, error) {
 		return nil, err
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	e, err := docker.Open(docker.Config{Host: host, Dir: filepath.Join(dir, "kernels"), Instance: s.Instance(), Guest: payload.Binary, Log: log})
+	e, err := docker.Open(docker.Config{Host: host, Dir: filepath.Join(dir, "kernels"), Instance: s.Instance(),
+		Guest: payload.Binary, Log: log})
 	if err != nil {
 		return nil, err
 	}
-	a, err := Open(context.Background(), Config{Name: "local", Dir: dir, Engine: e, Store: s, Owner: "ada", UID: os.Getuid(), GID: os.Getgid(), Version: "test", Log: log,
-		Limits: Limits{Grace: 2 * time.Second, Guest: patience, App: patience, Backoff: []time.Duration{200 * time.Millisecond}}})
+	a, err := Open(context.Background(), Config{Name: "local", Dir: dir, Engine: e, Store: s, Owner: "ada",
+		UID: os.Getuid(), GID: os.Getgid(), Version: "test", Log: log,
+		Limits: Limits{Grace: 2 * time.Second, Guest: patience, App: patience,
+			Backoff: []time.Duration{200 * time.Millisecond}}})
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +171,10 @@ func (r *real) awaitEnd(id session.ID) session.Session {
 
 func (r *real) awaitRunning(id session.ID) session.Session {
 	r.t.Helper()
-	return r.await(id, "RUNNING", func(s session.Session) bool { return s.Status == session.Running || s.Status.Terminal() })
+	return r.await(id, "RUNNING", func(s session.Session) bool {
+		return s.Status == session.Running ||
+			s.Status.Terminal()
+	})
 }
 
 // exec runs a command and returns what it wrote to stdout and its exit code.
@@ -249,8 +255,10 @@ func (r *real) interactive(t *testing.T) {
 		t.Fatal(err)
 	}
 	begin := time.Now()
-	s := r.launch(session.Spec{Name: "inter.active", Resources: session.Resources{CPU: 1, Memory: 300 * gpu.MiB, Shm: 32 * gpu.MiB},
-		Env: []session.EnvVar{{Name: "MINE", Value: "a b"}}, Mounts: []session.Mount{{Source: data, Target: "data", ReadOnly: true}}, Ports: []int{8000}})
+	s := r.launch(session.Spec{Name: "inter.active", Resources: session.Resources{CPU: 1, Memory: 300 * gpu.MiB,
+		Shm: 32 * gpu.MiB},
+		Env:    []session.EnvVar{{Name: "MINE", Value: "a b"}},
+		Mounts: []session.Mount{{Source: data, Target: "data", ReadOnly: true}}, Ports: []int{8000}})
 	s = r.awaitRunning(s.ID)
 	t.Logf("RUNNING after %v and %d transactions", time.Since(begin), r.store.Changes())
 	history, err := r.agent.History(context.Background(), s.ID)
@@ -272,8 +280,10 @@ func (r *real) interactive(t *testing.T) {
 		"id -un":                               "work",
 		"hostname":                             "main1",
 		"df -k /dev/shm | awk 'END{print $2}'": fmt.Sprint(32 << 10),
-		"cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/memory.max 2>/dev/null; true": fmt.Sprint(300 << 20),
-		"echo $SLIPWAY_SESSION_ID $SLIPWAY_SESSION_NAME":                                              string(s.ID) + " inter.active",
+		"cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/memory.max 2>/dev/null; true": fmt.Sprint(
+			300 << 20),
+		"echo $SLIPWAY_SESSION_ID $SLIPWAY_SESSION_NAME": string(s.ID) +
+			" inter.active",
 	} {
 		if got, code := r.exec(s.ID, "bash", "-c", command); strings.TrimSpace(got) != want || code != 0 {
 			t.Errorf("%s prints %q with %d, want %q", command, got, code, want)
@@ -295,7 +305,8 @@ func (r *real) interactive(t *testing.T) {
 	if err != nil || len(apps) != 1 || apps[0].State != session.AppStopped {
 		t.Errorf("apps %+v, %v", apps, err)
 	}
-	if _, err := r.agent.StartApp(context.Background(), s.ID, session.AppRequest{App: "notebook"}); session.CodeOf(err) != "app_start_not-installed" {
+	if _, err := r.agent.StartApp(context.Background(), s.ID, session.AppRequest{App: "notebook"}); session.CodeOf(
+		err) != "app_start_not-installed" {
 		t.Errorf("a notebook that is not installed: %v", err)
 	}
 	if _, err := r.agent.Terminate(context.Background(), s.ID, false); err != nil {
@@ -323,7 +334,8 @@ func (r *real) usage(s session.Session) {
 	var last session.Usage
 	err = r.agent.Watch(ctx, session.Cursor{}, func(e session.Event) error {
 		for _, u := range e.Usage {
-			if last = u; u.CPU > 0.02 && u.CPU < 1.1 && u.Memory > gpu.MiB && u.MemLimit == s.Grants.Memory && u.Pids > 1 {
+			if last = u; u.CPU > 0.02 && u.CPU < 1.1 && u.Memory > gpu.MiB && u.MemLimit == s.Grants.Memory &&
+				u.Pids > 1 {
 				return found
 			}
 		}
@@ -339,7 +351,8 @@ func (r *real) batch(t *testing.T) {
 	good := r.launch(session.Spec{Type: session.Batch, Command: "echo one; sleep 0.2; echo two; sleep 0.2; echo three"})
 	followed := make(chan string, 1)
 	go func() { followed <- r.log(good.ID, session.LogOptions{Follow: true}) }()
-	if s := r.awaitEnd(good.ID); s.Result != session.ResultSuccess || s.Reason != session.ReasonFinished || s.ExitCode == nil || *s.ExitCode != 0 {
+	if s := r.awaitEnd(good.ID); s.Result != session.ResultSuccess || s.Reason != session.ReasonFinished ||
+		s.ExitCode == nil || *s.ExitCode != 0 {
 		t.Errorf("ended as %+v", s)
 	}
 	if got := <-followed; got != "one\ntwo\nthree\n" {
@@ -352,14 +365,17 @@ func (r *real) batch(t *testing.T) {
 		t.Errorf("kept with timestamps %q", got)
 	}
 	quick := r.launch(session.Spec{Type: session.Batch, Command: "echo to stderr >&2; exit 3"})
-	if s := r.awaitEnd(quick.ID); s.Result != session.ResultFailure || s.Reason != session.ReasonTaskFailed || *s.ExitCode != 3 || s.StartedAt == nil {
+	if s := r.awaitEnd(quick.ID); s.Result != session.ResultFailure || s.Reason != session.ReasonTaskFailed ||
+		*s.ExitCode != 3 || s.StartedAt == nil {
 		t.Errorf("ended as %+v", s)
 	}
 	if got := r.log(quick.ID, session.LogOptions{}); got != "to stderr\n" {
 		t.Errorf("kept of its errors %q", got)
 	}
-	slow := r.launch(session.Spec{Type: session.Batch, Command: "trap '' TERM; sleep 60", Timeout: session.Duration(time.Second)})
-	if s := r.awaitEnd(slow.ID); s.Result != session.ResultFailure || s.Reason != session.ReasonTaskTimeout || s.Status != session.Terminated {
+	slow := r.launch(session.Spec{Type: session.Batch, Command: "trap '' TERM; sleep 60",
+		Timeout: session.Duration(time.Second)})
+	if s := r.awaitEnd(slow.ID); s.Result != session.ResultFailure || s.Reason != session.ReasonTaskTimeout ||
+		s.Status != session.Terminated {
 		t.Errorf("ended as %+v", s)
 	}
 }
@@ -368,7 +384,8 @@ func (r *real) outOfMemory(t *testing.T) {
 	r = r.in(t)
 	const eat = `python3 -c "a=bytearray(400<<20)"`
 	s := r.launch(session.Spec{Type: session.Batch, Command: eat, Resources: session.Resources{Memory: 100 * gpu.MiB}})
-	if s = r.awaitEnd(s.ID); s.Reason != session.ReasonOOM || s.Result != session.ResultFailure || s.Error == nil || s.Error.Code != codeOOM {
+	if s = r.awaitEnd(s.ID); s.Reason != session.ReasonOOM || s.Result != session.ResultFailure || s.Error == nil ||
+		s.Error.Code != codeOOM {
 		t.Errorf("the batch ended as %+v, %+v", s, s.Error)
 	}
 	s = r.launch(session.Spec{Resources: session.Resources{Memory: 100 * gpu.MiB}})
@@ -389,12 +406,14 @@ func (r *real) failures(t *testing.T) {
 	r = r.in(t)
 	s := r.launch(session.Spec{Image: "127.0.0.1:9/slipway-test/nobody:1"})
 	begin := time.Now()
-	if s = r.awaitEnd(s.ID); s.Status != session.Failed || s.Reason != session.ReasonPullFailed || s.Error == nil || s.Error.Hint == "" {
+	if s = r.awaitEnd(s.ID); s.Status != session.Failed || s.Reason != session.ReasonPullFailed || s.Error == nil ||
+		s.Error.Hint == "" {
 		t.Errorf("an image that nobody has ended as %+v, %+v", s, s.Error)
 	}
 	t.Logf("pull gave up after %v: %+v", time.Since(begin), s.Error)
 	s = r.launch(session.Spec{Image: enginetest.ImageStatic, Type: session.Batch, Command: "echo hello"})
-	if s = r.awaitEnd(s.ID); s.Status != session.Failed || s.Reason != session.ReasonStartFailed || s.Error == nil || s.Error.Code != "session_start_no-shell" {
+	if s = r.awaitEnd(s.ID); s.Status != session.Failed || s.Reason != session.ReasonStartFailed || s.Error == nil ||
+		s.Error.Code != "session_start_no-shell" {
 		t.Errorf("a batch without a shell ended as %+v, %+v", s, s.Error)
 	}
 	s = r.launch(session.Spec{})
@@ -417,7 +436,8 @@ func (r *real) static(t *testing.T) {
 	if out, code := r.exec(s.ID, "/hello"); code != 0 || out == "" {
 		t.Errorf("its binary printed %q and ended with %d", out, code)
 	}
-	if _, err := r.agent.OpenTerminal(context.Background(), s.ID, session.TerminalRequest{Cols: 80, Rows: 24}); session.CodeOf(err) != "terminal_create_no-shell" {
+	if _, err := r.agent.OpenTerminal(context.Background(), s.ID,
+		session.TerminalRequest{Cols: 80, Rows: 24}); session.CodeOf(err) != "terminal_create_no-shell" {
 		t.Errorf("a terminal without a shell: %v", err)
 	}
 }
@@ -438,7 +458,8 @@ func TestMain(m *testing.M) {
 	}
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
-		spec := session.Spec{Name: lines.Text(), Image: enginetest.ImageMinimal, Resources: session.Resources{Memory: 128 * gpu.MiB}}
+		spec := session.Spec{Name: lines.Text(), Image: enginetest.ImageMinimal,
+			Resources: session.Resources{Memory: 128 * gpu.MiB}}
 		if strings.HasPrefix(spec.Name, "batch") {
 			spec.Type, spec.Command = session.Batch, "sleep 1; echo done; exit 5"
 		}
@@ -470,7 +491,8 @@ func startChild(t *testing.T, dir string) (*exec.Cmd, io.Writer, *bufio.Scanner)
 
 func TestRealKillLosesAndDoublesNothing(t *testing.T) {
 	enginetest.RequireDocker(t)
-	for _, after := range []time.Duration{0, 150 * time.Millisecond, 400 * time.Millisecond, 900 * time.Millisecond, 3 * time.Second} {
+	for _, after := range []time.Duration{0, 150 * time.Millisecond, 400 * time.Millisecond, 900 * time.Millisecond,
+		3 * time.Second} {
 		t.Run(after.String(), func(t *testing.T) {
 			dir := t.TempDir()
 			child, in, out := startChild(t, dir)
@@ -506,7 +528,8 @@ func TestRealKillLosesAndDoublesNothing(t *testing.T) {
 			if got := r.log(b.ID, session.LogOptions{}); got != "done\n" {
 				t.Errorf("its log is %q", got)
 			}
-			again, err := r.agent.Launch(context.Background(), session.LaunchRequest{Key: "first", Spec: session.Spec{Image: enginetest.ImageMinimal}})
+			again, err := r.agent.Launch(context.Background(),
+				session.LaunchRequest{Key: "first", Spec: session.Spec{Image: enginetest.ImageMinimal}})
 			if err != nil || again.ID != ids["first"] {
 				t.Errorf("its key leads to %s, %v", again.ID, err)
 			}
@@ -530,7 +553,8 @@ func TestRealNotebook(t *testing.T) {
 		t.Fatalf("%+v, %v", app, err)
 	}
 	t.Logf("ready after %v", time.Since(begin))
-	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn,
+		error) {
 		return r.agent.DialPort(ctx, s.ID, app.Port)
 	}}}
 	get := func(path string) (int, string) {
@@ -551,10 +575,12 @@ func TestRealNotebook(t *testing.T) {
 	if status, body := get("/tree"); status != 200 || !strings.Contains(body, "Jupyter") {
 		t.Errorf("page: %d %.200s", status, body)
 	}
-	if again, err := r.agent.StartApp(ctx, s.ID, session.AppRequest{App: "notebook"}); err != nil || again.Port != app.Port {
+	if again, err := r.agent.StartApp(ctx, s.ID, session.AppRequest{App: "notebook"}); err != nil ||
+		again.Port != app.Port {
 		t.Errorf("started again: %+v, %v", again, err)
 	}
-	r.exec(s.ID, "bash", "-c", "kill -9 $(grep -l jupyter-notebook /proc/[0-9]*/cmdline | cut -d/ -f3 | grep -v self) 2>/dev/null")
+	r.exec(s.ID, "bash", "-c",
+		"kill -9 $(grep -l jupyter-notebook /proc/[0-9]*/cmdline | cut -d/ -f3 | grep -v self) 2>/dev/null")
 	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		apps, err := r.agent.ListApps(ctx, s.ID)
 		if err != nil || len(apps) != 1 {
@@ -567,7 +593,8 @@ func TestRealNotebook(t *testing.T) {
 			t.Fatalf("killed, it is %+v", apps[0])
 		}
 	}
-	if app, err = r.agent.StartApp(ctx, s.ID, session.AppRequest{App: "notebook"}); err != nil || app.State != session.AppReady {
+	if app, err = r.agent.StartApp(ctx, s.ID, session.AppRequest{App: "notebook"}); err != nil ||
+		app.State != session.AppReady {
 		t.Fatalf("after its death: %+v, %v", app, err)
 	}
 	client.CloseIdleConnections()
@@ -647,7 +674,8 @@ func TestRealDockerThatStopsAnswering(t *testing.T) {
 		s := r.await(half.ID, "waiting or running", func(s session.Session) bool {
 			return s.Status == session.Running || s.Wait != nil && s.Wait.Code == codeUnavailable
 		})
-		if m, err := r.agent.Machine(context.Background()); err != nil || (s.Status == session.Pending && len(m.Warnings) == 0) {
+		if m, err := r.agent.Machine(context.Background()); err != nil ||
+			(s.Status == session.Pending && len(m.Warnings) == 0) {
 			t.Errorf("the machine says %+v, %v", m.Warnings, err)
 		}
 		if got, code := r.exec(running.ID, "echo", "alive"); got != "alive\n" || code != 0 {

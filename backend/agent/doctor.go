@@ -57,7 +57,8 @@ func (a *Agent) Doctor(asked context.Context) ([]session.Check, error) {
 		}
 		for _, w := range info.Warnings {
 			if w.Code.Detail() != simulated { // the first check has said it
-				checks = append(checks, session.Check{ID: string(w.Code), Title: w.Title, Result: session.CheckWarning, Text: w.Text, Remedy: warningRemedy(w.Code)})
+				checks = append(checks, session.Check{ID: string(w.Code), Title: w.Title, Result: session.CheckWarning,
+					Text: w.Text, Remedy: warningRemedy(w.Code)})
 			}
 		}
 	}
@@ -114,7 +115,8 @@ func (a *Agent) engineCheck(info engine.Info, err error) session.Check {
 			c.Text, c.Remedy = note, dockerRemedy(socketState(path))
 		}
 	default:
-		c.Result, c.Text = session.CheckOK, fmt.Sprintf("Docker %s answers; %d CPUs, %s of memory, linux/%s.", info.Version, info.CPUs, info.Memory, info.Arch)
+		c.Result, c.Text = session.CheckOK, fmt.Sprintf("Docker %s answers; %d CPUs, %s of memory, linux/%s.",
+			info.Version, info.CPUs, info.Memory, info.Arch)
 	}
 	return c
 }
@@ -131,9 +133,11 @@ func dockerSocket(host string) (path string, local bool) {
 // accessCheck judges whether this user may use Docker's socket, from what
 // opening it failed with. It knows nothing where there is no socket.
 func accessCheck(path string, err error) (session.Check, bool) {
-	c := session.Check{ID: "access", Title: "Access to Docker", Result: session.CheckOK, Text: "This user may use " + path + "."}
+	c := session.Check{ID: "access", Title: "Access to Docker", Result: session.CheckOK,
+		Text: "This user may use " + path + "."}
 	if errors.Is(err, fs.ErrPermission) {
-		c.Result, c.Text, c.Remedy = session.CheckFailed, "This user is not in the group docker, so "+path+" is closed to it.", dockerRemedy(err)
+		c.Result, c.Text, c.Remedy = session.CheckFailed,
+			"This user is not in the group docker, so "+path+" is closed to it.", dockerRemedy(err)
 	}
 	return c, !errors.Is(err, fs.ErrNotExist)
 }
@@ -172,10 +176,12 @@ func installed(program string) bool {
 }
 
 func cgroupCheck(info engine.Info) session.Check {
-	c := session.Check{ID: "cgroup", Title: "Control groups", Result: session.CheckOK, Text: fmt.Sprintf("Version %d; sessions are held to their CPUs and memory.", info.Cgroup)}
+	c := session.Check{ID: "cgroup", Title: "Control groups", Result: session.CheckOK,
+		Text: fmt.Sprintf("Version %d; sessions are held to their CPUs and memory.", info.Cgroup)}
 	switch {
 	case info.Cgroup == 1:
-		c.Result, c.Text = session.CheckWarning, "Version 1 works, but version 2 tells pressure and memory kills more exactly."
+		c.Result, c.Text = session.CheckWarning,
+			"Version 1 works, but version 2 tells pressure and memory kills more exactly."
 		c.Remedy = "Boot with systemd.unified_cgroup_hierarchy=1"
 	case info.Cgroup == 0:
 		c.Text = "Not needed by the simulated engine."
@@ -187,9 +193,11 @@ func cgroupCheck(info engine.Info) session.Check {
 }
 
 func liveRestoreCheck(info engine.Info) session.Check {
-	c := session.Check{ID: "live-restore", Title: "Sessions survive a restart of Docker", Result: session.CheckOK, Text: "live-restore is on."}
+	c := session.Check{ID: "live-restore", Title: "Sessions survive a restart of Docker", Result: session.CheckOK,
+		Text: "live-restore is on."}
 	if !info.LiveRestore {
-		c.Result, c.Text = session.CheckWarning, "live-restore is off: updating or restarting Docker ends every session."
+		c.Result, c.Text = session.CheckWarning,
+			"live-restore is off: updating or restarting Docker ends every session."
 		c.Remedy = `Add "live-restore": true to /etc/docker/daemon.json, then: sudo systemctl reload docker`
 	}
 	return c
@@ -202,7 +210,8 @@ func (a *Agent) guestCheck(arch string) session.Check {
 	c := session.Check{ID: "guest", Title: "Helper for containers", Result: session.CheckOK}
 	data, err := a.config.Doctor.Guest(arch)
 	if err != nil {
-		c.Result, c.Text, c.Remedy = session.CheckFailed, "This program holds no helper for linux/"+arch+".", "make build"
+		c.Result, c.Text, c.Remedy = session.CheckFailed, "This program holds no helper for linux/"+arch+".",
+			"make build"
 		return c
 	}
 	c.Text = fmt.Sprintf("linux/%s, %s.", arch, gpu.Bytes(len(data)))
@@ -218,7 +227,8 @@ func (a *Agent) diskCheck(ctx context.Context) session.Check {
 	case machine.Load.DiskTotal == 0:
 		c.Result, c.Text = session.CheckWarning, "How much is free where images are kept is not known."
 	default:
-		c.Text = fmt.Sprintf("%s of %s are free where images and homes are kept.", machine.Load.DiskFree, machine.Load.DiskTotal)
+		c.Text = fmt.Sprintf("%s of %s are free where images and homes are kept.", machine.Load.DiskFree,
+			machine.Load.DiskTotal)
 		if machine.Load.DiskFree < leastDisk {
 			c.Result, c.Remedy = session.CheckWarning, "docker image prune"
 		}
@@ -245,9 +255,11 @@ func (a *Agent) filesCheck() session.Check {
 // noexecCheck judges the folder from which the helper is mounted into
 // containers: a mount keeps the flag noexec of where it comes from.
 func noexecCheck(dir string, forbidden bool) session.Check {
-	c := session.Check{ID: "noexec", Title: "Programs may run from Slipway's folder", Result: session.CheckOK, Text: "The file system of " + dir + " lets programs run."}
+	c := session.Check{ID: "noexec", Title: "Programs may run from Slipway's folder", Result: session.CheckOK,
+		Text: "The file system of " + dir + " lets programs run."}
 	if forbidden {
-		c.Result, c.Text = session.CheckFailed, "The file system of "+dir+" is mounted noexec, so the helper cannot run inside containers."
+		c.Result, c.Text = session.CheckFailed,
+			"The file system of "+dir+" is mounted noexec, so the helper cannot run inside containers."
 		c.Remedy = "export SLIPWAY_HOME=/var/tmp/slipway-$USER"
 	}
 	return c
@@ -255,9 +267,11 @@ func noexecCheck(dir string, forbidden bool) session.Check {
 
 // clockCheck judges whether something keeps the machine's clock right.
 func clockCheck(kept, known bool) (session.Check, bool) {
-	c := session.Check{ID: "clock", Title: "Clock", Result: session.CheckOK, Text: "It is kept right by a time service."}
+	c := session.Check{ID: "clock", Title: "Clock", Result: session.CheckOK,
+		Text: "It is kept right by a time service."}
 	if !kept {
-		c.Result, c.Text = session.CheckWarning, "No time service keeps it right, so times of sessions and logs may be off."
+		c.Result, c.Text = session.CheckWarning,
+			"No time service keeps it right, so times of sessions and logs may be off."
 		c.Remedy = "sudo timedatectl set-ntp true"
 	}
 	return c, known

@@ -10,7 +10,8 @@ import (
 
 func TestAttachmentIsJudged(t *testing.T) {
 	none := engine.Attachment{Way: engine.AttachNone, Tried: []engine.Attempt{
-		{Way: engine.AttachCDI, Text: "No CDI.", Remedy: "update"}, {Way: engine.AttachRequest, Text: "No toolkit.", Remedy: "install"},
+		{Way: engine.AttachCDI, Text: "No CDI.", Remedy: "update"}, {Way: engine.AttachRequest, Text: "No toolkit.",
+			Remedy: "install"},
 	}}
 	for _, c := range []struct {
 		name   string
@@ -21,9 +22,11 @@ func TestAttachmentIsJudged(t *testing.T) {
 		remedy string
 	}{
 		{"a way that works", engine.Attachment{Way: engine.AttachCDI}, nil, session.CheckOK, "by CDI", ""},
-		{"with a limit", engine.Attachment{Way: engine.AttachCDI, HardLimit: true}, nil, session.CheckOK, "holds parts", ""},
+		{"with a limit", engine.Attachment{Way: engine.AttachCDI, HardLimit: true}, nil, session.CheckOK, "holds parts",
+			""},
 		{"no way, with the remedy of the best", none, nil, session.CheckFailed, "No CDI. No toolkit.", "update"},
-		{"a daemon that is down", engine.Attachment{}, &session.Error{Code: "engine_connect_unavailable", Message: "It does not answer.", Hint: "start it"}, session.CheckFailed, "It does not answer.", "start it"},
+		{"a daemon that is down", engine.Attachment{}, &session.Error{Code: "engine_connect_unavailable",
+			Message: "It does not answer.", Hint: "start it"}, session.CheckFailed, "It does not answer.", "start it"},
 	} {
 		got := judgeAttachment(c.found, c.err)
 		if got.Result != c.result || !strings.Contains(got.Text, c.text) || got.Remedy != c.remedy {

@@ -23,7 +23,8 @@ func TestRemedyFollowsTheCause(t *testing.T) {
 			t.Errorf("%v: %q", c.err, got)
 		}
 	}
-	if c, known := accessCheck(usualSocket, fs.ErrPermission); !known || c.Result != session.CheckFailed || c.Remedy == "" {
+	if c, known := accessCheck(usualSocket, fs.ErrPermission); !known || c.Result != session.CheckFailed ||
+		c.Remedy == "" {
 		t.Errorf("closed socket: %+v", c)
 	}
 	if _, known := accessCheck(usualSocket, fs.ErrNotExist); known {
@@ -38,7 +39,8 @@ func TestRemedyFollowsTheCause(t *testing.T) {
 }
 
 func TestDockerIsLookedForWhereItListens(t *testing.T) {
-	for host, want := range map[string]string{"": usualSocket, "unix:///run/user/7/docker.sock": "/run/user/7/docker.sock"} {
+	for host, want := range map[string]string{"": usualSocket,
+		"unix:///run/user/7/docker.sock": "/run/user/7/docker.sock"} {
 		if path, local := dockerSocket(host); path != want || !local {
 			t.Errorf("%q: %q, %v", host, path, local)
 		}

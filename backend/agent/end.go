@@ -17,14 +17,17 @@ import (
 // machine was restarted, or the engine was stopped and took it along. A batch
 // command whose end the guest has told, or that succeeded, ended by itself.
 func (a *Agent) takenAway(c *course, s session.Session, number int, state *engine.State) *session.Cause {
-	if state == nil || (number == 0 && c.ended()) || (s.Spec.Type == session.Batch && !slices.Contains([]int{137, 143, 255}, state.ExitCode)) {
+	if state == nil || (number == 0 && c.ended()) ||
+		(s.Spec.Type == session.Batch && !slices.Contains([]int{137, 143, 255}, state.ExitCode)) {
 		return nil
 	}
 	if boot, err := a.config.Boot(); err == nil && state.StartedAt.Before(boot) {
-		return session.Because("session_run_machine-restarted", session.Say("machineRestarted"), session.Say("launchAgain"))
+		return session.Because("session_run_machine-restarted", session.Say("machineRestarted"),
+			session.Say("launchAgain"))
 	}
 	if a.health.during(state.FinishedAt) {
-		return session.Because("session_run_engine-stopped", session.Say("engineStopped"), session.Say("engineStoppedHint"))
+		return session.Because("session_run_engine-stopped", session.Say("engineStopped"),
+			session.Say("engineStoppedHint"))
 	}
 	return nil
 }
@@ -139,7 +142,8 @@ func (d *draft) askEnd(reason session.Reason, forced bool) error {
 	d.Stopping, d.Forced = reason, forced
 	if reason == session.ReasonTaskTimeout {
 		d.Result = session.ResultFailure
-		d.Error = session.Because("session_run_timeout", session.Say("timedOut", session.Fill("timeout", d.Spec.Timeout.String())), session.Say("timedOutHint"))
+		d.Error = session.Because("session_run_timeout",
+			session.Say("timedOut", session.Fill("timeout", d.Spec.Timeout.String())), session.Say("timedOutHint"))
 	}
 	return d.beginEnd()
 }
@@ -179,7 +183,8 @@ func (a *Agent) tearDown(ctx context.Context, c *course, s session.Session) erro
 			if giveUp = p.Attempts >= session.MaxAttempts; giveUp {
 				return nil
 			}
-			return d.end(session.PhaseTerminate, session.OutcomeNeedRetry, t.steps, causeOf(t.failure, "session_terminate_failed"))
+			return d.end(session.PhaseTerminate, session.OutcomeNeedRetry, t.steps,
+				causeOf(t.failure, "session_terminate_failed"))
 		}); changeErr != nil {
 			return changeErr
 		}
@@ -211,7 +216,8 @@ type teardown struct {
 func (t *teardown) run(ctx context.Context) error {
 	a := t.agent
 	if one := a.works.of(t.session.ID); one != nil {
-		if err := t.step(ctx, "commit", a.limits.Commit, func(ctx context.Context) error { return t.awaitCommit(ctx, one.ID) }); err != nil {
+		if err := t.step(ctx, "commit", a.limits.Commit,
+			func(ctx context.Context) error { return t.awaitCommit(ctx, one.ID) }); err != nil {
 			return err
 		}
 	}
@@ -251,7 +257,8 @@ func (t *teardown) step(ctx context.Context, name string, limit time.Duration, f
 	record.EndedAt, record.Result, record.Message = &ended, session.OutcomeSuccess, t.said
 	if err != nil {
 		cause := causeOf(err, session.Code("session_"+name+"_failed"))
-		record.Result, record.Code, record.Message, record.Said = session.OutcomeFailure, cause.Code, cause.Message, cause.Said
+		record.Result, record.Code, record.Message, record.Said = session.OutcomeFailure, cause.Code, cause.Message,
+			cause.Said
 		t.failure = err
 	}
 	t.steps = append(t.steps, record)
@@ -307,7 +314,8 @@ func (t *teardown) find(ctx context.Context) error {
 			switch {
 			case session.CodeOf(err) == "engine_read_not-found":
 				// It is gone; to remove it all the same takes what it left behind.
-				state = engine.State{ID: id, Name: id, Created: true, Labels: map[string]string{engine.LabelKernel: s.Kernels[i].Name}}
+				state = engine.State{ID: id, Name: id, Created: true,
+					Labels: map[string]string{engine.LabelKernel: s.Kernels[i].Name}}
 			case err != nil:
 				return err
 			}
@@ -319,7 +327,8 @@ func (t *teardown) find(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.states = slices.DeleteFunc(states, func(state engine.State) bool { return state.Labels[engine.LabelSession] != string(s.ID) })
+	t.states = slices.DeleteFunc(states,
+		func(state engine.State) bool { return state.Labels[engine.LabelSession] != string(s.ID) })
 	return nil
 }
 
@@ -377,10 +386,12 @@ func (a *Agent) finish(s session.Session, t *teardown, failure error) error {
 		outcome, cause := session.OutcomeSuccess, (*session.Cause)(nil)
 		if failure != nil {
 			outcome, cause = session.OutcomeGiveUp, causeOf(failure, "session_terminate_failed")
-			d.warn(session.Warning{Code: "session_terminate_left-behind", Title: "Something was left behind", Text: leftText(t, cause)})
+			d.warn(session.Warning{Code: "session_terminate_left-behind", Title: "Something was left behind",
+				Text: leftText(t, cause)})
 		}
 		if t.logLost != nil {
-			d.warn(session.Warning{Code: "session_terminate_log-lost", Title: "The log is incomplete", Text: causeOf(t.logLost, "session_logs_failed").Message})
+			d.warn(session.Warning{Code: "session_terminate_log-lost", Title: "The log is incomplete",
+				Text: causeOf(t.logLost, "session_logs_failed").Message})
 		}
 		t.concludeImage(d, failure)
 		if err := d.end(session.PhaseTerminate, outcome, t.steps, cause); err != nil {

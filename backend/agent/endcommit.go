@@ -38,7 +38,8 @@ func (t *teardown) makeImage(ctx context.Context) error {
 	switch {
 	case err == nil:
 		t.image.State, t.image.Error = session.WorkDone, nil
-		_ = t.step(ctx, "older-images", t.agent.limits.Remove, t.dropOlder) // its failure is in the history, and the end goes on
+		// its failure is in the history, and the end goes on
+		_ = t.step(ctx, "older-images", t.agent.limits.Remove, t.dropOlder)
 		return ctx.Err()
 	case ctx.Err() != nil || unavailable(err):
 		return err
@@ -79,11 +80,13 @@ func (t *teardown) commitMain(ctx context.Context) error {
 		}
 	}
 	if main := t.main(); main == nil || main.Created {
-		return &session.Error{Code: "image_commit_not-found", Message: "The session's container is gone, and what it changed with it.", Hint: "Launch the session again."}
+		return &session.Error{Code: "image_commit_not-found",
+			Message: "The session's container is gone, and what it changed with it.", Hint: "Launch the session again."}
 	}
 	for number := nextNumber(series); ; number++ {
 		origin := session.ImageOrigin{Name: session.SeriesName(s.Name, number), Series: s.Name}
-		t.image.Name, t.image.Ref, t.image.State = origin.Name, session.CommitRef(s.Owner, origin.Name), session.WorkRunning
+		t.image.Name, t.image.Ref, t.image.State = origin.Name, session.CommitRef(s.Owner, origin.Name),
+			session.WorkRunning
 		t.storeImage()
 		err := a.commit(ctx, s, origin, t.tellSize)
 		if session.CodeOf(err) != "image_commit_already-exists" {
@@ -128,7 +131,8 @@ func (t *teardown) say(message string) {
 func (t *teardown) concludeImage(d *draft, failure error) {
 	switch {
 	case failure != nil && d.EndsInImage() && t.image.State != session.WorkDone:
-		t.image.State, t.image.Kept, t.image.Error = session.WorkFailed, true, causeOf(failure, "session_terminate_failed")
+		t.image.State, t.image.Kept, t.image.Error = session.WorkFailed, true,
+			causeOf(failure, "session_terminate_failed")
 	case t.image.State == session.WorkRunning:
 		t.image.State = session.WorkCancelled
 	}
@@ -152,7 +156,8 @@ func (a *Agent) series(ctx context.Context, s session.Session) ([]session.Image,
 		images[i] = a.images.tell(images[i])
 	}
 	images = slices.DeleteFunc(images, func(i session.Image) bool {
-		return i.Origin == nil || i.Origin.Series != s.Name || i.Origin.Owner != s.Owner || i.Origin.Instance != a.store.Instance()
+		return i.Origin == nil || i.Origin.Series != s.Name || i.Origin.Owner != s.Owner ||
+			i.Origin.Instance != a.store.Instance()
 	})
 	slices.SortStableFunc(images, func(x, y session.Image) int {
 		if order := y.CreatedAt.Compare(x.CreatedAt); order != 0 {
@@ -255,7 +260,8 @@ func (a *Agent) dropKept(ctx context.Context, id session.ID) (session.Session, e
 	if err != nil || !s.KeepsContainer() {
 		return a.dress(s), err
 	}
-	if err := within(ctx, a.limits.Remove, "remove", func(ctx context.Context) error { return a.engine.Remove(ctx, containerOf(s)) }); err != nil {
+	if err := within(ctx, a.limits.Remove, "remove",
+		func(ctx context.Context) error { return a.engine.Remove(ctx, containerOf(s)) }); err != nil {
 		return session.Session{}, a.heed(err)
 	}
 	return a.change(id, func(d *draft) error {

@@ -71,10 +71,12 @@ func TestTheNewestImagesOfEndsAreKept(t *testing.T) {
 		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
 		spec := session.Spec{Name: "my.work", CommitOnEnd: 2}
 		first := w.ended(spec)
-		if i := first.EndImage; i == nil || i.State != session.WorkDone || i.Ref != "slipway-custom/ada:my-work-1" || i.Kept || i.Size == 0 {
+		if i := first.EndImage; i == nil || i.State != session.WorkDone || i.Ref != "slipway-custom/ada:my-work-1" ||
+			i.Kept || i.Size == 0 {
 			t.Fatalf("its image is %+v", i)
 		}
-		if step := w.steps(first.ID)["image"]; step.Result != session.OutcomeSuccess || step.Message != "my-work-1: 3 MiB of changes" {
+		if step := w.steps(first.ID)["image"]; step.Result != session.OutcomeSuccess ||
+			step.Message != "my-work-1: 3 MiB of changes" {
 			t.Errorf("its step: %+v", step)
 		}
 		user := w.launch(session.Spec{Image: first.EndImage.Ref})
@@ -113,21 +115,26 @@ func TestWhichEndsMakeAnImage(t *testing.T) {
 			end  func(session.Session)
 			want bool
 		}{
-			"success":     {batch, func(s session.Session) { w.fake.Exit(containerOf(s), 0) }, true},
-			"failure":     {batch, func(s session.Session) { w.fake.Exit(containerOf(s), 3) }, false},
-			"by itself":   {session.Spec{CommitOnEnd: 5}, func(s session.Session) { w.fake.Exit(containerOf(s), 0) }, true},
-			"for memory":  {session.Spec{CommitOnEnd: 5}, func(s session.Session) { w.fake.OOM(containerOf(s)) }, true},
-			"lost":        {session.Spec{CommitOnEnd: 5}, func(s session.Session) { w.fake.Lose(containerOf(s)) }, false},
-			"not asked":   {session.Spec{}, func(s session.Session) { w.terminated(s.ID, false) }, false},
-			"by force":    {session.Spec{CommitOnEnd: 5}, func(s session.Session) { w.terminated(s.ID, true) }, false},
-			"of lifetime": {session.Spec{CommitOnEnd: 5, Idle: &session.IdlePolicy{Lifetime: session.Duration(time.Minute)}}, func(session.Session) {}, true},
-			"of timeout":  {session.Spec{Type: session.Batch, Command: "x", CommitOnEnd: 5, Timeout: session.Duration(time.Minute)}, func(session.Session) {}, true},
+			"success": {batch, func(s session.Session) { w.fake.Exit(containerOf(s), 0) }, true},
+			"failure": {batch, func(s session.Session) { w.fake.Exit(containerOf(s), 3) }, false},
+			"by itself": {session.Spec{CommitOnEnd: 5}, func(s session.Session) { w.fake.Exit(containerOf(s), 0) },
+				true},
+			"for memory": {session.Spec{CommitOnEnd: 5}, func(s session.Session) { w.fake.OOM(containerOf(s)) }, true},
+			"lost": {session.Spec{CommitOnEnd: 5}, func(s session.Session) { w.fake.Lose(containerOf(s)) },
+				false},
+			"not asked": {session.Spec{}, func(s session.Session) { w.terminated(s.ID, false) }, false},
+			"by force":  {session.Spec{CommitOnEnd: 5}, func(s session.Session) { w.terminated(s.ID, true) }, false},
+			"of lifetime": {session.Spec{CommitOnEnd: 5,
+				Idle: &session.IdlePolicy{Lifetime: session.Duration(time.Minute)}}, func(session.Session) {}, true},
+			"of timeout": {session.Spec{Type: session.Batch, Command: "x", CommitOnEnd: 5,
+				Timeout: session.Duration(time.Minute)}, func(session.Session) {}, true},
 		} {
 			s := w.launch(test.spec)
 			s = w.awaitStatus(s.ID, session.Running)
 			test.end(s)
 			s = w.await(s.ID, "ended", func(s session.Session) bool { return s.Status.Terminal() })
-			if made := s.EndImage != nil && s.EndImage.State == session.WorkDone; made != test.want || s.KeepsContainer() {
+			if made := s.EndImage != nil && s.EndImage.State == session.WorkDone; made != test.want ||
+				s.KeepsContainer() {
 				t.Errorf("%s (%s): its image is %+v", name, s.Reason, s.EndImage)
 			}
 		}
@@ -140,10 +147,12 @@ func TestAnImageThatCannotBeMadeKeepsTheContainer(t *testing.T) {
 		w := newWorld(t, fake, nil)
 		fake.Fail(enginetest.CallCommit, noSpace, nil, noSpace)
 		s := w.ended(session.Spec{Name: "work", CommitOnEnd: 1})
-		if i := s.EndImage; s.Status != session.Terminated || i == nil || i.State != session.WorkFailed || !s.KeepsContainer() || i.Error.Code != "engine_commit_no-space" || i.Error.Hint == "" {
+		if i := s.EndImage; s.Status != session.Terminated || i == nil || i.State != session.WorkFailed ||
+			!s.KeepsContainer() || i.Error.Code != "engine_commit_no-space" || i.Error.Hint == "" {
 			t.Fatalf("it is %s with %+v", s.Status, s.EndImage)
 		}
-		if step := w.steps(s.ID)["image"]; step.Result != session.OutcomeFailure || step.Code != "engine_commit_no-space" {
+		if step := w.steps(s.ID)["image"]; step.Result != session.OutcomeFailure ||
+			step.Code != "engine_commit_no-space" {
 			t.Errorf("its step: %+v", step)
 		}
 		// What it held is free, and the container outlives looks at the engine and the agent.
@@ -155,7 +164,8 @@ func TestAnImageThatCannotBeMadeKeepsTheContainer(t *testing.T) {
 		w.start()
 		time.Sleep(5 * time.Minute)
 		there := func() bool {
-			return slices.ContainsFunc(fake.States(), func(state engine.State) bool { return state.ID == containerOf(s) && !state.Running })
+			return slices.ContainsFunc(fake.States(),
+				func(state engine.State) bool { return state.ID == containerOf(s) && !state.Running })
 		}
 		if !there() {
 			t.Fatal("its container is gone")
@@ -167,7 +177,8 @@ func TestAnImageThatCannotBeMadeKeepsTheContainer(t *testing.T) {
 			t.Errorf("a third try ended as %+v", done)
 		}
 		now, err := w.agent.Get(t.Context(), s.ID)
-		if err != nil || now.EndImage.State != session.WorkDone || now.EndImage.Kept || now.EndImage.Name != "late-1" || there() {
+		if err != nil || now.EndImage.State != session.WorkDone || now.EndImage.Kept || now.EndImage.Name != "late-1" ||
+			there() {
 			t.Errorf("committed it is %+v, %v", now.EndImage, err)
 		}
 		if _, err := w.commit(s.ID, "late-2"); session.CodeOf(err) != "image_commit_conflict" {
@@ -187,7 +198,8 @@ func TestAKeptContainerIsDroppedByForceAlone(t *testing.T) {
 			t.Fatalf("asked to end again it is %+v", now.EndImage)
 		}
 		dropped, err := w.agent.Terminate(t.Context(), s.ID, true)
-		if err != nil || dropped.KeepsContainer() || dropped.EndImage.State != session.WorkCancelled || dropped.EndImage.Error == nil || len(fake.States()) != 0 {
+		if err != nil || dropped.KeepsContainer() || dropped.EndImage.State != session.WorkCancelled ||
+			dropped.EndImage.Error == nil || len(fake.States()) != 0 {
 			t.Errorf("dropped it is %+v, %v", dropped.EndImage, err)
 		}
 	})
@@ -204,11 +216,16 @@ func TestAForcedEndGivesTheImageUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-gate.Entered()
-		now := w.await(s.ID, "being made an image", func(s session.Session) bool { return s.EndImage != nil && s.EndImage.Size > 0 })
-		if now.Status != session.Terminating || now.EndImage.State != session.WorkRunning || now.EndImage.Name != "work-1" {
+		now := w.await(s.ID, "being made an image", func(s session.Session) bool {
+			return s.EndImage != nil &&
+				s.EndImage.Size > 0
+		})
+		if now.Status != session.Terminating || now.EndImage.State != session.WorkRunning ||
+			now.EndImage.Name != "work-1" {
 			t.Errorf("meanwhile it is %s with %+v", now.Status, now.EndImage)
 		}
-		if step := w.steps(s.ID)["image"]; step.Result != session.OutcomeRunning || step.Message != "work-1: 3 MiB of changes" {
+		if step := w.steps(s.ID)["image"]; step.Result != session.OutcomeRunning ||
+			step.Message != "work-1: 3 MiB of changes" {
 			t.Errorf("meanwhile its step is %+v", step)
 		}
 		s = w.terminated(s.ID, true)
@@ -266,7 +283,8 @@ func TestAKilledAgentMakesTheImageOnce(t *testing.T) {
 				s = w.await(s.ID, "ended", func(s session.Session) bool { return s.Status.Terminal() })
 			}
 			synctest.Wait()
-			if s.EndImage == nil || s.EndImage.State != session.WorkDone || s.EndImage.Name != "work-2" || len(fake.States()) != 0 {
+			if s.EndImage == nil || s.EndImage.State != session.WorkDone || s.EndImage.Name != "work-2" ||
+				len(fake.States()) != 0 {
 				t.Errorf("killed after %d deeds it is %s with %+v", deeds, s.Status, s.EndImage)
 			}
 			if got := w.madeImages(); !slices.Equal(got, []string{"work-2"}) {

@@ -53,12 +53,18 @@ func TestLaunchFails(t *testing.T) {
 		outcome  session.Outcome
 		attempts int
 	}{
-		{"at once where the image is nowhere", enginetest.CallPull, []error{lasting("engine_pull_not-found")}, session.ReasonPullFailed, session.PhasePrepare, session.OutcomeFailure, 1},
-		{"after five pulls", enginetest.CallPull, five, session.ReasonPullFailed, session.PhasePrepare, session.OutcomeGiveUp, 5},
-		{"at once where the disk is full", enginetest.CallCreate, []error{lasting("engine_create_no-space")}, session.ReasonCreateFailed, session.PhaseStart, session.OutcomeFailure, 1},
-		{"after five creations", enginetest.CallCreate, five, session.ReasonCreateFailed, session.PhaseStart, session.OutcomeGiveUp, 5},
-		{"at once where it cannot start", enginetest.CallStart, []error{lasting("engine_start_failed")}, session.ReasonStartFailed, session.PhaseStart, session.OutcomeFailure, 1},
-		{"at once where its guest exits", enginetest.CallGuest, []error{lasting("engine_guest_exited")}, session.ReasonStartFailed, session.PhaseStart, session.OutcomeFailure, 1},
+		{"at once where the image is nowhere", enginetest.CallPull, []error{lasting("engine_pull_not-found")},
+			session.ReasonPullFailed, session.PhasePrepare, session.OutcomeFailure, 1},
+		{"after five pulls", enginetest.CallPull, five, session.ReasonPullFailed, session.PhasePrepare,
+			session.OutcomeGiveUp, 5},
+		{"at once where the disk is full", enginetest.CallCreate, []error{lasting("engine_create_no-space")},
+			session.ReasonCreateFailed, session.PhaseStart, session.OutcomeFailure, 1},
+		{"after five creations", enginetest.CallCreate, five, session.ReasonCreateFailed, session.PhaseStart,
+			session.OutcomeGiveUp, 5},
+		{"at once where it cannot start", enginetest.CallStart, []error{lasting("engine_start_failed")},
+			session.ReasonStartFailed, session.PhaseStart, session.OutcomeFailure, 1},
+		{"at once where its guest exits", enginetest.CallGuest, []error{lasting("engine_guest_exited")},
+			session.ReasonStartFailed, session.PhaseStart, session.OutcomeFailure, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -73,11 +79,13 @@ func TestLaunchFails(t *testing.T) {
 				s := w.launch(spec)
 				s = w.awaitStatus(s.ID, session.Failed)
 				want := session.AsError(c.errs[0], "")
-				if s.Reason != c.reason || s.Error == nil || s.Error.Code != want.Code || s.Error.Hint != want.Hint || s.Result != session.ResultFailure {
+				if s.Reason != c.reason || s.Error == nil || s.Error.Code != want.Code || s.Error.Hint != want.Hint ||
+					s.Result != session.ResultFailure {
 					t.Errorf("ended as %+v, %+v", s, s.Error)
 				}
 				p := w.phaseOf(s.ID, c.phase)
-				if p.Result != c.outcome || p.Attempts != c.attempts || p.Code != want.Code || len(p.Steps) == 0 || p.Steps[len(p.Steps)-1].Code != want.Code {
+				if p.Result != c.outcome || p.Attempts != c.attempts || p.Code != want.Code || len(p.Steps) == 0 ||
+					p.Steps[len(p.Steps)-1].Code != want.Code {
 					t.Errorf("history says %+v", p)
 				}
 				if states := fake.States(); len(states) > 0 {
@@ -98,7 +106,8 @@ func TestLaunchSucceedsAtTheThirdAttempt(t *testing.T) {
 		w := newWorld(t, fake, nil)
 		s := w.launch(session.Spec{})
 		s = w.awaitStatus(s.ID, session.Running)
-		if p := w.phaseOf(s.ID, session.PhaseStart); p.Attempts != 3 || p.Result != session.OutcomeSuccess || p.Code != "" || len(p.Steps) != 4 || p.Steps[0].Result != session.OutcomeSuccess {
+		if p := w.phaseOf(s.ID, session.PhaseStart); p.Attempts != 3 || p.Result != session.OutcomeSuccess ||
+			p.Code != "" || len(p.Steps) != 4 || p.Steps[0].Result != session.OutcomeSuccess {
 			t.Errorf("history says %+v", p)
 		}
 		if s.Error != nil {
@@ -144,7 +153,8 @@ func TestNothingHangsForEver(t *testing.T) {
 
 func TestEndIsObeyedInEveryPhase(t *testing.T) {
 	for _, forced := range []bool{false, true} {
-		for _, call := range []enginetest.Call{enginetest.CallImage, enginetest.CallPull, enginetest.CallCreate, enginetest.CallStart, enginetest.CallGuest} {
+		for _, call := range []enginetest.Call{enginetest.CallImage, enginetest.CallPull, enginetest.CallCreate,
+			enginetest.CallStart, enginetest.CallGuest} {
 			t.Run(fmt.Sprint(call, " forced ", forced), func(t *testing.T) {
 				inBubble(t, func(t *testing.T) {
 					fake := enginetest.NewFake(enginetest.FakeConfig{})
@@ -191,7 +201,8 @@ func TestPendingSessionIsCancelled(t *testing.T) {
 		if err != nil || s.Status != session.Cancelled || s.Reason != session.ReasonUser || s.Wait != nil {
 			t.Errorf("the answer is %+v, %v", s, err)
 		}
-		if again, err := w.agent.Terminate(context.Background(), second.ID, true); err != nil || again.Revision != s.Revision {
+		if again, err := w.agent.Terminate(context.Background(), second.ID, true); err != nil ||
+			again.Revision != s.Revision {
 			t.Errorf("ending it again changes it: %+v, %v", again, err)
 		}
 		third := w.launch(session.Spec{})
@@ -213,22 +224,30 @@ func TestBatchEnds(t *testing.T) {
 		reason session.Reason
 		exit   int
 	}{
-		{"with 0", func(w *world, id string) { w.fake.Exit(id, 0) }, session.Terminated, session.ResultSuccess, session.ReasonFinished, 0},
-		{"with 3", func(w *world, id string) { w.fake.Exit(id, 3) }, session.Terminated, session.ResultFailure, session.ReasonTaskFailed, 3},
-		{"out of memory", func(w *world, id string) { w.fake.OOM(id) }, session.Terminated, session.ResultFailure, session.ReasonOOM, 137},
+		{"with 0", func(w *world, id string) { w.fake.Exit(id, 0) }, session.Terminated, session.ResultSuccess,
+			session.ReasonFinished, 0},
+		{"with 3", func(w *world, id string) { w.fake.Exit(id, 3) }, session.Terminated, session.ResultFailure,
+			session.ReasonTaskFailed, 3},
+		{"out of memory", func(w *world, id string) { w.fake.OOM(id) }, session.Terminated, session.ResultFailure,
+			session.ReasonOOM, 137},
 		{"out of memory as its guest tells", func(w *world, id string) {
 			w.guest().events <- link.Event{OOM: 1}
-			w.await(session.ID(w.fake.States()[0].Labels[engine.LabelSession]), "warned", func(s session.Session) bool { return len(s.Warnings) > 0 })
+			w.await(session.ID(w.fake.States()[0].Labels[engine.LabelSession]), "warned",
+				func(s session.Session) bool { return len(s.Warnings) > 0 })
 			w.fake.Exit(id, 1)
 		}, session.Terminated, session.ResultFailure, session.ReasonOOM, 1},
-		{"killed by nobody knows whom", func(w *world, id string) { w.fake.Exit(id, 137) }, session.Terminated, session.ResultFailure, session.ReasonTaskFailed, 137},
+		{"killed by nobody knows whom", func(w *world, id string) { w.fake.Exit(id, 137) }, session.Terminated,
+			session.ResultFailure, session.ReasonTaskFailed, 137},
 		{"without a shell", func(w *world, id string) {
-			w.guest().events <- link.Event{Error: &session.Cause{Code: "session_start_no-shell", Message: "The image has no shell.", Hint: "Choose another."}}
+			w.guest().events <- link.Event{Error: &session.Cause{Code: "session_start_no-shell",
+				Message: "The image has no shell.", Hint: "Choose another."}}
 			time.Sleep(time.Millisecond)
 			w.fake.Exit(id, 127)
 		}, session.Failed, session.ResultFailure, session.ReasonStartFailed, 127},
-		{"by losing its container", func(w *world, id string) { w.fake.Lose(id) }, session.Failed, session.ResultFailure, session.ReasonLost, -1},
-		{"by its timeout", func(w *world, id string) { time.Sleep(time.Hour) }, session.Terminated, session.ResultFailure, session.ReasonTaskTimeout, 143},
+		{"by losing its container", func(w *world, id string) { w.fake.Lose(id) }, session.Failed,
+			session.ResultFailure, session.ReasonLost, -1},
+		{"by its timeout", func(w *world, id string) { time.Sleep(time.Hour) }, session.Terminated,
+			session.ResultFailure, session.ReasonTaskTimeout, 143},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -240,7 +259,8 @@ func TestBatchEnds(t *testing.T) {
 				w.fake.WriteLog(containerOf(s), "said")
 				c.end(w, containerOf(s))
 				s = w.await(s.ID, "ended", func(s session.Session) bool { return s.Status.Terminal() })
-				if s.Status != c.status || s.Result != c.result || s.Reason != c.reason || (c.exit >= 0) != (s.ExitCode != nil) || (c.exit >= 0 && *s.ExitCode != c.exit) {
+				if s.Status != c.status || s.Result != c.result || s.Reason != c.reason ||
+					(c.exit >= 0) != (s.ExitCode != nil) || (c.exit >= 0 && *s.ExitCode != c.exit) {
 					t.Errorf("ended as %+v", s)
 				}
 				if (s.Result == session.ResultFailure) != (s.Error != nil && s.Error.Hint != "") {
@@ -267,7 +287,8 @@ func TestInteractiveEndsByItself(t *testing.T) {
 		{"politely", func(f *enginetest.Fake, id string) { f.Exit(id, 0) }, session.Terminated, session.ReasonSelf},
 		{"with trouble", func(f *enginetest.Fake, id string) { f.Exit(id, 2) }, session.Terminated, session.ReasonSelf},
 		{"out of memory", func(f *enginetest.Fake, id string) { f.OOM(id) }, session.Terminated, session.ReasonOOM},
-		{"by losing its container", func(f *enginetest.Fake, id string) { f.Lose(id) }, session.Failed, session.ReasonLost},
+		{"by losing its container", func(f *enginetest.Fake, id string) { f.Lose(id) }, session.Failed,
+			session.ReasonLost},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -300,15 +321,21 @@ func TestEngineThatIsAwayMakesLaunchesWaitAndRunningOnesStay(t *testing.T) {
 		<-gate.Entered()
 		fake.SetDown(true)
 		gate.Release()
-		s := w.await(half.ID, "back in the queue", func(s session.Session) bool { return s.Status == session.Pending && s.Wait != nil })
+		s := w.await(half.ID, "back in the queue", func(s session.Session) bool {
+			return s.Status == session.Pending &&
+				s.Wait != nil
+		})
 		if s.Wait.Code != codeUnavailable || s.Wait.Position != 1 || len(s.Grants.CPUs) > 0 {
 			t.Errorf("waits for %+v with %+v", s.Wait, s.Grants)
 		}
 		late := w.launch(session.Spec{})
-		if s := w.await(late.ID, "waiting", func(s session.Session) bool { return s.Wait != nil }); s.Wait.Code != codeUnavailable || s.Wait.Position != 2 {
+		if s := w.await(late.ID, "waiting",
+			func(s session.Session) bool { return s.Wait != nil }); s.Wait.Code != codeUnavailable ||
+			s.Wait.Position != 2 {
 			t.Errorf("waits for %+v", s.Wait)
 		}
-		if p, err := w.agent.Preview(ctx, "", session.Spec{Image: "debian"}); err != nil || p.Wait == nil || p.Wait.Code != codeUnavailable {
+		if p, err := w.agent.Preview(ctx, "", session.Spec{Image: "debian"}); err != nil || p.Wait == nil ||
+			p.Wait.Code != codeUnavailable {
 			t.Errorf("preview %+v, %v", p, err)
 		}
 		m, err := w.agent.Machine(ctx)
@@ -344,7 +371,9 @@ func TestEndWhileTheEngineIsAway(t *testing.T) {
 			}
 		}
 		s := w.awaitStatus(forced.ID, session.Terminated)
-		if s.Reason != session.ReasonForced || len(s.Warnings) == 0 || s.Warnings[0].Code != "session_terminate_left-behind" || !strings.Contains(s.Warnings[0].Text, containerOf(f)) {
+		if s.Reason != session.ReasonForced || len(s.Warnings) == 0 ||
+			s.Warnings[0].Code != "session_terminate_left-behind" ||
+			!strings.Contains(s.Warnings[0].Text, containerOf(f)) {
 			t.Errorf("forced: %+v", s)
 		}
 		time.Sleep(time.Hour)
@@ -416,19 +445,21 @@ func TestEndThatCannotRemoveGivesUpAndSaysSo(t *testing.T) {
 func TestFullDiskDelaysAndLosesNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var full atomic.Bool
-		w := &world{t: t, dir: dirInMemory(t), fake: enginetest.NewFake(enginetest.FakeConfig{}), fault: func(point string) error {
-			if full.Load() && point == "commit" {
-				return syscall.ENOSPC
-			}
-			return nil
-		}}
+		w := &world{t: t, dir: dirInMemory(t), fake: enginetest.NewFake(enginetest.FakeConfig{}),
+			fault: func(point string) error {
+				if full.Load() && point == "commit" {
+					return syscall.ENOSPC
+				}
+				return nil
+			}}
 		w.start()
 		t.Cleanup(w.halt)
 		first := w.launch(session.Spec{})
 		first = w.awaitStatus(first.ID, session.Running)
 		time.Sleep(time.Second)
 		full.Store(true)
-		_, err := w.agent.Launch(context.Background(), session.LaunchRequest{Spec: session.Spec{Image: enginetest.ImageMinimal}})
+		_, err := w.agent.Launch(context.Background(),
+			session.LaunchRequest{Spec: session.Spec{Image: enginetest.ImageMinimal}})
 		if session.CodeOf(err) != "store_write_no-space" || !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("a launch on a full disk: %v", err)
 		}
@@ -437,7 +468,8 @@ func TestFullDiskDelaysAndLosesNothing(t *testing.T) {
 		if s, _ := w.agent.Get(context.Background(), first.ID); s.Status != session.Running {
 			t.Errorf("an end that could not be stored: %s", s.Status)
 		}
-		if m, err := w.agent.Machine(context.Background()); err != nil || len(m.Warnings) != 1 || m.Warnings[0].Code != "store_write_no-space" {
+		if m, err := w.agent.Machine(context.Background()); err != nil || len(m.Warnings) != 1 ||
+			m.Warnings[0].Code != "store_write_no-space" {
 			t.Errorf("the machine warns of %+v, %v", m.Warnings, err)
 		}
 		full.Store(false)
@@ -491,13 +523,18 @@ func TestContainersThatTheEngineOrTheMachineTookAlong(t *testing.T) {
 		reason session.Reason
 		cause  session.Code
 	}{
-		{"interactive, engine stopped", false, session.Spec{}, 0, false, session.ReasonLost, "session_run_engine-stopped"},
-		{"interactive, machine restarted", true, session.Spec{}, 255, false, session.ReasonLost, "session_run_machine-restarted"},
+		{"interactive, engine stopped", false, session.Spec{}, 0, false, session.ReasonLost,
+			"session_run_engine-stopped"},
+		{"interactive, machine restarted", true, session.Spec{}, 255, false, session.ReasonLost,
+			"session_run_machine-restarted"},
 		{"batch, engine stopped", false, batchSpec(), 143, false, session.ReasonLost, "session_run_engine-stopped"},
-		{"batch, machine restarted", true, batchSpec(), 255, false, session.ReasonLost, "session_run_machine-restarted"},
+		{"batch, machine restarted", true, batchSpec(), 255, false, session.ReasonLost,
+			"session_run_machine-restarted"},
 		{"batch that succeeded meanwhile", false, batchSpec(), 0, false, session.ReasonFinished, ""},
-		{"batch that failed meanwhile", false, batchSpec(), 3, false, session.ReasonTaskFailed, "session_run_task-failed"},
-		{"batch that was killed meanwhile, as its guest told", false, batchSpec(), 137, true, session.ReasonTaskFailed, "session_run_task-failed"},
+		{"batch that failed meanwhile", false, batchSpec(), 3, false, session.ReasonTaskFailed,
+			"session_run_task-failed"},
+		{"batch that was killed meanwhile, as its guest told", false, batchSpec(), 137, true, session.ReasonTaskFailed,
+			"session_run_task-failed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -527,7 +564,8 @@ func TestContainersThatTheEngineOrTheMachineTookAlong(t *testing.T) {
 					fake.SetDown(false)
 				}
 				s = w.await(s.ID, "ended", func(s session.Session) bool { return s.Status.Terminal() })
-				if s.Reason != c.reason || (c.cause != "") != (s.Error != nil) || (s.Error != nil && s.Error.Code != c.cause) {
+				if s.Reason != c.reason || (c.cause != "") != (s.Error != nil) ||
+					(s.Error != nil && s.Error.Code != c.cause) {
 					t.Errorf("ended as %s, %s, %+v", s.Status, s.Reason, s.Error)
 				}
 				if lost := c.reason == session.ReasonLost; lost != (s.Status == session.Failed) {

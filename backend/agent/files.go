@@ -11,7 +11,8 @@ import (
 func (a *Agent) inPlace(ctx context.Context, place session.Place) (Files, error) {
 	switch {
 	case (place.Session == "") == (place.Folder == ""):
-		return nil, &session.Error{Code: "file_call_invalid", Message: "One place is to be named.", Hint: "Name a session or a folder."}
+		return nil, &session.Error{Code: "file_call_invalid", Message: "One place is to be named.",
+			Hint: "Name a session or a folder."}
 	case place.Folder != "":
 		return a.filesOf(place.Folder)
 	}
@@ -31,7 +32,8 @@ func at[T any](ctx context.Context, a *Agent, place session.Place, call func(Fil
 func done(err error) (struct{}, error) { return struct{}{}, err }
 
 // ListFiles implements [session.Files].
-func (a *Agent) ListFiles(ctx context.Context, place session.Place, req session.ListRequest) (session.FileListing, error) {
+func (a *Agent) ListFiles(ctx context.Context, place session.Place,
+	req session.ListRequest) (session.FileListing, error) {
 	return at(ctx, a, place, func(f Files) (session.FileListing, error) { return f.ListFiles(ctx, req) })
 }
 
@@ -60,13 +62,15 @@ func (a *Agent) UploadOffset(ctx context.Context, place session.Place, up sessio
 }
 
 // WriteUpload implements [session.Files].
-func (a *Agent) WriteUpload(ctx context.Context, place session.Place, up session.Upload, from io.Reader) (int64, error) {
+func (a *Agent) WriteUpload(ctx context.Context, place session.Place, up session.Upload,
+	from io.Reader) (int64, error) {
 	watched := a.idle.watchFile(place.Session, io.NopCloser(from))
 	return at(ctx, a, place, func(f Files) (int64, error) { return f.WriteUpload(ctx, up, watched) })
 }
 
 // FinishUpload implements [session.Files].
-func (a *Agent) FinishUpload(ctx context.Context, place session.Place, req session.FinishRequest) (session.FileInfo, error) {
+func (a *Agent) FinishUpload(ctx context.Context, place session.Place,
+	req session.FinishRequest) (session.FileInfo, error) {
 	return at(ctx, a, place, func(f Files) (session.FileInfo, error) { return f.FinishUpload(ctx, req) })
 }
 

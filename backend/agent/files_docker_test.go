@@ -20,10 +20,12 @@ func TestFilesAreReachedAsTheUserOfTheSession(t *testing.T) {
 		if _, err := r.agent.WriteUpload(t.Context(), place, up, strings.NewReader("content")); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.agent.FinishUpload(t.Context(), place, session.FinishRequest{Upload: up, Size: 7, Conflict: session.ConflictReplace}); err != nil {
+		if _, err := r.agent.FinishUpload(t.Context(), place,
+			session.FinishRequest{Upload: up, Size: 7, Conflict: session.ConflictReplace}); err != nil {
 			t.Fatal(err)
 		}
-		if out, code := r.exec(s.ID, "sh", "-c", `test "$(stat -c %U mine)" = work && cat mine`); code != 0 || out != "content" {
+		if out, code := r.exec(s.ID, "sh", "-c", `test "$(stat -c %U mine)" = work && cat mine`); code != 0 ||
+			out != "content" {
 			t.Errorf("inside it is %q, %d", out, code)
 		}
 		// What a program without capabilities may not see, its files do not show.
@@ -38,7 +40,8 @@ func TestFilesAreReachedAsTheUserOfTheSession(t *testing.T) {
 				t.Errorf("%s: %v", path, err)
 			}
 		}
-		out, _ := r.exec(s.ID, "sh", "-c", `for p in /proc/[0-9]*; do tr '\0' ' ' <$p/cmdline | grep -q 'exe file[s]' && kill -9 ${p#/proc/} && echo killed; done; true`)
+		out, _ := r.exec(s.ID, "sh", "-c",
+			`for p in /proc/[0-9]*; do tr '\0' ' ' <$p/cmdline | grep -q 'exe file[s]' && kill -9 ${p#/proc/} && echo killed; done; true`)
 		if !strings.Contains(out, "killed") {
 			t.Errorf("there was no helper: %q", out)
 		}

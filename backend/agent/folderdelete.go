@@ -176,7 +176,8 @@ func (a *Agent) DeleteFolder(_ context.Context, id session.FolderID) error {
 			return errNothing
 		}
 		if one.State != session.FolderTrashed {
-			return &session.Error{Code: "folder_delete_conflict", Message: fmt.Sprintf("The folder %s is not in the trash.", one.Name), Hint: "Put it there first."}
+			return &session.Error{Code: "folder_delete_conflict",
+				Message: fmt.Sprintf("The folder %s is not in the trash.", one.Name), Hint: "Put it there first."}
 		}
 		if err := unused(tx, "delete", one); err != nil {
 			return err

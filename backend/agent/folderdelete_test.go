@@ -25,7 +25,8 @@ func (w *world) trashed(name string, files int) session.Folder {
 	}
 	synctest.Wait() // it was counted while it was empty
 	for i := range files {
-		if err := os.WriteFile(filepath.Join(w.agent.folders.disk.Path(f), fmt.Sprint(i)), make([]byte, 100), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(w.agent.folders.disk.Path(f), fmt.Sprint(i)), make([]byte, 100),
+			0o600); err != nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -91,14 +92,16 @@ func TestDeletingAFolderIsToldOfStoppedAndFinished(t *testing.T) {
 		w.purge(f.ID)
 		goOn <- struct{}{}
 		synctest.Wait()
-		if got := w.folder(f.ID); got.State != session.FolderDeleting || got.Removed == nil || *got.Removed != (session.FolderRemoval{Files: 2, Bytes: 200, OfFiles: 5, OfBytes: 500}) {
+		if got := w.folder(f.ID); got.State != session.FolderDeleting || got.Removed == nil ||
+			*got.Removed != (session.FolderRemoval{Files: 2, Bytes: 200, OfFiles: 5, OfBytes: 500}) {
 			t.Errorf("being deleted is %+v, %+v", got, got.Removed)
 		}
 		if _, err := w.agent.RestoreFolder(ctx, f.ID); session.CodeOf(err) != "folder_restore_conflict" {
 			t.Errorf("restored meanwhile: %v", err)
 		}
 		got, err := w.agent.StopDeleting(ctx, f.ID)
-		if err != nil || got.State != session.FolderTrashed || got.Missing || got.Removed == nil || got.Removed.Files != 2 {
+		if err != nil || got.State != session.FolderTrashed || got.Missing || got.Removed == nil ||
+			got.Removed.Files != 2 {
 			t.Errorf("stopped is %+v, %+v, %v", got, got.Removed, err)
 		}
 		if again, err := w.agent.StopDeleting(ctx, f.ID); err != nil || again.State != session.FolderTrashed {
@@ -110,7 +113,8 @@ func TestDeletingAFolderIsToldOfStoppedAndFinished(t *testing.T) {
 		}
 
 		w.purge(f.ID)
-		if got := w.folder(f.ID); got.Removed == nil || *got.Removed != (session.FolderRemoval{Files: 3, Bytes: 300, OfFiles: 5, OfBytes: 500}) {
+		if got := w.folder(f.ID); got.Removed == nil ||
+			*got.Removed != (session.FolderRemoval{Files: 3, Bytes: 300, OfFiles: 5, OfBytes: 500}) {
 			t.Errorf("deleted again is %+v, %+v", got, got.Removed)
 		}
 		close(goOn)
@@ -173,7 +177,8 @@ func TestAFolderIsDeletedAfterAKill(t *testing.T) {
 		before := 0
 		w.config = func(c *Config) {
 			stored, err := c.Store.Folder(f.ID)
-			if err != nil || stored.State != session.FolderDeleting || stored.Removed == nil || stored.Removed.OfFiles != 9 {
+			if err != nil || stored.State != session.FolderDeleting || stored.Removed == nil ||
+				stored.Removed.OfFiles != 9 {
 				t.Errorf("stored is %+v, %+v, %v", stored, stored.Removed, err)
 			} else {
 				before = stored.Removed.Files

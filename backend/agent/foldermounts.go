@@ -18,14 +18,18 @@ import (
 // mountable are the folders that a person may mount.
 func (a *Agent) mountable(owner string) ([]session.Folder, error) {
 	all, err := a.store.Folders()
-	return slices.DeleteFunc(all, func(f session.Folder) bool { return f.Owner != owner || f.State != session.FolderReady }), err
+	return slices.DeleteFunc(all, func(f session.Folder) bool {
+		return f.Owner != owner ||
+			f.State != session.FolderReady
+	}), err
 }
 
 // findFolders says which folders a launch of somebody's would mount: those that
 // its spec names, and those of theirs whose names begin with a dot. Fields say
 // which of them are not there. In the spec that is returned folders are named
 // by their names, whatever the request called them.
-func (a *Agent) findFolders(owner string, spec session.Spec) (session.Spec, []session.FolderMount, []session.FieldError, error) {
+func (a *Agent) findFolders(owner string, spec session.Spec) (session.Spec, []session.FolderMount, []session.FieldError,
+	error) {
 	own, err := a.mountable(owner)
 	if err != nil {
 		return spec, nil, nil, err
@@ -44,17 +48,21 @@ func (a *Agent) findFolders(owner string, spec session.Spec) (session.Spec, []se
 		}
 		field := fmt.Sprintf("mounts[%d]", i)
 		if at < 0 {
-			wrong = append(wrong, session.FieldError{Field: field + ".folder", Code: session.CodeNoFolder, Message: fmt.Sprintf("There is no folder %s on this machine.", quoted(m.Folder)), Hint: "Create it, or choose another; slipway folder ls lists them."})
+			wrong = append(wrong, session.FieldError{Field: field + ".folder", Code: session.CodeNoFolder,
+				Message: fmt.Sprintf("There is no folder %s on this machine.", quoted(m.Folder)),
+				Hint:    "Create it, or choose another; slipway folder ls lists them."})
 			continue
 		}
 		if m.Folder = own[at].Name; m.Path != "" || own[at].Linked() {
 			if _, err := a.folders.disk.Find(own[at], m.Path); err != nil {
 				e := session.AsError(err, session.CodeInvalidSource)
-				wrong = append(wrong, session.FieldError{Field: field + ".path", Code: session.CodeInvalidSource, Message: e.Message, Hint: e.Hint})
+				wrong = append(wrong, session.FieldError{Field: field + ".path", Code: session.CodeInvalidSource,
+					Message: e.Message, Hint: e.Hint})
 				continue
 			}
 		}
-		found = append(found, session.FolderMount{Folder: own[at].ID, Name: own[at].Name, Path: m.Path, Target: session.MountTarget(*m), ReadOnly: m.ReadOnly || own[at].Permission == session.FolderReadOnly})
+		found = append(found, session.FolderMount{Folder: own[at].ID, Name: own[at].Name, Path: m.Path,
+			Target: session.MountTarget(*m), ReadOnly: m.ReadOnly || own[at].Permission == session.FolderReadOnly})
 	}
 	return spec, append(found, automatic(own, spec, found)...), wrong, nil
 }
@@ -71,9 +79,12 @@ func quoted(name string) string {
 func automatic(own []session.Folder, spec session.Spec, found []session.FolderMount) []session.FolderMount {
 	var mounts []session.FolderMount
 	for _, f := range own {
-		mount := session.FolderMount{Folder: f.ID, Name: f.Name, Target: session.MountTarget(session.Mount{Folder: f.Name}), ReadOnly: f.Permission == session.FolderReadOnly, Auto: true}
+		mount := session.FolderMount{Folder: f.ID, Name: f.Name,
+			Target:   session.MountTarget(session.Mount{Folder: f.Name}),
+			ReadOnly: f.Permission == session.FolderReadOnly, Auto: true}
 		named := slices.ContainsFunc(found, func(m session.FolderMount) bool { return m.Folder == f.ID })
-		taken := slices.ContainsFunc(spec.Mounts, func(m session.Mount) bool { return session.Overlap(session.MountTarget(m), mount.Target) })
+		taken := slices.ContainsFunc(spec.Mounts,
+			func(m session.Mount) bool { return session.Overlap(session.MountTarget(m), mount.Target) })
 		if f.Auto() && !named && !taken {
 			mounts = append(mounts, mount)
 		}
@@ -89,8 +100,12 @@ func stillThere(tx *store.Tx, s session.Session) error {
 		if err == nil && f.State == session.FolderReady && f.Owner == s.Owner {
 			continue
 		}
-		return &session.Error{Code: session.CodeInvalid, Message: fmt.Sprintf("The folder %s was put into the trash meanwhile.", m.Name), Hint: "Restore it, or choose another.",
-			Fields: []session.FieldError{{Field: "mounts", Code: session.CodeNoFolder, Message: fmt.Sprintf("There is no folder %s on this machine.", m.Name), Hint: "Create it, or choose another."}}}
+		return &session.Error{Code: session.CodeInvalid,
+			Message: fmt.Sprintf("The folder %s was put into the trash meanwhile.", m.Name),
+			Hint:    "Restore it, or choose another.",
+			Fields: []session.FieldError{{Field: "mounts", Code: session.CodeNoFolder,
+				Message: fmt.Sprintf("There is no folder %s on this machine.", m.Name),
+				Hint:    "Create it, or choose another."}}}
 	}
 	return nil
 }
@@ -133,7 +148,8 @@ func (a *Agent) mounts(s session.Session) (mounted, error) {
 		}
 		found, err := places.Look(m.Source, stranger)
 		if err != nil && session.CodeOf(err) == "" {
-			err = &session.Error{Code: "engine_create_mount-missing", Message: "The directory " + m.Source + " does not exist on this machine.", Hint: "Create it or choose another one.", Err: err}
+			err = &session.Error{Code: "engine_create_mount-missing", Message: "The directory " + m.Source +
+				" does not exist on this machine.", Hint: "Create it or choose another one.", Err: err}
 		}
 		if err != nil {
 			return mounted{}, err
@@ -154,7 +170,8 @@ func (a *Agent) mounts(s session.Session) (mounted, error) {
 			if found, err = places.Look(source.Path, stranger); err != nil {
 				return mounted{}, err
 			}
-			if found.Path != source.Path || runtime.GOOS == "linux" && (found.Device != source.Device || found.Inode != source.Inode) {
+			if found.Path != source.Path || runtime.GOOS == "linux" &&
+				(found.Device != source.Device || found.Inode != source.Inode) {
 				return mounted{}, folder.Changed(f)
 			}
 		}

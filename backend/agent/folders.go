@@ -26,8 +26,9 @@ type folders struct {
 	agent   *Agent
 	disk    folder.Disk
 	counter *folder.Counter
-	due     chan struct{}                                                                            // of capacity 1: a folder is to be deleted
-	remove  func(ctx context.Context, f session.Folder, gone func(files int, bytes gpu.Bytes)) error // that of disk
+	// of capacity 1: a folder is to be deleted
+	due    chan struct{}
+	remove func(ctx context.Context, f session.Folder, gone func(files int, bytes gpu.Bytes)) error // that of disk
 
 	mu    sync.Mutex // guards dirty and going
 	dirty map[session.FolderID]bool
@@ -183,8 +184,9 @@ func (a *Agent) CreateFolder(ctx context.Context, req session.FolderRequest) (se
 		return session.Folder{}, folderInvalid("create", wrong)
 	}
 	one := session.Folder{
-		ID: session.FolderID(session.NewID()), Name: req.Name, Owner: cmp.Or(req.Owner, a.config.Owner), Permission: cmp.Or(req.Permission, session.FolderReadWrite),
-		Mode: cmp.Or(req.Mode, session.FolderGeneral), State: session.FolderReady, CreatedAt: a.clock.Now().UTC(),
+		ID: session.FolderID(session.NewID()), Name: req.Name, Owner: cmp.Or(req.Owner, a.config.Owner),
+		Permission: cmp.Or(req.Permission, session.FolderReadWrite),
+		Mode:       cmp.Or(req.Mode, session.FolderGeneral), State: session.FolderReady, CreatedAt: a.clock.Now().UTC(),
 	}
 	var err error
 	if req.Path != "" {
@@ -203,7 +205,9 @@ func (a *Agent) CreateFolder(ctx context.Context, req session.FolderRequest) (se
 			return err
 		}
 		if len(all) >= session.MaxFolders {
-			return &session.Error{Code: "folder_create_too-many", Message: fmt.Sprintf("There are %d folders on this machine already.", len(all)), Hint: "Delete some that nobody needs."}
+			return &session.Error{Code: "folder_create_too-many",
+				Message: fmt.Sprintf("There are %d folders on this machine already.", len(all)),
+				Hint:    "Delete some that nobody needs."}
 		}
 		if err := nameFree("create", all, one); err != nil {
 			return err
@@ -236,24 +240,29 @@ func (a *Agent) link(one *session.Folder, path string) error {
 }
 
 func folderInvalid(op string, wrong []session.FieldError) error {
-	return &session.Error{Code: session.Code("folder_" + op + "_invalid"), Message: wrong[0].Message, Hint: wrong[0].Hint, Fields: wrong}
+	return &session.Error{Code: session.Code("folder_" + op + "_invalid"), Message: wrong[0].Message,
+		Hint: wrong[0].Hint, Fields: wrong}
 }
 
 // nameFree fails where another folder of the same person has one's name and is
 // not in the trash.
 func nameFree(op string, all []session.Folder, one session.Folder) error {
 	for _, other := range all {
-		if other.ID != one.ID && other.Owner == one.Owner && other.Name == one.Name && other.State == session.FolderReady {
+		if other.ID != one.ID && other.Owner == one.Owner && other.Name == one.Name &&
+			other.State == session.FolderReady {
 			message := fmt.Sprintf("There is a folder %s already.", one.Name)
-			return &session.Error{Code: session.Code("folder_" + op + "_" + session.DetailExists), Message: message, Hint: "Choose another name.",
-				Fields: []session.FieldError{{Field: "name", Code: "folder_create_already-exists", Message: message, Hint: "Choose another name."}}}
+			return &session.Error{Code: session.Code("folder_" + op + "_" + session.DetailExists), Message: message,
+				Hint: "Choose another name.",
+				Fields: []session.FieldError{{Field: "name", Code: "folder_create_already-exists", Message: message,
+					Hint: "Choose another name."}}}
 		}
 	}
 	return nil
 }
 
 // changeFolder changes a folder in one transaction.
-func (a *Agent) changeFolder(ctx context.Context, id session.FolderID, change func(*store.Tx, *session.Folder) error) (session.Folder, error) {
+func (a *Agent) changeFolder(ctx context.Context, id session.FolderID,
+	change func(*store.Tx, *session.Folder) error) (session.Folder, error) {
 	err := a.update(func(tx *store.Tx) error {
 		one, err := tx.Folder(id)
 		if err != nil {
@@ -271,13 +280,15 @@ func (a *Agent) changeFolder(ctx context.Context, id session.FolderID, change fu
 }
 
 // UpdateFolder implements [session.Folders].
-func (a *Agent) UpdateFolder(ctx context.Context, id session.FolderID, change session.FolderChange) (session.Folder, error) {
+func (a *Agent) UpdateFolder(ctx context.Context, id session.FolderID,
+	change session.FolderChange) (session.Folder, error) {
 	if wrong := change.Validate(); len(wrong) > 0 {
 		return session.Folder{}, folderInvalid("update", wrong)
 	}
 	return a.changeFolder(ctx, id, func(tx *store.Tx, one *session.Folder) error {
 		if one.State != session.FolderReady {
-			return &session.Error{Code: "folder_update_conflict", Message: fmt.Sprintf("The folder %s is in the trash.", one.Name), Hint: "Restore it first."}
+			return &session.Error{Code: "folder_update_conflict", Message: fmt.Sprintf("The folder %s is in the trash.",
+				one.Name), Hint: "Restore it first."}
 		}
 		if change.Permission != nil {
 			one.Permission = *change.Permission
@@ -325,7 +336,8 @@ func unused(tx *store.Tx, op string, one session.Folder) error {
 	if len(users) > 1 {
 		who = fmt.Sprintf("%d sessions, %s among them, have", len(users), users[0].Name)
 	}
-	return &session.Error{Code: session.Code("folder_" + op + "_in-use"), Message: fmt.Sprintf("%s the folder %s mounted.", who, one.Name), Hint: "End it first."}
+	return &session.Error{Code: session.Code("folder_" + op + "_in-use"),
+		Message: fmt.Sprintf("%s the folder %s mounted.", who, one.Name), Hint: "End it first."}
 }
 
 // RestoreFolder implements [session.Folders].
@@ -335,7 +347,9 @@ func (a *Agent) RestoreFolder(ctx context.Context, id session.FolderID) (session
 		case session.FolderReady:
 			return errNothing
 		case session.FolderDeleting:
-			return &session.Error{Code: "folder_restore_conflict", Message: fmt.Sprintf("The folder %s is being deleted.", one.Name), Hint: "Cancel that first, to have back what is left of it."}
+			return &session.Error{Code: "folder_restore_conflict",
+				Message: fmt.Sprintf("The folder %s is being deleted.", one.Name),
+				Hint:    "Cancel that first, to have back what is left of it."}
 		case session.FolderTrashed:
 		}
 		all, err := tx.Folders()

@@ -146,7 +146,8 @@ func kernelsOf(ctx context.Context, client Guest, port int, now time.Time) (at t
 		DisableKeepAlives: true,
 		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return client.Dial(ctx, port) },
 	}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/api/kernels", port), nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/api/kernels",
+		port), nil)
 	if err != nil {
 		return at, "", err
 	}

@@ -32,7 +32,8 @@ func (c *clocks) now() gpu.Moment {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	awake := time.Since(c.origin)
-	return gpu.Moment{BootID: c.boot, Boot: awake + c.asleep, Awake: awake, Wall: time.Now().Round(0).Add(c.asleep + c.set)}
+	return gpu.Moment{BootID: c.boot, Boot: awake + c.asleep, Awake: awake,
+		Wall: time.Now().Round(0).Add(c.asleep + c.set)}
 }
 
 func (c *clocks) sleep(d time.Duration) {
@@ -179,21 +180,24 @@ func TestSessionsAreChargedWithWhatTheyUse(t *testing.T) {
 		if off := (time.Duration(got.GPU.BusyMs)*time.Millisecond - truth.Busy).Abs(); off > truth.Busy/50 {
 			t.Errorf("busy for %d ms, in truth %s", got.GPU.BusyMs, truth.Busy)
 		}
-		if held.GPU.BusyMs > 1000 || held.GPU.EnergyDynamic > got.GPU.EnergyDynamic/100 || held.GPU.VRAMPeak < 10*gpu.GiB {
+		if held.GPU.BusyMs > 1000 || held.GPU.EnergyDynamic > got.GPU.EnergyDynamic/100 ||
+			held.GPU.VRAMPeak < 10*gpu.GiB {
 			t.Errorf("who only held memory is charged with %+v", held.GPU)
 		}
 		for name, sum := range map[string]session.Account{"trainer": got, "holder": held} {
 			if want := took.Milliseconds() / 2; sum.GPU.AllocMs < want-1000 || sum.GPU.AllocMs > want+1000 {
 				t.Errorf("%s was granted %d ms, in truth %d", name, sum.GPU.AllocMs, want)
 			}
-			if sum.AllocCPUMs < took.Milliseconds()-1000 || sum.AllocCPUMs > took.Milliseconds()+1000 || sum.CPUMs < took.Milliseconds()/11 {
+			if sum.AllocCPUMs < took.Milliseconds()-1000 || sum.AllocCPUMs > took.Milliseconds()+1000 ||
+				sum.CPUMs < took.Milliseconds()/11 {
 				t.Errorf("%s has CPU time %d of %d ms", name, sum.CPUMs, sum.AllocCPUMs)
 			}
 			if sum.GPU.EnergyIdle == 0 || sum.GPU.CoveredMs < took.Milliseconds()*95/100 {
 				t.Errorf("%s: %+v", name, sum.GPU)
 			}
 		}
-		if i := slices.IndexFunc(rows, func(r session.Account) bool { return r.Kind == kindIdle }); i < 0 || rows[i].Session != "" || rows[i].GPU.EnergyIdle == 0 {
+		if i := slices.IndexFunc(rows, func(r session.Account) bool { return r.Kind == kindIdle }); i < 0 ||
+			rows[i].Session != "" || rows[i].GPU.EnergyIdle == 0 {
 			t.Errorf("nothing was burnt by nobody: %+v", rows)
 		}
 		if rows[slices.IndexFunc(rows, of(trainer.ID))].Name != "trainer" {
@@ -207,7 +211,8 @@ func TestKillsCountNothingTwice(t *testing.T) {
 	for seed := range uint64(6) {
 		inBubble(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 7))
-			g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: seed, Foreign: true, Cards: []sim.Card{sim.Server, sim.Server}}, nil)
+			g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}),
+				sim.Config{Seed: seed, Foreign: true, Cards: []sim.Card{sim.Server, sim.Server}}, nil)
 			g.accounts()
 			s := g.run("trainer", 500)
 			g.machine.RunGranted(containerOf(s), sim.Training, s.Grants.GPUs)
@@ -223,7 +228,8 @@ func TestKillsCountNothingTwice(t *testing.T) {
 			rows := g.accounts()
 			got := sumOfRows(rows, of(s.ID))
 			truth := g.machine.Truth()[sim.Place{Container: containerOf(s), Device: s.Grants.GPUs[0].Device}]
-			if busy := time.Duration(got.GPU.BusyMs) * time.Millisecond; busy > truth.Busy+truth.Busy/50 || busy < truth.Busy-time.Duration(kills)*13*time.Second {
+			if busy := time.Duration(got.GPU.BusyMs) * time.Millisecond; busy > truth.Busy+truth.Busy/50 ||
+				busy < truth.Busy-time.Duration(kills)*13*time.Second {
 				t.Errorf("seed %d: busy for %s, in truth %s", seed, busy, truth.Busy)
 			}
 			all := sumOfRows(rows, func(session.Account) bool { return true })
@@ -282,8 +288,10 @@ func TestTimeAsleepIsNotCharged(t *testing.T) {
 		time.Sleep(time.Minute)
 		got := sumOfRows(g.accounts(), of(s.ID))
 		ran := time.Since(*s.StartedAt).Milliseconds()
-		if got.GPU.AllocMs < ran-2000 || got.GPU.AllocMs > ran+2000 || got.AllocCPUMs < ran-2000 || got.AllocCPUMs > ran+2000 {
-			t.Errorf("%d ms of devices and %d ms of CPUs were granted, in truth %d", got.GPU.AllocMs, got.AllocCPUMs, ran)
+		if got.GPU.AllocMs < ran-2000 || got.GPU.AllocMs > ran+2000 || got.AllocCPUMs < ran-2000 ||
+			got.AllocCPUMs > ran+2000 {
+			t.Errorf("%d ms of devices and %d ms of CPUs were granted, in truth %d", got.GPU.AllocMs, got.AllocCPUMs,
+				ran)
 		}
 	})
 }
@@ -294,41 +302,49 @@ func TestTheBoardShowsWhoHoldsWhat(t *testing.T) {
 		s := g.run("trainer", 500)
 		device := s.Grants.GPUs[0].Device
 		g.machine.RunGranted(containerOf(s), sim.Training, s.Grants.GPUs)
-		g.machine.Run(sim.Program{Device: device, Name: "blender", User: "grace", Kind: sim.Holding, Memory: 3 * gpu.GiB})
+		g.machine.Run(sim.Program{Device: device, Name: "blender", User: "grace", Kind: sim.Holding,
+			Memory: 3 * gpu.GiB})
 		time.Sleep(time.Minute)
 		b, err := g.agent.Devices(context.Background())
-		if err != nil || b.Source != "sim" || b.Attach != "sim" || b.Strategy != "evenly" || b.Quantum != gpu.DefaultQuantum || len(b.Devices) != 1 {
+		if err != nil || b.Source != "sim" || b.Attach != "sim" || b.Strategy != "evenly" ||
+			b.Quantum != gpu.DefaultQuantum || len(b.Devices) != 1 {
 			t.Fatalf("%+v, %v", b, err)
 		}
 		d := b.Devices[0]
-		if d.Free != 500 || d.Util == nil || d.MemoryUsed == nil || d.Power == nil || d.Level != gpu.LevelWatched || len(d.Holders) != 2 {
+		if d.Free != 500 || d.Util == nil || d.MemoryUsed == nil || d.Power == nil || d.Level != gpu.LevelWatched ||
+			len(d.Holders) != 2 {
 			t.Fatalf("%+v", d)
 		}
-		if h := d.Holders[0]; h.Session != s.ID || h.Name != "trainer" || h.Owner != "ada" || h.Share != 500 || h.Memory == nil || *h.Memory > h.Promised || h.Util == nil {
+		if h := d.Holders[0]; h.Session != s.ID || h.Name != "trainer" || h.Owner != "ada" || h.Share != 500 ||
+			h.Memory == nil || *h.Memory > h.Promised || h.Util == nil {
 			t.Errorf("the session is shown as %+v", h)
 		}
-		if h := d.Holders[1]; h.Session != "" || h.Name != "blender" || h.Owner != "grace" || h.PID == 0 || h.Memory == nil {
+		if h := d.Holders[1]; h.Session != "" || h.Name != "blender" || h.Owner != "grace" || h.PID == 0 ||
+			h.Memory == nil {
 			t.Errorf("the process is shown as %+v", h)
 		}
 		usage, err := g.agent.Usage(context.Background(), s.ID, time.Time{})
 		if err != nil || len(usage) == 0 {
 			t.Fatalf("%v, %v", usage, err)
 		}
-		if last := usage[len(usage)-1]; len(last.GPUs) != 1 || last.GPUs[0].Device != device || last.GPUs[0].Memory == nil || last.GPUs[0].Util == nil {
+		if last := usage[len(usage)-1]; len(last.GPUs) != 1 || last.GPUs[0].Device != device ||
+			last.GPUs[0].Memory == nil || last.GPUs[0].Util == nil {
 			t.Errorf("a sample of use is %+v", last)
 		}
 		points, err := g.agent.DeviceHistory(context.Background(), device, time.Now().Add(-30*time.Second))
 		if err != nil || len(points) < 10 || points[0].Util == nil {
 			t.Errorf("%d points, %v", len(points), err)
 		}
-		if _, err := g.agent.DeviceHistory(context.Background(), "GPU-none", time.Time{}); session.CodeOf(err) != "device_read_not-found" {
+		if _, err := g.agent.DeviceHistory(context.Background(), "GPU-none", time.Time{}); session.CodeOf(
+			err) != "device_read_not-found" {
 			t.Errorf("an unknown device: %v", err)
 		}
 		{ // and says what was lost
 			g.machine.Break(&gpu.Error{Code: gpu.CodeSourceUnavailable, Message: "The driver does not answer."})
 			time.Sleep(30 * time.Second)
 			b, _ := g.agent.Devices(context.Background())
-			if !strings.Contains(b.Text, "does not answer") || len(b.Devices) != 1 || b.Devices[0].Util != nil || b.Devices[0].Holders[0].Memory != nil {
+			if !strings.Contains(b.Text, "does not answer") || len(b.Devices) != 1 || b.Devices[0].Util != nil ||
+				b.Devices[0].Holders[0].Memory != nil {
 				t.Errorf("%+v", b)
 			}
 			if got, _ := g.agent.Get(context.Background(), s.ID); got.Status != session.Running {
@@ -354,7 +370,8 @@ func TestHistoryIsThinnedAfterAnHour(t *testing.T) {
 	if dense := tr.since(end.Add(-time.Hour)); len(dense) < 1795 {
 		t.Errorf("%d points of the last hour", len(dense))
 	}
-	if all := tr.since(time.Time{}); len(all) > 1801+24*60 || len(all) < 1795+22*60 || end.Sub(all[0].At) > 25*time.Hour {
+	if all := tr.since(time.Time{}); len(all) > 1801+24*60 || len(all) < 1795+22*60 ||
+		end.Sub(all[0].At) > 25*time.Hour {
 		t.Errorf("%d points since %s", len(all), all[0].At)
 	}
 }
@@ -362,7 +379,8 @@ func TestHistoryIsThinnedAfterAnHour(t *testing.T) {
 func TestTheGuard(t *testing.T) {
 	over := func(g *gpuWorld, s session.Session) {
 		grant := s.Grants.GPUs[0]
-		g.machine.Run(sim.Program{Container: containerOf(s), Device: grant.Device, Kind: sim.Holding, Memory: grant.Memory + 2*gpu.GiB})
+		g.machine.Run(sim.Program{Container: containerOf(s), Device: grant.Device, Kind: sim.Holding,
+			Memory: grant.Memory + 2*gpu.GiB})
 	}
 	t.Run("warns, and takes it back", func(t *testing.T) {
 		inBubble(t, func(t *testing.T) {
@@ -385,11 +403,13 @@ func TestTheGuard(t *testing.T) {
 	})
 	t.Run("names each device, and takes back what was said before a restart", func(t *testing.T) {
 		inBubble(t, func(t *testing.T) {
-			g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 6, Cards: []sim.Card{sim.Workstation, sim.Workstation}}, nil)
+			g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}),
+				sim.Config{Seed: 6, Cards: []sim.Card{sim.Workstation, sim.Workstation}}, nil)
 			s := g.run("greedy", 1500)
 			var pids []int
 			for _, grant := range s.Grants.GPUs {
-				pids = append(pids, g.machine.Run(sim.Program{Container: containerOf(s), Device: grant.Device, Kind: sim.Holding, Memory: grant.Memory + 2*gpu.GiB}))
+				pids = append(pids, g.machine.Run(sim.Program{Container: containerOf(s), Device: grant.Device,
+					Kind: sim.Holding, Memory: grant.Memory + 2*gpu.GiB}))
 			}
 			warned := func(devices int) session.Session {
 				return g.await(s.ID, "warned", func(s session.Session) bool {
@@ -403,7 +423,8 @@ func TestTheGuard(t *testing.T) {
 				})
 			}
 			s = warned(2)
-			if a, b := s.Warnings[0], s.Warnings[1]; a.Device == b.Device || a.Text[:7] == b.Text[:7] || !strings.HasPrefix(a.Text, "GPU ") {
+			if a, b := s.Warnings[0], s.Warnings[1]; a.Device == b.Device || a.Text[:7] == b.Text[:7] ||
+				!strings.HasPrefix(a.Text, "GPU ") {
 				t.Errorf("the warnings are %+v", s.Warnings)
 			}
 			g.machine.End(pids[0])
@@ -433,9 +454,11 @@ func TestTheGuard(t *testing.T) {
 			})
 			s := g.run("greedy", 500)
 			grant := s.Grants.GPUs[0]
-			g.machine.Run(sim.Program{Container: containerOf(s), Device: grant.Device, Kind: sim.Holding, Memory: grant.Memory / 2})
+			g.machine.Run(sim.Program{Container: containerOf(s), Device: grant.Device, Kind: sim.Holding,
+				Memory: grant.Memory / 2})
 			time.Sleep(time.Minute)
-			newest := g.machine.Run(sim.Program{Container: containerOf(s), Device: grant.Device, Kind: sim.Holding, Memory: grant.Memory})
+			newest := g.machine.Run(sim.Program{Container: containerOf(s), Device: grant.Device, Kind: sim.Holding,
+				Memory: grant.Memory})
 			if pid := <-ended; pid != newest {
 				t.Errorf("process %d was ended, the newest is %d", pid, newest)
 			}
@@ -447,7 +470,8 @@ func TestTheGuard(t *testing.T) {
 	})
 	t.Run("ends the session where the policy says so", func(t *testing.T) {
 		inBubble(t, func(t *testing.T) {
-			g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 6}, func(c *Config) { c.Guard = gpu.PolicyEndSession })
+			g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 6},
+				func(c *Config) { c.Guard = gpu.PolicyEndSession })
 			s := g.run("greedy", 500)
 			over(g, s)
 			s = g.awaitStatus(s.ID, session.Terminated)
@@ -465,9 +489,11 @@ func TestThatThereAreNoDevicesIsToldOnce(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		events := make(chan session.Event, 1000)
-		go w.agent.Watch(ctx, session.Cursor{}, func(e session.Event) error { events <- e; return nil }) //nolint:errcheck // ends with ctx
+		go w.agent.Watch(ctx, session.Cursor{},
+			func(e session.Event) error { events <- e; return nil }) //nolint:errcheck // ends with ctx
 		boards := func() (told []session.DeviceBoard) {
-			time.Sleep(3*time.Minute + time.Second/2) // the drivers are asked anew every minute, and no moment of the test is one of the agent's
+			// the drivers are asked anew every minute, and no moment of the test is one of the agent's
+			time.Sleep(3*time.Minute + time.Second/2)
 			for len(events) > 0 {
 				if e := <-events; e.Devices != nil {
 					told = append(told, *e.Devices)
@@ -480,7 +506,8 @@ func TestThatThereAreNoDevicesIsToldOnce(t *testing.T) {
 			defer w.gpus.mu.Unlock()
 			w.gpus.devices = devices
 		}
-		if told := boards(); len(told) != 1 || len(told[0].Devices) != 0 || told[0].Text == "" || strings.Contains(told[0].Text, "not looked") {
+		if told := boards(); len(told) != 1 || len(told[0].Devices) != 0 || told[0].Text == "" ||
+			strings.Contains(told[0].Text, "not looked") {
 			t.Fatalf("without devices watchers are told %+v", told)
 		}
 		set(gpu.Device{UUID: "GPU-a", Model: "Test", Memory: 8 * gpu.GiB})

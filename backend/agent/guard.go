@@ -34,8 +34,10 @@ func (a *Agent) guardDevices(sample gpu.Sample, live []session.Session) {
 func (a *Agent) heedAlarm(alarm gpu.Alarm) {
 	id := session.ID(alarm.Session)
 	if alarm.Act == gpu.PolicyEndSession {
-		cause := session.Because(codeOverShare, session.Say("overShare", session.Fill("device", a.deviceName(alarm.Device)),
-			session.Fill("used", alarm.Used.String()), session.Fill("limit", alarm.Limit.String())), session.Say("overShareHint"))
+		cause := session.Because(codeOverShare,
+			session.Say("overShare", session.Fill("device", a.deviceName(alarm.Device)),
+				session.Fill("used", alarm.Used.String()), session.Fill("limit", alarm.Limit.String())),
+			session.Say("overShareHint"))
 		if _, err := a.endFor(id, session.ReasonDeviceMemory, cause, nil); err != nil {
 			a.log.Warn("a session that takes too much of a device was not ended", "session", id, "err", err)
 		}
@@ -44,7 +46,8 @@ func (a *Agent) heedAlarm(alarm gpu.Alarm) {
 	text := a.deviceName(alarm.Device) + ": " + alarm.Message
 	if alarm.Act == gpu.PolicyEndProcess {
 		if err := a.endProcess(*alarm.Process); err != nil {
-			a.log.Warn("a process that takes too much of a device was not ended", "session", id, "pid", alarm.Process.PID, "err", err)
+			a.log.Warn("a process that takes too much of a device was not ended", "session", id, "pid",
+				alarm.Process.PID, "err", err)
 			text += " It cannot be ended: " + err.Error() + "."
 		}
 	}
@@ -56,9 +59,12 @@ func (a *Agent) heedAlarm(alarm gpu.Alarm) {
 		d.unwarnDevice(codeOverShare, alarm.Device)
 		switch alarm.Stage {
 		case gpu.StageWarn:
-			d.warn(session.Warning{Code: codeNearShare, Device: alarm.Device, Title: "Nearly all of its device memory is used", Text: text})
+			d.warn(session.Warning{Code: codeNearShare, Device: alarm.Device,
+				Title: "Nearly all of its device memory is used", Text: text})
 		case gpu.StageOver:
-			d.warn(session.Warning{Code: codeOverShare, Device: alarm.Device, Title: "More device memory is used than was granted", Text: text + " Others on the device may run out of it."})
+			d.warn(session.Warning{Code: codeOverShare, Device: alarm.Device,
+				Title: "More device memory is used than was granted",
+				Text:  text + " Others on the device may run out of it."})
 		}
 		return nil
 	})
@@ -114,7 +120,8 @@ func (d *draft) unwarnDevice(code session.Code, device gpu.UUID) {
 // endFor ends a RUNNING session for a reason that nobody asked for, with the
 // cause that people are told. still, if given, is asked within the transaction
 // whether it is to be so.
-func (a *Agent) endFor(id session.ID, reason session.Reason, cause *session.Cause, still func(session.Session) bool) (session.Session, error) {
+func (a *Agent) endFor(id session.ID, reason session.Reason, cause *session.Cause,
+	still func(session.Session) bool) (session.Session, error) {
 	s, err := a.change(id, func(d *draft) error {
 		if d.Status != session.Running || still != nil && !still(d.Session) {
 			return nil

@@ -83,7 +83,8 @@ func (a *Agent) ensureLink(c *course, id session.ID, kernel, container string) *
 		return current
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	g := &guestLink{kernel: kernel, container: container, cancel: cancel, ended: make(chan struct{}), changed: make(chan struct{})}
+	g := &guestLink{kernel: kernel, container: container, cancel: cancel, ended: make(chan struct{}),
+		changed: make(chan struct{})}
 	if c.links == nil {
 		c.links = map[string]*guestLink{}
 	}
@@ -196,7 +197,8 @@ func (a *Agent) keepLink(ctx context.Context, c *course, id session.ID, g *guest
 	}
 	g.update(func() {
 		if g.failure == nil {
-			g.failure = &session.Error{Code: "session_use_unavailable", Message: "The connection into the session was closed.", Hint: "Look whether the session still runs."}
+			g.failure = &session.Error{Code: "session_use_unavailable",
+				Message: "The connection into the session was closed.", Hint: "Look whether the session still runs."}
 		}
 	})
 }
@@ -255,7 +257,8 @@ func (a *Agent) guestTrouble(c *course, cause session.Cause) {
 
 func (d *draft) warnOfTrouble(cause *session.Cause) {
 	if cause != nil {
-		d.warn(session.Warning{Code: cause.Code, Title: "The session reports trouble", Text: cause.Message + " " + cause.Hint})
+		d.warn(session.Warning{Code: cause.Code, Title: "The session reports trouble",
+			Text: cause.Message + " " + cause.Hint})
 	}
 }
 
@@ -288,7 +291,8 @@ func (a *Agent) guestOf(ctx context.Context, id session.ID, kernel string) (Gues
 		return nil, err
 	}
 	if s.Status != session.Running {
-		return nil, &session.Error{Code: "session_use_conflict", Message: "The session is " + string(s.Status) + ", not RUNNING.", Hint: "Wait until it runs, or launch it again."}
+		return nil, &session.Error{Code: "session_use_conflict", Message: "The session is " + string(s.Status) +
+			", not RUNNING.", Hint: "Wait until it runs, or launch it again."}
 	}
 	k, known := s.Kernel(kernel)
 	if !known {
@@ -316,12 +320,14 @@ func noKernel(code session.Code, s session.Session, kernel string) error {
 	for i, k := range s.Kernels {
 		names[i] = k.Name
 	}
-	return &session.Error{Code: code, Message: fmt.Sprintf("The session has no kernel %q.", kernel), Hint: "It has " + strings.Join(names, ", ") + "."}
+	return &session.Error{Code: code, Message: fmt.Sprintf("The session has no kernel %q.", kernel),
+		Hint: "It has " + strings.Join(names, ", ") + "."}
 }
 
 func useError(ctx context.Context, err error) error {
 	if err == nil || (session.CodeOf(err) != "" && ctx.Err() == nil) {
 		return err
 	}
-	return &session.Error{Code: "session_use_unavailable", Message: "The session cannot be reached at the moment.", Hint: "Its connection is made again by itself; try again.", Err: err}
+	return &session.Error{Code: "session_use_unavailable", Message: "The session cannot be reached at the moment.",
+		Hint: "Its connection is made again by itself; try again.", Err: err}
 }

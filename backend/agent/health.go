@@ -72,7 +72,8 @@ func (h *health) warning() (session.Warning, bool) {
 	if !unavailable(h.trouble) {
 		title = "The container engine cannot be used"
 	}
-	return session.Warning{Code: h.trouble.Code, Title: title, Text: h.trouble.Message + " " + h.trouble.Hint, At: h.since}, true
+	return session.Warning{Code: h.trouble.Code, Title: title, Text: h.trouble.Message + " " + h.trouble.Hint,
+		At: h.since}, true
 }
 
 // wait explains to a queued session that the engine does not answer.
@@ -82,7 +83,8 @@ func (h *health) wait() *session.Wait {
 	if h.trouble == nil {
 		return engineWait(session.Phrase{Say: "engineFirst"})
 	}
-	return engineWait(session.Phrase{Say: "engine", With: []session.Phrase{{Hole: "why", Text: h.trouble.Message + " " + h.trouble.Hint}}})
+	return engineWait(session.Phrase{Say: "engine",
+		With: []session.Phrase{{Hole: "why", Text: h.trouble.Message + " " + h.trouble.Hint}}})
 }
 
 func engineWait(said session.Phrase) *session.Wait {
@@ -162,9 +164,11 @@ func within(ctx context.Context, limit time.Duration, what string, fn func(conte
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err := fn(limited)
-	if err != nil && ctx.Err() == nil && (errors.Is(limited.Err(), context.DeadlineExceeded) || errors.Is(err, context.DeadlineExceeded)) {
+	if err != nil && ctx.Err() == nil && (errors.Is(limited.Err(), context.DeadlineExceeded) ||
+		errors.Is(err, context.DeadlineExceeded)) {
 		return &session.Error{
-			Code: session.Code("engine_" + what + "_timeout"), Message: "The container engine did not finish within " + limit.String() + " (" + what + ").",
+			Code: session.Code("engine_" + what + "_timeout"), Message: "The container engine did not finish within " +
+				limit.String() + " (" + what + ").",
 			Hint: "Look at the engine's log; it may be overloaded.", Err: err,
 		}
 	}

@@ -55,7 +55,8 @@ type watchedSession struct {
 	usageAt   time.Time                    // of the last sample of use
 	last      map[session.IdleChecker]bool // terminals were told: for the last time, if true
 	bannerAt  time.Time                    // when terminals were told something last
-	saved     time.Time                    // the series is stored but for the slot of this time, and later ones; zero: not
+	// the series is stored but for the slot of this time, and later ones; zero: not
+	saved time.Time
 }
 
 func newIdleWatch(clock *pace.Clock, used map[session.ID]traffic) *idleWatch {
@@ -152,7 +153,10 @@ func (w *idleWatch) devicesUsed(at gpu.Moment, live []session.Session, uses []gp
 				continue
 			}
 			devices[g.Device] = true
-			i := slices.IndexFunc(uses, func(l gpu.Live) bool { return l.Session == string(s.ID) && l.Device == g.Device })
+			i := slices.IndexFunc(uses, func(l gpu.Live) bool {
+				return l.Session == string(s.ID) &&
+					l.Device == g.Device
+			})
 			if i < 0 {
 				utilKnown, memoryKnown = false, false
 				continue
@@ -203,7 +207,8 @@ func (a *Agent) checkIdle(ctx context.Context, look bool) {
 		a.log.Warn("it is not known which sessions are idle", "err", err)
 		return
 	}
-	running := slices.DeleteFunc(slices.Clone(live), func(s session.Session) bool { return s.Status != session.Running || s.StartedAt == nil })
+	running := slices.DeleteFunc(slices.Clone(live),
+		func(s session.Session) bool { return s.Status != session.Running || s.StartedAt == nil })
 	if look {
 		seen := a.glanceAll(ctx, running)
 		a.idle.turn(a.devices.moment(), running, live, seen)

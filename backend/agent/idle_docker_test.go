@@ -81,7 +81,8 @@ func TestRealIdleSessions(t *testing.T) {
 	if !shown.shows("slipway keep idle") {
 		t.Error("its terminal was told nothing")
 	}
-	if s, err := r.agent.Get(context.Background(), busy.ID); err != nil || s.Status != session.Running || hasIdleWarning(s) || len(s.Idle) != 1 || !strings.Contains(s.Idle[0].Message, "sleep 600") {
+	if s, err := r.agent.Get(context.Background(), busy.ID); err != nil || s.Status != session.Running ||
+		hasIdleWarning(s) || len(s.Idle) != 1 || !strings.Contains(s.Idle[0].Message, "sleep 600") {
 		t.Errorf("the busy one is %s, judged %+v, %v", s.Status, s.Idle, err)
 	}
 }
@@ -90,13 +91,15 @@ func TestRealIdleSessions(t *testing.T) {
 func TestRealKernelsTellWhenTheyWorked(t *testing.T) {
 	t.Parallel()
 	r := newReal(t, t.TempDir())
-	book := r.awaitRunning(r.launch(session.Spec{Image: enginetest.ImageNotebook, Resources: session.Resources{Memory: gpu.GiB}}).ID)
+	book := r.awaitRunning(r.launch(session.Spec{Image: enginetest.ImageNotebook,
+		Resources: session.Resources{Memory: gpu.GiB}}).ID)
 	ctx := context.Background()
 	app, err := r.agent.StartApp(ctx, book.ID, session.AppRequest{App: "notebook"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn,
+		error) {
 		return r.agent.DialPort(ctx, book.ID, app.Port)
 	}}}
 	defer client.CloseIdleConnections()
@@ -110,7 +113,8 @@ func TestRealKernelsTellWhenTheyWorked(t *testing.T) {
 		t.Fatal(err)
 	}
 	page.Body.Close()
-	request, err := http.NewRequest(http.MethodPost, "http://localhost/api/kernels", strings.NewReader(`{"name":"python3"}`))
+	request, err := http.NewRequest(http.MethodPost, "http://localhost/api/kernels",
+		strings.NewReader(`{"name":"python3"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

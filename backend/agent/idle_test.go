@@ -88,7 +88,8 @@ func (w *world) awaitEnd(id session.ID) session.Session {
 }
 
 func hasIdleWarning(s session.Session) bool {
-	return slices.ContainsFunc(s.Warnings, func(w session.Warning) bool { return strings.HasPrefix(string(w.Code), codeIdlePrefix) })
+	return slices.ContainsFunc(s.Warnings,
+		func(w session.Warning) bool { return strings.HasPrefix(string(w.Code), codeIdlePrefix) })
 }
 
 func TestAnUnusedSessionIsReclaimed(t *testing.T) {
@@ -115,7 +116,8 @@ func TestUseKeepsASession(t *testing.T) {
 		"a program in a terminal":             func(i *idler) { i.in.runs("python train.py") },
 		"a terminal that cannot be looked at": func(i *idler) { i.in.runs("?") },
 		"an app with traffic": func(i *idler) {
-			i.in.serves("tensorboard", 8080, func(c net.Conn) { io.Copy(io.Discard, c) }) //nolint:errcheck // it ends with the pipe
+			i.in.serves("tensorboard", 8080,
+				func(c net.Conn) { io.Copy(io.Discard, c) }) //nolint:errcheck // it ends with the pipe
 			conn, err := i.agent.DialPort(context.Background(), i.id, 8080)
 			if err != nil {
 				i.t.Fatal(err)
@@ -147,7 +149,9 @@ func TestUseKeepsASession(t *testing.T) {
 		},
 		"a file that is written": func(i *idler) {
 			i.often(func(ctx context.Context) {
-				_, _ = i.agent.WriteUpload(ctx, session.Place{Session: i.id}, session.Upload{Path: "a", Key: "k"}, strings.NewReader("x")) // it fails when the test has ended
+				// it fails when the test has ended
+				_, _ = i.agent.WriteUpload(ctx, session.Place{Session: i.id}, session.Upload{Path: "a", Key: "k"},
+					strings.NewReader("x"))
 			})
 		},
 		"a busy notebook": func(i *idler) {
@@ -157,7 +161,8 @@ func TestUseKeepsASession(t *testing.T) {
 		},
 		"a notebook that was used lately": func(i *idler) {
 			i.in.serves("jupyterlab", 7430, answerKernels(func() string {
-				return fmt.Sprintf(`[{"name":"python3","execution_state":"idle","last_activity":%q}]`, time.Now().UTC().Truncate(10*time.Minute).Format(time.RFC3339Nano))
+				return fmt.Sprintf(`[{"name":"python3","execution_state":"idle","last_activity":%q}]`,
+					time.Now().UTC().Truncate(10*time.Minute).Format(time.RFC3339Nano))
 			}))
 		},
 		"a guest that cannot be reached": func(i *idler) {
@@ -217,12 +222,14 @@ func TestAWishKeepsASession(t *testing.T) {
 			t.Fatal(err)
 		}
 		s = i.lives(time.Minute)
-		if hasIdleWarning(s) || s.KeepUntil == nil || len(s.Idle) != 1 || s.Idle[0].State != session.IdleActive || !s.Idle[0].ExpiresAt.Equal(*s.KeepUntil) {
+		if hasIdleWarning(s) || s.KeepUntil == nil || len(s.Idle) != 1 || s.Idle[0].State != session.IdleActive ||
+			!s.Idle[0].ExpiresAt.Equal(*s.KeepUntil) {
 			t.Errorf("kept: %+v, %+v", s.Idle, s.Warnings)
 		}
 		i.ends(session.ReasonLifetime, 115*time.Minute+3*time.Hour)
 		for _, length := range []session.Duration{-1, session.Duration(time.Second), 1000 * hour} {
-			if _, err := i.agent.Keep(context.Background(), i.id, length); session.CodeOf(err) != "session_update_invalid" {
+			if _, err := i.agent.Keep(context.Background(), i.id,
+				length); session.CodeOf(err) != "session_update_invalid" {
 				t.Errorf("kept for %s: %v", length, err)
 			}
 		}
@@ -259,26 +266,33 @@ func TestTooLittleUseOfADeviceEndsASession(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		threshold := 5.0
 		policy := session.IdlePolicy{Use: session.UsePolicy{Window: hour, GPU: &threshold}}
-		g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 8}, func(c *Config) { c.Idle, c.Link = policy, new(scene).link })
+		g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 8},
+			func(c *Config) { c.Idle, c.Link = policy, new(scene).link })
 		busy, idle := g.run("busy", 500), g.run("idle", 500)
 		g.machine.RunGranted(containerOf(busy), sim.Training, busy.Grants.GPUs)
 		g.machine.RunGranted(containerOf(idle), sim.Holding, idle.Grants.GPUs)
 		ended := g.awaitEnd(idle.ID)
-		if took := ended.TerminatedAt.Sub(*ended.StartedAt); ended.Reason != session.ReasonUnused || took < 70*time.Minute || took > 72*time.Minute {
+		if took := ended.TerminatedAt.Sub(*ended.StartedAt); ended.Reason != session.ReasonUnused ||
+			took < 70*time.Minute || took > 72*time.Minute {
 			t.Errorf("ended as %s after %s", ended.Reason, took)
 		}
 		s, err := g.agent.Get(context.Background(), busy.ID)
-		if err != nil || s.Status != session.Running || len(s.Idle) != 1 || s.Idle[0].State != session.IdleActive || s.Idle[0].Metrics[0].Average < 50 {
+		if err != nil || s.Status != session.Running || len(s.Idle) != 1 || s.Idle[0].State != session.IdleActive ||
+			s.Idle[0].Metrics[0].Average < 50 {
 			t.Errorf("the busy one is %s, %+v", s.Status, s.Idle)
 		}
-		sim, err := g.agent.SimulateIdle(context.Background(), idle.ID, session.IdlePolicy{Use: session.UsePolicy{Window: hour / 2, GPU: &threshold}})
-		if err != nil || !sim.Ended || sim.Checker != session.CheckUse || sim.At.Sub(*ended.StartedAt) > 40*time.Minute {
+		sim, err := g.agent.SimulateIdle(context.Background(), idle.ID,
+			session.IdlePolicy{Use: session.UsePolicy{Window: hour / 2, GPU: &threshold}})
+		if err != nil || !sim.Ended || sim.Checker != session.CheckUse ||
+			sim.At.Sub(*ended.StartedAt) > 40*time.Minute {
 			t.Errorf("simulated: %+v, %v", sim, err)
 		}
-		if sim, err = g.agent.SimulateIdle(context.Background(), busy.ID, session.IdlePolicy{Use: session.UsePolicy{Window: hour / 2, GPU: &threshold}}); err != nil || sim.Ended {
+		if sim, err = g.agent.SimulateIdle(context.Background(), busy.ID,
+			session.IdlePolicy{Use: session.UsePolicy{Window: hour / 2, GPU: &threshold}}); err != nil || sim.Ended {
 			t.Errorf("simulated: %+v, %v", sim, err)
 		}
-		if _, err := g.agent.SimulateIdle(context.Background(), busy.ID, session.IdlePolicy{Lifetime: 1}); session.CodeOf(err) != "session_update_invalid" {
+		if _, err := g.agent.SimulateIdle(context.Background(), busy.ID,
+			session.IdlePolicy{Lifetime: 1}); session.CodeOf(err) != "session_update_invalid" {
 			t.Errorf("a policy that is wrong: %v", err)
 		}
 	})
@@ -286,7 +300,8 @@ func TestTooLittleUseOfADeviceEndsASession(t *testing.T) {
 
 func TestAMachineThatSleptCountsNoTimeWithoutUse(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 9}, func(c *Config) { c.Idle, c.Link = session.IdlePolicy{Network: hour}, new(scene).link })
+		g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 9},
+			func(c *Config) { c.Idle, c.Link = session.IdlePolicy{Network: hour}, new(scene).link })
 		s := g.run("laptop", gpu.Share(500))
 		g.agent.idle.seen(s.ID, false)
 		time.Sleep(30 * time.Minute)
@@ -303,7 +318,8 @@ func TestAMachineThatSleptCountsNoTimeWithoutUse(t *testing.T) {
 }
 
 func TestFramesAreFoundHoweverTheyAreSplit(t *testing.T) {
-	stream := []byte{'A', 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 'I', 'R', 0, 0, 0, 4, 0, 'I', 0, 24, 'I', 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 'x'}
+	stream := []byte{'A', 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 'I', 'R', 0, 0, 0, 4, 0, 'I', 0, 24, 'I', 0, 0, 0, 9, 0, 0,
+		0, 0, 0, 0, 0, 0, 'x'}
 	for size := 1; size <= len(stream); size++ {
 		var f frames
 		found := 0

@@ -67,7 +67,8 @@ func (a *Agent) declared(ctx context.Context, s session.Session) []program {
 func declaredBy(labels map[string]string) []program {
 	var found []program
 	add := func(p program) {
-		if usable(p) && len(found) < maxDeclared && !slices.ContainsFunc(found, func(other program) bool { return other.id == p.id || other.port == p.port }) {
+		if usable(p) && len(found) < maxDeclared &&
+			!slices.ContainsFunc(found, func(other program) bool { return other.id == p.id || other.port == p.port }) {
 			found = append(found, p)
 		}
 	}
@@ -108,7 +109,8 @@ func splitServices(text string) func(yield func(program) bool) {
 			if err != nil || match[2] == "pty" {
 				continue
 			}
-			p := program{id: strings.ToLower(strings.NewReplacer("_", "-", ".", "-").Replace(match[1])), title: match[1], port: port}
+			p := program{id: strings.ToLower(strings.NewReplacer("_", "-", ".", "-").Replace(match[1])),
+				title: match[1], port: port}
 			if match[2] != "http" && match[2] != "preopen" {
 				p.kind = "tcp"
 			}

@@ -85,7 +85,8 @@ func (b *imageBook) drop(a *Agent, id string) error {
 func (b *imageBook) made(a *Agent, image session.Image, ref string, origin session.ImageOrigin) error {
 	b.write.Lock()
 	defer b.write.Unlock()
-	err := b.put(a, image.ID, func(i *store.Image) { i.Origin = &origin }, func(tx *store.Tx) error { return tx.DropImageClaim(ref) })
+	err := b.put(a, image.ID, func(i *store.Image) { i.Origin = &origin },
+		func(tx *store.Tx) error { return tx.DropImageClaim(ref) })
 	if err != nil {
 		b.claims[ref] = origin
 	}
@@ -106,7 +107,8 @@ func (b *imageBook) settle(ctx context.Context, a *Agent) error {
 		case err == nil:
 			err = b.put(a, image.ID, func(known *store.Image) {
 				told := session.OriginOf(image.Labels)
-				if told != nil && told.Owner == claim.Owner && told.Instance == claim.Instance && told.Session == claim.Session && told.Name == claim.Name {
+				if told != nil && told.Owner == claim.Owner && told.Instance == claim.Instance &&
+					told.Session == claim.Session && told.Name == claim.Name {
 					known.Origin = told
 				}
 			}, func(tx *store.Tx) error { return tx.DropImageClaim(ref) })

@@ -17,16 +17,19 @@ func (a *Agent) PullImage(_ context.Context, req session.PullRequest) (session.I
 		return session.ImageWork{}, err
 	}
 	if !session.ValidImage(req.Ref) || strings.HasPrefix(req.Ref, "sha256:") {
-		return session.ImageWork{}, &session.Error{Code: "image_pull_invalid", Message: fmt.Sprintf("%q is not the name of an image.", req.Ref), Hint: "Write it as for docker pull, for example python:3.13."}
+		return session.ImageWork{}, &session.Error{Code: "image_pull_invalid",
+			Message: fmt.Sprintf("%q is not the name of an image.", req.Ref),
+			Hint:    "Write it as for docker pull, for example python:3.13."}
 	}
 	var joined session.ImageWork
-	one, ctx, err := a.works.begin(session.ImageWork{Kind: session.WorkPull, Ref: req.Ref, Owner: req.Owner}, func(other session.ImageWork) error {
-		if other.Kind == session.WorkPull && other.Ref == req.Ref && other.Owner == req.Owner {
-			joined = other
-			return errNothing
-		}
-		return nil
-	})
+	one, ctx, err := a.works.begin(session.ImageWork{Kind: session.WorkPull, Ref: req.Ref, Owner: req.Owner},
+		func(other session.ImageWork) error {
+			if other.Kind == session.WorkPull && other.Ref == req.Ref && other.Owner == req.Owner {
+				joined = other
+				return errNothing
+			}
+			return nil
+		})
 	if err != nil {
 		return joined, nil //nolint:nilerr // it goes on already
 	}
@@ -46,7 +49,9 @@ func noRegistry(ref string) error {
 		return nil
 	}
 	return &session.Error{
-		Code: "engine_pull_not-found", Message: fmt.Sprintf("The customized image %s is no longer on this machine, and no registry is asked for it.", ref),
+		Code: "engine_pull_not-found",
+		Message: fmt.Sprintf("The customized image %s is no longer on this machine, and no registry is asked for it.",
+			ref),
 		Hint: "Choose another image, or make it again from a session.",
 	}
 }
@@ -62,7 +67,8 @@ func (a *Agent) mayUse(s session.Session, image session.Image) error {
 	if s.ByAdmin || s.Owner == a.config.Owner || a.images.tell(image).ShownTo(s.Owner, a.Allowance(s.Owner).Logins) {
 		return nil
 	}
-	return &session.Error{Code: "session_start_forbidden", Message: "There is no image " + s.Spec.Image + " that you may use.", Hint: "Choose an environment that is listed."}
+	return &session.Error{Code: "session_start_forbidden", Message: "There is no image " + s.Spec.Image +
+		" that you may use.", Hint: "Choose an environment that is listed."}
 }
 
 // pull fetches an image, and writes down where only a login lets one have it.
@@ -74,7 +80,9 @@ func (a *Agent) pull(ctx context.Context, ref string, logins bool, progress func
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stalled := time.AfterFunc(a.limits.PullStall, func() {
-		cancel(&session.Error{Code: "engine_pull_timeout", Message: fmt.Sprintf("The pull of %s made no progress for %s.", ref, a.limits.PullStall), Hint: "Check the connection to the registry."})
+		cancel(&session.Error{Code: "engine_pull_timeout",
+			Message: fmt.Sprintf("The pull of %s made no progress for %s.", ref, a.limits.PullStall),
+			Hint:    "Check the connection to the registry."})
 	})
 	defer stalled.Stop()
 	shown, last := time.Time{}, session.Pull{}

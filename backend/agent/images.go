@@ -39,7 +39,8 @@ type imageWork struct {
 
 func newImageWorks(clock *pace.Clock) *imageWorks {
 	ctx, stop := context.WithCancel(context.Background())
-	return &imageWorks{clock: clock, changed: make(chan struct{}), life: func() context.Context { return ctx }, stop: stop}
+	return &imageWorks{clock: clock, changed: make(chan struct{}), life: func() context.Context { return ctx },
+		stop: stop}
 }
 
 // change applies fn to a piece of work and tells those who wait.
@@ -59,7 +60,8 @@ func (w *imageWorks) tell() {
 
 // begin registers work unless refuse finds one that goes on and is in its way.
 // The caller does the work and ends it.
-func (w *imageWorks) begin(start session.ImageWork, refuse func(session.ImageWork) error) (*imageWork, context.Context, error) {
+func (w *imageWorks) begin(start session.ImageWork,
+	refuse func(session.ImageWork) error) (*imageWork, context.Context, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, other := range w.all {
@@ -70,7 +72,8 @@ func (w *imageWorks) begin(start session.ImageWork, refuse func(session.ImageWor
 		}
 	}
 	ctx, cancel := context.WithCancel(w.life())
-	start.ID, start.State, start.StartedAt, start.Revision = string(session.NewID()), session.WorkRunning, w.clock.Now().UTC(), 1
+	start.ID, start.State, start.StartedAt, start.Revision = string(session.NewID()), session.WorkRunning,
+		w.clock.Now().UTC(), 1
 	one := &imageWork{ImageWork: start, cancel: cancel}
 	excess := len(w.all) + 1 - worksKept
 	w.all = slices.DeleteFunc(w.all, func(old *imageWork) bool {
@@ -108,7 +111,9 @@ func (w *imageWorks) find(id string) (*imageWork, error) {
 			return one, nil
 		}
 	}
-	return nil, &session.Error{Code: "image_work_not-found", Message: "The agent knows nothing of that work on an image; it may have been started anew.", Hint: "List the images, and begin again if it is not there."}
+	return nil, &session.Error{Code: "image_work_not-found",
+		Message: "The agent knows nothing of that work on an image; it may have been started anew.",
+		Hint:    "List the images, and begin again if it is not there."}
 }
 
 // of returns the commit of a session that goes on, nil if there is none.
@@ -170,26 +175,32 @@ func (a *Agent) CancelImageWork(_ context.Context, id string) (session.ImageWork
 }
 
 // CommitSession implements [session.Images].
-func (a *Agent) CommitSession(ctx context.Context, id session.ID, req session.CommitRequest) (session.ImageWork, error) {
+func (a *Agent) CommitSession(ctx context.Context, id session.ID,
+	req session.CommitRequest) (session.ImageWork, error) {
 	s, err := a.store.Get(id)
 	if err != nil {
 		return session.ImageWork{}, err
 	}
 	if wrong := session.ValidateCommitName(req.Name); wrong != nil {
-		return session.ImageWork{}, &session.Error{Code: "image_commit_invalid", Message: wrong.Message, Hint: wrong.Hint, Fields: []session.FieldError{*wrong}}
+		return session.ImageWork{}, &session.Error{Code: "image_commit_invalid", Message: wrong.Message,
+			Hint: wrong.Hint, Fields: []session.FieldError{*wrong}}
 	}
 	if !s.KeepsContainer() && (s.Spec.Type != session.Interactive || s.Status != session.Running) {
-		return session.ImageWork{}, &session.Error{Code: "image_commit_conflict", Message: "Only an interactive session that runs is made an image.", Hint: "Wait until it runs."}
+		return session.ImageWork{}, &session.Error{Code: "image_commit_conflict",
+			Message: "Only an interactive session that runs is made an image.", Hint: "Wait until it runs."}
 	}
 	ref := session.CommitRef(s.Owner, req.Name)
 	if err := a.mayCommit(ctx, ref, req.Name); err != nil {
 		return session.ImageWork{}, err
 	}
-	one, working, err := a.works.begin(session.ImageWork{Kind: session.WorkCommit, Ref: ref, Owner: s.Owner, Session: id}, func(other session.ImageWork) error {
+	one, working, err := a.works.begin(session.ImageWork{Kind: session.WorkCommit, Ref: ref, Owner: s.Owner,
+		Session: id}, func(other session.ImageWork) error {
 		switch {
 		case other.Kind != session.WorkCommit:
 		case other.Session == id:
-			return &session.Error{Code: "image_commit_conflict", Message: fmt.Sprintf("The session %s is being made an image already.", s.Name), Hint: "Wait until that has ended, or cancel it."}
+			return &session.Error{Code: "image_commit_conflict",
+				Message: fmt.Sprintf("The session %s is being made an image already.", s.Name),
+				Hint:    "Wait until that has ended, or cancel it."}
 		case other.Ref == ref:
 			return nameTaken(req.Name)
 		}
@@ -221,7 +232,9 @@ func (a *Agent) mayCommit(ctx context.Context, ref, name string) error {
 }
 
 func nameTaken(name string) error {
-	e := session.FieldError{Field: "name", Code: "image_commit_already-exists", Message: fmt.Sprintf("There is a customized image named %s already.", name), Hint: "Choose another name, or remove that image."}
+	e := session.FieldError{Field: "name", Code: "image_commit_already-exists",
+		Message: fmt.Sprintf("There is a customized image named %s already.", name),
+		Hint:    "Choose another name, or remove that image."}
 	return &session.Error{Code: e.Code, Message: e.Message, Hint: e.Hint, Fields: []session.FieldError{e}}
 }
 
@@ -245,7 +258,8 @@ func (a *Agent) commit(ctx context.Context, s session.Session, origin session.Im
 			return err
 		}
 		tell(changed)
-		origin.Owner, origin.Instance, origin.Session, origin.SessionName, origin.Base = s.Owner, a.store.Instance(), s.ID, s.Name, s.Spec.Image
+		origin.Owner, origin.Instance, origin.Session, origin.SessionName, origin.Base = s.Owner, a.store.Instance(),
+			s.ID, s.Name, s.Spec.Image
 		if base, err := a.engine.Image(ctx, s.Spec.Image); err == nil {
 			if base = a.images.tell(base); base.Origin != nil {
 				origin.Base = base.Origin.Base
@@ -282,8 +296,10 @@ func (a *Agent) noteCommit(s session.Session, name string, began time.Time, fail
 		step.Result, step.Code, step.Message = session.OutcomeStale, "", "cancelled"
 	}
 	_, err := a.change(s.ID, func(d *draft) error {
-		return d.putPhase(session.Phase{Session: d.ID, Phase: session.PhaseCommit, Result: step.Result, From: d.Status, To: d.Status, Attempts: 1,
-			Code: step.Code, Message: step.Message, Steps: []session.Step{step}, CreatedAt: began, UpdatedAt: *step.EndedAt})
+		return d.putPhase(session.Phase{Session: d.ID, Phase: session.PhaseCommit, Result: step.Result, From: d.Status,
+			To: d.Status, Attempts: 1,
+			Code: step.Code, Message: step.Message, Steps: []session.Step{step}, CreatedAt: began,
+			UpdatedAt: *step.EndedAt})
 	})
 	if err != nil {
 		a.log.Warn("a commit is missing from the history of its session", "session", s.ID, "err", err)
@@ -292,7 +308,8 @@ func (a *Agent) noteCommit(s session.Session, name string, began time.Time, fail
 
 // commitStep is what the history says of a commit.
 func commitStep(name string, began, ended time.Time, failed error) session.Step {
-	step := session.Step{Step: "commit", Result: session.OutcomeSuccess, Message: name, StartedAt: began, EndedAt: &ended}
+	step := session.Step{Step: "commit", Result: session.OutcomeSuccess, Message: name, StartedAt: began,
+		EndedAt: &ended}
 	if failed != nil {
 		cause := causeOf(failed, "image_commit_failed")
 		step.Result, step.Code, step.Message = session.OutcomeFailure, cause.Code, cause.Message
@@ -392,7 +409,8 @@ func imageInUse(ref string, used []session.ImageUser) error {
 	if len(names) > 1 {
 		who = "The sessions " + strings.Join(names, ", ") + " use"
 	}
-	return &session.Error{Code: "image_remove_conflict", Message: fmt.Sprintf("%s the image %s.", who, ref), Hint: "End them first."}
+	return &session.Error{Code: "image_remove_conflict", Message: fmt.Sprintf("%s the image %s.", who, ref),
+		Hint: "End them first."}
 }
 
 // ImageDisk implements [session.Images].

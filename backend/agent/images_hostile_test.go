@@ -56,7 +56,8 @@ func TestHostileUserMovesNoName(t *testing.T) {
 		if w.named(everybodys) != before {
 			t.Fatalf("%s is mallory's: %v", everybodys, err)
 		}
-		if err != nil || !slices.ContainsFunc(image.Refs, func(ref string) bool { return strings.HasPrefix(ref, "slipway-custom/mallory/") }) {
+		if err != nil || !slices.ContainsFunc(image.Refs,
+			func(ref string) bool { return strings.HasPrefix(ref, "slipway-custom/mallory/") }) {
 			t.Errorf("%s arrives as %q, %v", ref, image.Refs, err)
 		}
 		if parts, err := mallory.DescribeImage(t.Context(), image.Refs[0]); err != nil || parts.ID != image.ID {
@@ -72,7 +73,8 @@ func TestHostileUserMovesNoName(t *testing.T) {
 		t.Errorf("a name of one's own is moved: %v", err)
 	}
 	again.parts.Refs = nil
-	if image, err := again.send(t, mallory); err != nil || len(image.Refs) != 1 || !session.OwnRef("mallory", image.Refs[0]) {
+	if image, err := again.send(t, mallory); err != nil || len(image.Refs) != 1 ||
+		!session.OwnRef("mallory", image.Refs[0]) {
 		t.Errorf("one without a name arrives as %q, %v", image.Refs, err)
 	}
 	again.parts.Refs = []string{everybodys}
@@ -91,7 +93,8 @@ func TestHostileUserUpdatesNoName(t *testing.T) {
 	w, _ := sharedFake(t)
 	w.fake.Publish(everybodys, enginetest.PullScript{})
 	pulls := w.fake.Calls(enginetest.CallPull)
-	if _, err := through(t, w.agent, "mallory", session.RoleUser).PullImage(t.Context(), session.PullRequest{Ref: everybodys}); session.CodeOf(err) != "image_pull_forbidden" {
+	if _, err := through(t, w.agent, "mallory", session.RoleUser).PullImage(t.Context(),
+		session.PullRequest{Ref: everybodys}); session.CodeOf(err) != "image_pull_forbidden" {
 		t.Errorf("mallory pulls it: %v", err)
 	}
 	if now := w.fake.Calls(enginetest.CallPull); now != pulls {
@@ -124,7 +127,8 @@ func TestHostileUserTouchesNoTransfer(t *testing.T) {
 		full := *theirs
 		full.parts.ID = fmt.Sprintf("sha256:%064x", i)
 		_, err := mallory.ExpectImage(t.Context(), full.parts)
-		if code := session.CodeOf(err); i < layers.DefaultImages && err != nil || i >= layers.DefaultImages && code != layers.CodeBusy {
+		if code := session.CodeOf(err); i < layers.DefaultImages && err != nil || i >= layers.DefaultImages &&
+			code != layers.CodeBusy {
 			t.Fatalf("image %d of mallory: %v", i, err)
 		}
 	}
@@ -160,7 +164,8 @@ func TestForgedLabelsAreNoSeries(t *testing.T) {
 		w.ended(spec)
 		for i := range 3 {
 			w.put(fmt.Sprintf("evil/newer:%d", i), 1<<10+i, session.ImageOrigin{
-				Name: fmt.Sprintf("nightly-%d", 90+i), Owner: "ada", Instance: w.store.Instance(), Session: "forged", SessionName: "nightly", Series: "nightly",
+				Name: fmt.Sprintf("nightly-%d", 90+i), Owner: "ada", Instance: w.store.Instance(), Session: "forged",
+				SessionName: "nightly", Series: "nightly",
 			})
 		}
 		w.ended(spec)
@@ -169,8 +174,9 @@ func TestForgedLabelsAreNoSeries(t *testing.T) {
 			t.Errorf("the last image is %+v", last.EndImage)
 		}
 		for ref, there := range map[string]bool{
-			"slipway-custom/ada:nightly-1": false, "slipway-custom/ada:nightly-2": true, "slipway-custom/ada:nightly-3": true,
-			"evil/newer:0": true, "evil/newer:1": true, "evil/newer:2": true,
+			"slipway-custom/ada:nightly-1": false, "slipway-custom/ada:nightly-2": true,
+			"slipway-custom/ada:nightly-3": true,
+			"evil/newer:0":                 true, "evil/newer:1": true, "evil/newer:2": true,
 		} {
 			if _, err := w.fake.Image(t.Context(), ref); there != (err == nil) {
 				t.Errorf("%s is there: %v", ref, err == nil)
@@ -182,7 +188,8 @@ func TestForgedLabelsAreNoSeries(t *testing.T) {
 func TestForgedLabelsNeitherHideNorGiveAnImage(t *testing.T) {
 	w, _ := sharedFake(t)
 	ours := w.store.Instance()
-	everybodys := w.put("team/tool:1", 1<<10, session.ImageOrigin{Name: "tool", Owner: "ann", Instance: ours, Session: "s1", Base: "python:3.12"})
+	everybodys := w.put("team/tool:1", 1<<10, session.ImageOrigin{Name: "tool", Owner: "ann", Instance: ours,
+		Session: "s1", Base: "python:3.12"})
 	for _, owner := range []string{"ann", "bob"} {
 		a := through(t, w.agent, owner, session.RoleUser)
 		images, err := a.ListImages(t.Context())
@@ -194,8 +201,10 @@ func TestForgedLabelsNeitherHideNorGiveAnImage(t *testing.T) {
 			t.Errorf("%s removes everybody's image: %v", owner, err)
 		}
 	}
-	theirs := w.put("slipway-custom/ann:Mine", 2<<10, session.ImageOrigin{Name: "Mine", Owner: "bob", Instance: ours, Session: "s2"})
-	if _, err := through(t, w.agent, "bob", session.RoleUser).DescribeImage(t.Context(), theirs.ID); session.CodeOf(err) != "engine_image_not-found" {
+	theirs := w.put("slipway-custom/ann:Mine", 2<<10, session.ImageOrigin{Name: "Mine", Owner: "bob", Instance: ours,
+		Session: "s2"})
+	if _, err := through(t, w.agent, "bob", session.RoleUser).DescribeImage(t.Context(), theirs.ID); session.CodeOf(
+		err) != "engine_image_not-found" {
 		t.Errorf("bob is shown ann's image: %v", err)
 	}
 	if _, err := through(t, w.agent, "ann", session.RoleUser).DescribeImage(t.Context(), theirs.ID); err != nil {
@@ -258,13 +267,17 @@ func TestARemovedCustomizedImageIsNeverPulled(t *testing.T) {
 		const gone = "slipway-custom/ann:Mine"
 		w.fake.Publish(gone, enginetest.PullScript{})
 		ann := through(t, w.agent, "ann", session.RoleUser)
-		for name, a := range map[string]session.Agent{"ann": ann, "an admin": through(t, w.agent, "boss", session.RoleAdmin), "the machine's person": w.agent} {
+		for name, a := range map[string]session.Agent{"ann": ann,
+			"an admin": through(t, w.agent, "boss", session.RoleAdmin), "the machine's person": w.agent} {
 			for _, ref := range []string{gone, "docker.io/" + gone, gone + "@sha256:" + strings.Repeat("5", 64)} {
-				if _, err := a.Launch(t.Context(), session.LaunchRequest{Spec: session.Spec{Image: ref}}); session.CodeOf(err) != session.CodeInvalid {
+				if _, err := a.Launch(t.Context(),
+					session.LaunchRequest{Spec: session.Spec{Image: ref}}); session.CodeOf(err) != session.CodeInvalid {
 					t.Errorf("%s launches %s: %v", name, ref, err)
 				}
 				p, err := a.Preview(t.Context(), "", session.Spec{Image: ref})
-				if at := slices.IndexFunc(p.Errors, func(e session.FieldError) bool { return e.Field == "image" }); err != nil || at < 0 || p.Errors[at].Hint == "" {
+				if at := slices.IndexFunc(p.Errors,
+					func(e session.FieldError) bool { return e.Field == "image" }); err != nil || at < 0 ||
+					p.Errors[at].Hint == "" {
 					t.Errorf("%s previews %s: %+v, %v", name, ref, p.Errors, err)
 				}
 				if _, err := a.PullImage(t.Context(), session.PullRequest{Ref: ref}); err == nil {
@@ -297,13 +310,17 @@ func (w *world) behind(image string, meanwhile func()) session.Session {
 	}
 	meanwhile()
 	w.terminated(full.ID, true)
-	return w.await(s.ID, "started or ended", func(s session.Session) bool { return s.Status == session.Running || s.Status.Terminal() })
+	return w.await(s.ID, "started or ended", func(s session.Session) bool {
+		return s.Status == session.Running ||
+			s.Status.Terminal()
+	})
 }
 
 // pulled pulls an image and returns how that ended.
 func pulled(t *testing.T, a session.Agent, ref string) session.ImageWork {
 	t.Helper()
-	work, err := a.PullImage(t.Context(), session.PullRequest{Ref: ref, Owner: "ada", ByAdmin: true}) // a gate believes neither
+	// a gate believes neither
+	work, err := a.PullImage(t.Context(), session.PullRequest{Ref: ref, Owner: "ada", ByAdmin: true})
 	for err == nil && work.State == session.WorkRunning {
 		work, err = a.AwaitImageWork(t.Context(), work.ID, work.Revision)
 	}
@@ -323,7 +340,8 @@ func TestRegistryLoginsAreForThoseWhoMayUseThem(t *testing.T) {
 		w.fake.Publish(private, enginetest.PullScript{Private: true})
 		w.fake.Publish(public, enginetest.PullScript{})
 		ann, boss := through(t, w.agent, "ann", session.RoleUser), through(t, w.agent, "boss", session.RoleAdmin)
-		if work := pulled(t, ann, private); work.State != session.WorkFailed || work.Error.Code != "engine_pull_forbidden" {
+		if work := pulled(t, ann, private); work.State != session.WorkFailed ||
+			work.Error.Code != "engine_pull_forbidden" {
 			t.Errorf("ann pulls with the logins: %+v", work)
 		}
 		s := w.behind(private, func() {})
@@ -338,7 +356,8 @@ func TestRegistryLoginsAreForThoseWhoMayUseThem(t *testing.T) {
 		sees := func(a session.Agent, ref string, want bool) {
 			t.Helper()
 			images, err := a.ListImages(t.Context())
-			if listed := slices.ContainsFunc(images, func(i session.Image) bool { return slices.Contains(i.Refs, ref) }); err != nil || listed != want {
+			if listed := slices.ContainsFunc(images,
+				func(i session.Image) bool { return slices.Contains(i.Refs, ref) }); err != nil || listed != want {
 				t.Errorf("%s is listed: %v, %v", ref, listed, err)
 			}
 			_, err = a.DescribeImage(t.Context(), ref)
@@ -358,7 +377,8 @@ func TestRegistryLoginsAreForThoseWhoMayUseThem(t *testing.T) {
 		sees(w.agent, private, true)
 		sees(ann, private, false)
 		sees(ann, public, true)
-		if _, err := ann.PullImage(t.Context(), session.PullRequest{Ref: private}); session.CodeOf(err) != "image_pull_forbidden" {
+		if _, err := ann.PullImage(t.Context(), session.PullRequest{Ref: private}); session.CodeOf(
+			err) != "image_pull_forbidden" {
 			t.Errorf("ann pulls over what she may not see: %v", err)
 		}
 		if err := w.agent.SetAllowance("ann", &session.Allowance{Logins: true}); err != nil {

@@ -66,7 +66,8 @@ func TestCommit(t *testing.T) {
 		if done.State != session.WorkDone || done.Ref != "slipway-custom/ada:Mine-1" {
 			t.Errorf("it ended as %+v", done)
 		}
-		if rows := w.commits(s.ID); len(rows) != 2 || rows[1].Result != session.OutcomeSuccess || rows[1].Steps[0].Message != "Mine-1" {
+		if rows := w.commits(s.ID); len(rows) != 2 || rows[1].Result != session.OutcomeSuccess ||
+			rows[1].Steps[0].Message != "Mine-1" {
 			t.Errorf("its history: %+v", rows)
 		}
 		{ // an image of a customized one names what both stand on
@@ -74,7 +75,8 @@ func TestCommit(t *testing.T) {
 			w.awaitStatus(second.ID, session.Running)
 			next := w.finished(w.commit(second.ID, "Mine-2"))
 			image, err := w.agent.FindImage(t.Context(), next.Ref)
-			if err != nil || image.Origin == nil || image.Origin.Base != enginetest.ImageMinimal || image.Origin.Session != second.ID {
+			if err != nil || image.Origin == nil || image.Origin.Base != enginetest.ImageMinimal ||
+				image.Origin.Session != second.ID {
 				t.Errorf("it is %+v: %v", image.Origin, err)
 			}
 		}
@@ -91,7 +93,8 @@ func TestCommit(t *testing.T) {
 				t.Fatal(err)
 			}
 			synctest.Wait()
-			if now, err := w.agent.Get(t.Context(), ending.ID); err != nil || now.Status != session.Terminating || fake.Calls(enginetest.CallStop) != 0 {
+			if now, err := w.agent.Get(t.Context(), ending.ID); err != nil || now.Status != session.Terminating ||
+				fake.Calls(enginetest.CallStop) != 0 {
 				t.Errorf("the session is %s while it is made an image: %v", now.Status, err)
 			}
 			gate.Release()
@@ -116,10 +119,12 @@ func TestCommit(t *testing.T) {
 			}
 		}
 		{ // a failure is told and written down
-			fake.Fail(enginetest.CallCommit, &session.Error{Code: "engine_commit_no-space", Message: "The disk is full.", Hint: "Make room."})
+			fake.Fail(enginetest.CallCommit, &session.Error{Code: "engine_commit_no-space",
+				Message: "The disk is full.", Hint: "Make room."})
 			failed := w.finished(w.commit(s.ID, "Mine-3"))
 			rows := w.commits(s.ID)
-			if failed.State != session.WorkFailed || failed.Error.Code != "engine_commit_no-space" || rows[len(rows)-1].Code != failed.Error.Code {
+			if failed.State != session.WorkFailed || failed.Error.Code != "engine_commit_no-space" ||
+				rows[len(rows)-1].Code != failed.Error.Code {
 				t.Errorf("it ended as %+v, history %+v", failed, rows)
 			}
 		}
@@ -131,7 +136,8 @@ func TestCommit(t *testing.T) {
 			<-gate.Entered()
 			w.halt()
 			gate.Release()
-			if _, err := fake.Image(t.Context(), "slipway-custom/ada:Mine-4"); session.CodeOf(err) != "engine_image_not-found" {
+			if _, err := fake.Image(t.Context(), "slipway-custom/ada:Mine-4"); session.CodeOf(
+				err) != "engine_image_not-found" {
 				t.Errorf("half an image is there: %v", err)
 			}
 			w.start()
@@ -145,7 +151,8 @@ func TestPullImage(t *testing.T) {
 		fake := enginetest.NewFake(enginetest.FakeConfig{})
 		w := newWorld(t, fake, nil)
 		hold := make(chan struct{})
-		fake.Publish("far:1", enginetest.PullScript{Steps: []session.Pull{{Current: 4, Total: 9, Layers: 2, LayersDone: 1}}, Hold: hold})
+		fake.Publish("far:1", enginetest.PullScript{
+			Steps: []session.Pull{{Current: 4, Total: 9, Layers: 2, LayersDone: 1}}, Hold: hold})
 		pull := func(owner string) session.ImageWork {
 			t.Helper()
 			work, err := w.agent.PullImage(t.Context(), session.PullRequest{Ref: "far:1", Owner: owner})
@@ -168,7 +175,8 @@ func TestPullImage(t *testing.T) {
 		if err != nil || now.Pull.LayersDone != 1 {
 			t.Errorf("it is told as %+v: %v", now, err)
 		}
-		if same, err := w.agent.AwaitImageWork(t.Context(), first.ID, now.Revision); err != nil || same.Revision != now.Revision {
+		if same, err := w.agent.AwaitImageWork(t.Context(), first.ID, now.Revision); err != nil ||
+			same.Revision != now.Revision {
 			t.Errorf("without news it is %+v: %v", same, err)
 		}
 		close(hold)
@@ -176,7 +184,8 @@ func TestPullImage(t *testing.T) {
 			t.Errorf("it ended as %+v", now)
 		}
 		{ // one that stands still is given up
-			fake.Publish("still:1", enginetest.PullScript{Steps: []session.Pull{{Current: 4, Total: 9}}, Hold: make(chan struct{})})
+			fake.Publish("still:1", enginetest.PullScript{Steps: []session.Pull{{Current: 4, Total: 9}},
+				Hold: make(chan struct{})})
 			stuck := w.finished(w.agent.PullImage(t.Context(), session.PullRequest{Ref: "still:1", Owner: "ada"}))
 			if stuck.State != session.WorkFailed || stuck.Error.Code != "engine_pull_timeout" {
 				t.Errorf("it ended as %+v", stuck)
@@ -193,7 +202,8 @@ func TestRemoveImage(t *testing.T) {
 		holder := w.launch(session.Spec{})
 		w.awaitStatus(holder.ID, session.Running)
 		waiting := w.launch(session.Spec{Image: "waited:1", Name: "waiting-one"})
-		if waiting = w.await(waiting.ID, "waiting", func(s session.Session) bool { return s.Wait != nil }); waiting.Status != session.Pending {
+		if waiting = w.await(waiting.ID, "waiting",
+			func(s session.Session) bool { return s.Wait != nil }); waiting.Status != session.Pending {
 			t.Fatalf("it is %s", waiting.Status)
 		}
 		err := w.agent.RemoveImage(t.Context(), "waited:1")

@@ -23,8 +23,9 @@ func judge(s session.Session, number int, state *engine.State, oom bool) verdict
 		return judgeOther(s, number, state, oom)
 	}
 	if state == nil {
-		return verdict{reason: session.ReasonLost, result: lostResult(s), cause: session.Because("session_run_container-lost",
-			session.Say("containerLost"), session.Say("containerLostHint"))}
+		return verdict{reason: session.ReasonLost, result: lostResult(s),
+			cause: session.Because("session_run_container-lost",
+				session.Say("containerLost"), session.Say("containerLostHint"))}
 	}
 	code := state.ExitCode
 	v := verdict{exitCode: &code}
@@ -37,7 +38,8 @@ func judge(s session.Session, number int, state *engine.State, oom bool) verdict
 			v.reason, v.result, v.cause = session.ReasonOOM, session.ResultFailure, memoryCause(s)
 		default:
 			v.reason, v.result = session.ReasonTaskFailed, session.ResultFailure
-			v.cause = session.Because("session_run_task-failed", session.Say("taskFailed", exitCode(code)), session.Say("readLog"))
+			v.cause = session.Because("session_run_task-failed", session.Say("taskFailed", exitCode(code)),
+				session.Say("readLog"))
 		}
 		return v
 	}
@@ -46,7 +48,8 @@ func judge(s session.Session, number int, state *engine.State, oom bool) verdict
 	case oom && code == 137:
 		v.reason, v.cause = session.ReasonOOM, memoryCause(s)
 	case code != 0:
-		v.cause = session.Because("session_run_exited", session.Say("exited", exitCode(code)), session.Say("exitedHint"))
+		v.cause = session.Because("session_run_exited", session.Say("exited", exitCode(code)),
+			session.Say("exitedHint"))
 	}
 	return v
 }
@@ -56,11 +59,13 @@ func judge(s session.Session, number int, state *engine.State, oom bool) verdict
 func judgeOther(s session.Session, number int, state *engine.State, oom bool) verdict {
 	name := s.Kernels[number].Name
 	if state == nil {
-		return verdict{reason: session.ReasonLost, result: lostResult(s), cause: session.Because("session_run_container-lost",
-			session.Say("kernelLost", session.Fill("name", name)), session.Say("containerLostHint"))}
+		return verdict{reason: session.ReasonLost, result: lostResult(s),
+			cause: session.Because("session_run_container-lost",
+				session.Say("kernelLost", session.Fill("name", name)), session.Say("containerLostHint"))}
 	}
 	v := verdict{reason: session.ReasonSelf, result: lostResult(s), cause: session.Because("session_run_kernel-ended",
-		session.Say("kernelEnded", session.Fill("name", name), exitCode(state.ExitCode)), session.Say("kernelEndedHint"))}
+		session.Say("kernelEnded", session.Fill("name", name), exitCode(state.ExitCode)),
+		session.Say("kernelEndedHint"))}
 	if s.Spec.Type == session.Batch {
 		v.reason = session.ReasonTaskFailed
 	}
@@ -78,7 +83,9 @@ func lostResult(s session.Session) session.Result {
 }
 
 func memoryCause(s session.Session) *session.Cause {
-	return session.Because(codeOOM, session.Say("outOfMemory", session.Fill("memory", s.Spec.Resources.Memory.String())), session.Say("outOfMemoryHint"))
+	return session.Because(codeOOM,
+		session.Say("outOfMemory", session.Fill("memory", s.Spec.Resources.Memory.String())),
+		session.Say("outOfMemoryHint"))
 }
 
 // exitCode fills the hole of an exit code.
@@ -88,7 +95,8 @@ func exitCode(code int) session.Phrase {
 
 // signalName explains the exit codes that stand for a signal.
 func signalName(code int) string {
-	names := map[int]string{129: "SIGHUP", 130: "SIGINT", 131: "SIGQUIT", 134: "SIGABRT", 135: "SIGBUS", 136: "SIGFPE", 137: "SIGKILL", 139: "SIGSEGV", 143: "SIGTERM"}
+	names := map[int]string{129: "SIGHUP", 130: "SIGINT", 131: "SIGQUIT", 134: "SIGABRT", 135: "SIGBUS", 136: "SIGFPE",
+		137: "SIGKILL", 139: "SIGSEGV", 143: "SIGTERM"}
 	if name, ok := names[code]; ok {
 		return " (" + name + ")"
 	}

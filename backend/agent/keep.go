@@ -71,7 +71,8 @@ func (a *Agent) announce(ctx context.Context, s session.Session, verdicts []idle
 }
 
 func warningText(v idle.Verdict) string {
-	return fmt.Sprintf("It is ended as %s at %s UTC unless it is kept. %s", v.Reason, v.Check.ExpiresAt.UTC().Format("15:04:05"), v.Check.Message)
+	return fmt.Sprintf("It is ended as %s at %s UTC unless it is kept. %s", v.Reason,
+		v.Check.ExpiresAt.UTC().Format("15:04:05"), v.Check.Message)
 }
 
 // tellTerminals shows a banner in the session's terminals when an end is
@@ -92,7 +93,8 @@ func (a *Agent) tellTerminals(ctx context.Context, s session.Session, v idle.Ver
 	w.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, glanceLimit)
 	defer cancel()
-	text := fmt.Sprintf("slipway: this session is ended as %s in %s unless it is kept: slipway keep %s 4h", v.Reason, roundLeft(left), s.Name)
+	text := fmt.Sprintf("slipway: this session is ended as %s in %s unless it is kept: slipway keep %s 4h", v.Reason,
+		roundLeft(left), s.Name)
 	for _, kernel := range s.Kernels {
 		client := a.guestNow(s.ID, kernel.Name)
 		if client == nil {
@@ -115,7 +117,8 @@ func roundLeft(d time.Duration) string {
 // reclaim ends an idle session and reports whether it did. A wish to keep it
 // that came meanwhile wins.
 func (a *Agent) reclaim(s session.Session, v idle.Verdict) bool {
-	cause := session.Because(session.Code("session_run_"+string(v.Reason)), session.Say("reclaimed", v.Said), session.Say("reclaimedHint"))
+	cause := session.Because(session.Code("session_run_"+string(v.Reason)), session.Say("reclaimed", v.Said),
+		session.Say("reclaimedHint"))
 	ended, err := a.endFor(s.ID, v.Reason, cause, func(now session.Session) bool {
 		return now.KeepUntil == nil || s.KeepUntil != nil && now.KeepUntil.Equal(*s.KeepUntil)
 	})
@@ -130,11 +133,14 @@ func (a *Agent) reclaim(s session.Session, v idle.Verdict) bool {
 // an earlier wish back.
 func (a *Agent) Keep(_ context.Context, id session.ID, length session.Duration) (session.Session, error) {
 	if length < 0 || time.Duration(length) > longestKeep || length > 0 && time.Duration(length) < time.Minute {
-		return session.Session{}, &session.Error{Code: "session_update_invalid", Message: fmt.Sprintf("A session cannot be kept for %s.", length), Hint: "Keep it for a time between 1m and 30d; 0 takes it back."}
+		return session.Session{}, &session.Error{Code: "session_update_invalid",
+			Message: fmt.Sprintf("A session cannot be kept for %s.", length),
+			Hint:    "Keep it for a time between 1m and 30d; 0 takes it back."}
 	}
 	s, err := a.change(id, func(d *draft) error {
 		if d.Status != session.Running {
-			return &session.Error{Code: "session_update_conflict", Message: "The session is " + string(d.Status) + ", not RUNNING.", Hint: "Only a running session can be kept from being reclaimed."}
+			return &session.Error{Code: "session_update_conflict", Message: "The session is " + string(d.Status) +
+				", not RUNNING.", Hint: "Only a running session can be kept from being reclaimed."}
 		}
 		d.KeepUntil = nil
 		if length > 0 {
@@ -161,16 +167,19 @@ func (a *Agent) Keep(_ context.Context, id session.ID, length session.Duration) 
 // SimulateIdle implements [session.Queue]. It fails with session_update_invalid
 // where the policy is wrong. Of a session that ended, what is known is kept for
 // a while only.
-func (a *Agent) SimulateIdle(_ context.Context, id session.ID, policy session.IdlePolicy) (session.IdleSimulation, error) {
+func (a *Agent) SimulateIdle(_ context.Context, id session.ID,
+	policy session.IdlePolicy) (session.IdleSimulation, error) {
 	if wrong := policy.Validate(""); len(wrong) > 0 {
-		return session.IdleSimulation{}, &session.Error{Code: "session_update_invalid", Message: wrong[0].Message, Hint: wrong[0].Hint, Fields: wrong}
+		return session.IdleSimulation{}, &session.Error{Code: "session_update_invalid", Message: wrong[0].Message,
+			Hint: wrong[0].Hint, Fields: wrong}
 	}
 	s, err := a.store.Get(id)
 	if err != nil {
 		return session.IdleSimulation{}, err
 	}
 	if s.StartedAt == nil {
-		return session.IdleSimulation{}, &session.Error{Code: "session_update_conflict", Message: "The session has not run yet.", Hint: "Ask again when it runs."}
+		return session.IdleSimulation{}, &session.Error{Code: "session_update_conflict",
+			Message: "The session has not run yet.", Hint: "Ask again when it runs."}
 	}
 	now := a.devices.moment().Wall
 	if s.TerminatedAt != nil {

@@ -48,17 +48,25 @@ var (
 	prepareStage = stage{
 		phase: session.PhasePrepare, limit: func(l Limits) time.Duration { return l.Prepare }, done: (*Agent).prepared,
 		steps: []step{
-			{name: StepImage, reason: session.ReasonPullFailed, limit: func(l Limits) time.Duration { return l.Call }, do: (*Agent).findImage},
-			{name: StepPull, reason: session.ReasonPullFailed, limit: func(l Limits) time.Duration { return l.Pull }, do: (*Agent).pullImage},
+			{name: StepImage, reason: session.ReasonPullFailed, limit: func(l Limits) time.Duration { return l.Call },
+				do: (*Agent).findImage},
+			{name: StepPull, reason: session.ReasonPullFailed, limit: func(l Limits) time.Duration { return l.Pull },
+				do: (*Agent).pullImage},
 		},
 	}
 	startStage = stage{
 		phase: session.PhaseStart, limit: func(l Limits) time.Duration { return l.Launch }, done: (*Agent).started,
 		steps: []step{
-			{name: StepNetwork, reason: session.ReasonCreateFailed, limit: func(l Limits) time.Duration { return l.Call }, do: (*Agent).createNetwork, undo: (*Agent).undoNetwork},
-			{name: StepCreate, reason: session.ReasonCreateFailed, limit: func(l Limits) time.Duration { return l.Create }, do: (*Agent).createContainers, undo: (*Agent).removeContainers},
-			{name: StepStart, reason: session.ReasonStartFailed, limit: func(l Limits) time.Duration { return l.Start }, do: (*Agent).startContainers},
-			{name: StepGuest, reason: session.ReasonStartFailed, limit: func(l Limits) time.Duration { return l.Guest }, do: (*Agent).greetGuests, undo: (*Agent).dismissGuests},
+			{name: StepNetwork, reason: session.ReasonCreateFailed,
+				limit: func(l Limits) time.Duration { return l.Call }, do: (*Agent).createNetwork,
+				undo: (*Agent).undoNetwork},
+			{name: StepCreate, reason: session.ReasonCreateFailed,
+				limit: func(l Limits) time.Duration { return l.Create }, do: (*Agent).createContainers,
+				undo: (*Agent).removeContainers},
+			{name: StepStart, reason: session.ReasonStartFailed, limit: func(l Limits) time.Duration { return l.Start },
+				do: (*Agent).startContainers},
+			{name: StepGuest, reason: session.ReasonStartFailed, limit: func(l Limits) time.Duration { return l.Guest },
+				do: (*Agent).greetGuests, undo: (*Agent).dismissGuests},
 		},
 	}
 )
@@ -114,7 +122,8 @@ func (a *Agent) launch(ctx context.Context, c *course, s session.Session) error 
 // asked for, or it is another placement.
 func (a *Agent) changeLaunch(s session.Session, fn func(*draft) error) (session.Session, error) {
 	return a.change(s.ID, func(d *draft) error {
-		if d.Attempt != s.Attempt || !d.Status.HoldsResources() || d.Status == session.Running || d.Status == session.Terminating {
+		if d.Attempt != s.Attempt || !d.Status.HoldsResources() || d.Status == session.Running ||
+			d.Status == session.Terminating {
 			return errInterrupted
 		}
 		return fn(d)
@@ -154,7 +163,8 @@ func (a *Agent) attempt(ctx context.Context, st stage, l *launch) *stepError {
 			record.Result = session.OutcomeSkipped
 		case err != nil:
 			failed = &stepError{step: s, cause: session.AsError(err, session.Code("session_"+s.name+"_failed"))}
-			record.Result, record.Code, record.Message, record.Said = session.OutcomeFailure, failed.cause.Code, failed.cause.Message, failed.cause.Said
+			record.Result, record.Code, record.Message, record.Said = session.OutcomeFailure, failed.cause.Code,
+				failed.cause.Message, failed.cause.Said
 			if failed.cause.Code.Detail() == session.DetailTimeout {
 				record.Result = session.OutcomeExpired
 			}
@@ -239,7 +249,8 @@ func (a *Agent) undo(ctx context.Context, st stage, l *launch) error {
 		if st.steps[i].undo == nil {
 			continue
 		}
-		if err := within(ctx, a.limits.Call, "undo", func(ctx context.Context) error { return st.steps[i].undo(a, ctx, l) }); err != nil {
+		if err := within(ctx, a.limits.Call, "undo",
+			func(ctx context.Context) error { return st.steps[i].undo(a, ctx, l) }); err != nil {
 			return err
 		}
 	}
@@ -274,7 +285,8 @@ func lasting(code session.Code) bool {
 	}
 	if strings.HasPrefix(string(code), "engine_") {
 		switch code.Detail() {
-		case session.DetailInvalid, session.DetailForbidden, "no-space", "no-image", "no-guest", "mount-missing", "remote-engine", "wrong-platform", "rate-limited":
+		case session.DetailInvalid, session.DetailForbidden, "no-space", "no-image", "no-guest", "mount-missing",
+			"remote-engine", "wrong-platform", "rate-limited":
 			return true
 		}
 	}
@@ -462,7 +474,8 @@ func (a *Agent) greetGuests(ctx context.Context, l *launch) error {
 
 func (a *Agent) greetGuest(ctx context.Context, l *launch, number int, g *guestLink) error {
 	err := g.awaitReady(ctx)
-	if err == nil || number > 0 || l.session.Spec.Type != session.Batch || session.CodeOf(err) != "engine_guest_exited" {
+	if err == nil || number > 0 || l.session.Spec.Type != session.Batch ||
+		session.CodeOf(err) != "engine_guest_exited" {
 		return err
 	}
 	state, inspectErr := a.engine.Inspect(ctx, l.containers[number])

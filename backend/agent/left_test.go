@@ -29,7 +29,8 @@ func TestWhatIsLeftBehindIsGivenToNobody(t *testing.T) {
 			return s.Wait != nil && strings.Contains(s.Wait.Message, "left behind) holds 2")
 		})
 		time.Sleep(90 * time.Second) // one comparison has failed too
-		if s, _ := w.agent.Get(context.Background(), second.ID); s.Status != session.Pending || !strings.Contains(s.Wait.Message, "(left behind) holds 2") {
+		if s, _ := w.agent.Get(context.Background(), second.ID); s.Status != session.Pending ||
+			!strings.Contains(s.Wait.Message, "(left behind) holds 2") {
 			t.Errorf("it is %s and waits for %+v", s.Status, s.Wait)
 		}
 		w.awaitStatus(second.ID, session.Running)

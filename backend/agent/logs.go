@@ -58,10 +58,12 @@ func writeLog(dir, kernel string, limit gpu.Bytes, source io.Reader) error {
 }
 
 func logError(err error) error {
-	if err == nil || session.CodeOf(err) != "" || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+	if err == nil || session.CodeOf(err) != "" || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, context.Canceled) {
 		return err
 	}
-	return &session.Error{Code: "session_logs_failed", Message: "The session's log could not be kept whole.", Hint: "Check the room on the disk that holds Slipway's files.", Err: err}
+	return &session.Error{Code: "session_logs_failed", Message: "The session's log could not be kept whole.",
+		Hint: "Check the room on the disk that holds Slipway's files.", Err: err}
 }
 
 // rotating writes to a file and, when that is full, goes on in a new one and
@@ -176,7 +178,8 @@ func (a *Agent) Logs(ctx context.Context, id session.ID, opts session.LogOptions
 		return nil, err
 	}
 	if !kernelRule.MatchString(opts.Kernel) || !hasKernel(s, opts.Kernel) {
-		return nil, &session.Error{Code: "session_logs_not-found", Message: fmt.Sprintf("The session has no kernel %q.", opts.Kernel), Hint: "Leave the kernel out, or use main1."}
+		return nil, &session.Error{Code: "session_logs_not-found", Message: fmt.Sprintf("The session has no kernel %q.",
+			opts.Kernel), Hint: "Leave the kernel out, or use main1."}
 	}
 	if log, err := a.openLog(ctx, s, opts); log != nil || err != nil || !opts.Follow || s.Status.Terminal() {
 		if log == nil && err == nil {

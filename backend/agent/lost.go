@@ -202,12 +202,15 @@ func lossWarning(one lostDevice) session.Warning {
 		title, verb = "A GPU of the session does not answer", "does not answer"
 	}
 	return session.Warning{Code: codeDeviceLost, Device: one.device.UUID, Title: title,
-		Text: fmt.Sprintf("%s %s: %s. The session goes on, but what it computes there fails; save what can be saved. %s", lostName(one.device), verb, one.loss.Why, one.loss.Hint())}
+		Text: fmt.Sprintf(
+			"%s %s: %s. The session goes on, but what it computes there fails; save what can be saved. %s",
+			lostName(one.device), verb, one.loss.Why, one.loss.Hint())}
 }
 
 func backWarning(name string, device gpu.UUID, since time.Time) session.Warning {
 	return session.Warning{Code: codeDeviceBack, Device: device, Title: "A GPU of the session was lost and is back",
-		Text: fmt.Sprintf("%s was lost at %s and answers again. Programs that used it must be started anew.", name, since.UTC().Format("2006-01-02 15:04:05 UTC"))}
+		Text: fmt.Sprintf("%s was lost at %s and answers again. Programs that used it must be started anew.", name,
+			since.UTC().Format("2006-01-02 15:04:05 UTC"))}
 }
 
 // lostName is what people call a device, with its model where it is known: a

@@ -17,7 +17,10 @@ import (
 // told awaits a session that has exactly one warning, of a code.
 func (g *gpuWorld) told(id session.ID, code session.Code) session.Warning {
 	g.t.Helper()
-	s := g.await(id, string(code), func(s session.Session) bool { return len(s.Warnings) == 1 && s.Warnings[0].Code == code })
+	s := g.await(id, string(code), func(s session.Session) bool {
+		return len(s.Warnings) == 1 &&
+			s.Warnings[0].Code == code
+	})
 	if s.Status != session.Running {
 		g.t.Errorf("%s is %s", s.Name, s.Status)
 	}
@@ -28,7 +31,8 @@ func TestADeviceIsLostAndComesBack(t *testing.T) {
 	for _, kind := range []gpu.LossKind{gpu.LossFallen, gpu.LossReset, gpu.LossSilent, gpu.LossUnlisted} {
 		t.Run(string(kind), func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
-				g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 7, Cards: []sim.Card{sim.Server, sim.Server}}, nil)
+				g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}),
+					sim.Config{Seed: 7, Cards: []sim.Card{sim.Server, sim.Server}}, nil)
 				holder := g.run("holder", 500)
 				device := holder.Grants.GPUs[0].Device
 				g.machine.RunGranted(containerOf(holder), sim.Training, holder.Grants.GPUs)
@@ -40,28 +44,34 @@ func TestADeviceIsLostAndComesBack(t *testing.T) {
 				g.machine.Lose(device, &gpu.Loss{Kind: kind, Why: "the test took it"})
 
 				w := g.told(holder.ID, codeDeviceLost)
-				if w.Device != device || !strings.Contains(w.Text, "the test took it") || !strings.HasSuffix(w.Text, gpu.Loss{Kind: kind}.Hint()) {
+				if w.Device != device || !strings.Contains(w.Text, "the test took it") ||
+					!strings.HasSuffix(w.Text, gpu.Loss{Kind: kind}.Hint()) {
 					t.Errorf("the warning is %+v", w)
 				}
 				// Half of it is promised to nobody, and nobody is given it.
 				waits := g.launch(session.Spec{Name: "waits", Accelerator: gpu.Request{Shares: 500}})
 				g.await(waits.ID, "waiting", func(s session.Session) bool {
-					return s.Wait != nil && s.Wait.Code == scheduler.CodeWaitResources && strings.Contains(s.Wait.Message, "lost: the test took it")
+					return s.Wait != nil && s.Wait.Code == scheduler.CodeWaitResources &&
+						strings.Contains(s.Wait.Message, "lost: the test took it")
 				})
 				both := g.launch(session.Spec{Name: "both", Accelerator: gpu.Request{Devices: 2}})
 				g.await(both.ID, "waiting for the machine", func(s session.Session) bool {
-					return s.Wait != nil && s.Wait.Code == scheduler.CodeWaitMachine && strings.Contains(s.Wait.Message, "is lost: the test took it")
+					return s.Wait != nil && s.Wait.Code == scheduler.CodeWaitMachine &&
+						strings.Contains(s.Wait.Message, "is lost: the test took it")
 				})
 				time.Sleep(10 * time.Minute)
 				if s, _ := g.agent.Get(context.Background(), waits.ID); s.Status != session.Pending {
 					t.Errorf("who waits for a lost device is %s", s.Status)
 				}
 				board, err := g.agent.Devices(context.Background())
-				i := slices.IndexFunc(board.Devices, func(d session.DeviceState) bool { return d.Device.UUID == device })
+				i := slices.IndexFunc(board.Devices,
+					func(d session.DeviceState) bool { return d.Device.UUID == device })
 				if err != nil || len(board.Devices) != 2 || i < 0 {
 					t.Fatalf("%+v, %v", board, err)
 				}
-				if d := board.Devices[i]; d.Device.Lost == nil || d.Device.Lost.Kind != kind || d.Free != 0 || d.MemoryFree != 0 || d.Util != nil || d.Device.Model == "" || len(d.Holders) != 1 || d.Holders[0].Session != holder.ID {
+				if d := board.Devices[i]; d.Device.Lost == nil || d.Device.Lost.Kind != kind || d.Free != 0 ||
+					d.MemoryFree != 0 || d.Util != nil || d.Device.Model == "" || len(d.Holders) != 1 ||
+					d.Holders[0].Session != holder.ID {
 					t.Errorf("it is shown as %+v", d)
 				}
 				if other := board.Devices[1-i]; other.Device.Lost != nil || other.Util == nil {
@@ -72,14 +82,18 @@ func TestADeviceIsLostAndComesBack(t *testing.T) {
 				}
 
 				g.machine.Lose(device, nil)
-				if w := g.told(holder.ID, codeDeviceBack); w.Device != device || !strings.Contains(w.Text, "started anew") {
+				if w := g.told(holder.ID, codeDeviceBack); w.Device != device ||
+					!strings.Contains(w.Text, "started anew") {
 					t.Errorf("the warning is %+v", w)
 				}
 				if s := g.awaitStatus(waits.ID, session.Running); s.Grants.GPUs[0].Device != device {
 					t.Errorf("it was given %+v", s.Grants.GPUs)
 				}
 				// The plan that placed the one is told to the other a moment later.
-				g.await(both.ID, "waiting for what others hold", func(s session.Session) bool { return s.Wait != nil && s.Wait.Code != scheduler.CodeWaitMachine })
+				g.await(both.ID, "waiting for what others hold", func(s session.Session) bool {
+					return s.Wait != nil &&
+						s.Wait.Code != scheduler.CodeWaitMachine
+				})
 				g.accounts()
 				g.audit()
 			})
@@ -113,7 +127,8 @@ func TestALossOutlivesTheAgent(t *testing.T) {
 
 func TestALostDeviceThatNobodyHoldsIsForgotten(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 9, Cards: []sim.Card{sim.Server, sim.Server}}, nil)
+		g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}),
+			sim.Config{Seed: 9, Cards: []sim.Card{sim.Server, sim.Server}}, nil)
 		devices := func() []session.DeviceState {
 			board, err := g.agent.Devices(context.Background())
 			if err != nil {

@@ -18,7 +18,8 @@ func TestManySessionsAtOnce(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		for range 5 {
-			go w.agent.Watch(ctx, session.Cursor{}, func(session.Event) error { return nil }) //nolint:errcheck // ends with ctx
+			go w.agent.Watch(ctx, session.Cursor{},
+				func(session.Event) error { return nil }) //nolint:errcheck // ends with ctx
 		}
 		var all sync.WaitGroup
 		for range many {
@@ -59,7 +60,8 @@ func TestManySessionsAtOnce(t *testing.T) {
 		}
 		all.Wait()
 		time.Sleep(time.Minute)
-		if ended, cancelled := count(session.Terminated), count(session.Cancelled); ended+cancelled != many || ended < 100 {
+		if ended, cancelled := count(session.Terminated), count(session.Cancelled); ended+cancelled != many ||
+			ended < 100 {
 			t.Errorf("%d ended and %d were cancelled", ended, cancelled)
 		}
 		if states := w.fake.States(); len(states) > 0 {
@@ -81,10 +83,12 @@ func TestImagesAreTheEngines(t *testing.T) {
 			t.Errorf("%+v, %v", images, err)
 		}
 		p, err := w.agent.Preview(context.Background(), "", session.Spec{Image: enginetest.ImageMinimal})
-		if err != nil || p.Image == nil || p.Wait != nil || len(p.Errors) > 0 || p.Spec.Resources.Memory != session.DefaultMemory {
+		if err != nil || p.Image == nil || p.Wait != nil || len(p.Errors) > 0 ||
+			p.Spec.Resources.Memory != session.DefaultMemory {
 			t.Errorf("%+v, %v", p, err)
 		}
-		if p, err = w.agent.Preview(context.Background(), "", session.Spec{Image: "not-here"}); err != nil || p.Image != nil {
+		if p, err = w.agent.Preview(context.Background(), "", session.Spec{Image: "not-here"}); err != nil ||
+			p.Image != nil {
 			t.Errorf("%+v, %v", p, err)
 		}
 		w.fake.SetDown(true)

@@ -45,7 +45,8 @@ type meter struct {
 }
 
 func newMeter() *meter {
-	return &meter{samples: map[session.ID][]session.Usage{}, last: map[session.ID]engine.Stats{}, changed: make(chan struct{}, 1)}
+	return &meter{samples: map[session.ID][]session.Usage{}, last: map[session.ID]engine.Stats{},
+		changed: make(chan struct{}, 1)}
 }
 
 func (m *meter) busy() map[int]float64 {
@@ -82,7 +83,8 @@ func (m *meter) add(id session.ID, s engine.Stats, gpus []session.DeviceLoad) se
 // part all but one sample in ten seconds. samples is in the order of time.
 func thin(samples []session.Usage, now time.Time) []session.Usage {
 	older := func(age time.Duration) int {
-		at, _ := slices.BinarySearchFunc(samples, now.Add(-age), func(u session.Usage, t time.Time) int { return u.At.Compare(t) })
+		at, _ := slices.BinarySearchFunc(samples, now.Add(-age),
+			func(u session.Usage, t time.Time) int { return u.At.Compare(t) })
 		return at
 	}
 	samples = samples[older(keepSamples):]
@@ -251,8 +253,10 @@ func (a *Agent) Machine(context.Context) (session.Machine, error) {
 func (a *Agent) machine() (session.Machine, error) {
 	_, info, known, _ := a.health.state()
 	m := session.Machine{
-		Agent: a.config.Name, Instance: a.store.Instance(), Engine: info.Name, EngineVersion: info.Version, Version: a.config.Version,
-		Hostname: cmp.Or(a.config.Hostname, hostname()), OS: info.OS, Arch: info.Arch, CPUs: info.CPUs, Memory: info.Memory, Warnings: append([]session.Warning{}, info.Warnings...),
+		Agent: a.config.Name, Instance: a.store.Instance(), Engine: info.Name, EngineVersion: info.Version,
+		Version:  a.config.Version,
+		Hostname: cmp.Or(a.config.Hostname, hostname()), OS: info.OS, Arch: info.Arch, CPUs: info.CPUs,
+		Memory: info.Memory, Warnings: append([]session.Warning{}, info.Warnings...),
 		Owner: a.config.Owner, Role: session.RoleAdmin, Allowance: a.Allowance(a.config.Owner),
 	}
 	if !known {

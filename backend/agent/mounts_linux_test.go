@@ -27,7 +27,10 @@ func mountWorld(t *testing.T) (w *world, home string) {
 		}
 	}
 	fake := enginetest.NewFake(enginetest.FakeConfig{})
-	return newWorld(t, fake, func(c *Config) { c.OffLimits.Own, c.OffLimits.Home = []string{filepath.Join(home, "own")}, home }), home
+	return newWorld(t, fake, func(c *Config) {
+		c.OffLimits.Own, c.OffLimits.Home = []string{filepath.Join(home, "own")},
+			home
+	}), home
 }
 
 // launched returns what the engine was given for a session with mounts.
@@ -43,7 +46,8 @@ func launched(w *world, mounts ...session.Mount) engine.Container {
 
 func TestEveryMountIsPinnedAndHidesWhatIsOurs(t *testing.T) {
 	w, home := mountWorld(t)
-	linked, err := w.agent.CreateFolder(t.Context(), session.FolderRequest{Name: "linked", Path: filepath.Join(home, "data")})
+	linked, err := w.agent.CreateFolder(t.Context(),
+		session.FolderRequest{Name: "linked", Path: filepath.Join(home, "data")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,12 +59,15 @@ func TestEveryMountIsPinnedAndHidesWhatIsOurs(t *testing.T) {
 	if err := os.Symlink(home, way); err != nil {
 		t.Fatal(err)
 	}
-	c := launched(w, session.Mount{Source: home, Target: "/a"}, session.Mount{Source: way, Target: "/b", ReadOnly: true},
-		session.Mount{Folder: linked.Name, Target: "/c"}, session.Mount{Folder: linked.Name, Path: "deep", Target: "/d"}, session.Mount{Folder: managed.Name, Target: "/e"})
+	c := launched(w, session.Mount{Source: home, Target: "/a"},
+		session.Mount{Source: way, Target: "/b", ReadOnly: true},
+		session.Mount{Folder: linked.Name, Target: "/c"}, session.Mount{Folder: linked.Name, Path: "deep",
+			Target: "/d"}, session.Mount{Folder: managed.Name, Target: "/e"})
 	if want := []string{"/a/own", "/b/own"}; !slices.Equal(c.Hidden, want) {
 		t.Errorf("hidden are %q, not %q", c.Hidden, want)
 	}
-	want := map[string]string{"/a": home, "/b": home, "/c": filepath.Join(home, "data"), "/d": filepath.Join(home, "data", "deep"), "/e": filepath.Join(w.dir, "folders", string(managed.ID))}
+	want := map[string]string{"/a": home, "/b": home, "/c": filepath.Join(home, "data"),
+		"/d": filepath.Join(home, "data", "deep"), "/e": filepath.Join(w.dir, "folders", string(managed.ID))}
 	for _, m := range c.Mounts {
 		var stat syscall.Stat_t
 		if err := syscall.Lstat(m.Source, &stat); err != nil || m.Source != want[m.Target] {
@@ -78,7 +85,10 @@ func TestEveryMountIsPinnedAndHidesWhatIsOurs(t *testing.T) {
 // Between a launch and its start a session may wait for hours.
 func TestWhatWasExchangedBeforeTheStartIsNotMounted(t *testing.T) {
 	for name, mount := range map[string]func(w *world, dir string) session.Mount{
-		"a directory of the machine": func(_ *world, dir string) session.Mount { return session.Mount{Source: dir, Target: "/a"} },
+		"a directory of the machine": func(_ *world, dir string) session.Mount {
+			return session.Mount{Source: dir,
+				Target: "/a"}
+		},
 		"a linked folder": func(w *world, dir string) session.Mount {
 			f, err := w.agent.CreateFolder(w.t.Context(), session.FolderRequest{Name: "linked", Path: dir})
 			if err != nil {
@@ -94,13 +104,15 @@ func TestWhatWasExchangedBeforeTheStartIsNotMounted(t *testing.T) {
 			gate := w.fake.Block(enginetest.CallImage)
 			s := w.launch(session.Spec{Mounts: []session.Mount{m}})
 			<-gate.Entered()
-			if err := errors.Join(os.Rename(dir, dir+"-away"), os.Symlink(filepath.Join(home, "own"), dir)); err != nil {
+			if err := errors.Join(os.Rename(dir, dir+"-away"),
+				os.Symlink(filepath.Join(home, "own"), dir)); err != nil {
 				t.Fatal(err)
 			}
 			gate.Release()
 			ended := w.await(s.ID, "its end", func(s session.Session) bool { return s.Status.Terminal() })
 			if ended.Result == session.ResultSuccess || w.fake.Calls(enginetest.CallCreate) > 0 {
-				t.Errorf("it is %s, and %d containers were asked for", ended.Status, w.fake.Calls(enginetest.CallCreate))
+				t.Errorf("it is %s, and %d containers were asked for", ended.Status,
+					w.fake.Calls(enginetest.CallCreate))
 			}
 		})
 	}
@@ -109,17 +121,22 @@ func TestWhatWasExchangedBeforeTheStartIsNotMounted(t *testing.T) {
 func TestOthersAreGivenNothingThatHoldsWhatIsOurs(t *testing.T) {
 	w, home := mountWorld(t)
 	data := filepath.Join(home, "data")
-	for _, path := range []string{home, filepath.Dir(home), filepath.Join(home, "own"), filepath.Join(home, "own", "kernels"), "/", "/proc", "/run/user"} {
+	for _, path := range []string{home, filepath.Dir(home), filepath.Join(home, "own"),
+		filepath.Join(home, "own", "kernels"), "/", "/proc", "/run/user"} {
 		if err := w.agent.SetAllowance("bob", &session.Allowance{Folders: []string{path}}); err == nil {
 			t.Errorf("%s is opened to others", path)
-		} else if e := session.AsError(err, ""); e.Code.Detail() != session.DetailForbidden && e.Code != "agent_limit_invalid" && path != "/run/user" || e.Hint == "" {
+		} else if e := session.AsError(err, ""); e.Code.Detail() != session.DetailForbidden &&
+			e.Code != "agent_limit_invalid" && path != "/run/user" || e.Hint == "" {
 			t.Errorf("%s: %+v", path, e)
 		}
-		if _, err := w.agent.CreateFolder(t.Context(), session.FolderRequest{Name: "of-bob", Owner: "bob", Path: path}); session.CodeOf(err) != "folder_create_invalid" {
+		if _, err := w.agent.CreateFolder(t.Context(), session.FolderRequest{Name: "of-bob", Owner: "bob",
+			Path: path}); session.CodeOf(err) != "folder_create_invalid" {
 			t.Errorf("%s is linked for others: %v", path, err)
 		}
-		p, err := w.agent.Preview(t.Context(), "bob", session.Spec{Mounts: []session.Mount{{Source: path, Target: "/a"}}})
-		if err != nil || !slices.ContainsFunc(p.Errors, func(e session.FieldError) bool { return e.Field == "mounts[0].source" }) {
+		p, err := w.agent.Preview(t.Context(), "bob",
+			session.Spec{Mounts: []session.Mount{{Source: path, Target: "/a"}}})
+		if err != nil || !slices.ContainsFunc(p.Errors,
+			func(e session.FieldError) bool { return e.Field == "mounts[0].source" }) {
 			t.Errorf("%s may be mounted by others: %+v, %v", path, p.Errors, err)
 		}
 	}
@@ -132,7 +149,9 @@ func TestOthersAreGivenNothingThatHoldsWhatIsOurs(t *testing.T) {
 			t.Errorf("%s is linked for another person than the one that has %s: %v", path, data, err)
 		}
 	}
-	if err := w.agent.SetAllowance("eve", &session.Allowance{Folders: []string{filepath.Join(data, "other")}}); session.CodeOf(err) != "agent_limit_invalid" {
+	if err := w.agent.SetAllowance("eve",
+		&session.Allowance{Folders: []string{filepath.Join(data, "other")}}); session.CodeOf(
+		err) != "agent_limit_invalid" {
 		t.Errorf("a directory in a linked one of another person is opened: %v", err)
 	}
 }

@@ -69,7 +69,8 @@ func (n neighbour) since() *time.Time {
 
 // String says whose it is.
 func (n neighbour) String() string {
-	return fmt.Sprintf("%s (of %s, another Slipway)", label(n.state, engine.LabelName, "a session"), label(n.state, engine.LabelOwner, "somebody"))
+	return fmt.Sprintf("%s (of %s, another Slipway)", label(n.state, engine.LabelName, "a session"),
+		label(n.state, engine.LabelOwner, "somebody"))
 }
 
 // label is a label that another program wrote, fit to be shown.
@@ -205,7 +206,10 @@ func (a *Agent) settle(ctx context.Context, l *launch) error {
 		return err
 	}
 	for began := time.Now(); ; {
-		keep := slices.DeleteFunc(slices.Clone(others), func(n neighbour) bool { return !n.state.Running && !before(n.state, first) })
+		keep := slices.DeleteFunc(slices.Clone(others), func(n neighbour) bool {
+			return !n.state.Running &&
+				!before(n.state, first)
+		})
 		if err := a.fitsBeside(l.session, keep); err != nil {
 			return err
 		}
@@ -298,6 +302,8 @@ func (a *Agent) crowdWarning() (session.Warning, bool) {
 	if a.around.hogged.IsZero() || a.clock.Since(a.around.hogged) > crowdTold {
 		return session.Warning{}, false
 	}
-	return session.Warning{Code: "agent_devices_lock-held", Title: "Another user's program keeps the lock on this machine's GPUs",
-		Text: "Sessions start all the same: what others hold is checked again after each start. A start may take longer or be tried twice.", At: a.around.hogged}, true
+	return session.Warning{Code: "agent_devices_lock-held",
+		Title: "Another user's program keeps the lock on this machine's GPUs",
+		Text: "Sessions start all the same: what others hold is checked again after each start. A start may take " +
+			"longer or be tried twice.", At: a.around.hogged}, true
 }

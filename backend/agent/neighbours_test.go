@@ -145,15 +145,20 @@ func TestOtherAgentsSessionsCount(t *testing.T) {
 		first := a.awaitStatus(a.launch(session.Spec{Name: "train", Accelerator: most}).ID, session.Running)
 		second := b.launch(session.Spec{Name: "wait", Accelerator: most})
 		// Its first reason may be that the engine has not answered yet.
-		s := b.await(second.ID, "waiting", func(s session.Session) bool { return s.Wait != nil && strings.Contains(s.Wait.Message, "held by") })
+		s := b.await(second.ID, "waiting", func(s session.Session) bool {
+			return s.Wait != nil &&
+				strings.Contains(s.Wait.Message, "held by")
+		})
 		if want := "0.6 (14.4 GiB) held by train (of ada, another Slipway)"; !strings.Contains(s.Wait.Message, want) {
 			t.Errorf("it says %q, not %q", s.Wait.Message, want)
 		}
 		board, err := b.agent.Devices(context.Background())
-		if err != nil || board.Devices[0].Free != 400 || len(board.Devices[0].Holders) != 1 || board.Devices[0].Holders[0].Share != 600 {
+		if err != nil || board.Devices[0].Free != 400 || len(board.Devices[0].Holders) != 1 ||
+			board.Devices[0].Holders[0].Share != 600 {
 			t.Errorf("the board is %+v, %v", board.Devices, err)
 		}
-		small := b.launch(session.Spec{Name: "small", Type: session.Batch, Command: "true", Timeout: session.Duration(time.Minute), Accelerator: gpu.Request{Shares: 400}})
+		small := b.launch(session.Spec{Name: "small", Type: session.Batch, Command: "true",
+			Timeout: session.Duration(time.Minute), Accelerator: gpu.Request{Shares: 400}})
 		b.awaitStatus(small.ID, session.Running)
 		b.fake.Exit(containerOf(b.awaitStatus(small.ID, session.Running)), 0)
 		a.fake.Exit(containerOf(first), 0) // nobody tells the second agent
@@ -180,7 +185,8 @@ func TestTwoAgentsNeverGiveTheSame(t *testing.T) {
 				ready, created := meeting(), meeting()
 				a, b := neighboursOf(t, alone, ready, created)
 				most := gpu.Request{Shares: 600}
-				first, second := a.launch(session.Spec{Name: "alpha", Accelerator: most}), b.launch(session.Spec{Name: "bravo", Accelerator: most})
+				first, second := a.launch(session.Spec{Name: "alpha", Accelerator: most}),
+					b.launch(session.Spec{Name: "bravo", Accelerator: most})
 				won, lost := a, b
 				wonID, lostID := first.ID, second.ID
 				for {
@@ -194,7 +200,10 @@ func TestTwoAgentsNeverGiveTheSame(t *testing.T) {
 					}
 					time.Sleep(time.Millisecond)
 				}
-				s := lost.await(lostID, "waiting", func(s session.Session) bool { return s.Status == session.Pending && s.Wait != nil })
+				s := lost.await(lostID, "waiting", func(s session.Session) bool {
+					return s.Status == session.Pending &&
+						s.Wait != nil
+				})
 				if !strings.Contains(s.Wait.Message, "another Slipway") {
 					t.Errorf("it waits for %q", s.Wait.Message)
 				}
@@ -226,8 +235,14 @@ func TestLaterOnesAreWaitedFor(t *testing.T) {
 		then func(f *enginetest.Fake, id string) error // a second later
 		runs time.Duration                             // when ours runs, 0: not within five minutes
 	}{
-		"until they start":      {then: func(f *enginetest.Fake, id string) error { return f.Start(context.Background(), id) }},
-		"until they step back":  {then: func(f *enginetest.Fake, id string) error { return f.Remove(context.Background(), id) }, runs: 2 * time.Second},
+		"until they start": {then: func(f *enginetest.Fake, id string) error {
+			return f.Start(context.Background(),
+				id)
+		}},
+		"until they step back": {then: func(f *enginetest.Fake,
+			id string) error {
+			return f.Remove(context.Background(), id)
+		}, runs: 2 * time.Second},
 		"but not for very long": {runs: unstarted + time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -236,8 +251,10 @@ func TestLaterOnesAreWaitedFor(t *testing.T) {
 				var a *world
 				late := func() {
 					once.Do(func() {
-						labels := map[string]string{engine.LabelInstance: "late", engine.LabelGrants: `{"gpus":[{"device":"GPU-a","share":"1"}]}`}
-						id, err := a.fake.Create(context.Background(), engine.Container{Name: "late", Image: enginetest.ImageMinimal, Labels: labels})
+						labels := map[string]string{engine.LabelInstance: "late",
+							engine.LabelGrants: `{"gpus":[{"device":"GPU-a","share":"1"}]}`}
+						id, err := a.fake.Create(context.Background(),
+							engine.Container{Name: "late", Image: enginetest.ImageMinimal, Labels: labels})
 						if err != nil {
 							t.Error(err)
 						}
@@ -275,7 +292,9 @@ func TestLaterOnesAreWaitedFor(t *testing.T) {
 
 func TestLabelsOfOthersAreNotTrusted(t *testing.T) {
 	long := strings.Repeat("x", 1000)
-	for text, want := range map[string]string{"train": "train (of bob, another Slipway)", "": "a session (of bob, another Slipway)", "a\x1b[2J": "a session (of bob, another Slipway)", long: long[:64] + " (of bob, another Slipway)"} {
+	for text, want := range map[string]string{"train": "train (of bob, another Slipway)",
+		"": "a session (of bob, another Slipway)", "a\x1b[2J": "a session (of bob, another Slipway)",
+		long: long[:64] + " (of bob, another Slipway)"} {
 		n := neighbour{state: engine.State{Labels: map[string]string{engine.LabelName: text, engine.LabelOwner: "bob"}}}
 		if n.String() != want {
 			t.Errorf("%.20q is %q", text, n)
@@ -283,12 +302,17 @@ func TestLabelsOfOthersAreNotTrusted(t *testing.T) {
 	}
 	inBubble(t, func(t *testing.T) {
 		a, b := neighboursOf(t, nil, nil, nil)
-		for _, grants := range []string{`{"gpus":[{"device":"GPU-a","share":"-5"}]}`, `{"gpus":[{"device":"GPU-a","share":900}]}`, `{"gpus":[{"device":"GPU-a","share":"900"}]}`, `{"gpus":[{"device":"GPU-a","memory":-5}]}`, `{"gpus":"all"}`, `{"gpus":[{"device":"","share":1}]}`} {
-			labels := map[string]string{engine.LabelInstance: a.store.Instance(), engine.LabelGrants: grants, engine.LabelSession: "x"}
-			if _, err := a.fake.Create(context.Background(), engine.Container{Name: grants, Image: enginetest.ImageMinimal, Labels: labels}); err != nil {
+		for _, grants := range []string{`{"gpus":[{"device":"GPU-a","share":"-5"}]}`,
+			`{"gpus":[{"device":"GPU-a","share":900}]}`, `{"gpus":[{"device":"GPU-a","share":"900"}]}`,
+			`{"gpus":[{"device":"GPU-a","memory":-5}]}`, `{"gpus":"all"}`, `{"gpus":[{"device":"","share":1}]}`} {
+			labels := map[string]string{engine.LabelInstance: a.store.Instance(), engine.LabelGrants: grants,
+				engine.LabelSession: "x"}
+			if _, err := a.fake.Create(context.Background(),
+				engine.Container{Name: grants, Image: enginetest.ImageMinimal, Labels: labels}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		b.awaitStatus(b.launch(session.Spec{Name: "free", Accelerator: gpu.Request{Shares: gpu.WholeDevice}}).ID, session.Running)
+		b.awaitStatus(b.launch(session.Spec{Name: "free", Accelerator: gpu.Request{Shares: gpu.WholeDevice}}).ID,
+			session.Running)
 	})
 }

@@ -45,7 +45,8 @@ func (a *Agent) createNetwork(ctx context.Context, l *launch) error {
 }
 
 // leaveNetwork removes a network, unless another session than the one that
-// leaves it needs it; of several that end at once the last one does. Where a container that could not be removed is still in
+// leaves it needs it; of several that end at once the last one does. Where a container that could not be removed is
+// still in
 // it, it stays until that is gone.
 func (a *Agent) leaveNetwork(ctx context.Context, name string, leaves session.ID) error {
 	return a.networkTurn(ctx, func() error {
@@ -135,7 +136,8 @@ func (a *Agent) sweepNetworks(ctx context.Context) error {
 	names := slices.Sorted(maps.Keys(a.networks))
 	a.mu.Unlock()
 	for _, name := range names {
-		err := within(ctx, a.limits.Call, "network", func(ctx context.Context) error { return a.leaveNetwork(ctx, name, "") })
+		err := within(ctx, a.limits.Call, "network",
+			func(ctx context.Context) error { return a.leaveNetwork(ctx, name, "") })
 		if err != nil {
 			if unavailable(err) {
 				return err

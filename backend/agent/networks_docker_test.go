@@ -16,7 +16,8 @@ import (
 // networksOf lists this agent's networks on a real Docker.
 func (r *real) networksOf() []string {
 	r.t.Helper()
-	out, err := exec.Command("docker", "-H", enginetest.RequireDocker(r.t), "network", "ls", "--filter", "label="+engine.LabelInstance+"="+r.store.Instance(), "--format", "{{.Name}}").Output()
+	out, err := exec.Command("docker", "-H", enginetest.RequireDocker(r.t), "network", "ls", "--filter",
+		"label="+engine.LabelInstance+"="+r.store.Instance(), "--format", "{{.Name}}").Output()
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -28,7 +29,9 @@ func (r *real) networksOf() []string {
 func TestRealSessionsAreInNetworksOfTheirOwn(t *testing.T) {
 	r := newReal(t, t.TempDir())
 	launch := func(owner string) session.Session {
-		s, err := r.agent.Launch(context.Background(), session.LaunchRequest{Owner: owner, Spec: session.Spec{Image: enginetest.ImageMinimal, Resources: session.Resources{CPU: 1, Memory: 128 * gpu.MiB}}})
+		s, err := r.agent.Launch(context.Background(),
+			session.LaunchRequest{Owner: owner, Spec: session.Spec{Image: enginetest.ImageMinimal,
+				Resources: session.Resources{CPU: 1, Memory: 128 * gpu.MiB}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -44,8 +44,10 @@ func (w *world) end(s session.Session) {
 func TestSessionsAreKeptApart(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
-		first, second := w.launchFor("ann", session.Spec{Name: "first"}), w.launchFor("ann", session.Spec{Name: "second"})
-		other, pair := w.launchFor("bob", session.Spec{Name: "other"}), w.launchFor("ann", session.Spec{Name: "pair", Cluster: 2})
+		first, second := w.launchFor("ann", session.Spec{Name: "first"}),
+			w.launchFor("ann", session.Spec{Name: "second"})
+		other, pair := w.launchFor("bob", session.Spec{Name: "other"}),
+			w.launchFor("ann", session.Spec{Name: "pair", Cluster: 2})
 		anns, bobs, pairs := w.networkIn(first), w.networkIn(other), w.networkIn(pair)
 		if !anns.Apart || !bobs.Apart || pairs.Apart {
 			t.Errorf("kept apart: %+v, %+v, %+v", anns, bobs, pairs)

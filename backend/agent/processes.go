@@ -27,7 +27,8 @@ func (a *Agent) sawProcesses(s session.Session, count int) {
 	_, err := a.change(s.ID, func(d *draft) error {
 		if d.Status == session.Running {
 			d.warn(session.Warning{Code: codeProcesses, Title: "Too many processes",
-				Text: fmt.Sprintf("It reached its limit of %d processes and threads. New ones fail to start.", s.Processes)})
+				Text: fmt.Sprintf("It reached its limit of %d processes and threads. New ones fail to start.",
+					s.Processes)})
 		}
 		return nil
 	})

@@ -46,7 +46,8 @@ func TestForkBombOnDocker(t *testing.T) {
 		}
 	}()
 	limited := r.await(bomb.ID, "limited", func(s session.Session) bool {
-		return s.Status.Terminal() || slices.ContainsFunc(s.Warnings, func(w session.Warning) bool { return w.Code == codeProcesses })
+		return s.Status.Terminal() || slices.ContainsFunc(s.Warnings,
+			func(w session.Warning) bool { return w.Code == codeProcesses })
 	})
 	if out, code := r.exec(other.ID, "sh", "-c", "echo usable | cat"); code != 0 || strings.TrimSpace(out) != "usable" {
 		t.Errorf("another session: %q, %d", out, code)

@@ -32,22 +32,28 @@ type setting struct {
 // where nothing but the guest's link reaches it; whoever comes that way has
 // shown the server's ticket, and so the app asks for no token of its own.
 var programs = []program{
-	{id: "jupyterlab", title: "JupyterLab", command: "jupyter-lab", port: 7430, ready: "/api", args: func(s setting) []string {
-		return jupyterArgs([]string{"ServerApp"}, s)
-	}},
-	{id: "notebook", title: "Jupyter Notebook", command: "jupyter-notebook", port: 7431, ready: "/api", args: func(s setting) []string {
-		// Notebook 6 reads the first name, notebook 7 the second.
-		return jupyterArgs([]string{"NotebookApp", "ServerApp"}, s)
-	}},
-	{id: "code-server", title: "code-server", command: "code-server", port: 7432, ready: "/healthz", args: func(s setting) []string {
-		return []string{"--auth=none", "--bind-addr=127.0.0.1:" + strconv.Itoa(s.port), "--disable-telemetry", "--disable-update-check", session.Home}
-	}},
-	{id: "tensorboard", title: "TensorBoard", command: "tensorboard", port: 7433, ready: "/", dir: session.Home + "/logs", args: func(s setting) []string {
-		return []string{"--logdir=" + s.dir, "--host=127.0.0.1", "--port=" + strconv.Itoa(s.port)}
-	}},
-	{id: "mlflow", title: "MLflow", command: "mlflow", port: 7434, ready: "/health", dir: session.Home + "/mlruns", args: func(s setting) []string {
-		return []string{"ui", "--backend-store-uri=" + s.dir, "--host=127.0.0.1", "--port=" + strconv.Itoa(s.port)}
-	}},
+	{id: "jupyterlab", title: "JupyterLab", command: "jupyter-lab", port: 7430, ready: "/api",
+		args: func(s setting) []string {
+			return jupyterArgs([]string{"ServerApp"}, s)
+		}},
+	{id: "notebook", title: "Jupyter Notebook", command: "jupyter-notebook", port: 7431, ready: "/api",
+		args: func(s setting) []string {
+			// Notebook 6 reads the first name, notebook 7 the second.
+			return jupyterArgs([]string{"NotebookApp", "ServerApp"}, s)
+		}},
+	{id: "code-server", title: "code-server", command: "code-server", port: 7432, ready: "/healthz",
+		args: func(s setting) []string {
+			return []string{"--auth=none", "--bind-addr=127.0.0.1:" + strconv.Itoa(s.port), "--disable-telemetry",
+				"--disable-update-check", session.Home}
+		}},
+	{id: "tensorboard", title: "TensorBoard", command: "tensorboard", port: 7433, ready: "/",
+		dir: session.Home + "/logs", args: func(s setting) []string {
+			return []string{"--logdir=" + s.dir, "--host=127.0.0.1", "--port=" + strconv.Itoa(s.port)}
+		}},
+	{id: "mlflow", title: "MLflow", command: "mlflow", port: 7434, ready: "/health", dir: session.Home + "/mlruns",
+		args: func(s setting) []string {
+			return []string{"ui", "--backend-store-uri=" + s.dir, "--host=127.0.0.1", "--port=" + strconv.Itoa(s.port)}
+		}},
 }
 
 // jupyterArgs are the arguments of a Jupyter server whose settings go by each
@@ -76,7 +82,8 @@ func (p program) app() session.App {
 	if kind == "" {
 		kind = "web"
 	}
-	return session.App{ID: p.id, Title: p.title, Kind: kind, Port: p.port, State: session.AppStopped, Path: p.path, Dir: p.dir}
+	return session.App{ID: p.id, Title: p.title, Kind: kind, Port: p.port, State: session.AppStopped, Path: p.path,
+		Dir: p.dir}
 }
 
 const longestDir = 1024
@@ -89,9 +96,11 @@ func (p program) chosenDir(asked string) (string, error) {
 	case asked == "":
 		return p.dir, nil
 	case p.dir == "":
-		return "", &session.Error{Code: "app_start_invalid", Message: p.title + " shows no directory that could be chosen.", Hint: "Open it without one."}
+		return "", &session.Error{Code: "app_start_invalid",
+			Message: p.title + " shows no directory that could be chosen.", Hint: "Open it without one."}
 	case len(asked) > longestDir || strings.ContainsFunc(asked, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return "", &session.Error{Code: "app_start_invalid", Message: "The directory is not a path.", Hint: "Name a directory of the session, such as " + p.dir + "."}
+		return "", &session.Error{Code: "app_start_invalid", Message: "The directory is not a path.",
+			Hint: "Name a directory of the session, such as " + p.dir + "."}
 	case path.IsAbs(asked):
 		return path.Clean(asked), nil
 	}

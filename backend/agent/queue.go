@@ -162,7 +162,8 @@ func (a *Agent) storePlan(ctx context.Context, snapshot scheduler.Snapshot, plan
 func (d *draft) place(p scheduler.Placement, level gpu.Level) error {
 	steps := make([]session.Step, len(p.Steps))
 	for i, s := range p.Steps {
-		steps[i] = session.Step{Step: s.Name, Result: session.OutcomeSuccess, Message: s.Message, StartedAt: d.now, EndedAt: &d.now}
+		steps[i] = session.Step{Step: s.Name, Result: session.OutcomeSuccess, Message: s.Message, StartedAt: d.now,
+			EndedAt: &d.now}
 	}
 	if err := d.end(session.PhaseSchedule, session.OutcomeSuccess, steps, nil); err != nil {
 		return err
@@ -186,7 +187,8 @@ func (d *draft) endPending(end scheduler.End) error {
 	if end.Reason == session.ReasonPendingTimeout {
 		outcome = session.OutcomeExpired
 	}
-	step := session.Step{Step: scheduler.StepValidate, Result: outcome, Code: end.Cause.Code, Message: end.Cause.Message, Said: end.Cause.Said, StartedAt: d.now, EndedAt: &d.now}
+	step := session.Step{Step: scheduler.StepValidate, Result: outcome, Code: end.Cause.Code,
+		Message: end.Cause.Message, Said: end.Cause.Said, StartedAt: d.now, EndedAt: &d.now}
 	if err := d.end(session.PhaseSchedule, outcome, []session.Step{step}, &end.Cause); err != nil {
 		return err
 	}
@@ -209,7 +211,8 @@ func waitSteps(p session.Phase, w *session.Wait) []session.Step {
 	last := step(scheduler.StepChoose, session.OutcomeNeedRetry, w.Message)
 	last.Code = w.Code
 	return []session.Step{
-		step(scheduler.StepOrder, session.OutcomeSuccess, positionText(w.Position)), step(scheduler.StepValidate, session.OutcomeSuccess, "It waits for no time and no other session."), last,
+		step(scheduler.StepOrder, session.OutcomeSuccess, positionText(w.Position)),
+		step(scheduler.StepValidate, session.OutcomeSuccess, "It waits for no time and no other session."), last,
 	}
 }
 

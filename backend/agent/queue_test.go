@@ -33,7 +33,9 @@ func TestDependentsWaitForSuccess(t *testing.T) {
 		if s.Wait.Code != scheduler.CodeWaitDependency || !strings.Contains(s.Wait.Message, "first (RUNNING)") {
 			t.Errorf("it waits for %+v", s.Wait)
 		}
-		if history, err := w.agent.History(context.Background(), second.ID); err != nil || history[0].Steps[0].Step != scheduler.StepValidate || history[0].Steps[0].Code != scheduler.CodeWaitDependency {
+		if history, err := w.agent.History(context.Background(), second.ID); err != nil ||
+			history[0].Steps[0].Step != scheduler.StepValidate ||
+			history[0].Steps[0].Code != scheduler.CodeWaitDependency {
 			t.Errorf("history %+v, %v", history, err)
 		}
 		w.fake.Exit(containerOf(first), 0)
@@ -43,14 +45,17 @@ func TestDependentsWaitForSuccess(t *testing.T) {
 			t.Errorf("the second ended as %+v", s)
 		}
 		s = w.awaitStatus(third.ID, session.Cancelled)
-		if s.Reason != session.ReasonDependency || s.Error == nil || s.Error.Code != scheduler.CodeDependency || !strings.Contains(s.Error.Message, "second") {
+		if s.Reason != session.ReasonDependency || s.Error == nil || s.Error.Code != scheduler.CodeDependency ||
+			!strings.Contains(s.Error.Message, "second") {
 			t.Errorf("the third ended as %+v because of %+v", s.Reason, s.Error)
 		}
-		if p := w.phaseOf(third.ID, session.PhaseSchedule); p.Result != session.OutcomeFailure || p.Code != scheduler.CodeDependency || len(p.Steps) != 1 {
+		if p := w.phaseOf(third.ID, session.PhaseSchedule); p.Result != session.OutcomeFailure ||
+			p.Code != scheduler.CodeDependency || len(p.Steps) != 1 {
 			t.Errorf("history says %+v", p)
 		}
 		after.After, after.Name = []string{"second"}, "fourth"
-		if _, err := w.agent.Launch(context.Background(), session.LaunchRequest{Spec: withImage(after)}); session.CodeOf(err) != session.CodeInvalid {
+		if _, err := w.agent.Launch(context.Background(),
+			session.LaunchRequest{Spec: withImage(after)}); session.CodeOf(err) != session.CodeInvalid {
 			t.Errorf("it may wait for one that failed: %v", err)
 		}
 		after.After = []string{"first"}
@@ -92,12 +97,14 @@ func TestLaunchRefusesWhatNobodyCanWaitFor(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
 		w.launch(session.Spec{Name: "notebook"})
-		for name, after := range map[string]string{"nobody": "nobody", "an id of nobody": "aaaaaaaaaaaa", "an interactive session": "notebook"} {
+		for name, after := range map[string]string{"nobody": "nobody", "an id of nobody": "aaaaaaaaaaaa",
+			"an interactive session": "notebook"} {
 			spec := withImage(taskSpec("late"))
 			spec.After = []string{after}
 			_, err := w.agent.Launch(context.Background(), session.LaunchRequest{Spec: spec})
 			e := session.AsError(err, "")
-			if e == nil || e.Code != session.CodeInvalid || len(e.Fields) != 1 || e.Fields[0].Field != "after[0]" || e.Fields[0].Code != session.CodeUnknownDependency {
+			if e == nil || e.Code != session.CodeInvalid || len(e.Fields) != 1 || e.Fields[0].Field != "after[0]" ||
+				e.Fields[0].Code != session.CodeUnknownDependency {
 				t.Errorf("%s: %+v", name, err)
 			}
 			if p, err := w.agent.Preview(context.Background(), "", spec); err != nil || len(p.Errors) != 1 {
@@ -113,11 +120,14 @@ func TestWaitingEndsWithItsTimeout(t *testing.T) {
 			w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{CPUs: 2}), nil)
 			w.awaitStatus(w.launch(session.Spec{Resources: session.Resources{CPU: 2}}).ID, session.Running)
 			began := time.Now()
-			s := w.launch(session.Spec{Resources: session.Resources{CPU: 1}, PendingTimeout: session.Duration(10 * time.Minute)})
+			s := w.launch(session.Spec{Resources: session.Resources{CPU: 1},
+				PendingTimeout: session.Duration(10 * time.Minute)})
 			w.fake.SetDown(down)
 			s = w.awaitStatus(s.ID, session.Cancelled)
-			if s.Reason != session.ReasonPendingTimeout || time.Since(began).Round(time.Second) != 10*time.Minute || s.Error.Code != scheduler.CodeExpired {
-				t.Errorf("engine down %v: it ended as %s after %s because of %+v", down, s.Reason, time.Since(began), s.Error)
+			if s.Reason != session.ReasonPendingTimeout || time.Since(began).Round(time.Second) != 10*time.Minute ||
+				s.Error.Code != scheduler.CodeExpired {
+				t.Errorf("engine down %v: it ended as %s after %s because of %+v", down, s.Reason, time.Since(began),
+					s.Error)
 			}
 			if p := w.phaseOf(s.ID, session.PhaseSchedule); p.Result != session.OutcomeExpired {
 				t.Errorf("history says %+v", p)
@@ -159,20 +169,24 @@ func TestSharesOfADeviceAreGivenAndExplained(t *testing.T) {
 		w.withDevices([]gpu.Device{{UUID: "GPU-a", Model: "T", Vendor: gpu.NVIDIA, Memory: 24 * gpu.GiB}}, nil)
 		half := gpu.Request{Shares: 500}
 		first := w.awaitStatus(w.launch(session.Spec{Name: "first", Accelerator: half}).ID, session.Running)
-		second := w.awaitStatus(w.launch(session.Spec{Name: "second", Accelerator: half, Uncooperative: true}).ID, session.Running)
+		second := w.awaitStatus(w.launch(session.Spec{Name: "second", Accelerator: half, Uncooperative: true}).ID,
+			session.Running)
 		third := w.launch(session.Spec{Name: "third", Accelerator: half})
 		s := w.await(third.ID, "waiting", func(s session.Session) bool { return s.Wait != nil })
 		if want := "GPU 0: 0.5 (12 GiB) held by first, 0.5 (12 GiB) held by second; needs a share of 0.5."; s.Wait.Message != want {
 			t.Errorf("it says %q, not %q", s.Wait.Message, want)
 		}
 		c := w.containersOf(first)[session.MainKernel]
-		if len(c.Devices) != 1 || c.Devices[0].UUID != "GPU-a" || len(c.Grants) != 1 || c.Grants[0].Share != 500 || c.Grants[0].Memory != 12*gpu.GiB {
+		if len(c.Devices) != 1 || c.Devices[0].UUID != "GPU-a" || len(c.Grants) != 1 || c.Grants[0].Share != 500 ||
+			c.Grants[0].Memory != 12*gpu.GiB {
 			t.Errorf("the container gets %+v, %+v", c.Devices, c.Grants)
 		}
-		if env := c.Guest.Env; valueOf(env, "XLA_PYTHON_CLIENT_MEM_FRACTION") != "0.479" || valueOf(env, "GPU_MEMORY_LIMIT_MIB") != "12288" || valueOf(env, "SLIPWAY_GPU_SHARE") != "0.5" {
+		if env := c.Guest.Env; valueOf(env, "XLA_PYTHON_CLIENT_MEM_FRACTION") != "0.479" ||
+			valueOf(env, "GPU_MEMORY_LIMIT_MIB") != "12288" || valueOf(env, "SLIPWAY_GPU_SHARE") != "0.5" {
 			t.Errorf("its variables are %v", env)
 		}
-		if env := w.containersOf(second)[session.MainKernel].Guest.Env; valueOf(env, "TF_FORCE_GPU_ALLOW_GROWTH") != "" || valueOf(env, "SLIPWAY_GPU_SHARE") == "" {
+		if env := w.containersOf(second)[session.MainKernel].Guest.Env; valueOf(env,
+			"TF_FORCE_GPU_ALLOW_GROWTH") != "" || valueOf(env, "SLIPWAY_GPU_SHARE") == "" {
 			t.Errorf("the variables of the one that does not want them are %v", env)
 		}
 		w.fake.Exit(containerOf(first), 0)
@@ -192,7 +206,10 @@ func TestForeignUseMakesASessionWaitAndNamesIt(t *testing.T) {
 		}
 		w.withDevices(devices, foreign)
 		s := w.launch(session.Spec{Accelerator: gpu.Request{Memory: 16 * gpu.GiB}})
-		s = w.await(s.ID, "waiting", func(s session.Session) bool { return s.Wait != nil && s.Wait.Code == scheduler.CodeWaitResources })
+		s = w.await(s.ID, "waiting", func(s session.Session) bool {
+			return s.Wait != nil &&
+				s.Wait.Code == scheduler.CodeWaitResources
+		})
 		if want := "GPU 0: 11.2 GiB held by pid 4312 (python, another user), not a session; needs 16 GiB."; s.Wait.Message != want {
 			t.Errorf("it says %q, not %q", s.Wait.Message, want)
 		}
@@ -201,7 +218,10 @@ func TestForeignUseMakesASessionWaitAndNamesIt(t *testing.T) {
 		w.withDevices(devices, func(at gpu.Moment) gpu.Sample {
 			return gpu.Sample{At: at, Devices: []gpu.DeviceSample{{UUID: "GPU-a", MemoryUsed: &none}}}
 		})
-		s = w.await(s.ID, "settling", func(s session.Session) bool { return s.Wait != nil && s.Wait.Code == scheduler.CodeWaitSettle })
+		s = w.await(s.ID, "settling", func(s session.Session) bool {
+			return s.Wait != nil &&
+				s.Wait.Code == scheduler.CodeWaitSettle
+		})
 		if s.Wait.Until == nil {
 			t.Errorf("it does not say until when: %+v", s.Wait)
 		}
@@ -219,14 +239,22 @@ func TestLaunchRefusesDevicesThatTheMachineCannotGive(t *testing.T) {
 			field string
 			code  session.Code
 		}{
-			"two devices":                 {session.Spec{Accelerator: gpu.Request{Devices: 2}}, "accelerator", session.CodeTooManyDevices},
-			"too much memory":             {session.Spec{Accelerator: gpu.Request{Memory: 25 * gpu.GiB}}, "accelerator", session.CodeTooManyDevices},
-			"not a whole quantum":         {session.Spec{Accelerator: gpu.Request{Shares: 250}}, "accelerator", session.CodeRoundedAccelerator},
-			"less than a quantum":         {session.Spec{Accelerator: gpu.Request{Shares: 50}}, "accelerator", session.CodeRoundedAccelerator},
-			"a whole device each of two":  {session.Spec{Accelerator: gpu.Request{Devices: 1}, Cluster: 2}, "accelerator", session.CodeTooManyDevices},
-			"more CPUs than there are":    {session.Spec{Resources: session.Resources{CPU: 3}, Cluster: 2}, "cluster", session.CodeTooManyCPUs},
-			"more memory than there is":   {session.Spec{Resources: session.Resources{Memory: 9 * gpu.GiB}, Cluster: 2}, "cluster", session.CodeTooMuchMemory},
-			"an instance that nobody has": {session.Spec{Accelerator: gpu.Request{Profile: "1g.10gb"}}, "accelerator", session.CodeTooManyDevices},
+			"two devices": {session.Spec{Accelerator: gpu.Request{Devices: 2}}, "accelerator",
+				session.CodeTooManyDevices},
+			"too much memory": {session.Spec{Accelerator: gpu.Request{Memory: 25 * gpu.GiB}}, "accelerator",
+				session.CodeTooManyDevices},
+			"not a whole quantum": {session.Spec{Accelerator: gpu.Request{Shares: 250}}, "accelerator",
+				session.CodeRoundedAccelerator},
+			"less than a quantum": {session.Spec{Accelerator: gpu.Request{Shares: 50}}, "accelerator",
+				session.CodeRoundedAccelerator},
+			"a whole device each of two": {session.Spec{Accelerator: gpu.Request{Devices: 1}, Cluster: 2},
+				"accelerator", session.CodeTooManyDevices},
+			"more CPUs than there are": {session.Spec{Resources: session.Resources{CPU: 3}, Cluster: 2}, "cluster",
+				session.CodeTooManyCPUs},
+			"more memory than there is": {session.Spec{Resources: session.Resources{Memory: 9 * gpu.GiB}, Cluster: 2},
+				"cluster", session.CodeTooMuchMemory},
+			"an instance that nobody has": {session.Spec{Accelerator: gpu.Request{Profile: "1g.10gb"}}, "accelerator",
+				session.CodeTooManyDevices},
 		} {
 			_, err := w.agent.Launch(context.Background(), session.LaunchRequest{Spec: withImage(c.spec)})
 			e := session.AsError(err, "")
@@ -234,8 +262,10 @@ func TestLaunchRefusesDevicesThatTheMachineCannotGive(t *testing.T) {
 				t.Errorf("%s: %+v", name, err)
 			}
 		}
-		p, err := w.agent.Preview(context.Background(), "", withImage(session.Spec{Accelerator: gpu.Request{Memory: 5 * gpu.GiB}}))
-		if err != nil || len(p.GPUs) != 1 || p.GPUs[0].Memory != 5*gpu.GiB || p.Rounded == nil || p.Enforcement != gpu.LevelNone {
+		p, err := w.agent.Preview(context.Background(), "",
+			withImage(session.Spec{Accelerator: gpu.Request{Memory: 5 * gpu.GiB}}))
+		if err != nil || len(p.GPUs) != 1 || p.GPUs[0].Memory != 5*gpu.GiB || p.Rounded == nil ||
+			p.Enforcement != gpu.LevelNone {
 			t.Errorf("preview %+v, %v", p, err)
 		}
 	})
@@ -270,16 +300,26 @@ func TestFrameworksAreToldToKeepToTheirShare(t *testing.T) {
 		fraction, jax string
 		limit         string
 	}{
-		"half of a device, less a context": {grants: []gpu.Grant{{Device: "a", Share: 500, Memory: 40 * gpu.GiB}}, fraction: "0.493", jax: "0.493", limit: "40960"},
-		"a small share, less a quarter":    {grants: []gpu.Grant{{Device: "b", Share: 10, Memory: gpu.GiB}}, fraction: "0.031", jax: "0.031", limit: "1024"},
-		"the smaller of two parts":         {grants: []gpu.Grant{{Device: "a", Share: 800, Memory: 64 * gpu.GiB}, {Device: "b", Share: 700, Memory: 16 * gpu.GiB}}, fraction: "0.645", jax: "0.645", limit: "16384"},
-		"who does not want it":             {grants: []gpu.Grant{{Device: "a", Share: 500, Memory: 40 * gpu.GiB}}, uncooperative: true, fraction: "0.493", limit: "40960"},
-		"a whole device":                   {grants: []gpu.Grant{{Device: "a", Share: 1000, Memory: 78 * gpu.GiB, Whole: true}}, fraction: "0.975", limit: "79872"},
-		"a MIG instance":                   {grants: []gpu.Grant{{Device: "a", Instance: "MIG-1", Share: 142, Memory: 10 * gpu.GiB}}, fraction: "1.000", limit: "10240"},
+		"half of a device, less a context": {grants: []gpu.Grant{{Device: "a", Share: 500, Memory: 40 * gpu.GiB}},
+			fraction: "0.493", jax: "0.493", limit: "40960"},
+		"a small share, less a quarter": {grants: []gpu.Grant{{Device: "b", Share: 10, Memory: gpu.GiB}},
+			fraction: "0.031", jax: "0.031", limit: "1024"},
+		"the smaller of two parts": {grants: []gpu.Grant{{Device: "a", Share: 800, Memory: 64 * gpu.GiB},
+			{Device: "b", Share: 700, Memory: 16 * gpu.GiB}}, fraction: "0.645", jax: "0.645", limit: "16384"},
+		"who does not want it": {grants: []gpu.Grant{{Device: "a", Share: 500, Memory: 40 * gpu.GiB}},
+			uncooperative: true, fraction: "0.493", limit: "40960"},
+		"a whole device": {grants: []gpu.Grant{{Device: "a", Share: 1000, Memory: 78 * gpu.GiB,
+			Whole: true}}, fraction: "0.975", limit: "79872"},
+		"a MIG instance": {
+			grants: []gpu.Grant{{Device: "a", Instance: "MIG-1", Share: 142, Memory: 10 * gpu.GiB}}, fraction: "1.000",
+			limit: "10240"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			env := deviceEnv(session.Session{Spec: session.Spec{Uncooperative: test.uncooperative}}, devices, test.grants)
-			if valueOf(env, "SLIPWAY_GPU_FRACTION") != test.fraction || valueOf(env, "XLA_PYTHON_CLIENT_MEM_FRACTION") != test.jax || valueOf(env, "GPU_MEMORY_LIMIT_MIB") != test.limit {
+			env := deviceEnv(session.Session{Spec: session.Spec{Uncooperative: test.uncooperative}}, devices,
+				test.grants)
+			if valueOf(env, "SLIPWAY_GPU_FRACTION") != test.fraction ||
+				valueOf(env, "XLA_PYTHON_CLIENT_MEM_FRACTION") != test.jax ||
+				valueOf(env, "GPU_MEMORY_LIMIT_MIB") != test.limit {
 				t.Errorf("%v", env)
 			}
 		})

@@ -35,7 +35,8 @@ func (a *Agent) Accounts(_ context.Context, span session.AccountSpan) ([]session
 		span.To = now.Wall
 	}
 	if !span.From.Before(span.To) || span.Bucket < 0 {
-		return nil, &session.Error{Code: "account_read_invalid", Message: "The span of time ends before it begins.", Hint: "Give a from that is before to."}
+		return nil, &session.Error{Code: "account_read_invalid", Message: "The span of time ends before it begins.",
+			Hint: "Give a from that is before to."}
 	}
 	// What happened since the last checkpoint belongs to the answer.
 	if err := a.checkpoint(false); err != nil {
@@ -63,7 +64,8 @@ func (a *Agent) Accounts(_ context.Context, span session.AccountSpan) ([]session
 		rows = append(rows, *row)
 	}
 	slices.SortFunc(rows, func(x, y session.Account) int {
-		return cmp.Or(x.Start.Compare(y.Start), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Session, y.Session), cmp.Compare(x.Device, y.Device))
+		return cmp.Or(x.Start.Compare(y.Start), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Session, y.Session),
+			cmp.Compare(x.Device, y.Device))
 	})
 	return rows, nil
 }
@@ -88,13 +90,14 @@ func eachBucket[T any](a *Agent, prefix string, span session.AccountSpan, now ti
 	if !end.Before(now) {
 		end = end.Add(time.Second) // what begins just now is part of it
 	}
-	return a.store.EachAccount(bucketFrom(prefix, length, first), bucketFrom(prefix, length, end.Add(time.Second-1)), func(_ string, data []byte) error {
-		bucket, err := decode[T](data)
-		if err == nil {
-			fn(bucket)
-		}
-		return err
-	})
+	return a.store.EachAccount(bucketFrom(prefix, length, first), bucketFrom(prefix, length, end.Add(time.Second-1)),
+		func(_ string, data []byte) error {
+			bucket, err := decode[T](data)
+			if err == nil {
+				fn(bucket)
+			}
+			return err
+		})
 }
 
 func (a *Agent) sumDevices(span session.AccountSpan, now time.Time, sums map[accountKey]*session.Account) error {

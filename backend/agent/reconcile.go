@@ -109,7 +109,8 @@ func needed(s session.Session, state engine.State) bool {
 // it could not remove. They are tried again at the next comparison.
 func (a *Agent) removeStates(ctx context.Context, states []engine.State) (left []engine.State) {
 	for _, state := range states {
-		err := within(ctx, a.limits.Call, "remove", func(ctx context.Context) error { return a.engine.Remove(ctx, state.ID) })
+		err := within(ctx, a.limits.Call, "remove",
+			func(ctx context.Context) error { return a.engine.Remove(ctx, state.ID) })
 		if err != nil {
 			a.log.Warn("a container that no session needs could not be removed", "container", state.Name, "err", err)
 			left = append(left, state)
@@ -124,7 +125,8 @@ func (a *Agent) removeStates(ctx context.Context, states []engine.State) (left [
 // run on.
 func (a *Agent) haltStates(ctx context.Context, states []engine.State) (left []engine.State) {
 	for _, state := range states {
-		err := within(ctx, a.limits.Call+a.limits.Grace, "stop", func(ctx context.Context) error { return a.engine.Stop(ctx, state.ID, a.limits.Grace) })
+		err := within(ctx, a.limits.Call+a.limits.Grace, "stop",
+			func(ctx context.Context) error { return a.engine.Stop(ctx, state.ID, a.limits.Grace) })
 		if err != nil {
 			a.log.Warn("a container that is kept could not be stopped", "container", state.Name, "err", err)
 			left = append(left, state)
@@ -152,7 +154,8 @@ func (a *Agent) leftSince() uint64 {
 func (a *Agent) setLeft(since uint64, states []engine.State) {
 	left := map[string]held{}
 	for _, state := range states {
-		p := scheduler.Promise{Session: session.ID("left-" + state.ID), Name: state.Name + " (left behind)", Owner: state.Labels[engine.LabelOwner]}
+		p := scheduler.Promise{Session: session.ID("left-" + state.ID), Name: state.Name + " (left behind)",
+			Owner: state.Labels[engine.LabelOwner]}
 		if state.Running && json.Unmarshal([]byte(state.Labels[engine.LabelGrants]), &p.Grants) == nil {
 			left[state.ID] = held{promise: p}
 		}
@@ -177,7 +180,8 @@ func (a *Agent) leaveBehind(s session.Session) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.leftEnds++
-	a.left[string(s.ID)] = held{number: a.leftEnds, promise: scheduler.Promise{Session: "left-" + s.ID, Name: s.Name + " (left behind)", Owner: s.Owner, Grants: s.Grants}}
+	a.left[string(s.ID)] = held{number: a.leftEnds, promise: scheduler.Promise{Session: "left-" + s.ID,
+		Name: s.Name + " (left behind)", Owner: s.Owner, Grants: s.Grants}}
 }
 
 // leftBehind is what containers hold that no session needs.
@@ -235,14 +239,16 @@ func adopted(state engine.State, family []engine.State, now time.Time) (session.
 		if !other.Running || other.Labels[engine.LabelAttempt] != labels[engine.LabelAttempt] {
 			continue
 		}
-		k := session.Kernel{Name: kernelOf(other), Hostname: kernelOf(other), Container: other.ID, Status: session.Running}
+		k := session.Kernel{Name: kernelOf(other), Hostname: kernelOf(other), Container: other.ID,
+			Status: session.Running}
 		if json.Unmarshal([]byte(other.Labels[engine.LabelGrants]), &k.Grants) != nil {
 			return session.Session{}, false
 		}
 		kernels = append(kernels, k)
 	}
 	slices.SortFunc(kernels, func(x, y session.Kernel) int { // main1, sub1, sub2 …
-		return cmp.Or(cmp.Compare(x.Name[0], y.Name[0]), cmp.Compare(len(x.Name), len(y.Name)), cmp.Compare(x.Name, y.Name))
+		return cmp.Or(cmp.Compare(x.Name[0], y.Name[0]), cmp.Compare(len(x.Name), len(y.Name)),
+			cmp.Compare(x.Name, y.Name))
 	})
 	var total session.Grants
 	for _, k := range kernels {
@@ -251,21 +257,26 @@ func adopted(state engine.State, family []engine.State, now time.Time) (session.
 	}
 	started := state.StartedAt.UTC()
 	s := session.Session{
-		ID: session.ID(labels[engine.LabelSession]), Name: labels[engine.LabelName], Owner: labels[engine.LabelOwner], Agent: labels[engine.LabelAgent],
-		SpecKey: labels[engine.LabelSpec], Status: session.Running, Result: session.ResultUndefined, Grants: total, Attempt: attempt, Priority: session.DefaultPriority,
+		ID: session.ID(labels[engine.LabelSession]), Name: labels[engine.LabelName], Owner: labels[engine.LabelOwner],
+		Agent:   labels[engine.LabelAgent],
+		SpecKey: labels[engine.LabelSpec], Status: session.Running, Result: session.ResultUndefined, Grants: total,
+		Attempt: attempt, Priority: session.DefaultPriority,
 		Spec: session.Spec{
 			Type: session.Interactive, Name: labels[engine.LabelName],
 			Resources: session.Resources{CPU: len(kernels[0].Grants.CPUs), Memory: kernels[0].Grants.Memory},
 		},
 		Kernels:   kernels,
 		CreatedAt: started, ScheduledAt: &started, StartedAt: &started,
-		Warnings: []session.Warning{{Code: "session_adopt_no-record", Title: "Adopted without a record", Text: "Slipway had lost the record of this session and took it up again from its containers; what it was launched with is known only in part.", At: now.UTC()}},
+		Warnings: []session.Warning{{Code: "session_adopt_no-record", Title: "Adopted without a record",
+			Text: "Slipway had lost the record of this session and took it up again from its containers; what it was " +
+				"launched with is known only in part.", At: now.UTC()}},
 	}
 	if len(kernels) > 1 {
 		s.Spec.Cluster = len(kernels)
 	}
 	var folders []session.FolderMount
-	if json.Unmarshal([]byte(labels[engine.LabelFolders]), &folders) == nil { // else it has none, or an older version made it
+	// else it has none, or an older version made it
+	if json.Unmarshal([]byte(labels[engine.LabelFolders]), &folders) == nil {
 		s.Folders = folders
 	}
 	return s, true

@@ -121,7 +121,8 @@ func (w *idleWatch) remember(now gpu.Moment, m *memory) {
 // that is not stored yet, and of the one before. d.mu is held.
 func (d *devices) remember(now gpu.Moment, m *memory) {
 	for id, t := range d.tracks {
-		m.forget = append(m.forget, span{everyKey(keyTrack, string(id)).from, rememberKey(keyTrack, string(id), now.Wall.Add(-keepTracks))})
+		m.forget = append(m.forget, span{everyKey(keyTrack, string(id)).from,
+			rememberKey(keyTrack, string(id), now.Wall.Add(-keepTracks))})
 		for _, p := range t.since(now.Wall.Add(-2 * rememberEvery).Truncate(time.Minute)) {
 			m.rows[rememberKey(keyTrack, string(id), p.At.Truncate(time.Minute))] = p
 		}

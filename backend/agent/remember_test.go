@@ -23,7 +23,8 @@ func (w *world) rows(prefix string) (n int) {
 // newWatched is a world with two sessions on devices, one of which works, and
 // an idle policy.
 func newWatched(t *testing.T, policy session.IdlePolicy) (g *gpuWorld, busy, idle session.Session) {
-	g = newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 8}, func(c *Config) { c.Idle, c.Link = policy, new(scene).link })
+	g = newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 8},
+		func(c *Config) { c.Idle, c.Link = policy, new(scene).link })
 	busy, idle = g.run("busy", 500), g.run("idle", 500)
 	g.machine.RunGranted(containerOf(busy), sim.Training, busy.Grants.GPUs)
 	g.machine.RunGranted(containerOf(idle), sim.Holding, idle.Grants.GPUs)
@@ -45,7 +46,8 @@ func TestRestartsBlindNobody(t *testing.T) {
 					restart(g)
 				}
 				ended := g.awaitEnd(idle.ID)
-				if took := ended.TerminatedAt.Sub(*ended.StartedAt); ended.Reason != session.ReasonUnused || took < 70*time.Minute || took > 75*time.Minute {
+				if took := ended.TerminatedAt.Sub(*ended.StartedAt); ended.Reason != session.ReasonUnused ||
+					took < 70*time.Minute || took > 75*time.Minute {
 					t.Errorf("ended as %s after %s", ended.Reason, took)
 				}
 				if s, err := g.agent.Get(context.Background(), busy.ID); err != nil || s.Status != session.Running {
@@ -69,7 +71,8 @@ func TestWhoWorkedBeforeARestartIsNotTakenForIdleSinceItsStart(t *testing.T) {
 				ended := time.Now()
 				time.Sleep(30 * time.Second)
 				restart(g)
-				if s := g.awaitEnd(busy.ID); s.Reason != session.ReasonIdle || s.TerminatedAt.Sub(ended) < 58*time.Minute || s.TerminatedAt.Sub(ended) > 62*time.Minute {
+				if s := g.awaitEnd(busy.ID); s.Reason != session.ReasonIdle ||
+					s.TerminatedAt.Sub(ended) < 58*time.Minute || s.TerminatedAt.Sub(ended) > 62*time.Minute {
 					t.Errorf("ended as %s %s after its last work", s.Reason, s.TerminatedAt.Sub(ended))
 				}
 			})
@@ -79,7 +82,8 @@ func TestWhoWorkedBeforeARestartIsNotTakenForIdleSinceItsStart(t *testing.T) {
 
 func TestAMachineThatSleptWhileTheAgentWasAwayDidNotIdle(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 9}, func(c *Config) { c.Idle, c.Link = session.IdlePolicy{Network: hour}, new(scene).link })
+		g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 9},
+			func(c *Config) { c.Idle, c.Link = session.IdlePolicy{Network: hour}, new(scene).link })
 		s := g.run("laptop", gpu.Share(500))
 		g.agent.idle.seen(s.ID, false)
 		time.Sleep(30 * time.Minute)
@@ -109,11 +113,13 @@ func TestWhatIsRememberedIsKeptSmallAndForgotten(t *testing.T) {
 		}
 		g.halt()
 		g.start()
-		if series, tracks := g.rows(keySeries), g.rows(keyTrack); series > 2*(2*12+3) || series < 2*2*12-4 || tracks > devices*(2*60+5) || tracks < devices*(2*60-5) {
+		if series, tracks := g.rows(keySeries), g.rows(keyTrack); series > 2*(2*12+3) || series < 2*2*12-4 ||
+			tracks > devices*(2*60+5) || tracks < devices*(2*60-5) {
 			t.Errorf("%d points of two sessions and %d of %d devices are kept", series, tracks, devices)
 		}
 		again, err := g.agent.DeviceHistory(context.Background(), before, time.Time{})
-		if err != nil || len(again) < 2*60-5 || again[0].At.Sub(history[0].At).Abs() > 3*time.Minute || again[len(again)/2].MemoryUsed == nil {
+		if err != nil || len(again) < 2*60-5 || again[0].At.Sub(history[0].At).Abs() > 3*time.Minute ||
+			again[len(again)/2].MemoryUsed == nil {
 			t.Errorf("the history has %d points, %v; before the restart it had %d", len(again), err, len(history))
 		}
 		g.clocks.setWall(3 * time.Hour) // which moves what is remembered

@@ -36,7 +36,9 @@ func (a *Agent) check(owner string, spec session.Spec) []session.FieldError {
 	_, info, _, _ := a.health.state()
 	wrong := spec.Validate(a.clock.Now(), session.Limits{CPUs: info.CPUs, Memory: info.Memory})
 	if spec.Agent != "" && spec.Agent != a.config.Name {
-		wrong = append(wrong, session.FieldError{Field: "agent", Code: session.CodeInvalidAgent, Message: fmt.Sprintf("This agent is %s, not %s.", a.config.Name, spec.Agent), Hint: "Leave it empty to let Slipway choose."})
+		wrong = append(wrong, session.FieldError{Field: "agent", Code: session.CodeInvalidAgent,
+			Message: fmt.Sprintf("This agent is %s, not %s.", a.config.Name, spec.Agent),
+			Hint:    "Leave it empty to let Slipway choose."})
 	}
 	wrong = append(wrong, a.checkQueue(spec.WithDefaults(), info)...)
 	for _, e := range wrong {
@@ -62,7 +64,8 @@ func (a *Agent) checkSource(owner, source string) *session.FieldError {
 	e := &session.FieldError{Code: session.CodeInvalidSource}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		e.Message, e.Hint = fmt.Sprintf("There is no directory %s on this machine.", source), "Make it, or choose another."
+		e.Message, e.Hint = fmt.Sprintf("There is no directory %s on this machine.", source),
+			"Make it, or choose another."
 	case err != nil:
 		e.Message, e.Hint = fmt.Sprintf("The directory %s cannot be read.", source), "Check its permissions."
 	case !info.IsDir():
@@ -88,14 +91,17 @@ func (a *Agent) Preview(ctx context.Context, owner string, spec session.Spec) (s
 		return session.Preview{}, err
 	}
 	full := spec.WithDefaults()
-	p := session.Preview{Spec: full, Folders: folders, Errors: slices.Concat(a.check(owner, spec), missing, a.checkAllowance(owner, full)), Warnings: advise(full)}
+	p := session.Preview{Spec: full, Folders: folders, Errors: slices.Concat(a.check(owner, spec), missing,
+		a.checkAllowance(owner, full)), Warnings: advise(full)}
 	live, books, err := a.store.Live()
 	if err != nil {
 		return p, err
 	}
 	for _, s := range live {
 		if spec.Name != "" && s.Name == spec.Name && s.Owner == owner {
-			p.Errors = append(p.Errors, session.FieldError{Field: "name", Code: session.CodeNameTaken, Message: fmt.Sprintf("A live session named %q exists already.", spec.Name), Hint: "Choose another name, or leave it empty for a random one."})
+			p.Errors = append(p.Errors, session.FieldError{Field: "name", Code: session.CodeNameTaken,
+				Message: fmt.Sprintf("A live session named %q exists already.", spec.Name),
+				Hint:    "Choose another name, or leave it empty for a random one."})
 		}
 	}
 	depends, wrong := a.dependencies(owner, spec.After)
@@ -147,7 +153,8 @@ func notPulled(ref string) *session.FieldError {
 	}
 	return &session.FieldError{
 		Field: "image", Code: session.CodeNoImage,
-		Message: fmt.Sprintf("The image %s is not on this machine, and an id cannot be pulled.", ref), Hint: "Choose an image by its name.",
+		Message: fmt.Sprintf("The image %s is not on this machine, and an id cannot be pulled.", ref),
+		Hint:    "Choose an image by its name.",
 	}
 }
 
@@ -173,7 +180,8 @@ func advise(spec session.Spec) []session.FieldError {
 	var advice []session.FieldError
 	if r := spec.Resources; r.Memory-r.Shm < 2*r.Shm && r.Shm > 64*gpu.MiB {
 		advice = append(advice, session.FieldError{Field: "resources.shm", Code: "session_create_little-memory",
-			Message: fmt.Sprintf("Shared memory may use up %s of the %s of memory.", r.Shm, r.Memory), Hint: "Programs fail when the rest is not enough for them."})
+			Message: fmt.Sprintf("Shared memory may use up %s of the %s of memory.", r.Shm, r.Memory),
+			Hint:    "Programs fail when the rest is not enough for them."})
 	}
 	if len(spec.Mounts) == 0 {
 		advice = append(advice, session.FieldError{Field: "mounts", Code: "session_create_no-mounts",
@@ -305,11 +313,13 @@ func (a *Agent) List(_ context.Context, filter session.Filter) ([]session.Sessio
 // session_create_already-exists.
 func (a *Agent) Rename(_ context.Context, id session.ID, name string) (session.Session, error) {
 	if wrong := session.ValidateName(name); wrong != nil {
-		return session.Session{}, &session.Error{Code: "session_rename_invalid", Message: wrong.Message, Hint: wrong.Hint, Fields: []session.FieldError{*wrong}}
+		return session.Session{}, &session.Error{Code: "session_rename_invalid", Message: wrong.Message,
+			Hint: wrong.Hint, Fields: []session.FieldError{*wrong}}
 	}
 	return a.change(id, func(d *draft) error {
 		if !d.Status.Live() {
-			return &session.Error{Code: "session_rename_conflict", Message: "The session has ended.", Hint: "Only a live session can be renamed."}
+			return &session.Error{Code: "session_rename_conflict", Message: "The session has ended.",
+				Hint: "Only a live session can be renamed."}
 		}
 		d.Name = name
 		return nil
@@ -382,7 +392,9 @@ func (a *Agent) sawOOM(id session.ID, kernel string, count int) {
 		if count > 1 {
 			what = fmt.Sprintf("%d processes were killed", count)
 		}
-		d.warn(session.Warning{Code: codeOOM, Title: "oom-killed", Text: fmt.Sprintf("%s in %s because it used up its %s of memory. Launch it with more memory.", what, d.Name, d.Spec.Resources.Memory)})
+		d.warn(session.Warning{Code: codeOOM, Title: "oom-killed",
+			Text: fmt.Sprintf("%s in %s because it used up its %s of memory. Launch it with more memory.", what, d.Name,
+				d.Spec.Resources.Memory)})
 		return nil
 	})
 	if err != nil {

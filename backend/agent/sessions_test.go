@@ -40,10 +40,12 @@ func TestContainerHasWhatTheSpecSays(t *testing.T) {
 		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
 		dir := t.TempDir()
 		s := w.launch(session.Spec{Name: "exact", Resources: session.Resources{CPU: 2, Memory: 5 * gpu.GiB},
-			Env: []session.EnvVar{{Name: "OMP_NUM_THREADS", Value: "9"}, {Name: "A", Value: "b"}}, Mounts: []session.Mount{{Source: dir, Target: "d", ReadOnly: true}}, Ports: []int{8080}})
+			Env:    []session.EnvVar{{Name: "OMP_NUM_THREADS", Value: "9"}, {Name: "A", Value: "b"}},
+			Mounts: []session.Mount{{Source: dir, Target: "d", ReadOnly: true}}, Ports: []int{8080}})
 		s = w.awaitStatus(s.ID, session.Running)
 		c, _ := w.fake.Container(containerOf(s))
-		if len(c.CPUs) != 2 || c.Memory != 5*gpu.GiB || c.Shm != gpu.GiB || c.Hostname != "main1" || c.Name != "slipway-"+string(s.ID)+"-main1-1" {
+		if len(c.CPUs) != 2 || c.Memory != 5*gpu.GiB || c.Shm != gpu.GiB || c.Hostname != "main1" ||
+			c.Name != "slipway-"+string(s.ID)+"-main1-1" {
 			t.Errorf("container %+v", c)
 		}
 		if len(c.Mounts) != 1 || c.Mounts[0].Target != "/home/work/d" || !c.Mounts[0].ReadOnly {
@@ -56,13 +58,16 @@ func TestContainerHasWhatTheSpecSays(t *testing.T) {
 			}
 			env[v.Name] = v.Value
 		}
-		for name, want := range map[string]string{"OMP_NUM_THREADS": "9", "MKL_NUM_THREADS": "2", "A": "b", "SLIPWAY_CPUS": "2", "SLIPWAY_MEMORY": "5368709120",
-			"SLIPWAY_SESSION_ID": string(s.ID), "SLIPWAY_SESSION_NAME": "exact", "SLIPWAY_KERNEL": "main1", "SLIPWAY_PORTS": "8080"} {
+		for name, want := range map[string]string{"OMP_NUM_THREADS": "9", "MKL_NUM_THREADS": "2", "A": "b",
+			"SLIPWAY_CPUS": "2", "SLIPWAY_MEMORY": "5368709120",
+			"SLIPWAY_SESSION_ID": string(s.ID), "SLIPWAY_SESSION_NAME": "exact", "SLIPWAY_KERNEL": "main1",
+			"SLIPWAY_PORTS": "8080"} {
 			if env[name] != want {
 				t.Errorf("%s is %q, want %q", name, env[name], want)
 			}
 		}
-		if c.Guest.UID != 1000 || c.Guest.Command != "" || c.Labels[engine.LabelInstance] != w.store.Instance() || c.Labels[engine.LabelSession] != string(s.ID) {
+		if c.Guest.UID != 1000 || c.Guest.Command != "" || c.Labels[engine.LabelInstance] != w.store.Instance() ||
+			c.Labels[engine.LabelSession] != string(s.ID) {
 			t.Errorf("guest %+v, labels %v", c.Guest, c.Labels)
 		}
 	})
@@ -72,7 +77,8 @@ func TestKeyIsAnsweredWithTheFirstLaunch(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
 		soon := time.Now().Add(time.Second)
-		req := session.LaunchRequest{Key: "wish", Spec: session.Spec{Image: enginetest.ImageMinimal, Type: session.Batch, Command: "true", NotBefore: &soon}}
+		req := session.LaunchRequest{Key: "wish", Spec: session.Spec{Image: enginetest.ImageMinimal,
+			Type: session.Batch, Command: "true", NotBefore: &soon}}
 		first, err := w.agent.Launch(context.Background(), req)
 		if err != nil {
 			t.Fatal(err)
@@ -95,7 +101,10 @@ func TestStartTimeIsWaitedFor(t *testing.T) {
 		spec := batchSpec()
 		spec.NotBefore = &at
 		s := w.launch(spec)
-		s = w.await(s.ID, "waiting for its time", func(s session.Session) bool { return s.Wait != nil && s.Wait.Code == scheduler.CodeWaitStart })
+		s = w.await(s.ID, "waiting for its time", func(s session.Session) bool {
+			return s.Wait != nil &&
+				s.Wait.Code == scheduler.CodeWaitStart
+		})
 		if !s.Wait.Until.Equal(at) {
 			t.Errorf("waits until %v", s.Wait.Until)
 		}
@@ -116,7 +125,8 @@ func TestRename(t *testing.T) {
 		ctx := context.Background()
 		s, other := w.launch(session.Spec{Name: "before"}), w.launch(session.Spec{Name: "other"})
 		s = w.awaitStatus(s.ID, session.Running)
-		if got, err := w.agent.Rename(ctx, s.ID, "after"); err != nil || got.Name != "after" || got.Status != session.Running {
+		if got, err := w.agent.Rename(ctx, s.ID, "after"); err != nil || got.Name != "after" ||
+			got.Status != session.Running {
 			t.Errorf("%+v, %v", got, err)
 		}
 		for name, code := range map[string]session.Code{"x": "session_rename_invalid", "other": session.CodeNameTaken} {
@@ -141,14 +151,17 @@ func TestRename(t *testing.T) {
 func TestPullIsShown(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		fake := enginetest.NewFake(enginetest.FakeConfig{})
-		fake.Publish("remote", enginetest.PullScript{Steps: []session.Pull{{Current: 1, Total: 9, Layers: 3}, {Current: 5, Total: 9, Layers: 3, LayersDone: 1}, {Current: 9, Total: 9, Layers: 3, LayersDone: 3}}, Pace: time.Second})
+		fake.Publish("remote", enginetest.PullScript{Steps: []session.Pull{{Current: 1, Total: 9, Layers: 3},
+			{Current: 5, Total: 9, Layers: 3, LayersDone: 1}, {Current: 9, Total: 9, Layers: 3, LayersDone: 3}},
+			Pace: time.Second})
 		w := newWorld(t, fake, nil)
 		s := w.launch(session.Spec{Image: "remote"})
 		s = w.await(s.ID, "half pulled", func(s session.Session) bool { return s.Pull != nil && s.Pull.Current == 5 })
 		if s.Status != session.Pulling || s.Pull.LayersDone != 1 {
 			t.Errorf("%+v", s)
 		}
-		if p := w.phaseOf(s.ID, session.PhasePrepare); len(p.Steps) != 2 || p.Steps[1].Step != "pull" || p.Steps[1].Result != session.OutcomeRunning {
+		if p := w.phaseOf(s.ID, session.PhasePrepare); len(p.Steps) != 2 || p.Steps[1].Step != "pull" ||
+			p.Steps[1].Result != session.OutcomeRunning {
 			t.Errorf("history says %+v", p)
 		}
 		if s = w.awaitStatus(s.ID, session.Running); s.Pull != nil {
@@ -163,7 +176,8 @@ func TestEventsFollowTheLifeOfASession(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		events := make(chan session.Event, 100)
-		go w.agent.Watch(ctx, session.Cursor{}, func(e session.Event) error { events <- e; return nil }) //nolint:errcheck // ends with ctx
+		go w.agent.Watch(ctx, session.Cursor{},
+			func(e session.Event) error { events <- e; return nil }) //nolint:errcheck // ends with ctx
 		first := <-events
 		if first.Reset == nil || first.Reset.Machine.Agent != "local" || len(first.Reset.Sessions) != 0 {
 			t.Fatalf("begins with %+v", first)
@@ -191,7 +205,8 @@ func TestEventsFollowTheLifeOfASession(t *testing.T) {
 				}
 			}
 		}
-		if got, want := strings.Join(statuses, " "), "PENDING SCHEDULED PREPARING PREPARED CREATING RUNNING TERMINATING TERMINATED"; got != want {
+		if got, want := strings.Join(statuses, " "),
+			"PENDING SCHEDULED PREPARING PREPARED CREATING RUNNING TERMINATING TERMINATED"; got != want {
 			t.Errorf("the statuses were %s, want %s", got, want)
 		}
 		resumes(t, w, middle, last)
@@ -291,7 +306,8 @@ func TestUsageIsSampledAndThinned(t *testing.T) {
 		if cpu := got[len(got)-1].CPU; cpu < 0.09 || cpu > 0.11 {
 			t.Errorf("%v busy CPUs, want 0.1", cpu)
 		}
-		if recent, err := w.agent.Usage(context.Background(), s.ID, newest.Add(-20*time.Second)); err != nil || len(recent) != 10 {
+		if recent, err := w.agent.Usage(context.Background(), s.ID, newest.Add(-20*time.Second)); err != nil ||
+			len(recent) != 10 {
 			t.Errorf("%d samples since 20 s, %v", len(recent), err)
 		}
 		cancel()
@@ -333,7 +349,8 @@ func TestMemoryKillsAreWarnedOf(t *testing.T) {
 			t.Errorf("%+v", got.Warnings)
 		}
 		w.fake.SetStats(containerOf(s), engine.Stats{At: time.Now(), OOMKills: 3})
-		got = w.await(s.ID, "warned again", func(s session.Session) bool { return strings.Contains(s.Warnings[0].Text, "3 processes") })
+		got = w.await(s.ID, "warned again",
+			func(s session.Session) bool { return strings.Contains(s.Warnings[0].Text, "3 processes") })
 		if len(got.Warnings) != 1 || got.Status != session.Running {
 			t.Errorf("%+v", got)
 		}
@@ -344,7 +361,8 @@ func TestRestartAdoptsAndFinishes(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		fake := enginetest.NewFake(enginetest.FakeConfig{})
 		w := newWorld(t, fake, nil)
-		stays, ends, waits := w.launch(session.Spec{}), w.launch(batchSpec()), w.launch(session.Spec{Resources: session.Resources{CPU: 7}})
+		stays, ends, waits := w.launch(session.Spec{}), w.launch(batchSpec()),
+			w.launch(session.Spec{Resources: session.Resources{CPU: 7}})
 		stays, ends = w.awaitStatus(stays.ID, session.Running), w.awaitStatus(ends.ID, session.Running)
 		w.await(waits.ID, "waiting", func(s session.Session) bool { return s.Wait != nil })
 		w.halt()
@@ -352,11 +370,13 @@ func TestRestartAdoptsAndFinishes(t *testing.T) {
 		fake.Exit(containerOf(ends), 4)
 		w.start()
 		e := w.awaitStatus(ends.ID, session.Terminated)
-		if e.Reason != session.ReasonTaskFailed || *e.ExitCode != 4 || w.log(e.ID, session.LogOptions{}) != "while away\n" {
+		if e.Reason != session.ReasonTaskFailed || *e.ExitCode != 4 ||
+			w.log(e.ID, session.LogOptions{}) != "while away\n" {
 			t.Errorf("the batch ended as %+v", e)
 		}
 		w.awaitStatus(waits.ID, session.Running)
-		if s, _ := w.agent.Get(context.Background(), stays.ID); s.Status != session.Running || containerOf(s) != containerOf(stays) {
+		if s, _ := w.agent.Get(context.Background(), stays.ID); s.Status != session.Running ||
+			containerOf(s) != containerOf(stays) {
 			t.Errorf("the running one is %+v", s)
 		}
 		if _, err := w.agent.ListTerminals(context.Background(), stays.ID); err != nil {
@@ -374,9 +394,13 @@ func TestStraysAreAdoptedOrRemoved(t *testing.T) {
 		w.awaitStatus(known.ID, session.Running)
 		make := func(id session.ID, attempt string, start bool) string {
 			grants, _ := json.Marshal(session.Grants{CPUs: []int{6}, Memory: gpu.GiB})
-			c := engine.Container{Name: "slipway-" + string(id) + "-" + attempt, Image: enginetest.ImageMinimal, Labels: map[string]string{
-				engine.LabelSession: string(id), engine.LabelInstance: w.store.Instance(), engine.LabelAttempt: attempt, engine.LabelName: "known",
-				engine.LabelOwner: "ada", engine.LabelGrants: string(grants), engine.LabelKernel: "main1", engine.LabelAgent: "local"}}
+			c := engine.Container{Name: "slipway-" + string(id) + "-" + attempt, Image: enginetest.ImageMinimal,
+				Labels: map[string]string{
+					engine.LabelSession: string(id), engine.LabelInstance: w.store.Instance(),
+					engine.LabelAttempt: attempt,
+					engine.LabelName:    "known",
+					engine.LabelOwner:   "ada", engine.LabelGrants: string(grants), engine.LabelKernel: "main1",
+					engine.LabelAgent: "local"}}
 			made, err := fake.Create(context.Background(), c)
 			if err != nil {
 				t.Fatal(err)
@@ -397,7 +421,8 @@ func TestStraysAreAdoptedOrRemoved(t *testing.T) {
 			t.Error("another attempt's container is kept")
 		}
 		s, err := w.agent.Get(context.Background(), "losttherecor")
-		if err != nil || s.Status != session.Running || containerOf(s) != lost || s.Name == "known" || len(s.Warnings) != 1 || s.Grants.CPUs[0] != 6 {
+		if err != nil || s.Status != session.Running || containerOf(s) != lost || s.Name == "known" ||
+			len(s.Warnings) != 1 || s.Grants.CPUs[0] != 6 {
 			t.Errorf("adopted as %+v, %v", s, err)
 		}
 		if _, ok := fake.Container(dead); !ok {
@@ -434,7 +459,8 @@ func TestAnAdoptedSessionKeepsItsFolders(t *testing.T) {
 		}
 		w.awaitStatus(first.ID, session.Terminated)
 		labels[engine.LabelSession], labels[engine.LabelName] = "losttherecor", "lost"
-		made, err := w.fake.Create(ctx, engine.Container{Name: "slipway-losttherecor", Image: enginetest.ImageMinimal, Labels: labels})
+		made, err := w.fake.Create(ctx, engine.Container{Name: "slipway-losttherecor", Image: enginetest.ImageMinimal,
+			Labels: labels})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -534,7 +560,8 @@ func TestNobodyFillsTheQueueForOthers(t *testing.T) {
 		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
 		err := w.agent.update(func(tx *store.Tx) error {
 			for range mostLive - 1 {
-				s := w.agent.newSession(session.LaunchRequest{Owner: "eve", Spec: session.Spec{Image: enginetest.ImageMinimal, Name: string(session.NewID())}})
+				s := w.agent.newSession(session.LaunchRequest{Owner: "eve",
+					Spec: session.Spec{Image: enginetest.ImageMinimal, Name: string(session.NewID())}})
 				if err := tx.Create(&s, ""); err != nil {
 					return err
 				}
@@ -548,7 +575,8 @@ func TestNobodyFillsTheQueueForOthers(t *testing.T) {
 		if _, err := w.agent.Launch(context.Background(), session.LaunchRequest{Owner: "eve", Spec: spec}); err != nil {
 			t.Error(err)
 		}
-		if _, err := w.agent.Launch(context.Background(), session.LaunchRequest{Owner: "eve", Spec: spec}); session.CodeOf(err) != codeTooMany {
+		if _, err := w.agent.Launch(context.Background(),
+			session.LaunchRequest{Owner: "eve", Spec: spec}); session.CodeOf(err) != codeTooMany {
 			t.Errorf("one more of eve's: %v", err)
 		}
 		w.launchAs("ann", spec)

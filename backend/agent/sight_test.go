@@ -16,7 +16,9 @@ import (
 
 // driverDied is what a driver says that was updated while it was in use.
 func driverDied(wait string) error {
-	return &gpu.Error{Code: gpu.CodeSourceUnavailable, Message: "The NVIDIA driver was updated and is not the one that is loaded.", Hint: "Restart the computer. Next try in " + wait + "."}
+	return &gpu.Error{Code: gpu.CodeSourceUnavailable,
+		Message: "The NVIDIA driver was updated and is not the one that is loaded.",
+		Hint:    "Restart the computer. Next try in " + wait + "."}
 }
 
 func TestNothingIsGivenWhileTheDriverDoesNotAnswer(t *testing.T) {
@@ -33,18 +35,24 @@ func TestNothingIsGivenWhileTheDriverDoesNotAnswer(t *testing.T) {
 		says := func(id session.ID) {
 			t.Helper()
 			g.await(id, "waiting for the driver", func(s session.Session) bool {
-				return s.Wait != nil && s.Wait.Code == scheduler.CodeWaitDriver && strings.Contains(s.Wait.Message, "does not tell now what is free") &&
-					strings.HasSuffix(s.Wait.Message, "The NVIDIA driver was updated and is not the one that is loaded.")
+				return s.Wait != nil && s.Wait.Code == scheduler.CodeWaitDriver &&
+					strings.Contains(s.Wait.Message, "does not tell now what is free") &&
+					strings.HasSuffix(s.Wait.Message,
+						"The NVIDIA driver was updated and is not the one that is loaded.")
 			})
 		}
 		says(waits.ID)
-		preview, err := g.agent.Preview(context.Background(), "ada", session.Spec{Type: session.Interactive, Image: enginetest.ImageMinimal, Resources: session.Resources{CPU: 1, Memory: gpu.GiB}, Accelerator: gpu.Request{Shares: 300}})
-		if err != nil || preview.Wait == nil || !strings.Contains(preview.Wait.Message, "does not tell now what is free") {
+		preview, err := g.agent.Preview(context.Background(), "ada",
+			session.Spec{Type: session.Interactive, Image: enginetest.ImageMinimal,
+				Resources: session.Resources{CPU: 1, Memory: gpu.GiB}, Accelerator: gpu.Request{Shares: 300}})
+		if err != nil || preview.Wait == nil ||
+			!strings.Contains(preview.Wait.Message, "does not tell now what is free") {
 			t.Errorf("a launch would find %+v, %v", preview.Wait, err)
 		}
 		if board, err := g.agent.Devices(context.Background()); err != nil || len(board.Devices) != 1 {
 			t.Errorf("the board is %+v, %v", board, err)
-		} else if d := board.Devices[0]; !d.Unread || d.Free != 0 || d.MemoryFree != 0 || d.Util != nil || d.Power != nil || len(d.Holders) != 1 {
+		} else if d := board.Devices[0]; !d.Unread || d.Free != 0 || d.MemoryFree != 0 || d.Util != nil ||
+			d.Power != nil || len(d.Holders) != 1 {
 			t.Errorf("the device is shown as %+v", d)
 		}
 		plain := g.launch(session.Spec{Name: "plain"})
@@ -64,11 +72,13 @@ func TestNothingIsGivenWhileTheDriverDoesNotAnswer(t *testing.T) {
 
 		// What took memory meanwhile counts from the first moment on.
 		device := holder.Grants.GPUs[0].Device
-		pid := g.machine.Run(sim.Program{Device: device, Name: "game", User: "kim", Kind: sim.Training, Memory: 20 * gpu.GiB})
+		pid := g.machine.Run(sim.Program{Device: device, Name: "game", User: "kim", Kind: sim.Training,
+			Memory: 20 * gpu.GiB})
 		time.Sleep(time.Minute)
 		g.machine.Break(nil)
 		g.await(waits.ID, "waiting for the other program", func(s session.Session) bool {
-			return s.Wait != nil && s.Wait.Code == scheduler.CodeWaitResources && strings.Contains(s.Wait.Message, "game, kim")
+			return s.Wait != nil && s.Wait.Code == scheduler.CodeWaitResources &&
+				strings.Contains(s.Wait.Message, "game, kim")
 		})
 		g.machine.End(pid)
 		if s := g.awaitStatus(waits.ID, session.Running); s.Grants.GPUs[0].Device != device {
@@ -92,9 +102,11 @@ func TestWhatIsUnread(t *testing.T) {
 		when gpu.Moment
 		want []gpu.UUID
 	}{
-		"before the first sample":                      {func(*devices) {}, at, []gpu.UUID{"GPU-a", "GPU-b"}},
-		"of a sample of all, one of which never tells": {func(d *devices) { d.keep(sampled(at, one, other), nil) }, at, nil},
-		"of a sample without one":                      {func(d *devices) { d.keep(sampled(at, other), nil) }, at, []gpu.UUID{"GPU-a"}},
+		"before the first sample": {func(*devices) {}, at, []gpu.UUID{"GPU-a", "GPU-b"}},
+		"of a sample of all, one of which never tells": {func(d *devices) { d.keep(sampled(at, one, other), nil) }, at,
+			nil},
+		"of a sample without one": {func(d *devices) { d.keep(sampled(at, other), nil) }, at,
+			[]gpu.UUID{"GPU-a"}},
 		"once one tells no more": {func(d *devices) {
 			d.keep(sampled(at, one, other), nil)
 			d.keep(sampled(after(2*time.Second), gpu.DeviceSample{UUID: "GPU-a"}, other), nil)
@@ -107,7 +119,8 @@ func TestWhatIsUnread(t *testing.T) {
 			d.lose(driverDied("4 s"))
 			d.keep(sampled(at, one, other), nil)
 		}, at, nil},
-		"of a sample that is old": {func(d *devices) { d.keep(sampled(at, one, other), nil) }, after(recentFor + time.Second), []gpu.UUID{"GPU-a", "GPU-b"}},
+		"of a sample that is old": {func(d *devices) { d.keep(sampled(at, one, other), nil) },
+			after(recentFor + time.Second), []gpu.UUID{"GPU-a", "GPU-b"}},
 		"of a device that is lost": {func(d *devices) {
 			d.lost["GPU-a"] = lostDevice{}
 			d.lose(driverDied("4 s"))

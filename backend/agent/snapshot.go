@@ -18,7 +18,8 @@ import (
 func (a *Agent) snapshot(live []session.Session, books uint64) (scheduler.Snapshot, error) {
 	now := a.clock.Now()
 	_, info, _, _ := a.health.state()
-	snapshot := scheduler.Snapshot{Revision: books, Ruler: a.config.Owner, Allowances: map[string]session.Allowance{}, Machine: scheduler.Machine{Memory: info.Memory, Busy: a.meter.busy(), Giving: a.config.Giving}}
+	snapshot := scheduler.Snapshot{Revision: books, Ruler: a.config.Owner, Allowances: map[string]session.Allowance{},
+		Machine: scheduler.Machine{Memory: info.Memory, Busy: a.meter.busy(), Giving: a.config.Giving}}
 	for cpu := range info.CPUs {
 		snapshot.Machine.CPUs = append(snapshot.Machine.CPUs, cpu)
 	}
@@ -42,7 +43,8 @@ func (a *Agent) snapshot(live []session.Session, books uint64) (scheduler.Snapsh
 	snapshot.Promised = append(snapshot.Promised, a.leftBehind()...)
 	around := a.neighbours()
 	for _, n := range around {
-		snapshot.Promised = append(snapshot.Promised, scheduler.Promise{Session: n.holder(), Name: n.String(), Grants: session.Grants{GPUs: n.grants}, Since: n.since()})
+		snapshot.Promised = append(snapshot.Promised, scheduler.Promise{Session: n.holder(), Name: n.String(),
+			Grants: session.Grants{GPUs: n.grants}, Since: n.since()})
 	}
 	book := a.devices.now()
 	snapshot.Machine.Devices, snapshot.Machine.NoDevices = book.Devices, book.Text
@@ -56,7 +58,8 @@ func (a *Agent) snapshot(live []session.Session, books uint64) (scheduler.Snapsh
 func promiseOf(s session.Session, now time.Time) scheduler.Promise {
 	// A session that is placed and does not run yet is taken to begin soon.
 	const soon = time.Minute
-	p := scheduler.Promise{Session: s.ID, Name: s.Name, Owner: s.Owner, Grants: s.Grants, Since: s.StartedAt, Kinds: kindsOf(s)}
+	p := scheduler.Promise{Session: s.ID, Name: s.Name, Owner: s.Owner, Grants: s.Grants, Since: s.StartedAt,
+		Kinds: kindsOf(s)}
 	if s.Spec.Timeout > 0 {
 		ends := now.Add(time.Duration(s.Spec.Timeout) + soon)
 		if s.StartedAt != nil {
@@ -73,7 +76,8 @@ func promiseOf(s session.Session, now time.Time) scheduler.Promise {
 // knows it.
 func requestOf(s session.Session) scheduler.Request {
 	return scheduler.Request{
-		Session: s.ID, Name: s.Name, Owner: s.Owner, CPU: s.Spec.Resources.CPU, Memory: s.Spec.Resources.Memory, GPU: s.Spec.Accelerator, Kernels: s.Spec.Cluster,
+		Session: s.ID, Name: s.Name, Owner: s.Owner, CPU: s.Spec.Resources.CPU, Memory: s.Spec.Resources.Memory,
+		GPU: s.Spec.Accelerator, Kernels: s.Spec.Cluster,
 		Priority: s.Priority, NotBefore: s.Spec.NotBefore, Timeout: time.Duration(s.Spec.Timeout), Kinds: kindsOf(s),
 	}
 }
@@ -94,13 +98,15 @@ func (a *Agent) request(s session.Session) (scheduler.Request, error) {
 		if err != nil && session.CodeOf(err) != store.CodeNotFound {
 			return q, err
 		}
-		q.After = append(q.After, scheduler.Dependency{Session: id, Name: cmp.Or(other.Name, string(id)), Status: other.Status, Result: other.Result, Reason: other.Reason})
+		q.After = append(q.After, scheduler.Dependency{Session: id, Name: cmp.Or(other.Name, string(id)),
+			Status: other.Status, Result: other.Result, Reason: other.Reason})
 	}
 	return q, nil
 }
 
 // measured is the second book of each device that was measured lately.
-func measured(live []session.Session, around []neighbour, book deviceBook, giving gpu.Config, now time.Time) []scheduler.Measured {
+func measured(live []session.Session, around []neighbour, book deviceBook, giving gpu.Config,
+	now time.Time) []scheduler.Measured {
 	if len(book.Recent) == 0 {
 		return nil
 	}
@@ -127,7 +133,8 @@ func measured(live []session.Session, around []neighbour, book deviceBook, givin
 	}
 	for _, n := range around {
 		holder := string(n.holder())
-		holders, grants[holder] = append(holders, gpu.Holder{Session: holder, Grants: n.grants, Containers: []string{n.state.ID}}), n.grants
+		holders, grants[holder] = append(holders, gpu.Holder{Session: holder, Grants: n.grants,
+			Containers: []string{n.state.ID}}), n.grants
 		if since := n.since(); since != nil {
 			age[holder] = now.Sub(*since)
 		}
@@ -153,13 +160,15 @@ func measured(live []session.Session, around []neighbour, book deviceBook, givin
 		if b.DriverFree == nil {
 			continue
 		}
-		m := scheduler.Measured{Device: b.Device, Free: *b.DriverFree - b.Unclaimed, Used: usedOf(newest, holders, b.Device), Settles: settles[b.Device]}
+		m := scheduler.Measured{Device: b.Device, Free: *b.DriverFree - b.Unclaimed,
+			Used: usedOf(newest, holders, b.Device), Settles: settles[b.Device]}
 		if m.Returned = max(0, b.Peak-b.Foreign); m.Returned > 0 && m.Settles.IsZero() {
 			m.Settles = now.Add(gpu.ForeignWindow)
 		}
 		for _, p := range b.Others {
 			if p.Memory != nil {
-				m.Foreign = append(m.Foreign, scheduler.Foreign{PID: p.PID, Name: p.Name, User: p.User, Memory: *p.Memory})
+				m.Foreign = append(m.Foreign, scheduler.Foreign{PID: p.PID, Name: p.Name, User: p.User,
+					Memory: *p.Memory})
 			}
 		}
 		list = append(list, m)
@@ -182,7 +191,8 @@ func usedOf(sample gpu.Sample, holders gpu.Holders, device gpu.UUID) map[session
 // empty where it holds no devices.
 func (a *Agent) enforcement(s session.Session, devices []gpu.Device, grants session.Grants) gpu.Level {
 	attached := a.attachment()
-	return weakest(gpu.Enforcement{HardLimit: attached.HardLimit, MPS: s.Spec.MPS && attached.MPS, Guard: true}, devices, grants)
+	return weakest(gpu.Enforcement{HardLimit: attached.HardLimit, MPS: s.Spec.MPS && attached.MPS, Guard: true},
+		devices, grants)
 }
 
 func weakest(with gpu.Enforcement, devices []gpu.Device, grants session.Grants) gpu.Level {

@@ -34,7 +34,8 @@ func (a *Agent) sshGuest(ctx context.Context, id session.ID, kernel string) (Gue
 		return nil, err
 	}
 	if s.Spec.NoSSH {
-		return nil, &session.Error{Code: "ssh_open_forbidden", Message: "The session was launched without ssh.", Hint: "Use its terminal, or launch it again with ssh."}
+		return nil, &session.Error{Code: "ssh_open_forbidden", Message: "The session was launched without ssh.",
+			Hint: "Use its terminal, or launch it again with ssh."}
 	}
 	return a.guestOf(ctx, id, kernel)
 }

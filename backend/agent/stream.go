@@ -27,7 +27,8 @@ type stream struct {
 }
 
 func newStream(epoch string) *stream {
-	return &stream{epoch: epoch, changed: make(chan struct{}), revisions: map[session.ID]uint64{}, first: make(chan struct{}, 1)}
+	return &stream{epoch: epoch, changed: make(chan struct{}), revisions: map[session.ID]uint64{},
+		first: make(chan struct{}, 1)}
 }
 
 // publish adds an event. A session that is older than what was published of it
@@ -147,7 +148,8 @@ func (a *Agent) Watch(ctx context.Context, after session.Cursor, fn func(session
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-a.closed:
-			return &session.Error{Code: "agent_watch_unavailable", Message: "The agent was closed.", Hint: "Connect again."}
+			return &session.Error{Code: "agent_watch_unavailable", Message: "The agent was closed.",
+				Hint: "Connect again."}
 		}
 	}
 }

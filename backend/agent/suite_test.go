@@ -24,7 +24,8 @@ func openSimulated(t *testing.T) *Agent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := Open(t.Context(), Config{Name: "local", Dir: dir, Engine: engine, Store: books, Owner: "ada", UID: os.Getuid(), GID: os.Getgid(), Version: "test"})
+	a, err := Open(t.Context(), Config{Name: "local", Dir: dir, Engine: engine, Store: books, Owner: "ada",
+		UID: os.Getuid(), GID: os.Getgid(), Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +49,8 @@ func openSimulated(t *testing.T) *Agent {
 
 func TestAgentKeepsItsPromises(t *testing.T) {
 	t.Run("on a simulated engine", func(t *testing.T) {
-		agenttest.Run(t, func(t *testing.T) session.Agent { return openSimulated(t) }, agenttest.Options{Image: "python:3.12", Server: "httpd -p 8123"})
+		agenttest.Run(t, func(t *testing.T) session.Agent { return openSimulated(t) },
+			agenttest.Options{Image: "python:3.12", Server: "httpd -p 8123"})
 	})
 	t.Run("on Docker", func(t *testing.T) {
 		agenttest.Run(t, func(t *testing.T) session.Agent { return newReal(t, t.TempDir()).agent }, agenttest.Options{

@@ -56,7 +56,8 @@ func inside(id string) (kernel, terminal string) {
 }
 
 // OpenTerminal implements [session.Terminals].
-func (a *Agent) OpenTerminal(ctx context.Context, id session.ID, req session.TerminalRequest) (session.Terminal, error) {
+func (a *Agent) OpenTerminal(ctx context.Context, id session.ID,
+	req session.TerminalRequest) (session.Terminal, error) {
 	s, err := a.store.Get(id)
 	if err != nil {
 		return session.Terminal{}, err
@@ -77,7 +78,8 @@ func (a *Agent) OpenTerminal(ctx context.Context, id session.ID, req session.Ter
 }
 
 // AttachTerminal implements [session.Terminals].
-func (a *Agent) AttachTerminal(ctx context.Context, id session.ID, req session.AttachRequest) (io.ReadWriteCloser, error) {
+func (a *Agent) AttachTerminal(ctx context.Context, id session.ID,
+	req session.AttachRequest) (io.ReadWriteCloser, error) {
 	kernel, terminal := inside(req.Terminal)
 	g, err := a.guestOf(ctx, id, kernel)
 	if err != nil {
@@ -101,7 +103,8 @@ func (a *Agent) CloseTerminal(ctx context.Context, id session.ID, terminal strin
 // Exec implements [session.Terminals].
 func (a *Agent) Exec(ctx context.Context, id session.ID, req session.ExecRequest) (io.ReadWriteCloser, error) {
 	if len(req.Command) == 0 {
-		return nil, &session.Error{Code: "exec_create_invalid", Message: "There is no command to run.", Hint: "Name a program and its arguments."}
+		return nil, &session.Error{Code: "exec_create_invalid", Message: "There is no command to run.",
+			Hint: "Name a program and its arguments."}
 	}
 	s, err := a.store.Get(id)
 	if err != nil {
@@ -120,7 +123,8 @@ func (a *Agent) Exec(ctx context.Context, id session.ID, req session.ExecRequest
 // DialPort implements [session.Apps].
 func (a *Agent) DialPort(ctx context.Context, id session.ID, port int) (net.Conn, error) {
 	if port < 1 || port > 65535 {
-		return nil, &session.Error{Code: "port_dial_invalid", Message: "There is no such port.", Hint: "Use a port between 1 and 65535."}
+		return nil, &session.Error{Code: "port_dial_invalid", Message: "There is no such port.",
+			Hint: "Use a port between 1 and 65535."}
 	}
 	g, err := a.guest(ctx, id)
 	if err != nil {

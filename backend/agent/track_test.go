@@ -13,7 +13,8 @@ func TestTrackKeepsAnHourWholeAndADayByTheMinute(t *testing.T) {
 	begin := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 	util, memory, power, temperature := 10_000, 80*gpu.GiB, gpu.MilliWatt(700_000), -3
 	none := session.DevicePoint{At: begin}
-	whole := session.DevicePoint{At: begin.Add(2 * time.Second), Util: &util, MemoryUsed: &memory, Power: &power, Temperature: &temperature}
+	whole := session.DevicePoint{At: begin.Add(2 * time.Second), Util: &util, MemoryUsed: &memory, Power: &power,
+		Temperature: &temperature}
 	var k track
 	k.add(none)
 	k.add(whole)
@@ -31,7 +32,8 @@ func TestTrackKeepsAnHourWholeAndADayByTheMinute(t *testing.T) {
 	if n := len(k.since(now.Add(-time.Hour))); n != 1800 {
 		t.Errorf("%d points of the last hour are kept", n)
 	}
-	if all := k.since(time.Time{}); len(all) < 1800+23*60-1 || len(all) > 1800+23*60+1 || now.Sub(all[0].At) > keepTracks {
+	if all := k.since(time.Time{}); len(all) < 1800+23*60-1 || len(all) > 1800+23*60+1 ||
+		now.Sub(all[0].At) > keepTracks {
 		t.Errorf("%d points are kept, the first %s old", len(all), now.Sub(all[0].At))
 	}
 }

@@ -63,13 +63,14 @@ func (a *Agent) export(ctx context.Context, wish session.ImageWish, to io.Writer
 	place := func(part string) int {
 		return slices.IndexFunc(wish.Parts, func(m session.PartMark) bool { return m.Part == part })
 	}
-	err = a.engine.ExportImage(ctx, wish.ID, func(part string) bool { return place(part) >= 0 }, func(part string, content io.Reader) error {
-		mark := wish.Parts[place(part)]
-		if _, err := io.CopyN(io.Discard, content, int64(mark.Offset)); err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
-		return w.Part(mark, content)
-	})
+	err = a.engine.ExportImage(ctx, wish.ID, func(part string) bool { return place(part) >= 0 },
+		func(part string, content io.Reader) error {
+			mark := wish.Parts[place(part)]
+			if _, err := io.CopyN(io.Discard, content, int64(mark.Offset)); err != nil && !errors.Is(err, io.EOF) {
+				return err
+			}
+			return w.Part(mark, content)
+		})
 	if err != nil {
 		return err
 	}
@@ -130,7 +131,8 @@ func (r arrivals) ExpectImage(ctx context.Context, parts session.ImageParts) (se
 		}
 		if arch := defaultArch(info.Arch); parts.Arch != "" && parts.Arch != arch {
 			return &session.Error{
-				Code: "image_receive_arch", Message: fmt.Sprintf("The image is for %s processors, and this machine has %s ones.", parts.Arch, arch),
+				Code: "image_receive_arch", Message: fmt.Sprintf(
+					"The image is for %s processors, and this machine has %s ones.", parts.Arch, arch),
 				Hint: "Build or pull the image for " + arch + ".",
 			}
 		}
@@ -158,7 +160,8 @@ func (a *Agent) mayName(ctx context.Context, parts session.ImageParts) error {
 		case session.CodeOf(err) == "engine_image_not-found":
 		case err != nil:
 			return err
-		case !parts.Replace && engine.CommonLayers(there.Layers, parts.Layers) != max(len(there.Layers), len(parts.Layers)):
+		case !parts.Replace && engine.CommonLayers(there.Layers, parts.Layers) != max(len(there.Layers),
+			len(parts.Layers)):
 			return received(engine.NameTaken(ref))
 		}
 	}

@@ -99,7 +99,8 @@ func TestAReceivedImageIsItsReceiversOnDocker(t *testing.T) {
 		forget(t, host, anns, carls)
 		t.Cleanup(func() { forget(t, host, anns, carls) })
 	}
-	origin := session.ImageOrigin{Name: "mine", Owner: "bob", Instance: source.store.Instance(), Session: "s1", SessionName: "work", Base: enginetest.ImageStatic}
+	origin := session.ImageOrigin{Name: "mine", Owner: "bob", Instance: source.store.Instance(), Session: "s1",
+		SessionName: "work", Base: enginetest.ImageStatic}
 	made := overlay(t, source.engine, enginetest.ImageStatic, sentImage, 1<<20, origin.Labels())
 
 	as := func(owner string, role session.Role) session.Agent { return through(t, target.agent, owner, role) }
@@ -131,16 +132,19 @@ func TestAReceivedImageIsItsReceiversOnDocker(t *testing.T) {
 	if got := seen("bob", session.RoleUser); got != nil {
 		t.Errorf("bob, who has the name of its maker, sees it as %q", got)
 	}
-	if _, err := as("bob", session.RoleUser).InstallImage(t.Context(), made); session.CodeOf(err) != "engine_image_not-found" {
+	if _, err := as("bob", session.RoleUser).InstallImage(t.Context(),
+		made); session.CodeOf(err) != "engine_image_not-found" {
 		t.Errorf("bob knows its id and gets %v", err)
 	}
 	for _, ref := range []string{anns, made} {
 		preview, err := as("bob", session.RoleUser).Preview(t.Context(), "", session.Spec{Image: ref})
-		if err != nil || !slices.ContainsFunc(preview.Errors, func(e session.FieldError) bool { return e.Code == "session_create_forbidden-image" }) {
+		if err != nil || !slices.ContainsFunc(preview.Errors,
+			func(e session.FieldError) bool { return e.Code == "session_create_forbidden-image" }) {
 			t.Errorf("bob may use %s: %+v, %v", ref, preview.Errors, err)
 		}
 	}
-	if preview, err := as("ann", session.RoleUser).Preview(t.Context(), "", session.Spec{Image: anns}); err != nil || len(preview.Errors) > 0 {
+	if preview, err := as("ann", session.RoleUser).Preview(t.Context(), "", session.Spec{Image: anns}); err != nil ||
+		len(preview.Errors) > 0 {
 		t.Errorf("ann may not launch it: %+v, %v", preview.Errors, err)
 	}
 	if parts, err := as("ann", session.RoleUser).DescribeImage(t.Context(), anns); err != nil || parts.ID != made {
@@ -154,7 +158,8 @@ func TestAReceivedImageIsItsReceiversOnDocker(t *testing.T) {
 	if got := seen("carl", session.RoleUser); !slices.Equal(got, []string{carls}) {
 		t.Errorf("carl sees it as %q", got)
 	}
-	if err := as("ann", session.RoleUser).RemoveImage(t.Context(), made); session.CodeOf(err) != "image_remove_forbidden" {
+	if err := as("ann", session.RoleUser).RemoveImage(t.Context(),
+		made); session.CodeOf(err) != "image_remove_forbidden" {
 		t.Errorf("ann removes what is carl's as well: %v", err)
 	}
 	if err := as("root", session.RoleAdmin).RemoveImage(t.Context(), made); err != nil {
@@ -168,7 +173,8 @@ func TestAReceivedImageIsItsReceiversOnDocker(t *testing.T) {
 // A user sends an image under a name that everybody uses. The name stays where
 // it was; so it does when an admin sends one and does not say to replace it.
 func TestANameOnDockerIsNotMovedByABroughtImage(t *testing.T) {
-	for name, host := range map[string]string{"old": enginetest.RequireDocker(t), "modern": enginetest.RequireModernDocker(t)} {
+	for name, host := range map[string]string{"old": enginetest.RequireDocker(t),
+		"modern": enginetest.RequireModernDocker(t)} {
 		t.Run(name, func(t *testing.T) {
 			target := newRealAt(t, t.TempDir(), host)
 			const mallorys = "slipway-custom/mallory/" + sentImage
@@ -192,11 +198,13 @@ func TestANameOnDockerIsNotMovedByABroughtImage(t *testing.T) {
 				t.Errorf("%s is %s and was %s", sentImage, named(sentImage), everybodys)
 			}
 			boss := through(t, target.agent, "boss", session.RoleAdmin)
-			if _, err := forged.send(t, boss); session.CodeOf(err) != "image_receive_conflict" || named(sentImage) != everybodys {
+			if _, err := forged.send(t, boss); session.CodeOf(err) != "image_receive_conflict" ||
+				named(sentImage) != everybodys {
 				t.Errorf("an admin moves it without saying so: %v", err)
 			}
 			forged.parts.Replace = true
-			if image, err := forged.send(t, boss); err != nil || named(sentImage) != image.ID || image.ID == everybodys {
+			if image, err := forged.send(t, boss); err != nil || named(sentImage) != image.ID ||
+				image.ID == everybodys {
 				t.Errorf("an admin who says so does not move it: %v", err)
 			}
 		})
@@ -212,7 +220,8 @@ type packedImage struct {
 // send brings it to an agent.
 func (p *packedImage) send(t *testing.T, to session.Agent) (session.Image, error) {
 	t.Helper()
-	report := layers.Report{Progress: func(_, _ gpu.Bytes) {}, Again: func(_ context.Context, err error) error { return err }}
+	report := layers.Report{Progress: func(_, _ gpu.Bytes) {},
+		Again: func(_ context.Context, err error) error { return err }}
 	if err := layers.Carry(t.Context(), p, to, p.parts, report); err != nil {
 		return session.Image{}, err
 	}
@@ -259,7 +268,8 @@ func bring(t *testing.T, from, to session.ImageTransfers, ref string) session.Im
 	if err != nil {
 		t.Fatal(err)
 	}
-	report := layers.Report{Progress: func(_, _ gpu.Bytes) {}, Again: func(_ context.Context, err error) error { return err }}
+	report := layers.Report{Progress: func(_, _ gpu.Bytes) {},
+		Again: func(_ context.Context, err error) error { return err }}
 	if err := layers.Carry(t.Context(), from, to, parts, report); err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +295,8 @@ func (r *real) restart() {
 // forget takes the images from a daemon.
 func forget(t *testing.T, host string, more ...string) {
 	t.Helper()
-	out, err := exec.Command("docker", append([]string{"-H", host, "image", "rm", "-f", sentImage, baseImage}, more...)...).CombinedOutput()
+	out, err := exec.Command("docker", append([]string{"-H", host, "image", "rm", "-f", sentImage, baseImage},
+		more...)...).CombinedOutput()
 	if err != nil && !bytes.Contains(out, []byte("No such image")) {
 		t.Errorf("docker image rm: %v\n%s", err, out)
 	}
@@ -312,9 +323,10 @@ func packed(t *testing.T, e engine.Engine, base string, size int, labels map[str
 		t.Fatal(err)
 	}
 	var config map[string]any
-	err = e.ExportImage(t.Context(), parts.ID, func(part string) bool { return part == session.ImageConfig }, func(_ string, content io.Reader) error {
-		return json.NewDecoder(content).Decode(&config)
-	})
+	err = e.ExportImage(t.Context(), parts.ID, func(part string) bool { return part == session.ImageConfig },
+		func(_ string, content io.Reader) error {
+			return json.NewDecoder(content).Decode(&config)
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -338,11 +350,13 @@ func packed(t *testing.T, e engine.Engine, base string, size int, labels map[str
 	}
 	parts.ID, parts.Refs = fmt.Sprintf("sha256:%x", sha256.Sum256(data)), nil
 	parts.Layers = append(parts.Layers, session.ImageLayer{Digest: digest, Size: gpu.Bytes(len(layer))})
-	return &packedImage{parts: parts, content: map[string]engine.Content{session.ImageConfig: inMemory(data), digest: inMemory(layer)}}
+	return &packedImage{parts: parts, content: map[string]engine.Content{session.ImageConfig: inMemory(data),
+		digest: inMemory(layer)}}
 }
 
 func inMemory(data []byte) engine.Content {
-	return engine.Content{Size: gpu.Bytes(len(data)), Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
+	return engine.Content{Size: gpu.Bytes(len(data)),
+		Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
 }
 
 // archiveOf is a layer with one file of noise, so that it cannot be compressed.

@@ -23,16 +23,19 @@ func TestTerminalsAndExecAreTheGuests(t *testing.T) {
 		ctx := context.Background()
 		s := w.launch(session.Spec{})
 		s = w.awaitStatus(s.ID, session.Running)
-		if got, err := w.agent.OpenTerminal(ctx, s.ID, session.TerminalRequest{Cols: 80, Rows: 24}); err != nil || got.Cols != 80 {
+		if got, err := w.agent.OpenTerminal(ctx, s.ID, session.TerminalRequest{Cols: 80, Rows: 24}); err != nil ||
+			got.Cols != 80 {
 			t.Errorf("%+v, %v", got, err)
 		}
-		if stream, err := w.agent.AttachTerminal(ctx, s.ID, session.AttachRequest{Terminal: "t1"}); err != nil || stream == nil {
+		if stream, err := w.agent.AttachTerminal(ctx, s.ID, session.AttachRequest{Terminal: "t1"}); err != nil ||
+			stream == nil {
 			t.Errorf("%v, %v", stream, err)
 		}
 		if err := w.agent.CloseTerminal(ctx, s.ID, "t1"); err != nil {
 			t.Error(err)
 		}
-		if stream, err := w.agent.Exec(ctx, s.ID, session.ExecRequest{Command: []string{"nothing"}}); stream != nil || session.CodeOf(err) != "exec_create_not-found" {
+		if stream, err := w.agent.Exec(ctx, s.ID, session.ExecRequest{Command: []string{"nothing"}}); stream != nil ||
+			session.CodeOf(err) != "exec_create_not-found" {
 			t.Errorf("%v, %v", stream, err)
 		}
 		if _, err := w.agent.Exec(ctx, s.ID, session.ExecRequest{}); session.CodeOf(err) != "exec_create_invalid" {
@@ -47,7 +50,8 @@ func TestTerminalsAndExecAreTheGuests(t *testing.T) {
 		w.fake.DropGuest(containerOf(s))
 		time.Sleep(time.Second)
 		begun := time.Now()
-		if _, err := w.agent.ListTerminals(ctx, s.ID); session.CodeOf(err) != "session_use_unavailable" || time.Since(begun) > 15*time.Second {
+		if _, err := w.agent.ListTerminals(ctx, s.ID); session.CodeOf(err) != "session_use_unavailable" ||
+			time.Since(begun) > 15*time.Second {
 			t.Errorf("without a guest: %v after %v", err, time.Since(begun))
 		}
 		if s, _ := w.agent.Get(ctx, s.ID); s.Status != session.Running {
@@ -63,17 +67,34 @@ func TestUseNeedsARunningSession(t *testing.T) {
 		first := w.launch(session.Spec{})
 		w.awaitStatus(first.ID, session.Running)
 		waiting := w.launch(session.Spec{})
-		for id, code := range map[session.ID]session.Code{waiting.ID: "session_use_conflict", "nobodynobody": "session_read_not-found"} {
+		for id, code := range map[session.ID]session.Code{waiting.ID: "session_use_conflict",
+			"nobodynobody": "session_read_not-found"} {
 			for name, use := range map[string]func() error{
 				"ListTerminals": func() error { _, err := w.agent.ListTerminals(ctx, id); return err },
-				"OpenTerminal":  func() error { _, err := w.agent.OpenTerminal(ctx, id, session.TerminalRequest{}); return err },
-				"Attach":        func() error { _, err := w.agent.AttachTerminal(ctx, id, session.AttachRequest{}); return err },
-				"Close":         func() error { return w.agent.CloseTerminal(ctx, id, "t") },
-				"Exec":          func() error { _, err := w.agent.Exec(ctx, id, session.ExecRequest{Command: []string{"a"}}); return err },
-				"ListApps":      func() error { _, err := w.agent.ListApps(ctx, id); return err },
-				"StartApp":      func() error { _, err := w.agent.StartApp(ctx, id, session.AppRequest{App: "notebook"}); return err },
-				"StopApp":       func() error { return w.agent.StopApp(ctx, id, "notebook") },
-				"DialPort":      func() error { _, err := w.agent.DialPort(ctx, id, 80); return err },
+				"OpenTerminal": func() error {
+					_,
+						err := w.agent.OpenTerminal(ctx, id, session.TerminalRequest{})
+					return err
+				},
+				"Attach": func() error {
+					_,
+						err := w.agent.AttachTerminal(ctx, id, session.AttachRequest{})
+					return err
+				},
+				"Close": func() error { return w.agent.CloseTerminal(ctx, id, "t") },
+				"Exec": func() error {
+					_,
+						err := w.agent.Exec(ctx, id, session.ExecRequest{Command: []string{"a"}})
+					return err
+				},
+				"ListApps": func() error { _, err := w.agent.ListApps(ctx, id); return err },
+				"StartApp": func() error {
+					_,
+						err := w.agent.StartApp(ctx, id, session.AppRequest{App: "notebook"})
+					return err
+				},
+				"StopApp":  func() error { return w.agent.StopApp(ctx, id, "notebook") },
+				"DialPort": func() error { _, err := w.agent.DialPort(ctx, id, 80); return err },
 			} {
 				if err := use(); session.CodeOf(err) != code {
 					t.Errorf("%s: %v", name, err)
@@ -112,7 +133,8 @@ func TestApps(t *testing.T) {
 		var all sync.WaitGroup
 		for range 5 {
 			all.Go(func() {
-				if a, err := w.agent.StartApp(ctx, s.ID, session.AppRequest{App: "notebook"}); err != nil || a.State != session.AppReady || a.Port != 7431 {
+				if a, err := w.agent.StartApp(ctx, s.ID, session.AppRequest{App: "notebook"}); err != nil ||
+					a.State != session.AppReady || a.Port != 7431 {
 					t.Errorf("started as %+v, %v", a, err)
 				}
 			})
@@ -136,17 +158,20 @@ func TestApps(t *testing.T) {
 		if got := states(); !strings.HasPrefix(got, "notebook ready") {
 			t.Errorf("then: %s", got)
 		}
-		if err := w.agent.StopApp(ctx, s.ID, "notebook"); err != nil || !strings.HasPrefix(states(), "notebook stopped") {
+		if err := w.agent.StopApp(ctx, s.ID, "notebook"); err != nil ||
+			!strings.HasPrefix(states(), "notebook stopped") {
 			t.Errorf("stopped: %s, %v", states(), err)
 		}
 		for app, code := range map[string]session.Code{
-			"jupyterlab": "app_start_not-installed", "port-8000": "app_start_not-listening", "port-9000": "app_start_not-found", "port-x": "app_start_not-found", "nothing": "app_start_not-found",
+			"jupyterlab": "app_start_not-installed", "port-8000": "app_start_not-listening",
+			"port-9000": "app_start_not-found", "port-x": "app_start_not-found", "nothing": "app_start_not-found",
 		} {
 			if _, err := w.agent.StartApp(ctx, s.ID, session.AppRequest{App: app}); session.CodeOf(err) != code {
 				t.Errorf("%s: %v", app, err)
 			}
 		}
-		if a, err := w.agent.StartApp(ctx, s.ID, session.AppRequest{App: "port-8001"}); err != nil || a.State != session.AppReady {
+		if a, err := w.agent.StartApp(ctx, s.ID, session.AppRequest{App: "port-8001"}); err != nil ||
+			a.State != session.AppReady {
 			t.Errorf("%+v, %v", a, err)
 		}
 		conn, err := w.agent.DialPort(ctx, s.ID, 8001)
@@ -166,7 +191,8 @@ func TestApps(t *testing.T) {
 func TestAppThatFailedSaysWhy(t *testing.T) {
 	cause := &session.Cause{Code: "app_start_exited", Message: "It ended.", Hint: "Read its output."}
 	for state, want := range map[link.ServiceState]session.AppState{
-		link.ServiceStarting: session.AppStarting, link.ServiceReady: session.AppReady, link.ServiceExited: session.AppFailed, link.ServiceFailed: session.AppFailed,
+		link.ServiceStarting: session.AppStarting, link.ServiceReady: session.AppReady,
+		link.ServiceExited: session.AppFailed, link.ServiceFailed: session.AppFailed,
 	} {
 		got := withService(session.App{Port: 1}, link.Service{Port: 2, State: state, Error: cause})
 		if got.State != want || got.Port != 2 || got.Error != cause {
@@ -197,15 +223,18 @@ func TestFollowedLogBeginsWhenTheSessionDoes(t *testing.T) {
 			t.Errorf("followed %q", got)
 		}
 		w.awaitStatus(s.ID, session.Terminated)
-		for opts, want := range map[session.LogOptions]string{{}: "one\ntwo\n", {Tail: 1}: "two\n", {Tail: 9}: "one\ntwo\n", {Follow: true}: "one\ntwo\n"} {
+		for opts, want := range map[session.LogOptions]string{{}: "one\ntwo\n", {Tail: 1}: "two\n",
+			{Tail: 9}: "one\ntwo\n", {Follow: true}: "one\ntwo\n"} {
 			if got := w.log(s.ID, opts); got != want {
 				t.Errorf("%+v: kept %q", opts, got)
 			}
 		}
-		if got := w.log(s.ID, session.LogOptions{Timestamps: true}); !strings.HasPrefix(got, "2000-01-01T00:00:0") || strings.Count(got, "Z ") != 2 {
+		if got := w.log(s.ID, session.LogOptions{Timestamps: true}); !strings.HasPrefix(got, "2000-01-01T00:00:0") ||
+			strings.Count(got, "Z ") != 2 {
 			t.Errorf("with timestamps %q", got)
 		}
-		if _, err := w.agent.Logs(context.Background(), s.ID, session.LogOptions{Kernel: "../../agent.db"}); session.CodeOf(err) != "session_logs_not-found" {
+		if _, err := w.agent.Logs(context.Background(), s.ID,
+			session.LogOptions{Kernel: "../../agent.db"}); session.CodeOf(err) != "session_logs_not-found" {
 			t.Errorf("another file: %v", err)
 		}
 	})
@@ -270,7 +299,8 @@ func TestLongLogKeepsItsEnd(t *testing.T) {
 			return string(data)
 		}
 		lines := strings.Split(strings.TrimSpace(read(session.LogOptions{})), "\n")
-		if !strings.Contains(lines[0], "were not kept") || lines[len(lines)-1] != "line 499" || len(lines) < 35 || len(lines) > 80 {
+		if !strings.Contains(lines[0], "were not kept") || lines[len(lines)-1] != "line 499" || len(lines) < 35 ||
+			len(lines) > 80 {
 			t.Errorf("pieces of %d: %d lines from %q to %q", piece, len(lines), lines[0], lines[len(lines)-1])
 		}
 		for i := 2; i < len(lines); i++ {
@@ -280,7 +310,8 @@ func TestLongLogKeepsItsEnd(t *testing.T) {
 				t.Errorf("%q follows %q", lines[i], lines[i-1])
 			}
 		}
-		if got := read(session.LogOptions{Tail: 2, Timestamps: true}); got != "2026-01-01T00:00:00Z line 498\n2026-01-01T00:00:00Z line 499\n" {
+		if got := read(session.LogOptions{Tail: 2,
+			Timestamps: true}); got != "2026-01-01T00:00:00Z line 498\n2026-01-01T00:00:00Z line 499\n" {
 			t.Errorf("tail %q", got)
 		}
 		entries, err := os.ReadDir(a.logDir("id"))

@@ -88,12 +88,14 @@ func (c *Client) ListTerminals(ctx context.Context, id session.ID) ([]session.Te
 }
 
 // OpenTerminal implements [session.Terminals].
-func (c *Client) OpenTerminal(ctx context.Context, id session.ID, req session.TerminalRequest) (session.Terminal, error) {
+func (c *Client) OpenTerminal(ctx context.Context, id session.ID,
+	req session.TerminalRequest) (session.Terminal, error) {
 	return methodOpenTerminal.call(ctx, c, terminalArgs{id, req})
 }
 
 // AttachTerminal implements [session.Terminals]. ctx bounds only the joining.
-func (c *Client) AttachTerminal(ctx context.Context, id session.ID, req session.AttachRequest) (io.ReadWriteCloser, error) {
+func (c *Client) AttachTerminal(ctx context.Context, id session.ID,
+	req session.AttachRequest) (io.ReadWriteCloser, error) {
 	return methodAttachTerminal.open(ctx, c, attachArgs{id, req})
 }
 
@@ -171,7 +173,8 @@ func (c *Client) Keep(ctx context.Context, id session.ID, length session.Duratio
 }
 
 // SimulateIdle implements [session.Queue].
-func (c *Client) SimulateIdle(ctx context.Context, id session.ID, policy session.IdlePolicy) (session.IdleSimulation, error) {
+func (c *Client) SimulateIdle(ctx context.Context, id session.ID,
+	policy session.IdlePolicy) (session.IdleSimulation, error) {
 	return methodSimulateIdle.call(ctx, c, policyArgs{id, policy})
 }
 

@@ -168,7 +168,8 @@ type wish struct {
 func (c *Client) wish(s spec, args any) (*wish, error) {
 	body, err := json.Marshal(args)
 	if err != nil {
-		return nil, &session.Error{Code: codeOf(s.verb, session.DetailInternal), Message: "The call cannot be written down.", Err: err}
+		return nil, &session.Error{Code: codeOf(s.verb, session.DetailInternal),
+			Message: "The call cannot be written down.", Err: err}
 	}
 	w := &wish{client: c, spec: s, args: body, began: time.Now()}
 	if s.effect != read {
@@ -190,7 +191,8 @@ func (w *wish) frame(ctx context.Context, try int) ([]byte, error) {
 	frame, err := w.client.codec.encode(kindRequest, req)
 	var large *tooLargeError
 	if errors.As(err, &large) {
-		return nil, &session.Error{Code: CodeTooLarge, Message: "This is more than can be sent to an agent at once.", Hint: "Ask for less at a time.", Err: err}
+		return nil, &session.Error{Code: CodeTooLarge, Message: "This is more than can be sent to an agent at once.",
+			Hint: "Ask for less at a time.", Err: err}
 	}
 	return frame, err
 }
@@ -208,7 +210,8 @@ func (w *wish) make(ctx context.Context, repeat bool) (*opened, error) {
 			return call, nil
 		}
 		var lost *lostError
-		if !errors.As(err, &lost) || ctx.Err() != nil || !repeat || try == 0 && !lost.opened || w.client.waiter == nil || w.client.patience < 0 {
+		if !errors.As(err, &lost) || ctx.Err() != nil || !repeat || try == 0 && !lost.opened ||
+			w.client.waiter == nil || w.client.patience < 0 {
 			return nil, err
 		}
 		if try == 0 {

@@ -42,7 +42,9 @@ func failureOf(err error, verb string) failure {
 	switch {
 	case errors.As(err, &known):
 	case errors.Is(err, context.DeadlineExceeded):
-		known = &session.Error{Code: codeOf(verb, session.DetailTimeout), Message: "The agent did not come to an end in time.", Hint: "Try again; if it goes on, look at the agent's log."}
+		known = &session.Error{Code: codeOf(verb, session.DetailTimeout),
+			Message: "The agent did not come to an end in time.",
+			Hint:    "Try again; if it goes on, look at the agent's log."}
 	default:
 		known = session.AsError(err, codeOf(verb, session.DetailInternal))
 	}
@@ -73,7 +75,8 @@ func codeOf(verb, detail string) session.Code {
 // unavailable says that the agent was not reached and nothing is known of the outcome.
 func unavailable(agent, verb string, err error) error {
 	e := &session.Error{Code: codeOf(verb, session.DetailUnavailable), Err: err,
-		Message: "The agent " + agent + " is not reached.", Hint: "It is tried again by itself; look at the state of its connection."}
+		Message: "The agent " + agent + " is not reached.",
+		Hint:    "It is tried again by itself; look at the state of its connection."}
 	var down *tunnel.DownError
 	switch {
 	case errors.As(err, &down):
@@ -82,9 +85,11 @@ func unavailable(agent, verb string, err error) error {
 			e.Hint = "It waits for you: slipway agent reconnect " + agent
 		}
 	case errors.Is(err, context.DeadlineExceeded):
-		e.Message, e.Hint = "The agent "+agent+" did not answer in time.", "Try again; whether it did what was asked is not known."
+		e.Message, e.Hint = "The agent "+agent+" did not answer in time.",
+			"Try again; whether it did what was asked is not known."
 	case errors.Is(err, tunnel.ErrTooManyStreams):
-		e.Message, e.Hint = "The connection to "+agent+" carries as much as it may.", "Close some terminals or apps, then try again."
+		e.Message, e.Hint = "The connection to "+agent+" carries as much as it may.",
+			"Close some terminals or apps, then try again."
 	}
 	return e
 }
@@ -107,16 +112,19 @@ func lastHeard(at, now time.Time) string {
 }
 
 func unsupported(method string) error {
-	return &session.Error{Code: CodeUnsupported, Message: "The agent is too old for this: it does not know " + method + ".", Hint: "Upgrade the agent."}
+	return &session.Error{Code: CodeUnsupported, Message: "The agent is too old for this: it does not know " + method +
+		".", Hint: "Upgrade the agent."}
 }
 
 // checkVersion refuses a caller of a version that is not tolerated.
 func checkVersion(caller int) error {
 	switch {
 	case caller > Version+1:
-		return &session.Error{Code: CodeVersion, Message: "The agent is too old to be used from here.", Hint: "Upgrade the agent."}
+		return &session.Error{Code: CodeVersion, Message: "The agent is too old to be used from here.",
+			Hint: "Upgrade the agent."}
 	case caller < Version-1:
-		return &session.Error{Code: CodeVersion, Message: "This program is too old to use the agent.", Hint: "Upgrade Slipway on this computer."}
+		return &session.Error{Code: CodeVersion, Message: "This program is too old to use the agent.",
+			Hint: "Upgrade Slipway on this computer."}
 	}
 	return nil
 }

@@ -103,7 +103,10 @@ func serveAs(t testing.TB, h *Handler, near, far net.Conn, peer tunnel.Peer) mux
 }
 
 func handlerFor(agent session.Agent) *Handler {
-	return NewHandler(HandlerConfig{Program: "test", Resolve: func(tunnel.Peer) (session.Agent, error) { return agent, nil }})
+	return NewHandler(HandlerConfig{Program: "test", Resolve: func(tunnel.Peer) (session.Agent, error) {
+		return agent,
+			nil
+	}})
 }
 
 // pair is a client and a handler for an agent.
@@ -127,13 +130,15 @@ type scripted struct {
 	attach  func(context.Context, session.ID, session.AttachRequest) (io.ReadWriteCloser, error)
 }
 
-func (s *scripted) AttachTerminal(ctx context.Context, id session.ID, r session.AttachRequest) (io.ReadWriteCloser, error) {
+func (s *scripted) AttachTerminal(ctx context.Context, id session.ID,
+	r session.AttachRequest) (io.ReadWriteCloser, error) {
 	return s.attach(ctx, id, r)
 }
 
 func (s *scripted) Machine(ctx context.Context) (session.Machine, error) { return s.machine(ctx) }
 
-func (s *scripted) OpenTerminal(ctx context.Context, id session.ID, r session.TerminalRequest) (session.Terminal, error) {
+func (s *scripted) OpenTerminal(ctx context.Context, id session.ID,
+	r session.TerminalRequest) (session.Terminal, error) {
 	return s.open(ctx, id, r)
 }
 

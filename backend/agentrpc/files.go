@@ -64,7 +64,8 @@ var (
 		func(ctx context.Context, a session.Agent, r fileArgs) (session.FileInfo, error) {
 			return a.StatFile(ctx, r.Place, r.Path)
 		}}
-	methodReadFile     = download[readFileArgs]{spec{"file.read", "read", tunnel.Bulk, read, short}, openFile, readFileArgs.at}
+	methodReadFile = download[readFileArgs]{spec{"file.read", "read", tunnel.Bulk, read, short}, openFile,
+		readFileArgs.at}
 	methodChecksumFile = plain[fileArgs, checksum]{spec{"file.checksum", "read", tunnel.Control, read, checking},
 		func(ctx context.Context, a session.Agent, r fileArgs) (checksum, error) {
 			sum, err := a.ChecksumFile(ctx, r.Place, r.Path)
@@ -80,7 +81,8 @@ var (
 			at, err := a.WriteUpload(ctx, r.Place, r.Upload, from)
 			return position(at), err
 		}}
-	methodFinishUpload = plain[finishArgs, session.FileInfo]{spec{"file.finish", "write", tunnel.Control, again, checking},
+	methodFinishUpload = plain[finishArgs, session.FileInfo]{spec{"file.finish", "write", tunnel.Control, again,
+		checking},
 		func(ctx context.Context, a session.Agent, r finishArgs) (session.FileInfo, error) {
 			return a.FinishUpload(ctx, r.Place, r.Finish)
 		}}
@@ -103,7 +105,8 @@ var (
 )
 
 // ListFiles implements [session.Files].
-func (c *Client) ListFiles(ctx context.Context, place session.Place, req session.ListRequest) (session.FileListing, error) {
+func (c *Client) ListFiles(ctx context.Context, place session.Place,
+	req session.ListRequest) (session.FileListing, error) {
 	return methodListFiles.call(ctx, c, listFilesArgs{place, req}, nextPart(req))
 }
 
@@ -144,13 +147,15 @@ func (c *Client) UploadOffset(ctx context.Context, place session.Place, up sessi
 
 // WriteUpload implements [session.Files]. It fails with agent_write_unavailable
 // where it is cut; UploadOffset tells then what has come.
-func (c *Client) WriteUpload(ctx context.Context, place session.Place, up session.Upload, from io.Reader) (int64, error) {
+func (c *Client) WriteUpload(ctx context.Context, place session.Place, up session.Upload,
+	from io.Reader) (int64, error) {
 	at, err := methodWriteUpload.send(ctx, c, uploadArgs{place, up}, from)
 	return int64(at), err
 }
 
 // FinishUpload implements [session.Files].
-func (c *Client) FinishUpload(ctx context.Context, place session.Place, req session.FinishRequest) (session.FileInfo, error) {
+func (c *Client) FinishUpload(ctx context.Context, place session.Place,
+	req session.FinishRequest) (session.FileInfo, error) {
 	return methodFinishUpload.call(ctx, c, finishArgs{place, req})
 }
 

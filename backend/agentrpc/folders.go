@@ -20,7 +20,8 @@ type (
 
 // The methods of [session.Folders].
 var (
-	methodListFolders = plain[session.FolderFilter, []session.Folder]{spec{"folders", "read", tunnel.Control, read, short},
+	methodListFolders = plain[session.FolderFilter, []session.Folder]{spec{"folders", "read", tunnel.Control, read,
+		short},
 		func(ctx context.Context, a session.Agent, r session.FolderFilter) ([]session.Folder, error) {
 			return a.ListFolders(ctx, r)
 		}}
@@ -28,11 +29,13 @@ var (
 		func(ctx context.Context, a session.Agent, r byFolder) (session.Folder, error) {
 			return a.GetFolder(ctx, r.ID)
 		}}
-	methodCreateFolder = plain[session.FolderRequest, session.Folder]{spec{"folder.create", "create", tunnel.Control, once, short},
+	methodCreateFolder = plain[session.FolderRequest, session.Folder]{spec{"folder.create", "create", tunnel.Control,
+		once, short},
 		func(ctx context.Context, a session.Agent, r session.FolderRequest) (session.Folder, error) {
 			return a.CreateFolder(ctx, r)
 		}}
-	methodUpdateFolder = plain[folderChangeArgs, session.Folder]{spec{"folder.update", "update", tunnel.Control, again, short},
+	methodUpdateFolder = plain[folderChangeArgs, session.Folder]{spec{"folder.update", "update", tunnel.Control, again,
+		short},
 		func(ctx context.Context, a session.Agent, r folderChangeArgs) (session.Folder, error) {
 			return a.UpdateFolder(ctx, r.ID, r.Change)
 		}}
@@ -40,7 +43,8 @@ var (
 		func(ctx context.Context, a session.Agent, r byFolder) (session.Folder, error) {
 			return a.TrashFolder(ctx, r.ID)
 		}}
-	methodRestoreFolder = plain[byFolder, session.Folder]{spec{"folder.restore", "restore", tunnel.Control, again, short},
+	methodRestoreFolder = plain[byFolder, session.Folder]{spec{"folder.restore", "restore", tunnel.Control, again,
+		short},
 		func(ctx context.Context, a session.Agent, r byFolder) (session.Folder, error) {
 			return a.RestoreFolder(ctx, r.ID)
 		}}
@@ -70,7 +74,8 @@ func (c *Client) CreateFolder(ctx context.Context, req session.FolderRequest) (s
 }
 
 // UpdateFolder implements [session.Folders].
-func (c *Client) UpdateFolder(ctx context.Context, id session.FolderID, change session.FolderChange) (session.Folder, error) {
+func (c *Client) UpdateFolder(ctx context.Context, id session.FolderID,
+	change session.FolderChange) (session.Folder, error) {
 	return methodUpdateFolder.call(ctx, c, folderChangeArgs{id, change}, ofFolder(id))
 }
 

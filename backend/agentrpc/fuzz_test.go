@@ -52,7 +52,8 @@ func frames(t testing.TB, values ...any) []byte {
 
 func FuzzHandler(f *testing.F) {
 	for _, method := range []string{"hello", "machine", "launch", "terminal.open", "watch", "logs", "port.dial"} {
-		f.Add(append(frames(f, kindRequest, request{Version: Version, Method: method, ID: "x", Args: []byte(`{"id":"a"}`)}), "C\x00\x00\x00\x00D\x00\x00\x00\x01xE\x00\x00\x00\x00"...))
+		f.Add(append(frames(f, kindRequest, request{Version: Version, Method: method, ID: "x",
+			Args: []byte(`{"id":"a"}`)}), "C\x00\x00\x00\x00D\x00\x00\x00\x01xE\x00\x00\x00\x00"...))
 	}
 	f.Add([]byte("Q\xff\xff\xff\xff"))
 	f.Add(frames(f, kindRequest, request{Version: Version, Method: strings.Repeat("m", 5000)}))
@@ -89,13 +90,15 @@ func FuzzHandler(f *testing.F) {
 
 func FuzzClient(f *testing.F) {
 	f.Add(frames(f, kindAnswer, session.Machine{Agent: "lab"}))
-	f.Add(frames(f, kindAnswer, none{}, kindEvent, session.Event{Epoch: "e", Seq: 1}, kindFailure, failure{Code: "a_b_c"}))
+	f.Add(frames(f, kindAnswer, none{}, kindEvent, session.Event{Epoch: "e", Seq: 1}, kindFailure,
+		failure{Code: "a_b_c"}))
 	f.Add(append(frames(f, kindAnswer, downloadHead{Offset: 3}), "D\x00\x00\x00\x03abcE\x00\x00\x00\x00"...))
 	f.Add(frames(f, kindFailure, failure{}))
 	f.Add(frames(f, kindAnswer, session.Machine{Agent: strings.Repeat("lab ", 5000)}))
 	f.Add([]byte("A\x80\x00\x00\x03\x01\x02\x03"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		client := NewClient(ClientConfig{Name: func() string { return "lab" }, Opener: openFunc(func() tunnel.Stream { return newSaid(raw) })})
+		client := NewClient(ClientConfig{Name: func() string { return "lab" },
+			Opener: openFunc(func() tunnel.Stream { return newSaid(raw) })})
 		_, err := client.Machine(t.Context())
 		check := func(err error) {
 			t.Helper()
@@ -124,7 +127,9 @@ func (o openFunc) Open(context.Context, tunnel.Class) (tunnel.Stream, error) { r
 
 // FuzzLasting has the peer of a stream that outlives its tunnels say anything.
 func FuzzLasting(f *testing.F) {
-	for _, raw := range []string{"D\x00\x00\x00\x01xE\x00\x00\x00\x00", "T\x00\x00\x00\x08\x00\x00\x00\x00\x00\x00\x00\x03", "T\x00\x00\x00\x08\xff\xff\xff\xff\xff\xff\xff\xff", "C\x00\x00\x00\x00", "F\x00\x00\x00\x02{}"} {
+	for _, raw := range []string{"D\x00\x00\x00\x01xE\x00\x00\x00\x00",
+		"T\x00\x00\x00\x08\x00\x00\x00\x00\x00\x00\x00\x03", "T\x00\x00\x00\x08\xff\xff\xff\xff\xff\xff\xff\xff",
+		"C\x00\x00\x00\x00", "F\x00\x00\x00\x02{}"} {
 		f.Add([]byte(raw), uint8(0))
 		f.Add([]byte(raw+raw), uint8(7))
 	}
@@ -191,7 +196,8 @@ func TestFramesAreBounded(t *testing.T) {
 	})
 	t.Run("and nothing is sent that the peer would refuse", func(t *testing.T) {
 		client, _ := pair(t, &scripted{})
-		_, err := client.Launch(t.Context(), session.LaunchRequest{Spec: session.Spec{Command: strings.Repeat("x", MaxRequest)}})
+		_, err := client.Launch(t.Context(),
+			session.LaunchRequest{Spec: session.Spec{Command: strings.Repeat("x", MaxRequest)}})
 		if session.CodeOf(err) != CodeTooLarge {
 			t.Errorf("it came as %v", err)
 		}

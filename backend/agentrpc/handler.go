@@ -185,8 +185,10 @@ func (v *visit) survive() {
 
 // broke logs a panic and returns what the caller is told.
 func (v *visit) broke(cause any) error {
-	v.handler.config.Log.Error("a call broke", "method", v.request.Method, "cause", cause, "stack", string(debug.Stack()))
-	return &session.Error{Code: codeOf(v.verb(), session.DetailInternal), Message: "The agent met a mistake of its own.", Hint: "Look at the agent's log."}
+	v.handler.config.Log.Error("a call broke", "method", v.request.Method, "cause", cause, "stack",
+		string(debug.Stack()))
+	return &session.Error{Code: codeOf(v.verb(), session.DetailInternal),
+		Message: "The agent met a mistake of its own.", Hint: "Look at the agent's log."}
 }
 
 // find returns the method that a request is for, nil for hello.
@@ -380,12 +382,14 @@ func (v *visit) outcome(result any, err error) []byte {
 		}
 		var large *tooLargeError
 		if errors.As(err, &large) {
-			err = &session.Error{Code: CodeTooLarge, Message: "The answer is too large to be sent.", Hint: "Ask for less at a time.", Err: err}
+			err = &session.Error{Code: CodeTooLarge, Message: "The answer is too large to be sent.",
+				Hint: "Ask for less at a time.", Err: err}
 		}
 	}
 	frame, err := v.handler.codec.encode(kindFailure, failureOf(err, v.verb()))
 	if err != nil { // its texts are beyond all bounds
-		frame, _ = v.handler.codec.encode(kindFailure, failure{Code: codeOf(v.verb(), session.DetailInternal), Message: "The failure is too large to be told."})
+		frame, _ = v.handler.codec.encode(kindFailure, failure{Code: codeOf(v.verb(), session.DetailInternal),
+			Message: "The failure is too large to be told."})
 	}
 	return frame
 }

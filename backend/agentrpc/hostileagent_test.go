@@ -100,7 +100,8 @@ func (r reply) raw(body []byte) []byte {
 	case r.event:
 		return append(rawFrame(kindAnswer, []byte("{}")), rawFrame(kindEvent, body)...)
 	case r.stream:
-		return append(append(rawFrame(kindAnswer, body), rawFrame(kindData, []byte("data"))...), rawFrame(kindEnd, nil)...)
+		return append(append(rawFrame(kindAnswer, body), rawFrame(kindData, []byte("data"))...),
+			rawFrame(kindEnd, nil)...)
 	}
 	return rawFrame(kindAnswer, body)
 }
@@ -235,7 +236,8 @@ func TestHostileAgent(t *testing.T) {
 			}
 			h := &hostile{answers: map[string][]byte{}, asked: map[string]int{}}
 			told := 0
-			client := NewClient(ClientConfig{Name: func() string { return "lab" }, Opener: h, Distrust: func(error) { told++ }})
+			client := NewClient(ClientConfig{Name: func() string { return "lab" }, Opener: h,
+				Distrust: func(error) { told++ }})
 			say := func(frames []byte) outcome {
 				h.answers[r.method] = frames
 				return call(client)
@@ -406,7 +408,8 @@ func TestHostileFailures(t *testing.T) {
 			if e.Code == "" {
 				t.Errorf("%s = %.60s: a failure without a code: %v", spot, value, err)
 			}
-			if bad := nastiness(reflect.ValueOf(session.Cause{Code: e.Code, Message: e.Message, Hint: e.Hint}), ""); bad != "" {
+			if bad := nastiness(reflect.ValueOf(session.Cause{Code: e.Code, Message: e.Message, Hint: e.Hint}),
+				""); bad != "" {
 				t.Errorf("%s = %.60s came through at %s", spot, value, bad)
 			}
 			if bad := nastiness(reflect.ValueOf(e.Fields), ""); bad != "" {
@@ -484,9 +487,10 @@ func TestHostileAnswersAreAboutSomethingElse(t *testing.T) {
 	}
 	h := &hostile{asked: map[string]int{}, answers: map[string][]byte{
 		"get": rawFrame(kindAnswer, mustJSON(t, other)), "terminate": rawFrame(kindAnswer, mustJSON(t, other)),
-		"usage":        rawFrame(kindAnswer, mustJSON(t, []session.Usage{{Session: "bbbbbbbbbbbb"}})),
-		"file.list":    rawFrame(kindAnswer, mustJSON(t, session.FileListing{Path: "/", More: true})),
-		"image.expect": rawFrame(kindAnswer, mustJSON(t, session.ImageArrival{ID: "sha256:" + strings.Repeat("0b", 32)})),
+		"usage":     rawFrame(kindAnswer, mustJSON(t, []session.Usage{{Session: "bbbbbbbbbbbb"}})),
+		"file.list": rawFrame(kindAnswer, mustJSON(t, session.FileListing{Path: "/", More: true})),
+		"image.expect": rawFrame(kindAnswer,
+			mustJSON(t, session.ImageArrival{ID: "sha256:" + strings.Repeat("0b", 32)})),
 	}}
 	client := NewClient(ClientConfig{Name: func() string { return "lab" }, Opener: h})
 	ctx := t.Context()

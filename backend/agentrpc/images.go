@@ -23,11 +23,13 @@ type (
 var (
 	methodListImages = plain[none, []session.Image]{spec{"images", "read", tunnel.Control, read, short},
 		func(ctx context.Context, a session.Agent, _ none) ([]session.Image, error) { return a.ListImages(ctx) }}
-	methodPullImage = plain[session.PullRequest, session.ImageWork]{spec{"image.pull", "pull", tunnel.Control, again, short},
+	methodPullImage = plain[session.PullRequest, session.ImageWork]{spec{"image.pull", "pull", tunnel.Control, again,
+		short},
 		func(ctx context.Context, a session.Agent, r session.PullRequest) (session.ImageWork, error) {
 			return a.PullImage(ctx, r)
 		}}
-	methodCommitSession = plain[commitArgs, session.ImageWork]{spec{"image.commit", "commit", tunnel.Control, once, short},
+	methodCommitSession = plain[commitArgs, session.ImageWork]{spec{"image.commit", "commit", tunnel.Control, once,
+		short},
 		func(ctx context.Context, a session.Agent, r commitArgs) (session.ImageWork, error) {
 			return a.CommitSession(ctx, r.ID, r.Commit)
 		}}
@@ -35,7 +37,8 @@ var (
 		func(ctx context.Context, a session.Agent, r workArgs) (session.ImageWork, error) {
 			return a.AwaitImageWork(ctx, r.Work, r.After)
 		}}
-	methodCancelImageWork = plain[workArgs, session.ImageWork]{spec{"image.cancel", "cancel", tunnel.Control, again, short},
+	methodCancelImageWork = plain[workArgs, session.ImageWork]{spec{"image.cancel", "cancel", tunnel.Control, again,
+		short},
 		func(ctx context.Context, a session.Agent, r workArgs) (session.ImageWork, error) {
 			return a.CancelImageWork(ctx, r.Work)
 		}}
@@ -58,7 +61,8 @@ func (c *Client) PullImage(ctx context.Context, req session.PullRequest) (sessio
 }
 
 // CommitSession implements [session.Images].
-func (c *Client) CommitSession(ctx context.Context, id session.ID, req session.CommitRequest) (session.ImageWork, error) {
+func (c *Client) CommitSession(ctx context.Context, id session.ID,
+	req session.CommitRequest) (session.ImageWork, error) {
 	return methodCommitSession.call(ctx, c, commitArgs{id, req}, func(w *session.ImageWork) string {
 		return another("session", w.Session == id)
 	})

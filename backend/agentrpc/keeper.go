@@ -27,19 +27,31 @@ var (
 		}}
 	methodLimits = plain[none, map[string]session.Allowance]{spec{"limits", "read", tunnel.Control, read, short},
 		func(ctx context.Context, a session.Agent, _ none) (map[string]session.Allowance, error) {
-			return kept(a, "limits", func(k session.Keeper) (map[string]session.Allowance, error) { return k.Limits(ctx) })
+			return kept(a, "limits", func(k session.Keeper) (map[string]session.Allowance,
+				error) {
+				return k.Limits(ctx)
+			})
 		}}
 	methodSetLimit = plain[limitArgs, none]{spec{"limit.set", "update", tunnel.Control, again, short},
 		func(ctx context.Context, a session.Agent, r limitArgs) (none, error) {
-			return kept(a, "limit.set", func(k session.Keeper) (none, error) { return none{}, k.SetLimit(ctx, r.Owner, r.Limit) })
+			return kept(a, "limit.set", func(k session.Keeper) (none, error) {
+				return none{},
+					k.SetLimit(ctx, r.Owner, r.Limit)
+			})
 		}}
 	methodKnownDevices = plain[none, []session.KnownDevice]{spec{"known", "read", tunnel.Control, read, short},
 		func(ctx context.Context, a session.Agent, _ none) ([]session.KnownDevice, error) {
-			return kept(a, "known", func(k session.Keeper) ([]session.KnownDevice, error) { return k.KnownDevices(ctx) })
+			return kept(a, "known", func(k session.Keeper) ([]session.KnownDevice,
+				error) {
+				return k.KnownDevices(ctx)
+			})
 		}}
 	methodRevokeDevice = plain[keyArgs, none]{spec{"known.revoke", "revoke", tunnel.Control, once, short},
 		func(ctx context.Context, a session.Agent, r keyArgs) (none, error) {
-			return kept(a, "known.revoke", func(k session.Keeper) (none, error) { return none{}, k.RevokeDevice(ctx, r.Key) })
+			return kept(a, "known.revoke", func(k session.Keeper) (none, error) {
+				return none{},
+					k.RevokeDevice(ctx, r.Key)
+			})
 		}}
 )
 
@@ -59,7 +71,8 @@ var _ session.Keeper = (*Client)(nil)
 // nothing older than what is known ends in an error.
 func (c *Client) Audit(ctx context.Context, asked session.AuditQuery) ([]session.AuditEntry, error) {
 	entries, err := methodAudit.call(ctx, c, asked, atMost[session.AuditEntry](asked.Limit))
-	if err == nil && !asked.Before.IsZero() && slices.ContainsFunc(entries, func(e session.AuditEntry) bool { return e.At.Equal(asked.Before) }) {
+	if err == nil && !asked.Before.IsZero() &&
+		slices.ContainsFunc(entries, func(e session.AuditEntry) bool { return e.At.Equal(asked.Before) }) {
 		err = unsupported("audit")
 	}
 	return slices.DeleteFunc(entries, func(e session.AuditEntry) bool { return !asked.Matches(e) }), err

@@ -35,7 +35,8 @@ func keeperOfBefore(t *testing.T, log []session.AuditEntry) *Client {
 			var args struct {
 				Limit int `json:"limit"`
 			}
-			if err != nil || json.Unmarshal(frame, &asked) != nil || json.Unmarshal(asked.Args, &args) != nil || asked.Method != "audit" || args.Limit < 1 {
+			if err != nil || json.Unmarshal(frame, &asked) != nil || json.Unmarshal(asked.Args, &args) != nil ||
+				asked.Method != "audit" || args.Limit < 1 {
 				t.Errorf("the call %q is not one of before: %v", frame, err)
 				return
 			}

@@ -299,7 +299,8 @@ func TestStreamsThatAreLostAreBounded(t *testing.T) {
 		h.lastings.mu.Lock()
 		defer h.lastings.mu.Unlock()
 		if len(h.lastings.known) != 0 || len(h.lastings.lost) != 0 {
-			t.Errorf("%d streams are known and %d lost when all are closed", len(h.lastings.known), len(h.lastings.lost))
+			t.Errorf("%d streams are known and %d lost when all are closed", len(h.lastings.known),
+				len(h.lastings.lost))
 		}
 	})
 }
@@ -434,7 +435,8 @@ func TestAStreamThatIsNotKnownIsNotOpenedAgain(t *testing.T) {
 	if again, first, err := all.join(callKey{id: "a"}, lastingAt{}, 1); again != j || first || err != nil {
 		t.Errorf("a repetition has a stream of its own: %v, %v", first, err)
 	}
-	if other, first, err := all.join(callKey{id: "a", key: "another peer"}, lastingAt{}, 1); other == j || !first || err != nil {
+	if other, first, err := all.join(callKey{id: "a", key: "another peer"}, lastingAt{}, 1); other == j || !first ||
+		err != nil {
 		t.Errorf("another peer joined the stream: %v, %v", first, err)
 	}
 }

@@ -42,7 +42,8 @@ type joined struct {
 }
 
 // errForgotten says that a stream is over where it would go on.
-var errForgotten = &session.Error{Code: codeForgotten, Message: "This connection is not kept any more.", Hint: "Connect anew."}
+var errForgotten = &session.Error{Code: codeForgotten, Message: "This connection is not kept any more.",
+	Hint: "Connect anew."}
 
 // join returns the stream of a key. first: the caller opens it.
 func (l *lastings) join(key callKey, at lastingAt, window uint64) (j *joined, first bool, err error) {

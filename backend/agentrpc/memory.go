@@ -67,7 +67,8 @@ func newMemory(since time.Time) *memory {
 // and settles; cancel ends it. It fails with codeForgotten where the call
 // is a repetition that may have been answered and forgotten, and for
 // [again] never does.
-func (m *memory) join(key callKey, age time.Duration, e effect, cancel context.CancelFunc) (call *remembered, first bool, err error) {
+func (m *memory) join(key callKey, age time.Duration, e effect,
+	cancel context.CancelFunc) (call *remembered, first bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
@@ -76,10 +77,13 @@ func (m *memory) join(key callKey, age time.Duration, e effect, cancel context.C
 		return known, false, nil
 	}
 	if age > 0 && e == once && now.Add(-age-transit).Before(m.since) {
-		return nil, false, &session.Error{Code: codeForgotten, Message: "Whether this was done before is not known any more.", Hint: "Look at what there is, then ask again."}
+		return nil, false, &session.Error{Code: codeForgotten,
+			Message: "Whether this was done before is not known any more.",
+			Hint:    "Look at what there is, then ask again."}
 	}
 	if m.running >= memoryRunning {
-		return nil, false, &session.Error{Code: CodeBusy, Message: "This computer has too many calls under way.", Hint: "Try again in a moment."}
+		return nil, false, &session.Error{Code: CodeBusy, Message: "This computer has too many calls under way.",
+			Hint: "Try again in a moment."}
 	}
 	call = &remembered{key: key, began: now, cancel: cancel, done: make(chan struct{})}
 	m.calls[key] = call

@@ -81,7 +81,8 @@ func decode[A any](v *visit) (A, error) {
 	raw := v.request.Args
 	v.request.Args = nil // a call may last, and needs them no more
 	if err := json.Unmarshal(raw, &args); err != nil {
-		return args, &session.Error{Code: CodeInvalid, Message: "The agent does not understand the arguments of " + v.request.Method + ".", Hint: "Upgrade the older side.", Err: err}
+		return args, &session.Error{Code: CodeInvalid, Message: "The agent does not understand the arguments of " +
+			v.request.Method + ".", Hint: "Upgrade the older side.", Err: err}
 	}
 	return args, nil
 }
@@ -181,7 +182,8 @@ func (m duplex[A]) serve(ctx context.Context, v *visit) {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	r := &relay{visit: v, opened: make(chan io.ReadWriteCloser, 1), callerEnded: make(chan struct{}), upEnded: make(chan struct{})}
+	r := &relay{visit: v, opened: make(chan io.ReadWriteCloser, 1), callerEnded: make(chan struct{}),
+		upEnded: make(chan struct{})}
 	go r.up(cancel)
 	far, err := m.do(ctx, v.agent, args)
 	if err != nil {

@@ -140,7 +140,8 @@ var (
 		func(ctx context.Context, a session.Agent, r tagsArgs) (session.Session, error) {
 			return a.SetTags(ctx, r.ID, r.Tags)
 		}}
-	methodTerminate = plain[terminateArgs, session.Session]{spec{"terminate", "terminate", tunnel.Control, again, short},
+	methodTerminate = plain[terminateArgs, session.Session]{spec{"terminate", "terminate", tunnel.Control, again,
+		short},
 		func(ctx context.Context, a session.Agent, r terminateArgs) (session.Session, error) {
 			return a.Terminate(ctx, r.ID, r.Forced)
 		}}
@@ -165,7 +166,8 @@ var (
 		func(ctx context.Context, a session.Agent, r byID) ([]session.Terminal, error) {
 			return a.ListTerminals(ctx, r.ID)
 		}}
-	methodOpenTerminal = plain[terminalArgs, session.Terminal]{spec{"terminal.open", "open", tunnel.Control, once, short},
+	methodOpenTerminal = plain[terminalArgs, session.Terminal]{spec{"terminal.open", "open", tunnel.Control, once,
+		short},
 		func(ctx context.Context, a session.Agent, r terminalArgs) (session.Terminal, error) {
 			return a.OpenTerminal(ctx, r.ID, r.Terminal)
 		}}
@@ -228,7 +230,8 @@ var (
 			stream, err := a.SendImage(ctx, w)
 			return downloaded{ReadCloser: stream, offset: -1}, err // what is resumed is the transfer
 		}, nil}
-	methodExpectImage = plain[session.ImageParts, session.ImageArrival]{spec{"image.expect", "receive", tunnel.Control, again, long},
+	methodExpectImage = plain[session.ImageParts, session.ImageArrival]{spec{"image.expect", "receive", tunnel.Control,
+		again, long},
 		func(ctx context.Context, a session.Agent, p session.ImageParts) (session.ImageArrival, error) {
 			return a.ExpectImage(ctx, p)
 		}}
@@ -250,7 +253,8 @@ var (
 var (
 	methodDevices = plain[none, session.DeviceBoard]{spec{"devices", "read", tunnel.Control, read, short},
 		func(ctx context.Context, a session.Agent, _ none) (session.DeviceBoard, error) { return a.Devices(ctx) }}
-	methodDeviceHistory = plain[deviceArgs, []session.DevicePoint]{spec{"device.history", "read", tunnel.Control, read, short},
+	methodDeviceHistory = plain[deviceArgs, []session.DevicePoint]{spec{"device.history", "read", tunnel.Control, read,
+		short},
 		func(ctx context.Context, a session.Agent, r deviceArgs) ([]session.DevicePoint, error) {
 			return a.DeviceHistory(ctx, r.Device, r.Since)
 		}}
@@ -266,7 +270,8 @@ var (
 		func(ctx context.Context, a session.Agent, r keepArgs) (session.Session, error) {
 			return a.Keep(ctx, r.ID, r.Length)
 		}}
-	methodSimulateIdle = plain[policyArgs, session.IdleSimulation]{spec{"idle.simulate", "read", tunnel.Control, read, short},
+	methodSimulateIdle = plain[policyArgs, session.IdleSimulation]{spec{"idle.simulate", "read", tunnel.Control, read,
+		short},
 		func(ctx context.Context, a session.Agent, r policyArgs) (session.IdleSimulation, error) {
 			return a.SimulateIdle(ctx, r.ID, r.Policy)
 		}}
@@ -276,7 +281,8 @@ var (
 var (
 	methodDoctor = plain[none, []session.Check]{spec{"doctor", "read", tunnel.Control, read, long},
 		func(ctx context.Context, a session.Agent, _ none) ([]session.Check, error) { return a.Doctor(ctx) }}
-	methodListDirectories = plain[pathArgs, session.DirectoryListing]{spec{"directories", "read", tunnel.Control, read, short},
+	methodListDirectories = plain[pathArgs, session.DirectoryListing]{spec{"directories", "read", tunnel.Control, read,
+		short},
 		func(ctx context.Context, a session.Agent, r pathArgs) (session.DirectoryListing, error) {
 			return a.ListDirectories(ctx, r.Path)
 		}}
@@ -284,16 +290,20 @@ var (
 
 // methods is what a handler answers.
 var methods = []served{
-	methodMachine, methodPreview, methodLaunch, methodGet, methodList, methodRename, methodSetTags, methodTerminate, methodWatch, methodHistory, methodLogs, methodUsage,
+	methodMachine, methodPreview, methodLaunch, methodGet, methodList, methodRename, methodSetTags, methodTerminate,
+	methodWatch, methodHistory, methodLogs, methodUsage,
 	methodListTerminals, methodOpenTerminal, methodAttachTerminal, methodCloseTerminal, methodExec,
 	methodSSHHost, methodDialSSH, methodDialSSHBulk,
 	methodListApps, methodStartApp, methodStopApp, methodDialPort,
 	methodDevices, methodDeviceHistory, methodAccounts, methodSetPriority, methodKeep, methodSimulateIdle,
 	methodDoctor, methodListDirectories,
-	methodListFiles, methodStatFile, methodReadFile, methodChecksumFile, methodUploadOffset, methodWriteUpload, methodFinishUpload, methodDropUpload,
+	methodListFiles, methodStatFile, methodReadFile, methodChecksumFile, methodUploadOffset, methodWriteUpload,
+	methodFinishUpload, methodDropUpload,
 	methodMakeDirectory, methodMoveFile, methodRemoveFile,
-	methodListFolders, methodGetFolder, methodCreateFolder, methodUpdateFolder, methodTrashFolder, methodRestoreFolder, methodDeleteFolder, methodStopDeleting,
+	methodListFolders, methodGetFolder, methodCreateFolder, methodUpdateFolder, methodTrashFolder, methodRestoreFolder,
+	methodDeleteFolder, methodStopDeleting,
 	methodDescribeImage, methodSendImage, methodExpectImage, methodReceiveImage, methodInstallImage, methodForgetImage,
-	methodListImages, methodPullImage, methodCommitSession, methodAwaitImageWork, methodCancelImageWork, methodRemoveImage, methodImageDisk,
+	methodListImages, methodPullImage, methodCommitSession, methodAwaitImageWork, methodCancelImageWork,
+	methodRemoveImage, methodImageDisk,
 	methodAudit, methodLimits, methodSetLimit, methodKnownDevices, methodRevokeDevice,
 }

@@ -55,7 +55,8 @@ func (o *outages) Dial(ctx context.Context, _ bool) (net.Conn, error) {
 		o.mu.Unlock()
 		if up {
 			near, far := net.Pipe()
-			go o.host.Serve(tunnel.Carrier{Conn: &mortalConn{near, o, epoch}}) //nolint:errcheck // the near side sees it
+			go o.host.Serve(tunnel.Carrier{Conn: &mortalConn{near, o,
+				epoch}}) //nolint:errcheck // the near side sees it
 			return tunnel.Carrier{Conn: &mortalConn{far, o, epoch}}, nil
 		}
 		timer := time.NewTimer(wait)
@@ -160,10 +161,14 @@ func TestOutagesOfAnyLengthLoseAndDoubleNothing(t *testing.T) {
 }
 
 // serving attaches viewers to a shell.
-func serving(ctx context.Context, running *sync.WaitGroup, shell *terminal.Shell) func(context.Context, session.ID, session.AttachRequest) (io.ReadWriteCloser, error) {
+func serving(ctx context.Context, running *sync.WaitGroup, shell *terminal.Shell) func(context.Context, session.ID,
+	session.AttachRequest) (io.ReadWriteCloser, error) {
 	return func(_ context.Context, _ session.ID, r session.AttachRequest) (io.ReadWriteCloser, error) {
 		near, far := net.Pipe()
-		running.Go(func() { shell.Serve(ctx, far, terminal.Attach{Offset: r.Offset, Client: r.Client}) }) //nolint:errcheck // the viewer has left
+		running.Go(func() {
+			shell.Serve(ctx, far,
+				terminal.Attach{Offset: r.Offset, Client: r.Client})
+		}) //nolint:errcheck // the viewer has left
 		return near, nil
 	}
 }
@@ -297,14 +302,16 @@ func liveThrough(t *testing.T, length time.Duration) {
 	page.Close()
 	synctest.Wait()
 	for what, bytesOf := range map[string][2]string{
-		"shown by the terminal": {shown.String(), said.String()}, "typed": {p.typed.String(), typed.String()}, "logged": {string(followed), logged.String()},
+		"shown by the terminal": {shown.String(), said.String()}, "typed": {p.typed.String(), typed.String()},
+		"logged":            {string(followed), logged.String()},
 		"served by the app": {served.String(), said.String()}, "asked of the app": {asked.String(), said.String()},
 	} {
 		if got, want := bytesOf[0], bytesOf[1]; got != want {
 			t.Errorf("%d bytes were %s of %d", len(got), what, len(want))
 		}
 	}
-	t.Logf("after %v away: up %v after the network, %d dials, the viewer joined %d times", length, took, n.dials, joined)
+	t.Logf("after %v away: up %v after the network, %d dials, the viewer joined %d times", length, took, n.dials,
+		joined)
 	if errors.Is(terminalErr, context.Canceled) {
 		t.Error("a call was cancelled")
 	}

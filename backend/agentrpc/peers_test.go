@@ -68,7 +68,8 @@ func TestOnePeerKeepsNoOtherFromCalling(t *testing.T) {
 			}
 			defer stream.Close()
 			var c codec
-			frame, err := c.encode(kindRequest, request{Version: Version, Method: "session.rename", Args: []byte(`"` + strings.Repeat("x", smallRequest) + `"`)})
+			frame, err := c.encode(kindRequest, request{Version: Version, Method: "session.rename",
+				Args: []byte(`"` + strings.Repeat("x", smallRequest) + `"`)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +84,8 @@ func TestOnePeerKeepsNoOtherFromCalling(t *testing.T) {
 		for len(state.large) < largeRequests {
 			time.Sleep(time.Millisecond)
 		}
-		if _, err := ann.Rename(ctx, "aaaaaaaaaaaa", strings.Repeat("n", 2*smallRequest)); err != nil || asked != 2*smallRequest {
+		if _, err := ann.Rename(ctx, "aaaaaaaaaaaa", strings.Repeat("n", 2*smallRequest)); err != nil ||
+			asked != 2*smallRequest {
 			t.Errorf("another's long request of %d bytes: %v", asked, err)
 		}
 	})

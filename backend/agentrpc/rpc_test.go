@@ -35,16 +35,22 @@ func TestACallIsAnswered(t *testing.T) {
 	if err != nil || hello.Version != Version || len(hello.Methods) != len(methods) || hello.Program != "test" {
 		t.Errorf("%+v, %v", hello, err)
 	}
-	told := &session.Error{Code: "a_b_c", Message: "m", Hint: "h", Fields: []session.FieldError{{Field: "f", Code: "d_e_f", Message: "n", Hint: "i"}}, Err: errors.New("not for others")}
+	told := &session.Error{Code: "a_b_c", Message: "m", Hint: "h",
+		Fields: []session.FieldError{{Field: "f", Code: "d_e_f", Message: "n", Hint: "i"}},
+		Err:    errors.New("not for others")}
 	agent.machine = func(context.Context) (session.Machine, error) {
 		return session.Machine{}, fmt.Errorf("wrapped: %w", told)
 	}
 	_, err = client.Machine(t.Context())
 	var e *session.Error
-	if !errors.As(err, &e) || e.Code != "a_b_c" || e.Message != "m" || e.Hint != "h" || len(e.Fields) != 1 || e.Fields[0] != told.Fields[0] || e.Err != nil {
+	if !errors.As(err, &e) || e.Code != "a_b_c" || e.Message != "m" || e.Hint != "h" || len(e.Fields) != 1 ||
+		e.Fields[0] != told.Fields[0] || e.Err != nil {
 		t.Errorf("the failure came as %#v", err)
 	}
-	agent.machine = func(context.Context) (session.Machine, error) { return session.Machine{}, errors.New("without a code") }
+	agent.machine = func(context.Context) (session.Machine, error) {
+		return session.Machine{},
+			errors.New("without a code")
+	}
 	if _, err = client.Machine(t.Context()); session.CodeOf(err) != "agent_read_internal-error" {
 		t.Errorf("an error without a code came as %v", err)
 	}
@@ -84,9 +90,13 @@ func TestAnEndedContextEndsTheCallOnBothSides(t *testing.T) {
 			_, err := client.OpenTerminal(ctx, "a", session.TerminalRequest{})
 			return err
 		},
-		"a watch":    func(ctx context.Context) error { return client.Watch(ctx, session.Cursor{}, nil) },
-		"a download": func(ctx context.Context) error { _, err := client.Logs(ctx, "a", session.LogOptions{}); return err },
-		"a duplex":   func(ctx context.Context) error { _, err := client.DialPort(ctx, "a", 1); return err },
+		"a watch": func(ctx context.Context) error { return client.Watch(ctx, session.Cursor{}, nil) },
+		"a download": func(ctx context.Context) error {
+			_,
+				err := client.Logs(ctx, "a", session.LogOptions{})
+			return err
+		},
+		"a duplex": func(ctx context.Context) error { _, err := client.DialPort(ctx, "a", 1); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -139,7 +149,8 @@ func await(t *testing.T, done <-chan struct{}, complaint string) {
 func TestACallThatIsCutHappensOnce(t *testing.T) {
 	var calls atomic.Int64
 	entered, goOn := make(chan struct{}, 8), make(chan struct{})
-	agent := &scripted{open: func(ctx context.Context, _ session.ID, _ session.TerminalRequest) (session.Terminal, error) {
+	agent := &scripted{open: func(ctx context.Context, _ session.ID, _ session.TerminalRequest) (session.Terminal,
+		error) {
 		n := calls.Add(1)
 		entered <- struct{}{}
 		select {
@@ -238,7 +249,8 @@ func TestARepetitionThatMayBeForgottenIsRefused(t *testing.T) {
 		call.wire.stream.Close()
 		return nil
 	}
-	if err := repeat(methodOpenTerminal.spec, terminalArgs{}, time.Minute); session.CodeOf(err) != "agent_open_unavailable" || calls.Load() != 0 {
+	if err := repeat(methodOpenTerminal.spec, terminalArgs{}, time.Minute); session.CodeOf(
+		err) != "agent_open_unavailable" || calls.Load() != 0 {
 		t.Errorf("what must happen once: %v after %d calls", err, calls.Load())
 	}
 	if err := repeat(methodRename.spec, renameArgs{Name: "x"}, time.Minute); err != nil || calls.Load() != 1 {
@@ -264,7 +276,8 @@ func TestWhatIsNotReachedIsUnavailable(t *testing.T) {
 		t.Errorf("a watch: %v", err)
 	}
 	name = "attic"
-	if _, err = client.Machine(t.Context()); !strings.HasPrefix(session.AsError(err, "").Message, "The agent attic is not reached") {
+	if _, err = client.Machine(t.Context()); !strings.HasPrefix(session.AsError(err, "").Message,
+		"The agent attic is not reached") {
 		t.Errorf("under another name: %v", err)
 	}
 	l.join()
@@ -303,12 +316,14 @@ func TestVersionsAndMethodsApart(t *testing.T) {
 		}
 		return err
 	}
-	for version, want := range map[int]session.Code{Version - 2: CodeVersion, Version - 1: "", Version: "", Version + 1: "", Version + 2: CodeVersion} {
+	for version, want := range map[int]session.Code{Version - 2: CodeVersion, Version - 1: "", Version: "",
+		Version + 1: "", Version + 2: CodeVersion} {
 		if err := ask(request{Version: version, Method: "machine"}); session.CodeOf(err) != want {
 			t.Errorf("version %d: %v", version, err)
 		}
 	}
-	if err := ask(request{Version: Version, Method: "of.tomorrow"}); session.CodeOf(err) != CodeUnsupported || session.AsError(err, "").Hint == "" {
+	if err := ask(request{Version: Version, Method: "of.tomorrow"}); session.CodeOf(err) != CodeUnsupported ||
+		session.AsError(err, "").Hint == "" {
 		t.Errorf("a method of tomorrow: %v", err)
 	}
 	if err := ask(request{Version: Version, Method: "machine", Args: []byte(`{"unknown":1}`)}); err != nil {
@@ -327,13 +342,17 @@ func TestAResetOfTenThousandSessionsArrives(t *testing.T) {
 	reset := &session.Reset{}
 	for i := range 10_000 {
 		reset.Sessions = append(reset.Sessions, session.Session{
-			ID: session.NewID(), Name: fmt.Sprintf("session-%d", i), Owner: "ada", Agent: "lab", Status: session.Running,
+			ID: session.NewID(), Name: fmt.Sprintf("session-%d", i), Owner: "ada", Agent: "lab",
+			Status: session.Running,
 			Result: session.ResultUndefined, CreatedAt: time.Now(),
-			Spec:    session.Spec{Image: "registry/of/a/long/name:latest", Command: strings.Repeat("python train.py --epochs 10 ", 40), Env: []session.EnvVar{{Name: "A", Value: strings.Repeat("b", 500)}}},
+			Spec: session.Spec{Image: "registry/of/a/long/name:latest",
+				Command: strings.Repeat("python train.py --epochs 10 ", 40),
+				Env:     []session.EnvVar{{Name: "A", Value: strings.Repeat("b", 500)}}},
 			Kernels: []session.Kernel{{Name: "main1", Container: strings.Repeat("c", 64), Status: session.Running}},
 		})
 	}
-	client, _ := pair(t, &scripted{watch: func(ctx context.Context, _ session.Cursor, fn func(session.Event) error) error {
+	client, _ := pair(t, &scripted{watch: func(ctx context.Context, _ session.Cursor,
+		fn func(session.Event) error) error {
 		if err := fn(session.Event{Epoch: "e", Seq: 1, Reset: reset}); err != nil {
 			return err
 		}
@@ -455,7 +474,10 @@ func TestAPortEndsInEachDirectionByItself(t *testing.T) {
 	}
 	t.Run("and times out without losing its place", func(t *testing.T) {
 		near, far := net.Pipe()
-		client, _ := pair(t, &scripted{dial: func(context.Context, session.ID, int) (net.Conn, error) { return far, nil }})
+		client, _ := pair(t, &scripted{dial: func(context.Context, session.ID, int) (net.Conn, error) {
+			return far,
+				nil
+		}})
 		conn, err := client.DialPort(t.Context(), "a", 1)
 		if err != nil {
 			t.Fatal(err)
@@ -520,7 +542,8 @@ func TestNothingStaysBehind(t *testing.T) {
 	before := settle()
 	for range 20 {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
-		_ = client.Watch(ctx, session.Cursor{}, func(session.Event) error { time.Sleep(time.Millisecond); return nil }) // ends with ctx
+		// ends with ctx
+		_ = client.Watch(ctx, session.Cursor{}, func(session.Event) error { time.Sleep(time.Millisecond); return nil })
 		cancel()
 		conn, err := client.DialPort(t.Context(), "a", 1)
 		if err != nil {
@@ -554,12 +577,14 @@ func BenchmarkCall(b *testing.B) {
 	b.Cleanup(func() { cancel(); host.Close(); running.Wait() })
 	near, far := connect(b)
 	go host.Serve(tunnel.Carrier{Conn: far}) //nolint:errcheck // the near side sees it
-	tun, err := tunnel.Dial(b.Context(), dialFunc(func(context.Context, bool) (net.Conn, error) { return near, nil }), tunnel.Config{OneCarrier: true})
+	tun, err := tunnel.Dial(b.Context(), dialFunc(func(context.Context, bool) (net.Conn, error) { return near, nil }),
+		tunnel.Config{OneCarrier: true})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { tun.Close() })
-	for name, client := range map[string]*Client{"plain streams": plain, "a tunnel": NewClient(ClientConfig{Opener: tun})} {
+	for name, client := range map[string]*Client{"plain streams": plain,
+		"a tunnel": NewClient(ClientConfig{Opener: tun})} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				if _, err := client.Machine(b.Context()); err != nil {

@@ -43,7 +43,8 @@ func newFar(t *testing.T, open func(dir, instance string) (engine.Engine, error)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := agent.Open(t.Context(), agent.Config{Name: "lab", Dir: dir, Engine: e, Store: books, Owner: "ada", UID: os.Getuid(), GID: os.Getgid(), Version: "test",
+	a, err := agent.Open(t.Context(), agent.Config{Name: "lab", Dir: dir, Engine: e, Store: books, Owner: "ada",
+		UID: os.Getuid(), GID: os.Getgid(), Version: "test",
 		Limits: agent.Limits{Grace: 2 * time.Second}})
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +154,8 @@ func TestAgentKeepsItsPromisesThroughATunnel(t *testing.T) {
 	run("that is cut, stalled and out of step", mortal, func(t *testing.T) Opener {
 		return lineTo(t, newShaker(t, newFar(t, simulated)))
 	})
-	run("to an agent on Docker", agenttest.Options{Image: enginetest.ImageMinimal, Server: "python3 -m http.server 8123 --bind 127.0.0.1"},
+	run("to an agent on Docker", agenttest.Options{Image: enginetest.ImageMinimal,
+		Server: "python3 -m http.server 8123 --bind 127.0.0.1"},
 		func(t *testing.T) Opener {
 			host := enginetest.RequireDocker(t)
 			return lineTo(t, newFar(t, func(dir, instance string) (engine.Engine, error) {
@@ -211,7 +213,8 @@ func (s *shaker) Dial(ctx context.Context, silent bool) (net.Conn, error) {
 	carrier := c.(tunnel.Carrier)
 	s.mu.Lock()
 	s.dials++
-	life, lag, hushed := time.Duration(100+s.rand.IntN(1500))*time.Millisecond, time.Duration(s.rand.IntN(3000))*time.Microsecond, s.dials%7 == 3
+	life, lag, hushed := time.Duration(100+s.rand.IntN(1500))*time.Millisecond,
+		time.Duration(s.rand.IntN(3000))*time.Microsecond, s.dials%7 == 3
 	s.mu.Unlock()
 	shaken := &shakyConn{Conn: carrier.Conn, lag: lag, hushed: make(chan struct{}), closed: make(chan struct{})}
 	time.AfterFunc(life, func() {

@@ -65,7 +65,8 @@ func TestAnUploadIsTakenWhole(t *testing.T) {
 	})
 	t.Run("what fails here is told here", func(t *testing.T) {
 		own := errors.New("the disk is gone")
-		if _, err := take.send(t.Context(), client, 1<<40, io.MultiReader(strings.NewReader("some"), failing{own})); !errors.Is(err, own) {
+		if _, err := take.send(t.Context(), client, 1<<40,
+			io.MultiReader(strings.NewReader("some"), failing{own})); !errors.Is(err, own) {
 			t.Errorf("told %v", err)
 		}
 	})

@@ -5,18 +5,21 @@ import "time"
 // Agent is one agent that this computer knows, and how it is reached. What it
 // says of its machine is the [Machine] of the same name.
 type Agent struct {
-	Name    string `json:"name"`
-	Address string `json:"address"` // ssh://user@host:port, slipway://host:port or wss://host:port/path; empty: in this process
-	Local   bool   `json:"local"`   // it rules this computer
-	Group   string `json:"group"`   // the resource group that it is in; default where nobody chose one
+	Name string `json:"name"`
+	// ssh://user@host:port, slipway://host:port or wss://host:port/path; empty: in this process
+	Address string `json:"address"`
+	Local   bool   `json:"local"` // it rules this computer
+	Group   string `json:"group"` // the resource group that it is in; default where nobody chose one
 
-	Owner       string `json:"owner"`       // the name under which it keeps our sessions; empty while unknown
-	Role        string `json:"role"`        // what we may do there: admin or user; empty while unknown
-	Fingerprint string `json:"fingerprint"` // of its key, as it was pinned when it was added; empty where ssh or this process vouches for it
+	Owner string `json:"owner"` // the name under which it keeps our sessions; empty while unknown
+	Role  string `json:"role"`  // what we may do there: admin or user; empty while unknown
+	// of its key, as it was pinned when it was added; empty where ssh or this process vouches for it
+	Fingerprint string `json:"fingerprint"`
 
 	Version string `json:"version"` // of the agent as last heard; empty while unknown
 	Upgrade string `json:"upgrade"` // the version that an upgrade would bring; empty: nothing to upgrade
-	Live    int    `json:"live"`    // live sessions there, as last heard; for the agent in this process only a snapshot counts them
+	// live sessions there, as last heard; for the agent in this process only a snapshot counts them
+	Live int `json:"live"`
 
 	Connection Connection `json:"connection"`
 	Question   *Question  `json:"question,omitempty"`  // it is not reached before a person has answered
@@ -44,16 +47,19 @@ type Connection struct {
 	RTTMs     *float64   `json:"rttMs,omitempty"`     // round trip in milliseconds; absent: not measured
 	Transport string     `json:"transport"`           // local, ssh, tls or wss
 	Carriers  int        `json:"carriers"`            // connections of the network in use; 2 where bulk has its own
-	NextTry   *time.Time `json:"nextTry,omitempty"`   // when it is tried again by itself; absent: it will not be, or is being tried
-	Error     *Problem   `json:"error,omitempty"`     // why it is not reached
-	Waits     string     `json:"waits"`               // one sentence on what is waited for; empty while connected
+	// when it is tried again by itself; absent: it will not be, or is being tried
+	NextTry *time.Time `json:"nextTry,omitempty"`
+	Error   *Problem   `json:"error,omitempty"` // why it is not reached
+	Waits   string     `json:"waits"`           // one sentence on what is waited for; empty while connected
 }
 
 // Question is what a person must decide before an agent is reached again: it
 // shows another key than the one that was pinned, so it was re-keyed, replaced,
 // or is somebody else. Its answer is an AgentAnswer with the same Found.
 type Question struct {
-	Kind   string    `json:"kind"`   // re-keyed (the agent shows another key than the one pinned) or host-key (ssh knows another key of the host: accepting removes that, and reconnecting asks about the new one)
+	// re-keyed (the agent shows another key than the one pinned) or host-key (ssh knows another key of the host:
+	// accepting removes that, and reconnecting asks about the new one)
+	Kind   string    `json:"kind"`
 	Text   string    `json:"text"`   // one or two sentences for people
 	Pinned string    `json:"pinned"` // fingerprint that was expected; empty: none was known
 	Found  string    `json:"found"`  // fingerprint that was shown
@@ -63,11 +69,13 @@ type Question struct {
 // AgentRequest adds an agent, or only probes it. Over ssh nothing need be
 // installed there: Slipway brings itself.
 type AgentRequest struct {
-	Address string `json:"address"`         // ssh://user@host:port, an ssh host such as lab, slipway://host:port or wss://host:port/path
+	// ssh://user@host:port, an ssh host such as lab, slipway://host:port or wss://host:port/path
+	Address string `json:"address"`
 	Name    string `json:"name,omitempty"`  // empty: made from the host
 	Group   string `json:"group,omitempty"` // empty: default
-	Dir     string `json:"dir,omitempty"`   // folder for Slipway's files there, absolute, by ssh alone; empty: the usual one of the account
-	Probe   bool   `json:"probe,omitempty"` // only look and tell; change nothing there and remember nothing here
+	// folder for Slipway's files there, absolute, by ssh alone; empty: the usual one of the account
+	Dir   string `json:"dir,omitempty"`
+	Probe bool   `json:"probe,omitempty"` // only look and tell; change nothing there and remember nothing here
 }
 
 // AgentUpdate changes how an agent is known here. A nil field is left as it is.

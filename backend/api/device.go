@@ -67,9 +67,10 @@ type DeviceState struct {
 	Power        *int64           `json:"power,omitempty"`       // milliwatts
 	Temperature  *int             `json:"temperature,omitempty"` // degrees Celsius
 	Holders      []DeviceHolder   `json:"holders"`
-	Lost         *DeviceLoss      `json:"lost,omitempty"`   // absent: it is there
-	Unread       bool             `json:"unread,omitempty"` // its driver does not tell now what is free: nobody is given any of it
-	Over         string           `json:"over,omitempty"`   // how more of it is allocated than it has now
+	Lost         *DeviceLoss      `json:"lost,omitempty"` // absent: it is there
+	// its driver does not tell now what is free: nobody is given any of it
+	Unread bool   `json:"unread,omitempty"`
+	Over   string `json:"over,omitempty"` // how more of it is allocated than it has now
 }
 
 // DeviceLoss says why a device that was there cannot be used now. Nobody is

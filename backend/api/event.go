@@ -19,12 +19,14 @@ type Event struct {
 	Settings *Settings `json:"settings,omitempty"`
 	Window   *Window   `json:"window,omitempty"` // only to the desktop shell (?shell=1)
 
-	Devices *DeviceBoard `json:"devices,omitempty"` // one agent's devices as they were measured last; at most one a second
+	// one agent's devices as they were measured last; at most one a second
+	Devices *DeviceBoard `json:"devices,omitempty"`
 	Presets *[]Preset    `json:"presets,omitempty"` // all of them
 
 	Notice *Notice `json:"notice,omitempty"` // which no desktop has shown: the page has its browser show it
 
-	Agent     *Agent     `json:"agent,omitempty"`     // one agent as it is now; renaming and removing one brings a snapshot
+	// one agent as it is now; renaming and removing one brings a snapshot
+	Agent     *Agent     `json:"agent,omitempty"`
 	Operation *Operation `json:"operation,omitempty"` // one operation as it is now; of progress at most five a second
 }
 

@@ -35,9 +35,10 @@ type UploadState struct {
 
 // FinishRequest says what an uploaded file must be.
 type FinishRequest struct {
-	Size     int64      `json:"size"`               // bytes
-	SHA256   string     `json:"sha256,omitempty"`   // hexadecimal; empty: not compared
-	Conflict string     `json:"conflict,omitempty"` // of a file that is there already: fail (default), replace or keep-both
+	Size   int64  `json:"size"`             // bytes
+	SHA256 string `json:"sha256,omitempty"` // hexadecimal; empty: not compared
+	// of a file that is there already: fail (default), replace or keep-both
+	Conflict string     `json:"conflict,omitempty"`
 	Mode     string     `json:"mode,omitempty"`     // permissions in octal; empty: 644
 	Modified *time.Time `json:"modified,omitempty"` // absent: now
 }

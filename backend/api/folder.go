@@ -6,22 +6,23 @@ import "time"
 // contract for scripts: id, name, agent, owner, permission and state keep their
 // names and meanings.
 type Folder struct {
-	ID         string       `json:"id"`
-	Name       string       `json:"name"`
-	Agent      string       `json:"agent"` // on whose machine it is
-	Owner      string       `json:"owner"`
-	Permission string       `json:"permission"` // rw or ro
-	Mode       string       `json:"mode"`       // general or model
-	Auto       bool         `json:"auto"`       // mounted into every session of its owner, because its name begins with a dot
-	State      string       `json:"state"`      // ready, trashed or deleting
-	Path       string       `json:"path,omitempty"`
-	Missing    bool         `json:"missing,omitempty"` // its directory is not there
-	Problem    string       `json:"problem,omitempty"` // why it is not deleted yet
-	CreatedAt  time.Time    `json:"createdAt"`
-	TrashedAt  *time.Time   `json:"trashedAt,omitempty"`
-	Usage      *FolderUsage `json:"usage,omitempty"`    // absent: not counted yet
-	Counting   bool         `json:"counting,omitempty"` // what it uses is being counted
-	UsedBy     []FolderUser `json:"usedBy"`             // live sessions that have it mounted
+	ID         string `json:"id"`
+	Name       string `json:"name"`
+	Agent      string `json:"agent"` // on whose machine it is
+	Owner      string `json:"owner"`
+	Permission string `json:"permission"` // rw or ro
+	Mode       string `json:"mode"`       // general or model
+	// mounted into every session of its owner, because its name begins with a dot
+	Auto      bool         `json:"auto"`
+	State     string       `json:"state"` // ready, trashed or deleting
+	Path      string       `json:"path,omitempty"`
+	Missing   bool         `json:"missing,omitempty"` // its directory is not there
+	Problem   string       `json:"problem,omitempty"` // why it is not deleted yet
+	CreatedAt time.Time    `json:"createdAt"`
+	TrashedAt *time.Time   `json:"trashedAt,omitempty"`
+	Usage     *FolderUsage `json:"usage,omitempty"`    // absent: not counted yet
+	Counting  bool         `json:"counting,omitempty"` // what it uses is being counted
+	UsedBy    []FolderUser `json:"usedBy"`             // live sessions that have it mounted
 	// Removed is what is deleted of it for ever; absent: nothing. In the trash it
 	// says that deleting was cancelled, and that only the rest can be restored.
 	Removed *FolderRemoval `json:"removed,omitempty"`

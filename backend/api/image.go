@@ -21,8 +21,9 @@ type ImageOrigin struct {
 	Owner       string `json:"owner"`
 	Session     string `json:"session"`
 	SessionName string `json:"sessionName"`
-	Base        string `json:"base"`             // image that the session began with
-	Series      string `json:"series,omitempty"` // that it was kept in when its session ended; absent: a person asked for it
+	Base        string `json:"base"` // image that the session began with
+	// that it was kept in when its session ended; absent: a person asked for it
+	Series string `json:"series,omitempty"`
 }
 
 // ImageUser is a live session that uses an image.
@@ -78,8 +79,9 @@ type Environment struct {
 
 // EnvironmentFile is a person's own catalogue of environments.
 type EnvironmentFile struct {
-	Path    string   `json:"path"`              // where it is looked for, on this computer
-	Problem *Problem `json:"problem,omitempty"` // why it cannot be used; until it is mended Slipway's own environments are offered
+	Path string `json:"path"` // where it is looked for, on this computer
+	// why it cannot be used; until it is mended Slipway's own environments are offered
+	Problem *Problem `json:"problem,omitempty"`
 }
 
 // EnvironmentVersion is one image of a family.

@@ -47,23 +47,27 @@ type Preview struct {
 
 	Folders     []FolderMount `json:"folders"`               // that would be mounted
 	Accelerator *Accelerator  `json:"accelerator,omitempty"` // what each kernel asks for, as it was understood
-	Placements  []Placement   `json:"placements"`            // where it would land, of all kernels; empty while it would wait
-	Enforcement string        `json:"enforcement"`           // how its share of a device would be kept; empty without one
-	Rounded     *Rounding     `json:"rounded,omitempty"`     // absent: what was asked would be given
+	// where it would land, of all kernels; empty while it would wait
+	Placements []Placement `json:"placements"`
+	// how its share of a device would be kept; empty without one
+	Enforcement string    `json:"enforcement"`
+	Rounded     *Rounding `json:"rounded,omitempty"` // absent: what was asked would be given
 }
 
 // App is something reachable in a running session.
 type App struct {
-	ID       string    `json:"id"`
-	Title    string    `json:"title"`
-	Kind     string    `json:"kind"` // web or tcp
-	Port     int       `json:"port"`
-	State    string    `json:"state"`              // stopped, starting, ready or failed
-	URL      string    `json:"url"`                // its stable address; it opens only with a ticket
-	Dir      string    `json:"dir,omitempty"`      // directory that it shows or would; absent: it shows none
-	Found    bool      `json:"found,omitempty"`    // a port on which somebody listens though nobody has announced it
-	Door     *Door     `json:"door,omitempty"`     // a port of this computer that leads to it; absent: only its own name does
-	LostDoor *LostDoor `json:"lostDoor,omitempty"` // a port that led to it until Slipway ended; absent: none, or it leads there again
+	ID    string `json:"id"`
+	Title string `json:"title"`
+	Kind  string `json:"kind"` // web or tcp
+	Port  int    `json:"port"`
+	State string `json:"state"`           // stopped, starting, ready or failed
+	URL   string `json:"url"`             // its stable address; it opens only with a ticket
+	Dir   string `json:"dir,omitempty"`   // directory that it shows or would; absent: it shows none
+	Found bool   `json:"found,omitempty"` // a port on which somebody listens though nobody has announced it
+	// a port of this computer that leads to it; absent: only its own name does
+	Door *Door `json:"door,omitempty"`
+	// a port that led to it until Slipway ended; absent: none, or it leads there again
+	LostDoor *LostDoor `json:"lostDoor,omitempty"`
 	Error    *Problem  `json:"error,omitempty"`
 }
 
@@ -121,10 +125,11 @@ type TerminalMatch struct {
 // Recent is one entry of the launch history: the five newest launches and all
 // pinned ones.
 type Recent struct {
-	ID         string    `json:"id"`
-	Name       string    `json:"name"`
-	Pinned     bool      `json:"pinned"`
-	Spec       Spec      `json:"spec"`            // without the values of secret-looking variables; the sessions it waits for by their names
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Pinned bool   `json:"pinned"`
+	// without the values of secret-looking variables; the sessions it waits for by their names
+	Spec       Spec      `json:"spec"`
 	Count      int       `json:"count"`           // sessions at once
 	Owner      string    `json:"owner,omitempty"` // for whom it was launched; empty: oneself
 	LaunchedAt time.Time `json:"launchedAt"`
@@ -138,9 +143,11 @@ type Settings struct {
 	CloseKeeps     string `json:"closeKeeps"`     // what closing the window does with live sessions: ask, keep or quit
 	TerminalFont   int    `json:"terminalFont"`   // size in pixels
 	TerminalFamily string `json:"terminalFamily"` // a font of the computer that goes before Slipway's own; "": none
-	TerminalTheme  string `json:"terminalTheme"`  // colours: follow (the application), light, dark, contrast, solarized-light or solarized-dark
-	TerminalBell   string `json:"terminalBell"`   // what it does: visual, sound or none
-	TerminalPaste  string `json:"terminalPaste"`  // when to ask before one: runs (it would at once), several (lines) or never
+	// colours: follow (the application), light, dark, contrast, solarized-light or solarized-dark
+	TerminalTheme string `json:"terminalTheme"`
+	TerminalBell  string `json:"terminalBell"` // what it does: visual, sound or none
+	// when to ask before one: runs (it would at once), several (lines) or never
+	TerminalPaste  string `json:"terminalPaste"`
 	TerminalReader bool   `json:"terminalReader"` // screen readers are told what is printed
 	Notifications  bool   `json:"notifications"`  // on the desktop, or by the browser
 	Zoom           int    `json:"zoom"`           // of everything in the window on a Linux desktop, in percent
@@ -173,8 +180,9 @@ type SettingsFile struct {
 
 // Setting is one of them. Values are written as in a variable.
 type Setting struct {
-	Name     string   `json:"name"`              // its path in the file: gpu.quantum
-	Kind     string   `json:"kind"`              // text, integer, number, switch (1 or 0) or list (texts, separated by commas)
+	Name string `json:"name"` // its path in the file: gpu.quantum
+	// text, integer, number, switch (1 or 0) or list (texts, separated by commas)
+	Kind     string   `json:"kind"`
 	Choices  []string `json:"choices,omitempty"` // nothing else is allowed; absent: anything else is
 	Text     string   `json:"text"`              // what it is about
 	Default  string   `json:"default"`           // "": nothing is set

@@ -6,11 +6,14 @@ import "time"
 // person something, can be cancelled, and is told of by events until it has
 // ended. The last 50 are kept.
 type Operation struct {
-	ID        string     `json:"id"`
-	Kind      string     `json:"kind"`    // agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch, image-pull, image-commit, image-remove, file-archive or folder-purge
-	Subject   string     `json:"subject"` // name or address of the agent, reference of the image, or name of the archive or folder
-	State     string     `json:"state"`   // running, waiting (for an answer), done, failed or cancelled
-	Steps     []OpStep   `json:"steps"`   // those that are known so far, in their order
+	ID string `json:"id"`
+	// agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch, image-pull,
+	// image-commit, image-remove, file-archive or folder-purge
+	Kind string `json:"kind"`
+	// name or address of the agent, reference of the image, or name of the archive or folder
+	Subject   string     `json:"subject"`
+	State     string     `json:"state"` // running, waiting (for an answer), done, failed or cancelled
+	Steps     []OpStep   `json:"steps"` // those that are known so far, in their order
 	Progress  *Progress  `json:"progress,omitempty"`
 	Prompt    *Prompt    `json:"prompt,omitempty"` // what it waits for while its state is waiting
 	Error     *Problem   `json:"error,omitempty"`  // why it failed
@@ -44,8 +47,10 @@ type Progress struct {
 // Prompt is what a person is asked. The answer of a secret one is shown nowhere
 // and kept nowhere.
 type Prompt struct {
-	ID          string `json:"id"`
-	Kind        string `json:"kind"` // password, passphrase, mfa, host-key, pair-code, confirm, or notice: something to do elsewhere, which is not answered
+	ID string `json:"id"`
+	// password, passphrase, mfa, host-key, pair-code, confirm, or notice: something to do elsewhere, which is not
+	// answered
+	Kind        string `json:"kind"`
 	Text        string `json:"text"`
 	Secret      bool   `json:"secret"`                // do not show what is typed
 	Again       bool   `json:"again"`                 // the answer before was not accepted

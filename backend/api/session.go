@@ -6,10 +6,11 @@ import "time"
 // contract for scripts: id, name, type, status, result, reason, exitCode, image,
 // agent and createdAt keep their names and meanings.
 type Session struct {
-	ID           string     `json:"id"`
-	Name         string     `json:"name"`
-	Type         string     `json:"type"`   // interactive or batch
-	Status       string     `json:"status"` // PENDING, SCHEDULED, PREPARING, PULLING, PREPARED, CREATING, RUNNING, TERMINATING, TERMINATED, CANCELLED or ERROR
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	Type string `json:"type"` // interactive or batch
+	// PENDING, SCHEDULED, PREPARING, PULLING, PREPARED, CREATING, RUNNING, TERMINATING, TERMINATED, CANCELLED or ERROR
+	Status       string     `json:"status"`
 	Result       string     `json:"result"` // undefined, success or failure
 	Reason       string     `json:"reason"` // why it ended; empty while live
 	ExitCode     *int       `json:"exitCode"`
@@ -39,10 +40,12 @@ type Session struct {
 	Idle        []IdleCheck   `json:"idle"`                  // what the idle checks found last
 	KeepUntil   *time.Time    `json:"keepUntil,omitempty"`   // nobody reclaims it before
 	Folders     []FolderMount `json:"folders"`               // mounted, those of the spec and those that always are
-	EndImage    *EndImage     `json:"endImage,omitempty"`    // that is made of it as it ends; absent: not begun, or not asked for
-	Processes   int           `json:"processes,omitempty"`   // most processes and threads in each container; absent: no limit, or not placed yet
-	Tags        []string      `json:"tags"`                  // a person's own marks, sorted
-	LastHeard   *time.Time    `json:"lastHeard,omitempty"`   // its agent is not reached, and this is how it was then
+	// that is made of it as it ends; absent: not begun, or not asked for
+	EndImage *EndImage `json:"endImage,omitempty"`
+	// most processes and threads in each container; absent: no limit, or not placed yet
+	Processes int        `json:"processes,omitempty"`
+	Tags      []string   `json:"tags"`                // a person's own marks, sorted
+	LastHeard *time.Time `json:"lastHeard,omitempty"` // its agent is not reached, and this is how it was then
 }
 
 // Spec is what is asked for. See POST /api/v1/sessions for the rules.
@@ -61,17 +64,24 @@ type Spec struct {
 	Agent     string     `json:"agent,omitempty"` // empty: Slipway chooses, among those of the group
 	Group     string     `json:"group,omitempty"` // resource group to choose in; empty: no matter which
 
-	Accelerator    string      `json:"accelerator,omitempty"`    // of each kernel: 0.5 (share), 2 (whole devices), mig:1g.10gb or vram:12g
-	Uncooperative  bool        `json:"uncooperative,omitempty"`  // set none of the variables by which frameworks keep to their share
-	MPS            bool        `json:"mps,omitempty"`            // share the device through MPS, where the agent offers it
-	Cluster        int         `json:"cluster,omitempty"`        // kernels on one private network, 1 to 8; 0: 1
-	Priority       *int        `json:"priority,omitempty"`       // 0 to 100, higher first; absent: 10
-	After          []string    `json:"after,omitempty"`          // ids or names of sessions that must end in success first
-	PendingTimeout string      `json:"pendingTimeout,omitempty"` // cancelled after waiting this long, from its start time on if it has one, such as 2h; empty: never
-	Label          string      `json:"label,omitempty"`          // project, for the accounts
-	Idle           *IdlePolicy `json:"idle,omitempty"`           // when it is reclaimed as idle; absent: as its agent does
-	NoSSH          bool        `json:"noSSH,omitempty"`          // it is not reached by ssh
-	CommitOnEnd    int         `json:"commitOnEnd,omitempty"`    // make an image of it as it ends, and keep this many of the newest under its name, up to 50; 0: none
+	// of each kernel: 0.5 (share), 2 (whole devices), mig:1g.10gb or vram:12g
+	Accelerator string `json:"accelerator,omitempty"`
+	// set none of the variables by which frameworks keep to their share
+	Uncooperative bool `json:"uncooperative,omitempty"`
+	// share the device through MPS, where the agent offers it
+	MPS      bool `json:"mps,omitempty"`
+	Cluster  int  `json:"cluster,omitempty"`  // kernels on one private network, 1 to 8; 0: 1
+	Priority *int `json:"priority,omitempty"` // 0 to 100, higher first; absent: 10
+	// ids or names of sessions that must end in success first
+	After []string `json:"after,omitempty"`
+	// cancelled after waiting this long, from its start time on if it has one, such as 2h; empty: never
+	PendingTimeout string `json:"pendingTimeout,omitempty"`
+	Label          string `json:"label,omitempty"` // project, for the accounts
+	// when it is reclaimed as idle; absent: as its agent does
+	Idle  *IdlePolicy `json:"idle,omitempty"`
+	NoSSH bool        `json:"noSSH,omitempty"` // it is not reached by ssh
+	// make an image of it as it ends, and keep this many of the newest under its name, up to 50; 0: none
+	CommitOnEnd int `json:"commitOnEnd,omitempty"`
 }
 
 // EndImage is the image that is made of a session as it ends. Where it could not
@@ -88,9 +98,10 @@ type EndImage struct {
 
 // IdlePolicy says when an idle session is reclaimed. An absent field is off.
 type IdlePolicy struct {
-	Lifetime string     `json:"lifetime,omitempty"` // ended this long after its start, whatever it does
-	Network  string     `json:"network,omitempty"`  // ended after this long without traffic through terminal or apps; never for batch
-	Use      *UsePolicy `json:"use,omitempty"`
+	Lifetime string `json:"lifetime,omitempty"` // ended this long after its start, whatever it does
+	// ended after this long without traffic through terminal or apps; never for batch
+	Network string     `json:"network,omitempty"`
+	Use     *UsePolicy `json:"use,omitempty"`
 }
 
 // UsePolicy judges what a session makes of what it holds. Thresholds are
@@ -127,14 +138,15 @@ type IdleMetric struct {
 
 // IdleSimulation is what an idle policy would have made of a session.
 type IdleSimulation struct {
-	Ended    bool        `json:"ended"`              // it would have been reclaimed
-	Unknown  bool        `json:"unknown,omitempty"`  // whether it would have been cannot be told from what is kept
-	At       *time.Time  `json:"at,omitempty"`       // when, at the latest
-	Earliest *time.Time  `json:"earliest,omitempty"` // when, at the earliest; absent: at that time
-	Checker  string      `json:"checker,omitempty"`  // by which check
-	Since    time.Time   `json:"since"`              // it was judged from here on; what was measured reaches no further back
-	Message  string      `json:"message"`            // one sentence in numbers
-	Checks   []IdleCheck `json:"checks"`             // what each check would say at the end of the time judged
+	Ended    bool       `json:"ended"`              // it would have been reclaimed
+	Unknown  bool       `json:"unknown,omitempty"`  // whether it would have been cannot be told from what is kept
+	At       *time.Time `json:"at,omitempty"`       // when, at the latest
+	Earliest *time.Time `json:"earliest,omitempty"` // when, at the earliest; absent: at that time
+	Checker  string     `json:"checker,omitempty"`  // by which check
+	// it was judged from here on; what was measured reaches no further back
+	Since   time.Time   `json:"since"`
+	Message string      `json:"message"` // one sentence in numbers
+	Checks  []IdleCheck `json:"checks"`  // what each check would say at the end of the time judged
 }
 
 // EnvVar is one environment variable.

@@ -28,7 +28,8 @@ type SSHAccess struct {
 	Fingerprint string       `json:"fingerprint"` // of the key by which the session proves who it is
 	Installed   bool         `json:"installed"`
 	Commands    []SSHCommand `json:"commands"`
-	Editor      string       `json:"editor,omitempty"` // address that opens the session in Visual Studio Code; empty: ssh is not installed
+	// address that opens the session in Visual Studio Code; empty: ssh is not installed
+	Editor string `json:"editor,omitempty"`
 }
 
 // SSHCommand is a command line to copy.
@@ -39,8 +40,9 @@ type SSHCommand struct {
 
 // SSHTest is how an attempt to log in to a session went.
 type SSHTest struct {
-	OK        bool     `json:"ok"`
-	ElapsedMs int64    `json:"elapsedMs"`         // of the login by this installation itself
-	Own       bool     `json:"own"`               // this computer's ssh was tried too, by the name in the person's configuration
-	Problem   *Problem `json:"problem,omitempty"` // why not
+	OK        bool  `json:"ok"`
+	ElapsedMs int64 `json:"elapsedMs"` // of the login by this installation itself
+	// this computer's ssh was tried too, by the name in the person's configuration
+	Own     bool     `json:"own"`
+	Problem *Problem `json:"problem,omitempty"` // why not
 }

@@ -68,7 +68,8 @@ func content(command []string) string {
 	for i, arg := range command {
 		quoted[i] = quote(arg)
 	}
-	return "[Desktop Entry]\nType=Application\nName=Slipway\nComment=Keeps sessions reachable and the queue moving\nExec=" + strings.Join(quoted, " ") + "\nIcon=slipway\nNoDisplay=true\nTerminal=false\n"
+	return "[Desktop Entry]\nType=Application\nName=Slipway\nComment=Keeps sessions reachable and the queue " +
+		"moving\nExec=" + strings.Join(quoted, " ") + "\nIcon=slipway\nNoDisplay=true\nTerminal=false\n"
 }
 
 // quote writes an argument of Exec. It is escaped twice: for the command, and
@@ -86,7 +87,9 @@ func quote(arg string) string {
 func (e *Entry) Set(on bool) error {
 	switch {
 	case e.path == "" && on:
-		return &session.Error{Code: "settings_update_unsupported", Message: "Slipway cannot start itself at login on this system.", Hint: "Add “slipway serve --quiet” to the programs that your system starts at login."}
+		return &session.Error{Code: "settings_update_unsupported",
+			Message: "Slipway cannot start itself at login on this system.",
+			Hint:    "Add “slipway serve --quiet” to the programs that your system starts at login."}
 	case e.path == "":
 		return nil
 	case !on:
@@ -120,5 +123,6 @@ func turnedOff(entry string) bool {
 }
 
 func (e *Entry) failed(err error) error {
-	return &session.Error{Code: "settings_update_failed", Message: "What starts Slipway at login could not be changed.", Hint: "Check the permissions of " + filepath.Dir(e.path) + ".", Err: err}
+	return &session.Error{Code: "settings_update_failed", Message: "What starts Slipway at login could not be changed.",
+		Hint: "Check the permissions of " + filepath.Dir(e.path) + ".", Err: err}
 }

@@ -18,7 +18,8 @@ func entry(t *testing.T, dir, program, home string) *Entry {
 	if home == "" {
 		home = filepath.Join(dir, ".local", "share", "slipway")
 	}
-	return New(Config{System: "linux", Program: program, Home: place.Home{Dir: home}, Env: func(name string) string { return env[name] }})
+	return New(Config{System: "linux", Program: program, Home: place.Home{Dir: home},
+		Env: func(name string) string { return env[name] }})
 }
 
 func read(t *testing.T, path string) string {
@@ -46,7 +47,8 @@ func TestTheEntryIsWrittenAndRemoved(t *testing.T) {
 		t.Error("a folder was made for nothing")
 	}
 	set(t, e, true)
-	const want = "[Desktop Entry]\nType=Application\nName=Slipway\nComment=Keeps sessions reachable and the queue moving\nExec=\"/usr/bin/slipway\" \"serve\" \"--quiet\"\nIcon=slipway\nNoDisplay=true\nTerminal=false\n"
+	const want = "[Desktop Entry]\nType=Application\nName=Slipway\nComment=Keeps sessions reachable and the queue " +
+		"moving\nExec=\"/usr/bin/slipway\" \"serve\" \"--quiet\"\nIcon=slipway\nNoDisplay=true\nTerminal=false\n"
 	if got := read(t, path); got != want {
 		t.Errorf("the entry is\n%s", got)
 	}
@@ -69,7 +71,8 @@ func TestAnotherFolderHasAnEntryOfItsOwn(t *testing.T) {
 	usual, other := entry(t, dir, "/usr/bin/slipway", ""), entry(t, dir, "/usr/bin/slipway", "/srv/try out")
 	set(t, usual, true)
 	set(t, other, true)
-	if got := read(t, other.path); !contains(got, `Exec="env" "SLIPWAY_HOME=/srv/try out" "/usr/bin/slipway" "serve" "--quiet"`) {
+	if got := read(t, other.path); !contains(got,
+		`Exec="env" "SLIPWAY_HOME=/srv/try out" "/usr/bin/slipway" "serve" "--quiet"`) {
 		t.Errorf("the entry is\n%s", got)
 	}
 	set(t, other, false)
@@ -96,7 +99,8 @@ func TestWhatTheDesktopTurnedOffStaysOff(t *testing.T) {
 
 func TestWhereThereIsNoEntryThatIsSaid(t *testing.T) {
 	for _, system := range []string{"darwin", "windows"} {
-		e := New(Config{System: system, Home: place.Home{Dir: t.TempDir()}, Env: func(string) string { return "/somewhere" }})
+		e := New(Config{System: system, Home: place.Home{Dir: t.TempDir()},
+			Env: func(string) string { return "/somewhere" }})
 		if err := e.Set(true); session.CodeOf(err) != "settings_update_unsupported" {
 			t.Errorf("%s: %v", system, err)
 		}

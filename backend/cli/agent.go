@@ -32,8 +32,10 @@ type agentFlags struct {
 
 func (f *agentFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.engine, "engine", "", "what runs the containers: docker, sim, or auto (default docker)")
-	cmd.Flags().StringVar(&f.listen, "listen", "", "take paired devices at host:port, for example 0.0.0.0:7442; off: none")
-	cmd.Flags().StringArrayVar(&f.env, "env", nil, "NAME=VALUE for the agent, for example DOCKER_HOST=unix:///run/user/1000/docker.sock")
+	cmd.Flags().StringVar(&f.listen, "listen", "",
+		"take paired devices at host:port, for example 0.0.0.0:7442; off: none")
+	cmd.Flags().StringArrayVar(&f.env, "env", nil,
+		"NAME=VALUE for the agent, for example DOCKER_HOST=unix:///run/user/1000/docker.sock")
 }
 
 func (f *agentFlags) settings() (daemon.Settings, error) {
@@ -66,7 +68,8 @@ the next start needs no flags.`,
 		Args: exactly(0, "no argument"),
 	}
 	flags.add(cmd)
-	cmd.Flags().BoolVar(&stdio, "stdio", false, "carry a tunnel from standard input and output to the agent, starting one where none runs")
+	cmd.Flags().BoolVar(&stdio, "stdio", false,
+		"carry a tunnel from standard input and output to the agent, starting one where none runs")
 	cmd.Flags().BoolVar(&version, "version", false, "print the version as JSON")
 	cmd.Flags().BoolVar(&quiet, "quiet", false, "print nothing")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -88,20 +91,25 @@ the next start needs no flags.`,
 		}
 		return p.runAgent(ctx, AgentOptions{Home: home, Settings: settings}, quiet)
 	}
-	cmd.AddGroup(&cobra.Group{ID: groupFar, Title: "Agents that this computer uses:"}, &cobra.Group{ID: groupHere, Title: "The agent of this machine, or with --on of another:"})
+	cmd.AddGroup(&cobra.Group{ID: groupFar, Title: "Agents that this computer uses:"},
+		&cobra.Group{ID: groupHere, Title: "The agent of this machine, or with --on of another:"})
 	addTo(cmd, groupFar, p.nearCommands()...)
 	addTo(cmd, groupHere, p.agentStartCommand(), p.agentStopCommand(), p.agentStatusCommand(),
-		p.agentPairCommand(), p.agentDevicesCommand(), p.agentRevokeCommand(), p.agentAuditCommand(), p.agentLimitCommand(), p.agentRotateCommand(), p.agentSwitchCommand(), p.agentUninstallCommand())
+		p.agentPairCommand(), p.agentDevicesCommand(), p.agentRevokeCommand(), p.agentAuditCommand(),
+		p.agentLimitCommand(), p.agentRotateCommand(), p.agentSwitchCommand(), p.agentUninstallCommand())
 	return cmd
 }
 
 func (p *program) runAgent(ctx context.Context, opts AgentOptions, quiet bool) error {
 	if p.Agent == nil {
-		return &failure{code: "cli_agent_unavailable", exit: ExitFailure, message: "This program cannot be an agent.", hint: "Use the slipway program."}
+		return &failure{code: "cli_agent_unavailable", exit: ExitFailure, message: "This program cannot be an agent.",
+			hint: "Use the slipway program."}
 	}
 	if !quiet {
 		opts.Ready = func(status daemon.Status) {
-			fmt.Fprintf(p.Stdout, "The agent of this machine runs (engine: %s, process %d).\nCtrl-C stops it; sessions go on.\n", status.Engine, status.PID)
+			fmt.Fprintf(p.Stdout,
+				"The agent of this machine runs (engine: %s, process %d).\nCtrl-C stops it; sessions go on.\n",
+				status.Engine, status.PID)
 		}
 	}
 	err := p.Agent(ctx, opts)
@@ -136,13 +144,15 @@ when you are logged out, and otherwise it is a process by itself.`,
 		Args: exactly(0, "no argument"),
 	}
 	flags.add(cmd)
-	cmd.Flags().StringVar(&keeper, "keeper", "", "what keeps it running: systemd or none (default: systemd where it can)")
+	cmd.Flags().StringVar(&keeper, "keeper", "",
+		"what keeps it running: systemd or none (default: systemd where it can)")
 	cmd.RunE = p.here(func(ctx context.Context, home place.Home) error {
 		settings, err := flags.settings()
 		if err != nil {
 			return err
 		}
-		status, err := daemon.Start(ctx, home, daemon.StartOptions{Program: p.Executable, Settings: settings, Keeper: keeper})
+		status, err := daemon.Start(ctx, home, daemon.StartOptions{Program: p.Executable, Settings: settings,
+			Keeper: keeper})
 		if err != nil {
 			return err
 		}
@@ -179,8 +189,10 @@ func (p *program) printStatus(status daemon.Status) error {
 	}
 	return p.print(raw, func(w io.Writer) {
 		rows := [][2]string{
-			{"Version", fmt.Sprintf("%s (%s)", status.Version, status.Commit)}, {"Process", fmt.Sprint(status.PID)}, {"Engine", status.Engine},
-			{"Sessions", fmt.Sprintf("%d live", status.Live)}, {"Running for", span(p.Now().Sub(status.Started))}, {"Files", status.Home},
+			{"Version", fmt.Sprintf("%s (%s)", status.Version, status.Commit)}, {"Process", fmt.Sprint(status.PID)},
+			{"Engine", status.Engine},
+			{"Sessions", fmt.Sprintf("%d live", status.Live)}, {"Running for", span(p.Now().Sub(status.Started))},
+			{"Files", status.Home},
 		}
 		if status.Role == daemon.RolePlane {
 			rows = append(rows, [2]string{"Ruled by", "a control plane"})
@@ -229,7 +241,8 @@ func (p *program) agentSwitchCommand() *cobra.Command {
 	}
 	flags.add(cmd)
 	cmd.Flags().StringVar(&to, "to", "", "path of the program; empty: this one")
-	cmd.Flags().StringVar(&keeper, "keeper", "", "what keeps it running: systemd or none (default: systemd where it can)")
+	cmd.Flags().StringVar(&keeper, "keeper", "",
+		"what keeps it running: systemd or none (default: systemd where it can)")
 	cmd.Flags().BoolVar(&attached, "attached", false, "do it in this process, which a lost connection ends")
 	cmd.RunE = p.here(func(ctx context.Context, home place.Home) error {
 		ctx, cancel := context.WithTimeout(ctx, switchTime)
@@ -269,7 +282,8 @@ func (p *program) agentUninstallCommand() *cobra.Command {
 --keep-data, its books stay, so that an agent that comes back finds what it left.`,
 		Args: exactly(0, "no argument"),
 	}
-	cmd.Flags().BoolVar(&end, "end-sessions", false, "end the sessions that live; what is in their home folders goes with them")
+	cmd.Flags().BoolVar(&end, "end-sessions", false,
+		"end the sessions that live; what is in their home folders goes with them")
 	cmd.Flags().BoolVar(&keep, "keep-data", false, "leave history, accounts and logs")
 	cmd.Flags().BoolVar(&attached, "attached", false, "do it in this process, which a lost connection ends")
 	_ = cmd.Flags().MarkHidden("attached") // it was just defined

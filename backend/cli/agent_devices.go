@@ -25,7 +25,8 @@ slipway agent add with the address that is printed.`,
 		Args: exactly(0, "no argument"),
 	}
 	p.onFlag(cmd, &on, "the agent of another machine")
-	cmd.Flags().StringVar(&req.Owner, "owner", "", "whose sessions that computer has (default those of the agent's person)")
+	cmd.Flags().StringVar(&req.Owner, "owner", "",
+		"whose sessions that computer has (default those of the agent's person)")
 	cmd.Flags().StringVar(&req.Role, "role", "", "admin or user (default as the agent does)")
 	cmd.RunE = p.hereOr(&on, p.pairNear(&req), func(ctx context.Context, home place.Home) error {
 		c, err := daemon.Connect(ctx, home)
@@ -41,7 +42,8 @@ slipway agent add with the address that is printed.`,
 			return err
 		}
 		return p.print(raw, func(w io.Writer) {
-			fields(w, [][2]string{{"Code", code.Code}, {"Address", "slipway://" + code.Address}, {"Key", code.Key}, {"Good for", code.Expires.Sub(p.Now()).Round(time.Minute).String()}})
+			fields(w, [][2]string{{"Code", code.Code}, {"Address", "slipway://" + code.Address}, {"Key", code.Key},
+				{"Good for", code.Expires.Sub(p.Now()).Round(time.Minute).String()}})
 		})
 	})
 	return cmd

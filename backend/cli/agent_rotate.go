@@ -63,7 +63,8 @@ func (p *program) rotateHere(ctx context.Context, home place.Home) error {
 		return err
 	}
 	return p.print(raw, func(w io.Writer) {
-		fields(w, [][2]string{{"Old key", rotated.Before}, {"New key", rotated.Key}, {"Told at once", fmt.Sprintf("%d devices", rotated.Devices)}})
+		fields(w, [][2]string{{"Old key", rotated.Before}, {"New key", rotated.Key},
+			{"Told at once", fmt.Sprintf("%d devices", rotated.Devices)}})
 	})
 }
 
@@ -75,6 +76,7 @@ func (p *program) rotateNear(ctx context.Context, c *client, path string) error 
 		return err
 	}
 	return p.print(raw, func(w io.Writer) {
-		fields(w, [][2]string{{"Old key", rotated.Before}, {"New key", rotated.Fingerprint}, {"Told at once", strings.Join(rotated.Told, ", ")}, {"Told later", strings.Join(rotated.Later, ", ")}})
+		fields(w, [][2]string{{"Old key", rotated.Before}, {"New key", rotated.Fingerprint},
+			{"Told at once", strings.Join(rotated.Told, ", ")}, {"Told later", strings.Join(rotated.Later, ", ")}})
 	})
 }

@@ -47,7 +47,8 @@ removed, keys that changed, and limits. What somebody repeats within a minute is
 a count. Commands that were run and what was typed are not recorded.`,
 		Args: exactly(0, "no argument"),
 	}
-	cmd.Flags().IntVar(&asked.Limit, "tail", 100, fmt.Sprintf("how many of the newest entries, at most %d", session.MostAudit))
+	cmd.Flags().IntVar(&asked.Limit, "tail", 100, fmt.Sprintf("how many of the newest entries, at most %d",
+		session.MostAudit))
 	cmd.Flags().StringVar(&before, "before", "", "only what is older than the entry of this time, as --json prints it")
 	cmd.Flags().StringVar(&asked.Owner, "by", "", "only what this person did")
 	cmd.Flags().StringVar(&asked.Text, "grep", "", "only entries in which each of these words is somewhere")
@@ -58,7 +59,8 @@ a count. Commands that were run and what was typed are not recorded.`,
 		return p.print(raw, func(w io.Writer) {
 			rows := [][]string{{"AT", "OWNER", "ROLE", "FROM", "WHAT", "SESSION", "OF", "OUTCOME"}}
 			for _, e := range entries {
-				rows = append(rows, []string{e.At.Local().Format(time.DateTime), e.Owner, e.Role, e.From, e.Method, e.Session, e.Target, e.Outcome + times(e.Count)})
+				rows = append(rows, []string{e.At.Local().Format(time.DateTime), e.Owner, e.Role, e.From, e.Method,
+					e.Session, e.Target, e.Outcome + times(e.Count)})
 			}
 			columns(w, rows)
 		})
@@ -142,7 +144,8 @@ func (p *program) agentLimitListCommand() *cobra.Command {
 			rows := [][]string{{"OWNER", "SESSIONS", "CPUS", "MEMORY", "GPUS", "PROCESSES", "LOGINS", "FOLDERS"}}
 			for _, owner := range slices.Sorted(maps.Keys(limits)) {
 				l := limits[owner]
-				rows = append(rows, []string{owner, limitCell(l.Sessions), limitCell(l.CPU), limitCell(l.Memory), limitCell(l.GPU),
+				rows = append(rows, []string{owner, limitCell(l.Sessions), limitCell(l.CPU), limitCell(l.Memory),
+					limitCell(l.GPU),
 					limitCell(l.Processes), loginCell(l.Logins), strings.Join(l.Folders, " ")})
 			}
 			columns(w, rows)
@@ -155,7 +158,8 @@ func (p *program) agentLimitListCommand() *cobra.Command {
 		}
 		limits := map[string]session.Allowance{}
 		for owner, l := range told.Limits {
-			limits[owner] = session.Allowance{Sessions: l.Sessions, CPU: l.CPU, Memory: gpu.Bytes(l.Memory), GPU: gpu.Share(l.GPU),
+			limits[owner] = session.Allowance{Sessions: l.Sessions, CPU: l.CPU, Memory: gpu.Bytes(l.Memory),
+				GPU:       gpu.Share(l.GPU),
 				Processes: l.Processes, Folders: l.Folders, Logins: l.Logins}
 		}
 		return show(limits)
@@ -205,7 +209,8 @@ Admins pull images with the registry logins that docker login keeps on this mach
 	cmd.Flags().IntVar(&limit.CPU, "cpu", 0, "CPUs")
 	cmd.Flags().StringVar(&memory, "mem", "", "memory, for example 16g")
 	cmd.Flags().StringVar(&share, "gpu", "", "devices, for example 1.5")
-	cmd.Flags().IntVar(&limit.Processes, "processes", 0, "processes and threads in each container, in place of the machine's setting session.processes")
+	cmd.Flags().IntVar(&limit.Processes, "processes", 0,
+		"processes and threads in each container, in place of the machine's setting session.processes")
 	cmd.Flags().StringArrayVar(&limit.Folders, "folder", nil, "an absolute path that may be mounted")
 	cmd.Flags().BoolVar(&limit.Logins, "registry-logins", false, "pull with this machine's registry logins")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -221,26 +226,32 @@ Admins pull images with the registry logins that docker login keeps on this mach
 			}
 		}
 		near := func(ctx context.Context, c *client, agent string) error {
-			asked := api.PersonLimit{Sessions: limit.Sessions, CPU: limit.CPU, Memory: int64(limit.Memory), GPU: int(limit.GPU),
+			asked := api.PersonLimit{Sessions: limit.Sessions, CPU: limit.CPU, Memory: int64(limit.Memory),
+				GPU:       int(limit.GPU),
 				Processes: limit.Processes, Folders: limit.Folders, Logins: limit.Logins}
 			_, err := c.call(ctx, http.MethodPut, agentPath(agent, "limits", args[0]), asked, nil)
 			return err
 		}
-		return p.hereOr(&on, near, p.daemonWork(func(ctx context.Context, c *daemon.Client) error { return c.SetLimit(ctx, args[0], &limit) }))(cmd, args)
+		return p.hereOr(&on, near, p.daemonWork(func(ctx context.Context, c *daemon.Client) error {
+			return c.SetLimit(ctx, args[0], &limit)
+		}))(cmd, args)
 	}
 	return cmd
 }
 
 func (p *program) agentLimitUnsetCommand() *cobra.Command {
 	var on string
-	cmd := &cobra.Command{Use: "unset OWNER [--on AGENT]", Short: "Remove the limits of one person", Args: exactly(1, "the name of one person, or default")}
+	cmd := &cobra.Command{Use: "unset OWNER [--on AGENT]", Short: "Remove the limits of one person",
+		Args: exactly(1, "the name of one person, or default")}
 	p.onFlag(cmd, &on, "the agent of another machine, which you rule")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		near := func(ctx context.Context, c *client, agent string) error {
 			_, err := c.call(ctx, http.MethodDelete, agentPath(agent, "limits", args[0]), nil, nil)
 			return err
 		}
-		return p.hereOr(&on, near, p.daemonWork(func(ctx context.Context, c *daemon.Client) error { return c.SetLimit(ctx, args[0], nil) }))(cmd, args)
+		return p.hereOr(&on, near, p.daemonWork(func(ctx context.Context, c *daemon.Client) error {
+			return c.SetLimit(ctx, args[0], nil)
+		}))(cmd, args)
 	}
 	return cmd
 }

@@ -15,7 +15,8 @@ import (
 
 // hereOr is here, or the work near with the agent that the flag names, through
 // the control plane.
-func (p *program) hereOr(on *string, near func(context.Context, *client, string) error, work func(context.Context, place.Home) error) func(*cobra.Command, []string) error {
+func (p *program) hereOr(on *string, near func(context.Context, *client, string) error,
+	work func(context.Context, place.Home) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if *on == "" {
 			return p.here(work)(cmd, args)
@@ -33,7 +34,8 @@ func (p *program) pairNear(req *api.PairRequest) func(context.Context, *client, 
 			return err
 		}
 		return p.print(raw, func(w io.Writer) {
-			fields(w, [][2]string{{"Code", code.Code}, {"Address", code.Address}, {"Good for", code.ExpiresAt.Sub(p.Now()).Round(time.Minute).String()}})
+			fields(w, [][2]string{{"Code", code.Code}, {"Address", code.Address},
+				{"Good for", code.ExpiresAt.Sub(p.Now()).Round(time.Minute).String()}})
 		})
 	}
 }
@@ -56,7 +58,8 @@ func (p *program) devicesNear(ctx context.Context, c *client, agent string) erro
 			if d.This {
 				name += " (this computer)"
 			}
-			rows = append(rows, []string{name, d.Fingerprint, d.Owner, d.Role, span(p.Now().Sub(d.AddedAt)) + " ago", seen})
+			rows = append(rows, []string{name, d.Fingerprint, d.Owner, d.Role, span(p.Now().Sub(d.AddedAt)) + " ago",
+				seen})
 		}
 		columns(w, rows)
 	})

@@ -64,7 +64,8 @@ const (
 // nearCommands are about agents of other machines as this computer knows them.
 func (p *program) nearCommands() []*cobra.Command {
 	return []*cobra.Command{
-		p.agentAddCommand(), p.agentListCommand(), p.agentShowCommand(), p.agentProbeCommand(), p.agentRenameCommand(), p.agentGroupCommand(),
+		p.agentAddCommand(), p.agentListCommand(), p.agentShowCommand(), p.agentProbeCommand(), p.agentRenameCommand(),
+		p.agentGroupCommand(),
 		p.agentUpgradeCommand(), p.agentReconnectCommand(), p.agentTrustCommand(), p.agentRemoveCommand(),
 	}
 }
@@ -89,7 +90,8 @@ wss://host:port/path where only HTTPS passes.`,
 	}
 	cmd.Flags().StringVar(&req.Name, "name", "", "what to call it (default: the name of the host)")
 	cmd.Flags().StringVar(&req.Group, "group", "", "resource group to put it into (default default)")
-	cmd.Flags().StringVar(&req.Dir, "dir", "", "folder for Slipway's files there, by ssh (default the usual one of the account)")
+	cmd.Flags().StringVar(&req.Dir, "dir", "",
+		"folder for Slipway's files there, by ssh (default the usual one of the account)")
 	cmd.Flags().BoolVar(&req.Probe, "probe", false, "only look at the machine and change nothing")
 	cmd.RunE = p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
 		req.Address = args[0]
@@ -118,7 +120,8 @@ func (p *program) agentListCommand() *cobra.Command {
 		return p.print(raw, func(w io.Writer) {
 			rows := [][]string{{"NAME", "GROUP", "STATE", " RTT", " LIVE", "VERSION", "ADDRESS", "DETAIL"}}
 			for _, a := range agents {
-				rows = append(rows, []string{a.Name, a.Group, a.Connection.State, rttText(a.Connection), strconv.Itoa(a.Live), cmp.Or(a.Version, "-"),
+				rows = append(rows, []string{a.Name, a.Group, a.Connection.State, rttText(a.Connection),
+					strconv.Itoa(a.Live), cmp.Or(a.Version, "-"),
 					cmp.Or(a.Address, "this computer"), p.connectionDetail(a)})
 			}
 			columns(w, rows)
@@ -157,7 +160,8 @@ func (p *program) connectionDetail(a api.Agent) string {
 
 func (p *program) agentShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show AGENT", Short: "Show one agent: how it is reached, its machine, its devices", Args: exactly(1, "one agent"), ValidArgsFunction: p.completeAgents,
+		Use: "show AGENT", Short: "Show one agent: how it is reached, its machine, its devices",
+		Args: exactly(1, "one agent"), ValidArgsFunction: p.completeAgents,
 	}
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		var a api.Agent
@@ -177,7 +181,8 @@ func (p *program) agentShowCommand() *cobra.Command {
 func (p *program) agentFields(w io.Writer, a api.Agent, machines []api.Machine) {
 	c := a.Connection
 	pairs := [][2]string{
-		{"Name", a.Name}, {"Address", cmp.Or(a.Address, "this computer")}, {"Group", a.Group}, {"State", c.State}, {"Since", p.moment(&c.Since)},
+		{"Name", a.Name}, {"Address", cmp.Or(a.Address, "this computer")}, {"Group", a.Group}, {"State", c.State},
+		{"Since", p.moment(&c.Since)},
 		{"Last heard", p.moment(c.LastHeard)}, {"Transport", c.Transport},
 	}
 	if c.RTTMs != nil {
@@ -193,14 +198,18 @@ func (p *program) agentFields(w io.Writer, a api.Agent, machines []api.Machine) 
 				p.moment(&u.Since), u.Error.Message, u.Error.Hint)})
 	}
 	if a.Question != nil {
-		pairs = append(pairs, [2]string{"Question", a.Question.Text + "\nexpected " + a.Question.Pinned + "\nfound    " + a.Question.Found})
+		pairs = append(pairs, [2]string{"Question", a.Question.Text + "\nexpected " + a.Question.Pinned +
+			"\nfound    " + a.Question.Found})
 	}
-	pairs = append(pairs, [2]string{"Role", a.Role}, [2]string{"Owner", a.Owner}, [2]string{"Key", a.Fingerprint}, [2]string{"Version", a.Version}, [2]string{"Upgrade", a.Upgrade},
+	pairs = append(pairs, [2]string{"Role", a.Role}, [2]string{"Owner", a.Owner}, [2]string{"Key", a.Fingerprint},
+		[2]string{"Version", a.Version}, [2]string{"Upgrade", a.Upgrade},
 		[2]string{"Live sessions", strconv.Itoa(a.Live)})
 	for _, m := range machines {
 		if m.Agent == a.Name && m.CPUs > 0 {
-			pairs = append(pairs, [2]string{"Machine", fmt.Sprintf("%s, %s/%s, %s %s", m.Hostname, m.OS, m.Arch, m.Engine, m.EngineVersion)},
-				[2]string{"CPUs", fmt.Sprintf("%d, %d promised", m.CPUs, m.UsedCPUs)}, [2]string{"Memory", size(m.Memory) + ", " + size(m.UsedMemory) + " promised"},
+			pairs = append(pairs, [2]string{"Machine", fmt.Sprintf("%s, %s/%s, %s %s", m.Hostname, m.OS, m.Arch,
+				m.Engine, m.EngineVersion)},
+				[2]string{"CPUs", fmt.Sprintf("%d, %d promised", m.CPUs, m.UsedCPUs)},
+				[2]string{"Memory", size(m.Memory) + ", " + size(m.UsedMemory) + " promised"},
 				[2]string{"Disk", size(m.DiskFree) + " free of " + size(m.DiskTotal)})
 		}
 	}
@@ -209,7 +218,8 @@ func (p *program) agentFields(w io.Writer, a api.Agent, machines []api.Machine) 
 
 func (p *program) agentRenameCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "rename AGENT NAME", Short: "Call an agent otherwise", Args: exactly(2, "an agent and its new name"), ValidArgsFunction: p.completeAgents,
+		Use: "rename AGENT NAME", Short: "Call an agent otherwise", Args: exactly(2, "an agent and its new name"),
+		ValidArgsFunction: p.completeAgents,
 	}
 	cmd.RunE = p.updatesAgent(func(name string) api.AgentUpdate { return api.AgentUpdate{Name: &name} })
 	return cmd
@@ -217,7 +227,8 @@ func (p *program) agentRenameCommand() *cobra.Command {
 
 func (p *program) agentGroupCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "group AGENT GROUP", Short: "Put an agent into a resource group", Args: exactly(2, "an agent and a group"), ValidArgsFunction: p.completeAgents,
+		Use: "group AGENT GROUP", Short: "Put an agent into a resource group", Args: exactly(2, "an agent and a group"),
+		ValidArgsFunction: p.completeAgents,
 	}
 	cmd.RunE = p.updatesAgent(func(group string) api.AgentUpdate { return api.AgentUpdate{Group: &group} })
 	return cmd
@@ -236,7 +247,8 @@ func (p *program) updatesAgent(update func(string) api.AgentUpdate) func(*cobra.
 
 // agentOperation is a command that begins an operation with one agent.
 func (p *program) agentOperation(use, short, verb, done string) *cobra.Command {
-	cmd := &cobra.Command{Use: use + " AGENT", Short: short, Args: exactly(1, "one agent"), ValidArgsFunction: p.completeAgents}
+	cmd := &cobra.Command{Use: use + " AGENT", Short: short, Args: exactly(1, "one agent"),
+		ValidArgsFunction: p.completeAgents}
 	cmd.RunE = p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
 		return c.operation(ctx, http.MethodPost, agentPath(args[0], verb), nil)
 	}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, done+"\n", o.Subject) })
@@ -248,11 +260,13 @@ func (p *program) agentProbeCommand() *cobra.Command {
 }
 
 func (p *program) agentUpgradeCommand() *cobra.Command {
-	return p.agentOperation("upgrade", "Bring this version to an agent's machine; its sessions go on", "upgrade", "%s runs this version.")
+	return p.agentOperation("upgrade", "Bring this version to an agent's machine; its sessions go on", "upgrade",
+		"%s runs this version.")
 }
 
 func (p *program) agentReconnectCommand() *cobra.Command {
-	return p.agentOperation("reconnect", "Try at once to reach an agent; it may ask for a password", "reconnect", "%s is reached.")
+	return p.agentOperation("reconnect", "Try at once to reach an agent; it may ask for a password", "reconnect",
+		"%s is reached.")
 }
 
 func (p *program) agentRemoveCommand() *cobra.Command {
@@ -264,14 +278,16 @@ func (p *program) agentRemoveCommand() *cobra.Command {
 		Short:   "Forget an agent; its sessions go on unless it is uninstalled",
 		Args:    exactly(1, "one agent"), ValidArgsFunction: p.completeAgents,
 	}
-	cmd.Flags().BoolVar(&removal.Uninstall, "uninstall", false, "end its sessions and remove Slipway and its files from its machine")
+	cmd.Flags().BoolVar(&removal.Uninstall, "uninstall", false,
+		"end its sessions and remove Slipway and its files from its machine")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	run := p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
 		return c.operation(ctx, http.MethodPost, agentPath(args[0], "remove"), removal)
 	}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, "%s is forgotten.\n", o.Subject) })
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if removal.Uninstall && !yes {
-			if err := p.confirm(cmd.Context(), fmt.Sprintf("End every session of %s and remove its files?", args[0])); err != nil {
+			if err := p.confirm(cmd.Context(), fmt.Sprintf("End every session of %s and remove its files?",
+				args[0])); err != nil {
 				return err
 			}
 		}

@@ -21,13 +21,22 @@ import (
 func sampleAgents() []api.Agent {
 	ago := func(d time.Duration) *time.Time { return pointer(noon.Add(-d)) }
 	return []api.Agent{
-		{Name: "local", Local: true, Group: "default", Version: "1.2.3", Role: "admin", Live: 2, Connection: api.Connection{State: "connected", Transport: "local", Since: noon, LastHeard: ago(0)}},
-		{Name: "lab", Address: "ssh://ada@lab", Group: "gpus", Version: "1.2.2", Upgrade: "1.2.3", Role: "admin", Live: 1,
-			Connection: api.Connection{State: "connected", Transport: "ssh", Carriers: 2, Since: noon.Add(-time.Hour), LastHeard: ago(time.Second), RTTMs: pointer(40.25)}},
-		{Name: "cellar", Address: "slipway://10.0.0.2", Group: "gpus", Connection: api.Connection{State: "down", Transport: "tls", Since: *ago(3 * time.Minute), LastHeard: ago(3 * time.Minute), NextTry: pointer(noon.Add(9 * time.Second)),
-			Waits: "The machine does not answer. It is tried again by itself.", Error: &api.Problem{Code: "agent_connect_timeout", Message: "The machine does not answer.", Hint: "Switch it on."}}},
-		{Name: "attic", Address: "wss://attic.example/a", Group: "default", Fingerprint: "aaaa", Connection: api.Connection{State: "question", Transport: "wss", Since: noon, LastHeard: ago(time.Hour)},
-			Question: &api.Question{Kind: "re-keyed", Text: "It shows another key.", Pinned: "aaaa", Found: "bbbb", Asked: noon}},
+		{Name: "local", Local: true, Group: "default", Version: "1.2.3", Role: "admin", Live: 2,
+			Connection: api.Connection{State: "connected", Transport: "local", Since: noon, LastHeard: ago(0)}},
+		{Name: "lab", Address: "ssh://ada@lab", Group: "gpus", Version: "1.2.2", Upgrade: "1.2.3", Role: "admin",
+			Live: 1,
+			Connection: api.Connection{State: "connected", Transport: "ssh", Carriers: 2, Since: noon.Add(-time.Hour),
+				LastHeard: ago(time.Second), RTTMs: pointer(40.25)}},
+		{Name: "cellar", Address: "slipway://10.0.0.2", Group: "gpus",
+			Connection: api.Connection{State: "down", Transport: "tls", Since: *ago(3 * time.Minute),
+				LastHeard: ago(3 * time.Minute), NextTry: pointer(noon.Add(9 * time.Second)),
+				Waits: "The machine does not answer. It is tried again by itself.",
+				Error: &api.Problem{Code: "agent_connect_timeout", Message: "The machine does not answer.",
+					Hint: "Switch it on."}}},
+		{Name: "attic", Address: "wss://attic.example/a", Group: "default", Fingerprint: "aaaa",
+			Connection: api.Connection{State: "question", Transport: "wss", Since: noon, LastHeard: ago(time.Hour)},
+			Question: &api.Question{Kind: "re-keyed", Text: "It shows another key.", Pinned: "aaaa", Found: "bbbb",
+				Asked: noon}},
 	}
 }
 
@@ -41,10 +50,13 @@ func (f *plane) serveAgents() {
 				return
 			}
 		}
-		refuse(w, http.StatusNotFound, api.Problem{Code: "agent_find_not-found", Message: "There is no such agent.", Hint: "List them."})
+		refuse(w, http.StatusNotFound, api.Problem{Code: "agent_find_not-found", Message: "There is no such agent.",
+			Hint: "List them."})
 	})
 	f.handle("GET /api/v1/machines", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, http.StatusOK, []api.Machine{{Agent: "lab", Hostname: "gpu1", OS: "linux", Arch: "amd64", Engine: "docker", EngineVersion: "28.5", CPUs: 64, UsedCPUs: 8, Memory: 512 << 30, UsedMemory: 32 << 30, DiskFree: 1 << 40, DiskTotal: 2 << 40}})
+		reply(w, http.StatusOK, []api.Machine{{Agent: "lab", Hostname: "gpu1", OS: "linux", Arch: "amd64",
+			Engine: "docker", EngineVersion: "28.5", CPUs: 64, UsedCPUs: 8, Memory: 512 << 30, UsedMemory: 32 << 30,
+			DiskFree: 1 << 40, DiskTotal: 2 << 40}})
 	})
 }
 
@@ -52,7 +64,8 @@ func TestAgentTablesSayWhatAPersonNeeds(t *testing.T) {
 	f := newPlane(t)
 	f.serveAgents()
 	for name, args := range map[string][]string{
-		"agents": {"agent", "list"}, "agent": {"agent", "show", "lab"}, "agent-down": {"agent", "show", "cellar"}, "agent-question": {"agent", "show", "attic"},
+		"agents": {"agent", "list"}, "agent": {"agent", "show", "lab"}, "agent-down": {"agent", "show", "cellar"},
+		"agent-question": {"agent", "show", "attic"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := f.run(t, args...)
@@ -62,7 +75,8 @@ func TestAgentTablesSayWhatAPersonNeeds(t *testing.T) {
 			golden(t, name, got.stdout)
 		})
 	}
-	if got := f.run(t, "agent", "show", "nowhere"); got.code != ExitNotFound || !strings.Contains(got.stderr, "agent_find_not-found") {
+	if got := f.run(t, "agent", "show", "nowhere"); got.code != ExitNotFound ||
+		!strings.Contains(got.stderr, "agent_find_not-found") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -70,14 +84,17 @@ func TestAgentTablesSayWhatAPersonNeeds(t *testing.T) {
 func TestOneAgentIsSingledOut(t *testing.T) {
 	f := newPlane(t)
 	for path, args := range map[string][]string{
-		"GET /api/v1/sessions": {"ps", "--on", "lab"}, "GET /api/v1/queue": {"queue", "--on", "lab"}, "GET /api/v1/devices": {"gpu", "--on", "lab"},
-		"GET /api/v1/images": {"image", "ls", "--on", "lab"}, "GET /api/v1/doctor": {"doctor", "--on", "lab"}, "GET /api/v1/usage": {"usage", "--on", "lab"},
+		"GET /api/v1/sessions": {"ps", "--on", "lab"}, "GET /api/v1/queue": {"queue", "--on", "lab"},
+		"GET /api/v1/devices": {"gpu", "--on", "lab"},
+		"GET /api/v1/images":  {"image", "ls", "--on", "lab"}, "GET /api/v1/doctor": {"doctor", "--on", "lab"},
+		"GET /api/v1/usage": {"usage", "--on", "lab"},
 	} {
 		asked := ""
 		f.handle(path, func(w http.ResponseWriter, r *http.Request) {
 			asked = r.FormValue("agent")
 			if path == "GET /api/v1/usage" {
-				reply(w, http.StatusOK, api.UsageReport{Rows: []api.Account{}, Totals: []api.Account{}, Missing: []string{}})
+				reply(w, http.StatusOK, api.UsageReport{Rows: []api.Account{}, Totals: []api.Account{},
+					Missing: []string{}})
 				return
 			}
 			reply(w, http.StatusOK, []string{})
@@ -133,22 +150,27 @@ func (f *plane) followed() bool {
 }
 
 func TestAddShowsEachStepAndEndsAsTheOperationDoes(t *testing.T) {
-	running := api.Operation{Kind: "agent-add", Subject: "ssh://lab", State: "running", Steps: []api.OpStep{{Name: "probe", Title: "Look at the machine", State: "running"}}}
+	running := api.Operation{Kind: "agent-add", Subject: "ssh://lab", State: "running",
+		Steps: []api.OpStep{{Name: "probe", Title: "Look at the machine", State: "running"}}}
 	probed := running
-	probed.Steps = []api.OpStep{{Name: "probe", Title: "Look at the machine", State: "ok", Detail: "gpu1, linux/amd64."},
-		{Name: "live-restore", Title: "Live restore", State: "warning", Detail: "It is off.", Remedy: "Switch it on."}, {Name: "upload", Title: "Bring the program", State: "running"}}
+	probed.Steps = []api.OpStep{{Name: "probe", Title: "Look at the machine", State: "ok",
+		Detail: "gpu1, linux/amd64."},
+		{Name: "live-restore", Title: "Live restore", State: "warning", Detail: "It is off.", Remedy: "Switch it on."},
+		{Name: "upload", Title: "Bring the program", State: "running"}}
 	done := probed
 	done.State, done.Agent, done.EndedAt = "done", "lab", &noon
 	failed := probed
 	failed.State, failed.EndedAt = "failed", &noon
-	failed.Error = &api.Problem{Code: "agent_connect_unavailable", Message: "It is not reached.", Hint: "Look at the network."}
+	failed.Error = &api.Problem{Code: "agent_connect_unavailable", Message: "It is not reached.",
+		Hint: "Look at the network."}
 	cancelled := probed
 	cancelled.State, cancelled.EndedAt = "cancelled", &noon
 	f := newPlane(t)
 	t.Run("done", func(t *testing.T) {
 		f.begin("POST /api/v1/agents", running, probed, done)
 		got := f.run(t, "agent", "add", "lab")
-		if got.code != ExitOK || !strings.Contains(got.stdout, "lab is added") || strings.Count(got.stderr, "Look at the machine") != 1 || !strings.Contains(got.stderr, "→ Switch it on.") {
+		if got.code != ExitOK || !strings.Contains(got.stdout, "lab is added") ||
+			strings.Count(got.stderr, "Look at the machine") != 1 || !strings.Contains(got.stderr, "→ Switch it on.") {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -156,13 +178,15 @@ func TestAddShowsEachStepAndEndsAsTheOperationDoes(t *testing.T) {
 		f.begin("POST /api/v1/agents", running, done)
 		got := f.run(t, "agent", "add", "lab", "-o", "json")
 		var o api.Operation
-		if err := json.Unmarshal([]byte(got.stdout), &o); err != nil || o.Agent != "lab" || got.stderr != "" || got.code != ExitOK {
+		if err := json.Unmarshal([]byte(got.stdout), &o); err != nil || o.Agent != "lab" || got.stderr != "" ||
+			got.code != ExitOK {
 			t.Errorf("%v: %+v", err, got)
 		}
 	})
 	t.Run("failed", func(t *testing.T) {
 		f.begin("POST /api/v1/agents", running, failed)
-		if got := f.run(t, "agent", "add", "lab"); got.code != ExitUnavailable || !strings.Contains(got.stderr, "agent_connect_unavailable") {
+		if got := f.run(t, "agent", "add", "lab"); got.code != ExitUnavailable ||
+			!strings.Contains(got.stderr, "agent_connect_unavailable") {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -181,7 +205,8 @@ func TestAnInterruptCancelsTheOperation(t *testing.T) {
 	begun, cancelled := "", 0
 	interrupt := func() {}
 	inFlight := false // the interrupt comes while the request that begins it is under way
-	running := api.Operation{ID: "o1", State: "running", Steps: []api.OpStep{{Name: "work", Title: "Work", State: "running"}}}
+	running := api.Operation{ID: "o1", State: "running",
+		Steps: []api.OpStep{{Name: "work", Title: "Work", State: "running"}}}
 	given := running
 	given.State, given.EndedAt = "cancelled", &noon
 	given.Steps = []api.OpStep{{Name: "work", Title: "Work", State: "skipped", Detail: "Half of it is done."}}
@@ -228,8 +253,11 @@ func TestAnInterruptCancelsTheOperation(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			code := Main(ctx, testConfig(f.home, nil, &stdout, &stderr, strings.Fields(args)))
 			cancel()
-			if code != ExitInterrupted || begun != "/api/v1"+path || cancelled != 1 || !strings.Contains(stderr.String(), "Half of it is done.") || !strings.Contains(stderr.String(), "It was cancelled.") {
-				t.Errorf("%s, in flight %t: exit %d, began %q, cancelled %d times\n%s", args, inFlight, code, begun, cancelled, stderr.String())
+			if code != ExitInterrupted || begun != "/api/v1"+path || cancelled != 1 ||
+				!strings.Contains(stderr.String(), "Half of it is done.") ||
+				!strings.Contains(stderr.String(), "It was cancelled.") {
+				t.Errorf("%s, in flight %t: exit %d, began %q, cancelled %d times\n%s", args, inFlight, code, begun,
+					cancelled, stderr.String())
 			}
 		}
 	}
@@ -251,7 +279,8 @@ func TestWhatIsAskedAfterAnInterruptNeverBegins(t *testing.T) {
 
 func TestNextOperationTakesWhatIsNewer(t *testing.T) {
 	events := []api.Event{
-		{Operation: &api.Operation{ID: "other", Revision: 9}}, {Operation: &api.Operation{ID: "o1", Revision: 2}}, {Session: &api.Session{}},
+		{Operation: &api.Operation{ID: "other", Revision: 9}}, {Operation: &api.Operation{ID: "o1", Revision: 2}},
+		{Session: &api.Session{}},
 		{Snapshot: &api.Snapshot{Operations: []api.Operation{{ID: "o1", Revision: 4, State: "done"}}}},
 	}
 	got, err := nextOperation(func(into any) error {
@@ -287,7 +316,8 @@ func TestAnswerIsOneLine(t *testing.T) {
 
 func TestProgressSaysHowFarHowFastAndHowLong(t *testing.T) {
 	got := progressBar(api.Progress{Done: 13 << 20, Total: 26 << 20, Rate: 1 << 20, Left: pointer(13.0)})
-	if want := strings.Repeat("█", 12) + strings.Repeat("░", 12) + " 50 %  13 MiB of 26 MiB, 1 MiB/s, 13s left"; got != want {
+	if want := strings.Repeat("█", 12) + strings.Repeat("░", 12) +
+		" 50 %  13 MiB of 26 MiB, 1 MiB/s, 13s left"; got != want {
 		t.Errorf("%q", got)
 	}
 	if got := progressBar(api.Progress{Done: 1024}); got != "1 KiB" {
@@ -313,7 +343,8 @@ func TestAgentIsLookedAfterFromAfar(t *testing.T) {
 	}
 	f.handle("GET /api/v1/agents/{agent}/audit", func(w http.ResponseWriter, r *http.Request) {
 		note(r)
-		reply(w, http.StatusOK, []api.AuditEntry{{Owner: "ann", Role: "user", From: "10.0.0.7", Method: "Launch", Session: "s1", Outcome: "ok"}})
+		reply(w, http.StatusOK, []api.AuditEntry{{Owner: "ann", Role: "user", From: "10.0.0.7", Method: "Launch",
+			Session: "s1", Outcome: "ok"}})
 	})
 	f.handle("GET /api/v1/agents/{agent}/limits", func(w http.ResponseWriter, r *http.Request) {
 		note(r)
@@ -329,9 +360,11 @@ func TestAgentIsLookedAfterFromAfar(t *testing.T) {
 	})
 	for _, c := range []struct{ line, asks, prints string }{
 		{"agent audit --tail 7 --on lab", "GET /api/v1/agents/lab/audit?limit=7 ", "10.0.0.7"},
-		{"agent audit --on lab --by ann --grep read,csv --failed --before 2026-01-02T03:04:05.000000006Z", "GET /api/v1/agents/lab/audit?before=2026-01-02T03%3A04%3A05.000000006Z&failed=1&limit=100&owner=ann&text=read%2Ccsv ", "ann"},
+		{"agent audit --on lab --by ann --grep read,csv --failed --before 2026-01-02T03:04:05.000000006Z",
+			"GET /api/v1/agents/lab/audit?before=2026-01-02T03%3A04%3A05.000000006Z&failed=1&limit=100&owner=ann&text=read%2Ccsv ", "ann"},
 		{"agent limit list --on lab", "GET /api/v1/agents/lab/limits ", "1.5"},
-		{"agent limit set ann --cpu 4 --gpu 1.5 --on lab", `PUT /api/v1/agents/lab/limits/ann {"cpu":4,"gpu":1500}`, ""},
+		{"agent limit set ann --cpu 4 --gpu 1.5 --on lab", `PUT /api/v1/agents/lab/limits/ann {"cpu":4,"gpu":1500}`,
+			""},
 		{"agent limit unset ann --on lab", "DELETE /api/v1/agents/lab/limits/ann ", ""},
 	} {
 		got := f.run(t, strings.Fields(c.line)...)

@@ -57,10 +57,13 @@ func tellLostDoor(w io.Writer, app api.App) {
 		return
 	}
 	if app.LostDoor.Public {
-		fmt.Fprintf(w, "%s was open to everybody on port %d until Slipway ended; open it again with --public --port %d.\n", app.Title, app.LostDoor.Port, app.LostDoor.Port)
+		fmt.Fprintf(w,
+			"%s was open to everybody on port %d until Slipway ended; open it again with --public --port %d.\n",
+			app.Title, app.LostDoor.Port, app.LostDoor.Port)
 		return
 	}
-	fmt.Fprintf(w, "%s was on port %d of this computer until Slipway ended; another program has that port now.\n", app.Title, app.LostDoor.Port)
+	fmt.Fprintf(w, "%s was on port %d of this computer until Slipway ended; another program has that port now.\n",
+		app.Title, app.LostDoor.Port)
 }
 
 func (c *client) apps(ctx context.Context, ref string) (api.Session, []api.App, []byte, error) {
@@ -124,7 +127,10 @@ Slipway; what was closed with Slipway is told by slipway apps.`,
 		}
 		var opened api.Opened
 		raw, err := c.call(ctx, http.MethodPost, sessionPath(s.ID, "apps", app, "open"), req, &opened)
-		began := slices.ContainsFunc(apps, func(a api.App) bool { return a.ID == app && a.State != "ready" && a.State != "starting" })
+		began := slices.ContainsFunc(apps, func(a api.App) bool {
+			return a.ID == app && a.State != "ready" &&
+				a.State != "starting"
+		})
 		if err != nil && ctx.Err() != nil && began {
 			left, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 			defer cancel()
@@ -158,7 +164,8 @@ func (p *program) tellDoor(app api.App) {
 		p.notice("The preferred port is in use; %s is on port %d.", app.Title, app.Door.Port)
 	}
 	if app.Door.Public {
-		p.notice("%s is open to everybody, without a login, at %s.", app.Title, strings.Join(app.Door.Addresses[1:], " "))
+		p.notice("%s is open to everybody, without a login, at %s.", app.Title,
+			strings.Join(app.Door.Addresses[1:], " "))
 	}
 }
 
@@ -182,5 +189,6 @@ func (p *program) onDesktop() bool {
 	if !isTerminal(p.raw.out) {
 		return false
 	}
-	return runtime.GOOS == "windows" || runtime.GOOS == "darwin" || p.Env("DISPLAY") != "" || p.Env("WAYLAND_DISPLAY") != ""
+	return runtime.GOOS == "windows" || runtime.GOOS == "darwin" || p.Env("DISPLAY") != "" ||
+		p.Env("WAYLAND_DISPLAY") != ""
 }

@@ -33,7 +33,8 @@ again where it stopped.`,
 		ValidArgsFunction: p.completeSessions(liveSessions),
 	}
 	cmd.Flags().StringVar(&id, "terminal", "", "join this shell")
-	cmd.Flags().StringVar(&kernel, "kernel", "", "join or open a shell in this container of a cluster, such as sub1 (default main1)")
+	cmd.Flags().StringVar(&kernel, "kernel", "",
+		"join or open a shell in this container of a cluster, such as sub1 (default main1)")
 	cmd.Flags().BoolVar(&fresh, "new", false, "open another shell")
 	cmd.Flags().SetInterspersed(false)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -47,7 +48,8 @@ again where it stopped.`,
 		if id != "" && kernel != "" {
 			return usagef("--terminal names one shell, which is in one container; leave --kernel out")
 		}
-		return p.attach(cmd.Context(), args[0], shellChoice{id: id, kernel: kernel, fresh: fresh || len(words) > 0}, words)
+		return p.attach(cmd.Context(), args[0], shellChoice{id: id, kernel: kernel, fresh: fresh || len(words) > 0},
+			words)
 	}
 	return cmd
 }
@@ -80,7 +82,9 @@ func (p *program) attach(ctx context.Context, ref string, choice shellChoice, wo
 	shell, found := choice.among(shells)
 	if !found {
 		if choice.id != "" {
-			return &failure{code: "terminal_read_not-found", exit: ExitNotFound, message: fmt.Sprintf("%s has no live terminal %q.", s.Name, choice.id), hint: "Leave --terminal out to open one."}
+			return &failure{code: "terminal_read_not-found", exit: ExitNotFound,
+				message: fmt.Sprintf("%s has no live terminal %q.", s.Name, choice.id),
+				hint:    "Leave --terminal out to open one."}
 		}
 		return exitWith(p.openTerminal(ctx, c, s, choice.kernel, words))
 	}
@@ -98,7 +102,8 @@ func (o shellChoice) among(shells []api.Terminal) (api.Terminal, bool) {
 	found := false
 	for _, shell := range shells {
 		here := cmp.Or(shell.Kernel, mainKernel) == cmp.Or(o.kernel, mainKernel)
-		if shell.ExitCode == nil && (o.id == shell.ID || o.id == "" && here && (!found || shell.CreatedAt.After(best.CreatedAt))) {
+		if shell.ExitCode == nil && (o.id == shell.ID || o.id == "" && here &&
+			(!found || shell.CreatedAt.After(best.CreatedAt))) {
 			best, found = shell, true
 		}
 	}
@@ -107,7 +112,8 @@ func (o shellChoice) among(shells []api.Terminal) (api.Terminal, bool) {
 
 // openTerminal opens a shell in a kernel, or a terminal that runs words, joins
 // it, and returns its exit code.
-func (p *program) openTerminal(ctx context.Context, c *client, s api.Session, kernel string, words []string) (int, error) {
+func (p *program) openTerminal(ctx context.Context, c *client, s api.Session, kernel string,
+	words []string) (int, error) {
 	cols, rows := p.terminalSize()
 	var shell api.Terminal
 	request := api.TerminalRequest{Kernel: kernel, Command: words, Cols: cols, Rows: rows}
@@ -141,7 +147,8 @@ func (p *program) join(ctx context.Context, c *client, s api.Session, shell api.
 	a := &attachment{
 		in: in, out: p.raw.out, size: p.terminalSize, resized: resized, offset: offset,
 		dial: func(ctx context.Context, first bool, offset uint64, client string) (terminal.Conn, error) {
-			path := fmt.Sprintf("%s?offset=%d&client=%s", sessionPath(s.ID, "terminals", shell.ID, "attach"), offset, client)
+			path := fmt.Sprintf("%s?offset=%d&client=%s", sessionPath(s.ID, "terminals", shell.ID, "attach"), offset,
+				client)
 			if first {
 				return c.frames(ctx, path, nil)
 			}
@@ -256,7 +263,8 @@ func (a *attachment) gap(from, to uint64) {
 }
 
 // connect dials until it succeeds or there is no hope.
-func (a *attachment) connect(ctx context.Context, first bool, viewer *terminal.Viewer, client string) (terminal.Conn, error) {
+func (a *attachment) connect(ctx context.Context, first bool, viewer *terminal.Viewer,
+	client string) (terminal.Conn, error) {
 	start, said := time.Now(), false
 	for pause := reconnectFirst; ; pause = min(2*pause, reconnectMost) {
 		conn, err := a.dial(ctx, first, viewer.Offset(), client)

@@ -104,7 +104,8 @@ func serveShell(t *testing.T, shell *terminal.Shell, cutAfter func(connection in
 		for ; left != 0; left-- {
 			frame, err := frames.ReadFrame()
 			if err != nil {
-				_ = conn.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""))
+				_ = conn.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure,
+					""))
 				return
 			}
 			if conn.WriteMessage(websocket.BinaryMessage, frame.Message()) != nil {
@@ -128,7 +129,8 @@ func attachmentTo(server *httptest.Server, in io.Reader, out io.Writer) *attachm
 
 func TestAttachLosesAndDoublesNoByteOverCuts(t *testing.T) {
 	tty := newTeletype()
-	shell := terminal.NewShell(terminal.ShellConfig{TTY: tty, Spool: terminal.NewSpool(terminal.SpoolConfig{}), Cols: 80, Rows: 24})
+	shell := terminal.NewShell(terminal.ShellConfig{TTY: tty, Spool: terminal.NewSpool(terminal.SpoolConfig{}),
+		Cols: 80, Rows: 24})
 	go shell.Run()
 	server := serveShell(t, shell, func(connection int) int {
 		if connection <= 12 {
@@ -174,11 +176,13 @@ func TestAttachLosesAndDoublesNoByteOverCuts(t *testing.T) {
 
 func TestDetachKeysLeaveTheShell(t *testing.T) {
 	tty := newTeletype()
-	shell := terminal.NewShell(terminal.ShellConfig{TTY: tty, Spool: terminal.NewSpool(terminal.SpoolConfig{}), Cols: 80, Rows: 24})
+	shell := terminal.NewShell(terminal.ShellConfig{TTY: tty, Spool: terminal.NewSpool(terminal.SpoolConfig{}),
+		Cols: 80, Rows: 24})
 	go shell.Run()
 	defer tty.end()
 	server := serveShell(t, shell, func(int) int { return -1 })
-	if _, err := attachmentTo(server, strings.NewReader("ls\r\x10\x11never"), io.Discard).run(t.Context()); !errors.Is(err, errDetached) {
+	if _, err := attachmentTo(server, strings.NewReader("ls\r\x10\x11never"), io.Discard).
+		run(t.Context()); !errors.Is(err, errDetached) {
 		t.Errorf("run = %v, want errDetached", err)
 	}
 }

@@ -100,7 +100,8 @@ func TestEnterPrintsANewAddress(t *testing.T) {
 			refuse(w, http.StatusServiceUnavailable, api.Problem{Code: "request_read_unavailable", Message: "It ends."})
 			return
 		}
-		reply(w, http.StatusCreated, api.LoginLink{URL: "http://127.0.0.1:7421/login?code=" + strings.Repeat("n", given)})
+		reply(w, http.StatusCreated, api.LoginLink{URL: "http://127.0.0.1:7421/login?code=" + strings.Repeat("n",
+			given)})
 	})
 	var stdout, stderr strings.Builder
 	p := &program{Config: testConfig(f.home, nil, &stdout, &stderr, nil), output: outputTable}

@@ -120,11 +120,17 @@ Sessions are named by their id, a unique beginning of it, or their name.
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{message: sentence(err.Error()), hint: "See " + cmd.CommandPath() + " --help."}
 	})
-	root.AddGroup(&cobra.Group{ID: groupSessions, Title: "Sessions:"}, &cobra.Group{ID: groupPlane, Title: "Control plane:"})
-	addTo(root, groupSessions, p.runCommand(), p.psCommand(), p.showCommand(), p.logsCommand(), p.attachCommand(), p.execCommand(), p.sshCommand(),
-		p.stopCommand(), p.renameCommand(), p.cpCommand(), p.folderCommand(), p.appsCommand(), p.openCommand(), p.historyCommand(), p.imageCommand(), p.commitCommand(), p.environmentCommand(),
-		p.queueCommand(), p.priorityCommand(), p.keepCommand(), p.idleCommand(), p.gpuCommand(), p.usageCommand(), p.presetCommand(), p.recipeCommand(), p.tagCommand())
-	addTo(root, groupPlane, p.serveCommand(), p.demoCommand(), p.agentCommand(), p.loginCommand(), p.openLinkCommand(), p.shutdownCommand(), p.doctorCommand(), p.settingsCommand(), p.diagnosticsCommand(), p.versionCommand(), p.sshConfigCommand(), p.sshProxyCommand())
+	root.AddGroup(&cobra.Group{ID: groupSessions, Title: "Sessions:"},
+		&cobra.Group{ID: groupPlane, Title: "Control plane:"})
+	addTo(root, groupSessions, p.runCommand(), p.psCommand(), p.showCommand(), p.logsCommand(), p.attachCommand(),
+		p.execCommand(), p.sshCommand(),
+		p.stopCommand(), p.renameCommand(), p.cpCommand(), p.folderCommand(), p.appsCommand(), p.openCommand(),
+		p.historyCommand(), p.imageCommand(), p.commitCommand(), p.environmentCommand(),
+		p.queueCommand(), p.priorityCommand(), p.keepCommand(), p.idleCommand(), p.gpuCommand(), p.usageCommand(),
+		p.presetCommand(), p.recipeCommand(), p.tagCommand())
+	addTo(root, groupPlane, p.serveCommand(), p.demoCommand(), p.agentCommand(), p.loginCommand(), p.openLinkCommand(),
+		p.shutdownCommand(), p.doctorCommand(), p.settingsCommand(), p.diagnosticsCommand(), p.versionCommand(),
+		p.sshConfigCommand(), p.sshProxyCommand())
 	return root
 }
 
@@ -161,7 +167,8 @@ func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // command wraps the work of a command that talks to the control plane: it finds
 // or starts one and ends on Ctrl-C.
-func (p *program) command(work func(ctx context.Context, c *client, args []string) error) func(*cobra.Command, []string) error {
+func (p *program) command(work func(ctx context.Context, c *client, args []string) error) func(*cobra.Command,
+	[]string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		ctx, cancel := interruptible(cmd.Context())
 		defer cancel()

@@ -16,16 +16,21 @@ import (
 func TestTablesSayWhatAPersonNeeds(t *testing.T) {
 	f := newPlane(t)
 	f.sessions = sampleSessions()
-	f.handle("GET /api/v1/sessions/{id}/history", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, samplePhases()) })
+	f.handle("GET /api/v1/sessions/{id}/history",
+		func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, samplePhases()) })
 	f.handle("GET /api/v1/sessions/{id}/apps", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusOK, []api.App{
-			{ID: "jupyterlab", Title: "JupyterLab", Kind: "web", Port: 8888, State: "ready", URL: "http://jupyterlab-def3run00000.localhost:7421"},
-			{ID: "tensorboard", Title: "TensorBoard", Kind: "web", State: "stopped", URL: "http://tensorboard-def3run00000.localhost:7421"}})
+			{ID: "jupyterlab", Title: "JupyterLab", Kind: "web", Port: 8888, State: "ready",
+				URL: "http://jupyterlab-def3run00000.localhost:7421"},
+			{ID: "tensorboard", Title: "TensorBoard", Kind: "web", State: "stopped",
+				URL: "http://tensorboard-def3run00000.localhost:7421"}})
 	})
 	f.handle("GET /api/v1/images", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusOK, []api.Image{
-			{ID: "sha256:0123456789abcdef0123456789", Refs: []string{"python:3.12", "python:latest"}, Size: 1100 << 20, CreatedAt: noon.AddDate(0, 0, -9), Arch: "amd64", Agent: "local"},
-			{ID: "sha256:ffff56789abcdef0123456789a", Refs: []string{}, Size: 900 << 10, CreatedAt: noon.AddDate(0, 0, -1), Arch: "arm64", Agent: "local"}})
+			{ID: "sha256:0123456789abcdef0123456789", Refs: []string{"python:3.12", "python:latest"}, Size: 1100 << 20,
+				CreatedAt: noon.AddDate(0, 0, -9), Arch: "amd64", Agent: "local"},
+			{ID: "sha256:ffff56789abcdef0123456789a", Refs: []string{}, Size: 900 << 10,
+				CreatedAt: noon.AddDate(0, 0, -1), Arch: "arm64", Agent: "local"}})
 	})
 	f.handle("GET /api/v1/doctor", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusOK, []api.Check{{ID: "engine", Title: "Docker", Result: "ok", Text: "28.5.2 answers"},
@@ -58,9 +63,12 @@ func TestTablesSayWhatAPersonNeeds(t *testing.T) {
 func samplePhases() []api.Phase {
 	end := noon.Add(1500e6)
 	return []api.Phase{
-		{ID: "1", Session: "def3run00000", Phase: "schedule", Result: "SUCCESS", From: "PENDING", To: "SCHEDULED", Attempts: 1, CreatedAt: noon, UpdatedAt: noon.Add(40e6), Steps: []api.Step{}},
-		{ID: "2", Session: "def3run00000", Phase: "start", Result: "FAILURE", From: "PREPARED", To: "CREATING", Attempts: 2, Message: "The container ended at once.",
-			CreatedAt: noon, UpdatedAt: end, Steps: []api.Step{{Step: "create", Result: "SUCCESS", StartedAt: noon, EndedAt: &end}}},
+		{ID: "1", Session: "def3run00000", Phase: "schedule", Result: "SUCCESS", From: "PENDING", To: "SCHEDULED",
+			Attempts: 1, CreatedAt: noon, UpdatedAt: noon.Add(40e6), Steps: []api.Step{}},
+		{ID: "2", Session: "def3run00000", Phase: "start", Result: "FAILURE", From: "PREPARED", To: "CREATING",
+			Attempts: 2, Message: "The container ended at once.",
+			CreatedAt: noon, UpdatedAt: end,
+			Steps: []api.Step{{Step: "create", Result: "SUCCESS", StartedAt: noon, EndedAt: &end}}},
 	}
 }
 
@@ -83,7 +91,8 @@ func TestJSONIsTheAPIsOwn(t *testing.T) {
 			reply(w, http.StatusOK, map[string]any{"id": "x", "robots": []int{1}})
 		})
 		var got map[string]any
-		if err := json.Unmarshal([]byte(f.run(t, "show", "x", "-o", "json").stdout), &got); err != nil || got["robots"] == nil {
+		if err := json.Unmarshal([]byte(f.run(t, "show", "x", "-o", "json").stdout), &got); err != nil ||
+			got["robots"] == nil {
 			t.Errorf("got %v, %v; want the member robots", got, err)
 		}
 	})
@@ -104,22 +113,28 @@ func TestSessionsAreFoundAsPeopleNameThem(t *testing.T) {
 			t.Errorf("show %s: %q, %v; want %s (%s)", ref, s.ID, err, want, got.stderr)
 		}
 	}
-	if got := f.run(t, "show", "abc"); got.code != ExitUsage || !strings.Contains(got.stderr, "abc1wait0000, abc2pull0000") {
+	if got := f.run(t, "show", "abc"); got.code != ExitUsage ||
+		!strings.Contains(got.stderr, "abc1wait0000, abc2pull0000") {
 		t.Errorf("a beginning that two have: code %d, %q; want both ids", got.code, got.stderr)
 	}
-	if got := f.run(t, "show", "nobody"); got.code != ExitNotFound || !strings.Contains(got.stderr, "session_read_not-found") {
+	if got := f.run(t, "show", "nobody"); got.code != ExitNotFound ||
+		!strings.Contains(got.stderr, "session_read_not-found") {
 		t.Errorf("nobody's name: code %d, %q", got.code, got.stderr)
 	}
 }
 
 func TestFailuresSayCodeSentenceAndHint(t *testing.T) {
 	f := newPlane(t)
-	invalid := api.Problem{Code: "session_create_invalid", Message: "The spec has a value that is wrong.", Fields: []api.FieldProblem{
-		{Field: "name", Code: "session_create_invalid", Message: "The name is too short.", Hint: "Write 4 to 64 characters."}}}
-	f.handle("POST /api/v1/sessions", func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusUnprocessableEntity, invalid) })
+	invalid := api.Problem{Code: "session_create_invalid", Message: "The spec has a value that is wrong.",
+		Fields: []api.FieldProblem{
+			{Field: "name", Code: "session_create_invalid", Message: "The name is too short.",
+				Hint: "Write 4 to 64 characters."}}}
+	f.handle("POST /api/v1/sessions",
+		func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusUnprocessableEntity, invalid) })
 	t.Run("to people", func(t *testing.T) {
 		got := f.run(t, "run", "--image", "python", "--name", "a")
-		want := "slipway: The spec has a value that is wrong.\n  name: The name is too short. Write 4 to 64 characters.\n  (session_create_invalid)\n"
+		want := "slipway: The spec has a value that is wrong.\n  name: The name is too short. Write 4 to 64 " +
+			"characters.\n  (session_create_invalid)\n"
 		if got.code != ExitInvalid || got.stderr != want || got.stdout != "" {
 			t.Errorf("code %d, stderr\n%s", got.code, got.stderr)
 		}
@@ -127,7 +142,8 @@ func TestFailuresSayCodeSentenceAndHint(t *testing.T) {
 	t.Run("to programs", func(t *testing.T) {
 		got := f.run(t, "run", "--image", "python", "--name", "a", "-o", "json")
 		var told api.Problem
-		if err := json.Unmarshal([]byte(got.stderr), &told); err != nil || told.Code != invalid.Code || len(told.Fields) != 1 || got.stdout != "" {
+		if err := json.Unmarshal([]byte(got.stderr), &told); err != nil || told.Code != invalid.Code ||
+			len(told.Fields) != 1 || got.stdout != "" {
 			t.Errorf("stderr %q, %v; want the problem as JSON", got.stderr, err)
 		}
 	})
@@ -172,16 +188,19 @@ func TestWithoutControlPlaneOneIsStarted(t *testing.T) {
 		config := testConfig(place.Home{Dir: t.TempDir()}, nil, &stdout, &stderr, []string{"ps"})
 		config.Executable = program
 		code := Main(t.Context(), config)
-		if code != ExitUnavailable || !strings.Contains(stderr.String(), "starting one in the background") || !strings.Contains(stderr.String(), "no engine answers") {
+		if code != ExitUnavailable || !strings.Contains(stderr.String(), "starting one in the background") ||
+			!strings.Contains(stderr.String(), "no engine answers") {
 			t.Errorf("code %d, stderr %q", code, stderr.String())
 		}
 	})
 	t.Run("but not to shut it down or to say the version", func(t *testing.T) {
 		home := place.Home{Dir: t.TempDir()}
-		if got := runIn(t, home, nil, "shutdown"); got.code != ExitOK || !strings.Contains(got.stderr, "No control plane") {
+		if got := runIn(t, home, nil, "shutdown"); got.code != ExitOK ||
+			!strings.Contains(got.stderr, "No control plane") {
 			t.Errorf("shutdown: code %d, %q", got.code, got.stderr)
 		}
-		if got := runIn(t, home, nil, "version", "-o", "json"); got.code != ExitOK || !strings.Contains(got.stdout, `"server": null`) {
+		if got := runIn(t, home, nil, "version", "-o", "json"); got.code != ExitOK ||
+			!strings.Contains(got.stdout, `"server": null`) {
 			t.Errorf("version: code %d, %q", got.code, got.stdout)
 		}
 	})
@@ -195,7 +214,8 @@ func TestServeTellsHowToGetIn(t *testing.T) {
 		var asked ServeOptions
 		config.Serve = func(_ context.Context, opts ServeOptions) error {
 			asked = opts
-			opts.Ready(Ready{URL: "http://127.0.0.1:7999", LoginURL: "http://127.0.0.1:7999/login?code=xyz", Engine: "sim", Note: "Docker does not answer."})
+			opts.Ready(Ready{URL: "http://127.0.0.1:7999", LoginURL: "http://127.0.0.1:7999/login?code=xyz",
+				Engine: "sim", Note: "Docker does not answer."})
 			return nil
 		}
 		if code := Main(t.Context(), config); code != ExitOK {
@@ -211,10 +231,12 @@ func TestServeTellsHowToGetIn(t *testing.T) {
 		f.handle("POST /api/v1/login", func(w http.ResponseWriter, _ *http.Request) {
 			reply(w, http.StatusCreated, api.LoginLink{URL: "http://in"})
 		})
-		if got := f.run(t, "serve"); got.code != ExitOK || got.stdout != "http://in\n" || !strings.Contains(got.stderr, "4711") {
+		if got := f.run(t, "serve"); got.code != ExitOK || got.stdout != "http://in\n" ||
+			!strings.Contains(got.stderr, "4711") {
 			t.Errorf("code %d, %q, %q", got.code, got.stdout, got.stderr)
 		}
-		if got := f.run(t, "serve", "--engine", "sim"); got.code != ExitFailure || !strings.Contains(got.stderr, "docker") {
+		if got := f.run(t, "serve", "--engine", "sim"); got.code != ExitFailure ||
+			!strings.Contains(got.stderr, "docker") {
 			t.Errorf("with another engine: code %d, %q", got.code, got.stderr)
 		}
 	})
@@ -222,9 +244,11 @@ func TestServeTellsHowToGetIn(t *testing.T) {
 		var stdout, stderr strings.Builder
 		config := testConfig(place.Home{Dir: t.TempDir()}, nil, &stdout, &stderr, []string{"serve"})
 		config.Serve = func(context.Context, ServeOptions) error {
-			return Told(api.Problem{Code: "server_listen_conflict", Message: "Port 1 is taken.", Hint: "Choose another."})
+			return Told(api.Problem{Code: "server_listen_conflict", Message: "Port 1 is taken.",
+				Hint: "Choose another."})
 		}
-		if code := Main(t.Context(), config); code != ExitFailure || !strings.Contains(stderr.String(), "(server_listen_conflict)") {
+		if code := Main(t.Context(), config); code != ExitFailure ||
+			!strings.Contains(stderr.String(), "(server_listen_conflict)") {
 			t.Errorf("code %d, %q", code, stderr.String())
 		}
 	})

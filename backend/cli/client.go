@@ -39,11 +39,14 @@ func (p *program) connect(ctx context.Context) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.connectOrStart(ctx, home, p.Env("SLIPWAY_ENGINE"), func() { p.notice("No control plane is running; starting one in the background.") })
+	return p.connectOrStart(ctx, home, p.Env("SLIPWAY_ENGINE"),
+		func() { p.notice("No control plane is running; starting one in the background.") })
 }
 
-func (p *program) connectOrStart(ctx context.Context, home place.Home, engine string, starting func()) (*client, error) {
-	connection, err := home.ConnectOrStart(ctx, place.StartOptions{Executable: p.Executable, Engine: engine, Starting: starting})
+func (p *program) connectOrStart(ctx context.Context, home place.Home, engine string,
+	starting func()) (*client, error) {
+	connection, err := home.ConnectOrStart(ctx, place.StartOptions{Executable: p.Executable, Engine: engine,
+		Starting: starting})
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +155,8 @@ func readProblem(response *http.Response) error {
 	problem := &problemError{status: response.StatusCode}
 	data, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	if err != nil || json.Unmarshal(data, &problem.Problem) != nil || problem.Code == "" {
-		problem.Problem = api.Problem{Code: "cli_answer_invalid", Message: "The control plane answered " + response.Status + "."}
+		problem.Problem = api.Problem{Code: "cli_answer_invalid", Message: "The control plane answered " +
+			response.Status + "."}
 	}
 	return problem
 }
@@ -165,7 +169,8 @@ const messageBuffer = terminal.MaxData + 1<<10
 
 // dial opens a WebSocket.
 func (c *client) dial(ctx context.Context, path string) (*websocket.Conn, error) {
-	dialer := websocket.Dialer{HandshakeTimeout: handshakeTimeout, ReadBufferSize: messageBuffer, WriteBufferSize: messageBuffer}
+	dialer := websocket.Dialer{HandshakeTimeout: handshakeTimeout, ReadBufferSize: messageBuffer,
+		WriteBufferSize: messageBuffer}
 	conn, response, err := dialer.DialContext(ctx, "ws"+strings.TrimPrefix(c.url, "http")+path, c.header())
 	if err == nil {
 		return conn, nil

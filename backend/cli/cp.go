@@ -29,8 +29,9 @@ is written SESSION:PATH, where a relative path begins at /home/work, or folder:N
 A session that is itself called folder is named by its id. A copy that was broken
 off goes on where it stood when the same command is given again, and every
 checksum is compared. Links are left out of what is copied with -r.`,
-		Example: "  slipway cp data.tar train-a:\n  slipway cp -r train-a:results .\n  slipway cp -r ./images folder:data/",
-		Args:    exactly(2, "a source and a destination"),
+		Example: "  slipway cp data.tar train-a:\n  slipway cp -r train-a:results .\n  slipway cp -r ./images " +
+			"folder:data/",
+		Args: exactly(2, "a source and a destination"),
 	}
 	cmd.Flags().BoolVarP(&recursive, "recursive", "r", false, "copy directories with what is in them")
 	cmd.Flags().BoolVarP(&force, "force", "f", false, "replace files that are there already")
@@ -189,7 +190,8 @@ func orDot(path string) string {
 }
 
 func noLocal(name string, err error) error {
-	return &failure{code: "cli_copy_failed", exit: ExitFailure, message: sentence(fmt.Sprintf("%s: %v", name, err)), hint: "Check the path and its permissions."}
+	return &failure{code: "cli_copy_failed", exit: ExitFailure, message: sentence(fmt.Sprintf("%s: %v", name, err)),
+		hint: "Check the path and its permissions."}
 }
 
 func (j *copying) uploadTree(ctx context.Context, source, target string) error {
@@ -274,7 +276,8 @@ func (j *copying) downloadTree(ctx context.Context, root *os.Root, source, targe
 			if raw, err := url.PathUnescape(entry.Encoded); err == nil && entry.Encoded != "" {
 				name = raw
 			}
-			if err := j.downloadEntry(ctx, root, path.Join(source, name), filepath.Join(target, name), name, entry); err != nil {
+			if err := j.downloadEntry(ctx, root, path.Join(source, name), filepath.Join(target, name), name,
+				entry); err != nil {
 				return err
 			}
 			after = name

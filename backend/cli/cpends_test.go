@@ -48,7 +48,8 @@ func incomingAt(t *testing.T, there []byte) *incoming {
 func TestTheChecksumOfWhatComesIsThatOfTheWholeFile(t *testing.T) {
 	whole := noise(t, 3<<20+5)
 	const before, cut = 1000, 2<<20 + 1 // of another run, and where the connection breaks
-	for name, there := range map[string][]byte{"from the beginning": nil, "on a part": whole[:before], "complete": whole} {
+	for name, there := range map[string][]byte{"from the beginning": nil, "on a part": whole[:before],
+		"complete": whole} {
 		t.Run(name, func(t *testing.T) {
 			into := incomingAt(t, there)
 			broken := errors.New("the connection broke")

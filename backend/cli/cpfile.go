@@ -46,7 +46,8 @@ func (j *copying) upload(ctx context.Context, source, target string) error {
 	if !j.force { // before all of it is sent
 		switch _, err := j.stat(ctx, target); {
 		case err == nil:
-			return &failure{code: "cli_copy_already-exists", exit: ExitFailure, message: target + " is there already.", hint: "Add -f to replace it."}
+			return &failure{code: "cli_copy_already-exists", exit: ExitFailure, message: target + " is there already.",
+				hint: "Add -f to replace it."}
 		case !isNotFound(err):
 			return err
 		}
@@ -64,10 +65,12 @@ func (j *copying) upload(ctx context.Context, source, target string) error {
 	}
 	checksum := <-sum
 	if now, err := os.Stat(source); err != nil || now.Size() != info.Size() || !now.ModTime().Equal(info.ModTime()) {
-		return &failure{code: "cli_copy_changed", exit: ExitFailure, message: source + " changed while it was copied.", hint: "Copy it again."}
+		return &failure{code: "cli_copy_changed", exit: ExitFailure, message: source + " changed while it was copied.",
+			hint: "Copy it again."}
 	}
 	modified := info.ModTime()
-	finish := api.FinishRequest{Size: info.Size(), SHA256: checksum, Mode: strconv.FormatUint(uint64(info.Mode().Perm()), 8), Modified: &modified}
+	finish := api.FinishRequest{Size: info.Size(), SHA256: checksum,
+		Mode: strconv.FormatUint(uint64(info.Mode().Perm()), 8), Modified: &modified}
 	if j.force {
 		finish.Conflict = "replace"
 	}
@@ -98,7 +101,8 @@ func (j *copying) send(ctx context.Context, source string, size int64, target, k
 			return err
 		}
 		defer j.bar.watch(body)()
-		return c.put(ctx, j.address("upload", target, "key", key, "offset", strconv.FormatInt(state.Offset, 10)), body, size-state.Offset)
+		return c.put(ctx, j.address("upload", target, "key", key, "offset", strconv.FormatInt(state.Offset, 10)), body,
+			size-state.Offset)
 	}
 	err := once(ctx, j.client)
 	for isConnectionLost(err) && ctx.Err() == nil {
@@ -136,7 +140,8 @@ func (c *client) put(ctx context.Context, path string, body io.Reader, length in
 // download copies one file from the session.
 func (j *copying) download(ctx context.Context, root *os.Root, source, target string, info api.FileInfo) error {
 	if _, err := root.Lstat(target); err == nil && !j.force {
-		return &failure{code: "cli_copy_already-exists", exit: ExitFailure, message: target + " is there already.", hint: "Add -f to replace it."}
+		return &failure{code: "cli_copy_already-exists", exit: ExitFailure, message: target + " is there already.",
+			hint: "Add -f to replace it."}
 	}
 	part := filepath.Join(filepath.Dir(target), ".slipway-"+keyOf(j.base, source, info.Version)+".part")
 	file, err := root.OpenFile(part, os.O_RDWR|os.O_CREATE, 0o600)
@@ -149,11 +154,13 @@ func (j *copying) download(ctx context.Context, root *os.Root, source, target st
 		return err
 	}
 	if got != wanted {
-		err := &failure{code: "cli_copy_checksum", exit: ExitFailure, message: source + " changed while it was copied: the checksums differ.", hint: "Copy it again."}
+		err := &failure{code: "cli_copy_checksum", exit: ExitFailure,
+			message: source + " changed while it was copied: the checksums differ.", hint: "Copy it again."}
 		return errors.Join(err, root.Remove(part))
 	}
 	mode, _ := strconv.ParseUint(info.Mode, 8, 9) // without one, the file is the person's own
-	err = errors.Join(unwritten, file.Chmod(fs.FileMode(mode)|0o600), file.Close(), root.Chtimes(part, info.Modified, info.Modified))
+	err = errors.Join(unwritten, file.Chmod(fs.FileMode(mode)|0o600), file.Close(),
+		root.Chtimes(part, info.Modified, info.Modified))
 	if err == nil {
 		err = root.Rename(part, target)
 	}
@@ -166,7 +173,8 @@ func (j *copying) download(ctx context.Context, root *os.Root, source, target st
 
 // receiveSummed reads what a local file lacks. It returns the checksum of what
 // is there then and that of the far file, both of which are added up meanwhile.
-func (j *copying) receiveSummed(ctx context.Context, file *os.File, source string, info api.FileInfo) (got, wanted string, unwritten, err error) {
+func (j *copying) receiveSummed(ctx context.Context, file *os.File, source string,
+	info api.FileInfo) (got, wanted string, unwritten, err error) {
 	ctx, giveUp := context.WithCancel(ctx)
 	defer giveUp()
 	into, err := newIncoming(file)
@@ -222,7 +230,8 @@ func (j *copying) receive(ctx context.Context, into *incoming, source string, in
 	case response.StatusCode >= http.StatusBadRequest:
 		return readProblem(response)
 	case response.Header.Get("ETag") != strconv.Quote(info.Version):
-		return &failure{code: "cli_copy_changed", exit: ExitFailure, message: source + " changed while it was copied.", hint: "Copy it again."}
+		return &failure{code: "cli_copy_changed", exit: ExitFailure, message: source + " changed while it was copied.",
+			hint: "Copy it again."}
 	case response.StatusCode != http.StatusPartialContent:
 		if err := into.restart(); err != nil {
 			return noLocal(into.file.Name(), err)

@@ -81,7 +81,8 @@ func TestACopyStaysInItsDirectory(t *testing.T) {
 		}
 		rel, err := filepath.Rel(around, name)
 		found[filepath.ToSlash(rel)] = true
-		if info, statErr := entry.Info(); statErr != nil || info.Mode()&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) != 0 {
+		if info, statErr := entry.Info(); statErr != nil ||
+			info.Mode()&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) != 0 {
 			t.Errorf("%s has the mode %v, %v", rel, info.Mode(), statErr)
 		}
 		return err

@@ -48,7 +48,8 @@ reclaimed), failure (sessions end in different ways, each with its reason).`,
 		ctx, cancel := interruptible(cmd.Context())
 		defer cancel()
 		if p.Demo == nil {
-			return &failure{code: "cli_demo_unavailable", exit: ExitFailure, message: "This program has no demo.", hint: "Use the slipway program."}
+			return &failure{code: "cli_demo_unavailable", exit: ExitFailure, message: "This program has no demo.",
+				hint: "Use the slipway program."}
 		}
 		if opts.Port < 0 || opts.Port > 65535 {
 			return usagef("%d is no port; write a number from 1 to 65535", opts.Port)
@@ -71,7 +72,8 @@ reclaimed), failure (sessions end in different ways, each with its reason).`,
 
 func (p *program) sayDemo(ready Ready, dir string, kept bool) {
 	if p.output == outputJSON {
-		_ = json.NewEncoder(p.Stdout).Encode(map[string]any{"url": ready.URL, "loginUrl": ready.LoginURL, "engine": ready.Engine, "demo": true, "home": dir})
+		_ = json.NewEncoder(p.Stdout).Encode(map[string]any{"url": ready.URL, "loginUrl": ready.LoginURL,
+			"engine": ready.Engine, "demo": true, "home": dir})
 		return
 	}
 	fmt.Fprintf(p.Stdout, "A DEMO of Slipway runs at %s. Nothing in it is real.\n", ready.URL)

@@ -52,7 +52,8 @@ func TestNothingIsLostOrDoubledWhereverTheProgramIsKilled(t *testing.T) {
 		seed, _ = strconv.ParseUint(text, 10, 64)
 	}
 	room := newDeviceRoom(t)
-	m := &mortals{installed: installBuilt(t, room.driver, docker), room: room, docker: overSocket(docker), r: rand.New(rand.NewPCG(seed, 11)),
+	m := &mortals{installed: installBuilt(t, room.driver, docker), room: room, docker: overSocket(docker),
+		r:   rand.New(rand.NewPCG(seed, 11)),
 		web: &http.Client{Timeout: time.Minute}, wishes: map[string]string{}, ids: map[string]bool{}}
 	m.setSail()
 	for m.deaths < deaths && !t.Failed() {
@@ -82,11 +83,13 @@ func (m *mortals) setSail() {
 	eventually(m.t, "the device is measured", func() (bool, any) {
 		var boards []api.DeviceBoard
 		err := m.call(http.MethodGet, "/api/v1/devices", nil, &boards)
-		return err == nil && len(boards) == 1 && len(boards[0].Devices) == 1 && boards[0].Devices[0].Power != nil, fmt.Sprint(boards, err)
+		return err == nil && len(boards) == 1 && len(boards[0].Devices) == 1 && boards[0].Devices[0].Power != nil,
+			fmt.Sprint(boards, err)
 	})
 	m.room.start()
 	var s api.Session
-	spec := api.Spec{Type: "batch", Image: m.image, Command: "exec sleep 9000", Label: "keel", Accelerator: "0.4", Resources: api.Resources{CPU: 1, Memory: api.Bytes{N: 128 << 20}}}
+	spec := api.Spec{Type: "batch", Image: m.image, Command: "exec sleep 9000", Label: "keel", Accelerator: "0.4",
+		Resources: api.Resources{CPU: 1, Memory: api.Bytes{N: 128 << 20}}}
 	if err := m.call(http.MethodPost, "/api/v1/sessions", api.LaunchRequest{Key: "keel", Spec: spec}, &s); err != nil {
 		m.t.Fatal(err)
 	}
@@ -171,7 +174,8 @@ func (m *mortals) call(method, path string, in, out any) error {
 	defer answer.Body.Close()
 	if answer.StatusCode >= 300 {
 		var problem api.Problem
-		return errors.Join(fmt.Errorf("%s %s: %s", method, path, answer.Status), json.NewDecoder(answer.Body).Decode(&problem), errors.New(problem.Message))
+		return errors.Join(fmt.Errorf("%s %s: %s", method, path, answer.Status),
+			json.NewDecoder(answer.Body).Decode(&problem), errors.New(problem.Message))
 	}
 	if out == nil {
 		return nil
@@ -197,7 +201,9 @@ func (m *mortals) act(a *alive) {
 		var live []api.Session
 		if m.call(http.MethodGet, "/api/v1/sessions?state=live", nil, &live) == nil && len(live) > 0 {
 			priority := m.r.IntN(101)
-			_ = m.call(http.MethodPatch, "/api/v1/sessions/"+live[m.r.IntN(len(live))].ID, api.SessionUpdate{Priority: &priority}, nil) // refused unless it waits
+			// refused unless it waits
+			_ = m.call(http.MethodPatch, "/api/v1/sessions/"+live[m.r.IntN(len(live))].ID,
+				api.SessionUpdate{Priority: &priority}, nil)
 		}
 	default:
 		select {
@@ -219,8 +225,10 @@ func (m *mortals) wish() {
 	if m.keys > 1 && m.r.IntN(4) == 0 {
 		key = fmt.Sprint("wish-", 1+m.r.IntN(m.keys))
 	}
-	spec := api.Spec{Type: "batch", Image: m.image, Label: key, Timeout: "5s", Accelerator: []string{"0.1", "0.3", "0.6"}[m.r.IntN(3)],
-		Command: fmt.Sprintf("exec sleep %.1f", m.r.Float64()*3), Resources: api.Resources{CPU: 1, Memory: api.Bytes{N: 64 << 20}}}
+	spec := api.Spec{Type: "batch", Image: m.image, Label: key, Timeout: "5s",
+		Accelerator: []string{"0.1", "0.3", "0.6"}[m.r.IntN(3)],
+		Command:     fmt.Sprintf("exec sleep %.1f", m.r.Float64()*3),
+		Resources:   api.Resources{CPU: 1, Memory: api.Bytes{N: 64 << 20}}}
 	switch m.r.IntN(6) {
 	case 0:
 		spec.Accelerator, spec.PendingTimeout = "1", "1s" // the keel never lets go of its part
@@ -247,7 +255,8 @@ func (m *mortals) end() {
 		return
 	}
 	s := live[m.r.IntN(len(live))]
-	if s.ID != m.keel && m.call(http.MethodPost, "/api/v1/sessions/"+s.ID+"/terminate", api.TerminateRequest{Forced: m.r.IntN(2) == 0}, nil) == nil {
+	if s.ID != m.keel && m.call(http.MethodPost, "/api/v1/sessions/"+s.ID+"/terminate",
+		api.TerminateRequest{Forced: m.r.IntN(2) == 0}, nil) == nil {
 		m.ids[s.ID] = true
 	}
 }

@@ -105,7 +105,8 @@ func (r *deviceRoom) step(now time.Time, length time.Duration) {
 			continue
 		}
 		busy, used = busy+roomBusy, used+gibibyte
-		rows += fmt.Sprintf("proc gpu=0 pid=%d mem=%d kind=C\nrow gpu=0 pid=%d at=%d sm=%d\n", pid, gibibyte, pid, now.UnixMicro(), roomBusy)
+		rows += fmt.Sprintf("proc gpu=0 pid=%d mem=%d kind=C\nrow gpu=0 pid=%d at=%d sm=%d\n", pid, gibibyte, pid,
+			now.UnixMicro(), roomBusy)
 	}
 	busy = min(busy, 100)
 	r.ticks = append(r.ticks, roomTick{now, busy})
@@ -115,7 +116,8 @@ func (r *deviceRoom) step(now time.Time, length time.Duration) {
 	for _, tick := range r.ticks {
 		rows += fmt.Sprintf("sample gpu=0 at=%d value=%d\n", tick.at.UnixMicro(), tick.busy)
 	}
-	r.write(fmt.Sprintf("gpu uuid=%s name=NVIDIA_Test pci=00000000:01:00.0 total=%d used=%d reserved=0 util=%d power=%d limit_power=300000 energy=%d temp=41 mig=0 acct=0 cc=90\n%s",
+	r.write(fmt.Sprintf("gpu uuid=%s name=NVIDIA_Test pci=00000000:01:00.0 total=%d used=%d reserved=0 util=%d "+
+		"power=%d limit_power=300000 energy=%d temp=41 mig=0 acct=0 cc=90\n%s",
 		madeUpDevice, 80*gibibyte, used, busy, roomPower, r.energy, rows))
 }
 

@@ -50,7 +50,8 @@ func newDriverOf(t *testing.T, device string) *driver {
 	t.Helper()
 	dir := t.TempDir()
 	d := &driver{t: t, dir: dir, state: filepath.Join(dir, "state"), device: device}
-	if out, err := exec.Command("gcc", "-shared", "-fPIC", "-o", d.library(), "../../gpu/nvml/testdata/nvml.c").CombinedOutput(); err != nil {
+	if out, err := exec.Command("gcc", "-shared", "-fPIC", "-o", d.library(), "../../gpu/nvml/testdata/nvml.c").
+		CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)
 	}
 	d.hold(nil)
@@ -74,7 +75,8 @@ func (d *driver) holding(util int, bytes map[int]int64) string {
 		used += n
 		rows += fmt.Sprintf("proc gpu=0 pid=%d mem=%d kind=C\n", pid, n)
 	}
-	return fmt.Sprintf("gpu uuid=%s name=NVIDIA_Test pci=00000000:01:00.0 total=%d used=%d reserved=0 util=%d power=65000 limit_power=300000 temp=41 mig=0 acct=%d cc=90\n%s",
+	return fmt.Sprintf("gpu uuid=%s name=NVIDIA_Test pci=00000000:01:00.0 total=%d used=%d reserved=0 util=%d "+
+		"power=65000 limit_power=300000 temp=41 mig=0 acct=%d cc=90\n%s",
 		d.device, 80*gibibyte, used, util, d.records, rows)
 }
 
@@ -86,7 +88,8 @@ func (d *driver) fail() {
 
 // lose makes the device fall off the bus.
 func (d *driver) lose() {
-	d.write(fmt.Sprintf("gpu uuid=%s name=NVIDIA_Test\ncode call=nvmlDeviceGetHandleByIndex_v2 gpu=0 value=15\n", d.device))
+	d.write(fmt.Sprintf("gpu uuid=%s name=NVIDIA_Test\ncode call=nvmlDeviceGetHandleByIndex_v2 gpu=0 value=15\n",
+		d.device))
 }
 
 // write replaces the state at once.
@@ -127,7 +130,8 @@ func installBuilt(t *testing.T, d *driver, docker string) *installed {
 // half launches a session with half of a device, which sleeps.
 func (p *installed) half(name string) {
 	p.t.Helper()
-	p.must("run", "--image", p.image, "--name", name, "--type", "batch", "--mem", "128m", "--gpu", "0.5", "--", "exec sleep 900")
+	p.must("run", "--image", p.image, "--name", name, "--type", "batch", "--mem", "128m", "--gpu", "0.5", "--",
+		"exec sleep 900")
 }
 
 // eventually asks until it is so, for longer than use that has just ended and
@@ -236,7 +240,8 @@ func TestSessionsAndAStrangerShareADevice(t *testing.T) {
 	p.half("half-two")
 	one, two := p.runs("half-one"), p.runs("half-two")
 	for _, s := range []api.Session{one, two} {
-		if len(s.Kernels) != 1 || len(s.Kernels[0].GPUs) != 1 || s.Kernels[0].GPUs[0].Device != madeUpDevice || s.Kernels[0].GPUs[0].Share != 500 {
+		if len(s.Kernels) != 1 || len(s.Kernels[0].GPUs) != 1 || s.Kernels[0].GPUs[0].Device != madeUpDevice ||
+			s.Kernels[0].GPUs[0].Share != 500 {
 			t.Fatalf("%s was granted %+v, want half of %s", s.Name, s.Kernels, madeUpDevice)
 		}
 	}
@@ -265,7 +270,8 @@ func TestSessionsAndAStrangerShareADevice(t *testing.T) {
 	inside := pidIn(t, three.Kernels[0].Container, "sleep")
 	d.hold(map[int]int64{inside: 7 * gibibyte})
 	p.holder("what it uses is half-three's", func(h api.DeviceHolder) bool {
-		return h.Session == three.ID && h.Name == "half-three" && h.Share == 500 && h.Memory != nil && *h.Memory == 7*gibibyte
+		return h.Session == three.ID && h.Name == "half-three" && h.Share == 500 && h.Memory != nil &&
+			*h.Memory == 7*gibibyte
 	})
 	eventually(t, "it is charged to half-three", func() (bool, any) {
 		used := p.used(three)
@@ -289,7 +295,8 @@ func TestADeviceIsLostWhileASessionHoldsIt(t *testing.T) {
 			if s.Status != statusRunning {
 				t.Fatalf("holder is %s", s.Status)
 			}
-			return len(s.Warnings) == 1 && s.Warnings[0].Code == code && s.Warnings[0].Device == madeUpDevice, s.Warnings
+			return len(s.Warnings) == 1 && s.Warnings[0].Code == code && s.Warnings[0].Device == madeUpDevice,
+				s.Warnings
 		})
 	}
 	d.lose()
@@ -308,7 +315,8 @@ func TestADeviceIsLostWhileASessionHoldsIt(t *testing.T) {
 	if next := p.runs("next"); next.Kernels[0].GPUs[0].Device != madeUpDevice {
 		t.Errorf("next was granted %+v", next.Kernels[0].GPUs)
 	}
-	if again := p.session("show", "holder"); again.ID != holder.ID || again.Kernels[0].Container != holder.Kernels[0].Container {
+	if again := p.session("show", "holder"); again.ID != holder.ID ||
+		again.Kernels[0].Container != holder.Kernels[0].Container {
 		t.Errorf("holder was started anew: %+v", again)
 	}
 }

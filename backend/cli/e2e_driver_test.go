@@ -44,7 +44,8 @@ func TestAShortProcessIsChargedOnce(t *testing.T) {
 	d.records = 1
 	d.hold(nil)
 	p := installBuilt(t, d, docker)
-	p.must("run", "--image", p.image, "--name", "holder", "--type", "batch", "--mem", "128m", "--gpu", "0.5", "--", "cp $(command -v sleep) /tmp/short; /tmp/short 900 & exec sleep 900")
+	p.must("run", "--image", p.image, "--name", "holder", "--type", "batch", "--mem", "128m", "--gpu", "0.5", "--",
+		"cp $(command -v sleep) /tmp/short; /tmp/short 900 & exec sleep 900")
 	holder := p.runs("holder")
 	pid := pidIn(t, holder.Kernels[0].Container, "short")
 	began := time.Now() // to use the device
@@ -58,7 +59,8 @@ func TestAShortProcessIsChargedOnce(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	record := fmt.Sprintf("ended gpu=0 pid=%d start=%d time=%d util=80 mem=%d\n", pid, began.UnixMicro(), time.Since(began).Milliseconds(), 5*gibibyte)
+	record := fmt.Sprintf("ended gpu=0 pid=%d start=%d time=%d util=80 mem=%d\n", pid, began.UnixMicro(),
+		time.Since(began).Milliseconds(), 5*gibibyte)
 	d.write(d.holding(80, nil) + record)
 	var charged api.Account
 	eventually(t, "its record is charged", func() (bool, any) {
@@ -81,7 +83,8 @@ func TestAShortProcessIsChargedOnce(t *testing.T) {
 	again("with the record still there")
 	p.kill()
 	again("after a crash")
-	if s := p.session("show", "holder"); s.Status != statusRunning || s.Kernels[0].Container != holder.Kernels[0].Container {
+	if s := p.session("show", "holder"); s.Status != statusRunning ||
+		s.Kernels[0].Container != holder.Kernels[0].Container {
 		t.Errorf("holder is %s", s.Status)
 	}
 	if board := p.must("gpu"); strings.Contains(board, "lost") {
@@ -100,7 +103,8 @@ func TestNothingIsGivenWhileTheDriverDoesNotAnswer(t *testing.T) {
 	d.fail()
 	eventually(t, "the failure is noticed", func() (bool, any) {
 		board := p.must("gpu")
-		return strings.Contains(board, "cannot be measured") && strings.Contains(board, "GPU 0 is given to nobody"), board
+		return strings.Contains(board, "cannot be measured") && strings.Contains(board, "GPU 0 is given to nobody"),
+			board
 	})
 	p.half("next")
 	p.waits("next", `GPU 0: its driver does not tell now what is free; needs a share of 0\.5`)

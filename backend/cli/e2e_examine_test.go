@@ -22,9 +22,10 @@ import (
 // overSocket speaks HTTP to a daemon at unix:///path.
 func overSocket(host string) *http.Client {
 	path := strings.TrimPrefix(host, "unix://")
-	return &http.Client{Timeout: patience, Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", path)
-	}}}
+	return &http.Client{Timeout: patience,
+		Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", path)
+		}}}
 }
 
 // examine looks at what a death has left: the books as they are on the disk,
@@ -52,7 +53,8 @@ func (m *mortals) examine() {
 			grants[string(s.ID)] = s.Grants.GPUs
 		}
 	}
-	ledger := gpu.Restore([]gpu.Device{{UUID: madeUpDevice, Vendor: gpu.NVIDIA, Model: "Test", Memory: gpu.Bytes(80 * gibibyte)}}, gpu.Config{}, grants)
+	ledger := gpu.Restore([]gpu.Device{{UUID: madeUpDevice, Vendor: gpu.NVIDIA, Model: "Test",
+		Memory: gpu.Bytes(80 * gibibyte)}}, gpu.Config{}, grants)
 	if wrong := ledger.Check(); len(wrong) > 0 {
 		t.Errorf("after death %d the ledger is wrong: %v", m.deaths, wrong)
 	}
@@ -77,7 +79,8 @@ func (m *mortals) examine() {
 func (m *mortals) disjoint(instance string) {
 	t := m.t
 	t.Helper()
-	filters, _ := json.Marshal(map[string][]string{"label": {engine.LabelInstance + "=" + instance}, "status": {"running"}})
+	filters, _ := json.Marshal(map[string][]string{"label": {engine.LabelInstance + "=" + instance},
+		"status": {"running"}})
 	answer, err := m.docker.Get("http://docker/containers/json?filters=" + url.QueryEscape(string(filters)))
 	if err != nil {
 		t.Error(err)
@@ -125,10 +128,14 @@ func (m *mortals) settle() {
 	eventually(t, "everything runs or waits", func() (bool, any) {
 		err := m.call(http.MethodGet, "/api/v1/sessions?state=live", nil, &live)
 		m.room.employ(live)
-		return err == nil && !slices.ContainsFunc(live, func(s api.Session) bool { return s.Status != statusRunning && s.Status != "PENDING" }), live
+		return err == nil && !slices.ContainsFunc(live, func(s api.Session) bool {
+			return s.Status != statusRunning &&
+				s.Status != "PENDING"
+		}), live
 	})
 	for _, s := range live {
-		if err := m.call(http.MethodPost, "/api/v1/sessions/"+s.ID+"/terminate", api.TerminateRequest{Forced: true}, nil); err != nil {
+		if err := m.call(http.MethodPost, "/api/v1/sessions/"+s.ID+"/terminate", api.TerminateRequest{Forced: true},
+			nil); err != nil {
 			t.Error(err)
 		}
 	}
@@ -232,7 +239,8 @@ func (m *mortals) useIsCountedOnce() {
 			m.keelIsMeasured(row, held)
 		}
 	}
-	t.Logf("deaths: %d under %d sessions that ran for %.1f s: no session lost or doubled, all of %.1f kJ booked to the millijoule, %.2f s of utilisation missed",
+	t.Logf("deaths: %d under %d sessions that ran for %.1f s: no session lost or doubled, all of %.1f kJ booked to "+
+		"the millijoule, %.2f s of utilisation missed",
 		m.deaths, len(all), float64(ran)/1000, float64(m.room.used())/1e6, float64(lost)/1000)
 }
 
@@ -246,7 +254,8 @@ func (m *mortals) keelIsMeasured(row api.Account, held int64) {
 	// moves on by its own clock, which lags on a machine with other work.
 	const ends, lag = 4000, 80
 	if least := (held - row.GapMs - ends) * roomBusy / 100 * lag / 100; row.BusyGPUMs < least {
-		m.t.Errorf("of %d ms of work %d are counted, with %d told as missed", held*roomBusy/100, row.BusyGPUMs, row.GapMs)
+		m.t.Errorf("of %d ms of work %d are counted, with %d told as missed", held*roomBusy/100, row.BusyGPUMs,
+			row.GapMs)
 	}
 }
 

@@ -22,7 +22,8 @@ const otherDevice = "GPU-22222222-bbbb-4000-8000-000000000002"
 // promised sums up what running containers were given of a device, in
 // thousandths, by their labels.
 func promised(docker, device string) (sum int, err error) {
-	out, err := exec.Command("docker", "-H", docker, "ps", "--filter", "label=slipway.grants", "--format", `{{.Label "slipway.grants"}}`).Output()
+	out, err := exec.Command("docker", "-H", docker, "ps", "--filter", "label=slipway.grants", "--format",
+		`{{.Label "slipway.grants"}}`).Output()
 	if err != nil {
 		return 0, err
 	}
@@ -60,7 +61,8 @@ func TestTwoSlipwaysOnOneMachineShareADevice(t *testing.T) {
 	a, b := installBuilt(t, d, docker), installBuilt(t, d, docker)
 	most := func(p *installed, name, command string) {
 		p.t.Helper()
-		p.must("run", "--image", p.image, "--name", name, "--type", "batch", "--cpu", "1", "--mem", "128m", "--gpu", "0.6", "--", command)
+		p.must("run", "--image", p.image, "--name", name, "--type", "batch", "--cpu", "1", "--mem", "128m", "--gpu",
+			"0.6", "--", command)
 	}
 	most(a, "her-run", "exec sleep 900")
 	a.runs("her-run")

@@ -43,7 +43,8 @@ func (p *installed) queues(t *testing.T) {
 	batch := func(t *testing.T, name string, flags []string, line string) api.Session {
 		t.Helper()
 		var s api.Session
-		args := append([]string{"run", "--image", p.image, "--name", name, "--type", "batch", "--mem", "128m", "-o", "json"}, flags...)
+		args := append([]string{"run", "--image", p.image, "--name", name, "--type", "batch", "--mem", "128m", "-o",
+			"json"}, flags...)
 		text := p.in(t).must(append(args, "--", line)...)
 		if err := json.Unmarshal([]byte(text), &s); err != nil {
 			t.Fatalf("%s: %v", text, err)
@@ -91,7 +92,8 @@ func (p *installed) queues(t *testing.T) {
 		if len(queue) < 1 || queue[0].Name != "patient" || queue[0].Wait == nil || queue[0].Wait.Until == nil {
 			t.Errorf("queue %+v", queue)
 		}
-		if text := p.must("priority", "patient", "70"); !strings.Contains(text, "70") || p.session("show", "patient").Priority != 70 {
+		if text := p.must("priority", "patient", "70"); !strings.Contains(text, "70") ||
+			p.session("show", "patient").Priority != 70 {
 			t.Errorf("printed %q", text)
 		}
 		s := p.until(t, "impatient", ended)
@@ -99,13 +101,15 @@ func (p *installed) queues(t *testing.T) {
 			t.Errorf("it ended as %s, %s", s.Status, s.Reason)
 		}
 		p.must("stop", "--wait", "patient")
-		if got := p.do("priority", s.ID, "5"); got.code == ExitOK || !strings.Contains(got.stderr, "(session_update_conflict)") {
+		if got := p.do("priority", s.ID, "5"); got.code == ExitOK ||
+			!strings.Contains(got.stderr, "(session_update_conflict)") {
 			t.Errorf("the priority of one that ended: %+v", got)
 		}
 	})
 	t.Run("several at once", func(t *testing.T) {
 		p := p.in(t)
-		ids := strings.Fields(p.must("run", "--image", p.image, "--name", "several", "--count", "3", "--type", "batch", "--mem", "128m", "--", "exit 0"))
+		ids := strings.Fields(p.must("run", "--image", p.image, "--name", "several", "--count", "3", "--type", "batch",
+			"--mem", "128m", "--", "exit 0"))
 		if len(ids) != 3 {
 			t.Fatalf("ids %q, want 3", ids)
 		}

@@ -147,19 +147,24 @@ func TestKeysAreChangedWithoutAQuestion(t *testing.T) {
 	t.Run("this computer's, which the agent lists in the old one's place", func(t *testing.T) {
 		before := told[[]daemon.Device](far, "agent", "devices")
 		rotated := told[api.KeyRotation](near, "agent", "rotate", "--device")
-		if len(before) != 1 || rotated.Before != before[0].Key || len(rotated.Told) != 1 || rotated.Told[0] != "box" || len(rotated.Later) != 0 {
+		if len(before) != 1 || rotated.Before != before[0].Key || len(rotated.Told) != 1 || rotated.Told[0] != "box" ||
+			len(rotated.Later) != 0 {
 			t.Fatalf("%+v, %+v", before, rotated)
 		}
 		after := told[[]daemon.Device](far, "agent", "devices")
-		if len(after) != 1 || after[0].Key != rotated.Fingerprint || after[0].Name != before[0].Name || after[0].Role != before[0].Role {
+		if len(after) != 1 || after[0].Key != rotated.Fingerprint || after[0].Name != before[0].Name ||
+			after[0].Role != before[0].Role {
 			t.Errorf("%+v became %+v", before, after)
 		}
 		near.boxUntil("reached with it", func(a api.Agent) bool { return a.Connection.State == "connected" })
 		near.must("shutdown")
-		near.boxUntil("reached with it after a restart", func(a api.Agent) bool { return a.Connection.State == "connected" })
+		near.boxUntil("reached with it after a restart",
+			func(a api.Agent) bool { return a.Connection.State == "connected" })
 	})
 	t.Run("a login is needed to change that of another machine", func(t *testing.T) {
-		if got := near.do("agent", "rotate", "--on", "box"); got.code == ExitOK || !strings.Contains(got.stderr, "agent_rotate_unavailable") && !strings.Contains(got.stderr, "on its own machine") {
+		if got := near.do("agent", "rotate", "--on", "box"); got.code == ExitOK ||
+			!strings.Contains(got.stderr, "agent_rotate_unavailable") &&
+				!strings.Contains(got.stderr, "on its own machine") {
 			t.Errorf("%+v", got)
 		}
 		if got := near.do("agent", "rotate", "--on", "box", "--device"); got.code != ExitUsage {
@@ -175,7 +180,8 @@ func TestKeysAreChangedWithoutAQuestion(t *testing.T) {
 		far.must("agent", "start", "--listen", status.Listen, "--keeper", "none")
 		stranger := told[daemon.Status](far, "agent", "status").Key
 		a := near.boxUntil("asking", func(a api.Agent) bool { return a.Question != nil })
-		if a.Question.Pinned != status.Key || a.Question.Found != stranger || a.Fingerprint != status.Key || a.Connection.State == "connected" {
+		if a.Question.Pinned != status.Key || a.Question.Found != stranger || a.Fingerprint != status.Key ||
+			a.Connection.State == "connected" {
 			t.Errorf("%+v", a)
 		}
 	})

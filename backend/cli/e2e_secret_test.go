@@ -216,21 +216,25 @@ func TestAPasswordIsKeptNowhere(t *testing.T) {
 	secret := "pw-" + strings.ToLower(rand.Text())
 	far := filepath.Join(t.TempDir(), "far")
 	look, seen := watchProcesses(t, secret)
-	server := &loginServer{password: secret, attempt: look, env: append(os.Environ(), "SLIPWAY_HOME="+far, "DOCKER_HOST="+docker)}
+	server := &loginServer{password: secret, attempt: look, env: append(os.Environ(), "SLIPWAY_HOME="+far,
+		"DOCKER_HOST="+docker)}
 	port, known := server.listenForLogins(t)
 	dir := t.TempDir()
 	client := filepath.Join(dir, "ssh_config")
 	for path, text := range map[string]string{
 		filepath.Join(dir, "known"): known,
-		client: fmt.Sprintf("Host lab\n  HostName 127.0.0.1\n  Port %d\nHost *\n  UserKnownHostsFile %s\n  GlobalKnownHostsFile none\n"+
-			"  IdentitiesOnly yes\n  IdentityAgent none\n  PubkeyAuthentication no\n  UpdateHostKeys no\n", port, filepath.Join(dir, "known")),
+		client: fmt.Sprintf("Host lab\n  HostName 127.0.0.1\n  Port %d\nHost *\n  UserKnownHostsFile %s\n  "+
+			"GlobalKnownHostsFile none\n"+
+			"  IdentitiesOnly yes\n  IdentityAgent none\n  PubkeyAuthentication no\n  UpdateHostKeys no\n", port,
+			filepath.Join(dir, "known")),
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	near := install(t, "sim")
-	beside := exec.Command("go", "build", "-o", filepath.Join(filepath.Dir(near.path), "slipway-linux-"+runtime.GOARCH), "slipway")
+	beside := exec.Command("go", "build", "-o", filepath.Join(filepath.Dir(near.path), "slipway-linux-"+runtime.GOARCH),
+		"slipway")
 	beside.Env = append(os.Environ(), "CGO_ENABLED=0") // what is brought to other machines
 	if out, err := beside.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -246,12 +250,14 @@ func TestAPasswordIsKeptNowhere(t *testing.T) {
 	removed := false
 	t.Cleanup(func() {
 		if !removed {
-			_, _ = near.typing("assword:", secret, "agent", "rm", "lab", "--uninstall", "-y") // where the test fails half-way
+			// where the test fails half-way
+			_, _ = near.typing("assword:", secret, "agent", "rm", "lab", "--uninstall", "-y")
 		}
 	})
 	reach := func() {
 		t.Helper()
-		for deadline := time.Now().Add(patience); told[api.Agent](near, "agent", "show", "lab").Connection.State != "connected"; time.Sleep(50 * time.Millisecond) {
+		for deadline := time.Now().Add(patience); told[api.Agent](near, "agent", "show", "lab").
+			Connection.State != "connected"; time.Sleep(50 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatal("the agent is not reached")
 			}
@@ -261,7 +267,8 @@ func TestAPasswordIsKeptNowhere(t *testing.T) {
 	near.image = enginetest.ImageMinimal
 	id := near.launch("far-away", "--on", "lab", "--cpu", "1", "--mem", "256m").ID
 	screens := []string{shown}
-	for _, args := range [][]string{{"agent", "show", "lab"}, {"agent", "list"}, {"history", id}, {"show", id}, {"logs", id}, {"ps", "-a"}} {
+	for _, args := range [][]string{{"agent", "show", "lab"}, {"agent", "list"}, {"history", id}, {"show", id},
+		{"logs", id}, {"ps", "-a"}} {
 		for _, form := range []string{"table", "json"} {
 			screens = append(screens, near.must(append(args, "-o", form)...))
 		}

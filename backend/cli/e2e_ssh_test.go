@@ -81,10 +81,13 @@ func TestSSHReachesASession(t *testing.T) {
 	r := newReached(t)
 	t.Run("commands have their output, their code and their input", func(t *testing.T) {
 		r := r.on(t)
-		r.want("a command", r.ssh("e2e-ssh", "id -un; pwd; echo err >&2; exit 7"), result{7, "work\n/home/work\n", "err\n"})
-		r.want("input", r.fed("some\nlines\n", "ssh", "-F", r.config, "e2e-ssh.slipway", "cat; echo end"), result{0, "some\nlines\nend\n", ""})
+		r.want("a command", r.ssh("e2e-ssh", "id -un; pwd; echo err >&2; exit 7"),
+			result{7, "work\n/home/work\n", "err\n"})
+		r.want("input", r.fed("some\nlines\n", "ssh", "-F", r.config, "e2e-ssh.slipway", "cat; echo end"),
+			result{0, "some\nlines\nend\n", ""})
 		r.want("by slipway ssh", r.do("ssh", "e2e-ssh", "echo $((40+2)); exit 9"), result{9, "42\n", ""})
-		if got := r.ssh("-tt", "e2e-ssh", "stty size; test -t 0 && exit 3"); got.code != 3 || !strings.Contains(got.stdout, " ") {
+		if got := r.ssh("-tt", "e2e-ssh", "stty size; test -t 0 && exit 3"); got.code != 3 ||
+			!strings.Contains(got.stdout, " ") {
 			t.Errorf("with a terminal: %+v", got)
 		}
 	})
@@ -129,7 +132,8 @@ func (r *sshWorld) filesGo(t *testing.T) {
 		t.Errorf("%d bytes came back, %v", len(back), err)
 	}
 	tree := filepath.Join(r.dir, "a tree", "below")
-	if err := errors.Join(os.MkdirAll(tree, 0o755), os.WriteFile(filepath.Join(tree, "한글 file"), []byte("text"), 0o640)); err != nil {
+	if err := errors.Join(os.MkdirAll(tree, 0o755), os.WriteFile(filepath.Join(tree, "한글 file"), []byte("text"),
+		0o640)); err != nil {
 		t.Fatal(err)
 	}
 	if got := r.tool("scp", "-q", "-F", r.config, "-r", "a tree", "e2e-ssh:"); got.code != 0 {
@@ -140,7 +144,8 @@ func (r *sshWorld) filesGo(t *testing.T) {
 		t.Errorf("rsync: %+v", got)
 	}
 	r.want("what rsync brought", r.ssh("e2e-ssh", "cat synced/below/*"), result{0, "text", ""})
-	if got := r.tool("scp", "-q", "-O", "-F", r.config, "big", "e2e-ssh:old"); got.code == 0 || !strings.Contains(got.stderr, "Leave out -O") {
+	if got := r.tool("scp", "-q", "-O", "-F", r.config, "big", "e2e-ssh:old"); got.code == 0 ||
+		!strings.Contains(got.stderr, "Leave out -O") {
 		t.Errorf("the old scp: %+v", got)
 	}
 }
@@ -148,7 +153,8 @@ func (r *sshWorld) filesGo(t *testing.T) {
 func (r *sshWorld) portsGo(t *testing.T) {
 	r = r.on(t)
 	r.ssh("e2e-ssh", "echo hello > page; python3 -m http.server 8123 --bind 127.0.0.1 >/dev/null 2>&1 </dev/null &")
-	fetch := "import time, urllib.request\nfor n in range(300):\n    try:\n        print(urllib.request.urlopen('http://127.0.0.1:%d/page').read()); break\n    except OSError: time.sleep(0.1)\n"
+	fetch := "import time, urllib.request\nfor n in range(300):\n    try:\n        " +
+		"print(urllib.request.urlopen('http://127.0.0.1:%d/page').read()); break\n    except OSError: time.sleep(0.1)\n"
 	dir, err := os.MkdirTemp("", "slipway-") // the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +162,8 @@ func (r *sshWorld) portsGo(t *testing.T) {
 	defer os.RemoveAll(dir)
 	near := filepath.Join(dir, "near") // instead of a port here, which somebody might take meanwhile
 	// The command in the session goes out through the port that comes back here, and in again.
-	got := r.ssh("-L", near+":localhost:8123", "-R", "18125:"+near, "-o", "ExitOnForwardFailure=yes", "e2e-ssh", "python3 -c \""+fmt.Sprintf(fetch, 18125)+"\"")
+	got := r.ssh("-L", near+":localhost:8123", "-R", "18125:"+near, "-o", "ExitOnForwardFailure=yes", "e2e-ssh",
+		"python3 -c \""+fmt.Sprintf(fetch, 18125)+"\"")
 	r.want("there and back", got, result{0, "b'hello\\n'\n", ""})
 	if got := r.ssh("-R", "80:127.0.0.1:1", "-o", "ExitOnForwardFailure=yes", "e2e-ssh", "true"); got.code == 0 {
 		t.Errorf("a port that needs a privilege: %+v", got)
@@ -170,13 +177,18 @@ func (r *sshWorld) strangersStay(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	proxy := "ProxyCommand=" + r.path + " ssh-proxy --home " + r.home.Dir + " e2e-ssh"
-	bare := []string{"-F", "none", "-o", "BatchMode=yes", "-o", proxy, "-o", "IdentityAgent=none", "-o", "UserKnownHostsFile=/dev/null"}
+	bare := []string{"-F", "none", "-o", "BatchMode=yes", "-o", proxy, "-o", "IdentityAgent=none", "-o",
+		"UserKnownHostsFile=/dev/null"}
 	for name, args := range map[string][]string{
-		"another key":       append(bare[:len(bare):len(bare)], "-o", "StrictHostKeyChecking=no", "-i", key, "work@x", "true"),
-		"no key":            append(bare[:len(bare):len(bare)], "-o", "StrictHostKeyChecking=no", "-o", "IdentityFile=none", "work@x", "true"),
-		"an unknown host":   append(bare[:len(bare):len(bare)], "-o", "StrictHostKeyChecking=yes", "-i", r.home.Join("ssh", "id_container"), "work@x", "true"),
-		"another user":      {"-F", r.config, "-o", "BatchMode=yes", "root@e2e-ssh", "true"},
-		"a host unheard of": {"-F", r.config, "-o", "BatchMode=yes", "-o", "HostKeyAlias=slipway-other", "e2e-ssh", "true"},
+		"another key": append(bare[:len(bare):len(bare)], "-o", "StrictHostKeyChecking=no", "-i", key, "work@x",
+			"true"),
+		"no key": append(bare[:len(bare):len(bare)], "-o", "StrictHostKeyChecking=no", "-o",
+			"IdentityFile=none", "work@x", "true"),
+		"an unknown host": append(bare[:len(bare):len(bare)], "-o", "StrictHostKeyChecking=yes", "-i",
+			r.home.Join("ssh", "id_container"), "work@x", "true"),
+		"another user": {"-F", r.config, "-o", "BatchMode=yes", "root@e2e-ssh", "true"},
+		"a host unheard of": {"-F", r.config, "-o", "BatchMode=yes", "-o", "HostKeyAlias=slipway-other", "e2e-ssh",
+			"true"},
 	} {
 		if got := r.tool("ssh", args...); got.code != 255 || got.stderr == "" {
 			t.Errorf("%s: %+v", name, got)
@@ -205,10 +217,12 @@ func (r *sshWorld) configurationFollows(t *testing.T) {
 	if !strings.Contains(person, "yes, in ") {
 		t.Errorf("show: %s", person)
 	}
-	if got := r.must("ssh", "--test", "e2e-ssh"); !strings.Contains(got, "can be logged in to, by this computer's ssh too") {
+	if got := r.must("ssh", "--test", "e2e-ssh"); !strings.Contains(got,
+		"can be logged in to, by this computer's ssh too") {
 		t.Errorf("the test: %s", got)
 	}
-	r.want("by the person's own configuration", r.tool("ssh", "-F", own, "-o", "BatchMode=yes", "e2e-ssh", "id -un"), result{0, "work\n", ""})
+	r.want("by the person's own configuration", r.tool("ssh", "-F", own, "-o", "BatchMode=yes", "e2e-ssh", "id -un"),
+		result{0, "work\n", ""})
 	r.personStandsInTheWay(own)
 	r.must("rename", "e2e-ssh", "e2e-named")
 	s := r.session("show", "e2e-named")
@@ -224,7 +238,8 @@ func (r *sshWorld) configurationFollows(t *testing.T) {
 	eventually(t, "the end", func() (bool, any) {
 		text, err := os.ReadFile(r.config)
 		known, knownErr := os.ReadFile(r.home.Join("ssh", "known_hosts"))
-		return errors.Join(err, knownErr) == nil && !strings.Contains(string(text), s.ID) && !strings.Contains(string(known), s.ID), string(text)
+		return errors.Join(err, knownErr) == nil && !strings.Contains(string(text), s.ID) &&
+			!strings.Contains(string(known), s.ID), string(text)
 	})
 	r.must("ssh-config", "remove")
 	if strings.Contains(r.must("ssh-config", "show"), "yes, in ") {
@@ -248,7 +263,8 @@ func (r *sshWorld) personStandsInTheWay(own string) {
 	if err := os.WriteFile(own, append([]byte("Host *\n  User nobody-else\n\nHost *\n"), good...), 0o640); err != nil {
 		r.t.Fatal(err)
 	}
-	if got := r.do("ssh", "--test", "e2e-ssh"); got.code == 0 || !strings.Contains(got.stderr, "does not come through") || !strings.Contains(got.stderr, own) {
+	if got := r.do("ssh", "--test", "e2e-ssh"); got.code == 0 ||
+		!strings.Contains(got.stderr, "does not come through") || !strings.Contains(got.stderr, own) {
 		r.t.Errorf("the test by a configuration that stands in the way: %+v", got)
 	}
 	if err := os.WriteFile(own, good, 0o640); err != nil {
@@ -264,8 +280,10 @@ func TestSSHReachesASimulatedSession(t *testing.T) {
 	r := &sshWorld{installed: p, config: p.home.Join("ssh", "config"), person: person, dir: t.TempDir()}
 	p.launch("e2e-sim-ssh", "--mem", "256m")
 	r.want("a command", r.ssh("e2e-sim-ssh", "echo $((40+2)); exit 7"), result{7, "42\n", ""})
-	for name, args := range map[string][]string{"sftp": {"-q", "-F", r.config, "-b", "-", "e2e-sim-ssh"}, "scp": {"-q", "-F", r.config, "e2e-sim-ssh:x", "x"}} {
-		if got := r.fed("ls\n", name, args...); got.code == 0 || !strings.Contains(got.stderr, "does not serve files by sftp. Copy them with slipway cp.") {
+	for name, args := range map[string][]string{"sftp": {"-q", "-F", r.config, "-b", "-", "e2e-sim-ssh"},
+		"scp": {"-q", "-F", r.config, "e2e-sim-ssh:x", "x"}} {
+		if got := r.fed("ls\n", name, args...); got.code == 0 ||
+			!strings.Contains(got.stderr, "does not serve files by sftp. Copy them with slipway cp.") {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

@@ -139,7 +139,8 @@ func (p *installed) session(args ...string) api.Session {
 // launch runs an interactive session and waits until it runs.
 func (p *installed) launch(name string, flags ...string) api.Session {
 	p.t.Helper()
-	args := append([]string{"run", "--image", p.image, "--name", name, "--wait", "--wait-timeout", "180s", "-o", "json"}, flags...)
+	args := append([]string{"run", "--image", p.image, "--name", name, "--wait", "--wait-timeout", "180s", "-o",
+		"json"}, flags...)
 	var s api.Session
 	text := p.must(args...)
 	if err := json.Unmarshal([]byte(text), &s); err != nil || s.Status != statusRunning {
@@ -186,7 +187,8 @@ func TestTheProgram(t *testing.T) {
 			}
 			p := install(t, engine)
 			first := p.do("ps", "-o", "json")
-			if strings.TrimSpace(first.stdout) != "[]" || !strings.Contains(first.stderr, "starting one in the background") {
+			if strings.TrimSpace(first.stdout) != "[]" ||
+				!strings.Contains(first.stderr, "starting one in the background") {
 				t.Fatalf("the first command: %+v", first)
 			}
 			s := p.launch("e2e-one", "--mem", "256m", "--shm", "32m", "-e", "COLOUR=blue")
@@ -215,7 +217,8 @@ func TestTheProgram(t *testing.T) {
 				if live := p.sessions("ps"); len(live) != 0 {
 					t.Errorf("%d sessions are live after the stop", len(live))
 				}
-				if ended := p.session("show", "e2e-two"); ended.ID != s.ID || ended.Status != "TERMINATED" || ended.Reason != "user-requested" {
+				if ended := p.session("show", "e2e-two"); ended.ID != s.ID || ended.Status != "TERMINATED" ||
+					ended.Reason != "user-requested" {
 					t.Errorf("it ended as %s, %s", ended.Status, ended.Reason)
 				}
 			})
@@ -224,8 +227,10 @@ func TestTheProgram(t *testing.T) {
 }
 
 func (p *installed) showsWhatWasAskedFor(t *testing.T, s api.Session) {
-	if s.Name != "e2e-one" || s.Type != "interactive" || s.Result != "undefined" || s.Image != p.image || s.Agent != "local" ||
-		s.CreatedAt.IsZero() || s.ExitCode != nil || s.Spec.Resources.Memory.N != 256<<20 || s.Spec.Resources.Shm.N != 32<<20 || len(s.CPUs) != 1 {
+	if s.Name != "e2e-one" || s.Type != "interactive" || s.Result != "undefined" || s.Image != p.image ||
+		s.Agent != "local" ||
+		s.CreatedAt.IsZero() || s.ExitCode != nil || s.Spec.Resources.Memory.N != 256<<20 ||
+		s.Spec.Resources.Shm.N != 32<<20 || len(s.CPUs) != 1 {
 		t.Errorf("the session is %+v", s)
 	}
 	live := p.sessions("ps")
@@ -235,7 +240,8 @@ func (p *installed) showsWhatWasAskedFor(t *testing.T, s api.Session) {
 	if table := p.must("ps"); !strings.Contains(table, "256 MiB") || !strings.Contains(table, "RUNNING") {
 		t.Errorf("ps prints\n%s", table)
 	}
-	if table := p.must("history", s.ID[:6]); !strings.Contains(table, "schedule") || !strings.Contains(table, "SUCCESS") {
+	if table := p.must("history", s.ID[:6]); !strings.Contains(table, "schedule") ||
+		!strings.Contains(table, "SUCCESS") {
 		t.Errorf("history prints\n%s", table)
 	}
 }
@@ -244,7 +250,8 @@ func (p *installed) runsCommands(t *testing.T) {
 	if got := p.do("exec", "e2e-one", "--", "sh", "-c", "echo out; echo err >&2; exit 42"); got != (result{42, "out\n", "err\n"}) {
 		t.Errorf("exec: %+v", got)
 	}
-	if got := p.do("exec", "-e", "SHAPE=round", "-w", "/tmp", "e2e-one", "--", "sh", "-c", `echo "$COLOUR $SHAPE $PWD"`); got.stdout != "blue round /tmp\n" {
+	if got := p.do("exec", "-e", "SHAPE=round", "-w", "/tmp", "e2e-one", "--", "sh", "-c",
+		`echo "$COLOUR $SHAPE $PWD"`); got.stdout != "blue round /tmp\n" {
 		t.Errorf("exec with variables: %+v", got)
 	}
 	text := strings.Repeat("every byte counts\n", 60_000)
@@ -294,11 +301,16 @@ func (p *installed) answersAsDocumented(t *testing.T, id string) {
 	}
 	c := newClient(connection)
 	for operation, path := range map[string]string{
-		"version": "/api/v1/version", "doctor": "/api/v1/doctor", "machines": "/api/v1/machines", "images": "/api/v1/images",
-		"directories": "/api/v1/machines/local/directories?path=/", "environments": "/api/v1/environments", "presets": "/api/v1/presets",
-		"sessions": "/api/v1/sessions?state=all", "session": sessionPath(id), "history": sessionPath(id, "history"), "usage": sessionPath(id, "usage"),
-		"terminals": sessionPath(id, "terminals"), "apps": sessionPath(id, "apps"), "recents": "/api/v1/recents", "settings": "/api/v1/settings",
-		"devices": "/api/v1/devices", "resources": "/api/v1/resources", "accounts": "/api/v1/usage?by=session", "queue": "/api/v1/queue",
+		"version": "/api/v1/version", "doctor": "/api/v1/doctor", "machines": "/api/v1/machines",
+		"images":      "/api/v1/images",
+		"directories": "/api/v1/machines/local/directories?path=/", "environments": "/api/v1/environments",
+		"presets":  "/api/v1/presets",
+		"sessions": "/api/v1/sessions?state=all", "session": sessionPath(id), "history": sessionPath(id, "history"),
+		"usage":     sessionPath(id, "usage"),
+		"terminals": sessionPath(id, "terminals"), "apps": sessionPath(id, "apps"), "recents": "/api/v1/recents",
+		"settings": "/api/v1/settings",
+		"devices":  "/api/v1/devices", "resources": "/api/v1/resources", "accounts": "/api/v1/usage?by=session",
+		"queue": "/api/v1/queue",
 	} {
 		var value any
 		if _, err := c.get(t.Context(), path, &value); err != nil {
@@ -447,7 +459,8 @@ func (v *view) enter(t *testing.T, keys string) {
 
 func (p *installed) runsBatches(t *testing.T) {
 	for _, code := range []int{0, 3} {
-		got := p.do("run", "--image", p.image, "--name", "batch-"+strconv.Itoa(code), "--type", "batch", "--mem", "128m", "--wait", "--",
+		got := p.do("run", "--image", p.image, "--name", "batch-"+strconv.Itoa(code), "--type", "batch", "--mem",
+			"128m", "--wait", "--",
 			"sh", "-c", "echo one; echo two; exit "+strconv.Itoa(code))
 		if got.code != code || got.stdout != "one\ntwo\n" {
 			t.Errorf("a batch that exits with %d: %+v", code, got)
@@ -460,11 +473,14 @@ func (p *installed) runsBatches(t *testing.T) {
 		t.Errorf("the last line of its log: %q", got)
 	}
 	s := p.session("show", "batch-3")
-	if s.Status != "TERMINATED" || s.Result != "failure" || s.Reason != "task-failed" || s.ExitCode == nil || *s.ExitCode != 3 {
+	if s.Status != "TERMINATED" || s.Result != "failure" || s.Reason != "task-failed" || s.ExitCode == nil ||
+		*s.ExitCode != 3 {
 		t.Errorf("it is shown as %+v", s)
 	}
-	got := p.do("run", "--image", "no/such-image:0", "--name", "no-image", "--type", "batch", "--wait", "--wait-timeout", "180s", "--", "true")
-	if s := p.session("show", "no-image"); got.code != ExitNoResult || s.Status != "ERROR" || s.Reason != "pull-failed" || s.Error == nil || s.Error.Hint == "" {
+	got := p.do("run", "--image", "no/such-image:0", "--name", "no-image", "--type", "batch", "--wait",
+		"--wait-timeout", "180s", "--", "true")
+	if s := p.session("show", "no-image"); got.code != ExitNoResult || s.Status != "ERROR" ||
+		s.Reason != "pull-failed" || s.Error == nil || s.Error.Hint == "" {
 		t.Errorf("an image that is not there: %+v, %+v", got, s)
 	}
 }
@@ -505,7 +521,8 @@ func (p *installed) refusesBadInput(t *testing.T) {
 	} {
 		got := p.do(append([]string{"run", "-d", "-o", "json"}, args...)...)
 		var told api.Problem
-		if err := json.Unmarshal([]byte(got.stderr), &told); err != nil || told.Code == "" || told.Message == "" || got.code == ExitOK || got.stdout != "" {
+		if err := json.Unmarshal([]byte(got.stderr), &told); err != nil || told.Code == "" || told.Message == "" ||
+			got.code == ExitOK || got.stdout != "" {
 			t.Errorf("run %q: %+v, want a problem", args, got)
 		}
 		if told.Hint == "" && (len(told.Fields) == 0 || told.Fields[0].Hint == "") {

@@ -119,7 +119,8 @@ func (p *program) execute(ctx context.Context, c *client, s api.Session, request
 	code, err := terminal.RunExec(ctx, conn, streams)
 	if err != nil && isConnectionLost(err) {
 		return 0, errors.Join(&failure{code: "exec_run_unavailable", exit: ExitUnavailable,
-			message: "The connection was lost; the command was ended with it.", hint: "A terminal outlives lost connections: slipway attach " + s.Name + "."}, err)
+			message: "The connection was lost; the command was ended with it.",
+			hint:    "A terminal outlives lost connections: slipway attach " + s.Name + "."}, err)
 	}
 	return code, err
 }

@@ -52,7 +52,8 @@ type usageError struct{ message, hint string }
 func (e *usageError) Error() string { return e.message }
 
 func usagef(format string, args ...any) error {
-	return &usageError{message: sentence(fmt.Sprintf(format, args...)), hint: "Add --help to the command for its usage."}
+	return &usageError{message: sentence(fmt.Sprintf(format, args...)),
+		hint: "Add --help to the command for its usage."}
 }
 
 // failure is a failure that the command line itself found.
@@ -126,7 +127,8 @@ func describe(err error) (api.Problem, int) {
 	case errors.As(err, &about):
 		return api.Problem{Code: string(about.Code), Message: about.Message, Hint: about.Hint}, ExitFailure
 	case errors.Is(err, daemon.ErrNotRunning):
-		return api.Problem{Code: "agent_find_not-found", Message: "No agent runs on this machine.", Hint: "Start it: slipway agent start"}, ExitUnavailable
+		return api.Problem{Code: "agent_find_not-found", Message: "No agent runs on this machine.",
+			Hint: "Start it: slipway agent start"}, ExitUnavailable
 	case errors.As(err, &start):
 		return startProblem(start), ExitUnavailable
 	case errors.Is(err, place.ErrNotServing), isConnectionLost(err):
@@ -162,7 +164,8 @@ func startProblem(e *place.StartError) api.Problem {
 		lines := strings.Split(e.Log, "\n")
 		message += " It wrote: " + lines[len(lines)-1]
 	}
-	return api.Problem{Code: "cli_serve_unavailable", Message: message, Hint: "Its log is " + e.LogFile + "; slipway serve shows the failure here."}
+	return api.Problem{Code: "cli_serve_unavailable", Message: message,
+		Hint: "Its log is " + e.LogFile + "; slipway serve shows the failure here."}
 }
 
 // sentence begins text with a capital letter and ends it with a stop.

@@ -41,7 +41,8 @@ type plane struct {
 // newPlane starts a control plane whose home the command line finds.
 func newPlane(t *testing.T) *plane {
 	t.Helper()
-	f := &plane{home: place.Home{Dir: t.TempDir()}, followers: map[chan api.Event]bool{}, handlers: map[string]http.HandlerFunc{}}
+	f := &plane{home: place.Home{Dir: t.TempDir()}, followers: map[chan api.Event]bool{},
+		handlers: map[string]http.HandlerFunc{}}
 	f.Server = httptest.NewServer(http.HandlerFunc(f.serve))
 	t.Cleanup(f.Close)
 	f.answerFrom(t, f.URL)
@@ -54,7 +55,8 @@ func newPlane(t *testing.T) *plane {
 			reply(w, http.StatusOK, s)
 			return
 		}
-		refuse(w, http.StatusNotFound, api.Problem{Code: "session_read_not-found", Message: "There is no such session.", Hint: "slipway ps -a lists all."})
+		refuse(w, http.StatusNotFound, api.Problem{Code: "session_read_not-found", Message: "There is no such session.",
+			Hint: "slipway ps -a lists all."})
 	})
 	f.handle("GET /api/v1/events", f.events)
 	return f
@@ -62,7 +64,8 @@ func newPlane(t *testing.T) *plane {
 
 func (f *plane) answerFrom(t *testing.T, url string) {
 	t.Helper()
-	if err := errors.Join(f.home.SaveToken("secret"), f.home.SaveServing(place.Serving{PID: 4711, URL: url, Engine: "docker"})); err != nil {
+	if err := errors.Join(f.home.SaveToken("secret"),
+		f.home.SaveServing(place.Serving{PID: 4711, URL: url, Engine: "docker"})); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -230,19 +233,29 @@ func sampleSessions() []api.Session {
 	at := func(minutes int) *time.Time { return pointer(noon.Add(time.Duration(minutes) * time.Minute)) }
 	spec := api.Spec{Resources: api.Resources{CPU: 2, Memory: api.Bytes{N: 4 << 30}, Shm: api.Bytes{N: 1 << 30}}}
 	return []api.Session{
-		{ID: "abc1wait0000", Name: "waiting-one", Type: "interactive", Status: "PENDING", Result: "undefined", Image: "python:3.12", Agent: "local",
-			CreatedAt: *at(-1), Spec: spec, Wait: &api.Wait{Code: "session_schedule_no-cpu", Message: "needs 2 CPUs, 1 of 8 is free", Position: 1}},
-		{ID: "abc2pull0000", Name: "pulling-one", Type: "batch", Status: "PULLING", Result: "undefined", Image: "pytorch:2.9", Agent: "local",
-			CreatedAt: *at(-2), Spec: spec, Pull: &api.Pull{Current: 3 << 28, Total: 3 << 30, Rate: 12 << 20, LayersDone: 1, Layers: 9}},
-		{ID: "def3run00000", Name: "train-a", Type: "interactive", Status: "RUNNING", Result: "undefined", Image: "python:3.12", Agent: "local",
+		{ID: "abc1wait0000", Name: "waiting-one", Type: "interactive", Status: "PENDING", Result: "undefined",
+			Image: "python:3.12", Agent: "local",
+			CreatedAt: *at(-1), Spec: spec, Wait: &api.Wait{Code: "session_schedule_no-cpu",
+				Message: "needs 2 CPUs, 1 of 8 is free", Position: 1}},
+		{ID: "abc2pull0000", Name: "pulling-one", Type: "batch", Status: "PULLING", Result: "undefined",
+			Image: "pytorch:2.9", Agent: "local",
+			CreatedAt: *at(-2), Spec: spec, Pull: &api.Pull{Current: 3 << 28, Total: 3 << 30, Rate: 12 << 20,
+				LayersDone: 1, Layers: 9}},
+		{ID: "def3run00000", Name: "train-a", Type: "interactive", Status: "RUNNING", Result: "undefined",
+			Image: "python:3.12", Agent: "local",
 			CreatedAt: *at(-90), StartedAt: at(-89), CPUs: []int{0, 3}, Usage: &api.Usage{CPU: 1.25, Memory: 700 << 20},
-			Spec: api.Spec{Resources: spec.Resources, Mounts: []api.Mount{{Source: "/data", Target: "/home/work/data", ReadOnly: true}},
-				Env: []api.EnvVar{{Name: "SEED", Value: "7"}}, Ports: []int{8080, 9000}},
+			Spec: api.Spec{Resources: spec.Resources,
+				Mounts: []api.Mount{{Source: "/data", Target: "/home/work/data", ReadOnly: true}},
+				Env:    []api.EnvVar{{Name: "SEED", Value: "7"}}, Ports: []int{8080, 9000}},
 			Kernels: []api.Kernel{{Name: "main1", Status: "RUNNING", Container: "0123456789abcdef0123"}}},
-		{ID: "fin4failed00", Name: "train-b", Type: "batch", Status: "TERMINATED", Result: "failure", Reason: "task-failed", ExitCode: pointer(3),
-			Image: "python:3.12", Agent: "local", CreatedAt: *at(-200), StartedAt: at(-199), TerminatedAt: at(-190), Spec: spec},
-		{ID: "fin5error000", Name: "train-b", Type: "batch", Status: "ERROR", Result: "failure", Reason: "pull-failed", Image: "nowhere:1", Agent: "local",
+		{ID: "fin4failed00", Name: "train-b", Type: "batch", Status: "TERMINATED", Result: "failure",
+			Reason: "task-failed", ExitCode: pointer(3),
+			Image: "python:3.12", Agent: "local", CreatedAt: *at(-200), StartedAt: at(-199), TerminatedAt: at(-190),
+			Spec: spec},
+		{ID: "fin5error000", Name: "train-b", Type: "batch", Status: "ERROR", Result: "failure", Reason: "pull-failed",
+			Image: "nowhere:1", Agent: "local",
 			CreatedAt: *at(-3000), TerminatedAt: at(-2999), Spec: spec,
-			Error: &api.Problem{Code: "image_pull_not-found", Message: "There is no image nowhere:1.", Hint: "Check its name and tag."}},
+			Error: &api.Problem{Code: "image_pull_not-found", Message: "There is no image nowhere:1.",
+				Hint: "Check its name and tag."}},
 	}
 }

@@ -73,8 +73,9 @@ func match(all []api.Session, ref string) (string, error) {
 		return beginning[0], nil
 	}
 	return "", &failure{code: "session_read_ambiguous", exit: ExitUsage,
-		message: fmt.Sprintf("%q is the beginning of %d ids: %s.", ref, len(beginning), strings.Join(beginning[:min(len(beginning), 5)], ", ")),
-		hint:    "Write more of the id, or the name."}
+		message: fmt.Sprintf("%q is the beginning of %d ids: %s.", ref, len(beginning),
+			strings.Join(beginning[:min(len(beginning), 5)], ", ")),
+		hint: "Write more of the id, or the name."}
 }
 
 // completeSessions offers the names of sessions to the shell. It never starts a

@@ -34,9 +34,11 @@ every session at that name in the home. slipway cp copies to and from folder:NAM
 		Args: noSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	parent.AddCommand(p.folderListCommand(), p.folderCreateCommand(), p.folderLinkCommand(), p.folderRenameCommand(), p.folderPermissionCommand(),
+	parent.AddCommand(p.folderListCommand(), p.folderCreateCommand(), p.folderLinkCommand(), p.folderRenameCommand(),
+		p.folderPermissionCommand(),
 		p.folderStateCommand("rm", "Put a folder into the trash", "trash", "trashed"),
-		p.folderStateCommand("restore", "Take a folder out of the trash", "restore", "restored"), p.folderPurgeCommand())
+		p.folderStateCommand("restore", "Take a folder out of the trash", "restore", "restored"),
+		p.folderPurgeCommand())
 	return parent
 }
 
@@ -86,7 +88,8 @@ func folderTable(w io.Writer, folders []api.Folder) {
 		for _, u := range f.UsedBy {
 			users = append(users, u.Name)
 		}
-		rows = append(rows, []string{f.Name, f.ID, f.Permission, bytes, files, f.Owner, f.Agent, state, strings.Join(users, ", ")})
+		rows = append(rows, []string{f.Name, f.ID, f.Permission, bytes, files, f.Owner, f.Agent, state,
+			strings.Join(users, ", ")})
 	}
 	columns(w, rows)
 }
@@ -148,7 +151,8 @@ func (p *program) printFolder(raw json.RawMessage, f api.Folder, err error) erro
 }
 
 func (p *program) folderRenameCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "rename FOLDER NAME", Short: "Give a folder another name", Args: exactly(2, "a folder and its new name"), ValidArgsFunction: p.completeFolders}
+	cmd := &cobra.Command{Use: "rename FOLDER NAME", Short: "Give a folder another name",
+		Args: exactly(2, "a folder and its new name"), ValidArgsFunction: p.completeFolders}
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		var f api.Folder
 		raw, err := c.call(ctx, http.MethodPatch, folderPath(args[0]), api.FolderUpdate{Name: &args[1]}, &f)
@@ -158,7 +162,8 @@ func (p *program) folderRenameCommand() *cobra.Command {
 }
 
 func (p *program) folderPermissionCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "permission FOLDER rw|ro", Short: "Say whether a folder may be written to", Args: exactly(2, "a folder and rw or ro"), ValidArgsFunction: p.completeFolders}
+	cmd := &cobra.Command{Use: "permission FOLDER rw|ro", Short: "Say whether a folder may be written to",
+		Args: exactly(2, "a folder and rw or ro"), ValidArgsFunction: p.completeFolders}
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		var f api.Folder
 		raw, err := c.call(ctx, http.MethodPatch, folderPath(args[0]), api.FolderUpdate{Permission: &args[1]}, &f)
@@ -169,7 +174,8 @@ func (p *program) folderPermissionCommand() *cobra.Command {
 
 // folderStateCommand moves folders into the trash or out of it.
 func (p *program) folderStateCommand(name, short, call, done string) *cobra.Command {
-	cmd := &cobra.Command{Use: name + " FOLDER", Short: short, Args: exactly(1, "a folder"), ValidArgsFunction: p.completeFolders}
+	cmd := &cobra.Command{Use: name + " FOLDER", Short: short, Args: exactly(1, "a folder"),
+		ValidArgsFunction: p.completeFolders}
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		f, err := c.anyFolder(ctx, args[0])
 		if err != nil {
@@ -238,7 +244,9 @@ func (c *client) anyFolder(ctx context.Context, ref string) (api.Folder, error) 
 	case 1:
 		return found[0], nil
 	}
-	return f, &failure{code: "folder_read_ambiguous", exit: ExitUsage, message: fmt.Sprintf("There are %d folders named %s in the trash.", len(found), ref), hint: "Use the id: slipway folder ls --trash shows it."}
+	return f, &failure{code: "folder_read_ambiguous", exit: ExitUsage,
+		message: fmt.Sprintf("There are %d folders named %s in the trash.", len(found), ref),
+		hint:    "Use the id: slipway folder ls --trash shows it."}
 }
 
 // completeFolders offers the names of folders to the shell. It never starts a

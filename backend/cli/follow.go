@@ -82,7 +82,8 @@ func (c *client) follow(ctx context.Context, id string, fn func(api.Session) boo
 			return &lostError{err}
 		}
 		if event.Removed == id {
-			return &failure{code: "session_read_not-found", exit: ExitNotFound, message: "The session's record was removed while it was watched."}
+			return &failure{code: "session_read_not-found", exit: ExitNotFound,
+				message: "The session's record was removed while it was watched."}
 		}
 		if s := sessionIn(event, id); s != nil && s.Revision >= now.Revision && fn(*s) {
 			return nil
@@ -110,7 +111,8 @@ func limited(ctx context.Context, timeout time.Duration, what string) (context.C
 		return context.WithCancel(ctx)
 	}
 	return context.WithTimeoutCause(ctx, timeout, &failure{code: "cli_wait_timeout", exit: ExitTimeout,
-		message: fmt.Sprintf("%s did not happen within %s.", what, timeout), hint: "slipway show and slipway history say where the session stands."})
+		message: fmt.Sprintf("%s did not happen within %s.", what, timeout),
+		hint:    "slipway show and slipway history say where the session stands."})
 }
 
 // progress shows a session's way on one line of a terminal, or a line for each

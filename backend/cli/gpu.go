@@ -53,10 +53,12 @@ func (p *program) boardTable(w io.Writer, board api.DeviceBoard) {
 		}
 		return
 	}
-	fmt.Fprintf(w, "%s: shares of %s, strategy %s, attached by %s, measured by %s\n", board.Agent, share(board.Quantum), board.Strategy, board.Attach, board.Source)
+	fmt.Fprintf(w, "%s: shares of %s, strategy %s, attached by %s, measured by %s\n", board.Agent, share(board.Quantum),
+		board.Strategy, board.Attach, board.Source)
 	rows := [][]string{{"DEVICE", "MODEL", "LOAD", "MEMORY", " POWER", " TEMP", " FREE", "KEPT BY"}}
 	for _, d := range board.Devices {
-		rows = append(rows, []string{deviceName(d), d.Model, loadText(d.Util), memoryBar(d.MemoryUsed, d.Memory), powerText(d.Power), temperatureText(d.Temperature),
+		rows = append(rows, []string{deviceName(d), d.Model, loadText(d.Util), memoryBar(d.MemoryUsed, d.Memory),
+			powerText(d.Power), temperatureText(d.Temperature),
 			share(d.Free), d.Level})
 		for _, holder := range d.Holders {
 			rows = append(rows, holderRow(holder))
@@ -69,7 +71,8 @@ func (p *program) boardTable(w io.Writer, board api.DeviceBoard) {
 		} else if d.Unread {
 			fmt.Fprintf(w, "%s is given to nobody: its driver does not tell now what is free.\n", deviceName(d))
 		} else if d.Over != "" {
-			fmt.Fprintf(w, "%s is over-allocated: %s. Nothing further of it is allocated until sessions that hold it end.\n",
+			fmt.Fprintf(w,
+				"%s is over-allocated: %s. Nothing further of it is allocated until sessions that hold it end.\n",
 				deviceName(d), d.Over)
 		}
 	}

@@ -28,7 +28,8 @@ func (p *program) gpuHistoryCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		path := "/api/v1/machines/" + url.PathEscape(board.Agent) + "/devices/" + url.PathEscape(device.UUID) + "/history?since=" + url.QueryEscape(p.ago(since))
+		path := "/api/v1/machines/" + url.PathEscape(board.Agent) + "/devices/" + url.PathEscape(device.UUID) +
+			"/history?since=" + url.QueryEscape(p.ago(since))
 		var points []api.DevicePoint
 		raw, err := c.get(ctx, path, &points)
 		if err != nil {

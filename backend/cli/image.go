@@ -25,7 +25,8 @@ func (p *program) imageCommand() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var on string
-	list := &cobra.Command{Use: "ls [--on AGENT]", Aliases: []string{"list"}, Short: "List images", Args: exactly(0, "no argument")}
+	list := &cobra.Command{Use: "ls [--on AGENT]", Aliases: []string{"list"}, Short: "List images",
+		Args: exactly(0, "no argument")}
 	p.onFlag(list, &on, "only images on this agent's machine")
 	list.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
 		var images []api.Image
@@ -35,7 +36,8 @@ func (p *program) imageCommand() *cobra.Command {
 		}
 		return p.print(raw, func(w io.Writer) { p.imageTable(w, images) })
 	})
-	parent.AddCommand(list, p.imagePullCommand(), p.imageRemoveCommand(), p.imageDiskCommand(), p.imageCleanCommand(), p.imageSendCommand())
+	parent.AddCommand(list, p.imagePullCommand(), p.imageRemoveCommand(), p.imageDiskCommand(), p.imageCleanCommand(),
+		p.imageSendCommand())
 	return parent
 }
 
@@ -114,7 +116,8 @@ func (p *program) imageDisk(ctx context.Context, c *client, on string) (raw []by
 
 func (p *program) imageDiskCommand() *cobra.Command {
 	var on string
-	cmd := &cobra.Command{Use: "df [--on AGENT]", Short: "Show what images take on the disk", Args: exactly(0, "no argument")}
+	cmd := &cobra.Command{Use: "df [--on AGENT]", Short: "Show what images take on the disk",
+		Args: exactly(0, "no argument")}
 	p.onFlag(cmd, &on, "the agent whose machine is looked at (default this computer's)")
 	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
 		raw, disk, err := p.imageDisk(ctx, c, on)
@@ -128,10 +131,12 @@ func (p *program) imageDiskCommand() *cobra.Command {
 				for _, u := range room.Image.UsedBy {
 					users = append(users, u.Name)
 				}
-				rows = append(rows, []string{imageName(room.Image), size(room.Image.Size), size(room.Alone), fmt.Sprint(room.Containers), strings.Join(users, ", "), shortImageID(room.Image.ID)})
+				rows = append(rows, []string{imageName(room.Image), size(room.Image.Size), size(room.Alone),
+					fmt.Sprint(room.Containers), strings.Join(users, ", "), shortImageID(room.Image.ID)})
 			}
 			columns(w, rows)
-			fmt.Fprintf(w, "All of it together: %s. ALONE is what is free when that image goes and no other.\n", size(disk.Total))
+			fmt.Fprintf(w, "All of it together: %s. ALONE is what is free when that image goes and no other.\n",
+				size(disk.Total))
 		})
 	})
 	return cmd
@@ -170,7 +175,8 @@ func cleaningOf(unused, custom string) (what cleaning, err error) {
 		}
 		d, err := session.ParseDuration(age.text)
 		if err != nil || d <= 0 {
-			return what, usagef("%s %q is no age; write a whole number with s, m, h, d or w, such as 30d", age.flag, age.text)
+			return what, usagef("%s %q is no age; write a whole number with s, m, h, d or w, such as 30d", age.flag,
+				age.text)
 		}
 		*age.into = time.Duration(d)
 	}
@@ -197,7 +203,8 @@ func (p *program) imageCleanCommand() *cobra.Command {
 	var yes bool
 	var unused, custom string
 	cmd := &cobra.Command{
-		Use: "prune [--unused AGE] [--customized AGE] [--on AGENT]", Short: "Remove images that nobody uses", Args: exactly(0, "no argument"),
+		Use: "prune [--unused AGE] [--customized AGE] [--on AGENT]", Short: "Remove images that nobody uses",
+		Args: exactly(0, "no argument"),
 		Long: `Without a flag only images go that have no name. No image goes that a session or any
 other container uses. What would go, and how much room that makes, is shown first.`,
 		Example: "  slipway image prune\n  slipway image prune --unused 90d --customized 30d",
@@ -225,10 +232,12 @@ other container uses. What would go, and how much room that makes, is shown firs
 			}
 		}
 		if len(req.Images) == 0 {
-			return api.Operation{}, &failure{code: "cli_prune_not-found", exit: ExitOK, message: "There is nothing to remove."}
+			return api.Operation{}, &failure{code: "cli_prune_not-found", exit: ExitOK,
+				message: "There is nothing to remove."}
 		}
 		if !yes {
-			if err := p.confirm(ctx, fmt.Sprintf("Remove these %d images? It makes room for at least %s.", len(req.Images), size(alone))); err != nil {
+			if err := p.confirm(ctx, fmt.Sprintf("Remove these %d images? It makes room for at least %s.",
+				len(req.Images), size(alone))); err != nil {
 				return api.Operation{}, err
 			}
 		}
@@ -259,7 +268,8 @@ paused while it is copied. NAME has 4 to 32 letters, digits, _ and -.`,
 }
 
 func (p *program) environmentCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "environment", Aliases: []string{"environments", "env"}, Short: "List the environments that the launcher offers", Args: exactly(0, "no argument"),
+	cmd := &cobra.Command{Use: "environment", Aliases: []string{"environments", "env"},
+		Short: "List the environments that the launcher offers", Args: exactly(0, "no argument"),
 		Long: `What the launcher offers: Slipway's own environments, those of environments.yaml in Slipway's
 folder, and whatever images are on the machines. The file adds environments, replaces those
 of the same id, and hides those that say hidden: true.`,
@@ -318,7 +328,8 @@ func (p *program) imageTable(w io.Writer, images []api.Image) {
 		}
 		id := shortImageID(image.ID)
 		for _, ref := range refs {
-			rows = append(rows, []string{ref, size(image.Size), image.Arch, span(p.Now().Sub(image.CreatedAt)) + " ago", image.Agent, id})
+			rows = append(rows, []string{ref, size(image.Size), image.Arch, span(p.Now().Sub(image.CreatedAt)) + " ago",
+				image.Agent, id})
 		}
 	}
 	columns(w, rows)

@@ -85,7 +85,8 @@ func TestAnUploadThatIsInterruptedGoesOn(t *testing.T) {
 	})
 	f.handle("POST "+folderFiles+"/upload", func(w http.ResponseWriter, r *http.Request) {
 		var asked api.FinishRequest
-		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil || asked.SHA256 != sumOf(kept) || asked.Size != int64(len(kept)) {
+		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil || asked.SHA256 != sumOf(kept) ||
+			asked.Size != int64(len(kept)) {
 			t.Errorf("of %d bytes %s it is finished as %+v, %v", len(kept), sumOf(kept), asked, err)
 		}
 		finished = kept
@@ -93,7 +94,8 @@ func TestAnUploadThatIsInterruptedGoesOn(t *testing.T) {
 	})
 
 	got := run()
-	if got.code != ExitInterrupted || !strings.Contains(got.stderr, "goes on where it stood") || finished != nil || len(begunAt) != 1 {
+	if got.code != ExitInterrupted || !strings.Contains(got.stderr, "goes on where it stood") || finished != nil ||
+		len(begunAt) != 1 {
 		t.Fatalf("interrupted: %+v, begun %v, finished %d bytes", got, begunAt, len(finished))
 	}
 	got = f.run(t, "cp", source, "folder:data/")
@@ -106,7 +108,8 @@ func TestADownloadThatIsInterruptedGoesOn(t *testing.T) {
 	f := newPlane(t)
 	f.withFolder()
 	whole := noise(t, 32<<20)
-	info := api.FileInfo{Name: "weights.bin", Kind: "file", Size: int64(len(whole)), Mode: "640", Version: "v1", Modified: noon}
+	info := api.FileInfo{Name: "weights.bin", Kind: "file", Size: int64(len(whole)), Mode: "640", Version: "v1",
+		Modified: noon}
 	f.handle("GET "+folderFiles+"/stat", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, info) })
 	f.handle("GET "+folderFiles+"/checksum", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusOK, api.Checksum{SHA256: sumOf(whole)})
@@ -127,7 +130,8 @@ func TestADownloadThatIsInterruptedGoesOn(t *testing.T) {
 	var begunAt []int64
 	f.handle("GET "+folderFiles+"/content", func(w http.ResponseWriter, r *http.Request) {
 		var at int64
-		if _, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &at); err != nil || r.Header.Get("If-Range") != `"v1"` {
+		if _, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &at); err != nil ||
+			r.Header.Get("If-Range") != `"v1"` {
 			t.Errorf("asked for are %q, %q: %v", r.Header.Get("Range"), r.Header.Get("If-Range"), err)
 		}
 		begunAt = append(begunAt, at)
@@ -148,13 +152,16 @@ func TestADownloadThatIsInterruptedGoesOn(t *testing.T) {
 	target := filepath.Join(dir, "weights.bin")
 	got := run()
 	there := part()
-	if _, err := os.Lstat(target); got.code != ExitInterrupted || !strings.Contains(got.stderr, "goes on where it stood") || !os.IsNotExist(err) || there == 0 {
+	if _, err := os.Lstat(target); got.code != ExitInterrupted ||
+		!strings.Contains(got.stderr, "goes on where it stood") || !os.IsNotExist(err) || there == 0 {
 		t.Fatalf("interrupted: %+v, %d bytes are there, and the file itself: %v", got, there, err)
 	}
 	got = f.run(t, "cp", "folder:data/weights.bin", dir)
 	content, err := os.ReadFile(target)
-	if got.code != ExitOK || len(begunAt) != 2 || begunAt[1] != there || err != nil || !bytes.Equal(content, whole) || part() != 0 {
-		t.Errorf("again: %+v, begun at %v after %d, %d of %d bytes, %v", got, begunAt, there, len(content), len(whole), err)
+	if got.code != ExitOK || len(begunAt) != 2 || begunAt[1] != there || err != nil || !bytes.Equal(content, whole) ||
+		part() != 0 {
+		t.Errorf("again: %+v, begun at %v after %d, %d of %d bytes, %v", got, begunAt, there, len(content), len(whole),
+			err)
 	}
 }
 

@@ -59,7 +59,8 @@ func (p *program) copyLogs(ctx context.Context, c *client, id string, opts logOp
 
 // copyLogs copies from one answer what follows the first skip bytes and adds
 // what it wrote to written.
-func (c *client) copyLogs(ctx context.Context, id string, opts logOptions, skip int64, w io.Writer, written *int64) error {
+func (c *client) copyLogs(ctx context.Context, id string, opts logOptions, skip int64, w io.Writer,
+	written *int64) error {
 	query := url.Values{}
 	if opts.follow {
 		query.Set("follow", "1")

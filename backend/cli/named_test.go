@@ -125,7 +125,10 @@ func commandLines(text string) [][]string {
 			if trimmed == "" || trimmed == "--" || strings.HasPrefix(trimmed, "#") {
 				break
 			}
-			if at := strings.IndexFunc(trimmed, func(r rune) bool { return r > unicode.MaxASCII && r != '…' }); at >= 0 {
+			if at := strings.IndexFunc(trimmed, func(r rune) bool {
+				return r > unicode.MaxASCII &&
+					r != '…'
+			}); at >= 0 {
 				trimmed = trimmed[:at] // a particle in Korean, or a drawing
 			}
 			if trimmed == "" {
@@ -158,7 +161,10 @@ func judgeLine(root *cobra.Command, words []string) string {
 		if !descending {
 			continue
 		}
-		next := slices.IndexFunc(cmd.Commands(), func(c *cobra.Command) bool { return c.Name() == word || c.HasAlias(word) })
+		next := slices.IndexFunc(cmd.Commands(), func(c *cobra.Command) bool {
+			return c.Name() == word ||
+				c.HasAlias(word)
+		})
 		if next < 0 {
 			judged := wordRule.MatchString(word) && !slices.Contains(proseWords, word)
 			if cmd == root || judged && cmd.HasSubCommands() && cmd.ValidateArgs([]string{word}) != nil {

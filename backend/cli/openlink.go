@@ -17,7 +17,8 @@ import (
 
 func (p *program) openLinkCommand() *cobra.Command {
 	var print bool
-	cmd := &cobra.Command{Use: "open-link slipway://…", Short: "Show what a link asks for, and ask", Args: exactly(1, "one link"),
+	cmd := &cobra.Command{Use: "open-link slipway://…", Short: "Show what a link asks for, and ask",
+		Args: exactly(1, "one link"),
 		Long: `Open-link shows a link in the desktop window, or in the browser where there is none.
 slipway://run?image=… fills in the launcher and slipway://open/SESSION shows a session;
 neither does anything before you say so.`,
@@ -27,14 +28,16 @@ neither does anything before you say so.`,
 		if _, err := recipe.ParseLink(args[0]); err != nil {
 			var fault *recipe.Fault
 			if errors.As(err, &fault) {
-				return &failure{code: "link_parse_invalid", exit: ExitInvalid, message: sentence(fault.Message), hint: fault.Hint}
+				return &failure{code: "link_parse_invalid", exit: ExitInvalid, message: sentence(fault.Message),
+					hint: fault.Hint}
 			}
 			return err
 		}
 		path := LinkPath(args[0])
 		var shown api.Shown
 		if !print {
-			if _, err := c.call(ctx, http.MethodPost, "/api/v1/window", api.WindowRequest{Path: path}, &shown); err != nil || shown.Shown {
+			if _, err := c.call(ctx, http.MethodPost, "/api/v1/window", api.WindowRequest{Path: path},
+				&shown); err != nil || shown.Shown {
 				return err
 			}
 		}

@@ -49,7 +49,8 @@ func operationPath(id string, rest ...string) string {
 
 // operates is a command that begins an operation, shows how it goes, answers
 // what it asks, and ends as it does. Ctrl-C cancels it.
-func (p *program) operates(begin func(context.Context, *client, []string) (api.Operation, error), done func(io.Writer, api.Operation)) func(*cobra.Command, []string) error {
+func (p *program) operates(begin func(context.Context, *client, []string) (api.Operation, error),
+	done func(io.Writer, api.Operation)) func(*cobra.Command, []string) error {
 	return p.command(func(ctx context.Context, c *client, args []string) error {
 		begun, err := begin(ctx, c, args)
 		if err != nil {
@@ -105,7 +106,8 @@ const cancelPatience = 3 * time.Second
 // giveUp cancels an operation for somebody who has left, and returns it as it
 // ended: it may have been too late. It fails as ctx does where that cannot be
 // learned soon.
-func (p *program) giveUp(ctx context.Context, c *client, begun api.Operation, show *operationView) (api.Operation, error) {
+func (p *program) giveUp(ctx context.Context, c *client, begun api.Operation,
+	show *operationView) (api.Operation, error) {
 	p.cancelOperation(ctx, c, begun.ID)
 	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelPatience)
 	defer cancel()
@@ -127,7 +129,8 @@ func (p *program) cancelOperation(ctx context.Context, c *client, id string) {
 }
 
 // watchOperation shows an operation until it has ended.
-func (p *program) watchOperation(ctx context.Context, c *client, now api.Operation, show *operationView) (api.Operation, error) {
+func (p *program) watchOperation(ctx context.Context, c *client, now api.Operation,
+	show *operationView) (api.Operation, error) {
 	conn, err := c.dial(ctx, "/api/v1/events")
 	if err != nil {
 		return now, err
@@ -193,7 +196,8 @@ func (p *program) answerPrompt(ctx context.Context, c *client, id string, prompt
 	if err != nil {
 		return err
 	}
-	_, err = c.call(ctx, http.MethodPost, operationPath(id, "answer"), api.PromptAnswer{Prompt: prompt.ID, Text: answer}, nil)
+	_, err = c.call(ctx, http.MethodPost, operationPath(id, "answer"),
+		api.PromptAnswer{Prompt: prompt.ID, Text: answer}, nil)
 	var told *problemError
 	if errors.As(err, &told) && told.Code == "operation_answer_conflict" {
 		return nil // somebody else was quicker, or it is moot
@@ -223,7 +227,9 @@ func (p *program) ask(ctx context.Context, prompt api.Prompt) (string, error) {
 		defer term.Restore(int(in.Fd()), state) //nolint:errcheck // nothing can be done about a terminal that has gone
 	}
 	if prompt.Secret {
-		_ = hide(int(in.Fd())) // before it is asked for: whoever types at once is not shown either; what cannot hide it now is told by the reader
+		// before it is asked for: whoever types at once is not shown either; what cannot hide it now is told by the
+		// reader
+		_ = hide(int(in.Fd()))
 	}
 	fmt.Fprint(p.Stderr, text+" ")
 	answer := make(chan string, 1)
@@ -340,7 +346,8 @@ func progressBar(p api.Progress) string {
 		return size(p.Done)
 	}
 	full := int(progressWidth * min(max(float64(p.Done)/float64(p.Total), 0), 1))
-	text := strings.Repeat("█", full) + strings.Repeat("░", progressWidth-full) + " " + percent(p.Done, p.Total) + "  " + size(p.Done) + " of " + size(p.Total)
+	text := strings.Repeat("█", full) + strings.Repeat("░", progressWidth-full) + " " + percent(p.Done, p.Total) +
+		"  " + size(p.Done) + " of " + size(p.Total)
 	if p.Rate > 0 {
 		text += ", " + size(p.Rate) + "/s"
 	}

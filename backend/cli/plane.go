@@ -31,7 +31,8 @@ address works once, within ten minutes. Enter at the terminal prints a new one, 
 slipway login.`,
 		Args: exactly(0, "no argument"),
 	}
-	cmd.Flags().StringVar(&engine, "engine", p.Env("SLIPWAY_ENGINE"), "what runs the containers: docker, sim, or auto: docker if it answers, else sim (default docker)")
+	cmd.Flags().StringVar(&engine, "engine", p.Env("SLIPWAY_ENGINE"),
+		"what runs the containers: docker, sim, or auto: docker if it answers, else sim (default docker)")
 	cmd.Flags().IntVar(&port, "port", 0, "port on 127.0.0.1; 0: the one used last, else 7421, else any free one")
 	cmd.Flags().BoolVar(&open, "open", false, "open the browser")
 	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "run in the background")
@@ -57,7 +58,8 @@ slipway login.`,
 			return p.alreadyServing(ctx, running, asked, open)
 		}
 		if detach {
-			connection, err := home.ConnectOrStart(ctx, place.StartOptions{Executable: p.Executable, Engine: engine, Port: port})
+			connection, err := home.ConnectOrStart(ctx, place.StartOptions{Executable: p.Executable, Engine: engine,
+				Port: port})
 			if err != nil {
 				return err
 			}
@@ -72,7 +74,8 @@ slipway login.`,
 // log, where no login code may stand.
 func (p *program) serve(ctx context.Context, opts ServeOptions, open, quiet bool) error {
 	if p.Serve == nil {
-		return &failure{code: "cli_serve_unavailable", exit: ExitFailure, message: "This program cannot serve.", hint: "Use the slipway program."}
+		return &failure{code: "cli_serve_unavailable", exit: ExitFailure, message: "This program cannot serve.",
+			hint: "Use the slipway program."}
 	}
 	if !quiet {
 		opts.Ready = func(ready Ready) {
@@ -94,7 +97,8 @@ func (p *program) serve(ctx context.Context, opts ServeOptions, open, quiet bool
 
 func (p *program) sayServing(ready Ready) {
 	if p.output == outputJSON {
-		_ = json.NewEncoder(p.Stdout).Encode(map[string]string{"url": ready.URL, "loginUrl": ready.LoginURL, "engine": ready.Engine})
+		_ = json.NewEncoder(p.Stdout).Encode(map[string]string{"url": ready.URL, "loginUrl": ready.LoginURL,
+			"engine": ready.Engine})
 		return
 	}
 	if ready.Note != "" {

@@ -31,7 +31,8 @@ func (p *program) presetCommand() *cobra.Command {
 		}
 		return p.print(raw, func(w io.Writer) { presetTable(w, presets) })
 	})
-	rename := &cobra.Command{Use: "rename PRESET NAME", Short: "Rename a preset of your own", Args: exactly(2, "a preset and its new name")}
+	rename := &cobra.Command{Use: "rename PRESET NAME", Short: "Rename a preset of your own",
+		Args: exactly(2, "a preset and its new name")}
 	rename.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		found, err := c.findPreset(ctx, args[0])
 		if err != nil {
@@ -55,7 +56,8 @@ func (p *program) presetCommand() *cobra.Command {
 
 func (p *program) presetSaveCommand() *cobra.Command {
 	request := api.PresetRequest{}
-	cmd := &cobra.Command{Use: "save NAME [--cpu N] [--mem SIZE] [--shm SIZE] [--gpu WHAT]", Short: "Save a preset", Args: exactly(1, "a name")}
+	cmd := &cobra.Command{Use: "save NAME [--cpu N] [--mem SIZE] [--shm SIZE] [--gpu WHAT]", Short: "Save a preset",
+		Args: exactly(1, "a name")}
 	cmd.Flags().IntVar(&request.Resources.CPU, "cpu", 0, "whole CPUs (default 1)")
 	cmd.Flags().StringVar(&request.Resources.Memory.Text, "mem", "", "memory with m, g or t (default 1g)")
 	cmd.Flags().StringVar(&request.Resources.Shm.Text, "shm", "", "shared memory (default automatic)")
@@ -88,7 +90,8 @@ func presetTable(w io.Writer, presets []api.Preset) {
 		if preset.Builtin {
 			kind = "built in"
 		}
-		rows = append(rows, []string{preset.Name, strconv.Itoa(preset.Resources.CPU), sizeOf(preset.Resources.Memory), shared, preset.Accelerator, kind})
+		rows = append(rows, []string{preset.Name, strconv.Itoa(preset.Resources.CPU), sizeOf(preset.Resources.Memory),
+			shared, preset.Accelerator, kind})
 	}
 	columns(w, rows)
 }
@@ -104,5 +107,6 @@ func (c *client) findPreset(ctx context.Context, ref string) (api.Preset, error)
 			return preset, nil
 		}
 	}
-	return api.Preset{}, &failure{code: "preset_read_not-found", exit: ExitNotFound, message: fmt.Sprintf("There is no preset %q.", ref), hint: "slipway preset ls lists all of them."}
+	return api.Preset{}, &failure{code: "preset_read_not-found", exit: ExitNotFound,
+		message: fmt.Sprintf("There is no preset %q.", ref), hint: "slipway preset ls lists all of them."}
 }

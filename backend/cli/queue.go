@@ -47,7 +47,8 @@ func (p *program) queueTable(w io.Writer, waiting []api.Session) {
 				turn = strconv.Itoa(s.Wait.Position)
 			}
 		}
-		rows = append(rows, []string{turn, s.Agent, s.ID, s.Name, strconv.Itoa(s.Priority), needs(s.Spec), span(p.Now().Sub(s.CreatedAt)), start, why})
+		rows = append(rows, []string{turn, s.Agent, s.ID, s.Name, strconv.Itoa(s.Priority), needs(s.Spec),
+			span(p.Now().Sub(s.CreatedAt)), start, why})
 	}
 	columns(w, rows)
 }
@@ -92,9 +93,10 @@ func (p *program) priorityCommand() *cobra.Command {
 		if err != nil {
 			return usagef("%q is no priority; write a whole number from 0 to 100", args[1])
 		}
-		return p.change(ctx, c, args[0], http.MethodPatch, "", api.SessionUpdate{Priority: &priority}, func(w io.Writer, s api.Session) {
-			fmt.Fprintf(w, "%s has priority %d.\n", s.Name, s.Priority)
-		})
+		return p.change(ctx, c, args[0], http.MethodPatch, "", api.SessionUpdate{Priority: &priority},
+			func(w io.Writer, s api.Session) {
+				fmt.Fprintf(w, "%s has priority %d.\n", s.Name, s.Priority)
+			})
 	})
 	return cmd
 }
@@ -107,15 +109,17 @@ func (p *program) keepCommand() *cobra.Command {
 		ValidArgsFunction: p.completeSessions(liveSessions),
 	}
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
-		return p.change(ctx, c, args[0], http.MethodPost, "keep", api.KeepRequest{For: args[1]}, func(w io.Writer, s api.Session) {
-			fmt.Fprintf(w, "%s is kept until %s.\n", s.Name, p.moment(s.KeepUntil))
-		})
+		return p.change(ctx, c, args[0], http.MethodPost, "keep", api.KeepRequest{For: args[1]},
+			func(w io.Writer, s api.Session) {
+				fmt.Fprintf(w, "%s is kept until %s.\n", s.Name, p.moment(s.KeepUntil))
+			})
 	})
 	return cmd
 }
 
 // change sends a request about one session, whose answer is that session.
-func (p *program) change(ctx context.Context, c *client, ref, method, part string, request any, say func(io.Writer, api.Session)) error {
+func (p *program) change(ctx context.Context, c *client, ref, method, part string, request any,
+	say func(io.Writer, api.Session)) error {
 	s, _, err := c.find(ctx, ref)
 	if err != nil {
 		return err
@@ -147,7 +151,10 @@ a policy would have made of the session, from what was measured of it; nothing i
 		if err != nil {
 			return err
 		}
-		return p.command(func(ctx context.Context, c *client, args []string) error { return p.idle(ctx, c, args[0], policy) })(cmd, args)
+		return p.command(func(ctx context.Context, c *client, args []string) error {
+			return p.idle(ctx, c, args[0],
+				policy)
+		})(cmd, args)
 	}
 	return cmd
 }
@@ -169,9 +176,11 @@ func (p *program) idle(ctx context.Context, c *client, ref string, policy *api.I
 		if simulation.Unknown {
 			verdict = "Unknown."
 		} else if simulation.Ended {
-			verdict = "It would have been reclaimed: " + p.moment(simulation.At) + ", by the check of " + simulation.Checker + "."
+			verdict = "It would have been reclaimed: " + p.moment(simulation.At) + ", by the check of " +
+				simulation.Checker + "."
 		}
-		fields(w, [][2]string{{"Verdict", verdict}, {"Because", simulation.Message}, {"Judged since", p.moment(&simulation.Since)}})
+		fields(w, [][2]string{{"Verdict", verdict}, {"Because", simulation.Message},
+			{"Judged since", p.moment(&simulation.Since)}})
 	})
 }
 

@@ -19,36 +19,56 @@ import (
 // with instances, and a machine that is not reached.
 func sampleBoards() []api.DeviceBoard {
 	return []api.DeviceBoard{
-		{Agent: "local", Online: true, Source: "nvml", Quantum: 100, Strategy: "fill", Attach: "cdi", At: noon, Text: "GPU 1 does not tell its energy.", Devices: []api.DeviceState{
-			{UUID: "GPU-8f6a", Model: "RTX 4090", Memory: 24 << 30, Free: 300, Level: "watched", Util: pointer(8720), MemoryUsed: pointer(int64(19 << 30)), Power: pointer(int64(312400)), Temperature: pointer(71),
-				Holders: []api.DeviceHolder{{Session: "def3run00000", Name: "train-a", Owner: "ada", Share: 700, Promised: 16 << 30, Memory: pointer(int64(15 << 30)), Util: pointer(8100)},
-					{Name: "python", Owner: "bob", PID: 4312, Memory: pointer(int64(4 << 30))}, {Name: "tune (of eve, another Slipway)", Owner: "eve", Share: 100, Promised: 2 << 30}}},
-			{UUID: "GPU-9c1b", Index: 1, Model: "RTX 4090", Memory: 24 << 30, Free: 1000, Level: "none"},
-			{UUID: "GPU-gone", Level: "none", Holders: []api.DeviceHolder{{Name: "tune (of eve, another Slipway)", Owner: "eve", Share: 400, Promised: 8 << 30}}}}},
-		{Agent: "lab", Source: "drm", Quantum: 500, Strategy: "evenly", Attach: "nodes", At: noon.Add(-3 * time.Minute), Devices: []api.DeviceState{
-			{UUID: "PCI-0000", Model: "MI300", Free: 500, Level: "none", MemoryUsed: pointer(int64(0)), Holders: []api.DeviceHolder{{Session: "x", Name: "quiet", Owner: "eve", Share: 500}}}}},
+		{Agent: "local", Online: true, Source: "nvml", Quantum: 100, Strategy: "fill", Attach: "cdi", At: noon,
+			Text: "GPU 1 does not tell its energy.", Devices: []api.DeviceState{
+				{UUID: "GPU-8f6a", Model: "RTX 4090", Memory: 24 << 30, Free: 300, Level: "watched",
+					Util:       pointer(8720),
+					MemoryUsed: pointer(int64(19 << 30)), Power: pointer(int64(312400)), Temperature: pointer(71),
+					Holders: []api.DeviceHolder{{Session: "def3run00000", Name: "train-a", Owner: "ada", Share: 700,
+						Promised: 16 << 30, Memory: pointer(int64(15 << 30)), Util: pointer(8100)},
+						{Name: "python", Owner: "bob", PID: 4312, Memory: pointer(int64(4 << 30))},
+						{Name: "tune (of eve, another Slipway)", Owner: "eve", Share: 100, Promised: 2 << 30}}},
+				{UUID: "GPU-9c1b", Index: 1, Model: "RTX 4090", Memory: 24 << 30, Free: 1000, Level: "none"},
+				{UUID: "GPU-gone", Level: "none",
+					Holders: []api.DeviceHolder{{Name: "tune (of eve, another Slipway)", Owner: "eve", Share: 400,
+						Promised: 8 << 30}}}}},
+		{Agent: "lab", Source: "drm", Quantum: 500, Strategy: "evenly", Attach: "nodes", At: noon.Add(-3 * time.Minute),
+			Devices: []api.DeviceState{
+				{UUID: "PCI-0000", Model: "MI300", Free: 500, Level: "none", MemoryUsed: pointer(int64(0)),
+					Holders: []api.DeviceHolder{{Session: "x", Name: "quiet", Owner: "eve", Share: 500}}}}},
 		{Agent: "plain", Online: true, Source: "none"},
 	}
 }
 
 func sampleReport() api.UsageReport {
 	const hour = 3_600_000
-	a := api.Account{Start: noon.AddDate(0, 0, -1), Kind: "session", Session: "def3run00000", Name: "train-a", Owner: "ada", Label: "vision", AllocCPUMs: 12 * hour, AllocGPUMs: 6 * hour, BusyGPUMs: 5 * hour,
-		VRAMPeak: 15 << 30, EnergyDynamic: 5_400_000_000, EnergyIdle: 720_000_000, CoveredMs: 99_960, EstimatedMs: 30, GapMs: 10}
-	b := api.Account{Start: noon.AddDate(0, 0, -1), Kind: "session", Session: "fin4failed00", Name: "train-b", Owner: "ada", AllocCPUMs: hour / 4}
+	a := api.Account{Start: noon.AddDate(0, 0, -1), Kind: "session", Session: "def3run00000", Name: "train-a",
+		Owner: "ada", Label: "vision", AllocCPUMs: 12 * hour, AllocGPUMs: 6 * hour, BusyGPUMs: 5 * hour,
+		VRAMPeak: 15 << 30, EnergyDynamic: 5_400_000_000, EnergyIdle: 720_000_000, CoveredMs: 99_960, EstimatedMs: 30,
+		GapMs: 10}
+	b := api.Account{Start: noon.AddDate(0, 0, -1), Kind: "session", Session: "fin4failed00", Name: "train-b",
+		Owner: "ada", AllocCPUMs: hour / 4}
 	idle := api.Account{Start: noon.AddDate(0, 0, -1), Kind: "idle", EnergyIdle: 360_000_000, CoveredMs: 10}
-	return api.UsageReport{From: noon.AddDate(0, 0, -7), To: noon, By: "session", Rows: []api.Account{a, b, idle}, Totals: []api.Account{
-		{Kind: "session", AllocCPUMs: 12*hour + hour/4, AllocGPUMs: 6 * hour, BusyGPUMs: 5 * hour, VRAMPeak: 15 << 30, EnergyDynamic: 5_400_000_000, EnergyIdle: 720_000_000, CoveredMs: 99_960, EstimatedMs: 30, GapMs: 10}, idle}, Missing: []string{}}
+	return api.UsageReport{From: noon.AddDate(0, 0, -7), To: noon, By: "session", Rows: []api.Account{a, b, idle},
+		Totals: []api.Account{
+			{Kind: "session", AllocCPUMs: 12*hour + hour/4, AllocGPUMs: 6 * hour, BusyGPUMs: 5 * hour,
+				VRAMPeak:      15 << 30,
+				EnergyDynamic: 5_400_000_000, EnergyIdle: 720_000_000, CoveredMs: 99_960, EstimatedMs: 30, GapMs: 10},
+			idle}, Missing: []string{}}
 }
 
 func sampleQueue() []api.Session {
 	waiting := sampleSessions()[0]
 	waiting.Priority = 50
 	waiting.Spec.Accelerator, waiting.Spec.Cluster = "0.5", 2
-	waiting.Wait = &api.Wait{Code: "session_schedule_no-gpu", Message: "GPU 0: 11.2 GiB held by pid 4312 (python, another user), not a session; needs 16 GiB", Position: 1, Start: pointer(noon.Add(12 * time.Minute)), Margin: "5m"}
+	waiting.Wait = &api.Wait{Code: "session_schedule_no-gpu",
+		Message: "GPU 0: 11.2 GiB held by pid 4312 (python, another user), not a session; needs 16 GiB", Position: 1,
+		Start: pointer(noon.Add(12 * time.Minute)), Margin: "5m"}
 	later := waiting
-	later.ID, later.Name, later.Spec.Accelerator, later.Spec.Cluster, later.Priority = "abc9late0000", "night-run", "", 0, 10
-	later.Wait = &api.Wait{Message: "not before 2026-05-01 23:00", Position: 2, Until: pointer(noon.Add(11 * time.Hour))}
+	later.ID, later.Name, later.Spec.Accelerator, later.Spec.Cluster, later.Priority = "abc9late0000", "night-run", "",
+		0, 10
+	later.Wait = &api.Wait{Message: "not before 2026-05-01 23:00", Position: 2,
+		Until: pointer(noon.Add(11 * time.Hour))}
 	unplanned := later
 	unplanned.ID, unplanned.Name, unplanned.Wait = "abc8new00000", "brand-new", nil
 	return []api.Session{waiting, later, unplanned}
@@ -62,12 +82,17 @@ func (f *plane) serveSamples() {
 	give("GET /api/v1/devices", sampleBoards())
 	give("GET /api/v1/usage", sampleReport())
 	give("GET /api/v1/queue", sampleQueue())
-	give("GET /api/v1/presets", []api.Preset{{ID: "small", Name: "Small", Builtin: true, Resources: api.Resources{CPU: 1, Memory: api.Bytes{N: 2 << 30}}},
-		{ID: "p-1", Name: "Half a card", Resources: api.Resources{CPU: 4, Memory: api.Bytes{N: 16 << 30}, Shm: api.Bytes{N: 2 << 30}}, Accelerator: "0.5"}})
+	give("GET /api/v1/presets", []api.Preset{{ID: "small", Name: "Small", Builtin: true,
+		Resources: api.Resources{CPU: 1, Memory: api.Bytes{N: 2 << 30}}},
+		{ID: "p-1", Name: "Half a card", Resources: api.Resources{CPU: 4, Memory: api.Bytes{N: 16 << 30},
+			Shm: api.Bytes{N: 2 << 30}}, Accelerator: "0.5"}})
 	give("GET /api/v1/machines/{agent}/devices/{device}/history", []api.DevicePoint{
-		{At: noon.Add(-70 * time.Second), Util: pointer(100)}, {At: noon.Add(-62 * time.Second), Util: pointer(9940), MemoryUsed: pointer(int64(19 << 30)), Power: pointer(int64(430_000)), Temperature: pointer(80)},
+		{At: noon.Add(-70 * time.Second), Util: pointer(100)}, {At: noon.Add(-62 * time.Second), Util: pointer(9940),
+			MemoryUsed: pointer(int64(19 << 30)), Power: pointer(int64(430_000)), Temperature: pointer(80)},
 		{At: noon}})
-	give("POST /api/v1/sessions/{id}/idle-simulation", api.IdleSimulation{Ended: true, At: pointer(noon.Add(-20 * time.Minute)), Checker: "utilization", Since: noon.Add(-90 * time.Minute), Message: "GPU 2.1 % over 30m, below 5 %", Checks: []api.IdleCheck{}})
+	give("POST /api/v1/sessions/{id}/idle-simulation",
+		api.IdleSimulation{Ended: true, At: pointer(noon.Add(-20 * time.Minute)), Checker: "utilization",
+			Since: noon.Add(-90 * time.Minute), Message: "GPU 2.1 % over 30m, below 5 %", Checks: []api.IdleCheck{}})
 }
 
 func TestQueueTablesSayWhatAPersonNeeds(t *testing.T) {
@@ -78,8 +103,10 @@ func TestQueueTablesSayWhatAPersonNeeds(t *testing.T) {
 	s.GPUs = []api.Grant{{Device: "GPU-8f6a", Share: 700, Memory: 16 << 30}}
 	s.Usage.GPUs = []api.DeviceLoad{{Device: "GPU-8f6a", Util: pointer(8100), Memory: pointer(int64(15 << 30))}}
 	s.Dependents, s.KeepUntil = []string{"abc1wait0000"}, pointer(noon.Add(4*time.Hour))
-	s.Idle = []api.IdleCheck{{Checker: "utilization", State: "idle", ExpiresAt: pointer(noon.Add(9 * time.Minute)), Message: "GPU 2.1 % over 30m", Metrics: []api.IdleMetric{{Name: "gpu", Average: 2.1, Threshold: 5}}},
-		{Checker: "utilization", State: "grace", JudgedFrom: pointer(noon.Add(40 * time.Minute)), Message: "Not judged for the first 1 h 30 min."},
+	s.Idle = []api.IdleCheck{{Checker: "utilization", State: "idle", ExpiresAt: pointer(noon.Add(9 * time.Minute)),
+		Message: "GPU 2.1 % over 30m", Metrics: []api.IdleMetric{{Name: "gpu", Average: 2.1, Threshold: 5}}},
+		{Checker: "utilization", State: "grace", JudgedFrom: pointer(noon.Add(40 * time.Minute)),
+			Message: "Not judged for the first 1 h 30 min."},
 		{Checker: "network", State: "active", Message: "traffic 2m ago"}}
 	f.serveSamples()
 	for name, args := range map[string][]string{
@@ -103,11 +130,13 @@ func TestQueueTablesSayWhatAPersonNeeds(t *testing.T) {
 	t.Run("and what there is none of", func(t *testing.T) {
 		empty := newPlane(t)
 		empty.sessions = sampleSessions()
-		empty.handle("GET /api/v1/queue", func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, []api.Session{}) })
+		empty.handle("GET /api/v1/queue",
+			func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, []api.Session{}) })
 		empty.handle("GET /api/v1/usage", func(w http.ResponseWriter, _ *http.Request) {
 			reply(w, 200, api.UsageReport{From: noon, To: noon, Rows: []api.Account{}, Missing: []string{"lab"}})
 		})
-		for want, args := range map[string][]string{"No session waits.": {"queue"}, "Nothing was used.": {"usage"}, "No idle check watches": {"idle", "train-a"}} {
+		for want, args := range map[string][]string{"No session waits.": {"queue"}, "Nothing was used.": {"usage"},
+			"No idle check watches": {"idle", "train-a"}} {
 			if got := empty.run(t, args...); got.code != ExitOK || !strings.Contains(got.stdout, want) {
 				t.Errorf("%v: %+v", args, got)
 			}
@@ -153,10 +182,13 @@ func TestUsageAsksForItsSpan(t *testing.T) {
 	f.handle("GET /api/v1/usage", answer)
 	f.handle("GET /api/v1/usage.csv", answer)
 	for want, args := range map[string][]string{
-		"/api/v1/usage?by=session":                                                                    {"usage"},
-		"/api/v1/usage?by=session&from=2026-04-24T12%3A00%3A00Z":                                      {"usage", "--from", "7d"},
-		"/api/v1/usage?bucket=hour&by=label&from=2026-05-01&label=vision&to=2026-05-01T09%3A00%3A00Z": {"usage", "--from", "2026-05-01", "--to", "3h", "--by", "label", "--bucket", "hour", "--label", "vision"},
-		"/api/v1/usage.csv?by=day&from=later":                                                         {"usage", "--by", "day", "--from", "later", "--csv"},
+		"/api/v1/usage?by=session": {"usage"},
+		"/api/v1/usage?by=session&from=2026-04-24T12%3A00%3A00Z": {"usage",
+			"--from", "7d"},
+		"/api/v1/usage?bucket=hour&by=label&from=2026-05-01&label=vision&to=2026-05-01T09%3A00%3A00Z": {"usage",
+			"--from", "2026-05-01", "--to", "3h", "--by", "label", "--bucket", "hour", "--label", "vision"},
+		"/api/v1/usage.csv?by=day&from=later": {"usage", "--by",
+			"day", "--from", "later", "--csv"},
 	} {
 		got := f.run(t, args...)
 		if got.code != ExitOK || *query.Load() != want {
@@ -176,20 +208,26 @@ func TestQueueFlagsMakeTheSpec(t *testing.T) {
 	f.sessions = sampleSessions()
 	f.serveSamples()
 	last := f.launching(t, pending)
-	got := f.run(t, "run", "--image", "i", "--type", "batch", "--gpu", "mig:1g.10gb", "--uncooperative", "--mps", "--cluster", "2", "--priority", "0", "--after", "train-a", "--after", "abc2",
-		"--pending-timeout", "2h", "--label", "vision", "--commit-on-end", "3", "--at", "18:30", "--timeout", "5m", "--idle-lifetime", "2d", "--idle-network", "1h", "--idle-window", "30m", "--idle-grace", "5m", "--idle-any",
+	got := f.run(t, "run", "--image", "i", "--type", "batch", "--gpu", "mig:1g.10gb", "--uncooperative", "--mps",
+		"--cluster", "2", "--priority", "0", "--after", "train-a", "--after", "abc2",
+		"--pending-timeout", "2h", "--label", "vision", "--commit-on-end", "3", "--at", "18:30", "--timeout", "5m",
+		"--idle-lifetime", "2d", "--idle-network", "1h", "--idle-window", "30m", "--idle-grace", "5m", "--idle-any",
 		"--idle-cpu", "0.5", "--idle-memory", "1", "--idle-gpu", "5", "--idle-vram", "7", "--", "true")
 	if got.code != ExitOK {
 		t.Fatalf("%+v", got)
 	}
-	want := api.Spec{Type: "batch", Image: "i", Command: "true", NotBefore: pointer(time.Date(2026, 5, 1, 18, 30, 0, 0, time.UTC)), Timeout: "5m",
-		Accelerator: "mig:1g.10gb", Uncooperative: true, MPS: true, Cluster: 2, Priority: pointer(0), After: []string{"def3run00000", "abc2pull0000"}, PendingTimeout: "2h", Label: "vision", CommitOnEnd: 3,
-		Idle: &api.IdlePolicy{Lifetime: "2d", Network: "1h", Use: &api.UsePolicy{Window: "30m", Grace: "5m", Any: true, CPU: pointer(0.5), Memory: pointer(1.0), GPU: pointer(5.0), VRAM: pointer(7.0)}}}
+	want := api.Spec{Type: "batch", Image: "i", Command: "true",
+		NotBefore: pointer(time.Date(2026, 5, 1, 18, 30, 0, 0, time.UTC)), Timeout: "5m",
+		Accelerator: "mig:1g.10gb", Uncooperative: true, MPS: true, Cluster: 2, Priority: pointer(0),
+		After: []string{"def3run00000", "abc2pull0000"}, PendingTimeout: "2h", Label: "vision", CommitOnEnd: 3,
+		Idle: &api.IdlePolicy{Lifetime: "2d", Network: "1h", Use: &api.UsePolicy{Window: "30m", Grace: "5m", Any: true,
+			CPU: pointer(0.5), Memory: pointer(1.0), GPU: pointer(5.0), VRAM: pointer(7.0)}}}
 	if spec := last.Load().Spec; !reflect.DeepEqual(spec, want) {
 		t.Errorf("got  %+v\nwant %+v", spec, want)
 	}
 	f.run(t, "run", "--image", "i", "--preset", "half A card", "--cpu", "2", "--idle-off", "-d")
-	want = api.Spec{Image: "i", Resources: api.Resources{CPU: 2, Memory: api.Bytes{N: 16 << 30}, Shm: api.Bytes{N: 2 << 30}}, Accelerator: "0.5", Idle: &api.IdlePolicy{}}
+	want = api.Spec{Image: "i", Resources: api.Resources{CPU: 2, Memory: api.Bytes{N: 16 << 30},
+		Shm: api.Bytes{N: 2 << 30}}, Accelerator: "0.5", Idle: &api.IdlePolicy{}}
 	if spec := last.Load().Spec; !reflect.DeepEqual(spec, want) {
 		t.Errorf("got  %+v\nwant %+v", spec, want)
 	}
@@ -226,21 +264,29 @@ func TestWrongQueueFlagsLaunchNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := f.run(t, append([]string{"run", "--image", "i"}, c.args...)...)
-			if got.code != c.code || !strings.Contains(got.stderr, c.says) || strings.Count(got.stderr, "\n") < 2 || got.stdout != "" {
-				t.Errorf("code %d, %q; want %d and a sentence about %s with a hint", got.code, got.stderr, c.code, c.says)
+			if got.code != c.code || !strings.Contains(got.stderr, c.says) || strings.Count(got.stderr, "\n") < 2 ||
+				got.stdout != "" {
+				t.Errorf("code %d, %q; want %d and a sentence about %s with a hint", got.code, got.stderr, c.code,
+					c.says)
 			}
 		})
 	}
-	for _, field := range []string{"accelerator", "cluster", "priority", "after[0]", "pendingTimeout", "label", "idle.use.window", "count"} {
+	for _, field := range []string{"accelerator", "cluster", "priority", "after[0]", "pendingTimeout", "label",
+		"idle.use.window", "count"} {
 		t.Run("the server refuses "+field, func(t *testing.T) {
-			refusal := api.Problem{Code: "session_create_invalid", Message: "2 fields are wrong.", Hint: "See below.", Fields: []api.FieldProblem{{Field: field, Code: "session_create_invalid-x", Message: "It is wrong.", Hint: "Write it otherwise."}}}
+			refusal := api.Problem{Code: "session_create_invalid", Message: "2 fields are wrong.", Hint: "See below.",
+				Fields: []api.FieldProblem{{Field: field, Code: "session_create_invalid-x", Message: "It is wrong.",
+					Hint: "Write it otherwise."}}}
 			refusing := newPlane(t)
 			for _, path := range []string{"sessions", "launches"} {
-				refusing.handle("POST /api/v1/"+path, func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusUnprocessableEntity, refusal) })
+				refusing.handle("POST /api/v1/"+path,
+					func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusUnprocessableEntity, refusal) })
 			}
 			for _, args := range [][]string{{"-d"}, {"--count", "3"}} {
 				got := refusing.run(t, append([]string{"run", "--image", "i", "--gpu", "x"}, args...)...)
-				if got.code != ExitInvalid || got.stdout != "" || !strings.Contains(got.stderr, field+": It is wrong. Write it otherwise.") || !strings.Contains(got.stderr, "(session_create_invalid)") {
+				if got.code != ExitInvalid || got.stdout != "" ||
+					!strings.Contains(got.stderr, field+": It is wrong. Write it otherwise.") ||
+					!strings.Contains(got.stderr, "(session_create_invalid)") {
 					t.Errorf("%v: %+v", args, got)
 				}
 			}
@@ -251,7 +297,8 @@ func TestWrongQueueFlagsLaunchNothing(t *testing.T) {
 func TestSeveralAreLaunchedAtOnce(t *testing.T) {
 	f := newPlane(t)
 	var request atomic.Pointer[api.LaunchManyRequest]
-	problem := &api.Problem{Code: "session_create_already-exists", Message: "The name is taken.", Hint: "Choose another."}
+	problem := &api.Problem{Code: "session_create_already-exists", Message: "The name is taken.",
+		Hint: "Choose another."}
 	f.handle("POST /api/v1/launches", func(w http.ResponseWriter, r *http.Request) {
 		var got api.LaunchManyRequest
 		if err := json.NewDecoder(r.Body).Decode(&got); err != nil {
@@ -277,7 +324,9 @@ func TestSeveralAreLaunchedAtOnce(t *testing.T) {
 		t.Errorf("request %+v", r)
 	}
 	got = f.run(t, "run", "--image", "i", "--name", "train", "--count", "2", "--label", "taken")
-	if got.code != ExitFailure || got.stdout != "new000000001\n" || !strings.Contains(got.stderr, "Session 2 of 2: The name is taken.") || !strings.Contains(got.stderr, "already-exists") {
+	if got.code != ExitFailure || got.stdout != "new000000001\n" ||
+		!strings.Contains(got.stderr, "Session 2 of 2: The name is taken.") ||
+		!strings.Contains(got.stderr, "already-exists") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -295,7 +344,8 @@ func TestPriorityKeepAndPresetsAreAskedFor(t *testing.T) {
 		}
 	}
 	f.handle("PATCH /api/v1/sessions/{id}", note(api.Session{Name: "waiting-one", Priority: 90}))
-	f.handle("POST /api/v1/sessions/{id}/keep", note(api.Session{Name: "train-a", KeepUntil: pointer(noon.Add(4 * time.Hour))}))
+	f.handle("POST /api/v1/sessions/{id}/keep",
+		note(api.Session{Name: "train-a", KeepUntil: pointer(noon.Add(4 * time.Hour))}))
 	f.handle("POST /api/v1/presets", note(api.Preset{Name: "Mine"}))
 	f.handle("PATCH /api/v1/presets/{id}", note(api.Preset{Name: "Third"}))
 	f.handle("DELETE /api/v1/presets/{id}", note(nil))
@@ -303,9 +353,12 @@ func TestPriorityKeepAndPresetsAreAskedFor(t *testing.T) {
 		args         []string
 		asks, prints string
 	}{
-		{[]string{"priority", "waiting-one", "90"}, `PATCH /api/v1/sessions/abc1wait0000 {"priority":90}`, "waiting-one has priority 90.\n"},
-		{[]string{"keep", "train-a", "4h"}, `POST /api/v1/sessions/def3run00000/keep {"for":"4h"}`, "train-a is kept until 2026-05-01 16:00:00 (in 4h 0m).\n"},
-		{[]string{"preset", "save", "Mine", "--cpu", "2", "--mem", "8g", "--gpu", "1"}, `POST /api/v1/presets {"name":"Mine","resources":{"cpu":2,"memory":"8g"},"accelerator":"1"}`, "Mine\n"},
+		{[]string{"priority", "waiting-one", "90"}, `PATCH /api/v1/sessions/abc1wait0000 {"priority":90}`,
+			"waiting-one has priority 90.\n"},
+		{[]string{"keep", "train-a", "4h"}, `POST /api/v1/sessions/def3run00000/keep {"for":"4h"}`,
+			"train-a is kept until 2026-05-01 16:00:00 (in 4h 0m).\n"},
+		{[]string{"preset", "save", "Mine", "--cpu", "2", "--mem", "8g", "--gpu", "1"},
+			`POST /api/v1/presets {"name":"Mine","resources":{"cpu":2,"memory":"8g"},"accelerator":"1"}`, "Mine\n"},
 		{[]string{"preset", "rename", "half a card", "Third"}, `PATCH /api/v1/presets/p-1 {"name":"Third"}`, "Third\n"},
 		{[]string{"preset", "rm", "Half a card"}, `DELETE /api/v1/presets/p-1 `, ""},
 	} {
@@ -314,7 +367,9 @@ func TestPriorityKeepAndPresetsAreAskedFor(t *testing.T) {
 			t.Errorf("%v asked %s and printed %q (%s)", c.args, *asked.Load(), got.stdout, got.stderr)
 		}
 	}
-	for _, args := range [][]string{{"priority", "waiting-one"}, {"priority", "waiting-one", "high"}, {"keep", "train-a"}, {"preset", "save"}, {"preset", "frame"}, {"queue", "x"}, {"gpu", "x"}, {"gpu", "history"}} {
+	for _, args := range [][]string{{"priority", "waiting-one"}, {"priority", "waiting-one", "high"},
+		{"keep", "train-a"}, {"preset", "save"}, {"preset", "frame"}, {"queue", "x"}, {"gpu", "x"},
+		{"gpu", "history"}} {
 		if got := f.run(t, args...); got.code != ExitUsage {
 			t.Errorf("%v: code %d, %q", args, got.code, got.stderr)
 		}
@@ -329,14 +384,16 @@ func TestHistoryPassesItsFiltersOn(t *testing.T) {
 		query = r.URL.Query().Encode()
 		reply(w, http.StatusOK, samplePhases())
 	})
-	got := f.run(t, "history", "train-a", "--phase", "start", "--result", "FAILURE", "--sort", "-created", "--text", "the container")
+	got := f.run(t, "history", "train-a", "--phase", "start", "--result", "FAILURE", "--sort", "-created", "--text",
+		"the container")
 	if got.code != ExitOK || query != "phase=start&result=FAILURE&sort=-created&text=the+container" {
 		t.Errorf("asked for %q (%d %s)", query, got.code, got.stderr)
 	}
 }
 
 func TestKernelsAreChosen(t *testing.T) {
-	shells := []api.Terminal{{ID: "a", CreatedAt: noon}, {ID: "b", Kernel: "sub1", CreatedAt: noon.Add(time.Second)}, {ID: "c", Kernel: "sub1", ExitCode: pointer(0), CreatedAt: noon.Add(2 * time.Second)}}
+	shells := []api.Terminal{{ID: "a", CreatedAt: noon}, {ID: "b", Kernel: "sub1", CreatedAt: noon.Add(time.Second)},
+		{ID: "c", Kernel: "sub1", ExitCode: pointer(0), CreatedAt: noon.Add(2 * time.Second)}}
 	for want, choice := range map[string]shellChoice{"a": {}, "b": {kernel: "sub1"}} {
 		if got, found := choice.among(shells); !found || got.ID != want {
 			t.Errorf("%+v chose %q, want %s", choice, got.ID, want)
@@ -355,7 +412,8 @@ func TestKernelsAreChosen(t *testing.T) {
 		}
 		return nil
 	})
-	if got := f.run(t, "exec", "--kernel", "sub1", "train-a", "--", "true"); got.code != ExitOK || asked.Kernel != "sub1" {
+	if got := f.run(t, "exec", "--kernel", "sub1", "train-a", "--", "true"); got.code != ExitOK ||
+		asked.Kernel != "sub1" {
 		t.Errorf("%+v, asked %+v", got, asked)
 	}
 }

@@ -20,16 +20,20 @@ type queueFlags struct {
 
 func (f *queueFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.gpu, "gpu", "", "devices of each kernel: 0.5 (a share), 2 (whole ones), mig:1g.10gb[:2], vram:12g, or none")
+	flags.StringVar(&f.gpu, "gpu", "",
+		"devices of each kernel: 0.5 (a share), 2 (whole ones), mig:1g.10gb[:2], vram:12g, or none")
 	flags.StringVar(&f.preset, "preset", "", "resources of a saved preset, by its name; flags win over it")
-	flags.BoolVar(&f.uncooperative, "uncooperative", false, "set none of the variables by which frameworks keep to their share")
+	flags.BoolVar(&f.uncooperative, "uncooperative", false,
+		"set none of the variables by which frameworks keep to their share")
 	flags.BoolVar(&f.mps, "mps", false, "share the device through MPS, where the agent offers it")
 	flags.IntVar(&f.cluster, "cluster", 0, "kernels on one private network, 1 to 8 (default 1)")
 	flags.IntVar(&f.priority, "priority", 0, "0 to 100, higher goes first (default 10)")
 	flags.StringArrayVar(&f.after, "after", nil, "start when this session has ended in success; repeatable")
-	flags.StringVar(&f.pendingTimeout, "pending-timeout", "", "give up after waiting this long, a number with s, m, h, d or w (default never)")
+	flags.StringVar(&f.pendingTimeout, "pending-timeout", "",
+		"give up after waiting this long, a number with s, m, h, d or w (default never)")
 	flags.BoolVar(&f.noSSH, "no-ssh", false, "do not let the session be reached by ssh")
-	flags.IntVar(&f.commitOnEnd, "commit-on-end", 0, "make an image of it as it ends, and keep this many of the newest under its name (default none)")
+	flags.IntVar(&f.commitOnEnd, "commit-on-end", 0,
+		"make an image of it as it ends, and keep this many of the newest under its name (default none)")
 	flags.StringVar(&f.label, "label", "", "project that its use is counted for")
 	f.idle.add(cmd)
 }
@@ -40,7 +44,8 @@ func (f queueFlags) set(cmd *cobra.Command, spec *api.Spec) error {
 	for name, target := range map[string]struct {
 		from string
 		to   *string
-	}{"gpu": {f.gpu, &spec.Accelerator}, "pending-timeout": {f.pendingTimeout, &spec.PendingTimeout}, "label": {f.label, &spec.Label}} {
+	}{"gpu": {f.gpu, &spec.Accelerator}, "pending-timeout": {f.pendingTimeout, &spec.PendingTimeout},
+		"label": {f.label, &spec.Label}} {
 		if changed(name) {
 			*target.to = target.from
 		}
@@ -56,7 +61,8 @@ func (f queueFlags) set(cmd *cobra.Command, spec *api.Spec) error {
 	}
 	if changed("commit-on-end") {
 		if f.commitOnEnd < 1 {
-			return usagef("--commit-on-end %d is no number of images to keep; write a whole number from 1", f.commitOnEnd)
+			return usagef("--commit-on-end %d is no number of images to keep; write a whole number from 1",
+				f.commitOnEnd)
 		}
 		spec.CommitOnEnd = f.commitOnEnd
 	}
@@ -85,8 +91,10 @@ type idleFlags struct {
 
 func (f *idleFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.lifetime, "idle-lifetime", "", "reclaim it this long after its start, whatever it does, such as 2d")
-	flags.StringVar(&f.network, "idle-network", "", "reclaim it after this long without traffic through terminal or apps, such as 4h")
+	flags.StringVar(&f.lifetime, "idle-lifetime", "",
+		"reclaim it this long after its start, whatever it does, such as 2d")
+	flags.StringVar(&f.network, "idle-network", "",
+		"reclaim it after this long without traffic through terminal or apps, such as 4h")
 	flags.StringVar(&f.window, "idle-window", "", "judge its use over this long, such as 30m")
 	flags.StringVar(&f.grace, "idle-grace", "", "do not judge its use before this long after its start")
 	flags.BoolVar(&f.any, "idle-any", false, "one use below its threshold is enough; else all must be")
@@ -104,7 +112,8 @@ func (f idleFlags) policy(cmd *cobra.Command) (*api.IdlePolicy, error) {
 	for name, threshold := range map[string]struct {
 		from float64
 		to   **float64
-	}{"idle-cpu": {f.cpu, &use.CPU}, "idle-memory": {f.memory, &use.Memory}, "idle-gpu": {f.gpu, &use.GPU}, "idle-vram": {f.vram, &use.VRAM}} {
+	}{"idle-cpu": {f.cpu, &use.CPU}, "idle-memory": {f.memory, &use.Memory}, "idle-gpu": {f.gpu, &use.GPU},
+		"idle-vram": {f.vram, &use.VRAM}} {
 		if changed(name) {
 			*threshold.to = &threshold.from
 		}

@@ -29,7 +29,8 @@ func (p *program) readSpec(path string) (api.Spec, error) {
 	} else {
 		file, err := os.Open(path)
 		if err != nil {
-			return api.Spec{}, &failure{code: "recipe_read_not-found", exit: ExitUsage, message: sentence(err.Error()), hint: "-f takes the path of a YAML file."}
+			return api.Spec{}, &failure{code: "recipe_read_not-found", exit: ExitUsage, message: sentence(err.Error()),
+				hint: "-f takes the path of a YAML file."}
 		}
 		defer file.Close()
 		from = file
@@ -54,7 +55,8 @@ func recipeFailure(name string, err error) error {
 	if fault.Line > 0 {
 		where = fmt.Sprintf("%s, line %d", name, fault.Line)
 	}
-	return &failure{code: "recipe_parse_invalid", exit: ExitInvalid, message: where + ": " + fault.Message, hint: fault.Hint}
+	return &failure{code: "recipe_parse_invalid", exit: ExitInvalid, message: where + ": " + fault.Message,
+		hint: fault.Hint}
 }
 
 // addSecrets takes the values that a recipe does not keep from here, but for
@@ -62,7 +64,8 @@ func recipeFailure(name string, err error) error {
 func (p *program) addSecrets(spec *api.Spec, given []string) error {
 	var missing []string
 	for i, v := range spec.Env {
-		flagged := slices.ContainsFunc(given, func(entry string) bool { name, _, _ := strings.Cut(entry, "="); return name == v.Name })
+		flagged := slices.ContainsFunc(given,
+			func(entry string) bool { name, _, _ := strings.Cut(entry, "="); return name == v.Name })
 		if v.Value != "" || flagged || !session.SecretName(v.Name) {
 			continue
 		}
@@ -77,8 +80,10 @@ func (p *program) addSecrets(spec *api.Spec, given []string) error {
 	if len(missing) > 1 {
 		verb = "have no values"
 	}
-	return &failure{code: "recipe_run_missing-secret", exit: ExitInvalid, message: fmt.Sprintf("%s %s: recipes keep no secrets.", strings.Join(missing, ", "), verb),
-		hint: fmt.Sprintf("Set it in the environment, or add -e %s=VALUE; -e %s= leaves it empty.", missing[0], missing[0])}
+	return &failure{code: "recipe_run_missing-secret", exit: ExitInvalid,
+		message: fmt.Sprintf("%s %s: recipes keep no secrets.", strings.Join(missing, ", "), verb),
+		hint: fmt.Sprintf("Set it in the environment, or add -e %s=VALUE; -e %s= leaves it empty.", missing[0],
+			missing[0])}
 }
 
 func (p *program) recipeCommand() *cobra.Command {
@@ -98,7 +103,8 @@ from the environment.`,
 
 func (p *program) recipeExportCommand() *cobra.Command {
 	as := "yaml"
-	cmd := &cobra.Command{Use: "export SESSION", Short: "Print the recipe of a session, or of a recent launch", Args: exactly(1, "a session or the name of a recent launch"),
+	cmd := &cobra.Command{Use: "export SESSION", Short: "Print the recipe of a session, or of a recent launch",
+		Args:              exactly(1, "a session or the name of a recent launch"),
 		ValidArgsFunction: p.completeSessions(allSessions),
 		Example:           "  slipway recipe export train-a > train.yaml\n  slipway recipe export train-a --as docker"}
 	cmd.Flags().StringVar(&as, "as", as, "yaml, run (a slipway run line) or docker (the nearest docker run line)")
@@ -162,14 +168,18 @@ func (c *client) recipePath(ctx context.Context, ref string) (string, error) {
 }
 
 func (p *program) recipeCheckCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "check FILE", Short: "Say whether a recipe can be launched here", Args: exactly(1, "a file, - for stdin"),
-		Long: "Check reads a recipe and asks what a launch would do. It launches nothing. What does not\nfit here (an image, folder, agent or device that is not there) is named field by field, with the\nflags of slipway run that mend it."}
+	cmd := &cobra.Command{Use: "check FILE", Short: "Say whether a recipe can be launched here",
+		Args: exactly(1, "a file, - for stdin"),
+		Long: "Check reads a recipe and asks what a launch would do. It launches nothing. What does not\nfit here " +
+			"(an image, folder, agent or device that is not there) is named field by field, with the\nflags of " +
+			"slipway run that mend it."}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		spec, err := p.readSpec(args[0])
 		if err != nil {
 			return err
 		}
-		return p.command(func(ctx context.Context, c *client, _ []string) error { return p.checkRecipe(ctx, c, spec) })(cmd, args)
+		return p.command(func(ctx context.Context, c *client, _ []string) error { return p.checkRecipe(ctx, c, spec) })(
+			cmd, args)
 	}
 	return cmd
 }
@@ -182,7 +192,8 @@ func (p *program) checkRecipe(ctx context.Context, c *client, spec api.Spec) err
 	}
 	if len(preview.Errors) > 0 {
 		first := preview.Errors[0]
-		refusal := api.Problem{Code: string(session.CodeInvalid), Message: first.Message, Hint: first.Hint, Fields: preview.Errors}
+		refusal := api.Problem{Code: string(session.CodeInvalid), Message: first.Message, Hint: first.Hint,
+			Fields: preview.Errors}
 		return withRepairs(&problemError{Problem: refusal, status: http.StatusUnprocessableEntity}, spec)
 	}
 	return p.print(raw, func(w io.Writer) {
@@ -202,7 +213,8 @@ func (p *program) checkRecipe(ctx context.Context, c *client, spec api.Spec) err
 
 func (p *program) recipeDiffCommand() *cobra.Command {
 	all := false
-	cmd := &cobra.Command{Use: "diff FILE FILE", Short: "Compare two recipes field by field", Args: exactly(2, "two files"),
+	cmd := &cobra.Command{Use: "diff FILE FILE", Short: "Compare two recipes field by field",
+		Args: exactly(2, "two files"),
 		Long: "Diff prints the fields in which two recipes differ. It exits with 1 where they do, as diff does."}
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "print also the fields that are the same")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {

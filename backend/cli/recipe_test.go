@@ -17,7 +17,8 @@ func TestRecipeFailureNamesTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := newPlane(t).run(t, "run", "-f", path)
-	if got.code != ExitInvalid || !strings.Contains(got.stderr, "r.yaml, line 2") || !strings.Contains(got.stderr, "Did you mean name?") {
+	if got.code != ExitInvalid || !strings.Contains(got.stderr, "r.yaml, line 2") ||
+		!strings.Contains(got.stderr, "Did you mean name?") {
 		t.Errorf("code %d, %q", got.code, got.stderr)
 	}
 	if got := newPlane(t).run(t, "run", "-f", path+".none"); got.code != ExitUsage {
@@ -40,7 +41,8 @@ func TestARecipeTakesItsSecretsFromHere(t *testing.T) {
 	})
 	t.Run("a missing one is named", func(t *testing.T) {
 		got := plane.run(t, "run", "-f", path, "-d")
-		if got.code != ExitInvalid || !strings.Contains(got.stderr, "HF_TOKEN has no value") || !strings.Contains(got.stderr, "-e HF_TOKEN=") {
+		if got.code != ExitInvalid || !strings.Contains(got.stderr, "HF_TOKEN has no value") ||
+			!strings.Contains(got.stderr, "-e HF_TOKEN=") {
 			t.Errorf("code %d, %q", got.code, got.stderr)
 		}
 	})
@@ -61,7 +63,8 @@ func TestRecipesAreComparedLikeDiff(t *testing.T) {
 		}
 		return path
 	}
-	one, two := write("one.yaml", "image: a\nresources: {cpu: 2, memory: 1g}\n"), write("two.yaml", "image: b\nresources: {cpu: 2, memory: 1024m}\n")
+	one, two := write("one.yaml", "image: a\nresources: {cpu: 2, memory: 1g}\n"),
+		write("two.yaml", "image: b\nresources: {cpu: 2, memory: 1024m}\n")
 	plane := newPlane(t)
 	if got := plane.run(t, "recipe", "diff", one, one); got.code != ExitOK || got.stdout != "" {
 		t.Errorf("the same: code %d, %q", got.code, got.stdout)
@@ -80,12 +83,16 @@ func TestARecipeIsExportedInThreeWays(t *testing.T) {
 	})
 	recipeOf := func(name string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
-			reply(w, http.StatusOK, api.Recipe{Name: name, YAML: "image: a # " + name + "\n", Command: "slipway run --image a", Docker: "docker run a", Pinned: true, Secrets: []string{"HF_TOKEN"}, Lacks: []string{"No queue."}})
+			reply(w, http.StatusOK, api.Recipe{Name: name, YAML: "image: a # " + name + "\n",
+				Command: "slipway run --image a", Docker: "docker run a", Pinned: true, Secrets: []string{"HF_TOKEN"},
+				Lacks: []string{"No queue."}})
 		}
 	}
 	plane.handle("GET /api/v1/sessions/aaaaaaaaaaaa/recipe", recipeOf("train"))
 	plane.handle("GET /api/v1/recents/r1/recipe", recipeOf("nightly"))
-	for args, want := range map[string]string{"train": "image: a # train\n", "train --as run": "slipway run --image a\n", "train --as docker": "docker run a\n", "nightly": "image: a # nightly\n"} {
+	for args, want := range map[string]string{"train": "image: a # train\n",
+		"train --as run": "slipway run --image a\n", "train --as docker": "docker run a\n",
+		"nightly": "image: a # nightly\n"} {
 		got := plane.run(t, append([]string{"recipe", "export"}, strings.Fields(args)...)...)
 		if got.code != ExitOK || got.stdout != want || !strings.Contains(got.stderr, "HF_TOKEN") {
 			t.Errorf("%s: code %d, %q, %q", args, got.code, got.stdout, got.stderr)

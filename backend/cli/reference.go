@@ -15,7 +15,9 @@ func WriteReference(w io.Writer) error {
 	root := p.rootCommand()
 	root.InitDefaultCompletionCmd()
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s\n\n```\n%s\n```\n", strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(root.Long), strings.TrimSpace(exitCodesHelp))), strings.TrimSpace(exitCodesHelp))
+	fmt.Fprintf(&text, "%s\n\n```\n%s\n```\n",
+		strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(root.Long), strings.TrimSpace(exitCodesHelp))),
+		strings.TrimSpace(exitCodesHelp))
 	fmt.Fprintf(&text, "\nEvery command also takes `-o json` (the API's own objects) and `--help`.\n")
 	text.WriteString("\n| command | does |\n|---|---|\n")
 	everyCommand(root, func(command *cobra.Command) {

@@ -23,13 +23,15 @@ func TestDocumentsNameCommandsThatAreThere(t *testing.T) {
 	p := &program{Config: Config{Env: func(string) string { return "" }}}
 	root := p.rootCommand()
 	root.InitDefaultCompletionCmd()
-	for _, wrong := range []string{"frobnicate", "agent frobnicate", "ps --frobnicate", "agent list -J", "run --image x --frobnicate=1 -- ls --all"} {
+	for _, wrong := range []string{"frobnicate", "agent frobnicate", "ps --frobnicate", "agent list -J",
+		"run --image x --frobnicate=1 -- ls --all"} {
 		if wrongIn(root, strings.Fields(wrong)) == "" {
 			t.Errorf("slipway %s would pass", wrong)
 		}
 	}
 	tried := 0
-	for _, name := range []string{"README.md", "build/docs/guide.md", "build/docs/presenting.md", "build/docs/README.md"} {
+	for _, name := range []string{"README.md", "build/docs/guide.md", "build/docs/presenting.md",
+		"build/docs/README.md"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
 		if err != nil {
 			t.Fatal(err)
@@ -69,7 +71,8 @@ func wrongIn(root *cobra.Command, words []string) string {
 		switch {
 		case isLong && command.Flag(long) == nil && !strings.HasSuffix(long, "…"):
 			return word + " is no option of it"
-		case !isLong && len(word) == 2 && word[0] == '-' && command.Flags().ShorthandLookup(word[1:]) == nil && command.InheritedFlags().ShorthandLookup(word[1:]) == nil:
+		case !isLong && len(word) == 2 && word[0] == '-' && command.Flags().ShorthandLookup(word[1:]) == nil &&
+			command.InheritedFlags().ShorthandLookup(word[1:]) == nil:
 			return word + " is no option of it"
 		}
 	}

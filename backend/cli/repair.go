@@ -24,8 +24,10 @@ type repairFlags struct {
 
 func (f *repairFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&f.createFolders, "create-folders", false, "create the folders that are to be mounted and are not there")
-	flags.StringArrayVar(&f.noVolume, "no-volume", nil, "leave out what the file mounts, by its folder, directory or place in the session; repeatable")
+	flags.BoolVar(&f.createFolders, "create-folders", false,
+		"create the folders that are to be mounted and are not there")
+	flags.StringArrayVar(&f.noVolume, "no-volume", nil,
+		"leave out what the file mounts, by its folder, directory or place in the session; repeatable")
 	flags.StringArrayVar(&f.noAfter, "no-after", nil, "do not wait for this session that the file names; repeatable")
 }
 
@@ -33,7 +35,10 @@ func (f *repairFlags) add(cmd *cobra.Command) {
 // nothing else may be left out in its place.
 func (f repairFlags) set(spec *api.Spec) error {
 	for _, name := range f.noVolume {
-		rest := slices.DeleteFunc(slices.Clone(spec.Mounts), func(m api.Mount) bool { return m.Folder == name || m.Source == name || mountTarget(m) == name })
+		rest := slices.DeleteFunc(slices.Clone(spec.Mounts), func(m api.Mount) bool {
+			return m.Folder == name ||
+				m.Source == name || mountTarget(m) == name
+		})
 		if len(rest) == len(spec.Mounts) {
 			return usagef("--no-volume %s leaves out nothing: the file mounts no such folder or directory", name)
 		}
@@ -74,7 +79,8 @@ func (p *program) createMissing(ctx context.Context, c *client, spec api.Spec) e
 	}
 	for _, name := range names {
 		var folder api.Folder
-		if _, err := c.call(ctx, http.MethodPost, "/api/v1/folders", api.FolderRequest{Name: name, Agent: preview.Agent}, &folder); err != nil {
+		if _, err := c.call(ctx, http.MethodPost, "/api/v1/folders",
+			api.FolderRequest{Name: name, Agent: preview.Agent}, &folder); err != nil {
 			return err
 		}
 		p.notice("The folder %s was created on %s.", folder.Name, folder.Agent)

@@ -27,10 +27,14 @@ after: [prepare]
 // gone is what a server says of goneRecipe where none of it is.
 var gone = api.Problem{Code: "session_create_invalid", Message: "6 fields are wrong.", Fields: []api.FieldProblem{
 	{Field: "group", Code: "session_create_not-found", Message: "No agent is in a resource group \"lab\"."},
-	{Field: "agent", Code: "session_create_not-found", Message: "There is no agent named \"lab-2\".", Hint: "Leave it empty to let Slipway choose."},
-	{Field: "accelerator", Code: "session_create_accelerator-over-machine", Message: "No device has instances 9g.99gb."},
-	{Field: "mounts[0].folder", Code: string(session.CodeNoFolder), Message: "There is no folder sets on this machine."},
-	{Field: "mounts[2].source", Code: "session_create_invalid-mount-source", Message: "There is no directory /data/old on this machine."},
+	{Field: "agent", Code: "session_create_not-found", Message: "There is no agent named \"lab-2\".",
+		Hint: "Leave it empty to let Slipway choose."},
+	{Field: "accelerator", Code: "session_create_accelerator-over-machine",
+		Message: "No device has instances 9g.99gb."},
+	{Field: "mounts[0].folder", Code: string(session.CodeNoFolder),
+		Message: "There is no folder sets on this machine."},
+	{Field: "mounts[2].source", Code: "session_create_invalid-mount-source",
+		Message: "There is no directory /data/old on this machine."},
 	{Field: "after[0]", Code: "session_create_unknown-dependency", Message: "There is no session prepare to wait for."},
 }}
 
@@ -45,7 +49,8 @@ func written(t *testing.T, text string) string {
 
 func TestWhatAFileNamesAndIsNotThereIsToldWithItsRepair(t *testing.T) {
 	plane, file := newPlane(t), written(t, goneRecipe)
-	plane.handle("POST /api/v1/sessions", func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusUnprocessableEntity, gone) })
+	plane.handle("POST /api/v1/sessions",
+		func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusUnprocessableEntity, gone) })
 	plane.handle("POST /api/v1/preview", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusOK, api.Preview{Agent: "local", Errors: gone.Fields})
 	})
@@ -55,8 +60,10 @@ func TestWhatAFileNamesAndIsNotThereIsToldWithItsRepair(t *testing.T) {
 			t.Errorf("%v: code %d, %q", args, got.code, got.stdout)
 		}
 		for _, want := range []string{
-			"group: No agent is in a resource group \"lab\". Or add --group NAME, or --group= for any. (session_create_not-found)",
-			"agent: There is no agent named \"lab-2\". Leave it empty to let Slipway choose. Or add --on NAME, or --on= for any agent. (session_create_not-found)",
+			"group: No agent is in a resource group \"lab\". Or add --group NAME, or --group= for any. " +
+				"(session_create_not-found)",
+			"agent: There is no agent named \"lab-2\". Leave it empty to let Slipway choose. Or add --on NAME, or " +
+				"--on= for any agent. (session_create_not-found)",
 			"--gpu none. (session_create_accelerator-over-machine)",
 			"add --create-folders, -v OTHER:/home/work/sets, or --no-volume sets. (session_create_no-folder)",
 			"add -v OTHER:/home/work/old, or --no-volume /data/old. (session_create_invalid-mount-source)",
@@ -72,9 +79,11 @@ func TestWhatAFileNamesAndIsNotThereIsToldWithItsRepair(t *testing.T) {
 func TestFlagsRepairAFileAndLeaveTheRest(t *testing.T) {
 	plane, file := newPlane(t), written(t, goneRecipe)
 	last := plane.launching(t, pending)
-	got := plane.run(t, "run", "-f", file, "-d", "--on=", "--group=", "--gpu", "none", "-v", "other:/home/work/sets:ro", "--no-volume", "/data/old", "--no-after", "prepare")
+	got := plane.run(t, "run", "-f", file, "-d", "--on=", "--group=", "--gpu", "none", "-v", "other:/home/work/sets:ro",
+		"--no-volume", "/data/old", "--no-after", "prepare")
 	want := api.Spec{Image: "a", Accelerator: "none", After: []string{},
-		Mounts: []api.Mount{{Folder: "other", Target: "/home/work/sets", ReadOnly: true}, {Folder: "models", Target: "/models"}}}
+		Mounts: []api.Mount{{Folder: "other", Target: "/home/work/sets", ReadOnly: true},
+			{Folder: "models", Target: "/models"}}}
 	request := last.Load()
 	if got.code != ExitOK || request == nil {
 		t.Fatalf("code %d, %q", got.code, got.stderr)
@@ -82,8 +91,10 @@ func TestFlagsRepairAFileAndLeaveTheRest(t *testing.T) {
 	if request.Spec.After = append([]string{}, request.Spec.After...); !reflect.DeepEqual(request.Spec, want) {
 		t.Errorf("got  %+v\nwant %+v", request.Spec, want)
 	}
-	for flag, says := range map[string]string{"--no-volume=models2": "mounts no such", "--no-after=other": "waits for no such"} {
-		if got := plane.run(t, "run", "-f", file, "-d", flag); got.code != ExitUsage || !strings.Contains(got.stderr, says) {
+	for flag, says := range map[string]string{"--no-volume=models2": "mounts no such",
+		"--no-after=other": "waits for no such"} {
+		if got := plane.run(t, "run", "-f", file, "-d", flag); got.code != ExitUsage ||
+			!strings.Contains(got.stderr, says) {
 			t.Errorf("%s: code %d, %q", flag, got.code, got.stderr)
 		}
 	}
@@ -95,8 +106,10 @@ func TestMissingFoldersAreCreatedWhereNothingElseIsWrong(t *testing.T) {
 		wrong []api.FieldProblem
 		made  []string
 	}{
-		"nothing else is": {[]api.FieldProblem{{Field: "mounts[0].folder", Code: string(session.CodeNoFolder)}, {Field: "mounts[1].folder", Code: string(session.CodeNoFolder)}}, []string{"sets on lab"}},
-		"an agent is":     {[]api.FieldProblem{{Field: "agent", Code: "session_create_not-found"}, {Field: "mounts[0].folder", Code: string(session.CodeNoFolder)}}, nil},
+		"nothing else is": {[]api.FieldProblem{{Field: "mounts[0].folder", Code: string(session.CodeNoFolder)},
+			{Field: "mounts[1].folder", Code: string(session.CodeNoFolder)}}, []string{"sets on lab"}},
+		"an agent is": {[]api.FieldProblem{{Field: "agent", Code: "session_create_not-found"},
+			{Field: "mounts[0].folder", Code: string(session.CodeNoFolder)}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plane := newPlane(t)
@@ -113,7 +126,8 @@ func TestMissingFoldersAreCreatedWhereNothingElseIsWrong(t *testing.T) {
 				made = append(made, req.Name+" on "+req.Agent)
 				reply(w, http.StatusCreated, api.Folder{Name: req.Name, Agent: req.Agent})
 			})
-			if got := plane.run(t, "run", "-f", file, "-d", "--create-folders"); got.code != ExitOK || !reflect.DeepEqual(made, c.made) {
+			if got := plane.run(t, "run", "-f", file, "-d", "--create-folders"); got.code != ExitOK ||
+				!reflect.DeepEqual(made, c.made) {
 				t.Errorf("made %v, code %d, %q", made, got.code, got.stderr)
 			}
 		})

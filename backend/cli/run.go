@@ -56,11 +56,15 @@ func (p *program) runCommand() *cobra.Command {
 	}
 	flags.add(cmd)
 	cmd.Flags().BoolVarP(&opts.detach, "detach", "d", false, "print the id and return at once")
-	cmd.Flags().BoolVar(&opts.wait, "wait", false, "return when an interactive session runs, or when a batch session has ended")
-	cmd.Flags().DurationVar(&opts.timeout, "wait-timeout", 0, "give up waiting after this long, such as 10m; the session goes on")
+	cmd.Flags().BoolVar(&opts.wait, "wait", false,
+		"return when an interactive session runs, or when a batch session has ended")
+	cmd.Flags().DurationVar(&opts.timeout, "wait-timeout", 0,
+		"give up waiting after this long, such as 10m; the session goes on")
 	cmd.Flags().BoolVar(&opts.remove, "rm", false, "end an interactive session when its terminal or command has ended")
-	cmd.Flags().IntVar(&opts.count, "count", 1, "launch this many, 1 to 10, named NAME-1, NAME-2 …; the ids are printed at once")
-	cmd.Flags().StringVar(&opts.owner, "owner", "", "the person for whom it is launched, on an agent that you rule (default yourself)")
+	cmd.Flags().IntVar(&opts.count, "count", 1,
+		"launch this many, 1 to 10, named NAME-1, NAME-2 …; the ids are printed at once")
+	cmd.Flags().StringVar(&opts.owner, "owner", "",
+		"the person for whom it is launched, on an agent that you rule (default yourself)")
 	cmd.Flags().SetInterspersed(false)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		spec, err := p.buildSpec(cmd, flags, args)
@@ -157,7 +161,8 @@ func (o runOptions) repairable(err error, spec api.Spec) error {
 
 // removeAfter ends the session of run --rm and gives on how its command ended.
 func (p *program) removeAfter(ctx context.Context, c *client, s api.Session, code int, err error) error {
-	if _, stopErr := c.call(ctx, http.MethodPost, sessionPath(s.ID, "terminate"), api.TerminateRequest{}, nil); stopErr != nil {
+	if _, stopErr := c.call(ctx, http.MethodPost, sessionPath(s.ID, "terminate"), api.TerminateRequest{},
+		nil); stopErr != nil {
 		p.finish(stopErr)
 	}
 	return exitWith(code, err)
@@ -170,7 +175,8 @@ func exitWith(code int, err error) error {
 	return err
 }
 
-func (p *program) launch(ctx context.Context, c *client, spec api.Spec, owner string) (api.Session, json.RawMessage, error) {
+func (p *program) launch(ctx context.Context, c *client, spec api.Spec,
+	owner string) (api.Session, json.RawMessage, error) {
 	var s api.Session
 	raw, err := p.post(ctx, c, "/api/v1/sessions", api.LaunchRequest{Key: launchKey(), Spec: spec, Owner: owner}, &s)
 	return s, raw, err
@@ -200,7 +206,8 @@ func (p *program) post(ctx context.Context, c *client, path string, request, out
 // are; each failure is told, and the last one decides the exit code.
 func (p *program) launchMany(ctx context.Context, c *client, spec api.Spec, opts runOptions) error {
 	var launched []api.Launched
-	raw, err := p.post(ctx, c, "/api/v1/launches", api.LaunchManyRequest{Key: launchKey(), Spec: spec, Count: opts.count, Owner: opts.owner}, &launched)
+	raw, err := p.post(ctx, c, "/api/v1/launches", api.LaunchManyRequest{Key: launchKey(), Spec: spec,
+		Count: opts.count, Owner: opts.owner}, &launched)
 	if err != nil {
 		return err
 	}
@@ -209,7 +216,8 @@ func (p *program) launchMany(ctx context.Context, c *client, spec api.Spec, opts
 		if one.Problem != nil {
 			problem := *one.Problem
 			problem.Message = fmt.Sprintf("Session %d of %d: %s", i+1, opts.count, problem.Message)
-			problems = append(problems, &problemError{Problem: problem, status: detailStatus[problem.Code[strings.LastIndex(problem.Code, "_")+1:]]})
+			problems = append(problems, &problemError{Problem: problem,
+				status: detailStatus[problem.Code[strings.LastIndex(problem.Code, "_")+1:]]})
 		}
 	}
 	err = p.print(raw, func(w io.Writer) {
@@ -234,7 +242,8 @@ func (p *program) printLaunched(raw json.RawMessage, s api.Session) error {
 }
 
 // waitRunning waits until the session runs; it is a failure that it ended before.
-func (p *program) waitRunning(ctx context.Context, c *client, s api.Session, timeout time.Duration) (api.Session, json.RawMessage, error) {
+func (p *program) waitRunning(ctx context.Context, c *client, s api.Session,
+	timeout time.Duration) (api.Session, json.RawMessage, error) {
 	ctx, cancel := limited(ctx, timeout, "The start of "+s.Name)
 	defer cancel()
 	progress := p.newProgress()
@@ -320,7 +329,8 @@ func (p *program) endOfBatch(ctx context.Context, c *client, s api.Session) erro
 // noResult is the failure of a session that ended before its command did.
 func noResult(s api.Session) error {
 	f := &failure{code: "session_run_failed", exit: ExitNoResult,
-		message: fmt.Sprintf("%s ended as %s: %s.", s.Name, s.Status, s.Reason), hint: "slipway history " + s.Name + " shows its course."}
+		message: fmt.Sprintf("%s ended as %s: %s.", s.Name, s.Status, s.Reason), hint: "slipway history " + s.Name +
+			" shows its course."}
 	if s.Error != nil {
 		f.code, f.message = s.Error.Code, fmt.Sprintf("%s ended as %s: %s", s.Name, s.Status, s.Error.Message)
 		if s.Error.Hint != "" {

@@ -41,7 +41,8 @@ func pending(spec api.Spec) api.Session {
 	if kind == "" {
 		kind = "interactive"
 	}
-	return api.Session{ID: "new000000000", Name: "new-one", Type: kind, Status: "PENDING", Result: "undefined", Image: spec.Image, CreatedAt: noon, Spec: spec}
+	return api.Session{ID: "new000000000", Name: "new-one", Type: kind, Status: "PENDING", Result: "undefined",
+		Image: spec.Image, CreatedAt: noon, Spec: spec}
 }
 
 func TestFlagsMakeTheSpec(t *testing.T) {
@@ -49,17 +50,22 @@ func TestFlagsMakeTheSpec(t *testing.T) {
 	last := f.launching(t, pending)
 	home := t.TempDir()
 	t.Chdir(home)
-	got := runIn(t, f.home, map[string]string{"FROM_HERE": "x y"}, "run", "--image", "python:3.12", "--name", "abcd", "--type", "batch",
-		"--cpu", "2", "--mem", "512m", "--shm", "64m", "--threads", "3", "-e", "A=1", "-e", "FROM_HERE", "-e", "A=2", "-v", "./data:in:ro", "-v", "/abs",
-		"--port", "8080,9000:9001", "--timeout", "30m", "--start-at", "+90m", "--", "python", "-c", "print('hi')", "$HOME")
+	got := runIn(t, f.home, map[string]string{"FROM_HERE": "x y"}, "run", "--image", "python:3.12", "--name", "abcd",
+		"--type", "batch",
+		"--cpu", "2", "--mem", "512m", "--shm", "64m", "--threads", "3", "-e", "A=1", "-e", "FROM_HERE", "-e", "A=2",
+		"-v", "./data:in:ro", "-v", "/abs",
+		"--port", "8080,9000:9001", "--timeout", "30m", "--start-at", "+90m", "--", "python", "-c", "print('hi')",
+		"$HOME")
 	if got.code != ExitOK || got.stdout != "new000000000\n" {
 		t.Fatalf("code %d, %q, %q", got.code, got.stdout, got.stderr)
 	}
 	at := noon.Add(90 * time.Minute)
-	want := api.Spec{Name: "abcd", Type: "batch", Image: "python:3.12", Command: `python -c 'print('\''hi'\'')' '$HOME'`, NotBefore: &at, Timeout: "30m",
+	want := api.Spec{Name: "abcd", Type: "batch", Image: "python:3.12",
+		Command: `python -c 'print('\''hi'\'')' '$HOME'`, NotBefore: &at, Timeout: "30m",
 		Env:       []api.EnvVar{{Name: "A", Value: "2"}, {Name: "FROM_HERE", Value: "x y"}},
 		Resources: api.Resources{CPU: 2, Memory: api.Bytes{Text: "512m"}, Shm: api.Bytes{Text: "64m"}}, Threads: 3,
-		Mounts: []api.Mount{{Source: home + "/data", Target: "in", ReadOnly: true}, {Source: "/abs"}}, Ports: []int{8080, 9000, 9001}}
+		Mounts: []api.Mount{{Source: home + "/data", Target: "in", ReadOnly: true}, {Source: "/abs"}},
+		Ports:  []int{8080, 9000, 9001}}
 	request := last.Load()
 	if !reflect.DeepEqual(request.Spec, want) {
 		t.Errorf("got  %+v\nwant %+v", request.Spec, want)
@@ -99,7 +105,10 @@ func TestCommandLinesKeepTheirWords(t *testing.T) {
 func (f *plane) playing(log string, end func(*api.Session)) func(api.Spec) api.Session {
 	return func(spec api.Spec) api.Session {
 		s := pending(spec)
-		f.handle("GET /api/v1/sessions/{id}/logs", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, log) })
+		f.handle("GET /api/v1/sessions/{id}/logs", func(w http.ResponseWriter, _ *http.Request) {
+			_,
+				_ = io.WriteString(w, log)
+		})
 		f.handle("GET /api/v1/sessions/{id}", func(w http.ResponseWriter, r *http.Request) {
 			now, _ := f.find(r.PathValue("id"))
 			reply(w, http.StatusOK, now)
@@ -119,7 +128,10 @@ func TestRunWaitGivesTheCommandsExitCode(t *testing.T) {
 	batch := []string{"run", "--image", "i", "--type", "batch", "--wait", "--", "true"}
 	t.Run("and its output", func(t *testing.T) {
 		f := newPlane(t)
-		f.launching(t, f.playing("one\ntwo\n", func(s *api.Session) { s.ExitCode, s.Reason = pointer(7), "task-failed" }))
+		f.launching(t, f.playing("one\ntwo\n", func(s *api.Session) {
+			s.ExitCode, s.Reason = pointer(7),
+				"task-failed"
+		}))
 		if got := f.run(t, batch...); got.code != 7 || got.stdout != "one\ntwo\n" {
 			t.Errorf("code %d, %q, %q; want 7 and the log", got.code, got.stdout, got.stderr)
 		}
@@ -137,16 +149,20 @@ func TestRunWaitGivesTheCommandsExitCode(t *testing.T) {
 		f := newPlane(t)
 		f.launching(t, f.playing("", func(s *api.Session) {
 			s.Status, s.Reason = "ERROR", "failed-to-start"
-			s.Error = &api.Problem{Code: "container_start_failed", Message: "The image has no shell.", Hint: "Take another."}
+			s.Error = &api.Problem{Code: "container_start_failed", Message: "The image has no shell.",
+				Hint: "Take another."}
 		}))
-		if got := f.run(t, batch...); got.code != ExitNoResult || !strings.Contains(got.stderr, "The image has no shell.") || !strings.Contains(got.stderr, "(container_start_failed)") {
+		if got := f.run(t, batch...); got.code != ExitNoResult ||
+			!strings.Contains(got.stderr, "The image has no shell.") ||
+			!strings.Contains(got.stderr, "(container_start_failed)") {
 			t.Errorf("code %d, %q", got.code, got.stderr)
 		}
 	})
 	t.Run("or that it took too long", func(t *testing.T) {
 		f := newPlane(t)
 		f.launching(t, pending)
-		if got := f.run(t, "run", "--image", "i", "--type", "batch", "--wait", "--wait-timeout", "50ms", "--", "true"); got.code != ExitTimeout || !strings.Contains(got.stderr, "goes on") {
+		if got := f.run(t, "run", "--image", "i", "--type", "batch", "--wait", "--wait-timeout", "50ms", "--",
+			"true"); got.code != ExitTimeout || !strings.Contains(got.stderr, "goes on") {
 			t.Errorf("code %d, %q", got.code, got.stderr)
 		}
 	})
@@ -216,7 +232,8 @@ func TestStopGoesOnAfterAFailure(t *testing.T) {
 	})
 	got := f.run(t, "stop", "--force", "--wait", "-o", "json", "nobody", "train-a", "waiting-one")
 	var ended []api.Session
-	if err := json.Unmarshal([]byte(got.stdout), &ended); err != nil || len(ended) != 2 || ended[0].Reason != "forced true" {
+	if err := json.Unmarshal([]byte(got.stdout), &ended); err != nil || len(ended) != 2 ||
+		ended[0].Reason != "forced true" {
 		t.Errorf("stopped %v, %v", ended, err)
 	}
 	if got.code != ExitNotFound || !strings.Contains(got.stderr, "nobody") {
@@ -238,7 +255,8 @@ func TestFollowedLogsGoOnAfterACut(t *testing.T) {
 		}
 	})
 	if got := f.run(t, "logs", "-f", "train-a"); got.code != ExitOK || got.stdout != text {
-		t.Errorf("code %d, %d bytes of %d after %d connections, %q", got.code, len(got.stdout), len(text), cuts, got.stderr)
+		t.Errorf("code %d, %d bytes of %d after %d connections, %q", got.code, len(got.stdout), len(text), cuts,
+			got.stderr)
 	}
 }
 
@@ -268,17 +286,21 @@ func TestExecPassesOutputAndExitCodeThrough(t *testing.T) {
 	f.sessions = sampleSessions()
 	raw := "\x00\xff\r\n no end of line"
 	f.commanding(t, func(request api.ExecRequest, conn terminal.Conn) *api.Problem {
-		if !reflect.DeepEqual(request, api.ExecRequest{Command: []string{"sh", "-c", "exit 42"}, Env: []api.EnvVar{{Name: "A", Value: "b"}}, Dir: "/tmp"}) {
+		if !reflect.DeepEqual(request, api.ExecRequest{Command: []string{"sh", "-c", "exit 42"},
+			Env: []api.EnvVar{{Name: "A", Value: "b"}}, Dir: "/tmp"}) {
 			t.Errorf("asked for %+v", request)
 		}
-		for _, frame := range []terminal.Frame{{Type: terminal.FrameData, Payload: []byte(raw)}, {Type: terminal.FrameStderr, Payload: []byte("oh")}, {Type: terminal.FrameExit, Payload: []byte{0, 0, 0, 42}}} {
+		for _, frame := range []terminal.Frame{{Type: terminal.FrameData, Payload: []byte(raw)},
+			{Type: terminal.FrameStderr, Payload: []byte("oh")},
+			{Type: terminal.FrameExit, Payload: []byte{0, 0, 0, 42}}} {
 			if err := conn.WriteFrame(frame); err != nil {
 				t.Error(err)
 			}
 		}
 		return nil
 	})
-	if got := f.run(t, "exec", "-e", "A=b", "-w", "/tmp", "train-a", "--", "sh", "-c", "exit 42"); got != (result{42, raw, "oh"}) {
+	if got := f.run(t, "exec", "-e", "A=b", "-w", "/tmp", "train-a", "--", "sh", "-c",
+		"exit 42"); got != (result{42, raw, "oh"}) {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -289,11 +311,13 @@ func TestExecThatIsRefusedOrCutSaysSo(t *testing.T) {
 	f.commanding(t, func(api.ExecRequest, terminal.Conn) *api.Problem {
 		return &api.Problem{Code: "exec_create_not-found", Message: "There is no program nope."}
 	})
-	if got := f.run(t, "exec", "train-a", "nope"); got.code != ExitNoCommand || !strings.Contains(got.stderr, "(exec_create_not-found)") {
+	if got := f.run(t, "exec", "train-a", "nope"); got.code != ExitNoCommand ||
+		!strings.Contains(got.stderr, "(exec_create_not-found)") {
 		t.Errorf("refused: %+v", got)
 	}
 	f.commanding(t, func(_ api.ExecRequest, conn terminal.Conn) *api.Problem { _ = conn.Close(); return nil })
-	if got := f.run(t, "exec", "train-a", "true"); got.code != ExitUnavailable || !strings.Contains(got.stderr, "connection was lost") {
+	if got := f.run(t, "exec", "train-a", "true"); got.code != ExitUnavailable ||
+		!strings.Contains(got.stderr, "connection was lost") {
 		t.Errorf("cut: %+v", got)
 	}
 }
@@ -326,7 +350,8 @@ func TestAStartOfAnAppIsGivenUp(t *testing.T) {
 		cancel()
 		want := map[string]int{"ready": 1, "stopped": 2}[state]
 		if code != ExitInterrupted || stopped != want {
-			t.Errorf("interrupted where it was %s: exit %d, stopped %d times\n%s", state, code, stopped, stderr.String())
+			t.Errorf("interrupted where it was %s: exit %d, stopped %d times\n%s", state, code, stopped,
+				stderr.String())
 		}
 	}
 }

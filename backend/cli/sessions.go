@@ -68,9 +68,11 @@ func (p *program) sessionTable(w io.Writer, sessions []api.Session, all bool) {
 		fmt.Fprintln(w, what)
 		return
 	}
-	rows := [][]string{{"ID", "NAME", "TYPE", "STATUS", "AGENT", " CPU", " MEMORY", "GPU", " ELAPSED", "IMAGE", "DETAIL"}}
+	rows := [][]string{{"ID", "NAME", "TYPE", "STATUS", "AGENT", " CPU", " MEMORY", "GPU", " ELAPSED", "IMAGE",
+		"DETAIL"}}
 	for _, s := range sessions {
-		rows = append(rows, []string{s.ID, s.Name, s.Type, s.Status, s.Agent, strconv.Itoa(s.Spec.Resources.CPU), sizeOf(s.Spec.Resources.Memory),
+		rows = append(rows, []string{s.ID, s.Name, s.Type, s.Status, s.Agent, strconv.Itoa(s.Spec.Resources.CPU),
+			sizeOf(s.Spec.Resources.Memory),
 			cmp.Or(s.Spec.Accelerator, "-"), p.elapsed(s), s.Image, p.heardDetail(s)})
 	}
 	columns(w, rows)
@@ -83,7 +85,8 @@ func (p *program) heardDetail(s api.Session) string {
 	if s.LastHeard == nil {
 		return detail
 	}
-	return strings.TrimSuffix(s.Agent+" is not reached; this was "+span(p.Now().Sub(*s.LastHeard))+" ago; "+detail, "; ")
+	return strings.TrimSuffix(s.Agent+" is not reached; this was "+span(p.Now().Sub(*s.LastHeard))+" ago; "+detail,
+		"; ")
 }
 
 // elapsed is how long a session ran or has run; while it waits, "-".
@@ -121,11 +124,14 @@ func (p *program) sessionFields(w io.Writer, s api.Session) {
 		detail = s.Reason // the error has a line of its own
 	}
 	pairs := [][2]string{
-		{"Name", s.Name}, {"Id", s.ID}, {"Type", s.Type}, {"Status", s.Status}, {"Detail", detail}, {"Result", s.Result},
+		{"Name", s.Name}, {"Id", s.ID}, {"Type", s.Type}, {"Status", s.Status}, {"Detail", detail},
+		{"Result", s.Result},
 		{"Image", s.Image}, {"Agent", s.Agent}, {"Command", s.Spec.Command},
 		{"CPU", cpuText(s)}, {"Memory", memoryText(s)}, {"Shared memory", sizeOf(s.Spec.Resources.Shm)},
-		{"Mounts", mountText(s.Spec.Mounts)}, {"Variables", envText(s.Spec.Env)}, {"Ports", strings.Trim(fmt.Sprint(s.Spec.Ports), "[]")},
-		{"GPU", gpuText(s)}, {"Label", s.Spec.Label}, {"Waits for", strings.Join(s.DependsOn, ", ")}, {"Waited for by", strings.Join(s.Dependents, ", ")},
+		{"Mounts", mountText(s.Spec.Mounts)}, {"Variables", envText(s.Spec.Env)},
+		{"Ports", strings.Trim(fmt.Sprint(s.Spec.Ports), "[]")},
+		{"GPU", gpuText(s)}, {"Label", s.Spec.Label}, {"Waits for", strings.Join(s.DependsOn, ", ")},
+		{"Waited for by", strings.Join(s.Dependents, ", ")},
 		{"Created", p.moment(&s.CreatedAt)}, {"Started", p.moment(s.StartedAt)}, {"Ended", p.moment(s.TerminatedAt)},
 	}
 	if s.StartedAt != nil {
@@ -151,7 +157,8 @@ func (p *program) sessionFields(w io.Writer, s api.Session) {
 		pairs = append(pairs, [2]string{"Idle, " + check.Checker, found})
 	}
 	for _, k := range s.Kernels {
-		pairs = append(pairs, [2]string{"Kernel " + k.Name, strings.Join([]string{k.Status, k.Container[:min(len(k.Container), 12)]}, "  ")})
+		pairs = append(pairs, [2]string{"Kernel " + k.Name,
+			strings.Join([]string{k.Status, k.Container[:min(len(k.Container), 12)]}, "  ")})
 	}
 	if s.Error != nil {
 		pairs = append(pairs, [2]string{"Error", strings.TrimSpace(s.Error.Message + "\n" + s.Error.Hint)})
@@ -171,7 +178,9 @@ func endImageText(s api.Session) string {
 	i := s.EndImage
 	switch {
 	case i.Kept:
-		return fmt.Sprintf("failed: %s\nIts container is kept. slipway commit %s %s tries again, slipway stop --force %s drops it.", problemText(i.Error), s.ID, i.Name, s.ID)
+		return fmt.Sprintf(
+			"failed: %s\nIts container is kept. slipway commit %s %s tries again, slipway stop --force %s drops it.",
+			problemText(i.Error), s.ID, i.Name, s.ID)
 	case i.State == "failed":
 		return "failed: " + problemText(i.Error)
 	case i.State == "cancelled":
@@ -314,7 +323,8 @@ func (p *program) stopCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) stop(ctx context.Context, c *client, ref string, request api.TerminateRequest, wait bool, timeout time.Duration) (json.RawMessage, error) {
+func (p *program) stop(ctx context.Context, c *client, ref string, request api.TerminateRequest, wait bool,
+	timeout time.Duration) (json.RawMessage, error) {
 	s, _, err := c.find(ctx, ref)
 	if err != nil {
 		return nil, err
@@ -368,8 +378,11 @@ func (p *program) historyCommand() *cobra.Command {
 		Args:              exactly(1, "one session"),
 		ValidArgsFunction: p.completeSessions(allSessions),
 	}
-	for _, filter := range [][2]string{{"phase", "only these, separated by commas: schedule, prepare, start, terminate"}, {"result", "only these, such as FAILURE,GIVE_UP"},
-		{"from", "only from these statuses"}, {"to", "only to these statuses"}, {"code", "only with this in an error code"}, {"text", "only with this in a message or a step"},
+	for _, filter := range [][2]string{
+		{"phase", "only these, separated by commas: schedule, prepare, start, terminate"},
+		{"result", "only these, such as FAILURE,GIVE_UP"},
+		{"from", "only from these statuses"}, {"to", "only to these statuses"},
+		{"code", "only with this in an error code"}, {"text", "only with this in a message or a step"},
 		{"sort", "created, updated, -created or -updated"}} {
 		filters[filter[0]] = cmd.Flags().String(filter[0], "", filter[1])
 	}
@@ -404,7 +417,8 @@ func (p *program) historyTable(w io.Writer, phases []api.Phase) {
 			if step.EndedAt != nil {
 				until = *step.EndedAt
 			}
-			rows = append(rows, []string{"  " + step.Step, step.Result, "", "", "", span(until.Sub(step.StartedAt)), step.Message})
+			rows = append(rows, []string{"  " + step.Step, step.Result, "", "", "", span(until.Sub(step.StartedAt)),
+				step.Message})
 		}
 	}
 	columns(w, rows)

@@ -23,7 +23,10 @@ say how the agent of this computer shares and reclaims and are read when it star
 		Args: noSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	list := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List every setting, and what is wrong with the file", Long: "It exits with 1 when something in the file or a variable cannot be used.", Args: exactly(0, "no argument")}
+	list := &cobra.Command{Use: "ls", Aliases: []string{"list"},
+		Short: "List every setting, and what is wrong with the file",
+		Long:  "It exits with 1 when something in the file or a variable cannot be used.",
+		Args:  exactly(0, "no argument")}
 	list.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
 		var file api.SettingsFile
 		raw, err := c.get(ctx, "/api/v1/settings/file", &file)
@@ -38,11 +41,13 @@ say how the agent of this computer shares and reclaims and are read when it star
 		}
 		return nil
 	})
-	set := &cobra.Command{Use: "set NAME VALUE", Short: "Change a setting", Args: exactly(2, "a setting and its value"), ValidArgsFunction: p.completeSettings}
+	set := &cobra.Command{Use: "set NAME VALUE", Short: "Change a setting", Args: exactly(2, "a setting and its value"),
+		ValidArgsFunction: p.completeSettings}
 	set.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		return p.changeSetting(ctx, c, args[0], &args[1])
 	})
-	unset := &cobra.Command{Use: "unset NAME", Short: "Take a setting out of the file: its default is in force again", Args: exactly(1, "a setting"), ValidArgsFunction: p.completeSettings}
+	unset := &cobra.Command{Use: "unset NAME", Short: "Take a setting out of the file: its default is in force again",
+		Args: exactly(1, "a setting"), ValidArgsFunction: p.completeSettings}
 	unset.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		return p.changeSetting(ctx, c, args[0], nil)
 	})
@@ -52,7 +57,8 @@ say how the agent of this computer shares and reclaims and are read when it star
 
 func (p *program) changeSetting(ctx context.Context, c *client, name string, value *string) error {
 	var file api.SettingsFile
-	raw, err := c.call(ctx, http.MethodPatch, "/api/v1/settings/file/"+url.PathEscape(name), api.SettingUpdate{Value: value}, &file)
+	raw, err := c.call(ctx, http.MethodPatch, "/api/v1/settings/file/"+url.PathEscape(name),
+		api.SettingUpdate{Value: value}, &file)
 	if err != nil {
 		return err
 	}

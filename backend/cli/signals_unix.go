@@ -13,7 +13,8 @@ func notifyResize(c chan<- os.Signal) { signal.Notify(c, syscall.SIGWINCH) }
 
 // forwarded are the signals that exec passes on.
 func forwarded() []os.Signal {
-	return []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2}
+	return []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1,
+		syscall.SIGUSR2}
 }
 
 // signalNumber is the number that a signal has on Linux, where the command runs.

@@ -36,10 +36,12 @@ func (f *specFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.shm, "shm", "", "shared memory, part of the memory (default automatic)")
 	flags.IntVar(&f.threads, "threads", 0, "threads of OpenMP, OpenBLAS and MKL (default as many as CPUs)")
 	flags.StringArrayVarP(&f.env, "env", "e", nil, "variable NAME=VALUE, or NAME for its value here; repeatable")
-	flags.StringArrayVarP(&f.mounts, "volume", "v", nil, "mount a folder, NAME[/SUBPATH][:PATH][:ro], or a directory that begins with / or ., DIR[:PATH][:ro]; a relative PATH is under /home/work; repeatable")
+	flags.StringArrayVarP(&f.mounts, "volume", "v", nil, "mount a folder, NAME[/SUBPATH][:PATH][:ro], or a directory "+
+		"that begins with / or ., DIR[:PATH][:ro]; a relative PATH is under /home/work; repeatable")
 	flags.StringArrayVar(&f.ports, "port", nil, "preopened port, or several as 8000,9000:9003; repeatable")
 	flags.StringVar(&f.timeout, "timeout", "", "end a batch session after this long, a number with s, m, h, d or w")
-	flags.StringVar(&f.startAt, "start-at", "", "start a batch session not before this time: 18:30, 2026-05-01 08:00, RFC 3339, +90m, or now")
+	flags.StringVar(&f.startAt, "start-at", "",
+		"start a batch session not before this time: 18:30, 2026-05-01 08:00, RFC 3339, +90m, or now")
 	flags.StringVar(&f.startAt, "at", "", "short for --start-at")
 	flags.StringVar(&f.agent, "on", "", "agent to run on; empty: any, whatever the file says")
 	flags.StringVar(&f.group, "group", "", "resource group to choose an agent in; empty: any, whatever the file says")
@@ -77,7 +79,8 @@ func (p *program) buildSpec(cmd *cobra.Command, f specFlags, words []string) (ap
 		}
 		spec.Threads = f.threads
 	}
-	if err := errors.Join(p.addEnv(&spec, f.env), addMounts(&spec, f.mounts), addPorts(&spec, f.ports), p.addStart(&spec, f.startAt), f.queue.set(cmd, &spec)); err != nil {
+	if err := errors.Join(p.addEnv(&spec, f.env), addMounts(&spec, f.mounts), addPorts(&spec, f.ports),
+		p.addStart(&spec, f.startAt), f.queue.set(cmd, &spec)); err != nil {
 		return spec, err
 	}
 	if spec.Type == typeBatch && len(words) > 0 {
@@ -95,7 +98,8 @@ func (f specFlags) texts(spec *api.Spec) {
 	for _, pair := range []struct {
 		from string
 		to   *string
-	}{{f.image, &spec.Image}, {f.name, &spec.Name}, {f.kind, &spec.Type}, {f.timeout, &spec.Timeout}, {f.agent, &spec.Agent}, {f.group, &spec.Group}} {
+	}{{f.image, &spec.Image}, {f.name, &spec.Name}, {f.kind, &spec.Type}, {f.timeout, &spec.Timeout},
+		{f.agent, &spec.Agent}, {f.group, &spec.Group}} {
 		if pair.from != "" {
 			*pair.to = pair.from
 		}
@@ -172,7 +176,8 @@ func addMounts(spec *api.Spec, entries []string) error {
 // directory reports whether what is to be mounted is written as a directory of
 // the machine and not as a folder.
 func directory(text string) bool {
-	return filepath.IsAbs(text) || strings.HasPrefix(text, "/") || text == "." || text == ".." || strings.HasPrefix(text, "./") || strings.HasPrefix(text, "../") || strings.Contains(text, `\`)
+	return filepath.IsAbs(text) || strings.HasPrefix(text, "/") || text == "." || text == ".." ||
+		strings.HasPrefix(text, "./") || strings.HasPrefix(text, "../") || strings.Contains(text, `\`)
 }
 
 // parseMount reads DIR[:PATH][:ro|rw] or NAME[/SUBPATH][:PATH][:ro|rw].
@@ -202,7 +207,8 @@ func addPorts(spec *api.Spec, entries []string) error {
 		for _, text := range strings.FieldsFunc(entry, func(r rune) bool { return r == ',' || r == ' ' }) {
 			ports, err := recipe.ParsePorts(text)
 			if err != nil {
-				return usagef("--port %q is not understood; write a port such as 8080, or a range such as 9000:9003", text)
+				return usagef("--port %q is not understood; write a port such as 8080, or a range such as 9000:9003",
+					text)
 			}
 			spec.Ports = append(spec.Ports, ports...)
 		}
@@ -232,7 +238,8 @@ func parseStart(text string, now time.Time) (time.Time, error) {
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at, nil
 	}
-	for _, layout := range []string{"2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02T15:04"} {
+	for _, layout := range []string{"2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05",
+		"2006-01-02T15:04"} {
 		if at, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
 			return at, nil
 		}
@@ -247,7 +254,8 @@ func parseStart(text string, now time.Time) (time.Time, error) {
 	if wait, err := time.ParseDuration(strings.TrimPrefix(text, "+")); err == nil && wait > 0 {
 		return now.Add(wait), nil
 	}
-	return time.Time{}, usagef("--start-at %q is no time; write 18:30, 2026-05-01 08:00, an RFC 3339 time, or +90m", text)
+	return time.Time{}, usagef("--start-at %q is no time; write 18:30, 2026-05-01 08:00, an RFC 3339 time, or +90m",
+		text)
 }
 
 var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)

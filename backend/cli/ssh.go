@@ -132,7 +132,8 @@ func movesFiles(words []string) bool {
 		if i > 0 && rest == "" && i+1 < n {
 			rest = words[i+1]
 		}
-		if first == "rsync" && strings.HasPrefix(rest, "--server") || first == "scp" && (strings.HasPrefix(rest, "-t") || strings.HasPrefix(rest, "-f")) {
+		if first == "rsync" && strings.HasPrefix(rest, "--server") || first == "scp" &&
+			(strings.HasPrefix(rest, "-t") || strings.HasPrefix(rest, "-f")) {
 			return true
 		}
 	}

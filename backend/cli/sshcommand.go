@@ -30,9 +30,12 @@ ssh, sftp and scp; rsync needs rsync in the image.`,
 		ValidArgsFunction: p.completeSessions(liveSessions),
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&local, "local", "L", nil, "forward a port here to one that the session reaches, as ssh does; repeatable")
-	flags.StringArrayVarP(&remote, "remote", "R", nil, "forward a port of the session's loopback to one reached from here; repeatable")
-	flags.StringArrayVarP(&dynamic, "dynamic", "D", nil, "be a SOCKS proxy into the session's network on this port; repeatable")
+	flags.StringArrayVarP(&local, "local", "L", nil,
+		"forward a port here to one that the session reaches, as ssh does; repeatable")
+	flags.StringArrayVarP(&remote, "remote", "R", nil,
+		"forward a port of the session's loopback to one reached from here; repeatable")
+	flags.StringArrayVarP(&dynamic, "dynamic", "D", nil,
+		"be a SOCKS proxy into the session's network on this port; repeatable")
 	flags.BoolVarP(&none, "no-command", "N", false, "run nothing, only forward ports")
 	flags.BoolVarP(&tty, "tty", "t", false, "run the command in a terminal")
 	flags.BoolVarP(&verbose, "verbose", "v", false, "have ssh say what it does")
@@ -91,7 +94,8 @@ func (p *program) runSSH(ctx context.Context, c *client, s api.Session, options,
 		return err
 	}
 	if len(access.Names) == 0 {
-		return &failure{code: "ssh_run_unavailable", exit: ExitUnavailable, message: "ssh does not know of " + s.Name + " yet.", hint: "Try again in a moment."}
+		return &failure{code: "ssh_run_unavailable", exit: ExitUnavailable, message: "ssh does not know of " + s.Name +
+			" yet.", hint: "Try again in a moment."}
 	}
 	args := slices.Concat([]string{"-F", setup.ConfigFile}, options, access.Names[len(access.Names)-1:], command)
 	cmd := exec.Command(path, args...) //nolint:noctx // it ends by its own signals
@@ -178,7 +182,8 @@ func (p *program) showSSH(ctx context.Context, c *client) error {
 		if setup.Installed {
 			state = "yes, in " + setup.PersonFile
 		}
-		fields(w, [][2]string{{"Installed", state}, {"Configuration", setup.ConfigFile}, {"Key", setup.KeyFile}, {"Public key", setup.PublicKey}})
+		fields(w, [][2]string{{"Installed", state}, {"Configuration", setup.ConfigFile}, {"Key", setup.KeyFile},
+			{"Public key", setup.PublicKey}})
 		rows := [][]string{{"SESSION", "NAMES"}}
 		for _, host := range setup.Hosts {
 			rows = append(rows, []string{host.Session, strings.Join(host.Names, ", ")})

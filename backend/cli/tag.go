@@ -16,9 +16,11 @@ import (
 
 func (p *program) tagCommand() *cobra.Command {
 	var add, remove []string
-	cmd := &cobra.Command{Use: "tag SESSION…", Short: "Mark sessions with tags of your own", Args: atLeast(1, "one or more sessions"),
-		Long:              "Tag adds and removes tags, also of sessions that have ended, and prints what each has then.",
-		Example:           "  slipway tag train-a train-b --add paper\n  slipway tag train-a --remove paper\n  slipway ps -a --tag paper",
+	cmd := &cobra.Command{Use: "tag SESSION…", Short: "Mark sessions with tags of your own",
+		Args: atLeast(1, "one or more sessions"),
+		Long: "Tag adds and removes tags, also of sessions that have ended, and prints what each has then.",
+		Example: "  slipway tag train-a train-b --add paper\n  slipway tag train-a --remove paper\n  " +
+			"slipway ps -a --tag paper",
 		ValidArgsFunction: p.completeSessions(allSessions)}
 	cmd.Flags().StringSliceVar(&add, "add", nil, "tags to add, separated by commas; repeatable")
 	cmd.Flags().StringSliceVar(&remove, "remove", nil, "tags to remove, separated by commas; repeatable")

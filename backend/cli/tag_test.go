@@ -25,10 +25,12 @@ func TestTagsAreAddedRemovedAndSearched(t *testing.T) {
 		plane.set(s)
 		reply(w, http.StatusOK, s)
 	})
-	if got := plane.run(t, "tag", "train-a", "train-b", "--add", "new,paper2", "--remove", "old"); got.code != ExitOK || got.stdout != "train-a: new, paper, paper2\ntrain-b: new, paper2\n" {
+	if got := plane.run(t, "tag", "train-a", "train-b", "--add", "new,paper2", "--remove", "old"); got.code != ExitOK ||
+		got.stdout != "train-a: new, paper, paper2\ntrain-b: new, paper2\n" {
 		t.Errorf("code %d, %q, %q", got.code, got.stdout, got.stderr)
 	}
-	if got := plane.run(t, "ps", "--tag", "paper"); !strings.Contains(got.stdout, "train-a") || strings.Contains(got.stdout, "train-b") {
+	if got := plane.run(t, "ps", "--tag", "paper"); !strings.Contains(got.stdout, "train-a") ||
+		strings.Contains(got.stdout, "train-b") {
 		t.Errorf("listed\n%s", got.stdout)
 	}
 	if got := plane.run(t, "tag", "nobody", "--add", "x"); got.code != ExitNotFound {

@@ -36,7 +36,8 @@ device was really looked at.`,
   slipway usage --from 2026-05-01 --to 2026-05-31 --by label --csv > may.csv`,
 		Args: exactly(0, "no argument"),
 	}
-	cmd.Flags().StringVar(&opts.from, "from", "", "a day, a time, or how long ago, such as 2026-05-01 or 7d (default 30 days before --to)")
+	cmd.Flags().StringVar(&opts.from, "from", "",
+		"a day, a time, or how long ago, such as 2026-05-01 or 7d (default 30 days before --to)")
 	cmd.Flags().StringVar(&opts.to, "to", "", "the last day, a time, or how long ago (default now)")
 	cmd.Flags().StringVar(&opts.by, "by", "session", "sum up by session, day, label, owner or device")
 	cmd.Flags().StringVar(&opts.bucket, "bucket", "", "rows for each hour or day")
@@ -63,7 +64,8 @@ device was really looked at.`,
 
 func (p *program) usageQuery(opts usageOptions) string {
 	query := url.Values{}
-	for name, value := range map[string]string{"from": p.ago(opts.from), "to": p.ago(opts.to), "by": opts.by, "bucket": opts.bucket, "label": opts.label, "agent": opts.agent} {
+	for name, value := range map[string]string{"from": p.ago(opts.from), "to": p.ago(opts.to), "by": opts.by,
+		"bucket": opts.bucket, "label": opts.label, "agent": opts.agent} {
 		if value != "" {
 			query.Set(name, value)
 		}
@@ -77,7 +79,8 @@ func (p *program) ago(text string) string {
 	if len(text) < 2 {
 		return text
 	}
-	unit, known := map[byte]time.Duration{'m': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}[text[len(text)-1]]
+	unit, known := map[byte]time.Duration{'m': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour,
+		'w': 7 * 24 * time.Hour}[text[len(text)-1]]
 	n, err := strconv.ParseInt(text[:len(text)-1], 10, 32)
 	if !known || err != nil || n < 0 || n > int64(100*365*24*time.Hour/unit) {
 		return text
@@ -128,7 +131,8 @@ func (p *program) usageTable(w io.Writer, report api.UsageReport) {
 
 // usageKeys are the columns that say whose a row is.
 func usageKeys(report api.UsageReport) []string {
-	keys := map[string][]string{"session": {"NAME", "ID", "LABEL"}, "day": {"KIND"}, "label": {"LABEL"}, "owner": {"OWNER"}, "device": {"DEVICE", "AGENT", "KIND"}, "": {"NAME", "ID", "LABEL", "DEVICE"}}[report.By]
+	keys := map[string][]string{"session": {"NAME", "ID", "LABEL"}, "day": {"KIND"}, "label": {"LABEL"},
+		"owner": {"OWNER"}, "device": {"DEVICE", "AGENT", "KIND"}, "": {"NAME", "ID", "LABEL", "DEVICE"}}[report.By]
 	if report.Bucket != "" {
 		keys = append([]string{strings.ToUpper(report.Bucket)}, keys...)
 	}

@@ -36,7 +36,8 @@ func Bridge(ctx context.Context, home place.Home, in io.Reader, out io.Writer) e
 		return err
 	}
 	if err != nil {
-		return &session.Error{Code: "agent_connect_unavailable", Message: "The agent of " + home.Dir + " cannot be reached.", Hint: "Look at its log, " + LogFile(home) + ".", Err: err}
+		return &session.Error{Code: "agent_connect_unavailable", Message: "The agent of " + home.Dir +
+			" cannot be reached.", Hint: "Look at its log, " + LogFile(home) + ".", Err: err}
 	}
 	defer conn.Close() //nolint:errcheck // both directions have ended
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })

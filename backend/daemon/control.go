@@ -41,7 +41,10 @@ func Serve(ctx context.Context, listener net.Listener, d Daemon, log *slog.Logge
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", answer(func(r *http.Request) (any, error) { return d.Status(r.Context()) }))
 	mux.HandleFunc("POST /stop", answer(func(r *http.Request) (any, error) { return struct{}{}, d.Stop(r.Context()) }))
-	mux.HandleFunc("POST /end", answer(func(r *http.Request) (any, error) { return struct{}{}, d.EndSessions(r.Context()) }))
+	mux.HandleFunc("POST /end", answer(func(r *http.Request) (any, error) {
+		return struct{}{},
+			d.EndSessions(r.Context())
+	}))
 	mux.HandleFunc("GET /devices", answer(func(r *http.Request) (any, error) { return d.Devices(r.Context()) }))
 	mux.HandleFunc("DELETE /devices/{device}", answer(func(r *http.Request) (any, error) {
 		return struct{}{}, d.Revoke(r.Context(), r.PathValue("device"))
@@ -53,11 +56,13 @@ func Serve(ctx context.Context, listener net.Listener, d Daemon, log *slog.Logge
 		decoder := json.NewDecoder(io.LimitReader(r.Body, answerMost))
 		decoder.DisallowUnknownFields()
 		if err := decoder.Decode(&request); err != nil {
-			return nil, &session.Error{Code: "agent_pair_invalid", Message: "The request for a code cannot be read.", Hint: "Use the same version on both sides.", Err: err}
+			return nil, &session.Error{Code: "agent_pair_invalid", Message: "The request for a code cannot be read.",
+				Hint: "Use the same version on both sides.", Err: err}
 		}
 		return d.Pair(r.Context(), request)
 	}))
-	web := http.Server{Handler: mux, ReadHeaderTimeout: callTime, ReadTimeout: callTime, WriteTimeout: 2 * callTime, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
+	web := http.Server{Handler: mux, ReadHeaderTimeout: callTime, ReadTimeout: callTime, WriteTimeout: 2 * callTime,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	ended := make(chan error, 1)
 	go func() { ended <- web.Serve(listener) }()
 	select {
@@ -100,9 +105,10 @@ var _ Daemon = (*Client)(nil)
 // does.
 func Connect(ctx context.Context, home place.Home) (*Client, error) {
 	c := &Client{home: home}
-	c.web.Transport = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return dialUnix(ctx, home, controlSocket)
-	}}
+	c.web.Transport = &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return dialUnix(ctx, home, controlSocket)
+		}}
 	_, err := c.Status(ctx)
 	if err != nil && session.CodeOf(err) == "" {
 		return nil, fmt.Errorf("%w: %w", ErrNotRunning, err)
@@ -160,7 +166,8 @@ func (c *Client) StopAndWait(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return &session.Error{Code: "agent_stop_timeout", Message: "The agent did not end in time.", Hint: "Look at its log, " + LogFile(c.home) + ".", Err: ctx.Err()}
+			return &session.Error{Code: "agent_stop_timeout", Message: "The agent did not end in time.",
+				Hint: "Look at its log, " + LogFile(c.home) + ".", Err: ctx.Err()}
 		case <-time.After(lookPause):
 		}
 	}
@@ -190,7 +197,8 @@ func (c *Client) call(ctx context.Context, method, path string, body, into any) 
 	if response.StatusCode != http.StatusOK {
 		var p problem
 		if json.Unmarshal(data, &p) != nil || p.Code == "" {
-			return &session.Error{Code: "agent_call_invalid", Message: "The agent answers " + response.Status + ".", Hint: "It may be another version: slipway agent status"}
+			return &session.Error{Code: "agent_call_invalid", Message: "The agent answers " + response.Status + ".",
+				Hint: "It may be another version: slipway agent status"}
 		}
 		return &session.Error{Code: p.Code, Message: p.Message, Hint: p.Hint}
 	}

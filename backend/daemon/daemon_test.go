@@ -65,7 +65,8 @@ func TestDaemonIsStartedOnceAndFound(t *testing.T) {
 		if err := c.Revoke(t.Context(), "a/b"); err != nil {
 			t.Error(err)
 		}
-		if err := c.Revoke(t.Context(), "x"); session.CodeOf(err) != "agent_revoke_not-found" || session.AsError(err, "").Hint == "" {
+		if err := c.Revoke(t.Context(), "x"); session.CodeOf(err) != "agent_revoke_not-found" ||
+			session.AsError(err, "").Hint == "" {
 			t.Errorf("revoking a stranger: %v", err)
 		}
 	})
@@ -91,7 +92,8 @@ func TestDaemonIsStartedOnceAndFound(t *testing.T) {
 func TestFailedStartSaysWhatTheDaemonSaid(t *testing.T) {
 	home := newHome(t)
 	_, err := Start(t.Context(), home, StartOptions{Program: program(t, home, "dying")})
-	if session.CodeOf(err) != "agent_start_failed" || !strings.Contains(session.AsError(err, "").Hint, "I cannot go on") {
+	if session.CodeOf(err) != "agent_start_failed" || !strings.Contains(session.AsError(err, "").Hint,
+		"I cannot go on") {
 		t.Errorf("dying: %v, %+v", err, session.AsError(err, ""))
 	}
 	_, err = Start(t.Context(), home, StartOptions{Program: program(t, home, "mute"), Timeout: time.Second / 2})
@@ -105,7 +107,8 @@ func TestFailedStartSaysWhatTheDaemonSaid(t *testing.T) {
 	if err := lock.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := Start(t.Context(), home, StartOptions{Program: home.Join("none")}); session.CodeOf(err) != "agent_start_failed" {
+	if _, err := Start(t.Context(), home, StartOptions{Program: home.Join("none")}); session.CodeOf(
+		err) != "agent_start_failed" {
 		t.Errorf("no program: %v", err)
 	}
 }
@@ -157,7 +160,8 @@ func TestDetachedGoesOnWithoutWhoStartedIt(t *testing.T) {
 	}
 	home := place.Home{Dir: t.TempDir()}
 	var out, diag strings.Builder
-	code, err := Detached(t.Context(), home, shell, []string{"-c", "echo said; echo diagnosed >&2; exit 7"}, &out, &diag)
+	code, err := Detached(t.Context(), home, shell, []string{"-c", "echo said; echo diagnosed >&2; exit 7"}, &out,
+		&diag)
 	if err != nil || code != 7 || out.String() != "said\n" || diag.String() != "diagnosed\n" {
 		t.Errorf("%d, %v: %q %q", code, err, out.String(), diag.String())
 	}
@@ -172,7 +176,8 @@ func TestDetachedGoesOnWithoutWhoStartedIt(t *testing.T) {
 	}()
 	left := home.Join("left")
 	script := "touch " + ready + "; until [ -e " + left + " ]; do sleep 0.05; done; touch " + mark
-	if _, err := Detached(ctx, home, shell, []string{"-c", script}, io.Discard, io.Discard); !errors.Is(err, context.Canceled) {
+	if _, err := Detached(ctx, home, shell, []string{"-c", script}, io.Discard, io.Discard); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("given up: %v", err)
 	}
 	if err := os.WriteFile(left, nil, 0o600); err != nil {

@@ -15,7 +15,8 @@ import (
 // Detached runs program with args as the leader of a session of its own, waits
 // for it, and copies what it wrote. It goes on when this process ends or ctx
 // does. The exit code is its own. Empty program: this one.
-func Detached(ctx context.Context, home place.Home, program string, args []string, stdout, stderr io.Writer) (code int, err error) {
+func Detached(ctx context.Context, home place.Home, program string, args []string, stdout,
+	stderr io.Writer) (code int, err error) {
 	if program == "" {
 		if program, err = os.Executable(); err != nil {
 			return 0, err
@@ -38,7 +39,8 @@ func Detached(ctx context.Context, home place.Home, program string, args []strin
 	cmd.Stdout, cmd.Stderr = out, diag
 	cmd.SysProcAttr = detached()
 	if err := cmd.Start(); err != nil {
-		return 0, &session.Error{Code: "agent_start_failed", Message: "The program " + program + " cannot be run.", Hint: "Check that its folder is not mounted noexec.", Err: err}
+		return 0, &session.Error{Code: "agent_start_failed", Message: "The program " + program + " cannot be run.",
+			Hint: "Check that its folder is not mounted noexec.", Err: err}
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()

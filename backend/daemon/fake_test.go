@@ -50,7 +50,8 @@ func (f *fake) Status(context.Context) (Status, error) {
 	if f.ending && f.live > 0 {
 		f.live--
 	}
-	return Status{Role: f.role, PID: os.Getpid(), Version: os.Getenv("FAKE_VERSION"), Home: f.home.Dir, SHA256: sum, Live: f.live, Keeper: Keeper(os.Getenv), Program: os.Args[0]}, err
+	return Status{Role: f.role, PID: os.Getpid(), Version: os.Getenv("FAKE_VERSION"), Home: f.home.Dir, SHA256: sum,
+		Live: f.live, Keeper: Keeper(os.Getenv), Program: os.Args[0]}, err
 }
 func (f *fake) Stop(context.Context) error        { f.stop(); return nil }
 func (f *fake) EndSessions(context.Context) error { f.ending = true; return nil }
@@ -63,7 +64,8 @@ func (f *fake) Rotate(context.Context) (Rotated, error) {
 }
 func (f *fake) Revoke(_ context.Context, device string) error {
 	if device != "a/b" {
-		return &session.Error{Code: "agent_revoke_not-found", Message: "There is no device " + device + ".", Hint: "List them."}
+		return &session.Error{Code: "agent_revoke_not-found", Message: "There is no device " + device + ".",
+			Hint: "List them."}
 	}
 	return nil
 }
@@ -105,7 +107,8 @@ func beDaemon() int {
 	go echo(sockets.Tunnel)
 	live := 0
 	_, _ = fmt.Sscan(os.Getenv("FAKE_LIVE"), &live)
-	err = Serve(ctx, sockets.Control, &fake{home: home, role: role, stop: stop, live: live}, slog.New(slog.DiscardHandler))
+	err = Serve(ctx, sockets.Control, &fake{home: home, role: role, stop: stop, live: live},
+		slog.New(slog.DiscardHandler))
 	if errors.Join(err, sockets.Close()) != nil {
 		return 1
 	}

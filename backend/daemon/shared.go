@@ -16,7 +16,8 @@ func serveShared(mux *http.ServeMux, d Daemon) {
 	mux.HandleFunc("POST /audit", answer(func(r *http.Request) (any, error) {
 		var asked session.AuditQuery
 		if err := json.NewDecoder(io.LimitReader(r.Body, answerMost)).Decode(&asked); err != nil {
-			return nil, &session.Error{Code: "agent_audit_invalid", Message: "What is asked of the log cannot be read.", Hint: "Use the same version on both sides.", Err: err}
+			return nil, &session.Error{Code: "agent_audit_invalid", Message: "What is asked of the log cannot be read.",
+				Hint: "Use the same version on both sides.", Err: err}
 		}
 		if err := asked.Check(); err != nil {
 			return nil, err
@@ -29,7 +30,8 @@ func serveShared(mux *http.ServeMux, d Daemon) {
 		decoder := json.NewDecoder(io.LimitReader(r.Body, answerMost))
 		decoder.DisallowUnknownFields()
 		if err := decoder.Decode(&limit); err != nil {
-			return nil, &session.Error{Code: "agent_limit_invalid", Message: "The limit cannot be read.", Hint: "Use the same version on both sides.", Err: err}
+			return nil, &session.Error{Code: "agent_limit_invalid", Message: "The limit cannot be read.",
+				Hint: "Use the same version on both sides.", Err: err}
 		}
 		return struct{}{}, d.SetLimit(r.Context(), r.PathValue("owner"), &limit)
 	}))

@@ -52,8 +52,10 @@ func Listen(home place.Home, users []int, log *slog.Logger) (*Sockets, error) {
 	for _, name := range []string{tunnelSocket, controlSocket} {
 		g := &guarded{home: home, name: name, users: append([]int{0, os.Getuid()}, users...), log: log}
 		if err := g.open(); err != nil {
-			return nil, errors.Join(&session.Error{Code: "agent_start_failed", Message: "The socket " + name + " cannot be made.",
-				Hint: "Check the permissions and the free space of " + home.Dir + " and of " + os.TempDir() + ".", Err: err}, s.Close())
+			return nil, errors.Join(&session.Error{Code: "agent_start_failed",
+				Message: "The socket " + name + " cannot be made.",
+				Hint:    "Check the permissions and the free space of " + home.Dir + " and of " + os.TempDir() + ".",
+				Err:     err}, s.Close())
 		}
 		s.open = append(s.open, g)
 	}
@@ -288,8 +290,9 @@ func dialUnix(ctx context.Context, home place.Home, socket string) (*net.UnixCon
 	}
 	if errors.Is(err, peer.ErrElsewhere) {
 		err = &session.Error{Code: "agent_connect_forbidden",
-			Message: "The agent of " + home.Dir + " cannot be reached from here: this program or the agent is in a container or sandbox.",
-			Hint:    "Use a terminal of the machine itself, not of a container, Snap or Flatpak.", Err: err}
+			Message: "The agent of " + home.Dir +
+				" cannot be reached from here: this program or the agent is in a container or sandbox.",
+			Hint: "Use a terminal of the machine itself, not of a container, Snap or Flatpak.", Err: err}
 	}
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
@@ -309,7 +312,9 @@ func shortPath(path string) (name string, release func(), err error) {
 	}
 	name, ok := descriptorPath(folder, filepath.Base(path))
 	if !ok {
-		return "", nil, errors.Join(&session.Error{Code: "agent_start_invalid", Message: "The path " + path + " is too long for a socket.", Hint: "Set SLIPWAY_HOME to a shorter one."}, folder.Close())
+		return "", nil, errors.Join(&session.Error{Code: "agent_start_invalid",
+			Message: "The path " + path + " is too long for a socket.", Hint: "Set SLIPWAY_HOME to a shorter one."},
+			folder.Close())
 	}
 	return name, func() { _ = folder.Close() }, nil
 }

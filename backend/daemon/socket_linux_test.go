@@ -41,7 +41,8 @@ func opened(t *testing.T) (home place.Home, program string) {
 		if info, err := os.Stat(real); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v, %v", name, info, err)
 		}
-		if info, err := os.Stat(filepath.Dir(real)); err != nil || info.Mode().Perm() != 0o700 || filepath.Dir(real) == home.Dir {
+		if info, err := os.Stat(filepath.Dir(real)); err != nil || info.Mode().Perm() != 0o700 ||
+			filepath.Dir(real) == home.Dir {
 			t.Errorf("the directory of %s: %v, %v", real, info, err)
 		}
 	}
@@ -73,11 +74,15 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 		as   syscall.SysProcAttr
 		code session.Code // as Slipway's own client tells it; empty: whatever
 	}{
-		"another user":                    {as: syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}},
-		"another mount namespace":         {syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}, "agent_connect_forbidden"},
-		"another process namespace":       {as: syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}},
-		"another user namespace":          {as: syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, UidMappings: ids, GidMappings: ids}},
-		"all of them, as a container has": {as: syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID, UidMappings: ids, GidMappings: ids}},
+		"another user": {as: syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534,
+			Gid: 65534}}},
+		"another mount namespace": {syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS},
+			"agent_connect_forbidden"},
+		"another process namespace": {as: syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}},
+		"another user namespace": {as: syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, UidMappings: ids,
+			GidMappings: ids}},
+		"all of them, as a container has": {as: syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER |
+			syscall.CLONE_NEWNS | syscall.CLONE_NEWPID, UidMappings: ids, GidMappings: ids}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stranger := exec.Command(program, "stranger", home.Dir)

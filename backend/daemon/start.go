@@ -79,7 +79,8 @@ func keepSettings(home place.Home, wanted Settings) error {
 		return err
 	}
 	if err := kept.Merge(wanted).Save(home); err != nil {
-		return &session.Error{Code: "agent_start_no-space", Message: "The folder " + home.Dir + " cannot be written to.", Hint: "Check its permissions and its free space: df -h " + home.Dir, Err: err}
+		return &session.Error{Code: "agent_start_no-space", Message: "The folder " + home.Dir +
+			" cannot be written to.", Hint: "Check its permissions and its free space: df -h " + home.Dir, Err: err}
 	}
 	return nil
 }
@@ -102,7 +103,8 @@ func Keeper(env func(string) string) string {
 }
 
 // fleeting are the variables of a login that a daemon outlives.
-var fleeting = []string{"SSH_AUTH_SOCK", "SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY", "SSH_ASKPASS", "SSH_ORIGINAL_COMMAND", "DISPLAY", "WAYLAND_DISPLAY", "TERM", "XDG_SESSION_ID", keeperVariable}
+var fleeting = []string{"SSH_AUTH_SOCK", "SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY", "SSH_ASKPASS",
+	"SSH_ORIGINAL_COMMAND", "DISPLAY", "WAYLAND_DISPLAY", "TERM", "XDG_SESSION_ID", keeperVariable}
 
 // lasting is the environment for a daemon.
 func lasting(environ []string, home place.Home) []string {
@@ -130,7 +132,8 @@ func startDetached(ctx context.Context, home place.Home, program string) (Status
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = detached()
 	if err := cmd.Start(); err != nil {
-		return Status{}, &session.Error{Code: "agent_start_failed", Message: "The program " + program + " cannot be run.", Hint: "Check that its folder is not mounted noexec.", Err: err}
+		return Status{}, &session.Error{Code: "agent_start_failed", Message: "The program " + program +
+			" cannot be run.", Hint: "Check that its folder is not mounted noexec.", Err: err}
 	}
 	exited := make(chan struct{})
 	go func() {
@@ -171,7 +174,8 @@ func startFault(home place.Home, logStart int64, what string) error {
 	hint := "Its log is " + LogFile(home) + "."
 	if data, err := os.ReadFile(LogFile(home)); err == nil && int64(len(data)) > logStart {
 		data = data[max(logStart, int64(len(data))-excerptMost):]
-		if lines := strings.Split(strings.TrimSpace(string(bytes.ToValidUTF8(data, nil))), "\n"); lines[len(lines)-1] != "" {
+		if lines := strings.Split(strings.TrimSpace(string(bytes.ToValidUTF8(data, nil))),
+			"\n"); lines[len(lines)-1] != "" {
 			hint = fmt.Sprintf("It said: %s (%s)", lines[len(lines)-1], LogFile(home))
 		}
 	}

@@ -58,11 +58,13 @@ func Switch(ctx context.Context, home place.Home, opts SwitchOptions) (Switched,
 	}
 	sum, err := fileSum(opts.Program)
 	if err != nil {
-		return Switched{}, &session.Error{Code: "agent_upgrade_not-found", Message: "The program " + opts.Program + " cannot be read.", Hint: "Upload it again.", Err: err}
+		return Switched{}, &session.Error{Code: "agent_upgrade_not-found", Message: "The program " + opts.Program +
+			" cannot be read.", Hint: "Upload it again.", Err: err}
 	}
 	lock, err := lockFile(ctx, home.Join(switchLock))
 	if err != nil {
-		return Switched{}, &session.Error{Code: "agent_upgrade_conflict", Message: "Another upgrade of this agent goes on.", Hint: "Wait until it has ended.", Err: err}
+		return Switched{}, &session.Error{Code: "agent_upgrade_conflict",
+			Message: "Another upgrade of this agent goes on.", Hint: "Wait until it has ended.", Err: err}
 	}
 	defer lock.Close() //nolint:errcheck // the end of the process gives it up too
 	s := switching{home: home, opts: opts, sum: sum}
@@ -113,9 +115,12 @@ func (s *switching) run(ctx context.Context) (Switched, error) {
 	if err := s.link(s.opts.Program); err != nil {
 		return done, s.back(ctx, books, err)
 	}
-	done.To, err = Start(ctx, s.home, StartOptions{Program: ProgramLink(s.home), Settings: s.opts.Settings, Timeout: s.opts.Timeout, Keeper: s.opts.Keeper})
+	done.To, err = Start(ctx, s.home, StartOptions{Program: ProgramLink(s.home), Settings: s.opts.Settings,
+		Timeout: s.opts.Timeout, Keeper: s.opts.Keeper})
 	if err == nil && done.To.SHA256 != s.sum {
-		err = &session.Error{Code: "agent_upgrade_conflict", Message: "Another program than the new one came to rule the agent.", Hint: "See what runs there: slipway agent status"}
+		err = &session.Error{Code: "agent_upgrade_conflict",
+			Message: "Another program than the new one came to rule the agent.",
+			Hint:    "See what runs there: slipway agent status"}
 	}
 	if err != nil {
 		return done, s.back(ctx, books, err)
@@ -170,7 +175,9 @@ func (s *switching) backUp() (books []string, err error) {
 			continue
 		}
 		if err := copyFile(path, path+backupSuffix); err != nil {
-			return books, &session.Error{Code: "agent_upgrade_no-space", Message: "The agent's books cannot be copied, so nothing was changed.", Hint: "Make room: df -h " + s.home.Dir, Err: err}
+			return books, &session.Error{Code: "agent_upgrade_no-space",
+				Message: "The agent's books cannot be copied, so nothing was changed.",
+				Hint:    "Make room: df -h " + s.home.Dir, Err: err}
 		}
 		books = append(books, path)
 	}
@@ -191,8 +198,11 @@ func (s *switching) back(ctx context.Context, books []string, cause error) error
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime+startTime)
 	defer cancel()
 	failed := func(err error) error {
-		return &session.Error{Code: "agent_upgrade_failed", Message: "The new version did not start, and the old one could not be put back: " + session.AsError(err, "").Message,
-			Hint: "Start it by hand on that machine: " + ProgramLink(s.home) + " agent start", Err: errors.Join(cause, err)}
+		return &session.Error{Code: "agent_upgrade_failed",
+			Message: "The new version did not start, and the old one could not be put back: " + session.AsError(err,
+				"").Message,
+			Hint: "Start it by hand on that machine: " + ProgramLink(s.home) + " agent start",
+			Err:  errors.Join(cause, err)}
 	}
 	if s.old == "" {
 		return cause // there was none before
@@ -215,7 +225,9 @@ func (s *switching) back(ctx context.Context, books []string, cause error) error
 		return failed(err)
 	}
 	told := session.AsError(cause, "agent_upgrade_failed")
-	return &session.Error{Code: "agent_upgrade_rolled-back", Message: fmt.Sprintf("The new version did not work, so %s is back; sessions went on. %s", status.Version, told.Message), Hint: told.Hint, Err: cause}
+	return &session.Error{Code: "agent_upgrade_rolled-back",
+		Message: fmt.Sprintf("The new version did not work, so %s is back; sessions went on. %s", status.Version,
+			told.Message), Hint: told.Hint, Err: cause}
 }
 
 func copyFile(from, to string) error {

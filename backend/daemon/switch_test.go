@@ -129,7 +129,8 @@ func TestSwitchLeavesAPersonsOwnSlipwayAlone(t *testing.T) {
 	if status, err := c.Status(t.Context()); err != nil || status.PID != plane.PID {
 		t.Errorf("%+v, %v", status, err)
 	}
-	if _, err := Uninstall(t.Context(), home, UninstallOptions{EndSessions: true}); session.CodeOf(err) != "agent_remove_conflict" {
+	if _, err := Uninstall(t.Context(), home, UninstallOptions{EndSessions: true}); session.CodeOf(
+		err) != "agent_remove_conflict" {
 		t.Errorf("uninstall: %v", err)
 	}
 }
@@ -170,7 +171,8 @@ func TestUninstallLeavesWhatIsNeeded(t *testing.T) {
 			if strings.Join(names, " ") != c.kept || c.kept == "" && isThere(home.Dir) {
 				t.Errorf("kept %v", names)
 			}
-			for deadline := time.Now().Add(patience); unix.Kill(status.PID, 0) == nil && !zombie(status.PID); time.Sleep(lookPause) {
+			for deadline := time.Now().Add(patience); unix.Kill(status.PID, 0) == nil &&
+				!zombie(status.PID); time.Sleep(lookPause) {
 				if time.Now().After(deadline) { // it gives the folder up a moment before it ends
 					t.Fatalf("process %d goes on", status.PID)
 				}
@@ -188,7 +190,8 @@ func TestUninstallKeepsTheBooksOfWhatCannotBeAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("FAKE_BROKEN", "1")
-	if _, err := Uninstall(t.Context(), home, UninstallOptions{EndSessions: true}); session.CodeOf(err) != "agent_start_failed" {
+	if _, err := Uninstall(t.Context(), home, UninstallOptions{EndSessions: true}); session.CodeOf(
+		err) != "agent_start_failed" {
 		t.Errorf("with its sessions: %v", err)
 	}
 	left, err := Uninstall(t.Context(), home, UninstallOptions{})

@@ -81,7 +81,9 @@ func end(ctx context.Context, c *Client, all bool) (live int, err error) {
 		return 0, err
 	}
 	if status.Role == RolePlane {
-		return status.Live, &session.Error{Code: "agent_remove_conflict", Message: "A person at that machine uses Slipway, which rules its agent.", Hint: "Forget the agent here only, or end it there first: slipway shutdown"}
+		return status.Live, &session.Error{Code: "agent_remove_conflict",
+			Message: "A person at that machine uses Slipway, which rules its agent.",
+			Hint:    "Forget the agent here only, or end it there first: slipway shutdown"}
 	}
 	if !all || status.Live == 0 {
 		return status.Live, nil
@@ -97,7 +99,9 @@ func end(ctx context.Context, c *Client, all bool) (live int, err error) {
 		}
 		select {
 		case <-ctx.Done():
-			return status.Live, &session.Error{Code: "agent_remove_timeout", Message: fmt.Sprintf("%d sessions have not ended in time, so nothing was removed.", status.Live), Hint: "Try again, or end them with: slipway stop --force"}
+			return status.Live, &session.Error{Code: "agent_remove_timeout",
+				Message: fmt.Sprintf("%d sessions have not ended in time, so nothing was removed.", status.Live),
+				Hint:    "Try again, or end them with: slipway stop --force"}
 		case <-time.After(lookPause * 5):
 		}
 	}
@@ -111,9 +115,12 @@ func sweep(home place.Home, keep bool) (kept []string, err error) {
 		if err == nil || !isThere(home.Dir) {
 			return nil, nil
 		}
-		return []string{home.Dir}, &session.Error{Code: "agent_remove_failed", Message: "Not everything in " + home.Dir + " could be removed.", Hint: "Remove it by hand: rm -rf " + home.Dir, Err: err}
+		return []string{home.Dir}, &session.Error{Code: "agent_remove_failed",
+			Message: "Not everything in " + home.Dir + " could be removed.", Hint: "Remove it by hand: rm -rf " +
+				home.Dir, Err: err}
 	}
-	own := []string{home.Join("bin"), home.Join(tunnelSocket), home.Join(controlSocket), home.Join(settingsFile), home.Join(switchLock), LogFile(home), LogFile(home) + ".1"}
+	own := []string{home.Join("bin"), home.Join(tunnelSocket), home.Join(controlSocket), home.Join(settingsFile),
+		home.Join(switchLock), LogFile(home), LogFile(home) + ".1"}
 	for _, path := range own {
 		err = errors.Join(err, os.RemoveAll(path))
 	}

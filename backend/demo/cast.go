@@ -33,7 +33,8 @@ func work(name, label string, cpus int, memory gpu.Bytes, accelerator gpu.Reques
 
 // desk is a session that a person works in.
 func desk(name, image, label string, cpus int, memory gpu.Bytes, accelerator gpu.Request) session.Spec {
-	return session.Spec{Name: name, Type: session.Interactive, Image: image, Label: label, Accelerator: accelerator, Resources: session.Resources{CPU: cpus, Memory: memory}}
+	return session.Spec{Name: name, Type: session.Interactive, Image: image, Label: label, Accelerator: accelerator,
+		Resources: session.Resources{CPU: cpus, Memory: memory}}
 }
 
 func devices(n int) gpu.Request { return gpu.Request{Devices: n} }
@@ -44,7 +45,8 @@ func share(s gpu.Share) gpu.Request { return gpu.Request{Shares: s} }
 // launches.
 func OnWorkstation(o Options) []Act {
 	mount := []session.Mount{{Folder: "churn"}}
-	notebook, train := desk("notebook", imageNotebook, "churn", 4, 12*gpu.GiB, share(500)), work("train-churn", "churn", 4, 16*gpu.GiB, share(500), 3)
+	notebook, train := desk("notebook", imageNotebook, "churn", 4, 12*gpu.GiB, share(500)),
+		work("train-churn", "churn", 4, 16*gpu.GiB, share(500), 3)
 	notebook.Mounts, train.Mounts = mount, mount
 	acts := []Act{{Spec: notebook}, {Spec: train}}
 	switch o.Story {
@@ -81,8 +83,10 @@ func Presets() []Preset {
 // diverged ends by itself, with an exit code and a last line that says why.
 func diverged() Act {
 	return Act{Spec: session.Spec{
-		Name: "sweep-lr-0.3", Type: session.Batch, Image: imagePython, Label: "churn", Resources: session.Resources{CPU: 1, Memory: gpu.GiB},
-		Command: "echo 'epoch 1/40  loss 2.31'\nsleep 2\necho 'epoch 2/40  loss nan'\necho 'ValueError: loss is NaN after step 812; lower --lr (0.3)' >&2\nexit 3\n",
+		Name: "sweep-lr-0.3", Type: session.Batch, Image: imagePython, Label: "churn",
+		Resources: session.Resources{CPU: 1, Memory: gpu.GiB},
+		Command: "echo 'epoch 1/40  loss 2.31'\nsleep 2\necho 'epoch 2/40  loss nan'\necho 'ValueError: loss is NaN " +
+			"after step 812; lower --lr (0.3)' >&2\nexit 3\n",
 	}}
 }
 
@@ -91,9 +95,12 @@ func failures() []Act {
 	small := session.Resources{CPU: 1, Memory: gpu.GiB}
 	return []Act{
 		diverged(),
-		{Spec: session.Spec{Name: "image-mistyped", Type: session.Batch, Image: "pytorch/pytorhc:2.5", Label: "churn", Resources: small, Command: "python train.py"}},
-		{Spec: session.Spec{Name: "batch-too-large", Type: session.Batch, Image: imagePython, Label: "churn", Resources: small, Command: tooLarge(small.Memory)}},
-		{Spec: session.Spec{Name: "too-slow", Type: session.Batch, Image: imagePython, Label: "churn", Resources: small, Command: "echo working\nsleep 3600\n", Timeout: session.Duration(5 * time.Second)}},
+		{Spec: session.Spec{Name: "image-mistyped", Type: session.Batch, Image: "pytorch/pytorhc:2.5", Label: "churn",
+			Resources: small, Command: "python train.py"}},
+		{Spec: session.Spec{Name: "batch-too-large", Type: session.Batch, Image: imagePython, Label: "churn",
+			Resources: small, Command: tooLarge(small.Memory)}},
+		{Spec: session.Spec{Name: "too-slow", Type: session.Batch, Image: imagePython, Label: "churn", Resources: small,
+			Command: "echo working\nsleep 3600\n", Timeout: session.Duration(5 * time.Second)}},
 	}
 }
 
@@ -130,8 +137,9 @@ func OnLab(o Options) []Act {
 		)
 	}
 	report := session.Spec{
-		Name: "vision-report", Type: session.Batch, Image: imagePython, Label: "vision", Resources: session.Resources{CPU: 2, Memory: 4 * gpu.GiB},
-		Command: "echo 'report written'", After: []string{"vision-finetune"},
+		Name: "vision-report", Type: session.Batch, Image: imagePython, Label: "vision",
+		Resources: session.Resources{CPU: 2, Memory: 4 * gpu.GiB},
+		Command:   "echo 'report written'", After: []string{"vision-finetune"},
 	}
 	acts = append(acts, Act{Spec: report})
 	if o.Story == StoryIdle {

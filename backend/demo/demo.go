@@ -60,7 +60,9 @@ const MostSpeed = 60
 // check fails with demo_start_invalid where there is no such story or speed.
 func (o Options) check() error {
 	if o.Speed < 0 || o.Speed > MostSpeed {
-		return &session.Error{Code: "demo_start_invalid", Message: fmt.Sprintf("A demo cannot go by at %d times the usual speed.", o.Speed), Hint: fmt.Sprintf("Choose a speed from 1 to %d.", MostSpeed)}
+		return &session.Error{Code: "demo_start_invalid",
+			Message: fmt.Sprintf("A demo cannot go by at %d times the usual speed.", o.Speed),
+			Hint:    fmt.Sprintf("Choose a speed from 1 to %d.", MostSpeed)}
 	}
 	if o.Story == "" || slices.Contains(Stories, o.Story) {
 		return nil
@@ -69,7 +71,8 @@ func (o Options) check() error {
 	for i, story := range Stories {
 		names[i] = string(story)
 	}
-	return &session.Error{Code: "demo_start_invalid", Message: fmt.Sprintf("There is no story %q.", o.Story), Hint: "Choose one of " + strings.Join(names, ", ") + "."}
+	return &session.Error{Code: "demo_start_invalid", Message: fmt.Sprintf("There is no story %q.", o.Story),
+		Hint: "Choose one of " + strings.Join(names, ", ") + "."}
 }
 
 // Person is who the demonstration is told of; the lab server has others, too.

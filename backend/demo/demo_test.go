@@ -21,7 +21,8 @@ import (
 
 func TestClaim(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "kept")
-	if got, err := Claim(dir, Options{Seed: 3, Story: StoryIdle}); err != nil || got != (Options{Seed: 3, Story: StoryIdle}) {
+	if got, err := Claim(dir, Options{Seed: 3, Story: StoryIdle}); err != nil ||
+		got != (Options{Seed: 3, Story: StoryIdle}) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	full := t.TempDir()
@@ -35,12 +36,15 @@ func TestClaim(t *testing.T) {
 		code  session.Code
 	}{
 		"goes on with what a kept one was begun with": {dir: dir, want: Options{Seed: 3, Story: StoryIdle}},
-		"goes on where the same is asked for":         {dir: dir, asked: Options{Seed: 3}, want: Options{Seed: 3, Story: StoryIdle}},
-		"refuses another seed":                        {dir: dir, asked: Options{Seed: 4}, code: "demo_start_conflict"},
-		"refuses another story":                       {dir: dir, asked: Options{Story: StoryLab}, code: "demo_start_conflict"},
-		"refuses a story that there is not":           {dir: t.TempDir(), asked: Options{Story: "heist"}, code: "demo_start_invalid"},
-		"refuses a folder with other things in it":    {dir: full, code: "demo_start_conflict"},
-		"has a usual seed and story":                  {dir: t.TempDir(), want: Options{Seed: 1, Story: StoryLab}},
+		"goes on where the same is asked for": {dir: dir, asked: Options{Seed: 3},
+			want: Options{Seed: 3, Story: StoryIdle}},
+		"refuses another seed": {dir: dir, asked: Options{Seed: 4}, code: "demo_start_conflict"},
+		"refuses another story": {dir: dir, asked: Options{Story: StoryLab},
+			code: "demo_start_conflict"},
+		"refuses a story that there is not": {dir: t.TempDir(), asked: Options{Story: "heist"},
+			code: "demo_start_invalid"},
+		"refuses a folder with other things in it": {dir: full, code: "demo_start_conflict"},
+		"has a usual seed and story":               {dir: t.TempDir(), want: Options{Seed: 1, Story: StoryLab}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Claim(c.dir, c.asked)
@@ -185,7 +189,8 @@ func TestFilesAreWhatTheirNamesPromise(t *testing.T) {
 	header := map[string]struct {
 		Offsets [2]int `json:"data_offsets"`
 	}{}
-	if err := json.Unmarshal(model[8:8+length], &header); err != nil || 8+int(length)+header["dense.weight"].Offsets[1] != len(model) {
+	if err := json.Unmarshal(model[8:8+length], &header); err != nil ||
+		8+int(length)+header["dense.weight"].Offsets[1] != len(model) {
 		t.Errorf("%+v, %v", header, err)
 	}
 	for _, folder := range Folders(Options{Seed: 9}) {

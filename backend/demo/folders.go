@@ -35,11 +35,14 @@ func Folders(o Options) []Folder {
 	rng := rand.New(rand.NewPCG(o.Seed, 100))
 	return []Folder{
 		{Name: "churn", Files: []File{
-			{"customers.csv", customers(rng)}, {"explore.ipynb", notebook()}, {"loss.png", lossCurve(rng)}, {"model.safetensors", weights(rng)},
-			{"README.md", []byte("# Churn\n\n`customers.csv` is what `explore.ipynb` reads; `train-churn` writes `loss.png` and `model.safetensors`.\n")},
+			{"customers.csv", customers(rng)}, {"explore.ipynb", notebook()}, {"loss.png", lossCurve(rng)},
+			{"model.safetensors", weights(rng)},
+			{"README.md", []byte("# Churn\n\n`customers.csv` is what `explore.ipynb` reads; `train-churn` writes " +
+				"`loss.png` and `model.safetensors`.\n")},
 		}},
 		{Name: "recipes", Files: recipes()},
-		{Name: "results", Files: []File{{"2-layers/metrics.json", []byte("{\"accuracy\": 0.871, \"auc\": 0.923}\n")}, {"4-layers/metrics.json", []byte("{\"accuracy\": 0.884, \"auc\": 0.931}\n")}}},
+		{Name: "results", Files: []File{{"2-layers/metrics.json", []byte("{\"accuracy\": 0.871, \"auc\": 0.923}\n")},
+			{"4-layers/metrics.json", []byte("{\"accuracy\": 0.884, \"auc\": 0.931}\n")}}},
 	}
 }
 
@@ -55,7 +58,8 @@ func customers(rng *rand.Rand) []byte {
 		if rng.Float64() < leaves {
 			churned = 1
 		}
-		fmt.Fprintf(&b, "C%05d,%d,%s,%.2f,%d,%d\n", 10000+i, months, []string{"basic", "plus", "pro"}[plan], 9+float64(plan)*14+rng.Float64()*3, calls, churned)
+		fmt.Fprintf(&b, "C%05d,%d,%s,%.2f,%d,%d\n", 10000+i, months, []string{"basic", "plus", "pro"}[plan],
+			9+float64(plan)*14+rng.Float64()*3, calls, churned)
 	}
 	return b.Bytes()
 }
@@ -90,7 +94,9 @@ func lossCurve(rng *rand.Rand) []byte {
 // header in JSON, and the numbers.
 func weights(rng *rand.Rand) []byte {
 	const rows, columns = 64, 48
-	header := fmt.Sprintf(`{"__metadata__":{"format":"pt"},"dense.weight":{"dtype":"F32","shape":[%d,%d],"data_offsets":[0,%d]}}`, rows, columns, rows*columns*4)
+	header := fmt.Sprintf(
+		`{"__metadata__":{"format":"pt"},"dense.weight":{"dtype":"F32","shape":[%d,%d],"data_offsets":[0,%d]}}`, rows,
+		columns, rows*columns*4)
 	header += strings.Repeat(" ", (8-len(header)%8)%8)
 	data := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
 	data = append(data, header...)

@@ -63,7 +63,8 @@ func (d *lidDialer) Dial(ctx context.Context, silent bool) (net.Conn, error) {
 }
 
 func shut() error {
-	return &tunnel.Fault{Code: "agent_connect_lid-closed", Message: "The lid of the laptop is closed.", Hint: "Open it: the button stands beside the mark of the demo."}
+	return &tunnel.Fault{Code: "agent_connect_lid-closed", Message: "The lid of the laptop is closed.",
+		Hint: "Open it: the button stands beside the mark of the demo."}
 }
 
 // admit takes a fresh connection unless the lid was closed meanwhile. Whom it

@@ -42,7 +42,9 @@ func Claim(dir string, asked Options) (Options, error) {
 		return asked, unusable(dir, err)
 	}
 	if len(entries) > 0 {
-		return asked, &session.Error{Code: "demo_start_conflict", Message: fmt.Sprintf("The folder %s has other things in it.", dir), Hint: "Name an empty folder, or one that a demo was kept in."}
+		return asked, &session.Error{Code: "demo_start_conflict",
+			Message: fmt.Sprintf("The folder %s has other things in it.", dir),
+			Hint:    "Name an empty folder, or one that a demo was kept in."}
 	}
 	return asked, keep(dir, markName, asked)
 }
@@ -52,7 +54,9 @@ func agree(dir string, kept, asked Options) error {
 	if (asked.Seed == 0 || asked.Seed == kept.Seed) && (asked.Story == "" || asked.Story == kept.Story) {
 		return nil
 	}
-	return &session.Error{Code: "demo_start_conflict", Message: fmt.Sprintf("The demo in %s was begun with seed %d and the story %s.", dir, kept.Seed, kept.Story), Hint: "Leave --seed and --story out to go on with it, or name another folder."}
+	return &session.Error{Code: "demo_start_conflict",
+		Message: fmt.Sprintf("The demo in %s was begun with seed %d and the story %s.", dir, kept.Seed, kept.Story),
+		Hint:    "Leave --seed and --story out to go on with it, or name another folder."}
 }
 
 // keep writes what a demonstration knows into a file of its folder.
@@ -71,7 +75,8 @@ func keep(dir, name string, known any) error {
 }
 
 func unusable(dir string, err error) error {
-	return &session.Error{Code: "demo_start_no-space", Message: fmt.Sprintf("The folder %s cannot be used.", dir), Hint: "Make it writable, or name another: slipway demo --keep DIR", Err: err}
+	return &session.Error{Code: "demo_start_no-space", Message: fmt.Sprintf("The folder %s cannot be used.", dir),
+		Hint: "Make it writable, or name another: slipway demo --keep DIR", Err: err}
 }
 
 // Marked reads the mark of a folder, if it has one.
@@ -88,7 +93,9 @@ func Marked(dir string) (Options, bool, error) {
 		err = o.check()
 	}
 	if err != nil {
-		return o, false, &session.Error{Code: "demo_start_conflict", Message: fmt.Sprintf("The mark of the demo in %s cannot be read.", dir), Hint: "Name another folder.", Err: err}
+		return o, false, &session.Error{Code: "demo_start_conflict",
+			Message: fmt.Sprintf("The mark of the demo in %s cannot be read.", dir), Hint: "Name another folder.",
+			Err: err}
 	}
 	return o, true, nil
 }

@@ -10,15 +10,18 @@ import (
 func notebook() []byte {
 	cells := make([]any, 0, len(chapters))
 	for _, chapter := range chapters {
-		cell := map[string]any{"cell_type": "code", "execution_count": nil, "metadata": map[string]any{}, "outputs": []any{}, "source": strings.SplitAfter(strings.TrimSpace(chapter), "\n")}
+		cell := map[string]any{"cell_type": "code", "execution_count": nil, "metadata": map[string]any{},
+			"outputs": []any{}, "source": strings.SplitAfter(strings.TrimSpace(chapter), "\n")}
 		if text, ok := strings.CutPrefix(strings.TrimSpace(chapter), "%% "); ok {
-			cell = map[string]any{"cell_type": "markdown", "metadata": map[string]any{}, "source": strings.SplitAfter(text, "\n")}
+			cell = map[string]any{"cell_type": "markdown", "metadata": map[string]any{},
+				"source": strings.SplitAfter(text, "\n")}
 		}
 		cells = append(cells, cell)
 	}
 	document := map[string]any{
 		"nbformat": 4, "nbformat_minor": 4, "cells": cells,
-		"metadata": map[string]any{"kernelspec": map[string]any{"name": "python3", "display_name": "Python 3", "language": "python"}, "language_info": map[string]any{"name": "python"}},
+		"metadata": map[string]any{"kernelspec": map[string]any{"name": "python3", "display_name": "Python 3",
+			"language": "python"}, "language_info": map[string]any{"name": "python"}},
 	}
 	data, err := json.MarshalIndent(document, "", " ")
 	if err != nil {
@@ -111,5 +114,6 @@ with open("at-risk.csv", "w", newline="") as file:
 
 print(f"accuracy {right / len(tested):.0%}, AUC {auc:.2f}, {len(at_risk)} customers written")
 `, `
-%% *at-risk.csv* is now in the session's files, and a terminal of the session shows it: ` + "`head churn/at-risk.csv`" + `.
+%% *at-risk.csv* is now in the session's files, and a terminal of the session shows it: ` + "`head churn/at-risk.csv`" +
+	`.
 `}

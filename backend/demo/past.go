@@ -102,8 +102,10 @@ func (p *past) ended(at time.Time) agent.Ended {
 	p.number++
 	length := time.Duration(8+p.rng.IntN(32)) * time.Minute
 	one := agent.Ended{
-		ID: session.ID(p.text("abcdefghijklmnopqrstuvwxyz", 1) + p.text("abcdefghijklmnopqrstuvwxyz234567", 11)), At: at, Ran: length,
-		Launch:    session.LaunchRequest{Owner: e.owner, Spec: e.spec(fmt.Sprintf("%s-%02d", e.name, p.number), length)},
+		ID: session.ID(p.text("abcdefghijklmnopqrstuvwxyz", 1) + p.text("abcdefghijklmnopqrstuvwxyz234567", 11)),
+		At: at, Ran: length,
+		Launch: session.LaunchRequest{Owner: e.owner, Spec: e.spec(fmt.Sprintf("%s-%02d", e.name, p.number),
+			length)},
 		Container: p.text("0123456789abcdef", 64), Pinned: enginesim.Pinned(e.image),
 	}
 	if e.batch {
@@ -168,7 +170,8 @@ func (p *past) steps(image string, asked bool) map[string]time.Duration {
 		return time.Duration(least+p.rng.IntN(most-least)) * time.Millisecond
 	}
 	took := map[string]time.Duration{
-		agent.StepImage: between(1, 4), agent.StepNetwork: between(1, 3), agent.StepCreate: between(280, 450), agent.StepStart: between(280, 420), agent.StepGuest: between(120, 180),
+		agent.StepImage: between(1, 4), agent.StepNetwork: between(1, 3), agent.StepCreate: between(280, 450),
+		agent.StepStart: between(280, 420), agent.StepGuest: between(120, 180),
 		agent.StepStop: between(1, 2), agent.StepLogs: between(1, 6), agent.StepRemove: between(150, 200),
 	}
 	if asked {

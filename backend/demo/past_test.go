@@ -83,7 +83,8 @@ func TestThePastBalancesAndIsThatOfTheSeed(t *testing.T) {
 			if len(first.sessions) < 15 {
 				t.Errorf("%d sessions", len(first.sessions))
 			}
-			if !reflect.DeepEqual(first.sessions, second.sessions) || !reflect.DeepEqual(first.phases, second.phases) || !reflect.DeepEqual(first.logs, second.logs) {
+			if !reflect.DeepEqual(first.sessions, second.sessions) || !reflect.DeepEqual(first.phases, second.phases) ||
+				!reflect.DeepEqual(first.logs, second.logs) {
 				t.Error("the same seed has another past")
 			}
 			for _, s := range first.sessions {
@@ -126,7 +127,8 @@ func checkCourse(t *testing.T, s session.Session, phases []session.Phase) {
 		}
 		status = p.To
 	}
-	if len(phases) != len(steps) || status != s.Status || s.Revision < 8 || s.ExitCode == nil || s.Pinned == "" || s.TerminatedAt.Before(at) {
+	if len(phases) != len(steps) || status != s.Status || s.Revision < 8 || s.ExitCode == nil || s.Pinned == "" ||
+		s.TerminatedAt.Before(at) {
 		t.Errorf("%d phases, then %s: %+v", len(phases), status, s)
 	}
 	switch s.Reason {
@@ -156,7 +158,8 @@ func checkLog(t *testing.T, s session.Session, log string) {
 		}
 		at = said
 	}
-	last, want := lines[len(lines)-1], map[session.Reason]string{session.ReasonTaskFailed: "CUDA out of memory", session.ReasonOOM: "of features"}[s.Reason]
+	last, want := lines[len(lines)-1], map[session.Reason]string{session.ReasonTaskFailed: "CUDA out of memory",
+		session.ReasonOOM: "of features"}[s.Reason]
 	if !strings.Contains(last, want) {
 		t.Errorf("%s ended for the reason %s, its log with %q", s.Name, s.Reason, last)
 	}
@@ -176,7 +179,8 @@ func TestThePastHasFailuresAmongItsSuccesses(t *testing.T) {
 			}
 		}
 	}
-	for _, end := range []string{" 0 false", "user-requested 143 false", " 1 false", "task-timeout 143 false", " 137 true"} {
+	for _, end := range []string{" 0 false", "user-requested 143 false", " 1 false", "task-timeout 143 false",
+		" 137 true"} {
 		if ends[end] == 0 {
 			t.Errorf("nothing ended with %q: %v", end, ends)
 		}

@@ -45,7 +45,8 @@ func trained(length, ran time.Duration, broken int) (log []agent.Line) {
 		if at > ran {
 			break
 		}
-		log = append(log, agent.Line{After: at, Text: fmt.Sprintf("epoch %d/%d  loss 0.%d", epoch, all, 9000/(epoch+9))})
+		log = append(log, agent.Line{After: at, Text: fmt.Sprintf("epoch %d/%d  loss 0.%d", epoch, all,
+			9000/(epoch+9))})
 		if epoch == broken {
 			return append(log, agent.Line{After: at, Text: noMemory})
 		}
@@ -86,12 +87,14 @@ func extracted(length, ran time.Duration) (log []agent.Line) {
 
 // busy keeps CPUs and memory busy beside the rest of a script.
 func busy(cpus int, memory gpu.Bytes, length time.Duration) string {
-	return fmt.Sprintf("stress --cpu %d --vm 1 --vm-bytes %d --timeout %d &\n", max(1, cpus*3/4), int64(memory)/10*6, int(length.Seconds()))
+	return fmt.Sprintf("stress --cpu %d --vm 1 --vm-bytes %d --timeout %d &\n", max(1, cpus*3/4), int64(memory)/10*6,
+		int(length.Seconds()))
 }
 
 // tooLarge is a script that wants four times the memory that it was given.
 func tooLarge(memory gpu.Bytes) string {
-	return fmt.Sprintf("echo '%s'\nstress --cpu 1 --vm 1 --vm-bytes %d --timeout 60\n", loading(memory), int64(4*memory))
+	return fmt.Sprintf("echo '%s'\nstress --cpu 1 --vm 1 --vm-bytes %d --timeout 60\n", loading(memory),
+		int64(4*memory))
 }
 
 func loading(memory gpu.Bytes) string { return fmt.Sprintf("loading %s of features", 4*memory) }
@@ -110,7 +113,8 @@ func noted(rng *rand.Rand, started time.Time, ran time.Duration) (log []agent.Li
 	say(began+40*time.Millisecond, "Jupyter Server 2.14.2 is running at:")
 	say(began+40*time.Millisecond, "http://localhost:8888/lab")
 	at := began + 8*time.Second
-	say(at, fmt.Sprintf("Kernel started: %08x-%04x-4%03x-a%03x-%012x", rng.Uint32(), rng.IntN(1<<16), rng.IntN(1<<12), rng.IntN(1<<12), rng.Int64N(1<<48)))
+	say(at, fmt.Sprintf("Kernel started: %08x-%04x-4%03x-a%03x-%012x", rng.Uint32(), rng.IntN(1<<16), rng.IntN(1<<12),
+		rng.IntN(1<<12), rng.Int64N(1<<48)))
 	for at += some(rng, 4*time.Minute); at < ran; at += 2*time.Minute + some(rng, 5*time.Minute) {
 		say(at, "Saving file at /churn/explore.ipynb")
 	}
@@ -120,11 +124,13 @@ func noted(rng *rand.Rand, started time.Time, ran time.Duration) (log []agent.Li
 // served is what a server of a model writes that answers requests for a while.
 func served(rng *rand.Rand, ran time.Duration) (log []agent.Line) {
 	began := 9*time.Second + some(rng, 9*time.Second)
-	for i, text := range []string{"Started server process [41]", "Waiting for application startup.", "Application startup complete.", "Uvicorn running on http://0.0.0.0:8000 (Press CTRL+C to quit)"} {
+	for i, text := range []string{"Started server process [41]", "Waiting for application startup.",
+		"Application startup complete.", "Uvicorn running on http://0.0.0.0:8000 (Press CTRL+C to quit)"} {
 		log = append(log, agent.Line{After: began + time.Duration(i)*15*time.Millisecond, Text: "INFO:     " + text})
 	}
 	for at := began + some(rng, time.Minute); at < ran; at += 5*time.Second + some(rng, time.Minute) {
-		log = append(log, agent.Line{After: at, Text: fmt.Sprintf(`INFO:     127.0.0.1:%d - "POST /transcribe HTTP/1.1" 200 OK`, 32768+rng.IntN(28000))})
+		log = append(log, agent.Line{After: at,
+			Text: fmt.Sprintf(`INFO:     127.0.0.1:%d - "POST /transcribe HTTP/1.1" 200 OK`, 32768+rng.IntN(28000))})
 	}
 	return log
 }

@@ -41,7 +41,8 @@ func Turns(m Machine) iter.Seq[Turn] {
 			after += time.Duration(rng.Int64N(int64(turnsSway/time.Second))) * time.Second
 			e := all[rng.IntN(len(all))]
 			length := time.Duration(10+rng.IntN(50)) * time.Minute
-			turn := Turn{After: after, Key: fmt.Sprintf("%sturn-%d", keyPrefix, number), Act: e.act(number, length), Stays: length}
+			turn := Turn{After: after, Key: fmt.Sprintf("%sturn-%d", keyPrefix, number), Act: e.act(number, length),
+				Stays: length}
 			if e.batch {
 				turn.Stays += patience
 			}

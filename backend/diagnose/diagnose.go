@@ -38,7 +38,8 @@ const mask = "•••"
 
 var (
 	// assigned is a name with a value: in a log, an address, JSON, a shell or YAML.
-	assigned = regexp.MustCompile(`([A-Za-z_][A-Za-z0-9_.-]*)(["']?[ \t]*[:=][ \t]*)("(?:[^"\\]|\\.)*"|'[^']*'|[^\s&,;"'}]+)`)
+	assigned = regexp.MustCompile(
+		`([A-Za-z_][A-Za-z0-9_.-]*)(["']?[ \t]*[:=][ \t]*)("(?:[^"\\]|\\.)*"|'[^']*'|[^\s&,;"'}]+)`)
 	// quoted is a name with a value that stand between quotes together.
 	quoted = regexp.MustCompile(`(["'])([A-Za-z_][A-Za-z0-9_]*)=([^"'\n]*)(["'])`)
 	// bearer is the header that lets programs in, and its kin.
@@ -121,7 +122,8 @@ func (r Redactor) Tail(path string, lines int) ([]string, error) {
 		return []string{}, nil
 	}
 	if err != nil {
-		return nil, &session.Error{Code: "log_read_failed", Message: "The log cannot be read.", Hint: "Check the permissions of " + path + ".", Err: err}
+		return nil, &session.Error{Code: "log_read_failed", Message: "The log cannot be read.",
+			Hint: "Check the permissions of " + path + ".", Err: err}
 	}
 	defer file.Close() //nolint:errcheck // it was only read
 	info, err := file.Stat()
@@ -133,7 +135,8 @@ func (r Redactor) Tail(path string, lines int) ([]string, error) {
 		data, err = io.ReadAll(io.LimitReader(file, 2*tailMost))
 	}
 	if err != nil {
-		return nil, &session.Error{Code: "log_read_failed", Message: "The log cannot be read.", Hint: "Look at " + path + " yourself.", Err: err}
+		return nil, &session.Error{Code: "log_read_failed", Message: "The log cannot be read.",
+			Hint: "Look at " + path + " yourself.", Err: err}
 	}
 	if info.Size() > tailMost { // the first line is cut
 		_, data, _ = bytes.Cut(data, []byte("\n"))

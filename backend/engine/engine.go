@@ -120,7 +120,8 @@ type Transfers interface {
 	PresentLayers(ctx context.Context, layers []session.ImageLayer) (int, error)
 	// ExportImage calls fn once for each part that want wants, one after the
 	// other, in whatever order the engine has them. An error of fn ends it.
-	ExportImage(ctx context.Context, id string, want func(part string) bool, fn func(part string, content io.Reader) error) error
+	ExportImage(ctx context.Context, id string, want func(part string) bool,
+		fn func(part string, content io.Reader) error) error
 	// ImportImage puts an image together of its configuration and its layers.
 	// Those that PresentLayers counts may be absent from content. A name that is
 	// another image's stays that one's, and it is engine_import_conflict, unless
@@ -221,13 +222,14 @@ type Container struct {
 // delivered as a file that only root of the container reads, never by
 // environment or arguments, since it may hold secrets.
 type GuestConfig struct {
-	Session session.ID       `json:"session"`
-	Kernel  string           `json:"kernel"`
-	UID     int              `json:"uid"` // of the work user: the person who runs the agent
-	GID     int              `json:"gid"`
-	Groups  []int            `json:"groups,omitempty"` // further groups of the work user, set by the engine for its devices
-	Env     []session.EnvVar `json:"env"`              // complete: SLIPWAY_*, threads and the person's own
-	Command string           `json:"command"`          // startup command of a batch session; "" otherwise
+	Session session.ID `json:"session"`
+	Kernel  string     `json:"kernel"`
+	UID     int        `json:"uid"` // of the work user: the person who runs the agent
+	GID     int        `json:"gid"`
+	// further groups of the work user, set by the engine for its devices
+	Groups  []int            `json:"groups,omitempty"`
+	Env     []session.EnvVar `json:"env"`     // complete: SLIPWAY_*, threads and the person's own
+	Command string           `json:"command"` // startup command of a batch session; "" otherwise
 	Ports   []int            `json:"ports"`
 	Cluster *Cluster         `json:"cluster,omitempty"` // nil: the session has one kernel
 	Pins    []Pin            `json:"pins,omitempty"`

@@ -42,7 +42,8 @@ func Imagine(image session.Image) Imaginary {
 		i.Parts.Layers = append(i.Parts.Layers, session.ImageLayer{Digest: digest, Size: gpu.Bytes(len(layer))})
 	}
 	config, err := json.Marshal(map[string]any{
-		"architecture": image.Arch, "os": "linux", "created": image.CreatedAt, "rootfs": map[string]any{"type": "layers", "diff_ids": digests},
+		"architecture": image.Arch, "os": "linux", "created": image.CreatedAt,
+		"rootfs": map[string]any{"type": "layers", "diff_ids": digests},
 	})
 	if err != nil {
 		config = nil // a time outside the years 0 to 9999; nothing else here can fail
@@ -60,7 +61,8 @@ func noise(seed string, length int) []byte {
 }
 
 // Export is [Transfers.ExportImage] of an imaginary image.
-func (i Imaginary) Export(ctx context.Context, want func(part string) bool, fn func(part string, content io.Reader) error) error {
+func (i Imaginary) Export(ctx context.Context, want func(part string) bool,
+	fn func(part string, content io.Reader) error) error {
 	for _, part := range i.parts() {
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -108,13 +110,15 @@ func CheckImport(parts session.ImageParts, present int, content map[string]Conte
 
 // Incomplete is engine_import_incomplete: what keeps an image from being put together.
 func Incomplete(what string) error {
-	return &session.Error{Code: "engine_import_incomplete", Message: "The image cannot be put together: " + what + ".", Hint: "Send it again; what is missing follows."}
+	return &session.Error{Code: "engine_import_incomplete", Message: "The image cannot be put together: " + what + ".",
+		Hint: "Send it again; what is missing follows."}
 }
 
 // NameTaken is engine_import_conflict: a name is another image's.
 func NameTaken(ref string) error {
 	return &session.Error{
 		Code: "engine_import_conflict", Message: "There is another image named " + ref + " on that machine.",
-		Hint: "Remove it there first, or give this one another name. An admin replaces it with slipway image send --replace.",
+		Hint: "Remove it there first, or give this one another name. An admin replaces it with slipway image send " +
+			"--replace.",
 	}
 }

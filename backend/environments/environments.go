@@ -76,7 +76,8 @@ type amount gpu.Bytes
 func (a *amount) UnmarshalYAML(node *yaml.Node) error {
 	n, err := gpu.ParseBytes(node.Value)
 	if err != nil {
-		return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: %q is no amount such as 512m or 4g", node.Line, node.Value)}}
+		return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: %q is no amount such as 512m or 4g", node.Line,
+			node.Value)}}
 	}
 	*a = amount(n)
 	return nil
@@ -85,7 +86,8 @@ func (a *amount) UnmarshalYAML(node *yaml.Node) error {
 // UnmarshalYAML keeps the line, for what is wrong with the content.
 func (f *family) UnmarshalYAML(node *yaml.Node) error {
 	type plain family
-	if err := known(node, "id", "title", "icon", "summary", "hidden", "minimum", "accelerator", "versions"); err != nil {
+	if err := known(node, "id", "title", "icon", "summary", "hidden", "minimum", "accelerator",
+		"versions"); err != nil {
 		return err
 	}
 	f.line = node.Line
@@ -139,7 +141,8 @@ func (f File) problem(err error) error {
 	if errors.As(err, &typed) && len(typed.Errors) > 0 {
 		what = typed.Errors[0]
 	}
-	return &session.Error{Code: codeInvalid, Message: fmt.Sprintf("%s cannot be used: %s.", f.path, what), Hint: "Mend it; until then Slipway offers its own environments.", Err: err}
+	return &session.Error{Code: codeInvalid, Message: fmt.Sprintf("%s cannot be used: %s.", f.path, what),
+		Hint: "Mend it; until then Slipway offers its own environments.", Err: err}
 }
 
 func read(data []byte) ([]family, error) {
@@ -212,12 +215,14 @@ func offered(families []family) []hub.Environment {
 		if f.Hidden {
 			continue
 		}
-		e := hub.Environment{ID: f.ID, Title: f.Title, Icon: f.Icon, Summary: f.Summary, Accelerator: f.Accelerator, MinCPU: f.Minimum.CPU, MinMemory: gpu.Bytes(f.Minimum.Memory)}
+		e := hub.Environment{ID: f.ID, Title: f.Title, Icon: f.Icon, Summary: f.Summary, Accelerator: f.Accelerator,
+			MinCPU: f.Minimum.CPU, MinMemory: gpu.Bytes(f.Minimum.Memory)}
 		if e.Icon == "" {
 			e.Icon = "image"
 		}
 		for _, v := range f.Versions {
-			e.Versions = append(e.Versions, hub.EnvironmentVersion{Title: v.Title, Image: v.Image, Size: gpu.Bytes(v.Size)})
+			e.Versions = append(e.Versions, hub.EnvironmentVersion{Title: v.Title, Image: v.Image,
+				Size: gpu.Bytes(v.Size)})
 		}
 		list = append(list, e)
 	}

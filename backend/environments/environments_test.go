@@ -36,7 +36,8 @@ func TestWithoutAFileSlipwaysOwnAreOffered(t *testing.T) {
 		t.Fatalf("offered are %+v, %v", list, err)
 	}
 	torch, _ := find(list, "pytorch")
-	if torch.MinCPU != 2 || torch.MinMemory != 4*gpu.GiB || torch.Accelerator != "optional" || torch.Versions[0].Size == 0 {
+	if torch.MinCPU != 2 || torch.MinMemory != 4*gpu.GiB || torch.Accelerator != "optional" ||
+		torch.Versions[0].Size == 0 {
 		t.Errorf("PyTorch is %+v", torch)
 	}
 	for _, e := range list {
@@ -65,7 +66,8 @@ environments:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if team := list[0]; team.ID != "team" || team.MinMemory != 8*gpu.GiB || team.Accelerator != "required" || team.Versions[0].Size != 3*gpu.GiB || team.Icon == "" {
+	if team := list[0]; team.ID != "team" || team.MinMemory != 8*gpu.GiB || team.Accelerator != "required" ||
+		team.Versions[0].Size != 3*gpu.GiB || team.Icon == "" {
 		t.Errorf("first is %+v", team)
 	}
 	if _, there := find(list, "julia"); there {
@@ -95,7 +97,8 @@ func TestABrokenFileNamesTheLineAndLeavesSlipwaysOwn(t *testing.T) {
 		"environments:\n  - id: a\n    title: A\n    versions:\n      - {title: a, immage: a}\n": "line 5",
 	} {
 		list, err := written(t, content)
-		if session.CodeOf(err) != codeInvalid || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), FileName) {
+		if session.CodeOf(err) != codeInvalid || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), FileName) {
 			t.Errorf("%q gives %v, want %s", content, err, want)
 		}
 		if len(list) < 10 || list[0].ID != "python" {

@@ -22,7 +22,8 @@ func (t Tree) Open(req session.ReadRequest) (io.ReadCloser, error) {
 		return nil, err
 	}
 	if req.Offset < 0 || req.Length < 0 {
-		return nil, &session.Error{Code: "file_read_invalid", Message: "A part of a file begins at 0 at the earliest.", Hint: "Ask for another part."}
+		return nil, &session.Error{Code: "file_read_invalid", Message: "A part of a file begins at 0 at the earliest.",
+			Hint: "Ask for another part."}
 	}
 	file, info, err := t.openRegular(full)
 	if err != nil {
@@ -30,7 +31,8 @@ func (t Tree) Open(req session.ReadRequest) (io.ReadCloser, error) {
 	}
 	if req.Version != "" && req.Version != version(info) {
 		_ = file.Close()
-		return nil, &session.Error{Code: "file_read_changed", Message: fmt.Sprintf("%q has changed meanwhile.", full), Hint: "Read it from the beginning."}
+		return nil, &session.Error{Code: "file_read_changed", Message: fmt.Sprintf("%q has changed meanwhile.", full),
+			Hint: "Read it from the beginning."}
 	}
 	if _, err := file.Seek(req.Offset, io.SeekStart); err != nil {
 		_ = file.Close()
@@ -72,7 +74,9 @@ func (t Tree) openRegular(full string) (*os.File, fs.FileInfo, error) {
 }
 
 func notRegular(op, full string) error {
-	return &session.Error{Code: session.Code("file_" + op + "_wrong-kind"), Message: fmt.Sprintf("%q is not a plain file.", full), Hint: "Choose a file; a directory is copied with what is in it."}
+	return &session.Error{Code: session.Code("file_" + op + "_wrong-kind"),
+		Message: fmt.Sprintf("%q is not a plain file.", full),
+		Hint:    "Choose a file; a directory is copied with what is in it."}
 }
 
 // Checksum returns the SHA-256 of a regular file in hexadecimal.
@@ -126,7 +130,8 @@ func (t Tree) place(op string, up session.Upload) (full, hidden string, err erro
 		return "", "", err
 	}
 	if strings.HasSuffix(string(up.Path), "/") || isPart(path.Base(full)) || full == "/" {
-		return "", "", &session.Error{Code: session.Code("file_" + op + "_invalid"), Message: fmt.Sprintf("A file cannot be called %q.", full), Hint: "Choose another name."}
+		return "", "", &session.Error{Code: session.Code("file_" + op + "_invalid"),
+			Message: fmt.Sprintf("A file cannot be called %q.", full), Hint: "Choose another name."}
 	}
 	return full, path.Join(path.Dir(full), partPrefix+up.Key+partSuffix), nil
 }
@@ -162,7 +167,9 @@ func (t Tree) Write(up session.Upload, from io.Reader) (int64, error) {
 		return 0, err
 	}
 	if up.Offset > there {
-		return there, &session.Error{Code: "file_write_conflict", Message: fmt.Sprintf("The upload stands at %d bytes, not %d.", there, up.Offset), Hint: "Go on where it stands."}
+		return there, &session.Error{Code: "file_write_conflict",
+			Message: fmt.Sprintf("The upload stands at %d bytes, not %d.", there, up.Offset),
+			Hint:    "Go on where it stands."}
 	}
 	if info, err := t.FS.Stat(full); err == nil && info.IsDir() {
 		return 0, failure("write", full, &fs.PathError{Op: "open", Path: full, Err: fs.ErrExist})
@@ -214,7 +221,9 @@ func (t Tree) Finish(ctx context.Context, req session.FinishRequest) (session.Fi
 	switch req.Conflict {
 	case session.ConflictFail, session.ConflictReplace, session.ConflictKeep, "":
 	default:
-		return session.FileInfo{}, &session.Error{Code: "file_finish_invalid", Message: fmt.Sprintf("%q says nothing of a file that is there already.", req.Conflict), Hint: "Write fail, replace or keep-both."}
+		return session.FileInfo{}, &session.Error{Code: "file_finish_invalid",
+			Message: fmt.Sprintf("%q says nothing of a file that is there already.", req.Conflict),
+			Hint:    "Write fail, replace or keep-both."}
 	}
 	err = t.seal(ctx, hidden, req)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -247,7 +256,8 @@ func (t Tree) seal(ctx context.Context, hidden string, req session.FinishRequest
 		return err
 	}
 	if info.Size() != req.Size {
-		return &session.Error{Code: "file_finish_conflict", Message: fmt.Sprintf("%d bytes came, not %d.", info.Size(), req.Size), Hint: "Go on with the upload, or begin it anew."}
+		return &session.Error{Code: "file_finish_conflict", Message: fmt.Sprintf("%d bytes came, not %d.", info.Size(),
+			req.Size), Hint: "Go on with the upload, or begin it anew."}
 	}
 	mode := fs.FileMode(newMode)
 	if req.Mode != 0 {
@@ -279,7 +289,9 @@ func (t Tree) checkSum(ctx context.Context, part io.Reader, info fs.FileInfo, wa
 		sum, err = checksum(ctx, part)
 	}
 	if err == nil && !strings.EqualFold(sum, wanted) {
-		err = &session.Error{Code: "file_finish_checksum", Message: "What came is not what was sent: the checksum is another.", Hint: "Begin the upload anew; the file may have changed while it was read."}
+		err = &session.Error{Code: "file_finish_checksum",
+			Message: "What came is not what was sent: the checksum is another.",
+			Hint:    "Begin the upload anew; the file may have changed while it was read."}
 	}
 	return err
 }
@@ -295,7 +307,8 @@ func (t Tree) finished(ctx context.Context, full string, req session.FinishReque
 			return info, nil
 		}
 	}
-	return session.FileInfo{}, &session.Error{Code: "file_finish_not-found", Message: fmt.Sprintf("There is no upload for %q.", full), Hint: "Begin it anew."}
+	return session.FileInfo{}, &session.Error{Code: "file_finish_not-found",
+		Message: fmt.Sprintf("There is no upload for %q.", full), Hint: "Begin it anew."}
 }
 
 // mostCopies is how many names are tried for a file that is kept beside others.

@@ -225,7 +225,8 @@ func (t Tree) Remove(ctx context.Context, p session.FilePath, recursive bool) er
 		return err
 	}
 	if full == "/" || full == path.Clean(t.Home) {
-		return &session.Error{Code: "file_remove_in-use", Message: "The root and the home of a session are not removed.", Hint: "Name what is in it."}
+		return &session.Error{Code: "file_remove_in-use",
+			Message: "The root and the home of a session are not removed.", Hint: "Name what is in it."}
 	}
 	if !recursive {
 		return failure("remove", full, t.FS.Remove(full))
@@ -270,11 +271,13 @@ func failure(op, full string, err error) error {
 	for _, c := range causes {
 		for _, match := range c.errs {
 			if errors.Is(err, match) {
-				return &session.Error{Code: session.Code("file_" + op + "_" + c.detail), Message: fmt.Sprintf("%q: %s", full, c.message), Hint: c.hint, Err: err}
+				return &session.Error{Code: session.Code("file_" + op + "_" + c.detail),
+					Message: fmt.Sprintf("%q: %s", full, c.message), Hint: c.hint, Err: err}
 			}
 		}
 	}
-	return &session.Error{Code: session.Code("file_" + op + "_failed"), Message: fmt.Sprintf("%q: %v.", full, root(err)), Hint: "Look whether the file system is in order.", Err: err}
+	return &session.Error{Code: session.Code("file_" + op + "_failed"),
+		Message: fmt.Sprintf("%q: %v.", full, root(err)), Hint: "Look whether the file system is in order.", Err: err}
 }
 
 // causes are looked through in order: the more exact come first.
@@ -282,14 +285,21 @@ var causes = []struct {
 	detail, message, hint string
 	errs                  []error
 }{
-	{"not-empty", "The directory is not empty.", "Remove what is in it, or ask for all of it to be removed.", []error{syscall.ENOTEMPTY}},
-	{"already-exists", "There is something of that name already.", "Choose another name, or replace it.", []error{fs.ErrExist}},
-	{"not-found", "There is no such file or directory.", "Check the path; it may have been moved.", []error{fs.ErrNotExist}},
+	{"not-empty", "The directory is not empty.", "Remove what is in it, or ask for all of it to be removed.",
+		[]error{syscall.ENOTEMPTY}},
+	{"already-exists", "There is something of that name already.", "Choose another name, or replace it.",
+		[]error{fs.ErrExist}},
+	{"not-found", "There is no such file or directory.", "Check the path; it may have been moved.",
+		[]error{fs.ErrNotExist}},
 	{"read-only", "It lies on what can only be read.", "Choose another place.", []error{syscall.EROFS}},
-	{"forbidden", "The session's user may not do this.", "Check its permissions, or choose another place.", []error{fs.ErrPermission}},
-	{"no-space", "There is no room left.", "Remove something, or choose a place on another disk.", []error{syscall.ENOSPC, syscall.EDQUOT}},
-	{"wrong-kind", "It is not of the kind that this needs.", "Look whether it is a file or a directory.", []error{syscall.EISDIR, syscall.ENOTDIR, syscall.ELOOP}},
-	{"in-use", "It is in use.", "End what uses it; a mount stays as long as its session.", []error{syscall.EBUSY, syscall.EXDEV}},
+	{"forbidden", "The session's user may not do this.", "Check its permissions, or choose another place.",
+		[]error{fs.ErrPermission}},
+	{"no-space", "There is no room left.", "Remove something, or choose a place on another disk.",
+		[]error{syscall.ENOSPC, syscall.EDQUOT}},
+	{"wrong-kind", "It is not of the kind that this needs.", "Look whether it is a file or a directory.",
+		[]error{syscall.EISDIR, syscall.ENOTDIR, syscall.ELOOP}},
+	{"in-use", "It is in use.", "End what uses it; a mount stays as long as its session.",
+		[]error{syscall.EBUSY, syscall.EXDEV}},
 	{"invalid", "There can be no such name.", "Choose a shorter one.", []error{syscall.ENAMETOOLONG, syscall.EINVAL}},
 }
 

@@ -97,7 +97,8 @@ func TestWhatCameBeforeAFailureStays(t *testing.T) {
 }
 
 func FuzzNoNameLeavesItsTree(f *testing.F) {
-	for _, name := range []string{"a", "../x", "/../../etc/passwd", "a/../../b", "line\nbreak", "\xff\xfe", ".slipway-k.part", "a/", "", ".", "a\x00b", strings.Repeat("n", 300)} {
+	for _, name := range []string{"a", "../x", "/../../etc/passwd", "a/../../b", "line\nbreak", "\xff\xfe",
+		".slipway-k.part", "a/", "", ".", "a\x00b", strings.Repeat("n", 300)} {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
@@ -109,7 +110,8 @@ func FuzzNoNameLeavesItsTree(f *testing.F) {
 		tree := files.Tree{FS: under{dir}, Home: "/"}
 		up := session.Upload{Path: session.FilePath(name), Key: "k"}
 		if _, err := tree.Write(up, bytes.NewReader([]byte("content"))); err == nil {
-			info, err := tree.Finish(t.Context(), session.FinishRequest{Upload: up, Size: 7, Conflict: session.ConflictReplace})
+			info, err := tree.Finish(t.Context(),
+				session.FinishRequest{Upload: up, Size: 7, Conflict: session.ConflictReplace})
 			if err == nil {
 				if _, err := tree.Stat(up.Path); err != nil {
 					t.Errorf("%q became %q and is not found: %v", name, info.Name, err)

@@ -84,7 +84,8 @@ func (s *Sums) end(part *summedPart, sum *runningSum, file *os.File) {
 	if part.sum != nil || part.writers > 0 {
 		s.parts = append(s.parts, part)
 	}
-	if oldest := slices.IndexFunc(s.parts, func(p *summedPart) bool { return p.writers == 0 }); len(s.parts) > mostSums && oldest >= 0 {
+	if oldest := slices.IndexFunc(s.parts, func(p *summedPart) bool { return p.writers == 0 }); len(
+		s.parts) > mostSums && oldest >= 0 {
 		s.parts = slices.Delete(s.parts, oldest, oldest+1)
 	}
 }

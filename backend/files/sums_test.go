@@ -47,7 +47,8 @@ type uploading struct {
 func newUploading(t *testing.T, wrap func(under) files.FS) uploading {
 	t.Helper()
 	dir := t.TempDir()
-	return uploading{t, files.Tree{FS: wrap(under{dir}), Home: "/", Sums: new(files.Sums)}, filepath.Join(dir, ".slipway-k.part")}
+	return uploading{t, files.Tree{FS: wrap(under{dir}), Home: "/", Sums: new(files.Sums)},
+		filepath.Join(dir, ".slipway-k.part")}
 }
 
 func readable(u under) files.FS { return u }
@@ -60,7 +61,8 @@ func (u uploading) write(offset int64, data []byte) {
 }
 
 func (u uploading) finish(size int, sum string) error {
-	_, err := u.tree.Finish(u.Context(), session.FinishRequest{Upload: session.Upload{Path: "a", Key: "k"}, Size: int64(size), SHA256: sum})
+	_, err := u.tree.Finish(u.Context(), session.FinishRequest{Upload: session.Upload{Path: "a", Key: "k"},
+		Size: int64(size), SHA256: sum})
 	return err
 }
 

@@ -27,7 +27,8 @@ func TestAbandonedUploadsAreSwept(t *testing.T) {
 			tree := files.Tree{FS: under{dir}, Home: "/"}
 			age := map[string]time.Duration{"old": 8 * 24 * time.Hour, "recent": 6 * 24 * time.Hour}
 			for key, old := range age {
-				if _, err := tree.Write(session.Upload{Path: "a.txt", Key: key}, strings.NewReader("half")); err != nil {
+				if _, err := tree.Write(session.Upload{Path: "a.txt", Key: key},
+					strings.NewReader("half")); err != nil {
 					t.Fatal(err)
 				}
 				then := time.Now().Add(-old)

@@ -11,5 +11,6 @@ const startWriting = 2
 // beginWriting has the disk begin to write a part of a file. Whoever syncs the
 // file later waits for the less.
 func beginWriting(file *os.File, from, length int64) {
-	_ = syscall.SyncFileRange(int(file.Fd()), from, length, startWriting) // a file system that cannot writes when it is synced
+	// a file system that cannot writes when it is synced
+	_ = syscall.SyncFileRange(int(file.Fd()), from, length, startWriting)
 }

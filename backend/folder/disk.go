@@ -81,7 +81,8 @@ func (d Disk) CheckLink(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return InvalidLink(fmt.Sprintf("There is no directory %s on this machine.", path), "Make it, or choose another.")
+		return InvalidLink(fmt.Sprintf("There is no directory %s on this machine.", path),
+			"Make it, or choose another.")
 	case err != nil:
 		return InvalidLink(fmt.Sprintf("The directory %s cannot be read.", path), "Check its permissions.")
 	case !info.IsDir():
@@ -95,8 +96,10 @@ const codeChanged = session.Code("folder_open_changed")
 // Changed is the failure of opening a linked folder at whose path there is
 // something else than the directory that was linked.
 func Changed(f session.Folder) error {
-	return &session.Error{Code: codeChanged, Message: fmt.Sprintf("%s is not the directory that was linked as the folder %s.", f.Path, f.Name),
-		Hint: "Put the directory back or mount its disk. To use what is there now, delete the folder and link it again."}
+	return &session.Error{Code: codeChanged,
+		Message: fmt.Sprintf("%s is not the directory that was linked as the folder %s.", f.Path, f.Name),
+		Hint: "Put the directory back or mount its disk. To use what is there now, delete the folder and link it " +
+			"again."}
 }
 
 // Missing reports whether the directory of a folder is not there.
@@ -119,8 +122,9 @@ func (d Disk) Missing(f session.Folder) bool {
 // may be a link: whoever may write beside it could have it lead elsewhere.
 func (d Disk) root(f session.Folder) (*os.Root, error) {
 	missing := func(err error) error {
-		return &session.Error{Code: "folder_open_missing", Message: fmt.Sprintf("The directory of the folder %s cannot be opened.", f.Name),
-			Hint: "Look whether its disk is there and readable.", Err: err}
+		return &session.Error{Code: "folder_open_missing",
+			Message: fmt.Sprintf("The directory of the folder %s cannot be opened.", f.Name),
+			Hint:    "Look whether its disk is there and readable.", Err: err}
 	}
 	root, err := os.OpenRoot(d.Path(f))
 	if err != nil {
@@ -183,7 +187,8 @@ func (d Disk) Find(f session.Folder, sub string) (Source, error) {
 	}
 	defer tree.Close()
 	missing := func(format string, args ...any) error {
-		return &session.Error{Code: "folder_open_invalid-path", Message: fmt.Sprintf(format, args...), Hint: "Choose a directory inside of the folder."}
+		return &session.Error{Code: "folder_open_invalid-path", Message: fmt.Sprintf(format, args...),
+			Hint: "Choose a directory inside of the folder."}
 	}
 	if message := session.CheckSubPath(sub); message != "" {
 		return Source{}, missing("%s", message)
@@ -328,5 +333,6 @@ func diskError(op, path string, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	return &session.Error{Code: session.Code("folder_" + op + "_failed"), Message: fmt.Sprintf("%s cannot be changed.", path), Hint: "Check its permissions and the room on its disk.", Err: err}
+	return &session.Error{Code: session.Code("folder_" + op + "_failed"), Message: fmt.Sprintf("%s cannot be changed.",
+		path), Hint: "Check its permissions and the room on its disk.", Err: err}
 }

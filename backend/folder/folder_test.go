@@ -27,7 +27,8 @@ const secret = "what lies outside"
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	dir := t.TempDir()
-	w := &world{T: t, disk: Disk{Dir: filepath.Join(dir, "folders"), UID: os.Getuid(), GID: os.Getgid()}, outside: filepath.Join(dir, "outside")}
+	w := &world{T: t, disk: Disk{Dir: filepath.Join(dir, "folders"), UID: os.Getuid(), GID: os.Getgid()},
+		outside: filepath.Join(dir, "outside")}
 	w.folder = session.Folder{ID: session.FolderID(session.NewID()), Name: "data", Permission: session.FolderReadWrite}
 	w.must(w.disk.Make(w.folder))
 	w.must(os.Mkdir(w.outside, 0o755))
@@ -72,7 +73,8 @@ func put(tree *Tree, path session.FilePath, content string, conflict session.Con
 	if _, err := tree.Write(up, strings.NewReader(content)); err != nil {
 		return err
 	}
-	_, err := tree.Finish(context.Background(), session.FinishRequest{Upload: up, Size: int64(len(content)), Conflict: conflict})
+	_, err := tree.Finish(context.Background(), session.FinishRequest{Upload: up, Size: int64(len(content)),
+		Conflict: conflict})
 	return err
 }
 
@@ -109,13 +111,15 @@ func everything(tree *Tree, path session.FilePath) string {
 
 func TestNothingLeadsOutOfAFolder(t *testing.T) {
 	for _, path := range []session.FilePath{
-		"..", "../outside", "../../outside/secret", "/../../outside", "a/../../../outside", "absolute", "absolute/secret", "relative", "chain", "chain/secret", "file", "self", "./../outside",
+		"..", "../outside", "../../outside/secret", "/../../outside", "a/../../../outside", "absolute",
+		"absolute/secret", "relative", "chain", "chain/secret", "file", "self", "./../outside",
 	} {
 		t.Run(string(path), func(t *testing.T) {
 			w := newWorld(t)
 			tree := w.open()
 			for name, target := range map[string]string{
-				"absolute": w.outside, "relative": "../../outside", "chain": "absolute", "file": filepath.Join(w.outside, "secret"), "self": "self",
+				"absolute": w.outside, "relative": "../../outside", "chain": "absolute",
+				"file": filepath.Join(w.outside, "secret"), "self": "self",
 			} {
 				w.must(os.Symlink(target, w.at(name)))
 			}
@@ -179,7 +183,8 @@ func TestAnyNameCanBeKept(t *testing.T) {
 	w := newWorld(t)
 	tree := w.open()
 	w.must(tree.MakeDirectory("dir", false))
-	names := []session.FilePath{"line\nbreak", "\xff\xfe not text", "-rf", " ", "'; rm -rf $HOME", "a\\b", "…", ".hidden", "tab\t"}
+	names := []session.FilePath{"line\nbreak", "\xff\xfe not text", "-rf", " ", "'; rm -rf $HOME", "a\\b", "…",
+		".hidden", "tab\t"}
 	for _, name := range names {
 		w.must(put(tree, "dir/"+name, string(name), ""))
 	}
@@ -197,7 +202,8 @@ func TestAnyNameCanBeKept(t *testing.T) {
 }
 
 func FuzzPathsStayInside(f *testing.F) {
-	for _, seed := range []string{"a", "../x", "/etc/passwd", "a/../../b", "l/secret", "l", "\xff\n/..", "./.././..", strings.Repeat("a/", 100), ".slipway-k.part", "a\x00b"} {
+	for _, seed := range []string{"a", "../x", "/etc/passwd", "a/../../b", "l/secret", "l", "\xff\n/..", "./.././..",
+		strings.Repeat("a/", 100), ".slipway-k.part", "a\x00b"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, path string) {
@@ -207,7 +213,8 @@ func FuzzPathsStayInside(f *testing.F) {
 		if got := everything(tree, session.FilePath(path)); strings.Contains(got, secret) {
 			t.Errorf("%q shows %q", path, got)
 		}
-		if source, err := w.disk.Find(w.folder, path); err == nil && source.Path != w.at() && !strings.HasPrefix(source.Path, w.at()+string(filepath.Separator)) {
+		if source, err := w.disk.Find(w.folder, path); err == nil && source.Path != w.at() &&
+			!strings.HasPrefix(source.Path, w.at()+string(filepath.Separator)) {
 			t.Errorf("%q would mount %s", path, source.Path)
 		}
 		w.unharmed()
@@ -220,7 +227,9 @@ func TestAFolderToReadIsNotChanged(t *testing.T) {
 	w.folder.Permission = session.FolderReadOnly
 	tree := w.open()
 	for what, err := range map[string]error{
-		"upload": put(tree, "new", "x", ""), "mkdir": tree.MakeDirectory("dir", false), "move": tree.Move("plain", "moved"), "remove": tree.Remove(context.Background(), "plain", false), "remove all": tree.Remove(context.Background(), "plain", true),
+		"upload": put(tree, "new", "x", ""), "mkdir": tree.MakeDirectory("dir", false),
+		"move": tree.Move("plain", "moved"), "remove": tree.Remove(context.Background(), "plain", false),
+		"remove all": tree.Remove(context.Background(), "plain", true),
 	} {
 		if session.CodeOf(err).Detail() != "read-only" {
 			t.Errorf("%s: %v", what, err)
@@ -333,17 +342,23 @@ func TestWhatIsLinkedIsADirectory(t *testing.T) {
 func TestALinkedFolderIsTheDirectoryThatWasLinked(t *testing.T) {
 	w := newWorld(t)
 	for name, replace := range map[string]func(path string) error{
-		"by a link to another directory":         func(path string) error { return os.Symlink(w.outside, path) },
-		"by another directory":                   func(path string) error { return os.Rename(filepath.Join(filepath.Dir(path), "another"), path) },
-		"by a link to where it was moved":        func(path string) error { return os.Symlink(path+"-away", path) },
-		"by a link, and it was linked long ago":  func(path string) error { return os.Symlink(w.outside, path) },
-		"by another one that begins with a link": func(path string) error { return os.Symlink(filepath.Dir(w.outside), path) },
+		"by a link to another directory": func(path string) error { return os.Symlink(w.outside, path) },
+		"by another directory": func(path string) error {
+			return os.Rename(filepath.Join(filepath.Dir(path), "another"), path)
+		},
+		"by a link to where it was moved":       func(path string) error { return os.Symlink(path+"-away", path) },
+		"by a link, and it was linked long ago": func(path string) error { return os.Symlink(w.outside, path) },
+		"by another one that begins with a link": func(path string) error {
+			return os.Symlink(filepath.Dir(w.outside),
+				path)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, err := filepath.EvalSymlinks(t.TempDir())
 			w.must(err)
 			linked := session.Folder{ID: "abc", Name: "linked", Path: filepath.Join(dir, "linked")}
-			w.must(errors.Join(os.MkdirAll(filepath.Join(linked.Path, filepath.Base(w.outside)), 0o755), os.Mkdir(filepath.Join(dir, "another"), 0o755)))
+			w.must(errors.Join(os.MkdirAll(filepath.Join(linked.Path, filepath.Base(w.outside)), 0o755),
+				os.Mkdir(filepath.Join(dir, "another"), 0o755)))
 			info, err := os.Lstat(linked.Path)
 			w.must(err)
 			if _, linked.Inode = identity(info); strings.Contains(name, "long ago") {

@@ -45,7 +45,8 @@ func told(err error) error {
 	switch {
 	case err == nil || errors.As(err, &number):
 		return err
-	case errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrClosed), errors.Is(err, fs.ErrInvalid):
+	case errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission),
+		errors.Is(err, fs.ErrClosed), errors.Is(err, fs.ErrInvalid):
 		return err
 	}
 	return errors.Join(fs.ErrPermission, err)

@@ -42,7 +42,11 @@ func TestActivityTellsWhatRunsInTheForeground(t *testing.T) {
 	})
 	t.Run("a terminal that was opened for a program", func(t *testing.T) {
 		other := open(t, client, session.TerminalRequest{Cols: 80, Rows: 24, Command: []string{"sleep", "7775"}})
-		waitFor(t, "the program", func() bool { f := foreground(other.id); return f.Known && f.Program == "sleep 7775" })
+		waitFor(t, "the program", func() bool {
+			f := foreground(other.id)
+			return f.Known &&
+				f.Program == "sleep 7775"
+		})
 		must(t, client.CloseTerminal(t.Context(), other.id))
 	})
 }

@@ -32,7 +32,8 @@ func BenchmarkStart(b *testing.B) {
 // terminal and back.
 func BenchmarkEcho(b *testing.B) {
 	client := newBox(b, true).start().connect()
-	stream, err := client.OpenTerminal(b.Context(), session.TerminalRequest{Command: []string{"sh", "-c", "stty raw; echo ready; exec cat"}, Cols: 80, Rows: 24})
+	stream, err := client.OpenTerminal(b.Context(),
+		session.TerminalRequest{Command: []string{"sh", "-c", "stty raw; echo ready; exec cat"}, Cols: 80, Rows: 24})
 	must(b, err)
 	conn, keys, shown := rawAttach(b, client, stream.ID)
 	defer conn.Close()
@@ -79,7 +80,9 @@ func BenchmarkOutput(b *testing.B) {
 	const size = 10_000_000
 	b.SetBytes(size)
 	for b.Loop() {
-		opened, err := client.OpenTerminal(b.Context(), session.TerminalRequest{Command: []string{"sh", "-c", "stty raw; head -c 10000000 /usr/bin/python3* /usr/lib/x86_64-linux-gnu/* 2>/dev/null | head -c 10000000"}, Cols: 80, Rows: 24})
+		opened, err := client.OpenTerminal(b.Context(),
+			session.TerminalRequest{Command: []string{"sh", "-c", "stty raw; head -c 10000000 /usr/bin/python3* " +
+				"/usr/lib/x86_64-linux-gnu/* 2>/dev/null | head -c 10000000"}, Cols: 80, Rows: 24})
 		must(b, err)
 		stream, err := client.AttachTerminal(b.Context(), session.AttachRequest{Terminal: opened.ID, Client: "bench"})
 		must(b, err)

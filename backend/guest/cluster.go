@@ -37,7 +37,8 @@ func newClusterServer(cluster Cluster, processes Processes) (*clusterServer, err
 	if err != nil {
 		return nil, fmt.Errorf("read user key: %w", err)
 	}
-	return &clusterServer{sshServer{processes: processes, config: serverConfig(host, user.PublicKey()), login: handshakeTimeout}}, nil
+	return &clusterServer{sshServer{processes: processes, config: serverConfig(host, user.PublicKey()),
+		login: handshakeTimeout}}, nil
 }
 
 // serve answers on listener until ctx ends and then closes it.
@@ -79,7 +80,11 @@ func listenCluster(ctx context.Context, cluster Cluster) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(addresses, func(a string) bool { ip := net.ParseIP(a); return ip != nil && !ip.IsLoopback() })
+	at := slices.IndexFunc(addresses, func(a string) bool {
+		ip := net.ParseIP(a)
+		return ip != nil &&
+			!ip.IsLoopback()
+	})
 	if at < 0 {
 		return nil, fmt.Errorf("%s has no address in a network", cluster.Self)
 	}

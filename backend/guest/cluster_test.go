@@ -43,10 +43,12 @@ func newKernel(t testing.TB, change func(*box)) (*box, *link.Client) {
 	if _, err := exec.LookPath("ssh"); err != nil {
 		t.Fatalf("this test needs the package openssh-client: %v", err)
 	}
-	b.settings.Cluster = &guest.Cluster{Self: "main1", Hosts: []string{"main1", "sub1"}, HostKey: newKey(t), UserKey: newKey(t)}
+	b.settings.Cluster = &guest.Cluster{Self: "main1", Hosts: []string{"main1", "sub1"}, HostKey: newKey(t),
+		UserKey: newKey(t)}
 	b.write("etc/hosts", "127.0.0.1 localhost\n"+kernelAddress+" main1\n127.0.0.1 sub1\n")
 	b.before = func(pid int) {
-		out, err := exec.Command("nsenter", "-t", strconv.Itoa(pid), "-n", "ip", "addr", "add", kernelAddress+"/32", "dev", "lo").CombinedOutput()
+		out, err := exec.Command("nsenter", "-t", strconv.Itoa(pid), "-n", "ip", "addr", "add", kernelAddress+"/32",
+			"dev", "lo").CombinedOutput()
 		if err != nil {
 			t.Fatalf("give the container an address: %v: %s", err, out)
 		}
@@ -67,7 +69,8 @@ func TestKernelsReachEachOtherBySSH(t *testing.T) {
 	for name, ssh := range clients {
 		shell := func(t *testing.T, script, stdin string) result {
 			t.Helper()
-			got, err := tryRun(t, client, session.ExecRequest{Command: []string{"bash", "-c", strings.ReplaceAll(script, "ssh ", ssh+" ")}}, stdin)
+			got, err := tryRun(t, client, session.ExecRequest{Command: []string{"bash", "-c",
+				strings.ReplaceAll(script, "ssh ", ssh+" ")}}, stdin)
 			must(t, err)
 			return got
 		}
@@ -76,16 +79,25 @@ func TestKernelsReachEachOtherBySSH(t *testing.T) {
 				name, script, stdin string
 				want                result
 			}{
-				{"a command runs as the work user in its home", `ssh main1 'id -un; id -u; pwd; grep CapEff /proc/self/status | cut -f 2'`, "", result{out: "work\n1234\n/home/work\n0000000000000000\n"}},
+				{"a command runs as the work user in its home",
+					`ssh main1 'id -un; id -u; pwd; grep CapEff /proc/self/status | cut -f 2'`, "",
+					result{out: "work\n1234\n/home/work\n0000000000000000\n"}},
 				{"the session's variables are there", `ssh main1 'echo $GREETING'`, "", result{out: "good day\n"}},
 				{"an exit code comes back", `ssh main1 'exit 7'`, "", result{code: 7}},
 				{"a signal's code comes back", `ssh main1 'kill -TERM $$'`, "", result{code: 143}},
-				{"output and errors stay apart", `ssh main1 'echo out; echo err >&2'`, "", result{out: "out\n", err: "err\n"}},
-				{"input goes along and ends", `ssh main1 'cat; echo end'`, "some\nlines\n", result{out: "some\nlines\nend\n"}},
+				{"output and errors stay apart", `ssh main1 'echo out; echo err >&2'`, "",
+					result{out: "out\n", err: "err\n"}},
+				{"input goes along and ends", `ssh main1 'cat; echo end'`, "some\nlines\n",
+					result{out: "some\nlines\nend\n"}},
 				{"no input is none", `ssh -n main1 cat`, "not for it", result{}},
-				{"a script on input runs without a terminal", `ssh -T main1`, "echo from a script\nexit 5\n", result{out: "from a script\n", code: 5}},
-				{"options and a user may be named", `ssh -o BatchMode=yes -o ConnectTimeout=5 -q work@main1 -p 2222 echo yes`, "", result{out: "yes\n"}},
-				{"there is a terminal for who insists", `ssh -tt main1 'test -t 0 && test -t 1 && stty -a | grep -c "rows"' < /dev/null`, "", result{out: "1\r\n"}},
+				{"a script on input runs without a terminal", `ssh -T main1`, "echo from a script\nexit 5\n",
+					result{out: "from a script\n", code: 5}},
+				{"options and a user may be named",
+					`ssh -o BatchMode=yes -o ConnectTimeout=5 -q work@main1 -p 2222 echo yes`, "",
+					result{out: "yes\n"}},
+				{"there is a terminal for who insists",
+					`ssh -tt main1 'test -t 0 && test -t 1 && stty -a | grep -c "rows"' < /dev/null`, "",
+					result{out: "1\r\n"}},
 			} {
 				t.Run(c.name, func(t *testing.T) {
 					if got := shell(t, c.script, c.stdin); got != c.want {
@@ -107,12 +119,14 @@ func TestKernelsReachEachOtherBySSH(t *testing.T) {
 				}
 			})
 			t.Run("a host that answers with another key is refused", func(t *testing.T) {
-				if got := shell(t, `ssh -o BatchMode=yes -p 2222 -o HostName=`+kernelAddress+` elsewhere true`, ""); got.code != 255 || got.err == "" {
+				if got := shell(t, `ssh -o BatchMode=yes -p 2222 -o HostName=`+kernelAddress+` elsewhere true`,
+					""); got.code != 255 || got.err == "" {
 					t.Errorf("got %+v", got)
 				}
 			})
 			t.Run("a command ends when its caller is gone", func(t *testing.T) {
-				got := shell(t, `ssh main1 'echo $$; exec sleep 1000' > /tmp/pid & for i in $(seq 100); do test -s /tmp/pid && break; sleep 0.1; done; kill -9 $!
+				got := shell(t,
+					`ssh main1 'echo $$; exec sleep 1000' > /tmp/pid & for i in $(seq 100); do test -s /tmp/pid && break; sleep 0.1; done; kill -9 $!
 for i in $(seq 100); do kill -0 $(cat /tmp/pid) 2>/dev/null || { echo gone; exit; }; sleep 0.1; done; echo stays`, "")
 				if !strings.HasSuffix(got.out, "gone\n") {
 					t.Errorf("got %+v", got)
@@ -129,13 +143,15 @@ for i in $(seq 100); do kill -0 $(cat /tmp/pid) 2>/dev/null || { echo gone; exit
 	t.Run("an interactive shell takes keys, a new size and leaves with its code", func(t *testing.T) {
 		for name, ssh := range clients {
 			t.Run(name, func(t *testing.T) {
-				s := open(t, client, session.TerminalRequest{Command: strings.Fields(ssh + " main1"), Cols: 91, Rows: 31})
+				s := open(t, client, session.TerminalRequest{Command: strings.Fields(ssh + " main1"), Cols: 91,
+					Rows: 31})
 				s.expect("$")
 				s.typeLine("stty size; echo ssh-$((40+2))")
 				s.expect("31 91")
 				s.expect("ssh-42")
 				s.Resize(100, 40)
-				s.typeLine("for i in $(seq 100); do stty size | grep -q '40 100' && echo re$((1))sized && break; sleep 0.1; done")
+				s.typeLine("for i in $(seq 100); do stty size | grep -q '40 100' && echo re$((1))sized && break; " +
+					"sleep 0.1; done")
 				s.expect("re1sized")
 				s.typeLine("exit 9")
 				if code := s.ended(); code != 9 {
@@ -148,8 +164,10 @@ for i in $(seq 100); do kill -0 $(cat /tmp/pid) 2>/dev/null || { echo gone; exit
 
 func TestSSHFilesAreThePersons(t *testing.T) {
 	_, client := newKernel(t, nil)
-	got := run(t, client, "bash", "-c", `cd ~/.ssh && stat -c '%n %a %u' . config id_slipway known_hosts; grep -c 'main1 sub1' config; grep -c '^\[main1\]:2222,\[sub1\]:2222 ssh-ed25519 ' known_hosts; head -1 id_slipway`)
-	want := ". 700 1234\nconfig 600 1234\nid_slipway 600 1234\nknown_hosts 600 1234\n1\n1\n-----BEGIN OPENSSH PRIVATE KEY-----\n"
+	got := run(t, client, "bash", "-c",
+		`cd ~/.ssh && stat -c '%n %a %u' . config id_slipway known_hosts; grep -c 'main1 sub1' config; grep -c '^\[main1\]:2222,\[sub1\]:2222 ssh-ed25519 ' known_hosts; head -1 id_slipway`)
+	want := ". 700 1234\nconfig 600 1234\nid_slipway 600 1234\nknown_hosts 600 1234\n1\n1\n-----BEGIN OPENSSH " +
+		"PRIVATE KEY-----\n"
 	if got.out != want {
 		t.Errorf("got %q, want %q", got.out+got.err, want)
 	}
@@ -196,14 +214,16 @@ func TestLinkedHomeLeadsNowhere(t *testing.T) {
 
 func TestStrangersAreRefused(t *testing.T) {
 	_, client := newKernel(t, nil)
-	got := run(t, client, "bash", "-c", `cd /tmp && ssh-keygen -q -t ed25519 -N '' -f other && ssh -F none -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -i other -p 2222 work@main1 true`)
+	got := run(t, client, "bash", "-c",
+		`cd /tmp && ssh-keygen -q -t ed25519 -N '' -f other && ssh -F none -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -i other -p 2222 work@main1 true`)
 	if got.code != 255 || !strings.Contains(got.err, "Permission denied") {
 		t.Errorf("got %+v", got)
 	}
 	t.Run("and one that says nothing does not disturb", func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		stream, err := client.Exec(ctx, session.ExecRequest{Command: []string{"bash", "-c", "exec 3<>/dev/tcp/main1/2222; echo open; sleep 100"}})
+		stream, err := client.Exec(ctx,
+			session.ExecRequest{Command: []string{"bash", "-c", "exec 3<>/dev/tcp/main1/2222; echo open; sleep 100"}})
 		must(t, err)
 		defer stream.Close()
 		frame, err := terminal.NewConn(stream).ReadFrame()

@@ -108,7 +108,8 @@ func (c *container) Start(cmd Command) (terminal.Process, error) {
 		closeAll(ours[:])
 		return nil, err
 	}
-	process := &command{child: started, stdout: newOutputPipe(ours[1], started.ended), stderr: newOutputPipe(ours[2], started.ended)}
+	process := &command{child: started, stdout: newOutputPipe(ours[1], started.ended),
+		stderr: newOutputPipe(ours[2], started.ended)}
 	if ours[0] != nil {
 		process.stdin = ours[0]
 	}

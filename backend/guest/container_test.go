@@ -49,8 +49,11 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	for _, program := range []struct{ name, source string }{{"guest", "./slipway-guest"}, {"hello", "./testdata/hello"}} {
-		build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, program.name), program.source)
+	for _, program := range []struct {
+		name, source string
+	}{{"guest", "./slipway-guest"}, {"hello", "./testdata/hello"}} {
+		build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, program.name),
+			program.source)
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "build %s: %v\n%s", program.name, err, out)
@@ -331,7 +334,8 @@ func tryRun(t testing.TB, client *link.Client, req session.ExecRequest, stdin st
 		return result{}, err
 	}
 	var out, errs bytes.Buffer
-	code, err := terminal.RunExec(ctx, terminal.NewConn(stream), terminal.ExecIO{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs})
+	code, err := terminal.RunExec(ctx, terminal.NewConn(stream), terminal.ExecIO{Stdin: strings.NewReader(stdin),
+		Stdout: &out, Stderr: &errs})
 	return result{out.String(), errs.String(), code}, err
 }
 

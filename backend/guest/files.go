@@ -16,7 +16,8 @@ import (
 func (g *Guest) files(ctx context.Context, stream net.Conn, call link.FileCall) error {
 	far, err := g.cfg.Processes.Files(ctx)
 	if err != nil {
-		return &session.Error{Code: "file_call_unavailable", Message: "The session's files cannot be reached.", Hint: "Try again; if it goes on, the session may lack memory.", Err: err}
+		return &session.Error{Code: "file_call_unavailable", Message: "The session's files cannot be reached.",
+			Hint: "Try again; if it goes on, the session may lack memory.", Err: err}
 	}
 	defer far.Close()
 	if err := link.WriteMessage(far, call); err != nil {
@@ -88,7 +89,8 @@ func serveFiles(ctx context.Context, conn net.Conn, tree files.Tree, call link.F
 	case call.Op == link.FileRemove:
 		return nil, tree.Remove(ctx, call.Path, call.All)
 	}
-	return nil, &session.Error{Code: "file_call_invalid", Message: "The session does not know this call for files.", Hint: "Start the session again with this version of Slipway."}
+	return nil, &session.Error{Code: "file_call_invalid", Message: "The session does not know this call for files.",
+		Hint: "Start the session again with this version of Slipway."}
 }
 
 func anything[T any](value T, err error) (any, error) { return value, err }

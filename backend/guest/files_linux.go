@@ -96,7 +96,8 @@ func (c *container) startHelper() error {
 	defer theirs.Close()
 	null := c.held.null
 	started, err := startChild(childSpec{
-		uid: c.uid, gid: c.gid, groups: c.groups, dir: "/", argv: []string{selfPath, "files", c.home}, env: c.env.with(nil),
+		uid: c.uid, gid: c.gid, groups: c.groups, dir: "/", argv: []string{selfPath, "files", c.home},
+		env:   c.env.with(nil),
 		files: [3]*os.File{theirs, null, null},
 	})
 	if err != nil {

@@ -21,7 +21,10 @@ func (t *tty) Foreground() (string, bool) {
 	}
 	var group int
 	var failure error
-	if err := conn.Control(func(fd uintptr) { group, failure = unix.IoctlGetInt(int(fd), unix.TIOCGPGRP) }); err != nil || failure != nil || group <= 0 {
+	if err := conn.Control(func(fd uintptr) {
+		group,
+			failure = unix.IoctlGetInt(int(fd), unix.TIOCGPGRP)
+	}); err != nil || failure != nil || group <= 0 {
 		return "", false
 	}
 	command := commandOf(group)

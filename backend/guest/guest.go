@@ -175,7 +175,8 @@ func (g *Guest) dispatch(ctx context.Context, stream net.Conn, req link.Request)
 	select {
 	case <-g.ready:
 	case <-ctx.Done():
-		return &session.Error{Code: "guest_call_timeout", Message: "The container was not set up in time.", Hint: "Try again in a moment."}
+		return &session.Error{Code: "guest_call_timeout", Message: "The container was not set up in time.",
+			Hint: "Try again in a moment."}
 	}
 	switch {
 	case req.Op == link.OpTerminalOpen && req.Open != nil:
@@ -196,7 +197,8 @@ func (g *Guest) dispatch(ctx context.Context, stream net.Conn, req link.Request)
 		started, err := g.startService(ctx, *req.Service)
 		return replyTo(stream, started, err)
 	}
-	return &session.Error{Code: "guest_call_invalid", Message: fmt.Sprintf("The guest does not know the call %q.", req.Op), Hint: "Start the session again with this version of Slipway."}
+	return &session.Error{Code: "guest_call_invalid", Message: fmt.Sprintf("The guest does not know the call %q.",
+		req.Op), Hint: "Start the session again with this version of Slipway."}
 }
 
 func replyTo(stream net.Conn, value any, err error) error {
@@ -209,9 +211,10 @@ func replyTo(stream net.Conn, value any, err error) error {
 func (g *Guest) hello(stream net.Conn, req link.Request) error {
 	if req.Version != link.Version {
 		return &session.Error{
-			Code:    "guest_connect_version",
-			Message: fmt.Sprintf("The session's guest speaks version %d of the link and the agent version %d.", link.Version, req.Version),
-			Hint:    "The session was started by another version of Slipway; end it and start it again.",
+			Code: "guest_connect_version",
+			Message: fmt.Sprintf("The session's guest speaks version %d of the link and the agent version %d.",
+				link.Version, req.Version),
+			Hint: "The session was started by another version of Slipway; end it and start it again.",
 		}
 	}
 	return link.ReplyOK(stream, link.Hello{Version: link.Version, PID: os.Getpid(), Shells: g.cfg.Processes.HasShell()})
@@ -220,7 +223,8 @@ func (g *Guest) hello(stream net.Conn, req link.Request) error {
 // exec starts a command and connects it to the caller.
 func (g *Guest) exec(ctx context.Context, stream net.Conn, req session.ExecRequest) error {
 	if len(req.Command) == 0 {
-		return &session.Error{Code: "exec_create_invalid", Message: "No command was given.", Hint: "Write the command after --."}
+		return &session.Error{Code: "exec_create_invalid", Message: "No command was given.",
+			Hint: "Write the command after --."}
 	}
 	process, err := g.cfg.Processes.Start(Command{Argv: req.Command, Env: req.Env, Dir: req.Dir, Stdin: req.Stdin})
 	if err != nil {

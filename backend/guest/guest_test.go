@@ -129,7 +129,8 @@ func TestCallsWaitForTheContainer(t *testing.T) {
 		t.Errorf("the list: %v, %v", list, err)
 	}
 	g.Ready()
-	if got, err := client.OpenTerminal(t.Context(), session.TerminalRequest{}); err != nil || got.Cols != 80 || got.Rows != 24 {
+	if got, err := client.OpenTerminal(t.Context(), session.TerminalRequest{}); err != nil || got.Cols != 80 ||
+		got.Rows != 24 {
 		t.Errorf("when it is ready: %+v, %v", got, err)
 	}
 }
@@ -199,10 +200,12 @@ func TestTerminalsAreBounded(t *testing.T) {
 	if err := open(); err != nil {
 		t.Errorf("after their ends: %v", err)
 	}
-	if _, err := client.OpenTerminal(t.Context(), session.TerminalRequest{Cols: 10_000, Rows: 1}); session.CodeOf(err) != "terminal_create_invalid" {
+	if _, err := client.OpenTerminal(t.Context(), session.TerminalRequest{Cols: 10_000, Rows: 1}); session.CodeOf(
+		err) != "terminal_create_invalid" {
 		t.Errorf("a screen as wide as a house: %v", err)
 	}
-	if _, err := client.AttachTerminal(t.Context(), session.AttachRequest{Terminal: "nowhere"}); session.CodeOf(err) != "terminal_read_not-found" {
+	if _, err := client.AttachTerminal(t.Context(), session.AttachRequest{Terminal: "nowhere"}); session.CodeOf(
+		err) != "terminal_read_not-found" {
 		t.Errorf("attaching to nothing: %v", err)
 	}
 }
@@ -257,7 +260,8 @@ func TestServiceThatDiesLater(t *testing.T) {
 	g := guest.New(guest.Config{Processes: p})
 	g.Ready()
 	client := join(t, g)
-	got, err := client.StartService(t.Context(), link.ServiceRequest{ID: "web", Argv: []string{"web"}, Port: 8888, Ready: "/"})
+	got, err := client.StartService(t.Context(), link.ServiceRequest{ID: "web", Argv: []string{"web"}, Port: 8888,
+		Ready: "/"})
 	if err != nil || got.State != link.ServiceReady {
 		t.Fatalf("got %+v, %v", got, err)
 	}

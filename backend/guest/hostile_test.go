@@ -53,7 +53,8 @@ func (f *folder) state(t testing.TB) map[string]string {
 		if err == nil {
 			err = syscall.Lstat(path, &stat)
 		}
-		all[strings.TrimPrefix(path, f.dir)] = fmt.Sprint(stat.Uid, stat.Gid, stat.Mode, stat.Size, stat.Mtim, stat.Ctim)
+		all[strings.TrimPrefix(path, f.dir)] = fmt.Sprint(stat.Uid, stat.Gid, stat.Mode, stat.Size, stat.Mtim,
+			stat.Ctim)
 		return err
 	}))
 	return all
@@ -90,7 +91,8 @@ func TestImagesThatLeadTheGuestAwayAreRefused(t *testing.T) {
 	}{
 		{"the parent of the home", map[string]string{"home": "x"}, "x/work/data", "/home is a link"},
 		{"the home", map[string]string{"home/work": "../x"}, "x/data", "/home/work is a link"},
-		{"the home, straight into the folder", map[string]string{"home/work": "../data"}, "data", "/home/work is a link"},
+		{"the home, straight into the folder", map[string]string{"home/work": "../data"}, "data",
+			"/home/work is a link"},
 		{"a folder over the home", nil, "home/work", "/home/work is not what Slipway has mounted there"},
 		{"the folder of devices", map[string]string{"dev": "data"}, "data", "/dev is a link"},
 	} {
@@ -179,7 +181,8 @@ func TestLinksOfAnImageAreNotFollowed(t *testing.T) {
 				t.Errorf("the trouble is %+v, want %q", told, c.want)
 			}
 			f.untouched(t)
-			for _, copied := range []string{"home/work/.bashrc", "home/work/passwd", "etc/passwd", "etc/group", "etc/shadow"} {
+			for _, copied := range []string{"home/work/.bashrc", "home/work/passwd", "etc/passwd", "etc/group",
+				"etc/shadow"} {
 				if data, err := os.ReadFile(filepath.Join(b.root, copied)); err == nil && strings.Contains(string(data),
 					secret) && c.links[copied] == "" && c.mount != "etc" && c.links["etc"] == "" {
 					t.Errorf("%s holds what only the stranger may read", copied)

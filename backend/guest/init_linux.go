@@ -18,7 +18,8 @@ const (
 // whatever is left to it, passes signals on and returns the worker's code.
 func initialise() int {
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
+		syscall.SIGUSR2)
 	worker, err := os.StartProcess(selfPath, []string{"slipway-guest", "worker"}, &os.ProcAttr{
 		Env: os.Environ(), Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
 	})

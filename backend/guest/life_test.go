@@ -39,7 +39,8 @@ func TestContainerWithOneStaticProgram(t *testing.T) {
 	})
 	t.Run("has user files made from nothing", func(t *testing.T) {
 		passwd := readRoot(t, b, "etc/passwd")
-		if !strings.HasPrefix(passwd, "work:x:1234:1234:Slipway:/home/work:/bin/sh\n") || !strings.Contains(passwd, "root:x:0:0:") {
+		if !strings.HasPrefix(passwd, "work:x:1234:1234:Slipway:/home/work:/bin/sh\n") ||
+			!strings.Contains(passwd, "root:x:0:0:") {
 			t.Errorf("passwd is %q", passwd)
 		}
 		if group := readRoot(t, b, "etc/group"); !strings.Contains(group, "work:x:1234:") {
@@ -146,7 +147,8 @@ func TestPrivileges(t *testing.T) {
 		b.settings.UID, b.settings.GID = uid, uid
 		client := b.start().connect()
 		status := run(t, client, "cat", "/proc/self/status").out
-		for _, want := range []string{"CapInh:\t0000000000000000", "CapPrm:\t0000000000000000", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "CapAmb:\t0000000000000000", "NoNewPrivs:\t1"} {
+		for _, want := range []string{"CapInh:\t0000000000000000", "CapPrm:\t0000000000000000",
+			"CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "CapAmb:\t0000000000000000", "NoNewPrivs:\t1"} {
 			if !strings.Contains(status, want) {
 				t.Errorf("user %d: %q is missing in\n%s", uid, want, status)
 			}
@@ -157,7 +159,9 @@ func TestPrivileges(t *testing.T) {
 		if got := run(t, client, "chown", "4321", "/tmp"); got.code == 0 {
 			t.Errorf("user %d may chown", uid)
 		}
-		if got := run(t, client, "sh", "-c", "umask; ulimit -n; cat /proc/self/oom_score_adj; touch ~/mine && pwd"); got.code != 0 || !strings.HasPrefix(got.out, "0022\n") || !strings.HasSuffix(got.out, "/home/work\n") {
+		if got := run(t, client, "sh", "-c",
+			"umask; ulimit -n; cat /proc/self/oom_score_adj; touch ~/mine && pwd"); got.code != 0 ||
+			!strings.HasPrefix(got.out, "0022\n") || !strings.HasSuffix(got.out, "/home/work\n") {
 			t.Errorf("user %d: got %+v", uid, got)
 		}
 	}

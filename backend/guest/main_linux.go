@@ -30,6 +30,7 @@ func Main(args []string) int {
 			return setupMain()
 		}
 	}
-	fmt.Fprintln(os.Stderr, "slipway-guest runs inside the containers of Slipway: init | worker | spawn | files | sftp | ssh")
+	fmt.Fprintln(os.Stderr,
+		"slipway-guest runs inside the containers of Slipway: init | worker | spawn | files | sftp | ssh")
 	return 2
 }

@@ -23,7 +23,8 @@ func TestPyTorchKeepsToItsShare(t *testing.T) {
 		b.write("own/torch/__init__.py", "")
 		b.write("own/torch/cuda/__init__.py", fakeCUDA)
 		b.write("own/sitecustomize.py", "print('their own')")
-		b.settings.Env = append(b.settings.Env, session.EnvVar{Name: "PYTHONPATH", Value: "/own"}, session.EnvVar{Name: "SLIPWAY_GPU_FRACTION", Value: "0.479"})
+		b.settings.Env = append(b.settings.Env, session.EnvVar{Name: "PYTHONPATH", Value: "/own"},
+			session.EnvVar{Name: "SLIPWAY_GPU_FRACTION", Value: "0.479"})
 		b.settings.Env = append(b.settings.Env, env...)
 		return b.start()
 	}
@@ -34,13 +35,15 @@ func TestPyTorchKeepsToItsShare(t *testing.T) {
 		if got.out != "their own\nimported\nlimit 0.479 0\nlimit 0.479 1\ndone\n" || got.code != 0 {
 			t.Errorf("python said %+v", got)
 		}
-		if got := run(t, client, "/usr/bin/python3", "-c", "import sys; print('torch' in sys.modules)"); got.out != "their own\nFalse\n" {
+		if got := run(t, client, "/usr/bin/python3", "-c",
+			"import sys; print('torch' in sys.modules)"); got.out != "their own\nFalse\n" {
 			t.Errorf("a program without torch gets %+v", got)
 		}
 	})
 	t.Run("and not where nobody wants that", func(t *testing.T) {
 		client := start(t).connect()
-		if got := run(t, client, "/usr/bin/python3", "-c", program); strings.Contains(got.out, "limit") || got.code != 0 {
+		if got := run(t, client, "/usr/bin/python3", "-c", program); strings.Contains(got.out, "limit") ||
+			got.code != 0 {
 			t.Errorf("python said %+v", got)
 		}
 	})
@@ -48,9 +51,11 @@ func TestPyTorchKeepsToItsShare(t *testing.T) {
 		b := newBox(t, true)
 		b.write("own/torch/__init__.py", "")
 		b.write("own/torch/cuda/__init__.py", "")
-		b.settings.Env = append(b.settings.Env, session.EnvVar{Name: "PYTHONPATH", Value: "/own"}, session.EnvVar{Name: "SLIPWAY_GPU_COOPERATIVE", Value: "1"})
+		b.settings.Env = append(b.settings.Env, session.EnvVar{Name: "PYTHONPATH", Value: "/own"},
+			session.EnvVar{Name: "SLIPWAY_GPU_COOPERATIVE", Value: "1"})
 		client := b.start().connect()
-		if got := run(t, client, "/usr/bin/python3", "-c", "import torch.cuda; print('on')"); got.out != "on\n" || got.code != 0 {
+		if got := run(t, client, "/usr/bin/python3", "-c", "import torch.cuda; print('on')"); got.out != "on\n" ||
+			got.code != 0 {
 			t.Errorf("python said %+v", got)
 		}
 	})

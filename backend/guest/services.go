@@ -46,7 +46,8 @@ type service struct {
 func (s *service) describe() link.Service {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return link.Service{ID: s.req.ID, Port: s.req.Port, Dir: s.req.Dir, State: s.state, ExitCode: s.code, Error: s.failure}
+	return link.Service{ID: s.req.ID, Port: s.req.Port, Dir: s.req.Dir, State: s.state, ExitCode: s.code,
+		Error: s.failure}
 }
 
 func (s *service) alive() bool {
@@ -58,7 +59,9 @@ func (s *service) alive() bool {
 // it is ready. The start goes on when the caller leaves.
 func (g *Guest) startService(ctx context.Context, req link.ServiceRequest) (link.Service, error) {
 	if req.ID == "" || len(req.Argv) == 0 || req.Port < 1 || req.Port > 65535 {
-		return link.Service{}, &session.Error{Code: "app_start_invalid", Message: "An app needs a name, a command and a port.", Hint: "Report this: the app's description is incomplete."}
+		return link.Service{}, &session.Error{Code: "app_start_invalid",
+			Message: "An app needs a name, a command and a port.",
+			Hint:    "Report this: the app's description is incomplete."}
 	}
 	if req.Timeout <= 0 {
 		req.Timeout = defaultServiceTimeout
@@ -74,11 +77,13 @@ func (g *Guest) startService(ctx context.Context, req link.ServiceRequest) (link
 	select {
 	case <-s.settled:
 	case <-ctx.Done():
-		return link.Service{}, &session.Error{Code: "guest_call_timeout", Message: fmt.Sprintf("%s is still starting.", s.req.ID), Hint: "Ask again in a moment."}
+		return link.Service{}, &session.Error{Code: "guest_call_timeout", Message: fmt.Sprintf("%s is still starting.",
+			s.req.ID), Hint: "Ask again in a moment."}
 	}
 	described := s.describe()
 	if described.Error != nil {
-		return described, &session.Error{Code: described.Error.Code, Message: described.Error.Message, Hint: described.Error.Hint}
+		return described, &session.Error{Code: described.Error.Code, Message: described.Error.Message,
+			Hint: described.Error.Hint}
 	}
 	return described, nil
 }
@@ -93,7 +98,9 @@ func (l *services) enter(req link.ServiceRequest) (s *service, fresh bool, err e
 		}
 		l.order = slices.DeleteFunc(l.order, func(id string) bool { return id == req.ID })
 	} else if len(l.order) >= maxServices {
-		return nil, false, &session.Error{Code: "app_start_too-many", Message: fmt.Sprintf("The session holds %d apps, which is the most there may be.", maxServices), Hint: "Stop some of them."}
+		return nil, false, &session.Error{Code: "app_start_too-many",
+			Message: fmt.Sprintf("The session holds %d apps, which is the most there may be.", maxServices),
+			Hint:    "Stop some of them."}
 	}
 	s = &service{req: req, state: link.ServiceStarting, settled: make(chan struct{}), ended: make(chan struct{})}
 	l.byID[req.ID] = s
@@ -142,9 +149,10 @@ func (g *Guest) launch(ctx context.Context, s *service) error {
 	if conn, err := g.cfg.Processes.DialPort(probe, s.req.Port); err == nil {
 		_ = conn.Close()
 		return &session.Error{
-			Code:    "app_start_port-in-use",
-			Message: fmt.Sprintf("Port %d, which %s needs, is already served by another program in the session.", s.req.Port, path.Base(name)),
-			Hint:    "End that program in a terminal, or open the port itself from the app launcher.",
+			Code: "app_start_port-in-use",
+			Message: fmt.Sprintf("Port %d, which %s needs, is already served by another program in the session.",
+				s.req.Port, path.Base(name)),
+			Hint: "End that program in a terminal, or open the port itself from the app launcher.",
 		}
 	}
 	process, err := g.cfg.Processes.Start(Command{Argv: s.req.Argv, Env: s.req.Env})
@@ -170,10 +178,11 @@ func notInstalled(name string) error {
 
 func (s *service) timeoutError(last error) error {
 	return &session.Error{
-		Code:    "app_start_timeout",
-		Message: fmt.Sprintf("%s did not answer on port %d within %s%s", path.Base(s.req.Argv[0]), s.req.Port, s.req.Timeout, s.output.sentence()),
-		Hint:    "Look at the session's log; a slow start may succeed when tried again.",
-		Err:     last,
+		Code: "app_start_timeout",
+		Message: fmt.Sprintf("%s did not answer on port %d within %s%s", path.Base(s.req.Argv[0]), s.req.Port,
+			s.req.Timeout, s.output.sentence()),
+		Hint: "Look at the session's log; a slow start may succeed when tried again.",
+		Err:  last,
 	}
 }
 
@@ -198,9 +207,10 @@ func (g *Guest) watchService(s *service) {
 		g.servicesChanged()
 	} else {
 		g.settle(s, link.ServiceFailed, &session.Error{
-			Code:    "app_start_exited",
-			Message: fmt.Sprintf("%s ended with code %d before it answered%s", path.Base(s.req.Argv[0]), code, s.output.sentence()),
-			Hint:    "Its last lines say why; try the command in a terminal.",
+			Code: "app_start_exited",
+			Message: fmt.Sprintf("%s ended with code %d before it answered%s", path.Base(s.req.Argv[0]), code,
+				s.output.sentence()),
+			Hint: "Its last lines say why; try the command in a terminal.",
 		})
 	}
 	close(s.ended)
@@ -247,13 +257,16 @@ func (g *Guest) stopService(ctx context.Context, id string) error {
 // end kills a service's program and waits for its end. One that is being
 // started is first waited for.
 func (g *Guest) end(ctx context.Context, s *service) error {
-	g.settle(s, link.ServiceFailed, &session.Error{Code: "app_start_stopped", Message: fmt.Sprintf("%s was stopped before it answered.", path.Base(s.req.Argv[0])), Hint: "Start it again."})
+	g.settle(s, link.ServiceFailed,
+		&session.Error{Code: "app_start_stopped", Message: fmt.Sprintf("%s was stopped before it answered.",
+			path.Base(s.req.Argv[0])), Hint: "Start it again."})
 	for {
 		select {
 		case <-s.ended:
 			return nil
 		case <-ctx.Done():
-			return &session.Error{Code: "app_stop_timeout", Message: fmt.Sprintf("%s did not end in time.", s.req.ID), Hint: "Try again, or end it in a terminal.", Err: ctx.Err()}
+			return &session.Error{Code: "app_stop_timeout", Message: fmt.Sprintf("%s did not end in time.", s.req.ID),
+				Hint: "Try again, or end it in a terminal.", Err: ctx.Err()}
 		default:
 		}
 		if process := s.started(); process != nil {

@@ -38,7 +38,9 @@ func spawn(args []string) int {
 	err := become(args)
 	var failure *session.Error
 	if !errors.As(err, &failure) {
-		failure = &session.Error{Code: "process_start_internal-error", Message: fmt.Sprintf("The program cannot be started safely: %v.", err), Hint: "Look at the agent's log; the container may lack a privilege that the guest needs."}
+		failure = &session.Error{Code: "process_start_internal-error",
+			Message: fmt.Sprintf("The program cannot be started safely: %v.", err),
+			Hint:    "Look at the agent's log; the container may lack a privilege that the guest needs."}
 	}
 	status := os.NewFile(statusFD, "status")
 	_ = json.NewEncoder(status).Encode(link.CauseOf(failure)) // nobody else to tell
@@ -65,7 +67,9 @@ func become(args []string) error {
 	}
 	dir, argv := args[2], args[3:]
 	if err := os.Chdir(dir); err != nil {
-		return &session.Error{Code: "process_start_no-directory", Message: fmt.Sprintf("The folder %s cannot be entered: %v.", dir, errno(err)), Hint: "Create it first, or choose another."}
+		return &session.Error{Code: "process_start_no-directory",
+			Message: fmt.Sprintf("The folder %s cannot be entered: %v.", dir, errno(err)),
+			Hint:    "Create it first, or choose another."}
 	}
 	return execute(argv)
 }
@@ -157,16 +161,23 @@ func execute(argv []string) error {
 		path = lookPath(path, os.Getenv("PATH"))
 	}
 	if path == "" {
-		return &session.Error{Code: "process_start_not-found", Message: fmt.Sprintf("There is no program %q in this session.", argv[0]), Hint: "Check the name, or install it."}
+		return &session.Error{Code: "process_start_not-found",
+			Message: fmt.Sprintf("There is no program %q in this session.", argv[0]),
+			Hint:    "Check the name, or install it."}
 	}
 	err := syscall.Exec(path, argv, os.Environ())
 	switch {
 	case !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR):
-		return &session.Error{Code: "process_start_forbidden", Message: fmt.Sprintf("%s cannot be executed: %v.", path, errno(err)), Hint: "Check that it is a program for this machine and may be executed."}
+		return &session.Error{Code: "process_start_forbidden", Message: fmt.Sprintf("%s cannot be executed: %v.", path,
+			errno(err)), Hint: "Check that it is a program for this machine and may be executed."}
 	case executable(path):
-		return &session.Error{Code: "process_start_forbidden", Message: fmt.Sprintf("%s cannot be executed: the interpreter it asks for is missing.", path), Hint: "Install its interpreter or dynamic loader, or use an image that has it."}
+		return &session.Error{Code: "process_start_forbidden",
+			Message: fmt.Sprintf("%s cannot be executed: the interpreter it asks for is missing.", path),
+			Hint:    "Install its interpreter or dynamic loader, or use an image that has it."}
 	default:
-		return &session.Error{Code: "process_start_not-found", Message: fmt.Sprintf("There is no program %q in this session.", argv[0]), Hint: "Check the path, or install it."}
+		return &session.Error{Code: "process_start_not-found",
+			Message: fmt.Sprintf("There is no program %q in this session.", argv[0]),
+			Hint:    "Check the path, or install it."}
 	}
 }
 

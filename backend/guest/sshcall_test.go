@@ -13,10 +13,14 @@ func TestCommandLinesOfSSHAreRead(t *testing.T) {
 	}{
 		{[]string{"sub1"}, sshCall{host: "sub1"}},
 		{[]string{"sub1", "python", "train.py", "-n", "4"}, sshCall{host: "sub1", command: "python train.py -n 4"}},
-		{[]string{"-x", "-p2200", "-l", "work", "sub1", "true"}, sshCall{host: "sub1", port: 2200, user: "work", command: "true"}},
-		{[]string{"-qn", "-o", "BatchMode=yes", "-o", "Port 2300", "-oUser=ann", "me@sub1"}, sshCall{host: "sub1", noInput: true, port: 2300, user: "ann"}},
-		{[]string{"sub1", "-p", "22", "-tt", "--", "ls", "-l"}, sshCall{host: "sub1", port: 22, tty: 2, command: "-- ls -l"}},
-		{[]string{"-T", "-i", "key", "-oConnectTimeout=4", "-o", "StrictHostKeyChecking no", "ssh://ann@sub1"}, sshCall{host: "sub1", user: "ann", tty: -1, keys: []string{"key"}, timeout: 4 * time.Second, unsafe: true}},
+		{[]string{"-x", "-p2200", "-l", "work", "sub1", "true"}, sshCall{host: "sub1", port: 2200, user: "work",
+			command: "true"}},
+		{[]string{"-qn", "-o", "BatchMode=yes", "-o", "Port 2300", "-oUser=ann", "me@sub1"},
+			sshCall{host: "sub1", noInput: true, port: 2300, user: "ann"}},
+		{[]string{"sub1", "-p", "22", "-tt", "--", "ls", "-l"},
+			sshCall{host: "sub1", port: 22, tty: 2, command: "-- ls -l"}},
+		{[]string{"-T", "-i", "key", "-oConnectTimeout=4", "-o", "StrictHostKeyChecking no", "ssh://ann@sub1"},
+			sshCall{host: "sub1", user: "ann", tty: -1, keys: []string{"key"}, timeout: 4 * time.Second, unsafe: true}},
 		{[]string{"-V"}, sshCall{version: true}},
 	} {
 		got, err := parseSSH(c.args)
@@ -24,8 +28,10 @@ func TestCommandLinesOfSSHAreRead(t *testing.T) {
 			t.Errorf("%q: %v", c.args, err)
 			continue
 		}
-		same := got.host == c.want.host && got.user == c.want.user && got.port == c.want.port && got.command == c.want.command && got.tty == c.want.tty &&
-			got.noInput == c.want.noInput && got.version == c.want.version && got.unsafe == c.want.unsafe && got.timeout == c.want.timeout && slices.Equal(got.keys, c.want.keys)
+		same := got.host == c.want.host && got.user == c.want.user && got.port == c.want.port &&
+			got.command == c.want.command && got.tty == c.want.tty &&
+			got.noInput == c.want.noInput && got.version == c.want.version && got.unsafe == c.want.unsafe &&
+			got.timeout == c.want.timeout && slices.Equal(got.keys, c.want.keys)
 		if !same {
 			t.Errorf("%q:\n got %+v\nwant %+v", c.args, *got, c.want)
 		}
@@ -59,7 +65,8 @@ Host *
 		c := &sshCall{host: host}
 		c.apply(sshConfig(text, host), "/h")
 		c.fill()
-		if c.target != want.target || c.user != want.user || c.port != want.port || !slices.Equal(c.keys, want.keys) || c.unsafe || c.timeout != connectTimeout {
+		if c.target != want.target || c.user != want.user || c.port != want.port || !slices.Equal(c.keys, want.keys) ||
+			c.unsafe || c.timeout != connectTimeout {
 			t.Errorf("%s: got %+v, want %+v", host, *c, want)
 		}
 	}
@@ -78,7 +85,8 @@ func TestTerminalsAreAskedForAsBySSH(t *testing.T) {
 	}{
 		{sshCall{}, true, true}, {sshCall{}, false, false}, {sshCall{command: "ls"}, true, false},
 		{sshCall{command: "ls", tty: 1}, true, true}, {sshCall{command: "ls", tty: 1}, false, false},
-		{sshCall{command: "ls", tty: 2}, false, true}, {sshCall{tty: -1}, true, false}, {sshCall{noInput: true}, true, false},
+		{sshCall{command: "ls", tty: 2}, false, true}, {sshCall{tty: -1}, true, false},
+		{sshCall{noInput: true}, true, false},
 	} {
 		if got := c.call.wantsTTY(c.here); got != c.want {
 			t.Errorf("%+v here %v: got %v", c.call, c.here, got)

@@ -62,7 +62,8 @@ func (c *sshCall) configure(home string) error {
 // dial connects and proves who both sides are.
 func (c *sshCall) dial() (*ssh.Client, error) {
 	var signers []ssh.Signer
-	for _, path := range append(c.keys, filepath.Join(c.dir, "id_ed25519"), filepath.Join(c.dir, "id_ecdsa"), filepath.Join(c.dir, "id_rsa")) {
+	for _, path := range append(c.keys, filepath.Join(c.dir, "id_ed25519"), filepath.Join(c.dir, "id_ecdsa"),
+		filepath.Join(c.dir, "id_rsa")) {
 		if data, err := os.ReadFile(path); err == nil {
 			if signer, err := ssh.ParsePrivateKey(data); err == nil {
 				signers = append(signers, signer)
@@ -161,7 +162,8 @@ func startTTY(s *ssh.Session) (restore func(), err error) {
 		return func() {}, nil //nolint:nilerr // -t without a terminal here, as in a pipeline
 	}
 	raw := *old
-	raw.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON
+	raw.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL |
+		unix.IXON
 	raw.Oflag &^= unix.OPOST
 	raw.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON | unix.ISIG | unix.IEXTEN
 	raw.Cflag = raw.Cflag&^(unix.CSIZE|unix.PARENB) | unix.CS8

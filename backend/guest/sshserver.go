@@ -139,7 +139,9 @@ func (g *Guest) sshHostKey() (session.SSHHost, error) {
 func (g *Guest) serveSSH(ctx context.Context, stream net.Conn, req session.SSHRequest) error {
 	allowed, _, _, _, err := ssh.ParseAuthorizedKey([]byte(req.Key))
 	if err != nil {
-		return &session.Error{Code: "ssh_open_invalid", Message: "The key of who may log in is not a public key of ssh.", Hint: "Send a line as authorized_keys has it.", Err: err}
+		return &session.Error{Code: "ssh_open_invalid",
+			Message: "The key of who may log in is not a public key of ssh.",
+			Hint:    "Send a line as authorized_keys has it.", Err: err}
 	}
 	host, err := g.host.key()
 	if err != nil {
@@ -149,7 +151,9 @@ func (g *Guest) serveSSH(ctx context.Context, stream net.Conn, req session.SSHRe
 	case g.host.turns <- struct{}{}:
 		defer func() { <-g.host.turns }()
 	default:
-		return &session.Error{Code: "ssh_open_too-many", Message: fmt.Sprintf("The session has %d ssh connections, which is the most there may be.", maxSSH), Hint: "Close some of them."}
+		return &session.Error{Code: "ssh_open_too-many",
+			Message: fmt.Sprintf("The session has %d ssh connections, which is the most there may be.", maxSSH),
+			Hint:    "Close some of them."}
 	}
 	if err := link.ReplyOK(stream, struct{}{}); err != nil {
 		return nil

@@ -209,7 +209,8 @@ type SFTPServer interface {
 func (c *sshSession) beginSFTP() error {
 	server, ok := c.server.processes.(SFTPServer)
 	if !ok {
-		return &session.Error{Code: "process_start_not-found", Message: "This session does not serve files by sftp.", Hint: "Copy them with slipway cp."}
+		return &session.Error{Code: "process_start_not-found", Message: "This session does not serve files by sftp.",
+			Hint: "Copy them with slipway cp."}
 	}
 	process, err := server.SFTP()
 	if err != nil {
@@ -225,7 +226,8 @@ func (c *sshSession) beginPipes(cmd Command, text string) error {
 	if err != nil {
 		return err
 	}
-	if words := strings.Fields(text); len(words) > 1 || len(words) == 1 && !slices.Contains(shells, path.Base(words[0])) {
+	if words := strings.Fields(text); len(words) > 1 || len(words) == 1 &&
+		!slices.Contains(shells, path.Base(words[0])) {
 		left := c.server.use.work(shorten(words))
 		go func() { <-c.done; left() }()
 	}

@@ -62,7 +62,9 @@ func (g *Guest) openTerminal(req session.TerminalRequest) (session.Terminal, err
 		req.Cols, req.Rows = defaultCols, defaultRows
 	}
 	if req.Cols < 1 || req.Rows < 1 || req.Cols > maxSide || req.Rows > maxSide {
-		return session.Terminal{}, &session.Error{Code: "terminal_create_invalid", Message: fmt.Sprintf("A terminal cannot have %d columns and %d rows.", req.Cols, req.Rows), Hint: "Give 1 to 4096 of each."}
+		return session.Terminal{}, &session.Error{Code: "terminal_create_invalid",
+			Message: fmt.Sprintf("A terminal cannot have %d columns and %d rows.", req.Cols, req.Rows),
+			Hint:    "Give 1 to 4096 of each."}
 	}
 	running := 0
 	for _, held := range g.terminals.all() {
@@ -71,7 +73,9 @@ func (g *Guest) openTerminal(req session.TerminalRequest) (session.Terminal, err
 		}
 	}
 	if running >= maxTerminals {
-		return session.Terminal{}, &session.Error{Code: "terminal_create_too-many", Message: fmt.Sprintf("The session has %d open terminals, which is the most there may be.", running), Hint: "Close some of them."}
+		return session.Terminal{}, &session.Error{Code: "terminal_create_too-many",
+			Message: fmt.Sprintf("The session has %d open terminals, which is the most there may be.", running),
+			Hint:    "Close some of them."}
 	}
 	tty, err := g.cfg.Processes.OpenTerminal(Command{Argv: req.Command}, req.Cols, req.Rows)
 	if err != nil {
@@ -122,7 +126,8 @@ func (t *terminals) find(id string) (*heldTerminal, error) {
 			return held, nil
 		}
 	}
-	return nil, &session.Error{Code: "terminal_read_not-found", Message: fmt.Sprintf("The session has no terminal %q.", id), Hint: "It was closed; open a new one."}
+	return nil, &session.Error{Code: "terminal_read_not-found", Message: fmt.Sprintf("The session has no terminal %q.",
+		id), Hint: "It was closed; open a new one."}
 }
 
 // take removes a terminal from the list and reports whether it was there.

@@ -35,7 +35,8 @@ func waitFor(t testing.TB, what string, is func() bool) {
 
 func TestUserIsKnownInImagesThatHaveOthers(t *testing.T) {
 	b := newBox(t, true)
-	b.write("etc/passwd", "root:x:0:0:root:/root:/bin/bash\njovyan:x:1234:100::/home/jovyan:/bin/bash\nwork:x:77:77::/old:/bin/false\n")
+	b.write("etc/passwd",
+		"root:x:0:0:root:/root:/bin/bash\njovyan:x:1234:100::/home/jovyan:/bin/bash\nwork:x:77:77::/old:/bin/false\n")
 	b.write("etc/group", "root:x:0:\nusers:x:100:jovyan\nstaff:x:1234:\n")
 	b.write("etc/shadow", "root:*:1:0:99999:7:::\n")
 	b.write("etc/skel/.bashrc", "export FROM_SKEL=1\n")
@@ -50,7 +51,8 @@ func TestUserIsKnownInImagesThatHaveOthers(t *testing.T) {
 	if shadow := readRoot(t, b, "etc/shadow"); !strings.Contains(shadow, "work:*:") {
 		t.Errorf("shadow is %q", shadow)
 	}
-	if got := run(t, client, "sh", "-c", "echo more >> data/notes.txt && stat -c %U . data .bashrc"); got.out != "work\nwork\nwork\n" {
+	if got := run(t, client, "sh", "-c",
+		"echo more >> data/notes.txt && stat -c %U . data .bashrc"); got.out != "work\nwork\nwork\n" {
 		t.Errorf("home is not the person's: %+v", got)
 	}
 	s := open(t, client, session.TerminalRequest{Cols: 80, Rows: 24})
@@ -64,7 +66,8 @@ func TestMountsInTheHomeAreLeftAlone(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(outside, "theirs"), nil, 0o644))
 	b.binds = append(b.binds, outside+":/home/work/project/data")
 	client := b.start().connect()
-	if got := run(t, client, "stat", "-c", "%u", ".", "project", "project/data", "project/data/theirs"); got.out != "1234\n1234\n0\n0\n" {
+	if got := run(t, client, "stat", "-c", "%u", ".", "project", "project/data",
+		"project/data/theirs"); got.out != "1234\n1234\n0\n0\n" {
 		t.Errorf("owners are %+v", got)
 	}
 }
@@ -81,7 +84,8 @@ func TestEnvironment(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", want, env)
 		}
 	}
-	got, err := tryRun(t, client, session.ExecRequest{Command: []string{"sh", "-c", "echo $GREETING $PWD"}, Env: []session.EnvVar{{Name: "GREETING", Value: "bye"}}, Dir: "/tmp"}, "")
+	got, err := tryRun(t, client, session.ExecRequest{Command: []string{"sh", "-c", "echo $GREETING $PWD"},
+		Env: []session.EnvVar{{Name: "GREETING", Value: "bye"}}, Dir: "/tmp"}, "")
 	if err != nil || got.out != "bye /tmp\n" {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -101,7 +105,8 @@ func TestEnvironment(t *testing.T) {
 func TestExec(t *testing.T) {
 	client := newBox(t, true).start().connect()
 	t.Run("passes all three streams and the code", func(t *testing.T) {
-		got, err := tryRun(t, client, session.ExecRequest{Command: []string{"sh", "-c", "cat; echo oops >&2; exit 42"}}, "some input")
+		got, err := tryRun(t, client, session.ExecRequest{Command: []string{"sh", "-c", "cat; echo oops >&2; exit 42"}},
+			"some input")
 		if err != nil || got != (result{"some input", "oops\n", 42}) {
 			t.Errorf("got %+v, %v", got, err)
 		}
@@ -110,7 +115,8 @@ func TestExec(t *testing.T) {
 		if got := run(t, client, "head", "-c", "8000000", "/dev/zero"); got.code == 0 {
 			t.Error("there is no /dev/zero in the test's container")
 		}
-		got, err := tryRun(t, client, session.ExecRequest{Command: []string{"cat"}}, strings.Repeat("0123456789abcdef", 200_000))
+		got, err := tryRun(t, client, session.ExecRequest{Command: []string{"cat"}},
+			strings.Repeat("0123456789abcdef", 200_000))
 		if err != nil || got.out != strings.Repeat("0123456789abcdef", 200_000) {
 			t.Errorf("got %d bytes, %v", len(got.out), err)
 		}
@@ -119,12 +125,16 @@ func TestExec(t *testing.T) {
 		req  session.ExecRequest
 		code session.Code
 	}{
-		"names a missing program":     {session.ExecRequest{Command: []string{"no-such-program"}}, "exec_create_not-found"},
-		"names a missing path":        {session.ExecRequest{Command: []string{"/no/such/program"}}, "exec_create_not-found"},
-		"names a file that cannot":    {session.ExecRequest{Command: []string{"/etc/passwd"}}, "exec_create_forbidden"},
-		"names a missing folder":      {session.ExecRequest{Command: []string{"ls"}, Dir: "/nowhere"}, "exec_create_no-directory"},
-		"refuses an empty command":    {session.ExecRequest{}, "exec_create_invalid"},
-		"names a missing interpreter": {session.ExecRequest{Command: []string{"/home/work/script"}}, "exec_create_forbidden"},
+		"names a missing program": {session.ExecRequest{Command: []string{"no-such-program"}},
+			"exec_create_not-found"},
+		"names a missing path": {session.ExecRequest{Command: []string{"/no/such/program"}},
+			"exec_create_not-found"},
+		"names a file that cannot": {session.ExecRequest{Command: []string{"/etc/passwd"}}, "exec_create_forbidden"},
+		"names a missing folder": {session.ExecRequest{Command: []string{"ls"}, Dir: "/nowhere"},
+			"exec_create_no-directory"},
+		"refuses an empty command": {session.ExecRequest{}, "exec_create_invalid"},
+		"names a missing interpreter": {session.ExecRequest{Command: []string{"/home/work/script"}},
+			"exec_create_forbidden"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.req.Command != nil && test.req.Command[0] == "/home/work/script" {
@@ -226,10 +236,14 @@ func TestServices(t *testing.T) {
 		code session.Code
 		says string
 	}{
-		"not installed": {link.ServiceRequest{ID: "a", Argv: []string{"jupyter-nothing"}, Port: 9001}, "app_start_not-installed", "jupyter-nothing"},
-		"exited":        {link.ServiceRequest{ID: "b", Argv: []string{"/hello", "fail", "3"}, Port: 9002}, "app_start_exited", "cannot read the settings"},
-		"timeout":       {link.ServiceRequest{ID: "c", Argv: []string{"/hello", "hang"}, Port: 9003, Timeout: 5 * time.Second}, "app_start_timeout", "still thinking"},
-		"broken":        {link.ServiceRequest{ID: "d", Argv: []string{"/hello", "serve", "9004", "503"}, Port: 9004, Ready: "/", Timeout: 300 * time.Millisecond}, "app_start_timeout", "9004"},
+		"not installed": {link.ServiceRequest{ID: "a", Argv: []string{"jupyter-nothing"}, Port: 9001},
+			"app_start_not-installed", "jupyter-nothing"},
+		"exited": {link.ServiceRequest{ID: "b", Argv: []string{"/hello", "fail", "3"}, Port: 9002},
+			"app_start_exited", "cannot read the settings"},
+		"timeout": {link.ServiceRequest{ID: "c", Argv: []string{"/hello", "hang"}, Port: 9003,
+			Timeout: 5 * time.Second}, "app_start_timeout", "still thinking"},
+		"broken": {link.ServiceRequest{ID: "d", Argv: []string{"/hello", "serve", "9004", "503"}, Port: 9004,
+			Ready: "/", Timeout: 300 * time.Millisecond}, "app_start_timeout", "9004"},
 	} {
 		t.Run("fails as "+name, func(t *testing.T) {
 			_, err := start(test.req)
@@ -239,7 +253,8 @@ func TestServices(t *testing.T) {
 		})
 	}
 	t.Run("is ready, served, found in use, stopped", func(t *testing.T) {
-		web := link.ServiceRequest{ID: "web", Argv: []string{"/hello", "serve", "9010", "404"}, Port: 9010, Ready: "/tree"}
+		web := link.ServiceRequest{ID: "web", Argv: []string{"/hello", "serve", "9010", "404"}, Port: 9010,
+			Ready: "/tree"}
 		got, err := start(web)
 		if err != nil || got.State != link.ServiceReady {
 			t.Fatalf("got %+v, %v", got, err)

@@ -115,7 +115,8 @@ func checkPins(pins []Pin) error {
 			return fmt.Errorf("look at the mount %s: %w", pin.Target, err)
 		}
 		if stat.Dev != pin.Device || stat.Ino != pin.Inode {
-			return fmt.Errorf("what is mounted at %s is not what was to be mounted: its folder was changed meanwhile", pin.Target)
+			return fmt.Errorf("what is mounted at %s is not what was to be mounted: its folder was changed meanwhile",
+				pin.Target)
 		}
 	}
 	return nil
@@ -126,10 +127,14 @@ func (c *container) prepare() []error {
 	var failures []error
 	a := account{uid: c.uid, gid: c.gid, shell: c.shell.path}
 	if err := a.create(c.held.tree); err != nil {
-		failures = append(failures, &session.Error{Code: "session_start_no-user", Message: fmt.Sprintf("The user %q could not be entered into the image's user files: %v.", User, err), Hint: "Programs that look up their user's name may complain.", Err: err})
+		failures = append(failures, &session.Error{Code: "session_start_no-user",
+			Message: fmt.Sprintf("The user %q could not be entered into the image's user files: %v.", User, err),
+			Hint:    "Programs that look up their user's name may complain.", Err: err})
 	}
 	if err := a.prepareHome(c.held.tree, c.held.home); err != nil {
-		failures = append(failures, &session.Error{Code: "session_start_no-home", Message: fmt.Sprintf("The home could not be prepared: %v.", err), Hint: "Check that the engine's disk is not full.", Err: err})
+		failures = append(failures, &session.Error{Code: "session_start_no-home",
+			Message: fmt.Sprintf("The home could not be prepared: %v.", err),
+			Hint:    "Check that the engine's disk is not full.", Err: err})
 	}
 	for _, file := range []*os.File{os.Stdout, os.Stderr} {
 		_ = unix.Fchown(int(file.Fd()), c.uid, c.gid) // for programs that open /dev/stdout anew

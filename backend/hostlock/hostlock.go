@@ -32,7 +32,8 @@ const (
 // the one for temporary files.
 func Of(name string) Lock {
 	for _, dir := range []string{"/run/lock", "/var/lock", "/tmp"} {
-		if info, err := os.Stat(dir); err == nil && info.IsDir() && info.Mode()&os.ModeSticky != 0 && info.Mode().Perm()&0o002 != 0 {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() && info.Mode()&os.ModeSticky != 0 &&
+			info.Mode().Perm()&0o002 != 0 {
 			return Lock{Path: filepath.Join(dir, name)}
 		}
 	}

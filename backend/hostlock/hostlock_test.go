@@ -148,7 +148,8 @@ func TestEveryUserLooksAtOnePlace(t *testing.T) {
 	if path := Of("slipway-test.lock").Path; !filepath.IsAbs(path) || filepath.Base(path) != "slipway-test.lock" {
 		t.Errorf("%s", path)
 	}
-	if info, err := os.Stat("/tmp"); err == nil && info.Mode()&os.ModeSticky != 0 && filepath.Dir(Of("x").Path) == os.Getenv("TMPDIR") {
+	if info, err := os.Stat("/tmp"); err == nil && info.Mode()&os.ModeSticky != 0 &&
+		filepath.Dir(Of("x").Path) == os.Getenv("TMPDIR") {
 		t.Error("it depends on whose environment it is")
 	}
 }

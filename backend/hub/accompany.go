@@ -10,7 +10,8 @@ import (
 // Accompany does what one request is answered with as an operation, so that
 // people see how far it is and may cancel it. It ends with ctx, or when it is
 // cancelled, and returns when do has.
-func (h *Hub) Accompany(ctx context.Context, kind OperationKind, subject string, do func(context.Context, *Work) error) error {
+func (h *Hub) Accompany(ctx context.Context, kind OperationKind, subject string,
+	do func(context.Context, *Work) error) error {
 	ended := make(chan error, 1)
 	run := func(life context.Context, work *Work) error {
 		joint, cancel := context.WithCancel(ctx)
@@ -19,7 +20,8 @@ func (h *Hub) Accompany(ctx context.Context, kind OperationKind, subject string,
 		err := do(joint, work)
 		ended <- err
 		if err != nil && ctx.Err() != nil {
-			err = &session.Error{Code: "operation_run_broken-off", Message: "Whoever asked for it has gone.", Hint: "Ask for it again.", Err: err}
+			err = &session.Error{Code: "operation_run_broken-off", Message: "Whoever asked for it has gone.",
+				Hint: "Ask for it again.", Err: err}
 		}
 		return err
 	}

@@ -105,7 +105,8 @@ func sumUp(rows []Account, by By) []Account {
 	slices.SortStableFunc(merged, func(a, b Account) int {
 		return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(rank(a.Kind), rank(b.Kind)),
 			cmp.Compare(b.GPU.AllocMs, a.GPU.AllocMs), cmp.Compare(b.AllocCPUMs, a.AllocCPUMs),
-			cmp.Compare(a.Name, b.Name), cmp.Compare(a.Session, b.Session), cmp.Compare(a.Device, b.Device), cmp.Compare(a.Label, b.Label))
+			cmp.Compare(a.Name, b.Name), cmp.Compare(a.Session, b.Session), cmp.Compare(a.Device, b.Device),
+			cmp.Compare(a.Label, b.Label))
 	})
 	return merged
 }

@@ -99,7 +99,8 @@ func (a Address) check() error {
 func badAddress(message string) error {
 	const hint = "Write ssh://user@host:port, slipway://host:port or wss://host:port/path."
 	return &session.Error{Code: "agent_add_invalid-address", Message: message, Hint: hint,
-		Fields: []session.FieldError{{Field: "address", Code: "agent_add_invalid-address", Message: message, Hint: hint}}}
+		Fields: []session.FieldError{{Field: "address", Code: "agent_add_invalid-address", Message: message,
+			Hint: hint}}}
 }
 
 // String returns the address in the form that ParseAddress reads.

@@ -60,14 +60,17 @@ func (h *Hub) UpdateAgent(name string, update AgentUpdate) (Agent, error) {
 
 func (h *Hub) checkUpdate(m *member, update AgentUpdate) error {
 	if update.Name == nil && update.Group == nil {
-		return &session.Error{Code: "agent_update_invalid", Message: "Nothing is to be changed.", Hint: "Send a name, a group, or both."}
+		return &session.Error{Code: "agent_update_invalid", Message: "Nothing is to be changed.",
+			Hint: "Send a name, a group, or both."}
 	}
 	if update.Name != nil {
 		if err := checkWord("name", *update.Name, "agent_update_invalid"); err != nil {
 			return err
 		}
 		if m.remote == nil && *update.Name != m.Name() {
-			return &session.Error{Code: "agent_update_conflict", Message: fmt.Sprintf("The agent of this computer is always called %s.", m.Name()), Hint: "Only its resource group can be chosen."}
+			return &session.Error{Code: "agent_update_conflict",
+				Message: fmt.Sprintf("The agent of this computer is always called %s.", m.Name()),
+				Hint:    "Only its resource group can be chosen."}
 		}
 		for _, other := range h.list() {
 			if other != m && other.Name() == *update.Name {
@@ -133,7 +136,9 @@ func (h *Hub) remoteOf(name string) (*member, Entry, error) {
 		return nil, Entry{}, err
 	}
 	if m.remote == nil {
-		return nil, Entry{}, &session.Error{Code: "agent_update_conflict", Message: fmt.Sprintf("%s is the agent of this computer and belongs to it.", name), Hint: "Choose an agent of another machine."}
+		return nil, Entry{}, &session.Error{Code: "agent_update_conflict",
+			Message: fmt.Sprintf("%s is the agent of this computer and belongs to it.", name),
+			Hint:    "Choose an agent of another machine."}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -177,7 +182,8 @@ func (h *Hub) RemoveAgent(name string, uninstall bool) (Operation, error) {
 }
 
 // about begins an operation with an agent of another machine.
-func (h *Hub) about(kind OperationKind, name string, do func(context.Context, *Work, *member, Entry) error) (Operation, error) {
+func (h *Hub) about(kind OperationKind, name string,
+	do func(context.Context, *Work, *member, Entry) error) (Operation, error) {
 	m, entry, err := h.remoteOf(name)
 	if err != nil {
 		return Operation{}, err
@@ -295,12 +301,16 @@ func (h *Hub) PairCode(ctx context.Context, name, owner, role string) (PairCode,
 	switch role {
 	case "", "user", "admin": // empty: as that agent does
 	default:
-		return PairCode{}, &session.Error{Code: "agent_pair_invalid", Message: fmt.Sprintf("%q is not a role.", clip(role)), Hint: "Choose admin or user.",
-			Fields: []session.FieldError{{Field: "role", Code: "agent_pair_invalid", Message: "It is not a role.", Hint: "Choose admin or user."}}}
+		return PairCode{}, &session.Error{Code: "agent_pair_invalid",
+			Message: fmt.Sprintf("%q is not a role.", clip(role)), Hint: "Choose admin or user.",
+			Fields: []session.FieldError{{Field: "role", Code: "agent_pair_invalid", Message: "It is not a role.",
+				Hint: "Choose admin or user."}}}
 	}
 	if owner != "" && !userRule.MatchString(owner) {
-		return PairCode{}, &session.Error{Code: "agent_pair_invalid", Message: fmt.Sprintf("%q is not a name for an owner.", clip(owner)), Hint: "Use letters and digits.",
-			Fields: []session.FieldError{{Field: "owner", Code: "agent_pair_invalid", Message: "It is not a name for an owner."}}}
+		return PairCode{}, &session.Error{Code: "agent_pair_invalid",
+			Message: fmt.Sprintf("%q is not a name for an owner.", clip(owner)), Hint: "Use letters and digits.",
+			Fields: []session.FieldError{{Field: "owner", Code: "agent_pair_invalid",
+				Message: "It is not a name for an owner."}}}
 	}
 	return m.remote.PairCode(ctx, owner, role)
 }

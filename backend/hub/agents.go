@@ -19,14 +19,16 @@ import (
 // Entry is what is remembered of an agent on another machine. It holds no
 // secret: keys and passwords stay with whoever dials.
 type Entry struct {
-	ID          string    `json:"id"` // for ever, whatever it is called
-	Name        string    `json:"name"`
-	Address     string    `json:"address"`
-	Group       string    `json:"group"`
-	Fingerprint string    `json:"fingerprint,omitempty"` // of the agent's key, pinned
-	Dir         string    `json:"dir,omitempty"`         // of the agent's files over there, where it was installed by ssh
-	Owner       string    `json:"owner,omitempty"`       // the name under which it keeps our sessions; empty: the hub's own
-	AddedAt     time.Time `json:"addedAt"`
+	ID          string `json:"id"` // for ever, whatever it is called
+	Name        string `json:"name"`
+	Address     string `json:"address"`
+	Group       string `json:"group"`
+	Fingerprint string `json:"fingerprint,omitempty"` // of the agent's key, pinned
+	// of the agent's files over there, where it was installed by ssh
+	Dir string `json:"dir,omitempty"`
+	// the name under which it keeps our sessions; empty: the hub's own
+	Owner   string    `json:"owner,omitempty"`
+	AddedAt time.Time `json:"addedAt"`
 }
 
 // Agent is one agent as people see it.
@@ -55,7 +57,8 @@ const (
 var wordRule = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9._-]{0,62}[a-zA-Z0-9])?$`)
 
 func noSuchAgent(name string) error {
-	return &session.Error{Code: "agent_find_not-found", Message: fmt.Sprintf("There is no agent named %q.", clip(name)), Hint: "slipway agent list shows those that are known."}
+	return &session.Error{Code: "agent_find_not-found", Message: fmt.Sprintf("There is no agent named %q.", clip(name)),
+		Hint: "slipway agent list shows those that are known."}
 }
 
 // Agents returns every agent, the local one first.
@@ -116,7 +119,8 @@ func (h *Hub) agentView(m *member, live int) Agent {
 	if m.entry.Owner != "" {
 		view.Link.Owner = m.entry.Owner
 	}
-	view.Link.Owner, view.Link.Role = cmp.Or(view.Link.Owner, m.machine.Owner), cmp.Or(view.Link.Role, string(m.machine.Role))
+	view.Link.Owner, view.Link.Role = cmp.Or(view.Link.Owner, m.machine.Owner),
+		cmp.Or(view.Link.Role, string(m.machine.Role))
 	return view
 }
 
@@ -179,7 +183,8 @@ func (h *Hub) ProbeAddress(address, dir string) (Operation, error) {
 func (h *Hub) reachable(address string) (Address, error) {
 	parsed, err := ParseAddress(address)
 	if err == nil && h.reacher == nil {
-		err = &session.Error{Code: "agent_add_unavailable", Message: "This Slipway reaches no other machines.", Hint: "Use slipway serve or the desktop application."}
+		err = &session.Error{Code: "agent_add_unavailable", Message: "This Slipway reaches no other machines.",
+			Hint: "Use slipway serve or the desktop application."}
 	}
 	return parsed, err
 }
@@ -193,7 +198,8 @@ func (h *Hub) newEntry(req AgentRequest) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	entry := Entry{ID: strings.ToLower(rand.Text()[:12]), Address: parsed.String(), Group: req.Group, Name: req.Name, Dir: req.Dir, AddedAt: h.now()}
+	entry := Entry{ID: strings.ToLower(rand.Text()[:12]), Address: parsed.String(), Group: req.Group, Name: req.Name,
+		Dir: req.Dir, AddedAt: h.now()}
 	if entry.Group == "" {
 		entry.Group = DefaultGroup
 	}
@@ -214,13 +220,15 @@ func checkDir(address Address, dir string) error {
 		return nil
 	case address.Scheme != SchemeSSH:
 		message = "A folder is chosen where Slipway is installed by ssh; an agent that listens has its own."
-	case !path.IsAbs(dir) || path.Clean(dir) != dir || dir == "/" || len(dir) > 1000 || strings.ContainsFunc(dir, func(r rune) bool { return r < ' ' || r > '~' }):
+	case !path.IsAbs(dir) || path.Clean(dir) != dir || dir == "/" || len(dir) > 1000 ||
+		strings.ContainsFunc(dir, func(r rune) bool { return r < ' ' || r > '~' }):
 		message = fmt.Sprintf("%q is not a folder for Slipway's files.", clip(dir))
 	default:
 		return nil
 	}
 	const hint = "Write an absolute path of printable ASCII such as /var/tmp/slipway-ada."
-	return &session.Error{Code: "agent_add_invalid", Message: message, Hint: hint, Fields: []session.FieldError{{Field: "dir", Code: "agent_add_invalid", Message: message, Hint: hint}}}
+	return &session.Error{Code: "agent_add_invalid", Message: message, Hint: hint,
+		Fields: []session.FieldError{{Field: "dir", Code: "agent_add_invalid", Message: message, Hint: hint}}}
 }
 
 // freeName needs mu: a name made from a host, with a number where it is taken.
@@ -259,17 +267,22 @@ func (h *Hub) mayJoin(entry Entry) error {
 		return err
 	}
 	if len(h.members) >= agentsMost {
-		return &session.Error{Code: "agent_add_conflict", Message: fmt.Sprintf("%d agents are known already.", len(h.members)), Hint: "Remove one first."}
+		return &session.Error{Code: "agent_add_conflict", Message: fmt.Sprintf("%d agents are known already.",
+			len(h.members)), Hint: "Remove one first."}
 	}
 	for _, m := range h.members {
 		switch {
 		case m.Name() == entry.Name:
 			return taken(entry.Name, "agent_add_already-exists")
 		case m.entry.Address == entry.Address:
-			return &session.Error{Code: "agent_add_already-exists", Message: fmt.Sprintf("%s is known already, as %s.", entry.Address, m.Name()), Hint: "Use that one, or remove it first.",
-				Fields: []session.FieldError{{Field: "address", Code: "agent_add_already-exists", Message: "It is known already, as " + m.Name() + "."}}}
+			return &session.Error{Code: "agent_add_already-exists", Message: fmt.Sprintf("%s is known already, as %s.",
+				entry.Address, m.Name()), Hint: "Use that one, or remove it first.",
+				Fields: []session.FieldError{{Field: "address", Code: "agent_add_already-exists",
+					Message: "It is known already, as " + m.Name() + "."}}}
 		case entry.Fingerprint != "" && m.entry.Fingerprint == entry.Fingerprint:
-			return &session.Error{Code: "agent_add_already-exists", Message: fmt.Sprintf("The agent at %s is known already, as %s.", entry.Address, m.Name()), Hint: "Use that one, or remove it first."}
+			return &session.Error{Code: "agent_add_already-exists",
+				Message: fmt.Sprintf("The agent at %s is known already, as %s.", entry.Address, m.Name()),
+				Hint:    "Use that one, or remove it first."}
 		}
 	}
 	return nil
@@ -277,15 +290,19 @@ func (h *Hub) mayJoin(entry Entry) error {
 
 func taken(name string, code session.Code) error {
 	message := fmt.Sprintf("There is an agent named %q already.", name)
-	return &session.Error{Code: code, Message: message, Hint: "Choose another name.", Fields: []session.FieldError{{Field: "name", Code: code, Message: message, Hint: "Choose another name."}}}
+	return &session.Error{Code: code, Message: message, Hint: "Choose another name.",
+		Fields: []session.FieldError{{Field: "name", Code: code, Message: message, Hint: "Choose another name."}}}
 }
 
 func checkWord(field, text string, code session.Code) error {
 	if len(text) <= nameMost && wordRule.MatchString(text) {
 		return nil
 	}
-	message := fmt.Sprintf("A %s has 1 to %d letters, digits, dots, dashes and underscores, and begins and ends with a letter or digit.", field, nameMost)
-	return &session.Error{Code: code, Message: message, Hint: "lab-2 is one.", Fields: []session.FieldError{{Field: field, Code: code, Message: message, Hint: "lab-2 is one."}}}
+	message := fmt.Sprintf(
+		"A %s has 1 to %d letters, digits, dots, dashes and underscores, and begins and ends with a letter or digit.",
+		field, nameMost)
+	return &session.Error{Code: code, Message: message, Hint: "lab-2 is one.",
+		Fields: []session.FieldError{{Field: field, Code: code, Message: message, Hint: "lab-2 is one."}}}
 }
 
 // join puts an agent into the directory and begins to follow it.

@@ -30,7 +30,8 @@ type fleet struct {
 
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
-	f := &fleet{shelf: &hubtest.Shelf{}, local: hubtest.New("local"), lab: hubtest.New("itself"), reacher: &hubtest.Reacher{}}
+	f := &fleet{shelf: &hubtest.Shelf{}, local: hubtest.New("local"), lab: hubtest.New("itself"),
+		reacher: &hubtest.Reacher{}}
 	f.reacher.Machine(labAddress, f.lab)
 	f.restart(t)
 	return f
@@ -42,7 +43,8 @@ func (f *fleet) restart(t *testing.T) {
 	if f.stop != nil {
 		f.stop()
 	}
-	h, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: f.local}}, Reacher: f.reacher, Shelf: f.shelf, Settings: noSettings(t), Owner: "ada"})
+	h, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: f.local}},
+		Reacher: f.reacher, Shelf: f.shelf, Settings: noSettings(t), Owner: "ada"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,15 +121,18 @@ func TestAgentsComeAndGoWhileTheHubRuns(t *testing.T) {
 		if _, err := f.UpdateAgent("lab", hub.AgentUpdate{Group: new("gpus")}); err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []session.Spec{{Image: "a:1", Agent: "lab"}, {Image: "a:1", Group: "gpus"}, {Image: "a:1", Group: "gpus", Agent: "lab"}} {
+		for _, want := range []session.Spec{{Image: "a:1", Agent: "lab"}, {Image: "a:1", Group: "gpus"},
+			{Image: "a:1", Group: "gpus", Agent: "lab"}} {
 			s, err := f.Launch(t.Context(), hub.LaunchRequest{Spec: want})
 			if err != nil || s.Agent != "lab" {
 				t.Fatalf("%+v went to %q, %v", want, s.Agent, err)
 			}
 		}
-		for _, wrong := range []session.Spec{{Image: "a:1", Agent: "local", Group: "gpus"}, {Image: "a:1", Group: "none"}} {
+		for _, wrong := range []session.Spec{{Image: "a:1", Agent: "local", Group: "gpus"},
+			{Image: "a:1", Group: "none"}} {
 			var e *session.Error
-			if _, err := f.Launch(t.Context(), hub.LaunchRequest{Spec: wrong}); !errors.As(err, &e) || len(e.Fields) != 1 {
+			if _, err := f.Launch(t.Context(), hub.LaunchRequest{Spec: wrong}); !errors.As(err, &e) ||
+				len(e.Fields) != 1 {
 				t.Fatalf("%+v: %v", wrong, err)
 			}
 		}
@@ -157,7 +162,8 @@ func TestAgentsComeAndGoWhileTheHubRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := agent.Terminate(t.Context(), id, false); session.CodeOf(err).Detail() != session.DetailUnavailable {
+		if _, err := agent.Terminate(t.Context(), id, false); session.CodeOf(err).
+			Detail() != session.DetailUnavailable {
 			t.Fatalf("ending it: %v", err)
 		}
 	})
@@ -206,13 +212,16 @@ func TestSessionsAreLaunchedForOthersWhereOneRules(t *testing.T) {
 			f := newFleet(t)
 			f.lab.Owner, f.lab.Role = "ada-there", c.role
 			f.add(t)
-			s, err := f.Launch(t.Context(), hub.LaunchRequest{Owner: c.asked, Spec: session.Spec{Image: "a:1", Agent: c.agent}})
+			s, err := f.Launch(t.Context(),
+				hub.LaunchRequest{Owner: c.asked, Spec: session.Spec{Image: "a:1", Agent: c.agent}})
 			if session.CodeOf(err) != c.code || s.Owner != c.want {
 				t.Fatalf("it is launched for %q, %v", s.Owner, err)
 			}
-			many, err := f.LaunchMany(t.Context(), hub.LaunchRequest{Owner: c.asked, Spec: session.Spec{Image: "a:1", Agent: c.agent}}, 2)
+			many, err := f.LaunchMany(t.Context(),
+				hub.LaunchRequest{Owner: c.asked, Spec: session.Spec{Image: "a:1", Agent: c.agent}}, 2)
 			if c.code != "" {
-				refused := slices.ContainsFunc(session.AsError(err, "").Fields, func(e session.FieldError) bool { return e.Field == "owner" && e.Code == c.code })
+				refused := slices.ContainsFunc(session.AsError(err, "").Fields,
+					func(e session.FieldError) bool { return e.Field == "owner" && e.Code == c.code })
 				if len(many) > 0 || !refused {
 					t.Fatalf("several: %+v, %v", many, err)
 				}
@@ -279,14 +288,16 @@ func TestAgentIsRenamedWithWhatBelongsToIt(t *testing.T) {
 		t.Fatalf("%+v, %v", a, err)
 	}
 	for name, update := range map[string]hub.AgentUpdate{
-		"a name that is taken": {Name: new("local")}, "a name with a slash": {Name: new("a/b")}, "an option": {Name: new("--on")},
+		"a name that is taken": {Name: new("local")}, "a name with a slash": {Name: new("a/b")},
+		"an option":     {Name: new("--on")},
 		"an empty name": {Name: new("")}, "a wrong group": {Group: new("a b")}, "nothing": {},
 	} {
 		if _, err := f.UpdateAgent("cellar", update); err == nil {
 			t.Errorf("%s was taken", name)
 		}
 	}
-	if _, err := f.UpdateAgent("local", hub.AgentUpdate{Name: new("mine")}); session.CodeOf(err) != "agent_update_conflict" {
+	if _, err := f.UpdateAgent("local", hub.AgentUpdate{Name: new("mine")}); session.CodeOf(
+		err) != "agent_update_conflict" {
 		t.Errorf("the local agent: %v", err)
 	}
 	if a, err := f.UpdateAgent("local", hub.AgentUpdate{Group: new("desk")}); err != nil || a.Group != "desk" {
@@ -302,7 +313,8 @@ func TestAgentIsNotAddedTwice(t *testing.T) {
 	f := newFleet(t)
 	f.add(t)
 	for name, req := range map[string]hub.AgentRequest{
-		"the same address": {Address: labAddress}, "a name that is taken": {Address: "ssh://other", Name: "lab"}, "the local one's name": {Address: "ssh://other", Name: "local"},
+		"the same address": {Address: labAddress}, "a name that is taken": {Address: "ssh://other", Name: "lab"},
+		"the local one's name": {Address: "ssh://other", Name: "local"},
 	} {
 		if _, err := f.AddAgent(req); session.CodeOf(err) != "agent_add_already-exists" {
 			t.Errorf("%s: %v", name, err)
@@ -317,7 +329,8 @@ func TestFailedAddLeavesNothing(t *testing.T) {
 	}
 	op, err := f.AddAgent(hub.AgentRequest{Address: labAddress})
 	op = f.ended(t, op, err)
-	if op.State != hub.OperationFailed || session.CodeOf(op.Err) != "agent_probe_no-docker" || op.Steps[0].State != hub.StepFailed || op.Steps[0].Remedy != "Install it." {
+	if op.State != hub.OperationFailed || session.CodeOf(op.Err) != "agent_probe_no-docker" ||
+		op.Steps[0].State != hub.StepFailed || op.Steps[0].Remedy != "Install it." {
 		t.Fatalf("%+v", op)
 	}
 	if agents := f.Agents(); len(agents) != 1 {
@@ -334,7 +347,8 @@ func TestOneKeyNeverLandsOnTwoAgents(t *testing.T) {
 		ids := make([]session.ID, 8)
 		for i := range agents {
 			group.Go(func() {
-				s, err := f.Launch(context.Background(), hub.LaunchRequest{Key: fmt.Sprint("key-", round), Spec: session.Spec{Image: "a:1"}})
+				s, err := f.Launch(context.Background(), hub.LaunchRequest{Key: fmt.Sprint("key-", round),
+					Spec: session.Spec{Image: "a:1"}})
 				if err != nil {
 					t.Error(err)
 				}
@@ -429,7 +443,8 @@ func TestOperationIsCancelledWhileItAsks(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.prompt(t, op.ID)
-	if _, err := f.AddAgent(hub.AgentRequest{Address: labAddress, Name: "twice"}); session.CodeOf(err) != "operation_start_conflict" {
+	if _, err := f.AddAgent(hub.AgentRequest{Address: labAddress, Name: "twice"}); session.CodeOf(
+		err) != "operation_start_conflict" {
 		t.Fatalf("a second one for the same machine: %v", err)
 	}
 	if _, err := f.CancelOperation(op.ID); err != nil {
@@ -457,9 +472,11 @@ func TestOnlyTheLastOperationsAreKept(t *testing.T) {
 func TestQuestionIsAnsweredForWhatWasShown(t *testing.T) {
 	f := newFleet(t)
 	remote := f.add(t)
-	remote.SetLink(hub.Link{State: hub.LinkQuestion, Question: &hub.Question{Kind: hub.QuestionRekeyed, Pinned: "print-of-lab", Found: "new-print"}})
+	remote.SetLink(hub.Link{State: hub.LinkQuestion, Question: &hub.Question{Kind: hub.QuestionRekeyed,
+		Pinned: "print-of-lab", Found: "new-print"}})
 	f.awaitOnline(t, "lab", false)
-	if _, err := f.AnswerAgent(t.Context(), "lab", true, "other-print"); session.CodeOf(err) != "agent_answer_conflict" {
+	if _, err := f.AnswerAgent(t.Context(), "lab", true, "other-print"); session.CodeOf(
+		err) != "agent_answer_conflict" {
 		t.Fatal(err)
 	}
 	a, err := f.AnswerAgent(t.Context(), "lab", true, "new-print")
@@ -473,18 +490,24 @@ func TestQuestionIsAnsweredForWhatWasShown(t *testing.T) {
 
 func TestAddressesAreOfKindsThatWeKnow(t *testing.T) {
 	for text, want := range map[string]string{
-		"lab": "ssh://lab", "ada@lab": "ssh://ada@lab", "ssh://ada@lab:2222": "ssh://ada@lab:2222", "SSH://lab": "ssh://lab",
-		"slipway://10.0.0.2:7431": "slipway://10.0.0.2:7431", "slipway://[::1]:7431": "slipway://[::1]:7431", "wss://lab.example/agents/a": "wss://lab.example/agents/a",
-		" lab ": "ssh://lab", "wss://lab.example/": "wss://lab.example", "ssh://gpu_box": "ssh://gpu_box",
+		"lab": "ssh://lab", "ada@lab": "ssh://ada@lab", "ssh://ada@lab:2222": "ssh://ada@lab:2222",
+		"SSH://lab":               "ssh://lab",
+		"slipway://10.0.0.2:7431": "slipway://10.0.0.2:7431", "slipway://[::1]:7431": "slipway://[::1]:7431",
+		"wss://lab.example/agents/a": "wss://lab.example/agents/a",
+		" lab ":                      "ssh://lab", "wss://lab.example/": "wss://lab.example",
+		"ssh://gpu_box": "ssh://gpu_box",
 	} {
 		if got, err := hub.ParseAddress(text); err != nil || got.String() != want {
 			t.Errorf("%q is %q, %v; want %q", text, got, err, want)
 		}
 	}
 	for _, text := range []string{
-		"", "-oProxyCommand=x", "ssh://-oProxyCommand=x", "ssh://-l@lab", "ssh://a:secret@lab", "http://lab", "file:///etc/passwd", "ssh://lab/etc", "ssh://lab?x=1",
-		"ssh://lab#x", "ssh://lab:0", "ssh://lab:99999", "ssh://la b", "ssh://lab;id", "ssh://$(id)", "ssh://lab\nx", "slipway://ada@lab", "wss://lab/../x?y", "wss://lab/a b",
-		"ssh:lab", "unix:///run/x", "ssh://", "ssh://lab\x00", "gopher://169.254.169.254", "ssh://%2doProxy", "ssh://lab,other", "ssh://`id`@lab",
+		"", "-oProxyCommand=x", "ssh://-oProxyCommand=x", "ssh://-l@lab", "ssh://a:secret@lab", "http://lab",
+		"file:///etc/passwd", "ssh://lab/etc", "ssh://lab?x=1",
+		"ssh://lab#x", "ssh://lab:0", "ssh://lab:99999", "ssh://la b", "ssh://lab;id", "ssh://$(id)", "ssh://lab\nx",
+		"slipway://ada@lab", "wss://lab/../x?y", "wss://lab/a b",
+		"ssh:lab", "unix:///run/x", "ssh://", "ssh://lab\x00", "gopher://169.254.169.254", "ssh://%2doProxy",
+		"ssh://lab,other", "ssh://`id`@lab",
 	} {
 		if got, err := hub.ParseAddress(text); err == nil {
 			t.Errorf("%q is taken as %q", text, got)
@@ -501,7 +524,8 @@ func FuzzParseAddress(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if strings.HasPrefix(a.Host, "-") || strings.HasPrefix(a.User, "-") || strings.ContainsAny(a.Host+a.User, " \t\r\n\x00;|&$`'\"\\/") {
+		if strings.HasPrefix(a.Host, "-") || strings.HasPrefix(a.User, "-") ||
+			strings.ContainsAny(a.Host+a.User, " \t\r\n\x00;|&$`'\"\\/") {
 			t.Fatalf("%q gives %+v", text, a)
 		}
 		again, err := hub.ParseAddress(a.String())
@@ -514,8 +538,10 @@ func FuzzParseAddress(f *testing.F) {
 func TestFolderOfAnAgentIsSpeltAsEveryMachineReadsIt(t *testing.T) {
 	f := newFleet(t)
 	for _, req := range []hub.AgentRequest{
-		{Address: "ssh://new", Dir: "relative"}, {Address: "ssh://new", Dir: "/"}, {Address: "ssh://new", Dir: "/a/../b"}, {Address: "ssh://new", Dir: "/a/"},
-		{Address: "ssh://new", Dir: "/a\nb"}, {Address: "ssh://new", Dir: "/höhle"}, {Address: "ssh://new", Dir: "/" + strings.Repeat("x", 1000)},
+		{Address: "ssh://new", Dir: "relative"}, {Address: "ssh://new", Dir: "/"},
+		{Address: "ssh://new", Dir: "/a/../b"}, {Address: "ssh://new", Dir: "/a/"},
+		{Address: "ssh://new", Dir: "/a\nb"}, {Address: "ssh://new", Dir: "/höhle"},
+		{Address: "ssh://new", Dir: "/" + strings.Repeat("x", 1000)},
 		{Address: "slipway://new", Dir: "/var/tmp/slipway"},
 	} {
 		_, err := f.AddAgent(req)

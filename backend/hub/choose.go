@@ -35,7 +35,8 @@ func (h *Hub) Preview(ctx context.Context, owner string, spec session.Spec) (Pre
 }
 
 // previewAt asks one agent, or all candidates where none is given.
-func (h *Hub) previewAt(ctx context.Context, m *member, owner string, spec session.Spec, candidates []*member) (Preview, error) {
+func (h *Hub) previewAt(ctx context.Context, m *member, owner string, spec session.Spec,
+	candidates []*member) (Preview, error) {
 	if m == nil {
 		_, p, err := h.best(ctx, owner, spec, candidates)
 		return p, err
@@ -58,11 +59,13 @@ func (h *Hub) named(spec session.Spec) (m *member, candidates []*member, wrong [
 	all := h.list()
 	candidates = all
 	refuse := func(field, message, hint string) {
-		wrong = append(wrong, session.FieldError{Field: field, Code: "session_create_not-found", Message: message, Hint: hint})
+		wrong = append(wrong, session.FieldError{Field: field, Code: "session_create_not-found", Message: message,
+			Hint: hint})
 	}
 	if spec.Group != "" {
 		if candidates = h.inGroup(slices.Clone(all), spec.Group); len(candidates) == 0 {
-			refuse("group", fmt.Sprintf("No agent is in a resource group %q.", clip(spec.Group)), "Leave it empty to let Slipway choose among all.")
+			refuse("group", fmt.Sprintf("No agent is in a resource group %q.", clip(spec.Group)),
+				"Leave it empty to let Slipway choose among all.")
 			candidates = all
 		}
 	}
@@ -92,7 +95,8 @@ func (h *Hub) inGroup(members []*member, group string) []*member {
 
 // best asks every candidate and returns the one that promises most: no errors,
 // then no wait, then no pull, then the most free CPUs.
-func (h *Hub) best(ctx context.Context, owner string, spec session.Spec, candidates []*member) (*member, Preview, error) {
+func (h *Hub) best(ctx context.Context, owner string, spec session.Spec,
+	candidates []*member) (*member, Preview, error) {
 	type offer struct {
 		member *member
 		Preview
@@ -146,7 +150,8 @@ func firstError(errs []error) error {
 			return err
 		}
 	}
-	return &session.Error{Code: "agent_find_unavailable", Message: "No agent is known.", Hint: "Add an agent, or start Slipway where Docker runs."}
+	return &session.Error{Code: "agent_find_unavailable", Message: "No agent is known.",
+		Hint: "Add an agent, or start Slipway where Docker runs."}
 }
 
 // choose returns the agent for a launch. Requests with one key are all given

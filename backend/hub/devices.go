@@ -63,7 +63,8 @@ func (h *Hub) askBoard(ctx context.Context, m *member) (*Board, error) {
 }
 
 // DeviceHistory returns the samples of one device of an agent.
-func (h *Hub) DeviceHistory(ctx context.Context, agent string, device gpu.UUID, since time.Time) ([]session.DevicePoint, error) {
+func (h *Hub) DeviceHistory(ctx context.Context, agent string, device gpu.UUID,
+	since time.Time) ([]session.DevicePoint, error) {
 	a, err := h.agent(agent)
 	if err != nil {
 		return nil, err

@@ -109,7 +109,8 @@ func mergeEnvironments(families []Environment, images []Image) []Environment {
 		}
 	}
 	for _, f := range families {
-		slices.SortStableFunc(f.Versions, func(a, b EnvironmentVersion) int { return truth(b.Installed) - truth(a.Installed) })
+		slices.SortStableFunc(f.Versions,
+			func(a, b EnvironmentVersion) int { return truth(b.Installed) - truth(a.Installed) })
 	}
 	slices.SortStableFunc(families, func(a, b Environment) int { return truth(b.installed()) - truth(a.installed()) })
 	return families
@@ -137,11 +138,13 @@ func (e Environment) installed() bool {
 func (e *Environment) install(ref, tag string, image Image) {
 	for i, v := range e.Versions {
 		if sameRef(v.Image, ref) {
-			e.Versions[i].Installed, e.Versions[i].Size, e.Versions[i].Agents = true, image.Size, append(v.Agents, image.Agent)
+			e.Versions[i].Installed, e.Versions[i].Size, e.Versions[i].Agents = true, image.Size,
+				append(v.Agents, image.Agent)
 			return
 		}
 	}
-	e.Versions = append(e.Versions, EnvironmentVersion{Title: tag, Image: ref, Installed: true, Size: image.Size, Custom: image.Origin, Agents: []string{image.Agent}})
+	e.Versions = append(e.Versions, EnvironmentVersion{Title: tag, Image: ref, Installed: true, Size: image.Size,
+		Custom: image.Origin, Agents: []string{image.Agent}})
 }
 
 // foundFamily is the family of an installed image that the catalogue does not

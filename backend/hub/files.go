@@ -140,7 +140,8 @@ func (f *Files) sendPiece(ctx context.Context, up session.Upload, piece []byte, 
 			n, err = f.Agent.UploadOffset(ctx, f.Place, up)
 		}
 		if n < up.Offset {
-			return again, &session.Error{Code: "file_write_conflict", Message: "What had come of the upload is gone.", Hint: "Begin it anew."}
+			return again, &session.Error{Code: "file_write_conflict", Message: "What had come of the upload is gone.",
+				Hint: "Begin it anew."}
 		}
 		*there = n
 		came := min(n-up.Offset, int64(len(piece)))

@@ -40,12 +40,16 @@ func farAgent(t *testing.T) (*agent.Agent, *tunnel.Host) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := agent.Open(t.Context(), agent.Config{Name: "lab", Dir: dir, Engine: engine, Store: books, Owner: "ada", UID: os.Getuid(), GID: os.Getgid(), Version: "test"})
+	a, err := agent.Open(t.Context(), agent.Config{Name: "lab", Dir: dir, Engine: engine, Store: books, Owner: "ada",
+		UID: os.Getuid(), GID: os.Getgid(), Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	host := tunnel.NewHost(tunnel.Config{})
-	handler := agentrpc.NewHandler(agentrpc.HandlerConfig{Resolve: func(tunnel.Peer) (session.Agent, error) { return a, nil }})
+	handler := agentrpc.NewHandler(agentrpc.HandlerConfig{Resolve: func(tunnel.Peer) (session.Agent, error) {
+		return a,
+			nil
+	}})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { a.Run(ctx) })                   //nolint:errcheck // ends with ctx
@@ -98,7 +102,8 @@ func (p *path) Dial(ctx context.Context, _ bool) (net.Conn, error) {
 		return nil, err
 	}
 	p.conns = append(p.conns, near, theirs)
-	go p.host.Serve(tunnel.Carrier{Conn: theirs, Peer: tunnel.Peer{Transport: "unix", Name: "ada"}}) //nolint:errcheck // the near side sees it
+	go p.host.Serve(tunnel.Carrier{Conn: theirs,
+		Peer: tunnel.Peer{Transport: "unix", Name: "ada"}}) //nolint:errcheck // the near side sees it
 	return tunnel.Carrier{Conn: near, Peer: tunnel.Peer{Transport: "unix", Name: "lab"}}, nil
 }
 
@@ -174,11 +179,14 @@ func TestFilesPassTwoCuts(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := agentrpc.NewClient(agentrpc.ClientConfig{Name: func() string { return "lab" }, Opener: line})
-	h, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "lab", Agent: client}}, Shelf: &hubtest.Shelf{}, Settings: noSettings(t)})
+	h, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "lab", Agent: client}}, Shelf: &hubtest.Shelf{},
+		Settings: noSettings(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	launched, err := far.Launch(ctx, session.LaunchRequest{Spec: session.Spec{Image: "python:3.12", Resources: session.Resources{Memory: 256 * gpu.MiB}}})
+	launched, err := far.Launch(ctx,
+		session.LaunchRequest{Spec: session.Spec{Image: "python:3.12",
+			Resources: session.Resources{Memory: 256 * gpu.MiB}}})
 	if err != nil {
 		t.Fatal(err)
 	}

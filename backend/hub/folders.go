@@ -104,7 +104,9 @@ func (h *Hub) findFolder(ctx context.Context, ref, agent string) (*member, sessi
 		h.settleFolder(found[0].folder.ID, found[0].member)
 		return found[0].member, found[0].folder, nil
 	}
-	return nil, session.Folder{}, &session.Error{Code: "folder_read_conflict", Message: fmt.Sprintf("There are %d folders named %s.", len(found), ref), Hint: "Use the id: slipway folder ls shows it."}
+	return nil, session.Folder{}, &session.Error{Code: "folder_read_conflict",
+		Message: fmt.Sprintf("There are %d folders named %s.", len(found), ref),
+		Hint:    "Use the id: slipway folder ls shows it."}
 }
 
 // folderHome asks the agent that is known to keep a folder.

@@ -229,7 +229,8 @@ func (h *Hub) reset(m *member, r session.Reset) {
 	h.stream.forget()
 	if !m.told {
 		m.told = true
-		if slices.Contains(h.first, m) && !slices.ContainsFunc(h.first, func(other *member) bool { return !other.told }) {
+		if slices.Contains(h.first, m) &&
+			!slices.ContainsFunc(h.first, func(other *member) bool { return !other.told }) {
 			close(h.heard)
 		}
 	}
@@ -314,8 +315,9 @@ func (h *Hub) snapshot() *Snapshot {
 	}
 	snapshot := &Snapshot{
 		Sessions: sessions, Usage: usage, Machines: h.machines(), Devices: h.boards(), Presets: h.allPresets(),
-		Recents: cloneRecents(h.recents), Settings: h.settings, Version: h.version, Dependents: map[session.ID][]session.ID{},
-		Agents: h.agents(), Operations: h.operations.list(), Stale: map[session.ID]time.Time{},
+		Recents: cloneRecents(h.recents), Settings: h.settings, Version: h.version,
+		Dependents: map[session.ID][]session.ID{},
+		Agents:     h.agents(), Operations: h.operations.list(), Stale: map[session.ID]time.Time{},
 	}
 	for _, s := range sessions {
 		if at := h.sessions[s.ID].member.stale(); at != nil {

@@ -90,8 +90,11 @@ type Hub struct {
 // its default taken: a broken history must not keep anybody from working.
 func Open(config Config) (*Hub, error) {
 	h := &Hub{
-		reacher: config.Reacher, catalogue: config.Catalogue, shelf: config.Shelf, file: config.Settings, notifier: config.Notifier, autostart: config.Autostart, owner: config.Owner, version: config.Version, log: config.Log, now: config.Now,
-		sessions: map[session.ID]*known{}, usage: map[session.ID]session.Usage{}, homes: map[session.ID]*member{}, folders: map[session.FolderID]*member{}, waiting: dependents{},
+		reacher: config.Reacher, catalogue: config.Catalogue, shelf: config.Shelf, file: config.Settings,
+		notifier: config.Notifier, autostart: config.Autostart, owner: config.Owner, version: config.Version,
+		log: config.Log, now: config.Now,
+		sessions: map[session.ID]*known{}, usage: map[session.ID]session.Usage{}, homes: map[session.ID]*member{},
+		folders: map[session.FolderID]*member{}, waiting: dependents{},
 		settings: DefaultSettings(), heard: make(chan struct{}), uploads: make(chan struct{}, uploadsAtOnce),
 	}
 	if h.log == nil {

@@ -39,7 +39,8 @@ func open(t *testing.T, names ...string) world {
 
 func openOn(t *testing.T, shelf hub.Shelf, members []hub.Member) *hub.Hub {
 	t.Helper()
-	h, err := hub.Open(hub.Config{Catalogue: environments.In(t.TempDir()), Members: members, Shelf: shelf, Settings: noSettings(t), Owner: "ada"})
+	h, err := hub.Open(hub.Config{Catalogue: environments.In(t.TempDir()), Members: members, Shelf: shelf,
+		Settings: noSettings(t), Owner: "ada"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +248,8 @@ func TestSnapshotHoldsTheNewestFinishedSessions(t *testing.T) {
 	begin := time.Now()
 	var old []session.Session
 	for i := range 700 {
-		old = append(old, session.Session{ID: session.ID(fmt.Sprintf("a%011d", i)), Status: session.Terminated, CreatedAt: begin.Add(time.Duration(i) * time.Second)})
+		old = append(old, session.Session{ID: session.ID(fmt.Sprintf("a%011d", i)), Status: session.Terminated,
+			CreatedAt: begin.Add(time.Duration(i) * time.Second)})
 	}
 	old = append(old, session.Session{ID: "live00000000", Status: session.Running, CreatedAt: begin.Add(-time.Hour)})
 	w.agents[0].Fill(old)
@@ -255,8 +257,10 @@ func TestSnapshotHoldsTheNewestFinishedSessions(t *testing.T) {
 	watcher := w.Watch(hub.Cursor{}, false)
 	defer watcher.Close()
 	sessions := next(t, watcher).Snapshot.Sessions
-	if len(sessions) != session.ResetFinished+1 || sessions[0].ID != "a00000000699" || sessions[session.ResetFinished].ID != "live00000000" {
-		t.Fatalf("%d sessions from %s to %s, want the newest finished ones and the live one", len(sessions), sessions[0].ID, sessions[len(sessions)-1].ID)
+	if len(sessions) != session.ResetFinished+1 || sessions[0].ID != "a00000000699" ||
+		sessions[session.ResetFinished].ID != "live00000000" {
+		t.Fatalf("%d sessions from %s to %s, want the newest finished ones and the live one", len(sessions),
+			sessions[0].ID, sessions[len(sessions)-1].ID)
 	}
 	if _, id, err := w.Find(t.Context(), "a00000000001"); err != nil || id != "a00000000001" {
 		t.Fatalf("an old session is not found: %v", err)
@@ -320,7 +324,8 @@ func TestLaunch(t *testing.T) {
 		}
 		second, err := w.Launch(t.Context(), req)
 		if err != nil || second.ID != first.ID || w.agents[0].Launches() != 1 {
-			t.Fatalf("second launch %s, %v, %d launches; want %s and 1", second.ID, err, w.agents[0].Launches(), first.ID)
+			t.Fatalf("second launch %s, %v, %d launches; want %s and 1", second.ID, err, w.agents[0].Launches(),
+				first.ID)
 		}
 		if first.Owner != "ada" {
 			t.Fatalf("owner %q, want ada", first.Owner)
@@ -352,7 +357,8 @@ func TestLaunch(t *testing.T) {
 			return strings.Join(names, " ")
 		}
 		p, err := w.Preview(t.Context(), "", s)
-		if err != nil || fields(p.Errors) != "group agent accelerator" || p.Spec.Agent != "gone" || p.Spec.Group != "nowhere" {
+		if err != nil || fields(p.Errors) != "group agent accelerator" || p.Spec.Agent != "gone" ||
+			p.Spec.Group != "nowhere" {
 			t.Errorf("preview %+v, %v", p, err)
 		}
 		_, err = w.Launch(t.Context(), hub.LaunchRequest{Spec: s})
@@ -381,7 +387,8 @@ func TestLaunch(t *testing.T) {
 			t.Fatalf("launched on %q, %v; want lab", s.Agent, err)
 		}
 		w.agents[1].SetDown(true)
-		if _, err := w.Launch(t.Context(), hub.LaunchRequest{Spec: spec("a:1")}); session.CodeOf(err).Detail() != session.DetailUnavailable {
+		if _, err := w.Launch(t.Context(), hub.LaunchRequest{Spec: spec("a:1")}); session.CodeOf(err).
+			Detail() != session.DetailUnavailable {
 			t.Fatalf("error %v, want that no agent is reached", err)
 		}
 	})
@@ -424,7 +431,8 @@ func TestListMergesAgentsByAge(t *testing.T) {
 	w := open(t, "local", "lab")
 	begin := time.Now()
 	for i := range 6 {
-		w.agents[i%2].Put(session.Session{ID: session.ID(fmt.Sprintf("aaaaaaaaaaa%d", i)), Status: session.Running, CreatedAt: begin.Add(time.Duration(i) * time.Second)})
+		w.agents[i%2].Put(session.Session{ID: session.ID(fmt.Sprintf("aaaaaaaaaaa%d", i)), Status: session.Running,
+			CreatedAt: begin.Add(time.Duration(i) * time.Second)})
 	}
 	list, err := w.List(t.Context(), session.Filter{Offset: 1, Limit: 3})
 	if err != nil {
@@ -444,7 +452,8 @@ func TestEnvironments(t *testing.T) {
 	w.agents[0].SetImages(
 		session.Image{ID: "sha256:1", Refs: []string{"python:3.12"}, Size: 1000},
 		session.Image{ID: "sha256:2", Refs: []string{"python:3.9"}, Size: 900},
-		session.Image{ID: "sha256:3", Refs: []string{"slipway-test/minimal:1"}, Size: 10, Labels: map[string]string{"org.opencontainers.image.title": "Minimal"}},
+		session.Image{ID: "sha256:3", Refs: []string{"slipway-test/minimal:1"}, Size: 10,
+			Labels: map[string]string{"org.opencontainers.image.title": "Minimal"}},
 		session.Image{ID: "sha256:4444444444444444", Refs: []string{"<none>:<none>"}, Size: 5},
 	)
 	all := w.Environments(t.Context())
@@ -462,7 +471,8 @@ func TestEnvironments(t *testing.T) {
 			}
 		}
 	}
-	want := map[string]string{"python:3.12": "Python", "python:3.9": "Python", "slipway-test/minimal:1": "Minimal", "sha256:4444444444444444": "Image 444444444444"}
+	want := map[string]string{"python:3.12": "Python", "python:3.9": "Python", "slipway-test/minimal:1": "Minimal",
+		"sha256:4444444444444444": "Image 444444444444"}
 	for image, title := range want {
 		if found[image] != title {
 			t.Errorf("%s is in family %q, want %q", image, found[image], title)
@@ -501,11 +511,14 @@ func TestPresetsCanBeLaunched(t *testing.T) {
 }
 
 func FuzzRecentsOnTheShelfNeverKeepTheHubFromOpening(f *testing.F) {
-	good, err := json.Marshal([]hub.Recent{{ID: "a", Name: "n", Spec: session.Spec{Image: "a:1", Env: []session.EnvVar{{Name: "TOKEN", Value: "hush"}}}}})
+	good, err := json.Marshal([]hub.Recent{
+		{ID: "a", Name: "n", Spec: session.Spec{Image: "a:1", Env: []session.EnvVar{{Name: "TOKEN", Value: "hush"}}}}})
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, seed := range []string{string(good), `[]`, `null`, `{}`, `[{"id":"a"},{"id":"a"}]`, `[{"spec":{"resources":{"memory":"1x"}}}]`, `[{"id":"b","spec":{"timeout":"5m","notBefore":"2031-01-01T00:00:00Z"}}]`} {
+	for _, seed := range []string{string(good), `[]`, `null`, `{}`, `[{"id":"a"},{"id":"a"}]`,
+		`[{"spec":{"resources":{"memory":"1x"}}}]`,
+		`[{"id":"b","spec":{"timeout":"5m","notBefore":"2031-01-01T00:00:00Z"}}]`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

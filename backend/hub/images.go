@@ -33,7 +33,9 @@ func (h *Hub) imageMember(agent string) (*member, error) {
 // Fails with image_pull_invalid, agent_find_not-found.
 func (h *Hub) PullImage(agent, ref string) (Operation, error) {
 	if !session.ValidImage(ref) || strings.HasPrefix(ref, "sha256:") {
-		return Operation{}, &session.Error{Code: "image_pull_invalid", Message: fmt.Sprintf("%q is not the name of an image.", clip(ref)), Hint: "Write it as for docker pull, for example python:3.13."}
+		return Operation{}, &session.Error{Code: "image_pull_invalid",
+			Message: fmt.Sprintf("%q is not the name of an image.", clip(ref)),
+			Hint:    "Write it as for docker pull, for example python:3.13."}
 	}
 	m, err := h.imageMember(agent)
 	if err != nil {
@@ -142,7 +144,8 @@ func (f *following) again(ctx context.Context, err error) error {
 	f.pause = min(max(2*f.pause, firstResend), longestResend)
 	if f.pause > time.Second {
 		f.waiting = true
-		f.work.Tell(Step{Name: f.step, State: StepRunning, Detail: session.AsError(err, "image_work_failed").Message + " It goes on there by itself."})
+		f.work.Tell(Step{Name: f.step, State: StepRunning, Detail: session.AsError(err, "image_work_failed").Message +
+			" It goes on there by itself."})
 	}
 	timer := time.NewTimer(f.pause)
 	defer timer.Stop()
@@ -197,8 +200,11 @@ func (f *following) detail(now session.ImageWork) string {
 // its names. Those that cannot go stay, and the operation says why.
 func (h *Hub) RemoveImages(agent string, refs []string) (Operation, error) {
 	refs = slices.Compact(slices.Clone(refs))
-	if len(refs) == 0 || len(refs) > stepsMost || slices.ContainsFunc(refs, func(ref string) bool { return !session.ValidImage(ref) }) {
-		return Operation{}, &session.Error{Code: "image_remove_invalid", Message: fmt.Sprintf("Between 1 and %d images can be removed at a time, by their names or ids.", stepsMost), Hint: "slipway image ls lists them."}
+	if len(refs) == 0 || len(refs) > stepsMost ||
+		slices.ContainsFunc(refs, func(ref string) bool { return !session.ValidImage(ref) }) {
+		return Operation{}, &session.Error{Code: "image_remove_invalid",
+			Message: fmt.Sprintf("Between 1 and %d images can be removed at a time, by their names or ids.", stepsMost),
+			Hint:    "slipway image ls lists them."}
 	}
 	m, err := h.imageMember(agent)
 	if err != nil {
@@ -224,13 +230,15 @@ func removeImages(ctx context.Context, work *Work, agent session.Agent, refs []s
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		err := work.Do(fmt.Sprintf("image-%d", i), "", func() (string, error) { return "", agent.RemoveImage(ctx, ref) })
+		err := work.Do(fmt.Sprintf("image-%d", i), "",
+			func() (string, error) { return "", agent.RemoveImage(ctx, ref) })
 		if err != nil && failure == nil {
 			failure = err
 		}
 	}
 	if after := roomOf(ctx, agent); before > 0 && after > 0 {
-		work.Tell(Step{Name: "room", Title: "Room on the disk", State: StepOK, Detail: fmt.Sprintf("%s freed", max(before-after, 0))})
+		work.Tell(Step{Name: "room", Title: "Room on the disk", State: StepOK,
+			Detail: fmt.Sprintf("%s freed", max(before-after, 0))})
 	}
 	return failure
 }

@@ -81,7 +81,8 @@ func TestCommitIsAnOperation(t *testing.T) {
 		if _, err := w.CancelOperation(begun.ID); err != nil {
 			t.Fatal(err)
 		}
-		if o := w.operation(t, begun.ID, ended); o.State != hub.OperationCancelled || a.Works()[0].State != session.WorkCancelled {
+		if o := w.operation(t, begun.ID, ended); o.State != hub.OperationCancelled ||
+			a.Works()[0].State != session.WorkCancelled {
 			t.Errorf("cancelled it is %+v and at the agent %+v", o, a.Works()[0])
 		}
 		again, err := w.CommitSession(t.Context(), s.Name, "Mine")
@@ -89,9 +90,11 @@ func TestCommitIsAnOperation(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.MoveWork(func(work *session.ImageWork) {
-			work.State, work.Error = session.WorkFailed, &session.Cause{Code: "engine_commit_no-space", Message: "The disk is full.", Hint: "Make room."}
+			work.State, work.Error = session.WorkFailed, &session.Cause{Code: "engine_commit_no-space",
+				Message: "The disk is full.", Hint: "Make room."}
 		})
-		if o := w.operation(t, again.ID, ended); o.State != hub.OperationFailed || session.CodeOf(o.Err) != "engine_commit_no-space" || o.Steps[0].Remedy != "Make room." {
+		if o := w.operation(t, again.ID, ended); o.State != hub.OperationFailed ||
+			session.CodeOf(o.Err) != "engine_commit_no-space" || o.Steps[0].Remedy != "Make room." {
 			t.Errorf("failed it is %+v: %v", o, o.Err)
 		}
 	})
@@ -102,7 +105,9 @@ func TestImagesAreRemovedOneByOne(t *testing.T) {
 		w := open(t, "local")
 		w.run(t)
 		a := w.agents[0]
-		a.SetImages(session.Image{ID: "a", Refs: []string{"a:1"}, Size: 5 * gpu.MiB}, session.Image{ID: "b", Refs: []string{"b:1"}, Size: gpu.MiB, UsedBy: []session.ImageUser{{Name: "x"}}}, session.Image{ID: "c", Refs: []string{"c:1"}, Size: gpu.MiB})
+		a.SetImages(session.Image{ID: "a", Refs: []string{"a:1"}, Size: 5 * gpu.MiB},
+			session.Image{ID: "b", Refs: []string{"b:1"}, Size: gpu.MiB, UsedBy: []session.ImageUser{{Name: "x"}}},
+			session.Image{ID: "c", Refs: []string{"c:1"}, Size: gpu.MiB})
 		begun, err := w.RemoveImages("", []string{"a:1", "b:1", "c:1"})
 		if err != nil {
 			t.Fatal(err)
@@ -112,7 +117,9 @@ func TestImagesAreRemovedOneByOne(t *testing.T) {
 		for _, step := range o.Steps {
 			states = append(states, step.State)
 		}
-		if o.State != hub.OperationFailed || session.CodeOf(o.Err) != "image_remove_conflict" || !slices.Equal(states, []hub.StepState{hub.StepOK, hub.StepFailed, hub.StepOK, hub.StepOK}) || o.Steps[3].Detail != "6 MiB freed" {
+		if o.State != hub.OperationFailed || session.CodeOf(o.Err) != "image_remove_conflict" ||
+			!slices.Equal(states, []hub.StepState{hub.StepOK, hub.StepFailed, hub.StepOK, hub.StepOK}) ||
+			o.Steps[3].Detail != "6 MiB freed" {
 			t.Errorf("it ended as %+v", o)
 		}
 		if images, err := w.Images(t.Context()); err != nil || len(images) != 1 {
@@ -125,13 +132,15 @@ func TestCustomizedImagesStandBesideTheirBase(t *testing.T) {
 	w := open(t, "local")
 	w.agents[0].SetImages(
 		session.Image{ID: "a", Refs: []string{"python:3.12"}},
-		session.Image{ID: "b", Refs: []string{"slipway-custom/ada:Mine"}, Origin: &session.ImageOrigin{Name: "Mine", Owner: "ada", Base: "python:3.12"}})
+		session.Image{ID: "b", Refs: []string{"slipway-custom/ada:Mine"},
+			Origin: &session.ImageOrigin{Name: "Mine", Owner: "ada", Base: "python:3.12"}})
 	families := w.Environments(t.Context())
 	if families[0].ID != "python" {
 		t.Fatalf("first is %+v", families[0])
 	}
 	at := slices.IndexFunc(families[0].Versions, func(v hub.EnvironmentVersion) bool { return v.Title == "Mine" })
-	if at < 0 || families[0].Versions[at].Custom == nil || !families[0].Versions[at].Installed || !slices.Equal(families[0].Versions[at].Agents, []string{"local"}) {
+	if at < 0 || families[0].Versions[at].Custom == nil || !families[0].Versions[at].Installed ||
+		!slices.Equal(families[0].Versions[at].Agents, []string{"local"}) {
 		t.Errorf("the versions of Python are %+v", families[0].Versions)
 	}
 }

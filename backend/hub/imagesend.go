@@ -31,7 +31,8 @@ func (h *Hub) SendImage(req ImageSending) (Operation, error) {
 			Message: fmt.Sprintf("%q is not the name of an image.", req.Image)}
 	}
 	if req.From == req.To {
-		return Operation{}, &session.Error{Code: "image_send_invalid", Message: "The image would go from " + req.From + " to itself.", Hint: "Choose another agent."}
+		return Operation{}, &session.Error{Code: "image_send_invalid", Message: "The image would go from " + req.From +
+			" to itself.", Hint: "Choose another agent."}
 	}
 	from, err := h.member(req.From)
 	if err != nil {
@@ -64,7 +65,8 @@ type sending struct {
 }
 
 func (s *sending) run(ctx context.Context) error {
-	s.work.Plan(Step{Name: "describe", Title: "Look at the image"}, Step{Name: "send", Title: "Send what is missing"}, Step{Name: "install", Title: "Put it together"})
+	s.work.Plan(Step{Name: "describe", Title: "Look at the image"}, Step{Name: "send", Title: "Send what is missing"},
+		Step{Name: "install", Title: "Put it together"})
 	var parts session.ImageParts
 	err := s.work.Do("describe", "", func() (string, error) {
 		var err error
@@ -102,8 +104,9 @@ func asked(image string, parts session.ImageParts) ([]string, error) {
 	if session.ValidImageID(image) {
 		if !strings.HasPrefix(parts.ID, image) {
 			return nil, &session.Error{
-				Code: "image_send_invalid", Message: "The agent describes another image than the one that was asked for.",
-				Hint: "Do not trust that machine until you know why.",
+				Code:    "image_send_invalid",
+				Message: "The agent describes another image than the one that was asked for.",
+				Hint:    "Do not trust that machine until you know why.",
 			}
 		}
 		return nil, nil
@@ -171,7 +174,8 @@ func (s *sending) again(ctx context.Context, err error) error {
 	s.pause = min(max(2*s.pause, firstResend), longestResend)
 	if s.pause > time.Second {
 		s.waiting = true
-		s.work.Tell(Step{Name: "send", State: StepRunning, Detail: session.AsError(err, "image_send_failed").Message + " It goes on by itself."})
+		s.work.Tell(Step{Name: "send", State: StepRunning, Detail: session.AsError(err, "image_send_failed").Message +
+			" It goes on by itself."})
 	}
 	timer := time.NewTimer(s.pause)
 	defer timer.Stop()
@@ -197,7 +201,8 @@ func (s *sending) install(ctx context.Context, id string) error {
 				s.work.Makes(name)
 				return name, nil
 			}
-			if !strings.HasSuffix(string(session.CodeOf(err)), "_unavailable") || session.CodeOf(err) == "engine_connect_unavailable" {
+			if !strings.HasSuffix(string(session.CodeOf(err)), "_unavailable") ||
+				session.CodeOf(err) == "engine_connect_unavailable" {
 				return "", err
 			}
 			if err := s.again(ctx, err); err != nil {

@@ -47,18 +47,20 @@ func TestAnImageBringsOnlyTheNameThatWasAskedFor(t *testing.T) {
 		want  []string
 		fails bool
 	}{
-		"a name":                     {asked: train, told: []string{train, "python:3.12"}, want: []string{train}},
-		"a name, written in full":    {asked: "python", told: []string{latest, "ubuntu"}, want: []string{latest}},
-		"another name only":          {asked: "lab/train:1", told: []string{"python:3.12"}},
-		"another tag":                {asked: "lab/train:1", told: []string{"lab/train:2", "lab/train"}},
-		"another registry":           {asked: "lab/train:1", told: []string{"evil.example/lab/train:1"}},
-		"a name that is none":        {asked: "lab/train:1", told: []string{"lab/train:1\n", "lab/train:1 python:3.12", ""}},
-		"the name with a digest":     {asked: "lab/train:1", told: []string{"lab/train:1@" + id}},
-		"many times the same":        {asked: "a:1", told: slices.Repeat([]string{"a:1"}, 1000), want: []string{"a:1"}},
-		"an id":                      {asked: id, told: []string{"python:3.12"}},
-		"a short id":                 {asked: id[:20], told: []string{"python:3.12"}},
-		"an id, and another comes":   {asked: other, told: []string{"python:3.12"}, fails: true},
-		"a pinned one":               {asked: train + "@" + id, told: []string{train, "python:3.12"}, want: []string{train}},
+		"a name":                  {asked: train, told: []string{train, "python:3.12"}, want: []string{train}},
+		"a name, written in full": {asked: "python", told: []string{latest, "ubuntu"}, want: []string{latest}},
+		"another name only":       {asked: "lab/train:1", told: []string{"python:3.12"}},
+		"another tag":             {asked: "lab/train:1", told: []string{"lab/train:2", "lab/train"}},
+		"another registry":        {asked: "lab/train:1", told: []string{"evil.example/lab/train:1"}},
+		"a name that is none": {asked: "lab/train:1", told: []string{"lab/train:1\n", "lab/train:1 python:3.12",
+			""}},
+		"the name with a digest":   {asked: "lab/train:1", told: []string{"lab/train:1@" + id}},
+		"many times the same":      {asked: "a:1", told: slices.Repeat([]string{"a:1"}, 1000), want: []string{"a:1"}},
+		"an id":                    {asked: id, told: []string{"python:3.12"}},
+		"a short id":               {asked: id[:20], told: []string{"python:3.12"}},
+		"an id, and another comes": {asked: other, told: []string{"python:3.12"}, fails: true},
+		"a pinned one": {asked: train + "@" + id, told: []string{train, "python:3.12"},
+			want: []string{train}},
 		"a pinned one, another came": {asked: "python:3.12@" + other, told: []string{"python:3.12"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,9 +17,10 @@ type known struct {
 // memory is what is kept of an agent over restarts, so that one that is not
 // reached is still shown, with its age.
 type memory struct {
-	LastHeard time.Time         `json:"lastHeard"`
-	Machine   session.Machine   `json:"machine"`
-	Sessions  []session.Session `json:"sessions"` // the live ones and the newest finished ones, without the values of secret-looking variables
+	LastHeard time.Time       `json:"lastHeard"`
+	Machine   session.Machine `json:"machine"`
+	// the live ones and the newest finished ones, without the values of secret-looking variables
+	Sessions []session.Session `json:"sessions"`
 }
 
 const (

@@ -24,8 +24,10 @@ type Launched struct {
 func (h *Hub) LaunchMany(ctx context.Context, req LaunchRequest, count int) ([]Launched, error) {
 	if count < 1 || count > MostLaunches {
 		field := session.FieldError{Field: "count", Code: "session_create_invalid-count",
-			Message: fmt.Sprintf("%d is not between 1 and %d sessions.", count, MostLaunches), Hint: "Launch more after these."}
-		return nil, &session.Error{Code: session.CodeInvalid, Message: field.Message, Hint: field.Hint, Fields: []session.FieldError{field}}
+			Message: fmt.Sprintf("%d is not between 1 and %d sessions.", count, MostLaunches),
+			Hint:    "Launch more after these."}
+		return nil, &session.Error{Code: session.CodeInvalid, Message: field.Message, Hint: field.Hint,
+			Fields: []session.FieldError{field}}
 	}
 	if err := h.checkMany(ctx, req.Owner, req.Spec, count); err != nil {
 		return nil, err

@@ -145,7 +145,8 @@ func (n *near) CreateFolder(ctx context.Context, req session.FolderRequest) (ses
 }
 
 // UpdateFolder implements [session.Folders].
-func (n *near) UpdateFolder(ctx context.Context, id session.FolderID, change session.FolderChange) (session.Folder, error) {
+func (n *near) UpdateFolder(ctx context.Context, id session.FolderID,
+	change session.FolderChange) (session.Folder, error) {
 	return n.hereFolder(n.Agent.UpdateFolder(ctx, id, change))
 }
 

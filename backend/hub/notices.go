@@ -39,7 +39,8 @@ func (h *Hub) followNotices(ctx context.Context) {
 			choices := h.Settings()
 			judge.Speak(choices.Language)
 			n := judge.See(event.Session, h.now())
-			if n != nil && choices.Notifications && (h.near(event.Session.ID) || shown.more(event.Session.Agent, h.now())) {
+			if n != nil && choices.Notifications &&
+				(h.near(event.Session.ID) || shown.more(event.Session.Agent, h.now())) {
 				h.showNotice(ctx, *n)
 			}
 		}
@@ -99,7 +100,8 @@ func (h *Hub) Notifies(ctx context.Context) bool {
 // notice_show_unavailable.
 func (h *Hub) TryNotice(ctx context.Context) error {
 	if h.notifier == nil {
-		return &session.Error{Code: "notice_show_unavailable", Message: "The desktop shows no notifications.", Hint: "A browser may show them instead: allow it on the Settings page."}
+		return &session.Error{Code: "notice_show_unavailable", Message: "The desktop shows no notifications.",
+			Hint: "A browser may show them instead: allow it on the Settings page."}
 	}
 	ctx, cancel := context.WithTimeout(ctx, showTime)
 	defer cancel()

@@ -34,11 +34,13 @@ func (d *desktop) Show(_ context.Context, n notify.Notice) error {
 func afterTheEnd(t *testing.T, d hub.Notifier) *notify.Notice {
 	t.Helper()
 	agent := hubtest.New("local")
-	h, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: agent}}, Shelf: &hubtest.Shelf{}, Settings: noSettings(t), Notifier: d, Owner: "ada"})
+	h, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: agent}},
+		Shelf: &hubtest.Shelf{}, Settings: noSettings(t), Notifier: d, Owner: "ada"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	running := session.Session{ID: "aaaaaaaaaaaa", Name: "train", Owner: "ada", Status: session.Running, Spec: session.Spec{Type: session.Batch}, CreatedAt: time.Now()}
+	running := session.Session{ID: "aaaaaaaaaaaa", Name: "train", Owner: "ada", Status: session.Running,
+		Spec: session.Spec{Type: session.Batch}, CreatedAt: time.Now()}
 	agent.Put(running)
 	go h.Run(t.Context())
 	synctest.Wait()
@@ -90,7 +92,8 @@ func (*muteDesktop) Available(ctx context.Context) bool {
 
 func TestADesktopThatDoesNotAnswerIsNotWaitedForWithoutEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: hubtest.New("local")}}, Shelf: &hubtest.Shelf{}, Settings: noSettings(t), Notifier: &muteDesktop{}, Owner: "ada"})
+		h, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: hubtest.New("local")}},
+			Shelf: &hubtest.Shelf{}, Settings: noSettings(t), Notifier: &muteDesktop{}, Owner: "ada"})
 		if err != nil {
 			t.Fatal(err)
 		}

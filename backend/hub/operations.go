@@ -178,16 +178,19 @@ func (o *operations) close() {
 
 // start begins work and returns it as it begins. One piece of work for a
 // subject goes on at a time: operation_start_conflict.
-func (o *operations) start(kind OperationKind, subject string, do func(context.Context, *Work) error) (Operation, error) {
+func (o *operations) start(kind OperationKind, subject string,
+	do func(context.Context, *Work) error) (Operation, error) {
 	return o.startOn(subject, kind, subject, do)
 }
 
 // startOn is start where the subject, which people read, is not all that tells
 // things apart.
-func (o *operations) startOn(key string, kind OperationKind, subject string, do func(context.Context, *Work) error) (Operation, error) {
+func (o *operations) startOn(key string, kind OperationKind, subject string,
+	do func(context.Context, *Work) error) (Operation, error) {
 	ctx, cancel := context.WithCancel(o.life())
 	one := &operation{key: key, cancel: cancel, Operation: Operation{
-		ID: strings.ToLower(rand.Text()[:12]), Kind: kind, Subject: subject, State: OperationRunning, StartedAt: o.now(), Revision: 1,
+		ID: strings.ToLower(rand.Text()[:12]), Kind: kind, Subject: subject, State: OperationRunning,
+		StartedAt: o.now(), Revision: 1,
 	}}
 	o.mu.Lock()
 	if err := o.mayStart(key, subject); err != nil {
@@ -211,7 +214,8 @@ func (o *operations) startOn(key string, kind OperationKind, subject string, do 
 // mayStart needs mu.
 func (o *operations) mayStart(key, subject string) error {
 	if o.closed {
-		return &session.Error{Code: "operation_start_unavailable", Message: "Slipway is shutting down.", Hint: "Start it again."}
+		return &session.Error{Code: "operation_start_unavailable", Message: "Slipway is shutting down.",
+			Hint: "Start it again."}
 	}
 	live := 0
 	for _, other := range o.all {
@@ -219,12 +223,15 @@ func (o *operations) mayStart(key, subject string) error {
 			continue
 		}
 		if other.key == key {
-			return &session.Error{Code: "operation_start_conflict", Message: fmt.Sprintf("Something is being done with %s already (%s).", subject, other.Kind), Hint: "Wait until it has ended, or cancel it."}
+			return &session.Error{Code: "operation_start_conflict",
+				Message: fmt.Sprintf("Something is being done with %s already (%s).", subject, other.Kind),
+				Hint:    "Wait until it has ended, or cancel it."}
 		}
 		live++
 	}
 	if live >= operationsMost {
-		return &session.Error{Code: "operation_start_conflict", Message: fmt.Sprintf("%d operations go on already.", live), Hint: "Wait until one has ended."}
+		return &session.Error{Code: "operation_start_conflict", Message: fmt.Sprintf("%d operations go on already.",
+			live), Hint: "Wait until one has ended."}
 	}
 	return nil
 }
@@ -258,7 +265,10 @@ func (o *operations) list() []Operation {
 	for i, one := range o.all {
 		views[i] = one.view()
 	}
-	slices.SortStableFunc(views, func(a, b Operation) int { return cmp.Or(b.StartedAt.Compare(a.StartedAt), cmp.Compare(b.ID, a.ID)) })
+	slices.SortStableFunc(views, func(a, b Operation) int {
+		return cmp.Or(b.StartedAt.Compare(a.StartedAt),
+			cmp.Compare(b.ID, a.ID))
+	})
 	return views
 }
 
@@ -269,7 +279,8 @@ func (o *operations) find(id string) (*operation, error) {
 			return one, nil
 		}
 	}
-	return nil, &session.Error{Code: "operation_read_not-found", Message: fmt.Sprintf("There is no operation %q.", clip(id)), Hint: fmt.Sprintf("The last %d are kept.", operationsKept)}
+	return nil, &session.Error{Code: "operation_read_not-found", Message: fmt.Sprintf("There is no operation %q.",
+		clip(id)), Hint: fmt.Sprintf("The last %d are kept.", operationsKept)}
 }
 
 // Operations returns the operations, newest first.
@@ -295,7 +306,8 @@ func (h *Hub) Operation(id string) (Operation, error) {
 // asked and kept nowhere.
 func (h *Hub) AnswerOperation(id, prompt, text string) (Operation, error) {
 	if len(text) > answerMost {
-		return Operation{}, &session.Error{Code: "operation_answer_invalid", Message: "The answer is too long.", Hint: "Answer what is asked."}
+		return Operation{}, &session.Error{Code: "operation_answer_invalid", Message: "The answer is too long.",
+			Hint: "Answer what is asked."}
 	}
 	o := h.operations
 	o.mu.Lock()
@@ -306,7 +318,8 @@ func (h *Hub) AnswerOperation(id, prompt, text string) (Operation, error) {
 	}
 	if one.Prompt == nil || one.Prompt.ID != prompt || one.Prompt.Kind == PromptNotice {
 		o.mu.Unlock()
-		return Operation{}, &session.Error{Code: "operation_answer_conflict", Message: "The operation does not ask that any more.", Hint: "Look at what it asks now."}
+		return Operation{}, &session.Error{Code: "operation_answer_conflict",
+			Message: "The operation does not ask that any more.", Hint: "Look at what it asks now."}
 	}
 	one.answer <- text // has room for the one answer of the prompt that is taken away here
 	one.Prompt, one.State = nil, OperationRunning
@@ -342,5 +355,7 @@ func problemOf(err error, kind OperationKind) error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return &session.Error{Code: "operation_run_timeout", Message: "It took too long.", Hint: "Try again.", Err: err}
 	}
-	return &session.Error{Code: "operation_run_internal-error", Message: fmt.Sprintf("Something went wrong inside Slipway (%s).", kind), Hint: "The log file says more: slipway doctor names it.", Err: err}
+	return &session.Error{Code: "operation_run_internal-error",
+		Message: fmt.Sprintf("Something went wrong inside Slipway (%s).", kind),
+		Hint:    "The log file says more: slipway doctor names it.", Err: err}
 }

@@ -41,7 +41,8 @@ func builtinPresets() []Preset {
 	preset := func(id, name string, cpu int, memory gpu.Bytes) Preset {
 		return Preset{ID: id, Name: name, Builtin: true, Resources: session.Resources{CPU: cpu, Memory: memory}}
 	}
-	return []Preset{preset("small", "Small", 1, 2*gpu.GiB), preset("medium", "Medium", 2, 4*gpu.GiB), preset("large", "Large", 4, 16*gpu.GiB)}
+	return []Preset{preset("small", "Small", 1, 2*gpu.GiB), preset("medium", "Medium", 2, 4*gpu.GiB),
+		preset("large", "Large", 4, 16*gpu.GiB)}
 }
 
 // allPresets needs mu.
@@ -62,7 +63,8 @@ func (h *Hub) AddPreset(p Preset) (Preset, error) {
 	p.ID, p.Builtin = "p-"+strings.ToLower(rand.Text()[:12]), false
 	err := h.changePresets(func(own []Preset) ([]Preset, error) {
 		if len(own) >= presetsMost {
-			return nil, &session.Error{Code: "preset_create_conflict", Message: fmt.Sprintf("There are %d presets already.", len(own)), Hint: "Remove one first."}
+			return nil, &session.Error{Code: "preset_create_conflict",
+				Message: fmt.Sprintf("There are %d presets already.", len(own)), Hint: "Remove one first."}
 		}
 		own = append(own, p)
 		return own, checkPreset("preset_create", &own[len(own)-1], own)
@@ -117,29 +119,35 @@ func findPreset(operation string, own []Preset, id string) (int, error) {
 		return i, nil
 	}
 	if slices.ContainsFunc(builtinPresets(), func(p Preset) bool { return p.ID == id }) {
-		return -1, &session.Error{Code: session.Code(operation + "_forbidden"), Message: "This preset is built in.", Hint: "Save one of your own beside it."}
+		return -1, &session.Error{Code: session.Code(operation + "_forbidden"), Message: "This preset is built in.",
+			Hint: "Save one of your own beside it."}
 	}
-	return -1, &session.Error{Code: session.Code(operation + "_not-found"), Message: fmt.Sprintf("There is no preset %q.", id), Hint: "It may have been removed; look at the list again."}
+	return -1, &session.Error{Code: session.Code(operation + "_not-found"),
+		Message: fmt.Sprintf("There is no preset %q.", id), Hint: "It may have been removed; look at the list again."}
 }
 
 // checkPreset judges p, one of own, by the rules of a spec. It trims its name.
 func checkPreset(operation string, p *Preset, own []Preset) error {
 	var wrong []session.FieldError
 	p.Name = strings.TrimSpace(p.Name)
-	if p.Name == "" || utf8.RuneCountInString(p.Name) > presetNameMax || strings.ContainsFunc(p.Name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+	if p.Name == "" || utf8.RuneCountInString(p.Name) > presetNameMax ||
+		strings.ContainsFunc(p.Name, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		wrong = append(wrong, session.FieldError{Field: "name", Code: session.Code(operation + "_invalid-name"),
-			Message: fmt.Sprintf("A name has 1 to %d characters, all of them printable.", presetNameMax), Hint: "Choose another name."})
+			Message: fmt.Sprintf("A name has 1 to %d characters, all of them printable.", presetNameMax),
+			Hint:    "Choose another name."})
 	}
 	spec := session.Spec{Image: "preset", Resources: p.Resources, Accelerator: p.Accelerator}
 	wrong = append(wrong, spec.Validate(time.Time{}, session.Limits{})...)
 	if len(wrong) > 0 {
-		return &session.Error{Code: session.Code(operation + "_invalid"), Message: wrong[0].Message, Hint: wrong[0].Hint, Fields: wrong}
+		return &session.Error{Code: session.Code(operation + "_invalid"), Message: wrong[0].Message,
+			Hint: wrong[0].Hint, Fields: wrong}
 	}
 	for _, other := range append(builtinPresets(), own...) {
 		if other.ID != p.ID && strings.EqualFold(other.Name, p.Name) {
 			code := session.Code(operation + "_already-exists")
 			message, hint := fmt.Sprintf("There is a preset named %s already.", other.Name), "Choose another name."
-			return &session.Error{Code: code, Message: message, Hint: hint, Fields: []session.FieldError{{Field: "name", Code: code, Message: message, Hint: hint}}}
+			return &session.Error{Code: code, Message: message, Hint: hint,
+				Fields: []session.FieldError{{Field: "name", Code: code, Message: message, Hint: hint}}}
 		}
 	}
 	return nil
@@ -177,7 +185,8 @@ func (h *Hub) loadPresets() {
 	}
 	var own []Preset
 	for _, p := range saved {
-		if p.ID == "" || slices.ContainsFunc(own, func(other Preset) bool { return other.ID == p.ID }) || checkPreset("preset_load", &p, own) != nil {
+		if p.ID == "" || slices.ContainsFunc(own, func(other Preset) bool { return other.ID == p.ID }) ||
+			checkPreset("preset_load", &p, own) != nil {
 			h.log.Warn("a saved preset cannot be used and is left out", "preset", p.Name)
 			continue
 		}

@@ -25,17 +25,18 @@ func (h *Hub) PurgeFolder(ctx context.Context, ref, agent string) (Operation, er
 		return Operation{}, err
 	}
 	first := make(chan error, 1)
-	operation, err := h.operations.startOn("folder "+string(f.ID), FolderPurge, subjectAt(f.Name, m), func(ctx context.Context, work *Work) error {
-		work.Concerns(m.Name())
-		work.Begin("purge", "Delete what is in it")
-		p := &purging{following: following{work: work, member: m, step: "purge"}, folder: f}
-		err := m.Agent.DeleteFolder(ctx, f.ID)
-		first <- err
-		if err != nil {
-			return p.failed(err)
-		}
-		return p.run(ctx)
-	})
+	operation, err := h.operations.startOn("folder "+string(f.ID), FolderPurge, subjectAt(f.Name, m),
+		func(ctx context.Context, work *Work) error {
+			work.Concerns(m.Name())
+			work.Begin("purge", "Delete what is in it")
+			p := &purging{following: following{work: work, member: m, step: "purge"}, folder: f}
+			err := m.Agent.DeleteFolder(ctx, f.ID)
+			first <- err
+			if err != nil {
+				return p.failed(err)
+			}
+			return p.run(ctx)
+		})
 	if err != nil {
 		return Operation{}, err
 	}
@@ -68,7 +69,8 @@ func (p *purging) run(ctx context.Context) error {
 			p.stopped(now)
 			return errStopped
 		case now.Problem != "":
-			return p.failed(&session.Error{Code: "folder_delete_failed", Message: now.Problem, Hint: "It is tried again every minute."})
+			return p.failed(&session.Error{Code: "folder_delete_failed", Message: now.Problem,
+				Hint: "It is tried again every minute."})
 		}
 		p.reached()
 		p.show(now)
@@ -111,7 +113,8 @@ func (p *purging) stop(ctx context.Context) error {
 		return nil // it was too late
 	case err != nil:
 		e := session.AsError(err, "folder_stop_failed")
-		p.work.Tell(Step{Name: p.step, State: StepWarning, Detail: e.Message + " Deleting goes on there.", Remedy: e.Hint})
+		p.work.Tell(Step{Name: p.step, State: StepWarning, Detail: e.Message + " Deleting goes on there.",
+			Remedy: e.Hint})
 		return errors.Join(ctx.Err(), err)
 	}
 	p.stopped(now)

@@ -42,7 +42,8 @@ func (s *slowFolders) change(with func()) (session.Folder, error) {
 	defer s.mu.Unlock()
 	switch {
 	case s.down:
-		return session.Folder{}, &session.Error{Code: "agent_read_unavailable", Message: "The agent is not reached.", Hint: "Wait."}
+		return session.Folder{}, &session.Error{Code: "agent_read_unavailable", Message: "The agent is not reached.",
+			Hint: "Wait."}
 	case s.gone:
 		return session.Folder{}, session.NoFolder(string(s.one.ID))
 	}
@@ -95,10 +96,12 @@ func TestAPurgeIsFollowedCancelledAndFinished(t *testing.T) {
 		begun := purge()
 		slow.remove(session.FolderRemoval{Files: 2, Bytes: 3 * gpu.MiB, OfFiles: 9, OfBytes: 8 * gpu.MiB})
 		o := w.operation(t, begun.ID, func(o hub.Operation) bool { return o.Progress != nil })
-		if o.Agent != "lab" || o.Steps[0].Detail != "2 of 9 files" || o.Progress.Done != 3<<20 || o.Progress.Total != 8<<20 {
+		if o.Agent != "lab" || o.Steps[0].Detail != "2 of 9 files" || o.Progress.Done != 3<<20 ||
+			o.Progress.Total != 8<<20 {
 			t.Errorf("it is told as %+v, %+v", o, o.Progress)
 		}
-		if _, err := w.PurgeFolder(t.Context(), string(slow.one.ID), "lab"); session.CodeOf(err) != "operation_start_conflict" {
+		if _, err := w.PurgeFolder(t.Context(), string(slow.one.ID),
+			"lab"); session.CodeOf(err) != "operation_start_conflict" {
 			t.Errorf("twice at a time: %v", err)
 		}
 		slow.turn(true)
@@ -108,7 +111,9 @@ func TestAPurgeIsFollowedCancelledAndFinished(t *testing.T) {
 		if _, err := w.CancelOperation(begun.ID); err != nil {
 			t.Fatal(err)
 		}
-		if o := w.operation(t, begun.ID, ended); o.State != hub.OperationCancelled || o.Steps[0].Detail != "Deleted are 2 of 9 files; the rest is in the trash." || slow.one.State != session.FolderTrashed {
+		if o := w.operation(t, begun.ID, ended); o.State != hub.OperationCancelled ||
+			o.Steps[0].Detail != "Deleted are 2 of 9 files; the rest is in the trash." ||
+			slow.one.State != session.FolderTrashed {
 			t.Errorf("cancelled it is %+v of %+v", o, slow.one)
 		}
 
@@ -122,7 +127,8 @@ func TestAPurgeIsFollowedCancelledAndFinished(t *testing.T) {
 
 		begun = purge()
 		_, _ = slow.change(func() { slow.one.Problem = "It cannot be changed." })
-		if o := w.operation(t, begun.ID, ended); o.State != hub.OperationFailed || o.Steps[0].Detail != "It cannot be changed." {
+		if o := w.operation(t, begun.ID, ended); o.State != hub.OperationFailed ||
+			o.Steps[0].Detail != "It cannot be changed." {
 			t.Errorf("failed it is %+v", o)
 		}
 		_, _ = slow.change(func() { slow.one.Problem = "" })
@@ -132,7 +138,8 @@ func TestAPurgeIsFollowedCancelledAndFinished(t *testing.T) {
 		if o := w.operation(t, begun.ID, ended); o.State != hub.OperationDone {
 			t.Errorf("done it is %+v", o)
 		}
-		if _, err := w.PurgeFolder(t.Context(), string(slow.one.ID), "lab"); session.CodeOf(err) != "folder_read_not-found" {
+		if _, err := w.PurgeFolder(t.Context(), string(slow.one.ID),
+			"lab"); session.CodeOf(err) != "folder_read_not-found" {
 			t.Errorf("what is gone: %v", err)
 		}
 	})
@@ -151,7 +158,8 @@ func TestACancelledPurgeSaysWhereItGoesOn(t *testing.T) {
 		if _, err := w.CancelOperation(begun.ID); err != nil {
 			t.Fatal(err)
 		}
-		if o := w.operation(t, begun.ID, ended); o.State != hub.OperationCancelled || o.Steps[0].State != hub.StepWarning || !strings.Contains(o.Steps[0].Detail, "goes on there") {
+		if o := w.operation(t, begun.ID, ended); o.State != hub.OperationCancelled ||
+			o.Steps[0].State != hub.StepWarning || !strings.Contains(o.Steps[0].Detail, "goes on there") {
 			t.Errorf("cancelled while nobody answers it is %+v", o)
 		}
 	})

@@ -21,7 +21,8 @@ func (h *Hub) Waiting(ctx context.Context, agent string) ([]session.Session, err
 		order[m.Name()] = i
 	}
 	slices.SortStableFunc(waiting, func(a, b session.Session) int {
-		return cmp.Or(cmp.Compare(order[a.Agent], order[b.Agent]), cmp.Compare(position(a), position(b)), a.CreatedAt.Compare(b.CreatedAt))
+		return cmp.Or(cmp.Compare(order[a.Agent], order[b.Agent]), cmp.Compare(position(a), position(b)),
+			a.CreatedAt.Compare(b.CreatedAt))
 	})
 	return waiting, nil
 }

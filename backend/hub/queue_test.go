@@ -18,7 +18,8 @@ import (
 // deviceBoard is a machine with one device that is so busy.
 func deviceBoard(util int) session.DeviceBoard {
 	return session.DeviceBoard{Source: "sim", Quantum: 100, At: time.Now(), Devices: []session.DeviceState{
-		{Device: gpu.Device{UUID: "GPU-0", Model: "Sim", Memory: 16 * gpu.GiB}, Free: 400, MemoryFree: 6 * gpu.GiB, Util: &util}}}
+		{Device: gpu.Device{UUID: "GPU-0", Model: "Sim", Memory: 16 * gpu.GiB}, Free: 400, MemoryFree: 6 * gpu.GiB,
+			Util: &util}}}
 }
 
 func utilOf(t *testing.T, e hub.Event) int {
@@ -44,7 +45,8 @@ func TestBoardsAreMergedBeforeTheyAreNumbered(t *testing.T) {
 			synctest.Wait()
 		}
 		tell(0, 1)
-		if e := next(t, watcher); utilOf(t, e) != 1 || e.Seq != before.Seq+1 || e.Devices.Agent != "local" || !e.Devices.Online {
+		if e := next(t, watcher); utilOf(t, e) != 1 || e.Seq != before.Seq+1 || e.Devices.Agent != "local" ||
+			!e.Devices.Online {
 			t.Fatalf("event %+v, want the first board at once", e)
 		}
 		for n := range 50 {
@@ -52,7 +54,8 @@ func TestBoardsAreMergedBeforeTheyAreNumbered(t *testing.T) {
 			tell(1, n+102)
 		}
 		first, second := next(t, watcher), next(t, watcher)
-		if utilOf(t, first) != 51 || utilOf(t, second) != 151 || second.Devices.Agent != "lab" || second.Seq != before.Seq+3 {
+		if utilOf(t, first) != 51 || utilOf(t, second) != 151 || second.Devices.Agent != "lab" ||
+			second.Seq != before.Seq+3 {
 			t.Fatalf("events %+v and %+v, want only the last board of each agent", first, second)
 		}
 		fresh := w.Watch(hub.Cursor{}, false)
@@ -95,11 +98,13 @@ func TestDependentsAreKnownOnBothSides(t *testing.T) {
 		watcher := w.Watch(hub.Cursor{}, false)
 		defer watcher.Close()
 		next(t, watcher)
-		second := w.agents[0].Put(session.Session{ID: "bbbbbbbbbbbb", Status: session.Pending, DependsOn: []session.ID{"aaaaaaaaaaaa"}})
+		second := w.agents[0].Put(session.Session{ID: "bbbbbbbbbbbb", Status: session.Pending,
+			DependsOn: []session.ID{"aaaaaaaaaaaa"}})
 		if e := next(t, watcher); e.Session.ID != "bbbbbbbbbbbb" || len(e.Dependents) != 0 {
 			t.Fatalf("event %+v", e)
 		}
-		if e := next(t, watcher); e.Session.ID != "aaaaaaaaaaaa" || !slices.Equal(e.Dependents, []session.ID{"bbbbbbbbbbbb"}) {
+		if e := next(t, watcher); e.Session.ID != "aaaaaaaaaaaa" ||
+			!slices.Equal(e.Dependents, []session.ID{"bbbbbbbbbbbb"}) {
 			t.Fatalf("event %+v, want the session that is waited for", e)
 		}
 		w.agents[0].Put(second)
@@ -108,7 +113,8 @@ func TestDependentsAreKnownOnBothSides(t *testing.T) {
 		}
 		fresh := w.Watch(hub.Cursor{}, false)
 		defer fresh.Close()
-		if s := next(t, fresh).Snapshot; !reflect.DeepEqual(s.Dependents, map[session.ID][]session.ID{"aaaaaaaaaaaa": {"bbbbbbbbbbbb"}}) {
+		if s := next(t, fresh).Snapshot; !reflect.DeepEqual(s.Dependents,
+			map[session.ID][]session.ID{"aaaaaaaaaaaa": {"bbbbbbbbbbbb"}}) {
 			t.Fatalf("snapshot %+v", s.Dependents)
 		}
 		w.agents[0].Remove("bbbbbbbbbbbb")
@@ -131,7 +137,8 @@ func TestPresetsAreKept(t *testing.T) {
 	watcher := w.Watch(hub.Cursor{}, false)
 	defer watcher.Close()
 	next(t, watcher)
-	mine, err := w.AddPreset(hub.Preset{Name: "Half", Resources: session.Resources{CPU: 2, Memory: gpu.GiB}, Accelerator: gpu.Request{Shares: 500}})
+	mine, err := w.AddPreset(hub.Preset{Name: "Half", Resources: session.Resources{CPU: 2, Memory: gpu.GiB},
+		Accelerator: gpu.Request{Shares: 500}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,8 +170,11 @@ func TestPresetsAreKept(t *testing.T) {
 }
 
 func FuzzPresetsOnTheShelfNeverKeepTheHubFromOpening(f *testing.F) {
-	for _, seed := range []string{`[{"id":"p-1","name":"Half","resources":{"cpu":2,"memory":1073741824},"accelerator":{"shares":500}}]`, `[]`, `null`, `{}`, `[{"id":"p"},{"id":"p"}]`,
-		`[{"id":"a","name":"x","accelerator":{"shares":5,"devices":1}}]`, `[{"id":"a","name":"x","resources":{"memory":"1x"}}]`} {
+	for _, seed := range []string{
+		`[{"id":"p-1","name":"Half","resources":{"cpu":2,"memory":1073741824},"accelerator":{"shares":500}}]`, `[]`,
+		`null`, `{}`, `[{"id":"p"},{"id":"p"}]`,
+		`[{"id":"a","name":"x","accelerator":{"shares":5,"devices":1}}]`,
+		`[{"id":"a","name":"x","resources":{"memory":"1x"}}]`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -182,8 +192,10 @@ func FuzzPresetsOnTheShelfNeverKeepTheHubFromOpening(f *testing.F) {
 func TestLaunchesAreSpreadAndNamed(t *testing.T) {
 	w := open(t, "local", "lab")
 	w.run(t)
-	outcomes, err := w.LaunchMany(t.Context(), hub.LaunchRequest{Spec: session.Spec{Image: "a:1", Name: "train", After: nil}}, 2)
-	if err != nil || len(outcomes) != 2 || outcomes[0].Session.Name != "train-1" || outcomes[1].Session.Name != "train-2" {
+	outcomes, err := w.LaunchMany(t.Context(),
+		hub.LaunchRequest{Spec: session.Spec{Image: "a:1", Name: "train", After: nil}}, 2)
+	if err != nil || len(outcomes) != 2 || outcomes[0].Session.Name != "train-1" ||
+		outcomes[1].Session.Name != "train-2" {
 		t.Fatalf("%+v, %v", outcomes, err)
 	}
 	t.Run("random names without one", func(t *testing.T) {
@@ -203,7 +215,8 @@ func TestLaunchesAreSpreadAndNamed(t *testing.T) {
 		}
 		w.agents[0].Refuse("train-2", nil)
 		again, err := w.LaunchMany(t.Context(), req, 3)
-		if err != nil || again[1].Err != nil || again[0].Session.ID != first[0].Session.ID || w.agents[0].Launches() != 3 {
+		if err != nil || again[1].Err != nil || again[0].Session.ID != first[0].Session.ID ||
+			w.agents[0].Launches() != 3 {
 			t.Fatalf("%+v, %v, %d launches", again, err, w.agents[0].Launches())
 		}
 	})

@@ -131,8 +131,10 @@ type Link struct {
 // same reports whether two links differ in nothing that a person must learn of
 // at once.
 func (l Link) same(other Link) bool {
-	return l.State == other.State && l.Transport == other.Transport && l.Carriers == other.Carriers && l.Waits == other.Waits &&
-		l.NextTry.Equal(other.NextTry) && session.CodeOf(l.Err) == session.CodeOf(other.Err) && l.Version == other.Version && l.Upgrade == other.Upgrade &&
+	return l.State == other.State && l.Transport == other.Transport && l.Carriers == other.Carriers &&
+		l.Waits == other.Waits &&
+		l.NextTry.Equal(other.NextTry) && session.CodeOf(l.Err) == session.CodeOf(other.Err) &&
+		l.Version == other.Version && l.Upgrade == other.Upgrade &&
 		sameQuestion(l.Question, other.Question)
 }
 

@@ -15,11 +15,12 @@ import (
 
 // Recent is one entry of the launch history.
 type Recent struct {
-	ID         string       `json:"id"`
-	Name       string       `json:"name"`
-	Renamed    bool         `json:"renamed,omitempty"` // a person chose the name; a new launch does not replace it
-	Pinned     bool         `json:"pinned"`
-	Spec       session.Spec `json:"spec"`            // without the values of secret-looking variables; the sessions it waits for by their names
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	Renamed bool   `json:"renamed,omitempty"` // a person chose the name; a new launch does not replace it
+	Pinned  bool   `json:"pinned"`
+	// without the values of secret-looking variables; the sessions it waits for by their names
+	Spec       session.Spec `json:"spec"`
 	Count      int          `json:"count,omitempty"` // sessions at once; 0: 1
 	Owner      string       `json:"owner,omitempty"` // for whom it was launched; empty: oneself
 	LaunchedAt time.Time    `json:"launchedAt"`
@@ -55,7 +56,8 @@ func cloneRecents(recents []Recent) []Recent {
 // came of it first. The same launched again moves up. A history that cannot be
 // saved is logged: the launch has happened.
 func (h *Hub) addRecent(ctx context.Context, req LaunchRequest, count int, first session.Session) {
-	entry := Recent{ID: strings.ToLower(rand.Text()[:12]), Name: nameOr(req.Spec.Name, first.Name), Spec: h.again(ctx, req.Spec), Owner: req.Owner, LaunchedAt: h.now(), Session: first.ID}
+	entry := Recent{ID: strings.ToLower(rand.Text()[:12]), Name: nameOr(req.Spec.Name, first.Name),
+		Spec: h.again(ctx, req.Spec), Owner: req.Owner, LaunchedAt: h.now(), Session: first.ID}
 	if count > 1 {
 		entry.Count = count
 	}
@@ -135,8 +137,10 @@ func updateRecent(r *Recent, update RecentUpdate) error {
 		name := strings.TrimSpace(*update.Name)
 		if name == "" || utf8.RuneCountInString(name) > recentNameMax || strings.ContainsFunc(name, unicode.IsControl) {
 			field := session.FieldError{Field: "name", Code: "recent_update_invalid",
-				Message: fmt.Sprintf("A name has 1 to %d characters, all of them printable.", recentNameMax), Hint: "Choose a shorter name."}
-			return &session.Error{Code: field.Code, Message: field.Message, Hint: field.Hint, Fields: []session.FieldError{field}}
+				Message: fmt.Sprintf("A name has 1 to %d characters, all of them printable.", recentNameMax),
+				Hint:    "Choose a shorter name."}
+			return &session.Error{Code: field.Code, Message: field.Message, Hint: field.Hint,
+				Fields: []session.FieldError{field}}
 		}
 		r.Name, r.Renamed = name, true
 	}
@@ -158,7 +162,8 @@ func (h *Hub) DeleteRecent(id string) error {
 }
 
 func recentNotFound(code session.Code, id string) error {
-	return &session.Error{Code: code, Message: fmt.Sprintf("The launch history has no entry %q.", id), Hint: "It may have been removed; look at the list again."}
+	return &session.Error{Code: code, Message: fmt.Sprintf("The launch history has no entry %q.", id),
+		Hint: "It may have been removed; look at the list again."}
 }
 
 // changeRecents saves what change makes of a copy of the history, and tells

@@ -107,7 +107,8 @@ func TestRecentFaults(t *testing.T) {
 	launch(t, w, spec("a:1"))
 	id := w.Recents()[0].ID
 	for name, update := range map[string]hub.RecentUpdate{
-		"an empty name": {Name: ptr("  ")}, "a long name": {Name: ptr(strings.Repeat("x", 65))}, "a control character": {Name: ptr("a\x1bb")},
+		"an empty name": {Name: ptr("  ")}, "a long name": {Name: ptr(strings.Repeat("x", 65))},
+		"a control character": {Name: ptr("a\x1bb")},
 	} {
 		if _, err := w.UpdateRecent(id, update); session.CodeOf(err) != "recent_update_invalid" {
 			t.Errorf("%s: %v", name, err)

@@ -56,7 +56,8 @@ func (h *Hub) recipe(ctx context.Context, name string, spec session.Spec, pinned
 		pinned = h.pinImage(ctx, spec.Image, agent)
 	}
 	spec.Image = pinned
-	return Recipe{Name: name, Spec: spec, Pinned: session.ImageDigest(pinned) != "" || session.ValidImageID(pinned), Passed: passed}
+	return Recipe{Name: name, Spec: spec, Pinned: session.ImageDigest(pinned) != "" || session.ValidImageID(pinned),
+		Passed: passed}
 }
 
 // pinImage names an image by the digest that it has now on an agent, or on any that

@@ -88,7 +88,8 @@ func (h *Hub) resourcesOf(m *member) Resources {
 // mine needs mu: whether a session is one of the hub's owner, under the name
 // that the agent keeps them by.
 func (h *Hub) mine(m *member, s session.Session) bool {
-	return s.Owner == h.owner || m.machine.Owner != "" && s.Owner == m.machine.Owner || m.entry.Owner != "" && s.Owner == m.entry.Owner
+	return s.Owner == h.owner || m.machine.Owner != "" && s.Owner == m.machine.Owner || m.entry.Owner != "" &&
+		s.Owner == m.entry.Owner
 }
 
 func (r *Resources) addDevice(d session.DeviceState, mine gpu.Share) {

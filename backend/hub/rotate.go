@@ -29,7 +29,8 @@ func (h *Hub) RotateAgentKey(ctx context.Context, name string) (Rotation, error)
 // RotateOwnKey changes the key by which agents know this computer.
 func (h *Hub) RotateOwnKey(ctx context.Context) (Rotation, error) {
 	if h.reacher == nil {
-		return Rotation{}, &session.Error{Code: "agent_rotate_unavailable", Message: "This Slipway reaches no other machines, so it has no key.", Hint: "Use the slipway program."}
+		return Rotation{}, &session.Error{Code: "agent_rotate_unavailable",
+			Message: "This Slipway reaches no other machines, so it has no key.", Hint: "Use the slipway program."}
 	}
 	rotation, err := h.reacher.Rotate(ctx)
 	if err != nil {

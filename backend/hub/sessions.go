@@ -71,7 +71,8 @@ func (h *Hub) launch(ctx context.Context, req LaunchRequest) (session.Session, e
 	if err != nil {
 		return session.Session{}, err
 	}
-	s, err := m.Agent.Launch(ctx, session.LaunchRequest{Key: req.Key, Owner: owner, Spec: req.Spec, ByAdmin: true}) // of another machine its gate says so
+	// of another machine its gate says so
+	s, err := m.Agent.Launch(ctx, session.LaunchRequest{Key: req.Key, Owner: owner, Spec: req.Spec, ByAdmin: true})
 	if err != nil {
 		return session.Session{}, err
 	}
@@ -91,15 +92,19 @@ func (h *Hub) ownerAt(m *member, asked string) (string, error) {
 	owner, role := m.machine.Owner, m.machine.Role
 	h.mu.Unlock()
 	refused := func(code session.Code, message, hint string) error {
-		return &session.Error{Code: code, Message: message, Hint: hint, Fields: []session.FieldError{{Field: "owner", Code: code, Message: message, Hint: hint}}}
+		return &session.Error{Code: code, Message: message, Hint: hint,
+			Fields: []session.FieldError{{Field: "owner", Code: code, Message: message, Hint: hint}}}
 	}
 	switch {
 	case asked != "" && !userRule.MatchString(asked):
-		return "", refused("session_create_invalid-owner", fmt.Sprintf("%q is not a name for an owner.", clip(asked)), "Use letters and digits.")
+		return "", refused("session_create_invalid-owner", fmt.Sprintf("%q is not a name for an owner.", clip(asked)),
+			"Use letters and digits.")
 	case m.remote == nil:
 		return cmp.Or(asked, h.owner), nil
 	case asked != "" && asked != owner && role == session.RoleUser:
-		return "", refused("session_create_forbidden-owner", fmt.Sprintf("You use the agent %s and do not rule it, so you launch there for nobody else.", m.Name()), "Choose an agent that you rule, or leave the owner out.")
+		return "", refused("session_create_forbidden-owner",
+			fmt.Sprintf("You use the agent %s and do not rule it, so you launch there for nobody else.", m.Name()),
+			"Choose an agent that you rule, or leave the owner out.")
 	}
 	return asked, nil
 }
@@ -156,7 +161,9 @@ func (h *Hub) find(ctx context.Context, ref string) (*member, session.ID, error)
 		h.settle(id, found[0])
 		return found[0], id, nil
 	case len(found) > 1:
-		return nil, "", &session.Error{Code: "session_read_conflict", Message: fmt.Sprintf("%s and %s both have a session named %q.", found[0].Name(), found[1].Name(), ref), Hint: "Use the id: slipway ps shows it."}
+		return nil, "", &session.Error{Code: "session_read_conflict",
+			Message: fmt.Sprintf("%s and %s both have a session named %q.", found[0].Name(), found[1].Name(), ref),
+			Hint:    "Use the id: slipway ps shows it."}
 	case trouble != nil && len(members) == 1:
 		return nil, "", trouble
 	}

@@ -20,7 +20,8 @@ type Settings struct {
 	TerminalFamily string `json:"terminalFamily"` // a font of the computer; "": none
 	TerminalTheme  string `json:"terminalTheme"`  // follow, light, dark, contrast, solarized-light or solarized-dark
 	TerminalBell   string `json:"terminalBell"`   // visual, sound or none
-	TerminalPaste  string `json:"terminalPaste"`  // asked when it would run at once (runs), when it has several lines, never
+	// asked when it would run at once (runs), when it has several lines, never
+	TerminalPaste  string `json:"terminalPaste"`
 	TerminalReader bool   `json:"terminalReader"` // screen readers are told what is printed
 	Notifications  bool   `json:"notifications"`  // on the desktop, or by the browser
 	Zoom           int    `json:"zoom"`           // of the window on a Linux desktop, in percent
@@ -178,7 +179,8 @@ func (h *Hub) loadSettings() {
 		return
 	}
 	for _, problem := range state.Problems {
-		h.log.Warn("a setting cannot be used", "line", problem.Line, "setting", problem.Name, "problem", problem.Message)
+		h.log.Warn("a setting cannot be used", "line", problem.Line, "setting", problem.Name, "problem",
+			problem.Message)
 	}
 	h.settings = settingsOf(state.Values)
 	if h.autostart == nil || state.Broken() {

@@ -32,7 +32,9 @@ func openWith(t *testing.T, shelf hub.Shelf, file *settings.File) *hub.Hub {
 func TestSettings(t *testing.T) {
 	file := noSettings(t)
 	h := openWith(t, &hubtest.Shelf{}, file)
-	want := hub.Settings{Theme: "dark", Density: "compact", Language: "ko", CloseKeeps: "keep", TerminalFont: 16, TerminalFamily: "Fira Code", TerminalTheme: "contrast", TerminalBell: "sound", TerminalPaste: "several", TerminalReader: true, Notifications: true, Zoom: 150}
+	want := hub.Settings{Theme: "dark", Density: "compact", Language: "ko", CloseKeeps: "keep", TerminalFont: 16,
+		TerminalFamily: "Fira Code", TerminalTheme: "contrast", TerminalBell: "sound", TerminalPaste: "several",
+		TerminalReader: true, Notifications: true, Zoom: 150}
 	if err := h.SaveSettings(want); err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +42,9 @@ func TestSettings(t *testing.T) {
 		t.Fatalf("read back %+v, want %+v", got, want)
 	}
 	t.Run("every wrong value is named and nothing is saved", func(t *testing.T) {
-		err := h.SaveSettings(hub.Settings{Theme: "pink", Density: "x", Language: "xx", CloseKeeps: "x", TerminalFont: 99, TerminalFamily: "x', y", TerminalTheme: "pink", TerminalBell: "x", TerminalPaste: "x", Zoom: 201})
+		err := h.SaveSettings(hub.Settings{Theme: "pink", Density: "x", Language: "xx", CloseKeeps: "x",
+			TerminalFont: 99, TerminalFamily: "x', y", TerminalTheme: "pink", TerminalBell: "x", TerminalPaste: "x",
+			Zoom: 201})
 		var e *session.Error
 		if !errors.As(err, &e) || len(e.Fields) != 10 || h.Settings() != want {
 			t.Fatalf("error %+v, settings %+v", err, h.Settings())
@@ -76,7 +80,8 @@ func TestSettingsChangedByHandAreTakenOver(t *testing.T) {
 		h := openWith(t, &hubtest.Shelf{}, file)
 		go h.Run(t.Context())
 		write := func(content string) {
-			if err := os.WriteFile(filepath.Join(filepath.Dir(file.Path()), "settings.json"), []byte(content), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(filepath.Dir(file.Path()), "settings.json"), []byte(content),
+				0o600); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(3 * time.Second)
@@ -121,7 +126,8 @@ func TestWhatStartsSlipwayAtLoginFollowsTheSetting(t *testing.T) {
 	if err := save(true); err != nil || !at.on || !h.Settings().Autostart {
 		t.Fatalf("turned on: %v, %+v, %+v", err, at, h.Settings())
 	}
-	if again, err := hub.Open(hub.Config{Shelf: &hubtest.Shelf{}, Settings: file, Autostart: at, Owner: "ada"}); err != nil || !again.Settings().Autostart || !at.on {
+	if again, err := hub.Open(hub.Config{Shelf: &hubtest.Shelf{}, Settings: file, Autostart: at,
+		Owner: "ada"}); err != nil || !again.Settings().Autostart || !at.on {
 		t.Fatalf("after a restart: %v, %+v", err, at)
 	}
 	calls := at.calls
@@ -132,7 +138,8 @@ func TestWhatStartsSlipwayAtLoginFollowsTheSetting(t *testing.T) {
 	if _, err := h.SaveSetting(map[string]any{"autostart": nil, "theme": "light"}); !errors.Is(err, at.fault) {
 		t.Fatalf("error %v", err)
 	}
-	if s, err := file.Read(); err != nil || s.File["autostart"] != true || s.File["theme"] != "dark" || !h.Settings().Autostart {
+	if s, err := file.Read(); err != nil || s.File["autostart"] != true || s.File["theme"] != "dark" ||
+		!h.Settings().Autostart {
 		t.Fatalf("after a refusal the file says %v (%v), in force is %+v", s.File, err, h.Settings())
 	}
 	at.fault = nil

@@ -233,7 +233,8 @@ type Watcher struct {
 // Watch begins to follow the stream after cursor, or with a snapshot where
 // that is not possible. A shell watcher also receives Window events.
 func (h *Hub) Watch(cursor Cursor, shell bool) *Watcher {
-	w := &Watcher{hub: h, cursor: cursor, shell: shell, wake: make(chan struct{}, 1), windows: make(chan Window, windowsKept)}
+	w := &Watcher{hub: h, cursor: cursor, shell: shell, wake: make(chan struct{}, 1),
+		windows: make(chan Window, windowsKept)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s := &h.stream

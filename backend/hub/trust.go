@@ -114,7 +114,8 @@ func (h *Hub) claimsFolder(m *member, id session.FolderID) bool {
 func foreign(m *member, what, id string, home *member) *session.Error {
 	return &session.Error{Code: vet.CodeReply,
 		Message: fmt.Sprintf("The agent %s claims the %s %s, which belongs to %s.", m.Name(), what, id, home.Name()),
-		Hint:    "The claim is ignored. If these are two ways to one machine, remove one of the two; otherwise ask who runs it."}
+		Hint: "The claim is ignored. If these are two ways to one machine, remove one of the two; otherwise ask " +
+			"who runs it."}
 }
 
 // fits needs mu: whether there is room for one more session of an agent.

@@ -17,10 +17,13 @@ func (h *Hub) strange(itself *member, instance string) error {
 			continue
 		}
 		if m.remote == nil {
-			return &session.Error{Code: "agent_add_already-exists", Message: "That is the agent of this computer.", Hint: "It is here already, as " + m.Name() + "."}
+			return &session.Error{Code: "agent_add_already-exists", Message: "That is the agent of this computer.",
+				Hint: "It is here already, as " + m.Name() + "."}
 		}
-		return &session.Error{Code: "agent_add_already-exists", Message: fmt.Sprintf("That machine is known already: its agent is %s, at %s.", m.Name(), m.entry.Address),
-			Hint: "Use that one, or remove it first to reach it this way; its sessions go on. If this machine is a copy of that one, uninstall Slipway on the copy."}
+		return &session.Error{Code: "agent_add_already-exists",
+			Message: fmt.Sprintf("That machine is known already: its agent is %s, at %s.", m.Name(), m.entry.Address),
+			Hint: "Use that one, or remove it first to reach it this way; its sessions go on. If this machine is a " +
+				"copy of that one, uninstall Slipway on the copy."}
 	}
 	return nil
 }

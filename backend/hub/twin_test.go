@@ -16,11 +16,12 @@ func TestOneAgentIsNotAddedAtTwoAddresses(t *testing.T) {
 		found    string // before anything is changed there
 		says     string
 	}{
-		"found before anything is done": {instance: "1111", found: "1111", says: "That machine is known already: its agent is lab, at " + labAddress + "."},
-		"found when it is reached":      {instance: "1111", says: "its agent is lab, at " + labAddress + "."},
-		"this computer":                 {instance: "0000", says: "That is the agent of this computer."},
-		"another agent":                 {instance: "2222"},
-		"one that does not tell":        {},
+		"found before anything is done": {instance: "1111", found: "1111",
+			says: "That machine is known already: its agent is lab, at " + labAddress + "."},
+		"found when it is reached": {instance: "1111", says: "its agent is lab, at " + labAddress + "."},
+		"this computer":            {instance: "0000", says: "That is the agent of this computer."},
+		"another agent":            {instance: "2222"},
+		"one that does not tell":   {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet(t)
@@ -39,7 +40,8 @@ func TestOneAgentIsNotAddedAtTwoAddresses(t *testing.T) {
 				}
 				return
 			}
-			if session.CodeOf(op.Err) != "agent_add_already-exists" || !strings.Contains(op.Err.Error(), c.says) || op.Agent != "" {
+			if session.CodeOf(op.Err) != "agent_add_already-exists" || !strings.Contains(op.Err.Error(), c.says) ||
+				op.Agent != "" {
 				t.Errorf("%+v", op)
 			}
 			if agents := f.Agents(); len(agents) != 2 {

@@ -136,7 +136,8 @@ func (w *Work) Ask(ctx context.Context, prompt Prompt) (string, error) {
 		return "", context.Cause(ctx)
 	case <-timer.C:
 		w.unask(prompt.ID)
-		return "", &session.Error{Code: "operation_ask_timeout", Message: "Nobody answered: " + prompt.Text, Hint: "Begin again when you are there to answer."}
+		return "", &session.Error{Code: "operation_ask_timeout", Message: "Nobody answered: " + prompt.Text,
+			Hint: "Begin again when you are there to answer."}
 	}
 }
 

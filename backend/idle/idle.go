@@ -104,7 +104,8 @@ func lifetime(policy session.IdlePolicy, facts Facts, announced Announced, now t
 	v := Verdict{Reason: session.ReasonLifetime, Limit: policy.Lifetime}
 	v.Check = session.IdleCheck{Checker: session.CheckLifetime, State: session.IdleActive, CheckedAt: now}
 	v.expire(facts.StartedAt.Add(time.Duration(policy.Lifetime)), facts.KeepUntil, announced, now)
-	v.say(session.Say("idleLifetime", session.Fill("ran", spell(now.Sub(facts.StartedAt))), session.Fill("limit", policy.Lifetime.String())))
+	v.say(session.Say("idleLifetime", session.Fill("ran", spell(now.Sub(facts.StartedAt))),
+		session.Fill("limit", policy.Lifetime.String())))
 	return v
 }
 
@@ -130,7 +131,8 @@ func network(policy session.IdlePolicy, facts Facts, seen sight, announced Annou
 	}
 	quiet, soon := now.Sub(used), min(recent, time.Duration(policy.Network)/2)
 	what.Hole = "used"
-	v.say(session.Say("idleNetwork", what, session.Fill("quiet", spell(quiet)), session.Fill("limit", policy.Network.String())))
+	v.say(session.Say("idleNetwork", what, session.Fill("quiet", spell(quiet)),
+		session.Fill("limit", policy.Network.String())))
 	if quiet <= soon {
 		v.tell(fmt.Sprintf("It is in use; %s without use and it is reclaimed.", policy.Network))
 		if busy, at := last.work(now, true); at {
@@ -189,14 +191,17 @@ func (p Point) work(now time.Time, devices bool) (string, bool) {
 }
 
 // weigh decides by the averages, which are neither empty nor of too little.
-func (v *Verdict) weigh(policy session.UsePolicy, averages []session.IdleMetric, facts Facts, announced Announced, now time.Time) {
+func (v *Verdict) weigh(policy session.UsePolicy, averages []session.IdleMetric, facts Facts, announced Announced,
+	now time.Time) {
 	below, text := 0, session.Phrase{Hole: "averages", Text: ", "}
 	for _, m := range averages {
 		if m.Average < m.Threshold {
 			below++
 		}
-		text.With = append(text.With, session.Say("idleAverage", session.Phrase{Hole: "metric", Say: "metric-" + m.Name},
-			session.Fill("average", fmt.Sprintf("%.1f", m.Average)), session.Fill("threshold", fmt.Sprintf("%g", m.Threshold))))
+		text.With = append(text.With, session.Say("idleAverage",
+			session.Phrase{Hole: "metric", Say: "metric-" + m.Name},
+			session.Fill("average", fmt.Sprintf("%.1f", m.Average)),
+			session.Fill("threshold", fmt.Sprintf("%g", m.Threshold))))
 	}
 	v.say(session.Say("idleUse", session.Fill("window", policy.Window.String()), text))
 	if policy.Any && below == 0 || !policy.Any && below < len(averages) {

@@ -32,7 +32,8 @@ func story(length time.Duration, tell func(at time.Duration, p *Point)) *Series 
 
 // live judges every 15 s from the start on and returns the verdicts at the end
 // and when, if ever, a checker reclaimed the session.
-func live(policy session.IdlePolicy, facts Facts, until time.Duration) (last []Verdict, ended time.Duration, by session.IdleChecker) {
+func live(policy session.IdlePolicy, facts Facts,
+	until time.Duration) (last []Verdict, ended time.Duration, by session.IdleChecker) {
 	announced := Announced{}
 	for at := Every; at <= until; at += Every {
 		last = Judge(policy, facts, announced, start.Add(at))
@@ -61,50 +62,80 @@ func TestJudge(t *testing.T) {
 		state  session.IdleState
 		says   string
 	}{
-		"a lifetime ends it to the second":   {policy: session.IdlePolicy{Lifetime: 2 * h}, until: 3 * time.Hour, ended: 2 * time.Hour, state: session.IdleIdle},
-		"a lifetime ends batch too":          {policy: session.IdlePolicy{Lifetime: h}, kind: session.Batch, until: 3 * time.Hour, ended: time.Hour, state: session.IdleIdle},
-		"within its lifetime it is active":   {policy: session.IdlePolicy{Lifetime: 2 * h}, until: time.Hour, state: session.IdleActive, says: "1 h 0 min of the 2h"},
-		"a wish to keep it outlasts a limit": {policy: session.IdlePolicy{Lifetime: h}, keep: 5 * time.Hour, until: 6 * time.Hour, ended: 5 * time.Hour, state: session.IdleIdle},
-		"a short limit is announced shorter": {policy: session.IdlePolicy{Lifetime: session.Duration(4 * time.Minute)}, until: time.Hour, ended: 4 * time.Minute, state: session.IdleIdle},
-		"no traffic ends it":                 {policy: session.IdlePolicy{Network: h}, until: 3 * time.Hour, ended: time.Hour, state: session.IdleIdle},
-		"a short limit is quiet sooner":      {policy: session.IdlePolicy{Network: session.Duration(time.Minute)}, until: 50 * time.Second, state: session.IdleIdle, says: "since its start"},
-		"batch is never quiet":               {policy: session.IdlePolicy{Network: h}, kind: session.Batch, until: 3 * time.Hour},
-		"traffic keeps it": {policy: session.IdlePolicy{Network: h}, until: 8 * time.Hour, state: session.IdleActive, says: "in use",
+		"a lifetime ends it to the second": {policy: session.IdlePolicy{Lifetime: 2 * h}, until: 3 * time.Hour,
+			ended: 2 * time.Hour, state: session.IdleIdle},
+		"a lifetime ends batch too": {policy: session.IdlePolicy{Lifetime: h}, kind: session.Batch,
+			until: 3 * time.Hour, ended: time.Hour, state: session.IdleIdle},
+		"within its lifetime it is active": {policy: session.IdlePolicy{Lifetime: 2 * h}, until: time.Hour,
+			state: session.IdleActive, says: "1 h 0 min of the 2h"},
+		"a wish to keep it outlasts a limit": {policy: session.IdlePolicy{Lifetime: h}, keep: 5 * time.Hour,
+			until: 6 * time.Hour, ended: 5 * time.Hour, state: session.IdleIdle},
+		"a short limit is announced shorter": {policy: session.IdlePolicy{Lifetime: session.Duration(4 * time.Minute)},
+			until: time.Hour, ended: 4 * time.Minute, state: session.IdleIdle},
+		"no traffic ends it": {policy: session.IdlePolicy{Network: h}, until: 3 * time.Hour,
+			ended: time.Hour, state: session.IdleIdle},
+		"a short limit is quiet sooner": {policy: session.IdlePolicy{Network: session.Duration(time.Minute)},
+			until: 50 * time.Second, state: session.IdleIdle, says: "since its start"},
+		"batch is never quiet": {policy: session.IdlePolicy{Network: h}, kind: session.Batch,
+			until: 3 * time.Hour},
+		"traffic keeps it": {policy: session.IdlePolicy{Network: h}, until: 8 * time.Hour, state: session.IdleActive,
+			says: "in use",
 			tell: func(at time.Duration, p *Point) { p.Traffic = p.From }},
-		"the limit counts from the last traffic": {policy: session.IdlePolicy{Network: h}, until: 8 * time.Hour, ended: 3 * time.Hour, state: session.IdleIdle,
+		"the limit counts from the last traffic": {policy: session.IdlePolicy{Network: h}, until: 8 * time.Hour,
+			ended: 3 * time.Hour, state: session.IdleIdle,
 			tell: func(at time.Duration, p *Point) { p.Traffic = start.Add(min(at, 2*time.Hour)) }},
-		"a busy kernel keeps it": {policy: session.IdlePolicy{Network: h}, until: 8 * time.Hour, state: session.IdleActive, says: "a notebook",
+		"a busy kernel keeps it": {policy: session.IdlePolicy{Network: h}, until: 8 * time.Hour,
+			state: session.IdleActive, says: "a notebook",
 			tell: func(_ time.Duration, p *Point) { p.BusyAt, p.Busy = p.From, "a notebook" }},
-		"work on a device keeps it": {policy: session.IdlePolicy{Network: h}, until: 8 * time.Hour, state: session.IdleActive, says: "device",
+		"work on a device keeps it": {policy: session.IdlePolicy{Network: h}, until: 8 * time.Hour,
+			state: session.IdleActive, says: "device",
 			tell: func(_ time.Duration, p *Point) { p.WorkAt = p.From }},
-		"what cannot be seen keeps it": {policy: session.IdlePolicy{Network: h}, until: 8 * time.Hour, state: session.IdleUnknown,
-			tell: func(_ time.Duration, p *Point) { p.Known = false }},
-		"too little use ends it after window and warning": {policy: session.IdlePolicy{Use: unused}, until: 3 * time.Hour, ended: 70 * time.Minute, state: session.IdleIdle},
-		"grace comes before the window": {policy: session.IdlePolicy{Use: session.UsePolicy{Window: h, Grace: h, CPU: percent(5)}}, until: 3 * time.Hour,
+		"what cannot be seen keeps it": {policy: session.IdlePolicy{Network: h}, until: 8 * time.Hour,
+			state: session.IdleUnknown,
+			tell:  func(_ time.Duration, p *Point) { p.Known = false }},
+		"too little use ends it after window and warning": {policy: session.IdlePolicy{Use: unused},
+			until: 3 * time.Hour, ended: 70 * time.Minute, state: session.IdleIdle},
+		"grace comes before the window": {policy: session.IdlePolicy{Use: session.UsePolicy{Window: h, Grace: h,
+			CPU: percent(5)}}, until: 3 * time.Hour,
 			ended: 2*time.Hour + 10*time.Minute, state: session.IdleIdle},
-		"in grace it is not judged":           {policy: session.IdlePolicy{Use: unused}, until: 30 * time.Minute, state: session.IdleGrace, says: "the first 1 h 0 min"},
-		"an average at the threshold is fine": {policy: session.IdlePolicy{Use: unused}, tell: cpu(5), until: 3 * time.Hour, state: session.IdleActive, says: "5.0 %"},
-		"all must be below": {policy: session.IdlePolicy{Use: session.UsePolicy{Window: h, CPU: percent(5), Memory: percent(5)}}, until: 3 * time.Hour, state: session.IdleActive,
+		"in grace it is not judged": {policy: session.IdlePolicy{Use: unused}, until: 30 * time.Minute,
+			state: session.IdleGrace, says: "the first 1 h 0 min"},
+		"an average at the threshold is fine": {policy: session.IdlePolicy{Use: unused}, tell: cpu(5),
+			until: 3 * time.Hour, state: session.IdleActive, says: "5.0 %"},
+		"all must be below": {policy: session.IdlePolicy{Use: session.UsePolicy{Window: h, CPU: percent(5),
+			Memory: percent(5)}}, until: 3 * time.Hour, state: session.IdleActive,
 			tell: func(_ time.Duration, p *Point) { p.Memory.Add(50, Every) }},
-		"any below is enough where asked": {policy: session.IdlePolicy{Use: session.UsePolicy{Window: h, Any: true, CPU: percent(5), Memory: percent(5)}}, until: 3 * time.Hour,
-			ended: 70 * time.Minute, state: session.IdleIdle, tell: func(_ time.Duration, p *Point) { p.Memory.Add(50, Every) }},
-		"what is not measured is not 0": {policy: session.IdlePolicy{Use: session.UsePolicy{Window: h, Any: true, GPU: percent(5), CPU: percent(5)}}, tell: cpu(50), until: 3 * time.Hour, state: session.IdleActive},
-		"nothing measured ends nothing": {policy: session.IdlePolicy{Use: session.UsePolicy{Window: h, GPU: percent(5)}}, until: 3 * time.Hour, state: session.IdleUnknown, says: "None"},
-		"too little measured ends nothing": {policy: session.IdlePolicy{Use: unused}, until: 3 * time.Hour, state: session.IdleUnknown, says: "Only 8",
+		"any below is enough where asked": {policy: session.IdlePolicy{Use: session.UsePolicy{Window: h, Any: true,
+			CPU: percent(5), Memory: percent(5)}}, until: 3 * time.Hour,
+			ended: 70 * time.Minute, state: session.IdleIdle,
+			tell: func(_ time.Duration, p *Point) { p.Memory.Add(50, Every) }},
+		"what is not measured is not 0": {policy: session.IdlePolicy{Use: session.UsePolicy{Window: h, Any: true,
+			GPU: percent(5), CPU: percent(5)}}, tell: cpu(50), until: 3 * time.Hour, state: session.IdleActive},
+		"nothing measured ends nothing": {
+			policy: session.IdlePolicy{Use: session.UsePolicy{Window: h, GPU: percent(5)}}, until: 3 * time.Hour,
+			state: session.IdleUnknown, says: "None"},
+		"too little measured ends nothing": {policy: session.IdlePolicy{Use: unused}, until: 3 * time.Hour,
+			state: session.IdleUnknown, says: "Only 8",
 			tell: func(at time.Duration, p *Point) {
 				if at/Every%5 == 0 {
 					p.CPU = Metric{}
 				}
 			}},
-		"a program in a terminal counts as use": {policy: session.IdlePolicy{Use: unused}, until: 3 * time.Hour, state: session.IdleActive, says: "python train.py",
+		"a program in a terminal counts as use": {policy: session.IdlePolicy{Use: unused}, until: 3 * time.Hour,
+			state: session.IdleActive, says: "python train.py",
 			tell: func(_ time.Duration, p *Point) { p.BusyAt, p.Busy = p.From, "python train.py" }},
-		"a person at a terminal counts as use": {policy: session.IdlePolicy{Use: unused}, until: 3 * time.Hour, state: session.IdleActive, says: "typed",
+		"a person at a terminal counts as use": {policy: session.IdlePolicy{Use: unused}, until: 3 * time.Hour,
+			state: session.IdleActive, says: "typed",
 			tell: func(_ time.Duration, p *Point) { p.Input = p.From }},
-		"traffic alone is no use": {policy: session.IdlePolicy{Use: unused}, until: 3 * time.Hour, ended: 70 * time.Minute, state: session.IdleIdle,
+		"traffic alone is no use": {policy: session.IdlePolicy{Use: unused}, until: 3 * time.Hour,
+			ended: 70 * time.Minute, state: session.IdleIdle,
 			tell: func(_ time.Duration, p *Point) { p.Traffic = p.From }},
-		"a threshold for devices judges their work": {policy: session.IdlePolicy{Use: session.UsePolicy{Window: h, GPU: percent(5)}}, until: 3 * time.Hour, ended: 70 * time.Minute, state: session.IdleIdle,
+		"a threshold for devices judges their work": {
+			policy: session.IdlePolicy{Use: session.UsePolicy{Window: h, GPU: percent(5)}}, until: 3 * time.Hour,
+			ended: 70 * time.Minute, state: session.IdleIdle,
 			tell: func(_ time.Duration, p *Point) { p.WorkAt = p.From; p.GPU.Add(1, Every) }},
-		"a policy without limits says nothing": {policy: session.IdlePolicy{Use: session.UsePolicy{CPU: percent(5)}}, until: time.Hour},
+		"a policy without limits says nothing": {policy: session.IdlePolicy{Use: session.UsePolicy{CPU: percent(5)}},
+			until: time.Hour},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +156,8 @@ func TestJudge(t *testing.T) {
 				}
 				return
 			}
-			if len(last) != 1 || last[0].Check.State != test.state || !strings.Contains(last[0].Check.Message, test.says) {
+			if len(last) != 1 || last[0].Check.State != test.state ||
+				!strings.Contains(last[0].Check.Message, test.says) {
 				t.Fatalf("verdicts %+v", last)
 			}
 			if (ended > 0) != last[0].Warn && test.ended > 0 {
@@ -147,17 +179,19 @@ func TestAWarningStandsForItsWholeLength(t *testing.T) {
 		if v = Judge(policy, facts, announced, now.Add(10*time.Minute-time.Second))[0]; v.Reclaim {
 			t.Errorf("reclaimed before the announced time: %+v", v)
 		}
-		if v = Judge(policy, facts, announced, now.Add(10*time.Minute))[0]; !v.Reclaim || v.Reason != session.ReasonLifetime {
+		if v = Judge(policy, facts, announced, now.Add(10*time.Minute))[0]; !v.Reclaim ||
+			v.Reason != session.ReasonLifetime {
 			t.Errorf("not reclaimed: %+v", v)
 		}
 	})
 	t.Run("and begins anew after use", func(t *testing.T) {
 		policy := session.IdlePolicy{Network: session.Duration(time.Hour)}
-		facts := Facts{Type: session.Interactive, StartedAt: start, Series: story(4*time.Hour, func(at time.Duration, p *Point) {
-			if at >= 55*time.Minute {
-				p.Traffic = start.Add(55 * time.Minute)
-			}
-		})}
+		facts := Facts{Type: session.Interactive, StartedAt: start,
+			Series: story(4*time.Hour, func(at time.Duration, p *Point) {
+				if at >= 55*time.Minute {
+					p.Traffic = start.Add(55 * time.Minute)
+				}
+			})}
 		_, ended, by := live(policy, facts, 4*time.Hour)
 		if by != session.CheckNetwork || ended < 115*time.Minute || ended > 116*time.Minute {
 			t.Errorf("ended after %s by %s", ended, by)
@@ -167,12 +201,14 @@ func TestAWarningStandsForItsWholeLength(t *testing.T) {
 
 func TestSimulate(t *testing.T) {
 	now := start.Add(5 * time.Hour)
-	facts := Facts{Type: session.Interactive, StartedAt: start, KeepUntil: start.Add(100 * time.Hour), Series: story(5*time.Hour, func(at time.Duration, p *Point) {
-		p.Traffic = start.Add(min(at, 90*time.Minute))
-	})}
+	facts := Facts{Type: session.Interactive, StartedAt: start, KeepUntil: start.Add(100 * time.Hour),
+		Series: story(5*time.Hour, func(at time.Duration, p *Point) {
+			p.Traffic = start.Add(min(at, 90*time.Minute))
+		})}
 	t.Run("says when it would have ended", func(t *testing.T) {
 		sim := Simulate(session.IdlePolicy{Network: session.Duration(time.Hour)}, facts, now)
-		if !sim.Ended || sim.Checker != session.CheckNetwork || sim.At.Before(start.Add(150*time.Minute)) || sim.At.After(start.Add(151*time.Minute)) {
+		if !sim.Ended || sim.Checker != session.CheckNetwork || sim.At.Before(start.Add(150*time.Minute)) ||
+			sim.At.After(start.Add(151*time.Minute)) {
 			t.Errorf("%+v", sim)
 		}
 	})
@@ -189,17 +225,20 @@ func TestSimulate(t *testing.T) {
 	})
 	t.Run("says how little it knows of one that has just begun", func(t *testing.T) {
 		facts := Facts{Type: session.Interactive, StartedAt: now.Add(-9 * time.Second), Series: &Series{}}
-		if sim := Simulate(session.IdlePolicy{Network: session.Duration(time.Hour)}, facts, now); sim.Ended || !strings.Contains(sim.Message, "began 9 s ago") || strings.Contains(sim.Message, " 0 s") {
+		if sim := Simulate(session.IdlePolicy{Network: session.Duration(time.Hour)}, facts, now); sim.Ended ||
+			!strings.Contains(sim.Message, "began 9 s ago") || strings.Contains(sim.Message, " 0 s") {
 			t.Errorf("%+v", sim)
 		}
 		facts.StartedAt = now.Add(-time.Hour)
-		if sim := Simulate(session.IdlePolicy{Network: session.Duration(time.Hour)}, facts, now); sim.Ended || !strings.Contains(sim.Message, "is kept") {
+		if sim := Simulate(session.IdlePolicy{Network: session.Duration(time.Hour)}, facts, now); sim.Ended ||
+			!strings.Contains(sim.Message, "is kept") {
 			t.Errorf("%+v", sim)
 		}
 	})
 	t.Run("judges nothing that was not measured", func(t *testing.T) {
 		facts := Facts{Type: session.Interactive, StartedAt: start, Series: &Series{}}
-		if sim := Simulate(session.IdlePolicy{Network: session.Duration(time.Hour)}, facts, now); sim.Ended || !sim.Since.Equal(now) {
+		if sim := Simulate(session.IdlePolicy{Network: session.Duration(time.Hour)}, facts, now); sim.Ended ||
+			!sim.Since.Equal(now) {
 			t.Errorf("%+v", sim)
 		}
 	})
@@ -218,7 +257,8 @@ func TestSimulate(t *testing.T) {
 				p.CPU = Metric{}
 				p.CPU.Add(r.Float64()*8, Every)
 			})
-			policy := session.IdlePolicy{Network: session.Duration(50 * time.Minute), Use: session.UsePolicy{Window: session.Duration(time.Hour), CPU: percent(4)}}
+			policy := session.IdlePolicy{Network: session.Duration(50 * time.Minute),
+				Use: session.UsePolicy{Window: session.Duration(time.Hour), CPU: percent(4)}}
 			facts := Facts{Type: session.Interactive, StartedAt: start, Series: series}
 			_, ended, by := live(policy, facts, 5*time.Hour)
 			sim := Simulate(policy, facts, now)
@@ -245,7 +285,8 @@ func TestSeriesStaysSmallAndTrue(t *testing.T) {
 	for i, p := range s.points {
 		measured += p.CPU.Measured
 		if i > 0 && !s.points[i-1].From.Add(s.points[i-1].Length).Equal(p.From) {
-			t.Fatalf("point %d begins at %s, the one before ends at %s", i, p.From, s.points[i-1].From.Add(s.points[i-1].Length))
+			t.Fatalf("point %d begins at %s, the one before ends at %s", i, p.From,
+				s.points[i-1].From.Add(s.points[i-1].Length))
 		}
 	}
 	if measured != length {
@@ -272,7 +313,8 @@ func TestSlotsGoOnWhereASeriesStopped(t *testing.T) {
 		p.Known, p.BusyAt, p.Busy = r.IntN(20) > 0, start.Add(at/2), "train.py"
 	})
 	var stored []Point
-	for from := time.Duration(0); from < length; from += 7 * time.Minute { // what is under way is stored again and again
+	// what is under way is stored again and again
+	for from := time.Duration(0); from < length; from += 7 * time.Minute {
 		for _, slot := range whole.Slots(start.Add(from)) {
 			stored = slices.DeleteFunc(stored, func(p Point) bool { return SlotOf(p.From).Equal(SlotOf(slot.From)) })
 			stored = append(stored, slot)
@@ -282,7 +324,8 @@ func TestSlotsGoOnWhereASeriesStopped(t *testing.T) {
 	for _, p := range stored {
 		again.Add(p)
 	}
-	if n := len(again.points); n > int(length/slot)+1 || !again.Since().Equal(whole.Since()) || !again.Last().end().Equal(whole.Last().end()) || again.Last().BusyAt != whole.Last().BusyAt {
+	if n := len(again.points); n > int(length/slot)+1 || !again.Since().Equal(whole.Since()) ||
+		!again.Last().end().Equal(whole.Last().end()) || again.Last().BusyAt != whole.Last().BusyAt {
 		t.Fatalf("%d points from %s to %+v", n, again.Since(), again.Last())
 	}
 	now := start.Add(length)
@@ -298,7 +341,8 @@ func TestSlotsGoOnWhereASeriesStopped(t *testing.T) {
 
 // The end of the grace period is a time, which a clock can count down to.
 func TestTheEndOfGraceIsATime(t *testing.T) {
-	policy := session.IdlePolicy{Use: session.UsePolicy{Window: session.Duration(time.Hour), Grace: session.Duration(30 * time.Minute), CPU: percent(5)}}
+	policy := session.IdlePolicy{Use: session.UsePolicy{Window: session.Duration(time.Hour),
+		Grace: session.Duration(30 * time.Minute), CPU: percent(5)}}
 	facts := Facts{StartedAt: start, Series: story(2*time.Hour, nil)}
 	for at, want := range map[time.Duration]bool{time.Minute: true, 90*time.Minute - 1: true, 90 * time.Minute: false} {
 		check := Judge(policy, facts, Announced{}, start.Add(at))[0].Check

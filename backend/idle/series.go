@@ -133,7 +133,8 @@ func SlotOf(t time.Time) time.Time { return t.Truncate(slot) }
 // begins in: what it takes to go on after a restart. Added to another series in their
 // order they give the same averages.
 func (s *Series) Slots(from time.Time) []Point {
-	at, _ := slices.BinarySearchFunc(s.points, SlotOf(from), func(p Point, t time.Time) int { return p.From.Compare(t) })
+	at, _ := slices.BinarySearchFunc(s.points, SlotOf(from),
+		func(p Point, t time.Time) int { return p.From.Compare(t) })
 	var slots []Point
 	for _, p := range s.points[at:] {
 		if n := len(slots); n > 0 && SlotOf(slots[n-1].From).Equal(SlotOf(p.From)) {
@@ -257,7 +258,8 @@ func (s *Series) averages(policy session.UsePolicy, from, to time.Time) (average
 		if sum.Measured <= 0 {
 			continue
 		}
-		averages = append(averages, session.IdleMetric{Name: metric.name, Average: sum.PercentSeconds / sum.Measured.Seconds(), Threshold: *threshold})
+		averages = append(averages, session.IdleMetric{Name: metric.name,
+			Average: sum.PercentSeconds / sum.Measured.Seconds(), Threshold: *threshold})
 		if part := percentOf(sum.Measured, to.Sub(from)); part < enough && short == "" {
 			short = tooLittle(part, to.Sub(from), metric.name)
 		}

@@ -62,7 +62,8 @@ func Simulate(policy session.IdlePolicy, facts Facts, now time.Time) session.Idl
 			sim.Earliest = &soonest
 			when = fmt.Sprintf("between %s and %s", spell(soonest.Sub(facts.StartedAt)), when)
 		}
-		sim.Message = fmt.Sprintf("With these settings it would have ended %s after its start: %s", when, by.Check.Message)
+		sim.Message = fmt.Sprintf("With these settings it would have ended %s after its start: %s", when,
+			by.Check.Message)
 	}
 	return sim
 }
@@ -130,7 +131,8 @@ func stillRuns(facts Facts, since, now time.Time, judged bool) string {
 	case !facts.Series.Since().IsZero():
 		return fmt.Sprintf("%s; it was judged over %s.", would, spell(now.Sub(since)))
 	case now.Sub(facts.StartedAt) < 2*Every:
-		return fmt.Sprintf("%s: it began %s ago, and what it uses is not measured yet.", would, spell(now.Sub(facts.StartedAt)))
+		return fmt.Sprintf("%s: it began %s ago, and what it uses is not measured yet.", would,
+			spell(now.Sub(facts.StartedAt)))
 	}
 	return would + ", as far as is known: nothing that was measured of it is kept."
 }

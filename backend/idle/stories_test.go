@@ -54,7 +54,8 @@ type chapter struct {
 
 func anyChapter(r *rand.Rand) chapter {
 	seldom := func() int { return []int{0, 0, 0, 1, 4, 40, 400}[r.IntN(7)] }
-	c := chapter{left: between(r, time.Minute, 12*time.Hour), traffic: seldom(), busy: seldom(), work: seldom(), key: seldom(), noise: float64(r.IntN(10))}
+	c := chapter{left: between(r, time.Minute, 12*time.Hour), traffic: seldom(), busy: seldom(), work: seldom(),
+		key: seldom(), noise: float64(r.IntN(10))}
 	c.cpu, c.gpu = []float64{0, 0, 1, 10, 80}[r.IntN(5)], []float64{0, 0, 2, 90}[r.IntN(4)]
 	if r.IntN(6) == 0 {
 		c.blind = []int{1, 3, 50}[r.IntN(3)]
@@ -71,7 +72,8 @@ func tell(seed uint64) told {
 	if seed%8 == 0 {
 		longest = 7 * 24 * time.Hour
 	}
-	s := told{policy: anyPolicy(r), length: between(r, 10*time.Minute, longest), facts: Facts{Type: session.Interactive, StartedAt: start, Series: &Series{}}}
+	s := told{policy: anyPolicy(r), length: between(r, 10*time.Minute, longest),
+		facts: Facts{Type: session.Interactive, StartedAt: start, Series: &Series{}}}
 	once := func(in int) bool { return in > 0 && r.IntN(in) == 0 }
 	announced := Announced{}
 	last, now := Point{}, chapter{}
@@ -79,7 +81,8 @@ func tell(seed uint64) told {
 		if now.left -= Every; now.left <= 0 {
 			now = anyChapter(r)
 		}
-		p := Point{From: start.Add(at), Length: Every, Known: !once(now.blind), Traffic: last.Traffic, BusyAt: last.BusyAt, WorkAt: last.WorkAt, Input: last.Input}
+		p := Point{From: start.Add(at), Length: Every, Known: !once(now.blind), Traffic: last.Traffic,
+			BusyAt: last.BusyAt, WorkAt: last.WorkAt, Input: last.Input}
 		seen := p.From.Add(time.Duration(r.Int64N(int64(Every))))
 		for _, signal := range []struct {
 			at *time.Time
@@ -126,7 +129,8 @@ func TestASimulationAgreesWithTheJudgeOrDoesNotKnow(t *testing.T) {
 			continue
 		}
 		if sim.Ended != (s.ended > 0) || sim.Checker != s.by {
-			t.Fatalf("seed %d, %s with %+v: the judge ended it after %s by %q, simulated %+v", seed, s.length, s.policy, s.ended, s.by, sim)
+			t.Fatalf("seed %d, %s with %+v: the judge ended it after %s by %q, simulated %+v", seed, s.length, s.policy,
+				s.ended, s.by, sim)
 		}
 		if !sim.Ended {
 			continue
@@ -141,7 +145,8 @@ func TestASimulationAgreesWithTheJudgeOrDoesNotKnow(t *testing.T) {
 			t.Fatalf("seed %d: the judge ended it after %s, simulated %+v", seed, s.ended, sim)
 		}
 	}
-	t.Logf("of %d stories %d ended, said to be %s later on average and of %d within a longer time; of %d it is not known",
+	t.Logf(
+		"of %d stories %d ended, said to be %s later on average and of %d within a longer time; of %d it is not known",
 		stories, ended, late/time.Duration(max(1, ended)), wide, unknown)
 	if ended < int(stories)/5 || unknown > int(stories)/4 {
 		t.Error("too few ended, or too little is known")
@@ -175,9 +180,11 @@ func TestNoVerdictComesFromLessThanNineTenths(t *testing.T) {
 					p.CPU.Add(0, time.Duration(float64(Every)*measured))
 				})
 				policy := session.IdlePolicy{Use: session.UsePolicy{Window: session.Duration(window), CPU: percent(5)}}
-				check := Judge(policy, Facts{StartedAt: start, Series: s}, Announced{}, start.Add(window+time.Minute+after))[0].Check
+				check := Judge(policy, Facts{StartedAt: start, Series: s}, Announced{},
+					start.Add(window+time.Minute+after))[0].Check
 				if judged := check.State == session.IdleIdle; judged != (measured >= 0.9) {
-					t.Errorf("over %s, of which %g was measured, %s after the last look: %s, %s", window, measured, after, check.State, check.Message)
+					t.Errorf("over %s, of which %g was measured, %s after the last look: %s, %s", window, measured,
+						after, check.State, check.Message)
 				}
 			}
 		}

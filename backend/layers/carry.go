@@ -43,7 +43,8 @@ const outstandingMost = 32 * gpu.MiB
 // there is no sense in going on. A connection that breaks costs only what was on
 // its way: while the source's stream lives it is gone on with.
 func Carry(ctx context.Context, source Source, target Target, parts session.ImageParts, report Report) error {
-	c := &carrier{source: source, target: target, parts: parts, report: report, sizes: map[string]gpu.Bytes{}, kept: map[string]gpu.Bytes{}}
+	c := &carrier{source: source, target: target, parts: parts, report: report, sizes: map[string]gpu.Bytes{},
+		kept: map[string]gpu.Bytes{}}
 	c.changed = sync.NewCond(&c.mu)
 	for _, layer := range parts.Layers {
 		c.sizes[layer.Digest] = layer.Size
@@ -321,7 +322,8 @@ const mostTold = 64 << 10
 func readTold(lines *bufio.Reader) (line told, err error) {
 	data, err := lines.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
-		err = &session.Error{Code: CodeInvalid, Message: "What the other agent answers is too long.", Hint: "Upgrade the older side."}
+		err = &session.Error{Code: CodeInvalid, Message: "What the other agent answers is too long.",
+			Hint: "Upgrade the older side."}
 	}
 	if err == nil {
 		err = json.Unmarshal(data, &line)

@@ -156,7 +156,8 @@ func (d *Depot) Expect(owner string, parts session.ImageParts, present int) (ses
 		if count, _ := d.held(owner); count >= d.config.Quota.Images {
 			d.mu.Unlock()
 			return session.ImageArrival{}, &session.Error{
-				Code: CodeBusy, Message: fmt.Sprintf("%d of your images are on their way to this agent already.", count),
+				Code: CodeBusy, Message: fmt.Sprintf("%d of your images are on their way to this agent already.",
+					count),
 				Hint: "Wait for one, or cancel one.",
 			}
 		}
@@ -196,7 +197,8 @@ func (d *Depot) grow(one *image, by gpu.Bytes) error {
 
 func (d *Depot) tooLarge() error {
 	return &session.Error{
-		Code: CodeTooLarge, Message: fmt.Sprintf("Your images on their way to this agent may take %s together.", d.config.Quota.Size),
+		Code: CodeTooLarge, Message: fmt.Sprintf("Your images on their way to this agent may take %s together.",
+			d.config.Quota.Size),
 		Hint: "Cancel the transfer of another image, or ask an admin of that machine for more.",
 	}
 }
@@ -342,7 +344,8 @@ func (d *Depot) Sweep() error {
 	d.mu.Lock()
 	var old []key
 	for which, one := range d.images {
-		if info, err := os.Stat(one.dir); one.ender == nil && err == nil && d.config.Now().Sub(info.ModTime()) > d.config.Quota.Keep {
+		if info, err := os.Stat(one.dir); one.ender == nil && err == nil &&
+			d.config.Now().Sub(info.ModTime()) > d.config.Quota.Keep {
 			old = append(old, which)
 		}
 	}
@@ -365,7 +368,8 @@ func (d *Depot) image(owner, id string) (*image, error) {
 }
 
 func unknown(id string) error {
-	return &session.Error{Code: CodeNotFound, Message: "No image " + id + " is expected here.", Hint: "Begin to send it again."}
+	return &session.Error{Code: CodeNotFound, Message: "No image " + id + " is expected here.",
+		Hint: "Begin to send it again."}
 }
 
 // interrupt ends whoever receives an image and puts next in its place.
@@ -386,11 +390,13 @@ func (d *Depot) failed(err error) error {
 	case err == nil, errors.As(err, &e):
 		return err
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return &session.Error{Code: CodeNoSpace, Message: "The disk of that machine is full.", Hint: "Make room there and send the image again; it goes on where it stopped.", Err: err}
+		return &session.Error{Code: CodeNoSpace, Message: "The disk of that machine is full.",
+			Hint: "Make room there and send the image again; it goes on where it stopped.", Err: err}
 	}
 	var path *fs.PathError
 	if errors.As(err, &path) {
-		return &session.Error{Code: "image_receive_failed", Message: "The image cannot be kept on that machine: " + path.Err.Error() + ".", Hint: "Look at the disk and the permissions of the agent's folder.", Err: err}
+		return &session.Error{Code: "image_receive_failed", Message: "The image cannot be kept on that machine: " +
+			path.Err.Error() + ".", Hint: "Look at the disk and the permissions of the agent's folder.", Err: err}
 	}
 	return err
 }

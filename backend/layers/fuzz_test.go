@@ -23,7 +23,8 @@ func TestATargetThatNeverEndsItsLineIsNotHeardOut(t *testing.T) {
 }
 
 func FuzzTold(f *testing.F) {
-	f.Add([]byte(`{"part":"config","offset":2,"whole":true}` + "\n" + `{"failure":{"code":"image_receive_failed","message":"x"}}` + "\n"))
+	f.Add([]byte(`{"part":"config","offset":2,"whole":true}` + "\n" +
+		`{"failure":{"code":"image_receive_failed","message":"x"}}` + "\n"))
 	f.Add([]byte(`{"offset":-1}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		lines := bufio.NewReaderSize(bytes.NewReader(data), mostTold)

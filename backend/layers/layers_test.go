@@ -34,7 +34,8 @@ func digest(data []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(
 // nothing that can be compressed.
 func picture(random *rand.Rand, sizes ...int) *pictured {
 	p := &pictured{content: map[string][]byte{session.ImageConfig: []byte(`{"os":"linux"}`)}}
-	p.parts = session.ImageParts{ID: digest(p.content[session.ImageConfig]), Refs: []string{"example:1"}, Arch: "amd64", OS: "linux"}
+	p.parts = session.ImageParts{ID: digest(p.content[session.ImageConfig]), Refs: []string{"example:1"}, Arch: "amd64",
+		OS: "linux"}
 	for i, size := range sizes {
 		data := make([]byte, size)
 		for at := range data {
@@ -57,7 +58,8 @@ func (p *pictured) SendImage(ctx context.Context, wish session.ImageWish) (io.Re
 	go func() {
 		defer stop()
 		w, err := layers.NewWriter(writer)
-		for _, i := range rand.New(rand.NewPCG(uint64(p.sent), 3)).Perm(len(wish.Parts)) { // an engine has an order of its own
+		// an engine has an order of its own
+		for _, i := range rand.New(rand.NewPCG(uint64(p.sent), 3)).Perm(len(wish.Parts)) {
 			mark := wish.Parts[i]
 			if err == nil {
 				err = w.Part(mark, bytes.NewReader(p.content[mark.Part][mark.Offset:]))
@@ -286,14 +288,18 @@ func TestReceivedImageIsRefused(t *testing.T) {
 		config layers.Config
 		change func(*pictured)
 	}{
-		"when a layer is another": {code: layers.CodeCorrupt, change: func(p *pictured) { p.content[p.parts.Layers[0].Digest][77]++ }},
+		"when a layer is another": {code: layers.CodeCorrupt,
+			change: func(p *pictured) { p.content[p.parts.Layers[0].Digest][77]++ }},
 		"when the disk has no room": {
 			code: layers.CodeNoSpace, change: func(*pictured) {},
 			config: layers.Config{Free: func(string) (gpu.Bytes, error) { return gpu.MiB, nil }},
 		},
-		"when a layer is named like a path": {code: layers.CodeInvalid, change: func(p *pictured) { p.parts.Layers[0].Digest = "../../etc/passwd" }},
-		"when its id is none":               {code: layers.CodeInvalid, change: func(p *pictured) { p.parts.ID = "example" }},
-		"when it has no layers":             {code: layers.CodeInvalid, change: func(p *pictured) { p.parts.Layers = nil }},
+		"when a layer is named like a path": {code: layers.CodeInvalid,
+			change: func(p *pictured) { p.parts.Layers[0].Digest = "../../etc/passwd" }},
+		"when its id is none": {code: layers.CodeInvalid,
+			change: func(p *pictured) { p.parts.ID = "example" }},
+		"when it has no layers": {code: layers.CodeInvalid,
+			change: func(p *pictured) { p.parts.Layers = nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := send(t, c.config, c.change); session.CodeOf(err) != c.code {
@@ -391,7 +397,8 @@ func TestTransfersAreTheirOwners(t *testing.T) {
 	if err := depot.Forget("bob", theirs.parts.ID); err != nil {
 		t.Fatal(err)
 	}
-	if parts, _, err := depot.Parts("ann", theirs.parts.ID); err != nil || !slices.Equal(parts.Refs, theirs.parts.Refs) {
+	if parts, _, err := depot.Parts("ann", theirs.parts.ID); err != nil ||
+		!slices.Equal(parts.Refs, theirs.parts.Refs) {
 		t.Errorf("after another brought and forgot the same, ann's is called %q, %v", parts.Refs, err)
 	}
 	if _, _, err := depot.Parts("bob", theirs.parts.ID); session.CodeOf(err) != layers.CodeNotFound {
@@ -455,7 +462,8 @@ func FuzzReader(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	if err := errors.Join(w.Part(session.PartMark{Part: session.ImageConfig}, bytes.NewReader([]byte("{}"))), w.Close()); err != nil {
+	if err := errors.Join(w.Part(session.PartMark{Part: session.ImageConfig}, bytes.NewReader([]byte("{}"))),
+		w.Close()); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(stream.Bytes())

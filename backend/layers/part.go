@@ -32,7 +32,8 @@ func validPart(name string) bool { return name == session.ImageConfig || digestR
 // Check says what is wrong with a description of an image.
 func Check(parts session.ImageParts) error {
 	wrong := func(what string) error {
-		return &session.Error{Code: CodeInvalid, Message: "The image cannot be received: " + what + ".", Hint: "Upgrade the older side."}
+		return &session.Error{Code: CodeInvalid, Message: "The image cannot be received: " + what + ".",
+			Hint: "Upgrade the older side."}
 	}
 	switch {
 	case !digestRule.MatchString(parts.ID):

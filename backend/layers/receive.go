@@ -39,12 +39,14 @@ func (d *Depot) Receive(owner, id string, conn io.ReadWriteCloser) error {
 	one.turn.Lock()
 	defer one.turn.Unlock()
 	if !d.receiving(one, conn) || one.gone {
-		return &session.Error{Code: CodeReplaced, Message: "Another stream for the same image took over.", Hint: "Nothing is lost."}
+		return &session.Error{Code: CodeReplaced, Message: "Another stream for the same image took over.",
+			Hint: "Nothing is lost."}
 	}
 	r := &receiver{depot: d, image: one, conn: conn, tell: json.NewEncoder(conn)}
 	err = r.run()
 	if !d.receiving(one, conn) {
-		err = errors.Join(&session.Error{Code: CodeReplaced, Message: "Another stream for the same image took over.", Hint: "Nothing is lost."}, err)
+		err = errors.Join(&session.Error{Code: CodeReplaced, Message: "Another stream for the same image took over.",
+			Hint: "Nothing is lost."}, err)
 	} else {
 		d.interrupt(one, nil) // closes conn, after the answer
 	}
@@ -150,7 +152,8 @@ func (r *receiver) begin(mark session.PartMark) error {
 		return err
 	}
 	if under.content != mark.Offset {
-		return errors.Join(corrupt("a part goes on at %d, and %d bytes of it are there", mark.Offset, under.content), r.put(under))
+		return errors.Join(corrupt("a part goes on at %d, and %d bytes of it are there", mark.Offset, under.content),
+			r.put(under))
 	}
 	r.under, r.synced = under, under.content
 	return nil

@@ -49,7 +49,8 @@ type Writer struct {
 
 // NewWriter returns a writer of a stream. Close ends the stream.
 func NewWriter(to io.Writer) (*Writer, error) {
-	packer, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true))
+	packer, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
+		zstd.WithEncoderCRC(true))
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +141,8 @@ func (r *Reader) Next() (Frame, error) {
 	}
 	switch frame.Kind {
 	case kindPart:
-		if err := json.Unmarshal(frame.Payload, &frame.Mark); err != nil || frame.Mark.Offset < 0 || !validPart(frame.Mark.Part) {
+		if err := json.Unmarshal(frame.Payload, &frame.Mark); err != nil || frame.Mark.Offset < 0 ||
+			!validPart(frame.Mark.Part) {
 			return Frame{}, corrupt("a part has no sound name and offset")
 		}
 	case kindChunk:

@@ -24,7 +24,8 @@ func Parse(text string) []Mount {
 			continue
 		}
 		if id, err := strconv.Atoi(fields[0]); err == nil {
-			mounts = append(mounts, Mount{ID: id, Device: fields[2], Root: unescape(fields[3]), Point: unescape(fields[4])})
+			mounts = append(mounts, Mount{ID: id, Device: fields[2], Root: unescape(fields[3]),
+				Point: unescape(fields[4])})
 		}
 	}
 	return mounts

@@ -65,14 +65,16 @@ func (d *Desktop) Available(ctx context.Context) bool {
 		return false
 	}
 	var owned bool
-	if err := conn.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.NameHasOwner", 0, service).Store(&owned); err != nil {
+	if err := conn.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.NameHasOwner", 0, service).
+		Store(&owned); err != nil {
 		return false
 	}
 	if owned {
 		return true
 	}
 	var names []string // one that is started when it is called
-	if err := conn.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.ListActivatableNames", 0).Store(&names); err != nil {
+	if err := conn.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.ListActivatableNames", 0).
+		Store(&names); err != nil {
 		return false
 	}
 	for _, name := range names {
@@ -106,7 +108,8 @@ func (d *Desktop) Show(ctx context.Context, n Notice) error {
 	// The text may be markup to whoever shows it.
 	text := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(n.Text)
 	var id uint32
-	call := conn.Object(service, object).CallWithContext(ctx, service+".Notify", 0, "Slipway", d.shown[n.Session], "slipway", n.Title, text, []string{}, hints, int32(-1))
+	call := conn.Object(service, object).CallWithContext(ctx, service+".Notify", 0, "Slipway", d.shown[n.Session],
+		"slipway", n.Title, text, []string{}, hints, int32(-1))
 	if err := call.Store(&id); err != nil {
 		return unavailable(err)
 	}
@@ -115,7 +118,8 @@ func (d *Desktop) Show(ctx context.Context, n Notice) error {
 }
 
 func unavailable(err error) error {
-	return &session.Error{Code: "notice_show_unavailable", Message: "The desktop shows no notifications.", Hint: "A browser may show them instead: allow it on the Settings page.", Err: err}
+	return &session.Error{Code: "notice_show_unavailable", Message: "The desktop shows no notifications.",
+		Hint: "A browser may show them instead: allow it on the Settings page.", Err: err}
 }
 
 // connect needs mu. A bus that went away is dialled again.

@@ -21,7 +21,8 @@ type desk struct {
 }
 
 // Notify is the method of the specification.
-func (d *desk) Notify(app string, replaces uint32, _, title, text string, _ []string, hints map[string]dbus.Variant, _ int32) (uint32, *dbus.Error) {
+func (d *desk) Notify(app string, replaces uint32, _, title, text string, _ []string, hints map[string]dbus.Variant,
+	_ int32) (uint32, *dbus.Error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	urgent := ""
@@ -92,7 +93,8 @@ func TestTheDesktopShowsNotices(t *testing.T) {
 	if !d.Available(t.Context()) {
 		t.Fatal("it is not available")
 	}
-	for _, n := range []Notice{{Session: "a", Title: "one", Text: "1 < 2 & 3"}, {Session: "a", Title: "two", Urgent: true}} {
+	for _, n := range []Notice{{Session: "a", Title: "one", Text: "1 < 2 & 3"},
+		{Session: "a", Title: "two", Urgent: true}} {
 		if err := d.Show(t.Context(), n); err != nil {
 			t.Fatal(err)
 		}

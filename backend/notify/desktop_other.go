@@ -19,7 +19,8 @@ func (*Desktop) Available(context.Context) bool { return false }
 
 // Show fails with notice_show_unavailable.
 func (*Desktop) Show(context.Context, Notice) error {
-	return &session.Error{Code: "notice_show_unavailable", Message: "The desktop shows no notifications.", Hint: "A browser may show them instead: allow it on the Settings page."}
+	return &session.Error{Code: "notice_show_unavailable", Message: "The desktop shows no notifications.",
+		Hint: "A browser may show them instead: allow it on the Settings page."}
 }
 
 // Close has nothing to close.

@@ -85,7 +85,8 @@ func (j *Judge) See(s *session.Session, now time.Time) *Notice {
 	case s.Status == before.status:
 		return nil
 	case s.Status == session.Running && s.StartedAt != nil && s.StartedAt.Sub(s.CreatedAt) >= longWait:
-		return notice(j.say(`"%s" runs now`, "%s 세션이 시작되었습니다", s.Name), j.say("It was ready after %s.", "준비까지 %s 걸렸습니다.", s.StartedAt.Sub(s.CreatedAt).Round(time.Second)))
+		return notice(j.say(`"%s" runs now`, "%s 세션이 시작되었습니다", s.Name),
+			j.say("It was ready after %s.", "준비까지 %s 걸렸습니다.", s.StartedAt.Sub(s.CreatedAt).Round(time.Second)))
 	case !s.Status.Live() && s.Spec.Type == session.Batch && before.status != "":
 		return notice(j.ended(s), j.why(s))
 	}
@@ -99,7 +100,8 @@ func expires(s *session.Session) *time.Time {
 	}
 	var first *time.Time
 	for _, check := range s.Idle {
-		if check.State == session.IdleIdle && check.ExpiresAt != nil && (first == nil || check.ExpiresAt.Before(*first)) {
+		if check.State == session.IdleIdle && check.ExpiresAt != nil &&
+			(first == nil || check.ExpiresAt.Before(*first)) {
 			first = check.ExpiresAt
 		}
 	}

@@ -11,7 +11,8 @@ import (
 var begin = time.Date(2026, 5, 1, 9, 0, 0, 0, time.UTC)
 
 func interactive(status session.Status) session.Session {
-	return session.Session{ID: "a", Name: "bert", Status: status, CreatedAt: begin, Spec: session.Spec{Type: session.Interactive}}
+	return session.Session{ID: "a", Name: "bert", Status: status, CreatedAt: begin,
+		Spec: session.Spec{Type: session.Interactive}}
 }
 
 func started(s session.Session, after time.Duration) session.Session {
@@ -71,8 +72,9 @@ func TestTheEndOfABatchIsNewsAndThatOfOthersIsNot(t *testing.T) {
 		title  string
 		text   string
 	}{
-		"success":     {session.Batch, session.Terminated, session.ResultSuccess, nil, `"bert" has finished`, ""},
-		"failure":     {session.Batch, session.Terminated, session.ResultFailure, &three, `"bert" has failed`, "Exit code 3."},
+		"success": {session.Batch, session.Terminated, session.ResultSuccess, nil, `"bert" has finished`, ""},
+		"failure": {session.Batch, session.Terminated, session.ResultFailure, &three, `"bert" has failed`,
+			"Exit code 3."},
 		"cancelled":   {session.Batch, session.Cancelled, session.ResultUndefined, nil, `"bert" was cancelled`, ""},
 		"interactive": {session.Interactive, session.Terminated, session.ResultSuccess, nil, "", ""},
 	} {

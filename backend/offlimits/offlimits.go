@@ -110,7 +110,8 @@ func (f *Found) keepOut(names []string, what string) error {
 func (f *Found) keepSocket(names []string) error {
 	for _, name := range names {
 		if f.Path == name {
-			return forbidden(fmt.Sprintf("%s holds the engine's socket, which gives full control of this machine.", f.Path), hintData)
+			return forbidden(fmt.Sprintf("%s holds the engine's socket, which gives full control of this machine.",
+				f.Path), hintData)
 		}
 		f.hide(name)
 	}

@@ -25,7 +25,8 @@ func newWorld(t *testing.T) world {
 		t.Fatal(err)
 	}
 	w := world{dir: dir}
-	for _, name := range []string{"home/.local/share/slipway/folders/a", "home/data", "home/.docker/run", "engine/volumes", "tmp/slipway-1000-abc", "data/deep"} {
+	for _, name := range []string{"home/.local/share/slipway/folders/a", "home/data", "home/.docker/run",
+		"engine/volumes", "tmp/slipway-1000-abc", "data/deep"} {
 		if err := os.MkdirAll(w.at(name), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +42,8 @@ func (w world) at(name string) string { return filepath.Join(w.dir, name) }
 
 func TestWhatMayBeMounted(t *testing.T) {
 	w := newWorld(t)
-	for link, to := range map[string]string{"link": "home/.local/share/slipway", "way": "home/.local", "plain": "data"} {
+	for link, to := range map[string]string{"link": "home/.local/share/slipway", "way": "home/.local",
+		"plain": "data"} {
 		if err := os.Symlink(w.at(to), w.at(link)); err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +58,8 @@ func TestWhatMayBeMounted(t *testing.T) {
 		{"data behind a link", w.at("plain/deep"), nil, true},
 		{"data in the home", w.at("home/data"), nil, true},
 		{"the home", w.at("home"), []string{".docker/run", ".local/share/slipway"}, false},
-		{"what holds the home", w.dir, []string{"engine", "home/.docker/run", "home/.local/share/slipway", "tmp/slipway-1000-abc"}, false},
+		{"what holds the home", w.dir, []string{"engine", "home/.docker/run", "home/.local/share/slipway",
+			"tmp/slipway-1000-abc"}, false},
 		{"a part of the way to Slipway's own", w.at("home/.local"), []string{"share/slipway"}, false},
 		{"a link to that part", w.at("way"), []string{"share/slipway"}, false},
 		{"temporary files", w.at("tmp"), []string{"slipway-1000-abc"}, false},

@@ -52,7 +52,8 @@ func TestNoClockIsTheOneOnTheWall(t *testing.T) {
 		for _, timer := range []*time.Timer{c.Timer(time.Second), c.Often(time.Second)} {
 			<-timer.C
 		}
-		if c.Since(began) != time.Second || c.Until(began.Add(time.Minute)) != 59*time.Second || c.Speed() != 1 || !c.At(began).Equal(began) {
+		if c.Since(began) != time.Second || c.Until(began.Add(time.Minute)) != 59*time.Second || c.Speed() != 1 ||
+			!c.At(began).Equal(began) {
 			t.Errorf("%s since it began", c.Since(began))
 		}
 	})

@@ -83,7 +83,8 @@ func TestAProcessInAContainerIsElsewhere(t *testing.T) {
 	uid := []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
 	gid := []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
 	for name, flags := range map[string]uintptr{
-		"a user namespace": syscall.CLONE_NEWUSER, "a mount namespace": syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS, "a process namespace": syscall.CLONE_NEWUSER | syscall.CLONE_NEWPID,
+		"a user namespace": syscall.CLONE_NEWUSER, "a mount namespace": syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+		"a process namespace": syscall.CLONE_NEWUSER | syscall.CLONE_NEWPID,
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := met(t, "stay", &syscall.SysProcAttr{Cloneflags: flags, UidMappings: uid, GidMappings: gid})

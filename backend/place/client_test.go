@@ -18,7 +18,8 @@ func TestCall(t *testing.T) {
 			w.WriteHeader(http.StatusUnauthorized)
 		case r.Method == http.MethodGet && len(body) == 0 && r.Header.Get("Content-Type") == "":
 			_ = json.NewEncoder(w).Encode(note{"kept"})
-		case r.Method == http.MethodPost && string(body) == `{"Text":"new"}` && r.Header.Get("Content-Type") == "application/json":
+		case r.Method == http.MethodPost && string(body) == `{"Text":"new"}` &&
+			r.Header.Get("Content-Type") == "application/json":
 			w.WriteHeader(http.StatusNoContent)
 		default:
 			w.WriteHeader(http.StatusConflict)
@@ -37,11 +38,13 @@ func TestCall(t *testing.T) {
 	}
 	err := c.Call(t.Context(), http.MethodPut, "/notes/1", note{"new"}, &read)
 	var refused *Refused
-	if !errors.As(err, &refused) || string(refused.Body) != "it is taken\n" || err.Error() != "PUT /notes/1: 409 Conflict: it is taken" {
+	if !errors.As(err, &refused) || string(refused.Body) != "it is taken\n" ||
+		err.Error() != "PUT /notes/1: 409 Conflict: it is taken" {
 		t.Errorf("PUT: %v", err)
 	}
 	c.Token = "other"
-	if err := c.Call(t.Context(), http.MethodGet, "/notes", nil, nil); !errors.As(err, &refused) || refused.Status != "401 Unauthorized" {
+	if err := c.Call(t.Context(), http.MethodGet, "/notes", nil, nil); !errors.As(err, &refused) ||
+		refused.Status != "401 Unauthorized" {
 		t.Errorf("with another token: %v", err)
 	}
 }

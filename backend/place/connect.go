@@ -117,7 +117,8 @@ func (h Home) ConnectOrStart(ctx context.Context, opts StartOptions) (Connection
 				return Connection{}, errors.Join(h.startFailure(started.logStart, "it ended at once"), lock.Close())
 			}
 		case <-ctx.Done():
-			return Connection{}, h.startFailure(started.logStart, fmt.Sprintf("it did not answer within %s", opts.Timeout))
+			return Connection{}, h.startFailure(started.logStart,
+				fmt.Sprintf("it did not answer within %s", opts.Timeout))
 		case <-time.After(probePause):
 		}
 	}

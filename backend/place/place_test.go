@@ -21,9 +21,11 @@ func TestHomeIsWhereTheEnvironmentSays(t *testing.T) {
 		env  map[string]string
 		want string
 	}{
-		"SLIPWAY_HOME above all":      {map[string]string{"SLIPWAY_HOME": dir, "XDG_DATA_HOME": "/x", "HOME": "/h"}, dir},
-		"XDG_DATA_HOME before HOME":   {map[string]string{"XDG_DATA_HOME": "/x", "HOME": "/h"}, "/x/slipway"},
-		"a relative one is ignored":   {map[string]string{"XDG_DATA_HOME": "x", "HOME": "/h"}, "/h/.local/share/slipway"},
+		"SLIPWAY_HOME above all": {map[string]string{"SLIPWAY_HOME": dir, "XDG_DATA_HOME": "/x", "HOME": "/h"},
+			dir},
+		"XDG_DATA_HOME before HOME": {map[string]string{"XDG_DATA_HOME": "/x", "HOME": "/h"}, "/x/slipway"},
+		"a relative one is ignored": {map[string]string{"XDG_DATA_HOME": "x", "HOME": "/h"},
+			"/h/.local/share/slipway"},
 		"HOME where nothing else is":  {map[string]string{"HOME": "/h"}, "/h/.local/share/slipway"},
 		"nothing at all is a failure": {map[string]string{}, ""},
 	} {
@@ -98,7 +100,8 @@ func answering(t *testing.T, home Home, token string) *httptest.Server {
 		}
 	}))
 	t.Cleanup(server.Close)
-	if err := errors.Join(home.SaveToken("right"), home.SaveServing(Serving{PID: os.Getpid(), URL: server.URL})); err != nil {
+	if err := errors.Join(home.SaveToken("right"),
+		home.SaveServing(Serving{PID: os.Getpid(), URL: server.URL})); err != nil {
 		t.Fatal(err)
 	}
 	return server
@@ -187,7 +190,8 @@ func TestStartThatHangsIsGivenUp(t *testing.T) {
 		Timeout:    300 * time.Millisecond,
 	})
 	t.Cleanup(func() {
-		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) { // it may not have come that far
+		// it may not have come that far
+		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 			if pid, _ := os.ReadFile(pidFile); bytes.HasSuffix(pid, []byte("\n")) {
 				_ = exec.Command("kill", strings.TrimSpace(string(pid))).Run()
 				return

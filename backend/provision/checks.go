@@ -73,10 +73,12 @@ func (c finding) fail(code session.Code, text, remedy string) finding {
 func (f Findings) system() finding {
 	c := ok("system", "Operating system", fmt.Sprintf("%s %s on %s, %s.", f.OS, f.Kernel, f.Arch, f.Host))
 	if f.OS != "linux" {
-		return c.fail("agent_probe_unsupported-system", fmt.Sprintf("The machine runs %s; sessions need Linux.", f.OS), "Choose a machine with Linux")
+		return c.fail("agent_probe_unsupported-system", fmt.Sprintf("The machine runs %s; sessions need Linux.", f.OS),
+			"Choose a machine with Linux")
 	}
 	if f.Arch != "amd64" && f.Arch != "arm64" {
-		return c.fail("agent_probe_unsupported-processor", fmt.Sprintf("There is no Slipway for the processor %s.", f.Arch), "Choose a machine with x86-64 or arm64")
+		return c.fail("agent_probe_unsupported-processor", fmt.Sprintf("There is no Slipway for the processor %s.",
+			f.Arch), "Choose a machine with x86-64 or arm64")
 	}
 	return c
 }
@@ -85,9 +87,11 @@ func (f Findings) folder() finding {
 	c := ok("folder", "Folder for Slipway", f.Dir+".")
 	switch f.Folder {
 	case FolderNoexec:
-		return c.fail("agent_probe_noexec", "Programs may not run from "+f.Dir+": its file system is mounted noexec.", "slipway agent add … --dir /var/tmp/slipway-"+f.User)
+		return c.fail("agent_probe_noexec", "Programs may not run from "+f.Dir+": its file system is mounted noexec.",
+			"slipway agent add … --dir /var/tmp/slipway-"+f.User)
 	case FolderReadonly:
-		return c.fail("agent_probe_forbidden", "The folder "+f.Dir+" cannot be made or written.", "slipway agent add … --dir /var/tmp/slipway-"+f.User)
+		return c.fail("agent_probe_forbidden", "The folder "+f.Dir+" cannot be made or written.",
+			"slipway agent add … --dir /var/tmp/slipway-"+f.User)
 	}
 	return c
 }
@@ -98,9 +102,11 @@ func (f Findings) disk() finding {
 	case f.DiskTotal == 0:
 		return c.warn("How much is free there is not known.", "df -h "+f.Dir)
 	case f.DiskFree < leastDisk:
-		return c.fail("agent_probe_no-space", fmt.Sprintf("Only %s are free in %s; Slipway needs %s.", f.DiskFree, f.Dir, leastDisk), "docker image prune")
+		return c.fail("agent_probe_no-space", fmt.Sprintf("Only %s are free in %s; Slipway needs %s.", f.DiskFree,
+			f.Dir, leastDisk), "docker image prune")
 	case f.DiskFree < fewDisk:
-		return c.warn(fmt.Sprintf("Only %s are free, which images and homes soon fill.", f.DiskFree), "docker image prune")
+		return c.warn(fmt.Sprintf("Only %s are free, which images and homes soon fill.", f.DiskFree),
+			"docker image prune")
 	}
 	return c
 }
@@ -110,17 +116,22 @@ func (f Findings) docker() finding {
 	at := strings.TrimPrefix(f.DockerHost, "unix://")
 	switch {
 	case f.Socket == SocketMissing:
-		return c.fail("agent_probe_no-docker", "Docker is not installed there.", `sudo apt-get install -y docker.io && sudo usermod -aG docker "$USER"`)
+		return c.fail("agent_probe_no-docker", "Docker is not installed there.",
+			`sudo apt-get install -y docker.io && sudo usermod -aG docker "$USER"`)
 	case f.Socket == SocketStopped:
-		return c.fail("agent_probe_docker-stopped", "Docker is installed there and does not run.", "sudo systemctl start docker")
+		return c.fail("agent_probe_docker-stopped", "Docker is installed there and does not run.",
+			"sudo systemctl start docker")
 	case f.Socket == SocketForbidden:
-		return c.fail("agent_probe_docker-forbidden", fmt.Sprintf("The user %s may not use %s.", f.User, at), "sudo usermod -aG docker "+f.User)
+		return c.fail("agent_probe_docker-forbidden", fmt.Sprintf("The user %s may not use %s.", f.User, at),
+			"sudo usermod -aG docker "+f.User)
 	case f.Socket == SocketRemote:
-		return c.fail("agent_probe_docker-remote", "Docker is not on that machine but at "+at+".", "unset DOCKER_HOST there, or add that machine instead")
+		return c.fail("agent_probe_docker-remote", "Docker is not on that machine but at "+at+".",
+			"unset DOCKER_HOST there, or add that machine instead")
 	case f.Docker == "":
 		return c.warn("Docker's socket is open; its version could not be asked.", "docker version")
 	case old(f.Docker):
-		return c.fail("agent_probe_docker-too-old", "Docker "+f.Docker+" is too old; 20.10 or newer is needed.", "sudo apt-get update && sudo apt-get install -y docker.io")
+		return c.fail("agent_probe_docker-too-old", "Docker "+f.Docker+" is too old; 20.10 or newer is needed.",
+			"sudo apt-get update && sudo apt-get install -y docker.io")
 	}
 	return c
 }
@@ -135,7 +146,8 @@ func old(version string) bool {
 func (f Findings) liveRestore() finding {
 	c := ok("live-restore", "Sessions survive a restart of Docker", "live-restore is on.")
 	if f.LiveRestore == nil || !*f.LiveRestore {
-		return c.warn("live-restore is off: updating or restarting Docker ends every session.", `Add "live-restore": true to /etc/docker/daemon.json, then: sudo systemctl reload docker`)
+		return c.warn("live-restore is off: updating or restarting Docker ends every session.",
+			`Add "live-restore": true to /etc/docker/daemon.json, then: sudo systemctl reload docker`)
 	}
 	return c
 }
@@ -143,7 +155,8 @@ func (f Findings) liveRestore() finding {
 func (f Findings) cgroup() finding {
 	c := ok("cgroup", "Control groups", "Version 2.")
 	if f.Cgroup == 1 {
-		return c.warn("Version 1 works, but version 2 tells pressure and memory kills more exactly.", "Boot with systemd.unified_cgroup_hierarchy=1")
+		return c.warn("Version 1 works, but version 2 tells pressure and memory kills more exactly.",
+			"Boot with systemd.unified_cgroup_hierarchy=1")
 	}
 	return c
 }
@@ -160,7 +173,9 @@ func (f Findings) devices() finding {
 	case f.NVIDIA == "":
 		return c.warn(c.Text+" NVIDIA's driver is not loaded.", "sudo apt-get install -y nvidia-driver && sudo reboot")
 	case f.Toolkit == "" && !slices.Contains(f.Runtimes, "nvidia"):
-		return c.warn(c.Text+" NVIDIA's container toolkit is missing, so no container can use them.", "sudo apt-get install -y nvidia-container-toolkit && sudo nvidia-ctk runtime configure && sudo systemctl restart docker")
+		return c.warn(c.Text+" NVIDIA's container toolkit is missing, so no container can use them.",
+			"sudo apt-get install -y nvidia-container-toolkit && sudo nvidia-ctk runtime configure && sudo systemctl "+
+				"restart docker")
 	default:
 		c.Text += " Driver " + f.NVIDIA + "."
 	}
@@ -173,9 +188,11 @@ func (f Findings) keeper() finding {
 	switch {
 	case f.Systemd && f.Linger:
 	case f.Killing:
-		return c.warn("The machine ends the processes of users who log out, so the agent may end too; sessions go on, and the next connection starts it again.", "sudo loginctl enable-linger "+f.User)
+		return c.warn("The machine ends the processes of users who log out, so the agent may end too; sessions go "+
+			"on, and the next connection starts it again.", "sudo loginctl enable-linger "+f.User)
 	case f.Systemd:
-		c.Text = "It asks to be kept by your systemd; else it is a process by itself, and the next connection starts it after a reboot."
+		c.Text = "It asks to be kept by your systemd; else it is a process by itself, and the next connection starts " +
+			"it after a reboot."
 	default:
 		c.Text = "It is a process by itself; the next connection starts it after a reboot."
 	}
@@ -189,7 +206,8 @@ func (f Findings) clock() finding {
 		if f.Clock < 0 {
 			way = "behind"
 		}
-		return c.warn(fmt.Sprintf("It is %s %s this computer's, so times of sessions look wrong.", f.Clock.Abs().Round(time.Second), way), "sudo timedatectl set-ntp true")
+		return c.warn(fmt.Sprintf("It is %s %s this computer's, so times of sessions look wrong.",
+			f.Clock.Abs().Round(time.Second), way), "sudo timedatectl set-ntp true")
 	}
 	return c
 }

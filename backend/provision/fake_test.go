@@ -48,13 +48,15 @@ func beProgram(args []string) int {
 	case strings.HasPrefix(line, "-o json agent switch"):
 		fmt.Fprintln(os.Stderr, "a word of the loader's")
 		if os.Getenv("FAKE_FAILS") != "" {
-			fmt.Fprintln(os.Stderr, `{"code":"agent_upgrade_rolled-back","message":"The new version did not work.","hint":"Look."}`)
+			fmt.Fprintln(os.Stderr,
+				`{"code":"agent_upgrade_rolled-back","message":"The new version did not work.","hint":"Look."}`)
 			return 1
 		}
 		_ = os.Remove(filepath.Join(home, "bin/slipway"))
 		err := os.Symlink(filepath.Base(self), filepath.Join(home, "bin/slipway"))
 		data, _ := json.MarshalIndent(status, "", "  ")
-		if err = errors.Join(err, os.WriteFile(state, data, 0o600), os.WriteFile(filepath.Join(home, "asked"), []byte(line), 0o600)); err != nil {
+		if err = errors.Join(err, os.WriteFile(state, data, 0o600),
+			os.WriteFile(filepath.Join(home, "asked"), []byte(line), 0o600)); err != nil {
 			return 1
 		}
 		_ = json.NewEncoder(os.Stdout).Encode(daemon.Switched{To: status, Done: true})
@@ -95,13 +97,16 @@ func (a *account) Run(ctx context.Context, command []string, stdin io.Reader) (s
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		return sshstdio.Result{}, &tunnel.Fault{Code: "agent_connect_unavailable", Message: "The host does not answer.", Hint: "Try again.", Err: err}
+		return sshstdio.Result{}, &tunnel.Fault{Code: "agent_connect_unavailable", Message: "The host does not answer.",
+			Hint: "Try again.", Err: err}
 	}
-	return sshstdio.Result{Stdout: append([]byte(a.noise), out.Bytes()...), Stderr: diag.Bytes(), Exit: cmd.ProcessState.ExitCode()}, nil
+	return sshstdio.Result{Stdout: append([]byte(a.noise), out.Bytes()...), Stderr: diag.Bytes(),
+		Exit: cmd.ProcessState.ExitCode()}, nil
 }
 
 // Upload implements [Remote].
-func (a *account) Upload(ctx context.Context, content io.Reader, path string, mode fs.FileMode, sum [sha256.Size]byte) error {
+func (a *account) Upload(ctx context.Context, content io.Reader, path string, mode fs.FileMode,
+	sum [sha256.Size]byte) error {
 	if a.hang {
 		<-ctx.Done()
 		return ctx.Err()

@@ -142,11 +142,13 @@ var repeated = map[string]bool{"gpu": true, "held": true}
 
 // plain reports whether a value has only what say of the probe lets through.
 func plain(value string) bool {
-	return len(value) <= factMost && utf8.ValidString(value) && !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' })
+	return len(value) <= factMost && utf8.ValidString(value) &&
+		!strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
 func unreadable(why string) error {
-	return &session.Error{Code: "agent_probe_unreadable", Message: "What the machine answered cannot be read: " + why + ".",
+	return &session.Error{Code: "agent_probe_unreadable", Message: "What the machine answered cannot be read: " + why +
+		".",
 		Hint: "Look at what its login shell prints when nobody is at a terminal; ~/.bashrc should print nothing then."}
 }
 
@@ -201,7 +203,9 @@ func (f *Findings) complete(seen map[string]int) error {
 		}
 	}
 	if f.Dir == "" {
-		return &session.Error{Code: "agent_probe_unsupported-folder", Message: "The home folder there has a name that Slipway cannot work with.", Hint: "slipway agent add … --dir /var/tmp/slipway"}
+		return &session.Error{Code: "agent_probe_unsupported-folder",
+			Message: "The home folder there has a name that Slipway cannot work with.",
+			Hint:    "slipway agent add … --dir /var/tmp/slipway"}
 	}
 	if f.OS == "" || f.Arch == "" || f.Folder == "" || f.Socket == "" {
 		return unreadable("it leaves out what every machine has")

@@ -65,8 +65,10 @@ func TestProbeIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Arch != "arm64" || f.OS != "linux" || f.Clock != time.Minute || f.DiskFree != 500_000*gpu.KiB || !*f.LiveRestore || f.Docker != "27.1.2" ||
-		!slices.Contains(f.Runtimes, "nvidia") || len(f.GPUs) != 2 || !f.Linger || f.Killing || f.Running.Live != 3 || f.Installed.Version != "0.1.0" || len(f.Held) != 1 {
+	if f.Arch != "arm64" || f.OS != "linux" || f.Clock != time.Minute || f.DiskFree != 500_000*gpu.KiB ||
+		!*f.LiveRestore || f.Docker != "27.1.2" ||
+		!slices.Contains(f.Runtimes, "nvidia") || len(f.GPUs) != 2 || !f.Linger || f.Killing || f.Running.Live != 3 ||
+		f.Installed.Version != "0.1.0" || len(f.Held) != 1 {
 		t.Errorf("%+v", f)
 	}
 	if f.Err() != nil {
@@ -76,22 +78,23 @@ func TestProbeIsRead(t *testing.T) {
 
 func TestProbeIsReadStrictly(t *testing.T) {
 	for name, text := range map[string]string{
-		"nothing":                    "",
-		"noise before it":            "Welcome\n" + server,
-		"something after it":         server + "more\n",
-		"half of it":                 server[:len(server)/2],
-		"an unknown fact":            strings.Replace(server, "uid=", "gid=", 1),
-		"a fact twice":               strings.Replace(server, "uid=1000", "uid=1000\nuid=0", 1),
-		"a fact missing":             strings.Replace(server, "uid=1000\n", "", 1),
-		"a line of no fact":          strings.Replace(server, "uid=1000", "uid", 1),
-		"an escape":                  strings.Replace(server, "host=lab", "host=\x1b[2J", 1),
-		"a path that climbs":         strings.Replace(server, "dir=/home/ada", "dir=/home/../ada", 1),
-		"a path that is relative":    strings.Replace(server, "dir=/home/ada", "dir=home/ada", 1),
-		"an amount below nothing":    strings.Replace(server, "disk=1000000", "disk=-1", 1),
-		"an amount beyond all":       strings.Replace(server, "disk=1000000", "disk=99999999999999999999", 1),
-		"a state that is none":       strings.Replace(server, "socket=open", "socket=ajar", 1),
-		"JSON that is none":          strings.Replace(server, `running={"role"`, `running={role`, 1),
-		"more than any probe says":   strings.Replace(server, "gpu=NVIDIA A100\n", strings.Repeat("gpu=NVIDIA A100\n", 10_000), 1),
+		"nothing":                 "",
+		"noise before it":         "Welcome\n" + server,
+		"something after it":      server + "more\n",
+		"half of it":              server[:len(server)/2],
+		"an unknown fact":         strings.Replace(server, "uid=", "gid=", 1),
+		"a fact twice":            strings.Replace(server, "uid=1000", "uid=1000\nuid=0", 1),
+		"a fact missing":          strings.Replace(server, "uid=1000\n", "", 1),
+		"a line of no fact":       strings.Replace(server, "uid=1000", "uid", 1),
+		"an escape":               strings.Replace(server, "host=lab", "host=\x1b[2J", 1),
+		"a path that climbs":      strings.Replace(server, "dir=/home/ada", "dir=/home/../ada", 1),
+		"a path that is relative": strings.Replace(server, "dir=/home/ada", "dir=home/ada", 1),
+		"an amount below nothing": strings.Replace(server, "disk=1000000", "disk=-1", 1),
+		"an amount beyond all":    strings.Replace(server, "disk=1000000", "disk=99999999999999999999", 1),
+		"a state that is none":    strings.Replace(server, "socket=open", "socket=ajar", 1),
+		"JSON that is none":       strings.Replace(server, `running={"role"`, `running={role`, 1),
+		"more than any probe says": strings.Replace(server, "gpu=NVIDIA A100\n",
+			strings.Repeat("gpu=NVIDIA A100\n", 10_000), 1),
 		"a fact longer than allowed": strings.Replace(server, "host=lab", "host="+strings.Repeat("x", factMost+1), 1),
 	} {
 		if _, err := parse([]byte(text), noon); session.CodeOf(err) != "agent_probe_unreadable" {
@@ -107,24 +110,26 @@ func TestEveryFaultHasACauseAndARemedy(t *testing.T) {
 		id     string
 		code   session.Code // empty: a warning
 	}{
-		"macOS":               {func(f *Findings) { f.OS = "darwin" }, "system", "agent_probe_unsupported-system"},
-		"a strange processor": {func(f *Findings) { f.Arch = "riscv64" }, "system", "agent_probe_unsupported-processor"},
-		"noexec":              {func(f *Findings) { f.Folder = FolderNoexec }, "folder", "agent_probe_noexec"},
-		"read-only":           {func(f *Findings) { f.Folder = FolderReadonly }, "folder", "agent_probe_forbidden"},
-		"a full disk":         {func(f *Findings) { f.DiskFree = gpu.MiB }, "disk", "agent_probe_no-space"},
-		"little room":         {func(f *Findings) { f.DiskFree = gpu.GiB }, "disk", ""},
-		"no Docker":           {func(f *Findings) { f.Socket = SocketMissing }, "docker", "agent_probe_no-docker"},
-		"Docker stopped":      {func(f *Findings) { f.Socket = SocketStopped }, "docker", "agent_probe_docker-stopped"},
-		"not in the group":    {func(f *Findings) { f.Socket = SocketForbidden }, "docker", "agent_probe_docker-forbidden"},
-		"Docker elsewhere":    {func(f *Findings) { f.Socket = SocketRemote }, "docker", "agent_probe_docker-remote"},
-		"an old Docker":       {func(f *Findings) { f.Docker = "19.03.1" }, "docker", "agent_probe_docker-too-old"},
-		"no version":          {func(f *Findings) { f.Docker = "" }, "docker", ""},
-		"no live-restore":     {func(f *Findings) { f.LiveRestore = &no }, "live-restore", ""},
-		"cgroup v1":           {func(f *Findings) { f.Cgroup = 1 }, "cgroup", ""},
-		"no driver":           {func(f *Findings) { f.NVIDIA = "" }, "devices", ""},
-		"no toolkit":          {func(f *Findings) { f.Toolkit, f.Runtimes = "", nil }, "devices", ""},
-		"processes end":       {func(f *Findings) { f.Linger, f.Killing = false, true }, "keeper", ""},
-		"a clock behind":      {func(f *Findings) { f.Clock = -time.Hour }, "clock", ""},
+		"macOS": {func(f *Findings) { f.OS = "darwin" }, "system", "agent_probe_unsupported-system"},
+		"a strange processor": {func(f *Findings) { f.Arch = "riscv64" }, "system",
+			"agent_probe_unsupported-processor"},
+		"noexec":         {func(f *Findings) { f.Folder = FolderNoexec }, "folder", "agent_probe_noexec"},
+		"read-only":      {func(f *Findings) { f.Folder = FolderReadonly }, "folder", "agent_probe_forbidden"},
+		"a full disk":    {func(f *Findings) { f.DiskFree = gpu.MiB }, "disk", "agent_probe_no-space"},
+		"little room":    {func(f *Findings) { f.DiskFree = gpu.GiB }, "disk", ""},
+		"no Docker":      {func(f *Findings) { f.Socket = SocketMissing }, "docker", "agent_probe_no-docker"},
+		"Docker stopped": {func(f *Findings) { f.Socket = SocketStopped }, "docker", "agent_probe_docker-stopped"},
+		"not in the group": {func(f *Findings) { f.Socket = SocketForbidden }, "docker",
+			"agent_probe_docker-forbidden"},
+		"Docker elsewhere": {func(f *Findings) { f.Socket = SocketRemote }, "docker", "agent_probe_docker-remote"},
+		"an old Docker":    {func(f *Findings) { f.Docker = "19.03.1" }, "docker", "agent_probe_docker-too-old"},
+		"no version":       {func(f *Findings) { f.Docker = "" }, "docker", ""},
+		"no live-restore":  {func(f *Findings) { f.LiveRestore = &no }, "live-restore", ""},
+		"cgroup v1":        {func(f *Findings) { f.Cgroup = 1 }, "cgroup", ""},
+		"no driver":        {func(f *Findings) { f.NVIDIA = "" }, "devices", ""},
+		"no toolkit":       {func(f *Findings) { f.Toolkit, f.Runtimes = "", nil }, "devices", ""},
+		"processes end":    {func(f *Findings) { f.Linger, f.Killing = false, true }, "keeper", ""},
+		"a clock behind":   {func(f *Findings) { f.Clock = -time.Hour }, "clock", ""},
 	} {
 		f, err := parse([]byte(server), noon)
 		if err != nil {
@@ -138,7 +143,8 @@ func TestEveryFaultHasACauseAndARemedy(t *testing.T) {
 		}
 		c.change(&f)
 		for _, check := range f.Checks() {
-			if bad := check.Result != session.CheckOK; bad != (check.ID == c.id) || bad && (check.Text == "" || check.Remedy == "") {
+			if bad := check.Result != session.CheckOK; bad != (check.ID == c.id) || bad &&
+				(check.Text == "" || check.Remedy == "") {
 				t.Errorf("%s: %+v", name, check)
 			}
 		}
@@ -159,7 +165,8 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if !strings.HasPrefix(found.Dir, "/") || strings.Contains(found.Dir+"/", "/../") || found.DiskFree < 0 || len(found.GPUs) > listMost || len(found.Held) > listMost {
+		if !strings.HasPrefix(found.Dir, "/") || strings.Contains(found.Dir+"/", "/../") || found.DiskFree < 0 ||
+			len(found.GPUs) > listMost || len(found.Held) > listMost {
 			t.Errorf("%+v", found)
 		}
 		for _, check := range found.Checks() {

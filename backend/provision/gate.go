@@ -19,14 +19,16 @@ var answers = vet.Tables{
 	Types: map[reflect.Type]vet.Rule{reflect.TypeFor[[]daemon.Device](): vet.List(vet.MostSessions)},
 	Fields: map[reflect.Type]vet.Fields{
 		reflect.TypeFor[daemon.Device](): {
-			"Key": vet.Maybe(vet.Mark()), "Name": vet.Line(256), "Owner": vet.Maybe(vet.Owner()), "Role": vet.Maybe(vet.Mark()),
+			"Key": vet.Maybe(vet.Mark()), "Name": vet.Line(256), "Owner": vet.Maybe(vet.Owner()),
+			"Role": vet.Maybe(vet.Mark()),
 			"Live": vet.Whole(0, 1<<20),
 		},
 		reflect.TypeFor[daemon.Code](): {"Code": vet.Mark(), "Address": vet.Mark(), "Key": vet.Maybe(vet.Mark())},
 		reflect.TypeFor[daemon.Rotated](): {"Before": vet.Maybe(vet.Mark()), "Key": vet.Mark(), "Devices": vet.Whole(0,
 			1<<20)},
 		reflect.TypeFor[daemon.Status](): {
-			"Role": vet.Maybe(vet.Mark()), "PID": vet.Whole(0, 1<<31), "Version": vet.Line(128), "Commit": vet.Line(128),
+			"Role": vet.Maybe(vet.Mark()), "PID": vet.Whole(0, 1<<31), "Version": vet.Line(128),
+			"Commit": vet.Line(128),
 			"Engine": vet.Maybe(vet.Mark()), "Program": vet.Line(4096), "SHA256": vet.Maybe(vet.Checksum()),
 			"Live": vet.Whole(0, 1<<31),
 			"Home": vet.Line(4096), "Listen": vet.Maybe(vet.Mark()), "Key": vet.Maybe(vet.Mark()),
@@ -49,8 +51,10 @@ func read(raw []byte, into any) error {
 			Hint: "Look at what the login shell prints when nobody is at a terminal.", Err: err}
 	}
 	if err := gate().Check(into); err != nil {
-		return &session.Error{Code: vet.CodeReply, Message: fmt.Sprintf("The machine answered with invalid data: %v.", err),
-			Hint: "The data is not used. Upgrade Slipway on both machines. If it happens again, ask whoever runs that machine.", Err: err}
+		return &session.Error{Code: vet.CodeReply, Message: fmt.Sprintf("The machine answered with invalid data: %v.",
+			err),
+			Hint: "The data is not used. Upgrade Slipway on both machines. If it happens again, ask whoever runs " +
+				"that machine.", Err: err}
 	}
 	return nil
 }

@@ -10,7 +10,8 @@ import (
 )
 
 func FuzzProblem(f *testing.F) {
-	f.Add([]byte("warning\n{\"code\":\"agent_stop_conflict\",\"message\":\"It is ruled.\",\"hint\":\"End that.\"}\n"), 1)
+	f.Add([]byte("warning\n{\"code\":\"agent_stop_conflict\",\"message\":\"It is ruled.\",\"hint\":\"End that.\"}\n"),
+		1)
 	f.Add([]byte("sh: \x1b[2Jslipway: Exec format error"), 126)
 	f.Add([]byte(`{"code":"\u009b2J","message":"`+strings.Repeat("x", 1000)+`"}`), 1)
 	f.Add([]byte("{\"code\":\"\x7f\"}"), 2)
@@ -20,7 +21,8 @@ func FuzzProblem(f *testing.F) {
 			t.Errorf("no code: %+v", told)
 		}
 		for _, text := range []string{string(told.Code), told.Message, told.Hint} {
-			if !utf8.ValidString(text) || utf8.RuneCountInString(text) > 500 || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 }) {
+			if !utf8.ValidString(text) || utf8.RuneCountInString(text) > 500 ||
+				strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 }) {
 				t.Errorf("%q cannot be shown", text)
 			}
 		}

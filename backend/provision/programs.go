@@ -37,7 +37,8 @@ var _ Programs = Beside{}
 func (b Beside) Program(os, arch string) (string, error) {
 	var tried error
 	name := "slipway-" + os + "-" + arch
-	for _, candidate := range []string{b.Self, filepath.Join(b.Dir, "slipway"), filepath.Join(b.Dir, name), filepath.Join(b.Dir, "..", "lib", "slipway", name)} {
+	for _, candidate := range []string{b.Self, filepath.Join(b.Dir, "slipway"), filepath.Join(b.Dir, name),
+		filepath.Join(b.Dir, "..", "lib", "slipway", name)} {
 		if candidate == "" {
 			continue
 		}
@@ -49,8 +50,10 @@ func (b Beside) Program(os, arch string) (string, error) {
 			tried = errors.Join(tried, err)
 		}
 	}
-	return "", &session.Error{Code: "agent_upgrade_no-program", Message: fmt.Sprintf("There is no Slipway for %s/%s on this computer.", os, arch),
-		Hint: fmt.Sprintf("Put slipway from the package for %s as slipway-%s-%s into %s, or build it: make agents", arch, os, arch, b.Dir), Err: tried}
+	return "", &session.Error{Code: "agent_upgrade_no-program",
+		Message: fmt.Sprintf("There is no Slipway for %s/%s on this computer.", os, arch),
+		Hint: fmt.Sprintf("Put slipway from the package for %s as slipway-%s-%s into %s, or build it: make agents",
+			arch, os, arch, b.Dir), Err: tried}
 }
 
 // fits reports whether a file is a program for a machine that needs nothing
@@ -94,7 +97,8 @@ func (w *work) choose(found Findings) (program, error) {
 	p := program{}
 	var err error
 	if p.here, err = w.opts.Programs.Program(found.OS, found.Arch); err != nil {
-		w.tell(Step{Name: "upload", Title: "Bring the program", State: StepFailed, Detail: session.AsError(err, "").Message, Remedy: session.AsError(err, "").Hint})
+		w.tell(Step{Name: "upload", Title: "Bring the program", State: StepFailed, Detail: session.AsError(err, "").
+			Message, Remedy: session.AsError(err, "").Hint})
 		return p, err
 	}
 	file, err := os.Open(p.here)
@@ -140,7 +144,8 @@ func (w *work) bring(ctx context.Context, found Findings, p program) error {
 // stallTime is how long an upload may stand still, or what follows it take.
 const stallTime = time.Minute
 
-var errStalled = &session.Error{Code: "agent_upload_stalled", Message: "The upload stands still.", Hint: "Look at the connection to the machine and at its disks, then try again."}
+var errStalled = &session.Error{Code: "agent_upload_stalled", Message: "The upload stands still.",
+	Hint: "Look at the connection to the machine and at its disks, then try again."}
 
 // carry uploads a program.
 func (w *work) carry(ctx context.Context, found Findings, p program) (string, error) {
@@ -150,7 +155,8 @@ func (w *work) carry(ctx context.Context, found Findings, p program) (string, er
 			return "", err
 		}
 		defer file.Close() //nolint:errcheck // only read
-		return sizeText(p.size), w.remote.Upload(ctx, &counted{Reader: file, total: p.size, tell: w.progress}, p.there, 0o700, p.sum)
+		return sizeText(p.size), w.remote.Upload(ctx, &counted{Reader: file, total: p.size, tell: w.progress}, p.there,
+			0o700, p.sum)
 	}
 	return w.bringPacked(ctx, p)
 }
@@ -163,7 +169,8 @@ func (w *work) bringPacked(ctx context.Context, p program) (string, error) {
 	}
 	defer packed.Close() //nolint:errcheck // it has no name any more
 	there := path.Join(path.Dir(p.there), "."+p.name+".gz")
-	if err := w.remote.Upload(ctx, &counted{Reader: packed, total: size, tell: w.progress}, there, 0o600, sum); err != nil {
+	if err := w.remote.Upload(ctx, &counted{Reader: packed, total: size, tell: w.progress}, there, 0o600,
+		sum); err != nil {
 		return "", err
 	}
 	w.moved()
@@ -174,7 +181,8 @@ func (w *work) bringPacked(ctx context.Context, p program) (string, error) {
 		return "", err
 	}
 	if result.Exit != 0 {
-		return "", &session.Error{Code: "agent_upload_failed", Message: "The program could not be unpacked there.", Hint: "Look at the disk and the quota there: df -h. It said: " + clip(string(result.Stderr))}
+		return "", &session.Error{Code: "agent_upload_failed", Message: "The program could not be unpacked there.",
+			Hint: "Look at the disk and the quota there: df -h. It said: " + clip(string(result.Stderr))}
 	}
 	return sizeText(size) + " compressed", nil
 }

@@ -244,16 +244,19 @@ func asError(err error, code session.Code) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, context.DeadlineExceeded):
-		return &session.Error{Code: code, Message: "The machine did not answer in time.", Hint: "Look at its load and its disks, then try again.", Err: err}
+		return &session.Error{Code: code, Message: "The machine did not answer in time.",
+			Hint: "Look at its load and its disks, then try again.", Err: err}
 	}
-	return &session.Error{Code: code, Message: "The connection to the machine failed.", Hint: "Try again; what was done already is not done twice.", Err: err}
+	return &session.Error{Code: code, Message: "The connection to the machine failed.",
+		Hint: "Try again; what was done already is not done twice.", Err: err}
 }
 
 func (w *work) probe(ctx context.Context) (found Findings, err error) {
 	err = w.step("probe", "Look at the machine", func() (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, probeTime)
 		defer cancel()
-		result, err := w.remote.Run(ctx, []string{"sh", "-c", probeScript, "slipway-probe", w.opts.Dir, w.opts.DockerHost}, nil)
+		result, err := w.remote.Run(ctx, []string{"sh", "-c", probeScript, "slipway-probe", w.opts.Dir,
+			w.opts.DockerHost}, nil)
 		if err != nil {
 			return "", err
 		}
@@ -266,7 +269,8 @@ func (w *work) probe(ctx context.Context) (found Findings, err error) {
 		return found, err
 	}
 	for _, check := range found.Checks() {
-		w.tell(Step{Name: check.ID, Title: check.Title, State: StepState(check.Result), Detail: check.Text, Remedy: check.Remedy})
+		w.tell(Step{Name: check.ID, Title: check.Title, State: StepState(check.Result), Detail: check.Text,
+			Remedy: check.Remedy})
 	}
 	return found, nil
 }
@@ -309,11 +313,13 @@ func (w *work) start(ctx context.Context, found Findings, p program) (switched d
 		}
 		switch {
 		case switched.To.Role == daemon.RolePlane:
-			return "A person at that machine uses Slipway " + switched.To.Version + ", which rules its agent and is reached as it is. It is updated there.", nil
+			return "A person at that machine uses Slipway " + switched.To.Version +
+				", which rules its agent and is reached as it is. It is updated there.", nil
 		case !switched.Done:
 			return "Version " + switched.To.Version + " runs already.", nil
 		case switched.From.PID != 0:
-			return fmt.Sprintf("Version %s took over from %s; %d sessions went on.", switched.To.Version, switched.From.Version, switched.To.Live), nil
+			return fmt.Sprintf("Version %s took over from %s; %d sessions went on.", switched.To.Version,
+				switched.From.Version, switched.To.Live), nil
 		}
 		return "Version " + switched.To.Version + " runs.", nil
 	})
@@ -357,7 +363,8 @@ func problemOf(result sshstdio.Result) error {
 			return &session.Error{Code: session.Code(code), Message: clip(p.Message), Hint: clip(p.Hint)}
 		}
 	}
-	e := &session.Error{Code: "agent_run_failed", Message: fmt.Sprintf("The program ended there with code %d.", result.Exit), Hint: "It said nothing."}
+	e := &session.Error{Code: "agent_run_failed", Message: fmt.Sprintf("The program ended there with code %d.",
+		result.Exit), Hint: "It said nothing."}
 	if last := strings.TrimSpace(string(lines[len(lines)-1])); last != "" {
 		e.Hint = "It said: " + clip(last)
 	}

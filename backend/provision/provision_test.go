@@ -37,7 +37,8 @@ func TestInstallBringsAndStartsOnce(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 	asked, err := os.ReadFile(dir + "/asked")
-	if err != nil || !strings.HasSuffix(string(asked), "--listen 0.0.0.0:7442 --env DOCKER_HOST=unix:///run/other docker.sock") {
+	if err != nil || !strings.HasSuffix(string(asked),
+		"--listen 0.0.0.0:7442 --env DOCKER_HOST=unix:///run/other docker.sock") {
 		t.Errorf("it was asked to %s, %v", asked, err)
 	}
 	if r.total == 0 || r.done != r.total || r.steps["upload"].State != StepOK || r.steps["start"].State != StepOK {
@@ -46,14 +47,16 @@ func TestInstallBringsAndStartsOnce(t *testing.T) {
 	t.Run("again, nothing goes over", func(t *testing.T) {
 		r.total = 0
 		again, err := Install(t.Context(), a, opts)
-		if err != nil || r.total != 0 || r.steps["upload"].State != StepSkipped || again.Findings.Running == nil || again.Findings.Installed.Version != "2" {
+		if err != nil || r.total != 0 || r.steps["upload"].State != StepSkipped || again.Findings.Running == nil ||
+			again.Findings.Installed.Version != "2" {
 			t.Errorf("%+v, %v; told %+v", again, err, r.steps)
 		}
 	})
 	t.Run("a failure there is told as it was there", func(t *testing.T) {
 		a.env = append(a.env, "FAKE_FAILS=1")
 		_, err := Install(t.Context(), a, opts)
-		if session.CodeOf(err) != "agent_upgrade_rolled-back" || r.steps["start"].State != StepFailed || r.steps["start"].Remedy != "Look." {
+		if session.CodeOf(err) != "agent_upgrade_rolled-back" || r.steps["start"].State != StepFailed ||
+			r.steps["start"].Remedy != "Look." {
 			t.Errorf("%v; told %+v", err, r.steps["start"])
 		}
 	})
@@ -64,7 +67,8 @@ func TestInstallBringsAndStartsOnce(t *testing.T) {
 		if _, err := os.Stat(dir); !os.IsNotExist(err) {
 			t.Errorf("%s is there: %v", dir, err)
 		}
-		if _, err := Remove(t.Context(), a, opts, RemoveOptions{}); err != nil || r.steps["remove"].State != StepSkipped {
+		if _, err := Remove(t.Context(), a, opts, RemoveOptions{}); err != nil ||
+			r.steps["remove"].State != StepSkipped {
 			t.Errorf("where nothing is: %v; told %+v", err, r.steps["remove"])
 		}
 	})
@@ -98,7 +102,8 @@ func TestUploadThatStandsStillIsGivenUp(t *testing.T) {
 		w := work{remote: a, opts: options(r)}
 		began := time.Now()
 		err := w.bring(t.Context(), found, program{here: self, there: a.home + "/program", name: "slipway-1"})
-		if session.CodeOf(err) != "agent_upload_stalled" || r.steps["upload"].State != StepFailed || time.Since(began) != stallTime {
+		if session.CodeOf(err) != "agent_upload_stalled" || r.steps["upload"].State != StepFailed ||
+			time.Since(began) != stallTime {
 			t.Errorf("%v after %s; told %+v", err, time.Since(began), r.steps)
 		}
 	})
@@ -110,7 +115,8 @@ func TestProbeIsOneRoundTripAndChangesNothing(t *testing.T) {
 	if err != nil || a.runs != 1 {
 		t.Fatalf("%d runs, %v", a.runs, err)
 	}
-	if found.OS != "linux" || found.Home != a.home || found.Folder != FolderOK || found.DiskTotal == 0 || found.Installed != nil || found.DockerHost != "unix:///none.sock" {
+	if found.OS != "linux" || found.Home != a.home || found.Folder != FolderOK || found.DiskTotal == 0 ||
+		found.Installed != nil || found.DockerHost != "unix:///none.sock" {
 		t.Errorf("%+v", found)
 	}
 	if found.Clock.Abs() > mostSkew || found.UID != os.Getuid() {
@@ -121,10 +127,12 @@ func TestProbeIsOneRoundTripAndChangesNothing(t *testing.T) {
 	}
 	t.Run("without Docker it says how to get it", func(t *testing.T) {
 		err := found.Err()
-		if code := session.CodeOf(err); code != "agent_probe_no-docker" && code != "agent_probe_docker-stopped" || session.AsError(err, "").Hint == "" {
+		if code := session.CodeOf(err); code != "agent_probe_no-docker" && code != "agent_probe_docker-stopped" ||
+			session.AsError(err, "").Hint == "" {
 			t.Errorf("%v", err)
 		}
-		if _, err := Install(t.Context(), a, Options{DockerHost: "unix:///none.sock"}); session.CodeOf(err) != session.CodeOf(found.Err()) {
+		if _, err := Install(t.Context(), a, Options{DockerHost: "unix:///none.sock"}); session.CodeOf(
+			err) != session.CodeOf(found.Err()) {
 			t.Errorf("install: %v", err)
 		}
 	})
@@ -151,7 +159,8 @@ func TestProbeIsOneRoundTripAndChangesNothing(t *testing.T) {
 }
 
 func TestProgramMustFitTheMachine(t *testing.T) {
-	if _, err := (Beside{Dir: t.TempDir()}).Program("linux", "arm64"); session.CodeOf(err) != "agent_upgrade_no-program" || session.AsError(err, "").Hint == "" {
+	if _, err := (Beside{Dir: t.TempDir()}).Program("linux", "arm64"); session.CodeOf(
+		err) != "agent_upgrade_no-program" || session.AsError(err, "").Hint == "" {
 		t.Errorf("%v", err)
 	}
 	dir := t.TempDir()
@@ -169,7 +178,8 @@ func TestProgramMustFitTheMachine(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(filepath.Dir(kept), 0o700), os.WriteFile(kept, header(183), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if path, err := (Beside{Dir: filepath.Join(packaged, "bin")}).Program("linux", "arm64"); err != nil || path != kept {
+	if path, err := (Beside{Dir: filepath.Join(packaged, "bin")}).Program("linux", "arm64"); err != nil ||
+		path != kept {
 		t.Errorf("as a package keeps it: %s, %v", path, err)
 	}
 	self := filepath.Join(t.TempDir(), "other-build")
@@ -179,7 +189,8 @@ func TestProgramMustFitTheMachine(t *testing.T) {
 	if path, err := (Beside{Dir: dir, Self: self}).Program("linux", "arm64"); err != nil || path != self {
 		t.Errorf("what runs goes before what lies beside it, which may be of another build: %s, %v", path, err)
 	}
-	if err := os.Rename(filepath.Join(dir, "slipway-linux-amd64"), filepath.Join(dir, "slipway-linux-arm64")); err != nil {
+	if err := os.Rename(filepath.Join(dir, "slipway-linux-amd64"),
+		filepath.Join(dir, "slipway-linux-arm64")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := (Beside{Dir: dir}).Program("linux", "arm64"); session.CodeOf(err) != "agent_upgrade_no-program" {

@@ -31,26 +31,30 @@ func ParseLink(text string) (api.Link, error) {
 	}
 	address, err := url.Parse(text)
 	if err != nil || address.Scheme != "slipway" {
-		return api.Link{}, &Fault{Message: "this is no link of Slipway.", Hint: "They begin with slipway://run? or slipway://open/."}
+		return api.Link{}, &Fault{Message: "this is no link of Slipway.",
+			Hint: "They begin with slipway://run? or slipway://open/."}
 	}
 	switch address.Host {
 	case LinkOpen:
 		ref := strings.Trim(address.Path, "/")
 		if !session.ValidID(ref) && session.ValidateName(ref) != nil {
-			return api.Link{}, &Fault{Message: fmt.Sprintf("the link names no session: %q.", ref), Hint: "Write slipway://open/ and the id or name of a session."}
+			return api.Link{}, &Fault{Message: fmt.Sprintf("the link names no session: %q.", ref),
+				Hint: "Write slipway://open/ and the id or name of a session."}
 		}
 		return api.Link{Kind: LinkOpen, Session: ref}, nil
 	case LinkRun:
 		spec, err := linkSpec(address.RawQuery)
 		return api.Link{Kind: LinkRun, Spec: &spec}, err
 	}
-	return api.Link{}, &Fault{Message: fmt.Sprintf("Slipway has no links to %q.", address.Host), Hint: "They begin with slipway://run? or slipway://open/."}
+	return api.Link{}, &Fault{Message: fmt.Sprintf("Slipway has no links to %q.", address.Host),
+		Hint: "They begin with slipway://run? or slipway://open/."}
 }
 
 func linkSpec(query string) (api.Spec, error) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return api.Spec{}, &Fault{Message: "the link is not written as addresses are.", Hint: "Encode signs such as & and % in its values."}
+		return api.Spec{}, &Fault{Message: "the link is not written as addresses are.",
+			Hint: "Encode signs such as & and % in its values."}
 	}
 	var spec api.Spec
 	if whole := values.Get("recipe"); whole != "" {
@@ -75,7 +79,8 @@ func linkSpec(query string) (api.Spec, error) {
 	}
 	for _, v := range spec.Env {
 		if v.Value != "" && session.SecretName(v.Name) {
-			return spec, &Fault{Message: fmt.Sprintf("the link holds a value of %s, which looks secret.", v.Name), Hint: "Addresses are kept in histories: take the value out, and change it where it is used."}
+			return spec, &Fault{Message: fmt.Sprintf("the link holds a value of %s, which looks secret.", v.Name),
+				Hint: "Addresses are kept in histories: take the value out, and change it where it is used."}
 		}
 	}
 	return spec, nil
@@ -83,8 +88,9 @@ func linkSpec(query string) (api.Spec, error) {
 
 // setField takes one parameter of a link.
 func setField(spec *api.Spec, name, value string) error {
-	texts := map[string]*string{"name": &spec.Name, "type": &spec.Type, "image": &spec.Image, "command": &spec.Command, "timeout": &spec.Timeout,
-		"agent": &spec.Agent, "group": &spec.Group, "accelerator": &spec.Accelerator, "label": &spec.Label,
+	texts := map[string]*string{"name": &spec.Name, "type": &spec.Type, "image": &spec.Image, "command": &spec.Command,
+		"timeout": &spec.Timeout,
+		"agent":   &spec.Agent, "group": &spec.Group, "accelerator": &spec.Accelerator, "label": &spec.Label,
 		"memory": &spec.Resources.Memory.Text, "shm": &spec.Resources.Shm.Text}
 	numbers := map[string]*int{"cpu": &spec.Resources.CPU, "threads": &spec.Threads, "cluster": &spec.Cluster}
 	if into, ok := texts[name]; ok {
@@ -94,7 +100,8 @@ func setField(spec *api.Spec, name, value string) error {
 	if into, ok := numbers[name]; ok {
 		n, err := strconv.Atoi(value)
 		if err != nil {
-			return &Fault{Message: fmt.Sprintf("%s is %q, which is no whole number.", name, value), Hint: "Write digits."}
+			return &Fault{Message: fmt.Sprintf("%s is %q, which is no whole number.", name, value),
+				Hint: "Write digits."}
 		}
 		*into = n
 		return nil
@@ -106,14 +113,16 @@ func setField(spec *api.Spec, name, value string) error {
 	case "port":
 		ports, err := ParsePorts(value)
 		if err != nil {
-			return &Fault{Message: fmt.Sprintf("port is %q, which is no port.", value), Hint: "Write ports from 1 to 65535, or ranges such as 9000:9003."}
+			return &Fault{Message: fmt.Sprintf("port is %q, which is no port.", value),
+				Hint: "Write ports from 1 to 65535, or ranges such as 9000:9003."}
 		}
 		spec.Ports = append(spec.Ports, ports...)
 	case "folder":
 		folder, target, _ := strings.Cut(value, ":")
 		spec.Mounts = append(spec.Mounts, api.Mount{Folder: folder, Target: target})
 	default:
-		return &Fault{Message: fmt.Sprintf("%q is nothing that a link may say.", name), Hint: "Put the whole recipe into the link as recipe=, or send it as a file."}
+		return &Fault{Message: fmt.Sprintf("%q is nothing that a link may say.", name),
+			Hint: "Put the whole recipe into the link as recipe=, or send it as a file."}
 	}
 	return nil
 }

@@ -15,9 +15,13 @@ func TestLinksAreRead(t *testing.T) {
 	for text, want := range map[string]api.Link{
 		"slipway://open/train-a":            {Kind: "open", Session: "train-a"},
 		"slipway://run?image=python%3A3.12": {Kind: "run", Spec: &api.Spec{Image: "python:3.12"}},
-		"slipway://run?image=a&cpu=2&memory=4g&accelerator=0.5&env=A%3Db%3Dc&port=8080&folder=data:d": {Kind: "run", Spec: &api.Spec{Image: "a", Accelerator: "0.5",
-			Resources: api.Resources{CPU: 2, Memory: api.Bytes{Text: "4g"}}, Env: []api.EnvVar{{Name: "A", Value: "b=c"}}, Ports: []int{8080}, Mounts: []api.Mount{{Folder: "data", Target: "d"}}}},
-		"slipway://run?recipe=" + whole + "&name=train-b": {Kind: "run", Spec: &api.Spec{Name: "train-b", Image: "python:3.12", Resources: api.Resources{CPU: 2}}},
+		"slipway://run?image=a&cpu=2&memory=4g&accelerator=0.5&env=A%3Db%3Dc&port=8080&folder=data:d": {Kind: "run",
+			Spec: &api.Spec{Image: "a", Accelerator: "0.5",
+				Resources: api.Resources{CPU: 2, Memory: api.Bytes{Text: "4g"}},
+				Env:       []api.EnvVar{{Name: "A", Value: "b=c"}}, Ports: []int{8080},
+				Mounts: []api.Mount{{Folder: "data", Target: "d"}}}},
+		"slipway://run?recipe=" + whole + "&name=train-b": {Kind: "run",
+			Spec: &api.Spec{Name: "train-b", Image: "python:3.12", Resources: api.Resources{CPU: 2}}},
 	} {
 		got, err := ParseLink(text)
 		if err != nil || !reflect.DeepEqual(got, want) {

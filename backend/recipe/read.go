@@ -40,7 +40,8 @@ func (f *Fault) Error() string {
 func Parse(data []byte) (api.Spec, error) {
 	var spec api.Spec
 	if len(data) > maxSize {
-		return spec, &Fault{Message: "it holds more than 1 MiB.", Hint: "A spec takes a few lines; is this the right file?"}
+		return spec, &Fault{Message: "it holds more than 1 MiB.",
+			Hint: "A spec takes a few lines; is this the right file?"}
 	}
 	var document yaml.Node
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
@@ -51,7 +52,8 @@ func Parse(data []byte) (api.Spec, error) {
 		return spec, syntaxError(err)
 	}
 	if err := decoder.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
-		return spec, &Fault{Message: "it holds more than one document.", Hint: "Keep what stands before the second ---."}
+		return spec, &Fault{Message: "it holds more than one document.",
+			Hint: "Keep what stands before the second ---."}
 	}
 	err := decode(document.Content[0], reflect.ValueOf(&spec).Elem(), "")
 	return spec, err
@@ -68,7 +70,8 @@ func syntaxError(err error) error {
 			}
 		}
 	}
-	return &Fault{Line: line, Message: "it is no YAML: " + text + ".", Hint: "Check the indentation and the quotes there."}
+	return &Fault{Line: line, Message: "it is no YAML: " + text + ".",
+		Hint: "Check the indentation and the quotes there."}
 }
 
 func wrong(node *yaml.Node, path, what, hint string) error {
@@ -169,20 +172,23 @@ func decodeScalar(node *yaml.Node, into reflect.Value, path string) error {
 	case reflect.Int:
 		n, err := strconv.Atoi(node.Value)
 		if err != nil || node.Tag != "!!int" {
-			return wrong(node, path, fmt.Sprintf("is %q, which is no whole number", node.Value), "Write digits without quotes.")
+			return wrong(node, path, fmt.Sprintf("is %q, which is no whole number", node.Value),
+				"Write digits without quotes.")
 		}
 		into.SetInt(int64(n))
 		return nil
 	case reflect.Float64:
 		n, err := strconv.ParseFloat(node.Value, 64)
 		if err != nil || node.Tag != "!!int" && node.Tag != "!!float" || math.IsNaN(n) || math.IsInf(n, 0) {
-			return wrong(node, path, fmt.Sprintf("is %q, which is no number", node.Value), "Write digits without quotes.")
+			return wrong(node, path, fmt.Sprintf("is %q, which is no number", node.Value),
+				"Write digits without quotes.")
 		}
 		into.SetFloat(n)
 		return nil
 	case reflect.Bool:
 		if node.Tag != "!!bool" {
-			return wrong(node, path, fmt.Sprintf("is %q, which is neither true nor false", node.Value), "Write true or false.")
+			return wrong(node, path, fmt.Sprintf("is %q, which is neither true nor false", node.Value),
+				"Write true or false.")
 		}
 		into.SetBool(strings.EqualFold(node.Value, "true"))
 		return nil
@@ -207,7 +213,8 @@ func decodeBytes(node *yaml.Node, into *api.Bytes, path string) error {
 func decodeTime(node *yaml.Node, into **time.Time, path string) error {
 	at, err := time.Parse(time.RFC3339, node.Value)
 	if err != nil || node.Kind != yaml.ScalarNode {
-		return wrong(node, path, fmt.Sprintf("is %q, which is no time", node.Value), "Write it as RFC 3339, for example 2026-05-01T08:00:00+09:00.")
+		return wrong(node, path, fmt.Sprintf("is %q, which is no time", node.Value),
+			"Write it as RFC 3339, for example 2026-05-01T08:00:00+09:00.")
 	}
 	*into = &at
 	return nil
@@ -242,7 +249,8 @@ func decodePorts(node *yaml.Node, into *[]int, path string) error {
 	for _, item := range items {
 		ports, err := ParsePorts(item.Value)
 		if err != nil || item.Kind != yaml.ScalarNode {
-			return wrong(item, path, fmt.Sprintf("holds %q, which is no port", item.Value), "Write ports from 1 to 65535, or ranges such as 9000:9003.")
+			return wrong(item, path, fmt.Sprintf("holds %q, which is no port", item.Value),
+				"Write ports from 1 to 65535, or ranges such as 9000:9003.")
 		}
 		all = append(all, ports...)
 	}

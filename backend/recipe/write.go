@@ -90,7 +90,8 @@ func plain(text string) bool {
 	if strings.ContainsFunc(text, odd) {
 		return false
 	}
-	return !strings.Contains(text, "\n") || !strings.HasPrefix(text, "\n") && !strings.HasPrefix(text, " ") && !strings.HasSuffix(text, "\n\n")
+	return !strings.Contains(text, "\n") || !strings.HasPrefix(text, "\n") && !strings.HasPrefix(text, " ") &&
+		!strings.HasSuffix(text, "\n\n")
 }
 
 // encodeStruct writes the fields that are set, in their order. A group with
@@ -120,7 +121,8 @@ func encodeEnv(env []api.EnvVar) *yaml.Node {
 		seen[v.Name] = true
 		value := scalar(v.Value)
 		if session.SecretName(v.Name) {
-			value = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", LineComment: "# a secret is not kept: give its value when you run this"}
+			value = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null",
+				LineComment: "# a secret is not kept: give its value when you run this"}
 		}
 		group.Content = append(group.Content, scalar(v.Name), value)
 	}
@@ -135,7 +137,9 @@ func doubled(env []api.EnvVar) *yaml.Node {
 		if session.SecretName(v.Name) {
 			v.Value = ""
 		}
-		list.Content = append(list.Content, &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{scalar("name"), scalar(v.Name), scalar("value"), scalar(v.Value)}})
+		list.Content = append(list.Content,
+			&yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{scalar("name"), scalar(v.Name), scalar("value"),
+				scalar(v.Value)}})
 	}
 	return list
 }

@@ -16,15 +16,21 @@ func TestWhatIsWrittenIsReadAsTheSame(t *testing.T) {
 	at := time.Date(2026, 4, 30, 23, 0, 0, 0, time.UTC)
 	for name, spec := range map[string]api.Spec{
 		"the least": {Image: "python:3.12"},
-		"everything": {Name: "train-a", Type: "batch", Image: "python:3.12@sha256:" + strings.Repeat("ab", 32), Command: "python train.py\necho \"done: #1\"\n", NotBefore: &at, Timeout: "30m",
-			Env:       []api.EnvVar{{Name: "SEED", Value: "7"}, {Name: "EMPTY"}, {Name: "YES", Value: "yes"}, {Name: "NULL", Value: "null"}, {Name: "LINES", Value: "a\n  b\n"}, {Name: "ODD", Value: " # : {\t"}},
+		"everything": {Name: "train-a", Type: "batch", Image: "python:3.12@sha256:" + strings.Repeat("ab", 32),
+			Command: "python train.py\necho \"done: #1\"\n", NotBefore: &at, Timeout: "30m",
+			Env: []api.EnvVar{{Name: "SEED", Value: "7"}, {Name: "EMPTY"}, {Name: "YES", Value: "yes"},
+				{Name: "NULL", Value: "null"}, {Name: "LINES", Value: "a\n  b\n"}, {Name: "ODD", Value: " # : {\t"}},
 			Resources: api.Resources{CPU: 2, Memory: api.Bytes{Text: "4g"}, Shm: api.Bytes{N: 1<<30 + 1}},
-			Threads:   4, Mounts: []api.Mount{{Source: "/data", Target: "data", ReadOnly: true}, {Folder: "sets", Path: "a b"}}, Ports: []int{8080, 9000}, Agent: "local",
-			Accelerator: "0.5", MPS: true, Cluster: 2, Priority: new(0), After: []string{"train-b", "7"}, PendingTimeout: "2h", Label: "0x1F", NoSSH: true, CommitOnEnd: 5,
-			Idle: &api.IdlePolicy{Lifetime: "2d", Use: &api.UsePolicy{Window: "30m", Any: true, GPU: new(5.0), CPU: new(0.0)}}},
-		"idle checks off":  {Image: "a", Idle: &api.IdlePolicy{}},
-		"a doubled name":   {Image: "a", Env: []api.EnvVar{{Name: "A", Value: "1"}, {Name: "A", Value: "2"}}},
-		"amounts in bytes": {Image: "a", Resources: api.Resources{Memory: api.Bytes{Text: "1.5g"}, Shm: api.Bytes{N: 1000}}},
+			Threads:   4, Mounts: []api.Mount{{Source: "/data", Target: "data", ReadOnly: true},
+				{Folder: "sets", Path: "a b"}}, Ports: []int{8080, 9000}, Agent: "local",
+			Accelerator: "0.5", MPS: true, Cluster: 2, Priority: new(0), After: []string{"train-b", "7"},
+			PendingTimeout: "2h", Label: "0x1F", NoSSH: true, CommitOnEnd: 5,
+			Idle: &api.IdlePolicy{Lifetime: "2d", Use: &api.UsePolicy{Window: "30m", Any: true, GPU: new(5.0),
+				CPU: new(0.0)}}},
+		"idle checks off": {Image: "a", Idle: &api.IdlePolicy{}},
+		"a doubled name":  {Image: "a", Env: []api.EnvVar{{Name: "A", Value: "1"}, {Name: "A", Value: "2"}}},
+		"amounts in bytes": {Image: "a", Resources: api.Resources{Memory: api.Bytes{Text: "1.5g"},
+			Shm: api.Bytes{N: 1000}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := Write(spec)
@@ -53,16 +59,20 @@ func TestSecretsAreNamedAndNotWritten(t *testing.T) {
 }
 
 func TestAmountsAreWrittenAsPeopleDo(t *testing.T) {
-	text := string(Write(api.Spec{Image: "a", Resources: api.Resources{CPU: 1, Memory: api.Bytes{N: 4 << 30}, Shm: api.Bytes{N: 64 << 20}}}))
+	text := string(Write(api.Spec{Image: "a", Resources: api.Resources{CPU: 1, Memory: api.Bytes{N: 4 << 30},
+		Shm: api.Bytes{N: 64 << 20}}}))
 	if !strings.Contains(text, "memory: 4g\n") || !strings.Contains(text, "shm: 64m\n") {
 		t.Errorf("wrote\n%s", text)
 	}
 }
 
 func TestComparedRecipesShowEveryField(t *testing.T) {
-	left := api.Spec{Name: "a", Image: "python:3.12", Resources: api.Resources{CPU: 2, Memory: api.Bytes{N: 4 << 30}}, Ports: []int{80, 81}, Priority: new(0),
-		Env: []api.EnvVar{{Name: "SEED", Value: "7"}, {Name: "API_KEY", Value: "x"}}, Mounts: []api.Mount{{Source: "/data", ReadOnly: true}}}
-	right := api.Spec{Image: "python:3.13", Resources: api.Resources{CPU: 2, Memory: api.Bytes{Text: "4096m"}}, Idle: &api.IdlePolicy{}, Accelerator: "0.5",
+	left := api.Spec{Name: "a", Image: "python:3.12", Resources: api.Resources{CPU: 2, Memory: api.Bytes{N: 4 << 30}},
+		Ports: []int{80, 81}, Priority: new(0),
+		Env:    []api.EnvVar{{Name: "SEED", Value: "7"}, {Name: "API_KEY", Value: "x"}},
+		Mounts: []api.Mount{{Source: "/data", ReadOnly: true}}}
+	right := api.Spec{Image: "python:3.13", Resources: api.Resources{CPU: 2, Memory: api.Bytes{Text: "4096m"}},
+		Idle: &api.IdlePolicy{}, Accelerator: "0.5",
 		Env: []api.EnvVar{{Name: "API_KEY", Value: "y"}, {Name: "MODE"}}, Mounts: []api.Mount{{Folder: "data"}}}
 	want := []api.RecipeField{
 		{Field: "name", Left: "a"},

@@ -101,14 +101,19 @@ func (a *allowances) lacks(q Request, asked amounts) []sentence {
 			amount, n := given(kept)
 			keeps = count("kept", n, as("amount", plain(amount)), as("names", before))
 		}
-		said = append(said, spoken(count("limit", n, as("limit", what(limit)), as("used", plain(used)), as("kept", keeps), as("asked", plain(asks)))))
+		said = append(said, spoken(count("limit", n, as("limit", what(limit)), as("used", plain(used)),
+			as("kept", keeps), as("asked", plain(asks)))))
 	}
 	counted := func(n int64) (string, int) { return strconv.FormatInt(n, 10), int(n) }
 	memory := func(n int64) (string, int) { return gpu.Bytes(n).String(), 1 }
 	share := func(n int64) (string, int) { return gpu.Share(n).String(), 1 }
-	check(int64(limit.Sessions), int64(held.sessions), int64(kept.sessions), int64(asked.sessions), func(n int64) session.Phrase { return count("sessions", int(n)) }, counted)
-	check(int64(limit.CPU), int64(held.cpu), int64(kept.cpu), int64(asked.cpu), func(n int64) session.Phrase { return count("cpu", int(n)) }, counted)
-	check(int64(limit.Memory), int64(held.memory), int64(kept.memory), int64(asked.memory), func(n int64) session.Phrase { return session.Say("memory", as("amount", plain(gpu.Bytes(n).String()))) }, memory)
+	check(int64(limit.Sessions), int64(held.sessions), int64(kept.sessions), int64(asked.sessions),
+		func(n int64) session.Phrase { return count("sessions", int(n)) }, counted)
+	check(int64(limit.CPU), int64(held.cpu), int64(kept.cpu), int64(asked.cpu),
+		func(n int64) session.Phrase { return count("cpu", int(n)) }, counted)
+	check(int64(limit.Memory), int64(held.memory), int64(kept.memory), int64(asked.memory),
+		func(n int64) session.Phrase { return session.Say("memory", as("amount", plain(gpu.Bytes(n).String()))) },
+		memory)
 	check(int64(limit.GPU), int64(held.gpu), int64(kept.gpu), int64(asked.gpu), func(n int64) session.Phrase {
 		return session.Say("ofDevices", as("share", plain(gpu.Share(n).String())))
 	}, share)

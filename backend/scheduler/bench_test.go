@@ -22,16 +22,20 @@ func crowded() Snapshot {
 	for i := range 8 {
 		id := gpu.UUID(fmt.Sprint("GPU-", i))
 		s.Machine.Devices = append(s.Machine.Devices, gpu.Device{UUID: id, Model: "T", Index: i, Memory: 80 * gpu.GiB})
-		s.Machine.Measured = append(s.Machine.Measured, Measured{Device: id, Free: 4 * gpu.GiB, Foreign: []Foreign{{PID: 100 + i, Name: "python", Memory: 2 * gpu.GiB}}})
+		s.Machine.Measured = append(s.Machine.Measured,
+			Measured{Device: id, Free: 4 * gpu.GiB,
+				Foreign: []Foreign{{PID: 100 + i, Name: "python", Memory: 2 * gpu.GiB}}})
 	}
 	var runs []Run
 	for i := range 500 {
-		runs = append(runs, Run{Kinds: []string{fmt.Sprint("kind", i%7)}, Length: time.Duration(1+r.IntN(600)) * time.Minute})
+		runs = append(runs, Run{Kinds: []string{fmt.Sprint("kind", i%7)}, Length: time.Duration(1+r.IntN(600)) *
+			time.Minute})
 	}
 	s.History = NewHistory(runs)
 	for i := range 30 {
 		since := noon.Add(-time.Duration(r.IntN(300)) * time.Minute)
-		p := Promise{Session: session.ID(fmt.Sprint("run", i)), Name: fmt.Sprint("run-", i), Since: &since, Kinds: []string{fmt.Sprint("kind", i%7)},
+		p := Promise{Session: session.ID(fmt.Sprint("run", i)), Name: fmt.Sprint("run-", i), Since: &since,
+			Kinds:  []string{fmt.Sprint("kind", i%7)},
 			Grants: session.Grants{CPUs: []int{2 * i, 2*i + 1}, Memory: 16 * gpu.GiB}}
 		if i < 24 {
 			p.Grants.GPUs = []gpu.Grant{{Device: gpu.UUID(fmt.Sprint("GPU-", i%8)), Share: 300, Memory: 24 * gpu.GiB}}
@@ -43,7 +47,8 @@ func crowded() Snapshot {
 		s.Promised = append(s.Promised, p)
 	}
 	for i := range 1000 {
-		q := Request{Session: session.ID(fmt.Sprintf("q%04d", i)), Name: fmt.Sprint("wait-", i), CPU: 1 + r.IntN(8), Memory: gpu.Bytes(1+r.IntN(64)) * gpu.GiB,
+		q := Request{Session: session.ID(fmt.Sprintf("q%04d", i)), Name: fmt.Sprint("wait-", i), CPU: 1 + r.IntN(8),
+			Memory:   gpu.Bytes(1+r.IntN(64)) * gpu.GiB,
 			Priority: r.IntN(20), Kinds: []string{fmt.Sprint("kind", i%7)}}
 		switch r.IntN(4) {
 		case 0:

@@ -8,7 +8,8 @@ import (
 )
 
 func TestProgramsOutsideAreNamedToTheOwnerOnly(t *testing.T) {
-	foreign := []Foreign{{PID: 4711, Name: "secret-train.py", User: "carl", Memory: 2 * gpu.GiB}, {PID: 4712, Name: "jupyter", Memory: gpu.GiB}}
+	foreign := []Foreign{{PID: 4711, Name: "secret-train.py", User: "carl", Memory: 2 * gpu.GiB},
+		{PID: 4712, Name: "jupyter", Memory: gpu.GiB}}
 	text := func(viewer string) string {
 		var all []string
 		for _, p := range foreignText(viewer, foreign) {

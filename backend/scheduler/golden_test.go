@@ -93,7 +93,8 @@ func read(t *testing.T, data []byte) Snapshot {
 		when := noon.Add(length(text))
 		return &when
 	}
-	s := Snapshot{Ruler: c.Ruler, Allowances: c.Allowances, Machine: Machine{Memory: c.Memory, Devices: c.Devices, Giving: c.Giving, NoDevices: c.Blind, Unread: c.Unread, WhyUnread: c.WhyUnread}}
+	s := Snapshot{Ruler: c.Ruler, Allowances: c.Allowances, Machine: Machine{Memory: c.Memory, Devices: c.Devices,
+		Giving: c.Giving, NoDevices: c.Blind, Unread: c.Unread, WhyUnread: c.WhyUnread}}
 	for i := range c.CPUs {
 		s.Machine.CPUs = append(s.Machine.CPUs, i)
 	}
@@ -105,7 +106,8 @@ func read(t *testing.T, data []byte) Snapshot {
 		s.Machine.Measured = append(s.Machine.Measured, measured)
 	}
 	for _, p := range c.Promised {
-		s.Promised = append(s.Promised, Promise{Session: session.ID(p.Name), Name: p.Name, Owner: p.Owner, Since: at(p.Since), Ends: at(p.Ends), Kinds: p.Kinds,
+		s.Promised = append(s.Promised, Promise{Session: session.ID(p.Name), Name: p.Name, Owner: p.Owner,
+			Since: at(p.Since), Ends: at(p.Ends), Kinds: p.Kinds,
 			Grants: session.Grants{CPUs: p.CPUs, Memory: p.Mem, GPUs: p.GPUs}})
 	}
 	for _, q := range c.Queue {
@@ -113,7 +115,8 @@ func read(t *testing.T, data []byte) Snapshot {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := Request{Session: session.ID(q.Name), Name: q.Name, Owner: q.Owner, CPU: q.CPU, Memory: q.Mem, GPU: asked, Kernels: q.Kernels, Priority: session.DefaultPriority,
+		r := Request{Session: session.ID(q.Name), Name: q.Name, Owner: q.Owner, CPU: q.CPU, Memory: q.Mem, GPU: asked,
+			Kernels: q.Kernels, Priority: session.DefaultPriority,
 			NotBefore: at(q.NotBefore), Deadline: at(q.Deadline), After: q.After, Kinds: q.Kinds}
 		if q.Priority != nil {
 			r.Priority = *q.Priority
@@ -146,9 +149,11 @@ func write(plan Schedule) string {
 				fmt.Fprintf(&b, "    %s: %s\n", s.Name, s.Message)
 			}
 		case d.End != nil:
-			fmt.Fprintf(&b, "%s: ends as %s\n    %s %s\n", d.Session, d.End.Reason, d.End.Cause.Code, d.End.Cause.Message)
+			fmt.Fprintf(&b, "%s: ends as %s\n    %s %s\n", d.Session, d.End.Reason, d.End.Cause.Code,
+				d.End.Cause.Message)
 		default:
-			fmt.Fprintf(&b, "%s: waits, %s, number %d\n    %s\n", d.Session, d.Wait.Code, d.Wait.Position, d.Wait.Message)
+			fmt.Fprintf(&b, "%s: waits, %s, number %d\n    %s\n", d.Session, d.Wait.Code, d.Wait.Position,
+				d.Wait.Message)
 			if d.Wait.Until != nil {
 				fmt.Fprintf(&b, "    until %s\n", d.Wait.Until.Sub(noon))
 			}
@@ -203,7 +208,8 @@ func TestGoldenPlans(t *testing.T) {
 func checkSentences(t *testing.T, plan Schedule) {
 	t.Helper()
 	sentence := func(text string) {
-		if text == "" || !strings.HasSuffix(text, ".") || strings.ToUpper(text[:1]) != text[:1] || strings.Contains(text, "..") {
+		if text == "" || !strings.HasSuffix(text, ".") || strings.ToUpper(text[:1]) != text[:1] ||
+			strings.Contains(text, "..") {
 			t.Errorf("not a sentence: %q", text)
 		}
 	}
@@ -284,7 +290,8 @@ func checkPlan(t testing.TB, s Snapshot, plan Schedule) {
 		for _, g := range total.GPUs {
 			given, bytes = given+g.Share, bytes+g.Memory
 		}
-		if want := (q.GPU.Shares + gpu.Share(q.GPU.Devices)*gpu.WholeDevice) * gpu.Share(q.kernels()); want > 0 && given != want {
+		if want := (q.GPU.Shares + gpu.Share(q.GPU.Devices)*gpu.WholeDevice) * gpu.Share(q.kernels()); want > 0 &&
+			given != want {
 			t.Errorf("%s asked for %s of devices and got %s", q.Name, want, given)
 		}
 		if want := q.GPU.Memory * gpu.Bytes(q.kernels()); bytes < want {

@@ -64,7 +64,8 @@ func (w *world) checkAllowed() {
 	}
 	for owner, limit := range w.allowed {
 		h := held[owner]
-		if limit.Sessions > 0 && h.Sessions > limit.Sessions || limit.CPU > 0 && h.CPU > limit.CPU || limit.Memory > 0 && h.Memory > limit.Memory || limit.GPU > 0 && h.GPU > limit.GPU {
+		if limit.Sessions > 0 && h.Sessions > limit.Sessions || limit.CPU > 0 && h.CPU > limit.CPU ||
+			limit.Memory > 0 && h.Memory > limit.Memory || limit.GPU > 0 && h.GPU > limit.GPU {
 			w.t.Errorf("%s holds %+v and may hold %+v", owner, h, limit)
 		}
 	}
@@ -79,7 +80,8 @@ func TestTenThousandSessionsKeepToTheirPersonsLimits(t *testing.T) {
 	w.populate(count)
 	w.own()
 	w.run()
-	longest, sum, jobs, full := map[string]time.Duration{}, map[string]time.Duration{}, map[string]int{}, map[string]int{}
+	longest, sum, jobs, full := map[string]time.Duration{}, map[string]time.Duration{}, map[string]int{},
+		map[string]int{}
 	for _, j := range w.jobs {
 		from := j.arrives
 		if j.NotBefore != nil && j.NotBefore.After(from) {
@@ -96,7 +98,8 @@ func TestTenThousandSessionsKeepToTheirPersonsLimits(t *testing.T) {
 		}
 	}
 	for owner, n := range jobs {
-		t.Logf("%s: %d sessions, %d had to wait, %s on average, %s at most", owner, n, full[owner], (sum[owner] / time.Duration(n)).Round(time.Second), longest[owner])
+		t.Logf("%s: %d sessions, %d had to wait, %s on average, %s at most", owner, n, full[owner],
+			(sum[owner] / time.Duration(n)).Round(time.Second), longest[owner])
 		if w.limited[owner] == 0 && owner != "free" {
 			t.Errorf("the limit of %s never counted: the simulation is too easy", owner)
 		}

@@ -11,7 +11,9 @@ import (
 func (p *planner) never(q Request) []sentence {
 	m := p.snapshot.Machine
 	if q.cpus() > len(m.CPUs) || q.memory() > m.Memory {
-		return []sentence{spoken(session.Say("neverAmount", as("cpus", count("cpu", q.cpus())), as("memory", plain(q.memory().String())), as("all", number(len(m.CPUs))), as("allMemory", plain(m.Memory.String()))))}
+		return []sentence{spoken(session.Say("neverAmount", as("cpus", count("cpu", q.cpus())),
+			as("memory", plain(q.memory().String())), as("all", number(len(m.CPUs))),
+			as("allMemory", plain(m.Memory.String()))))}
 	}
 	if q.GPU.IsZero() {
 		return nil

@@ -37,11 +37,13 @@ func (p *planner) endOf(q Request) *End {
 	for _, d := range q.After {
 		if how := p.failure(d); how.Say != "" {
 			return &End{Reason: session.ReasonDependency, Cause: *session.Because(CodeDependency,
-				session.Say("dependencyFailed", session.Fill("name", d.Name), as("how", how)), session.Say("dependencyFailedHint"))}
+				session.Say("dependencyFailed", session.Fill("name", d.Name), as("how", how)),
+				session.Say("dependencyFailedHint"))}
 		}
 	}
 	if q.Deadline != nil && !p.now.Before(*q.Deadline) {
-		return &End{Reason: session.ReasonPendingTimeout, Cause: *session.Because(CodeExpired, session.Say("waitedOut"), session.Say("waitedOutHint"))}
+		return &End{Reason: session.ReasonPendingTimeout, Cause: *session.Because(CodeExpired, session.Say("waitedOut"),
+			session.Say("waitedOutHint"))}
 	}
 	return nil
 }
@@ -96,18 +98,23 @@ func (p *planner) outside(q Request) (session.Wait, bool) {
 	if q.NotBefore != nil && q.NotBefore.After(p.now) {
 		at := *q.NotBefore
 		p.lookAgain(at)
-		w := waitFor(CodeWaitStart, spoken(session.Say("notBefore", as("at", plain(at.UTC().Format("2006-01-02 15:04:05 UTC"))))))
+		w := waitFor(CodeWaitStart, spoken(session.Say("notBefore",
+			as("at", plain(at.UTC().Format("2006-01-02 15:04:05 UTC"))))))
 		w.Until = &at
 		return w, true
 	}
 	var open []session.Phrase
 	for _, d := range q.After {
 		if d.Result != session.ResultSuccess {
-			open = append(open, session.Say("dependent", as("name", plain(d.Name)), as("status", session.Say("status-"+string(d.Status)))))
+			open = append(open, session.Say("dependent", as("name", plain(d.Name)),
+				as("status", session.Say("status-"+string(d.Status)))))
 		}
 	}
 	if len(open) > 0 {
-		return waitFor(CodeWaitDependency, spoken(count("dependency", len(q.After), as("open", number(len(open))), as("sessions", list(", ", open))))), true
+		return waitFor(CodeWaitDependency,
+				spoken(count("dependency", len(q.After), as("open", number(len(open))),
+					as("sessions", list(", ", open))))),
+			true
 	}
 	if said := p.never(q); len(said) > 0 {
 		return waitFor(CodeWaitMachine, said...), true

@@ -62,7 +62,8 @@ type planner struct {
 func newPlanner(s Snapshot, now time.Time) *planner {
 	n := len(s.Queue)
 	return &planner{snapshot: s, now: now, decisions: make(map[session.ID]*Decision, n), made: make([]Decision, 0, n),
-		waits: make([]session.Wait, 0, n), impossible: map[part][]sentence{}, allowances: newAllowances(s), shares: map[part]gpu.Share{}}
+		waits: make([]session.Wait, 0, n), impossible: map[part][]sentence{}, allowances: newAllowances(s),
+		shares: map[part]gpu.Share{}}
 }
 
 // lookAgain asks for another plan at a time.

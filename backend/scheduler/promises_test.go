@@ -18,7 +18,8 @@ func small(devices int) Snapshot {
 		s.Machine.CPUs = append(s.Machine.CPUs, i)
 	}
 	for i := range devices {
-		s.Machine.Devices = append(s.Machine.Devices, gpu.Device{UUID: gpu.UUID(fmt.Sprint("GPU-", i)), Model: "T", Index: i, Memory: 80 * gpu.GiB})
+		s.Machine.Devices = append(s.Machine.Devices, gpu.Device{UUID: gpu.UUID(fmt.Sprint("GPU-", i)), Model: "T",
+			Index: i, Memory: 80 * gpu.GiB})
 	}
 	return s
 }
@@ -58,7 +59,8 @@ func TestADeviceIsNotGivenTwiceWhenItsDriverKeepsMore(t *testing.T) {
 // A device that was divided into instances while sessions hold shares of it, or
 // that is one again while they hold instances, gives nothing to anybody else.
 func TestADeviceDividedWhileItIsHeldIsNotGivenTwice(t *testing.T) {
-	parts := []gpu.Instance{{UUID: "MIG-0", Profile: "1g.40gb", Memory: 40 * gpu.GiB}, {UUID: "MIG-1", Profile: "1g.40gb", Memory: 40 * gpu.GiB}}
+	parts := []gpu.Instance{{UUID: "MIG-0", Profile: "1g.40gb", Memory: 40 * gpu.GiB},
+		{UUID: "MIG-1", Profile: "1g.40gb", Memory: 40 * gpu.GiB}}
 	for name, c := range map[string]struct {
 		before, after []gpu.Instance
 		first, second gpu.Request
@@ -87,7 +89,8 @@ func TestADeviceDividedWhileItIsHeldIsNotGivenTwice(t *testing.T) {
 // the device that is kept for it, and one that asks for no memory comes after.
 func TestWhatGoesBesideTheHeadIsNotGivenTwice(t *testing.T) {
 	s := small(1)
-	s.Promised = []Promise{{Session: "interactive", Name: "interactive", Grants: session.Grants{CPUs: []int{0}, Memory: 63 * gpu.GiB}}}
+	s.Promised = []Promise{{Session: "interactive", Name: "interactive",
+		Grants: session.Grants{CPUs: []int{0}, Memory: 63 * gpu.GiB}}}
 	head := asks("head", gpu.Request{Shares: 500})
 	head.Memory = 32 * gpu.GiB
 	short := asks("short", gpu.Request{Shares: 700})
@@ -117,7 +120,8 @@ func shaken(r *rand.Rand, m *Machine, made *int) {
 	case 4:
 		d.Instances = nil
 		for i := range 1 + r.IntN(3) {
-			d.Instances = append(d.Instances, gpu.Instance{UUID: gpu.UUID(fmt.Sprint("MIG-", *made)), Profile: "1g.10gb", Memory: 10 * gpu.GiB, Slices: 250})
+			d.Instances = append(d.Instances, gpu.Instance{UUID: gpu.UUID(fmt.Sprint("MIG-", *made)),
+				Profile: "1g.10gb", Memory: 10 * gpu.GiB, Slices: 250})
 			*made += i % 2 // now and then two have had one name
 		}
 	case 5:
@@ -157,7 +161,8 @@ func TestPlansGiveNothingTwiceWhileTheMachineChanges(t *testing.T) {
 			s.Machine.Measured = nil
 			for _, d := range s.Machine.Devices {
 				if r.IntN(4) == 0 && len(d.Instances) == 0 { // of instances drivers tell nothing
-					s.Machine.Measured = append(s.Machine.Measured, Measured{Device: d.UUID, Free: gpu.Bytes(r.IntN(80)) * gpu.GiB})
+					s.Machine.Measured = append(s.Machine.Measured,
+						Measured{Device: d.UUID, Free: gpu.Bytes(r.IntN(80)) * gpu.GiB})
 				}
 			}
 			plan := Plan(s, noon)
@@ -178,7 +183,8 @@ func TestPlansGiveNothingTwiceWhileTheMachineChanges(t *testing.T) {
 			s.holdPlan(plan)
 		}
 	}
-	t.Logf("%d plans placed %d sessions, %d of them ahead of others, and met %d contradictions", plans, placed, ahead, contradictions)
+	t.Logf("%d plans placed %d sessions, %d of them ahead of others, and met %d contradictions", plans, placed, ahead,
+		contradictions)
 	if placed < plans/4 || ahead < plans/50 || contradictions < plans/20 {
 		t.Error("too little happened")
 	}

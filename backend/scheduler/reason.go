@@ -77,8 +77,10 @@ func (r *room) describe(viewer string) *texts {
 	t := &texts{
 		unread:  r.machine.WhyUnread,
 		lacking: map[part]lack{}, few: map[amount]sentence{},
-		cpus:   r.holders(viewer, func(p Promise) int64 { return int64(len(p.Grants.CPUs)) }, func(n int64) string { return fmt.Sprint(n) }),
-		memory: r.holders(viewer, func(p Promise) int64 { return int64(p.Grants.Memory) }, func(n int64) string { return gpu.Bytes(n).String() }),
+		cpus: r.holders(viewer, func(p Promise) int64 { return int64(len(p.Grants.CPUs)) },
+			func(n int64) string { return fmt.Sprint(n) }),
+		memory: r.holders(viewer, func(p Promise) int64 { return int64(p.Grants.Memory) },
+			func(n int64) string { return gpu.Bytes(n).String() }),
 	}
 	for _, v := range r.ledger.Free() {
 		if !v.Excluded && !v.Absent {
@@ -103,7 +105,8 @@ func (r *room) holders(viewer string, amount func(Promise) int64, text func(int6
 			others += amount(p)
 			continue
 		}
-		parts = append(parts, session.Say("holds", as("name", nameFor(viewer, p.Owner, p.Name)), as("amount", plain(text(amount(p))))))
+		parts = append(parts, session.Say("holds", as("name", nameFor(viewer, p.Owner, p.Name)),
+			as("amount", plain(text(amount(p))))))
 	}
 	if others > 0 {
 		parts = append(parts, count("othersHold", len(holding)-holders, as("amount", plain(text(others)))))
@@ -115,7 +118,8 @@ func (r *room) holders(viewer string, amount func(Promise) int64, text func(int6
 }
 
 func (r *room) describeDevice(viewer string, v gpu.View) deviceText {
-	d := deviceText{view: v, name: plain(deviceName(v.Device)), slack: r.tolerance, unread: slices.Contains(r.machine.Unread, v.Device.UUID)}
+	d := deviceText{view: v, name: plain(deviceName(v.Device)), slack: r.tolerance,
+		unread: slices.Contains(r.machine.Unread, v.Device.UUID)}
 	shares := map[string]gpu.Share{}
 	memory := map[string]gpu.Bytes{}
 	instances := map[string]int{}
@@ -141,11 +145,13 @@ func (r *room) describeDevice(viewer string, v gpu.View) deviceText {
 		name := r.nameOf(viewer, holder)
 		switch {
 		case instances[holder] > 0:
-			d.held = append(d.held, count("instanceHeld", instances[holder], as("all", number(len(v.Device.Instances))), as("name", name)))
+			d.held = append(d.held, count("instanceHeld", instances[holder], as("all", number(len(v.Device.Instances))),
+				as("name", name)))
 		case v.Kind == gpu.KindWhole:
 			d.held = append(d.held, session.Say("allHeld", as("name", name)))
 		case memory[holder] > 0:
-			d.held = append(d.held, session.Say("heldMemory", as("share", plain(shares[holder].String())), as("memory", plain(memory[holder].String())), as("name", name)))
+			d.held = append(d.held, session.Say("heldMemory", as("share", plain(shares[holder].String())),
+				as("memory", plain(memory[holder].String())), as("name", name)))
 		default:
 			d.held = append(d.held, session.Say("held", as("share", plain(shares[holder].String())), as("name", name)))
 		}
@@ -159,7 +165,8 @@ func (r *room) describeDevice(viewer string, v gpu.View) deviceText {
 			d.measured, d.claim = true, r.claims[m.Device]
 			d.foreign = foreignText(viewer, m.Foreign)
 			if m.Returned > 0 {
-				d.returned = []session.Phrase{session.Say("returned", as("memory", plain(m.Returned.String())), as("at", plain(m.Settles.UTC().Format("15:04:05 UTC"))))}
+				d.returned = []session.Phrase{session.Say("returned", as("memory", plain(m.Returned.String())),
+					as("at", plain(m.Settles.UTC().Format("15:04:05 UTC"))))}
 			}
 		}
 	}
@@ -190,7 +197,8 @@ func foreignText(viewer string, foreign []Foreign) (parts []session.Phrase) {
 		if f.User == "" {
 			user = session.Say("anotherUser")
 		}
-		parts = append(parts, session.Say("foreign", as("memory", plain(f.Memory.String())), as("pid", number(f.PID)), as("program", plain(f.Name)), as("user", user)))
+		parts = append(parts, session.Say("foreign", as("memory", plain(f.Memory.String())), as("pid", number(f.PID)),
+			as("program", plain(f.Name)), as("user", user)))
 	}
 	if rest > 0 {
 		parts = append(parts, count("foreignMore", len(sorted)-holders, as("memory", plain(rest.String()))))
@@ -223,7 +231,8 @@ func (r *room) explain(q Request) session.Wait {
 		said = append(said, r.clause(t, amount{n: int64(q.cpus()), kernels: q.kernels()}))
 	}
 	if q.memory() > r.memory {
-		said = append(said, r.clause(t, amount{n: int64(q.memory()), memory: true, kernels: q.kernels(), besides: len(said) > 0}))
+		said = append(said, r.clause(t, amount{n: int64(q.memory()), memory: true, kernels: q.kernels(),
+			besides: len(said) > 0}))
 	}
 	if _, ok := r.devices(q, nil); !ok {
 		l, known := t.lacking[q.part()]
@@ -251,13 +260,15 @@ func (r *room) clause(t *texts, a amount) sentence {
 	if a.kernels > 1 {
 		what = count("forKernels", a.kernels, as("what", what))
 	}
-	text := count("lacksCpu", len(r.free), as("what", what), as("all", number(len(r.machine.CPUs))), as("holders", t.cpus))
+	text := count("lacksCpu", len(r.free), as("what", what), as("all", number(len(r.machine.CPUs))),
+		as("holders", t.cpus))
 	if a.memory {
 		key := "lacksMemory"
 		if a.besides {
 			key = "lacksMemoryToo"
 		}
-		text = session.Say(key, as("what", what), as("free", plain(max(0, r.memory).String())), as("all", plain(r.machine.Memory.String())), as("holders", t.memory))
+		text = session.Say(key, as("what", what), as("free", plain(max(0, r.memory).String())),
+			as("all", plain(r.machine.Memory.String())), as("holders", t.memory))
 	}
 	t.few[a] = spoken(text)
 	return t.few[a]
@@ -290,7 +301,8 @@ func (t *texts) explainDevices(q Request) lack {
 	if left > 0 {
 		parts = append(parts, count("othersTaken", left))
 	}
-	l := lack{[]sentence{spoken(session.Say("devices", as("devices", list("; ", parts)), as("need", need)))}, CodeWaitResources}
+	l := lack{[]sentence{spoken(session.Say("devices", as("devices", list("; ", parts)), as("need", need)))},
+		CodeWaitResources}
 	for code := range codes {
 		if len(codes) == 1 {
 			l.code = code
@@ -315,7 +327,8 @@ func (d deviceText) blocks(q Request) (reasons []session.Phrase, code session.Co
 	case v.Device.Lost != nil:
 		return []session.Phrase{session.Say("lost", as("why", plain(v.Device.Lost.Why)))}, CodeWaitResources
 	case v.Over != "":
-		return append([]session.Phrase{session.Say("overAllocated", as("why", plain(v.Over)))}, d.held...), CodeWaitResources
+		return append([]session.Phrase{session.Say("overAllocated", as("why", plain(v.Over)))}, d.held...),
+			CodeWaitResources
 	}
 	var lacksPromise bool
 	var need gpu.Bytes

@@ -143,7 +143,9 @@ func (p *planner) goBeside(q Request) ([]session.Grants, string) {
 	if q.Timeout > 0 && q.Timeout <= Short {
 		if grants := p.room.find(q, nil); grants != nil {
 			v.beside.lose(q, grants)
-			return grants, fmt.Sprintf("It ends within %s, and nobody knows yet when %s, which is first in line, can start.", session.Duration(Short), p.headFor(q).English())
+			return grants,
+				fmt.Sprintf("It ends within %s, and nobody knows yet when %s, which is first in line, can start.",
+					session.Duration(Short), p.headFor(q).English())
 		}
 		return nil, ""
 	}

@@ -11,11 +11,12 @@ import (
 
 // room is what remains of the machine while a plan is made.
 type room struct {
-	machine  Machine
-	free     []int // CPU numbers, least busy first
-	memory   gpu.Bytes
-	ledger   *gpu.Ledger
-	claims   map[gpu.UUID]gpu.Bytes // memory that is free by the driver and not claimed by a promise; absent: not measured
+	machine Machine
+	free    []int // CPU numbers, least busy first
+	memory  gpu.Bytes
+	ledger  *gpu.Ledger
+	// memory that is free by the driver and not claimed by a promise; absent: not measured
+	claims   map[gpu.UUID]gpu.Bytes
 	promised []Promise
 	unfit    map[part]bool     // what devices are known not to have, until something is released
 	texts    map[string]*texts // of holders by who is told, until something changes; nil: not made
@@ -25,7 +26,8 @@ type room struct {
 }
 
 func newRoom(s Snapshot) *room {
-	r := &room{machine: s.Machine, memory: s.Machine.Memory, promised: slices.Clone(s.Promised), unfit: map[part]bool{}, claims: map[gpu.UUID]gpu.Bytes{}, ruler: s.Ruler}
+	r := &room{machine: s.Machine, memory: s.Machine.Memory, promised: slices.Clone(s.Promised), unfit: map[part]bool{},
+		claims: map[gpu.UUID]gpu.Bytes{}, ruler: s.Ruler}
 	taken := map[int]bool{}
 	grants := map[string][]gpu.Grant{}
 	for _, p := range s.Promised {

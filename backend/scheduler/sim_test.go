@@ -55,13 +55,15 @@ func (m *moments) Push(x any)        { *m = append(*m, x.(time.Time)) }
 func (m *moments) Pop() any          { x := (*m)[len(*m)-1]; *m = (*m)[:len(*m)-1]; return x }
 
 func simulated(t *testing.T, seed uint64, devices int) *world {
-	w := &world{t: t, r: rand.New(rand.NewPCG(seed, 3)), now: noon, byID: map[session.ID]*job{}, foreign: map[gpu.UUID]gpu.Bytes{}, promised: map[session.ID]time.Time{}, limited: map[string]int{}}
+	w := &world{t: t, r: rand.New(rand.NewPCG(seed, 3)), now: noon, byID: map[session.ID]*job{},
+		foreign: map[gpu.UUID]gpu.Bytes{}, promised: map[session.ID]time.Time{}, limited: map[string]int{}}
 	w.machine = Machine{Memory: 128 * gpu.GiB}
 	for i := range 32 {
 		w.machine.CPUs = append(w.machine.CPUs, i)
 	}
 	for i := range devices {
-		w.machine.Devices = append(w.machine.Devices, gpu.Device{UUID: gpu.UUID(fmt.Sprint("GPU-", i)), Model: "T", Index: i, Memory: 24 * gpu.GiB, Reserved: 512 * gpu.MiB})
+		w.machine.Devices = append(w.machine.Devices, gpu.Device{UUID: gpu.UUID(fmt.Sprint("GPU-", i)), Model: "T",
+			Index: i, Memory: 24 * gpu.GiB, Reserved: 512 * gpu.MiB})
 	}
 	return w
 }
@@ -73,7 +75,8 @@ func (w *world) populate(n int) {
 		arrives = arrives.Add(time.Duration(w.r.ExpFloat64() * float64(7*time.Minute)))
 		j := &job{arrives: arrives, runs: time.Duration(1+w.r.IntN(90)) * time.Minute}
 		j.Session = session.ID(fmt.Sprintf("s%05d", i))
-		j.Name, j.CPU, j.Memory, j.Priority = string(j.Session), 1+w.r.IntN(4), gpu.Bytes(1+w.r.IntN(12))*gpu.GiB, session.DefaultPriority
+		j.Name, j.CPU, j.Memory, j.Priority = string(j.Session), 1+w.r.IntN(4), gpu.Bytes(1+w.r.IntN(12))*gpu.GiB,
+			session.DefaultPriority
 		switch w.r.IntN(10) {
 		case 0, 1, 2:
 			j.GPU.Shares = gpu.Share(1+w.r.IntN(9)) * 100
@@ -126,7 +129,8 @@ func (w *world) snapshot() Snapshot {
 		q.After = nil
 		for _, n := range j.waitsOn {
 			on := w.jobs[n]
-			d := Dependency{Session: on.Session, Name: on.Name, Status: session.Pending, Result: session.ResultUndefined}
+			d := Dependency{Session: on.Session, Name: on.Name, Status: session.Pending,
+				Result: session.ResultUndefined}
 			if !on.ends.IsZero() && !w.now.Before(on.ends) {
 				d.Status, d.Result = session.Terminated, session.ResultSuccess
 			}
@@ -141,7 +145,9 @@ func (w *world) snapshot() Snapshot {
 			for _, j := range w.running {
 				free -= memoryOn(j.given.GPUs, d.UUID)
 			}
-			s.Machine.Measured = append(s.Machine.Measured, Measured{Device: d.UUID, Free: free, Foreign: []Foreign{{PID: 1, Name: "other", Memory: w.foreign[d.UUID]}}})
+			s.Machine.Measured = append(s.Machine.Measured,
+				Measured{Device: d.UUID, Free: free,
+					Foreign: []Foreign{{PID: 1, Name: "other", Memory: w.foreign[d.UUID]}}})
 		}
 	}
 	return s
@@ -250,7 +256,8 @@ func (w *world) checkTurns(head *job, plan Schedule) {
 func (w *world) overtaken(j *job, plan Schedule) bool {
 	for i, d := range plan.Decisions {
 		other := w.queue[i]
-		if (d.Place != nil || (d.Wait != nil && d.Wait.Position == 1)) && other != j && (other.Priority > j.Priority || (other.Priority == j.Priority && other.arrives.Before(j.arrives))) {
+		if (d.Place != nil || (d.Wait != nil && d.Wait.Position == 1)) && other != j &&
+			(other.Priority > j.Priority || (other.Priority == j.Priority && other.arrives.Before(j.arrives))) {
 			return true
 		}
 	}
@@ -280,7 +287,8 @@ func (w *world) checkHead(head *job) {
 	if needed := max(head.GPU.Devices, 1) * head.kernels(); !head.GPU.IsZero() && idle < needed || len(w.foreign) > 0 {
 		return
 	}
-	w.t.Errorf("%s waits at the head, needs %d CPUs, %s and %s, and there are %d CPUs, %s and %d idle devices", head.Name, head.cpus(), head.memory(), head.GPU, cpus, memory, idle)
+	w.t.Errorf("%s waits at the head, needs %d CPUs, %s and %s, and there are %d CPUs, %s and %d idle devices",
+		head.Name, head.cpus(), head.memory(), head.GPU, cpus, memory, idle)
 }
 
 func TestTenThousandSessionsAllGetTheirTurn(t *testing.T) {
@@ -303,7 +311,8 @@ func TestTenThousandSessionsAllGetTheirTurn(t *testing.T) {
 		wait := j.starts.Sub(from)
 		longest, sum = max(longest, wait), sum+wait
 	}
-	t.Logf("%d plans, slowest %s; %d went ahead; waits: %s on average, %s at most", w.plans, w.slowest, w.ahead, (sum / time.Duration(count)).Round(time.Second), longest)
+	t.Logf("%d plans, slowest %s; %d went ahead; waits: %s on average, %s at most", w.plans, w.slowest, w.ahead,
+		(sum / time.Duration(count)).Round(time.Second), longest)
 	if w.ahead == 0 {
 		t.Error("nobody ever went ahead: the simulation is too easy")
 	}
@@ -316,7 +325,8 @@ func TestInstancesAreNeverPromisedTwice(t *testing.T) {
 	w := simulated(t, 9, 3)
 	last := &w.machine.Devices[2]
 	for i := range 7 {
-		last.Instances = append(last.Instances, gpu.Instance{UUID: gpu.UUID(fmt.Sprint("MIG-", i)), Profile: "1g.3gb", Memory: 3 * gpu.GiB, Slices: 142})
+		last.Instances = append(last.Instances, gpu.Instance{UUID: gpu.UUID(fmt.Sprint("MIG-", i)), Profile: "1g.3gb",
+			Memory: 3 * gpu.GiB, Slices: 142})
 	}
 	w.populate(600)
 	w.run()

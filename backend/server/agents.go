@@ -24,7 +24,8 @@ func (s *Server) addAgent(r *http.Request) (any, error) {
 		operation, err := s.hub.ProbeAddress(req.Address, req.Dir)
 		return s.starts(r, operation, err)
 	}
-	operation, err := s.hub.AddAgent(hub.AgentRequest{Address: req.Address, Name: req.Name, Group: req.Group, Dir: req.Dir})
+	operation, err := s.hub.AddAgent(hub.AgentRequest{Address: req.Address, Name: req.Name, Group: req.Group,
+		Dir: req.Dir})
 	return s.starts(r, operation, err)
 }
 
@@ -130,7 +131,8 @@ func rotated(rotation hub.Rotation, err error) (any, error) {
 		return nil, err
 	}
 	// The slices of the API are never null.
-	return api.KeyRotation{Before: rotation.Before, Fingerprint: rotation.Fingerprint, Told: append([]string{}, rotation.Told...), Later: append([]string{}, rotation.Later...)}, nil
+	return api.KeyRotation{Before: rotation.Before, Fingerprint: rotation.Fingerprint,
+		Told: append([]string{}, rotation.Told...), Later: append([]string{}, rotation.Later...)}, nil
 }
 
 func (s *Server) listOperations(*http.Request) (any, error) {

@@ -32,9 +32,11 @@ func (w *world) addLab(t *testing.T) (*hubtest.Agent, *hubtest.Remote) {
 	t.Helper()
 	lab := hubtest.New("itself")
 	w.reacher.Machine(labAddress, lab)
-	lab.Put(session.Session{ID: "aaaaaaaaaaaa", Name: "over-there", Status: session.Running, Spec: session.Spec{Image: "a:1"}, CreatedAt: time.Now()})
+	lab.Put(session.Session{ID: "aaaaaaaaaaaa", Name: "over-there", Status: session.Running,
+		Spec: session.Spec{Image: "a:1"}, CreatedAt: time.Now()})
 	var op api.Operation
-	if status := w.call(t, "POST", "/api/v1/agents", `{"address":"ada@lab","group":"gpus"}`, &op); status != http.StatusAccepted {
+	if status := w.call(t, "POST", "/api/v1/agents", `{"address":"ada@lab","group":"gpus"}`,
+		&op); status != http.StatusAccepted {
 		t.Fatalf("adding answers %d", status)
 	}
 	w.until(t, "the agent is reached", func() bool {
@@ -69,21 +71,25 @@ func TestAgentsOverTheAPI(t *testing.T) {
 	w := start(t)
 	_, remote := w.addLab(t)
 	var all []api.Agent
-	if w.call(t, "GET", "/api/v1/agents", "", &all); len(all) != 2 || !all[0].Local || all[1].Address != labAddress || all[1].Group != "gpus" || all[1].Fingerprint == "" {
+	if w.call(t, "GET", "/api/v1/agents", "", &all); len(all) != 2 || !all[0].Local || all[1].Address != labAddress ||
+		all[1].Group != "gpus" || all[1].Fingerprint == "" {
 		t.Fatalf("%+v", all)
 	}
 	t.Run("an operation is found and has ended", func(t *testing.T) {
 		var ops []api.Operation
-		if w.call(t, "GET", "/api/v1/operations", "", &ops); len(ops) != 1 || ops[0].State != "done" || ops[0].Agent != "lab" || len(ops[0].Steps) != 1 {
+		if w.call(t, "GET", "/api/v1/operations", "", &ops); len(ops) != 1 || ops[0].State != "done" ||
+			ops[0].Agent != "lab" || len(ops[0].Steps) != 1 {
 			t.Fatalf("%+v", ops)
 		}
 	})
 	t.Run("wrong values name their field", func(t *testing.T) {
 		for body, field := range map[string]string{
-			`{"address":"http://lab"}`: "address", `{"address":"-oProxyCommand=x"}`: "address", `{"address":"other","name":"a b"}`: "name", `{"address":"other","group":"/"}`: "group",
+			`{"address":"http://lab"}`: "address", `{"address":"-oProxyCommand=x"}`: "address",
+			`{"address":"other","name":"a b"}`: "name", `{"address":"other","group":"/"}`: "group",
 		} {
 			var p api.Problem
-			if status := w.call(t, "POST", "/api/v1/agents", body, &p); status != 422 || len(p.Fields) != 1 || p.Fields[0].Field != field {
+			if status := w.call(t, "POST", "/api/v1/agents", body, &p); status != 422 || len(p.Fields) != 1 ||
+				p.Fields[0].Field != field {
 				t.Errorf("%s: %d %+v", body, status, p)
 			}
 		}
@@ -98,7 +104,8 @@ func TestAgentsOverTheAPI(t *testing.T) {
 			t.Fatalf("revoking answers %d", status)
 		}
 		var code api.PairCode
-		if status := w.call(t, "POST", "/api/v1/agents/lab/pair", `{"role":"admin"}`, &code); status != 201 || code.Code != "1-ada-admin" {
+		if status := w.call(t, "POST", "/api/v1/agents/lab/pair", `{"role":"admin"}`, &code); status != 201 ||
+			code.Code != "1-ada-admin" {
 			t.Fatalf("%d %+v", status, code)
 		}
 		if status := w.call(t, "POST", "/api/v1/agents/lab/pair", `{"role":"king"}`, nil); status != 422 {
@@ -107,10 +114,12 @@ func TestAgentsOverTheAPI(t *testing.T) {
 	})
 	t.Run("keys are changed", func(t *testing.T) {
 		var changed api.KeyRotation
-		if status := w.call(t, "POST", "/api/v1/agents/lab/rotate", "", &changed); status != 200 || changed.Fingerprint != "new-print" || changed.Told == nil || changed.Later == nil {
+		if status := w.call(t, "POST", "/api/v1/agents/lab/rotate", "", &changed); status != 200 ||
+			changed.Fingerprint != "new-print" || changed.Told == nil || changed.Later == nil {
 			t.Fatalf("%d %+v", status, changed)
 		}
-		if status := w.call(t, "POST", "/api/v1/key/rotate", "", &changed); status != 200 || changed.Fingerprint != "new-print-of-here" || len(changed.Told) != 1 || changed.Told[0] != "lab" {
+		if status := w.call(t, "POST", "/api/v1/key/rotate", "", &changed); status != 200 ||
+			changed.Fingerprint != "new-print-of-here" || len(changed.Told) != 1 || changed.Told[0] != "lab" {
 			t.Fatalf("%d %+v", status, changed)
 		}
 		if status := w.call(t, "POST", "/api/v1/agents/nobody/rotate", "", nil); status != 404 {
@@ -121,14 +130,17 @@ func TestAgentsOverTheAPI(t *testing.T) {
 		w.cutLab(t, remote)
 		w.until(t, "its sessions are as old as that", func() bool {
 			var one api.Session
-			return w.call(t, "GET", "/api/v1/sessions/aaaaaaaaaaaa", "", &one) == 200 && one.LastHeard != nil && one.Agent == "lab"
+			return w.call(t, "GET", "/api/v1/sessions/aaaaaaaaaaaa", "", &one) == 200 && one.LastHeard != nil &&
+				one.Agent == "lab"
 		})
 		var p api.Problem
-		if status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/terminate", "{}", &p); status != 503 || !strings.HasPrefix(p.Code, "agent_") || p.Hint == "" {
+		if status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/terminate", "{}", &p); status != 503 ||
+			!strings.HasPrefix(p.Code, "agent_") || p.Hint == "" {
 			t.Fatalf("%d %+v", status, p)
 		}
 		var a api.Agent
-		if w.call(t, "GET", "/api/v1/agents/lab", "", &a); a.Connection.State != "down" || a.Connection.Error == nil || a.Connection.NextTry == nil || a.Connection.LastHeard == nil {
+		if w.call(t, "GET", "/api/v1/agents/lab", "", &a); a.Connection.State != "down" || a.Connection.Error == nil ||
+			a.Connection.NextTry == nil || a.Connection.LastHeard == nil {
 			t.Fatalf("%+v", a.Connection)
 		}
 	})
@@ -164,7 +176,8 @@ func TestAnswerOfAPromptIsToldToNobody(t *testing.T) {
 	if !op.Prompt.Secret || op.Prompt.Kind != "password" {
 		t.Fatalf("%+v", op.Prompt)
 	}
-	w.call(t, "POST", "/api/v1/operations/"+op.ID+"/answer", fmt.Sprintf(`{"prompt":%q,"text":"open-sesame"}`, op.Prompt.ID), nil)
+	w.call(t, "POST", "/api/v1/operations/"+op.ID+"/answer", fmt.Sprintf(`{"prompt":%q,"text":"open-sesame"}`,
+		op.Prompt.ID), nil)
 	if answer := <-got; answer != "open-sesame" {
 		t.Fatalf("%q", answer)
 	}
@@ -196,8 +209,12 @@ func TestAppWaitsForItsAgentToComeBack(t *testing.T) {
 	t.Run("a WebSocket waits and is opened", func(t *testing.T) {
 		mend := time.AfterFunc(500*time.Millisecond, func() { remote.SetUp(true) })
 		defer mend.Stop()
-		dialer := websocket.Dialer{NetDial: func(string, string) (net.Conn, error) { return net.Dial("tcp", "127.0.0.1:"+w.port) }}
-		conn, _, err := dialer.Dial("ws://"+notebook+":"+w.port+"/ws", http.Header{"Cookie": {cookie}, "Origin": {"http://" + notebook + ":" + w.port}})
+		dialer := websocket.Dialer{NetDial: func(string, string) (net.Conn,
+			error) {
+			return net.Dial("tcp", "127.0.0.1:"+w.port)
+		}}
+		conn, _, err := dialer.Dial("ws://"+notebook+":"+w.port+"/ws",
+			http.Header{"Cookie": {cookie}, "Origin": {"http://" + notebook + ":" + w.port}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -220,9 +237,12 @@ func TestAppOfAnAgentThatStaysAwayIsExplained(t *testing.T) {
 	cookie := w.enter(t)
 	w.cutLab(t, remote)
 	t.Run("a person is told since when", func(t *testing.T) {
-		response := w.visit(t, "GET", "/lab", nil, "Cookie", cookie, "Accept", "text/html", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document", "Sec-Fetch-Site", "none")
+		response := w.visit(t, "GET", "/lab", nil, "Cookie", cookie, "Accept", "text/html", "Sec-Fetch-Mode",
+			"navigate", "Sec-Fetch-Dest", "document", "Sec-Fetch-Site", "none")
 		body, err := io.ReadAll(response.Body)
-		if response.StatusCode != 503 || err != nil || !strings.Contains(string(body), "lab is not reached") || !strings.Contains(string(body), "heard last at") || !strings.Contains(string(body), `http-equiv="refresh"`) {
+		if response.StatusCode != 503 || err != nil || !strings.Contains(string(body), "lab is not reached") ||
+			!strings.Contains(string(body), "heard last at") ||
+			!strings.Contains(string(body), `http-equiv="refresh"`) {
 			t.Fatalf("%d %s %v", response.StatusCode, body, err)
 		}
 	})
@@ -351,7 +371,8 @@ func TestTerminalStaysOpenOverACut(t *testing.T) {
 			got = append(got, message[9:]...)
 			if len(got)-acked > 100<<10 {
 				acked = len(got)
-				if err := conn.WriteMessage(websocket.BinaryMessage, binary.BigEndian.AppendUint64([]byte{'A'}, uint64(acked))); err != nil {
+				if err := conn.WriteMessage(websocket.BinaryMessage,
+					binary.BigEndian.AppendUint64([]byte{'A'}, uint64(acked))); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -31,12 +31,16 @@ func (w *world) upstream(t *testing.T) *httptest.Server {
 	mux.HandleFunc("/lab", func(out http.ResponseWriter, r *http.Request) {
 		http.SetCookie(out, &http.Cookie{Name: "theirs", Value: "1", Domain: "localhost"})
 		http.SetCookie(out, &http.Cookie{Name: "slipway_app", Value: "forged"})
-		fmt.Fprintf(out, "host=%s origin=%s referer=%s cookie=%s query=%s", r.Host, r.Header.Get("Origin"), r.Header.Get("Referer"), r.Header.Get("Cookie"), r.URL.RawQuery)
+		fmt.Fprintf(out, "host=%s origin=%s referer=%s cookie=%s query=%s", r.Host, r.Header.Get("Origin"),
+			r.Header.Get("Referer"), r.Header.Get("Cookie"), r.URL.RawQuery)
 	})
 	mux.HandleFunc("/moved", func(out http.ResponseWriter, r *http.Request) {
 		http.Redirect(out, r, "http://"+r.Host+"/lab", http.StatusFound)
 	})
-	mux.HandleFunc("/echo", func(out http.ResponseWriter, r *http.Request) { io.Copy(out, r.Body) }) //nolint:errcheck // the client tells
+	mux.HandleFunc("/echo", func(out http.ResponseWriter,
+		r *http.Request) {
+		io.Copy(out, r.Body)
+	}) //nolint:errcheck // the client tells
 	mux.HandleFunc("/slow", func(out http.ResponseWriter, r *http.Request) {
 		io.WriteString(out, "first") //nolint:errcheck // the client tells
 		http.NewResponseController(out).Flush()
@@ -58,11 +62,13 @@ func (w *world) upstream(t *testing.T) *httptest.Server {
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	w.running("aaaaaaaaaaaa")
-	w.agent.SetApps("aaaaaaaaaaaa", session.App{ID: "notebook", Title: "Notebook", Kind: "web", Path: "/lab", State: session.AppStopped},
+	w.agent.SetApps("aaaaaaaaaaaa", session.App{ID: "notebook", Title: "Notebook", Kind: "web", Path: "/lab",
+		State: session.AppStopped},
 		session.App{ID: "sshd", Title: "SSH", Kind: "tcp", State: session.AppStopped})
 	w.agent.Dial = func(ctx context.Context, id session.ID, port int) (net.Conn, error) {
 		if id != "aaaaaaaaaaaa" || port != 8888 {
-			return nil, &session.Error{Code: "app_dial_unavailable", Message: "Nothing listens there.", Hint: "Start it."}
+			return nil, &session.Error{Code: "app_dial_unavailable", Message: "Nothing listens there.",
+				Hint: "Start it."}
 		}
 		return (&net.Dialer{}).DialContext(ctx, "tcp", server.Listener.Addr().String())
 	}
@@ -76,7 +82,8 @@ func (w *world) open(t *testing.T) string {
 	if status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/apps/notebook/open", "{}", &opened); status != 200 {
 		t.Fatalf("open answers %d", status)
 	}
-	if want := "http://" + notebook + ":" + w.port + "/lab"; opened.App.URL != want || !strings.HasPrefix(opened.URL, want+"?slipway_ticket=") || opened.Windowed {
+	if want := "http://" + notebook + ":" + w.port + "/lab"; opened.App.URL != want ||
+		!strings.HasPrefix(opened.URL, want+"?slipway_ticket=") || opened.Windowed {
 		t.Fatalf("opened %+v", opened)
 	}
 	return opened.URL
@@ -142,14 +149,16 @@ func TestTicketBecomesACookieAndDisappears(t *testing.T) {
 		t.Fatalf("%d %s", response.StatusCode, body)
 	}
 	header := response.Header.Get("Set-Cookie")
-	if !strings.Contains(header, "HttpOnly") || !strings.Contains(header, "SameSite=Strict") || strings.Contains(header, "Domain") {
+	if !strings.Contains(header, "HttpOnly") || !strings.Contains(header, "SameSite=Strict") ||
+		strings.Contains(header, "Domain") {
 		t.Errorf("cookie %q", header)
 	}
 	if response.Header.Get("Referrer-Policy") != "no-referrer" || response.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("headers %v may leak the ticket", response.Header)
 	}
 	t.Run("it works once", func(t *testing.T) {
-		if again := w.visit(t, "GET", address, nil, "Accept", "text/html"); again.StatusCode != 403 || len(again.Cookies()) > 0 {
+		if again := w.visit(t, "GET", address, nil, "Accept", "text/html"); again.StatusCode != 403 ||
+			len(again.Cookies()) > 0 {
 			t.Errorf("the second use answers %d", again.StatusCode)
 		}
 	})
@@ -179,7 +188,8 @@ func TestTicketBecomesACookieAndDisappears(t *testing.T) {
 			t.Fatal(err)
 		}
 		ticket := parsed.Query().Get("slipway_ticket")
-		if response, _ := do(t, http.DefaultClient, w.request(t, "GET", "/login?code="+ticket, "")); response.StatusCode != 403 {
+		if response, _ := do(t, http.DefaultClient,
+			w.request(t, "GET", "/login?code="+ticket, "")); response.StatusCode != 403 {
 			t.Errorf("answers %d", response.StatusCode)
 		}
 	})
@@ -192,7 +202,8 @@ func TestAppsCookieOpensThatAppOnly(t *testing.T) {
 	if response := w.visit(t, "GET", "/lab", nil, "Cookie", cookie); response.StatusCode != 200 {
 		t.Fatalf("answers %d", response.StatusCode)
 	}
-	for name, host := range map[string]string{"another app": "http://tensorboard-aaaaaaaaaaaa.localhost:", "another session": "http://notebook-bbbbbbbbbbbb.localhost:"} {
+	for name, host := range map[string]string{"another app": "http://tensorboard-aaaaaaaaaaaa.localhost:",
+		"another session": "http://notebook-bbbbbbbbbbbb.localhost:"} {
 		if response := w.visit(t, "GET", host+w.port+"/lab", nil, "Cookie", cookie); response.StatusCode != 403 {
 			t.Errorf("%s answers %d", name, response.StatusCode)
 		}
@@ -214,7 +225,8 @@ func TestAppSeesItselfOnLocalhostAndNoneOfOurCookies(t *testing.T) {
 	w.upstream(t)
 	cookie := w.enter(t)
 	ours := "http://" + notebook + ":" + w.port
-	response := w.visit(t, "GET", "/lab?x=1", nil, "Cookie", cookie+`; theirs="a b"; slipway_7421=x`, "Origin", ours, "Referer", ours+"/tree")
+	response := w.visit(t, "GET", "/lab?x=1", nil, "Cookie", cookie+`; theirs="a b"; slipway_7421=x`, "Origin", ours,
+		"Referer", ours+"/tree")
 	want := `host=localhost:8888 origin=http://localhost:8888 referer=http://localhost:8888/tree cookie=theirs="a b" query=x=1`
 	if got := text(t, response); got != want {
 		t.Errorf("the app saw\n%s\nwant\n%s", got, want)
@@ -239,7 +251,8 @@ func TestPagesOfOthersCannotUseAnApp(t *testing.T) {
 		"a picture":     {"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors"},
 		"a frame":       {"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"},
 	} {
-		if response := w.visit(t, "GET", "/lab", nil, append(headers, "Cookie", cookie)...); response.StatusCode != 403 {
+		if response := w.visit(t, "GET", "/lab", nil,
+			append(headers, "Cookie", cookie)...); response.StatusCode != 403 {
 			t.Errorf("%s: answers %d", name, response.StatusCode)
 		}
 	}
@@ -282,10 +295,12 @@ func TestWebSocketPassesThroughTheProxy(t *testing.T) {
 			t.Fatalf("%d bytes came back as %d, %v", size, len(got), err)
 		}
 	}
-	if _, response, err := dialer.Dial("ws://"+notebook+":"+w.port+"/ws", http.Header{"Cookie": {cookie}, "Origin": {"http://evil.example"}}); err == nil || response.StatusCode != 403 {
+	if _, response, err := dialer.Dial("ws://"+notebook+":"+w.port+"/ws",
+		http.Header{"Cookie": {cookie}, "Origin": {"http://evil.example"}}); err == nil || response.StatusCode != 403 {
 		t.Errorf("another site's page got in: %v", response)
 	}
-	if _, response, err := dialer.Dial("ws://"+notebook+":"+w.port+"/ws", http.Header{"Origin": {origin}}); err == nil || response.StatusCode != 403 {
+	if _, response, err := dialer.Dial("ws://"+notebook+":"+w.port+"/ws",
+		http.Header{"Origin": {origin}}); err == nil || response.StatusCode != 403 {
 		t.Errorf("a page without the cookie got in: %v", response)
 	}
 }
@@ -315,14 +330,16 @@ func TestAppThatDiedIsStartedAgainAndOneThatWasStoppedIsNot(t *testing.T) {
 	app := session.App{ID: "notebook", Title: "Notebook", Kind: "web", State: session.AppFailed}
 	w.agent.SetApps("aaaaaaaaaaaa", app)
 	w.server.ForgetPorts()
-	if response := w.visit(t, "GET", "/lab", nil, "Cookie", cookie); response.StatusCode != 200 || w.agent.Starts() != starts+1 {
+	if response := w.visit(t, "GET", "/lab", nil, "Cookie", cookie); response.StatusCode != 200 ||
+		w.agent.Starts() != starts+1 {
 		t.Errorf("answers %d, started %d times", response.StatusCode, w.agent.Starts()-starts)
 	}
 	if status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/apps/notebook/stop", "", nil); status != 204 {
 		t.Fatalf("stop answers %d", status)
 	}
 	response := w.visit(t, "GET", "/lab", nil, "Cookie", cookie, "Accept", "text/html")
-	if body := text(t, response); response.StatusCode != 409 || w.agent.Starts() != starts+1 || !strings.Contains(body, "is not running") {
+	if body := text(t, response); response.StatusCode != 409 || w.agent.Starts() != starts+1 ||
+		!strings.Contains(body, "is not running") {
 		t.Errorf("answers %d, started %d times: %s", response.StatusCode, w.agent.Starts()-starts, body)
 	}
 }
@@ -342,12 +359,14 @@ func TestPageExplainsWhyThereIsNothing(t *testing.T) {
 	}
 	s.Status = session.Terminating
 	w.agent.Put(s)
-	if status, body := ask(); status != 503 || !strings.Contains(body, "TERMINATING") || !strings.Contains(body, `http-equiv="refresh"`) {
+	if status, body := ask(); status != 503 || !strings.Contains(body, "TERMINATING") ||
+		!strings.Contains(body, `http-equiv="refresh"`) {
 		t.Errorf("while it ends: %d %s", status, body)
 	}
 	s.Status, s.Reason = session.Terminated, session.ReasonOOM
 	w.agent.Put(s)
-	if status, body := ask(); status != 410 || !strings.Contains(body, "oom-killed") || strings.Contains(body, `http-equiv="refresh"`) {
+	if status, body := ask(); status != 410 || !strings.Contains(body, "oom-killed") ||
+		strings.Contains(body, `http-equiv="refresh"`) {
 		t.Errorf("after its end: %d %s", status, body)
 	}
 	w.agent.Remove("aaaaaaaaaaaa")
@@ -361,7 +380,8 @@ func TestPageExplainsWhyThereIsNothing(t *testing.T) {
 			t.Fatalf("after its removal: %d %s", status, body)
 		}
 	}
-	if response := w.visit(t, "GET", "/lab", nil, "Cookie", cookie); !strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") {
+	if response := w.visit(t, "GET", "/lab", nil, "Cookie", cookie); !strings.HasPrefix(
+		response.Header.Get("Content-Type"), "application/json") {
 		t.Errorf("a program is answered with %s", response.Header.Get("Content-Type"))
 	}
 }
@@ -370,15 +390,18 @@ func TestAppsOfAnotherKindHaveNoAddress(t *testing.T) {
 	w := start(t)
 	w.upstream(t)
 	var opened api.Opened
-	if status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/apps/sshd/open", "", &opened); status != 200 || opened.URL != "" || opened.App.URL != "" || opened.App.Port == 0 {
+	if status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/apps/sshd/open", "", &opened); status != 200 ||
+		opened.URL != "" || opened.App.URL != "" || opened.App.Port == 0 {
 		t.Errorf("%d %+v", status, opened)
 	}
 	var p api.Problem
-	if status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/apps/none/open", "", &p); status != 409 || p.Code != "app_start_not-installed" {
+	if status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/apps/none/open", "", &p); status != 409 ||
+		p.Code != "app_start_not-installed" {
 		t.Errorf("%d %+v", status, p)
 	}
 	var apps []api.App
-	if w.call(t, "GET", "/api/v1/sessions/aaaaaaaaaaaa/apps", "", &apps); len(apps) != 2 || apps[0].URL == "" || strings.Contains(apps[0].URL, "ticket") {
+	if w.call(t, "GET", "/api/v1/sessions/aaaaaaaaaaaa/apps", "", &apps); len(apps) != 2 || apps[0].URL == "" ||
+		strings.Contains(apps[0].URL, "ticket") {
 		t.Errorf("apps %+v", apps)
 	}
 }
@@ -389,7 +412,8 @@ func TestDesktopShellOpensTheWindow(t *testing.T) {
 	shell := w.dial(t, "/api/v1/events?shell=1")
 	nextEvent(t, shell)
 	var opened api.Opened
-	if w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/apps/notebook/open", `{"window":true}`, &opened); !opened.Windowed {
+	if w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/apps/notebook/open", `{"window":true}`,
+		&opened); !opened.Windowed {
 		t.Fatalf("opened %+v", opened)
 	}
 	for {

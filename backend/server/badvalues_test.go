@@ -21,13 +21,15 @@ func TestBadValuesCreateNothing(t *testing.T) {
 		"a name of another type":  {`{"image":"a","name":5}`, "name", 400},
 		"batch without a command": {`{"image":"a","type":"batch"}`, "command", 422},
 		"a command without batch": {`{"image":"a","command":"x"}`, "command", 422},
-		"a start in the past":     {`{"image":"a","type":"batch","command":"x","notBefore":"2001-01-01T00:00:00Z"}`, "notBefore", 422},
+		"a start in the past": {`{"image":"a","type":"batch","command":"x","notBefore":"2001-01-01T00:00:00Z"}`,
+			"notBefore", 422},
 		"a start that is no time": {`{"image":"a","type":"batch","command":"x","notBefore":"soon"}`, "notBefore", 400},
 		"a bad timeout":           {`{"image":"a","type":"batch","command":"x","timeout":"5 parsecs"}`, "timeout", 422},
 		"a timeout of zero":       {`{"image":"a","type":"batch","command":"x","timeout":"0s"}`, "timeout", 422},
 		"a variable's bad name":   {`{"image":"a","env":[{"name":"1A","value":""}]}`, "env[0].name", 422},
 		"a variable of ours":      {`{"image":"a","env":[{"name":"SLIPWAY_X","value":""}]}`, "env[0].name", 422},
-		"a variable twice":        {`{"image":"a","env":[{"name":"A","value":""},{"name":"A","value":""}]}`, "env[1].name", 422},
+		"a variable twice": {`{"image":"a","env":[{"name":"A","value":""},{"name":"A","value":""}]}`,
+			"env[1].name", 422},
 		"negative CPUs":           {`{"image":"a","resources":{"cpu":-1}}`, "resources.cpu", 422},
 		"half a CPU":              {`{"image":"a","resources":{"cpu":0.5}}`, "resources.cpu", 400},
 		"too many CPUs":           {`{"image":"a","resources":{"cpu":9}}`, "resources.cpu", 422},
@@ -40,8 +42,10 @@ func TestBadValuesCreateNothing(t *testing.T) {
 		"a bad shm":               {`{"image":"a","resources":{"shm":"x"}}`, "resources.shm", 422},
 		"too many threads":        {`{"image":"a","threads":1001}`, "threads", 422},
 		"a relative source":       {`{"image":"a","mounts":[{"source":"data"}]}`, "mounts[0].source", 422},
-		"a system path":           {`{"image":"a","mounts":[{"source":"/data","target":"/etc"}]}`, "mounts[0].target", 422},
-		"two mounts on one path":  {`{"image":"a","mounts":[{"source":"/a/x"},{"source":"/b/x"}]}`, "mounts[1].target", 422},
+		"a system path": {`{"image":"a","mounts":[{"source":"/data","target":"/etc"}]}`, "mounts[0].target",
+			422},
+		"two mounts on one path": {`{"image":"a","mounts":[{"source":"/a/x"},{"source":"/b/x"}]}`, "mounts[1].target",
+			422},
 		"a low port":              {`{"image":"a","ports":[80]}`, "ports[0]", 422},
 		"a port of ours":          {`{"image":"a","ports":[7421]}`, "ports[0]", 422},
 		"an unknown agent":        {`{"image":"a","agent":"lab"}`, "agent", 422},
@@ -72,24 +76,27 @@ func TestBadValuesCreateNothing(t *testing.T) {
 		"after itself":            {`{"image":"a","name":"again","after":["again"]}`, "after[0]", 422},
 		"after one twice":         {`{"image":"a","after":["train-a","train-a"]}`, "after[1]", 422},
 		"after a text":            {`{"image":"a","after":"train-a"}`, "after", 400},
-		"after too many":          {`{"image":"a","after":["` + strings.Join(strings.Fields(strings.Repeat("abcd ", 33)), `","`) + `"]}`, "after", 422},
-		"a bad pending timeout":   {`{"image":"a","pendingTimeout":"soon"}`, "pendingTimeout", 422},
-		"no time to wait":         {`{"image":"a","pendingTimeout":"0s"}`, "pendingTimeout", 422},
-		"a wait of ages":          {`{"image":"a","pendingTimeout":"521w"}`, "pendingTimeout", 422},
-		"a long label":            {`{"image":"a","label":"` + strings.Repeat("x", 65) + `"}`, "label", 422},
-		"a label of two lines":    {`{"image":"a","label":"a\nb"}`, "label", 422},
-		"a label with blanks":     {`{"image":"a","label":" a"}`, "label", 422},
-		"a bad lifetime":          {`{"image":"a","idle":{"lifetime":"1 day"}}`, "idle.lifetime", 422},
-		"a short lifetime":        {`{"image":"a","idle":{"lifetime":"30s"}}`, "idle.lifetime", 422},
-		"a bad network time":      {`{"image":"a","idle":{"network":"-1h"}}`, "idle.network", 422},
-		"thresholds, no window":   {`{"image":"a","idle":{"use":{"cpu":5}}}`, "idle.use.window", 422},
-		"a window, no threshold":  {`{"image":"a","idle":{"use":{"window":"30m"}}}`, "idle.use", 422},
-		"a bad window":            {`{"image":"a","idle":{"use":{"window":"x","gpu":5}}}`, "idle.use.window", 422},
-		"a bad grace":             {`{"image":"a","idle":{"use":{"window":"5m","grace":"x","gpu":5}}}`, "idle.use.grace", 422},
-		"a threshold of zero":     {`{"image":"a","idle":{"use":{"window":"5m","gpu":0}}}`, "idle.use.gpu", 422},
-		"a threshold over all":    {`{"image":"a","idle":{"use":{"window":"5m","vram":100.5}}}`, "idle.use.vram", 422},
-		"a threshold in words":    {`{"image":"a","idle":{"use":{"window":"5m","memory":"low"}}}`, "idle.use.memory", 400},
-		"an endless threshold":    {`{"image":"a","idle":{"use":{"window":"5m","cpu":1e999}}}`, "idle.use.cpu", 400},
+		"after too many": {`{"image":"a","after":["` +
+			strings.Join(strings.Fields(strings.Repeat("abcd ", 33)), `","`) + `"]}`, "after", 422},
+		"a bad pending timeout":  {`{"image":"a","pendingTimeout":"soon"}`, "pendingTimeout", 422},
+		"no time to wait":        {`{"image":"a","pendingTimeout":"0s"}`, "pendingTimeout", 422},
+		"a wait of ages":         {`{"image":"a","pendingTimeout":"521w"}`, "pendingTimeout", 422},
+		"a long label":           {`{"image":"a","label":"` + strings.Repeat("x", 65) + `"}`, "label", 422},
+		"a label of two lines":   {`{"image":"a","label":"a\nb"}`, "label", 422},
+		"a label with blanks":    {`{"image":"a","label":" a"}`, "label", 422},
+		"a bad lifetime":         {`{"image":"a","idle":{"lifetime":"1 day"}}`, "idle.lifetime", 422},
+		"a short lifetime":       {`{"image":"a","idle":{"lifetime":"30s"}}`, "idle.lifetime", 422},
+		"a bad network time":     {`{"image":"a","idle":{"network":"-1h"}}`, "idle.network", 422},
+		"thresholds, no window":  {`{"image":"a","idle":{"use":{"cpu":5}}}`, "idle.use.window", 422},
+		"a window, no threshold": {`{"image":"a","idle":{"use":{"window":"30m"}}}`, "idle.use", 422},
+		"a bad window":           {`{"image":"a","idle":{"use":{"window":"x","gpu":5}}}`, "idle.use.window", 422},
+		"a bad grace": {`{"image":"a","idle":{"use":{"window":"5m","grace":"x","gpu":5}}}`,
+			"idle.use.grace", 422},
+		"a threshold of zero":  {`{"image":"a","idle":{"use":{"window":"5m","gpu":0}}}`, "idle.use.gpu", 422},
+		"a threshold over all": {`{"image":"a","idle":{"use":{"window":"5m","vram":100.5}}}`, "idle.use.vram", 422},
+		"a threshold in words": {`{"image":"a","idle":{"use":{"window":"5m","memory":"low"}}}`, "idle.use.memory",
+			400},
+		"an endless threshold": {`{"image":"a","idle":{"use":{"window":"5m","cpu":1e999}}}`, "idle.use.cpu", 400},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var p api.Problem
@@ -105,30 +112,36 @@ func TestBadValuesCreateNothing(t *testing.T) {
 			t.Errorf("fields %+v, want %s among them", p.Fields, c.field)
 		})
 	}
-	for name, body := range map[string]string{"no JSON": `{`, "two values": `{} {}`, "a list": `[]`, "a text": `"x"`, "a long key": fmt.Sprintf(`{"key":%q,"spec":{"image":"a"}}`, strings.Repeat("k", 200))} {
+	for name, body := range map[string]string{"no JSON": `{`, "two values": `{} {}`, "a list": `[]`, "a text": `"x"`,
+		"a long key": fmt.Sprintf(`{"key":%q,"spec":{"image":"a"}}`, strings.Repeat("k", 200))} {
 		t.Run(name, func(t *testing.T) {
 			var p api.Problem
-			if status := w.call(t, "POST", "/api/v1/sessions", body, &p); status < 400 || status > 422 || p.Code == "" || p.Hint == "" {
+			if status := w.call(t, "POST", "/api/v1/sessions", body, &p); status < 400 || status > 422 ||
+				p.Code == "" || p.Hint == "" {
 				t.Errorf("%d %+v", status, p)
 			}
 		})
 	}
-	t.Run("too long a body", func(t *testing.T) {
-		var p api.Problem
-		body := `{"spec":{"image":"` + strings.Repeat("a", 5<<20) + `"}}`
-		if status := w.call(t, "POST", "/api/v1/sessions", body, &p); status != 413 || p.Code != "request_decode_too-large" {
-			t.Errorf("%d %+v", status, p)
-		}
-	})
 	if n := w.agent.Launches(); n != 0 {
 		t.Fatalf("%d sessions were created", n)
+	}
+}
+
+func TestTooLongABodyIsRefused(t *testing.T) {
+	w := start(t)
+	var p api.Problem
+	body := `{"spec":{"image":"` + strings.Repeat("a", 5<<20) + `"}}`
+	if status := w.call(t, "POST", "/api/v1/sessions", body, &p); status != 413 ||
+		p.Code != "request_decode_too-large" {
+		t.Errorf("%d %+v", status, p)
 	}
 }
 
 func TestAllFaultsAreToldAtOnce(t *testing.T) {
 	w := start(t)
 	var p api.Problem
-	w.call(t, "POST", "/api/v1/sessions", `{"spec":{"name":"x","resources":{"memory":"lots","shm":"x"},"ports":[80]}}`, &p)
+	w.call(t, "POST", "/api/v1/sessions", `{"spec":{"name":"x","resources":{"memory":"lots","shm":"x"},"ports":[80]}}`,
+		&p)
 	got := map[string]bool{}
 	for _, field := range p.Fields {
 		got[field.Field] = true
@@ -139,7 +152,8 @@ func TestAllFaultsAreToldAtOnce(t *testing.T) {
 		}
 	}
 	var preview api.Preview
-	if status := w.call(t, "POST", "/api/v1/preview", `{"name":"x","resources":{"memory":"lots"}}`, &preview); status != 200 || len(preview.Errors) != 3 {
+	if status := w.call(t, "POST", "/api/v1/preview", `{"name":"x","resources":{"memory":"lots"}}`,
+		&preview); status != 200 || len(preview.Errors) != 3 {
 		t.Errorf("preview %d %+v", status, preview.Errors)
 	}
 }

@@ -29,7 +29,8 @@ func decode[T any](r *http.Request) (T, error) {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return value, &session.Error{Code: codeTooLarge, Message: fmt.Sprintf("The request is longer than %d MiB.", maxBody>>20), Hint: "Send less."}
+		return value, &session.Error{Code: codeTooLarge, Message: fmt.Sprintf("The request is longer than %d MiB.",
+			maxBody>>20), Hint: "Send less."}
 	case err != nil:
 		return value, malformed("The request ended too early.", err)
 	}
@@ -62,7 +63,8 @@ func decodeBytes[T any](data []byte) (T, error) {
 }
 
 func malformed(message string, err error) error {
-	return &session.Error{Code: codeMalformed, Message: message, Hint: "GET /api/v1/openapi.json describes every request.", Err: err}
+	return &session.Error{Code: codeMalformed, Message: message,
+		Hint: "GET /api/v1/openapi.json describes every request.", Err: err}
 }
 
 // judge compares a JSON value with a Go type, since encoding/json stops at the
@@ -125,7 +127,8 @@ func (j *judge) object(path string, value any, t reflect.Type) {
 			continue
 		}
 		j.wrong = append(j.wrong, session.FieldError{Field: at, Code: codeUnknownField,
-			Message: fmt.Sprintf("There is no field %q here.", at), Hint: "Known here: " + strings.Join(sortedNames(fields), ", ") + "."})
+			Message: fmt.Sprintf("There is no field %q here.", at),
+			Hint:    "Known here: " + strings.Join(sortedNames(fields), ", ") + "."})
 	}
 }
 

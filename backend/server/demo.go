@@ -36,7 +36,8 @@ func (s *Server) demoOut() api.Demo {
 		return api.Demo{}
 	}
 	state := s.demo.State()
-	return api.Demo{Active: true, Seed: state.Seed, Story: state.Story, Lab: state.Lab, LidClosed: state.LidClosed, Speed: state.Speed, Real: state.Real, Shown: state.Shown}
+	return api.Demo{Active: true, Seed: state.Seed, Story: state.Story, Lab: state.Lab, LidClosed: state.LidClosed,
+		Speed: state.Speed, Real: state.Real, Shown: state.Shown}
 }
 
 func (s *Server) setLid(r *http.Request) (any, error) {
@@ -45,7 +46,8 @@ func (s *Server) setLid(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if s.demo == nil || s.demo.State().Lab == "" {
-		return nil, &session.Error{Code: "demo_lid_unavailable", Message: "There is no tunnel of a demo that could be cut.", Hint: "Start one: slipway demo"}
+		return nil, &session.Error{Code: "demo_lid_unavailable",
+			Message: "There is no tunnel of a demo that could be cut.", Hint: "Start one: slipway demo"}
 	}
 	s.demo.SetLid(req.Closed)
 	return s.demoOut(), nil
@@ -64,7 +66,8 @@ func (s *Server) startDemo(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if s.beside == nil {
-		return nil, &session.Error{Code: "demo_start_unavailable", Message: "This is a demo already.", Hint: "Close it to come back to what is real."}
+		return nil, &session.Error{Code: "demo_start_unavailable", Message: "This is a demo already.",
+			Hint: "Close it to come back to what is real."}
 	}
 	started := api.DemoStarted{}
 	if started.URL, err = s.beside.Start(r.Context()); err != nil {

@@ -45,7 +45,8 @@ func timeIn(r *http.Request, name string, usual time.Time) (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return at, badQuery(name, fmt.Sprintf("%s=%s is not a time.", name, clip(text)), "Write for example 2031-05-01T12:00:00Z.")
+		return at, badQuery(name, fmt.Sprintf("%s=%s is not a time.", name, clip(text)),
+			"Write for example 2031-05-01T12:00:00Z.")
 	}
 	return at, nil
 }
@@ -74,7 +75,8 @@ func accountsIn(r *http.Request, now time.Time) (hub.AccountQuery, error) {
 	case "day":
 		query.Bucket = 24 * time.Hour
 	default:
-		return query, badQuery("bucket", fmt.Sprintf("%q is not a length of a bucket.", clip(bucket)), "Write hour or day, or leave it out.")
+		return query, badQuery("bucket", fmt.Sprintf("%q is not a length of a bucket.", clip(bucket)),
+			"Write hour or day, or leave it out.")
 	}
 	switch query.By {
 	case hub.ByNothing, hub.BySession, hub.ByLabel, hub.ByOwner, hub.ByDevice:
@@ -84,13 +86,15 @@ func accountsIn(r *http.Request, now time.Time) (hub.AccountQuery, error) {
 		}
 		query.Bucket = 24 * time.Hour
 	default:
-		return query, badQuery("by", fmt.Sprintf("%q is nothing to sum up by.", clip(string(query.By))), "Write session, day, label, owner or device, or leave it out.")
+		return query, badQuery("by", fmt.Sprintf("%q is nothing to sum up by.", clip(string(query.By))),
+			"Write session, day, label, owner or device, or leave it out.")
 	}
 	switch {
 	case !query.From.Before(query.To):
 		return query, badQuery("from", "The span ends before it begins.", "Choose an earlier from or a later to.")
 	case query.Bucket == time.Hour && query.To.Sub(query.From) > longestHourly:
-		return query, badQuery("bucket", "That is too long a span for rows by the hour.", "Choose at most 93 days, or rows by the day.")
+		return query, badQuery("bucket", "That is too long a span for rows by the hour.",
+			"Choose at most 93 days, or rows by the day.")
 	}
 	return query, nil
 }
@@ -107,7 +111,8 @@ func dayIn(r *http.Request, name string, usual time.Time, more int) (time.Time, 
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return at, badQuery(name, fmt.Sprintf("%s=%s is neither a day nor a time.", name, clip(text)), "Write for example 2031-05-01 or 2031-05-01T12:00:00Z.")
+		return at, badQuery(name, fmt.Sprintf("%s=%s is neither a day nor a time.", name, clip(text)),
+			"Write for example 2031-05-01 or 2031-05-01T12:00:00Z.")
 	}
 	return at, nil
 }
@@ -137,7 +142,8 @@ func bucketOut(bucket time.Duration) string {
 
 // accountColumns are the columns of the CSV table.
 var accountColumns = []string{"start", "kind", "session", "name", "owner", "label", "agent", "device", "device_name",
-	"cpu_hours", "alloc_cpu_hours", "alloc_gpu_hours", "busy_gpu_hours", "vram_gib_hours", "vram_peak_bytes", "energy_dynamic_kwh", "energy_idle_kwh",
+	"cpu_hours", "alloc_cpu_hours", "alloc_gpu_hours", "busy_gpu_hours", "vram_gib_hours", "vram_peak_bytes",
+	"energy_dynamic_kwh", "energy_idle_kwh",
 	"covered_ms", "estimated_ms", "gap_ms"}
 
 func (s *Server) accountsCSV(w http.ResponseWriter, r *http.Request) error {
@@ -170,11 +176,14 @@ func accountCells(a hub.Account, bucket time.Duration) []string {
 	}
 	hours := func(ms int64) string { return decimal(float64(ms) / float64(time.Hour/time.Millisecond)) }
 	const perKWh = 3.6e9 // millijoules
-	return []string{start, a.Kind, string(a.Session), plainCell(a.Name), plainCell(a.Owner), plainCell(a.Label), plainCell(a.Agent), string(a.Device), plainCell(a.DeviceName),
+	return []string{start, a.Kind, string(a.Session), plainCell(a.Name), plainCell(a.Owner), plainCell(a.Label),
+		plainCell(a.Agent), string(a.Device), plainCell(a.DeviceName),
 		hours(a.CPUMs), hours(a.AllocCPUMs), hours(a.GPU.AllocMs), hours(a.GPU.BusyMs),
-		decimal(float64(a.GPU.VRAMMiBMs) / float64(gpu.GiB/gpu.MiB) / float64(time.Hour/time.Millisecond)), strconv.FormatInt(int64(a.GPU.VRAMPeak), 10),
+		decimal(float64(a.GPU.VRAMMiBMs) / float64(gpu.GiB/gpu.MiB) / float64(time.Hour/time.Millisecond)),
+		strconv.FormatInt(int64(a.GPU.VRAMPeak), 10),
 		decimal(float64(a.GPU.EnergyDynamic) / perKWh), decimal(float64(a.GPU.EnergyIdle) / perKWh),
-		strconv.FormatInt(a.GPU.CoveredMs, 10), strconv.FormatInt(a.GPU.EstimatedMs, 10), strconv.FormatInt(a.GPU.GapMs, 10)}
+		strconv.FormatInt(a.GPU.CoveredMs, 10), strconv.FormatInt(a.GPU.EstimatedMs, 10),
+		strconv.FormatInt(a.GPU.GapMs, 10)}
 }
 
 // decimal writes a number with six digits after the point, without those that

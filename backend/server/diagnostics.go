@@ -33,7 +33,8 @@ func (s *Server) getDiagnostics(r *http.Request) (any, error) {
 	v := s.hub.Version()
 	fmt.Fprintf(&b, "Slipway %s (%s), %s, %s/%s\n", v.Version, v.Commit, v.Go, v.OS, v.Arch)
 	for _, m := range s.hub.Machines() {
-		fmt.Fprintf(&b, "Machine of %s: %s, engine %s %s, %d CPUs, %s\n", m.Agent, m.OS, m.Engine, m.EngineVersion, m.CPUs, m.Memory)
+		fmt.Fprintf(&b, "Machine of %s: %s, engine %s %s, %d CPUs, %s\n", m.Agent, m.OS, m.Engine, m.EngineVersion,
+			m.CPUs, m.Memory)
 	}
 	for _, a := range s.hub.Agents() {
 		fmt.Fprintf(&b, "Agent %s: %s\n", a.Name, a.Link.State)

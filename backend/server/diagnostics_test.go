@@ -18,11 +18,13 @@ func TestNoSecretLeavesByTheLogOrTheDiagnostics(t *testing.T) {
 	const token = "correcthorsebatterystaple"
 	dir := t.TempDir()
 	path := filepath.Join(dir, "slipway.log")
-	said := "one\nlevel=WARN msg=\"asked with " + token + "\" url=http://127.0.0.1/login?code=SECRET\nenv WANDB_API_KEY=SECRET\n"
+	said := "one\nlevel=WARN msg=\"asked with " + token +
+		"\" url=http://127.0.0.1/login?code=SECRET\nenv WANDB_API_KEY=SECRET\n"
 	if err := os.WriteFile(path, []byte(said), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: hubtest.New("local")}}, Shelf: &hubtest.Shelf{}, Settings: settings.New(dir, func(string) string { return "" }), Owner: "ada"})
+	h, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: hubtest.New("local")}},
+		Shelf: &hubtest.Shelf{}, Settings: settings.New(dir, func(string) string { return "" }), Owner: "ada"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -99,7 +99,8 @@ func (d *dockerRun) mount(m session.Mount, paths map[string]string) {
 	if m.Folder != "" {
 		at, known := paths[m.Folder]
 		if !known {
-			d.lack("It is not known where the folder %s lies: put its path in place of %s.", m.Folder, "/path/of/"+m.Folder)
+			d.lack("It is not known where the folder %s lies: put its path in place of %s.", m.Folder,
+				"/path/of/"+m.Folder)
 			at = "/path/of/" + m.Folder
 		}
 		source = path.Join(at, m.Path)

@@ -46,7 +46,8 @@ func (d *doors) restore(ctx context.Context) {
 				continue
 			}
 		}
-		d.server.log.Info("a door to an app stays shut", "session", k.Session, "app", k.App, "port", k.Port, "public", k.Public)
+		d.server.log.Info("a door to an app stays shut", "session", k.Session, "app", k.App, "port", k.Port, "public",
+			k.Public)
 		d.mu.Lock()
 		d.lost[k.host()] = k
 		d.mu.Unlock()

@@ -57,8 +57,11 @@ type doorWish struct {
 
 func wishOf(req api.OpenRequest) (doorWish, error) {
 	if req.Port != 0 && (req.Port < firstDoor || req.Port > lastDoor) {
-		e := session.FieldError{Field: "port", Code: "app_open_invalid", Message: fmt.Sprintf("Port %d cannot be opened on this computer.", req.Port), Hint: fmt.Sprintf("Choose one from %d to %d, or none.", firstDoor, lastDoor)}
-		return doorWish{}, &session.Error{Code: e.Code, Message: e.Message, Hint: e.Hint, Fields: []session.FieldError{e}}
+		e := session.FieldError{Field: "port", Code: "app_open_invalid",
+			Message: fmt.Sprintf("Port %d cannot be opened on this computer.", req.Port),
+			Hint:    fmt.Sprintf("Choose one from %d to %d, or none.", firstDoor, lastDoor)}
+		return doorWish{}, &session.Error{Code: e.Code, Message: e.Message, Hint: e.Hint,
+			Fields: []session.FieldError{e}}
 	}
 	return doorWish{public: req.Public, port: req.Port}, nil
 }
@@ -82,7 +85,9 @@ func (d *doors) ensure(host appHost, wish doorWish) (*door, error) {
 	}
 	listener, err := listenDoor(wish)
 	if err != nil {
-		return nil, &session.Error{Code: "app_open_no-port", Message: "No port of this computer could be opened for the app.", Hint: "Look whether a firewall or a limit forbids it.", Err: err}
+		return nil, &session.Error{Code: "app_open_no-port",
+			Message: "No port of this computer could be opened for the app.",
+			Hint:    "Look whether a firewall or a limit forbids it.", Err: err}
 	}
 	one := d.install(host, wish.public, listener)
 	d.keep()
@@ -93,8 +98,9 @@ func (d *doors) ensure(host appHost, wish doorWish) (*door, error) {
 func (d *doors) install(host appHost, public bool, listener net.Listener) *door {
 	made := &door{host: host, public: public, port: portOf(listener.Addr()), done: make(chan struct{})}
 	made.server = &http.Server{
-		Handler: d.handler(made), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytes,
-		ConnContext: d.server.withPeer, ErrorLog: d.server.apps.log,
+		Handler: d.handler(made), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: headerBytes,
+		ConnContext:    d.server.withPeer, ErrorLog: d.server.apps.log,
 	}
 	d.mu.Lock()
 	if there := d.open[host]; there != nil { // somebody was quicker
@@ -219,7 +225,8 @@ func (d *doors) handler(one *door) http.Handler {
 }
 
 func badDoor(host string) error {
-	return &session.Error{Code: codeBadHost, Message: fmt.Sprintf("%q is not a name of this app.", clip(host)), Hint: "Use the address that Slipway names."}
+	return &session.Error{Code: codeBadHost, Message: fmt.Sprintf("%q is not a name of this app.", clip(host)),
+		Hint: "Use the address that Slipway names."}
 }
 
 // namesThisComputer reports whether a host is an address, or a name that this
@@ -227,7 +234,8 @@ func badDoor(host string) error {
 // network that it does not stand in.
 func namesThisComputer(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil || host == "localhost" || strings.HasSuffix(host, ".localhost") {
+	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil || host == "localhost" ||
+		strings.HasSuffix(host, ".localhost") {
 		return true
 	}
 	own, err := os.Hostname()
@@ -267,7 +275,8 @@ func networkAddresses() []string {
 	}
 	var list []string
 	for _, one := range interfaces {
-		bridge := slices.ContainsFunc([]string{"docker", "br-", "veth", "virbr"}, func(prefix string) bool { return strings.HasPrefix(one.Name, prefix) })
+		bridge := slices.ContainsFunc([]string{"docker", "br-", "veth", "virbr"},
+			func(prefix string) bool { return strings.HasPrefix(one.Name, prefix) })
 		if bridge || one.Flags&net.FlagUp == 0 || one.Flags&net.FlagLoopback != 0 {
 			continue
 		}

@@ -15,7 +15,8 @@ import (
 // through asks for a path through a door as one who names it by host would.
 func through(t *testing.T, port int, host, path string, headers ...string) (int, string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d%s", port, path), http.NoBody)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d%s", port, path),
+		http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +41,8 @@ func through(t *testing.T, port int, host, path string, headers ...string) (int,
 func (w *world) openDoor(t *testing.T, body string) api.Door {
 	t.Helper()
 	var opened api.Opened
-	if status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/apps/notebook/open", body, &opened); status != 200 || opened.App.Door == nil {
+	if status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/apps/notebook/open", body, &opened); status != 200 ||
+		opened.App.Door == nil {
 		t.Fatalf("opening answers %d, %+v", status, opened)
 	}
 	return *opened.App.Door
@@ -84,7 +86,8 @@ func TestTakenPortIsReplacedAndTold(t *testing.T) {
 		t.Errorf("the door is %+v", door)
 	}
 	for _, bad := range []int{80, 70000, -1} {
-		if status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/apps/notebook/open", fmt.Sprintf(`{"port":%d}`, bad), nil); status != http.StatusUnprocessableEntity {
+		if status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/apps/notebook/open",
+			fmt.Sprintf(`{"port":%d}`, bad), nil); status != http.StatusUnprocessableEntity {
 			t.Errorf("port %d answers %d", bad, status)
 		}
 	}
@@ -111,7 +114,8 @@ func TestPublicDoorNeedsNoLoginUntilItIsClosed(t *testing.T) {
 	if len(apps) == 0 || apps[0].Door == nil || !apps[0].Door.Public {
 		t.Errorf("it is not told: %+v", apps)
 	}
-	if status := w.call(t, "DELETE", "/api/v1/sessions/aaaaaaaaaaaa/apps/notebook/door", "", nil); status != http.StatusNoContent {
+	if status := w.call(t, "DELETE", "/api/v1/sessions/aaaaaaaaaaaa/apps/notebook/door", "",
+		nil); status != http.StatusNoContent {
 		t.Errorf("closing answers %d", status)
 	}
 	if status, body := through(t, door.Port, "127.0.0.1", "/lab"); status != 0 {
@@ -164,7 +168,8 @@ func TestPreferredPortComesBackWithTheNextServer(t *testing.T) {
 	if status, _ := through(t, free, notebook, "/lab"); status != http.StatusForbidden {
 		t.Errorf("without a ticket: %d", status)
 	}
-	if status := w.call(t, "DELETE", "/api/v1/sessions/aaaaaaaaaaaa/apps/notebook/door", "", nil); status != http.StatusNoContent {
+	if status := w.call(t, "DELETE", "/api/v1/sessions/aaaaaaaaaaaa/apps/notebook/door", "",
+		nil); status != http.StatusNoContent {
 		t.Errorf("closing answers %d", status)
 	}
 	w.shutDown()
@@ -180,7 +185,8 @@ func TestPublicDoorStaysShutAndIsTold(t *testing.T) {
 	w.shutDown()
 	for range 2 { // it is told until somebody has answered
 		w = w.next(t)
-		if a := w.notebookApp(t); a.Door != nil || a.LostDoor == nil || *a.LostDoor != (api.LostDoor{Public: true, Port: door.Port}) {
+		if a := w.notebookApp(t); a.Door != nil || a.LostDoor == nil ||
+			*a.LostDoor != (api.LostDoor{Public: true, Port: door.Port}) {
 			t.Fatalf("the app is told as %+v", a)
 		}
 		if status, said := through(t, door.Port, "127.0.0.1", "/lab"); status != 0 {
@@ -192,7 +198,8 @@ func TestPublicDoorStaysShutAndIsTold(t *testing.T) {
 		w.shutDown()
 	}
 	w = w.next(t)
-	if again := w.openDoor(t, fmt.Sprintf(`{"public":true,"port":%d}`, door.Port)); again.Port != door.Port || !again.Public {
+	if again := w.openDoor(t, fmt.Sprintf(`{"public":true,"port":%d}`, door.Port)); again.Port != door.Port ||
+		!again.Public {
 		t.Errorf("opened again it is %+v", again)
 	}
 	if a := w.notebookApp(t); a.LostDoor != nil {
@@ -215,7 +222,8 @@ func TestPortThatSomebodyElseHasNowIsTold(t *testing.T) {
 	if a := w.notebookApp(t); a.Door != nil || a.LostDoor == nil || *a.LostDoor != (api.LostDoor{Port: free}) {
 		t.Errorf("the app is told as %+v", a)
 	}
-	if status := w.call(t, "DELETE", "/api/v1/sessions/aaaaaaaaaaaa/apps/notebook/door", "", nil); status != http.StatusNoContent {
+	if status := w.call(t, "DELETE", "/api/v1/sessions/aaaaaaaaaaaa/apps/notebook/door", "",
+		nil); status != http.StatusNoContent {
 		t.Errorf("dismissing answers %d", status)
 	}
 	if a := w.notebookApp(t); a.LostDoor != nil {

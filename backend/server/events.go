@@ -19,7 +19,8 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	if text := r.FormValue("after"); text != "" {
 		var err error
 		if cursor.Seq, err = strconv.ParseUint(text, 10, 64); err != nil {
-			return badQuery("after", "after is the seq of the last event seen.", "Write a whole number, or leave it out.")
+			return badQuery("after", "after is the seq of the last event seen.",
+				"Write a whole number, or leave it out.")
 		}
 	}
 	shell, err := flagIn(r, "shell")
@@ -42,7 +43,8 @@ func (s *Server) sendEvents(ctx context.Context, conn *socket, watcher *hub.Watc
 	for {
 		event, err := watcher.Next(ctx)
 		if err != nil {
-			_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseGoingAway, ""), time.Now().Add(time.Second))
+			_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseGoingAway, ""),
+				time.Now().Add(time.Second))
 			return
 		}
 		text, err := json.Marshal(eventOut(event))

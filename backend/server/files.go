@@ -33,7 +33,8 @@ func (s *Server) filesIn(r *http.Request) (*hub.Files, session.FilePath, error) 
 }
 
 func fileOut(f session.FileInfo) api.FileInfo {
-	out := api.FileInfo{Name: string(f.Name), Kind: string(f.Kind), Link: f.Link, Size: f.Size, Mode: strconv.FormatUint(uint64(f.Mode), 8), Modified: f.Modified, Version: f.Version}
+	out := api.FileInfo{Name: string(f.Name), Kind: string(f.Kind), Link: f.Link, Size: f.Size,
+		Mode: strconv.FormatUint(uint64(f.Mode), 8), Modified: f.Modified, Version: f.Version}
 	if !utf8.ValidString(out.Name) {
 		out.Encoded = url.PathEscape(out.Name)
 	}
@@ -50,11 +51,13 @@ func (s *Server) listFiles(r *http.Request) (any, error) {
 		return nil, err
 	}
 	after := session.FilePath(r.URL.Query().Get("after"))
-	listing, err := files.Agent.ListFiles(r.Context(), files.Place, session.ListRequest{Path: path, After: after, Limit: limit})
+	listing, err := files.Agent.ListFiles(r.Context(), files.Place, session.ListRequest{Path: path, After: after,
+		Limit: limit})
 	if err != nil {
 		return nil, err
 	}
-	return api.FileListing{Path: string(listing.Path), Entries: each(listing.Entries, fileOut), Total: listing.Total, More: listing.More}, nil
+	return api.FileListing{Path: string(listing.Path), Entries: each(listing.Entries, fileOut), Total: listing.Total,
+		More: listing.More}, nil
 }
 
 func (s *Server) statFile(r *http.Request) (any, error) {
@@ -93,15 +96,18 @@ func (s *Server) readFile(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if info.Kind != session.KindFile {
-		return &session.Error{Code: "file_read_wrong-kind", Message: fmt.Sprintf("%q is not a plain file.", string(name)), Hint: "List a directory instead."}
+		return &session.Error{Code: "file_read_wrong-kind", Message: fmt.Sprintf("%q is not a plain file.",
+			string(name)), Hint: "List a directory instead."}
 	}
 	header := w.Header()
 	header.Set("Content-Type", "application/octet-stream")
-	header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": path.Base(string(info.Name))}))
+	header.Set("Content-Disposition",
+		mime.FormatMediaType("attachment", map[string]string{"filename": path.Base(string(info.Name))}))
 	header.Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	header.Set("Cache-Control", "no-store")
 	header.Set("ETag", strconv.Quote(info.Version))
-	content := &ranged{ctx: r.Context(), files: files, req: session.ReadRequest{Path: name, Version: info.Version}, size: info.Size}
+	content := &ranged{ctx: r.Context(), files: files, req: session.ReadRequest{Path: name, Version: info.Version},
+		size: info.Size}
 	defer content.Close()
 	http.ServeContent(w, r, "", info.Modified, content)
 	return nil
@@ -190,7 +196,8 @@ func (s *Server) uploadIn(r *http.Request) (*hub.Files, session.Upload, error) {
 	if text := query.Get("offset"); text != "" {
 		var err error
 		if up.Offset, err = strconv.ParseInt(text, 10, 64); err != nil {
-			return nil, up, badQuery("offset", "offset is the place of the first byte.", "Write a whole number, or leave it out.")
+			return nil, up, badQuery("offset", "offset is the place of the first byte.",
+				"Write a whole number, or leave it out.")
 		}
 	}
 	if err := up.Check("write"); err != nil {
@@ -233,11 +240,13 @@ func (s *Server) finishUpload(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	req := session.FinishRequest{Upload: up, Size: body.Size, SHA256: body.SHA256, Conflict: session.Conflict(body.Conflict)}
+	req := session.FinishRequest{Upload: up, Size: body.Size, SHA256: body.SHA256,
+		Conflict: session.Conflict(body.Conflict)}
 	if body.Mode != "" {
 		mode, err := strconv.ParseUint(body.Mode, 8, 9)
 		if err != nil {
-			return nil, &session.Error{Code: "file_finish_invalid", Message: fmt.Sprintf("%q are no permissions.", body.Mode), Hint: "Write them in octal, such as 644."}
+			return nil, &session.Error{Code: "file_finish_invalid", Message: fmt.Sprintf("%q are no permissions.",
+				body.Mode), Hint: "Write them in octal, such as 644."}
 		}
 		req.Mode = uint32(mode)
 	}

@@ -9,8 +9,10 @@ import (
 
 func folderOut(f session.Folder) api.Folder {
 	out := api.Folder{
-		ID: string(f.ID), Name: f.Name, Agent: f.Agent, Owner: f.Owner, Permission: string(f.Permission), Mode: string(f.Mode), Auto: f.Auto(),
-		State: string(f.State), Path: f.Path, Missing: f.Missing, Problem: f.Problem, CreatedAt: f.CreatedAt, TrashedAt: f.TrashedAt, Counting: f.Counting,
+		ID: string(f.ID), Name: f.Name, Agent: f.Agent, Owner: f.Owner, Permission: string(f.Permission),
+		Mode: string(f.Mode), Auto: f.Auto(),
+		State: string(f.State), Path: f.Path, Missing: f.Missing, Problem: f.Problem, CreatedAt: f.CreatedAt,
+		TrashedAt: f.TrashedAt, Counting: f.Counting,
 		UsedBy: each(f.UsedBy, func(u session.FolderUser) api.FolderUser {
 			return api.FolderUser{Session: string(u.Session), Name: u.Name}
 		}),
@@ -19,13 +21,15 @@ func folderOut(f session.Folder) api.Folder {
 		out.Usage = &api.FolderUsage{Bytes: int64(u.Bytes), Files: u.Files, At: u.At, Partial: u.Partial}
 	}
 	if r := f.Removed; r != nil {
-		out.Removed = &api.FolderRemoval{Files: r.Files, Bytes: int64(r.Bytes), OfFiles: r.OfFiles, OfBytes: int64(r.OfBytes)}
+		out.Removed = &api.FolderRemoval{Files: r.Files, Bytes: int64(r.Bytes), OfFiles: r.OfFiles,
+			OfBytes: int64(r.OfBytes)}
 	}
 	return out
 }
 
 func folderMountOut(m session.FolderMount) api.FolderMount {
-	return api.FolderMount{Folder: string(m.Folder), Name: m.Name, Path: m.Path, Target: m.Target, ReadOnly: m.ReadOnly, Auto: m.Auto}
+	return api.FolderMount{Folder: string(m.Folder), Name: m.Name, Path: m.Path, Target: m.Target, ReadOnly: m.ReadOnly,
+		Auto: m.Auto}
 }
 
 // folderAnswer answers with a folder, or says why there is none.
@@ -60,7 +64,8 @@ func (s *Server) createFolder(r *http.Request) (any, error) {
 		return nil, err
 	}
 	return folderAnswer(s.hub.CreateFolder(r.Context(), body.Agent, session.FolderRequest{
-		Name: body.Name, Owner: body.Owner, Permission: session.FolderPermission(body.Permission), Mode: session.FolderMode(body.Mode), Path: body.Path,
+		Name: body.Name, Owner: body.Owner, Permission: session.FolderPermission(body.Permission),
+		Mode: session.FolderMode(body.Mode), Path: body.Path,
 	}))
 }
 

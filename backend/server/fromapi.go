@@ -30,7 +30,8 @@ func specIn(in api.Spec) (session.Spec, []session.FieldError) {
 	} else if in.Timeout != "" {
 		out.Timeout = timeout
 		if timeout == 0 {
-			bad("timeout", session.CodeInvalidTimeout, fmt.Errorf("a timeout is at least 1 s"), "Leave it empty for no timeout.")
+			bad("timeout", session.CodeInvalidTimeout, fmt.Errorf("a timeout is at least 1 s"),
+				"Leave it empty for no timeout.")
 		}
 	}
 	out.Resources.CPU = in.Resources.CPU
@@ -38,16 +39,19 @@ func specIn(in api.Spec) (session.Spec, []session.FieldError) {
 		bad("resources.memory", session.CodeInvalidMemory, err, "Write for example 2g.")
 	}
 	if out.Resources.Shm, err = bytesIn(in.Resources.Shm); err != nil {
-		bad("resources.shm", session.CodeInvalidShm, err, "Write for example 64m, or leave it empty for an automatic amount.")
+		bad("resources.shm", session.CodeInvalidShm, err,
+			"Write for example 64m, or leave it empty for an automatic amount.")
 	}
 	for i, v := range in.Env {
 		out.Env = append(out.Env, session.EnvVar(v))
 		if v.Value == hidden {
-			bad(fmt.Sprintf("env[%d].value", i), session.CodeInvalidEnvValue, fmt.Errorf("the value of %s was hidden and is not known", v.Name), "Enter it again.")
+			bad(fmt.Sprintf("env[%d].value", i), session.CodeInvalidEnvValue,
+				fmt.Errorf("the value of %s was hidden and is not known", v.Name), "Enter it again.")
 		}
 	}
 	for _, m := range in.Mounts {
-		out.Mounts = append(out.Mounts, session.Mount{Source: m.Source, Folder: m.Folder, Path: m.Path, Target: m.Target, ReadOnly: m.ReadOnly})
+		out.Mounts = append(out.Mounts, session.Mount{Source: m.Source, Folder: m.Folder, Path: m.Path,
+			Target: m.Target, ReadOnly: m.ReadOnly})
 	}
 	return out, append(wrong, queueIn(in, &out)...)
 }

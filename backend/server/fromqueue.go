@@ -26,7 +26,8 @@ func queueIn(in api.Spec, out *session.Spec) []session.FieldError {
 		if err != nil || out.PendingTimeout == 0 {
 			out.PendingTimeout = 0
 			wrong = append(wrong, session.FieldError{Field: "pendingTimeout", Code: session.CodeInvalidPendingTimeout,
-				Message: lengthFault("The longest wait", err), Hint: "Write for example 2h, or leave it empty to wait for ever."})
+				Message: lengthFault("The longest wait", err),
+				Hint:    "Write for example 2h, or leave it empty to wait for ever."})
 		}
 	}
 	if in.Idle != nil {
@@ -67,7 +68,8 @@ func idleIn(in api.IdlePolicy, prefix string) (session.IdlePolicy, []session.Fie
 	}
 	out := session.IdlePolicy{Lifetime: length("lifetime", in.Lifetime), Network: length("network", in.Network)}
 	if in.Use != nil {
-		out.Use = session.UsePolicy{Window: length("use.window", in.Use.Window), Grace: length("use.grace", in.Use.Grace), Any: in.Use.Any,
+		out.Use = session.UsePolicy{Window: length("use.window", in.Use.Window),
+			Grace: length("use.grace", in.Use.Grace), Any: in.Use.Any,
 			CPU: in.Use.CPU, Memory: in.Use.Memory, GPU: in.Use.GPU, VRAM: in.Use.VRAM}
 	}
 	return out, wrong

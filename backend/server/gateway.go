@@ -73,7 +73,8 @@ type way struct {
 }
 
 func newGateway(s *Server) *gateway {
-	g := &gateway{server: s, log: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), ports: map[appHost]foundPort{}, requestPatience: requestPatience, pagePatience: pagePatience}
+	g := &gateway{server: s, log: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), ports: map[appHost]foundPort{},
+		requestPatience: requestPatience, pagePatience: pagePatience}
 	g.transport = &http.Transport{
 		DialContext:         g.dial,
 		IdleConnTimeout:     connectionIdle,
@@ -95,7 +96,8 @@ func (g *gateway) forget(host appHost) {
 // serve admits a request to the app that its host names, and carries it there.
 func (g *gateway) serve(w http.ResponseWriter, r *http.Request, host appHost) {
 	if !fromOwnPage(r) && !isNavigation(r) {
-		g.server.fail(w, r, &session.Error{Code: codeBadOrigin, Message: "This request comes from another page.", Hint: "Open the app from Slipway."})
+		g.server.fail(w, r, &session.Error{Code: codeBadOrigin, Message: "This request comes from another page.",
+			Hint: "Open the app from Slipway."})
 		return
 	}
 	purpose := "app " + host.name()
@@ -139,7 +141,8 @@ func (g *gateway) enter(w http.ResponseWriter, r *http.Request, host appHost, ad
 		return
 	}
 	if !admitted {
-		http.SetCookie(w, &http.Cookie{Name: appCookie, Value: g.server.seal("app " + host.name()), Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+		http.SetCookie(w, &http.Cookie{Name: appCookie, Value: g.server.seal("app " + host.name()), Path: "/",
+			HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	}
 	forward(w, localPath(next))
 }
@@ -207,7 +210,8 @@ func (g *gateway) find(ctx context.Context, host appHost) (int, error) {
 			continue
 		}
 		if app.State == session.AppStopped && !strings.HasPrefix(app.ID, portApp) {
-			return 0, &session.Error{Code: "app_open_conflict", Message: fmt.Sprintf("%s is not running.", app.Title), Hint: "Open it from Slipway."}
+			return 0, &session.Error{Code: "app_open_conflict", Message: fmt.Sprintf("%s is not running.", app.Title),
+				Hint: "Open it from Slipway."}
 		}
 		if app.State == session.AppFailed || app.State == session.AppStarting {
 			if app, err = agent.StartApp(ctx, id, session.AppRequest{App: app.ID, Dir: app.Dir}); err != nil {
@@ -220,7 +224,8 @@ func (g *gateway) find(ctx context.Context, host appHost) (int, error) {
 		g.ports[host] = foundPort{port: app.Port, until: time.Now().Add(portLife)}
 		return app.Port, nil
 	}
-	return 0, &session.Error{Code: "app_open_not-found", Message: fmt.Sprintf("The session has no app %q.", host.app), Hint: "Look at its apps in Slipway."}
+	return 0, &session.Error{Code: "app_open_not-found", Message: fmt.Sprintf("The session has no app %q.", host.app),
+		Hint: "Look at its apps in Slipway."}
 }
 
 // tidy needs mu: what is out of date goes.
@@ -369,7 +374,8 @@ func (g *gateway) explainError(w http.ResponseWriter, r *http.Request, host appH
 		return
 	}
 	e := asError(err)
-	p := page{Title: "The app does not answer", Text: strings.TrimSpace(e.Message + " " + e.Hint), Link: g.home(r), Retry: 3}
+	p := page{Title: "The app does not answer", Text: strings.TrimSpace(e.Message + " " + e.Hint), Link: g.home(r),
+		Retry: 3}
 	status := statusOf(e)
 	if e.Code == codeInternal {
 		p.Text, status = "It may be busy or starting. This page tries again by itself.", http.StatusBadGateway
@@ -382,7 +388,8 @@ func (g *gateway) explainError(w http.ResponseWriter, r *http.Request, host appH
 		p.Title, p.Text = keeper.Name+" is not reached", lostText(one.Name, keeper, g.server.clock.Now())
 	case findErr != nil && session.CodeOf(findErr).Detail() != session.DetailNotFound:
 	case findErr != nil:
-		p.Title, p.Text, p.Retry, status = "There is no such session", "It may have been removed.", 0, http.StatusNotFound
+		p.Title, p.Text, p.Retry, status = "There is no such session", "It may have been removed.", 0,
+			http.StatusNotFound
 	case one.Status.Terminal():
 		p.Title, p.Retry, status = "The session has ended", 0, http.StatusGone
 		p.Text = fmt.Sprintf("%s ended: %s.", one.Name, cmp.Or(string(one.Reason), string(one.Status)))
@@ -407,7 +414,8 @@ func (g *gateway) sessionOf(ctx context.Context, host appHost) (session.Session,
 func lostText(name string, keeper hub.Agent, now time.Time) string {
 	text := "It has not been heard since Slipway was started."
 	if !keeper.LastHeard.IsZero() {
-		text = fmt.Sprintf("It was heard last at %s, %s ago.", keeper.LastHeard.Local().Format("15:04:05"), roughly(now.Sub(keeper.LastHeard)))
+		text = fmt.Sprintf("It was heard last at %s, %s ago.", keeper.LastHeard.Local().Format("15:04:05"),
+			roughly(now.Sub(keeper.LastHeard)))
 	}
 	if keeper.Link.Waits != "" {
 		text += " " + keeper.Link.Waits

@@ -25,7 +25,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	name, ok := s.hostName(r)
 	if !ok {
-		s.fail(w, r, &session.Error{Code: codeBadHost, Message: fmt.Sprintf("%q is not a name of this server.", clip(r.Host)),
+		s.fail(w, r, &session.Error{Code: codeBadHost, Message: fmt.Sprintf("%q is not a name of this server.",
+			clip(r.Host)),
 			Hint: "Use http://127.0.0.1 with the port that slipway serve names."})
 		return
 	}
@@ -51,7 +52,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !api:
 		s.ui.ServeHTTP(w, r)
 	case !s.known(r):
-		s.fail(w, r, &session.Error{Code: codeLogin, Message: "You are not logged in here.", Hint: "Run slipway login for a link that logs you in."})
+		s.fail(w, r, &session.Error{Code: codeLogin, Message: "You are not logged in here.",
+			Hint: "Run slipway login for a link that logs you in."})
 	default:
 		s.serveAPI(w, r)
 	}

@@ -19,37 +19,57 @@ func TestGuard(t *testing.T) {
 		anonymous          bool
 		want               int
 	}{
-		"the command line":                         {want: 200},
-		"localhost":                                {host: "localhost:PORT", want: 200},
-		"a name in capitals":                       {host: "LOCALHOST:PORT", want: 200},
-		"our own page":                             {headers: map[string]string{"Origin": "http://127.0.0.1:PORT", "Sec-Fetch-Site": "same-origin"}, want: 200},
-		"a name bound to our address":              {host: "evil.example:PORT", want: api403},
-		"a name without a port":                    {host: "127.0.0.1", want: api403},
-		"another port":                             {host: "127.0.0.1:1", want: api403},
-		"another loopback address":                 {host: "127.0.0.2:PORT", want: api403},
-		"an address with a user":                   {host: "x@127.0.0.1:PORT", want: api403},
-		"localhost with a dot":                     {host: "localhost.:PORT", want: api403},
-		"a deeper name of localhost":               {host: "evil.localhost:PORT", want: api403},
-		"a page of another site":                   {headers: map[string]string{"Origin": "https://evil.example"}, want: api403},
-		"a page of another port":                   {headers: map[string]string{"Origin": "http://127.0.0.1:8888"}, want: api403},
-		"a page of an app":                         {headers: map[string]string{"Origin": "http://notebook-aaaaaaaaaaaa.localhost:PORT"}, want: api403},
-		"a page by the other name":                 {headers: map[string]string{"Origin": "http://localhost:PORT"}, want: api403},
-		"a page without an origin":                 {headers: map[string]string{"Origin": "null"}, want: api403},
-		"a page by https":                          {headers: map[string]string{"Origin": "https://127.0.0.1:PORT"}, want: api403},
-		"a picture in a page of another site":      {headers: map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}, want: api403},
-		"a page of a neighbour":                    {headers: map[string]string{"Sec-Fetch-Site": "same-site"}, want: api403},
-		"a link to the API":                        {headers: map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}, want: api403},
-		"a link to the interface":                  {path: "/", headers: map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}, want: 200},
-		"a frame around the interface":             {path: "/", headers: map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}, want: api403},
-		"no token":                                 {anonymous: true, want: api401},
-		"a wrong token":                            {headers: map[string]string{"Authorization": "Bearer x"}, want: api401},
-		"a token of another kind":                  {headers: map[string]string{"Authorization": "Basic " + token}, want: api401},
-		"a forged cookie":                          {anonymous: true, headers: map[string]string{"Cookie": "slipway_PORT=a.b"}, want: api401},
-		"an empty cookie":                          {anonymous: true, headers: map[string]string{"Cookie": "slipway_PORT=."}, want: api401},
-		"the token in the address":                 {path: "/api/v1/version?token=" + token, anonymous: true, want: api401},
-		"a form of another site":                   {method: "POST", path: "/api/v1/shutdown", headers: map[string]string{"Origin": "http://evil.example", "Content-Type": "text/plain"}, want: api403},
-		"the events without a token":               {path: "/api/v1/events", anonymous: true, want: api401},
-		"an app without a ticket":                  {host: "notebook-aaaaaaaaaaaa.localhost:PORT", path: "/", anonymous: true, want: api403},
+		"the command line":   {want: 200},
+		"localhost":          {host: "localhost:PORT", want: 200},
+		"a name in capitals": {host: "LOCALHOST:PORT", want: 200},
+		"our own page": {headers: map[string]string{"Origin": "http://127.0.0.1:PORT",
+			"Sec-Fetch-Site": "same-origin"}, want: 200},
+		"a name bound to our address": {host: "evil.example:PORT", want: api403},
+		"a name without a port":       {host: "127.0.0.1", want: api403},
+		"another port":                {host: "127.0.0.1:1", want: api403},
+		"another loopback address":    {host: "127.0.0.2:PORT", want: api403},
+		"an address with a user":      {host: "x@127.0.0.1:PORT", want: api403},
+		"localhost with a dot":        {host: "localhost.:PORT", want: api403},
+		"a deeper name of localhost":  {host: "evil.localhost:PORT", want: api403},
+		"a page of another site": {headers: map[string]string{"Origin": "https://evil.example"},
+			want: api403},
+		"a page of another port": {headers: map[string]string{"Origin": "http://127.0.0.1:8888"},
+			want: api403},
+		"a page of an app": {
+			headers: map[string]string{"Origin": "http://notebook-aaaaaaaaaaaa.localhost:PORT"}, want: api403},
+		"a page by the other name": {headers: map[string]string{"Origin": "http://localhost:PORT"},
+			want: api403},
+		"a page without an origin": {headers: map[string]string{"Origin": "null"}, want: api403},
+		"a page by https": {headers: map[string]string{"Origin": "https://127.0.0.1:PORT"},
+			want: api403},
+		"a picture in a page of another site": {headers: map[string]string{"Sec-Fetch-Site": "cross-site",
+			"Sec-Fetch-Mode": "no-cors"}, want: api403},
+		"a page of a neighbour": {headers: map[string]string{"Sec-Fetch-Site": "same-site"},
+			want: api403},
+		"a link to the API": {headers: map[string]string{"Sec-Fetch-Site": "cross-site",
+			"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}, want: api403},
+		"a link to the interface": {path: "/",
+			headers: map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate",
+				"Sec-Fetch-Dest": "document"}, want: 200},
+		"a frame around the interface": {path: "/",
+			headers: map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate",
+				"Sec-Fetch-Dest": "iframe"}, want: api403},
+		"no token": {anonymous: true, want: api401},
+		"a wrong token": {headers: map[string]string{"Authorization": "Bearer x"},
+			want: api401},
+		"a token of another kind": {headers: map[string]string{"Authorization": "Basic " + token},
+			want: api401},
+		"a forged cookie": {anonymous: true,
+			headers: map[string]string{"Cookie": "slipway_PORT=a.b"}, want: api401},
+		"an empty cookie": {anonymous: true,
+			headers: map[string]string{"Cookie": "slipway_PORT=."}, want: api401},
+		"the token in the address": {path: "/api/v1/version?token=" + token, anonymous: true,
+			want: api401},
+		"a form of another site": {method: "POST", path: "/api/v1/shutdown",
+			headers: map[string]string{"Origin": "http://evil.example", "Content-Type": "text/plain"}, want: api403},
+		"the events without a token": {path: "/api/v1/events", anonymous: true, want: api401},
+		"an app without a ticket": {host: "notebook-aaaaaaaaaaaa.localhost:PORT", path: "/",
+			anonymous: true, want: api403},
 		"the API by an app's name":                 {host: "notebook-aaaaaaaaaaaa.localhost:PORT", want: api403},
 		"a name that is like an app's and is none": {host: "aaaaaaaaaaaa.localhost:PORT", want: api403},
 	} {
@@ -122,7 +142,8 @@ func TestLogin(t *testing.T) {
 	})
 	t.Run("the cookie is out of reach of scripts and other sites", func(t *testing.T) {
 		w := start(t)
-		response, _ := do(t, http.DefaultClient, w.request(t, "GET", "/login?code="+w.server.LoginCode(time.Minute), ""))
+		response, _ := do(t, http.DefaultClient, w.request(t, "GET", "/login?code="+w.server.LoginCode(time.Minute),
+			""))
 		header := response.Header.Get("Set-Cookie")
 		for _, want := range []string{"HttpOnly", "SameSite=Strict", "Path=/"} {
 			if !strings.Contains(header, want) {
@@ -160,7 +181,8 @@ func TestLogin(t *testing.T) {
 	})
 	t.Run("it goes on to pages of our own only", func(t *testing.T) {
 		w := start(t)
-		for next, want := range map[string]string{"/sessions?tab=all": "/sessions?tab=all", "//evil.example": "/", "https://evil.example": "/", `/\evil.example`: "/", "sessions": "/", "": "/", "javascript:x": "/"} {
+		for next, want := range map[string]string{"/sessions?tab=all": "/sessions?tab=all", "//evil.example": "/",
+			"https://evil.example": "/", `/\evil.example`: "/", "sessions": "/", "": "/", "javascript:x": "/"} {
 			link := "/login?code=" + w.server.LoginCode(time.Minute) + "&next=" + url.QueryEscape(next)
 			_, body := do(t, http.DefaultClient, w.request(t, "GET", link, ""))
 			if !strings.Contains(body, `content="0;url=`+want+`"`) {
@@ -171,18 +193,21 @@ func TestLogin(t *testing.T) {
 	t.Run("wrong codes of other pages do not keep the person out", func(t *testing.T) {
 		w := start(t)
 		for range 50 {
-			if response, _ := do(t, http.DefaultClient, w.request(t, "GET", "/login?code=guess", "")); response.StatusCode != 403 {
+			if response, _ := do(t, http.DefaultClient,
+				w.request(t, "GET", "/login?code=guess", "")); response.StatusCode != 403 {
 				t.Fatalf("a wrong code answers %d", response.StatusCode)
 			}
 		}
-		response, _ := do(t, http.DefaultClient, w.request(t, "GET", "/login?code="+w.server.LoginCode(time.Minute), ""))
+		response, _ := do(t, http.DefaultClient, w.request(t, "GET", "/login?code="+w.server.LoginCode(time.Minute),
+			""))
 		if response.StatusCode != 200 || len(response.Cookies()) != 1 {
 			t.Errorf("a right code after wrong ones answers %d", response.StatusCode)
 		}
 	})
 	t.Run("a cookie outlives a restart and not a new token", func(t *testing.T) {
 		w := start(t)
-		response, _ := do(t, http.DefaultClient, w.request(t, "GET", "/login?code="+w.server.LoginCode(time.Minute), ""))
+		response, _ := do(t, http.DefaultClient, w.request(t, "GET", "/login?code="+w.server.LoginCode(time.Minute),
+			""))
 		cookie := response.Cookies()[0]
 		other := start(t) // another process with the same token
 		r := other.request(t, "GET", "/api/v1/version", "")
@@ -207,7 +232,8 @@ func TestSite(t *testing.T) {
 	t.Run("every page of the interface is index.html", func(t *testing.T) {
 		for _, path := range []string{"/", "/index.html", "/sessions/aaaaaaaaaaaa", "/launch?draft=x"} {
 			response, body := get(path, "Accept", "text/html")
-			if response.StatusCode != 200 || !strings.Contains(body, "root") || response.Header.Get("Cache-Control") != "no-cache" {
+			if response.StatusCode != 200 || !strings.Contains(body, "root") ||
+				response.Header.Get("Cache-Control") != "no-cache" {
 				t.Errorf("%s: %d %s", path, response.StatusCode, body)
 			}
 		}
@@ -215,7 +241,8 @@ func TestSite(t *testing.T) {
 	t.Run("its policy allows its own scripts and the one in the page", func(t *testing.T) {
 		response, _ := get("/")
 		policy := response.Header.Get("Content-Security-Policy")
-		for _, want := range []string{"script-src 'self' 'sha256-", "frame-ancestors 'none'", "object-src 'none'", "base-uri 'none'"} {
+		for _, want := range []string{"script-src 'self' 'sha256-", "frame-ancestors 'none'", "object-src 'none'",
+			"base-uri 'none'"} {
 			if !strings.Contains(policy, want) {
 				t.Errorf("%q lacks %s", policy, want)
 			}
@@ -223,7 +250,8 @@ func TestSite(t *testing.T) {
 		if strings.Contains(policy, "script-src 'self' 'unsafe-inline'") {
 			t.Errorf("%q allows any script", policy)
 		}
-		for header, want := range map[string]string{"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer"} {
+		for header, want := range map[string]string{"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
+			"Referrer-Policy": "no-referrer"} {
 			if response.Header.Get(header) != want {
 				t.Errorf("%s is %q", header, response.Header.Get(header))
 			}
@@ -231,7 +259,9 @@ func TestSite(t *testing.T) {
 	})
 	t.Run("files with a digest in their name are kept by the browser", func(t *testing.T) {
 		response, body := get("/assets/app-1.js")
-		if response.StatusCode != 200 || !strings.Contains(response.Header.Get("Cache-Control"), "immutable") || !strings.HasPrefix(response.Header.Get("Content-Type"), "text/javascript") || !strings.Contains(body, "app") {
+		if response.StatusCode != 200 || !strings.Contains(response.Header.Get("Cache-Control"), "immutable") ||
+			!strings.HasPrefix(response.Header.Get("Content-Type"), "text/javascript") ||
+			!strings.Contains(body, "app") {
 			t.Errorf("%d %v %s", response.StatusCode, response.Header, body)
 		}
 		packed, body := get("/assets/app-1.js", "Accept-Encoding", "br, gzip")
@@ -241,7 +271,8 @@ func TestSite(t *testing.T) {
 	})
 	t.Run("a file that is missing is no page", func(t *testing.T) {
 		for _, path := range []string{"/assets/none.js", "/none.svg", "/assets/../../etc/passwd"} {
-			if response, body := get(path); response.StatusCode == 200 && !strings.Contains(body, "root") || strings.HasSuffix(path, ".js") && response.StatusCode != 404 {
+			if response, body := get(path); response.StatusCode == 200 && !strings.Contains(body, "root") ||
+				strings.HasSuffix(path, ".js") && response.StatusCode != 404 {
 				t.Errorf("%s: %d %s", path, response.StatusCode, body)
 			}
 		}

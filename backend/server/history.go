@@ -34,11 +34,15 @@ type historyQuery struct {
 }
 
 func historyIn(r *http.Request) (historyQuery, error) {
-	q := historyQuery{ids: listIn(r, "id"), code: strings.ToLower(r.FormValue("code")), text: strings.ToLower(r.FormValue("text"))}
-	statuses := []session.Status{session.Pending, session.Scheduled, session.Preparing, session.Pulling, session.Prepared, session.Creating,
+	q := historyQuery{ids: listIn(r, "id"), code: strings.ToLower(r.FormValue("code")),
+		text: strings.ToLower(r.FormValue("text"))}
+	statuses := []session.Status{session.Pending, session.Scheduled, session.Preparing, session.Pulling,
+		session.Prepared, session.Creating,
 		session.Running, session.Terminating, session.Terminated, session.Cancelled, session.Failed}
-	phases := []session.PhaseName{session.PhaseSchedule, session.PhasePrepare, session.PhaseStart, session.PhaseTerminate}
-	outcomes := []session.Outcome{session.OutcomeRunning, session.OutcomeSuccess, session.OutcomeFailure, session.OutcomeStale, session.OutcomeNeedRetry,
+	phases := []session.PhaseName{session.PhaseSchedule, session.PhasePrepare, session.PhaseStart,
+		session.PhaseTerminate}
+	outcomes := []session.Outcome{session.OutcomeRunning, session.OutcomeSuccess, session.OutcomeFailure,
+		session.OutcomeStale, session.OutcomeNeedRetry,
 		session.OutcomeExpired, session.OutcomeGiveUp, session.OutcomeSkipped}
 	var err error
 	if q.phases, err = namesIn(r, "phase", phases); err != nil {
@@ -56,7 +60,8 @@ func historyIn(r *http.Request) (historyQuery, error) {
 	sorting := r.FormValue("sort")
 	by, newest := strings.CutPrefix(sorting, "-")
 	if by != "" && by != "created" && by != "updated" || sorting == "-" {
-		return q, badQuery("sort", fmt.Sprintf("%q is nothing to sort by.", clip(sorting)), "Write created, updated, -created or -updated.")
+		return q, badQuery("sort", fmt.Sprintf("%q is nothing to sort by.", clip(sorting)),
+			"Write created, updated, -created or -updated.")
 	}
 	q.updated, q.newest = by == "updated", newest
 	return q, nil
@@ -77,7 +82,8 @@ func namesIn[N ~string](r *http.Request, name string, known []N) ([]string, erro
 			for i, one := range known {
 				all[i] = string(one)
 			}
-			return nil, badQuery(name, fmt.Sprintf("%s=%s is not known.", name, clip(text)), "Known are "+strings.Join(all, ", ")+".")
+			return nil, badQuery(name, fmt.Sprintf("%s=%s is not known.", name, clip(text)),
+				"Known are "+strings.Join(all, ", ")+".")
 		}
 		names = append(names, string(known[i]))
 	}
@@ -114,5 +120,6 @@ func (q historyQuery) hasCode(p session.Phase) bool {
 
 func (q historyQuery) hasText(p session.Phase) bool {
 	has := func(text string) bool { return strings.Contains(strings.ToLower(text), q.text) }
-	return q.text == "" || has(p.Message) || slices.ContainsFunc(p.Steps, func(s session.Step) bool { return has(s.Message) || has(s.Step) })
+	return q.text == "" || has(p.Message) ||
+		slices.ContainsFunc(p.Steps, func(s session.Step) bool { return has(s.Message) || has(s.Step) })
 }

@@ -156,14 +156,16 @@ func TestAnAppsAddressStaysHere(t *testing.T) {
 		t.Helper()
 		w.agent.SetApps("aaaaaaaaaaaa", app)
 		var apps []api.App
-		if status := w.call(t, "GET", "/api/v1/sessions/aaaaaaaaaaaa/apps", "", &apps); status != 200 || len(apps) != 1 {
+		if status := w.call(t, "GET", "/api/v1/sessions/aaaaaaaaaaaa/apps", "", &apps); status != 200 ||
+			len(apps) != 1 {
 			t.Fatalf("%d %+v", status, apps)
 		}
 		status = w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/apps/"+url.PathEscape(app.ID)+"/open", "{}", &opened)
 		return apps[0], opened, status
 	}
 	for _, id := range []string{
-		"evil.example/", "x@evil.example/", "evil.example:80/#", "a.b", "A", "ä", "-", "a--b", "a b", "a\nb", `a\b`, "a%2e",
+		"evil.example/", "x@evil.example/", "evil.example:80/#", "a.b", "A", "ä", "-", "a--b", "a b", "a\nb", `a\b`,
+		"a%2e",
 		"\x1b[2J",
 		strings.Repeat("a", 64), "notebook-aaaaaaaaaaaa.localhost:1/", "x-bbbbbbbbbbbb.localhost/",
 	} {
@@ -184,7 +186,8 @@ func TestAnAppsAddressStaysHere(t *testing.T) {
 		for _, address := range []string{listed.URL, opened.URL} {
 			parsed, err := url.Parse(address)
 			const host = "honest-aaaaaaaaaaaa.localhost:"
-			if status != 200 || err != nil || parsed.Host != host+w.port || parsed.User != nil || parsed.Scheme != "http" ||
+			if status != 200 || err != nil || parsed.Host != host+w.port || parsed.User != nil ||
+				parsed.Scheme != "http" ||
 				strings.ContainsFunc(address, session.Unprintable) {
 				t.Errorf("%q: %d %q, %v", path, status, address, err)
 			}

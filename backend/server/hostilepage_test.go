@@ -130,7 +130,8 @@ func routePath(route api.Route) string {
 func TestNoPageReachesAnyRoute(t *testing.T) {
 	w := start(t)
 	w.running("aaaaaaaaaaaa")
-	w.agent.SetApps("aaaaaaaaaaaa", session.App{ID: "notebook", Title: "Notebook", Kind: "web", State: session.AppStopped})
+	w.agent.SetApps("aaaaaaaaaaaa", session.App{ID: "notebook", Title: "Notebook", Kind: "web",
+		State: session.AppStopped})
 	before := w.agent.Starts()
 	for name, page := range pages() {
 		t.Run(name, func(t *testing.T) {
@@ -218,8 +219,9 @@ func TestCookiesOfOtherPagesDoNotLogOut(t *testing.T) {
 		"among many": {func(good, name string) string {
 			return strings.Repeat(name+"=a.b; ", 100) + good + strings.Repeat("; "+name+"=", 50)
 		}, true},
-		"in a flood":      {func(good, _ string) string { return good + flood }, true},
-		"with odd bytes":  {func(good, name string) string { return name + "=\"\\\"; ;;=;" + name + "; " + good }, true},
+		"in a flood": {func(good, _ string) string { return good + flood }, true},
+		"with odd bytes": {func(good, name string) string { return name + "=\"\\\"; ;;=;" + name + "; " + good },
+			true},
 		"only a bad one":  {func(_, name string) string { return name + "=a.b" }, false},
 		"its half":        {func(good, _ string) string { return good[:len(good)-1] }, false},
 		"and more of it":  {func(good, _ string) string { return good + "0" }, false},
@@ -294,7 +296,8 @@ func TestNothingOfOursIsFramed(t *testing.T) {
 				t.Errorf("%s answers with %s %q", path, name, got)
 			}
 		}
-		policy, isPage := header.Get("Content-Security-Policy"), strings.HasPrefix(header.Get("Content-Type"), "text/html")
+		policy, isPage := header.Get("Content-Security-Policy"), strings.HasPrefix(header.Get("Content-Type"),
+			"text/html")
 		if isPage && !strings.Contains(policy, "frame-ancestors 'none'") {
 			t.Errorf("the page %s may be framed: %q", path, policy)
 		}
@@ -360,7 +363,8 @@ func TestAPassIsForConnectionsOfTheUser(t *testing.T) {
 			}
 		}
 		for _, address := range []string{
-			"https://evil.example/", "http://evil.example/", "http://127.0.0.1:1/", "//evil.example", "javascript:alert(1)", "",
+			"https://evil.example/", "http://evil.example/", "http://127.0.0.1:1/", "//evil.example",
+			"javascript:alert(1)", "",
 			"http://x@127.0.0.1:" + w.port + "/", "http://127.0.0.1:" + w.port + ".evil.example/", "file:///etc/passwd",
 			"http://localhost.evil.example:" + w.port + "/",
 		} {
@@ -420,7 +424,8 @@ func TestNoOtherPageOpensAWebSocket(t *testing.T) {
 		t.Fatalf("our own page is answered %d", status)
 	}
 	for _, origin := range []string{
-		"https://evil.example", "http://127.0.0.1:8888", "http://localhost:" + w.port, "https://127.0.0.1:" + w.port, "null",
+		"https://evil.example", "http://127.0.0.1:8888", "http://localhost:" + w.port, "https://127.0.0.1:" + w.port,
+		"null",
 		"file://", "http://notebook-aaaaaaaaaaaa.localhost:" + w.port, w.url + ".evil.example", w.url + "@evil.example",
 		"chrome-extension://x",
 	} {
@@ -450,7 +455,8 @@ func FuzzCookies(f *testing.F) {
 		}
 		line += "; " + after
 		r := &http.Request{Host: net.JoinHostPort("127.0.0.1", "7421"), Header: http.Header{"Cookie": {line}}}
-		named := slices.ContainsFunc(r.CookiesNamed("slipway_7421"), func(c *http.Cookie) bool { return c.Value == seal })
+		named := slices.ContainsFunc(r.CookiesNamed("slipway_7421"),
+			func(c *http.Cookie) bool { return c.Value == seal })
 		if known := s.Known(r); known != named || good && strings.Count(line, ";") < 1000 && !known {
 			t.Errorf("%q is known: %v", line, known)
 		}

@@ -15,7 +15,8 @@ func imageOut(i session.Image, agent string) api.Image {
 		labels = map[string]string{}
 	}
 	return api.Image{
-		ID: i.ID, Refs: append([]string{}, i.Refs...), Size: int64(i.Size), CreatedAt: i.CreatedAt, Arch: i.Arch, Labels: labels, Agent: agent,
+		ID: i.ID, Refs: append([]string{}, i.Refs...), Size: int64(i.Size), CreatedAt: i.CreatedAt, Arch: i.Arch,
+		Labels: labels, Agent: agent,
 		Origin: maybe(i.Origin, originOut), UsedBy: each(i.UsedBy, func(u session.ImageUser) api.ImageUser {
 			return api.ImageUser{Session: string(u.Session), Name: u.Name}
 		}),
@@ -23,13 +24,16 @@ func imageOut(i session.Image, agent string) api.Image {
 }
 
 func originOut(o session.ImageOrigin) api.ImageOrigin {
-	return api.ImageOrigin{Name: o.Name, Owner: o.Owner, Session: string(o.Session), SessionName: o.SessionName, Base: o.Base, Series: o.Series}
+	return api.ImageOrigin{Name: o.Name, Owner: o.Owner, Session: string(o.Session), SessionName: o.SessionName,
+		Base: o.Base, Series: o.Series}
 }
 
 func environmentOut(e hub.Environment) api.Environment {
-	return api.Environment{ID: e.ID, Title: e.Title, Icon: e.Icon, Summary: e.Summary, Accelerator: e.Accelerator, MinCPU: e.MinCPU, MinMemory: int64(e.MinMemory),
+	return api.Environment{ID: e.ID, Title: e.Title, Icon: e.Icon, Summary: e.Summary, Accelerator: e.Accelerator,
+		MinCPU: e.MinCPU, MinMemory: int64(e.MinMemory),
 		Versions: each(e.Versions, func(v hub.EnvironmentVersion) api.EnvironmentVersion {
-			return api.EnvironmentVersion{Title: v.Title, Image: v.Image, Installed: v.Installed, Size: int64(v.Size), Custom: maybe(v.Custom, originOut), Agents: append([]string{}, v.Agents...)}
+			return api.EnvironmentVersion{Title: v.Title, Image: v.Image, Installed: v.Installed, Size: int64(v.Size),
+				Custom: maybe(v.Custom, originOut), Agents: append([]string{}, v.Agents...)}
 		})}
 }
 
@@ -60,7 +64,8 @@ func (s *Server) sendImage(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	operation, err := s.hub.SendImage(hub.ImageSending{Image: req.Image, From: cmp.Or(req.From, s.hub.Local()), To: cmp.Or(req.To, s.hub.Local()), Replace: req.Replace})
+	operation, err := s.hub.SendImage(hub.ImageSending{Image: req.Image, From: cmp.Or(req.From, s.hub.Local()),
+		To: cmp.Or(req.To, s.hub.Local()), Replace: req.Replace})
 	return s.starts(r, operation, err)
 }
 
@@ -87,9 +92,11 @@ func (s *Server) imageDisk(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return api.ImageDisk{Agent: agent, Total: int64(disk.Total), Images: each(disk.Images, func(room session.ImageRoom) api.ImageRoom {
-		return api.ImageRoom{Image: imageOut(room.Image, agent), Alone: int64(room.Alone), Containers: room.Containers}
-	})}, nil
+	return api.ImageDisk{Agent: agent, Total: int64(disk.Total),
+		Images: each(disk.Images, func(room session.ImageRoom) api.ImageRoom {
+			return api.ImageRoom{Image: imageOut(room.Image, agent), Alone: int64(room.Alone),
+				Containers: room.Containers}
+		})}, nil
 }
 
 func (s *Server) commit(r *http.Request) (any, error) {

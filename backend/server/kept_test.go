@@ -18,15 +18,19 @@ import (
 func everything() session.Spec {
 	at := time.Now().Add(24 * time.Hour).UTC().Truncate(time.Second)
 	return session.Spec{
-		Name: "train-all", Type: session.Batch, Image: "lab:1", Command: "python train.py\nsync", NotBefore: &at, Timeout: session.Duration(90 * time.Minute),
+		Name: "train-all", Type: session.Batch, Image: "lab:1", Command: "python train.py\nsync", NotBefore: &at,
+		Timeout:   session.Duration(90 * time.Minute),
 		Env:       []session.EnvVar{{Name: "SEED", Value: "7"}, {Name: "LINES", Value: "a\n b"}},
 		Resources: session.Resources{CPU: 2, Memory: 4 * gpu.GiB, Shm: 200 * gpu.MiB}, Threads: 3,
-		Mounts: []session.Mount{{Source: "/data", Target: "/home/work/in", ReadOnly: true}, {Folder: "sets", Path: "a/b", Target: "/home/work/sets"}},
-		Ports:  []int{8080, 9000}, Agent: "local", Group: "default",
-		Accelerator: gpu.Request{Shares: 500}, Uncooperative: true, MPS: true, Cluster: 2, Priority: ptr(70), After: []string{"prepare", "fetch"},
+		Mounts: []session.Mount{{Source: "/data", Target: "/home/work/in", ReadOnly: true},
+			{Folder: "sets", Path: "a/b", Target: "/home/work/sets"}},
+		Ports: []int{8080, 9000}, Agent: "local", Group: "default",
+		Accelerator: gpu.Request{Shares: 500}, Uncooperative: true, MPS: true, Cluster: 2, Priority: ptr(70),
+		After:          []string{"prepare", "fetch"},
 		PendingTimeout: session.Duration(2 * time.Hour), Label: "thesis", NoSSH: true, CommitOnEnd: 4,
 		Idle: &session.IdlePolicy{Lifetime: session.Duration(48 * time.Hour), Network: session.Duration(time.Hour),
-			Use: session.UsePolicy{Window: session.Duration(30 * time.Minute), Grace: session.Duration(5 * time.Minute), Any: true, CPU: ptr(0.5), Memory: ptr(1.0), GPU: ptr(5.0), VRAM: ptr(2.5)}},
+			Use: session.UsePolicy{Window: session.Duration(30 * time.Minute), Grace: session.Duration(5 * time.Minute),
+				Any: true, CPU: ptr(0.5), Memory: ptr(1.0), GPU: ptr(5.0), VRAM: ptr(2.5)}},
 	}
 }
 
@@ -61,7 +65,8 @@ func unset(value reflect.Value, path string) []string {
 func (w *world) asked(t *testing.T, spec api.Spec) session.Spec {
 	t.Helper()
 	var s api.Session
-	if status := w.call(t, "POST", "/api/v1/sessions", fmt.Sprintf(`{"spec":%s}`, encode(t, spec)), &s); status != http.StatusCreated {
+	if status := w.call(t, "POST", "/api/v1/sessions", fmt.Sprintf(`{"spec":%s}`, encode(t, spec)),
+		&s); status != http.StatusCreated {
 		t.Fatalf("status %d for %+v", status, spec)
 	}
 	kept, err := w.agent.Get(t.Context(), session.ID(s.ID))
@@ -79,7 +84,8 @@ func TestEveryFieldOfALaunchIsThereWhenItIsAskedForAgain(t *testing.T) {
 	}
 	past := time.Now().Add(-time.Hour)
 	for id, name := range map[session.ID]string{"aaaaaaaaaaaa": "prepare", "bbbbbbbbbbbb": "fetch"} {
-		w.agent.Put(session.Session{ID: id, Name: name, Owner: "ada", Agent: "local", Status: session.Running, CreatedAt: past, Spec: session.Spec{Image: "lab:1", Type: session.Batch, Command: "x"}})
+		w.agent.Put(session.Session{ID: id, Name: name, Owner: "ada", Agent: "local", Status: session.Running,
+			CreatedAt: past, Spec: session.Spec{Image: "lab:1", Type: session.Batch, Command: "x"}})
 	}
 	w.hub.WaitHeard(t.Context())
 	first, err := w.agent.Launch(t.Context(), session.LaunchRequest{Owner: "ada", Spec: want})
@@ -93,7 +99,8 @@ func TestEveryFieldOfALaunchIsThereWhenItIsAskedForAgain(t *testing.T) {
 		}
 	}
 	var recipe api.Recipe
-	if status := w.call(t, "GET", "/api/v1/sessions/"+string(first.ID)+"/recipe", "", &recipe); status != http.StatusOK {
+	if status := w.call(t, "GET", "/api/v1/sessions/"+string(first.ID)+"/recipe", "",
+		&recipe); status != http.StatusOK {
 		t.Fatalf("no recipe: %d", status)
 	}
 	var read api.Spec
@@ -117,7 +124,8 @@ func TestEveryFieldOfALaunchIsThereWhenItIsAskedForAgain(t *testing.T) {
 func TestHowManyWereLaunchedIsKept(t *testing.T) {
 	w := start(t)
 	for _, count := range []int{1, 3} {
-		w.call(t, "POST", "/api/v1/launches", fmt.Sprintf(`{"spec":{"image":"a:1","name":"sweep"},"count":%d}`, count), nil)
+		w.call(t, "POST", "/api/v1/launches", fmt.Sprintf(`{"spec":{"image":"a:1","name":"sweep"},"count":%d}`, count),
+			nil)
 	}
 	var recents []api.Recent
 	w.call(t, "GET", "/api/v1/recents", "", &recents)
@@ -132,11 +140,14 @@ func TestHowManyWereLaunchedIsKept(t *testing.T) {
 func TestWhatARecipeLeavesOutIsSaid(t *testing.T) {
 	w := start(t)
 	past := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	w.agent.Put(session.Session{ID: "aaaaaaaaaaaa", Name: "old", Agent: "local", Status: session.Terminated, CreatedAt: past,
-		Spec: session.Spec{Image: "lab:1", Type: session.Batch, Command: "x", NotBefore: &past, Env: []session.EnvVar{{Name: "HF_TOKEN", Value: "hush"}}}})
+	w.agent.Put(session.Session{ID: "aaaaaaaaaaaa", Name: "old", Agent: "local", Status: session.Terminated,
+		CreatedAt: past,
+		Spec: session.Spec{Image: "lab:1", Type: session.Batch, Command: "x", NotBefore: &past,
+			Env: []session.EnvVar{{Name: "HF_TOKEN", Value: "hush"}}}})
 	var got api.Recipe
 	w.call(t, "GET", "/api/v1/sessions/aaaaaaaaaaaa/recipe", "", &got)
-	if got.Passed == nil || !got.Passed.Equal(past) || got.Spec.NotBefore != nil || !strings.Contains(got.YAML, "# Left out: notBefore: 2026-01-02T03:04:05Z, since it has passed.\n") {
+	if got.Passed == nil || !got.Passed.Equal(past) || got.Spec.NotBefore != nil ||
+		!strings.Contains(got.YAML, "# Left out: notBefore: 2026-01-02T03:04:05Z, since it has passed.\n") {
 		t.Errorf("passed %v in\n%s", got.Passed, got.YAML)
 	}
 	if !slices.Equal(got.Secrets, []string{"HF_TOKEN"}) || !strings.Contains(got.YAML, "# a secret is not kept") {

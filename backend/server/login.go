@@ -109,7 +109,8 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		showPage(w, http.StatusForbidden, linkOver())
 		return
 	}
-	http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: s.seal("login"), Path: "/", MaxAge: int(cookieLife.Seconds()),
+	http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: s.seal("login"), Path: "/",
+		MaxAge:   int(cookieLife.Seconds()),
 		HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	forward(w, next)
 }

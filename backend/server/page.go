@@ -37,7 +37,8 @@ var forwardTemplate = template.Must(template.New("forward").Parse(`<!doctype htm
 <body><a href="{{.}}">Go on</a></body></html>
 `))
 
-const pagePolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const pagePolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; " +
+	"frame-ancestors 'none'"
 
 func pageHeaders(w http.ResponseWriter) {
 	header := w.Header()

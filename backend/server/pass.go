@@ -44,7 +44,8 @@ func (s *Server) createPass(r *http.Request) (any, error) {
 // opened for an app.
 func (s *Server) own(address, port string) bool {
 	parsed, err := url.Parse(address)
-	if err != nil || parsed.Scheme != "http" || parsed.User != nil || strings.ContainsFunc(address, session.Unprintable) {
+	if err != nil || parsed.Scheme != "http" || parsed.User != nil ||
+		strings.ContainsFunc(address, session.Unprintable) {
 		return false
 	}
 	app, isApp := parseAppHost(parsed.Hostname())

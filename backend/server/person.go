@@ -82,7 +82,8 @@ func (s *Server) showWindow(r *http.Request) (any, error) {
 // stop asks for the end of the control plane; the answer is sent before it comes.
 func (s *Server) stop(*http.Request) (any, error) {
 	if s.shutdown == nil {
-		return nil, &session.Error{Code: "server_shutdown_forbidden", Message: "This server is ended by the program that runs it.", Hint: "Quit that program."}
+		return nil, &session.Error{Code: "server_shutdown_forbidden",
+			Message: "This server is ended by the program that runs it.", Hint: "Quit that program."}
 	}
 	s.shutdown()
 	return nil, nil

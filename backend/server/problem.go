@@ -86,11 +86,13 @@ func asError(err error) *session.Error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return &session.Error{Code: codeTimeout, Message: "It took too long.", Hint: "Try again.", Err: err}
 	}
-	return &session.Error{Code: codeInternal, Message: "Something went wrong inside Slipway.", Hint: "The log file says more: slipway doctor names it.", Err: err}
+	return &session.Error{Code: codeInternal, Message: "Something went wrong inside Slipway.",
+		Hint: "The log file says more: slipway doctor names it.", Err: err}
 }
 
 func problemOf(e *session.Error) api.Problem {
-	return api.Problem{Code: string(e.Code), Message: e.Message, Hint: e.Hint, Fields: fieldsOut(e.Fields), Said: phrasesOut(e.Said), Advice: phrasesOut(e.Advice)}
+	return api.Problem{Code: string(e.Code), Message: e.Message, Hint: e.Hint, Fields: fieldsOut(e.Fields),
+		Said: phrasesOut(e.Said), Advice: phrasesOut(e.Advice)}
 }
 
 // fail writes err as a Problem. Only what is our own fault is logged.
@@ -113,11 +115,13 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 }
 
 func noSuchPath(path string) error {
-	return &session.Error{Code: codeNoPath, Message: fmt.Sprintf("There is nothing at %s.", path), Hint: "GET /api/v1/openapi.json lists what there is."}
+	return &session.Error{Code: codeNoPath, Message: fmt.Sprintf("There is nothing at %s.", path),
+		Hint: "GET /api/v1/openapi.json lists what there is."}
 }
 
 func wrongMethod(method, allowed string) error {
-	return &session.Error{Code: codeNoMethod, Message: fmt.Sprintf("%s is not possible here.", method), Hint: "Possible: " + allowed + "."}
+	return &session.Error{Code: codeNoMethod, Message: fmt.Sprintf("%s is not possible here.", method),
+		Hint: "Possible: " + allowed + "."}
 }
 
 func badQuery(name, message, hint string) error {

@@ -46,7 +46,8 @@ func (s *Server) simulateIdle(r *http.Request) (any, error) {
 		wrong = policy.Validate("")
 	}
 	if len(wrong) > 0 {
-		return nil, &session.Error{Code: "session_simulate_invalid", Message: wrong[0].Message, Hint: wrong[0].Hint, Fields: wrong}
+		return nil, &session.Error{Code: "session_simulate_invalid", Message: wrong[0].Message, Hint: wrong[0].Hint,
+			Fields: wrong}
 	}
 	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
 	if err != nil {

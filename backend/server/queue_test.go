@@ -23,12 +23,17 @@ func board() session.DeviceBoard {
 	return session.DeviceBoard{
 		Source: "sim", Quantum: 100, Strategy: "fill", Attach: "none", At: time.Date(2031, 5, 1, 12, 0, 0, 0, time.UTC),
 		Devices: []session.DeviceState{
-			{Device: gpu.Device{UUID: "GPU-0", Vendor: gpu.Sim, Model: "Sim 16", Memory: 16 * gpu.GiB, Reserved: gpu.GiB,
-				Capabilities: gpu.Capabilities{ProcessMemory: gpu.Probe{State: gpu.Yes}, MIG: gpu.Probe{State: gpu.No, Why: "This model has none."}}},
-				Free: 500, MemoryFree: 7 * gpu.GiB, Level: gpu.LevelWatched, Util: ptr(4200), MemoryUsed: ptr(8 * gpu.GiB), Power: ptr(gpu.MilliWatt(90500)), Temperature: ptr(61),
-				Holders: []session.DeviceHolder{{Session: "aaaaaaaaaaaa", Name: "train-aaaa", Owner: "ada", Share: 500, Promised: 7 * gpu.GiB, Memory: ptr(6 * gpu.GiB), Util: ptr(4000)},
+			{Device: gpu.Device{UUID: "GPU-0", Vendor: gpu.Sim, Model: "Sim 16", Memory: 16 * gpu.GiB,
+				Reserved: gpu.GiB,
+				Capabilities: gpu.Capabilities{ProcessMemory: gpu.Probe{State: gpu.Yes},
+					MIG: gpu.Probe{State: gpu.No, Why: "This model has none."}}},
+				Free: 500, MemoryFree: 7 * gpu.GiB, Level: gpu.LevelWatched, Util: ptr(4200),
+				MemoryUsed: ptr(8 * gpu.GiB), Power: ptr(gpu.MilliWatt(90500)), Temperature: ptr(61),
+				Holders: []session.DeviceHolder{{Session: "aaaaaaaaaaaa", Name: "train-aaaa", Owner: "ada", Share: 500,
+					Promised: 7 * gpu.GiB, Memory: ptr(6 * gpu.GiB), Util: ptr(4000)},
 					{Name: "python", Owner: "bob", PID: 4312, Memory: ptr(2 * gpu.GiB)}}},
-			{Device: gpu.Device{UUID: "GPU-1", Vendor: gpu.Sim, Model: "Sim 16", Index: 1}, Free: 1000, Level: gpu.LevelNone},
+			{Device: gpu.Device{UUID: "GPU-1", Vendor: gpu.Sim, Model: "Sim 16", Index: 1}, Free: 1000,
+				Level: gpu.LevelNone},
 		},
 	}
 }
@@ -50,13 +55,17 @@ func TestSpecComesBackAsItWasAsked(t *testing.T) {
 	if status := w.call(t, "POST", "/api/v1/sessions", `{"spec":`+spec+`}`, &s); status != http.StatusCreated {
 		t.Fatalf("status %d", status)
 	}
-	want := api.Spec{Name: "again", Type: "interactive", Image: "a:1", Resources: api.Resources{CPU: 1, Memory: api.Bytes{N: 1 << 30}, Shm: api.Bytes{N: 64 << 20}},
-		Accelerator: "0.5", Uncooperative: true, MPS: true, Cluster: 2, Priority: ptr(0), After: []string{"aaaaaaaaaaaa"}, PendingTimeout: "2h", Label: "vision", CommitOnEnd: 3,
-		Idle: &api.IdlePolicy{Lifetime: "2d", Network: "1h", Use: &api.UsePolicy{Window: "30m", Grace: "5m", Any: true, CPU: ptr(0.5), GPU: ptr(5.0)}}}
+	want := api.Spec{Name: "again", Type: "interactive", Image: "a:1",
+		Resources:   api.Resources{CPU: 1, Memory: api.Bytes{N: 1 << 30}, Shm: api.Bytes{N: 64 << 20}},
+		Accelerator: "0.5", Uncooperative: true, MPS: true, Cluster: 2, Priority: ptr(0),
+		After: []string{"aaaaaaaaaaaa"}, PendingTimeout: "2h", Label: "vision", CommitOnEnd: 3,
+		Idle: &api.IdlePolicy{Lifetime: "2d", Network: "1h", Use: &api.UsePolicy{Window: "30m", Grace: "5m", Any: true,
+			CPU: ptr(0.5), GPU: ptr(5.0)}}}
 	if !reflect.DeepEqual(s.Spec, want) {
 		t.Errorf("spec  %+v\nwant %+v", s.Spec, want)
 	}
-	if s.Accelerator == nil || *s.Accelerator != (api.Accelerator{Text: "0.5", Shares: 500}) || s.Priority != 0 || !reflect.DeepEqual(s.DependsOn, []string{"aaaaaaaaaaaa"}) {
+	if s.Accelerator == nil || *s.Accelerator != (api.Accelerator{Text: "0.5", Shares: 500}) || s.Priority != 0 ||
+		!reflect.DeepEqual(s.DependsOn, []string{"aaaaaaaaaaaa"}) {
 		t.Errorf("session %+v", s)
 	}
 	var first api.Session
@@ -78,7 +87,8 @@ func TestAcceleratorsAreUnderstoodAsPeopleWriteThem(t *testing.T) {
 		"vram:12g":      {Text: "vram:12g", Memory: 12 << 30},
 	} {
 		var p api.Preview
-		if status := w.call(t, "POST", "/api/v1/preview", fmt.Sprintf(`{"image":"a:1","accelerator":%q}`, text), &p); status != 200 || len(p.Errors) > 0 {
+		if status := w.call(t, "POST", "/api/v1/preview", fmt.Sprintf(`{"image":"a:1","accelerator":%q}`, text),
+			&p); status != 200 || len(p.Errors) > 0 {
 			t.Errorf("%q: %d %+v", text, status, p.Errors)
 		}
 		if !reflect.DeepEqual(p.Accelerator, want) {
@@ -104,7 +114,8 @@ func TestPreviewSaysWhatWouldBeGivenInstead(t *testing.T) {
 		"0.05":     {Asked: 50, Given: 100, Why: "Shares are given in multiples of 0.1.", Accept: "0.1"},
 	} {
 		var p api.Preview
-		if status := w.call(t, "POST", "/api/v1/preview", fmt.Sprintf(`{"image":"a:1","accelerator":%q}`, text), &p); status != 200 || !reflect.DeepEqual(p.Rounded, want) {
+		if status := w.call(t, "POST", "/api/v1/preview", fmt.Sprintf(`{"image":"a:1","accelerator":%q}`, text),
+			&p); status != 200 || !reflect.DeepEqual(p.Rounded, want) {
 			t.Errorf("%s: %d %+v, want %+v", text, status, p.Rounded, want)
 		}
 		if (want != nil) != (len(p.Errors) > 0) {
@@ -116,11 +127,14 @@ func TestPreviewSaysWhatWouldBeGivenInstead(t *testing.T) {
 func TestCommandLineAsksForAllOfTheSpec(t *testing.T) {
 	w := start(t)
 	var p api.Preview
-	w.call(t, "POST", "/api/v1/preview", `{"image":"a:1","type":"batch","command":"true","accelerator":"0.5","uncooperative":true,"mps":true,"cluster":3,"priority":0,
+	w.call(t, "POST", "/api/v1/preview",
+		`{"image":"a:1","type":"batch","command":"true","accelerator":"0.5","uncooperative":true,"mps":true,"cluster":3,"priority":0,
 		"after":["abcd","efgh"],"pendingTimeout":"2h","label":"my vision","commitOnEnd":3,"timeout":"5m",
 		"idle":{"lifetime":"2d","network":"1h","use":{"window":"30m","grace":"5m","any":true,"cpu":0.5,"memory":1,"gpu":5,"vram":7.25}}}`, &p)
-	want := "slipway run --image a:1 --type batch --gpu 0.5 --uncooperative --mps --cluster 3 --priority 0 --after abcd --after efgh --pending-timeout 2h --label 'my vision' --commit-on-end 3 " +
-		"--idle-lifetime 2d --idle-network 1h --idle-window 30m --idle-grace 5m --idle-any --idle-cpu 0.5 --idle-memory 1 --idle-gpu 5 --idle-vram 7.25 --timeout 5m -- true"
+	want := "slipway run --image a:1 --type batch --gpu 0.5 --uncooperative --mps --cluster 3 --priority 0 --after " +
+		"abcd --after efgh --pending-timeout 2h --label 'my vision' --commit-on-end 3 " +
+		"--idle-lifetime 2d --idle-network 1h --idle-window 30m --idle-grace 5m --idle-any --idle-cpu 0.5 " +
+		"--idle-memory 1 --idle-gpu 5 --idle-vram 7.25 --timeout 5m -- true"
 	if p.Command != want {
 		t.Errorf("got  %s\nwant %s", p.Command, want)
 	}
@@ -156,7 +170,8 @@ func TestSeveralAtOnce(t *testing.T) {
 			}
 		}
 		again, _, _ := launch(t, w, body)
-		if len(again) != 3 || again[2].Session == nil || again[2].Session.ID != first[2].Session.ID || w.agent.Launches() != 3 {
+		if len(again) != 3 || again[2].Session == nil || again[2].Session.ID != first[2].Session.ID ||
+			w.agent.Launches() != 3 {
 			t.Errorf("sent again: %+v, %d launches", again, w.agent.Launches())
 		}
 		var recents []api.Recent
@@ -174,9 +189,11 @@ func TestSeveralAtOnce(t *testing.T) {
 	})
 	t.Run("have an outcome each", func(t *testing.T) {
 		w := start(t)
-		w.agent.Refuse("train-2", &session.Error{Code: "session_create_already-exists", Message: "The name is taken.", Hint: "Choose another."})
+		w.agent.Refuse("train-2", &session.Error{Code: "session_create_already-exists", Message: "The name is taken.",
+			Hint: "Choose another."})
 		three, status, _ := launch(t, w, `{"count":3,"spec":{"image":"a:1","name":"train"}}`)
-		if status != 200 || len(three) != 3 || three[0].Session == nil || three[1].Session != nil || three[2].Session == nil {
+		if status != 200 || len(three) != 3 || three[0].Session == nil || three[1].Session != nil ||
+			three[2].Session == nil {
 			t.Fatalf("%d %+v", status, three)
 		}
 		if p := three[1].Problem; p == nil || p.Code != "session_create_already-exists" || p.Hint == "" {
@@ -197,7 +214,8 @@ func TestSeveralAtOnce(t *testing.T) {
 				t.Errorf("%s: %d %+v", field, status, p)
 			}
 		}
-		if _, status, p := launch(t, w, `{"count":-1,"spec":{"image":"a:1"}}`); status != 422 || p.Fields[0].Field != "count" {
+		if _, status, p := launch(t, w, `{"count":-1,"spec":{"image":"a:1"}}`); status != 422 ||
+			p.Fields[0].Field != "count" {
 			t.Errorf("a negative count: %d %+v", status, p)
 		}
 		if n := w.agent.Launches(); n != 0 {
@@ -211,7 +229,8 @@ func TestPriorityAndNameAreChanged(t *testing.T) {
 	w.agent.Put(session.Session{ID: "pppppppppppp", Name: "waiting", Status: session.Pending})
 	w.running("aaaaaaaaaaaa")
 	var s api.Session
-	if status := w.call(t, "PATCH", "/api/v1/sessions/waiting", `{"priority":90,"name":"renamed"}`, &s); status != 200 || s.Priority != 90 || s.Name != "renamed" {
+	if status := w.call(t, "PATCH", "/api/v1/sessions/waiting", `{"priority":90,"name":"renamed"}`,
+		&s); status != 200 || s.Priority != 90 || s.Name != "renamed" {
 		t.Fatalf("%d %+v", status, s)
 	}
 	for name, c := range map[string]struct {
@@ -229,7 +248,8 @@ func TestPriorityAndNameAreChanged(t *testing.T) {
 	} {
 		var p api.Problem
 		status := w.call(t, "PATCH", "/api/v1/sessions/"+c.id, c.body, &p)
-		if status != c.status || p.Code == "" || p.Message == "" || p.Hint == "" || c.field != "" && (len(p.Fields) == 0 || p.Fields[0].Field != c.field) {
+		if status != c.status || p.Code == "" || p.Message == "" || p.Hint == "" || c.field != "" &&
+			(len(p.Fields) == 0 || p.Fields[0].Field != c.field) {
 			t.Errorf("%s: %d %+v", name, status, p)
 		}
 	}
@@ -243,22 +263,28 @@ func TestKeepAndIdleSimulation(t *testing.T) {
 	w := start(t)
 	s := w.running("aaaaaaaaaaaa")
 	var kept api.Session
-	if status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/keep", `{"for":"4h"}`, &kept); status != 200 || kept.KeepUntil == nil || !kept.KeepUntil.Equal(s.CreatedAt.Add(4*time.Hour)) {
+	if status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/keep", `{"for":"4h"}`, &kept); status != 200 ||
+		kept.KeepUntil == nil || !kept.KeepUntil.Equal(s.CreatedAt.Add(4*time.Hour)) {
 		t.Fatalf("%d %+v", status, kept.KeepUntil)
 	}
 	for _, text := range []string{"", "0s", "-4h", "2w", "long", "4 h"} {
 		var p api.Problem
-		if status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/keep", fmt.Sprintf(`{"for":%q}`, text), &p); status != 422 || p.Code != "session_keep_invalid" || p.Hint == "" || p.Fields[0].Field != "for" {
+		if status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/keep", fmt.Sprintf(`{"for":%q}`, text),
+			&p); status != 422 || p.Code != "session_keep_invalid" || p.Hint == "" || p.Fields[0].Field != "for" {
 			t.Errorf("keep for %q: %d %+v", text, status, p)
 		}
 	}
 	var simulation api.IdleSimulation
-	if status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/idle-simulation", `{"lifetime":"1h"}`, &simulation); status != 200 || !simulation.Ended || simulation.At == nil || simulation.Checker != "lifetime" {
+	if status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/idle-simulation", `{"lifetime":"1h"}`,
+		&simulation); status != 200 || !simulation.Ended || simulation.At == nil || simulation.Checker != "lifetime" {
 		t.Errorf("%d %+v", status, simulation)
 	}
-	for field, body := range map[string]string{"lifetime": `{"lifetime":"x"}`, "network": `{"network":"5s"}`, "use.window": `{"use":{"gpu":5}}`, "use.gpu": `{"use":{"window":"5m","gpu":-1}}`, "use": `{"use":{"any":true}}`} {
+	for field, body := range map[string]string{"lifetime": `{"lifetime":"x"}`, "network": `{"network":"5s"}`,
+		"use.window": `{"use":{"gpu":5}}`, "use.gpu": `{"use":{"window":"5m","gpu":-1}}`,
+		"use": `{"use":{"any":true}}`} {
 		var p api.Problem
-		if status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/idle-simulation", body, &p); status != 422 || p.Code != "session_simulate_invalid" || p.Fields[0].Field != field || p.Hint == "" {
+		if status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/idle-simulation", body, &p); status != 422 ||
+			p.Code != "session_simulate_invalid" || p.Fields[0].Field != field || p.Hint == "" {
 			t.Errorf("%s: %d %+v", body, status, p)
 		}
 	}
@@ -269,9 +295,11 @@ func TestQueueIsInTheOrderOfTurns(t *testing.T) {
 	w.running("aaaaaaaaaaaa")
 	start := time.Date(2031, 5, 1, 13, 0, 0, 0, time.UTC)
 	for i, id := range []session.ID{"cccccccccccc", "dddddddddddd", "bbbbbbbbbbbb"} {
-		s := session.Session{ID: id, Name: "wait-" + string(id[:4]), Status: session.Pending, CreatedAt: time.Now().Add(time.Duration(i) * time.Second)}
+		s := session.Session{ID: id, Name: "wait-" + string(id[:4]), Status: session.Pending,
+			CreatedAt: time.Now().Add(time.Duration(i) * time.Second)}
 		if i < 2 {
-			s.Wait = &session.Wait{Code: "session_schedule_no-gpu", Message: "needs 0.5, 0.2 is free", Position: 2 - i, Start: &start, Margin: session.Duration(5 * time.Minute)}
+			s.Wait = &session.Wait{Code: "session_schedule_no-gpu", Message: "needs 0.5, 0.2 is free", Position: 2 - i,
+				Start: &start, Margin: session.Duration(5 * time.Minute)}
 		}
 		w.agent.Put(s)
 	}
@@ -295,7 +323,8 @@ func TestDevicesAreTold(t *testing.T) {
 	nextEvent(t, conn)
 	w.agent.SetBoard(board())
 	event := nextEvent(t, conn)
-	if event.Devices == nil || event.Devices.Agent != "local" || !event.Devices.Online || len(event.Devices.Devices) != 2 {
+	if event.Devices == nil || event.Devices.Agent != "local" || !event.Devices.Online ||
+		len(event.Devices.Devices) != 2 {
 		t.Fatalf("event %+v", event)
 	}
 	var boards []api.DeviceBoard
@@ -304,27 +333,34 @@ func TestDevicesAreTold(t *testing.T) {
 		t.Fatalf("boards %+v", boards)
 	}
 	busy, quiet := boards[0].Devices[0], boards[0].Devices[1]
-	if busy.Util == nil || *busy.Util != 4200 || *busy.Power != 90500 || busy.Holders[1].PID != 4312 || busy.Holders[1].Session != "" || *busy.Holders[0].Memory != 6<<30 {
+	if busy.Util == nil || *busy.Util != 4200 || *busy.Power != 90500 || busy.Holders[1].PID != 4312 ||
+		busy.Holders[1].Session != "" || *busy.Holders[0].Memory != 6<<30 {
 		t.Errorf("device %+v", busy)
 	}
-	if quiet.Util != nil || quiet.MemoryUsed != nil || quiet.Power != nil || quiet.Temperature != nil || quiet.Holders == nil {
+	if quiet.Util != nil || quiet.MemoryUsed != nil || quiet.Power != nil || quiet.Temperature != nil ||
+		quiet.Holders == nil {
 		t.Errorf("what was not measured is told: %+v", quiet)
 	}
-	if c := busy.Capabilities; len(c) != 7 || c[0] != (api.Capability{ID: "process-memory", State: "yes"}) || c[4].Why == "" || c[6].State != "unknown" {
+	if c := busy.Capabilities; len(c) != 7 || c[0] != (api.Capability{ID: "process-memory", State: "yes"}) ||
+		c[4].Why == "" || c[6].State != "unknown" {
 		t.Errorf("capabilities %+v", c)
 	}
 	var points []api.DevicePoint
-	if status := w.call(t, "GET", "/api/v1/machines/local/devices/GPU-0/history?since=2031-05-01T12:00:00Z", "", &points); status != 200 || len(points) != 1 || *points[0].Util != 4200 {
+	if status := w.call(t, "GET", "/api/v1/machines/local/devices/GPU-0/history?since=2031-05-01T12:00:00Z", "",
+		&points); status != 200 || len(points) != 1 || *points[0].Util != 4200 {
 		t.Errorf("history %d %+v", status, points)
 	}
-	for path, want := range map[string]int{"/api/v1/machines/lab/devices/GPU-0/history": 404, "/api/v1/machines/local/devices/GPU-9/history": 404, "/api/v1/machines/local/devices/GPU-0/history?since=now": 400} {
+	for path, want := range map[string]int{"/api/v1/machines/lab/devices/GPU-0/history": 404,
+		"/api/v1/machines/local/devices/GPU-9/history":           404,
+		"/api/v1/machines/local/devices/GPU-0/history?since=now": 400} {
 		var p api.Problem
 		if status := w.call(t, "GET", path, "", &p); status != want || p.Code == "" || p.Hint == "" {
 			t.Errorf("%s: %d %+v", path, status, p)
 		}
 	}
 	w.agent.SetDown(true)
-	if status := w.call(t, "GET", "/api/v1/devices", "", &boards); status != 200 || boards[0].Online || len(boards[0].Devices) != 2 {
+	if status := w.call(t, "GET", "/api/v1/devices", "", &boards); status != 200 || boards[0].Online ||
+		len(boards[0].Devices) != 2 {
 		t.Errorf("an agent that is not reached: %d %+v", status, boards)
 	}
 }
@@ -333,10 +369,12 @@ func TestResourcesAreSummedUp(t *testing.T) {
 	w := start(t)
 	s := w.running("aaaaaaaaaaaa")
 	s.Owner = "ada"
-	s.Grants = session.Grants{CPUs: []int{1, 2}, Memory: gpu.GiB, GPUs: []gpu.Grant{{Device: "GPU-0", Share: 300, Memory: 4 * gpu.GiB}}}
+	s.Grants = session.Grants{CPUs: []int{1, 2}, Memory: gpu.GiB,
+		GPUs: []gpu.Grant{{Device: "GPU-0", Share: 300, Memory: 4 * gpu.GiB}}}
 	w.agent.Put(s)
 	w.agent.Put(session.Session{ID: "cccccccccccc", Name: "waits", Owner: "ada", Status: session.Pending})
-	w.agent.Put(session.Session{ID: "bbbbbbbbbbbb", Name: "of-bob", Owner: "bob", Status: session.Running, Grants: session.Grants{CPUs: []int{3}}})
+	w.agent.Put(session.Session{ID: "bbbbbbbbbbbb", Name: "of-bob", Owner: "bob", Status: session.Running,
+		Grants: session.Grants{CPUs: []int{3}}})
 	w.agent.SetBoard(board())
 	var all []api.ResourceSummary
 	w.hub.WaitHeard(t.Context())
@@ -351,10 +389,12 @@ func TestResourcesAreSummedUp(t *testing.T) {
 	if r.Group != "default" || r.Live != 2 {
 		t.Errorf("in the group %q, %d live", r.Group, r.Live)
 	}
-	if r.Total != (api.Amount{CPU: 8, Memory: 16 << 30, GPU: 2000, VRAM: 15 << 30}) || r.Free.GPU != 1500 || r.Promised.GPU != 500 || r.Promised.VRAM != 7<<30 || r.Load.GPU != 420 || r.Load.VRAM != 8<<30 {
+	if r.Total != (api.Amount{CPU: 8, Memory: 16 << 30, GPU: 2000, VRAM: 15 << 30}) || r.Free.GPU != 1500 ||
+		r.Promised.GPU != 500 || r.Promised.VRAM != 7<<30 || r.Load.GPU != 420 || r.Load.VRAM != 8<<30 {
 		t.Errorf("summary %+v", r)
 	}
-	if d := r.Devices[0]; d != (api.DeviceResource{Device: "GPU-0", Name: "GPU 0", Total: 1000, Promised: 500, Mine: 300, Memory: 15 << 30, MemFree: 7 << 30}) {
+	if d := r.Devices[0]; d != (api.DeviceResource{Device: "GPU-0", Name: "GPU 0", Total: 1000, Promised: 500,
+		Mine: 300, Memory: 15 << 30, MemFree: 7 << 30}) {
 		t.Errorf("device %+v", d)
 	}
 }
@@ -362,12 +402,15 @@ func TestResourcesAreSummedUp(t *testing.T) {
 func TestPresetsOfOnesOwn(t *testing.T) {
 	w := start(t)
 	var p api.Preset
-	if status := w.call(t, "POST", "/api/v1/presets", `{"name":" Half a card ","resources":{"cpu":2,"memory":"8g"},"accelerator":"0.5"}`, &p); status != 201 ||
+	if status := w.call(t, "POST", "/api/v1/presets",
+		`{"name":" Half a card ","resources":{"cpu":2,"memory":"8g"},"accelerator":"0.5"}`, &p); status != 201 ||
 		p.Name != "Half a card" || p.Builtin || p.Accelerator != "0.5" || p.Resources.Memory.N != 8<<30 || p.ID == "" {
 		t.Fatalf("%d %+v", status, p)
 	}
 	var changed api.Preset
-	if status := w.call(t, "PATCH", "/api/v1/presets/"+p.ID, `{"name":"Third","accelerator":""}`, &changed); status != 200 || changed.Name != "Third" || changed.Accelerator != "" || changed.Resources != p.Resources {
+	if status := w.call(t, "PATCH", "/api/v1/presets/"+p.ID, `{"name":"Third","accelerator":""}`,
+		&changed); status != 200 || changed.Name != "Third" || changed.Accelerator != "" ||
+		changed.Resources != p.Resources {
 		t.Errorf("%d %+v", status, changed)
 	}
 	var all []api.Preset
@@ -394,7 +437,8 @@ func TestPresetsOfOnesOwn(t *testing.T) {
 	} {
 		var problem api.Problem
 		status := w.call(t, c.method, "/api/v1/presets"+c.path, c.body, &problem)
-		if status != c.status || problem.Code == "" || problem.Hint == "" || c.field != "" && (len(problem.Fields) == 0 || problem.Fields[0].Field != c.field) {
+		if status != c.status || problem.Code == "" || problem.Hint == "" || c.field != "" &&
+			(len(problem.Fields) == 0 || problem.Fields[0].Field != c.field) {
 			t.Errorf("a preset %s: %d %+v", name, status, problem)
 		}
 	}
@@ -412,15 +456,21 @@ func TestHistoryIsFilteredAndSorted(t *testing.T) {
 	w.running("aaaaaaaaaaaa")
 	at := func(minute int) time.Time { return time.Date(2031, 5, 1, 12, minute, 0, 0, time.UTC) }
 	w.agent.SetHistory(
-		session.Phase{ID: "1", Phase: session.PhaseSchedule, Result: session.OutcomeSuccess, From: session.Pending, To: session.Scheduled, Message: "Placed on GPU 0.", CreatedAt: at(0), UpdatedAt: at(9)},
-		session.Phase{ID: "2", Phase: session.PhasePrepare, Result: session.OutcomeFailure, From: session.Scheduled, To: session.Prepared, Code: "image_pull_not-found", CreatedAt: at(1), UpdatedAt: at(2),
+		session.Phase{ID: "1", Phase: session.PhaseSchedule, Result: session.OutcomeSuccess, From: session.Pending,
+			To: session.Scheduled, Message: "Placed on GPU 0.", CreatedAt: at(0), UpdatedAt: at(9)},
+		session.Phase{ID: "2", Phase: session.PhasePrepare, Result: session.OutcomeFailure, From: session.Scheduled,
+			To: session.Prepared, Code: "image_pull_not-found", CreatedAt: at(1), UpdatedAt: at(2),
 			Steps: []session.Step{{Step: "pull", Message: "There is no such image.", Code: "image_pull_not-found"}}},
-		session.Phase{ID: "3", Phase: session.PhaseTerminate, Result: session.OutcomeSuccess, From: session.Preparing, To: session.Failed, CreatedAt: at(3), UpdatedAt: at(4), Steps: []session.Step{{Step: "remove", Code: "engine_remove_timeout"}}},
+		session.Phase{ID: "3", Phase: session.PhaseTerminate, Result: session.OutcomeSuccess, From: session.Preparing,
+			To: session.Failed, CreatedAt: at(3), UpdatedAt: at(4),
+			Steps: []session.Step{{Step: "remove", Code: "engine_remove_timeout"}}},
 	)
 	for query, want := range map[string]string{
 		"": "123", "sort=created": "123", "sort=-created": "321", "sort=updated": "231", "sort=-updated": "132",
-		"phase=prepare": "2", "phase=prepare,TERMINATE": "23", "result=success": "13", "from=PENDING": "1", "to=ERROR,PREPARED": "23", "id=3,1": "13",
-		"code=not-found": "2", "code=TIMEOUT": "3", "text=no+such": "2", "text=gpu+0": "1", "text=remove": "3", "phase=prepare&result=SUCCESS": "", "text=nothing": "",
+		"phase=prepare": "2", "phase=prepare,TERMINATE": "23", "result=success": "13", "from=PENDING": "1",
+		"to=ERROR,PREPARED": "23", "id=3,1": "13",
+		"code=not-found": "2", "code=TIMEOUT": "3", "text=no+such": "2", "text=gpu+0": "1", "text=remove": "3",
+		"phase=prepare&result=SUCCESS": "", "text=nothing": "",
 	} {
 		var phases []api.Phase
 		status := w.call(t, "GET", "/api/v1/sessions/aaaaaaaaaaaa/history?"+query, "", &phases)
@@ -432,9 +482,11 @@ func TestHistoryIsFilteredAndSorted(t *testing.T) {
 			t.Errorf("%s chose %q, want %q", query, got, want)
 		}
 	}
-	for field, query := range map[string]string{"phase": "phase=lunch", "result": "result=maybe", "from": "from=HERE", "to": "to=THERE", "sort": "sort=size"} {
+	for field, query := range map[string]string{"phase": "phase=lunch", "result": "result=maybe", "from": "from=HERE",
+		"to": "to=THERE", "sort": "sort=size"} {
 		var p api.Problem
-		if status := w.call(t, "GET", "/api/v1/sessions/aaaaaaaaaaaa/history?"+query, "", &p); status != 400 || p.Fields[0].Field != field || p.Hint == "" {
+		if status := w.call(t, "GET", "/api/v1/sessions/aaaaaaaaaaaa/history?"+query, "", &p); status != 400 ||
+			p.Fields[0].Field != field || p.Hint == "" {
 			t.Errorf("%s: %d %+v", query, status, p)
 		}
 	}
@@ -447,7 +499,8 @@ func TestKernelsAreNamedToTheAgent(t *testing.T) {
 	w.agent.Log = logFunc(&options)
 	do(t, http.DefaultClient, w.request(t, "GET", "/api/v1/sessions/aaaaaaaaaaaa/logs?kernel=sub1", ""))
 	var terminal api.Terminal
-	status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/terminals", `{"kernel":"sub1","cols":80,"rows":24}`, &terminal)
+	status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/terminals", `{"kernel":"sub1","cols":80,"rows":24}`,
+		&terminal)
 	if options.Kernel != "sub1" || status != 201 || terminal.Kernel != "sub1" {
 		t.Errorf("log of %q, terminal %d %+v", options.Kernel, status, terminal)
 	}

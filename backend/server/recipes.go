@@ -29,8 +29,9 @@ func (s *Server) recentRecipe(r *http.Request) (any, error) {
 }
 
 func (s *Server) recipeOut(r *http.Request, found hub.Recipe) api.Recipe {
-	out := api.Recipe{Name: found.Name, FileName: recipe.FileName(found.Name), Spec: specOut(found.Spec, ""), Command: commandLine(found.Spec),
-		Pinned: found.Pinned, Secrets: []string{}, Lacks: []string{}, Passed: found.Passed}
+	out := api.Recipe{Name: found.Name, FileName: recipe.FileName(found.Name), Spec: specOut(found.Spec, ""),
+		Command: commandLine(found.Spec),
+		Pinned:  found.Pinned, Secrets: []string{}, Lacks: []string{}, Passed: found.Passed}
 	out.YAML = string(recipe.Write(out.Spec, passedNote(found.Passed)...))
 	for _, v := range found.Spec.Env {
 		if session.SecretName(v.Name) {
@@ -91,10 +92,12 @@ func (s *Server) readRecipe(r *http.Request) (any, error) {
 func judged(spec api.Spec, code session.Code) (api.Spec, error) {
 	in, wrong := specIn(spec)
 	if kind := in.WithDefaults().Type; kind != session.Interactive && kind != session.Batch {
-		wrong = append(wrong, session.FieldError{Field: "type", Code: session.CodeInvalidType, Message: fmt.Sprintf("%q is not a type of session.", spec.Type), Hint: "Write interactive or batch."})
+		wrong = append(wrong, session.FieldError{Field: "type", Code: session.CodeInvalidType,
+			Message: fmt.Sprintf("%q is not a type of session.", spec.Type), Hint: "Write interactive or batch."})
 	}
 	if len(wrong) > 0 {
-		return spec, &session.Error{Code: code, Message: fmt.Sprintf("%s: %s", wrong[0].Field, wrong[0].Message), Hint: wrong[0].Hint, Fields: wrong}
+		return spec, &session.Error{Code: code, Message: fmt.Sprintf("%s: %s", wrong[0].Field, wrong[0].Message),
+			Hint: wrong[0].Hint, Fields: wrong}
 	}
 	return specOut(in, ""), nil
 }

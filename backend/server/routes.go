@@ -17,7 +17,8 @@ type streamed func(w http.ResponseWriter, r *http.Request) error
 
 // allAnswers are the answers in their parts, which have no name in common.
 func (s *Server) allAnswers() []map[string]answer {
-	return []map[string]answer{s.answers(), s.insideAnswers(), s.agentAnswers(), s.folderAnswers(), s.fileAnswers(), s.imageAnswers()}
+	return []map[string]answer{s.answers(), s.insideAnswers(), s.agentAnswers(), s.folderAnswers(), s.fileAnswers(),
+		s.imageAnswers()}
 }
 
 func (s *Server) answers() map[string]answer {
@@ -250,7 +251,8 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	allowed := ""
-	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch,
+		http.MethodDelete} {
 		probe := r.Clone(r.Context())
 		probe.Method = method
 		if _, pattern := s.mux.Handler(probe); pattern != "" {

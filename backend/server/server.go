@@ -83,7 +83,8 @@ const (
 func New(config Config) *Server {
 	s := &Server{
 		hub: config.Hub, token: config.Token, key: derive(config.Token, "cookies"), users: config.Users,
-		shutdown: config.Shutdown, ssh: config.SSH, clock: config.Clock, demo: config.Demo, beside: config.Beside, log: config.Log, logFile: config.LogFile,
+		shutdown: config.Shutdown, ssh: config.SSH, clock: config.Clock, demo: config.Demo, beside: config.Beside,
+		log: config.Log, logFile: config.LogFile,
 		logins: newCodes(), tickets: newCodes(), passes: newCodes(),
 		ui: newSite(config.Assets), mux: http.NewServeMux(),
 	}

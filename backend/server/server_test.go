@@ -58,9 +58,12 @@ func startFor(t testing.TB, users ...int) *world {
 // startOn starts a server over an agent that remembers what stands on a shelf.
 func startOn(t testing.TB, agent *hubtest.Agent, shelf *hubtest.Shelf, users ...int) *world {
 	t.Helper()
-	w := &world{agent: agent, shelf: shelf, reacher: &hubtest.Reacher{}, stopped: make(chan struct{}, 1), done: make(chan struct{})}
+	w := &world{agent: agent, shelf: shelf, reacher: &hubtest.Reacher{}, stopped: make(chan struct{}, 1),
+		done: make(chan struct{})}
 	var err error
-	w.hub, err = hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: w.agent}}, Reacher: w.reacher, Shelf: &hubtest.Shelf{}, Settings: settings.New(t.TempDir(), func(string) string { return "" }), Owner: "ada"})
+	w.hub, err = hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: w.agent}},
+		Reacher: w.reacher, Shelf: &hubtest.Shelf{},
+		Settings: settings.New(t.TempDir(), func(string) string { return "" }), Owner: "ada"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +144,8 @@ func (w *world) call(t testing.TB, method, path, body string, out any) int {
 // dial opens a WebSocket with the token.
 func (w *world) dial(t testing.TB, path string) *websocket.Conn {
 	t.Helper()
-	conn, response, err := websocket.DefaultDialer.DialContext(t.Context(), "ws"+strings.TrimPrefix(w.url, "http")+path, http.Header{"Authorization": {"Bearer " + token}})
+	conn, response, err := websocket.DefaultDialer.DialContext(t.Context(), "ws"+strings.TrimPrefix(w.url, "http")+path,
+		http.Header{"Authorization": {"Bearer " + token}})
 	if err != nil {
 		t.Fatalf("dial %s: %v, %v", path, err, response)
 	}
@@ -154,7 +158,8 @@ func (w *world) dial(t testing.TB, path string) *websocket.Conn {
 
 // running is a session that runs.
 func (w *world) running(id session.ID) session.Session {
-	return w.agent.Put(session.Session{ID: id, Name: "train-" + string(id[:4]), Status: session.Running, Spec: session.Spec{Image: "a:1", Type: session.Interactive}, CreatedAt: time.Now()})
+	return w.agent.Put(session.Session{ID: id, Name: "train-" + string(id[:4]), Status: session.Running,
+		Spec: session.Spec{Image: "a:1", Type: session.Interactive}, CreatedAt: time.Now()})
 }
 
 func TestEveryRouteHasAHandlerAndNoHandlerIsUnlisted(t *testing.T) {
@@ -176,7 +181,8 @@ func TestEveryRouteHasAHandlerAndNoHandlerIsUnlisted(t *testing.T) {
 func TestEveryRouteAnswersInItsOwnTerms(t *testing.T) {
 	w := start(t)
 	w.running("aaaaaaaaaaaa")
-	w.agent.SetApps("aaaaaaaaaaaa", session.App{ID: "notebook", Title: "Notebook", Kind: "web", State: session.AppStopped})
+	w.agent.SetApps("aaaaaaaaaaaa", session.App{ID: "notebook", Title: "Notebook", Kind: "web",
+		State: session.AppStopped})
 	w.agent.SetBoard(board())
 	for _, route := range api.Routes {
 		body := "{}"
@@ -196,9 +202,11 @@ func TestEveryRouteAnswersInItsOwnTerms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			path := strings.NewReplacer("{folder}", string(folder.ID), "{id}", "aaaaaaaaaaaa", "{agent}", "local", "{terminal}", "t1", "{app}", "notebook", "{device}", "GPU-0").Replace(route.Path)
+			path := strings.NewReplacer("{folder}", string(folder.ID), "{id}", "aaaaaaaaaaaa", "{agent}", "local",
+				"{terminal}", "t1", "{app}", "notebook", "{device}", "GPU-0").Replace(route.Path)
 			response, body := do(t, http.DefaultClient, w.request(t, route.Method, path, body))
-			if response.StatusCode == http.StatusNotFound && !strings.HasPrefix(route.Name, "recent-") && !strings.HasPrefix(route.Name, "preset-") && !strings.HasPrefix(route.Name, "operation") {
+			if response.StatusCode == http.StatusNotFound && !strings.HasPrefix(route.Name, "recent-") &&
+				!strings.HasPrefix(route.Name, "preset-") && !strings.HasPrefix(route.Name, "operation") {
 				t.Fatalf("%s %s: %s", route.Method, path, body)
 			}
 			if response.StatusCode >= 400 {
@@ -215,7 +223,8 @@ func TestEveryRouteAnswersInItsOwnTerms(t *testing.T) {
 			if response.StatusCode != want {
 				t.Fatalf("status %d, want %d", response.StatusCode, want)
 			}
-			if route.Stream == "" && route.Response != nil && (strings.Contains(body, ":null") && route.Name != "sessions" && !nullable(body)) {
+			if route.Stream == "" && route.Response != nil &&
+				(strings.Contains(body, ":null") && route.Name != "sessions" && !nullable(body)) {
 				t.Fatalf("a list is null: %s", body)
 			}
 		})
@@ -233,13 +242,16 @@ func TestUnknownPathsAndMethodsAreProblems(t *testing.T) {
 	if status := w.call(t, "GET", "/api/v1/nothing", "", &p); status != 404 || p.Code != "request_route_not-found" {
 		t.Errorf("%d %+v", status, p)
 	}
-	if status := w.call(t, "DELETE", "/api/v1/sessions", "", &p); status != 405 || p.Code != "request_route_wrong-method" || !strings.Contains(p.Hint, "GET, POST") {
+	if status := w.call(t, "DELETE", "/api/v1/sessions", "", &p); status != 405 ||
+		p.Code != "request_route_wrong-method" || !strings.Contains(p.Hint, "GET, POST") {
 		t.Errorf("%d %+v", status, p)
 	}
-	if status := w.call(t, "GET", "/api/v1/events", "", &p); status != 426 || p.Code != "request_route_upgrade-required" {
+	if status := w.call(t, "GET", "/api/v1/events", "", &p); status != 426 ||
+		p.Code != "request_route_upgrade-required" {
 		t.Errorf("%d %+v", status, p)
 	}
-	if status := w.call(t, "GET", "/api/v1/sessions/none", "", &p); status != 404 || p.Code != "session_read_not-found" {
+	if status := w.call(t, "GET", "/api/v1/sessions/none", "", &p); status != 404 ||
+		p.Code != "session_read_not-found" {
 		t.Errorf("%d %+v", status, p)
 	}
 }
@@ -251,7 +263,8 @@ func TestLaunchThroughTheAPI(t *testing.T) {
 	if status := w.call(t, "POST", "/api/v1/sessions", body, &s); status != http.StatusCreated {
 		t.Fatalf("status %d", status)
 	}
-	if s.Name != "train" || s.Status != "PENDING" || s.Owner != "ada" || s.Spec.Resources.Memory.N != 512<<20 || s.Spec.Mounts[0].Target != "/home/work/data" {
+	if s.Name != "train" || s.Status != "PENDING" || s.Owner != "ada" || s.Spec.Resources.Memory.N != 512<<20 ||
+		s.Spec.Mounts[0].Target != "/home/work/data" {
 		t.Errorf("session %+v", s)
 	}
 	if s.Spec.Env[0].Value != "••••••" || s.Spec.Env[1].Value != "1" {
@@ -266,7 +279,8 @@ func TestLaunchThroughTheAPI(t *testing.T) {
 	})
 	t.Run("a hidden value is not taken for the value", func(t *testing.T) {
 		var p api.Problem
-		status := w.call(t, "POST", "/api/v1/sessions", `{"spec":{"image":"a:1","env":[{"name":"HF_TOKEN","value":"••••••"}]}}`, &p)
+		status := w.call(t, "POST", "/api/v1/sessions",
+			`{"spec":{"image":"a:1","env":[{"name":"HF_TOKEN","value":"••••••"}]}}`, &p)
 		if status != 422 || len(p.Fields) != 1 || p.Fields[0].Field != "env[0].value" {
 			t.Errorf("%d %+v", status, p)
 		}
@@ -279,7 +293,8 @@ func TestLaunchThroughTheAPI(t *testing.T) {
 		if w.call(t, "PATCH", "/api/v1/sessions/train", `{"name":"renamed"}`, &got); got.Name != "renamed" {
 			t.Errorf("renamed to %q", got.Name)
 		}
-		if status := w.call(t, "POST", "/api/v1/sessions/"+s.ID+"/terminate", "", &got); status != 202 || got.Reason != "user-requested" {
+		if status := w.call(t, "POST", "/api/v1/sessions/"+s.ID+"/terminate", "", &got); status != 202 ||
+			got.Reason != "user-requested" {
 			t.Errorf("%d, reason %q", status, got.Reason)
 		}
 	})
@@ -295,7 +310,8 @@ func TestLaunchThroughTheAPI(t *testing.T) {
 func TestPreviewTellsTheCommandWithoutSecrets(t *testing.T) {
 	w := start(t)
 	var p api.Preview
-	w.call(t, "POST", "/api/v1/preview", `{"image":"a:1","type":"batch","command":"echo 'hi' && x","timeout":"30m","env":[{"name":"A","value":"b c"},{"name":"TOKEN","value":"hush"}],"resources":{"cpu":2,"memory":1073741824},"mounts":[{"source":"/d","readOnly":true}],"ports":[8080]}`, &p)
+	w.call(t, "POST", "/api/v1/preview",
+		`{"image":"a:1","type":"batch","command":"echo 'hi' && x","timeout":"30m","env":[{"name":"A","value":"b c"},{"name":"TOKEN","value":"hush"}],"resources":{"cpu":2,"memory":1073741824},"mounts":[{"source":"/d","readOnly":true}],"ports":[8080]}`, &p)
 	want := `slipway run --image a:1 --type batch --cpu 2 --mem 1g -e 'A=b c' -e TOKEN -v /d:/home/work/d:ro --port 8080 --timeout 30m -- 'echo '\''hi'\'' && x'`
 	if p.Command != want {
 		t.Errorf("command\n%s\nwant\n%s", p.Command, want)
@@ -307,7 +323,8 @@ func TestAgentThatIsNotReachedIs503(t *testing.T) {
 	w.running("aaaaaaaaaaaa")
 	w.agent.SetDown(true)
 	var p api.Problem
-	if status := w.call(t, "POST", "/api/v1/sessions", `{"spec":{"image":"a:1"}}`, &p); status != 503 || p.Code != "agent_call_unavailable" {
+	if status := w.call(t, "POST", "/api/v1/sessions", `{"spec":{"image":"a:1"}}`, &p); status != 503 ||
+		p.Code != "agent_call_unavailable" {
 		t.Errorf("%d %+v", status, p)
 	}
 	var machines []api.Machine
@@ -320,7 +337,8 @@ func TestListsAndTheirFilters(t *testing.T) {
 	w := start(t)
 	w.running("aaaaaaaaaaaa")
 	w.agent.Put(session.Session{ID: "bbbbbbbbbbbb", Status: session.Terminated, CreatedAt: time.Now().Add(-time.Hour)})
-	for query, want := range map[string]string{"": "ab", "?state=all": "ab", "?state=live": "a", "?state=finished": "b", "?limit=1": "a", "?limit=1&offset=1": "b", "?offset=9": ""} {
+	for query, want := range map[string]string{"": "ab", "?state=all": "ab", "?state=live": "a", "?state=finished": "b",
+		"?limit=1": "a", "?limit=1&offset=1": "b", "?offset=9": ""} {
 		var list []api.Session
 		w.call(t, "GET", "/api/v1/sessions"+query, "", &list)
 		got := ""
@@ -380,16 +398,19 @@ func TestFaultInsideIsToldWithoutItsText(t *testing.T) {
 func TestMachinesAreLookedInto(t *testing.T) {
 	w := start(t)
 	var listing api.DirectoryListing
-	if status := w.call(t, "GET", "/api/v1/machines/local/directories?path=%2F", "", &listing); status != 200 || listing.Path != "/" || len(listing.Entries) != 1 {
+	if status := w.call(t, "GET", "/api/v1/machines/local/directories?path=%2F", "", &listing); status != 200 ||
+		listing.Path != "/" || len(listing.Entries) != 1 {
 		t.Errorf("status %d: %+v", status, listing)
 	}
 	var checks []api.Check
 	for _, query := range []string{"", "?agent=local"} {
-		if status := w.call(t, "GET", "/api/v1/doctor"+query, "", &checks); status != 200 || len(checks) != 1 || checks[0].Result != "ok" {
+		if status := w.call(t, "GET", "/api/v1/doctor"+query, "", &checks); status != 200 || len(checks) != 1 ||
+			checks[0].Result != "ok" {
 			t.Errorf("doctor%s: %d %+v", query, status, checks)
 		}
 	}
-	for _, path := range []string{"/api/v1/machines/local/directories?path=/none", "/api/v1/machines/lab/directories", "/api/v1/doctor?agent=lab"} {
+	for _, path := range []string{"/api/v1/machines/local/directories?path=/none", "/api/v1/machines/lab/directories",
+		"/api/v1/doctor?agent=lab"} {
 		var p api.Problem
 		if status := w.call(t, "GET", path, "", &p); status != 404 || p.Hint == "" {
 			t.Errorf("%s: %d %+v", path, status, p)
@@ -401,8 +422,10 @@ func BenchmarkListOfThousandFinishedSessions(b *testing.B) {
 	w := start(b)
 	sessions := make([]session.Session, 1000)
 	for i := range sessions {
-		sessions[i] = session.Session{ID: session.ID(fmt.Sprintf("a%011d", i)), Name: "train", Status: session.Terminated, Result: session.ResultSuccess, CreatedAt: time.Now(),
-			Spec:    session.Spec{Image: "a:1", Env: []session.EnvVar{{Name: "TOKEN", Value: "x"}, {Name: "A", Value: "b"}}, Mounts: []session.Mount{{Source: "/a", Target: "/home/work/a"}}},
+		sessions[i] = session.Session{ID: session.ID(fmt.Sprintf("a%011d", i)), Name: "train",
+			Status: session.Terminated, Result: session.ResultSuccess, CreatedAt: time.Now(),
+			Spec: session.Spec{Image: "a:1", Env: []session.EnvVar{{Name: "TOKEN", Value: "x"},
+				{Name: "A", Value: "b"}}, Mounts: []session.Mount{{Source: "/a", Target: "/home/work/a"}}},
 			Kernels: []session.Kernel{{Name: "main1", Container: strings.Repeat("c", 64)}}}
 	}
 	w.agent.Fill(sessions)
@@ -420,5 +443,8 @@ func browser(t *testing.T) *http.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &http.Client{Jar: jar, CheckRedirect: func(*http.Request,
+		[]*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 }

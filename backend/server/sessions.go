@@ -44,7 +44,8 @@ func filterIn(r *http.Request) (session.Filter, error) {
 	case "finished":
 		filter.Finished = true
 	default:
-		return filter, badQuery("state", fmt.Sprintf("%q is not a state to list by.", clip(state)), "Choose live, finished or all.")
+		return filter, badQuery("state", fmt.Sprintf("%q is not a state to list by.", clip(state)),
+			"Choose live, finished or all.")
 	}
 	var err error
 	if filter.Limit, err = countIn(r, "limit"); err != nil {
@@ -75,7 +76,8 @@ func flagIn(r *http.Request, name string) (bool, error) {
 	case "1", "true":
 		return true, nil
 	default:
-		return false, badQuery(name, fmt.Sprintf("%s=%s is neither 1 nor 0.", name, clip(text)), "Write 1, or leave it out.")
+		return false, badQuery(name, fmt.Sprintf("%s=%s is neither 1 nor 0.", name, clip(text)),
+			"Write 1, or leave it out.")
 	}
 }
 
@@ -100,7 +102,9 @@ func checkKey(key string) []session.FieldError {
 	if len(key) <= maxKey {
 		return nil
 	}
-	return []session.FieldError{{Field: "key", Code: "session_create_invalid-key", Message: fmt.Sprintf("The key is longer than %d bytes.", maxKey), Hint: "A random text of 20 letters is enough."}}
+	return []session.FieldError{{Field: "key", Code: "session_create_invalid-key",
+		Message: fmt.Sprintf("The key is longer than %d bytes.", maxKey),
+		Hint:    "A random text of 20 letters is enough."}}
 }
 
 // launchMany answers with an outcome for each session, unless the request as a
@@ -114,7 +118,8 @@ func (s *Server) launchMany(r *http.Request) (any, error) {
 	if wrong = append(wrong, checkKey(req.Key)...); len(wrong) > 0 {
 		return nil, s.refuse(r, req.Owner, spec, wrong)
 	}
-	outcomes, err := s.hub.LaunchMany(r.Context(), hub.LaunchRequest{Key: req.Key, Spec: spec, Owner: req.Owner}, countOrOne(req.Count))
+	outcomes, err := s.hub.LaunchMany(r.Context(), hub.LaunchRequest{Key: req.Key, Spec: spec, Owner: req.Owner},
+		countOrOne(req.Count))
 	if err != nil {
 		return nil, err
 	}
@@ -171,8 +176,9 @@ func (s *Server) preview(r *http.Request) (any, error) {
 	}
 	out := api.Preview{
 		Folders: each(p.Folders, folderMountOut),
-		Spec:    specOut(p.Spec, hidden), Agent: p.Agent, Errors: fieldsOut(append(wrong, p.Errors...)), Warnings: fieldsOut(p.Warnings),
-		Wait: maybe(p.Wait, waitOut), Command: commandLine(spec),
+		Spec:    specOut(p.Spec, hidden), Agent: p.Agent, Errors: fieldsOut(append(wrong, p.Errors...)),
+		Warnings: fieldsOut(p.Warnings),
+		Wait:     maybe(p.Wait, waitOut), Command: commandLine(spec),
 		Accelerator: acceleratorOut(spec.Accelerator), Enforcement: string(p.Enforcement), Rounded: s.rounded(p, spec),
 		Placements: each(p.GPUs, func(g gpu.Grant) api.Placement { return s.placementOut(p.Agent, g) }),
 	}
@@ -196,13 +202,15 @@ func (s *Server) rounded(p hub.Preview, spec session.Spec) *api.Rounding {
 		return nil
 	}
 	given := max(quantum, spec.Accelerator.Shares/quantum*quantum)
-	out := roundingOut(gpu.Rounding{Asked: spec.Accelerator.Shares, Given: given, Less: given < spec.Accelerator.Shares, Why: p.Errors[i].Message})
+	out := roundingOut(gpu.Rounding{Asked: spec.Accelerator.Shares, Given: given, Less: given < spec.Accelerator.Shares,
+		Why: p.Errors[i].Message})
 	return &out
 }
 
 // placementOut says where a part of a launch would land.
 func (s *Server) placementOut(agent string, g gpu.Grant) api.Placement {
-	return api.Placement{Device: string(g.Device), Instance: string(g.Instance), Name: s.hub.DeviceName(agent, g.Device),
+	return api.Placement{Device: string(g.Device), Instance: string(g.Instance),
+		Name:  s.hub.DeviceName(agent, g.Device),
 		Share: int(g.Share), Memory: int64(g.Memory), Whole: g.Whole}
 }
 
@@ -250,7 +258,8 @@ func (s *Server) updateSession(r *http.Request) (any, error) {
 func checkUpdate(req api.SessionUpdate) error {
 	var wrong []session.FieldError
 	if req.Name == nil && req.Priority == nil && req.Tags == nil {
-		wrong = append(wrong, session.FieldError{Field: "name", Code: "session_update_invalid", Message: "Nothing is to be changed.", Hint: "Send a name, a priority or tags."})
+		wrong = append(wrong, session.FieldError{Field: "name", Code: "session_update_invalid",
+			Message: "Nothing is to be changed.", Hint: "Send a name, a priority or tags."})
 	}
 	if req.Name != nil {
 		if e := session.ValidateName(*req.Name); e != nil {
@@ -298,7 +307,8 @@ func (s *Server) usage(r *http.Request) (any, error) {
 	if text := r.FormValue("since"); text != "" {
 		var err error
 		if since, err = time.Parse(time.RFC3339, text); err != nil {
-			return nil, badQuery("since", fmt.Sprintf("since=%s is not a time.", clip(text)), "Write for example 2031-05-01T12:00:00Z.")
+			return nil, badQuery("since", fmt.Sprintf("since=%s is not a time.", clip(text)),
+				"Write for example 2031-05-01T12:00:00Z.")
 		}
 	}
 	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))

@@ -34,9 +34,11 @@ func TestSettingsFile(t *testing.T) {
 		t.Errorf("after it was taken out %+v", s)
 	}
 	var problem api.Problem
-	want(http.StatusUnprocessableEntity, w.call(t, http.MethodPatch, "/api/v1/settings/file/gpu.quantum", `{"value":"7"}`, &problem))
+	want(http.StatusUnprocessableEntity, w.call(t, http.MethodPatch, "/api/v1/settings/file/gpu.quantum",
+		`{"value":"7"}`, &problem))
 	if problem.Code != "settings_update_invalid" || len(problem.Fields) != 1 {
 		t.Errorf("problem %+v", problem)
 	}
-	want(http.StatusUnprocessableEntity, w.call(t, http.MethodPatch, "/api/v1/settings/file/colour", `{"value":"7"}`, &problem))
+	want(http.StatusUnprocessableEntity, w.call(t, http.MethodPatch, "/api/v1/settings/file/colour", `{"value":"7"}`,
+		&problem))
 }

@@ -48,7 +48,8 @@ func contentPolicy(index []byte) string {
 		scripts += " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
 	return strings.Join([]string{
-		"default-src 'self'", scripts, "style-src 'self' 'unsafe-inline'", "img-src 'self' data: blob:", "font-src 'self' data:",
+		"default-src 'self'", scripts, "style-src 'self' 'unsafe-inline'", "img-src 'self' data: blob:",
+		"font-src 'self' data:",
 		"connect-src 'self' ws://127.0.0.1:* ws://localhost:*", "worker-src 'self' blob:", "object-src 'none'",
 		"base-uri 'none'", "form-action 'self'", "frame-ancestors 'none'",
 	}, "; ")
@@ -62,14 +63,16 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if s.index == nil {
-		showPage(w, http.StatusNotFound, page{Title: "The user interface is not built in", Text: "This program was built without it. The API and the command line work.", Command: "make build"})
+		showPage(w, http.StatusNotFound, page{Title: "The user interface is not built in",
+			Text: "This program was built without it. The API and the command line work.", Command: "make build"})
 		return
 	}
 	name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
 	if name != "" && name != "index.html" && s.serveFile(w, r, name) {
 		return
 	}
-	if strings.HasPrefix(name, "assets/") || path.Ext(name) != "" && !strings.Contains(r.Header.Get("Accept"), "text/html") {
+	if strings.HasPrefix(name, "assets/") || path.Ext(name) != "" &&
+		!strings.Contains(r.Header.Get("Accept"), "text/html") {
 		http.Error(w, "there is no such file", http.StatusNotFound)
 		return
 	}

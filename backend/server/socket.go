@@ -45,7 +45,8 @@ type socket struct {
 func (s *Server) upgrade(w http.ResponseWriter, r *http.Request, patient bool) (*socket, context.Context, error) {
 	if !websocket.IsWebSocketUpgrade(r) {
 		w.Header().Set("Upgrade", "websocket")
-		return nil, nil, &session.Error{Code: codeNoUpgrade, Message: "This address speaks WebSocket only.", Hint: "Connect with ws:// in place of http://."}
+		return nil, nil, &session.Error{Code: codeNoUpgrade, Message: "This address speaks WebSocket only.",
+			Hint: "Connect with ws:// in place of http://."}
 	}
 	upgrader := websocket.Upgrader{ReadBufferSize: 4 << 10, WriteBufferSize: 33 << 10, WriteBufferPool: &s.buffers,
 		CheckOrigin: func(*http.Request) bool { return true },

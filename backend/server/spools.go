@@ -29,7 +29,8 @@ const (
 
 // readSpool hands what a shell has printed from an offset on, up to now, to take.
 // Bytes that are no longer kept are passed over.
-func (s *Server) readSpool(ctx context.Context, id session.ID, t session.Terminal, from uint64, take func(offset uint64, data []byte) error) error {
+func (s *Server) readSpool(ctx context.Context, id session.ID, t session.Terminal, from uint64,
+	take func(offset uint64, data []byte) error) error {
 	if from >= t.End {
 		return nil
 	}
@@ -86,7 +87,8 @@ func cutShort(ctx context.Context, err error) error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	return &session.Error{Code: "terminal_read_unavailable", Message: "The shell's output was cut off.", Hint: "Try again.", Err: err}
+	return &session.Error{Code: "terminal_read_unavailable", Message: "The shell's output was cut off.",
+		Hint: "Try again.", Err: err}
 }
 
 // terminalOf returns a session's shell of that id; terminal_read_not-found.
@@ -104,7 +106,8 @@ func (s *Server) terminalOf(ctx context.Context, ref, id string) (session.ID, se
 			return owner, t, nil
 		}
 	}
-	return "", session.Terminal{}, &session.Error{Code: "terminal_read_not-found", Message: "The session has no such terminal.", Hint: "It may have been closed in another window."}
+	return "", session.Terminal{}, &session.Error{Code: "terminal_read_not-found",
+		Message: "The session has no such terminal.", Hint: "It may have been closed in another window."}
 }
 
 // terminalOutput writes what a shell has printed as far as it is kept: as it
@@ -127,11 +130,17 @@ func (s *Server) terminalOutput(w http.ResponseWriter, r *http.Request) error {
 		name = one.Name
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name + "-terminal-" + t.ID + ".txt"}))
+	w.Header().Set("Content-Disposition",
+		mime.FormatMediaType("attachment", map[string]string{"filename": name + "-terminal-" + t.ID + ".txt"}))
 	if !plain {
-		err = s.readSpool(r.Context(), id, t, t.Start, func(_ uint64, data []byte) error { _, err := w.Write(data); return err })
+		err = s.readSpool(r.Context(), id, t, t.Start,
+			func(_ uint64, data []byte) error { _, err := w.Write(data); return err })
 	} else {
-		lines := terminal.Plain{Line: func(_ uint64, text []byte) error { _, err := w.Write(append(text, '\n')); return err }}
+		lines := terminal.Plain{Line: func(_ uint64, text []byte) error {
+			_,
+				err := w.Write(append(text, '\n'))
+			return err
+		}}
 		if err = s.readSpool(r.Context(), id, t, t.Start, lines.Write); err == nil {
 			err = lines.End()
 		}
@@ -173,7 +182,8 @@ func (s *Server) searchTerminals(r *http.Request) (any, error) {
 
 // searchSpool finds a text in the newest output of one shell, newest first, and
 // reports whether that is all there is.
-func (s *Server) searchSpool(ctx context.Context, id session.ID, t session.Terminal, query string) ([]api.TerminalMatch, bool, error) {
+func (s *Server) searchSpool(ctx context.Context, id session.ID, t session.Terminal,
+	query string) ([]api.TerminalMatch, bool, error) {
 	from, whole := t.Start, true
 	if t.End-t.Start > searchDepth {
 		from, whole = t.End-searchDepth, false
@@ -218,5 +228,6 @@ func matchOf(id string, offset uint64, text []byte, at, length int) api.Terminal
 	part := func(from, to int) string {
 		return strings.ToValidUTF8(string(valid[min(from, len(valid)):min(to, len(valid))]), "")
 	}
-	return api.TerminalMatch{Terminal: id, Offset: offset, Before: part(begin, at), Text: part(at, at+length), After: part(at+length, end)}
+	return api.TerminalMatch{Terminal: id, Offset: offset, Before: part(begin, at), Text: part(at, at+length),
+		After: part(at+length, end)}
 }

@@ -17,7 +17,8 @@ import (
 
 // noSSH says that the control plane has nothing for ssh.
 func noSSH() error {
-	return &session.Error{Code: "ssh_open_unsupported", Message: "This control plane could not set ssh up.", Hint: "Its log says why; the terminal works without it."}
+	return &session.Error{Code: "ssh_open_unsupported", Message: "This control plane could not set ssh up.",
+		Hint: "Its log says why; the terminal works without it."}
 }
 
 func (s *Server) sshSetup(*http.Request) (any, error) {
@@ -29,7 +30,8 @@ func (s *Server) sshSetup(*http.Request) (any, error) {
 		return nil, err
 	}
 	return api.SSHSetup{
-		Installed: installed, PersonFile: s.ssh.PersonFile(), ConfigFile: s.ssh.ConfigFile(), KeyFile: s.ssh.KeyFile(), PublicKey: s.ssh.Key(),
+		Installed: installed, PersonFile: s.ssh.PersonFile(), ConfigFile: s.ssh.ConfigFile(), KeyFile: s.ssh.KeyFile(),
+		PublicKey: s.ssh.Key(),
 		Hosts: each(s.ssh.Sessions(), func(one sshclient.Session) api.SSHHost {
 			return api.SSHHost{Session: string(one.ID), Names: s.ssh.Names(one.ID)}
 		}),
@@ -68,8 +70,10 @@ func (s *Server) sshAccess(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := api.SSHAccess{Names: append([]string{}, s.ssh.Names(id)...), User: sshclient.User, Fingerprint: sshclient.Fingerprint(host), Installed: installed,
-		Commands: each(s.ssh.Commands(id, installed), func(c sshclient.Command) api.SSHCommand { return api.SSHCommand(c) })}
+	out := api.SSHAccess{Names: append([]string{}, s.ssh.Names(id)...), User: sshclient.User,
+		Fingerprint: sshclient.Fingerprint(host), Installed: installed,
+		Commands: each(s.ssh.Commands(id, installed),
+			func(c sshclient.Command) api.SSHCommand { return api.SSHCommand(c) })}
 	if installed {
 		out.Editor = s.ssh.Editor(id)
 	}

@@ -74,7 +74,8 @@ func TestStalledEventsClientHoldsUpNobody(t *testing.T) {
 	}
 	for {
 		e := nextEvent(t, quick)
-		if e.Session != nil && e.Session.Revision == s.Revision || e.Snapshot != nil && e.Snapshot.Sessions[0].Revision == s.Revision {
+		if e.Session != nil && e.Session.Revision == s.Revision || e.Snapshot != nil &&
+			e.Snapshot.Sessions[0].Revision == s.Revision {
 			return
 		}
 	}
@@ -121,7 +122,8 @@ func TestTerminalBytesPassWhole(t *testing.T) {
 		}()
 		for at := 0; at < total; at += terminal.MaxData {
 			payload := binary.BigEndian.AppendUint64(nil, uint64(at))
-			if err := conn.WriteFrame(terminal.Frame{Type: terminal.FrameData, Payload: append(payload, output[at:at+terminal.MaxData]...)}); err != nil {
+			if err := conn.WriteFrame(terminal.Frame{Type: terminal.FrameData,
+				Payload: append(payload, output[at:at+terminal.MaxData]...)}); err != nil {
 				t.Error(err)
 				return
 			}
@@ -187,8 +189,9 @@ func TestStreamsTellWhyTheyFail(t *testing.T) {
 		"no such terminal":        {fmt.Sprintf(attach, "aaaaaaaaaaaa"), "", "terminal_attach_not-found", 4404},
 		"a session that is over":  {fmt.Sprintf(attach, "bbbbbbbbbbbb"), "", "session_enter_not-running", 4409},
 		"a command without words": {"/api/v1/sessions/aaaaaaaaaaaa/exec", `{"command":[]}`, "exec_start_invalid", 4422},
-		"a wrong field":           {"/api/v1/sessions/aaaaaaaaaaaa/exec", `{"cmd":[]}`, "request_decode_unknown-field", 4400},
-		"no JSON":                 {"/api/v1/sessions/aaaaaaaaaaaa/exec", `{`, "request_decode_malformed", 4400},
+		"a wrong field": {"/api/v1/sessions/aaaaaaaaaaaa/exec", `{"cmd":[]}`, "request_decode_unknown-field",
+			4400},
+		"no JSON": {"/api/v1/sessions/aaaaaaaaaaaa/exec", `{`, "request_decode_malformed", 4400},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn := w.dial(t, c.path)
@@ -360,7 +363,8 @@ func TestLogs(t *testing.T) {
 			return near, nil
 		}
 		ctx, leave := context.WithCancel(t.Context())
-		r := w.request(t, "GET", "/api/v1/sessions/aaaaaaaaaaaa/logs?follow=1&tail=10&timestamps=1&kernel=main1", "").WithContext(ctx)
+		r := w.request(t, "GET", "/api/v1/sessions/aaaaaaaaaaaa/logs?follow=1&tail=10&timestamps=1&kernel=main1", "").
+			WithContext(ctx)
 		response, err := http.DefaultClient.Do(r)
 		if err != nil {
 			t.Fatal(err)
@@ -391,8 +395,11 @@ func TestLogs(t *testing.T) {
 }
 
 func FuzzLaunchDecoding(f *testing.F) {
-	for _, seed := range []string{`{}`, `{"key":"k","spec":{"image":"a","resources":{"memory":"512m","cpu":1}}}`, `{"spec":{"env":[{"name":"A","value":"B"}],"ports":[1,2]}}`,
-		`{"spec":{"resources":{"shm":-1}}}`, `[]`, `{"spec":null}`, `{"spec":{"timeout":"5m","notBefore":"2031-01-01T00:00:00Z","type":"batch"}}`, `{"spec":{"threads":1e3}}`, `{"a":{"b":[[[{}]]]}}`,
+	for _, seed := range []string{`{}`, `{"key":"k","spec":{"image":"a","resources":{"memory":"512m","cpu":1}}}`,
+		`{"spec":{"env":[{"name":"A","value":"B"}],"ports":[1,2]}}`,
+		`{"spec":{"resources":{"shm":-1}}}`, `[]`, `{"spec":null}`,
+		`{"spec":{"timeout":"5m","notBefore":"2031-01-01T00:00:00Z","type":"batch"}}`, `{"spec":{"threads":1e3}}`,
+		`{"a":{"b":[[[{}]]]}}`,
 		`{"spec":{"accelerator":"0.5","mps":true,"uncooperative":true,"cluster":2,"priority":0,"after":["abcd"],"pendingTimeout":"2h","label":"x"}}`,
 		`{"spec":{"accelerator":"mig:1g.10gb:2","idle":{"lifetime":"1d","network":"1h","use":{"window":"30m","grace":"5m","any":true,"cpu":0.5,"gpu":1e-3}}}}`,
 		`{"spec":{"accelerator":"vram:1e3g"}}`, `{"spec":{"idle":{"use":{"cpu":1e999}}}}`} {

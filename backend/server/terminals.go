@@ -54,7 +54,8 @@ const (
 func terminalFaults(req api.TerminalRequest) []session.FieldError {
 	var wrong []session.FieldError
 	bad := func(field, message, hint string) {
-		wrong = append(wrong, session.FieldError{Field: field, Code: "terminal_create_invalid", Message: message, Hint: hint})
+		wrong = append(wrong, session.FieldError{Field: field, Code: "terminal_create_invalid", Message: message,
+			Hint: hint})
 	}
 	if req.Cols < 0 || req.Cols > sizeMost {
 		bad("cols", "A terminal has 1 to 1000 columns.", "80 is usual.")
@@ -83,7 +84,8 @@ func (s *Server) attachTerminal(w http.ResponseWriter, r *http.Request) error {
 	if text := r.FormValue("offset"); text != "" {
 		var err error
 		if req.Offset, err = strconv.ParseUint(text, 10, 64); err != nil {
-			return badQuery("offset", "offset is the first output byte wanted.", "Write a whole number, or leave it out.")
+			return badQuery("offset", "offset is the first output byte wanted.",
+				"Write a whole number, or leave it out.")
 		}
 	}
 	conn, ctx, err := s.upgrade(w, r, false)
@@ -120,7 +122,8 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return nil, err
 		}
-		return frames(agent.Exec(ctx, id, session.ExecRequest{Kernel: req.Kernel, Command: req.Command, Env: envIn(req.Env), Dir: req.Dir, Stdin: req.Stdin}))
+		return frames(agent.Exec(ctx, id, session.ExecRequest{Kernel: req.Kernel, Command: req.Command,
+			Env: envIn(req.Env), Dir: req.Dir, Stdin: req.Stdin}))
 	})
 	return nil
 }

@@ -54,15 +54,19 @@ func questionOut(q hub.Question) api.Question {
 }
 
 func pairedOut(d hub.PairedDevice) api.PairedDevice {
-	return api.PairedDevice{Name: d.Name, Fingerprint: d.Fingerprint, Owner: d.Owner, Role: d.Role, This: d.This, AddedAt: d.AddedAt, LastSeen: moment(d.LastSeen)}
+	return api.PairedDevice{Name: d.Name, Fingerprint: d.Fingerprint, Owner: d.Owner, Role: d.Role, This: d.This,
+		AddedAt: d.AddedAt, LastSeen: moment(d.LastSeen)}
 }
 
 func operationOut(o hub.Operation) api.Operation {
 	out := api.Operation{
-		ID: o.ID, Kind: string(o.Kind), Subject: o.Subject, State: string(o.State), Steps: each(o.Steps, operationStepOut),
-		Progress: maybe(o.Progress, progressOut), Agent: o.Agent, Image: o.Image, StartedAt: o.StartedAt, EndedAt: moment(o.EndedAt), Revision: o.Revision,
+		ID: o.ID, Kind: string(o.Kind), Subject: o.Subject, State: string(o.State),
+		Steps:    each(o.Steps, operationStepOut),
+		Progress: maybe(o.Progress, progressOut), Agent: o.Agent, Image: o.Image, StartedAt: o.StartedAt,
+		EndedAt: moment(o.EndedAt), Revision: o.Revision,
 		Prompt: maybe(o.Prompt, func(p hub.Prompt) api.Prompt {
-			return api.Prompt{ID: p.ID, Kind: string(p.Kind), Text: p.Text, Secret: p.Secret, Again: p.Again, Fingerprint: p.Fingerprint, Host: p.Host}
+			return api.Prompt{ID: p.ID, Kind: string(p.Kind), Text: p.Text, Secret: p.Secret, Again: p.Again,
+				Fingerprint: p.Fingerprint, Host: p.Host}
 		}),
 	}
 	if o.Err != nil {
@@ -73,7 +77,8 @@ func operationOut(o hub.Operation) api.Operation {
 }
 
 func operationStepOut(s hub.Step) api.OpStep {
-	return api.OpStep{Name: s.Name, Title: s.Title, State: string(s.State), Detail: s.Detail, Remedy: s.Remedy, StartedAt: moment(s.StartedAt), EndedAt: moment(s.EndedAt)}
+	return api.OpStep{Name: s.Name, Title: s.Title, State: string(s.State), Detail: s.Detail, Remedy: s.Remedy,
+		StartedAt: moment(s.StartedAt), EndedAt: moment(s.EndedAt)}
 }
 
 func progressOut(p hub.Progress) api.Progress {

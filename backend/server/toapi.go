@@ -31,21 +31,27 @@ func maybe[A, B any](p *A, turn func(A) B) *B {
 // that wait for it.
 func sessionOut(s session.Session, usage *session.Usage, dependents []session.ID) api.Session {
 	return api.Session{
-		ID: string(s.ID), Name: s.Name, Type: string(s.Spec.Type), Status: string(s.Status), Result: string(s.Result), Reason: string(s.Reason),
+		ID: string(s.ID), Name: s.Name, Type: string(s.Spec.Type), Status: string(s.Status), Result: string(s.Result),
+		Reason:   string(s.Reason),
 		ExitCode: s.ExitCode, Image: s.Spec.Image, Agent: s.Agent, Owner: s.Owner,
 		CreatedAt: s.CreatedAt, ScheduledAt: s.ScheduledAt, StartedAt: s.StartedAt, TerminatedAt: s.TerminatedAt,
-		Spec: specOut(s.Spec, hidden), Error: maybe(s.Error, causeOut), Wait: maybe(s.Wait, waitOut), Pull: maybe(s.Pull, pullOut),
-		Kernels: each(s.Kernels, kernelOut), Warnings: each(s.Warnings, warningOut), CPUs: append([]int{}, s.Grants.CPUs...),
+		Spec: specOut(s.Spec, hidden), Error: maybe(s.Error, causeOut), Wait: maybe(s.Wait, waitOut),
+		Pull:    maybe(s.Pull, pullOut),
+		Kernels: each(s.Kernels, kernelOut), Warnings: each(s.Warnings, warningOut),
+		CPUs:  append([]int{}, s.Grants.CPUs...),
 		Usage: maybe(usage, usageOut), Revision: s.Revision,
-		Priority: s.Priority, DependsOn: each(s.DependsOn, idOut), Dependents: each(dependents, idOut), Accelerator: acceleratorOut(s.Spec.Accelerator),
-		GPUs: each(s.Grants.GPUs, grantOut), Enforcement: string(s.Enforcement), Processes: s.Processes, Idle: each(s.Idle, idleCheckOut), KeepUntil: s.KeepUntil,
+		Priority: s.Priority, DependsOn: each(s.DependsOn, idOut), Dependents: each(dependents, idOut),
+		Accelerator: acceleratorOut(s.Spec.Accelerator),
+		GPUs:        each(s.Grants.GPUs, grantOut), Enforcement: string(s.Enforcement), Processes: s.Processes,
+		Idle: each(s.Idle, idleCheckOut), KeepUntil: s.KeepUntil,
 		Folders: each(s.Folders, folderMountOut), Tags: append([]string{}, s.Tags...),
 		EndImage: maybe(s.EndImage, endImageOut),
 	}
 }
 
 func endImageOut(i session.EndImage) api.EndImage {
-	return api.EndImage{State: string(i.State), Name: i.Name, Ref: i.Ref, Size: int64(i.Size), Kept: i.Kept, Error: maybe(i.Error, causeOut)}
+	return api.EndImage{State: string(i.State), Name: i.Name, Ref: i.Ref, Size: int64(i.Size), Kept: i.Kept,
+		Error: maybe(i.Error, causeOut)}
 }
 
 // specOut hides the values of secret-looking variables behind mask.
@@ -63,7 +69,8 @@ func specOut(s session.Spec, mask string) api.Spec {
 		out.Env = append(out.Env, api.EnvVar(v))
 	}
 	for _, m := range s.Mounts {
-		out.Mounts = append(out.Mounts, api.Mount{Source: m.Source, Folder: m.Folder, Path: m.Path, Target: m.Target, ReadOnly: m.ReadOnly})
+		out.Mounts = append(out.Mounts, api.Mount{Source: m.Source, Folder: m.Folder, Path: m.Path, Target: m.Target,
+			ReadOnly: m.ReadOnly})
 	}
 	return out
 }
@@ -73,7 +80,8 @@ func resourcesOut(r session.Resources) api.Resources {
 }
 
 func causeOut(c session.Cause) api.Problem {
-	return api.Problem{Code: string(c.Code), Message: c.Message, Hint: c.Hint, Said: phrasesOut(c.Said), Advice: phrasesOut(c.Advice)}
+	return api.Problem{Code: string(c.Code), Message: c.Message, Hint: c.Hint, Said: phrasesOut(c.Said),
+		Advice: phrasesOut(c.Advice)}
 }
 
 func phrasesOut(phrases []session.Phrase) []api.Phrase {
@@ -85,16 +93,20 @@ func phrasesOut(phrases []session.Phrase) []api.Phrase {
 }
 
 func waitOut(w session.Wait) api.Wait {
-	return api.Wait{Code: string(w.Code), Message: w.Message, Said: phrasesOut(w.Said), Position: w.Position, Until: w.Until, Start: w.Start, Margin: lengthOut(w.Margin)}
+	return api.Wait{Code: string(w.Code), Message: w.Message, Said: phrasesOut(w.Said), Position: w.Position,
+		Until: w.Until, Start: w.Start, Margin: lengthOut(w.Margin)}
 }
 
 func pullOut(p session.Pull) api.Pull {
-	return api.Pull{Current: int64(p.Current), Total: int64(p.Total), Rate: int64(p.Rate), LayersDone: p.LayersDone, Layers: p.Layers}
+	return api.Pull{Current: int64(p.Current), Total: int64(p.Total), Rate: int64(p.Rate), LayersDone: p.LayersDone,
+		Layers: p.Layers}
 }
 
 func kernelOut(k session.Kernel) api.Kernel {
-	return api.Kernel{Name: k.Name, Hostname: k.Hostname, Container: k.Container, Status: string(k.Status), ExitCode: k.ExitCode,
-		CPUs: append([]int{}, k.Grants.CPUs...), Memory: int64(k.Grants.Memory), GPUs: each(k.Grants.GPUs, grantOut)}
+	return api.Kernel{Name: k.Name, Hostname: k.Hostname, Container: k.Container, Status: string(k.Status),
+		ExitCode: k.ExitCode,
+		CPUs:     append([]int{}, k.Grants.CPUs...), Memory: int64(k.Grants.Memory),
+		GPUs: each(k.Grants.GPUs, grantOut)}
 }
 
 func warningOut(w session.Warning) api.Warning {
@@ -104,28 +116,35 @@ func warningOut(w session.Warning) api.Warning {
 func usageOut(u session.Usage) api.Usage {
 	return api.Usage{
 		Session: string(u.Session), At: u.At, CPU: u.CPU, Memory: int64(u.Memory), MemLimit: int64(u.MemLimit),
-		NetRx: int64(u.NetRx), NetTx: int64(u.NetTx), DiskRead: int64(u.DiskRead), DiskWrite: int64(u.DiskWrite), Pids: u.Pids,
+		NetRx: int64(u.NetRx), NetTx: int64(u.NetTx), DiskRead: int64(u.DiskRead), DiskWrite: int64(u.DiskWrite),
+		Pids: u.Pids,
 		GPUs: each(u.GPUs, loadOut),
 	}
 }
 
 func phaseOut(p session.Phase) api.Phase {
 	return api.Phase{
-		ID: p.ID, Session: string(p.Session), Phase: string(p.Phase), Result: string(p.Result), From: string(p.From), To: string(p.To),
-		Attempts: p.Attempts, Code: string(p.Code), Message: p.Message, Said: phrasesOut(p.Said), Steps: each(p.Steps, stepOut), CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
+		ID: p.ID, Session: string(p.Session), Phase: string(p.Phase), Result: string(p.Result), From: string(p.From),
+		To:       string(p.To),
+		Attempts: p.Attempts, Code: string(p.Code), Message: p.Message, Said: phrasesOut(p.Said),
+		Steps: each(p.Steps, stepOut), CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
 	}
 }
 
 func stepOut(s session.Step) api.Step {
-	return api.Step{Step: s.Step, Result: string(s.Result), Message: s.Message, Said: phrasesOut(s.Said), Code: string(s.Code), StartedAt: s.StartedAt, EndedAt: s.EndedAt}
+	return api.Step{Step: s.Step, Result: string(s.Result), Message: s.Message, Said: phrasesOut(s.Said),
+		Code: string(s.Code), StartedAt: s.StartedAt, EndedAt: s.EndedAt}
 }
 
 func machineOut(m hub.Machine) api.Machine {
 	return api.Machine{
-		Agent: m.Agent, Online: m.Online, LastHeard: m.LastHeard, Engine: m.Engine, EngineVersion: m.EngineVersion, Version: m.Version,
-		Hostname: m.Hostname, OS: m.OS, Arch: m.Arch, CPUs: m.CPUs, Memory: int64(m.Memory), UsedCPUs: m.UsedCPUs, UsedMemory: int64(m.UsedMemory),
-		LoadCPU: m.Load.CPU, LoadMemory: int64(m.Load.Memory), DiskFree: int64(m.Load.DiskFree), DiskTotal: int64(m.Load.DiskTotal),
-		Warnings: each(m.Warnings, warningOut),
+		Agent: m.Agent, Online: m.Online, LastHeard: m.LastHeard, Engine: m.Engine, EngineVersion: m.EngineVersion,
+		Version:  m.Version,
+		Hostname: m.Hostname, OS: m.OS, Arch: m.Arch, CPUs: m.CPUs, Memory: int64(m.Memory), UsedCPUs: m.UsedCPUs,
+		UsedMemory: int64(m.UsedMemory),
+		LoadCPU:    m.Load.CPU, LoadMemory: int64(m.Load.Memory), DiskFree: int64(m.Load.DiskFree),
+		DiskTotal: int64(m.Load.DiskTotal),
+		Warnings:  each(m.Warnings, warningOut),
 	}
 }
 
@@ -134,11 +153,13 @@ func checkOut(c session.Check) api.Check {
 }
 
 func listingOut(l session.DirectoryListing) api.DirectoryListing {
-	return api.DirectoryListing{Path: l.Path, Parent: l.Parent, Entries: each(l.Entries, func(e session.DirectoryEntry) api.DirectoryEntry { return api.DirectoryEntry(e) })}
+	return api.DirectoryListing{Path: l.Path, Parent: l.Parent,
+		Entries: each(l.Entries, func(e session.DirectoryEntry) api.DirectoryEntry { return api.DirectoryEntry(e) })}
 }
 
 func presetOut(p hub.Preset) api.Preset {
-	return api.Preset{ID: p.ID, Name: p.Name, Builtin: p.Builtin, Resources: resourcesOut(p.Resources), Accelerator: requestOut(p.Accelerator)}
+	return api.Preset{ID: p.ID, Name: p.Name, Builtin: p.Builtin, Resources: resourcesOut(p.Resources),
+		Accelerator: requestOut(p.Accelerator)}
 }
 
 func fieldsOut(fields []session.FieldError) []api.FieldProblem {
@@ -148,7 +169,8 @@ func fieldsOut(fields []session.FieldError) []api.FieldProblem {
 }
 
 func recentOut(r hub.Recent) api.Recent {
-	return api.Recent{ID: r.ID, Name: r.Name, Pinned: r.Pinned, Spec: specOut(r.Spec, ""), Count: max(r.Count, 1), Owner: r.Owner, LaunchedAt: r.LaunchedAt}
+	return api.Recent{ID: r.ID, Name: r.Name, Pinned: r.Pinned, Spec: specOut(r.Spec, ""), Count: max(r.Count, 1),
+		Owner: r.Owner, LaunchedAt: r.LaunchedAt}
 }
 
 func settingsOut(s hub.Settings) api.Settings { return api.Settings(s) }
@@ -161,8 +183,11 @@ func terminalOut(t session.Terminal) api.Terminal { return api.Terminal(t) }
 func eventOut(e hub.Event) api.Event {
 	out := api.Event{
 		Epoch: e.Epoch, Seq: e.Seq, Snapshot: maybe(e.Snapshot, snapshotOut), Machine: maybe(e.Machine, machineOut),
-		Session: maybe(e.Session, func(s session.Session) api.Session { return heard(sessionOut(s, nil, e.Dependents), e.LastHeard) }),
-		Agent:   maybe(e.Agent, agentOut), Operation: maybe(e.Operation, operationOut),
+		Session: maybe(e.Session, func(s session.Session) api.Session {
+			return heard(sessionOut(s, nil, e.Dependents),
+				e.LastHeard)
+		}),
+		Agent: maybe(e.Agent, agentOut), Operation: maybe(e.Operation, operationOut),
 		Devices:  maybe(e.Devices, boardOut),
 		Presets:  maybe(e.Presets, func(p []hub.Preset) []api.Preset { return each(p, presetOut) }),
 		Settings: maybe(e.Settings, settingsOut),
@@ -194,7 +219,8 @@ func snapshotOut(s hub.Snapshot) api.Snapshot {
 		}),
 		Devices: each(s.Devices, boardOut), Presets: each(s.Presets, presetOut),
 		Agents: each(s.Agents, agentOut), Operations: each(s.Operations, operationOut),
-		Machines: each(s.Machines, machineOut), Recents: each(s.Recents, recentOut), Settings: settingsOut(s.Settings), Version: versionOut(s.Version),
+		Machines: each(s.Machines, machineOut), Recents: each(s.Recents, recentOut), Settings: settingsOut(s.Settings),
+		Version: versionOut(s.Version),
 	}
 }
 

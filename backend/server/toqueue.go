@@ -29,13 +29,15 @@ func acceleratorOut(r gpu.Request) *api.Accelerator {
 	if r.IsZero() {
 		return nil
 	}
-	return &api.Accelerator{Text: r.String(), Shares: int(r.Shares), Devices: r.Devices, Profile: r.Profile, Count: r.Count, Memory: int64(r.Memory)}
+	return &api.Accelerator{Text: r.String(), Shares: int(r.Shares), Devices: r.Devices, Profile: r.Profile,
+		Count: r.Count, Memory: int64(r.Memory)}
 }
 
 // queueOut adds to a spec what it says about devices, the queue, the accounts
 // and idle checks.
 func queueOut(s session.Spec, out *api.Spec) {
-	out.Accelerator, out.Uncooperative, out.MPS, out.Cluster = requestOut(s.Accelerator), s.Uncooperative, s.MPS, s.Cluster
+	out.Accelerator, out.Uncooperative, out.MPS, out.Cluster = requestOut(s.Accelerator), s.Uncooperative, s.MPS,
+		s.Cluster
 	out.Priority, out.After, out.Label, out.PendingTimeout = s.Priority, s.After, s.Label, lengthOut(s.PendingTimeout)
 	out.Idle, out.NoSSH, out.CommitOnEnd = maybe(s.Idle, idlePolicyOut), s.NoSSH, s.CommitOnEnd
 }
@@ -50,8 +52,9 @@ func idlePolicyOut(p session.IdlePolicy) api.IdlePolicy {
 }
 
 func idleCheckOut(c session.IdleCheck) api.IdleCheck {
-	return api.IdleCheck{Checker: string(c.Checker), State: string(c.State), ExpiresAt: c.ExpiresAt, JudgedFrom: c.JudgedFrom,
-		Message: c.Message, CheckedAt: c.CheckedAt,
+	return api.IdleCheck{Checker: string(c.Checker), State: string(c.State), ExpiresAt: c.ExpiresAt,
+		JudgedFrom: c.JudgedFrom,
+		Message:    c.Message, CheckedAt: c.CheckedAt,
 		Metrics: each(c.Metrics, func(m session.IdleMetric) api.IdleMetric { return api.IdleMetric(m) })}
 }
 
@@ -61,19 +64,22 @@ func simulationOut(s session.IdleSimulation) api.IdleSimulation {
 }
 
 func grantOut(g gpu.Grant) api.Grant {
-	return api.Grant{Device: string(g.Device), Instance: string(g.Instance), Share: int(g.Share), Memory: int64(g.Memory), Whole: g.Whole}
+	return api.Grant{Device: string(g.Device), Instance: string(g.Instance), Share: int(g.Share),
+		Memory: int64(g.Memory), Whole: g.Whole}
 }
 
 func loadOut(l session.DeviceLoad) api.DeviceLoad {
-	return api.DeviceLoad{Device: string(l.Device), Instance: string(l.Instance), Util: l.Util, Memory: integer(l.Memory)}
+	return api.DeviceLoad{Device: string(l.Device), Instance: string(l.Instance), Util: l.Util,
+		Memory: integer(l.Memory)}
 }
 
 // integer turns what a pointer points to into a number of the wire.
 func integer[N ~int64](p *N) *int64 { return maybe(p, func(n N) int64 { return int64(n) }) }
 
 func boardOut(b hub.Board) api.DeviceBoard {
-	return api.DeviceBoard{Agent: b.Agent, Online: b.Online, Source: b.Source, Text: b.Text, Quantum: int(b.Quantum), Strategy: b.Strategy,
-		Attach: b.Attach, Devices: each(b.Devices, deviceOut), At: b.At}
+	return api.DeviceBoard{Agent: b.Agent, Online: b.Online, Source: b.Source, Text: b.Text, Quantum: int(b.Quantum),
+		Strategy: b.Strategy,
+		Attach:   b.Attach, Devices: each(b.Devices, deviceOut), At: b.At}
 }
 
 func deviceOut(s session.DeviceState) api.DeviceState {
@@ -82,11 +88,13 @@ func deviceOut(s session.DeviceState) api.DeviceState {
 		UUID: string(d.UUID), Vendor: string(d.Vendor), Model: d.Model, Index: d.Index, PCI: d.PCI, Driver: d.Driver,
 		Memory: int64(d.Memory), Reserved: int64(d.Reserved), Capabilities: capabilitiesOut(d.Capabilities),
 		Instances: each(d.Instances, func(i gpu.Instance) api.DeviceInstance {
-			return api.DeviceInstance{UUID: string(i.UUID), Profile: i.Profile, Memory: int64(i.Memory), Share: int(i.Slices)}
+			return api.DeviceInstance{UUID: string(i.UUID), Profile: i.Profile, Memory: int64(i.Memory),
+				Share: int(i.Slices)}
 		}),
 		Free: int(s.Free), MemoryFree: int64(s.MemoryFree), Level: string(s.Level),
-		Util: s.Util, MemoryUsed: integer(s.MemoryUsed), Power: integer(s.Power), Temperature: s.Temperature, Holders: each(s.Holders, holderOut),
-		Lost: lossOut(d.Lost), Unread: s.Unread, Over: s.Over,
+		Util: s.Util, MemoryUsed: integer(s.MemoryUsed), Power: integer(s.Power), Temperature: s.Temperature,
+		Holders: each(s.Holders, holderOut),
+		Lost:    lossOut(d.Lost), Unread: s.Unread, Over: s.Over,
 	}
 }
 
@@ -105,39 +113,48 @@ func capabilitiesOut(c gpu.Capabilities) []api.Capability {
 		}
 		return api.Capability{ID: id, State: string(state), Why: p.Why}
 	}
-	return []api.Capability{one("process-memory", c.ProcessMemory), one("process-util", c.ProcessUtil), one("energy", c.Energy),
+	return []api.Capability{one("process-memory", c.ProcessMemory), one("process-util", c.ProcessUtil),
+		one("energy", c.Energy),
 		one("accounting", c.Accounting), one("mig", c.MIG), one("memory-limit", c.MemoryLimit), one("mps", c.MPS)}
 }
 
 func holderOut(h session.DeviceHolder) api.DeviceHolder {
-	return api.DeviceHolder{Session: string(h.Session), Name: h.Name, Owner: h.Owner, PID: h.PID, Share: int(h.Share), Promised: int64(h.Promised),
-		Memory: integer(h.Memory), Util: h.Util}
+	return api.DeviceHolder{Session: string(h.Session), Name: h.Name, Owner: h.Owner, PID: h.PID, Share: int(h.Share),
+		Promised: int64(h.Promised),
+		Memory:   integer(h.Memory), Util: h.Util}
 }
 
 func pointOut(p session.DevicePoint) api.DevicePoint {
-	return api.DevicePoint{At: p.At, Util: p.Util, MemoryUsed: integer(p.MemoryUsed), Power: integer(p.Power), Temperature: p.Temperature}
+	return api.DevicePoint{At: p.At, Util: p.Util, MemoryUsed: integer(p.MemoryUsed), Power: integer(p.Power),
+		Temperature: p.Temperature}
 }
 
 // roundingOut says with which text to ask for what would be given.
 func roundingOut(r gpu.Rounding) api.Rounding {
-	return api.Rounding{Asked: int(r.Asked), Given: int(r.Given), Less: r.Less, Why: r.Why, Accept: requestOut(gpu.Request{Shares: r.Given})}
+	return api.Rounding{Asked: int(r.Asked), Given: int(r.Given), Less: r.Less, Why: r.Why,
+		Accept: requestOut(gpu.Request{Shares: r.Given})}
 }
 
 func accountOut(a hub.Account) api.Account {
 	return api.Account{
-		Start: a.Start, Kind: a.Kind, Session: string(a.Session), Name: a.Name, Owner: a.Owner, Label: a.Label, Agent: a.Agent,
-		Device: string(a.Device), DeviceName: a.DeviceName, CPUMs: a.CPUMs, AllocCPUMs: a.AllocCPUMs, AllocGPUMs: a.GPU.AllocMs, BusyGPUMs: a.GPU.BusyMs,
-		VRAMMiBMs: a.GPU.VRAMMiBMs, VRAMPeak: int64(a.GPU.VRAMPeak), EnergyDynamic: int64(a.GPU.EnergyDynamic), EnergyIdle: int64(a.GPU.EnergyIdle),
-		CoveredMs: a.GPU.CoveredMs, EstimatedMs: a.GPU.EstimatedMs, GapMs: a.GPU.GapMs,
+		Start: a.Start, Kind: a.Kind, Session: string(a.Session), Name: a.Name, Owner: a.Owner, Label: a.Label,
+		Agent:  a.Agent,
+		Device: string(a.Device), DeviceName: a.DeviceName, CPUMs: a.CPUMs, AllocCPUMs: a.AllocCPUMs,
+		AllocGPUMs: a.GPU.AllocMs, BusyGPUMs: a.GPU.BusyMs,
+		VRAMMiBMs: a.GPU.VRAMMiBMs, VRAMPeak: int64(a.GPU.VRAMPeak), EnergyDynamic: int64(a.GPU.EnergyDynamic),
+		EnergyIdle: int64(a.GPU.EnergyIdle),
+		CoveredMs:  a.GPU.CoveredMs, EstimatedMs: a.GPU.EstimatedMs, GapMs: a.GPU.GapMs,
 	}
 }
 
 func resourceSummaryOut(r hub.Resources) api.ResourceSummary {
 	var limit *api.Limit
 	if r.Limit.Limits() {
-		limit = &api.Limit{Sessions: r.Limit.Sessions, SessionsHeld: r.Sessions, CPU: r.Limit.CPU, Memory: int64(r.Limit.Memory), GPU: int(r.Limit.GPU)}
+		limit = &api.Limit{Sessions: r.Limit.Sessions, SessionsHeld: r.Sessions, CPU: r.Limit.CPU,
+			Memory: int64(r.Limit.Memory), GPU: int(r.Limit.GPU)}
 	}
-	return api.ResourceSummary{Limit: limit, Agent: r.Agent, Group: r.Group, Online: r.Online, Live: r.Live, Total: amountOut(r.Total), Promised: amountOut(r.Promised), Mine: amountOut(r.Mine),
+	return api.ResourceSummary{Limit: limit, Agent: r.Agent, Group: r.Group, Online: r.Online, Live: r.Live,
+		Total: amountOut(r.Total), Promised: amountOut(r.Promised), Mine: amountOut(r.Mine),
 		Free: amountOut(r.Free), Load: amountOut(r.Load), Devices: each(r.Devices, deviceResourceOut)}
 }
 
@@ -146,6 +163,7 @@ func amountOut(a hub.Amount) api.Amount {
 }
 
 func deviceResourceOut(d hub.DeviceResource) api.DeviceResource {
-	return api.DeviceResource{Device: string(d.Device), Name: d.Name, Total: int(d.Total), Promised: int(d.Promised), Mine: int(d.Mine),
+	return api.DeviceResource{Device: string(d.Device), Name: d.Name, Total: int(d.Total), Promised: int(d.Promised),
+		Mine:   int(d.Mine),
 		Memory: int64(d.Memory), MemFree: int64(d.MemFree)}
 }

@@ -63,7 +63,8 @@ func (d diskFiles) UploadOffset(_ context.Context, _ session.Place, up session.U
 func (d diskFiles) WriteUpload(_ context.Context, _ session.Place, up session.Upload, from io.Reader) (int64, error) {
 	return d.tree.Write(up, from)
 }
-func (d diskFiles) FinishUpload(ctx context.Context, _ session.Place, req session.FinishRequest) (session.FileInfo, error) {
+func (d diskFiles) FinishUpload(ctx context.Context, _ session.Place,
+	req session.FinishRequest) (session.FileInfo, error) {
 	return d.tree.Finish(ctx, req)
 }
 func (d diskFiles) DropUpload(_ context.Context, _ session.Place, up session.Upload) error {
@@ -117,9 +118,11 @@ func TestFilesAreServedByRange(t *testing.T) {
 	ask("PUT", "/upload?key=k1&offset=10&"+name, text[10:], 200)
 	ask("PUT", "/upload?key=..%2F&"+name, "x", 422)
 	ask("POST", "/upload?key=k1&"+name, `{"size":3}`, 409)
-	ask("POST", "/upload?key=k1&"+name, `{"size":`+strconv.Itoa(len(text))+`,"sha256":"`+hex.EncodeToString(sum[:])+`","mode":"600"}`, 200)
+	ask("POST", "/upload?key=k1&"+name,
+		`{"size":`+strconv.Itoa(len(text))+`,"sha256":"`+hex.EncodeToString(sum[:])+`","mode":"600"}`, 200)
 	response, got := ask("GET", "/content?"+name, "", 200)
-	if got != text || response.Header.Get("Content-Type") != "application/octet-stream" || !strings.HasPrefix(response.Header.Get("Content-Disposition"), "attachment") ||
+	if got != text || response.Header.Get("Content-Type") != "application/octet-stream" ||
+		!strings.HasPrefix(response.Header.Get("Content-Disposition"), "attachment") ||
 		!strings.Contains(response.Header.Get("Content-Security-Policy"), "sandbox") {
 		t.Errorf("%q with %v", got, response.Header)
 	}
@@ -133,7 +136,8 @@ func TestFilesAreServedByRange(t *testing.T) {
 	if response, got := do(t, http.DefaultClient, part); response.StatusCode != 200 || got != text {
 		t.Errorf("a part of another version: %s %q", response.Status, got)
 	}
-	if response, got := ask("HEAD", "/content?"+name, "", 200); response.ContentLength != int64(len(text)) || got != "" {
+	if response, got := ask("HEAD", "/content?"+name, "", 200); response.ContentLength != int64(len(text)) ||
+		got != "" {
 		t.Errorf("its head: %v", response.Header)
 	}
 	if _, got := ask("GET", "?path=", "", 200); !strings.Contains(got, `"encoded":"dir%0Awith%FF"`) {
@@ -166,7 +170,8 @@ type onDiskFiles struct {
 	through atomic.Int64
 }
 
-func (d *onDiskFiles) ReadFile(ctx context.Context, place session.Place, req session.ReadRequest) (io.ReadCloser, error) {
+func (d *onDiskFiles) ReadFile(ctx context.Context, place session.Place,
+	req session.ReadRequest) (io.ReadCloser, error) {
 	content, err := d.diskFiles.ReadFile(ctx, place, req)
 	if file, ok := content.(*os.File); ok {
 		return onDisk{file, &d.through}, err
@@ -187,7 +192,8 @@ func TestAFileOfThisMachineDoesNotPassThroughTheProgram(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "large"), []byte(whole), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for ranges, wanted := range map[string]string{"": whole, "bytes=100003-": whole[100003:], "bytes=5-700004": whole[5:700005], "bytes=-4": whole[len(whole)-4:]} {
+	for ranges, wanted := range map[string]string{"": whole, "bytes=100003-": whole[100003:],
+		"bytes=5-700004": whole[5:700005], "bytes=-4": whole[len(whole)-4:]} {
 		files.through.Store(0)
 		request := w.request(t, "GET", "/api/v1/sessions/work-one/files/content?path=large", "")
 		if ranges != "" {
@@ -203,7 +209,8 @@ func TestAFileOfThisMachineDoesNotPassThroughTheProgram(t *testing.T) {
 	}
 	request := w.request(t, "GET", "/api/v1/sessions/work-one/files/content?path=large", "")
 	request.Header.Set("Range", "bytes=0-1,7-9")
-	if response, got := do(t, http.DefaultClient, request); response.StatusCode != http.StatusPartialContent || !strings.Contains(got, "\r\n\r\n789\r\n") {
+	if response, got := do(t, http.DefaultClient, request); response.StatusCode != http.StatusPartialContent ||
+		!strings.Contains(got, "\r\n\r\n789\r\n") {
 		t.Errorf("two parts: %s %q", response.Status, got)
 	}
 }

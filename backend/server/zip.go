@@ -42,7 +42,8 @@ func (s *Server) zipFiles(w http.ResponseWriter, r *http.Request) error {
 	}
 	paths := r.URL.Query()["path"]
 	if len(paths) == 0 || len(paths) > mostZipped {
-		return badQuery("path", "An archive holds 1 to "+strconv.Itoa(mostZipped)+" paths.", "Name a directory that holds them.")
+		return badQuery("path", "An archive holds 1 to "+strconv.Itoa(mostZipped)+" paths.",
+			"Name a directory that holds them.")
 	}
 	var roots []zipped
 	for _, p := range paths {
@@ -56,16 +57,18 @@ func (s *Server) zipFiles(w http.ResponseWriter, r *http.Request) error {
 	name := cmp.Or(r.URL.Query().Get("name"), roots[0].name, "files") + ".zip"
 	header := w.Header()
 	header.Set("Content-Type", "application/zip")
-	header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": path.Base(name)}))
+	header.Set("Content-Disposition",
+		mime.FormatMediaType("attachment", map[string]string{"filename": path.Base(name)}))
 	header.Set("Cache-Control", "no-store")
 	began := false
-	err = s.hub.Accompany(r.Context(), hub.FileArchive, path.Base(name), func(ctx context.Context, work *hub.Work) error {
-		began = true
-		// A browser that does not read would hold up the end.
-		defer context.AfterFunc(ctx, func() { _ = http.NewResponseController(w).SetWriteDeadline(time.Now()) })()
-		job := &zipping{ctx: ctx, files: files, to: zip.NewWriter(w), taken: map[string]bool{}, work: work}
-		return job.run(roots)
-	})
+	err = s.hub.Accompany(r.Context(), hub.FileArchive, path.Base(name),
+		func(ctx context.Context, work *hub.Work) error {
+			began = true
+			// A browser that does not read would hold up the end.
+			defer context.AfterFunc(ctx, func() { _ = http.NewResponseController(w).SetWriteDeadline(time.Now()) })()
+			job := &zipping{ctx: ctx, files: files, to: zip.NewWriter(w), taken: map[string]bool{}, work: work}
+			return job.run(roots)
+		})
 	if err != nil && began {
 		s.log.Info("an archive was broken off", "error", err)
 		panic(http.ErrAbortHandler)

@@ -23,7 +23,8 @@ func TestSeveralFilesAreReadAsOneArchive(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, text := range map[string]string{"a/deep/one": "1", "a/same": "2", "b/same": "3", "line\nbreak": "4", `b/..\..\evil`: "5"} {
+	for name, text := range map[string]string{"a/deep/one": "1", "a/same": "2", "b/same": "3", "line\nbreak": "4",
+		`b/..\..\evil`: "5"} {
 		if err := root.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -63,11 +64,13 @@ func TestSeveralFilesAreReadAsOneArchive(t *testing.T) {
 	if got := response.Header.Get("Content-Disposition"); got != `attachment; filename=data.zip` {
 		t.Error(got)
 	}
-	if some, _ := read("path=a%2Fsame&path=b%2Fsame"); len(some) != 2 || some["same"] != "2" || some["same (2)"] != "3" {
+	if some, _ := read("path=a%2Fsame&path=b%2Fsame"); len(some) != 2 || some["same"] != "2" ||
+		some["same (2)"] != "3" {
 		t.Errorf("two of one name: %q", some)
 	}
 	for query, status := range map[string]int{"path=none": 404, "": 400} {
-		if response, body := do(t, http.DefaultClient, w.request(t, "GET", base+query, "")); response.StatusCode != status {
+		if response, body := do(t, http.DefaultClient,
+			w.request(t, "GET", base+query, "")); response.StatusCode != status {
 			t.Errorf("%q: %s %s", query, response.Status, body)
 		}
 	}
@@ -90,7 +93,8 @@ func TestAnArchiveIsAnOperationThatCanBeCancelled(t *testing.T) {
 	if err := file.Close(); err != nil {
 		t.Fatal(err)
 	}
-	response, err := http.DefaultClient.Do(w.request(t, "GET", "/api/v1/folders/"+string(f.ID)+"/files/zip?path=endless", ""))
+	response, err := http.DefaultClient.Do(
+		w.request(t, "GET", "/api/v1/folders/"+string(f.ID)+"/files/zip?path=endless", ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +114,8 @@ func TestAnArchiveIsAnOperationThatCanBeCancelled(t *testing.T) {
 	for op.Progress == nil || op.Progress.Total == 0 || op.Progress.Done == 0 {
 		op = operation()
 	}
-	if op.Kind != "file-archive" || op.Subject != "endless.zip" || op.State != "running" || op.Progress.Total != size || op.Progress.Done >= size {
+	if op.Kind != "file-archive" || op.Subject != "endless.zip" || op.State != "running" || op.Progress.Total != size ||
+		op.Progress.Done >= size {
 		t.Errorf("%+v, %+v", op, op.Progress)
 	}
 	w.call(t, "POST", "/api/v1/operations/"+op.ID+"/cancel", "", &op)

@@ -51,8 +51,12 @@ func (a Allowance) Validate() string {
 		return fmt.Sprintf("A container has between %d and %d processes.", MinProcesses, MaxProcesses)
 	}
 	for _, folder := range a.Folders {
-		if !strings.HasPrefix(folder, "/") || strings.ContainsRune(folder, 0) || folder == "/" || strings.HasSuffix(folder, "/") ||
-			slices.ContainsFunc(strings.Split(folder[1:], "/"), func(part string) bool { return part == "" || part == "." || part == ".." }) {
+		if !strings.HasPrefix(folder, "/") || strings.ContainsRune(folder, 0) || folder == "/" ||
+			strings.HasSuffix(folder, "/") ||
+			slices.ContainsFunc(strings.Split(folder[1:], "/"), func(part string) bool {
+				return part == "" ||
+					part == "." || part == ".."
+			}) {
 			return fmt.Sprintf("%q is no absolute path of a folder.", clip(folder))
 		}
 	}
@@ -73,7 +77,8 @@ func (a Allowance) Refuse(ask Ask) []FieldError {
 	const hint = "Ask for less, or ask whoever rules the agent for more."
 	var wrong []FieldError
 	refuse := func(field string, code Code, limit, asked string) {
-		wrong = append(wrong, FieldError{Field: field, Code: code, Message: fmt.Sprintf("Your limit here is %s, and this asks for %s.", limit, asked), Hint: hint})
+		wrong = append(wrong, FieldError{Field: field, Code: code,
+			Message: fmt.Sprintf("Your limit here is %s, and this asks for %s.", limit, asked), Hint: hint})
 	}
 	if a.CPU > 0 && ask.CPU > a.CPU {
 		refuse("resources.cpu", CodeTooManyCPUs, CPUs(a.CPU), fmt.Sprint(ask.CPU))
@@ -98,5 +103,6 @@ func CPUs(n int) string {
 // NoSession is the failure of asking for a session that there is not, or that
 // is not shown to whoever asks: the two cannot be told apart.
 func NoSession(id ID) *Error {
-	return &Error{Code: "session_read_not-found", Message: fmt.Sprintf("There is no session %s.", id), Hint: "List the sessions to find it; records of old sessions are removed after a while."}
+	return &Error{Code: "session_read_not-found", Message: fmt.Sprintf("There is no session %s.", id),
+		Hint: "List the sessions to find it; records of old sessions are removed after a while."}
 }

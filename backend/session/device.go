@@ -109,10 +109,11 @@ type Account struct {
 // derived from one another. Covered, Estimated and Gap say how much of the time
 // was measured, estimated or missed.
 type DeviceUse struct {
-	AllocMs       int64          `json:"allocMs"`   // time × share granted, in milliseconds of a whole device
-	BusyMs        int64          `json:"busyMs"`    // time with work of it on the device
-	VRAMMiBMs     int64          `json:"vramMiBMs"` // MiB held × milliseconds: bytes would fill 64 bits in 30 hours of 80 GiB
-	VRAMPeak      gpu.Bytes      `json:"vramPeak"`  // most bytes held at one time
+	AllocMs int64 `json:"allocMs"` // time × share granted, in milliseconds of a whole device
+	BusyMs  int64 `json:"busyMs"`  // time with work of it on the device
+	// MiB held × milliseconds: bytes would fill 64 bits in 30 hours of 80 GiB
+	VRAMMiBMs     int64          `json:"vramMiBMs"`
+	VRAMPeak      gpu.Bytes      `json:"vramPeak"` // most bytes held at one time
 	EnergyDynamic gpu.MilliJoule `json:"energyDynamic"`
 	EnergyIdle    gpu.MilliJoule `json:"energyIdle"`
 	CoveredMs     int64          `json:"coveredMs"`

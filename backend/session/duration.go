@@ -39,7 +39,8 @@ func ParseDuration(text string) (Duration, error) {
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n < 0 || n > int64(maxDuration/length) {
-		return 0, fmt.Errorf("%q is not a length of time: write a whole number with s, m, h, d or w, for example 30m", text)
+		return 0, fmt.Errorf("%q is not a length of time: write a whole number with s, m, h, d or w, for example 30m",
+			text)
 	}
 	return Duration(time.Duration(n) * length), nil
 }

@@ -173,7 +173,8 @@ const longestPath = 4096
 // file_<op>_invalid.
 func CheckPath(op string, path FilePath) error {
 	if strings.ContainsRune(string(path), 0) || len(path) > longestPath {
-		return &Error{Code: Code("file_" + op + "_" + DetailInvalid), Message: "There can be no such path.", Hint: "Paths have at most 4096 bytes, none of which is zero."}
+		return &Error{Code: Code("file_" + op + "_" + DetailInvalid), Message: "There can be no such path.",
+			Hint: "Paths have at most 4096 bytes, none of which is zero."}
 	}
 	return nil
 }
@@ -188,7 +189,8 @@ func (u Upload) Check(op string) error {
 		plain = plain && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9')
 	}
 	if !plain || u.Offset < 0 {
-		return &Error{Code: Code("file_" + op + "_" + DetailInvalid), Message: fmt.Sprintf("%q at %d is no upload.", u.Key, u.Offset), Hint: "A key has 1 to 64 letters and digits, and an offset is not negative."}
+		return &Error{Code: Code("file_" + op + "_" + DetailInvalid), Message: fmt.Sprintf("%q at %d is no upload.",
+			u.Key, u.Offset), Hint: "A key has 1 to 64 letters and digits, and an offset is not negative."}
 	}
 	return nil
 }

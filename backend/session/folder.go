@@ -53,16 +53,18 @@ type Folder struct {
 	Permission FolderPermission `json:"permission"`
 	Mode       FolderMode       `json:"mode"`
 	State      FolderState      `json:"state"`
-	Path       string           `json:"path,omitempty"`  // of the directory that is linked; empty: it lies in the agent's own data
-	Inode      uint64           `json:"inode,omitempty"` // of the directory that is linked; 0: it was linked before this was kept
-	Missing    bool             `json:"missing,omitempty"`
-	Problem    string           `json:"problem,omitempty"` // why it is not deleted yet, in a sentence
-	CreatedAt  time.Time        `json:"createdAt"`
-	TrashedAt  *time.Time       `json:"trashedAt,omitempty"`
-	Usage      *FolderUsage     `json:"usage,omitempty"`    // nil: not counted yet
-	Counting   bool             `json:"counting,omitempty"` // what it uses is being counted anew
-	UsedBy     []FolderUser     `json:"usedBy,omitempty"`   // live sessions that have it mounted
-	Removed    *FolderRemoval   `json:"removed,omitempty"`  // what is deleted of it for ever; nil: nothing
+	// of the directory that is linked; empty: it lies in the agent's own data
+	Path string `json:"path,omitempty"`
+	// of the directory that is linked; 0: it was linked before this was kept
+	Inode     uint64         `json:"inode,omitempty"`
+	Missing   bool           `json:"missing,omitempty"`
+	Problem   string         `json:"problem,omitempty"` // why it is not deleted yet, in a sentence
+	CreatedAt time.Time      `json:"createdAt"`
+	TrashedAt *time.Time     `json:"trashedAt,omitempty"`
+	Usage     *FolderUsage   `json:"usage,omitempty"`    // nil: not counted yet
+	Counting  bool           `json:"counting,omitempty"` // what it uses is being counted anew
+	UsedBy    []FolderUser   `json:"usedBy,omitempty"`   // live sessions that have it mounted
+	Removed   *FolderRemoval `json:"removed,omitempty"`  // what is deleted of it for ever; nil: nothing
 }
 
 // Auto reports whether the folder is mounted into every session of its owner.
@@ -170,7 +172,8 @@ var folderRule = regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`)
 // that name in the home, so it must be free there. It returns nil where the
 // name keeps the rule.
 func ValidateFolderName(name string) *FieldError {
-	e := FieldError{Field: "name", Code: "folder_create_invalid-name", Hint: "Use 1 to 64 letters, digits, -, _ and dots."}
+	e := FieldError{Field: "name", Code: "folder_create_invalid-name",
+		Hint: "Use 1 to 64 letters, digits, -, _ and dots."}
 	switch {
 	case name == "":
 		e.Message = "A folder needs a name."
@@ -202,7 +205,8 @@ func (r FolderRequest) Validate() []FieldError {
 		f = append(f, r.Mode.check()...)
 	}
 	if r.Path != "" && (!absolute(r.Path) || !printable(r.Path)) {
-		f.add("path", "folder_create_invalid-path", fmt.Sprintf("%q is not an absolute path.", clip(r.Path)), "Write the path of a directory from its root, for example /data/images.")
+		f.add("path", "folder_create_invalid-path", fmt.Sprintf("%q is not an absolute path.", clip(r.Path)),
+			"Write the path of a directory from its root, for example /data/images.")
 	}
 	return f
 }
@@ -228,20 +232,23 @@ func (p FolderPermission) check() []FieldError {
 	if p == FolderReadOnly || p == FolderReadWrite {
 		return nil
 	}
-	return []FieldError{{Field: "permission", Code: "folder_create_invalid-permission", Message: fmt.Sprintf("%q is not a permission.", clip(string(p))), Hint: "Choose rw or ro."}}
+	return []FieldError{{Field: "permission", Code: "folder_create_invalid-permission",
+		Message: fmt.Sprintf("%q is not a permission.", clip(string(p))), Hint: "Choose rw or ro."}}
 }
 
 func (m FolderMode) check() []FieldError {
 	if m == FolderGeneral || m == FolderModel {
 		return nil
 	}
-	return []FieldError{{Field: "mode", Code: "folder_create_invalid-mode", Message: fmt.Sprintf("%q is not what a folder can be for.", clip(string(m))), Hint: "Choose general or model."}}
+	return []FieldError{{Field: "mode", Code: "folder_create_invalid-mode",
+		Message: fmt.Sprintf("%q is not what a folder can be for.", clip(string(m))), Hint: "Choose general or model."}}
 }
 
 // NoFolder is the failure of asking for a folder that there is not, or that is
 // not shown to whoever asks: the two cannot be told apart.
 func NoFolder(ref string) *Error {
-	return &Error{Code: "folder_read_not-found", Message: fmt.Sprintf("There is no folder %s.", clip(ref)), Hint: "List the folders to find it."}
+	return &Error{Code: "folder_read_not-found", Message: fmt.Sprintf("There is no folder %s.", clip(ref)),
+		Hint: "List the folders to find it."}
 }
 
 // CheckSubPath says what is wrong with a path inside a folder; nothing where it
@@ -254,7 +261,8 @@ func CheckSubPath(sub string) string {
 		return fmt.Sprintf("The path %q inside the folder begins with a slash.", clip(sub))
 	case !printable(sub) || strings.Contains(sub, `\`):
 		return fmt.Sprintf("%q cannot be a path inside a folder.", clip(sub))
-	case slices.ContainsFunc(strings.Split(strings.TrimSuffix(sub, "/"), "/"), func(part string) bool { return part == "" || part == "." || part == ".." }):
+	case slices.ContainsFunc(strings.Split(strings.TrimSuffix(sub, "/"), "/"),
+		func(part string) bool { return part == "" || part == "." || part == ".." }):
 		return fmt.Sprintf("The path %q inside the folder goes astray.", clip(sub))
 	}
 	return ""

@@ -64,7 +64,8 @@ var (
 // RandomName returns a readable name such as "calm-heron-42", which keeps the
 // rule for names.
 func RandomName() string {
-	return fmt.Sprintf("%s-%s-%02d", nameFirst[random(len(nameFirst))], nameSecond[random(len(nameSecond))], random(100))
+	return fmt.Sprintf("%s-%s-%02d", nameFirst[random(len(nameFirst))], nameSecond[random(len(nameSecond))],
+		random(100))
 }
 
 // SpecKey is the SHA-256 of s with its defaults filled in, in hexadecimal. Two

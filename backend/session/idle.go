@@ -4,9 +4,11 @@ import "time"
 
 // IdlePolicy says when an idle session is reclaimed. A zero field is off.
 type IdlePolicy struct {
-	Lifetime Duration  `json:"lifetime,omitempty" yaml:"lifetime,omitempty"` // ended this long after its start, whatever it does
-	Network  Duration  `json:"network,omitempty" yaml:"network,omitempty"`   // without traffic through terminal or apps; never for batch
-	Use      UsePolicy `json:"use,omitzero" yaml:"use,omitempty"`
+	// ended this long after its start, whatever it does
+	Lifetime Duration `json:"lifetime,omitempty" yaml:"lifetime,omitempty"`
+	// without traffic through terminal or apps; never for batch
+	Network Duration  `json:"network,omitempty" yaml:"network,omitempty"`
+	Use     UsePolicy `json:"use,omitzero" yaml:"use,omitempty"`
 }
 
 // UsePolicy judges what a session makes of what it holds, averaged over Window.
@@ -16,7 +18,8 @@ type IdlePolicy struct {
 type UsePolicy struct {
 	Window Duration `json:"window,omitempty" yaml:"window,omitempty"`
 	Grace  Duration `json:"grace,omitempty" yaml:"grace,omitempty"`
-	Any    bool     `json:"any,omitempty" yaml:"any,omitempty"`       // one metric below its threshold is enough; else all must be
+	// one metric below its threshold is enough; else all must be
+	Any    bool     `json:"any,omitempty" yaml:"any,omitempty"`
 	CPU    *float64 `json:"cpu,omitempty" yaml:"cpu,omitempty"`       // percent of the CPUs granted
 	Memory *float64 `json:"memory,omitempty" yaml:"memory,omitempty"` // percent of the memory granted
 	GPU    *float64 `json:"gpu,omitempty" yaml:"gpu,omitempty"`       // percent of the share granted

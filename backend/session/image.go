@@ -19,7 +19,8 @@ const (
 // of a program in a container links this package and none checks an image there.
 var (
 	imageRule = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^((?:` + imageHost + `/)?` + imagePart + `(?:/` + imagePart + `)*)(?::(\w[\w.-]{0,127}))?(?:@(` + imageDigest + `))?$`)
+		return regexp.MustCompile(`^((?:` + imageHost + `/)?` + imagePart + `(?:/` + imagePart +
+			`)*)(?::(\w[\w.-]{0,127}))?(?:@(` + imageDigest + `))?$`)
 	})
 	imageIDRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^sha256:[0-9a-f]{12,64}$`) })
 )
@@ -92,11 +93,14 @@ func SameImage(a, b string) bool {
 func (s Spec) validateImage(f *findings) {
 	switch {
 	case s.Image == "":
-		f.add("image", CodeMissingImage, "No image is chosen.", "Choose an environment, or write an image such as python:3.13.")
+		f.add("image", CodeMissingImage, "No image is chosen.",
+			"Choose an environment, or write an image such as python:3.13.")
 	case ValidImage(s.Image):
 	case strings.ToLower(s.Image) != s.Image && ValidImage(strings.ToLower(s.Image)):
-		f.add("image", CodeInvalidImage, fmt.Sprintf("%q is not an image: the name has capital letters.", clip(s.Image)), "Write the name in lower case.")
+		f.add("image", CodeInvalidImage, fmt.Sprintf("%q is not an image: the name has capital letters.",
+			clip(s.Image)), "Write the name in lower case.")
 	default:
-		f.add("image", CodeInvalidImage, fmt.Sprintf("%q is not an image.", clip(s.Image)), "Write name:tag, for example python:3.13, with the registry's address in front where there is one.")
+		f.add("image", CodeInvalidImage, fmt.Sprintf("%q is not an image.", clip(s.Image)),
+			"Write name:tag, for example python:3.13, with the registry's address in front where there is one.")
 	}
 }

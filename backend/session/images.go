@@ -28,7 +28,8 @@ type Images interface {
 	PullImage(ctx context.Context, req PullRequest) (ImageWork, error)
 	// CommitSession begins to make an image of what a RUNNING interactive
 	// session, or an ended one that kept its container, changed in its main
-	// kernel; folders, mounts and /home/work are not part of it. Fails with image_commit_invalid, image_commit_conflict where
+	// kernel; folders, mounts and /home/work are not part of it. Fails with image_commit_invalid,
+	// image_commit_conflict where
 	// the session is not one of that kind or is being committed already, and
 	// image_commit_already-exists where its owner has an image of that name.
 	CommitSession(ctx context.Context, id ID, req CommitRequest) (ImageWork, error)
@@ -95,8 +96,10 @@ type ImageOrigin struct {
 	Instance    string `json:"instance"` // of the agent that made it, as in [Machine]
 	Session     ID     `json:"session"`
 	SessionName string `json:"sessionName"`
-	Base        string `json:"base"`             // image that the session began with; that one's base where it was customized itself
-	Series      string `json:"series,omitempty"` // name of the series that it was kept in when its session ended; empty: a person asked for it
+	// image that the session began with; that one's base where it was customized itself
+	Base string `json:"base"`
+	// name of the series that it was kept in when its session ended; empty: a person asked for it
+	Series string `json:"series,omitempty"`
 }
 
 // ImageUser is a live session that uses an image.
@@ -124,7 +127,8 @@ const LabelImageInstance = labelOriginInstance
 // Labels are those by which an image tells of its origin.
 func (o ImageOrigin) Labels() map[string]string {
 	return map[string]string{
-		labelOriginName: o.Name, labelOriginOwner: o.Owner, labelOriginInstance: o.Instance, labelOriginSession: string(o.Session),
+		labelOriginName: o.Name, labelOriginOwner: o.Owner, labelOriginInstance: o.Instance,
+		labelOriginSession:     string(o.Session),
 		labelOriginSessionName: o.SessionName, labelOriginBase: o.Base, labelOriginSeries: o.Series,
 	}
 }
@@ -135,7 +139,8 @@ func OriginOf(labels map[string]string) *ImageOrigin {
 		return nil
 	}
 	return &ImageOrigin{
-		Name: labels[labelOriginName], Owner: labels[labelOriginOwner], Instance: labels[labelOriginInstance], Session: ID(labels[labelOriginSession]),
+		Name: labels[labelOriginName], Owner: labels[labelOriginOwner], Instance: labels[labelOriginInstance],
+		Session:     ID(labels[labelOriginSession]),
 		SessionName: labels[labelOriginSessionName], Base: labels[labelOriginBase], Series: labels[labelOriginSeries],
 	}
 }

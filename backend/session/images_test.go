@@ -19,8 +19,10 @@ func TestBroughtImagesGetNamesOfTheirOwners(t *testing.T) {
 		}
 	}
 	for ref, own := range map[string]bool{
-		"slipway-custom/bob:x": true, "slipway-custom/bob/x:1": true, "slipway-custom/bob@sha256:00": true, "slipway-custom/bob": false,
-		"slipway-custom/bobby:x": false, "evil/slipway-custom/bob:x": false, "slipway-custom/bob-x:1": false, "python:3.12": false,
+		"slipway-custom/bob:x": true, "slipway-custom/bob/x:1": true, "slipway-custom/bob@sha256:00": true,
+		"slipway-custom/bob":     false,
+		"slipway-custom/bobby:x": false, "evil/slipway-custom/bob:x": false, "slipway-custom/bob-x:1": false,
+		"python:3.12": false,
 	} {
 		if OwnRef("bob", ref) != own {
 			t.Errorf("%s is bob's: %v", ref, !own)

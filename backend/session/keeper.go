@@ -31,8 +31,9 @@ const MostAudit = 500
 
 // AuditQuery asks for a part of the log of what was done.
 type AuditQuery struct {
-	Limit  int       `json:"limit"`
-	Before time.Time `json:"before,omitzero"`  // when the oldest entry known was written: only what is older; zero: the newest
+	Limit int `json:"limit"`
+	// when the oldest entry known was written: only what is older; zero: the newest
+	Before time.Time `json:"before,omitzero"`
 	Owner  string    `json:"owner,omitempty"`  // who did it
 	Text   string    `json:"text,omitempty"`   // words, each of which is somewhere in an entry
 	Failed bool      `json:"failed,omitempty"` // only what was refused or went wrong
@@ -43,7 +44,8 @@ type AuditQuery struct {
 // Check says what is wrong with a query.
 func (q AuditQuery) Check() error {
 	if q.Limit < 1 || q.Limit > MostAudit {
-		return &Error{Code: "agent_audit_invalid", Message: fmt.Sprintf("Between 1 and %d entries can be read at a time.", MostAudit), Hint: "Ask for fewer."}
+		return &Error{Code: "agent_audit_invalid",
+			Message: fmt.Sprintf("Between 1 and %d entries can be read at a time.", MostAudit), Hint: "Ask for fewer."}
 	}
 	return nil
 }
@@ -53,7 +55,8 @@ func (q AuditQuery) Matches(e AuditEntry) bool {
 	if q.Security && !e.Security || q.Failed && e.Outcome == "ok" || q.Owner != "" && q.Owner != e.Owner {
 		return false
 	}
-	all := strings.ToLower(strings.Join([]string{e.Owner, e.Role, e.Device, e.From, e.Method, string(e.Session), e.Target, e.Outcome}, " "))
+	all := strings.ToLower(strings.Join([]string{e.Owner, e.Role, e.Device, e.From, e.Method, string(e.Session),
+		e.Target, e.Outcome}, " "))
 	for word := range strings.FieldsSeq(strings.ToLower(q.Text)) {
 		if !strings.Contains(all, word) {
 			return false

@@ -83,8 +83,9 @@ type Preview struct {
 	Image    *Image       `json:"image,omitempty"`    // nil: it would be pulled
 	Wait     *Wait        `json:"wait,omitempty"`     // nil: it would start at once
 
-	Folders     []FolderMount `json:"folders,omitempty"`     // that would be mounted
-	GPUs        []gpu.Grant   `json:"gpus,omitempty"`        // where it would land, of all kernels; empty while it would wait
+	Folders []FolderMount `json:"folders,omitempty"` // that would be mounted
+	// where it would land, of all kernels; empty while it would wait
+	GPUs        []gpu.Grant   `json:"gpus,omitempty"`
 	Enforcement gpu.Level     `json:"enforcement,omitempty"` // how the share of a device would be kept
 	Rounded     *gpu.Rounding `json:"rounded,omitempty"`     // what would be given in place of what was asked
 }

@@ -47,7 +47,8 @@ const maxPath = 4096
 
 func (s Spec) validateMounts(f *findings) {
 	if len(s.Mounts) > MaxMounts {
-		f.add("mounts", CodeInvalidSource, fmt.Sprintf("There are %d mounts; %d is the most.", len(s.Mounts), MaxMounts), "Mount a directory that holds several of them.")
+		f.add("mounts", CodeInvalidSource, fmt.Sprintf("There are %d mounts; %d is the most.", len(s.Mounts),
+			MaxMounts), "Mount a directory that holds several of them.")
 		return
 	}
 	targets := make([]string, 0, len(s.Mounts))
@@ -58,7 +59,8 @@ func (s Spec) validateMounts(f *findings) {
 				continue
 			}
 		} else if !absolute(m.Source) || !printable(m.Source) {
-			f.add(field+".source", CodeInvalidSource, fmt.Sprintf("%q is not an absolute path.", clip(m.Source)), "Write the path of a directory from its root, for example /home/me/data.")
+			f.add(field+".source", CodeInvalidSource, fmt.Sprintf("%q is not an absolute path.", clip(m.Source)),
+				"Write the path of a directory from its root, for example /home/me/data.")
 			continue
 		}
 		if e := checkTarget(m); e != nil {
@@ -83,11 +85,13 @@ func (m Mount) validateFolder(f *findings, field string) bool {
 	const hint = "Write the name of a folder, or the path of a directory of the machine."
 	switch {
 	case m.Source != "":
-		f.add(field+".source", CodeInvalidSource, "A mount is of a folder or of a directory of the machine, not of both.", hint)
+		f.add(field+".source", CodeInvalidSource,
+			"A mount is of a folder or of a directory of the machine, not of both.", hint)
 	case ValidateFolderName(m.Folder) != nil:
 		f.add(field+".folder", CodeNoFolder, fmt.Sprintf("%q is not the name of a folder.", clip(m.Folder)), hint)
 	case CheckSubPath(m.Path) != "":
-		f.add(field+".path", CodeInvalidSource, CheckSubPath(m.Path), "Write the path of a directory in the folder, for example images/train.")
+		f.add(field+".path", CodeInvalidSource, CheckSubPath(m.Path),
+			"Write the path of a directory in the folder, for example images/train.")
 	default:
 		return true
 	}
@@ -108,16 +112,21 @@ func printable(text string) bool {
 func checkTarget(m Mount) *FieldError {
 	raw, target := m.Target, MountTarget(m)
 	if !printable(target) || strings.ContainsAny(target, `:\`) {
-		return &FieldError{Code: CodeInvalidTarget, Message: fmt.Sprintf("%q cannot be a path inside the session.", clip(target)), Hint: `Use a path without ":", "\" and control characters.`}
+		return &FieldError{Code: CodeInvalidTarget, Message: fmt.Sprintf("%q cannot be a path inside the session.",
+			clip(target)), Hint: `Use a path without ":", "\" and control characters.`}
 	}
 	if slices.Contains(strings.Split(raw, "/"), "..") {
-		return &FieldError{Code: CodeInvalidTarget, Message: fmt.Sprintf("The path %q goes upwards.", clip(raw)), Hint: `Write it without "..".`}
+		return &FieldError{Code: CodeInvalidTarget, Message: fmt.Sprintf("The path %q goes upwards.", clip(raw)),
+			Hint: `Write it without "..".`}
 	}
 	if target == Home {
-		return &FieldError{Code: CodeReservedTarget, Message: Home + " is the session's own home.", Hint: "Choose a path below it, for example " + Home + "/data."}
+		return &FieldError{Code: CodeReservedTarget, Message: Home + " is the session's own home.",
+			Hint: "Choose a path below it, for example " + Home + "/data."}
 	}
 	if reservedTarget(target) {
-		return &FieldError{Code: CodeReservedTarget, Message: fmt.Sprintf("%s belongs to the system inside the session.", clip(target)), Hint: "Write an alias such as data, which lands under " + Home + "."}
+		return &FieldError{Code: CodeReservedTarget,
+			Message: fmt.Sprintf("%s belongs to the system inside the session.", clip(target)),
+			Hint:    "Write an alias such as data, which lands under " + Home + "."}
 	}
 	return nil
 }
@@ -144,11 +153,16 @@ func reservedTarget(target string) bool {
 func checkOverlap(target, other string) *FieldError {
 	switch {
 	case target == other:
-		return &FieldError{Code: CodeDuplicateTarget, Message: fmt.Sprintf("Another folder is mounted at %s already.", clip(target)), Hint: "Give one of them another alias."}
+		return &FieldError{Code: CodeDuplicateTarget, Message: fmt.Sprintf("Another folder is mounted at %s already.",
+			clip(target)), Hint: "Give one of them another alias."}
 	case within(target, other):
-		return &FieldError{Code: CodeOverlappingTarget, Message: fmt.Sprintf("%s lies inside %s, where another folder is mounted.", clip(target), clip(other)), Hint: "Choose a path outside of it."}
+		return &FieldError{Code: CodeOverlappingTarget,
+			Message: fmt.Sprintf("%s lies inside %s, where another folder is mounted.", clip(target), clip(other)),
+			Hint:    "Choose a path outside of it."}
 	case within(other, target):
-		return &FieldError{Code: CodeOverlappingTarget, Message: fmt.Sprintf("%s contains %s, where another folder is mounted.", clip(target), clip(other)), Hint: "Choose another path."}
+		return &FieldError{Code: CodeOverlappingTarget,
+			Message: fmt.Sprintf("%s contains %s, where another folder is mounted.", clip(target), clip(other)),
+			Hint:    "Choose another path."}
 	}
 	return nil
 }

@@ -43,12 +43,17 @@ type Session struct {
 	Idle         []IdleCheck   `json:"idle,omitempty"`        // what the idle checks found last
 	KeepUntil    *time.Time    `json:"keepUntil,omitempty"`   // nobody reclaims it before
 	Folders      []FolderMount `json:"folders,omitempty"`     // mounted, those of the spec and those that always are
-	Pinned       string        `json:"pinned,omitempty"`      // its image by digest, as it was found when it was prepared
-	EndImage     *EndImage     `json:"endImage,omitempty"`    // that is made of it as it ends; nil: not begun, or not asked for
-	ByAdmin      bool          `json:"byAdmin,omitempty"`     // an admin launched it: every image is open to it, and the agent's registry logins
-	Processes    int           `json:"processes,omitempty"`   // most processes and threads in each container, since it was placed; 0: no limit
-	Tags         []string      `json:"tags,omitempty"`        // a person's own marks, sorted; also on one that has ended
-	Revision     uint64        `json:"revision"`              // grows with every stored change of this session
+	// its image by digest, as it was found when it was prepared
+	Pinned string `json:"pinned,omitempty"`
+	// that is made of it as it ends; nil: not begun, or not asked for
+	EndImage *EndImage `json:"endImage,omitempty"`
+	// an admin launched it: every image is open to it, and the agent's registry logins
+	ByAdmin bool `json:"byAdmin,omitempty"`
+	// most processes and threads in each container, since it was placed; 0: no limit
+	Processes int `json:"processes,omitempty"`
+	// a person's own marks, sorted; also on one that has ended
+	Tags     []string `json:"tags,omitempty"`
+	Revision uint64   `json:"revision"` // grows with every stored change of this session
 }
 
 // Warning is trouble that stands without ending the session.

@@ -22,12 +22,17 @@ func TestValidateAcceptsWhatPeopleAskFor(t *testing.T) {
 	for name, s := range map[string]Spec{
 		"only an image": {Image: "debian"},
 		"interactive":   valid(),
-		"batch with all of its own": {Type: Batch, Image: "registry.example:5000/team/py_torch-2:v1.2@sha256:" + strings.Repeat("a", 64),
-			Command: "a\nb", NotBefore: &later, Timeout: Duration(2 * time.Hour), Name: "run.7_b-2", Threads: 1000, Agent: "local"},
-		"variables and ports": {Image: "debian", Env: []EnvVar{{Name: "_A1", Value: "x=y\n"}, {Name: "a1"}}, Ports: []int{1024, 65535, 8888}},
+		"batch with all of its own": {Type: Batch, Image: "registry.example:5000/team/py_torch-2:v1.2@sha256:" +
+			strings.Repeat("a", 64),
+			Command: "a\nb", NotBefore: &later, Timeout: Duration(2 * time.Hour), Name: "run.7_b-2", Threads: 1000,
+			Agent: "local"},
+		"variables and ports": {Image: "debian", Env: []EnvVar{{Name: "_A1", Value: "x=y\n"}, {Name: "a1"}},
+			Ports: []int{1024, 65535, 8888}},
 		"mounts": {Image: "debian", Mounts: []Mount{
-			{Source: "/srv/data"}, {Source: "/srv/my data", Target: "two"}, {Source: "/x", Target: "/mnt/x"}, {Source: "/x", Target: "/opt/x/y"}, {Source: "/srv/데이터"},
-			{Source: `C:\Users\me\files`, Target: "files", ReadOnly: true}, {Source: "/y", Target: "/data"}, {Source: "/z", Target: ".cache/pip"},
+			{Source: "/srv/data"}, {Source: "/srv/my data", Target: "two"}, {Source: "/x", Target: "/mnt/x"},
+			{Source: "/x", Target: "/opt/x/y"}, {Source: "/srv/데이터"},
+			{Source: `C:\Users\me\files`, Target: "files", ReadOnly: true}, {Source: "/y", Target: "/data"},
+			{Source: "/z", Target: ".cache/pip"},
 		}},
 		"all of the machine": {Image: "debian", Resources: Resources{CPU: 8, Memory: 16 * gpu.GiB, Shm: 15 * gpu.GiB}},
 		"the least memory":   {Image: "debian", Resources: Resources{Memory: MinMemory}},
@@ -65,11 +70,13 @@ func TestValidateRefusesEachField(t *testing.T) {
 		{"name with a line end", with(valid(), func(s *Spec) { s.Name = "abcd\n" }), "name", CodeInvalidName},
 		{"batch without a command", with(batch(), func(s *Spec) { s.Command = " \n" }), "command", CodeMissingCommand},
 		{"command with NUL", with(batch(), func(s *Spec) { s.Command = "a\x00" }), "command", CodeInvalidCommand},
-		{"command too long", with(batch(), func(s *Spec) { s.Command = strings.Repeat("a", 1<<17) }), "command", CodeInvalidCommand},
+		{"command too long", with(batch(), func(s *Spec) { s.Command = strings.Repeat("a", 1<<17) }), "command",
+			CodeInvalidCommand},
 		{"interactive with a command", with(valid(), func(s *Spec) { s.Command = "ls" }), "command", CodeBatchOnly},
 		{"interactive with a start", with(valid(), func(s *Spec) { s.NotBefore = &past }), "notBefore", CodeBatchOnly},
 		{"interactive with a timeout", with(valid(), func(s *Spec) { s.Timeout = 1 }), "timeout", CodeBatchOnly},
-		{"start not in the future", with(batch(), func(s *Spec) { s.NotBefore = &past }), "notBefore", CodeInvalidStart},
+		{"start not in the future", with(batch(), func(s *Spec) { s.NotBefore = &past }), "notBefore",
+			CodeInvalidStart},
 		{"timeout negative", with(batch(), func(s *Spec) { s.Timeout = -1 }), "timeout", CodeInvalidTimeout},
 		{"timeout below a second", with(batch(), func(s *Spec) { s.Timeout = 5 }), "timeout", CodeInvalidTimeout},
 		{"no image", with(valid(), func(s *Spec) { s.Image = "" }), "image", CodeMissingImage},
@@ -77,19 +84,27 @@ func TestValidateRefusesEachField(t *testing.T) {
 		{"image with a blank", with(valid(), func(s *Spec) { s.Image = "python 3" }), "image", CodeInvalidImage},
 		{"image with an empty tag", with(valid(), func(s *Spec) { s.Image = "python:" }), "image", CodeInvalidImage},
 		{"image as an option", with(valid(), func(s *Spec) { s.Image = "--privileged" }), "image", CodeInvalidImage},
-		{"image with a URL", with(valid(), func(s *Spec) { s.Image = "https://example.org/x" }), "image", CodeInvalidImage},
+		{"image with a URL", with(valid(), func(s *Spec) { s.Image = "https://example.org/x" }), "image",
+			CodeInvalidImage},
 		{"variable begins with a digit", env(EnvVar{Name: "1A"}), "env[0].name", CodeInvalidEnvName},
 		{"variable without a name", env(EnvVar{Value: "x"}), "env[0].name", CodeInvalidEnvName},
 		{"variable of Slipway", env(EnvVar{Name: "SLIPWAY_X"}), "env[0].name", CodeReservedEnv},
 		{"variable twice", env(EnvVar{Name: "A"}, EnvVar{Name: "A"}), "env[1].name", CodeDuplicateEnv},
 		{"value with NUL", env(EnvVar{Name: "A", Value: "\x00"}), "env[0].value", CodeInvalidEnvValue},
-		{"value too long", env(EnvVar{Name: "A", Value: strings.Repeat("a", 1<<17)}), "env[0].value", CodeInvalidEnvValue},
+		{"value too long", env(EnvVar{Name: "A", Value: strings.Repeat("a", 1<<17)}), "env[0].value",
+			CodeInvalidEnvValue},
 		{"CPUs negative", with(valid(), func(s *Spec) { s.Resources.CPU = -1 }), "resources.cpu", CodeInvalidCPU},
-		{"more CPUs than there are", with(valid(), func(s *Spec) { s.Resources.CPU = 9 }), "resources.cpu", CodeTooManyCPUs},
-		{"too little memory", with(valid(), func(s *Spec) { s.Resources.Memory = MinMemory - 1 }), "resources.memory", CodeInvalidMemory},
-		{"more memory than there is", with(valid(), func(s *Spec) { s.Resources.Memory = 17 * gpu.GiB }), "resources.memory", CodeTooMuchMemory},
-		{"shared memory as large as memory", with(valid(), func(s *Spec) { s.Resources = Resources{Memory: gpu.GiB, Shm: gpu.GiB} }), "resources.shm", CodeInvalidShm},
-		{"shared memory negative", with(valid(), func(s *Spec) { s.Resources.Shm = -1 }), "resources.shm", CodeInvalidShm},
+		{"more CPUs than there are", with(valid(), func(s *Spec) { s.Resources.CPU = 9 }), "resources.cpu",
+			CodeTooManyCPUs},
+		{"too little memory", with(valid(), func(s *Spec) { s.Resources.Memory = MinMemory - 1 }), "resources.memory",
+			CodeInvalidMemory},
+		{"more memory than there is", with(valid(), func(s *Spec) { s.Resources.Memory = 17 * gpu.GiB }),
+			"resources.memory", CodeTooMuchMemory},
+		{"shared memory as large as memory",
+			with(valid(), func(s *Spec) { s.Resources = Resources{Memory: gpu.GiB, Shm: gpu.GiB} }), "resources.shm",
+			CodeInvalidShm},
+		{"shared memory negative", with(valid(), func(s *Spec) { s.Resources.Shm = -1 }), "resources.shm",
+			CodeInvalidShm},
 		{"threads negative", with(valid(), func(s *Spec) { s.Threads = -1 }), "threads", CodeInvalidThreads},
 		{"too many threads", with(valid(), func(s *Spec) { s.Threads = 1001 }), "threads", CodeInvalidThreads},
 		{"source relative", mount("data", "x"), "mounts[0].source", CodeInvalidSource},
@@ -139,7 +154,8 @@ func checkSentence(t *testing.T, e FieldError) {
 		t.Errorf("code %q is not domain_operation_detail", e.Code)
 	}
 	for _, text := range []string{e.Message, e.Hint} {
-		if text == "" || !strings.ContainsAny(text[len(text)-1:], ".") && !strings.Contains(e.Hint, ": ") && !strings.Contains(text, "example") {
+		if text == "" || !strings.ContainsAny(text[len(text)-1:], ".") && !strings.Contains(e.Hint, ": ") &&
+			!strings.Contains(text, "example") {
 			t.Errorf("%q is not a sentence", text)
 		}
 	}
@@ -166,7 +182,8 @@ func TestEverythingWrongIsToldAtOnce(t *testing.T) {
 }
 
 func TestTransitionsLeadForwardToAnEnd(t *testing.T) {
-	all := []Status{Pending, Scheduled, Preparing, Pulling, Prepared, Creating, Running, Terminating, Terminated, Cancelled, Failed}
+	all := []Status{Pending, Scheduled, Preparing, Pulling, Prepared, Creating, Running, Terminating, Terminated,
+		Cancelled, Failed}
 	for _, s := range all {
 		if s.Live() == s.Terminal() {
 			t.Errorf("%s is neither or both of live and terminal", s)
@@ -247,7 +264,8 @@ func TestSpecKeyTellsSpecsApart(t *testing.T) {
 func TestAutomaticShm(t *testing.T) {
 	for _, c := range []struct{ memory, min, want gpu.Bytes }{
 		{gpu.GiB, 0, 64 * gpu.MiB}, {4*gpu.GiB - 1, 0, 64 * gpu.MiB}, {4 * gpu.GiB, 0, gpu.GiB},
-		{4 * gpu.GiB, 3 * gpu.GiB, gpu.GiB}, {4 * gpu.GiB, 3*gpu.GiB + 1, 64 * gpu.MiB}, {100 * gpu.MiB, 0, 50 * gpu.MiB},
+		{4 * gpu.GiB, 3 * gpu.GiB, gpu.GiB}, {4 * gpu.GiB, 3*gpu.GiB + 1, 64 * gpu.MiB},
+		{100 * gpu.MiB, 0, 50 * gpu.MiB},
 	} {
 		if got := AutomaticShm(c.memory, c.min); got != c.want {
 			t.Errorf("AutomaticShm(%s, %s) = %s, want %s", c.memory, c.min, got, c.want)
@@ -256,7 +274,8 @@ func TestAutomaticShm(t *testing.T) {
 }
 
 func TestDurations(t *testing.T) {
-	for text, want := range map[string]time.Duration{"30m": 30 * time.Minute, "2d": 48 * time.Hour, "1W": 168 * time.Hour, "90": 90 * time.Second, " 5s ": 5 * time.Second} {
+	for text, want := range map[string]time.Duration{"30m": 30 * time.Minute, "2d": 48 * time.Hour,
+		"1W": 168 * time.Hour, "90": 90 * time.Second, " 5s ": 5 * time.Second} {
 		got, err := ParseDuration(text)
 		if err != nil || time.Duration(got) != want {
 			t.Errorf("%q: %v, %v", text, got, err)
@@ -274,12 +293,20 @@ func TestDurations(t *testing.T) {
 }
 
 func FuzzSpecJSON(f *testing.F) {
-	f.Add([]byte(`{"image":"python:3.13","resources":{"cpu":2,"memory":"2g","shm":"64m"},"env":[{"name":"A","value":"b"}],"ports":[8080]}`))
-	f.Add([]byte(`{"type":"batch","image":"a","command":"true","timeout":"30m","notBefore":"2027-01-02T03:04:05Z","mounts":[{"source":"/a","target":"../b","readOnly":true}]}`))
+	f.Add(
+		[]byte(
+			`{"image":"python:3.13","resources":{"cpu":2,"memory":"2g","shm":"64m"},"env":[{"name":"A","value":"b"}],"ports":[8080]}`))
+	f.Add(
+		[]byte(
+			`{"type":"batch","image":"a","command":"true","timeout":"30m","notBefore":"2027-01-02T03:04:05Z","mounts":[{"source":"/a","target":"../b","readOnly":true}]}`))
 	f.Add([]byte(`{"resources":{"memory":-1}}`))
 	f.Add([]byte(`{"timeout":5}`))
-	f.Add([]byte(`{"image":"a","accelerator":{"shares":"0.5"},"mps":true,"cluster":8,"priority":0,"after":["abcd"],"pendingTimeout":"2h","label":"x"}`))
-	f.Add([]byte(`{"image":"a","accelerator":{"profile":"1g.10gb","count":2},"idle":{"lifetime":"1d","use":{"window":"30m","any":true,"cpu":0.5,"vram":100}}}`))
+	f.Add(
+		[]byte(
+			`{"image":"a","accelerator":{"shares":"0.5"},"mps":true,"cluster":8,"priority":0,"after":["abcd"],"pendingTimeout":"2h","label":"x"}`))
+	f.Add(
+		[]byte(
+			`{"image":"a","accelerator":{"profile":"1g.10gb","count":2},"idle":{"lifetime":"1d","use":{"window":"30m","any":true,"cpu":0.5,"vram":100}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var s Spec
 		if json.Unmarshal(data, &s) != nil {
@@ -299,7 +326,8 @@ func FuzzSpecJSON(f *testing.F) {
 			t.Fatalf("valid, and not with its defaults: %+v", again)
 		}
 		for _, m := range full.Mounts {
-			if m.Target == Home || !strings.HasPrefix(m.Target, "/") || strings.Contains(m.Target, "..") && strings.Contains(m.Target, "/../") {
+			if m.Target == Home || !strings.HasPrefix(m.Target, "/") || strings.Contains(m.Target, "..") &&
+				strings.Contains(m.Target, "/../") {
 				t.Fatalf("mount at %q", m.Target)
 			}
 		}
@@ -319,7 +347,8 @@ func FuzzSpecJSON(f *testing.F) {
 
 func TestImagesArePinnedByDigest(t *testing.T) {
 	digest, id := "sha256:"+strings.Repeat("1", 64), "sha256:"+strings.Repeat("2", 64)
-	image := Image{ID: id, Digests: []string{"other@" + id, "docker.io/library/python@" + digest, "host:5000/lab/torch@" + digest}}
+	image := Image{ID: id, Digests: []string{"other@" + id, "docker.io/library/python@" + digest,
+		"host:5000/lab/torch@" + digest}}
 	for ref, want := range map[string]string{
 		"python:3.12":            "python:3.12@" + digest,
 		"python":                 "python@" + digest,
@@ -333,7 +362,8 @@ func TestImagesArePinnedByDigest(t *testing.T) {
 			t.Errorf("%s is pinned as %s, want %s", ref, got, want)
 		}
 	}
-	for _, pair := range [][2]string{{"python", "docker.io/library/python:latest"}, {"a/b:1", "docker.io/a/b:1"}, {"a:1@" + digest, "a:1"}} {
+	for _, pair := range [][2]string{{"python", "docker.io/library/python:latest"}, {"a/b:1", "docker.io/a/b:1"},
+		{"a:1@" + digest, "a:1"}} {
 		if !SameImage(pair[0], pair[1]) {
 			t.Errorf("%s and %s are not the same", pair[0], pair[1])
 		}

@@ -19,31 +19,45 @@ const (
 // Spec is what a person asks for: everything needed to create a session, and
 // nothing that only its course decides. A zero field means "choose for me".
 type Spec struct {
-	Name      string     `json:"name,omitempty" yaml:"name,omitempty"`           // empty: a readable random name
-	Type      Type       `json:"type" yaml:"type"`                               // empty: interactive
-	Image     string     `json:"image" yaml:"image"`                             // reference as for docker pull
-	Command   string     `json:"command,omitempty" yaml:"command,omitempty"`     // startup command of a batch session, run by the image's shell
+	Name  string `json:"name,omitempty" yaml:"name,omitempty"` // empty: a readable random name
+	Type  Type   `json:"type" yaml:"type"`                     // empty: interactive
+	Image string `json:"image" yaml:"image"`                   // reference as for docker pull
+	// startup command of a batch session, run by the image's shell
+	Command   string     `json:"command,omitempty" yaml:"command,omitempty"`
 	NotBefore *time.Time `json:"notBefore,omitempty" yaml:"notBefore,omitempty"` // batch only: not before this time
-	Timeout   Duration   `json:"timeout,omitempty" yaml:"timeout,omitempty"`     // batch only: ended as task-timeout after this long in RUNNING; 0: none
-	Env       []EnvVar   `json:"env,omitempty" yaml:"env,omitempty"`
-	Resources Resources  `json:"resources" yaml:"resources"`
-	Threads   int        `json:"threads,omitempty" yaml:"threads,omitempty"` // OMP, OpenBLAS and MKL threads; 0: as many as CPUs
-	Mounts    []Mount    `json:"mounts,omitempty" yaml:"mounts,omitempty"`
-	Ports     []int      `json:"ports,omitempty" yaml:"ports,omitempty"` // preopened container ports
-	Agent     string     `json:"agent,omitempty" yaml:"agent,omitempty"` // name of the agent to run on; empty: any
-	Group     string     `json:"group,omitempty" yaml:"group,omitempty"` // resource group to choose an agent in; empty: no matter which
+	// batch only: ended as task-timeout after this long in RUNNING; 0: none
+	Timeout   Duration  `json:"timeout,omitempty" yaml:"timeout,omitempty"`
+	Env       []EnvVar  `json:"env,omitempty" yaml:"env,omitempty"`
+	Resources Resources `json:"resources" yaml:"resources"`
+	// OMP, OpenBLAS and MKL threads; 0: as many as CPUs
+	Threads int     `json:"threads,omitempty" yaml:"threads,omitempty"`
+	Mounts  []Mount `json:"mounts,omitempty" yaml:"mounts,omitempty"`
+	Ports   []int   `json:"ports,omitempty" yaml:"ports,omitempty"` // preopened container ports
+	Agent   string  `json:"agent,omitempty" yaml:"agent,omitempty"` // name of the agent to run on; empty: any
+	// resource group to choose an agent in; empty: no matter which
+	Group string `json:"group,omitempty" yaml:"group,omitempty"`
 
-	Accelerator    gpu.Request `json:"accelerator,omitzero" yaml:"accelerator,omitempty"`        // of each kernel; zero: none
-	Uncooperative  bool        `json:"uncooperative,omitempty" yaml:"uncooperative,omitempty"`   // set none of the variables by which frameworks keep to their share
-	MPS            bool        `json:"mps,omitempty" yaml:"mps,omitempty"`                       // share the device through MPS, where the agent offers it
-	Cluster        int         `json:"cluster,omitempty" yaml:"cluster,omitempty"`               // kernels on one private network, 1 to 8; 0: 1
-	Priority       *int        `json:"priority,omitempty" yaml:"priority,omitempty"`             // 0 to 100, higher first; nil: 10
-	After          []string    `json:"after,omitempty" yaml:"after,omitempty"`                   // ids or names of sessions that must end in success first
-	PendingTimeout Duration    `json:"pendingTimeout,omitempty" yaml:"pendingTimeout,omitempty"` // cancelled after waiting this long, from NotBefore on if it is set; 0: never
-	Label          string      `json:"label,omitempty" yaml:"label,omitempty"`                   // project, for the accounts
-	Idle           *IdlePolicy `json:"idle,omitempty" yaml:"idle,omitempty"`                     // nil: the agent's own
-	NoSSH          bool        `json:"noSSH,omitempty" yaml:"noSSH,omitempty"`                   // it is not reached by ssh
-	CommitOnEnd    int         `json:"commitOnEnd,omitempty" yaml:"commitOnEnd,omitempty"`       // make an image of it as it ends, and keep this many of the newest under its name; 0: none
+	// of each kernel; zero: none
+	Accelerator gpu.Request `json:"accelerator,omitzero" yaml:"accelerator,omitempty"`
+	// set none of the variables by which frameworks keep to their share
+	Uncooperative bool `json:"uncooperative,omitempty" yaml:"uncooperative,omitempty"`
+	// share the device through MPS, where the agent offers it
+	MPS bool `json:"mps,omitempty" yaml:"mps,omitempty"`
+	// kernels on one private network, 1 to 8; 0: 1
+	Cluster int `json:"cluster,omitempty" yaml:"cluster,omitempty"`
+	// 0 to 100, higher first; nil: 10
+	Priority *int `json:"priority,omitempty" yaml:"priority,omitempty"`
+	// ids or names of sessions that must end in success first
+	After []string `json:"after,omitempty" yaml:"after,omitempty"`
+	// cancelled after waiting this long, from NotBefore on if it is set; 0: never
+	PendingTimeout Duration `json:"pendingTimeout,omitempty" yaml:"pendingTimeout,omitempty"`
+	// project, for the accounts
+	Label string      `json:"label,omitempty" yaml:"label,omitempty"`
+	Idle  *IdlePolicy `json:"idle,omitempty" yaml:"idle,omitempty"` // nil: the agent's own
+	// it is not reached by ssh
+	NoSSH bool `json:"noSSH,omitempty" yaml:"noSSH,omitempty"`
+	// make an image of it as it ends, and keep this many of the newest under its name; 0: none
+	CommitOnEnd int `json:"commitOnEnd,omitempty" yaml:"commitOnEnd,omitempty"`
 }
 
 // DefaultPriority is the priority of a session that names none.
@@ -95,10 +109,11 @@ func AutomaticShm(memory, imageMin gpu.Bytes) gpu.Bytes {
 // Mount shows a directory of the agent's machine, or a folder, inside the
 // session. Either Source or Folder is set.
 type Mount struct {
-	Source   string `json:"source,omitempty" yaml:"source,omitempty"` // absolute path on the agent's machine
-	Folder   string `json:"folder,omitempty" yaml:"folder,omitempty"` // name or id of a folder of the owner's
-	Path     string `json:"path,omitempty" yaml:"path,omitempty"`     // of a directory in the folder; empty: all of it
-	Target   string `json:"target,omitempty" yaml:"target,omitempty"` // empty: name of the folder or base name of Source; relative: under /home/work
+	Source string `json:"source,omitempty" yaml:"source,omitempty"` // absolute path on the agent's machine
+	Folder string `json:"folder,omitempty" yaml:"folder,omitempty"` // name or id of a folder of the owner's
+	Path   string `json:"path,omitempty" yaml:"path,omitempty"`     // of a directory in the folder; empty: all of it
+	// empty: name of the folder or base name of Source; relative: under /home/work
+	Target   string `json:"target,omitempty" yaml:"target,omitempty"`
 	ReadOnly bool   `json:"readOnly,omitempty" yaml:"readOnly,omitempty"`
 }
 

@@ -24,18 +24,22 @@ func CleanTags(tags []string) ([]string, error) {
 	clean := make([]string, 0, len(tags))
 	for _, tag := range tags {
 		tag = strings.TrimSpace(tag)
-		if tag == "" || utf8.RuneCountInString(tag) > MaxTag || strings.ContainsFunc(tag, func(r rune) bool { return r == ',' || !unicode.IsPrint(r) }) {
-			return nil, tagFault(fmt.Sprintf("%q is not a tag.", clip(tag)), fmt.Sprintf("A tag has 1 to %d characters that can be printed, without commas.", MaxTag))
+		if tag == "" || utf8.RuneCountInString(tag) > MaxTag ||
+			strings.ContainsFunc(tag, func(r rune) bool { return r == ',' || !unicode.IsPrint(r) }) {
+			return nil, tagFault(fmt.Sprintf("%q is not a tag.", clip(tag)),
+				fmt.Sprintf("A tag has 1 to %d characters that can be printed, without commas.", MaxTag))
 		}
 		clean = append(clean, tag)
 	}
 	slices.Sort(clean)
 	if clean = slices.Compact(clean); len(clean) > MaxTags {
-		return nil, tagFault(fmt.Sprintf("%d tags are too many; a session has at most %d.", len(clean), MaxTags), "Remove some of them.")
+		return nil, tagFault(fmt.Sprintf("%d tags are too many; a session has at most %d.", len(clean), MaxTags),
+			"Remove some of them.")
 	}
 	return clean, nil
 }
 
 func tagFault(message, hint string) error {
-	return &Error{Code: CodeInvalidTags, Message: message, Hint: hint, Fields: []FieldError{{Field: "tags", Code: CodeInvalidTags, Message: message, Hint: hint}}}
+	return &Error{Code: CodeInvalidTags, Message: message, Hint: hint,
+		Fields: []FieldError{{Field: "tags", Code: CodeInvalidTags, Message: message, Hint: hint}}}
 }

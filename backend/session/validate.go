@@ -21,30 +21,33 @@ type Limits struct {
 const (
 	CodeInvalid = Code("session_create_invalid")
 
-	CodeInvalidType       = Code("session_create_invalid-type")           // type is neither interactive nor batch
-	CodeInvalidName       = Code("session_create_invalid-name")           // name breaks the rule for names
-	CodeNameTaken         = Code("session_create_already-exists")         // a live session of the owner has that name
-	CodeMissingCommand    = Code("session_create_missing-command")        // batch without a startup command
-	CodeInvalidCommand    = Code("session_create_invalid-command")        // startup command too long or with a NUL
-	CodeBatchOnly         = Code("session_create_batch-only")             // field that only a batch session has
-	CodeInvalidStart      = Code("session_create_invalid-start-time")     // start time not in the future
-	CodeInvalidTimeout    = Code("session_create_invalid-timeout")        // timeout below one second or beyond ten years
-	CodeMissingImage      = Code("session_create_missing-image")          // no image
-	CodeInvalidImage      = Code("session_create_invalid-image")          // not an image reference
-	CodeInvalidEnvName    = Code("session_create_invalid-env-name")       // not a name of a variable
-	CodeReservedEnv       = Code("session_create_reserved-env")           // SLIPWAY_*
-	CodeDuplicateEnv      = Code("session_create_duplicate-env")          // the same variable twice
-	CodeInvalidEnvValue   = Code("session_create_invalid-env-value")      // value too long or with a NUL
-	CodeInvalidCPU        = Code("session_create_invalid-cpu")            // CPUs below one
-	CodeTooManyCPUs       = Code("session_create_cpu-over-machine")       // more CPUs than the machine has
-	CodeInvalidMemory     = Code("session_create_invalid-memory")         // memory below the minimum
-	CodeTooMuchMemory     = Code("session_create_memory-over-machine")    // more memory than the machine has
-	CodeInvalidShm        = Code("session_create_invalid-shm")            // shared memory negative or not below memory
-	CodeInvalidThreads    = Code("session_create_invalid-threads")        // threads outside 0..1000
-	CodeNoImage           = Code("session_create_no-image")               // named by the id of an image that is not there; found by an agent
-	CodeForbiddenSource   = Code("session_create_forbidden-source")       // a directory that may not be mounted
-	CodeInvalidSource     = Code("session_create_invalid-mount-source")   // source not an absolute path of a directory
-	CodeNoFolder          = Code("session_create_no-folder")              // no folder of that name, or it is in the trash
+	CodeInvalidType    = Code("session_create_invalid-type")       // type is neither interactive nor batch
+	CodeInvalidName    = Code("session_create_invalid-name")       // name breaks the rule for names
+	CodeNameTaken      = Code("session_create_already-exists")     // a live session of the owner has that name
+	CodeMissingCommand = Code("session_create_missing-command")    // batch without a startup command
+	CodeInvalidCommand = Code("session_create_invalid-command")    // startup command too long or with a NUL
+	CodeBatchOnly      = Code("session_create_batch-only")         // field that only a batch session has
+	CodeInvalidStart   = Code("session_create_invalid-start-time") // start time not in the future
+	// timeout below one second or beyond ten years
+	CodeInvalidTimeout  = Code("session_create_invalid-timeout")
+	CodeMissingImage    = Code("session_create_missing-image")       // no image
+	CodeInvalidImage    = Code("session_create_invalid-image")       // not an image reference
+	CodeInvalidEnvName  = Code("session_create_invalid-env-name")    // not a name of a variable
+	CodeReservedEnv     = Code("session_create_reserved-env")        // SLIPWAY_*
+	CodeDuplicateEnv    = Code("session_create_duplicate-env")       // the same variable twice
+	CodeInvalidEnvValue = Code("session_create_invalid-env-value")   // value too long or with a NUL
+	CodeInvalidCPU      = Code("session_create_invalid-cpu")         // CPUs below one
+	CodeTooManyCPUs     = Code("session_create_cpu-over-machine")    // more CPUs than the machine has
+	CodeInvalidMemory   = Code("session_create_invalid-memory")      // memory below the minimum
+	CodeTooMuchMemory   = Code("session_create_memory-over-machine") // more memory than the machine has
+	CodeInvalidShm      = Code("session_create_invalid-shm")         // shared memory negative or not below memory
+	CodeInvalidThreads  = Code("session_create_invalid-threads")     // threads outside 0..1000
+	// named by the id of an image that is not there; found by an agent
+	CodeNoImage         = Code("session_create_no-image")
+	CodeForbiddenSource = Code("session_create_forbidden-source")     // a directory that may not be mounted
+	CodeInvalidSource   = Code("session_create_invalid-mount-source") // source not an absolute path of a directory
+	// no folder of that name, or it is in the trash
+	CodeNoFolder          = Code("session_create_no-folder")
 	CodeInvalidTarget     = Code("session_create_invalid-mount-target")   // target not usable as a path
 	CodeReservedTarget    = Code("session_create_reserved-mount-target")  // target belongs to the system or to Slipway
 	CodeDuplicateTarget   = Code("session_create_duplicate-mount-target") // two mounts on one target
@@ -112,7 +115,8 @@ func (s Spec) Validate(now time.Time, limits Limits) []FieldError {
 	switch s.Type {
 	case "", Interactive, Batch:
 	default:
-		f.add("type", CodeInvalidType, fmt.Sprintf("%q is not a type of session.", clip(string(s.Type))), "Choose interactive or batch.")
+		f.add("type", CodeInvalidType, fmt.Sprintf("%q is not a type of session.", clip(string(s.Type))),
+			"Choose interactive or batch.")
 	}
 	if s.Name != "" {
 		if e := ValidateName(s.Name); e != nil {
@@ -127,7 +131,8 @@ func (s Spec) Validate(now time.Time, limits Limits) []FieldError {
 	s.validatePorts(&f)
 	s.validateQueue(&f)
 	if s.Agent != "" && (len(s.Agent) > 64 || !agentRule.MatchString(s.Agent)) {
-		f.add("agent", CodeInvalidAgent, fmt.Sprintf("%q is not the name of an agent.", clip(s.Agent)), "Leave it empty to let Slipway choose.")
+		f.add("agent", CodeInvalidAgent, fmt.Sprintf("%q is not the name of an agent.", clip(s.Agent)),
+			"Leave it empty to let Slipway choose.")
 	}
 	return f
 }
@@ -167,27 +172,33 @@ func (s Spec) validateBatch(f *findings, now time.Time) {
 	}
 	switch {
 	case strings.TrimSpace(s.Command) == "":
-		f.add("command", CodeMissingCommand, "A batch session needs a startup command.", "Write what it shall run, for example: python train.py")
+		f.add("command", CodeMissingCommand, "A batch session needs a startup command.",
+			"Write what it shall run, for example: python train.py")
 	case len(s.Command) > maxText:
-		f.add("command", CodeInvalidCommand, fmt.Sprintf("The startup command is %s long; 128 KiB is the most.", gpu.Bytes(len(s.Command))), "Put it into a script in a mounted folder.")
+		f.add("command", CodeInvalidCommand, fmt.Sprintf("The startup command is %s long; 128 KiB is the most.",
+			gpu.Bytes(len(s.Command))), "Put it into a script in a mounted folder.")
 	case strings.ContainsRune(s.Command, 0):
 		f.add("command", CodeInvalidCommand, "The startup command contains a NUL character.", "Remove it.")
 	}
 	switch {
 	case s.NotBefore == nil:
 	case !s.NotBefore.After(now):
-		f.add("notBefore", CodeInvalidStart, "The start time is not in the future.", "Choose a later time, or leave it empty to start at once.")
+		f.add("notBefore", CodeInvalidStart, "The start time is not in the future.",
+			"Choose a later time, or leave it empty to start at once.")
 	case s.NotBefore.After(now.Add(maxDuration)):
 		f.add("notBefore", CodeInvalidStart, "The start time is more than 520 weeks away.", "Choose an earlier time.")
 	}
-	if s.Timeout < 0 || (s.Timeout > 0 && time.Duration(s.Timeout) < time.Second) || time.Duration(s.Timeout) > maxDuration {
-		f.add("timeout", CodeInvalidTimeout, "The timeout is not between 1 s and 520 w.", "Write a whole number with s, m, h, d or w, for example 30m, or leave it empty.")
+	if s.Timeout < 0 || (s.Timeout > 0 && time.Duration(s.Timeout) < time.Second) ||
+		time.Duration(s.Timeout) > maxDuration {
+		f.add("timeout", CodeInvalidTimeout, "The timeout is not between 1 s and 520 w.",
+			"Write a whole number with s, m, h, d or w, for example 30m, or leave it empty.")
 	}
 }
 
 func (s Spec) validateEnv(f *findings) {
 	if len(s.Env) > MaxEnv {
-		f.add("env", CodeInvalidEnvName, fmt.Sprintf("There are %d variables; %d is the most.", len(s.Env), MaxEnv), "Put them into a file in a mounted folder.")
+		f.add("env", CodeInvalidEnvName, fmt.Sprintf("There are %d variables; %d is the most.", len(s.Env), MaxEnv),
+			"Put them into a file in a mounted folder.")
 		return
 	}
 	seen := make(map[string]bool, len(s.Env))
@@ -195,18 +206,23 @@ func (s Spec) validateEnv(f *findings) {
 		field := fmt.Sprintf("env[%d]", i)
 		switch {
 		case !envRule.MatchString(v.Name):
-			f.add(field+".name", CodeInvalidEnvName, fmt.Sprintf("%q is not the name of a variable.", clip(v.Name)), "Use letters, digits and _, and do not begin with a digit.")
+			f.add(field+".name", CodeInvalidEnvName, fmt.Sprintf("%q is not the name of a variable.", clip(v.Name)),
+				"Use letters, digits and _, and do not begin with a digit.")
 		case strings.HasPrefix(strings.ToUpper(v.Name), "SLIPWAY_"):
-			f.add(field+".name", CodeReservedEnv, fmt.Sprintf("%s is set by Slipway itself.", clip(v.Name)), "Choose a name that does not begin with SLIPWAY_.")
+			f.add(field+".name", CodeReservedEnv, fmt.Sprintf("%s is set by Slipway itself.", clip(v.Name)),
+				"Choose a name that does not begin with SLIPWAY_.")
 		case seen[v.Name]:
-			f.add(field+".name", CodeDuplicateEnv, fmt.Sprintf("The variable %s is there already.", clip(v.Name)), "Remove one of the two.")
+			f.add(field+".name", CodeDuplicateEnv, fmt.Sprintf("The variable %s is there already.", clip(v.Name)),
+				"Remove one of the two.")
 		}
 		seen[v.Name] = true
 		switch {
 		case len(v.Value) > maxValue:
-			f.add(field+".value", CodeInvalidEnvValue, fmt.Sprintf("The value of %s is %s long; 100 KiB is the most.", clip(v.Name), gpu.Bytes(len(v.Value))), "Put it into a file in a mounted folder.")
+			f.add(field+".value", CodeInvalidEnvValue, fmt.Sprintf("The value of %s is %s long; 100 KiB is the most.",
+				clip(v.Name), gpu.Bytes(len(v.Value))), "Put it into a file in a mounted folder.")
 		case strings.ContainsRune(v.Value, 0):
-			f.add(field+".value", CodeInvalidEnvValue, fmt.Sprintf("The value of %s contains a NUL character.", clip(v.Name)), "Remove it.")
+			f.add(field+".value", CodeInvalidEnvValue, fmt.Sprintf("The value of %s contains a NUL character.",
+				clip(v.Name)), "Remove it.")
 		}
 	}
 }
@@ -215,30 +231,41 @@ func (s Spec) validateResources(f *findings, limits Limits) {
 	r := s.WithDefaults().Resources
 	switch {
 	case r.CPU < 1:
-		f.add("resources.cpu", CodeInvalidCPU, fmt.Sprintf("%d is not a number of CPUs.", r.CPU), "Ask for 1 CPU or more.")
+		f.add("resources.cpu", CodeInvalidCPU, fmt.Sprintf("%d is not a number of CPUs.", r.CPU),
+			"Ask for 1 CPU or more.")
 	case limits.CPUs > 0 && r.CPU > limits.CPUs:
-		f.add("resources.cpu", CodeTooManyCPUs, fmt.Sprintf("%d CPUs are more than the %d that the machine has.", r.CPU, limits.CPUs), fmt.Sprintf("Ask for at most %d.", limits.CPUs))
+		f.add("resources.cpu", CodeTooManyCPUs, fmt.Sprintf("%d CPUs are more than the %d that the machine has.", r.CPU,
+			limits.CPUs), fmt.Sprintf("Ask for at most %d.", limits.CPUs))
 	}
 	switch {
 	case r.Memory < MinMemory:
-		f.add("resources.memory", CodeInvalidMemory, fmt.Sprintf("%s of memory is less than the %s that a session needs.", r.Memory, MinMemory), fmt.Sprintf("Ask for %s or more.", MinMemory))
+		f.add("resources.memory", CodeInvalidMemory,
+			fmt.Sprintf("%s of memory is less than the %s that a session needs.", r.Memory, MinMemory),
+			fmt.Sprintf("Ask for %s or more.", MinMemory))
 	case limits.Memory > 0 && r.Memory > limits.Memory:
-		f.add("resources.memory", CodeTooMuchMemory, fmt.Sprintf("%s of memory is more than the %s that the machine has.", r.Memory, limits.Memory), fmt.Sprintf("Ask for at most %s.", limits.Memory))
+		f.add("resources.memory", CodeTooMuchMemory,
+			fmt.Sprintf("%s of memory is more than the %s that the machine has.", r.Memory, limits.Memory),
+			fmt.Sprintf("Ask for at most %s.", limits.Memory))
 	}
 	switch {
 	case r.Shm < 0:
-		f.add("resources.shm", CodeInvalidShm, "Shared memory cannot be negative.", "Leave it empty for an automatic amount.")
+		f.add("resources.shm", CodeInvalidShm, "Shared memory cannot be negative.",
+			"Leave it empty for an automatic amount.")
 	case s.Resources.Shm > 0 && r.Shm >= r.Memory:
-		f.add("resources.shm", CodeInvalidShm, fmt.Sprintf("%s of shared memory is not less than the %s of memory that it is part of.", r.Shm, r.Memory), "Ask for less shared memory or more memory.")
+		f.add("resources.shm", CodeInvalidShm,
+			fmt.Sprintf("%s of shared memory is not less than the %s of memory that it is part of.", r.Shm, r.Memory),
+			"Ask for less shared memory or more memory.")
 	}
 	if s.Threads < 0 || s.Threads > MaxThreads {
-		f.add("threads", CodeInvalidThreads, fmt.Sprintf("%d is not between 1 and %d threads.", s.Threads, MaxThreads), "Leave it at 0 for as many threads as CPUs.")
+		f.add("threads", CodeInvalidThreads, fmt.Sprintf("%d is not between 1 and %d threads.", s.Threads, MaxThreads),
+			"Leave it at 0 for as many threads as CPUs.")
 	}
 }
 
 func (s Spec) validatePorts(f *findings) {
 	if len(s.Ports) > MaxPorts {
-		f.add("ports", CodeTooManyPorts, fmt.Sprintf("There are %d ports; %d is the most.", len(s.Ports), MaxPorts), "Remove some. A program inside the session may use any port.")
+		f.add("ports", CodeTooManyPorts, fmt.Sprintf("There are %d ports; %d is the most.", len(s.Ports), MaxPorts),
+			"Remove some. A program inside the session may use any port.")
 		return
 	}
 	seen := make(map[int]bool, len(s.Ports))
@@ -246,9 +273,11 @@ func (s Spec) validatePorts(f *findings) {
 		field := fmt.Sprintf("ports[%d]", i)
 		switch {
 		case port < MinPort || port > MaxPort:
-			f.add(field, CodeInvalidPort, fmt.Sprintf("%d is not a port between %d and %d.", port, MinPort, MaxPort), "Choose a port in that range.")
+			f.add(field, CodeInvalidPort, fmt.Sprintf("%d is not a port between %d and %d.", port, MinPort, MaxPort),
+				"Choose a port in that range.")
 		case ReservedPort(port):
-			f.add(field, CodeReservedPort, fmt.Sprintf("Port %d is used by Slipway inside the session.", port), fmt.Sprintf("Choose a port outside %d–%d.", firstOwnPort, lastOwnPort))
+			f.add(field, CodeReservedPort, fmt.Sprintf("Port %d is used by Slipway inside the session.", port),
+				fmt.Sprintf("Choose a port outside %d–%d.", firstOwnPort, lastOwnPort))
 		case seen[port]:
 			f.add(field, CodeDuplicatePort, fmt.Sprintf("Port %d is there already.", port), "Remove one of the two.")
 		}

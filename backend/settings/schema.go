@@ -10,7 +10,8 @@ const schemaFile = "settings.schema.json"
 
 // Schema is the JSON schema of the file.
 func Schema() []byte {
-	top := object{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Slipway's settings", "type": "object", "additionalProperties": false}
+	top := object{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Slipway's settings",
+		"type": "object", "additionalProperties": false}
 	properties := object{schemaName: object{"type": "string"}}
 	top["properties"] = properties
 	for _, field := range Fields() {

@@ -31,7 +31,8 @@ type Problem struct {
 
 // State is what is in force, and why.
 type State struct {
-	Values    map[string]any    // by field: what overrides, else what the file says, else the default; absent: nothing is set
+	// by field: what overrides, else what the file says, else the default; absent: nothing is set
+	Values    map[string]any
 	File      map[string]any    // by field: what the file says and is valid
 	Overrides map[string]string // by field: the variable's text
 	Problems  []Problem
@@ -75,7 +76,8 @@ func (f *File) Read() (State, error) {
 func (f *File) load() (document, *Problem, error) {
 	data, err := os.ReadFile(f.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return document{}, nil, &session.Error{Code: "settings_read_failed", Message: "The settings file cannot be read.", Hint: "Check the permissions of " + f.path + ".", Err: err}
+		return document{}, nil, &session.Error{Code: "settings_read_failed",
+			Message: "The settings file cannot be read.", Hint: "Check the permissions of " + f.path + ".", Err: err}
 	}
 	d, broken := readDocument(data)
 	return d, broken, nil
@@ -112,7 +114,8 @@ func (f *File) state(d document, broken *Problem) State {
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.values)) {
 		if !known[name] {
-			s.Problems = append(s.Problems, Problem{Line: d.lines[name], Name: name, Message: "There is no such setting."})
+			s.Problems = append(s.Problems,
+				Problem{Line: d.lines[name], Name: name, Message: "There is no such setting."})
 		}
 	}
 	return s
@@ -130,14 +133,17 @@ func (f *File) Save(changes map[string]any) (State, error) {
 		return State{}, err
 	}
 	if broken != nil {
-		return State{}, &session.Error{Code: "settings_update_conflict", Message: fmt.Sprintf("The settings file is broken at line %d.", broken.Line), Hint: "Mend " + f.path + " first, or remove it."}
+		return State{}, &session.Error{Code: "settings_update_conflict",
+			Message: fmt.Sprintf("The settings file is broken at line %d.", broken.Line),
+			Hint:    "Mend " + f.path + " first, or remove it."}
 	}
 	if err := f.apply(d.values, changes); err != nil {
 		return State{}, err
 	}
 	d.values[schemaName] = "./" + schemaFile
 	if err := f.write(d.values); err != nil {
-		return State{}, &session.Error{Code: "settings_update_failed", Message: "The settings could not be written.", Hint: "Check the permissions and the free space of " + filepath.Dir(f.path) + ".", Err: err}
+		return State{}, &session.Error{Code: "settings_update_failed", Message: "The settings could not be written.",
+			Hint: "Check the permissions and the free space of " + filepath.Dir(f.path) + ".", Err: err}
 	}
 	return f.state(d, nil), nil
 }
@@ -155,13 +161,15 @@ func (f *File) apply(values, changes map[string]any) error {
 			value, message = field.check(value)
 		}
 		if message != "" {
-			wrong = append(wrong, session.FieldError{Field: name, Code: "settings_update_invalid", Message: message, Hint: field.hint()})
+			wrong = append(wrong, session.FieldError{Field: name, Code: "settings_update_invalid", Message: message,
+				Hint: field.hint()})
 			continue
 		}
 		values[name] = value
 	}
 	if len(wrong) > 0 {
-		return &session.Error{Code: "settings_update_invalid", Message: wrong[0].Field + ": " + wrong[0].Message, Hint: wrong[0].Hint, Fields: wrong}
+		return &session.Error{Code: "settings_update_invalid", Message: wrong[0].Field + ": " + wrong[0].Message,
+			Hint: wrong[0].Hint, Fields: wrong}
 	}
 	return nil
 }
@@ -196,7 +204,8 @@ func Parse(name, text string) (any, error) {
 	}
 	if wrong != "" {
 		return nil, &session.Error{Code: "settings_update_invalid", Message: name + ": " + wrong, Hint: field.hint(),
-			Fields: []session.FieldError{{Field: name, Code: "settings_update_invalid", Message: wrong, Hint: field.hint()}}}
+			Fields: []session.FieldError{{Field: name, Code: "settings_update_invalid", Message: wrong,
+				Hint: field.hint()}}}
 	}
 	return value, nil
 }
@@ -242,7 +251,10 @@ func (f *File) Env() (func(string) string, error) {
 	for _, problem := range s.Problems {
 		field, known := f.field(problem.Name)
 		if problem.Line > 0 && (problem.Broken || !known || field.Restart) {
-			return nil, &session.Error{Code: "settings_read_invalid", Message: fmt.Sprintf("The settings file is wrong at line %d: %s", problem.Line, strings.TrimPrefix(problem.Name+": ", ": ")+problem.Message), Hint: "Mend " + f.path + " and start Slipway again."}
+			return nil, &session.Error{Code: "settings_read_invalid",
+				Message: fmt.Sprintf("The settings file is wrong at line %d: %s", problem.Line,
+					strings.TrimPrefix(problem.Name+": ", ": ")+problem.Message),
+				Hint: "Mend " + f.path + " and start Slipway again."}
 		}
 	}
 	texts := map[string]string{}

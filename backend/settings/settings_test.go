@@ -89,7 +89,8 @@ func TestABrokenFile(t *testing.T) {
 }
 
 func TestVariablesOverrideTheFile(t *testing.T) {
-	f := open(t, `{"theme": "light", "gpu": {"quantum": 0.25, "fragments": true, "exclude": ["GPU-1", "GPU-2"]}, "idle": {"lifetime": "4h"}}`, map[string]string{"SLIPWAY_THEME": "dark", "SLIPWAY_IDLE_CPU": "x"})
+	f := open(t,
+		`{"theme": "light", "gpu": {"quantum": 0.25, "fragments": true, "exclude": ["GPU-1", "GPU-2"]}, "idle": {"lifetime": "4h"}}`, map[string]string{"SLIPWAY_THEME": "dark", "SLIPWAY_IDLE_CPU": "x"})
 	s := read(t, f)
 	if s.Values["theme"] != "dark" || s.File["theme"] != "light" || s.Overrides["theme"] != "dark" {
 		t.Fatalf("%+v", s)
@@ -101,7 +102,9 @@ func TestVariablesOverrideTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"SLIPWAY_THEME": "dark", "SLIPWAY_GPU_QUANTUM": "0.25", "SLIPWAY_GPU_FRAGMENTS": "1", "SLIPWAY_GPU_EXCLUDE": "GPU-1,GPU-2", "SLIPWAY_IDLE_LIFETIME": "4h", "SLIPWAY_GPU_GUARD": ""} {
+	for name, want := range map[string]string{"SLIPWAY_THEME": "dark", "SLIPWAY_GPU_QUANTUM": "0.25",
+		"SLIPWAY_GPU_FRAGMENTS": "1", "SLIPWAY_GPU_EXCLUDE": "GPU-1,GPU-2", "SLIPWAY_IDLE_LIFETIME": "4h",
+		"SLIPWAY_GPU_GUARD": ""} {
 		if env(name) != want {
 			t.Errorf("%s=%s, want %s", name, env(name), want)
 		}
@@ -120,7 +123,8 @@ func TestOnlyWhatIsReadAtTheStartStopsIt(t *testing.T) {
 
 func TestSavingKeepsWhatItDoesNotChange(t *testing.T) {
 	f := open(t, `{"later": {"deep": {"er": 1}}, "gpu": {"quantum": 0.5}}`, nil)
-	if _, err := f.Save(map[string]any{"theme": "dark", "gpu.quantum": nil, "gpu.exclude": []any{"GPU-1"}}); err != nil {
+	if _, err := f.Save(map[string]any{"theme": "dark", "gpu.quantum": nil,
+		"gpu.exclude": []any{"GPU-1"}}); err != nil {
 		t.Fatal(err)
 	}
 	content, err := os.ReadFile(f.Path())

@@ -79,7 +79,8 @@ func ownKey(path string) (ssh.Signer, error) {
 	}
 	signer, err := ssh.ParsePrivateKey(data)
 	if err != nil {
-		return nil, &session.Error{Code: "ssh_setup_invalid", Message: path + " is not a private key.", Hint: "Remove it; a new one is made at the next start.", Err: err}
+		return nil, &session.Error{Code: "ssh_setup_invalid", Message: path + " is not a private key.",
+			Hint: "Remove it; a new one is made at the next start.", Err: err}
 	}
 	return signer, os.Chmod(path, 0o600) // ssh refuses a key that others may read
 }
@@ -97,7 +98,8 @@ func newKey(path string) (ssh.Signer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(replace(path+".pub", []byte(keyLine(signer.PublicKey())+" slipway\n")), replace(path, pem.EncodeToMemory(block))); err != nil {
+	if err := errors.Join(replace(path+".pub", []byte(keyLine(signer.PublicKey())+" slipway\n")),
+		replace(path, pem.EncodeToMemory(block))); err != nil {
 		return nil, fmt.Errorf("write the key for sessions: %w", err)
 	}
 	return signer, nil

@@ -16,7 +16,8 @@ import (
 // open opens a client in a folder of its own, with a person's configuration.
 func open(t *testing.T, person string) (*sshclient.Client, sshclient.Config) {
 	t.Helper()
-	config := sshclient.Config{Dir: filepath.Join(t.TempDir(), "ssh"), Person: filepath.Join(t.TempDir(), ".ssh"), Program: "/opt/my apps/slipway", Home: "/data/100%"}
+	config := sshclient.Config{Dir: filepath.Join(t.TempDir(), "ssh"), Person: filepath.Join(t.TempDir(), ".ssh"),
+		Program: "/opt/my apps/slipway", Home: "/data/100%"}
 	if person != "" {
 		must(t, os.MkdirAll(config.Person, 0o700))
 		must(t, os.WriteFile(filepath.Join(config.Person, "config"), []byte(person), 0o644))
@@ -149,10 +150,12 @@ func TestAHostIsPinned(t *testing.T) {
 	must(t, client.Pin("a1aaaaaaaaaa", "main1", session.SSHHost{Key: oneKey + " comment"}))
 	must(t, client.Pin("a1aaaaaaaaaa", "sub1", session.SSHHost{Key: otherKey}))
 	must(t, client.Pin("a2aaaaaaaaaa", "", session.SSHHost{Key: otherKey}))
-	if err := client.Pin("a1aaaaaaaaaa", "", session.SSHHost{Key: otherKey}); session.CodeOf(err) != "ssh_open_conflict" {
+	if err := client.Pin("a1aaaaaaaaaa", "", session.SSHHost{Key: otherKey}); session.CodeOf(
+		err) != "ssh_open_conflict" {
 		t.Errorf("another key: %v", err)
 	}
-	if err := client.Pin("a1aaaaaaaaaa", "", session.SSHHost{Key: "nonsense"}); session.CodeOf(err) != "ssh_open_invalid" {
+	if err := client.Pin("a1aaaaaaaaaa", "", session.SSHHost{Key: "nonsense"}); session.CodeOf(
+		err) != "ssh_open_invalid" {
 		t.Errorf("no key: %v", err)
 	}
 	known := filepath.Join(config.Dir, "known_hosts")
@@ -181,7 +184,8 @@ func TestThePersonsConfigurationIsLeftAsItWas(t *testing.T) {
 				must(t, client.Install())
 			}
 			text := read(t, path)
-			if strings.Count(text, "Include ") != 1 || !strings.HasSuffix(text, before) || !strings.HasPrefix(text, "# Slipway") {
+			if strings.Count(text, "Include ") != 1 || !strings.HasSuffix(text, before) ||
+				!strings.HasPrefix(text, "# Slipway") {
 				t.Errorf("installed: %q", text)
 			}
 			if yes, err := client.Installed(); !yes || err != nil {
@@ -209,7 +213,8 @@ func TestThePersonsConfigurationIsLeftAsItWas(t *testing.T) {
 		must(t, os.MkdirAll(config.Person, 0o700))
 		must(t, os.Symlink(real, filepath.Join(config.Person, "config")))
 		must(t, client.Install())
-		if info, err := os.Lstat(filepath.Join(config.Person, "config")); err != nil || info.Mode()&os.ModeSymlink == 0 || !strings.Contains(read(t, real), "Include ") {
+		if info, err := os.Lstat(filepath.Join(config.Person, "config")); err != nil ||
+			info.Mode()&os.ModeSymlink == 0 || !strings.Contains(read(t, real), "Include ") {
 			t.Errorf("the link: %v, %v", info, err)
 		}
 		must(t, client.Remove())

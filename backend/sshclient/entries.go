@@ -93,7 +93,8 @@ func unambiguous(sessions []Session, all map[session.ID][]string) map[session.ID
 }
 
 // head stands at the top of the configuration.
-const head = "# The sessions of Slipway. This file is written anew whenever one starts, ends or\n# is renamed; what is changed here is lost.\n"
+const head = "# The sessions of Slipway. This file is written anew whenever one starts, ends or\n# is renamed; what " +
+	"is changed here is lost.\n"
 
 // render writes the configuration. See ssh_config(5).
 func (c *Client) render(sessions []Session, names map[session.ID][]string) string {
@@ -157,7 +158,8 @@ func (c *Client) proxy(id session.ID, kernel string) string {
 
 // shellWord is a word of the shell that ssh runs a ProxyCommand with.
 func shellWord(text string) string {
-	if text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:@") == "" {
+	if text != "" && strings.Trim(text,
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:@") == "" {
 		return text
 	}
 	if runtime.GOOS == "windows" {

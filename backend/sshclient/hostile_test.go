@@ -21,32 +21,33 @@ func hostile(touch string) map[string]sshclient.Session {
 	line := fmt.Sprintf("\nMatch exec %q\n#", touch)
 	proxy := "\n    ProxyCommand " + touch + "\n#"
 	return map[string]sshclient.Session{
-		"id":                 {ID: id + session.ID(line), Name: "train", Agent: "lab"},
-		"id, carriage":       {ID: id + session.ID(strings.ReplaceAll(line, "\n", "\r")), Name: "train", Agent: "lab"},
-		"id, proxy":          {ID: id + session.ID(proxy), Name: "train", Agent: "lab"},
-		"id, shell":          {ID: session.ID("$(" + touch + ")"), Name: "train", Agent: "lab"},
-		"id, expansion":      {ID: "%h", Name: "train", Agent: "lab"},
-		"id, pattern":        {ID: "*", Name: "train", Agent: "lab"},
-		"id, negated":        {ID: "a !b", Name: "train", Agent: "lab"},
-		"id, path":           {ID: "../../config", Name: "train", Agent: "lab"},
-		"id, option":         {ID: "-oProxyCommand", Name: "train", Agent: "lab"},
-		"id, none":           {ID: "", Name: "train", Agent: "lab"},
-		"id, very long":      {ID: session.ID(strings.Repeat("a", 1<<20)), Name: "train", Agent: "lab"},
-		"name":               {ID: id, Name: "train" + line, Agent: "lab"},
-		"name, shell":        {ID: id, Name: "$(" + touch + ")", Agent: "lab"},
-		"name, pattern":      {ID: id, Name: "*", Agent: "lab"},
-		"name, very long":    {ID: id, Name: strings.Repeat("a", 1<<20), Agent: "lab"},
-		"name of another":    {ID: id, Name: string(goodID), Agent: "lab"},
-		"agent":              {ID: id, Name: "train", Agent: "lab" + line},
-		"kernel":             {ID: id, Name: "train", Agent: "lab", Kernels: []string{"sub1" + line}},
-		"kernel, carriage":   {ID: id, Name: "train", Agent: "lab", Kernels: []string{"sub1\rMatch exec " + touch}},
-		"kernel, proxy":      {ID: id, Name: "train", Agent: "lab", Kernels: []string{"sub1" + proxy}},
-		"kernel, none":       {ID: id, Name: "train", Agent: "lab", Kernels: []string{""}},
-		"kernel, option":     {ID: id, Name: "train", Agent: "lab", Kernels: []string{"--home"}},
-		"kernel, expansion":  {ID: id, Name: "train", Agent: "lab", Kernels: []string{"%d"}},
-		"kernel, twice":      {ID: id, Name: "train", Agent: "lab", Kernels: []string{"sub1", "sub1"}},
-		"kernel of another":  {ID: id, Name: "sub1.good", Agent: "lab"},
-		"kernels, very many": {ID: id, Name: "train", Agent: "lab", Kernels: strings.Fields(strings.Repeat("sub1 ", 10_000))},
+		"id":                {ID: id + session.ID(line), Name: "train", Agent: "lab"},
+		"id, carriage":      {ID: id + session.ID(strings.ReplaceAll(line, "\n", "\r")), Name: "train", Agent: "lab"},
+		"id, proxy":         {ID: id + session.ID(proxy), Name: "train", Agent: "lab"},
+		"id, shell":         {ID: session.ID("$(" + touch + ")"), Name: "train", Agent: "lab"},
+		"id, expansion":     {ID: "%h", Name: "train", Agent: "lab"},
+		"id, pattern":       {ID: "*", Name: "train", Agent: "lab"},
+		"id, negated":       {ID: "a !b", Name: "train", Agent: "lab"},
+		"id, path":          {ID: "../../config", Name: "train", Agent: "lab"},
+		"id, option":        {ID: "-oProxyCommand", Name: "train", Agent: "lab"},
+		"id, none":          {ID: "", Name: "train", Agent: "lab"},
+		"id, very long":     {ID: session.ID(strings.Repeat("a", 1<<20)), Name: "train", Agent: "lab"},
+		"name":              {ID: id, Name: "train" + line, Agent: "lab"},
+		"name, shell":       {ID: id, Name: "$(" + touch + ")", Agent: "lab"},
+		"name, pattern":     {ID: id, Name: "*", Agent: "lab"},
+		"name, very long":   {ID: id, Name: strings.Repeat("a", 1<<20), Agent: "lab"},
+		"name of another":   {ID: id, Name: string(goodID), Agent: "lab"},
+		"agent":             {ID: id, Name: "train", Agent: "lab" + line},
+		"kernel":            {ID: id, Name: "train", Agent: "lab", Kernels: []string{"sub1" + line}},
+		"kernel, carriage":  {ID: id, Name: "train", Agent: "lab", Kernels: []string{"sub1\rMatch exec " + touch}},
+		"kernel, proxy":     {ID: id, Name: "train", Agent: "lab", Kernels: []string{"sub1" + proxy}},
+		"kernel, none":      {ID: id, Name: "train", Agent: "lab", Kernels: []string{""}},
+		"kernel, option":    {ID: id, Name: "train", Agent: "lab", Kernels: []string{"--home"}},
+		"kernel, expansion": {ID: id, Name: "train", Agent: "lab", Kernels: []string{"%d"}},
+		"kernel, twice":     {ID: id, Name: "train", Agent: "lab", Kernels: []string{"sub1", "sub1"}},
+		"kernel of another": {ID: id, Name: "sub1.good", Agent: "lab"},
+		"kernels, very many": {ID: id, Name: "train", Agent: "lab",
+			Kernels: strings.Fields(strings.Repeat("sub1 ", 10_000))},
 	}
 }
 
@@ -65,7 +66,8 @@ func TestTheConfigurationHoldsNothingElse(t *testing.T) {
 				}
 			})
 			client, config := open(t, "")
-			err := client.Keep([]sshclient.Session{bad, {ID: goodID, Name: "good", Agent: "local", Kernels: []string{"sub1"}}})
+			err := client.Keep([]sshclient.Session{bad,
+				{ID: goodID, Name: "good", Agent: "local", Kernels: []string{"sub1"}}})
 			refused := strings.HasPrefix(name, "id") || strings.HasPrefix(name, "kernel") && len(bad.Kernels) == 1
 			if (session.CodeOf(err) == "ssh_write_invalid") != refused {
 				t.Errorf("what could not be written: %v", err)

@@ -58,7 +58,8 @@ func writable(sessions []Session) ([]Session, error) {
 	slices.Sort(bad)
 	from := strings.Join(slices.Compact(bad), ", ")
 	return good, &session.Error{
-		Code: "ssh_write_invalid", Message: fmt.Sprintf("The configuration for ssh leaves out invalid data from %s.", from),
+		Code: "ssh_write_invalid", Message: fmt.Sprintf("The configuration for ssh leaves out invalid data from %s.",
+			from),
 		Hint: "Do not trust that machine until you know why it sends such data.",
 	}
 }
@@ -121,7 +122,8 @@ func (c *Client) editKnown(edit func([]string) []string) error {
 func (c *Client) Pin(id session.ID, kernel string, host session.SSHHost) error {
 	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(host.Key))
 	if err != nil {
-		return &session.Error{Code: "ssh_open_invalid", Message: "The session told a key that is none.", Hint: "Start the session again with this version of Slipway.", Err: err}
+		return &session.Error{Code: "ssh_open_invalid", Message: "The session told a key that is none.",
+			Hint: "Start the session again with this version of Slipway.", Err: err}
 	}
 	if !session.ValidID(string(id)) || kernel != "" && !session.ValidKernel(kernel) {
 		return &session.Error{Code: "ssh_open_invalid", Message: "The session has an invalid id or kernel.",
@@ -136,8 +138,10 @@ func (c *Client) Pin(id session.ID, kernel string, host session.SSHHost) error {
 		for _, known := range lines {
 			if strings.HasPrefix(known, name+" ") {
 				if known != line {
-					conflict = &session.Error{Code: "ssh_open_conflict", Message: "The session proves who it is by another key than before.",
-						Hint: "Somebody may have put another container in its place. If you know why, remove the line of " + name + " from " + c.knownFile() + "."}
+					conflict = &session.Error{Code: "ssh_open_conflict",
+						Message: "The session proves who it is by another key than before.",
+						Hint: "Somebody may have put another container in its place. If you know why, remove the " +
+							"line of " + name + " from " + c.knownFile() + "."}
 				}
 				return lines
 			}

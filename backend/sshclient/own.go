@@ -41,6 +41,8 @@ func (c *Client) ownFailure(name, said string, err error) error {
 	if lines := strings.FieldsFunc(said, func(r rune) bool { return r == '\n' || r == '\r' }); len(lines) > 0 {
 		why = lines[len(lines)-1]
 	}
-	return &session.Error{Code: "ssh_check_own-failed", Message: fmt.Sprintf("The session lets this installation in, but ssh %s does not come through: %s", name, why),
-		Hint: "ssh -v " + name + " says more. An entry of your own in " + c.PersonFile() + " may stand in the way.", Err: err}
+	return &session.Error{Code: "ssh_check_own-failed",
+		Message: fmt.Sprintf("The session lets this installation in, but ssh %s does not come through: %s", name, why),
+		Hint:    "ssh -v " + name + " says more. An entry of your own in " + c.PersonFile() + " may stand in the way.",
+		Err:     err}
 }

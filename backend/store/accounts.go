@@ -35,7 +35,8 @@ func (t *Tx) PruneAccounts(first, last string, limit int) (int, error) {
 		return 0, nil
 	}
 	cursor, removed := bucket.Cursor(), 0
-	for key, _ := cursor.Seek([]byte(first)); key != nil && bytes.Compare(key, []byte(last)) < 0 && removed < limit; key, _ = cursor.Seek([]byte(first)) {
+	for key, _ := cursor.Seek([]byte(first)); key != nil && bytes.Compare(key,
+		[]byte(last)) < 0 && removed < limit; key, _ = cursor.Seek([]byte(first)) {
 		if err := cursor.Delete(); err != nil {
 			return removed, err
 		}
@@ -64,9 +65,11 @@ func (s *Store) EachAccount(first, last string, fn func(key string, data []byte)
 			return nil
 		}
 		cursor := bucket.Cursor()
-		for key, data := cursor.Seek([]byte(first)); key != nil && bytes.Compare(key, []byte(last)) < 0; key, data = cursor.Next() {
+		for key, data := cursor.Seek([]byte(first)); key != nil && bytes.Compare(key,
+			[]byte(last)) < 0; key, data = cursor.Next() {
 			if err := fn(string(key), data); err != nil {
-				return &session.Error{Code: CodeRead, Message: fmt.Sprintf("The account %s cannot be read.", key), Hint: "It was written by another version of Slipway.", Err: err}
+				return &session.Error{Code: CodeRead, Message: fmt.Sprintf("The account %s cannot be read.", key),
+					Hint: "It was written by another version of Slipway.", Err: err}
 			}
 		}
 		return nil

@@ -67,7 +67,10 @@ func TestAccountsAreReadAndPrunedByRange(t *testing.T) {
 	defer s.Close()
 	keys := []string{"hour/01", "hour/02", "hour/03", "minute/01", "state"}
 	prune := func(first, last string, limit int) (n int) {
-		if err := s.Update(func(tx *Tx) (err error) { n, err = tx.PruneAccounts(first, last, limit); return err }); err != nil {
+		if err := s.Update(func(tx *Tx) (err error) {
+			n, err = tx.PruneAccounts(first, last, limit)
+			return err
+		}); err != nil {
 			t.Fatal(err)
 		}
 		return n
@@ -86,7 +89,8 @@ func TestAccountsAreReadAndPrunedByRange(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := func(first, last string) (found []string) {
-		if err := s.EachAccount(first, last, func(key string, _ []byte) error { found = append(found, key); return nil }); err != nil {
+		if err := s.EachAccount(first, last,
+			func(key string, _ []byte) error { found = append(found, key); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		return found

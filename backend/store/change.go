@@ -43,7 +43,8 @@ func (t *Tx) Books() uint64 { return number(t.tx.Bucket(bucketMeta).Get(metaBook
 // Expect fails with [CodeConflict] unless the books have the revision.
 func (t *Tx) Expect(books uint64) error {
 	if now := t.Books(); now != books {
-		return &session.Error{Code: CodeConflict, Message: fmt.Sprintf("The books changed from revision %d to %d.", books, now)}
+		return &session.Error{Code: CodeConflict, Message: fmt.Sprintf("The books changed from revision %d to %d.",
+			books, now)}
 	}
 	return nil
 }
@@ -118,7 +119,8 @@ func (t *Tx) Put(s *session.Session) error {
 		return &session.Error{Code: CodeConflict, Message: fmt.Sprintf("Session %s changed meanwhile.", s.ID)}
 	}
 	if old.Status != s.Status && !old.Status.CanBecome(s.Status) {
-		return &session.Error{Code: CodeTransition, Message: fmt.Sprintf("A session cannot go from %s to %s.", old.Status, s.Status)}
+		return &session.Error{Code: CodeTransition, Message: fmt.Sprintf("A session cannot go from %s to %s.",
+			old.Status, s.Status)}
 	}
 	if old.Name != s.Name && s.Status.Live() {
 		if err := t.claimName(s.Owner, s.Name, s.ID); err != nil {
@@ -146,7 +148,8 @@ func (t *Tx) Put(s *session.Session) error {
 // movesBooks reports whether a change alters what waits or what is promised.
 func movesBooks(old, s session.Session) bool {
 	return old.Status.Live() != s.Status.Live() || (old.Status == session.Pending) != (s.Status == session.Pending) ||
-		!slices.Equal(old.Grants.CPUs, s.Grants.CPUs) || old.Grants.Memory != s.Grants.Memory || !slices.Equal(old.Grants.GPUs, s.Grants.GPUs) ||
+		!slices.Equal(old.Grants.CPUs, s.Grants.CPUs) || old.Grants.Memory != s.Grants.Memory ||
+		!slices.Equal(old.Grants.GPUs, s.Grants.GPUs) ||
 		old.Priority != s.Priority
 }
 
@@ -171,7 +174,8 @@ func (t *Tx) claimName(owner, name string, id session.ID) error {
 			Code: CodeNameTaken, Message: fmt.Sprintf("A live session named %q exists already.", name),
 			Hint: "Choose another name, or leave it empty for a random one.",
 			Fields: []session.FieldError{{
-				Field: "name", Code: CodeNameTaken, Message: fmt.Sprintf("A live session named %q exists already.", name), Hint: "Choose another name.",
+				Field: "name", Code: CodeNameTaken, Message: fmt.Sprintf("A live session named %q exists already.",
+					name), Hint: "Choose another name.",
 			}},
 		}
 	}
@@ -260,7 +264,8 @@ func (t *Tx) Purge(surplus []session.ID) ([]session.Session, error) {
 func (t *Tx) drop(r record) error {
 	cursor := t.tx.Bucket(bucketPhases).Cursor()
 	prefix := phaseKey(r.Session.ID, "")
-	for k, _ := cursor.Seek(prefix); k != nil && strings.HasPrefix(string(k), string(prefix)); k, _ = cursor.Seek(prefix) {
+	for k, _ := cursor.Seek(prefix); k != nil && strings.HasPrefix(string(k), string(prefix)); k, _ = cursor.Seek(
+		prefix) {
 		if err := cursor.Delete(); err != nil {
 			return err
 		}
@@ -280,7 +285,8 @@ func loadPhases(tx *bolt.Tx, id session.ID) ([]session.Phase, error) {
 	phases := []session.Phase{}
 	cursor := tx.Bucket(bucketPhases).Cursor()
 	prefix := string(phaseKey(id, ""))
-	for k, data := cursor.Seek([]byte(prefix)); k != nil && strings.HasPrefix(string(k), prefix); k, data = cursor.Next() {
+	for k, data := cursor.Seek([]byte(prefix)); k != nil && strings.HasPrefix(string(k),
+		prefix); k, data = cursor.Next() {
 		var p session.Phase
 		if err := json.Unmarshal(data, &p); err != nil {
 			return nil, fmt.Errorf("phase %s: %w", k, err)

@@ -131,7 +131,8 @@ func (a *audit) promises(s session.Session) {
 		sum.CPUs, sum.GPUs = append(sum.CPUs, k.Grants.CPUs...), append(sum.GPUs, k.Grants.GPUs...)
 		sum.Memory += k.Grants.Memory
 	}
-	if !slices.Equal(sum.CPUs, s.Grants.CPUs) || sum.Memory != s.Grants.Memory || !slices.Equal(sum.GPUs, s.Grants.GPUs) {
+	if !slices.Equal(sum.CPUs, s.Grants.CPUs) || sum.Memory != s.Grants.Memory ||
+		!slices.Equal(sum.GPUs, s.Grants.GPUs) {
 		a.report("session %s holds %+v and its kernels %+v", s.ID, s.Grants, sum)
 	}
 }

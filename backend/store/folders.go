@@ -81,7 +81,8 @@ func (t *Tx) FolderUsers(id session.FolderID) ([]session.FolderUser, error) {
 		}
 		for _, m := range r.Session.Folders {
 			if m.Folder == id {
-				users = append(users, session.FolderUser{Session: r.Session.ID, Name: r.Session.Name, Owner: r.Session.Owner})
+				users = append(users, session.FolderUser{Session: r.Session.ID, Name: r.Session.Name,
+					Owner: r.Session.Owner})
 				break
 			}
 		}
@@ -104,7 +105,8 @@ func loadFolder(tx *bolt.Tx, id session.FolderID) (session.Folder, error) {
 func readFolder(id session.FolderID, data []byte) (session.Folder, error) {
 	var f session.Folder
 	if err := json.Unmarshal(data, &f); err != nil {
-		return f, &session.Error{Code: CodeRead, Message: fmt.Sprintf("The record of the folder %s cannot be read.", id), Hint: "It was written by another version of Slipway.", Err: err}
+		return f, &session.Error{Code: CodeRead, Message: fmt.Sprintf("The record of the folder %s cannot be read.",
+			id), Hint: "It was written by another version of Slipway.", Err: err}
 	}
 	return f, nil
 }

@@ -90,7 +90,8 @@ func prepare(db *bolt.DB, migrations []migration) error {
 		schema := number(meta.Get(metaSchema))
 		if schema == 0 || schema > current {
 			return &session.Error{
-				Code: CodeNewer, Message: fmt.Sprintf("The session store has schema %d; this Slipway knows up to %d.", schema, current),
+				Code: CodeNewer, Message: fmt.Sprintf("The session store has schema %d; this Slipway knows up to %d.",
+					schema, current),
 				Hint: "Use the newer Slipway that wrote it.",
 			}
 		}

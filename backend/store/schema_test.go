@@ -38,7 +38,8 @@ func TestDatabaseOfSchema1Opens(t *testing.T) {
 	if err != nil || len(live) != 2 || live[0].Status != session.Pending || live[1].Status != session.Running {
 		t.Fatalf("live: %+v, %v", live, err)
 	}
-	if r := live[1]; r.Spec.Image != "debian" || r.Grants.CPUs[0] != 3 || r.Grants.Memory != gpu.GiB || r.Kernels[0].Container != "c0ffee" {
+	if r := live[1]; r.Spec.Image != "debian" || r.Grants.CPUs[0] != 3 || r.Grants.Memory != gpu.GiB ||
+		r.Kernels[0].Container != "c0ffee" {
 		t.Errorf("the running session is %+v", r)
 	}
 	if r := live[1]; r.Kernels[0].Grants.CPUs[0] != 3 || r.Kernels[0].Grants.Memory != gpu.GiB {
@@ -78,10 +79,12 @@ func TestDatabaseOfSchema2Opens(t *testing.T) {
 		t.Fatalf("live: %+v, %v", live, err)
 	}
 	waits, runs := live[0], live[1]
-	if waits.Priority != 70 || len(waits.DependsOn) != 1 || waits.DependsOn[0] != runs.ID || waits.Spec.Cluster != 2 || waits.Spec.Accelerator.Shares != 500 {
+	if waits.Priority != 70 || len(waits.DependsOn) != 1 || waits.DependsOn[0] != runs.ID || waits.Spec.Cluster != 2 ||
+		waits.Spec.Accelerator.Shares != 500 {
 		t.Errorf("the waiting session is %+v", waits)
 	}
-	if runs.Enforcement != gpu.LevelWatched || len(runs.Grants.GPUs) != 1 || runs.Kernels[0].Grants.GPUs[0].Share != 300 || runs.Spec.Label != "thesis" {
+	if runs.Enforcement != gpu.LevelWatched || len(runs.Grants.GPUs) != 1 ||
+		runs.Kernels[0].Grants.GPUs[0].Share != 300 || runs.Spec.Label != "thesis" {
 		t.Errorf("the running session is %+v", runs)
 	}
 	var cursor struct{ Energy int }
@@ -105,8 +108,10 @@ func writeSchema2(t *testing.T, path string) {
 	create(t, s, waits, "")
 	running := pending("bbbbbbbbbbbb")
 	running.Status, running.Enforcement, running.Spec.Label = session.Running, gpu.LevelWatched, "thesis"
-	running.Grants = session.Grants{CPUs: []int{3}, Memory: gpu.GiB, GPUs: []gpu.Grant{{Device: "GPU-0", Share: 300, Memory: 2 * gpu.GiB}}}
-	running.Kernels = []session.Kernel{{Name: session.MainKernel, Container: "c0ffee", Status: session.Running, Grants: running.Grants}}
+	running.Grants = session.Grants{CPUs: []int{3}, Memory: gpu.GiB,
+		GPUs: []gpu.Grant{{Device: "GPU-0", Share: 300, Memory: 2 * gpu.GiB}}}
+	running.Kernels = []session.Kernel{{Name: session.MainKernel, Container: "c0ffee", Status: session.Running,
+		Grants: running.Grants}}
 	create(t, s, running, "")
 	if err := s.Update(func(tx *Tx) error { return tx.PutAccount("state", map[string]int{"Energy": 42}) }); err != nil {
 		t.Fatal(err)
@@ -138,7 +143,8 @@ func TestMigrationsRunInOrderOrNotAtAll(t *testing.T) {
 		return text
 	}
 	with := func(steps ...migration) []migration { return append(slices.Clone(migrations), steps...) }
-	if err := prepare(db, with(step(1, nil), step(2, errors.New("no")))); session.CodeOf(err) != CodeWrite || trace() != "" {
+	if err := prepare(db, with(step(1, nil), step(2, errors.New("no")))); session.CodeOf(err) != CodeWrite ||
+		trace() != "" {
 		t.Fatalf("a failed migration left %q, %v", trace(), err)
 	}
 	if err := prepare(db, with(step(1, nil), step(2, nil))); err != nil || trace() != "12" {
@@ -159,15 +165,18 @@ func TestDatabaseOfSchema2WithImagesOpens(t *testing.T) {
 	s := fixture(t, "schema2-images.db")
 	claims, err := s.ImageClaims()
 	want := map[string]session.ImageOrigin{
-		"slipway-custom/ann:nightly-3":     {Name: "nightly-3", Owner: "ann", Instance: s.Instance(), Session: "cccccccccccc"},
-		session.CommitRef("Bob", "Mine-1"): {Name: "Mine-1", Owner: "Bob", Instance: s.Instance(), Session: "eeeeeeeeeeee"},
+		"slipway-custom/ann:nightly-3": {Name: "nightly-3", Owner: "ann", Instance: s.Instance(),
+			Session: "cccccccccccc"},
+		session.CommitRef("Bob", "Mine-1"): {Name: "Mine-1", Owner: "Bob", Instance: s.Instance(),
+			Session: "eeeeeeeeeeee"},
 	}
 	if err != nil || !maps.Equal(claims, want) {
 		t.Errorf("claims: %+v, %v", claims, err)
 	}
 	images, err := s.Images()
 	brought := images["sha256:"+strings.Repeat("7", 64)]
-	if err != nil || len(images) != 1 || !slices.Equal(brought.Owners, []string{"ann", "carl"}) || brought.Origin != nil {
+	if err != nil || len(images) != 1 || !slices.Equal(brought.Owners, []string{"ann", "carl"}) ||
+		brought.Origin != nil {
 		t.Errorf("images: %+v, %v", images, err)
 	}
 	if found, err := s.Account("received-images", new(any)); found || err != nil {

@@ -48,7 +48,8 @@ func (s *Shelf) Load(key string, v any) (bool, error) {
 		}
 		found = true
 		if err := json.Unmarshal(data, v); err != nil {
-			return &session.Error{Code: CodeRead, Message: fmt.Sprintf("What is kept as %q cannot be read.", key), Hint: "It was written by another version of Slipway.", Err: err}
+			return &session.Error{Code: CodeRead, Message: fmt.Sprintf("What is kept as %q cannot be read.", key),
+				Hint: "It was written by another version of Slipway.", Err: err}
 		}
 		return nil
 	})

@@ -72,7 +72,8 @@ var (
 	bucketNames    = []byte("names")    // owner NUL name → id, live sessions only
 	bucketKeys     = []byte("keys")     // owner NUL key → id
 	bucketPhases   = []byte("phases")   // id "/" number → phase
-	buckets        = [][]byte{bucketMeta, bucketSessions, bucketLive, bucketFinished, bucketNames, bucketKeys, bucketPhases, bucketAccounts, bucketImages, bucketClaims}
+	buckets        = [][]byte{bucketMeta, bucketSessions, bucketLive, bucketFinished, bucketNames, bucketKeys,
+		bucketPhases, bucketAccounts, bucketImages, bucketClaims}
 )
 
 // record is one session as it is stored.
@@ -123,12 +124,16 @@ func openFile(path string) (*bolt.DB, error) {
 }
 
 func openError(path string, err error) error {
-	e := &session.Error{Code: CodeOpen, Message: fmt.Sprintf("The file %s cannot be opened.", path), Hint: "Check the permissions of its directory and the room on its disk.", Err: err}
+	e := &session.Error{Code: CodeOpen, Message: fmt.Sprintf("The file %s cannot be opened.", path),
+		Hint: "Check the permissions of its directory and the room on its disk.", Err: err}
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
-		e.Code, e.Message, e.Hint = CodeLocked, fmt.Sprintf("Another Slipway is using %s.", path), "Use that one, or end it first."
-	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum), errors.Is(err, bolterrors.ErrVersionMismatch):
-		e.Code, e.Message, e.Hint = CodeCorrupt, fmt.Sprintf("The file %s is damaged.", path), "Move it away and start again; running sessions are found by their labels."
+		e.Code, e.Message, e.Hint = CodeLocked, fmt.Sprintf("Another Slipway is using %s.", path),
+			"Use that one, or end it first."
+	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum),
+		errors.Is(err, bolterrors.ErrVersionMismatch):
+		e.Code, e.Message, e.Hint = CodeCorrupt, fmt.Sprintf("The file %s is damaged.", path),
+			"Move it away and start again; running sessions are found by their labels."
 	}
 	return e
 }
@@ -294,7 +299,8 @@ func readError(err error) error {
 	if err == nil || errors.As(err, &known) {
 		return err
 	}
-	return &session.Error{Code: CodeRead, Message: "The session store cannot be read.", Hint: "Look at Slipway's log.", Err: err}
+	return &session.Error{Code: CodeRead, Message: "The session store cannot be read.", Hint: "Look at Slipway's log.",
+		Err: err}
 }
 
 func writeError(err error) error {
@@ -303,9 +309,11 @@ func writeError(err error) error {
 		return err
 	}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return &session.Error{Code: CodeNoSpace, Message: "The disk that holds Slipway's files is full.", Hint: "Free some room on it and try again.", Err: err}
+		return &session.Error{Code: CodeNoSpace, Message: "The disk that holds Slipway's files is full.",
+			Hint: "Free some room on it and try again.", Err: err}
 	}
-	return &session.Error{Code: CodeWrite, Message: "The change could not be stored.", Hint: "Check the disk that holds Slipway's files.", Err: err}
+	return &session.Error{Code: CodeWrite, Message: "The change could not be stored.",
+		Hint: "Check the disk that holds Slipway's files.", Err: err}
 }
 
 // Finished returns how many finished sessions are kept.

@@ -36,8 +36,10 @@ func open(t *testing.T, path string, fault func(string) error) *Store {
 func fresh(t *testing.T) *Store { return open(t, filepath.Join(t.TempDir(), "agent.db"), nil) }
 
 func pending(id string) session.Session {
-	return session.Session{ID: session.ID(id), Name: "name-" + id, Owner: "ada", Status: session.Pending, Result: session.ResultUndefined, CreatedAt: now,
-		Spec: session.Spec{Type: session.Interactive, Image: "debian", Resources: session.Resources{CPU: 1, Memory: gpu.GiB}}}
+	return session.Session{ID: session.ID(id), Name: "name-" + id, Owner: "ada", Status: session.Pending,
+		Result: session.ResultUndefined, CreatedAt: now,
+		Spec: session.Spec{Type: session.Interactive, Image: "debian",
+			Resources: session.Resources{CPU: 1, Memory: gpu.GiB}}}
 }
 
 func create(t *testing.T, s *Store, record session.Session, key string) session.Session {
@@ -222,7 +224,10 @@ func TestBooksMoveWithQueueAndGrantsOnly(t *testing.T) {
 		r.Status, r.Grants = session.Scheduled, session.Grants{CPUs: []int{1}, Memory: gpu.GiB}
 	})
 	change("status", false, func(r *session.Session) { r.Status = session.Preparing })
-	change("back to the queue", true, func(r *session.Session) { r.Status, r.Grants = session.Pending, session.Grants{} })
+	change("back to the queue", true, func(r *session.Session) {
+		r.Status, r.Grants = session.Pending,
+			session.Grants{}
+	})
 	change("end", true, func(r *session.Session) {
 		r.Status, r.TerminatedAt, r.Reason = session.Cancelled, &now, session.ReasonUser
 	})
@@ -248,7 +253,8 @@ func fill(t testing.TB, s *Store, finished, live int) {
 				if err := tx.Create(&r, fmt.Sprintf("key%d", i)); err != nil {
 					return err
 				}
-				if err := tx.PutPhase(&session.Phase{Session: r.ID, Phase: session.PhaseSchedule, Attempts: 1}); err != nil {
+				if err := tx.PutPhase(&session.Phase{Session: r.ID, Phase: session.PhaseSchedule,
+					Attempts: 1}); err != nil {
 					return err
 				}
 			}
@@ -322,7 +328,8 @@ func TestPurgeRemovesTheOldestAndAllOfTheirs(t *testing.T) {
 	if _, err := s.Get(removed[2].ID); session.CodeOf(err) != CodeNotFound {
 		t.Errorf("a purged session is there: %v", err)
 	}
-	if err := s.Update(func(tx *Tx) (err error) { removed, err = purge(tx, 6, 100); return err }); err != nil || len(removed) != 1 {
+	if err := s.Update(func(tx *Tx) (err error) { removed, err = purge(tx, 6, 100); return err }); err != nil ||
+		len(removed) != 1 {
 		t.Errorf("then %v, %v", removed, err)
 	}
 	if n, err := s.Finished(); n != 6 || err != nil {
@@ -357,7 +364,8 @@ func TestWhatIsPurgedIsOfWhoeverHasMost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for keep, want := range map[int]map[string]int{38: {"ada": 29, "bob": 6, "ann": 3}, 15: {"ada": 6, "bob": 6, "ann": 3}, 10: {"ada": 3, "bob": 4, "ann": 3}} {
+	for keep, want := range map[int]map[string]int{38: {"ada": 29, "bob": 6, "ann": 3},
+		15: {"ada": 6, "bob": 6, "ann": 3}, 10: {"ada": 3, "bob": 4, "ann": 3}} {
 		ids, err := s.Surplus(keep, 100)
 		left := map[string]int{"ada": 30, "bob": 6, "ann": 3}
 		for _, id := range ids {
@@ -409,7 +417,8 @@ func TestPhasesKeepTheirOrder(t *testing.T) {
 	record := create(t, s, pending("aaaaaaaaaaaa"), "")
 	err := s.Update(func(tx *Tx) error {
 		for i := range 12 {
-			if err := tx.PutPhase(&session.Phase{Session: record.ID, Phase: session.PhaseName(fmt.Sprint(i)), Attempts: 1}); err != nil {
+			if err := tx.PutPhase(&session.Phase{Session: record.ID, Phase: session.PhaseName(fmt.Sprint(i)),
+				Attempts: 1}); err != nil {
 				return err
 			}
 		}
@@ -443,7 +452,8 @@ func TestFailureStoresNothing(t *testing.T) {
 			create(t, s, pending("aaaaaaaaaaaa"), "")
 			fail = fmt.Errorf("write: %w", syscall.ENOSPC)
 			record := pending("bbbbbbbbbbbb")
-			if err := s.Update(func(tx *Tx) error { return tx.Create(&record, "key") }); session.CodeOf(err) != CodeNoSpace || !errors.Is(err, syscall.ENOSPC) {
+			if err := s.Update(func(tx *Tx) error { return tx.Create(&record, "key") }); session.CodeOf(
+				err) != CodeNoSpace || !errors.Is(err, syscall.ENOSPC) {
 				t.Errorf("a full disk is %v", err)
 			}
 			fail = nil
@@ -473,17 +483,29 @@ func TestPanicInAnUpdateStoresNothing(t *testing.T) {
 
 func TestCheckFindsWhatIsWrong(t *testing.T) {
 	for name, spoil := range map[string]func(*bolt.Tx) error{
-		"record gone":  func(tx *bolt.Tx) error { return tx.Bucket(bucketSessions).Delete([]byte("aaaaaaaaaaaa")) },
-		"index gone":   func(tx *bolt.Tx) error { return tx.Bucket(bucketLive).Delete(numberKey(1)) },
-		"index double": func(tx *bolt.Tx) error { return tx.Bucket(bucketFinished).Put(numberKey(1), []byte("aaaaaaaaaaaa")) },
-		"name gone":    func(tx *bolt.Tx) error { return tx.Bucket(bucketNames).Delete(pair("ada", "name-aaaaaaaaaaaa")) },
+		"record gone": func(tx *bolt.Tx) error { return tx.Bucket(bucketSessions).Delete([]byte("aaaaaaaaaaaa")) },
+		"index gone":  func(tx *bolt.Tx) error { return tx.Bucket(bucketLive).Delete(numberKey(1)) },
+		"index double": func(tx *bolt.Tx) error {
+			return tx.Bucket(bucketFinished).Put(numberKey(1),
+				[]byte("aaaaaaaaaaaa"))
+		},
+		"name gone": func(tx *bolt.Tx) error {
+			return tx.Bucket(bucketNames).
+				Delete(pair("ada", "name-aaaaaaaaaaaa"))
+		},
 		"key astray": func(tx *bolt.Tx) error {
 			return tx.Bucket(bucketKeys).Put(pair("ada", "other"), []byte("aaaaaaaaaaaa"))
 		},
-		"key gone":       func(tx *bolt.Tx) error { return tx.Bucket(bucketKeys).Delete(pair("ada", "key")) },
-		"phase astray":   func(tx *bolt.Tx) error { return tx.Bucket(bucketPhases).Put([]byte("nobody/1"), []byte("{}")) },
-		"record garbled": func(tx *bolt.Tx) error { return tx.Bucket(bucketSessions).Put([]byte("aaaaaaaaaaaa"), []byte("{")) },
-		"miscounted":     func(tx *bolt.Tx) error { return (&Tx{tx: tx}).count(3) },
+		"key gone": func(tx *bolt.Tx) error { return tx.Bucket(bucketKeys).Delete(pair("ada", "key")) },
+		"phase astray": func(tx *bolt.Tx) error {
+			return tx.Bucket(bucketPhases).Put([]byte("nobody/1"),
+				[]byte("{}"))
+		},
+		"record garbled": func(tx *bolt.Tx) error {
+			return tx.Bucket(bucketSessions).Put([]byte("aaaaaaaaaaaa"),
+				[]byte("{"))
+		},
+		"miscounted": func(tx *bolt.Tx) error { return (&Tx{tx: tx}).count(3) },
 		"CPU promised twice": func(tx *bolt.Tx) error {
 			for i, id := range []string{"bbbbbbbbbbbb", "cccccccccccc"} {
 				r := pending(id)

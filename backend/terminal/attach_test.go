@@ -115,7 +115,8 @@ func TestNoByteIsLostOrDoubled(t *testing.T) {
 		for offset := 0; offset < output; offset += 8192 {
 			h.tty.print(sample(uint64(offset), 8192))
 		}
-		for deadline := time.Now().Add(2 * time.Minute); len(h.tty.input()) < viewers*input; time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(2 * time.Minute); len(h.tty.input()) < viewers*input; time.Sleep(
+			5 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("only %d bytes of input arrived", len(h.tty.input()))
 			}
@@ -136,7 +137,8 @@ func TestNoByteIsLostOrDoubled(t *testing.T) {
 func watchThroughCuts(t *testing.T, h *harness, v *Viewer, random *rand.Rand, name string) {
 	for {
 		life := 2000 + random.IntN(400_000)
-		conn := h.dial(Attach{Offset: v.Offset(), Client: name}, func(c net.Conn) net.Conn { return &cutConn{Conn: c, left: life} })
+		conn := h.dial(Attach{Offset: v.Offset(), Client: name},
+			func(c net.Conn) net.Conn { return &cutConn{Conn: c, left: life} })
 		code, err := v.Run(t.Context(), NewConn(conn))
 		if err == nil {
 			if code != 11 {

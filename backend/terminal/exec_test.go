@@ -71,7 +71,8 @@ func TestExecCarriesStreamsSignalsAndCode(t *testing.T) {
 	signals <- 15
 	var out, errs bytes.Buffer
 	input := strings.Repeat("0123456789", 200_000)
-	code, err := RunExec(t.Context(), NewConn(theirs), ExecIO{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &errs, Signals: signals})
+	code, err := RunExec(t.Context(), NewConn(theirs), ExecIO{Stdin: strings.NewReader(input), Stdout: &out,
+		Stderr: &errs, Signals: signals})
 	if err != nil || code != 15 || out.String() != input+input || errs.String() != "warning" {
 		t.Errorf("code %d, %v, %d bytes, %q", code, err, out.Len(), errs.String())
 	}

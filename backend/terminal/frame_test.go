@@ -21,7 +21,8 @@ func TestFramesSurviveTheStream(t *testing.T) {
 		dataFrame(FrameData, 1<<40, bytes.Repeat([]byte("x"), MaxData)),
 		offsetFrame(FrameGap, 3, 4), {FrameModes, []byte("\x1b[?25l")}, offsetFrame(FrameTaken, 7),
 		sizeFrame(FrameSize, 100, 40), dataFrame(FrameInput, 0, []byte("ls\n")), offsetFrame(FrameAck, 5),
-		sizeFrame(FrameResize, 1, 1), {FrameStderr, []byte("no")}, {FrameClose, nil}, {FrameSignal, []byte{15}}, exitFrame(-1),
+		sizeFrame(FrameResize, 1, 1), {FrameStderr, []byte("no")}, {FrameClose, nil}, {FrameSignal, []byte{15}},
+		exitFrame(-1),
 	}
 	for _, frame := range sent {
 		if err := conn.WriteFrame(frame); err != nil {
@@ -64,7 +65,8 @@ func TestBrokenFramesAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := NewConn(&buffered{*bytes.NewBuffer(frame('D', 100, 50))}).ReadFrame(); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := NewConn(&buffered{*bytes.NewBuffer(frame('D', 100, 50))}).ReadFrame(); !errors.Is(err,
+		io.ErrUnexpectedEOF) {
 		t.Errorf("cut short: %v", err)
 	}
 	if _, err := ParseMessage(nil); err == nil {
@@ -141,7 +143,8 @@ func FuzzServe(f *testing.F) {
 		near, far := net.Pipe()
 		go func() { _ = shell.Serve(t.Context(), near, Attach{Client: "next"}) }()
 		var out bytes.Buffer
-		if code, err := NewViewer(ViewerConfig{Client: "next", Output: &out}).Run(t.Context(), NewConn(far)); err != nil || code != 3 {
+		if code, err := NewViewer(ViewerConfig{Client: "next", Output: &out}).Run(t.Context(),
+			NewConn(far)); err != nil || code != 3 {
 			t.Fatalf("the next viewer got %d, %v", code, err)
 		}
 		if out.String() != "still here" {

@@ -104,7 +104,8 @@ func FuzzRunExec(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var out bytes.Buffer
 		conn := NewConn(&spoken{bytes.NewReader(raw)})
-		_, err := RunExec(t.Context(), conn, ExecIO{Stdin: bytes.NewReader(make([]byte, 10)), Stdout: &out, Stderr: &out})
+		_, err := RunExec(t.Context(), conn, ExecIO{Stdin: bytes.NewReader(make([]byte, 10)), Stdout: &out,
+			Stderr: &out})
 		if out.Len() > len(raw) {
 			t.Errorf("%d bytes came of %d, %v", out.Len(), len(raw), err)
 		}

@@ -7,24 +7,26 @@ import (
 
 func TestModes(t *testing.T) {
 	for name, test := range map[string]struct{ output, preamble string }{
-		"nothing":                     {"hello \x1b[31mred\x1b[0m\r\n", ""},
-		"editor":                      {"\x1b[?1049h\x1b[?1h\x1b=\x1b[?25l\x1b[?2004h", "\x1b[?1049h\x1b[?1h\x1b[?25l\x1b[?2004h\x1b="},
-		"editor left":                 {"\x1b[?1049h\x1b[?1h\x1b=\x1b[?25l\x1b[?25h\x1b>\x1b[?1l\x1b[?1049l", ""},
-		"several in one":              {"\x1b[?1002;1006;1004h", "\x1b[?1002h\x1b[?1006h\x1b[?1004h"},
-		"last mouse protocol":         {"\x1b[?1000h\x1b[?1003h", "\x1b[?1003h"},
-		"mouse off":                   {"\x1b[?1000h\x1b[?1006h\x1b[?1000l\x1b[?1006l", ""},
-		"no wrap, reverse":            {"\x1b[?7l\x1b[?5h", "\x1b[?5h\x1b[?7l"},
-		"cursor style":                {"\x1b[5 q", "\x1b[5 q"},
-		"cursor style reset":          {"\x1b[5 q\x1b[0 q", ""},
-		"full reset":                  {"\x1b[?1049h\x1b[?2004h\x1bc", ""},
-		"soft reset":                  {"\x1b[?2004h\x1b[?25l\x1b[?1h\x1b[!p", "\x1b[?2004h"},
-		"ansi modes are others":       {"\x1b[25l\x1b[4h", ""},
-		"cancelled":                   {"\x1b[?25\x18l\x1b[?2004\x1ah", ""},
-		"restarted":                   {"\x1b[?25\x1b[?2004h", "\x1b[?2004h"},
-		"control inside":              {"\x1b[?20\n04h", "\x1b[?2004h"},
-		"in a title":                  {"\x1b]0;\x1b[?25l\x07\x1b]2;x[?25l\x1b\\", "\x1b[?25l"},
-		"in a device string":          {"\x1bPq[?25l\x1b\\ok", ""},
-		"endless parameters":          {"\x1b[?" + string(bytes.Repeat([]byte("1;"), 500)) + "25l\x1b[?2004h", "\x1b[?2004h"},
+		"nothing": {"hello \x1b[31mred\x1b[0m\r\n", ""},
+		"editor": {"\x1b[?1049h\x1b[?1h\x1b=\x1b[?25l\x1b[?2004h",
+			"\x1b[?1049h\x1b[?1h\x1b[?25l\x1b[?2004h\x1b="},
+		"editor left":           {"\x1b[?1049h\x1b[?1h\x1b=\x1b[?25l\x1b[?25h\x1b>\x1b[?1l\x1b[?1049l", ""},
+		"several in one":        {"\x1b[?1002;1006;1004h", "\x1b[?1002h\x1b[?1006h\x1b[?1004h"},
+		"last mouse protocol":   {"\x1b[?1000h\x1b[?1003h", "\x1b[?1003h"},
+		"mouse off":             {"\x1b[?1000h\x1b[?1006h\x1b[?1000l\x1b[?1006l", ""},
+		"no wrap, reverse":      {"\x1b[?7l\x1b[?5h", "\x1b[?5h\x1b[?7l"},
+		"cursor style":          {"\x1b[5 q", "\x1b[5 q"},
+		"cursor style reset":    {"\x1b[5 q\x1b[0 q", ""},
+		"full reset":            {"\x1b[?1049h\x1b[?2004h\x1bc", ""},
+		"soft reset":            {"\x1b[?2004h\x1b[?25l\x1b[?1h\x1b[!p", "\x1b[?2004h"},
+		"ansi modes are others": {"\x1b[25l\x1b[4h", ""},
+		"cancelled":             {"\x1b[?25\x18l\x1b[?2004\x1ah", ""},
+		"restarted":             {"\x1b[?25\x1b[?2004h", "\x1b[?2004h"},
+		"control inside":        {"\x1b[?20\n04h", "\x1b[?2004h"},
+		"in a title":            {"\x1b]0;\x1b[?25l\x07\x1b]2;x[?25l\x1b\\", "\x1b[?25l"},
+		"in a device string":    {"\x1bPq[?25l\x1b\\ok", ""},
+		"endless parameters": {"\x1b[?" + string(bytes.Repeat([]byte("1;"), 500)) + "25l\x1b[?2004h",
+			"\x1b[?2004h"},
 		"character sets":              {"\x1b(0\x1b)B[?25l", ""},
 		"numbers beyond all":          {"\x1b[?99999999999999999999h\x1b[?2004h", "\x1b[?2004h"},
 		"alternate screen, old style": {"\x1b[?47h", "\x1b[?47h"},
@@ -71,7 +73,8 @@ func TestSpoolKnowsTheModesOfEveryOffset(t *testing.T) {
 	var output []byte
 	var want []string
 	var m modes
-	pieces := []string{"text\r\n", "\x1b[?1049h", "\x1b[?25l", "\x1b[?25h", "\x1b[?2004h", "\x1b[?1049l", "\x1b[?1006h", "\x1bc"}
+	pieces := []string{"text\r\n", "\x1b[?1049h", "\x1b[?25l", "\x1b[?25h", "\x1b[?2004h", "\x1b[?1049l", "\x1b[?1006h",
+		"\x1bc"}
 	for i := range 200 {
 		piece := pieces[i*7%len(pieces)]
 		for _, c := range []byte(piece) {

@@ -43,7 +43,10 @@ var images = Tables{
 			"ID": imageID, "Missing": List(mostLayers + 1), "Present": Whole(0, mostLayers),
 		},
 		reflect.TypeFor[session.PartMark](): {
-			"Part": Text("a part of an image", func(text string) bool { return text == session.ImageConfig || isDigest(text) }),
+			"Part": Text("a part of an image", func(text string) bool {
+				return text == session.ImageConfig ||
+					isDigest(text)
+			}),
 		},
 	},
 }

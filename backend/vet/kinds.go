@@ -141,7 +141,8 @@ var (
 	})}
 	// address is where a web page of an app begins.
 	address = Rule{build: text("the path of an address", func(text string) bool {
-		return strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//") && len(text) <= 2048 && plain(text, 2048) && !strings.ContainsAny(text, " \\\"<>`")
+		return strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//") && len(text) <= 2048 &&
+			plain(text, 2048) && !strings.ContainsAny(text, " \\\"<>`")
 	})}
 )
 

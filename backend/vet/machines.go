@@ -12,7 +12,8 @@ var devices = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.Machine](): {
 		"Agent": Line(64), "Instance": Maybe(mark), "Engine": Maybe(word), "Version": Line(128), "Hostname": Line(253),
 		"OS": Maybe(word), "Arch": Maybe(word),
-		"CPUs": cpu, "UsedCPUs": count, "EngineVersion": Line(128), "Warnings": List(mostWarnings), "Owner": Maybe(owner),
+		"CPUs": cpu, "UsedCPUs": count, "EngineVersion": Line(128), "Warnings": List(mostWarnings),
+		"Owner": Maybe(owner),
 	},
 	reflect.TypeFor[session.Load](): {"CPU": amount},
 	reflect.TypeFor[session.Allowance](): {

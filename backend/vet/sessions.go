@@ -65,8 +65,9 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 	},
 	reflect.TypeFor[session.Step](): {"Step": word, "Message": message, "Said": said, "Code": Maybe(code)},
 	reflect.TypeFor[session.Terminal](): {
-		"ID": mark, "Title": title, "Kernel": Maybe(kernel), "Cols": OrZero(port), "Rows": OrZero(port), "Start": counter,
-		"End": counter, "ExitCode": exit,
+		"ID": mark, "Title": title, "Kernel": Maybe(kernel), "Cols": OrZero(port), "Rows": OrZero(port),
+		"Start": counter,
+		"End":   counter, "ExitCode": exit,
 	},
 	reflect.TypeFor[session.App](): {
 		"ID": app, "Title": title, "Kind": word, "Port": port, "Path": OrZero(Maybe(address)), "Dir": Line(mostPath),

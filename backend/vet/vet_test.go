@@ -134,7 +134,8 @@ func FuzzAcceptedSpecsAreBelieved(f *testing.F) {
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var spec session.Spec
-		if json.Unmarshal(raw, &spec) != nil || spec.Validate(now, session.Limits{CPUs: 1 << 16, Memory: 1 << 50}) != nil {
+		if json.Unmarshal(raw, &spec) != nil ||
+			spec.Validate(now, session.Limits{CPUs: 1 << 16, Memory: 1 << 50}) != nil {
 			return
 		}
 		full := spec.WithDefaults()

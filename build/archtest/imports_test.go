@@ -22,9 +22,11 @@ type view struct {
 
 var views = []view{
 	{name: "linux", env: []string{"GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0"}},
-	{name: "linux desktop", env: []string{"GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=1"}, tags: "desktop,production,webkit2_41"},
+	{name: "linux desktop", env: []string{"GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=1"},
+		tags: "desktop,production,webkit2_41"},
 	{name: "darwin desktop", env: []string{"GOOS=darwin", "GOARCH=arm64", "CGO_ENABLED=1"}, tags: "desktop,production"},
-	{name: "windows desktop", env: []string{"GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0"}, tags: "desktop,production"},
+	{name: "windows desktop", env: []string{"GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0"},
+		tags: "desktop,production"},
 	{name: "darwin", env: []string{"GOOS=darwin", "GOARCH=arm64", "CGO_ENABLED=0"}},
 	{name: "windows", env: []string{"GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0"}},
 }
@@ -45,7 +47,8 @@ func (p goPackage) local() string {
 
 func listPackages(t *testing.T, root string, v view) []goPackage {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-e", "-tags="+v.tags, "-json=ImportPath,Name,Imports,TestImports,XTestImports", "./...")
+	cmd := exec.Command("go", "list", "-e", "-tags="+v.tags, "-json=ImportPath,Name,Imports,TestImports,XTestImports",
+		"./...")
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), v.env...)
 	var stderr bytes.Buffer
@@ -83,7 +86,8 @@ func checkImports(t *testing.T, p goPackage) {
 	t.Helper()
 	at := slices.IndexFunc(table, func(r row) bool { return r.pkg == p.local() })
 	if at < 0 {
-		t.Errorf("package %s has no line in the table; decide what it may import and add it to build/archtest/table_test.go", p.ImportPath)
+		t.Errorf("package %s has no line in the table; decide what it may import and add it to "+
+			"build/archtest/table_test.go", p.ImportPath)
 		return
 	}
 	if slices.Contains(vagueNames, p.Name) {
@@ -91,12 +95,15 @@ func checkImports(t *testing.T, p goPackage) {
 	}
 	for _, imported := range p.Imports {
 		if !allowed(at, imported, false) {
-			t.Errorf("%s imports %s; move the code to where it may stand, or change the table and say why in the commit", p.ImportPath, imported)
+			t.Errorf(
+				"%s imports %s; move the code to where it may stand, or change the table and say why in the commit",
+				p.ImportPath, imported)
 		}
 	}
 	for _, imported := range slices.Concat(p.TestImports, p.XTestImports) {
 		if !allowed(at, imported, true) {
-			t.Errorf("a test of %s imports %s, which stands below it; move the test there or list it under tests in the table", p.ImportPath, imported)
+			t.Errorf("a test of %s imports %s, which stands below it; move the test there or list it under tests in "+
+				"the table", p.ImportPath, imported)
 		}
 	}
 }

@@ -88,7 +88,8 @@ func clockReadings(f sourceFile) []string {
 			return true
 		}
 		if pkg, ok := e.X.(*ast.Ident); ok && pkg.Obj == nil && slices.Contains(clockCalls[pkg.Name], e.Sel.Name) {
-			found = append(found, fmt.Sprintf("%s uses %s.%s where a machine has a clock of its own; use pace", f.at(e.Pos()), pkg.Name, e.Sel.Name))
+			found = append(found, fmt.Sprintf("%s uses %s.%s where a machine has a clock of its own; use pace",
+				f.at(e.Pos()), pkg.Name, e.Sel.Name))
 		}
 		return true
 	})
@@ -106,23 +107,28 @@ func impurities(f sourceFile) []string {
 	for _, spec := range f.syntax.Imports {
 		path, err := strconv.Unquote(spec.Path.Value)
 		if err == nil && slices.Contains(pureNot, path) {
-			problems = append(problems, fmt.Sprintf("%s imports %s in a pure package; take what it gives as an argument", f.at(spec.Pos()), path))
+			problems = append(problems, fmt.Sprintf(
+				"%s imports %s in a pure package; take what it gives as an argument", f.at(spec.Pos()), path))
 		}
 	}
 	ast.Inspect(f.syntax, func(n ast.Node) bool {
 		switch e := n.(type) {
 		case *ast.GoStmt:
-			problems = append(problems, fmt.Sprintf("%s starts a goroutine in a pure package; let the caller do it", f.at(e.Pos())))
+			problems = append(problems, fmt.Sprintf("%s starts a goroutine in a pure package; let the caller do it",
+				f.at(e.Pos())))
 		case *ast.SelectorExpr:
 			pkg, ok := e.X.(*ast.Ident)
 			if !ok || pkg.Obj != nil {
 				return true
 			}
 			if slices.Contains(pureCalls[pkg.Name], e.Sel.Name) {
-				problems = append(problems, fmt.Sprintf("%s uses %s.%s in a pure package; take the time or the randomness as an argument", f.at(e.Pos()), pkg.Name, e.Sel.Name))
+				problems = append(problems, fmt.Sprintf(
+					"%s uses %s.%s in a pure package; take the time or the randomness as an argument", f.at(e.Pos()),
+					pkg.Name, e.Sel.Name))
 			}
 			if names, ok := pureNames[pkg.Name]; ok && !slices.Contains(names, e.Sel.Name) {
-				problems = append(problems, fmt.Sprintf("%s uses %s.%s in a pure package, which may name only %v of it", f.at(e.Pos()), pkg.Name, e.Sel.Name, names))
+				problems = append(problems, fmt.Sprintf("%s uses %s.%s in a pure package, which may name only %v of it",
+					f.at(e.Pos()), pkg.Name, e.Sel.Name, names))
 			}
 		}
 		return true

@@ -69,7 +69,8 @@ var parseTree = sync.OnceValues(func() ([]sourceFile, error) {
 		if ast.IsGenerated(syntax) {
 			continue
 		}
-		out = append(out, sourceFile{path: path, lines: set.File(syntax.FileStart).LineCount(), syntax: syntax, set: set})
+		out = append(out, sourceFile{path: path, lines: set.File(syntax.FileStart).LineCount(), syntax: syntax,
+			set: set})
 	}
 	if len(out) == 0 {
 		return nil, errors.New("no Go file was found; run this test in a checkout of the module")
@@ -93,7 +94,8 @@ func TestFilesAndFunctionsAreShort(t *testing.T) {
 			}
 			lines := f.set.Position(fn.End()).Line - f.set.Position(fn.Pos()).Line + 1
 			if lines > longestFunction {
-				t.Errorf("%s: %s has %d lines, more than %d; name its parts", f.at(fn.Pos()), fn.Name.Name, lines, longestFunction)
+				t.Errorf("%s: %s has %d lines, more than %d; name its parts", f.at(fn.Pos()), fn.Name.Name, lines,
+					longestFunction)
 			}
 		}
 	}
@@ -115,7 +117,8 @@ func TestEveryPackageHasOneComment(t *testing.T) {
 		case n == 0:
 			t.Errorf("package %q has no package comment; say in a paragraph what it provides", pkg)
 		case n > 1:
-			t.Errorf("package %q has a package comment in %v; keep one and put a blank line after the others", pkg, commented[pkg])
+			t.Errorf("package %q has a package comment in %v; keep one and put a blank line after the others", pkg,
+				commented[pkg])
 		}
 	}
 }
@@ -181,11 +184,14 @@ func checkVariables(f sourceFile, gen *ast.GenDecl) []string {
 			continue
 		}
 		if len(value.Values) == 0 {
-			problems = append(problems, fmt.Sprintf("%s: %s is state of the process; make it a field of a type", f.at(value.Pos()), value.Names[0].Name))
+			problems = append(problems, fmt.Sprintf("%s: %s is state of the process; make it a field of a type",
+				f.at(value.Pos()), value.Names[0].Name))
 		}
 		for i, expr := range value.Values {
 			if !isTable(expr) {
-				problems = append(problems, fmt.Sprintf("%s: %s can change and is shared by the whole process; make it a constant, a function or a field", f.at(value.Pos()), value.Names[i].Name))
+				problems = append(problems, fmt.Sprintf(
+					"%s: %s can change and is shared by the whole process; make it a constant, a function or a field",
+					f.at(value.Pos()), value.Names[i].Name))
 			}
 		}
 	}
@@ -193,7 +199,8 @@ func checkVariables(f sourceFile, gen *ast.GenDecl) []string {
 }
 
 func embedded(doc *ast.CommentGroup) bool {
-	return doc != nil && slices.ContainsFunc(doc.List, func(c *ast.Comment) bool { return strings.HasPrefix(c.Text, "//go:embed ") })
+	return doc != nil && slices.ContainsFunc(doc.List,
+		func(c *ast.Comment) bool { return strings.HasPrefix(c.Text, "//go:embed ") })
 }
 
 // isTable reports whether a value is made once and only read: a literal of a
@@ -257,7 +264,8 @@ func assignments(f sourceFile, variables map[string]bool) []string {
 		if name == nil || !variables[name.Name] || declaredInside(f, name) {
 			return
 		}
-		problems = append(problems, fmt.Sprintf("%s changes the package variable %s; make it a field of what owns it", f.at(target.Pos()), name.Name))
+		problems = append(problems, fmt.Sprintf("%s changes the package variable %s; make it a field of what owns it",
+			f.at(target.Pos()), name.Name))
 	}
 	for _, decl := range f.syntax.Decls {
 		fn, ok := decl.(*ast.FuncDecl)

@@ -35,7 +35,9 @@ var table = []row{
 	{pkg: "backend/autostart", imports: []string{"backend/place", "backend/session"}},
 	{pkg: "backend/notify", imports: []string{"backend/session"}},
 	{pkg: "backend/settings", imports: []string{"backend/place", "backend/session"}},
-	{pkg: "backend/access", imports: []string{"backend/session", "gpu"}, tests: []string{"backend/agent", "backend/engine/sim", "backend/hub/hubtest", "backend/session/agenttest", "backend/store"}},
+	{pkg: "backend/access", imports: []string{"backend/session", "gpu"},
+		tests: []string{"backend/agent", "backend/engine/sim", "backend/hub/hubtest", "backend/session/agenttest",
+			"backend/store"}},
 	{pkg: "backend/peer"},
 	{pkg: "backend/mountinfo"},
 	{pkg: "backend/daemon", imports: []string{"backend/place", "backend/session", "backend/access", "backend/peer"}},
@@ -47,33 +49,49 @@ var table = []row{
 	{pkg: "backend/store", imports: []string{"backend/session", "gpu"}},
 	{pkg: "backend/terminal"},
 	{pkg: "backend/layers", imports: []string{"backend/session", "gpu"}},
-	{pkg: "backend/session/agenttest", imports: []string{"backend/session", "backend/layers", "backend/terminal", "gpu"}},
+	{pkg: "backend/session/agenttest", imports: []string{"backend/session", "backend/layers", "backend/terminal",
+		"gpu"}},
 	{pkg: "backend/files", imports: []string{"backend/session"}},
 	{pkg: "backend/folder", imports: []string{"backend/session", "backend/files", "gpu"}},
 	{pkg: "backend/offlimits", imports: []string{"backend/session", "backend/mountinfo"}},
 	{pkg: "backend/guest/payload"},
-	{pkg: "backend/guest/link", imports: []string{"backend/session", "backend/terminal", "tunnel"}, tests: []string{"backend/guest"}},
-	{pkg: "backend/guest", imports: []string{"backend/session", "backend/terminal", "tunnel", "backend/guest/link", "backend/files", "backend/mountinfo"}},
+	{pkg: "backend/guest/link", imports: []string{"backend/session", "backend/terminal", "tunnel"},
+		tests: []string{"backend/guest"}},
+	{pkg: "backend/guest", imports: []string{"backend/session", "backend/terminal", "tunnel", "backend/guest/link",
+		"backend/files", "backend/mountinfo"}},
 	{pkg: "backend/guest/slipway-guest", imports: []string{"backend/guest"}},
 	{pkg: "backend/engine", imports: []string{"backend/session", "gpu"}},
-	{pkg: "backend/engine/enginetest", imports: []string{"backend/session", "gpu", "backend/engine", "backend/guest/link", "backend/terminal", "tunnel"}},
+	{pkg: "backend/engine/enginetest", imports: []string{"backend/session", "gpu", "backend/engine",
+		"backend/guest/link", "backend/terminal", "tunnel"}},
 	{pkg: "backend/engine/docker", imports: []string{"backend/session", "gpu", "backend/engine", "backend/peer"}},
 	{pkg: "backend/engine/sim/shell", imports: []string{"backend/pace", "gpu"}},
 	{pkg: "backend/engine/sim/notebook", imports: []string{"backend/session", "backend/files", "backend/pace"}},
-	{pkg: "backend/engine/sim/python", imports: []string{"backend/pace"}, tests: []string{"backend/engine/sim/shell", "frontend/notebook"}},
-	{pkg: "backend/engine/sim", imports: []string{"backend/session", "gpu", "backend/engine", "backend/pace", "backend/engine/sim/shell", "backend/engine/sim/notebook", "backend/engine/sim/python", "backend/terminal", "backend/guest", "backend/guest/link", "backend/files"}, tests: []string{"backend/engine/enginetest"}},
-	{pkg: "backend/agent", imports: []string{"backend/session", "backend/pace", "backend/layers", "backend/scheduler", "backend/idle", "backend/store", "backend/engine", "backend/terminal", "gpu", "backend/guest/link", "backend/folder", "backend/offlimits"}},
+	{pkg: "backend/engine/sim/python", imports: []string{"backend/pace"},
+		tests: []string{"backend/engine/sim/shell", "frontend/notebook"}},
+	{pkg: "backend/engine/sim", imports: []string{"backend/session", "gpu", "backend/engine", "backend/pace",
+		"backend/engine/sim/shell", "backend/engine/sim/notebook", "backend/engine/sim/python", "backend/terminal",
+		"backend/guest", "backend/guest/link", "backend/files"}, tests: []string{"backend/engine/enginetest"}},
+	{pkg: "backend/agent", imports: []string{"backend/session", "backend/pace", "backend/layers", "backend/scheduler",
+		"backend/idle", "backend/store", "backend/engine", "backend/terminal", "gpu", "backend/guest/link",
+		"backend/folder", "backend/offlimits"}},
 	{pkg: "backend/agentrpc", imports: []string{"backend/session", "backend/vet", "gpu", "tunnel"}},
-	{pkg: "backend/demo", imports: []string{"backend/agent", "backend/engine/sim", "backend/pace", "backend/place", "backend/session", "gpu", "gpu/sim", "tunnel"}, tests: []string{"backend/recipe", "backend/store"}},
-	{pkg: "backend/provision", imports: []string{"backend/session", "backend/vet", "backend/daemon", "gpu", "tunnel", "tunnel/sshstdio"}},
-	{pkg: "backend/hub", imports: []string{"backend/session", "backend/vet", "backend/settings", "backend/notify", "backend/layers", "gpu"}, tests: []string{"backend/hub/hubtest", "backend/environments"}},
+	{pkg: "backend/demo", imports: []string{"backend/agent", "backend/engine/sim", "backend/pace", "backend/place",
+		"backend/session", "gpu", "gpu/sim", "tunnel"}, tests: []string{"backend/recipe", "backend/store"}},
+	{pkg: "backend/provision", imports: []string{"backend/session", "backend/vet", "backend/daemon", "gpu", "tunnel",
+		"tunnel/sshstdio"}},
+	{pkg: "backend/hub", imports: []string{"backend/session", "backend/vet", "backend/settings", "backend/notify",
+		"backend/layers", "gpu"}, tests: []string{"backend/hub/hubtest", "backend/environments"}},
 	{pkg: "backend/hub/hubtest", imports: []string{"backend/session", "gpu", "backend/hub"}},
 	{pkg: "backend/sshclient", imports: []string{"backend/session"}},
 	{pkg: "backend/environments", imports: []string{"backend/session", "backend/hub", "gpu"}},
-	{pkg: "backend/server", imports: []string{"backend/api", "backend/pace", "backend/recipe", "backend/session", "backend/settings", "backend/diagnose", "backend/notify", "backend/hub", "gpu", "backend/terminal", "backend/sshclient"}},
-	{pkg: "backend/cli", imports: []string{"gpu", "backend/pace", "backend/access", "backend/api", "backend/files", "backend/recipe", "backend/place", "backend/terminal", "backend/daemon", "backend/session"}},
+	{pkg: "backend/server", imports: []string{"backend/api", "backend/pace", "backend/recipe", "backend/session",
+		"backend/settings", "backend/diagnose", "backend/notify", "backend/hub", "gpu", "backend/terminal",
+		"backend/sshclient"}},
+	{pkg: "backend/cli", imports: []string{"gpu", "backend/pace", "backend/access", "backend/api", "backend/files",
+		"backend/recipe", "backend/place", "backend/terminal", "backend/daemon", "backend/session"}},
 	{pkg: "backend", imports: []string{anythingAbove}},
-	{pkg: "app", imports: []string{"backend", "backend/api", "backend/place"}, tests: []string{"backend/session", "backend/store"}},
+	{pkg: "app", imports: []string{"backend", "backend/api", "backend/place"},
+		tests: []string{"backend/session", "backend/store"}},
 	{pkg: "frontend"},
 	{pkg: "frontend/notebook"},
 	{pkg: "", imports: []string{"app", "backend", "frontend", "frontend/notebook"}},
@@ -81,7 +99,8 @@ var table = []row{
 	{pkg: "build/tsgen", imports: []string{"backend/api"}},
 	{pkg: "build/bench/gpuprobe", imports: []string{"gpu", "gpu/nvml", "gpu/procs"}},
 	{pkg: "build/bench", imports: []string{"backend/api", "backend/place"}},
-	{pkg: "build/bench/soak", imports: []string{"backend", "backend/api", "backend/demo", "backend/place", "backend/session", "backend/store", "gpu"}},
+	{pkg: "build/bench/soak", imports: []string{"backend", "backend/api", "backend/demo", "backend/place",
+		"backend/session", "backend/store", "gpu"}},
 	{pkg: "build/bench/link"},
 	{pkg: "build/bench/tunnel", imports: []string{"tunnel", "build/bench/link"}},
 	{pkg: "build/archtest"},
@@ -109,12 +128,15 @@ var fences = []fence{
 	{module: "github.com/xtaci/smux", pkgs: []string{"tunnel"}},
 	{module: "github.com/wailsapp/wails/v2", pkgs: []string{"app"}},
 	{module: "github.com/gtank/ristretto255", pkgs: []string{"tunnel/cpace"}},
-	{module: "github.com/gorilla/websocket", pkgs: []string{"tunnel/secure", "backend/server", "backend/cli", "app", "build/bench", "build/bench/soak"}, tests: []string{"backend"}},
+	{module: "github.com/gorilla/websocket", pkgs: []string{"tunnel/secure", "backend/server", "backend/cli", "app",
+		"build/bench", "build/bench/soak"}, tests: []string{"backend"}},
 	{module: "github.com/shirou/gopsutil/v3", pkgs: []string{"backend/agent"}},
 	{module: "github.com/pkg/sftp", pkgs: []string{"backend/guest"}},
-	{module: "golang.org/x/crypto", pkgs: []string{"backend/guest", "backend/sshclient"}, tests: []string{"backend/engine/docker", "backend/cli", "tunnel/sshstdio"}},
+	{module: "golang.org/x/crypto", pkgs: []string{"backend/guest", "backend/sshclient"},
+		tests: []string{"backend/engine/docker", "backend/cli", "tunnel/sshstdio"}},
 	{module: "github.com/klauspost/compress", pkgs: []string{"backend/layers", "backend/engine/docker"}},
-	{module: "github.com/creack/pty", pkgs: []string{"backend/guest", "build/bench"}, tests: []string{"backend/cli", "build/bench"}},
+	{module: "github.com/creack/pty", pkgs: []string{"backend/guest", "build/bench"},
+		tests: []string{"backend/cli", "build/bench"}},
 	{module: "golang.org/x/tools", tests: []string{"backend/scheduler"}},
 	{module: "github.com/godbus/dbus/v5", pkgs: []string{"backend/notify"}},
 	{module: "github.com/spf13/cobra", pkgs: []string{"backend/cli"}},
@@ -124,7 +146,9 @@ var fences = []fence{
 	{module: "github.com/tetratelabs/wazero", pkgs: []string{"backend/engine/sim/python"}},
 	{module: "mvdan.cc/sh/v3", pkgs: []string{"backend/engine/sim/shell"}},
 	{module: "golang.org/x/term", pkgs: []string{"backend/cli", "app", "build/bench"}},
-	{module: "golang.org/x/sys", pkgs: []string{"backend/guest", "backend/engine/docker", "backend/engine/sim", "backend/agent", "backend/cli", "backend/place", "backend/peer", "backend/offlimits", "backend/daemon", "backend/hostlock", "backend", "app", "tunnel", "tunnel/netwatch", "build/bench/link", "gpu/clock"}},
+	{module: "golang.org/x/sys", pkgs: []string{"backend/guest", "backend/engine/docker", "backend/engine/sim",
+		"backend/agent", "backend/cli", "backend/place", "backend/peer", "backend/offlimits", "backend/daemon",
+		"backend/hostlock", "backend", "app", "tunnel", "tunnel/netwatch", "build/bench/link", "gpu/clock"}},
 }
 
 // paced are the packages whose work goes by the clock of their machine, which may
@@ -147,7 +171,8 @@ var pure = []string{"backend/session", "backend/scheduler", "gpu"}
 
 // pureNot are the imports that a pure package does without. net is allowed for
 // the names in pureNames only.
-var pureNot = []string{"os", "os/exec", "os/signal", "os/user", "net/http", "net/rpc", "io/ioutil", "syscall", "log", "log/slog", "runtime", "path/filepath", "unsafe"}
+var pureNot = []string{"os", "os/exec", "os/signal", "os/user", "net/http", "net/rpc", "io/ioutil", "syscall", "log",
+	"log/slog", "runtime", "path/filepath", "unsafe"}
 
 // pureNames are, for packages that pure packages may name types of, the only
 // names allowed.
@@ -159,14 +184,16 @@ var pureNames = map[string][]string{
 // process's own randomness.
 var pureCalls = map[string][]string{
 	"time": {"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"},
-	"rand": {"Int", "Intn", "IntN", "Int31", "Int31n", "Int32N", "Int63", "Int63n", "Int64N", "N", "Float32", "Float64", "Perm", "Shuffle", "Seed", "Uint32", "Uint64"},
+	"rand": {"Int", "Intn", "IntN", "Int31", "Int31n", "Int32N", "Int63", "Int63n", "Int64N", "N", "Float32", "Float64",
+		"Perm", "Shuffle", "Seed", "Uint32", "Uint64"},
 }
 
 // linked are the packages whose variables without a table the linker sets.
 var linked = []string{"backend/place"}
 
 // vagueNames are package names that say nothing of what a package provides.
-var vagueNames = []string{"util", "utils", "common", "helper", "helpers", "base", "core", "types", "manager", "misc", "shared"}
+var vagueNames = []string{"util", "utils", "common", "helper", "helpers", "base", "core", "types", "manager", "misc",
+	"shared"}
 
 // Lengths in lines.
 const (

@@ -106,7 +106,8 @@ var bans = []ban{
 		parts:   []string{"export default "},
 		advice:  "export it by name",
 		only:    []string{".ts", ".tsx"},
-		except:  []string{"frontend/vite.config", "frontend/notebook/vite.config", "frontend/vitest.config", "frontend/playwright.config", "frontend/eslint.config", "frontend/e2e/"},
+		except: []string{"frontend/vite.config", "frontend/notebook/vite.config", "frontend/vitest.config",
+			"frontend/playwright.config", "frontend/eslint.config", "frontend/e2e/"},
 	},
 }
 
@@ -140,7 +141,8 @@ func TestNothingForbiddenStandsInTheTree(t *testing.T) {
 }
 
 func (b ban) concerns(path string) bool {
-	if len(b.only) > 0 && !slices.ContainsFunc(b.only, func(suffix string) bool { return strings.HasSuffix(path, suffix) }) {
+	if len(b.only) > 0 && !slices.ContainsFunc(b.only,
+		func(suffix string) bool { return strings.HasSuffix(path, suffix) }) {
 		return false
 	}
 	if path == "frontend/package-lock.json" && len(b.only) == 0 {

@@ -43,13 +43,15 @@ func measurePlan(ctx context.Context, _ *plane, _ options, r *report) error {
 	if err != nil {
 		return err
 	}
-	r.add(row{"a plan for 1,000 waiting sessions and 8 devices", fmt.Sprintf("p50 %.2f ms", median), "", "", "p50 < 5 ms", median < 5})
+	r.add(row{"a plan for 1,000 waiting sessions and 8 devices", fmt.Sprintf("p50 %.2f ms", median), "", "",
+		"p50 < 5 ms", median < 5})
 	return nil
 }
 
 // measureWindow opens the real window on a machine where 10,000 sessions have ended.
 func measureWindow(ctx context.Context, _ *plane, o options, r *report) error {
-	printed, err := gotest(ctx, "./app", nil, "-run=^$", "-bench=^BenchmarkWindowWithTenThousandFinishedSessions$", fmt.Sprintf("-benchtime=%dx", o.windows))
+	printed, err := gotest(ctx, "./app", nil, "-run=^$", "-bench=^BenchmarkWindowWithTenThousandFinishedSessions$",
+		fmt.Sprintf("-benchtime=%dx", o.windows))
 	if err != nil {
 		return err
 	}
@@ -70,7 +72,8 @@ func measureWindow(ctx context.Context, _ *plane, o options, r *report) error {
 		if err != nil {
 			return err
 		}
-		w := row{what: fmt.Sprintf("%s, %d times", one.what, o.windows), value: fmt.Sprintf("p50 %.0f ms", median), kept: true}
+		w := row{what: fmt.Sprintf("%s, %d times", one.what, o.windows), value: fmt.Sprintf("p50 %.0f ms", median),
+			kept: true}
 		if one.limit > 0 {
 			w.limit, w.kept = fmt.Sprintf("p50 < %.0f ms", one.limit), median < one.limit
 		}
@@ -81,7 +84,8 @@ func measureWindow(ctx context.Context, _ *plane, o options, r *report) error {
 
 // measureSampler watches 100 real containers and 8 simulated devices.
 func measureSampler(ctx context.Context, _ *plane, _ options, r *report) error {
-	printed, err := gotest(ctx, "./backend/agent", nil, "-run=^$", "-bench=^BenchmarkSamplerWithContainers$", "-benchtime=30x")
+	printed, err := gotest(ctx, "./backend/agent", nil, "-run=^$", "-bench=^BenchmarkSamplerWithContainers$",
+		"-benchtime=30x")
 	if err != nil {
 		return err
 	}
@@ -89,7 +93,8 @@ func measureSampler(ctx context.Context, _ *plane, _ options, r *report) error {
 	if err != nil {
 		return err
 	}
-	r.add(row{"sampling 100 containers and 8 simulated devices every 2 s", fmt.Sprintf("%.2f %% of a core", share), "", "", "≤ 0.5 %", share <= 0.5})
+	r.add(row{"sampling 100 containers and 8 simulated devices every 2 s", fmt.Sprintf("%.2f %% of a core", share), "",
+		"", "≤ 0.5 %", share <= 0.5})
 	return nil
 }
 
@@ -99,7 +104,8 @@ var whatDied = regexp.MustCompile(`deaths: (.*)`)
 // measureDeaths kills the program again and again under sessions that share a
 // made-up device, and compares its books with what really happened.
 func measureDeaths(ctx context.Context, _ *plane, o options, r *report) error {
-	printed, err := gotest(ctx, "./backend/cli", []string{"SLIPWAY_TEST_DEATHS=" + strconv.Itoa(o.deaths)}, "-v", "-run=^TestNothingIsLostOrDoubledWhereverTheProgramIsKilled$")
+	printed, err := gotest(ctx, "./backend/cli", []string{"SLIPWAY_TEST_DEATHS=" + strconv.Itoa(o.deaths)}, "-v",
+		"-run=^TestNothingIsLostOrDoubledWhereverTheProgramIsKilled$")
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,8 @@ func measureBrowser(ctx context.Context, _ *plane, o options, r *report) error {
 	}
 	command := exec.CommandContext(ctx, "npx", "vitest", "run", "--config", "e2e/figures.config.ts")
 	command.Dir = "frontend"
-	command.Env = append(os.Environ(), "SLIPWAY_BIN="+binary, "SLIPWAY_PLAIN="+plain.url, "SLIPWAY_PLAIN_DIR="+dir, "SLIPWAY_ROUNDS="+strconv.Itoa(o.copies))
+	command.Env = append(os.Environ(), "SLIPWAY_BIN="+binary, "SLIPWAY_PLAIN="+plain.url, "SLIPWAY_PLAIN_DIR="+dir,
+		"SLIPWAY_ROUNDS="+strconv.Itoa(o.copies))
 	var printed bytes.Buffer
 	command.Stdout, command.Stderr = &printed, &printed
 	if err := command.Run(); err != nil {
@@ -61,14 +62,22 @@ func judgeBrowser(printed string, o options, r *report) error {
 	} {
 		ours, plain := took(way.unit), took("plain-"+way.unit)
 		x := ratio(max(cp, plain), ours)
-		compared := fmt.Sprintf("cp: %s (%.2f); plain HTTP in the same browser: %s (%.2f)", rate(cp), ratio(cp, ours), rate(plain), ratio(plain, ours))
-		r.add(row{way.what + fmt.Sprintf(", %d times", o.copies), rate(ours), compared, fmt.Sprintf("%.2f", x), "≥ 0.7 of the lower rate", x >= 0.7})
+		compared := fmt.Sprintf("cp: %s (%.2f); plain HTTP in the same browser: %s (%.2f)", rate(cp), ratio(cp, ours),
+			rate(plain), ratio(plain, ours))
+		r.add(row{way.what + fmt.Sprintf(", %d times", o.copies), rate(ours), compared, fmt.Sprintf("%.2f", x),
+			"≥ 0.7 of the lower rate", x >= 0.7})
 	}
 	before, peak := figure("before-MB"), figure("peak-MB")
-	r.add(row{"the program's memory meanwhile", fmt.Sprintf("%.1f MB at most", peak), fmt.Sprintf("before: %.1f MB", before), "", fmt.Sprintf("grows < %d MiB", mostGrown>>20), peak-before < mostGrown/1e6})
-	r.add(row{what: "1 GiB to a folder by the page, with a cut of 1.5 s (SHA-256 equal)", value: took("cut-ms").Round(time.Millisecond).String(), kept: true})
+	r.add(row{"the program's memory meanwhile", fmt.Sprintf("%.1f MB at most", peak),
+		fmt.Sprintf("before: %.1f MB", before), "", fmt.Sprintf("grows < %d MiB", mostGrown>>20),
+		peak-before < mostGrown/1e6})
+	r.add(row{what: "1 GiB to a folder by the page, with a cut of 1.5 s (SHA-256 equal)",
+		value: took("cut-ms").Round(time.Millisecond).String(), kept: true})
 	listed := figure("listed-ms")
-	r.add(row{fmt.Sprintf("a folder with %d entries, from the click to all of them painted, in Chromium", listedFiles), fmt.Sprintf("p50 %.0f ms", listed), "", "", "p50 < 300 ms", listed < 300})
-	r.add(row{what: "scrolled to its end, from frame to frame", value: fmt.Sprintf("p50 %.1f ms, p95 %.1f ms, longest %.0f ms", figure("frame-ms"), figure("late-frame-ms"), figure("longest-frame-ms")), kept: true})
+	r.add(row{fmt.Sprintf("a folder with %d entries, from the click to all of them painted, in Chromium", listedFiles),
+		fmt.Sprintf("p50 %.0f ms", listed), "", "", "p50 < 300 ms", listed < 300})
+	r.add(row{what: "scrolled to its end, from frame to frame",
+		value: fmt.Sprintf("p50 %.1f ms, p95 %.1f ms, longest %.0f ms", figure("frame-ms"), figure("late-frame-ms"),
+			figure("longest-frame-ms")), kept: true})
 	return errors.Join(troubles...)
 }

@@ -77,7 +77,8 @@ func (c *carrier) prepare(ctx context.Context) error {
 	if err := os.Mkdir(linked, 0o700); err != nil {
 		return err
 	}
-	return c.Call(ctx, http.MethodPost, "/api/v1/folders", api.FolderRequest{Name: "bench-files", Path: linked}, &c.folder)
+	return c.Call(ctx, http.MethodPost, "/api/v1/folders", api.FolderRequest{Name: "bench-files", Path: linked},
+		&c.folder)
 }
 
 // makeNoise makes a file of copiedBytes that nothing can make smaller, and returns its SHA-256.
@@ -105,7 +106,8 @@ func (c *carrier) address(call string, more ...string) string {
 }
 
 // send makes a request whose body or answer is long.
-func (c *carrier) send(ctx context.Context, method, path string, body io.Reader, header http.Header) (*http.Response, error) {
+func (c *carrier) send(ctx context.Context, method, path string, body io.Reader,
+	header http.Header) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.URL+path, body)
 	if err != nil {
 		return nil, err
@@ -133,7 +135,8 @@ func (c *carrier) upload(ctx context.Context, key string, from, most int64) erro
 	defer file.Close() //nolint:errcheck // it is only read
 	for at := from; at < most; at += pieceBytes {
 		piece := io.NewSectionReader(file, at, min(pieceBytes, most-at))
-		resp, err := c.send(ctx, http.MethodPut, c.address("upload", "key", key, "offset", strconv.FormatInt(at, 10)), piece, nil)
+		resp, err := c.send(ctx, http.MethodPut, c.address("upload", "key", key, "offset", strconv.FormatInt(at, 10)),
+			piece, nil)
 		if err != nil {
 			return err
 		}
@@ -146,12 +149,14 @@ func (c *carrier) upload(ctx context.Context, key string, from, most int64) erro
 
 // finish makes the file of an upload appear; it compares a checksum where one is given.
 func (c *carrier) finish(ctx context.Context, key, sum string) error {
-	return c.Call(ctx, http.MethodPost, c.address("upload", "key", key), api.FinishRequest{Size: copiedBytes, SHA256: sum, Conflict: "replace"}, nil)
+	return c.Call(ctx, http.MethodPost, c.address("upload", "key", key),
+		api.FinishRequest{Size: copiedBytes, SHA256: sum, Conflict: "replace"}, nil)
 }
 
 // download fetches the file from an offset on and writes it down.
 func (c *carrier) download(ctx context.Context, to string, from int64) error {
-	resp, err := c.send(ctx, http.MethodGet, c.address("content"), nil, http.Header{"Range": {fmt.Sprintf("bytes=%d-", from)}})
+	resp, err := c.send(ctx, http.MethodGet, c.address("content"), nil,
+		http.Header{"Range": {fmt.Sprintf("bytes=%d-", from)}})
 	if err != nil {
 		return err
 	}

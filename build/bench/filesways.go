@@ -43,16 +43,21 @@ func (c *carrier) compare(ctx context.Context, rounds int, r *report) error {
 	}
 	defer plain.web.Close() //nolint:errcheck // nobody asks it any more
 	ways := []*way{
-		wayCP:      {name: "cp", made: back, run: func() error { return c.plainCopy(ctx, back) }},
-		wayBare:    {name: "a bare connection", run: func() error { return loopback(ctx) }},
-		wayFetched: {name: "plain HTTP", made: back, run: func() error { return plain.fetch(ctx, filepath.Base(c.source), back) }},
-		wayBrought: {name: "plain HTTP", made: back, run: func() error { return plain.bring(ctx, c.source, filepath.Base(back)) }},
+		wayCP:   {name: "cp", made: back, run: func() error { return c.plainCopy(ctx, back) }},
+		wayBare: {name: "a bare connection", run: func() error { return loopback(ctx) }},
+		wayFetched: {name: "plain HTTP", made: back,
+			run: func() error { return plain.fetch(ctx, filepath.Base(c.source), back) }},
+		wayBrought: {name: "plain HTTP", made: back,
+			run: func() error { return plain.bring(ctx, c.source, filepath.Base(back)) }},
 		{name: "1 GiB to a folder, as the user interface sends it", made: there, run: func() error {
 			return errors.Join(c.upload(ctx, "bench", 0, copiedBytes), c.finish(ctx, "bench", ""))
 		}},
-		{name: "1 GiB from a folder, as the user interface fetches it", made: back, run: func() error { return c.download(ctx, back, 0) }},
-		{name: "1 GiB to a folder, slipway cp with checksums", made: there, run: func() error { return c.cliCopy(ctx, c.source, far) }},
-		{name: "1 GiB from a folder, slipway cp with checksums", made: back, run: func() error { return c.cliCopy(ctx, far, back) }},
+		{name: "1 GiB from a folder, as the user interface fetches it", made: back,
+			run: func() error { return c.download(ctx, back, 0) }},
+		{name: "1 GiB to a folder, slipway cp with checksums", made: there,
+			run: func() error { return c.cliCopy(ctx, c.source, far) }},
+		{name: "1 GiB from a folder, slipway cp with checksums", made: back,
+			run: func() error { return c.cliCopy(ctx, far, back) }},
 	}
 	before, err := c.resident()
 	if err != nil {
@@ -74,7 +79,8 @@ func (c *carrier) compare(ctx context.Context, rounds int, r *report) error {
 		return err
 	}
 	r.add(row{
-		fmt.Sprintf("the program's memory while %d GiB are copied", (len(ways)-waysCompared)*rounds), fmt.Sprintf("%.1f MB at most", float64(peak)/1e6), fmt.Sprintf("before: %.1f MB", float64(before)/1e6), "",
+		fmt.Sprintf("the program's memory while %d GiB are copied", (len(ways)-waysCompared)*rounds),
+		fmt.Sprintf("%.1f MB at most", float64(peak)/1e6), fmt.Sprintf("before: %.1f MB", float64(before)/1e6), "",
 		fmt.Sprintf("grows < %d MiB", mostGrown>>20), peak-before < mostGrown,
 	})
 	return nil
@@ -101,7 +107,8 @@ func (c *carrier) time(w *way) error {
 // copy, and tells the rates of all of them.
 func (c *carrier) judge(ways []*way, rounds int, r *report) {
 	cp, bare := ways[wayCP].took.median(), ways[wayBare].took.median()
-	r.add(row{what: fmt.Sprintf("1 GiB over a bare connection of the loopback, from memory to memory, %d times", rounds), value: rate(bare), kept: true})
+	r.add(row{what: fmt.Sprintf("1 GiB over a bare connection of the loopback, from memory to memory, %d times",
+		rounds), value: rate(bare), kept: true})
 	for i, w := range ways[waysCompared:] {
 		plain := ways[wayBrought].took.median()
 		if i%2 == 1 {
@@ -109,8 +116,10 @@ func (c *carrier) judge(ways []*way, rounds int, r *report) {
 		}
 		took := w.took.median()
 		x := ratio(max(cp, bare, plain), took)
-		compared := fmt.Sprintf("cp: %s (%.2f); plain HTTP to a file: %s (%.2f)", rate(cp), ratio(cp, took), rate(plain), ratio(plain, took))
-		r.add(row{w.name + fmt.Sprintf(", %d times", rounds), rate(took), compared, fmt.Sprintf("%.2f", x), "≥ 0.7 of the lowest rate", x >= 0.7})
+		compared := fmt.Sprintf("cp: %s (%.2f); plain HTTP to a file: %s (%.2f)", rate(cp), ratio(cp, took),
+			rate(plain), ratio(plain, took))
+		r.add(row{w.name + fmt.Sprintf(", %d times", rounds), rate(took), compared, fmt.Sprintf("%.2f", x),
+			"≥ 0.7 of the lowest rate", x >= 0.7})
 	}
 }
 
@@ -149,7 +158,8 @@ func (c *carrier) cut(ctx context.Context, r *report) error {
 	if state.Offset != half {
 		return fmt.Errorf("of an upload that was broken off at %d there are %d bytes", half, state.Offset)
 	}
-	if err := errors.Join(c.upload(ctx, "cut", state.Offset, copiedBytes), c.finish(ctx, "cut", c.sum), c.same(there)); err != nil {
+	if err := errors.Join(c.upload(ctx, "cut", state.Offset, copiedBytes), c.finish(ctx, "cut", c.sum),
+		c.same(there)); err != nil {
 		return err
 	}
 	if err := os.WriteFile(back, nil, 0o600); err != nil {
@@ -168,7 +178,8 @@ func (c *carrier) cut(ctx context.Context, r *report) error {
 	if err := c.killed(ctx, c.dir, back, far, back); err != nil {
 		return fmt.Errorf("slipway cp from a folder: %w", err)
 	}
-	r.add(row{"1 GiB, broken off half way, gone on with (SHA-256 equal)", "both ways, user interface and slipway cp", "", "", "whole, nothing sent twice", true})
+	r.add(row{"1 GiB, broken off half way, gone on with (SHA-256 equal)", "both ways, user interface and slipway cp",
+		"", "", "whole, nothing sent twice", true})
 	return errors.Join(os.Remove(back), os.Remove(there))
 }
 
@@ -234,7 +245,8 @@ func (c *carrier) list(ctx context.Context, r *report) error {
 		}
 	}
 	var folder api.Folder
-	if err := c.Call(ctx, http.MethodPost, "/api/v1/folders", api.FolderRequest{Name: "bench-many", Path: dir}, &folder); err != nil {
+	if err := c.Call(ctx, http.MethodPost, "/api/v1/folders", api.FolderRequest{Name: "bench-many", Path: dir},
+		&folder); err != nil {
 		return err
 	}
 	var times samples
@@ -243,7 +255,9 @@ func (c *carrier) list(ctx context.Context, r *report) error {
 		count, after := 0, ""
 		for more := true; more; {
 			var listing api.FileListing
-			if err := c.Call(ctx, http.MethodGet, "/api/v1/folders/"+folder.ID+"/files?"+url.Values{"after": {after}}.Encode(), nil, &listing); err != nil {
+			if err := c.Call(ctx, http.MethodGet,
+				"/api/v1/folders/"+folder.ID+"/files?"+url.Values{"after": {after}}.Encode(), nil,
+				&listing); err != nil {
 				return err
 			}
 			count += len(listing.Entries)
@@ -256,6 +270,7 @@ func (c *carrier) list(ctx context.Context, r *report) error {
 			return fmt.Errorf("%d entries were listed", count)
 		}
 	}
-	r.add(row{fmt.Sprintf("a folder with %d entries, listed to its last byte", listedFiles), times.text(), "", "", "p50 < 300 ms", times.median() < 300*time.Millisecond})
+	r.add(row{fmt.Sprintf("a folder with %d entries, listed to its last byte", listedFiles), times.text(), "", "",
+		"p50 < 300 ms", times.median() < 300*time.Millisecond})
 	return nil
 }

@@ -1,7 +1,8 @@
 // Command bench measures what Slipway adds to Docker, on a real daemon and with
 // the program as it was built: the time to a first prompt, the echo of a
 // terminal, a large output, many shells, a long list, large files and large
-// folders, the same by the pages in a browser, the opening of the window, and what it costs to do nothing, to plan and to sample. It kills the program a thousand times besides.
+// folders, the same by the pages in a browser, the opening of the window, and what it costs to do nothing, to plan and
+// to sample. It kills the program a thousand times besides.
 // It prints a Markdown table and fails when a limit is missed.
 package main
 
@@ -40,7 +41,8 @@ func main() {
 	flag.IntVar(&o.deaths, "deaths", 1000, "how often the program is killed")
 	flag.IntVar(&o.copies, "copies", 5, "how often 1 GiB is copied in each way")
 	flag.IntVar(&o.windows, "windows", 5, "how often the window is opened")
-	flag.StringVar(&o.only, "only", "", "only this measurement: start, echo, output, stall, list, files, browser, window, idle, plan, sampler or deaths")
+	flag.StringVar(&o.only, "only", "", "only this measurement: start, echo, output, stall, list, files, browser, "+
+		"window, idle, plan, sampler or deaths")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -64,7 +66,8 @@ func run(ctx context.Context, o options, r *report) (err error) {
 		host = os.Getenv("DOCKER_HOST")
 	}
 	if host == "" {
-		return errors.New("set SLIPWAY_TEST_DOCKER to the address of a Docker daemon that has the test images; make bench does it")
+		return errors.New(
+			"set SLIPWAY_TEST_DOCKER to the address of a Docker daemon that has the test images; make bench does it")
 	}
 	p, err := startPlane(ctx, o.binary, host)
 	if err != nil {
@@ -76,7 +79,9 @@ func run(ctx context.Context, o options, r *report) (err error) {
 		name string
 		run  func(context.Context, *plane, options, *report) error
 	}{
-		{"idle", measureIdle}, {"start", measureStart}, {"echo", measureEcho}, {"output", measureOutput}, {"stall", measureStall}, {"list", measureList}, {"files", measureFiles}, {"browser", measureBrowser}, {"window", measureWindow},
+		{"idle", measureIdle}, {"start", measureStart}, {"echo", measureEcho}, {"output", measureOutput},
+		{"stall", measureStall}, {"list", measureList}, {"files", measureFiles}, {"browser", measureBrowser},
+		{"window", measureWindow},
 		{"plan", measurePlan}, {"sampler", measureSampler}, {"deaths", measureDeaths},
 	} {
 		if o.only != "" && o.only != m.name {

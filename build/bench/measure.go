@@ -35,8 +35,10 @@ func measureStart(ctx context.Context, p *plane, o options, r *report) error {
 		ours, whole, theirs = append(ours, accepted), append(whole, asked), append(theirs, theirsOnce)
 	}
 	x := ratio(ours.median(), theirs.median())
-	r.add(row{"accepted → first prompt byte", ours.text(), "docker run -it: " + theirs.text(), fmt.Sprintf("%.2f", x), "≤ 1.3", x <= 1.3})
-	r.add(row{"asked → first prompt byte", whole.text(), "docker run -it: " + theirs.text(), fmt.Sprintf("%.2f", ratio(whole.median(), theirs.median())), "", true})
+	r.add(row{"accepted → first prompt byte", ours.text(), "docker run -it: " + theirs.text(), fmt.Sprintf("%.2f", x),
+		"≤ 1.3", x <= 1.3})
+	r.add(row{"asked → first prompt byte", whole.text(), "docker run -it: " + theirs.text(),
+		fmt.Sprintf("%.2f", ratio(whole.median(), theirs.median())), "", true})
 	return nil
 }
 
@@ -71,7 +73,8 @@ func (p *plane) startOnce(ctx context.Context, image string) (accepted, asked ti
 // dockerOnce does the same with docker run.
 func (p *plane) dockerOnce(ctx context.Context, image string) (time.Duration, error) {
 	begin := time.Now()
-	l, err := p.docker(ctx, "run", "-it", "--rm", "--cpuset-cpus=0", "--cpus=1", "--memory=512m", "--memory-swap=512m", "--shm-size=64m", "--hostname=main1", image, "bash")
+	l, err := p.docker(ctx, "run", "-it", "--rm", "--cpuset-cpus=0", "--cpus=1", "--memory=512m", "--memory-swap=512m",
+		"--shm-size=64m", "--hostname=main1", image, "bash")
 	if err != nil {
 		return 0, err
 	}
@@ -134,7 +137,8 @@ func measureEcho(ctx context.Context, p *plane, o options, r *report) error {
 		a, b = append(a, mine), append(b, other)
 	}
 	x := ratio(a.median(), b.median())
-	r.add(row{"terminal echo", a.text(), "docker exec -it: " + b.text(), fmt.Sprintf("%.2f", x), "≤ 2, p50 < 5 ms", x <= 2 && a.median() < 5*time.Millisecond})
+	r.add(row{"terminal echo", a.text(), "docker exec -it: " + b.text(), fmt.Sprintf("%.2f", x), "≤ 2, p50 < 5 ms",
+		x <= 2 && a.median() < 5*time.Millisecond})
 	return errors.Join(ours.close(), theirs.close(), p.end(ctx, s.ID))
 }
 
@@ -182,7 +186,8 @@ func measureOutput(ctx context.Context, p *plane, o options, r *report) error {
 		}
 		others = append(others, time.Since(begin))
 	}
-	r.add(row{"10 MiB of output, whole (SHA-256 equal)", ms(times.median()), "docker exec -it: " + ms(others.median()), fmt.Sprintf("%.2f", ratio(times.median(), others.median())), "whole", true})
+	r.add(row{"10 MiB of output, whole (SHA-256 equal)", ms(times.median()), "docker exec -it: " + ms(others.median()),
+		fmt.Sprintf("%.2f", ratio(times.median(), others.median())), "whole", true})
 	return p.end(ctx, s.ID)
 }
 
@@ -258,7 +263,8 @@ func measureStall(ctx context.Context, p *plane, o options, r *report) error {
 		return err
 	}
 	x := ratio(stalled.median(), reading.median())
-	r.add(row{"echo of 9 shells, the 10th's viewer stalled", stalled.text(), "its viewer reading: " + reading.text(), fmt.Sprintf("%.2f", x), "≤ 1.5", x <= 1.5})
+	r.add(row{"echo of 9 shells, the 10th's viewer stalled", stalled.text(), "its viewer reading: " + reading.text(),
+		fmt.Sprintf("%.2f", x), "≤ 1.5", x <= 1.5})
 	for _, t := range append(quiet, loud) {
 		if err := t.close(); err != nil {
 			return err
@@ -303,7 +309,8 @@ func measureList(ctx context.Context, p *plane, o options, r *report) error {
 		return fmt.Errorf("the list has %d sessions, not %d", len(list), o.records)
 	}
 	r.add(row{
-		fmt.Sprintf("GET /api/v1/sessions, %d finished, %d KiB, to its last byte", len(list), len(answer)>>10), times.text(), "", "",
+		fmt.Sprintf("GET /api/v1/sessions, %d finished, %d KiB, to its last byte", len(list), len(answer)>>10),
+		times.text(), "", "",
 		"p50 < 50 ms", times.median() < 50*time.Millisecond,
 	})
 	return nil
@@ -333,7 +340,8 @@ func (p *plane) fill(ctx context.Context, o options) error {
 
 func (p *plane) callOff(ctx context.Context, image string, at time.Time) error {
 	var s api.Session
-	spec := api.Spec{Type: "batch", Image: image, Command: "python3 train.py --epochs 10", NotBefore: &at, Env: []api.EnvVar{{Name: "SEED", Value: "42"}}}
+	spec := api.Spec{Type: "batch", Image: image, Command: "python3 train.py --epochs 10", NotBefore: &at,
+		Env: []api.EnvVar{{Name: "SEED", Value: "42"}}}
 	if err := p.Call(ctx, http.MethodPost, "/api/v1/sessions", api.LaunchRequest{Spec: spec}, &s); err != nil {
 		return err
 	}
@@ -362,7 +370,8 @@ func measureIdle(ctx context.Context, p *plane, o options, r *report) error {
 
 func (r *report) addIdle(what string, watched time.Duration, share float64, resident int64) {
 	r.add(row{
-		fmt.Sprintf("%s, over %s", what, watched), fmt.Sprintf("%.2f %% of a core, %.1f MB resident", 100*share, float64(resident)/1e6), "", "",
+		fmt.Sprintf("%s, over %s", what, watched), fmt.Sprintf("%.2f %% of a core, %.1f MB resident", 100*share,
+			float64(resident)/1e6), "", "",
 		"< 1 %, < 100 MB", share < 0.01 && resident < 100e6,
 	})
 }

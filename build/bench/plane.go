@@ -123,7 +123,8 @@ func (p *plane) dial(ctx context.Context, path string) (*websocket.Conn, error) 
 // launch asks for an interactive session with the limits of all measurements.
 func (p *plane) launch(ctx context.Context, image string) (api.Session, error) {
 	var s api.Session
-	spec := api.Spec{Image: image, Resources: api.Resources{CPU: 1, Memory: api.Bytes{Text: "512m"}, Shm: api.Bytes{Text: "64m"}}}
+	spec := api.Spec{Image: image, Resources: api.Resources{CPU: 1, Memory: api.Bytes{Text: "512m"},
+		Shm: api.Bytes{Text: "64m"}}}
 	err := p.Call(ctx, http.MethodPost, "/api/v1/sessions", api.LaunchRequest{Spec: spec}, &s)
 	if err == nil {
 		p.live[s.ID] = true
@@ -148,7 +149,8 @@ func (p *plane) running(ctx context.Context, image string) (api.Session, error) 
 // end ends a session by force and waits for it.
 func (p *plane) end(ctx context.Context, id string) error {
 	delete(p.live, id)
-	if err := p.Call(ctx, http.MethodPost, "/api/v1/sessions/"+id+"/terminate", api.TerminateRequest{Forced: true}, nil); err != nil {
+	if err := p.Call(ctx, http.MethodPost, "/api/v1/sessions/"+id+"/terminate", api.TerminateRequest{Forced: true},
+		nil); err != nil {
 		return err
 	}
 	for ctx.Err() == nil {
@@ -199,7 +201,8 @@ func (e *events) await(id, status string) (api.Session, error) {
 			return *event.Session, nil
 		}
 		if event.Session.TerminatedAt != nil {
-			return *event.Session, fmt.Errorf("the session ended as %s (%s), %+v", event.Session.Status, event.Session.Reason, event.Session.Error)
+			return *event.Session, fmt.Errorf("the session ended as %s (%s), %+v", event.Session.Status,
+				event.Session.Reason, event.Session.Error)
 		}
 	}
 }

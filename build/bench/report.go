@@ -35,7 +35,8 @@ func (r *report) add(w row) {
 
 // describe notes the conditions of the run.
 func (r *report) describe(ctx context.Context, p *plane, o options) {
-	version := strings.TrimSpace(output(ctx, p, "docker", "version", "--format", "{{.Server.Version}} (client {{.Client.Version}})"))
+	version := strings.TrimSpace(output(ctx, p, "docker", "version", "--format",
+		"{{.Server.Version}} (client {{.Client.Version}})"))
 	cpu := "unknown CPU"
 	if data, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		for line := range strings.Lines(string(data)) {
@@ -52,7 +53,8 @@ func (r *report) describe(ctx context.Context, p *plane, o options) {
 	r.conditions = append(r.conditions,
 		fmt.Sprintf("%d × %s, %s/%s, load %s when it began", runtime.NumCPU(), cpu, runtime.GOOS, runtime.GOARCH, load),
 		fmt.Sprintf("Docker %s, image %s, 1 CPU, 512 MiB, 64 MiB shm", version, o.image),
-		fmt.Sprintf("%s, %s", strings.TrimSpace(output(ctx, p, o.binary, "version")), time.Now().UTC().Format(time.RFC3339)),
+		fmt.Sprintf("%s, %s", strings.TrimSpace(output(ctx, p, o.binary, "version")),
+			time.Now().UTC().Format(time.RFC3339)),
 	)
 }
 
@@ -77,7 +79,8 @@ func (r *report) print(w io.Writer, o options) {
 	for _, c := range r.conditions {
 		fmt.Fprintf(&b, "- %s\n", c)
 	}
-	fmt.Fprintf(&b, "- %d pairs of starts, %d echoes a measurement; medians and ratios of this one run\n\n", o.pairs, o.echoes)
+	fmt.Fprintf(&b, "- %d pairs of starts, %d echoes a measurement; medians and ratios of this one run\n\n", o.pairs,
+		o.echoes)
 	b.WriteString("| measured | Slipway | compared with | ratio | limit | |\n|---|---|---|---|---|---|\n")
 	for _, row := range r.rows {
 		mark := "✓"
@@ -87,7 +90,8 @@ func (r *report) print(w io.Writer, o options) {
 		if row.limit == "" {
 			mark = ""
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", row.what, row.value, row.compared, row.ratio, row.limit, mark)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", row.what, row.value, row.compared, row.ratio, row.limit,
+			mark)
 	}
 	fmt.Fprintln(w, b.String()) //nolint:errcheck // standard output
 }

@@ -44,7 +44,8 @@ var viewers atomic.Int64
 func (p *plane) open(ctx context.Context, id string, command ...string) (*attached, error) {
 	var t api.Terminal
 	path := "/api/v1/sessions/" + id + "/terminals"
-	if err := p.Call(ctx, http.MethodPost, path, api.TerminalRequest{Command: command, Cols: 80, Rows: 24}, &t); err != nil {
+	if err := p.Call(ctx, http.MethodPost, path, api.TerminalRequest{Command: command, Cols: 80, Rows: 24},
+		&t); err != nil {
 		return nil, err
 	}
 	conn, err := p.dial(ctx, fmt.Sprintf("%s/%s/attach?offset=0&client=bench-%d", path, t.ID, viewers.Add(1)))
@@ -84,7 +85,8 @@ func (a *attached) receive() ([]byte, error) {
 			a.next += uint64(len(frame) - 9)
 			if a.next-a.ack >= 64<<10 {
 				a.ack = a.next
-				if err := a.conn.WriteMessage(websocket.BinaryMessage, binary.BigEndian.AppendUint64([]byte{'A'}, a.ack)); err != nil {
+				if err := a.conn.WriteMessage(websocket.BinaryMessage,
+					binary.BigEndian.AppendUint64([]byte{'A'}, a.ack)); err != nil {
 					return nil, err
 				}
 			}

@@ -22,11 +22,13 @@ what stands here; [openapi.json](../../backend/api/openapi.json), which a runnin
     curl -H "Authorization: Bearer $(cat "$home/token")" "$url/api/v1/sessions?state=live"
 
 **Who may call.** Whoever holds the token, which is a file in Slipway's folder that only its person can read, in the header
-` + "`Authorization: Bearer …`" + `; or a browser with the cookie that the one-time address of ` + "`slipway login`" + ` sets. Requests of other
+` + "`Authorization: Bearer …`" + `; or a browser with the cookie that the one-time address of ` + "`slipway login`" +
+	` sets. Requests of other
 users of the computer, for another host name, or from the page of another origin are refused, whatever they carry.
 
 **What is sent.** Bodies are JSON, and a field that is not known is refused. Times are RFC 3339. Amounts of memory are bytes; where one is
-asked for, a text such as ` + "`\"512m\"`" + ` will do. Lengths of time are texts such as ` + "`\"30m\"`" + ` unless a name ends in Seconds or Ms. Lists are never null. A
+asked for, a text such as ` + "`\"512m\"`" + ` will do. Lengths of time are texts such as ` + "`\"30m\"`" +
+	` unless a name ends in Seconds or Ms. Lists are never null. A
 field in *italics* may be left out.
 
 **Failures.** An answer with a status of 400 or more is a [Problem](#problem): a [code](errors.md), one sentence, a hint, and what is wrong with which field.
@@ -45,9 +47,11 @@ field in *italics* may be left out.
 **What takes long** is an [Operation](#operation): the request is answered at once with 202, the operation goes on when nobody watches, asks a person what
 it needs to know, and can be cancelled.
 
-**Twice is once.** A launch with a ` + "`key`" + ` and an upload with a ` + "`key`" + ` may be sent again when the answer was lost.
+**Twice is once.** A launch with a ` + "`key`" + ` and an upload with a ` + "`key`" +
+	` may be sent again when the answer was lost.
 
-**Streams** are WebSockets on the same address, with the same token. ` + "`GET /api/v1/events`" + ` sends a snapshot and then every change; with the
+**Streams** are WebSockets on the same address, with the same token. ` + "`GET /api/v1/events`" +
+	` sends a snapshot and then every change; with the
 ` + "`epoch`" + ` and ` + "`seq`" + ` of the last event seen it goes on behind that.
 `
 
@@ -83,7 +87,8 @@ func writeRoutes(b *bytes.Buffer, title string, routes []api.Route) {
 		for _, param := range route.Query {
 			does += fmt.Sprintf("<br>`%s`: %s", param.Name, cell(param.Text))
 		}
-		fmt.Fprintf(b, "| `%s %s` | %s | %s | %s |\n", route.Method, strings.TrimPrefix(route.Path, "/api/v1"), does, bodyLink(route.Request), answer(route))
+		fmt.Fprintf(b, "| `%s %s` | %s | %s | %s |\n", route.Method, strings.TrimPrefix(route.Path, "/api/v1"), does,
+			bodyLink(route.Request), answer(route))
 	}
 }
 

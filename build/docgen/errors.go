@@ -20,7 +20,8 @@ var codeShape = regexp.MustCompile(`^[a-z]+_([a-z]+|…)_([a-z][a-z-]*|…)$`)
 type told struct{ code, message, hint string }
 
 func (t told) compare(other told) int {
-	return cmp.Or(strings.Compare(t.code, other.code), strings.Compare(t.message, other.message), strings.Compare(t.hint, other.hint))
+	return cmp.Or(strings.Compare(t.code, other.code), strings.Compare(t.message, other.message),
+		strings.Compare(t.hint, other.hint))
 }
 
 // rounds is how many functions an error may be handed through on its way from

@@ -25,7 +25,8 @@ func documents(t *testing.T) map[string]string {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && (slices.Contains([]string{"node_modules", ".git", ".cache", "bin", "shared"}, entry.Name())):
+		case entry.IsDir() && (slices.Contains([]string{"node_modules", ".git", ".cache", "bin", "shared"},
+			entry.Name())):
 			return filepath.SkipDir
 		case entry.IsDir() || filepath.Ext(path) != ".md":
 			return nil
@@ -66,7 +67,8 @@ func TestLinksLeadSomewhere(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(moduleRoot, target)); err != nil {
 				t.Errorf("%s: %s leads nowhere", at, to)
 			}
-			if title != "" && !slices.ContainsFunc(titles.FindAllStringSubmatch(all[target], -1), func(have []string) bool { return heading(have[1]) == title }) {
+			if title != "" && !slices.ContainsFunc(titles.FindAllStringSubmatch(all[target], -1),
+				func(have []string) bool { return heading(have[1]) == title }) {
 				t.Errorf("%s: %s names no heading", at, to)
 			}
 			if isPicture {

@@ -9,7 +9,9 @@ import (
 )
 
 func writeSettings(b *bytes.Buffer) error {
-	fmt.Fprint(b, "They stand in `settings.json` in Slipway's folder, with a JSON schema beside it; the Settings page and `slipway settings`\nchange them. A variable overrides what the file says. What is marked *start* is read when Slipway starts.\n\n| setting | variable | value | default | about |\n|---|---|---|---|---|\n")
+	fmt.Fprint(b, "They stand in `settings.json` in Slipway's folder, with a JSON schema beside it; the Settings "+
+		"page and `slipway settings`\nchange them. A variable overrides what the file says. What is marked *start* "+
+		"is read when Slipway starts.\n\n| setting | variable | value | default | about |\n|---|---|---|---|---|\n")
 	for _, f := range settings.Fields() {
 		value := string(f.Kind)
 		switch {
@@ -34,7 +36,10 @@ func writeErrors(b *bytes.Buffer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(b, "Every failure has a code `domain_operation_detail`, one sentence and a hint; the command line and the interface show all\nthree. So have the reasons why a session waits and the warnings of a machine. What changes from case to case stands here\nas …: `agent_pull_unavailable`, for example, is to be found as `agent_…_unavailable`.\n")
+	fmt.Fprint(b, "Every failure has a code `domain_operation_detail`, one sentence and a hint; the command line and "+
+		"the interface show all\nthree. So have the reasons why a session waits and the warnings of a machine. What "+
+		"changes from case to case stands here\nas …: `agent_pull_unavailable`, for example, is to be found as "+
+		"`agent_…_unavailable`.\n")
 	domain := ""
 	for _, row := range rowsOf(found) {
 		if head, _, _ := strings.Cut(row.codes[0], "_"); head != domain {

@@ -42,7 +42,8 @@ func rowsOf(found []*known) []row {
 	for _, k := range found {
 		said := len(k.sentences) > 1 || len(k.sentences[""]) != 1 || k.sentences[""][0] != ""
 		for _, hint := range slices.Sorted(maps.Keys(k.sentences)) {
-			messages := slices.DeleteFunc(slices.Sorted(slices.Values(k.sentences[hint])), func(message string) bool { return message == "" })
+			messages := slices.DeleteFunc(slices.Sorted(slices.Values(k.sentences[hint])),
+				func(message string) bool { return message == "" })
 			if len(messages) == 0 && hint == "" && said {
 				continue
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"go/ast"
@@ -73,7 +74,8 @@ func readSource(root string) (*source, error) {
 			case entry.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go"):
 				return nil
 			}
-			tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution|parser.ParseComments)
+			tree, err := parser.ParseFile(token.NewFileSet(), file, nil,
+				parser.SkipObjectResolution|parser.ParseComments)
 			if err != nil {
 				return err
 			}
@@ -94,7 +96,8 @@ func readSource(root string) (*source, error) {
 func (src *source) add(at string, tree *ast.File) {
 	p := src.packages[at]
 	if p == nil {
-		p = &packet{source: src, constants: map[string]value{}, comments: map[string]string{}, tables: map[string]*ast.CompositeLit{}, functions: map[string][]*function{}}
+		p = &packet{source: src, constants: map[string]value{}, comments: map[string]string{},
+			tables: map[string]*ast.CompositeLit{}, functions: map[string][]*function{}}
 		src.packages[at] = p
 	}
 	imports := map[string]string{}
@@ -120,7 +123,8 @@ func (src *source) add(at string, tree *ast.File) {
 }
 
 // function makes a function known, with the closures in it that have a name.
-func (p *packet) function(imports map[string]string, outer *function, signature *ast.FuncType, body ast.Node) *function {
+func (p *packet) function(imports map[string]string, outer *function, signature *ast.FuncType,
+	body ast.Node) *function {
 	fn := &function{id: len(p.source.functions), packet: p, imports: imports, outer: outer, body: body,
 		locals: map[string][]ast.Expr{}, named: map[string]*function{}, closures: map[*ast.FuncLit]*function{}}
 	p.source.functions = append(p.source.functions, fn)
@@ -160,7 +164,8 @@ func (fn *function) assign(assign *ast.AssignStmt) {
 			}
 			fn.locals[name.Name] = append(fn.locals[name.Name], assign.Rhs[i])
 		case len(assign.Rhs) == 1:
-			fn.locals[name.Name] = append(fn.locals[name.Name], &ast.IndexExpr{X: assign.Rhs[0], Index: &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(i)}})
+			fn.locals[name.Name] = append(fn.locals[name.Name],
+				&ast.IndexExpr{X: assign.Rhs[0], Index: &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(i)}})
 		}
 	}
 }
@@ -176,8 +181,8 @@ func (p *packet) declare(in *function, decl *ast.GenDecl) {
 				continue
 			}
 			p.constants[name.Name] = value{in, values.Values[i]}
-			if values.Comment != nil {
-				p.comments[name.Name] = strings.TrimSpace(values.Comment.Text())
+			if said := cmp.Or(values.Comment, values.Doc); said != nil {
+				p.comments[name.Name] = strings.TrimSpace(said.Text())
 			}
 			if table, ok := values.Values[i].(*ast.CompositeLit); ok {
 				p.tables[name.Name] = table

@@ -202,7 +202,8 @@ func (fn *function) result(call *ast.CallExpr, i, depth int) []string {
 			return true
 		})
 	}
-	if all = slices.DeleteFunc(all, func(text string) bool { return strings.Trim(text, changing+" ") == "" }); len(all) == 0 {
+	if all = slices.DeleteFunc(all, func(text string) bool { return strings.Trim(text, changing+" ") == "" }); len(
+		all) == 0 {
 		return []string{changing}
 	}
 	return all[:min(len(all), most)]

@@ -89,7 +89,8 @@ var plainEnums = []enum{
 	{"AppKind", "How an app is reached.", []string{"web", "tcp"}},
 	{"ProbeState", "The outcome of trying one capability.", []string{"yes", "no", "unknown"}},
 	{"DeviceSource", "Where what is known of devices comes from.", []string{"nvml", "drm", "sim", "none"}},
-	{"AttachWay", "How containers are given devices.", []string{"cdi", "device-request", "runtime", "nodes", "sim", "none"}},
+	{"AttachWay", "How containers are given devices.", []string{"cdi", "device-request", "runtime", "nodes", "sim",
+		"none"}},
 	{"Strategy", "Which devices are given first.", []string{"fill", "evenly"}},
 	{"Vendor", "Who made a device.", []string{"nvidia", "amd", "intel", "sim"}},
 	{"Level", "By what means a share of a device is kept to its promise, strongest first.", levels},
@@ -101,18 +102,24 @@ var plainEnums = []enum{
 	{"EngineName", "What runs the containers.", []string{"docker", "sim"}},
 	{"Role", "What a device may do at an agent.", []string{"admin", "user"}},
 	{"RoleOrNone", "A role, or empty while it is unknown.", []string{"", "admin", "user"}},
-	{"LinkState", "How an agent is reached at this moment.", []string{"off", "connecting", "connected", "probing", "down", "question"}},
+	{"LinkState", "How an agent is reached at this moment.", []string{"off", "connecting", "connected", "probing",
+		"down", "question"}},
 	{"Transport", "What carries the connection to an agent.", []string{"local", "ssh", "tls", "wss"}},
 	{"QuestionKind", "What a person must decide before an agent is reached again.", []string{"re-keyed", "host-key"}},
-	{"OperationKind", "What an operation does.", []string{"agent-add", "agent-probe", "agent-upgrade", "agent-remove", "agent-reconnect", "image-send", "image-fetch", "file-archive", "image-pull", "image-commit", "image-remove", "folder-purge"}},
+	{"OperationKind", "What an operation does.", []string{"agent-add", "agent-probe", "agent-upgrade", "agent-remove",
+		"agent-reconnect", "image-send", "image-fetch", "file-archive", "image-pull", "image-commit", "image-remove",
+		"folder-purge"}},
 	{"OperationState", "Where an operation stands.", []string{"running", "waiting", "done", "failed", "cancelled"}},
-	{"StepState", "Where a step of an operation stands.", []string{"pending", "running", "ok", "warning", "failed", "skipped"}},
-	{"PromptKind", "What a person is asked for.", []string{"password", "passphrase", "mfa", "host-key", "pair-code", "confirm", "notice"}},
+	{"StepState", "Where a step of an operation stands.", []string{"pending", "running", "ok", "warning", "failed",
+		"skipped"}},
+	{"PromptKind", "What a person is asked for.", []string{"password", "passphrase", "mfa", "host-key", "pair-code",
+		"confirm", "notice"}},
 	{"Theme", "The colours of the user interface.", []string{"system", "light", "dark"}},
 	{"Density", "How close the rows of the user interface stand.", []string{"comfortable", "compact"}},
 	{"Language", "The language of the user interface.", []string{"en", "ko"}},
 	{"CloseKeeps", "What closing the window does with live sessions.", []string{"ask", "keep", "quit"}},
-	{"TerminalTheme", "Colours of terminals.", []string{"follow", "light", "dark", "contrast", "solarized-light", "solarized-dark"}},
+	{"TerminalTheme", "Colours of terminals.", []string{"follow", "light", "dark", "contrast", "solarized-light",
+		"solarized-dark"}},
 	{"TerminalBell", "What a terminal's bell does.", []string{"visual", "sound", "none"}},
 	{"TerminalPaste", "When to ask before a paste.", []string{"runs", "several", "never"}},
 }
@@ -136,7 +143,8 @@ func readEnums(root string) ([]enum, error) {
 	for _, e := range sessionEnums {
 		members := constants[e.goType]
 		if len(members) == 0 {
-			return nil, fmt.Errorf("package session has no constants of type %s; correct sessionEnums in build/tsgen", e.goType)
+			return nil, fmt.Errorf("package session has no constants of type %s; correct sessionEnums in build/tsgen",
+				e.goType)
 		}
 		if e.orEmpty {
 			members = append([]string{""}, members...)
@@ -171,12 +179,14 @@ func (s *source) checkEnumFields() error {
 			}
 			found++
 			if !slices.ContainsFunc(s.enums, func(e enum) bool { return e.name == f.typ.name }) {
-				return fmt.Errorf("%s.%s is a %s, which is no enum; add it to build/tsgen/enum.go", typ.name, f.name, f.typ.name)
+				return fmt.Errorf("%s.%s is a %s, which is no enum; add it to build/tsgen/enum.go", typ.name, f.name,
+					f.typ.name)
 			}
 		}
 	}
 	if found != len(enumFields) {
-		return fmt.Errorf("enumFields names %d fields and %d were found; remove those that are gone", len(enumFields), found)
+		return fmt.Errorf("enumFields names %d fields and %d were found; remove those that are gone", len(enumFields),
+			found)
 	}
 	return nil
 }

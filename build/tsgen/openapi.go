@@ -42,17 +42,22 @@ func openAPI(src *source) ([]byte, error) {
 	err := encoder.Encode(object{
 		"openapi": "3.1.0",
 		"info": object{
-			"title":       "Slipway",
-			"version":     "v1",
-			"description": "The loopback API of Slipway's control plane. Times are RFC 3339, amounts of memory are bytes, lengths of time are texts such as \"30m\" unless a name ends in Seconds or Ms. Lists are never null. Every answer with a status of 400 or more is a Problem.",
+			"title":   "Slipway",
+			"version": "v1",
+			"description": "The loopback API of Slipway's control plane. Times are RFC 3339, amounts of memory are " +
+				"bytes, lengths of time are texts such as \"30m\" unless a name ends in Seconds or Ms. Lists are " +
+				"never null. Every answer with a status of 400 or more is a Problem.",
 		},
 		"security": []object{{"token": []string{}}, {"cookie": []string{}}},
 		"paths":    paths,
 		"components": object{
 			"schemas": src.schemas(),
 			"securitySchemes": object{
-				"token":  object{"type": "http", "scheme": "bearer", "description": "The content of the file token in Slipway's folder."},
-				"cookie": object{"type": "apiKey", "in": "cookie", "name": "slipway", "description": "Set by the one-time login address. Requests that change something also need an Origin of this server."},
+				"token": object{"type": "http", "scheme": "bearer",
+					"description": "The content of the file token in Slipway's folder."},
+				"cookie": object{"type": "apiKey", "in": "cookie", "name": "slipway",
+					"description": "Set by the one-time login address. Requests that change something also need an " +
+						"Origin of this server."},
 			},
 		},
 	})
@@ -88,7 +93,8 @@ func (s *source) operation(route api.Route) (object, error) {
 	}
 	operation["responses"] = object{
 		strconv.Itoa(status): success,
-		"default":            object{"description": "What went wrong and what to do.", "content": jsonContent(reference("Problem"))},
+		"default": object{"description": "What went wrong and what to do.",
+			"content": jsonContent(reference("Problem"))},
 	}
 	return operation, nil
 }
@@ -106,7 +112,8 @@ func (s *source) success(route api.Route) (object, error) {
 		}
 		return answer, nil
 	case "text":
-		return object{"description": "Text as it comes.", "content": object{"text/plain": object{"schema": object{"type": "string"}}}}, nil
+		return object{"description": "Text as it comes.",
+			"content": object{"text/plain": object{"schema": object{"type": "string"}}}}, nil
 	case "bytes":
 		return object{"description": "The content.", "content": object{"application/octet-stream": object{}}}, nil
 	}
@@ -123,7 +130,8 @@ func routeParameters(route api.Route) []object {
 		out = append(out, object{"name": match[1], "in": "path", "required": true, "schema": object{"type": "string"}})
 	}
 	for _, param := range route.Query {
-		out = append(out, object{"name": param.Name, "in": "query", "description": sentence(param.Text), "schema": object{"type": "string"}})
+		out = append(out, object{"name": param.Name, "in": "query", "description": sentence(param.Text),
+			"schema": object{"type": "string"}})
 	}
 	return out
 }

@@ -169,7 +169,8 @@ func readType(expr ast.Expr) (fieldType, error) {
 		elem, err := readType(t.Value)
 		return fieldType{kind: kindMap, elem: &elem}, err
 	}
-	return fieldType{}, fmt.Errorf("a %T has no counterpart on the wire; use a text, a number, a bool, a time, a wire type, or a list or map of them", expr)
+	return fieldType{}, fmt.Errorf("a %T has no counterpart on the wire; use a text, a number, a bool, a time, a "+
+		"wire type, or a list or map of them", expr)
 }
 
 // eachFile parses the Go files of dir that are not tests, in the order of their names.

@@ -54,13 +54,15 @@ func writeRoutes(out *bytes.Buffer, routes []api.Route) {
 		fmt.Fprintf(out, "  %s: { method: %q, path: %q },\n", strconv.Quote(route.Name), route.Method, route.Path)
 	}
 	out.WriteString("} as const;\n\n/** The name of an endpoint. */\nexport type RouteName = keyof typeof routes;\n")
-	out.WriteString("\n/** What each endpoint takes and answers; undefined where there is no JSON body. */\nexport interface RouteTypes {\n")
+	out.WriteString("\n/** What each endpoint takes and answers; undefined where there is no JSON body. */\nexport " +
+		"interface RouteTypes {\n")
 	for _, route := range routes {
 		response := tsBody(route.Response)
 		if route.Stream != "" {
 			response = "undefined"
 		}
-		fmt.Fprintf(out, "  %s: { request: %s; response: %s };\n", strconv.Quote(route.Name), tsBody(route.Request), response)
+		fmt.Fprintf(out, "  %s: { request: %s; response: %s };\n", strconv.Quote(route.Name), tsBody(route.Request),
+			response)
 	}
 	out.WriteString("}\n")
 }

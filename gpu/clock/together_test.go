@@ -42,11 +42,12 @@ func TestClocksAreReadTogetherWhateverComesBetween(t *testing.T) {
 		pauses []time.Duration
 		most   time.Duration // that the clocks may differ by
 	}{
-		"undisturbed":                         {nil, time.Microsecond},
-		"interrupted before the wall":         {[]time.Duration{pause}, time.Microsecond},
-		"interrupted after the wall":          {[]time.Duration{0, pause}, time.Microsecond},
-		"interrupted several times":           {[]time.Duration{pause, 0, 0, pause, pause}, time.Microsecond},
-		"never left alone, the best there is": {append(busy(6, pause), append([]time.Duration{pause / 10}, busy(99, pause)...)...), pause/10 + time.Microsecond},
+		"undisturbed":                 {nil, time.Microsecond},
+		"interrupted before the wall": {[]time.Duration{pause}, time.Microsecond},
+		"interrupted after the wall":  {[]time.Duration{0, pause}, time.Microsecond},
+		"interrupted several times":   {[]time.Duration{pause, 0, 0, pause, pause}, time.Microsecond},
+		"never left alone, the best there is": {append(busy(6, pause),
+			append([]time.Duration{pause / 10}, busy(99, pause)...)...), pause/10 + time.Microsecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &interrupted{at: time.Hour, pauses: test.pauses}

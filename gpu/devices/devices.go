@@ -45,7 +45,9 @@ func Open(c Config) (*Machine, error) {
 			return nil, err
 		}
 	}
-	return Join(clock.Now, nvml.Open(nv), drm.Open(drm.Config{Root: c.Root, Integrated: c.Integrated, Procs: procs.NewTable(procs.Config{Root: c.Root})})), nil
+	return Join(clock.Now, nvml.Open(nv),
+		drm.Open(drm.Config{Root: c.Root, Integrated: c.Integrated,
+			Procs: procs.NewTable(procs.Config{Root: c.Root})})), nil
 }
 
 // Machine is several sources as one.
@@ -63,7 +65,8 @@ var _ gpu.Source = (*Machine)(nil)
 // Join makes one source of several. Devices are numbered in the order of the
 // sources. One source that fails is a loss as long as another has devices.
 func Join(now func() gpu.Moment, sources ...gpu.Source) *Machine {
-	return &Machine{now: now, sources: sources, drivers: make([]string, len(sources)), known: make([][]gpu.Device, len(sources))}
+	return &Machine{now: now, sources: sources, drivers: make([]string, len(sources)),
+		known: make([][]gpu.Device, len(sources))}
 }
 
 // Inventory lists the devices of all sources. It fails when one source failed
@@ -114,7 +117,8 @@ func (m *Machine) remember(source int, devices []gpu.Device, err error) []gpu.De
 			silent[i].Lost = &gpu.Loss{Kind: gpu.LossSilent, Why: why}
 		}
 		p := gpu.Probe{State: gpu.Unknown, Why: why}
-		silent[i].Capabilities = gpu.Capabilities{ProcessMemory: p, ProcessUtil: p, Energy: p, Accounting: p, MIG: p, MemoryLimit: p, MPS: p}
+		silent[i].Capabilities = gpu.Capabilities{ProcessMemory: p, ProcessUtil: p, Energy: p, Accounting: p, MIG: p,
+			MemoryLimit: p, MPS: p}
 	}
 	return silent
 }

@@ -58,7 +58,8 @@ func TestSeveralSourcesAreOne(t *testing.T) {
 		t.Errorf("got %+v, %v", list, err)
 	}
 	s, err := m.Sample(context.Background())
-	if err != nil || len(s.Devices) != 2 || len(s.Processes) != 2 || len(s.Lost) != 2 || s.At != now() || s.Epoch != (gpu.Epoch{Boot: "boot-1", Driver: "one;;two"}) || s.Since != time.Minute {
+	if err != nil || len(s.Devices) != 2 || len(s.Processes) != 2 || len(s.Lost) != 2 || s.At != now() ||
+		s.Epoch != (gpu.Epoch{Boot: "boot-1", Driver: "one;;two"}) || s.Since != time.Minute {
 		t.Errorf("got %+v, %v", s, err)
 	}
 	if err := m.Close(); err != nil || a.closed != 1 || b.closed != 1 {
@@ -79,7 +80,8 @@ func TestOneSourceThatFailsIsALossWhileAnotherHasDevices(t *testing.T) {
 
 func TestTheCardsOfADriverThatDiesStayBesideOthers(t *testing.T) {
 	a, b := card("A", "one", 1), card("B", "two", 2)
-	a.devices = append(a.devices, gpu.Device{UUID: "A2", Index: 1, Lost: &gpu.Loss{Kind: gpu.LossFallen, Why: "it fell off the bus"}})
+	a.devices = append(a.devices, gpu.Device{UUID: "A2", Index: 1,
+		Lost: &gpu.Loss{Kind: gpu.LossFallen, Why: "it fell off the bus"}})
 	m := devices.Join(now, a, b)
 	before, err := m.Inventory(t.Context())
 	if err != nil {
@@ -92,7 +94,8 @@ func TestTheCardsOfADriverThatDiesStayBesideOthers(t *testing.T) {
 		t.Fatalf("got %+v, %v", list, err)
 	}
 	for i, want := range []gpu.LossKind{gpu.LossSilent, gpu.LossFallen} {
-		if d := list[i]; d.UUID != before[i].UUID || d.Index != i || d.Lost == nil || d.Lost.Kind != want || d.Capabilities.Energy.State != gpu.Unknown {
+		if d := list[i]; d.UUID != before[i].UUID || d.Index != i || d.Lost == nil || d.Lost.Kind != want ||
+			d.Capabilities.Energy.State != gpu.Unknown {
 			t.Errorf("%d became %+v, not %s", i, d, want)
 		}
 	}

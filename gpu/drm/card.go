@@ -130,7 +130,8 @@ func (c card) total() gpu.Bytes {
 }
 
 func (c card) device(index int, root string) gpu.Device {
-	d := gpu.Device{UUID: c.uuid, Vendor: c.vendor, Model: c.model(), Index: index, PCI: c.pci, Memory: c.total(), Driver: c.driver}
+	d := gpu.Device{UUID: c.uuid, Vendor: c.vendor, Model: c.model(), Index: index, PCI: c.pci, Memory: c.total(),
+		Driver: c.driver}
 	if c.kfd != "" {
 		d.Nodes = append(d.Nodes, "/dev/kfd")
 	}
@@ -161,7 +162,8 @@ func (c card) capabilities(root string) gpu.Capabilities {
 		caps.Energy = no("the driver has no counter of energy (energy1_input); power is integrated")
 	}
 	caps.MemoryLimit = no("the kernel has no control group for the memory of devices (dmem, from 6.14 on)")
-	if groups, err := os.ReadFile(filepath.Join(root, "sys/fs/cgroup/cgroup.controllers")); err == nil && slices.Contains(strings.Fields(string(groups)), "dmem") {
+	if groups, err := os.ReadFile(filepath.Join(root, "sys/fs/cgroup/cgroup.controllers")); err == nil &&
+		slices.Contains(strings.Fields(string(groups)), "dmem") {
 		caps.MemoryLimit = no("the kernel could limit it (dmem), but container engines do not ask it to")
 	}
 	caps.ProcessMemory = c.probeClients(root)
@@ -177,14 +179,16 @@ func (c card) capabilities(root string) gpu.Capabilities {
 func (c card) probeClients(root string) gpu.Probe {
 	node, err := os.OpenFile(filepath.Join(root, "dev/dri", c.render), os.O_RDWR, 0)
 	if err != nil {
-		return gpu.Probe{State: gpu.Unknown, Why: "this user may not open /dev/dri/" + c.render + " (join the groups video and render)"}
+		return gpu.Probe{State: gpu.Unknown, Why: "this user may not open /dev/dri/" + c.render +
+			" (join the groups video and render)"}
 	}
 	defer node.Close()
 	info, err := os.ReadFile(filepath.Join(root, "proc/self/fdinfo", strconv.Itoa(int(node.Fd()))))
 	if err == nil && parseClient(info).valid() {
 		return gpu.Probe{State: gpu.Yes}
 	}
-	return gpu.Probe{State: gpu.No, Why: "this kernel does not say what each process takes of the device (drm-client-id in fdinfo)"}
+	return gpu.Probe{State: gpu.No,
+		Why: "this kernel does not say what each process takes of the device (drm-client-id in fdinfo)"}
 }
 
 // sample is the state of the device. What the kernel does not tell of it as a

@@ -192,7 +192,8 @@ func (f findings) lost() []string {
 	case f.err != nil:
 		return []string{fmt.Sprintf("which processes are on AMD and Intel devices is unknown: %v", f.err)}
 	case f.hidden > 0:
-		return []string{fmt.Sprintf("which of the %d processes of other users are on AMD and Intel devices is unknown: only the administrator may look into them", f.hidden)}
+		return []string{fmt.Sprintf("which of the %d processes of other users are on AMD and Intel devices is "+
+			"unknown: only the administrator may look into them", f.hidden)}
 	}
 	return nil
 }

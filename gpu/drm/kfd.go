@@ -25,7 +25,8 @@ func (s *Source) kfdID(render string) string {
 			continue
 		}
 		for line := range strings.Lines(string(properties)) {
-			if fields := strings.Fields(line); len(fields) == 2 && fields[0] == "drm_render_minor" && fields[1] == minor {
+			if fields := strings.Fields(line); len(fields) == 2 && fields[0] == "drm_render_minor" &&
+				fields[1] == minor {
 				id, err := os.ReadFile(filepath.Join(filepath.Dir(file), "gpu_id"))
 				if err != nil {
 					return ""

@@ -32,7 +32,8 @@ type machine struct {
 
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	m := &machine{t: t, root: t.TempDir(), now: gpu.Moment{BootID: "boot-1", Boot: 2 * time.Hour, Awake: time.Hour, Wall: time.Unix(1_800_000_000, 0)}}
+	m := &machine{t: t, root: t.TempDir(), now: gpu.Moment{BootID: "boot-1", Boot: 2 * time.Hour, Awake: time.Hour,
+		Wall: time.Unix(1_800_000_000, 0)}}
 	text, err := os.ReadFile("testdata/machine.tree")
 	if err != nil {
 		t.Fatal(err)
@@ -157,14 +158,17 @@ func TestInventoryListsCardsAndLeavesOutWhatIsNotOne(t *testing.T) {
 		t.Fatalf("got %+v", devices)
 	}
 	a, b := devices[0], devices[1]
-	if a.UUID != amd || a.Vendor != gpu.AMD || a.Model != "Radeon RX 7900 XTX" || a.Index != 0 || a.PCI != "0000:03:00.0" || a.Memory != 25753026560 ||
+	if a.UUID != amd || a.Vendor != gpu.AMD || a.Model != "Radeon RX 7900 XTX" || a.Index != 0 ||
+		a.PCI != "0000:03:00.0" || a.Memory != 25753026560 ||
 		!slices.Equal(a.Nodes, []string{"/dev/kfd", "/dev/dri/renderD129"}) || a.Driver != "amdgpu" {
 		t.Errorf("AMD: %+v", a)
 	}
-	if b.UUID != intel || b.Vendor != gpu.Intel || b.Model != "Intel device e20b" || b.Index != 1 || b.Memory != 12*gpu.GiB || !slices.Equal(b.Nodes, []string{"/dev/dri/renderD130"}) {
+	if b.UUID != intel || b.Vendor != gpu.Intel || b.Model != "Intel device e20b" || b.Index != 1 ||
+		b.Memory != 12*gpu.GiB || !slices.Equal(b.Nodes, []string{"/dev/dri/renderD130"}) {
 		t.Errorf("Intel: %+v", b)
 	}
-	if a.Capabilities.Energy.State != gpu.No || b.Capabilities.Energy.State != gpu.Yes || a.Capabilities.MIG.State != gpu.No || a.Capabilities.MemoryLimit.State != gpu.No {
+	if a.Capabilities.Energy.State != gpu.No || b.Capabilities.Energy.State != gpu.Yes ||
+		a.Capabilities.MIG.State != gpu.No || a.Capabilities.MemoryLimit.State != gpu.No {
 		t.Errorf("capabilities: %+v, %+v", a.Capabilities, b.Capabilities)
 	}
 	with := mustInventory(t, m.openWith(drm.Config{Integrated: true}))
@@ -195,14 +199,16 @@ func TestSampleReadsTheDevices(t *testing.T) {
 	m := newMachine(t)
 	s := mustSample(t, m.open())
 	a := mustDevice(t, s, amd)
-	if *a.Util != 4200 || *a.MemoryUsed != 3*gpu.GiB || *a.MemoryFree != 25753026560-3*gpu.GiB || *a.Power != 95000 || *a.PowerLimit != 339000 || a.Energy != nil || *a.Temperature != 51 || a.Blind {
+	if *a.Util != 4200 || *a.MemoryUsed != 3*gpu.GiB || *a.MemoryFree != 25753026560-3*gpu.GiB || *a.Power != 95000 ||
+		*a.PowerLimit != 339000 || a.Energy != nil || *a.Temperature != 51 || a.Blind {
 		t.Errorf("AMD: %+v", a)
 	}
 	b := mustDevice(t, s, intel)
 	if b.Util != nil || *b.MemoryUsed != 4*gpu.GiB || *b.Energy != 7_200_000 || *b.Temperature != 44 || b.Power != nil {
 		t.Errorf("Intel: %+v", b)
 	}
-	if s.At != m.now || s.Epoch.Boot != "boot-1" || !strings.HasPrefix(s.Epoch.Driver, "amdgpu/") || !strings.Contains(s.Epoch.Driver, ",xe/") || len(s.Lost) != 0 {
+	if s.At != m.now || s.Epoch.Boot != "boot-1" || !strings.HasPrefix(s.Epoch.Driver, "amdgpu/") ||
+		!strings.Contains(s.Epoch.Driver, ",xe/") || len(s.Lost) != 0 {
 		t.Errorf("got %+v", s)
 	}
 }
@@ -214,7 +220,8 @@ func TestProcessesAreCountedOnceForEachClient(t *testing.T) {
 		t.Fatalf("got %+v", s.Processes)
 	}
 	game := process(t, s, 2000)
-	if game.Device != amd || *game.Memory != 513*gpu.MiB || game.Util != nil || game.Start != 300000 || game.User != "mina" || game.Name != "game" || game.Container != "" {
+	if game.Device != amd || *game.Memory != 513*gpu.MiB || game.Util != nil || game.Start != 300000 ||
+		game.User != "mina" || game.Name != "game" || game.Container != "" {
 		t.Errorf("game: %+v", game)
 	}
 	rocm := process(t, s, 2100)
@@ -234,13 +241,16 @@ func TestBusyTimeIsTheGrowthOfTheCounters(t *testing.T) {
 	for _, fd := range []string{"7", "8"} {
 		m.replace("proc/2000/fdinfo/"+fd, "drm-engine-gfx:\t1000000000 ns", "drm-engine-gfx:\t2500000000 ns")
 	}
-	m.replace("proc/2200/fdinfo/5", "1000000\ndrm-total-cycles-ccs:	10000000", "3000000\ndrm-total-cycles-ccs:	14000000")
-	m.replace("proc/2200/fdinfo/5", "drm-cycles-rcs:	500000\ndrm-total-cycles-rcs:	10000000", "drm-cycles-rcs:	1500000\ndrm-total-cycles-rcs:	14000000")
+	m.replace("proc/2200/fdinfo/5", "1000000\ndrm-total-cycles-ccs:	10000000",
+		"3000000\ndrm-total-cycles-ccs:	14000000")
+	m.replace("proc/2200/fdinfo/5", "drm-cycles-rcs:	500000\ndrm-total-cycles-rcs:	10000000",
+		"drm-cycles-rcs:	1500000\ndrm-total-cycles-rcs:	14000000")
 	sample := mustSample(t, s)
 	if p := process(t, sample, 2000); *p.Util != 7500 {
 		t.Errorf("1.5 s of 2 s: %d", *p.Util)
 	}
-	if p := process(t, sample, 2200); *p.Util != 2500 { // a quarter of one engine of four is less than a quarter of the only one
+	// a quarter of one engine of four is less than a quarter of the only one
+	if p := process(t, sample, 2200); *p.Util != 2500 {
 		t.Errorf("a quarter of the cycles: %d", *p.Util)
 	}
 	if p := process(t, sample, 2100); p.Util != nil {
@@ -276,7 +286,8 @@ func TestAClientThatIsNewCountsFromItsStart(t *testing.T) {
 	m.write("proc/2300/status", "Uid:\t1000\t1000\t1000\t1000\n")
 	m.write("proc/2300/cgroup", "0::/\n")
 	m.link("proc/2300/fd/4", "/dev/dri/renderD129")
-	m.write("proc/2300/fdinfo/4", "drm-client-id:\t99\ndrm-pdev:\t0000:03:00.0\ndrm-resident-vram:\t8 MiB\ndrm-engine-compute:\t1000000000 ns\n")
+	m.write("proc/2300/fdinfo/4",
+		"drm-client-id:\t99\ndrm-pdev:\t0000:03:00.0\ndrm-resident-vram:\t8 MiB\ndrm-engine-compute:\t1000000000 ns\n")
 	if p := process(t, mustSample(t, s), 2300); *p.Util != 2500 || *p.Memory != 8*gpu.MiB {
 		t.Errorf("got %+v", p)
 	}

@@ -35,7 +35,8 @@ func openDriver(opts Options) driver {
 	if opts.Library == "" {
 		opts.Library = defaultLibrary
 	}
-	return &library{opts: opts, box: blackBox{file: opts.Box}, ended: map[string]map[uint32]endedInfo{}, performance: map[place]performance{}}
+	return &library{opts: opts, box: blackBox{file: opts.Box}, ended: map[string]map[uint32]endedInfo{},
+		performance: map[place]performance{}}
 }
 
 // open loads and initialises the library once. A library that failed stays
@@ -67,13 +68,17 @@ func (l *library) begin(omit []omission) *fault {
 // symbols are the versions of a function that go-nvml may use, when there is
 // more than its plain name.
 var symbols = map[string][]string{
-	"nvmlInit":                                {"nvmlInit_v2", "nvmlInit"},
-	"nvmlDeviceGetCount":                      {"nvmlDeviceGetCount_v2", "nvmlDeviceGetCount"},
-	"nvmlDeviceGetHandleByIndex":              {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex"},
-	"nvmlDeviceGetPciInfo":                    {"nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2", "nvmlDeviceGetPciInfo"},
-	"nvmlDeviceGetComputeRunningProcesses":    {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2", "nvmlDeviceGetComputeRunningProcesses"},
-	"nvmlDeviceGetGraphicsRunningProcesses":   {"nvmlDeviceGetGraphicsRunningProcesses_v3", "nvmlDeviceGetGraphicsRunningProcesses_v2", "nvmlDeviceGetGraphicsRunningProcesses"},
-	"nvmlDeviceGetMPSComputeRunningProcesses": {"nvmlDeviceGetMPSComputeRunningProcesses_v3", "nvmlDeviceGetMPSComputeRunningProcesses_v2", "nvmlDeviceGetMPSComputeRunningProcesses"},
+	"nvmlInit":                   {"nvmlInit_v2", "nvmlInit"},
+	"nvmlDeviceGetCount":         {"nvmlDeviceGetCount_v2", "nvmlDeviceGetCount"},
+	"nvmlDeviceGetHandleByIndex": {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex"},
+	"nvmlDeviceGetPciInfo": {"nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2",
+		"nvmlDeviceGetPciInfo"},
+	"nvmlDeviceGetComputeRunningProcesses": {"nvmlDeviceGetComputeRunningProcesses_v3",
+		"nvmlDeviceGetComputeRunningProcesses_v2", "nvmlDeviceGetComputeRunningProcesses"},
+	"nvmlDeviceGetGraphicsRunningProcesses": {"nvmlDeviceGetGraphicsRunningProcesses_v3",
+		"nvmlDeviceGetGraphicsRunningProcesses_v2", "nvmlDeviceGetGraphicsRunningProcesses"},
+	"nvmlDeviceGetMPSComputeRunningProcesses": {"nvmlDeviceGetMPSComputeRunningProcesses_v3",
+		"nvmlDeviceGetMPSComputeRunningProcesses_v2", "nvmlDeviceGetMPSComputeRunningProcesses"},
 }
 
 func (l *library) has(call string) bool {

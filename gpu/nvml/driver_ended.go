@@ -75,5 +75,6 @@ func (l *library) endedProcess(d device, pid uint32) (endedInfo, bool) {
 	if code != int(lib.ERROR_NOT_FOUND) {
 		l.note("nvmlDeviceGetAccountingStats", d.uuid, code)
 	}
-	return endedInfo{PID: pid, Start: stats.StartTime, Time: stats.Time, Util: stats.GpuUtilization, Peak: stats.MaxMemoryUsage}, code == 0 && stats.IsRunning == 0
+	return endedInfo{PID: pid, Start: stats.StartTime, Time: stats.Time, Util: stats.GpuUtilization,
+		Peak: stats.MaxMemoryUsage}, code == 0 && stats.IsRunning == 0
 }

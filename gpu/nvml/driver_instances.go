@@ -14,7 +14,8 @@ import (
 // tells from the Hopper generation on how busy a GPU instance is. One is of no
 // use without the others.
 var monitoring = []string{
-	"nvmlGpmQueryDeviceSupport", "nvmlDeviceGetGpuInstanceId", "nvmlGpmSampleAlloc", "nvmlGpmMigSampleGet", "nvmlGpmMetricsGet", "nvmlGpmSampleFree",
+	"nvmlGpmQueryDeviceSupport", "nvmlDeviceGetGpuInstanceId", "nvmlGpmSampleAlloc", "nvmlGpmMigSampleGet",
+	"nvmlGpmMetricsGet", "nvmlGpmSampleFree",
 }
 
 // apart is how far apart two samples of the monitoring must be to be compared.
@@ -119,7 +120,8 @@ func (l *library) performanceOf(d device, instance int) (sample lib.GpmSample, c
 	}); code != 0 {
 		return nil, code
 	}
-	if code = l.call("nvmlGpmMigSampleGet", d.uuid, func() lib.Return { return d.GpmMigSampleGet(instance, sample) }); code != 0 {
+	if code = l.call("nvmlGpmMigSampleGet", d.uuid,
+		func() lib.Return { return d.GpmMigSampleGet(instance, sample) }); code != 0 {
 		l.free(d, sample)
 		return nil, code
 	}

@@ -16,7 +16,11 @@ func (l *library) probed(d device) map[string]int {
 		"nvmlDeviceGetComputeRunningProcesses": func() lib.Return { _, r := d.GetComputeRunningProcesses(); return r },
 		"nvmlDeviceGetProcessUtilization":      func() lib.Return { _, r := d.GetProcessUtilization(0); return r },
 		"nvmlDeviceGetTotalEnergyConsumption":  func() lib.Return { _, r := d.GetTotalEnergyConsumption(); return r },
-		"nvmlDeviceGetMemoryLimits_v1":         func() lib.Return { _, r := d.GetMemoryLimits_v1("/sys/fs/cgroup"); return r },
+		"nvmlDeviceGetMemoryLimits_v1": func() lib.Return {
+			_,
+				r := d.GetMemoryLimits_v1("/sys/fs/cgroup")
+			return r
+		},
 	}
 	codes := make(map[string]int, len(tried))
 	for name, do := range tried {
@@ -65,10 +69,11 @@ func (l *library) facts(d device, version string) deviceFacts {
 	if f.Accounts {
 		f.Probes["nvmlDeviceGetAccountingPids"] = l.records(d)
 	}
-	f.Probes["nvmlDeviceGetCudaComputeCapability"] = l.call("nvmlDeviceGetCudaComputeCapability", d.uuid, func() (r lib.Return) {
-		f.Major, _, r = d.GetCudaComputeCapability()
-		return r
-	})
+	f.Probes["nvmlDeviceGetCudaComputeCapability"] = l.call("nvmlDeviceGetCudaComputeCapability", d.uuid,
+		func() (r lib.Return) {
+			f.Major, _, r = d.GetCudaComputeCapability()
+			return r
+		})
 	f.Probes["nvmlDeviceGetMigMode"] = l.call("nvmlDeviceGetMigMode", d.uuid, func() lib.Return {
 		_, _, r := d.GetMigMode()
 		return r

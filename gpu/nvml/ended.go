@@ -40,7 +40,8 @@ func (m *meter) ended(d deviceReading) (fresh []endedInfo) {
 // busyOf says how long each of those kept the device busy since the previous
 // sample: as the driver's samples charged it, or else as its record says for the
 // part of its time that lies behind that sample.
-func (m *meter) busyOf(ended []endedInfo, d deviceReading, utils map[uint32]int, at gpu.Moment) (list []gpu.EndedProcess) {
+func (m *meter) busyOf(ended []endedInfo, d deviceReading, utils map[uint32]int,
+	at gpu.Moment) (list []gpu.EndedProcess) {
 	if m.last.BootID != at.BootID {
 		return nil
 	}
@@ -51,7 +52,8 @@ func (m *meter) busyOf(ended []endedInfo, d deviceReading, utils map[uint32]int,
 		}
 		began := at.Wall.Sub(time.UnixMicro(int64(e.Start))) // ago
 		lasted := time.Duration(e.Time) * time.Millisecond
-		p := gpu.EndedProcess{PID: int(e.PID), Device: gpu.UUID(d.UUID), Began: max(0, at.Boot-began), Peak: known(&e.Peak)}
+		p := gpu.EndedProcess{PID: int(e.PID), Device: gpu.UUID(d.UUID), Began: max(0, at.Boot-began),
+			Peak: known(&e.Peak)}
 		util, sampled := utils[e.PID]
 		if sampled && !d.runs(e.PID) {
 			p.Busy = since * time.Duration(util) / (maxUtil * 100)

@@ -18,7 +18,8 @@ func keeping(i int) string { return strings.Replace(card(i), "acct=0", "acct=1",
 
 // record is one of a process that began some time ago.
 func (l *lab) record(pid int, began, lasted time.Duration, util int) string {
-	return fmt.Sprintf("ended gpu=0 pid=%d start=%d time=%d util=%d mem=4096", pid, l.micros(began), lasted.Milliseconds(), util)
+	return fmt.Sprintf("ended gpu=0 pid=%d start=%d time=%d util=%d mem=4096", pid, l.micros(began),
+		lasted.Milliseconds(), util)
 }
 
 func TestAProcessThatEndedBetweenSamplesIsToldOnce(t *testing.T) {
@@ -37,9 +38,11 @@ func TestAProcessThatEndedBetweenSamplesIsToldOnce(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(l.root, "proc/7")); err != nil {
 		t.Fatal(err)
 	}
-	seen := l.record(7, 10*time.Second, 9*time.Second, 50)                                 // on the device for one second of the two
-	short := l.record(8, 1500*time.Millisecond, time.Second, 40)                           // came and went unseen
-	still := l.record(9, 1500*time.Millisecond, time.Second, 100)                          // gave the device up and lives on
+	// on the device for one second of the two
+	seen := l.record(7, 10*time.Second, 9*time.Second, 50)
+	short := l.record(8, 1500*time.Millisecond, time.Second, 40) // came and went unseen
+	// gave the device up and lives on
+	still := l.record(9, 1500*time.Millisecond, time.Second, 100)
 	runs := strings.Replace(l.record(10, time.Second, 0, 99), "util", "running=1 util", 1) // is not over
 	l.process(9, "trainer", 1000, "/docker/"+containerID)
 	l.process(10, "python", 1000, "/")
@@ -48,7 +51,8 @@ func TestAProcessThatEndedBetweenSamplesIsToldOnce(t *testing.T) {
 	if len(ended) != 3 {
 		t.Fatalf("told %+v", ended)
 	}
-	if e := ended[0]; e.PID != 7 || e.Busy != 500*time.Millisecond || !e.Known || e.Container != containerID || e.Name != "python" || e.User != "mina" || *e.Peak != 4096 {
+	if e := ended[0]; e.PID != 7 || e.Busy != 500*time.Millisecond || !e.Known || e.Container != containerID ||
+		e.Name != "python" || e.User != "mina" || *e.Peak != 4096 {
 		t.Errorf("who was seen before is told as %+v", e)
 	}
 	if e := ended[1]; e.PID != 8 || e.Busy != 400*time.Millisecond || e.Known || e.Container != "" {
@@ -98,7 +102,8 @@ func TestARecordIsReadAgainWhenItsNumberIsInUseAgain(t *testing.T) {
 	mustSample(t, s)
 	l.pass(2*time.Second, 0)
 	l.process(7, "python", 1000, "/")
-	l.set(keeping(0), "proc gpu=0 pid=7 mem=100", strings.Replace(l.record(7, time.Second, 0, 10), "util", "running=1 util", 1))
+	l.set(keeping(0), "proc gpu=0 pid=7 mem=100", strings.Replace(l.record(7, time.Second, 0, 10), "util",
+		"running=1 util", 1))
 	mustSample(t, s)
 	l.pass(2*time.Second, 0)
 	l.set(keeping(0), l.record(7, 3*time.Second, 2*time.Second, 50))
@@ -109,17 +114,20 @@ func TestARecordIsReadAgainWhenItsNumberIsInUseAgain(t *testing.T) {
 
 func TestNoRecordsAreKept(t *testing.T) {
 	for name, c := range map[string]struct{ card, order, want string }{
-		"accounting mode is off":      {card(0), "", "accounting mode is off"},
-		"the device cannot":           {strings.Replace(card(0), " acct=0", "", 1), "", "does not support it"},
-		"the device is divided":       {strings.Replace(keeping(0), "mig=0", "mig=1", 1), "", "keeps no records of a divided device"},
-		"this user may not read them": {keeping(0), "code call=nvmlDeviceGetAccountingPids value=4", "this user may not ask"},
+		"accounting mode is off": {card(0), "", "accounting mode is off"},
+		"the device cannot":      {strings.Replace(card(0), " acct=0", "", 1), "", "does not support it"},
+		"the device is divided": {strings.Replace(keeping(0), "mig=0", "mig=1", 1), "",
+			"keeps no records of a divided device"},
+		"this user may not read them": {keeping(0), "code call=nvmlDeviceGetAccountingPids value=4",
+			"this user may not ask"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := newLab(t)
 			l.set(c.card, c.order)
 			s := l.open()
-			if p := mustInventory(t, s)[0].Capabilities.Accounting; p.State == gpu.Yes || !strings.Contains(p.Why, c.want) {
+			if p := mustInventory(t, s)[0].Capabilities.Accounting; p.State == gpu.Yes ||
+				!strings.Contains(p.Why, c.want) {
 				t.Errorf("the capability is %+v", p)
 			}
 			mustSample(t, s)

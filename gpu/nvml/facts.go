@@ -17,7 +17,8 @@ func (f deviceFacts) device(cgroup2 bool) gpu.Device {
 		d.Model = "NVIDIA device"
 	}
 	for _, in := range f.Instances {
-		d.Instances = append(d.Instances, gpu.Instance{UUID: gpu.UUID(in.UUID), Profile: profile(in.Name), Memory: amount(in.Total)})
+		d.Instances = append(d.Instances, gpu.Instance{UUID: gpu.UUID(in.UUID), Profile: profile(in.Name),
+			Memory: amount(in.Total)})
 	}
 	return d
 }
@@ -32,7 +33,8 @@ func amount(n uint64) gpu.Bytes {
 // shortPCI writes the driver's eight digits of the domain as the four that the
 // system uses: "0000:65:00.0".
 func shortPCI(pci string) string {
-	if domain, rest, ok := strings.Cut(strings.ToLower(pci), ":"); ok && len(domain) == 8 && strings.HasPrefix(domain, "0000") {
+	if domain, rest, ok := strings.Cut(strings.ToLower(pci), ":"); ok && len(domain) == 8 &&
+		strings.HasPrefix(domain, "0000") {
 		return domain[4:] + ":" + rest
 	}
 	return strings.ToLower(pci)
@@ -60,7 +62,8 @@ func (f deviceFacts) capabilities(cgroup2 bool) gpu.Capabilities {
 		MPS:           probe("nvmlDeviceGetCudaComputeCapability"),
 	}
 	if c.Accounting.State == gpu.Yes && !f.Accounts {
-		c.Accounting = gpu.Probe{State: gpu.No, Why: "accounting mode is off (an administrator turns it on with nvidia-smi --accounting-mode=1)"}
+		c.Accounting = gpu.Probe{State: gpu.No,
+			Why: "accounting mode is off (an administrator turns it on with nvidia-smi --accounting-mode=1)"}
 	} else if f.Accounts {
 		c.Accounting = probe("nvmlDeviceGetAccountingPids")
 	}
@@ -70,7 +73,8 @@ func (f deviceFacts) capabilities(cgroup2 bool) gpu.Capabilities {
 	if f.MIG {
 		c.Accounting = gpu.Probe{State: gpu.No, Why: "the driver keeps no records of a divided device"}
 		if c.ProcessUtil = probe("nvmlGpmMigSampleGet"); c.ProcessUtil.State == gpu.No {
-			c.ProcessUtil.Why = "the driver tells of no instance how busy it is (it does from the Hopper generation on): " + c.ProcessUtil.Why
+			c.ProcessUtil.Why = "the driver tells of no instance how busy it is (it does from the Hopper generation " +
+				"on): " + c.ProcessUtil.Why
 		}
 		c.MemoryLimit = gpu.Probe{State: gpu.No, Why: "the instances of a divided device limit memory"}
 	}
@@ -78,7 +82,9 @@ func (f deviceFacts) capabilities(cgroup2 bool) gpu.Capabilities {
 		c.MemoryLimit = gpu.Probe{State: gpu.No, Why: "limits on memory need version 2 of control groups"}
 	}
 	if c.MPS.State == gpu.Yes && f.Major < voltaMajor {
-		c.MPS = gpu.Probe{State: gpu.No, Why: fmt.Sprintf("MPS keeps processes apart from compute capability %d on; this device has %d", voltaMajor, f.Major)}
+		c.MPS = gpu.Probe{State: gpu.No,
+			Why: fmt.Sprintf("MPS keeps processes apart from compute capability %d on; this device has %d", voltaMajor,
+				f.Major)}
 	}
 	return c
 }

@@ -35,7 +35,8 @@ func TestADeviceThatHangsIsLeftOutAndTheOthersAreRead(t *testing.T) {
 	if _, ok := sample.Device("GPU-0"); ok {
 		t.Errorf("a device that hangs was read: %+v", sample)
 	}
-	says(t, sample.Lost, "GPU 0 (GPU-0): everything about it is unknown", "did not answer nvmlDeviceGetPowerUsage within 4s", "asked again in")
+	says(t, sample.Lost, "GPU 0 (GPU-0): everything about it is unknown",
+		"did not answer nvmlDeviceGetPowerUsage within 4s", "asked again in")
 	if took := time.Since(began); took < short {
 		t.Errorf("gave up after %s", took)
 	}
@@ -45,7 +46,8 @@ func TestADeviceThatHangsIsLeftOutAndTheOthersAreRead(t *testing.T) {
 		t.Error("the next sample asked the device again, which cost another reader")
 	}
 	devices := mustInventory(t, s)
-	if len(devices) != 2 || devices[0].Memory != 80*gpu.GiB || devices[0].Capabilities.Energy.State != gpu.Unknown || devices[1].Capabilities.Energy.State != gpu.Yes {
+	if len(devices) != 2 || devices[0].Memory != 80*gpu.GiB || devices[0].Capabilities.Energy.State != gpu.Unknown ||
+		devices[1].Capabilities.Energy.State != gpu.Yes {
 		t.Errorf("got %+v", devices)
 	}
 }
@@ -65,7 +67,8 @@ func TestACallThatCrashesIsLeftOutAndTheDeviceIsReadOn(t *testing.T) {
 			if d := mustDevice(t, sample, "GPU-0"); d.Temperature == nil {
 				t.Errorf("the other device lost something: %+v", d)
 			}
-			says(t, sample.Lost, "GPU 1 (GPU-1): its temperature is unknown", "crashed in nvmlDeviceGetTemperature", how)
+			says(t, sample.Lost, "GPU 1 (GPU-1): its temperature is unknown", "crashed in nvmlDeviceGetTemperature",
+				how)
 		})
 	}
 }
@@ -74,7 +77,8 @@ func TestADeviceThatCrashesTwiceIsLeftOut(t *testing.T) {
 	l := newLab(t)
 	s := l.open()
 	mustInventory(t, s)
-	l.set(card(0), card(1), "crash call=nvmlDeviceGetTemperature gpu=1", "crash call=nvmlDeviceGetUtilizationRates gpu=1")
+	l.set(card(0), card(1), "crash call=nvmlDeviceGetTemperature gpu=1",
+		"crash call=nvmlDeviceGetUtilizationRates gpu=1")
 	sample := mustSample(t, s)
 	if _, ok := sample.Device("GPU-1"); ok {
 		t.Errorf("got %+v", sample)
@@ -101,7 +105,8 @@ func TestALibraryThatCrashesAtOnceIsToldOfAndPausedFor(t *testing.T) {
 	l.set("crash call=nvmlDeviceGetCount_v2")
 	s := l.open()
 	_, err := s.Inventory(within(t))
-	if e := problem(t, err); !strings.Contains(e.Message, "crashed in nvmlDeviceGetCount") || !strings.Contains(e.Message, "SIGSEGV") {
+	if e := problem(t, err); !strings.Contains(e.Message, "crashed in nvmlDeviceGetCount") ||
+		!strings.Contains(e.Message, "SIGSEGV") {
 		t.Errorf("got %+v", e)
 	}
 	l.set(card(0))
@@ -112,8 +117,10 @@ func TestASlowDriverIsWaitedFor(t *testing.T) {
 	l := newLab(t)
 	l.patience = short
 	each := short / 3
-	l.set(card(0), fmt.Sprintf("slow call=nvmlDeviceGetPowerUsage value=%d", each.Milliseconds()), fmt.Sprintf("slow call=nvmlDeviceGetTemperature value=%d", each.Milliseconds()),
-		fmt.Sprintf("slow call=nvmlDeviceGetSamples value=%d", each.Milliseconds()), fmt.Sprintf("slow call=nvmlDeviceGetMigMode value=%d", each.Milliseconds()))
+	l.set(card(0), fmt.Sprintf("slow call=nvmlDeviceGetPowerUsage value=%d", each.Milliseconds()),
+		fmt.Sprintf("slow call=nvmlDeviceGetTemperature value=%d", each.Milliseconds()),
+		fmt.Sprintf("slow call=nvmlDeviceGetSamples value=%d", each.Milliseconds()),
+		fmt.Sprintf("slow call=nvmlDeviceGetMigMode value=%d", each.Milliseconds()))
 	if s := mustSample(t, l.open()); len(s.Lost) != 0 {
 		t.Errorf("although each call answered in time: %q", s.Lost)
 	}
@@ -288,8 +295,9 @@ func TestACommandThatIsNoChildIsToldOf(t *testing.T) {
 		command []string
 		want    string
 	}{
-		"absent":         {[]string{"/nowhere/slipway-gpu"}, "cannot be started"},
-		"ends at once":   {[]string{"sh", "-c", "echo 'version GLIBC_2.34 not found' >&2; exit 1"}, "GLIBC_2.34 not found"},
+		"absent": {[]string{"/nowhere/slipway-gpu"}, "cannot be started"},
+		"ends at once": {[]string{"sh", "-c", "echo 'version GLIBC_2.34 not found' >&2; exit 1"},
+			"GLIBC_2.34 not found"},
 		"talks nonsense": {[]string{"sh", "-c", "echo 'hello, who is there?'; exec sleep 60"}, "its reader ended"},
 		"says nothing":   {[]string{"sh", "-c", "exec sleep 60"}, "did not answer"},
 	} {

@@ -24,12 +24,19 @@ func TestADeviceIsLostAndBackWhileItIsRead(t *testing.T) {
 		want  string
 		kept  bool // the inventory goes on to list it
 	}{
-		"its memory cannot be read because it fell off the bus": {[]string{card(0), card(1), lost("nvmlDeviceGetMemoryInfo_v2", "15"), lost("nvmlDeviceGetMemoryInfo", "15")}, "GPU-0 fallen: it fell off the bus", true},
-		"it has no handle because it fell off the bus":          {[]string{card(0), card(1), lost("nvmlDeviceGetHandleByIndex_v2", "15")}, "GPU-0 fallen: it fell off the bus", true},
-		"its name is not told because it fell off the bus":      {[]string{card(0), card(1), lost("nvmlDeviceGetUUID", "28")}, "GPU-0 fallen: it fell off the bus", true},
-		"it must be reset":                {[]string{card(0), card(1), lost("nvmlDeviceGetMemoryInfo_v2", "16"), lost("nvmlDeviceGetMemoryInfo", "16")}, "GPU-0 reset: it must be reset", true},
-		"the driver has lost count of it": {[]string{card(1)}, "GPU-0 unlisted: the driver does not list it any more", false},
-		"another took its place":          {[]string{strings.ReplaceAll(card(0), "GPU-0", "GPU-9"), card(1)}, "GPU-0 unlisted: the driver does not list it any more", false},
+		"its memory cannot be read because it fell off the bus": {[]string{card(0), card(1),
+			lost("nvmlDeviceGetMemoryInfo_v2", "15"), lost("nvmlDeviceGetMemoryInfo", "15")},
+			"GPU-0 fallen: it fell off the bus", true},
+		"it has no handle because it fell off the bus": {[]string{card(0), card(1),
+			lost("nvmlDeviceGetHandleByIndex_v2", "15")}, "GPU-0 fallen: it fell off the bus", true},
+		"its name is not told because it fell off the bus": {[]string{card(0), card(1),
+			lost("nvmlDeviceGetUUID", "28")}, "GPU-0 fallen: it fell off the bus", true},
+		"it must be reset": {[]string{card(0), card(1), lost("nvmlDeviceGetMemoryInfo_v2", "16"),
+			lost("nvmlDeviceGetMemoryInfo", "16")}, "GPU-0 reset: it must be reset", true},
+		"the driver has lost count of it": {[]string{card(1)}, "GPU-0 unlisted: the driver does not list it any more",
+			false},
+		"another took its place": {[]string{strings.ReplaceAll(card(0), "GPU-0", "GPU-9"), card(1)},
+			"GPU-0 unlisted: the driver does not list it any more", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -51,10 +58,12 @@ func TestADeviceIsLostAndBackWhileItIsRead(t *testing.T) {
 				}
 				devices := mustInventory(t, s)
 				i := slices.IndexFunc(devices, func(d gpu.Device) bool { return d.UUID == "GPU-0" })
-				if (i >= 0) != c.kept || i >= 0 && (devices[i].Lost == nil || devices[i].Memory != 80*gpu.GiB || devices[i].Capabilities.Energy.State != gpu.Unknown) {
+				if (i >= 0) != c.kept || i >= 0 && (devices[i].Lost == nil || devices[i].Memory != 80*gpu.GiB ||
+					devices[i].Capabilities.Energy.State != gpu.Unknown) {
 					t.Errorf("it is listed as %+v", devices)
 				}
-				if i := slices.IndexFunc(devices, func(d gpu.Device) bool { return d.UUID == "GPU-1" }); i < 0 || devices[i].Lost != nil {
+				if i := slices.IndexFunc(devices, func(d gpu.Device) bool { return d.UUID == "GPU-1" }); i < 0 ||
+					devices[i].Lost != nil {
 					t.Errorf("the other is listed as %+v", devices)
 				}
 				if !c.kept {
@@ -62,7 +71,8 @@ func TestADeviceIsLostAndBackWhileItIsRead(t *testing.T) {
 				}
 			}
 			l.set(card(0), card(1))
-			if devices := mustInventory(t, s); len(devices) != 2 || devices[0].Lost != nil || devices[0].Capabilities.Energy.State != gpu.Yes {
+			if devices := mustInventory(t, s); len(devices) != 2 || devices[0].Lost != nil ||
+				devices[0].Capabilities.Energy.State != gpu.Yes {
 				t.Errorf("after its return it is listed as %+v", devices)
 			}
 			sample := mustSample(t, s)

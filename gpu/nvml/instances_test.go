@@ -19,9 +19,11 @@ func divided(more string, worked ...string) []string {
 		return fmt.Sprintf("mig gpu=0 uuid=%s gi=%d name=NVIDIA_Test_MIG_%s total=%d %s", name, gi, profile, size, how)
 	}
 	return []string{
-		fmt.Sprintf("gpu uuid=GPU-0 name=NVIDIA_Test pci=00000000:01:00.0 total=%d used=0 reserved=0 power=65000 energy=1 temp=41 mig=1 cc=90 %s", 80*gpu.GiB, more),
+		fmt.Sprintf("gpu uuid=GPU-0 name=NVIDIA_Test pci=00000000:01:00.0 total=%d used=0 reserved=0 power=65000 "+
+			"energy=1 temp=41 mig=1 cc=90 %s", 80*gpu.GiB, more),
 		instance("MIG-a", 3, "1g.10gb", 10*gpu.GiB, worked[0]), instance("MIG-b", 5, "2g.20gb", 20*gpu.GiB, worked[1]),
-		"proc gpu=0 mig=0 pid=7 mem=100", "proc gpu=0 mig=1 pid=8 mem=100", "proc gpu=0 mig=1 pid=9 mem=100", "proc gpu=0 mig=1 pid=10 mem=100",
+		"proc gpu=0 mig=0 pid=7 mem=100", "proc gpu=0 mig=1 pid=8 mem=100", "proc gpu=0 mig=1 pid=9 mem=100",
+		"proc gpu=0 mig=1 pid=10 mem=100",
 	}
 }
 
@@ -49,7 +51,8 @@ func TestInstancesThatAreMonitoredAreChargedTheirBusyTime(t *testing.T) {
 		t.Errorf("the capability is %+v", p)
 	}
 	first := mustSample(t, s)
-	if p := process(first, 7); p == nil || p.Util != nil || mustDevice(t, first, "GPU-0").Util != nil || len(first.Lost) > 0 {
+	if p := process(first, 7); p == nil || p.Util != nil || mustDevice(t, first, "GPU-0").Util != nil ||
+		len(first.Lost) > 0 {
 		t.Errorf("before there are two samples to compare: %+v", first)
 	}
 	// The eighth works half of the time, the quarter always, for three processes.
@@ -89,28 +92,43 @@ func TestInstancesWithoutTrueAnswersStayUnknown(t *testing.T) {
 		lost, why    string
 		state        gpu.ProbeState
 	}{
-		"the device is not monitored":     {worked: "worked=1 passed=2", why: "from the Hopper generation on", state: gpu.No},
-		"the driver does not know":        {more: "gpm=1", worked: "worked=1 passed=2", orders: []string{"code call=nvmlGpmQueryDeviceSupport value=13"}, state: gpu.Unknown, lost: "this driver lacks the function"},
-		"this user may not ask":           {more: "gpm=1", worked: "worked=1 passed=2", orders: []string{"code call=nvmlGpmMigSampleGet value=4"}, state: gpu.Unknown, why: "this user may not ask"},
-		"the value is not available":      {more: "gpm=1", worked: "worked=1 passed=2 metric=3", state: gpu.Yes},
-		"the value fails":                 {more: "gpm=1", worked: "worked=1 passed=2 metric=999", state: gpu.Yes, lost: "how busy its instances are is unknown"},
-		"the value is no number":          {more: "gpm=1", worked: "percent=nan", state: gpu.Yes, lost: "answered what cannot be true"},
-		"the value is too large":          {more: "gpm=1", worked: "percent=2147483632", state: gpu.Yes, lost: "answered what cannot be true"},
-		"the value is less than nothing":  {more: "gpm=1", worked: "percent=-1", state: gpu.Yes, lost: "answered what cannot be true"},
-		"samples cannot be compared":      {more: "gpm=1", worked: "worked=1 passed=2", orders: []string{"code call=nvmlGpmMetricsGet value=999"}, state: gpu.Yes, lost: "how busy its instances are is unknown"},
-		"there is no memory for a sample": {more: "gpm=1", worked: "worked=1 passed=2", orders: []string{"code call=nvmlGpmSampleAlloc value=20"}, state: gpu.Unknown, lost: "how busy its instances are is unknown"},
+		"the device is not monitored": {worked: "worked=1 passed=2", why: "from the Hopper generation on",
+			state: gpu.No},
+		"the driver does not know": {more: "gpm=1", worked: "worked=1 passed=2",
+			orders: []string{"code call=nvmlGpmQueryDeviceSupport value=13"}, state: gpu.Unknown,
+			lost: "this driver lacks the function"},
+		"this user may not ask": {more: "gpm=1", worked: "worked=1 passed=2",
+			orders: []string{"code call=nvmlGpmMigSampleGet value=4"}, state: gpu.Unknown,
+			why: "this user may not ask"},
+		"the value is not available": {more: "gpm=1", worked: "worked=1 passed=2 metric=3", state: gpu.Yes},
+		"the value fails": {more: "gpm=1", worked: "worked=1 passed=2 metric=999", state: gpu.Yes,
+			lost: "how busy its instances are is unknown"},
+		"the value is no number": {more: "gpm=1", worked: "percent=nan", state: gpu.Yes,
+			lost: "answered what cannot be true"},
+		"the value is too large": {more: "gpm=1", worked: "percent=2147483632", state: gpu.Yes,
+			lost: "answered what cannot be true"},
+		"the value is less than nothing": {more: "gpm=1", worked: "percent=-1", state: gpu.Yes,
+			lost: "answered what cannot be true"},
+		"samples cannot be compared": {more: "gpm=1", worked: "worked=1 passed=2",
+			orders: []string{"code call=nvmlGpmMetricsGet value=999"}, state: gpu.Yes,
+			lost: "how busy its instances are is unknown"},
+		"there is no memory for a sample": {more: "gpm=1", worked: "worked=1 passed=2",
+			orders: []string{"code call=nvmlGpmSampleAlloc value=20"}, state: gpu.Unknown,
+			lost: "how busy its instances are is unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := dividedLab(t)
 			l.set(append(divided(c.more, c.worked, "percent=10"), c.orders...)...)
 			s := l.open()
-			if p := mustInventory(t, s)[0].Capabilities.ProcessUtil; p.State != c.state || !strings.Contains(p.Why, c.why) {
+			if p := mustInventory(t, s)[0].Capabilities.ProcessUtil; p.State != c.state ||
+				!strings.Contains(p.Why, c.why) {
 				t.Errorf("the capability is %+v", p)
 			}
 			mustSample(t, s)
 			sample := sampleLater(t, l, s)
-			if p := process(sample, 7); p == nil || p.Util != nil || *p.Memory != 100 || mustDevice(t, sample, "GPU-0").Util != nil {
+			if p := process(sample, 7); p == nil || p.Util != nil || *p.Memory != 100 || mustDevice(t, sample, "GPU-0").
+				Util != nil {
 				t.Errorf("got %+v", sample)
 			}
 			if c.lost != "" {
@@ -132,7 +150,8 @@ func TestADividedDeviceIsReadWithoutAnyFunctionOfTheMonitoring(t *testing.T) {
 			l := dividedLab(t, symbol)
 			l.set(divided("gpm=1", "worked=1 passed=2", "worked=1 passed=2")...)
 			s := l.open()
-			if p := mustInventory(t, s)[0].Capabilities.ProcessUtil; p.State != gpu.No || !strings.Contains(p.Why, "lacks") {
+			if p := mustInventory(t, s)[0].Capabilities.ProcessUtil; p.State != gpu.No ||
+				!strings.Contains(p.Why, "lacks") {
 				t.Errorf("the capability is %+v", p)
 			}
 			mustSample(t, s)

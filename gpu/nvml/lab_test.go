@@ -141,7 +141,8 @@ func (l *lab) open() *nvml.Source {
 }
 
 func card(i int) string {
-	return fmt.Sprintf("gpu uuid=GPU-%d name=NVIDIA_Test_%d pci=00000000:%02X:00.0 total=%d used=%d reserved=%d util=37 power=65000 limit_power=300000 energy=%d temp=41 mig=0 acct=0 cc=90",
+	return fmt.Sprintf("gpu uuid=GPU-%d name=NVIDIA_Test_%d pci=00000000:%02X:00.0 total=%d used=%d reserved=%d "+
+		"util=37 power=65000 limit_power=300000 energy=%d temp=41 mig=0 acct=0 cc=90",
 		i, i, i+1, 80*gpu.GiB, 2*gpu.GiB, gpu.GiB, 1_000_000+i)
 }
 

@@ -256,7 +256,8 @@ func (d deviceReading) processes(rows []row, utils map[uint32]int) []gpu.Process
 		if p.PID == 0 || p.PID > 1<<31 {
 			continue
 		}
-		s := gpu.ProcessSample{PID: int(p.PID), Device: gpu.UUID(d.UUID), Instance: gpu.UUID(p.Instance), Memory: known(&p.Memory)}
+		s := gpu.ProcessSample{PID: int(p.PID), Device: gpu.UUID(d.UUID), Instance: gpu.UUID(p.Instance),
+			Memory: known(&p.Memory)}
 		if d.MIG {
 			s.Util = d.instanceUtil(p)
 		} else if charges {

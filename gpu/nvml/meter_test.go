@@ -9,7 +9,8 @@ import (
 )
 
 func moment(s time.Duration) gpu.Moment {
-	return gpu.Moment{BootID: "boot-1", Boot: time.Hour + s, Awake: time.Hour + s, Wall: time.Unix(1_800_000_000, 0).Add(s)}
+	return gpu.Moment{BootID: "boot-1", Boot: time.Hour + s, Awake: time.Hour + s, Wall: time.Unix(1_800_000_000, 0).
+		Add(s)}
 }
 
 // truth simulates the driver: every 139 ms one sample of the device, which is
@@ -44,7 +45,8 @@ func (d *truth) run(to time.Duration, shares map[uint32]float64) {
 
 // read answers what the driver would, of what is newer than last.
 func (d *truth) read(now gpu.Moment, last uint64) deviceReading {
-	r := deviceReading{UUID: "A", Listed: true, RowsCode: 6, Processes: []processInfo{{PID: 1, Memory: notAvailable}, {PID: 2, Memory: 5}}}
+	r := deviceReading{UUID: "A", Listed: true, RowsCode: 6, Processes: []processInfo{{PID: 1, Memory: notAvailable},
+		{PID: 2, Memory: 5}}}
 	sum, newest, n := map[uint32]uint64{}, map[uint32]uint64{}, uint64(0)
 	for _, s := range d.samples {
 		if s.At <= last || s.At <= micros(now.Wall.Add(-bufferSpan)) || s.At > micros(now.Wall) {
@@ -102,7 +104,8 @@ func TestBusyTimeIsThatOfTheDriverWhateverThePeriod(t *testing.T) {
 			}
 			for pid, want := range d.busy {
 				if off := (counted[int(pid)] - want) / span.Seconds(); off > 0.015 || off < -0.015 {
-					t.Errorf("process %d: counted %.1f s, busy %.1f s: %.2f points off", pid, counted[int(pid)], want, 100*off)
+					t.Errorf("process %d: counted %.1f s, busy %.1f s: %.2f points off", pid, counted[int(pid)], want,
+						100*off)
 				}
 			}
 		})
@@ -147,7 +150,8 @@ func TestSharesAreScaledToTheDeviceExactly(t *testing.T) {
 
 func TestAnotherBootIsNoStepOfTheClock(t *testing.T) {
 	m := &meter{}
-	m.take(reading{Devices: []deviceReading{{UUID: "A", Ticks: []tick{{At: micros(moment(0).Wall), Value: 1}}}}}, moment(0), asked{})
+	m.take(reading{Devices: []deviceReading{{UUID: "A", Ticks: []tick{{At: micros(moment(0).Wall), Value: 1}}}}},
+		moment(0), asked{})
 	next := moment(time.Second)
 	next.BootID, next.Boot = "boot-2", time.Second
 	if back, stepped := m.stepped(next); back || stepped {

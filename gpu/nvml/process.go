@@ -55,7 +55,8 @@ func start(c Config) (*child, error) {
 	}
 	os.Remove(box.Name()) // the open file is all that is needed
 	command = append(command[:len(command):len(command)], "-box")
-	k := &child{answers: make(chan answer, 1), box: box, stderr: &head{}, patience: c.Patience, gone: make(chan struct{}), since: time.Now()}
+	k := &child{answers: make(chan answer, 1), box: box, stderr: &head{}, patience: c.Patience,
+		gone: make(chan struct{}), since: time.Now()}
 	k.cmd = exec.Command(command[0], command[1:]...)
 	k.cmd.Env = append(os.Environ(), c.Env...)
 	k.cmd.Stderr = k.stderr

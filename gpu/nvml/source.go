@@ -203,7 +203,8 @@ func (s *Source) describe(samples []gpu.ProcessSample, at gpu.Moment) (lost []st
 	}
 	s.config.Procs.Keep(pids)
 	if hidden > 0 {
-		lost = append(lost, fmt.Sprintf("whose %d processes on devices are is unknown: /proc is mounted with hidepid, so that this user sees only its own", hidden))
+		lost = append(lost, fmt.Sprintf("whose %d processes on devices are is unknown: /proc is mounted with "+
+			"hidepid, so that this user sees only its own", hidden))
 	}
 	if gone > 0 && gone == len(samples) {
 		s.strange++
@@ -211,7 +212,8 @@ func (s *Source) describe(samples []gpu.ProcessSample, at gpu.Moment) (lost []st
 		s.strange = 0
 	}
 	if s.strange >= strangeFor {
-		lost = append(lost, fmt.Sprintf("whose %d processes on devices are is unknown: the driver's numbers mean nothing here, as when Slipway runs in a container without the host's processes", gone))
+		lost = append(lost, fmt.Sprintf("whose %d processes on devices are is unknown: the driver's numbers mean "+
+			"nothing here, as when Slipway runs in a container without the host's processes", gone))
 	}
 	return lost
 }

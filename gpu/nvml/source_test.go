@@ -23,7 +23,8 @@ func TestInventoryDescribesTheDevices(t *testing.T) {
 		t.Fatalf("got %+v", devices)
 	}
 	d := devices[1]
-	if d.UUID != "GPU-1" || d.Vendor != gpu.NVIDIA || d.Model != "NVIDIA Test 1" || d.Index != 1 || d.PCI != "0000:02:00.0" ||
+	if d.UUID != "GPU-1" || d.Vendor != gpu.NVIDIA || d.Model != "NVIDIA Test 1" || d.Index != 1 ||
+		d.PCI != "0000:02:00.0" ||
 		d.Memory != 80*gpu.GiB || d.Reserved != gpu.GiB || d.Driver != "580.105.08" || len(d.Instances) != 0 {
 		t.Errorf("got %+v", d)
 	}
@@ -31,9 +32,11 @@ func TestInventoryDescribesTheDevices(t *testing.T) {
 		got  gpu.Probe
 		want gpu.ProbeState
 	}{
-		"process memory": {d.Capabilities.ProcessMemory, gpu.Yes}, "process util": {d.Capabilities.ProcessUtil, gpu.Yes},
-		"energy": {d.Capabilities.Energy, gpu.Yes}, "accounting": {d.Capabilities.Accounting, gpu.No},
-		"mig": {d.Capabilities.MIG, gpu.Yes}, "memory limit": {d.Capabilities.MemoryLimit, gpu.No}, "mps": {d.Capabilities.MPS, gpu.Yes},
+		"process memory": {d.Capabilities.ProcessMemory, gpu.Yes},
+		"process util":   {d.Capabilities.ProcessUtil, gpu.Yes},
+		"energy":         {d.Capabilities.Energy, gpu.Yes}, "accounting": {d.Capabilities.Accounting, gpu.No},
+		"mig": {d.Capabilities.MIG, gpu.Yes}, "memory limit": {d.Capabilities.MemoryLimit, gpu.No},
+		"mps": {d.Capabilities.MPS, gpu.Yes},
 	} {
 		if c.got.State != c.want || c.want != gpu.Yes && c.got.Why == "" {
 			t.Errorf("%s: got %+v, want %s", name, c.got, c.want)
@@ -55,23 +58,28 @@ func TestSampleReadsWhatThereIs(t *testing.T) {
 	l.process(4312, "python", 1000, "/system.slice/docker-"+containerID+".scope")
 	l.process(77, "Xorg", 0, "/user.slice")
 	l.set(card(0), card(1),
-		fmt.Sprintf("proc gpu=1 pid=4312 mem=%d kind=C", 4*gpu.GiB), fmt.Sprintf("proc gpu=1 pid=77 mem=%d kind=G", gpu.MiB),
-		fmt.Sprintf("sample gpu=1 at=%d value=30", l.micros(2*time.Second)), fmt.Sprintf("sample gpu=1 at=%d value=61", l.micros(time.Second)),
+		fmt.Sprintf("proc gpu=1 pid=4312 mem=%d kind=C", 4*gpu.GiB), fmt.Sprintf("proc gpu=1 pid=77 mem=%d kind=G",
+			gpu.MiB),
+		fmt.Sprintf("sample gpu=1 at=%d value=30", l.micros(2*time.Second)),
+		fmt.Sprintf("sample gpu=1 at=%d value=61", l.micros(time.Second)),
 		fmt.Sprintf("row gpu=1 pid=4312 at=%d sm=40", l.micros(time.Second)))
 	s := mustSample(t, l.open())
 	d := mustDevice(t, s, "GPU-1")
-	if *d.Util != 4550 || *d.MemoryUsed != 2*gpu.GiB || *d.MemoryFree != 77*gpu.GiB || *d.Power != 65000 || *d.PowerLimit != 300000 ||
+	if *d.Util != 4550 || *d.MemoryUsed != 2*gpu.GiB || *d.MemoryFree != 77*gpu.GiB || *d.Power != 65000 ||
+		*d.PowerLimit != 300000 ||
 		*d.Energy != 1_000_001 || *d.Temperature != 41 || d.Blind {
 		t.Errorf("device: %+v", d)
 	}
 	p := process(s, 4312)
-	if p == nil || p.Start != 4412 || p.Device != "GPU-1" || *p.Memory != 4*gpu.GiB || *p.Util != 4000 || p.Name != "python" || p.User != "mina" || p.Container != containerID {
+	if p == nil || p.Start != 4412 || p.Device != "GPU-1" || *p.Memory != 4*gpu.GiB || *p.Util != 4000 ||
+		p.Name != "python" || p.User != "mina" || p.Container != containerID {
 		t.Errorf("python: %+v", p)
 	}
 	if x := process(s, 77); x == nil || *x.Util != 0 || x.User != "root" || x.Container != "" {
 		t.Errorf("Xorg: %+v", x)
 	}
-	if s.At != l.moment() || s.Epoch.Boot != "boot-1" || !strings.HasPrefix(s.Epoch.Driver, "580.105.08/") || len(s.Lost) != 0 {
+	if s.At != l.moment() || s.Epoch.Boot != "boot-1" || !strings.HasPrefix(s.Epoch.Driver, "580.105.08/") ||
+		len(s.Lost) != 0 {
 		t.Errorf("got %+v", s)
 	}
 	if s.Since != l.moment().Boot-2*time.Second {
@@ -138,7 +146,8 @@ func TestEachSymbolMayBeMissing(t *testing.T) {
 			t.Parallel()
 			l := newLab(t, symbol)
 			l.process(4312, "python", 1000, "/docker/"+containerID)
-			l.set(strings.Replace(card(0), "acct=0", "acct=1", 1), "proc gpu=0 pid=4312 mem=1048576", "ended gpu=0 pid=9")
+			l.set(strings.Replace(card(0), "acct=0", "acct=1", 1), "proc gpu=0 pid=4312 mem=1048576",
+				"ended gpu=0 pid=9")
 			s := l.open()
 			devices, err := s.Inventory(within(t))
 			if c.fatal != "" {
@@ -155,14 +164,16 @@ func TestEachSymbolMayBeMissing(t *testing.T) {
 			}
 			sample := mustSample(t, s)
 			if c.lost != "" {
-				says(t, sample.Lost, c.lost, "the driver's library lacks "+strings.TrimSuffix(strings.TrimSuffix(symbol, "_v2"), "_v3"))
+				says(t, sample.Lost, c.lost, "the driver's library lacks "+strings.TrimSuffix(strings.TrimSuffix(symbol,
+					"_v2"), "_v3"))
 			} else if len(sample.Lost) > 0 {
 				t.Errorf("lost %q although another function tells it", sample.Lost)
 			}
 			if strings.Contains(c.lost, "everything") || strings.Contains(c.lost, "its name") {
 				return
 			}
-			if d := mustDevice(t, sample, "GPU-0"); len(devices) != 1 || d.MemoryUsed == nil || d.Blind != strings.Contains(symbol, "ComputeRunning") && !strings.Contains(symbol, "MPS") && d.Blind {
+			if d := mustDevice(t, sample, "GPU-0"); len(devices) != 1 || d.MemoryUsed == nil ||
+				d.Blind != strings.Contains(symbol, "ComputeRunning") && !strings.Contains(symbol, "MPS") && d.Blind {
 				t.Errorf("the rest was not read: %+v, %+v", devices, d)
 			}
 			if strings.HasPrefix(symbol, "nvmlDeviceGetComputeRunning") != mustDevice(t, sample, "GPU-0").Blind {
@@ -219,7 +230,8 @@ func TestACardWithoutItsLibraryIsToldOf(t *testing.T) {
 	s := nvml.Open(c)
 	defer s.Close()
 	_, err := s.Inventory(within(t))
-	if e := problem(t, err); e.Code != gpu.CodeSourceUnavailable || !strings.Contains(e.Message, "libnvidia-ml-absent.so.1") {
+	if e := problem(t, err); e.Code != gpu.CodeSourceUnavailable ||
+		!strings.Contains(e.Message, "libnvidia-ml-absent.so.1") {
 		t.Errorf("got %+v", e)
 	}
 }
@@ -240,7 +252,8 @@ func TestAnUpdatedDriverIsToldOfAndFoundAgain(t *testing.T) {
 	l := newLab(t)
 	s := l.open()
 	mustSample(t, s)
-	l.set(card(0), "code call=nvmlDeviceGetMemoryInfo_v2 value=18", "code call=nvmlDeviceGetMemoryInfo value=18", "code call=nvmlInit_v2 value=18")
+	l.set(card(0), "code call=nvmlDeviceGetMemoryInfo_v2 value=18", "code call=nvmlDeviceGetMemoryInfo value=18",
+		"code call=nvmlInit_v2 value=18")
 	_, err := s.Sample(within(t))
 	if e := problem(t, err); !strings.Contains(e.Message, "updated while it was running") {
 		t.Errorf("got %+v", e)
@@ -268,7 +281,8 @@ func eventually(t *testing.T, s *nvml.Source) gpu.Sample {
 
 func TestCodesOfTheLibraryBecomeWords(t *testing.T) {
 	for code, want := range map[string]string{
-		"4": "may not open the NVIDIA devices", "9": "not loaded into the kernel", "18": "of different versions", "999": "something unknown went wrong", "777": "answered 777",
+		"4": "may not open the NVIDIA devices", "9": "not loaded into the kernel", "18": "of different versions",
+		"999": "something unknown went wrong", "777": "answered 777",
 	} {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()

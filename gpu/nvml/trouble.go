@@ -53,7 +53,8 @@ func (s *Source) ask(ctx context.Context, r request) (answer, error) {
 	}
 	for range attempts {
 		if wait := time.Until(s.notBefore); wait > 0 && s.reason != nil {
-			return answer{}, &gpu.Error{Code: s.reason.Code, Message: s.reason.Message, Hint: s.reason.Hint + " Next try in " + span(wait) + "."}
+			return answer{}, &gpu.Error{Code: s.reason.Code, Message: s.reason.Message,
+				Hint: s.reason.Hint + " Next try in " + span(wait) + "."}
 		}
 		if err := s.ready(); err != nil {
 			return answer{}, s.giveUp(err)
@@ -77,7 +78,8 @@ func (s *Source) ask(ctx context.Context, r request) (answer, error) {
 		return a, nil
 	}
 	return answer{}, s.giveUp(&gpu.Error{Code: gpu.CodeSourceUnavailable,
-		Message: "The NVIDIA driver fails again and again.", Hint: "Restart the computer if nvidia-smi does not work either."})
+		Message: "The NVIDIA driver fails again and again.",
+		Hint:    "Restart the computer if nvidia-smi does not work either."})
 }
 
 // ready starts a child unless one lives.
@@ -89,12 +91,14 @@ func (s *Source) ready() *gpu.Error {
 	s.left = slices.DeleteFunc(s.left, func(k *child) bool { return !k.alive() })
 	if len(s.left) >= mostLeft {
 		return &gpu.Error{Code: gpu.CodeSourceUnavailable,
-			Message: fmt.Sprintf("The NVIDIA driver hangs: %d readers of its devices cannot be ended.", len(s.left)), Hint: "Restart the computer."}
+			Message: fmt.Sprintf("The NVIDIA driver hangs: %d readers of its devices cannot be ended.", len(s.left)),
+			Hint:    "Restart the computer."}
 	}
 	c, err := start(s.config)
 	if err != nil {
-		return &gpu.Error{Code: gpu.CodeSourceNotSupported, Message: "The reader of NVIDIA devices cannot be started: " + err.Error() + ".",
-			Hint: "Install Slipway anew."}
+		return &gpu.Error{Code: gpu.CodeSourceNotSupported,
+			Message: "The reader of NVIDIA devices cannot be started: " + err.Error() + ".",
+			Hint:    "Install Slipway anew."}
 	}
 	s.child = c
 	return nil
@@ -120,11 +124,15 @@ func (s *Source) bury(failure error) error {
 	s.drop()
 	s.config.Log.Warn("the reader of NVIDIA devices was replaced", "why", why, "device", device)
 	if device == "" {
-		return s.giveUp(&gpu.Error{Code: gpu.CodeSourceUnavailable, Message: "NVIDIA devices cannot be read: " + why + ".",
+		return s.giveUp(&gpu.Error{Code: gpu.CodeSourceUnavailable, Message: "NVIDIA devices cannot be read: " + why +
+			".",
 			Hint: "See whether nvidia-smi works; if it does not, restart the computer."})
 	}
 	lesson := omission{Device: device, Call: call}
-	again := slices.ContainsFunc(s.avoided, func(a avoided) bool { return a.Device == device && time.Now().Before(a.until) })
+	again := slices.ContainsFunc(s.avoided, func(a avoided) bool {
+		return a.Device == device &&
+			time.Now().Before(a.until)
+	})
 	if errors.Is(failure, errHang) || again {
 		lesson.Call = ""
 	}

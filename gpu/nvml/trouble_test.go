@@ -41,7 +41,8 @@ func TestWhatFailsAgainIsLeftOutLonger(t *testing.T) {
 		if last != longestAvoid || len(s.avoided) != 1 {
 			t.Errorf("%s, %d", last, len(s.avoided))
 		}
-		if why := s.why(loss{Device: "GPU-0", Call: "anything"}); !strings.Contains(why, "it hangs; it is asked again in 10m0s") {
+		if why := s.why(loss{Device: "GPU-0", Call: "anything"}); !strings.Contains(why,
+			"it hangs; it is asked again in 10m0s") {
 			t.Errorf("got %q", why)
 		}
 		if _, left := s.avoids(loss{Device: "GPU-1", Call: "anything"}); left {
@@ -68,7 +69,8 @@ func TestAPauseGrowsWithEachFailure(t *testing.T) {
 			t.Errorf("ends at %s", last)
 		}
 		var e *gpu.Error
-		if _, err := s.ask(t.Context(), request{Op: opSample}); !errors.As(err, &e) || !strings.Contains(e.Hint, "Next try in") {
+		if _, err := s.ask(t.Context(), request{Op: opSample}); !errors.As(err, &e) ||
+			!strings.Contains(e.Hint, "Next try in") {
 			t.Errorf("got %v", err)
 		}
 	})

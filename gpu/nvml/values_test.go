@@ -38,7 +38,8 @@ func TestAProcessInSeveralListsCountsOnceWithItsLargestAmount(t *testing.T) {
 	l := newLab(t)
 	l.process(7, "game", 1000, "/")
 	l.process(8, "client", 1000, "/")
-	l.set(card(0), "proc gpu=0 pid=7 mem=100 kind=C", "proc gpu=0 pid=7 mem=300 kind=G", "proc gpu=0 pid=7 mem="+notAvailable+" kind=G",
+	l.set(card(0), "proc gpu=0 pid=7 mem=100 kind=C", "proc gpu=0 pid=7 mem=300 kind=G",
+		"proc gpu=0 pid=7 mem="+notAvailable+" kind=G",
 		"proc gpu=0 pid=8 mem=50 kind=CM")
 	s := mustSample(t, l.open())
 	if len(s.Processes) != 2 || *process(s, 7).Memory != 300 || *process(s, 8).Memory != 50 {
@@ -61,7 +62,8 @@ func TestManyProcessesAreListed(t *testing.T) {
 func TestRowsThatCannotBeTrueAreIgnored(t *testing.T) {
 	l := newLab(t)
 	l.process(7, "python", 1000, "/")
-	lines := []string{card(0), "proc gpu=0 pid=7 mem=1", fmt.Sprintf("row gpu=0 pid=7 at=%d sm=25", l.micros(time.Second)),
+	lines := []string{card(0), "proc gpu=0 pid=7 mem=1",
+		fmt.Sprintf("row gpu=0 pid=7 at=%d sm=25", l.micros(time.Second)),
 		fmt.Sprintf("row gpu=0 pid=7 at=%d sm=2147483632", l.micros(time.Second)), // as seen from DCGM
 		fmt.Sprintf("row gpu=0 pid=7 at=%d sm=99", l.micros(-time.Hour))}          // of tomorrow
 	for i := range 100 { // whatever was in memory
@@ -77,7 +79,8 @@ func TestRowsThatCannotBeTrueAreIgnored(t *testing.T) {
 func TestAListThatGrowsWhileItIsReadIsReadAgainOrLost(t *testing.T) {
 	l := newLab(t)
 	l.process(7, "python", 1000, "/")
-	l.set(card(0), "proc gpu=0 pid=7 mem=1", fmt.Sprintf("row gpu=0 pid=7 at=%d sm=25", l.micros(time.Second)), "grow call=nvmlDeviceGetProcessUtilization value=2")
+	l.set(card(0), "proc gpu=0 pid=7 mem=1", fmt.Sprintf("row gpu=0 pid=7 at=%d sm=25", l.micros(time.Second)),
+		"grow call=nvmlDeviceGetProcessUtilization value=2")
 	s := l.open()
 	sample := mustSample(t, s)
 	if p := process(sample, 7); p == nil || p.Util != nil || *p.Memory != 1 {
@@ -89,7 +92,8 @@ func TestAListThatGrowsWhileItIsReadIsReadAgainOrLost(t *testing.T) {
 func TestUtilisationIsReadFromWhereItWasReadTo(t *testing.T) {
 	l := newLab(t)
 	l.process(7, "python", 1000, "/")
-	l.set(card(0), "proc gpu=0 pid=7 mem=1", fmt.Sprintf("sample gpu=0 at=%d value=80", l.micros(time.Second)), fmt.Sprintf("row gpu=0 pid=7 at=%d sm=80", l.micros(time.Second)))
+	l.set(card(0), "proc gpu=0 pid=7 mem=1", fmt.Sprintf("sample gpu=0 at=%d value=80", l.micros(time.Second)),
+		fmt.Sprintf("row gpu=0 pid=7 at=%d sm=80", l.micros(time.Second)))
 	s := l.open()
 	if p := process(mustSample(t, s), 7); *p.Util != 8000 {
 		t.Fatalf("got %+v", p)
@@ -100,7 +104,8 @@ func TestUtilisationIsReadFromWhereItWasReadTo(t *testing.T) {
 		t.Errorf("the same time was read twice: %+v, since %s", p, idle.Since)
 	}
 	l.pass(2*time.Second, 0)
-	l.set(card(0), "proc gpu=0 pid=7 mem=1", fmt.Sprintf("sample gpu=0 at=%d value=10", l.micros(time.Second)), fmt.Sprintf("row gpu=0 pid=7 at=%d sm=10", l.micros(time.Second)))
+	l.set(card(0), "proc gpu=0 pid=7 mem=1", fmt.Sprintf("sample gpu=0 at=%d value=10", l.micros(time.Second)),
+		fmt.Sprintf("row gpu=0 pid=7 at=%d sm=10", l.micros(time.Second)))
 	kill(t, childOf(t, l)) // the parent knows how far it read
 	if p := process(eventually(t, s), 7); *p.Util != 1000 {
 		t.Errorf("got %+v", p)
@@ -112,7 +117,8 @@ func TestProcessesTogetherAreNoBusierThanTheirDevice(t *testing.T) {
 	lines := []string{card(0), fmt.Sprintf("sample gpu=0 at=%d value=50", l.micros(time.Second))}
 	for pid := 7; pid < 10; pid++ {
 		l.process(pid, "python", 1000, "/")
-		lines = append(lines, fmt.Sprintf("proc gpu=0 pid=%d mem=1", pid), fmt.Sprintf("row gpu=0 pid=%d at=%d sm=17", pid, l.micros(time.Second)))
+		lines = append(lines, fmt.Sprintf("proc gpu=0 pid=%d mem=1", pid),
+			fmt.Sprintf("row gpu=0 pid=%d at=%d sm=17", pid, l.micros(time.Second)))
 	}
 	l.set(lines...)
 	s := mustSample(t, l.open())
@@ -132,7 +138,9 @@ func TestTheClockMayBeSet(t *testing.T) {
 			l := newLab(t)
 			l.process(7, "python", 1000, "/")
 			tell := func(util int) {
-				l.set(card(0), "proc gpu=0 pid=7 mem=1", fmt.Sprintf("sample gpu=0 at=%d value=%d", l.micros(time.Second), util), fmt.Sprintf("row gpu=0 pid=7 at=%d sm=%d", l.micros(time.Second), util))
+				l.set(card(0), "proc gpu=0 pid=7 mem=1",
+					fmt.Sprintf("sample gpu=0 at=%d value=%d", l.micros(time.Second), util),
+					fmt.Sprintf("row gpu=0 pid=7 at=%d sm=%d", l.micros(time.Second), util))
 			}
 			tell(80)
 			s := l.open()
@@ -157,7 +165,8 @@ func TestADriverWhoseClockRunsApartIsReadFromTheStart(t *testing.T) {
 	l.set(card(0), "proc gpu=0 pid=7 mem=1", fmt.Sprintf("row gpu=0 pid=7 at=%d sm=40", l.micros(0)))
 	s := l.open()
 	mustSample(t, s)
-	l.set(card(0), "proc gpu=0 pid=7 mem=1", fmt.Sprintf("row gpu=0 pid=7 at=%d sm=40", l.micros(time.Hour))) // behind what was read
+	// behind what was read
+	l.set(card(0), "proc gpu=0 pid=7 mem=1", fmt.Sprintf("row gpu=0 pid=7 at=%d sm=40", l.micros(time.Hour)))
 	for range 7 {
 		l.pass(2*time.Second, 0)
 		if p := process(mustSample(t, s), 7); *p.Util == 4000 {
@@ -172,11 +181,13 @@ func TestADividedDeviceIsReadByInstance(t *testing.T) {
 	l.process(7, "python", 1000, "/docker/"+containerID)
 	l.process(8, "python", 1000, "/")
 	l.set(strings.Replace(card(0), "mig=0", "mig=1", 1),
-		fmt.Sprintf("mig gpu=0 uuid=MIG-a gi=1 name=NVIDIA_Test_MIG_1g.10gb total=%d", 10*gpu.GiB), fmt.Sprintf("mig gpu=0 uuid=MIG-b gi=2 name=NVIDIA_Test_MIG_2g.20gb total=%d", 20*gpu.GiB),
+		fmt.Sprintf("mig gpu=0 uuid=MIG-a gi=1 name=NVIDIA_Test_MIG_1g.10gb total=%d", 10*gpu.GiB),
+		fmt.Sprintf("mig gpu=0 uuid=MIG-b gi=2 name=NVIDIA_Test_MIG_2g.20gb total=%d", 20*gpu.GiB),
 		"proc gpu=0 mig=0 pid=7 mem=100", "proc gpu=0 mig=1 pid=8 mem="+notAvailable)
 	s := l.open()
 	d := mustInventory(t, s)[0]
-	if len(d.Instances) != 2 || d.Instances[0] != (gpu.Instance{UUID: "MIG-a", Profile: "1g.10gb", Memory: 10 * gpu.GiB}) || d.Instances[1].Profile != "2g.20gb" {
+	if len(d.Instances) != 2 || d.Instances[0] != (gpu.Instance{UUID: "MIG-a", Profile: "1g.10gb",
+		Memory: 10 * gpu.GiB}) || d.Instances[1].Profile != "2g.20gb" {
 		t.Errorf("instances: %+v", d.Instances)
 	}
 	if d.Capabilities.MIG.State != gpu.Yes || d.Capabilities.ProcessUtil.State != gpu.No {
@@ -184,7 +195,8 @@ func TestADividedDeviceIsReadByInstance(t *testing.T) {
 	}
 	sample := mustSample(t, s)
 	p, q := process(sample, 7), process(sample, 8)
-	if len(sample.Processes) != 2 || p.Instance != "MIG-a" || *p.Memory != 100 || p.Util != nil || p.Container != containerID || q.Instance != "MIG-b" || q.Memory != nil {
+	if len(sample.Processes) != 2 || p.Instance != "MIG-a" || *p.Memory != 100 || p.Util != nil ||
+		p.Container != containerID || q.Instance != "MIG-b" || q.Memory != nil {
 		t.Errorf("processes: %+v", sample.Processes)
 	}
 	if len(sample.Lost) != 0 || mustDevice(t, sample, "GPU-0").Blind {
@@ -208,7 +220,8 @@ func TestADeviceThatFellOffTheBusIsToldOf(t *testing.T) {
 	l := newLab(t)
 	s := l.open()
 	mustInventory(t, s)
-	l.set(card(0), card(1), "code call=nvmlDeviceGetMemoryInfo_v2 gpu=0 value=15", "code call=nvmlDeviceGetMemoryInfo gpu=0 value=15")
+	l.set(card(0), card(1), "code call=nvmlDeviceGetMemoryInfo_v2 gpu=0 value=15",
+		"code call=nvmlDeviceGetMemoryInfo gpu=0 value=15")
 	sample := mustSample(t, s)
 	if _, ok := sample.Device("GPU-0"); ok {
 		t.Errorf("got %+v", sample)
@@ -238,7 +251,8 @@ func TestADriverThatWasLoadedAnewBeginsAnEpoch(t *testing.T) {
 	if again := mustSample(t, s).Epoch; again != before {
 		t.Errorf("%+v and %+v", before, again)
 	}
-	if err := os.Rename(filepath.Join(l.root, "sys/module/nvidia"), filepath.Join(l.root, "sys/module/old")); err != nil {
+	if err := os.Rename(filepath.Join(l.root, "sys/module/nvidia"),
+		filepath.Join(l.root, "sys/module/old")); err != nil {
 		t.Fatal(err)
 	}
 	l.write("sys/module/nvidia/version", "580.105.08\n")
@@ -266,7 +280,8 @@ func TestProcessesThatCannotBeFoundKeepTheirMemory(t *testing.T) {
 func TestANumberThatWasGivenToAYoungerProcessIsNotTrusted(t *testing.T) {
 	l := newLab(t)
 	l.process(7, "python", 1000, "/")
-	l.write("proc/7/stat", fmt.Sprintf("7 (python) S 1 1 1 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 %d 1 2 3\n", (l.moment().Boot+time.Minute)/(10*time.Millisecond)))
+	l.write("proc/7/stat", fmt.Sprintf("7 (python) S 1 1 1 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 %d 1 2 3\n",
+		(l.moment().Boot+time.Minute)/(10*time.Millisecond)))
 	l.set(card(0), "proc gpu=0 pid=7 mem=100")
 	if p := process(mustSample(t, l.open()), 7); p.Start != 0 || p.User != "" {
 		t.Errorf("got %+v", p)

@@ -114,16 +114,18 @@ type deviceReading struct {
 	Rows        []row         `json:"rows,omitempty"`  // utilisation of its processes
 	RowsCode    int           `json:"rowsCode"`
 	Processes   []processInfo `json:"processes,omitempty"`
-	Listed      bool          `json:"listed"`          // whether Processes is all there is
-	Ended       *[]endedInfo  `json:"ended,omitempty"` // the driver's records of ended processes; nil: it keeps none or did not tell
+	Listed      bool          `json:"listed"` // whether Processes is all there is
+	// the driver's records of ended processes; nil: it keeps none or did not tell
+	Ended *[]endedInfo `json:"ended,omitempty"`
 
 	Instances []instanceReading `json:"instances,omitempty"` // of a divided device
 }
 
 type instanceReading struct {
-	UUID string    `json:"uuid"`
-	Busy *int      `json:"busy,omitempty"` // for how much of the time since it was read before, in hundredths of a percent of the instance
-	Part gpu.Share `json:"-"`              // of the device, as the inventory has it; 0: not known
+	UUID string `json:"uuid"`
+	// for how much of the time since it was read before, in hundredths of a percent of the instance
+	Busy *int      `json:"busy,omitempty"`
+	Part gpu.Share `json:"-"` // of the device, as the inventory has it; 0: not known
 }
 
 // endedInfo is the driver's record of one ended process.

@@ -12,7 +12,8 @@ import (
 
 func TestFramesComeBackAsTheyWere(t *testing.T) {
 	var pipe bytes.Buffer
-	sent := []request{{ID: 1, Op: opInventory}, {ID: 2, Op: opSample, Last: map[string]uint64{"A": 1 << 63}, Omit: []omission{{Device: "A", Call: "x"}}}}
+	sent := []request{{ID: 1, Op: opInventory}, {ID: 2, Op: opSample, Last: map[string]uint64{"A": 1 << 63},
+		Omit: []omission{{Device: "A", Call: "x"}}}}
 	for _, r := range sent {
 		if err := writeFrame(&pipe, r); err != nil {
 			t.Fatal(err)
@@ -34,7 +35,8 @@ func TestDamagedFramesAreRefused(t *testing.T) {
 		return string(binary.BigEndian.AppendUint32(nil, size)) + body
 	}
 	for name, text := range map[string]string{
-		"nothing announced": frame(0, ""), "too much announced": frame(maxFrame+1, "{}"), "text": "hello, who is there?", "no JSON": frame(3, "{]}"),
+		"nothing announced": frame(0, ""), "too much announced": frame(maxFrame+1, "{}"),
+		"text": "hello, who is there?", "no JSON": frame(3, "{]}"),
 	} {
 		if err := readFrame(strings.NewReader(text), &answer{}); !errors.Is(err, errFrame) {
 			t.Errorf("%s: %v", name, err)

@@ -10,12 +10,18 @@ import (
 // answers are the library's codes in words. They are not asked of the library,
 // which may lack the function that knows them.
 var answers = map[int]string{
-	1: "it was not started", 2: "that an argument is wrong", 3: "that this is not supported", 4: "that this user may not ask",
-	6: "that it found nothing", 7: "that the list does not fit", 8: "that the card's power cables are not connected", 9: "that the driver is not loaded",
-	10: "that it ran out of time", 11: "that the card's interrupts do not work", 12: "that a library is absent", 13: "that this driver lacks the function",
-	14: "that the card's settings are damaged", 15: "that the device fell off the bus", 16: "that the device must be reset", 17: "that the system refused",
-	18: "that driver and library are of different versions", 19: "that the device is in use", 20: "that memory ran out", 21: "that there are no data",
-	23: "that something ran out", 25: "that it knows no such version of the question", 27: "that it is not ready", 28: "that no such device exists",
+	1: "it was not started", 2: "that an argument is wrong", 3: "that this is not supported",
+	4: "that this user may not ask",
+	6: "that it found nothing", 7: "that the list does not fit", 8: "that the card's power cables are not connected",
+	9:  "that the driver is not loaded",
+	10: "that it ran out of time", 11: "that the card's interrupts do not work", 12: "that a library is absent",
+	13: "that this driver lacks the function",
+	14: "that the card's settings are damaged", 15: "that the device fell off the bus",
+	16: "that the device must be reset", 17: "that the system refused",
+	18: "that driver and library are of different versions", 19: "that the device is in use", 20: "that memory ran out",
+	21: "that there are no data",
+	23: "that something ran out", 25: "that it knows no such version of the question", 27: "that it is not ready",
+	28: "that no such device exists",
 	29: "that the device is in a state that forbids it", 999: "that something unknown went wrong",
 }
 
@@ -102,7 +108,8 @@ func (f fault) problem() *gpu.Error {
 		e.Message = "The NVIDIA driver is installed but not loaded into the kernel."
 		e.Hint = "Restart the computer. Where Secure Boot is on, the driver's module must be signed."
 	case 18:
-		e.Message = "The NVIDIA driver was updated while it was running: its library and its kernel module are of different versions."
+		e.Message = "The NVIDIA driver was updated while it was running: its library and its kernel module are of " +
+			"different versions."
 		e.Hint = "Restart the computer."
 	default:
 		e.Message = "The NVIDIA driver is of no use: " + loss{Call: f.Call, Code: f.Code}.reason(nil) + "."

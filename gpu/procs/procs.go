@@ -60,7 +60,8 @@ func NewTable(c Config) *Table {
 	if c.Name == nil {
 		c.Name = askSystem
 	}
-	return &Table{root: c.Root, users: &users{file: filepath.Join(c.Root, "etc/passwd"), ask: c.Name}, seen: map[int]Process{}}
+	return &Table{root: c.Root, users: &users{file: filepath.Join(c.Root, "etc/passwd"), ask: c.Name},
+		seen: map[int]Process{}}
 }
 
 // Lookup describes a process. It answers ErrGone, ErrHidden, or what reading

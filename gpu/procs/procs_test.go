@@ -23,14 +23,18 @@ func TestContainerIDsAreFoundWhateverTheEngine(t *testing.T) {
 		cgroup string
 		want   []string
 	}{
-		"v1 docker":                    {"12:pids:/docker/" + outer + "\n1:name=systemd:/docker/" + outer + "\n", []string{outer}},
-		"v2 docker with cgroupfs":      {"0::/docker/" + outer + "\n", []string{outer}},
-		"v2 docker with systemd":       {"0::/system.slice/docker-" + outer + ".scope\n", []string{outer}},
-		"rootless docker":              {"0::/user.slice/user-1000.slice/user@1000.service/app.slice/docker-" + outer + ".scope\n", []string{outer}},
-		"podman":                       {"0::/machine.slice/libpod-" + outer + ".scope/container\n", []string{outer}},
-		"containerd for kubernetes":    {"0::/kubepods.slice/kubepods-pod1234.slice/cri-containerd-" + outer + ".scope\n", []string{outer}},
-		"docker in docker":             {"0::/docker/" + outer + "/docker/" + inner + "\n", []string{outer, inner}},
-		"docker in docker, systemd":    {"0::/system.slice/docker-" + outer + ".scope/system.slice/docker-" + inner + ".scope\n", []string{outer, inner}},
+		"v1 docker": {"12:pids:/docker/" + outer + "\n1:name=systemd:/docker/" + outer + "\n",
+			[]string{outer}},
+		"v2 docker with cgroupfs": {"0::/docker/" + outer + "\n", []string{outer}},
+		"v2 docker with systemd":  {"0::/system.slice/docker-" + outer + ".scope\n", []string{outer}},
+		"rootless docker": {"0::/user.slice/user-1000.slice/user@1000.service/app.slice/docker-" + outer +
+			".scope\n", []string{outer}},
+		"podman": {"0::/machine.slice/libpod-" + outer + ".scope/container\n", []string{outer}},
+		"containerd for kubernetes": {"0::/kubepods.slice/kubepods-pod1234.slice/cri-containerd-" + outer +
+			".scope\n", []string{outer}},
+		"docker in docker": {"0::/docker/" + outer + "/docker/" + inner + "\n", []string{outer, inner}},
+		"docker in docker, systemd": {"0::/system.slice/docker-" + outer + ".scope/system.slice/docker-" + inner +
+			".scope\n", []string{outer, inner}},
 		"seen from another name space": {"0::/../" + outer + "\n", []string{outer}},
 		"a session of a person":        {"0::/user.slice/user-1000.slice/session-3.scope\n", nil},
 		"the root":                     {"0::/\n", nil},
@@ -63,7 +67,8 @@ func (root tree) write(t *testing.T, name, content string) {
 func (root tree) process(t *testing.T, pid int, name string, start, uid int, cgroup string) {
 	t.Helper()
 	dir := fmt.Sprintf("proc/%d/", pid)
-	root.write(t, dir+"stat", fmt.Sprintf("%d (%s) S 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 %d 1 2 3\n", pid, name, start))
+	root.write(t, dir+"stat", fmt.Sprintf("%d (%s) S 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 %d 1 2 3\n", pid, name,
+		start))
 	root.write(t, dir+"status", fmt.Sprintf("Name:\t%s\nUid:\t%d\t0\t0\t0\n", name, uid))
 	root.write(t, dir+"cgroup", cgroup)
 }
@@ -85,7 +90,8 @@ func TestLookupSaysWhoseAProcessIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.PID != 40 || p.Start != 777 || p.Name != "a) S (b 7" || p.UID != 1000 || p.User != "mina" || !slices.Equal(p.Containers, []string{outer, inner}) {
+	if p.PID != 40 || p.Start != 777 || p.Name != "a) S (b 7" || p.UID != 1000 || p.User != "mina" ||
+		!slices.Equal(p.Containers, []string{outer, inner}) {
 		t.Errorf("got %+v", p)
 	}
 }
@@ -137,7 +143,8 @@ func TestAProcessBehindHidepidIsHidden(t *testing.T) {
 }
 
 func TestAStateThatMakesNoSenseIsAnError(t *testing.T) {
-	for _, stat := range []string{"", "40", "40 (x", "40 (x) S 1", "40 (x) S 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 soon 1"} {
+	for _, stat := range []string{"", "40", "40 (x", "40 (x) S 1",
+		"40 (x) S 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 soon 1"} {
 		root := newTree(t)
 		root.process(t, 40, "x", 1, 0, "")
 		root.write(t, "proc/40/stat", stat)

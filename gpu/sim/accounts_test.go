@@ -102,7 +102,8 @@ func TestAccountsAgreeWithTheTruth(t *testing.T) {
 			t.Errorf("%s was busy for %d ms and is charged with %d", kind, want.Busy.Milliseconds(), got.BusyGPUMs)
 		}
 		if !near(got.VRAM.GiBHours(), want.Memory.GiBHours(), 0.005) || got.VRAMPeak != want.Peak {
-			t.Errorf("%s held %f GiB·h, at most %s, and is charged with %f and %s", kind, want.Memory.GiBHours(), want.Peak, got.VRAM.GiBHours(), got.VRAMPeak)
+			t.Errorf("%s held %f GiB·h, at most %s, and is charged with %f and %s", kind, want.Memory.GiBHours(),
+				want.Peak, got.VRAM.GiBHours(), got.VRAMPeak)
 		}
 		if got.AllocGPUMs != 1_800_000 || got.CoveredMs != 3_600_000 || got.GapMs+got.EstimatedMs != 0 {
 			t.Errorf("%s was promised a half for an hour: %+v", kind, got)
@@ -119,7 +120,8 @@ func TestAccountsAgreeWithTheTruth(t *testing.T) {
 		t.Errorf("the devices burnt %d mJ and %d are charged", burnt, charged)
 	}
 	if sums[gpu.Others].BusyGPUMs == 0 || sums["training"].EnergyDyn < 2*sums["notebook"].EnergyDyn {
-		t.Errorf("others worked for %d ms; training burnt %d mJ, the notebook %d", sums[gpu.Others].BusyGPUMs, sums["training"].EnergyDyn, sums["notebook"].EnergyDyn)
+		t.Errorf("others worked for %d ms; training burnt %d mJ, the notebook %d", sums[gpu.Others].BusyGPUMs,
+			sums["training"].EnergyDyn, sums["notebook"].EnergyDyn)
 	}
 }
 
@@ -175,13 +177,16 @@ func TestAccountsSurviveBeingKilled(t *testing.T) {
 				t.Errorf("seed %d: %s was promised %d ms, killed %d", seed, session, w.AllocGPUMs, g.AllocGPUMs)
 			}
 			if g.BusyGPUMs > w.BusyGPUMs+1 || w.BusyGPUMs-g.BusyGPUMs > int64(kills)*12_500 {
-				t.Errorf("seed %d: %s was busy for %d ms, killed %d times it is %d", seed, session, w.BusyGPUMs, kills, g.BusyGPUMs)
+				t.Errorf("seed %d: %s was busy for %d ms, killed %d times it is %d", seed, session, w.BusyGPUMs, kills,
+					g.BusyGPUMs)
 			}
 			if time := g.CoveredMs + g.EstimatedMs + g.GapMs; time != w.CoveredMs+w.EstimatedMs+w.GapMs {
-				t.Errorf("seed %d: the time of %s is %d ms, killed %d", seed, session, w.CoveredMs+w.EstimatedMs+w.GapMs, time)
+				t.Errorf("seed %d: the time of %s is %d ms, killed %d", seed, session,
+					w.CoveredMs+w.EstimatedMs+w.GapMs, time)
 			}
 			if g.CoveredMs > w.CoveredMs || w.CoveredMs-g.CoveredMs != g.GapMs {
-				t.Errorf("seed %d: %s is covered for %d ms of %d with a gap of %d", seed, session, g.CoveredMs, w.CoveredMs, g.GapMs)
+				t.Errorf("seed %d: %s is covered for %d ms of %d with a gap of %d", seed, session, g.CoveredMs,
+					w.CoveredMs, g.GapMs)
 			}
 		}
 		if counted := *last.Devices[0].Energy - *first.Devices[0].Energy; burnt != counted || kills != 50 {

@@ -47,14 +47,18 @@ func newCard(seed uint64, index int, c Card) *card {
 	yes := gpu.Probe{State: gpu.Yes}
 	no := gpu.Probe{State: gpu.No, Why: "The device is simulated."}
 	d := gpu.Device{
-		UUID:   gpu.UUID(fmt.Sprintf("GPU-%08x-%04x-%04x-%04x-%012x", rng.Uint32(), rng.Uint32()>>16, rng.Uint32()>>16, rng.Uint32()>>16, rng.Uint64()>>16)),
-		Vendor: gpu.Sim, Model: c.Model + " (simulated)", Index: index, PCI: fmt.Sprintf("0000:%02x:00.0", 0x17+index*0x23%0xe0),
+		UUID: gpu.UUID(fmt.Sprintf("GPU-%08x-%04x-%04x-%04x-%012x", rng.Uint32(), rng.Uint32()>>16, rng.Uint32()>>16,
+			rng.Uint32()>>16, rng.Uint64()>>16)),
+		Vendor: gpu.Sim, Model: c.Model + " (simulated)", Index: index,
+		PCI:    fmt.Sprintf("0000:%02x:00.0", 0x17+index*0x23%0xe0),
 		Memory: c.Memory, Reserved: c.Memory / reserved / gpu.MiB * gpu.MiB, Driver: "sim",
-		Capabilities: gpu.Capabilities{ProcessMemory: yes, ProcessUtil: yes, Energy: yes, Accounting: no, MIG: no, MemoryLimit: no, MPS: no},
+		Capabilities: gpu.Capabilities{ProcessMemory: yes, ProcessUtil: yes, Energy: yes, Accounting: no, MIG: no,
+			MemoryLimit: no, MPS: no},
 	}
 	for i, profile := range c.Instances {
 		d.Instances = append(d.Instances, gpu.Instance{
-			UUID: gpu.UUID(fmt.Sprintf("MIG-%s-%d", strings.TrimPrefix(string(d.UUID), "GPU-"), i)), Profile: profile, Memory: memoryOf(profile),
+			UUID: gpu.UUID(fmt.Sprintf("MIG-%s-%d", strings.TrimPrefix(string(d.UUID), "GPU-"), i)), Profile: profile,
+			Memory: memoryOf(profile),
 		})
 		d.Capabilities.MIG = yes
 	}

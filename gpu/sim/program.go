@@ -87,7 +87,8 @@ func (m *Machine) Run(p Program) int {
 func (m *Machine) RunGranted(container string, kind Kind, grants []gpu.Grant) []int {
 	var pids []int
 	for _, g := range grants {
-		pids = append(pids, m.Run(Program{Container: container, Device: g.Device, Instance: g.Instance, Kind: kind, Memory: g.Memory / 10 * 9}))
+		pids = append(pids, m.Run(Program{Container: container, Device: g.Device, Instance: g.Instance, Kind: kind,
+			Memory: g.Memory / 10 * 9}))
 	}
 	return pids
 }

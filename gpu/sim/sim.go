@@ -81,7 +81,8 @@ func Open(config Config) *Machine {
 	}
 	m.arrival = now.Awake + m.pause(4*time.Minute)
 	if config.Desktop {
-		m.start(Program{Device: m.cards[0].device.UUID, Name: "Xorg", User: "root", Kind: Drawing, Memory: 380 * gpu.MiB}, now.Awake)
+		m.start(Program{Device: m.cards[0].device.UUID, Name: "Xorg", User: "root", Kind: Drawing,
+			Memory: 380 * gpu.MiB}, now.Awake)
 	}
 	return m
 }
@@ -141,7 +142,8 @@ func (m *Machine) read(to gpu.Moment) (gpu.Sample, error) {
 		return gpu.Sample{}, err
 	}
 	m.advance(to)
-	s := gpu.Sample{At: m.now, Since: m.sampled, Epoch: gpu.Epoch{Boot: m.now.BootID, Driver: fmt.Sprint("sim-", m.driver)}}
+	s := gpu.Sample{At: m.now, Since: m.sampled,
+		Epoch: gpu.Epoch{Boot: m.now.BootID, Driver: fmt.Sprint("sim-", m.driver)}}
 	for _, p := range m.running {
 		s.Processes = append(s.Processes, p.sample(m.card(p.Device).watched))
 	}

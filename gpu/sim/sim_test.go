@@ -15,7 +15,8 @@ import (
 type clock struct{ at gpu.Moment }
 
 func newClock() *clock {
-	return &clock{gpu.Moment{BootID: "boot-1", Boot: time.Hour, Awake: time.Hour, Wall: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}}
+	return &clock{gpu.Moment{BootID: "boot-1", Boot: time.Hour, Awake: time.Hour,
+		Wall: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}}
 }
 
 func (c *clock) now() gpu.Moment { return c.at }
@@ -51,7 +52,8 @@ func inventory(t *testing.T, m *Machine) []gpu.Device {
 func TestMachineRepeatsItselfWhateverItIsAsked(t *testing.T) {
 	run := func(every time.Duration) string {
 		c := newClock()
-		m := Open(Config{Seed: 7, Cards: []Card{Server, Workstation}, Clock: c.now, Foreign: true, Desktop: true, Truth: true})
+		m := Open(Config{Seed: 7, Cards: []Card{Server, Workstation}, Clock: c.now, Foreign: true, Desktop: true,
+			Truth: true})
 		m.Run(Program{Container: box("a"), Device: inventory(t, m)[0].UUID, Memory: 20 * gpu.GiB})
 		for passed := time.Duration(0); passed < 20*time.Minute; passed += every {
 			c.pass(every)
@@ -108,15 +110,18 @@ func TestMachineBehavesLikeDevices(t *testing.T) {
 	if joules := (*d.Energy - *before.Devices[0].Energy) / 1000; joules < 120_000 || joules > 210_000 {
 		t.Errorf("5 minutes at about 600 W are %d J", joules)
 	}
-	if p := busy.Processes[0]; p.PID != pids[0] || p.Container != box("a") || *p.Util > *d.Util+1 || *p.Util < *d.Util-1 {
+	if p := busy.Processes[0]; p.PID != pids[0] || p.Container != box("a") || *p.Util > *d.Util+1 ||
+		*p.Util < *d.Util-1 {
 		t.Errorf("the only process says %+v, util %d of %d", p, *p.Util, *d.Util)
 	}
 	m.EndContainer(box("a"))
 	c.pass(5 * time.Minute)
 	read(t, m)
 	c.pass(2 * time.Second)
-	if s := read(t, m); len(s.Processes) != 0 || *s.Devices[0].Power > 80_000 || *s.Devices[0].MemoryUsed != 0 || *s.Devices[0].Temperature > 45 {
-		t.Errorf("after the end it says %+v, %d mW, %d degrees", s.Processes, *s.Devices[0].Power, *s.Devices[0].Temperature)
+	if s := read(t, m); len(s.Processes) != 0 || *s.Devices[0].Power > 80_000 || *s.Devices[0].MemoryUsed != 0 ||
+		*s.Devices[0].Temperature > 45 {
+		t.Errorf("after the end it says %+v, %d mW, %d degrees", s.Processes, *s.Devices[0].Power,
+			*s.Devices[0].Temperature)
 	}
 }
 
@@ -134,8 +139,10 @@ func TestMachineSharesTurnsAndMemory(t *testing.T) {
 		for _, p := range s.Processes {
 			util, memory = util+*p.Util, memory+*p.Memory
 		}
-		if util > *s.Devices[0].Util+3 || *s.Devices[0].Util > 10000 || memory != *s.Devices[0].MemoryUsed || memory > device.Usable() {
-			t.Fatalf("processes have %d of %d, and %s of %s", util, *s.Devices[0].Util, memory, *s.Devices[0].MemoryUsed)
+		if util > *s.Devices[0].Util+3 || *s.Devices[0].Util > 10000 || memory != *s.Devices[0].MemoryUsed ||
+			memory > device.Usable() {
+			t.Fatalf("processes have %d of %d, and %s of %s", util, *s.Devices[0].Util, memory,
+				*s.Devices[0].MemoryUsed)
 		}
 	}
 }
@@ -201,9 +208,12 @@ func TestForeignProgramsComeAndGo(t *testing.T) {
 
 func TestInstancesAreNamedByTheirProfiles(t *testing.T) {
 	c := newClock()
-	m := Open(Config{Clock: c.now, Cards: []Card{{Model: "A100", Memory: 40 * gpu.GiB, Idle: 50_000, Limit: 400_000, Instances: []string{"1g.5gb", "3g.20gb", "1g.5gb+me"}}}})
+	m := Open(Config{Clock: c.now,
+		Cards: []Card{{Model: "A100", Memory: 40 * gpu.GiB, Idle: 50_000, Limit: 400_000,
+			Instances: []string{"1g.5gb", "3g.20gb", "1g.5gb+me"}}}})
 	d := inventory(t, m)[0]
-	if len(d.Instances) != 3 || d.Instances[0].Memory != 5*gpu.GiB || d.Instances[1].Memory != 20*gpu.GiB || d.Instances[2].Memory != 5*gpu.GiB || d.Instances[0].UUID == d.Instances[1].UUID {
+	if len(d.Instances) != 3 || d.Instances[0].Memory != 5*gpu.GiB || d.Instances[1].Memory != 20*gpu.GiB ||
+		d.Instances[2].Memory != 5*gpu.GiB || d.Instances[0].UUID == d.Instances[1].UUID {
 		t.Errorf("instances are %+v", d.Instances)
 	}
 }
@@ -234,7 +244,8 @@ func TestLookingTakesNothingFromTheNextSample(t *testing.T) {
 	if *plain.Devices[0].Util != *looked.Devices[0].Util || *plain.Processes[0].Util != *looked.Processes[0].Util {
 		t.Errorf("the load is %d, and %d where somebody looked", *plain.Devices[0].Util, *looked.Devices[0].Util)
 	}
-	if *seen.Devices[0].Util != *looked.Devices[0].Util || *seen.Devices[0].Util == 0 || *seen.Processes[0].Memory == 0 {
+	if *seen.Devices[0].Util != *looked.Devices[0].Util || *seen.Devices[0].Util == 0 ||
+		*seen.Processes[0].Memory == 0 {
 		t.Errorf("who looks sees %+v", seen.Devices[0])
 	}
 }

@@ -45,7 +45,8 @@ func TestTheDraftsVectorsHold(t *testing.T) {
 	if got := len(generatorString(inputA)); got != 170 {
 		t.Errorf("the generator string has %d bytes, not 170", got)
 	}
-	equal("the generator", generator(inputA).Encode(nil), "222b6b195fe84b1652badb6f6a3ae3d24341e7306967f0b8115b40d5698c7e56")
+	equal("the generator", generator(inputA).Encode(nil),
+		"222b6b195fe84b1652badb6f6a3ae3d24341e7306967f0b8115b40d5698c7e56")
 	a, err := start(Initiator, inputA, ya)
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +99,8 @@ func TestTheDraftsScalarMultiplicationVectorsHold(t *testing.T) {
 }
 
 func TestLengthsArePrependedAsInTheDraft(t *testing.T) {
-	if got := join([]byte("1234"), []byte("5"), nil, []byte("678")); !bytes.Equal(got, unhex(t, "043132333401350003363738")) {
+	if got := join([]byte("1234"), []byte("5"), nil, []byte("678")); !bytes.Equal(got,
+		unhex(t, "043132333401350003363738")) {
 		t.Errorf("lv_cat is %x", got)
 	}
 	long := make([]byte, 128)
@@ -230,24 +232,25 @@ func TestOnlyTheWholeTagVerifies(t *testing.T) {
 // beneath it, and all encodings that are not canonical, must not be taken.
 func TestPointsOutsideTheGroupAreRefused(t *testing.T) {
 	for name, share := range map[string]string{
-		"order 1":                    "0100000000000000000000000000000000000000000000000000000000000000",
-		"order 2":                    "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-		"order 4":                    "0000000000000000000000000000000000000000000000000000000000000000",
-		"order 4, other sign":        "0000000000000000000000000000000000000000000000000000000000000080",
-		"order 8":                    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
-		"order 8, other sign":        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
-		"order 8, negative":          "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
-		"order 8, negative, sign":    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
-		"order 1, not canonical":     "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-		"order 4, not canonical":     "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-		"a negative field element":   "0100000000000000000000000000000000000000000000000000000000000000",
-		"the largest number":         "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-		"the order of the group":     "edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010",
-		"no square":                  "26948d35ca62e643e26a83177332e6b6afeb9d08e4268b650f1f5bbd8d81d371",
-		"a share and another byte":   "2c3c6b8c4f3800e7aef6864025b4ed79bd599117e427c41bd47d93d654b4a51c00",
-		"a share without its end":    "2c3c6b8c4f3800e7aef6864025b4ed79bd599117e427c41bd47d93d654b4a5",
-		"a share, its high bit set":  "2c3c6b8c4f3800e7aef6864025b4ed79bd599117e427c41bd47d93d654b4a59c",
-		"two shares after one other": strings.Repeat("2c3c6b8c4f3800e7aef6864025b4ed79bd599117e427c41bd47d93d654b4a51c", 2),
+		"order 1":                   "0100000000000000000000000000000000000000000000000000000000000000",
+		"order 2":                   "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+		"order 4":                   "0000000000000000000000000000000000000000000000000000000000000000",
+		"order 4, other sign":       "0000000000000000000000000000000000000000000000000000000000000080",
+		"order 8":                   "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+		"order 8, other sign":       "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
+		"order 8, negative":         "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+		"order 8, negative, sign":   "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
+		"order 1, not canonical":    "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+		"order 4, not canonical":    "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+		"a negative field element":  "0100000000000000000000000000000000000000000000000000000000000000",
+		"the largest number":        "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+		"the order of the group":    "edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010",
+		"no square":                 "26948d35ca62e643e26a83177332e6b6afeb9d08e4268b650f1f5bbd8d81d371",
+		"a share and another byte":  "2c3c6b8c4f3800e7aef6864025b4ed79bd599117e427c41bd47d93d654b4a51c00",
+		"a share without its end":   "2c3c6b8c4f3800e7aef6864025b4ed79bd599117e427c41bd47d93d654b4a5",
+		"a share, its high bit set": "2c3c6b8c4f3800e7aef6864025b4ed79bd599117e427c41bd47d93d654b4a59c",
+		"two shares after one other": strings.Repeat("2c3c6b8c4f3800e7aef6864025b4ed79bd599117e427c41bd47d93d654b4a51c",
+			2),
 	} {
 		for _, role := range []Role{Initiator, Responder} {
 			e := begin(t, role, Input{Password: []byte("p")})

@@ -75,7 +75,8 @@ func beFar() error {
 		if err != nil {
 			return err
 		}
-		go host.Serve(tunnel.Carrier{Conn: conn, Peer: tunnel.Peer{Transport: "tcp"}}) //nolint:errcheck // the near side sees it
+		go host.Serve(tunnel.Carrier{Conn: conn,
+			Peer: tunnel.Peer{Transport: "tcp"}}) //nolint:errcheck // the near side sees it
 	}
 }
 
@@ -181,7 +182,8 @@ func (k *talk) after(moment time.Time) time.Duration {
 		k.mu.Lock()
 		said, heard, changed := k.said, k.heard, k.changed
 		k.mu.Unlock()
-		if heard.After(moment) && said.After(moment.Add(-10*time.Millisecond)) || heard.After(moment.Add(10*time.Millisecond)) {
+		if heard.After(moment) && said.After(moment.Add(-10*time.Millisecond)) ||
+			heard.After(moment.Add(10*time.Millisecond)) {
 			return heard.Sub(moment)
 		}
 		<-changed
@@ -215,7 +217,10 @@ func newNetwork(t *testing.T) *network {
 	n := &network{t: t, near: "slw-nw-near-" + id, far: "slw-nw-far-" + id, mid: "slw-nw-mid-" + id, addresses: 10}
 	for _, space := range []string{n.near, n.far, n.mid} {
 		n.ip("netns", "add", space)
-		t.Cleanup(func() { exec.Command("ip", "netns", "del", space).Run() }) //nolint:errcheck // its processes have ended
+		t.Cleanup(func() {
+			exec.Command("ip", "netns", "del", space).
+				Run()
+		}) //nolint:errcheck // its processes have ended
 		n.ip("-n", space, "link", "set", "lo", "up")
 	}
 	n.ip("-n", n.mid, "link", "add", "switch", "type", "bridge")
@@ -229,9 +234,11 @@ func newNetwork(t *testing.T) *network {
 	}
 	n.ip("-n", n.far, "addr", "add", "10.231.77.2/24", "dev", "lan0")
 	// What is lost is lost between two routers, which know their neighbours.
-	n.ip("-n", n.near, "neigh", "replace", "10.231.77.2", "lladdr", "02:00:00:00:77:02", "dev", "lan0", "nud", "permanent")
+	n.ip("-n", n.near, "neigh", "replace", "10.231.77.2", "lladdr", "02:00:00:00:77:02", "dev", "lan0", "nud",
+		"permanent")
 	for i := 10; i < 30; i++ {
-		n.ip("-n", n.far, "neigh", "replace", fmt.Sprintf("10.231.77.%d", i), "lladdr", "02:00:00:00:77:01", "dev", "lan0", "nud", "permanent")
+		n.ip("-n", n.far, "neigh", "replace", fmt.Sprintf("10.231.77.%d", i), "lladdr", "02:00:00:00:77:01", "dev",
+			"lan0", "nud", "permanent")
 	}
 	n.ip("-n", n.near, "addr", "add", n.address(), "dev", "lan0")
 	_, lines := n.start(n.far, "far")
@@ -278,7 +285,8 @@ func (n *network) start(space, role string) (io.Writer, *bufio.Scanner) {
 func (n *network) firstAnswer(after time.Time) time.Duration {
 	n.t.Helper()
 	fmt.Fprintln(n.ask, after.UnixNano())
-	timer := time.AfterFunc(3*time.Minute, func() { n.t.Error("no answer within three minutes"); n.ip("-n", n.mid, "link", "set", "tofar", "up") })
+	timer := time.AfterFunc(3*time.Minute,
+		func() { n.t.Error("no answer within three minutes"); n.ip("-n", n.mid, "link", "set", "tofar", "up") })
 	defer timer.Stop()
 	if !n.answers.Scan() {
 		n.t.Fatal("the near end is gone")
@@ -310,10 +318,12 @@ func TestLineComesBackOnARealNetwork(t *testing.T) {
 		n.ip("-n", n.near, "addr", "add", n.address(), "dev", "lan0")
 		n.ip("-n", n.near, "addr", "del", before, "dev", "lan0")
 		// The kernel takes the further addresses of a network away with the first.
-		if out, err := exec.Command("ip", "-n", n.near, "addr", "add", n.address(), "dev", "lan0").CombinedOutput(); err != nil && !strings.Contains(string(out), "exists") {
+		if out, err := exec.Command("ip", "-n", n.near, "addr", "add", n.address(), "dev", "lan0").
+			CombinedOutput(); err != nil && !strings.Contains(string(out), "exists") {
 			t.Fatalf("ip addr add: %v: %s", err, out)
 		}
-		n.ip("-n", n.near, "neigh", "replace", "10.231.77.2", "lladdr", "02:00:00:00:77:02", "dev", "lan0", "nud", "permanent")
+		n.ip("-n", n.near, "neigh", "replace", "10.231.77.2", "lladdr", "02:00:00:00:77:02", "dev", "lan0", "nud",
+			"permanent")
 		changes = append(changes, n.firstAnswer(time.Now()))
 	}
 	t.Logf("first byte after an outage of 8 s: %v; after a change of address: %v", outages, changes)

@@ -20,7 +20,8 @@ func listen(ctx context.Context, notice func()) error {
 	}
 	file := os.NewFile(uintptr(socket), "netlink")
 	defer file.Close()
-	groups := uint32(unix.RTMGRP_LINK | unix.RTMGRP_IPV4_IFADDR | unix.RTMGRP_IPV6_IFADDR | unix.RTMGRP_IPV4_ROUTE | unix.RTMGRP_IPV6_ROUTE)
+	groups := uint32(unix.RTMGRP_LINK | unix.RTMGRP_IPV4_IFADDR | unix.RTMGRP_IPV6_IFADDR | unix.RTMGRP_IPV4_ROUTE |
+		unix.RTMGRP_IPV6_ROUTE)
 	if err := unix.Bind(socket, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: groups}); err != nil {
 		return fmt.Errorf("netwatch: bind netlink: %w", err)
 	}

@@ -42,7 +42,8 @@ func TestOnlyWhatMattersIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []Change
 		now, failure := "lan0 10.0.0.1/24", error(nil)
-		w := watch{fn: func(c Change) { told = append(told, c) }, state: func() (string, error) { return now, failure }, clocks: clocks}
+		w := watch{fn: func(c Change) { told = append(told, c) }, state: func() (string, error) { return now, failure },
+			clocks: clocks}
 		w.begin()
 		w.noticed(t.Context())
 		if len(told) != 0 {
@@ -70,7 +71,8 @@ func TestOnlyWhatMattersIsTold(t *testing.T) {
 }
 
 func TestInterfacesOfContainersAreNotLookedAt(t *testing.T) {
-	for name, want := range map[string]bool{"docker0": true, "br-01ab": true, "veth9f": true, "eth0": false, "wlp2s0": false, "wg0": false, "tun0": false, "en0": false} {
+	for name, want := range map[string]bool{"docker0": true, "br-01ab": true, "veth9f": true, "eth0": false,
+		"wlp2s0": false, "wg0": false, "tun0": false, "en0": false} {
 		if internal(name) != want {
 			t.Errorf("internal(%q) = %v", name, !want)
 		}

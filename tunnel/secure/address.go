@@ -38,7 +38,8 @@ func ParseAddress(text string) (Address, error) {
 		text = "tls://" + text
 	}
 	u, err := url.Parse(text)
-	if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" || !validHost(u.Hostname()) || !webPaths.MatchString(u.Path) {
+	if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" || !validHost(u.Hostname()) ||
+		!webPaths.MatchString(u.Path) {
 		return Address{}, invalid
 	}
 	a := Address{Host: u.Hostname(), Port: DefaultPort}

@@ -96,7 +96,8 @@ func TestTheListOutlivesTheProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := again.List()
-	if len(list) != 2 || list[0].Name != "a" || list[1].Name != "desk" || list[1].Owner != "ann" || !list[0].Paired.Equal(c.now()) {
+	if len(list) != 2 || list[0].Name != "a" || list[1].Name != "desk" || list[1].Owner != "ann" ||
+		!list[0].Paired.Equal(c.now()) {
 		t.Errorf("the list is %+v", list)
 	}
 }
@@ -126,7 +127,8 @@ func TestWhatADeviceMayDoCanChange(t *testing.T) {
 	if _, err := carrier.Read(make([]byte, 1)); err == nil {
 		t.Error("the connection of before lives on")
 	}
-	if device, _ := a.devices.Find(laptop.Fingerprint()); device.Owner != "bob" || device.Role != RoleAdmin || device.Name != "laptop" {
+	if device, _ := a.devices.Find(laptop.Fingerprint()); device.Owner != "bob" || device.Role != RoleAdmin ||
+		device.Name != "laptop" {
 		t.Errorf("the list says %+v", device)
 	}
 	if err := a.devices.Allow(laptop.Fingerprint(), Grant{Role: "god"}); err == nil {
@@ -233,7 +235,8 @@ func FuzzDevicesFile(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	good, err := json.Marshal(devicesFile{Version: devicesVersion, Devices: []Device{{Key: i.Fingerprint(), Name: "a", Role: RoleUser}}})
+	good, err := json.Marshal(devicesFile{Version: devicesVersion,
+		Devices: []Device{{Key: i.Fingerprint(), Name: "a", Role: RoleUser}}})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -155,7 +155,8 @@ func (d *Dialer) move(old, moved string) error {
 
 // connect opens a connection and makes the handshake of keys on it. raw is what
 // ends it at once.
-func (c DialConfig) connect(ctx context.Context, address Address, protocol string, check func(proven) error) (conn *tls.Conn, raw net.Conn, err error) {
+func (c DialConfig) connect(ctx context.Context, address Address, protocol string,
+	check func(proven) error) (conn *tls.Conn, raw net.Conn, err error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	below, raw, err := c.open(ctx, address)
@@ -186,8 +187,9 @@ func (c DialConfig) open(ctx context.Context, address Address) (below, raw net.C
 		},
 		// The outer TLS is for the network's eyes: a proxy may end it and look
 		// inside, where the handshake of keys goes on between the two devices.
-		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{protoHTTP}, InsecureSkipVerify: true},
-		ReadBufferSize:  32 << 10, WriteBufferSize: 32 << 10,
+		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{protoHTTP},
+			InsecureSkipVerify: true},
+		ReadBufferSize: 32 << 10, WriteBufferSize: 32 << 10,
 	}
 	ws, response, err := dialer.DialContext(ctx, address.url().String(), nil)
 	if response != nil {

@@ -13,8 +13,9 @@ import (
 )
 
 func notPaired() *tunnel.Fault {
-	return &tunnel.Fault{Code: "agent_connect_not-paired", Message: "The agent does not know this device, or no longer.",
-		Hint: "Pair it: slipway agent pair on the agent's machine shows a code.", Err: ErrUnknownDevice}
+	return &tunnel.Fault{Code: "agent_connect_not-paired",
+		Message: "The agent does not know this device, or no longer.",
+		Hint:    "Pair it: slipway agent pair on the agent's machine shows a code.", Err: ErrUnknownDevice}
 }
 
 func busy() *tunnel.Fault {
@@ -34,14 +35,16 @@ func connectFault(ctx context.Context, address string, err error) error {
 	case errors.As(err, &already):
 		return err
 	case errors.As(err, &key):
-		fault.Code, fault.Message = "agent_connect_key-changed", "The agent shows another key than the one it was paired with."
+		fault.Code, fault.Message = "agent_connect_key-changed",
+			"The agent shows another key than the one it was paired with."
 		fault.Hint = "If the agent was set up anew, pair with it again; if not, another machine answers in its place."
 	case errors.Is(err, context.Canceled):
 		fault.Code, fault.Message, fault.Hint = "agent_connect_cancelled", "Connecting was cancelled.", ""
 	case errors.As(err, &unresolved):
 		fault.Code, fault.Message = "agent_connect_unresolved", "The agent's host name is not known."
 		fault.Hint = "Check the spelling, and whether the name needs a VPN."
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), ctx.Err() != nil, isTimeout(err):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), ctx.Err() != nil,
+		isTimeout(err):
 		fault.Code, fault.Message = "agent_connect_timeout", "The agent did not answer in time."
 		fault.Hint = "Check that its machine is switched on and that this computer is in the right network or VPN."
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -50,7 +53,8 @@ func connectFault(ctx context.Context, address string, err error) error {
 		fault.Code, fault.Message = "agent_connect_unreachable", "The machine cannot be reached."
 		fault.Hint = "Check that this computer is in the right network or VPN."
 	case isAlert(err), errors.As(err, &notTLS), errors.Is(err, errProtocol), errors.Is(err, errCertificate):
-		fault.Code, fault.Message = "agent_connect_protocol", "What answers there is not a Slipway agent of this or a near version."
+		fault.Code, fault.Message = "agent_connect_protocol",
+			"What answers there is not a Slipway agent of this or a near version."
 		fault.Hint = "Check the address and port, and upgrade the older side."
 	}
 	return fault

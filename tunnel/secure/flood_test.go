@@ -44,7 +44,8 @@ func TestSlowHandshakesEndInTime(t *testing.T) {
 		}
 	}
 	outer := func(t *testing.T) net.Conn {
-		conn, err := tls.Dial("tcp", a.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{protoHTTP}})
+		conn, err := tls.Dial("tcp", a.Addr().String(),
+			&tls.Config{InsecureSkipVerify: true, NextProtos: []string{protoHTTP}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +74,8 @@ func TestSlowHandshakesEndInTime(t *testing.T) {
 		},
 		"a WebSocket that says nothing": func(t *testing.T) net.Conn {
 			conn := outer(t)
-			_, err := conn.Write([]byte("GET " + webPath + " HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"))
+			_, err := conn.Write([]byte("GET " + webPath + " HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: " +
+				"websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -163,7 +165,8 @@ func TestPlacesAreGivenBack(t *testing.T) {
 
 func TestWhatIsNoSlipwayIsAnsweredAndEnded(t *testing.T) {
 	a := startAgent(t, nil)
-	web := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, Timeout: time.Minute}
+	web := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
+		Timeout: time.Minute}
 	defer web.CloseIdleConnections()
 	for path, want := range map[string]int{"/": 404, webPath: 404, webPath + "/../x": 404} {
 		response, err := web.Get("https://" + a.Addr().String() + path)
@@ -177,7 +180,8 @@ func TestWhatIsNoSlipwayIsAnsweredAndEnded(t *testing.T) {
 	}
 	dialer := websocket.Dialer{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	page := http.Header{"Origin": {"https://example.org"}}
-	if _, response, err := dialer.Dial("wss://"+a.Addr().String()+webPath, page); err == nil || response == nil || response.StatusCode != 403 {
+	if _, response, err := dialer.Dial("wss://"+a.Addr().String()+webPath, page); err == nil || response == nil ||
+		response.StatusCode != 403 {
 		t.Errorf("a page is answered %+v, %v", response, err)
 	}
 	for name, send := range map[string]func(*websocket.Conn) error{
@@ -287,7 +291,8 @@ func TestAProxyThatEndsTLSSeesNothing(t *testing.T) {
 	if len(p.asked) != 2 || p.asked[0] != a.Addr().String() {
 		t.Errorf("the proxy was asked for %v", p.asked)
 	}
-	if p.read.Len() < 100_000 || bytes.Contains(p.read.Bytes(), []byte("slipway slipway")) || bytes.Contains(p.read.Bytes(), []byte("laptop of ann")) {
+	if p.read.Len() < 100_000 || bytes.Contains(p.read.Bytes(), []byte("slipway slipway")) ||
+		bytes.Contains(p.read.Bytes(), []byte("laptop of ann")) {
 		t.Errorf("the proxy read %d bytes and what they say", p.read.Len())
 	}
 }
@@ -368,7 +373,8 @@ func TestAddressesAreRead(t *testing.T) {
 			t.Errorf("%q is written %q and read %+v, %v", text, got, again, err)
 		}
 	}
-	for _, text := range []string{"", "lab:0", "lab:x", "http://lab", "tls://a:b@lab", "tls://lab/x", "wss://lab?x", "a b", "lab:99999", "://"} {
+	for _, text := range []string{"", "lab:0", "lab:x", "http://lab", "tls://a:b@lab", "tls://lab/x", "wss://lab?x",
+		"a b", "lab:99999", "://"} {
 		if got, err := ParseAddress(text); err == nil {
 			t.Errorf("%q is %+v", text, got)
 		}
@@ -394,7 +400,8 @@ func TestTheFormsOfErrorsHoldNoSecret(t *testing.T) {
 	offer := a.offer(t)
 	secret := strings.ReplaceAll(offer.Code[plateDigits+1:], "-", "")
 	_, err := a.pair(t, newIdentity(t), wrong(offer.Code))
-	if text := fmt.Sprintf("%v %+v", err, err); strings.Contains(text, secret[:4]+"-") || strings.Contains(text, secret[:7]) {
+	if text := fmt.Sprintf("%v %+v", err, err); strings.Contains(text, secret[:4]+"-") ||
+		strings.Contains(text, secret[:7]) {
 		t.Errorf("the error is %s", text)
 	}
 }

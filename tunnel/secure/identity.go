@@ -170,7 +170,8 @@ func OpenIdentity(path string) (*Identity, error) {
 		return nil, err
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("secure: others may read the key in %s (its mode is %04o); make it 0600 or remove it", path, info.Mode().Perm())
+		return nil, fmt.Errorf("secure: others may read the key in %s (its mode is %04o); make it 0600 or remove it",
+			path, info.Mode().Perm())
 	}
 	data, err := readLimited(path, maxIdentityFile)
 	if err != nil {

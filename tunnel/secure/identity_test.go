@@ -144,7 +144,8 @@ func TestARotatedDeviceIsListedUnderItsNewKey(t *testing.T) {
 	}
 	conn, carrier := a.connect(t, a.dialer(t, next, nil))
 	exchange(t, conn, carrier)
-	if list := a.devices.List(); len(list) != 1 || list[0].Key != next.Fingerprint() || list[0].Name != "laptop" || carrier.Peer.Key != next.Fingerprint() {
+	if list := a.devices.List(); len(list) != 1 || list[0].Key != next.Fingerprint() || list[0].Name != "laptop" ||
+		carrier.Peer.Key != next.Fingerprint() {
 		t.Errorf("the list is %+v", list)
 	}
 	if _, err := before.Read(make([]byte, 1)); err == nil {

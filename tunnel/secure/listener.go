@@ -114,7 +114,8 @@ func NewListener(listener net.Listener, config ListenConfig) *Listener {
 	l.identity.Store(config.Identity)
 	ctx, stop := context.WithCancel(context.Background())
 	l.done, l.stop = ctx.Done(), stop
-	l.web = newWebServer(config.Handshake, func(inner, raw net.Conn, leave func()) { l.serveWeb(ctx, inner, raw, leave) })
+	l.web = newWebServer(config.Handshake,
+		func(inner, raw net.Conn, leave func()) { l.serveWeb(ctx, inner, raw, leave) })
 	l.working.Go(l.web.serve)
 	l.working.Go(func() { l.listen(ctx) })
 	return l
@@ -225,12 +226,14 @@ func (l *Listener) serveWeb(life context.Context, inner, raw net.Conn, leave fun
 	defer leave()
 	ctx, cancel := context.WithTimeout(life, l.config.Handshake)
 	defer cancel()
-	conn := tls.Server(inner, &tls.Config{MinVersion: tls.VersionTLS13, GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-		if !slices.Contains(hello.SupportedProtos, protoTunnel) && !slices.Contains(hello.SupportedProtos, protoPair) {
-			return refusal(l.identity.Load()), nil // no web inside the web
-		}
-		return l.choose(hello)
-	}})
+	conn := tls.Server(inner, &tls.Config{MinVersion: tls.VersionTLS13,
+		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			if !slices.Contains(hello.SupportedProtos, protoTunnel) &&
+				!slices.Contains(hello.SupportedProtos, protoPair) {
+				return refusal(l.identity.Load()), nil // no web inside the web
+			}
+			return l.choose(hello)
+		}})
 	if err := conn.HandshakeContext(ctx); err != nil {
 		_ = inner.Close()
 		return
@@ -274,7 +277,8 @@ func (l *Listener) observe(peer proven, device Device, moved string, raw net.Con
 		event.Kind = EventRefused
 	}
 	if err == nil && moved != "" {
-		l.config.Observe(Event{Kind: EventKeyMoved, Key: event.Key, Name: event.Name, Address: event.Address, Before: moved})
+		l.config.Observe(Event{Kind: EventKeyMoved, Key: event.Key, Name: event.Name, Address: event.Address,
+			Before: moved})
 	}
 	l.config.Observe(event)
 }

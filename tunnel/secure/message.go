@@ -66,15 +66,18 @@ type statusError string
 func (e statusError) Error() string { return "secure: pairing was refused: " + string(e) }
 
 func (e statusError) fault() *tunnel.Fault {
-	f := &tunnel.Fault{Code: "agent_pair_refused", Message: "The agent refuses to pair.", Hint: "Upgrade the older side.", Err: e}
+	f := &tunnel.Fault{Code: "agent_pair_refused", Message: "The agent refuses to pair.",
+		Hint: "Upgrade the older side.", Err: e}
 	switch string(e) {
 	case statusVersion:
-		f.Code, f.Message = "agent_pair_version", "The agent and this computer have versions of Slipway that cannot pair."
+		f.Code, f.Message = "agent_pair_version",
+			"The agent and this computer have versions of Slipway that cannot pair."
 	case statusNoCode:
 		f.Code, f.Message = "agent_pair_expired", "This code is used up, expired or was never shown."
 		f.Hint = "Show a new one on the agent's machine with slipway agent pair."
 	case statusWait:
-		f.Code, f.Message, f.Hint = "agent_pair_wait", "A wrong code was tried a moment ago.", "Wait a few seconds and try again."
+		f.Code, f.Message, f.Hint = "agent_pair_wait", "A wrong code was tried a moment ago.",
+			"Wait a few seconds and try again."
 	case statusLocked:
 		f.Code, f.Message = "agent_pair_locked", "Too many wrong codes were tried; pairing is stopped for an hour."
 		f.Hint = "Somebody may be guessing. Find out from where before you try again."

@@ -46,7 +46,8 @@ func Pair(ctx context.Context, config PairConfig) (Paired, error) {
 		return Paired{}, err
 	}
 	if !validName(config.Name) || config.Name == "" {
-		return Paired{}, &tunnel.Fault{Code: "agent_pair_invalid", Message: "The name of this device must have 1 to 64 printable characters."}
+		return Paired{}, &tunnel.Fault{Code: "agent_pair_invalid",
+			Message: "The name of this device must have 1 to 64 printable characters."}
 	}
 	ctx, cancel := context.WithTimeout(ctx, pairTimeout)
 	defer cancel()
@@ -74,7 +75,8 @@ func Pair(ctx context.Context, config PairConfig) (Paired, error) {
 }
 
 // connectEither is connect by TLS and, where that is wanted, by WebSocket.
-func (c DialConfig) connectEither(ctx context.Context, protocol string, check func(proven) error) (*tls.Conn, net.Conn, error) {
+func (c DialConfig) connectEither(ctx context.Context, protocol string,
+	check func(proven) error) (*tls.Conn, net.Conn, error) {
 	first := ctx
 	if c.Fallback && !c.Address.Web {
 		limited, cancel := context.WithTimeout(ctx, directTimeout)
@@ -163,7 +165,8 @@ func (p *Pairings) serve(conn *tls.Conn, peer proven, identity *Identity, config
 	}
 	o, status := p.find(hello.Plate)
 	if o == nil {
-		config.Observe(Event{Kind: EventNoCode, Key: peer.fingerprint, Name: their.Name, Address: conn.RemoteAddr().String()})
+		config.Observe(Event{Kind: EventNoCode, Key: peer.fingerprint, Name: their.Name,
+			Address: conn.RemoteAddr().String()})
 		_ = writeMessage(conn, pairReply{Status: status})
 		return
 	}
@@ -172,7 +175,8 @@ func (p *Pairings) serve(conn *tls.Conn, peer proven, identity *Identity, config
 }
 
 // exchange judges the device's guess.
-func (p *Pairings) exchange(conn *tls.Conn, hello pairHello, o *offer, device Device, identity *Identity, config ListenConfig) error {
+func (p *Pairings) exchange(conn *tls.Conn, hello pairHello, o *offer, device Device, identity *Identity,
+	config ListenConfig) error {
 	session, err := sessionOf(conn)
 	if err != nil {
 		return err
@@ -182,7 +186,8 @@ func (p *Pairings) exchange(conn *tls.Conn, hello pairHello, o *offer, device De
 		return err
 	}
 	exchange, err := cpace.Start(cpace.Responder, cpace.Input{
-		Password: []byte(o.secret), Channel: channelOf(device.Key, identity.Fingerprint()), Session: session, Associated: info,
+		Password: []byte(o.secret), Channel: channelOf(device.Key, identity.Fingerprint()), Session: session,
+		Associated: info,
 	})
 	if err != nil {
 		return err
@@ -243,7 +248,8 @@ func pairFault(ctx context.Context, address Address, err error) error {
 	}
 	if errors.Is(err, cpace.ErrReflected) {
 		return &tunnel.Fault{
-			Code: "agent_pair_reflected", Message: "What answers there sends this computer's own messages back.", Err: err,
+			Code: "agent_pair_reflected", Message: "What answers there sends this computer's own messages back.",
+			Err:  err,
 			Hint: "Another machine answers in place of the agent. Check the address and the network, then try again.",
 		}
 	}

@@ -58,7 +58,8 @@ func TestWhatHappensIsObserved(t *testing.T) {
 	}
 	defer conn.Close()
 	_, _ = conn.Read(make([]byte, 1))
-	const want = "wrong-code laptop, no-code laptop, paired laptop, connected laptop, key-moved laptop, connected laptop, refused "
+	const want = "wrong-code laptop, no-code laptop, paired laptop, connected laptop, key-moved laptop, connected " +
+		"laptop, refused "
 	waitFor(t, want, func() bool {
 		mu.Lock()
 		defer mu.Unlock()
@@ -68,7 +69,8 @@ func TestWhatHappensIsObserved(t *testing.T) {
 
 func (a *agent) pair(t *testing.T, i *Identity, text string) (Paired, error) {
 	t.Helper()
-	return Pair(soon(t), PairConfig{Dial: DialConfig{Identity: i, Address: a.address(false)}, Code: text, Name: "laptop"})
+	return Pair(soon(t), PairConfig{Dial: DialConfig{Identity: i, Address: a.address(false)}, Code: text,
+		Name: "laptop"})
 }
 
 // wrong is a code for the same offer that is not its code.
@@ -82,7 +84,8 @@ func TestACodeMakesTwoDevicesKnownToOneAnother(t *testing.T) {
 		a, laptop := startAgent(t, nil), newIdentity(t)
 		offer := a.offer(t)
 		typed := " " + strings.ReplaceAll(offer.Code, "-", " ")
-		paired, err := Pair(soon(t), PairConfig{Dial: DialConfig{Identity: laptop, Address: a.address(web)}, Code: typed, Name: "laptop"})
+		paired, err := Pair(soon(t), PairConfig{Dial: DialConfig{Identity: laptop, Address: a.address(web)},
+			Code: typed, Name: "laptop"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +93,8 @@ func TestACodeMakesTwoDevicesKnownToOneAnother(t *testing.T) {
 			t.Errorf("the laptop knows %+v", paired)
 		}
 		device := <-offer.Taken
-		if device.Key != laptop.Fingerprint() || device.Name != "laptop" || device.Owner != "ann" || device.Role != RoleAdmin {
+		if device.Key != laptop.Fingerprint() || device.Name != "laptop" || device.Owner != "ann" ||
+			device.Role != RoleAdmin {
 			t.Errorf("the agent knows %+v", device)
 		}
 		conn, carrier := a.connect(t, a.dialer(t, laptop, func(c *DialConfig) { c.Key = paired.Key }))
@@ -208,13 +212,15 @@ func TestABrokenOffGuessTellsNothingAndCostsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 * maxFailures {
-		conn, err := tls.Dial("tcp", a.Addr().String(), clientConfig(newIdentity(t), protoPair, func(proven) error { return nil }))
+		conn, err := tls.Dial("tcp", a.Addr().String(),
+			clientConfig(newIdentity(t), protoPair, func(proven) error { return nil }))
 		if err != nil {
 			t.Fatal(err)
 		}
 		share := make([]byte, 32)
 		share[0] = 2 // some bytes; the answer does not depend on the code
-		_ = writeMessage(conn, pairHello{Version: pairVersion, Plate: c.plate, Share: share, Info: []byte(`{"name":"x"}`)})
+		_ = writeMessage(conn, pairHello{Version: pairVersion, Plate: c.plate, Share: share,
+			Info: []byte(`{"name":"x"}`)})
 		_ = conn.Close()
 	}
 	if _, err := a.pair(t, newIdentity(t), offer.Code); err != nil {
@@ -240,7 +246,8 @@ func middle(t *testing.T, a *agent) (address Address, over chan struct{}) {
 			return
 		}
 		defer near.Close()
-		far, err := tls.Dial("tcp", a.Addr().String(), clientConfig(identity, protoPair, func(proven) error { return nil }))
+		far, err := tls.Dial("tcp", a.Addr().String(),
+			clientConfig(identity, protoPair, func(proven) error { return nil }))
 		if err != nil {
 			return
 		}
@@ -258,7 +265,8 @@ func TestAManInTheMiddleGainsNothing(t *testing.T) {
 	a, laptop := startAgent(t, nil), newIdentity(t)
 	offer := a.offer(t)
 	address, over := middle(t, a)
-	_, err := Pair(soon(t), PairConfig{Dial: DialConfig{Identity: laptop, Address: address}, Code: offer.Code, Name: "laptop"})
+	_, err := Pair(soon(t), PairConfig{Dial: DialConfig{Identity: laptop, Address: address}, Code: offer.Code,
+		Name: "laptop"})
 	wantCode(t, err, "agent_pair_wrong-code")
 	<-over
 	if n := len(a.devices.List()); n != 0 {
@@ -289,14 +297,16 @@ func TestSomebodyWithoutTheCodeIsNotTrusted(t *testing.T) {
 		if err != nil {
 			return
 		}
-		reply := pairReply{Status: statusOK, Version: pairVersion, Share: exchange.Share(), Info: []byte(`{"name":"lab"}`)}
+		reply := pairReply{Status: statusOK, Version: pairVersion, Share: exchange.Share(),
+			Info: []byte(`{"name":"lab"}`)}
 		_ = writeMessage(conn, reply)
 		var confirm pairConfirm
 		_ = readMessage(conn, &confirm)
 		_ = writeMessage(conn, pairResult{Status: statusOK, Tag: confirm.Tag, Role: RoleAdmin})
 	}()
 	_, err = Pair(soon(t), PairConfig{
-		Dial: DialConfig{Identity: newIdentity(t), Address: Address{Host: "127.0.0.1", Port: listener.Addr().(*net.TCPAddr).Port}},
+		Dial: DialConfig{Identity: newIdentity(t),
+			Address: Address{Host: "127.0.0.1", Port: listener.Addr().(*net.TCPAddr).Port}},
 		Code: "42-4821-7390", Name: "laptop",
 	})
 	wantCode(t, err, "agent_pair_wrong-code")
@@ -309,7 +319,8 @@ func TestARecordedPairingCannotBePlayedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	dial := func() (*tls.Conn, []byte) {
-		conn, err := tls.Dial("tcp", a.Addr().String(), clientConfig(identity, protoPair, func(proven) error { return nil }))
+		conn, err := tls.Dial("tcp", a.Addr().String(),
+			clientConfig(identity, protoPair, func(proven) error { return nil }))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -322,13 +333,15 @@ func TestARecordedPairingCannotBePlayedAgain(t *testing.T) {
 	}
 	conn, session := dial()
 	recorded := &recorder{Conn: conn}
-	if _, err := pairOver(recorded, session, identity.Fingerprint(), a.identity.Fingerprint(), c, "laptop"); err != nil {
+	if _, err := pairOver(recorded, session, identity.Fingerprint(), a.identity.Fingerprint(), c,
+		"laptop"); err != nil {
 		t.Fatal(err)
 	}
 	// The worst case: TLS hid nothing, the same device sends it, and the very
 	// same code is out again.
 	a.pairings.mu.Lock()
-	a.pairings.offers[c.plate] = &offer{secret: c.secret, expires: a.clock.now().Add(OfferTTL), taken: make(chan Device, 1)}
+	a.pairings.offers[c.plate] = &offer{secret: c.secret, expires: a.clock.now().Add(OfferTTL),
+		taken: make(chan Device, 1)}
 	a.pairings.mu.Unlock()
 	if err := a.devices.Revoke(identity.Fingerprint()); err != nil {
 		t.Fatal(err)
@@ -377,7 +390,8 @@ func TestUnreadablePairingMessagesEndTheConnection(t *testing.T) {
 		"an old name": append([]byte{0, 45}, `{"plate":"42","share":"","info":"e30=","x":1}`...),
 	} {
 		t.Run(name, func(t *testing.T) {
-			conn, err := tls.Dial("tcp", a.Addr().String(), clientConfig(newIdentity(t), protoPair, func(proven) error { return nil }))
+			conn, err := tls.Dial("tcp", a.Addr().String(),
+				clientConfig(newIdentity(t), protoPair, func(proven) error { return nil }))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -405,7 +419,8 @@ func TestPairingEndsWithItsContext(t *testing.T) {
 	defer silent.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err = Pair(ctx, PairConfig{Dial: DialConfig{Identity: newIdentity(t), Address: Address{Host: "127.0.0.1", Port: silent.Addr().(*net.TCPAddr).Port}}, Code: "42-4821-7390", Name: "x"})
+	_, err = Pair(ctx, PairConfig{Dial: DialConfig{Identity: newIdentity(t),
+		Address: Address{Host: "127.0.0.1", Port: silent.Addr().(*net.TCPAddr).Port}}, Code: "42-4821-7390", Name: "x"})
 	wantCode(t, err, "agent_connect_timeout")
 }
 

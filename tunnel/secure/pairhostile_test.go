@@ -335,7 +335,8 @@ func TestAnAgentNamesOnlyValidOwnersAndRoles(t *testing.T) {
 			if err != nil {
 				return
 			}
-			_ = writeMessage(far, pairReply{Status: statusOK, Version: pairVersion, Share: exchange.Share(), Info: info})
+			_ = writeMessage(far, pairReply{Status: statusOK, Version: pairVersion, Share: exchange.Share(),
+				Info: info})
 			_ = readMessage(far, &pairConfirm{})
 			result.Status, result.Tag = statusOK, done.Tag()
 			_ = writeMessage(far, result)

@@ -67,7 +67,8 @@ func TestOldVersionsOfTLSAreRefused(t *testing.T) {
 	for _, version := range []uint16{tls.VersionTLS10, tls.VersionTLS11, tls.VersionTLS12} {
 		for _, protocol := range []string{protoTunnel, protoHTTP} {
 			conn, err := tls.DialWithDialer(&net.Dialer{Timeout: time.Minute}, "tcp", a.Addr().String(), &tls.Config{
-				InsecureSkipVerify: true, MinVersion: version, MaxVersion: version, NextProtos: []string{protocol}, Certificates: []tls.Certificate{laptop.certificate},
+				InsecureSkipVerify: true, MinVersion: version, MaxVersion: version, NextProtos: []string{protocol},
+				Certificates: []tls.Certificate{laptop.certificate},
 			})
 			if err == nil {
 				_ = conn.Close()

@@ -180,10 +180,12 @@ func TestPairedDevicesConnect(t *testing.T) {
 			conn, carrier := a.connect(t, a.dialer(t, laptop, func(c *DialConfig) { c.Address = a.address(web) }))
 			exchange(t, conn, carrier)
 			want := map[bool]string{false: "tls", true: "wss"}[web]
-			if p := carrier.Peer; p.Transport != want || p.Key != laptop.Fingerprint() || p.Name != "laptop" || p.Address == "" {
+			if p := carrier.Peer; p.Transport != want || p.Key != laptop.Fingerprint() || p.Name != "laptop" ||
+				p.Address == "" {
 				t.Errorf("the peer is %+v", p)
 			}
-			if device, _ := a.devices.Find(laptop.Fingerprint()); device.Live != 1 || !device.Seen.Equal(a.clock.now()) {
+			if device, _ := a.devices.Find(laptop.Fingerprint()); device.Live != 1 ||
+				!device.Seen.Equal(a.clock.now()) {
 				t.Errorf("the list says %+v", device)
 			}
 			if _, ok := conn.(tunnel.Carrier).Conn.(interface{ NetConn() net.Conn }).NetConn().(*net.TCPConn); !ok {
@@ -278,7 +280,10 @@ func TestOnlyTLS13AndOurProtocolsAreSpoken(t *testing.T) {
 		return clientConfig(laptop, protoTunnel, func(proven) error { return nil })
 	}
 	for name, change := range map[string]func(*tls.Config){
-		"TLS 1.2":               func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS12, tls.VersionTLS12 },
+		"TLS 1.2": func(c *tls.Config) {
+			c.MinVersion, c.MaxVersion = tls.VersionTLS12,
+				tls.VersionTLS12
+		},
 		"another protocol":      func(c *tls.Config) { c.NextProtos = []string{"slipway/99"} },
 		"no key":                func(c *tls.Config) { c.Certificates = nil },
 		"pairing without codes": func(c *tls.Config) { c.NextProtos = []string{protoPair} },

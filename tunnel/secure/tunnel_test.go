@@ -55,7 +55,8 @@ func TestATunnelHasTwoCarriersOfTheSameTransport(t *testing.T) {
 			a, laptop := startAgent(t, nil), newIdentity(t)
 			a.pairWith(t, laptop)
 			a.hosted(t)
-			near, err := tunnel.Dial(soon(t), a.dialer(t, laptop, func(c *DialConfig) { c.Address = a.address(web) }), tunnel.Config{})
+			near, err := tunnel.Dial(soon(t), a.dialer(t, laptop, func(c *DialConfig) { c.Address = a.address(web) }),
+				tunnel.Config{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -112,7 +113,8 @@ func TestAnotherDeviceCannotJoinATunnel(t *testing.T) {
 	a.pairWith(t, laptop)
 	a.pairWith(t, other)
 	a.hosted(t)
-	mixed := &mixedDialer{first: a.dialer(t, laptop, nil), then: a.dialer(t, other, nil), tried: make(chan struct{}, 16)}
+	mixed := &mixedDialer{first: a.dialer(t, laptop, nil), then: a.dialer(t, other, nil),
+		tried: make(chan struct{}, 16)}
 	near, err := tunnel.Dial(soon(t), mixed, tunnel.Config{})
 	if err != nil {
 		t.Fatal(err)

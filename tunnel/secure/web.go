@@ -49,7 +49,8 @@ func newWebServer(handshake time.Duration, opened func(inner, raw net.Conn, leav
 	w.end = sync.OnceFunc(func() { close(w.done) })
 	upgrader := websocket.Upgrader{
 		HandshakeTimeout: handshake,
-		CheckOrigin:      func(r *http.Request) bool { return r.Header.Get("Origin") == "" }, // no page has business here
+		// no page has business here
+		CheckOrigin: func(r *http.Request) bool { return r.Header.Get("Origin") == "" },
 	}
 	w.server = http.Server{
 		ReadHeaderTimeout: handshake, ReadTimeout: handshake, WriteTimeout: handshake,

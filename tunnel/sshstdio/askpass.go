@@ -68,8 +68,9 @@ var (
 	askedFor        = regexp.MustCompile(`(?i)\(yes/no(/\[fingerprint\])?\)\?|please type 'yes'`)
 	keyFingerprint  = regexp.MustCompile(`\b(SHA256:[A-Za-z0-9+/]{43}|MD5(:[0-9a-f]{2}){16})`)
 	askedPassphrase = regexp.MustCompile(`(?i)^(enter )?(passphrase|password) for ('|"|\S*key|\S*/)|passphrase`)
-	askedPassword   = regexp.MustCompile(`(?i)password|passwort|mot de passe|contraseña|senha|пароль|パスワード|비밀번호|密码|密碼|암호`)
-	askedFactor     = regexp.MustCompile(`(?i)one-time|otp|token|verification|passcode|second factor|2fa|\bcode\b`)
+	askedPassword   = regexp.MustCompile(
+		`(?i)password|passwort|mot de passe|contraseña|senha|пароль|パスワード|비밀번호|密码|密碼|암호`)
+	askedFactor = regexp.MustCompile(`(?i)one-time|otp|token|verification|passcode|second factor|2fa|\bcode\b`)
 )
 
 // classify reads a question of ssh.

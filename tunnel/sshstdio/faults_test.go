@@ -28,7 +28,8 @@ func TestJumpHostsAreTheConfigurations(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, p.known, fmt.Sprintf("[127.0.0.1]:%d %s[127.0.0.1]:%d %s", jump.port, jumpKey, lab.port, labKey))
-	p.configure(t, fmt.Sprintf("Host lab\n  HostName 127.0.0.1\n  Port %d\n  ProxyJump jump\nHost jump\n  HostName 127.0.0.1\n  Port %d\n  LocalForward 127.0.0.1:1 127.0.0.1:2\n", lab.port, jump.port))
+	p.configure(t, fmt.Sprintf("Host lab\n  HostName 127.0.0.1\n  Port %d\n  ProxyJump jump\nHost jump\n  HostName "+
+		"127.0.0.1\n  Port %d\n  LocalForward 127.0.0.1:1 127.0.0.1:2\n", lab.port, jump.port))
 	conn, err := p.remote(t, "lab", nil).Dial(soon(t), true)
 	if err != nil {
 		t.Fatal(err)
@@ -44,13 +45,15 @@ func TestJumpHostsAreTheConfigurations(t *testing.T) {
 			t.Fatal(err)
 		}
 		write(t, p.known, fmt.Sprintf("[127.0.0.1]:%d %s[127.0.0.1]:%d %s", closed.port, closedKey, lab.port, labKey))
-		p.configure(t, fmt.Sprintf("Host lab\n  HostName 127.0.0.1\n  Port %d\n  ProxyJump jump\nHost jump\n  HostName 127.0.0.1\n  Port %d\n", lab.port, closed.port))
+		p.configure(t, fmt.Sprintf("Host lab\n  HostName 127.0.0.1\n  Port %d\n  ProxyJump jump\nHost jump\n  "+
+			"HostName 127.0.0.1\n  Port %d\n", lab.port, closed.port))
 		_, err = p.remote(t, "lab", nil).Dial(soon(t), true)
 		wantCode(t, err, "agent_connect_jump")
 	})
 	t.Run("a jump host that is not known asks", func(t *testing.T) {
 		write(t, p.known, fmt.Sprintf("[127.0.0.1]:%d %s", lab.port, labKey))
-		p.configure(t, fmt.Sprintf("Host lab\n  HostName 127.0.0.1\n  Port %d\n  ProxyJump jump\nHost jump\n  HostName 127.0.0.1\n  Port %d\n", lab.port, jump.port))
+		p.configure(t, fmt.Sprintf("Host lab\n  HostName 127.0.0.1\n  Port %d\n  ProxyJump jump\nHost jump\n  "+
+			"HostName 127.0.0.1\n  Port %d\n", lab.port, jump.port))
 		person := &asker{answers: map[Kind][]string{KindHostKey: {"yes"}}}
 		conn, err := p.remote(t, "lab", person).Dial(soon(t), false)
 		if err != nil {
@@ -73,7 +76,8 @@ func TestForwardsAndCommandsOfTheConfigurationDoNotDisturb(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	p.configure(t, fmt.Sprintf("LocalForward %s 127.0.0.1:9\nExitOnForwardFailure yes\nRemoteCommand tmux\nRequestTTY force\nCompression yes\nServerAliveInterval 1\nLogLevel QUIET\n",
+	p.configure(t, fmt.Sprintf("LocalForward %s 127.0.0.1:9\nExitOnForwardFailure yes\nRemoteCommand "+
+		"tmux\nRequestTTY force\nCompression yes\nServerAliveInterval 1\nLogLevel QUIET\n",
 		taken.Addr()))
 	conn, err := p.remote(t, s.address(), nil).Dial(soon(t), true)
 	if err != nil {
@@ -147,7 +151,8 @@ func TestAKilledSlipwayLeavesNoSSHBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), "SSHSTDIO_TEST_HOLD="+s.address(), "SSHSTDIO_TEST_CONFIG="+p.config, "TMPDIR="+t.TempDir())
+	cmd.Env = append(os.Environ(), "SSHSTDIO_TEST_HOLD="+s.address(), "SSHSTDIO_TEST_CONFIG="+p.config,
+		"TMPDIR="+t.TempDir())
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -234,7 +239,8 @@ func TestAControlMasterOfThePersonIsUsedAndLeftAlone(t *testing.T) {
 	if _, err := os.Stat(socket); !errors.Is(err, os.ErrNotExist) {
 		t.Fatalf("we became the person's master: %v", err)
 	}
-	master := exec.Command("ssh", "-F", p.config, "-o", "BatchMode=yes", "-o", "ControlPersist=no", "-M", "-N", "-p", fmt.Sprint(s.port), "127.0.0.1")
+	master := exec.Command("ssh", "-F", p.config, "-o", "BatchMode=yes", "-o", "ControlPersist=no", "-M", "-N", "-p",
+		fmt.Sprint(s.port), "127.0.0.1")
 	if err := master.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +276,8 @@ func TestAControlMasterOfThePersonIsUsedAndLeftAlone(t *testing.T) {
 	}
 	_ = conn.Close()
 	_ = r.Close()
-	if err := exec.Command("ssh", "-F", p.config, "-O", "check", "-p", fmt.Sprint(s.port), "127.0.0.1").Run(); err != nil {
+	if err := exec.Command("ssh", "-F", p.config, "-O", "check", "-p", fmt.Sprint(s.port), "127.0.0.1").
+		Run(); err != nil {
 		t.Errorf("the person's master is gone: %v", err)
 	}
 }

@@ -34,7 +34,8 @@ func TestSocketsAreKeptWhereTheyCanBeSwept(t *testing.T) {
 			}
 			killed, other := open(c.folder), open(c.folder+"-of-another")
 			info, err := os.Stat(killed.folder)
-			if err != nil || info.Mode().Perm() != 0o700 || filepath.Dir(killed.folder) != c.in || len(killed.folder) > longestFolder {
+			if err != nil || info.Mode().Perm() != 0o700 || filepath.Dir(killed.folder) != c.in ||
+				len(killed.folder) > longestFolder {
 				t.Fatalf("%s: %v, %v", killed.folder, info, err)
 			}
 			write(t, filepath.Join(killed.folder, "m12345678"), "")

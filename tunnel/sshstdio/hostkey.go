@@ -56,7 +56,8 @@ func (r *Remote) Forget(ctx context.Context, changed *HostKeyError) error {
 		return forgetFault(changed, fmt.Errorf("ssh names neither host nor file: %q, %q", changed.Host, changed.Where))
 	}
 	if !r.uses(ctx, changed.Host, file) {
-		return forgetFault(changed, fmt.Errorf("ssh does not use %q in %q on the way to this machine", changed.Host, file))
+		return forgetFault(changed, fmt.Errorf("ssh does not use %q in %q on the way to this machine", changed.Host,
+			file))
 	}
 	cmd := exec.CommandContext(ctx, "ssh-keygen", "-R", changed.Host, "-f", file)
 	cmd.Env = environment("", "")

@@ -99,7 +99,8 @@ func (r *Remote) inspect(ctx context.Context) (knowledge, error) {
 		}
 	}
 	if k.controlPath != "" {
-		_, _, err := r.ask(ctx, append([]string{"-O", "check", "-S", escapePercent(k.controlPath)}, r.destination()...)...)
+		_, _, err := r.ask(ctx, append([]string{"-O", "check", "-S", escapePercent(k.controlPath)},
+			r.destination()...)...)
 		k.masterIsUp = err == nil
 	}
 	return k, nil

@@ -140,7 +140,8 @@ func byPassword(c *ssh.ServerConfig) {
 }
 
 func byKeyboard(c *ssh.ServerConfig) {
-	c.KeyboardInteractiveCallback = func(_ ssh.ConnMetadata, ask ssh.KeyboardInteractiveChallenge) (*ssh.Permissions, error) {
+	c.KeyboardInteractiveCallback = func(_ ssh.ConnMetadata, ask ssh.KeyboardInteractiveChallenge) (*ssh.Permissions,
+		error) {
 		answers, err := ask("lab", "", []string{"Password: ", "Verification code: "}, []bool{false, false})
 		if err != nil || answers[0] != testPassword || answers[1] != testFactor {
 			return nil, errors.New("no")
@@ -155,9 +156,11 @@ func TestPasswordsAndFactorsAreAskedFor(t *testing.T) {
 		answers map[Kind][]string
 		asked   string
 	}{
-		"a password":       {byPassword, map[Kind][]string{KindPassword: {testPassword}}, "password"},
-		"a wrong password": {byPassword, map[Kind][]string{KindPassword: {"wrong", testPassword}}, "password, password again"},
-		"a second factor":  {byKeyboard, map[Kind][]string{KindPassword: {testPassword}, KindMFA: {testFactor}}, "password, mfa"},
+		"a password": {byPassword, map[Kind][]string{KindPassword: {testPassword}}, "password"},
+		"a wrong password": {byPassword, map[Kind][]string{KindPassword: {"wrong", testPassword}},
+			"password, password again"},
+		"a second factor": {byKeyboard, map[Kind][]string{KindPassword: {testPassword}, KindMFA: {testFactor}},
+			"password, mfa"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t)
@@ -192,7 +195,8 @@ func TestOnePasswordServesCommandsAndACarrier(t *testing.T) {
 	person := &asker{answers: map[Kind][]string{KindPassword: {testPassword}}}
 	r := p.remote(t, address, person)
 	for range 3 {
-		if result, err := r.Run(soon(t), []string{"cat"}, strings.NewReader("x")); err != nil || string(result.Stdout) != "x" {
+		if result, err := r.Run(soon(t), []string{"cat"}, strings.NewReader("x")); err != nil ||
+			string(result.Stdout) != "x" {
 			t.Fatalf("%q, %v", result.Stdout, err)
 		}
 	}
@@ -307,7 +311,8 @@ func TestSecretsAreInNoArgumentAndNoEnvironment(t *testing.T) {
 			return inner(m, password)
 		}
 	})
-	conn, err := p.remote(t, address, &asker{answers: map[Kind][]string{KindPassword: {testPassword}}}).Dial(soon(t), false)
+	conn, err := p.remote(t, address, &asker{answers: map[Kind][]string{KindPassword: {testPassword}}}).
+		Dial(soon(t), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,7 +321,8 @@ func TestSecretsAreInNoArgumentAndNoEnvironment(t *testing.T) {
 	if len(seen) > 0 {
 		t.Errorf("the password is in %v", seen)
 	}
-	_, err = p.remote(t, address, &asker{answers: map[Kind][]string{KindPassword: {"almost " + testPassword}}}).Dial(soon(t), false)
+	_, err = p.remote(t, address, &asker{answers: map[Kind][]string{KindPassword: {"almost " + testPassword}}}).
+		Dial(soon(t), false)
 	if wantCode(t, err, "agent_connect_auth"); err == nil || strings.Contains(err.Error(), testPassword) {
 		t.Errorf("the error is %v", err)
 	}
@@ -324,7 +330,8 @@ func TestSecretsAreInNoArgumentAndNoEnvironment(t *testing.T) {
 
 func TestQuestionsAreClassified(t *testing.T) {
 	const unknown = "The authenticity of host '[lab]:22 ([10.0.0.7]:22)' can't be established.\n" +
-		"ED25519 key fingerprint is SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA.\nThis key is not known by any other names.\n" +
+		"ED25519 key fingerprint is SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA.\nThis key is not known by " +
+		"any other names.\n" +
 		"Are you sure you want to continue connecting (yes/no/[fingerprint])? "
 	for _, c := range []struct {
 		prompt, hint string

@@ -130,7 +130,8 @@ func TestATunnelGoesThroughSSH(t *testing.T) {
 
 func TestNoiseOfTheLoginShellIsNotTheAgents(t *testing.T) {
 	p := newPlace(t)
-	s := startServer(t, p, `ForceCommand echo welcome to the lab; printf 'no line end'; sh -c "$SSH_ORIGINAL_COMMAND"; echo bye`)
+	s := startServer(t, p,
+		`ForceCommand echo welcome to the lab; printf 'no line end'; sh -c "$SSH_ORIGINAL_COMMAND"; echo bye`)
 	p.trust(t, s)
 	r := p.remote(t, s.address(), nil)
 	conn, err := r.Dial(soon(t), true)
@@ -224,7 +225,8 @@ func TestTheAgentsDeathIsExplained(t *testing.T) {
 	p := newPlace(t)
 	s := startServer(t, p)
 	p.trust(t, s)
-	conn, err := p.remote(t, s.address(), nil, "sh", "-c", "echo the daemon is not running >&2; exit 4").Dial(soon(t), true)
+	conn, err := p.remote(t, s.address(), nil, "sh", "-c", "echo the daemon is not running >&2; exit 4").
+		Dial(soon(t), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +250,8 @@ func TestUnknownHostsAreAskedAbout(t *testing.T) {
 	})
 	t.Run("a refusal keeps it unknown", func(t *testing.T) {
 		refuse := errors.New("not mine")
-		_, err := p.remote(t, s.address(), AskFunc(func(context.Context, Question) (string, error) { return "", refuse })).Dial(soon(t), false)
+		_, err := p.remote(t, s.address(),
+			AskFunc(func(context.Context, Question) (string, error) { return "", refuse })).Dial(soon(t), false)
 		if wantCode(t, err, "agent_connect_cancelled"); !errors.Is(err, refuse) {
 			t.Errorf("the person's reason is lost in %v", err)
 		}
@@ -281,7 +284,8 @@ func TestUnknownHostsAreAskedAbout(t *testing.T) {
 		}
 		echo(t, conn)
 		_ = conn.Close()
-		if len(asked) != 1 || asked[0].Kind != KindHostKey || asked[0].Secret || !strings.HasPrefix(asked[0].Fingerprint, "SHA256:") || !strings.Contains(asked[0].Host, "127.0.0.1") {
+		if len(asked) != 1 || asked[0].Kind != KindHostKey || asked[0].Secret ||
+			!strings.HasPrefix(asked[0].Fingerprint, "SHA256:") || !strings.Contains(asked[0].Host, "127.0.0.1") {
 			t.Errorf("asked %+v", asked)
 		}
 		again, err := r.Dial(soon(t), true)
@@ -302,10 +306,12 @@ func TestAChangedHostKeyIsNeverSilent(t *testing.T) {
 	p.know(t, s.port, string(other))
 	p.configure(t, "StrictHostKeyChecking no\n")
 	for _, silent := range []bool{false, true} {
-		_, err := p.remote(t, s.address(), AskFunc(func(context.Context, Question) (string, error) { return "yes", nil })).Dial(soon(t), silent)
+		_, err := p.remote(t, s.address(),
+			AskFunc(func(context.Context, Question) (string, error) { return "yes", nil })).Dial(soon(t), silent)
 		wantCode(t, err, "agent_connect_host-key-changed")
 		var changed *HostKeyError
-		if !errors.As(err, &changed) || !strings.HasPrefix(changed.Fingerprint, "SHA256:") || !strings.Contains(changed.Where, p.known) {
+		if !errors.As(err, &changed) || !strings.HasPrefix(changed.Fingerprint, "SHA256:") ||
+			!strings.Contains(changed.Where, p.known) {
 			t.Errorf("silent %v: the error holds %+v", silent, changed)
 		}
 		if errors.Is(err, tunnel.ErrWouldAsk) {

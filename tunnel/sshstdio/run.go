@@ -50,7 +50,8 @@ func (l *limited) Write(p []byte) (int, error) {
 }
 
 // stream is Run with any amount of output.
-func (r *Remote) stream(ctx context.Context, command []string, stdin io.Reader, stdout io.Writer) (stderr string, exit int, err error) {
+func (r *Remote) stream(ctx context.Context, command []string, stdin io.Reader,
+	stdout io.Writer) (stderr string, exit int, err error) {
 	if len(command) == 0 {
 		return "", 0, errors.New("sshstdio: no command to run")
 	}

@@ -20,7 +20,8 @@ func TestCommandsRunAsGiven(t *testing.T) {
 	p.trust(t, s)
 	r := p.remote(t, s.address(), nil)
 	t.Run("arguments arrive as they are", func(t *testing.T) {
-		args := []string{"", " ", "a b", "it's", `"`, `\`, "$HOME", "`id`", "$(id)", ";id", "*", "~", "\n", "-n", "!x", "é", "a\tb", "%s"}
+		args := []string{"", " ", "a b", "it's", `"`, `\`, "$HOME", "`id`", "$(id)", ";id", "*", "~", "\n", "-n", "!x",
+			"é", "a\tb", "%s"}
 		result, err := r.Run(soon(t), append([]string{"printf", "%s|"}, args...), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -31,7 +32,8 @@ func TestCommandsRunAsGiven(t *testing.T) {
 	})
 	t.Run("input, both outputs and the exit code", func(t *testing.T) {
 		result, err := r.Run(soon(t), []string{"sh", "-c", "cat; echo no >&2; exit 255"}, strings.NewReader("in"))
-		if err != nil || string(result.Stdout) != "in" || !strings.Contains(string(result.Stderr), "no") || result.Exit != 255 {
+		if err != nil || string(result.Stdout) != "in" || !strings.Contains(string(result.Stderr), "no") ||
+			result.Exit != 255 {
 			t.Errorf("%q, %q, %d, %v", result.Stdout, result.Stderr, result.Exit, err)
 		}
 	})
@@ -59,7 +61,8 @@ func TestCommandsRunAsGiven(t *testing.T) {
 	})
 	t.Run("input that fails is an error", func(t *testing.T) {
 		broken := errors.New("disk")
-		if _, err := r.Run(soon(t), []string{"cat"}, io.MultiReader(strings.NewReader("x"), iotest.ErrReader(broken))); !errors.Is(err, broken) {
+		if _, err := r.Run(soon(t), []string{"cat"},
+			io.MultiReader(strings.NewReader("x"), iotest.ErrReader(broken))); !errors.Is(err, broken) {
 			t.Errorf("it ended with %v", err)
 		}
 	})
@@ -179,14 +182,17 @@ func TestOutputIsWhatIsBetweenTheMarks(t *testing.T) {
 		"no line end":     {"\n" + mark + "\nout\n" + mark + " 255\n", "out", 255, true},
 		"cut off":         {"\n" + mark + "\nout\n" + mark + " 2", "", 0, false},
 		"a code too high": {"\n" + mark + "\nout\n" + mark + " 256\n", "out", 0, false},
-		"a mark inside":   {"\n" + mark + "\nout" + mark + " 001\nout\n" + mark + " 000\n", "out" + mark + " 001\nout", 0, true},
-		"noise after it":  {"\n" + mark + "\nout\n" + mark + " 003\nbye\n", "out", 3, true},
-		"no mark":         {"out", "", 0, false},
+		"a mark inside": {"\n" + mark + "\nout" + mark + " 001\nout\n" + mark + " 000\n", "out" + mark + " 001\nout",
+			0, true},
+		"noise after it": {"\n" + mark + "\nout\n" + mark + " 003\nbye\n", "out", 3, true},
+		"no mark":        {"out", "", 0, false},
 	} {
 		for _, size := range []int{1, 3, 1000} {
 			var out bytes.Buffer
 			b := &between{to: &out, mark: mark}
-			if _, err := io.CopyBuffer(struct{ io.Writer }{b}, struct{ io.Reader }{strings.NewReader(c.in)}, make([]byte, size)); err != nil {
+			if _, err := io.CopyBuffer(struct {
+				io.Writer
+			}{b}, struct{ io.Reader }{strings.NewReader(c.in)}, make([]byte, size)); err != nil {
 				t.Fatal(err)
 			}
 			exit, ok := b.end()
@@ -207,7 +213,9 @@ func FuzzBetween(f *testing.F) {
 		in := bytes.Join([][]byte{noise, []byte("\n" + mark + "\n"), body, []byte("\n" + mark + " 007\n")}, nil)
 		var out bytes.Buffer
 		b := &between{to: &out, mark: mark}
-		if _, err := io.CopyBuffer(struct{ io.Writer }{b}, struct{ io.Reader }{bytes.NewReader(in)}, make([]byte, int(size)+1)); err != nil {
+		if _, err := io.CopyBuffer(struct {
+			io.Writer
+		}{b}, struct{ io.Reader }{bytes.NewReader(in)}, make([]byte, int(size)+1)); err != nil {
 			t.Fatal(err)
 		}
 		if exit, ok := b.end(); !ok || exit != 7 || !bytes.Equal(out.Bytes(), body) {

@@ -40,7 +40,8 @@ type place struct {
 func newPlace(t *testing.T) *place {
 	t.Helper()
 	dir := t.TempDir()
-	p := &place{dir: dir, config: filepath.Join(dir, "config"), known: filepath.Join(dir, "known_hosts"), key: filepath.Join(dir, "id")}
+	p := &place{dir: dir, config: filepath.Join(dir, "config"), known: filepath.Join(dir, "known_hosts"),
+		key: filepath.Join(dir, "id")}
 	p.keygen(t, p.key, "")
 	p.configure(t, "")
 	return p
@@ -48,7 +49,8 @@ func newPlace(t *testing.T) *place {
 
 func (p *place) keygen(t *testing.T, path, passphrase string) {
 	t.Helper()
-	out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-C", "test", "-f", path).CombinedOutput()
+	out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-C", "test", "-f", path).
+		CombinedOutput()
 	if err != nil {
 		t.Fatalf("ssh-keygen: %v\n%s", err, out)
 	}
@@ -57,7 +59,8 @@ func (p *place) keygen(t *testing.T, path, passphrase string) {
 // configure writes the client's configuration: what is given, then defaults.
 func (p *place) configure(t *testing.T, text string) {
 	t.Helper()
-	text += fmt.Sprintf("\nHost *\n  UserKnownHostsFile %s\n  GlobalKnownHostsFile none\n  IdentityFile %s\n  IdentitiesOnly yes\n  UpdateHostKeys no\n", p.known, p.key)
+	text += fmt.Sprintf("\nHost *\n  UserKnownHostsFile %s\n  GlobalKnownHostsFile none\n  IdentityFile %s\n  "+
+		"IdentitiesOnly yes\n  UpdateHostKeys no\n", p.known, p.key)
 	write(t, p.config, text)
 }
 
@@ -115,7 +118,8 @@ func startServer(t *testing.T, p *place, settings ...string) *sshServer {
 	lines := []string{
 		"ListenAddress 127.0.0.1", fmt.Sprintf("Port %d", s.port), "HostKey " + s.hostKey,
 		"PidFile none", "UsePAM no", "StrictModes no", "PasswordAuthentication no", "KbdInteractiveAuthentication no",
-		"AuthorizedKeysFile " + s.authorized, "PermitRootLogin yes", "LogLevel VERBOSE", "PrintMotd no", "MaxStartups 100",
+		"AuthorizedKeysFile " + s.authorized, "PermitRootLogin yes", "LogLevel VERBOSE", "PrintMotd no",
+		"MaxStartups 100",
 	}
 	config := filepath.Join(dir, "sshd_config")
 	write(t, config, strings.Join(append(settings, lines...), "\n")+"\n")
@@ -169,7 +173,8 @@ func freePort(t *testing.T) int {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = syscall.Close(socket) })
-	if err := errors.Join(syscall.SetsockoptInt(socket, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1), syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})); err != nil {
+	if err := errors.Join(syscall.SetsockoptInt(socket, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1),
+		syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})); err != nil {
 		t.Fatal(err)
 	}
 	bound, err := syscall.Getsockname(socket)

@@ -44,7 +44,8 @@ const settleScript = `chmod -- "$2" "$3" && mv -f -- "$3" "$1" || { rm -f -- "$3
 // checked, when Upload returns without an error; else whatever was there before
 // still is. It needs sh, cat, chmod and mv over there and a few kilobytes of
 // memory on either side.
-func (r *Remote) Upload(ctx context.Context, content io.Reader, path string, mode fs.FileMode, sum [sha256.Size]byte) error {
+func (r *Remote) Upload(ctx context.Context, content io.Reader, path string, mode fs.FileMode,
+	sum [sha256.Size]byte) error {
 	if !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "~/") {
 		return fmt.Errorf("sshstdio: %q is neither absolute nor in the home folder", path)
 	}
@@ -96,18 +97,22 @@ func (r *Remote) settle(ctx context.Context, path, bits, temporary, want string)
 
 func uploadFault(path string, result Result) error {
 	said := lastMessage(string(result.Stderr))
-	fault := &tunnel.Fault{Code: "agent_upload_failed", Message: fmt.Sprintf("The file %s could not be written on the host.", printable(path)),
-		Hint: "Look at the host's disk and quota, then try again.", Err: fmt.Errorf("code %d: %s", result.Exit, orSilence(said))}
+	fault := &tunnel.Fault{Code: "agent_upload_failed",
+		Message: fmt.Sprintf("The file %s could not be written on the host.", printable(path)),
+		Hint:    "Look at the host's disk and quota, then try again.",
+		Err:     fmt.Errorf("code %d: %s", result.Exit, orSilence(said))}
 	switch result.Exit {
 	case 3:
 		fault.Code, fault.Message = "agent_upload_damaged", "The file arrived with other content than was sent."
 		fault.Hint = "Try again; if it happens again the host's disk may be failing."
 	case 4:
-		fault.Code, fault.Message = "agent_upload_forbidden", fmt.Sprintf("The folder of %s cannot be made or written on the host.", printable(path))
+		fault.Code, fault.Message = "agent_upload_forbidden",
+			fmt.Sprintf("The folder of %s cannot be made or written on the host.", printable(path))
 		fault.Hint = "Choose another folder, or ask for the right to write there."
 	case 5:
 		if strings.Contains(said, "No space left") || strings.Contains(said, "quota") {
-			fault.Code, fault.Message, fault.Hint = "agent_upload_full", "The host's disk is full.", "Free some space there, then try again."
+			fault.Code, fault.Message, fault.Hint = "agent_upload_full", "The host's disk is full.",
+				"Free some space there, then try again."
 		}
 	}
 	return fault

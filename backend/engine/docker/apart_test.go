@@ -60,16 +60,19 @@ func filteringDaemon(t *testing.T, env ...string) (host string) {
 	t.Cleanup(func() { inside("../../../build/ci/dockerd.sh", "stop") })
 	_, host, _ = strings.Cut(inside("../../../build/ci/dockerd.sh", "start"), "=")
 	program := filepath.Join(t.TempDir(), "reach")
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", program, "./testdata/reach")
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", program,
+		"./testdata/reach")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	output(build)
-	output(exec.Command("sh", "-c", "tar -c -C "+filepath.Dir(program)+" reach | docker -H "+host+" import - "+imageReach))
+	output(exec.Command("sh", "-c",
+		"tar -c -C "+filepath.Dir(program)+" reach | docker -H "+host+" import - "+imageReach))
 	return host
 }
 
 // serving starts a container in a network, with a server on all of its
 // addresses, and returns those.
-func serving(t *testing.T, e *docker.Engine, network engine.Network, kernel string) (guest *link.Client, addresses []string) {
+func serving(t *testing.T, e *docker.Engine, network engine.Network,
+	kernel string) (guest *link.Client, addresses []string) {
 	t.Helper()
 	c := newContainer(network.Labels[engine.LabelInstance], "")
 	c.Image, c.Network, c.Name = imageReach, network.Name, c.Name+"-"+kernel
@@ -84,8 +87,9 @@ func serving(t *testing.T, e *docker.Engine, network engine.Network, kernel stri
 		said.Close()   //nolint:errcheck // nothing to lose
 	})
 	go func() {
-		terminal.RunExec(context.Background(), terminal.NewConn(stream), terminal.ExecIO{Stdout: says, Stderr: t.Output()}) //nolint:errcheck // ends with the stream
-		says.Close()                                                                                                        //nolint:errcheck // nothing to lose
+		terminal.RunExec(context.Background(), terminal.NewConn(stream),
+			terminal.ExecIO{Stdout: says, Stderr: t.Output()}) //nolint:errcheck // ends with the stream
+		says.Close() //nolint:errcheck // nothing to lose
 	}()
 	for lines := bufio.NewScanner(said); lines.Scan() && lines.Text() != ""; {
 		addresses = append(addresses, lines.Text())
@@ -101,12 +105,14 @@ func serving(t *testing.T, e *docker.Engine, network engine.Network, kernel stri
 func reaches(t *testing.T, from *link.Client, addresses []string, patience string) bool {
 	t.Helper()
 	return slices.ContainsFunc(addresses, func(address string) bool {
-		stream, err := from.Exec(t.Context(), session.ExecRequest{Command: []string{"/reach", "dial", net.JoinHostPort(address, servePort), patience}})
+		stream, err := from.Exec(t.Context(),
+			session.ExecRequest{Command: []string{"/reach", "dial", net.JoinHostPort(address, servePort), patience}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if _, err := terminal.RunExec(t.Context(), terminal.NewConn(stream), terminal.ExecIO{Stdout: &out, Stderr: &out}); err != nil {
+		if _, err := terminal.RunExec(t.Context(), terminal.NewConn(stream),
+			terminal.ExecIO{Stdout: &out, Stderr: &out}); err != nil {
 			t.Fatal(err)
 		}
 		switch got := strings.TrimSpace(out.String()); got {
@@ -125,7 +131,8 @@ func reaches(t *testing.T, from *link.Client, addresses []string, patience strin
 func privately(t *testing.T, e *docker.Engine, instance string, apart bool) engine.Network {
 	t.Helper()
 	owner := strings.ToLower(rand.Text()[:10])
-	n := engine.Network{Name: "slipway-of-" + owner, Apart: apart, Labels: map[string]string{engine.LabelOwner: owner, engine.LabelInstance: instance}}
+	n := engine.Network{Name: "slipway-of-" + owner, Apart: apart, Labels: map[string]string{engine.LabelOwner: owner,
+		engine.LabelInstance: instance}}
 	if err := e.CreateNetwork(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
@@ -149,13 +156,15 @@ func TestSessionsDoNotReachEachOther(t *testing.T) {
 	}{
 		{"on an old Docker", nil, enginetest.RequireDocker},
 		// Its runc knows no seccomp, as moderndocker.sh says.
-		{"on a Docker of today", []string{"SLIPWAY_DOCKERD_BIN=" + modern + "/bin", "SLIPWAY_DOCKERD_CONFIG=" + modern + "/daemon.json"}, enginetest.RequireModernDocker},
+		{"on a Docker of today", []string{"SLIPWAY_DOCKERD_BIN=" + modern + "/bin", "SLIPWAY_DOCKERD_CONFIG=" + modern +
+			"/daemon.json"}, enginetest.RequireModernDocker},
 	} {
 		t.Run(daemon.name, func(t *testing.T) {
 			daemon.have(t)
 			instance := instanceOf(t)
 			e := open(t, docker.Config{Host: filteringDaemon(t, daemon.env...), Instance: instance, Guest: real})
-			anns, bobs, pairs := privately(t, e, instance, true), privately(t, e, instance, true), privately(t, e, instance, false)
+			anns, bobs, pairs := privately(t, e, instance, true), privately(t, e, instance, true),
+				privately(t, e, instance, false)
 			first, firstAt := serving(t, e, anns, "1")
 			second, secondAt := serving(t, e, anns, "2")
 			bob, bobAt := serving(t, e, bobs, "1")
@@ -187,9 +196,10 @@ func TestSessionsDoNotReachEachOther(t *testing.T) {
 					}
 				})
 			}
-			if info, err := e.Info(t.Context()); err != nil || slices.ContainsFunc(info.Warnings, func(w session.Warning) bool {
-				return w.Code == "engine_info_not-apart" || w.Code == "engine_info_no-filter"
-			}) {
+			if info, err := e.Info(t.Context()); err != nil ||
+				slices.ContainsFunc(info.Warnings, func(w session.Warning) bool {
+					return w.Code == "engine_info_not-apart" || w.Code == "engine_info_no-filter"
+				}) {
 				t.Errorf("the engine says %+v, %v", info.Warnings, err)
 			}
 		})
@@ -198,7 +208,8 @@ func TestSessionsDoNotReachEachOther(t *testing.T) {
 
 func TestDaemonWithoutAPacketFilterIsSaidToKeepNobodyApart(t *testing.T) {
 	info, err := open(t, docker.Config{Host: enginetest.RequireDocker(t), Instance: instanceOf(t)}).Info(t.Context())
-	if err != nil || !slices.ContainsFunc(info.Warnings, func(w session.Warning) bool { return w.Code == "engine_info_no-filter" }) {
+	if err != nil || !slices.ContainsFunc(info.Warnings,
+		func(w session.Warning) bool { return w.Code == "engine_info_no-filter" }) {
 		t.Errorf("it says %+v, %v", info.Warnings, err)
 	}
 }

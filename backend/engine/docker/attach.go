@@ -92,7 +92,8 @@ func (e *Engine) attachment(ctx context.Context, ids []string) (engine.Attachmen
 		return engine.Attachment{}, err
 	}
 	if e.config.Attach != "" {
-		return engine.Attachment{Way: e.config.Attach, HardLimit: e.config.Attach == engine.AttachCDI && hardLimit(known), MPS: e.mpsRuns()}, nil
+		return engine.Attachment{Way: e.config.Attach, HardLimit: e.config.Attach == engine.AttachCDI &&
+			hardLimit(known), MPS: e.mpsRuns()}, nil
 	}
 	if found, err, ok := e.attachments.known(known.id, time.Now()); ok {
 		return found, err
@@ -124,10 +125,13 @@ func (e *Engine) attachment(ctx context.Context, ids []string) (engine.Attachmen
 // try goes through the ways, best first, until one starts a container. why is
 // the reason against the way that comes nearest to working. err is a daemon that
 // does not answer or a caller that gave up.
-func (e *Engine) try(ctx context.Context, known *facts, ids []string) (found engine.Attachment, why *session.Error, err error) {
+func (e *Engine) try(ctx context.Context, known *facts,
+	ids []string) (found engine.Attachment, why *session.Error, err error) {
 	if !known.here {
-		remote := &session.Error{Code: "engine_attach_remote-engine", Message: "The Docker daemon at " + e.Host() + " does not share this machine's devices.", Hint: "Run a Slipway agent on the machine where Docker runs."}
-		return engine.Attachment{Way: engine.AttachNone, Tried: []engine.Attempt{attempt(engine.AttachNone, remote)}}, remote, nil
+		remote := &session.Error{Code: "engine_attach_remote-engine", Message: "The Docker daemon at " + e.Host() +
+			" does not share this machine's devices.", Hint: "Run a Slipway agent on the machine where Docker runs."}
+		return engine.Attachment{Way: engine.AttachNone, Tried: []engine.Attempt{attempt(engine.AttachNone, remote)}},
+			remote, nil
 	}
 	for _, way := range []engine.AttachWay{engine.AttachCDI, engine.AttachRequest, engine.AttachRuntime} {
 		failed := known.excludes(way, ids)
@@ -154,7 +158,8 @@ func attempt(way engine.AttachWay, failed *session.Error) engine.Attempt {
 
 // absent are the failures of a way that nobody has set up. Any other failure
 // says more of what is wrong.
-var absent = []session.Code{"engine_attach_no-cdi", "engine_attach_no-runtime", "engine_attach_no-spec", "engine_attach_no-toolkit"}
+var absent = []session.Code{"engine_attach_no-cdi", "engine_attach_no-runtime", "engine_attach_no-spec",
+	"engine_attach_no-toolkit"}
 
 // nearest is the failure that helps more: one of a way that is set up and does
 // not work, else the absence of the toolkit, which all ways need.
@@ -222,10 +227,14 @@ func attachError(err error) *session.Error {
 // it a session would run without what it holds.
 func checkGrants(c engine.Container) error {
 	for _, grant := range c.Grants {
-		if !slices.ContainsFunc(c.Devices, func(d gpu.Device) bool { return d.UUID == grant.Device && d.Vendor != "" }) {
+		if !slices.ContainsFunc(c.Devices, func(d gpu.Device) bool {
+			return d.UUID == grant.Device &&
+				d.Vendor != ""
+		}) {
 			return &session.Error{
-				Code: "engine_attach_unknown-device", Message: fmt.Sprintf("The granted device %s is not on this machine any more.", grant.Device),
-				Hint: "Check its driver, for example with `nvidia-smi`, and launch again.",
+				Code:    "engine_attach_unknown-device",
+				Message: fmt.Sprintf("The granted device %s is not on this machine any more.", grant.Device),
+				Hint:    "Check its driver, for example with `nvidia-smi`, and launch again.",
 			}
 		}
 	}
@@ -270,7 +279,8 @@ func (e *Engine) startFailure(ctx context.Context, id string, err error) error {
 	failed := attachError(err)
 	if failed == nil {
 		text := daemonText(err)
-		return &session.Error{Code: "engine_start_failed", Message: "Docker could not start the container: " + sentence(text), Hint: startHint(text), Err: err}
+		return &session.Error{Code: "engine_start_failed", Message: "Docker could not start the container: " +
+			sentence(text), Hint: startHint(text), Err: err}
 	}
 	e.attachments.forget()
 	cleaning, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.answerTime)

@@ -38,7 +38,8 @@ func TestFailuresOfDevicesAreUnderstood(t *testing.T) {
 		`nvidia-container-cli: device error: GPU-1: unknown device`:                                                                        "engine_attach_unknown-device",
 	} {
 		failed := attachError(said(errdefs.ErrInternal, text))
-		if failed == nil || failed.Code != want || failed.Message == "" || failed.Hint == "" || !errors.Is(failed, errdefs.ErrInternal) {
+		if failed == nil || failed.Code != want || failed.Message == "" || failed.Hint == "" ||
+			!errors.Is(failed, errdefs.ErrInternal) {
 			t.Errorf("%s:\n got %v, want %s", text, failed, want)
 		}
 	}
@@ -51,7 +52,8 @@ func TestFailuresOfDevicesAreUnderstood(t *testing.T) {
 
 func TestWaysAreExcludedByWhatTheDaemonSays(t *testing.T) {
 	of := func(api string, dirs []string, devices []system.DeviceInfo, runtimes ...string) *facts {
-		said := system.Info{CDISpecDirs: dirs, DiscoveredDevices: devices, Runtimes: map[string]system.RuntimeWithStatus{}}
+		said := system.Info{CDISpecDirs: dirs, DiscoveredDevices: devices,
+			Runtimes: map[string]system.RuntimeWithStatus{}}
 		for _, name := range runtimes {
 			said.Runtimes[name] = system.RuntimeWithStatus{}
 		}
@@ -67,10 +69,13 @@ func TestWaysAreExcludedByWhatTheDaemonSays(t *testing.T) {
 	}{
 		{"CDI on 20.10", of("1.41", nil, nil), engine.AttachCDI, nil, "engine_attach_no-cdi"},
 		{"CDI that is switched off", of("1.51", nil, nil), engine.AttachCDI, nil, "engine_attach_no-cdi"},
-		{"CDI without NVIDIA devices", of("1.51", []string{"/etc/cdi"}, named[1:]), engine.AttachCDI, nil, "engine_attach_no-spec"},
-		{"CDI without this device", of("1.51", []string{"/etc/cdi"}, named), engine.AttachCDI, []string{"GPU-2"}, "engine_attach_unknown-device"},
+		{"CDI without NVIDIA devices", of("1.51", []string{"/etc/cdi"}, named[1:]), engine.AttachCDI, nil,
+			"engine_attach_no-spec"},
+		{"CDI without this device", of("1.51", []string{"/etc/cdi"}, named), engine.AttachCDI, []string{"GPU-2"},
+			"engine_attach_unknown-device"},
 		{"CDI with this device", of("1.51", []string{"/etc/cdi"}, named), engine.AttachCDI, []string{"GPU-1"}, ""},
-		{"CDI of a daemon that does not list devices", of("1.47", []string{"/etc/cdi"}, nil), engine.AttachCDI, []string{"GPU-1"}, ""},
+		{"CDI of a daemon that does not list devices", of("1.47", []string{"/etc/cdi"}, nil), engine.AttachCDI,
+			[]string{"GPU-1"}, ""},
 		{"a request", of("1.41", nil, nil, "runc"), engine.AttachRequest, nil, ""},
 		{"no runtime", of("1.41", nil, nil, "runc"), engine.AttachRuntime, nil, "engine_attach_no-runtime"},
 		{"a runtime", of("1.41", nil, nil, "runc", "nvidia"), engine.AttachRuntime, nil, ""},
@@ -89,15 +94,20 @@ func TestEachWayAsksForDevicesInItsOwnWords(t *testing.T) {
 		runtime string
 		env     []string
 	}{
-		{engine.AttachCDI, []container.DeviceRequest{{Driver: "cdi", DeviceIDs: []string{"nvidia.com/gpu=GPU-1", "nvidia.com/gpu=MIG-2"}}}, "", []string{"NVIDIA_VISIBLE_DEVICES=void"}},
-		{engine.AttachRequest, []container.DeviceRequest{{Driver: "nvidia", DeviceIDs: []string{"GPU-1", "MIG-2"}, Capabilities: [][]string{{"gpu"}}}}, "", nil},
-		{engine.AttachRuntime, nil, "nvidia", []string{"NVIDIA_VISIBLE_DEVICES=GPU-1,MIG-2", "NVIDIA_DRIVER_CAPABILITIES=compute,utility"}},
+		{engine.AttachCDI, []container.DeviceRequest{
+			{Driver: "cdi", DeviceIDs: []string{"nvidia.com/gpu=GPU-1", "nvidia.com/gpu=MIG-2"}}}, "",
+			[]string{"NVIDIA_VISIBLE_DEVICES=void"}},
+		{engine.AttachRequest, []container.DeviceRequest{{Driver: "nvidia", DeviceIDs: []string{"GPU-1", "MIG-2"},
+			Capabilities: [][]string{{"gpu"}}}}, "", nil},
+		{engine.AttachRuntime, nil, "nvidia", []string{"NVIDIA_VISIBLE_DEVICES=GPU-1,MIG-2",
+			"NVIDIA_DRIVER_CAPABILITIES=compute,utility"}},
 		{engine.AttachNone, nil, "", nil},
 	} {
 		config, host := &container.Config{}, &container.HostConfig{}
 		handIn(c.way, []string{"GPU-1", "MIG-2"}, config, host)
 		same := slices.EqualFunc(host.DeviceRequests, c.request, func(a, b container.DeviceRequest) bool {
-			return a.Driver == b.Driver && slices.Equal(a.DeviceIDs, b.DeviceIDs) && len(a.Capabilities) == len(b.Capabilities) && a.Count == 0
+			return a.Driver == b.Driver && slices.Equal(a.DeviceIDs, b.DeviceIDs) &&
+				len(a.Capabilities) == len(b.Capabilities) && a.Count == 0
 		})
 		if !same || host.Runtime != c.runtime || !slices.Equal(config.Env, c.env) {
 			t.Errorf("%s: %+v, runtime %q, env %q", c.way, host.DeviceRequests, host.Runtime, config.Env)
@@ -106,7 +116,8 @@ func TestEachWayAsksForDevicesInItsOwnWords(t *testing.T) {
 }
 
 func TestPartsAreLimited(t *testing.T) {
-	limited := gpu.Device{UUID: "GPU-1", Vendor: gpu.NVIDIA, Capabilities: gpu.Capabilities{MemoryLimit: gpu.Probe{State: gpu.Yes}}}
+	limited := gpu.Device{UUID: "GPU-1", Vendor: gpu.NVIDIA,
+		Capabilities: gpu.Capabilities{MemoryLimit: gpu.Probe{State: gpu.Yes}}}
 	plain := gpu.Device{UUID: "GPU-2", Vendor: gpu.NVIDIA}
 	half := gpu.Grant{Device: "GPU-1", Share: 500, Memory: 12 * gpu.GiB}
 	quarter := gpu.Grant{Device: "GPU-2", Share: 250, Memory: 6 * gpu.GiB}
@@ -124,13 +135,17 @@ func TestPartsAreLimited(t *testing.T) {
 		mounts  int
 	}{
 		{"by the driver", []gpu.Device{limited}, []gpu.Grant{half}, true, "", "NVIDIA_GPU_MEMORY_LIMIT=12288", 0},
-		{"by the driver before MPS", []gpu.Device{limited}, []gpu.Grant{half}, true, pipe, "NVIDIA_GPU_MEMORY_LIMIT=12288", 0},
+		{"by the driver before MPS", []gpu.Device{limited}, []gpu.Grant{half}, true, pipe,
+			"NVIDIA_GPU_MEMORY_LIMIT=12288", 0},
 		{"not where the toolkit is too old", []gpu.Device{limited}, []gpu.Grant{half}, false, "", "", 0},
 		{"not where one driver is too old", []gpu.Device{limited, plain}, []gpu.Grant{half, quarter}, true, "", "", 0},
-		{"not for a whole device", []gpu.Device{limited}, []gpu.Grant{{Device: "GPU-1", Share: 1000, Whole: true, Memory: 24 * gpu.GiB}}, true, pipe, "", 0},
-		{"not for an instance", []gpu.Device{limited}, []gpu.Grant{{Device: "GPU-1", Instance: "MIG-1", Memory: 5 * gpu.GiB}}, true, pipe, "", 0},
+		{"not for a whole device", []gpu.Device{limited},
+			[]gpu.Grant{{Device: "GPU-1", Share: 1000, Whole: true, Memory: 24 * gpu.GiB}}, true, pipe, "", 0},
+		{"not for an instance", []gpu.Device{limited},
+			[]gpu.Grant{{Device: "GPU-1", Instance: "MIG-1", Memory: 5 * gpu.GiB}}, true, pipe, "", 0},
 		{"by MPS for each process", []gpu.Device{limited, plain}, []gpu.Grant{half, quarter}, true, pipe,
-			"CUDA_MPS_PIPE_DIRECTORY=" + pipe + " CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=12288M,1=6144M CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=25", 2},
+			"CUDA_MPS_PIPE_DIRECTORY=" + pipe +
+				" CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=12288M,1=6144M CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=25", 2},
 		{"not by an MPS that does not run", []gpu.Device{plain}, []gpu.Grant{quarter}, false, t.TempDir(), "", 0},
 	} {
 		e, err := Open(Config{Host: "unix:///none", Dir: t.TempDir(), MPS: c.mps})
@@ -138,7 +153,8 @@ func TestPartsAreLimited(t *testing.T) {
 			t.Fatal(err)
 		}
 		config, host := &container.Config{}, &container.HostConfig{ShmSize: 1}
-		e.enforce(engine.Container{Devices: c.devices, Grants: c.grants, MPS: c.mps != ""}, engine.Attachment{HardLimit: c.hard}, config, host)
+		e.enforce(engine.Container{Devices: c.devices, Grants: c.grants, MPS: c.mps != ""},
+			engine.Attachment{HardLimit: c.hard}, config, host)
 		if got := strings.Join(config.Env, " "); got != c.env || len(host.Mounts) != c.mounts {
 			t.Errorf("%s: env %q and %d mounts, want %q and %d", c.name, got, len(host.Mounts), c.env, c.mounts)
 		}
@@ -156,14 +172,16 @@ func TestHardLimitNeedsItsHookAndCgroupsOfVersion2(t *testing.T) {
 		}
 		return dir
 	}
-	with := write("kind: nvidia.com/gpu\ncontainerEdits:\n  hooks:\n  - args: [nvidia-cdi-hook, apply-cuda-memory-limits]\n")
+	with := write(
+		"kind: nvidia.com/gpu\ncontainerEdits:\n  hooks:\n  - args: [nvidia-cdi-hook, apply-cuda-memory-limits]\n")
 	without := write("kind: nvidia.com/gpu\n")
 	other := write("kind: vendor.com/net\n# apply-cuda-memory-limits\n")
 	for _, c := range []struct {
 		dir    string
 		cgroup int
 		want   bool
-	}{{with, 2, true}, {with, 1, false}, {without, 2, false}, {other, 2, false}, {filepath.Join(with, "none"), 2, false}} {
+	}{{with, 2, true}, {with, 1, false}, {without, 2, false}, {other, 2, false},
+		{filepath.Join(with, "none"), 2, false}} {
 		known := &facts{here: true, cdiDirs: []string{c.dir}, info: engine.Info{Cgroup: c.cgroup}}
 		if got := hardLimit(known); got != c.want {
 			t.Errorf("%+v: got %v", c, got)
@@ -183,7 +201,8 @@ func TestImagesGetNoDevicesThatNobodyGranted(t *testing.T) {
 	}{{[]string{"nvidia", "runc"}, []string{"NVIDIA_VISIBLE_DEVICES=void"}}, {[]string{"runc"}, nil}} {
 		config, host := &container.Config{}, &container.HostConfig{}
 		groups, err := e.attach(t.Context(), engine.Container{}, &facts{runtimes: c.runtimes}, config, host)
-		if err != nil || groups != nil || !slices.Equal(config.Env, c.want) || len(host.DeviceRequests) > 0 || host.Runtime != "" {
+		if err != nil || groups != nil || !slices.Equal(config.Env, c.want) || len(host.DeviceRequests) > 0 ||
+			host.Runtime != "" {
 			t.Errorf("with the runtimes %q: %q, %+v, %v", c.runtimes, config.Env, host, err)
 		}
 	}

@@ -88,7 +88,8 @@ func TestModernDockerHandsDevicesInByCDI(t *testing.T) {
 		t.Fatalf("want CDI at the first try, got %+v, %v", found, err)
 	}
 	t.Run("and no trial is left", func(t *testing.T) {
-		left, err := api.ContainerList(t.Context(), container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", "slipway.trial="+instance))})
+		left, err := api.ContainerList(t.Context(),
+			container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", "slipway.trial="+instance))})
 		if err != nil || len(left) > 0 {
 			t.Errorf("left: %v, %v", left, err)
 		}
@@ -105,7 +106,8 @@ func TestModernDockerHandsDevicesInByCDI(t *testing.T) {
 		}
 	})
 	t.Run("a container has the device that it was granted and no other", func(t *testing.T) {
-		c := withDevices(newContainer(instance, "env | grep -E '^(FAKE_GPU|NVIDIA|CUDA)' | sort; ls /run/fake-gpu"), nvidia(secondGPU))
+		c := withDevices(newContainer(instance, "env | grep -E '^(FAKE_GPU|NVIDIA|CUDA)' | sort; ls /run/fake-gpu"),
+			nvidia(secondGPU))
 		want := []string{"FAKE_GPU_1=" + string(secondGPU), "NVIDIA_VISIBLE_DEVICES=void", string(secondGPU)}
 		if got := said(t, e, runs(t, e, c)); !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
@@ -130,8 +132,10 @@ func TestModernDockerHandsDevicesInByCDI(t *testing.T) {
 		if err != nil || len(process.Containers) == 0 {
 			t.Fatalf("process %d: %+v, %v", inside.State.Pid, process, err)
 		}
-		sample := gpu.ProcessSample{PID: process.PID, Start: process.Start, Container: strings.Join(process.Containers, ",")}
-		holders := gpu.Holders{{Session: "other", Containers: []string{strings.Repeat("0", 64)}}, {Session: "mine", Containers: []string{id}}}
+		sample := gpu.ProcessSample{PID: process.PID, Start: process.Start,
+			Container: strings.Join(process.Containers, ",")}
+		holders := gpu.Holders{{Session: "other", Containers: []string{strings.Repeat("0", 64)}},
+			{Session: "mine", Containers: []string{id}}}
 		if got, ok := holders.Of(sample); !ok || got != "mine" {
 			t.Errorf("the process of %s in %v is charged to %q", id, process.Containers, got)
 		}
@@ -152,7 +156,8 @@ func TestModernDockerHandsDevicesInByCDI(t *testing.T) {
 		if _, err := api.VolumeInspect(t.Context(), "slipway-"+c.Labels[engine.LabelSession]); err == nil {
 			t.Error("its home is still there")
 		}
-		if files, err := filepath.Glob(filepath.Join(dir, "kernels", "*")); err != nil || slices.ContainsFunc(files, func(f string) bool { return filepath.Base(f) == c.Name }) {
+		if files, err := filepath.Glob(filepath.Join(dir, "kernels", "*")); err != nil ||
+			slices.ContainsFunc(files, func(f string) bool { return filepath.Base(f) == c.Name }) {
 			t.Errorf("its files are still there: %q, %v", files, err)
 		}
 		id, err = e.Create(t.Context(), withDevices(newContainer(instance, ""), nvidia("GPU-gone")))
@@ -241,7 +246,8 @@ func TestDockerWithoutDevicesSaysWhyItHandsNothingIn(t *testing.T) {
 	})
 	t.Run("a session without devices starts all the same", func(t *testing.T) {
 		e := open(t, docker.Config{Instance: instanceOf(t)})
-		if got := output(t, e, newContainer(instanceOf(t), "env | grep -c NVIDIA"), session.LogOptions{}); got != "0\n" {
+		if got := output(t, e, newContainer(instanceOf(t), "env | grep -c NVIDIA"),
+			session.LogOptions{}); got != "0\n" {
 			t.Errorf("got %q", got)
 		}
 	})
@@ -276,7 +282,8 @@ func TestNodesOfOtherVendorsAreHandedIn(t *testing.T) {
 	if err := os.Chmod(node, 0o660); err != nil {
 		t.Fatal(err)
 	}
-	e := open(t, docker.Config{Instance: instanceOf(t), Guest: func(string) ([]byte, error) { return os.ReadFile(realGuest) }})
+	e := open(t, docker.Config{Instance: instanceOf(t),
+		Guest: func(string) ([]byte, error) { return os.ReadFile(realGuest) }})
 	device := gpu.Device{UUID: "AMD-1", Vendor: gpu.AMD, Nodes: []string{node}}
 	c := newContainer(instanceOf(t), "")
 	c.Devices, c.Grants = []gpu.Device{device}, []gpu.Grant{{Device: device.UUID, Share: gpu.WholeDevice, Whole: true}}
@@ -284,7 +291,8 @@ func TestNodesOfOtherVendorsAreHandedIn(t *testing.T) {
 	t.Run("for the person's programs, by the node's group", func(t *testing.T) {
 		got := execute(t, guest, "id -u; id -G; echo x > "+node)
 		fields := strings.Fields(got)
-		if len(fields) < 3 || fields[0] != "1000" || !slices.Contains(fields[1:], strconv.Itoa(group)) || !strings.Contains(got, "No space left on device") {
+		if len(fields) < 3 || fields[0] != "1000" || !slices.Contains(fields[1:], strconv.Itoa(group)) ||
+			!strings.Contains(got, "No space left on device") {
 			t.Errorf("got %q, want user 1000 in group %d and a device that is full", got, group)
 		}
 	})
@@ -321,7 +329,8 @@ func execute(t *testing.T, guest *link.Client, script string) string {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if _, err := terminal.RunExec(t.Context(), terminal.NewConn(stream), terminal.ExecIO{Stdout: &out, Stderr: &out}); err != nil {
+	if _, err := terminal.RunExec(t.Context(), terminal.NewConn(stream),
+		terminal.ExecIO{Stdout: &out, Stderr: &out}); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()

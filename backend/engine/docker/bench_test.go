@@ -21,7 +21,8 @@ import (
 // to its first byte. It reports medians in milliseconds and their ratio.
 func BenchmarkLaunch(b *testing.B) {
 	host := enginetest.RequireDocker(b)
-	e := open(b, docker.Config{Instance: instanceOf(b), Guest: func(string) ([]byte, error) { return os.ReadFile(realGuest) }})
+	e := open(b, docker.Config{Instance: instanceOf(b),
+		Guest: func(string) ([]byte, error) { return os.ReadFile(realGuest) }})
 	var create, start, guest, ours, theirs []time.Duration
 	for b.Loop() {
 		c := newContainer(instanceOf(b), "")
@@ -44,7 +45,8 @@ func BenchmarkLaunch(b *testing.B) {
 		if err := e.Remove(b.Context(), id); err != nil {
 			b.Fatal(err)
 		}
-		create, start, guest = append(create, created.Sub(began)), append(start, started.Sub(created)), append(guest, greeted.Sub(started))
+		create, start, guest = append(create, created.Sub(began)), append(start, started.Sub(created)),
+			append(guest, greeted.Sub(started))
 		ours = append(ours, greeted.Sub(began))
 		theirs = append(theirs, dockerRun(b, host))
 	}

@@ -53,7 +53,8 @@ func TestSampleOfWhatIsGoneFails(t *testing.T) {
 	if _, err := s.find(101); !os.IsNotExist(err) {
 		t.Errorf("a process that is gone: %v", err)
 	}
-	for _, gone := range []cgroup{{version: 2, cpu: "testdata/v2/cgroup/gone", memory: "testdata/v2/cgroup/gone"}, {version: 1, cpu: "", memory: "testdata/v1/cgroup/gone"}} {
+	for _, gone := range []cgroup{{version: 2, cpu: "testdata/v2/cgroup/gone", memory: "testdata/v2/cgroup/gone"},
+		{version: 1, cpu: "", memory: "testdata/v1/cgroup/gone"}} {
 		if _, err := s.open(100, gone); err == nil {
 			t.Errorf("version %d: a cgroup that is gone was opened", gone.version)
 		}
@@ -70,7 +71,8 @@ func TestGaugesForgetWhatIsNotAskedFor(t *testing.T) {
 	}
 	two := g.byID["two"]
 	samples := map[string]engine.Stats{}
-	if unknown := g.sample([]string{"one", "three"}, samples); len(unknown) != 1 || unknown[0] != "three" || len(samples) != 1 || samples["one"].Pids != 17 {
+	if unknown := g.sample([]string{"one", "three"}, samples); len(unknown) != 1 || unknown[0] != "three" ||
+		len(samples) != 1 || samples["one"].Pids != 17 {
 		t.Errorf("not known: %q, sampled: %+v", unknown, samples)
 	}
 	if _, err := two.sample(time.Now(), &g.page); err == nil {
@@ -104,13 +106,16 @@ func TestSamplingNeedsNoMemoryOfItsOwn(t *testing.T) {
 }
 
 func TestStatsOfTheDaemonMeanTheSame(t *testing.T) {
-	said := container.StatsResponse{Read: time.Unix(5, 0), Networks: map[string]container.NetworkStats{"eth0": {RxBytes: 5, TxBytes: 6}, "eth1": {RxBytes: 1}}}
+	said := container.StatsResponse{Read: time.Unix(5, 0),
+		Networks: map[string]container.NetworkStats{"eth0": {RxBytes: 5, TxBytes: 6}, "eth1": {RxBytes: 1}}}
 	said.CPUStats.CPUUsage.TotalUsage = 7
 	said.MemoryStats.Usage, said.MemoryStats.Limit = 100, 1000
 	said.MemoryStats.Stats = map[string]uint64{"inactive_file": 1, "total_inactive_file": 30}
 	said.PidsStats.Current = 4
-	said.BlkioStats.IoServiceBytesRecursive = []container.BlkioStatEntry{{Op: "Read", Value: 8}, {Op: "write", Value: 9}, {Op: "Total", Value: 99}}
-	want := engine.Stats{At: time.Unix(5, 0), CPU: 7, Memory: 70, MemLimit: 1000, NetRx: 6, NetTx: 6, DiskRead: 8, DiskWrite: 9, Pids: 4}
+	said.BlkioStats.IoServiceBytesRecursive = []container.BlkioStatEntry{{Op: "Read", Value: 8},
+		{Op: "write", Value: 9}, {Op: "Total", Value: 99}}
+	want := engine.Stats{At: time.Unix(5, 0), CPU: 7, Memory: 70, MemLimit: 1000, NetRx: 6, NetTx: 6, DiskRead: 8,
+		DiskWrite: 9, Pids: 4}
 	if got := statsFromAPI(said); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

@@ -38,7 +38,8 @@ func kernels(t *testing.T, e *docker.Engine) (main1, sub1 *link.Client) {
 	t.Helper()
 	first := newContainer(instanceOf(t), "")
 	private := "slipway-" + first.Labels[engine.LabelSession]
-	labels := map[string]string{engine.LabelSession: first.Labels[engine.LabelSession], engine.LabelInstance: instanceOf(t)}
+	labels := map[string]string{engine.LabelSession: first.Labels[engine.LabelSession],
+		engine.LabelInstance: instanceOf(t)}
 	if err := e.CreateNetwork(t.Context(), engine.Network{Name: private, Labels: labels}); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +77,8 @@ func TestKernelsOfASessionReachEachOther(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			main1, sub1 := kernels(t, open(t))
 			for _, guest := range []*link.Client{main1, sub1} { // until both are set up
-				if got := execute(t, guest, "test -e /usr/local/bin/ssh || which ssh >/dev/null && echo has ssh"); got != "has ssh\n" {
+				if got := execute(t, guest,
+					"test -e /usr/local/bin/ssh || which ssh >/dev/null && echo has ssh"); got != "has ssh\n" {
 					t.Fatalf("got %q", got)
 				}
 			}
@@ -135,7 +137,8 @@ func TestOldNetworksAreSwept(t *testing.T) {
 		t.Errorf("after the first list there are %q, want only %s", names, c.Network)
 	}
 	t.Run("but somebody else's are never removed", func(t *testing.T) {
-		if err := open(t, docker.Config{Instance: instance + "-other"}).RemoveNetwork(t.Context(), c.Network); err != nil {
+		if err := open(t, docker.Config{Instance: instance + "-other"}).RemoveNetwork(t.Context(),
+			c.Network); err != nil {
 			t.Errorf("got %v", err)
 		}
 		if names := networksOf(t, instance); len(names) != 1 {
@@ -146,7 +149,8 @@ func TestOldNetworksAreSwept(t *testing.T) {
 
 func networksOf(t *testing.T, instance string) []string {
 	t.Helper()
-	found, err := api(t).NetworkList(t.Context(), network.ListOptions{Filters: filters.NewArgs(filters.Arg("label", engine.LabelInstance+"="+instance))})
+	found, err := api(t).NetworkList(t.Context(),
+		network.ListOptions{Filters: filters.NewArgs(filters.Arg("label", engine.LabelInstance+"="+instance))})
 	if err != nil {
 		t.Fatal(err)
 	}

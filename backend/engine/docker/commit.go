@@ -76,7 +76,8 @@ func (e *Engine) Commit(ctx context.Context, id string, c engine.Commit) (sessio
 func (e *Engine) mayName(ctx context.Context, ref string) error {
 	switch _, err := e.Image(ctx, ref); {
 	case err == nil:
-		return &session.Error{Code: "engine_commit_already-exists", Message: "There is an image named " + ref + " already.", Hint: "Choose another name, or remove it."}
+		return &session.Error{Code: "engine_commit_already-exists", Message: "There is an image named " + ref +
+			" already.", Hint: "Choose another name, or remove it."}
 	case session.CodeOf(err) != "engine_image_not-found":
 		return err
 	}
@@ -97,7 +98,8 @@ func (e *Engine) commitConfig(ctx context.Context, id string, origin session.Ima
 	if err != nil {
 		return nil, failure(ctx, "commit", err)
 	}
-	config := &container.Config{Entrypoint: strslice.StrSlice{}, Cmd: strslice.StrSlice{}, WorkingDir: "/", Labels: map[string]string{}}
+	config := &container.Config{Entrypoint: strslice.StrSlice{}, Cmd: strslice.StrSlice{}, WorkingDir: "/",
+		Labels: map[string]string{}}
 	if from := base.Config; from != nil {
 		config.Entrypoint = append(config.Entrypoint, from.Entrypoint...)
 		config.Cmd = append(config.Cmd, from.Cmd...)
@@ -131,7 +133,8 @@ func (e *Engine) name(ctx context.Context, id, ref string) (session.Image, error
 
 // drop removes an image that has no name and shall have none.
 func (e *Engine) drop(ctx context.Context, id string) {
-	if _, err := e.api.ImageRemove(ctx, id, image.RemoveOptions{PruneChildren: true}); err != nil && !errdefs.IsNotFound(err) {
+	if _, err := e.api.ImageRemove(ctx, id, image.RemoveOptions{PruneChildren: true}); err != nil &&
+		!errdefs.IsNotFound(err) {
 		e.log.Warn("an image that nobody wants any more stays", "image", id, "error", err)
 	}
 }
@@ -188,8 +191,9 @@ func (e *Engine) RemoveImage(ctx context.Context, ref string) error {
 }
 
 func inUse(ref, by string) error {
-	return &session.Error{Code: "engine_image_conflict", Message: strings.TrimSpace("The image "+ref+" is used by the container "+by) + ".",
-		Hint: "Remove that container first; docker ps -a lists all of them."}
+	return &session.Error{Code: "engine_image_conflict",
+		Message: strings.TrimSpace("The image "+ref+" is used by the container "+by) + ".",
+		Hint:    "Remove that container first; docker ps -a lists all of them."}
 }
 
 // DiskUse implements [engine.Images].
@@ -206,7 +210,8 @@ func (e *Engine) DiskUse(ctx context.Context) (session.ImageDisk, error) {
 			continue
 		}
 		room := session.ImageRoom{Image: session.Image{
-			ID: i.ID, Refs: names(i.RepoTags, i.RepoDigests), Size: gpu.Bytes(i.Size), CreatedAt: time.Unix(i.Created, 0).UTC(), Labels: i.Labels, Origin: session.OriginOf(i.Labels),
+			ID: i.ID, Refs: names(i.RepoTags, i.RepoDigests), Size: gpu.Bytes(i.Size),
+			CreatedAt: time.Unix(i.Created, 0).UTC(), Labels: i.Labels, Origin: session.OriginOf(i.Labels),
 		}, Containers: int(max(i.Containers, 0))}
 		if i.SharedSize >= 0 {
 			room.Alone = gpu.Bytes(max(i.Size-i.SharedSize, 0))

@@ -40,7 +40,8 @@ func TestCommitTakesWhatChangedAndNoMore(t *testing.T) {
 	} else if _, err := io.Copy(io.Discard, reader); err != nil { // until the command has ended
 		t.Fatal(err)
 	}
-	commit := engine.Commit{Ref: "slipway-test/kept:" + strings.ToLower(rand.Text()[:8]), Origin: session.ImageOrigin{Name: "kept", Owner: "ada", Instance: instanceOf(t), Base: c.Image}}
+	commit := engine.Commit{Ref: "slipway-test/kept:" + strings.ToLower(rand.Text()[:8]),
+		Origin: session.ImageOrigin{Name: "kept", Owner: "ada", Instance: instanceOf(t), Base: c.Image}}
 	made, err := e.Commit(t.Context(), id, commit)
 	if err != nil {
 		t.Fatal(err)
@@ -54,15 +55,19 @@ func TestCommitTakesWhatChangedAndNoMore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(said.Config.Entrypoint, base.Config.Entrypoint) || !slices.Equal(said.Config.Cmd, base.Config.Cmd) || !slices.Equal(said.Config.Env, base.Config.Env) || len(said.Config.Volumes) != len(base.Config.Volumes) {
-		t.Errorf("the image starts %v %v with %v, its base %v %v with %v", said.Config.Entrypoint, said.Config.Cmd, said.Config.Env, base.Config.Entrypoint, base.Config.Cmd, base.Config.Env)
+	if !slices.Equal(said.Config.Entrypoint, base.Config.Entrypoint) ||
+		!slices.Equal(said.Config.Cmd, base.Config.Cmd) || !slices.Equal(said.Config.Env, base.Config.Env) ||
+		len(said.Config.Volumes) != len(base.Config.Volumes) {
+		t.Errorf("the image starts %v %v with %v, its base %v %v with %v", said.Config.Entrypoint, said.Config.Cmd,
+			said.Config.Env, base.Config.Entrypoint, base.Config.Cmd, base.Config.Env)
 	}
 	if label := said.Config.Labels[engine.LabelInstance]; label != "" {
 		t.Errorf("whoever runs the image has a container of %s", label)
 	}
 	again := newContainer(instanceOf(t), "cat /tmp/kept; ls -A /home/work /mnt/data")
 	again.Image = commit.Ref
-	if got := strings.Fields(output(t, e, again, session.LogOptions{})); !slices.Equal(got, []string{"kept", "/home/work:", "/mnt/data:"}) {
+	if got := strings.Fields(output(t, e, again, session.LogOptions{})); !slices.Equal(got,
+		[]string{"kept", "/home/work:", "/mnt/data:"}) {
 		t.Errorf("inside is %q", got)
 	}
 }
@@ -74,7 +79,8 @@ func TestCommitThatIsGivenUpLeavesNothing(t *testing.T) {
 	awaitSize(t, e, id, 200_000_000)
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error, 1)
-	commit := engine.Commit{Ref: "slipway-test/given-up:" + strings.ToLower(rand.Text()[:8]), Origin: session.ImageOrigin{Name: "given-up", Owner: "ada", Instance: instanceOf(t)}}
+	commit := engine.Commit{Ref: "slipway-test/given-up:" + strings.ToLower(rand.Text()[:8]),
+		Origin: session.ImageOrigin{Name: "given-up", Owner: "ada", Instance: instanceOf(t)}}
 	go func() {
 		_, err := e.Commit(ctx, id, commit)
 		failed <- err

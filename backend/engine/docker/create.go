@@ -72,7 +72,8 @@ func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error)
 	if c.Guest.Groups, err = e.attach(ctx, c, known, config, host); err != nil {
 		return "", err
 	}
-	k, fresh, err := e.kernels.prepare(c.Name, delivery{daemon: known.id, arch: arch, binary: e.config.Guest, config: c.Guest})
+	k, fresh, err := e.kernels.prepare(c.Name, delivery{daemon: known.id, arch: arch, binary: e.config.Guest,
+		config: c.Guest})
 	if err != nil {
 		return "", err
 	}
@@ -135,7 +136,8 @@ func checkMounts(mounts []session.Mount) error {
 	for _, m := range mounts {
 		if _, err := os.Stat(m.Source); errors.Is(err, fs.ErrNotExist) {
 			return &session.Error{
-				Code: "engine_create_mount-missing", Message: "The directory " + m.Source + " does not exist on this machine.",
+				Code: "engine_create_mount-missing", Message: "The directory " + m.Source +
+					" does not exist on this machine.",
 				Hint: "Create it or choose another one.", Err: err,
 			}
 		}
@@ -145,7 +147,8 @@ func checkMounts(mounts []session.Mount) error {
 
 func remoteEngine(host string) error {
 	return &session.Error{
-		Code: "engine_create_remote-engine", Message: "The Docker daemon at " + host + " does not share this machine's files.",
+		Code: "engine_create_remote-engine", Message: "The Docker daemon at " + host +
+			" does not share this machine's files.",
 		Hint: "Run a Slipway agent on the machine where Docker runs, or set DOCKER_HOST to a daemon on this one.",
 	}
 }
@@ -156,9 +159,11 @@ func (e *Engine) platform(ctx context.Context, ref string, known *facts) (id, ar
 	image, err := e.Image(ctx, ref)
 	switch code := session.CodeOf(err); {
 	case code == "engine_image_not-found":
-		return "", "", &session.Error{Code: "engine_create_no-image", Message: "The image " + ref + " is not on this machine.", Hint: "Pull it first.", Err: err}
+		return "", "", &session.Error{Code: "engine_create_no-image",
+			Message: "The image " + ref + " is not on this machine.", Hint: "Pull it first.", Err: err}
 	case code == "engine_image_invalid":
-		return "", "", &session.Error{Code: "engine_create_invalid", Message: ref + " is not the name of an image.", Hint: "Write it as for docker pull, for example python:3.12.", Err: err}
+		return "", "", &session.Error{Code: "engine_create_invalid", Message: ref + " is not the name of an image.",
+			Hint: "Write it as for docker pull, for example python:3.12.", Err: err}
 	case err != nil:
 		return "", "", err
 	}
@@ -167,7 +172,8 @@ func (e *Engine) platform(ctx context.Context, ref string, known *facts) (id, ar
 		return image.ID, orDefault(arch, known.info.Arch), nil
 	}
 	return "", "", &session.Error{
-		Code: "engine_create_wrong-platform", Message: "The image " + ref + " is made for " + arch + " and this machine is " + known.info.Arch + ".",
+		Code: "engine_create_wrong-platform", Message: "The image " + ref + " is made for " + arch +
+			" and this machine is " + known.info.Arch + ".",
 		Hint: "Choose a version of the image for " + known.info.Arch + ".",
 	}
 }
@@ -189,7 +195,8 @@ func orDefault(value, fallback string) string {
 
 // create asks the daemon. A container that has the name already and the same
 // labels counts as created.
-func (e *Engine) create(ctx context.Context, c engine.Container, config *container.Config, host *container.HostConfig) (string, error) {
+func (e *Engine) create(ctx context.Context, c engine.Container, config *container.Config,
+	host *container.HostConfig) (string, error) {
 	made, err := e.api.ContainerCreate(ctx, config, host, networking(c), nil, c.Name)
 	switch {
 	case err == nil:
@@ -200,7 +207,8 @@ func (e *Engine) create(ctx context.Context, c engine.Container, config *contain
 	case errdefs.IsConflict(err) || errdefs.IsAlreadyExists(err):
 		return e.adopt(ctx, c, err)
 	case errdefs.IsNotFound(err) && ctx.Err() == nil:
-		return "", &session.Error{Code: "engine_create_no-image", Message: "The image " + c.Image + " is not on this machine.", Hint: "Pull it first.", Err: err}
+		return "", &session.Error{Code: "engine_create_no-image",
+			Message: "The image " + c.Image + " is not on this machine.", Hint: "Pull it first.", Err: err}
 	}
 	if failed := attachError(err); failed != nil && ctx.Err() == nil {
 		e.attachments.forget()
@@ -280,13 +288,14 @@ func containerConfig(c engine.Container) *container.Config {
 func hostConfig(c engine.Container, known *facts) *container.HostConfig {
 	h := &container.HostConfig{
 		RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyDisabled},
-		LogConfig:     container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": logFile, "max-file": logFiles}},
-		CapDrop:       []string{"ALL"},
-		CapAdd:        capabilities,
-		SecurityOpt:   []string{"no-new-privileges"},
-		ShmSize:       int64(c.Shm),
-		OomScoreAdj:   oomScore,
-		Init:          new(bool),
+		LogConfig: container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": logFile,
+			"max-file": logFiles}},
+		CapDrop:     []string{"ALL"},
+		CapAdd:      capabilities,
+		SecurityOpt: []string{"no-new-privileges"},
+		ShmSize:     int64(c.Shm),
+		OomScoreAdj: oomScore,
+		Init:        new(bool),
 		Resources: container.Resources{
 			CpusetCpus: cpuList(c.CPUs),
 			NanoCPUs:   int64(len(c.CPUs)) * 1e9,
@@ -329,14 +338,17 @@ func mounts(c engine.Container, k *kernel) []mount.Mount {
 		bind(k.guestPath(), "/.slipway/guest", true),
 		bind(k.configPath(), "/.slipway/config.json", true),
 		bind(k.linkPath(), "/.slipway/link", true),
-		{Type: mount.TypeVolume, Source: homeVolume(c.Labels), Target: session.Home, VolumeOptions: &mount.VolumeOptions{NoCopy: true, Labels: volumeLabels(c.Labels)}},
-		{Type: mount.TypeVolume, Target: "/.slipway/spool", VolumeOptions: &mount.VolumeOptions{NoCopy: true, Labels: volumeLabels(c.Labels)}},
+		{Type: mount.TypeVolume, Source: homeVolume(c.Labels), Target: session.Home,
+			VolumeOptions: &mount.VolumeOptions{NoCopy: true, Labels: volumeLabels(c.Labels)}},
+		{Type: mount.TypeVolume, Target: "/.slipway/spool", VolumeOptions: &mount.VolumeOptions{NoCopy: true,
+			Labels: volumeLabels(c.Labels)}},
 	}
 	for _, m := range c.Mounts {
 		list = append(list, bind(m.Source, m.Target, m.ReadOnly))
 	}
 	for _, target := range c.Hidden {
-		list = append(list, mount.Mount{Type: mount.TypeTmpfs, Target: target, ReadOnly: true, TmpfsOptions: &mount.TmpfsOptions{Mode: hiddenMode}})
+		list = append(list, mount.Mount{Type: mount.TypeTmpfs, Target: target, ReadOnly: true,
+			TmpfsOptions: &mount.TmpfsOptions{Mode: hiddenMode}})
 	}
 	return list
 }

@@ -37,7 +37,8 @@ const (
 // attach adds to a container's configuration what hands its devices in, and
 // returns the groups that its programs need to use them. What the daemon makes
 // of it shows when the container starts.
-func (e *Engine) attach(ctx context.Context, c engine.Container, known *facts, config *container.Config, host *container.HostConfig) ([]int, error) {
+func (e *Engine) attach(ctx context.Context, c engine.Container, known *facts, config *container.Config,
+	host *container.HostConfig) ([]int, error) {
 	nvidia := ids(c, gpu.NVIDIA)
 	if len(nvidia) == 0 && slices.Contains(known.runtimes, nvidiaRuntime) {
 		// An image may ask for all devices, and a daemon with this runtime as
@@ -67,7 +68,8 @@ func handIn(way engine.AttachWay, ids []string, config *container.Config, host *
 		host.DeviceRequests = append(host.DeviceRequests, container.DeviceRequest{Driver: "cdi", DeviceIDs: names})
 		config.Env = append(config.Env, envVisible+"="+visibleNone)
 	case engine.AttachRequest:
-		host.DeviceRequests = append(host.DeviceRequests, container.DeviceRequest{Driver: nvidiaRuntime, DeviceIDs: ids, Capabilities: [][]string{{"gpu"}}})
+		host.DeviceRequests = append(host.DeviceRequests, container.DeviceRequest{Driver: nvidiaRuntime, DeviceIDs: ids,
+			Capabilities: [][]string{{"gpu"}}})
 	case engine.AttachRuntime:
 		host.Runtime = nvidiaRuntime
 		config.Env = append(config.Env, envVisible+"="+strings.Join(ids, ","), envDriver+"=compute,utility")
@@ -77,7 +79,8 @@ func handIn(way engine.AttachWay, ids []string, config *container.Config, host *
 // enforce adds limits on the memory of the granted parts: the driver's own for
 // the whole container where the toolkit has it, and MPS's for each process
 // where a person opted in. Whole devices and MIG instances need neither.
-func (e *Engine) enforce(c engine.Container, found engine.Attachment, config *container.Config, host *container.HostConfig) {
+func (e *Engine) enforce(c engine.Container, found engine.Attachment, config *container.Config,
+	host *container.HostConfig) {
 	parts := partsOf(c)
 	if len(parts) == 0 {
 		return
@@ -112,7 +115,8 @@ func partsOf(c engine.Container) []gpu.Grant {
 	var parts []gpu.Grant
 	for _, device := range c.Devices {
 		for _, grant := range c.Grants {
-			if device.Vendor == gpu.NVIDIA && grant.Device == device.UUID && !grant.Whole && grant.Instance == "" && grant.Memory > 0 {
+			if device.Vendor == gpu.NVIDIA && grant.Device == device.UUID && !grant.Whole && grant.Instance == "" &&
+				grant.Memory > 0 {
 				parts = append(parts, grant)
 			}
 		}
@@ -152,7 +156,8 @@ func mpsEnv(pipe string, parts []gpu.Grant) []string {
 		}
 	}
 	percent := max(1, int(least)*100/int(gpu.WholeDevice))
-	return []string{envPipe + "=" + pipe, envPinned + "=" + strings.Join(limits, ","), envThreads + "=" + strconv.Itoa(percent)}
+	return []string{envPipe + "=" + pipe, envPinned + "=" + strings.Join(limits, ","),
+		envThreads + "=" + strconv.Itoa(percent)}
 }
 
 // attachNodes hands in AMD and Intel devices by their device nodes and returns
@@ -169,7 +174,8 @@ func attachNodes(devices []gpu.Device, host *container.HostConfig) ([]int, error
 			failed.Message = "The device node " + node + " is not on this machine."
 			return failed
 		}
-		host.Devices = append(host.Devices, container.DeviceMapping{PathOnHost: node, PathInContainer: node, CgroupPermissions: "rwm"})
+		host.Devices = append(host.Devices, container.DeviceMapping{PathOnHost: node, PathInContainer: node,
+			CgroupPermissions: "rwm"})
 		if gid := groupOf(info); gid != 0 && !slices.Contains(groups, gid) {
 			groups = append(groups, gid)
 			host.GroupAdd = append(host.GroupAdd, strconv.Itoa(gid))
@@ -216,7 +222,8 @@ func hardLimit(known *facts) bool {
 		}
 		for _, entry := range entries {
 			text, err := os.ReadFile(filepath.Join(dir, entry.Name()))
-			if err == nil && strings.Contains(string(text), strings.TrimSuffix(cdiKind, "=")) && strings.Contains(string(text), limitHook) {
+			if err == nil && strings.Contains(string(text), strings.TrimSuffix(cdiKind, "=")) &&
+				strings.Contains(string(text), limitHook) {
 				return true
 			}
 		}

@@ -47,7 +47,8 @@ func asRoot(name string, args ...string) *exec.Cmd {
 // fill uses up the disk that a directory is on.
 func fill(t *testing.T, dir string) {
 	t.Helper()
-	asRoot("dd", "if=/dev/zero", "of="+filepath.Join(dir, "ballast"), "bs=64k").Run() //nolint:errcheck // it ends when the disk is full
+	asRoot("dd", "if=/dev/zero", "of="+filepath.Join(dir, "ballast"), "bs=64k").
+		Run() //nolint:errcheck // it ends when the disk is full
 }
 
 func TestFullDisk(t *testing.T) {

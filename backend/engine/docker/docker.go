@@ -82,7 +82,8 @@ func Open(config Config) (*Engine, error) {
 	api, err := client.NewClientWithOpts(endpoint.options()...)
 	if err != nil {
 		return nil, &session.Error{
-			Code: "engine_open_invalid", Message: "The address of the Docker daemon, " + endpoint.host + ", cannot be used.",
+			Code: "engine_open_invalid", Message: "The address of the Docker daemon, " + endpoint.host +
+				", cannot be used.",
 			Hint: "Check DOCKER_HOST and `docker context ls`.", Err: err,
 		}
 	}

@@ -41,7 +41,8 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // a leftover in the temporary directory harms nobody
 	realGuest, guestBinary = filepath.Join(dir, "real"), filepath.Join(dir, "stand-in")
-	for target, source := range map[string]string{realGuest: "slipway/backend/guest/slipway-guest", guestBinary: "./testdata/guest"} {
+	for target, source := range map[string]string{realGuest: "slipway/backend/guest/slipway-guest",
+		guestBinary: "./testdata/guest"} {
 		build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", target, source)
 		build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
 		if out, err := build.CombinedOutput(); err != nil {
@@ -97,14 +98,16 @@ func TestEngineKeepsItsPromises(t *testing.T) {
 	for name, guest := range map[string]string{"with the real guest": realGuest, "with a stand-in": guestBinary} {
 		t.Run(name, func(t *testing.T) {
 			newEngine := func(t *testing.T) engine.Engine {
-				e := open(t, docker.Config{Instance: instance, Guest: func(string) ([]byte, error) { return os.ReadFile(guest) }})
+				e := open(t, docker.Config{Instance: instance,
+					Guest: func(string) ([]byte, error) { return os.ReadFile(guest) }})
 				if guest == realGuest {
 					return &attended{Engine: e, ctx: t.Context(), batch: map[string]bool{}}
 				}
 				return e
 			}
 			enginetest.Run(t, newEngine, enginetest.Options{
-				Instance: instance, Image: enginetest.ImageMinimal, Stats: true, Guest: guest == realGuest, Mounts: true,
+				Instance: instance, Image: enginetest.ImageMinimal, Stats: true, Guest: guest == realGuest,
+				Mounts:    true,
 				Serve:     []string{"python3", "-m", "http.server", fmt.Sprint(enginetest.ServePort)},
 				Commands:  enginetest.Commands{OOM: `exec python3 -c 'x = bytearray(1 << 30)'`},
 				PullImage: slow.ref, Evict: evict,

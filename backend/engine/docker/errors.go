@@ -42,7 +42,8 @@ func failure(ctx context.Context, op string, err error) error {
 		return unavailable(err)
 	}
 	text := daemonText(err)
-	e := &session.Error{Code: session.Code("engine_" + op + "_" + session.DetailInternal), Message: "Docker reports: " + sentence(text), Err: err}
+	e := &session.Error{Code: session.Code("engine_" + op + "_" + session.DetailInternal),
+		Message: "Docker reports: " + sentence(text), Err: err}
 	switch reason := reasonOf(text, err); {
 	case reason == reasonNoSpace:
 		e.Code = session.Code("engine_" + op + "_no-space")
@@ -65,7 +66,8 @@ func failure(ctx context.Context, op string, err error) error {
 func containerFailure(ctx context.Context, op, id string, err error) error {
 	err = failure(ctx, op, err)
 	if errdefs.IsNotFound(err) && session.CodeOf(err) != codeNotFound {
-		return &session.Error{Code: codeNotFound, Message: "The container " + shortID(id) + " does not exist any more.", Err: err}
+		return &session.Error{Code: codeNotFound, Message: "The container " + shortID(id) + " does not exist any more.",
+			Err: err}
 	}
 	return err
 }
@@ -106,7 +108,8 @@ func unavailable(err error) error {
 
 // fileFailure is the error of work on this machine's own files.
 func fileFailure(op, what string, err error) error {
-	e := &session.Error{Code: session.Code("engine_" + op + "_" + session.DetailInternal), Message: "Slipway could not write " + what + ".", Err: err}
+	e := &session.Error{Code: session.Code("engine_" + op + "_" + session.DetailInternal),
+		Message: "Slipway could not write " + what + ".", Err: err}
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		e.Code = session.Code("engine_" + op + "_no-space")

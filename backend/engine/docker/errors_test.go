@@ -35,7 +35,8 @@ func TestFailureDecidesByClass(t *testing.T) {
 		{"forbidden", said(errdefs.ErrPermissionDenied, "no"), "engine_test_forbidden"},
 		{"internal", said(errdefs.ErrInternal, "boom"), "engine_test_internal-error"},
 		{"unavailable", said(errdefs.ErrUnavailable, "shutting down"), codeUnavailable},
-		{"a disk that is full", said(errdefs.ErrInternal, "mkdir /var/lib/docker/overlay2/x: no space left on device"), "engine_test_no-space"},
+		{"a disk that is full", said(errdefs.ErrInternal, "mkdir /var/lib/docker/overlay2/x: no space left on device"),
+			"engine_test_no-space"},
 		{"a connection that breaks", fmt.Errorf("read: %w", io.ErrUnexpectedEOF), codeUnavailable},
 		{"a connection that is reset", &net.OpError{Op: "read", Err: syscall.ECONNRESET}, codeUnavailable},
 		{"a socket that refuses this user", &net.OpError{Op: "dial", Err: os.ErrPermission}, codeUnavailable},
@@ -62,7 +63,8 @@ func TestFailureUnderAnEndedContextKeepsItsError(t *testing.T) {
 	cancel()
 	late, cancel := context.WithDeadline(t.Context(), time.Unix(1, 0))
 	defer cancel()
-	for want, ctx := range map[session.Code]context.Context{"engine_test_cancelled": cancelled, "engine_test_timeout": late} {
+	for want, ctx := range map[session.Code]context.Context{"engine_test_cancelled": cancelled,
+		"engine_test_timeout": late} {
 		got := failure(ctx, "test", errors.New("broken pipe"))
 		if session.CodeOf(got) != want || !errors.Is(got, ctx.Err()) {
 			t.Errorf("got %v, want %s around %v", got, want, ctx.Err())
@@ -99,25 +101,28 @@ func TestDaemonThatNeverAnswersIsUnavailable(t *testing.T) {
 
 func TestReasonsOfWhatDockerTellsOnlyByText(t *testing.T) {
 	for text, want := range map[string]reason{
-		"write /var/lib/docker/tmp/GetImageBlob1: no space left on device":                                                                                              reasonNoSpace,
-		"mkdir /x: disk quota exceeded":                                                                                                                                 reasonNoSpace,
-		"toomanyrequests: You have reached your pull rate limit. You may increase the limit by authenticating":                                                          reasonRateLimited,
-		"no matching manifest for linux/arm64/v8 in the manifest list entries":                                                                                          reasonWrongPlatform,
-		"Head \"https://r.test/v2/x/manifests/1\": unauthorized: authentication required":                                                                               reasonForbidden,
-		"Head \"https://r.test/v2/x/manifests/1\": no basic auth credentials":                                                                                           reasonForbidden,
-		"unauthorized: incorrect username or password":                                                                                                                  reasonForbidden,
-		"error parsing HTTP 403 response body: invalid character 'F' looking for beginning of value: \"Forbidden\"":                                                     reasonForbidden,
-		"manifest for python:none not found: manifest unknown: manifest unknown":                                                                                        reasonNoManifest,
-		"pull access denied for nobody/nothing, repository does not exist or may require 'docker login': denied: requested access":                                      reasonNoManifest,
-		"Get \"https://registry-1.docker.io/v2/\": dial tcp: lookup registry-1.docker.io: no such host":                                                                 reasonUnreachable,
-		"Get \"https://registry-1.docker.io/v2/\": net/http: request canceled while waiting for connection (Client.Timeout exceeded":                                    reasonUnreachable,
-		"Get \"http://127.0.0.1:5000/v2/\": dial tcp 127.0.0.1:5000: connect: connection refused":                                                                       reasonUnreachable,
-		"Get \"https://r.test/v2/\": x509: certificate signed by unknown authority":                                                                                     reasonUnreachable,
-		"received unexpected HTTP status: 503 Service Unavailable":                                                                                                      reasonUnreachable,
-		"could not find an available, non-overlapping IPv4 address pool among the defaults to assign to the network":                                                    reasonNoAddresses,
-		"all predefined address pools have been fully subnetted":                                                                                                        reasonNoAddresses,
-		"cannot restrict inter-container communication: please ensure that br_netfilter kernel module is loaded":                                                        reasonNoBridgeFilter,
-		"cannot restrict inter-container communication or run without the userland proxy: stat /proc/sys/net/bridge/bridge-nf-call-iptables: no such file or directory": reasonNoBridgeFilter,
+		"write /var/lib/docker/tmp/GetImageBlob1: no space left on device":                                          reasonNoSpace,
+		"mkdir /x: disk quota exceeded":                                                                             reasonNoSpace,
+		"toomanyrequests: You have reached your pull rate limit. You may increase the limit by authenticating":      reasonRateLimited,
+		"no matching manifest for linux/arm64/v8 in the manifest list entries":                                      reasonWrongPlatform,
+		"Head \"https://r.test/v2/x/manifests/1\": unauthorized: authentication required":                           reasonForbidden,
+		"Head \"https://r.test/v2/x/manifests/1\": no basic auth credentials":                                       reasonForbidden,
+		"unauthorized: incorrect username or password":                                                              reasonForbidden,
+		"error parsing HTTP 403 response body: invalid character 'F' looking for beginning of value: \"Forbidden\"": reasonForbidden,
+		"manifest for python:none not found: manifest unknown: manifest unknown":                                    reasonNoManifest,
+		"pull access denied for nobody/nothing, repository does not exist or may require 'docker login': denied: " +
+			"requested access": reasonNoManifest,
+		"Get \"https://registry-1.docker.io/v2/\": dial tcp: lookup registry-1.docker.io: no such host": reasonUnreachable,
+		"Get \"https://registry-1.docker.io/v2/\": net/http: request canceled while waiting for connection " +
+			"(Client.Timeout exceeded": reasonUnreachable,
+		"Get \"http://127.0.0.1:5000/v2/\": dial tcp 127.0.0.1:5000: connect: connection refused":                    reasonUnreachable,
+		"Get \"https://r.test/v2/\": x509: certificate signed by unknown authority":                                  reasonUnreachable,
+		"received unexpected HTTP status: 503 Service Unavailable":                                                   reasonUnreachable,
+		"could not find an available, non-overlapping IPv4 address pool among the defaults to assign to the network": reasonNoAddresses,
+		"all predefined address pools have been fully subnetted":                                                     reasonNoAddresses,
+		"cannot restrict inter-container communication: please ensure that br_netfilter kernel module is loaded":     reasonNoBridgeFilter,
+		"cannot restrict inter-container communication or run without the userland proxy: stat " +
+			"/proc/sys/net/bridge/bridge-nf-call-iptables: no such file or directory": reasonNoBridgeFilter,
 		"something else altogether": reasonUnknown,
 	} {
 		if got := reasonOf(text, errors.New(text)); got != want {
@@ -128,10 +133,14 @@ func TestReasonsOfWhatDockerTellsOnlyByText(t *testing.T) {
 
 func TestStartHints(t *testing.T) {
 	for text, want := range map[string]string{
-		"exec /.slipway/guest: exec format error":                                      "The image is made for another kind of processor; choose one for this machine.",
-		"error mounting \"/data\" to rootfs at \"/data\": not a directory: unknown":    "A mounted directory vanished or its target is a file in the image; check the mounts.",
-		"failed to write 9: write /sys/fs/cgroup/cpuset/docker/x/cpuset.cpus: invalid": "The machine refuses the CPU limit; check that its cgroups are set up.",
-		"a new reason nobody has heard of":                                             "Try again; if it stays, read the Docker daemon's log.",
+		"exec /.slipway/guest: exec format error": "The image is made for " +
+			"another kind of processor; choose one for this machine.",
+		"error mounting \"/data\" to rootfs at \"/data\": not a directory: unknown": "A mounted directory " +
+			"vanished or its target is a file in the image; check the mounts.",
+		"failed to write 9: write /sys/fs/cgroup/cpuset/docker/x/cpuset.cpus: invalid": "The machine refuses the CPU " +
+			"limit; check that its cgroups are set up.",
+		"a new reason nobody has heard of": "Try again; if it stays, " +
+			"read the Docker daemon's log.",
 	} {
 		if got := startHint(text); got != want {
 			t.Errorf("%q: got %q", text, got)
@@ -142,8 +151,10 @@ func TestStartHints(t *testing.T) {
 func TestFactsWarnOfWhatStands(t *testing.T) {
 	local := machine{name: "lab", kernel: "6.1.0"}
 	good := system.Info{
-		ID: "ID", Name: "lab", KernelVersion: "6.1.0", OSType: "linux", Architecture: "x86_64", NCPU: 8, MemTotal: 1 << 34,
-		ServerVersion: "20.10.24", CgroupVersion: "2", MemoryLimit: true, CPUSet: true, PidsLimit: true, DockerRootDir: "/var/lib/docker",
+		ID: "ID", Name: "lab", KernelVersion: "6.1.0", OSType: "linux", Architecture: "x86_64", NCPU: 8,
+		MemTotal:      1 << 34,
+		ServerVersion: "20.10.24", CgroupVersion: "2", MemoryLimit: true, CPUSet: true, PidsLimit: true,
+		DockerRootDir:   "/var/lib/docker",
 		SecurityOptions: []string{"name=seccomp,profile=default", "name=cgroupns"},
 	}
 	for _, c := range []struct {
@@ -154,12 +165,16 @@ func TestFactsWarnOfWhatStands(t *testing.T) {
 	}{
 		{"a daemon of this machine", "1.41", "unix:///d.sock", func(*system.Info) {}, "", true},
 		{"one reached by tcp", "1.41", "tcp://lab:2376", func(*system.Info) {}, "engine_info_remote-engine", false},
-		{"a forwarded socket", "1.41", "unix:///d.sock", func(i *system.Info) { i.Name = "far" }, "engine_info_remote-engine", false},
-		{"one in a virtual machine", "1.47", "unix:///d.sock", func(i *system.Info) { i.Name, i.KernelVersion = "docker-desktop", "6.6.12-linuxkit" }, "engine_info_remote-engine", false},
+		{"a forwarded socket", "1.41", "unix:///d.sock", func(i *system.Info) { i.Name = "far" },
+			"engine_info_remote-engine", false},
+		{"one in a virtual machine", "1.47", "unix:///d.sock",
+			func(i *system.Info) { i.Name, i.KernelVersion = "docker-desktop", "6.6.12-linuxkit" },
+			"engine_info_remote-engine", false},
 		{"one that is too old", "1.40", "unix:///d.sock", func(*system.Info) {}, "engine_info_too-old", true},
 		{"one without a limit of processes", "1.41", "unix:///d.sock", func(i *system.Info) { i.PidsLimit = false },
 			"engine_info_no-process-limit", true},
-		{"one without limits", "1.41", "unix:///d.sock", func(i *system.Info) { i.MemoryLimit = false }, "engine_info_no-limits", true},
+		{"one without limits", "1.41", "unix:///d.sock", func(i *system.Info) { i.MemoryLimit = false },
+			"engine_info_no-limits", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			info := good
@@ -176,18 +191,21 @@ func TestFactsWarnOfWhatStands(t *testing.T) {
 	}
 	rootless := good
 	rootless.SecurityOptions = []string{"name=seccomp,profile=default", "name=rootless", "name=selinux"}
-	if f := readFacts(rootless, "1.41", "unix:///d.sock", local, time.Unix(1, 0)); !f.rootless || !f.selinux || f.remapped {
+	if f := readFacts(rootless, "1.41", "unix:///d.sock", local, time.Unix(1, 0)); !f.rootless || !f.selinux ||
+		f.remapped {
 		t.Errorf("security options misread: %+v", f)
 	}
 }
 
 func TestNamesOfAnImage(t *testing.T) {
 	for name, c := range map[string]struct{ tags, digests, want []string }{
-		"its tags":                        {[]string{"python:3.12", "<none>:<none>"}, []string{"python@sha256:1"}, []string{"python:3.12"}},
-		"its digests where it has no tag": {[]string{"<none>:<none>"}, []string{"python@sha256:1"}, []string{"python@sha256:1"}},
-		"none":                            {nil, []string{"<none>@<none>"}, nil},
-		"none for that of trials":         {[]string{"slipway-trial:1"}, []string{"slipway-trial@sha256:1"}, nil},
-		"only those that others gave it":  {[]string{"slipway-trial:1", "scratch:1"}, nil, []string{"scratch:1"}},
+		"its tags": {[]string{"python:3.12", "<none>:<none>"}, []string{"python@sha256:1"},
+			[]string{"python:3.12"}},
+		"its digests where it has no tag": {[]string{"<none>:<none>"}, []string{"python@sha256:1"},
+			[]string{"python@sha256:1"}},
+		"none":                           {nil, []string{"<none>@<none>"}, nil},
+		"none for that of trials":        {[]string{"slipway-trial:1"}, []string{"slipway-trial@sha256:1"}, nil},
+		"only those that others gave it": {[]string{"slipway-trial:1", "scratch:1"}, nil, []string{"scratch:1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := names(c.tags, c.digests); !slices.Equal(got, c.want) {

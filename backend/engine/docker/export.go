@@ -100,10 +100,12 @@ func (e *Engine) nearest(ctx context.Context, layers []session.ImageLayer) (pres
 // ExportImage implements [engine.Transfers]. The daemon gives an image as one
 // archive, and older ones do not say before its end which file is which layer:
 // these are read twice.
-func (e *Engine) ExportImage(ctx context.Context, id string, want func(part string) bool, fn func(part string, content io.Reader) error) error {
+func (e *Engine) ExportImage(ctx context.Context, id string, want func(part string) bool,
+	fn func(part string, content io.Reader) error) error {
 	said, err := e.api.ImageInspect(ctx, id)
 	if errdefs.IsNotFound(err) {
-		return &session.Error{Code: "engine_image_not-found", Message: "The image " + id + " is not on this machine.", Hint: "Pull it first.", Err: err}
+		return &session.Error{Code: "engine_image_not-found", Message: "The image " + id + " is not on this machine.",
+			Hint: "Pull it first.", Err: err}
 	}
 	if err != nil {
 		return failure(ctx, "image", err)
@@ -116,7 +118,9 @@ func (e *Engine) ExportImage(ctx context.Context, id string, want func(part stri
 	}
 	for pass := 0; len(x.want) > 0; pass++ {
 		if pass == 2 {
-			return &session.Error{Code: "engine_export_failed", Message: fmt.Sprintf("Docker gave the image %s without %d of its parts.", id, len(x.want)), Hint: "Look whether the image runs here; pull it again if not."}
+			return &session.Error{Code: "engine_export_failed",
+				Message: fmt.Sprintf("Docker gave the image %s without %d of its parts.", id, len(x.want)),
+				Hint:    "Look whether the image runs here; pull it again if not."}
 		}
 		if err := e.pass(ctx, id, said, x); err != nil {
 			return err
@@ -185,8 +189,11 @@ func (x *export) learn(r io.Reader, layers []string) error {
 		Config string
 		Layers []string
 	}
-	if err := json.NewDecoder(io.LimitReader(r, 16<<20)).Decode(&manifests); err != nil || len(manifests) != 1 || len(manifests[0].Layers) != len(layers) {
-		return &session.Error{Code: "engine_export_failed", Message: "Docker gave the image in a form that is not known.", Hint: "Say which version of Docker it is when you report this.", Err: err}
+	if err := json.NewDecoder(io.LimitReader(r, 16<<20)).Decode(&manifests); err != nil || len(manifests) != 1 ||
+		len(manifests[0].Layers) != len(layers) {
+		return &session.Error{Code: "engine_export_failed",
+			Message: "Docker gave the image in a form that is not known.",
+			Hint:    "Say which version of Docker it is when you report this.", Err: err}
 	}
 	x.known[path.Clean(manifests[0].Config)] = session.ImageConfig
 	for i, name := range manifests[0].Layers {

@@ -49,8 +49,10 @@ func created(t testing.TB, e *docker.Engine, c engine.Container) string {
 func forget(t testing.TB, c engine.Container) {
 	docker := api(t)
 	t.Cleanup(func() {
-		docker.ContainerRemove(context.Background(), c.Name, container.RemoveOptions{Force: true, RemoveVolumes: true}) //nolint:errcheck // it may be gone
-		docker.VolumeRemove(context.Background(), "slipway-"+c.Labels[engine.LabelSession], true)                       //nolint:errcheck // it may be gone
+		docker.ContainerRemove(context.Background(), c.Name,
+			container.RemoveOptions{Force: true, RemoveVolumes: true}) //nolint:errcheck // it may be gone
+		docker.VolumeRemove(context.Background(), "slipway-"+c.Labels[engine.LabelSession],
+			true) //nolint:errcheck // it may be gone
 	})
 }
 
@@ -83,7 +85,8 @@ const holdVariable = "SLIPWAY_TEST_HOLD"
 
 func hold(what string) {
 	dir, id, _ := strings.Cut(what, "\n")
-	e, err := docker.Open(docker.Config{Host: os.Getenv(enginetest.DockerVariable), Dir: dir, Instance: "held", Guest: standIn})
+	e, err := docker.Open(docker.Config{Host: os.Getenv(enginetest.DockerVariable), Dir: dir, Instance: "held",
+		Guest: standIn})
 	if err != nil {
 		panic(err)
 	}
@@ -157,7 +160,8 @@ func TestGuest(t *testing.T) {
 	t.Run("has exited once the container is removed by somebody else", func(t *testing.T) {
 		e := open(t, docker.Config{Instance: instanceOf(t)})
 		id := started(t, e, mute(newContainer(instanceOf(t), "")))
-		if err := api(t).ContainerRemove(t.Context(), id, container.RemoveOptions{Force: true, RemoveVolumes: true}); err != nil {
+		if err := api(t).ContainerRemove(t.Context(), id,
+			container.RemoveOptions{Force: true, RemoveVolumes: true}); err != nil {
 			t.Fatal(err)
 		}
 		_, err := e.Guest(t.Context(), id)
@@ -239,30 +243,32 @@ func newCutter(t *testing.T, target string) *cutter {
 	upstream := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", daemon)
 	}}
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		at := c.cut.Load()
-		breaks := at != nil && strings.HasSuffix(r.URL.Path, *at)
-		if breaks && c.before.Load() {
-			panic(http.ErrAbortHandler)
-		}
-		body, _ := io.ReadAll(r.Body) //nolint:errcheck // what is missing the daemon complains of
-		out := r.Clone(r.Context())
-		out.RequestURI, out.URL.Scheme, out.URL.Host, out.Body = "", "http", "docker", io.NopCloser(bytes.NewReader(body))
-		if out.ContentLength = int64(len(body)); len(body) == 0 {
-			out.Body = http.NoBody
-		}
-		reply, err := upstream.RoundTrip(out)
-		if err != nil || breaks {
-			panic(http.ErrAbortHandler)
-		}
-		defer reply.Body.Close() //nolint:errcheck // read to its end
-		for name, values := range reply.Header {
-			w.Header()[name] = values
-		}
-		w.WriteHeader(reply.StatusCode)
-		w.(http.Flusher).Flush()
-		io.Copy(flushing{w}, reply.Body) //nolint:errcheck // the caller may have gone
-	})}
+	server := &http.Server{ReadHeaderTimeout: time.Minute,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			at := c.cut.Load()
+			breaks := at != nil && strings.HasSuffix(r.URL.Path, *at)
+			if breaks && c.before.Load() {
+				panic(http.ErrAbortHandler)
+			}
+			body, _ := io.ReadAll(r.Body) //nolint:errcheck // what is missing the daemon complains of
+			out := r.Clone(r.Context())
+			out.RequestURI, out.URL.Scheme, out.URL.Host, out.Body = "", "http", "docker",
+				io.NopCloser(bytes.NewReader(body))
+			if out.ContentLength = int64(len(body)); len(body) == 0 {
+				out.Body = http.NoBody
+			}
+			reply, err := upstream.RoundTrip(out)
+			if err != nil || breaks {
+				panic(http.ErrAbortHandler)
+			}
+			defer reply.Body.Close() //nolint:errcheck // read to its end
+			for name, values := range reply.Header {
+				w.Header()[name] = values
+			}
+			w.WriteHeader(reply.StatusCode)
+			w.(http.Flusher).Flush()
+			io.Copy(flushing{w}, reply.Body) //nolint:errcheck // the caller may have gone
+		})}
 	go server.Serve(listener)            //nolint:errcheck // ends with the test
 	t.Cleanup(func() { server.Close() }) //nolint:errcheck // nothing to lose
 	return c

@@ -76,7 +76,8 @@ func defaultSockets() []string {
 		sockets = append(sockets, filepath.Join(dir, "docker.sock"))
 	}
 	if home, err := os.UserHomeDir(); err == nil {
-		sockets = append(sockets, filepath.Join(home, ".docker/run/docker.sock"), filepath.Join(home, ".docker/desktop/docker.sock"))
+		sockets = append(sockets, filepath.Join(home, ".docker/run/docker.sock"),
+			filepath.Join(home, ".docker/desktop/docker.sock"))
 	}
 	return sockets
 }
@@ -91,7 +92,8 @@ func resolveHost(host string, env environment) (endpoint, error) {
 	}
 	if strings.HasPrefix(found.host, "ssh://") {
 		return endpoint{}, &session.Error{
-			Code: "engine_open_remote-engine", Message: "The Docker daemon at " + found.host + " is on another machine.",
+			Code: "engine_open_remote-engine", Message: "The Docker daemon at " + found.host +
+				" is on another machine.",
 			Hint: "Run a Slipway agent on that machine, or set DOCKER_HOST to a daemon on this one.",
 		}
 	}

@@ -16,7 +16,8 @@ func writeContext(t *testing.T, dir, name, host string, tls bool) string {
 	t.Helper()
 	sum := sha256.Sum256([]byte(name))
 	id := hex.EncodeToString(sum[:])
-	writeTestFile(t, filepath.Join(dir, "contexts/meta", id, "meta.json"), fmt.Sprintf(`{"Name":%q,"Endpoints":{"docker":{"Host":%q}}}`, name, host))
+	writeTestFile(t, filepath.Join(dir, "contexts/meta", id, "meta.json"),
+		fmt.Sprintf(`{"Name":%q,"Endpoints":{"docker":{"Host":%q}}}`, name, host))
 	if !tls {
 		return ""
 	}
@@ -47,18 +48,24 @@ func TestHostIsFoundAsTheDockerCommandFindsIt(t *testing.T) {
 		answers            string
 		want               endpoint
 	}{
-		{"what was configured wins", "unix:///mine.sock", dir, map[string]string{"DOCKER_HOST": "unix:///other.sock"}, "", endpoint{host: "unix:///mine.sock"}},
-		{"DOCKER_HOST before any context", "", dir, map[string]string{"DOCKER_HOST": "unix:///env.sock", "DOCKER_CONTEXT": "far"}, "", endpoint{host: "unix:///env.sock"}},
-		{"DOCKER_CONTEXT before the current one", "", dir, map[string]string{"DOCKER_CONTEXT": "far"}, "", endpoint{host: "tcp://far:2376", tls: certificates}},
+		{"what was configured wins", "unix:///mine.sock", dir, map[string]string{"DOCKER_HOST": "unix:///other.sock"},
+			"", endpoint{host: "unix:///mine.sock"}},
+		{"DOCKER_HOST before any context", "", dir, map[string]string{"DOCKER_HOST": "unix:///env.sock",
+			"DOCKER_CONTEXT": "far"}, "", endpoint{host: "unix:///env.sock"}},
+		{"DOCKER_CONTEXT before the current one", "", dir, map[string]string{"DOCKER_CONTEXT": "far"}, "",
+			endpoint{host: "tcp://far:2376", tls: certificates}},
 		{"the current context", "", dir, nil, "/b.sock", endpoint{host: "unix:///lab.sock"}},
-		{"the context default is the default socket", "", dir, map[string]string{"DOCKER_CONTEXT": "default"}, "/a.sock", endpoint{host: "unix:///a.sock"}},
+		{"the context default is the default socket", "", dir, map[string]string{"DOCKER_CONTEXT": "default"},
+			"/a.sock", endpoint{host: "unix:///a.sock"}},
 		{"the first socket that answers", "", plain, nil, "/b.sock", endpoint{host: "unix:///b.sock"}},
 		{"the machine's own if none answers", "", plain, nil, "", endpoint{host: "unix:///var/run/docker.sock"}},
-		{"certificates by DOCKER_CERT_PATH", "", plain, map[string]string{"DOCKER_HOST": "tcp://x:2376", "DOCKER_TLS_VERIFY": "1", "DOCKER_CERT_PATH": "/certs"}, "", endpoint{host: "tcp://x:2376", tls: "/certs"}},
+		{"certificates by DOCKER_CERT_PATH", "", plain, map[string]string{"DOCKER_HOST": "tcp://x:2376",
+			"DOCKER_TLS_VERIFY": "1", "DOCKER_CERT_PATH": "/certs"}, "", endpoint{host: "tcp://x:2376", tls: "/certs"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := resolveHost(c.host, environment{
-				getenv: func(name string) string { return c.env[name] }, config: c.config, sockets: []string{"/a.sock", "/b.sock"},
+				getenv: func(name string) string { return c.env[name] }, config: c.config,
+				sockets: []string{"/a.sock", "/b.sock"},
 				answers: func(socket string) bool { return socket == c.answers },
 			})
 			if err != nil || got != c.want {
@@ -69,11 +76,13 @@ func TestHostIsFoundAsTheDockerCommandFindsIt(t *testing.T) {
 }
 
 func TestHostThatCannotBeUsedSaysWhy(t *testing.T) {
-	for name, want := range map[string]session.Code{"ssh": "engine_open_remote-engine", "missing": "engine_open_invalid"} {
+	for name, want := range map[string]session.Code{"ssh": "engine_open_remote-engine",
+		"missing": "engine_open_invalid"} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			writeContext(t, dir, "ssh", "ssh://ada@lab", false)
-			_, err := resolveHost("", environment{getenv: func(v string) string { return map[string]string{"DOCKER_CONTEXT": name}[v] }, config: dir})
+			_, err := resolveHost("", environment{
+				getenv: func(v string) string { return map[string]string{"DOCKER_CONTEXT": name}[v] }, config: dir})
 			if session.CodeOf(err) != want {
 				t.Errorf("got %v, want %s", err, want)
 			}

@@ -101,7 +101,8 @@ func TestAnImageRunByHandIsNoSession(t *testing.T) {
 	}
 	next := open(t, docker.Config{Instance: instance, Dir: t.TempDir()}) // whose first list sweeps
 	for name, list := range map[string]func(context.Context) ([]engine.State, error){
-		"list": e.List, "the first list": next.List, "others": open(t, docker.Config{Instance: instance + "-other"}).Others,
+		"list": e.List, "the first list": next.List, "others": open(t, docker.Config{Instance: instance + "-other"}).
+			Others,
 	} {
 		states, err := list(t.Context())
 		if err != nil {

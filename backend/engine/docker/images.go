@@ -78,7 +78,8 @@ func (e *Engine) Image(ctx context.Context, ref string) (session.Image, error) {
 		said, err = e.api.ImageInspect(ctx, id)
 	}
 	if errdefs.IsNotFound(err) {
-		return session.Image{}, &session.Error{Code: "engine_image_not-found", Message: "The image " + ref + " is not on this machine.", Hint: "Pull it first.", Err: err}
+		return session.Image{}, &session.Error{Code: "engine_image_not-found",
+			Message: "The image " + ref + " is not on this machine.", Hint: "Pull it first.", Err: err}
 	}
 	if err != nil {
 		return session.Image{}, failure(ctx, "image", err)
@@ -93,7 +94,8 @@ func (e *Engine) Image(ctx context.Context, ref string) (session.Image, error) {
 
 func imageOf(said image.InspectResponse) session.Image {
 	found := session.Image{
-		ID: said.ID, Refs: names(said.RepoTags, said.RepoDigests), Digests: names(nil, said.RepoDigests), Size: gpu.Bytes(said.Size), Arch: goArch(said.Architecture),
+		ID: said.ID, Refs: names(said.RepoTags, said.RepoDigests), Digests: names(nil, said.RepoDigests),
+		Size: gpu.Bytes(said.Size), Arch: goArch(said.Architecture),
 	}
 	if at, err := time.Parse(time.RFC3339Nano, said.Created); err == nil && at.Year() >= 1970 {
 		found.CreatedAt = at
@@ -109,7 +111,8 @@ func imageOf(said image.InspectResponse) session.Image {
 func names(tags, digests []string) []string {
 	named := func(all []string) []string {
 		return slices.DeleteFunc(slices.Clone(all), func(name string) bool {
-			return name == trialImage || strings.HasPrefix(name, trialRepository+"@") || strings.Contains(name, "<none>") ||
+			return name == trialImage || strings.HasPrefix(name, trialRepository+"@") ||
+				strings.Contains(name, "<none>") ||
 				strings.HasPrefix(name, receiving+":") || strings.HasPrefix(name, receiving+"@")
 		})
 	}

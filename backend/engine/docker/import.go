@@ -29,7 +29,8 @@ const configMost = 8 << 20
 // ImportImage implements [engine.Transfers]: it makes the archive that docker
 // load takes. Layers that the daemon has are only named in it; a daemon on
 // containerd's image store wants them all, and gets them from an image of its own.
-func (e *Engine) ImportImage(ctx context.Context, parts session.ImageParts, content map[string]engine.Content) (session.Image, error) {
+func (e *Engine) ImportImage(ctx context.Context, parts session.ImageParts,
+	content map[string]engine.Content) (session.Image, error) {
 	config, err := configOf(parts, content)
 	if err != nil {
 		return session.Image{}, err
@@ -70,7 +71,8 @@ func (e *Engine) install(ctx context.Context, a *archive) (made session.Image, e
 	defer func() {
 		untagging, cancel := e.brief(context.WithoutCancel(ctx))
 		defer cancel()
-		_, gone := e.api.ImageRemove(untagging, a.name, image.RemoveOptions{}) // an image that has no other name goes with it
+		// an image that has no other name goes with it
+		_, gone := e.api.ImageRemove(untagging, a.name, image.RemoveOptions{})
 		if gone != nil && !errdefs.IsNotFound(gone) && err == nil {
 			err = failure(untagging, "import", gone)
 		}
@@ -104,10 +106,11 @@ func (e *Engine) mayMove(ctx context.Context, ref, id string, a *archive) error 
 		return err
 	}
 	var config []byte
-	err = e.ExportImage(ctx, taken.ID, func(part string) bool { return part == session.ImageConfig }, func(_ string, content io.Reader) (err error) {
-		config, err = io.ReadAll(io.LimitReader(content, configMost))
-		return err
-	})
+	err = e.ExportImage(ctx, taken.ID, func(part string) bool { return part == session.ImageConfig },
+		func(_ string, content io.Reader) (err error) {
+			config, err = io.ReadAll(io.LimitReader(content, configMost))
+			return err
+		})
 	if err != nil || bytes.Equal(config, a.config) {
 		return err
 	}
@@ -136,7 +139,8 @@ func configOf(parts session.ImageParts, content map[string]engine.Content) ([]by
 	if err := json.Unmarshal(data, &config); err != nil {
 		return nil, engine.Incomplete("its configuration is none")
 	}
-	if !slices.EqualFunc(config.RootFS.Layers, parts.Layers, func(digest string, l session.ImageLayer) bool { return digest == l.Digest }) {
+	if !slices.EqualFunc(config.RootFS.Layers, parts.Layers,
+		func(digest string, l session.ImageLayer) bool { return digest == l.Digest }) {
 		return nil, engine.Incomplete("its configuration is that of other layers")
 	}
 	return data, nil
@@ -194,7 +198,8 @@ type archive struct {
 	name    string // that it is loaded under
 	config  []byte
 	content map[string]engine.Content
-	own     func(fn func(part string, content io.Reader) error) error // layers of this machine; nil: they are only named
+	// layers of this machine; nil: they are only named
+	own func(fn func(part string, content io.Reader) error) error
 }
 
 // id is the digest of the configuration, by which most daemons know the image.
@@ -212,7 +217,10 @@ func (a *archive) write(to io.Writer) error {
 		return err
 	}
 	if a.own != nil {
-		if err := a.own(func(part string, content io.Reader) error { return spooled(w, layerFile(part), content) }); err != nil {
+		if err := a.own(func(part string, content io.Reader) error {
+			return spooled(w, layerFile(part),
+				content)
+		}); err != nil {
 			return err
 		}
 	}
@@ -250,7 +258,8 @@ func (a *archive) layer(w *tar.Writer, digest string, stored engine.Content) err
 }
 
 func add(w *tar.Writer, name string, size int64, content io.Reader) error {
-	if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: size, Typeflag: tar.TypeReg, Format: tar.FormatPAX}); err != nil {
+	if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: size, Typeflag: tar.TypeReg,
+		Format: tar.FormatPAX}); err != nil {
 		return err
 	}
 	_, err := io.Copy(w, content)

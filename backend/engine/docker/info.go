@@ -50,8 +50,10 @@ func (e *Engine) Info(ctx context.Context) (engine.Info, error) {
 	info := f.info
 	info.Warnings = slices.Clone(info.Warnings)
 	if e.networks.areTogether() && !f.unfiltered {
-		info.Warnings = append(info.Warnings, session.Warning{Code: "engine_info_not-apart", Title: "Sessions of one person reach each other", At: time.Now(),
-			Text: "The kernel does not filter what goes through a bridge, so a server in one session is reached from the others of the same person. Those of other people are kept out."})
+		info.Warnings = append(info.Warnings, session.Warning{Code: "engine_info_not-apart",
+			Title: "Sessions of one person reach each other", At: time.Now(),
+			Text: "The kernel does not filter what goes through a bridge, so a server in one session is reached from " +
+				"the others of the same person. Those of other people are kept out."})
 	}
 	return info, nil
 }
@@ -75,11 +77,14 @@ func (e *Engine) askFacts(ctx context.Context) (*facts, error) {
 		return nil, failure(ctx, "info", err)
 	}
 	host, _ := os.Hostname() //nolint:errcheck // no name, no match
-	f := readFacts(said, e.api.ClientVersion(), e.api.DaemonHost(), machine{name: host, kernel: kernelRelease()}, time.Now())
+	f := readFacts(said, e.api.ClientVersion(), e.api.DaemonHost(), machine{name: host, kernel: kernelRelease()},
+		time.Now())
 	if f.here && unfiltered(e.api.DaemonHost()) {
 		f.unfiltered = true
-		f.info.Warnings = append(f.info.Warnings, session.Warning{Code: "engine_info_no-filter", Title: "Sessions are not kept apart", At: time.Now(),
-			Text: "This Docker was told to leave the packet filter alone (iptables is off), so a server in one session is reached from every other session of the machine, also of other people."})
+		f.info.Warnings = append(f.info.Warnings, session.Warning{Code: "engine_info_no-filter",
+			Title: "Sessions are not kept apart", At: time.Now(),
+			Text: "This Docker was told to leave the packet filter alone (iptables is off), so a server in one " +
+				"session is reached from every other session of the machine, also of other people."})
 	}
 	e.mu.Lock()
 	e.facts = f
@@ -92,8 +97,9 @@ type machine struct{ name, kernel string }
 
 func readFacts(said system.Info, api, host string, local machine, now time.Time) *facts {
 	f := &facts{
-		id:       said.ID,
-		here:     strings.HasPrefix(host, "unix://") && said.Name == local.name && said.KernelVersion == local.kernel && local.kernel != "",
+		id: said.ID,
+		here: strings.HasPrefix(host, "unix://") && said.Name == local.name && said.KernelVersion == local.kernel &&
+			local.kernel != "",
 		rootless: hasOption(said.SecurityOptions, "rootless"),
 		remapped: hasOption(said.SecurityOptions, "userns"),
 		selinux:  hasOption(said.SecurityOptions, "selinux"),
@@ -118,16 +124,22 @@ func readFacts(said system.Info, api, host string, local machine, now time.Time)
 			"Sessions need a Docker daemon that shares this machine's files, and the one at "+host+" does not. Run a Slipway agent on that machine, or set DOCKER_HOST to a daemon on this one.")
 	}
 	if versions.LessThan(api, oldestAPI) {
-		warn("engine_info_too-old", "Docker is too old", "Docker "+said.ServerVersion+" is older than 20.10; update it.")
+		warn("engine_info_too-old", "Docker is too old",
+			"Docker "+said.ServerVersion+" is older than 20.10; update it.")
 	}
 	if said.OSType != "linux" {
-		warn("engine_info_not-linux", "Docker runs "+said.OSType+" containers", "Sessions need Linux containers; switch Docker to them.")
+		warn("engine_info_not-linux", "Docker runs "+said.OSType+" containers",
+			"Sessions need Linux containers; switch Docker to them.")
 	}
 	if !said.PidsLimit {
-		warn("engine_info_no-process-limit", "Docker cannot limit processes", "This daemon has no pids cgroup, so a session can start so many processes that the machine has none left. A rootless daemon needs cgroup v2 with delegated controllers.")
+		warn("engine_info_no-process-limit", "Docker cannot limit processes", "This daemon has no pids cgroup, so a "+
+			"session can start so many processes that the machine has none left. A rootless daemon needs cgroup v2 "+
+			"with delegated controllers.")
 	}
 	if !said.MemoryLimit || !said.CPUSet {
-		warn("engine_info_no-limits", "Docker cannot limit sessions", "This daemon has no memory or CPU set cgroup, so sessions are not held to what they asked for. A rootless daemon needs cgroup v2 with delegated controllers.")
+		warn("engine_info_no-limits", "Docker cannot limit sessions", "This daemon has no memory or CPU set cgroup, "+
+			"so sessions are not held to what they asked for. A rootless daemon needs cgroup v2 with delegated "+
+			"controllers.")
 	}
 	return f
 }

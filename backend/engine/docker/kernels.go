@@ -69,7 +69,8 @@ var errClosed = &session.Error{Code: codeUnavailable, Message: "The engine is cl
 
 func openKernels(dir string) (*kernels, error) {
 	if dir == "" {
-		return nil, &session.Error{Code: "engine_open_invalid", Message: "The Docker engine needs a directory for its state."}
+		return nil, &session.Error{Code: "engine_open_invalid",
+			Message: "The Docker engine needs a directory for its state."}
 	}
 	dir, err := filepath.Abs(dir)
 	if err == nil {
@@ -78,14 +79,16 @@ func openKernels(dir string) (*kernels, error) {
 	if err != nil {
 		return nil, fileFailure("open", "its data folder", err)
 	}
-	return &kernels{dir: dir, byName: map[string]*kernel{}, byID: map[string]*kernel{}, guests: map[string]string{}}, nil
+	return &kernels{dir: dir, byName: map[string]*kernel{}, byID: map[string]*kernel{}, guests: map[string]string{}},
+		nil
 }
 
 // path is the directory of a container's files. It refuses names that would
 // lead elsewhere.
 func (ks *kernels) path(name string) (string, error) {
 	if name == "" || strings.ContainsAny(name, `/\`) || strings.HasPrefix(name, ".") || len(name) > 128 {
-		return "", &session.Error{Code: "engine_create_invalid", Message: "The container name \"" + name + "\" cannot be used."}
+		return "", &session.Error{Code: "engine_create_invalid", Message: "The container name \"" + name +
+			"\" cannot be used."}
 	}
 	return filepath.Join(ks.dir, "kernels", name), nil
 }

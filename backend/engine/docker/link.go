@@ -67,7 +67,8 @@ func (l *link) accept(ctx context.Context) (net.Conn, error) {
 		case err != nil && ctx.Err() != nil:
 			return nil, ctx.Err()
 		case err != nil:
-			return nil, &session.Error{Code: "engine_guest_closed", Message: "The container's link was closed.", Err: err}
+			return nil, &session.Error{Code: "engine_guest_closed", Message: "The container's link was closed.",
+				Err: err}
 		case trusted(conn):
 			l.current = conn
 			return conn, nil

@@ -49,7 +49,8 @@ func (e *Engine) Others(ctx context.Context) ([]engine.State, error) {
 	ctx, cancel := e.brief(ctx)
 	defer cancel()
 	selection := filters.NewArgs(filters.Arg("label", engine.LabelInstance), filters.Arg("label", engine.LabelGrants))
-	for _, status := range []container.ContainerState{container.StateCreated, container.StateRunning, container.StatePaused, container.StateRestarting} {
+	for _, status := range []container.ContainerState{container.StateCreated, container.StateRunning,
+		container.StatePaused, container.StateRestarting} {
 		selection.Add("status", status)
 	}
 	found, err := e.api.ContainerList(ctx, container.ListOptions{All: true, Filters: selection})
@@ -57,7 +58,8 @@ func (e *Engine) Others(ctx context.Context) ([]engine.State, error) {
 		return nil, failure(ctx, "list", err)
 	}
 	found = slices.DeleteFunc(found, func(c container.Summary) bool {
-		return c.Labels[engine.LabelInstance] == e.config.Instance || !strings.Contains(c.Labels[engine.LabelGrants], `"gpus"`)
+		return c.Labels[engine.LabelInstance] == e.config.Instance || !strings.Contains(c.Labels[engine.LabelGrants],
+			`"gpus"`)
 	})
 	states, err := e.inspectAll(ctx, found)
 	return slices.DeleteFunc(states, func(s engine.State) bool { return s.Labels[engine.LabelInstance] == "" }), err
@@ -173,7 +175,8 @@ func stateTime(text string) time.Time {
 }
 
 // watched are the changes of a container that alter its [engine.State].
-var watched = []events.Action{events.ActionCreate, events.ActionStart, events.ActionDie, events.ActionOOM, events.ActionDestroy, events.ActionRename}
+var watched = []events.Action{events.ActionCreate, events.ActionStart, events.ActionDie, events.ActionOOM,
+	events.ActionDestroy, events.ActionRename}
 
 // overlap is how far before the last List a Watch begins, so that nothing falls
 // between the two.

@@ -71,7 +71,8 @@ func (c credentials) header(ctx context.Context, domain string) (string, error) 
 	}
 	if err := json.Unmarshal(data, &config); err != nil {
 		return "", &session.Error{
-			Code: "engine_pull_forbidden", Message: "Docker's configuration " + filepath.Join(c.dir, "config.json") + " cannot be read.",
+			Code: "engine_pull_forbidden", Message: "Docker's configuration " + filepath.Join(c.dir, "config.json") +
+				" cannot be read.",
 			Hint: "Mend it, or remove it and log in again.", Err: err,
 		}
 	}
@@ -86,7 +87,8 @@ func (c credentials) header(ctx context.Context, domain string) (string, error) 
 	return registry.EncodeAuthConfig(login)
 }
 
-func (c credentials) find(ctx context.Context, config loginConfig, domain, server string) (registry.AuthConfig, bool, error) {
+func (c credentials) find(ctx context.Context, config loginConfig, domain,
+	server string) (registry.AuthConfig, bool, error) {
 	helper := orDefault(config.CredHelpers[domain], orDefault(config.CredHelpers[server], config.CredsStore))
 	if helper != "" {
 		login, found, err := c.fromHelper(ctx, helper, server)
@@ -113,13 +115,15 @@ func (c credentials) fromHelper(ctx context.Context, helper, server string) (reg
 		return registry.AuthConfig{}, false, nil
 	case err != nil:
 		return registry.AuthConfig{}, false, &session.Error{
-			Code: "engine_pull_forbidden", Message: "The login for " + server + " could not be read: " + program + " failed.",
+			Code: "engine_pull_forbidden", Message: "The login for " + server + " could not be read: " + program +
+				" failed.",
 			Hint: "Try `docker pull` by hand, or log in again.", Err: err,
 		}
 	}
 	var answer struct{ Username, Secret string }
 	if err := json.Unmarshal(said, &answer); err != nil {
-		return registry.AuthConfig{}, false, &session.Error{Code: "engine_pull_forbidden", Message: program + " answered with something else than a login.", Err: err}
+		return registry.AuthConfig{}, false, &session.Error{Code: "engine_pull_forbidden",
+			Message: program + " answered with something else than a login.", Err: err}
 	}
 	if answer.Username == "<token>" {
 		return registry.AuthConfig{IdentityToken: answer.Secret, ServerAddress: server}, true, nil
@@ -136,7 +140,8 @@ func serverName(entry string) string {
 
 func (l loginEntry) login(server string) (registry.AuthConfig, bool) {
 	login := registry.AuthConfig{
-		Username: l.Username, Password: l.Password, IdentityToken: l.IdentityToken, RegistryToken: l.RegistryToken, ServerAddress: server,
+		Username: l.Username, Password: l.Password, IdentityToken: l.IdentityToken, RegistryToken: l.RegistryToken,
+		ServerAddress: server,
 	}
 	if text, err := base64.StdEncoding.DecodeString(l.Auth); err == nil && l.Auth != "" {
 		user, password, ok := strings.Cut(string(text), ":")

@@ -19,15 +19,22 @@ func TestLoginIsFoundWhereDockerKeepsIt(t *testing.T) {
 		want                 registry.AuthConfig
 	}{
 		{"none", `{}`, "r.test", registry.AuthConfig{}},
-		{"for this registry", `{"auths":{"r.test":{"auth":"` + pair + `"}}}`, "r.test", registry.AuthConfig{Username: "ada", Password: "pass", ServerAddress: "r.test"}},
-		{"for this registry by its URL", `{"auths":{"https://r.test/v1/":{"auth":"` + pair + `"}}}`, "r.test", registry.AuthConfig{Username: "ada", Password: "pass", ServerAddress: "r.test"}},
+		{"for this registry", `{"auths":{"r.test":{"auth":"` + pair + `"}}}`, "r.test",
+			registry.AuthConfig{Username: "ada", Password: "pass", ServerAddress: "r.test"}},
+		{"for this registry by its URL", `{"auths":{"https://r.test/v1/":{"auth":"` + pair + `"}}}`, "r.test",
+			registry.AuthConfig{Username: "ada", Password: "pass", ServerAddress: "r.test"}},
 		{"for another one", `{"auths":{"q.test":{"auth":"` + pair + `"}}}`, "r.test", registry.AuthConfig{}},
-		{"for Docker Hub", `{"auths":{"https://index.docker.io/v1/":{"auth":"` + pair + `"}}}`, "docker.io", registry.AuthConfig{Username: "ada", Password: "pass", ServerAddress: hubServer}},
-		{"a token", `{"auths":{"r.test":{"identitytoken":"tok"}}}`, "r.test", registry.AuthConfig{IdentityToken: "tok", ServerAddress: "r.test"}},
-		{"from a store", `{"credsStore":"test"}`, "r.test", registry.AuthConfig{Username: "eve", Password: "kept", ServerAddress: "r.test"}},
-		{"from a helper for one registry", `{"credHelpers":{"token.test":"test"}}`, "token.test", registry.AuthConfig{IdentityToken: "kept", ServerAddress: "token.test"}},
+		{"for Docker Hub", `{"auths":{"https://index.docker.io/v1/":{"auth":"` + pair + `"}}}`, "docker.io",
+			registry.AuthConfig{Username: "ada", Password: "pass", ServerAddress: hubServer}},
+		{"a token", `{"auths":{"r.test":{"identitytoken":"tok"}}}`, "r.test",
+			registry.AuthConfig{IdentityToken: "tok", ServerAddress: "r.test"}},
+		{"from a store", `{"credsStore":"test"}`, "r.test", registry.AuthConfig{Username: "eve", Password: "kept",
+			ServerAddress: "r.test"}},
+		{"from a helper for one registry", `{"credHelpers":{"token.test":"test"}}`, "token.test",
+			registry.AuthConfig{IdentityToken: "kept", ServerAddress: "token.test"}},
 		{"from a store that has none", `{"credsStore":"test"}`, "none.test", registry.AuthConfig{}},
-		{"from the file where the store has none", `{"credsStore":"test","auths":{"none.test":{"auth":"` + pair + `"}}}`, "none.test", registry.AuthConfig{Username: "ada", Password: "pass", ServerAddress: "none.test"}},
+		{"from the file where the store has none", `{"credsStore":"test","auths":{"none.test":{"auth":"` + pair +
+			`"}}}`, "none.test", registry.AuthConfig{Username: "ada", Password: "pass", ServerAddress: "none.test"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -15,7 +15,8 @@ import (
 
 // Logs implements [engine.Containers].
 func (e *Engine) Logs(ctx context.Context, id string, opts session.LogOptions) (io.ReadCloser, error) {
-	options := container.LogsOptions{ShowStdout: true, ShowStderr: true, Follow: opts.Follow, Timestamps: opts.Timestamps}
+	options := container.LogsOptions{ShowStdout: true, ShowStderr: true, Follow: opts.Follow,
+		Timestamps: opts.Timestamps}
 	if opts.Tail > 0 {
 		options.Tail = strconv.Itoa(opts.Tail)
 	}

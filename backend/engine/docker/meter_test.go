@@ -32,12 +32,17 @@ func TestMeterAddsUpLayers(t *testing.T) {
 		{`{"status":"Already exists","id":"a"}`, session.Pull{Layers: 1, LayersDone: 1}},
 		{`{"status":"Pulling fs layer","id":"b"}`, session.Pull{Layers: 2, LayersDone: 1}},
 		{`{"status":"Pulling fs layer","id":"c"}`, session.Pull{Layers: 3, LayersDone: 1}},
-		{`{"status":"Downloading","id":"b","progressDetail":{"current":100,"total":1000}}`, session.Pull{Layers: 3, LayersDone: 1, Current: 100}},
-		{`{"status":"Downloading","id":"c","progressDetail":{"current":50,"total":500}}`, session.Pull{Layers: 3, LayersDone: 1, Current: 150, Total: 1500}},
-		{`{"status":"Retrying in 5 seconds","id":"c"}`, session.Pull{Layers: 3, LayersDone: 1, Current: 150, Total: 1500}},
-		{`{"status":"Downloading","id":"c","progressDetail":{"current":10,"total":500}}`, session.Pull{Layers: 3, LayersDone: 1, Current: 150, Total: 1500}},
+		{`{"status":"Downloading","id":"b","progressDetail":{"current":100,"total":1000}}`,
+			session.Pull{Layers: 3, LayersDone: 1, Current: 100}},
+		{`{"status":"Downloading","id":"c","progressDetail":{"current":50,"total":500}}`,
+			session.Pull{Layers: 3, LayersDone: 1, Current: 150, Total: 1500}},
+		{`{"status":"Retrying in 5 seconds","id":"c"}`, session.Pull{Layers: 3, LayersDone: 1, Current: 150,
+			Total: 1500}},
+		{`{"status":"Downloading","id":"c","progressDetail":{"current":10,"total":500}}`,
+			session.Pull{Layers: 3, LayersDone: 1, Current: 150, Total: 1500}},
 		{`{"status":"Download complete","id":"c"}`, session.Pull{Layers: 3, LayersDone: 1, Current: 600, Total: 1500}},
-		{`{"status":"Extracting","id":"c","progressDetail":{"current":1,"total":500}}`, session.Pull{Layers: 3, LayersDone: 1, Current: 600, Total: 1500}},
+		{`{"status":"Extracting","id":"c","progressDetail":{"current":1,"total":500}}`,
+			session.Pull{Layers: 3, LayersDone: 1, Current: 600, Total: 1500}},
 		{`{"status":"Pull complete","id":"c"}`, session.Pull{Layers: 3, LayersDone: 2, Current: 600, Total: 1500}},
 		{`{"status":"Pull complete","id":"b"}`, session.Pull{Layers: 3, LayersDone: 3, Current: 1500, Total: 1500}},
 		{`{"status":"Digest: sha256:0"}`, session.Pull{Layers: 3, LayersDone: 3, Current: 1500, Total: 1500}},
@@ -97,9 +102,11 @@ func TestFollowTellsProgressWhileNothingComes(t *testing.T) {
 		var rates []int64
 		done := make(chan error, 1)
 		go func() { done <- follow(in, func(p session.Pull) { rates = append(rates, int64(p.Rate)) }) }()
-		io.WriteString(out, `{"status":"Downloading","id":"a","progressDetail":{"current":0,"total":9000}}`+"\n") //nolint:errcheck // a pipe
+		io.WriteString(out,
+			`{"status":"Downloading","id":"a","progressDetail":{"current":0,"total":9000}}`+"\n") //nolint:errcheck // a pipe
 		time.Sleep(time.Second)
-		io.WriteString(out, `{"status":"Downloading","id":"a","progressDetail":{"current":8000,"total":9000}}`+"\n") //nolint:errcheck // a pipe
+		io.WriteString(out,
+			`{"status":"Downloading","id":"a","progressDetail":{"current":8000,"total":9000}}`+"\n") //nolint:errcheck // a pipe
 		time.Sleep(20 * time.Second)
 		out.Close() //nolint:errcheck // a pipe
 		if err := <-done; err != nil {
@@ -119,7 +126,9 @@ func TestFollowTellsProgressWhileNothingComes(t *testing.T) {
 }
 
 func TestFollowStopsAtAnErrorInTheStream(t *testing.T) {
-	stream := `{"status":"Pulling fs layer","id":"a"}` + "\n" + `{"errorDetail":{"message":"write /x: no space left on device"},"error":"write /x: no space left on device"}` + "\n"
+	stream := `{"status":"Pulling fs layer","id":"a"}` + "\n" +
+		`{"errorDetail":{"message":"write /x: no space left on device"},"error":"write /x: no space left on device"}` +
+		"\n"
 	err := follow(strings.NewReader(stream), func(session.Pull) {})
 	var said *streamError
 	if !errors.As(err, &said) {
@@ -128,7 +137,8 @@ func TestFollowStopsAtAnErrorInTheStream(t *testing.T) {
 	if got := session.CodeOf(pullFailure(t.Context(), "x", err)); got != "engine_pull_no-space" {
 		t.Errorf("got %s", got)
 	}
-	if got := session.CodeOf(pullFailure(t.Context(), "x", follow(strings.NewReader(`{"status":`), func(session.Pull) {}))); got != codeUnavailable {
+	if got := session.CodeOf(pullFailure(t.Context(), "x",
+		follow(strings.NewReader(`{"status":`), func(session.Pull) {}))); got != codeUnavailable {
 		t.Errorf("a stream that breaks off: got %s", got)
 	}
 }

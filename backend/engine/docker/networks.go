@@ -63,7 +63,8 @@ func (n *networks) has(name string) bool {
 // no addresses left to give, engine_network_no-addresses.
 func (e *Engine) CreateNetwork(ctx context.Context, n engine.Network) error {
 	if n.Name == "" || n.Labels[engine.LabelInstance] == "" {
-		return &session.Error{Code: "engine_network_invalid", Message: "A network needs a name and the label " + engine.LabelInstance + "."}
+		return &session.Error{Code: "engine_network_invalid", Message: "A network needs a name and the label " +
+			engine.LabelInstance + "."}
 	}
 	e.networks.note(n.Name)
 	there, err := e.network(ctx, n.Name)
@@ -87,7 +88,8 @@ func (e *Engine) CreateNetwork(ctx context.Context, n engine.Network) error {
 	case reasonOf(daemonText(err), err) == reasonNoAddresses:
 		return &session.Error{
 			Code: "engine_network_no-addresses", Message: "Docker has no addresses left for another network.",
-			Hint: "Remove networks that nobody uses with `docker network prune`, or give the daemon more default-address-pools.", Err: err,
+			Hint: "Remove networks that nobody uses with `docker network prune`, or give the daemon more " +
+				"default-address-pools.", Err: err,
 		}
 	}
 	return failure(ctx, "network", err)
@@ -170,7 +172,8 @@ func (e *Engine) sweepNetworks(ctx context.Context, states []engine.State) error
 	for _, s := range states {
 		sessions[s.Labels[engine.LabelSession]], owners[s.Labels[engine.LabelOwner]] = true, true
 	}
-	found, err := e.api.NetworkList(ctx, network.ListOptions{Filters: filters.NewArgs(filters.Arg("label", engine.LabelInstance+"="+e.config.Instance))})
+	found, err := e.api.NetworkList(ctx,
+		network.ListOptions{Filters: filters.NewArgs(filters.Arg("label", engine.LabelInstance+"="+e.config.Instance))})
 	if err != nil {
 		return failure(ctx, "network", err)
 	}
@@ -210,7 +213,8 @@ func (e *Engine) checkNetwork(ctx context.Context, c engine.Container) error {
 	}
 	there, err := e.network(ctx, c.Network)
 	if err == nil && (there == nil || len(ours(there.Labels)) == 0) { // that of the machine itself is Docker's own
-		return &session.Error{Code: "engine_create_no-network", Message: "The network " + c.Network + " does not exist.", Hint: "Launch the session again."}
+		return &session.Error{Code: "engine_create_no-network", Message: "The network " + c.Network +
+			" does not exist.", Hint: "Launch the session again."}
 	}
 	return err
 }

@@ -47,7 +47,8 @@ func TestOthersContainersWithDevicesAreSeen(t *testing.T) {
 	if seen(e) != nil {
 		t.Error("its own is another's")
 	}
-	if s := seen(other); s == nil || !s.Created || s.CreatedAt.Before(before) || s.Labels[engine.LabelGrants] != c.Labels[engine.LabelGrants] {
+	if s := seen(other); s == nil || !s.Created || s.CreatedAt.Before(before) ||
+		s.Labels[engine.LabelGrants] != c.Labels[engine.LabelGrants] {
 		t.Errorf("created: %+v", s)
 	}
 	if err := e.Start(t.Context(), ids[0]); err != nil {

@@ -17,10 +17,13 @@ import (
 // Pull implements [engine.Images]. Besides the codes that it promises it fails
 // with engine_pull_invalid for a text that is no image name,
 // engine_pull_rate-limited and engine_pull_wrong-platform.
-func (e *Engine) Pull(ctx context.Context, ref string, logins bool, progress func(session.Pull)) (private bool, err error) {
+func (e *Engine) Pull(ctx context.Context, ref string, logins bool,
+	progress func(session.Pull)) (private bool, err error) {
 	named, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {
-		return false, &session.Error{Code: "engine_pull_invalid", Message: "\"" + ref + "\" is not the name of an image.", Hint: "Write it as for docker pull, for example python:3.12.", Err: err}
+		return false, &session.Error{Code: "engine_pull_invalid",
+			Message: "\"" + ref + "\" is not the name of an image.",
+			Hint:    "Write it as for docker pull, for example python:3.12.", Err: err}
 	}
 	login := ""
 	if logins {
@@ -147,19 +150,26 @@ func pullFailure(ctx context.Context, ref string, err error) error {
 	case why == reasonNoSpace:
 		return failure(ctx, "pull", err)
 	case why == reasonRateLimited:
-		cause = session.Because("engine_pull_rate-limited", session.Say("pullRateLimited", image), session.Say("pullRateLimitedHint"))
+		cause = session.Because("engine_pull_rate-limited", session.Say("pullRateLimited", image),
+			session.Say("pullRateLimitedHint"))
 	case why == reasonWrongPlatform:
-		cause = session.Because("engine_pull_wrong-platform", session.Say("pullWrongPlatform", image), session.Say("pullWrongPlatformHint"))
+		cause = session.Because("engine_pull_wrong-platform", session.Say("pullWrongPlatform", image),
+			session.Say("pullWrongPlatformHint"))
 	case why == reasonForbidden, errdefs.IsUnauthorized(err), errdefs.IsPermissionDenied(err):
-		cause = session.Because("engine_pull_forbidden", session.Say("pullForbidden", image), session.Say("pullForbiddenHint"))
+		cause = session.Because("engine_pull_forbidden", session.Say("pullForbidden", image),
+			session.Say("pullForbiddenHint"))
 	case why == reasonNoManifest, errdefs.IsNotFound(err):
-		cause = session.Because("engine_pull_not-found", session.Say("pullNotFound", image), session.Say("pullNotFoundHint"))
+		cause = session.Because("engine_pull_not-found", session.Say("pullNotFound", image),
+			session.Say("pullNotFoundHint"))
 	case why == reasonUnreachable:
-		cause = session.Because("engine_pull_unavailable", session.Say("pullUnreachable", image), session.Say("pullUnreachableHint"))
+		cause = session.Because("engine_pull_unavailable", session.Say("pullUnreachable", image),
+			session.Say("pullUnreachableHint"))
 	case errdefs.IsInvalidArgument(err):
-		cause = session.Because("engine_pull_invalid", session.Say("pullInvalid", image), session.Say("pullInvalidHint"))
+		cause = session.Because("engine_pull_invalid", session.Say("pullInvalid", image),
+			session.Say("pullInvalidHint"))
 	default:
-		cause = session.Because("engine_pull_failed", session.Say("pullFailed", image, session.Fill("why", sentence(text))), session.Say("pullFailedHint"))
+		cause = session.Because("engine_pull_failed",
+			session.Say("pullFailed", image, session.Fill("why", sentence(text))), session.Say("pullFailedHint"))
 	}
 	return cause.Failure(err)
 }

@@ -105,7 +105,8 @@ func TestPullUsesTheLoginThatDockerKept(t *testing.T) {
 	r.set(func(r *registry) { r.login = "ada:se:cret" })
 	dir := t.TempDir()
 	server := strings.TrimPrefix(r.server.URL, "http://")
-	config := fmt.Sprintf(`{"auths": {%q: {"auth": %q}}}`, server, base64.StdEncoding.EncodeToString([]byte("ada:se:cret")))
+	config := fmt.Sprintf(`{"auths": {%q: {"auth": %q}}}`, server,
+		base64.StdEncoding.EncodeToString([]byte("ada:se:cret")))
 	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}

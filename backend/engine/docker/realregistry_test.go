@@ -45,7 +45,8 @@ func openDistribution(t *testing.T, user, password string) distribution {
 	if err := free.Close(); err != nil {
 		t.Fatal(err)
 	}
-	config := fmt.Sprintf("version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: %q}, delete: {enabled: true}}\nhttp: {addr: %q}\n", filepath.Join(d.dir, "data"), d.addr)
+	config := fmt.Sprintf("version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: %q}, delete: "+
+		"{enabled: true}}\nhttp: {addr: %q}\n", filepath.Join(d.dir, "data"), d.addr)
 	if user != "" {
 		hash, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.MinCost)
 		if err != nil {
@@ -98,7 +99,8 @@ func (d distribution) publish(t *testing.T, name, login string, layerSize int) {
 		t.Fatal(err)
 	}
 	user, password, _ := strings.Cut(login, ":")
-	auth, err := typesregistry.EncodeAuthConfig(typesregistry.AuthConfig{Username: user, Password: password, ServerAddress: d.addr})
+	auth, err := typesregistry.EncodeAuthConfig(typesregistry.AuthConfig{Username: user, Password: password,
+		ServerAddress: d.addr})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +173,8 @@ func TestPullFromARealRegistry(t *testing.T) {
 		ref := c.Addr().String() + "/team/cut:1"
 		t.Cleanup(func() { evict(t, ref) })
 		var last session.Pull
-		if _, err := open(t, docker.Config{}).Pull(t.Context(), ref, true, func(p session.Pull) { last = p }); err != nil {
+		if _, err := open(t, docker.Config{}).Pull(t.Context(), ref, true,
+			func(p session.Pull) { last = p }); err != nil {
 			t.Fatalf("after %d cuts: %v", c.made.Load(), err)
 		}
 		if c.made.Load() < 2 || last.LayersDone != 3 || last.Layers != 3 || last.Current < 12<<20 {
@@ -204,18 +207,22 @@ func TestPullFromARealRegistry(t *testing.T) {
 		d.publish(t, "team/private:1", "ada:sec:ret", 64<<10)
 		ref := d.addr + "/team/private:1"
 		t.Cleanup(func() { evict(t, ref) })
-		if _, err := open(t, docker.Config{}).Pull(t.Context(), ref, true, func(session.Pull) {}); session.CodeOf(err) != "engine_pull_forbidden" {
+		if _, err := open(t, docker.Config{}).Pull(t.Context(), ref, true, func(session.Pull) {}); session.CodeOf(
+			err) != "engine_pull_forbidden" {
 			t.Errorf("without a login: %v", err)
 		}
 		logins(t, d.addr, "ada:wrong")
-		if _, err := open(t, docker.Config{}).Pull(t.Context(), ref, true, func(session.Pull) {}); session.CodeOf(err) != "engine_pull_forbidden" {
+		if _, err := open(t, docker.Config{}).Pull(t.Context(), ref, true, func(session.Pull) {}); session.CodeOf(
+			err) != "engine_pull_forbidden" {
 			t.Errorf("with a wrong password: %v", err)
 		}
 		logins(t, d.addr, "ada:sec:ret")
-		if _, err := open(t, docker.Config{}).Pull(t.Context(), ref, false, func(session.Pull) {}); session.CodeOf(err) != "engine_pull_forbidden" {
+		if _, err := open(t, docker.Config{}).Pull(t.Context(), ref, false, func(session.Pull) {}); session.CodeOf(
+			err) != "engine_pull_forbidden" {
 			t.Errorf("by one who may not use the login: %v", err)
 		}
-		if private, err := open(t, docker.Config{}).Pull(t.Context(), ref, true, func(session.Pull) {}); err != nil || !private {
+		if private, err := open(t, docker.Config{}).Pull(t.Context(), ref, true, func(session.Pull) {}); err != nil ||
+			!private {
 			t.Errorf("with the login: private %v, %v", private, err)
 		}
 	})
@@ -225,7 +232,8 @@ func TestPullFromARealRegistry(t *testing.T) {
 		ref := d.addr + "/team/public:1"
 		t.Cleanup(func() { evict(t, ref) })
 		logins(t, d.addr, "ada:sec:ret")
-		if private, err := open(t, docker.Config{}).Pull(t.Context(), ref, true, func(session.Pull) {}); err != nil || private {
+		if private, err := open(t, docker.Config{}).Pull(t.Context(), ref, true, func(session.Pull) {}); err != nil ||
+			private {
 			t.Errorf("of an open registry: private %v, %v", private, err)
 		}
 	})

@@ -61,13 +61,18 @@ func (w wordings[T]) of(text string, otherwise T) T {
 // codes, and Go's net package.
 var reasonTexts = wordings[reason]{
 	{reasonNoSpace, regexp.MustCompile(`(?i)no space left on device|disk quota exceeded`)},
-	{reasonNoAddresses, regexp.MustCompile(`(?i)non-overlapping IPv4 address pool|predefined address pools have been fully subnetted`)},
+	{reasonNoAddresses, regexp.MustCompile(
+		`(?i)non-overlapping IPv4 address pool|predefined address pools have been fully subnetted`)},
 	{reasonNoBridgeFilter, regexp.MustCompile(`cannot restrict inter-container communication`)},
 	{reasonRateLimited, regexp.MustCompile(`(?i)toomanyrequests|too many requests|rate limit`)},
-	{reasonWrongPlatform, regexp.MustCompile(`(?i)no matching manifest for|exec format error|does not match the (specified|detected) (host )?platform|image operating system .* cannot be used`)},
-	{reasonForbidden, regexp.MustCompile(`(?i)\bunauthorized\b|no basic auth credentials|authentication required|incorrect username or password|\b(401|403)\b|\bforbidden\b`)},
-	{reasonNoManifest, regexp.MustCompile(`(?i)manifest unknown|manifest for .* not found|name unknown|repository .* not found|may require 'docker login'|\bnot found\b`)},
-	{reasonUnreachable, regexp.MustCompile(`(?i)dial tcp|no such host|connection re(fused|set)|i/o timeout|timeout|deadline exceeded|TLS handshake|x509|server gave HTTP response|network is unreachable|unexpected EOF|\bEOF$|temporary failure|server misbehaving|\b50[0234]\b|context canceled`)},
+	{reasonWrongPlatform, regexp.MustCompile(
+		`(?i)no matching manifest for|exec format error|does not match the (specified|detected) (host )?platform|image operating system .* cannot be used`)},
+	{reasonForbidden, regexp.MustCompile(
+		`(?i)\bunauthorized\b|no basic auth credentials|authentication required|incorrect username or password|\b(401|403)\b|\bforbidden\b`)},
+	{reasonNoManifest, regexp.MustCompile(
+		`(?i)manifest unknown|manifest for .* not found|name unknown|repository .* not found|may require 'docker login'|\bnot found\b`)},
+	{reasonUnreachable, regexp.MustCompile(
+		`(?i)dial tcp|no such host|connection re(fused|set)|i/o timeout|timeout|deadline exceeded|TLS handshake|x509|server gave HTTP response|network is unreachable|unexpected EOF|\bEOF$|temporary failure|server misbehaving|\b50[0234]\b|context canceled`)},
 }
 
 // reasonOf says what a text of Docker's is about.
@@ -80,11 +85,15 @@ func reasonOf(text string, err error) reason {
 
 // startHints explain what runc and the daemon say of a container that did not start.
 var startHints = wordings[string]{
-	{"The image is made for another kind of processor; choose one for this machine.", regexp.MustCompile(`(?i)exec format error`)},
-	{"The machine refuses the CPU limit; check that its cgroups are set up.", regexp.MustCompile(`(?i)cpuset|cpus?\.(max|cfs)`)},
+	{"The image is made for another kind of processor; choose one for this machine.",
+		regexp.MustCompile(`(?i)exec format error`)},
+	{"The machine refuses the CPU limit; check that its cgroups are set up.",
+		regexp.MustCompile(`(?i)cpuset|cpus?\.(max|cfs)`)},
 	{"The machine refuses the memory limit; ask for more memory.", regexp.MustCompile(`(?i)memory`)},
-	{"A mounted directory vanished or its target is a file in the image; check the mounts.", regexp.MustCompile(`(?i)not a directory|no such file or directory|mounting`)},
-	{"Docker may not do this; check that Slipway's data folder is not on a file system mounted noexec.", regexp.MustCompile(`(?i)permission denied|operation not permitted`)},
+	{"A mounted directory vanished or its target is a file in the image; check the mounts.",
+		regexp.MustCompile(`(?i)not a directory|no such file or directory|mounting`)},
+	{"Docker may not do this; check that Slipway's data folder is not on a file system mounted noexec.",
+		regexp.MustCompile(`(?i)permission denied|operation not permitted`)},
 }
 
 func startHint(text string) string {
@@ -108,13 +117,16 @@ var attachTexts = wordings[reason]{
 	{reasonNoCDI, regexp.MustCompile(`could not select device driver "cdi"`)},
 	{reasonNoToolkit, regexp.MustCompile(`could not select device driver`)},
 	{reasonNoRuntime, regexp.MustCompile(`(?i)unknown (runtime specified|or invalid runtime name:) "?nvidia`)},
-	{reasonNoSpec, regexp.MustCompile(`AMD CDI spec not found|no known GPU vendor found|failed to discover GPU vendor`)},
+	{reasonNoSpec, regexp.MustCompile(
+		`AMD CDI spec not found|no known GPU vendor found|failed to discover GPU vendor`)},
 	{reasonUnknownDevice, regexp.MustCompile(`unresolvable CDI devices|nvidia-container-cli: device error`)},
-	{reasonMalformed, regexp.MustCompile(`unexpected (count|options) in CDI device request|cannot set both Count and DeviceIDs`)},
+	{reasonMalformed, regexp.MustCompile(
+		`unexpected (count|options) in CDI device request|cannot set both Count and DeviceIDs`)},
 	{reasonHookRefused, regexp.MustCompile(`invoking the NVIDIA Container Runtime Hook directly`)},
 	{reasonNoLimit, regexp.MustCompile(`GPU memory limits is only supported in cgroup v2`)},
 	{reasonRootless, regexp.MustCompile(`failed to add device rules|bpf_prog_query`)},
-	{reasonDriver, regexp.MustCompile(`(?i)nvml error|driver not loaded|driver/library version mismatch|driver rpc error`)},
+	{reasonDriver, regexp.MustCompile(
+		`(?i)nvml error|driver not loaded|driver/library version mismatch|driver rpc error`)},
 	{reasonNoNode, regexp.MustCompile(`error gathering device information while adding custom device`)},
 }
 
@@ -132,28 +144,36 @@ var attachFailures = map[reason]*session.Error{
 		Hint: "Install nvidia-container-toolkit, then run `sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml`.",
 	},
 	reasonUnknownDevice: {
-		Code: "engine_attach_unknown-device", Message: "The CDI specification does not name the device that was granted.",
-		Hint: "Write it anew with `sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml`, which is due after every change of driver, devices or MIG instances.",
+		Code:    "engine_attach_unknown-device",
+		Message: "The CDI specification does not name the device that was granted.",
+		Hint: "Write it anew with `sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml`, which is due after " +
+			"every change of driver, devices or MIG instances.",
 	},
 	reasonNoToolkit: {
-		Code: "engine_attach_no-toolkit", Message: "Docker cannot hand in NVIDIA devices, because it does not find the NVIDIA container toolkit.",
-		Hint: "Install nvidia-container-toolkit, then run `sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker`.",
+		Code:    "engine_attach_no-toolkit",
+		Message: "Docker cannot hand in NVIDIA devices, because it does not find the NVIDIA container toolkit.",
+		Hint: "Install nvidia-container-toolkit, then run `sudo nvidia-ctk runtime configure --runtime=docker && " +
+			"sudo systemctl restart docker`.",
 	},
 	reasonNoRuntime: {
 		Code: "engine_attach_no-runtime", Message: "Docker has no runtime named nvidia.",
 		Hint: "Run `sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker`.",
 	},
 	reasonHookRefused: {
-		Code: "engine_attach_hook-refused", Message: "The NVIDIA container toolkit is set to CDI and refuses to be called by Docker as a hook.",
-		Hint: "Run `sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml`, so that Docker uses CDI, or set the toolkit's mode to auto with `sudo nvidia-ctk config --in-place --set nvidia-container-runtime.mode=auto`.",
+		Code:    "engine_attach_hook-refused",
+		Message: "The NVIDIA container toolkit is set to CDI and refuses to be called by Docker as a hook.",
+		Hint: "Run `sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml`, so that Docker uses CDI, or set the " +
+			"toolkit's mode to auto with `sudo nvidia-ctk config --in-place --set nvidia-container-runtime.mode=auto`.",
 	},
 	reasonNoLimit: {
-		Code: "engine_attach_no-limit", Message: "The driver limits the memory of containers only under cgroups of version 2.",
-		Hint: "Start the machine with systemd.unified_cgroup_hierarchy=1.",
+		Code:    "engine_attach_no-limit",
+		Message: "The driver limits the memory of containers only under cgroups of version 2.",
+		Hint:    "Start the machine with systemd.unified_cgroup_hierarchy=1.",
 	},
 	reasonRootless: {
-		Code: "engine_attach_rootless", Message: "A rootless Docker may not change the device rules that the NVIDIA hook wants to change.",
-		Hint: "Use CDI, or run `sudo nvidia-ctk config --in-place --set nvidia-container-cli.no-cgroups`.",
+		Code:    "engine_attach_rootless",
+		Message: "A rootless Docker may not change the device rules that the NVIDIA hook wants to change.",
+		Hint:    "Use CDI, or run `sudo nvidia-ctk config --in-place --set nvidia-container-cli.no-cgroups`.",
 	},
 	reasonDriver: {
 		Code: "engine_attach_driver", Message: "The NVIDIA driver does not answer the container toolkit.",

@@ -48,13 +48,15 @@ func newRegistry(t *testing.T, layers int, layerSize int) *registry {
 		r.server.CloseClientConnections()
 		r.server.Close()
 	})
-	r.ref = fmt.Sprintf("%s/slipway-%s:1", strings.TrimPrefix(r.server.URL, "http://"), strings.ToLower(rand.Text()[:8]))
+	r.ref = fmt.Sprintf("%s/slipway-%s:1", strings.TrimPrefix(r.server.URL, "http://"),
+		strings.ToLower(rand.Text()[:8]))
 	var described []map[string]any
 	var diffs []string
 	for i := range layers {
 		plain, packed := layer(t, i, layerSize)
 		diffs = append(diffs, digest(plain))
-		described = append(described, map[string]any{"mediaType": "application/vnd.docker.image.rootfs.diff.tar.gzip", "size": len(packed), "digest": r.put(packed)})
+		described = append(described, map[string]any{"mediaType": "application/vnd.docker.image.rootfs.diff.tar.gzip",
+			"size": len(packed), "digest": r.put(packed)})
 		r.size += int64(len(packed))
 	}
 	config, err := json.Marshal(map[string]any{
@@ -67,7 +69,8 @@ func newRegistry(t *testing.T, layers int, layerSize int) *registry {
 	}
 	r.manifest, err = json.Marshal(map[string]any{
 		"schemaVersion": 2, "mediaType": mediaType, "layers": described,
-		"config": map[string]any{"mediaType": "application/vnd.docker.container.image.v1+json", "size": len(config), "digest": r.put(config)},
+		"config": map[string]any{"mediaType": "application/vnd.docker.container.image.v1+json", "size": len(config),
+			"digest": r.put(config)},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +81,8 @@ func newRegistry(t *testing.T, layers int, layerSize int) *registry {
 
 // evict removes an image from the daemon, if it is there.
 func evict(t *testing.T, ref string) {
-	api(t).ImageRemove(context.Background(), ref, image.RemoveOptions{Force: true, PruneChildren: true}) //nolint:errcheck // it may not be there
+	api(t).ImageRemove(context.Background(), ref,
+		image.RemoveOptions{Force: true, PruneChildren: true}) //nolint:errcheck // it may not be there
 }
 
 func layer(t *testing.T, number, size int) (plain, packed []byte) {
@@ -87,7 +91,8 @@ func layer(t *testing.T, number, size int) (plain, packed []byte) {
 	rand.Read(noise) //nolint:errcheck // never fails
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
-	if err := w.WriteHeader(&tar.Header{Name: "file" + strconv.Itoa(number), Mode: 0o644, Size: int64(size)}); err != nil {
+	if err := w.WriteHeader(&tar.Header{Name: "file" + strconv.Itoa(number), Mode: 0o644,
+		Size: int64(size)}); err != nil {
 		t.Fatal(err)
 	}
 	w.Write(noise) //nolint:errcheck // a buffer takes everything
@@ -165,5 +170,7 @@ func (r *registry) serveBlob(w http.ResponseWriter, req *http.Request, stall cha
 func complain(w http.ResponseWriter, status int, code, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	json.NewEncoder(w).Encode(map[string]any{"errors": []map[string]string{{"code": code, "message": message}}}) //nolint:errcheck // the daemon may have gone
+	json.NewEncoder(w).
+		Encode(map[string]any{"errors": []map[string]string{
+			{"code": code, "message": message}}}) //nolint:errcheck // the daemon may have gone
 }

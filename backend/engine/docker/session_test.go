@@ -53,7 +53,8 @@ cat /proc/self/oom_score_adj`)
 	c.Memory, c.Shm, c.Hostname = 192*gpu.MiB, 48*gpu.MiB, "main1"
 	got := strings.Fields(output(t, e, c, session.LogOptions{}))
 	limit := "201326592"
-	want := []string{"1", limit, limit, "50331648", "main1", "NoNewPrivs:1", "CapBnd:00000000000001eb", "/home/work", "0", "500"}
+	want := []string{"1", limit, limit, "50331648", "main1", "NoNewPrivs:1", "CapBnd:00000000000001eb", "/home/work",
+		"0", "500"}
 	if len(got) == len(want) && got[2] == "0" {
 		want[2] = "0" // version 2 counts swap alone
 	}
@@ -93,9 +94,11 @@ func TestGuestRunsInAnyImage(t *testing.T) {
 func TestMounts(t *testing.T) {
 	t.Run("a directory is seen and written, one that is read-only is not written", func(t *testing.T) {
 		e, dir := open(t, docker.Config{Instance: instanceOf(t)}), t.TempDir()
-		c := newContainer(instanceOf(t), "echo written > /data/file; cat /data/file; echo no > /frozen/file || echo refused")
+		c := newContainer(instanceOf(t),
+			"echo written > /data/file; cat /data/file; echo no > /frozen/file || echo refused")
 		c.Mounts = []session.Mount{{Source: dir, Target: "/data"}, {Source: dir, Target: "/frozen", ReadOnly: true}}
-		if got := output(t, e, c, session.LogOptions{}); !strings.Contains(got, "written\n") || !strings.Contains(got, "refused\n") {
+		if got := output(t, e, c, session.LogOptions{}); !strings.Contains(got, "written\n") ||
+			!strings.Contains(got, "refused\n") {
 			t.Errorf("got %q", got)
 		}
 		if data, err := os.ReadFile(filepath.Join(dir, "file")); err != nil || string(data) != "written\n" {
@@ -113,7 +116,8 @@ func TestMounts(t *testing.T) {
 			if err := unix.Lstat(part, &stat); err != nil {
 				t.Fatal(err)
 			}
-			e := open(t, docker.Config{Instance: instanceOf(t), Guest: func(string) ([]byte, error) { return os.ReadFile(realGuest) }})
+			e := open(t, docker.Config{Instance: instanceOf(t),
+				Guest: func(string) ([]byte, error) { return os.ReadFile(realGuest) }})
 			c := newContainer(instanceOf(t), "echo ran > /home/work/part/file")
 			c.Guest.UID, c.Guest.GID = os.Getuid(), os.Getgid()
 			c.Mounts = []session.Mount{{Source: part, Target: "/home/work/part"}}
@@ -140,7 +144,8 @@ func TestMounts(t *testing.T) {
 			_, outside := os.Stat(filepath.Join(beside, "file"))
 			refused := strings.Contains(string(said), "is not what was to be mounted")
 			if ran := state.ExitCode == 0 && inside == nil; ran == bent || refused != bent || outside == nil {
-				t.Errorf("bent %t: it ended as %+v, said %q, and wrote inside: %v, outside: %v", bent, state, said, inside, outside)
+				t.Errorf("bent %t: it ended as %+v, said %q, and wrote inside: %v, outside: %v", bent, state, said,
+					inside, outside)
 			}
 		}
 	})
@@ -193,8 +198,11 @@ func TestCreateRefusesWhatDockerWould(t *testing.T) {
 		{"two ways to write one target", func(c *engine.Container) {
 			c.Mounts = []session.Mount{{Source: "/tmp", Target: "/d/"}, {Source: "/var", Target: "//d"}}
 		}, "engine_create_invalid"},
-		{"a mount over the home", func(c *engine.Container) { c.Mounts = []session.Mount{{Source: "/tmp", Target: session.Home}} }, "engine_create_invalid"},
-		{"a relative target", func(c *engine.Container) { c.Mounts = []session.Mount{{Source: "/tmp", Target: "d"}} }, "engine_create_invalid"},
+		{"a mount over the home", func(c *engine.Container) {
+			c.Mounts = []session.Mount{{Source: "/tmp", Target: session.Home}}
+		}, "engine_create_invalid"},
+		{"a relative target", func(c *engine.Container) { c.Mounts = []session.Mount{{Source: "/tmp", Target: "d"}} },
+			"engine_create_invalid"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -236,7 +244,8 @@ func TestWatchTellsOfAContainerThatSomebodyRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := started(t, e, c)
-	if err := api(t).ContainerRemove(t.Context(), id, container.RemoveOptions{Force: true, RemoveVolumes: true}); err != nil {
+	if err := api(t).ContainerRemove(t.Context(), id,
+		container.RemoveOptions{Force: true, RemoveVolumes: true}); err != nil {
 		t.Fatal(err)
 	}
 	ctx := t.Context()
@@ -322,7 +331,8 @@ func wantVolume(t *testing.T, name string, want bool) {
 }
 
 func TestRemoveLeavesNothing(t *testing.T) {
-	for name, outside := range map[string]bool{"of a running container": false, "of one that somebody removed already": true} {
+	for name, outside := range map[string]bool{"of a running container": false,
+		"of one that somebody removed already": true} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			e := open(t, docker.Config{Dir: dir, Instance: instanceOf(t)})

@@ -30,27 +30,29 @@ func bridgeless(t *testing.T) (host string, made func() []map[string]string) {
 		w.WriteHeader(status)
 		json.NewEncoder(w).Encode(value) //nolint:errcheck // the caller may have gone
 	}
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Api-Version", "1.41")
-		switch {
-		case strings.HasSuffix(r.URL.Path, "/_ping"):
-		case strings.HasSuffix(r.URL.Path, "/info"):
-			answer(w, http.StatusOK, map[string]any{"OSType": "linux", "MemoryLimit": true, "CpuSet": true})
-		case strings.HasSuffix(r.URL.Path, "/networks/create"):
-			var asked struct{ Options map[string]string }
-			if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
-				t.Error(err)
+	server := &http.Server{ReadHeaderTimeout: time.Minute,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Api-Version", "1.41")
+			switch {
+			case strings.HasSuffix(r.URL.Path, "/_ping"):
+			case strings.HasSuffix(r.URL.Path, "/info"):
+				answer(w, http.StatusOK, map[string]any{"OSType": "linux", "MemoryLimit": true, "CpuSet": true})
+			case strings.HasSuffix(r.URL.Path, "/networks/create"):
+				var asked struct{ Options map[string]string }
+				if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+					t.Error(err)
+				}
+				if len(asked.Options) > 0 {
+					answer(w, http.StatusInternalServerError, map[string]string{"message": "cannot restrict " +
+						"inter-container communication: please ensure that br_netfilter kernel module is loaded"})
+					return
+				}
+				networks <- asked.Options
+				answer(w, http.StatusCreated, map[string]string{"Id": "1"})
+			default:
+				answer(w, http.StatusNotFound, map[string]string{"message": "no such network"})
 			}
-			if len(asked.Options) > 0 {
-				answer(w, http.StatusInternalServerError, map[string]string{"message": "cannot restrict inter-container communication: please ensure that br_netfilter kernel module is loaded"})
-				return
-			}
-			networks <- asked.Options
-			answer(w, http.StatusCreated, map[string]string{"Id": "1"})
-		default:
-			answer(w, http.StatusNotFound, map[string]string{"message": "no such network"})
-		}
-	})}
+		})}
 	go server.Serve(listener)            //nolint:errcheck // ends with the test
 	t.Cleanup(func() { server.Close() }) //nolint:errcheck // nothing to lose
 	return "unix://" + socket, func() (all []map[string]string) {
@@ -70,10 +72,12 @@ func TestWhatCannotBeKeptApartIsSaid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return slices.ContainsFunc(info.Warnings, func(w session.Warning) bool { return w.Code == "engine_info_not-apart" })
+		return slices.ContainsFunc(info.Warnings,
+			func(w session.Warning) bool { return w.Code == "engine_info_not-apart" })
 	}
 	labels := map[string]string{engine.LabelInstance: "one"}
-	for _, n := range []engine.Network{{Name: "cluster", Labels: labels}, {Name: "person", Labels: labels, Apart: true}} {
+	for _, n := range []engine.Network{{Name: "cluster", Labels: labels},
+		{Name: "person", Labels: labels, Apart: true}} {
 		if err := e.CreateNetwork(t.Context(), n); err != nil {
 			t.Fatal(err)
 		}

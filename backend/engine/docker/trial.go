@@ -34,7 +34,8 @@ const (
 // trial starts a container with devices that does nothing and ends at once.
 // failed says why the way does not work; err is a daemon that does not answer or
 // a caller that gave up.
-func (e *Engine) trial(ctx context.Context, known *facts, way engine.AttachWay, ids []string) (failed *session.Error, err error) {
+func (e *Engine) trial(ctx context.Context, known *facts, way engine.AttachWay,
+	ids []string) (failed *session.Error, err error) {
 	if err := e.ensureTrialImage(ctx); err != nil {
 		return e.judge(ctx, err)
 	}
@@ -44,7 +45,8 @@ func (e *Engine) trial(ctx context.Context, known *facts, way engine.AttachWay, 
 	}
 	config := &container.Config{
 		Image: trialImage, User: "0:0", Labels: map[string]string{labelTrial: e.config.Instance},
-		Entrypoint: []string{"/.slipway/guest"}, Cmd: []string{}, Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
+		Entrypoint: []string{"/.slipway/guest"}, Cmd: []string{},
+		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
 	}
 	host := &container.HostConfig{
 		NetworkMode: "none", CapDrop: []string{"ALL"}, LogConfig: container.LogConfig{Type: "none"}, Init: new(bool),
@@ -89,7 +91,9 @@ func (e *Engine) endTrial(ctx context.Context, name string) {
 
 // sweepTrials removes trials that a killed process left.
 func (e *Engine) sweepTrials(ctx context.Context) error {
-	left, err := e.api.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", labelTrial+"="+e.config.Instance))})
+	left, err := e.api.ContainerList(ctx,
+		container.ListOptions{All: true,
+			Filters: filters.NewArgs(filters.Arg("label", labelTrial+"="+e.config.Instance))})
 	if err != nil {
 		return failure(ctx, "list", err)
 	}
@@ -113,7 +117,8 @@ func (e *Engine) ensureTrialImage(ctx context.Context) error {
 	if err := tar.NewWriter(&empty).Close(); err != nil {
 		return err
 	}
-	reply, err := e.api.ImageImport(ctx, image.ImportSource{Source: &empty, SourceName: "-"}, trialImage, image.ImportOptions{})
+	reply, err := e.api.ImageImport(ctx, image.ImportSource{Source: &empty, SourceName: "-"}, trialImage,
+		image.ImportOptions{})
 	if err != nil {
 		return err
 	}

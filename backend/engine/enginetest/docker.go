@@ -32,7 +32,8 @@ func RequireDocker(t testing.TB) string {
 	case testing.Short():
 		t.Skip("needs a Docker daemon; left out under -short")
 	case host == "":
-		t.Fatalf("%s is not set: this test needs a Docker daemon with the test images; run make test, or use -short to leave it out", DockerVariable)
+		t.Fatalf("%s is not set: this test needs a Docker daemon with the test images; run make test, or use -short "+
+			"to leave it out", DockerVariable)
 	}
 	return host
 }
@@ -49,7 +50,8 @@ func RequireModernDocker(t testing.TB) string {
 	case testing.Short():
 		t.Skip("needs a Docker daemon of today; left out under -short")
 	case host == "":
-		t.Fatalf("%s is not set: this test needs the daemon of build/ci/moderndocker.sh; run make test, or use -short to leave it out", ModernVariable)
+		t.Fatalf("%s is not set: this test needs the daemon of build/ci/moderndocker.sh; run make test, or use "+
+			"-short to leave it out", ModernVariable)
 	}
 	return host
 }

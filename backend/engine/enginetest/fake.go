@@ -77,7 +77,8 @@ func NewFake(config FakeConfig) *Fake {
 	f := &Fake{
 		config: config, changed: make(chan struct{}),
 		containers: map[string]*fakeContainer{}, images: map[string]session.Image{}, remote: map[string]PullScript{},
-		calls: map[Call]int{}, gates: map[Call]*Gate{}, faults: map[Call][]fault{}, watchers: map[*engine.Changes]struct{}{},
+		calls: map[Call]int{}, gates: map[Call]*Gate{}, faults: map[Call][]fault{},
+		watchers: map[*engine.Changes]struct{}{},
 		networks: map[string]engine.Network{}, attachment: engine.Attachment{Way: engine.AttachSim},
 	}
 	f.AddImage(ImageMinimal)
@@ -89,7 +90,8 @@ func (f *Fake) Info(ctx context.Context) (engine.Info, error) {
 	if err := f.enter(ctx, CallInfo); err != nil {
 		return engine.Info{}, err
 	}
-	return engine.Info{Name: "sim", Version: "fake", CPUs: f.config.CPUs, Memory: f.config.Memory, OS: "linux", Arch: "amd64", Cgroup: 2}, f.leave(CallInfo)
+	return engine.Info{Name: "sim", Version: "fake", CPUs: f.config.CPUs, Memory: f.config.Memory, OS: "linux",
+		Arch: "amd64", Cgroup: 2}, f.leave(CallInfo)
 }
 
 // Close implements [engine.Engine]. The Fake stays usable: containers go on.
@@ -119,10 +121,12 @@ func (f *Fake) create(c engine.Container) (string, error) {
 		return "", &session.Error{Code: "engine_create_invalid", Message: "A container needs a name and an image."}
 	}
 	if _, ok := f.image(c.Image); !ok {
-		return "", &session.Error{Code: "engine_create_no-image", Message: fmt.Sprintf("The image %s is not on this machine.", c.Image), Hint: "Pull it first."}
+		return "", &session.Error{Code: "engine_create_no-image",
+			Message: fmt.Sprintf("The image %s is not on this machine.", c.Image), Hint: "Pull it first."}
 	}
 	if _, ok := f.networks[c.Network]; !ok && c.Network != "" {
-		return "", &session.Error{Code: "engine_create_no-network", Message: fmt.Sprintf("The network %s does not exist.", c.Network), Hint: "Launch the session again."}
+		return "", &session.Error{Code: "engine_create_no-network",
+			Message: fmt.Sprintf("The network %s does not exist.", c.Network), Hint: "Launch the session again."}
 	}
 	for id, other := range f.containers {
 		if other.spec.Name != c.Name {
@@ -131,7 +135,8 @@ func (f *Fake) create(c engine.Container) (string, error) {
 		if maps.Equal(other.spec.Labels, c.Labels) {
 			return id, nil
 		}
-		return "", &session.Error{Code: "engine_create_name-taken", Message: fmt.Sprintf("Another container is named %s.", c.Name), Hint: "Remove it or choose another name."}
+		return "", &session.Error{Code: "engine_create_name-taken",
+			Message: fmt.Sprintf("Another container is named %s.", c.Name), Hint: "Remove it or choose another name."}
 	}
 	f.number++
 	id := fmt.Sprintf("fake%08x", f.number)
@@ -205,7 +210,8 @@ func (f *Fake) connect(id string) (net.Conn, <-chan struct{}, error) {
 	case !ok:
 		return nil, nil, notFound(id)
 	case !c.state.Created && !c.state.Running:
-		return nil, nil, &session.Error{Code: "engine_guest_exited", Message: "The container ended before its guest could be reached.", Hint: "Read the session's log."}
+		return nil, nil, &session.Error{Code: "engine_guest_exited",
+			Message: "The container ended before its guest could be reached.", Hint: "Read the session's log."}
 	case !c.state.Running || c.noGuest:
 		return nil, f.changed, nil
 	}
@@ -350,13 +356,15 @@ func (f *Fake) Image(ctx context.Context, ref string) (session.Image, error) {
 	}
 	f.mu.Unlock()
 	if !ok {
-		return session.Image{}, &session.Error{Code: "engine_image_not-found", Message: fmt.Sprintf("The image %s is not on this machine.", ref), Hint: "Pull it first."}
+		return session.Image{}, &session.Error{Code: "engine_image_not-found",
+			Message: fmt.Sprintf("The image %s is not on this machine.", ref), Hint: "Pull it first."}
 	}
 	return image, f.leave(CallImage)
 }
 
 // Pull implements [engine.Images] as the image's [PullScript] says.
-func (f *Fake) Pull(ctx context.Context, ref string, logins bool, progress func(session.Pull)) (private bool, err error) {
+func (f *Fake) Pull(ctx context.Context, ref string, logins bool,
+	progress func(session.Pull)) (private bool, err error) {
 	if err := f.enter(ctx, CallPull); err != nil {
 		return false, err
 	}
@@ -364,10 +372,12 @@ func (f *Fake) Pull(ctx context.Context, ref string, logins bool, progress func(
 	script, ok := f.remote[fullRef(ref)]
 	f.mu.Unlock()
 	if !ok {
-		return false, &session.Error{Code: "engine_pull_not-found", Message: fmt.Sprintf("No registry has the image %s.", ref), Hint: "Check its name and tag."}
+		return false, &session.Error{Code: "engine_pull_not-found",
+			Message: fmt.Sprintf("No registry has the image %s.", ref), Hint: "Check its name and tag."}
 	}
 	if script.Private && !logins {
-		return false, &session.Error{Code: "engine_pull_forbidden", Message: fmt.Sprintf("The registry does not let you pull %s.", ref), Hint: "Log in."}
+		return false, &session.Error{Code: "engine_pull_forbidden",
+			Message: fmt.Sprintf("The registry does not let you pull %s.", ref), Hint: "Log in."}
 	}
 	if err := script.play(ctx, progress); err != nil {
 		return false, err

@@ -20,14 +20,17 @@ func TestFakeKeepsThePromisesOfAnEngine(t *testing.T) {
 	open := func(t *testing.T) engine.Engine {
 		var fake *Fake
 		fake = NewFake(FakeConfig{Instance: "one", OnStart: func(id string, c engine.Container) { obey(fake, id, c) }})
-		fake.Publish("registry.test/big:1", PullScript{Steps: []session.Pull{{Current: 1, Total: 10, Layers: 2}, {Current: 10, Total: 10, LayersDone: 2, Layers: 2}}})
+		fake.Publish("registry.test/big:1",
+			PullScript{Steps: []session.Pull{{Current: 1, Total: 10, Layers: 2},
+				{Current: 10, Total: 10, LayersDone: 2, Layers: 2}}})
 		mu.Lock()
 		current = fake
 		mu.Unlock()
 		return fake
 	}
 	Run(t, open, Options{
-		Instance: "one", Image: ImageMinimal, Commands: Commands{OOM: "oom"}, PullImage: "registry.test/big:1", Stats: true, Guest: true,
+		Instance: "one", Image: ImageMinimal, Commands: Commands{OOM: "oom"}, PullImage: "registry.test/big:1",
+		Stats: true, Guest: true,
 		Evict:     func(_ *testing.T, ref string) { current.Evict(ref) },
 		DropGuest: func(_ *testing.T, id string) { current.DropGuest(id) },
 		HomeExists: func(_ *testing.T, c engine.Container) bool {
@@ -128,7 +131,8 @@ func TestFakeFaults(t *testing.T) {
 	t.Run("a lost answer leaves its work done", func(t *testing.T) {
 		f := NewFake(FakeConfig{})
 		f.FailAfter(CallCreate, Unavailable)
-		_, err := f.Create(t.Context(), engine.Container{Name: "a", Image: ImageMinimal, Labels: map[string]string{engine.LabelInstance: "one"}})
+		_, err := f.Create(t.Context(), engine.Container{Name: "a", Image: ImageMinimal,
+			Labels: map[string]string{engine.LabelInstance: "one"}})
 		if !errors.Is(err, Unavailable) || len(f.States()) != 1 {
 			t.Errorf("got %v with %d containers, want the failure and one container", err, len(f.States()))
 		}

@@ -31,7 +31,8 @@ func (f *Fake) Commit(ctx context.Context, id string, c engine.Commit) (session.
 	case !there:
 		return session.Image{}, notFound(id)
 	case taken:
-		return session.Image{}, &session.Error{Code: "engine_commit_already-exists", Message: fmt.Sprintf("There is an image named %s already.", c.Ref), Hint: "Choose another name."}
+		return session.Image{}, &session.Error{Code: "engine_commit_already-exists",
+			Message: fmt.Sprintf("There is an image named %s already.", c.Ref), Hint: "Choose another name."}
 	}
 	f.AddImage(c.Ref)
 	f.mu.Lock()
@@ -52,7 +53,9 @@ func (f *Fake) RemoveImage(ctx context.Context, ref string) error {
 	defer f.mu.Unlock()
 	for _, c := range f.containers {
 		if f.images[fullRef(c.spec.Image)].ID == image.ID {
-			return &session.Error{Code: "engine_image_conflict", Message: fmt.Sprintf("The image %s is used by the container %s.", ref, c.spec.Name), Hint: "Remove it first."}
+			return &session.Error{Code: "engine_image_conflict",
+				Message: fmt.Sprintf("The image %s is used by the container %s.", ref, c.spec.Name),
+				Hint:    "Remove it first."}
 		}
 	}
 	for name, other := range f.images {

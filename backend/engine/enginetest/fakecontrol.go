@@ -45,7 +45,8 @@ type fault struct {
 
 // Unavailable is what every call fails with while an engine does not answer.
 var Unavailable error = &session.Error{
-	Code: "engine_connect_unavailable", Message: "The container engine does not answer.", Hint: "Start it and try again.",
+	Code: "engine_connect_unavailable", Message: "The container engine does not answer.",
+	Hint: "Start it and try again.",
 }
 
 // Gate holds back the calls of one method.

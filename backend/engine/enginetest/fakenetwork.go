@@ -17,7 +17,8 @@ func (f *Fake) CreateNetwork(ctx context.Context, n engine.Network) error {
 		return err
 	}
 	if name == "" || labels[engine.LabelInstance] == "" {
-		return &session.Error{Code: "engine_network_invalid", Message: "A network needs a name and the label " + engine.LabelInstance + "."}
+		return &session.Error{Code: "engine_network_invalid", Message: "A network needs a name and the label " +
+			engine.LabelInstance + "."}
 	}
 	f.mu.Lock()
 	there, taken := f.networks[name]
@@ -26,7 +27,8 @@ func (f *Fake) CreateNetwork(ctx context.Context, n engine.Network) error {
 	}
 	f.mu.Unlock()
 	if taken && !maps.Equal(there.Labels, labels) {
-		return &session.Error{Code: "engine_network_name-taken", Message: fmt.Sprintf("Another network is named %s.", name), Hint: "Remove it or launch again."}
+		return &session.Error{Code: "engine_network_name-taken", Message: fmt.Sprintf("Another network is named %s.",
+			name), Hint: "Remove it or launch again."}
 	}
 	return f.leave(CallCreateNetwork)
 }
@@ -47,7 +49,8 @@ func (f *Fake) removeNetwork(name string) error {
 	defer f.mu.Unlock()
 	for _, c := range f.containers {
 		if c.spec.Network == name && c.state.Running {
-			return &session.Error{Code: "engine_network_in-use", Message: fmt.Sprintf("Containers still use the network %s.", name), Hint: "Remove them first."}
+			return &session.Error{Code: "engine_network_in-use",
+				Message: fmt.Sprintf("Containers still use the network %s.", name), Hint: "Remove them first."}
 		}
 	}
 	delete(f.networks, name)

@@ -74,8 +74,10 @@ func (f *Fake) readLog(ctx context.Context, id string, opts session.LogOptions) 
 	go func() {
 		writer.CloseWithError(f.copyLog(ctx, id, opts, writer)) //nolint:errcheck // always nil
 	}()
-	stop := context.AfterFunc(ctx, func() { reader.CloseWithError(context.Cause(ctx)) })  //nolint:errcheck // always nil
-	return logReader{Reader: reader, cancel: func() { stop(); cancel(); reader.Close() }} //nolint:errcheck // always nil
+	stop := context.AfterFunc(ctx,
+		func() { reader.CloseWithError(context.Cause(ctx)) }) //nolint:errcheck // always nil
+	return logReader{Reader: reader,
+		cancel: func() { stop(); cancel(); reader.Close() }} //nolint:errcheck // always nil
 }
 
 func (f *Fake) copyLog(ctx context.Context, id string, opts session.LogOptions, w io.Writer) error {

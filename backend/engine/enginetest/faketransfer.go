@@ -32,7 +32,8 @@ func (f *Fake) PresentLayers(ctx context.Context, layers []session.ImageLayer) (
 }
 
 // ExportImage implements [engine.Transfers].
-func (f *Fake) ExportImage(ctx context.Context, id string, want func(part string) bool, fn func(part string, content io.Reader) error) error {
+func (f *Fake) ExportImage(ctx context.Context, id string, want func(part string) bool,
+	fn func(part string, content io.Reader) error) error {
 	image, err := f.Image(ctx, id)
 	if err != nil {
 		return err
@@ -41,7 +42,8 @@ func (f *Fake) ExportImage(ctx context.Context, id string, want func(part string
 }
 
 // ImportImage implements [engine.Transfers].
-func (f *Fake) ImportImage(ctx context.Context, parts session.ImageParts, content map[string]engine.Content) (session.Image, error) {
+func (f *Fake) ImportImage(ctx context.Context, parts session.ImageParts,
+	content map[string]engine.Content) (session.Image, error) {
 	present, err := f.PresentLayers(ctx, parts.Layers)
 	if err != nil {
 		return session.Image{}, err

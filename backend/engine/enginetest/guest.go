@@ -251,7 +251,8 @@ func (g *Guest) terminals() []session.Terminal {
 	for _, id := range g.order {
 		s := g.shells[id]
 		info, state := s.info, s.shell.State()
-		info.Start, info.End, info.Cols, info.Rows, info.ExitCode = state.Start, state.End, state.Cols, state.Rows, state.ExitCode
+		info.Start, info.End, info.Cols, info.Rows, info.ExitCode = state.Start, state.End, state.Cols, state.Rows,
+			state.ExitCode
 		list = append(list, info)
 	}
 	return list
@@ -259,7 +260,8 @@ func (g *Guest) terminals() []session.Terminal {
 
 func (g *Guest) openTerminal(stream net.Conn, req session.TerminalRequest) error {
 	if g.NoShell {
-		return &session.Error{Code: "terminal_create_no-shell", Message: "The image has no shell.", Hint: "Choose an image with a shell."}
+		return &session.Error{Code: "terminal_create_no-shell", Message: "The image has no shell.",
+			Hint: "Choose an image with a shell."}
 	}
 	cols, rows := max(req.Cols, 1), max(req.Rows, 1)
 	tty := newEchoTTY()
@@ -267,7 +269,8 @@ func (g *Guest) openTerminal(stream net.Conn, req session.TerminalRequest) error
 	shell := terminal.NewShell(terminal.ShellConfig{TTY: tty, Spool: spool, Cols: cols, Rows: rows})
 	g.mu.Lock()
 	g.number++
-	info := session.Terminal{ID: fmt.Sprintf("t%d", g.number), Title: req.Title, Cols: cols, Rows: rows, CreatedAt: time.Now()}
+	info := session.Terminal{ID: fmt.Sprintf("t%d", g.number), Title: req.Title, Cols: cols, Rows: rows,
+		CreatedAt: time.Now()}
 	g.shells[info.ID] = &echoShell{info: info, shell: shell, spool: spool, tty: tty}
 	g.order = append(g.order, info.ID)
 	g.mu.Unlock()
@@ -296,7 +299,8 @@ func (g *Guest) attach(ctx context.Context, stream net.Conn, req session.AttachR
 	if err := link.ReplyOK(stream, nil); err != nil {
 		return err
 	}
-	s.shell.Serve(ctx, stream, terminal.Attach{Offset: req.Offset, Client: req.Client}) //nolint:errcheck // the viewer has left
+	s.shell.Serve(ctx, stream, terminal.Attach{Offset: req.Offset,
+		Client: req.Client}) //nolint:errcheck // the viewer has left
 	return nil
 }
 
@@ -335,7 +339,8 @@ func (g *Guest) exec(ctx context.Context, stream net.Conn, req session.ExecReque
 	if err := link.ReplyOK(stream, nil); err != nil {
 		return err
 	}
-	terminal.ServeExec(ctx, stream, &spoken{out: stdout, err: stderr, code: code}) //nolint:errcheck // the caller has left
+	terminal.ServeExec(ctx, stream,
+		&spoken{out: stdout, err: stderr, code: code}) //nolint:errcheck // the caller has left
 	return nil
 }
 
@@ -399,7 +404,9 @@ func (g *Guest) EndService(id string, code int) {
 }
 
 func (g *Guest) dial(stream net.Conn, port int) error {
-	refused := &session.Error{Code: "port_dial_refused", Message: fmt.Sprintf("Nothing in the session listens on port %d.", port), Hint: "Start the program that should."}
+	refused := &session.Error{Code: "port_dial_refused",
+		Message: fmt.Sprintf("Nothing in the session listens on port %d.", port),
+		Hint:    "Start the program that should."}
 	if g.Dial == nil {
 		return refused
 	}

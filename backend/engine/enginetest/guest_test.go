@@ -74,7 +74,8 @@ func TestFakeGuest(t *testing.T) {
 		}
 		guest.SetForeground(opened.ID, "vim")
 		list, err := client.Activity(t.Context())
-		if err != nil || len(list) != 1 || list[0] != (link.Foreground{Terminal: opened.ID, Program: "vim", Known: true}) {
+		if err != nil || len(list) != 1 ||
+			list[0] != (link.Foreground{Terminal: opened.ID, Program: "vim", Known: true}) {
 			t.Errorf("got %+v, %v", list, err)
 		}
 		if err := client.Notice(t.Context(), "ends soon"); err != nil {
@@ -97,7 +98,8 @@ func TestFakeGuest(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out, errs bytes.Buffer
-		code, err := terminal.RunExec(t.Context(), terminal.NewConn(stream), terminal.ExecIO{Stdout: &out, Stderr: &errs})
+		code, err := terminal.RunExec(t.Context(), terminal.NewConn(stream),
+			terminal.ExecIO{Stdout: &out, Stderr: &errs})
 		if err != nil || code != 4 || out.String() != "a+b" || errs.String() != "trouble" {
 			t.Errorf("got %q, %q, %d, %v", out.String(), errs.String(), code, err)
 		}

@@ -41,7 +41,8 @@ func caseCommit(s *suite) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	if made.Origin == nil || *made.Origin != c.Origin || !slices.Contains(made.Refs, c.Ref) || made.Arch != base.Arch || made.Size < base.Size {
+	if made.Origin == nil || *made.Origin != c.Origin || !slices.Contains(made.Refs, c.Ref) || made.Arch != base.Arch ||
+		made.Size < base.Size {
 		s.Errorf("made %+v of %+v", made, base)
 	}
 	if state := s.inspect(id); !state.Running {
@@ -117,7 +118,8 @@ func caseRemoveUsed(s *suite) {
 	s.create(s.container(""))
 	s.wantCode(s.engine.RemoveImage(s.ctx, s.Image), "engine_image_conflict")
 	image, err := s.engine.Image(s.ctx, s.Image)
-	if err != nil || !slices.ContainsFunc(image.Refs, func(ref string) bool { return strings.HasSuffix(ref, s.Image) }) {
+	if err != nil || !slices.ContainsFunc(image.Refs,
+		func(ref string) bool { return strings.HasSuffix(ref, s.Image) }) {
 		s.Errorf("the image is %+v now: %v", image, err)
 	}
 }

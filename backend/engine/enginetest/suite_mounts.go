@@ -22,23 +22,30 @@ const outside = "what lies outside"
 func caseMounts(s *suite) {
 	dir := s.TempDir()
 	folder, beside := filepath.Join(dir, "folder"), filepath.Join(dir, "beside")
-	err := errors.Join(os.Chmod(dir, 0o755), os.MkdirAll(filepath.Join(folder, "part", "deep"), 0o755), os.Mkdir(beside, 0o755), os.Chmod(folder, 0o777), //nolint:gosec // whoever the container's user is
-		os.WriteFile(filepath.Join(folder, "part", "deep", "file"), []byte("inside"), 0o644), os.WriteFile(filepath.Join(beside, "secret"), []byte(outside), 0o644),
-		os.Symlink(beside, filepath.Join(folder, "absolute")), os.Symlink("../beside", filepath.Join(folder, "relative")), os.Symlink("part/deep", filepath.Join(folder, "within")))
+	err := errors.Join(os.Chmod(dir, 0o755), os.MkdirAll(filepath.Join(folder, "part", "deep"), 0o755),
+		os.Mkdir(beside, 0o755), os.Chmod(folder, 0o777), //nolint:gosec // whoever the container's user is
+		os.WriteFile(filepath.Join(folder, "part", "deep", "file"), []byte("inside"), 0o644),
+		os.WriteFile(filepath.Join(beside, "secret"), []byte(outside), 0o644),
+		os.Symlink(beside, filepath.Join(folder, "absolute")),
+		os.Symlink("../beside", filepath.Join(folder, "relative")),
+		os.Symlink("part/deep", filepath.Join(folder, "within")))
 	if err != nil {
 		s.Fatal(err)
 	}
 	c := s.container("")
 	c.Mounts = []session.Mount{
-		{Source: folder, Target: "/home/work/data"}, {Source: folder, Target: "/home/work/fixed", ReadOnly: true}, {Source: filepath.Join(folder, "part"), Target: "/home/work/part"},
+		{Source: folder, Target: "/home/work/data"}, {Source: folder, Target: "/home/work/fixed", ReadOnly: true},
+		{Source: filepath.Join(folder, "part"), Target: "/home/work/part"},
 	}
 	client := s.mounted(c)
-	for path, want := range map[session.FilePath]string{"data/part/deep/file": "inside", "fixed/part/deep/file": "inside", "part/deep/file": "inside", "data/within/file": "inside"} {
+	for path, want := range map[session.FilePath]string{"data/part/deep/file": "inside",
+		"fixed/part/deep/file": "inside", "part/deep/file": "inside", "data/within/file": "inside"} {
 		if got, err := readIn(s, client, path); got != want || err != nil {
 			s.Errorf("%s holds %q, %v", path, got, err)
 		}
 	}
-	for _, path := range []session.FilePath{"data/absolute/secret", "data/relative/secret", "fixed/absolute/secret", "data/../../../.." + session.FilePath(beside) + "/secret", "part/../beside/secret"} {
+	for _, path := range []session.FilePath{"data/absolute/secret", "data/relative/secret", "fixed/absolute/secret",
+		"data/../../../.." + session.FilePath(beside) + "/secret", "part/../beside/secret"} {
 		if got, err := readIn(s, client, path); err == nil || strings.Contains(got, outside) {
 			s.Errorf("%s shows %q, %v", path, got, err)
 		}
@@ -87,6 +94,7 @@ func writeIn(s *suite, client *link.Client, path session.FilePath, content strin
 	if _, err := client.WriteUpload(s.ctx, up, strings.NewReader(content)); err != nil {
 		return err
 	}
-	_, err := client.FinishUpload(s.ctx, session.FinishRequest{Upload: up, Size: int64(len(content)), Conflict: session.ConflictReplace})
+	_, err := client.FinishUpload(s.ctx, session.FinishRequest{Upload: up, Size: int64(len(content)),
+		Conflict: session.ConflictReplace})
 	return err
 }

@@ -62,7 +62,8 @@ func caseNetworkTaken(s *suite) {
 }
 
 func caseNetworkInvalid(s *suite) {
-	s.wantCode(s.engine.CreateNetwork(s.ctx, engine.Network{Labels: networkLabels(s.container(""))}), "engine_network_invalid")
+	s.wantCode(s.engine.CreateNetwork(s.ctx, engine.Network{Labels: networkLabels(s.container(""))}),
+		"engine_network_invalid")
 }
 
 func caseNetworkInUse(s *suite) {
@@ -126,7 +127,8 @@ func caseServed(s *suite) {
 	s.ready(other)
 	ctx, cancel := context.WithTimeout(s.ctx, s.Patience)
 	defer cancel()
-	if _, err := server.StartService(ctx, link.ServiceRequest{ID: "server", Argv: s.Serve, Port: ServePort, Timeout: s.Patience}); err != nil {
+	if _, err := server.StartService(ctx, link.ServiceRequest{ID: "server", Argv: s.Serve, Port: ServePort,
+		Timeout: s.Patience}); err != nil {
 		s.Fatalf("the server does not start: %v", err)
 	}
 	conn, err := server.Dial(ctx, ServePort)

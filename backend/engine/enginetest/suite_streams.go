@@ -29,7 +29,10 @@ func caseImage(s *suite) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	if !slices.ContainsFunc(images, func(other session.Image) bool { return other.ID == image.ID && slices.Contains(other.Refs, s.Image) }) {
+	if !slices.ContainsFunc(images, func(other session.Image) bool {
+		return other.ID == image.ID &&
+			slices.Contains(other.Refs, s.Image)
+	}) {
 		s.Errorf("%s is not among the %d images listed", s.Image, len(images))
 	}
 }
@@ -56,7 +59,8 @@ func casePull(s *suite) {
 		s.Fatalf("the image is there before the pull: %v", err)
 	}
 	var steps []session.Pull
-	if _, err := s.engine.Pull(s.ctx, s.PullImage, false, func(p session.Pull) { steps = append(steps, p) }); err != nil {
+	if _, err := s.engine.Pull(s.ctx, s.PullImage, false,
+		func(p session.Pull) { steps = append(steps, p) }); err != nil {
 		s.Fatal(err)
 	}
 	if len(steps) == 0 {

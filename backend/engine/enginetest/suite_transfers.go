@@ -23,14 +23,16 @@ func caseTransfer(s *suite) {
 		s.Fatalf("%d of its own %d layers are present (%v)", present, len(parts.Layers), err)
 	}
 	content := map[string]engine.Content{}
-	err = s.engine.ExportImage(s.ctx, parts.ID, func(string) bool { return true }, func(part string, from io.Reader) error {
-		data, err := io.ReadAll(from)
-		if sum := fmt.Sprintf("sha256:%x", sha256.Sum256(data)); part != session.ImageConfig && part != sum {
-			s.Errorf("the layer %s has the content %s", part, sum)
-		}
-		content[part] = engine.Content{Size: gpu.Bytes(len(data)), Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
-		return err
-	})
+	err = s.engine.ExportImage(s.ctx, parts.ID, func(string) bool { return true },
+		func(part string, from io.Reader) error {
+			data, err := io.ReadAll(from)
+			if sum := fmt.Sprintf("sha256:%x", sha256.Sum256(data)); part != session.ImageConfig && part != sum {
+				s.Errorf("the layer %s has the content %s", part, sum)
+			}
+			content[part] = engine.Content{Size: gpu.Bytes(len(data)),
+				Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
+			return err
+		})
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -59,12 +59,15 @@ func (s *Sim) Commit(ctx context.Context, id string, c engine.Commit) (session.I
 		return session.Image{}, err
 	}
 	if _, taken := s.image(c.Ref); taken {
-		return session.Image{}, &session.Error{Code: "engine_commit_already-exists", Message: fmt.Sprintf("There is an image named %s already.", c.Ref), Hint: "Choose another name, or remove it."}
+		return session.Image{}, &session.Error{Code: "engine_commit_already-exists",
+			Message: fmt.Sprintf("There is an image named %s already.", c.Ref),
+			Hint:    "Choose another name, or remove it."}
 	}
 	now := s.config.Clock.Now().UTC()
 	origin := c.Origin
 	made := session.Image{
-		ID: fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(c.Ref+now.String()))), Refs: []string{c.Ref}, Size: base.Size + changed,
+		ID: fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(c.Ref+now.String()))), Refs: []string{c.Ref},
+		Size:      base.Size + changed,
 		CreatedAt: now, Arch: arch(), Labels: origin.Labels(), Origin: &origin,
 	}
 	s.mu.Lock()
@@ -83,7 +86,9 @@ func (s *Sim) RemoveImage(ctx context.Context, ref string) error {
 	for _, c := range s.containers {
 		if fullRef(c.Spec.Image) == fullRef(image.Refs[0]) || c.Spec.Image == image.ID {
 			s.mu.Unlock()
-			return &session.Error{Code: "engine_image_conflict", Message: fmt.Sprintf("The image %s is used by the container %s.", ref, c.Spec.Name), Hint: "End that session first."}
+			return &session.Error{Code: "engine_image_conflict",
+				Message: fmt.Sprintf("The image %s is used by the container %s.", ref, c.Spec.Name),
+				Hint:    "End that session first."}
 		}
 	}
 	for _, name := range image.Refs {

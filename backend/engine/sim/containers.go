@@ -96,12 +96,14 @@ func (s *Sim) same(id string, c engine.Container) (string, error) {
 	if other, ok := s.containers[id]; ok && maps.Equal(other.Spec.Labels, c.Labels) {
 		return id, nil
 	}
-	return "", &session.Error{Code: "engine_create_name-taken", Message: fmt.Sprintf("Another container is named %s.", c.Name), Hint: "End the session that has it, or choose another name."}
+	return "", &session.Error{Code: "engine_create_name-taken", Message: fmt.Sprintf("Another container is named %s.",
+		c.Name), Hint: "End the session that has it, or choose another name."}
 }
 
 func (s *Sim) creatable(c engine.Container) error {
 	invalid := func(format string, args ...any) error {
-		return &session.Error{Code: "engine_create_invalid", Message: fmt.Sprintf(format, args...), Hint: "Change it and launch again."}
+		return &session.Error{Code: "engine_create_invalid", Message: fmt.Sprintf(format, args...),
+			Hint: "Change it and launch again."}
 	}
 	switch {
 	case c.Name == "" || c.Image == "":
@@ -118,10 +120,12 @@ func (s *Sim) creatable(c engine.Container) error {
 		return invalid("A simulated session cannot have a directory mounted that holds Slipway's own files.")
 	}
 	if _, ok := s.image(c.Image); !ok {
-		return &session.Error{Code: "engine_create_no-image", Message: fmt.Sprintf("The image %s is not on this machine.", c.Image), Hint: "Pull it first."}
+		return &session.Error{Code: "engine_create_no-image",
+			Message: fmt.Sprintf("The image %s is not on this machine.", c.Image), Hint: "Pull it first."}
 	}
 	if !s.hasNetwork(c.Network) {
-		return &session.Error{Code: "engine_create_no-network", Message: fmt.Sprintf("The network %s does not exist.", c.Network), Hint: "Launch the session again."}
+		return &session.Error{Code: "engine_create_no-network", Message: fmt.Sprintf("The network %s does not exist.",
+			c.Network), Hint: "Launch the session again."}
 	}
 	return nil
 }
@@ -139,7 +143,8 @@ func (s *Sim) prepare(id string, c engine.Container) (*logFile, error) {
 }
 
 func noSpace(err error) error {
-	return &session.Error{Code: "engine_create_no-space", Message: "The files of the session cannot be written.", Hint: "Make room on the disk.", Err: err}
+	return &session.Error{Code: "engine_create_no-space", Message: "The files of the session cannot be written.",
+		Hint: "Make room on the disk.", Err: err}
 }
 
 // Start implements [engine.Containers].

@@ -31,7 +31,8 @@ type granted struct {
 // grantedTo returns what a container was granted, nil where that is nothing.
 func (s *Sim) grantedTo(id string, spec engine.Container) shell.GPUs {
 	var grants session.Grants
-	if s.config.Devices == nil || json.Unmarshal([]byte(spec.Labels[engine.LabelGrants]), &grants) != nil || len(grants.GPUs) == 0 {
+	if s.config.Devices == nil || json.Unmarshal([]byte(spec.Labels[engine.LabelGrants]), &grants) != nil ||
+		len(grants.GPUs) == 0 {
 		return nil
 	}
 	return &granted{devices: s.config.Devices, container: id, grants: grants.GPUs}
@@ -49,7 +50,8 @@ func (g *granted) Read(ctx context.Context) ([]gpu.Device, gpu.Sample, error) {
 	for i := range devices {
 		devices[i].Index = i // a container counts its own
 	}
-	sample.Processes = slices.DeleteFunc(sample.Processes, func(p gpu.ProcessSample) bool { return p.Container != g.container })
+	sample.Processes = slices.DeleteFunc(sample.Processes,
+		func(p gpu.ProcessSample) bool { return p.Container != g.container })
 	return devices, sample, nil
 }
 

@@ -30,15 +30,23 @@ func Catalogue() []Image {
 		return Image{Ref: ref, Layers: layers(mib * gpu.MiB), Installed: installed}
 	}
 	return []Image{
-		image("python:3.13", 390, false), image("python:3.12", 390, true), image("python:3.11", 390, false), image("python:3.12-slim", 45, true),
-		image("quay.io/jupyter/scipy-notebook:latest", 1400, false), image("quay.io/jupyter/minimal-notebook:latest", 600, true),
-		image("quay.io/jupyter/datascience-notebook:latest", 1900, false), image("quay.io/jupyter/pyspark-notebook:latest", 1800, false),
+		image("python:3.13", 390, false), image("python:3.12", 390, true), image("python:3.11", 390, false),
+		image("python:3.12-slim", 45, true),
+		image("quay.io/jupyter/scipy-notebook:latest", 1400, false), image("quay.io/jupyter/minimal-notebook:latest",
+			600, true),
+		image("quay.io/jupyter/datascience-notebook:latest", 1900, false),
+		image("quay.io/jupyter/pyspark-notebook:latest", 1800, false),
 		image("quay.io/jupyter/pytorch-notebook:latest", 2000, false),
-		image("pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime", 3100, true), image("pytorch/pytorch:2.5.1-cuda12.4-cudnn9-devel", 6300, false),
-		image("tensorflow/tensorflow:2.18.0", 700, false), image("tensorflow/tensorflow:2.18.0-gpu", 3600, false), image("tensorflow/tensorflow:2.18.0-jupyter", 800, false),
-		image("rocker/tidyverse:4.4.2", 900, false), image("r-base:4.4.2", 340, false), image("julia:1.11", 300, false), image("julia:1.10", 290, false),
-		image("nvidia/cuda:12.6.2-cudnn-devel-ubuntu24.04", 5200, false), image("nvidia/cuda:12.6.2-cudnn-runtime-ubuntu24.04", 2200, false),
-		image("ubuntu:24.04", 30, true), image("ubuntu:22.04", 30, false), image("debian:12", 50, false), image("debian:12-slim", 30, false),
+		image("pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime", 3100, true),
+		image("pytorch/pytorch:2.5.1-cuda12.4-cudnn9-devel", 6300, false),
+		image("tensorflow/tensorflow:2.18.0", 700, false), image("tensorflow/tensorflow:2.18.0-gpu", 3600, false),
+		image("tensorflow/tensorflow:2.18.0-jupyter", 800, false),
+		image("rocker/tidyverse:4.4.2", 900, false), image("r-base:4.4.2", 340, false), image("julia:1.11", 300, false),
+		image("julia:1.10", 290, false),
+		image("nvidia/cuda:12.6.2-cudnn-devel-ubuntu24.04", 5200, false),
+		image("nvidia/cuda:12.6.2-cudnn-runtime-ubuntu24.04", 2200, false),
+		image("ubuntu:24.04", 30, true), image("ubuntu:22.04", 30, false), image("debian:12", 50, false),
+		image("debian:12-slim", 30, false),
 	}
 }
 
@@ -114,7 +122,8 @@ func (s *Sim) image(ref string) (session.Image, bool) {
 	name, digest, _ := strings.Cut(ref, "@")
 	for _, image := range s.installed() {
 		named := func(other string) bool { return fullRef(other) == fullRef(name) }
-		if image.ID == ref || digest != "" && image.ID == digest || digest == "" && slices.ContainsFunc(image.Refs, named) {
+		if image.ID == ref || digest != "" && image.ID == digest || digest == "" &&
+			slices.ContainsFunc(image.Refs, named) {
 			return image, true
 		}
 	}
@@ -158,7 +167,8 @@ func (s *Sim) Image(ctx context.Context, ref string) (session.Image, error) {
 	}
 	image, ok := s.image(ref)
 	if !ok {
-		return session.Image{}, &session.Error{Code: "engine_image_not-found", Message: fmt.Sprintf("The image %s is not on this machine.", ref), Hint: "Pull it first."}
+		return session.Image{}, &session.Error{Code: "engine_image_not-found",
+			Message: fmt.Sprintf("The image %s is not on this machine.", ref), Hint: "Pull it first."}
 	}
 	return image, nil
 }
@@ -182,7 +192,8 @@ func (s *Sim) pull(ctx context.Context, ref string, progress func(session.Pull))
 	}
 	image, ok := s.published(ref)
 	if !ok {
-		return session.Because("engine_pull_not-found", session.Say("simPullNotFound", session.Fill("image", ref)), session.Say("simPullNotFoundHint")).Failure(nil)
+		return session.Because("engine_pull_not-found", session.Say("simPullNotFound", session.Fill("image", ref)),
+			session.Say("simPullNotFoundHint")).Failure(nil)
 	}
 	if err := s.pause(ctx, pullDelay); err != nil {
 		return err

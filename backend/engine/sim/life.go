@@ -43,11 +43,14 @@ func (s *Sim) begin(id string) error {
 	s.mu.Unlock()
 	world, err := s.world(id, spec, started)
 	if err != nil {
-		return &session.Error{Code: "engine_start_failed", Message: "The files of the session cannot be opened.", Hint: "Look whether its folders are still there.", Err: err}
+		return &session.Error{Code: "engine_start_failed", Message: "The files of the session cannot be opened.",
+			Hint: "Look whether its folders are still there.", Err: err}
 	}
 	spools := filepath.Join(s.containerDir(id), "spool")
 	if err := os.MkdirAll(spools, 0o700); err != nil {
-		return &session.Error{Code: "engine_start_no-space", Message: "The folder for the session's terminals cannot be made.", Hint: "Look whether the disk is full.", Err: err}
+		return &session.Error{Code: "engine_start_no-space",
+			Message: "The folder for the session's terminals cannot be made.", Hint: "Look whether the disk is full.",
+			Err: err}
 	}
 	l := &life{world: world, gone: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancel(s.ctx)
@@ -73,7 +76,8 @@ func (s *Sim) world(id string, spec engine.Container, started time.Time) (*shell
 		return nil, err
 	}
 	w := &shell.World{
-		FS: files, Clock: s.config.Clock, Hostname: spec.Hostname, User: guest.User, CPUs: max(len(spec.CPUs), 1), Memory: int64(spec.Memory), Shm: int64(spec.Shm), Started: started,
+		FS: files, Clock: s.config.Clock, Hostname: spec.Hostname, User: guest.User, CPUs: max(len(spec.CPUs), 1),
+		Memory: int64(spec.Memory), Shm: int64(spec.Shm), Started: started,
 		GPUs: s.grantedTo(id, spec), OutOfMemory: func() { s.oom(id) }, Programs: s.programs(spec.Image, files),
 	}
 	if err := w.Limits(root, spec.CPUs); err != nil {
@@ -85,8 +89,10 @@ func (s *Sim) world(id string, spec engine.Container, started time.Time) (*shell
 // environment is what every program of a container gets.
 func environment(spec engine.Container) []string {
 	env := []string{
-		"HOME=" + session.Home, "USER=" + guest.User, "LOGNAME=" + guest.User, "SHELL=/bin/bash", "LANG=C.UTF-8", "HOSTNAME=" + spec.Hostname,
-		"PATH=/usr/local/bin:/usr/bin:/bin", "UID=" + strconv.Itoa(spec.Guest.UID), "EUID=" + strconv.Itoa(spec.Guest.UID), "GID=" + strconv.Itoa(spec.Guest.GID),
+		"HOME=" + session.Home, "USER=" + guest.User, "LOGNAME=" + guest.User, "SHELL=/bin/bash", "LANG=C.UTF-8",
+		"HOSTNAME=" + spec.Hostname,
+		"PATH=/usr/local/bin:/usr/bin:/bin", "UID=" + strconv.Itoa(spec.Guest.UID),
+		"EUID=" + strconv.Itoa(spec.Guest.UID), "GID=" + strconv.Itoa(spec.Guest.GID),
 	}
 	for _, v := range spec.Guest.Env {
 		env = append(env, v.Name+"="+v.Value)
@@ -207,7 +213,8 @@ func (s *Sim) Guest(ctx context.Context, id string) (net.Conn, error) {
 			return nil, notFound(id)
 		case !c.State.Created && !c.State.Running:
 			s.mu.Unlock()
-			return nil, &session.Error{Code: "engine_guest_exited", Message: "The container ended before its guest could be reached.", Hint: "Read the session's log."}
+			return nil, &session.Error{Code: "engine_guest_exited",
+				Message: "The container ended before its guest could be reached.", Hint: "Read the session's log."}
 		case c.life != nil:
 			conn := s.serve(c.life)
 			s.mu.Unlock()

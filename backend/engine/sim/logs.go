@@ -149,7 +149,8 @@ func (r *logReader) Close() error {
 }
 
 // copyLog writes a log as opts ask for it.
-func (s *Sim) copyLog(ctx context.Context, id string, log *logFile, file *os.File, opts session.LogOptions, w io.Writer) error {
+func (s *Sim) copyLog(ctx context.Context, id string, log *logFile, file *os.File, opts session.LogOptions,
+	w io.Writer) error {
 	if err := skipTo(file, opts.Tail); err != nil {
 		return err
 	}

@@ -17,7 +17,8 @@ func (s *Sim) CreateNetwork(ctx context.Context, n engine.Network) error {
 		return err
 	}
 	if name == "" || labels[engine.LabelInstance] == "" {
-		return &session.Error{Code: "engine_network_invalid", Message: "A network needs a name and the label " + engine.LabelInstance + "."}
+		return &session.Error{Code: "engine_network_invalid", Message: "A network needs a name and the label " +
+			engine.LabelInstance + "."}
 	}
 	s.mu.Lock()
 	there, taken := s.networks[name]
@@ -31,7 +32,8 @@ func (s *Sim) CreateNetwork(ctx context.Context, n engine.Network) error {
 	case maps.Equal(there, labels):
 		return nil
 	}
-	return &session.Error{Code: "engine_network_name-taken", Message: fmt.Sprintf("Another network is named %s.", name), Hint: "End the session that has it, or launch again."}
+	return &session.Error{Code: "engine_network_name-taken", Message: fmt.Sprintf("Another network is named %s.", name),
+		Hint: "End the session that has it, or launch again."}
 }
 
 // RemoveNetwork implements [engine.Networks].
@@ -54,7 +56,8 @@ func (s *Sim) RemoveNetwork(ctx context.Context, name string) error {
 	case !there:
 		return nil
 	case busy:
-		return &session.Error{Code: "engine_network_in-use", Message: fmt.Sprintf("Containers still use the network %s.", name), Hint: "Remove them first."}
+		return &session.Error{Code: "engine_network_in-use",
+			Message: fmt.Sprintf("Containers still use the network %s.", name), Hint: "Remove them first."}
 	}
 	return s.save()
 }

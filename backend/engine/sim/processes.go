@@ -65,7 +65,9 @@ func (p *processes) Start(cmd guest.Command) (terminal.Process, error) {
 			dir = shell.Clean(cmd.Dir)
 		}
 		if info, err := p.world.FS.Stat(dir); err != nil || !info.IsDir() {
-			return nil, &session.Error{Code: "process_start_no-directory", Message: fmt.Sprintf("There is no directory %s in the session.", dir), Hint: "Make it first, or choose another."}
+			return nil, &session.Error{Code: "process_start_no-directory",
+				Message: fmt.Sprintf("There is no directory %s in the session.", dir),
+				Hint:    "Make it first, or choose another."}
 		}
 	}
 	job, err := shell.Start(p.world, shell.JobConfig{Argv: cmd.Argv, Env: p.with(cmd.Env), Dir: dir, Stdin: cmd.Stdin})
@@ -99,7 +101,8 @@ func (p *processes) find(argv []string) error {
 			return nil
 		}
 		if err == nil {
-			return &session.Error{Code: "process_start_forbidden", Message: fmt.Sprintf("%s is not a program.", argv[0]), Hint: "Make it executable with chmod +x."}
+			return &session.Error{Code: "process_start_forbidden",
+				Message: fmt.Sprintf("%s is not a program.", argv[0]), Hint: "Make it executable with chmod +x."}
 		}
 	}
 	return &session.Error{
@@ -109,7 +112,8 @@ func (p *processes) find(argv []string) error {
 }
 
 func broken(err error) error {
-	return &session.Error{Code: "process_start_internal-error", Message: "The simulated program could not be started.", Err: err}
+	return &session.Error{Code: "process_start_internal-error", Message: "The simulated program could not be started.",
+		Err: err}
 }
 
 // Which implements [guest.Processes].

@@ -43,7 +43,8 @@ func (s *Sim) programs(image string, files *shell.FS) map[string]shell.Program {
 func leftOut(name, what string) shell.Program {
 	return func(_ context.Context, call shell.Call) int {
 		//nolint:errcheck // nobody is left to tell
-		fmt.Fprintf(call.Err, "%s: this build of Slipway has no %s for simulated sessions; use the full program, or a machine with Docker\n", name, what)
+		fmt.Fprintf(call.Err, "%s: this build of Slipway has no %s for simulated sessions; use the full program, or "+
+			"a machine with Docker\n", name, what)
 		return 127
 	}
 }
@@ -52,13 +53,15 @@ func (s *Sim) runPython(files *shell.FS) shell.Program {
 	return func(ctx context.Context, call shell.Call) int {
 		return s.python.Run(ctx, python.Call{
 			Args: call.Args, Env: call.Env, Dir: call.Dir, Files: files, In: call.In, Out: call.Out, Err: call.Err,
-			Terminal: call.Terminal, Hostname: call.World.Hostname, CPUs: call.World.CPUs, Clock: s.config.Clock, Load: call.Load,
+			Terminal: call.Terminal, Hostname: call.World.Hostname, CPUs: call.World.CPUs, Clock: s.config.Clock,
+			Load: call.Load,
 		})
 	}
 }
 
 func (s *Sim) serveNotebooks(files *shell.FS) shell.Program {
-	handler := notebook.Handler(notebook.Config{Files: simulatedFS{files}, Home: session.Home, Page: s.config.Notebook, Clock: s.config.Clock})
+	handler := notebook.Handler(notebook.Config{Files: simulatedFS{files}, Home: session.Home, Page: s.config.Notebook,
+		Clock: s.config.Clock})
 	return func(ctx context.Context, call shell.Call) int {
 		return serveNotebook(ctx, call.World, call.Args, call.Out, handler)
 	}
@@ -83,7 +86,8 @@ func serveNotebook(ctx context.Context, w *shell.World, args []string, out io.Wr
 		if text, ok := strings.CutPrefix(arg, "--port="); ok {
 			n, err := strconv.Atoi(text)
 			if err != nil || n < 1024 || n > 65535 {
-				fmt.Fprintf(out, "the port must be a number from 1024 to 65535\n") //nolint:errcheck // nobody is left to tell
+				fmt.Fprintf(out,
+					"the port must be a number from 1024 to 65535\n") //nolint:errcheck // nobody is left to tell
 				return 2
 			}
 			port = n
@@ -94,7 +98,8 @@ func serveNotebook(ctx context.Context, w *shell.World, args []string, out io.Wr
 		fmt.Fprintf(out, "port %d: Address already in use\n", port) //nolint:errcheck // nobody is left to tell
 		return 1
 	}
-	fmt.Fprintf(out, "the notebook answers on port %d; its Python runs in the browser\n", port) //nolint:errcheck // nobody is left to tell
+	fmt.Fprintf(out, "the notebook answers on port %d; its Python runs in the browser\n",
+		port) //nolint:errcheck // nobody is left to tell
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	stop := context.AfterFunc(ctx, func() { server.Close() }) //nolint:errcheck // it ends either way
 	defer stop()

@@ -93,9 +93,12 @@ func Open(config Config) (*Sim, error) {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
 	if err := os.MkdirAll(filepath.Join(config.Dir, "containers"), 0o700); err != nil {
-		return nil, &session.Error{Code: "engine_open_no-space", Message: fmt.Sprintf("The folder %s cannot be made.", config.Dir), Hint: "Make it writable or choose another with SLIPWAY_HOME.", Err: err}
+		return nil, &session.Error{Code: "engine_open_no-space", Message: fmt.Sprintf("The folder %s cannot be made.",
+			config.Dir), Hint: "Make it writable or choose another with SLIPWAY_HOME.", Err: err}
 	}
-	s := &Sim{config: config, python: python.In(config.Notebook), changed: make(chan struct{}), containers: map[string]*container{}, pulled: map[string]bool{}, evicted: map[string]bool{}, watchers: map[*engine.Changes]struct{}{}, networks: map[string]map[string]string{}}
+	s := &Sim{config: config, python: python.In(config.Notebook), changed: make(chan struct{}),
+		containers: map[string]*container{}, pulled: map[string]bool{}, evicted: map[string]bool{},
+		watchers: map[*engine.Changes]struct{}{}, networks: map[string]map[string]string{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if err := s.load(); err != nil {
 		s.cancel()
@@ -149,7 +152,8 @@ func (s *Sim) Info(ctx context.Context) (engine.Info, error) {
 		return engine.Info{}, err
 	}
 	return engine.Info{
-		Name: "sim", Version: "1", CPUs: s.config.CPUs, Memory: s.config.Memory, OS: "linux", Arch: arch(), DataRoot: s.config.Dir, Cgroup: 2,
+		Name: "sim", Version: "1", CPUs: s.config.CPUs, Memory: s.config.Memory, OS: "linux", Arch: arch(),
+		DataRoot: s.config.Dir, Cgroup: 2,
 	}, nil
 }
 
@@ -161,13 +165,15 @@ func (s *Sim) check(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return &session.Error{Code: "engine_connect_unavailable", Message: "The simulated engine is closed.", Hint: "Start Slipway again."}
+		return &session.Error{Code: "engine_connect_unavailable", Message: "The simulated engine is closed.",
+			Hint: "Start Slipway again."}
 	}
 	return nil
 }
 
 func cancelled(ctx context.Context) error {
-	return &session.Error{Code: "engine_call_timeout", Message: "The call was given up before it was done.", Err: errors.Join(ctx.Err(), context.Cause(ctx))}
+	return &session.Error{Code: "engine_call_timeout", Message: "The call was given up before it was done.",
+		Err: errors.Join(ctx.Err(), context.Cause(ctx))}
 }
 
 // pause waits for a simulated length of time; it fails when ctx ends first.
@@ -180,7 +186,8 @@ func (s *Sim) pause(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return cancelled(ctx)
 	case <-s.ctx.Done():
-		return &session.Error{Code: "engine_connect_unavailable", Message: "The simulated engine is closed.", Hint: "Start Slipway again."}
+		return &session.Error{Code: "engine_connect_unavailable", Message: "The simulated engine is closed.",
+			Hint: "Start Slipway again."}
 	}
 }
 
@@ -208,5 +215,6 @@ func (c *container) state() engine.State {
 }
 
 func notFound(id string) error {
-	return &session.Error{Code: "engine_read_not-found", Message: fmt.Sprintf("There is no container %s.", id), Hint: "It may have been removed."}
+	return &session.Error{Code: "engine_read_not-found", Message: fmt.Sprintf("There is no container %s.", id),
+		Hint: "It may have been removed."}
 }

@@ -70,9 +70,11 @@ func homeExists(t *testing.T, s *Sim) bool {
 
 func spec(name, command string) engine.Container {
 	return engine.Container{
-		Name: name, Hostname: "main1", Image: "python:3.12", Memory: 256 * gpu.MiB, Shm: 64 * gpu.MiB, CPUs: []int{2, 5},
+		Name: name, Hostname: "main1", Image: "python:3.12", Memory: 256 * gpu.MiB, Shm: 64 * gpu.MiB,
+		CPUs:   []int{2, 5},
 		Labels: map[string]string{engine.LabelInstance: "one", engine.LabelSession: name},
-		Guest:  engine.GuestConfig{UID: 1000, GID: 1000, Command: command, Env: []session.EnvVar{{Name: "COLOUR", Value: "blue"}}},
+		Guest: engine.GuestConfig{UID: 1000, GID: 1000, Command: command,
+			Env: []session.EnvVar{{Name: "COLOUR", Value: "blue"}}},
 	}
 }
 
@@ -141,7 +143,8 @@ func TestSession(t *testing.T) {
 	id := start(t, s, spec("a", ""))
 	client := connect(t, s, id)
 	t.Run("commands see the limits that were asked for", func(t *testing.T) {
-		got, code := exec(t, client, "sh", "-c", "nproc; cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/cpuset.cpus.effective; echo $COLOUR; pwd; whoami")
+		got, code := exec(t, client, "sh", "-c",
+			"nproc; cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/cpuset.cpus.effective; echo $COLOUR; pwd; whoami")
 		if want := "2\n268435456\n2,5\nblue\n/home/work\nwork\n"; got != want || code != 0 {
 			t.Errorf("got %q, %d, want %q", got, code, want)
 		}
@@ -159,13 +162,15 @@ func TestSession(t *testing.T) {
 		if err != nil || len(found) != 1 || found["bash"] != "/usr/bin/bash" {
 			t.Errorf("got %v, %v", found, err)
 		}
-		_, err = client.StartService(t.Context(), link.ServiceRequest{ID: "jupyterlab", Argv: []string{"jupyter-lab"}, Port: 7430})
+		_, err = client.StartService(t.Context(), link.ServiceRequest{ID: "jupyterlab", Argv: []string{"jupyter-lab"},
+			Port: 7430})
 		if session.CodeOf(err) != "app_start_not-installed" {
 			t.Errorf("got %v", err)
 		}
 	})
 	t.Run("what a small build leaves out says so", func(t *testing.T) {
-		if got, code := exec(t, client, "sh", "-c", "python -V"); code != 127 || !strings.Contains(got, "this build of Slipway has no Python for simulated sessions") {
+		if got, code := exec(t, client, "sh", "-c", "python -V"); code != 127 ||
+			!strings.Contains(got, "this build of Slipway has no Python for simulated sessions") {
 			t.Errorf("got %q, %d", got, code)
 		}
 		with := spec("notebook", "")
@@ -175,7 +180,8 @@ func TestSession(t *testing.T) {
 		}
 		request := link.ServiceRequest{ID: "jupyterlab", Argv: []string{"jupyter-lab"}, Port: 7430}
 		_, err := connect(t, s, start(t, s, with)).StartService(t.Context(), request)
-		if failure := session.AsError(err, ""); failure.Code != "app_start_exited" || !strings.Contains(failure.Message, "this build of Slipway has no notebook") {
+		if failure := session.AsError(err, ""); failure.Code != "app_start_exited" ||
+			!strings.Contains(failure.Message, "this build of Slipway has no notebook") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -202,7 +208,8 @@ func TestSession(t *testing.T) {
 		}
 	})
 	t.Run("a service is started, reached and stopped", func(t *testing.T) {
-		started, err := client.StartService(t.Context(), link.ServiceRequest{ID: "files", Argv: []string{"httpd", "-p", "8080"}, Port: 8080, Ready: "/"})
+		started, err := client.StartService(t.Context(),
+			link.ServiceRequest{ID: "files", Argv: []string{"httpd", "-p", "8080"}, Port: 8080, Ready: "/"})
 		if err != nil || started.State != link.ServiceReady {
 			t.Fatalf("got %+v, %v", started, err)
 		}
@@ -229,7 +236,8 @@ func TestSession(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if output, code := exec(t, client, "stress", "--cpu", "2", "--vm-bytes", "100M", "--timeout", "0.3"); code != 0 {
+		if output, code := exec(t, client, "stress", "--cpu", "2", "--vm-bytes", "100M", "--timeout",
+			"0.3"); code != 0 {
 			t.Fatalf("got %q, %d", output, code)
 		}
 		after, err := s.Stats(t.Context(), []string{id})
@@ -250,7 +258,8 @@ func TestMountsAreDirectoriesOfTheMachine(t *testing.T) {
 	s := open(t, t.TempDir())
 	dir := t.TempDir()
 	c := spec("a", "echo kept > data/file; echo x > fixed/file")
-	c.Mounts = []session.Mount{{Source: dir, Target: "/home/work/data"}, {Source: dir, Target: "/home/work/fixed", ReadOnly: true}}
+	c.Mounts = []session.Mount{{Source: dir, Target: "/home/work/data"},
+		{Source: dir, Target: "/home/work/fixed", ReadOnly: true}}
 	id := start(t, s, c)
 	if state := ended(t, s, id); state.ExitCode == 0 {
 		t.Errorf("writing to a read-only mount succeeded: %+v", state)

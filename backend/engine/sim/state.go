@@ -55,7 +55,9 @@ func (s *Sim) load() error {
 		err = fmt.Errorf("version %d of the file is not known", saved.Version)
 	}
 	if err != nil {
-		return &session.Error{Code: "engine_open_invalid", Message: fmt.Sprintf("The simulated engine's file %s cannot be read.", s.statePath()), Hint: "Move it away to begin anew.", Err: err}
+		return &session.Error{Code: "engine_open_invalid",
+			Message: fmt.Sprintf("The simulated engine's file %s cannot be read.", s.statePath()),
+			Hint:    "Move it away to begin anew.", Err: err}
 	}
 	for _, r := range saved.Containers {
 		log, err := openLog(filepath.Join(s.containerDir(r.State.ID), "log"), s.config.Clock)
@@ -80,7 +82,8 @@ func (s *Sim) save() error {
 	s.saving.Lock()
 	defer s.saving.Unlock()
 	s.mu.Lock()
-	saved := savedState{Version: stateVersion, Pulled: slices.Sorted(maps.Keys(s.pulled)), Networks: s.networks, Received: s.received, Evicted: slices.Sorted(maps.Keys(s.evicted)), Committed: s.committed}
+	saved := savedState{Version: stateVersion, Pulled: slices.Sorted(maps.Keys(s.pulled)), Networks: s.networks,
+		Received: s.received, Evicted: slices.Sorted(maps.Keys(s.evicted)), Committed: s.committed}
 	for _, id := range slices.Sorted(maps.Keys(s.containers)) {
 		saved.Containers = append(saved.Containers, s.containers[id].record)
 	}
@@ -90,7 +93,8 @@ func (s *Sim) save() error {
 		err = replaceFile(s.statePath(), data)
 	}
 	if err != nil {
-		return &session.Error{Code: "engine_create_no-space", Message: "The simulated engine cannot write its state.", Hint: "Make room on the disk.", Err: err}
+		return &session.Error{Code: "engine_create_no-space", Message: "The simulated engine cannot write its state.",
+			Hint: "Make room on the disk.", Err: err}
 	}
 	return nil
 }

@@ -45,20 +45,24 @@ func (s *Sim) PresentLayers(ctx context.Context, layers []session.ImageLayer) (i
 
 // ExportImage implements [engine.Transfers]. A simulated machine keeps nothing of
 // what real images hold, so it has only its own to give.
-func (s *Sim) ExportImage(ctx context.Context, id string, want func(part string) bool, fn func(part string, content io.Reader) error) error {
+func (s *Sim) ExportImage(ctx context.Context, id string, want func(part string) bool,
+	fn func(part string, content io.Reader) error) error {
 	image, err := s.Image(ctx, id)
 	if err != nil {
 		return err
 	}
 	imaginary := engine.Imagine(image)
 	if !slices.Equal(imaginary.Parts.Layers, s.parts(image).Layers) {
-		return &session.Error{Code: "engine_export_failed", Message: "This machine is simulated and kept only the name of the image.", Hint: "Send it from a machine with Docker."}
+		return &session.Error{Code: "engine_export_failed",
+			Message: "This machine is simulated and kept only the name of the image.",
+			Hint:    "Send it from a machine with Docker."}
 	}
 	return imaginary.Export(ctx, want, fn)
 }
 
 // ImportImage implements [engine.Transfers].
-func (s *Sim) ImportImage(ctx context.Context, parts session.ImageParts, content map[string]engine.Content) (session.Image, error) {
+func (s *Sim) ImportImage(ctx context.Context, parts session.ImageParts,
+	content map[string]engine.Content) (session.Image, error) {
 	present, err := s.PresentLayers(ctx, parts.Layers)
 	if err != nil {
 		return session.Image{}, err
@@ -82,7 +86,8 @@ func (s *Sim) ImportImage(ctx context.Context, parts session.ImageParts, content
 		}
 	}
 	if !known {
-		s.received = append(slices.DeleteFunc(s.received, func(p session.ImageParts) bool { return p.ID == parts.ID }), parts)
+		s.received = append(slices.DeleteFunc(s.received, func(p session.ImageParts) bool { return p.ID == parts.ID }),
+			parts)
 	}
 	s.mu.Unlock()
 	if err := s.save(); err != nil {

@@ -24,5 +24,6 @@ func (s *Sim) Watch(ctx context.Context, fn func(engine.State)) error {
 	if err := changes.Follow(ctx, fn); err != nil {
 		return cancelled(ctx)
 	}
-	return &session.Error{Code: "engine_connect_unavailable", Message: "The simulated engine is closed.", Hint: "Start Slipway again."}
+	return &session.Error{Code: "engine_connect_unavailable", Message: "The simulated engine is closed.",
+		Hint: "Start Slipway again."}
 }

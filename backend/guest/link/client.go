@@ -41,9 +41,10 @@ func Connect(ctx context.Context, conn net.Conn) (*Client, error) {
 	if c.hello.Version != Version {
 		_ = mux.Close()
 		return nil, &session.Error{
-			Code:    "guest_connect_version",
-			Message: fmt.Sprintf("The session's guest speaks version %d of the link and this program version %d.", c.hello.Version, Version),
-			Hint:    "The session was started by another version of Slipway; end it and start it again.",
+			Code: "guest_connect_version",
+			Message: fmt.Sprintf("The session's guest speaks version %d of the link and this program version %d.",
+				c.hello.Version, Version),
+			Hint: "The session was started by another version of Slipway; end it and start it again.",
 		}
 	}
 	return c, nil
@@ -236,11 +237,13 @@ func callError(ctx context.Context, err error) error {
 	case errors.As(err, &known):
 		return err
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return &session.Error{Code: "guest_call_timeout", Message: "The session's guest did not answer in time.", Hint: "Try again; if it goes on, look at the session's log.", Err: ctx.Err()}
+		return &session.Error{Code: "guest_call_timeout", Message: "The session's guest did not answer in time.",
+			Hint: "Try again; if it goes on, look at the session's log.", Err: ctx.Err()}
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, tunnel.ErrTooManyStreams):
-		return &session.Error{Code: "guest_call_busy", Message: "The session has too many open connections.", Hint: "Close some of its apps or terminals.", Err: err}
+		return &session.Error{Code: "guest_call_busy", Message: "The session has too many open connections.",
+			Hint: "Close some of its apps or terminals.", Err: err}
 	case errors.Is(err, io.EOF):
 		err = io.ErrUnexpectedEOF
 	}
@@ -248,5 +251,6 @@ func callError(ctx context.Context, err error) error {
 }
 
 func unavailable(code session.Code, err error) error {
-	return &session.Error{Code: code, Message: "The connection into the session was lost.", Hint: "It is made again by itself; try again in a moment.", Err: err}
+	return &session.Error{Code: code, Message: "The connection into the session was lost.",
+		Hint: "It is made again by itself; try again in a moment.", Err: err}
 }

@@ -168,7 +168,8 @@ func TestWhatTheSessionTellsIsCleaned(t *testing.T) {
 		`{"ok": {"id": "../t1", "title": "x"}}`,
 		`{"ok": [{"id": ` + string(text) + `}]}`,
 		`{"ok": [{"id": "app", "port": 99999999}, {"id": "other", "port": -1, "state": "?"}, {"id": "a", "port": 1, "dir": ` +
-			string(text) + `, "error": {"code": "x y", "message": ` + string(text) + `, "hint": ` + string(text) + `, "said": [{"say": "engine"}]}}]}`,
+			string(text) + `, "error": {"code": "x y", "message": ` + string(text) + `, "hint": ` + string(text) +
+			`, "said": [{"say": "engine"}]}}]}`,
 		`{"ok": {"id": "a", "port": 1, "error": {"code": "app_start_exited", "message": ` + string(text) + `}}}`,
 		`{"ok": [0, -1, 65536, 99999999, 80, 80]}`,
 		`{"ok": [{"terminal": "t1", "program": ` + string(text) + `, "known": true}]}`,

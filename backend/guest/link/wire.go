@@ -47,19 +47,20 @@ const (
 // Request is the first message of every stream. The field that belongs to Op
 // is set.
 type Request struct {
-	Op       Op                       `json:"op"`
-	Version  int                      `json:"version,omitempty"`  // hello
-	Open     *session.TerminalRequest `json:"open,omitempty"`     // terminal.open
-	Attach   *session.AttachRequest   `json:"attach,omitempty"`   // terminal.attach
-	Exec     *session.ExecRequest     `json:"exec,omitempty"`     // exec
-	Service  *ServiceRequest          `json:"service,omitempty"`  // service.start
-	ID       string                   `json:"id,omitempty"`       // terminal.close, service.stop
-	Names    []string                 `json:"names,omitempty"`    // which
-	Port     int                      `json:"port,omitempty"`     // dial
-	Text     string                   `json:"text,omitempty"`     // notice
-	File     *FileCall                `json:"file,omitempty"`     // file
-	SSH      *session.SSHRequest      `json:"ssh,omitempty"`      // ssh
-	Deadline time.Duration            `json:"deadline,omitempty"` // time that the caller will wait, in nanoseconds; 0: no limit
+	Op      Op                       `json:"op"`
+	Version int                      `json:"version,omitempty"` // hello
+	Open    *session.TerminalRequest `json:"open,omitempty"`    // terminal.open
+	Attach  *session.AttachRequest   `json:"attach,omitempty"`  // terminal.attach
+	Exec    *session.ExecRequest     `json:"exec,omitempty"`    // exec
+	Service *ServiceRequest          `json:"service,omitempty"` // service.start
+	ID      string                   `json:"id,omitempty"`      // terminal.close, service.stop
+	Names   []string                 `json:"names,omitempty"`   // which
+	Port    int                      `json:"port,omitempty"`    // dial
+	Text    string                   `json:"text,omitempty"`    // notice
+	File    *FileCall                `json:"file,omitempty"`    // file
+	SSH     *session.SSHRequest      `json:"ssh,omitempty"`     // ssh
+	// time that the caller will wait, in nanoseconds; 0: no limit
+	Deadline time.Duration `json:"deadline,omitempty"`
 }
 
 // reply answers a [Request]: exactly one field is set.
@@ -78,8 +79,9 @@ type Hello struct {
 // Event is one frame of the events stream. Exactly one field is set. A new
 // stream begins with what is true already: ready, exit, oom and error.
 type Event struct {
-	Ready     bool           `json:"ready,omitempty"`     // the container is set up
-	Exit      *int           `json:"exit,omitempty"`      // the batch command ended with this code; the container ends next
+	Ready bool `json:"ready,omitempty"` // the container is set up
+	// the batch command ended with this code; the container ends next
+	Exit      *int           `json:"exit,omitempty"`
 	OOM       int            `json:"oom,omitempty"`       // processes that the kernel has killed for memory so far
 	Terminals bool           `json:"terminals,omitempty"` // the list of terminals changed
 	Services  bool           `json:"services,omitempty"`  // the list of services changed
@@ -88,13 +90,14 @@ type Event struct {
 
 // ServiceRequest asks for a program that serves a port.
 type ServiceRequest struct {
-	ID      string           `json:"id"`
-	Argv    []string         `json:"argv"`
-	Env     []session.EnvVar `json:"env,omitempty"`
-	Port    int              `json:"port"`
-	Dir     string           `json:"dir,omitempty"`     // directory that it shows; it is only told again
-	Ready   string           `json:"ready,omitempty"`   // path whose GET must answer below 500; empty: a connection is enough
-	Timeout time.Duration    `json:"timeout,omitempty"` // nanoseconds; 0: 30 s
+	ID   string           `json:"id"`
+	Argv []string         `json:"argv"`
+	Env  []session.EnvVar `json:"env,omitempty"`
+	Port int              `json:"port"`
+	Dir  string           `json:"dir,omitempty"` // directory that it shows; it is only told again
+	// path whose GET must answer below 500; empty: a connection is enough
+	Ready   string        `json:"ready,omitempty"`
+	Timeout time.Duration `json:"timeout,omitempty"` // nanoseconds; 0: 30 s
 }
 
 // ServiceState is the state of a service.

@@ -22,7 +22,8 @@ func TestMessages(t *testing.T) {
 	}
 	cut := bytes.Clone(wire.Bytes()[:wire.Len()-1])
 	var got link.Request
-	if err := link.ReadMessage(&wire, &got); err != nil || got.Op != sent.Op || got.Exec.Command[1] != "-l" || !got.Exec.Stdin {
+	if err := link.ReadMessage(&wire, &got); err != nil || got.Op != sent.Op || got.Exec.Command[1] != "-l" ||
+		!got.Exec.Stdin {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	if err := link.ReadMessage(&wire, &got); !errors.Is(err, io.EOF) {
@@ -34,7 +35,8 @@ func TestMessages(t *testing.T) {
 	if err := link.WriteMessage(io.Discard, strings.Repeat("x", link.MaxMessage)); err == nil {
 		t.Error("a message without end was written")
 	}
-	if err := link.ReadMessage(bytes.NewReader(binary.BigEndian.AppendUint32(nil, link.MaxMessage+1)), &got); err == nil {
+	if err := link.ReadMessage(bytes.NewReader(binary.BigEndian.AppendUint32(nil, link.MaxMessage+1)),
+		&got); err == nil {
 		t.Error("a message without end was read")
 	}
 }

@@ -17,7 +17,8 @@ func Binary(arch string) ([]byte, error) {
 	name := "bin/slipway-guest-linux-" + arch
 	data, err := bin.ReadFile(name)
 	if err != nil {
-		return nil, fmt.Errorf("this build holds no guest for linux/%s: run `make guest` and build again: %w", arch, err)
+		return nil, fmt.Errorf("this build holds no guest for linux/%s: run `make guest` and build again: %w", arch,
+			err)
 	}
 	return data, nil
 }

@@ -27,7 +27,8 @@ func TestBinary(t *testing.T) {
 			t.Errorf("%s: %v", arch, err)
 			continue
 		}
-		if libraries, err := program.ImportedLibraries(); err != nil || len(libraries) > 0 || program.Section(".interp") != nil {
+		if libraries, err := program.ImportedLibraries(); err != nil || len(libraries) > 0 ||
+			program.Section(".interp") != nil {
 			t.Errorf("%s is not static: %v, %v", arch, libraries, err)
 		}
 		if len(data) > limit {

@@ -69,15 +69,19 @@ var _ session.Agent = (*Agent)(nil)
 
 // New returns an agent without sessions.
 func New(name string) *Agent {
-	return &Agent{Name: name, Files: noFiles{}, Folders: &folders{agent: name}, epoch: "epoch-1", changed: make(chan struct{}), keys: map[string]session.ID{}, refused: map[string]error{}, apps: map[session.ID][]session.App{}}
+	return &Agent{Name: name, Files: noFiles{}, Folders: &folders{agent: name}, epoch: "epoch-1",
+		changed: make(chan struct{}), keys: map[string]session.ID{}, refused: map[string]error{},
+		apps: map[session.ID][]session.App{}}
 }
 
 func (a *Agent) unavailable() error {
-	return &session.Error{Code: "agent_call_unavailable", Message: "The agent " + a.Name + " is not reached.", Hint: "Wait, or look at its machine."}
+	return &session.Error{Code: "agent_call_unavailable", Message: "The agent " + a.Name + " is not reached.",
+		Hint: "Wait, or look at its machine."}
 }
 
 func notFound(id session.ID) error {
-	return &session.Error{Code: "session_read_not-found", Message: fmt.Sprintf("There is no session %s.", id), Hint: "List the sessions."}
+	return &session.Error{Code: "session_read_not-found", Message: fmt.Sprintf("There is no session %s.", id),
+		Hint: "List the sessions."}
 }
 
 // SetDown makes every call fail, and every Watch end, until it is lifted.
@@ -224,7 +228,8 @@ func (a *Agent) Machine(context.Context) (session.Machine, error) {
 }
 
 func (a *Agent) machine() session.Machine {
-	return session.Machine{Agent: a.Name, Instance: a.Instance, Owner: a.Owner, Role: a.Role, Engine: "fake", CPUs: 8, Memory: 16 << 30}
+	return session.Machine{Agent: a.Name, Instance: a.Instance, Owner: a.Owner, Role: a.Role, Engine: "fake", CPUs: 8,
+		Memory: 16 << 30}
 }
 
 // Preview implements [session.Agent].
@@ -238,9 +243,11 @@ func (a *Agent) Preview(ctx context.Context, _ string, spec session.Spec) (sessi
 		return session.Preview{}, a.unavailable()
 	}
 	m := a.machine()
-	p := session.Preview{Spec: spec.WithDefaults(), Errors: spec.Validate(time.Now(), session.Limits{CPUs: m.CPUs, Memory: m.Memory})}
+	p := session.Preview{Spec: spec.WithDefaults(),
+		Errors: spec.Validate(time.Now(), session.Limits{CPUs: m.CPUs, Memory: m.Memory})}
 	if share := p.Spec.Accelerator.Shares; share%gpu.DefaultQuantum != 0 {
-		p.Errors = append(p.Errors, session.FieldError{Field: "accelerator", Code: session.CodeRoundedAccelerator, Message: "Shares are given in multiples of 0.1.", Hint: "Ask for such a one."})
+		p.Errors = append(p.Errors, session.FieldError{Field: "accelerator", Code: session.CodeRoundedAccelerator,
+			Message: "Shares are given in multiples of 0.1.", Hint: "Ask for such a one."})
 	}
 	for _, image := range a.images {
 		if slices.Contains(image.Refs, spec.Image) {
@@ -257,7 +264,8 @@ func (a *Agent) Launch(ctx context.Context, req session.LaunchRequest) (session.
 		return session.Session{}, err
 	}
 	if len(p.Errors) > 0 {
-		return session.Session{}, &session.Error{Code: session.CodeInvalid, Message: p.Errors[0].Message, Hint: p.Errors[0].Hint, Fields: p.Errors}
+		return session.Session{}, &session.Error{Code: session.CodeInvalid, Message: p.Errors[0].Message,
+			Hint: p.Errors[0].Hint, Fields: p.Errors}
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -267,7 +275,9 @@ func (a *Agent) Launch(ctx context.Context, req session.LaunchRequest) (session.
 	if err := a.refused[req.Spec.Name]; err != nil {
 		return session.Session{}, err
 	}
-	s := session.Session{ID: session.NewID(), Name: req.Spec.Name, Owner: req.Owner, Spec: p.Spec, Status: session.Pending, Result: session.ResultUndefined, CreatedAt: time.Now(), Priority: session.DefaultPriority}
+	s := session.Session{ID: session.NewID(), Name: req.Spec.Name, Owner: req.Owner, Spec: p.Spec,
+		Status: session.Pending, Result: session.ResultUndefined, CreatedAt: time.Now(),
+		Priority: session.DefaultPriority}
 	if req.Spec.Priority != nil {
 		s.Priority = *req.Spec.Priority
 	}
@@ -331,7 +341,8 @@ func (a *Agent) List(ctx context.Context, filter session.Filter) ([]session.Sess
 // Rename implements [session.Agent].
 func (a *Agent) Rename(_ context.Context, id session.ID, name string) (session.Session, error) {
 	if wrong := session.ValidateName(name); wrong != nil {
-		return session.Session{}, &session.Error{Code: session.CodeInvalid, Message: wrong.Message, Hint: wrong.Hint, Fields: []session.FieldError{*wrong}}
+		return session.Session{}, &session.Error{Code: session.CodeInvalid, Message: wrong.Message, Hint: wrong.Hint,
+			Fields: []session.FieldError{*wrong}}
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

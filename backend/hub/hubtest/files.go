@@ -13,7 +13,8 @@ type noFiles struct{}
 var _ session.Files = noFiles{}
 
 func (noFiles) none(verb string) error {
-	return &session.Error{Code: session.Code("file_" + verb + "_unavailable"), Message: "This agent has no files.", Hint: "Give it some."}
+	return &session.Error{Code: session.Code("file_" + verb + "_unavailable"), Message: "This agent has no files.",
+		Hint: "Give it some."}
 }
 
 // ListFiles implements [session.Files].

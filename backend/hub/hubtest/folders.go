@@ -23,7 +23,10 @@ var _ session.Folders = (*folders)(nil)
 func (f *folders) ListFolders(_ context.Context, filter session.FolderFilter) ([]session.Folder, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(f.list), func(one session.Folder) bool { return filter.Owner != "" && one.Owner != filter.Owner }), nil
+	return slices.DeleteFunc(slices.Clone(f.list), func(one session.Folder) bool {
+		return filter.Owner != "" &&
+			one.Owner != filter.Owner
+	}), nil
 }
 
 // change changes the folder of an id.
@@ -49,7 +52,8 @@ func (f *folders) CreateFolder(_ context.Context, req session.FolderRequest) (se
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	one := session.Folder{
-		ID: session.FolderID(session.NewID()), Name: req.Name, Owner: req.Owner, Agent: f.agent, Path: req.Path, State: session.FolderReady,
+		ID: session.FolderID(session.NewID()), Name: req.Name, Owner: req.Owner, Agent: f.agent, Path: req.Path,
+		State:      session.FolderReady,
 		Permission: cmp.Or(req.Permission, session.FolderReadWrite), Mode: cmp.Or(req.Mode, session.FolderGeneral),
 	}
 	f.list = append(f.list, one)
@@ -57,7 +61,8 @@ func (f *folders) CreateFolder(_ context.Context, req session.FolderRequest) (se
 }
 
 // UpdateFolder implements [session.Folders].
-func (f *folders) UpdateFolder(_ context.Context, id session.FolderID, change session.FolderChange) (session.Folder, error) {
+func (f *folders) UpdateFolder(_ context.Context, id session.FolderID,
+	change session.FolderChange) (session.Folder, error) {
 	return f.change(id, func(one *session.Folder) {
 		if change.Name != nil {
 			one.Name = *change.Name

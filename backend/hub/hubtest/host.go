@@ -19,7 +19,8 @@ func (a *Agent) Doctor(ctx context.Context) ([]session.Check, error) {
 	if a.down {
 		return nil, a.unavailable()
 	}
-	return []session.Check{{ID: "engine", Title: "Container engine", Result: session.CheckOK, Text: a.Name + " answers."}}, nil
+	return []session.Check{{ID: "engine", Title: "Container engine", Result: session.CheckOK,
+		Text: a.Name + " answers."}}, nil
 }
 
 // ListDirectories implements [session.Agent]: its machine has /data alone.
@@ -30,9 +31,11 @@ func (a *Agent) ListDirectories(_ context.Context, path string) (session.Directo
 	case a.down:
 		return session.DirectoryListing{}, a.unavailable()
 	case path == "/":
-		return session.DirectoryListing{Path: "/", Entries: []session.DirectoryEntry{{Name: "data", Writable: true}}}, nil
+		return session.DirectoryListing{Path: "/", Entries: []session.DirectoryEntry{{Name: "data", Writable: true}}},
+			nil
 	case path == "" || path == "/data":
 		return session.DirectoryListing{Path: "/data", Parent: "/", Entries: []session.DirectoryEntry{}}, nil
 	}
-	return session.DirectoryListing{}, &session.Error{Code: "directory_read_not-found", Message: "There is no directory " + path + ".", Hint: "Choose another directory."}
+	return session.DirectoryListing{}, &session.Error{Code: "directory_read_not-found",
+		Message: "There is no directory " + path + ".", Hint: "Choose another directory."}
 }

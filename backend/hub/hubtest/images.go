@@ -18,7 +18,8 @@ func (a *Agent) transfers() (Images, error) {
 		return nil, a.unavailable()
 	}
 	if a.Images == nil {
-		return nil, &session.Error{Code: "engine_image_not-found", Message: "This agent has no images to move.", Hint: "Give it some."}
+		return nil, &session.Error{Code: "engine_image_not-found", Message: "This agent has no images to move.",
+			Hint: "Give it some."}
 	}
 	return a.Images, nil
 }

@@ -31,12 +31,14 @@ func (a *Agent) PullImage(_ context.Context, req session.PullRequest) (session.I
 }
 
 // CommitSession implements [session.Images].
-func (a *Agent) CommitSession(ctx context.Context, id session.ID, req session.CommitRequest) (session.ImageWork, error) {
+func (a *Agent) CommitSession(ctx context.Context, id session.ID,
+	req session.CommitRequest) (session.ImageWork, error) {
 	s, err := a.Get(ctx, id)
 	if err != nil {
 		return session.ImageWork{}, err
 	}
-	return a.beginWork(session.ImageWork{Kind: session.WorkCommit, Ref: session.CommitRef(s.Owner, req.Name), Owner: s.Owner, Session: id})
+	return a.beginWork(session.ImageWork{Kind: session.WorkCommit, Ref: session.CommitRef(s.Owner, req.Name),
+		Owner: s.Owner, Session: id})
 }
 
 func (a *Agent) beginWork(w session.ImageWork) (session.ImageWork, error) {
@@ -45,7 +47,8 @@ func (a *Agent) beginWork(w session.ImageWork) (session.ImageWork, error) {
 	if a.down {
 		return session.ImageWork{}, a.unavailable()
 	}
-	w.ID, w.State, w.Revision, w.StartedAt = fmt.Sprintf("work-%d", len(a.works.list)+1), session.WorkRunning, 1, time.Now()
+	w.ID, w.State, w.Revision, w.StartedAt = fmt.Sprintf("work-%d", len(a.works.list)+1), session.WorkRunning, 1,
+		time.Now()
 	a.works.list = append(a.works.list, w)
 	a.wake()
 	return w, nil
@@ -83,7 +86,8 @@ func (a *Agent) AwaitImageWork(ctx context.Context, id string, after uint64) (se
 		case down:
 			return w, a.unavailable()
 		case at < 0:
-			return w, &session.Error{Code: "image_work_not-found", Message: "There is no such work.", Hint: "Begin again."}
+			return w, &session.Error{Code: "image_work_not-found", Message: "There is no such work.",
+				Hint: "Begin again."}
 		case w.Revision > after || w.State != session.WorkRunning:
 			return w, nil
 		}
@@ -115,10 +119,12 @@ func (a *Agent) RemoveImage(_ context.Context, ref string) error {
 	defer a.mu.Unlock()
 	at := slices.IndexFunc(a.images, func(i session.Image) bool { return i.ID == ref || slices.Contains(i.Refs, ref) })
 	if at < 0 {
-		return &session.Error{Code: "engine_image_not-found", Message: "The image " + ref + " is not on this machine.", Hint: "Pull it first."}
+		return &session.Error{Code: "engine_image_not-found", Message: "The image " + ref + " is not on this machine.",
+			Hint: "Pull it first."}
 	}
 	if len(a.images[at].UsedBy) > 0 {
-		return &session.Error{Code: "image_remove_conflict", Message: "A session uses the image " + ref + ".", Hint: "End it first."}
+		return &session.Error{Code: "image_remove_conflict", Message: "A session uses the image " + ref + ".",
+			Hint: "End it first."}
 	}
 	a.images = slices.Delete(slices.Clone(a.images), at, at+1)
 	return nil

@@ -19,7 +19,8 @@ func (a *Agent) ListTerminals(ctx context.Context, id session.ID) ([]session.Ter
 }
 
 // OpenTerminal implements [session.Agent].
-func (a *Agent) OpenTerminal(ctx context.Context, id session.ID, req session.TerminalRequest) (session.Terminal, error) {
+func (a *Agent) OpenTerminal(ctx context.Context, id session.ID,
+	req session.TerminalRequest) (session.Terminal, error) {
 	if err := a.running(ctx, id); err != nil {
 		return session.Terminal{}, err
 	}
@@ -27,12 +28,14 @@ func (a *Agent) OpenTerminal(ctx context.Context, id session.ID, req session.Ter
 }
 
 // AttachTerminal implements [session.Agent].
-func (a *Agent) AttachTerminal(ctx context.Context, id session.ID, req session.AttachRequest) (io.ReadWriteCloser, error) {
+func (a *Agent) AttachTerminal(ctx context.Context, id session.ID,
+	req session.AttachRequest) (io.ReadWriteCloser, error) {
 	if err := a.running(ctx, id); err != nil {
 		return nil, err
 	}
 	if a.Attach == nil {
-		return nil, &session.Error{Code: "terminal_attach_not-found", Message: fmt.Sprintf("There is no terminal %q.", req.Terminal), Hint: "List the terminals."}
+		return nil, &session.Error{Code: "terminal_attach_not-found", Message: fmt.Sprintf("There is no terminal %q.",
+			req.Terminal), Hint: "List the terminals."}
 	}
 	near, far := net.Pipe()
 	go a.Attach(req, far)
@@ -54,7 +57,8 @@ func (a *Agent) Exec(ctx context.Context, id session.ID, req session.ExecRequest
 	}
 	if len(req.Command) == 0 {
 		return nil, &session.Error{Code: "exec_start_invalid", Message: "There is no command.", Hint: "Write one.",
-			Fields: []session.FieldError{{Field: "command", Code: "exec_start_invalid", Message: "There is no command."}}}
+			Fields: []session.FieldError{{Field: "command", Code: "exec_start_invalid",
+				Message: "There is no command."}}}
 	}
 	near, far := net.Pipe()
 	go a.Run(req, far)
@@ -67,7 +71,8 @@ func (a *Agent) running(ctx context.Context, id session.ID) error {
 		return err
 	}
 	if s.Status != session.Running {
-		return &session.Error{Code: "session_enter_not-running", Message: fmt.Sprintf("%s is %s.", s.Name, s.Status), Hint: "Wait until it runs."}
+		return &session.Error{Code: "session_enter_not-running", Message: fmt.Sprintf("%s is %s.", s.Name, s.Status),
+			Hint: "Wait until it runs."}
 	}
 	return nil
 }
@@ -83,7 +88,8 @@ func (a *Agent) DialSSH(ctx context.Context, id session.ID, req session.SSHReque
 		return nil, err
 	}
 	if a.SSH == nil {
-		return nil, &session.Error{Code: "ssh_open_forbidden", Message: "The session was launched without ssh.", Hint: "Use its terminal."}
+		return nil, &session.Error{Code: "ssh_open_forbidden", Message: "The session was launched without ssh.",
+			Hint: "Use its terminal."}
 	}
 	return a.SSH(ctx, req)
 }
@@ -129,7 +135,8 @@ func (a *Agent) setApp(ctx context.Context, id session.ID, app string, state ses
 		a.apps[id][i] = known
 		return known, nil
 	}
-	return session.App{}, &session.Error{Code: "app_start_not-installed", Message: fmt.Sprintf("%s is not installed in this image.", app), Hint: "Choose another image."}
+	return session.App{}, &session.Error{Code: "app_start_not-installed",
+		Message: fmt.Sprintf("%s is not installed in this image.", app), Hint: "Choose another image."}
 }
 
 // DialPort implements [session.Agent].
@@ -138,7 +145,8 @@ func (a *Agent) DialPort(ctx context.Context, id session.ID, port int) (net.Conn
 		return nil, err
 	}
 	if a.Dial == nil {
-		return nil, &session.Error{Code: "app_dial_unavailable", Message: fmt.Sprintf("Nothing listens on port %d.", port), Hint: "Start it first."}
+		return nil, &session.Error{Code: "app_dial_unavailable", Message: fmt.Sprintf("Nothing listens on port %d.",
+			port), Hint: "Start it first."}
 	}
 	return a.Dial(ctx, id, port)
 }

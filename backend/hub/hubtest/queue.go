@@ -68,11 +68,13 @@ func (a *Agent) DeviceHistory(_ context.Context, device gpu.UUID, since time.Tim
 	if a.board != nil {
 		for _, d := range a.board.Devices {
 			if d.Device.UUID == device {
-				return []session.DevicePoint{{At: since.Add(time.Second), Util: d.Util, MemoryUsed: d.MemoryUsed, Power: d.Power, Temperature: d.Temperature}}, nil
+				return []session.DevicePoint{{At: since.Add(time.Second), Util: d.Util, MemoryUsed: d.MemoryUsed,
+					Power: d.Power, Temperature: d.Temperature}}, nil
 			}
 		}
 	}
-	return nil, &session.Error{Code: "accelerator_read_not-found", Message: fmt.Sprintf("There is no device %q.", device), Hint: "List the devices."}
+	return nil, &session.Error{Code: "accelerator_read_not-found", Message: fmt.Sprintf("There is no device %q.",
+		device), Hint: "List the devices."}
 }
 
 // Accounts implements [session.Accelerators].
@@ -95,7 +97,8 @@ func (a *Agent) SetPriority(_ context.Context, id session.ID, priority int) (ses
 		return s, err
 	}
 	if s.Status != session.Pending {
-		return s, &session.Error{Code: "session_update_conflict", Message: fmt.Sprintf("%s is %s and waits no more.", s.Name, s.Status), Hint: "Only a session that waits has a priority to change."}
+		return s, &session.Error{Code: "session_update_conflict", Message: fmt.Sprintf("%s is %s and waits no more.",
+			s.Name, s.Status), Hint: "Only a session that waits has a priority to change."}
 	}
 	s.Priority = priority
 	return a.put(s), nil
@@ -116,7 +119,8 @@ func (a *Agent) Keep(_ context.Context, id session.ID, length session.Duration) 
 
 // SimulateIdle implements [session.Queue]: a lifetime ends the session that
 // long after its creation.
-func (a *Agent) SimulateIdle(_ context.Context, id session.ID, policy session.IdlePolicy) (session.IdleSimulation, error) {
+func (a *Agent) SimulateIdle(_ context.Context, id session.ID,
+	policy session.IdlePolicy) (session.IdleSimulation, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s, err := a.get(id)
@@ -124,5 +128,6 @@ func (a *Agent) SimulateIdle(_ context.Context, id session.ID, policy session.Id
 		return session.IdleSimulation{Since: s.CreatedAt, Message: "It would not have ended."}, err
 	}
 	at := s.CreatedAt.Add(time.Duration(policy.Lifetime))
-	return session.IdleSimulation{Ended: true, At: &at, Checker: session.CheckLifetime, Since: s.CreatedAt, Message: "It would have lived as long as it may."}, nil
+	return session.IdleSimulation{Ended: true, At: &at, Checker: session.CheckLifetime, Since: s.CreatedAt,
+		Message: "It would have lived as long as it may."}, nil
 }

@@ -52,7 +52,8 @@ func (r *Reacher) Open(entry hub.Entry, _ hub.Listed) (hub.Remote, error) {
 	defer r.mu.Unlock()
 	agent := r.agents[entry.Address]
 	if agent == nil {
-		return nil, &session.Error{Code: "agent_connect_not-found", Message: "There is no such machine.", Hint: "Choose another."}
+		return nil, &session.Error{Code: "agent_connect_not-found", Message: "There is no such machine.",
+			Hint: "Choose another."}
 	}
 	remote := &Remote{id: entry.ID, agent: agent, changed: make(chan struct{}), up: true}
 	remote.link = hub.Link{State: hub.LinkOff, Transport: "ssh"}
@@ -63,12 +64,14 @@ func (r *Reacher) Open(entry hub.Entry, _ hub.Listed) (hub.Remote, error) {
 
 // Probe implements [hub.Reacher].
 func (r *Reacher) Probe(_ context.Context, work *hub.Work, _ hub.Entry) error {
-	work.Tell(hub.Step{Name: "docker", Title: "Docker", State: hub.StepWarning, Detail: "It is old.", Remedy: "apt-get install docker.io"})
+	work.Tell(hub.Step{Name: "docker", Title: "Docker", State: hub.StepWarning, Detail: "It is old.",
+		Remedy: "apt-get install docker.io"})
 	return nil
 }
 
 // Add implements [hub.Reacher].
-func (r *Reacher) Add(ctx context.Context, work *hub.Work, entry hub.Entry, admit func(string) error) (hub.Entry, error) {
+func (r *Reacher) Add(ctx context.Context, work *hub.Work, entry hub.Entry,
+	admit func(string) error) (hub.Entry, error) {
 	if err := admit(r.Found); err != nil {
 		return entry, err
 	}
@@ -150,10 +153,13 @@ func (r *Remote) SetUp(up bool) {
 // move needs moving: it is [Remote.SetUp].
 func (r *Remote) move(up bool) {
 	now := time.Now()
-	link := hub.Link{State: hub.LinkConnected, Since: now, LastHeard: now, Transport: "ssh", Carriers: 2, RTT: 40 * time.Millisecond}
+	link := hub.Link{State: hub.LinkConnected, Since: now, LastHeard: now, Transport: "ssh", Carriers: 2,
+		RTT: 40 * time.Millisecond}
 	if !up {
-		link = hub.Link{State: hub.LinkDown, Since: now, LastHeard: now, Transport: "ssh", NextTry: now.Add(time.Second), Waits: "The network does not answer.",
-			Err: &session.Error{Code: "agent_connect_unreachable", Message: "No route to the host.", Hint: "Look at the network."}}
+		link = hub.Link{State: hub.LinkDown, Since: now, LastHeard: now, Transport: "ssh",
+			NextTry: now.Add(time.Second), Waits: "The network does not answer.",
+			Err: &session.Error{Code: "agent_connect_unreachable", Message: "No route to the host.",
+				Hint: "Look at the network."}}
 	}
 	r.mu.Lock()
 	r.up = up
@@ -193,7 +199,8 @@ func (r *Remote) Answer(_ context.Context, accept bool, found string) (string, e
 	question := r.link.Question
 	r.mu.Unlock()
 	if question == nil || question.Found != found {
-		return "", &session.Error{Code: "agent_answer_conflict", Message: "That is not what is asked.", Hint: "Look again."}
+		return "", &session.Error{Code: "agent_answer_conflict", Message: "That is not what is asked.",
+			Hint: "Look again."}
 	}
 	if accept {
 		r.SetUp(true)
@@ -230,7 +237,8 @@ func (r *Remote) RevokeDevice(_ context.Context, fingerprint string) error {
 
 // Audit implements [hub.Doorkeeper].
 func (r *Remote) Audit(_ context.Context, asked session.AuditQuery) ([]session.AuditEntry, error) {
-	entries := []session.AuditEntry{{Owner: "ann", Role: "user", Method: "Launch", Outcome: "ok"}, {Owner: "ada", Role: "admin", Method: "SetLimit", Target: "ann", Outcome: "ok"}}
+	entries := []session.AuditEntry{{Owner: "ann", Role: "user", Method: "Launch", Outcome: "ok"},
+		{Owner: "ada", Role: "admin", Method: "SetLimit", Target: "ann", Outcome: "ok"}}
 	entries = slices.DeleteFunc(entries, func(e session.AuditEntry) bool { return !asked.Matches(e) })
 	return entries[max(0, len(entries)-asked.Limit):], nil
 }
@@ -278,5 +286,6 @@ func (r *Reacher) Rotate(context.Context) (hub.Rotation, error) {
 
 // PairCode implements [hub.Doorkeeper].
 func (r *Remote) PairCode(_ context.Context, owner, role string) (hub.PairCode, error) {
-	return hub.PairCode{Code: "1-" + cmp.Or(owner, "ada") + "-" + role, Address: "slipway://lab:7431", ExpiresAt: time.Now().Add(time.Minute)}, nil
+	return hub.PairCode{Code: "1-" + cmp.Or(owner, "ada") + "-" + role, Address: "slipway://lab:7431",
+		ExpiresAt: time.Now().Add(time.Minute)}, nil
 }

@@ -72,7 +72,10 @@ func caseUpload(s *suite) {
 	place := session.Place{Session: s.running()}
 	data := noise(3_000_000, 1)
 	up := session.Upload{Path: "up/loaded.bin", Key: "key1"}
-	if err := s.void(func(ctx context.Context) error { return s.agent.MakeDirectory(ctx, place, "up", true) }); err != nil {
+	if err := s.void(func(ctx context.Context) error {
+		return s.agent.MakeDirectory(ctx, place, "up",
+			true)
+	}); err != nil {
 		s.Fatal(err)
 	}
 	s.upload(place, up, data[:1_000_001])
@@ -95,7 +98,8 @@ func caseUpload(s *suite) {
 	_, err = s.finish(place, wrong)
 	s.wantCode("another checksum", err, "file_finish_checksum")
 	info, err := s.finish(place, req)
-	if err != nil || info.Name != "loaded.bin" || info.Kind != session.KindFile || info.Size != req.Size || info.Mode != 0o640 {
+	if err != nil || info.Name != "loaded.bin" || info.Kind != session.KindFile || info.Size != req.Size ||
+		info.Mode != 0o640 {
 		s.Fatalf("finished as %+v, %v", info, err)
 	}
 	if again, err := s.finish(place, req); err != nil || again.Version != info.Version {
@@ -108,7 +112,8 @@ func caseUpload(s *suite) {
 	listing := must(s, func(ctx context.Context) (session.FileListing, error) {
 		return s.agent.ListFiles(ctx, place, session.ListRequest{Path: "/home/work/up"})
 	})
-	if len(listing.Entries) != 1 || listing.Total != 1 || listing.Path != "/home/work/up" || listing.Entries[0].Name != "loaded.bin" {
+	if len(listing.Entries) != 1 || listing.Total != 1 || listing.Path != "/home/work/up" ||
+		listing.Entries[0].Name != "loaded.bin" {
 		s.Errorf("beside it lies %+v", listing)
 	}
 	s.conflicts(place)
@@ -117,14 +122,16 @@ func caseUpload(s *suite) {
 // conflicts uploads onto what is there.
 func (s *suite) conflicts(place session.Place) {
 	old, fresh := []byte("old"), []byte("fresh")
-	for i, conflict := range []session.Conflict{"", session.ConflictFail, session.ConflictReplace, session.ConflictKeep} {
+	for i, conflict := range []session.Conflict{"", session.ConflictFail, session.ConflictReplace,
+		session.ConflictKeep} {
 		up := session.Upload{Path: session.FilePath(fmt.Sprintf("up/there-%d.txt", i)), Key: "key2"}
 		s.upload(place, up, old)
 		if _, err := s.finish(place, session.FinishRequest{Upload: up, Size: int64(len(old))}); err != nil {
 			s.Fatal(err)
 		}
 		s.upload(place, up, fresh)
-		info, err := s.finish(place, session.FinishRequest{Upload: up, Size: int64(len(fresh)), SHA256: sumOf(fresh), Conflict: conflict})
+		info, err := s.finish(place, session.FinishRequest{Upload: up, Size: int64(len(fresh)), SHA256: sumOf(fresh),
+			Conflict: conflict})
 		switch {
 		case conflict == session.ConflictReplace:
 			if got := s.content(place, session.ReadRequest{Path: up.Path}); err != nil || !bytes.Equal(got, fresh) {
@@ -137,7 +144,10 @@ func (s *suite) conflicts(place session.Place) {
 			}
 		default:
 			s.wantCode("a name that is taken", err, "file_finish_already-exists")
-			if err := s.void(func(ctx context.Context) error { return s.agent.DropUpload(ctx, place, up) }); err != nil {
+			if err := s.void(func(ctx context.Context) error {
+				return s.agent.DropUpload(ctx, place,
+					up)
+			}); err != nil {
 				s.Error(err)
 			}
 			if got := s.content(place, session.ReadRequest{Path: up.Path}); !bytes.Equal(got, old) {
@@ -156,7 +166,8 @@ func caseRead(s *suite) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	for _, part := range [][2]int64{{0, 0}, {1_234_567, 0}, {10, 5}, {1_000_000, 999_999}, {1_999_999, 100}, {2_000_000, 0}, {3_000_000, 7}} {
+	for _, part := range [][2]int64{{0, 0}, {1_234_567, 0}, {10, 5}, {1_000_000, 999_999}, {1_999_999, 100},
+		{2_000_000, 0}, {3_000_000, 7}} {
 		end := int64(len(data))
 		if part[1] > 0 {
 			end = min(end, part[0]+part[1])
@@ -165,7 +176,8 @@ func caseRead(s *suite) {
 		if part[0] >= end {
 			want = nil
 		}
-		if got := s.content(place, session.ReadRequest{Path: up.Path, Offset: part[0], Length: part[1], Version: info.Version}); !bytes.Equal(got, want) {
+		if got := s.content(place, session.ReadRequest{Path: up.Path, Offset: part[0], Length: part[1],
+			Version: info.Version}); !bytes.Equal(got, want) {
 			s.Errorf("%d bytes at %d came as %d others", part[1], part[0], len(got))
 		}
 	}
@@ -210,13 +222,15 @@ func caseFiles(s *suite) {
 	listing := must(s, func(ctx context.Context) (session.FileListing, error) {
 		return s.agent.ListFiles(ctx, place, session.ListRequest{Path: "tree", Limit: 2})
 	})
-	if len(listing.Entries) != 2 || !listing.More || listing.Total != 3 || listing.Entries[0].Name != "a" || listing.Entries[1].Name != "B" {
+	if len(listing.Entries) != 2 || !listing.More || listing.Total != 3 || listing.Entries[0].Name != "a" ||
+		listing.Entries[1].Name != "B" {
 		s.Errorf("listed %+v", listing)
 	}
 	listing = must(s, func(ctx context.Context) (session.FileListing, error) {
 		return s.agent.ListFiles(ctx, place, session.ListRequest{Path: "tree", After: "B"})
 	})
-	if len(listing.Entries) != 1 || listing.More || "tree/"+listing.Entries[0].Name != odd || listing.Entries[0].Kind != session.KindDirectory {
+	if len(listing.Entries) != 1 || listing.More || "tree/"+listing.Entries[0].Name != odd ||
+		listing.Entries[0].Kind != session.KindDirectory {
 		s.Errorf("after it %+v", listing)
 	}
 	if !s.Mortal { // where a repetition may not be known, it is refused

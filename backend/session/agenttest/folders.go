@@ -41,14 +41,16 @@ func (s *suite) store(place session.Place, path session.FilePath, text string) {
 	s.Helper()
 	up := session.Upload{Path: path, Key: "folder"}
 	s.upload(place, up, []byte(text))
-	if _, err := s.finish(place, session.FinishRequest{Upload: up, Size: int64(len(text)), Conflict: session.ConflictReplace}); err != nil {
+	if _, err := s.finish(place, session.FinishRequest{Upload: up, Size: int64(len(text)),
+		Conflict: session.ConflictReplace}); err != nil {
 		s.Fatal(err)
 	}
 }
 
 func caseFolders(s *suite) {
 	f := s.folder(session.FolderRequest{Name: "data-1"})
-	if f.Name != "data-1" || f.Owner == "" || f.Agent == "" || f.State != session.FolderReady || f.Permission != session.FolderReadWrite {
+	if f.Name != "data-1" || f.Owner == "" || f.Agent == "" || f.State != session.FolderReady ||
+		f.Permission != session.FolderReadWrite {
 		s.Fatalf("made %+v", f)
 	}
 	_, err := try(s, func(ctx context.Context) (session.Folder, error) {
@@ -58,7 +60,10 @@ func caseFolders(s *suite) {
 	_, err = try(s, func(ctx context.Context) (session.Folder, error) { return s.agent.GetFolder(ctx, "nothing12345") })
 	s.wantCode("none", err, "folder_read_not-found")
 	inside := session.Place{Folder: f.ID}
-	if err := s.void(func(ctx context.Context) error { return s.agent.MakeDirectory(ctx, inside, "sub", true) }); err != nil {
+	if err := s.void(func(ctx context.Context) error {
+		return s.agent.MakeDirectory(ctx, inside, "sub",
+			true)
+	}); err != nil {
 		s.Fatal(err)
 	}
 	s.store(inside, "sub/file", "content")
@@ -74,8 +79,10 @@ func caseFolders(s *suite) {
 func (s *suite) mountFolder(f session.Folder, inside session.Place) {
 	s.Helper()
 	auto := s.folder(session.FolderRequest{Name: ".auto-1", Permission: session.FolderReadOnly})
-	launched := s.launch(session.Spec{Mounts: []session.Mount{{Folder: f.Name, Path: "sub", Target: "in"}, {Folder: string(f.ID), Target: "all", ReadOnly: true}}})
-	if len(launched.Folders) != 3 || launched.Folders[0].Folder != f.ID || launched.Folders[0].Target != "/home/work/in" || !launched.Folders[1].ReadOnly ||
+	launched := s.launch(session.Spec{Mounts: []session.Mount{{Folder: f.Name, Path: "sub", Target: "in"},
+		{Folder: string(f.ID), Target: "all", ReadOnly: true}}})
+	if len(launched.Folders) != 3 || launched.Folders[0].Folder != f.ID ||
+		launched.Folders[0].Target != "/home/work/in" || !launched.Folders[1].ReadOnly ||
 		launched.Folders[2].Folder != auto.ID || !launched.Folders[2].Auto || !launched.Folders[2].ReadOnly {
 		s.Errorf("mounted are %+v", launched.Folders)
 	}
@@ -89,7 +96,9 @@ func (s *suite) mountFolder(f session.Folder, inside session.Place) {
 		s.Errorf("outside it is %q", got)
 	}
 	for _, path := range []session.FilePath{"all/no", ".auto-1/no"} {
-		s.wantCode("what is only to be read", s.void(func(ctx context.Context) error { return s.agent.MakeDirectory(ctx, place, path, false) }), "file_create_read-only")
+		s.wantCode("what is only to be read",
+			s.void(func(ctx context.Context) error { return s.agent.MakeDirectory(ctx, place, path, false) }),
+			"file_create_read-only")
 	}
 	_, err := try(s, func(ctx context.Context) (session.Folder, error) { return s.agent.TrashFolder(ctx, f.ID) })
 	s.wantCode("a folder in use", err, "folder_trash_in-use")
@@ -133,17 +142,24 @@ func (s *suite) endFolder(f session.Folder) {
 	_, err = try(s, func(ctx context.Context) (session.Folder, error) { return s.agent.RestoreFolder(ctx, f.ID) })
 	s.wantCode("a name that is taken", err, "folder_restore_already-exists")
 	must(s, func(ctx context.Context) (session.Folder, error) { return s.agent.TrashFolder(ctx, other.ID) })
-	if got := must(s, func(ctx context.Context) (session.Folder, error) { return s.agent.RestoreFolder(ctx, f.ID) }); got.State != session.FolderReady || got.TrashedAt != nil {
+	if got := must(s, func(ctx context.Context) (session.Folder,
+		error) {
+		return s.agent.RestoreFolder(ctx, f.ID)
+	}); got.State != session.FolderReady || got.TrashedAt != nil {
 		s.Errorf("restored is %+v", got)
 	}
 	if got := s.content(session.Place{Folder: f.ID}, session.ReadRequest{Path: "sub/made"}); string(got) != "inside" {
 		s.Errorf("restored holds %q", got)
 	}
 	trash()
-	if got := must(s, func(ctx context.Context) (session.Folder, error) { return s.agent.StopDeleting(ctx, f.ID) }); got.State != session.FolderTrashed || got.Removed != nil {
+	if got := must(s, func(ctx context.Context) (session.Folder,
+		error) {
+		return s.agent.StopDeleting(ctx, f.ID)
+	}); got.State != session.FolderTrashed || got.Removed != nil {
 		s.Errorf("what nobody deletes is stopped as %+v", got)
 	}
-	if err := s.void(func(ctx context.Context) error { return s.agent.DeleteFolder(ctx, f.ID) }); err != nil && (!s.Mortal || session.CodeOf(err).Detail() != session.DetailNotFound) {
+	if err := s.void(func(ctx context.Context) error { return s.agent.DeleteFolder(ctx, f.ID) }); err != nil &&
+		(!s.Mortal || session.CodeOf(err).Detail() != session.DetailNotFound) {
 		s.Fatal(err)
 	}
 	for err = nil; err == nil && s.ctx.Err() == nil; s.pause() {

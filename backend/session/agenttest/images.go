@@ -53,7 +53,8 @@ func caseCommit(s *suite) {
 			return s.agent.CommitSession(ctx, id, session.CommitRequest{Name: name})
 		})
 	}
-	for name, want := range map[string]session.Code{"abc": "image_commit_invalid", "no blanks": "image_commit_invalid", strings.Repeat("x", 33): "image_commit_invalid"} {
+	for name, want := range map[string]session.Code{"abc": "image_commit_invalid", "no blanks": "image_commit_invalid",
+		strings.Repeat("x", 33): "image_commit_invalid"} {
 		if _, err := commit(id, name); session.CodeOf(err) != want {
 			s.Errorf("the name %q gives %v", name, err)
 		}
@@ -82,14 +83,20 @@ func caseCommit(s *suite) {
 	again := s.launch(session.Spec{Image: made.Refs[0]})
 	s.awaitStatus(again.ID, session.Running)
 	remove := func() error {
-		_, err := try(s, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.agent.RemoveImage(ctx, made.ID) })
+		_, err := try(s, func(ctx context.Context) (struct{}, error) {
+			return struct{}{},
+				s.agent.RemoveImage(ctx, made.ID)
+		})
 		return err
 	}
 	if err := remove(); session.CodeOf(err) != "image_remove_conflict" {
 		s.Errorf("an image that a session uses is removed: %v", err)
 	}
 	disk := must(s, s.agent.ImageDisk)
-	if !slices.ContainsFunc(disk.Images, func(r session.ImageRoom) bool { return r.ID == made.ID && len(r.UsedBy) == 1 }) {
+	if !slices.ContainsFunc(disk.Images, func(r session.ImageRoom) bool {
+		return r.ID == made.ID &&
+			len(r.UsedBy) == 1
+	}) {
 		s.Errorf("the disk holds %+v", disk)
 	}
 	s.terminate(again.ID, true)
@@ -113,17 +120,25 @@ func caseCommitOnEnd(s *suite) {
 		s.awaitStatus(last.ID, session.Running)
 		s.terminate(last.ID, false)
 		last = s.awaitEnd(last.ID)
-		if i := last.EndImage; last.Status != session.Terminated || i == nil || i.State != session.WorkDone || i.Kept || i.Ref != session.CommitRef(last.Owner, i.Name) {
+		if i := last.EndImage; last.Status != session.Terminated || i == nil || i.State != session.WorkDone || i.Kept ||
+			i.Ref != session.CommitRef(last.Owner, i.Name) {
 			s.Fatalf("it ended as %s with %+v", last.Status, last.EndImage)
 		}
 	}
 	images := must(s, s.agent.ListImages)
-	images = slices.DeleteFunc(images, func(i session.Image) bool { return i.Origin == nil || i.Origin.Series != spec.Name })
-	if len(images) != 1 || images[0].Origin.Session != last.ID || images[0].Origin.Name != session.SeriesName(spec.Name, 2) {
+	images = slices.DeleteFunc(images, func(i session.Image) bool {
+		return i.Origin == nil ||
+			i.Origin.Series != spec.Name
+	})
+	if len(images) != 1 || images[0].Origin.Session != last.ID || images[0].Origin.Name != session.SeriesName(spec.Name,
+		2) {
 		s.Errorf("the series holds %+v", images)
 	}
 	for _, image := range images {
-		_, err := try(s, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.agent.RemoveImage(ctx, image.ID) })
+		_, err := try(s, func(ctx context.Context) (struct{}, error) {
+			return struct{}{},
+				s.agent.RemoveImage(ctx, image.ID)
+		})
 		if err != nil && (!s.Mortal || session.CodeOf(err) != "engine_image_not-found") {
 			s.Error(err)
 		}

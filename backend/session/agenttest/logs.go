@@ -67,7 +67,8 @@ func caseLogsFollow(s *suite) {
 	for i := 1; i <= lines; i++ {
 		fmt.Fprintf(&want, "drip %d of a log that is followed\n", i)
 	}
-	command := fmt.Sprintf("i=0; while [ $i -lt %d ]; do i=$((i+1)); echo drip $i of a log that is followed; sleep 0.05; done", lines)
+	command := fmt.Sprintf(
+		"i=0; while [ $i -lt %d ]; do i=$((i+1)); echo drip $i of a log that is followed; sleep 0.05; done", lines)
 	id := s.launch(session.Spec{Type: session.Batch, Command: command}).ID
 	var all sync.WaitGroup
 	for _, opts := range []session.LogOptions{{Follow: true}, {Follow: true, Tail: 1000}} {
@@ -136,7 +137,10 @@ func caseUsage(s *suite) {
 		if last.Session != id || last.MemLimit == 0 {
 			s.Errorf("a sample is %+v", last)
 		}
-		for _, later := range must(s, func(ctx context.Context) ([]session.Usage, error) { return s.agent.Usage(ctx, id, last.At) }) {
+		for _, later := range must(s, func(ctx context.Context) ([]session.Usage,
+			error) {
+			return s.agent.Usage(ctx, id, last.At)
+		}) {
 			if !later.At.After(last.At) {
 				s.Errorf("a sample of %v is not after %v", later.At, last.At)
 			}

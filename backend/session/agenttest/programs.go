@@ -49,7 +49,8 @@ func (s *suite) execOnce(id session.ID, stdin io.Reader, command []string) (exec
 		return executed{}, err
 	}
 	var stdout, stderr bytes.Buffer
-	code, err := terminal.RunExec(s.ctx, terminal.NewConn(stream), terminal.ExecIO{Stdin: stdin, Stdout: &stdout, Stderr: &stderr})
+	code, err := terminal.RunExec(s.ctx, terminal.NewConn(stream), terminal.ExecIO{Stdin: stdin, Stdout: &stdout,
+		Stderr: &stderr})
 	return executed{stdout.String(), stderr.String(), code}, err
 }
 
@@ -89,7 +90,8 @@ func caseExecClose(s *suite) {
 	}
 	begin := func() io.Closer {
 		return must(s, func(ctx context.Context) (io.ReadWriteCloser, error) {
-			return s.agent.Exec(ctx, id, session.ExecRequest{Command: []string{"sh", "-c", "while true; do echo x >> " + mark + "; sleep 0.1; done"}})
+			return s.agent.Exec(ctx, id, session.ExecRequest{Command: []string{"sh", "-c",
+				"while true; do echo x >> " + mark + "; sleep 0.1; done"}})
 		})
 	}
 	stream := begin()
@@ -128,7 +130,9 @@ func casePort(s *suite) {
 	s.wantCode("a port that does not exist", err, "port_dial_invalid")
 	shell := s.view(id, s.openTerminal(id), "server", 0)
 	// 1 MiB, so that it does not fit into any buffer on the way.
-	fmt.Fprintf(shell, "mkdir -p www && cd www && head -c 1048576 /dev/zero > big && echo hello > small && echo is-\"there\" && %s\n", s.Server) //nolint:errcheck // await sees it
+	fmt.Fprintf(shell,
+		"mkdir -p www && cd www && head -c 1048576 /dev/zero > big && echo hello > small && echo is-\"there\" && %s\n",
+		s.Server) //nolint:errcheck // await sees it
 	shell.await(s, "is-there")
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return s.agent.DialPort(ctx, id, ServerPort)
@@ -185,7 +189,10 @@ func (s *suite) fetchOnce(client *http.Client, path string) (int, error) {
 // caseTransfer sends an image to where it is already: of what it is made of only
 // the configuration travels.
 func caseTransfer(s *suite) {
-	parts := must(s, func(ctx context.Context) (session.ImageParts, error) { return s.agent.DescribeImage(ctx, s.Image) })
+	parts := must(s, func(ctx context.Context) (session.ImageParts,
+		error) {
+		return s.agent.DescribeImage(ctx, s.Image)
+	})
 	err := layers.Carry(s.ctx, s.agent, s.agent, parts, layers.Report{
 		Progress: func(_, _ gpu.Bytes) {},
 		Again: func(_ context.Context, err error) error {
@@ -241,12 +248,19 @@ func caseHost(s *suite) {
 	if len(checks) == 0 {
 		s.Error("nothing was checked")
 	}
-	root := must(s, func(ctx context.Context) (session.DirectoryListing, error) { return s.agent.ListDirectories(ctx, "/") })
+	root := must(s, func(ctx context.Context) (session.DirectoryListing,
+		error) {
+		return s.agent.ListDirectories(ctx, "/")
+	})
 	if root.Path != "/" || root.Parent != "" || len(root.Entries) == 0 {
 		s.Errorf("the root is %+v", root)
 	}
-	for path, code := range map[string]session.Code{"relative": "directory_read_invalid", "/no/such/directory": "directory_read_not-found"} {
-		_, err := try(s, func(ctx context.Context) (session.DirectoryListing, error) { return s.agent.ListDirectories(ctx, path) })
+	for path, code := range map[string]session.Code{"relative": "directory_read_invalid",
+		"/no/such/directory": "directory_read_not-found"} {
+		_, err := try(s, func(ctx context.Context) (session.DirectoryListing,
+			error) {
+			return s.agent.ListDirectories(ctx, path)
+		})
 		s.wantCode(path, err, code)
 	}
 }

@@ -46,7 +46,8 @@ func casePreview(s *suite) {
 
 // caseGone holds that whatever a launch names and there is not is told at once.
 func caseGone(s *suite) {
-	gone := s.spec(session.Spec{Mounts: []session.Mount{{Folder: "no-such-folder"}, {Source: "/no/such/directory"}}, After: []string{"no-such-session"}})
+	gone := s.spec(session.Spec{Mounts: []session.Mount{{Folder: "no-such-folder"}, {Source: "/no/such/directory"}},
+		After: []string{"no-such-session"}})
 	missing := func(fields []session.FieldError) map[string]session.Code {
 		told := map[string]session.Code{}
 		for _, e := range fields {
@@ -56,7 +57,8 @@ func caseGone(s *suite) {
 		}
 		return told
 	}
-	want := map[string]session.Code{"mounts[0].folder": session.CodeNoFolder, "mounts[1].source": session.CodeInvalidSource, "after[0]": session.CodeUnknownDependency}
+	want := map[string]session.Code{"mounts[0].folder": session.CodeNoFolder,
+		"mounts[1].source": session.CodeInvalidSource, "after[0]": session.CodeUnknownDependency}
 	_, err := try(s, func(ctx context.Context) (session.Session, error) {
 		return s.agent.Launch(ctx, session.LaunchRequest{Key: rand.Text(), Spec: gone})
 	})
@@ -77,7 +79,8 @@ func caseLife(s *suite) {
 		s.Errorf("a launch is answered with %+v", launched)
 	}
 	ran := s.awaitStatus(launched.ID, session.Running)
-	if ran.StartedAt == nil || len(ran.Kernels) != 1 || ran.Kernels[0].Status != session.Running || ran.Grants.Memory == 0 || ran.Revision <= launched.Revision {
+	if ran.StartedAt == nil || len(ran.Kernels) != 1 || ran.Kernels[0].Status != session.Running ||
+		ran.Grants.Memory == 0 || ran.Revision <= launched.Revision {
 		s.Errorf("it runs as %+v", ran)
 	}
 	s.terminate(launched.ID, false)
@@ -89,7 +92,8 @@ func caseLife(s *suite) {
 	var names []session.PhaseName
 	for i, p := range phases {
 		names = append(names, p.Phase)
-		if p.Session != launched.ID || p.Result != session.OutcomeSuccess || i > 0 && p.CreatedAt.Before(phases[i-1].CreatedAt) {
+		if p.Session != launched.ID || p.Result != session.OutcomeSuccess || i > 0 &&
+			p.CreatedAt.Before(phases[i-1].CreatedAt) {
 			s.Errorf("phase %d is %+v", i, p)
 		}
 	}
@@ -99,13 +103,17 @@ func caseLife(s *suite) {
 }
 
 func caseKey(s *suite) {
-	req := session.LaunchRequest{Key: rand.Text(), Spec: s.spec(session.Spec{Name: "key-" + suffix(), Type: session.Batch, Command: "true"})}
+	req := session.LaunchRequest{Key: rand.Text(),
+		Spec: s.spec(session.Spec{Name: "key-" + suffix(), Type: session.Batch, Command: "true"})}
 	const callers = 8
 	var ids [callers]session.ID
 	var all sync.WaitGroup
 	for i := range callers {
 		all.Go(func() {
-			launched, err := try(s, func(ctx context.Context) (session.Session, error) { return s.agent.Launch(ctx, req) })
+			launched, err := try(s, func(ctx context.Context) (session.Session,
+				error) {
+				return s.agent.Launch(ctx, req)
+			})
 			if err != nil {
 				s.Error(err)
 			}
@@ -117,7 +125,10 @@ func caseKey(s *suite) {
 	s.awaitEnd(ids[0])
 	again := must(s, func(ctx context.Context) (session.Session, error) { return s.agent.Launch(ctx, req) })
 	found := 0
-	for _, x := range must(s, func(ctx context.Context) ([]session.Session, error) { return s.agent.List(ctx, session.Filter{}) }) {
+	for _, x := range must(s, func(ctx context.Context) ([]session.Session,
+		error) {
+		return s.agent.List(ctx, session.Filter{})
+	}) {
 		if x.Name == req.Spec.Name {
 			found++
 		}
@@ -131,7 +142,8 @@ func caseKey(s *suite) {
 
 func caseRefused(s *suite) {
 	_, err := try(s, func(ctx context.Context) (session.Session, error) {
-		return s.agent.Launch(ctx, session.LaunchRequest{Key: rand.Text(), Spec: session.Spec{Name: "-", Image: "No Such/Image"}})
+		return s.agent.Launch(ctx, session.LaunchRequest{Key: rand.Text(),
+			Spec: session.Spec{Name: "-", Image: "No Such/Image"}})
 	})
 	s.wantCode("a spec that is wrong", err, session.CodeInvalid)
 	if e := session.AsError(err, ""); len(e.Fields) < 2 || e.Fields[0].Field == "" || e.Fields[0].Message == "" {
@@ -139,7 +151,8 @@ func caseRefused(s *suite) {
 	}
 	first := s.launch(session.Spec{Name: "taken-" + suffix()})
 	_, err = try(s, func(ctx context.Context) (session.Session, error) {
-		return s.agent.Launch(ctx, session.LaunchRequest{Key: rand.Text(), Spec: s.spec(session.Spec{Name: first.Name})})
+		return s.agent.Launch(ctx, session.LaunchRequest{Key: rand.Text(),
+			Spec: s.spec(session.Spec{Name: first.Name})})
 	})
 	s.wantCode("a name that is taken", err, "session_create_already-exists")
 	s.terminate(first.ID, true)
@@ -161,7 +174,11 @@ func caseUnknown(s *suite) {
 			_, err := s.agent.SimulateIdle(ctx, nobody, session.IdlePolicy{})
 			return err
 		},
-		"logs":      func(ctx context.Context) error { _, err := s.agent.Logs(ctx, nobody, session.LogOptions{}); return err },
+		"logs": func(ctx context.Context) error {
+			_,
+				err := s.agent.Logs(ctx, nobody, session.LogOptions{})
+			return err
+		},
 		"terminals": func(ctx context.Context) error { _, err := s.agent.ListTerminals(ctx, nobody); return err },
 		"attach": func(ctx context.Context) error {
 			_, err := s.agent.AttachTerminal(ctx, nobody, session.AttachRequest{Terminal: "t1"})
@@ -224,7 +241,10 @@ func idsOf(list []session.Session) []session.ID {
 func caseTags(s *suite) {
 	launched := s.launch(session.Spec{})
 	set := func(tags ...string) session.Session {
-		return must(s, func(ctx context.Context) (session.Session, error) { return s.agent.SetTags(ctx, launched.ID, tags) })
+		return must(s, func(ctx context.Context) (session.Session, error) {
+			return s.agent.SetTags(ctx, launched.ID,
+				tags)
+		})
 	}
 	for range 2 { // the second time changes nothing
 		if tagged := set("paper", " baseline ", "paper"); !slices.Equal(tagged.Tags, []string{"baseline", "paper"}) {
@@ -251,7 +271,10 @@ func caseRename(s *suite) {
 	launched := s.launch(session.Spec{})
 	name := "renamed-" + suffix()
 	for range 2 { // the second time changes nothing
-		renamed := must(s, func(ctx context.Context) (session.Session, error) { return s.agent.Rename(ctx, launched.ID, name) })
+		renamed := must(s, func(ctx context.Context) (session.Session, error) {
+			return s.agent.Rename(ctx, launched.ID,
+				name)
+		})
 		if renamed.Name != name {
 			s.Errorf("it is called %q", renamed.Name)
 		}
@@ -272,7 +295,8 @@ func caseTerminateTwice(s *suite) {
 	s.terminate(launched.ID, true)
 	s.terminate(launched.ID, true)
 	ended := s.awaitEnd(launched.ID)
-	if again := s.terminate(launched.ID, false); again.Status != ended.Status || again.Reason != ended.Reason || !again.TerminatedAt.Equal(*ended.TerminatedAt) {
+	if again := s.terminate(launched.ID, false); again.Status != ended.Status || again.Reason != ended.Reason ||
+		!again.TerminatedAt.Equal(*ended.TerminatedAt) {
 		s.Errorf("it ended as %+v, then as %+v", ended, again)
 	}
 }
@@ -280,11 +304,17 @@ func caseTerminateTwice(s *suite) {
 func casePriority(s *suite) {
 	later := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
 	waiting := s.launch(session.Spec{Type: session.Batch, Command: "true", NotBefore: &later})
-	raised := must(s, func(ctx context.Context) (session.Session, error) { return s.agent.SetPriority(ctx, waiting.ID, 77) })
+	raised := must(s, func(ctx context.Context) (session.Session, error) {
+		return s.agent.SetPriority(ctx, waiting.ID,
+			77)
+	})
 	if raised.Priority != 77 || raised.Status != session.Pending {
 		s.Errorf("it is %+v", raised)
 	}
-	_, err := try(s, func(ctx context.Context) (session.Session, error) { return s.agent.SetPriority(ctx, waiting.ID, -1) })
+	_, err := try(s, func(ctx context.Context) (session.Session, error) {
+		return s.agent.SetPriority(ctx, waiting.ID,
+			-1)
+	})
 	s.wantDetail("a priority below all", err, session.DetailInvalid)
 	found := s.await(waiting.ID, "explained", func(x session.Session) bool { return x.Wait != nil })
 	if found.Wait.Message == "" || found.Wait.Code == "" {

@@ -242,7 +242,10 @@ func (w *world) end(t *testing.T) {
 	defer cancel()
 	s := &suite{T: t, world: w, ctx: ctx}
 	for id := range w.launched {
-		if _, err := try(s, func(ctx context.Context) (session.Session, error) { return w.agent.Terminate(ctx, id, true) }); err != nil {
+		if _, err := try(s, func(ctx context.Context) (session.Session,
+			error) {
+			return w.agent.Terminate(ctx, id, true)
+		}); err != nil {
 			t.Errorf("ending %s: %v", id, err)
 		}
 	}

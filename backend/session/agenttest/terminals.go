@@ -64,15 +64,18 @@ type viewing struct {
 // each that many bytes, so that it resumes also where nothing else breaks them.
 func (s *suite) view(id session.ID, shell, client string, breakAfter int) *viewing {
 	v := &viewing{screen: &screen{}, done: make(chan struct{})}
-	v.Viewer = terminal.NewViewer(terminal.ViewerConfig{Client: client, Output: v.screen, Gap: func(uint64, uint64) { v.screen.gaps.Add(1) }})
+	v.Viewer = terminal.NewViewer(terminal.ViewerConfig{Client: client, Output: v.screen,
+		Gap: func(uint64, uint64) { v.screen.gaps.Add(1) }})
 	var ctx context.Context
 	ctx, v.cancel = context.WithCancel(s.ctx)
 	go func() {
 		defer close(v.done)
 		for {
 			breakAfter += breakAfter / 4
-			v.code, v.err = v.once(ctx, s, session.AttachRequest{Terminal: shell, Offset: v.Offset(), Client: client}, id, breakAfter)
-			if v.err == nil || ctx.Err() != nil || !lost(v.err) && !errors.Is(v.err, errBroken) && !errors.Is(v.err, io.ErrUnexpectedEOF) {
+			v.code, v.err = v.once(ctx, s, session.AttachRequest{Terminal: shell, Offset: v.Offset(), Client: client},
+				id, breakAfter)
+			if v.err == nil || ctx.Err() != nil || !lost(v.err) && !errors.Is(v.err, errBroken) &&
+				!errors.Is(v.err, io.ErrUnexpectedEOF) {
 				return
 			}
 			s.pause()
@@ -82,7 +85,8 @@ func (s *suite) view(id session.ID, shell, client string, breakAfter int) *viewi
 	return v
 }
 
-func (v *viewing) once(ctx context.Context, s *suite, req session.AttachRequest, id session.ID, breakAfter int) (int, error) {
+func (v *viewing) once(ctx context.Context, s *suite, req session.AttachRequest, id session.ID,
+	breakAfter int) (int, error) {
 	stream, err := s.agent.AttachTerminal(ctx, id, req)
 	if err != nil {
 		return 0, err
@@ -152,7 +156,10 @@ func caseTerminalList(s *suite) {
 	if list := s.terminals(id); len(list) != before {
 		s.Errorf("after closing both there are %+v", list)
 	}
-	_, err := try(s, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.agent.CloseTerminal(ctx, id, first) })
+	_, err := try(s, func(ctx context.Context) (struct{}, error) {
+		return struct{}{},
+			s.agent.CloseTerminal(ctx, id, first)
+	})
 	s.wantDetail("closing it again", err, session.DetailNotFound)
 	_, err = try(s, func(ctx context.Context) (io.ReadWriteCloser, error) {
 		return s.agent.AttachTerminal(ctx, id, session.AttachRequest{Terminal: first, Client: "a"})
@@ -169,7 +176,8 @@ func caseTerminalOutput(s *suite) {
 	shell := s.openTerminal(id)
 	whole, torn := s.view(id, shell, "whole", 0), s.view(id, shell, "torn", 7001)
 	const lines = 20000
-	fmt.Fprintf(whole, "i=0; while [ $i -lt %d ]; do i=$((i+1)); echo \"line $i of output\"; done; echo all-\"done\"\n", lines) //nolint:errcheck // await sees it
+	fmt.Fprintf(whole, "i=0; while [ $i -lt %d ]; do i=$((i+1)); echo \"line $i of output\"; done; echo all-\"done\"\n",
+		lines) //nolint:errcheck // await sees it
 	whole.await(s, "all-done")
 	torn.await(s, "all-done")
 	late := s.view(id, shell, "late", 0)
@@ -240,7 +248,8 @@ func caseTerminalStalled(s *suite) {
 	})
 	defer stalled.Close()
 	lively := s.view(id, shell, "lively", 0)
-	fmt.Fprint(lively, "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); echo \"line $i that nobody reads\"; done; echo all-\"done\"\n") //nolint:errcheck // await sees it
+	fmt.Fprint(lively,
+		"i=0; while [ $i -lt 60000 ]; do i=$((i+1)); echo \"line $i that nobody reads\"; done; echo all-\"done\"\n") //nolint:errcheck // await sees it
 	lively.await(s, "all-done")
 	began := time.Now()
 	other := s.view(id, s.openTerminal(id), "other", 0)

@@ -46,7 +46,8 @@ func (w *watcher) follow(ctx context.Context, enough func(session.Event) bool) e
 // parts is how many things an event tells.
 func parts(e session.Event) int {
 	parts := 0
-	for _, set := range []bool{e.Reset != nil, e.Session != nil, e.Removed != nil, e.Usage != nil, e.Machine != nil, e.Devices != nil} {
+	for _, set := range []bool{e.Reset != nil, e.Session != nil, e.Removed != nil, e.Usage != nil, e.Machine != nil,
+		e.Devices != nil} {
 		if set {
 			parts++
 		}
@@ -89,7 +90,8 @@ func about(e session.Event, id session.ID) *session.Session {
 
 func caseWatch(s *suite) {
 	w := &watcher{s: s}
-	if err := w.follow(s.ctx, func(e session.Event) bool { return e.Reset != nil }); err != nil || w.resets != 1 || w.events[0].Reset.Machine.Agent == "" {
+	if err := w.follow(s.ctx, func(e session.Event) bool { return e.Reset != nil }); err != nil || w.resets != 1 ||
+		w.events[0].Reset.Machine.Agent == "" {
 		s.Fatalf("it began with %+v, %v", w.events, err)
 	}
 	var all sync.WaitGroup
@@ -160,7 +162,8 @@ func caseWatchResumes(s *suite) {
 			s.Fatal(err)
 		}
 		if w.resets != 0 || len(w.events) != len(whole.events)-from-1 {
-			s.Fatalf("after event %d came %d events with %d resets, want %d", from, len(w.events), w.resets, len(whole.events)-from-1)
+			s.Fatalf("after event %d came %d events with %d resets, want %d", from, len(w.events), w.resets,
+				len(whole.events)-from-1)
 		}
 		for i, e := range w.events {
 			was := whole.events[from+1+i]
@@ -244,7 +247,11 @@ func caseWatchSlow(s *suite) {
 	}
 	id := s.launch(session.Spec{Type: session.Batch, Command: "true"}).ID
 	quick := &watcher{s: s}
-	if err := quick.follow(s.ctx, func(e session.Event) bool { x := about(e, id); return x != nil && x.Status.Terminal() }); err != nil {
+	if err := quick.follow(s.ctx, func(e session.Event) bool {
+		x := about(e, id)
+		return x != nil &&
+			x.Status.Terminal()
+	}); err != nil {
 		s.Errorf("another watcher: %v", err)
 	}
 	s.awaitEnd(id)

@@ -25,7 +25,8 @@ func TestAnIntegralSumsWhatSamplesSay(t *testing.T) {
 	a, b, c := at(10, 9999, 9999, 1000, 100, 5), at(12, 5000, 6000, 1600, 300, 9), at(14, 2500, 3000, 1700, 300, 7)
 	in.add(a, b, "A", mine)
 	in.add(b, c, "A", mine)
-	if in.covered != 4*time.Second || in.busy != 1500*time.Millisecond || in.device != 1800*time.Millisecond || in.energy != 700 || in.power != 1000 || in.peak != 9 || in.strangers != 2 || in.unseen != 0 {
+	if in.covered != 4*time.Second || in.busy != 1500*time.Millisecond || in.device != 1800*time.Millisecond ||
+		in.energy != 700 || in.power != 1000 || in.peak != 9 || in.strangers != 2 || in.unseen != 0 {
 		t.Errorf("got %+v", in)
 	}
 	in.add(c, gpu.Sample{At: gpu.Moment{Boot: 16 * time.Second}, Lost: []string{"all"}}, "A", mine)

@@ -38,10 +38,13 @@ func (p *prober) conditions() {
 	if release, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
 		host = "Linux " + strings.TrimSpace(string(release))
 	}
-	fmt.Fprintf(p.out, "%s (%s), driver %s, %s, %s; each load %d s, read every %s.\n\n", p.device.Model, p.device.Memory, p.device.Driver, host,
+	fmt.Fprintf(p.out, "%s (%s), driver %s, %s, %s; each load %d s, read every %s.\n\n", p.device.Model,
+		p.device.Memory, p.device.Driver, host,
 		time.Now().UTC().Format(time.RFC3339), p.seconds, p.poll)
 	c := p.device.Capabilities
-	fmt.Fprintf(p.out, "Process memory %s, process utilisation %s, energy counter %s, accounting %s, MIG %s, memory limit %s.\n\n", c.ProcessMemory.State,
+	fmt.Fprintf(p.out,
+		"Process memory %s, process utilisation %s, energy counter %s, accounting %s, MIG %s, memory limit %s.\n\n",
+		c.ProcessMemory.State,
 		c.ProcessUtil.State, c.Energy.State, c.Accounting.State, c.MIG.State, c.MemoryLimit.State)
 	fmt.Fprintln(p.out, "| what | truth | measured | difference |\n|---|---|---|---|")
 }
@@ -70,7 +73,8 @@ func (p *prober) startWorker(ctx context.Context, args ...string) (*worker, erro
 	if err != nil {
 		return nil, err
 	}
-	w := &worker{cmd: exec.CommandContext(ctx, self, append([]string{workCommand, "-device", string(p.device.UUID)}, args...)...)}
+	w := &worker{cmd: exec.CommandContext(ctx, self, append([]string{workCommand, "-device", string(p.device.UUID)},
+		args...)...)}
 	w.cmd.Stderr = os.Stderr
 	if w.stdin, err = w.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -165,7 +169,8 @@ func (p *prober) energyRow(what string, in *integral) {
 	if in.power > 0 && in.energy > 0 {
 		difference = fmt.Sprintf("power summed %+.1f %%", 100*(float64(in.power)/float64(in.energy)-1))
 	}
-	p.row(what, fmt.Sprintf("%.1f J counted", float64(in.energy)/1000), fmt.Sprintf("%.1f J from power", float64(in.power)/1000), difference)
+	p.row(what, fmt.Sprintf("%.1f J counted", float64(in.energy)/1000),
+		fmt.Sprintf("%.1f J from power", float64(in.power)/1000), difference)
 }
 
 // duties runs one process that is busy a tenth, half and nearly all of the time.
@@ -201,13 +206,17 @@ func (p *prober) duty(ctx context.Context, percent int) error {
 		return err
 	}
 	truth, ours := r.BusyMs/1000, in.busy.Seconds()
-	p.row(fmt.Sprintf("one process, %d %% busy: its busy time", percent), fmt.Sprintf("%.2f s (events of %d kernels)", truth, r.Kernels),
-		fmt.Sprintf("%.2f s of %.1f s", ours, in.covered.Seconds()), fmt.Sprintf("%+.2f s, %+.1f points", ours-truth, 100*(ours-truth)/in.covered.Seconds()))
-	p.row(fmt.Sprintf("one process, %d %% busy: the device", percent), fmt.Sprintf("%.2f s", truth), fmt.Sprintf("%.2f s", in.device.Seconds()), fmt.Sprintf("%+.2f s", in.device.Seconds()-truth))
+	p.row(fmt.Sprintf("one process, %d %% busy: its busy time", percent),
+		fmt.Sprintf("%.2f s (events of %d kernels)", truth, r.Kernels),
+		fmt.Sprintf("%.2f s of %.1f s", ours, in.covered.Seconds()), fmt.Sprintf("%+.2f s, %+.1f points", ours-truth,
+			100*(ours-truth)/in.covered.Seconds()))
+	p.row(fmt.Sprintf("one process, %d %% busy: the device", percent), fmt.Sprintf("%.2f s", truth),
+		fmt.Sprintf("%.2f s", in.device.Seconds()), fmt.Sprintf("%+.2f s", in.device.Seconds()-truth))
 	p.energyRow(fmt.Sprintf("one process, %d %% busy: energy", percent), in)
 	if in.energy > 0 {
 		dynamic := float64(in.energy) - p.idlePower*in.covered.Seconds()
-		p.row(fmt.Sprintf("one process, %d %% busy: energy above idle", percent), "", fmt.Sprintf("%.1f J", dynamic/1000), fmt.Sprintf("%.1f W while busy", dynamic/1000/max(truth, 0.001)))
+		p.row(fmt.Sprintf("one process, %d %% busy: energy above idle", percent), "",
+			fmt.Sprintf("%.1f J", dynamic/1000), fmt.Sprintf("%.1f W while busy", dynamic/1000/max(truth, 0.001)))
 	}
 	return w.finish()
 }
@@ -228,7 +237,8 @@ func (p *prober) sharers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.row("two processes, 70 % and 30 % busy: together", fmt.Sprintf("%.2f s, the device's own", in.device.Seconds()), fmt.Sprintf("%.2f s", in.busy.Seconds()),
+	p.row("two processes, 70 % and 30 % busy: together", fmt.Sprintf("%.2f s, the device's own", in.device.Seconds()),
+		fmt.Sprintf("%.2f s", in.busy.Seconds()),
 		fmt.Sprintf("%+.2f s", in.busy.Seconds()-in.device.Seconds()))
 	return errors.Join(one.finish(), two.finish())
 }
@@ -258,7 +268,8 @@ func (p *prober) memory(ctx context.Context) error {
 			continue
 		}
 		seen := in.peak - base
-		p.row("memory: above that", gpu.Bytes(r.Allocated).String(), seen.String(), fmt.Sprintf("%+.2f %%", 100*(float64(seen)/float64(r.Allocated)-1)))
+		p.row("memory: above that", gpu.Bytes(r.Allocated).String(), seen.String(),
+			fmt.Sprintf("%+.2f %%", 100*(float64(seen)/float64(r.Allocated)-1)))
 	}
 	return w.finish()
 }
@@ -273,7 +284,9 @@ func (p *prober) costs(ctx context.Context) error {
 		}
 	}
 	took := time.Since(began) / times
-	p.row("one reading of all devices", "", took.Round(10*time.Microsecond).String(), fmt.Sprintf("%s of this program's processor time, its child's left out", ((cpuTime()-before)/times).Round(10*time.Microsecond)))
+	p.row("one reading of all devices", "", took.Round(10*time.Microsecond).String(),
+		fmt.Sprintf("%s of this program's processor time, its child's left out",
+			((cpuTime()-before)/times).Round(10*time.Microsecond)))
 	return nil
 }
 
@@ -286,7 +299,8 @@ func cpuTime() time.Duration {
 }
 
 func (p *prober) remarks() {
-	fmt.Fprintf(p.out, "\nOther processes were on the device in %d of %d samples; the load was not seen in %d.\n", p.strangers, p.samples, p.unseen)
+	fmt.Fprintf(p.out, "\nOther processes were on the device in %d of %d samples; the load was not seen in %d.\n",
+		p.strangers, p.samples, p.unseen)
 	for _, text := range p.lost {
 		fmt.Fprintln(p.out, "Lost:", text)
 	}

@@ -67,12 +67,14 @@ func chooseCubic(ctx context.Context, name string) error {
 	}
 	if words := strings.Fields(string(allowed)); !slices.Contains(words, "cubic") {
 		words = append(words, "cubic")
-		if err := os.WriteFile(settings+"tcp_allowed_congestion_control", []byte(strings.Join(words, " ")), 0o644); err != nil {
+		if err := os.WriteFile(settings+"tcp_allowed_congestion_control", []byte(strings.Join(words, " ")),
+			0o644); err != nil {
 			return err
 		}
 	}
 	script := "echo cubic > " + settings + "tcp_congestion_control"
-	if out, err := exec.CommandContext(ctx, "ip", "netns", "exec", name, "sh", "-c", script).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "ip", "netns", "exec", name, "sh", "-c", script).
+		CombinedOutput(); err != nil {
 		return fmt.Errorf("choose cubic: %w: %s", err, out)
 	}
 	return nil

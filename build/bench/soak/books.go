@@ -71,7 +71,8 @@ func judgeCharges(books *store.Store) error {
 		held++
 		want := int64(share) * s.TerminatedAt.Sub(*s.StartedAt).Milliseconds() / int64(gpu.WholeDevice)
 		// Rows are in whole milliseconds, one for each device.
-		if got := charged[string(s.ID)].AllocGPUMs; got < want-int64(2*len(s.Grants.GPUs)) || got > want+int64(2*len(s.Grants.GPUs)) {
+		if got := charged[string(s.ID)].AllocGPUMs; got < want-int64(2*len(s.Grants.GPUs)) ||
+			got > want+int64(2*len(s.Grants.GPUs)) {
 			errs = append(errs, fmt.Errorf("%s held %d GPU-ms and is charged %d", s.Name, want, got))
 		}
 	}

@@ -21,11 +21,12 @@ const figuresName = "soak-figures"
 
 // figure is what one process has at one moment.
 type figure struct {
-	Process    string        `json:"process"`
-	After      time.Duration `json:"after"`
-	Own        uint64        `json:"own"`  // bytes of memory that it has but for what it maps of files, such as its history; 0 where the system does not say
-	Heap       uint64        `json:"heap"` // bytes of them in use after a collection
-	Goroutines int           `json:"goroutines"`
+	Process string        `json:"process"`
+	After   time.Duration `json:"after"`
+	// bytes of memory that it has but for what it maps of files, such as its history; 0 where the system does not say
+	Own        uint64 `json:"own"`
+	Heap       uint64 `json:"heap"` // bytes of them in use after a collection
+	Goroutines int    `json:"goroutines"`
 }
 
 // samplings are how many readings make one figure: a call under way holds memory
@@ -48,9 +49,11 @@ func watch(ctx context.Context, process, path string, every time.Duration) {
 			return // what is being ended has less
 		}
 		f.Process, f.After = process, time.Since(began)
-		fmt.Printf("%s %-12s %7.2f MiB, %6.2f MiB of it heap, %5d goroutines\n", f.After.Round(time.Second), f.Process, mib(f.Own), mib(f.Heap), f.Goroutines)
+		fmt.Printf("%s %-12s %7.2f MiB, %6.2f MiB of it heap, %5d goroutines\n", f.After.Round(time.Second), f.Process,
+			mib(f.Own), mib(f.Heap), f.Goroutines)
 		if dir := os.Getenv(profilesVariable); dir != "" {
-			if err := profile(filepath.Join(dir, fmt.Sprintf("%s-%s.heap", process, f.After.Round(time.Second)))); err != nil {
+			if err := profile(filepath.Join(dir,
+				fmt.Sprintf("%s-%s.heap", process, f.After.Round(time.Second)))); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 			}
 		}
@@ -148,9 +151,12 @@ func (s soak) judgeFigures(path string) error {
 	if s.quick {
 		most = mostHeapQuick
 	}
-	fmt.Printf("%s: after the first hour and at the end %.2f MiB and %.2f MiB, of it heap %.2f MiB and %.2f MiB; %d and %d goroutines\n", first.Process, mib(first.Own), mib(last.Own), mib(first.Heap), mib(last.Heap), first.Goroutines, last.Goroutines)
+	fmt.Printf("%s: after the first hour and at the end %.2f MiB and %.2f MiB, of it heap %.2f MiB and %.2f MiB; %d "+
+		"and %d goroutines\n", first.Process, mib(first.Own), mib(last.Own), mib(first.Heap), mib(last.Heap),
+		first.Goroutines, last.Goroutines)
 	if float64(last.Heap) > most*float64(first.Heap) {
-		return fmt.Errorf("%s: the heap has grown from %d to %d bytes since the first hour", first.Process, first.Heap, last.Heap)
+		return fmt.Errorf("%s: the heap has grown from %d to %d bytes since the first hour", first.Process, first.Heap,
+			last.Heap)
 	}
 	if last.Goroutines > first.Goroutines+mostGoroutines {
 		return fmt.Errorf("%s: goroutines have grown from %d to %d", first.Process, first.Goroutines, last.Goroutines)

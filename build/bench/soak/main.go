@@ -108,7 +108,8 @@ func (s soak) serve(ctx context.Context, home place.Home) error {
 	ready, ended := make(chan backend.Ready, 1), make(chan error, 1)
 	go func() {
 		ended <- backend.ServeDemo(ctx, backend.DemoConfig{
-			Options: demo.Options{Seed: s.seed, Speed: s.speed}, Keep: home.Dir, Ready: func(r backend.Ready, _ string) { ready <- r },
+			Options: demo.Options{Seed: s.seed, Speed: s.speed}, Keep: home.Dir,
+			Ready: func(r backend.Ready, _ string) { ready <- r },
 		})
 	}()
 	select {

@@ -55,7 +55,8 @@ func wait(ctx context.Context, d time.Duration) {
 // turn looks at everything, works in a session of its own, and now and then
 // closes the lid.
 func (p *person) turn(ctx context.Context, number int) error {
-	for _, path := range []string{"/api/v1/sessions", "/api/v1/devices", "/api/v1/resources", "/api/v1/usage", "/api/v1/queue"} {
+	for _, path := range []string{"/api/v1/sessions", "/api/v1/devices", "/api/v1/resources", "/api/v1/usage",
+		"/api/v1/queue"} {
 		if err := p.Call(ctx, http.MethodGet, path, nil, nil); err != nil {
 			return err
 		}
@@ -76,7 +77,8 @@ func (p *person) turn(ctx context.Context, number int) error {
 // work launches a session, opens a shell in it, and ends it.
 func (p *person) work(ctx context.Context, name string) error {
 	var s api.Session
-	spec := map[string]any{"name": name, "agent": "workstation", "type": "interactive", "image": "python:3.12", "resources": map[string]any{"cpu": 1, "memory": "1g"}}
+	spec := map[string]any{"name": name, "agent": "workstation", "type": "interactive", "image": "python:3.12",
+		"resources": map[string]any{"cpu": 1, "memory": "1g"}}
 	if err := p.Call(ctx, http.MethodPost, "/api/v1/sessions", map[string]any{"spec": spec}, &s); err != nil {
 		return err
 	}
@@ -102,7 +104,8 @@ func (p *person) work(ctx context.Context, name string) error {
 
 // follow reads every event until ctx ends, as a page does.
 func (p *person) follow(ctx context.Context) error {
-	conn, res, err := websocket.DefaultDialer.DialContext(ctx, "ws"+strings.TrimPrefix(p.URL, "http")+"/api/v1/events", p.Header())
+	conn, res, err := websocket.DefaultDialer.DialContext(ctx, "ws"+strings.TrimPrefix(p.URL, "http")+"/api/v1/events",
+		p.Header())
 	if res != nil {
 		defer res.Body.Close() //nolint:errcheck // nothing is in it
 	}

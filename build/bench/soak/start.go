@@ -27,7 +27,8 @@ func measureStart(ctx context.Context, seed uint64) error {
 		all = append(all, took)
 	}
 	slices.Sort(all)
-	fmt.Printf("ready in %s (median of %d; %s to %s)\n", all[len(all)/2].Round(time.Millisecond), starts, all[0].Round(time.Millisecond), all[len(all)-1].Round(time.Millisecond))
+	fmt.Printf("ready in %s (median of %d; %s to %s)\n", all[len(all)/2].Round(time.Millisecond), starts,
+		all[0].Round(time.Millisecond), all[len(all)-1].Round(time.Millisecond))
 	return nil
 }
 
@@ -40,10 +41,11 @@ func start(ctx context.Context, seed uint64) (took time.Duration, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	began := time.Now()
-	err = backend.ServeDemo(ctx, backend.DemoConfig{Options: demo.Options{Seed: seed}, Keep: dir, Ready: func(backend.Ready, string) {
-		took = time.Since(began)
-		cancel()
-	}})
+	err = backend.ServeDemo(ctx, backend.DemoConfig{Options: demo.Options{Seed: seed}, Keep: dir,
+		Ready: func(backend.Ready, string) {
+			took = time.Since(began)
+			cancel()
+		}})
 	if took > 0 && errors.Is(err, context.Canceled) {
 		err = nil
 	}

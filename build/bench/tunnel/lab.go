@@ -108,7 +108,8 @@ func makeKeys(folder string) error {
 	if err != nil {
 		return err
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"bench"}, NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"bench"},
+		NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true}
 	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		return err
@@ -117,13 +118,15 @@ func makeKeys(folder string) error {
 	if err != nil {
 		return err
 	}
-	for name, block := range map[string]*pem.Block{"cert": {Type: "CERTIFICATE", Bytes: cert}, "key": {Type: "PRIVATE KEY", Bytes: private}} {
+	for name, block := range map[string]*pem.Block{"cert": {Type: "CERTIFICATE", Bytes: cert},
+		"key": {Type: "PRIVATE KEY", Bytes: private}} {
 		if err := os.WriteFile(filepath.Join(folder, name), pem.EncodeToMemory(block), 0o600); err != nil {
 			return err
 		}
 	}
 	for _, name := range []string{"host", "user"} {
-		if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(folder, name)).CombinedOutput(); err != nil {
+		if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(folder, name)).
+			CombinedOutput(); err != nil {
 			return fmt.Errorf("ssh-keygen: %w: %s", err, out)
 		}
 	}
@@ -260,7 +263,8 @@ func (l *lab) startSSH(ctx context.Context, r *rig) error {
 	}
 	config := strings.Join([]string{
 		"Port " + sshPort, "HostKey " + filepath.Join(folder, "host"), "PidFile none", "UsePAM no", "StrictModes no",
-		"AuthorizedKeysFile " + filepath.Join(folder, "authorized"), "PermitRootLogin prohibit-password", "LogLevel ERROR", "",
+		"AuthorizedKeysFile " + filepath.Join(folder, "authorized"), "PermitRootLogin prohibit-password",
+		"LogLevel ERROR", "",
 	}, "\n")
 	for name, text := range map[string]string{"authorized": string(key), "sshd_config": config} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
@@ -273,8 +277,10 @@ func (l *lab) startSSH(ctx context.Context, r *rig) error {
 	target := "127.0.0.1:" + targetPort
 	for _, each := range [][]string{
 		{l.farSpace(), "/usr/sbin/sshd", "-D", "-e", "-f", filepath.Join(folder, "sshd_config")},
-		{l.s.Near, "ssh", "-N", "-F", "none", "-p", sshPort, "-i", filepath.Join(folder, "user"), "-o", "LogLevel=ERROR",
-			"-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "ConnectionAttempts=10", "-o", "ExitOnForwardFailure=yes",
+		{l.s.Near, "ssh", "-N", "-F", "none", "-p", sshPort, "-i", filepath.Join(folder, "user"), "-o",
+			"LogLevel=ERROR",
+			"-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "ConnectionAttempts=10", "-o",
+			"ExitOnForwardFailure=yes",
 			"-L", bulkPort + ":" + target, "-L", echoPort + ":" + target, "root@" + l.s.FarHost},
 	} {
 		cmd := l.command(ctx, each[0], each[1:]...)

@@ -65,9 +65,12 @@ func scenarios() []scenario {
 			{"echo", 0, limits{beyond: 1}}, {"open", 0, limits{p50: rtt + 4}},
 			{"up", 1, both}, {"down", 1, both}, {"up", 8, both}, {"down", 8, both},
 		}},
-		{name: "the same, deep queue", up: buried, down: buried, kinds: tunnels, cases: []work{{"up", 1, both}, {"down", 1, both}}},
-		{name: "the same, random loss", up: lossy, down: lossy, kinds: tunnels, cases: []work{{"up", 1, lost}, {"down", 1, lost}}},
-		{name: "10 Mbit/s up, 40 ms", up: slow, down: fast, kinds: tunnels, cases: []work{{"up", 1, limits{p50: rtt + 25}}}},
+		{name: "the same, deep queue", up: buried, down: buried, kinds: tunnels,
+			cases: []work{{"up", 1, both}, {"down", 1, both}}},
+		{name: "the same, random loss", up: lossy, down: lossy, kinds: tunnels,
+			cases: []work{{"up", 1, lost}, {"down", 1, lost}}},
+		{name: "10 Mbit/s up, 40 ms", up: slow, down: fast, kinds: tunnels,
+			cases: []work{{"up", 1, limits{p50: rtt + 25}}}},
 		{name: "loopback", local: true, kinds: []string{"raw", "tls", "ours", "ours1", "ssh"}, cases: []work{
 			{"up", 1, limits{ratio: 0.55, base: "tls"}}, {"up", 8, limits{ratio: 0.55, base: "tls"}},
 			{"echo", 0, limits{}}, {"open", 0, limits{}}, {"idle", 1000, limits{memory: 16 << 20}},
@@ -134,7 +137,8 @@ func measureKind(ctx context.Context, o options, l *lab, s scenario, kind string
 			return err
 		}
 		if o.trace {
-			fmt.Fprintf(os.Stderr, "%s, %s, %s %d: %.2f MB/s, echo %.1f/%.1f ms of %d\n", s.name, kind, w.mode, w.streams,
+			fmt.Fprintf(os.Stderr, "%s, %s, %s %d: %.2f MB/s, echo %.1f/%.1f ms of %d\n", s.name, kind, w.mode,
+				w.streams,
 				out.Rate/1e6, quantile(out.Echo, 0.5), quantile(out.Echo, 0.99), len(out.Echo))
 		}
 		found.add(i, kind, out)

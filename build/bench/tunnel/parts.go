@@ -251,7 +251,8 @@ func runFar(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	listener, err := tls.Listen("tcp", ":"+farPort, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13})
+	listener, err := tls.Listen("tcp", ":"+farPort, &tls.Config{Certificates: []tls.Certificate{pair},
+		MinVersion: tls.VersionTLS13})
 	if err != nil {
 		return err
 	}

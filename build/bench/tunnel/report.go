@@ -55,7 +55,8 @@ func (r *report) add(f *findings) { r.all = append(r.all, f) }
 
 // print prints the table; what misses a limit has a mark.
 func (r *report) print(w io.Writer, o options) {
-	fmt.Fprintf(w, "| medians of %d rounds | variant | bulk MB/s | of raw | echo p50 ms | p99 ms | note |\n|---|---|---|---|---|---|---|\n", o.rounds)
+	fmt.Fprintf(w, "| medians of %d rounds | variant | bulk MB/s | of raw | echo p50 ms | p99 ms | note "+
+		"|\n|---|---|---|---|---|---|---|\n", o.rounds)
 	for _, f := range r.all {
 		for i, c := range f.s.cases {
 			for _, kind := range f.s.kinds {

@@ -16,7 +16,8 @@ import (
 )
 
 // ErrNone says that this program neither is nor carries a reader.
-var ErrNone = errors.New("this build carries no reader of NVIDIA devices: build it with `make build` where there is a C compiler")
+var ErrNone = errors.New(
+	"this build carries no reader of NVIDIA devices: build it with `make build` where there is a C compiler")
 
 // Extract writes the reader into dir, unless it is there already, and returns
 // its path. The file's name holds the digest of its contents, so that several

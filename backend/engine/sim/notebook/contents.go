@@ -31,8 +31,10 @@ type problem struct {
 
 // statuses are those of failures by what their codes end with.
 var statuses = map[string]int{
-	"not-found": http.StatusNotFound, "changed": http.StatusPreconditionFailed, "already-exists": http.StatusPreconditionFailed, "forbidden": http.StatusForbidden,
-	"read-only": http.StatusForbidden, "no-space": http.StatusInsufficientStorage, "too-large": http.StatusRequestEntityTooLarge,
+	"not-found": http.StatusNotFound, "changed": http.StatusPreconditionFailed,
+	"already-exists": http.StatusPreconditionFailed, "forbidden": http.StatusForbidden,
+	"read-only": http.StatusForbidden, "no-space": http.StatusInsufficientStorage,
+	"too-large": http.StatusRequestEntityTooLarge,
 }
 
 func fail(w http.ResponseWriter, err error) {
@@ -66,7 +68,8 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 	}
 	entries := make([]entry, 0, len(listing.Entries))
 	for _, e := range listing.Entries {
-		entries = append(entries, entry{Name: string(e.Name), Kind: e.Kind, Size: e.Size, Modified: e.Modified.UnixMilli()})
+		entries = append(entries, entry{Name: string(e.Name), Kind: e.Kind, Size: e.Size,
+			Modified: e.Modified.UnixMilli()})
 	}
 	writeJSON(w, http.StatusOK, map[string]any{"entries": entries, "more": listing.More})
 }
@@ -94,7 +97,8 @@ func (s *server) read(w http.ResponseWriter, r *http.Request) {
 }
 
 func tooLarge(op string) error {
-	return &session.Error{Code: session.Code("file_" + op + "_too-large"), Message: "The file is larger than 32 MiB.", Hint: "Read it in a cell, part by part."}
+	return &session.Error{Code: session.Code("file_" + op + "_too-large"), Message: "The file is larger than 32 MiB.",
+		Hint: "Read it in a cell, part by part."}
 }
 
 // save replaces a file by what came, whole, unless it is not the one that the
@@ -114,7 +118,8 @@ func (s *server) save(w http.ResponseWriter, r *http.Request) {
 }
 
 // replace needs saving. An empty version means whatever is there.
-func (s *server) replace(ctx context.Context, at session.FilePath, version string, from io.Reader) (session.FileInfo, error) {
+func (s *server) replace(ctx context.Context, at session.FilePath, version string,
+	from io.Reader) (session.FileInfo, error) {
 	up := session.Upload{Path: at, Key: rand.Text()}
 	size, err := s.tree.Write(up, from)
 	if err == nil {
@@ -151,11 +156,15 @@ func (s *server) unchanged(at session.FilePath, version string) error {
 	case gone && version == versionNew:
 		return nil
 	case gone:
-		return &session.Error{Code: "file_write_changed", Message: fmt.Sprintf("%q is no longer there.", at), Hint: "Save it under another name, or write it anew."}
+		return &session.Error{Code: "file_write_changed", Message: fmt.Sprintf("%q is no longer there.", at),
+			Hint: "Save it under another name, or write it anew."}
 	case version == versionNew:
-		return &session.Error{Code: "file_write_already-exists", Message: fmt.Sprintf("There is something called %q already.", path.Base(string(at))), Hint: "Choose another name."}
+		return &session.Error{Code: "file_write_already-exists",
+			Message: fmt.Sprintf("There is something called %q already.", path.Base(string(at))),
+			Hint:    "Choose another name."}
 	case info.Version != version:
-		return &session.Error{Code: "file_write_changed", Message: fmt.Sprintf("%q has changed meanwhile.", path.Base(string(at))), Hint: "Read it again, or replace it."}
+		return &session.Error{Code: "file_write_changed", Message: fmt.Sprintf("%q has changed meanwhile.",
+			path.Base(string(at))), Hint: "Read it again, or replace it."}
 	}
 	return nil
 }

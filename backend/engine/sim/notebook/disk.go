@@ -123,7 +123,8 @@ func (s *server) openPlain(at string, flag int, mode fs.FileMode) (*os.File, err
 // change does what leaves something changed.
 func (s *server) change(w http.ResponseWriter, r *http.Request) {
 	do, ok := map[string]func(at string, r *http.Request) error{
-		"create": s.create, "write": s.write, "truncate": s.truncate, "mkdir": func(at string, _ *http.Request) error { return s.config.Files.Mkdir(at) },
+		"create": s.create, "write": s.write, "truncate": s.truncate,
+		"mkdir":  func(at string, _ *http.Request) error { return s.config.Files.Mkdir(at) },
 		"unlink": s.unlink, "rmdir": s.rmdir, "rename": s.rename, "symlink": s.symlink, "chmod": s.chmod,
 	}[r.PathValue("op")]
 	if !ok {
@@ -142,7 +143,8 @@ func (s *server) create(at string, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	file, err := s.openPlain(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fs.FileMode(mode&0o777)) //nolint:gosec // permissions only
+	file, err := s.openPlain(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL,
+		fs.FileMode(mode&0o777)) //nolint:gosec // permissions only
 	if err != nil {
 		return err
 	}
@@ -219,9 +221,12 @@ var numbers = []struct {
 	err  error
 	name string
 }{
-	{syscall.ENOTEMPTY, "ENOTEMPTY"}, {fs.ErrNotExist, "ENOENT"}, {fs.ErrExist, "EEXIST"}, {syscall.EROFS, "EROFS"}, {fs.ErrPermission, "EACCES"},
-	{syscall.EISDIR, "EISDIR"}, {syscall.ENOTDIR, "ENOTDIR"}, {syscall.EBUSY, "EBUSY"}, {syscall.EXDEV, "EXDEV"}, {syscall.ENOSPC, "ENOSPC"},
-	{syscall.ELOOP, "ELOOP"}, {syscall.ENAMETOOLONG, "ENAMETOOLONG"}, {syscall.EINVAL, "EINVAL"}, {fs.ErrInvalid, "EINVAL"},
+	{syscall.ENOTEMPTY, "ENOTEMPTY"}, {fs.ErrNotExist, "ENOENT"}, {fs.ErrExist, "EEXIST"}, {syscall.EROFS, "EROFS"},
+	{fs.ErrPermission, "EACCES"},
+	{syscall.EISDIR, "EISDIR"}, {syscall.ENOTDIR, "ENOTDIR"}, {syscall.EBUSY, "EBUSY"}, {syscall.EXDEV, "EXDEV"},
+	{syscall.ENOSPC, "ENOSPC"},
+	{syscall.ELOOP, "ELOOP"}, {syscall.ENAMETOOLONG, "ENAMETOOLONG"}, {syscall.EINVAL, "EINVAL"},
+	{fs.ErrInvalid, "EINVAL"},
 }
 
 // refuse answers with the name of what went wrong.

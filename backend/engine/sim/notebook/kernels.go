@@ -61,8 +61,10 @@ func (k *kernels) put(w http.ResponseWriter, r *http.Request) {
 	}
 	err := json.NewDecoder(io.LimitReader(r.Body, 1<<10)).Decode(&told)
 	id := r.PathValue("id")
-	if err != nil || told.State != "busy" && told.State != "idle" || len(id) > 64 || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' }) {
-		writeJSON(w, http.StatusBadRequest, problem{Code: "notebook_kernel_invalid", Message: "A kernel is busy or idle.", Hint: "Reload the page."})
+	if err != nil || told.State != "busy" && told.State != "idle" || len(id) > 64 ||
+		strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' }) {
+		writeJSON(w, http.StatusBadRequest,
+			problem{Code: "notebook_kernel_invalid", Message: "A kernel is busy or idle.", Hint: "Reload the page."})
 		return
 	}
 	now, worked := time.Now(), k.clock.Now()
@@ -72,7 +74,9 @@ func (k *kernels) put(w http.ResponseWriter, r *http.Request) {
 	one := k.byID[id]
 	if one == nil {
 		if len(k.byID) >= mostKernels {
-			writeJSON(w, http.StatusTooManyRequests, problem{Code: "notebook_kernel_too-many", Message: "Too many pages of this notebook are open.", Hint: "Close some of them."})
+			writeJSON(w, http.StatusTooManyRequests,
+				problem{Code: "notebook_kernel_too-many", Message: "Too many pages of this notebook are open.",
+					Hint: "Close some of them."})
 			return
 		}
 		if k.byID == nil {

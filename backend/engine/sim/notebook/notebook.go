@@ -42,7 +42,8 @@ type server struct {
 
 // Handler serves a notebook.
 func Handler(config Config) http.Handler {
-	s := &server{config: config, tree: files.Tree{FS: config.Files, Home: config.Home}, kernels: kernels{clock: config.Clock}}
+	s := &server{config: config, tree: files.Tree{FS: config.Files, Home: config.Home},
+		kernels: kernels{clock: config.Clock}}
 	api := http.NewServeMux()
 	api.HandleFunc("GET /api", func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusOK, map[string]string{"version": "1"})
@@ -62,8 +63,10 @@ func Handler(config Config) http.Handler {
 // policy lets the page do what it must and nothing else: its own scripts and
 // WebAssembly, its own worker, and requests to where it came from. What a
 // notebook shows may bring styles and pictures along, but nothing from outside.
-const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; style-src 'self' 'unsafe-inline'; " +
-	"img-src 'self' data: blob:; font-src 'self' data:; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; " +
+	"style-src 'self' 'unsafe-inline'; " +
+	"img-src 'self' data: blob:; font-src 'self' data:; frame-src 'self'; base-uri 'none'; form-action 'none'; " +
+	"frame-ancestors 'none'"
 
 // secured sets what holds for every answer. Shared memory, by which a running
 // cell is interrupted, needs a page that no other origin has a part in.
@@ -71,7 +74,8 @@ func secured(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range map[string]string{
 			"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
-			"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp", "Cross-Origin-Resource-Policy": "same-origin",
+			"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp",
+			"Cross-Origin-Resource-Policy": "same-origin",
 		} {
 			w.Header().Set(name, value)
 		}

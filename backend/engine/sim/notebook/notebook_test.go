@@ -82,7 +82,8 @@ func packed(t *testing.T, text string) []byte {
 func newDesk(t *testing.T) *desk {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range map[string]string{"etc/passwd": "root", "home/work/data.csv": "a,b\n1,2\n", "home/work/models/one.txt": "one", "home/work/fixed/old.txt": "old"} {
+	for name, text := range map[string]string{"etc/passwd": "root", "home/work/data.csv": "a,b\n1,2\n",
+		"home/work/models/one.txt": "one", "home/work/fixed/old.txt": "old"} {
 		at := filepath.Join(dir, filepath.FromSlash(name))
 		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
@@ -93,8 +94,10 @@ func newDesk(t *testing.T) *desk {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = root.Close() })
-	page := fstest.MapFS{"index.html": {Data: []byte("<p>page</p>")}, "assets/a.js.gz": {Data: packed(t, "let a = 1")}, "assets/p.wasm.gz": {Data: packed(t, "wasm")}}
-	server := httptest.NewServer(notebook.Handler(notebook.Config{Files: tree{root, "/home/work/fixed"}, Home: "/home/work", Page: page}))
+	page := fstest.MapFS{"index.html": {Data: []byte("<p>page</p>")}, "assets/a.js.gz": {Data: packed(t, "let a = 1")},
+		"assets/p.wasm.gz": {Data: packed(t, "wasm")}}
+	server := httptest.NewServer(notebook.Handler(notebook.Config{Files: tree{root, "/home/work/fixed"},
+		Home: "/home/work", Page: page}))
 	t.Cleanup(server.Close)
 	return &desk{t: t, home: filepath.Join(dir, "home", "work"), url: server.URL}
 }
@@ -108,7 +111,8 @@ type answer struct {
 
 func (d *desk) ask(method, path string, query url.Values, body string, headers ...string) answer {
 	d.t.Helper()
-	request, err := http.NewRequestWithContext(d.t.Context(), method, d.url+path+"?"+query.Encode(), strings.NewReader(body))
+	request, err := http.NewRequestWithContext(d.t.Context(), method, d.url+path+"?"+query.Encode(),
+		strings.NewReader(body))
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -165,10 +169,12 @@ func TestNoPathLeavesTheFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	outside := filepath.Join(t.TempDir(), "secret")
-	if err := errors.Join(os.WriteFile(outside, []byte("secret"), 0o600), os.Symlink(outside, filepath.Join(d.home, "out"))); err != nil {
+	if err := errors.Join(os.WriteFile(outside, []byte("secret"), 0o600),
+		os.Symlink(outside, filepath.Join(d.home, "out"))); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{"../../etc/passwd", "/../../etc/passwd", "models/../../../etc/passwd", "..", "out", "out/x"} {
+	for _, path := range []string{"../../etc/passwd", "/../../etc/passwd", "models/../../../etc/passwd", "..", "out",
+		"out/x"} {
 		for _, got := range []answer{
 			d.disk("GET", "read", path, "length", "100"), d.ask("GET", "/api/contents", url.Values{"path": {path}}, ""),
 			d.disk("POST", "write", path, "body", "x"), d.disk("POST", "truncate", path),
@@ -202,30 +208,38 @@ func TestThePageSavesNothingOverWhatItHasNotSeen(t *testing.T) {
 		t.Fatalf("got %+v", saved)
 	}
 	t.Run("an old version is refused and nothing changes", func(t *testing.T) {
-		if got := d.ask("PUT", "/api/contents", at, "yours", "Slipway-Version", version); got.status != http.StatusPreconditionFailed || got.code(t) != "file_write_changed" || d.file("data.csv") != "mine" {
+		if got := d.ask("PUT", "/api/contents", at, "yours", "Slipway-Version",
+			version); got.status != http.StatusPreconditionFailed || got.code(t) != "file_write_changed" ||
+			d.file("data.csv") != "mine" {
 			t.Errorf("got %+v", got)
 		}
 	})
 	t.Run("the new version goes on", func(t *testing.T) {
-		if got := d.ask("PUT", "/api/contents", at, "more", "Slipway-Version", saved.header.Get("Slipway-Version")); got.status != http.StatusNoContent || d.file("data.csv") != "more" {
+		if got := d.ask("PUT", "/api/contents", at, "more", "Slipway-Version",
+			saved.header.Get("Slipway-Version")); got.status != http.StatusNoContent || d.file("data.csv") != "more" {
 			t.Errorf("got %+v", got)
 		}
 	})
 	t.Run("a new file does not replace an old one", func(t *testing.T) {
-		if got := d.ask("PUT", "/api/contents", at, "new", "Slipway-Version", "new"); got.status != http.StatusPreconditionFailed || got.code(t) != "file_write_already-exists" || d.file("data.csv") != "more" {
+		if got := d.ask("PUT", "/api/contents", at, "new", "Slipway-Version",
+			"new"); got.status != http.StatusPreconditionFailed || got.code(t) != "file_write_already-exists" ||
+			d.file("data.csv") != "more" {
 			t.Errorf("got %+v", got)
 		}
-		if got := d.ask("PUT", "/api/contents", url.Values{"path": {"new.ipynb"}}, "{}", "Slipway-Version", "new"); got.status != http.StatusNoContent || d.file("new.ipynb") != "{}" {
+		if got := d.ask("PUT", "/api/contents", url.Values{"path": {"new.ipynb"}}, "{}", "Slipway-Version",
+			"new"); got.status != http.StatusNoContent || d.file("new.ipynb") != "{}" {
 			t.Errorf("got %+v", got)
 		}
 	})
 	t.Run("one that has gone is not made again unasked", func(t *testing.T) {
-		if got := d.ask("PUT", "/api/contents", url.Values{"path": {"gone.ipynb"}}, "{}", "Slipway-Version", version); got.code(t) != "file_write_changed" {
+		if got := d.ask("PUT", "/api/contents", url.Values{"path": {"gone.ipynb"}}, "{}", "Slipway-Version",
+			version); got.code(t) != "file_write_changed" {
 			t.Errorf("got %+v", got)
 		}
 	})
 	t.Run("a person may replace whatever is there", func(t *testing.T) {
-		if got := d.ask("PUT", "/api/contents", at, "forced"); got.status != http.StatusNoContent || d.file("data.csv") != "forced" {
+		if got := d.ask("PUT", "/api/contents", at, "forced"); got.status != http.StatusNoContent ||
+			d.file("data.csv") != "forced" {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -255,25 +269,30 @@ func TestTheDiskIsThatOfTheSession(t *testing.T) {
 	if got := d.disk("GET", "read", "out/a.txt", "offset", "6", "length", "3"); got.body != "the" {
 		t.Errorf("got %q", got.body)
 	}
-	if got := d.disk("GET", "read", "out/a.txt", "offset", "100", "length", "3"); got.status != http.StatusOK || got.body != "" {
+	if got := d.disk("GET", "read", "out/a.txt", "offset", "100", "length", "3"); got.status != http.StatusOK ||
+		got.body != "" {
 		t.Errorf("got %+v", got)
 	}
 	ok(d.disk("POST", "truncate", "out/a.txt", "size", "5"))
 	ok(d.disk("POST", "rename", "out/a.txt", "to", "out/b.txt"))
 	ok(d.disk("POST", "symlink", "out/c", "target", "b.txt"))
-	if d.file("out/b.txt") != "hello" || d.disk("GET", "readlink", "out/c").body != "\"b.txt\"\n" || d.disk("GET", "list", "out").body != "[\"b.txt\",\"c\"]\n" {
+	if d.file("out/b.txt") != "hello" || d.disk("GET", "readlink", "out/c").body != "\"b.txt\"\n" ||
+		d.disk("GET", "list", "out").body != "[\"b.txt\",\"c\"]\n" {
 		t.Errorf("got %q %q", d.disk("GET", "list", "out").body, d.file("out/b.txt"))
 	}
 	var told struct {
 		Mode           uint32
 		Size, Modified int64
 	}
-	if err := json.Unmarshal([]byte(d.disk("GET", "stat", "out/b.txt").body), &told); err != nil || told.Mode&0o170000 != 0o100000 || told.Size != 5 || time.Since(time.UnixMilli(told.Modified)) > time.Hour {
+	if err := json.Unmarshal([]byte(d.disk("GET", "stat", "out/b.txt").body), &told); err != nil ||
+		told.Mode&0o170000 != 0o100000 || told.Size != 5 || time.Since(time.UnixMilli(told.Modified)) > time.Hour {
 		t.Errorf("got %+v, %v", told, err)
 	}
 	for _, c := range []struct{ op, path, want string }{
-		{"rmdir", "out", "ENOTEMPTY"}, {"rmdir", "data.csv", "ENOTDIR"}, {"rmdir", "", "EBUSY"}, {"unlink", "out", "EISDIR"}, {"unlink", "none", "ENOENT"},
-		{"create", "data.csv", "EEXIST"}, {"write", "models", "EISDIR"}, {"write", "none", "ENOENT"}, {"create", "fixed/new.txt", "EACCES"}, {"write", "fixed/old.txt", "EACCES"},
+		{"rmdir", "out", "ENOTEMPTY"}, {"rmdir", "data.csv", "ENOTDIR"}, {"rmdir", "", "EBUSY"},
+		{"unlink", "out", "EISDIR"}, {"unlink", "none", "ENOENT"},
+		{"create", "data.csv", "EEXIST"}, {"write", "models", "EISDIR"}, {"write", "none", "ENOENT"},
+		{"create", "fixed/new.txt", "EACCES"}, {"write", "fixed/old.txt", "EACCES"},
 	} {
 		if got := d.disk("POST", c.op, c.path); got.status < 400 || got.code(t) != c.want {
 			t.Errorf("%s %q: got %d %q, want %s", c.op, c.path, got.status, got.body, c.want)
@@ -290,19 +309,23 @@ func TestTheDiskIsThatOfTheSession(t *testing.T) {
 func TestThePageIsShutAgainstOthers(t *testing.T) {
 	d := newDesk(t)
 	page := d.ask("GET", "/", nil, "")
-	if page.body != "<p>page</p>" || !strings.Contains(page.header.Get("Content-Security-Policy"), "default-src 'none'") || page.header.Get("Cross-Origin-Embedder-Policy") != "require-corp" {
+	if page.body != "<p>page</p>" || !strings.Contains(page.header.Get("Content-Security-Policy"),
+		"default-src 'none'") || page.header.Get("Cross-Origin-Embedder-Policy") != "require-corp" {
 		t.Errorf("got %+v", page)
 	}
 	for _, encoding := range []string{"gzip", "identity"} {
 		got := d.ask("GET", "/assets/p.wasm", nil, "", "Accept-Encoding", encoding)
-		if got.header.Get("Content-Type") != "application/wasm" || (got.header.Get("Content-Encoding") == "gzip") != (encoding == "gzip") || encoding == "identity" && got.body != "wasm" {
+		if got.header.Get("Content-Type") != "application/wasm" ||
+			(got.header.Get("Content-Encoding") == "gzip") != (encoding == "gzip") || encoding == "identity" &&
+			got.body != "wasm" {
 			t.Errorf("%s: got %+v", encoding, got)
 		}
 	}
 	if got := d.ask("GET", "/assets/../../etc/passwd", nil, ""); got.status != http.StatusNotFound {
 		t.Errorf("got %+v", got)
 	}
-	if got := d.ask("POST", "/api/disk/unlink", url.Values{"path": {"data.csv"}}, "", "Origin", "http://elsewhere.test"); got.status != http.StatusForbidden || d.file("data.csv") == "" {
+	if got := d.ask("POST", "/api/disk/unlink", url.Values{"path": {"data.csv"}}, "", "Origin",
+		"http://elsewhere.test"); got.status != http.StatusForbidden || d.file("data.csv") == "" {
 		t.Errorf("got %+v", got)
 	}
 }

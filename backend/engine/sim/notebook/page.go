@@ -18,7 +18,8 @@ import (
 type page struct{ files fs.FS }
 
 // types are those that systems know differently or not at all.
-var types = map[string]string{".wasm": "application/wasm", ".mjs": "text/javascript; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".zip": "application/zip", ".woff2": "font/woff2"}
+var types = map[string]string{".wasm": "application/wasm", ".mjs": "text/javascript; charset=utf-8",
+	".js": "text/javascript; charset=utf-8", ".zip": "application/zip", ".woff2": "font/woff2"}
 
 // ServeHTTP implements [http.Handler]. Every file but the first page has a name
 // that changes with what is in it.

@@ -74,7 +74,8 @@ func flags(flag esys.Oflag) int {
 		from esys.Oflag
 		to   int
 	}{
-		{esys.O_RDWR, os.O_RDWR}, {esys.O_WRONLY, os.O_WRONLY}, {esys.O_APPEND, os.O_APPEND}, {esys.O_CREAT, os.O_CREATE},
+		{esys.O_RDWR, os.O_RDWR}, {esys.O_WRONLY, os.O_WRONLY}, {esys.O_APPEND, os.O_APPEND},
+		{esys.O_CREAT, os.O_CREATE},
 		{esys.O_EXCL, os.O_EXCL}, {esys.O_TRUNC, os.O_TRUNC},
 	} {
 		if flag&pair.from != 0 {

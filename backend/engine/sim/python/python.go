@@ -122,7 +122,8 @@ func (p *Python) run(ctx context.Context, call Call, cancel context.CancelCauseF
 		return err
 	}
 	load := &load{tell: call.Load, kill: func() { cancel(errKilled) }}
-	instance, err := p.runtime.InstantiateModule(experimental.WithMemoryAllocator(ctx, &memory{load: load}), p.module, call.config(ctx, load))
+	instance, err := p.runtime.InstantiateModule(experimental.WithMemoryAllocator(ctx, &memory{load: load}), p.module,
+		call.config(ctx, load))
 	if instance != nil {
 		err = errors.Join(err, instance.Close(context.WithoutCancel(ctx)))
 	}
@@ -148,7 +149,8 @@ func (p *Python) prepare(ctx context.Context, told io.Writer) error {
 		return p.err
 	default:
 	}
-	fmt.Fprintln(told, "Python is made ready for its first run here; that takes some seconds.") //nolint:errcheck // nobody is left to tell
+	fmt.Fprintln(told,
+		"Python is made ready for its first run here; that takes some seconds.") //nolint:errcheck // nobody is left to tell
 	select {
 	case <-ready:
 		return p.err
@@ -162,7 +164,8 @@ func (p *Python) compile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.runtime = wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCloseOnContextDone(true).WithDebugInfoEnabled(false).WithMemoryLimitPages(mostMemory/pageSize))
+	p.runtime = wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCloseOnContextDone(true).
+		WithDebugInfoEnabled(false).WithMemoryLimitPages(mostMemory/pageSize))
 	if _, err := wasi_snapshot_preview1.Instantiate(ctx, p.runtime); err != nil {
 		return err
 	}
@@ -177,11 +180,14 @@ const customize = "/.slipway/python"
 var site embed.FS
 
 func (c Call) config(ctx context.Context, load *load) wazero.ModuleConfig {
-	mounts := wazero.NewFSConfig().(sysfs.FSConfig).WithSysFSMount(&fileSystem{files: c.Files}, "/").WithFSMount(site, customize)
+	mounts := wazero.NewFSConfig().(sysfs.FSConfig).WithSysFSMount(&fileSystem{files: c.Files}, "/").WithFSMount(site,
+		customize)
 	search := customize
 	config := wazero.NewModuleConfig().WithName("").WithFSConfig(mounts).WithArgs(c.arguments()...).
-		WithStdin(&input{ctx: ctx, from: c.In, load: load}).WithStdout(c.Out).WithStderr(c.Err).WithRandSource(rand.Reader).
-		WithWalltime(func() (int64, int32) { now := c.Clock.Now(); return now.Unix(), int32(now.Nanosecond()) }, 1). //nolint:gosec // less than a second
+		WithStdin(&input{ctx: ctx, from: c.In, load: load}).WithStdout(c.Out).WithStderr(c.Err).
+		WithRandSource(rand.Reader).
+		WithWalltime(func() (int64, int32) { now := c.Clock.Now(); return now.Unix(), int32(now.Nanosecond()) }, 1).
+		//nolint:gosec // less than a second
 		WithNanotime(func() int64 { return c.Clock.Now().UnixNano() }, 1).
 		WithNanosleep(func(ns int64) {
 			load.rest(func() { _ = c.Clock.Pause(ctx, time.Duration(ns)) }) // an end of ctx ends the run

@@ -37,7 +37,8 @@ func TestPython(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "secret")
 	for path, text := range map[string]string{
 		outside: "of the host", filepath.Join(dir, "home/work/data/points.csv"): "x,y\n1,2\n3,4\n",
-		filepath.Join(dir, "home/work/sum.py"): "import csv, sys\nprint(sum(int(r['y']) for r in csv.DictReader(open(sys.argv[1]))))\n",
+		filepath.Join(dir,
+			"home/work/sum.py"): "import csv, sys\nprint(sum(int(r['y']) for r in csv.DictReader(open(sys.argv[1]))))\n",
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -53,7 +54,8 @@ func TestPython(t *testing.T) {
 	defer files.Close() //nolint:errcheck // the folder goes, too
 	call := func(in string, args ...string) (python.Call, *bytes.Buffer) {
 		var out bytes.Buffer
-		return python.Call{Args: args, Env: []string{"HOME=/home/work"}, Dir: "/home/work", Files: files, In: strings.NewReader(in), Out: &out, Err: &out, Hostname: "main1", CPUs: 3}, &out
+		return python.Call{Args: args, Env: []string{"HOME=/home/work"}, Dir: "/home/work", Files: files,
+			In: strings.NewReader(in), Out: &out, Err: &out, Hostname: "main1", CPUs: 3}, &out
 	}
 
 	for name, c := range map[string]struct {
@@ -63,15 +65,27 @@ func TestPython(t *testing.T) {
 		code     int
 		says     []string
 	}{
-		"a file, found from where one is":          {args: []string{"sum.py", "data/points.csv"}, says: []string{"6\n"}},
-		"what is known of the session":             {args: []string{"-c", "import os; print(os.getcwd(), os.cpu_count(), os.uname().nodename, sorted(os.environ))"}, says: []string{"/home/work 3 main1 ['HOME', 'PWD']\n"}},
-		"standard input":                           {in: "print(6 * 7)\n", says: []string{"42\n"}},
-		"a conversation":                           {in: "x = 40\nx + 2\nexit(4)\n", terminal: true, code: 4, says: []string{"Python 3.12", ">>> ", "42\n"}},
-		"a library that is not there":              {args: []string{"-c", "import numpy"}, code: 1, says: []string{"No module named 'numpy': the Python of a simulated session has the standard library alone"}},
-		"files made, moved, listed, read, removed": {args: []string{"-c", "import os, shutil; os.makedirs('a/b'); open('a/b/c', 'w').write('hi'); os.rename('a', 'd'); os.symlink('d/b/c', 'l'); print(os.listdir('d'), open('l').read(), os.path.getsize('l'), open('/dev/null').read() == ''); shutil.rmtree('d'); os.remove('l'); print(sorted(os.listdir()))"}, says: []string{"['b'] hi 2 True\n", "['data', 'sum.py', 'way-out']\n"}},
-		"a place that is not the user's":           {args: []string{"-c", "open('/etc/passwd', 'w')"}, code: 1, says: []string{"PermissionError"}},
-		"a link that leads out":                    {args: []string{"-c", "print(open('way-out').read())"}, code: 1, says: []string{"Error"}},
-		"a file that is not there":                 {args: []string{"nothing.py"}, code: 2, says: []string{"can't open file"}},
+		"a file, found from where one is": {args: []string{"sum.py", "data/points.csv"},
+			says: []string{"6\n"}},
+		"what is known of the session": {
+			args: []string{"-c",
+				"import os; print(os.getcwd(), os.cpu_count(), os.uname().nodename, sorted(os.environ))"},
+			says: []string{"/home/work 3 main1 ['HOME', 'PWD']\n"}},
+		"standard input": {in: "print(6 * 7)\n", says: []string{"42\n"}},
+		"a conversation": {in: "x = 40\nx + 2\nexit(4)\n", terminal: true, code: 4,
+			says: []string{"Python 3.12", ">>> ", "42\n"}},
+		"a library that is not there": {args: []string{"-c", "import numpy"}, code: 1,
+			says: []string{
+				"No module named 'numpy': the Python of a simulated session has the standard library alone"}},
+		"files made, moved, listed, read, removed": {args: []string{"-c", "import os, shutil; os.makedirs('a/b'); " +
+			"open('a/b/c', 'w').write('hi'); os.rename('a', 'd'); os.symlink('d/b/c', 'l'); print(os.listdir('d'), " +
+			"open('l').read(), os.path.getsize('l'), open('/dev/null').read() == ''); shutil.rmtree('d'); " +
+			"os.remove('l'); print(sorted(os.listdir()))"},
+			says: []string{"['b'] hi 2 True\n", "['data', 'sum.py', 'way-out']\n"}},
+		"a place that is not the user's": {args: []string{"-c", "open('/etc/passwd', 'w')"}, code: 1,
+			says: []string{"PermissionError"}},
+		"a link that leads out":    {args: []string{"-c", "print(open('way-out').read())"}, code: 1, says: []string{"Error"}},
+		"a file that is not there": {args: []string{"nothing.py"}, code: 2, says: []string{"can't open file"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c2, out := call(c.in, c.args...)
@@ -91,7 +105,8 @@ func TestPython(t *testing.T) {
 	}
 
 	t.Run("an interrupt, whatever it does", func(t *testing.T) {
-		for _, program := range []string{"print('begun', flush=True)\nwhile True: pass", "print('begun', flush=True)\nimport time; time.sleep(3600)", "print('begun', flush=True)\ninput()"} {
+		for _, program := range []string{"print('begun', flush=True)\nwhile True: pass",
+			"print('begun', flush=True)\nimport time; time.sleep(3600)", "print('begun', flush=True)\ninput()"} {
 			ctx, cancel := context.WithCancel(t.Context())
 			reader, writer := io.Pipe()
 			begun := &atFirst{do: cancel}
@@ -121,7 +136,8 @@ func TestPython(t *testing.T) {
 	})
 
 	t.Run("the session's clock", func(t *testing.T) {
-		c, out := call("", "-c", "import time; a = time.time(); time.sleep(7200); print(a // 1e7, time.time() - a >= 7200)")
+		c, out := call("", "-c",
+			"import time; a = time.time(); time.sleep(7200); print(a // 1e7, time.time() - a >= 7200)")
 		began := time.Now()
 		c.Clock = pace.New(1e6, began, time.Unix(1_700_000_000, 0))
 		if code := p.Run(t.Context(), c); code != 0 || !strings.Contains(out.String(), "True") {

@@ -121,7 +121,8 @@ func translate(c *command) int {
 
 // characterSet expands a-z, classes and escapes.
 func characterSet(text string) []rune {
-	for class, chars := range map[string]string{"[:lower:]": "a-z", "[:upper:]": "A-Z", "[:digit:]": "0-9", "[:space:]": " \t\n\r", "[:alpha:]": "A-Za-z", "[:alnum:]": "0-9A-Za-z"} {
+	for class, chars := range map[string]string{"[:lower:]": "a-z", "[:upper:]": "A-Z", "[:digit:]": "0-9",
+		"[:space:]": " \t\n\r", "[:alpha:]": "A-Za-z", "[:alnum:]": "0-9A-Za-z"} {
 		text = strings.ReplaceAll(text, class, chars)
 	}
 	text = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\\`, `\`).Replace(text)
@@ -283,7 +284,8 @@ func runeWidth(r rune) int {
 	case r <= 0x36f, r >= 0x200b && r <= 0x200f, r >= 0xfe00 && r <= 0xfe0f:
 		return 0
 	case r >= 0x1100 && r <= 0x115f, r >= 0x2e80 && r <= 0xa4cf, r >= 0xac00 && r <= 0xd7a3, r >= 0xf900 && r <= 0xfaff,
-		r >= 0xfe30 && r <= 0xfe6f, r >= 0xff00 && r <= 0xff60, r >= 0xffe0 && r <= 0xffe6, r >= 0x1f300 && r <= 0x1f64f,
+		r >= 0xfe30 && r <= 0xfe6f, r >= 0xff00 && r <= 0xff60, r >= 0xffe0 && r <= 0xffe6, r >= 0x1f300 &&
+			r <= 0x1f64f,
 		r >= 0x1f900 && r <= 0x1f9ff, r >= 0x20000 && r <= 0x3fffd:
 		return 2
 	}

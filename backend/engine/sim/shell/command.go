@@ -254,11 +254,13 @@ func (c *command) script(program string, args []string) int {
 		return 126
 	}
 	first, _, _ := strings.Cut(string(data), "\n")
-	if run, ok := c.shell.utilities["python3"]; ok && strings.HasPrefix(first, "#!") && strings.Contains(first, "python") {
+	if run, ok := c.shell.utilities["python3"]; ok && strings.HasPrefix(first, "#!") &&
+		strings.Contains(first, "python") {
 		c.args = append([]string{c.path(program)}, args...)
 		return run(c)
 	}
-	if bytes.IndexByte(data, 0) >= 0 || strings.HasPrefix(first, "#!") && !strings.HasSuffix(strings.TrimSpace(first), "sh") {
+	if bytes.IndexByte(data, 0) >= 0 || strings.HasPrefix(first, "#!") &&
+		!strings.HasSuffix(strings.TrimSpace(first), "sh") {
 		c.fail("cannot execute: a simulated session runs shell scripts only")
 		return 126
 	}
@@ -268,7 +270,8 @@ func (c *command) script(program string, args []string) int {
 // nested runs a script in a shell of its own, with this command's streams.
 func (c *command) nested(script, name string, args []string) int {
 	in, _ := c.in.(*os.File)
-	child, err := New(c.world, Config{Env: c.exported(), Dir: c.dir, Stdin: in, Stdout: c.out, Stderr: c.err, Cols: c.shell.config.Cols, Rows: c.shell.config.Rows, Raw: c.shell.config.Raw})
+	child, err := New(c.world, Config{Env: c.exported(), Dir: c.dir, Stdin: in, Stdout: c.out, Stderr: c.err,
+		Cols: c.shell.config.Cols, Rows: c.shell.config.Rows, Raw: c.shell.config.Raw})
 	if err != nil {
 		return c.fail("%v", err)
 	}

@@ -162,7 +162,8 @@ func (e *editor) insert(text []rune) {
 	atEnd := e.cursor == len(e.line)
 	e.line = slices.Insert(e.line, e.cursor, text...)
 	e.cursor += len(text)
-	if used := width(e.prompt) + e.columns(len(e.line)); atEnd && len(text) == 1 && used%max(e.cols, 1) != 0 && runeWidth(text[0]) == 1 {
+	if used := width(e.prompt) + e.columns(len(e.line)); atEnd && len(text) == 1 && used%max(e.cols, 1) != 0 &&
+		runeWidth(text[0]) == 1 {
 		e.write(string(text))
 		return
 	}

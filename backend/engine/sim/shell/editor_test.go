@@ -9,7 +9,8 @@ import (
 // FuzzEditor types anything at any width: the editor never panics, keeps its
 // cursor in the line and its line whole.
 func FuzzEditor(f *testing.F) {
-	for _, seed := range []string{"ls -l\r", "a\x1b[D\x1b[Db\x7f", "\x1b[A\x1b[B\x1b[3~\x03\x04", "한글🙂\x01\x0b\x19\t\t", "\x1b[1;5Dx\x1b\x7f\x15\x17\x0c", "\x1b[", "\xff\xfe"} {
+	for _, seed := range []string{"ls -l\r", "a\x1b[D\x1b[Db\x7f", "\x1b[A\x1b[B\x1b[3~\x03\x04", "한글🙂\x01\x0b\x19\t\t",
+		"\x1b[1;5Dx\x1b\x7f\x15\x17\x0c", "\x1b[", "\xff\xfe"} {
 		f.Add(seed, uint8(20))
 	}
 	f.Fuzz(func(t *testing.T, typed string, cols uint8) {
@@ -17,7 +18,8 @@ func FuzzEditor(f *testing.F) {
 		e := &editor{
 			write: func(text string) { shown.WriteString(text) }, cols: int(cols),
 			complete: func(line string) (int, []string) {
-				return strings.LastIndexByte(line, ' ') + 1, []string{line[strings.LastIndexByte(line, ' ')+1:] + "x", line[strings.LastIndexByte(line, ' ')+1:] + "y"}
+				return strings.LastIndexByte(line, ' ') + 1, []string{line[strings.LastIndexByte(line, ' ')+1:] + "x",
+					line[strings.LastIndexByte(line, ' ')+1:] + "y"}
 			},
 		}
 		e.begin("$ ")

@@ -17,25 +17,35 @@ import (
 // utilities returns the programs of a session by name.
 func utilities() map[string]utility {
 	return map[string]utility{
-		"ls": list, "cat": concatenate, "mkdir": makeDirectory, "rmdir": removeDirectory, "rm": removeFiles, "cp": copyFiles,
-		"mv": moveFiles, "touch": touch, "ln": link, "chmod": changeMode, "find": find, "du": diskUsage, "stat": status, "readlink": readLink,
+		"ls": list, "cat": concatenate, "mkdir": makeDirectory, "rmdir": removeDirectory, "rm": removeFiles,
+		"cp": copyFiles,
+		"mv": moveFiles, "touch": touch, "ln": link, "chmod": changeMode, "find": find, "du": diskUsage, "stat": status,
+		"readlink": readLink,
 		"basename": baseUtility, "dirname": dirUtility, "realpath": realPath, "mktemp": makeTemporary,
-		"head": head, "tail": tail, "wc": count, "grep": grep, "sort": sortLines, "uniq": unique, "cut": cut, "tr": translate,
-		"tee": tee, "less": concatenate, "more": concatenate, "nl": numberLines, "rev": reverse, "seq": sequence, "yes": yes,
+		"head": head, "tail": tail, "wc": count, "grep": grep, "sort": sortLines, "uniq": unique, "cut": cut,
+		"tr":  translate,
+		"tee": tee, "less": concatenate, "more": concatenate, "nl": numberLines, "rev": reverse, "seq": sequence,
+		"yes":       yes,
 		"sha256sum": digest, "md5sum": digest, "base64": encode,
-		"ps": processes, "free": free, "df": diskFree, "nproc": countCPUs, "env": environment, "printenv": environment, "date": date,
+		"ps": processes, "free": free, "df": diskFree, "nproc": countCPUs, "env": environment, "printenv": environment,
+		"date":  date,
 		"uname": systemName, "whoami": who, "id": identity, "hostname": hostName, "sleep": sleep, "clear": clearScreen,
-		"uptime": uptime, "timeout": timeout, "stress": stress, "train": train, "top": top, "nvidia-smi": nvidia, "sh": shellUtility, "bash": shellUtility, "xargs": xargs, "tty": terminalName, "httpd": serveFiles,
-		builtinPrefix + "type": typeOf, builtinPrefix + "command": typeOf, builtinPrefix + "help": help, builtinPrefix + "history": showHistory,
-		builtinPrefix + "kill": kill, builtinPrefix + "hash": nothing, builtinPrefix + "times": nothing, builtinPrefix + "umask": umask,
-		builtinPrefix + "ulimit": nothing, builtinPrefix + "jobs": nothing, builtinPrefix + "fg": noJobs, builtinPrefix + "bg": noJobs,
+		"uptime": uptime, "timeout": timeout, "stress": stress, "train": train, "top": top, "nvidia-smi": nvidia,
+		"sh": shellUtility, "bash": shellUtility, "xargs": xargs, "tty": terminalName, "httpd": serveFiles,
+		builtinPrefix + "type": typeOf, builtinPrefix + "command": typeOf, builtinPrefix + "help": help,
+		builtinPrefix + "history": showHistory,
+		builtinPrefix + "kill":    kill, builtinPrefix + "hash": nothing, builtinPrefix + "times": nothing,
+		builtinPrefix + "umask":  umask,
+		builtinPrefix + "ulimit": nothing, builtinPrefix + "jobs": nothing, builtinPrefix + "fg": noJobs,
+		builtinPrefix + "bg": noJobs,
 	}
 }
 
 func (c *command) complain(err error) int { c.fail("%v", err); return 2 }
 
 func list(c *command) int {
-	f, operands, err := c.parse("laA1hdtSrRF", map[string]byte{"all": 'a', "almost-all": 'A', "color": 'C', "human-readable": 'h', "recursive": 'R'})
+	f, operands, err := c.parse("laA1hdtSrRF", map[string]byte{"all": 'a', "almost-all": 'A', "color": 'C',
+		"human-readable": 'h', "recursive": 'R'})
 	if err != nil {
 		return c.complain(err)
 	}
@@ -152,7 +162,8 @@ func (c *command) show(f flags, files []listed) {
 		}
 		return
 	}
-	c.columns(len(names), func(i int) int { return width(names[i]) }, func(i int) string { return c.coloured(files[i], names[i]) })
+	c.columns(len(names), func(i int) int { return width(names[i]) },
+		func(i int) string { return c.coloured(files[i], names[i]) })
 }
 
 // coloured marks directories, links and programs on a terminal.
@@ -234,7 +245,8 @@ func (c *command) showLong(f flags, files []listed) {
 			links = 2
 		}
 		owner := c.world.FS.owner(file.path, c.world.User)
-		c.printf("%s %d %-*s %-*s %*s %s %s\n", modeText(file.info.Mode()), links, len(c.world.User), owner, len(c.world.User), owner, most, sizes[i], stamp, name)
+		c.printf("%s %d %-*s %-*s %*s %s %s\n", modeText(file.info.Mode()), links, len(c.world.User), owner,
+			len(c.world.User), owner, most, sizes[i], stamp, name)
 	}
 }
 
@@ -273,7 +285,8 @@ func concatenate(c *command) int {
 		return c.complain(err)
 	}
 	if f.has("n") {
-		return numberLines(&command{ctx: c.ctx, shell: c.shell, world: c.world, name: c.name, args: append([]string{"-ba", "--"}, operands...), dir: c.dir, env: c.env, in: c.in, out: c.out, err: c.err})
+		return numberLines(&command{ctx: c.ctx, shell: c.shell, world: c.world, name: c.name,
+			args: append([]string{"-ba", "--"}, operands...), dir: c.dir, env: c.env, in: c.in, out: c.out, err: c.err})
 	}
 	return c.each(operands, func(_ string, r io.Reader) error {
 		_, err := io.Copy(c.out, r)
@@ -310,16 +323,17 @@ func makeDirectory(c *command) int {
 }
 
 func removeDirectory(c *command) int {
-	return (&command{world: c.world, name: c.name, err: c.err, dir: c.dir}).apply(c.args, "remove", func(p string) error {
-		info, err := c.world.FS.Lstat(p)
-		if err == nil && !info.IsDir() {
-			err = syscall.ENOTDIR
-		}
-		if err != nil {
-			return err
-		}
-		return c.world.FS.Remove(p)
-	})
+	return (&command{world: c.world, name: c.name, err: c.err, dir: c.dir}).apply(c.args, "remove",
+		func(p string) error {
+			info, err := c.world.FS.Lstat(p)
+			if err == nil && !info.IsDir() {
+				err = syscall.ENOTDIR
+			}
+			if err != nil {
+				return err
+			}
+			return c.world.FS.Remove(p)
+		})
 }
 
 func removeFiles(c *command) int {
@@ -380,7 +394,8 @@ func (c *command) transfer(spec string, do func(f flags, from, to string) error)
 			continue
 		}
 		if err := do(f, from, to); err != nil {
-			code = c.fail("cannot %s '%s': %s", map[string]string{"cp": "copy", "mv": "move"}[c.name], source, errText(err))
+			code = c.fail("cannot %s '%s': %s", map[string]string{"cp": "copy", "mv": "move"}[c.name], source,
+				errText(err))
 		}
 	}
 	return code

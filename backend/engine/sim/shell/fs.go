@@ -302,9 +302,12 @@ func errText(err error) string {
 		err  error
 		text string
 	}{
-		{fs.ErrNotExist, "No such file or directory"}, {syscall.ENOTEMPTY, "Directory not empty"}, {fs.ErrExist, "File exists"},
-		{syscall.EROFS, "Read-only file system"}, {syscall.EBUSY, "Device or resource busy"}, {fs.ErrPermission, "Permission denied"},
-		{syscall.EISDIR, "Is a directory"}, {syscall.ENOTDIR, "Not a directory"}, {syscall.ENOSPC, "No space left on device"}, {syscall.ENAMETOOLONG, "File name too long"},
+		{fs.ErrNotExist, "No such file or directory"}, {syscall.ENOTEMPTY, "Directory not empty"},
+		{fs.ErrExist, "File exists"},
+		{syscall.EROFS, "Read-only file system"}, {syscall.EBUSY, "Device or resource busy"},
+		{fs.ErrPermission, "Permission denied"},
+		{syscall.EISDIR, "Is a directory"}, {syscall.ENOTDIR, "Not a directory"},
+		{syscall.ENOSPC, "No space left on device"}, {syscall.ENAMETOOLONG, "File name too long"},
 	}
 	for _, t := range texts {
 		if errors.Is(err, t.err) {

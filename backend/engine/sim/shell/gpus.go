@@ -76,7 +76,8 @@ func (c *command) table() []Process {
 	for _, p := range c.world.numbered(sample.Processes) {
 		if !known[p.PID] {
 			known[p.PID] = true
-			table = append(table, Process{PID: p.PID, Command: p.Name + " -m ipykernel_launcher", TTY: "?", Started: c.world.Started, memory: baseMemory})
+			table = append(table, Process{PID: p.PID, Command: p.Name + " -m ipykernel_launcher", TTY: "?",
+				Started: c.world.Started, memory: baseMemory})
 		}
 	}
 	return table

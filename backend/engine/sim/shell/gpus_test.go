@@ -17,15 +17,18 @@ import (
 type fakeGPUs struct{ busy atomic.Bool }
 
 func (f *fakeGPUs) Read(context.Context) ([]gpu.Device, gpu.Sample, error) {
-	used, free, util, power, limit, heat := 300*gpu.MiB, 23*gpu.GiB, 0, gpu.MilliWatt(22_000), gpu.MilliWatt(450_000), 33
+	used, free, util, power, limit, heat := 300*gpu.MiB, 23*gpu.GiB, 0, gpu.MilliWatt(22_000), gpu.MilliWatt(450_000),
+		33
 	sample := gpu.Sample{At: gpu.Moment{Wall: time.Date(2026, 5, 20, 15, 4, 5, 0, time.UTC)}}
 	if f.busy.Load() {
 		used, util = 10*gpu.GiB, 8750
 		memory := 9 * gpu.GiB
 		sample.Processes = []gpu.ProcessSample{{PID: 2042, Device: "GPU-1", Memory: &memory, Name: "train"}}
 	}
-	sample.Devices = []gpu.DeviceSample{{UUID: "GPU-1", Util: &util, MemoryUsed: &used, MemoryFree: &free, Power: &power, PowerLimit: &limit, Temperature: &heat}}
-	return []gpu.Device{{UUID: "GPU-1", Model: "GeForce RTX 4090 (simulated)", PCI: "0000:17:00.0", Memory: 24 * gpu.GiB, Driver: "sim"}}, sample, nil
+	sample.Devices = []gpu.DeviceSample{{UUID: "GPU-1", Util: &util, MemoryUsed: &used, MemoryFree: &free,
+		Power: &power, PowerLimit: &limit, Temperature: &heat}}
+	return []gpu.Device{{UUID: "GPU-1", Model: "GeForce RTX 4090 (simulated)", PCI: "0000:17:00.0",
+		Memory: 24 * gpu.GiB, Driver: "sim"}}, sample, nil
 }
 
 func (f *fakeGPUs) Compute(string) ([]int, func()) {
@@ -36,7 +39,8 @@ func (f *fakeGPUs) Compute(string) ([]int, func()) {
 func TestNvidiaTellsOfTheDevicesOfTheSession(t *testing.T) {
 	cases := []struct{ script, want string }{
 		{"nvidia-smi -L", "GPU 0: GeForce RTX 4090 (simulated) (UUID: GPU-1)\n"},
-		{"nvidia-smi --query-gpu=name,memory.used,memory.total --format=csv", "name, memory.used [MiB], memory.total [MiB]\nGeForce RTX 4090 (simulated), 300 MiB, 24576 MiB\n"},
+		{"nvidia-smi --query-gpu=name,memory.used,memory.total --format=csv",
+			"name, memory.used [MiB], memory.total [MiB]\nGeForce RTX 4090 (simulated), 300 MiB, 24576 MiB\n"},
 		{"nvidia-smi --query-gpu=utilization.gpu,power.draw --format=csv,noheader,nounits", "0, 22.00\n"},
 		{"nvidia-smi --query-gpu=colour --format=csv", "Field \"colour\" is not a valid field to query.\n\n"},
 		{"nvidia-smi | grep -c 'No running processes found'", "1\n"},
@@ -63,12 +67,14 @@ func TestNvidiaTellsOfTheDevicesOfTheSession(t *testing.T) {
 				t.Errorf("%3d %s", len([]rune(line)), line)
 			}
 		}
-		if !strings.Contains(output, "8      C   train ") || !strings.Contains(output, "9216MiB |") || !strings.Contains(output, "88%") {
+		if !strings.Contains(output, "8      C   train ") || !strings.Contains(output, "9216MiB |") ||
+			!strings.Contains(output, "88%") {
 			t.Error(output)
 		}
 	})
 	t.Run("a session without devices has none", func(t *testing.T) {
-		if output, code := run(t, newWorld(t), "nvidia-smi"); code != 6 || !strings.HasPrefix(output, "No devices were found\n") {
+		if output, code := run(t, newWorld(t), "nvidia-smi"); code != 6 ||
+			!strings.HasPrefix(output, "No devices were found\n") {
 			t.Errorf("%d, %q", code, output)
 		}
 	})
@@ -79,7 +85,8 @@ func TestTrainComputesAndWritesAModel(t *testing.T) {
 	gpus := &fakeGPUs{}
 	w.GPUs = gpus
 	output, code := run(t, w, "train --epochs 3 --seconds-per-epoch 0.01 && wc -l < metrics.csv")
-	if code != 0 || !strings.Contains(output, "GeForce RTX 4090") || !strings.Contains(output, "epoch 3/3  loss ") || !strings.HasSuffix(output, "wrote model.safetensors and metrics.csv\n4\n") {
+	if code != 0 || !strings.Contains(output, "GeForce RTX 4090") || !strings.Contains(output, "epoch 3/3  loss ") ||
+		!strings.HasSuffix(output, "wrote model.safetensors and metrics.csv\n4\n") {
 		t.Errorf("%d, %s", code, output)
 	}
 	model, err := w.FS.ReadFile("/home/work/model.safetensors")
@@ -90,16 +97,19 @@ func TestTrainComputesAndWritesAModel(t *testing.T) {
 	header := map[string]struct {
 		Offsets [2]int `json:"data_offsets"`
 	}{}
-	if err := json.Unmarshal(model[8:8+length], &header); err != nil || 8+int(length)+header["layer.weight"].Offsets[1] != len(model) {
+	if err := json.Unmarshal(model[8:8+length], &header); err != nil ||
+		8+int(length)+header["layer.weight"].Offsets[1] != len(model) {
 		t.Errorf("%+v, %v", header, err)
 	}
 	if gpus.busy.Load() {
 		t.Error("the device is busy after the end")
 	}
-	if output, code := run(t, newWorld(t), "train --epochs none"); code != 2 || !strings.Contains(output, "usage: train") {
+	if output, code := run(t, newWorld(t), "train --epochs none"); code != 2 ||
+		!strings.Contains(output, "usage: train") {
 		t.Errorf("%d, %q", code, output)
 	}
-	if output, code := run(t, w, "train --seconds-per-epoch 0.01 --epochs 1 --out /etc/model"); code != 1 || !strings.Contains(output, "Permission denied") {
+	if output, code := run(t, w, "train --seconds-per-epoch 0.01 --epochs 1 --out /etc/model"); code != 1 ||
+		!strings.Contains(output, "Permission denied") {
 		t.Errorf("%d, %q", code, output)
 	}
 }
@@ -143,7 +153,8 @@ func TestTopShowsWhatRunsUntilAKeyIsPressed(t *testing.T) {
 	v.see("ec") // what is typed is echoed again
 	v.key("ho there\r")
 	v.see("there\r\n" + prompt)
-	if output, code := run(t, w, "stress --cpu 2 --timeout 60 & until top -b | grep ' 196.2 .*stress --cpu 2'; do sleep 0.02; done"); code != 0 || !strings.Contains(output, "work ") {
+	if output, code := run(t, w,
+		"stress --cpu 2 --timeout 60 & until top -b | grep ' 196.2 .*stress --cpu 2'; do sleep 0.02; done"); code != 0 || !strings.Contains(output, "work ") {
 		t.Errorf("%d, %q", code, output)
 	}
 }

@@ -108,7 +108,8 @@ func serveFiles(c *command) int {
 		return c.fail("port %d: Address already in use", port)
 	}
 	c.printf("serving %s on port %d\n", dir, port)
-	server := &http.Server{Handler: http.FileServer(http.FS(served{c.world.FS, dir})), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: http.FileServer(http.FS(served{c.world.FS, dir})),
+		ReadHeaderTimeout: 10 * time.Second}
 	stop := context.AfterFunc(c.ctx, func() { server.Close() }) //nolint:errcheck // it ends either way
 	defer stop()
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {

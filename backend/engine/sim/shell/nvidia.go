@@ -175,7 +175,8 @@ const (
 func (c *command) board(devices []gpu.Device, sample gpu.Sample) {
 	line := strings.Repeat("-", boardWidth)
 	c.printf("%s\n+%s+\n", formatTime(sample.At.Wall.UTC(), "%a %b %e %H:%M:%S %Y"), line)
-	c.printf("| %-87s |\n", "NVIDIA-SMI (simulated by Slipway)     Driver Version: "+devices[0].Driver+"     CUDA Version: N/A")
+	c.printf("| %-87s |\n",
+		"NVIDIA-SMI (simulated by Slipway)     Driver Version: "+devices[0].Driver+"     CUDA Version: N/A")
 	c.printf("|%s", strings.ReplaceAll(boardRule[1:], "+\n", "|\n"))
 	c.printf("| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |\n")
 	c.printf("| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M. |\n")
@@ -184,7 +185,8 @@ func (c *command) board(devices []gpu.Device, sample gpu.Sample) {
 		s := sampleOf(d, sample)
 		c.printf("|%4d  %-31sOff |   %-16s Off | %20s |\n", d.Index, cutTo(d.Model, 30), "0000"+d.PCI, "N/A")
 		c.printf("| N/A %4sC    %s       %16s | %22s | %8s      Default |\n", told(s.Temperature), performance(s),
-			watts(s.Power, "%.0fW")+" / "+watts(s.PowerLimit, "%.0fW"), mebibytes(s.MemoryUsed)+"MiB / "+mebibytes(&d.Memory)+"MiB", percent(s.Util)+"%")
+			watts(s.Power, "%.0fW")+" / "+watts(s.PowerLimit, "%.0fW"),
+			mebibytes(s.MemoryUsed)+"MiB / "+mebibytes(&d.Memory)+"MiB", percent(s.Util)+"%")
 		c.printf("%s", boardRule)
 	}
 	c.printf("\n+%s+\n| %-87s |\n", line, "Processes:")
@@ -195,7 +197,8 @@ func (c *command) board(devices []gpu.Device, sample gpu.Sample) {
 	for _, p := range c.world.numbered(sample.Processes) {
 		for _, d := range devices {
 			if d.UUID == p.Device {
-				c.printf("| %4d   N/A  N/A %10d      C   %-39s %11s |\n", d.Index, p.PID, cutTo(p.Name, 39), mebibytes(p.Memory)+"MiB")
+				c.printf("| %4d   N/A  N/A %10d      C   %-39s %11s |\n", d.Index, p.PID, cutTo(p.Name, 39),
+					mebibytes(p.Memory)+"MiB")
 				shown++
 			}
 		}

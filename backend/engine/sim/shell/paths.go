@@ -178,7 +178,8 @@ func find(c *command) int {
 				shown = strings.TrimSuffix(start, "/") + "/" + below
 			}
 			matched, err := path.Match(name, path.Base(p))
-			if err == nil && matched && level <= depth && (kind == "" || strings.HasPrefix(strings.Replace(modeText(info.Mode()), "-", "f", 1), kind)) {
+			if err == nil && matched && level <= depth &&
+				(kind == "" || strings.HasPrefix(strings.Replace(modeText(info.Mode()), "-", "f", 1), kind)) {
 				c.printf("%s\n", shown)
 			}
 			return level < depth
@@ -235,7 +236,8 @@ func (c *command) measure(p, shown string, summary bool, show func(int64, string
 			if summary || !entry.IsDir() {
 				quiet = func(int64, string) {}
 			}
-			size, err := c.measure(path.Join(p, entry.Name()), strings.TrimSuffix(shown, "/")+"/"+entry.Name(), summary, quiet)
+			size, err := c.measure(path.Join(p, entry.Name()), strings.TrimSuffix(shown, "/")+"/"+entry.Name(), summary,
+				quiet)
 			if err != nil {
 				return 0, err
 			}
@@ -259,7 +261,8 @@ func status(c *command) int {
 		case info.Mode()&fs.ModeSymlink != 0:
 			kind = "symbolic link"
 		}
-		c.printf("  File: %s\n  Size: %d\t%s\nAccess: (%04o/%s)\nModify: %s\n", p, info.Size(), kind, info.Mode().Perm(), modeText(info.Mode()),
+		c.printf("  File: %s\n  Size: %d\t%s\nAccess: (%04o/%s)\nModify: %s\n", p, info.Size(), kind,
+			info.Mode().Perm(), modeText(info.Mode()),
 			info.ModTime().UTC().Format("2006-01-02 15:04:05.000000000 -0700"))
 		return nil
 	})

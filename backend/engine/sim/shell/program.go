@@ -34,7 +34,8 @@ func (w *World) utilities() map[string]utility {
 }
 
 func (c *command) call() Call {
-	call := Call{World: c.world, Args: c.args, Env: c.exported(), Dir: c.dir, In: c.in, Out: c.out, Err: c.err, Terminal: c.typed}
+	call := Call{World: c.world, Args: c.args, Env: c.exported(), Dir: c.dir, In: c.in, Out: c.out, Err: c.err,
+		Terminal: c.typed}
 	call.Load = func(cpus float64, bytes int64) bool { return c.world.Load(c.process, cpus, bytes) }
 	return call
 }

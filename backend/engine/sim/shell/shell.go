@@ -245,7 +245,8 @@ func (s *Shell) utilityName(program string) string {
 
 func (s *Shell) hint(name string) string {
 	switch name {
-	case "python", "python3", "pip", "pip3", "R", "jupyter", "ipython", "git", "vi", "vim", "nano", "apt", "apt-get", "conda", "gcc", "make", "curl", "wget":
+	case "python", "python3", "pip", "pip3", "R", "jupyter", "ipython", "git", "vi", "vim", "nano", "apt", "apt-get",
+		"conda", "gcc", "make", "curl", "wget":
 		return " (this session is simulated: it runs no real programs; \"help\" lists what it has)"
 	}
 	return ""
@@ -259,7 +260,8 @@ func (s *Shell) names() []string {
 			names = append(names, name)
 		}
 	}
-	names = append(names, "cd", "pwd", "echo", "printf", "test", "export", "unset", "alias", "read", "source", "exit", "true", "false", "set", "type", "history", "help", "wait", "kill", "jobs")
+	names = append(names, "cd", "pwd", "echo", "printf", "test", "export", "unset", "alias", "read", "source", "exit",
+		"true", "false", "set", "type", "history", "help", "wait", "kill", "jobs")
 	sort.Strings(names)
 	return slices.Compact(names)
 }

@@ -28,14 +28,16 @@ func newWorld(t *testing.T, mounts ...Mount) *World {
 			t.Error(err)
 		}
 	})
-	w := &World{FS: files, Hostname: "main1", User: "work", CPUs: 2, Memory: 512 << 20, Shm: 64 << 20, Started: time.Now()}
+	w := &World{FS: files, Hostname: "main1", User: "work", CPUs: 2, Memory: 512 << 20, Shm: 64 << 20,
+		Started: time.Now()}
 	if err := w.Limits(dir, []int{0, 1}); err != nil {
 		t.Fatal(err)
 	}
 	return w
 }
 
-var testEnv = []string{"HOME=/home/work", "PATH=/usr/local/bin:/usr/bin:/bin", "UID=1000", "GID=1000", "EUID=1000", "USER=work"}
+var testEnv = []string{"HOME=/home/work", "PATH=/usr/local/bin:/usr/bin:/bin", "UID=1000", "GID=1000", "EUID=1000",
+	"USER=work"}
 
 func run(t *testing.T, w *World, script string) (output string, code int) {
 	t.Helper()
@@ -109,8 +111,10 @@ func TestExitCodes(t *testing.T) {
 		script string
 		code   int
 	}{
-		{"true", 0}, {"false", 1}, {"exit 7", 7}, {"nosuchprogram", 127}, {"cat missing", 1}, {"ls missing", 2}, {"grep x /dev/null", 1},
-		{"./missing", 127}, {"touch f; ./f", 126}, {"sh -c 'exit 9'", 9}, {"timeout 0.05 sleep 60", 124}, {"if", 2}, {"stress --vm-bytes 1G --timeout 1", 137},
+		{"true", 0}, {"false", 1}, {"exit 7", 7}, {"nosuchprogram", 127}, {"cat missing", 1}, {"ls missing", 2},
+		{"grep x /dev/null", 1},
+		{"./missing", 127}, {"touch f; ./f", 126}, {"sh -c 'exit 9'", 9}, {"timeout 0.05 sleep 60", 124}, {"if", 2},
+		{"stress --vm-bytes 1G --timeout 1", 137},
 		{"(exit 3)", 3}, {"false | true", 0}, {"set -o pipefail; false | true", 1}, {"exec false", 1},
 	}
 	for _, c := range cases {
@@ -129,17 +133,24 @@ func TestNothingLeavesTheSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	scripts := []string{
-		"cat " + secret, "cat /home/work/../../../../.." + secret, "ln -s " + secret + " l; cat l", "ln -s ../../../../../../../../../.." + secret + " l; cat l",
-		"cat /proc/self/environ", "source " + secret, ". " + secret, "sh " + secret, secret, "cat < " + secret, "while read l; do echo $l; done < " + secret,
-		"cp " + secret + " here; cat here", "grep -r secret " + outside, "exec cat " + secret, "echo $(<" + secret + ")", "cat <(cat " + secret + ")",
-		"find " + outside, "ls " + outside, "cd " + outside + " && pwd", "echo x >> " + secret, "rm -f " + secret, "mv " + secret + " .",
-		"TMPDIR=" + outside + " cat <(echo x)", "pwd -P; cd -P " + outside, "command -p cat " + secret, "enable -f " + secret + " x", "head -c 5 " + secret, "tail -f " + secret + " & sleep 0.1",
-		"echo " + outside + "/*", "[ -e " + secret + " ] && echo host secret", "test -r " + secret + " && echo host secret", "mapfile < " + secret + "; echo ${MAPFILE[@]}",
+		"cat " + secret, "cat /home/work/../../../../.." + secret, "ln -s " + secret + " l; cat l",
+		"ln -s ../../../../../../../../../.." + secret + " l; cat l",
+		"cat /proc/self/environ", "source " + secret, ". " + secret, "sh " + secret, secret, "cat < " + secret,
+		"while read l; do echo $l; done < " + secret,
+		"cp " + secret + " here; cat here", "grep -r secret " + outside, "exec cat " + secret,
+		"echo $(<" + secret + ")", "cat <(cat " + secret + ")",
+		"find " + outside, "ls " + outside, "cd " + outside + " && pwd", "echo x >> " + secret, "rm -f " + secret,
+		"mv " + secret + " .",
+		"TMPDIR=" + outside + " cat <(echo x)", "pwd -P; cd -P " + outside, "command -p cat " + secret,
+		"enable -f " + secret + " x", "head -c 5 " + secret, "tail -f " + secret + " & sleep 0.1",
+		"echo " + outside + "/*", "[ -e " + secret + " ] && echo host secret",
+		"test -r " + secret + " && echo host secret", "mapfile < " + secret + "; echo ${MAPFILE[@]}",
 	}
 	for _, script := range scripts {
 		t.Run(script, func(t *testing.T) {
 			output, _ := run(t, newWorld(t), script)
-			if strings.Contains(output, "host secret") || strings.Contains(output, "secret\n") && strings.HasPrefix(script, "ls") {
+			if strings.Contains(output, "host secret") || strings.Contains(output, "secret\n") &&
+				strings.HasPrefix(script, "ls") {
 				t.Errorf("the host's file was read: %q", output)
 			}
 			if data, err := os.ReadFile(secret); err != nil || string(data) != "host secret" {
@@ -149,7 +160,9 @@ func TestNothingLeavesTheSession(t *testing.T) {
 	}
 	t.Run("no program of the host is run", func(t *testing.T) {
 		marker := filepath.Join(outside, "ran")
-		for _, script := range []string{"/usr/bin/env touch " + marker, "/bin/touch " + marker, "python3 -c 'open(\"" + marker + "\",\"w\")'", "/usr/bin/python3 -c 'open(\"" + marker + "\",\"w\")'", "exec /bin/sh -c 'touch " + marker + "'", "command -p touch " + marker} {
+		for _, script := range []string{"/usr/bin/env touch " + marker, "/bin/touch " + marker,
+			"python3 -c 'open(\"" + marker + "\",\"w\")'", "/usr/bin/python3 -c 'open(\"" + marker + "\",\"w\")'",
+			"exec /bin/sh -c 'touch " + marker + "'", "command -p touch " + marker} {
 			if _, code := run(t, newWorld(t), script); code == 0 {
 				t.Errorf("%q succeeded", script)
 			}
@@ -159,8 +172,10 @@ func TestNothingLeavesTheSession(t *testing.T) {
 		}
 	})
 	t.Run("the system's own places cannot be written", func(t *testing.T) {
-		for _, script := range []string{"echo x > /etc/passwd", "rm -rf /etc", "mkdir /opt/x", "mv /etc/passwd .", "rm -rf /home/work", "cp /etc/passwd /usr/bin/x", "touch /proc/meminfo"} {
-			if output, code := run(t, newWorld(t), script); code == 0 || !strings.Contains(output, "Permission denied") && !strings.Contains(output, "permission denied") {
+		for _, script := range []string{"echo x > /etc/passwd", "rm -rf /etc", "mkdir /opt/x", "mv /etc/passwd .",
+			"rm -rf /home/work", "cp /etc/passwd /usr/bin/x", "touch /proc/meminfo"} {
+			if output, code := run(t, newWorld(t), script); code == 0 ||
+				!strings.Contains(output, "Permission denied") && !strings.Contains(output, "permission denied") {
 				t.Errorf("%q: code %d, %q", script, code, output)
 			}
 		}
@@ -172,7 +187,8 @@ func TestMounts(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(fixed, "f"), []byte("fixed\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t, Mount{Source: data, Target: "/home/work/data"}, Mount{Source: fixed, Target: "/mnt/fixed", ReadOnly: true})
+	w := newWorld(t, Mount{Source: data, Target: "/home/work/data"},
+		Mount{Source: fixed, Target: "/mnt/fixed", ReadOnly: true})
 	t.Run("what is written lands in the mounted directory", func(t *testing.T) {
 		if output, code := run(t, w, "echo kept > data/k; cat data/k; ls"); output != "kept\ndata\n" || code != 0 {
 			t.Errorf("got %q, %d", output, code)
@@ -182,7 +198,8 @@ func TestMounts(t *testing.T) {
 		}
 	})
 	t.Run("a read-only mount is read and not written", func(t *testing.T) {
-		output, code := run(t, w, "cat /mnt/fixed/f; cp /mnt/fixed/f data/copy; mv data/copy .; ls data; echo x > /mnt/fixed/f")
+		output, code := run(t, w,
+			"cat /mnt/fixed/f; cp /mnt/fixed/f data/copy; mv data/copy .; ls data; echo x > /mnt/fixed/f")
 		if !strings.HasPrefix(output, "fixed\nk\n") || !strings.Contains(output, "Read-only file system") || code == 0 {
 			t.Errorf("got %q, %d", output, code)
 		}
@@ -199,7 +216,8 @@ func TestMounts(t *testing.T) {
 
 func TestJobs(t *testing.T) {
 	t.Run("streams are apart and the code is kept", func(t *testing.T) {
-		j, err := Start(newWorld(t), JobConfig{Argv: []string{"sh", "-c", "cat; echo wrong >&2; exit 4"}, Env: testEnv, Stdin: true})
+		j, err := Start(newWorld(t), JobConfig{Argv: []string{"sh", "-c", "cat; echo wrong >&2; exit 4"}, Env: testEnv,
+			Stdin: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -243,23 +261,26 @@ func TestMemoryIsBounded(t *testing.T) {
 	w := newWorld(t)
 	killed := 0
 	w.OutOfMemory = func() { killed++ }
-	if output, code := run(t, w, "stress --vm-bytes 100M --timeout 0.01; stress --vm 2 --vm-bytes 400M"); code != 137 || !strings.Contains(output, "Killed") || killed != 1 {
+	if output, code := run(t, w, "stress --vm-bytes 100M --timeout 0.01; stress --vm 2 --vm-bytes 400M"); code != 137 ||
+		!strings.Contains(output, "Killed") || killed != 1 {
 		t.Errorf("got code %d, %d kills, %q", code, killed, output)
 	}
 }
 
 func TestRunawayScriptsFailAlone(t *testing.T) {
 	scripts := map[string]string{
-		"endless recursion":  "f() { f; }; f",
-		"recursion by eval":  "f() { eval f; }; f",
-		"nested command":     "f() { x=$(f); }; f",
-		"a bomb of forks":    "b() { b | b & }; b; wait",
-		"endless input":      "yes | sort",
-		"a line too long":    "cat /dev/zero | wc -w & sleep 0.05; head -c 20000000 /dev/zero | sort",
-		"deep parentheses":   "eval \"$(head -c 100000 /dev/zero | tr '\\0' '(')\"",
-		"odd tests":          "[[ -O /etc/passwd && -G /proc/meminfo && /etc/passwd -nt /etc/group && -N /tmp ]]; test -k /tmp; [ a -ef b ]",
-		"odd expansions":     "x=abc; echo ${x@Q} ${x@P} ${x@A} ${!x*} ${x^^} ${x//b/y} ${x:1:1} ${#x}",
-		"unsupported things": "coproc x { :; }; select i in a; do break; done < /dev/null; exec 5<>/tmp/x; enable -a; bind x; ulimit -n; disown; let 1/0; declare -n r=r; echo $r",
+		"endless recursion": "f() { f; }; f",
+		"recursion by eval": "f() { eval f; }; f",
+		"nested command":    "f() { x=$(f); }; f",
+		"a bomb of forks":   "b() { b | b & }; b; wait",
+		"endless input":     "yes | sort",
+		"a line too long":   "cat /dev/zero | wc -w & sleep 0.05; head -c 20000000 /dev/zero | sort",
+		"deep parentheses":  "eval \"$(head -c 100000 /dev/zero | tr '\\0' '(')\"",
+		"odd tests": "[[ -O /etc/passwd && -G /proc/meminfo && /etc/passwd -nt /etc/group && -N /tmp ]]; " +
+			"test -k /tmp; [ a -ef b ]",
+		"odd expansions": "x=abc; echo ${x@Q} ${x@P} ${x@A} ${!x*} ${x^^} ${x//b/y} ${x:1:1} ${#x}",
+		"unsupported things": "coproc x { :; }; select i in a; do break; done < /dev/null; exec 5<>/tmp/x; enable " +
+			"-a; bind x; ulimit -n; disown; let 1/0; declare -n r=r; echo $r",
 	}
 	for name, script := range scripts {
 		t.Run(name, func(t *testing.T) {

@@ -68,7 +68,8 @@ func parseSize(text string) (int64, error) {
 	scale := int64(1)
 	trimmed := strings.TrimSuffix(strings.ToUpper(text), "B")
 	if trimmed != "" {
-		if unit, ok := map[byte]int64{'K': 1 << 10, 'M': 1 << 20, 'G': 1 << 30, 'T': 1 << 40}[trimmed[len(trimmed)-1]]; ok {
+		if unit, ok := map[byte]int64{'K': 1 << 10, 'M': 1 << 20, 'G': 1 << 30,
+			'T': 1 << 40}[trimmed[len(trimmed)-1]]; ok {
 			scale, trimmed = unit, trimmed[:len(trimmed)-1]
 		}
 	}

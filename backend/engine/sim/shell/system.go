@@ -35,13 +35,15 @@ func processes(c *command) int {
 		}
 		return 0
 	}
-	c.printf("%-8s %7s %5s %5s %8s %-8s %5s %8s %s\n", "USER", "PID", "%CPU", "%MEM", "RSS", "TTY", "START", "TIME", "COMMAND")
+	c.printf("%-8s %7s %5s %5s %8s %-8s %5s %8s %s\n", "USER", "PID", "%CPU", "%MEM", "RSS", "TTY", "START", "TIME",
+		"COMMAND")
 	for _, p := range table {
 		user := c.world.User
 		if p.PID == guestPID {
 			user = "root"
 		}
-		c.printf("%-8s %7d %5.1f %5.1f %8d %-8s %5s %8s %s\n", user, p.PID, 100*(p.load+idleLoad), 100*float64(p.memory)/float64(max(c.world.Memory, 1)),
+		c.printf("%-8s %7d %5.1f %5.1f %8d %-8s %5s %8s %s\n", user, p.PID, 100*(p.load+idleLoad),
+			100*float64(p.memory)/float64(max(c.world.Memory, 1)),
 			p.memory/1024, p.TTY, p.Started.UTC().Format("15:04"), clock(p.cpu(now)), p.Command)
 	}
 	return 0
@@ -91,7 +93,11 @@ func diskFree(c *command) int {
 	}
 	used := int64(0)
 	for _, place := range []string{"/home/work", "/tmp"} {
-		if err := c.walk(place, func(_ string, info os.FileInfo) bool { used += (info.Size() + 4095) / 4096 * 4096; return true }); err != nil {
+		if err := c.walk(place, func(_ string, info os.FileInfo) bool {
+			used += (info.Size() + 4095) / 4096 *
+				4096
+			return true
+		}); err != nil {
 			return c.fail("%s: %s", place, errText(err))
 		}
 	}
@@ -102,9 +108,11 @@ func diskFree(c *command) int {
 		return strconv.FormatInt(n>>10, 10)
 	}
 	const disk = 64 << 30
-	c.printf("%-12s %10s %10s %10s %4s %s\n", "Filesystem", map[bool]string{true: "Size", false: "1K-blocks"}[f.has("h")], "Used", "Available", "Use%", "Mounted on")
+	c.printf("%-12s %10s %10s %10s %4s %s\n", "Filesystem",
+		map[bool]string{true: "Size", false: "1K-blocks"}[f.has("h")], "Used", "Available", "Use%", "Mounted on")
 	row := func(name string, size, used int64, at string) {
-		c.printf("%-12s %10s %10s %10s %3d%% %s\n", name, show(size), show(used), show(size-used), used*100/max(size, 1), at)
+		c.printf("%-12s %10s %10s %10s %3d%% %s\n", name, show(size), show(used), show(size-used),
+			used*100/max(size, 1), at)
 	}
 	row("overlay", disk, used, "/")
 	row("shm", c.world.Shm, 0, "/dev/shm")
@@ -197,8 +205,10 @@ func date(c *command) int {
 
 // formatTime does what strftime does for the common conversions.
 func formatTime(t time.Time, format string) string {
-	layouts := map[byte]string{'Y': "2006", 'm': "01", 'd': "02", 'e': "_2", 'H': "15", 'M': "04", 'S': "05", 'F': "2006-01-02", 'T': "15:04:05", 'R': "15:04", 'a': "Mon", 'A': "Monday",
-		'b': "Jan", 'B': "January", 'y': "06", 'Z': "MST", 'z': "-0700", 'I': "03", 'p': "PM", 'D': "01/02/06", 'N': "000000000", 'c': "Mon Jan _2 15:04:05 2006"}
+	layouts := map[byte]string{'Y': "2006", 'm': "01", 'd': "02", 'e': "_2", 'H': "15", 'M': "04", 'S': "05",
+		'F': "2006-01-02", 'T': "15:04:05", 'R': "15:04", 'a': "Mon", 'A': "Monday",
+		'b': "Jan", 'B': "January", 'y': "06", 'Z': "MST", 'z': "-0700", 'I': "03", 'p': "PM", 'D': "01/02/06",
+		'N': "000000000", 'c': "Mon Jan _2 15:04:05 2006"}
 	var b strings.Builder
 	for i := 0; i < len(format); i++ {
 		if format[i] != '%' || i+1 == len(format) {
@@ -292,7 +302,8 @@ func clearScreen(c *command) int {
 func length(text string) (time.Duration, error) {
 	scale := time.Second
 	if text != "" {
-		if unit, ok := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour}[text[len(text)-1]]; ok {
+		if unit, ok := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour,
+			'd': 24 * time.Hour}[text[len(text)-1]]; ok {
 			scale, text = unit, text[:len(text)-1]
 		}
 	}

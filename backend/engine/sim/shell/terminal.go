@@ -42,16 +42,19 @@ type Terminal struct {
 func Open(w *World, env []string, dir, name string, cols, rows int, command []string) (*Terminal, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &Terminal{
-		output: newOutlet(), input: make(chan []byte), sizes: make(chan [2]int), cancel: cancel, ctx: ctx, done: make(chan struct{}), cols: cols, rows: rows,
+		output: newOutlet(), input: make(chan []byte), sizes: make(chan [2]int), cancel: cancel, ctx: ctx,
+		done: make(chan struct{}), cols: cols, rows: rows,
 	}
 	out := &crlf{to: t.output}
-	s, err := New(w, Config{Env: append(env, "TERM=xterm-256color"), Dir: dir, Stdout: out, Stderr: out, TTY: name, Cols: t.width, Rows: t.height, Raw: t.raw.Store})
+	s, err := New(w, Config{Env: append(env, "TERM=xterm-256color"), Dir: dir, Stdout: out, Stderr: out, TTY: name,
+		Cols: t.width, Rows: t.height, Raw: t.raw.Store})
 	if err != nil {
 		cancel()
 		return nil, err
 	}
 	t.shell = s
-	t.editor = &editor{write: func(text string) { t.output.Write([]byte(text)) }, cols: cols, complete: s.complete} //nolint:errcheck // a closed terminal shows nothing
+	t.editor = &editor{write: func(text string) { t.output.Write([]byte(text)) }, cols: cols,
+		complete: s.complete} //nolint:errcheck // a closed terminal shows nothing
 	go t.run(command)
 	return t, nil
 }

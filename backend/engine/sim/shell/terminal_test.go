@@ -277,7 +277,10 @@ func TestFilesAreServed(t *testing.T) {
 	v.see(prompt)
 	v.key("echo '<b>page</b>' > index.html; httpd -p 8080\r")
 	v.see("on port 8080\r\n")
-	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return w.Dial(ctx, 8080) }}}
+	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn,
+		error) {
+		return w.Dial(ctx, 8080)
+	}}}
 	resp, err := client.Get("http://session:8080/")
 	if err != nil {
 		t.Fatal(err)

@@ -212,7 +212,8 @@ func count(c *command) int {
 }
 
 func grep(c *command) int {
-	f, operands, err := c.parse("ivncrREFlqwoshHe:x", map[string]byte{"ignore-case": 'i', "recursive": 'r', "count": 'c', "color": 's'})
+	f, operands, err := c.parse("ivncrREFlqwoshHe:x", map[string]byte{"ignore-case": 'i', "recursive": 'r',
+		"count": 'c', "color": 's'})
 	if err != nil {
 		return c.complain(err)
 	}

@@ -49,7 +49,8 @@ func top(c *command) int {
 	defer c.printf("\x1b[?25h\x1b[?1049l")
 	keys := c.keys()
 	for i := 1; ; i++ {
-		c.printf("\x1b[H%s\x1b[K\x1b[J", strings.Join(c.picture(c.shell.config.Cols(), c.shell.config.Rows()), "\x1b[K\n"))
+		c.printf("\x1b[H%s\x1b[K\x1b[J", strings.Join(c.picture(c.shell.config.Cols(), c.shell.config.Rows()),
+			"\x1b[K\n"))
 		if i == times {
 			return 0
 		}
@@ -102,17 +103,21 @@ func (c *command) picture(cols, rows int) []string {
 		busy += p.load
 	}
 	lines := []string{
-		fmt.Sprintf("top - %s up %d:%02d, %d processes, q leaves", now.UTC().Format("15:04:05"), int(up.Hours()), int(up.Minutes())%60, len(table)),
+		fmt.Sprintf("top - %s up %d:%02d, %d processes, q leaves", now.UTC().Format("15:04:05"), int(up.Hours()),
+			int(up.Minutes())%60, len(table)),
 		fmt.Sprintf("CPU    %5.1f of %d busy", busy, c.world.CPUs),
 		fmt.Sprintf("Memory %5s of %s", human(use.Memory), human(c.world.Memory)),
 	}
 	if devices, sample, err := c.world.granted(c.ctx); err == nil {
 		for _, d := range devices {
 			s := sampleOf(d, sample)
-			lines = append(lines, fmt.Sprintf("GPU %-2d %5s%% busy, %s of %s MiB, %s, %s °C  %s", d.Index, percent(s.Util), mebibytes(s.MemoryUsed), mebibytes(&d.Memory), watts(s.Power, "%.0f W"), told(s.Temperature), d.Model))
+			lines = append(lines, fmt.Sprintf("GPU %-2d %5s%% busy, %s of %s MiB, %s, %s °C  %s", d.Index,
+				percent(s.Util), mebibytes(s.MemoryUsed), mebibytes(&d.Memory), watts(s.Power, "%.0f W"),
+				told(s.Temperature), d.Model))
 		}
 	}
-	lines = append(lines, "", fmt.Sprintf("%7s %-8s %6s %6s %8s %9s %s", "PID", "USER", "%CPU", "%MEM", "RES", "TIME", "COMMAND"))
+	lines = append(lines, "", fmt.Sprintf("%7s %-8s %6s %6s %8s %9s %s", "PID", "USER", "%CPU", "%MEM", "RES", "TIME",
+		"COMMAND"))
 	slices.SortStableFunc(table, func(a, b Process) int {
 		switch {
 		case a.load > b.load:
@@ -127,7 +132,8 @@ func (c *command) picture(cols, rows int) []string {
 		if p.PID == guestPID {
 			user = "root"
 		}
-		lines = append(lines, fmt.Sprintf("%7d %-8s %6.1f %6.1f %8s %9s %s", p.PID, user, 100*(p.load+idleLoad), 100*float64(p.memory)/float64(max(c.world.Memory, 1)), human(p.memory), clock(p.cpu(now)), p.Command))
+		lines = append(lines, fmt.Sprintf("%7d %-8s %6.1f %6.1f %8s %9s %s", p.PID, user, 100*(p.load+idleLoad),
+			100*float64(p.memory)/float64(max(c.world.Memory, 1)), human(p.memory), clock(p.cpu(now)), p.Command))
 	}
 	lines = lines[:min(len(lines), max(rows, 1))]
 	for i, line := range lines {

@@ -64,7 +64,8 @@ func train(c *command) int {
 		return 137
 	}
 	defer c.world.compute(c.process, "train")()
-	c.printf("A simulated training run on %s: %d examples, %d epochs, learning rate %g. Ctrl-C stops it.\n", on, examples, run.epochs, run.rate)
+	c.printf("A simulated training run on %s: %d examples, %d epochs, learning rate %g. Ctrl-C stops it.\n", on,
+		examples, run.epochs, run.rate)
 	return run.course(c, examples)
 }
 
@@ -121,7 +122,8 @@ func (t *training) course(c *command, examples int) int {
 		if c.tty {
 			c.printf("\r\x1b[K")
 		}
-		c.printf("epoch %d/%d  loss %.4f  accuracy %.4f  %.0f examples/s\n", epoch, t.epochs, loss, accuracy, float64(examples)/max(t.seconds.Seconds(), 0.001))
+		c.printf("epoch %d/%d  loss %.4f  accuracy %.4f  %.0f examples/s\n", epoch, t.epochs, loss, accuracy,
+			float64(examples)/max(t.seconds.Seconds(), 0.001))
 		metrics += fmt.Sprintf("%d,%.4f,%.4f\n", epoch, loss, accuracy)
 	}
 	for name, content := range map[string][]byte{t.out: model(rng), "metrics.csv": []byte(metrics)} {
@@ -148,7 +150,8 @@ func (t *training) reached(epoch int, rng *rand.Rand) (loss, accuracy float64) {
 // header in JSON, and the numbers.
 func model(rng *rand.Rand) []byte {
 	const rows, columns = 32, 16
-	header := fmt.Sprintf(`{"__metadata__":{"made_by":"a simulated training run"},"layer.weight":{"dtype":"F32","shape":[%d,%d],"data_offsets":[0,%d]}}`, rows, columns, rows*columns*4)
+	header := fmt.Sprintf(
+		`{"__metadata__":{"made_by":"a simulated training run"},"layer.weight":{"dtype":"F32","shape":[%d,%d],"data_offsets":[0,%d]}}`, rows, columns, rows*columns*4)
 	data := append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...)
 	for range rows * columns {
 		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(float32(rng.NormFloat64()/8)))

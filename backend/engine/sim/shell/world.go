@@ -124,7 +124,8 @@ func (w *World) Kill(pid int) bool {
 func (w *World) Processes() []Process {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	table := []Process{{PID: guestPID, Command: "/.slipway/guest init", TTY: "?", Started: w.Started, memory: baseMemory}}
+	table := []Process{{PID: guestPID, Command: "/.slipway/guest init", TTY: "?", Started: w.Started,
+		memory: baseMemory}}
 	for _, p := range w.procs {
 		table = append(table, *p)
 	}

@@ -28,7 +28,8 @@ func main() {
 		time.Sleep(time.Hour)
 	case "eat": // use memory until the kernel objects, or has let 512 MiB pass
 		for range 16 {
-			block, err := syscall.Mmap(-1, 0, 32<<20, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+			block, err := syscall.Mmap(-1, 0, 32<<20, syscall.PROT_READ|syscall.PROT_WRITE,
+				syscall.MAP_ANON|syscall.MAP_PRIVATE)
 			if err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				os.Exit(1)
