@@ -8,7 +8,17 @@ const allow = (from, ...to) => ({
 })
 
 export default tseslint.config(
-  { ignores: ['dist', 'notebook/dist', '**/node_modules', 'eslint.resolver.cjs', 'public', 'e2e/results', 'src/api/types.gen.ts'] },
+  {
+    ignores: [
+      'dist',
+      'notebook/dist',
+      '**/node_modules',
+      'eslint.resolver.cjs',
+      'public',
+      'e2e/results',
+      'src/api/types.gen.ts',
+    ],
+  },
   ...tseslint.configs.strict,
   {
     files: ['**/*.{ts,tsx}'],
@@ -19,6 +29,7 @@ export default tseslint.config(
       '@typescript-eslint/no-explicit-any': 'error',
       '@typescript-eslint/consistent-type-imports': 'error',
       '@typescript-eslint/no-empty-function': 'off',
+      'max-len': ['error', { code: 120 }],
       'max-lines': ['error', { max: 300, skipBlankLines: false, skipComments: false }],
       'no-console': 'error',
       eqeqeq: 'error',
@@ -53,7 +64,10 @@ export default tseslint.config(
           default: 'disallow',
           policies: [
             allow('app', 'app', 'feature', 'ui', 'api', 'i18n', 'lib'),
-            allow('feature', 'ui', 'api', 'i18n', 'lib', { type: 'feature', captured: { name: '{{ from.element.captured.name }}' } }),
+            allow('feature', 'ui', 'api', 'i18n', 'lib', {
+              type: 'feature',
+              captured: { name: '{{ from.element.captured.name }}' },
+            }),
             allow('ui', 'ui', 'i18n', 'lib'),
             allow('api', 'api', 'lib'),
             allow('i18n', 'i18n', 'lib'),

@@ -9,7 +9,9 @@ exports.interfaceVersion = 2
 
 exports.resolve = (source, file) => {
   if (!source.startsWith('@/') && !source.startsWith('.')) return { found: true, path: null }
-  const base = source.startsWith('@/') ? path.join(__dirname, 'src', source.slice(2)) : path.resolve(path.dirname(file), source)
+  const base = source.startsWith('@/')
+    ? path.join(__dirname, 'src', source.slice(2))
+    : path.resolve(path.dirname(file), source)
   for (const ending of endings) {
     const candidate = base + ending
     if (fs.existsSync(candidate) && fs.statSync(candidate).isFile()) return { found: true, path: candidate }

@@ -20,9 +20,15 @@ const agentState = async (name: string) => (await program.agents()).find((a) => 
 /** Pairs a program with the agent by a code, as a script would. */
 async function pair(by: Program, code: string): Promise<void> {
   const { id } = await by.call<Operation>('POST', '/agents', { address: far.address, name: 'shared' })
-  const asked = await eventually('the code is asked for', async () => (await by.call<Operation[]>('GET', '/operations')).find((o) => o.id === id)?.prompt)
+  const asked = await eventually(
+    'the code is asked for',
+    async () => (await by.call<Operation[]>('GET', '/operations')).find((o) => o.id === id)?.prompt,
+  )
   await by.call('POST', `/operations/${id}/answer`, { prompt: asked.id, text: code })
-  await eventually('it is paired', async () => (await by.agents()).find((a) => a.name === 'shared')?.connection.state === 'connected')
+  await eventually(
+    'it is paired',
+    async () => (await by.agents()).find((a) => a.name === 'shared')?.connection.state === 'connected',
+  )
 }
 
 async function forget(by: Program): Promise<void> {
@@ -55,7 +61,10 @@ describe('a shared agent', () => {
     await page.locator('[data-owner="ann"]').getByText('1 session · 8 GiB memory').waitFor()
     await picture(page, 'agent-people')
     const second = await guest.launch({ name: 'anns-second', agent: 'shared', image: 'python:3.12' })
-    await eventually('it waits for the limit', async () => (await guest.session(second.id)).wait?.code === 'scheduler_wait_limit')
+    await eventually(
+      'it waits for the limit',
+      async () => (await guest.session(second.id)).wait?.code === 'scheduler_wait_limit',
+    )
 
     await page.goto(`${program.url}/launcher?step=environment`)
     await choose(page, 'Machine', 'shared')
@@ -75,10 +84,20 @@ describe('a shared agent', () => {
     await picture(page, 'agent-log')
 
     await page.getByRole('tab', { name: 'People and devices' }).click()
-    await devices.getByRole('listitem').filter({ hasText: 'ann' }).getByRole('button', { name: /^Revoke/ }).click()
-    await page.getByRole('dialog', { name: /^Revoke .*\?$/ }).getByRole('button', { name: 'Revoke' }).click()
+    await devices
+      .getByRole('listitem')
+      .filter({ hasText: 'ann' })
+      .getByRole('button', { name: /^Revoke/ })
+      .click()
+    await page
+      .getByRole('dialog', { name: /^Revoke .*\?$/ })
+      .getByRole('button', { name: 'Revoke' })
+      .click()
     await devices.getByText('ann · User').waitFor({ state: 'detached' })
-    await eventually('ann is let in no more', async () => (await guest.agents()).find((a) => a.name === 'shared')?.connection.state !== 'connected')
+    await eventually(
+      'ann is let in no more',
+      async () => (await guest.agents()).find((a) => a.name === 'shared')?.connection.state !== 'connected',
+    )
     const turned = await browser.page(program, '/agents')
     await turned.getByRole('article', { name: 'shared' }).waitFor()
     await picture(turned, 'agents')
@@ -130,8 +149,12 @@ describe('another agent', () => {
 
     await far.stop()
     await page.goto(`${program.url}/sessions`)
-    await row(page, 'far-away').getByText(/Last heard/).waitFor()
-    await eventually('no terminal is offered', () => row(page, 'far-away').getByRole('button', { name: 'Terminal' }).isDisabled())
+    await row(page, 'far-away')
+      .getByText(/Last heard/)
+      .waitFor()
+    await eventually('no terminal is offered', () =>
+      row(page, 'far-away').getByRole('button', { name: 'Terminal' }).isDisabled(),
+    )
     await page.getByRole('button', { name: '1 agent not reached' }).click()
     await page.getByRole('button', { name: 'Retry lab now' }).waitFor()
     await picture(page, 'agent-gone')
@@ -139,7 +162,13 @@ describe('another agent', () => {
 
     await far.start()
     await row(page, 'far-away').getByText('Running').waitFor()
-    await eventually('the row is live again', async () => (await row(page, 'far-away').getByText(/Last heard/).count()) === 0)
+    await eventually(
+      'the row is live again',
+      async () =>
+        (await row(page, 'far-away')
+          .getByText(/Last heard/)
+          .count()) === 0,
+    )
     await page.getByRole('button', { name: 'Connected' }).waitFor()
     await eventually('it is connected', async () => (await agentState('lab')) === 'connected')
     await program.endAll()

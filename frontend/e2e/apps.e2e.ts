@@ -42,7 +42,9 @@ describe('apps', () => {
   it('appear by themselves when a program begins to listen, and go with it', async () => {
     const page = await dialog()
     await page.getByText('Nothing else was found').waitFor()
-    await sh('mkdir -p site && echo "<h1>served from the session</h1>" > site/index.html; python3 -m http.server 8123 -d site >/dev/null 2>&1 & echo $! > server.pid')
+    await sh(
+      'mkdir -p site && echo "<h1>served from the session</h1>" > site/index.html; python3 -m http.server 8123 -d site >/dev/null 2>&1 & echo $! > server.pid',
+    )
     await tile(page, 'port-8123').getByText('Listening, found by itself').waitFor()
     await picture(page, 'apps-found')
     const tab = await opened(() => tile(page, 'port-8123').getByRole('button').first().click())
@@ -56,7 +58,9 @@ describe('apps', () => {
   it('show the directory that was asked for, and another one on demand at the same address', async () => {
     await install('tensorboard', board)
     const page = await dialog()
-    await tile(page, 'tensorboard').getByRole('button', { name: /^TensorBoard/ }).click()
+    await tile(page, 'tensorboard')
+      .getByRole('button', { name: /^TensorBoard/ })
+      .click()
     const form = page.getByRole('form', { name: 'How to open TensorBoard' })
     expect(await form.getByRole('textbox', { name: 'Directory' }).inputValue()).toBe('/home/work/logs')
     await picture(page, 'apps-directory')
@@ -68,12 +72,18 @@ describe('apps', () => {
     const second = await opened(() => form.getByRole('button', { name: 'Open TensorBoard' }).click())
     await second.getByText('runs of /home/work/experiments/7').waitFor()
     expect(new URL(second.url()).host).toBe(new URL(first.url()).host)
-    expect(await program.cli('open', session.id, 'tensorboard', '--print')).toContain(`tensorboard-${session.id}.localhost`)
-    expect((await program.apps(session.id)).find((app) => app.id === 'tensorboard')?.dir).toBe('/home/work/experiments/7')
+    expect(await program.cli('open', session.id, 'tensorboard', '--print')).toContain(
+      `tensorboard-${session.id}.localhost`,
+    )
+    expect((await program.apps(session.id)).find((app) => app.id === 'tensorboard')?.dir).toBe(
+      '/home/work/experiments/7',
+    )
   })
 
   it('are opened to everybody by a preferred port, or another one that is told, and closed again', async () => {
-    await sh('mkdir -p site && echo "<h1>for everybody</h1>" > site/index.html; python3 -m http.server 8124 -d site >/dev/null 2>&1 & echo $! > server.pid')
+    await sh(
+      'mkdir -p site && echo "<h1>for everybody</h1>" > site/index.html; python3 -m http.server 8124 -d site >/dev/null 2>&1 & echo $! > server.pid',
+    )
     const page = await dialog()
     const port = await freePort()
     await tile(page, 'port-8124').getByRole('button', { name: 'Options of Port 8124' }).click()
@@ -96,7 +106,11 @@ describe('apps', () => {
     // The port of the program itself is in use: another one is opened for the one person alone.
     const own = Number(new URL(program.url).port)
     const answer = await program.call<Opened>('POST', `/sessions/${session.id}/apps/port-8124/open`, { port: own })
-    expect([answer.app.door?.instead, answer.app.door?.public, answer.app.door?.port === own]).toEqual([true, false, false])
+    expect([answer.app.door?.instead, answer.app.door?.public, answer.app.door?.port === own]).toEqual([
+      true,
+      false,
+      false,
+    ])
     expect(new URL(answer.url).searchParams.has('slipway_ticket')).toBe(true)
     await program.cli('open', session.id, 'port-8124', '--close')
     expect((await program.apps(session.id)).find((app) => app.id === 'port-8124')?.door).toBeUndefined()
@@ -106,11 +120,15 @@ describe('apps', () => {
   it('are given up while they start, in the notification and on the tile, and leave nothing behind', async () => {
     // Never listens.
     await install('code-server', "import os, signal\nopen('code.pid', 'w').write(str(os.getpid()))\nsignal.pause()")
-    const running = async () => (await sh('kill -0 "$(cat code.pid)" 2>/dev/null && echo yes || echo no')).trim() === 'yes'
+    const running = async () =>
+      (await sh('kill -0 "$(cat code.pid)" 2>/dev/null && echo yes || echo no')).trim() === 'yes'
     const page = await dialog()
     const code = tile(page, 'code-server')
     const begin = async () => {
-      const [tab] = await Promise.all([browser.context.waitForEvent('page'), code.getByRole('button', { name: /^code-server/ }).click()])
+      const [tab] = await Promise.all([
+        browser.context.waitForEvent('page'),
+        code.getByRole('button', { name: /^code-server/ }).click(),
+      ])
       await code.getByText(/^Starting…/).waitFor()
       await code.getByRole('progressbar').waitFor()
       await eventually('its program runs', running)
@@ -119,7 +137,9 @@ describe('apps', () => {
     const left = async (tab: Page) => {
       await eventually('its tab is closed', () => Promise.resolve(tab.isClosed()))
       await eventually('its program has ended', async () => !(await running()))
-      expect((await program.apps(session.id)).find((app) => app.id === 'code-server')).toMatchObject({ state: 'stopped' })
+      expect((await program.apps(session.id)).find((app) => app.id === 'code-server')).toMatchObject({
+        state: 'stopped',
+      })
     }
     const first = await begin()
     await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
@@ -141,8 +161,12 @@ describe('apps', () => {
   it('say why one could not be started, in the notification when the dialog is closed', async () => {
     await install('code-server', "import sys, time\ntime.sleep(1)\nsys.exit('the settings file is broken at line 3')")
     const page = await dialog()
-    await tile(page, 'code-server').getByRole('button', { name: /^code-server/ }).click()
-    await tile(page, 'code-server').getByText(/^Starting…/).waitFor()
+    await tile(page, 'code-server')
+      .getByRole('button', { name: /^code-server/ })
+      .click()
+    await tile(page, 'code-server')
+      .getByText(/^Starting…/)
+      .waitFor()
     await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
     const card = page.locator('[data-opening="code-server"]')
     await card.getByText(/ended with code 1 before it answered: the settings file is broken at line 3/).waitFor()
@@ -150,7 +174,11 @@ describe('apps', () => {
     await card.getByRole('button', { name: 'Dismiss what became of code-server' }).click()
     await card.waitFor({ state: 'detached' })
     await sh('rm ~/.local/bin/code-server')
-    await eventually('it is no longer offered', async () => (await program.apps(session.id)).every((app) => app.id !== 'code-server'))
-    await expect(program.call('POST', `/sessions/${session.id}/apps/code-server/open`, {})).rejects.toThrow('app_start_not-installed')
+    await eventually('it is no longer offered', async () =>
+      (await program.apps(session.id)).every((app) => app.id !== 'code-server'),
+    )
+    await expect(program.call('POST', `/sessions/${session.id}/apps/code-server/open`, {})).rejects.toThrow(
+      'app_start_not-installed',
+    )
   })
 })

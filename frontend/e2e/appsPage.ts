@@ -4,11 +4,16 @@ import type { Browser } from './browser'
 import type { Program } from './program'
 
 /** Runs a script in a session and returns what it printed. */
-export const inSession = (program: Program, session: Session, script: string): Promise<string> => program.cli('exec', session.id, '--', 'sh', '-c', script)
+export const inSession = (program: Program, session: Session, script: string): Promise<string> =>
+  program.cli('exec', session.id, '--', 'sh', '-c', script)
 
 /** Puts a program of that name into the session's PATH, in Python. */
 export const installed = (program: Program, session: Session, name: string, lines: string): Promise<string> =>
-  inSession(program, session, `mkdir -p ~/.local/bin && cat > ~/.local/bin/${name} <<'END'\n#!/usr/bin/python3\n${lines}\nEND\nchmod +x ~/.local/bin/${name}`)
+  inSession(
+    program,
+    session,
+    `mkdir -p ~/.local/bin && cat > ~/.local/bin/${name} <<'END'\n#!/usr/bin/python3\n${lines}\nEND\nchmod +x ~/.local/bin/${name}`,
+  )
 
 /** A page with the dialog of a session's apps open. */
 export async function appsOf(browser: Browser, program: Program, session: Session): Promise<Page> {

@@ -41,50 +41,82 @@ const views: View[] = [
   { name: 'logs', path: () => `/sessions/${running.id}?view=logs`, ready: dialog },
   { name: 'history of a session', path: () => `/sessions/${failed.id}?view=history`, ready: dialog },
   { name: 'apps', path: () => `/sessions?apps=${running.id}`, ready: dialog },
-  { name: 'terminate', path: () => '/sessions', ready: async (page) => {
-    await row(page, 'alive').getByRole('button', { name: 'Terminate' }).click()
-    await dialog(page)
-  } },
-  { name: 'terminal', path: () => `/sessions/${running.id}/terminal`, ready: (page) => page.locator('.xterm').waitFor() },
+  {
+    name: 'terminate',
+    path: () => '/sessions',
+    ready: async (page) => {
+      await row(page, 'alive').getByRole('button', { name: 'Terminate' }).click()
+      await dialog(page)
+    },
+  },
+  {
+    name: 'terminal',
+    path: () => `/sessions/${running.id}/terminal`,
+    ready: (page) => page.locator('.xterm').waitFor(),
+  },
   ...['type', 'environment', 'storage', 'network', 'confirm'].map((step) => ({
     name: `launcher, ${step}`,
     path: () => `/launcher?step=${step}`,
     ready: (page: Page) => heading(page, 'Launch a session'),
   })),
-  { name: 'recent launches', path: () => '/launcher', ready: async (page) => {
-    await page.getByRole('button', { name: 'Recent history' }).click()
-    await dialog(page)
-  } },
+  {
+    name: 'recent launches',
+    path: () => '/launcher',
+    ready: async (page) => {
+      await page.getByRole('button', { name: 'Recent history' }).click()
+      await dialog(page)
+    },
+  },
   { name: 'folders', path: () => '/folders', ready: (page) => page.getByText('datasets').first().waitFor() },
-  { name: 'new folder', path: () => '/folders', ready: async (page) => {
-    await page.getByRole('button', { name: 'New folder' }).first().click()
-    await dialog(page)
-  } },
+  {
+    name: 'new folder',
+    path: () => '/folders',
+    ready: async (page) => {
+      await page.getByRole('button', { name: 'New folder' }).first().click()
+      await dialog(page)
+    },
+  },
   { name: 'gpus', path: () => '/gpus', ready: (page) => heading(page, 'GPUs') },
   { name: 'images', path: () => '/images', ready: (page) => heading(page, 'Images') },
   { name: 'usage', path: () => '/usage', ready: (page) => heading(page, 'Usage') },
   { name: 'agents', path: () => '/agents', ready: (page) => heading(page, 'Agents') },
   { name: 'agent', path: () => '/agents/workstation', ready: dialog },
-  { name: 'add an agent', path: () => '/agents', ready: async (page) => {
-    await page.getByRole('button', { name: 'Add an agent' }).first().click()
-    await dialog(page)
-  } },
+  {
+    name: 'add an agent',
+    path: () => '/agents',
+    ready: async (page) => {
+      await page.getByRole('button', { name: 'Add an agent' }).first().click()
+      await dialog(page)
+    },
+  },
   { name: 'settings', path: () => '/settings', ready: (page) => heading(page, 'Settings') },
   { name: 'log', path: () => '/log', ready: (page) => page.locator('pre').waitFor() },
-  { name: 'notifications', path: () => '/sessions', ready: async (page) => {
-    await page.getByRole('button', { name: /Notifications/ }).click()
-    await dialog(page)
-  } },
-  { name: 'palette', path: () => '/gpus', ready: async (page) => {
-    await heading(page, 'GPUs')
-    await page.keyboard.press('Control+k')
-    await page.getByRole('option', { name: /alive: details/ }).waitFor()
-  } },
-  { name: 'keys', path: () => '/gpus', ready: async (page) => {
-    await heading(page, 'GPUs')
-    await page.keyboard.press('?')
-    await dialog(page)
-  } },
+  {
+    name: 'notifications',
+    path: () => '/sessions',
+    ready: async (page) => {
+      await page.getByRole('button', { name: /Notifications/ }).click()
+      await dialog(page)
+    },
+  },
+  {
+    name: 'palette',
+    path: () => '/gpus',
+    ready: async (page) => {
+      await heading(page, 'GPUs')
+      await page.keyboard.press('Control+k')
+      await page.getByRole('option', { name: /alive: details/ }).waitFor()
+    },
+  },
+  {
+    name: 'keys',
+    path: () => '/gpus',
+    ready: async (page) => {
+      await heading(page, 'GPUs')
+      await page.keyboard.press('?')
+      await dialog(page)
+    },
+  },
   { name: 'nothing there', path: () => '/nowhere', ready: (page) => heading(page, 'There is no such page') },
 ]
 

@@ -7,12 +7,24 @@ const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-prac
 /** Every fault that axe finds on the page as it stands: the rule, where, and why. */
 export async function faults(page: Page): Promise<string[]> {
   // What fades in is measured when it is there.
-  await page.evaluate(() => Promise.all(document.getAnimations().filter((a) => a.effect?.getComputedTiming().endTime !== Infinity).map((a) => a.finished.catch(() => undefined))))
+  await page.evaluate(() =>
+    Promise.all(
+      document
+        .getAnimations()
+        .filter((a) => a.effect?.getComputedTiming().endTime !== Infinity)
+        .map((a) => a.finished.catch(() => undefined)),
+    ),
+  )
   await page.evaluate(axe.source)
   return page.evaluate(async (values) => {
-    const { violations } = await (window as unknown as { axe: typeof axe }).axe.run(document, { runOnly: { type: 'tag', values }, resultTypes: ['violations'] })
+    const { violations } = await (window as unknown as { axe: typeof axe }).axe.run(document, {
+      runOnly: { type: 'tag', values },
+      resultTypes: ['violations'],
+    })
     return violations.flatMap((v) =>
-      v.nodes.map((n) => `${v.id}: ${n.html.slice(0, 240)} – ${(n.failureSummary ?? v.help).replace(/\s+/g, ' ').slice(0, 300)}`),
+      v.nodes.map(
+        (n) => `${v.id}: ${n.html.slice(0, 240)} – ${(n.failureSummary ?? v.help).replace(/\s+/g, ' ').slice(0, 300)}`,
+      ),
     )
   }, tags)
 }

@@ -1,6 +1,16 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { createReadStream, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  createReadStream,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import type { Locator, Page } from 'playwright-core'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -49,7 +59,8 @@ async function sum(path: string): Promise<string> {
   return hash.digest('hex')
 }
 
-const whole = (path: string) => eventually(`${path} is whole`, () => Promise.resolve(existsSync(path) && statSync(path).size === size), 300_000)
+const whole = (path: string) =>
+  eventually(`${path} is whole`, () => Promise.resolve(existsSync(path) && statSync(path).size === size), 300_000)
 
 /** Fetches by what a click begins, and returns how long it took. What came is what was copied. */
 async function fetched(page: Page, begin: () => Promise<void>, want: string): Promise<number> {
@@ -82,14 +93,18 @@ async function sent(list: Locator, to: string): Promise<number> {
 /** Runs in a page: "shown" becomes how many milliseconds after the next click a text was painted. */
 function stopwatch(text: string): void {
   const shown = new Promise<number>((done) => {
-    document.addEventListener('click', (click) => {
-      const seen = new MutationObserver(() => {
-        if (!document.body.textContent.includes(text)) return
-        seen.disconnect()
-        requestAnimationFrame(() => setTimeout(() => done(performance.now() - click.timeStamp)))
-      })
-      seen.observe(document.body, { subtree: true, childList: true, characterData: true })
-    }, { capture: true, once: true })
+    document.addEventListener(
+      'click',
+      (click) => {
+        const seen = new MutationObserver(() => {
+          if (!document.body.textContent.includes(text)) return
+          seen.disconnect()
+          requestAnimationFrame(() => setTimeout(() => done(performance.now() - click.timeStamp)))
+        })
+        seen.observe(document.body, { subtree: true, childList: true, characterData: true })
+      },
+      { capture: true, once: true },
+    )
   })
   Object.assign(window, { shown })
 }
@@ -113,11 +128,19 @@ describe('a large file', () => {
     const want = await sum(source)
     const { page, list, dir: folder } = await openedFolder(browser, program, join(disk, 'both'), 'both', {})
     const [there, back] = [join(folder, name), join(disk, 'back.bin')]
-    const took: Record<'cp' | 'up' | 'plain-up' | 'down' | 'plain-down', number[]> = { cp: [], up: [], 'plain-up': [], down: [], 'plain-down': [] }
+    const took: Record<'cp' | 'up' | 'plain-up' | 'down' | 'plain-down', number[]> = {
+      cp: [],
+      up: [],
+      'plain-up': [],
+      down: [],
+      'plain-down': [],
+    }
     peak()
     tell(peak(), 'before-MB')
     for (let round = 0; round < rounds; round++) {
-      took.cp.push(await timed(() => Promise.resolve(execFileSync('sh', ['-c', 'cp "$0" "$1" && sync "$1"', source, back]))))
+      took.cp.push(
+        await timed(() => Promise.resolve(execFileSync('sh', ['-c', 'cp "$0" "$1" && sync "$1"', source, back]))),
+      )
       rmSync(back)
       const other = await plainPage()
       took['plain-up'].push(

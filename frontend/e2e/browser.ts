@@ -9,7 +9,16 @@ mkdirSync(results, { recursive: true })
 
 /** Chromium calls home by itself, whatever it is told; no name but this machine's own leads anywhere. */
 const names = '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost, EXCLUDE *.localhost'
-const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync', names]
+const flags = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  names,
+]
 
 /** Whether an address stays on this machine. */
 function isLoopback(address: string): boolean {

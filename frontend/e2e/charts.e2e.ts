@@ -28,19 +28,34 @@ describe('the charts of a session', () => {
     await page.locator('figure', { hasText: 'Memory' }).locator('.u-over').waitFor()
     const [first, ...later] = await eventually('memory was measured to change', async () => {
       const all = await samples(id)
-      return new Set(all.map((u) => formatBytes(u.memory))).size > 1 && formatBytes(all[0]?.memory ?? 0) !== formatBytes(all.at(-1)?.memory ?? 0) && all
+      return (
+        new Set(all.map((u) => formatBytes(u.memory))).size > 1 &&
+        formatBytes(all[0]?.memory ?? 0) !== formatBytes(all.at(-1)?.memory ?? 0) &&
+        all
+      )
     })
     expect(await oldest(page)).toContain(formatBytes(first?.memory ?? 0))
 
     await page.reload()
     await page.locator('figure', { hasText: 'Memory' }).locator('.u-over').waitFor()
-    await eventually('the line begins where it began', async () => (await oldest(page)).includes(formatBytes(first?.memory ?? 0)), 30_000)
+    await eventually(
+      'the line begins where it began',
+      async () => (await oldest(page)).includes(formatBytes(first?.memory ?? 0)),
+      30_000,
+    )
     const now = await samples(id)
     expect(now[0]?.at).toBe(first?.at)
     expect(now.length).toBeGreaterThanOrEqual(later.length + 1)
-    for (const chart of ['CPU', 'Memory', 'GPU load', 'VRAM', 'Network', 'Disk']) await page.getByRole('img', { name: chart, exact: true }).waitFor()
+    for (const chart of ['CPU', 'Memory', 'GPU load', 'VRAM', 'Network', 'Disk'])
+      await page.getByRole('img', { name: chart, exact: true }).waitFor()
     await page.getByText('1 hour', { exact: true }).click()
-    await eventually('the last hour is shown', async () => (await page.getByRole('radio', { name: '1 hour' }).isChecked()) && (await oldest(page)).includes(formatBytes(first?.memory ?? 0)), 30_000)
+    await eventually(
+      'the last hour is shown',
+      async () =>
+        (await page.getByRole('radio', { name: '1 hour' }).isChecked()) &&
+        (await oldest(page)).includes(formatBytes(first?.memory ?? 0)),
+      30_000,
+    )
     await picture(page, 'charts-reloaded')
   })
 })

@@ -52,7 +52,13 @@ describe('the demo', () => {
 
     // What a cell has written is there for terminal and explorer, and the other way round.
     expect(await inSession(program, session, 'wc -l < churn/at-risk.csv')).toContain('21')
-    expect(await inSession(program, session, `cd churn && python3 -c "print(sum(1 for _ in open('at-risk.csv')), 'lines')" | tail -n 1`)).toBe('21 lines\n')
+    expect(
+      await inSession(
+        program,
+        session,
+        `cd churn && python3 -c "print(sum(1 for _ in open('at-risk.csv')), 'lines')" | tail -n 1`,
+      ),
+    ).toBe('21 lines\n')
     await inSession(program, session, 'echo from the terminal > churn/note.txt')
     const folder = (await program.call<Folder[]>('GET', '/folders')).find((one) => one.name === 'churn')
     const explorer = await browser.page(program, `/folders/${folder?.id ?? ''}`)
@@ -101,11 +107,16 @@ describe('the demo', () => {
       await place.waitFor()
       // The light lies on a control that is there, and the words are in sight.
       await eventually(`step ${at} shows something`, async () => {
-        const light = await page.locator('.slipway-tour mask rect').evaluateAll((rects) => rects.slice(1).map((rect) => Number(rect.getAttribute('width'))))
+        const light = await page
+          .locator('.slipway-tour mask rect')
+          .evaluateAll((rects) => rects.slice(1).map((rect) => Number(rect.getAttribute('width'))))
         const words = await place.boundingBox()
         return Number(light[0]) > 20 && words !== null && words.x > 0 && words.y > 0
       })
-      await page.locator('.slipway-tour').getByRole('button', { name: at < steps ? 'Next' : 'Finish', exact: true }).click()
+      await page
+        .locator('.slipway-tour')
+        .getByRole('button', { name: at < steps ? 'Next' : 'Finish', exact: true })
+        .click()
     }
     await page.locator('.slipway-tour').first().waitFor({ state: 'detached' })
   })

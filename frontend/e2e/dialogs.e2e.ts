@@ -36,8 +36,15 @@ stage(program, browser, {
 async function everything() {
   const all = <T>(path: string) => program.call<T>('GET', path)
   const [sessions, folders, images, presets, recents, settings, agents, operations, files] = await Promise.all([
-    program.sessions(), all<Folder[]>('/folders'), all<Image[]>('/images'), all<Preset[]>('/presets'), program.recents(),
-    all<Settings>('/settings'), program.agents(), all<Operation[]>('/operations'), all<{ entries: { name: string; version: string }[] }>(`/folders/${folder.id}/files?path=`),
+    program.sessions(),
+    all<Folder[]>('/folders'),
+    all<Image[]>('/images'),
+    all<Preset[]>('/presets'),
+    program.recents(),
+    all<Settings>('/settings'),
+    program.agents(),
+    all<Operation[]>('/operations'),
+    all<{ entries: { name: string; version: string }[] }>(`/folders/${folder.id}/files?path=`),
   ])
   return {
     sessions: sessions.map((s) => [s.id, s.name, s.status, s.tags, s.priority, s.revision]),
@@ -70,8 +77,19 @@ const press = (page: Page | Locator, name: string | RegExp) => page.getByRole('b
 const files = (page: Page) => inDialog(page, 'kept-folder')
 
 const asked: Asked[] = [
-  { name: 'a new folder', path: () => '/folders', open: async (page) => (await press(page, 'New folder'), written(inDialog(page, 'New folder'), 'Name', 'unwanted')) },
-  { name: 'a change of a folder', path: () => '/folders', open: async (page) => (await press(page, 'Rename or change: kept-folder'), written(inDialog(page, 'Change kept-folder'), 'Name', 'unwanted')) },
+  {
+    name: 'a new folder',
+    path: () => '/folders',
+    open: async (page) => (await press(page, 'New folder'), written(inDialog(page, 'New folder'), 'Name', 'unwanted')),
+  },
+  {
+    name: 'a change of a folder',
+    path: () => '/folders',
+    open: async (page) => (
+      await press(page, 'Rename or change: kept-folder'),
+      written(inDialog(page, 'Change kept-folder'), 'Name', 'unwanted')
+    ),
+  },
   {
     name: 'the end of a folder',
     path: () => '/folders',
@@ -81,13 +99,53 @@ const asked: Asked[] = [
       return written(inDialog(page, 'Delete thrown-away for ever?'), /./, 'thrown-away')
     },
   },
-  { name: 'a new file', path: () => `/folders/${folder.id}`, open: async (page) => (await press(files(page), 'New file'), written(inDialog(page, 'New file'), 'Name', 'unwanted')) },
-  { name: 'a new directory', path: () => `/folders/${folder.id}`, open: async (page) => (await press(files(page), 'New folder'), written(inDialog(page, 'New folder'), 'Name', 'unwanted')) },
-  { name: 'the end of a file', path: () => `/folders/${folder.id}`, open: async (page) => (await press(files(page), 'Delete kept.txt'), inDialog(page, 'Delete kept.txt?')) },
-  { name: 'a pull', path: () => '/images', open: async (page) => (await press(page, 'Pull an image'), written(inDialog(page, 'Pull an image'), /./, 'debian:12')) },
-  { name: 'the end of an image', path: () => '/images', open: async (page) => (await press(page, 'Remove: ubuntu:24.04'), inDialog(page, 'Remove ubuntu:24.04?')) },
-  { name: 'a clean-up of images', path: () => '/images', open: async (page) => (await press(page, 'Clean up'), inDialog(page, 'Clean up images')) },
-  { name: 'the end of a session', path: () => '/sessions', open: async (page) => (await press(row(page, 'kept-session'), 'Terminate'), inDialog(page, 'Terminate kept-session?')) },
+  {
+    name: 'a new file',
+    path: () => `/folders/${folder.id}`,
+    open: async (page) => (
+      await press(files(page), 'New file'),
+      written(inDialog(page, 'New file'), 'Name', 'unwanted')
+    ),
+  },
+  {
+    name: 'a new directory',
+    path: () => `/folders/${folder.id}`,
+    open: async (page) => (
+      await press(files(page), 'New folder'),
+      written(inDialog(page, 'New folder'), 'Name', 'unwanted')
+    ),
+  },
+  {
+    name: 'the end of a file',
+    path: () => `/folders/${folder.id}`,
+    open: async (page) => (await press(files(page), 'Delete kept.txt'), inDialog(page, 'Delete kept.txt?')),
+  },
+  {
+    name: 'a pull',
+    path: () => '/images',
+    open: async (page) => (
+      await press(page, 'Pull an image'),
+      written(inDialog(page, 'Pull an image'), /./, 'debian:12')
+    ),
+  },
+  {
+    name: 'the end of an image',
+    path: () => '/images',
+    open: async (page) => (await press(page, 'Remove: ubuntu:24.04'), inDialog(page, 'Remove ubuntu:24.04?')),
+  },
+  {
+    name: 'a clean-up of images',
+    path: () => '/images',
+    open: async (page) => (await press(page, 'Clean up'), inDialog(page, 'Clean up images')),
+  },
+  {
+    name: 'the end of a session',
+    path: () => '/sessions',
+    open: async (page) => (
+      await press(row(page, 'kept-session'), 'Terminate'),
+      inDialog(page, 'Terminate kept-session?')
+    ),
+  },
   {
     name: 'the end of a session by force',
     path: () => `/sessions/${session.id}`,
@@ -97,11 +155,41 @@ const asked: Asked[] = [
       return inDialog(page, 'Terminate kept-session?')
     },
   },
-  { name: 'an image of a session', path: () => `/sessions/${session.id}`, leave: 'Close', open: async (page) => (await press(inDialog(page, 'kept-session'), 'Commit'), written(inDialog(page, 'Make an image of kept-session'), 'Name of the image', 'unwanted')) },
-  { name: 'the apps of a session', path: () => `/sessions?apps=${session.id}`, leave: 'Close', open: (page) => Promise.resolve(inDialog(page, 'Apps of kept-session')) },
-  { name: 'the recipe of a session', path: () => `/sessions/${session.id}`, leave: 'Close', open: async (page) => (await press(inDialog(page, 'kept-session'), 'Show recipe'), inDialog(page, 'Recipe of kept-session')) },
-  { name: 'the recent launches', path: () => '/launcher', leave: 'Close', open: async (page) => (await press(page, 'Recent history'), inDialog(page, 'Recent history')) },
-  { name: 'a directory of the machine', path: () => '/launcher?step=storage', open: async (page) => (await press(page, 'Choose a directory…'), inDialog(page, 'Choose a directory')) },
+  {
+    name: 'an image of a session',
+    path: () => `/sessions/${session.id}`,
+    leave: 'Close',
+    open: async (page) => (
+      await press(inDialog(page, 'kept-session'), 'Commit'),
+      written(inDialog(page, 'Make an image of kept-session'), 'Name of the image', 'unwanted')
+    ),
+  },
+  {
+    name: 'the apps of a session',
+    path: () => `/sessions?apps=${session.id}`,
+    leave: 'Close',
+    open: (page) => Promise.resolve(inDialog(page, 'Apps of kept-session')),
+  },
+  {
+    name: 'the recipe of a session',
+    path: () => `/sessions/${session.id}`,
+    leave: 'Close',
+    open: async (page) => (
+      await press(inDialog(page, 'kept-session'), 'Show recipe'),
+      inDialog(page, 'Recipe of kept-session')
+    ),
+  },
+  {
+    name: 'the recent launches',
+    path: () => '/launcher',
+    leave: 'Close',
+    open: async (page) => (await press(page, 'Recent history'), inDialog(page, 'Recent history')),
+  },
+  {
+    name: 'a directory of the machine',
+    path: () => '/launcher?step=storage',
+    open: async (page) => (await press(page, 'Choose a directory…'), inDialog(page, 'Choose a directory')),
+  },
   {
     name: 'a launch without a mount',
     path: () => '/launcher',
@@ -117,7 +205,11 @@ const asked: Asked[] = [
 describe('a dialog changes nothing when it is left', () => {
   it.each(asked)('$name', async ({ path, open, leave }) => {
     const before = await everything()
-    const button = (_: Page, dialog: Locator) => dialog.getByRole('button', { name: leave ?? 'Cancel', exact: true }).last().click()
+    const button = (_: Page, dialog: Locator) =>
+      dialog
+        .getByRole('button', { name: leave ?? 'Cancel', exact: true })
+        .last()
+        .click()
     for (const close of [button, escape]) {
       const page = await browser.page(program, path())
       const dialog = await open(page)

@@ -20,7 +20,11 @@ describe('devices of NVIDIA', () => {
     await askFor(page, 'MIG')
     const map = page.getByRole('list', { name: 'Where it would land' })
     await choose(page, 'Profile and number', '3g.40gb · 40 GiB · 1 on this machine')
-    await map.locator('[data-landing=true]').filter({ hasText: 'GPU 1' }).getByText(/lands here/).waitFor()
+    await map
+      .locator('[data-landing=true]')
+      .filter({ hasText: 'GPU 1' })
+      .getByText(/lands here/)
+      .waitFor()
     await page.locator('[data-level=hardware]').waitFor()
     await picture(page, 'launcher-mig')
     await page.locator('button[data-step="confirm"]').click()

@@ -43,8 +43,15 @@ export class Driver {
     const used = (gpu: number) => processes.filter((p) => p.gpu === gpu).reduce((sum, p) => sum + p.memory, 0)
     const card = (gpu: number, mig: number) =>
       `gpu uuid=${uuids[gpu]} name=NVIDIA_Test pci=0000000${gpu}:01:00.0 total=${80 * gib} used=${used(gpu)} reserved=0 util=0 power=65000 limit_power=300000 temp=41 mig=${mig} acct=0 cc=90`
-    const instance = (n: number, name: string, size: number) => `mig gpu=1 uuid=MIG-33333333-cccc-4000-8000-00000000000${n} gi=${n} name=NVIDIA_Test_MIG_${name} total=${size * gib} used=0`
-    const lines = [card(0, 0), card(1, 1), instance(1, '1g.10gb', 10), instance(2, '1g.10gb', 10), instance(3, '3g.40gb', 40)]
+    const instance = (n: number, name: string, size: number) =>
+      `mig gpu=1 uuid=MIG-33333333-cccc-4000-8000-00000000000${n} gi=${n} name=NVIDIA_Test_MIG_${name} total=${size * gib} used=0`
+    const lines = [
+      card(0, 0),
+      card(1, 1),
+      instance(1, '1g.10gb', 10),
+      instance(2, '1g.10gb', 10),
+      instance(3, '3g.40gb', 40),
+    ]
     for (const { gpu, pid, memory } of processes) lines.push(`proc gpu=${gpu} pid=${pid} mem=${memory} kind=C`)
     writeFileSync(`${this.#state}.new`, `${lines.join('\n')}\n`)
     renameSync(`${this.#state}.new`, this.#state)

@@ -13,7 +13,8 @@ const program = new Program('docker', { DOCKER_HOST: gate.address })
 const name = `ends-${Date.now().toString(36)}`
 let browser: Browser
 
-const made = async () => (await program.call<Image[]>('GET', '/images')).filter((image) => image.origin?.sessionName === name)
+const made = async () =>
+  (await program.call<Image[]>('GET', '/images')).filter((image) => image.origin?.sessionName === name)
 
 beforeAll(async () => {
   await gate.listen()

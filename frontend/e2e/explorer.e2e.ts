@@ -22,7 +22,8 @@ stage(program, browser, { afresh: true })
 
 const folders = () => program.call<Folder[]>('GET', '/folders')
 const named = async (name: string) => (await folders()).find((f) => f.name === name)
-const names = async (id: string, path = '') => (await program.call<FileListing>('GET', `/folders/${id}/files?path=${path}`)).entries.map((e) => e.name)
+const names = async (id: string, path = '') =>
+  (await program.call<FileListing>('GET', `/folders/${id}/files?path=${path}`)).entries.map((e) => e.name)
 
 /** A folder that is a directory here, with a file in it. */
 async function make(name: string, permission = 'rw'): Promise<Folder> {
@@ -46,7 +47,12 @@ async function drag(page: Page, onto: Locator, files: string[], seen: () => Prom
   if (!box) throw new Error('there is nothing to drop onto')
   const wire = await page.context().newCDPSession(page)
   const event = (type: 'dragEnter' | 'dragOver' | 'drop') =>
-    wire.send('Input.dispatchDragEvent', { type, x: box.x + box.width / 2, y: box.y + box.height / 2, data: { items: [], files, dragOperationsMask: 1 } })
+    wire.send('Input.dispatchDragEvent', {
+      type,
+      x: box.x + box.width / 2,
+      y: box.y + box.height / 2,
+      data: { items: [], files, dragOperationsMask: 1 },
+    })
   await event('dragEnter')
   await event('dragOver')
   await seen()
@@ -65,7 +71,8 @@ describe('a folder', () => {
       await choose()
       await dialog.getByRole('button', { name: 'Create' }).click()
     }
-    const row = (name: string) => page.locator('[data-row-key]').filter({ has: page.getByRole('button', { name, exact: true }) })
+    const row = (name: string) =>
+      page.locator('[data-row-key]').filter({ has: page.getByRole('button', { name, exact: true }) })
     await create('usual', async () => undefined)
     await row('usual').getByText('Read & write').waitFor()
     await create('weights', async () => {
@@ -85,13 +92,19 @@ describe('a folder', () => {
     expect(await named('.settings')).toMatchObject({ permission: 'rw', mode: 'general', auto: true })
     // What cannot be is refused where it was asked for.
     await create('usual', async () => undefined)
-    await dialog.getByRole('alert').getByText(/folder_create_/).waitFor()
+    await dialog
+      .getByRole('alert')
+      .getByText(/folder_create_/)
+      .waitFor()
     await dialog.getByRole('button', { name: 'Cancel' }).click()
     await create('nowhere', async () => {
       await dialog.getByText('A directory of the machine', { exact: true }).click()
       await dialog.getByRole('textbox', { name: 'Path of the directory' }).fill('/no/such/directory')
     })
-    await dialog.getByRole('alert').getByText(/folder_create_/).waitFor()
+    await dialog
+      .getByRole('alert')
+      .getByText(/folder_create_/)
+      .waitFor()
     await picture(page, 'folder-refused')
     expect(await named('nowhere')).toBeUndefined()
   })
@@ -119,7 +132,10 @@ describe('the explorer', () => {
   it('says that a folder or a directory in it is not there', async () => {
     const folder = await make('half-there')
     const page = await browser.page(program, '/folders/nosuchfolder')
-    await page.getByRole('dialog', { name: 'No such folder' }).getByText('There is no folder at this address.').waitFor()
+    await page
+      .getByRole('dialog', { name: 'No such folder' })
+      .getByText('There is no folder at this address.')
+      .waitFor()
     await picture(page, 'folder-unknown')
     await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
     await page.waitForURL('**/folders')
@@ -140,9 +156,14 @@ describe('the explorer', () => {
     await entry(list, 'inner').click()
     const empty = list.getByText('There is nothing in here.')
     await empty.waitFor()
-    await drag(page, empty, [join(disk, 'tree'), join(disk, 'loose.txt')], () => list.getByText('Drop to upload to inner').waitFor())
+    await drag(page, empty, [join(disk, 'tree'), join(disk, 'loose.txt')], () =>
+      list.getByText('Drop to upload to inner').waitFor(),
+    )
     await entry(list, 'loose.txt').waitFor()
-    await eventually('the tree came too', async () => (await names(folder.id, 'inner%2Ftree%2Fleaf').catch(() => [])).join() === 'deep.txt')
+    await eventually(
+      'the tree came too',
+      async () => (await names(folder.id, 'inner%2Ftree%2Fleaf').catch(() => [])).join() === 'deep.txt',
+    )
     expect(readFileSync(join(disk, 'dropped-on', 'inner', 'tree', 'leaf', 'deep.txt'), 'utf8')).toBe('deep')
     expect(await names(folder.id)).toEqual(['inner', 'kept.txt'])
   })
@@ -152,7 +173,14 @@ describe('the explorer', () => {
     writeFileSync(join(disk, 'unwanted.txt'), 'x')
     const { page, list } = await open(folder)
     await list.getByText('This can only be read.').waitFor()
-    for (const name of ['Upload files', 'Upload a folder', 'New folder', 'New file', 'Rename kept.txt', 'Delete kept.txt']) {
+    for (const name of [
+      'Upload files',
+      'Upload a folder',
+      'New folder',
+      'New file',
+      'Rename kept.txt',
+      'Delete kept.txt',
+    ]) {
       expect(await list.getByRole('button', { name }).count()).toBe(0)
     }
     await entry(list, 'kept.txt').press('F2')
@@ -165,7 +193,9 @@ describe('the explorer', () => {
     await entry(list, 'kept.txt').click()
     await page.getByText('kept', { exact: true }).waitFor()
     expect(await page.getByRole('button', { name: 'Save' }).count()).toBe(0)
-    await expect(program.call('POST', `/folders/${folder.id}/files/directory?path=new`)).rejects.toThrow(/read-only|permission/)
+    await expect(program.call('POST', `/folders/${folder.id}/files/directory?path=new`)).rejects.toThrow(
+      /read-only|permission/,
+    )
     expect(await names(folder.id)).toEqual(['inner', 'kept.txt'])
   })
 
@@ -183,7 +213,12 @@ describe('the explorer', () => {
     await list.getByRole('button', { name: 'New file' }).click()
     expect(await dialog.getByRole('button', { name: 'Create' }).isDisabled()).toBe(true)
     await field.press('Enter')
-    for (const [name, why] of [['a/b', 'A name has no slash.'], ['..', 'Write a name.'], ['kept.txt', 'There is something of that name already.'], ['x'.repeat(256), 'A name has at most 255 bytes.']] as const) {
+    for (const [name, why] of [
+      ['a/b', 'A name has no slash.'],
+      ['..', 'Write a name.'],
+      ['kept.txt', 'There is something of that name already.'],
+      ['x'.repeat(256), 'A name has at most 255 bytes.'],
+    ] as const) {
       await field.fill(name)
       await dialog.getByText(why).waitFor()
       await field.press('Enter')
@@ -203,7 +238,11 @@ describe('the explorer', () => {
     const dialog = page.getByRole('dialog', { name: 'What to mount of chosen-from' })
     await dialog.getByRole('button', { name: 'New directory here' }).click()
     const field = dialog.getByRole('textbox', { name: 'Name of the new directory' })
-    for (const [name, why] of [['inner', 'There is something of that name already.'], ['..', 'This name cannot be mounted.'], ['a/b', 'This name cannot be mounted.']] as const) {
+    for (const [name, why] of [
+      ['inner', 'There is something of that name already.'],
+      ['..', 'This name cannot be mounted.'],
+      ['a/b', 'This name cannot be mounted.'],
+    ] as const) {
       await field.fill(name)
       await dialog.getByRole('alert').getByText(why).waitFor()
     }

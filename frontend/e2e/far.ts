@@ -19,7 +19,10 @@ export class Far {
   /** Starts it, each time on the same port. */
   async start(): Promise<void> {
     this.#port ||= await freePort()
-    const child = spawn(binary, ['agent', '--engine', 'sim', '--listen', `127.0.0.1:${this.#port}`], { env: this.#env, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(binary, ['agent', '--engine', 'sim', '--listen', `127.0.0.1:${this.#port}`], {
+      env: this.#env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
     this.#process = child
     this.#said = ''
     const hear = (chunk: Buffer) => {
@@ -39,7 +42,10 @@ export class Far {
 
   /** A code as `slipway agent pair` prints it there, for a device of the agent's own person, or of somebody else's. */
   code(owner = ''): string {
-    const told = execFileSync(binary, ['agent', 'pair', '-o', 'json', ...(owner === '' ? [] : ['--owner', owner])], { env: this.#env, encoding: 'utf8' })
+    const told = execFileSync(binary, ['agent', 'pair', '-o', 'json', ...(owner === '' ? [] : ['--owner', owner])], {
+      env: this.#env,
+      encoding: 'utf8',
+    })
     return (JSON.parse(told) as { code: string }).code
   }
 

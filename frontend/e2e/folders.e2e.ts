@@ -17,10 +17,12 @@ afterAll(() => rmSync(disk, { recursive: true, force: true }))
 stage(program, browser, { afresh: true })
 
 const make = (name: string, path?: string) => makeFolder(program, name, path)
-const opened = (name: string, files: Record<string, string | Buffer>) => openedFolder(browser, program, join(disk, name), name, files)
+const opened = (name: string, files: Record<string, string | Buffer>) =>
+  openedFolder(browser, program, join(disk, name), name, files)
 const folders = () => program.call<Folder[]>('GET', '/folders')
 const state = async (name: string) => (await folders()).find((f) => f.name === name)?.state
-const names = async (id: string, path = '') => (await program.call<FileListing>('GET', `/folders/${id}/files?path=${path}`)).entries.map((e) => e.name)
+const names = async (id: string, path = '') =>
+  (await program.call<FileListing>('GET', `/folders/${id}/files?path=${path}`)).entries.map((e) => e.name)
 
 describe('a folder', () => {
   it('is made, renamed, trashed, restored and deleted for ever, and every dialog can be left', async () => {
@@ -77,7 +79,9 @@ describe('a folder', () => {
     expect(await row.getByRole('button', { name: 'Move to the trash: used' }).isDisabled()).toBe(true)
     await expect(program.call('POST', `/folders/${folder.id}/trash`)).rejects.toThrow('folder_trash_in-use')
     await program.call('POST', `/sessions/${session.id}/terminate`, { forced: true })
-    await eventually('it can be trashed', () => row.getByRole('button', { name: 'Move to the trash: used' }).isEnabled())
+    await eventually('it can be trashed', () =>
+      row.getByRole('button', { name: 'Move to the trash: used' }).isEnabled(),
+    )
   })
 
   it('is mounted in part: the launcher offers what is in it', async () => {
@@ -96,7 +100,12 @@ describe('a folder', () => {
     await dialog.getByRole('button', { name: 'Up' }).click()
     await dialog.getByRole('button', { name: 'train' }).waitFor()
     await dialog.getByRole('button', { name: 'Use this directory' }).click()
-    await eventually('the path is taken', async () => (await page.getByRole('textbox', { name: 'Mount 1: directory inside of the folder' }).inputValue()) === 'images')
+    await eventually(
+      'the path is taken',
+      async () =>
+        (await page.getByRole('textbox', { name: 'Mount 1: directory inside of the folder' }).inputValue()) ===
+        'images',
+    )
   })
 })
 
@@ -114,7 +123,10 @@ describe('files in a folder', () => {
     await dialog.getByRole('row', { name: /New 8 B .*newer/ }).waitFor()
     await dialog.getByRole('checkbox', { name: 'The same for all others' }).check()
     await dialog.getByRole('button', { name: 'Keep both' }).click()
-    await eventually('both are kept', async () => (await names(folder.id)).join() === 'a (2).txt,a.txt,b (2).txt,b.txt,c.txt')
+    await eventually(
+      'both are kept',
+      async () => (await names(folder.id)).join() === 'a (2).txt,a.txt,b (2).txt,b.txt,c.txt',
+    )
 
     await input.setInputFiles([local('c.txt', 'second c')])
     dialog = page.getByRole('dialog', { name: 'c.txt is there already' })
@@ -124,14 +136,19 @@ describe('files in a folder', () => {
 
     await input.setInputFiles([local('c.txt', 'third c')])
     await dialog.getByRole('button', { name: 'Replace' }).click()
-    await eventually('it is replaced', () => Promise.resolve(readFileSync(join(disk, 'uploads', 'c.txt'), 'utf8') === 'third c'))
+    await eventually('it is replaced', () =>
+      Promise.resolve(readFileSync(join(disk, 'uploads', 'c.txt'), 'utf8') === 'third c'),
+    )
 
     const tree = join(disk, 'tree')
     mkdirSync(join(tree, 'deep'), { recursive: true })
     writeFileSync(join(tree, 'top'), '1')
     writeFileSync(join(tree, 'deep', 'below'), '2')
     await page.locator('input[type=file]').nth(1).setInputFiles(tree)
-    await eventually('the tree is there', async () => (await names(folder.id, 'tree%2Fdeep').catch(() => [])).join() === 'below')
+    await eventually(
+      'the tree is there',
+      async () => (await names(folder.id, 'tree%2Fdeep').catch(() => [])).join() === 'below',
+    )
     await entry(list, 'tree').click()
     await entry(list, 'deep').waitFor()
   })
@@ -162,9 +179,16 @@ describe('files in a folder', () => {
 
     await list.getByRole('checkbox', { name: 'Choose two.txt' }).check()
     await list.getByRole('checkbox', { name: 'Choose uno.txt' }).check()
-    const [download] = await Promise.all([page.waitForEvent('download'), list.getByRole('button', { name: 'Download', exact: true }).first().click()])
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      list.getByRole('button', { name: 'Download', exact: true }).first().click(),
+    ])
     expect(download.suggestedFilename()).toBe('handled.zip')
-    expect(readFileSync(await download.path()).subarray(0, 2).toString()).toBe('PK')
+    expect(
+      readFileSync(await download.path())
+        .subarray(0, 2)
+        .toString(),
+    ).toBe('PK')
 
     await list.getByRole('button', { name: 'Delete', exact: true }).first().click()
     const question = page.getByRole('dialog', { name: 'Delete 2 entries?' })
@@ -195,7 +219,9 @@ describe('files in a folder', () => {
     await entry(list, 'left').click()
     await put.click()
     await eventually('they are there', async () => (await names(folder.id, 'left')).join() === 'one.txt,right,two.txt')
-    await entry(list, 'two.txt').dragTo(list.getByRole('navigation', { name: 'Path' }).getByRole('button', { name: 'moved' }))
+    await entry(list, 'two.txt').dragTo(
+      list.getByRole('navigation', { name: 'Path' }).getByRole('button', { name: 'moved' }),
+    )
     await eventually('it is back', async () => (await names(folder.id)).join() === 'left,three.txt,two.txt')
 
     await program.call('POST', `/folders/${folder.id}/files/directory?path=left%2Fthree.txt`)
@@ -206,10 +232,24 @@ describe('files in a folder', () => {
   })
 
   it('are looked at and edited, and what somebody else wrote meanwhile is not lost', async () => {
-    const pixel = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64')
-    const notebook = JSON.stringify({ cells: [{ cell_type: 'code', source: 'print(6 * 7)', outputs: [{ text: '42\n' }] }] })
-    const { page, list, dir } = await opened('looked', { 'table.csv': 'name,score\r\nada,1\r\n', 'dot.png': pixel, 'book.ipynb': notebook, 'run.sh': 'echo 1\r\n', raw: Buffer.from([0, 1, 2]) })
-    const dialog = page.getByRole('dialog').filter({ has: page.locator('.ant-modal-body, .ant-modal-content') }).last()
+    const pixel = Buffer.from(
+      'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+      'base64',
+    )
+    const notebook = JSON.stringify({
+      cells: [{ cell_type: 'code', source: 'print(6 * 7)', outputs: [{ text: '42\n' }] }],
+    })
+    const { page, list, dir } = await opened('looked', {
+      'table.csv': 'name,score\r\nada,1\r\n',
+      'dot.png': pixel,
+      'book.ipynb': notebook,
+      'run.sh': 'echo 1\r\n',
+      raw: Buffer.from([0, 1, 2]),
+    })
+    const dialog = page
+      .getByRole('dialog')
+      .filter({ has: page.locator('.ant-modal-body, .ant-modal-content') })
+      .last()
     const close = () => page.keyboard.press('Escape')
     await entry(list, 'table.csv').click()
     await page.getByRole('columnheader', { name: 'score' }).waitFor()
@@ -229,7 +269,9 @@ describe('files in a folder', () => {
     const editor = page.getByRole('textbox', { name: 'run.sh' })
     await editor.fill('echo 2\n')
     await dialog.getByRole('button', { name: 'Save' }).click()
-    await eventually('it is written with its line ends', () => Promise.resolve(readFileSync(join(dir, 'run.sh'), 'utf8') === 'echo 2\r\n'))
+    await eventually('it is written with its line ends', () =>
+      Promise.resolve(readFileSync(join(dir, 'run.sh'), 'utf8') === 'echo 2\r\n'),
+    )
 
     await entry(list, 'run.sh').click()
     await editor.fill('mine\n')
@@ -265,7 +307,9 @@ describe('files in a folder', () => {
   })
 
   it('are shown and scrolled through by the ten thousand', async () => {
-    const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`image-${String(i).padStart(5, '0')}.png`, '']))
+    const many = Object.fromEntries(
+      Array.from({ length: 10_000 }, (_, i) => [`image-${String(i).padStart(5, '0')}.png`, '']),
+    )
     const { page, list } = await opened('many', many)
     await list.getByText('10000 entries').waitFor()
     await entry(list, 'image-00000.png').waitFor()

@@ -5,10 +5,17 @@ import type { Folder } from '@/api/types.gen'
 import type { Browser } from './browser'
 import type { Program } from './program'
 
-export const makeFolder = (program: Program, name: string, path?: string) => program.call<Folder>('POST', '/folders', { name, ...(path ? { path } : {}) })
+export const makeFolder = (program: Program, name: string, path?: string) =>
+  program.call<Folder>('POST', '/folders', { name, ...(path ? { path } : {}) })
 
 /** A folder that is a directory here, with files in it, open in the explorer. */
-export async function openedFolder(browser: Browser, program: Program, dir: string, name: string, files: Record<string, string | Buffer>): Promise<{ page: Page; folder: Folder; dir: string; list: Locator }> {
+export async function openedFolder(
+  browser: Browser,
+  program: Program,
+  dir: string,
+  name: string,
+  files: Record<string, string | Buffer>,
+): Promise<{ page: Page; folder: Folder; dir: string; list: Locator }> {
   mkdirSync(dir)
   for (const [file, content] of Object.entries(files)) writeFileSync(join(dir, file), content)
   const folder = await makeFolder(program, name, dir)

@@ -16,9 +16,11 @@ stage(program, browser, { afresh: true })
 
 const path = (session: Session) => `/sessions/${session.id}?view=history`
 const phases = (page: Page): Locator => page.locator('tbody tr:has([aria-expanded])')
-const phase = (page: Page, name: string): Locator => phases(page).filter({ has: page.getByRole('button', { name: new RegExp(` of ${name}$`) }) })
+const phase = (page: Page, name: string): Locator =>
+  phases(page).filter({ has: page.getByRole('button', { name: new RegExp(` of ${name}$`) }) })
 const names = async (page: Page) => (await phases(page).allInnerTexts()).map((text) => text.trim().split(/\s/)[0] ?? '')
-const shows = (page: Page, ...wanted: string[]) => eventually(`it shows ${wanted.join(', ')}`, async () => (await names(page)).join() === wanted.join())
+const shows = (page: Page, ...wanted: string[]) =>
+  eventually(`it shows ${wanted.join(', ')}`, async () => (await names(page)).join() === wanted.join())
 
 /** A session whose image nobody has. */
 async function failed(name: string): Promise<Session> {
@@ -54,14 +56,25 @@ describe('the record of scheduling', () => {
       const page = await browser.page(program, `/sessions/${session.id}`)
       await page.getByRole('tab', { name: 'Scheduling' }).click()
       await phase(page, 'Schedule').waitFor()
-      expect(await page.locator('thead:has-text("Attempts") th').allInnerTexts()).toEqual(['Phase', 'Result', 'Status', 'Attempts', 'Took', 'Created', 'Updated'])
+      expect(await page.locator('thead:has-text("Attempts") th').allInnerTexts()).toEqual([
+        'Phase',
+        'Result',
+        'Status',
+        'Attempts',
+        'Took',
+        'Created',
+        'Updated',
+      ])
       await shut(page)
     }
   })
 
   it('is closed by its button or Escape, and leaves nothing in the address', async () => {
     const session = await failed('closed-twice')
-    for (const close of [(page: Page) => page.getByRole('dialog').getByRole('button', { name: 'Close' }).click(), (page: Page) => page.keyboard.press('Escape')]) {
+    for (const close of [
+      (page: Page) => page.getByRole('dialog').getByRole('button', { name: 'Close' }).click(),
+      (page: Page) => page.keyboard.press('Escape'),
+    ]) {
       const page = await browser.page(program, `/sessions/${session.id}?state=finished&view=history&h.result=FAILURE`)
       await shows(page, 'Prepare')
       await close(page)
@@ -76,7 +89,12 @@ describe('the record of scheduling', () => {
     const page = await browser.page(program, path(session))
     const all = ['Schedule', 'Prepare', 'Terminate']
     await shows(page, ...all)
-    for (const [filter, value, left] of [['Phase', 'Terminate', 'Terminate'], ['Result', 'Failure', 'Prepare'], ['From', 'Pending', 'Schedule'], ['To', 'Error', 'Terminate']] as const) {
+    for (const [filter, value, left] of [
+      ['Phase', 'Terminate', 'Terminate'],
+      ['Result', 'Failure', 'Prepare'],
+      ['From', 'Pending', 'Schedule'],
+      ['To', 'Error', 'Terminate'],
+    ] as const) {
       await pick(page, filter, value)
       await shows(page, left)
       expect(page.url()).toContain(`h.${filter.toLowerCase()}=`)
@@ -85,7 +103,12 @@ describe('the record of scheduling', () => {
       expect(page.url()).not.toContain('h.')
     }
     const text = page.getByRole('textbox', { name: 'Id, code, message or step' })
-    for (const [words, left] of [[`${session.id}-0002`, 'Prepare'], ['engine_pull_not-found', 'Prepare'], ['with priority', 'Schedule'], ['logs', 'Terminate']] as const) {
+    for (const [words, left] of [
+      [`${session.id}-0002`, 'Prepare'],
+      ['engine_pull_not-found', 'Prepare'],
+      ['with priority', 'Schedule'],
+      ['logs', 'Terminate'],
+    ] as const) {
       await text.fill(words)
       await shows(page, left)
     }
@@ -103,7 +126,10 @@ describe('the record of scheduling', () => {
     const session = await program.running({ name: 'ends-soon', image })
     const page = await browser.page(program, path(session))
     await shows(page, 'Schedule', 'Prepare', 'Start')
-    const [answer] = await Promise.all([page.waitForResponse(`**/sessions/${session.id}/history`), page.getByRole('button', { name: 'Refresh' }).last().click()])
+    const [answer] = await Promise.all([
+      page.waitForResponse(`**/sessions/${session.id}/history`),
+      page.getByRole('button', { name: 'Refresh' }).last().click(),
+    ])
     expect(answer.status()).toBe(200)
     await program.call('POST', `/sessions/${session.id}/terminate`, { forced: true })
     await shows(page, 'Schedule', 'Prepare', 'Start', 'Terminate')
@@ -112,10 +138,21 @@ describe('the record of scheduling', () => {
   it('gives every result a word, a sign and the colour of its kind', async () => {
     const session = await failed('every-result')
     const [first] = await program.call<Phase[]>('GET', `/sessions/${session.id}/history`)
-    const kinds = { SUCCESS: ['Success', 'success'], FAILURE: ['Failure', 'error'], EXPIRED: ['Expired', 'error'], GIVE_UP: ['Gave up', 'error'], NEED_RETRY: ['Retrying', 'warning'], STALE: ['Stale', 'text-tertiary'], SKIPPED: ['Skipped', 'text-tertiary'], RUNNING: ['Under way', 'primary'] }
+    const kinds = {
+      SUCCESS: ['Success', 'success'],
+      FAILURE: ['Failure', 'error'],
+      EXPIRED: ['Expired', 'error'],
+      GIVE_UP: ['Gave up', 'error'],
+      NEED_RETRY: ['Retrying', 'warning'],
+      STALE: ['Stale', 'text-tertiary'],
+      SKIPPED: ['Skipped', 'text-tertiary'],
+      RUNNING: ['Under way', 'primary'],
+    }
     const page = await browser.page(program)
     // No machine brings all of them about in one session.
-    await page.route('**/history', (route) => route.fulfill({ json: Object.keys(kinds).map((result, i) => ({ ...first, id: `p${i}`, result, steps: [] })) }))
+    await page.route('**/history', (route) =>
+      route.fulfill({ json: Object.keys(kinds).map((result, i) => ({ ...first, id: `p${i}`, result, steps: [] })) }),
+    )
     await page.goto(`${program.url}${path(session)}`)
     for (const [word, token] of Object.values(kinds)) {
       const badge = phases(page).getByText(word as string, { exact: true })
@@ -130,7 +167,14 @@ describe('the record of scheduling', () => {
     const session = await failed('nothing-there')
     const page = await browser.page(program)
     let broken = true
-    await page.route('**/history', (route) => (broken ? route.fulfill({ status: 500, json: { code: 'store_read_failed', message: 'The record cannot be read.', hint: 'Look at the log.' } }) : route.fulfill({ json: [] })))
+    await page.route('**/history', (route) =>
+      broken
+        ? route.fulfill({
+            status: 500,
+            json: { code: 'store_read_failed', message: 'The record cannot be read.', hint: 'Look at the log.' },
+          })
+        : route.fulfill({ json: [] }),
+    )
     await page.goto(`${program.url}${path(session)}`)
     const alert = page.getByRole('alert').filter({ hasText: 'The record cannot be read.' })
     await alert.getByText('store_read_failed').waitFor()
@@ -169,7 +213,12 @@ describe('the record of scheduling', () => {
     const page = await browser.page(program, path(await failed('in-order')))
     const forth = ['Schedule', 'Prepare', 'Terminate']
     await shows(page, ...forth)
-    for (const [order, wanted] of [['Newest first', forth.toReversed()], ['Changed first', forth], ['Changed last', forth.toReversed()], ['Oldest first', forth]] as const) {
+    for (const [order, wanted] of [
+      ['Newest first', forth.toReversed()],
+      ['Changed first', forth],
+      ['Changed last', forth.toReversed()],
+      ['Oldest first', forth],
+    ] as const) {
       await choose(page, 'Order', order)
       await shows(page, ...wanted)
     }

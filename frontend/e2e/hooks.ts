@@ -8,7 +8,9 @@ import type { Program } from './program'
 async function pictures(pages: Page[], test: string): Promise<void> {
   for (const [index, page] of pages.entries()) {
     if (page.url() === 'about:blank') continue
-    await picture(page, `failed-${test.replace(/\W+/g, '-').slice(0, 60)}-${index}`, 20_000).catch((error: unknown) => process.stderr.write(`no picture of ${page.url()}: ${String(error)}\n`))
+    await picture(page, `failed-${test.replace(/\W+/g, '-').slice(0, 60)}-${index}`, 20_000).catch((error: unknown) =>
+      process.stderr.write(`no picture of ${page.url()}: ${String(error)}\n`),
+    )
   }
 }
 

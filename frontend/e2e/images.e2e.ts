@@ -89,7 +89,9 @@ describe('images', () => {
     await page.getByText('Customized').first().waitFor()
     await picture(page, 'launcher-customized')
 
-    const again = await program.call<Session>('POST', '/sessions', { spec: { name: 'uses-it', image: image?.refs[0], resources: { cpu: 1, memory: 268435456 } } })
+    const again = await program.call<Session>('POST', '/sessions', {
+      spec: { name: 'uses-it', image: image?.refs[0], resources: { cpu: 1, memory: 268435456 } },
+    })
     await page.goto(`${program.url}/images`)
     const shown = entry(page, 'Fresh-1')
     await shown.getByRole('link', { name: 'uses-it' }).waitFor()
@@ -97,7 +99,9 @@ describe('images', () => {
     await picture(page, 'images-used')
     await program.call('POST', `/sessions/${again.id}/terminate`, { forced: true })
     await program.call('POST', `/sessions/${session.id}/terminate`, { forced: true })
-    await expect.poll(async () => (await program.sessions()).filter((s) => !s.terminatedAt).length, { timeout: 60_000 }).toBe(0)
+    await expect
+      .poll(async () => (await program.sessions()).filter((s) => !s.terminatedAt).length, { timeout: 60_000 })
+      .toBe(0)
     await page.reload()
     await shown.getByRole('button', { name: /^Remove/ }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()

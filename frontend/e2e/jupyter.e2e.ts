@@ -57,7 +57,10 @@ describe('Jupyter', () => {
     const tile = page.locator('[data-app="notebook"]')
     await tile.waitFor()
     await picture(page, 'apps')
-    const [tree] = await Promise.all([browser.context.waitForEvent('page'), tile.getByRole('button', { name: /^Jupyter Notebook/ }).click()])
+    const [tree] = await Promise.all([
+      browser.context.waitForEvent('page'),
+      tile.getByRole('button', { name: /^Jupyter Notebook/ }).click(),
+    ])
     await tree.waitForURL(new RegExp(`^http://notebook-${session.id}\\.localhost:`))
     await tree.locator('#notebook_list').waitFor()
     expect(tree.url()).not.toContain('ticket')
@@ -82,13 +85,20 @@ describe('Jupyter', () => {
     // The tile says that it is ready, and its address is the same when it is opened again.
     await page.getByRole('button', { name: 'Apps' }).click()
     await tile.getByText('Ready').waitFor()
-    const [again] = await Promise.all([browser.context.waitForEvent('page'), tile.getByRole('button', { name: /^Jupyter Notebook/ }).click()])
+    const [again] = await Promise.all([
+      browser.context.waitForEvent('page'),
+      tile.getByRole('button', { name: /^Jupyter Notebook/ }).click(),
+    ])
     await again.locator('#notebook_list').getByText('from-terminal.txt').waitFor()
     expect(new URL(again.url()).host).toBe(new URL(tree.url()).host)
   })
 
   it('lets nobody in without a ticket', async () => {
-    const session = await program.running({ name: 'ticketless', image: notebookImage, resources: { cpu: 1, memory: MEMORY } })
+    const session = await program.running({
+      name: 'ticketless',
+      image: notebookImage,
+      resources: { cpu: 1, memory: MEMORY },
+    })
     await program.call('POST', `/sessions/${session.id}/apps/notebook/open`, {})
     const stranger = await Browser.open()
     try {
@@ -102,11 +112,18 @@ describe('Jupyter', () => {
   })
 
   it('goes on in its page when the control plane is killed and started again', async () => {
-    const session = await program.running({ name: 'survivor', image: notebookImage, resources: { cpu: 1, memory: MEMORY } })
+    const session = await program.running({
+      name: 'survivor',
+      image: notebookImage,
+      resources: { cpu: 1, memory: MEMORY },
+    })
     const page = await browser.page(program, `/sessions?apps=${session.id}`)
     const [tree] = await Promise.all([
       browser.context.waitForEvent('page'),
-      page.locator('[data-app="notebook"]').getByRole('button', { name: /^Jupyter Notebook/ }).click(),
+      page
+        .locator('[data-app="notebook"]')
+        .getByRole('button', { name: /^Jupyter Notebook/ })
+        .click(),
     ])
     await tree.locator('#notebook_list').waitFor()
     await program.kill()

@@ -24,7 +24,11 @@ let session: Session
 beforeAll(async () => {
   program.path = join(earlier, 'slipway')
   const flags = '-s -w -X slipway/backend/place.Version=0.0.9'
-  execFileSync('go', ['build', '-trimpath', '-ldflags', flags, '-o', program.path, '.'], { cwd: resolve('..'), env: { ...process.env, CGO_ENABLED: '0' }, stdio: 'inherit' })
+  execFileSync('go', ['build', '-trimpath', '-ldflags', flags, '-o', program.path, '.'], {
+    cwd: resolve('..'),
+    env: { ...process.env, CGO_ENABLED: '0' },
+    stdio: 'inherit',
+  })
   await lab.open()
 })
 afterAll(async () => {
@@ -79,10 +83,12 @@ describe('a machine with nothing but a login', () => {
     lab.cable.stallAfter(8 * 1024 ** 2) // in the middle of the program
     await page.getByRole('button', { name: 'Add', exact: true }).click()
     await stepOf(page, 'upload').and(page.locator('[data-state="running"]')).waitFor()
-    await eventually('the step that runs is in view', () => stepOf(page, 'upload').evaluate((step) => {
-      const { top, bottom } = step.getBoundingClientRect()
-      return top >= 0 && bottom <= window.innerHeight
-    }))
+    await eventually('the step that runs is in view', () =>
+      stepOf(page, 'upload').evaluate((step) => {
+        const { top, bottom } = step.getBoundingClientRect()
+        return top >= 0 && bottom <= window.innerHeight
+      }),
+    )
     await picture(page, 'lab-upload')
     lab.cable.letGo()
     await page.getByRole('button', { name: 'Show lab' }).waitFor()
@@ -96,9 +102,20 @@ describe('a machine with nothing but a login', () => {
   })
 
   it('runs a session, is lost, and comes back by itself with the shell and the notebook as they were', async () => {
-    session = await program.running({ name: 'far-away', agent: 'lab', image: notebookImage, resources: { cpu: 1, memory: 700 * 1024 ** 2 } })
+    session = await program.running({
+      name: 'far-away',
+      agent: 'lab',
+      image: notebookImage,
+      resources: { cpu: 1, memory: 700 * 1024 ** 2 },
+    })
     const page = await browser.page(program, `/sessions?apps=${session.id}`)
-    const [tree] = await Promise.all([browser.context.waitForEvent('page'), page.locator('[data-app="notebook"]').getByRole('button', { name: /^Jupyter Notebook/ }).click()])
+    const [tree] = await Promise.all([
+      browser.context.waitForEvent('page'),
+      page
+        .locator('[data-app="notebook"]')
+        .getByRole('button', { name: /^Jupyter Notebook/ })
+        .click(),
+    ])
     await tree.locator('#notebook_list').waitFor()
     const sheet = await newNotebook(browser.context, tree)
     await execute(sheet, cell)
@@ -112,13 +129,20 @@ describe('a machine with nothing but a login', () => {
 
     lab.cable.cut()
     await inSession('touch', '/tmp/go-on')
-    await eventually('the cell has ended meanwhile', () => inSession('test', '-e', '/tmp/ended').then(() => true, () => false))
+    await eventually('the cell has ended meanwhile', () =>
+      inSession('test', '-e', '/tmp/ended').then(
+        () => true,
+        () => false,
+      ),
+    )
     await page.getByRole('status').getByText('lab is not reached,').waitFor()
     await page.getByRole('button', { name: '1 agent not reached' }).click()
     await page.getByRole('button', { name: 'Retry lab now' }).waitFor()
     await picture(page, 'lab-lost-terminal')
     const [list] = await Promise.all([browser.page(program, '/sessions'), tree.reload({ waitUntil: 'commit' })])
-    await row(list, 'far-away').getByText(/Last heard/).waitFor()
+    await row(list, 'far-away')
+      .getByText(/Last heard/)
+      .waitFor()
     await picture(list, 'lab-lost-sessions')
     await tree.getByRole('heading', { name: 'lab is not reached' }).waitFor()
     await picture(tree, 'lab-lost-app')
@@ -134,7 +158,8 @@ describe('a machine with nothing but a login', () => {
     await eventually('what the cell printed arrives', async () => (await printed(sheet)) === 'begun\narrived')
     await tree.locator('#notebook_list').waitFor()
     await page.keyboard.press('Escape')
-    const line = async () => Number(/line-(\d+)\n*$/.exec((await shell.output()).toString().replaceAll('\r', ''))?.[1] ?? 0)
+    const line = async () =>
+      Number(/line-(\d+)\n*$/.exec((await shell.output()).toString().replaceAll('\r', ''))?.[1] ?? 0)
     const before = await line()
     await eventually('the shell goes on', async () => (await line()) > before + 5)
     const lines = [...(await shell.output()).toString().matchAll(/^line-(\d+)\r$/gm)].map((m) => Number(m[1]))
@@ -147,7 +172,10 @@ describe('a machine with nothing but a login', () => {
     await program.start()
     await reached()
     const page = await browser.page(program, '/agents/lab')
-    await page.getByRole('dialog').getByRole('button', { name: /^Upgrade to / }).click()
+    await page
+      .getByRole('dialog')
+      .getByRole('button', { name: /^Upgrade to / })
+      .click()
     await stepOf(page, 'start').and(page.locator('[data-state="running"], [data-state="ok"]')).waitFor()
     await picture(page, 'lab-upgrade')
     await eventually('it runs the new version', async () => {
@@ -190,7 +218,10 @@ describe('a machine with nothing but a login', () => {
     await eventually('it is forgotten', async () => (await program.agents()).length === 1)
     await page.getByText('There is no agent lab').waitFor()
     expect(lab.processes()).toEqual([])
-    const left = execFileSync('docker', ['ps', '-aq', '--filter', `label=slipway.session=${session.id}`], { encoding: 'utf8', env: { ...process.env, DOCKER_HOST: process.env.SLIPWAY_TEST_DOCKER } })
+    const left = execFileSync('docker', ['ps', '-aq', '--filter', `label=slipway.session=${session.id}`], {
+      encoding: 'utf8',
+      env: { ...process.env, DOCKER_HOST: process.env.SLIPWAY_TEST_DOCKER },
+    })
     expect(left).toBe('')
   })
 })

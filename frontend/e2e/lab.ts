@@ -1,7 +1,16 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
@@ -95,7 +104,10 @@ export class Lab {
 
   /** Sets where the lab's Docker is; empty: it has none. */
   docker(host: string): void {
-    this.#write('env', `export HOME=${this.#at('home')} SLIPWAY_HOME=${this.home} DOCKER_HOST=${host || `unix://${this.#at('no-docker.sock')}`}\nexport XDG_RUNTIME_DIR=${this.dir}\nunset XDG_DATA_HOME\n`)
+    this.#write(
+      'env',
+      `export HOME=${this.#at('home')} SLIPWAY_HOME=${this.home} DOCKER_HOST=${host || `unix://${this.#at('no-docker.sock')}`}\nexport XDG_RUNTIME_DIR=${this.dir}\nunset XDG_DATA_HOME\n`,
+    )
   }
 
   #sshd: ChildProcess | undefined
@@ -107,14 +119,39 @@ export class Lab {
     this.#keygen('host', '')
     this.#write(
       'sshd_config',
-      ['ListenAddress 127.0.0.1', `Port ${this.#port}`, `HostKey ${this.#at('host')}`, 'PidFile none', 'StrictModes no', 'PasswordAuthentication no']
-        .concat(this.login === 'key' ? ['UsePAM no', 'KbdInteractiveAuthentication no'] : ['UsePAM yes', 'KbdInteractiveAuthentication yes', 'AuthenticationMethods keyboard-interactive'])
-        .concat([`AuthorizedKeysFile ${this.#at('authorized')}`, 'PermitRootLogin yes', 'PrintMotd no', `ForceCommand ${this.#at('shell')}`, ''])
+      [
+        'ListenAddress 127.0.0.1',
+        `Port ${this.#port}`,
+        `HostKey ${this.#at('host')}`,
+        'PidFile none',
+        'StrictModes no',
+        'PasswordAuthentication no',
+      ]
+        .concat(
+          this.login === 'key'
+            ? ['UsePAM no', 'KbdInteractiveAuthentication no']
+            : ['UsePAM yes', 'KbdInteractiveAuthentication yes', 'AuthenticationMethods keyboard-interactive'],
+        )
+        .concat([
+          `AuthorizedKeysFile ${this.#at('authorized')}`,
+          'PermitRootLogin yes',
+          'PrintMotd no',
+          `ForceCommand ${this.#at('shell')}`,
+          '',
+        ])
         .join('\n'),
     )
     // In a view of the files of its own, in which its rules for logins stand in the place of the machine's.
     const sshd = ['/usr/sbin/sshd', '-D', '-e', '-f', this.#at('sshd_config')]
-    this.#sshd = this.login === 'key' ? this.#run(sshd[0] ?? '', sshd.slice(1)) : this.#run('unshare', ['--mount', 'sh', '-c', `mount --bind ${this.#at('pam')} /etc/pam.d/sshd && exec ${sshd.join(' ')}`])
+    this.#sshd =
+      this.login === 'key'
+        ? this.#run(sshd[0] ?? '', sshd.slice(1))
+        : this.#run('unshare', [
+            '--mount',
+            'sh',
+            '-c',
+            `mount --bind ${this.#at('pam')} /etc/pam.d/sshd && exec ${sshd.join(' ')}`,
+          ])
     await eventually('sshd listens', async () => {
       if (this.#sshd?.exitCode !== null) throw new Error(`sshd ended: ${this.#log}`)
       return listens(this.#port)
@@ -123,7 +160,9 @@ export class Lab {
 
   /** The one-time code that an authenticator shows now (RFC 6238). */
   get code(): string {
-    const letters = [...seed].map((letter) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0')).join('')
+    const letters = [...seed]
+      .map((letter) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'))
+      .join('')
     const key = Buffer.from((letters.match(/.{8}/g) ?? []).map((bits) => parseInt(bits, 2)))
     const step = Buffer.alloc(8)
     step.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)))

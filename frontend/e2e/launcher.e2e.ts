@@ -32,7 +32,8 @@ describe('the launcher', () => {
     await says(page, 'A name has at least 4 characters.')
     await page.getByRole('button', { name: 'Skip to review' }).click()
     await says(page, 'Enter the command that the task runs.')
-    const bad = () => page.locator('button[data-bad="true"]').evaluateAll((all) => all.map((b) => b.getAttribute('data-step')).join())
+    const bad = () =>
+      page.locator('button[data-bad="true"]').evaluateAll((all) => all.map((b) => b.getAttribute('data-step')).join())
     await eventually('two steps are wrong', async () => (await bad()) === 'type,network')
     await mayNotLaunch(page)
     await picture(page, 'launcher-errors')
@@ -47,8 +48,18 @@ describe('the launcher', () => {
 
   it('keeps its draft over a reload, but never the value of a secret', async () => {
     const page = await open()
-    await enter(page, { name: 'kept-draft', image, cpu: 1, memory: 640, env: { EPOCHS: '3', HF_TOKEN: 'geheim' }, ports: '8080' })
-    await eventually('the draft is in the address', async () => page.url().includes('kept-draft') && page.url().includes('8080'))
+    await enter(page, {
+      name: 'kept-draft',
+      image,
+      cpu: 1,
+      memory: 640,
+      env: { EPOCHS: '3', HF_TOKEN: 'geheim' },
+      ports: '8080',
+    })
+    await eventually(
+      'the draft is in the address',
+      async () => page.url().includes('kept-draft') && page.url().includes('8080'),
+    )
     expect(decodeURIComponent(page.url())).not.toContain('geheim')
     await page.reload()
     await says(page, 'kept-draft')
@@ -69,7 +80,10 @@ describe('the launcher', () => {
     expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('soon-gone')
     await reset.click()
     await page.getByRole('tooltip').getByRole('button', { name: 'Reset' }).click()
-    await eventually('the name is empty', async () => (await page.getByLabel('Name', { exact: true }).inputValue()) === '')
+    await eventually(
+      'the name is empty',
+      async () => (await page.getByLabel('Name', { exact: true }).inputValue()) === '',
+    )
     await eventually('it left the address', async () => !page.url().includes('soon-gone'))
   })
 
@@ -101,7 +115,15 @@ describe('the launcher', () => {
     [{ image: 'Python:3', manual: true }, /lower-case letters/],
     [{ image: '', manual: true }, 'Choose an environment or enter an image.'],
     [{ env: [['1A', 'x']] }, /does not begin with a digit/],
-    [{ env: [['A', '1'], ['A', '2']] }, 'A is there already.'],
+    [
+      {
+        env: [
+          ['A', '1'],
+          ['A', '2'],
+        ],
+      },
+      'A is there already.',
+    ],
     [{ env: [['SLIPWAY_X', '1']] }, /begin with SLIPWAY_/],
     [{ env: [['', '1']] }, 'Enter a name, or remove the row.'],
     [{ cpu: 9999 }, /has \d+ CPUs\.$/],
@@ -118,7 +140,15 @@ describe('the launcher', () => {
     [{ mounts: [['relative', '', 0]] }, 'Write the whole path, beginning with /.'],
     [{ mounts: [['/tmp', '/etc', 0]] }, '/etc belongs to the system of the session.'],
     [{ mounts: [['/tmp', '/home/work', 0]] }, /^The home itself cannot be replaced/],
-    [{ mounts: [['/tmp', 'x', 0], ['/var', 'x', 0]] }, /appears as \/home\/work\/x already/],
+    [
+      {
+        mounts: [
+          ['/tmp', 'x', 0],
+          ['/var', 'x', 0],
+        ],
+      },
+      /appears as \/home\/work\/x already/,
+    ],
     [{ ports: ['80'] }, '80 is outside 1024 to 65535.'],
     [{ ports: ['x'] }, /neither a port nor a range/],
     [{ ports: ['9001:9000'] }, '9001:9000 ends before it begins.'],
@@ -135,7 +165,9 @@ describe('the launcher', () => {
 
   it('turns a start time red when its moment passes', async () => {
     const hour = 3_600_000
-    const page = await open(`?step=type&${draft({ type: 'batch', command: 'true', startAt: new Date(Date.now() + hour).toISOString() })}`)
+    const page = await open(
+      `?step=type&${draft({ type: 'batch', command: 'true', startAt: new Date(Date.now() + hour).toISOString() })}`,
+    )
     await says(page, /^Starts in an hour/)
     // The clock of the page goes on by an hour; waiting for a near moment would race the loading of the page.
     await page.evaluate((passed) => {
@@ -159,7 +191,7 @@ describe('the launcher', () => {
     await eventually('it is the preset again, whatever the unit', async () => (await shown()) === before)
   })
 
-  it('carries amounts of one\'s own to the review, each and together, and warns of a cluster that does not fit', async () => {
+  it("carries amounts of one's own to the review, each and together, and warns of a cluster that does not fit", async () => {
     const page = await open(`?step=environment&${draft({ image, cpu: 1 })}`)
     await enterMemory(page, 333)
     const size = page.getByRole('spinbutton', { name: 'Containers in each (cluster)' })
@@ -235,11 +267,16 @@ describe('the launcher', () => {
     await dialog.getByLabel('Path').fill(program.home)
     await dialog.getByLabel('Path').press('Enter')
     await dialog.getByRole('button', { name: 'sim', exact: true }).click()
-    await eventually('it is inside', async () => (await dialog.getByLabel('Path').inputValue()) === `${program.home}/sim`)
+    await eventually(
+      'it is inside',
+      async () => (await dialog.getByLabel('Path').inputValue()) === `${program.home}/sim`,
+    )
     await picture(page, 'launcher-directories')
     await dialog.getByRole('button', { name: 'Use this directory' }).click()
     expect(await page.getByLabel('Directory 1: path on the machine').inputValue()).toBe(`${program.home}/sim`)
-    expect(await page.getByLabel('Directory 1: place in the session').getAttribute('placeholder')).toBe('/home/work/sim')
+    expect(await page.getByLabel('Directory 1: place in the session').getAttribute('placeholder')).toBe(
+      '/home/work/sim',
+    )
   })
 
   it('starts from the launch history at Confirm, with a free name', async () => {
@@ -247,7 +284,9 @@ describe('the launcher', () => {
     await enter(page, { name: 'again-and-again', image, memory: 192, env: { EPOCHS: '7' }, ports: '7777' })
     await launch(page)
     await row(page, 'again-and-again').waitFor()
-    const recent = await eventually('it is in the history', async () => (await program.recents()).find((r) => r.spec.name === 'again-and-again'))
+    const recent = await eventually('it is in the history', async () =>
+      (await program.recents()).find((r) => r.spec.name === 'again-and-again'),
+    )
     await page.goto(`${program.url}/launcher?recent=${recent.id}&step=confirm`)
     await says(page, /^again-and-again-\w{4}$/)
     await says(page, '192 MiB')
@@ -274,7 +313,9 @@ describe('the launcher', () => {
     await launchButton(page).click()
     const question = page.locator('.ant-modal-confirm')
     await question.waitFor()
-    await eventually('the question has appeared', () => question.evaluate((box) => !box.className.includes('ant-zoom-')))
+    await eventually('the question has appeared', () =>
+      question.evaluate((box) => !box.className.includes('ant-zoom-')),
+    )
     expect(await page.evaluate(() => [...(window as unknown as { places: Set<string> }).places])).toHaveLength(1)
   })
 
@@ -282,7 +323,10 @@ describe('the launcher', () => {
     const page = await open(`?step=confirm&${draft({ image, name: 'pressed-twice', memory: '128m' })}`)
     await mayLaunch(page)
     await launchButton(page).click()
-    await page.getByRole('dialog', { name: 'Launch without a directory?' }).getByRole('button', { name: 'Launch' }).dblclick()
+    await page
+      .getByRole('dialog', { name: 'Launch without a directory?' })
+      .getByRole('button', { name: 'Launch' })
+      .dblclick()
     await page.waitForURL('**/sessions')
     await row(page, 'pressed-twice').waitFor()
     expect((await program.sessions()).filter((s) => s.name.startsWith('pressed-twice'))).toHaveLength(1)

@@ -70,7 +70,11 @@ export async function launch(page: Page, mounted = false): Promise<void> {
 }
 
 /** The row of a session in the list. The reasons of other rows may name it too. */
-export const row = (page: Page, name: string | RegExp): Locator => page.locator('[data-row-key]').filter({ has: page.getByRole('link', { name, exact: true }) }).first()
+export const row = (page: Page, name: string | RegExp): Locator =>
+  page
+    .locator('[data-row-key]')
+    .filter({ has: page.getByRole('link', { name, exact: true }) })
+    .first()
 
 /** Chooses what to ask of devices. */
 export const askFor = (page: Page, mode: 'None' | 'Share' | 'Whole GPUs' | 'MIG' | 'VRAM'): Promise<void> =>

@@ -42,8 +42,16 @@ describe('a session is created', () => {
   ]
   const starts: [string, string, (page: Page) => Promise<unknown>][] = [
     ['the empty list', '/sessions', (page) => page.getByRole('button', { name: 'Launch a session' }).click()],
-    ['the header of any page', '/gpus', (page) => page.getByRole('button', { name: 'New session', exact: true }).click()],
-    ['the rail', '/usage', (page) => page.getByRole('navigation', { name: 'Sections' }).getByRole('link', { name: 'Launcher' }).click()],
+    [
+      'the header of any page',
+      '/gpus',
+      (page) => page.getByRole('button', { name: 'New session', exact: true }).click(),
+    ],
+    [
+      'the rail',
+      '/usage',
+      (page) => page.getByRole('navigation', { name: 'Sections' }).getByRole('link', { name: 'Launcher' }).click(),
+    ],
     ['the keyboard', '/sessions', byPalette],
   ]
   it.each(starts)('from %s, interactive or batch', async (_, path, start) => {
@@ -53,7 +61,9 @@ describe('a session is created', () => {
       await page.waitForURL('**/launcher**')
       await enter(page, wish)
       await launch(page)
-      await row(page, wish.name ?? '').getByText('Running').waitFor()
+      await row(page, wish.name ?? '')
+        .getByText('Running')
+        .waitFor()
       await shut(page)
       await program.endAll()
     }
@@ -99,8 +109,16 @@ describe('the list', () => {
     await program.launch({ name: 'train-model', image, after: [prepare.id] })
     const page = await browser.page(program)
     await column(page, 'Dependencies')
-    await row(page, 'train-model').getByRole('img', { name: 'Waits for', exact: true }).locator('..').getByText('prepare-data').waitFor()
-    await row(page, 'prepare-data').getByRole('img', { name: 'Waited for by' }).locator('..').getByText('train-model').waitFor()
+    await row(page, 'train-model')
+      .getByRole('img', { name: 'Waits for', exact: true })
+      .locator('..')
+      .getByText('prepare-data')
+      .waitFor()
+    await row(page, 'prepare-data')
+      .getByRole('img', { name: 'Waited for by' })
+      .locator('..')
+      .getByText('train-model')
+      .waitFor()
     await picture(page, 'sessions-dependencies')
     // In the drawer each of them leads to the other.
     await row(page, 'train-model').getByRole('link', { name: 'train-model' }).click()

@@ -3,7 +3,13 @@ import type { BrowserContext, Page } from 'playwright-core'
 /** Opens a new notebook from the page that lists a session's files. */
 export async function newNotebook(context: BrowserContext, tree: Page): Promise<Page> {
   await tree.locator('#new-dropdown-button').click()
-  const [sheet] = await Promise.all([context.waitForEvent('page'), tree.locator('#new-menu').getByText(/^Python 3/).click()])
+  const [sheet] = await Promise.all([
+    context.waitForEvent('page'),
+    tree
+      .locator('#new-menu')
+      .getByText(/^Python 3/)
+      .click(),
+  ])
   return sheet
 }
 

@@ -7,12 +7,18 @@ import { afterEach, beforeAll, expect } from 'vitest'
 const counted = (process.env.SLIPWAY_OFFLINE ?? '').split(' ').filter(Boolean)
 
 /** The words of what the kernel counts for IPv4, two lines a protocol, and for IPv6, a line each. */
-const kernel = (name: string) => readFileSync(`/proc/self/net/${name}`, 'utf8').split('\n').map((line) => line.split(/\s+/))
+const kernel = (name: string) =>
+  readFileSync(`/proc/self/net/${name}`, 'utf8')
+    .split('\n')
+    .map((line) => line.split(/\s+/))
 
 /** How often somebody wanted to leave since the namespace is there. */
 function attempts(protocol: string): number {
   const [names = [], values = []] = kernel('snmp').filter(([first]) => first === 'Ip:')
-  const value = protocol === 'Ip' ? values[names.indexOf('OutNoRoutes')] : kernel('snmp6').find(([name]) => name === 'Ip6OutNoRoutes')?.[1]
+  const value =
+    protocol === 'Ip'
+      ? values[names.indexOf('OutNoRoutes')]
+      : kernel('snmp6').find(([name]) => name === 'Ip6OutNoRoutes')?.[1]
   if (value === undefined) throw new Error(`the kernel does not count what has no route by ${protocol}`)
   return Number(value)
 }

@@ -35,7 +35,10 @@ describe('a terminal with several shells', () => {
     const divided = async (panes: number, divide: () => Promise<void>) => {
       const old = await shown()
       await divide()
-      await eventually(`${panes} panes, the new one in use`, async () => (await page.locator(`[data-panes="${panes}"]`).count()) === 1 && (await shown()) !== old)
+      await eventually(
+        `${panes} panes, the new one in use`,
+        async () => (await page.locator(`[data-panes="${panes}"]`).count()) === 1 && (await shown()) !== old,
+      )
       await shell.ready()
     }
     await divided(2, () => page.keyboard.press('Control+Shift+E'))
@@ -64,8 +67,15 @@ describe('a terminal with several shells', () => {
     await eventually('the pane at the right is in use', async () => (await shown()) !== left)
     await shell.type('exit')
     await page.locator('[data-active="true"]').getByRole('button', { name: 'Close' }).click()
-    await eventually('its place went to its neighbour', async () => (await page.locator('[data-panes="2"]').count()) === 1)
-    await page.getByRole('group', { name: 'Shells' }).getByRole('button', { name: /^Close / }).last().click()
+    await eventually(
+      'its place went to its neighbour',
+      async () => (await page.locator('[data-panes="2"]').count()) === 1,
+    )
+    await page
+      .getByRole('group', { name: 'Shells' })
+      .getByRole('button', { name: /^Close / })
+      .last()
+      .click()
   })
 
   it('keeps the look, the bell and the guard of pastes that were chosen', async () => {
@@ -81,7 +91,11 @@ describe('a terminal with several shells', () => {
     await page.getByRole('switch', { name: 'Screen reader output' }).click()
     await picture(page, 'terminal-settings')
     await page.keyboard.press('Escape')
-    expect(await program.call('GET', '/settings')).toMatchObject({ terminalTheme: 'contrast', terminalPaste: 'several', terminalReader: true })
+    expect(await program.call('GET', '/settings')).toMatchObject({
+      terminalTheme: 'contrast',
+      terminalPaste: 'several',
+      terminalReader: true,
+    })
     await page.reload()
     await shell.ready()
     const stage = page.locator('[data-active="true"] .xterm').locator('xpath=../..')
@@ -95,13 +109,20 @@ describe('a terminal with several shells', () => {
     await shell.type('(until [ -e ring ]; do sleep 0.2; done; printf "\\a") &')
     const first = await page.locator('[data-active="true"]').getAttribute('data-testid')
     await page.getByRole('button', { name: 'New shell' }).click()
-    await eventually('another shell is looked at', async () => (await page.locator('[data-active="true"]').getAttribute('data-testid')) !== first)
+    await eventually(
+      'another shell is looked at',
+      async () => (await page.locator('[data-active="true"]').getAttribute('data-testid')) !== first,
+    )
     await program.cli('exec', session.id, '--', 'touch', 'ring')
     await page.getByRole('img', { name: 'The bell rang' }).waitFor()
     await page.locator('[data-tab]').first().click()
     await page.getByRole('img', { name: 'The bell rang' }).waitFor({ state: 'detached' })
     await page.evaluate(() => localStorage.clear())
-    await page.getByRole('group', { name: 'Shells' }).getByRole('button', { name: /^Close / }).last().click()
+    await page
+      .getByRole('group', { name: 'Shells' })
+      .getByRole('button', { name: /^Close / })
+      .last()
+      .click()
   })
 
   it('finds what any shell of the session has printed, and goes there; and hands its output out', async () => {
@@ -133,6 +154,10 @@ describe('a terminal with several shells', () => {
     expect(text).toContain('\nneedle-4711 in the hay\n')
     expect(text).not.toContain('\u001b')
     await page.locator('[data-tab]').last().hover()
-    await page.getByRole('group', { name: 'Shells' }).getByRole('button', { name: /^Close / }).last().click()
+    await page
+      .getByRole('group', { name: 'Shells' })
+      .getByRole('button', { name: /^Close / })
+      .last()
+      .click()
   })
 })

@@ -15,7 +15,11 @@ export const minimalImage = 'slipway-test/minimal:1'
 const ended = new Set(['TERMINATED', 'CANCELLED', 'ERROR'])
 
 /** Asks again until there is an answer, at most for so many milliseconds. The only wait of these tests that has a clock. */
-export async function eventually<T>(what: string, ask: () => Promise<T | undefined | false>, limit = 120_000): Promise<T> {
+export async function eventually<T>(
+  what: string,
+  ask: () => Promise<T | undefined | false>,
+  limit = 120_000,
+): Promise<T> {
   const until = Date.now() + limit
   for (;;) {
     const answer = await ask()
@@ -33,7 +37,9 @@ export async function freePort(): Promise<number> {
   for (;;) {
     const port = 20_000 + Math.floor(Math.random() * 10_000)
     const server = createServer()
-    const free = new Promise<boolean>((answer) => server.once('listening', () => answer(true)).once('error', () => answer(false)))
+    const free = new Promise<boolean>((answer) =>
+      server.once('listening', () => answer(true)).once('error', () => answer(false)),
+    )
     server.listen(port, '127.0.0.1')
     if (!(await free)) continue
     server.close()
@@ -70,11 +76,20 @@ export class Program {
   async start(): Promise<void> {
     if (!existsSync(this.path)) throw new Error(`${this.path} is missing: run make build first`)
     const docker = process.env.SLIPWAY_TEST_DOCKER
-    if (this.engine === 'docker' && !docker) throw new Error('SLIPWAY_TEST_DOCKER is not set: run through build/ci/docker.sh')
-    const env: NodeJS.ProcessEnv = { ...process.env, SLIPWAY_HOME: this.home, XDG_RUNTIME_DIR: this.home, ...this.#more }
+    if (this.engine === 'docker' && !docker)
+      throw new Error('SLIPWAY_TEST_DOCKER is not set: run through build/ci/docker.sh')
+    const env: NodeJS.ProcessEnv = {
+      ...process.env,
+      SLIPWAY_HOME: this.home,
+      XDG_RUNTIME_DIR: this.home,
+      ...this.#more,
+    }
     if (docker) env.DOCKER_HOST = this.#more.DOCKER_HOST ?? docker
     this.#port ||= await freePort()
-    const child = spawn(this.path, [...this.command(), '--port', String(this.#port)], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(this.path, [...this.command(), '--port', String(this.#port)], {
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
     this.#process = child
     this.#said = ''
     const hear = (chunk: Buffer) => {
@@ -121,7 +136,8 @@ export class Program {
     if (!this.#process || this.#process.exitCode !== null) return
     const over = (session: Session) => ended.has(session.status) || but.includes(session.name)
     for (const session of await this.sessions()) {
-      if (!over(session)) await this.call('POST', `/sessions/${session.id}/terminate`, { forced: true }).catch(() => undefined)
+      if (!over(session))
+        await this.call('POST', `/sessions/${session.id}/terminate`, { forced: true }).catch(() => undefined)
     }
     await eventually('every session has ended', async () => (await this.sessions()).every(over))
   }
@@ -147,7 +163,10 @@ export class Program {
 
   /** Runs the command line as a person would and returns what it printed. */
   async cli(...args: string[]): Promise<string> {
-    const child = spawn(binary, args, { env: { ...process.env, SLIPWAY_HOME: this.home, XDG_RUNTIME_DIR: this.home, ...this.#more }, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(binary, args, {
+      env: { ...process.env, SLIPWAY_HOME: this.home, XDG_RUNTIME_DIR: this.home, ...this.#more },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
     let [said, wrong] = ['', '']
     child.stdout.on('data', (text) => (said += String(text)))
     child.stderr.on('data', (text) => (wrong += String(text)))
@@ -159,7 +178,9 @@ export class Program {
   sessions = () => this.call<Session[]>('GET', '/sessions')
   /** Launches by the API and returns at once. */
   launch = (spec: Partial<Spec>) =>
-    this.call<Session>('POST', '/sessions', { spec: { image: minimalImage, resources: { cpu: 1, memory: 256 * 1024 ** 2 }, ...spec } })
+    this.call<Session>('POST', '/sessions', {
+      spec: { image: minimalImage, resources: { cpu: 1, memory: 256 * 1024 ** 2 }, ...spec },
+    })
   session = (id: string) => this.call<Session>('GET', `/sessions/${id}`)
   agents = () => this.call<Agent[]>('GET', '/agents')
   machines = () => this.call<Machine[]>('GET', '/machines')
@@ -176,7 +197,8 @@ export class Program {
   async status(id: string, wanted: string): Promise<Session> {
     return eventually(`${id} is ${wanted}`, async () => {
       const session = await this.session(id)
-      if (session.status !== wanted && ended.has(session.status)) throw new Error(`${id} is ${session.status}: ${session.reason} ${session.error?.message ?? ''}`)
+      if (session.status !== wanted && ended.has(session.status))
+        throw new Error(`${id} is ${session.status}: ${session.reason} ${session.error?.message ?? ''}`)
       return session.status === wanted && session
     })
   }

@@ -76,12 +76,18 @@ describe('a machine that asks for a password and a code', () => {
     await answer(page, 'mfa', code)
     await page.getByRole('button', { name: 'Show lab' }).waitFor()
     await picture(page, 'prompt-added')
-    await page.locator('[data-operation]').getByText(/^Connected, /).waitFor()
+    await page
+      .locator('[data-operation]')
+      .getByText(/^Connected, /)
+      .waitFor()
     await eventually('the lab is reached', reached)
     expect(commandLines()).not.toContain(password)
-    const files = [program.home, lab.home].flatMap((dir) => readdirSync(dir, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile())
+    const files = [program.home, lab.home]
+      .flatMap((dir) => readdirSync(dir, { recursive: true, withFileTypes: true }))
+      .filter((entry) => entry.isFile())
     expect(files.map((file) => file.name)).toContain('slipway.log')
-    for (const file of files) expect(readFileSync(join(file.parentPath, file.name)).includes(password), file.name).toBe(false)
+    for (const file of files)
+      expect(readFileSync(join(file.parentPath, file.name)).includes(password), file.name).toBe(false)
   })
 
   it('is not reached by itself when the way was cut, says so, and asks when it is told to connect', async () => {

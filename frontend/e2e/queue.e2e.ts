@@ -17,14 +17,17 @@ const browser = new Browser()
 stage(program, browser, { afresh: true })
 
 const small = { cpu: 1, memory: GIB }
-const runs = (name: string, more: Parameters<typeof program.launch>[0] = {}) => program.running({ name, image, resources: small, ...more })
-const waits = (name: string, more: Parameters<typeof program.launch>[0] = {}) => program.launch({ name, image, resources: small, ...more })
+const runs = (name: string, more: Parameters<typeof program.launch>[0] = {}) =>
+  program.running({ name, image, resources: small, ...more })
+const waits = (name: string, more: Parameters<typeof program.launch>[0] = {}) =>
+  program.launch({ name, image, resources: small, ...more })
 const named = async (name: string): Promise<Session> => {
   const found = (await program.sessions()).find((s) => s.name === name)
   if (!found) throw new Error(`there is no ${name}`)
   return found
 }
-const reads = (field: Locator, value: string) => eventually(`the field reads ${value}`, async () => (await field.inputValue()) === value)
+const reads = (field: Locator, value: string) =>
+  eventually(`the field reads ${value}`, async () => (await field.inputValue()) === value)
 const review = (page: Page) => page.locator('button[data-step="confirm"]').click()
 const idle = (page: Page, name: string) => row(page, name).getByRole('button', { name: 'Idle checks' })
 
@@ -40,7 +43,10 @@ describe('devices', () => {
     await runs('half-two', { accelerator: '0.5' })
     const page = await browser.page(program, '/launcher?step=environment')
     await askFor(page, 'Share')
-    await page.locator('[data-outlook="slow"]').getByText(/0\.5 \([0-9.]+ GiB\) held by half-one/).waitFor()
+    await page
+      .locator('[data-outlook="slow"]')
+      .getByText(/0\.5 \([0-9.]+ GiB\) held by half-one/)
+      .waitFor()
     await page.getByText('At most 0 of one GPU is free now').waitFor()
     await picture(page, 'share-waits')
     await page.locator('button[data-step="type"]').click()
@@ -48,13 +54,19 @@ describe('devices', () => {
     await review(page)
     await launch(page)
     await row(page, 'half-three').getByText('#1').waitFor()
-    await row(page, 'half-three').getByText(/0\.5 \([0-9.]+ GiB\) held by half-one/).waitFor()
+    await row(page, 'half-three')
+      .getByText(/0\.5 \([0-9.]+ GiB\) held by half-one/)
+      .waitFor()
     await picture(page, 'sessions-queue')
     await program.call('POST', `/sessions/${first.id}/terminate`, { forced: true })
     await row(page, 'half-three').getByText('Running').waitFor()
     expect((await program.status((await named('half-three')).id, 'RUNNING')).gpus).toMatchObject([{ share: 500 }])
     await page.goto(`${program.url}/gpus`)
-    await page.getByRole('article', { name: /^GPU [01],/ }).filter({ hasText: 'half-three' }).getByRole('button', { name: 'half-three' }).waitFor()
+    await page
+      .getByRole('article', { name: /^GPU [01],/ })
+      .filter({ hasText: 'half-three' })
+      .getByRole('button', { name: 'half-three' })
+      .waitFor()
     await page.getByText('0 of 1').first().waitFor()
     await picture(page, 'gpus-full')
   })
@@ -83,7 +95,10 @@ describe('devices', () => {
     const session = await runs('counted', { accelerator: '0.3', label: 'thesis' })
     const page = await browser.page(program, '/usage')
     await eventually('its use is in the books', async () => {
-      const report = await program.call<{ rows: { session?: string; allocGpuMs: number }[] }>('GET', '/usage?by=session')
+      const report = await program.call<{ rows: { session?: string; allocGpuMs: number }[] }>(
+        'GET',
+        '/usage?by=session',
+      )
       return report.rows.some((r) => r.session === session.id && r.allocGpuMs > 0)
     })
     await page.reload()
@@ -137,7 +152,9 @@ describe('the queue', () => {
     await review(page)
     await page.getByText('after prepare').waitFor()
     await launch(page)
-    await row(page, 'then-train').getByText(/prepare/).waitFor()
+    await row(page, 'then-train')
+      .getByText(/prepare/)
+      .waitFor()
     await program.call('POST', `/sessions/${parent.id}/terminate`, { forced: true })
     await page.getByText('Finished', { exact: true }).click()
     await row(page, 'then-train').getByText('Cancelled').waitFor()
@@ -187,7 +204,10 @@ describe('idle checks', () => {
     await idle(page, 'may-idle').click()
     const popover = page.locator('.ant-popover:visible')
     await popover.getByText('What the colours mean').waitFor()
-    await popover.locator('[data-checker=lifetime]').getByText(/It has run for .* of the 2h/).waitFor()
+    await popover
+      .locator('[data-checker=lifetime]')
+      .getByText(/It has run for .* of the 2h/)
+      .waitFor()
     await picture(page, 'idle-popover')
     await popover.getByRole('button', { name: 'Keep for 4 hours' }).click()
     await idle(page, 'may-idle').locator('[data-tone=kept]').waitFor()

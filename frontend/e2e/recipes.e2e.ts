@@ -19,7 +19,15 @@ const file = (name: string, text: string): string => {
 
 describe('recipes', () => {
   it('leave as a file with the image pinned and no secret, and come back as a filled launcher', async () => {
-    await program.launch({ name: 'train-a', image: 'python:3.12', resources: { cpu: 1, memory: 268435456 }, env: [{ name: 'HF_TOKEN', value: 'hunter2' }, { name: 'SEED', value: '7' }] })
+    await program.launch({
+      name: 'train-a',
+      image: 'python:3.12',
+      resources: { cpu: 1, memory: 268435456 },
+      env: [
+        { name: 'HF_TOKEN', value: 'hunter2' },
+        { name: 'SEED', value: '7' },
+      ],
+    })
     const sessions = await program.sessions()
     const session = sessions.find((s) => s.name === 'train-a')
     const page = await browser.page(program, `/sessions/${session?.id ?? ''}`)
@@ -28,7 +36,9 @@ describe('recipes', () => {
     await dialog.getByText('HF_TOKEN is not kept', { exact: false }).waitFor()
     await dialog.getByText('docker run', { exact: true }).click()
     await dialog.getByRole('button', { name: 'Copy docker run' }).click()
-    expect(await page.evaluate(() => navigator.clipboard.readText())).toMatch(/^docker run -dit --name train-a .* -e HF_TOKEN -e SEED=7 python:3\.12@sha256:[0-9a-f]{64}$/)
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toMatch(
+      /^docker run -dit --name train-a .* -e HF_TOKEN -e SEED=7 python:3\.12@sha256:[0-9a-f]{64}$/,
+    )
     const download = page.waitForEvent('download')
     await dialog.getByRole('button', { name: 'Save as file' }).click()
     const saved = await download
@@ -38,7 +48,9 @@ describe('recipes', () => {
     expect(text).not.toContain('hunter2')
 
     await page.goto(`${program.url}/launcher`)
-    await page.getByLabel('File of a recipe').setInputFiles(file('again.yaml', text.replace('name: train-a', 'name: train-b')))
+    await page
+      .getByLabel('File of a recipe')
+      .setInputFiles(file('again.yaml', text.replace('name: train-a', 'name: train-b')))
     await page.getByRole('heading', { name: 'The same by command line' }).waitFor()
     await page.getByText(/--name train-b .*-e HF_TOKEN -e SEED=7/).waitFor()
     expect((await program.sessions()).map((s) => s.id)).toEqual(sessions.map((s) => s.id))
@@ -69,7 +81,11 @@ describe('recipes', () => {
     await page.getByText(/slipway run --image python:3\.12 --name dropped --cpu 2 --mem 1g/).waitFor()
     // Back undoes it: the launcher is as it was.
     await page.goBack()
-    await page.getByRole('radio', { name: /Interactive/ }).or(page.getByText('Runs one command and ends with it.')).first().waitFor()
+    await page
+      .getByRole('radio', { name: /Interactive/ })
+      .or(page.getByText('Runs one command and ends with it.'))
+      .first()
+      .waitFor()
     expect((await program.sessions()).map((s) => s.name)).not.toContain('dropped')
   })
 
@@ -82,7 +98,10 @@ describe('recipes', () => {
     const dialog = page.getByRole('dialog', { name: 'Compare recipes' })
     await dialog.getByRole('combobox', { name: 'First recipe' }).click()
     await page.locator('.ant-select-dropdown:visible').getByText('left-one').first().click()
-    await dialog.getByLabel('File of a recipe').last().setInputFiles(file('other.yaml', 'image: python:3.13\nname: left-one\nresources: {cpu: 1, memory: 256m}\n'))
+    await dialog
+      .getByLabel('File of a recipe')
+      .last()
+      .setInputFiles(file('other.yaml', 'image: python:3.13\nname: left-one\nresources: {cpu: 1, memory: 256m}\n'))
     await dialog.getByRole('row', { name: /image/ }).getByText('python:3.13').waitFor()
     const before = await program.sessions()
     await dialog.getByRole('button', { name: 'Close' }).click()

@@ -55,8 +55,14 @@ const repaired = (page: Page, field: string) => lack(page, field).waitFor({ stat
 describe('what is not there', () => {
   it('is named all at once, repaired by choices, and launched with the rest as it was asked', async () => {
     const page = await open(recipe)
-    const fields = () => page.locator('[data-lack]').evaluateAll((rows) => rows.map((r) => r.getAttribute('data-lack')).join(' '))
-    await eventually('all is named', async () => (await fields()) === 'group agent image accelerator mounts[0].folder mounts[1].folder mounts[2].source after[0]')
+    const fields = () =>
+      page.locator('[data-lack]').evaluateAll((rows) => rows.map((r) => r.getAttribute('data-lack')).join(' '))
+    await eventually(
+      'all is named',
+      async () =>
+        (await fields()) ===
+        'group agent image accelerator mounts[0].folder mounts[1].folder mounts[2].source after[0]',
+    )
     await page.getByRole('heading', { name: '8 things that are asked for are not there' }).waitFor()
     await lack(page, 'agent').getByText('There is no machine called lab-2.').waitFor()
     await lack(page, 'mounts[0].folder').getByText('Choose the machine first').waitFor()
@@ -78,7 +84,10 @@ describe('what is not there', () => {
     await lack(page, 'mounts[2].source').getByRole('button', { name: 'Leave it out' }).click()
     await lack(page, 'after[0]').getByRole('button', { name: 'Do not wait for it' }).click()
     const done = page.getByRole('list', { name: 'Chosen in place of what is not there' })
-    await eventually('all is repaired', async () => (await done.getByRole('listitem').count()) === 8 && (await fields()) === '')
+    await eventually(
+      'all is repaired',
+      async () => (await done.getByRole('listitem').count()) === 8 && (await fields()) === '',
+    )
     await picture(page, 'launcher-repaired')
 
     // What was left out by mistake comes back as it was.

@@ -17,13 +17,18 @@ stage(program, browser, { afresh: true })
 const told = mkdtempSync(join(tmpdir(), 'slipway-told-'))
 afterAll(() => rmSync(told, { recursive: true, force: true }))
 
-const numbers = (text: string, word: string) => [...text.matchAll(new RegExp(`^${word} (\\d+)$`, 'gm'))].map((m) => Number(m[1]))
+const numbers = (text: string, word: string) =>
+  [...text.matchAll(new RegExp(`^${word} (\\d+)$`, 'gm'))].map((m) => Number(m[1]))
 const upTo = (n: number) => Array.from({ length: n }, (_, i) => i + 1)
 
 describe('the control plane', () => {
   it('may be killed while a terminal is open: the same shell goes on, and nothing is lost in either direction', async () => {
     // The shell counts until it is told to stop, so that it is still at it after each cut, however long one takes.
-    const session = await program.running({ name: 'killed-under', image: minimalImage, mounts: [{ source: told, target: 'told', readOnly: true }] })
+    const session = await program.running({
+      name: 'killed-under',
+      image: minimalImage,
+      mounts: [{ source: told, target: 'told', readOnly: true }],
+    })
     const page = await browser.page(program, `/sessions/${session.id}`)
     const wire = new Wire(page)
     await page.goto(`${program.url}/sessions/${session.id}/terminal`)
@@ -31,7 +36,9 @@ describe('the control plane', () => {
     await shell.ready()
     await shell.run('clear; export BEFORE=kept; echo "shell $$"')
     const pid = /^shell (\d+)$/m.exec(await shell.rows())?.[1]
-    await shell.type('stty -echo; i=0; while [ ! -e told/stop ]; do i=$((i+1)); echo "kill $i"; sleep 0.02; done; echo "count $i"; stty echo')
+    await shell.type(
+      'stty -echo; i=0; while [ ! -e told/stop ]; do i=$((i+1)); echo "kill $i"; sleep 0.02; done; echo "count $i"; stty echo',
+    )
     for (const cut of [1, 2]) {
       const before = (await shell.output()).length
       await eventually('output comes', async () => (await shell.output()).length > before + 300)

@@ -21,12 +21,18 @@ stage(program, browser, {
   prepare: async () => {
     mkdirSync(folder, { recursive: true })
     await program.call('POST', '/folders', { name: 'datasets' })
-    const job = (name: string, image: string, accelerator: string, more: object = {}) => program.launch({ name, image, accelerator, resources: { cpu: 1, memory: gib }, ...more } as Partial<Session['spec']>)
+    const job = (name: string, image: string, accelerator: string, more: object = {}) =>
+      program.launch({ name, image, accelerator, resources: { cpu: 1, memory: gib }, ...more } as Partial<
+        Session['spec']
+      >)
     const done = await job('prepare-data', 'python:3.12', '', { type: 'batch', command: 'python prepare.py' })
     await program.status(done.id, 'TERMINATED')
     await job('notebook-ada', 'python:3.12', '0.5')
     train = await job('bert-finetune', 'pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime', '1')
-    await job('ablation-7', 'pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime', '2', { type: 'batch', command: 'python train.py --seed 7' })
+    await job('ablation-7', 'pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime', '2', {
+      type: 'batch',
+      command: 'python train.py --seed 7',
+    })
     await program.status(train.id, 'RUNNING')
   },
 })
@@ -59,10 +65,15 @@ describe('the pictures of the documentation', () => {
     const page = await browser.page(program)
     // Cards of notices lie over what is to be seen.
     const dismiss = async () => {
-      for (const button of await page.getByRole('button', { name: /^Dismiss/ }).all()) await button.click().catch(() => undefined)
+      for (const button of await page.getByRole('button', { name: /^Dismiss/ }).all())
+        await button.click().catch(() => undefined)
     }
     await row(page, 'bert-finetune').getByText('Running').waitFor()
-    await eventually('the charts have something to show', async () => (await program.call<unknown[]>('GET', `/sessions/${train.id}/usage`)).length > 5, 60_000)
+    await eventually(
+      'the charts have something to show',
+      async () => (await program.call<unknown[]>('GET', `/sessions/${train.id}/usage`)).length > 5,
+      60_000,
+    )
     await dismiss()
     await keep(page, 'sessions')
     await page.goto(`${program.url}/launcher?step=environment`)

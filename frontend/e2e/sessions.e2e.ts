@@ -25,7 +25,15 @@ describe('a session', () => {
   it('is launched by five steps, shown as it comes to life, and given exactly what was asked for', async () => {
     const page = await browser.page(program, '/launcher')
     const mount = { source: '/usr/share', target: 'shared', readOnly: true }
-    await enter(page, { name: 'five-steps', image: minimalImage, cpu: 1, memory: 320, env: { EPOCHS: '3', API_TOKEN: 'geheim' }, mount, ports: '8080, 9000:9001' })
+    await enter(page, {
+      name: 'five-steps',
+      image: minimalImage,
+      cpu: 1,
+      memory: 320,
+      env: { EPOCHS: '3', API_TOKEN: 'geheim' },
+      mount,
+      ports: '8080, 9000:9001',
+    })
     await picture(page, 'launcher-confirm')
     const command = await page.locator('pre', { hasText: 'slipway run' }).innerText()
     expect(command).toContain('--name five-steps')
@@ -43,7 +51,13 @@ describe('a session', () => {
 
   it('that is a batch ends by itself with its exit code, and its log stays', async () => {
     const page = await browser.page(program, '/launcher')
-    await enter(page, { name: 'batch-of-three', type: 'Batch', image: minimalImage, command: 'echo "counted $((20 + 22))"\nexit 3', memory: 128 })
+    await enter(page, {
+      name: 'batch-of-three',
+      type: 'Batch',
+      image: minimalImage,
+      command: 'echo "counted $((20 + 22))"\nexit 3',
+      memory: 128,
+    })
     await launch(page)
     const id = await idOf('batch-of-three')
     await eventually('the batch has ended', async () => (await program.session(id)).status === 'TERMINATED')
@@ -62,7 +76,12 @@ describe('a session', () => {
     await finished(page)
     await row(page, 'goes-well').getByText('Terminated').waitFor()
     const id = await idOf('goes-well')
-    expect(await program.session(id)).toMatchObject({ status: 'TERMINATED', result: 'success', reason: 'task-finished', exitCode: 0 })
+    expect(await program.session(id)).toMatchObject({
+      status: 'TERMINATED',
+      result: 'success',
+      reason: 'task-finished',
+      exitCode: 0,
+    })
     await row(page, 'goes-well').getByRole('link').click()
     await page.getByRole('dialog').locator('dt:text-is("Result") + dd').getByText('Success').waitFor()
   })
@@ -84,7 +103,17 @@ describe('a session', () => {
     await row(page, 'in-order').getByRole('button', { name: 'Terminate' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Terminate' }).click()
     await page.getByText('No session is running').waitFor()
-    const course = ['PENDING', 'SCHEDULED', 'PREPARING', 'PULLING', 'PREPARED', 'CREATING', 'RUNNING', 'TERMINATING', 'TERMINATED']
+    const course = [
+      'PENDING',
+      'SCHEDULED',
+      'PREPARING',
+      'PULLING',
+      'PREPARED',
+      'CREATING',
+      'RUNNING',
+      'TERMINATING',
+      'TERMINATED',
+    ]
     const seen = await page.evaluate(() => (window as unknown as { seen: string[] }).seen)
     expect(seen).toContain('RUNNING')
     expect(seen).toEqual(course.filter((status) => seen.includes(status)))
@@ -98,12 +127,17 @@ describe('a session', () => {
   })
 
   it('shows its log as it is written, finds in it and hands it out', async () => {
-    const { id } = await program.running({ name: 'talks-on', type: 'batch', command: 'n=0; until [ -e stop ]; do n=$((n+1)); echo "line $n"; sleep 0.2; done; echo "the last line"; sleep 900' })
+    const { id } = await program.running({
+      name: 'talks-on',
+      type: 'batch',
+      command:
+        'n=0; until [ -e stop ]; do n=$((n+1)); echo "line $n"; sleep 0.2; done; echo "the last line"; sleep 900',
+    })
     const page = await browser.page(program)
     await row(page, 'talks-on').getByRole('link').click()
     await page.getByRole('tab', { name: 'Logs' }).click()
     const log = page.getByRole('log', { name: 'Log of talks-on' })
-    const newest = async () => Math.max(0, ...(await log.innerText()).match(/\d+/g)?.map(Number) ?? [])
+    const newest = async () => Math.max(0, ...((await log.innerText()).match(/\d+/g)?.map(Number) ?? []))
     await log.getByText('line 1', { exact: true }).waitFor()
     const before = await newest()
     await eventually('it goes on by itself', async () => (await newest()) > before + 3)
@@ -111,36 +145,74 @@ describe('a session', () => {
     await log.getByText('the last line').waitFor()
     const times = page.getByRole('button', { name: 'Times' })
     await times.click()
-    await log.getByText(/^\d\d:\d\d:\d\d$/).first().waitFor()
+    await log
+      .getByText(/^\d\d:\d\d:\d\d$/)
+      .first()
+      .waitFor()
     await times.click()
-    await log.getByText(/^\d\d:\d\d:\d\d$/).first().waitFor({ state: 'detached' })
+    await log
+      .getByText(/^\d\d:\d\d:\d\d$/)
+      .first()
+      .waitFor({ state: 'detached' })
     await log.getByText('the last line').waitFor()
     await page.getByRole('textbox', { name: 'Search the log' }).fill('LAST LINE')
     await page.keyboard.press('Enter')
     await page.getByRole('status').getByText('1 of 1').waitFor()
     await page.getByRole('textbox', { name: 'Search the log' }).fill('never written')
     await page.getByRole('status').getByText('No match').waitFor()
-    const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download' }).click()])
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download' }).click(),
+    ])
     expect(file.suggestedFilename()).toMatch(/^talks-on-main1-.*\.log$/)
-    const lines = readFileSync(await file.path(), 'utf8').trim().split('\n')
+    const lines = readFileSync(await file.path(), 'utf8')
+      .trim()
+      .split('\n')
     expect([lines[0], lines.at(-1)]).toEqual(['line 1', 'the last line'])
     await picture(page, 'logs-live')
   })
 
   it('shows what it uses, in its row and as charts', async () => {
     const mib = 96
-    const { id } = await program.running({ name: 'works-hard', type: 'batch', command: `python3 -c "held = b'x' * (${mib} << 20)\nwhile True: pass"` })
+    const { id } = await program.running({
+      name: 'works-hard',
+      type: 'batch',
+      command: `python3 -c "held = b'x' * (${mib} << 20)\nwhile True: pass"`,
+    })
     const page = await browser.page(program)
     const cell = row(page, 'works-hard')
     await cell.getByText(/^(0\.[1-9]|1\.\d) \/ 1$/).waitFor()
     await cell.getByText(/MiB \/ 256 MiB/).waitFor()
     await cell.getByRole('link').click()
-    const value = async (chart: string) => (await page.locator('figure').filter({ has: page.getByRole('img', { name: chart, exact: true }) }).locator('figcaption').innerText()).replace(chart, '').trim()
+    const value = async (chart: string) =>
+      (
+        await page
+          .locator('figure')
+          .filter({ has: page.getByRole('img', { name: chart, exact: true }) })
+          .locator('figcaption')
+          .innerText()
+      )
+        .replace(chart, '')
+        .trim()
     await eventually('the chart of the CPU is at work', async () => parseFloat(await value('CPU')) >= 0.1)
     await eventually('the chart of the memory holds what is held', async () => parseFloat(await value('Memory')) >= mib)
-    await eventually('the line is drawn', () => page.locator('figure canvas').first().evaluate((canvas: HTMLCanvasElement) => canvas.width > 0 && canvas.getContext('2d')?.getImageData(0, 0, canvas.width, canvas.height).data.some((part) => part > 0)))
+    await eventually('the line is drawn', () =>
+      page
+        .locator('figure canvas')
+        .first()
+        .evaluate(
+          (canvas: HTMLCanvasElement) =>
+            canvas.width > 0 &&
+            canvas
+              .getContext('2d')
+              ?.getImageData(0, 0, canvas.width, canvas.height)
+              .data.some((part) => part > 0),
+        ),
+    )
     await picture(page, 'detail-usage')
-    expect((await program.call<Usage[]>('GET', `/sessions/${id}/usage`)).at(-1)?.memory).toBeGreaterThanOrEqual(mib * 1024 ** 2)
+    expect((await program.call<Usage[]>('GET', `/sessions/${id}/usage`)).at(-1)?.memory).toBeGreaterThanOrEqual(
+      mib * 1024 ** 2,
+    )
   })
 
   it('has its folder in its details, and in the folder what it wrote', async () => {
@@ -217,10 +289,11 @@ describe('a session', () => {
     await picture(page, 'launcher-will-wait')
     await launch(page)
     await row(page, 'has-to-wait').getByText('Pending').waitFor()
-    await row(page, 'has-to-wait').getByText(/needs /i).waitFor()
+    await row(page, 'has-to-wait')
+      .getByText(/needs /i)
+      .waitFor()
     await picture(page, 'sessions-waiting')
     await program.call('POST', `/sessions/${first.id}/terminate`, { forced: true })
     await row(page, 'has-to-wait').getByText('Running').waitFor()
   })
 })
-

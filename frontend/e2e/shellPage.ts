@@ -108,6 +108,9 @@ export class ShellPage {
     await this.page.locator('[data-active="true"] .xterm-helper-textarea').focus()
     await this.page.keyboard.press('Control+Shift+A')
     await this.page.keyboard.press('Control+Shift+C')
-    return eventually('the text is on the clipboard', async () => (await this.page.evaluate(() => navigator.clipboard.readText())) || undefined)
+    return eventually(
+      'the text is on the clipboard',
+      async () => (await this.page.evaluate(() => navigator.clipboard.readText())) || undefined,
+    )
   }
 }

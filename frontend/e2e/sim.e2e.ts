@@ -17,9 +17,15 @@ stage(program, browser, { afresh: true })
 const moving = (page: Page) =>
   page.evaluate(() => {
     const takesTime = (durations: string) => durations.split(',').some((d) => parseFloat(d) > 0.001)
-    const styles = [...document.querySelectorAll('*')].flatMap((element) => ['', '::before', '::after'].map((part) => getComputedStyle(element, part)))
-    const slow = styles.filter((s) => takesTime(s.transitionDuration) || (s.animationName !== 'none' && takesTime(s.animationDuration)))
-    const endless = document.getAnimations().filter((a) => a.playState === 'running' && a.effect?.getComputedTiming().endTime === Infinity)
+    const styles = [...document.querySelectorAll('*')].flatMap((element) =>
+      ['', '::before', '::after'].map((part) => getComputedStyle(element, part)),
+    )
+    const slow = styles.filter(
+      (s) => takesTime(s.transitionDuration) || (s.animationName !== 'none' && takesTime(s.animationDuration)),
+    )
+    const endless = document
+      .getAnimations()
+      .filter((a) => a.playState === 'running' && a.effect?.getComputedTiming().endTime === Infinity)
     return slow.length + endless.length
   })
 
@@ -72,7 +78,10 @@ describe('the simulated engine', () => {
     await page.getByRole('heading', { name: 'The same by command line' }).waitFor()
     await tabTo(page, button('Launch'))
     await press('Enter')
-    await tabTo(page, page.getByRole('dialog', { name: 'Launch without a directory?' }).getByRole('button', { name: 'Launch' }))
+    await tabTo(
+      page,
+      page.getByRole('dialog', { name: 'Launch without a directory?' }).getByRole('button', { name: 'Launch' }),
+    )
     await press('Enter')
     await row(page, 'by-keys').getByText('Running').waitFor()
     await tabTo(page, row(page, 'by-keys').getByRole('button', { name: 'Terminal' }))

@@ -11,7 +11,10 @@ stage(program, browser, { afresh: true })
 
 describe('tags', () => {
   it('are added to several sessions and taken from them, and the form can be left', async () => {
-    const sessions = [await program.running({ name: 'first-one', image: 'python:3.12' }), await program.running({ name: 'second-one', image: 'python:3.12' })]
+    const sessions = [
+      await program.running({ name: 'first-one', image: 'python:3.12' }),
+      await program.running({ name: 'second-one', image: 'python:3.12' }),
+    ]
     const tags = async () => (await Promise.all(sessions.map((s) => program.session(s.id)))).map((s) => s.tags.join())
     const page = await browser.page(program)
     for (const { name } of sessions) await page.getByRole('checkbox', { name: `Select ${name}` }).check()
@@ -34,7 +37,10 @@ describe('tags', () => {
 
     await open.click()
     await page.getByRole('combobox', { name: 'Remove tags' }).click()
-    await page.locator('.ant-select-dropdown:visible').locator('.ant-select-item-option-content', { hasText: 'paper' }).click()
+    await page
+      .locator('.ant-select-dropdown:visible')
+      .locator('.ant-select-item-option-content', { hasText: 'paper' })
+      .click()
     await page.getByRole('button', { name: 'Change 2 sessions' }).click()
     await eventually('neither has it', async () => (await tags()).join('') === '')
   })

@@ -25,7 +25,8 @@ async function open(query = ''): Promise<ShellPage> {
 }
 
 /** The numbered lines of a text, in their order. */
-const numbers = (text: string, word: string) => [...text.matchAll(new RegExp(`^${word} (\\d+)$`, 'gm'))].map((m) => Number(m[1]))
+const numbers = (text: string, word: string) =>
+  [...text.matchAll(new RegExp(`^${word} (\\d+)$`, 'gm'))].map((m) => Number(m[1]))
 const upTo = (n: number) => Array.from({ length: n }, (_, i) => i + 1)
 
 describe('a terminal', () => {
@@ -45,12 +46,20 @@ describe('a terminal', () => {
   it('takes the size of the window, and another one when that changes', async () => {
     const shell = await open()
     await shell.run('stty size')
-    const before = /^(\d+) (\d+)$/m.exec(await shell.rows())?.slice(1).map(Number) ?? []
+    const before =
+      /^(\d+) (\d+)$/m
+        .exec(await shell.rows())
+        ?.slice(1)
+        .map(Number) ?? []
     expect(before[1]).toBeGreaterThan(100)
     await shell.page.setViewportSize({ width: 900, height: 600 })
     await eventually('the shell has the new size', async () => {
       await shell.run('clear; stty size')
-      const size = /^(\d+) (\d+)$/m.exec(await shell.rows())?.slice(1).map(Number) ?? []
+      const size =
+        /^(\d+) (\d+)$/m
+          .exec(await shell.rows())
+          ?.slice(1)
+          .map(Number) ?? []
       return (size[0] ?? Infinity) < (before[0] ?? 0) && (size[1] ?? Infinity) < (before[1] ?? 0)
     })
   })
@@ -101,12 +110,19 @@ describe('a terminal', () => {
     const { longest, count } = await frames.evaluate((seen) => ({ ...seen, on: (seen.on = false) }))
     const sent = (await shell.output()).subarray(from).toString('latin1')
     const begin = sent.indexOf('1\r\n2\r\n3\r\n')
-    const wanted = upTo(1_300_000).map((n) => `${n}\r\n`).join('')
+    const wanted = upTo(1_300_000)
+      .map((n) => `${n}\r\n`)
+      .join('')
     expect(sent.slice(begin, begin + wanted.length) === wanted).toBe(true)
-    const lines = (await shell.everything()).split('\n').filter((line) => /^\d+$/.test(line)).map(Number)
+    const lines = (await shell.everything())
+      .split('\n')
+      .filter((line) => /^\d+$/.test(line))
+      .map(Number)
     expect(lines.length).toBeGreaterThan(19_000)
     expect(lines).toEqual(upTo(1_300_000).slice(-lines.length))
-    process.stdout.write(`10 MB: ${(wanted.length / 1e6).toFixed(1)} MB in ${took} ms, ${count} frames, longest ${Math.round(longest)} ms\n`)
+    process.stdout.write(
+      `10 MB: ${(wanted.length / 1e6).toFixed(1)} MB in ${took} ms, ${count} frames, longest ${Math.round(longest)} ms\n`,
+    )
     // A slow machine takes longer for each frame and for all: how many there were tells whether the page was held up.
     expect(count).toBeGreaterThan(20)
     expect(longest).toBeLessThan(took / 2)
@@ -128,7 +144,10 @@ describe('a terminal', () => {
     await eventually('the first shell went on', async () => numbers(await shell.rows(), 'behind').includes(200))
     expect(numbers(await shell.everything(), 'behind')).toEqual(upTo(200))
     await page.locator('[data-tab]').last().hover()
-    await page.getByRole('button', { name: /^Close / }).last().click()
+    await page
+      .getByRole('button', { name: /^Close / })
+      .last()
+      .click()
     await eventually('one tab is left', async () => (await page.locator('[data-tab]').count()) === 1)
   })
 
@@ -149,7 +168,9 @@ describe('a terminal', () => {
     await shell.run('echo copy-me-please')
     await shell.page.keyboard.press('Control+Shift+A')
     await shell.page.keyboard.press('Control+C')
-    await eventually('the clipboard has it', async () => (await shell.page.evaluate(() => navigator.clipboard.readText())).includes('copy-me-please'))
+    await eventually('the clipboard has it', async () =>
+      (await shell.page.evaluate(() => navigator.clipboard.readText())).includes('copy-me-please'),
+    )
     await shell.type('sleep 1000')
     await shell.page.keyboard.press('Control+C')
     await shell.saw('^C')
@@ -186,7 +207,10 @@ describe('a terminal', () => {
     await shell.run('clear; seq 1 300 | sed s/^/row-/')
     await shell.page.keyboard.press('Control+Shift+F')
     await shell.page.getByRole('textbox', { name: 'Find' }).fill('row-17')
-    await shell.page.getByRole('search').getByText(/of 11$/).waitFor()
+    await shell.page
+      .getByRole('search')
+      .getByText(/of 11$/)
+      .waitFor()
     await picture(shell.page, 'terminal-search')
     await shell.page.keyboard.press('Escape')
     await shell.page.getByRole('search').waitFor({ state: 'detached' })
@@ -220,7 +244,9 @@ describe('a terminal', () => {
       await page.mouse.click(box.x + 44, box.y + box.height / 2)
       await page.keyboard.up('Control')
     }
-    await shell.run("clear; printf 'https://elsewhere.test/%s\\n' page; printf '\\033]8;;https://truth.test/\\033\\\\https://pretence.test\\033]8;;\\033\\\\\\n'")
+    await shell.run(
+      "clear; printf 'https://elsewhere.test/%s\\n' page; printf '\\033]8;;https://truth.test/\\033\\\\https://pretence.test\\033]8;;\\033\\\\\\n'",
+    )
     await press('elsewhere.test/page')
     const elsewhere = page.getByRole('dialog', { name: 'Open elsewhere.test in the browser?' })
     await elsewhere.getByText('https://elsewhere.test/page').waitFor()
@@ -228,12 +254,18 @@ describe('a terminal', () => {
     await elsewhere.getByRole('button', { name: 'Cancel' }).click()
     await elsewhere.waitFor({ state: 'hidden' })
     await press('https://pretence.test')
-    await page.getByRole('dialog', { name: 'Open truth.test in the browser?' }).getByRole('button', { name: 'Cancel' }).click()
+    await page
+      .getByRole('dialog', { name: 'Open truth.test in the browser?' })
+      .getByRole('button', { name: 'Cancel' })
+      .click()
     await shell.run(`clear; echo ${program.url}/login`)
     await press(`${program.url}/login`)
     const inside = page.getByRole('dialog', { name: /^Open 127\.0\.0\.1/ })
     await inside.getByText("the session's own container").waitFor()
-    const [opened] = await Promise.all([browser.context.waitForEvent('page'), inside.getByRole('button', { name: 'Open in the browser' }).click()])
+    const [opened] = await Promise.all([
+      browser.context.waitForEvent('page'),
+      inside.getByRole('button', { name: 'Open in the browser' }).click(),
+    ])
     await opened.waitForURL(`${program.url}/sessions`) // who is logged in goes on from there
     await shut(opened)
   })
@@ -250,7 +282,10 @@ describe('a terminal', () => {
 
   it('opens in a window of its own, without the frame', async () => {
     const shell = await open()
-    const [popup] = await Promise.all([browser.context.waitForEvent('page'), shell.page.getByRole('button', { name: 'Open in a window of its own' }).click()])
+    const [popup] = await Promise.all([
+      browser.context.waitForEvent('page'),
+      shell.page.getByRole('button', { name: 'Open in a window of its own' }).click(),
+    ])
     const own = new ShellPage(popup)
     await own.live()
     expect(await popup.getByRole('navigation').count()).toBe(0)

@@ -56,7 +56,11 @@ describe('the dialog of apps', () => {
 
   it('opens from the list, the drawer and by its address, and closes by its button, Escape and a click beside it', async () => {
     const page = await browser.page(program)
-    const closings = [() => box(page).getByRole('button', { name: 'Close' }).click(), () => escape(page), () => page.mouse.click(20, 780)]
+    const closings = [
+      () => box(page).getByRole('button', { name: 'Close' }).click(),
+      () => escape(page),
+      () => page.mouse.click(20, 780),
+    ]
     for (const close of closings) {
       await opener(page).click()
       await box(page).getByRole('region', { name: 'Apps', exact: true }).waitFor()
@@ -87,7 +91,9 @@ describe('the dialog of apps', () => {
     expect(await inTile()).toBe('ssh')
     await escape(page)
     await box(page).waitFor({ state: 'detached' })
-    await eventually('the button has the focus again', () => opener(page).evaluate((button) => button === document.activeElement))
+    await eventually('the button has the focus again', () =>
+      opener(page).evaluate((button) => button === document.activeElement),
+    )
     await page.keyboard.press('Enter')
     await tile(page, 'terminal').getByRole('button').press('Enter')
     await page.waitForURL(`**/sessions/${session.id}/terminal`)
@@ -99,7 +105,9 @@ describe('the dialog of apps', () => {
     const button = tile(page, 'code-server').getByRole('button', { name: /^code-server/ })
     const asked = page.waitForRequest(`**/sessions/${session.id}/apps/code-server/open`)
     const clicked = opened(() => button.click())
-    await tile(page, 'code-server').getByText(/^Starting…/).waitFor()
+    await tile(page, 'code-server')
+      .getByText(/^Starting…/)
+      .waitFor()
     await tile(page, 'code-server').getByRole('progressbar').waitFor()
     expect(((await asked).postDataJSON() as Record<string, unknown>).port).toBeUndefined()
     const first = await clicked
@@ -144,7 +152,13 @@ describe('the dialog of apps', () => {
     const page = await dialog()
     await tile(page, 'ssh').getByRole('button').click()
     const ssh = page.getByRole('dialog', { name: 'Connect to many-apps by SSH' })
-    for (const [name, start] of [['ssh', 'ssh '], ['scp', 'scp '], ['sftp', 'sftp '], ['rsync', 'rsync '], ['forward', 'ssh ']] as const) {
+    for (const [name, start] of [
+      ['ssh', 'ssh '],
+      ['scp', 'scp '],
+      ['sftp', 'sftp '],
+      ['rsync', 'rsync '],
+      ['forward', 'ssh '],
+    ] as const) {
       expect(await ssh.locator(`[data-command="${name}"] code`).innerText()).toMatch(new RegExp(`^(slipway )?${start}`))
     }
     await ssh.getByRole('button', { name: 'Test the connection' }).click()
@@ -175,7 +189,11 @@ describe('the dialog of apps', () => {
     await program.call('POST', `/sessions/${other.id}/terminate`, { forced: true })
     await page.getByText('The session has ended').waitFor()
     await page.goto(`${program.url}/sessions?apps=nosuchthing`)
-    await page.getByRole('dialog').getByRole('alert').getByText(/session_.*_not-found/).waitFor()
+    await page
+      .getByRole('dialog')
+      .getByRole('alert')
+      .getByText(/session_.*_not-found/)
+      .waitFor()
     await picture(page, 'apps-unknown')
   })
 

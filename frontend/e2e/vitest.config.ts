@@ -3,7 +3,19 @@ import { defineConfig } from 'vitest/config'
 import { FailureList } from './failures'
 
 /** What looks into real containers. All others need no Docker, and pass with no network: build/ci/offline.sh. */
-const containers = ['apps', 'driver', 'ends', 'jupyter', 'lab', 'panes', 'prompts', 'restart', 'sessions', 'terminal', 'tiles'].map((name) => `${name}.e2e.ts`)
+const containers = [
+  'apps',
+  'driver',
+  'ends',
+  'jupyter',
+  'lab',
+  'panes',
+  'prompts',
+  'restart',
+  'sessions',
+  'terminal',
+  'tiles',
+].map((name) => `${name}.e2e.ts`)
 
 // Drives the real program in a real browser. One file at a time: they share the machine's CPUs and memory.
 export default defineConfig({
@@ -16,7 +28,10 @@ export default defineConfig({
     hookTimeout: 300_000,
     reporters: ['verbose', new FailureList()],
     projects: [
-      { extends: true, test: { name: 'offline', include: ['**/*.e2e.ts'], exclude: containers, setupFiles: ['./offline.ts'] } },
+      {
+        extends: true,
+        test: { name: 'offline', include: ['**/*.e2e.ts'], exclude: containers, setupFiles: ['./offline.ts'] },
+      },
       { extends: true, test: { name: 'containers', include: containers } },
     ],
   },

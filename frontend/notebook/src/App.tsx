@@ -24,7 +24,12 @@ const subscribe = (listener: () => void) => {
 /** The notebook that is shown is part of the address. */
 function usePath(): [string, (path: string) => void] {
   const path = useSyncExternalStore(subscribe, () => decodeURIComponent(location.hash.slice(1)))
-  return [path, (next) => { location.hash = next.split('/').map(encodeURIComponent).join('/') }]
+  return [
+    path,
+    (next) => {
+      location.hash = next.split('/').map(encodeURIComponent).join('/')
+    },
+  ]
 }
 
 export function App() {
@@ -37,7 +42,11 @@ export function App() {
     document.documentElement.dataset.theme = dark ? 'dark' : 'light'
   }, [dark])
   return (
-    <ConfigProvider theme={themeOf(dark ? 'dark' : 'light', 'comfortable', calm)} locale={i18n.language === 'ko' ? koKR : enUS} wave={{ disabled: true }}>
+    <ConfigProvider
+      theme={themeOf(dark ? 'dark' : 'light', 'comfortable', calm)}
+      locale={i18n.language === 'ko' ? koKR : enUS}
+      wave={{ disabled: true }}
+    >
       <AntApp style={{ height: '100%' }} message={{ maxCount: 3 }}>
         <QueryClientProvider client={queries}>
           <Desk dark={dark} look={<Look theme={theme} onTheme={setTheme} />} />

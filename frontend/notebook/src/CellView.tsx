@@ -36,9 +36,11 @@ function CellMenu({ cell, dispatch, onRemove }: Pick<CellViewProps, 'cell' | 'di
       trigger={['click']}
       menu={{
         items: [
-          { key: 'up', label: t('moveUp') }, { key: 'down', label: t('moveDown') },
+          { key: 'up', label: t('moveUp') },
+          { key: 'down', label: t('moveDown') },
           { key: 'type', label: t(type === 'code' ? 'toText' : 'toCode') },
-          { type: 'divider' }, { key: 'remove', label: t('remove'), danger: true },
+          { type: 'divider' },
+          { key: 'remove', label: t('remove'), danger: true },
         ],
         onClick: ({ key }) => {
           if (key === 'remove') onRemove(id)
@@ -53,7 +55,18 @@ function CellMenu({ cell, dispatch, onRemove }: Pick<CellViewProps, 'cell' | 'di
 }
 
 /** One cell: what it says and what came of it. */
-export const CellView = memo(function CellView({ cell, index, selected, stage, prompt, dark, dispatch, onRun, onRemove, onAnswer }: CellViewProps) {
+export const CellView = memo(function CellView({
+  cell,
+  index,
+  selected,
+  stage,
+  prompt,
+  dark,
+  dispatch,
+  onRun,
+  onRemove,
+  onAnswer,
+}: CellViewProps) {
   const { t } = useTranslation()
   const [writing, setWriting] = useState(false)
   const { id } = cell
@@ -79,23 +92,48 @@ export const CellView = memo(function CellView({ cell, index, selected, stage, p
     setWriting(true)
   }
   return (
-    <article className={styles.cell} aria-label={label} data-selected={selected} data-stage={stage} data-kind={cell.type}>
+    <article
+      className={styles.cell}
+      aria-label={label}
+      data-selected={selected}
+      data-stage={stage}
+      data-kind={cell.type}
+    >
       <div className={styles.gutter}>
         <span className="num">{mark(cell, stage)}</span>
-        {code && <Button className={styles.runCell} type="text" size="small" icon={<Play size={13} />} aria-label={t('run')} onClick={() => onRun(id, true)} />}
+        {code && (
+          <Button
+            className={styles.runCell}
+            type="text"
+            size="small"
+            icon={<Play size={13} />}
+            aria-label={t('run')}
+            onClick={() => onRun(id, true)}
+          />
+        )}
       </div>
       <div className={styles.body}>
         {code || writing ? (
           <div className={styles.source}>{editor}</div>
         ) : (
-          <div className={styles.markdown} role="button" tabIndex={0} title={t('editText')} onDoubleClick={write} onClick={() => dispatch({ do: 'select', id })} onKeyDown={(event) => event.key === 'Enter' && write()}>
+          <div
+            className={styles.markdown}
+            role="button"
+            tabIndex={0}
+            title={t('editText')}
+            onDoubleClick={write}
+            onClick={() => dispatch({ do: 'select', id })}
+            onKeyDown={(event) => event.key === 'Enter' && write()}
+          >
             {cell.source.trim() ? <Markdown text={cell.source} /> : <p className={styles.quiet}>{t('emptyText')}</p>}
           </div>
         )}
         {code && <Outputs outputs={cell.outputs} dark={dark} />}
         {prompt !== undefined && <Question prompt={prompt} onAnswer={(line) => onAnswer(id, line)} />}
       </div>
-      <div className={styles.tools}><CellMenu cell={cell} dispatch={dispatch} onRemove={onRemove} /></div>
+      <div className={styles.tools}>
+        <CellMenu cell={cell} dispatch={dispatch} onRemove={onRemove} />
+      </div>
     </article>
   )
 })

@@ -11,7 +11,10 @@ const colours = HighlightStyle.define([
   { tag: [tags.string, tags.special(tags.string)], color: 'var(--ant-green-7)' },
   { tag: [tags.number, tags.bool, tags.null], color: 'var(--ant-volcano)' },
   { tag: tags.comment, color: 'var(--ant-color-text-tertiary)', fontStyle: 'italic' },
-  { tag: [tags.function(tags.variableName), tags.definition(tags.variableName), tags.className], color: 'var(--ant-geekblue)' },
+  {
+    tag: [tags.function(tags.variableName), tags.definition(tags.variableName), tags.className],
+    color: 'var(--ant-geekblue)',
+  },
 ])
 
 const look = EditorView.theme({
@@ -62,13 +65,22 @@ export function Editor({ label, text, code, focused, onChange, onFocus, onRun, o
       state: EditorState.create({
         doc: first.current,
         extensions: [
-          Prec.highest(keymap.of([
-            { key: 'Shift-Enter', run: run(false) }, { key: 'Mod-Enter', run: run(true) }, { key: 'Escape', run: leave },
-            { key: 'Tab', run: insertTab, shift: indentLess },
-          ])),
+          Prec.highest(
+            keymap.of([
+              { key: 'Shift-Enter', run: run(false) },
+              { key: 'Mod-Enter', run: run(true) },
+              { key: 'Escape', run: leave },
+              { key: 'Tab', run: insertTab, shift: indentLess },
+            ]),
+          ),
           keymap.of([...defaultKeymap, ...historyKeymap]),
-          history(), look, EditorView.lineWrapping, EditorView.contentAttributes.of({ 'aria-label': label }),
-          code ? [python(), indentUnit.of('    '), indentOnInput(), bracketMatching(), syntaxHighlighting(colours)] : [],
+          history(),
+          look,
+          EditorView.lineWrapping,
+          EditorView.contentAttributes.of({ 'aria-label': label }),
+          code
+            ? [python(), indentUnit.of('    '), indentOnInput(), bracketMatching(), syntaxHighlighting(colours)]
+            : [],
           EditorView.updateListener.of((update) => {
             if (update.docChanged) calls.current.onChange(update.state.doc.toString())
             if (update.focusChanged && update.view.hasFocus) calls.current.onFocus()
@@ -85,7 +97,8 @@ export function Editor({ label, text, code, focused, onChange, onFocus, onRun, o
 
   useEffect(() => {
     const made = view.current
-    if (made && made.state.doc.toString() !== text) made.dispatch({ changes: { from: 0, to: made.state.doc.length, insert: text } })
+    if (made && made.state.doc.toString() !== text)
+      made.dispatch({ changes: { from: 0, to: made.state.doc.length, insert: text } })
   }, [text])
 
   useEffect(() => {

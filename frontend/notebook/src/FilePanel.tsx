@@ -29,15 +29,52 @@ export function FilePanel({ dir, onDir, path, onOpen }: FilePanelProps) {
       <header className={styles.panelHead}>
         <strong>{t('files')}</strong>
         <span className={styles.grow} />
-        <Button type="text" size="small" title={t('newNotebook')} icon={<FilePlus2 size={15} />} aria-label={t('newNotebook')} onClick={() => setNaming(true)} />
-        <Button type="text" size="small" title={t('refresh')} icon={<RefreshCw size={14} />} aria-label={t('refresh')} onClick={() => void list.refetch()} />
+        <Button
+          type="text"
+          size="small"
+          title={t('newNotebook')}
+          icon={<FilePlus2 size={15} />}
+          aria-label={t('newNotebook')}
+          onClick={() => setNaming(true)}
+        />
+        <Button
+          type="text"
+          size="small"
+          title={t('refresh')}
+          icon={<RefreshCw size={14} />}
+          aria-label={t('refresh')}
+          onClick={() => void list.refetch()}
+        />
       </header>
       <Breadcrumb
         className={styles.crumbs}
-        items={[{ title: <button type="button" onClick={() => onDir('')}>{t('home')}</button> },
-          ...parts.map((part, index) => ({ title: <button type="button" onClick={() => onDir(parts.slice(0, index + 1).join('/'))}>{part}</button> }))]}
+        items={[
+          {
+            title: (
+              <button type="button" onClick={() => onDir('')}>
+                {t('home')}
+              </button>
+            ),
+          },
+          ...parts.map((part, index) => ({
+            title: (
+              <button type="button" onClick={() => onDir(parts.slice(0, index + 1).join('/'))}>
+                {part}
+              </button>
+            ),
+          })),
+        ]}
       />
-      {naming && <NewNotebook dir={dir} onClose={() => setNaming(false)} onMade={(made) => { void list.refetch(); onOpen(made) }} />}
+      {naming && (
+        <NewNotebook
+          dir={dir}
+          onClose={() => setNaming(false)}
+          onMade={(made) => {
+            void list.refetch()
+            onOpen(made)
+          }}
+        />
+      )}
       {list.isPending && <Skeleton active title={false} paragraph={{ rows: 4 }} />}
       {list.isError && <Failure error={list.error} onRetry={() => void list.refetch()} />}
       {list.data?.length === 0 && <p className={styles.quiet}>{t('emptyFolder')}</p>}
@@ -72,7 +109,13 @@ function NewNotebook({ dir, onClose, onMade }: { dir: string; onClose: () => voi
   const { message } = AntApp.useApp()
   const [name, setName] = useState('untitled')
   const create = async () => {
-    const at = join(dir, `${name.trim().replace(/\.ipynb$/, '').replaceAll('/', '-')}.ipynb`)
+    const at = join(
+      dir,
+      `${name
+        .trim()
+        .replace(/\.ipynb$/, '')
+        .replaceAll('/', '-')}.ipynb`,
+    )
     try {
       await writeFile(at, writeNotebook(newNotebook()), unwritten)
       onClose()
@@ -89,10 +132,23 @@ function NewNotebook({ dir, onClose, onMade }: { dir: string; onClose: () => voi
         if (name.trim()) void create()
       }}
     >
-      <Input size="small" autoFocus aria-label={t('newName')} value={name} onChange={(event) => setName(event.target.value)} onKeyDown={(event) => event.key === 'Escape' && onClose()} suffix=".ipynb" onFocus={(event) => event.target.select()} />
+      <Input
+        size="small"
+        autoFocus
+        aria-label={t('newName')}
+        value={name}
+        onChange={(event) => setName(event.target.value)}
+        onKeyDown={(event) => event.key === 'Escape' && onClose()}
+        suffix=".ipynb"
+        onFocus={(event) => event.target.select()}
+      />
       <div>
-        <Button size="small" onClick={onClose}>{t('cancel')}</Button>
-        <Button size="small" type="primary" htmlType="submit" disabled={!name.trim()}>{t('create')}</Button>
+        <Button size="small" onClick={onClose}>
+          {t('cancel')}
+        </Button>
+        <Button size="small" type="primary" htmlType="submit" disabled={!name.trim()}>
+          {t('create')}
+        </Button>
       </div>
     </form>
   )

@@ -20,7 +20,11 @@ export function Look({ theme, onTheme }: { theme: Theme; onTheme: (theme: Theme)
         selectable: true,
         multiple: true,
         selectedKeys: [theme, i18n.language],
-        items: [...themes.map((key) => ({ key, label: t(`theme_${key}`) })), { type: 'divider' }, ...languages.map((key) => ({ key, label: names[key] }))],
+        items: [
+          ...themes.map((key) => ({ key, label: t(`theme_${key}`) })),
+          { type: 'divider' },
+          ...languages.map((key) => ({ key, label: names[key] })),
+        ],
         onClick: ({ key }) => {
           const chosen = themes.find((one) => one === key)
           if (chosen) onTheme(chosen)

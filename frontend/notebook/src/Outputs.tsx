@@ -6,11 +6,26 @@ import { Markdown } from '@/ui/Markdown'
 import type { Bundle, Output } from './nbformat'
 import styles from './notebook.module.css'
 
-const hues = ['--ant-color-text', '--ant-color-error', '--ant-color-success', '--ant-color-warning', '--ant-geekblue', '--ant-magenta', '--ant-color-primary', '--ant-color-text-secondary']
+const hues = [
+  '--ant-color-text',
+  '--ant-color-error',
+  '--ant-color-success',
+  '--ant-color-warning',
+  '--ant-geekblue',
+  '--ant-magenta',
+  '--ant-color-primary',
+  '--ant-color-text-secondary',
+]
 
 function Ansi({ text }: { text: string }) {
   return parseAnsi(text).map((span, index) => (
-    <span key={index} style={{ color: span.colour === undefined ? undefined : `var(${hues[span.colour % 8] ?? '--ant-color-text'})`, fontWeight: span.bold ? 600 : undefined }}>
+    <span
+      key={index}
+      style={{
+        color: span.colour === undefined ? undefined : `var(${hues[span.colour % 8] ?? '--ant-color-text'})`,
+        fontWeight: span.bold ? 600 : undefined,
+      }}
+    >
       {span.text}
     </span>
   ))
@@ -33,10 +48,20 @@ function Frame({ html, dark }: { html: string; dark: boolean }) {
     frame.addEventListener('load', measure)
     return () => frame.removeEventListener('load', measure)
   }, [])
-  return <iframe ref={attach} className={styles.frame} style={{ height }} sandbox="allow-same-origin" title={t('output')} srcDoc={frameStyle(dark) + html} />
+  return (
+    <iframe
+      ref={attach}
+      className={styles.frame}
+      style={{ height }}
+      sandbox="allow-same-origin"
+      title={t('output')}
+      srcDoc={frameStyle(dark) + html}
+    />
+  )
 }
 
-const base64 = (text: string) => btoa(Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join(''))
+const base64 = (text: string) =>
+  btoa(Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join(''))
 
 /** The richest form of a thing that this page can show. */
 function Rich({ data, dark }: { data: Bundle; dark: boolean }) {
@@ -45,23 +70,43 @@ function Rich({ data, dark }: { data: Bundle; dark: boolean }) {
   const html = text('text/html')
   if (html !== undefined) return <Frame html={html} dark={dark} />
   const svg = text('image/svg+xml')
-  if (svg !== undefined) return <img className={styles.picture} src={`data:image/svg+xml;base64,${base64(svg)}`} alt={alt} />
+  if (svg !== undefined)
+    return <img className={styles.picture} src={`data:image/svg+xml;base64,${base64(svg)}`} alt={alt} />
   for (const kind of ['image/png', 'image/jpeg', 'image/gif']) {
     const picture = text(kind)
-    if (picture !== undefined) return <img className={styles.picture} src={`data:${kind};base64,${picture.replace(/\s/g, '')}`} alt={alt} />
+    if (picture !== undefined)
+      return <img className={styles.picture} src={`data:${kind};base64,${picture.replace(/\s/g, '')}`} alt={alt} />
   }
   const markdown = text('text/markdown')
-  if (markdown !== undefined) return <div className={styles.markdown}><Markdown text={markdown} /></div>
-  if (data['application/json'] !== undefined && !alt) return <pre>{JSON.stringify(data['application/json'], null, 2)}</pre>
-  return <pre><Ansi text={alt} /></pre>
+  if (markdown !== undefined)
+    return (
+      <div className={styles.markdown}>
+        <Markdown text={markdown} />
+      </div>
+    )
+  if (data['application/json'] !== undefined && !alt)
+    return <pre>{JSON.stringify(data['application/json'], null, 2)}</pre>
+  return (
+    <pre>
+      <Ansi text={alt} />
+    </pre>
+  )
 }
 
 function One({ output, dark }: { output: Output; dark: boolean }) {
   switch (output.output_type) {
     case 'stream':
-      return <pre className={output.name === 'stderr' ? styles.stderr : undefined}><Ansi text={output.text} /></pre>
+      return (
+        <pre className={output.name === 'stderr' ? styles.stderr : undefined}>
+          <Ansi text={output.text} />
+        </pre>
+      )
     case 'error':
-      return <pre className={styles.error} role="alert"><Ansi text={output.traceback.join('\n') || `${output.ename}: ${output.evalue}`} /></pre>
+      return (
+        <pre className={styles.error} role="alert">
+          <Ansi text={output.traceback.join('\n') || `${output.ename}: ${output.evalue}`} />
+        </pre>
+      )
     default:
       return <Rich data={output.data} dark={dark} />
   }
@@ -89,9 +134,17 @@ export function Question({ prompt, onAnswer }: { prompt: string; onAnswer: (line
     >
       <label>
         <span>{prompt}</span>
-        <Input size="small" autoFocus aria-label={prompt || t('answer')} value={line} onChange={(event) => setLine(event.target.value)} />
+        <Input
+          size="small"
+          autoFocus
+          aria-label={prompt || t('answer')}
+          value={line}
+          onChange={(event) => setLine(event.target.value)}
+        />
       </label>
-      <Button size="small" htmlType="submit">{t('enter')}</Button>
+      <Button size="small" htmlType="submit">
+        {t('enter')}
+      </Button>
     </form>
   )
 }

@@ -31,34 +31,63 @@ export function SheetView({ path, dark, look, files, onFiles, opened }: SheetVie
   })
   const { run: start, answer } = kernel
 
-  const run = useCallback((id: string, stay: boolean) => {
-    const { cells } = latest.current.notebook
-    const index = cells.findIndex((cell) => cell.id === id)
-    const cell = cells[index]
-    if (!cell) return
-    if (cell.type === 'code' && cell.source.trim() && latest.current.stages[id] === undefined) start([cell])
-    const next = cells[index + 1]
-    if (stay) dispatch({ do: 'select', id })
-    else if (next) dispatch({ do: 'select', id: next.id })
-    else dispatch({ do: 'insert', after: id, type: 'code' })
-  }, [start])
+  const run = useCallback(
+    (id: string, stay: boolean) => {
+      const { cells } = latest.current.notebook
+      const index = cells.findIndex((cell) => cell.id === id)
+      const cell = cells[index]
+      if (!cell) return
+      if (cell.type === 'code' && cell.source.trim() && latest.current.stages[id] === undefined) start([cell])
+      const next = cells[index + 1]
+      if (stay) dispatch({ do: 'select', id })
+      else if (next) dispatch({ do: 'select', id: next.id })
+      else dispatch({ do: 'insert', after: id, type: 'code' })
+    },
+    [start],
+  )
 
-  const remove = useCallback((id: string) => {
-    const { cells } = latest.current.notebook
-    const index = cells.findIndex((cell) => cell.id === id)
-    const cell = cells[index]
-    if (!cell) return
-    dispatch({ do: 'remove', id })
-    const key = `removed-${id}`
-    const undo = () => {
-      message.destroy(key)
-      dispatch({ do: 'restore', cell, index })
-    }
-    void message.info({ key, duration: 8, content: <>{t('removed')} <Button type="link" size="small" onClick={undo}>{t('undo')}</Button></> })
-  }, [message, t])
+  const remove = useCallback(
+    (id: string) => {
+      const { cells } = latest.current.notebook
+      const index = cells.findIndex((cell) => cell.id === id)
+      const cell = cells[index]
+      if (!cell) return
+      dispatch({ do: 'remove', id })
+      const key = `removed-${id}`
+      const undo = () => {
+        message.destroy(key)
+        dispatch({ do: 'restore', cell, index })
+      }
+      void message.info({
+        key,
+        duration: 8,
+        content: (
+          <>
+            {t('removed')}{' '}
+            <Button type="link" size="small" onClick={undo}>
+              {t('undo')}
+            </Button>
+          </>
+        ),
+      })
+    },
+    [message, t],
+  )
 
-  const runAll = () => start(sheet.notebook.cells.filter((cell) => cell.type === 'code' && cell.source.trim() && sheet.stages[cell.id] === undefined))
-  const restart = () => void modal.confirm({ title: t('restartSure'), content: t('restartSureText'), okText: t('restart'), cancelText: t('cancel'), onOk: kernel.restart })
+  const runAll = () =>
+    start(
+      sheet.notebook.cells.filter(
+        (cell) => cell.type === 'code' && cell.source.trim() && sheet.stages[cell.id] === undefined,
+      ),
+    )
+  const restart = () =>
+    void modal.confirm({
+      title: t('restartSure'),
+      content: t('restartSureText'),
+      okText: t('restart'),
+      cancelText: t('cancel'),
+      onOk: kernel.restart,
+    })
   const take = async () => {
     try {
       const { text, version } = await readFile(path)
@@ -87,12 +116,36 @@ export function SheetView({ path, dark, look, files, onFiles, opened }: SheetVie
       />
       {saving.state === 'conflict' && (
         <Alert
-          banner type="warning" title={t('conflict')} description={t('conflictHint')}
-          action={<div className={styles.choices}><Button size="small" onClick={() => void take()}>{t('takeTheirs')}</Button><Button size="small" onClick={() => void save(true)}>{t('putMine')}</Button></div>}
+          banner
+          type="warning"
+          title={t('conflict')}
+          description={t('conflictHint')}
+          action={
+            <div className={styles.choices}>
+              <Button size="small" onClick={() => void take()}>
+                {t('takeTheirs')}
+              </Button>
+              <Button size="small" onClick={() => void save(true)}>
+                {t('putMine')}
+              </Button>
+            </div>
+          }
         />
       )}
       {saving.state === 'failed' && <Failure error={saving.error} onRetry={() => void save()} />}
-      {kernel.state === 'failed' && <Alert banner type="error" title={t('kernel_failed')} description={`${t('kernelFailedHint')} ${kernel.detail}`} action={<Button size="small" onClick={kernel.restart}>{t('restart')}</Button>} />}
+      {kernel.state === 'failed' && (
+        <Alert
+          banner
+          type="error"
+          title={t('kernel_failed')}
+          description={`${t('kernelFailedHint')} ${kernel.detail}`}
+          action={
+            <Button size="small" onClick={kernel.restart}>
+              {t('restart')}
+            </Button>
+          }
+        />
+      )}
       <div className={styles.sheet}>
         <div className={styles.cells}>
           {sheet.notebook.cells.map((cell, index) => (
@@ -108,8 +161,22 @@ export function SheetView({ path, dark, look, files, onFiles, opened }: SheetVie
             />
           ))}
           <footer className={styles.add}>
-            <Button size="small" icon={<Plus size={14} />} onClick={() => dispatch({ do: 'insert', after: sheet.notebook.cells.at(-1)?.id ?? null, type: 'code' })}>{t('addCode')}</Button>
-            <Button size="small" icon={<Plus size={14} />} onClick={() => dispatch({ do: 'insert', after: sheet.notebook.cells.at(-1)?.id ?? null, type: 'markdown' })}>{t('addText')}</Button>
+            <Button
+              size="small"
+              icon={<Plus size={14} />}
+              onClick={() => dispatch({ do: 'insert', after: sheet.notebook.cells.at(-1)?.id ?? null, type: 'code' })}
+            >
+              {t('addCode')}
+            </Button>
+            <Button
+              size="small"
+              icon={<Plus size={14} />}
+              onClick={() =>
+                dispatch({ do: 'insert', after: sheet.notebook.cells.at(-1)?.id ?? null, type: 'markdown' })
+              }
+            >
+              {t('addText')}
+            </Button>
           </footer>
         </div>
       </div>

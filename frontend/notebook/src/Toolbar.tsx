@@ -1,5 +1,15 @@
 import { Button, Dropdown, Tag, Tooltip } from 'antd'
-import { ChevronsRight, Ellipsis, PanelLeftClose, PanelLeftOpen, Play, Plus, RotateCw, Save, Square } from 'lucide-react'
+import {
+  ChevronsRight,
+  Ellipsis,
+  PanelLeftClose,
+  PanelLeftOpen,
+  Play,
+  Plus,
+  RotateCw,
+  Save,
+  Square,
+} from 'lucide-react'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { KernelState } from './kernel/Kernel'
@@ -16,7 +26,11 @@ export function FilesSwitch({ shown, onShown }: { shown: boolean; onShown: (show
 function SavingText({ saving }: { saving: Saving }) {
   const { t } = useTranslation()
   const text = { saved: 'saved', unsaved: 'unsaved', saving: 'saving', conflict: 'unsaved', failed: 'unsaved' } as const
-  return <span className={styles.quiet} role="status">{t(text[saving.state])}</span>
+  return (
+    <span className={styles.quiet} role="status">
+      {t(text[saving.state])}
+    </span>
+  )
 }
 
 export function KernelBadge({ state }: { state: KernelState }) {
@@ -34,7 +48,9 @@ export function Where() {
   const { t } = useTranslation()
   return (
     <Tooltip title={t('whereHelp')}>
-      <Tag className={styles.where} tabIndex={0}>{t('where')}</Tag>
+      <Tag className={styles.where} tabIndex={0}>
+        {t('where')}
+      </Tag>
     </Tooltip>
   )
 }
@@ -63,17 +79,34 @@ export function Toolbar(props: ToolbarProps) {
   return (
     <header className={styles.bar}>
       <FilesSwitch shown={props.files} onShown={props.onFiles} />
-      <strong className={styles.name} title={props.path}>{props.path.split('/').at(-1)}</strong>
+      <strong className={styles.name} title={props.path}>
+        {props.path.split('/').at(-1)}
+      </strong>
       <Where />
       <SavingText saving={props.saving} />
       <span className={styles.grow} />
       <KernelBadge state={props.kernel} />
-      <Button title={t('runHelp')} type="primary" icon={<Play size={14} />} onClick={props.onRun}>{t('run')}</Button>
-      <Button title={t('runAllHelp')} icon={<ChevronsRight size={15} />} onClick={props.onRunAll}>{t('runAll')}</Button>
-      <Button title={t(props.interruptible ? 'interruptHelp' : 'restartOnly')} icon={<Square size={13} />} disabled={!busy || !props.interruptible} onClick={props.onInterrupt}>
+      <Button title={t('runHelp')} type="primary" icon={<Play size={14} />} onClick={props.onRun}>
+        {t('run')}
+      </Button>
+      <Button title={t('runAllHelp')} icon={<ChevronsRight size={15} />} onClick={props.onRunAll}>
+        {t('runAll')}
+      </Button>
+      <Button
+        title={t(props.interruptible ? 'interruptHelp' : 'restartOnly')}
+        icon={<Square size={13} />}
+        disabled={!busy || !props.interruptible}
+        onClick={props.onInterrupt}
+      >
         {t('interrupt')}
       </Button>
-      <Button type="text" title={t('restartHelp')} icon={<RotateCw size={15} />} aria-label={t('restart')} onClick={props.onRestart} />
+      <Button
+        type="text"
+        title={t('restartHelp')}
+        icon={<RotateCw size={15} />}
+        aria-label={t('restart')}
+        onClick={props.onRestart}
+      />
       <Button type="text" title={t('save')} icon={<Save size={15} />} aria-label={t('save')} onClick={props.onSave} />
       <Dropdown
         trigger={['click']}

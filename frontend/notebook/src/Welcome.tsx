@@ -13,7 +13,11 @@ import styles from './notebook.module.css'
 async function findNotebooks(): Promise<string[]> {
   const home = await listDirectory('')
   const folders = home.filter(({ kind, name }) => kind === 'directory' && !name.startsWith('.')).slice(0, 20)
-  const inside = await Promise.all(folders.map(async ({ name }) => (await listDirectory(name).catch(() => [])).map((entry) => `${name}/${entry.name}`)))
+  const inside = await Promise.all(
+    folders.map(async ({ name }) =>
+      (await listDirectory(name).catch(() => [])).map((entry) => `${name}/${entry.name}`),
+    ),
+  )
   return [...home.map(({ name }) => name), ...inside.flat()].filter(isNotebook)
 }
 
@@ -42,7 +46,11 @@ export function Welcome({ look, files, onFiles, onOpen }: WelcomeProps) {
         {found.isPending && <Skeleton active title={false} />}
         {found.isError && <Failure error={found.error} onRetry={() => void found.refetch()} />}
         {found.data?.length === 0 && <p>{t('noneYet')}</p>}
-        {found.data?.map((path) => <Button key={path} icon={<NotebookText size={15} />} onClick={() => onOpen(path)}>{path}</Button>)}
+        {found.data?.map((path) => (
+          <Button key={path} icon={<NotebookText size={15} />} onClick={() => onOpen(path)}>
+            {path}
+          </Button>
+        ))}
       </section>
     </>
   )

@@ -25,7 +25,10 @@ export const unwritten = 'new'
 
 async function call(path: string, query: Record<string, string>, init: RequestInit = {}): Promise<Response> {
   const search = new URLSearchParams(query).toString()
-  const response = await fetch(new URL(`api/${path}${search ? `?${search}` : ''}`, document.baseURI), { ...init, credentials: 'same-origin' })
+  const response = await fetch(new URL(`api/${path}${search ? `?${search}` : ''}`, document.baseURI), {
+    ...init,
+    credentials: 'same-origin',
+  })
   if (response.ok) return response
   const problem = (await response.json().catch(() => ({}))) as { code?: string; message?: string; hint?: string }
   throw new Refused(problem.code ?? 'notebook_call_failed', problem.message ?? response.statusText, problem.hint ?? '')
@@ -49,7 +52,11 @@ export async function writeFile(path: string, text: string, version: string): Pr
 }
 
 export async function tellKernel(id: string, state: 'busy' | 'idle'): Promise<void> {
-  await call(`kernels/${id}`, {}, { method: 'PUT', body: JSON.stringify({ state }), headers: { 'Content-Type': 'application/json' } })
+  await call(
+    `kernels/${id}`,
+    {},
+    { method: 'PUT', body: JSON.stringify({ state }), headers: { 'Content-Type': 'application/json' } },
+  )
 }
 
 /** Goes out even while the page closes. */

@@ -1,14 +1,37 @@
 import { describe, expect, it } from 'vitest'
-import { FormatError, newCell, newNotebook, overwritten, parseNotebook, withOutput, writeNotebook, type Output } from './nbformat'
+import {
+  FormatError,
+  newCell,
+  newNotebook,
+  overwritten,
+  parseNotebook,
+  withOutput,
+  writeNotebook,
+  type Output,
+} from './nbformat'
 
 const file = {
   cells: [
-    { attachments: { 'a.png': {} }, cell_type: 'markdown', id: 'one', metadata: { tags: ['intro'] }, source: ['# Title\n', 'text'] },
     {
-      cell_type: 'code', execution_count: 3, id: 'two', metadata: { collapsed: true },
+      attachments: { 'a.png': {} },
+      cell_type: 'markdown',
+      id: 'one',
+      metadata: { tags: ['intro'] },
+      source: ['# Title\n', 'text'],
+    },
+    {
+      cell_type: 'code',
+      execution_count: 3,
+      id: 'two',
+      metadata: { collapsed: true },
       outputs: [
         { name: 'stdout', output_type: 'stream', text: ['a\n', 'b\n'] },
-        { data: { 'application/json': { x: [1, 2] }, 'image/svg+xml': ['<svg>\n', '</svg>'], 'text/plain': ['<SVG>'] }, execution_count: 3, metadata: { width: 2 }, output_type: 'execute_result' },
+        {
+          data: { 'application/json': { x: [1, 2] }, 'image/svg+xml': ['<svg>\n', '</svg>'], 'text/plain': ['<SVG>'] },
+          execution_count: 3,
+          metadata: { width: 2 },
+          output_type: 'execute_result',
+        },
         { ename: 'ValueError', evalue: 'no', output_type: 'error', traceback: ['one', 'two'] },
       ],
       source: ['print()\n', '1'],
@@ -26,16 +49,33 @@ describe('a notebook as a file', () => {
     expect(writeNotebook(parseNotebook(text))).toBe(text)
   })
   it('joins lines, also those that stand in one text', () => {
-    const { cells } = parseNotebook(JSON.stringify({ ...file, cells: [{ cell_type: 'code', metadata: {}, source: 'a\nb', outputs: [], execution_count: null }, file.cells[1]] }))
+    const { cells } = parseNotebook(
+      JSON.stringify({
+        ...file,
+        cells: [{ cell_type: 'code', metadata: {}, source: 'a\nb', outputs: [], execution_count: null }, file.cells[1]],
+      }),
+    )
     expect(cells.map((cell) => cell.source)).toEqual(['a\nb', 'print()\n1'])
     expect(cells[1]!.outputs[0]).toEqual({ output_type: 'stream', name: 'stdout', text: 'a\nb\n' })
   })
   it('has no ids where its version knows none', () => {
-    const old = JSON.parse(writeNotebook({ ...parseNotebook(JSON.stringify({ ...file, nbformat_minor: 4 })) })) as typeof file
+    const old = JSON.parse(
+      writeNotebook({ ...parseNotebook(JSON.stringify({ ...file, nbformat_minor: 4 })) }),
+    ) as typeof file
     expect(old.cells.map((cell) => 'id' in cell)).toEqual([false, false, false])
-    expect(JSON.parse(writeNotebook(newNotebook()))).toMatchObject({ nbformat: 4, nbformat_minor: 5, cells: [{ id: expect.any(String) as string }] })
+    expect(JSON.parse(writeNotebook(newNotebook()))).toMatchObject({
+      nbformat: 4,
+      nbformat_minor: 5,
+      cells: [{ id: expect.any(String) as string }],
+    })
   })
-  it.each([['not json', 'json'], ['[]', 'shape'], ['{"nbformat":3}', 'version'], ['{"nbformat":4}', 'shape'], ['{"nbformat":4,"cells":[{"cell_type":"heading"}]}', 'shape']])('refuses %s', (text, reason) => {
+  it.each([
+    ['not json', 'json'],
+    ['[]', 'shape'],
+    ['{"nbformat":3}', 'version'],
+    ['{"nbformat":4}', 'shape'],
+    ['{"nbformat":4,"cells":[{"cell_type":"heading"}]}', 'shape'],
+  ])('refuses %s', (text, reason) => {
     expect(() => parseNotebook(text)).toThrow(new FormatError(reason as FormatError['reason']))
   })
 })

@@ -34,21 +34,35 @@ export class FormatError extends Error {
   }
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Texts are stored as one, or as a list of lines. */
-const joined = (value: unknown): string => (Array.isArray(value) ? value.join('') : typeof value === 'string' ? value : '')
+const joined = (value: unknown): string =>
+  Array.isArray(value) ? value.join('') : typeof value === 'string' ? value : ''
 
 const lines = (text: string): string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? []
 
 export const newID = (): string => crypto.randomUUID?.().slice(0, 8) ?? Math.random().toString(36).slice(2, 10)
 
-export const newCell = (type: Cell['type'], source = ''): Cell => ({ id: newID(), type, source, outputs: [], count: null, rest: { metadata: {} } })
+export const newCell = (type: Cell['type'], source = ''): Cell => ({
+  id: newID(),
+  type,
+  source,
+  outputs: [],
+  count: null,
+  rest: { metadata: {} },
+})
 
 export const newNotebook = (): Notebook => ({
   cells: [newCell('code')],
   minor: 5,
-  rest: { metadata: { kernelspec: { display_name: 'Python 3', language: 'python', name: 'python3' }, language_info: { name: 'python' } } },
+  rest: {
+    metadata: {
+      kernelspec: { display_name: 'Python 3', language: 'python', name: 'python3' },
+      language_info: { name: 'python' },
+    },
+  },
 })
 
 function textual(kind: string): boolean {
@@ -69,9 +83,23 @@ function parseOutput(value: unknown): Output[] {
     case 'display_data':
       return [{ output_type: 'display_data', data: parseBundle(value.data), metadata }]
     case 'execute_result':
-      return [{ output_type: 'execute_result', data: parseBundle(value.data), metadata, execution_count: typeof value.execution_count === 'number' ? value.execution_count : null }]
+      return [
+        {
+          output_type: 'execute_result',
+          data: parseBundle(value.data),
+          metadata,
+          execution_count: typeof value.execution_count === 'number' ? value.execution_count : null,
+        },
+      ]
     case 'error':
-      return [{ output_type: 'error', ename: String(value.ename), evalue: String(value.evalue), traceback: Array.isArray(value.traceback) ? value.traceback.map(String) : [] }]
+      return [
+        {
+          output_type: 'error',
+          ename: String(value.ename),
+          evalue: String(value.evalue),
+          traceback: Array.isArray(value.traceback) ? value.traceback.map(String) : [],
+        },
+      ]
     default:
       return []
   }
@@ -108,7 +136,12 @@ export function parseNotebook(text: string): Notebook {
 function writeOutput(output: Output): unknown {
   if (output.output_type === 'stream') return { name: output.name, output_type: 'stream', text: lines(output.text) }
   if (output.output_type === 'error') return output
-  const data = Object.fromEntries(Object.entries(output.data).map(([kind, value]) => [kind, textual(kind) && typeof value === 'string' ? lines(value) : value]))
+  const data = Object.fromEntries(
+    Object.entries(output.data).map(([kind, value]) => [
+      kind,
+      textual(kind) && typeof value === 'string' ? lines(value) : value,
+    ]),
+  )
   return { ...output, data }
 }
 
@@ -122,7 +155,11 @@ function writeCell(cell: Cell, minor: number): unknown {
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (!isObject(value)) return value
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, inner]) => [key, sorted(inner)]))
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, inner]) => [key, sorted(inner)]),
+  )
 }
 
 /** The notebook as Jupyter itself would write it: keys in order, one space a step. */

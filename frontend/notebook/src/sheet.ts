@@ -40,13 +40,18 @@ export function openSheet(notebook: Notebook): Sheet {
   return { notebook: { ...notebook, cells }, at: cells[0]?.id ?? '', stages: {}, asked: {}, revision: 0, clearing: {} }
 }
 
-const without = <T>(map: Record<string, T>, id: string): Record<string, T> => Object.fromEntries(Object.entries(map).filter(([key]) => key !== id))
+const without = <T>(map: Record<string, T>, id: string): Record<string, T> =>
+  Object.fromEntries(Object.entries(map).filter(([key]) => key !== id))
 
 function withCells(sheet: Sheet, cells: Cell[]): Sheet {
   return { ...sheet, notebook: { ...sheet.notebook, cells }, revision: sheet.revision + 1 }
 }
 
-const change = (sheet: Sheet, id: string, how: (cell: Cell) => Cell): Sheet => withCells(sheet, sheet.notebook.cells.map((cell) => (cell.id === id ? how(cell) : cell)))
+const change = (sheet: Sheet, id: string, how: (cell: Cell) => Cell): Sheet =>
+  withCells(
+    sheet,
+    sheet.notebook.cells.map((cell) => (cell.id === id ? how(cell) : cell)),
+  )
 
 function outputOf(what: Exclude<Emitted, { type: 'clear' }>, count: number | null): Output {
   switch (what.type) {
@@ -67,7 +72,10 @@ function emitted(sheet: Sheet, id: string, what: Emitted): Sheet {
     return change(sheet, id, (cell) => ({ ...cell, outputs: [] }))
   }
   const clears = sheet.clearing[id] === true
-  const next = change(sheet, id, (cell) => ({ ...cell, outputs: withOutput(clears ? [] : cell.outputs, outputOf(what, cell.count)) }))
+  const next = change(sheet, id, (cell) => ({
+    ...cell,
+    outputs: withOutput(clears ? [] : cell.outputs, outputOf(what, cell.count)),
+  }))
   return clears ? { ...next, clearing: without(next.clearing, id) } : next
 }
 
@@ -119,13 +127,21 @@ export function reduce(sheet: Sheet, action: Action): Sheet {
     case 'retype':
       return change(sheet, action.id, (cell) => ({ ...cell, type: action.type, outputs: [], count: null }))
     case 'queued':
-      return { ...change(sheet, action.id, (cell) => ({ ...cell, outputs: [], count: action.count })), stages: { ...sheet.stages, [action.id]: 'waiting' } }
+      return {
+        ...change(sheet, action.id, (cell) => ({ ...cell, outputs: [], count: action.count })),
+        stages: { ...sheet.stages, [action.id]: 'waiting' },
+      }
     case 'started':
       return { ...sheet, stages: { ...sheet.stages, [action.id]: 'running' } }
     case 'emitted':
       return emitted(sheet, action.id, action.what)
     case 'ended':
-      return { ...sheet, stages: without(sheet.stages, action.id), asked: without(sheet.asked, action.id), clearing: without(sheet.clearing, action.id) }
+      return {
+        ...sheet,
+        stages: without(sheet.stages, action.id),
+        asked: without(sheet.asked, action.id),
+        clearing: without(sheet.clearing, action.id),
+      }
     case 'asked':
       return { ...sheet, asked: { ...sheet.asked, [action.id]: action.prompt } }
     case 'answered':
@@ -133,6 +149,9 @@ export function reduce(sheet: Sheet, action: Action): Sheet {
     case 'load':
       return { ...openSheet(action.notebook), revision: sheet.revision + 1 }
     case 'clear':
-      return withCells(sheet, sheet.notebook.cells.map((cell) => ({ ...cell, outputs: [], count: null })))
+      return withCells(
+        sheet,
+        sheet.notebook.cells.map((cell) => ({ ...cell, outputs: [], count: null })),
+      )
   }
 }

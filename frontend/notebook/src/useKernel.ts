@@ -51,10 +51,13 @@ export function useKernel(dir: string, dispatch: Dispatch<Action>): KernelHold {
     }, []),
     interrupt: useCallback(() => kernel.current?.interrupt(), []),
     restart: useCallback(() => setLife((n) => n + 1), []),
-    answer: useCallback((id, line) => {
-      dispatch({ do: 'answered', id })
-      kernel.current?.answer(line)
-    }, [dispatch]),
+    answer: useCallback(
+      (id, line) => {
+        dispatch({ do: 'answered', id })
+        kernel.current?.answer(line)
+      },
+      [dispatch],
+    ),
   }
 }
 

@@ -25,22 +25,29 @@ export function useSaving(path: string, first: string, revision: number, text: (
     now.current = { revision, text }
   })
 
-  const save = useCallback(async (force = false) => {
-    const one = turn.current.then(async () => {
-      const { revision, text } = now.current
-      if (revision === written.current && !force) return
-      setSaving({ state: 'saving' })
-      try {
-        version.current = await writeFile(path, text(), force ? '' : version.current)
-        written.current = revision
-        setSaving({ state: now.current.revision === revision ? 'saved' : 'unsaved' })
-      } catch (error) {
-        setSaving(error instanceof Refused && error.code.endsWith('_changed') ? { state: 'conflict' } : { state: 'failed', error })
-      }
-    })
-    turn.current = one
-    await one
-  }, [path])
+  const save = useCallback(
+    async (force = false) => {
+      const one = turn.current.then(async () => {
+        const { revision, text } = now.current
+        if (revision === written.current && !force) return
+        setSaving({ state: 'saving' })
+        try {
+          version.current = await writeFile(path, text(), force ? '' : version.current)
+          written.current = revision
+          setSaving({ state: now.current.revision === revision ? 'saved' : 'unsaved' })
+        } catch (error) {
+          setSaving(
+            error instanceof Refused && error.code.endsWith('_changed')
+              ? { state: 'conflict' }
+              : { state: 'failed', error },
+          )
+        }
+      })
+      turn.current = one
+      await one
+    },
+    [path],
+  )
 
   const stuck = saving.state === 'conflict' || saving.state === 'failed'
   useEffect(() => {

@@ -5,14 +5,36 @@ import { keys } from './keys'
 import { makeAgent, makeBoard, makeDevice, makeMachine, makeSession, testSettings } from './testing/session'
 import type { Agent, DeviceBoard, DevicePoint, Event, Operation, Session, Usage } from './types.gen'
 
-const usage = (session: string, at: string): Usage => ({ session, at, cpu: 1, memory: 2, memLimit: 3, netRx: 0, netTx: 0, diskRead: 0, diskWrite: 0, pids: 1, gpus: [] })
+const usage = (session: string, at: string): Usage => ({
+  session,
+  at,
+  cpu: 1,
+  memory: 2,
+  memLimit: 3,
+  netRx: 0,
+  netTx: 0,
+  diskRead: 0,
+  diskWrite: 0,
+  pids: 1,
+  gpus: [],
+})
 
 function event(change: Partial<Event>): Event {
   return { epoch: 'e', seq: 1, ...change }
 }
 
 const first = event({
-  snapshot: { sessions: [makeSession({ id: 'a', revision: 3 })], machines: [makeMachine()], recents: [], settings: testSettings, version: { version: '1', commit: 'c', go: 'g', os: 'linux', arch: 'amd64' }, devices: [makeBoard()], presets: [], agents: [makeAgent()], operations: [] },
+  snapshot: {
+    sessions: [makeSession({ id: 'a', revision: 3 })],
+    machines: [makeMachine()],
+    recents: [],
+    settings: testSettings,
+    version: { version: '1', commit: 'c', go: 'g', os: 'linux', arch: 'amd64' },
+    devices: [makeBoard()],
+    presets: [],
+    agents: [makeAgent()],
+    operations: [],
+  },
 })
 
 let client: QueryClient
@@ -33,8 +55,19 @@ describe('applyEvent', () => {
     applyEvent(client, first)
     applyEvent(client, event({ agent: makeAgent({ name: 'lab', local: false }) }))
     applyEvent(client, event({ agent: makeAgent({ name: 'lab', local: false, live: 2 }) }))
-    expect(client.getQueryData<Agent[]>(keys.agents)?.map((a) => [a.name, a.live])).toEqual([['local', 0], ['lab', 2]])
-    const add: Operation = { id: 'o1', kind: 'agent-add', subject: 'ssh://lab', state: 'running', steps: [], startedAt: '2026-01-02T03:04:05Z', revision: 2 }
+    expect(client.getQueryData<Agent[]>(keys.agents)?.map((a) => [a.name, a.live])).toEqual([
+      ['local', 0],
+      ['lab', 2],
+    ])
+    const add: Operation = {
+      id: 'o1',
+      kind: 'agent-add',
+      subject: 'ssh://lab',
+      state: 'running',
+      steps: [],
+      startedAt: '2026-01-02T03:04:05Z',
+      revision: 2,
+    }
     applyEvent(client, event({ operation: add }))
     applyEvent(client, event({ operation: { ...add, state: 'done', revision: 4 } }))
     applyEvent(client, event({ operation: { ...add, state: 'waiting', revision: 3 } }))
@@ -103,13 +136,19 @@ describe('devices', () => {
   const boards = () => client.getQueryData<DeviceBoard[]>(keys.devices)
   const points = (span: string) => client.getQueryData<DevicePoint[]>(keys.deviceHistory('local', 'GPU-0', span))
   const measured = (second: number, util: number, online = true) =>
-    applyEvent(client, event({ devices: makeBoard([makeDevice({ util })], { online, at: new Date(second * 1000).toISOString() }) }))
+    applyEvent(
+      client,
+      event({ devices: makeBoard([makeDevice({ util })], { online, at: new Date(second * 1000).toISOString() }) }),
+    )
 
   it('replace what is known of their agent and of no other', () => {
     applyEvent(client, first)
     applyEvent(client, event({ devices: makeBoard([], { agent: 'lab' }) }))
     measured(10, 500)
-    expect(boards()?.map((b) => [b.agent, b.devices[0]?.util])).toEqual([['local', 500], ['lab', undefined]])
+    expect(boards()?.map((b) => [b.agent, b.devices[0]?.util])).toEqual([
+      ['local', 500],
+      ['lab', undefined],
+    ])
   })
   it('go on with a history that was fetched, one point a minute in the long one', () => {
     client.setQueryData(keys.deviceHistory('local', 'GPU-0', '1h'), [])

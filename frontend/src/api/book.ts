@@ -2,7 +2,18 @@ import type { QueryClient } from '@tanstack/react-query'
 import { isRunning } from '@/lib/operation'
 import { isLive } from '@/lib/status'
 import { keys } from './keys'
-import type { Agent, DeviceBoard, DevicePoint, DeviceState, Event, Machine, Operation, Session, Snapshot, Usage } from './types.gen'
+import type {
+  Agent,
+  DeviceBoard,
+  DevicePoint,
+  DeviceState,
+  Event,
+  Machine,
+  Operation,
+  Session,
+  Snapshot,
+  Usage,
+} from './types.gen'
 
 /** Sessions by id. */
 export type SessionBook = Record<string, Session>
@@ -117,7 +128,9 @@ function applyDevices(client: QueryClient, board: DeviceBoard): void {
   if (!board.online) return
   for (const device of board.devices) {
     for (const [span, apart] of Object.entries(pointsApart)) {
-      client.setQueryData<DevicePoint[]>(keys.deviceHistory(board.agent, device.uuid, span), (old) => (old ? appendPoint(old, pointOf(device, board.at), apart) : old))
+      client.setQueryData<DevicePoint[]>(keys.deviceHistory(board.agent, device.uuid, span), (old) =>
+        old ? appendPoint(old, pointOf(device, board.at), apart) : old,
+      )
     }
   }
 }
@@ -138,7 +151,8 @@ export function appendPoint(points: DevicePoint[], point: DevicePoint, apart: nu
 /** Puts an agent where it is shown. What its sessions used while it was away is asked for once it is back. */
 function applyAgent(client: QueryClient, agent: Agent): void {
   const before = client.getQueryData<Agent[]>(keys.agents)?.find((a) => a.name === agent.name)
-  if (before && before.connection.state !== 'connected' && agent.connection.state === 'connected') void client.invalidateQueries({ queryKey: ['usage'] })
+  if (before && before.connection.state !== 'connected' && agent.connection.state === 'connected')
+    void client.invalidateQueries({ queryKey: ['usage'] })
   client.setQueryData<Agent[]>(keys.agents, (agents = []) => {
     const known = agents.some((a) => a.name === agent.name)
     return known ? agents.map((a) => (a.name === agent.name ? agent : a)) : [...agents, agent]
@@ -155,7 +169,9 @@ export function applyOperation(client: QueryClient, operation: Operation): void 
   client.setQueryData<Operation[]>(keys.operations, (operations = []) => {
     const known = operations.find((o) => o.id === operation.id)
     if (!known) return [operation, ...operations]
-    return known.revision > operation.revision ? operations : operations.map((o) => (o.id === operation.id ? operation : o))
+    return known.revision > operation.revision
+      ? operations
+      : operations.map((o) => (o.id === operation.id ? operation : o))
   })
 }
 

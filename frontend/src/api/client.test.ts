@@ -13,17 +13,29 @@ describe('request', () => {
   it('sends a body as JSON with the cookie', async () => {
     answer(200, '{}')
     await request('/x', { method: 'POST', body: { n: 1 } })
-    expect(fetch).toHaveBeenCalledWith('/x', expect.objectContaining({ method: 'POST', body: '{"n":1}', credentials: 'same-origin' }))
+    expect(fetch).toHaveBeenCalledWith(
+      '/x',
+      expect.objectContaining({ method: 'POST', body: '{"n":1}', credentials: 'same-origin' }),
+    )
   })
   it('takes no content for nothing', async () => {
     answer(204, '')
     await expect(request('/x', { method: 'DELETE' })).resolves.toBeUndefined()
   })
   it('throws a refusal with its code, hint and fields', async () => {
-    answer(422, '{"code":"session_create_invalid","message":"No.","hint":"Do.","fields":[{"field":"name","code":"c","message":"m"}]}')
+    answer(
+      422,
+      '{"code":"session_create_invalid","message":"No.","hint":"Do.","fields":[{"field":"name","code":"c","message":"m"}]}',
+    )
     const error = await request('/x').catch((e: unknown) => e)
     expect(error).toBeInstanceOf(ApiProblem)
-    expect(error).toMatchObject({ code: 'session_create_invalid', message: 'No.', hint: 'Do.', status: 422, fields: [{ field: 'name' }] })
+    expect(error).toMatchObject({
+      code: 'session_create_invalid',
+      message: 'No.',
+      hint: 'Do.',
+      status: 422,
+      fields: [{ field: 'name' }],
+    })
   })
   it('says so when the answer is no problem document', async () => {
     answer(502, '<html>')

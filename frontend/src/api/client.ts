@@ -63,10 +63,18 @@ async function problemOf(response: Response): Promise<ApiProblem> {
 
 /** An answer that is none of the control plane's. */
 export const unexplained = (status: number): ApiProblem =>
-  new ApiProblem({ code: 'server_answer_invalid', message: i18next.t('problem.unexplained', { status }), hint: i18next.t('problem.unexplainedHint') }, status)
+  new ApiProblem(
+    {
+      code: 'server_answer_invalid',
+      message: i18next.t('problem.unexplained', { status }),
+      hint: i18next.t('problem.unexplainedHint'),
+    },
+    status,
+  )
 
 /** No answer at all; hint says what becomes of what was asked for. */
-export const unanswered = (hint: string): ApiProblem => new ApiProblem({ code: UNREACHABLE, message: i18next.t('problem.unanswered'), hint }, 0)
+export const unanswered = (hint: string): ApiProblem =>
+  new ApiProblem({ code: UNREACHABLE, message: i18next.t('problem.unanswered'), hint }, 0)
 
 /** Sends a request and returns the raw answer; throws ApiProblem for a status of 400 or more or no answer. */
 export async function send(path: string, call: Call = {}): Promise<Response> {

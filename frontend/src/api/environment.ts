@@ -1,7 +1,10 @@
 import type { Environment, EnvironmentVersion } from './types.gen'
 
 /** The family and version that an image belongs to. */
-export function findVersion(environments: readonly Environment[], image: string): { family: Environment; version: EnvironmentVersion } | null {
+export function findVersion(
+  environments: readonly Environment[],
+  image: string,
+): { family: Environment; version: EnvironmentVersion } | null {
   const wanted = normalReference(image)
   for (const family of environments) {
     const version = family.versions.find((v) => normalReference(v.image) === wanted)
@@ -12,7 +15,10 @@ export function findVersion(environments: readonly Environment[], image: string)
 
 /** The same reference for every way to write it: with a tag, without the public registry's name. */
 export function normalReference(reference: string): string {
-  const plain = reference.trim().replace(/^(docker\.io|index\.docker\.io)\//, '').replace(/^library\//, '')
+  const plain = reference
+    .trim()
+    .replace(/^(docker\.io|index\.docker\.io)\//, '')
+    .replace(/^library\//, '')
   if (plain === '' || plain.includes('@')) return plain
   return /:[^/]*$/.test(plain) ? plain : `${plain}:latest`
 }

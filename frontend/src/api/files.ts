@@ -9,21 +9,31 @@ export type Conflict = 'fail' | 'replace' | 'keep-both'
 /** Whose files are meant. */
 export type FilePlace = { session: string; kernel?: string } | { folder: string }
 
-export const placeKey = (place: FilePlace): string => ('folder' in place ? `folder:${place.folder}` : `session:${place.session}:${place.kernel ?? ''}`)
-const base = (place: FilePlace): string => ('folder' in place ? `/api/v1/folders/${encodeURIComponent(place.folder)}/files` : `/api/v1/sessions/${encodeURIComponent(place.session)}/files`)
+export const placeKey = (place: FilePlace): string =>
+  'folder' in place ? `folder:${place.folder}` : `session:${place.session}:${place.kernel ?? ''}`
+const base = (place: FilePlace): string =>
+  'folder' in place
+    ? `/api/v1/folders/${encodeURIComponent(place.folder)}/files`
+    : `/api/v1/sessions/${encodeURIComponent(place.session)}/files`
 
 /**
  * A path as the query carries it: percent-encoded, with every byte. Names that
  * are no text come encoded from the server and stay so.
  */
-export function filesAddress(place: FilePlace, call: string, encodedPath: string, more: Record<string, string | number | undefined> = {}): string {
+export function filesAddress(
+  place: FilePlace,
+  call: string,
+  encodedPath: string,
+  more: Record<string, string | number | undefined> = {},
+): string {
   const kernel = 'session' in place ? place.kernel : undefined
   const rest = address('', { ...more, kernel }).slice(1)
   return `${base(place)}${call}?path=${encodedPath}${rest ? `&${rest}` : ''}`
 }
 
 /** The name of an entry as it stands in an address. */
-export const encodedName = (file: Pick<FileInfo, 'name' | 'encoded'>): string => file.encoded || encodeURIComponent(file.name)
+export const encodedName = (file: Pick<FileInfo, 'name' | 'encoded'>): string =>
+  file.encoded || encodeURIComponent(file.name)
 
 /** Joins a directory and a name, both encoded. "" is where relative paths begin. */
 export const inside = (dir: string, name: string): string => (dir === '' ? name : `${dir}%2F${name}`)
@@ -41,24 +51,45 @@ export async function listAll(place: FilePlace, dir: string, signal: AbortSignal
   }
   return listing
 }
-export const statFile = (place: FilePlace, path: string, signal?: AbortSignal) => request<FileInfo>(filesAddress(place, '/stat', path), { signal })
-export const readFile = (place: FilePlace, path: string, signal?: AbortSignal) => send(filesAddress(place, '/content', path), { signal })
+export const statFile = (place: FilePlace, path: string, signal?: AbortSignal) =>
+  request<FileInfo>(filesAddress(place, '/stat', path), { signal })
+export const readFile = (place: FilePlace, path: string, signal?: AbortSignal) =>
+  send(filesAddress(place, '/content', path), { signal })
 export const contentAddress = (place: FilePlace, path: string) => filesAddress(place, '/content', path)
 export const zipAddress = (place: FilePlace, paths: readonly string[], name: string) =>
-  `${filesAddress(place, '/zip', paths[0] ?? '', { name })}${paths.slice(1).map((path) => `&path=${path}`).join('')}`
+  `${filesAddress(place, '/zip', paths[0] ?? '', { name })}${paths
+    .slice(1)
+    .map((path) => `&path=${path}`)
+    .join('')}`
 export const makeDirectory = (place: FilePlace, path: string, parents = false) =>
   request<undefined>(filesAddress(place, '/directory', path, { parents: parents ? 1 : undefined }), { method: 'POST' })
-export const moveFile = (place: FilePlace, from: string, to: string) => request<undefined>(`${filesAddress(place, '/move', from)}&to=${to}`, { method: 'POST' })
-export const removeFile = (place: FilePlace, path: string, signal?: AbortSignal) => request<undefined>(filesAddress(place, '', path, { recursive: 1 }), { method: 'DELETE', signal })
+export const moveFile = (place: FilePlace, from: string, to: string) =>
+  request<undefined>(`${filesAddress(place, '/move', from)}&to=${to}`, { method: 'POST' })
+export const removeFile = (place: FilePlace, path: string, signal?: AbortSignal) =>
+  request<undefined>(filesAddress(place, '', path, { recursive: 1 }), { method: 'DELETE', signal })
 
 export const uploadState = (place: FilePlace, path: string, key: string, signal?: AbortSignal) =>
   request<UploadState>(filesAddress(place, '/upload', path, { key }), { signal })
-export const dropUpload = (place: FilePlace, path: string, key: string) => request<undefined>(filesAddress(place, '/upload', path, { key }), { method: 'DELETE' })
-export const finishUpload = (place: FilePlace, path: string, key: string, body: FinishRequest & { conflict: Conflict }, signal?: AbortSignal) =>
-  request<FileInfo>(filesAddress(place, '/upload', path, { key }), { method: 'POST', body, signal })
+export const dropUpload = (place: FilePlace, path: string, key: string) =>
+  request<undefined>(filesAddress(place, '/upload', path, { key }), { method: 'DELETE' })
+export const finishUpload = (
+  place: FilePlace,
+  path: string,
+  key: string,
+  body: FinishRequest & { conflict: Conflict },
+  signal?: AbortSignal,
+) => request<FileInfo>(filesAddress(place, '/upload', path, { key }), { method: 'POST', body, signal })
 
 /** Adds a piece to an upload and says how it goes; fetch cannot, so it is an XMLHttpRequest. */
-export function writePiece(place: FilePlace, path: string, key: string, offset: number, piece: Blob, progress: (sent: number) => void, signal: AbortSignal): Promise<UploadState> {
+export function writePiece(
+  place: FilePlace,
+  path: string,
+  key: string,
+  offset: number,
+  piece: Blob,
+  progress: (sent: number) => void,
+  signal: AbortSignal,
+): Promise<UploadState> {
   return new Promise((resolve, reject) => {
     const call = new XMLHttpRequest()
     const stop = () => call.abort()

@@ -1,11 +1,45 @@
-import { useMutation, useQuery, useQueryClient, type UseMutationResult, type UseQueryResult } from '@tanstack/react-query'
+import {
+  useMutation,
+  useQuery,
+  useQueryClient,
+  type UseMutationResult,
+  type UseQueryResult,
+} from '@tanstack/react-query'
 import { useCallback } from 'react'
-import { fetchAgents, fetchDevices, fetchEnvironments, fetchMachines, fetchOperations, fetchPresets, fetchRecents, fetchResources, fetchSession, fetchSessions, fetchSettings, fetchUsage, fetchVersion, putSettings } from './calls'
+import {
+  fetchAgents,
+  fetchDevices,
+  fetchEnvironments,
+  fetchMachines,
+  fetchOperations,
+  fetchPresets,
+  fetchRecents,
+  fetchResources,
+  fetchSession,
+  fetchSessions,
+  fetchSettings,
+  fetchUsage,
+  fetchVersion,
+  putSettings,
+} from './calls'
 import type { SessionBook, UsageBook } from './book'
 import { ApiProblem } from './client'
 import type { Connection } from './events'
 import { keys } from './keys'
-import type { Agent, DeviceBoard, Environment, Machine, Operation, Preset, Recent, ResourceSummary, Session, Settings, Usage, Version } from './types.gen'
+import type {
+  Agent,
+  DeviceBoard,
+  Environment,
+  Machine,
+  Operation,
+  Preset,
+  Recent,
+  ResourceSummary,
+  Session,
+  Settings,
+  Usage,
+  Version,
+} from './types.gen'
 
 const always = { staleTime: Infinity, gcTime: Infinity } as const
 
@@ -29,7 +63,11 @@ export function useSessionBook(): UseQueryResult<SessionBook> {
   const client = useQueryClient()
   return useQuery({
     queryKey: keys.sessions,
-    queryFn: async ({ signal }) => newest(toBook(await fetchSessions({ state: 'all', limit: 400 }, signal)), client.getQueryData<SessionBook>(keys.sessions)),
+    queryFn: async ({ signal }) =>
+      newest(
+        toBook(await fetchSessions({ state: 'all', limit: 400 }, signal)),
+        client.getQueryData<SessionBook>(keys.sessions),
+      ),
     ...always,
   })
 }
@@ -93,7 +131,12 @@ export function usePresets(): UseQueryResult<Preset[]> {
 
 /** What each machine has, has promised and uses. It is not on the event channel: asked for every few seconds while shown. */
 export function useResources(): UseQueryResult<ResourceSummary[]> {
-  return useQuery({ queryKey: keys.resources, queryFn: ({ signal }) => fetchResources(signal), refetchInterval: 4_000, staleTime: 1_000 })
+  return useQuery({
+    queryKey: keys.resources,
+    queryFn: ({ signal }) => fetchResources(signal),
+    refetchInterval: 4_000,
+    staleTime: 1_000,
+  })
 }
 
 /** The families of images that the launcher offers. */

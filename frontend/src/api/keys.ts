@@ -11,7 +11,8 @@ export const keys = {
   operations: ['operations'] as const, // live, newest first
   pairedDevices: (agent: string) => ['paired-devices', agent] as const,
   recipe: (source: { kind: string; id: string }) => ['recipe', source.kind, source.id] as const,
-  audit: (agent: string, owner: string, failed: boolean, security: boolean) => ['audit', agent, owner, failed, security] as const,
+  audit: (agent: string, owner: string, failed: boolean, security: boolean) =>
+    ['audit', agent, owner, failed, security] as const,
   limits: (agent: string) => ['limits', agent] as const,
   recents: ['recents'] as const, // live
   settings: ['settings'] as const, // live

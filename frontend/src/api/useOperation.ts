@@ -26,7 +26,10 @@ export function useOperationActions(id: string): OperationActions {
     },
     [client, message],
   )
-  const onAnswer = useCallback((prompt: string, text: string) => send(answerOperation(id, { prompt, text })), [id, send])
+  const onAnswer = useCallback(
+    (prompt: string, text: string) => send(answerOperation(id, { prompt, text })),
+    [id, send],
+  )
   const onCancel = useCallback(() => send(cancelOperation(id)), [id, send])
   return { onAnswer, onCancel }
 }

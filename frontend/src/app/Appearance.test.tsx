@@ -25,13 +25,15 @@ beforeEach(() => {
         matches: query === darkQuery && systemDark,
         media: query,
         addEventListener: (_type: string, listener: () => void) => listeners.push(listener),
-        removeEventListener: (_type: string, listener: () => void) => (listeners = listeners.filter((l) => l !== listener)),
+        removeEventListener: (_type: string, listener: () => void) =>
+          (listeners = listeners.filter((l) => l !== listener)),
       }) as unknown as MediaQueryList,
   )
 })
 
 const mode = () => document.documentElement.dataset.theme
-const show = (theme: typeof testSettings.theme) => renderView(<Appearance>page</Appearance>, { known: { settings: { ...testSettings, theme } } })
+const show = (theme: typeof testSettings.theme) =>
+  renderView(<Appearance>page</Appearance>, { known: { settings: { ...testSettings, theme } } })
 
 describe('Appearance', () => {
   it('follows the system as it turns, unless a person chooses otherwise', async () => {

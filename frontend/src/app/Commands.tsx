@@ -5,7 +5,15 @@ import { sections } from './sections'
 import { useCommands, type Over } from './useCommands'
 
 /** The palette with all that can be done from here. */
-export function CommandPalette({ onShow, onClose, mac }: { onShow: (over: Over) => void; onClose: () => void; mac: boolean }) {
+export function CommandPalette({
+  onShow,
+  onClose,
+  mac,
+}: {
+  onShow: (over: Over) => void
+  onClose: () => void
+  mac: boolean
+}) {
   return <Palette commands={useCommands(onShow, mac)} onClose={onClose} />
 }
 

@@ -19,7 +19,9 @@ export function ConnectionBanner() {
   const lost = connection.state !== 'open'
   const now = useNow(lost)
   if (!lost || !connection.lostAt || realLength(now - connection.lostAt) < patience) return null
-  const text = connection.heardAt ? t('connection.lostText', { since: formatRelative(past(connection.heardAt, now), now) }) : t('connection.lostTextNever')
+  const text = connection.heardAt
+    ? t('connection.lostText', { since: formatRelative(past(connection.heardAt, now), now) })
+    : t('connection.lostTextNever')
   return (
     <div className={css.banner} role="alert">
       <Unplug size={16} aria-hidden />

@@ -18,7 +18,9 @@ function AgentLine({ agent, onClose }: { agent: Agent; onClose: () => void }) {
   const start = useStartOperation()
   const { state, rttMs, lastHeard, nextTry, error, waits } = agent.connection
   const reached = isReached(agent)
-  const why = reached ? '' : agent.question?.text || (error?.code === asksCode ? t('reach.asks') : error?.message) || waits
+  const why = reached
+    ? ''
+    : agent.question?.text || (error?.code === asksCode ? t('reach.asks') : error?.message) || waits
   const navigate = useNavigate()
   const asks = needsPerson(agent)
   const page = `/agents/${encodeURIComponent(agent.name)}`
@@ -35,7 +37,9 @@ function AgentLine({ agent, onClose }: { agent: Agent; onClose: () => void }) {
           {agent.name}
         </Link>
         <ConnectionBadge state={state} />
-        <span className={`${css.rtt} num`}>{agent.local ? t('reach.local') : reached && rttMs !== undefined ? formatRtt(rttMs) : ''}</span>
+        <span className={`${css.rtt} num`}>
+          {agent.local ? t('reach.local') : reached && rttMs !== undefined ? formatRtt(rttMs) : ''}
+        </span>
         {!reached && !agent.question && state !== 'connecting' ? (
           <Button
             size="small"
@@ -80,7 +84,14 @@ export function ConnectionMenu() {
   const missing = agents.filter((a) => !isReached(a) && a.connection.state !== 'off')
   const asks = agents.some((a) => a.question ?? needsPerson(a))
   const good = state === 'open' && missing.length === 0
-  const text = state !== 'open' ? t(`connection.${state}`) : asks ? t('reach.question') : missing.length > 0 ? t('reach.missing', { count: missing.length }) : t('connection.open')
+  const text =
+    state !== 'open'
+      ? t(`connection.${state}`)
+      : asks
+        ? t('reach.question')
+        : missing.length > 0
+          ? t('reach.missing', { count: missing.length })
+          : t('connection.open')
   const close = () => setOpen(false)
   const content = (
     <div className={css.menu}>
@@ -103,7 +114,15 @@ export function ConnectionMenu() {
     </div>
   )
   return (
-    <Popover content={content} trigger={['click']} placement="bottomRight" arrow={false} open={open} onOpenChange={setOpen} styles={{ container: { padding: 0 } }}>
+    <Popover
+      content={content}
+      trigger={['click']}
+      placement="bottomRight"
+      arrow={false}
+      open={open}
+      onOpenChange={setOpen}
+      styles={{ container: { padding: 0 } }}
+    >
       <button type="button" className={css.state} aria-haspopup="dialog" aria-expanded={open}>
         <span className={`${css.dot} ${good ? '' : css.waiting}`} aria-hidden />
         <span aria-live="polite">{text}</span>

@@ -17,9 +17,22 @@ export interface FolderFilesProps {
 /** The files of a folder. */
 export function FolderFiles({ folder, dir, onVisit, onClose, beside = false }: FolderFilesProps) {
   return (
-    <Drawer open mask={!beside} size={820} title={folder.name} onClose={onClose} styles={{ body: { padding: 0, overflow: 'hidden' } }}>
+    <Drawer
+      open
+      mask={!beside}
+      size={820}
+      title={folder.name}
+      onClose={onClose}
+      styles={{ body: { padding: 0, overflow: 'hidden' } }}
+    >
       <Suspense fallback={null}>
-        <Explorer place={{ folder: folder.id }} root={folder.name} dir={dir} onVisit={onVisit} readOnly={folder.permission === 'ro' || folder.state !== 'ready'} />
+        <Explorer
+          place={{ folder: folder.id }}
+          root={folder.name}
+          dir={dir}
+          onVisit={onVisit}
+          readOnly={folder.permission === 'ro' || folder.state !== 'ready'}
+        />
       </Suspense>
     </Drawer>
   )

@@ -15,7 +15,21 @@ import { recentAddress } from './addresses'
 import { ConnectionMenu } from './ConnectionMenu'
 import css from './Shell.module.css'
 
-function Meter({ name, used, total, promised, load, max }: { name: string; used: string; total: string; promised: number; load: number; max: number }) {
+function Meter({
+  name,
+  used,
+  total,
+  promised,
+  load,
+  max,
+}: {
+  name: string
+  used: string
+  total: string
+  promised: number
+  load: number
+  max: number
+}) {
   const { t } = useTranslation()
   const label = `${name}: ${t('header.promised', { used, total })}`
   return (
@@ -36,7 +50,14 @@ function Meter({ name, used, total, promised, load, max }: { name: string; used:
 /** The machines that are reached, as one: what is promised and used of all of them. */
 function sumOf(machines: readonly Machine[]) {
   const sum = (of: (machine: Machine) => number) => machines.reduce((total, machine) => total + of(machine), 0)
-  return { cpus: sum((m) => m.cpus), usedCpus: sum((m) => m.usedCpus), loadCpu: sum((m) => m.loadCpu), memory: sum((m) => m.memory), usedMemory: sum((m) => m.usedMemory), loadMemory: sum((m) => m.loadMemory) }
+  return {
+    cpus: sum((m) => m.cpus),
+    usedCpus: sum((m) => m.usedCpus),
+    loadCpu: sum((m) => m.loadCpu),
+    memory: sum((m) => m.memory),
+    usedMemory: sum((m) => m.usedMemory),
+    loadMemory: sum((m) => m.loadMemory),
+  }
 }
 
 function MachineSummary({ machines, meters, demo }: { machines: readonly Machine[]; meters: boolean; demo: boolean }) {
@@ -51,7 +72,14 @@ function MachineSummary({ machines, meters, demo }: { machines: readonly Machine
     <>
       <div className={css.machine}>
         <Cpu size={15} aria-hidden />
-        <span className={css.host}>{machines.length > 1 ? t(online.length < machines.length ? 'header.machinesOf' : 'header.machines', { count: online.length, total: machines.length }) : first.hostname}</span>
+        <span className={css.host}>
+          {machines.length > 1
+            ? t(online.length < machines.length ? 'header.machinesOf' : 'header.machines', {
+                count: online.length,
+                total: machines.length,
+              })
+            : first.hostname}
+        </span>
         {demo ? null : (
           <Tooltip title={simulated ? t('engine.simTitle') : first.engineVersion}>
             <Tag color={simulated ? 'warning' : undefined} variant="filled" style={{ margin: 0 }}>
@@ -61,17 +89,24 @@ function MachineSummary({ machines, meters, demo }: { machines: readonly Machine
         )}
       </div>
       {meters ? (
-      <div className={css.meters}>
-        <Meter name={t('header.cpu')} used={String(machine.usedCpus)} total={String(machine.cpus)} promised={machine.usedCpus} load={machine.loadCpu} max={machine.cpus} />
-        <Meter
-          name={t('header.memory')}
-          used={formatBytes(machine.usedMemory)}
-          total={formatBytes(machine.memory)}
-          promised={machine.usedMemory}
-          load={machine.loadMemory}
-          max={machine.memory}
-        />
-      </div>
+        <div className={css.meters}>
+          <Meter
+            name={t('header.cpu')}
+            used={String(machine.usedCpus)}
+            total={String(machine.cpus)}
+            promised={machine.usedCpus}
+            load={machine.loadCpu}
+            max={machine.cpus}
+          />
+          <Meter
+            name={t('header.memory')}
+            used={formatBytes(machine.usedMemory)}
+            total={formatBytes(machine.memory)}
+            promised={machine.usedMemory}
+            load={machine.loadMemory}
+            max={machine.memory}
+          />
+        </div>
       ) : null}
     </>
   )
@@ -126,7 +161,13 @@ export function Header({ onNotices, onRecents, onPalette, onTour, mac }: HeaderP
       <div className={css.tools} style={meters ? undefined : { marginLeft: 'auto' }}>
         <ConnectionMenu />
         <Tooltip title={`${t('commands:open')} (${mac ? '⌘K' : 'Ctrl+K'})`}>
-          <Button type="text" aria-label={t('commands:open')} aria-keyshortcuts={mac ? 'Meta+K' : 'Control+K'} icon={<Search size={16} />} onClick={onPalette} />
+          <Button
+            type="text"
+            aria-label={t('commands:open')}
+            aria-keyshortcuts={mac ? 'Meta+K' : 'Control+K'}
+            icon={<Search size={16} />}
+            onClick={onPalette}
+          />
         </Tooltip>
         <NoticesBell onOpen={onNotices} />
         <ThemeToggle />
@@ -136,7 +177,11 @@ export function Header({ onNotices, onRecents, onPalette, onTour, mac }: HeaderP
           {t('history:open')}
         </Button>
       ) : (
-        <LaunchButton onNew={() => void navigate('/launcher')} onUse={(id) => void navigate(recentAddress(id))} onAll={onRecents} />
+        <LaunchButton
+          onNew={() => void navigate('/launcher')}
+          onUse={(id) => void navigate(recentAddress(id))}
+          onAll={onRecents}
+        />
       )}
     </header>
   )

@@ -14,7 +14,8 @@ export function LidBanner() {
     <div className={css.banner} role="status">
       <Laptop size={16} aria-hidden />
       <div className={css.bannerWords}>
-        <strong>{t('lidClosed')}</strong> <span className={css.bannerText}>{t('lidClosedText', { agent: demo.lab })}</span>
+        <strong>{t('lidClosed')}</strong>{' '}
+        <span className={css.bannerText}>{t('lidClosedText', { agent: demo.lab })}</span>
       </div>
       <Button size="small" loading={lid.isPending} onClick={() => lid.mutate(false)}>
         {t('openLid')}

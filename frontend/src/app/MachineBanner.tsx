@@ -11,14 +11,25 @@ import { formatRelative, past } from '@/lib/time'
 import { useNow } from '@/lib/useNow'
 import css from './Shell.module.css'
 
-function WarningLine({ warning, agent, local, onHide }: { warning: Warning; agent: string; local: boolean; onHide: () => void }) {
+function WarningLine({
+  warning,
+  agent,
+  local,
+  onHide,
+}: {
+  warning: Warning
+  agent: string
+  local: boolean
+  onHide: () => void
+}) {
   const { t } = useTranslation()
   const navigate = useNavigate()
   return (
     <div className={css.banner} role="alert">
       <TriangleAlert size={16} aria-hidden />
       <div className={css.bannerWords}>
-        <strong>{agent ? `${agent}: ${warning.title}` : warning.title}</strong> <span className={css.bannerText}>{warning.text}</span>
+        <strong>{agent ? `${agent}: ${warning.title}` : warning.title}</strong>{' '}
+        <span className={css.bannerText}>{warning.text}</span>
       </div>
       {local && tellsOfNoDocker(warning) ? <SeeDemo size="small" /> : null}
       <Button size="small" onClick={() => void navigate(agent ? `/agents/${encodeURIComponent(agent)}` : '/settings')}>
@@ -39,7 +50,9 @@ function Offline({ machine }: { machine: Machine }) {
       <Unplug size={16} aria-hidden />
       <div className={css.bannerWords}>
         <strong>{t('machine.offline', { agent: machine.agent })}</strong>{' '}
-        <span className={css.bannerText}>{t('machine.offlineText', { when: formatRelative(past(machine.lastHeard, now), now) })}</span>
+        <span className={css.bannerText}>
+          {t('machine.offlineText', { when: formatRelative(past(machine.lastHeard, now), now) })}
+        </span>
       </div>
     </div>
   )
@@ -58,7 +71,15 @@ export function MachineBanner() {
       {connected && !machine.online && isLocal(machine) ? <Offline machine={machine} /> : null}
       {machine.warnings.map((warning) => {
         const key = `${machine.agent} ${warning.code} ${warning.at}`
-        return hidden.includes(key) ? null : <WarningLine key={key} warning={warning} agent={machines.length > 1 ? machine.agent : ''} local={isLocal(machine)} onHide={() => setHidden([...hidden, key])} />
+        return hidden.includes(key) ? null : (
+          <WarningLine
+            key={key}
+            warning={warning}
+            agent={machines.length > 1 ? machine.agent : ''}
+            local={isLocal(machine)}
+            onHide={() => setHidden([...hidden, key])}
+          />
+        )
       })}
     </div>
   ))

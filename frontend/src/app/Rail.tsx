@@ -29,10 +29,16 @@ export function Rail() {
         <span className={css.wordmark}>{t('app.name')}</span>
       </Link>
       <nav className={css.nav} aria-label={t('nav.label')}>
-        {sections.map((section) => (section.name === 'settings' ? null : <RailLink key={section.name} section={section} count={section.name === 'sessions' ? live : 0} />))}
+        {sections.map((section) =>
+          section.name === 'settings' ? null : (
+            <RailLink key={section.name} section={section} count={section.name === 'sessions' ? live : 0} />
+          ),
+        )}
       </nav>
       <div className={css.foot}>
-        {sections.map((section) => (section.name === 'settings' ? <RailLink key={section.name} section={section} /> : null))}
+        {sections.map((section) =>
+          section.name === 'settings' ? <RailLink key={section.name} section={section} /> : null,
+        )}
         <div className={css.version}>{version ? `${t('app.name')} ${version.version}` : ' '}</div>
       </div>
     </aside>

@@ -10,7 +10,12 @@ import { ErrorState } from '@/ui/ErrorState'
 export function RouteCrash() {
   const { t } = useTranslation()
   const problem = asProblem(useRouteError())
-  return <ErrorState problem={{ message: t('problem.crashTitle'), hint: problem.message, code: problem.code }} onRetry={() => location.reload()} />
+  return (
+    <ErrorState
+      problem={{ message: t('problem.crashTitle'), hint: problem.message, code: problem.code }}
+      onRetry={() => location.reload()}
+    />
+  )
 }
 
 export function NotFound() {

@@ -12,12 +12,20 @@ import { lazily } from '@/lib/lazily'
 import type { RecipeSource } from '@/lib/recipe'
 
 const AppsModal = lazy(async () => ({ default: (await lazily(() => import('@/features/apps/AppsModal'))).AppsModal }))
-const CommitDialog = lazy(async () => ({ default: (await lazily(() => import('@/features/session/CommitDialog'))).CommitDialog }))
+const CommitDialog = lazy(async () => ({
+  default: (await lazily(() => import('@/features/session/CommitDialog'))).CommitDialog,
+}))
 const SSHModal = lazy(async () => ({ default: (await lazily(() => import('@/features/apps/SSHModal'))).SSHModal }))
 const SessionFiles = lazy(async () => ({ default: (await lazily(() => import('./SessionFiles'))).SessionFiles }))
-const CompareModal = lazy(async () => ({ default: (await lazily(() => import('@/features/recipes/CompareModal'))).CompareModal }))
-const RecipeModal = lazy(async () => ({ default: (await lazily(() => import('@/features/recipes/RecipeModal'))).RecipeModal }))
-const TerminateDialog = lazy(async () => ({ default: (await lazily(() => import('@/features/session/TerminateDialog'))).TerminateDialog }))
+const CompareModal = lazy(async () => ({
+  default: (await lazily(() => import('@/features/recipes/CompareModal'))).CompareModal,
+}))
+const RecipeModal = lazy(async () => ({
+  default: (await lazily(() => import('@/features/recipes/RecipeModal'))).RecipeModal,
+}))
+const TerminateDialog = lazy(async () => ({
+  default: (await lazily(() => import('@/features/session/TerminateDialog'))).TerminateDialog,
+}))
 
 /** Does something to each of several sessions: shows what was stored, and says which could not be changed. */
 function useChangeAll() {
@@ -32,7 +40,10 @@ function useChangeAll() {
         if (result.status === 'fulfilled') applyAnswer(client, result.value)
         else failures.push([asProblem(result.reason).message, asProblem(result.reason).hint].filter(Boolean).join(' '))
       }
-      if (failures.length > 0) void message.error(failures.length === 1 ? failures[0] : t('changes.failed', { count: failures.length, why: failures[0] }))
+      if (failures.length > 0)
+        void message.error(
+          failures.length === 1 ? failures[0] : t('changes.failed', { count: failures.length, why: failures[0] }),
+        )
       else void message.success(done)
     },
     [client, message, t],
@@ -72,9 +83,14 @@ export function SessionActionsProvider({ children }: { children: ReactNode }) {
   )
   const actions = useMemo<SessionActions>(
     () => ({
-      showDetail: (id) => void navigate(`/sessions/${id}${location.pathname.startsWith('/sessions') ? location.search : ''}`),
-      showLogs: (id, kernel) => void navigate(`/sessions/${id}?${new URLSearchParams({ view: 'logs', ...(kernel ? { kernel } : {}) }).toString()}`),
-      openTerminal: (id, kernel) => void navigate(`/sessions/${id}/terminal${kernel ? `?kernel=${encodeURIComponent(kernel)}` : ''}`),
+      showDetail: (id) =>
+        void navigate(`/sessions/${id}${location.pathname.startsWith('/sessions') ? location.search : ''}`),
+      showLogs: (id, kernel) =>
+        void navigate(
+          `/sessions/${id}?${new URLSearchParams({ view: 'logs', ...(kernel ? { kernel } : {}) }).toString()}`,
+        ),
+      openTerminal: (id, kernel) =>
+        void navigate(`/sessions/${id}/terminal${kernel ? `?kernel=${encodeURIComponent(kernel)}` : ''}`),
       openApps: (id) => setApps(id),
       openFiles: setFiles,
       openSSH: setSSH,
@@ -82,12 +98,20 @@ export function SessionActionsProvider({ children }: { children: ReactNode }) {
       compareRecipes: (first) => setCompared({ first }),
       commit: setCommitting,
       terminate: (ids, forced = false) => setEnding({ ids, forced }),
-      keep: (ids, hours) => void changeAll(ids, (id) => keepSession(id, `${hours}h`), t('changes.kept', { count: hours })),
+      keep: (ids, hours) =>
+        void changeAll(ids, (id) => keepSession(id, `${hours}h`), t('changes.kept', { count: hours })),
       setTags: (sessions, add, remove) => {
-        const tagsOf = new Map(sessions.map((s) => [s.id, [...new Set([...s.tags, ...add])].filter((tag) => !remove.includes(tag))]))
-        void changeAll([...tagsOf.keys()], (id) => setTags(id, tagsOf.get(id) ?? []), t('changes.tagged', { count: tagsOf.size }))
+        const tagsOf = new Map(
+          sessions.map((s) => [s.id, [...new Set([...s.tags, ...add])].filter((tag) => !remove.includes(tag))]),
+        )
+        void changeAll(
+          [...tagsOf.keys()],
+          (id) => setTags(id, tagsOf.get(id) ?? []),
+          t('changes.tagged', { count: tagsOf.size }),
+        )
       },
-      setPriority: (ids, priority) => void changeAll(ids, (id) => setPriority(id, priority), t('changes.priority', { priority })),
+      setPriority: (ids, priority) =>
+        void changeAll(ids, (id) => setPriority(id, priority), t('changes.priority', { priority })),
     }),
     [navigate, setApps, changeAll, t],
   )

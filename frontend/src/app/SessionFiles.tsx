@@ -12,7 +12,13 @@ export function SessionFiles({ id, onClose }: { id: string; onClose: () => void 
   const { session } = useSession(id)
   const [dir, setDir] = useState('')
   return (
-    <Drawer open size={820} title={`${t('title')} · ${session?.name ?? ''}`} onClose={onClose} styles={{ body: { padding: 0, overflow: 'hidden' } }}>
+    <Drawer
+      open
+      size={820}
+      title={`${t('title')} · ${session?.name ?? ''}`}
+      onClose={onClose}
+      styles={{ body: { padding: 0, overflow: 'hidden' } }}
+    >
       <Suspense fallback={null}>
         <Explorer place={{ session: id }} root="/home/work" dir={dir} onVisit={setDir} readOnly={false} />
       </Suspense>

@@ -27,9 +27,13 @@ import { useKeys } from './useKeys'
 import { useLaunchFile } from './useLaunchSpec'
 import { useTitle } from './useTitle'
 
-const NoticesDrawer = lazy(async () => ({ default: (await lazily(() => import('@/features/notifications/NoticesDrawer'))).NoticesDrawer }))
+const NoticesDrawer = lazy(async () => ({
+  default: (await lazily(() => import('@/features/notifications/NoticesDrawer'))).NoticesDrawer,
+}))
 const Tour = lazy(async () => ({ default: (await lazily(() => import('@/features/tour/Tour'))).Tour }))
-const RecentsModal = lazy(async () => ({ default: (await lazily(() => import('@/features/history/RecentsModal'))).RecentsModal }))
+const RecentsModal = lazy(async () => ({
+  default: (await lazily(() => import('@/features/history/RecentsModal'))).RecentsModal,
+}))
 
 /** Width of the detail drawer, in pixels: the cards stand beside it. */
 const drawerWidth = 680
@@ -61,7 +65,13 @@ function Frame() {
       </a>
       <div className={css.shell}>
         <Rail />
-        <Header onNotices={() => setOver('notices')} onRecents={() => setOver('recents')} onPalette={() => setOver('palette')} onTour={() => setOver('tour')} mac={mac} />
+        <Header
+          onNotices={() => setOver('notices')}
+          onRecents={() => setOver('recents')}
+          onPalette={() => setOver('palette')}
+          onTour={() => setOver('tour')}
+          mac={mac}
+        />
         <main id="content" className={css.main} tabIndex={-1} data-page={pathname}>
           <ConnectionBanner />
           <LidBanner />
@@ -71,7 +81,11 @@ function Frame() {
           </div>
         </main>
       </div>
-      <NoticeCards inset={detail ? drawerWidth : 0} hide={terminal?.params.id ?? detail?.params.id} onMore={() => setOver('notices')} />
+      <NoticeCards
+        inset={detail ? drawerWidth : 0}
+        hide={terminal?.params.id ?? detail?.params.id}
+        onMore={() => setOver('notices')}
+      />
       <Suspense fallback={null}>
         {over === 'notices' ? <NoticesDrawer onClose={close} /> : null}
         {over === 'palette' ? <CommandPalette onShow={setOver} onClose={close} mac={mac} /> : null}

@@ -10,7 +10,12 @@ import { MachineBanner } from './MachineBanner'
 import { Shell } from './Shell'
 
 const open: Connection = { state: 'open', heardAt: 1, lostAt: 0 }
-const warning = { code: 'engine_connect_unavailable', title: 'Docker does not answer', text: 'New sessions wait.', at: '2026-01-01T00:00:00Z' }
+const warning = {
+  code: 'engine_connect_unavailable',
+  title: 'Docker does not answer',
+  text: 'New sessions wait.',
+  at: '2026-01-01T00:00:00Z',
+}
 
 describe('ConnectionBanner', () => {
   afterEach(() => vi.useRealTimers())
@@ -36,7 +41,9 @@ describe('MachineBanner', () => {
     expect(screen.getByRole('alert')).toHaveTextContent('Docker does not answer New sessions wait.')
     await userEvent.click(screen.getByRole('button', { name: 'Hide' }))
     expect(screen.queryByRole('alert')).not.toBeInTheDocument()
-    act(() => client.setQueryData(keys.machines, [makeMachine({ warnings: [{ ...warning, at: '2026-01-01T01:00:00Z' }] })]))
+    act(() =>
+      client.setQueryData(keys.machines, [makeMachine({ warnings: [{ ...warning, at: '2026-01-01T01:00:00Z' }] })]),
+    )
     expect(await screen.findByRole('alert')).toBeInTheDocument()
   })
   it('leads to the checks', async () => {
@@ -45,7 +52,9 @@ describe('MachineBanner', () => {
     expect(where()).toBe('/settings')
   })
   it('offers the demo where there is no Docker, and not for other troubles', () => {
-    renderView(<MachineBanner />, { known: { machines: [makeMachine({ warnings: [warning, { ...warning, code: 'engine_info_too-old' }] })] } })
+    renderView(<MachineBanner />, {
+      known: { machines: [makeMachine({ warnings: [warning, { ...warning, code: 'engine_info_too-old' }] })] },
+    })
     expect(screen.getAllByRole('button', { name: 'See the demo' })).toHaveLength(1)
   })
   it('says since when an agent is silent', async () => {

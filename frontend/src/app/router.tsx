@@ -22,18 +22,64 @@ export function makeRouter() {
             { index: true, element: <Navigate to="/sessions" replace /> },
             { path: 'sessions', lazy: sessionsRoute },
             { path: 'sessions/:id', lazy: sessionsRoute },
-            { path: 'sessions/:id/terminal', lazy: async () => ({ Component: (await lazily(() => import('@/features/terminal/TerminalPage'))).TerminalPage }) },
-            { path: 'launcher', lazy: async () => ({ Component: (await lazily(() => import('./pages/LauncherRoute'))).LauncherRoute }) },
-            { path: 'link', lazy: async () => ({ Component: (await lazily(() => import('./pages/LinkRoute'))).LinkRoute }) },
-            { path: 'folders', lazy: async () => ({ Component: (await lazily(() => import('./pages/FoldersRoute'))).FoldersRoute }) },
-            { path: 'folders/:id', lazy: async () => ({ Component: (await lazily(() => import('./pages/FoldersRoute'))).FoldersRoute }) },
-            { path: 'images', lazy: async () => ({ Component: (await lazily(() => import('@/features/images/ImagesPage'))).ImagesPage }) },
-            { path: 'gpus', lazy: async () => ({ Component: (await lazily(() => import('@/features/gpus/GpusPage'))).GpusPage }) },
-            { path: 'usage', lazy: async () => ({ Component: (await lazily(() => import('@/features/usage/UsagePage'))).UsagePage }) },
-            { path: 'agents', lazy: async () => ({ Component: (await lazily(() => import('@/features/agents/AgentsPage'))).AgentsPage }) },
-            { path: 'agents/:name', lazy: async () => ({ Component: (await lazily(() => import('@/features/agents/AgentsPage'))).AgentsPage }) },
-            { path: 'settings', lazy: async () => ({ Component: (await lazily(() => import('@/features/settings/SettingsPage'))).SettingsPage }) },
-            { path: 'log', lazy: async () => ({ Component: (await lazily(() => import('@/features/settings/LogPage'))).LogPage }) },
+            {
+              path: 'sessions/:id/terminal',
+              lazy: async () => ({
+                Component: (await lazily(() => import('@/features/terminal/TerminalPage'))).TerminalPage,
+              }),
+            },
+            {
+              path: 'launcher',
+              lazy: async () => ({ Component: (await lazily(() => import('./pages/LauncherRoute'))).LauncherRoute }),
+            },
+            {
+              path: 'link',
+              lazy: async () => ({ Component: (await lazily(() => import('./pages/LinkRoute'))).LinkRoute }),
+            },
+            {
+              path: 'folders',
+              lazy: async () => ({ Component: (await lazily(() => import('./pages/FoldersRoute'))).FoldersRoute }),
+            },
+            {
+              path: 'folders/:id',
+              lazy: async () => ({ Component: (await lazily(() => import('./pages/FoldersRoute'))).FoldersRoute }),
+            },
+            {
+              path: 'images',
+              lazy: async () => ({
+                Component: (await lazily(() => import('@/features/images/ImagesPage'))).ImagesPage,
+              }),
+            },
+            {
+              path: 'gpus',
+              lazy: async () => ({ Component: (await lazily(() => import('@/features/gpus/GpusPage'))).GpusPage }),
+            },
+            {
+              path: 'usage',
+              lazy: async () => ({ Component: (await lazily(() => import('@/features/usage/UsagePage'))).UsagePage }),
+            },
+            {
+              path: 'agents',
+              lazy: async () => ({
+                Component: (await lazily(() => import('@/features/agents/AgentsPage'))).AgentsPage,
+              }),
+            },
+            {
+              path: 'agents/:name',
+              lazy: async () => ({
+                Component: (await lazily(() => import('@/features/agents/AgentsPage'))).AgentsPage,
+              }),
+            },
+            {
+              path: 'settings',
+              lazy: async () => ({
+                Component: (await lazily(() => import('@/features/settings/SettingsPage'))).SettingsPage,
+              }),
+            },
+            {
+              path: 'log',
+              lazy: async () => ({ Component: (await lazily(() => import('@/features/settings/LogPage'))).LogPage }),
+            },
             { path: '*', element: <NotFound /> },
           ],
         },

@@ -1,4 +1,14 @@
-import { ChartColumn, CircuitBoard, FolderOpen, Layers, Rocket, Server, Settings2, SquareStack, type LucideIcon } from 'lucide-react'
+import {
+  ChartColumn,
+  CircuitBoard,
+  FolderOpen,
+  Layers,
+  Rocket,
+  Server,
+  Settings2,
+  SquareStack,
+  type LucideIcon,
+} from 'lucide-react'
 
 /** A section of the rail; its place is also its key, Ctrl-1 and so on. */
 export interface Section {

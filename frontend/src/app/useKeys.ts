@@ -6,7 +6,9 @@ import type { Over } from './useCommands'
 
 /** The filter of what is shown: it says so by data-filter. */
 function focusFilter(): boolean {
-  const field = [...document.querySelectorAll<HTMLElement>('[data-filter]')].findLast((element) => element.getClientRects().length > 0)
+  const field = [...document.querySelectorAll<HTMLElement>('[data-filter]')].findLast(
+    (element) => element.getClientRects().length > 0,
+  )
   const input = field?.matches('input') ? field : field?.querySelector('input')
   input?.focus()
   return Boolean(input)

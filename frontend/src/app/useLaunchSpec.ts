@@ -9,7 +9,10 @@ export function useLaunchSpec(): (spec: Spec) => Promise<void> {
   const navigate = useNavigate()
   return useCallback(
     async (spec) => {
-      const [{ fromSpec }, { encodeDraft }] = await Promise.all([import('@/features/launcher/draft'), import('@/features/launcher/draftUrl')])
+      const [{ fromSpec }, { encodeDraft }] = await Promise.all([
+        import('@/features/launcher/draft'),
+        import('@/features/launcher/draftUrl'),
+      ])
       const draft = encodeDraft(fromSpec(spec))
       await navigate({ pathname: '/launcher', search: new URLSearchParams({ draft, step: 'confirm' }).toString() })
     },
@@ -22,5 +25,8 @@ export function useLaunchFile(): (file: { name: string; spec: Spec }) => void {
   const { t } = useTranslation('recipes')
   const { message } = App.useApp()
   const launch = useLaunchSpec()
-  return useCallback(({ name, spec }) => void launch(spec).then(() => message.info(t('opened', { name }))), [launch, message, t])
+  return useCallback(
+    ({ name, spec }) => void launch(spec).then(() => message.info(t('opened', { name }))),
+    [launch, message, t],
+  )
 }

@@ -19,4 +19,25 @@ import terminal from './en/terminal.json'
 import tour from './en/tour.json'
 import usage from './en/usage.json'
 
-export const en = { agents, apps, commands, common, demo, files, folders, gpus, history, images, launcher, notifications, phrases, recipes, session, sessions, settings, terminal, tour, usage }
+export const en = {
+  agents,
+  apps,
+  commands,
+  common,
+  demo,
+  files,
+  folders,
+  gpus,
+  history,
+  images,
+  launcher,
+  notifications,
+  phrases,
+  recipes,
+  session,
+  sessions,
+  settings,
+  terminal,
+  tour,
+  usage,
+}

@@ -26,7 +26,8 @@ describe.each(Object.keys(en) as (keyof typeof en)[])('the Korean %s', (namespac
     expect([...korean.keys()].filter(plural).sort()).toEqual(wanted.sort())
   })
   it('fills in the same values', () => {
-    for (const key of wanted) expect({ key, holes: holes(korean.get(key) ?? '') }).toEqual({ key, holes: holes(english.get(key) ?? '') })
+    for (const key of wanted)
+      expect({ key, holes: holes(korean.get(key) ?? '') }).toEqual({ key, holes: holes(english.get(key) ?? '') })
   })
   it('leaves no text empty', () => {
     for (const [key, text] of korean) expect({ key, empty: text.trim() === '' }).toEqual({ key, empty: false })

@@ -34,20 +34,24 @@ async function load(language: Language): Promise<void> {
 const particles: PostProcessorModule = {
   type: 'postProcessor',
   name: 'particles',
-  process: (value: unknown) => (typeof value === 'string' && i18next.language === 'ko' ? withParticles(value) : value) as string,
+  process: (value: unknown) =>
+    (typeof value === 'string' && i18next.language === 'ko' ? withParticles(value) : value) as string,
 }
 
 export async function startI18n(language: Language): Promise<void> {
-  await i18next.use(initReactI18next).use(particles).init({
-    lng: 'en',
-    fallbackLng: 'en',
-    defaultNS: 'common',
-    postProcess: ['particles'],
-    resources: { en },
-    interpolation: { escapeValue: false },
-    returnNull: false,
-    showSupportNotice: false,
-  })
+  await i18next
+    .use(initReactI18next)
+    .use(particles)
+    .init({
+      lng: 'en',
+      fallbackLng: 'en',
+      defaultNS: 'common',
+      postProcess: ['particles'],
+      resources: { en },
+      interpolation: { escapeValue: false },
+      returnNull: false,
+      showSupportNotice: false,
+    })
   if (language !== 'en') await changeLanguage(language)
 }
 

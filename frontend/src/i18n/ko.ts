@@ -19,4 +19,25 @@ import terminal from './ko/terminal.json'
 import tour from './ko/tour.json'
 import usage from './ko/usage.json'
 
-export const ko = { agents, apps, commands, common, demo, files, folders, gpus, history, images, launcher, notifications, phrases, recipes, session, sessions, settings, terminal, tour, usage }
+export const ko = {
+  agents,
+  apps,
+  commands,
+  common,
+  demo,
+  files,
+  folders,
+  gpus,
+  history,
+  images,
+  launcher,
+  notifications,
+  phrases,
+  recipes,
+  session,
+  sessions,
+  settings,
+  terminal,
+  tour,
+  usage,
+}

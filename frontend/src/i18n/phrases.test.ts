@@ -4,7 +4,13 @@ import { changeLanguage } from './i18n'
 
 afterEach(() => changeLanguage('en'))
 
-const holds = (name: Phrase, amount: string): Phrase => ({ say: 'holds', with: [{ ...name, hole: 'name' }, { hole: 'amount', text: amount }] })
+const holds = (name: Phrase, amount: string): Phrase => ({
+  say: 'holds',
+  with: [
+    { ...name, hole: 'name' },
+    { hole: 'amount', text: amount },
+  ],
+})
 const lacks: Phrase = {
   say: 'lacksCpu',
   count: 1,
@@ -14,14 +20,33 @@ const lacks: Phrase = {
     { hole: 'holders', text: ', ', with: [holds({ text: 'train-a' }, '6'), holds({ say: 'anothers' }, '1')] },
   ],
 }
-const none: Phrase = { say: 'lacksMemoryToo', with: [{ hole: 'what', say: 'memory', with: [{ hole: 'amount', text: '4 GiB' }] }, { hole: 'free', text: '1 GiB' }, { hole: 'all', text: '8 GiB' }, { hole: 'holders', say: 'nobodyHolds' }] }
+const none: Phrase = {
+  say: 'lacksMemoryToo',
+  with: [
+    { hole: 'what', say: 'memory', with: [{ hole: 'amount', text: '4 GiB' }] },
+    { hole: 'free', text: '1 GiB' },
+    { hole: 'all', text: '8 GiB' },
+    { hole: 'holders', say: 'nobodyHolds' },
+  ],
+}
 
 describe('hintText', () => {
-  const failed = { message: 'As it came.', said: [{ say: 'taskFailed', with: [{ hole: 'code', text: '3' }] }], hint: 'As it came.', advice: [{ say: 'readLog' }] }
+  const failed = {
+    message: 'As it came.',
+    said: [{ say: 'taskFailed', with: [{ hole: 'code', text: '3' }] }],
+    hint: 'As it came.',
+    advice: [{ say: 'readLog' }],
+  }
   it('says what to do as the message is said', async () => {
-    expect([messageText(failed), hintText(failed)]).toEqual(['The startup command ended with exit code 3.', "Read the session's log."])
+    expect([messageText(failed), hintText(failed)]).toEqual([
+      'The startup command ended with exit code 3.',
+      "Read the session's log.",
+    ])
     await changeLanguage('ko')
-    expect([messageText(failed), hintText(failed)]).toEqual(['시작 명령이 종료 코드 3으로 끝났습니다.', '세션의 로그를 읽어 보세요.'])
+    expect([messageText(failed), hintText(failed)]).toEqual([
+      '시작 명령이 종료 코드 3으로 끝났습니다.',
+      '세션의 로그를 읽어 보세요.',
+    ])
   })
   it('says nothing where nothing is advised, and English where it came in English alone', async () => {
     await changeLanguage('ko')
@@ -36,19 +61,50 @@ describe('messageText', () => {
       "Needs 4 CPUs, 1 of 8 is free; train-a holds 6, another person's session holds 1. It also needs 4 GiB of memory, 1 GiB of 8 GiB is free; no session holds any of it.",
     )
     await changeLanguage('ko')
-    expect(messageText({ message: 'As it came.', said: [lacks] })).toBe('CPU 4개 필요, 8개 중 1개 여유. train-a에서 6 사용, 다른 사람의 세션에서 1 사용.')
+    expect(messageText({ message: 'As it came.', said: [lacks] })).toBe(
+      'CPU 4개 필요, 8개 중 1개 여유. train-a에서 6 사용, 다른 사람의 세션에서 1 사용.',
+    )
   })
   it.each<[string, Phrase, string]>([
     ['one', { say: 'wholeDevice', count: 1 }, '1 whole device'],
     ['many', { say: 'wholeDevice', count: 2 }, '2 whole devices'],
-    ['none', { say: 'lacksCpu', with: [{ hole: 'what', say: 'cpu', count: 1 }, { hole: 'all', text: '8' }, { hole: 'holders', say: 'nobodyHolds' }] }, 'Needs 1 CPU, 0 of 8 are free; no session holds any of it.'],
-    ['an empty hole', { say: 'limit', count: 3, with: [{ hole: 'limit', say: 'cpu', count: 4 }, { hole: 'used', text: '3' }, { hole: 'kept' }, { hole: 'asked', text: '2' }] }, 'Your limit here is 4 CPUs: 3 are in use, this asks for 2.'],
+    [
+      'none',
+      {
+        say: 'lacksCpu',
+        with: [
+          { hole: 'what', say: 'cpu', count: 1 },
+          { hole: 'all', text: '8' },
+          { hole: 'holders', say: 'nobodyHolds' },
+        ],
+      },
+      'Needs 1 CPU, 0 of 8 are free; no session holds any of it.',
+    ],
+    [
+      'an empty hole',
+      {
+        say: 'limit',
+        count: 3,
+        with: [
+          { hole: 'limit', say: 'cpu', count: 4 },
+          { hole: 'used', text: '3' },
+          { hole: 'kept' },
+          { hole: 'asked', text: '2' },
+        ],
+      },
+      'Your limit here is 4 CPUs: 3 are in use, this asks for 2.',
+    ],
     ['what stands as it is', { text: 'GPU 0' }, 'GPU 0'],
   ])('says %s', (_name, phrase, text) => expect(messageText({ message: '', said: [phrase] })).toBe(text))
   it('says it in English where an agent says nothing in phrases, or what the page does not know', async () => {
     await changeLanguage('ko')
     expect(messageText({ message: 'Needs 4 CPUs.' })).toBe('Needs 4 CPUs.')
     expect(messageText({ message: 'Needs 4 CPUs.', said: [] })).toBe('Needs 4 CPUs.')
-    expect(messageText({ message: 'Needs a moon.', said: [lacks, { say: 'devices', with: [{ hole: 'devices', with: [{ say: 'moon' }] }] }] })).toBe('Needs a moon.')
+    expect(
+      messageText({
+        message: 'Needs a moon.',
+        said: [lacks, { say: 'devices', with: [{ hole: 'devices', with: [{ say: 'moon' }] }] }],
+      }),
+    ).toBe('Needs a moon.')
   })
 })

@@ -4,7 +4,8 @@ import { parseAnsi, stripAnsi } from './ansi'
 const esc = '\u001b'
 
 describe('parseAnsi', () => {
-  it('leaves plain text whole', () => expect(parseAnsi('plain')).toEqual([{ text: 'plain', colour: undefined, bold: false }]))
+  it('leaves plain text whole', () =>
+    expect(parseAnsi('plain')).toEqual([{ text: 'plain', colour: undefined, bold: false }]))
   it('colours until it is reset', () => {
     expect(parseAnsi(`${esc}[31mred${esc}[0m rest`)).toEqual([
       { text: 'red', colour: 1, bold: false },

@@ -5,7 +5,6 @@ export interface AnsiSpan {
   bold: boolean
 }
 
- 
 const code = /\u001b\[([0-9;]*)m/g
 
 /** Leaves every colour code out. */

@@ -1,7 +1,13 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { askForNotices, browserNotice, noticePermission } from './browserNotice'
 
-const notice = { session: 'a', title: 'bert runs now', text: 'It was ready after 1m0s.', urgent: false, at: '2026-05-01T09:00:00Z' }
+const notice = {
+  session: 'a',
+  title: 'bert runs now',
+  text: 'It was ready after 1m0s.',
+  urgent: false,
+  at: '2026-05-01T09:00:00Z',
+}
 const now = Date.parse(notice.at) + 1000
 
 function pretend(permission: string) {
@@ -21,7 +27,9 @@ describe('browserNotice', () => {
   it('shows a notice where it is allowed, one for each session', () => {
     const shown = pretend('granted')
     browserNotice(notice, now)
-    expect(shown).toEqual([['bert runs now', { body: notice.text, tag: 'a', icon: '/icon.svg', requireInteraction: false }]])
+    expect(shown).toEqual([
+      ['bert runs now', { body: notice.text, tag: 'a', icon: '/icon.svg', requireInteraction: false }],
+    ])
   })
   it('shows nothing that is forbidden or old', () => {
     const denied = pretend('denied')

@@ -24,7 +24,12 @@ export async function askForNotices(): Promise<NoticePermission> {
 /** Shows a notice if the browser may; several pages show one together. A click opens its session. */
 export function browserNotice(notice: BrowserNotice, now = Date.now()): void {
   if (noticePermission() !== 'granted' || now - Date.parse(notice.at) > fresh) return
-  const shown = new Notification(notice.title, { body: notice.text, tag: notice.session || 'slipway', icon: '/icon.svg', requireInteraction: notice.urgent })
+  const shown = new Notification(notice.title, {
+    body: notice.text,
+    tag: notice.session || 'slipway',
+    icon: '/icon.svg',
+    requireInteraction: notice.urgent,
+  })
   shown.onclick = () => {
     window.focus()
     if (notice.session) location.assign(`/sessions/${encodeURIComponent(notice.session)}`)

@@ -1,4 +1,3 @@
-
 /** What the look of a way to an agent is chosen by. */
 export type ConnectionTone = 'good' | 'busy' | 'bad' | 'asks' | 'off'
 
@@ -9,7 +8,14 @@ export interface ReachSubject {
   connection: { state: string }
 }
 
-const tones: Record<string, ConnectionTone> = { connected: 'good', connecting: 'busy', probing: 'busy', down: 'bad', question: 'asks', off: 'off' }
+const tones: Record<string, ConnectionTone> = {
+  connected: 'good',
+  connecting: 'busy',
+  probing: 'busy',
+  down: 'bad',
+  question: 'asks',
+  off: 'off',
+}
 
 /** The tone of a state; one that is not known yet counts as trouble. */
 export function connectionTone(state: string): ConnectionTone {
@@ -33,4 +39,3 @@ export const asksCode = 'agent_connect_asks'
 export function formatRtt(ms: number): string {
   return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`
 }
-

@@ -3,7 +3,11 @@ import { firstEnd, idleOutlook, toneOfMetric, isUnjudged } from './idle'
 
 const now = Date.parse('2026-01-01T00:00:00Z')
 const at = (minutes: number) => new Date(now + minutes * 60_000).toISOString()
-const check = (checker: string, minutes?: number, state = 'active') => ({ checker, state, ...(minutes === undefined ? {} : { expiresAt: at(minutes) }) })
+const check = (checker: string, minutes?: number, state = 'active') => ({
+  checker,
+  state,
+  ...(minutes === undefined ? {} : { expiresAt: at(minutes) }),
+})
 
 describe('idleOutlook', () => {
   it('is about the check that ends the session first', () => {
@@ -19,11 +23,16 @@ describe('idleOutlook', () => {
     expect(idleOutlook([check('lifetime', minutes)], undefined, now).tone).toBe(tone)
   })
   it('takes what is unknown or not judged yet for no end', () => {
-    expect(idleOutlook([check('network', 5, 'unknown'), check('utilization', 5, 'grace')], undefined, now)).toEqual({ tone: 'none' })
+    expect(idleOutlook([check('network', 5, 'unknown'), check('utilization', 5, 'grace')], undefined, now)).toEqual({
+      tone: 'none',
+    })
     expect(firstEnd([check('utilization')])).toBeUndefined()
   })
   it('counts nothing down by activity while the session is in use', () => {
-    expect(idleOutlook([check('network', 59, 'active'), check('lifetime', 600)], undefined, now)).toMatchObject({ tone: 'good', check: { checker: 'lifetime' } })
+    expect(idleOutlook([check('network', 59, 'active'), check('lifetime', 600)], undefined, now)).toMatchObject({
+      tone: 'good',
+      check: { checker: 'lifetime' },
+    })
     expect(idleOutlook([check('network', 59, 'active')], undefined, now)).toEqual({ tone: 'none' })
   })
   it('says that it is kept before all else, until that is over', () => {

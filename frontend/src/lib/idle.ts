@@ -31,9 +31,7 @@ export function countsDown(check: IdleSubject): boolean {
 
 /** The check that would end a session first. */
 export function firstEnd<T extends IdleSubject>(checks: readonly T[]): T | undefined {
-  return checks
-    .filter(countsDown)
-    .toSorted((a, b) => Date.parse(a.expiresAt ?? '') - Date.parse(b.expiresAt ?? ''))[0]
+  return checks.filter(countsDown).toSorted((a, b) => Date.parse(a.expiresAt ?? '') - Date.parse(b.expiresAt ?? ''))[0]
 }
 
 export function toneOfTime(left: number): IdleTone {
@@ -45,7 +43,8 @@ export function toneOfTime(left: number): IdleTone {
 export function idleOutlook(checks: readonly IdleSubject[], keepUntil: string | undefined, now: number): IdleOutlook {
   const check = firstEnd(checks)
   const left = check?.expiresAt ? Math.max(0, Date.parse(check.expiresAt) - now) : undefined
-  if (keepUntil && Date.parse(keepUntil) > now) return { tone: 'kept', left: Date.parse(keepUntil) - now, ...(check ? { check } : {}) }
+  if (keepUntil && Date.parse(keepUntil) > now)
+    return { tone: 'kept', left: Date.parse(keepUntil) - now, ...(check ? { check } : {}) }
   return check && left !== undefined ? { tone: toneOfTime(left), check, left } : { tone: 'none' }
 }
 
@@ -59,7 +58,12 @@ export function toneOfMetric(average: number, threshold: number): 'bad' | 'warn'
 const checkEvery = 15_000
 
 /** Whether checks are on, or may be, that have not judged a session yet: it has just started, or the agent has. */
-export function isUnjudged(checks: readonly IdleSubject[], policy: object | undefined, startedAt: string | undefined, now: number): boolean {
+export function isUnjudged(
+  checks: readonly IdleSubject[],
+  policy: object | undefined,
+  startedAt: string | undefined,
+  now: number,
+): boolean {
   if (checks.length > 0 || !startedAt) return false
   return (policy !== undefined && Object.keys(policy).length > 0) || now - Date.parse(startedAt) < checkEvery
 }

@@ -13,7 +13,15 @@ describe('units of devices', () => {
     expect([formatEnergy(0), formatEnergy(3_600_000), formatEnergy(4.5e9)]).toEqual(['0 Wh', '1 Wh', '1.25 kWh'])
   })
   it('never writes a little as nothing', () => {
-    expect([digits(0), digits(0.0004), digits(0.0042), digits(0.08), digits(0.123), digits(12.34), digits(1240)]).toEqual(['0', '<0.001', '0.004', '0.08', '0.12', '12.3', '1,240'])
+    expect([
+      digits(0),
+      digits(0.0004),
+      digits(0.0042),
+      digits(0.08),
+      digits(0.123),
+      digits(12.34),
+      digits(1240),
+    ]).toEqual(['0', '<0.001', '0.004', '0.08', '0.12', '12.3', '1,240'])
   })
   it('turns counters into hours', () => {
     expect([toHours(5_400_000), toKwh(3.6e9)]).toEqual([1.5, 1])

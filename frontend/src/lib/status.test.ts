@@ -6,6 +6,7 @@ describe('statuses', () => {
     expect(statusFamily('RESTARTING')).toBe('unknown')
     expect(isLive('RESTARTING')).toBe(true)
   })
-  it('knows the three ends', () => expect(['TERMINATED', 'CANCELLED', 'ERROR'].map(isLive)).toEqual([false, false, false]))
+  it('knows the three ends', () =>
+    expect(['TERMINATED', 'CANCELLED', 'ERROR'].map(isLive)).toEqual([false, false, false]))
   it('orders by the course of a life', () => expect(statusRank('PENDING')).toBeLessThan(statusRank('RUNNING')))
 })

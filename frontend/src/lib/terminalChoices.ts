@@ -4,4 +4,8 @@ export const terminalBells = ['visual', 'sound', 'none'] as const
 export const terminalPastes = ['runs', 'several', 'never'] as const
 
 /** A font's name without what would end it in a list of fonts. */
-export const cleanFamily = (name: string): string => name.replace(/[^\p{L}\p{N} ._-]/gu, '').trim().slice(0, 64)
+export const cleanFamily = (name: string): string =>
+  name
+    .replace(/[^\p{L}\p{N} ._-]/gu, '')
+    .trim()
+    .slice(0, 64)

@@ -38,7 +38,14 @@ describe('short relative times', () => {
   it('are figures in the largest unit', () => {
     const now = Date.parse('2026-01-02T03:04:05Z')
     const ago = (seconds: number) => formatShortRelative(now - seconds * 1000, now)
-    expect([ago(0), ago(12), ago(190), ago(7300), ago(200_000), ago(-90)]).toEqual(['now', '12s ago', '3m ago', '2h ago', '2d ago', 'in 1m'])
+    expect([ago(0), ago(12), ago(190), ago(7300), ago(200_000), ago(-90)]).toEqual([
+      'now',
+      '12s ago',
+      '3m ago',
+      '2h ago',
+      '2d ago',
+      'in 1m',
+    ])
   })
 })
 

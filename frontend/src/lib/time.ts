@@ -20,13 +20,21 @@ export function past(at: string | number, now: number = clock()): number {
   return Math.min(dayjs(at).valueOf(), now)
 }
 
-const steps = [['day', 86_400], ['hour', 3600], ['minute', 60], ['second', 1]] as const
+const steps = [
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+  ['second', 1],
+] as const
 
 /** The same in figures, for a narrow column: "12s ago", "3m ago". */
 export function formatShortRelative(at: string | number, now: number = clock()): string {
   const seconds = Math.round((dayjs(at).valueOf() - now) / 1000)
   const [unit, size] = steps.find(([, length]) => Math.abs(seconds) >= length) ?? steps[3]
-  return new Intl.RelativeTimeFormat(dayjs.locale(), { style: 'narrow', numeric: 'auto' }).format(Math.trunc(seconds / size), unit)
+  return new Intl.RelativeTimeFormat(dayjs.locale(), { style: 'narrow', numeric: 'auto' }).format(
+    Math.trunc(seconds / size),
+    unit,
+  )
 }
 
 /** The exact local time, to the second. */

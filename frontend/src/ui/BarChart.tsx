@@ -67,7 +67,13 @@ export function BarChart({ label, bars, layers, format, height = 180, least = 0 
               <div className={css.slot} role="img" aria-label={`${bar}: ${format(sums[i] ?? 0)}`}>
                 {layers.map((layer) => {
                   const share = ((layer.values[i] ?? 0) / top) * 100
-                  return share > 0 ? <i key={layer.key} className={layer.hatched ? css.hatched : undefined} style={{ height: `${share}%`, ['--part' as string]: layer.colour }} /> : null
+                  return share > 0 ? (
+                    <i
+                      key={layer.key}
+                      className={layer.hatched ? css.hatched : undefined}
+                      style={{ height: `${share}%`, ['--part' as string]: layer.colour }}
+                    />
+                  ) : null
                 })}
               </div>
             </Tooltip>

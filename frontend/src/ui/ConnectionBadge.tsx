@@ -3,7 +3,13 @@ import { useTranslation } from 'react-i18next'
 import { connectionTone, type ConnectionTone } from '@/lib/connection'
 import css from './ConnectionBadge.module.css'
 
-const icons: Record<ConnectionTone, LucideIcon> = { good: CircleCheck, busy: LoaderCircle, bad: Unplug, asks: CircleHelp, off: CircleSlash }
+const icons: Record<ConnectionTone, LucideIcon> = {
+  good: CircleCheck,
+  busy: LoaderCircle,
+  bad: Unplug,
+  asks: CircleHelp,
+  off: CircleSlash,
+}
 
 /** How an agent is reached, as a word, a shape and a colour. */
 export function ConnectionBadge({ state }: { state: string }) {

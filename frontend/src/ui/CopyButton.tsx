@@ -24,7 +24,13 @@ export function CopyButton({ text, label }: CopyButtonProps) {
   const name = label ?? t('action.copy')
   return (
     <Tooltip title={copied ? t('action.copied') : name}>
-      <Button type="text" size="small" aria-label={name} icon={copied ? <Check size={13} /> : <Copy size={13} />} onClick={copy} />
+      <Button
+        type="text"
+        size="small"
+        aria-label={name}
+        icon={copied ? <Check size={13} /> : <Copy size={13} />}
+        onClick={copy}
+      />
     </Tooltip>
   )
 }

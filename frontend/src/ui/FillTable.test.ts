@@ -1,7 +1,10 @@
 import { expect, it } from 'vitest'
 import { spread } from './FillTable'
 
-const widths = (...columns: { width: number; grow?: number }[]) => (spare: number) => spread(columns, spare).map((column) => column.width)
+const widths =
+  (...columns: { width: number; grow?: number }[]) =>
+  (spare: number) =>
+    spread(columns, spare).map((column) => column.width)
 
 it('gives what is left over to the columns that grow, each its part', () => {
   expect(widths({ width: 100, grow: 3 }, { width: 50 }, { width: 80, grow: 1 })(200)).toEqual([250, 50, 130])

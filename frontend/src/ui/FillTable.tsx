@@ -12,7 +12,10 @@ export type FillColumn<Row> = TableColumnType<Row> & {
   grow?: number
 }
 
-export interface FillTableProps<Row> extends Omit<TableProps<Row>, 'virtual' | 'size' | 'pagination' | 'scroll' | 'className' | 'columns'> {
+export interface FillTableProps<Row> extends Omit<
+  TableProps<Row>,
+  'virtual' | 'size' | 'pagination' | 'scroll' | 'className' | 'columns'
+> {
   columns: readonly FillColumn<Row>[]
   /** The look of what is in it. */
   className?: string | undefined
@@ -21,7 +24,10 @@ export interface FillTableProps<Row> extends Omit<TableProps<Row>, 'virtual' | '
 /** Gives what is left over to the columns that grow. */
 export function spread<Row>(columns: readonly FillColumn<Row>[], spare: number): TableColumnType<Row>[] {
   const parts = columns.reduce((sum, { grow = 0 }) => sum + grow, 0)
-  return columns.map(({ grow = 0, ...column }) => ({ ...column, width: column.width + (parts > 0 ? Math.floor((Math.max(0, spare) * grow) / parts) : 0) }))
+  return columns.map(({ grow = 0, ...column }) => ({
+    ...column,
+    width: column.width + (parts > 0 ? Math.floor((Math.max(0, spare) * grow) / parts) : 0),
+  }))
 }
 
 /** A table that fills what is left of a column and keeps its header. Only what is seen is drawn, so thousands of rows cost as much as twenty. */
@@ -33,7 +39,16 @@ export function FillTable<Row extends object>({ columns, className = '', ...tabl
   const wide = useMemo(() => spread(columns, spare), [columns, spare])
   return (
     <div ref={frame} className={`${css.table} ${className}`}>
-      {box.height > 0 ? <Table<Row> {...table} columns={wide} virtual size="middle" pagination={false} scroll={{ x: Math.max(least, box.width), y: box.height - headHeight }} /> : null}
+      {box.height > 0 ? (
+        <Table<Row>
+          {...table}
+          columns={wide}
+          virtual
+          size="middle"
+          pagination={false}
+          scroll={{ x: Math.max(least, box.width), y: box.height - headHeight }}
+        />
+      ) : null}
     </div>
   )
 }

@@ -5,7 +5,14 @@ import { IdleBadge, IdlePopover, shortTime, type IdleShown } from './IdleParts'
 
 const minute = 60_000
 const inTime = (ms: number) => new Date(Date.now() + ms).toISOString()
-const check = (change: Partial<IdleShown>): IdleShown => ({ checker: 'network', state: 'idle', message: 'No traffic for 20 min.', metrics: [], checkedAt: inTime(0), ...change })
+const check = (change: Partial<IdleShown>): IdleShown => ({
+  checker: 'network',
+  state: 'idle',
+  message: 'No traffic for 20 min.',
+  metrics: [],
+  checkedAt: inTime(0),
+  ...change,
+})
 
 const tone = (checks: IdleShown[], keepUntil?: string) => {
   const { unmount } = render(<IdleBadge checks={checks} keepUntil={keepUntil} />)
@@ -16,13 +23,20 @@ const tone = (checks: IdleShown[], keepUntil?: string) => {
 
 describe('the idle badge', () => {
   it('has the colour of the check that would end the session first', () => {
-    expect(tone([check({ expiresAt: inTime(30 * minute) }), check({ checker: 'lifetime', expiresAt: inTime(900 * minute) })])).toBe('bad')
+    expect(
+      tone([
+        check({ expiresAt: inTime(30 * minute) }),
+        check({ checker: 'lifetime', expiresAt: inTime(900 * minute) }),
+      ]),
+    ).toBe('bad')
     expect(tone([check({ expiresAt: inTime(120 * minute) })])).toBe('warn')
     expect(tone([check({ expiresAt: inTime(600 * minute) })])).toBe('good')
     expect(tone([check({ expiresAt: inTime(30 * minute) })], inTime(60 * minute))).toBe('kept')
   })
   it('counts nothing down that is unknown, not judged yet or in use', () => {
-    expect(tone(['unknown', 'grace', 'active'].map((state) => check({ state, expiresAt: inTime(minute) })))).toBe('none')
+    expect(tone(['unknown', 'grace', 'active'].map((state) => check({ state, expiresAt: inTime(minute) })))).toBe(
+      'none',
+    )
   })
 })
 
@@ -37,7 +51,19 @@ describe('the idle popover', () => {
   }
   it('tells each check in numbers with its threshold, and what the colours mean', async () => {
     const keep = vi.fn()
-    await open([check({ checker: 'utilization', expiresAt: inTime(10 * minute), metrics: [{ name: 'gpu', average: 1.5, threshold: 5 }, { name: 'cpu', average: 7, threshold: 5 }] })], { onKeep: keep })
+    await open(
+      [
+        check({
+          checker: 'utilization',
+          expiresAt: inTime(10 * minute),
+          metrics: [
+            { name: 'gpu', average: 1.5, threshold: 5 },
+            { name: 'cpu', average: 7, threshold: 5 },
+          ],
+        }),
+      ],
+      { onKeep: keep },
+    )
     expect(await screen.findByText('1.5 % of at least 5 %')).toHaveAttribute('class', expect.stringContaining('bad'))
     expect(screen.getByText('What the colours mean')).toBeInTheDocument()
     expect(screen.getByText('Below its threshold')).toBeInTheDocument()
@@ -49,7 +75,14 @@ describe('the idle popover', () => {
     expect(await screen.findByText(/Only 40 % was measured\. Unknown means it keeps running\./)).toBeInTheDocument()
   })
   it('says when a session that is not judged yet is judged first', async () => {
-    await open([check({ checker: 'utilization', state: 'grace', message: 'Not judged for the first 1 h 30 min.', judgedFrom: inTime(65 * minute + 30_000) })])
+    await open([
+      check({
+        checker: 'utilization',
+        state: 'grace',
+        message: 'Not judged for the first 1 h 30 min.',
+        judgedFrom: inTime(65 * minute + 30_000),
+      }),
+    ])
     expect(await screen.findByText('judged in 1h 05m')).toHaveAttribute('title', expect.stringMatching(/\d/))
   })
   it('tells no check from one that has not come yet', async () => {

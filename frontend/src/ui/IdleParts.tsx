@@ -1,5 +1,13 @@
 import { Button, Popover } from 'antd'
-import { CircleCheck, CircleDashed, Hourglass, Infinity as Endless, ShieldCheck, TriangleAlert, type LucideIcon } from 'lucide-react'
+import {
+  CircleCheck,
+  CircleDashed,
+  Hourglass,
+  Infinity as Endless,
+  ShieldCheck,
+  TriangleAlert,
+  type LucideIcon,
+} from 'lucide-react'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { countsDown, idleOutlook, toneOfMetric, toneOfTime, type IdleSubject, type IdleTone } from '@/lib/idle'
@@ -16,7 +24,13 @@ export interface IdleShown extends IdleSubject {
   checkedAt: string
 }
 
-const toneIcons: Record<IdleTone, LucideIcon> = { kept: ShieldCheck, bad: TriangleAlert, warn: Hourglass, good: CircleCheck, none: Endless }
+const toneIcons: Record<IdleTone, LucideIcon> = {
+  kept: ShieldCheck,
+  bad: TriangleAlert,
+  warn: Hourglass,
+  good: CircleCheck,
+  none: Endless,
+}
 
 /** A length of time in its two largest units, for a narrow place: "2d 4h", "3h 05m", "12:40". */
 export function shortTime(ms: number): string {
@@ -57,13 +71,19 @@ function Metrics({ check }: { check: IdleShown }) {
       {check.metrics.map(({ name, average, threshold }) => {
         const tone = toneOfMetric(average, threshold)
         return (
-          <div key={name} className={css.metric} title={t(`idle.${tone === 'bad' ? 'metricBad' : tone === 'warn' ? 'metricWarn' : 'metricGood'}`)}>
+          <div
+            key={name}
+            className={css.metric}
+            title={t(`idle.${tone === 'bad' ? 'metricBad' : tone === 'warn' ? 'metricWarn' : 'metricGood'}`)}
+          >
             <span>{t(`idle.metric.${name as 'cpu'}`, { defaultValue: name })}</span>
             <span className={css.track} aria-hidden>
               <i className={css[tone]} style={{ width: `${Math.min(100, (average / (threshold * 3 || 1)) * 100)}%` }} />
               <b style={{ left: '33.3%' }} />
             </span>
-            <span className={`num ${css[tone]}`}>{t('idle.value', { average: formatPercent(average), threshold: formatPercent(threshold) })}</span>
+            <span className={`num ${css[tone]}`}>
+              {t('idle.value', { average: formatPercent(average), threshold: formatPercent(threshold) })}
+            </span>
           </div>
         )
       })}
@@ -108,7 +128,9 @@ export function IdleChecks({ checks, keepUntil, unjudged = false }: IdleProps) {
               {check.message} {check.state === 'unknown' ? t('idle.unknownText') : ''}
             </div>
             {check.metrics.length > 0 ? <Metrics check={check} /> : null}
-            <div className={css.when}>{t('idle.checked', { when: formatRelative(past(check.checkedAt, now), now) })}</div>
+            <div className={css.when}>
+              {t('idle.checked', { when: formatRelative(past(check.checkedAt, now), now) })}
+            </div>
           </section>
         )
       })}
@@ -154,7 +176,12 @@ export function KeepButtons({ onKeep }: { onKeep: (hours: number) => void }) {
     <span className={css.keep}>
       {t('idle.keep')}
       {keepHours.map((hours) => (
-        <Button key={hours} size="small" aria-label={`${t('idle.keep')} ${t('idle.keepHours', { count: hours })}`} onClick={() => onKeep(hours)}>
+        <Button
+          key={hours}
+          size="small"
+          aria-label={`${t('idle.keep')} ${t('idle.keepHours', { count: hours })}`}
+          onClick={() => onKeep(hours)}
+        >
           {t('idle.keepShort', { count: hours })}
         </Button>
       ))}
@@ -163,7 +190,13 @@ export function KeepButtons({ onKeep }: { onKeep: (hours: number) => void }) {
 }
 
 /** The badge, and behind it all checks, the legend and the way to keep the session. */
-export function IdlePopover({ checks, keepUntil, unjudged, onKeep, children }: IdleProps & { onKeep?: ((hours: number) => void) | undefined; children: ReactNode }) {
+export function IdlePopover({
+  checks,
+  keepUntil,
+  unjudged,
+  onKeep,
+  children,
+}: IdleProps & { onKeep?: ((hours: number) => void) | undefined; children: ReactNode }) {
   const { t } = useTranslation()
   const content = () => (
     <div className={css.popover} onClick={(e) => e.stopPropagation()}>

@@ -3,7 +3,13 @@ import { Binoculars, CircleSlash, Lock, ShieldCheck, Users, type LucideIcon } fr
 import { useTranslation } from 'react-i18next'
 import css from './LevelBadge.module.css'
 
-const icons: Record<string, LucideIcon> = { hardware: ShieldCheck, hard: Lock, 'per-process': Users, watched: Binoculars, none: CircleSlash }
+const icons: Record<string, LucideIcon> = {
+  hardware: ShieldCheck,
+  hard: Lock,
+  'per-process': Users,
+  watched: Binoculars,
+  none: CircleSlash,
+}
 
 export interface LevelProps {
   /** hardware, hard, per-process, watched or none. */
@@ -33,7 +39,8 @@ export function LevelText({ level, whole = false }: LevelProps & { whole?: boole
     <span className={css.text} data-level={shown}>
       <Icon size={14} aria-hidden />
       <span>
-        <b>{t(`level.${shown as 'hard'}`, { defaultValue: shown })}.</b> {t(`level.${shown as 'hard'}Text`, { defaultValue: '' })}
+        <b>{t(`level.${shown as 'hard'}`, { defaultValue: shown })}.</b>{' '}
+        {t(`level.${shown as 'hard'}Text`, { defaultValue: '' })}
       </span>
     </span>
   )

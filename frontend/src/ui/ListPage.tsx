@@ -12,7 +12,11 @@ export function ListPage({ children }: Part) {
 
 /** The list of a page, under its bar. */
 export function ListCard({ children }: Part) {
-  return <section className={css.card} data-tour="list">{children}</section>
+  return (
+    <section className={css.card} data-tour="list">
+      {children}
+    </section>
+  )
 }
 
 /** The tabs and fields over a list, or what can be done with the rows that are selected. */

@@ -25,7 +25,13 @@ function inlineOne(token: Token): ReactNode {
       return <br />
     case 'link': {
       const { href, tokens } = token as Tokens.Link
-      return safe(href) ? <a href={href} target="_blank" rel="noreferrer noopener">{inline(tokens)}</a> : inline(tokens)
+      return safe(href) ? (
+        <a href={href} target="_blank" rel="noreferrer noopener">
+          {inline(tokens)}
+        </a>
+      ) : (
+        inline(tokens)
+      )
     }
     case 'image': {
       const { href, text } = token as Tokens.Image
@@ -43,7 +49,9 @@ function list({ ordered, start, items }: Tokens.List): ReactNode {
   const rows = items.map((item, index) => (
     <li key={index}>
       {item.task && <input type="checkbox" checked={item.checked} readOnly disabled />}
-      {item.tokens.map((token, i) => <Fragment key={i}>{token.type === 'text' ? inlineOne(token) : block(token)}</Fragment>)}
+      {item.tokens.map((token, i) => (
+        <Fragment key={i}>{token.type === 'text' ? inlineOne(token) : block(token)}</Fragment>
+      ))}
     </li>
   ))
   return ordered ? <ol start={Number(start) || 1}>{rows}</ol> : <ul>{rows}</ul>
@@ -52,9 +60,25 @@ function list({ ordered, start, items }: Tokens.List): ReactNode {
 function table({ header, rows }: Tokens.Table): ReactNode {
   return (
     <table>
-      <thead><tr>{header.map((cell, i) => <th key={i} style={{ textAlign: cell.align ?? undefined }}>{inline(cell.tokens)}</th>)}</tr></thead>
+      <thead>
+        <tr>
+          {header.map((cell, i) => (
+            <th key={i} style={{ textAlign: cell.align ?? undefined }}>
+              {inline(cell.tokens)}
+            </th>
+          ))}
+        </tr>
+      </thead>
       <tbody>
-        {rows.map((row, i) => <tr key={i}>{row.map((cell, j) => <td key={j} style={{ textAlign: cell.align ?? undefined }}>{inline(cell.tokens)}</td>)}</tr>)}
+        {rows.map((row, i) => (
+          <tr key={i}>
+            {row.map((cell, j) => (
+              <td key={j} style={{ textAlign: cell.align ?? undefined }}>
+                {inline(cell.tokens)}
+              </td>
+            ))}
+          </tr>
+        ))}
       </tbody>
     </table>
   )
@@ -69,7 +93,13 @@ function block(token: Token): ReactNode {
     case 'code':
       return <pre>{(token as Tokens.Code).text}</pre>
     case 'blockquote':
-      return <blockquote>{token.tokens?.map((one, i) => <Fragment key={i}>{block(one)}</Fragment>)}</blockquote>
+      return (
+        <blockquote>
+          {token.tokens?.map((one, i) => (
+            <Fragment key={i}>{block(one)}</Fragment>
+          ))}
+        </blockquote>
+      )
     case 'list':
       return list(token as Tokens.List)
     case 'table':
@@ -89,5 +119,11 @@ function block(token: Token): ReactNode {
 /** Words with Markdown's marks, to be read. */
 export function Markdown({ text }: { text: string }) {
   const tokens = useMemo(() => marked.lexer(text), [text])
-  return <div className={css.words}>{tokens.map((token, index) => <Fragment key={index}>{block(token)}</Fragment>)}</div>
+  return (
+    <div className={css.words}>
+      {tokens.map((token, index) => (
+        <Fragment key={index}>{block(token)}</Fragment>
+      ))}
+    </div>
+  )
 }

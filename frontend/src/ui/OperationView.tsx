@@ -1,5 +1,13 @@
 import { Button } from 'antd'
-import { CircleAlert, CircleCheck, CircleDashed, CircleMinus, LoaderCircle, TriangleAlert, type LucideIcon } from 'lucide-react'
+import {
+  CircleAlert,
+  CircleCheck,
+  CircleDashed,
+  CircleMinus,
+  LoaderCircle,
+  TriangleAlert,
+  type LucideIcon,
+} from 'lucide-react'
 import { useEffect, useRef } from 'react'
 import { useTranslation } from 'react-i18next'
 import { formatBytes, formatRate } from '@/lib/bytes'
@@ -10,7 +18,14 @@ import { ErrorState } from './ErrorState'
 import css from './OperationView.module.css'
 import { PromptForm } from './PromptForm'
 
-const icons: Record<string, LucideIcon> = { pending: CircleDashed, running: LoaderCircle, ok: CircleCheck, warning: TriangleAlert, failed: CircleAlert, skipped: CircleMinus }
+const icons: Record<string, LucideIcon> = {
+  pending: CircleDashed,
+  running: LoaderCircle,
+  ok: CircleCheck,
+  warning: TriangleAlert,
+  failed: CircleAlert,
+  skipped: CircleMinus,
+}
 
 function Step({ step }: { step: StepSubject }) {
   const { t } = useTranslation()
@@ -40,12 +55,27 @@ export function ProgressLine({ progress, label }: { progress: ProgressSubject; l
   const { t } = useTranslation()
   const { done, total, rate, left } = progress
   const percent = total > 0 ? Math.min(100, Math.round((done / total) * 100)) : undefined
-  const amount = total > 0 ? t('pull.bytes', { current: formatBytes(done), total: formatBytes(total) }) : formatBytes(done)
-  const texts = [amount, rate > 0 ? formatRate(rate) : '', left === undefined ? '' : t('pull.left', { time: formatSpan(left * 1000) })].filter(Boolean)
+  const amount =
+    total > 0 ? t('pull.bytes', { current: formatBytes(done), total: formatBytes(total) }) : formatBytes(done)
+  const texts = [
+    amount,
+    rate > 0 ? formatRate(rate) : '',
+    left === undefined ? '' : t('pull.left', { time: formatSpan(left * 1000) }),
+  ].filter(Boolean)
   return (
     <div className={css.progress}>
-      <div className={css.bar} role="progressbar" aria-label={label} aria-valuemin={0} aria-valuemax={100} aria-valuenow={percent}>
-        <div className={percent === undefined ? css.wander : css.fill} style={percent === undefined ? undefined : { width: `${percent}%` }} />
+      <div
+        className={css.bar}
+        role="progressbar"
+        aria-label={label}
+        aria-valuemin={0}
+        aria-valuemax={100}
+        aria-valuenow={percent}
+      >
+        <div
+          className={percent === undefined ? css.wander : css.fill}
+          style={percent === undefined ? undefined : { width: `${percent}%` }}
+        />
       </div>
       <div className={`${css.amounts} num`}>{texts.join(' · ')}</div>
     </div>
@@ -58,7 +88,11 @@ const ownSubject = new Set(['image-pull', 'image-commit', 'image-remove', 'folde
 /** What an operation is, in words: "Add lab", "Upgrade lab". */
 export function useOperationTitle(): (operation: OperationSubject) => string {
   const { t } = useTranslation()
-  return ({ kind, subject, agent }) => t(`operation.kind.${kind as 'agent-add'}`, { defaultValue: '{{subject}}', subject: kind === 'agent-add' || ownSubject.has(kind) ? subject : agent || subject })
+  return ({ kind, subject, agent }) =>
+    t(`operation.kind.${kind as 'agent-add'}`, {
+      defaultValue: '{{subject}}',
+      subject: kind === 'agent-add' || ownSubject.has(kind) ? subject : agent || subject,
+    })
 }
 
 export interface OperationViewProps {
@@ -87,17 +121,27 @@ export function OperationView({ operation, onAnswer, onCancel, follow = false }:
     at?.scrollIntoView({ block: 'nearest' })
   }, [follow, now])
   return (
-    <section ref={box} className={css.operation} aria-label={title} data-operation={operation.id} data-state={operation.state}>
+    <section
+      ref={box}
+      className={css.operation}
+      aria-label={title}
+      data-operation={operation.id}
+      data-state={operation.state}
+    >
       {steps.length > 0 || running ? (
         <ol className={css.steps} aria-live="polite">
           {steps.map((step) => (
             <Step key={step.name} step={step} />
           ))}
-          {steps.length === 0 && !prompt ? <Step step={{ name: 'begin', title: t('operation.begins'), state: 'running' }} /> : null}
+          {steps.length === 0 && !prompt ? (
+            <Step step={{ name: 'begin', title: t('operation.begins'), state: 'running' }} />
+          ) : null}
         </ol>
       ) : null}
       {running && progress ? <ProgressLine progress={progress} label={title} /> : null}
-      {running && prompt ? <PromptForm key={prompt.id} prompt={prompt} onAnswer={(text) => onAnswer(prompt.id, text)} /> : null}
+      {running && prompt ? (
+        <PromptForm key={prompt.id} prompt={prompt} onAnswer={(text) => onAnswer(prompt.id, text)} />
+      ) : null}
       {told ? <code className={css.code}>{error.code}</code> : error ? <ErrorState compact problem={error} /> : null}
       {operation.state === 'cancelled' ? <div className={css.ended}>{t('operation.state.cancelled')}</div> : null}
       {running ? (

@@ -31,14 +31,25 @@ export function PromptForm({ prompt, onAnswer }: PromptFormProps) {
     event.preventDefault()
     if (text !== '' && !busy) void answer(text)
   }
-  const field = { value: text, autoFocus: true, autoComplete: 'off', spellCheck: false, 'aria-label': label, onChange: (event: { target: { value: string } }) => setText(event.target.value) }
+  const field = {
+    value: text,
+    autoFocus: true,
+    autoComplete: 'off',
+    spellCheck: false,
+    'aria-label': label,
+    onChange: (event: { target: { value: string } }) => setText(event.target.value),
+  }
   return (
     <form className={css.prompt} onSubmit={submit} data-prompt={prompt.kind}>
       <div className={css.promptHead}>
         {prompt.kind === 'notice' ? <ExternalLink size={15} aria-hidden /> : <KeyRound size={15} aria-hidden />}
         <div>
           {prompt.again ? <div className={css.again}>{t('operation.again')}</div> : null}
-          <div className={css.promptText}>{prompt.kind === 'host-key' && prompt.fingerprint && prompt.host ? t('operation.newHost', { host: prompt.host }) : prompt.text}</div>
+          <div className={css.promptText}>
+            {prompt.kind === 'host-key' && prompt.fingerprint && prompt.host
+              ? t('operation.newHost', { host: prompt.host })
+              : prompt.text}
+          </div>
           {prompt.fingerprint ? <code className={css.fingerprint}>{prompt.fingerprint}</code> : null}
         </div>
       </div>
@@ -55,7 +66,11 @@ export function PromptForm({ prompt, onAnswer }: PromptFormProps) {
         </div>
       ) : (
         <div className={css.answers}>
-          {prompt.secret ? <Input.Password {...field} visibilityToggle={false} /> : <Input {...field} className={css.code ?? ''} />}
+          {prompt.secret ? (
+            <Input.Password {...field} visibilityToggle={false} />
+          ) : (
+            <Input {...field} className={css.code ?? ''} />
+          )}
           <Button type="primary" htmlType="submit" loading={busy} disabled={text === ''}>
             {t('operation.answer')}
           </Button>

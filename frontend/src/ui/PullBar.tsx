@@ -8,8 +8,18 @@ export function PullBar({ pull }: { pull: PullSubject }) {
   const share = pullShare(pull)
   const percent = share === undefined ? undefined : Math.round(share * 100)
   return (
-    <div className={css.bar} role="progressbar" aria-label={t('pull.label')} aria-valuemin={0} aria-valuemax={100} aria-valuenow={percent}>
-      <div className={percent === undefined ? css.wander : css.fill} style={percent === undefined ? undefined : { width: `${percent}%` }} />
+    <div
+      className={css.bar}
+      role="progressbar"
+      aria-label={t('pull.label')}
+      aria-valuemin={0}
+      aria-valuemax={100}
+      aria-valuenow={percent}
+    >
+      <div
+        className={percent === undefined ? css.wander : css.fill}
+        style={percent === undefined ? undefined : { width: `${percent}%` }}
+      />
     </div>
   )
 }

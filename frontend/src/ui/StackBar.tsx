@@ -28,7 +28,12 @@ export function StackBar({ label, parts, total, height = 10 }: StackBarProps) {
     parts.reduce((all, part) => all + part.value, 0),
   )
   return (
-    <div className={css.bar} style={{ height }} role="img" aria-label={[label, ...parts.map((p) => p.label)].join(', ')}>
+    <div
+      className={css.bar}
+      style={{ height }}
+      role="img"
+      aria-label={[label, ...parts.map((p) => p.label)].join(', ')}
+    >
       {parts
         .filter((part) => part.value > 0)
         .map((part) => (

@@ -1,5 +1,15 @@
 import { Tooltip } from 'antd'
-import { Ban, Circle, CircleCheck, CircleDashed, CircleHelp, CircleX, LoaderCircle, Play, type LucideIcon } from 'lucide-react'
+import {
+  Ban,
+  Circle,
+  CircleCheck,
+  CircleDashed,
+  CircleHelp,
+  CircleX,
+  LoaderCircle,
+  Play,
+  type LucideIcon,
+} from 'lucide-react'
 import { useTranslation } from 'react-i18next'
 import { statusFamily, type StatusFamily } from '@/lib/status'
 import css from './StatusBadge.module.css'

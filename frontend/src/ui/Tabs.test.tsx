@@ -19,7 +19,13 @@ describe('tabs', () => {
     const chosen = () => screen.getByRole('tab', { selected: true })
     expect(screen.getAllByRole('tab').map((one) => one.tabIndex)).toEqual([0, -1, -1])
     tab('all').focus()
-    for (const [key, name] of [['ArrowRight', 'batch'], ['End', 'system'], ['ArrowRight', 'all'], ['ArrowLeft', 'system'], ['Home', 'all']] as const) {
+    for (const [key, name] of [
+      ['ArrowRight', 'batch'],
+      ['End', 'system'],
+      ['ArrowRight', 'all'],
+      ['ArrowLeft', 'system'],
+      ['Home', 'all'],
+    ] as const) {
       fireEvent.keyDown(chosen(), { key })
       expect(chosen()).toBe(tab(name))
       expect(document.activeElement).toBe(tab(name))

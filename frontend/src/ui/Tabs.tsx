@@ -17,7 +17,14 @@ export function Tabs<Key extends string>({ label, tabs, value, onChange }: TabsP
   const go = (event: KeyboardEvent) => {
     const at = tabs.findIndex((tab) => tab.key === value)
     const step = steps[event.key]
-    const to = event.key === 'Home' ? 0 : event.key === 'End' ? tabs.length - 1 : step ? (at + step + tabs.length) % tabs.length : undefined
+    const to =
+      event.key === 'Home'
+        ? 0
+        : event.key === 'End'
+          ? tabs.length - 1
+          : step
+            ? (at + step + tabs.length) % tabs.length
+            : undefined
     const next = to === undefined ? undefined : tabs[to]
     if (to === undefined || !next) return
     event.preventDefault()
@@ -27,7 +34,15 @@ export function Tabs<Key extends string>({ label, tabs, value, onChange }: TabsP
   return (
     <div ref={list} className={css.tabs} role="tablist" aria-label={label} onKeyDown={go}>
       {tabs.map((tab) => (
-        <button key={tab.key} type="button" role="tab" aria-selected={tab.key === value} tabIndex={tab.key === value ? 0 : -1} className={`${css.tab} ${tab.key === value ? css.on : ''}`} onClick={() => onChange(tab.key)}>
+        <button
+          key={tab.key}
+          type="button"
+          role="tab"
+          aria-selected={tab.key === value}
+          tabIndex={tab.key === value ? 0 : -1}
+          className={`${css.tab} ${tab.key === value ? css.on : ''}`}
+          onClick={() => onChange(tab.key)}
+        >
           {tab.label}
           {'count' in tab ? <span className={css.count}>{tab.count ?? ''}</span> : null}
         </button>

@@ -19,5 +19,9 @@ export function RelativeTime({ at, short = false, ahead = false }: { at: string;
 export function Elapsed({ from, to }: { from: string; to?: string | undefined }) {
   const now = useNow(!to)
   const end = to ? Date.parse(to) : now
-  return <span className="num" style={{ whiteSpace: 'nowrap' }}>{formatElapsed(end - Date.parse(from))}</span>
+  return (
+    <span className="num" style={{ whiteSpace: 'nowrap' }}>
+      {formatElapsed(end - Date.parse(from))}
+    </span>
+  )
 }

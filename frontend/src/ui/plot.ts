@@ -9,7 +9,12 @@ export interface PlotConfig {
   syncKey: string
   colours: { axis: string; grid: string; series: string[] }
   /** What may change without a new plot. */
-  live: () => { range: [number, number]; max?: number | undefined; decimal?: boolean; format: (value: number) => string }
+  live: () => {
+    range: [number, number]
+    max?: number | undefined
+    decimal?: boolean
+    format: (value: number) => string
+  }
   /** Called with the index under the cursor, or null when it leaves. */
   onCursor: (index: number | null) => void
 }

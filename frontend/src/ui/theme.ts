@@ -3,7 +3,8 @@ import { theme as antdTheme, type ThemeConfig } from 'antd'
 export type Mode = 'light' | 'dark'
 export type Density = 'comfortable' | 'compact'
 
-const sans = "'Inter Variable', 'Pretendard Variable', -apple-system, 'Segoe UI', 'Noto Sans CJK KR', 'Noto Color Emoji', sans-serif"
+const sans =
+  "'Inter Variable', 'Pretendard Variable', -apple-system, 'Segoe UI', 'Noto Sans CJK KR', 'Noto Color Emoji', sans-serif"
 const mono = "'JetBrains Mono Variable', 'Pretendard Variable', ui-monospace, 'DejaVu Sans Mono', monospace"
 
 // One accent, a sea blue, for the one primary action of a view. Surfaces are
@@ -108,7 +109,14 @@ export function themeOf(mode: Mode, density: Density, calm: boolean): ThemeConfi
       motionDurationSlow: '0.14s',
     },
     components: {
-      Button: { primaryShadow: 'none', defaultShadow: 'none', dangerShadow: 'none', primaryColor: mode === 'dark' ? '#06222c' : '#ffffff', dangerColor: mode === 'dark' ? '#2a0b0d' : '#ffffff', fontWeight: 500 },
+      Button: {
+        primaryShadow: 'none',
+        defaultShadow: 'none',
+        dangerShadow: 'none',
+        primaryColor: mode === 'dark' ? '#06222c' : '#ffffff',
+        dangerColor: mode === 'dark' ? '#2a0b0d' : '#ffffff',
+        fontWeight: 500,
+      },
       Table: {
         headerBg: colours.colorBgContainer,
         headerColor: colours.colorTextSecondary,

@@ -41,10 +41,14 @@ export function usePullTexts(): (pull: PullSubject) => string[] {
   const { t } = useTranslation()
   return (pull) => {
     const left = pullTimeLeft(pull)
-    const bytes = pull.total > 0 ? t('pull.bytes', { current: formatBytes(pull.current), total: formatBytes(pull.total) }) : formatBytes(pull.current)
+    const bytes =
+      pull.total > 0
+        ? t('pull.bytes', { current: formatBytes(pull.current), total: formatBytes(pull.total) })
+        : formatBytes(pull.current)
     const texts = [bytes]
     if (pull.rate > 0) texts.push(formatRate(pull.rate))
-    if (left !== undefined && left > 0) texts.push(t('pull.left', { time: formatSpan(Math.max(1000, Math.round(left / 1000) * 1000)) }))
+    if (left !== undefined && left > 0)
+      texts.push(t('pull.left', { time: formatSpan(Math.max(1000, Math.round(left / 1000) * 1000)) }))
     if (pull.layers > 0) texts.push(t('pull.layers', { done: pull.layersDone, total: pull.layers }))
     return texts
   }
@@ -57,10 +61,16 @@ export function useWhy(): (subject: StatusSubject) => string {
   return (subject) => {
     if (subject.status === 'PENDING' && subject.wait) return messageText(subject.wait)
     if (subject.status === 'PULLING' && subject.pull) return pullTexts(subject.pull).slice(0, 3).join(' · ')
-    if (subject.status === 'TERMINATING' && subject.endImage?.state === 'running') return t('endImage.making', { name: subject.endImage.name })
+    if (subject.status === 'TERMINATING' && subject.endImage?.state === 'running')
+      return t('endImage.making', { name: subject.endImage.name })
     if (isLive(subject.status)) return ''
-    const reason = subject.reason ? t(`reason.${subject.reason as 'task-failed'}`, { defaultValue: subject.reason }) : ''
-    const exit = subject.type === 'batch' && subject.exitCode !== null && subject.exitCode !== 0 ? t('exitCode', { code: subject.exitCode }) : ''
+    const reason = subject.reason
+      ? t(`reason.${subject.reason as 'task-failed'}`, { defaultValue: subject.reason })
+      : ''
+    const exit =
+      subject.type === 'batch' && subject.exitCode !== null && subject.exitCode !== 0
+        ? t('exitCode', { code: subject.exitCode })
+        : ''
     const kept = subject.endImage?.kept ? t('endImage.kept') : ''
     return [reason, exit, kept].filter(Boolean).join(' · ') || (subject.error ? messageText(subject.error) : '')
   }

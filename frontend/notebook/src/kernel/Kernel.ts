@@ -23,7 +23,10 @@ export class Kernel {
   private ready = false
   private count = 0
 
-  constructor(dir: string, private readonly events: KernelEvents) {
+  constructor(
+    dir: string,
+    private readonly events: KernelEvents,
+  ) {
     this.worker.onmessage = ({ data }: MessageEvent<Told>) => this.hear(data)
     this.worker.onerror = (event) => events.state('failed', event.message)
     this.post({ type: 'start', dir, base: new URL('.', document.baseURI).href, shared: this.shared })

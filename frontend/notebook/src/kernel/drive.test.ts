@@ -24,11 +24,15 @@ function mounted(files: Record<string, string>) {
     return text
   }
   const disk: Disk = {
-    stat: (path) => (path === '' || path === '/dir' ? { mode: 0o040755, size: 0, modified: 5 } : { mode: 0o100644, size: held(path).length, modified: 5 }),
+    stat: (path) =>
+      path === '' || path === '/dir'
+        ? { mode: 0o040755, size: 0, modified: 5 }
+        : { mode: 0o100644, size: held(path).length, modified: 5 },
     list: () => Object.keys(files).map((path) => path.slice(1)),
     readlink: () => 'target',
     read: (path, offset, length) => new TextEncoder().encode(held(path).slice(offset, offset + length)),
-    change: (op, path, more = {}, body) => void done.push([op, path, ...Object.values(more), body ? `${body.length} bytes` : ''].join(' ').trim()),
+    change: (op, path, more = {}, body) =>
+      void done.push([op, path, ...Object.values(more), body ? `${body.length} bytes` : ''].join(' ').trim()),
   }
   let root: Node | undefined
   const fs = {

@@ -27,7 +27,13 @@ export interface Disk {
 
 /** The session's files by requests that block, which only a worker may make. */
 export function remoteDisk(base: string): Disk {
-  const call = (method: string, op: string, path: string, more: Record<string, string | number> = {}, body?: Uint8Array): ArrayBuffer => {
+  const call = (
+    method: string,
+    op: string,
+    path: string,
+    more: Record<string, string | number> = {},
+    body?: Uint8Array,
+  ): ArrayBuffer => {
     const query = new URLSearchParams({ path })
     for (const [name, value] of Object.entries(more)) query.set(name, String(value))
     const request = new XMLHttpRequest()
@@ -63,7 +69,21 @@ function errnoOf(answer: ArrayBuffer): string {
 
 /** The numbers of errors as the C library of Python has them. */
 const numbers: Record<string, number> = {
-  EACCES: 2, EBUSY: 10, EEXIST: 20, EINVAL: 28, EIO: 29, EISDIR: 31, ELOOP: 32, ENAMETOOLONG: 37, ENOENT: 44, ENOSPC: 51, ENOTDIR: 54, ENOTEMPTY: 55, EPERM: 63, EROFS: 69, EXDEV: 75,
+  EACCES: 2,
+  EBUSY: 10,
+  EEXIST: 20,
+  EINVAL: 28,
+  EIO: 29,
+  EISDIR: 31,
+  ELOOP: 32,
+  ENAMETOOLONG: 37,
+  ENOENT: 44,
+  ENOSPC: 51,
+  ENOTDIR: 54,
+  ENOTEMPTY: 55,
+  EPERM: 63,
+  EROFS: 69,
+  EXDEV: 75,
 }
 
 const linkTo = 0o120000
@@ -129,7 +149,21 @@ export function mountDisk(fs: EmscriptenFS, disk: Disk, at: string): void {
     getattr: (node: Node) => {
       const { mode, size, modified } = attempt(() => disk.stat(pathOf(node)))
       const time = new Date(modified)
-      return { dev: 1, ino: 1, mode, nlink: 1, uid: 0, gid: 0, rdev: 0, size, atime: time, mtime: time, ctime: time, blksize: 4096, blocks: Math.ceil(size / 512) }
+      return {
+        dev: 1,
+        ino: 1,
+        mode,
+        nlink: 1,
+        uid: 0,
+        gid: 0,
+        rdev: 0,
+        size,
+        atime: time,
+        mtime: time,
+        ctime: time,
+        blksize: 4096,
+        blocks: Math.ceil(size / 512),
+      }
     },
     setattr: (node: Node, { size, mode }: Attributes) =>
       attempt(() => {
@@ -138,7 +172,8 @@ export function mountDisk(fs: EmscriptenFS, disk: Disk, at: string): void {
       }),
     lookup: (parent: Node, name: string) => nodeOf(parent, name, attempt(() => disk.stat(inside(parent, name))).mode),
     mknod: (parent: Node, name: string, mode: number) => {
-      if ((mode & kindOf) === regular || (mode & kindOf) === 0) attempt(() => disk.change('create', inside(parent, name), { mode: mode & 0o777 }))
+      if ((mode & kindOf) === regular || (mode & kindOf) === 0)
+        attempt(() => disk.change('create', inside(parent, name), { mode: mode & 0o777 }))
       else attempt(() => disk.change('mkdir', inside(parent, name)))
       return nodeOf(parent, name, mode)
     },
@@ -171,7 +206,8 @@ export function mountDisk(fs: EmscriptenFS, disk: Disk, at: string): void {
       return length
     },
     llseek: (stream: Stream, offset: number, whence: number) => {
-      const from = whence === 1 ? stream.position : whence === 2 ? attempt(() => disk.stat(pathOf(stream.node))).size : 0
+      const from =
+        whence === 1 ? stream.position : whence === 2 ? attempt(() => disk.stat(pathOf(stream.node))).size : 0
       if (from + offset < 0) throw new fs.ErrnoError(numbers.EINVAL ?? 28)
       return from + offset
     },

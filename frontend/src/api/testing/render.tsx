@@ -42,8 +42,24 @@ export function renderView(view: ReactNode, options: { at?: string; path?: strin
   if (presets) client.setQueryData(keys.presets, presets)
   if (agents) client.setQueryData(keys.agents, agents)
   if (operations) client.setQueryData(keys.operations, operations)
-  const actions = { showDetail: vi.fn(), showLogs: vi.fn(), openApps: vi.fn(), openFiles: vi.fn(), openSSH: vi.fn(), openTerminal: vi.fn(), commit: vi.fn(), terminate: vi.fn(), keep: vi.fn(), setPriority: vi.fn(), setTags: vi.fn(), showRecipe: vi.fn(), compareRecipes: vi.fn() }
-  const router = createMemoryRouter([{ path: options.path ?? '*', element: view }], { initialEntries: [options.at ?? '/'] })
+  const actions = {
+    showDetail: vi.fn(),
+    showLogs: vi.fn(),
+    openApps: vi.fn(),
+    openFiles: vi.fn(),
+    openSSH: vi.fn(),
+    openTerminal: vi.fn(),
+    commit: vi.fn(),
+    terminate: vi.fn(),
+    keep: vi.fn(),
+    setPriority: vi.fn(),
+    setTags: vi.fn(),
+    showRecipe: vi.fn(),
+    compareRecipes: vi.fn(),
+  }
+  const router = createMemoryRouter([{ path: options.path ?? '*', element: view }], {
+    initialEntries: [options.at ?? '/'],
+  })
   const result = render(
     <QueryClientProvider client={client}>
       <ConfigProvider theme={plain}>

@@ -22,7 +22,8 @@ export function makeSession(change: Partial<Session> = {}): Session {
     revision: 1,
     priority: 10,
     dependsOn: [],
-    tags: [], dependents: [],
+    tags: [],
+    dependents: [],
     gpus: [],
     enforcement: '',
     idle: [],
@@ -96,7 +97,32 @@ export function makeDevice(change: Partial<DeviceState> = {}): DeviceState {
 }
 
 export function makeBoard(devices: DeviceState[] = [makeDevice()], change: Partial<DeviceBoard> = {}): DeviceBoard {
-  return { agent: 'local', online: true, source: 'sim', text: '', quantum: 100, strategy: 'fill', attach: 'nodes', devices, at: '2026-01-02T03:04:05Z', ...change }
+  return {
+    agent: 'local',
+    online: true,
+    source: 'sim',
+    text: '',
+    quantum: 100,
+    strategy: 'fill',
+    attach: 'nodes',
+    devices,
+    at: '2026-01-02T03:04:05Z',
+    ...change,
+  }
 }
 
-export const testSettings: Settings = { theme: 'light', density: 'comfortable', language: 'en', closeKeeps: 'ask', terminalFont: 14, terminalFamily: '', terminalTheme: 'follow', terminalBell: 'visual', terminalPaste: 'runs', terminalReader: false, notifications: true, zoom: 100, autostart: false }
+export const testSettings: Settings = {
+  theme: 'light',
+  density: 'comfortable',
+  language: 'en',
+  closeKeeps: 'ask',
+  terminalFont: 14,
+  terminalFamily: '',
+  terminalTheme: 'follow',
+  terminalBell: 'visual',
+  terminalPaste: 'runs',
+  terminalReader: false,
+  notifications: true,
+  zoom: 100,
+  autostart: false,
+}

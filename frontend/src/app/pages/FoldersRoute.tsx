@@ -23,7 +23,15 @@ export function FoldersRoute() {
           <ErrorState problem={{ message: t('unknown.text'), hint: t('unknown.hint') }} />
         </Drawer>
       ) : null}
-      {folder ? <FolderFiles beside folder={folder} dir={params.get('path') ?? ''} onVisit={(path) => setParams(path ? { path } : {})} onClose={close} /> : null}
+      {folder ? (
+        <FolderFiles
+          beside
+          folder={folder}
+          dir={params.get('path') ?? ''}
+          onVisit={(path) => setParams(path ? { path } : {})}
+          onClose={close}
+        />
+      ) : null}
     </>
   )
 }

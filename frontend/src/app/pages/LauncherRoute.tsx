@@ -11,7 +11,10 @@ export function LauncherRoute() {
   const launch = useLaunchFile()
   return (
     <RecipeDrop onRead={launch}>
-      <LauncherPage tools={<OpenRecipe onRead={launch} />} files={(folder, close) => <LauncherFiles folder={folder} onClose={close} />} />
+      <LauncherPage
+        tools={<OpenRecipe onRead={launch} />}
+        files={(folder, close) => <LauncherFiles folder={folder} onClose={close} />}
+      />
     </RecipeDrop>
   )
 }

@@ -7,7 +7,9 @@ import { SessionsPage } from '@/features/sessions/SessionsPage'
 import { lazily } from '@/lib/lazily'
 import { useLaunchSpec } from '../useLaunchSpec'
 
-const SessionDrawer = lazy(async () => ({ default: (await lazily(() => import('@/features/session/SessionDrawer'))).SessionDrawer }))
+const SessionDrawer = lazy(async () => ({
+  default: (await lazily(() => import('@/features/session/SessionDrawer'))).SessionDrawer,
+}))
 
 /** The list, and over it the detail of the session that the address names. */
 export function SessionsRoute() {
@@ -19,13 +21,21 @@ export function SessionsRoute() {
   const offered = lacksDocker(useMachines().data?.find((m) => m.agent === local))
   const close = () => {
     // What the drawer showed, and how, belongs to this one session.
-    const params = new URLSearchParams([...new URLSearchParams(search)].filter(([name]) => name !== 'view' && name !== 'kernel' && !name.startsWith('h.')))
+    const params = new URLSearchParams(
+      [...new URLSearchParams(search)].filter(
+        ([name]) => name !== 'view' && name !== 'kernel' && !name.startsWith('h.'),
+      ),
+    )
     void navigate({ pathname: '/sessions', search: params.toString() })
   }
   return (
     <>
       <SessionsPage openId={id} offer={offered ? <SeeDemo /> : null} />
-      <Suspense fallback={null}>{id ? <SessionDrawer id={id} onClose={close} onAgain={(session) => void launch({ ...session.spec, name: '' })} /> : null}</Suspense>
+      <Suspense fallback={null}>
+        {id ? (
+          <SessionDrawer id={id} onClose={close} onAgain={(session) => void launch({ ...session.spec, name: '' })} />
+        ) : null}
+      </Suspense>
     </>
   )
 }

@@ -15,7 +15,11 @@ import { OperationView } from '@/ui/OperationView'
 import css from './agents.module.css'
 import { addressFault } from './join'
 
-const examples = ['ssh://ada@lab.example.com', 'slipway://lab.example.com:7442', 'wss://lab.example.com/slipway'] as const
+const examples = [
+  'ssh://ada@lab.example.com',
+  'slipway://lab.example.com:7442',
+  'wss://lab.example.com/slipway',
+] as const
 
 export interface AddAgentProps {
   groups: readonly string[]
@@ -24,7 +28,17 @@ export interface AddAgentProps {
   onShow: (name: string) => void
 }
 
-function Labelled({ label, hint, fault, children }: { label: string; hint?: string; fault?: string | undefined; children: (id: string) => ReactNode }) {
+function Labelled({
+  label,
+  hint,
+  fault,
+  children,
+}: {
+  label: string
+  hint?: string
+  fault?: string | undefined
+  children: (id: string) => ReactNode
+}) {
   const id = useId()
   return (
     <div className={css.field}>
@@ -85,34 +99,57 @@ export function AddAgent({ groups, onClose, onShow }: AddAgentProps) {
     <Drawer open size={560} title={t('agents:add.title')} onClose={onClose} maskClosable={!running}>
       <div className={css.form}>
         <form id={formId} className={css.form} onSubmit={submit}>
-        <Labelled label={t('agents:add.address')} hint={t('agents:add.addressHint')} fault={tried && fault ? t(`agents:add.fault.${fault}`) : undefined}>
-          {(control) => (
-            <Input
-              id={control}
-              autoFocus
-              spellCheck={false}
-              disabled={running || added !== undefined}
-              value={form.address}
-              status={tried && fault ? 'error' : ''}
-              className={css.mono ?? ''}
-              placeholder="ssh://user@host"
-              onChange={(e) => set({ address: e.target.value })}
-            />
-          )}
-        </Labelled>
-        <div className={css.two}>
-          <Labelled label={t('agents:add.name')} hint={t('agents:add.nameHint')}>
-            {(control) => <Input id={control} disabled={running || added !== undefined} value={form.name} maxLength={64} onChange={(e) => set({ name: e.target.value })} />}
-          </Labelled>
-          <Labelled label={t('agents:add.group')} hint={t('agents:add.groupHint')}>
+          <Labelled
+            label={t('agents:add.address')}
+            hint={t('agents:add.addressHint')}
+            fault={tried && fault ? t(`agents:add.fault.${fault}`) : undefined}
+          >
             {(control) => (
-              <AutoComplete id={control} disabled={running || added !== undefined} value={form.group} placeholder="default" options={groups.map((value) => ({ value }))} onChange={(group: string) => set({ group })} />
+              <Input
+                id={control}
+                autoFocus
+                spellCheck={false}
+                disabled={running || added !== undefined}
+                value={form.address}
+                status={tried && fault ? 'error' : ''}
+                className={css.mono ?? ''}
+                placeholder="ssh://user@host"
+                onChange={(e) => set({ address: e.target.value })}
+              />
             )}
           </Labelled>
-        </div>
+          <div className={css.two}>
+            <Labelled label={t('agents:add.name')} hint={t('agents:add.nameHint')}>
+              {(control) => (
+                <Input
+                  id={control}
+                  disabled={running || added !== undefined}
+                  value={form.name}
+                  maxLength={64}
+                  onChange={(e) => set({ name: e.target.value })}
+                />
+              )}
+            </Labelled>
+            <Labelled label={t('agents:add.group')} hint={t('agents:add.groupHint')}>
+              {(control) => (
+                <AutoComplete
+                  id={control}
+                  disabled={running || added !== undefined}
+                  value={form.group}
+                  placeholder="default"
+                  options={groups.map((value) => ({ value }))}
+                  onChange={(group: string) => set({ group })}
+                />
+              )}
+            </Labelled>
+          </div>
         </form>
         {problem ? <ErrorState compact problem={problem} /> : null}
-        {operation ? <OperationView follow operation={operation} {...actions} /> : <Examples onPick={(address) => set({ address })} />}
+        {operation ? (
+          <OperationView follow operation={operation} {...actions} />
+        ) : (
+          <Examples onPick={(address) => set({ address })} />
+        )}
         <div className={css.buttons}>
           {added ? (
             <Button type="primary" onClick={() => onShow(added)}>

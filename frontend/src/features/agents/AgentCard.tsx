@@ -13,7 +13,21 @@ import type { Row } from './join'
 import { UntrustedAlert } from './UntrustedAlert'
 import { useAgentActions } from './useAgentActions'
 
-function Meter({ label, used, total, promised, load, max }: { label: string; used: string; total: string; promised: number; load?: number | undefined; max: number }) {
+function Meter({
+  label,
+  used,
+  total,
+  promised,
+  load,
+  max,
+}: {
+  label: string
+  used: string
+  total: string
+  promised: number
+  load?: number | undefined
+  max: number
+}) {
   return (
     <div className={css.meter}>
       <div className={css.meterText}>
@@ -22,7 +36,12 @@ function Meter({ label, used, total, promised, load, max }: { label: string; use
           {max > 0 ? used : '–'} {max > 0 ? <span className={css.dim}>/ {total}</span> : null}
         </span>
       </div>
-      <ResourceBar label={`${label}: ${used} / ${total}`} promised={promised} total={max} {...(load === undefined ? {} : { load })} />
+      <ResourceBar
+        label={`${label}: ${used} / ${total}`}
+        promised={promised}
+        total={max}
+        {...(load === undefined ? {} : { load })}
+      />
     </div>
   )
 }
@@ -37,10 +56,31 @@ export function Meters({ row }: { row: Row }) {
   const round = (n: number) => String(Math.round(n * 10) / 10)
   return (
     <div className={css.meters}>
-      <Meter label={t('resource.cpu')} used={round(machine.usedCpus)} total={String(machine.cpus)} promised={machine.usedCpus} load={machine.loadCpu} max={machine.cpus} />
-      <Meter label={t('resource.memory')} used={formatBytes(machine.usedMemory)} total={formatBytes(machine.memory)} promised={machine.usedMemory} load={machine.loadMemory} max={machine.memory} />
+      <Meter
+        label={t('resource.cpu')}
+        used={round(machine.usedCpus)}
+        total={String(machine.cpus)}
+        promised={machine.usedCpus}
+        load={machine.loadCpu}
+        max={machine.cpus}
+      />
+      <Meter
+        label={t('resource.memory')}
+        used={formatBytes(machine.usedMemory)}
+        total={formatBytes(machine.memory)}
+        promised={machine.usedMemory}
+        load={machine.loadMemory}
+        max={machine.memory}
+      />
       {gpus > 0 ? (
-        <Meter label={t('resource.gpu')} used={round((promised?.gpu ?? 0) / 1000)} total={round(gpus / 1000)} promised={promised?.gpu ?? 0} load={load?.gpu} max={gpus} />
+        <Meter
+          label={t('resource.gpu')}
+          used={round((promised?.gpu ?? 0) / 1000)}
+          total={round(gpus / 1000)}
+          promised={promised?.gpu ?? 0}
+          load={load?.gpu}
+          max={gpus}
+        />
       ) : (
         <div className={css.meter}>
           <div className={css.meterText}>
@@ -49,7 +89,13 @@ export function Meters({ row }: { row: Row }) {
           </div>
         </div>
       )}
-      <Meter label={t('resource.disk')} used={formatBytes(used)} total={formatBytes(machine.diskTotal)} promised={used} max={machine.diskTotal} />
+      <Meter
+        label={t('resource.disk')}
+        used={formatBytes(used)}
+        total={formatBytes(machine.diskTotal)}
+        promised={used}
+        max={machine.diskTotal}
+      />
     </div>
   )
 }
@@ -91,7 +137,12 @@ export function AgentCard({ row, onOpen }: { row: Row; onOpen: () => void }) {
         <ConnectionBadge state={connection.state} />
         <span className={css.end}>
           {agent.upgrade && reached ? (
-            <Button size="small" icon={<ArrowUpCircle size={14} />} disabled={Boolean(operation)} onClick={actions.upgrade}>
+            <Button
+              size="small"
+              icon={<ArrowUpCircle size={14} />}
+              disabled={Boolean(operation)}
+              onClick={actions.upgrade}
+            >
               {t('agents:upgradeTo', { version: agent.upgrade })}
             </Button>
           ) : null}
@@ -100,12 +151,26 @@ export function AgentCard({ row, onOpen }: { row: Row; onOpen: () => void }) {
               {t(asks ? 'agents:connect' : 'agents:retryNow')}
             </Button>
           ) : null}
-          <Button type="text" size="small" aria-label={t('agents:open', { name: agent.name })} icon={<ChevronRight size={16} />} onClick={onOpen} />
+          <Button
+            type="text"
+            size="small"
+            aria-label={t('agents:open', { name: agent.name })}
+            icon={<ChevronRight size={16} />}
+            onClick={onOpen}
+          />
         </span>
       </div>
       <div className={css.where}>
         <span>{agent.local ? t('common:reach.local') : <code>{agent.address}</code>}</span>
-        {machine ? <span className={css.host}>{[machine.hostname, `${machine.os}/${machine.arch}`, t(machine.engine === 'sim' ? 'common:engine.sim' : 'common:engine.docker')].join(' · ')}</span> : null}
+        {machine ? (
+          <span className={css.host}>
+            {[
+              machine.hostname,
+              `${machine.os}/${machine.arch}`,
+              t(machine.engine === 'sim' ? 'common:engine.sim' : 'common:engine.docker'),
+            ].join(' · ')}
+          </span>
+        ) : null}
       </div>
       <UntrustedAlert agent={agent} brief />
       {agent.question ? (
@@ -115,7 +180,9 @@ export function AgentCard({ row, onOpen }: { row: Row; onOpen: () => void }) {
           <b>{t('agents:decide')}</b>
         </button>
       ) : !reached && (connection.error || connection.waits) ? (
-        <div className={css.why}>{connection.error?.code === asksCode ? t('agents:asks') : connection.error?.message || connection.waits}</div>
+        <div className={css.why}>
+          {connection.error?.code === asksCode ? t('agents:asks') : connection.error?.message || connection.waits}
+        </div>
       ) : null}
       {operation ? (
         <button type="button" className={css.busy} onClick={onOpen}>
@@ -127,9 +194,13 @@ export function AgentCard({ row, onOpen }: { row: Row; onOpen: () => void }) {
       <Meters row={row} />
       <div className={`${css.facts} num`}>
         <span>{t('agents:sessions', { count: agent.live })}</span>
-        {reached && connection.rttMs !== undefined ? <span>{t('agents:rtt', { rtt: formatRtt(connection.rttMs) })}</span> : null}
+        {reached && connection.rttMs !== undefined ? (
+          <span>{t('agents:rtt', { rtt: formatRtt(connection.rttMs) })}</span>
+        ) : null}
         {agent.version ? <span>{agent.version}</span> : null}
-        {agent.role && !agent.local ? <span>{t(`agents:role.${agent.role as 'user'}`, { defaultValue: agent.role })}</span> : null}
+        {agent.role && !agent.local ? (
+          <span>{t(`agents:role.${agent.role as 'user'}`, { defaultValue: agent.role })}</span>
+        ) : null}
         <span className={css.heard}>{agent.local ? null : <LastHeard agent={agent} />}</span>
       </div>
     </article>

@@ -11,7 +11,11 @@ import { CopyButton } from '@/ui/CopyButton'
 import { ErrorState } from '@/ui/ErrorState'
 import css from './agents.module.css'
 
-const looks: Record<string, [LucideIcon, string | undefined]> = { ok: [CircleCheck, css.good], warning: [TriangleAlert, css.warn], failed: [CircleX, css.bad] }
+const looks: Record<string, [LucideIcon, string | undefined]> = {
+  ok: [CircleCheck, css.good],
+  warning: [TriangleAlert, css.warn],
+  failed: [CircleX, css.bad],
+}
 
 function CheckRow({ check }: { check: Check }) {
   const { t } = useTranslation('agents')
@@ -38,7 +42,12 @@ function CheckRow({ check }: { check: Check }) {
 export function AgentDoctor({ name, reached }: { name: string; reached: boolean }) {
   const { t } = useTranslation('agents')
   const [asked, setAsked] = useState(false)
-  const doctor = useQuery({ queryKey: [...keys.doctor, name], queryFn: ({ signal }) => fetchDoctor(signal, name), enabled: asked && reached, retry: false })
+  const doctor = useQuery({
+    queryKey: [...keys.doctor, name],
+    queryFn: ({ signal }) => fetchDoctor(signal, name),
+    enabled: asked && reached,
+    retry: false,
+  })
   const run = () => {
     if (asked) void doctor.refetch()
     else setAsked(true)
@@ -47,7 +56,13 @@ export function AgentDoctor({ name, reached }: { name: string; reached: boolean 
     <section className={css.section} aria-label={t('doctor.title')}>
       <div className={css.sectionHead}>
         <h2 className={css.heading}>{t('doctor.title')}</h2>
-        <Button size="small" icon={<Stethoscope size={14} />} disabled={!reached} loading={doctor.isFetching} onClick={run}>
+        <Button
+          size="small"
+          icon={<Stethoscope size={14} />}
+          disabled={!reached}
+          loading={doctor.isFetching}
+          onClick={run}
+        >
           {t(asked ? 'doctor.again' : 'doctor.run')}
         </Button>
       </div>

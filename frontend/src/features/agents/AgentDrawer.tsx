@@ -43,7 +43,11 @@ export function AgentDrawer({ name, row, groups, onClose, onRenamed }: AgentDraw
   const { t } = useTranslation('agents')
   return (
     <Drawer open size={680} title={name} onClose={onClose} mask={false} styles={{ body: { padding: 0 } }}>
-      {row ? <Parts row={row} groups={groups} onRenamed={onRenamed} /> : <EmptyState icon={Server} title={t('gone.title', { name })} text={t('gone.text')} />}
+      {row ? (
+        <Parts row={row} groups={groups} onRenamed={onRenamed} />
+      ) : (
+        <EmptyState icon={Server} title={t('gone.title', { name })} text={t('gone.text')} />
+      )}
     </Drawer>
   )
 }
@@ -64,7 +68,11 @@ function Parts({ row, groups, onRenamed }: PartsProps) {
   if (agent.local || agent.role !== 'admin') {
     return (
       <Content row={row} groups={groups} onRenamed={onRenamed}>
-        {agent.local ? <OwnKey name={agent.name} /> : <PairedDevices name={agent.name} reached={reached} login={login} />}
+        {agent.local ? (
+          <OwnKey name={agent.name} />
+        ) : (
+          <PairedDevices name={agent.name} reached={reached} login={login} />
+        )}
       </Content>
     )
   }
@@ -80,7 +88,11 @@ function Parts({ row, groups, onRenamed }: PartsProps) {
       activeKey={params.get('part') ?? 'machine'}
       onChange={(part) => setParams(part === 'machine' ? {} : { part }, { replace: true })}
       items={[
-        { key: 'machine', label: t('part.machine'), children: <Content row={row} groups={groups} onRenamed={onRenamed} /> },
+        {
+          key: 'machine',
+          label: t('part.machine'),
+          children: <Content row={row} groups={groups} onRenamed={onRenamed} />,
+        },
         { key: 'people', label: t('part.people'), children: people },
         { key: 'log', label: t('part.log'), children: <AuditLog name={agent.name} reached={reached} /> },
       ]}
@@ -101,7 +113,12 @@ function Content({ row, groups, onRenamed, children }: PartsProps & { children?:
     <div className={css.detail}>
       <div className={css.buttons}>
         {agent.upgrade ? (
-          <Button type="primary" icon={<ArrowUpCircle size={15} />} disabled={busy || !reached} onClick={actions.upgrade}>
+          <Button
+            type="primary"
+            icon={<ArrowUpCircle size={15} />}
+            disabled={busy || !reached}
+            onClick={actions.upgrade}
+          >
             {t('agents:upgradeTo', { version: agent.upgrade })}
           </Button>
         ) : null}
@@ -110,10 +127,21 @@ function Content({ row, groups, onRenamed, children }: PartsProps & { children?:
         </Button>
         {agent.local ? null : (
           <>
-            <Button type={asks ? 'primary' : 'default'} icon={asks ? <Plug size={15} /> : <RotateCw size={15} />} disabled={busy} onClick={actions.reconnect}>
+            <Button
+              type={asks ? 'primary' : 'default'}
+              icon={asks ? <Plug size={15} /> : <RotateCw size={15} />}
+              disabled={busy}
+              onClick={actions.reconnect}
+            >
               {t(asks ? 'agents:connect' : reached ? 'agents:reconnect' : 'agents:retryNow')}
             </Button>
-            <Button danger className={css.end ?? ''} icon={<Trash2 size={15} />} disabled={busy} onClick={() => setRemoving(true)}>
+            <Button
+              danger
+              className={css.end ?? ''}
+              icon={<Trash2 size={15} />}
+              disabled={busy}
+              onClick={() => setRemoving(true)}
+            >
               {t('agents:remove.button')}
             </Button>
           </>
@@ -128,7 +156,11 @@ function Content({ row, groups, onRenamed, children }: PartsProps & { children?:
           title={error?.code === asksCode ? t('agents:asks') : error?.message || waits || t('agents:unreached')}
           description={
             <>
-              {error?.code === asksCode ? <div>{t('agents:asksHint')}</div> : error?.hint ? <div>{error.hint}</div> : null}
+              {error?.code === asksCode ? (
+                <div>{t('agents:asksHint')}</div>
+              ) : error?.hint ? (
+                <div>{error.hint}</div>
+              ) : null}
               {asks ? <div>{t('agents:waitsForYou')}</div> : null}
               {nextTry ? (
                 <div>
@@ -179,7 +211,10 @@ function WorkOf({ operation }: { operation: Operation }) {
   return (
     <section className={css.section}>
       <h2 className={css.heading}>
-        {title(operation)} <span className={css.dim}><RelativeTime at={operation.startedAt} /></span>
+        {title(operation)}{' '}
+        <span className={css.dim}>
+          <RelativeTime at={operation.startedAt} />
+        </span>
       </h2>
       <div className={css.box}>
         <OperationView follow={isRunning(operation)} operation={operation} {...actions} />
@@ -206,7 +241,10 @@ function Facts({ row }: { row: Row }) {
     <dl className={css.list}>
       <Fact name={t('agents:fact.state')}>
         <span className={css.inline}>
-          <ConnectionBadge state={connection.state} /> <span className={css.dim}><RelativeTime at={connection.since} /></span>
+          <ConnectionBadge state={connection.state} />{' '}
+          <span className={css.dim}>
+            <RelativeTime at={connection.since} />
+          </span>
         </span>
       </Fact>
       {agent.local ? null : (
@@ -215,7 +253,11 @@ function Facts({ row }: { row: Row }) {
             <code>{agent.address}</code>
           </Fact>
           <Fact name={t('agents:fact.way')}>
-            {[t(`agents:transport.${connection.transport as 'ssh'}`, { defaultValue: connection.transport }), connection.carriers > 0 ? t('agents:carriers', { count: connection.carriers }) : '', reached && connection.rttMs !== undefined ? t('agents:rtt', { rtt: formatRtt(connection.rttMs) }) : '']
+            {[
+              t(`agents:transport.${connection.transport as 'ssh'}`, { defaultValue: connection.transport }),
+              connection.carriers > 0 ? t('agents:carriers', { count: connection.carriers }) : '',
+              reached && connection.rttMs !== undefined ? t('agents:rtt', { rtt: formatRtt(connection.rttMs) }) : '',
+            ]
               .filter(Boolean)
               .join(' · ')}
           </Fact>
@@ -224,12 +266,28 @@ function Facts({ row }: { row: Row }) {
           </Fact>
         </>
       )}
-      {machine ? <Fact name={t('agents:fact.machine')}>{`${machine.hostname} · ${machine.os}/${machine.arch} · ${machine.engine === 'sim' ? t('common:engine.sim') : `Docker ${machine.engineVersion ?? ''}`}`}</Fact> : null}
+      {machine ? (
+        <Fact
+          name={t('agents:fact.machine')}
+        >{`${machine.hostname} · ${machine.os}/${machine.arch} · ${machine.engine === 'sim' ? t('common:engine.sim') : `Docker ${machine.engineVersion ?? ''}`}`}</Fact>
+      ) : null}
       {agent.version ? <Fact name={t('agents:fact.version')}>{agent.version}</Fact> : null}
       <Fact name={t('agents:fact.sessions')}>
-        {agent.live > 0 ? <Link to={`/sessions?q=${encodeURIComponent(`agent:${agent.name}`)}`}>{t('agents:sessions', { count: agent.live })}</Link> : t('agents:sessions', { count: 0 })}
+        {agent.live > 0 ? (
+          <Link to={`/sessions?q=${encodeURIComponent(`agent:${agent.name}`)}`}>
+            {t('agents:sessions', { count: agent.live })}
+          </Link>
+        ) : (
+          t('agents:sessions', { count: 0 })
+        )}
       </Fact>
-      {agent.owner ? <Fact name={t('agents:fact.owner')}>{agent.role ? `${agent.owner} · ${t(`agents:role.${agent.role as 'user'}`, { defaultValue: agent.role })}` : agent.owner}</Fact> : null}
+      {agent.owner ? (
+        <Fact name={t('agents:fact.owner')}>
+          {agent.role
+            ? `${agent.owner} · ${t(`agents:role.${agent.role as 'user'}`, { defaultValue: agent.role })}`
+            : agent.owner}
+        </Fact>
+      ) : null}
       {agent.fingerprint ? (
         <Fact name={t('agents:fact.key')}>
           <code className={css.key}>{agent.fingerprint}</code>
@@ -245,7 +303,15 @@ function Facts({ row }: { row: Row }) {
 }
 
 /** What the agent is called and the group that it is in. */
-function Naming({ agent, groups, onRenamed }: { agent: Agent; groups: readonly string[]; onRenamed: (to: string) => void }) {
+function Naming({
+  agent,
+  groups,
+  onRenamed,
+}: {
+  agent: Agent
+  groups: readonly string[]
+  onRenamed: (to: string) => void
+}) {
   const { t } = useTranslation(['agents', 'common'])
   const [name, setName] = useState(agent.name)
   const [group, setGroup] = useState(agent.group)
@@ -283,7 +349,11 @@ function Naming({ agent, groups, onRenamed }: { agent: Agent; groups: readonly s
         </label>
         <label>
           {t('agents:fact.group')}
-          <AutoComplete value={group} options={groups.map((value) => ({ value }))} onChange={(value: string) => setGroup(value)} />
+          <AutoComplete
+            value={group}
+            options={groups.map((value) => ({ value }))}
+            onChange={(value: string) => setGroup(value)}
+          />
         </label>
         <Button htmlType="submit" loading={busy} disabled={!changed}>
           {t('common:action.save')}

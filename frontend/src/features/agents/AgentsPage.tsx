@@ -28,7 +28,10 @@ export function AgentsPage() {
   const machines = useMachines().data ?? none
   const resources = useResources().data ?? none
   const operations = useOperations().data ?? none
-  const rows = useMemo(() => joinRows(agents, machines, resources, operations), [agents, machines, resources, operations])
+  const rows = useMemo(
+    () => joinRows(agents, machines, resources, operations),
+    [agents, machines, resources, operations],
+  )
   const groups = byGroup(rows)
   const open = rows.find((row) => row.agent.name === name)
   const add = () => setParams({ add: '1' })
@@ -40,14 +43,20 @@ export function AgentsPage() {
           {t('add.button')}
         </Button>
       </PageHeader>
-      {query.error && !query.data ? <ErrorState problem={asProblem(query.error)} onRetry={() => void query.refetch()} /> : null}
+      {query.error && !query.data ? (
+        <ErrorState problem={asProblem(query.error)} onRetry={() => void query.refetch()} />
+      ) : null}
       {query.isPending ? <Waiting /> : null}
       {groups.map(([group, members]) => (
         <section key={group} className={css.group} aria-label={t('groupOf', { group })}>
           {groups.length > 1 ? <h2 className={css.groupName}>{group}</h2> : null}
           <div className={css.cards}>
             {members.map((row) => (
-              <AgentCard key={row.agent.name} row={row} onOpen={() => void navigate(`/agents/${encodeURIComponent(row.agent.name)}`)} />
+              <AgentCard
+                key={row.agent.name}
+                row={row}
+                onOpen={() => void navigate(`/agents/${encodeURIComponent(row.agent.name)}`)}
+              />
             ))}
           </div>
         </section>
@@ -61,8 +70,23 @@ export function AgentsPage() {
           </EmptyState>
         </div>
       ) : null}
-      {params.get('add') ? <AddAgent groups={groupsOf(agents)} onClose={() => setParams({})} onShow={(added) => void navigate(`/agents/${encodeURIComponent(added)}`)} /> : null}
-      {name && query.data ? <AgentDrawer key={name} name={name} row={open} groups={groupsOf(agents)} onClose={() => void navigate('/agents')} onRenamed={(to) => void navigate(`/agents/${encodeURIComponent(to)}`, { replace: true })} /> : null}
+      {params.get('add') ? (
+        <AddAgent
+          groups={groupsOf(agents)}
+          onClose={() => setParams({})}
+          onShow={(added) => void navigate(`/agents/${encodeURIComponent(added)}`)}
+        />
+      ) : null}
+      {name && query.data ? (
+        <AgentDrawer
+          key={name}
+          name={name}
+          row={open}
+          groups={groupsOf(agents)}
+          onClose={() => void navigate('/agents')}
+          onRenamed={(to) => void navigate(`/agents/${encodeURIComponent(to)}`, { replace: true })}
+        />
+      ) : null}
     </div>
   )
 }

@@ -25,7 +25,18 @@ const HERE = 'this machine'
 function useAudit(name: string, { person, failed, security }: Omit<AuditFilter, 'text'>, reached: boolean) {
   return useInfiniteQuery({
     queryKey: keys.audit(name, person, failed, security),
-    queryFn: ({ pageParam, signal }) => fetchAudit(name, { limit: MOST, ...(person ? { owner: person } : {}), failed, security, ...(pageParam ? { before: pageParam } : {}) }, signal),
+    queryFn: ({ pageParam, signal }) =>
+      fetchAudit(
+        name,
+        {
+          limit: MOST,
+          ...(person ? { owner: person } : {}),
+          failed,
+          security,
+          ...(pageParam ? { before: pageParam } : {}),
+        },
+        signal,
+      ),
     initialPageParam: '',
     getNextPageParam: (page: AuditEntry[]) => (page.length === MOST ? page[0]?.at : undefined),
     select: ({ pages }) => pages.toReversed().flat(),
@@ -44,19 +55,37 @@ export function AuditLog({ name, reached }: { name: string; reached: boolean }) 
   const audit = useAudit(name, filter, reached)
   const set = (change: Partial<AuditFilter>) => setFilter((old) => ({ ...old, ...change }))
   const word = (method: string) => t(`log.act.${method as 'Launch'}`, { defaultValue: method })
-  const acts: Act[] = (audit.data ?? []).map((entry, index) => ({ entry, key: index, word: word(entry.method), session: entry.session ? (book?.[entry.session]?.name ?? entry.session) : '' })).toReversed()
+  const acts: Act[] = (audit.data ?? [])
+    .map((entry, index) => ({
+      entry,
+      key: index,
+      word: word(entry.method),
+      session: entry.session ? (book?.[entry.session]?.name ?? entry.session) : '',
+    }))
+    .toReversed()
   const shown = acts.filter((act) => matches(act, filter))
   if (!reached && !audit.data) return <EmptyState icon={ScrollText} title={t('log.unreached')} text={t('log.text')} />
-  if (audit.error && !audit.data) return <ErrorState problem={asProblem(audit.error)} onRetry={() => void audit.refetch()} />
+  if (audit.error && !audit.data)
+    return <ErrorState problem={asProblem(audit.error)} onRetry={() => void audit.refetch()} />
   return (
     <section className={css.section} aria-label={t('log.title')}>
       <div className={css.filters}>
-        <Input type="search" prefix={<Search size={14} aria-hidden />} aria-label={t('log.filter')} placeholder={t('log.filter')} value={filter.text} onChange={(e) => set({ text: e.target.value })} />
+        <Input
+          type="search"
+          prefix={<Search size={14} aria-hidden />}
+          aria-label={t('log.filter')}
+          placeholder={t('log.filter')}
+          value={filter.text}
+          onChange={(e) => set({ text: e.target.value })}
+        />
         <Select
           aria-label={t('log.person')}
           value={filter.person}
           popupMatchSelectWidth={false}
-          options={[{ value: '', label: t('log.everybody') }, ...peopleOf([...(everything.data ?? []), ...(audit.data ?? [])]).map((value) => ({ value, label: value }))]}
+          options={[
+            { value: '', label: t('log.everybody') },
+            ...peopleOf([...(everything.data ?? []), ...(audit.data ?? [])]).map((value) => ({ value, label: value })),
+          ]}
           onChange={(person: string) => set({ person })}
         />
         <Checkbox checked={filter.failed} onChange={(e) => set({ failed: e.target.checked })}>
@@ -65,7 +94,12 @@ export function AuditLog({ name, reached }: { name: string; reached: boolean }) 
         <Checkbox checked={filter.security} onChange={(e) => set({ security: e.target.checked })}>
           {t('log.security')}
         </Checkbox>
-        <Button icon={<RefreshCw size={14} />} aria-label={t('log.refresh')} loading={audit.isFetching && !audit.isFetchingNextPage} onClick={() => void audit.refetch()} />
+        <Button
+          icon={<RefreshCw size={14} />}
+          aria-label={t('log.refresh')}
+          loading={audit.isFetching && !audit.isFetchingNextPage}
+          onClick={() => void audit.refetch()}
+        />
       </div>
       <Table<Act>
         size="small"
@@ -73,10 +107,26 @@ export function AuditLog({ name, reached }: { name: string; reached: boolean }) 
         columns={columns}
         dataSource={shown}
         loading={audit.isPending}
-        pagination={{ defaultPageSize: 25, showSizeChanger: true, pageSizeOptions: [25, 50, 100], size: 'small', showTotal: (total) => t('log.total', { count: total }) }}
-        locale={{ emptyText: <EmptyState icon={ScrollText} title={t(acts.length > 0 ? 'log.noMatch' : 'log.empty')} text={t('log.text')} /> }}
+        pagination={{
+          defaultPageSize: 25,
+          showSizeChanger: true,
+          pageSizeOptions: [25, 50, 100],
+          size: 'small',
+          showTotal: (total) => t('log.total', { count: total }),
+        }}
+        locale={{
+          emptyText: (
+            <EmptyState
+              icon={ScrollText}
+              title={t(acts.length > 0 ? 'log.noMatch' : 'log.empty')}
+              text={t('log.text')}
+            />
+          ),
+        }}
       />
-      {audit.isFetchNextPageError ? <ErrorState problem={asProblem(audit.error)} onRetry={() => void audit.fetchNextPage()} /> : null}
+      {audit.isFetchNextPageError ? (
+        <ErrorState problem={asProblem(audit.error)} onRetry={() => void audit.fetchNextPage()} />
+      ) : null}
       {audit.hasNextPage && !audit.isFetchNextPageError ? (
         <Button loading={audit.isFetchingNextPage} onClick={() => void audit.fetchNextPage()}>
           {t('log.older')}
@@ -102,12 +152,29 @@ function useColumns(): TableColumnsType<Act> {
       className: css.wrap ?? '',
       render: (_, { entry, word, session }) => (
         <>
-          {word} {session ? <Link to={`/sessions/${entry.session ?? ''}`}>{session}</Link> : null} {entry.target ? <code className={css.key}>{entry.target}</code> : null}
+          {word} {session ? <Link to={`/sessions/${entry.session ?? ''}`}>{session}</Link> : null}{' '}
+          {entry.target ? <code className={css.key}>{entry.target}</code> : null}
         </>
       ),
     },
-    { key: 'from', title: t('log.from'), width: 124, className: css.wrap ?? '', render: (_, { entry }) => <span title={[entry.from, entry.device].join(' ')}>{entry.from === HERE ? t('log.here') : hostOf(entry.from) || '–'}</span> },
-    { key: 'outcome', title: t('log.outcome'), width: 110, className: css.wrap ?? '', render: (_, { entry }) => <Outcome entry={entry} /> },
+    {
+      key: 'from',
+      title: t('log.from'),
+      width: 124,
+      className: css.wrap ?? '',
+      render: (_, { entry }) => (
+        <span title={[entry.from, entry.device].join(' ')}>
+          {entry.from === HERE ? t('log.here') : hostOf(entry.from) || '–'}
+        </span>
+      ),
+    },
+    {
+      key: 'outcome',
+      title: t('log.outcome'),
+      width: 110,
+      className: css.wrap ?? '',
+      render: (_, { entry }) => <Outcome entry={entry} />,
+    },
   ]
 }
 
@@ -116,7 +183,11 @@ function Outcome({ entry }: { entry: AuditEntry }) {
   const { t } = useTranslation('agents')
   return (
     <>
-      {ok(entry) ? <span className={css.good}>{t('log.ok')}</span> : <code className={css.refused}>{entry.outcome}</code>}
+      {ok(entry) ? (
+        <span className={css.good}>{t('log.ok')}</span>
+      ) : (
+        <code className={css.refused}>{entry.outcome}</code>
+      )}
       {times(entry)}
     </>
   )

@@ -66,12 +66,31 @@ export function LimitDialog({ agent, owner, limit, people, taken, onClose, onSav
       setBusy(false)
     }
   }
-  const number = (value: number | undefined, change: (n: number) => void, more: { step?: number; precision?: number; suffix?: string; placeholder?: string } = {}) => (id: string) => (
-    <InputNumber id={id} className={css.fill ?? ''} min={0} precision={0} placeholder={t('agents:limits.unlimited')} value={value || null} onChange={(n) => change(n ?? 0)} {...more} />
-  )
+  const number =
+    (
+      value: number | undefined,
+      change: (n: number) => void,
+      more: { step?: number; precision?: number; suffix?: string; placeholder?: string } = {},
+    ) =>
+    (id: string) => (
+      <InputNumber
+        id={id}
+        className={css.fill ?? ''}
+        min={0}
+        precision={0}
+        placeholder={t('agents:limits.unlimited')}
+        value={value || null}
+        onChange={(n) => change(n ?? 0)}
+        {...more}
+      />
+    )
   return (
     <Dialog
-      title={owner === '' ? t('agents:limits.addTitle') : t('agents:limits.editTitle', { owner: owner === EVERYBODY ? t('agents:limits.everybody') : owner })}
+      title={
+        owner === ''
+          ? t('agents:limits.addTitle')
+          : t('agents:limits.editTitle', { owner: owner === EVERYBODY ? t('agents:limits.everybody') : owner })
+      }
       okText={t('common:action.save')}
       cancelText={t('common:action.cancel')}
       okButtonProps={{ loading: busy, disabled: person === '' || doubled }}
@@ -87,10 +106,19 @@ export function LimitDialog({ agent, owner, limit, people, taken, onClose, onSav
                   id={id}
                   autoFocus
                   value={form.owner}
-                  options={people.map((value) => ({ value, label: value === EVERYBODY ? `${value}: ${t('agents:limits.everybody')}` : value }))}
+                  options={people.map((value) => ({
+                    value,
+                    label: value === EVERYBODY ? `${value}: ${t('agents:limits.everybody')}` : value,
+                  }))}
                   onChange={(value: string) => set({ owner: value })}
                 />
-                {doubled ? <div className={css.fault} role="alert">{t('agents:limits.taken')}</div> : <div className={css.hint}>{t('agents:limits.personHint')}</div>}
+                {doubled ? (
+                  <div className={css.fault} role="alert">
+                    {t('agents:limits.taken')}
+                  </div>
+                ) : (
+                  <div className={css.hint}>{t('agents:limits.personHint')}</div>
+                )}
               </>
             )}
           </Row>
@@ -98,21 +126,44 @@ export function LimitDialog({ agent, owner, limit, people, taken, onClose, onSav
         <div className={css.two}>
           <Row label={t('agents:limits.sessions')}>{number(form.sessions, (sessions) => set({ sessions }))}</Row>
           <Row label={t('agents:limits.cpus')}>{number(form.cpu, (cpu) => set({ cpu }))}</Row>
-          <Row label={t('agents:limits.memory')}>{number(form.memory && form.memory / GIB, (gib) => set({ memory: Math.round(gib * GIB) }), { precision: 2, suffix: 'GiB' })}</Row>
-          <Row label={t('agents:limits.gpus')}>{number(form.gpu && form.gpu / 1000, (gpus) => set({ gpu: Math.round(gpus * 1000) }), { step: 0.1, precision: 1 })}</Row>
+          <Row label={t('agents:limits.memory')}>
+            {number(form.memory && form.memory / GIB, (gib) => set({ memory: Math.round(gib * GIB) }), {
+              precision: 2,
+              suffix: 'GiB',
+            })}
+          </Row>
+          <Row label={t('agents:limits.gpus')}>
+            {number(form.gpu && form.gpu / 1000, (gpus) => set({ gpu: Math.round(gpus * 1000) }), {
+              step: 0.1,
+              precision: 1,
+            })}
+          </Row>
           <Row label={t('agents:limits.processes')}>
-            {number(form.processes, (processes) => set({ processes }), { placeholder: t('agents:limits.usualProcesses') })}
+            {number(form.processes, (processes) => set({ processes }), {
+              placeholder: t('agents:limits.usualProcesses'),
+            })}
           </Row>
         </div>
         <Row label={t('agents:limits.mayMount')}>
           {(id) => (
             <>
-              <Select id={id} mode="tags" open={false} suffixIcon={null} tokenSeparators={[',']} placeholder="/data/shared" value={form.folders ?? []} onChange={(folders: string[]) => set({ folders })} />
+              <Select
+                id={id}
+                mode="tags"
+                open={false}
+                suffixIcon={null}
+                tokenSeparators={[',']}
+                placeholder="/data/shared"
+                value={form.folders ?? []}
+                onChange={(folders: string[]) => set({ folders })}
+              />
               <div className={css.hint}>{t('agents:limits.mountHint')}</div>
             </>
           )}
         </Row>
-        <Checkbox checked={form.logins ?? false} onChange={(e) => set({ logins: e.target.checked })}>{t('agents:limits.logins')}</Checkbox>
+        <Checkbox checked={form.logins ?? false} onChange={(e) => set({ logins: e.target.checked })}>
+          {t('agents:limits.logins')}
+        </Checkbox>
         {problem ? <ErrorState compact problem={problem} /> : null}
       </div>
     </Dialog>

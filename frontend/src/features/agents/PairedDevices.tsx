@@ -25,7 +25,10 @@ function Device({ device, onRevoke }: { device: PairedDevice; onRevoke: () => vo
       <div className={css.checkWords}>
         <b>{device.name}</b> {device.this ? <Tag variant="filled">{t('devices.this')}</Tag> : null}
         <div className={css.small}>
-          {[device.owner, t(`role.${device.role as 'user'}`, { defaultValue: device.role })].filter(Boolean).join(' · ')} · {t('devices.added')} <RelativeTime at={device.addedAt} />
+          {[device.owner, t(`role.${device.role as 'user'}`, { defaultValue: device.role })]
+            .filter(Boolean)
+            .join(' · ')}{' '}
+          · {t('devices.added')} <RelativeTime at={device.addedAt} />
           {device.lastSeen ? (
             <>
               {' · '}
@@ -84,7 +87,13 @@ export function PairedDevices({ name, reached, login }: { name: string; reached:
   const [code, setCode] = useState<PairCode | null>(null)
   const [request, setRequest] = useState<Required<PairRequest>>({ owner: '', role: '' })
   const [busy, setBusy] = useState(false)
-  const devices = useQuery({ queryKey: keys.pairedDevices(name), queryFn: ({ signal }) => fetchPairedDevices(name, signal), enabled: reached, retry: false, refetchInterval: code ? 3_000 : false })
+  const devices = useQuery({
+    queryKey: keys.pairedDevices(name),
+    queryFn: ({ signal }) => fetchPairedDevices(name, signal),
+    enabled: reached,
+    retry: false,
+    refetchInterval: code ? 3_000 : false,
+  })
   const fail = (error: unknown) => {
     const problem = asProblem(error)
     void message.error([problem.message, problem.hint].filter(Boolean).join(' '))
@@ -92,7 +101,12 @@ export function PairedDevices({ name, reached, login }: { name: string; reached:
   const pair = async () => {
     setBusy(true)
     try {
-      setCode(await makePairCode(name, { ...(request.owner.trim() ? { owner: request.owner.trim() } : {}), ...(request.role ? { role: request.role } : {}) }))
+      setCode(
+        await makePairCode(name, {
+          ...(request.owner.trim() ? { owner: request.owner.trim() } : {}),
+          ...(request.role ? { role: request.role } : {}),
+        }),
+      )
     } catch (error) {
       fail(error)
     } finally {
@@ -144,7 +158,13 @@ export function PairedDevices({ name, reached, login }: { name: string; reached:
       {devices.data && !login ? <ByHand /> : null}
       {devices.data && login ? (
         <div className={css.pair}>
-          <Input aria-label={t('agents:devices.owner')} placeholder={t('agents:devices.owner')} value={request.owner} maxLength={64} onChange={(e) => setRequest({ ...request, owner: e.target.value })} />
+          <Input
+            aria-label={t('agents:devices.owner')}
+            placeholder={t('agents:devices.owner')}
+            value={request.owner}
+            maxLength={64}
+            onChange={(e) => setRequest({ ...request, owner: e.target.value })}
+          />
           <Select
             aria-label={t('agents:devices.role')}
             value={request.role}

@@ -18,11 +18,25 @@ export function PersonLimits({ name, reached }: { name: string; reached: boolean
   const client = useQueryClient()
   const { modal, message } = App.useApp()
   const [editing, setEditing] = useState<string | null>(null) // the owner; empty: a new one
-  const limits = useQuery({ queryKey: keys.limits(name), queryFn: ({ signal }) => fetchLimits(name, signal), enabled: reached, retry: false })
-  const devices = useQuery({ queryKey: keys.pairedDevices(name), queryFn: ({ signal }) => fetchPairedDevices(name, signal), enabled: reached, retry: false })
+  const limits = useQuery({
+    queryKey: keys.limits(name),
+    queryFn: ({ signal }) => fetchLimits(name, signal),
+    enabled: reached,
+    retry: false,
+  })
+  const devices = useQuery({
+    queryKey: keys.pairedDevices(name),
+    queryFn: ({ signal }) => fetchPairedDevices(name, signal),
+    enabled: reached,
+    retry: false,
+  })
   const known = limits.data?.limits ?? {}
-  const owners = Object.keys(known).toSorted((a, b) => Number(b === EVERYBODY) - Number(a === EVERYBODY) || a.localeCompare(b))
-  const people = [...new Set((devices.data ?? []).map((d) => d.owner))].filter((owner) => owner !== '' && !(owner in known))
+  const owners = Object.keys(known).toSorted(
+    (a, b) => Number(b === EVERYBODY) - Number(a === EVERYBODY) || a.localeCompare(b),
+  )
+  const people = [...new Set((devices.data ?? []).map((d) => d.owner))].filter(
+    (owner) => owner !== '' && !(owner in known),
+  )
   const refresh = () => client.invalidateQueries({ queryKey: keys.limits(name) })
   const remove = (owner: string) =>
     void modal.confirm({
@@ -50,13 +64,21 @@ export function PersonLimits({ name, reached }: { name: string; reached: boolean
         </Button>
       </div>
       {reached ? null : <p className={css.small}>{t('agents:limits.unreached')}</p>}
-      {limits.error && !limits.data ? <ErrorState compact problem={asProblem(limits.error)} onRetry={() => void limits.refetch()} /> : null}
+      {limits.error && !limits.data ? (
+        <ErrorState compact problem={asProblem(limits.error)} onRetry={() => void limits.refetch()} />
+      ) : null}
       {reached && limits.isPending ? <Skeleton active title={false} paragraph={{ rows: 2 }} /> : null}
       {limits.data && owners.length === 0 ? <p className={css.small}>{t('agents:limits.none')}</p> : null}
       {owners.length > 0 ? (
         <ul className={css.checks}>
           {owners.map((owner) => (
-            <Limit key={owner} owner={owner} limit={known[owner] ?? {}} onEdit={() => setEditing(owner)} onRemove={() => remove(owner)} />
+            <Limit
+              key={owner}
+              owner={owner}
+              limit={known[owner] ?? {}}
+              onEdit={() => setEditing(owner)}
+              onRemove={() => remove(owner)}
+            />
           ))}
         </ul>
       ) : null}
@@ -78,7 +100,17 @@ export function PersonLimits({ name, reached }: { name: string; reached: boolean
   )
 }
 
-function Limit({ owner, limit, onEdit, onRemove }: { owner: string; limit: PersonLimit; onEdit: () => void; onRemove: () => void }) {
+function Limit({
+  owner,
+  limit,
+  onEdit,
+  onRemove,
+}: {
+  owner: string
+  limit: PersonLimit
+  onEdit: () => void
+  onRemove: () => void
+}) {
   const { t } = useTranslation('agents')
   const amounts = [
     limit.sessions ? t('limits.ofSessions', { count: limit.sessions }) : '',
@@ -94,13 +126,24 @@ function Limit({ owner, limit, onEdit, onRemove }: { owner: string; limit: Perso
         <div className={`${css.small} num`}>{amounts.length > 0 ? amounts.join(' · ') : t('limits.unlimited')}</div>
         {limit.folders?.length ? (
           <div className={css.small}>
-            {t('limits.folders')} {limit.folders.map((folder) => <code key={folder} className={css.key}>{folder} </code>)}
+            {t('limits.folders')}{' '}
+            {limit.folders.map((folder) => (
+              <code key={folder} className={css.key}>
+                {folder}{' '}
+              </code>
+            ))}
           </div>
         ) : null}
         {limit.logins ? <div className={css.small}>{t('limits.mayLogin')}</div> : null}
       </div>
       <Button size="small" icon={<Pencil size={14} />} aria-label={t('limits.editOf', { owner })} onClick={onEdit} />
-      <Button size="small" danger icon={<Trash2 size={14} />} aria-label={t('limits.removeOf', { owner })} onClick={onRemove} />
+      <Button
+        size="small"
+        danger
+        icon={<Trash2 size={14} />}
+        aria-label={t('limits.removeOf', { owner })}
+        onClick={onRemove}
+      />
     </li>
   )
 }

@@ -19,7 +19,8 @@ export function RemoveDialog({ agent, reached, onClose }: { agent: Agent; reache
     if (started) onClose()
   }
   // Over TLS nobody may end what was set up there by its own person.
-  const canUninstall = agent.connection.transport === 'ssh' || agent.address === '' || !/^(slipway|wss):/.test(agent.address)
+  const canUninstall =
+    agent.connection.transport === 'ssh' || agent.address === '' || !/^(slipway|wss):/.test(agent.address)
   return (
     <Dialog
       title={t('agents:remove.title', { name: agent.name })}
@@ -29,7 +30,11 @@ export function RemoveDialog({ agent, reached, onClose }: { agent: Agent; reache
       onOk={() => void go()}
       onCancel={onClose}
     >
-      <Radio.Group className={css.choices ?? ''} value={uninstall} onChange={(e) => setUninstall(Boolean(e.target.value))}>
+      <Radio.Group
+        className={css.choices ?? ''}
+        value={uninstall}
+        onChange={(e) => setUninstall(Boolean(e.target.value))}
+      >
         <Radio value={false}>
           <b>{t('agents:remove.forget')}</b>
           <div className={css.choiceText}>{t('agents:remove.forgetText', { count: agent.live })}</div>
@@ -41,7 +46,9 @@ export function RemoveDialog({ agent, reached, onClose }: { agent: Agent; reache
           </Radio>
         ) : null}
       </Radio.Group>
-      {uninstall && agent.live > 0 ? <Alert type="warning" showIcon title={t('agents:remove.ends', { count: agent.live })} /> : null}
+      {uninstall && agent.live > 0 ? (
+        <Alert type="warning" showIcon title={t('agents:remove.ends', { count: agent.live })} />
+      ) : null}
     </Dialog>
   )
 }

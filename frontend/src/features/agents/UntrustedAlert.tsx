@@ -13,7 +13,8 @@ export function UntrustedAlert({ agent, brief = false }: { agent: Agent; brief?:
       <div>{untrusted.error.message}</div>
       <div>{t('untrusted.hint')}</div>
       <div>
-        <code>{untrusted.error.code}</code> · {t('untrusted.times', { count: untrusted.count })} · <RelativeTime at={untrusted.last} />
+        <code>{untrusted.error.code}</code> · {t('untrusted.times', { count: untrusted.count })} ·{' '}
+        <RelativeTime at={untrusted.last} />
       </div>
     </>
   )

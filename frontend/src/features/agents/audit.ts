@@ -33,9 +33,25 @@ export function matches({ entry, word, session }: Act, filter: AuditFilter): boo
   if (filter.failed && ok(entry)) return false
   if (filter.security && !entry.security) return false
   if (filter.person !== '' && entry.owner !== filter.person) return false
-  const all = [word, session, entry.owner, entry.from, entry.method, entry.session, entry.target, entry.outcome, entry.device].join(' ').toLowerCase()
-  return filter.text.toLowerCase().split(/\s+/).every((part) => all.includes(part))
+  const all = [
+    word,
+    session,
+    entry.owner,
+    entry.from,
+    entry.method,
+    entry.session,
+    entry.target,
+    entry.outcome,
+    entry.device,
+  ]
+    .join(' ')
+    .toLowerCase()
+  return filter.text
+    .toLowerCase()
+    .split(/\s+/)
+    .every((part) => all.includes(part))
 }
 
 /** Everybody who did something, by name. */
-export const peopleOf = (entries: readonly AuditEntry[]): string[] => [...new Set(entries.map((e) => e.owner).filter(Boolean))].toSorted((a, b) => a.localeCompare(b))
+export const peopleOf = (entries: readonly AuditEntry[]): string[] =>
+  [...new Set(entries.map((e) => e.owner).filter(Boolean))].toSorted((a, b) => a.localeCompare(b))

@@ -13,7 +13,12 @@ export interface Row {
 }
 
 /** Joins what is told of agents in several places; sessions counts the live ones of an agent. */
-export function joinRows(agents: readonly Agent[], machines: readonly Machine[], resources: readonly ResourceSummary[], operations: readonly Operation[]): Row[] {
+export function joinRows(
+  agents: readonly Agent[],
+  machines: readonly Machine[],
+  resources: readonly ResourceSummary[],
+  operations: readonly Operation[],
+): Row[] {
   return agents.map((agent) => {
     const sum = resources.find((r) => r.agent === agent.name)
     return {
@@ -29,7 +34,11 @@ export function joinRows(agents: readonly Agent[], machines: readonly Machine[],
 
 /** Whether an operation is about an agent: by the name it bears, or the address it was added with. */
 export function belongs(operation: Operation, agent: Agent): boolean {
-  return operation.agent === agent.name || operation.subject === agent.name || (agent.address !== '' && operation.subject === agent.address)
+  return (
+    operation.agent === agent.name ||
+    operation.subject === agent.name ||
+    (agent.address !== '' && operation.subject === agent.address)
+  )
 }
 
 /** The rows of each resource group, groups by name, the default one first. */

@@ -1,6 +1,19 @@
 import { Button } from 'antd'
 import {
-  ChartLine, CircleAlert, CodeXml, FlaskConical, Globe, LoaderCircle, type LucideIcon, NotebookPen, Plug, Sigma, SlidersHorizontal, CircleStop, SquareTerminal, X,
+  ChartLine,
+  CircleAlert,
+  CodeXml,
+  FlaskConical,
+  Globe,
+  LoaderCircle,
+  type LucideIcon,
+  NotebookPen,
+  Plug,
+  Sigma,
+  SlidersHorizontal,
+  CircleStop,
+  SquareTerminal,
+  X,
 } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -49,9 +62,26 @@ export function AppTile({ app, deed, onOpen, onStop, onShut }: AppTileProps) {
   }
   const problem = deed.problem ?? (app.state === 'failed' && !busy ? app.error : undefined)
   return (
-    <div className={css.tile} data-app={app.id} data-asks={asks || Boolean(app.door ?? app.lostDoor)} data-state={starting ? 'starting' : problem ? 'failed' : app.state}>
-      <button type="button" className={css.open} disabled={busy} aria-expanded={app.dir ? asks : undefined} onClick={() => (app.dir && !ready && !starting ? setAsks(!asks) : open())}>
-        <span className={css.icon}>{starting ? <LoaderCircle size={20} className={css.turn} aria-hidden /> : <Icon size={20} strokeWidth={1.75} aria-hidden />}</span>
+    <div
+      className={css.tile}
+      data-app={app.id}
+      data-asks={asks || Boolean(app.door ?? app.lostDoor)}
+      data-state={starting ? 'starting' : problem ? 'failed' : app.state}
+    >
+      <button
+        type="button"
+        className={css.open}
+        disabled={busy}
+        aria-expanded={app.dir ? asks : undefined}
+        onClick={() => (app.dir && !ready && !starting ? setAsks(!asks) : open())}
+      >
+        <span className={css.icon}>
+          {starting ? (
+            <LoaderCircle size={20} className={css.turn} aria-hidden />
+          ) : (
+            <Icon size={20} strokeWidth={1.75} aria-hidden />
+          )}
+        </span>
         <span className={css.words}>
           <span className={css.name}>{app.title}</span>
           <State app={app} since={deed.since} failed={Boolean(problem)} />
@@ -60,27 +90,53 @@ export function AppTile({ app, deed, onOpen, onStop, onShut }: AppTileProps) {
       {starting ? (
         <div className={css.tools}>
           {isPort(app) ? null : (
-            <Button type="text" size="small" aria-label={t('giveUp', { title: app.title })} title={t('giveUpShort')} disabled={busy && !deed.giveUp} icon={<X size={15} />} onClick={deed.giveUp ?? onStop} />
+            <Button
+              type="text"
+              size="small"
+              aria-label={t('giveUp', { title: app.title })}
+              title={t('giveUpShort')}
+              disabled={busy && !deed.giveUp}
+              icon={<X size={15} />}
+              onClick={deed.giveUp ?? onStop}
+            />
           )}
         </div>
       ) : (
         <div className={css.tools}>
           {app.kind === 'web' ? (
-            <Button type="text" size="small" aria-label={t('open.options', { title: app.title })} aria-expanded={asks} title={t('open.optionsShort')} icon={<SlidersHorizontal size={14} />} onClick={() => setAsks(!asks)} />
+            <Button
+              type="text"
+              size="small"
+              aria-label={t('open.options', { title: app.title })}
+              aria-expanded={asks}
+              title={t('open.optionsShort')}
+              icon={<SlidersHorizontal size={14} />}
+              onClick={() => setAsks(!asks)}
+            />
           ) : null}
-          {ready && !isPort(app) ? <Button type="text" size="small" aria-label={t('stopApp', { title: app.title })} title={t('stop')} icon={<CircleStop size={15} />} onClick={onStop} /> : null}
+          {ready && !isPort(app) ? (
+            <Button
+              type="text"
+              size="small"
+              aria-label={t('stopApp', { title: app.title })}
+              title={t('stop')}
+              icon={<CircleStop size={15} />}
+              onClick={onStop}
+            />
+          ) : null}
         </div>
       )}
       {asks ? <OpenForm app={app} onOpen={open} onCancel={() => setAsks(false)} /> : null}
       {app.door && !asks ? <DoorLine door={app.door} title={app.title} onClose={onShut} /> : null}
-      {app.lostDoor && !asks ? <LostDoorLine door={app.lostDoor} title={app.title} onOpen={() => open(app.lostDoor)} onDismiss={onShut} /> : null}
+      {app.lostDoor && !asks ? (
+        <LostDoorLine door={app.lostDoor} title={app.title} onOpen={() => open(app.lostDoor)} onDismiss={onShut} />
+      ) : null}
       {starting ? <div className={css.progress} role="progressbar" aria-label={t('state.starting')} /> : null}
       {problem && !starting ? (
         <div className={css.problem} role="alert">
           <CircleAlert size={13} aria-hidden />
           <span>
-            {problem.message}{' '}
-            {problem.hint ? <span className={css.hint}>{problem.hint}</span> : null}
+            {problem.message} {problem.hint ? <span className={css.hint}>{problem.hint}</span> : null}
           </span>
         </div>
       ) : null}
@@ -99,13 +155,20 @@ export function AppTile({ app, deed, onOpen, onStop, onShut }: AppTileProps) {
 function State({ app, since, failed }: { app: App; since: number | null; failed: boolean }) {
   const { t } = useTranslation('apps')
   const now = useNow(since !== null)
-  if (since !== null) return <span className={css.state}>{t('startingFor', { time: formatElapsed(Math.max(0, now - since)) })}</span>
+  if (since !== null)
+    return <span className={css.state}>{t('startingFor', { time: formatElapsed(Math.max(0, now - since)) })}</span>
   const state = failed ? 'failed' : app.state
   return (
     <span className={css.state}>
       <span className={`${css.dot} ${css[state] ?? ''}`} aria-hidden />
-      {app.found && state === 'ready' ? t('portState.found') : t(`${isPort(app) ? 'portState' : 'state'}.${state as 'ready'}`, { defaultValue: state })}
-      {app.dir && state === 'ready' ? <span className={css.shows} title={app.dir}>{app.dir.replace(/^\/home\/work\//, '')}</span> : null}
+      {app.found && state === 'ready'
+        ? t('portState.found')
+        : t(`${isPort(app) ? 'portState' : 'state'}.${state as 'ready'}`, { defaultValue: state })}
+      {app.dir && state === 'ready' ? (
+        <span className={css.shows} title={app.dir}>
+          {app.dir.replace(/^\/home\/work\//, '')}
+        </span>
+      ) : null}
     </span>
   )
 }

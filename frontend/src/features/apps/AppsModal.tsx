@@ -25,12 +25,21 @@ export function AppsModal({ sessionId, onClose }: AppsModalProps) {
   const { t } = useTranslation('apps')
   const { session, query } = useSession(sessionId)
   return (
-    <Dialog title={session ? t('titleOf', { name: session.name }) : t('title')} width={600} footer={null} onCancel={onClose}>
+    <Dialog
+      title={session ? t('titleOf', { name: session.name }) : t('title')}
+      width={600}
+      footer={null}
+      onCancel={onClose}
+    >
       <div className={css.body}>
         {session?.status === 'RUNNING' ? (
           <Tiles sessionId={sessionId} ssh={!session.spec.noSSH} onClose={onClose} />
         ) : session ? (
-          <EmptyState icon={Blocks} title={t(isLive(session.status) ? 'waitingTitle' : 'endedTitle')} text={t(isLive(session.status) ? 'waitingText' : 'endedText')} />
+          <EmptyState
+            icon={Blocks}
+            title={t(isLive(session.status) ? 'waitingTitle' : 'endedTitle')}
+            text={t(isLive(session.status) ? 'waitingText' : 'endedText')}
+          />
         ) : query.error ? (
           <ErrorState problem={asProblem(query.error)} onRetry={() => void query.refetch()} />
         ) : (
@@ -45,10 +54,20 @@ function Tiles({ sessionId, ssh, onClose }: AppsModalProps & { ssh: boolean }) {
   const { t } = useTranslation('apps')
   const actions = useSessionActions()
   const { message } = AntApp.useApp()
-  const onInstead = useCallback((app: App) => void message.info(t('door.instead', { title: app.title, port: app.door?.port })), [message, t])
+  const onInstead = useCallback(
+    (app: App) => void message.info(t('door.instead', { title: app.title, port: app.door?.port })),
+    [message, t],
+  )
   const { query, open, stop, shut, deedOf } = useApps(sessionId, true, onInstead)
   const tile = (app: App) => (
-    <AppTile key={app.id} app={app} deed={deedOf(app.id)} onOpen={(wish) => void open(app, t('tabText', { title: app.title }), wish)} onStop={() => stop.mutate(app)} onShut={() => shut.mutate(app)} />
+    <AppTile
+      key={app.id}
+      app={app}
+      deed={deedOf(app.id)}
+      onOpen={(wish) => void open(app, t('tabText', { title: app.title }), wish)}
+      onStop={() => stop.mutate(app)}
+      onShut={() => shut.mutate(app)}
+    />
   )
   const { apps, ports } = sortApps(query.data ?? [])
   return (
@@ -87,7 +106,9 @@ function Tiles({ sessionId, ssh, onClose }: AppsModalProps & { ssh: boolean }) {
         ) : null}
         {query.isPending ? <Skeleton.Button active block style={{ height: 58 }} /> : apps.map(tile)}
       </Section>
-      {query.isError ? <ErrorState compact problem={asProblem(query.error)} onRetry={() => void query.refetch()} /> : null}
+      {query.isError ? (
+        <ErrorState compact problem={asProblem(query.error)} onRetry={() => void query.refetch()} />
+      ) : null}
       {query.isSuccess && apps.length === 0 ? <p className={css.none}>{t('none')}</p> : null}
       {ports.length > 0 ? <Section title={t('ports')}>{ports.map(tile)}</Section> : null}
     </>

@@ -6,7 +6,13 @@ import { OpenForm } from './OpenForm'
 
 const show = () => {
   const onOpen = vi.fn()
-  renderView(<OpenForm app={{ id: 'notebook', title: 'Notebook', kind: 'web', port: 0, state: 'stopped', url: '' }} onOpen={onOpen} onCancel={() => {}} />)
+  renderView(
+    <OpenForm
+      app={{ id: 'notebook', title: 'Notebook', kind: 'web', port: 0, state: 'stopped', url: '' }}
+      onOpen={onOpen}
+      onCancel={() => {}}
+    />,
+  )
   return { onOpen, port: screen.getByRole('spinbutton'), go: screen.getByRole('button', { name: 'Open Notebook' }) }
 }
 

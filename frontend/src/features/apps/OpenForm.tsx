@@ -26,20 +26,40 @@ export function OpenForm({ app, onOpen, onCancel }: OpenFormProps) {
     event.preventDefault()
     if (wrong) return
     const chosen = dir.trim()
-    onOpen({ ...(app.dir && chosen ? { dir: chosen } : {}), ...(port ? { port } : {}), ...(everybody ? { public: true } : {}) })
+    onOpen({
+      ...(app.dir && chosen ? { dir: chosen } : {}),
+      ...(port ? { port } : {}),
+      ...(everybody ? { public: true } : {}),
+    })
   }
   return (
     <form className={css.form} onSubmit={submit} aria-label={t('open.title', { title: app.title })}>
       {app.dir ? (
         <label>
           <span>{t('dir.label')}</span>
-          <Input autoFocus className={css.code ?? ''} value={dir} spellCheck={false} placeholder={app.dir} onChange={(event) => setDir(event.target.value)} />
+          <Input
+            autoFocus
+            className={css.code ?? ''}
+            value={dir}
+            spellCheck={false}
+            placeholder={app.dir}
+            onChange={(event) => setDir(event.target.value)}
+          />
           <span className={css.help}>{t('dir.text')}</span>
         </label>
       ) : null}
       <label>
         <span>{t('open.port')}</span>
-        <InputNumber autoFocus={!app.dir} precision={0} controls={false} value={port} status={wrong ? 'error' : ''} aria-invalid={wrong} placeholder={t('open.anyPort')} onChange={setPort} />
+        <InputNumber
+          autoFocus={!app.dir}
+          precision={0}
+          controls={false}
+          value={port}
+          status={wrong ? 'error' : ''}
+          aria-invalid={wrong}
+          placeholder={t('open.anyPort')}
+          onChange={setPort}
+        />
         {wrong ? (
           <span className={css.fault} role="alert">
             {t('open.portFault', { first: firstPort, last: lastPort })}

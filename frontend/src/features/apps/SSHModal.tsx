@@ -22,9 +22,19 @@ export interface SSHModalProps {
 export function SSHModal({ sessionId, onClose }: SSHModalProps) {
   const { t } = useTranslation('apps')
   const { session } = useSession(sessionId)
-  const query = useQuery({ queryKey: keys.ssh(sessionId), queryFn: ({ signal }) => fetchSSHAccess(sessionId, signal), staleTime: 0, retry: false })
+  const query = useQuery({
+    queryKey: keys.ssh(sessionId),
+    queryFn: ({ signal }) => fetchSSHAccess(sessionId, signal),
+    staleTime: 0,
+    retry: false,
+  })
   return (
-    <Dialog title={session ? t('ssh.titleOf', { name: session.name }) : t('ssh.title')} width={640} footer={null} onCancel={onClose}>
+    <Dialog
+      title={session ? t('ssh.titleOf', { name: session.name }) : t('ssh.title')}
+      width={640}
+      footer={null}
+      onCancel={onClose}
+    >
       <div className={css.body}>
         {query.isPending ? <Skeleton active /> : null}
         {query.isError ? <ErrorState problem={asProblem(query.error)} onRetry={() => void query.refetch()} /> : null}
@@ -94,7 +104,13 @@ function Trial({ sessionId, editor }: { sessionId: string; editor?: string | und
         ) : null}
       </div>
       <div aria-live="polite">
-        {trial.data?.ok && !trial.isPending ? <Alert type="success" showIcon title={t(trial.data.own ? 'ssh.worksOwn' : 'ssh.works', { ms: trial.data.elapsedMs })} /> : null}
+        {trial.data?.ok && !trial.isPending ? (
+          <Alert
+            type="success"
+            showIcon
+            title={t(trial.data.own ? 'ssh.worksOwn' : 'ssh.works', { ms: trial.data.elapsedMs })}
+          />
+        ) : null}
         {problem && !trial.isPending ? <ErrorState compact problem={problem} /> : null}
       </div>
     </>

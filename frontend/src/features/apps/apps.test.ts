@@ -15,7 +15,12 @@ afterEach(() => vi.unstubAllGlobals())
 
 describe('apps', () => {
   it('come before ports, each in the order that a person expects', () => {
-    const sorted = sortApps([app('port-9000', '9000', 9000), app('notebook', 'Jupyter Notebook'), app('port-8080', '8080', 8080), app('code-server', 'code-server')])
+    const sorted = sortApps([
+      app('port-9000', '9000', 9000),
+      app('notebook', 'Jupyter Notebook'),
+      app('port-8080', '8080', 8080),
+      app('code-server', 'code-server'),
+    ])
     expect(sorted.apps.map((a) => a.id)).toEqual(['code-server', 'notebook'])
     expect(sorted.ports.map((a) => a.port)).toEqual([8080, 9000])
   })
@@ -51,7 +56,13 @@ describe('the tab of an app', () => {
 
   it('is left to the desktop shell where there is one', () => {
     expect(inDesktopShell(webkit)).toBe(true)
-    expect(inDesktopShell('Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0 Safari/537.36')).toBe(false)
-    expect(inDesktopShell('Mozilla/5.0 (Macintosh) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.0 Safari/605.1.15')).toBe(false)
+    expect(
+      inDesktopShell(
+        'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0 Safari/537.36',
+      ),
+    ).toBe(false)
+    expect(
+      inDesktopShell('Mozilla/5.0 (Macintosh) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.0 Safari/605.1.15'),
+    ).toBe(false)
   })
 })

@@ -8,12 +8,24 @@ import type { App } from '@/api/types.gen'
 import { AppsModal } from './AppsModal'
 
 const session = makeSession({ id: 'aaaaaaaaaaaa', name: 'train-a', status: 'RUNNING' })
-const app = (state: App['state']): App => ({ id: 'notebook', title: 'Notebook', kind: 'web', port: 7431, state, url: 'http://notebook.localhost/' })
+const app = (state: App['state']): App => ({
+  id: 'notebook',
+  title: 'Notebook',
+  kind: 'web',
+  port: 7431,
+  state,
+  url: 'http://notebook.localhost/',
+})
 
 /** A server whose app takes for ever to open, and fails when it is let go. */
 function starting(state: App['state'], stop: () => Response = () => new Response(null, { status: 204 })) {
   const close = vi.fn()
-  vi.stubGlobal('open', () => ({ document: document.implementation.createHTMLDocument(''), closed: false, close, location: { replace: vi.fn() } }))
+  vi.stubGlobal('open', () => ({
+    document: document.implementation.createHTMLDocument(''),
+    closed: false,
+    close,
+    location: { replace: vi.fn() },
+  }))
   let answer: (response: Response) => void = () => undefined
   const opening = new Promise<Response>((resolve) => (answer = resolve))
   const sent = serve({
@@ -23,7 +35,11 @@ function starting(state: App['state'], stop: () => Response = () => new Response
     'POST /api/v1/sessions/aaaaaaaaaaaa/apps/notebook/stop': stop,
   })
   const stops = () => sent.filter((call) => call.path.endsWith('/stop')).length
-  return { close, stops, fail: () => answer(refusal(409, 'app_start_stopped', 'Notebook was stopped before it answered.')) }
+  return {
+    close,
+    stops,
+    fail: () => answer(refusal(409, 'app_start_stopped', 'Notebook was stopped before it answered.')),
+  }
 }
 
 afterEach(() => {
@@ -44,7 +60,9 @@ describe('the start of an app', () => {
     expect([stops(), close.mock.calls.length, screen.queryByRole('alert')]).toEqual([1, 1, null])
   })
   it('says why it could not be given up', async () => {
-    const { stops, fail } = starting('stopped', () => refusal(503, 'agent_stop_unavailable', 'The agent lab is not reached.'))
+    const { stops, fail } = starting('stopped', () =>
+      refusal(503, 'agent_stop_unavailable', 'The agent lab is not reached.'),
+    )
     renderView(<AppsModal sessionId={session.id} onClose={vi.fn()} />, { known: { sessions: [session] } })
     await userEvent.click(await screen.findByText('Notebook'))
     await userEvent.click(await screen.findByRole('button', { name: 'Give up starting Notebook' }))

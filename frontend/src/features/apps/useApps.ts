@@ -76,5 +76,11 @@ export function useApps(session: string, running: boolean, onInstead: (app: App)
     onError: (error, app) => setOpening({ session, app: app.id, title: app.title, ...IDLE, problem: asProblem(error) }),
     onSettled: () => client.invalidateQueries({ queryKey: keys.apps(session) }),
   })
-  return { query, open, stop, shut, deedOf: (app: string): Deed => openings.find((o) => o.session === session && o.app === app) ?? IDLE }
+  return {
+    query,
+    open,
+    stop,
+    shut,
+    deedOf: (app: string): Deed => openings.find((o) => o.session === session && o.app === app) ?? IDLE,
+  }
 }

@@ -27,14 +27,34 @@ function useFound(commands: readonly Command[], query: string): [string, Command
   }, [commands, query])
 }
 
-function Line({ command, id, chosen, onChoose, onRun }: { command: Command; id: string; chosen: boolean; onChoose: () => void; onRun: () => void }) {
+function Line({
+  command,
+  id,
+  chosen,
+  onChoose,
+  onRun,
+}: {
+  command: Command
+  id: string
+  chosen: boolean
+  onChoose: () => void
+  onRun: () => void
+}) {
   const line = useRef<HTMLDivElement>(null)
   useEffect(() => {
     if (chosen) line.current?.scrollIntoView({ block: 'nearest' })
   }, [chosen])
   const Icon = command.icon
   return (
-    <div ref={line} id={id} role="option" aria-selected={chosen} className={`${css.item} ${chosen ? css.chosen : ''}`} onMouseMove={onChoose} onClick={onRun}>
+    <div
+      ref={line}
+      id={id}
+      role="option"
+      aria-selected={chosen}
+      className={`${css.item} ${chosen ? css.chosen : ''}`}
+      onMouseMove={onChoose}
+      onClick={onRun}
+    >
       <Icon size={15} aria-hidden />
       <span className={css.label}>{command.label}</span>
       {command.note ? <span className={css.note}>{command.note}</span> : null}
@@ -51,7 +71,10 @@ export function Palette({ commands, onClose }: PaletteProps) {
   const base = useId()
   const groups = useFound(commands, query)
   const flat = groups.flatMap(([, members]) => members)
-  const at = Math.max(0, flat.findIndex((c) => c.id === chosen))
+  const at = Math.max(
+    0,
+    flat.findIndex((c) => c.id === chosen),
+  )
   const current = flat[at]
   const run = (command: Command | undefined) => {
     if (!command) return
@@ -75,7 +98,16 @@ export function Palette({ commands, onClose }: PaletteProps) {
   }
   const idOf = (command: Command) => `${base}-${command.id}`
   return (
-    <Dialog title={<span className="unseen">{t('title')}</span>} closable={false} footer={null} width={640} onCancel={onClose} centered={false} style={{ top: 72 }} styles={{ container: { padding: 0 }, header: { margin: 0, height: 0 } }}>
+    <Dialog
+      title={<span className="unseen">{t('title')}</span>}
+      closable={false}
+      footer={null}
+      width={640}
+      onCancel={onClose}
+      centered={false}
+      style={{ top: 72 }}
+      styles={{ container: { padding: 0 }, header: { margin: 0, height: 0 } }}
+    >
       <label className={css.field}>
         <Search size={16} aria-hidden />
         <input
@@ -103,7 +135,14 @@ export function Palette({ commands, onClose }: PaletteProps) {
               {group}
             </div>
             {members.map((command) => (
-              <Line key={command.id} command={command} id={idOf(command)} chosen={command === current} onChoose={() => setChosen(command.id)} onRun={() => run(command)} />
+              <Line
+                key={command.id}
+                command={command}
+                id={idOf(command)}
+                chosen={command === current}
+                onChoose={() => setChosen(command.id)}
+                onRun={() => run(command)}
+              />
             ))}
           </div>
         ))}

@@ -13,7 +13,9 @@ export function fuzzyScore(query: string, text: string): number | undefined {
   const letters = [...text.toLowerCase()]
   if (wanted.length === 0) return 0
   // best[i]: the best score that ends with the hit of the current letter at i.
-  let best: (number | undefined)[] = letters.map((letter, i) => (letter === wanted[0] ? hit(letters, i, false) : undefined))
+  let best: (number | undefined)[] = letters.map((letter, i) =>
+    letter === wanted[0] ? hit(letters, i, false) : undefined,
+  )
   for (const letter of wanted.slice(1)) {
     let before: number | undefined // the best that ended at least two places earlier
     best = letters.map((at, i) => {
@@ -21,7 +23,10 @@ export function fuzzyScore(query: string, text: string): number | undefined {
       const older = before
       before = max(before, previous)
       if (at !== letter) return undefined
-      return max(previous === undefined ? undefined : previous + hit(letters, i, true), older === undefined ? undefined : older + hit(letters, i, false))
+      return max(
+        previous === undefined ? undefined : previous + hit(letters, i, true),
+        older === undefined ? undefined : older + hit(letters, i, false),
+      )
     })
   }
   const score = best.reduce<number | undefined>(max, undefined)

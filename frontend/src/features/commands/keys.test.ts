@@ -2,7 +2,12 @@ import { describe, expect, it } from 'vitest'
 import { focusOf, keyCommand, type Focus, type Press } from './keys'
 
 const none = { ctrlKey: false, metaKey: false, altKey: false, shiftKey: false }
-const press = (key: string, more: Partial<Press> = {}): Press => ({ ...none, key, code: /\d/.test(key) ? `Digit${key}` : `Key${key.toUpperCase()}`, ...more })
+const press = (key: string, more: Partial<Press> = {}): Press => ({
+  ...none,
+  key,
+  code: /\d/.test(key) ? `Digit${key}` : `Key${key.toUpperCase()}`,
+  ...more,
+})
 const ctrl = (key: string, more: Partial<Press> = {}) => press(key, { ctrlKey: true, ...more })
 const meta = (key: string) => press(key, { metaKey: true })
 const kind = (p: Press, focus: Focus = 'page', mac = false) => keyCommand(p, focus, mac)?.kind
@@ -39,7 +44,8 @@ describe('keyCommand', () => {
 
 describe('focusOf', () => {
   it('tells terminals, fields and the rest apart', () => {
-    document.body.innerHTML = '<div class="xterm"><textarea id="t"></textarea></div><input id="i"><input type="checkbox" id="c"><button id="b"></button>'
+    document.body.innerHTML =
+      '<div class="xterm"><textarea id="t"></textarea></div><input id="i"><input type="checkbox" id="c"><button id="b"></button>'
     const of = (id: string) => focusOf(document.getElementById(id))
     expect([of('t'), of('i'), of('c'), of('b'), focusOf(null)]).toEqual(['terminal', 'field', 'page', 'page', 'page'])
   })

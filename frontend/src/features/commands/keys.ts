@@ -1,5 +1,6 @@
 /** What a key press means to the whole application. */
-export type KeyCommand = { kind: 'palette' } | { kind: 'new' } | { kind: 'filter' } | { kind: 'help' } | { kind: 'section'; place: number }
+export type KeyCommand =
+  { kind: 'palette' } | { kind: 'new' } | { kind: 'filter' } | { kind: 'help' } | { kind: 'section'; place: number }
 
 export interface Press {
   key: string
@@ -20,7 +21,9 @@ export function focusOf(target: EventTarget | null): Focus {
   if (!(target instanceof Element)) return 'page'
   if (target.closest('.xterm')) return 'terminal'
   if (target.closest(textless)) return 'page'
-  return target.closest('input, textarea, select, [contenteditable], [role="combobox"], [role="spinbutton"]') ? 'field' : 'page'
+  return target.closest('input, textarea, select, [contenteditable], [role="combobox"], [role="spinbutton"]')
+    ? 'field'
+    : 'page'
 }
 
 /**

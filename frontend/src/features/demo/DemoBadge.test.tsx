@@ -5,8 +5,26 @@ import { renderView, serve } from '@/api/testing/render'
 import type { Demo } from '@/api/types.gen'
 import { DemoBadge, DemoCorner } from './DemoBadge'
 
-const real: Demo = { active: false, seed: 0, story: '', lab: '', lidClosed: false, speed: 0, real: '0001-01-01T00:00:00Z', shown: '0001-01-01T00:00:00Z' }
-const lab: Demo = { active: true, seed: 7, story: 'lab', lab: 'lab', lidClosed: false, speed: 1, real: '2026-05-20T08:00:00Z', shown: '2026-05-20T08:00:00Z' }
+const real: Demo = {
+  active: false,
+  seed: 0,
+  story: '',
+  lab: '',
+  lidClosed: false,
+  speed: 0,
+  real: '0001-01-01T00:00:00Z',
+  shown: '0001-01-01T00:00:00Z',
+}
+const lab: Demo = {
+  active: true,
+  seed: 7,
+  story: 'lab',
+  lab: 'lab',
+  lidClosed: false,
+  speed: 1,
+  real: '2026-05-20T08:00:00Z',
+  shown: '2026-05-20T08:00:00Z',
+}
 
 describe('DemoBadge', () => {
   it('is nowhere while all is real', async () => {

@@ -28,7 +28,15 @@ function LidButton({ demo }: { demo: Demo }) {
   const text = t(demo.lidClosed ? 'openLid' : 'closeLid')
   return (
     <Tooltip title={t(demo.lidClosed ? 'openLidHint' : 'closeLidHint', { agent: demo.lab })}>
-      <Button size="small" className={css.lid ?? ''} data-tour="lid" aria-label={text} icon={<Laptop size={14} />} loading={lid.isPending} onClick={() => lid.mutate(!demo.lidClosed)}>
+      <Button
+        size="small"
+        className={css.lid ?? ''}
+        data-tour="lid"
+        aria-label={text}
+        icon={<Laptop size={14} />}
+        loading={lid.isPending}
+        onClick={() => lid.mutate(!demo.lidClosed)}
+      >
         <span className={css.lidText}>{text}</span>
       </Button>
     </Tooltip>

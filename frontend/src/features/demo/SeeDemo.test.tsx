@@ -21,7 +21,12 @@ describe('SeeDemo', () => {
   })
 
   it('opens nothing more where the desktop shows it', async () => {
-    const tab = { closed: false, close: vi.fn(), location: { replace: vi.fn() }, document: document.implementation.createHTMLDocument() }
+    const tab = {
+      closed: false,
+      close: vi.fn(),
+      location: { replace: vi.fn() },
+      document: document.implementation.createHTMLDocument(),
+    }
     vi.spyOn(window, 'open').mockReturnValue(tab as unknown as Window)
     serve({ 'GET /api/v1/demo': real, 'POST /api/v1/demo/start': { url, windowed: true } })
     renderView(<SeeDemo />)
@@ -32,7 +37,10 @@ describe('SeeDemo', () => {
 
   it('says why it does not start', async () => {
     vi.spyOn(window, 'open').mockReturnValue(null)
-    serve({ 'GET /api/v1/demo': real, 'POST /api/v1/demo/start': () => refusal(500, 'demo_start_failed', 'The demo does not start.') })
+    serve({
+      'GET /api/v1/demo': real,
+      'POST /api/v1/demo/start': () => refusal(500, 'demo_start_failed', 'The demo does not start.'),
+    })
     renderView(<SeeDemo />)
     await userEvent.click(screen.getByRole('button', { name: 'See the demo' }))
     expect(await screen.findByText(/The demo does not start\./)).toBeInTheDocument()

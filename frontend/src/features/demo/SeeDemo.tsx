@@ -27,7 +27,14 @@ export function SeeDemo(props: Pick<ButtonProps, 'size'>) {
     onSuccess: ({ url, shown }) => {
       if (shown) return
       // The browser refused the tab: a press on a link is never refused.
-      const asked = modal.info({ title: t('ready'), content: <a href={url} target="_blank" rel="noreferrer" onClick={() => asked.destroy()}>{t('open')}</a> })
+      const asked = modal.info({
+        title: t('ready'),
+        content: (
+          <a href={url} target="_blank" rel="noreferrer" onClick={() => asked.destroy()}>
+            {t('open')}
+          </a>
+        ),
+      })
     },
     onError: (error) => {
       const problem = asProblem(error)

@@ -30,7 +30,9 @@ function Line({ operation }: { operation: Operation }) {
     <div className={css.uploadsHead}>
       <Archive size={15} aria-hidden />
       <span className={css.uploadName}>{title}</span>
-      <div className={css.archive}>{operation.progress ? <ProgressLine progress={operation.progress} label={title} /> : null}</div>
+      <div className={css.archive}>
+        {operation.progress ? <ProgressLine progress={operation.progress} label={title} /> : null}
+      </div>
       <Button size="small" onClick={() => void onCancel()}>
         {t('common:action.cancel')}
       </Button>

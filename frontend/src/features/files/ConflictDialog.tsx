@@ -43,8 +43,18 @@ export function ConflictDialog({ item, several }: { item: UploadItem; several: b
       {there ? (
         <table className={css.both}>
           <tbody>
-            <Side name={t('conflict.there')} size={replaceable ? there.size : undefined} modified={there.modified} newer={Date.parse(there.modified) > Date.parse(item.modified)} />
-            <Side name={t('conflict.new')} size={item.size} modified={item.modified} newer={Date.parse(item.modified) > Date.parse(there.modified)} />
+            <Side
+              name={t('conflict.there')}
+              size={replaceable ? there.size : undefined}
+              modified={there.modified}
+              newer={Date.parse(there.modified) > Date.parse(item.modified)}
+            />
+            <Side
+              name={t('conflict.new')}
+              size={item.size}
+              modified={item.modified}
+              newer={Date.parse(item.modified) > Date.parse(there.modified)}
+            />
           </tbody>
         </table>
       ) : null}
@@ -57,14 +67,25 @@ export function ConflictDialog({ item, several }: { item: UploadItem; several: b
   )
 }
 
-function Side({ name, size, modified, newer }: { name: string; size: number | undefined; modified: string; newer: boolean }) {
+function Side({
+  name,
+  size,
+  modified,
+  newer,
+}: {
+  name: string
+  size: number | undefined
+  modified: string
+  newer: boolean
+}) {
   const { t } = useTranslation('files')
   return (
     <tr>
       <th scope="row">{name}</th>
       <td className={css.amount}>{size === undefined ? '' : formatBytes(size)}</td>
       <td>
-        <time dateTime={modified}>{formatExact(modified)}</time> {newer ? <span className={css.newer}>{t('conflict.newer')}</span> : null}
+        <time dateTime={modified}>{formatExact(modified)}</time>{' '}
+        {newer ? <span className={css.newer}>{t('conflict.newer')}</span> : null}
       </td>
     </tr>
   )

@@ -77,12 +77,25 @@ export function Editor({ place, path, file, readOnly, text, onChanged, onCancel,
   }
   return (
     <>
-      <Input.TextArea className={css.editor} aria-label={visible(file.name)} readOnly={readOnly} value={value} spellCheck={false} onChange={(event) => setValue(event.target.value)} />
+      <Input.TextArea
+        className={css.editor}
+        aria-label={visible(file.name)}
+        readOnly={readOnly}
+        value={value}
+        spellCheck={false}
+        onChange={(event) => setValue(event.target.value)}
+      />
       {readOnly ? null : (
         <div className={css.foot}>
           {changed ? <span className={css.note}>{t('files:unsaved')}</span> : null}
           <Button onClick={onCancel}>{t('common:action.cancel')}</Button>
-          <Button type="primary" icon={<Save size={15} />} disabled={!changed} loading={busy} onClick={() => void save()}>
+          <Button
+            type="primary"
+            icon={<Save size={15} />}
+            disabled={!changed}
+            loading={busy}
+            onClick={() => void save()}
+          >
             {t('common:action.save')}
           </Button>
         </div>

@@ -1,6 +1,16 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { App, Button, Input, Skeleton } from 'antd'
-import { Download, FilePlus, FolderInput, FolderOpen, FolderPlus, FolderUp, RotateCw, Trash2, Upload } from 'lucide-react'
+import {
+  Download,
+  FilePlus,
+  FolderInput,
+  FolderOpen,
+  FolderPlus,
+  FolderUp,
+  RotateCw,
+  Trash2,
+  Upload,
+} from 'lucide-react'
 import { lazy, Suspense, useMemo, useRef, useState, type DragEvent } from 'react'
 import { useTranslation } from 'react-i18next'
 import { asProblem } from '@/api/client'
@@ -52,7 +62,9 @@ export function Explorer({ place, root, dir, onVisit, readOnly }: ExplorerProps)
     const all = listing.data?.entries ?? []
     const wanted = filter.trim().toLowerCase()
     // Directories first, as people look for them.
-    return all.filter((e) => e.name.toLowerCase().includes(wanted)).toSorted((a, b) => Number(b.kind === 'directory') - Number(a.kind === 'directory'))
+    return all
+      .filter((e) => e.name.toLowerCase().includes(wanted))
+      .toSorted((a, b) => Number(b.kind === 'directory') - Number(a.kind === 'directory'))
   }, [listing.data, filter])
   const visit = (to: string) => {
     setFilter('')
@@ -76,7 +88,11 @@ export function Explorer({ place, root, dir, onVisit, readOnly }: ExplorerProps)
   const download = (some: FileInfo[]) => {
     const [only] = some
     if (some.length === 1 && only?.kind === 'file') saveUrl(only.name, contentAddress(place, pathOf(only)))
-    else saveUrl('', zipAddress(place, some.map(pathOf), only && some.length === 1 ? only.name : crumbsOf(dir).at(-1)?.name || root))
+    else
+      saveUrl(
+        '',
+        zipAddress(place, some.map(pathOf), only && some.length === 1 ? only.name : crumbsOf(dir).at(-1)?.name || root),
+      )
   }
   const bring = (picked: Picked[]) => {
     if (picked.length > 0) uploads.add(place, dir, picked)
@@ -85,7 +101,10 @@ export function Explorer({ place, root, dir, onVisit, readOnly }: ExplorerProps)
     event.preventDefault()
     setOver(false)
     if (readOnly) return
-    pickedOf(event.dataTransfer).then(bring, (error: DOMException) => void message.error(t('files:unreadable', { reason: error.message })))
+    pickedOf(event.dataTransfer).then(
+      bring,
+      (error: DOMException) => void message.error(t('files:unreadable', { reason: error.message })),
+    )
   }
   return (
     <div
@@ -101,14 +120,32 @@ export function Explorer({ place, root, dir, onVisit, readOnly }: ExplorerProps)
     >
       <div className={css.bar}>
         <Crumbs root={root} dir={dir} onVisit={visit} moves={moves} />
-        <Input allowClear className={css.filter ?? ''} aria-label={t('files:filter')} placeholder={t('files:filter')} value={filter} onChange={(event) => setFilter(event.target.value)} />
-        <Button type="text" aria-label={t('files:refresh')} title={t('files:refresh')} icon={<RotateCw size={15} />} onClick={() => void refresh()} />
+        <Input
+          allowClear
+          className={css.filter ?? ''}
+          aria-label={t('files:filter')}
+          placeholder={t('files:filter')}
+          value={filter}
+          onChange={(event) => setFilter(event.target.value)}
+        />
+        <Button
+          type="text"
+          aria-label={t('files:refresh')}
+          title={t('files:refresh')}
+          icon={<RotateCw size={15} />}
+          onClick={() => void refresh()}
+        />
       </div>
       <div className={css.bar}>
         {moves.held.length > 0 ? (
           <>
             <b>{t('files:held', { count: moves.held.length })}</b>
-            <Button type="primary" icon={<FolderInput size={15} />} disabled={!moves.able(dir)} onClick={() => void moves.put(dir)}>
+            <Button
+              type="primary"
+              icon={<FolderInput size={15} />}
+              disabled={!moves.able(dir)}
+              onClick={() => void moves.put(dir)}
+            >
               {t('files:moveHere')}
             </Button>
             <Button onClick={() => moves.hold([])}>{t('common:action.cancel')}</Button>
@@ -160,15 +197,33 @@ export function Explorer({ place, root, dir, onVisit, readOnly }: ExplorerProps)
           </>
         )}
       </div>
-      <input ref={files} hidden type="file" multiple aria-label={t('files:upload')} onChange={(event) => (bring(chosenOf(event.target.files as FileList)), (event.target.value = ''))} />
-      <input ref={directory} hidden type="file" {...{ webkitdirectory: '' }} aria-label={t('files:uploadFolder')} onChange={(event) => (bring(chosenOf(event.target.files as FileList)), (event.target.value = ''))} />
+      <input
+        ref={files}
+        hidden
+        type="file"
+        multiple
+        aria-label={t('files:upload')}
+        onChange={(event) => (bring(chosenOf(event.target.files as FileList)), (event.target.value = ''))}
+      />
+      <input
+        ref={directory}
+        hidden
+        type="file"
+        {...{ webkitdirectory: '' }}
+        aria-label={t('files:uploadFolder')}
+        onChange={(event) => (bring(chosenOf(event.target.files as FileList)), (event.target.value = ''))}
+      />
       <div className={css.list}>
         {listing.isError ? (
           <ErrorState problem={asProblem(listing.error)} onRetry={() => void listing.refetch()} />
         ) : listing.isPending ? (
           <Skeleton active style={{ padding: 20 }} />
         ) : entries.length === 0 ? (
-          <EmptyState icon={FolderOpen} title={t(filter ? 'files:noMatch' : 'files:empty')} {...(filter || readOnly ? {} : { text: t('files:emptyText') })} />
+          <EmptyState
+            icon={FolderOpen}
+            title={t(filter ? 'files:noMatch' : 'files:empty')}
+            {...(filter || readOnly ? {} : { text: t('files:emptyText') })}
+          />
         ) : (
           <FileTable
             rows={entries}
@@ -190,7 +245,9 @@ export function Explorer({ place, root, dir, onVisit, readOnly }: ExplorerProps)
             onDrop={(file) => void moves.put(pathOf(file))}
           />
         )}
-        {over ? <div className={css.over}>{t('files:dropHere', { name: crumbsOf(dir).at(-1)?.name ?? root })}</div> : null}
+        {over ? (
+          <div className={css.over}>{t('files:dropHere', { name: crumbsOf(dir).at(-1)?.name ?? root })}</div>
+        ) : null}
       </div>
       <Archives />
       <UploadList place={place} />
@@ -205,9 +262,27 @@ export function Explorer({ place, root, dir, onVisit, readOnly }: ExplorerProps)
           }}
         />
       ) : null}
-      {naming ? <NameDialog place={place} dir={dir} naming={naming} taken={(listing.data?.entries ?? []).map((e) => e.name)} onClose={() => setNaming(null)} onDone={() => void refresh()} /> : null}
+      {naming ? (
+        <NameDialog
+          place={place}
+          dir={dir}
+          naming={naming}
+          taken={(listing.data?.entries ?? []).map((e) => e.name)}
+          onClose={() => setNaming(null)}
+          onDone={() => void refresh()}
+        />
+      ) : null}
       <Suspense fallback={null}>
-        {shown ? <Preview place={place} path={pathOf(shown)} file={shown} readOnly={readOnly} onClose={() => setShown(null)} onSaved={() => void refresh()} /> : null}
+        {shown ? (
+          <Preview
+            place={place}
+            path={pathOf(shown)}
+            file={shown}
+            readOnly={readOnly}
+            onClose={() => setShown(null)}
+            onSaved={() => void refresh()}
+          />
+        ) : null}
       </Suspense>
     </div>
   )

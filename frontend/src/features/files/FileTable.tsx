@@ -31,26 +31,66 @@ type Order = { key: string; down: boolean } | null
 
 function sorted(rows: FileInfo[], order: Order): FileInfo[] {
   if (!order) return rows
-  const by = (a: FileInfo, b: FileInfo) => (order.key === 'size' ? a.size - b.size : order.key === 'modified' ? a.modified.localeCompare(b.modified) : a.name.localeCompare(b.name, undefined, { numeric: true }))
-  return rows.toSorted((a, b) => Number(b.kind === 'directory') - Number(a.kind === 'directory') || (order.down ? -by(a, b) : by(a, b)))
+  const by = (a: FileInfo, b: FileInfo) =>
+    order.key === 'size'
+      ? a.size - b.size
+      : order.key === 'modified'
+        ? a.modified.localeCompare(b.modified)
+        : a.name.localeCompare(b.name, undefined, { numeric: true })
+  return rows.toSorted(
+    (a, b) => Number(b.kind === 'directory') - Number(a.kind === 'directory') || (order.down ? -by(a, b) : by(a, b)),
+  )
 }
 
 function Icon({ file }: { file: FileInfo }) {
   if (file.link) return <FileSymlink size={15} aria-hidden />
-  return file.kind === 'directory' ? <Folder size={15} aria-hidden className={css.folder} /> : <File size={15} aria-hidden />
+  return file.kind === 'directory' ? (
+    <Folder size={15} aria-hidden className={css.folder} />
+  ) : (
+    <File size={15} aria-hidden />
+  )
 }
 
 /** What can be done with a row. Many rows come and go while one scrolls, so it is a plain button. */
-function Action({ icon: Icon, label, title, danger, onClick }: { icon: LucideIcon; label: string; title: string; danger?: boolean; onClick: () => void }) {
+function Action({
+  icon: Icon,
+  label,
+  title,
+  danger,
+  onClick,
+}: {
+  icon: LucideIcon
+  label: string
+  title: string
+  danger?: boolean
+  onClick: () => void
+}) {
   return (
-    <button type="button" className={`${css.action} ${danger ? css.danger : ''}`} aria-label={label} title={title} onClick={onClick}>
+    <button
+      type="button"
+      className={`${css.action} ${danger ? css.danger : ''}`}
+      aria-label={label}
+      title={title}
+      onClick={onClick}
+    >
       <Icon size={14} aria-hidden />
     </button>
   )
 }
 
 /** The entries of a directory. Only what is seen is drawn. */
-export function FileTable({ rows, selected, onSelect, onOpen, onDownload, onRename, onRemove, onDrag, takes, onDrop }: FileTableProps) {
+export function FileTable({
+  rows,
+  selected,
+  onSelect,
+  onOpen,
+  onDownload,
+  onRename,
+  onRemove,
+  onDrag,
+  takes,
+  onDrop,
+}: FileTableProps) {
   const { t } = useTranslation(['files', 'common'])
   const [order, setOrder] = useState<Order>(null)
   const now = useNow()
@@ -61,7 +101,9 @@ export function FileTable({ rows, selected, onSelect, onOpen, onDownload, onRena
     onDragStart: (event: DragEvent) => {
       event.dataTransfer.effectAllowed = 'move'
       event.dataTransfer.setData('text/plain', file.name)
-      onDrag?.(selected.includes(encodedName(file)) ? rows.filter((row) => selected.includes(encodedName(row))) : [file])
+      onDrag?.(
+        selected.includes(encodedName(file)) ? rows.filter((row) => selected.includes(encodedName(row))) : [file],
+      )
     },
     onDragEnd: () => onDrag?.([]),
     ...(file.kind === 'directory' && {
@@ -74,7 +116,8 @@ export function FileTable({ rows, selected, onSelect, onOpen, onDownload, onRena
     }),
   })
   const shown = useMemo(() => sorted(rows, order), [rows, order])
-  const sortOrder = (key: string) => (order?.key === key ? (order.down ? ('descend' as const) : ('ascend' as const)) : null)
+  const sortOrder = (key: string) =>
+    order?.key === key ? (order.down ? ('descend' as const) : ('ascend' as const)) : null
   const columns: FillColumn<FileInfo>[] = [
     {
       key: 'name',
@@ -88,9 +131,16 @@ export function FileTable({ rows, selected, onSelect, onOpen, onDownload, onRena
         <span className={css.name}>
           <Icon file={file} />
           {onRename && renaming === encodedName(file) ? (
-            <RenameField file={file} taken={rows.map((row) => row.name)} onRename={(name) => onRename(file, name)} onClose={() => setRenaming('')} />
+            <RenameField
+              file={file}
+              taken={rows.map((row) => row.name)}
+              onRename={(name) => onRename(file, name)}
+              onClose={() => setRenaming('')}
+            />
           ) : file.kind === 'other' ? (
-            <span className={css.dim} title={t('files:special')}>{visible(file.name)}</span>
+            <span className={css.dim} title={t('files:special')}>
+              {visible(file.name)}
+            </span>
           ) : (
             <button
               type="button"
@@ -107,8 +157,27 @@ export function FileTable({ rows, selected, onSelect, onOpen, onDownload, onRena
         </span>
       ),
     },
-    { key: 'size', title: t('files:size'), width: 100, align: 'right', sorter: true, sortOrder: sortOrder('size'), render: (_, file) => (file.kind === 'file' ? <Bytes value={file.size} /> : null) },
-    { key: 'modified', title: t('files:modified'), width: 130, sorter: true, sortOrder: sortOrder('modified'), render: (_, file) => <time dateTime={file.modified} title={formatExact(file.modified)}>{formatShortRelative(file.modified, now)}</time> },
+    {
+      key: 'size',
+      title: t('files:size'),
+      width: 100,
+      align: 'right',
+      sorter: true,
+      sortOrder: sortOrder('size'),
+      render: (_, file) => (file.kind === 'file' ? <Bytes value={file.size} /> : null),
+    },
+    {
+      key: 'modified',
+      title: t('files:modified'),
+      width: 130,
+      sorter: true,
+      sortOrder: sortOrder('modified'),
+      render: (_, file) => (
+        <time dateTime={file.modified} title={formatExact(file.modified)}>
+          {formatShortRelative(file.modified, now)}
+        </time>
+      ),
+    },
     {
       key: 'actions',
       title: <span className="unseen">{t('files:actions')}</span>,
@@ -116,9 +185,31 @@ export function FileTable({ rows, selected, onSelect, onOpen, onDownload, onRena
       align: 'right',
       render: (_, file) => (
         <span className={css.actions}>
-          {file.kind === 'other' ? null : <Action icon={Download} label={t('files:downloadOf', { name: visible(file.name) })} title={t('files:download')} onClick={() => onDownload(file)} />}
-          {onRename ? <Action icon={Pencil} label={t('files:renameOf', { name: visible(file.name) })} title={t('files:rename')} onClick={() => setRenaming(encodedName(file))} /> : null}
-          {onRemove ? <Action danger icon={Trash2} label={t('files:removeOf', { name: visible(file.name) })} title={t('files:remove.go')} onClick={() => onRemove(file)} /> : null}
+          {file.kind === 'other' ? null : (
+            <Action
+              icon={Download}
+              label={t('files:downloadOf', { name: visible(file.name) })}
+              title={t('files:download')}
+              onClick={() => onDownload(file)}
+            />
+          )}
+          {onRename ? (
+            <Action
+              icon={Pencil}
+              label={t('files:renameOf', { name: visible(file.name) })}
+              title={t('files:rename')}
+              onClick={() => setRenaming(encodedName(file))}
+            />
+          ) : null}
+          {onRemove ? (
+            <Action
+              danger
+              icon={Trash2}
+              label={t('files:removeOf', { name: visible(file.name) })}
+              title={t('files:remove.go')}
+              onClick={() => onRemove(file)}
+            />
+          ) : null}
         </span>
       ),
     },
@@ -135,7 +226,12 @@ export function FileTable({ rows, selected, onSelect, onOpen, onDownload, onRena
       }}
       rowClassName={(file) => (over === encodedName(file) ? (css.target ?? '') : '')}
       onRow={(file) => ({ ...dragOf(file), onDoubleClick: () => onOpen(file) })}
-      rowSelection={{ columnWidth: 40, selectedRowKeys: selected, onChange: (names) => onSelect(names.map(String)), getCheckboxProps: (file) => ({ 'aria-label': t('files:select', { name: visible(file.name) }) }) }}
+      rowSelection={{
+        columnWidth: 40,
+        selectedRowKeys: selected,
+        onChange: (names) => onSelect(names.map(String)),
+        getCheckboxProps: (file) => ({ 'aria-label': t('files:select', { name: visible(file.name) }) }),
+      }}
     />
   )
 }

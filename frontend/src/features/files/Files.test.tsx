@@ -8,7 +8,15 @@ import { Editor, lineEnds } from './Editor'
 import { Preview } from './Preview'
 import { RenameField } from './RenameField'
 
-const file: FileInfo = { name: 'run.sh', kind: 'file', link: false, size: 4, mode: '755', modified: '2026-01-01T00:00:00Z', version: 'v1' }
+const file: FileInfo = {
+  name: 'run.sh',
+  kind: 'file',
+  link: false,
+  size: 4,
+  mode: '755',
+  modified: '2026-01-01T00:00:00Z',
+  version: 'v1',
+}
 
 describe('a name in its row', () => {
   const show = (rename: (name: string) => Promise<void>) => {
@@ -67,7 +75,18 @@ describe('the editor', () => {
     const closed = vi.fn()
     let now = () => new Response(JSON.stringify({ ...file, version: 'v2' }))
     const sent = serve({ 'GET /api/v1/folders/f/files/stat': () => now() })
-    renderView(<Editor place={{ folder: 'f' }} path="run.sh" file={file} readOnly={false} text="old" onChanged={() => {}} onCancel={closed} onSaved={closed} />)
+    renderView(
+      <Editor
+        place={{ folder: 'f' }}
+        path="run.sh"
+        file={file}
+        readOnly={false}
+        text="old"
+        onChanged={() => {}}
+        onCancel={closed}
+        onSaved={closed}
+      />,
+    )
     await userEvent.type(screen.getByRole('textbox', { name: 'run.sh' }), '!')
     await userEvent.click(screen.getByRole('button', { name: 'Save' }))
     const question = await screen.findByRole('dialog')
@@ -83,7 +102,17 @@ describe('the editor', () => {
 
 describe('a preview', () => {
   it('is of files up to a size, and offers larger ones to be fetched', async () => {
-    const show = (name: string, size: number) => renderView(<Preview place={{ folder: 'f' }} path={name} file={{ ...file, name, size }} readOnly={false} onClose={() => {}} onSaved={() => {}} />)
+    const show = (name: string, size: number) =>
+      renderView(
+        <Preview
+          place={{ folder: 'f' }}
+          path={name}
+          file={{ ...file, name, size }}
+          readOnly={false}
+          onClose={() => {}}
+          onSaved={() => {}}
+        />,
+      )
     const sent = serve({ 'GET /api/v1/folders/f/files/content': () => new Response('line\n') })
     const small = show('run.log', 1024 ** 2)
     expect(await screen.findByRole('textbox', { name: 'run.log' })).toHaveValue('line\n')
@@ -99,7 +128,16 @@ describe('a preview', () => {
 })
 
 describe('archives', () => {
-  const operation: Operation = { id: 'op1', kind: 'file-archive', subject: 'data.zip', state: 'running', steps: [], progress: { done: 512, total: 1024, rate: 100 }, startedAt: '2026-01-01T00:00:00Z', revision: 1 }
+  const operation: Operation = {
+    id: 'op1',
+    kind: 'file-archive',
+    subject: 'data.zip',
+    state: 'running',
+    steps: [],
+    progress: { done: 512, total: 1024, rate: 100 },
+    startedAt: '2026-01-01T00:00:00Z',
+    revision: 1,
+  }
 
   it('say how far they are and are cancelled', async () => {
     const sent = serve({ 'POST /api/v1/operations/op1/cancel': { ...operation, state: 'cancelled', revision: 2 } })

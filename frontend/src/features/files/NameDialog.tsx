@@ -49,8 +49,23 @@ export function NameDialog({ place, dir, naming, taken, onClose, onDone }: NameD
     }
   }
   return (
-    <Dialog title={t(`files:${titles[naming]}`)} okText={t('files:create')} cancelText={t('common:action.cancel')} okButtonProps={{ disabled: !able, loading: busy }} onOk={() => void go()} onCancel={onClose}>
-      <Input autoFocus aria-label={t('files:name')} value={name} status={fault ? 'error' : ''} spellCheck={false} onChange={(event) => setName(event.target.value)} onPressEnter={() => able && void go()} />
+    <Dialog
+      title={t(`files:${titles[naming]}`)}
+      okText={t('files:create')}
+      cancelText={t('common:action.cancel')}
+      okButtonProps={{ disabled: !able, loading: busy }}
+      onOk={() => void go()}
+      onCancel={onClose}
+    >
+      <Input
+        autoFocus
+        aria-label={t('files:name')}
+        value={name}
+        status={fault ? 'error' : ''}
+        spellCheck={false}
+        onChange={(event) => setName(event.target.value)}
+        onPressEnter={() => able && void go()}
+      />
       <div className={css.fault}>{fault ? t(`files:${fault}`) : ' '}</div>
       {problem ? <ErrorState compact problem={problem} /> : null}
     </Dialog>

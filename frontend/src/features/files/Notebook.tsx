@@ -12,8 +12,10 @@ interface Cell {
   pictures: string[]
 }
 
-const joined = (value: unknown): string => (Array.isArray(value) ? value.filter((v) => typeof v === 'string').join('') : typeof value === 'string' ? value : '')
-const record = (value: unknown): Record<string, unknown> => (typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {})
+const joined = (value: unknown): string =>
+  Array.isArray(value) ? value.filter((v) => typeof v === 'string').join('') : typeof value === 'string' ? value : ''
+const record = (value: unknown): Record<string, unknown> =>
+  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 
 /** The cells of a notebook with their plain outputs and pictures; null where it is none. Nothing of it is run or taken for HTML. */
 export function parseNotebook(text: string): Cell[] | null {
@@ -27,7 +29,12 @@ export function parseNotebook(text: string): Cell[] | null {
   if (!Array.isArray(cells)) return null
   return cells.map((one: unknown) => {
     const cell = record(one)
-    const result: Cell = { kind: cell.cell_type === 'code' ? 'code' : 'markdown', source: joined(cell.source), texts: [], pictures: [] }
+    const result: Cell = {
+      kind: cell.cell_type === 'code' ? 'code' : 'markdown',
+      source: joined(cell.source),
+      texts: [],
+      pictures: [],
+    }
     for (const output of Array.isArray(cell.outputs) ? cell.outputs : []) {
       const { text: stream, data, evalue } = record(output)
       const shown = record(data)
@@ -50,7 +57,9 @@ export function Notebook({ text }: { text: string }) {
         <div key={i} className={cell.kind === 'code' ? css.cell : undefined}>
           {cell.kind === 'code' ? <pre>{cell.source}</pre> : <Markdown text={cell.source} />}
           {cell.texts.filter(Boolean).map((output, k) => (
-            <pre key={k} className={css.output}>{output}</pre>
+            <pre key={k} className={css.output}>
+              {output}
+            </pre>
           ))}
           {cell.pictures.map((src, k) => (
             <img key={k} src={src} alt={t('output')} />

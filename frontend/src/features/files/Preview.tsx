@@ -46,7 +46,15 @@ export function Preview(props: PreviewProps) {
   }
   const close = () => {
     if (!unsaved.current) onClose()
-    else modal.confirm({ title: t('files:discard.title'), content: t('files:discard.text', { name: visible(file.name) }), okText: t('files:discard.go'), okButtonProps: { danger: true }, cancelText: t('files:discard.stay'), onOk: onClose })
+    else
+      modal.confirm({
+        title: t('files:discard.title'),
+        content: t('files:discard.text', { name: visible(file.name) }),
+        okText: t('files:discard.go'),
+        okButtonProps: { danger: true },
+        cancelText: t('files:discard.stay'),
+        onOk: onClose,
+      })
   }
   const kind = previewKind(file.name)
   const limit = kind === 'image' ? mostImage : most
@@ -65,15 +73,42 @@ export function Preview(props: PreviewProps) {
     </Button>
   )
   return (
-    <Dialog width={900} title={<span className={css.previewTitle}>{visible(file.name)}<small>{formatBytes(file.size)}</small></span>} footer={null} onCancel={close} destroyOnHidden>
+    <Dialog
+      width={900}
+      title={
+        <span className={css.previewTitle}>
+          {visible(file.name)}
+          <small>{formatBytes(file.size)}</small>
+        </span>
+      }
+      footer={null}
+      onCancel={close}
+      destroyOnHidden
+    >
       {tooLarge ? (
-        <EmptyState icon={Download} title={t('files:tooLarge')} text={t('files:tooLargeText', { size: formatBytes(limit) })}>
+        <EmptyState
+          icon={Download}
+          title={t('files:tooLarge')}
+          text={t('files:tooLargeText', { size: formatBytes(limit) })}
+        >
           {button}
         </EmptyState>
       ) : content.isError ? (
         <ErrorState problem={asProblem(content.error)} onRetry={() => void content.refetch()} />
       ) : content.data ? (
-        kind === 'image' ? <Picture blob={content.data} name={file.name} /> : <Text {...props} blob={content.data} kind={kind} button={button} onChanged={onChanged} onCancel={close} onSaved={saved} />
+        kind === 'image' ? (
+          <Picture blob={content.data} name={file.name} />
+        ) : (
+          <Text
+            {...props}
+            blob={content.data}
+            kind={kind}
+            button={button}
+            onChanged={onChanged}
+            onCancel={close}
+            onSaved={saved}
+          />
+        )
       ) : (
         <Skeleton active />
       )}
@@ -142,10 +177,17 @@ function Text(props: TextProps) {
         className={css.kinds ?? ''}
         aria-label={t('showAs')}
         value={plain ? 'text' : 'view'}
-        options={[{ value: 'view', label: t(props.kind === 'csv' ? 'asTable' : 'asNotebook') }, { value: 'text', label: t('asText') }]}
+        options={[
+          { value: 'view', label: t(props.kind === 'csv' ? 'asTable' : 'asNotebook') },
+          { value: 'text', label: t('asText') },
+        ]}
         onChange={(value) => setPlain(value === 'text')}
       />
-      {plain ? null : props.kind === 'csv' ? <Sheet text={content} separator={props.file.name.toLowerCase().endsWith('.tsv') ? '\t' : ','} /> : <Notebook text={content} />}
+      {plain ? null : props.kind === 'csv' ? (
+        <Sheet text={content} separator={props.file.name.toLowerCase().endsWith('.tsv') ? '\t' : ','} />
+      ) : (
+        <Notebook text={content} />
+      )}
       {/* What was written stays while one looks at the other. */}
       <div hidden={!plain}>{editor}</div>
     </>
@@ -160,11 +202,23 @@ function Sheet({ text, separator }: { text: string; separator: string }) {
     <div className={css.sheet}>
       <table>
         <thead>
-          <tr>{head?.map((cell, i) => <th key={i} className={look?.[i]}>{cell}</th>)}</tr>
+          <tr>
+            {head?.map((cell, i) => (
+              <th key={i} className={look?.[i]}>
+                {cell}
+              </th>
+            ))}
+          </tr>
         </thead>
         <tbody>
           {rows.map((row, i) => (
-            <tr key={i}>{row.map((cell, k) => <td key={k} className={look?.[k]}>{cell}</td>)}</tr>
+            <tr key={i}>
+              {row.map((cell, k) => (
+                <td key={k} className={look?.[k]}>
+                  {cell}
+                </td>
+              ))}
+            </tr>
           ))}
         </tbody>
       </table>

@@ -22,7 +22,9 @@ describe('what is deleted', () => {
     vi.spyOn(globalThis, 'fetch').mockImplementation((input, init) => {
       asked.push(new URL(String(input), 'http://x').searchParams.get('path') ?? '')
       if (asked.length === 1) return Promise.resolve(gone())
-      return new Promise((_, refuse) => init?.signal?.addEventListener('abort', () => refuse(new DOMException('left', 'AbortError')))) // a large one
+      return new Promise((_, refuse) =>
+        init?.signal?.addEventListener('abort', () => refuse(new DOMException('left', 'AbortError'))),
+      ) // a large one
     })
     show()
     await press('Delete')
@@ -38,7 +40,15 @@ describe('what is deleted', () => {
   it('says what could not be deleted, and does not mind what is gone', async () => {
     let tries = 0
     const sent = serve({
-      'DELETE /api/v1/folders/f/files': () => [gone(), refusal(403, 'file_remove_forbidden', 'You may not delete b.'), gone(), refusal(404, 'file_remove_not-found', 'There is no a.'), gone(), gone()][tries++] ?? gone(),
+      'DELETE /api/v1/folders/f/files': () =>
+        [
+          gone(),
+          refusal(403, 'file_remove_forbidden', 'You may not delete b.'),
+          gone(),
+          refusal(404, 'file_remove_not-found', 'There is no a.'),
+          gone(),
+          gone(),
+        ][tries++] ?? gone(),
     })
     show()
     await press('Delete')

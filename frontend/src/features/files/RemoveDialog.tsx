@@ -55,7 +55,11 @@ export function RemoveDialog({ place, some, onClose, onDone }: RemoveDialogProps
   const [only] = some
   return (
     <Dialog
-      title={some.length === 1 ? t('files:remove.title', { name: only?.name ?? '' }) : t('files:remove.titleMany', { count: some.length })}
+      title={
+        some.length === 1
+          ? t('files:remove.title', { name: only?.name ?? '' })
+          : t('files:remove.titleMany', { count: some.length })
+      }
       okText={t('files:remove.go')}
       cancelText={t('common:action.cancel')}
       okButtonProps={{ danger: true, loading: running }}
@@ -64,7 +68,13 @@ export function RemoveDialog({ place, some, onClose, onDone }: RemoveDialogProps
     >
       <div className={css.remove}>
         {running ? t('files:remove.running', { name: some[done]?.name ?? '' }) : t('files:remove.text')}
-        {running && some.length > 1 ? <Progress size="small" percent={Math.round((done / some.length) * 100)} format={() => t('files:remove.done', { done, all: some.length })} /> : null}
+        {running && some.length > 1 ? (
+          <Progress
+            size="small"
+            percent={Math.round((done / some.length) * 100)}
+            format={() => t('files:remove.done', { done, all: some.length })}
+          />
+        ) : null}
         {problem ? <ErrorState compact problem={problem} /> : null}
       </div>
     </Dialog>

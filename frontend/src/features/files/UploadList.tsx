@@ -27,7 +27,9 @@ export function UploadList({ place }: { place: FilePlace }) {
   return (
     <section className={css.uploads} aria-label={t('files:uploads')}>
       <div className={css.uploadsHead} role="status">
-        <b>{under.length > 0 ? t('files:uploading', { done, count: here.length }) : t('files:uploaded', { count: done })}</b>
+        <b>
+          {under.length > 0 ? t('files:uploading', { done, count: here.length }) : t('files:uploaded', { count: done })}
+        </b>
         {failed > 0 ? <span className={css.bad}>{t('files:uploadsFailed', { count: failed })}</span> : null}
         <span className={css.count}>
           {formatBytes(sent)} / {formatBytes(total)}
@@ -37,7 +39,13 @@ export function UploadList({ place }: { place: FilePlace }) {
             {t('files:cancelAll')}
           </Button>
         ) : (
-          <Button size="small" type="text" aria-label={t('common:action.close')} icon={<X size={14} />} onClick={() => uploads.clear()} />
+          <Button
+            size="small"
+            type="text"
+            aria-label={t('common:action.close')}
+            icon={<X size={14} />}
+            onClick={() => uploads.clear()}
+          />
         )}
       </div>
       <ul>
@@ -57,16 +65,44 @@ function Line({ item }: { item: UploadItem }) {
   return (
     <li>
       <span className={css.uploadName}>{visible(item.name)}</span>
-      {item.status === 'sending' ? <Progress className={css.progress ?? ''} size="small" percent={item.size === 0 ? 0 : Math.round((100 * item.sent) / item.size)} aria-label={item.name} /> : null}
+      {item.status === 'sending' ? (
+        <Progress
+          className={css.progress ?? ''}
+          size="small"
+          percent={item.size === 0 ? 0 : Math.round((100 * item.sent) / item.size)}
+          aria-label={item.name}
+        />
+      ) : null}
       {item.status === 'done' ? <Check size={14} aria-label={t('files:status.done')} className={css.good} /> : null}
       {item.status === 'failed' ? (
         <span className={css.bad} title={item.problem?.hint ?? ''}>
           <CircleAlert size={14} aria-hidden /> {item.problem?.message}
         </span>
       ) : null}
-      {item.status === 'waiting' || item.status === 'skipped' || item.status === 'cancelled' || item.status === 'asking' ? <span className={css.dim}>{t(`files:status.${item.status}`)}</span> : null}
-      {item.status === 'failed' ? <Button size="small" type="text" aria-label={t('common:action.retry')} icon={<RotateCw size={13} />} onClick={() => uploads.retry(item.id)} /> : null}
-      {live ? <Button size="small" type="text" aria-label={t('files:cancelOf', { name: item.name })} icon={<X size={13} />} onClick={() => uploads.cancel(item.id)} /> : null}
+      {item.status === 'waiting' ||
+      item.status === 'skipped' ||
+      item.status === 'cancelled' ||
+      item.status === 'asking' ? (
+        <span className={css.dim}>{t(`files:status.${item.status}`)}</span>
+      ) : null}
+      {item.status === 'failed' ? (
+        <Button
+          size="small"
+          type="text"
+          aria-label={t('common:action.retry')}
+          icon={<RotateCw size={13} />}
+          onClick={() => uploads.retry(item.id)}
+        />
+      ) : null}
+      {live ? (
+        <Button
+          size="small"
+          type="text"
+          aria-label={t('files:cancelOf', { name: item.name })}
+          icon={<X size={13} />}
+          onClick={() => uploads.cancel(item.id)}
+        />
+      ) : null}
     </li>
   )
 }

@@ -13,25 +13,60 @@ describe('paths of files', () => {
     expect(crumbsOf('')).toEqual([])
   })
   it('are shown on one line, with nothing hidden in them', () => {
-    expect(['line\nbreak\t', 'evil\u202egnp.exe', 'zero\u200bwidth', '한글 é 😀'].map(visible)).toEqual(['line\\nbreak\\t', 'evil\\u{202e}gnp.exe', 'zero\\u{200b}width', '한글 é 😀'])
+    expect(['line\nbreak\t', 'evil\u202egnp.exe', 'zero\u200bwidth', '한글 é 😀'].map(visible)).toEqual([
+      'line\\nbreak\\t',
+      'evil\\u{202e}gnp.exe',
+      'zero\\u{200b}width',
+      '한글 é 😀',
+    ])
   })
   it('have names that a file can have', () => {
-    expect(['', '..', 'a/b', 'x'.repeat(256), 'there', 'new'].map((name) => nameFault(name, ['there']))).toEqual(['nameEmpty', 'nameEmpty', 'nameSlash', 'nameLong', 'nameTaken', ''])
+    expect(['', '..', 'a/b', 'x'.repeat(256), 'there', 'new'].map((name) => nameFault(name, ['there']))).toEqual([
+      'nameEmpty',
+      'nameEmpty',
+      'nameSlash',
+      'nameLong',
+      'nameTaken',
+      '',
+    ])
   })
 })
 
 describe('previews', () => {
   it('go by the ending of the name', () => {
-    expect(['a.PNG', 'b.csv', 'c.ipynb', 'Makefile', 'd.py'].map(previewKind)).toEqual(['image', 'csv', 'notebook', 'text', 'text'])
+    expect(['a.PNG', 'b.csv', 'c.ipynb', 'Makefile', 'd.py'].map(previewKind)).toEqual([
+      'image',
+      'csv',
+      'notebook',
+      'text',
+      'text',
+    ])
   })
   it('read tables with quotes and line breaks', () => {
-    expect(parseTable('a,b\r\n"x, ""y""","1\n2"\n,', ',', 10)).toEqual([['a', 'b'], ['x, "y"', '1\n2'], ['', '']])
+    expect(parseTable('a,b\r\n"x, ""y""","1\n2"\n,', ',', 10)).toEqual([
+      ['a', 'b'],
+      ['x, "y"', '1\n2'],
+      ['', ''],
+    ])
     expect(parseTable('a\nb\nc', ',', 2)).toEqual([['a'], ['b']])
-    const rows = [['1.5', 'plus', '', '7'], ['-2e3', '3', '', ' ']]
+    const rows = [
+      ['1.5', 'plus', '', '7'],
+      ['-2e3', '3', '', ' '],
+    ]
     expect([0, 1, 2, 3, 4].map((column) => isNumeric(rows, column))).toEqual([true, false, false, true, false])
   })
   it('read notebooks without taking anything for HTML', () => {
-    const cells = parseNotebook(JSON.stringify({ cells: [{ cell_type: 'code', source: ['x', '=1'], outputs: [{ data: { 'text/html': '<b>', 'text/plain': '1' } }, { data: { 'image/png': 'AA==' } }] }] }))
+    const cells = parseNotebook(
+      JSON.stringify({
+        cells: [
+          {
+            cell_type: 'code',
+            source: ['x', '=1'],
+            outputs: [{ data: { 'text/html': '<b>', 'text/plain': '1' } }, { data: { 'image/png': 'AA==' } }],
+          },
+        ],
+      }),
+    )
     expect(cells).toEqual([{ kind: 'code', source: 'x=1', texts: ['1'], pictures: ['data:image/png;base64,AA=='] }])
     expect([parseNotebook('{'), parseNotebook('{}')]).toEqual([null, null])
   })
@@ -51,6 +86,12 @@ describe('a move', () => {
     expect(movable('a', 'b')).toBe(true)
     expect(movable('b%2Fa', '')).toBe(true)
     expect(movable('a', 'ab')).toBe(true)
-    for (const [path, dir] of [['a', ''], ['b%2Fa', 'b'], ['a', 'a'], ['a', 'a%2Fb']] as const) expect(movable(path, dir)).toBe(false)
+    for (const [path, dir] of [
+      ['a', ''],
+      ['b%2Fa', 'b'],
+      ['a', 'a'],
+      ['a', 'a%2Fb'],
+    ] as const)
+      expect(movable(path, dir)).toBe(false)
   })
 })

@@ -35,10 +35,14 @@ export function crumbsOf(path: string): Crumb[] {
 }
 
 /** Whether what is at an encoded path can be moved to a directory: to another than its own, and never into itself. */
-export const movable = (path: string, dir: string): boolean => dir !== path.split('%2F').slice(0, -1).join('%2F') && !`${dir}%2F`.startsWith(`${path}%2F`)
+export const movable = (path: string, dir: string): boolean =>
+  dir !== path.split('%2F').slice(0, -1).join('%2F') && !`${dir}%2F`.startsWith(`${path}%2F`)
 
 /** What is wrong with a name for a file, as the key of its text; "" where it is fine. */
-export function nameFault(name: string, taken: readonly string[]): '' | 'nameEmpty' | 'nameSlash' | 'nameLong' | 'nameTaken' {
+export function nameFault(
+  name: string,
+  taken: readonly string[],
+): '' | 'nameEmpty' | 'nameSlash' | 'nameLong' | 'nameTaken' {
   if (name === '' || name === '.' || name === '..') return 'nameEmpty'
   if (/[/\0]/.test(name)) return 'nameSlash'
   if (new TextEncoder().encode(name).length > 255) return 'nameLong'
@@ -47,7 +51,15 @@ export function nameFault(name: string, taken: readonly string[]): '' | 'nameEmp
 
 export type PreviewKind = 'image' | 'csv' | 'notebook' | 'text'
 
-const images: Record<string, string> = { png: 'image/png', jpg: 'image/jpeg', jpeg: 'image/jpeg', gif: 'image/gif', webp: 'image/webp', bmp: 'image/bmp', svg: 'image/svg+xml' }
+const images: Record<string, string> = {
+  png: 'image/png',
+  jpg: 'image/jpeg',
+  jpeg: 'image/jpeg',
+  gif: 'image/gif',
+  webp: 'image/webp',
+  bmp: 'image/bmp',
+  svg: 'image/svg+xml',
+}
 
 const ending = (name: string) => /\.([^.]+)$/.exec(name.toLowerCase())?.[1] ?? ''
 export const imageType = (name: string): string | undefined => images[ending(name)]

@@ -9,11 +9,21 @@ const made: string[] = []
 const finished: { path: string; conflict: string }[] = []
 const dropped: string[] = []
 
-const fileAt = (path: string): FileInfo => ({ name: path, kind: directories.has(path) ? 'directory' : 'file', size: 5, modified: '2026-01-01T00:00:00Z', mode: '644', version: 'v1' })
+const fileAt = (path: string): FileInfo => ({
+  name: path,
+  kind: directories.has(path) ? 'directory' : 'file',
+  size: 5,
+  modified: '2026-01-01T00:00:00Z',
+  mode: '644',
+  version: 'v1',
+})
 
 /** A server in memory. Modules are shared between the files of tests, so nothing is put in the place of one. */
 const server: UploadServer = {
-  statFile: (_place, path) => (there.has(path) ? Promise.resolve(fileAt(path)) : Promise.reject(new ApiProblem({ code: 'file_read_not-found', message: '' }, 404))),
+  statFile: (_place, path) =>
+    there.has(path)
+      ? Promise.resolve(fileAt(path))
+      : Promise.reject(new ApiProblem({ code: 'file_read_not-found', message: '' }, 404)),
   makeDirectory: (_place, path) => Promise.resolve(void made.push(path)),
   uploadState: () => Promise.resolve({ offset: 0 }),
   writePiece: (_place, _path, _key, from, piece) => Promise.resolve({ offset: from + piece.size }),
@@ -32,7 +42,8 @@ afterEach(async () => {
   finished.length = dropped.length = made.length = 0
 })
 
-const files = (...list: string[]) => list.map((name) => ({ file: new File(['x'], name, { lastModified: 1 }), dirs: [] }))
+const files = (...list: string[]) =>
+  list.map((name) => ({ file: new File(['x'], name, { lastModified: 1 }), dirs: [] }))
 const statuses = (uploads: Uploads) => uploads.items().map((item) => `${item.name} ${item.status}`)
 const asking = (uploads: Uploads) => uploads.items().find((item) => item.status === 'asking') as UploadItem
 
@@ -44,7 +55,9 @@ describe('uploads', () => {
     expect(uploads.several(uploads.items()[0] as UploadItem)).toBe(true)
     await vi.waitFor(() => expect(asking(uploads)).toBeDefined())
     uploads.answer(asking(uploads).id, 'keep-both', true)
-    await vi.waitFor(() => expect(statuses(uploads)).toEqual(['a done', 'b done', 'c done', 'd done', 'e done', 'new done']))
+    await vi.waitFor(() =>
+      expect(statuses(uploads)).toEqual(['a done', 'b done', 'c done', 'd done', 'e done', 'new done']),
+    )
     expect(finished.filter((f) => f.conflict === 'keep-both').map((f) => f.path)).toEqual(['a', 'b', 'c', 'd', 'e'])
 
     uploads.add({ folder: 'f' }, '', files('a'))
@@ -83,7 +96,11 @@ describe('uploads', () => {
     directories.add('b')
     uploads.add({ folder: 'f' }, '', files('a', 'b'))
     await vi.waitFor(() => expect(statuses(uploads)).toEqual(['a asking', 'b asking']))
-    expect(asking(uploads)).toMatchObject({ size: 1, modified: '1970-01-01T00:00:00.001Z', there: { size: 5, modified: '2026-01-01T00:00:00Z' } })
+    expect(asking(uploads)).toMatchObject({
+      size: 1,
+      modified: '1970-01-01T00:00:00.001Z',
+      there: { size: 5, modified: '2026-01-01T00:00:00Z' },
+    })
     uploads.answer(asking(uploads).id, 'replace', true)
     await vi.waitFor(() => expect(statuses(uploads)).toEqual(['a done', 'b asking']))
     uploads.answer(asking(uploads).id, 'skip', false)
@@ -92,10 +109,18 @@ describe('uploads', () => {
 
   it('bring a tree with the directories in it that hold nothing', async () => {
     const item = (entry: unknown) => ({ webkitGetAsEntry: () => entry })
-    const file = (name: string) => ({ isFile: true, name, file: (take: (file: File) => void) => take(new File(['x'], name, { lastModified: 1 })) })
+    const file = (name: string) => ({
+      isFile: true,
+      name,
+      file: (take: (file: File) => void) => take(new File(['x'], name, { lastModified: 1 })),
+    })
     const directory = (name: string, ...inner: unknown[]) => {
       const parts = [inner, []] // a reader gives some at a time
-      return { isFile: false, name, createReader: () => ({ readEntries: (take: (some: unknown[]) => void) => take(parts.shift() ?? []) }) }
+      return {
+        isFile: false,
+        name,
+        createReader: () => ({ readEntries: (take: (some: unknown[]) => void) => take(parts.shift() ?? []) }),
+      }
     }
     const tree = directory('top', file('one'), directory('hollow', directory('deep')), directory('full', file('two')))
     const picked = await pickedOf({ items: [item(tree)], files: [] } as unknown as DataTransfer)

@@ -60,7 +60,10 @@ export function uploadKey(place: FilePlace, path: string, file: Pick<File, 'size
 }
 
 /** What uploads ask of the server. */
-export type UploadServer = Pick<typeof api, 'dropUpload' | 'finishUpload' | 'makeDirectory' | 'statFile' | 'uploadState' | 'writePiece'>
+export type UploadServer = Pick<
+  typeof api,
+  'dropUpload' | 'finishUpload' | 'makeDirectory' | 'statFile' | 'uploadState' | 'writePiece'
+>
 
 /** What is being uploaded from this page. It goes on while other views are shown. */
 export class Uploads {
@@ -92,7 +95,17 @@ export class Uploads {
       const above = file ? dirs : dirs.slice(0, -1)
       const into = above.reduce((path, part) => inside(path, encodeURIComponent(part)), dir)
       const modified = file ? new Date(file.lastModified).toISOString() : ''
-      const item: UploadItem = { id: this.#next++, place, dir: into, name: file?.name ?? dirs.at(-1) ?? '', size: file?.size ?? 0, sent: 0, status: 'waiting', batch, modified }
+      const item: UploadItem = {
+        id: this.#next++,
+        place,
+        dir: into,
+        name: file?.name ?? dirs.at(-1) ?? '',
+        size: file?.size ?? 0,
+        sent: 0,
+        status: 'waiting',
+        batch,
+        modified,
+      }
       this.#jobs.push({ item, file, stop: new AbortController(), conflict: undefined })
     }
     this.#tell()
@@ -112,7 +125,12 @@ export class Uploads {
 
   /** Whether an answer for one may be meant for others too. */
   several(item: UploadItem): boolean {
-    return this.#jobs.some((job) => job.item.batch === item.batch && job.item.id !== item.id && ['waiting', 'sending', 'asking'].includes(job.item.status))
+    return this.#jobs.some(
+      (job) =>
+        job.item.batch === item.batch &&
+        job.item.id !== item.id &&
+        ['waiting', 'sending', 'asking'].includes(job.item.status),
+    )
   }
 
   #settle(job: Job, answer: ConflictAnswer): void {
@@ -147,13 +165,16 @@ export class Uploads {
 
   /** Takes what has ended off the list. */
   clear(): void {
-    this.#jobs = this.#jobs.filter(({ item }) => item.status === 'waiting' || item.status === 'sending' || item.status === 'asking')
+    this.#jobs = this.#jobs.filter(
+      ({ item }) => item.status === 'waiting' || item.status === 'sending' || item.status === 'asking',
+    )
     this.#tell()
   }
 
   /** What had come is of no use to anybody. */
   #drop(job: Job): void {
-    if (job.file) void this.#server.dropUpload(job.item.place, this.#path(job), this.#key(job, job.file)).catch(() => undefined)
+    if (job.file)
+      void this.#server.dropUpload(job.item.place, this.#path(job), this.#key(job, job.file)).catch(() => undefined)
   }
 
   #path = (job: Job) => inside(job.item.dir, encodedName({ name: job.item.name }))
@@ -208,7 +229,13 @@ export class Uploads {
     }
     if (signal.aborted) return
     try {
-      await this.#server.finishUpload(place, this.#path(job), this.#key(job, file), { size: file.size, conflict: job.conflict ?? 'fail', modified }, signal)
+      await this.#server.finishUpload(
+        place,
+        this.#path(job),
+        this.#key(job, file),
+        { size: file.size, conflict: job.conflict ?? 'fail', modified },
+        signal,
+      )
     } catch (error) {
       const taken = asProblem(error).code === 'file_finish_already-exists' ? await this.#isThere(job) : undefined
       if (!taken) throw error
@@ -237,7 +264,15 @@ export class Uploads {
     }
     do {
       const from = offset
-      const sent = await this.#server.writePiece(place, path, key, from, file.slice(from, from + pieceSize), (bytes) => this.#set(job, { sent: Math.min(from + bytes, file.size) }), signal)
+      const sent = await this.#server.writePiece(
+        place,
+        path,
+        key,
+        from,
+        file.slice(from, from + pieceSize),
+        (bytes) => this.#set(job, { sent: Math.min(from + bytes, file.size) }),
+        signal,
+      )
       offset = Math.max(sent.offset, Math.min(from + pieceSize, file.size))
     } while (offset < file.size)
   }
@@ -265,4 +300,5 @@ async function walk(entry: FileSystemEntry, dirs: string[]): Promise<Picked[]> {
 }
 
 /** The files of an input, which may have been asked for a whole directory. */
-export const chosenOf = (list: FileList): Picked[] => [...list].map((file) => ({ file, dirs: file.webkitRelativePath.split('/').slice(0, -1) }))
+export const chosenOf = (list: FileList): Picked[] =>
+  [...list].map((file) => ({ file, dirs: file.webkitRelativePath.split('/').slice(0, -1) }))

@@ -31,7 +31,9 @@ export function useMoves(place: FilePlace, onMoved: () => void): Moves {
     const paths = under.filter((path) => movable(path, dir))
     drag(nothing)
     hold(nothing)
-    const results = await Promise.allSettled(paths.map((path) => moveFile(place, path, inside(dir, path.split('%2F').at(-1) ?? ''))))
+    const results = await Promise.allSettled(
+      paths.map((path) => moveFile(place, path, inside(dir, path.split('%2F').at(-1) ?? ''))),
+    )
     const failed = results.filter((result) => result.status === 'rejected')
     const [first] = failed
     if (first) {
@@ -40,5 +42,12 @@ export function useMoves(place: FilePlace, onMoved: () => void): Moves {
     }
     onMoved()
   }
-  return { held, dragging: dragged.length > 0, hold, drag, able: (dir) => under.some((path) => movable(path, dir)), put }
+  return {
+    held,
+    dragging: dragged.length > 0,
+    hold,
+    drag,
+    able: (dir) => under.some((path) => movable(path, dir)),
+    put,
+  }
 }

@@ -35,7 +35,12 @@ export function FolderDialog({ folder, agents, onClose, onDone }: FolderDialogPr
     setBusy(true)
     setProblem(null)
     try {
-      if (folder) await updateFolder(folder.id, { ...(name === folder.name ? {} : { name }), ...(permission === folder.permission ? {} : { permission }), ...(mode === folder.mode ? {} : { mode }) })
+      if (folder)
+        await updateFolder(folder.id, {
+          ...(name === folder.name ? {} : { name }),
+          ...(permission === folder.permission ? {} : { permission }),
+          ...(mode === folder.mode ? {} : { mode }),
+        })
       else await createFolder({ name, permission, mode, agent, ...(linked ? { path: path.trim() } : {}) })
       onDone()
       onClose()
@@ -57,8 +62,18 @@ export function FolderDialog({ folder, agents, onClose, onDone }: FolderDialogPr
       <div className={css.form}>
         <label>
           {t('folders:dialog.name')}
-          <Input autoFocus value={name} status={wrong ? 'error' : ''} maxLength={80} spellCheck={false} onChange={(event) => setName(event.target.value)} onPressEnter={() => able && void go()} />
-          <span className={wrong ? css.fault : css.hint}>{t(wrong ? 'folders:dialog.nameFault' : 'folders:dialog.nameHint')}</span>
+          <Input
+            autoFocus
+            value={name}
+            status={wrong ? 'error' : ''}
+            maxLength={80}
+            spellCheck={false}
+            onChange={(event) => setName(event.target.value)}
+            onPressEnter={() => able && void go()}
+          />
+          <span className={wrong ? css.fault : css.hint}>
+            {t(wrong ? 'folders:dialog.nameFault' : 'folders:dialog.nameHint')}
+          </span>
         </label>
         {!folder && agents.length > 1 ? (
           <label>
@@ -74,7 +89,15 @@ export function FolderDialog({ folder, agents, onClose, onDone }: FolderDialogPr
               <Radio value={true}>{t('folders:dialog.link')}</Radio>
             </Radio.Group>
             <span className={css.hint}>{t(linked ? 'folders:dialog.linkedText' : 'folders:dialog.managedText')}</span>
-            {linked ? <Input aria-label={t('folders:dialog.path')} placeholder="/data/images" value={path} spellCheck={false} onChange={(event) => setPath(event.target.value)} /> : null}
+            {linked ? (
+              <Input
+                aria-label={t('folders:dialog.path')}
+                placeholder="/data/images"
+                value={path}
+                spellCheck={false}
+                onChange={(event) => setPath(event.target.value)}
+              />
+            ) : null}
           </fieldset>
         )}
         <fieldset className={css.choice}>

@@ -6,7 +6,18 @@ import type { Folder } from '@/api/types.gen'
 import { FoldersPage } from './FoldersPage'
 
 const half = { files: 20, bytes: 512, ofFiles: 40, ofBytes: 1024 }
-const folder: Folder = { id: 'f', name: 'corpus', agent: 'local', owner: 'me', permission: 'rw', mode: 'general', auto: false, state: 'trashed', usedBy: [], createdAt: '2026-01-01T00:00:00Z' }
+const folder: Folder = {
+  id: 'f',
+  name: 'corpus',
+  agent: 'local',
+  owner: 'me',
+  permission: 'rw',
+  mode: 'general',
+  auto: false,
+  state: 'trashed',
+  usedBy: [],
+  createdAt: '2026-01-01T00:00:00Z',
+}
 
 /** Shows the trash with these folders in it, and returns what is sent. */
 async function trash(folders: Folder[], answers: (list: { now: Folder[] }) => Parameters<typeof serve>[0]) {
@@ -32,12 +43,18 @@ beforeEach(() => {
 describe('the trash', () => {
   it('says how far a folder is deleted and cancels that', async () => {
     const left: Folder = { ...folder, removed: half }
-    const sent = await trash([{ ...left, state: 'deleting' }, { ...folder, id: 'g', name: 'stuck', state: 'deleting', problem: 'It cannot be changed.' }], (list) => ({
-      'POST /api/v1/folders/f/stop': () => {
-        list.now = [left]
-        return new Response(JSON.stringify(left))
-      },
-    }))
+    const sent = await trash(
+      [
+        { ...left, state: 'deleting' },
+        { ...folder, id: 'g', name: 'stuck', state: 'deleting', problem: 'It cannot be changed.' },
+      ],
+      (list) => ({
+        'POST /api/v1/folders/f/stop': () => {
+          list.now = [left]
+          return new Response(JSON.stringify(left))
+        },
+      }),
+    )
     const row = await rowOf('corpus')
     row.getByText('Deleting, 50 %')
     expect(row.queryByRole('button', { name: 'Restore' })).toBeNull()
@@ -65,7 +82,9 @@ describe('the trash', () => {
   })
 
   it('restores what is left, and says that it is not all', async () => {
-    await trash([{ ...folder, removed: { ...half, ofFiles: 0, ofBytes: 0 } }], () => ({ 'POST /api/v1/folders/f/restore': { ...folder, state: 'ready' } }))
+    await trash([{ ...folder, removed: { ...half, ofFiles: 0, ofBytes: 0 } }], () => ({
+      'POST /api/v1/folders/f/restore': { ...folder, state: 'ready' },
+    }))
     const row = await rowOf('corpus')
     row.getByText('Partly deleted')
     await userEvent.click(row.getByRole('button', { name: 'Restore' }))

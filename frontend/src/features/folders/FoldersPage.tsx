@@ -35,10 +35,17 @@ export function FoldersPage({ onOpen }: FoldersPageProps) {
   const [search, setSearch] = useState('')
   const [editing, setEditing] = useState<Folder | 'new' | null>(null)
   const [purging, setPurging] = useState<Folder | null>(null)
-  const [active, thrown] = useMemo(() => [folders.filter((f) => f.state === 'ready'), folders.filter((f) => f.state !== 'ready')], [folders])
+  const [active, thrown] = useMemo(
+    () => [folders.filter((f) => f.state === 'ready'), folders.filter((f) => f.state !== 'ready')],
+    [folders],
+  )
   const rows = (trash ? thrown : active).filter((f) => f.name.toLowerCase().includes(search.trim().toLowerCase()))
   const refresh = () => client.invalidateQueries({ queryKey: keys.folders })
-  const change = async (folder: Folder, call: (id: string) => Promise<Folder>, done: 'trashed' | 'restored' | 'restoredPartly' | 'stopped') => {
+  const change = async (
+    folder: Folder,
+    call: (id: string) => Promise<Folder>,
+    done: 'trashed' | 'restored' | 'restoredPartly' | 'stopped',
+  ) => {
     try {
       await call(folder.id)
       void message.success(t(`folders:${done}`, { name: folder.name }))
@@ -55,13 +62,31 @@ export function FoldersPage({ onOpen }: FoldersPageProps) {
   )
   return (
     <ListPage>
-      <PageHeader title={t('folders:title')} note={query.data ? t('folders:count', { count: active.length }) : undefined}>
+      <PageHeader
+        title={t('folders:title')}
+        note={query.data ? t('folders:count', { count: active.length }) : undefined}
+      >
         {add}
       </PageHeader>
       <ListCard>
         <ListBar>
-          <Tabs label={t('folders:tabs')} tabs={[{ key: 'active', label: t('folders:tab.active'), count: query.data && active.length }, { key: 'trash', label: t('folders:tab.trash'), count: query.data && thrown.length }]} value={trash ? 'trash' : 'active'} onChange={(tab) => setTrash(tab === 'trash')} />
-          <Input allowClear data-filter aria-label={t('folders:search')} placeholder={t('folders:search')} value={search} onChange={(event) => setSearch(event.target.value)} />
+          <Tabs
+            label={t('folders:tabs')}
+            tabs={[
+              { key: 'active', label: t('folders:tab.active'), count: query.data && active.length },
+              { key: 'trash', label: t('folders:tab.trash'), count: query.data && thrown.length },
+            ]}
+            value={trash ? 'trash' : 'active'}
+            onChange={(tab) => setTrash(tab === 'trash')}
+          />
+          <Input
+            allowClear
+            data-filter
+            aria-label={t('folders:search')}
+            placeholder={t('folders:search')}
+            value={search}
+            onChange={(event) => setSearch(event.target.value)}
+          />
         </ListBar>
         {query.error && !query.data ? (
           <ErrorState problem={asProblem(query.error)} onRetry={() => void query.refetch()} />
@@ -80,10 +105,27 @@ export function FoldersPage({ onOpen }: FoldersPageProps) {
             )}
           </ListFill>
         ) : (
-          <FoldersTable rows={rows} trash={trash} several={agents.length > 1} onOpen={onOpen} onEdit={setEditing} onTrash={(f) => void change(f, trashFolder, 'trashed')} onRestore={(f) => void change(f, restoreFolder, f.removed ? 'restoredPartly' : 'restored')} onPurge={setPurging} onStop={(f) => void change(f, stopDeletingFolder, 'stopped')} />
+          <FoldersTable
+            rows={rows}
+            trash={trash}
+            several={agents.length > 1}
+            onOpen={onOpen}
+            onEdit={setEditing}
+            onTrash={(f) => void change(f, trashFolder, 'trashed')}
+            onRestore={(f) => void change(f, restoreFolder, f.removed ? 'restoredPartly' : 'restored')}
+            onPurge={setPurging}
+            onStop={(f) => void change(f, stopDeletingFolder, 'stopped')}
+          />
         )}
       </ListCard>
-      {editing ? <FolderDialog folder={editing === 'new' ? undefined : editing} agents={agents} onClose={() => setEditing(null)} onDone={() => void refresh()} /> : null}
+      {editing ? (
+        <FolderDialog
+          folder={editing === 'new' ? undefined : editing}
+          agents={agents}
+          onClose={() => setEditing(null)}
+          onDone={() => void refresh()}
+        />
+      ) : null}
       {purging ? <PurgeDialog folder={purging} onClose={() => setPurging(null)} onDone={() => void refresh()} /> : null}
     </ListPage>
   )

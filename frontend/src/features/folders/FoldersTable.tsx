@@ -24,7 +24,17 @@ export interface FoldersTableProps {
 }
 
 /** The folders of one tab. */
-export function FoldersTable({ rows, trash, several, onOpen, onEdit, onTrash, onRestore, onPurge, onStop }: FoldersTableProps) {
+export function FoldersTable({
+  rows,
+  trash,
+  several,
+  onOpen,
+  onEdit,
+  onTrash,
+  onRestore,
+  onPurge,
+  onStop,
+}: FoldersTableProps) {
   const { t } = useTranslation('folders')
   const columns: FillColumn<Folder>[] = [
     {
@@ -37,7 +47,13 @@ export function FoldersTable({ rows, trash, several, onOpen, onEdit, onTrash, on
       render: (_, f) => (
         <span className={css.name}>
           {f.path ? <FolderSymlink size={16} aria-hidden /> : <FolderIcon size={16} aria-hidden />}
-          <button type="button" className={css.open} title={f.name} disabled={f.missing || f.state === 'deleting'} onClick={() => onOpen(f)}>
+          <button
+            type="button"
+            className={css.open}
+            title={f.name}
+            disabled={f.missing || f.state === 'deleting'}
+            onClick={() => onOpen(f)}
+          >
             {f.name}
           </button>
           {f.auto ? <Mark text={t('auto')} title={t('autoText')} /> : null}
@@ -48,7 +64,12 @@ export function FoldersTable({ rows, trash, several, onOpen, onEdit, onTrash, on
         </span>
       ),
     },
-    { key: 'permission', title: t('column.permission'), width: 110, render: (_, f) => t(f.permission === 'ro' ? 'permission.ro' : 'permission.rw') },
+    {
+      key: 'permission',
+      title: t('column.permission'),
+      width: 110,
+      render: (_, f) => t(f.permission === 'ro' ? 'permission.ro' : 'permission.rw'),
+    },
     {
       key: 'usage',
       title: t('column.usage'),
@@ -57,7 +78,15 @@ export function FoldersTable({ rows, trash, several, onOpen, onEdit, onTrash, on
       sorter: (a, b) => (a.usage?.bytes ?? 0) - (b.usage?.bytes ?? 0),
       render: (_, f) =>
         f.usage ? (
-          <Tooltip title={[t('files', { count: f.usage.files }), f.usage.partial ? t('partial') : '', f.counting ? t('counting') : ''].filter(Boolean).join(' · ')}>
+          <Tooltip
+            title={[
+              t('files', { count: f.usage.files }),
+              f.usage.partial ? t('partial') : '',
+              f.counting ? t('counting') : '',
+            ]
+              .filter(Boolean)
+              .join(' · ')}
+          >
             <span className={f.counting ? css.dim : undefined}>
               <Bytes value={f.usage.bytes} />
             </span>
@@ -67,9 +96,26 @@ export function FoldersTable({ rows, trash, several, onOpen, onEdit, onTrash, on
         ),
     },
     { key: 'owner', title: t('column.owner'), width: 95, ellipsis: true, render: (_, f) => f.owner },
-    ...(several ? [{ key: 'agent', title: t('column.agent'), width: 110, ellipsis: true, render: (_: unknown, f: Folder) => f.agent }] : []),
+    ...(several
+      ? [
+          {
+            key: 'agent',
+            title: t('column.agent'),
+            width: 110,
+            ellipsis: true,
+            render: (_: unknown, f: Folder) => f.agent,
+          },
+        ]
+      : []),
     ...(trash
-      ? [{ key: 'trashed', title: t('column.trashed'), width: 150, render: (_: unknown, f: Folder) => (f.trashedAt ? <RelativeTime at={f.trashedAt} /> : null) }]
+      ? [
+          {
+            key: 'trashed',
+            title: t('column.trashed'),
+            width: 150,
+            render: (_: unknown, f: Folder) => (f.trashedAt ? <RelativeTime at={f.trashedAt} /> : null),
+          },
+        ]
       : [
           {
             key: 'usedBy',
@@ -77,14 +123,21 @@ export function FoldersTable({ rows, trash, several, onOpen, onEdit, onTrash, on
             width: 172,
             grow: 2,
             ellipsis: true,
-            render: (_: unknown, f: Folder) => f.usedBy.map((u, i) => (
-              <span key={u.session}>
-                {i > 0 ? ', ' : ''}
-                <Link to={`/sessions/${u.session}`}>{u.name}</Link>
-              </span>
-            )),
+            render: (_: unknown, f: Folder) =>
+              f.usedBy.map((u, i) => (
+                <span key={u.session}>
+                  {i > 0 ? ', ' : ''}
+                  <Link to={`/sessions/${u.session}`}>{u.name}</Link>
+                </span>
+              )),
           },
-          { key: 'created', title: t('column.created'), width: 145, sorter: (a: Folder, b: Folder) => a.createdAt.localeCompare(b.createdAt), render: (_: unknown, f: Folder) => <RelativeTime at={f.createdAt} /> },
+          {
+            key: 'created',
+            title: t('column.created'),
+            width: 145,
+            sorter: (a: Folder, b: Folder) => a.createdAt.localeCompare(b.createdAt),
+            render: (_: unknown, f: Folder) => <RelativeTime at={f.createdAt} />,
+          },
         ]),
     {
       key: 'actions',
@@ -109,13 +162,37 @@ export function FoldersTable({ rows, trash, several, onOpen, onEdit, onTrash, on
           )
         ) : (
           <span className={css.actions}>
-            <Button type="text" size="small" aria-label={`${t('edit')}: ${f.name}`} title={t('edit')} icon={<Pencil size={14} />} onClick={() => onEdit(f)} />
-            <Tooltip title={f.usedBy.length > 0 ? t('inUse', { names: f.usedBy.map((u) => u.name).join(', ') }) : t('trash')}>
-              <Button type="text" size="small" danger disabled={f.usedBy.length > 0} aria-label={`${t('trash')}: ${f.name}`} icon={<Trash2 size={14} />} onClick={() => onTrash(f)} />
+            <Button
+              type="text"
+              size="small"
+              aria-label={`${t('edit')}: ${f.name}`}
+              title={t('edit')}
+              icon={<Pencil size={14} />}
+              onClick={() => onEdit(f)}
+            />
+            <Tooltip
+              title={f.usedBy.length > 0 ? t('inUse', { names: f.usedBy.map((u) => u.name).join(', ') }) : t('trash')}
+            >
+              <Button
+                type="text"
+                size="small"
+                danger
+                disabled={f.usedBy.length > 0}
+                aria-label={`${t('trash')}: ${f.name}`}
+                icon={<Trash2 size={14} />}
+                onClick={() => onTrash(f)}
+              />
             </Tooltip>
           </span>
         ),
     },
   ]
-  return <FillTable<Folder> rowKey="id" dataSource={rows} columns={columns} onRow={(f) => ({ onDoubleClick: () => (f.missing || f.state === 'deleting' ? undefined : onOpen(f)) })} />
+  return (
+    <FillTable<Folder>
+      rowKey="id"
+      dataSource={rows}
+      columns={columns}
+      onRow={(f) => ({ onDoubleClick: () => (f.missing || f.state === 'deleting' ? undefined : onOpen(f)) })}
+    />
+  )
 }

@@ -16,7 +16,9 @@ export function PurgeDialog({ folder, onClose, onDone }: { folder: Folder; onClo
   const [busy, setBusy] = useState(false)
   const [problem, setProblem] = useState<ApiProblem | null>(null)
   const able = typed === folder.name
-  const what = folder.usage ? `${t('folders:files', { count: folder.usage.files })}, ${formatBytes(folder.usage.bytes)}` : t('folders:purge.unknown')
+  const what = folder.usage
+    ? `${t('folders:files', { count: folder.usage.files })}, ${formatBytes(folder.usage.bytes)}`
+    : t('folders:purge.unknown')
   const go = async () => {
     setBusy(true)
     setProblem(null)
@@ -31,12 +33,30 @@ export function PurgeDialog({ folder, onClose, onDone }: { folder: Folder; onClo
     }
   }
   return (
-    <Dialog title={t('folders:purge.title', { name: folder.name })} okText={t('folders:purge.go')} cancelText={t('common:action.cancel')} okButtonProps={{ danger: true, disabled: !able, loading: busy }} onOk={() => void go()} onCancel={onClose}>
+    <Dialog
+      title={t('folders:purge.title', { name: folder.name })}
+      okText={t('folders:purge.go')}
+      cancelText={t('common:action.cancel')}
+      okButtonProps={{ danger: true, disabled: !able, loading: busy }}
+      onOk={() => void go()}
+      onCancel={onClose}
+    >
       <div className={css.form}>
-        <Alert type={folder.path ? 'info' : 'warning'} showIcon title={folder.path ? t('folders:purge.textLinked', { path: folder.path }) : t('folders:purge.text', { what })} />
+        <Alert
+          type={folder.path ? 'info' : 'warning'}
+          showIcon
+          title={folder.path ? t('folders:purge.textLinked', { path: folder.path }) : t('folders:purge.text', { what })}
+        />
         <label>
           {t('folders:purge.type', { name: folder.name })}
-          <Input autoFocus value={typed} spellCheck={false} autoComplete="off" onChange={(event) => setTyped(event.target.value)} onPressEnter={() => able && void go()} />
+          <Input
+            autoFocus
+            value={typed}
+            spellCheck={false}
+            autoComplete="off"
+            onChange={(event) => setTyped(event.target.value)}
+            onPressEnter={() => able && void go()}
+          />
         </label>
         {problem ? <ErrorState compact problem={problem} /> : null}
       </div>

@@ -6,7 +6,10 @@ import { Mark } from './Mark'
 
 /** How much of a folder is deleted, in percent: by its files, which are many where it takes long, and else by their bytes. */
 function percentOf({ files, ofFiles, bytes, ofBytes }: FolderRemoval): number | undefined {
-  const shares = [[files, ofFiles], [bytes, ofBytes]].flatMap(([done = 0, all = 0]) => (all > 0 ? [done / all] : []))
+  const shares = [
+    [files, ofFiles],
+    [bytes, ofBytes],
+  ].flatMap(([done = 0, all = 0]) => (all > 0 ? [done / all] : []))
   return shares.length > 0 ? Math.min(100, Math.round(Math.min(...shares) * 100)) : undefined
 }
 
@@ -17,10 +20,20 @@ export function Removal({ folder: { state, problem, removed } }: { folder: Folde
   const amount = !removed
     ? undefined
     : removed.ofFiles > 0
-      ? t('removedOf', { done: removed.files, all: Math.max(removed.ofFiles, removed.files), bytes: formatBytes(removed.bytes) })
+      ? t('removedOf', {
+          done: removed.files,
+          all: Math.max(removed.ofFiles, removed.files),
+          bytes: formatBytes(removed.bytes),
+        })
       : t('removed', { count: removed.files, bytes: formatBytes(removed.bytes) })
   if (state !== 'deleting') return <Mark bad text={t('partly')} title={t('partlyText', { removed: amount })} />
   const percent = removed ? percentOf(removed) : undefined
   const title = problem ?? amount
-  return <Mark bad={Boolean(problem)} text={percent === undefined ? t('deleting') : t('deletingPercent', { percent: formatPercent(percent) })} {...(title ? { title } : {})} />
+  return (
+    <Mark
+      bad={Boolean(problem)}
+      text={percent === undefined ? t('deleting') : t('deletingPercent', { percent: formatPercent(percent) })}
+      {...(title ? { title } : {})}
+    />
+  )
 }

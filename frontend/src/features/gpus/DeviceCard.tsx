@@ -52,7 +52,11 @@ function Capabilities({ device }: { device: DeviceState }) {
   )
   return (
     <Popover content={facts} trigger={['click']} placement="bottomRight" arrow={false}>
-      <button type="button" className={css.info} aria-label={t('gpus:about', { name: t('common:gpu.name', { index: device.index }) })}>
+      <button
+        type="button"
+        className={css.info}
+        aria-label={t('gpus:about', { name: t('common:gpu.name', { index: device.index }) })}
+      >
         <Info size={14} aria-hidden />
       </button>
     </Popover>
@@ -78,9 +82,24 @@ function useParts(): (part: MemoryPart, numbers: Numbers) => StackPart {
   return ({ kind, holder, bytes }, numbers) => {
     const amount = formatBytes(bytes)
     const name = holder?.name ?? ''
-    const colour = kind === 'session' || kind === 'unclaimed' ? partColour(numbers.get(holder?.session ?? '') ?? 0) : kind === 'reserved' ? reservedColour : foreignColour
-    const label = kind === 'foreign' ? t('part.foreign', { name, pid: holder?.pid ?? '–', owner: holder?.owner ?? '–', amount }) : t(`part.${kind}`, { name, amount })
-    return { key: `${kind}${holder?.session ?? holder?.pid ?? holder?.name ?? ''}`, label, value: bytes, colour, hatched: kind === 'foreign' || kind === 'other' || kind === 'neighbour', ghost: kind === 'unclaimed' }
+    const colour =
+      kind === 'session' || kind === 'unclaimed'
+        ? partColour(numbers.get(holder?.session ?? '') ?? 0)
+        : kind === 'reserved'
+          ? reservedColour
+          : foreignColour
+    const label =
+      kind === 'foreign'
+        ? t('part.foreign', { name, pid: holder?.pid ?? '–', owner: holder?.owner ?? '–', amount })
+        : t(`part.${kind}`, { name, amount })
+    return {
+      key: `${kind}${holder?.session ?? holder?.pid ?? holder?.name ?? ''}`,
+      label,
+      value: bytes,
+      colour,
+      hatched: kind === 'foreign' || kind === 'other' || kind === 'neighbour',
+      ghost: kind === 'unclaimed',
+    }
   }
 }
 
@@ -93,25 +112,40 @@ function Holder({ holder, numbers }: { holder: DeviceHolder; numbers: Numbers })
     <tr>
       <td>
         <span className={css.holder}>
-          <i className={session ? css.swatch : `${css.swatch} ${css.foreign}`} style={session ? { background: partColour(numbers.get(session) ?? 0) } : undefined} aria-hidden />
+          <i
+            className={session ? css.swatch : `${css.swatch} ${css.foreign}`}
+            style={session ? { background: partColour(numbers.get(session) ?? 0) } : undefined}
+            aria-hidden
+          />
           {session ? (
             <button type="button" className={css.link} onClick={() => actions.showDetail(session)}>
               {holder.name}
             </button>
           ) : (
             <span className={css.cut} title={holder.name}>
-              {holder.name || t('process')} {isNeighbour(holder) ? null : <span className={css.dim}>pid {holder.pid ?? '–'}</span>}
+              {holder.name || t('process')}{' '}
+              {isNeighbour(holder) ? null : <span className={css.dim}>pid {holder.pid ?? '–'}</span>}
             </span>
           )}
         </span>
       </td>
       <td className={css.owner}>{holder.owner || '–'}</td>
-      <td className="num">{session || isNeighbour(holder) ? formatShare(holder.share) : <span className={css.dim}>{t('notSession')}</span>}</td>
+      <td className="num">
+        {session || isNeighbour(holder) ? (
+          formatShare(holder.share)
+        ) : (
+          <span className={css.dim}>{t('notSession')}</span>
+        )}
+      </td>
       <td className="num">
         {memory}
-        {(session || isNeighbour(holder)) && holder.promised ? <span className={css.dim}> / {formatBytes(holder.promised)}</span> : null}
+        {(session || isNeighbour(holder)) && holder.promised ? (
+          <span className={css.dim}> / {formatBytes(holder.promised)}</span>
+        ) : null}
       </td>
-      <td className="num">{holder.util === undefined ? <span className={css.dim}>–</span> : formatLoad(holder.util)}</td>
+      <td className="num">
+        {holder.util === undefined ? <span className={css.dim}>–</span> : formatLoad(holder.util)}
+      </td>
     </tr>
   )
 }
@@ -154,7 +188,11 @@ export function DeviceCard({ device, numbers, stale }: DeviceCardProps) {
   const name = t('common:gpu.name', { index: device.index })
   const used = memoryUsed === undefined ? undefined : formatBytes(memoryUsed)
   return (
-    <article className={`${css.card} ${stale ? css.stale : ''}`} aria-label={`${name}, ${device.model}`} data-device={device.uuid}>
+    <article
+      className={`${css.card} ${stale ? css.stale : ''}`}
+      aria-label={`${name}, ${device.model}`}
+      data-device={device.uuid}
+    >
       <header className={css.head}>
         <h2>{name}</h2>
         <span className={css.model} title={device.model}>
@@ -169,7 +207,8 @@ export function DeviceCard({ device, numbers, stale }: DeviceCardProps) {
         <div className={css.trouble} role="status">
           <TriangleAlert size={15} aria-hidden />
           <span>
-            <b>{t(`gpus:loss.${device.lost.kind as 'fallen'}`, { defaultValue: device.lost.why })}</b> {t('gpus:lossText')} <span className={css.dim}>{device.lost.hint}</span>
+            <b>{t(`gpus:loss.${device.lost.kind as 'fallen'}`, { defaultValue: device.lost.why })}</b>{' '}
+            {t('gpus:lossText')} <span className={css.dim}>{device.lost.hint}</span>
           </span>
         </div>
       ) : device.unread ? (
@@ -188,8 +227,16 @@ export function DeviceCard({ device, numbers, stale }: DeviceCardProps) {
         </div>
       ) : null}
       <div className={css.metrics}>
-        <Metric name={t('gpus:load')} value={util === undefined ? undefined : formatLoad(util)} {...(util === undefined ? {} : { bar: util / 10_000 })} />
-        <Metric name={t('gpus:free')} value={t('gpus:freeShare', { share: formatShare(device.free) })} {...(device.lost || device.unread ? {} : { bar: 1 - device.free / 1000 })} />
+        <Metric
+          name={t('gpus:load')}
+          value={util === undefined ? undefined : formatLoad(util)}
+          {...(util === undefined ? {} : { bar: util / 10_000 })}
+        />
+        <Metric
+          name={t('gpus:free')}
+          value={t('gpus:freeShare', { share: formatShare(device.free) })}
+          {...(device.lost || device.unread ? {} : { bar: 1 - device.free / 1000 })}
+        />
         <Metric name={t('gpus:power')} value={power === undefined ? undefined : formatWatts(power)} />
         <Metric name={t('gpus:temperature')} value={temperature === undefined ? undefined : `${temperature} °C`} />
       </div>
@@ -197,11 +244,18 @@ export function DeviceCard({ device, numbers, stale }: DeviceCardProps) {
         <div className={css.memoryText}>
           <span>{t('gpus:vram')}</span>
           <span className="num">
-            {used === undefined ? t('gpus:untold') : t('gpus:usedOf', { used, total: memory ? formatBytes(memory) : '–' })}
+            {used === undefined
+              ? t('gpus:untold')
+              : t('gpus:usedOf', { used, total: memory ? formatBytes(memory) : '–' })}
             <span className={css.dim}> · {t('gpus:memoryFree', { amount: formatBytes(device.memoryFree) })}</span>
           </span>
         </div>
-        <StackBar label={`${t('gpus:vram')} ${name}`} parts={memoryParts(device).map((part) => toPart(part, numbers))} total={memory} height={14} />
+        <StackBar
+          label={`${t('gpus:vram')} ${name}`}
+          parts={memoryParts(device).map((part) => toPart(part, numbers))}
+          total={memory}
+          height={14}
+        />
       </div>
       {device.instances.length > 0 ? (
         <div className={css.instances}>

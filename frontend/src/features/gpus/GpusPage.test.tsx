@@ -7,11 +7,32 @@ import type { DeviceBoard, DeviceHolder } from '@/api/types.gen'
 import { GpusPage } from './GpusPage'
 
 const GIB = 1024 ** 3
-const train: DeviceHolder = { session: 's1', name: 'train-a', owner: 'me', share: 500, promised: 40 * GIB, memory: 30 * GIB, util: 6200 }
+const train: DeviceHolder = {
+  session: 's1',
+  name: 'train-a',
+  owner: 'me',
+  share: 500,
+  promised: 40 * GIB,
+  memory: 30 * GIB,
+  util: 6200,
+}
 const python: DeviceHolder = { name: 'python', owner: 'ann', pid: 4312, share: 0, promised: 0, memory: 11.2 * GIB }
 const fresh = () => new Date().toISOString()
 const busy = (change: Partial<DeviceBoard> = {}) =>
-  makeBoard([makeDevice({ util: 8700, memoryUsed: 42 * GIB, power: 312_400, temperature: 64, free: 500, memoryFree: 28 * GIB, holders: [python, train] })], { at: fresh(), ...change })
+  makeBoard(
+    [
+      makeDevice({
+        util: 8700,
+        memoryUsed: 42 * GIB,
+        power: 312_400,
+        temperature: 64,
+        free: 500,
+        memoryFree: 28 * GIB,
+        holders: [python, train],
+      }),
+    ],
+    { at: fresh(), ...change },
+  )
 
 function show(boards: DeviceBoard[]) {
   serve({ 'GET /api/v1/machines/local/devices/GPU-0/history': [] })
@@ -23,7 +44,10 @@ describe('the GPUs page', () => {
     const { actions } = show([busy()])
     const card = within(screen.getByRole('article', { name: 'GPU 0, Sim 80' }))
     for (const value of ['87 %', '0.5 of 1', '312 W', '64 °C']) expect(card.getByText(value)).toBeInTheDocument()
-    const rows = card.getAllByRole('row').slice(1).map((r) => r.textContent)
+    const rows = card
+      .getAllByRole('row')
+      .slice(1)
+      .map((r) => r.textContent)
     expect(rows).toEqual(['train-ame0.530 GiB / 40 GiB62 %', 'python pid 4312annnone11.2 GiB–'])
     expect(card.getByRole('img', { name: /train-a.*30 GiB.*python/ })).toBeInTheDocument()
     await userEvent.click(card.getByRole('button', { name: 'train-a' }))
@@ -39,13 +63,30 @@ describe('the GPUs page', () => {
 
   it('tells into what a device is cut up', () => {
     const cut = (uuid: string, profile: string, memory: number) => ({ uuid, profile, memory: memory * GIB, share: 0 })
-    show([makeBoard([makeDevice({ instances: [cut('MIG-1', '1g.10gb', 10), cut('MIG-2', '1g.10gb', 10), cut('MIG-3', '3g.40gb', 40)] })], { at: fresh() })])
-    expect(screen.getByText('MIG instances').parentElement).toHaveTextContent('MIG instances2 × 1g.10gb 10 GiB1 × 3g.40gb 40 GiB')
+    show([
+      makeBoard(
+        [
+          makeDevice({
+            instances: [cut('MIG-1', '1g.10gb', 10), cut('MIG-2', '1g.10gb', 10), cut('MIG-3', '3g.40gb', 40)],
+          }),
+        ],
+        { at: fresh() },
+      ),
+    ])
+    expect(screen.getByText('MIG instances').parentElement).toHaveTextContent(
+      'MIG instances2 × 1g.10gb 10 GiB1 × 3g.40gb 40 GiB',
+    )
   })
 
   it('says that a device is lost and what to do', () => {
-    show([busy({ devices: [makeDevice({ lost: { kind: 'fallen', why: 'it fell off the bus', hint: 'Restart the computer.' } })] })])
-    expect(screen.getByRole('status')).toHaveTextContent('It is lost: it fell off the bus. Nobody is given any of it until it is back. Restart the computer.')
+    show([
+      busy({
+        devices: [makeDevice({ lost: { kind: 'fallen', why: 'it fell off the bus', hint: 'Restart the computer.' } })],
+      }),
+    ])
+    expect(screen.getByRole('status')).toHaveTextContent(
+      'It is lost: it fell off the bus. Nobody is given any of it until it is back. Restart the computer.',
+    )
   })
 
   it('never shows what is old as live', () => {
@@ -67,7 +108,12 @@ describe('the GPUs page', () => {
 
   it('tells a failure with its hint and tries again', async () => {
     let tries = 0
-    serve({ 'GET /api/v1/devices': () => (++tries === 1 ? refusal(500, 'server_devices_failed', 'The devices cannot be read.', 'Look into the log.') : new Response('[]')) })
+    serve({
+      'GET /api/v1/devices': () =>
+        ++tries === 1
+          ? refusal(500, 'server_devices_failed', 'The devices cannot be read.', 'Look into the log.')
+          : new Response('[]'),
+    })
     renderView(<GpusPage />)
     expect(await screen.findByText('The devices cannot be read.')).toBeInTheDocument()
     await userEvent.click(screen.getByRole('button', { name: 'Try again' }))

@@ -58,7 +58,17 @@ function Trouble({ board, host }: { board: DeviceBoard; host: string }) {
   )
 }
 
-function Board({ board, host, numbers, named }: { board: DeviceBoard; host: string; numbers: ReadonlyMap<string, number>; named: boolean }) {
+function Board({
+  board,
+  host,
+  numbers,
+  named,
+}: {
+  board: DeviceBoard
+  host: string
+  numbers: ReadonlyMap<string, number>
+  named: boolean
+}) {
   const { t } = useTranslation(['gpus', 'common'])
   const now = useNow()
   if (board.devices.length === 0) {
@@ -100,14 +110,25 @@ export function GpusPage() {
   const numbers = useMemo(() => sessionNumbers(boards ?? []), [boards])
   const hostOf = (agent: string) => machines?.find((m) => m.agent === agent)?.hostname || agent
   const first = boards?.[0]
-  const note = first && boards.length === 1 && first.devices.length > 0 ? t('note', { source: t(`source.${first.source}`, { defaultValue: first.source }), strategy: t(`strategy.${first.strategy}`), attach: t(`attach.${first.attach}`, { defaultValue: first.attach }) }) : undefined
+  const note =
+    first && boards.length === 1 && first.devices.length > 0
+      ? t('note', {
+          source: t(`source.${first.source}`, { defaultValue: first.source }),
+          strategy: t(`strategy.${first.strategy}`),
+          attach: t(`attach.${first.attach}`, { defaultValue: first.attach }),
+        })
+      : undefined
   return (
     <div className={css.page}>
       <PageHeader title={t('title')} note={note} />
-      {devices.error && !boards ? <ErrorState problem={asProblem(devices.error)} onRetry={() => void devices.refetch()} /> : null}
+      {devices.error && !boards ? (
+        <ErrorState problem={asProblem(devices.error)} onRetry={() => void devices.refetch()} />
+      ) : null}
       {!boards && !devices.error ? <Waiting /> : null}
       {boards?.length === 0 ? <EmptyState icon={CircuitBoard} title={t('noneTitle')} text={t('noneText')} /> : null}
-      {boards?.map((board) => <Board key={board.agent} board={board} host={hostOf(board.agent)} numbers={numbers} named={boards.length > 1} />)}
+      {boards?.map((board) => (
+        <Board key={board.agent} board={board} host={hostOf(board.agent)} numbers={numbers} named={boards.length > 1} />
+      ))}
     </div>
   )
 }

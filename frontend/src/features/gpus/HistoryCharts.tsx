@@ -38,7 +38,12 @@ export function HistoryCharts({ board }: { board: DeviceBoard }) {
     queries: devices.map((device) => ({
       queryKey: keys.deviceHistory(agent, device.uuid, kept),
       queryFn: ({ signal }: { signal: AbortSignal }) =>
-        fetchDeviceHistory(agent, device.uuid, kept === '24h' ? new Date(clockNow() - spans['24h'] * 60_000).toISOString() : undefined, signal),
+        fetchDeviceHistory(
+          agent,
+          device.uuid,
+          kept === '24h' ? new Date(clockNow() - spans['24h'] * 60_000).toISOString() : undefined,
+          signal,
+        ),
       staleTime: Infinity,
     })),
   })
@@ -48,9 +53,18 @@ export function HistoryCharts({ board }: { board: DeviceBoard }) {
   const end = board.online ? Math.max(newest, now / 1000 - 10) : newest
   const range = useMemo<[number, number]>(() => [end - spans[span] * 60, end], [end, span])
   const data = histories.map((h) => h.data)
-  const columns = useMemo(() => joinPoints(data.map((points) => points ?? []), range[0]), [...data, range]) // eslint-disable-line react-hooks/exhaustive-deps -- data is one entry a device
+  const columns = useMemo(() => {
+    const known = data.map((points) => points ?? [])
+    return joinPoints(known, range[0])
+    // data is one entry a device
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [...data, range])
   const colours = useLineColours()
-  const lines = (values: (number | null)[][]): ChartSeries[] => values.map((line, i) => ({ label: devices.length > 2 ? '' : t('common:gpu.name', { index: devices[i]?.index ?? i }), values: line }))
+  const lines = (values: (number | null)[][]): ChartSeries[] =>
+    values.map((line, i) => ({
+      label: devices.length > 2 ? '' : t('common:gpu.name', { index: devices[i]?.index ?? i }),
+      values: line,
+    }))
   const memory = Math.max(...devices.map((d) => d.memory), 1024 ** 3)
   const shared = { times: columns.times, range, syncKey: `gpus-${agent}`, height: 120 }
   return (
@@ -76,13 +90,23 @@ export function HistoryCharts({ board }: { board: DeviceBoard }) {
         />
       </div>
       {failure ? (
-        <ErrorState compact problem={asProblem(failure.error)} onRetry={() => histories.forEach((h) => void h.refetch())} />
+        <ErrorState
+          compact
+          problem={asProblem(failure.error)}
+          onRetry={() => histories.forEach((h) => void h.refetch())}
+        />
       ) : (
         <div className={css.charts}>
           <Chart {...shared} title={t('gpus:load')} series={lines(columns.util)} format={formatLoad} max={10_000} />
           <Chart {...shared} title={t('gpus:vram')} series={lines(columns.memory)} format={formatBytes} max={memory} />
           <Chart {...shared} title={t('gpus:power')} series={lines(columns.power)} format={watts} decimal />
-          <Chart {...shared} title={t('gpus:temperature')} series={lines(columns.temperature)} format={celsius} max={100} />
+          <Chart
+            {...shared}
+            title={t('gpus:temperature')}
+            series={lines(columns.temperature)}
+            format={celsius}
+            max={100}
+          />
         </div>
       )}
     </section>

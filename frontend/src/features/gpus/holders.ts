@@ -29,7 +29,10 @@ export function memoryParts(device: DeviceState): MemoryPart[] {
   const parts: MemoryPart[] = []
   for (const holder of sessions) {
     const held = holder.memory ?? 0
-    parts.push({ kind: 'session', holder, bytes: held }, { kind: 'unclaimed', holder, bytes: Math.max(0, holder.promised - held) })
+    parts.push(
+      { kind: 'session', holder, bytes: held },
+      { kind: 'unclaimed', holder, bytes: Math.max(0, holder.promised - held) },
+    )
   }
   for (const holder of neighbours) parts.push({ kind: 'neighbour', holder, bytes: holder.promised })
   for (const holder of foreign) parts.push({ kind: 'foreign', holder, bytes: holder.memory ?? 0 })
@@ -54,13 +57,18 @@ export function sessionNumbers(boards: readonly DeviceBoard[]): Map<string, numb
 /** Sessions first, those with the largest share before; then foreign processes by what they hold. */
 export function sortHolders(holders: readonly DeviceHolder[]): DeviceHolder[] {
   return holders.toSorted(
-    (a, b) => Number(!a.session) - Number(!b.session) || b.share - a.share || (b.memory ?? 0) - (a.memory ?? 0) || a.name.localeCompare(b.name),
+    (a, b) =>
+      Number(!a.session) - Number(!b.session) ||
+      b.share - a.share ||
+      (b.memory ?? 0) - (a.memory ?? 0) ||
+      a.name.localeCompare(b.name),
   )
 }
 
 /** The profiles of a device's instances, the smallest first, and how many there are of each. */
 export function profilesOf(device: DeviceState): { profile: string; count: number; memory: number }[] {
   const found = new Map<string, { profile: string; count: number; memory: number }>()
-  for (const { profile, memory } of device.instances) found.set(profile, { profile, memory, count: (found.get(profile)?.count ?? 0) + 1 })
+  for (const { profile, memory } of device.instances)
+    found.set(profile, { profile, memory, count: (found.get(profile)?.count ?? 0) + 1 })
   return [...found.values()].toSorted((a, b) => a.memory - b.memory || a.profile.localeCompare(b.profile))
 }

@@ -45,7 +45,15 @@ function Row({ recent, changes, onUse }: RowProps) {
   return (
     <li className={css.row}>
       <Tooltip title={pin}>
-        <Button type="text" size="small" aria-label={pin} aria-pressed={pinned} className={pinned ? (css.pinned ?? '') : ''} icon={<Pin size={14} />} onClick={() => changes.update(recent.id, { pinned: !pinned })} />
+        <Button
+          type="text"
+          size="small"
+          aria-label={pin}
+          aria-pressed={pinned}
+          className={pinned ? (css.pinned ?? '') : ''}
+          icon={<Pin size={14} />}
+          onClick={() => changes.update(recent.id, { pinned: !pinned })}
+        />
       </Tooltip>
       {draft === null ? (
         <button type="button" className={css.name} title={t('use', { name })} onClick={() => onUse(recent.id)}>
@@ -74,7 +82,9 @@ function Row({ recent, changes, onUse }: RowProps) {
       </span>
       <span className={css.cell}>
         {resourcesText(spec)}
-        {(spec.cluster ?? 1) > 1 ? <Times count={spec.cluster ?? 1} text={t('kernels', { count: spec.cluster })} /> : null}
+        {(spec.cluster ?? 1) > 1 ? (
+          <Times count={spec.cluster ?? 1} text={t('kernels', { count: spec.cluster })} />
+        ) : null}
         {recent.count > 1 ? <Times count={recent.count} text={t('sessions', { count: recent.count })} /> : null}
       </span>
       <span className={css.cell}>
@@ -82,13 +92,31 @@ function Row({ recent, changes, onUse }: RowProps) {
       </span>
       <span className={css.tools}>
         <Tooltip title={t('recipe', { name })}>
-          <Button type="text" size="small" aria-label={t('recipe', { name })} icon={<FileCode size={13} />} onClick={() => actions.showRecipe({ kind: 'recent', id: recent.id })} />
+          <Button
+            type="text"
+            size="small"
+            aria-label={t('recipe', { name })}
+            icon={<FileCode size={13} />}
+            onClick={() => actions.showRecipe({ kind: 'recent', id: recent.id })}
+          />
         </Tooltip>
         <Tooltip title={t('rename', { name })}>
-          <Button type="text" size="small" aria-label={t('rename', { name })} icon={<Pencil size={13} />} onClick={() => setDraft(name)} />
+          <Button
+            type="text"
+            size="small"
+            aria-label={t('rename', { name })}
+            icon={<Pencil size={13} />}
+            onClick={() => setDraft(name)}
+          />
         </Tooltip>
         <Tooltip title={t('delete', { name })}>
-          <Button type="text" size="small" aria-label={t('delete', { name })} icon={<Trash2 size={13} />} onClick={() => changes.forget(recent.id)} />
+          <Button
+            type="text"
+            size="small"
+            aria-label={t('delete', { name })}
+            icon={<Trash2 size={13} />}
+            onClick={() => changes.forget(recent.id)}
+          />
         </Tooltip>
       </span>
     </li>

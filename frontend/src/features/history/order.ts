@@ -9,5 +9,11 @@ export function orderRecents(recents: Recent[]): Recent[] {
 /** "4 CPU · 8 GiB · 0.5 GPU"; what is no number of devices stands as people write it. */
 export function resourcesText({ resources, accelerator = '' }: Spec): string {
   const memory = parseBytes(resources.memory)
-  return [`${resources.cpu ?? 1} CPU`, memory ? formatBytes(memory) : '', /^[\d.]+$/.test(accelerator) ? `${accelerator} GPU` : accelerator].filter(Boolean).join(' · ')
+  return [
+    `${resources.cpu ?? 1} CPU`,
+    memory ? formatBytes(memory) : '',
+    /^[\d.]+$/.test(accelerator) ? `${accelerator} GPU` : accelerator,
+  ]
+    .filter(Boolean)
+    .join(' · ')
 }

@@ -33,9 +33,13 @@ export function useRecentChanges(): RecentChanges {
   return {
     update: (id, change) =>
       mutation.mutate({
-        guess: (recents) => recents.map((r) => (r.id === id ? { ...r, name: change.name ?? r.name, pinned: change.pinned ?? r.pinned } : r)),
+        guess: (recents) =>
+          recents.map((r) =>
+            r.id === id ? { ...r, name: change.name ?? r.name, pinned: change.pinned ?? r.pinned } : r,
+          ),
         send: () => updateRecent(id, change),
       }),
-    forget: (id) => mutation.mutate({ guess: (recents) => recents.filter((r) => r.id !== id), send: () => deleteRecent(id) }),
+    forget: (id) =>
+      mutation.mutate({ guess: (recents) => recents.filter((r) => r.id !== id), send: () => deleteRecent(id) }),
   }
 }

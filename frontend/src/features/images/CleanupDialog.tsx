@@ -13,7 +13,15 @@ import { type CleanupGroup, cleanupOf, type ImageRow, nameOf } from './rows'
 const groups: readonly CleanupGroup[] = ['dangling', 'custom', 'unused']
 
 /** Lists what nobody uses; what has no name is ticked at first, everything else only by hand. */
-export function CleanupDialog({ rows, agent, onClose }: { rows: readonly ImageRow[]; agent: string; onClose: () => void }) {
+export function CleanupDialog({
+  rows,
+  agent,
+  onClose,
+}: {
+  rows: readonly ImageRow[]
+  agent: string
+  onClose: () => void
+}) {
   const { t } = useTranslation(['images', 'common'])
   const start = useStartOperation()
   const [found] = useState(() => cleanupOf(rows))
@@ -23,8 +31,9 @@ export function CleanupDialog({ rows, agent, onClose }: { rows: readonly ImageRo
   const tick = (ids: string[], on: boolean) =>
     setTicked((old) => {
       const next = new Set(old)
-      for (const id of ids) if (on) next.add(id)
-      else next.delete(id)
+      for (const id of ids)
+        if (on) next.add(id)
+        else next.delete(id)
       return next
     })
   const go = async () => {
@@ -48,14 +57,20 @@ export function CleanupDialog({ rows, agent, onClose }: { rows: readonly ImageRo
           return ids.length === 0 ? null : (
             <fieldset key={group} className={css.group}>
               <legend>
-                <Checkbox checked={on === ids.length} indeterminate={on > 0 && on < ids.length} onChange={(event) => tick(ids, event.target.checked)}>
+                <Checkbox
+                  checked={on === ids.length}
+                  indeterminate={on > 0 && on < ids.length}
+                  onChange={(event) => tick(ids, event.target.checked)}
+                >
                   {t(`images:cleanup.${group}`)}
                 </Checkbox>
               </legend>
               {found[group].map(({ image, alone }) => (
                 <div key={image.id} className={css.candidate}>
                   <Checkbox checked={ticked.has(image.id)} onChange={(event) => tick([image.id], event.target.checked)}>
-                    <span className={css.candidateName}>{nameOf(image) || image.id.replace('sha256:', '').slice(0, 12)}</span>
+                    <span className={css.candidateName}>
+                      {nameOf(image) || image.id.replace('sha256:', '').slice(0, 12)}
+                    </span>
                   </Checkbox>
                   <span className={css.dim}>
                     <RelativeTime at={image.createdAt} />
@@ -69,7 +84,11 @@ export function CleanupDialog({ rows, agent, onClose }: { rows: readonly ImageRo
           )
         })}
       </div>
-      {chosen.length > 0 ? <p className={css.text}>{t('images:cleanup.frees', { amount: formatBytes(chosen.reduce((sum, row) => sum + (row.alone ?? 0), 0)) })}</p> : null}
+      {chosen.length > 0 ? (
+        <p className={css.text}>
+          {t('images:cleanup.frees', { amount: formatBytes(chosen.reduce((sum, row) => sum + (row.alone ?? 0), 0)) })}
+        </p>
+      ) : null}
     </Dialog>
   )
 }

@@ -33,25 +33,44 @@ export function ImagesPage() {
   const agent = params.get('agent') ?? agents.find((a) => a.local)?.name ?? agents[0]?.name ?? ''
   const query = useQuery({ queryKey: keys.images, queryFn: ({ signal }) => fetchImages(signal) })
   const disk = useImageDisk(agent)
-  const rows = rowsOf((query.data ?? none).filter((image) => image.agent === agent), disk.data)
+  const rows = rowsOf(
+    (query.data ?? none).filter((image) => image.agent === agent),
+    disk.data,
+  )
   const [tab, setTab] = useState<Tab>('all')
   const [search, setSearch] = useState('')
   const [pulling, setPulling] = useState<string | null>(null)
   const [removing, setRemoving] = useState<ImageRow | null>(null)
   const [cleaning, setCleaning] = useState(false)
   const wanted = search.trim().toLowerCase()
-  const shown = rows.filter((row) => inTab(row, tab) && [nameOf(row.image), ...row.image.refs].some((text) => text.toLowerCase().includes(wanted)))
+  const shown = rows.filter(
+    (row) =>
+      inTab(row, tab) && [nameOf(row.image), ...row.image.refs].some((text) => text.toLowerCase().includes(wanted)),
+  )
   const problem = query.error ?? disk.error
   const pull = (
     <Button type="primary" icon={<CloudDownload size={15} />} onClick={() => setPulling('')}>
       {t('images:pull')}
     </Button>
   )
-  const note = [t('images:count', { count: rows.filter((row) => inTab(row, 'all')).length }), disk.data ? t('images:onDisk', { amount: formatBytes(disk.data.total) }) : ''].filter(Boolean).join(' · ')
+  const note = [
+    t('images:count', { count: rows.filter((row) => inTab(row, 'all')).length }),
+    disk.data ? t('images:onDisk', { amount: formatBytes(disk.data.total) }) : '',
+  ]
+    .filter(Boolean)
+    .join(' · ')
   return (
     <ListPage>
       <PageHeader title={t('images:title')} note={query.data ? note : undefined}>
-        {agents.length > 1 ? <Select className={css.machine ?? ''} aria-label={t('images:machine')} value={agent} options={agents.map((a) => ({ value: a.name, label: a.name }))} onChange={(name) => setParams({ agent: name })} /> : null}
+        {agents.length > 1 ? (
+          <Select
+            className={css.machine ?? ''}
+            aria-label={t('images:machine')}
+            value={agent}
+            options={agents.map((a) => ({ value: a.name, label: a.name }))}
+            onChange={(name) => setParams({ agent: name })}
+          />
+        ) : null}
         <Button icon={<Brush size={15} />} disabled={!disk.data} onClick={() => setCleaning(true)}>
           {t('images:clean')}
         </Button>
@@ -60,8 +79,24 @@ export function ImagesPage() {
       <Works agent={agent} onAgain={setPulling} />
       <ListCard>
         <ListBar>
-          <Tabs label={t('images:tabs')} tabs={tabs.map((key) => ({ key, label: t(`images:tab.${key}`), count: query.data && rows.filter((row) => inTab(row, key)).length }))} value={tab} onChange={setTab} />
-          <Input allowClear data-filter aria-label={t('images:search')} placeholder={t('images:search')} value={search} onChange={(event) => setSearch(event.target.value)} />
+          <Tabs
+            label={t('images:tabs')}
+            tabs={tabs.map((key) => ({
+              key,
+              label: t(`images:tab.${key}`),
+              count: query.data && rows.filter((row) => inTab(row, key)).length,
+            }))}
+            value={tab}
+            onChange={setTab}
+          />
+          <Input
+            allowClear
+            data-filter
+            aria-label={t('images:search')}
+            placeholder={t('images:search')}
+            value={search}
+            onChange={(event) => setSearch(event.target.value)}
+          />
         </ListBar>
         {problem && rows.length === 0 ? (
           <ErrorState
@@ -91,7 +126,9 @@ export function ImagesPage() {
           <ImagesTable rows={shown} onRemove={setRemoving} />
         )}
       </ListCard>
-      {pulling !== null ? <PullDialog image={pulling} agent={agent} agents={agents} onClose={() => setPulling(null)} /> : null}
+      {pulling !== null ? (
+        <PullDialog image={pulling} agent={agent} agents={agents} onClose={() => setPulling(null)} />
+      ) : null}
       {removing ? <RemoveDialog row={removing} agent={agent} onClose={() => setRemoving(null)} /> : null}
       {cleaning ? <CleanupDialog rows={rows} agent={agent} onClose={() => setCleaning(false)} /> : null}
     </ListPage>

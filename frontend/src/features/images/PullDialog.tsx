@@ -40,11 +40,27 @@ export function PullDialog({ image: first, agent: chosen, agents, onClose }: Pul
     }
   }
   return (
-    <Dialog width={520} title={t('images:dialog.title')} okText={t('images:dialog.go')} cancelText={t('common:action.cancel')} okButtonProps={{ disabled: !able, loading: busy }} onOk={() => void go()} onCancel={onClose}>
+    <Dialog
+      width={520}
+      title={t('images:dialog.title')}
+      okText={t('images:dialog.go')}
+      cancelText={t('common:action.cancel')}
+      okButtonProps={{ disabled: !able, loading: busy }}
+      onOk={() => void go()}
+      onCancel={onClose}
+    >
       <div className={css.form}>
         <label className={css.field}>
           {t('images:dialog.image')}
-          <Input autoFocus className={css.mono ?? ''} value={image} placeholder="registry.example.com/team/image:tag" spellCheck={false} onChange={(event) => setImage(event.target.value)} onPressEnter={() => void go()} />
+          <Input
+            autoFocus
+            className={css.mono ?? ''}
+            value={image}
+            placeholder="registry.example.com/team/image:tag"
+            spellCheck={false}
+            onChange={(event) => setImage(event.target.value)}
+            onPressEnter={() => void go()}
+          />
           <span className={css.hint}>{t('images:dialog.hint')}</span>
         </label>
         {agents.length > 1 ? (

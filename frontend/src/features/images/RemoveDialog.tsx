@@ -1,4 +1,3 @@
-
 import { useTranslation } from 'react-i18next'
 import { removeImages } from '@/api/images'
 import { useStartOperation } from '@/api/useOperation'
@@ -15,7 +14,15 @@ export function RemoveDialog({ row, agent, onClose }: { row: ImageRow; agent: st
     if (await start(() => removeImages({ images: [row.image.id], agent }))) onClose()
   }
   return (
-    <Dialog width={460} title={t('images:removeTitle', { name: nameOf(row.image) || t('images:unnamed') })} okText={t('images:remove')} okButtonProps={{ danger: true, type: 'primary' }} cancelText={t('common:action.cancel')} onOk={() => void go()} onCancel={onClose}>
+    <Dialog
+      width={460}
+      title={t('images:removeTitle', { name: nameOf(row.image) || t('images:unnamed') })}
+      okText={t('images:remove')}
+      okButtonProps={{ danger: true, type: 'primary' }}
+      cancelText={t('common:action.cancel')}
+      onOk={() => void go()}
+      onCancel={onClose}
+    >
       <p className={css.text}>{t('images:removeText', { amount: formatBytes(row.alone ?? 0) })}</p>
       {row.image.refs.length > 0 ? <code className={css.wrap}>{row.image.refs.join(', ')}</code> : null}
     </Dialog>

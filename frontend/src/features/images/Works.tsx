@@ -11,18 +11,36 @@ import css from './images.module.css'
 /** What goes on with the images of a machine, and what failed until it is dismissed. */
 export function Works({ agent, onAgain }: { agent: string; onAgain: (image: string) => void }) {
   const [dismissed, setDismissed] = useState<ReadonlySet<string>>(new Set())
-  const works = (useOperations().data ?? []).filter((o) => o.kind.startsWith('image-') && o.agent === agent && (isRunning(o) || (o.state === 'failed' && !dismissed.has(o.id))))
+  const works = (useOperations().data ?? []).filter(
+    (o) =>
+      o.kind.startsWith('image-') &&
+      o.agent === agent &&
+      (isRunning(o) || (o.state === 'failed' && !dismissed.has(o.id))),
+  )
   if (works.length === 0) return null
   return (
     <div className={css.works}>
       {works.map((operation) => (
-        <Work key={operation.id} operation={operation} onAgain={onAgain} onDismiss={() => setDismissed((old) => new Set(old).add(operation.id))} />
+        <Work
+          key={operation.id}
+          operation={operation}
+          onAgain={onAgain}
+          onDismiss={() => setDismissed((old) => new Set(old).add(operation.id))}
+        />
       ))}
     </div>
   )
 }
 
-function Work({ operation, onAgain, onDismiss }: { operation: Operation; onAgain: (image: string) => void; onDismiss: () => void }) {
+function Work({
+  operation,
+  onAgain,
+  onDismiss,
+}: {
+  operation: Operation
+  onAgain: (image: string) => void
+  onDismiss: () => void
+}) {
   const { t } = useTranslation('images')
   const actions = useOperationActions(operation.id)
   const again = operation.kind === 'image-pull' ? operation.image : undefined

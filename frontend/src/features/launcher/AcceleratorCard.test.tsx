@@ -12,19 +12,52 @@ import { shownIssues } from './issueText'
 import type { Judgement } from './useJudgement'
 
 const GIB = 1024 ** 3
-const held: DeviceHolder = { session: 'a', name: 'train-a', owner: 'me', share: 500, promised: 39 * GIB, memory: 30 * GIB }
+const held: DeviceHolder = {
+  session: 'a',
+  name: 'train-a',
+  owner: 'me',
+  share: 500,
+  promised: 39 * GIB,
+  memory: 30 * GIB,
+}
 const python: DeviceHolder = { name: 'python', owner: 'ann', pid: 4312, share: 0, promised: 0, memory: 11 * GIB }
-const mig = makeDevice({ uuid: 'GPU-1', index: 1, model: 'H100', instances: [{ uuid: 'MIG-1', profile: '1g.10gb', memory: 10 * GIB, share: 143 }] })
-const preview = (change: Partial<Preview>): Preview => ({ spec: toSpec(EMPTY_DRAFT), agent: 'local', errors: [], warnings: [], command: '', folders: [], placements: [], enforcement: '', ...change })
+const mig = makeDevice({
+  uuid: 'GPU-1',
+  index: 1,
+  model: 'H100',
+  instances: [{ uuid: 'MIG-1', profile: '1g.10gb', memory: 10 * GIB, share: 143 }],
+})
+const preview = (change: Partial<Preview>): Preview => ({
+  spec: toSpec(EMPTY_DRAFT),
+  agent: 'local',
+  errors: [],
+  warnings: [],
+  command: '',
+  folders: [],
+  placements: [],
+  enforcement: '',
+  ...change,
+})
 
 /** Shows the card with a draft that follows what is entered; text tells what it comes to. */
 function show(asked: string, boards: DeviceBoard[] = [makeBoard()], told: Partial<Preview> = {}) {
   function Form() {
     const [draft, setDraft] = useState<Draft>({ ...EMPTY_DRAFT, accelerator: parseAccelerator(asked) })
-    const judgement = { issues: [], errors: [], current: true, spec: '', preview: { data: preview(told) } } as unknown as Judgement
+    const judgement = {
+      issues: [],
+      errors: [],
+      current: true,
+      spec: '',
+      preview: { data: preview(told) },
+    } as unknown as Judgement
     return (
       <>
-        <AcceleratorCard draft={draft} issues={shownIssues([], new Set())} judgement={judgement} change={(next) => setDraft((old) => (typeof next === 'function' ? next(old) : { ...old, ...next }))} />
+        <AcceleratorCard
+          draft={draft}
+          issues={shownIssues([], new Set())}
+          judgement={judgement}
+          change={(next) => setDraft((old) => (typeof next === 'function' ? next(old) : { ...old, ...next }))}
+        />
         <output>{acceleratorText(draft.accelerator)}</output>
       </>
     )
@@ -33,7 +66,8 @@ function show(asked: string, boards: DeviceBoard[] = [makeBoard()], told: Partia
 }
 
 const text = () => screen.getByRole('status').textContent
-const choose = (mode: string) => userEvent.click(screen.getByRole('radio', { name: mode }).closest('label') as HTMLElement)
+const choose = (mode: string) =>
+  userEvent.click(screen.getByRole('radio', { name: mode }).closest('label') as HTMLElement)
 const row = (name: string) => within(screen.getByText(name).closest('li') as HTMLElement)
 
 describe('the accelerator card', () => {
@@ -50,10 +84,19 @@ describe('the accelerator card', () => {
   })
 
   it('shows where a share would land, what others hold, and how it is kept', () => {
-    show('0.5', [makeBoard([makeDevice({ holders: [held, python], free: 500, memoryFree: 28 * GIB }), makeDevice({ uuid: 'GPU-2', index: 1 })])], {
-      placements: [{ device: 'GPU-2', name: 'GPU 1', share: 500, memory: 39.5 * GIB, whole: false }],
-      enforcement: 'watched',
-    })
+    show(
+      '0.5',
+      [
+        makeBoard([
+          makeDevice({ holders: [held, python], free: 500, memoryFree: 28 * GIB }),
+          makeDevice({ uuid: 'GPU-2', index: 1 }),
+        ]),
+      ],
+      {
+        placements: [{ device: 'GPU-2', name: 'GPU 1', share: 500, memory: 39.5 * GIB, whole: false }],
+        enforcement: 'watched',
+      },
+    )
     expect(row('GPU 1').getByText(/lands here: 0\.5/)).toHaveTextContent('lands here: 0.5 · 39.5 GiB')
     expect(row('GPU 0').getByText('0.5 free · 28 GiB')).toBeInTheDocument()
     expect(row('GPU 0').getByText('python, not a session, holds 11 GiB')).toBeInTheDocument()
@@ -62,13 +105,18 @@ describe('the accelerator card', () => {
   })
 
   it('does not call a whole device limited by the driver', () => {
-    show('1', [makeBoard()], { placements: [{ device: 'GPU-0', name: 'GPU 0', share: 1000, memory: 79 * GIB, whole: true }], enforcement: 'hard' })
+    show('1', [makeBoard()], {
+      placements: [{ device: 'GPU-0', name: 'GPU 0', share: 1000, memory: 79 * GIB, whole: true }],
+      enforcement: 'hard',
+    })
     expect(screen.getByText('Whole device.')).toBeInTheDocument()
     expect(screen.queryByText('Hard limit.')).not.toBeInTheDocument()
   })
 
   it('says what would be given in place of what was asked, and asks for that on a click', async () => {
-    show('0.25', [makeBoard()], { rounded: { asked: 250, given: 200, less: true, why: 'Shares are given in multiples of 0.1.', accept: '0.2' } })
+    show('0.25', [makeBoard()], {
+      rounded: { asked: 250, given: 200, less: true, why: 'Shares are given in multiples of 0.1.', accept: '0.2' },
+    })
     expect(screen.getByRole('alert')).toHaveTextContent('0.25 was asked; 0.2 GPU would be given')
     await userEvent.click(screen.getByRole('button', { name: 'Ask for 0.2' }))
     expect(text()).toBe('0.2')

@@ -7,7 +7,14 @@ import { formatBytes } from '@/lib/bytes'
 import { formatShare } from '@/lib/share'
 import { LevelText } from '@/ui/LevelBadge'
 import css from './accelerator.module.css'
-import { ACCELERATOR_MODES, type AcceleratorDraft, type AcceleratorMode, type Offer, offerOf, parseAccelerator } from './accelerator'
+import {
+  ACCELERATOR_MODES,
+  type AcceleratorDraft,
+  type AcceleratorMode,
+  type Offer,
+  offerOf,
+  parseAccelerator,
+} from './accelerator'
 import { AmountInput } from './AmountInput'
 import { amountToBytes, MIB } from './amount'
 import { Card } from './Card'
@@ -39,10 +46,24 @@ function Shares({ accelerator, set, offer, control }: PartProps) {
         max={max}
         step={quantum}
         value={Math.min(accelerator.shares ?? quantum, max)}
-        marks={remainingMarks(quantum, max, tidy(max === 1 ? offer.freeOnOne : offer.freeShares), String, t('resources.free'))}
+        marks={remainingMarks(
+          quantum,
+          max,
+          tidy(max === 1 ? offer.freeOnOne : offer.freeShares),
+          String,
+          t('resources.free'),
+        )}
         onChange={(shares) => set({ shares: tidy(shares) })}
       />
-      <InputNumber {...control} style={{ width: 172 }} min={0} step={quantum} suffix="GPU" value={accelerator.shares} onChange={(shares) => set({ shares })} />
+      <InputNumber
+        {...control}
+        style={{ width: 172 }}
+        min={0}
+        step={quantum}
+        suffix="GPU"
+        value={accelerator.shares}
+        onChange={(shares) => set({ shares })}
+      />
     </div>
   )
 }
@@ -64,24 +85,46 @@ function Devices({ accelerator, set, offer, control }: PartProps) {
       ) : (
         <span className={launcher.only}>{t('accelerator.onlyOne')}</span>
       )}
-      <InputNumber {...control} style={{ width: 172 }} min={0} precision={0} suffix="GPU" value={accelerator.devices} onChange={(devices) => set({ devices })} />
+      <InputNumber
+        {...control}
+        style={{ width: 172 }}
+        min={0}
+        precision={0}
+        suffix="GPU"
+        value={accelerator.devices}
+        onChange={(devices) => set({ devices })}
+      />
     </div>
   )
 }
 
 function Instances({ accelerator, set, offer, control }: PartProps) {
   const { t } = useTranslation('launcher')
-  const options = offer.profiles.map(({ profile, count, memory }) => ({ value: profile, label: t('accelerator.profileOption', { profile, count, memory: formatBytes(memory) }) }))
+  const options = offer.profiles.map(({ profile, count, memory }) => ({
+    value: profile,
+    label: t('accelerator.profileOption', { profile, count, memory: formatBytes(memory) }),
+  }))
   return (
     <div className={css.pair}>
       <Select
         {...control}
         placeholder={t('accelerator.profile')}
         value={accelerator.profile || undefined}
-        options={options.some((o) => o.value === accelerator.profile) || !accelerator.profile ? options : [{ value: accelerator.profile, label: accelerator.profile }, ...options]}
+        options={
+          options.some((o) => o.value === accelerator.profile) || !accelerator.profile
+            ? options
+            : [{ value: accelerator.profile, label: accelerator.profile }, ...options]
+        }
         onChange={(profile) => set({ profile })}
       />
-      <InputNumber aria-label={t('accelerator.instances')} min={1} precision={0} prefix="×" value={accelerator.instances} onChange={(instances) => set({ instances })} />
+      <InputNumber
+        aria-label={t('accelerator.instances')}
+        min={1}
+        precision={0}
+        prefix="×"
+        value={accelerator.instances}
+        onChange={(instances) => set({ instances })}
+      />
     </div>
   )
 }
@@ -104,12 +147,22 @@ function Memory({ accelerator, set, offer, control }: PartProps) {
         tooltip={{ formatter: (mib) => formatBytes((mib ?? 0) * MIB) }}
         onChange={(mib) => set({ memory: fromMib(mib) })}
       />
-      <AmountInput control={control} label={t('accelerator.memory')} amount={accelerator.memory} onChange={(memory) => set({ memory })} />
+      <AmountInput
+        control={control}
+        label={t('accelerator.memory')}
+        amount={accelerator.memory}
+        onChange={(memory) => set({ memory })}
+      />
     </div>
   )
 }
 
-const controls: Partial<Record<AcceleratorMode, (props: PartProps) => React.JSX.Element>> = { shares: Shares, devices: Devices, mig: Instances, memory: Memory }
+const controls: Partial<Record<AcceleratorMode, (props: PartProps) => React.JSX.Element>> = {
+  shares: Shares,
+  devices: Devices,
+  mig: Instances,
+  memory: Memory,
+}
 
 /** What would be given is not what was asked: nobody gets less without saying yes. */
 function RoundingNotice({ rounded, onAccept }: { rounded: Rounding; onAccept: () => void }) {
@@ -118,7 +171,11 @@ function RoundingNotice({ rounded, onAccept }: { rounded: Rounding; onAccept: ()
     <div className={css.rounding} role="alert">
       <TriangleAlert size={15} aria-hidden />
       <div>
-        <b>{rounded.asked > 0 ? t('accelerator.rounded', { asked: formatShare(rounded.asked), given: formatShare(rounded.given) }) : t('accelerator.roundedMemory', { given: formatShare(rounded.given) })}</b>
+        <b>
+          {rounded.asked > 0
+            ? t('accelerator.rounded', { asked: formatShare(rounded.asked), given: formatShare(rounded.given) })
+            : t('accelerator.roundedMemory', { given: formatShare(rounded.given) })}
+        </b>
         <div>{rounded.why}</div>
       </div>
       <Button size="small" onClick={onAccept}>
@@ -135,16 +192,30 @@ export function AcceleratorCard({ draft, issues, change, judgement }: StepProps 
   const { accelerator } = draft
   const { mode } = accelerator
   const offer = offerOf(boards ?? [], draft.agent)
-  const set = (next: Partial<AcceleratorDraft>) => change((old) => ({ ...old, accelerator: { ...old.accelerator, ...next } }))
+  const set = (next: Partial<AcceleratorDraft>) =>
+    change((old) => ({ ...old, accelerator: { ...old.accelerator, ...next } }))
   const none = boards !== undefined && offer.devices.length === 0
-  const possible: Record<AcceleratorMode, boolean> = { none: true, shares: !none, devices: !none, mig: offer.profiles.length > 0, memory: offer.memory > 0 }
+  const possible: Record<AcceleratorMode, boolean> = {
+    none: true,
+    shares: !none,
+    devices: !none,
+    mig: offer.profiles.length > 0,
+    memory: offer.memory > 0,
+  }
   const modes = (
     <Segmented<AcceleratorMode>
       aria-label={t('accelerator.mode')}
       value={mode}
-      options={ACCELERATOR_MODES.map((value) => ({ value, label: t(`accelerator.modes.${value}`), disabled: value !== mode && !possible[value] }))}
+      options={ACCELERATOR_MODES.map((value) => ({
+        value,
+        label: t(`accelerator.modes.${value}`),
+        disabled: value !== mode && !possible[value],
+      }))}
       onChange={(value) => {
-        const quantum = { shares: accelerator.shares ?? offer.quantum, profile: accelerator.profile || (offer.profiles[0]?.profile ?? '') }
+        const quantum = {
+          shares: accelerator.shares ?? offer.quantum,
+          profile: accelerator.profile || (offer.profiles[0]?.profile ?? ''),
+        }
         set({ mode: value, ...quantum })
       }}
     />
@@ -155,20 +226,35 @@ export function AcceleratorCard({ draft, issues, change, judgement }: StepProps 
   const placements = mode === 'none' ? [] : (preview?.placements ?? [])
   const issue = issues.at('accelerator')
   const mpsIssue = issues.at('mps')
-  const text = none ? (boards.find((b) => (draft.agent === '' || b.agent === draft.agent) && b.text)?.text ?? t('accelerator.noneText')) : t(`accelerator.texts.${mode}`)
+  const text = none
+    ? (boards.find((b) => (draft.agent === '' || b.agent === draft.agent) && b.text)?.text ?? t('accelerator.noneText'))
+    : t(`accelerator.texts.${mode}`)
   return (
     <Card title={t('accelerator.title')} text={text} aside={modes}>
       {mode === 'none' && issue ? <IssueLine issue={issue} /> : null}
       {Control ? (
-        <Field label={t(`accelerator.labels.${mode}`)} issue={rounded ? undefined : issue} hint={(draft.cluster ?? 1) > 1 ? t('accelerator.each') : undefined}>
+        <Field
+          label={t(`accelerator.labels.${mode}`)}
+          issue={rounded ? undefined : issue}
+          hint={(draft.cluster ?? 1) > 1 ? t('accelerator.each') : undefined}
+        >
           {(control) => <Control accelerator={accelerator} set={set} offer={offer} control={control} />}
         </Field>
       ) : null}
-      {rounded ? <RoundingNotice rounded={rounded} onAccept={() => change((old) => ({ ...old, accelerator: { ...old.accelerator, ...parseAccelerator(rounded.accept) } }))} /> : null}
+      {rounded ? (
+        <RoundingNotice
+          rounded={rounded}
+          onAccept={() =>
+            change((old) => ({ ...old, accelerator: { ...old.accelerator, ...parseAccelerator(rounded.accept) } }))
+          }
+        />
+      ) : null}
       {mode !== 'none' && offer.devices.length > 0 ? (
         <>
           <DeviceMap boards={offer.boards} placements={placements} current={judgement.current} />
-          {preview?.enforcement ? <LevelText level={preview.enforcement} whole={placements.length > 0 && placements.every((p) => p.whole)} /> : null}
+          {preview?.enforcement ? (
+            <LevelText level={preview.enforcement} whole={placements.length > 0 && placements.every((p) => p.whole)} />
+          ) : null}
           {mode === 'shares' || mode === 'memory' ? (
             <div className={css.options}>
               <Checkbox checked={!draft.uncooperative} onChange={(e) => change({ uncooperative: !e.target.checked })}>

@@ -16,10 +16,16 @@ export function AgentField({ draft, issues, change }: StepProps) {
   const groups = [...new Set(agents.map((a) => a.group))]
   const option = (agent: string, hostname: string, online: boolean) => {
     const free = resources.find((r) => r.agent === agent)?.free
-    const gpu = resources.find((r) => r.agent === agent)?.total.gpu ? t('agent.gpu', { gpus: Math.round((free?.gpu ?? 0) / 100) / 10 }) : ''
+    const gpu = resources.find((r) => r.agent === agent)?.total.gpu
+      ? t('agent.gpu', { gpus: Math.round((free?.gpu ?? 0) / 100) / 10 })
+      : ''
     const machine = machines.find((m) => m.agent === agent)
     const room = machine
-      ? t('agent.free', { cpus: Math.max(0, free?.cpu ?? machine.cpus - machine.usedCpus), memory: formatBytes(Math.max(0, free?.memory ?? machine.memory - machine.usedMemory)), gpu })
+      ? t('agent.free', {
+          cpus: Math.max(0, free?.cpu ?? machine.cpus - machine.usedCpus),
+          memory: formatBytes(Math.max(0, free?.memory ?? machine.memory - machine.usedMemory)),
+          gpu,
+        })
       : ''
     const several = agents.length > 1
     return {
@@ -38,7 +44,9 @@ export function AgentField({ draft, issues, change }: StepProps) {
   const names = [...new Set([...machines.map((m) => m.agent), ...agents.map((a) => a.name)])]
   const options = [
     { value: '', title: t('agent.auto'), label: t('agent.auto') },
-    ...(groups.length > 1 ? groups.map((group) => ({ value: `group ${group}`, title: group, label: t('agent.anyOf', { group }) })) : []),
+    ...(groups.length > 1
+      ? groups.map((group) => ({ value: `group ${group}`, title: group, label: t('agent.anyOf', { group }) }))
+      : []),
     ...names.map((name) => {
       const machine = machines.find((m) => m.agent === name)
       const agent = agents.find((a) => a.name === name)
@@ -51,7 +59,11 @@ export function AgentField({ draft, issues, change }: StepProps) {
     change({ agent: kind === 'agent' ? name : '', group: kind === 'group' ? name : '' })
   }
   return (
-    <Field label={t('agent.label')} issue={issues.at('agent') ?? issues.at('group')} hint={value === '' ? t('agent.autoHint') : undefined}>
+    <Field
+      label={t('agent.label')}
+      issue={issues.at('agent') ?? issues.at('group')}
+      hint={value === '' ? t('agent.autoHint') : undefined}
+    >
       {(control) => <Select {...control} value={value} options={options} onChange={choose} />}
     </Field>
   )

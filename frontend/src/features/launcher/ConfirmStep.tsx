@@ -66,19 +66,35 @@ export function ConfirmStep({ draft, issues, lacks, repairs, judgement, failure,
       <Review step="network" issues={issues} onEdit={onEdit}>
         <Facts
           rows={[
-            [t('ports.label'), draft.ports.length === 0 ? <Quiet>{t('confirm.noPorts')}</Quiet> : <Ports draft={draft} />],
+            [
+              t('ports.label'),
+              draft.ports.length === 0 ? <Quiet>{t('confirm.noPorts')}</Quiet> : <Ports draft={draft} />,
+            ],
             [t('ssh.title'), draft.noSSH ? t('ssh.off') : <Quiet>{t('ssh.on')}</Quiet>],
           ]}
         />
       </Review>
-      <Card title={t('confirm.command')} aside={command ? <CopyButton text={command} label={t('confirm.copyCommand')} /> : undefined}>
+      <Card
+        title={t('confirm.command')}
+        aside={command ? <CopyButton text={command} label={t('confirm.copyCommand')} /> : undefined}
+      >
         <pre className={css.command}>{command ?? '…'}</pre>
       </Card>
     </>
   )
 }
 
-function Review({ step, issues, onEdit, children }: { step: Exclude<Step, 'confirm'>; issues: StepProps['issues']; onEdit: (step: Step) => void; children: ReactNode }) {
+function Review({
+  step,
+  issues,
+  onEdit,
+  children,
+}: {
+  step: Exclude<Step, 'confirm'>
+  issues: StepProps['issues']
+  onEdit: (step: Step) => void
+  children: ReactNode
+}) {
   const { t } = useTranslation('launcher')
   const mine = issuesOf(issues.all, step)
   const bad = mine.some((issue) => issue.severity === 'error')
@@ -87,7 +103,13 @@ function Review({ step, issues, onEdit, children }: { step: Exclude<Step, 'confi
       title={t(`step.${step}`)}
       bad={bad}
       aside={
-        <Button type="text" size="small" icon={<Pencil size={13} />} aria-label={t('confirm.editStep', { step: t(`step.${step}`) })} onClick={() => onEdit(step)}>
+        <Button
+          type="text"
+          size="small"
+          icon={<Pencil size={13} />}
+          aria-label={t('confirm.editStep', { step: t(`step.${step}`) })}
+          onClick={() => onEdit(step)}
+        >
           {t('confirm.edit')}
         </Button>
       }
@@ -131,7 +153,9 @@ function TypeFacts({ draft }: { draft: Draft }) {
         [t('name.label'), draft.name || <Quiet>{t('confirm.randomName')}</Quiet>],
         batch ? [t('batch.command'), <pre className={css.command}>{draft.command || '–'}</pre>] : null,
         batch && draft.startAt !== null ? [t('batch.start'), draft.startAt ? formatExact(draft.startAt) : '–'] : null,
-        batch && draft.timeout ? [t('batch.timeout'), `${draft.timeout.value ?? '–'} ${t(`unit.${draft.timeout.unit}`)}`] : null,
+        batch && draft.timeout
+          ? [t('batch.timeout'), `${draft.timeout.value ?? '–'} ${t(`unit.${draft.timeout.unit}`)}`]
+          : null,
         [t('queue.title'), <QueueWords draft={draft} />],
         [t('idle.title'), <IdleWords draft={draft} />],
         draft.commitOnEnd ? [t('end.title'), t('end.is', { count: draft.commitOnEnd.keep ?? 0 })] : null,
@@ -155,15 +179,27 @@ function EnvironmentFacts({ draft, judgement, owner }: { draft: Draft; judgement
           [
             t('image.title'),
             <>
-              {found ? `${found.family.title} · ${found.version.title}` : null} <code className={css.reference}>{draft.image || '–'}</code>
+              {found ? `${found.family.title} · ${found.version.title}` : null}{' '}
+              <code className={css.reference}>{draft.image || '–'}</code>
             </>,
           ],
           found && needs(found.family) ? [t('needs.title'), needs(found.family)] : null,
           draft.env.length > 0 ? [t('env.title'), <Variables draft={draft} />] : null,
-          [t('threads.label'), draft.threads === 'auto' ? t('confirm.threadsAuto', { count: draft.cpu ?? 1 }) : String(draft.threads ?? '–')],
-          draft.agent ? [t('agent.label'), [draft.agent, draft.group].filter(Boolean).join(' · ')] : draft.group ? [t('agent.label'), t('agent.anyOf', { group: draft.group })] : null,
+          [
+            t('threads.label'),
+            draft.threads === 'auto'
+              ? t('confirm.threadsAuto', { count: draft.cpu ?? 1 })
+              : String(draft.threads ?? '–'),
+          ],
+          draft.agent
+            ? [t('agent.label'), [draft.agent, draft.group].filter(Boolean).join(' · ')]
+            : draft.group
+              ? [t('agent.label'), t('agent.anyOf', { group: draft.group })]
+              : null,
           owner === '' ? null : [t('owner.label'), owner],
-          draft.accelerator.mode === 'none' ? null : [t('accelerator.title'), <AcceleratorFacts draft={draft} judgement={judgement} />],
+          draft.accelerator.mode === 'none'
+            ? null
+            : [t('accelerator.title'), <AcceleratorFacts draft={draft} judgement={judgement} />],
         ]}
       />
       <div className={css.total} role="group" aria-label={t('confirm.total')}>
@@ -185,7 +221,8 @@ function EnvironmentFacts({ draft, judgement, owner }: { draft: Draft; judgement
         )}
         {times > 1 ? (
           <Quiet>
-            {t('many.of', { sessions: draft.count ?? 1, kernels: draft.cluster ?? 1 })} · {t('many.each', { cpu: draft.cpu ?? '–', memory: memory === null ? '–' : formatBytes(memory) })}
+            {t('many.of', { sessions: draft.count ?? 1, kernels: draft.cluster ?? 1 })} ·{' '}
+            {t('many.each', { cpu: draft.cpu ?? '–', memory: memory === null ? '–' : formatBytes(memory) })}
           </Quiet>
         ) : null}
       </div>
@@ -200,7 +237,8 @@ function Variables({ draft }: { draft: Draft }) {
 
 function StorageFacts({ draft }: { draft: Draft }) {
   const { t } = useTranslation('launcher')
-  if (draft.mounts.length === 0) return (
+  if (draft.mounts.length === 0)
+    return (
       <div className={`${css.outlook} ${css.slow}`}>
         <TriangleAlert size={16} aria-hidden />
         <div>
@@ -213,7 +251,11 @@ function StorageFacts({ draft }: { draft: Draft }) {
     <ul className={css.mounts}>
       {draft.mounts.map((mount, index) => (
         <li key={index}>
-          <code>{mount.folder === undefined ? mount.source || '–' : [mount.folder, mount.path?.trim()].filter(Boolean).join('/')}</code>
+          <code>
+            {mount.folder === undefined
+              ? mount.source || '–'
+              : [mount.folder, mount.path?.trim()].filter(Boolean).join('/')}
+          </code>
           <span aria-hidden>→</span>
           <code>{mountTarget(mount)}</code>
           {mount.readOnly ? (

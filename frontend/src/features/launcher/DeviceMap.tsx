@@ -28,8 +28,20 @@ export function DeviceMap({ boards, placements, current }: DeviceMapProps) {
         const memory = landing.reduce((sum, p) => sum + p.memory, 0)
         const held = device.holders.filter((h) => h.session)
         const foreign = device.holders.filter((h) => !h.session)
-        const parts: StackPart[] = held.map((h) => ({ key: h.session ?? '', label: t('launcher:accelerator.held', { name: h.name, share: formatShare(h.share) }), value: h.share, colour: foreignColour }))
-        if (share > 0) parts.push({ key: 'here', label: t('launcher:accelerator.here', { share: formatShare(share) }), value: share, colour: partColour(0), ghost: true })
+        const parts: StackPart[] = held.map((h) => ({
+          key: h.session ?? '',
+          label: t('launcher:accelerator.held', { name: h.name, share: formatShare(h.share) }),
+          value: h.share,
+          colour: foreignColour,
+        }))
+        if (share > 0)
+          parts.push({
+            key: 'here',
+            label: t('launcher:accelerator.here', { share: formatShare(share) }),
+            value: share,
+            colour: partColour(0),
+            ghost: true,
+          })
         const taken = foreign.reduce((sum, h) => sum + (h.memory ?? 0), 0)
         return (
           <li key={device.uuid} className={share > 0 ? css.target : undefined} data-landing={share > 0}>
@@ -45,11 +57,22 @@ export function DeviceMap({ boards, placements, current }: DeviceMapProps) {
                   {memory > 0 ? ` · ${formatBytes(memory)}` : ''}
                 </b>
               ) : (
-                t(device.free > 0 || device.instances.length > 0 ? 'launcher:accelerator.room' : 'launcher:accelerator.full', { share: formatShare(device.free), memory: formatBytes(device.memoryFree) })
+                t(
+                  device.free > 0 || device.instances.length > 0
+                    ? 'launcher:accelerator.room'
+                    : 'launcher:accelerator.full',
+                  { share: formatShare(device.free), memory: formatBytes(device.memoryFree) },
+                )
               )}
             </span>
             {foreign.length > 0 ? (
-              <span className={css.foreign}>{t('launcher:accelerator.foreign', { count: foreign.length, name: foreign[0]?.name ?? '', amount: formatBytes(taken) })}</span>
+              <span className={css.foreign}>
+                {t('launcher:accelerator.foreign', {
+                  count: foreign.length,
+                  name: foreign[0]?.name ?? '',
+                  amount: formatBytes(taken),
+                })}
+              </span>
             ) : null}
           </li>
         )

@@ -40,7 +40,9 @@ export function DirectoryPicker({ agent, named, start, onPick, onClose }: Direct
     setFilter('')
   }
   const inside = (name: string) => (here === '/' ? `/${name}` : `${here}/${name}`)
-  const entries = (listing.data?.entries ?? []).filter((entry) => entry.name.toLowerCase().includes(filter.toLowerCase()))
+  const entries = (listing.data?.entries ?? []).filter((entry) =>
+    entry.name.toLowerCase().includes(filter.toLowerCase()),
+  )
   // Hidden directories come last; whoever wants one types its dot.
   const sorted = entries.toSorted((a, b) => Number(a.name.startsWith('.')) - Number(b.name.startsWith('.')))
   const ready = listing.isSuccess && !listing.isPlaceholderData
@@ -76,11 +78,21 @@ export function DirectoryPicker({ agent, named, start, onPick, onClose }: Direct
         <ErrorState compact problem={asProblem(listing.error)} onRetry={() => void listing.refetch()} />
       ) : (
         <>
-          <Input allowClear aria-label={t('picker.filter')} placeholder={t('picker.filter')} value={filter} onChange={(event) => setFilter(event.target.value)} />
+          <Input
+            allowClear
+            aria-label={t('picker.filter')}
+            placeholder={t('picker.filter')}
+            value={filter}
+            onChange={(event) => setFilter(event.target.value)}
+          />
           <ul className={css.directories} aria-busy={!ready}>
             {sorted.map((entry) => (
               <li key={entry.name}>
-                <button type="button" className={entry.name.startsWith('.') ? css.hiddenEntry : undefined} onClick={() => visit(inside(entry.name))}>
+                <button
+                  type="button"
+                  className={entry.name.startsWith('.') ? css.hiddenEntry : undefined}
+                  onClick={() => visit(inside(entry.name))}
+                >
                   <Folder size={15} aria-hidden />
                   <span>{entry.name}</span>
                   {entry.writable ? null : (
@@ -91,7 +103,9 @@ export function DirectoryPicker({ agent, named, start, onPick, onClose }: Direct
                 </button>
               </li>
             ))}
-            {ready && sorted.length === 0 ? <li className={css.nothing}>{t(filter ? 'picker.noMatch' : 'picker.empty')}</li> : null}
+            {ready && sorted.length === 0 ? (
+              <li className={css.nothing}>{t(filter ? 'picker.noMatch' : 'picker.empty')}</li>
+            ) : null}
           </ul>
         </>
       )}

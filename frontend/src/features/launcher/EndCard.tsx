@@ -15,15 +15,30 @@ export function EndCard({ draft, issues, change }: StepProps) {
       title={t('end.title')}
       text={t(on ? 'end.text' : 'end.offText')}
       aside={
-        <Checkbox checked={on} onChange={(event) => change({ commitOnEnd: event.target.checked ? { keep: START_COMMITS } : null })}>
+        <Checkbox
+          checked={on}
+          onChange={(event) => change({ commitOnEnd: event.target.checked ? { keep: START_COMMITS } : null })}
+        >
           {t('end.use')}
         </Checkbox>
       }
     >
       {on ? (
-        <Field label={t('end.keep')} hint={t(draft.name.trim() === '' ? 'end.keepUnnamed' : 'end.keepHint', { name: draft.name.trim() })} issue={issues.at('commitOnEnd')}>
+        <Field
+          label={t('end.keep')}
+          hint={t(draft.name.trim() === '' ? 'end.keepUnnamed' : 'end.keepHint', { name: draft.name.trim() })}
+          issue={issues.at('commitOnEnd')}
+        >
           {(control) => (
-            <InputNumber {...control} style={{ width: 120 }} min={1} max={MAX_COMMITS} precision={0} value={commitOnEnd.keep} onChange={(keep) => change({ commitOnEnd: { keep } })} />
+            <InputNumber
+              {...control}
+              style={{ width: 120 }}
+              min={1}
+              max={MAX_COMMITS}
+              precision={0}
+              value={commitOnEnd.keep}
+              onChange={(keep) => change({ commitOnEnd: { keep } })}
+            />
           )}
         </Field>
       ) : null}

@@ -27,7 +27,11 @@ export function EnvFields({ draft, issues, change }: StepProps) {
           onRemove={() => change((old) => ({ ...old, env: old.env.filter((_, i) => i !== index) }))}
         />
       ))}
-      <Button type="dashed" icon={<Plus size={14} />} onClick={() => change((old) => ({ ...old, env: [...old.env, { name: '', value: '' }] }))}>
+      <Button
+        type="dashed"
+        icon={<Plus size={14} />}
+        onClick={() => change((old) => ({ ...old, env: [...old.env, { name: '', value: '' }] }))}
+      >
         {t('env.add')}
       </Button>
     </Card>
@@ -75,14 +79,24 @@ function EnvLine({ row, index, issues, onChange, onRemove }: EnvLineProps) {
           prefix={secret ? <Lock size={13} aria-label={t('env.secret')} /> : undefined}
           suffix={
             secret ? (
-              <button type="button" className={css.bare} aria-label={t(shown ? 'env.hide' : 'env.show')} onClick={() => setShown(!shown)}>
+              <button
+                type="button"
+                className={css.bare}
+                aria-label={t(shown ? 'env.hide' : 'env.show')}
+                onClick={() => setShown(!shown)}
+              >
                 {shown ? <EyeOff size={14} aria-hidden /> : <Eye size={14} aria-hidden />}
               </button>
             ) : undefined
           }
           onChange={(event) => onChange({ value: event.target.value })}
         />
-        <Button type="text" aria-label={t('env.remove', { number: index + 1 })} icon={<Trash2 size={15} />} onClick={onRemove} />
+        <Button
+          type="text"
+          aria-label={t('env.remove', { number: index + 1 })}
+          icon={<Trash2 size={15} />}
+          onClick={onRemove}
+        />
       </div>
       {nameIssue ? <IssueLine issue={nameIssue} /> : null}
       {valueIssue ? <IssueLine issue={valueIssue} /> : null}

@@ -39,9 +39,17 @@ function ThreadsField({ draft, issues, change }: StepProps) {
     />
   )
   return (
-    <Card title={t('threads.title')} text={t(manual ? 'threads.manualText' : 'threads.autoText', { count: draft.cpu ?? 1 })} aside={mode}>
+    <Card
+      title={t('threads.title')}
+      text={t(manual ? 'threads.manualText' : 'threads.autoText', { count: draft.cpu ?? 1 })}
+      aside={mode}
+    >
       {manual ? (
-        <Field label={t('threads.label')} issue={issues.at('threads')} hint={<code>OMP_NUM_THREADS, OPENBLAS_NUM_THREADS, MKL_NUM_THREADS</code>}>
+        <Field
+          label={t('threads.label')}
+          issue={issues.at('threads')}
+          hint={<code>OMP_NUM_THREADS, OPENBLAS_NUM_THREADS, MKL_NUM_THREADS</code>}
+        >
           {(control) => (
             <InputNumber
               {...control}

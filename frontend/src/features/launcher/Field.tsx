@@ -27,7 +27,12 @@ export interface FieldProps {
 /** A label, its control, and below it what is wrong or worth knowing. */
 export function Field({ label, note, hint, issue, aside, children }: FieldProps) {
   const id = useId()
-  const control: Control = { id, 'aria-describedby': `${id}-note`, 'aria-invalid': issue?.severity === 'error', status: issue?.severity ?? '' }
+  const control: Control = {
+    id,
+    'aria-describedby': `${id}-note`,
+    'aria-invalid': issue?.severity === 'error',
+    status: issue?.severity ?? '',
+  }
   return (
     <div className={css.field}>
       <div className={css.label}>

@@ -56,11 +56,26 @@ export function FolderTable({ machine, any, isMounted, onMount, onUnmount, onOpe
   return (
     <div className={css.folders}>
       <div className={css.tools}>
-        <Input allowClear size="small" data-filter aria-label={t('folders.search')} placeholder={t('folders.search')} value={search} onChange={(event) => setSearch(event.target.value)} />
+        <Input
+          allowClear
+          size="small"
+          data-filter
+          aria-label={t('folders.search')}
+          placeholder={t('folders.search')}
+          value={search}
+          onChange={(event) => setSearch(event.target.value)}
+        />
         <Button size="small" type="text" loading={asking} icon={<RefreshCw size={14} />} onClick={() => void refresh()}>
           {t('folders.refresh')}
         </Button>
-        <NewName open={t('folders.new')} label={any && several && machine ? t('folders.nameOn', { agent: machine }) : t('folders.name')} start={rows.length === 0 ? search.trim() : ''} disabled={machine === undefined} faultOf={faultOf} make={make} />
+        <NewName
+          open={t('folders.new')}
+          label={any && several && machine ? t('folders.nameOn', { agent: machine }) : t('folders.name')}
+          start={rows.length === 0 ? search.trim() : ''}
+          disabled={machine === undefined}
+          faultOf={faultOf}
+          make={make}
+        />
       </div>
       {query.error && !query.data ? (
         <ErrorState compact problem={asProblem(query.error)} onRetry={() => void query.refetch()} />
@@ -73,8 +88,19 @@ export function FolderTable({ machine, any, isMounted, onMount, onUnmount, onOpe
           rowKey="id"
           dataSource={rows}
           columns={columns({ t, several, isMounted, onMount, onUnmount, onOpen })}
-          locale={{ emptyText: <span className={css.none}>{t(offered.length > 0 ? 'storage.noFolder' : 'folders.empty')}</span> }}
-          pagination={rows.length > pageSize ? { pageSize, size: 'small', showSizeChanger: false, showTotal: (total) => t('folders.count', { count: total }) } : false}
+          locale={{
+            emptyText: <span className={css.none}>{t(offered.length > 0 ? 'storage.noFolder' : 'folders.empty')}</span>,
+          }}
+          pagination={
+            rows.length > pageSize
+              ? {
+                  pageSize,
+                  size: 'small',
+                  showSizeChanger: false,
+                  showTotal: (total) => t('folders.count', { count: total }),
+                }
+              : false
+          }
           scroll={{ x: several ? 640 : 540 }}
         />
       )}
@@ -96,7 +122,14 @@ function columns({ t, several, isMounted, onMount, onUnmount, onOpen }: Columns)
       key: 'mounted',
       title: <span className="unseen">{t('folders.mounted')}</span>,
       width: 40,
-      render: (_, f) => <Checkbox aria-label={t('folders.mount', { name: called(f) })} checked={isMounted(f)} disabled={Boolean(f.missing) && !isMounted(f)} onChange={(event) => (event.target.checked ? onMount(f) : onUnmount(f))} />,
+      render: (_, f) => (
+        <Checkbox
+          aria-label={t('folders.mount', { name: called(f) })}
+          checked={isMounted(f)}
+          disabled={Boolean(f.missing) && !isMounted(f)}
+          onChange={(event) => (event.target.checked ? onMount(f) : onUnmount(f))}
+        />
+      ),
     },
     {
       key: 'name',
@@ -106,17 +139,56 @@ function columns({ t, several, isMounted, onMount, onUnmount, onOpen }: Columns)
       render: (_, f) => (
         <span className={css.name}>
           {f.path ? <FolderSymlink size={15} aria-hidden /> : <FolderIcon size={15} aria-hidden />}
-          <button type="button" className={css.open} aria-label={t('folders.open', { name: called(f) })} title={f.path || f.name} disabled={f.missing} onClick={() => onOpen(f)}>
+          <button
+            type="button"
+            className={css.open}
+            aria-label={t('folders.open', { name: called(f) })}
+            title={f.path || f.name}
+            disabled={f.missing}
+            onClick={() => onOpen(f)}
+          >
             {f.name}
           </button>
           {f.mode === 'model' ? <Tag variant="filled">{t('folders.model')}</Tag> : null}
-          {f.missing ? <Tag variant="filled" color="error">{t('folders.missing')}</Tag> : null}
+          {f.missing ? (
+            <Tag variant="filled" color="error">
+              {t('folders.missing')}
+            </Tag>
+          ) : null}
         </span>
       ),
     },
-    ...(several ? [{ key: 'agent', title: t('folders.column.agent'), width: 100, ellipsis: true, render: (_: unknown, f: Folder) => f.agent }] : []),
-    { key: 'permission', title: t('folders.column.permission'), width: 110, render: (_, f) => t(f.permission === 'ro' ? 'storage.readOnly' : 'folders.readWrite') },
-    { key: 'size', title: t('folders.column.size'), width: 90, align: 'right', sorter: (a, b) => (a.usage?.bytes ?? 0) - (b.usage?.bytes ?? 0), render: (_, f) => (f.usage ? <Bytes value={f.usage.bytes} /> : '–') },
-    { key: 'created', title: t('folders.column.created'), width: 150, sorter: (a, b) => a.createdAt.localeCompare(b.createdAt), render: (_, f) => <RelativeTime at={f.createdAt} /> },
+    ...(several
+      ? [
+          {
+            key: 'agent',
+            title: t('folders.column.agent'),
+            width: 100,
+            ellipsis: true,
+            render: (_: unknown, f: Folder) => f.agent,
+          },
+        ]
+      : []),
+    {
+      key: 'permission',
+      title: t('folders.column.permission'),
+      width: 110,
+      render: (_, f) => t(f.permission === 'ro' ? 'storage.readOnly' : 'folders.readWrite'),
+    },
+    {
+      key: 'size',
+      title: t('folders.column.size'),
+      width: 90,
+      align: 'right',
+      sorter: (a, b) => (a.usage?.bytes ?? 0) - (b.usage?.bytes ?? 0),
+      render: (_, f) => (f.usage ? <Bytes value={f.usage.bytes} /> : '–'),
+    },
+    {
+      key: 'created',
+      title: t('folders.column.created'),
+      width: 150,
+      sorter: (a, b) => a.createdAt.localeCompare(b.createdAt),
+      render: (_, f) => <RelativeTime at={f.createdAt} />,
+    },
   ]
 }

@@ -13,7 +13,8 @@ type LengthName = 'lifetime' | 'network'
 export function IdleCard({ draft, issues, change }: StepProps) {
   const { t } = useTranslation('launcher')
   const { idle } = draft
-  const set = (next: Partial<IdleDraft>) => change((old) => ({ ...old, idle: { ...(old.idle ?? START_IDLE), ...next } }))
+  const set = (next: Partial<IdleDraft>) =>
+    change((old) => ({ ...old, idle: { ...(old.idle ?? START_IDLE), ...next } }))
   const mode = (
     <Segmented
       size="small"
@@ -33,27 +34,45 @@ export function IdleCard({ draft, issues, change }: StepProps) {
       hint={t(`idle.${name}Hint`)}
       issue={issues.at(`idle.${name}`)}
       aside={
-        <Checkbox checked={idle?.[name] !== null} onChange={(e) => set({ [name]: e.target.checked ? { value: 1, unit: name === 'lifetime' ? 'd' : 'h' } : null })}>
+        <Checkbox
+          checked={idle?.[name] !== null}
+          onChange={(e) =>
+            set({ [name]: e.target.checked ? { value: 1, unit: name === 'lifetime' ? 'd' : 'h' } : null })
+          }
+        >
           {t('idle.use')}
         </Checkbox>
       }
     >
       {(control) => {
         const span = idle?.[name]
-        return span ? <SpanInput control={control} label={t(`idle.${name}`)} span={span} onChange={(next) => set({ [name]: next })} /> : null
+        return span ? (
+          <SpanInput
+            control={control}
+            label={t(`idle.${name}`)}
+            span={span}
+            onChange={(next) => set({ [name]: next })}
+          />
+        ) : null
       }}
     </Field>
   )
   const nothing = idle && !idle.lifetime && !idle.network && !idle.use
   return (
-    <Card title={t('idle.title')} text={t(idle ? (nothing ? 'idle.nothing' : 'idle.text') : 'idle.machineText')} aside={mode}>
+    <Card
+      title={t('idle.title')}
+      text={t(idle ? (nothing ? 'idle.nothing' : 'idle.text') : 'idle.machineText')}
+      aside={mode}
+    >
       {idle ? (
         <>
           {(draft.type === 'batch' ? (['lifetime'] as const) : (['lifetime', 'network'] as const)).map(length)}
           <Checkbox checked={idle.use !== null} onChange={(e) => set({ use: e.target.checked ? START_USE : null })}>
             {t('idle.useCheck')}
           </Checkbox>
-          {idle.use ? <Use use={idle.use} set={(next) => set({ use: { ...(idle.use ?? START_USE), ...next } })} issues={issues} /> : null}
+          {idle.use ? (
+            <Use use={idle.use} set={(next) => set({ use: { ...(idle.use ?? START_USE), ...next } })} issues={issues} />
+          ) : null}
         </>
       ) : null}
     </Card>
@@ -61,22 +80,59 @@ export function IdleCard({ draft, issues, change }: StepProps) {
 }
 
 /** The check of use: what is averaged over how long, and below what it counts as too little. */
-function Use({ use, set, issues }: { use: UseDraft; set: (change: Partial<UseDraft>) => void; issues: StepProps['issues'] }) {
+function Use({
+  use,
+  set,
+  issues,
+}: {
+  use: UseDraft
+  set: (change: Partial<UseDraft>) => void
+  issues: StepProps['issues']
+}) {
   const { t } = useTranslation(['launcher', 'common'])
   return (
     <div className={css.sub}>
       <div className={css.grid}>
-        <Field label={t('launcher:idle.window')} hint={t('launcher:idle.windowHint')} issue={issues.at('idle.use.window')}>
-          {(control) => <SpanInput control={control} label={t('launcher:idle.window')} span={use.window} onChange={(window) => set({ window })} />}
+        <Field
+          label={t('launcher:idle.window')}
+          hint={t('launcher:idle.windowHint')}
+          issue={issues.at('idle.use.window')}
+        >
+          {(control) => (
+            <SpanInput
+              control={control}
+              label={t('launcher:idle.window')}
+              span={use.window}
+              onChange={(window) => set({ window })}
+            />
+          )}
         </Field>
         <Field label={t('launcher:idle.grace')} hint={t('launcher:idle.graceHint')} issue={issues.at('idle.use.grace')}>
-          {(control) => <SpanInput control={control} label={t('launcher:idle.grace')} span={use.grace ?? { value: null, unit: 'm' }} onChange={(grace) => set({ grace: grace.value === null ? null : grace })} />}
+          {(control) => (
+            <SpanInput
+              control={control}
+              label={t('launcher:idle.grace')}
+              span={use.grace ?? { value: null, unit: 'm' }}
+              onChange={(grace) => set({ grace: grace.value === null ? null : grace })}
+            />
+          )}
         </Field>
       </div>
       <div className={css.thresholds}>
         {METRICS.map((name) => (
           <Field key={name} label={t(`common:idle.metric.${name}`)} issue={issues.at(`idle.use.${name}`)}>
-            {(control) => <InputNumber {...control} style={{ width: '100%' }} min={0} max={100} suffix="%" placeholder={t('launcher:idle.off')} value={use[name]} onChange={(value) => set({ [name]: value })} />}
+            {(control) => (
+              <InputNumber
+                {...control}
+                style={{ width: '100%' }}
+                min={0}
+                max={100}
+                suffix="%"
+                placeholder={t('launcher:idle.off')}
+                value={use[name]}
+                onChange={(value) => set({ [name]: value })}
+              />
+            )}
           </Field>
         ))}
       </div>

@@ -39,12 +39,21 @@ export function ImageFields({ draft, issues, change }: StepProps) {
   )
   return (
     <Card title={t('image.title')} aside={mode}>
-      {environments.isError ? <ErrorState compact problem={asProblem(environments.error)} onRetry={() => void environments.refetch()} /> : null}
+      {environments.isError ? (
+        <ErrorState compact problem={asProblem(environments.error)} onRetry={() => void environments.refetch()} />
+      ) : null}
       {broken ? <Alert type="warning" showIcon title={broken.message} description={broken.hint} /> : null}
       {draft.manual ? (
         <ByHand draft={draft} issues={issues} change={change} families={families} local={local} />
       ) : (
-        <Choose draft={draft} issues={issues} change={change} families={families} local={local} loading={environments.isPending} />
+        <Choose
+          draft={draft}
+          issues={issues}
+          change={change}
+          families={families}
+          local={local}
+          loading={environments.isPending}
+        />
       )}
     </Card>
   )
@@ -61,7 +70,16 @@ function Choose({ draft, issues, change, families, local, loading }: ImageProps)
   return (
     <>
       <div className={css.two}>
-        <Field label={t('image.environment')} hint={found ? [seeded('environment', found.family.id, found.family.summary), needs(found.family)].filter(Boolean).join(' ') : undefined}>
+        <Field
+          label={t('image.environment')}
+          hint={
+            found
+              ? [seeded('environment', found.family.id, found.family.summary), needs(found.family)]
+                  .filter(Boolean)
+                  .join(' ')
+              : undefined
+          }
+        >
           {(control) => (
             <Select
               id={control.id}
@@ -69,7 +87,11 @@ function Choose({ draft, issues, change, families, local, loading }: ImageProps)
               showSearch={{ optionFilterProp: 'title' }}
               value={found?.family.id ?? null}
               placeholder={t('image.environmentPlaceholder')}
-              options={families.map((family) => ({ value: family.id, title: family.title, label: <FamilyName family={family} /> }))}
+              options={families.map((family) => ({
+                value: family.id,
+                title: family.title,
+                label: <FamilyName family={family} />,
+              }))}
               onChange={(id) => {
                 const family = families.find((f) => f.id === id)
                 const version = family?.versions.find((v) => v.installed) ?? family?.versions[0]
@@ -78,7 +100,11 @@ function Choose({ draft, issues, change, families, local, loading }: ImageProps)
             />
           )}
         </Field>
-        <Field label={t('image.version')} hint={found ? <code>{found.version.image}</code> : undefined} issue={found || loading ? issues.at('image') : undefined}>
+        <Field
+          label={t('image.version')}
+          hint={found ? <code>{found.version.image}</code> : undefined}
+          issue={found || loading ? issues.at('image') : undefined}
+        >
           {(control) => (
             <Select
               {...control}
@@ -109,7 +135,15 @@ function Choose({ draft, issues, change, families, local, loading }: ImageProps)
           {() => <code className={css.strange}>{draft.image}</code>}
         </Field>
       ) : null}
-      {found ? <ImageLine state={imageState(draft.image, families, imagesOn(local, draft.agent), draft.agent)} quiet draft={draft} local={local} change={change} /> : null}
+      {found ? (
+        <ImageLine
+          state={imageState(draft.image, families, imagesOn(local, draft.agent), draft.agent)}
+          quiet
+          draft={draft}
+          local={local}
+          change={change}
+        />
+      ) : null}
     </>
   )
 }
@@ -117,7 +151,9 @@ function Choose({ draft, issues, change, families, local, loading }: ImageProps)
 function ByHand({ draft, issues, change, families, local }: ImageProps) {
   const { t } = useTranslation('launcher')
   const wanted = draft.image.trim().toLowerCase()
-  const references = local.flatMap((image) => image.refs.filter((ref) => !ref.includes('@') && !ref.includes('<none>')).map((ref) => ({ ref, size: image.size })))
+  const references = local.flatMap((image) =>
+    image.refs.filter((ref) => !ref.includes('@') && !ref.includes('<none>')).map((ref) => ({ ref, size: image.size })),
+  )
   const options = references
     .filter(({ ref }) => ref.toLowerCase().includes(wanted))
     .slice(0, 50)
@@ -146,7 +182,14 @@ function ByHand({ draft, issues, change, families, local }: ImageProps) {
           />
         )}
       </Field>
-      {wanted !== '' && issue?.severity !== 'error' ? <ImageLine state={imageState(draft.image, families, imagesOn(local, draft.agent), draft.agent)} draft={draft} local={local} change={change} /> : null}
+      {wanted !== '' && issue?.severity !== 'error' ? (
+        <ImageLine
+          state={imageState(draft.image, families, imagesOn(local, draft.agent), draft.agent)}
+          draft={draft}
+          local={local}
+          change={change}
+        />
+      ) : null}
     </>
   )
 }
@@ -155,7 +198,11 @@ function FamilyName({ family }: { family: Environment }) {
   const installed = family.versions.some((version) => version.installed)
   return (
     <span className={css.option}>
-      <span className={css.monogram} style={{ '--hue': hueOf(family.icon || family.id) } as React.CSSProperties} aria-hidden>
+      <span
+        className={css.monogram}
+        style={{ '--hue': hueOf(family.icon || family.id) } as React.CSSProperties}
+        aria-hidden
+      >
         {monogram(family.title)}
       </span>
       <span className={css.optionName}>{family.title}</span>
@@ -176,7 +223,13 @@ function ImageBadge({ state }: { state: ImageState }) {
 }
 
 /** What a launch would have to do for the image. */
-function ImageLine({ state, draft, local, change, quiet }: { state: ImageState; local: readonly Image[]; quiet?: boolean } & Pick<StepProps, 'draft' | 'change'>) {
+function ImageLine({
+  state,
+  draft,
+  local,
+  change,
+  quiet,
+}: { state: ImageState; local: readonly Image[]; quiet?: boolean } & Pick<StepProps, 'draft' | 'change'>) {
   const { t } = useTranslation('launcher')
   const take = useCallback((image: string) => change({ image }), [change])
   const amount = state.size > 0 ? formatBytes(state.size) : ''

@@ -50,7 +50,9 @@ export function LauncherPage({ tools, files }: LauncherPageProps) {
   const judgement = useJudgement(draft, owner, launch.refusal)
   const issues = useMemo(() => shownIssues(judgement.issues, use.left), [judgement.issues, use.left])
   const summary = useSummary(draft, families)
-  const outlook = <Outlook judgement={judgement} shown={issues} image={imageState(draft.image, families, images.data ?? none)} />
+  const outlook = (
+    <Outlook judgement={judgement} shown={issues} image={imageState(draft.image, families, images.data ?? none)} />
+  )
   const repairs = useRepairs(use.change, use.origin)
   const lacks = useLacks(draft, judgement, repairs.pulled)
   const top = useRef<HTMLDivElement>(null)
@@ -80,12 +82,29 @@ export function LauncherPage({ tools, files }: LauncherPageProps) {
             {use.step === 'storage' ? <StorageStep {...props} files={files} /> : null}
             {use.step === 'network' ? <NetworkStep {...props} /> : null}
             {use.step === 'confirm' ? (
-              <ConfirmStep {...props} lacks={lacks} repairs={repairs} judgement={judgement} failure={launch.failure} outlook={outlook} onEdit={use.go} />
+              <ConfirmStep
+                {...props}
+                lacks={lacks}
+                repairs={repairs}
+                judgement={judgement}
+                failure={launch.failure}
+                outlook={outlook}
+                onEdit={use.go}
+              />
             ) : null}
           </div>
         </div>
       </div>
-      <Bar step={use.step} go={use.go} reset={use.reset} judgement={judgement} launch={launch} mounts={draft.mounts.length} count={draft.count ?? 1} owner={owner} />
+      <Bar
+        step={use.step}
+        go={use.go}
+        reset={use.reset}
+        judgement={judgement}
+        launch={launch}
+        mounts={draft.mounts.length}
+        count={draft.count ?? 1}
+        owner={owner}
+      />
     </div>
   )
 }
@@ -112,7 +131,13 @@ function Bar({ step, go, reset, judgement, launch, mounts, count, owner }: BarPr
   const wrong = judgement.errors.length
   return (
     <div className={css.bar}>
-      <Popconfirm title={t('resetTitle')} description={t('resetText')} okText={t('reset')} cancelText={t('keep')} onConfirm={reset}>
+      <Popconfirm
+        title={t('resetTitle')}
+        description={t('resetText')}
+        okText={t('reset')}
+        cancelText={t('keep')}
+        onConfirm={reset}
+      >
         <Button type="text" className={css.reset}>
           {t('reset')}
         </Button>
@@ -122,7 +147,13 @@ function Bar({ step, go, reset, judgement, launch, mounts, count, owner }: BarPr
         {next && next !== 'confirm' ? <Button onClick={() => go(next)}>{t('next')}</Button> : null}
         {step === 'confirm' ? (
           <Tooltip title={wrong > 0 ? t('launchBlocked', { count: wrong }) : ''}>
-            <Button type="primary" icon={<Rocket size={15} />} loading={launch.busy} disabled={wrong > 0} onClick={() => launch.launch(judgement.spec, mounts, count, owner)}>
+            <Button
+              type="primary"
+              icon={<Rocket size={15} />}
+              loading={launch.busy}
+              disabled={wrong > 0}
+              onClick={() => launch.launch(judgement.spec, mounts, count, owner)}
+            >
               {count > 1 ? t('many.launch', { count }) : t('launch')}
             </Button>
           </Tooltip>

@@ -13,11 +13,42 @@ export function ManyCard({ draft, issues, change }: StepProps) {
   return (
     <Card title={t('many.title')}>
       <div className={css.grid}>
-        <Field label={t('many.count')} issue={issues.at('count')} hint={t((count ?? 1) > 1 ? (draft.name ? 'many.countNamed' : 'many.countMany') : 'many.countOne', { count: count ?? 1, name: draft.name })}>
-          {(control) => <InputNumber {...control} style={{ width: 120 }} min={0} max={MAX_COUNT} precision={0} value={count} onChange={(value) => change({ count: value })} />}
+        <Field
+          label={t('many.count')}
+          issue={issues.at('count')}
+          hint={t((count ?? 1) > 1 ? (draft.name ? 'many.countNamed' : 'many.countMany') : 'many.countOne', {
+            count: count ?? 1,
+            name: draft.name,
+          })}
+        >
+          {(control) => (
+            <InputNumber
+              {...control}
+              style={{ width: 120 }}
+              min={0}
+              max={MAX_COUNT}
+              precision={0}
+              value={count}
+              onChange={(value) => change({ count: value })}
+            />
+          )}
         </Field>
-        <Field label={t('many.cluster')} issue={issues.at('cluster')} hint={t((cluster ?? 1) > 1 ? 'many.clusterMany' : 'many.clusterOne', { last: `sub${(cluster ?? 1) - 1}` })}>
-          {(control) => <InputNumber {...control} style={{ width: 120 }} min={0} max={MAX_CLUSTER} precision={0} value={cluster} onChange={(value) => change({ cluster: value })} />}
+        <Field
+          label={t('many.cluster')}
+          issue={issues.at('cluster')}
+          hint={t((cluster ?? 1) > 1 ? 'many.clusterMany' : 'many.clusterOne', { last: `sub${(cluster ?? 1) - 1}` })}
+        >
+          {(control) => (
+            <InputNumber
+              {...control}
+              style={{ width: 120 }}
+              min={0}
+              max={MAX_CLUSTER}
+              precision={0}
+              value={cluster}
+              onChange={(value) => change({ cluster: value })}
+            />
+          )}
         </Field>
       </div>
     </Card>

@@ -20,7 +20,8 @@ export interface MountLineProps {
 /** What is mounted in one place: where it comes from, where it appears, whether it may be written. */
 export function MountLine({ mount, index, issues, onBrowse, onChange, onRemove }: MountLineProps) {
   const { t } = useTranslation('launcher')
-  const sourceIssue = issues.at(`mounts[${index}].source`) ?? issues.at(`mounts[${index}].path`) ?? issues.at(`mounts[${index}].folder`)
+  const sourceIssue =
+    issues.at(`mounts[${index}].source`) ?? issues.at(`mounts[${index}].path`) ?? issues.at(`mounts[${index}].folder`)
   const targetIssue = issues.at(`mounts[${index}].target`) ?? issues.at(`mounts[${index}]`)
   const target = mountTarget(mount)
   const browseText = t(mount.folder === undefined ? 'storage.browse' : 'subPath.browse', { number: index + 1 })
@@ -68,19 +69,32 @@ export function MountLine({ mount, index, issues, onBrowse, onChange, onRemove }
           aria-label={t('storage.targetOf', { number: index + 1 })}
           status={targetIssue?.severity ?? ''}
           value={mount.target}
-          placeholder={mount.folder === undefined && mount.source.trim() === '' ? t('storage.targetPlaceholder') : target}
+          placeholder={
+            mount.folder === undefined && mount.source.trim() === '' ? t('storage.targetPlaceholder') : target
+          }
           spellCheck={false}
           onChange={(event) => onChange({ target: event.target.value })}
         />
-        <Checkbox checked={mount.readOnly} aria-label={t('storage.readOnlyOf', { number: index + 1 })} onChange={(event) => onChange({ readOnly: event.target.checked })}>
+        <Checkbox
+          checked={mount.readOnly}
+          aria-label={t('storage.readOnlyOf', { number: index + 1 })}
+          onChange={(event) => onChange({ readOnly: event.target.checked })}
+        >
           {t('storage.readOnly')}
         </Checkbox>
-        <Button type="text" aria-label={t('storage.remove', { number: index + 1 })} icon={<Trash2 size={15} />} onClick={onRemove} />
+        <Button
+          type="text"
+          aria-label={t('storage.remove', { number: index + 1 })}
+          icon={<Trash2 size={15} />}
+          onClick={onRemove}
+        />
       </div>
       {sourceIssue ? <IssueLine issue={sourceIssue} /> : null}
       {targetIssue ? (
         <IssueLine issue={targetIssue} />
-      ) : (mount.folder ?? mount.source.trim()) !== '' && mount.target.trim() !== '' && mount.target.trim() !== target ? (
+      ) : (mount.folder ?? mount.source.trim()) !== '' &&
+        mount.target.trim() !== '' &&
+        mount.target.trim() !== target ? (
         <div className={css.hint}>{t('storage.appears', { target })}</div>
       ) : null}
     </div>

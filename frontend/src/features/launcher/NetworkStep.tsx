@@ -24,11 +24,17 @@ function Ports({ draft, issues, change }: StepProps) {
   const { t } = useTranslation('launcher')
   const faults = draft.ports.flatMap((_, index) => issues.at(`ports[${index}]`) ?? [])
   const whole = issues.at('ports')
-  const isBad = (token: string) => draft.ports.some((other, index) => other === token && issues.at(`ports[${index}]`)?.severity === 'error')
+  const isBad = (token: string) =>
+    draft.ports.some((other, index) => other === token && issues.at(`ports[${index}]`)?.severity === 'error')
   const worst = [...faults, ...(whole ? [whole] : [])].some((issue) => issue.severity === 'error') ? 'error' : ''
   return (
     <Card title={t('ports.title')} text={t('ports.text')}>
-      <Field label={t('ports.label')} note={t('optional')} issue={whole} hint={faults.length === 0 ? t('ports.hint', { from: MIN_PORT, to: MAX_PORT, max: MAX_PORTS }) : undefined}>
+      <Field
+        label={t('ports.label')}
+        note={t('optional')}
+        issue={whole}
+        hint={faults.length === 0 ? t('ports.hint', { from: MIN_PORT, to: MAX_PORT, max: MAX_PORTS }) : undefined}
+      >
         {(control) => (
           <Select
             {...control}
@@ -42,7 +48,13 @@ function Ports({ draft, issues, change }: StepProps) {
             placeholder="8080, 6006, 9000:9003"
             value={draft.ports}
             tagRender={({ value, onClose }) => (
-              <Tag color={isBad(String(value)) ? 'error' : undefined} closable onClose={onClose} className={css.port} data-bad={isBad(String(value))}>
+              <Tag
+                color={isBad(String(value)) ? 'error' : undefined}
+                closable
+                onClose={onClose}
+                className={css.port}
+                data-bad={isBad(String(value))}
+              >
                 {String(value)}
               </Tag>
             )}

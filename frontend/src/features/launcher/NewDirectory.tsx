@@ -19,6 +19,11 @@ export function NewDirectory({ place, dir, taken }: NewDirectoryProps) {
     await makeDirectory(place, inside(dir, encodeURIComponent(name)))
     await client.invalidateQueries({ queryKey: ['files', placeKey(place)] })
   }
-  const faultOf = (name: string) => (taken.includes(name) ? t('subPath.taken') : name.includes('/') || name !== name.trim() || subPathFault(name) ? t('subPath.fault') : '')
+  const faultOf = (name: string) =>
+    taken.includes(name)
+      ? t('subPath.taken')
+      : name.includes('/') || name !== name.trim() || subPathFault(name)
+        ? t('subPath.fault')
+        : ''
   return <NewName open={t('subPath.new')} label={t('subPath.name')} faultOf={faultOf} make={make} />
 }

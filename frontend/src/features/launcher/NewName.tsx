@@ -32,7 +32,14 @@ export function NewName({ open, label, start = '', disabled = false, faultOf, ma
   }
   if (name === null) {
     return (
-      <Button className={css.newDirectory ?? ''} type="text" size="small" disabled={disabled} icon={<FolderPlus size={14} />} onClick={() => change(start)}>
+      <Button
+        className={css.newDirectory ?? ''}
+        type="text"
+        size="small"
+        disabled={disabled}
+        icon={<FolderPlus size={14} />}
+        onClick={() => change(start)}
+      >
         {open}
       </Button>
     )

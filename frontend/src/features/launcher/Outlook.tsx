@@ -1,4 +1,13 @@
-import { CircleAlert, CircleDashed, CloudDownload, Hourglass, LoaderCircle, Rocket, TriangleAlert, type LucideIcon } from 'lucide-react'
+import {
+  CircleAlert,
+  CircleDashed,
+  CloudDownload,
+  Hourglass,
+  LoaderCircle,
+  Rocket,
+  TriangleAlert,
+  type LucideIcon,
+} from 'lucide-react'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { asProblem } from '@/api/client'
@@ -49,11 +58,21 @@ export function Outlook({ judgement, shown, image }: { judgement: Judgement; sho
         </Line>
       ) : (
         <Line icon={Rocket} kind="good" title={t(pulls ? 'outlook.startsAfterPull' : 'outlook.starts')}>
-          {told.agent ? t('outlook.on', { agent: ((machines?.length ?? 0) > 1 ? undefined : machines?.find((m) => m.agent === told.agent)?.hostname) || told.agent }) : ''}
+          {told.agent
+            ? t('outlook.on', {
+                agent:
+                  ((machines?.length ?? 0) > 1 ? undefined : machines?.find((m) => m.agent === told.agent)?.hostname) ||
+                  told.agent,
+              })
+            : ''}
         </Line>
       )}
       {pulls ? (
-        <Line icon={CloudDownload} kind="slow" title={size ? t('outlook.pullsSize', { amount: size }) : t('outlook.pulls')}>
+        <Line
+          icon={CloudDownload}
+          kind="slow"
+          title={size ? t('outlook.pullsSize', { amount: size }) : t('outlook.pulls')}
+        >
           {t('outlook.pullsText')}
         </Line>
       ) : null}
@@ -61,7 +80,17 @@ export function Outlook({ judgement, shown, image }: { judgement: Judgement; sho
   )
 }
 
-function Line({ icon: Icon, kind, title, children }: { icon: LucideIcon; kind: 'good' | 'slow' | 'bad' | 'busy'; title: string; children?: ReactNode }) {
+function Line({
+  icon: Icon,
+  kind,
+  title,
+  children,
+}: {
+  icon: LucideIcon
+  kind: 'good' | 'slow' | 'bad' | 'busy'
+  title: string
+  children?: ReactNode
+}) {
   return (
     <div className={`${css.outlook} ${css[kind]}`} data-outlook={kind}>
       <Icon size={16} aria-hidden className={Icon === LoaderCircle ? css.turn : undefined} />

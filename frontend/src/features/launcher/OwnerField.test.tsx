@@ -18,13 +18,24 @@ describe('the person for whom it is launched', () => {
   afterEach(() => document.body.replaceChildren())
 
   it('is asked for on a shared machine that one rules, and nowhere else', () => {
-    expect([ownerOf({ ...draft, agent: 'lab' }, agents), ownerOf({ ...draft, agent: 'shared' }, agents), ownerOf({ ...draft, agent: 'local' }, agents), ownerOf(draft, agents)]).toEqual(['ann', '', '', ''])
-    renderView(<OwnerField draft={{ ...draft, agent: 'shared' }} issues={shownIssues([], new Set())} change={vi.fn()} />, { known: { agents } })
+    expect([
+      ownerOf({ ...draft, agent: 'lab' }, agents),
+      ownerOf({ ...draft, agent: 'shared' }, agents),
+      ownerOf({ ...draft, agent: 'local' }, agents),
+      ownerOf(draft, agents),
+    ]).toEqual(['ann', '', '', ''])
+    renderView(
+      <OwnerField draft={{ ...draft, agent: 'shared' }} issues={shownIssues([], new Set())} change={vi.fn()} />,
+      { known: { agents } },
+    )
     expect(screen.queryByRole('textbox', { name: 'For' })).toBeNull()
   })
   it('is typed, and kept in the address of the view', async () => {
     const change = vi.fn()
-    renderView(<OwnerField draft={{ ...EMPTY_DRAFT, agent: 'lab' }} issues={shownIssues([], new Set())} change={change} />, { known: { agents } })
+    renderView(
+      <OwnerField draft={{ ...EMPTY_DRAFT, agent: 'lab' }} issues={shownIssues([], new Set())} change={change} />,
+      { known: { agents } },
+    )
     await userEvent.type(screen.getByRole('textbox', { name: 'For' }), 'b')
     expect(change).toHaveBeenLastCalledWith({ owner: 'b' })
     expect(decodeDraft(encodeDraft(draft))).toEqual(draft)

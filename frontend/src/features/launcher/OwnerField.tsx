@@ -12,7 +12,15 @@ export function OwnerField({ draft, issues, change }: StepProps) {
   if (!rules(draft, agents)) return null
   return (
     <Field label={t('owner.label')} note={t('optional')} issue={issues.at('owner')} hint={t('owner.hint')}>
-      {(control) => <Input {...control} value={draft.owner} maxLength={64} placeholder={t('owner.placeholder')} onChange={(e) => change({ owner: e.target.value })} />}
+      {(control) => (
+        <Input
+          {...control}
+          value={draft.owner}
+          maxLength={64}
+          placeholder={t('owner.placeholder')}
+          onChange={(e) => change({ owner: e.target.value })}
+        />
+      )}
     </Field>
   )
 }

@@ -10,16 +10,41 @@ import { shownIssues } from './issueText'
 import { PresetField } from './PresetField'
 
 const GIB = 1024 ** 3
-const small: Preset = { id: 'small', name: 'Small', resources: { cpu: 1, memory: 2 * GIB }, builtin: true, accelerator: '' }
-const own: Preset = { id: 'p1', name: 'half a card', resources: { cpu: 4, memory: 8 * GIB }, builtin: false, accelerator: '0.5' }
-const image: Image = { id: 'sha256:a', refs: ['python:3.12'], size: 1, createdAt: '2026-01-01T00:00:00Z', arch: 'amd64', labels: { 'slipway.min.cpu': '2', 'slipway.min.memory': '512m' }, usedBy: [], agent: 'local' }
+const small: Preset = {
+  id: 'small',
+  name: 'Small',
+  resources: { cpu: 1, memory: 2 * GIB },
+  builtin: true,
+  accelerator: '',
+}
+const own: Preset = {
+  id: 'p1',
+  name: 'half a card',
+  resources: { cpu: 4, memory: 8 * GIB },
+  builtin: false,
+  accelerator: '0.5',
+}
+const image: Image = {
+  id: 'sha256:a',
+  refs: ['python:3.12'],
+  size: 1,
+  createdAt: '2026-01-01T00:00:00Z',
+  arch: 'amd64',
+  labels: { 'slipway.min.cpu': '2', 'slipway.min.memory': '512m' },
+  usedBy: [],
+  agent: 'local',
+}
 
 function show(start: Partial<Draft> = {}, images: Image[] = []) {
   function Form() {
     const [draft, setDraft] = useState<Draft>({ ...EMPTY_DRAFT, image: 'python:3.12', ...start })
     return (
       <>
-        <PresetField draft={draft} issues={shownIssues([], new Set())} change={(next) => setDraft((old) => (typeof next === 'function' ? next(old) : { ...old, ...next }))} />
+        <PresetField
+          draft={draft}
+          issues={shownIssues([], new Set())}
+          change={(next) => setDraft((old) => (typeof next === 'function' ? next(old) : { ...old, ...next }))}
+        />
         <output>{`${draft.cpu} ${draft.memory.value}${draft.memory.unit} ${draft.accelerator.mode}`}</output>
       </>
     )
@@ -29,7 +54,8 @@ function show(start: Partial<Draft> = {}, images: Image[] = []) {
     'GET /api/v1/images': images,
     'GET /api/v1/environments': [],
     'POST /api/v1/presets': own,
-    'PATCH /api/v1/presets/p1': () => refusal(409, 'preset_update_name-taken', 'There is a preset of that name.', 'Choose another.'),
+    'PATCH /api/v1/presets/p1': () =>
+      refusal(409, 'preset_update_name-taken', 'There is a preset of that name.', 'Choose another.'),
     'DELETE /api/v1/presets/p1': undefined,
   })
   const view = renderView(<Form />, { known: { presets: [small, own] } })
@@ -43,7 +69,7 @@ async function pick(name: string) {
 }
 
 describe('presets', () => {
-  it('fill in their amounts, and any other number is one\'s own', async () => {
+  it("fill in their amounts, and any other number is one's own", async () => {
     show({ cpu: 3 })
     expect(screen.getByText('Custom')).toBeInTheDocument()
     await pick('half a card')
@@ -56,7 +82,12 @@ describe('presets', () => {
     await userEvent.click(screen.getByRole('button', { name: 'Save as a preset' }))
     expect(screen.getByRole('button', { name: 'Save' })).toBeDisabled()
     await userEvent.type(screen.getByRole('textbox', { name: 'Name of the preset' }), ' trio {Enter}')
-    await waitFor(() => expect(sent.find((s) => s.method === 'POST')?.body).toEqual({ name: 'trio', resources: { cpu: 3, memory: 2 * GIB } }))
+    await waitFor(() =>
+      expect(sent.find((s) => s.method === 'POST')?.body).toEqual({
+        name: 'trio',
+        resources: { cpu: 3, memory: 2 * GIB },
+      }),
+    )
   })
 
   it('are not saved where the form is left', async () => {

@@ -42,7 +42,10 @@ function useChange<T>(change: (value: T) => Promise<unknown>) {
 function useAmounts(): (preset: Preset) => string {
   const { t } = useTranslation('launcher')
   return (preset) => {
-    const amounts = t('resources.amounts', { cpus: preset.resources.cpu || 1, memory: formatBytes(preset.resources.memory || 1024 * MIB) })
+    const amounts = t('resources.amounts', {
+      cpus: preset.resources.cpu || 1,
+      memory: formatBytes(preset.resources.memory || 1024 * MIB),
+    })
     return preset.accelerator ? `${amounts} · GPU ${preset.accelerator}` : amounts
   }
 }
@@ -54,20 +57,45 @@ function Save({ draft }: { draft: Draft }) {
   const create = useChange((preset: PresetRequest) => createPreset(preset))
   const save = () => {
     const { resources, accelerator } = toSpec(draft)
-    create.mutate({ name: name.trim(), resources, ...(accelerator ? { accelerator } : {}) }, { onSuccess: () => setOpen(false) })
+    create.mutate(
+      { name: name.trim(), resources, ...(accelerator ? { accelerator } : {}) },
+      { onSuccess: () => setOpen(false) },
+    )
   }
   const form = (
     <div className={css.presetForm}>
-      <Input autoFocus aria-label={t('presets.name')} placeholder={t('presets.name')} maxLength={64} value={name} onChange={(e) => setName(e.target.value)} onPressEnter={() => name.trim() && save()} />
+      <Input
+        autoFocus
+        aria-label={t('presets.name')}
+        placeholder={t('presets.name')}
+        maxLength={64}
+        value={name}
+        onChange={(e) => setName(e.target.value)}
+        onPressEnter={() => name.trim() && save()}
+      />
       <Button type="primary" disabled={name.trim() === ''} loading={create.isPending} onClick={save}>
         {t('presets.saveNow')}
       </Button>
     </div>
   )
   return (
-    <Popover content={form} trigger={['click']} open={open} onOpenChange={setOpen} placement="bottomRight" arrow={false} destroyOnHidden>
+    <Popover
+      content={form}
+      trigger={['click']}
+      open={open}
+      onOpenChange={setOpen}
+      placement="bottomRight"
+      arrow={false}
+      destroyOnHidden
+    >
       <Tooltip title={open ? '' : t('presets.save')}>
-        <Button type="text" size="small" aria-label={t('presets.save')} icon={<BookmarkPlus size={14} />} onClick={() => setName('')} />
+        <Button
+          type="text"
+          size="small"
+          aria-label={t('presets.save')}
+          icon={<BookmarkPlus size={14} />}
+          onClick={() => setName('')}
+        />
       </Tooltip>
     </Popover>
   )
@@ -91,12 +119,34 @@ function PresetRow({ preset, amounts }: { preset: Preset; amounts: string }) {
     setName(preset.name)
   }
   const ask = () =>
-    modal.confirm({ title: t('presets.deleteTitle', { name: preset.name }), okText: t('presets.delete'), okButtonProps: { danger: true }, cancelText: t('picker.cancel'), onOk: () => remove.mutate() })
+    modal.confirm({
+      title: t('presets.deleteTitle', { name: preset.name }),
+      okText: t('presets.delete'),
+      okButtonProps: { danger: true },
+      cancelText: t('picker.cancel'),
+      onOk: () => remove.mutate(),
+    })
   return (
     <li>
-      <Input variant="borderless" aria-label={t('presets.rename', { name: preset.name })} maxLength={64} value={name} onChange={(e) => setName(e.target.value)} onBlur={keep} onKeyDown={leave} onPressEnter={(e) => e.currentTarget.blur()} />
+      <Input
+        variant="borderless"
+        aria-label={t('presets.rename', { name: preset.name })}
+        maxLength={64}
+        value={name}
+        onChange={(e) => setName(e.target.value)}
+        onBlur={keep}
+        onKeyDown={leave}
+        onPressEnter={(e) => e.currentTarget.blur()}
+      />
       <span className={css.amounts}>{amounts}</span>
-      <Button type="text" size="small" aria-label={t('presets.deleteOne', { name: preset.name })} loading={remove.isPending} icon={<Trash2 size={14} />} onClick={ask} />
+      <Button
+        type="text"
+        size="small"
+        aria-label={t('presets.deleteOne', { name: preset.name })}
+        loading={remove.isPending}
+        icon={<Trash2 size={14} />}
+        onClick={ask}
+      />
     </li>
   )
 }
@@ -108,9 +158,22 @@ function Manage({ presets }: { presets: readonly Preset[] }) {
   return (
     <>
       <Tooltip title={t('presets.manage')}>
-        <Button type="text" size="small" aria-label={t('presets.manage')} icon={<ListTodo size={14} />} onClick={() => setOpen(true)} />
+        <Button
+          type="text"
+          size="small"
+          aria-label={t('presets.manage')}
+          icon={<ListTodo size={14} />}
+          onClick={() => setOpen(true)}
+        />
       </Tooltip>
-      <Modal open={open} title={t('presets.title')} footer={null} width={560} onCancel={() => setOpen(false)} destroyOnHidden>
+      <Modal
+        open={open}
+        title={t('presets.title')}
+        footer={null}
+        width={560}
+        onCancel={() => setOpen(false)}
+        destroyOnHidden
+      >
         <p className={css.quiet}>{t('presets.text')}</p>
         <ul className={css.presets}>
           {presets.map((preset) => (
@@ -129,10 +192,15 @@ export function PresetField({ draft, change }: StepProps) {
   const { environments, images } = useImages()
   const floor = { cpu: 1, memory: MIN_MEMORY }
   const family = findVersion(environments.data ?? [], draft.image)?.family
-  const said = family && (family.minCpu || family.minMemory) ? { cpu: family.minCpu || floor.cpu, memory: family.minMemory || floor.memory } : null
+  const said =
+    family && (family.minCpu || family.minMemory)
+      ? { cpu: family.minCpu || floor.cpu, memory: family.minMemory || floor.memory }
+      : null
   const least = minimumOf(draft.image, images.data ?? [], floor) ?? said
   // What the image needs is offered like a preset; nobody can rename it.
-  const minimum: Preset[] = least ? [{ id: MINIMUM, name: t('presets.minimum'), resources: least, accelerator: '', builtin: true }] : []
+  const minimum: Preset[] = least
+    ? [{ id: MINIMUM, name: t('presets.minimum'), resources: least, accelerator: '', builtin: true }]
+    : []
   const presets = [...minimum, ...saved]
   const amounts = useAmounts()
   const seeded = useSeeded()
@@ -142,7 +210,9 @@ export function PresetField({ draft, change }: StepProps) {
     value: preset.id,
     label: (
       <span className={launcher.option}>
-        <span className={launcher.optionName}>{preset.builtin ? seeded('preset', preset.id, preset.name) : preset.name}</span>
+        <span className={launcher.optionName}>
+          {preset.builtin ? seeded('preset', preset.id, preset.name) : preset.name}
+        </span>
         <span className={launcher.size}>{amounts(preset)}</span>
       </span>
     ),

@@ -19,10 +19,29 @@ export function QueueCard(props: StepProps) {
     <Card title={t('queue.title')} text={t('queue.text')}>
       <div className={css.grid}>
         <Field label={t('queue.priority')} hint={t('queue.priorityHint')} issue={issues.at('priority')}>
-          {(control) => <InputNumber {...control} style={{ width: 120 }} min={0} max={100} precision={0} value={draft.priority} onChange={(priority) => change({ priority })} />}
+          {(control) => (
+            <InputNumber
+              {...control}
+              style={{ width: 120 }}
+              min={0}
+              max={100}
+              precision={0}
+              value={draft.priority}
+              onChange={(priority) => change({ priority })}
+            />
+          )}
         </Field>
         <Field label={t('queue.label')} note={t('optional')} hint={t('queue.labelHint')} issue={issues.at('label')}>
-          {(control) => <Input {...control} value={draft.label} spellCheck={false} autoComplete="off" placeholder={t('queue.labelPlaceholder')} onChange={(event) => change({ label: event.target.value })} />}
+          {(control) => (
+            <Input
+              {...control}
+              value={draft.label}
+              spellCheck={false}
+              autoComplete="off"
+              placeholder={t('queue.labelPlaceholder')}
+              onChange={(event) => change({ label: event.target.value })}
+            />
+          )}
         </Field>
       </div>
       <After {...props} />
@@ -32,13 +51,23 @@ export function QueueCard(props: StepProps) {
         hint={draft.pendingTimeout ? t('queue.pendingHint') : undefined}
         issue={issues.at('pendingTimeout')}
         aside={
-          <Checkbox checked={draft.pendingTimeout !== null} onChange={(event) => change({ pendingTimeout: event.target.checked ? { value: 2, unit: 'h' } : null })}>
+          <Checkbox
+            checked={draft.pendingTimeout !== null}
+            onChange={(event) => change({ pendingTimeout: event.target.checked ? { value: 2, unit: 'h' } : null })}
+          >
             {t('queue.pendingUse')}
           </Checkbox>
         }
       >
         {(control) =>
-          draft.pendingTimeout ? <SpanInput control={control} label={t('queue.pending')} span={draft.pendingTimeout} onChange={(pendingTimeout) => change({ pendingTimeout })} /> : null
+          draft.pendingTimeout ? (
+            <SpanInput
+              control={control}
+              label={t('queue.pending')}
+              span={draft.pendingTimeout}
+              onChange={(pendingTimeout) => change({ pendingTimeout })}
+            />
+          ) : null
         }
       </Field>
     </Card>

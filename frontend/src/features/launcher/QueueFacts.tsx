@@ -28,11 +28,20 @@ export function IdleWords({ draft }: { draft: Draft }) {
   const { idle } = draft
   if (!idle) return <span className={css.quiet}>{t('launcher:idle.asMachine')}</span>
   const { use } = idle
-  const thresholds = use ? METRICS.filter((name) => use[name] !== null).map((name) => `${t(`common:idle.metric.${name}`)} < ${use[name]} %`) : []
+  const thresholds = use
+    ? METRICS.filter((name) => use[name] !== null).map((name) => `${t(`common:idle.metric.${name}`)} < ${use[name]} %`)
+    : []
   const words = [
     idle.lifetime ? t('launcher:idle.lifetimeIs', { time: writeSpan(idle.lifetime) || '–' }) : '',
-    idle.network && draft.type !== 'batch' ? t('launcher:idle.networkIs', { time: writeSpan(idle.network) || '–' }) : '',
-    use ? t('launcher:idle.useIs', { metrics: thresholds.join(use.any ? ` ${t('launcher:idle.or')} ` : ` ${t('launcher:idle.and')} `), time: writeSpan(use.window) || '–' }) : '',
+    idle.network && draft.type !== 'batch'
+      ? t('launcher:idle.networkIs', { time: writeSpan(idle.network) || '–' })
+      : '',
+    use
+      ? t('launcher:idle.useIs', {
+          metrics: thresholds.join(use.any ? ` ${t('launcher:idle.or')} ` : ` ${t('launcher:idle.and')} `),
+          time: writeSpan(use.window) || '–',
+        })
+      : '',
   ].filter(Boolean)
   return <>{words.length > 0 ? words.join(' · ') : t('launcher:idle.nothing')}</>
 }
@@ -47,8 +56,22 @@ export function AcceleratorFacts({ draft, judgement }: { draft: Draft; judgement
   return (
     <>
       <div>{draft.accelerator.mode === 'memory' || draft.accelerator.mode === 'mig' ? total : `${total} GPU`}</div>
-      {preview && landing.size > 0 ? <DeviceMap boards={offer.boards.map((board) => ({ ...board, devices: board.devices.filter((d) => landing.has(d.uuid)) }))} placements={preview.placements} current={judgement.current} /> : null}
-      {preview?.enforcement ? <LevelText level={preview.enforcement} whole={preview.placements.length > 0 && preview.placements.every((p) => p.whole)} /> : null}
+      {preview && landing.size > 0 ? (
+        <DeviceMap
+          boards={offer.boards.map((board) => ({
+            ...board,
+            devices: board.devices.filter((d) => landing.has(d.uuid)),
+          }))}
+          placements={preview.placements}
+          current={judgement.current}
+        />
+      ) : null}
+      {preview?.enforcement ? (
+        <LevelText
+          level={preview.enforcement}
+          whole={preview.placements.length > 0 && preview.placements.every((p) => p.whole)}
+        />
+      ) : null}
     </>
   )
 }

@@ -29,11 +29,23 @@ export function RepairCard({ draft, lacks, repairs, judgement, onEdit }: RepairC
   // Folders and devices are those of a machine: which ones there are is known when it is chosen.
   const placeless = lacks.some((lack) => lack.kind === 'agent' || lack.kind === 'group')
   return (
-    <Card title={lacks.length > 0 ? t('repair.title', { count: lacks.length }) : t('repair.settled')} text={lacks.length > 0 ? t('repair.text') : t('repair.settledText')} bad={bad}>
+    <Card
+      title={lacks.length > 0 ? t('repair.title', { count: lacks.length }) : t('repair.settled')}
+      text={lacks.length > 0 ? t('repair.text') : t('repair.settledText')}
+      bad={bad}
+    >
       {lacks.length > 0 ? (
         <ul className={css.lacks}>
           {lacks.map((lack) => (
-            <Row key={lack.field} draft={draft} lack={lack} repairs={repairs} judgement={judgement} held={placeless && lack.kind !== 'agent' && lack.kind !== 'group'} onEdit={onEdit} />
+            <Row
+              key={lack.field}
+              draft={draft}
+              lack={lack}
+              repairs={repairs}
+              judgement={judgement}
+              held={placeless && lack.kind !== 'agent' && lack.kind !== 'group'}
+              onEdit={onEdit}
+            />
           ))}
         </ul>
       ) : null}
@@ -67,7 +79,8 @@ function Row({ draft, lack, repairs, judgement, held, onEdit }: RowProps) {
       <Icon size={15} aria-hidden className={severity === 'error' ? css.bad : css.slow} />
       <div className={css.what}>
         <div id={id}>
-          <b>{t(`repair.kind.${lack.kind}`)}</b> <code>{lack.kind === 'notBefore' ? formatExact(lack.asked) : lack.asked}</code>
+          <b>{t(`repair.kind.${lack.kind}`)}</b>{' '}
+          <code>{lack.kind === 'notBefore' ? formatExact(lack.asked) : lack.asked}</code>
         </div>
         <div className={css.why}>
           {issueText(lack.issue, t)} {lack.issue.key ? '' : hint}
@@ -93,10 +106,17 @@ function Done({ repair, onUndo }: { repair: Repair; onUndo: () => void }) {
     <li>
       <CircleCheck size={15} aria-hidden className={css.good} />
       <span>
-        {t(`repair.kind.${repair.kind}`)} <code>{repair.asked}</code> <span aria-hidden>→</span> {repair.now === '' ? t('repair.leftOut') : repair.now}
+        {t(`repair.kind.${repair.kind}`)} <code>{repair.asked}</code> <span aria-hidden>→</span>{' '}
+        {repair.now === '' ? t('repair.leftOut') : repair.now}
       </span>
       {repair.final ? null : (
-        <Button type="text" size="small" icon={<Undo2 size={13} />} aria-label={t('repair.undoOf', { asked: repair.asked })} onClick={onUndo}>
+        <Button
+          type="text"
+          size="small"
+          icon={<Undo2 size={13} />}
+          aria-label={t('repair.undoOf', { asked: repair.asked })}
+          onClick={onUndo}
+        >
           {t('repair.undo')}
         </Button>
       )}

@@ -56,7 +56,15 @@ function LeaveOut({ onClick }: { onClick: () => void }) {
   )
 }
 
-function Instead({ label, options, onChoose }: { label: string; options: readonly { value: string; label: string }[]; onChoose: (value: string, label: string) => void }) {
+function Instead({
+  label,
+  options,
+  onChoose,
+}: {
+  label: string
+  options: readonly { value: string; label: string }[]
+  onChoose: (value: string, label: string) => void
+}) {
   return (
     <Select
       size="small"
@@ -67,7 +75,9 @@ function Instead({ label, options, onChoose }: { label: string; options: readonl
       placeholder={label}
       value={null}
       options={[...options]}
-      onSelect={(value: string | null) => onChoose(value ?? '', options.find((option) => option.value === value)?.label ?? '')}
+      onSelect={(value: string | null) =>
+        onChoose(value ?? '', options.find((option) => option.value === value)?.label ?? '')
+      }
     />
   )
 }
@@ -75,15 +85,33 @@ function Instead({ label, options, onChoose }: { label: string; options: readonl
 function AgentChoices({ draft, lack, repairs }: ChoicesProps) {
   const { t } = useTranslation('launcher')
   const machines = useMachinesFor(draft.group).machines ?? []
-  const options = [{ value: '', label: t('agent.auto') }, ...machines.filter((m) => m.online).map((m) => ({ value: m.agent, label: m.agent }))]
-  return <Instead label={t('repair.anotherAgent')} options={options} onChoose={(agent, label) => repairs.repair(setting(lack, draft, label, { agent }))} />
+  const options = [
+    { value: '', label: t('agent.auto') },
+    ...machines.filter((m) => m.online).map((m) => ({ value: m.agent, label: m.agent })),
+  ]
+  return (
+    <Instead
+      label={t('repair.anotherAgent')}
+      options={options}
+      onChoose={(agent, label) => repairs.repair(setting(lack, draft, label, { agent }))}
+    />
+  )
 }
 
 function GroupChoices({ draft, lack, repairs }: ChoicesProps) {
   const { t } = useTranslation('launcher')
   const groups = [...new Set((useAgents().data ?? []).map((a) => a.group))].filter(Boolean)
-  const options = [{ value: '', label: t('repair.anyGroup') }, ...groups.map((group) => ({ value: group, label: group }))]
-  return <Instead label={t('repair.anotherGroup')} options={options} onChoose={(group, label) => repairs.repair(setting(lack, draft, label, { group }))} />
+  const options = [
+    { value: '', label: t('repair.anyGroup') },
+    ...groups.map((group) => ({ value: group, label: group })),
+  ]
+  return (
+    <Instead
+      label={t('repair.anotherGroup')}
+      options={options}
+      onChoose={(group, label) => repairs.repair(setting(lack, draft, label, { group }))}
+    />
+  )
 }
 
 function ImageChoices({ draft, lack, repairs }: ChoicesProps) {
@@ -91,10 +119,15 @@ function ImageChoices({ draft, lack, repairs }: ChoicesProps) {
   const families = useImages().environments.data ?? []
   const unpinned = normalReference(draft.image.split('@')[0] ?? '')
   const versions = families.flatMap((family) =>
-    family.versions.map((version) => ({ value: version.image, label: `${family.title} · ${version.title}${version.installed ? ` · ${t('image.installed')}` : ''}` })),
+    family.versions.map((version) => ({
+      value: version.image,
+      label: `${family.title} · ${version.title}${version.installed ? ` · ${t('image.installed')}` : ''}`,
+    })),
   )
   // The same name, as it is here now, comes first.
-  const options = versions.toSorted((a, b) => Number(normalReference(b.value) === unpinned) - Number(normalReference(a.value) === unpinned))
+  const options = versions.toSorted(
+    (a, b) => Number(normalReference(b.value) === unpinned) - Number(normalReference(a.value) === unpinned),
+  )
   return (
     <>
       {lack.issue.severity === 'warning' ? (
@@ -102,7 +135,11 @@ function ImageChoices({ draft, lack, repairs }: ChoicesProps) {
           {t('repair.pull')}
         </Button>
       ) : null}
-      <Instead label={t('repair.anotherImage')} options={options} onChoose={(image) => repairs.repair(setting(lack, draft, image, { image, manual: false }))} />
+      <Instead
+        label={t('repair.anotherImage')}
+        options={options}
+        onChoose={(image) => repairs.repair(setting(lack, draft, image, { image, manual: false }))}
+      />
     </>
   )
 }
@@ -120,14 +157,22 @@ function MountChoices({ draft, lack, repairs, judgement }: ChoicesProps) {
   const { agent, several } = useLanding(draft, judgement)
   const [picking, setPicking] = useState(false)
   const row = draft.mounts[lack.index]
-  const folders = (useFolders().data ?? []).filter((f) => f.state === 'ready' && !f.auto && f.agent === agent && !draft.mounts.some((m) => m.folder === f.name))
+  const folders = (useFolders().data ?? []).filter(
+    (f) => f.state === 'ready' && !f.auto && f.agent === agent && !draft.mounts.some((m) => m.folder === f.name),
+  )
   const create = useMutation({
     mutationFn: (name: string) => createFolder({ name, agent }),
     onSuccess: async (made) => {
       // A folder is one machine's: it was made there, so the session goes there.
       const there = several && draft.agent === '' ? { agent: made.agent, group: '' } : {}
-      repairs.repair({ ...setting(lack, draft, t('repair.created', { name: made.name, agent: made.agent }), there), final: true })
-      await Promise.all([client.invalidateQueries({ queryKey: keys.folders }), client.invalidateQueries({ queryKey: keys.previews })])
+      repairs.repair({
+        ...setting(lack, draft, t('repair.created', { name: made.name, agent: made.agent }), there),
+        final: true,
+      })
+      await Promise.all([
+        client.invalidateQueries({ queryKey: keys.folders }),
+        client.invalidateQueries({ queryKey: keys.previews }),
+      ])
     },
     onError: (error) => void message.error(asProblem(error).message),
   })
@@ -136,12 +181,21 @@ function MountChoices({ draft, lack, repairs, judgement }: ChoicesProps) {
   return (
     <>
       {folder === undefined || agent === '' ? null : (
-        <Button size="small" icon={<FolderPlus size={13} />} loading={create.isPending} onClick={() => create.mutate(folder)}>
+        <Button
+          size="small"
+          icon={<FolderPlus size={13} />}
+          loading={create.isPending}
+          onClick={() => create.mutate(folder)}
+        >
           {t(several ? 'repair.createOn' : 'repair.create', { agent })}
         </Button>
       )}
       {folders.length > 0 ? (
-        <Instead label={t('repair.anotherFolder')} options={folders.map((f) => ({ value: f.name, label: f.name }))} onChoose={(name) => repairs.repair(repairMount(lack, draft, { folder: name }))} />
+        <Instead
+          label={t('repair.anotherFolder')}
+          options={folders.map((f) => ({ value: f.name, label: f.name }))}
+          onChoose={(name) => repairs.repair(repairMount(lack, draft, { folder: name }))}
+        />
       ) : null}
       {agent === '' ? null : (
         <Button size="small" icon={<FolderOpen size={13} />} onClick={() => setPicking(true)}>
@@ -180,11 +234,17 @@ function PartChoices({ draft, lack, repairs }: ChoicesProps) {
 
 function AfterChoices({ draft, lack, repairs }: ChoicesProps) {
   const { t } = useTranslation('launcher')
-  const batch = Object.values(useSessionBook().data ?? {}).filter((s) => isLive(s.status) && s.type === 'batch' && !draft.after.includes(s.id) && !draft.after.includes(s.name))
+  const batch = Object.values(useSessionBook().data ?? {}).filter(
+    (s) => isLive(s.status) && s.type === 'batch' && !draft.after.includes(s.id) && !draft.after.includes(s.name),
+  )
   return (
     <>
       {batch.length > 0 ? (
-        <Instead label={t('repair.anotherSession')} options={batch.map((s) => ({ value: s.id, label: s.name }))} onChoose={(id, name) => repairs.repair(repairAfter(lack, draft, { id, name }))} />
+        <Instead
+          label={t('repair.anotherSession')}
+          options={batch.map((s) => ({ value: s.id, label: s.name }))}
+          onChoose={(id, name) => repairs.repair(repairAfter(lack, draft, { id, name }))}
+        />
       ) : null}
       <Button size="small" icon={<X size={13} />} onClick={() => repairs.repair(repairAfter(lack, draft, null))}>
         {t('repair.noWait')}

@@ -2,7 +2,15 @@ import { Button, Select } from 'antd'
 import { CpuIcon } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
 import { useDevices } from '@/api/hooks'
-import { type AcceleratorDraft, acceleratorText, NO_ACCELERATOR, type Offer, offerOf, parseAccelerator, totalOf } from './accelerator'
+import {
+  type AcceleratorDraft,
+  acceleratorText,
+  NO_ACCELERATOR,
+  type Offer,
+  offerOf,
+  parseAccelerator,
+  totalOf,
+} from './accelerator'
 import { amountFromBytes, amountToBytes, GIB } from './amount'
 import { setting } from './repair'
 import type { ChoicesProps } from './RepairChoices'
@@ -10,14 +18,16 @@ import type { ChoicesProps } from './RepairChoices'
 /** What the machines offer that comes near to what was asked, the nearest first. */
 export function nearOffers(asked: AcceleratorDraft, offer: Offer, rounded: string | undefined): AcceleratorDraft[] {
   const offers: AcceleratorDraft[] = rounded ? [parseAccelerator(rounded)] : []
-  const shareable = offer.memory > 0 ? offer.boards.flatMap((b) => b.devices).filter((d) => d.instances.length === 0).length : 0
+  const shareable =
+    offer.memory > 0 ? offer.boards.flatMap((b) => b.devices).filter((d) => d.instances.length === 0).length : 0
   if (asked.mode === 'memory' && shareable > 0) {
     const most = Math.floor(Math.min(amountToBytes(asked.memory) ?? offer.memory, offer.memory) / GIB) * GIB
     if (most > 0) offers.push({ ...NO_ACCELERATOR, mode: 'memory', memory: amountFromBytes(most) })
   }
   if (shareable > 0) {
     offers.push({ ...NO_ACCELERATOR, mode: 'devices', devices: 1 })
-    if ((asked.mode === 'devices' || asked.mode === 'shares') && shareable > 1) offers.push({ ...NO_ACCELERATOR, mode: 'devices', devices: shareable })
+    if ((asked.mode === 'devices' || asked.mode === 'shares') && shareable > 1)
+      offers.push({ ...NO_ACCELERATOR, mode: 'devices', devices: shareable })
     const half = Math.max(offer.quantum, Math.floor(0.5 / offer.quantum) * offer.quantum)
     offers.push({ ...NO_ACCELERATOR, mode: 'shares', shares: half })
   }
@@ -30,20 +40,41 @@ export function nearOffers(asked: AcceleratorDraft, offer: Offer, rounded: strin
 export function DeviceChoices({ draft, lack, repairs, judgement }: ChoicesProps) {
   const { t } = useTranslation('launcher')
   const boards = useDevices().data ?? []
-  const words = (a: AcceleratorDraft) => (a.mode === 'shares' || a.mode === 'devices' ? t('repair.devices', { amount: totalOf(a, 1), kind: t(`accelerator.modes.${a.mode}`) }) : totalOf(a, 1))
+  const words = (a: AcceleratorDraft) =>
+    a.mode === 'shares' || a.mode === 'devices'
+      ? t('repair.devices', { amount: totalOf(a, 1), kind: t(`accelerator.modes.${a.mode}`) })
+      : totalOf(a, 1)
   const rounded = judgement.current ? judgement.preview.data?.rounded?.accept : undefined
   const offers = nearOffers(draft.accelerator, offerOf(boards, draft.agent), rounded)
   const options = offers.map((a) => ({ value: acceleratorText(a), label: words(a) }))
   const choose = (text: string) => {
     const chosen = offers.find((a) => acceleratorText(a) === text)
-    if (chosen) repairs.repair(setting(lack, draft, words(chosen), { accelerator: { ...draft.accelerator, ...chosen } }))
+    if (chosen)
+      repairs.repair(setting(lack, draft, words(chosen), { accelerator: { ...draft.accelerator, ...chosen } }))
   }
   return (
     <>
       {options.length > 0 ? (
-        <Select size="small" style={{ minWidth: 170 }} popupMatchSelectWidth={false} aria-label={t('repair.anotherDevice')} placeholder={t('repair.anotherDevice')} value={null} options={options} onSelect={(text: string | null) => choose(text ?? '')} />
+        <Select
+          size="small"
+          style={{ minWidth: 170 }}
+          popupMatchSelectWidth={false}
+          aria-label={t('repair.anotherDevice')}
+          placeholder={t('repair.anotherDevice')}
+          value={null}
+          options={options}
+          onSelect={(text: string | null) => choose(text ?? '')}
+        />
       ) : null}
-      <Button size="small" icon={<CpuIcon size={13} />} onClick={() => repairs.repair(setting(lack, draft, t('repair.noDevice'), { accelerator: { ...draft.accelerator, mode: 'none' } }))}>
+      <Button
+        size="small"
+        icon={<CpuIcon size={13} />}
+        onClick={() =>
+          repairs.repair(
+            setting(lack, draft, t('repair.noDevice'), { accelerator: { ...draft.accelerator, mode: 'none' } }),
+          )
+        }
+      >
         {t('repair.noDevice')}
       </Button>
     </>

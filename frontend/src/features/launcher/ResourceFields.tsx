@@ -55,7 +55,14 @@ function CpuField({ draft, issues, change, machine }: MachineProps) {
           ) : (
             <span className={css.only}>{max === 1 ? t('resources.onlyCpu') : ''}</span>
           )}
-          <InputNumber {...control} style={{ width: 172 }} min={0} suffix={t('resources.cpuUnit')} value={draft.cpu} onChange={(cpu) => change({ cpu })} />
+          <InputNumber
+            {...control}
+            style={{ width: 172 }}
+            min={0}
+            suffix={t('resources.cpuUnit')}
+            value={draft.cpu}
+            onChange={(cpu) => change({ cpu })}
+          />
         </div>
       )}
     </Field>
@@ -87,7 +94,12 @@ function MemoryField({ draft, issues, change, machine }: MachineProps) {
           ) : (
             <span />
           )}
-          <AmountInput control={control} label={t('resources.memory')} amount={draft.memory} onChange={(memory) => change({ memory })} />
+          <AmountInput
+            control={control}
+            label={t('resources.memory')}
+            amount={draft.memory}
+            onChange={(memory) => change({ memory })}
+          />
         </div>
       )}
     </Field>
@@ -130,7 +142,12 @@ function ShmField({ draft, issues, change }: StepProps) {
               tooltip={{ formatter: (mib) => formatBytes((mib ?? 0) * MIB) }}
               onChange={(mib) => change({ shm: fromMib(mib) })}
             />
-            <AmountInput control={control} label={t('resources.shm')} amount={draft.shm} onChange={(next) => change({ shm: next })} />
+            <AmountInput
+              control={control}
+              label={t('resources.shm')}
+              amount={draft.shm}
+              onChange={(next) => change({ shm: next })}
+            />
           </div>
         ) : null
       }

@@ -31,7 +31,9 @@ export function SendImage({ image, to, images, onArrived }: SendImageProps) {
   const holder = imageElsewhere(image, images, to, here)
   const [started, setStarted] = useState({ operation: '', image: '' })
   const operations = useOperations().data
-  const sending = operations?.find((o) => o.kind === 'image-send' && (o.subject === to || o.agent === to) && (isRunning(o) || o.state === 'failed'))
+  const sending = operations?.find(
+    (o) => o.kind === 'image-send' && (o.subject === to || o.agent === to) && (isRunning(o) || o.state === 'failed'),
+  )
   const arrived = operations?.find((o) => o.id === started.operation && o.state === 'done')?.image
   const asked = started.image === image.trim()
   useEffect(() => {
@@ -47,7 +49,10 @@ export function SendImage({ image, to, images, onArrived }: SendImageProps) {
       {sending && isRunning(sending) ? null : (
         <div className={css.fact}>
           <Send size={14} aria-hidden />
-          {t(holder.agent === here ? 'image.isHere' : 'image.isOn', { agent: holder.agent, amount: formatBytes(holder.size) })}
+          {t(holder.agent === here ? 'image.isHere' : 'image.isOn', {
+            agent: holder.agent,
+            amount: formatBytes(holder.size),
+          })}
           <Button size="small" onClick={() => void send(holder.agent)}>
             {t(holder.agent === here ? 'image.send' : 'image.sendFrom', { agent: holder.agent })}
           </Button>

@@ -15,7 +15,12 @@ export function SpanInput({ control, label, span, onChange }: SpanInputProps) {
   const { t } = useTranslation('launcher')
   return (
     <Space.Compact>
-      <InputNumber {...control} style={{ width: 90 }} value={span.value} onChange={(value) => onChange({ ...span, value })} />
+      <InputNumber
+        {...control}
+        style={{ width: 90 }}
+        value={span.value}
+        onChange={(value) => onChange({ ...span, value })}
+      />
       <Select
         aria-label={t('resources.unitOf', { name: label })}
         style={{ width: 110 }}

@@ -32,7 +32,13 @@ export function Stepper({ step, left, bad, summary, onGo }: StepperProps) {
                 onClick={() => onGo(name)}
               >
                 <span className={`${css.stepMark} ${wrong ? css.stepBad : done ? css.stepDone : ''}`}>
-                  {wrong ? <CircleAlert size={14} aria-label={t('stepBad')} /> : done ? <Check size={13} aria-hidden /> : index + 1}
+                  {wrong ? (
+                    <CircleAlert size={14} aria-label={t('stepBad')} />
+                  ) : done ? (
+                    <Check size={13} aria-hidden />
+                  ) : (
+                    index + 1
+                  )}
                 </span>
                 <span className={css.stepText}>
                   <span className={css.stepName}>{t(`step.${name}`)}</span>

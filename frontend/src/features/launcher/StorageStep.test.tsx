@@ -9,14 +9,31 @@ import { type Draft, EMPTY_DRAFT } from './draft'
 import { shownIssues } from './issueText'
 import { StorageStep } from './StorageStep'
 
-const folder = (name: string, more: Partial<Folder> = {}): Folder => ({ id: `${more.agent ?? 'local'}-${name}`, name, agent: 'local', owner: 'ada', permission: 'rw', mode: 'general', auto: false, state: 'ready', createdAt: '2026-01-01T00:00:00Z', usedBy: [], ...more })
+const folder = (name: string, more: Partial<Folder> = {}): Folder => ({
+  id: `${more.agent ?? 'local'}-${name}`,
+  name,
+  agent: 'local',
+  owner: 'ada',
+  permission: 'rw',
+  mode: 'general',
+  auto: false,
+  state: 'ready',
+  createdAt: '2026-01-01T00:00:00Z',
+  usedBy: [],
+  ...more,
+})
 
 function show(folders: unknown, several = false, start: Partial<Draft> = {}) {
   function Form() {
     const [draft, setDraft] = useState<Draft>({ ...EMPTY_DRAFT, ...start })
     return (
       <>
-        <StorageStep draft={draft} issues={shownIssues([], new Set())} change={(next) => setDraft((old) => (typeof next === 'function' ? next(old) : { ...old, ...next }))} files={(f, close) => <button type="button" onClick={close}>{`inside ${f.name}`}</button>} />
+        <StorageStep
+          draft={draft}
+          issues={shownIssues([], new Set())}
+          change={(next) => setDraft((old) => (typeof next === 'function' ? next(old) : { ...old, ...next }))}
+          files={(f, close) => <button type="button" onClick={close}>{`inside ${f.name}`}</button>}
+        />
         <output>{`${draft.agent}: ${draft.mounts.map((m) => `${m.folder ?? m.source}${m.readOnly ? ' ro' : ''}`).join(', ')}`}</output>
       </>
     )
@@ -33,7 +50,13 @@ describe('the data folders of a launch', () => {
   afterEach(() => document.body.replaceChildren())
 
   it('are ticked, unticked and looked into; what is always mounted or thrown away is not among them', async () => {
-    show([folder('data', { permission: 'ro' }), folder('runs'), folder('.dot', { auto: true }), folder('old', { state: 'trashed' }), folder('lost', { missing: true })])
+    show([
+      folder('data', { permission: 'ro' }),
+      folder('runs'),
+      folder('.dot', { auto: true }),
+      folder('old', { state: 'trashed' }),
+      folder('lost', { missing: true }),
+    ])
     await userEvent.click(await screen.findByRole('checkbox', { name: 'Mount data' }))
     await userEvent.click(screen.getByRole('checkbox', { name: 'Mount runs' }))
     await says(': data ro, runs')

@@ -29,7 +29,8 @@ export function StorageStep({ draft, issues, change, files }: StorageStepProps) 
   // The place a picked directory goes to: a row, or a new one at the end.
   const [picking, setPicking] = useState<number | null>(null)
   const folders = useFolders().data ?? []
-  const folderOf = (mount: MountRow) => folders.find((f) => f.name === mount.folder && f.state === 'ready' && f.agent === machine?.agent)
+  const folderOf = (mount: MountRow) =>
+    folders.find((f) => f.name === mount.folder && f.state === 'ready' && f.agent === machine?.agent)
   const [inside, setInside] = useState<number | null>(null)
   const [opened, setOpened] = useState<Folder | null>(null)
   const mounted = inside === null ? undefined : draft.mounts[inside]
@@ -57,7 +58,9 @@ export function StorageStep({ draft, issues, change, files }: StorageStepProps) 
           any={draft.agent === ''}
           isMounted={(folder) => folder.agent === machine?.agent && draft.mounts.some((m) => m.folder === folder.name)}
           onMount={mount}
-          onUnmount={(folder) => change((old) => ({ ...old, mounts: old.mounts.filter((m) => m.folder !== folder.name) }))}
+          onUnmount={(folder) =>
+            change((old) => ({ ...old, mounts: old.mounts.filter((m) => m.folder !== folder.name) }))
+          }
           onOpen={setOpened}
         />
       </Card>
@@ -77,7 +80,13 @@ export function StorageStep({ draft, issues, change, files }: StorageStepProps) 
             mount={mount}
             index={index}
             issues={issues}
-            onBrowse={mount.folder === undefined ? () => setPicking(index) : folderOf(mount) ? () => setInside(index) : undefined}
+            onBrowse={
+              mount.folder === undefined
+                ? () => setPicking(index)
+                : folderOf(mount)
+                  ? () => setInside(index)
+                  : undefined
+            }
             onChange={(row) => set(index, row)}
             onRemove={() => change((old) => ({ ...old, mounts: old.mounts.filter((_, i) => i !== index) }))}
           />
@@ -92,7 +101,13 @@ export function StorageStep({ draft, issues, change, files }: StorageStepProps) 
         </div>
       </Card>
       {picking !== null && machine ? (
-        <DirectoryPicker agent={machine.agent} named={several} start={draft.mounts[picking]?.source ?? ''} onPick={picked} onClose={() => setPicking(null)} />
+        <DirectoryPicker
+          agent={machine.agent}
+          named={several}
+          start={draft.mounts[picking]?.source ?? ''}
+          onPick={picked}
+          onClose={() => setPicking(null)}
+        />
       ) : null}
       {inside !== null && within ? (
         <SubPathPicker

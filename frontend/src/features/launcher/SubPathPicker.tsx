@@ -39,31 +39,77 @@ export function SubPathPicker({ folder, start, onPick, onClose }: SubPathPickerP
     setFilter('')
   }
   // Links, and names that no mount can be written with, lead nowhere.
-  const directories = (listing.data?.entries ?? []).filter((e) => e.kind === 'directory' && !e.link && !e.encoded && !subPathFault(e.name) && e.name.toLowerCase().includes(filter.toLowerCase()))
+  const directories = (listing.data?.entries ?? []).filter(
+    (e) =>
+      e.kind === 'directory' &&
+      !e.link &&
+      !e.encoded &&
+      !subPathFault(e.name) &&
+      e.name.toLowerCase().includes(filter.toLowerCase()),
+  )
   const ready = listing.isSuccess && !listing.isPlaceholderData
   return (
-    <Dialog title={t('subPath.title', { name: folder.name })} width={560} okText={t(path === '' ? 'subPath.all' : 'picker.pick')} cancelText={t('picker.cancel')} okButtonProps={{ disabled: !ready }} onOk={() => onPick(path)} onCancel={onClose}>
+    <Dialog
+      title={t('subPath.title', { name: folder.name })}
+      width={560}
+      okText={t(path === '' ? 'subPath.all' : 'picker.pick')}
+      cancelText={t('picker.cancel')}
+      okButtonProps={{ disabled: !ready }}
+      onOk={() => onPick(path)}
+      onCancel={onClose}
+    >
       <div className={css.pickerPath}>
-        <Button aria-label={t('picker.up')} title={t('picker.up')} disabled={path === ''} icon={<CornerLeftUp size={15} />} onClick={() => visit(path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : '')} />
-        <Input className={css.mono} readOnly aria-label={t('picker.path')} value={path === '' ? folder.name : `${folder.name}/${path}`} suffix={listing.isFetching ? <LoaderCircle size={14} className={css.turn} aria-hidden /> : <span />} />
+        <Button
+          aria-label={t('picker.up')}
+          title={t('picker.up')}
+          disabled={path === ''}
+          icon={<CornerLeftUp size={15} />}
+          onClick={() => visit(path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : '')}
+        />
+        <Input
+          className={css.mono}
+          readOnly
+          aria-label={t('picker.path')}
+          value={path === '' ? folder.name : `${folder.name}/${path}`}
+          suffix={listing.isFetching ? <LoaderCircle size={14} className={css.turn} aria-hidden /> : <span />}
+        />
       </div>
       {listing.isError ? (
         <ErrorState compact problem={asProblem(listing.error)} onRetry={() => void listing.refetch()} />
       ) : (
         <>
-          <Input allowClear aria-label={t('picker.filter')} placeholder={t('picker.filter')} value={filter} onChange={(event) => setFilter(event.target.value)} />
+          <Input
+            allowClear
+            aria-label={t('picker.filter')}
+            placeholder={t('picker.filter')}
+            value={filter}
+            onChange={(event) => setFilter(event.target.value)}
+          />
           <ul className={css.directories} aria-busy={!ready}>
             {directories.map((entry) => (
               <li key={entry.name}>
-                <button type="button" className={entry.name.startsWith('.') ? css.hiddenEntry : undefined} onClick={() => visit(path === '' ? entry.name : `${path}/${entry.name}`)}>
+                <button
+                  type="button"
+                  className={entry.name.startsWith('.') ? css.hiddenEntry : undefined}
+                  onClick={() => visit(path === '' ? entry.name : `${path}/${entry.name}`)}
+                >
                   <FolderIcon size={15} aria-hidden />
                   <span>{entry.name}</span>
                 </button>
               </li>
             ))}
-            {ready && directories.length === 0 ? <li className={css.nothing}>{t(filter ? 'picker.noMatch' : 'picker.empty')}</li> : null}
+            {ready && directories.length === 0 ? (
+              <li className={css.nothing}>{t(filter ? 'picker.noMatch' : 'picker.empty')}</li>
+            ) : null}
           </ul>
-          {folder.permission === 'ro' || !ready ? null : <NewDirectory key={path} place={place} dir={encodeURIComponent(path)} taken={listing.data.entries.map((e) => e.name)} />}
+          {folder.permission === 'ro' || !ready ? null : (
+            <NewDirectory
+              key={path}
+              place={place}
+              dir={encodeURIComponent(path)}
+              taken={listing.data.entries.map((e) => e.name)}
+            />
+          )}
         </>
       )}
     </Dialog>

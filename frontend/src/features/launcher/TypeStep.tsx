@@ -31,7 +31,13 @@ export function TypeStep({ draft, issues, change }: StepProps) {
         <div className={css.choices} role="radiogroup" aria-label={t('type.title')}>
           {TYPES.map(({ type, icon: Icon }) => (
             <label key={type} className={`${css.choice} ${draft.type === type ? css.chosen : ''}`}>
-              <input type="radio" name="type" value={type} checked={draft.type === type} onChange={() => change({ type })} />
+              <input
+                type="radio"
+                name="type"
+                value={type}
+                checked={draft.type === type}
+                onChange={() => change({ type })}
+              />
               <Icon size={20} strokeWidth={1.75} aria-hidden />
               <span>
                 <span className={css.choiceName}>{t(`type.${type}`)}</span>
@@ -98,7 +104,10 @@ function StartTime({ draft, issues, change }: StepProps) {
       hint={hint}
       issue={issues.at('notBefore')}
       aside={
-        <Checkbox checked={draft.startAt !== null} onChange={(event) => change({ startAt: event.target.checked ? soon() : null })}>
+        <Checkbox
+          checked={draft.startAt !== null}
+          onChange={(event) => change({ startAt: event.target.checked ? soon() : null })}
+        >
           {t('batch.startUse')}
         </Checkbox>
       }
@@ -132,7 +141,10 @@ function Timeout({ draft, issues, change }: StepProps) {
       hint={timeout ? t('batch.timeoutHint') : undefined}
       issue={issues.at('timeout')}
       aside={
-        <Checkbox checked={timeout !== null} onChange={(event) => change({ timeout: event.target.checked ? { value: 1, unit: 'h' } : null })}>
+        <Checkbox
+          checked={timeout !== null}
+          onChange={(event) => change({ timeout: event.target.checked ? { value: 1, unit: 'h' } : null })}
+        >
           {t('batch.timeoutUse')}
         </Checkbox>
       }
@@ -140,7 +152,12 @@ function Timeout({ draft, issues, change }: StepProps) {
       {(control) =>
         timeout === null ? null : (
           <Space.Compact>
-            <InputNumber {...control} style={{ width: 100 }} value={timeout.value} onChange={(value) => change({ timeout: { ...timeout, value } })} />
+            <InputNumber
+              {...control}
+              style={{ width: 100 }}
+              value={timeout.value}
+              onChange={(value) => change({ timeout: { ...timeout, value } })}
+            />
             <Select
               aria-label={t('batch.timeoutUnit')}
               style={{ width: 120 }}

@@ -16,7 +16,14 @@ export interface AcceleratorDraft {
   memory: Amount
 }
 
-export const NO_ACCELERATOR: AcceleratorDraft = { mode: 'none', shares: 0.5, devices: 1, profile: '', instances: 1, memory: { value: 8, unit: 'g' } }
+export const NO_ACCELERATOR: AcceleratorDraft = {
+  mode: 'none',
+  shares: 0.5,
+  devices: 1,
+  profile: '',
+  instances: 1,
+  memory: { value: 8, unit: 'g' },
+}
 
 /** The text of a spec: "0.5", "2", "mig:1g.10gb:2", "vram:12g". What is not entered yet is left out; "" asks for none. */
 export function acceleratorText(a: AcceleratorDraft): string {
@@ -25,14 +32,22 @@ export function acceleratorText(a: AcceleratorDraft): string {
       return ''
     case 'shares':
       // A whole number would mean whole devices.
-      return a.shares === null ? '' : Number.isInteger(a.shares) ? `${a.shares}.0` : String(Math.round(a.shares * 1e6) / 1e6)
+      return a.shares === null
+        ? ''
+        : Number.isInteger(a.shares)
+          ? `${a.shares}.0`
+          : String(Math.round(a.shares * 1e6) / 1e6)
     case 'devices':
       return a.devices === null ? '' : String(a.devices)
     case 'mig':
       return a.profile === '' ? '' : `mig:${a.profile}${(a.instances ?? 1) > 1 ? `:${a.instances}` : ''}`
     case 'memory': {
       const bytes = amountToBytes(a.memory)
-      return bytes === null || bytes <= 0 ? '' : bytes % GIB === 0 ? `vram:${bytes / GIB}g` : `vram:${Math.round(bytes / 1024 ** 2)}m`
+      return bytes === null || bytes <= 0
+        ? ''
+        : bytes % GIB === 0
+          ? `vram:${bytes / GIB}g`
+          : `vram:${Math.round(bytes / 1024 ** 2)}m`
     }
   }
 }

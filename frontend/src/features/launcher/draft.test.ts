@@ -25,7 +25,11 @@ describe('amounts', () => {
 
   it('are read only as they are written', () => {
     expect([parseAmount('1.5g'), parseAmount('m'), parseAmount('1'), parseAmount('-1g'), parseAmount('1k')]).toEqual([
-      { value: 1.5, unit: 'g' }, { value: null, unit: 'm' }, null, null, null,
+      { value: 1.5, unit: 'g' },
+      { value: null, unit: 'm' },
+      null,
+      null,
+      null,
     ])
   })
 })
@@ -55,16 +59,45 @@ describe('presets', () => {
 
 describe('the spec of a draft', () => {
   const draft: Draft = {
-    ...EMPTY_DRAFT, type: 'batch', name: 'train', command: 'python train.py', startAt: '2030-01-01T10:00:00Z', timeout: { value: 2, unit: 'h' }, image: ' python:3.12 ',
-    env: [{ name: 'A', value: '1' }], agent: 'local', cpu: 2, memory: { value: 2, unit: 'g' }, shm: { value: 128, unit: 'm' }, threads: 8,
-    mounts: [{ source: '/data ', target: '', readOnly: true }, { source: '/x', target: 'y', readOnly: false }], ports: ['8080', '9000:9001'], noSSH: true,
+    ...EMPTY_DRAFT,
+    type: 'batch',
+    name: 'train',
+    command: 'python train.py',
+    startAt: '2030-01-01T10:00:00Z',
+    timeout: { value: 2, unit: 'h' },
+    image: ' python:3.12 ',
+    env: [{ name: 'A', value: '1' }],
+    agent: 'local',
+    cpu: 2,
+    memory: { value: 2, unit: 'g' },
+    shm: { value: 128, unit: 'm' },
+    threads: 8,
+    mounts: [
+      { source: '/data ', target: '', readOnly: true },
+      { source: '/x', target: 'y', readOnly: false },
+    ],
+    ports: ['8080', '9000:9001'],
+    noSSH: true,
   }
 
   it('says what was entered', () => {
     expect(toSpec(draft)).toEqual({
-      type: 'batch', name: 'train', command: 'python train.py', notBefore: '2030-01-01T10:00:00Z', timeout: '2h', image: 'python:3.12',
-      env: [{ name: 'A', value: '1' }], agent: 'local', resources: { cpu: 2, memory: 2 * GIB, shm: 128 * MIB }, threads: 8,
-      mounts: [{ source: '/data', readOnly: true }, { source: '/x', target: 'y' }], ports: [8080, 9000, 9001], noSSH: true,
+      type: 'batch',
+      name: 'train',
+      command: 'python train.py',
+      notBefore: '2030-01-01T10:00:00Z',
+      timeout: '2h',
+      image: 'python:3.12',
+      env: [{ name: 'A', value: '1' }],
+      agent: 'local',
+      resources: { cpu: 2, memory: 2 * GIB, shm: 128 * MIB },
+      threads: 8,
+      mounts: [
+        { source: '/data', readOnly: true },
+        { source: '/x', target: 'y' },
+      ],
+      ports: [8080, 9000, 9001],
+      noSSH: true,
     })
   })
 
@@ -80,22 +113,61 @@ describe('the spec of a draft', () => {
   })
 
   it('loses nothing but the value of a secret', () => {
-    const back = fromSpec({ ...toSpec(draft), env: [{ name: 'TOKEN', value: MASK }], agent: 'lab', group: 'gpus', after: ['prepare'], timeout: '90s' })
-    expect(toSpec(back)).toMatchObject({ notBefore: toSpec(draft).notBefore, agent: 'lab', group: 'gpus', after: ['prepare'], timeout: '90s' })
+    const back = fromSpec({
+      ...toSpec(draft),
+      env: [{ name: 'TOKEN', value: MASK }],
+      agent: 'lab',
+      group: 'gpus',
+      after: ['prepare'],
+      timeout: '90s',
+    })
+    expect(toSpec(back)).toMatchObject({
+      notBefore: toSpec(draft).notBefore,
+      agent: 'lab',
+      group: 'gpus',
+      after: ['prepare'],
+      timeout: '90s',
+    })
     expect(back.env).toEqual([{ name: 'TOKEN', value: '' }])
   })
 })
 
 /** A spec with every field there is; the type refuses one that forgets a field. */
-type All = Required<Omit<Spec, 'resources' | 'idle'>> & { resources: Required<Resources>; idle: Required<Omit<IdlePolicy, 'use'>> & { use: Required<UsePolicy> } }
-const mounts: [Omit<Required<Mount>, 'folder' | 'path'>, Omit<Required<Mount>, 'source' | 'readOnly'>] = [{ source: '/data', target: 'in', readOnly: true }, { folder: 'sets', path: 'a/b', target: 'sets' }]
+type All = Required<Omit<Spec, 'resources' | 'idle'>> & {
+  resources: Required<Resources>
+  idle: Required<Omit<IdlePolicy, 'use'>> & { use: Required<UsePolicy> }
+}
+const mounts: [Omit<Required<Mount>, 'folder' | 'path'>, Omit<Required<Mount>, 'source' | 'readOnly'>] = [
+  { source: '/data', target: 'in', readOnly: true },
+  { folder: 'sets', path: 'a/b', target: 'sets' },
+]
 
 describe('a spec with every field', () => {
   const use = { window: '20m', grace: '5m', any: true, cpu: 1, memory: 2, gpu: 3, vram: 4 }
   const all: All = {
-    name: 'train-all', type: 'batch', image: 'lab:1', command: 'python train.py', notBefore: '2030-01-01T10:00:00Z', timeout: '90m', env: [{ name: 'SEED', value: '7' }],
-    resources: { cpu: 2, memory: 4 * GIB, shm: 200 * MIB }, threads: 3, mounts, ports: [8080, 9000], agent: 'lab', group: 'gpus',
-    accelerator: '0.5', uncooperative: true, mps: true, cluster: 2, priority: 70, after: ['prepare', 'fetch'], pendingTimeout: '2h', label: 'thesis', noSSH: true, commitOnEnd: 4,
+    name: 'train-all',
+    type: 'batch',
+    image: 'lab:1',
+    command: 'python train.py',
+    notBefore: '2030-01-01T10:00:00Z',
+    timeout: '90m',
+    env: [{ name: 'SEED', value: '7' }],
+    resources: { cpu: 2, memory: 4 * GIB, shm: 200 * MIB },
+    threads: 3,
+    mounts,
+    ports: [8080, 9000],
+    agent: 'lab',
+    group: 'gpus',
+    accelerator: '0.5',
+    uncooperative: true,
+    mps: true,
+    cluster: 2,
+    priority: 70,
+    after: ['prepare', 'fetch'],
+    pendingTimeout: '2h',
+    label: 'thesis',
+    noSSH: true,
+    commitOnEnd: 4,
     idle: { lifetime: '2d', network: '1h', use },
   }
   it('comes back whole from the form and from the address', () => {
@@ -104,7 +176,13 @@ describe('a spec with every field', () => {
     expect(toSpec(fromSpec(all))).toEqual(kept)
     expect(toSpec(decodeDraft(encodeDraft(fromSpec(all))))).toEqual(kept)
     // toEqual takes a field that is undefined for one that is not there.
-    const interactive = { ...all, type: 'interactive' as const, command: undefined, notBefore: undefined, timeout: undefined }
+    const interactive = {
+      ...all,
+      type: 'interactive' as const,
+      command: undefined,
+      notBefore: undefined,
+      timeout: undefined,
+    }
     expect(toSpec(decodeDraft(encodeDraft(fromSpec({ ...all, type: 'interactive' }))))).toEqual(interactive)
   })
   it.each(['2', 'mig:1g.10gb', 'mig:1g.10gb*3', 'vram:12g'])('asks for %s of the devices', (accelerator) => {

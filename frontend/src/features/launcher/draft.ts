@@ -104,7 +104,9 @@ export function toSpec(draft: Draft): Spec {
   if (typeof draft.threads === 'number') spec.threads = draft.threads
   if (draft.mounts.length > 0) {
     spec.mounts = draft.mounts.map((mount) => ({
-      ...(mount.folder === undefined ? { source: mount.source.trim() } : { folder: mount.folder, ...(mount.path?.trim() ? { path: mount.path.trim() } : {}) }),
+      ...(mount.folder === undefined
+        ? { source: mount.source.trim() }
+        : { folder: mount.folder, ...(mount.path?.trim() ? { path: mount.path.trim() } : {}) }),
       ...(mount.target.trim() === '' ? {} : { target: mount.target.trim() }),
       ...(mount.readOnly ? { readOnly: true } : {}),
     }))
@@ -145,7 +147,12 @@ export function fromSpec(spec: Spec): Draft {
     memory: amountFromBytes(spec.resources.memory || GIB),
     shm: spec.resources.shm ? amountFromBytes(spec.resources.shm) : null,
     threads: spec.threads ? spec.threads : 'auto',
-    mounts: (spec.mounts ?? []).map((m) => ({ source: m.source ?? '', ...(m.folder ? { folder: m.folder, path: m.path ?? '' } : {}), target: m.target ?? '', readOnly: m.readOnly ?? false })),
+    mounts: (spec.mounts ?? []).map((m) => ({
+      source: m.source ?? '',
+      ...(m.folder ? { folder: m.folder, path: m.path ?? '' } : {}),
+      target: m.target ?? '',
+      readOnly: m.readOnly ?? false,
+    })),
     ports: (spec.ports ?? []).map(String),
     noSSH: spec.noSSH ?? false,
     accelerator: parseAccelerator(spec.accelerator),
@@ -174,7 +181,9 @@ export function presetOf(draft: Draft, presets: readonly Preset[]): Preset | nul
   const accelerator = acceleratorText(draft.accelerator)
   const same = (p: Preset) =>
     acceleratorText(parseAccelerator(p.accelerator)) === accelerator &&
-    (p.resources.cpu || 1) === draft.cpu && (p.resources.memory || GIB) === memory && (p.resources.shm ?? 0) === shm
+    (p.resources.cpu || 1) === draft.cpu &&
+    (p.resources.memory || GIB) === memory &&
+    (p.resources.shm ?? 0) === shm
   return presets.find(same) ?? null
 }
 

@@ -16,7 +16,12 @@ export function encodeDraft(draft: Draft): string {
     shm: draft.shm ? writeAmount(draft.shm) : null,
     timeout: draft.timeout ? `${draft.timeout.value ?? ''}${draft.timeout.unit}` : null,
     env: draft.env.map((row) => [row.name, looksSecret(row.name) ? '' : row.value]),
-    mounts: draft.mounts.map((m) => [m.source, m.target, m.readOnly ? 1 : 0, ...(m.folder === undefined ? [] : [m.folder, m.path ?? ''])]),
+    mounts: draft.mounts.map((m) => [
+      m.source,
+      m.target,
+      m.readOnly ? 1 : 0,
+      ...(m.folder === undefined ? [] : [m.folder, m.path ?? '']),
+    ]),
     accelerator: encodeAccelerator(draft.accelerator),
   }
   const empty: Record<string, unknown> = { ...EMPTY_DRAFT, memory: writeAmount(EMPTY_DRAFT.memory), accelerator: '' }
@@ -65,7 +70,8 @@ export function decodeDraft(text: string | null): Draft {
 const MOST = 1000
 
 const str = (value: unknown): string => (typeof value === 'string' ? value : '')
-const num = <T>(value: unknown, otherwise: T): number | T => (typeof value === 'number' && Number.isFinite(value) ? value : otherwise)
+const num = <T>(value: unknown, otherwise: T): number | T =>
+  typeof value === 'number' && Number.isFinite(value) ? value : otherwise
 const list = (value: unknown): unknown[] => (Array.isArray(value) ? value.slice(0, MOST) : [])
 
 function envRow(value: unknown): EnvRow {
@@ -75,7 +81,12 @@ function envRow(value: unknown): EnvRow {
 
 function mountRow(value: unknown): MountRow {
   const [source, target, readOnly, folder, path] = list(value)
-  return { source: str(source), target: str(target), readOnly: readOnly === 1, ...(typeof folder === 'string' ? { folder, path: str(path) } : {}) }
+  return {
+    source: str(source),
+    target: str(target),
+    readOnly: readOnly === 1,
+    ...(typeof folder === 'string' ? { folder, path: str(path) } : {}),
+  }
 }
 
 function timeout(value: unknown): Draft['timeout'] {

@@ -4,7 +4,14 @@ import type { Step } from './draft'
 import { type Issue, issueAt, stepOf } from './issues'
 
 /** Faults of fields that nothing was entered in yet: pointed out once the step was left. */
-const NOT_YET = new Set(['commandRequired', 'startRequired', 'timeoutNumber', 'imageRequired', 'envNameRequired', 'sourceRequired'])
+const NOT_YET = new Set([
+  'commandRequired',
+  'startRequired',
+  'timeoutNumber',
+  'imageRequired',
+  'envNameRequired',
+  'sourceRequired',
+])
 
 /** The sentence of an issue. */
 export function issueText(issue: Issue, t: TFunction<'launcher'>): string {

@@ -80,7 +80,9 @@ export function mergeIssues(
   const merged = [...own]
   const add = (problem: FieldProblem, severity: Issue['severity']) => {
     const field = fieldOf(problem.field, draft)
-    const known = merged.some((issue) => issue.field === field && (issue.severity === 'error' || severity === 'warning'))
+    const known = merged.some(
+      (issue) => issue.field === field && (issue.severity === 'error' || severity === 'warning'),
+    )
     if (!known) merged.push({ field, severity, code: problem.code, ...saidOf(problem, draft) })
   }
   errors.forEach((problem) => add(problem, 'error'))
@@ -89,8 +91,14 @@ export function mergeIssues(
 }
 
 /** In the reader's language where the code says all that there is to say, else the server's own sentence. */
-function saidOf({ field, code, message, hint }: FieldProblem, draft: Draft): Pick<Issue, 'key' | 'values' | 'message' | 'hint'> {
-  const folder = code === 'session_create_no-folder' ? draft.mounts[Number(/^mounts\[(\d+)\]\.folder$/.exec(field)?.[1])]?.folder : undefined
+function saidOf(
+  { field, code, message, hint }: FieldProblem,
+  draft: Draft,
+): Pick<Issue, 'key' | 'values' | 'message' | 'hint'> {
+  const folder =
+    code === 'session_create_no-folder'
+      ? draft.mounts[Number(/^mounts\[(\d+)\]\.folder$/.exec(field)?.[1])]?.folder
+      : undefined
   return folder ? { key: 'folderGone', values: { name: folder } } : { message, ...(hint === undefined ? {} : { hint }) }
 }
 

@@ -30,7 +30,12 @@ describe('ports', () => {
   })
 
   it('are named twice only once, also inside a range', () => {
-    expect(portFaults(['8080', '8079:8081', '8080'])).toEqual(new Map([[1, 'duplicate'], [2, 'duplicate']]))
+    expect(portFaults(['8080', '8079:8081', '8080'])).toEqual(
+      new Map([
+        [1, 'duplicate'],
+        [2, 'duplicate'],
+      ]),
+    )
   })
 
   it('are ten at most, counted one by one', () => {

@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { makeBoard, makeDevice } from '@/api/testing/session'
-import { acceleratorText, decodeAccelerator, encodeAccelerator, NO_ACCELERATOR, offerOf, parseAccelerator } from './accelerator'
+import {
+  acceleratorText,
+  decodeAccelerator,
+  encodeAccelerator,
+  NO_ACCELERATOR,
+  offerOf,
+  parseAccelerator,
+} from './accelerator'
 import { GIB } from './amount'
 import { EMPTY_DRAFT, fromSpec, toSpec } from './draft'
 import { decodeDraft, encodeDraft } from './draftUrl'
@@ -8,38 +15,60 @@ import { EMPTY_QUEUE, START_IDLE, START_USE } from './queueDraft'
 import { validateAccelerator, validateQueue } from './validateQueue'
 
 describe('a request for devices', () => {
-  it.each(['0.5', '1.0', '2', 'mig:1g.10gb', 'mig:1g.10gb:3', 'vram:512m', 'vram:12g'])('%s comes back as it was written', (text) => {
-    expect(acceleratorText(parseAccelerator(text))).toBe(text)
-  })
+  it.each(['0.5', '1.0', '2', 'mig:1g.10gb', 'mig:1g.10gb:3', 'vram:512m', 'vram:12g'])(
+    '%s comes back as it was written',
+    (text) => {
+      expect(acceleratorText(parseAccelerator(text))).toBe(text)
+    },
+  )
   it('tells a share of one device from one whole device', () => {
     expect([parseAccelerator('1').mode, parseAccelerator('1.0').mode]).toEqual(['devices', 'shares'])
     expect(acceleratorText({ ...NO_ACCELERATOR, mode: 'shares', shares: 0.1 + 0.2 })).toBe('0.3')
   })
   it('is none when it is anything else', () => {
-    expect([undefined, '', 'none', '0', '-1', 'mig:', 'vram:lots'].map((text) => parseAccelerator(text).mode)).toEqual(Array(7).fill('none'))
+    expect([undefined, '', 'none', '0', '-1', 'mig:', 'vram:lots'].map((text) => parseAccelerator(text).mode)).toEqual(
+      Array(7).fill('none'),
+    )
   })
   it('is kept by the address also while it is not complete', () => {
-    for (const a of [{ ...NO_ACCELERATOR, mode: 'shares' as const, shares: null }, { ...NO_ACCELERATOR, mode: 'mig' as const, profile: '1g.10gb', instances: null }]) {
+    for (const a of [
+      { ...NO_ACCELERATOR, mode: 'shares' as const, shares: null },
+      { ...NO_ACCELERATOR, mode: 'mig' as const, profile: '1g.10gb', instances: null },
+    ]) {
       expect(decodeAccelerator(encodeAccelerator(a))).toEqual(a)
     }
   })
 })
 
 describe('what machines offer', () => {
-  const mig = makeDevice({ uuid: 'GPU-2', instances: [{ uuid: 'm1', profile: '1g.10gb', memory: 10 * GIB, share: 125 }, { uuid: 'm2', profile: '1g.10gb', memory: 10 * GIB, share: 125 }] })
+  const mig = makeDevice({
+    uuid: 'GPU-2',
+    instances: [
+      { uuid: 'm1', profile: '1g.10gb', memory: 10 * GIB, share: 125 },
+      { uuid: 'm2', profile: '1g.10gb', memory: 10 * GIB, share: 125 },
+    ],
+  })
   const boards = [
     makeBoard([makeDevice({ free: 300, memoryFree: 20 * GIB }), makeDevice({ uuid: 'GPU-1' }), mig]),
     makeBoard([makeDevice()], { agent: 'gone', online: false }),
     makeBoard([], { agent: 'plain' }),
   ]
   it('is what is free on one device, over all, and whole; a device in instances offers only those', () => {
-    expect(offerOf(boards, '')).toMatchObject({ quantum: 0.1, freeOnOne: 1, freeShares: 1.3, freeWhole: 1, memory: 79 * GIB, profiles: [{ profile: '1g.10gb', count: 2 }] })
+    expect(offerOf(boards, '')).toMatchObject({
+      quantum: 0.1,
+      freeOnOne: 1,
+      freeShares: 1.3,
+      freeWhole: 1,
+      memory: 79 * GIB,
+      profiles: [{ profile: '1g.10gb', count: 2 }],
+    })
   })
   it('is nothing of a machine that is not reached or has no device', () => {
     expect(offerOf(boards, 'gone').devices).toEqual([])
     expect(offerOf(boards, 'plain').devices).toEqual([])
   })
-  const keys = (text: string, agent = '') => validateAccelerator(parseAccelerator(text), boards, agent).map((i) => `${i.severity} ${i.key}`)
+  const keys = (text: string, agent = '') =>
+    validateAccelerator(parseAccelerator(text), boards, agent).map((i) => `${i.severity} ${i.key}`)
   it.each([
     ['0.5', []],
     ['1.2', []],
@@ -62,34 +91,66 @@ describe('what machines offer', () => {
 })
 
 describe('how a session waits', () => {
-  const faults = (change: Partial<typeof EMPTY_QUEUE>, ids: ReadonlySet<string> | null = null) => validateQueue({ ...EMPTY_QUEUE, ...change }, ids).map((i) => `${i.field} ${i.key}`)
+  const faults = (change: Partial<typeof EMPTY_QUEUE>, ids: ReadonlySet<string> | null = null) =>
+    validateQueue({ ...EMPTY_QUEUE, ...change }, ids).map((i) => `${i.field} ${i.key}`)
   it('is right as it begins', () => {
     expect(faults({})).toEqual([])
     expect(faults({ idle: { ...START_IDLE, use: START_USE } })).toEqual([])
   })
   it('has bounds', () => {
-    expect(faults({ priority: 101, cluster: 9, count: 0 })).toEqual(['priority priority', 'cluster cluster', 'count count'])
-    expect(faults({ priority: null, cluster: 1.5, label: 'x'.repeat(65) })).toEqual(['priority priority', 'cluster cluster', 'label labelLong'])
+    expect(faults({ priority: 101, cluster: 9, count: 0 })).toEqual([
+      'priority priority',
+      'cluster cluster',
+      'count count',
+    ])
+    expect(faults({ priority: null, cluster: 1.5, label: 'x'.repeat(65) })).toEqual([
+      'priority priority',
+      'cluster cluster',
+      'label labelLong',
+    ])
   })
   it('waits for no session that is gone', () => {
     expect(faults({ after: ['a', 'b'] }, new Set(['a']))).toEqual(['after[1] afterGone'])
   })
   it('judges an idle policy as the control plane does', () => {
-    expect(faults({ idle: { lifetime: { value: 30, unit: 's' }, network: { value: null, unit: 'h' }, use: null } })).toEqual(['idle.lifetime idleShort', 'idle.network timeoutNumber'])
-    expect(faults({ idle: { lifetime: null, network: null, use: { ...START_USE, cpu: null, gpu: null } } })).toEqual(['idle.use idleThreshold'])
-    expect(faults({ idle: { lifetime: null, network: null, use: { ...START_USE, cpu: 0 } } })).toEqual(['idle.use.cpu idlePercent'])
+    expect(
+      faults({ idle: { lifetime: { value: 30, unit: 's' }, network: { value: null, unit: 'h' }, use: null } }),
+    ).toEqual(['idle.lifetime idleShort', 'idle.network timeoutNumber'])
+    expect(faults({ idle: { lifetime: null, network: null, use: { ...START_USE, cpu: null, gpu: null } } })).toEqual([
+      'idle.use idleThreshold',
+    ])
+    expect(faults({ idle: { lifetime: null, network: null, use: { ...START_USE, cpu: 0 } } })).toEqual([
+      'idle.use.cpu idlePercent',
+    ])
   })
 })
 
 describe('the draft with all of this', () => {
   const draft = {
-    ...EMPTY_DRAFT, image: 'a:1', accelerator: parseAccelerator('0.5'), uncooperative: true, priority: 50, after: ['abc'], pendingTimeout: { value: 2, unit: 'h' as const }, label: 'thesis',
-    cluster: 3, count: 4, commitOnEnd: { keep: 5 }, idle: { lifetime: { value: 1, unit: 'd' as const }, network: null, use: { ...START_USE, any: true } },
+    ...EMPTY_DRAFT,
+    image: 'a:1',
+    accelerator: parseAccelerator('0.5'),
+    uncooperative: true,
+    priority: 50,
+    after: ['abc'],
+    pendingTimeout: { value: 2, unit: 'h' as const },
+    label: 'thesis',
+    cluster: 3,
+    count: 4,
+    commitOnEnd: { keep: 5 },
+    idle: { lifetime: { value: 1, unit: 'd' as const }, network: null, use: { ...START_USE, any: true } },
   }
   it('becomes a spec; how many there are is asked beside it', () => {
     expect(toSpec(draft)).toMatchObject({
-      accelerator: '0.5', uncooperative: true, priority: 50, after: ['abc'], pendingTimeout: '2h', label: 'thesis', cluster: 3,
-      commitOnEnd: 5, idle: { lifetime: '1d', use: { window: '30m', grace: '10m', any: true, cpu: 5, gpu: 5 } },
+      accelerator: '0.5',
+      uncooperative: true,
+      priority: 50,
+      after: ['abc'],
+      pendingTimeout: '2h',
+      label: 'thesis',
+      cluster: 3,
+      commitOnEnd: 5,
+      idle: { lifetime: '1d', use: { window: '30m', grace: '10m', any: true, cpu: 5, gpu: 5 } },
     })
     expect(toSpec(draft)).not.toHaveProperty('count')
   })
@@ -103,6 +164,11 @@ describe('the draft with all of this', () => {
     expect(fromSpec(toSpec(draft))).toMatchObject({ ...draft, count: 1 })
   })
   it('forgets what an address cannot mean', () => {
-    expect(decodeDraft('{"priority":"high","idle":7,"after":[1,"x"],"accelerator":"magic 3"}')).toMatchObject({ priority: null, idle: null, after: ['x'], accelerator: NO_ACCELERATOR })
+    expect(decodeDraft('{"priority":"high","idle":7,"after":[1,"x"],"accelerator":"magic 3"}')).toMatchObject({
+      priority: null,
+      idle: null,
+      after: ['x'],
+      accelerator: NO_ACCELERATOR,
+    })
   })
 })

@@ -51,10 +51,27 @@ export const MAX_LABEL = 64
 export const MAX_COMMITS = 50
 export const START_COMMITS = 3
 
-export const EMPTY_QUEUE: QueueDraft = { priority: DEFAULT_PRIORITY, after: [], pendingTimeout: null, label: '', cluster: 1, count: 1, idle: null, commitOnEnd: null }
+export const EMPTY_QUEUE: QueueDraft = {
+  priority: DEFAULT_PRIORITY,
+  after: [],
+  pendingTimeout: null,
+  label: '',
+  cluster: 1,
+  count: 1,
+  idle: null,
+  commitOnEnd: null,
+}
 
 export const START_IDLE: IdleDraft = { lifetime: null, network: { value: 1, unit: 'h' }, use: null }
-export const START_USE: UseDraft = { window: { value: 30, unit: 'm' }, grace: { value: 10, unit: 'm' }, any: false, cpu: 5, memory: null, gpu: 5, vram: null }
+export const START_USE: UseDraft = {
+  window: { value: 30, unit: 'm' },
+  grace: { value: 10, unit: 'm' },
+  any: false,
+  cpu: 5,
+  memory: null,
+  gpu: 5,
+  vram: null,
+}
 
 export const METRICS = ['cpu', 'memory', 'gpu', 'vram'] as const
 
@@ -111,7 +128,15 @@ export function queueFromSpec(spec: Spec): QueueDraft {
           lifetime: parseSpan(idle.lifetime),
           network: parseSpan(idle.network),
           use: use
-            ? { window: parseSpan(use.window) ?? START_USE.window, grace: parseSpan(use.grace), any: use.any ?? false, cpu: use.cpu ?? null, memory: use.memory ?? null, gpu: use.gpu ?? null, vram: use.vram ?? null }
+            ? {
+                window: parseSpan(use.window) ?? START_USE.window,
+                grace: parseSpan(use.grace),
+                any: use.any ?? false,
+                cpu: use.cpu ?? null,
+                memory: use.memory ?? null,
+                gpu: use.gpu ?? null,
+                vram: use.vram ?? null,
+              }
             : null,
         }
       : null,
@@ -128,7 +153,8 @@ export function decodeQueue(from: Record<string, unknown>): QueueDraft {
     const known = TIMEOUT_UNITS.find((u) => u === unit)
     return known ? { value: num(n), unit: known } : null
   }
-  const object = (value: unknown) => (typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null)
+  const object = (value: unknown) =>
+    typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null
   const idle = object(from.idle)
   const use = object(idle?.use)
   const commits = object(from.commitOnEnd)
@@ -144,7 +170,17 @@ export function decodeQueue(from: Record<string, unknown>): QueueDraft {
       ? {
           lifetime: span(idle.lifetime),
           network: span(idle.network),
-          use: use ? { window: span(use.window) ?? START_USE.window, grace: span(use.grace), any: use.any === true, cpu: num(use.cpu), memory: num(use.memory), gpu: num(use.gpu), vram: num(use.vram) } : null,
+          use: use
+            ? {
+                window: span(use.window) ?? START_USE.window,
+                grace: span(use.grace),
+                any: use.any === true,
+                cpu: num(use.cpu),
+                memory: num(use.memory),
+                gpu: num(use.gpu),
+                vram: num(use.vram),
+              }
+            : null,
         }
       : null,
   }

@@ -40,7 +40,11 @@ describe('what is not there', () => {
   })
 
   it('is not what somebody has yet to enter, nor what is written wrongly, nor a warning', () => {
-    const issues = [issue('accelerator', { key: 'gpuShare' }), issue('mounts[0].path', { key: 'pathAstray' }), issue('accelerator', { severity: 'warning', key: 'gpuWaits' })]
+    const issues = [
+      issue('accelerator', { key: 'gpuShare' }),
+      issue('mounts[0].path', { key: 'pathAstray' }),
+      issue('accelerator', { severity: 'warning', key: 'gpuWaits' }),
+    ]
     expect(lacksOf(draft, issues, 'none', '')).toEqual([])
     expect(lacksOf(EMPTY_DRAFT, [issue('accelerator', { key: 'gpuNone' })], 'none', '')).toEqual([])
   })
@@ -50,7 +54,10 @@ describe('a repair', () => {
   it('puts something else where the session looks for it, and leaves everything else', () => {
     const repair = repairMount(lack('mount'), draft, { folder: 'other' })
     const after = repair.apply(draft)
-    expect(toSpec(after)).toEqual({ ...toSpec(draft), mounts: [{ folder: 'other', target: '/home/work/sets' }, ...(toSpec(draft).mounts ?? []).slice(1)] })
+    expect(toSpec(after)).toEqual({
+      ...toSpec(draft),
+      mounts: [{ folder: 'other', target: '/home/work/sets' }, ...(toSpec(draft).mounts ?? []).slice(1)],
+    })
     expect(repair.revert(after)).toEqual(draft)
   })
 
@@ -61,7 +68,10 @@ describe('a repair', () => {
     expect([after.mounts.length, after.after]).toEqual([2, ['fetch']])
     expect(session.revert(mount.revert(after))).toEqual({ ...draft, name: 'other' })
     const swapped = repairAfter(lack('after', 1), draft, { id: 'abc', name: 'again' })
-    expect([swapped.apply(draft).after, swapped.revert(swapped.apply(draft)).after]).toEqual([['prepare', 'abc'], draft.after])
+    expect([swapped.apply(draft).after, swapped.revert(swapped.apply(draft)).after]).toEqual([
+      ['prepare', 'abc'],
+      draft.after,
+    ])
   })
 
   it('sets fields and takes them back as they were', () => {
@@ -72,16 +82,28 @@ describe('a repair', () => {
 })
 
 describe('other devices', () => {
-  it('are none where there are none', () => expect(nearOffers(parseAccelerator('2'), offerOf([], ''), undefined)).toEqual([]))
+  it('are none where there are none', () =>
+    expect(nearOffers(parseAccelerator('2'), offerOf([], ''), undefined)).toEqual([]))
 
   it('begin with what would be given, and are never what was asked', () => {
-    const device = { uuid: 'u', instances: [], free: 1000, memory: 24 * 1024 ** 3, reserved: 0, memoryFree: 1, capabilities: [] }
+    const device = {
+      uuid: 'u',
+      instances: [],
+      free: 1000,
+      memory: 24 * 1024 ** 3,
+      reserved: 0,
+      memoryFree: 1,
+      capabilities: [],
+    }
     const offer = offerOf([{ agent: 'a', online: true, quantum: 100, devices: [device, device] } as never], 'a')
-    const texts = (asked: string, rounded?: string) => nearOffers(parseAccelerator(asked), offer, rounded).map(acceleratorText)
+    const texts = (asked: string, rounded?: string) =>
+      nearOffers(parseAccelerator(asked), offer, rounded).map(acceleratorText)
     expect(texts('4')).toEqual(['1', '2', '0.5'])
     expect(texts('0.55', '0.6')).toEqual(['0.6', '1', '2', '0.5'])
     expect(texts('vram:80g')).toEqual(['vram:24g', '1', '0.5'])
     expect(texts('mig:1g.10gb')).toEqual(['1', '0.5'])
-    expect(nearOffers({ ...NO_ACCELERATOR, mode: 'devices', devices: 1 }, offer, undefined).map(acceleratorText)).not.toContain('1')
+    expect(
+      nearOffers({ ...NO_ACCELERATOR, mode: 'devices', devices: 1 }, offer, undefined).map(acceleratorText),
+    ).not.toContain('1')
   })
 })

@@ -25,7 +25,13 @@ export function lacksOf(draft: Draft, issues: readonly Issue[], image: ImageLack
   const errors = issues.filter((issue) => issue.severity === 'error')
   const lacks = errors.flatMap((issue) => lackOf(draft, issue, accelerator) ?? [])
   if (image !== 'none' && !lacks.some((lack) => lack.kind === 'image')) {
-    lacks.push({ field: 'image', kind: 'image', index: 0, asked: draft.image, issue: { field: 'image', severity: 'warning', key: 'imageAway', values: { image: draft.image } } })
+    lacks.push({
+      field: 'image',
+      kind: 'image',
+      index: 0,
+      asked: draft.image,
+      issue: { field: 'image', severity: 'warning', key: 'imageAway', values: { image: draft.image } },
+    })
   }
   const order: Lack['kind'][] = ['group', 'agent', 'image', 'accelerator', 'mount', 'part', 'after', 'notBefore']
   return lacks.toSorted((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind) || a.index - b.index)
@@ -37,7 +43,8 @@ function lackOf(draft: Draft, issue: Issue, accelerator: string): Lack | null {
   if (field === 'agent' && draft.agent) return lack('agent', draft.agent)
   if (field === 'group' && draft.group) return lack('group', draft.group)
   if (field === 'image' && issue.code === 'session_create_no-image') return lack('image', draft.image)
-  if (field === 'accelerator' && draft.accelerator.mode !== 'none' && !NOT_ENTERED.has(issue.key ?? '')) return lack('accelerator', accelerator)
+  if (field === 'accelerator' && draft.accelerator.mode !== 'none' && !NOT_ENTERED.has(issue.key ?? ''))
+    return lack('accelerator', accelerator)
   if (field === 'notBefore' && issue.key === 'startPast' && draft.startAt) return lack('notBefore', draft.startAt)
   const after = /^after\[(\d+)\]$/.exec(field)
   if (after) return lack('after', draft.after[Number(after[1])] ?? '', Number(after[1]))
@@ -70,11 +77,21 @@ const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b)
 /** A repair that sets fields, and takes them back as they were. */
 export function setting(lack: Lack, draft: Draft, now: string, change: Partial<Draft>): Repair {
   const before = Object.fromEntries(Object.keys(change).map((key) => [key, draft[key as keyof Draft]]))
-  return { kind: lack.kind, asked: lack.asked, now, apply: (old) => ({ ...old, ...change }), revert: (old) => ({ ...old, ...before }) }
+  return {
+    kind: lack.kind,
+    asked: lack.asked,
+    now,
+    apply: (old) => ({ ...old, ...change }),
+    revert: (old) => ({ ...old, ...before }),
+  }
 }
 
 /** A repair of one entry of a list: another in its place, or none. What else is in the list stays as it is by then. */
-function inList<T>(list: readonly T[], index: number, next: T | null): { apply: (list: readonly T[]) => T[]; revert: (list: readonly T[]) => T[] } {
+function inList<T>(
+  list: readonly T[],
+  index: number,
+  next: T | null,
+): { apply: (list: readonly T[]) => T[]; revert: (list: readonly T[]) => T[] } {
   const old = list[index] as T
   const put = (all: readonly T[], from: T, to: T | null) => {
     const at = same(all[index], from) ? index : all.findIndex((one) => same(one, from))
@@ -87,10 +104,19 @@ function inList<T>(list: readonly T[], index: number, next: T | null): { apply: 
 }
 
 /** Mounts something else at the place of what is not there, or nothing. What the program in the session looks for stays where it was. */
-export function repairMount(lack: Lack, draft: Draft, next: { source?: string; folder?: string; path?: string } | null): Repair {
+export function repairMount(
+  lack: Lack,
+  draft: Draft,
+  next: { source?: string; folder?: string; path?: string } | null,
+): Repair {
   const old = draft.mounts[lack.index] as MountRow
   const target = old.target.trim() || mountTarget(old)
-  const row: MountRow | null = next && { target, readOnly: old.readOnly, source: next.source ?? '', ...(next.folder === undefined ? {} : { folder: next.folder, path: next.path ?? '' }) }
+  const row: MountRow | null = next && {
+    target,
+    readOnly: old.readOnly,
+    source: next.source ?? '',
+    ...(next.folder === undefined ? {} : { folder: next.folder, path: next.path ?? '' }),
+  }
   const change = inList(draft.mounts, lack.index, row)
   return {
     kind: lack.kind,
@@ -104,5 +130,11 @@ export function repairMount(lack: Lack, draft: Draft, next: { source?: string; f
 /** Waits for another session, or for none. */
 export function repairAfter(lack: Lack, draft: Draft, next: { id: string; name: string } | null): Repair {
   const change = inList(draft.after, lack.index, next?.id ?? null)
-  return { kind: lack.kind, asked: lack.asked, now: next?.name ?? '', apply: (d) => ({ ...d, after: change.apply(d.after) }), revert: (d) => ({ ...d, after: change.revert(d.after) }) }
+  return {
+    kind: lack.kind,
+    asked: lack.asked,
+    now: next?.name ?? '',
+    apply: (d) => ({ ...d, after: change.apply(d.after) }),
+    revert: (d) => ({ ...d, after: change.revert(d.after) }),
+  }
 }

@@ -14,7 +14,13 @@ const letters = 56
  * on that of an end, the end keeps its dot: the label at the low end gives way,
  * the one at the high end says both.
  */
-export function remainingMarks(min: number, max: number, remaining: number, write: (value: number) => string, name: string): Marks {
+export function remainingMarks(
+  min: number,
+  max: number,
+  remaining: number,
+  write: (value: number) => string,
+  name: string,
+): Marks {
   const marks: Marks = { [min]: write(min), [max]: write(max) }
   if (remaining <= min || remaining >= max) return marks
   const text = `${name} ${write(remaining)}`

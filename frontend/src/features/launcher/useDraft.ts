@@ -90,10 +90,14 @@ export function useDraft(): DraftUse {
   const go = useCallback(
     (to: Step) => {
       setLeft((old) => new Set(to === 'confirm' ? STEPS : [...old, step]))
-      rewrite((old) => {
-        old.set('step', to)
-        return old
-      }, false, true)
+      rewrite(
+        (old) => {
+          old.set('step', to)
+          return old
+        },
+        false,
+        true,
+      )
     },
     [rewrite, step],
   )
@@ -135,11 +139,7 @@ function useRewrite(): Rewrite {
 }
 
 /** Fills the draft from the entry of the launch history that the address names, once. */
-function useRecent(
-  id: string | null,
-  setDraft: (draft: Draft) => void,
-  rewrite: Rewrite,
-): boolean {
+function useRecent(id: string | null, setDraft: (draft: Draft) => void, rewrite: Rewrite): boolean {
   const recents = useRecents().data
   const sessions = useSessionBook().data
   const [missing, setMissing] = useState(false)
@@ -148,7 +148,9 @@ function useRecent(
     const recent = recents.find((entry) => entry.id === id)
     setMissing(!recent)
     if (recent) {
-      const names = Object.values(sessions).filter((s) => isLive(s.status)).map((s) => s.name)
+      const names = Object.values(sessions)
+        .filter((s) => isLive(s.status))
+        .map((s) => s.name)
       const draft = { ...fromSpec(recent.spec), count: recent.count, owner: recent.owner ?? '' }
       setDraft({ ...draft, name: freeName(draft.name, new Set(names)) })
     }

@@ -43,10 +43,18 @@ export function useJudgement(draft: Draft, owner: string, refusal: Refusal | nul
   const { machines, boards } = useMachinesFor(draft.group)
   const sessions = useSessionBook().data
   const liveNames = useMemo(
-    () => new Set(Object.values(sessions ?? {}).filter((s) => isLive(s.status) && (owner === '' || s.owner === owner)).map((s) => s.name)),
+    () =>
+      new Set(
+        Object.values(sessions ?? {})
+          .filter((s) => isLive(s.status) && (owner === '' || s.owner === owner))
+          .map((s) => s.name),
+      ),
     [sessions, owner],
   )
-  const sessionIds = useMemo(() => (sessions ? new Set(Object.values(sessions).flatMap((s) => [s.id, s.name])) : undefined), [sessions])
+  const sessionIds = useMemo(
+    () => (sessions ? new Set(Object.values(sessions).flatMap((s) => [s.id, s.name])) : undefined),
+    [sessions],
+  )
   const agents = useAgents().data
   const families = useImages().environments.data
   const environment = useMemo(() => findVersion(families ?? [], draft.image)?.family, [families, draft.image])
@@ -66,12 +74,39 @@ export function useJudgement(draft: Draft, owner: string, refusal: Refusal | nul
   })
   const current = spec === settled && owner === person && !preview.isPlaceholderData
   const issues = useMemo(() => {
-    const own = validate(draft, { now, liveNames, machines: machines ?? [], boards: boards ?? [], ...(sessionIds ? { sessionIds } : {}), ...(groups ? { groups } : {}), ...(environment ? { environment } : {}) })
+    const own = validate(draft, {
+      now,
+      liveNames,
+      machines: machines ?? [],
+      boards: boards ?? [],
+      ...(sessionIds ? { sessionIds } : {}),
+      ...(groups ? { groups } : {}),
+      ...(environment ? { environment } : {}),
+    })
     const told = current ? preview.data : undefined
     const stands = refusal?.spec === spec && !(told && preview.dataUpdatedAt > refusal.at)
     const refused = stands ? refusal.fields : []
-    return mergeIssues(own, draft, [...refused, ...(told?.errors ?? [])], (told?.warnings ?? []).filter((w) => !isNoMount(w, draft)))
-  }, [draft, now, liveNames, machines, boards, sessionIds, groups, environment, current, preview.data, preview.dataUpdatedAt, refusal, spec])
+    return mergeIssues(
+      own,
+      draft,
+      [...refused, ...(told?.errors ?? [])],
+      (told?.warnings ?? []).filter((w) => !isNoMount(w, draft)),
+    )
+  }, [
+    draft,
+    now,
+    liveNames,
+    machines,
+    boards,
+    sessionIds,
+    groups,
+    environment,
+    current,
+    preview.data,
+    preview.dataUpdatedAt,
+    refusal,
+    spec,
+  ])
   const errors = useMemo(() => issues.filter((issue) => issue.severity === 'error'), [issues])
   return { issues, errors, preview, current, spec }
 }

@@ -23,7 +23,10 @@ export function useLacks(draft: Draft, judgement: Judgement, pulled: ReadonlySet
     }
     const { mode } = draft.accelerator
     const amount = totalOf(draft.accelerator, 1)
-    const accelerator = mode === 'shares' || mode === 'devices' ? t('repair.devices', { amount, kind: t(`accelerator.modes.${mode}`) }) : amount
+    const accelerator =
+      mode === 'shares' || mode === 'devices'
+        ? t('repair.devices', { amount, kind: t(`accelerator.modes.${mode}`) })
+        : amount
     return lacksOf(draft, judgement.issues, image, accelerator)
   }, [draft, judgement, told, environments.data, images.data, pulled, t])
 }

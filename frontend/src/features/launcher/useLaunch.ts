@@ -46,7 +46,11 @@ export function useLaunch(onLaunched: () => void): LaunchUse {
       for (const { session } of launched) if (session) applyAnswer(client, session)
       const [first] = problems
       if (first) {
-        notification.warning({ title: t('many.failed', { count: problems.length, total: launched.length }), description: [first.message, first.hint].filter(Boolean).join(' '), duration: 0 })
+        notification.warning({
+          title: t('many.failed', { count: problems.length, total: launched.length }),
+          description: [first.message, first.hint].filter(Boolean).join(' '),
+          duration: 0,
+        })
         key.current = { spec: '', key: '' }
         if (problems.length === launched.length) return
       }

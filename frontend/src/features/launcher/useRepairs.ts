@@ -30,7 +30,11 @@ export function useRepairs(change: Change, origin: number): RepairsUse {
   const undo = useCallback(
     (taken: Repair) => {
       change(taken.revert)
-      setState({ origin, done: done.filter((one) => one !== taken), pulled: new Set([...pulled].filter((image) => taken.kind !== 'image' || image !== taken.asked)) })
+      setState({
+        origin,
+        done: done.filter((one) => one !== taken),
+        pulled: new Set([...pulled].filter((image) => taken.kind !== 'image' || image !== taken.asked)),
+      })
     },
     [change, origin, done, pulled],
   )

@@ -14,10 +14,17 @@ afterEach(() => changeLanguage('en'))
 describe('what Slipway itself offers', () => {
   it('is named here as the catalogue and the presets name it', () => {
     const catalogue = readFileSync(join(backend, 'environments/defaults.yaml'), 'utf8')
-    const found = Object.fromEntries([...catalogue.matchAll(/- id: (\S+)\n(?:    .*\n)*?    summary: (.+)\n/g)].map(([, id, summary]) => [id, summary]))
+    const found = Object.fromEntries(
+      [...catalogue.matchAll(/- id: (\S+)\n(?:    .*\n)*?    summary: (.+)\n/g)].map(([, id, summary]) => [
+        id,
+        summary,
+      ]),
+    )
     expect(en.launcher.seeded.environment).toEqual(found)
     const presets = readFileSync(join(backend, 'hub/presets.go'), 'utf8')
-    expect(en.launcher.seeded.preset).toEqual(Object.fromEntries([...presets.matchAll(/preset\("(\w+)", "(\w+)"/g)].map(([, id, name]) => [id, name])))
+    expect(en.launcher.seeded.preset).toEqual(
+      Object.fromEntries([...presets.matchAll(/preset\("(\w+)", "(\w+)"/g)].map(([, id, name]) => [id, name])),
+    )
   })
 
   it('is said in the language of the person, what they wrote themselves as it is', async () => {

@@ -14,7 +14,10 @@ export function useSummary(draft: Draft, families: readonly Environment[]): Part
   const found = findVersion(families, draft.image)
   const memory = amountToBytes(draft.memory)
   const image = found ? found.family.title : draft.image ? splitImage(draft.image).name : ''
-  const amounts = t('resources.amounts', { cpus: draft.cpu ?? '–', memory: memory === null ? '–' : formatBytes(memory) })
+  const amounts = t('resources.amounts', {
+    cpus: draft.cpu ?? '–',
+    memory: memory === null ? '–' : formatBytes(memory),
+  })
   const { mode } = draft.accelerator
   const total = totalOf(draft.accelerator, 1)
   const gpu = mode === 'none' ? '' : mode === 'memory' || mode === 'mig' ? total : `${total} GPU`
@@ -25,6 +28,11 @@ export function useSummary(draft: Draft, families: readonly Environment[]): Part
     type: draft.name ? `${t(`type.${draft.type}`)} · ${draft.name}` : t(`type.${draft.type}`),
     environment: image ? `${image} · ${asked}` : asked,
     storage: draft.mounts.length > 0 ? t('summary.mounts', { count: draft.mounts.length }) : t('summary.noMounts'),
-    network: [ports > 0 ? t('summary.ports', { count: ports }) : t('summary.noPorts'), draft.noSSH ? t('summary.noSSH') : ''].filter(Boolean).join(' · '),
+    network: [
+      ports > 0 ? t('summary.ports', { count: ports }) : t('summary.noPorts'),
+      draft.noSSH ? t('summary.noSSH') : '',
+    ]
+      .filter(Boolean)
+      .join(' · '),
   }
 }

@@ -31,7 +31,12 @@ export const NAME_MIN = 4
 export const NAME_MAX = 64
 export const MAX_THREADS = 1000
 
-const error = (field: string, key: string, values?: Issue['values']): Issue => ({ field, severity: 'error', key, values })
+const error = (field: string, key: string, values?: Issue['values']): Issue => ({
+  field,
+  severity: 'error',
+  key,
+  values,
+})
 const warning = (field: string, key: string, values?: Issue['values']): Issue => ({
   field,
   severity: 'warning',
@@ -52,7 +57,11 @@ export function validate(draft: Draft, around: Surroundings): Issue[] {
     ...validatePorts(draft.ports),
     ...(around.environment ? validateNeeds(draft, around.environment) : []),
     ...validateGroup(draft.group, around.groups),
-    ...validateAccelerator(draft.accelerator, around.boards ?? [], around.machines.some((m) => m.agent === draft.agent) ? draft.agent : ''),
+    ...validateAccelerator(
+      draft.accelerator,
+      around.boards ?? [],
+      around.machines.some((m) => m.agent === draft.agent) ? draft.agent : '',
+    ),
     ...validateQueue(draft, around.sessionIds ?? null),
   ]
 }
@@ -124,7 +133,10 @@ export function machineFor(agent: string, machines: readonly Machine[]): Machine
 
 function validateResources(draft: Draft, machines: readonly Machine[]): Issue[] {
   // A machine whose engine is silent tells of no CPU at all: nothing is measured against it.
-  const machine = machineFor(draft.agent, machines.filter((m) => m.cpus > 0))
+  const machine = machineFor(
+    draft.agent,
+    machines.filter((m) => m.cpus > 0),
+  )
   const issues: Issue[] = []
   if (draft.agent !== '' && machines.length > 0 && !machines.some((m) => m.agent === draft.agent)) {
     issues.push(error('agent', 'agentUnknown', { agent: draft.agent }))
@@ -138,7 +150,13 @@ function validateResources(draft: Draft, machines: readonly Machine[]): Issue[] 
 function validateCluster({ cluster, cpu, memory }: Draft, machine: Machine | null): Issue[] {
   const each = amountToBytes(memory)
   if (!machine || !cpu || !each || !cluster || cluster < 2) return []
-  const fits = Math.max(0, Math.min(Math.floor((machine.cpus - machine.usedCpus) / cpu), Math.floor((machine.memory - machine.usedMemory) / each)))
+  const fits = Math.max(
+    0,
+    Math.min(
+      Math.floor((machine.cpus - machine.usedCpus) / cpu),
+      Math.floor((machine.memory - machine.usedMemory) / each),
+    ),
+  )
   return fits < cluster ? [warning('cluster', 'clusterWaits', { count: fits, total: cluster })] : []
 }
 
@@ -182,9 +200,12 @@ export function shmOf(draft: Draft): number {
 /** What an environment needs and is not asked for: it may be launched all the same. */
 function validateNeeds(draft: Draft, { title, minCpu = 0, minMemory = 0, accelerator }: Environment): Issue[] {
   const issues: Issue[] = []
-  if (draft.cpu !== null && draft.cpu < minCpu) issues.push(warning('resources.cpu', 'needsCpu', { title, count: minCpu }))
-  if ((amountToBytes(draft.memory) ?? minMemory) < minMemory) issues.push(warning('resources.memory', 'needsMemory', { title, bytes: minMemory }))
-  if (accelerator === 'required' && draft.accelerator.mode === 'none') issues.push(warning('accelerator', 'needsGpu', { title }))
+  if (draft.cpu !== null && draft.cpu < minCpu)
+    issues.push(warning('resources.cpu', 'needsCpu', { title, count: minCpu }))
+  if ((amountToBytes(draft.memory) ?? minMemory) < minMemory)
+    issues.push(warning('resources.memory', 'needsMemory', { title, bytes: minMemory }))
+  if (accelerator === 'required' && draft.accelerator.mode === 'none')
+    issues.push(warning('accelerator', 'needsGpu', { title }))
   return issues
 }
 
@@ -200,6 +221,14 @@ function validateThreads(threads: Draft['threads']): Issue[] {
 
 function validatePorts(tokens: readonly string[]): Issue[] {
   const values = { from: MIN_PORT, to: MAX_PORT, max: MAX_PORTS }
-  const keys = { format: 'portFormat', range: 'portRange', order: 'portOrder', duplicate: 'portDuplicate', count: 'portCount' }
-  return [...portFaults(tokens)].map(([index, fault]) => error(`ports[${index}]`, keys[fault], { ...values, port: tokens[index] ?? '' }))
+  const keys = {
+    format: 'portFormat',
+    range: 'portRange',
+    order: 'portOrder',
+    duplicate: 'portDuplicate',
+    count: 'portCount',
+  }
+  return [...portFaults(tokens)].map(([index, fault]) =>
+    error(`ports[${index}]`, keys[fault], { ...values, port: tokens[index] ?? '' }),
+  )
 }

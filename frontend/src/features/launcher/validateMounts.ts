@@ -54,7 +54,8 @@ export function mountTarget({ source, folder, target }: Pick<MountRow, 'source' 
 export function validateMounts(mounts: readonly MountRow[]): Issue[] {
   const issues: Issue[] = []
   const seen = new Map<string, number>()
-  const fault = (field: string, key: string, values?: Issue['values']) => issues.push({ field, severity: 'error', key, values })
+  const fault = (field: string, key: string, values?: Issue['values']) =>
+    issues.push({ field, severity: 'error', key, values })
   mounts.forEach((mount, index) => {
     const source = mount.folder ?? mount.source.trim()
     if (mount.folder !== undefined) {
@@ -73,7 +74,10 @@ export function validateMounts(mounts: readonly MountRow[]): Issue[] {
 /** Whether a path inside of a folder leads out of it, or nowhere. */
 export function subPathFault(path: string): boolean {
   const text = path.trim().replace(/\/$/, '')
-  return text !== '' && (/[\\\p{Cc}]/u.test(text) || text.split('/').some((part) => part === '' || part === '.' || part === '..'))
+  return (
+    text !== '' &&
+    (/[\\\p{Cc}]/u.test(text) || text.split('/').some((part) => part === '' || part === '.' || part === '..'))
+  )
 }
 
 function targetFault(mount: MountRow, target: string): string | null {

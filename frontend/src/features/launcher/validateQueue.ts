@@ -4,10 +4,21 @@ import { amountToBytes } from './amount'
 import type { Issue } from './issues'
 import { MAX_CLUSTER, MAX_COMMITS, MAX_COUNT, MAX_LABEL, METRICS, type QueueDraft, type Span } from './queueDraft'
 
-const error = (field: string, key: string, values?: Issue['values']): Issue => ({ field, severity: 'error', key, values })
-const warning = (field: string, key: string, values?: Issue['values']): Issue => ({ field, severity: 'warning', key, values })
+const error = (field: string, key: string, values?: Issue['values']): Issue => ({
+  field,
+  severity: 'error',
+  key,
+  values,
+})
+const warning = (field: string, key: string, values?: Issue['values']): Issue => ({
+  field,
+  severity: 'warning',
+  key,
+  values,
+})
 
-const whole = (value: number | null, low: number, high: number) => value !== null && Number.isInteger(value) && value >= low && value <= high
+const whole = (value: number | null, low: number, high: number) =>
+  value !== null && Number.isInteger(value) && value >= low && value <= high
 
 /** What is wrong with how a session waits, how many there are, and when it is reclaimed. */
 export function validateQueue(draft: QueueDraft, liveIds: ReadonlySet<string> | null): Issue[] {
@@ -20,7 +31,8 @@ export function validateQueue(draft: QueueDraft, liveIds: ReadonlySet<string> | 
   })
   if (draft.pendingTimeout && !wholeSpan(draft.pendingTimeout)) issues.push(error('pendingTimeout', 'timeoutNumber'))
   if ([...draft.label.trim()].length > MAX_LABEL) issues.push(error('label', 'labelLong', { max: MAX_LABEL }))
-  if (draft.commitOnEnd && !whole(draft.commitOnEnd.keep, 1, MAX_COMMITS)) issues.push(error('commitOnEnd', 'commitOnEnd', { max: MAX_COMMITS }))
+  if (draft.commitOnEnd && !whole(draft.commitOnEnd.keep, 1, MAX_COMMITS))
+    issues.push(error('commitOnEnd', 'commitOnEnd', { max: MAX_COMMITS }))
   return [...issues, ...validateIdle(draft)]
 }
 
@@ -70,7 +82,9 @@ export function validateAccelerator(a: AcceleratorDraft, boards: readonly Device
       const most = offer.devices.length
       if (shares > most) return [error(field, 'gpuMax', { count: most })]
       const free = shares <= 1 ? offer.freeOnOne : offer.freeShares
-      return shares > free + 1e-9 ? [warning(field, shares <= 1 ? 'gpuOneWaits' : 'gpuWaits', { free: Math.round(free * 1000) / 1000 })] : []
+      return shares > free + 1e-9
+        ? [warning(field, shares <= 1 ? 'gpuOneWaits' : 'gpuWaits', { free: Math.round(free * 1000) / 1000 })]
+        : []
     }
     case 'devices': {
       if ((a.devices ?? 0) > offer.devices.length) return [error(field, 'gpuMax', { count: offer.devices.length })]
@@ -79,7 +93,9 @@ export function validateAccelerator(a: AcceleratorDraft, boards: readonly Device
     case 'mig': {
       const profile = offer.profiles.find((p) => p.profile === a.profile)
       if (!profile) return [error(field, 'migNone', { profile: a.profile })]
-      return (a.instances ?? 1) > profile.count ? [error(field, 'migMax', { count: profile.count, profile: a.profile })] : []
+      return (a.instances ?? 1) > profile.count
+        ? [error(field, 'migMax', { count: profile.count, profile: a.profile })]
+        : []
     }
     case 'memory': {
       const bytes = amountToBytes(a.memory) ?? 0

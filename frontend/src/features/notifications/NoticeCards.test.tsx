@@ -21,7 +21,8 @@ function open() {
     { known: { sessions: [] } },
   )
   let seq = 0
-  const tell = (session: Session) => act(() => applyEvent(view.client, { epoch: 'e', seq: ++seq, session: { ...session, revision: seq } }))
+  const tell = (session: Session) =>
+    act(() => applyEvent(view.client, { epoch: 'e', seq: ++seq, session: { ...session, revision: seq } }))
   return { ...view, onMore, tell }
 }
 

@@ -32,7 +32,12 @@ function Buttons({ session }: { session: Session }) {
     <div className={css.buttons}>
       {running ? (
         <>
-          <Button size="small" type="primary" icon={<LayoutGrid size={14} />} onClick={() => actions.openApps(session.id)}>
+          <Button
+            size="small"
+            type="primary"
+            icon={<LayoutGrid size={14} />}
+            onClick={() => actions.openApps(session.id)}
+          >
             {t('action.apps')}
           </Button>
           <Button size="small" icon={<SquareTerminal size={14} />} onClick={() => actions.openTerminal(session.id)}>
@@ -57,9 +62,18 @@ function Card({ notice, session }: { notice: Notice; session: Session }) {
   const running = session.status === 'RUNNING'
   const now = useNow(running)
   const settled = running && !hovered && now - notice.at > fullFor
-  const text = session.status === 'PULLING' && session.pull ? pullTexts(session.pull).join(' · ') : (session.error && messageText(session.error)) || why
+  const text =
+    session.status === 'PULLING' && session.pull
+      ? pullTexts(session.pull).join(' · ')
+      : (session.error && messageText(session.error)) || why
   return (
-    <div className={`${css.card} ${settled ? css.quiet : ''}`} data-session={session.id} onMouseEnter={() => setHovered(true)} onMouseLeave={() => setHovered(false)} onFocus={() => setHovered(true)}>
+    <div
+      className={`${css.card} ${settled ? css.quiet : ''}`}
+      data-session={session.id}
+      onMouseEnter={() => setHovered(true)}
+      onMouseLeave={() => setHovered(false)}
+      onFocus={() => setHovered(true)}
+    >
       <div className={css.head}>
         <button type="button" className={css.name} onClick={() => actions.showDetail(session.id)}>
           {session.name}
@@ -68,10 +82,22 @@ function Card({ notice, session }: { notice: Notice; session: Session }) {
           <StatusBadge status={session.status} failed={session.result === 'failure'} />
           {isLive(session.status) && session.status !== 'TERMINATING' ? (
             <Tooltip title={t('common:action.terminate')}>
-              <Button type="text" size="small" aria-label={t('common:action.terminate')} icon={<CirclePower size={14} />} onClick={() => actions.terminate([session.id])} />
+              <Button
+                type="text"
+                size="small"
+                aria-label={t('common:action.terminate')}
+                icon={<CirclePower size={14} />}
+                onClick={() => actions.terminate([session.id])}
+              />
             </Tooltip>
           ) : null}
-          <Button type="text" size="small" aria-label={t('notifications:dismiss', { name: session.name })} icon={<X size={14} />} onClick={() => dismiss(session.id)} />
+          <Button
+            type="text"
+            size="small"
+            aria-label={t('notifications:dismiss', { name: session.name })}
+            icon={<X size={14} />}
+            onClick={() => dismiss(session.id)}
+          />
         </div>
       </div>
       {settled ? null : (

@@ -14,7 +14,13 @@ export interface Notices {
   clear: () => void
 }
 
-const NoticesContext = createContext<Notices>({ notices: [], unread: 0, dismiss: () => {}, readAll: () => {}, clear: () => {} })
+const NoticesContext = createContext<Notices>({
+  notices: [],
+  unread: 0,
+  dismiss: () => {},
+  readAll: () => {},
+  clear: () => {},
+})
 
 export function useNotices(): Notices {
   return useContext(NoticesContext)
@@ -46,7 +52,10 @@ export function NoticesProvider({ children }: { children: ReactNode }) {
   }, [book])
   useEffect(() => writeStored('notices', notices), [notices])
 
-  const close = useCallback((id: string) => setNotices((old) => old.map((n) => (n.id === id ? { ...n, open: false } : n))), [])
+  const close = useCallback(
+    (id: string) => setNotices((old) => old.map((n) => (n.id === id ? { ...n, open: false } : n))),
+    [],
+  )
   useEffect(() => {
     const timers = notices
       .filter((n) => n.open && !isLive(n.status))

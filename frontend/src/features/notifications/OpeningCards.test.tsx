@@ -6,7 +6,15 @@ import { renderView } from '@/api/testing/render'
 import { now } from '@/lib/now'
 import { OpeningCards } from './OpeningCards'
 
-const opening = { session: 'aaaaaaaaaaaa', app: 'notebook', title: 'Notebook', since: now(), problem: null, blocked: null, giveUp: null }
+const opening = {
+  session: 'aaaaaaaaaaaa',
+  app: 'notebook',
+  title: 'Notebook',
+  since: now(),
+  problem: null,
+  blocked: null,
+  giveUp: null,
+}
 
 afterEach(() => act(() => forgetOpening('aaaaaaaaaaaa', 'notebook')))
 

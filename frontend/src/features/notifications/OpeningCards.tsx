@@ -33,7 +33,13 @@ function Card({ opening }: { opening: Opening }) {
           </button>
         ) : null}
         <div className={css.headEnd}>
-          <Button type="text" size="small" aria-label={t('dismissApp', { title })} icon={<X size={14} />} onClick={() => forgetOpening(opening.session, opening.app)} />
+          <Button
+            type="text"
+            size="small"
+            aria-label={t('dismissApp', { title })}
+            icon={<X size={14} />}
+            onClick={() => forgetOpening(opening.session, opening.app)}
+          />
         </div>
       </div>
       {problem ? (
@@ -42,14 +48,22 @@ function Card({ opening }: { opening: Opening }) {
             {problem.message}
             {problem.hint ? <span className={css.hint}>{problem.hint}</span> : null}
           </span>
-          <CopyButton text={[problem.message, problem.hint, problem.code].filter(Boolean).join('\n')} label={t('copyWhy')} />
+          <CopyButton
+            text={[problem.message, problem.hint, problem.code].filter(Boolean).join('\n')}
+            label={t('copyWhy')}
+          />
         </div>
       ) : (
         <div className={css.text}>{blocked ? <Blocked address={blocked} /> : <Progress opening={opening} />}</div>
       )}
       {opening.since === null ? null : (
         <div className={css.buttons}>
-          <Button size="small" aria-label={t('giveUpApp', { title })} disabled={!opening.giveUp} onClick={() => opening.giveUp?.()}>
+          <Button
+            size="small"
+            aria-label={t('giveUpApp', { title })}
+            disabled={!opening.giveUp}
+            onClick={() => opening.giveUp?.()}
+          >
             {t('giveUp')}
           </Button>
         </div>
@@ -67,7 +81,9 @@ function Sign({ opening }: { opening: Opening }) {
 function Progress({ opening }: { opening: Opening }) {
   const { t } = useTranslation('notifications')
   const now = useNow(opening.since !== null)
-  return opening.since === null ? t('appReady') : t('appStarting', { time: formatElapsed(Math.max(0, now - opening.since)) })
+  return opening.since === null
+    ? t('appReady')
+    : t('appStarting', { time: formatElapsed(Math.max(0, now - opening.since)) })
 }
 
 function Blocked({ address }: { address: string }) {

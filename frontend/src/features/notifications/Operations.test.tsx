@@ -6,8 +6,14 @@ import type { Operation } from '@/api/types.gen'
 import { Operations } from './Operations'
 
 const sending: Operation = {
-  id: 'op1', kind: 'image-send', subject: 'lab', state: 'running', startedAt: '2026-01-02T03:04:05Z', revision: 1,
-  steps: [{ name: 'upload', title: 'Send the layers', state: 'running' }], progress: { done: 1048576, total: 4194304, rate: 0 },
+  id: 'op1',
+  kind: 'image-send',
+  subject: 'lab',
+  state: 'running',
+  startedAt: '2026-01-02T03:04:05Z',
+  revision: 1,
+  steps: [{ name: 'upload', title: 'Send the layers', state: 'running' }],
+  progress: { done: 1048576, total: 4194304, rate: 0 },
 }
 
 describe('operations in the drawer', () => {
@@ -21,7 +27,17 @@ describe('operations in the drawer', () => {
     expect(await screen.findAllByText('Cancelled')).not.toHaveLength(0)
   })
   it('that ask something show the question at once', () => {
-    renderView(<Operations />, { known: { operations: [{ ...sending, state: 'waiting', prompt: { id: 'p', kind: 'confirm', text: 'Go on?', secret: false, again: false } }] } })
+    renderView(<Operations />, {
+      known: {
+        operations: [
+          {
+            ...sending,
+            state: 'waiting',
+            prompt: { id: 'p', kind: 'confirm', text: 'Go on?', secret: false, again: false },
+          },
+        ],
+      },
+    })
     expect(screen.getByRole('button', { name: 'Yes' })).toBeInTheDocument()
   })
 })

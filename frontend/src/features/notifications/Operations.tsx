@@ -13,7 +13,13 @@ import css from './notifications.module.css'
 /** How many operations that have ended are listed. */
 const endedShown = 5
 
-const icons: Record<string, LucideIcon> = { running: LoaderCircle, waiting: LoaderCircle, done: CircleCheck, failed: CircleAlert, cancelled: CircleMinus }
+const icons: Record<string, LucideIcon> = {
+  running: LoaderCircle,
+  waiting: LoaderCircle,
+  done: CircleCheck,
+  failed: CircleAlert,
+  cancelled: CircleMinus,
+}
 
 function OperationRow({ operation }: { operation: Operation }) {
   const { t } = useTranslation()
@@ -44,7 +50,9 @@ function OperationRow({ operation }: { operation: Operation }) {
           <ProgressLine progress={operation.progress} label={title} />
         </div>
       ) : running && step ? (
-        <div className={`${css.text} ${css.workBody}`}>{t(`operation.step.${step.name as 'pair'}`, { defaultValue: step.title })}</div>
+        <div className={`${css.text} ${css.workBody}`}>
+          {t(`operation.step.${step.name as 'pair'}`, { defaultValue: step.title })}
+        </div>
       ) : operation.error ? (
         <div className={`${css.text} ${css.workBody}`}>{messageText(operation.error)}</div>
       ) : null}

@@ -41,7 +41,8 @@ describe('nextNotices', () => {
     const older = { ...ended, id: 'older', createdAt: '2025-01-01T00:00:00Z' }
     expect(course([running], [running, older])).toEqual([])
   })
-  it('tells of a session that was over before it was seen', () => expect(course([], [ended])[0]).toMatchObject({ status: 'TERMINATED', open: true }))
+  it('tells of a session that was over before it was seen', () =>
+    expect(course([], [ended])[0]).toMatchObject({ status: 'TERMINATED', open: true }))
   it('says nothing of a live session that is fetched late', () => {
     const old = makeSession({ id: 'old', status: 'RUNNING', createdAt: '2025-01-01T00:00:00Z' })
     expect(course([running], [running, old])).toEqual([])

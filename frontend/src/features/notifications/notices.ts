@@ -30,14 +30,30 @@ export const kept = 100
 
 function noticeOf(session: Session, at: number, open: boolean): Notice {
   const { id, name, type, status, reason, exitCode } = session
-  return { id, name, type, status, reason, exitCode, failed: session.result === 'failure', message: session.error?.message ?? '', said: session.error?.said, at, read: false, open }
+  return {
+    id,
+    name,
+    type,
+    status,
+    reason,
+    exitCode,
+    failed: session.result === 'failure',
+    message: session.error?.message ?? '',
+    said: session.error?.said,
+    at,
+    read: false,
+    open,
+  }
 }
 
 function update(notice: Notice, session: Session, at: number): Notice {
   const message = session.error?.message ?? ''
   if (notice.status === session.status && notice.name === session.name && notice.message === message) return notice
   const turned = statusFamily(notice.status) !== statusFamily(session.status)
-  return { ...noticeOf(session, turned ? at : notice.at, notice.open || (turned && !isLive(session.status))), read: notice.read && !turned }
+  return {
+    ...noticeOf(session, turned ? at : notice.at, notice.open || (turned && !isLive(session.status))),
+    read: notice.read && !turned,
+  }
 }
 
 /**
@@ -56,7 +72,12 @@ function worthTelling(before: Session | undefined, after: Session, newest: strin
  * card, one that has a notice changes it in place, one that turns gets one.
  * The first book ever seen is no news.
  */
-export function nextNotices(notices: Notice[], before: SessionBook | undefined, after: SessionBook, at: number): Notice[] {
+export function nextNotices(
+  notices: Notice[],
+  before: SessionBook | undefined,
+  after: SessionBook,
+  at: number,
+): Notice[] {
   let changed = false
   const known = new Set<string>()
   const next = notices.map((notice) => {
@@ -69,7 +90,8 @@ export function nextNotices(notices: Notice[], before: SessionBook | undefined, 
   if (before) {
     const newest = Object.values(before).reduce((max, s) => (s.createdAt > max ? s.createdAt : max), '')
     for (const session of Object.values(after)) {
-      if (known.has(session.id) || session === before[session.id] || !worthTelling(before[session.id], session, newest)) continue
+      if (known.has(session.id) || session === before[session.id] || !worthTelling(before[session.id], session, newest))
+        continue
       next.unshift(noticeOf(session, at, true))
       changed = true
     }

@@ -20,7 +20,8 @@ import type { RecipeFile } from './useRecipeFile'
 type Side = RecipeSource | RecipeFile | null
 
 const isFile = (side: Side): side is RecipeFile => side !== null && 'spec' in side
-const valueOf = (side: Side) => (side === null ? undefined : isFile(side) ? `file:${side.name}` : `${side.kind}:${side.id}`)
+const valueOf = (side: Side) =>
+  side === null ? undefined : isFile(side) ? `file:${side.name}` : `${side.kind}:${side.id}`
 
 /** Everything that can be compared without a file, the newest first. */
 function useChoices() {
@@ -29,21 +30,33 @@ function useChoices() {
   const sessions = Object.values(useSessionBook().data ?? {}).sort((a, b) => b.createdAt.localeCompare(a.createdAt))
   return [
     { label: t('side.recents'), options: recents.map((r) => ({ value: `recent:${r.id}`, label: r.name })) },
-    { label: t('side.sessions'), options: sessions.slice(0, 100).map((s) => ({ value: `session:${s.id}`, label: s.name })) },
+    {
+      label: t('side.sessions'),
+      options: sessions.slice(0, 100).map((s) => ({ value: `session:${s.id}`, label: s.name })),
+    },
   ].filter((group) => group.options.length > 0)
 }
 
 function SidePicker({ side, label, onChange }: { side: Side; label: string; onChange: (side: Side) => void }) {
   const { t } = useTranslation('recipes')
   const choices = useChoices()
-  const file = isFile(side) ? [{ label: t('side.file'), options: [{ value: `file:${side.name}`, label: side.name }] }] : []
+  const file = isFile(side)
+    ? [{ label: t('side.file'), options: [{ value: `file:${side.name}`, label: side.name }] }]
+    : []
   const choose = (value: string) => {
     const [kind, ...id] = value.split(':')
     if (kind === 'session' || kind === 'recent') onChange({ kind, id: id.join(':') })
   }
   return (
     <div className={css.side}>
-      <Select<string> showSearch={{ optionFilterProp: 'label' }} aria-label={label} placeholder={t('side.choose')} value={valueOf(side)} onChange={choose} options={[...file, ...choices]} />
+      <Select<string>
+        showSearch={{ optionFilterProp: 'label' }}
+        aria-label={label}
+        placeholder={t('side.choose')}
+        value={valueOf(side)}
+        onChange={choose}
+        options={[...file, ...choices]}
+      />
       <OpenRecipe label={t('side.open')} onRead={onChange} />
     </div>
   )
@@ -83,8 +96,11 @@ function Rows({ fields, names }: { fields: RecipeField[]; names: readonly [strin
 function useSides(sides: readonly [Side, Side]) {
   return useQueries({
     queries: sides.map((side) => ({
-      queryKey: isFile(side) ? (['recipe-file', side.name, side.spec] as const) : keys.recipe(side ?? { kind: 'recent', id: '' }),
-      queryFn: async ({ signal }: { signal: AbortSignal }): Promise<{ name: string; spec: Spec }> => (isFile(side) ? side : fetchRecipe(side ?? { kind: 'recent', id: '' }, signal)),
+      queryKey: isFile(side)
+        ? (['recipe-file', side.name, side.spec] as const)
+        : keys.recipe(side ?? { kind: 'recent', id: '' }),
+      queryFn: async ({ signal }: { signal: AbortSignal }): Promise<{ name: string; spec: Spec }> =>
+        isFile(side) ? side : fetchRecipe(side ?? { kind: 'recent', id: '' }, signal),
       enabled: side !== null,
     })),
   })
@@ -98,7 +114,12 @@ export function CompareModal({ first, onClose }: { first: RecipeSource | null; o
   const [all, setAll] = useState(false)
   const [a, b] = useSides([left, right])
   const specs = a?.data && b?.data ? { left: a.data.spec, right: b.data.spec } : null
-  const result = useQuery({ queryKey: ['recipe-compare', specs], queryFn: ({ signal }) => compareRecipes(specs ?? { left: { image: '', resources: {} }, right: { image: '', resources: {} } }, signal), enabled: specs !== null })
+  const result = useQuery({
+    queryKey: ['recipe-compare', specs],
+    queryFn: ({ signal }) =>
+      compareRecipes(specs ?? { left: { image: '', resources: {} }, right: { image: '', resources: {} } }, signal),
+    enabled: specs !== null,
+  })
   const error = a?.error ?? b?.error ?? result.error
   const fields = result.data ?? []
   const differing = fields.filter((f) => !f.same)
@@ -109,7 +130,11 @@ export function CompareModal({ first, onClose }: { first: RecipeSource | null; o
         <SidePicker side={right} label={t('side.right')} onChange={setRight} />
       </div>
       {error ? (
-        <ErrorState compact problem={asProblem(error)} onRetry={() => void Promise.all([a?.refetch(), b?.refetch(), result.refetch()])} />
+        <ErrorState
+          compact
+          problem={asProblem(error)}
+          onRetry={() => void Promise.all([a?.refetch(), b?.refetch(), result.refetch()])}
+        />
       ) : left === null || right === null ? (
         <EmptyState icon={GitCompareArrows} title={t('compareEmpty')} text={t('compareEmptyText')} />
       ) : !result.data ? (

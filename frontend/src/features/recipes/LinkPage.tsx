@@ -29,7 +29,10 @@ function Answers({ onLeave, yes, onYes, disabled }: Asked & { yes: string; onYes
 /** What a link to launch asks for, field by field. */
 function RunLink({ spec, onLeave, onReview }: Asked & { spec: Spec; onReview: (spec: Spec) => void }) {
   const { t } = useTranslation('recipes')
-  const fields = useQuery({ queryKey: ['recipe-fields', spec], queryFn: ({ signal }) => compareRecipes({ left: spec, right: { image: '', resources: {} } }, signal) })
+  const fields = useQuery({
+    queryKey: ['recipe-fields', spec],
+    queryFn: ({ signal }) => compareRecipes({ left: spec, right: { image: '', resources: {} } }, signal),
+  })
   const outside = (spec.mounts ?? []).length > 0 || spec.command !== undefined
   return (
     <>
@@ -85,7 +88,12 @@ function OpenLink({ id, onLeave, onOpen }: Asked & { id: string; onOpen: (id: st
       ) : (
         <Skeleton active />
       )}
-      <Answers onLeave={onLeave} yes={t('link.open')} onYes={() => session.data && onOpen(session.data.id)} disabled={!session.data} />
+      <Answers
+        onLeave={onLeave}
+        yes={t('link.open')}
+        onYes={() => session.data && onOpen(session.data.id)}
+        disabled={!session.data}
+      />
     </>
   )
 }
@@ -100,7 +108,11 @@ export interface LinkPageProps extends Asked {
 /** A link from outside, shown before anything happens. */
 export function LinkPage({ url, onLeave, onReview, onOpen }: LinkPageProps) {
   const { t } = useTranslation('recipes')
-  const link = useQuery({ queryKey: ['link', url], queryFn: ({ signal }) => readLink(url ?? '', signal), enabled: url !== null })
+  const link = useQuery({
+    queryKey: ['link', url],
+    queryFn: ({ signal }) => readLink(url ?? '', signal),
+    enabled: url !== null,
+  })
   if (url === null) {
     return (
       <EmptyState icon={Link2} title={t('link.none')}>

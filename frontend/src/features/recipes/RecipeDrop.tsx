@@ -32,7 +32,13 @@ export function RecipeDrop({ onRead, children }: { onRead: (file: RecipeFile) =>
     if (file) void read(file)
   }
   return (
-    <div className={css.drop} onDragEnter={enter} onDragLeave={leave} onDragOver={(event) => carriesFiles(event) && event.preventDefault()} onDrop={drop}>
+    <div
+      className={css.drop}
+      onDragEnter={enter}
+      onDragLeave={leave}
+      onDragOver={(event) => carriesFiles(event) && event.preventDefault()}
+      onDrop={drop}
+    >
       {children}
       {over ? (
         <div className={css.over}>

@@ -22,7 +22,9 @@ type Form = (typeof forms)[number]
 function Notes({ recipe, form }: { recipe: Recipe; form: Form }) {
   const { t } = useTranslation('recipes')
   const notes = [
-    recipe.secrets.length > 0 ? t('note.secrets', { names: recipe.secrets.join(', '), count: recipe.secrets.length }) : '',
+    recipe.secrets.length > 0
+      ? t('note.secrets', { names: recipe.secrets.join(', '), count: recipe.secrets.length })
+      : '',
     recipe.passed ? t('note.passed', { when: formatExact(recipe.passed) }) : '',
     recipe.pinned ? '' : t('note.unpinned', { image: recipe.spec.image }),
     ...(form === 'docker' ? recipe.lacks : []),
@@ -47,27 +49,45 @@ export interface RecipeModalProps {
 export function RecipeModal({ source, onClose, onCompare }: RecipeModalProps) {
   const { t } = useTranslation('recipes')
   const [form, setForm] = useState<Form>('yaml')
-  const query = useQuery({ queryKey: keys.recipe(source), queryFn: ({ signal }) => fetchRecipe(source, signal), gcTime: 0 })
+  const query = useQuery({
+    queryKey: keys.recipe(source),
+    queryFn: ({ signal }) => fetchRecipe(source, signal),
+    gcTime: 0,
+  })
   const recipe = query.data
   const foot = recipe ? (
     <div className={css.foot}>
       <Button icon={<GitCompareArrows size={14} />} onClick={() => onCompare(source)}>
         {t('compare')}
       </Button>
-      <Button type="primary" icon={<Download size={14} />} onClick={() => saveText(recipe.fileName, 'application/yaml', recipe.yaml)}>
+      <Button
+        type="primary"
+        icon={<Download size={14} />}
+        onClick={() => saveText(recipe.fileName, 'application/yaml', recipe.yaml)}
+      >
         {t('save')}
       </Button>
     </div>
   ) : null
   return (
-    <Dialog width={720} title={recipe ? t('titleOf', { name: recipe.name }) : t('title')} onCancel={onClose} footer={foot}>
+    <Dialog
+      width={720}
+      title={recipe ? t('titleOf', { name: recipe.name }) : t('title')}
+      onCancel={onClose}
+      footer={foot}
+    >
       <p className={css.text}>{t('text')}</p>
       {query.error ? (
         <ErrorState problem={asProblem(query.error)} onRetry={() => void query.refetch()} />
       ) : recipe ? (
         <>
           <div className={css.bar}>
-            <Segmented<Form> aria-label={t('form.label')} value={form} onChange={setForm} options={forms.map((value) => ({ value, label: t(`form.${value}`) }))} />
+            <Segmented<Form>
+              aria-label={t('form.label')}
+              value={form}
+              onChange={setForm}
+              options={forms.map((value) => ({ value, label: t(`form.${value}`) }))}
+            />
             <CopyButton text={recipe[form]} label={t('copy', { form: t(`form.${form}`) })} />
           </div>
           <pre className={css.code} tabIndex={0} aria-label={t(`form.${form}`)}>

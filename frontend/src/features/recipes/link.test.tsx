@@ -17,7 +17,10 @@ describe('LinkPage', () => {
   it('shows every field of what is to be launched, and asks', async () => {
     const sent = serve({
       'POST /api/v1/links/read': { kind: 'run', spec },
-      'POST /api/v1/recipes/compare': [{ field: 'image', left: 'python:3.12', right: '', same: false }, { field: 'command', left: 'rm -rf /', right: '', same: false }],
+      'POST /api/v1/recipes/compare': [
+        { field: 'image', left: 'python:3.12', right: '', same: false },
+        { field: 'command', left: 'rm -rf /', right: '', same: false },
+      ],
     })
     const act = show()
     expect(await screen.findByText('rm -rf /')).toBeInTheDocument()
@@ -28,7 +31,10 @@ describe('LinkPage', () => {
     expect(sent.map((s) => s.path)).toEqual(['/api/v1/links/read', '/api/v1/recipes/compare'])
   })
   it('does nothing when it is declined', async () => {
-    serve({ 'POST /api/v1/links/read': { kind: 'open', session: 'a' }, 'GET /api/v1/sessions/a': makeSession({ id: 'a', name: 'train' }) })
+    serve({
+      'POST /api/v1/links/read': { kind: 'open', session: 'a' },
+      'GET /api/v1/sessions/a': makeSession({ id: 'a', name: 'train' }),
+    })
     const act = show()
     expect(await screen.findByText('train')).toBeInTheDocument()
     await userEvent.click(screen.getByRole('button', { name: 'Do nothing' }))

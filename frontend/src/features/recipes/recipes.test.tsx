@@ -9,11 +9,20 @@ import { RecipeDrop } from './RecipeDrop'
 import { RecipeModal } from './RecipeModal'
 
 const recipe: Recipe = {
-  name: 'train', fileName: 'train.slipway.yaml', spec: { image: 'python:3.12', resources: {} }, yaml: 'image: python:3.12\n',
-  command: 'slipway run --image python:3.12', docker: 'docker run python:3.12', pinned: false, secrets: ['HF_TOKEN'], lacks: ['There is no queue.'], passed: '2026-01-02T03:04:05Z',
+  name: 'train',
+  fileName: 'train.slipway.yaml',
+  spec: { image: 'python:3.12', resources: {} },
+  yaml: 'image: python:3.12\n',
+  command: 'slipway run --image python:3.12',
+  docker: 'docker run python:3.12',
+  pinned: false,
+  secrets: ['HF_TOKEN'],
+  lacks: ['There is no queue.'],
+  passed: '2026-01-02T03:04:05Z',
 }
 // jsdom's files cannot tell their text.
-const file = (name: string, text: string) => Object.assign(new File([text], name, { type: 'application/yaml' }), { text: () => Promise.resolve(text) })
+const file = (name: string, text: string) =>
+  Object.assign(new File([text], name, { type: 'application/yaml' }), { text: () => Promise.resolve(text) })
 
 describe('RecipeModal', () => {
   it('shows the three forms, copies the one shown and says what is left out', async () => {
@@ -33,7 +42,12 @@ describe('RecipeModal', () => {
   })
   it('says why there is none, and tries again', async () => {
     let asked = 0
-    serve({ 'GET /api/v1/recents/r/recipe': () => (asked++ === 0 ? refusal(404, 'recent_read_not-found', 'The launch history has no such entry.') : new Response(JSON.stringify(recipe))) })
+    serve({
+      'GET /api/v1/recents/r/recipe': () =>
+        asked++ === 0
+          ? refusal(404, 'recent_read_not-found', 'The launch history has no such entry.')
+          : new Response(JSON.stringify(recipe)),
+    })
     renderView(<RecipeModal source={{ kind: 'recent', id: 'r' }} onClose={vi.fn()} onCompare={vi.fn()} />)
     await userEvent.click(await screen.findByRole('button', { name: 'Try again' }))
     expect(await screen.findByText('Recipe of train')).toBeInTheDocument()
@@ -52,7 +66,11 @@ describe('opening a recipe', () => {
   it('reads a file that is dropped, and no other', async () => {
     const sent = serve({ 'POST /api/v1/recipes/read': { image: 'a:1', resources: {} } })
     const onRead = vi.fn()
-    renderView(<RecipeDrop onRead={onRead}><p>page</p></RecipeDrop>)
+    renderView(
+      <RecipeDrop onRead={onRead}>
+        <p>page</p>
+      </RecipeDrop>,
+    )
     const page = screen.getByText('page')
     const carry = (...files: File[]) => ({ dataTransfer: { types: ['Files'], files } })
     fireEvent.dragEnter(page, carry())
@@ -66,7 +84,9 @@ describe('opening a recipe', () => {
     await waitFor(() => expect(onRead).toHaveBeenCalledTimes(1))
   })
   it('says in which line the fault is and launches nothing', async () => {
-    serve({ 'POST /api/v1/recipes/read': () => refusal(422, 'recipe_parse_invalid', 'Line 2: "imagge" is no field here.') })
+    serve({
+      'POST /api/v1/recipes/read': () => refusal(422, 'recipe_parse_invalid', 'Line 2: "imagge" is no field here.'),
+    })
     const onRead = vi.fn()
     renderView(<OpenRecipe onRead={onRead} />)
     await userEvent.upload(screen.getByLabelText('File of a recipe'), file('r.yaml', 'x'))
@@ -85,7 +105,9 @@ describe('CompareModal', () => {
         { field: 'resources.cpu', left: '2', right: '2', same: true },
       ],
     })
-    renderView(<CompareModal first={{ kind: 'recent', id: 'r' }} onClose={vi.fn()} />, { known: { recents: [], sessions: [] } })
+    renderView(<CompareModal first={{ kind: 'recent', id: 'r' }} onClose={vi.fn()} />, {
+      known: { recents: [], sessions: [] },
+    })
     expect(await screen.findByText('Choose two recipes.')).toBeInTheDocument()
     await userEvent.upload(screen.getAllByLabelText('File of a recipe')[1]!, file('other.yaml', 'image: python:3.13'))
     const table = await screen.findByRole('table')

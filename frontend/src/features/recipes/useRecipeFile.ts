@@ -12,7 +12,10 @@ export interface RecipeFile {
 }
 
 /** Reads a recipe from a file. What is wrong with it is said where and why; nothing is launched. */
-export function useRecipeFile(onRead: (file: RecipeFile) => void): { read: (file: File) => Promise<void>; reading: boolean } {
+export function useRecipeFile(onRead: (file: RecipeFile) => void): {
+  read: (file: File) => Promise<void>
+  reading: boolean
+} {
   const { t } = useTranslation('recipes')
   const { modal } = App.useApp()
   const [reading, setReading] = useState(false)

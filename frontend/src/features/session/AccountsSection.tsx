@@ -27,7 +27,10 @@ export function measured(row: Account): number | undefined {
 export function AccountsSection({ session }: { session: Session }) {
   const { t } = useTranslation('session')
   const live = isLive(session.status)
-  const query = { from: session.startedAt ?? session.createdAt, ...(session.terminatedAt ? { to: session.terminatedAt } : {}) }
+  const query = {
+    from: session.startedAt ?? session.createdAt,
+    ...(session.terminatedAt ? { to: session.terminatedAt } : {}),
+  }
   const report = useQuery({
     queryKey: keys.accounts({ session: session.id, ...query }),
     queryFn: ({ signal }) => fetchAccounts(query, signal),
@@ -37,21 +40,27 @@ export function AccountsSection({ session }: { session: Session }) {
   })
   if (!session.startedAt) return null
   const rows = ownRows(report.data?.rows ?? [], session.id)
-  const cpu = rows.reduce((sum, row) => ({ busy: sum.busy + row.cpuMs, granted: sum.granted + row.allocCpuMs }), { busy: 0, granted: 0 })
+  const cpu = rows.reduce((sum, row) => ({ busy: sum.busy + row.cpuMs, granted: sum.granted + row.allocCpuMs }), {
+    busy: 0,
+    granted: 0,
+  })
   const devices = rows.filter((row) => row.device)
   return (
     <section aria-busy={report.isPending}>
       <div className={css.sectionHead}>
         <h3>{t('section.accounts')}</h3>
       </div>
-      {report.error && !report.data ? <ErrorState compact problem={asProblem(report.error)} onRetry={() => void report.refetch()} /> : null}
+      {report.error && !report.data ? (
+        <ErrorState compact problem={asProblem(report.error)} onRetry={() => void report.refetch()} />
+      ) : null}
       {report.data ? (
         <dl className={css.facts}>
           <dt>{t('accounts.cpuGranted')}</dt>
           <dd className="num">{hours(cpu.granted)}</dd>
           <dt>{t('accounts.cpuBusy')}</dt>
           <dd className="num">
-            {hours(cpu.busy)} {cpu.granted > 0 ? <span className={css.dim}>{formatPercent((cpu.busy / cpu.granted) * 100)}</span> : null}
+            {hours(cpu.busy)}{' '}
+            {cpu.granted > 0 ? <span className={css.dim}>{formatPercent((cpu.busy / cpu.granted) * 100)}</span> : null}
           </dd>
         </dl>
       ) : null}
@@ -78,7 +87,13 @@ export function AccountsSection({ session }: { session: Session }) {
                   <td className="num">{hours(row.busyGpuMs)}</td>
                   <td className="num">{digits(toHours(row.vramMiBMs) / 1024)} GiB·h</td>
                   <td className="num">{formatBytes(row.vramPeak)}</td>
-                  <td className="num" title={t('accounts.energyOf', { work: formatEnergy(row.energyDynamic), idle: formatEnergy(row.energyIdle) })}>
+                  <td
+                    className="num"
+                    title={t('accounts.energyOf', {
+                      work: formatEnergy(row.energyDynamic),
+                      idle: formatEnergy(row.energyIdle),
+                    })}
+                  >
                     {formatEnergy(row.energyDynamic + row.energyIdle)}
                   </td>
                   <td className="num">{part === undefined ? '–' : formatPercent(part)}</td>

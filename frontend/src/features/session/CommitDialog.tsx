@@ -21,7 +21,10 @@ import { commitNameOf, isCommitName } from './commitName'
 
 /** Where what is not copied lies: the home, and whatever is mounted. */
 function leftOut(session: Session): string[] {
-  const targets = [...(session.folders ?? []).map((f) => f.target), ...(session.spec.mounts ?? []).map((m) => m.target ?? '')]
+  const targets = [
+    ...(session.folders ?? []).map((f) => f.target),
+    ...(session.spec.mounts ?? []).map((m) => m.target ?? ''),
+  ]
   return ['/home/work', ...new Set(targets.filter(Boolean))]
 }
 
@@ -32,8 +35,17 @@ export function CommitDialog({ id, onClose }: { id: string; onClose: () => void 
   const [begun, setBegun] = useState<string | null>(null)
   const operation = useOperations().data?.find((o) => o.id === begun)
   return (
-    <Dialog width={520} title={t('session:commit.title', { name: session?.name ?? id })} footer={null} onCancel={onClose}>
-      {operation ? <Progress operation={operation} onAgain={() => setBegun(null)} onClose={onClose} /> : session ? <Form session={session} onBegun={setBegun} onClose={onClose} /> : null}
+    <Dialog
+      width={520}
+      title={t('session:commit.title', { name: session?.name ?? id })}
+      footer={null}
+      onCancel={onClose}
+    >
+      {operation ? (
+        <Progress operation={operation} onAgain={() => setBegun(null)} onClose={onClose} />
+      ) : session ? (
+        <Form session={session} onBegun={setBegun} onClose={onClose} />
+      ) : null}
     </Dialog>
   )
 }
@@ -64,7 +76,15 @@ function Form({ session, onBegun, onClose }: { session: Session; onBegun: (id: s
       <p className={css.text}>{t('session:commit.text', { image: session.spec.image })}</p>
       <label className={css.field}>
         {t('session:commit.name')}
-        <Input autoFocus value={name} status={wrong ? 'error' : ''} maxLength={64} spellCheck={false} onChange={(event) => setName(event.target.value)} onPressEnter={() => void go()} />
+        <Input
+          autoFocus
+          value={name}
+          status={wrong ? 'error' : ''}
+          maxLength={64}
+          spellCheck={false}
+          onChange={(event) => setName(event.target.value)}
+          onPressEnter={() => void go()}
+        />
         <span className={wrong ? css.fault : css.hint}>{t('session:commit.nameHint')}</span>
       </label>
       <Alert
@@ -108,8 +128,14 @@ function Progress({ operation, onAgain, onClose }: { operation: Operation; onAga
       ) : null}
       {isRunning(operation) ? <p className={css.hint}>{t('session:commit.goesOn')}</p> : null}
       <div className={css.foot}>
-        {done ? <Link to={launchAddress(operation.image ?? '')} onClick={onClose}>{t('session:commit.launch')}</Link> : null}
-        {operation.state === 'failed' || operation.state === 'cancelled' ? <Button onClick={onAgain}>{t('common:action.retry')}</Button> : null}
+        {done ? (
+          <Link to={launchAddress(operation.image ?? '')} onClick={onClose}>
+            {t('session:commit.launch')}
+          </Link>
+        ) : null}
+        {operation.state === 'failed' || operation.state === 'cancelled' ? (
+          <Button onClick={onAgain}>{t('common:action.retry')}</Button>
+        ) : null}
         <Button type={done ? 'primary' : 'default'} onClick={onClose}>
           {t('common:action.close')}
         </Button>

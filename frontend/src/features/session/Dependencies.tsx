@@ -21,7 +21,11 @@ function List({ title, ids }: { title: string; ids: readonly string[] }) {
               <button type="button" className={css.inlineLink} onClick={() => actions.showDetail(id)}>
                 {other?.name ?? id}
               </button>
-              {other ? <StatusBadge status={other.status} /> : <span className={css.dim}>{t('depends.elsewhere')}</span>}
+              {other ? (
+                <StatusBadge status={other.status} />
+              ) : (
+                <span className={css.dim}>{t('depends.elsewhere')}</span>
+              )}
             </li>
           )
         })}

@@ -31,7 +31,13 @@ export function EditableName({ session }: { session: Session }) {
         </h2>
         {isLive(session.status) ? (
           <Tooltip title={t('rename.label')}>
-            <Button type="text" size="small" aria-label={t('rename.label')} icon={<Pencil size={13} />} onClick={() => setDraft(session.name)} />
+            <Button
+              type="text"
+              size="small"
+              aria-label={t('rename.label')}
+              icon={<Pencil size={13} />}
+              onClick={() => setDraft(session.name)}
+            />
           </Tooltip>
         ) : null}
       </div>
@@ -39,7 +45,11 @@ export function EditableName({ session }: { session: Session }) {
   }
   const issue = nameIssue(draft)
   const failure = rename.error ? asProblem(rename.error) : undefined
-  const message = issue ? t(`rename.${issue}`) : failure ? [failure.message, failure.hint].filter(Boolean).join(' ') : ''
+  const message = issue
+    ? t(`rename.${issue}`)
+    : failure
+      ? [failure.message, failure.hint].filter(Boolean).join(' ')
+      : ''
   const leave = () => {
     rename.reset()
     setDraft(null)

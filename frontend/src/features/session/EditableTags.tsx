@@ -34,7 +34,14 @@ export function EditableTags({ session }: { session: Session }) {
           </span>
         ))}
         <Tooltip title={label}>
-          <Button type="text" size="small" aria-label={label} disabled={Boolean(session.lastHeard)} icon={<Tags size={13} />} onClick={() => setDraft(session.tags)} />
+          <Button
+            type="text"
+            size="small"
+            aria-label={label}
+            disabled={Boolean(session.lastHeard)}
+            icon={<Tags size={13} />}
+            onClick={() => setDraft(session.tags)}
+          />
         </Tooltip>
       </div>
     )

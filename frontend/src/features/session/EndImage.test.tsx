@@ -6,8 +6,16 @@ import { makeSession } from '@/api/testing/session'
 import type { EndImage as Made, Session } from '@/api/types.gen'
 import { EndImage } from './EndImage'
 
-const image = (change: Partial<Made>): Made => ({ state: 'running', name: 'work-3', ref: 'slipway-custom/ada:work-3', size: 0, kept: false, ...change })
-const session = (change: Partial<Made>, status: Session['status'] = 'TERMINATED') => makeSession({ id: 'one', name: 'work', status, endImage: image(change) })
+const image = (change: Partial<Made>): Made => ({
+  state: 'running',
+  name: 'work-3',
+  ref: 'slipway-custom/ada:work-3',
+  size: 0,
+  kept: false,
+  ...change,
+})
+const session = (change: Partial<Made>, status: Session['status'] = 'TERMINATED') =>
+  makeSession({ id: 'one', name: 'work', status, endImage: image(change) })
 const error = { code: 'engine_commit_no-space', message: 'The disk is full.', hint: 'Make room.' }
 
 describe('the image of an end', () => {
@@ -17,7 +25,9 @@ describe('the image of an end', () => {
   })
   it('shows what is copied while it is made, and how to end without', () => {
     renderView(<EndImage session={session({ size: 3 << 20 }, 'TERMINATING')} />)
-    expect(screen.getByRole('status')).toHaveTextContent('Being made an image: work-33 MiB of changes are copied. /home/work and mounted folders are not part of it.')
+    expect(screen.getByRole('status')).toHaveTextContent(
+      'Being made an image: work-33 MiB of changes are copied. /home/work and mounted folders are not part of it.',
+    )
     expect(screen.getByRole('button', { name: 'End it without…' })).toBeEnabled()
   })
   it('names the image that was made', () => {
@@ -28,17 +38,24 @@ describe('the image of an end', () => {
   it('tells why there is none, and drops the container only after a yes', async () => {
     const sent = serve({ 'POST /api/v1/sessions/one/terminate': session({ state: 'cancelled', error }) })
     renderView(<EndImage session={session({ state: 'failed', kept: true, error })} />)
-    expect(screen.getByRole('alert')).toHaveTextContent('No image could be made of it; its container is keptThe disk is full. Make room.engine_commit_no-space')
+    expect(screen.getByRole('alert')).toHaveTextContent(
+      'No image could be made of it; its container is keptThe disk is full. Make room.engine_commit_no-space',
+    )
     expect(screen.getByRole('button', { name: 'Make the image…' })).toBeEnabled()
     await userEvent.click(screen.getByRole('button', { name: 'Drop the container' }))
     await userEvent.click(screen.getByRole('button', { name: 'Cancel' }))
     expect(sent).toEqual([])
     await userEvent.click(screen.getByRole('button', { name: 'Drop the container' }))
     await userEvent.click(screen.getAllByRole('button', { name: 'Drop the container' }).at(-1) as HTMLElement)
-    await waitFor(() => expect(sent).toEqual([{ method: 'POST', path: '/api/v1/sessions/one/terminate', body: { forced: true } }]))
+    await waitFor(() =>
+      expect(sent).toEqual([{ method: 'POST', path: '/api/v1/sessions/one/terminate', body: { forced: true } }]),
+    )
   })
   it('stays with the question where the container cannot be dropped', async () => {
-    serve({ 'POST /api/v1/sessions/one/terminate': () => refusal(503, 'engine_connect_unavailable', 'The container engine does not answer.', 'Start it.') })
+    serve({
+      'POST /api/v1/sessions/one/terminate': () =>
+        refusal(503, 'engine_connect_unavailable', 'The container engine does not answer.', 'Start it.'),
+    })
     renderView(<EndImage session={session({ state: 'failed', kept: true, error })} />)
     await userEvent.click(screen.getByRole('button', { name: 'Drop the container' }))
     await userEvent.click(screen.getAllByRole('button', { name: 'Drop the container' }).at(-1) as HTMLElement)

@@ -40,13 +40,23 @@ function Making({ session, image }: { session: Session; image: Made }) {
       <div className={css.noticeBody}>
         <div className={css.noticeTitle}>{t('endImage.making', { name: image.name })}</div>
         <div className={css.pullBar}>
-          <Progress percent={100} status="active" showInfo={false} size="small" aria-label={t('endImage.making', { name: image.name })} />
+          <Progress
+            percent={100}
+            status="active"
+            showInfo={false}
+            size="small"
+            aria-label={t('endImage.making', { name: image.name })}
+          />
         </div>
         <div className={css.noticeText}>
           {text} {t('endImage.leftOut')}
         </div>
         <div className={css.noticeButtons}>
-          <Button size="small" disabled={Boolean(session.lastHeard)} onClick={() => actions.terminate([session.id], true)}>
+          <Button
+            size="small"
+            disabled={Boolean(session.lastHeard)}
+            onClick={() => actions.terminate([session.id], true)}
+          >
             {t('endImage.without')}
           </Button>
         </div>

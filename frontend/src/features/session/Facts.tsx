@@ -34,14 +34,20 @@ function Allocation({ session }: { session: Session }) {
     <>
       {parts.join(' · ')}
       {(session.spec.cluster ?? 1) > 1 ? <span className={css.dim}> {t('fact.each')}</span> : null}
-      {session.cpus.length > 0 ? <span className={css.dim}> ({t('fact.cpus', { list: cpuRanges(session.cpus) })})</span> : null}
+      {session.cpus.length > 0 ? (
+        <span className={css.dim}> ({t('fact.cpus', { list: cpuRanges(session.cpus) })})</span>
+      ) : null}
     </>
   )
 }
 
 /** What is mounted where: what was asked for, then the folders that always are. */
 function mountsOf(session: Session) {
-  const asked = (session.spec.mounts ?? []).map((m) => ({ ...m, source: m.folder ? [m.folder, m.path].filter(Boolean).join('/') : m.source, auto: false }))
+  const asked = (session.spec.mounts ?? []).map((m) => ({
+    ...m,
+    source: m.folder ? [m.folder, m.path].filter(Boolean).join('/') : m.source,
+    auto: false,
+  }))
   return [...asked, ...session.folders.filter((f) => f.auto).map((f) => ({ ...f, source: f.name }))]
 }
 
@@ -115,7 +121,12 @@ export function Facts({ session }: { session: Session }) {
               {(spec.cluster ?? 1) > 1 ? <span className={css.dim}> {t('session:fact.each')}</span> : null}
             </span>
             {session.gpus.length > 0 ? <Grants grants={session.gpus} agent={session.agent} /> : null}
-            {session.enforcement ? <LevelText level={session.enforcement} whole={session.gpus.length > 0 && session.gpus.every((g) => g.whole)} /> : null}
+            {session.enforcement ? (
+              <LevelText
+                level={session.enforcement}
+                whole={session.gpus.length > 0 && session.gpus.every((g) => g.whole)}
+              />
+            ) : null}
           </div>
         </Fact>
       ) : null}
@@ -140,14 +151,20 @@ export function Facts({ session }: { session: Session }) {
       ) : null}
       <Fact name={t('session:fact.agent')}>{session.agent}</Fact>
       {anothers ? <Fact name={t('session:fact.owner')}>{session.owner}</Fact> : null}
-      {session.type === 'batch' && !isLive(session.status) ? <Fact name={t('session:fact.result')}>{t(`common:result.${session.result}`)}</Fact> : null}
+      {session.type === 'batch' && !isLive(session.status) ? (
+        <Fact name={t('session:fact.result')}>{t(`common:result.${session.result}`)}</Fact>
+      ) : null}
       {session.status === 'RUNNING' && usage ? <Fact name={t('session:fact.processes')}>{usage.pids}</Fact> : null}
       <Fact name={t('session:fact.priority')}>{session.priority}</Fact>
       {spec.label ? <Fact name={t('session:fact.label')}>{spec.label}</Fact> : null}
-      {(spec.cluster ?? 1) > 1 ? <Fact name={t('session:fact.cluster')}>{t('session:fact.kernels', { count: spec.cluster })}</Fact> : null}
+      {(spec.cluster ?? 1) > 1 ? (
+        <Fact name={t('session:fact.cluster')}>{t('session:fact.kernels', { count: spec.cluster })}</Fact>
+      ) : null}
       {spec.pendingTimeout ? <Fact name={t('session:fact.pendingTimeout')}>{spec.pendingTimeout}</Fact> : null}
       {spec.timeout ? <Fact name={t('session:fact.timeout')}>{spec.timeout}</Fact> : null}
-      {spec.commitOnEnd ? <Fact name={t('session:fact.commitOnEnd')}>{t('session:fact.newest', { count: spec.commitOnEnd })}</Fact> : null}
+      {spec.commitOnEnd ? (
+        <Fact name={t('session:fact.commitOnEnd')}>{t('session:fact.newest', { count: spec.commitOnEnd })}</Fact>
+      ) : null}
       {spec.notBefore ? <Fact name={t('session:fact.notBefore')}>{formatExact(spec.notBefore)}</Fact> : null}
       {spec.threads ? <Fact name={t('session:fact.threads')}>{spec.threads}</Fact> : null}
       {mounts.length > 0 ? (

@@ -65,7 +65,10 @@ export function HistoryBar({ phases, filter, onFilter, onRefresh, refreshing }: 
           aria-label={t(`session:history.filter.${part}`)}
           placeholder={t(`session:history.filter.${part}`)}
           value={filter[part]}
-          options={[...new Set([...valuesOf(phases, part), ...filter[part]])].map((value) => ({ value, label: word(part, value) }))}
+          options={[...new Set([...valuesOf(phases, part), ...filter[part]])].map((value) => ({
+            value,
+            label: word(part, value),
+          }))}
           onChange={(values: string[]) => onFilter({ ...filter, [part]: values })}
         />
       ))}
@@ -78,7 +81,15 @@ export function HistoryBar({ phases, filter, onFilter, onRefresh, refreshing }: 
         options={historySorts.map((value) => ({ value, label: t(`session:history.sort.${value}`) }))}
         onChange={(sort) => onFilter({ ...filter, sort })}
       />
-      <Button size="small" type="text" aria-label={t('session:history.refresh')} title={t('session:history.refresh')} icon={<RotateCw size={13} />} loading={refreshing} onClick={onRefresh} />
+      <Button
+        size="small"
+        type="text"
+        aria-label={t('session:history.refresh')}
+        title={t('session:history.refresh')}
+        icon={<RotateCw size={13} />}
+        loading={refreshing}
+        onClick={onRefresh}
+      />
     </div>
   )
 }

@@ -1,6 +1,16 @@
 import { useQuery } from '@tanstack/react-query'
 import { Button, Skeleton } from 'antd'
-import { ChevronDown, ChevronRight, CircleCheck, CircleDashed, CircleX, LoaderCircle, RotateCw, SkipForward, type LucideIcon } from 'lucide-react'
+import {
+  ChevronDown,
+  ChevronRight,
+  CircleCheck,
+  CircleDashed,
+  CircleX,
+  LoaderCircle,
+  RotateCw,
+  SkipForward,
+  type LucideIcon,
+} from 'lucide-react'
 import { Fragment, useCallback, useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useSearchParams } from 'react-router'
@@ -13,7 +23,14 @@ import { formatSpan } from '@/lib/time'
 import { ErrorState } from '@/ui/ErrorState'
 import { RelativeTime } from '@/ui/Times'
 import { HistoryBar } from './HistoryBar'
-import { filterHistory, isFiltering, noFilter, readHistoryFilter, writeHistoryFilter, type HistoryFilter } from './historyFilter'
+import {
+  filterHistory,
+  isFiltering,
+  noFilter,
+  readHistoryFilter,
+  writeHistoryFilter,
+  type HistoryFilter,
+} from './historyFilter'
 import css from './SessionDrawer.module.css'
 
 const looks: Record<Outcome, [LucideIcon, string | undefined]> = {
@@ -105,7 +122,8 @@ function PhaseRows({ phase }: { phase: Phase }) {
           <td colSpan={7}>
             {phase.message ? (
               <div className={css.phaseMessage}>
-                {messageText(phase)} {phase.code ? <code className={`${css.mono} ${css.dim}`}>{phase.code}</code> : null}
+                {messageText(phase)}{' '}
+                {phase.code ? <code className={`${css.mono} ${css.dim}`}>{phase.code}</code> : null}
               </div>
             ) : null}
             {open ? <Steps phase={phase} /> : null}
@@ -121,13 +139,27 @@ export function HistoryView({ session }: { session: Session }) {
   const { t } = useTranslation('session')
   const [params, setParams] = useSearchParams()
   const filter = useMemo(() => readHistoryFilter(params), [params])
-  const setFilter = useCallback((next: HistoryFilter) => setParams((old) => writeHistoryFilter(old, next), { replace: true }), [setParams])
-  const history = useQuery({ queryKey: keys.history(session.id), queryFn: ({ signal }) => fetchHistory(session.id, signal), staleTime: 2000 })
+  const setFilter = useCallback(
+    (next: HistoryFilter) => setParams((old) => writeHistoryFilter(old, next), { replace: true }),
+    [setParams],
+  )
+  const history = useQuery({
+    queryKey: keys.history(session.id),
+    queryFn: ({ signal }) => fetchHistory(session.id, signal),
+    staleTime: 2000,
+  })
   const shown = useMemo(() => filterHistory(history.data ?? [], filter), [history.data, filter])
-  if (history.error && !history.data) return <ErrorState problem={asProblem(history.error)} onRetry={() => void history.refetch()} />
+  if (history.error && !history.data)
+    return <ErrorState problem={asProblem(history.error)} onRetry={() => void history.refetch()} />
   return (
     <div className={css.history} aria-busy={history.isPending}>
-      <HistoryBar phases={history.data ?? []} filter={filter} onFilter={setFilter} onRefresh={() => void history.refetch()} refreshing={history.isFetching} />
+      <HistoryBar
+        phases={history.data ?? []}
+        filter={filter}
+        onFilter={setFilter}
+        onRefresh={() => void history.refetch()}
+        refreshing={history.isFetching}
+      />
       {history.isPending ? <Skeleton active /> : null}
       {history.data?.length && shown.length === 0 && isFiltering(filter) ? (
         <div className={css.quiet}>

@@ -21,7 +21,11 @@ export function IdleSection({ session }: { session: Session }) {
         <h3>{t('common:idle.title')}</h3>
         {session.idle.length > 0 ? <KeepButtons onKeep={(hours) => actions.keep([session.id], hours)} /> : null}
       </div>
-      <IdleChecks checks={session.idle} keepUntil={session.keepUntil} unjudged={isUnjudged(session.idle, session.spec.idle, session.startedAt, now())} />
+      <IdleChecks
+        checks={session.idle}
+        keepUntil={session.keepUntil}
+        unjudged={isUnjudged(session.idle, session.spec.idle, session.startedAt, now())}
+      />
       <div className={css.idleFoot}>
         <IdleTrial session={session} />
         {session.idle.length > 0 && !legend ? (

@@ -30,7 +30,13 @@ function Trial({ session }: { session: Session }) {
   const set = (next: Partial<IdleSettings>) => setSettings((old) => ({ ...old, ...next }))
   const length = (name: 'lifetime' | 'network' | 'window' | 'grace', hint: string) => (
     <Row label={t(`idle.${name}`)} key={name}>
-      <Input size="small" aria-label={t(`idle.${name}`)} placeholder={hint} value={settings[name]} onChange={(e) => set({ [name]: e.target.value })} />
+      <Input
+        size="small"
+        aria-label={t(`idle.${name}`)}
+        placeholder={hint}
+        value={settings[name]}
+        onChange={(e) => set({ [name]: e.target.value })}
+      />
     </Row>
   )
   return (
@@ -48,7 +54,16 @@ function Trial({ session }: { session: Session }) {
         {length('grace', t('idle.noGrace'))}
         {metricsOf(session.spec).map((name) => (
           <Row key={name} label={t('idle.below', { name: t(`common:idle.metric.${name}`) })}>
-            <InputNumber size="small" aria-label={t('idle.below', { name: t(`common:idle.metric.${name}`) })} min={0} max={100} suffix="%" placeholder={t('idle.notJudged')} value={settings[name]} onChange={(value) => set({ [name]: value })} />
+            <InputNumber
+              size="small"
+              aria-label={t('idle.below', { name: t(`common:idle.metric.${name}`) })}
+              min={0}
+              max={100}
+              suffix="%"
+              placeholder={t('idle.notJudged')}
+              value={settings[name]}
+              onChange={(value) => set({ [name]: value })}
+            />
           </Row>
         ))}
         <div className={css.foot}>
@@ -62,7 +77,11 @@ function Trial({ session }: { session: Session }) {
             ]}
             onChange={(value) => set({ any: value === 'any' })}
           />
-          <Button size="small" htmlType="submit" disabled={JSON.stringify(toPolicy(settings)) === JSON.stringify(policy)}>
+          <Button
+            size="small"
+            htmlType="submit"
+            disabled={JSON.stringify(toPolicy(settings)) === JSON.stringify(policy)}
+          >
             {t('idle.try')}
           </Button>
         </div>
@@ -96,7 +115,13 @@ function Outcome({ id, policy }: { id: string; policy: IdlePolicy }) {
     <div className={css.outcome} role="status" aria-busy={!data}>
       {data ? (
         <>
-          <b>{data.unknown ? t('idle.wouldBeUnknown') : data.ended && data.at ? t('idle.wouldEnd', { when: formatExact(data.at) }) : t('idle.wouldLive')}</b>
+          <b>
+            {data.unknown
+              ? t('idle.wouldBeUnknown')
+              : data.ended && data.at
+                ? t('idle.wouldEnd', { when: formatExact(data.at) })
+                : t('idle.wouldLive')}
+          </b>
           <div>{data.message}</div>
           <div className={css.dim}>{t('idle.since', { when: formatExact(data.since) })}</div>
         </>

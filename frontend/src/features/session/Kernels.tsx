@@ -30,7 +30,10 @@ export function Grants({ grants, agent }: { grants: readonly Grant[]; agent: str
   return (
     <div className={css.chips}>
       {grants.map((grant) => (
-        <Tooltip key={`${grant.device}${grant.instance ?? ''}`} title={`${grant.instance ?? grant.device}${grant.whole ? ` · ${t('gpu.whole')}` : ''}`}>
+        <Tooltip
+          key={`${grant.device}${grant.instance ?? ''}`}
+          title={`${grant.instance ?? grant.device}${grant.whole ? ` · ${t('gpu.whole')}` : ''}`}
+        >
           <span className={css.grant}>
             {nameOf(grant)} <b>{formatShare(grant.share)}</b>
             {grant.memory ? <span className={css.dim}>{formatBytes(grant.memory)}</span> : null}
@@ -47,7 +50,13 @@ function Buttons({ session, kernel }: { session: Session; kernel: Kernel }) {
   return (
     <span className={css.rowButtons}>
       <Tooltip title={t('kernel.logs', { name: kernel.name })}>
-        <Button type="text" size="small" aria-label={t('kernel.logs', { name: kernel.name })} icon={<ScrollText size={14} />} onClick={() => actions.showLogs(session.id, kernel.name)} />
+        <Button
+          type="text"
+          size="small"
+          aria-label={t('kernel.logs', { name: kernel.name })}
+          icon={<ScrollText size={14} />}
+          onClick={() => actions.showLogs(session.id, kernel.name)}
+        />
       </Tooltip>
       <Tooltip title={t('kernel.terminal', { name: kernel.name })}>
         <Button
@@ -69,7 +78,12 @@ export function Kernels({ session }: { session: Session }) {
   if (session.kernels.length === 0) return null
   const devices = session.kernels.some((k) => k.gpus.length > 0)
   const granted = (kernel: Kernel) =>
-    [kernel.cpus.length > 0 ? t('fact.cpus', { list: cpuRanges(kernel.cpus) }) : '', kernel.memory ? formatBytes(kernel.memory) : ''].filter(Boolean).join(' · ')
+    [
+      kernel.cpus.length > 0 ? t('fact.cpus', { list: cpuRanges(kernel.cpus) }) : '',
+      kernel.memory ? formatBytes(kernel.memory) : '',
+    ]
+      .filter(Boolean)
+      .join(' · ')
   return (
     <section>
       <div className={css.sectionHead}>
@@ -97,11 +111,15 @@ export function Kernels({ session }: { session: Session }) {
               <td>
                 <span className={css.kernelStatus}>
                   <StatusBadge status={kernel.status} failed={Boolean(kernel.exitCode)} />
-                  {kernel.exitCode ? <span className={css.dim}>{t('kernel.exited', { code: kernel.exitCode })}</span> : null}
+                  {kernel.exitCode ? (
+                    <span className={css.dim}>{t('kernel.exited', { code: kernel.exitCode })}</span>
+                  ) : null}
                 </span>
               </td>
               <td className="num">{granted(kernel) || '–'}</td>
-              {devices ? <td>{kernel.gpus.length > 0 ? <Grants grants={kernel.gpus} agent={session.agent} /> : '–'}</td> : null}
+              {devices ? (
+                <td>{kernel.gpus.length > 0 ? <Grants grants={kernel.gpus} agent={session.agent} /> : '–'}</td>
+              ) : null}
               <td>
                 <span className={css.copyable}>
                   <span className={css.mono}>{kernel.container.slice(0, 8) || '–'}</span>

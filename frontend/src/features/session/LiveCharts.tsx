@@ -82,11 +82,23 @@ export function LiveCharts({ session }: { session: Session }) {
       ) : (
         <div className={css.charts}>
           <Chart {...shared} title={t('chart.cpu')} series={series.cpu} format={cores} max={cpus} />
-          <Chart {...shared} title={t('chart.memory')} series={series.memory} format={formatBytes} {...(memory ? { max: memory } : {})} />
+          <Chart
+            {...shared}
+            title={t('chart.memory')}
+            series={series.memory}
+            format={formatBytes}
+            {...(memory ? { max: memory } : {})}
+          />
           {lines.length > 0 ? (
             <>
               <Chart {...shared} title={t('chart.gpu')} series={load} format={formatLoad} max={10_000} />
-              <Chart {...shared} title={t('chart.vram')} series={vram} format={formatBytes} {...(most > 0 ? { max: most } : {})} />
+              <Chart
+                {...shared}
+                title={t('chart.vram')}
+                series={vram}
+                format={formatBytes}
+                {...(most > 0 ? { max: most } : {})}
+              />
             </>
           ) : null}
           <Chart {...shared} title={t('chart.network')} series={series.network} format={formatRate} />

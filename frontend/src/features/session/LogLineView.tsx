@@ -28,7 +28,9 @@ export function LogLineView({ line, times, needle }: { line: LogLine; times: boo
       ) : null}
       <span>
         {parseAnsi(line.text).map((span, i) => {
-          const look = [span.colour === undefined ? '' : css[`c${span.colour}`], span.bold ? css.bold : ''].join(' ').trim()
+          const look = [span.colour === undefined ? '' : css[`c${span.colour}`], span.bold ? css.bold : '']
+            .join(' ')
+            .trim()
           return (
             <span key={i} className={look || undefined}>
               {splitHits(span.text, needle).map((piece, j) =>

@@ -1,13 +1,40 @@
 import { Button, Input, Select, Tooltip } from 'antd'
-import { ArrowDownToLine, ChevronDown, ChevronUp, Clock, Download, Search, WrapText, type LucideIcon } from 'lucide-react'
+import {
+  ArrowDownToLine,
+  ChevronDown,
+  ChevronUp,
+  Clock,
+  Download,
+  Search,
+  WrapText,
+  type LucideIcon,
+} from 'lucide-react'
 import { useTranslation } from 'react-i18next'
 import type { Kernel } from '@/api/types.gen'
 import css from './LogsView.module.css'
 
-function Toggle({ icon: Icon, label, on, onToggle }: { icon: LucideIcon; label: string; on: boolean; onToggle: () => void }) {
+function Toggle({
+  icon: Icon,
+  label,
+  on,
+  onToggle,
+}: {
+  icon: LucideIcon
+  label: string
+  on: boolean
+  onToggle: () => void
+}) {
   return (
     <Tooltip title={label}>
-      <Button type="text" size="small" aria-label={label} aria-pressed={on} className={on ? (css.on ?? '') : ''} icon={<Icon size={15} />} onClick={onToggle} />
+      <Button
+        type="text"
+        size="small"
+        aria-label={label}
+        aria-pressed={on}
+        className={on ? (css.on ?? '') : ''}
+        icon={<Icon size={15} />}
+        onClick={onToggle}
+      />
     </Tooltip>
   )
 }
@@ -34,12 +61,32 @@ export interface LogsBarProps {
 }
 
 export function LogsBar(props: LogsBarProps) {
-  const { kernels, kernel, onKernel, needle, onNeedle, hits, current, onStep, view, onView, follow, onFollow, onDownload } = props
+  const {
+    kernels,
+    kernel,
+    onKernel,
+    needle,
+    onNeedle,
+    hits,
+    current,
+    onStep,
+    view,
+    onView,
+    follow,
+    onFollow,
+    onDownload,
+  } = props
   const { t } = useTranslation('session')
   return (
     <div className={css.bar}>
       {kernels.length > 1 ? (
-        <Select size="small" aria-label={t('logs.kernel')} value={kernel} onChange={onKernel} options={kernels.map((k) => ({ value: k.name, label: k.name }))} />
+        <Select
+          size="small"
+          aria-label={t('logs.kernel')}
+          value={kernel}
+          onChange={onKernel}
+          options={kernels.map((k) => ({ value: k.name, label: k.name }))}
+        />
       ) : null}
       <Input
         size="small"
@@ -60,8 +107,22 @@ export function LogsBar(props: LogsBarProps) {
       />
       {needle ? (
         <>
-          <Button type="text" size="small" aria-label={t('logs.previous')} disabled={hits === 0} icon={<ChevronUp size={15} />} onClick={() => onStep(-1)} />
-          <Button type="text" size="small" aria-label={t('logs.next')} disabled={hits === 0} icon={<ChevronDown size={15} />} onClick={() => onStep(1)} />
+          <Button
+            type="text"
+            size="small"
+            aria-label={t('logs.previous')}
+            disabled={hits === 0}
+            icon={<ChevronUp size={15} />}
+            onClick={() => onStep(-1)}
+          />
+          <Button
+            type="text"
+            size="small"
+            aria-label={t('logs.next')}
+            disabled={hits === 0}
+            icon={<ChevronDown size={15} />}
+            onClick={() => onStep(1)}
+          />
           <span className={css.matches} role="status">
             {hits === 0 ? t('logs.noMatch') : t('logs.matches', { current: current + 1, total: hits })}
           </span>
@@ -69,10 +130,26 @@ export function LogsBar(props: LogsBarProps) {
       ) : null}
       <div className={css.end}>
         <Toggle icon={ArrowDownToLine} label={t('logs.follow')} on={follow} onToggle={() => onFollow(!follow)} />
-        <Toggle icon={Clock} label={t('logs.times')} on={view.times} onToggle={() => onView({ ...view, times: !view.times })} />
-        <Toggle icon={WrapText} label={t('logs.wrap')} on={view.wrap} onToggle={() => onView({ ...view, wrap: !view.wrap })} />
+        <Toggle
+          icon={Clock}
+          label={t('logs.times')}
+          on={view.times}
+          onToggle={() => onView({ ...view, times: !view.times })}
+        />
+        <Toggle
+          icon={WrapText}
+          label={t('logs.wrap')}
+          on={view.wrap}
+          onToggle={() => onView({ ...view, wrap: !view.wrap })}
+        />
         <Tooltip title={t('logs.download')} placement="topRight">
-          <Button type="text" size="small" aria-label={t('logs.download')} icon={<Download size={15} />} onClick={onDownload} />
+          <Button
+            type="text"
+            size="small"
+            aria-label={t('logs.download')}
+            icon={<Download size={15} />}
+            onClick={onDownload}
+          />
         </Tooltip>
       </div>
     </div>

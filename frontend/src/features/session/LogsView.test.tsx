@@ -6,13 +6,25 @@ import { makeSession } from '@/api/testing/session'
 import type { Kernel } from '@/api/types.gen'
 import { LogsView } from './LogsView'
 
-const kernel = (name: string): Kernel => ({ name, hostname: name, container: 'c0ffee', status: 'RUNNING', exitCode: null, cpus: [], memory: 0, gpus: [] })
+const kernel = (name: string): Kernel => ({
+  name,
+  hostname: name,
+  container: 'c0ffee',
+  status: 'RUNNING',
+  exitCode: null,
+  cpus: [],
+  memory: 0,
+  gpus: [],
+})
 const session = makeSession({ id: 's', name: 'reader', kernels: [kernel('main1'), kernel('sub1')] })
 
 describe('the log of a session', () => {
   it('says that it is being read, and then that there is nothing in it', async () => {
     let answer: (response: Response) => void = () => undefined
-    serve({ 'GET /api/v1/sessions/s/logs': () => new Promise<Response>((resolve) => (answer = resolve)) as unknown as Response })
+    serve({
+      'GET /api/v1/sessions/s/logs': () =>
+        new Promise<Response>((resolve) => (answer = resolve)) as unknown as Response,
+    })
     renderView(<LogsView session={session} />)
     expect(screen.getByText('Reading the log…')).toBeInTheDocument()
     answer(new Response(''))

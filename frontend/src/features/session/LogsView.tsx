@@ -108,7 +108,11 @@ export function LogsView({ session }: { session: Session }) {
     return (
       <div className={css.view}>
         {bar}
-        {live && !session.startedAt ? <div className={css.middle}>{t('logs.notYet')}</div> : <ErrorState problem={log.problem} onRetry={log.retry} />}
+        {live && !session.startedAt ? (
+          <div className={css.middle}>{t('logs.notYet')}</div>
+        ) : (
+          <ErrorState problem={log.problem} onRetry={log.retry} />
+        )}
       </div>
     )
   }
@@ -121,10 +125,27 @@ export function LogsView({ session }: { session: Session }) {
         </div>
       ) : null}
       {log.dropped > 0 ? <div className={css.note}>{t('logs.dropped', { count: log.dropped })}</div> : null}
-      <div ref={frame} className={css.scroll} role="log" aria-live="off" aria-label={t('logs.label', { name: session.name })} tabIndex={0} onScroll={scrolled} onWheel={(e) => e.deltaY < 0 && setFollow(false)}>
+      <div
+        ref={frame}
+        className={css.scroll}
+        role="log"
+        aria-live="off"
+        aria-label={t('logs.label', { name: session.name })}
+        tabIndex={0}
+        onScroll={scrolled}
+        onWheel={(e) => e.deltaY < 0 && setFollow(false)}
+      >
         {lines.length === 0 ? (
           <div className={css.middle} style={{ height: '100%' }} role="status">
-            {t(log.loading ? 'logs.reading' : !session.startedAt && live ? 'logs.notYet' : live ? 'logs.empty' : 'logs.emptyEnded')}
+            {t(
+              log.loading
+                ? 'logs.reading'
+                : !session.startedAt && live
+                  ? 'logs.notYet'
+                  : live
+                    ? 'logs.empty'
+                    : 'logs.emptyEnded',
+            )}
           </div>
         ) : null}
         <div className={view.wrap ? css.wrapInner : css.inner} style={{ height: rows.getTotalSize() }}>

@@ -32,7 +32,9 @@ function Notices({ session }: { session: Session }) {
         <div className={`${css.notice} ${css.noticeWarn}`} role="status">
           <Unplug size={16} aria-hidden />
           <div className={css.noticeBody} title={formatExact(unheard)}>
-            <div className={css.noticeTitle}>{t('session:unheard', { agent: session.agent, when: formatRelative(past(unheard, now), now) })}</div>
+            <div className={css.noticeTitle}>
+              {t('session:unheard', { agent: session.agent, when: formatRelative(past(unheard, now), now) })}
+            </div>
             <div className={css.noticeText}>{t('common:reach.asThen')}</div>
           </div>
         </div>
@@ -54,8 +56,12 @@ function Notices({ session }: { session: Session }) {
             <div className={css.noticeTitle}>{t('session:waiting', { position: session.wait.position })}</div>
             <div className={css.noticeText}>
               {messageText(session.wait)}
-              {session.wait.start ? ` ${t('session:mayStart', { when: formatRelative(session.wait.start), at: formatExact(session.wait.start), margin: session.wait.margin ? ` ± ${session.wait.margin}` : '' })}` : ''}
-              {session.wait.until ? ` ${t(session.wait.code === 'scheduler_wait_resources' ? 'session:waitingLatest' : 'session:waitingUntil', { when: formatRelative(session.wait.until) })}` : ''}
+              {session.wait.start
+                ? ` ${t('session:mayStart', { when: formatRelative(session.wait.start), at: formatExact(session.wait.start), margin: session.wait.margin ? ` ± ${session.wait.margin}` : '' })}`
+                : ''}
+              {session.wait.until
+                ? ` ${t(session.wait.code === 'scheduler_wait_resources' ? 'session:waitingLatest' : 'session:waitingUntil', { when: formatRelative(session.wait.until) })}`
+                : ''}
             </div>
           </div>
         </div>
@@ -76,7 +82,9 @@ function Notices({ session }: { session: Session }) {
         <div key={`${warning.code}${warning.device ?? ''}${warning.at}`} className={`${css.notice} ${css.noticeWarn}`}>
           <TriangleAlert size={16} aria-hidden />
           <div className={css.noticeBody} title={formatExact(warning.at)}>
-            <div className={css.noticeTitle}>{t(`common:warning.${warning.code as 'session_run_device-lost'}`, { defaultValue: warning.title })}</div>
+            <div className={css.noticeTitle}>
+              {t(`common:warning.${warning.code as 'session_run_device-lost'}`, { defaultValue: warning.title })}
+            </div>
             <div className={css.noticeText}>{warning.text}</div>
           </div>
         </div>

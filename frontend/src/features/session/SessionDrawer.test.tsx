@@ -7,17 +7,28 @@ import { makeSession } from '@/api/testing/session'
 import type { Kernel } from '@/api/types.gen'
 import { SessionDrawer } from './SessionDrawer'
 
-const pending = makeSession({ id: 'p', name: 'sweep-b', status: 'PENDING', wait: { code: 'c', message: 'needs 12 CPUs, 3 of 16 are free', position: 2 } })
+const pending = makeSession({
+  id: 'p',
+  name: 'sweep-b',
+  status: 'PENDING',
+  wait: { code: 'c', message: 'needs 12 CPUs, 3 of 16 are free', position: 2 },
+})
 Reflect.deleteProperty(pending, 'startedAt')
 const failed = makeSession({
-  id: 'f', name: 'train-a', status: 'ERROR', reason: 'oom-killed', terminatedAt: '2026-01-02T03:05:00Z',
+  id: 'f',
+  name: 'train-a',
+  status: 'ERROR',
+  reason: 'oom-killed',
+  terminatedAt: '2026-01-02T03:05:00Z',
   error: { code: 'session_run_oom-killed', message: 'It needed more than 2 GiB.', hint: 'Give it more.' },
 })
 
 function open(session = pending) {
   const onClose = vi.fn()
   const onAgain = vi.fn()
-  const view = renderView(<SessionDrawer id={session.id} onClose={onClose} onAgain={onAgain} />, { known: { sessions: [session] } })
+  const view = renderView(<SessionDrawer id={session.id} onClose={onClose} onAgain={onAgain} />, {
+    known: { sessions: [session] },
+  })
   return { ...view, onClose, onAgain }
 }
 
@@ -30,8 +41,23 @@ describe('SessionDrawer', () => {
   })
   it('names every container with its host name, state and id, and leads to its log', async () => {
     serve({ 'GET /api/v1/sessions/k/usage': [] })
-    const kernel = (name: string, container: string, status: Kernel['status']): Kernel => ({ name, hostname: `${name}-host`, container, status, exitCode: null, cpus: [], memory: 0, gpus: [] })
-    const { actions } = open(makeSession({ id: 'k', name: 'two-of-them', kernels: [kernel('main1', 'aaaabbbbccccdddd', 'RUNNING'), kernel('sub1', '', 'PREPARING')] }))
+    const kernel = (name: string, container: string, status: Kernel['status']): Kernel => ({
+      name,
+      hostname: `${name}-host`,
+      container,
+      status,
+      exitCode: null,
+      cpus: [],
+      memory: 0,
+      gpus: [],
+    })
+    const { actions } = open(
+      makeSession({
+        id: 'k',
+        name: 'two-of-them',
+        kernels: [kernel('main1', 'aaaabbbbccccdddd', 'RUNNING'), kernel('sub1', '', 'PREPARING')],
+      }),
+    )
     expect(screen.getByRole('row', { name: /^main1 main1-host Running .*aaaabbbb/ })).toBeInTheDocument()
     const sub = screen.getByRole('row', { name: /^sub1 sub1-host Preparing/ })
     await userEvent.click(within(sub).getByRole('button', { name: 'Log of sub1' }))
@@ -39,21 +65,50 @@ describe('SessionDrawer', () => {
     expect(within(sub).getByRole('button', { name: 'Terminal in sub1' })).toBeDisabled()
   })
   it('tells what a session is, what it was given, and what is mounted, also unasked', async () => {
-    const python = { id: 'python', title: 'Python', icon: 'python', summary: '', versions: [{ title: '3.12', image: 'python:3.12', installed: true, size: 0 }] }
+    const python = {
+      id: 'python',
+      title: 'Python',
+      icon: 'python',
+      summary: '',
+      versions: [{ title: '3.12', image: 'python:3.12', installed: true, size: 0 }],
+    }
     serve({ 'GET /api/v1/sessions/k/usage': [], 'GET /api/v1/environments': [python] })
     const folder = { folder: 'f1', name: 'data', path: 'raw', target: '/home/work/data', readOnly: true }
     const settings = { folder: 'f2', name: '.config', target: '/home/work/.config', auto: true }
     open(
       makeSession({
-        id: 'k', name: 'all', type: 'batch', agent: 'lab', folders: [folder, settings],
-        spec: { ...pending.spec, command: 'make', cluster: 2, resources: { cpu: 2, memory: 2 * 1024 ** 3, shm: 64 * 1024 ** 2 }, mounts: [{ folder: 'data', path: 'raw', target: '/home/work/data', readOnly: true }, { source: '/srv/sets', target: '/home/work/sets' }] },
+        id: 'k',
+        name: 'all',
+        type: 'batch',
+        agent: 'lab',
+        folders: [folder, settings],
+        spec: {
+          ...pending.spec,
+          command: 'make',
+          cluster: 2,
+          resources: { cpu: 2, memory: 2 * 1024 ** 3, shm: 64 * 1024 ** 2 },
+          mounts: [
+            { folder: 'data', path: 'raw', target: '/home/work/data', readOnly: true },
+            { source: '/srv/sets', target: '/home/work/sets' },
+          ],
+        },
       }),
     )
     expect(await screen.findByText('Python 3.12')).toBeInTheDocument()
     const fact = (name: string) => screen.getByText(name, { selector: 'dt' }).nextElementSibling
-    expect(['ID', 'Type', 'Image', 'Agent', 'Cluster'].map((name) => fact(name)?.textContent)).toEqual(['k', 'Batch', 'python:3.12', 'lab', '2 containers'])
+    expect(['ID', 'Type', 'Image', 'Agent', 'Cluster'].map((name) => fact(name)?.textContent)).toEqual([
+      'k',
+      'Batch',
+      'python:3.12',
+      'lab',
+      '2 containers',
+    ])
     expect(fact('Allocation')).toHaveTextContent('2 CPUs · 2 GiB · 64 MiB shared in each container (CPU 0-1)')
-    expect([...(fact('Mounts')?.children ?? [])].map((row) => row.textContent)).toEqual(['data/raw→/home/work/dataread-only', '/srv/sets→/home/work/sets', '.config→/home/work/.configalways mounted'])
+    expect([...(fact('Mounts')?.children ?? [])].map((row) => row.textContent)).toEqual([
+      'data/raw→/home/work/dataread-only',
+      '/srv/sets→/home/work/sets',
+      '.config→/home/work/.configalways mounted',
+    ])
     for (const name of ['Created', 'Started', 'Elapsed']) expect(fact(name)).not.toBeEmptyDOMElement()
   })
   it('offers ssh where the session is reached by it, and says so where it is not', () => {
@@ -102,12 +157,17 @@ describe('SessionDrawer', () => {
     expect(sent.filter((s) => s.method === 'PATCH')).toEqual([])
   })
   it('keeps the field open with what the server says against the name', async () => {
-    serve({ 'PATCH /api/v1/sessions/p': () => refusal(409, 'session_update_already-exists', 'Another live session has it.', 'Choose another.') })
+    serve({
+      'PATCH /api/v1/sessions/p': () =>
+        refusal(409, 'session_update_already-exists', 'Another live session has it.', 'Choose another.'),
+    })
     open()
     await userEvent.click(screen.getByRole('button', { name: 'Rename' }))
     await userEvent.clear(screen.getByRole('textbox', { name: 'New name' }))
     await userEvent.type(screen.getByRole('textbox', { name: 'New name' }), 'taken{Enter}')
-    await waitFor(() => expect(screen.getByRole('alert')).toHaveTextContent('Another live session has it. Choose another.'))
+    await waitFor(() =>
+      expect(screen.getByRole('alert')).toHaveTextContent('Another live session has it. Choose another.'),
+    )
   })
   it('fetches a session that the list does not hold, and says so when there is none', async () => {
     serve({ 'GET /api/v1/sessions/gone': () => refusal(404, 'session_read_not-found', 'There is no session gone.') })
@@ -120,8 +180,42 @@ describe('SessionDrawer', () => {
   it('keeps the view in the address and shows the phases with the steps that went wrong open', async () => {
     serve({
       'GET /api/v1/sessions/p/history': [
-        { id: 'h', session: 'p', phase: 'prepare', result: 'NEED_RETRY', from: 'SCHEDULED', to: 'PREPARED', attempts: 2, code: 'image_pull_timeout', message: 'The registry is silent.', createdAt: '2026-01-01T00:00:00Z', updatedAt: '2026-01-01T00:00:42Z', steps: [{ step: 'pull', result: 'FAILURE', message: 'no byte for 30 s', startedAt: '2026-01-01T00:00:00Z', endedAt: '2026-01-01T00:00:30Z' }] },
-        { id: 'g', session: 'p', phase: 'schedule', result: 'SUCCESS', from: 'PENDING', to: 'SCHEDULED', attempts: 1, createdAt: '2026-01-01T00:00:00Z', updatedAt: '2026-01-01T00:00:00Z', steps: [{ step: 'reserve', result: 'SUCCESS', startedAt: '2026-01-01T00:00:00Z', endedAt: '2026-01-01T00:00:00Z' }] },
+        {
+          id: 'h',
+          session: 'p',
+          phase: 'prepare',
+          result: 'NEED_RETRY',
+          from: 'SCHEDULED',
+          to: 'PREPARED',
+          attempts: 2,
+          code: 'image_pull_timeout',
+          message: 'The registry is silent.',
+          createdAt: '2026-01-01T00:00:00Z',
+          updatedAt: '2026-01-01T00:00:42Z',
+          steps: [
+            {
+              step: 'pull',
+              result: 'FAILURE',
+              message: 'no byte for 30 s',
+              startedAt: '2026-01-01T00:00:00Z',
+              endedAt: '2026-01-01T00:00:30Z',
+            },
+          ],
+        },
+        {
+          id: 'g',
+          session: 'p',
+          phase: 'schedule',
+          result: 'SUCCESS',
+          from: 'PENDING',
+          to: 'SCHEDULED',
+          attempts: 1,
+          createdAt: '2026-01-01T00:00:00Z',
+          updatedAt: '2026-01-01T00:00:00Z',
+          steps: [
+            { step: 'reserve', result: 'SUCCESS', startedAt: '2026-01-01T00:00:00Z', endedAt: '2026-01-01T00:00:00Z' },
+          ],
+        },
       ],
     })
     const { where } = open()

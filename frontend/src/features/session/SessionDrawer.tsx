@@ -1,5 +1,15 @@
 import { Button, Drawer, Dropdown, Skeleton, Tooltip } from 'antd'
-import { CirclePower, Ellipsis, FolderOpen, KeyRound, LayoutGrid, PackagePlus, Rocket, SquareTerminal, X } from 'lucide-react'
+import {
+  CirclePower,
+  Ellipsis,
+  FolderOpen,
+  KeyRound,
+  LayoutGrid,
+  PackagePlus,
+  Rocket,
+  SquareTerminal,
+  X,
+} from 'lucide-react'
 import { lazy, Suspense } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useSearchParams } from 'react-router'
@@ -54,7 +64,12 @@ function Buttons({ session, onForce, onAgain }: { session: Session; onForce: () 
   }
   return (
     <div className={css.buttons}>
-      <Button type="primary" disabled={!running} icon={<LayoutGrid size={15} />} onClick={() => actions.openApps(session.id)}>
+      <Button
+        type="primary"
+        disabled={!running}
+        icon={<LayoutGrid size={15} />}
+        onClick={() => actions.openApps(session.id)}
+      >
         {t('common:action.apps')}
       </Button>
       <Button disabled={!running} icon={<SquareTerminal size={15} />} onClick={() => actions.openTerminal(session.id)}>
@@ -73,7 +88,13 @@ function Buttons({ session, onForce, onAgain }: { session: Session; onForce: () 
           {t('session:action.commit')}
         </Button>
       ) : null}
-      <Button danger disabled={session.status === 'TERMINATING' || Boolean(session.lastHeard)} className={css.buttonsEnd ?? ''} icon={<CirclePower size={15} />} onClick={() => actions.terminate([session.id])}>
+      <Button
+        danger
+        disabled={session.status === 'TERMINATING' || Boolean(session.lastHeard)}
+        className={css.buttonsEnd ?? ''}
+        icon={<CirclePower size={15} />}
+        onClick={() => actions.terminate([session.id])}
+      >
         {t('common:action.terminate')}
       </Button>
       <Dropdown
@@ -92,7 +113,15 @@ function Buttons({ session, onForce, onAgain }: { session: Session; onForce: () 
   )
 }
 
-function Content({ session, onClose, onAgain }: { session: Session; onClose: () => void; onAgain: (session: Session) => void }) {
+function Content({
+  session,
+  onClose,
+  onAgain,
+}: {
+  session: Session
+  onClose: () => void
+  onAgain: (session: Session) => void
+}) {
   const { t } = useTranslation(['session', 'common'])
   const actions = useSessionActions()
   // While it lives, the overview says at length why it stands where it stands.
@@ -119,8 +148,17 @@ function Content({ session, onClose, onAgain }: { session: Session; onClose: () 
           </div>
           <Button type="text" aria-label={t('common:action.close')} icon={<X size={16} />} onClick={onClose} />
         </div>
-        <Buttons session={session} onForce={() => actions.terminate([session.id], true)} onAgain={() => onAgain(session)} />
-        <Tabs label={t('session:view.label')} tabs={views.map((key) => ({ key, label: t(`session:view.${key}`) }))} value={view} onChange={setView} />
+        <Buttons
+          session={session}
+          onForce={() => actions.terminate([session.id], true)}
+          onAgain={() => onAgain(session)}
+        />
+        <Tabs
+          label={t('session:view.label')}
+          tabs={views.map((key) => ({ key, label: t(`session:view.${key}`) }))}
+          value={view}
+          onChange={setView}
+        />
       </div>
       <div className={css.body}>
         <Suspense fallback={<Skeleton active style={{ padding: 20 }} />}>
@@ -145,7 +183,15 @@ export function SessionDrawer({ id, onClose, onAgain }: SessionDrawerProps) {
   const { t } = useTranslation(['session', 'common'])
   const { session, query } = useSession(id)
   return (
-    <Drawer open mask={false} size={680} closable={false} onClose={onClose} aria-label={session?.name ?? t('session:notFound')} styles={{ body: { padding: 0, overflow: 'hidden' } }}>
+    <Drawer
+      open
+      mask={false}
+      size={680}
+      closable={false}
+      onClose={onClose}
+      aria-label={session?.name ?? t('session:notFound')}
+      styles={{ body: { padding: 0, overflow: 'hidden' } }}
+    >
       {session ? (
         <Content session={session} onClose={onClose} onAgain={onAgain} />
       ) : query.error ? (

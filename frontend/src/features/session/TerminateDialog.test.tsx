@@ -29,7 +29,8 @@ describe('TerminateDialog', () => {
   })
   it('ends the others when one refuses, and stays with what is left', async () => {
     const sent = serve({
-      'POST /api/v1/sessions/one/terminate': () => refusal(409, 'session_terminate_conflict', 'It is being committed.', 'Wait a moment.'),
+      'POST /api/v1/sessions/one/terminate': () =>
+        refusal(409, 'session_terminate_conflict', 'It is being committed.', 'Wait a moment.'),
       'POST /api/v1/sessions/two/terminate': { ...two, status: 'TERMINATING', revision: 2 },
     })
     const onClose = vi.fn()
@@ -45,7 +46,12 @@ describe('TerminateDialog', () => {
 
 describe('TerminateDialog of a session that becomes an image', () => {
   it('says so, and that force makes none', async () => {
-    const three = makeSession({ id: 'three', name: 'work', startedAt: '2026-05-01T08:00:00Z', spec: { ...one.spec, commitOnEnd: 2 } })
+    const three = makeSession({
+      id: 'three',
+      name: 'work',
+      startedAt: '2026-05-01T08:00:00Z',
+      spec: { ...one.spec, commitOnEnd: 2 },
+    })
     renderView(<TerminateDialog ids={['three']} onClose={vi.fn()} />, { known: { sessions: [three] } })
     expect(screen.getByText(/An image is made of what it changed first/)).toBeInTheDocument()
     await userEvent.click(screen.getByRole('checkbox', { name: 'Force' }))

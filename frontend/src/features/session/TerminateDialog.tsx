@@ -60,7 +60,11 @@ export function TerminateDialog({ ids, forced, onClose }: TerminateDialogProps) 
   return (
     <Dialog
       width={460}
-      title={left.length === 1 ? t('session:terminate.titleOne', { name: names[0] }) : t('session:terminate.titleMany', { count: left.length })}
+      title={
+        left.length === 1
+          ? t('session:terminate.titleOne', { name: names[0] })
+          : t('session:terminate.titleMany', { count: left.length })
+      }
       okText={t(force ? 'session:terminate.okForce' : 'session:terminate.ok')}
       okButtonProps={{ danger: true, type: 'primary' }}
       cancelText={t('common:action.cancel')}
@@ -74,14 +78,20 @@ export function TerminateDialog({ ids, forced, onClose }: TerminateDialogProps) 
           {names.map((name) => (
             <li key={name}>{name}</li>
           ))}
-          {left.length > namesShown ? <li className={css.more}>{t('session:terminate.more', { count: left.length - namesShown })}</li> : null}
+          {left.length > namesShown ? (
+            <li className={css.more}>{t('session:terminate.more', { count: left.length - namesShown })}</li>
+          ) : null}
         </ul>
       ) : null}
-      {committed ? <p className={css.text}>{t(force ? 'session:terminate.noImage' : 'session:terminate.image')}</p> : null}
+      {committed ? (
+        <p className={css.text}>{t(force ? 'session:terminate.noImage' : 'session:terminate.image')}</p>
+      ) : null}
       <Checkbox checked={force} onChange={(e) => setForce(e.target.checked)}>
         {t('session:terminate.force')}
       </Checkbox>
-      {force ? <Alert className={css.alert ?? ''} type="warning" showIcon title={t('session:terminate.forceText')} /> : null}
+      {force ? (
+        <Alert className={css.alert ?? ''} type="warning" showIcon title={t('session:terminate.forceText')} />
+      ) : null}
       {failures.length > 0 ? (
         <Alert
           className={css.alert ?? ''}

@@ -12,7 +12,10 @@ export function cliLines(session: Session): CliLine[] {
   const target = live ? session.name : session.id
   const lines: CliLine[] = []
   if (session.status === 'RUNNING') {
-    lines.push({ key: 'attach', line: `slipway attach ${target}` }, { key: 'exec', line: `slipway exec ${target} -- nproc` })
+    lines.push(
+      { key: 'attach', line: `slipway attach ${target}` },
+      { key: 'exec', line: `slipway exec ${target} -- nproc` },
+    )
   }
   if (session.status === 'RUNNING' && !session.spec.noSSH) lines.push({ key: 'ssh', line: `slipway ssh ${target}` })
   lines.push({ key: 'logs', line: `slipway logs ${live ? '-f ' : ''}${target}` })

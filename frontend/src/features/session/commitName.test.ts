@@ -9,6 +9,7 @@ describe('names of customized images', () => {
 
   it('are offered after the session, under that rule', () => {
     expect(commitNameOf('train-a.2')).toBe('train-a-2')
-    for (const name of ['a', 'a.b', '', `${'x'.repeat(31)}.yz`, 'work_1']) expect(isCommitName(commitNameOf(name))).toBe(true)
+    for (const name of ['a', 'a.b', '', `${'x'.repeat(31)}.yz`, 'work_1'])
+      expect(isCommitName(commitNameOf(name))).toBe(true)
   })
 })

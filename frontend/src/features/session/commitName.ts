@@ -5,5 +5,9 @@ export function isCommitName(name: string): boolean {
 
 /** The name that is offered for an image of a session: the session's, as far as the rule lets it. */
 export function commitNameOf(session: string): string {
-  return session.replace(/[^a-zA-Z0-9_-]+/g, '-').slice(0, 32).replace(/-+$/, '').padEnd(4, '-1')
+  return session
+    .replace(/[^a-zA-Z0-9_-]+/g, '-')
+    .slice(0, 32)
+    .replace(/-+$/, '')
+    .padEnd(4, '-1')
 }

@@ -3,13 +3,31 @@ import type { Phase } from '@/api/types.gen'
 import { filterHistory, isFiltering, noFilter, readHistoryFilter, valuesOf, writeHistoryFilter } from './historyFilter'
 
 const phase = (id: string, change: Partial<Phase> = {}): Phase => ({
-  id, session: 's', phase: 'prepare', result: 'SUCCESS', from: 'SCHEDULED', to: 'PREPARED', attempts: 1, steps: [],
-  createdAt: '2026-01-01T00:00:00Z', updatedAt: '2026-01-01T00:00:09Z', ...change,
+  id,
+  session: 's',
+  phase: 'prepare',
+  result: 'SUCCESS',
+  from: 'SCHEDULED',
+  to: 'PREPARED',
+  attempts: 1,
+  steps: [],
+  createdAt: '2026-01-01T00:00:00Z',
+  updatedAt: '2026-01-01T00:00:09Z',
+  ...change,
 })
 const phases = [
   phase('p1', { phase: 'schedule', from: 'PENDING', to: 'SCHEDULED' }),
-  phase('p2', { createdAt: '2026-01-01T00:00:02Z', updatedAt: '2026-01-01T00:00:03Z', result: 'FAILURE', code: 'image_pull_timeout', message: 'The registry is silent.' }),
-  phase('p3', { createdAt: '2026-01-01T00:00:04Z', steps: [{ step: 'attach-devices', result: 'SUCCESS', message: 'by CDI', startedAt: '' }] }),
+  phase('p2', {
+    createdAt: '2026-01-01T00:00:02Z',
+    updatedAt: '2026-01-01T00:00:03Z',
+    result: 'FAILURE',
+    code: 'image_pull_timeout',
+    message: 'The registry is silent.',
+  }),
+  phase('p3', {
+    createdAt: '2026-01-01T00:00:04Z',
+    steps: [{ step: 'attach-devices', result: 'SUCCESS', message: 'by CDI', startedAt: '' }],
+  }),
 ]
 const ids = (change: Partial<typeof noFilter>) => filterHistory(phases, { ...noFilter, ...change }).map((p) => p.id)
 
@@ -22,7 +40,13 @@ describe('filterHistory', () => {
     expect(ids({ phase: ['prepare', 'schedule'], result: ['SUCCESS'] })).toEqual(['p1', 'p3'])
     expect(ids({ from: ['PENDING'], to: ['PREPARED'] })).toEqual([])
   })
-  it.each([['p2', ['p2']], ['PULL_TIME', ['p2']], ['registry silent', ['p2']], ['attach cdi', ['p3']], ['nothing', []]])('finds %s in ids, codes, messages and steps', (text, found) => {
+  it.each([
+    ['p2', ['p2']],
+    ['PULL_TIME', ['p2']],
+    ['registry silent', ['p2']],
+    ['attach cdi', ['p3']],
+    ['nothing', []],
+  ])('finds %s in ids, codes, messages and steps', (text, found) => {
     expect(ids({ text })).toEqual(found)
   })
   it('sorts by when a phase was made or changed last, either way', () => {
@@ -30,11 +54,22 @@ describe('filterHistory', () => {
     expect(ids({ sort: 'updated' })).toEqual(['p2', 'p1', 'p3'])
   })
   it('keeps the order of the record among phases of one millisecond, either way', () => {
-    const at = (fraction: string) => ({ createdAt: `2026-01-01T00:00:05.0001${fraction}Z`, updatedAt: `2026-01-01T00:00:06.0001${fraction}Z` })
+    const at = (fraction: string) => ({
+      createdAt: `2026-01-01T00:00:05.0001${fraction}Z`,
+      updatedAt: `2026-01-01T00:00:06.0001${fraction}Z`,
+    })
     const close = [phase('schedule'), phase('prepare', at('2')), phase('terminate', at('41'))]
     for (const by of ['created', 'updated'] as const) {
-      expect(filterHistory(close, { ...noFilter, sort: by }).map((p) => p.id).join()).toBe(by === 'created' ? 'schedule,prepare,terminate' : 'prepare,terminate,schedule')
-      expect(filterHistory(close, { ...noFilter, sort: `-${by}` }).map((p) => p.id).join()).toBe(by === 'created' ? 'terminate,prepare,schedule' : 'schedule,terminate,prepare')
+      expect(
+        filterHistory(close, { ...noFilter, sort: by })
+          .map((p) => p.id)
+          .join(),
+      ).toBe(by === 'created' ? 'schedule,prepare,terminate' : 'prepare,terminate,schedule')
+      expect(
+        filterHistory(close, { ...noFilter, sort: `-${by}` })
+          .map((p) => p.id)
+          .join(),
+      ).toBe(by === 'created' ? 'terminate,prepare,schedule' : 'schedule,terminate,prepare')
     }
   })
   it('offers only values that occur', () => {

@@ -33,7 +33,13 @@ export function filterHistory(phases: readonly Phase[], filter: HistoryFilter): 
   const words = filter.text.toLowerCase().split(/\s+/).filter(Boolean)
   const by = filter.sort.endsWith('created') ? 'createdAt' : 'updatedAt'
   const sorted = phases
-    .filter((p) => among(filter.phase, p.phase) && among(filter.result, p.result) && among(filter.from, p.from) && among(filter.to, p.to))
+    .filter(
+      (p) =>
+        among(filter.phase, p.phase) &&
+        among(filter.result, p.result) &&
+        among(filter.from, p.from) &&
+        among(filter.to, p.to),
+    )
     .filter((p) => {
       const texts = textsOf(p).map((text) => text.toLowerCase())
       return words.every((word) => texts.some((text) => text.includes(word)))
@@ -53,7 +59,14 @@ const lists = ['phase', 'result', 'from', 'to'] as const
 export function readHistoryFilter(params: URLSearchParams): HistoryFilter {
   const list = (name: string) => params.get(`h.${name}`)?.split(',').filter(Boolean) ?? []
   const sort = historySorts.find((s) => s === params.get('h.sort')) ?? 'created'
-  return { phase: list('phase'), result: list('result'), from: list('from'), to: list('to'), text: params.get('h.text') ?? '', sort }
+  return {
+    phase: list('phase'),
+    result: list('result'),
+    from: list('from'),
+    to: list('to'),
+    text: params.get('h.text') ?? '',
+    sort,
+  }
 }
 
 export function writeHistoryFilter(params: URLSearchParams, filter: HistoryFilter): URLSearchParams {

@@ -9,7 +9,7 @@ export interface LogLine {
 const stamp = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)) ?/
 
 /** Every escape sequence but colours, which stay for the view. */
- 
+
 const otherEscapes = /\u001b(?:\[[0-9;?]*[A-Za-ln-z]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[()][A-Z0-9]|[=>78M])/g
 
 function readLine(raw: string, number: number): LogLine {

@@ -4,7 +4,17 @@ import { toColumns } from './rates'
 
 const start = Date.parse('2026-01-01T00:00:00Z')
 const sample = (second: number, netRx: number): Usage => ({
-  session: 's', at: new Date(start + second * 1000).toISOString(), cpu: 1, memory: 100, memLimit: 200, netRx, netTx: 0, diskRead: 0, diskWrite: 0, pids: 1, gpus: [],
+  session: 's',
+  at: new Date(start + second * 1000).toISOString(),
+  cpu: 1,
+  memory: 100,
+  memLimit: 200,
+  netRx,
+  netTx: 0,
+  diskRead: 0,
+  diskWrite: 0,
+  pids: 1,
+  gpus: [],
 })
 
 describe('toColumns', () => {

@@ -22,7 +22,16 @@ const longestGap = 30
  * pause breaks the lines.
  */
 export function toColumns(samples: Usage[], from: number): Columns {
-  const columns: Columns = { times: [], cpu: [], memory: [], netRx: [], netTx: [], diskRead: [], diskWrite: [], gpus: new Map() }
+  const columns: Columns = {
+    times: [],
+    cpu: [],
+    memory: [],
+    netRx: [],
+    netTx: [],
+    diskRead: [],
+    diskWrite: [],
+    gpus: new Map(),
+  }
   let before: Usage | undefined
   for (const sample of samples) {
     const at = Date.parse(sample.at) / 1000
@@ -56,7 +65,13 @@ function putDevices(columns: Columns, sample: Usage): void {
   }
 }
 
-function pushRow(columns: Columns, at: number, cpu: number | null, memory: number | null, rate: (read: (u: Usage) => number) => number | null): void {
+function pushRow(
+  columns: Columns,
+  at: number,
+  cpu: number | null,
+  memory: number | null,
+  rate: (read: (u: Usage) => number) => number | null,
+): void {
   columns.times.push(at)
   for (const line of columns.gpus.values()) {
     line.util.push(null)

@@ -66,7 +66,9 @@ describe('useLog', () => {
     expect(result.current.broken).toBe(false)
   })
   it('does not ask again what was refused, until it is told to', async () => {
-    const ask = vi.spyOn(globalThis, 'fetch').mockImplementation(async () => refusal(404, 'log_read_not-found', 'There is no log.'))
+    const ask = vi
+      .spyOn(globalThis, 'fetch')
+      .mockImplementation(async () => refusal(404, 'log_read_not-found', 'There is no log.'))
     const { result } = renderHook(() => useLog('s', 'main1', true, 'live'))
     await waitFor(() => expect(result.current.problem?.code).toBe('log_read_not-found'))
     expect(ask).toHaveBeenCalledTimes(1)

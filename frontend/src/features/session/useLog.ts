@@ -68,7 +68,8 @@ export function useLog(id: string, kernel: string, follow: boolean, stage: strin
     const run = async () => {
       const buffer = new LogBuffer()
       const show = (change: Partial<LogState>) => {
-        if (!signal.aborted) setState({ ...nothing, loading: false, lines: buffer.lines(), dropped: buffer.dropped(), ...change })
+        if (!signal.aborted)
+          setState({ ...nothing, loading: false, lines: buffer.lines(), dropped: buffer.dropped(), ...change })
       }
       try {
         const response = await openLogs(id, { kernel, follow, timestamps: true }, signal)
@@ -79,7 +80,9 @@ export function useLog(id: string, kernel: string, follow: boolean, stage: strin
         clearTimeout(quiet)
         if (signal.aborted) return
         const problem = asProblem(error)
-        setState((old) => (old.lines.length > 0 ? { ...old, loading: false, broken: true } : { ...nothing, loading: false, problem }))
+        setState((old) =>
+          old.lines.length > 0 ? { ...old, loading: false, broken: true } : { ...nothing, loading: false, problem },
+        )
         // A refusal stays a refusal; a cut is worth another try.
         if (problem.status < 400 && follow) timer = setTimeout(() => void run(), retryAfter)
       }

@@ -56,7 +56,9 @@ function OneAmount({ amount: { name, held, most, free, bar } }: { amount: LineAm
           <span>
             {held.unit === most.unit ? held.value : held.text} <span className={css.dim}>/ {most.text}</span>
           </span>
-          <span className={css.lineFree}>{t('panel.left', { amount: free.unit === most.unit ? free.value : free.text })}</span>
+          <span className={css.lineFree}>
+            {t('panel.left', { amount: free.unit === most.unit ? free.value : free.text })}
+          </span>
         </div>
         <ResourceBar label={says} {...bar} />
       </div>

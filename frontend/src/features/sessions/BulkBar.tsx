@@ -36,7 +36,14 @@ export function BulkBar({ sessions, known, onClear }: { sessions: Session[]; kno
         {t('common:action.terminate')}
       </Button>
       {waiting.length > 0 ? (
-        <Popover open={open} onOpenChange={setOpen} trigger={['click']} arrow={false} destroyOnHidden content={<PriorityForm start={waiting[0]?.priority ?? 10} onSet={set} />}>
+        <Popover
+          open={open}
+          onOpenChange={setOpen}
+          trigger={['click']}
+          arrow={false}
+          destroyOnHidden
+          content={<PriorityForm start={waiting[0]?.priority ?? 10} onSet={set} />}
+        >
           <Button size="small" icon={<ArrowUpDown size={14} />}>
             {t('sessions:priority.bulk', { count: waiting.length })}
           </Button>
@@ -45,14 +52,27 @@ export function BulkBar({ sessions, known, onClear }: { sessions: Session[]; kno
       {judged.length > 0 ? (
         <Dropdown
           trigger={['click']}
-          menu={{ items: keepHours.map((hours) => ({ key: hours, label: t('common:idle.keepHours', { count: hours }), onClick: () => actions.keep(judged, hours) })) }}
+          menu={{
+            items: keepHours.map((hours) => ({
+              key: hours,
+              label: t('common:idle.keepHours', { count: hours }),
+              onClick: () => actions.keep(judged, hours),
+            })),
+          }}
         >
           <Button size="small" icon={<ShieldCheck size={14} />}>
             {t('common:idle.keep')}
           </Button>
         </Dropdown>
       ) : null}
-      <Popover open={tagging} onOpenChange={setTagging} trigger={['click']} arrow={false} destroyOnHidden content={<TagForm sessions={sessions} known={known} onSet={tag} onCancel={() => setTagging(false)} />}>
+      <Popover
+        open={tagging}
+        onOpenChange={setTagging}
+        trigger={['click']}
+        arrow={false}
+        destroyOnHidden
+        content={<TagForm sessions={sessions} known={known} onSet={tag} onCancel={() => setTagging(false)} />}
+      >
         <Button size="small" icon={<Tags size={14} />}>
           {t('sessions:tags.edit')}
         </Button>

@@ -53,7 +53,12 @@ export function FilterField({ query, onQuery, sessions, titleOf }: FilterFieldPr
     else setText('')
   }
   return (
-    <Tooltip title={open ? '' : t('filter.help', { properties: filterProperties.join(', ') })} placement="bottomRight" mouseEnterDelay={0.8} trigger="hover">
+    <Tooltip
+      title={open ? '' : t('filter.help', { properties: filterProperties.join(', ') })}
+      placement="bottomRight"
+      mouseEnterDelay={0.8}
+      trigger="hover"
+    >
       <AutoComplete
         className={css.filter ?? ''}
         value={text}
@@ -71,7 +76,13 @@ export function FilterField({ query, onQuery, sessions, titleOf }: FilterFieldPr
         onBlur={send}
         onInputKeyDown={(event) => event.key === 'Escape' && leave()}
       >
-        <Input data-filter prefix={<Search size={14} className={css.dim ?? ''} />} placeholder={t('filter.placeholder')} aria-label={t('filter.label')} allowClear />
+        <Input
+          data-filter
+          prefix={<Search size={14} className={css.dim ?? ''} />}
+          placeholder={t('filter.placeholder')}
+          aria-label={t('filter.label')}
+          allowClear
+        />
       </AutoComplete>
     </Tooltip>
   )

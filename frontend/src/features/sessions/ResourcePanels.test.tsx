@@ -9,15 +9,38 @@ import { ResourcePanels } from './ResourcePanels'
 const GiB = 1024 ** 3
 const amount = (cpu: number) => ({ cpu, memory: cpu * GiB, gpu: 0, vram: 0 })
 const summary = (agent: string, group: string, change: Partial<ResourceSummary> = {}): ResourceSummary => ({
-  agent, group, online: true, live: 1, total: amount(8), promised: amount(5), mine: amount(2), free: amount(3), load: amount(1), devices: [], ...change,
+  agent,
+  group,
+  online: true,
+  live: 1,
+  total: amount(8),
+  promised: amount(5),
+  mine: amount(2),
+  free: amount(3),
+  load: amount(1),
+  devices: [],
+  ...change,
 })
 const near = makeMachine()
 const lab = makeMachine({ agent: 'lab', hostname: 'lab-1', cpus: 64 })
 const far = makeMachine({ agent: 'far', hostname: 'far-1', cpus: 32, online: false })
-const all = [summary('local', 'default'), summary('lab', 'gpus', { total: amount(64), promised: amount(60), free: amount(4) }), summary('far', 'gpus', { online: false, total: amount(32) })]
-const known = { machines: [near, lab, far], agents: [makeAgent(), makeAgent({ name: 'lab', group: 'gpus', local: false }), makeAgent({ name: 'far', group: 'gpus', local: false })], sessions: [makeSession({ agent: 'lab' })] }
+const all = [
+  summary('local', 'default'),
+  summary('lab', 'gpus', { total: amount(64), promised: amount(60), free: amount(4) }),
+  summary('far', 'gpus', { online: false, total: amount(32) }),
+]
+const known = {
+  machines: [near, lab, far],
+  agents: [
+    makeAgent(),
+    makeAgent({ name: 'lab', group: 'gpus', local: false }),
+    makeAgent({ name: 'far', group: 'gpus', local: false }),
+  ],
+  sessions: [makeSession({ agent: 'lab' })],
+}
 
-const cpuIn = (name: string | RegExp) => within(within(screen.getByRole('region', { name })).getByRole('img', { name: /^CPU/ }))
+const cpuIn = (name: string | RegExp) =>
+  within(within(screen.getByRole('region', { name })).getByRole('img', { name: /^CPU/ }))
 
 beforeEach(() => localStorage.clear())
 
@@ -50,8 +73,14 @@ describe('ResourcePanels', () => {
     expect(screen.getByRole('region', { name: 'Resources of lab-1' })).toBeInTheDocument()
   })
   it('claims no nought of what a silent engine alone knows', async () => {
-    serve({ 'GET /api/v1/resources': [summary('local', 'default', { total: amount(0), promised: amount(0), mine: amount(0), free: amount(0) })] })
-    renderView(<ResourcePanels />, { known: { ...known, machines: [makeMachine({ cpus: 0, memory: 0 })], sessions: [] } })
+    serve({
+      'GET /api/v1/resources': [
+        summary('local', 'default', { total: amount(0), promised: amount(0), mine: amount(0), free: amount(0) }),
+      ],
+    })
+    renderView(<ResourcePanels />, {
+      known: { ...known, machines: [makeMachine({ cpus: 0, memory: 0 })], sessions: [] },
+    })
     const machine = await screen.findByRole('region', { name: 'Resources of desk' })
     expect(machine).toHaveTextContent('Disk free')
     expect(machine).not.toHaveTextContent('CPU')
@@ -83,7 +112,12 @@ describe('ResourcePanels', () => {
     expect(panel.getByRole('img', { name: /^Memory: 2 GiB of 16 GiB/ })).toBeInTheDocument()
     expect(panel.queryByRole('img', { name: /^CPU/ })).not.toBeInTheDocument() // it is not limited
     unmount()
-    serve({ 'GET /api/v1/resources': [{ ...all[0], limit }, { ...all[1], limit }] })
+    serve({
+      'GET /api/v1/resources': [
+        { ...all[0], limit },
+        { ...all[1], limit },
+      ],
+    })
     renderView(<ResourcePanels />, { known })
     expect(await screen.findByRole('region', { name: 'My total resources limit on lab' })).toBeInTheDocument()
     expect(screen.getByRole('region', { name: 'My total resources limit on local' })).toBeInTheDocument()

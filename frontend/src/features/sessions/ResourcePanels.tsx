@@ -6,7 +6,20 @@ import { useAgents, useMachines, useResources, useSessionBook } from '@/api/hook
 import type { Machine, ResourceSummary, Session } from '@/api/types.gen'
 import { useStored } from '@/lib/stored'
 import { GroupLine, LimitLine, MyLine } from './panelLines'
-import { fromMachine, groupsOf, kept, leftForMe, panels, resources, sumOf, toggled, usualChoice, withNewer, type PanelChoice, type Resource } from './panels'
+import {
+  fromMachine,
+  groupsOf,
+  kept,
+  leftForMe,
+  panels,
+  resources,
+  sumOf,
+  toggled,
+  usualChoice,
+  withNewer,
+  type PanelChoice,
+  type Resource,
+} from './panels'
 import type { Countable } from './panelText'
 import css from './SessionsPage.module.css'
 import { ResourceTile } from './Tile'
@@ -32,23 +45,46 @@ function Chooser({ choice, onChoose, offered, alone }: ChooserProps) {
       </div>
       {panels.map((panel) => (
         <Tooltip key={panel} title={alone && panel === 'group' ? t('panel.groupAlone') : ''} placement="left">
-          <Checkbox disabled={alone && panel === 'group'} checked={choice.panels.includes(panel)} onChange={(e) => onChoose({ ...choice, panels: toggled(panels, choice.panels, panel, e.target.checked) })}>
+          <Checkbox
+            disabled={alone && panel === 'group'}
+            checked={choice.panels.includes(panel)}
+            onChange={(e) => onChoose({ ...choice, panels: toggled(panels, choice.panels, panel, e.target.checked) })}
+          >
             {t(`panel.${panel}`)}
           </Checkbox>
         </Tooltip>
       ))}
       <div className={css.columnsHead}>{t('panel.resources')}</div>
       {offered.map((resource) => (
-        <Checkbox key={resource} checked={choice.resources.includes(resource)} onChange={(e) => onChoose({ ...choice, resources: toggled(resources, choice.resources, resource, e.target.checked) })}>
+        <Checkbox
+          key={resource}
+          checked={choice.resources.includes(resource)}
+          onChange={(e) =>
+            onChoose({ ...choice, resources: toggled(resources, choice.resources, resource, e.target.checked) })
+          }
+        >
           {t(`panel.${resource}`)}
         </Checkbox>
       ))}
     </div>
   )
   return (
-    <Popover content={content} trigger={['click']} placement="bottomRight" arrow={false} open={open} onOpenChange={setOpen}>
+    <Popover
+      content={content}
+      trigger={['click']}
+      placement="bottomRight"
+      arrow={false}
+      open={open}
+      onOpenChange={setOpen}
+    >
       <Tooltip title={open ? '' : t('panel.choose')}>
-        <Button type="text" size="small" className={css.chooser ?? ''} aria-label={t('panel.choose')} icon={<SlidersHorizontal size={14} />} />
+        <Button
+          type="text"
+          size="small"
+          className={css.chooser ?? ''}
+          aria-label={t('panel.choose')}
+          icon={<SlidersHorizontal size={14} />}
+        />
       </Tooltip>
     </Popover>
   )
@@ -95,11 +131,17 @@ function MachinePanel({ machine, machines, onMachine, summary, sessions, shown }
             aria-label={t('panel.chooseMachine')}
             value={machine.agent}
             onChange={onMachine}
-            options={machines.map((one) => ({ value: one.agent, label: t(one.online ? 'panel.machineOf' : 'panel.unheard', { agent: one.agent }) }))}
+            options={machines.map((one) => ({
+              value: one.agent,
+              label: t(one.online ? 'panel.machineOf' : 'panel.unheard', { agent: one.agent }),
+            }))}
           />
         </div>
       ) : null}
-      <div className={`${css.panel} ${own.length > 4 ? css.many : ''}`} style={{ gridTemplateColumns: `repeat(${own.length}, minmax(0, 1fr))` }}>
+      <div
+        className={`${css.panel} ${own.length > 4 ? css.many : ''}`}
+        style={{ gridTemplateColumns: `repeat(${own.length}, minmax(0, 1fr))` }}
+      >
         {own.map((resource) => (
           <ResourceTile key={resource} resource={resource} machine={machine} sum={sum} sessions={sessions} />
         ))}
@@ -109,7 +151,8 @@ function MachinePanel({ machine, machines, onMachine, summary, sessions, shown }
 }
 
 /** What is chosen of several, or else what is usual. */
-const among = <T extends string>(all: readonly T[], chosen: string | undefined, usual: T): T => all.find((one) => one === chosen) ?? usual
+const among = <T extends string>(all: readonly T[], chosen: string | undefined, usual: T): T =>
+  all.find((one) => one === chosen) ?? usual
 
 /** One's own sessions, a resource group and a machine: what each has, has promised and has left. Which of that shows is a person's choice. */
 export function ResourcePanels() {
@@ -140,13 +183,39 @@ export function ResourcePanels() {
   const limits = choice.panels.includes('limit') ? heard.filter((s) => s.limit) : []
   return (
     <div className={css.panels} data-tour="panels">
-      {withMachine ? <MachinePanel machine={machine} machines={machines} onMachine={(agent) => change({ machine: agent })} summary={summaries.find((s) => s.agent === machine.agent)} sessions={sessions} shown={shown} /> : null}
-      {withGroup ? <GroupLine group={group} groups={groups} onGroup={(one) => change({ group: one })} summaries={summaries} shown={countable} /> : null}
-      {withMine ? <MyLine sum={sum} left={heard.length > 0 ? leftForMe(heard) : sum.free} live={heard.reduce((all, s) => all + s.live, 0)} shown={countable} /> : null}
+      {withMachine ? (
+        <MachinePanel
+          machine={machine}
+          machines={machines}
+          onMachine={(agent) => change({ machine: agent })}
+          summary={summaries.find((s) => s.agent === machine.agent)}
+          sessions={sessions}
+          shown={shown}
+        />
+      ) : null}
+      {withGroup ? (
+        <GroupLine
+          group={group}
+          groups={groups}
+          onGroup={(one) => change({ group: one })}
+          summaries={summaries}
+          shown={countable}
+        />
+      ) : null}
+      {withMine ? (
+        <MyLine
+          sum={sum}
+          left={heard.length > 0 ? leftForMe(heard) : sum.free}
+          live={heard.reduce((all, s) => all + s.live, 0)}
+          shown={countable}
+        />
+      ) : null}
       {limits.map((summary) => (
         <LimitLine key={summary.agent} summary={summary} named={limits.length > 1} />
       ))}
-      {!withMachine && !withGroup && !withMine && limits.length === 0 ? <div className={css.noPanel}>{t('panel.none')}</div> : null}
+      {!withMachine && !withGroup && !withMine && limits.length === 0 ? (
+        <div className={css.noPanel}>{t('panel.none')}</div>
+      ) : null}
       <Chooser choice={choice} onChoose={change} offered={offered} alone={alone} />
     </div>
   )

@@ -8,8 +8,20 @@ import type { Session } from '@/api/types.gen'
 import { SessionsPage } from './SessionsPage'
 
 const running = makeSession({ id: 'run', name: 'train-a', createdAt: '2026-01-02T00:00:00Z' })
-const waiting = makeSession({ id: 'wait', name: 'sweep-b', type: 'batch', status: 'PENDING', wait: { code: 'c', message: 'needs 12 CPUs, 3 of 16 are free', position: 1 } })
-const ended = makeSession({ id: 'end', name: 'old-c', status: 'TERMINATED', reason: 'user-requested', terminatedAt: '2026-01-02T04:00:00Z' })
+const waiting = makeSession({
+  id: 'wait',
+  name: 'sweep-b',
+  type: 'batch',
+  status: 'PENDING',
+  wait: { code: 'c', message: 'needs 12 CPUs, 3 of 16 are free', position: 1 },
+})
+const ended = makeSession({
+  id: 'end',
+  name: 'old-c',
+  status: 'TERMINATED',
+  reason: 'user-requested',
+  terminatedAt: '2026-01-02T04:00:00Z',
+})
 const known = { sessions: [running, waiting, ended], machines: [makeMachine()] }
 
 beforeEach(() => {
@@ -25,15 +37,45 @@ describe('SessionsPage', () => {
     expect(screen.queryByText('old-c')).not.toBeInTheDocument()
   })
   it('shows that a running session is in trouble, in words of the language', () => {
-    const lost = makeSession({ id: 'lost', name: 'hit-d', warnings: [{ code: 'session_run_device-lost', title: 'Server title', text: 'GPU 0 is lost: it fell off the bus.', at: '2026-01-02T00:00:00Z', device: 'GPU-0' }] })
-    const other = makeSession({ id: 'other', name: 'hit-e', warnings: [{ code: 'else', title: 'Another title', text: 'Of no known code.', at: '2026-01-02T00:00:00Z' }] })
+    const lost = makeSession({
+      id: 'lost',
+      name: 'hit-d',
+      warnings: [
+        {
+          code: 'session_run_device-lost',
+          title: 'Server title',
+          text: 'GPU 0 is lost: it fell off the bus.',
+          at: '2026-01-02T00:00:00Z',
+          device: 'GPU-0',
+        },
+      ],
+    })
+    const other = makeSession({
+      id: 'other',
+      name: 'hit-e',
+      warnings: [{ code: 'else', title: 'Another title', text: 'Of no known code.', at: '2026-01-02T00:00:00Z' }],
+    })
     renderView(<SessionsPage openId={undefined} />, { known: { ...known, sessions: [lost, other] } })
     expect(screen.getByText('A GPU of the session is lost')).toBeInTheDocument()
     expect(screen.getByText('Another title')).toBeInTheDocument()
   })
   it('breaks a cluster down into its containers, and a single one not', async () => {
-    const kernel = (name: string, status: Session['status']) => ({ name, hostname: name, status, exitCode: null, container: '', cpus: [], memory: 0, gpus: [] })
-    const cluster = makeSession({ id: 'c', name: 'trio', spec: { ...running.spec, cluster: 3 }, kernels: [kernel('main1', 'RUNNING'), kernel('sub1', 'RUNNING'), kernel('sub2', 'CREATING')] })
+    const kernel = (name: string, status: Session['status']) => ({
+      name,
+      hostname: name,
+      status,
+      exitCode: null,
+      container: '',
+      cpus: [],
+      memory: 0,
+      gpus: [],
+    })
+    const cluster = makeSession({
+      id: 'c',
+      name: 'trio',
+      spec: { ...running.spec, cluster: 3 },
+      kernels: [kernel('main1', 'RUNNING'), kernel('sub1', 'RUNNING'), kernel('sub2', 'CREATING')],
+    })
     const single = makeSession({ id: 's', name: 'solo', kernels: [kernel('main1', 'RUNNING')] })
     renderView(<SessionsPage openId={undefined} />, { known: { ...known, sessions: [cluster, single] } })
     const ring = screen.getByRole('img', { name: '2 of 3 containers run' }) // there is no other
@@ -67,7 +109,12 @@ describe('SessionsPage', () => {
     await screen.findByText('train-a')
   })
   it('fetches finished sessions when they are asked for and lets none be selected', async () => {
-    serve({ 'GET /api/v1/sessions': [ended, makeSession({ id: 'older', name: 'older-d', status: 'ERROR', reason: 'oom-killed' })] })
+    serve({
+      'GET /api/v1/sessions': [
+        ended,
+        makeSession({ id: 'older', name: 'older-d', status: 'ERROR', reason: 'oom-killed' }),
+      ],
+    })
     renderView(<SessionsPage openId={undefined} />, { at: '/?state=finished', known })
     expect(await screen.findByText('older-d')).toBeInTheDocument()
     expect(screen.getByText('Out of memory')).toBeInTheDocument()
@@ -102,7 +149,9 @@ describe('SessionsPage', () => {
   it('takes all that are listed at once, those out of sight too, and is read again when asked', async () => {
     const many = Array.from({ length: 60 }, (_, i) => makeSession({ id: `m${i}`, name: `many-${i}` }))
     const sent = serve({ 'GET /api/v1/sessions': many })
-    const { actions } = renderView(<SessionsPage openId={undefined} />, { known: { ...known, sessions: [...many, ended] } })
+    const { actions } = renderView(<SessionsPage openId={undefined} />, {
+      known: { ...known, sessions: [...many, ended] },
+    })
     const seen = screen.getAllByRole('checkbox', { name: /^Select many-/ }).length
     expect(seen).toBeLessThan(60)
     await userEvent.click(screen.getByRole('button', { name: 'Refresh' }))
@@ -123,7 +172,9 @@ describe('SessionsPage', () => {
   })
   it('names those that a session waits for, and those that wait for it', async () => {
     const prepare = makeSession({ id: 'prep', name: 'prepare', dependents: ['wait', 'gone'] })
-    renderView(<SessionsPage openId={undefined} />, { known: { ...known, sessions: [prepare, { ...waiting, dependsOn: ['prep'] }] } })
+    renderView(<SessionsPage openId={undefined} />, {
+      known: { ...known, sessions: [prepare, { ...waiting, dependsOn: ['prep'] }] },
+    })
     await userEvent.click(screen.getByRole('button', { name: 'Choose columns' }))
     await userEvent.click(await screen.findByRole('checkbox', { name: 'Dependencies' }))
     expect(screen.getByRole('img', { name: 'Waits for' }).parentElement).toHaveTextContent('prepare')
@@ -136,10 +187,19 @@ describe('SessionsPage', () => {
   })
   it('tells of what has failed while one did not look, until one looks', async () => {
     const at = new Date(Date.now() - 60_000).toISOString()
-    const lately = makeSession({ id: 'oom', name: 'oom-f', status: 'TERMINATED', result: 'failure', reason: 'oom-killed', terminatedAt: at })
+    const lately = makeSession({
+      id: 'oom',
+      name: 'oom-f',
+      status: 'TERMINATED',
+      result: 'failure',
+      reason: 'oom-killed',
+      terminatedAt: at,
+    })
     const older = { ...lately, id: 'past', name: 'past-g', terminatedAt: '2026-01-02T04:00:00Z' }
     serve({ 'GET /api/v1/sessions': [lately, older] })
-    renderView(<SessionsPage openId={undefined} />, { known: { ...known, sessions: [lately, older, { ...lately, id: 'well', name: 'well-h', result: 'success' }] } })
+    renderView(<SessionsPage openId={undefined} />, {
+      known: { ...known, sessions: [lately, older, { ...lately, id: 'well', name: 'well-h', result: 'success' }] },
+    })
     expect(screen.getAllByText('1 session has failed since you last looked')).toHaveLength(2)
     await userEvent.click(screen.getByRole('button', { name: 'See what failed' }))
     expect(await screen.findByText('oom-f')).toBeInTheDocument()
@@ -150,7 +210,12 @@ describe('SessionsPage', () => {
   })
   it('says what failed and tries again when asked', async () => {
     let broken = true
-    serve({ 'GET /api/v1/sessions': () => (broken ? refusal(503, 'hub_read_unavailable', 'The store cannot be read.', 'Look at the log.') : new Response('[]')) })
+    serve({
+      'GET /api/v1/sessions': () =>
+        broken
+          ? refusal(503, 'hub_read_unavailable', 'The store cannot be read.', 'Look at the log.')
+          : new Response('[]'),
+    })
     renderView(<SessionsPage openId={undefined} />, { known: { machines: [makeMachine()] } })
     const alert = await screen.findByRole('alert')
     expect(alert).toHaveTextContent('The store cannot be read.Look at the log.hub_read_unavailable')

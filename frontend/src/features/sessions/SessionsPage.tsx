@@ -60,11 +60,18 @@ function Nothing({ state, failed, offer, onClear, onFailed }: NothingProps) {
       </EmptyState>
     )
   }
-  if (state.type === 'inference') return <EmptyState icon={Inbox} title={t('empty.inferenceTitle')} text={t('empty.inferenceText')} />
-  if (state.type === 'system') return <EmptyState icon={Inbox} title={t('empty.systemTitle')} text={t('empty.systemText')} />
-  if (state.state === 'finished') return <EmptyState icon={Inbox} title={t('empty.finishedTitle')} text={t('empty.finishedText')} />
+  if (state.type === 'inference')
+    return <EmptyState icon={Inbox} title={t('empty.inferenceTitle')} text={t('empty.inferenceText')} />
+  if (state.type === 'system')
+    return <EmptyState icon={Inbox} title={t('empty.systemTitle')} text={t('empty.systemText')} />
+  if (state.state === 'finished')
+    return <EmptyState icon={Inbox} title={t('empty.finishedTitle')} text={t('empty.finishedText')} />
   return (
-    <EmptyState icon={Inbox} title={t('empty.liveTitle')} text={failed > 0 ? t('state.failed', { count: failed }) : t('empty.liveText')}>
+    <EmptyState
+      icon={Inbox}
+      title={t('empty.liveTitle')}
+      text={failed > 0 ? t('state.failed', { count: failed }) : t('empty.liveText')}
+    >
       {failed > 0 ? <Button onClick={onFailed}>{t('empty.showFailed')}</Button> : null}
       <Link to="/launcher">
         <Button type="primary">{t('empty.launch')}</Button>
@@ -78,8 +85,16 @@ function Nothing({ state, failed, offer, onClear, onFailed }: NothingProps) {
 function useSessions(state: ListState) {
   const book = useSessionBook()
   const older = useFinishedBook(state.state === 'finished')
-  const sessions = useMemo(() => (book.data ? Object.values({ ...older.data, ...book.data }) : undefined), [book.data, older.data])
-  return { sessions, error: book.error ?? older.error, waiting: state.state === 'finished' && older.isPending, refreshing: book.isFetching || older.isFetching }
+  const sessions = useMemo(
+    () => (book.data ? Object.values({ ...older.data, ...book.data }) : undefined),
+    [book.data, older.data],
+  )
+  return {
+    sessions,
+    error: book.error ?? older.error,
+    waiting: state.state === 'finished' && older.isPending,
+    refreshing: book.isFetching || older.isFetching,
+  }
 }
 
 export interface SessionsPageProps {
@@ -135,7 +150,11 @@ export function SessionsPage({ openId, offer }: SessionsPageProps) {
       <ResourcePanels />
       <ListCard>
         {selected.length > 0 ? (
-          <BulkBar sessions={selected.flatMap((id) => book.get(id) ?? [])} known={[...new Set((sessions ?? []).flatMap((s) => s.tags))].sort()} onClear={() => setPicked([])} />
+          <BulkBar
+            sessions={selected.flatMap((id) => book.get(id) ?? [])}
+            known={[...new Set((sessions ?? []).flatMap((s) => s.tags))].sort()}
+            onClear={() => setPicked([])}
+          />
         ) : (
           <Toolbar
             state={state}
@@ -144,7 +163,16 @@ export function SessionsPage({ openId, offer }: SessionsPageProps) {
             failed={failed}
             shown={shown}
             onShown={(keysShown) => setColumns({ ...columns, [state.state]: keysShown })}
-            onExport={() => saveText(`slipway-sessions-${state.state}.csv`, 'text/csv', toCsv(rows, { environments: environments ?? [], usage: client.getQueryData<UsageBook>(keys.latestUsage) ?? {} }))}
+            onExport={() =>
+              saveText(
+                `slipway-sessions-${state.state}.csv`,
+                'text/csv',
+                toCsv(rows, {
+                  environments: environments ?? [],
+                  usage: client.getQueryData<UsageBook>(keys.latestUsage) ?? {},
+                }),
+              )
+            }
             onRefresh={refresh}
             sessions={sessions ?? none}
             titleOf={titleOf}
@@ -159,7 +187,13 @@ export function SessionsPage({ openId, offer }: SessionsPageProps) {
           <SkeletonRows />
         ) : rows.length === 0 ? (
           <ListFill>
-            <Nothing state={state} failed={failed} offer={offer} onClear={() => changeList({ query: '' })} onFailed={() => changeList({ state: 'finished', type: 'all' })} />
+            <Nothing
+              state={state}
+              failed={failed}
+              offer={offer}
+              onClear={() => changeList({ query: '' })}
+              onFailed={() => changeList({ state: 'finished', type: 'all' })}
+            />
           </ListFill>
         ) : (
           <SessionsTable

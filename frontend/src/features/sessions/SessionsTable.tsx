@@ -41,7 +41,9 @@ export function SessionsTable(props: SessionsTableProps) {
       dataSource={rows}
       columns={columns}
       onChange={change}
-      rowClassName={(session) => `${session.id === openId ? css.open : ''} ${session.lastHeard && isLive(session.status) ? css.unheard : ''}`}
+      rowClassName={(session) =>
+        `${session.id === openId ? css.open : ''} ${session.lastHeard && isLive(session.status) ? css.unheard : ''}`
+      }
       onRow={(session) => ({ onClick: () => onOpen(session.id) })}
       rowSelection={
         selectable
@@ -50,7 +52,10 @@ export function SessionsTable(props: SessionsTableProps) {
               selectedRowKeys: selected,
               onChange: (keys) => onSelect(keys.map(String)),
               preserveSelectedRowKeys: false,
-              getCheckboxProps: (session) => ({ disabled: !isLive(session.status), 'aria-label': t('sessions:select', { name: session.name }) }),
+              getCheckboxProps: (session) => ({
+                disabled: !isLive(session.status),
+                'aria-label': t('sessions:select', { name: session.name }),
+              }),
             }
           : undefined
       }

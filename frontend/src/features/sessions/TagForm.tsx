@@ -25,19 +25,42 @@ export function TagForm({ sessions, known, onSet, onCancel }: TagFormProps) {
     <div className={css.tagForm}>
       <label>
         {t('sessions:tags.add')}
-        <Select mode="tags" {...list} notFoundContent={null} autoFocus aria-label={t('sessions:tags.add')} tokenSeparators={[',']} maxCount={20} value={add} onChange={setAdd} options={options(known)} />
+        <Select
+          mode="tags"
+          {...list}
+          notFoundContent={null}
+          autoFocus
+          aria-label={t('sessions:tags.add')}
+          tokenSeparators={[',']}
+          maxCount={20}
+          value={add}
+          onChange={setAdd}
+          options={options(known)}
+        />
       </label>
       {present.length > 0 ? (
         <label>
           {t('sessions:tags.remove')}
-          <Select mode="multiple" {...list} aria-label={t('sessions:tags.remove')} value={remove} onChange={setRemove} options={options(present)} />
+          <Select
+            mode="multiple"
+            {...list}
+            aria-label={t('sessions:tags.remove')}
+            value={remove}
+            onChange={setRemove}
+            options={options(present)}
+          />
         </label>
       ) : null}
       <div className={css.tagFormFoot}>
         <Button size="small" onClick={onCancel}>
           {t('common:action.cancel')}
         </Button>
-        <Button size="small" type="primary" disabled={add.length + remove.length === 0} onClick={() => onSet(add, remove)}>
+        <Button
+          size="small"
+          type="primary"
+          disabled={add.length + remove.length === 0}
+          onClick={() => onSet(add, remove)}
+        >
           {t('sessions:tags.set', { count: sessions.length })}
         </Button>
       </div>

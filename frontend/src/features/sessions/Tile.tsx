@@ -43,7 +43,12 @@ function Key({ soft, text }: { soft?: boolean; text: string }) {
 
 function AmountTile({ resource, sum }: { resource: Countable; sum: Sum }) {
   const { t } = useTranslation('sessions')
-  const { total, promised, load, free } = { total: sum.total[resource], promised: sum.promised[resource], load: sum.load[resource], free: sum.free[resource] }
+  const { total, promised, load, free } = {
+    total: sum.total[resource],
+    promised: sum.promised[resource],
+    load: sum.load[resource],
+    free: sum.free[resource],
+  }
   const left = write(resource, free)
   const soft = t('panel.promised', { amount: write(resource, promised).text })
   const busy = t('panel.busy', { amount: write(resource, load).text })
@@ -53,7 +58,14 @@ function AmountTile({ resource, sum }: { resource: Countable; sum: Sum }) {
       main={left.value}
       unit={left.unit}
       of={t('panel.of', { total: write(resource, total).text })}
-      bar={<ResourceBar label={`${t(`panel.${resource}`)}: ${soft}, ${busy}`} promised={promised} load={load} total={total} />}
+      bar={
+        <ResourceBar
+          label={`${t(`panel.${resource}`)}: ${soft}, ${busy}`}
+          promised={promised}
+          load={load}
+          total={total}
+        />
+      }
       foot={
         <>
           <Key soft text={soft} />
@@ -93,7 +105,14 @@ function SessionsTile({ sessions }: { sessions: Session[] }) {
       main={String(running)}
       unit={t('panel.running', { count: running }).replace(/^\d+\S*\s*/, '')}
       of=""
-      bar={<ResourceBar label={t('panel.running', { count: running })} promised={running + starting} load={running} total={Math.max(1, running + starting + waiting)} />}
+      bar={
+        <ResourceBar
+          label={t('panel.running', { count: running })}
+          promised={running + starting}
+          load={running}
+          total={Math.max(1, running + starting + waiting)}
+        />
+      }
       foot={
         <>
           <span>{t('panel.starting', { count: starting })}</span>

@@ -29,7 +29,8 @@ export interface ToolbarProps {
 
 function ColumnChooser({ shown, onShown }: Pick<ToolbarProps, 'shown' | 'onShown'>) {
   const { t } = useTranslation('sessions')
-  const toggle = (key: ColumnKey, on: boolean) => onShown(columnKeys.filter((k) => (k === key ? on : shown.includes(k))))
+  const toggle = (key: ColumnKey, on: boolean) =>
+    onShown(columnKeys.filter((k) => (k === key ? on : shown.includes(k))))
   const list = (
     <div className={css.columns}>
       <div className={css.columnsHead}>
@@ -39,7 +40,12 @@ function ColumnChooser({ shown, onShown }: Pick<ToolbarProps, 'shown' | 'onShown
         </Button>
       </div>
       {columnKeys.map((key) => (
-        <Checkbox key={key} checked={fixedColumns.includes(key) || shown.includes(key)} disabled={fixedColumns.includes(key)} onChange={(e) => toggle(key, e.target.checked)}>
+        <Checkbox
+          key={key}
+          checked={fixedColumns.includes(key) || shown.includes(key)}
+          disabled={fixedColumns.includes(key)}
+          onChange={(e) => toggle(key, e.target.checked)}
+        >
           {t(`column.${key}`)}
         </Checkbox>
       ))}
@@ -72,12 +78,29 @@ function Finished({ failed }: { failed: number }) {
   )
 }
 
-export function Toolbar({ state, onChange, counts, failed, shown, onShown, onExport, onRefresh, refreshing, sessions, titleOf }: ToolbarProps) {
+export function Toolbar({
+  state,
+  onChange,
+  counts,
+  failed,
+  shown,
+  onShown,
+  onExport,
+  onRefresh,
+  refreshing,
+  sessions,
+  titleOf,
+}: ToolbarProps) {
   const { t } = useTranslation('sessions')
   const [setQuery] = useState(() => (query: string) => onChange({ query }))
   return (
     <ListBar>
-      <Tabs label={t('tab.label')} tabs={types.map((key) => ({ key, label: t(`tab.${key}`), count: counts?.[key] }))} value={state.type} onChange={(type) => onChange({ type })} />
+      <Tabs
+        label={t('tab.label')}
+        tabs={types.map((key) => ({ key, label: t(`tab.${key}`), count: counts?.[key] }))}
+        value={state.type}
+        onChange={(type) => onChange({ type })}
+      />
       <Segmented<StateTab>
         aria-label={t('state.label')}
         size="small"
@@ -90,7 +113,13 @@ export function Toolbar({ state, onChange, counts, failed, shown, onShown, onExp
       />
       <div className={css.tools}>
         <Tooltip title={t('action.refresh')}>
-          <Button type="text" aria-label={t('action.refresh')} loading={refreshing} icon={<RotateCw size={15} />} onClick={onRefresh} />
+          <Button
+            type="text"
+            aria-label={t('action.refresh')}
+            loading={refreshing}
+            icon={<RotateCw size={15} />}
+            onClick={onRefresh}
+          />
         </Tooltip>
         <Tooltip title={t('action.export')}>
           <Button type="text" aria-label={t('action.export')} icon={<Download size={15} />} onClick={onExport} />

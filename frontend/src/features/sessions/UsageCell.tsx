@@ -31,7 +31,8 @@ export function UsageCell({ session }: { session: Session }) {
   return (
     <Tooltip title={tip} mouseEnterDelay={0.4}>
       <span className={`${css.usage} num`}>
-        {usage.cpu.toFixed(1)} <span className={css.dim}>CPU</span> <span className={css.dim}>·</span> {formatBytes(usage.memory)}
+        {usage.cpu.toFixed(1)} <span className={css.dim}>CPU</span> <span className={css.dim}>·</span>{' '}
+        {formatBytes(usage.memory)}
         {load === undefined ? null : (
           <>
             {' '}

@@ -1,5 +1,14 @@
 import { Button, Tooltip } from 'antd'
-import { CirclePower, LayoutGrid, ScrollText, SquareTerminal, SquareCode, TriangleAlert, Workflow, type LucideIcon } from 'lucide-react'
+import {
+  CirclePower,
+  LayoutGrid,
+  ScrollText,
+  SquareTerminal,
+  SquareCode,
+  TriangleAlert,
+  Workflow,
+  type LucideIcon,
+} from 'lucide-react'
 import type { MouseEvent, ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link, useLocation } from 'react-router'
@@ -29,7 +38,12 @@ export function NameCell({ session }: { session: Session }) {
     <div className={css.name}>
       <Icon size={14} aria-label={t(`type.${session.type}`)} />
       <div className={css.nameLines}>
-        <Link className={css.nameLink} to={`/sessions/${session.id}${search}`} title={session.name} onClick={(e) => e.stopPropagation()}>
+        <Link
+          className={css.nameLink}
+          to={`/sessions/${session.id}${search}`}
+          title={session.name}
+          onClick={(e) => e.stopPropagation()}
+        >
           {session.name}
         </Link>
         <Location session={session} />
@@ -71,7 +85,9 @@ function Waiting({ session, wait }: { session: Session; wait: Wait }) {
   const { t } = useTranslation('sessions')
   const now = useNow(wait.start !== undefined || wait.until !== undefined)
   const at = wait.start ?? wait.until
-  const start = at ? t(wait.start ? 'start' : 'notBefore', { when: formatShortRelative(Math.max(Date.parse(at), now), now) }) : ''
+  const start = at
+    ? t(wait.start ? 'start' : 'notBefore', { when: formatShortRelative(Math.max(Date.parse(at), now), now) })
+    : ''
   const tip = (
     <div className={css.tip}>
       <b>{t('position', { position: wait.position })}</b>
@@ -155,7 +171,21 @@ export function StatusCell({ session }: { session: Session }) {
   )
 }
 
-function Use({ label, used, granted, text, total, bar = true }: { label: string; used: number | undefined; granted: number; text: string; total: string; bar?: boolean }) {
+function Use({
+  label,
+  used,
+  granted,
+  text,
+  total,
+  bar = true,
+}: {
+  label: string
+  used: number | undefined
+  granted: number
+  text: string
+  total: string
+  bar?: boolean
+}) {
   if (used === undefined) return <span className={css.dim}>{total}</span>
   return (
     <div className={css.use}>
@@ -176,7 +206,9 @@ export function CpuCell({ session }: { session: Session }) {
   const usage = useLatestUsage(session.id)
   const granted = (session.spec.resources.cpu ?? 1) * kernelsOf(session)
   const used = session.status === 'RUNNING' && !session.lastHeard ? usage?.cpu : undefined
-  return <Use label={t('column.cpu')} used={used} granted={granted} text={(used ?? 0).toFixed(1)} total={String(granted)} />
+  return (
+    <Use label={t('column.cpu')} used={used} granted={granted} text={(used ?? 0).toFixed(1)} total={String(granted)} />
+  )
 }
 
 export function MemoryCell({ session }: { session: Session }) {
@@ -184,7 +216,16 @@ export function MemoryCell({ session }: { session: Session }) {
   const usage = useLatestUsage(session.id)
   const granted = (parseBytes(session.spec.resources.memory) ?? 0) * kernelsOf(session)
   const used = session.status === 'RUNNING' && !session.lastHeard ? usage?.memory : undefined
-  return <Use label={t('column.memory')} used={used} granted={granted} text={formatBytes(used ?? 0)} total={formatBytes(granted)} bar={false} />
+  return (
+    <Use
+      label={t('column.memory')}
+      used={used}
+      granted={granted}
+      text={formatBytes(used ?? 0)}
+      total={formatBytes(granted)}
+      bar={false}
+    />
+  )
 }
 
 export function ElapsedCell({ session }: { session: Session }) {
@@ -224,7 +265,15 @@ function Action({ icon: Icon, label, disabled, danger, run }: ActionProps) {
   }
   return (
     <Tooltip title={label} mouseEnterDelay={0.4}>
-      <Button type="text" size="small" danger={danger} disabled={disabled} aria-label={label} icon={<Icon size={15} />} onClick={click} />
+      <Button
+        type="text"
+        size="small"
+        danger={danger}
+        disabled={disabled}
+        aria-label={label}
+        icon={<Icon size={15} />}
+        onClick={click}
+      />
     </Tooltip>
   )
 }
@@ -243,8 +292,18 @@ export function ActionsCell({ session }: { session: Session }) {
   return (
     <div className={css.actions} data-tour="doors">
       <Action icon={LayoutGrid} label={t('action.apps')} disabled={!running} run={() => actions.openApps(session.id)} />
-      <Action icon={SquareTerminal} label={t('action.terminal')} disabled={!running} run={() => actions.openTerminal(session.id)} />
-      <Action icon={CirclePower} label={t('action.terminate')} disabled={Boolean(session.lastHeard)} run={() => actions.terminate([session.id])} />
+      <Action
+        icon={SquareTerminal}
+        label={t('action.terminal')}
+        disabled={!running}
+        run={() => actions.openTerminal(session.id)}
+      />
+      <Action
+        icon={CirclePower}
+        label={t('action.terminate')}
+        disabled={Boolean(session.lastHeard)}
+        run={() => actions.terminate([session.id])}
+      />
     </div>
   )
 }

@@ -47,10 +47,23 @@ const shapes: ColumnShape[] = [
   { key: 'folders', width: 150, grow: 1, render: (s) => <ClippedCell text={foldersOf(s)} /> },
   { key: 'depends', width: 170, grow: 1, render: (s) => <DependsCell session={s} /> },
   { key: 'created', width: 136, render: (s) => <RelativeTime at={s.createdAt} /> },
-  { key: 'started', width: 136, render: (s) => (s.startedAt ? <RelativeTime at={s.startedAt} /> : <span className={css.dim}>–</span>) },
-  { key: 'ended', width: 136, render: (s) => (s.terminatedAt ? <RelativeTime at={s.terminatedAt} /> : <span className={css.dim}>–</span>) },
+  {
+    key: 'started',
+    width: 136,
+    render: (s) => (s.startedAt ? <RelativeTime at={s.startedAt} /> : <span className={css.dim}>–</span>),
+  },
+  {
+    key: 'ended',
+    width: 136,
+    render: (s) => (s.terminatedAt ? <RelativeTime at={s.terminatedAt} /> : <span className={css.dim}>–</span>),
+  },
   { key: 'result', width: 84, render: (s, t) => t(`common:result.${s.result}`) },
-  { key: 'reason', width: 140, grow: 1, render: (s, t) => (s.reason ? t(`common:reason.${s.reason}`) : <span className={css.dim}>–</span>) },
+  {
+    key: 'reason',
+    width: 140,
+    grow: 1,
+    render: (s, t) => (s.reason ? t(`common:reason.${s.reason}`) : <span className={css.dim}>–</span>),
+  },
   { key: 'exit', width: 84, right: true, render: (s) => s.exitCode ?? <span className={css.dim}>–</span> },
   { key: 'id', width: 120, render: (s) => <span className={css.mono}>{s.id}</span> },
 ]
@@ -61,7 +74,11 @@ export const liveColumns: ColumnKey[] = ['name', 'status', 'accelerator', 'cpu',
 export const finishedColumns: ColumnKey[] = ['name', 'status', 'image', 'accelerator', 'ended', 'elapsed']
 
 /** The columns as the table wants them. */
-export function makeColumns(shown: ColumnKey[], sort: Sort, t: TFunction<['sessions', 'common']>): FillColumn<Session>[] {
+export function makeColumns(
+  shown: ColumnKey[],
+  sort: Sort,
+  t: TFunction<['sessions', 'common']>,
+): FillColumn<Session>[] {
   const chosen = shapes.filter((shape) => shown.includes(shape.key) || fixedColumns.includes(shape.key))
   const columns: FillColumn<Session>[] = chosen.map((shape) => ({
     key: shape.key,
@@ -74,6 +91,12 @@ export function makeColumns(shown: ColumnKey[], sort: Sort, t: TFunction<['sessi
     showSorterTooltip: false,
     render: (_, session) => shape.render(session, t),
   }))
-  columns.push({ key: 'actions', title: <span className="unseen">{t('sessions:column.actions')}</span>, width: 96, align: 'right', render: (_, session) => <ActionsCell session={session} /> })
+  columns.push({
+    key: 'actions',
+    title: <span className="unseen">{t('sessions:column.actions')}</span>,
+    width: 96,
+    align: 'right',
+    render: (_, session) => <ActionsCell session={session} />,
+  })
   return columns
 }

@@ -12,7 +12,8 @@ export interface Around {
 }
 
 /** What a running session uses now; undefined of any other. */
-const usageOf = (s: Session, around: Around) => (s.status === 'RUNNING' && !s.lastHeard ? around.usage[s.id] : undefined)
+const usageOf = (s: Session, around: Around) =>
+  s.status === 'RUNNING' && !s.lastHeard ? around.usage[s.id] : undefined
 
 const devicesOf = (s: Session, around: Around) => deviceUse(s, usageOf(s, around))
 

@@ -7,7 +7,8 @@ const plain = makeSession({ name: 'notes', image: 'python:3.12', status: 'PENDIN
 const names = (query: string) => [torch, plain].filter(parseFilter(query)).map((s) => s.name)
 
 describe('parseFilter', () => {
-  it('lets everything through when there is nothing to look for', () => expect(names('   ')).toEqual(['train-a', 'notes']))
+  it('lets everything through when there is nothing to look for', () =>
+    expect(names('   ')).toEqual(['train-a', 'notes']))
   it('finds a word in name and image whatever its case', () => {
     expect(names('TRAIN')).toEqual(['train-a'])
     expect(names('python')).toEqual(['notes'])
@@ -38,7 +39,9 @@ describe('suggest', () => {
     ])
   })
   it('keeps what stands before, a minus, and quotes values with blanks', () => {
-    expect(suggest('train -tag:tw', all)).toEqual([{ query: 'train -tag:"two words" ', term: '-tag:"two words"', count: 1 }])
+    expect(suggest('train -tag:tw', all)).toEqual([
+      { query: 'train -tag:"two words" ', term: '-tag:"two words"', count: 1 },
+    ])
   })
   it('offers a filter that finds what it says', () => {
     for (const { query, count } of suggest('tag:', all)) expect(all.filter(parseFilter(query))).toHaveLength(count ?? 0)
@@ -53,6 +56,8 @@ describe('environments', () => {
     expect(sessions.filter(parseFilter('environment:"python 3"', titleOf)).map((s) => s.id)).toEqual(['a'])
   })
   it('are suggested, those of none left out', () => {
-    expect(suggest('environment:', sessions, titleOf)).toEqual([{ query: 'environment:"Python 3.12" ', term: 'environment:"Python 3.12"', count: 1 }])
+    expect(suggest('environment:', sessions, titleOf)).toEqual([
+      { query: 'environment:"Python 3.12" ', term: 'environment:"Python 3.12"', count: 1 },
+    ])
   })
 })

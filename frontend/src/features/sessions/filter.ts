@@ -40,7 +40,10 @@ function termTest(term: string, titleOf: TitleOf): Test {
   const colon = body.indexOf(':')
   const property = colon > 0 ? properties[body.slice(0, colon)] : undefined
   const found: Test = property
-    ? (s) => property(s, titleOf).toLowerCase().includes(body.slice(colon + 1))
+    ? (s) =>
+        property(s, titleOf)
+          .toLowerCase()
+          .includes(body.slice(colon + 1))
     : (s) => inWords.some((name) => properties[name]?.(s, titleOf).toLowerCase().includes(body))
   return negative ? (s) => !found(s) : found
 }
@@ -66,7 +69,21 @@ export interface Suggestion {
 }
 
 /** Properties whose values are few enough to be offered. */
-const listed = ['status', 'type', 'image', 'environment', 'agent', 'tag', 'label', 'owner', 'result', 'reason', 'gpu', 'name', 'folder'] as const
+const listed = [
+  'status',
+  'type',
+  'image',
+  'environment',
+  'agent',
+  'tag',
+  'label',
+  'owner',
+  'result',
+  'reason',
+  'gpu',
+  'name',
+  'folder',
+] as const
 const suggestionsMost = 9
 
 const quoted = (text: string) => (/\s/.test(text) ? `"${text}"` : text)
@@ -76,7 +93,10 @@ export function suggest(query: string, sessions: readonly Session[], titleOf: Ti
   const at = query.search(/(?:[^\s"]|"[^"]*"?)*$/)
   const before = query.slice(0, at)
   const negative = query[at] === '-' ? '-' : ''
-  const last = query.slice(at + negative.length).replaceAll('"', '').toLowerCase()
+  const last = query
+    .slice(at + negative.length)
+    .replaceAll('"', '')
+    .toLowerCase()
   const colon = last.indexOf(':')
   if (colon < 0) {
     return filterProperties
@@ -96,10 +116,19 @@ export function suggest(query: string, sessions: readonly Session[], titleOf: Ti
 }
 
 /** The values of a property, the most frequent first. */
-function valuesOf(property: (typeof listed)[number], sessions: readonly Session[], titleOf: TitleOf): [string, number][] {
+function valuesOf(
+  property: (typeof listed)[number],
+  sessions: readonly Session[],
+  titleOf: TitleOf,
+): [string, number][] {
   const counts = new Map<string, number>()
   for (const session of sessions) {
-    const values = property === 'tag' ? session.tags : property === 'folder' ? session.folders.map((f) => f.name) : [properties[property]?.(session, titleOf) ?? '']
+    const values =
+      property === 'tag'
+        ? session.tags
+        : property === 'folder'
+          ? session.folders.map((f) => f.name)
+          : [properties[property]?.(session, titleOf) ?? '']
     for (const value of values) if (value) counts.set(value, (counts.get(value) ?? 0) + 1)
   }
   return [...counts].sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0]))

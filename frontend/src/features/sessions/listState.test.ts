@@ -12,19 +12,39 @@ describe('the address of the list', () => {
     expect(read('type=cluster&state=gone&sort=-colour')).toEqual(read(''))
   })
   it('comes back as it was written and keeps strangers', () => {
-    const params = writeListState(new URLSearchParams('apps=x'), { type: 'batch', state: 'finished', query: 'a b', sort: { key: 'name', descending: false } })
+    const params = writeListState(new URLSearchParams('apps=x'), {
+      type: 'batch',
+      state: 'finished',
+      query: 'a b',
+      sort: { key: 'name', descending: false },
+    })
     expect(params.get('apps')).toBe('x')
-    expect(readListState(params)).toEqual({ type: 'batch', state: 'finished', query: 'a b', sort: { key: 'name', descending: false } })
+    expect(readListState(params)).toEqual({
+      type: 'batch',
+      state: 'finished',
+      query: 'a b',
+      sort: { key: 'name', descending: false },
+    })
   })
   it('leaves out what is as usual', () => {
-    const params = writeListState(new URLSearchParams('state=finished&q=x'), { state: 'live', query: '', sort: { key: 'created', descending: true } })
+    const params = writeListState(new URLSearchParams('state=finished&q=x'), {
+      state: 'live',
+      query: '',
+      sort: { key: 'created', descending: true },
+    })
     expect(params.toString()).toBe('')
   })
 })
 
 describe('selectSessions', () => {
   const running = makeSession({ id: 'a', name: 'b-run', createdAt: '2026-01-01T00:00:00Z' })
-  const batch = makeSession({ id: 'b', name: 'a-batch', type: 'batch', status: 'PENDING', createdAt: '2026-01-02T00:00:00Z' })
+  const batch = makeSession({
+    id: 'b',
+    name: 'a-batch',
+    type: 'batch',
+    status: 'PENDING',
+    createdAt: '2026-01-02T00:00:00Z',
+  })
   const done = makeSession({ id: 'c', status: 'TERMINATED' })
   it('parts live from finished and counts each type before the filter', () => {
     const { rows, counts } = selectSessions([running, batch, done], { ...read(''), query: 'a-batch' })

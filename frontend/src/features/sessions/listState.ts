@@ -43,7 +43,8 @@ export function readListState(params: URLSearchParams): ListState {
 /** Writes a change of the list into the parameters, leaving out what is as usual. */
 export function writeListState(params: URLSearchParams, change: Partial<ListState>): URLSearchParams {
   const next = new URLSearchParams(params)
-  const put = (name: string, value: string, usual: string) => (value === usual ? next.delete(name) : next.set(name, value))
+  const put = (name: string, value: string, usual: string) =>
+    value === usual ? next.delete(name) : next.set(name, value)
   if (change.type !== undefined) put('type', change.type, 'all')
   if (change.state !== undefined) put('state', change.state, 'live')
   if (change.query !== undefined) put('q', change.query, '')
@@ -54,7 +55,10 @@ export function writeListState(params: URLSearchParams, change: Partial<ListStat
 export function useListState(): [ListState, (change: Partial<ListState>) => void] {
   const [params, setParams] = useSearchParams()
   const state = useMemo(() => readListState(params), [params])
-  const change = useCallback((next: Partial<ListState>) => setParams((old) => writeListState(old, next), { replace: true }), [setParams])
+  const change = useCallback(
+    (next: Partial<ListState>) => setParams((old) => writeListState(old, next), { replace: true }),
+    [setParams],
+  )
   return [state, change]
 }
 

@@ -4,7 +4,14 @@ import { readListState, selectSessions } from './listState'
 
 // 10,000 finished sessions are filtered and sorted in the page: the table draws only what is seen.
 const many = Array.from({ length: 10_000 }, (_, i) =>
-  makeSession({ id: `s${i}`, name: `train-${(i * 7919) % 10_000}`, status: 'TERMINATED', image: `python:3.${i % 7}`, createdAt: new Date(1.7e12 + i * 60_000).toISOString(), tags: i % 3 ? [] : ['paper'] }),
+  makeSession({
+    id: `s${i}`,
+    name: `train-${(i * 7919) % 10_000}`,
+    status: 'TERMINATED',
+    image: `python:3.${i % 7}`,
+    createdAt: new Date(1.7e12 + i * 60_000).toISOString(),
+    tags: i % 3 ? [] : ['paper'],
+  }),
 )
 const select = (query: string) => selectSessions(many, readListState(new URLSearchParams(query)))
 

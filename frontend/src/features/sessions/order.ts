@@ -28,7 +28,9 @@ function byStatus(a: Session, b: Session): number {
 
 /** What of the person's own data it has mounted. */
 export function foldersOf(session: Session): string {
-  return [...session.folders.map((f) => f.name), ...(session.spec.mounts ?? []).flatMap((m) => m.source ?? [])].join(', ')
+  return [...session.folders.map((f) => f.name), ...(session.spec.mounts ?? []).flatMap((m) => m.source ?? [])].join(
+    ', ',
+  )
 }
 
 export const comparators = {

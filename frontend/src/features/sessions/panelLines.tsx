@@ -24,7 +24,14 @@ export function MyLine({ sum, left, live, shown }: MyLineProps) {
     free: write(resource, left[resource]),
     bar: { promised: 0, load: sum.mine[resource], total: sum.total[resource] },
   }))
-  return <AmountLine label={t('panel.mine')} title={t('panel.mine')} note={t('panel.live', { count: live })} amounts={amounts} />
+  return (
+    <AmountLine
+      label={t('panel.mine')}
+      title={t('panel.mine')}
+      note={t('panel.live', { count: live })}
+      amounts={amounts}
+    />
+  )
 }
 
 export interface GroupLineProps {
@@ -53,9 +60,24 @@ export function GroupLine({ group, groups, onGroup, summaries, shown }: GroupLin
     }))
   const name = t('panel.groupOf', { group })
   const choice = (
-    <Select size="small" variant="borderless" popupMatchSelectWidth={false} aria-label={t('panel.chooseGroup')} value={group} onChange={onGroup} options={groups.map((one) => ({ value: one, label: t('panel.groupOf', { group: one }) }))} />
+    <Select
+      size="small"
+      variant="borderless"
+      popupMatchSelectWidth={false}
+      aria-label={t('panel.chooseGroup')}
+      value={group}
+      onChange={onGroup}
+      options={groups.map((one) => ({ value: one, label: t('panel.groupOf', { group: one }) }))}
+    />
   )
-  return <AmountLine label={name} title={groups.length > 1 ? choice : name} note={t('panel.reached', { count: members.length, reached })} amounts={amounts} />
+  return (
+    <AmountLine
+      label={name}
+      title={groups.length > 1 ? choice : name}
+      note={t('panel.reached', { count: members.length, reached })}
+      amounts={amounts}
+    />
+  )
 }
 
 /** The most that one may hold of a machine, and how much of that one holds. */
@@ -65,7 +87,12 @@ export function LimitLine({ summary, named }: { summary: ResourceSummary; named:
   if (!limit) return null
   const count = (n: number) => ({ value: String(n), unit: '', text: String(n) })
   const sessions = { key: 'sessions', held: limit.sessionsHeld, most: limit.sessions, text: count } as const
-  const counted = (['cpu', 'memory', 'gpu'] as const).map((key) => ({ key, held: mine[key], most: limit[key], text: (n: number) => write(key, n) }))
+  const counted = (['cpu', 'memory', 'gpu'] as const).map((key) => ({
+    key,
+    held: mine[key],
+    most: limit[key],
+    text: (n: number) => write(key, n),
+  }))
   const amounts = [sessions, ...counted]
     .filter((one) => one.most > 0)
     .map(({ key, held, most, text }): LineAmount => ({

@@ -11,6 +11,7 @@ export function write(resource: Countable, value: number): { value: string; unit
     const { value: number, unit } = splitBytes(Math.max(0, value))
     return { value: number, unit, text: `${number} ${unit}` }
   }
-  const number = resource === 'gpu' ? formatShare(Math.round(Math.max(0, value) / 10) * 10) : oneDigit(Math.max(0, value))
+  const number =
+    resource === 'gpu' ? formatShare(Math.round(Math.max(0, value) / 10) * 10) : oneDigit(Math.max(0, value))
   return { value: number, unit: '', text: number }
 }

@@ -4,7 +4,16 @@ import { groupsOf, kept, leftForMe, sumOf, toggled, usualChoice, withNewer } fro
 
 const amount = (cpu: number) => ({ cpu, memory: cpu, gpu: cpu * 1000, vram: cpu })
 const machine = (agent: string, online: boolean): ResourceSummary => ({
-  agent, group: 'default', online, live: 0, total: amount(8), promised: amount(4), mine: amount(2), free: amount(3), load: amount(1), devices: [],
+  agent,
+  group: 'default',
+  online,
+  live: 0,
+  total: amount(8),
+  promised: amount(4),
+  mine: amount(2),
+  free: amount(3),
+  load: amount(1),
+  devices: [],
 })
 
 describe('sumOf', () => {
@@ -29,7 +38,11 @@ describe('leftForMe', () => {
 describe('groupsOf', () => {
   it('names each group once, the default one first', () => {
     const of = (agent: string, group: string) => ({ ...machine(agent, true), group })
-    expect(groupsOf([of('a', 'zoo'), of('b', 'lab'), of('c', 'default'), of('d', 'lab')])).toEqual(['default', 'lab', 'zoo'])
+    expect(groupsOf([of('a', 'zoo'), of('b', 'lab'), of('c', 'default'), of('d', 'lab')])).toEqual([
+      'default',
+      'lab',
+      'zoo',
+    ])
   })
 })
 
@@ -40,12 +53,26 @@ describe('the choice of panels', () => {
     expect(toggled(usualChoice.resources, less, 'memory', true)).toEqual(usualChoice.resources)
   })
   it('shows a panel that came after it was kept, and not one that was turned off', () => {
-    expect(withNewer({ panels: ['mine'], resources: ['cpu'] })).toEqual({ panels: ['group', 'mine', 'limit'], resources: ['cpu'] })
-    expect(withNewer(kept({ panels: ['mine'], resources: ['cpu'], machine: 'far', group: 'lab' }))).toMatchObject({ panels: ['mine'], resources: ['cpu'], machine: 'far', group: 'lab' })
+    expect(withNewer({ panels: ['mine'], resources: ['cpu'] })).toEqual({
+      panels: ['group', 'mine', 'limit'],
+      resources: ['cpu'],
+    })
+    expect(withNewer(kept({ panels: ['mine'], resources: ['cpu'], machine: 'far', group: 'lab' }))).toMatchObject({
+      panels: ['mine'],
+      resources: ['cpu'],
+      machine: 'far',
+      group: 'lab',
+    })
     expect(withNewer(usualChoice)).toEqual(usualChoice)
   })
   it('passes over what there is no more', () => {
-    expect(withNewer(JSON.parse('{"panels":["gone","machine"],"resources":["cpu","gone"],"known":["machine","group","mine","limit","cpu"]}'))).toMatchObject({
+    expect(
+      withNewer(
+        JSON.parse(
+          '{"panels":["gone","machine"],"resources":["cpu","gone"],"known":["machine","group","mine","limit","cpu"]}',
+        ),
+      ),
+    ).toMatchObject({
       panels: ['machine'],
       resources: ['cpu', 'memory', 'gpu', 'vram', 'disk', 'sessions'],
     })

@@ -18,7 +18,10 @@ export interface PanelChoice {
   known?: string[]
 }
 
-export const usualChoice: PanelChoice = { panels: ['machine', 'group', 'mine', 'limit'], resources: ['cpu', 'memory', 'gpu', 'vram', 'disk', 'sessions'] }
+export const usualChoice: PanelChoice = {
+  panels: ['machine', 'group', 'mine', 'limit'],
+  resources: ['cpu', 'memory', 'gpu', 'vram', 'disk', 'sessions'],
+}
 
 const firstEntries: readonly string[] = ['machine', 'mine', ...resources]
 
@@ -26,7 +29,11 @@ const firstEntries: readonly string[] = ['machine', 'mine', ...resources]
 export function withNewer(choice: PanelChoice): PanelChoice {
   const known = choice.known ?? firstEntries
   const shows = (chosen: readonly string[]) => (entry: string) => chosen.includes(entry) || !known.includes(entry)
-  return { ...choice, panels: panels.filter(shows(choice.panels)), resources: resources.filter(shows(choice.resources)) }
+  return {
+    ...choice,
+    panels: panels.filter(shows(choice.panels)),
+    resources: resources.filter(shows(choice.resources)),
+  }
 }
 
 /** A choice as it is kept. */
@@ -57,14 +64,26 @@ export interface Sum {
 export function sumOf(summaries: readonly ResourceSummary[]): Sum {
   const online = summaries.filter((s) => s.online)
   const of = (read: (s: ResourceSummary) => Amount) => online.map(read).reduce(plus, nothing)
-  return { total: of((s) => s.total), promised: of((s) => s.promised), mine: of((s) => s.mine), free: of((s) => s.free), load: of((s) => s.load) }
+  return {
+    total: of((s) => s.total),
+    promised: of((s) => s.promised),
+    mine: of((s) => s.mine),
+    free: of((s) => s.free),
+    load: of((s) => s.load),
+  }
 }
 
 /** What the machine says of itself, until the summary is there. */
 export function fromMachine(machine: Machine): Sum {
   const amount = (cpu: number, memory: number) => ({ cpu, memory, gpu: 0, vram: 0 })
   const { cpus, memory, usedCpus, usedMemory, loadCpu, loadMemory } = machine
-  return { total: amount(cpus, memory), promised: amount(usedCpus, usedMemory), mine: amount(0, 0), free: amount(cpus - usedCpus, memory - usedMemory), load: amount(loadCpu, loadMemory) }
+  return {
+    total: amount(cpus, memory),
+    promised: amount(usedCpus, usedMemory),
+    mine: amount(0, 0),
+    free: amount(cpus - usedCpus, memory - usedMemory),
+    load: amount(loadCpu, loadMemory),
+  }
 }
 
 /** What is left for one's own sessions: what is free, where one is limited at most what the limit leaves. */
@@ -72,7 +91,10 @@ export function leftForMe(summaries: readonly ResourceSummary[]): Amount {
   return summaries
     .filter((s) => s.online)
     .map(({ free, mine, limit }): Amount => {
-      const most = (resource: 'cpu' | 'memory' | 'gpu') => (limit && limit[resource] > 0 ? Math.max(0, Math.min(free[resource], limit[resource] - mine[resource])) : free[resource])
+      const most = (resource: 'cpu' | 'memory' | 'gpu') =>
+        limit && limit[resource] > 0
+          ? Math.max(0, Math.min(free[resource], limit[resource] - mine[resource]))
+          : free[resource]
       return { cpu: most('cpu'), memory: most('memory'), gpu: most('gpu'), vram: free.vram }
     })
     .reduce(plus, nothing)
@@ -80,5 +102,7 @@ export function leftForMe(summaries: readonly ResourceSummary[]): Amount {
 
 /** The resource groups that there are, by name, the default one first. */
 export function groupsOf(summaries: readonly ResourceSummary[]): string[] {
-  return [...new Set(summaries.map((s) => s.group))].toSorted((a, b) => Number(b === 'default') - Number(a === 'default') || a.localeCompare(b))
+  return [...new Set(summaries.map((s) => s.group))].toSorted(
+    (a, b) => Number(b === 'default') - Number(a === 'default') || a.localeCompare(b),
+  )
 }

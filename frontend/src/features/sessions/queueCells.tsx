@@ -27,7 +27,9 @@ export function AcceleratorCell({ session }: { session: Session }) {
   const { load, memory, promised } = deviceUse(session, session.status === 'RUNNING' ? usage : undefined)
   const rows = [
     load === undefined ? '' : `${t('sessions:gpu.load')}: ${formatLoad(load)}`,
-    memory === undefined ? '' : `${t('sessions:gpu.vram')}: ${formatBytes(memory)}${promised ? ` / ${formatBytes(promised)}` : ''}`,
+    memory === undefined
+      ? ''
+      : `${t('sessions:gpu.vram')}: ${formatBytes(memory)}${promised ? ` / ${formatBytes(promised)}` : ''}`,
   ].filter(Boolean)
   const tip = (
     <div className={css.tip}>
@@ -35,7 +37,9 @@ export function AcceleratorCell({ session }: { session: Session }) {
       {rows.map((row) => (
         <div key={row}>{row}</div>
       ))}
-      {session.enforcement ? <LevelText level={session.enforcement} whole={session.gpus.length > 0 && session.gpus.every((g) => g.whole)} /> : null}
+      {session.enforcement ? (
+        <LevelText level={session.enforcement} whole={session.gpus.length > 0 && session.gpus.every((g) => g.whole)} />
+      ) : null}
     </div>
   )
   return (
@@ -57,7 +61,12 @@ export function IdleCell({ session }: { session: Session }) {
   const actions = useSessionActions()
   if (session.status !== 'RUNNING') return <span className={css.dim}>–</span>
   return (
-    <IdlePopover checks={session.idle} keepUntil={session.keepUntil} unjudged={isUnjudged(session.idle, session.spec.idle, session.startedAt, now())} onKeep={session.idle.length > 0 ? (hours) => actions.keep([session.id], hours) : undefined}>
+    <IdlePopover
+      checks={session.idle}
+      keepUntil={session.keepUntil}
+      unjudged={isUnjudged(session.idle, session.spec.idle, session.startedAt, now())}
+      onKeep={session.idle.length > 0 ? (hours) => actions.keep([session.id], hours) : undefined}
+    >
       <button type="button" className={css.plain} aria-label={t('idle.title')} onClick={(e) => e.stopPropagation()}>
         <IdleBadge checks={session.idle} keepUntil={session.keepUntil} />
       </button>
@@ -72,7 +81,17 @@ export function PriorityForm({ start, onSet }: { start: number; onSet: (priority
   const right = value !== null && Number.isInteger(value) && value >= 0 && value <= 100
   return (
     <div className={css.priority} onClick={(e) => e.stopPropagation()}>
-      <InputNumber autoFocus size="small" min={0} max={100} precision={0} value={value} aria-label={t('column.priority')} onChange={setValue} onPressEnter={() => right && onSet(value)} />
+      <InputNumber
+        autoFocus
+        size="small"
+        min={0}
+        max={100}
+        precision={0}
+        value={value}
+        aria-label={t('column.priority')}
+        onChange={setValue}
+        onPressEnter={() => right && onSet(value)}
+      />
       <Button size="small" type="primary" disabled={!right} onClick={() => right && onSet(value)}>
         {t('priority.set')}
       </Button>
@@ -86,14 +105,27 @@ export function PriorityCell({ session }: { session: Session }) {
   const { t } = useTranslation('sessions')
   const actions = useSessionActions()
   const [open, setOpen] = useState(false)
-  if (session.status !== 'PENDING') return <span className={isLive(session.status) ? undefined : css.dim}>{session.priority}</span>
+  if (session.status !== 'PENDING')
+    return <span className={isLive(session.status) ? undefined : css.dim}>{session.priority}</span>
   const set = (priority: number) => {
     setOpen(false)
     actions.setPriority([session.id], priority)
   }
   return (
-    <Popover open={open} onOpenChange={setOpen} trigger={['click']} arrow={false} destroyOnHidden content={<PriorityForm start={session.priority} onSet={set} />}>
-      <button type="button" className={`${css.plain} ${css.editable}`} aria-label={t('priority.change', { name: session.name })} onClick={(e) => e.stopPropagation()}>
+    <Popover
+      open={open}
+      onOpenChange={setOpen}
+      trigger={['click']}
+      arrow={false}
+      destroyOnHidden
+      content={<PriorityForm start={session.priority} onSet={set} />}
+    >
+      <button
+        type="button"
+        className={`${css.plain} ${css.editable}`}
+        aria-label={t('priority.change', { name: session.name })}
+        onClick={(e) => e.stopPropagation()}
+      >
         {session.priority}
       </button>
     </Popover>
@@ -120,7 +152,14 @@ export function ClusterRing({ session }: { session: Session }) {
   return (
     <Popover content={list} placement="bottomLeft" arrow={false}>
       <span className={css.ring} role="img" aria-label={t('cluster.ready', { ready, count: size })}>
-        <Progress type="circle" size={14} strokeWidth={16} percent={(ready / size) * 100} showInfo={false} strokeColor="var(--ant-color-success)" />
+        <Progress
+          type="circle"
+          size={14}
+          strokeWidth={16}
+          percent={(ready / size) * 100}
+          showInfo={false}
+          strokeColor="var(--ant-color-success)"
+        />
         <span className="num">
           {ready}/{size}
         </span>

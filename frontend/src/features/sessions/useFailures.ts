@@ -13,7 +13,14 @@ const endOf = (session: Session): number => (session.terminatedAt ? Date.parse(s
 export function useFailures(sessions: readonly Session[], looking: boolean): number {
   const [seen, setSeen] = useStored('failures', 0)
   const now = useNow(false)
-  const ends = useMemo(() => sessions.filter((s) => !isLive(s.status) && s.result === 'failure').map(endOf).filter((end) => end > Math.max(seen, now - news)), [sessions, seen, now])
+  const ends = useMemo(
+    () =>
+      sessions
+        .filter((s) => !isLive(s.status) && s.result === 'failure')
+        .map(endOf)
+        .filter((end) => end > Math.max(seen, now - news)),
+    [sessions, seen, now],
+  )
   useEffect(() => {
     if (looking && ends.length > 0) setSeen(Math.max(...ends))
   }, [looking, ends, setSeen])

@@ -9,14 +9,27 @@ export function About() {
   const { t } = useTranslation(['settings', 'common'])
   const version = useVersion().data
   const machine = useMachines().data?.[0]
-  const engine = machine ? [t(`common:engine.${machine.engine === 'sim' ? 'sim' : 'docker'}`), machine.engineVersion].filter(Boolean).join(' ') : '–'
+  const engine = machine
+    ? [t(`common:engine.${machine.engine === 'sim' ? 'sim' : 'docker'}`), machine.engineVersion]
+        .filter(Boolean)
+        .join(' ')
+    : '–'
   const facts = [
     ['version', version?.version],
     ['commit', version?.commit],
     ['go', version?.go],
     ['platform', version ? `${version.os}/${version.arch}` : undefined],
     ['engine', engine],
-    ['machine', machine ? [machine.hostname, machine.os, ...(machine.cpus > 0 ? [`${machine.cpus} CPU`, formatBytes(machine.memory)] : [])].join(' · ') : undefined],
+    [
+      'machine',
+      machine
+        ? [
+            machine.hostname,
+            machine.os,
+            ...(machine.cpus > 0 ? [`${machine.cpus} CPU`, formatBytes(machine.memory)] : []),
+          ].join(' · ')
+        : undefined,
+    ],
   ] as const
   return (
     <section className={css.section}>

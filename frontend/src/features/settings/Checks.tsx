@@ -45,12 +45,20 @@ export function Checks() {
     <section className={css.section}>
       <div className={css.sectionHead}>
         <h2>{t('section.checks')}</h2>
-        <Button size="small" type="text" icon={<RotateCw size={13} />} loading={doctor.isFetching} onClick={() => void doctor.refetch()}>
+        <Button
+          size="small"
+          type="text"
+          icon={<RotateCw size={13} />}
+          loading={doctor.isFetching}
+          onClick={() => void doctor.refetch()}
+        >
           {t('checks.again')}
         </Button>
       </div>
       <div className={css.card}>
-        {doctor.error && !doctor.data ? <ErrorState compact problem={asProblem(doctor.error)} onRetry={() => void doctor.refetch()} /> : null}
+        {doctor.error && !doctor.data ? (
+          <ErrorState compact problem={asProblem(doctor.error)} onRetry={() => void doctor.refetch()} />
+        ) : null}
         {doctor.isPending ? <Skeleton active className={css.pad ?? ''} paragraph={{ rows: 3 }} title={false} /> : null}
         {doctor.data?.map((check) => (
           <CheckRow key={check.id} check={check} />

@@ -8,7 +8,9 @@ it('asks no more for what is known of a machine when one has left', async () => 
   const signals: (AbortSignal | null | undefined)[] = []
   vi.spyOn(globalThis, 'fetch').mockImplementation((_, init) => {
     signals.push(init?.signal)
-    return new Promise((_, refuse) => init?.signal?.addEventListener('abort', () => refuse(new DOMException('left', 'AbortError'))))
+    return new Promise((_, refuse) =>
+      init?.signal?.addEventListener('abort', () => refuse(new DOMException('left', 'AbortError'))),
+    )
   })
   const { unmount } = renderView(<CopyDiagnostics />)
   await userEvent.setup().click(screen.getByRole('button')) // with a clipboard

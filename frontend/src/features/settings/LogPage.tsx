@@ -17,12 +17,34 @@ export function LogPage() {
   const { t } = useTranslation('settings')
   const [query, setQuery] = useState('')
   const log = useQuery({ queryKey: keys.log, queryFn: ({ signal }) => fetchLog(signal) })
-  const shown = useMemo(() => [...(log.data?.lines ?? [])].reverse().filter((line) => line.toLowerCase().includes(query.trim().toLowerCase())), [log.data, query])
+  const shown = useMemo(
+    () =>
+      [...(log.data?.lines ?? [])].reverse().filter((line) => line.toLowerCase().includes(query.trim().toLowerCase())),
+    [log.data, query],
+  )
   return (
     <div className={css.logPage}>
-      <PageHeader title={t('log.title')} note={log.data ? <code className={css.path}>{log.data.path}</code> : undefined}>
-        <Input data-filter allowClear className={css.search ?? ''} prefix={<Search size={14} aria-hidden />} aria-label={t('log.filter')} placeholder={t('log.filter')} value={query} onChange={(event) => setQuery(event.target.value)} />
-        <Button size="small" type="text" icon={<RotateCw size={13} />} loading={log.isFetching} onClick={() => void log.refetch()}>
+      <PageHeader
+        title={t('log.title')}
+        note={log.data ? <code className={css.path}>{log.data.path}</code> : undefined}
+      >
+        <Input
+          data-filter
+          allowClear
+          className={css.search ?? ''}
+          prefix={<Search size={14} aria-hidden />}
+          aria-label={t('log.filter')}
+          placeholder={t('log.filter')}
+          value={query}
+          onChange={(event) => setQuery(event.target.value)}
+        />
+        <Button
+          size="small"
+          type="text"
+          icon={<RotateCw size={13} />}
+          loading={log.isFetching}
+          onClick={() => void log.refetch()}
+        >
           {t('log.refresh')}
         </Button>
         <CopyDiagnostics />

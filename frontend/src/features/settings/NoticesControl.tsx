@@ -9,7 +9,15 @@ import { askForNotices, browserNotice, noticePermission } from '@/lib/browserNot
 import css from './settings.module.css'
 
 /** Whether notices are shown outside of the page, by whom, and a way to try it. */
-export function NoticesControl({ on, locked, onChange }: { on: boolean; locked: boolean; onChange: (on: boolean) => void }) {
+export function NoticesControl({
+  on,
+  locked,
+  onChange,
+}: {
+  on: boolean
+  locked: boolean
+  onChange: (on: boolean) => void
+}) {
   const { t } = useTranslation('settings')
   const { message } = App.useApp()
   const notifier = useQuery({ queryKey: keys.notifier, queryFn: ({ signal }) => fetchNotifier(signal) })
@@ -22,7 +30,14 @@ export function NoticesControl({ on, locked, onChange }: { on: boolean; locked: 
     }
     const answer = await askForNotices()
     setPermission(answer)
-    if (answer === 'granted') browserNotice({ session: '', title: t('notifications.sampleTitle'), text: t('notifications.sampleText'), urgent: false, at: new Date().toISOString() })
+    if (answer === 'granted')
+      browserNotice({
+        session: '',
+        title: t('notifications.sampleTitle'),
+        text: t('notifications.sampleText'),
+        urgent: false,
+        at: new Date().toISOString(),
+      })
     else void message.warning(t(answer === 'unsupported' ? 'notifications.unsupported' : 'notifications.denied'))
   }
   return (

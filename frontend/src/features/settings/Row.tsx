@@ -49,6 +49,13 @@ export function Row({ row, setting }: { row: RowSpec; setting: Setting | undefin
 export function matching(sections: SectionSpec[], query: string): SectionSpec[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean)
   return sections
-    .map((section) => ({ ...section, rows: section.rows.filter((row) => words.every((word) => `${section.title} ${row.label} ${row.text ?? ''} ${row.name}`.toLowerCase().includes(word))) }))
+    .map((section) => ({
+      ...section,
+      rows: section.rows.filter((row) =>
+        words.every((word) =>
+          `${section.title} ${row.label} ${row.text ?? ''} ${row.name}`.toLowerCase().includes(word),
+        ),
+      ),
+    }))
     .filter((section) => section.rows.length > 0)
 }

@@ -44,13 +44,31 @@ export function SettingControl(props: SettingControlProps) {
     <div className={css.control}>
       {setting.set && !disabled ? (
         <Tooltip title={reset}>
-          <Button type="text" size="small" aria-label={reset} icon={<Undo2 size={14} />} onClick={() => onChange(null)} />
+          <Button
+            type="text"
+            size="small"
+            aria-label={reset}
+            icon={<Undo2 size={14} />}
+            onClick={() => onChange(null)}
+          />
         </Tooltip>
       ) : null}
       {setting.choices ? (
-        <Select aria-label={label} className={css.choice ?? ''} disabled={disabled} value={setting.value} onChange={onChange} options={setting.choices.map((value) => ({ value, label: value }))} />
+        <Select
+          aria-label={label}
+          className={css.choice ?? ''}
+          disabled={disabled}
+          value={setting.value}
+          onChange={onChange}
+          options={setting.choices.map((value) => ({ value, label: value }))}
+        />
       ) : setting.kind === 'switch' ? (
-        <Switch aria-label={label} disabled={disabled} checked={setting.value === '1'} onChange={(on) => onChange(on ? '1' : '0')} />
+        <Switch
+          aria-label={label}
+          disabled={disabled}
+          checked={setting.value === '1'}
+          onChange={(on) => onChange(on ? '1' : '0')}
+        />
       ) : (
         <TextControl {...props} />
       )}

@@ -77,7 +77,16 @@ export function SettingsPage() {
   return (
     <div className={css.page}>
       <PageHeader title={t('title')}>
-        <Input data-filter allowClear className={css.search ?? ''} prefix={<Search size={14} aria-hidden />} aria-label={t('search')} placeholder={t('search')} value={query} onChange={(event) => setQuery(event.target.value)} />
+        <Input
+          data-filter
+          allowClear
+          className={css.search ?? ''}
+          prefix={<Search size={14} aria-hidden />}
+          aria-label={t('search')}
+          placeholder={t('search')}
+          value={query}
+          onChange={(event) => setQuery(event.target.value)}
+        />
       </PageHeader>
       {file.data ? <Problems problems={file.data.problems} /> : null}
       {settings.data ? (
@@ -87,7 +96,9 @@ export function SettingsPage() {
       ) : (
         <Skeleton active />
       )}
-      {file.error && !file.data ? <ErrorState compact problem={asProblem(file.error)} onRetry={() => void file.refetch()} /> : null}
+      {file.error && !file.data ? (
+        <ErrorState compact problem={asProblem(file.error)} onRetry={() => void file.refetch()} />
+      ) : null}
       {query ? null : (
         <>
           {file.data ? <FileRow path={file.data.path} /> : null}

@@ -11,13 +11,29 @@ import css from './settings.module.css'
 const zooms = (inForce: number) => [...new Set([80, 90, 100, 110, 125, 150, 175, 200, inForce])].sort((a, b) => a - b)
 
 /** What a person chooses for every machine, as sections of the page. */
-export function usePersonSections(settings: Settings, save: (change: Partial<Settings>) => void, locked: (name: string) => boolean): SectionSpec[] {
+export function usePersonSections(
+  settings: Settings,
+  save: (change: Partial<Settings>) => void,
+  locked: (name: string) => boolean,
+): SectionSpec[] {
   const { t } = useTranslation('settings')
   const theme = (
-    <Segmented aria-label={t('theme.label')} disabled={locked('theme')} value={settings.theme} onChange={(value) => save({ theme: value })} options={(['system', 'light', 'dark'] as const).map((value) => ({ value, label: t(`theme.${value}`) }))} />
+    <Segmented
+      aria-label={t('theme.label')}
+      disabled={locked('theme')}
+      value={settings.theme}
+      onChange={(value) => save({ theme: value })}
+      options={(['system', 'light', 'dark'] as const).map((value) => ({ value, label: t(`theme.${value}`) }))}
+    />
   )
   const density = (
-    <Segmented aria-label={t('density.label')} disabled={locked('density')} value={settings.density} onChange={(value) => save({ density: value })} options={(['comfortable', 'compact'] as const).map((value) => ({ value, label: t(`density.${value}`) }))} />
+    <Segmented
+      aria-label={t('density.label')}
+      disabled={locked('density')}
+      value={settings.density}
+      onChange={(value) => save({ density: value })}
+      options={(['comfortable', 'compact'] as const).map((value) => ({ value, label: t(`density.${value}`) }))}
+    />
   )
   const language = (
     <Select
@@ -38,7 +54,16 @@ export function usePersonSections(settings: Settings, save: (change: Partial<Set
       <span className={css.preview} style={{ fontSize: settings.terminalFont }} aria-hidden>
         {t('terminalFont.preview')}
       </span>
-      <InputNumber aria-label={t('terminalFont.label')} style={{ width: 72 }} disabled={locked('terminalFont')} min={8} max={32} precision={0} value={settings.terminalFont} onChange={(size) => (size ? save({ terminalFont: size }) : undefined)} />
+      <InputNumber
+        aria-label={t('terminalFont.label')}
+        style={{ width: 72 }}
+        disabled={locked('terminalFont')}
+        min={8}
+        max={32}
+        precision={0}
+        value={settings.terminalFont}
+        onChange={(size) => (size ? save({ terminalFont: size }) : undefined)}
+      />
     </>
   )
   const zoom = (
@@ -52,7 +77,13 @@ export function usePersonSections(settings: Settings, save: (change: Partial<Set
     />
   )
   const closing = (
-    <Segmented aria-label={t('closeKeeps.label')} disabled={locked('closeKeeps')} value={settings.closeKeeps} onChange={(value) => save({ closeKeeps: value })} options={(['ask', 'keep', 'quit'] as const).map((value) => ({ value, label: t(`closeKeeps.${value}`) }))} />
+    <Segmented
+      aria-label={t('closeKeeps.label')}
+      disabled={locked('closeKeeps')}
+      value={settings.closeKeeps}
+      onChange={(value) => save({ closeKeeps: value })}
+      options={(['ask', 'keep', 'quit'] as const).map((value) => ({ value, label: t(`closeKeeps.${value}`) }))}
+    />
   )
   return [
     {
@@ -64,12 +95,41 @@ export function usePersonSections(settings: Settings, save: (change: Partial<Set
         { name: 'zoom', label: t('zoom.label'), text: t('zoom.text'), control: zoom },
       ],
     },
-    { title: t('section.terminal'), rows: [{ name: 'terminalFont', label: t('terminalFont.label'), text: t('terminalFont.text'), control: font }, ...terminal] },
+    {
+      title: t('section.terminal'),
+      rows: [
+        { name: 'terminalFont', label: t('terminalFont.label'), text: t('terminalFont.text'), control: font },
+        ...terminal,
+      ],
+    },
     {
       title: t('section.window'),
       rows: [
-        { name: 'notifications', label: t('notifications.label'), text: t('notifications.text'), control: <NoticesControl on={settings.notifications} locked={locked('notifications')} onChange={(notifications) => save({ notifications })} /> },
-        { name: 'autostart', label: t('autostart.label'), text: t('autostart.text'), control: <Switch aria-label={t('autostart.label')} disabled={locked('autostart')} checked={settings.autostart} onChange={(autostart) => save({ autostart })} /> },
+        {
+          name: 'notifications',
+          label: t('notifications.label'),
+          text: t('notifications.text'),
+          control: (
+            <NoticesControl
+              on={settings.notifications}
+              locked={locked('notifications')}
+              onChange={(notifications) => save({ notifications })}
+            />
+          ),
+        },
+        {
+          name: 'autostart',
+          label: t('autostart.label'),
+          text: t('autostart.text'),
+          control: (
+            <Switch
+              aria-label={t('autostart.label')}
+              disabled={locked('autostart')}
+              checked={settings.autostart}
+              onChange={(autostart) => save({ autostart })}
+            />
+          ),
+        },
         { name: 'closeKeeps', label: t('closeKeeps.label'), text: t('closeKeeps.text'), control: closing },
       ],
     },
@@ -77,7 +137,11 @@ export function usePersonSections(settings: Settings, save: (change: Partial<Set
 }
 
 /** How shells look and sound, in the words of their own settings. */
-function useTerminalRows(settings: Settings, save: (change: Partial<Settings>) => void, locked: (name: string) => boolean): RowSpec[] {
+function useTerminalRows(
+  settings: Settings,
+  save: (change: Partial<Settings>) => void,
+  locked: (name: string) => boolean,
+): RowSpec[] {
   const { t } = useTranslation('terminal')
   const family = (text: string) => {
     const terminalFamily = cleanFamily(text)
@@ -96,17 +160,53 @@ function useTerminalRows(settings: Settings, save: (change: Partial<Settings>) =
       onPressEnter={(event) => family(event.currentTarget.value)}
     />
   )
-  const choice = <N extends 'terminalTheme' | 'terminalBell' | 'terminalPaste'>(name: N, label: string, options: { value: Settings[N]; label: string }[]): RowSpec => ({
+  const choice = <N extends 'terminalTheme' | 'terminalBell' | 'terminalPaste'>(
+    name: N,
+    label: string,
+    options: { value: Settings[N]; label: string }[],
+  ): RowSpec => ({
     name,
     label,
-    control: <Select<Settings[N]> aria-label={label} className={css.choice ?? ''} disabled={locked(name)} value={settings[name]} onChange={(value) => save({ [name]: value })} options={options} />,
+    control: (
+      <Select<Settings[N]>
+        aria-label={label}
+        className={css.choice ?? ''}
+        disabled={locked(name)}
+        value={settings[name]}
+        onChange={(value) => save({ [name]: value })}
+        options={options}
+      />
+    ),
   })
   return [
     { name: 'terminalFamily', label: t('settings.family'), control: input },
-    choice('terminalTheme', t('settings.theme'), terminalThemes.map((value) => ({ value, label: t(`settings.themes.${value}`) }))),
-    choice('terminalBell', t('settings.bell'), terminalBells.map((value) => ({ value, label: t(`settings.bells.${value}`) }))),
-    choice('terminalPaste', t('settings.paste'), terminalPastes.map((value) => ({ value, label: t(`settings.guards.${value}`) }))),
-    { name: 'terminalReader', label: t('settings.reader'), control: <Switch aria-label={t('settings.reader')} disabled={locked('terminalReader')} checked={settings.terminalReader} onChange={(terminalReader) => save({ terminalReader })} /> },
+    choice(
+      'terminalTheme',
+      t('settings.theme'),
+      terminalThemes.map((value) => ({ value, label: t(`settings.themes.${value}`) })),
+    ),
+    choice(
+      'terminalBell',
+      t('settings.bell'),
+      terminalBells.map((value) => ({ value, label: t(`settings.bells.${value}`) })),
+    ),
+    choice(
+      'terminalPaste',
+      t('settings.paste'),
+      terminalPastes.map((value) => ({ value, label: t(`settings.guards.${value}`) })),
+    ),
+    {
+      name: 'terminalReader',
+      label: t('settings.reader'),
+      control: (
+        <Switch
+          aria-label={t('settings.reader')}
+          disabled={locked('terminalReader')}
+          checked={settings.terminalReader}
+          onChange={(terminalReader) => save({ terminalReader })}
+        />
+      ),
+    },
   ]
 }
 
@@ -118,7 +218,16 @@ export function useAgentSections(all: Setting[], change: (name: string, value: s
     // A setting that this page has no words for yet is shown with its own.
     const label = i18n.exists(key, { ns: 'settings' }) ? t(`${key}.label` as 'field.gpu.quantum.label') : setting.name
     const text = i18n.exists(key, { ns: 'settings' }) ? t(`${key}.text` as 'field.gpu.quantum.text') : setting.text
-    return { name: setting.name, label, text, control: <SettingControl setting={setting} label={label} onChange={(value) => change(setting.name, value)} /> }
+    return {
+      name: setting.name,
+      label,
+      text,
+      control: <SettingControl setting={setting} label={label} onChange={(value) => change(setting.name, value)} />,
+    }
   }
-  return (['gpu', 'idle'] as const).map((group) => ({ title: t(`section.${group}`), note: t('restart'), rows: all.filter((s) => s.name.startsWith(`${group}.`)).map(rowOf) }))
+  return (['gpu', 'idle'] as const).map((group) => ({
+    title: t(`section.${group}`),
+    note: t('restart'),
+    rows: all.filter((s) => s.name.startsWith(`${group}.`)).map(rowOf),
+  }))
 }

@@ -9,7 +9,11 @@ export function useSettingsFile(onError: (error: unknown) => void) {
   const client = useQueryClient()
   const settings = useSettings().data
   useEffect(() => void client.invalidateQueries({ queryKey: keys.settingsFile }), [client, settings])
-  const query = useQuery({ queryKey: keys.settingsFile, queryFn: ({ signal }) => fetchSettingsFile(signal), refetchOnWindowFocus: true })
+  const query = useQuery({
+    queryKey: keys.settingsFile,
+    queryFn: ({ signal }) => fetchSettingsFile(signal),
+    refetchOnWindowFocus: true,
+  })
   const { mutate } = useMutation({
     mutationFn: ({ name, value }: { name: string; value: string | null }) => patchSetting(name, value),
     onSuccess: (file) => client.setQueryData(keys.settingsFile, file),

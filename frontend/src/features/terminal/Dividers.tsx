@@ -12,7 +12,9 @@ const percent = (part: number) => `${part * 100}%`
 
 /** The lines between panes: dragged with the pointer, moved with the arrow keys. */
 export function Dividers({ layout, onMove }: DividersProps) {
-  return dividersOf(layout).map((divider) => <Line key={divider.path.join(' ') || 'root'} divider={divider} onMove={(ratio) => onMove(divider.path, ratio)} />)
+  return dividersOf(layout).map((divider) => (
+    <Line key={divider.path.join(' ') || 'root'} divider={divider} onMove={(ratio) => onMove(divider.path, ratio)} />
+  ))
 }
 
 function Line({ divider, onMove }: { divider: Divider; onMove: (ratio: number) => void }) {

@@ -26,9 +26,24 @@ export function SearchAll(props: SearchAllProps) {
   return (
     <>
       <Tooltip title={t('searchAll.title')}>
-        <Button type="text" size="small" aria-label={t('searchAll.title')} disabled={!props.running} icon={<Search size={15} />} onClick={() => setOpen(true)} />
+        <Button
+          type="text"
+          size="small"
+          aria-label={t('searchAll.title')}
+          disabled={!props.running}
+          icon={<Search size={15} />}
+          onClick={() => setOpen(true)}
+        />
       </Tooltip>
-      <Modal open={open} title={t('searchAll.title')} width={720} centered={false} footer={null} destroyOnHidden onCancel={() => setOpen(false)}>
+      <Modal
+        open={open}
+        title={t('searchAll.title')}
+        width={720}
+        centered={false}
+        footer={null}
+        destroyOnHidden
+        onCancel={() => setOpen(false)}
+      >
         <Found
           {...props}
           onShow={(terminal, text) => {
@@ -69,13 +84,21 @@ function Found({ session, labelOf, onShow }: SearchAllProps) {
         onSearch={(value) => setWanted(value.trim())}
       />
       <div className={css.allFound} aria-live="polite">
-        {result.isError ? <ErrorState compact problem={asProblem(result.error)} onRetry={() => void result.refetch()} /> : null}
+        {result.isError ? (
+          <ErrorState compact problem={asProblem(result.error)} onRetry={() => void result.refetch()} />
+        ) : null}
         {query.length < LEAST ? <p className={css.allNote}>{t('searchAll.begin')}</p> : null}
-        {result.isSuccess && matches.length === 0 ? <p className={css.allNote}>{t('searchAll.none', { text: query })}</p> : null}
+        {result.isSuccess && matches.length === 0 ? (
+          <p className={css.allNote}>{t('searchAll.none', { text: query })}</p>
+        ) : null}
         {shells.map((shell) => (
           <section key={shell}>
             <h3 className={css.allShell}>{labelOf(shell)}</h3>
-            {matches.filter((match) => match.terminal === shell).map((match) => <Line key={match.offset} match={match} onShow={() => onShow(shell, match.text)} />)}
+            {matches
+              .filter((match) => match.terminal === shell)
+              .map((match) => (
+                <Line key={match.offset} match={match} onShow={() => onShow(shell, match.text)} />
+              ))}
           </section>
         ))}
         {result.data?.partial ? <p className={css.allNote}>{t('searchAll.partial')}</p> : null}

@@ -21,7 +21,9 @@ export function SearchBar({ screen, text: given, onClose }: { screen: Screen; te
 
   useEffect(() => {
     input.current?.focus({ cursor: 'all' })
-    const listener = screen.search.onDidChangeResults(({ resultIndex, resultCount }) => setFound({ index: resultIndex, count: resultCount }))
+    const listener = screen.search.onDidChangeResults(({ resultIndex, resultCount }) =>
+      setFound({ index: resultIndex, count: resultCount }),
+    )
     return () => {
       listener.dispose()
       screen.search.clearDecorations()
@@ -37,7 +39,8 @@ export function SearchBar({ screen, text: given, onClose }: { screen: Screen; te
     if (back) screen.search.findPrevious(text, { decorations })
     else screen.search.findNext(text, { decorations })
   }
-  const result = text === '' ? '' : found.count === 0 ? t('noMatch') : t('match', { index: found.index + 1, count: found.count })
+  const result =
+    text === '' ? '' : found.count === 0 ? t('noMatch') : t('match', { index: found.index + 1, count: found.count })
   return (
     <div className={css.search} role="search">
       <Input
@@ -56,8 +59,20 @@ export function SearchBar({ screen, text: given, onClose }: { screen: Screen; te
       <span className={css.count} aria-live="polite">
         {result}
       </span>
-      <Button type="text" size="small" aria-label={t('previousMatch')} icon={<ArrowUp size={14} />} onClick={() => next(true)} />
-      <Button type="text" size="small" aria-label={t('nextMatch')} icon={<ArrowDown size={14} />} onClick={() => next(false)} />
+      <Button
+        type="text"
+        size="small"
+        aria-label={t('previousMatch')}
+        icon={<ArrowUp size={14} />}
+        onClick={() => next(true)}
+      />
+      <Button
+        type="text"
+        size="small"
+        aria-label={t('nextMatch')}
+        icon={<ArrowDown size={14} />}
+        onClick={() => next(false)}
+      />
       <Button type="text" size="small" aria-label={t('endSearch')} icon={<X size={14} />} onClick={onClose} />
     </div>
   )

@@ -1,5 +1,16 @@
 import { Alert, Button, Dropdown, Modal } from 'antd'
-import { ClipboardPaste, Copy, Download, LoaderCircle, RotateCcw, Search, SquareSplitHorizontal, SquareSplitVertical, TextSelect, X } from 'lucide-react'
+import {
+  ClipboardPaste,
+  Copy,
+  Download,
+  LoaderCircle,
+  RotateCcw,
+  Search,
+  SquareSplitHorizontal,
+  SquareSplitVertical,
+  TextSelect,
+  X,
+} from 'lucide-react'
 import { type RefObject, useEffect, useRef } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { Terminal } from '@/api/types.gen'
@@ -77,8 +88,20 @@ export function ShellView(props: ShellViewProps) {
     { type: 'divider' as const },
     { key: 'find', icon: <Search size={14} />, label: t('find'), extra: shortcut('F', platform) },
     { type: 'divider' as const },
-    { key: 'splitRight', icon: <SquareSplitHorizontal size={14} />, label: t('splitRight'), extra: shortcut('E', platform), disabled: !props.canRestart },
-    { key: 'splitDown', icon: <SquareSplitVertical size={14} />, label: t('splitDown'), extra: shortcut('O', platform), disabled: !props.canRestart },
+    {
+      key: 'splitRight',
+      icon: <SquareSplitHorizontal size={14} />,
+      label: t('splitRight'),
+      extra: shortcut('E', platform),
+      disabled: !props.canRestart,
+    },
+    {
+      key: 'splitDown',
+      icon: <SquareSplitVertical size={14} />,
+      label: t('splitDown'),
+      extra: shortcut('O', platform),
+      disabled: !props.canRestart,
+    },
     { key: 'download', icon: <Download size={14} />, label: t('download') },
     { key: 'close', icon: <X size={14} />, label: t('closeTab') },
   ]
@@ -87,7 +110,9 @@ export function ShellView(props: ShellViewProps) {
     else if (key === 'download') saveUrl('', terminalOutputPath(props.session, props.terminal.id))
     else act(key as 'copy')
   }
-  const style = box ? { left: percent(box.left), top: percent(box.top), width: percent(box.width), height: percent(box.height) } : undefined
+  const style = box
+    ? { left: percent(box.left), top: percent(box.top), width: percent(box.width), height: percent(box.height) }
+    : undefined
   return (
     <div
       className={css.shell}
@@ -100,13 +125,25 @@ export function ShellView(props: ShellViewProps) {
       onPointerDown={props.onActive}
     >
       {status.lost > 0 ? (
-        <Alert banner closable={{ onClose: use.forgetLost }} type="info" title={t('lost', { amount: formatBytes(status.lost) })} />
+        <Alert
+          banner
+          closable={{ onClose: use.forgetLost }}
+          type="info"
+          title={t('lost', { amount: formatBytes(status.lost) })}
+        />
       ) : null}
       <div className={css.stage} style={{ background: props.look.theme.background }}>
         <Dropdown menu={{ items, onClick: ({ key }) => choose(key) }} trigger={['contextMenu']}>
           <div className={css.host} ref={host} />
         </Dropdown>
-        {use.searching && shell.current ? <SearchBar key={props.find?.text ?? ''} screen={shell.current.screen} {...(props.find ? { text: props.find.text } : {})} onClose={() => use.setSearching(false)} /> : null}
+        {use.searching && shell.current ? (
+          <SearchBar
+            key={props.find?.text ?? ''}
+            screen={shell.current.screen}
+            {...(props.find ? { text: props.find.text } : {})}
+            onClose={() => use.setSearching(false)}
+          />
+        ) : null}
         {status.state === 'reconnecting' ? (
           <div className={css.pill} role="status">
             <LoaderCircle size={13} className={css.turn} aria-hidden />

@@ -90,12 +90,19 @@ export function Shells({ session, running, otherwise }: ShellsProps) {
     if (!active || !ended.includes(active)) return
     const id = active.terminal.id
     const pane = shown ? shellsOf(shown).find((other) => !ended.some((tab) => tab.terminal.id === other)) : undefined
-    show(pane ?? neighbour(tabs.filter((tab) => tab === active || !ended.includes(tab)), id))
+    show(
+      pane ??
+        neighbour(
+          tabs.filter((tab) => tab === active || !ended.includes(tab)),
+          id,
+        ),
+    )
   }
   if (tabs.length === 0) {
     if (!running) return <>{otherwise}</>
     const failure = open.error ?? query.error
-    if (failure) return <ErrorState problem={asProblem(failure)} onRetry={open.error ? start : () => void query.refetch()} />
+    if (failure)
+      return <ErrorState problem={asProblem(failure)} onRetry={open.error ? start : () => void query.refetch()} />
     if (query.isPending || open.isPending) return <div className={css.waiting} aria-busy />
     return (
       <EmptyState icon={SquareTerminal} title={t('emptyTitle')} text={t('emptyText')}>
@@ -109,11 +116,17 @@ export function Shells({ session, running, otherwise }: ShellsProps) {
     const shells = shellsOf(layout)
     const first = tabs.find((tab) => tab.terminal.id === (layout === shown ? active?.terminal.id : shells[0]))
     return {
-      id: shells[0] ?? '', panes: shells.length, active: layout === shown, rung: shells.some((id) => rung.has(id)),
+      id: shells[0] ?? '',
+      panes: shells.length,
+      active: layout === shown,
+      rung: shells.some((id) => rung.has(id)),
       label: first ? tabLabel(first.terminal, titles[first.terminal.id], index) : '',
     }
   })
-  const of = (id: string) => tabs.filter((tab) => layouts.some((layout) => shellsOf(layout).includes(id) && shellsOf(layout).includes(tab.terminal.id)))
+  const of = (id: string) =>
+    tabs.filter((tab) =>
+      layouts.some((layout) => shellsOf(layout).includes(id) && shellsOf(layout).includes(tab.terminal.id)),
+    )
   const boxes = shown ? boxesOf(shown) : new Map<string, never>()
   return (
     <div className={css.body}>

@@ -34,23 +34,54 @@ const platform = platformOf(navigator.userAgent)
 export function TabBar({ items, running, opening, onShow, onClose, onNew, onSplit, search }: TabBarProps) {
   const { t } = useTranslation('terminal')
   const splits = [
-    { side: 'right' as const, label: t('splitRight'), keys: shortcut('E', platform), icon: <SquareSplitHorizontal size={15} /> },
-    { side: 'down' as const, label: t('splitDown'), keys: shortcut('O', platform), icon: <SquareSplitVertical size={15} /> },
+    {
+      side: 'right' as const,
+      label: t('splitRight'),
+      keys: shortcut('E', platform),
+      icon: <SquareSplitHorizontal size={15} />,
+    },
+    {
+      side: 'down' as const,
+      label: t('splitDown'),
+      keys: shortcut('O', platform),
+      icon: <SquareSplitVertical size={15} />,
+    },
   ]
   return (
     <div className={css.bar}>
       <div className={css.tabs} role="group" aria-label={t('shells')}>
         {items.map((item, index) => (
-          <TabButton key={item.id} item={item} number={items.length > 1 ? index + 1 : null} onShow={() => onShow(item.id)} onClose={() => onClose(item.id)} />
+          <TabButton
+            key={item.id}
+            item={item}
+            number={items.length > 1 ? index + 1 : null}
+            onShow={() => onShow(item.id)}
+            onClose={() => onClose(item.id)}
+          />
         ))}
         <Tooltip title={t('new')}>
-          <Button type="text" size="small" aria-label={t('new')} disabled={!running} loading={opening} icon={<Plus size={15} />} onClick={onNew} />
+          <Button
+            type="text"
+            size="small"
+            aria-label={t('new')}
+            disabled={!running}
+            loading={opening}
+            icon={<Plus size={15} />}
+            onClick={onNew}
+          />
         </Tooltip>
       </div>
       <div className={css.barTools}>
         {splits.map(({ side, label, keys, icon }) => (
           <Tooltip key={side} title={`${label} (${keys})`}>
-            <Button type="text" size="small" aria-label={label} disabled={!running || opening} icon={icon} onClick={() => onSplit(side)} />
+            <Button
+              type="text"
+              size="small"
+              aria-label={label}
+              disabled={!running || opening}
+              icon={icon}
+              onClick={() => onSplit(side)}
+            />
           </Tooltip>
         ))}
         {search}
@@ -60,11 +91,24 @@ export function TabBar({ items, running, opening, onShow, onClose, onNew, onSpli
   )
 }
 
-function TabButton({ item, number, onShow, onClose }: { item: TabItem; number: number | null; onShow: () => void; onClose: () => void }) {
+function TabButton({
+  item,
+  number,
+  onShow,
+  onClose,
+}: {
+  item: TabItem
+  number: number | null
+  onShow: () => void
+  onClose: () => void
+}) {
   const { t } = useTranslation('terminal')
   const { label, active, panes, rung } = item
   return (
-    <div className={`${css.tab} ${active ? css.tabActive : ''}`} onAuxClick={(event) => event.button === 1 && onClose()}>
+    <div
+      className={`${css.tab} ${active ? css.tabActive : ''}`}
+      onAuxClick={(event) => event.button === 1 && onClose()}
+    >
       <button type="button" data-tab aria-pressed={active} className={css.tabName} title={label} onClick={onShow}>
         {number === null ? null : <span className={css.number}>{number} </span>}
         {label}

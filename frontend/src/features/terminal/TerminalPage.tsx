@@ -36,7 +36,11 @@ export function TerminalPage() {
   }, [session, t])
 
   if (!session) {
-    return query.isError ? <ErrorState problem={asProblem(query.error)} onRetry={() => void query.refetch()} /> : <div className={css.waiting} aria-busy />
+    return query.isError ? (
+      <ErrorState problem={asProblem(query.error)} onRetry={() => void query.refetch()} />
+    ) : (
+      <div className={css.waiting} aria-busy />
+    )
   }
   return (
     <div className={css.page}>
@@ -54,7 +58,11 @@ function Top({ session, alone }: { session: Session; alone: boolean }) {
   const openWindow = () => {
     const query = new URLSearchParams(location.search)
     query.set('window', '1')
-    const opened = window.open(`${location.pathname}?${query.toString()}`, `slipway-terminal-${session.id}`, 'popup,width=1000,height=680')
+    const opened = window.open(
+      `${location.pathname}?${query.toString()}`,
+      `slipway-terminal-${session.id}`,
+      'popup,width=1000,height=680',
+    )
     if (!opened) message.info(t('windowRefused'))
   }
   return (
@@ -70,7 +78,12 @@ function Top({ session, alone }: { session: Session; alone: boolean }) {
         <StatusBadge status={session.status} />
       </span>
       <div className={css.tools}>
-        <Button type="text" icon={<Blocks size={15} />} disabled={session.status !== 'RUNNING'} onClick={() => actions.openApps(session.id)}>
+        <Button
+          type="text"
+          icon={<Blocks size={15} />}
+          disabled={session.status !== 'RUNNING'}
+          onClick={() => actions.openApps(session.id)}
+        >
           {t('apps')}
         </Button>
         {alone ? null : (
@@ -111,7 +124,11 @@ function Body({ session }: { session: Session }) {
       running={running}
       otherwise={
         isLive(session.status) ? (
-          <EmptyState icon={SquareTerminal} title={t('waitingTitle')} text={session.wait ? messageText(session.wait) : t('waitingText')} />
+          <EmptyState
+            icon={SquareTerminal}
+            title={t('waitingTitle')}
+            text={session.wait ? messageText(session.wait) : t('waitingText')}
+          />
         ) : (
           <EmptyState icon={SquareTerminal} title={t('endedTitle')} text={t('endedText')}>
             <Button onClick={() => actions.showLogs(session.id)}>{t('showLogs')}</Button>

@@ -38,7 +38,12 @@ function Choices() {
     const { message: text, hint } = asProblem(refused)
     void message.error([text, hint].filter(Boolean).join(' '))
   })
-  if (!settings) return error ? <ErrorState compact problem={asProblem(error)} onRetry={() => void refetch()} /> : <Skeleton active className={css.settings ?? ''} />
+  if (!settings)
+    return error ? (
+      <ErrorState compact problem={asProblem(error)} onRetry={() => void refetch()} />
+    ) : (
+      <Skeleton active className={css.settings ?? ''} />
+    )
   const change = (part: Partial<Settings>) => save.mutate({ ...settings, ...part })
   const family = (text: string) => {
     const terminalFamily = cleanFamily(text)
@@ -47,7 +52,13 @@ function Choices() {
   return (
     <div className={css.settings}>
       <Row label={t('settings.size')}>
-        <InputNumber min={8} max={32} precision={0} value={settings.terminalFont} onChange={(size) => (size ? change({ terminalFont: size }) : undefined)} />
+        <InputNumber
+          min={8}
+          max={32}
+          precision={0}
+          value={settings.terminalFont}
+          onChange={(size) => (size ? change({ terminalFont: size }) : undefined)}
+        />
       </Row>
       <Row label={t('settings.family')}>
         <Input
@@ -60,13 +71,25 @@ function Choices() {
         />
       </Row>
       <Row label={t('settings.theme')}>
-        <Select value={settings.terminalTheme} onChange={(terminalTheme) => change({ terminalTheme })} options={terminalThemes.map((value) => ({ value, label: t(`settings.themes.${value}`) }))} />
+        <Select
+          value={settings.terminalTheme}
+          onChange={(terminalTheme) => change({ terminalTheme })}
+          options={terminalThemes.map((value) => ({ value, label: t(`settings.themes.${value}`) }))}
+        />
       </Row>
       <Row label={t('settings.bell')}>
-        <Select value={settings.terminalBell} onChange={(terminalBell) => change({ terminalBell })} options={terminalBells.map((value) => ({ value, label: t(`settings.bells.${value}`) }))} />
+        <Select
+          value={settings.terminalBell}
+          onChange={(terminalBell) => change({ terminalBell })}
+          options={terminalBells.map((value) => ({ value, label: t(`settings.bells.${value}`) }))}
+        />
       </Row>
       <Row label={t('settings.paste')}>
-        <Select value={settings.terminalPaste} onChange={(terminalPaste) => change({ terminalPaste })} options={terminalPastes.map((value) => ({ value, label: t(`settings.guards.${value}`) }))} />
+        <Select
+          value={settings.terminalPaste}
+          onChange={(terminalPaste) => change({ terminalPaste })}
+          options={terminalPastes.map((value) => ({ value, label: t(`settings.guards.${value}`) }))}
+        />
       </Row>
       <Row label={t('settings.reader')}>
         <Switch checked={settings.terminalReader} onChange={(terminalReader) => change({ terminalReader })} />

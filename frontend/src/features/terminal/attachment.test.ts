@@ -11,7 +11,10 @@ class Viewer {
   unparsed: (() => void)[] = []
   readonly attachment: Attachment
 
-  constructor(shell: ScriptedShell, options: { offset?: number; replayUntil?: number; parse?: boolean; exists?: boolean } = {}) {
+  constructor(
+    shell: ScriptedShell,
+    options: { offset?: number; replayUntil?: number; parse?: boolean; exists?: boolean } = {},
+  ) {
     this.attachment = new Attachment({
       open: (offset) => shell.open(offset),
       exists: () => Promise.resolve(options.exists ?? true),

@@ -22,6 +22,10 @@ export function ring(): void {
 
 /** Lets an element flash once, or shows a still frame around it to somebody who wants nothing to move. */
 export function flash(element: HTMLElement): void {
-  if (isCalm()) element.animate({ outline: Array(2).fill('2px solid var(--ant-color-warning)'), outlineOffset: Array(2).fill('-2px') }, { duration: 600 })
+  if (isCalm())
+    element.animate(
+      { outline: Array(2).fill('2px solid var(--ant-color-warning)'), outlineOffset: Array(2).fill('-2px') },
+      { duration: 600 },
+    )
   else element.animate([{ opacity: 1 }, { opacity: 0.45 }, { opacity: 1 }], { duration: 140, easing: 'ease-out' })
 }

@@ -16,7 +16,11 @@ describe('decodeFrame', () => {
       cols: 80,
       rows: 256,
     })
-    expect(decodeFrame(message('D', ...u64(5), 'ab'))).toEqual({ kind: 'data', offset: 5, bytes: new Uint8Array([97, 98]) })
+    expect(decodeFrame(message('D', ...u64(5), 'ab'))).toEqual({
+      kind: 'data',
+      offset: 5,
+      bytes: new Uint8Array([97, 98]),
+    })
     expect(decodeFrame(message('G', ...u64(5), ...u64(9)))).toEqual({ kind: 'gap', from: 5, to: 9 })
     expect(decodeFrame(message('M', 'x'))).toEqual({ kind: 'modes', bytes: new Uint8Array([120]) })
     expect(decodeFrame(message('K', ...u64(2 ** 31)))).toEqual({ kind: 'ack', accepted: 2 ** 31 })
@@ -28,17 +32,25 @@ describe('decodeFrame', () => {
     expect(decodeFrame(message('K', 0, 0, 1, 0, 0, 0, 0, 5))).toEqual({ kind: 'ack', accepted: 2 ** 40 + 5 })
   })
 
-  it.each([['no bytes'], ['H', 'H'], ['D', 'D1234567'], ['G', 'G123456789'], ['K', 'K'], ['Z', 'Z12'], ['X', 'X1'], ['unknown', '?']])(
-    'refuses a broken frame: %s',
-    (_, text = '') => {
-      expect(() => decodeFrame(message(text))).toThrow(FrameError)
-    },
-  )
+  it.each([
+    ['no bytes'],
+    ['H', 'H'],
+    ['D', 'D1234567'],
+    ['G', 'G123456789'],
+    ['K', 'K'],
+    ['Z', 'Z12'],
+    ['X', 'X1'],
+    ['unknown', '?'],
+  ])('refuses a broken frame: %s', (_, text = '') => {
+    expect(() => decodeFrame(message(text))).toThrow(FrameError)
+  })
 })
 
 describe('encode', () => {
   it('writes frames to the letter', () => {
-    expect(new Uint8Array(encodeInput(258, new Uint8Array([9])))).toEqual(new Uint8Array([73, 0, 0, 0, 0, 0, 0, 1, 2, 9]))
+    expect(new Uint8Array(encodeInput(258, new Uint8Array([9])))).toEqual(
+      new Uint8Array([73, 0, 0, 0, 0, 0, 0, 1, 2, 9]),
+    )
     expect(new Uint8Array(encodeAck(2 ** 40))).toEqual(new Uint8Array([65, 0, 0, 1, 0, 0, 0, 0, 0]))
     expect(new Uint8Array(encodeResize(300, 40))).toEqual(new Uint8Array([82, 1, 44, 0, 40]))
   })

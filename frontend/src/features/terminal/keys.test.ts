@@ -16,8 +16,16 @@ const press = (text: string): Key => {
 
 describe('keys', () => {
   it.each([
-    ['Ctrl+Shift+C', 'copy'], ['Ctrl+Shift+V', 'browser'], ['Ctrl+Shift+F', 'find'], ['Shift+Insert', 'browser'],
-    ['Ctrl+Insert', 'copy'], ['Ctrl+c', 'pass'], ['Ctrl+v', 'pass'], ['Ctrl+Shift+x', 'pass'], ['Ctrl+Alt+c', 'pass'], ['a', 'pass'],
+    ['Ctrl+Shift+C', 'copy'],
+    ['Ctrl+Shift+V', 'browser'],
+    ['Ctrl+Shift+F', 'find'],
+    ['Shift+Insert', 'browser'],
+    ['Ctrl+Insert', 'copy'],
+    ['Ctrl+c', 'pass'],
+    ['Ctrl+v', 'pass'],
+    ['Ctrl+Shift+x', 'pass'],
+    ['Ctrl+Alt+c', 'pass'],
+    ['a', 'pass'],
   ])('on Linux %s means %s', (key, action) => expect(keyAction(press(key), 'linux', false)).toBe(action))
 
   it('copy with Ctrl+C only while something is selected', () => {
@@ -30,10 +38,13 @@ describe('keys', () => {
     expect(keyAction(press('Ctrl+v'), 'windows', false)).toBe('browser')
   })
 
-  it.each([['Cmd+c', 'browser'], ['Cmd+v', 'browser'], ['Cmd+f', 'find'], ['Cmd+a', 'selectAll'], ['Ctrl+Shift+C', 'pass']])(
-    'on a Mac %s means %s',
-    (key, action) => expect(keyAction(press(key), 'mac', false)).toBe(action),
-  )
+  it.each([
+    ['Cmd+c', 'browser'],
+    ['Cmd+v', 'browser'],
+    ['Cmd+f', 'find'],
+    ['Cmd+a', 'selectAll'],
+    ['Ctrl+Shift+C', 'pass'],
+  ])('on a Mac %s means %s', (key, action) => expect(keyAction(press(key), 'mac', false)).toBe(action))
 
   it('divide panes and go from one to another', () => {
     expect(keyAction(press('Ctrl+Shift+E'), 'linux', false)).toBe('splitRight')
@@ -69,7 +80,11 @@ describe('a paste', () => {
 
   it('is asked about as the person has chosen', () => {
     const two = 'a\nb'
-    expect([pasteAsks(two, false, 'runs'), pasteAsks(two, true, 'runs'), pasteAsks('a\n', false, 'runs')]).toEqual([true, false, true])
+    expect([pasteAsks(two, false, 'runs'), pasteAsks(two, true, 'runs'), pasteAsks('a\n', false, 'runs')]).toEqual([
+      true,
+      false,
+      true,
+    ])
     expect([pasteAsks(two, true, 'several'), pasteAsks('a', true, 'several')]).toEqual([true, false])
     expect(pasteAsks(two, false, 'never')).toBe(false)
   })

@@ -15,7 +15,12 @@ export interface Key {
   metaKey: boolean
 }
 
-const moves: Readonly<Record<string, Move>> = { arrowleft: 'left', arrowright: 'right', arrowup: 'up', arrowdown: 'down' }
+const moves: Readonly<Record<string, Move>> = {
+  arrowleft: 'left',
+  arrowright: 'right',
+  arrowup: 'up',
+  arrowdown: 'down',
+}
 
 /**
  * Decides who gets a key. On a Mac the Command key copies, pastes and finds, and
@@ -27,7 +32,8 @@ export function keyAction(event: Key, platform: Platform, selected: boolean): Ke
   if (event.type !== 'keydown') return 'pass'
   const key = event.key.toLowerCase()
   const move = moves[key]
-  if (move && (platform === 'mac' ? event.metaKey && event.altKey : event.ctrlKey && event.shiftKey && !event.altKey)) return move
+  if (move && (platform === 'mac' ? event.metaKey && event.altKey : event.ctrlKey && event.shiftKey && !event.altKey))
+    return move
   if (event.altKey) return 'pass'
   if (platform === 'mac') {
     if (!event.metaKey || event.ctrlKey) return 'pass'

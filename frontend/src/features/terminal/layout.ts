@@ -24,7 +24,8 @@ export interface Divider {
 /** No pane is made smaller than this part of what it shares. */
 const LEAST = 0.1
 
-export const shellsOf = (layout: Layout): string[] => ('shell' in layout ? [layout.shell] : [...shellsOf(layout.first), ...shellsOf(layout.second)])
+export const shellsOf = (layout: Layout): string[] =>
+  'shell' in layout ? [layout.shell] : [...shellsOf(layout.first), ...shellsOf(layout.second)]
 
 /** The layout without the shells that keep refuses, whose place goes to their neighbours; null when none is left. */
 export function prune(layout: Layout, keep: (shell: string) => boolean): Layout | null {
@@ -39,7 +40,9 @@ export function prune(layout: Layout, keep: (shell: string) => boolean): Layout 
 export function arrange(tabs: readonly Layout[], shells: readonly string[]): Layout[] {
   const seen = new Set<string>()
   const there = new Set(shells)
-  const kept = tabs.flatMap((tab) => prune(tab, (shell) => there.has(shell) && !seen.has(shell) && Boolean(seen.add(shell))) ?? [])
+  const kept = tabs.flatMap(
+    (tab) => prune(tab, (shell) => there.has(shell) && !seen.has(shell) && Boolean(seen.add(shell))) ?? [],
+  )
   return [...kept, ...shells.filter((shell) => !seen.has(shell)).map((shell) => ({ shell }))]
 }
 
@@ -47,7 +50,8 @@ export function arrange(tabs: readonly Layout[], shells: readonly string[]): Lay
 export function split(tabs: readonly Layout[], at: string, side: Side, added: string): Layout[] {
   const rest = tabs.flatMap((tab) => prune(tab, (shell) => shell !== added) ?? [])
   const put = (layout: Layout): Layout => {
-    if ('shell' in layout) return layout.shell === at ? { side, ratio: 0.5, first: layout, second: { shell: added } } : layout
+    if ('shell' in layout)
+      return layout.shell === at ? { side, ratio: 0.5, first: layout, second: { shell: added } } : layout
     return { ...layout, first: put(layout.first), second: put(layout.second) }
   }
   return rest.map((tab) => (shellsOf(tab).includes(at) ? put(tab) : tab))
@@ -66,10 +70,16 @@ const whole: Box = { left: 0, top: 0, width: 1, height: 1 }
 function parts(box: Box, side: Side, ratio: number): [Box, Box] {
   if (side === 'right') {
     const width = box.width * ratio
-    return [{ ...box, width }, { ...box, left: box.left + width, width: box.width - width }]
+    return [
+      { ...box, width },
+      { ...box, left: box.left + width, width: box.width - width },
+    ]
   }
   const height = box.height * ratio
-  return [{ ...box, height }, { ...box, top: box.top + height, height: box.height - height }]
+  return [
+    { ...box, height },
+    { ...box, top: box.top + height, height: box.height - height },
+  ]
 }
 
 /** The place of each shell. */
@@ -82,7 +92,11 @@ export function boxesOf(layout: Layout, box: Box = whole): Map<string, Box> {
 export function dividersOf(layout: Layout, box: Box = whole, path: Divider['path'] = []): Divider[] {
   if ('shell' in layout) return []
   const [first, second] = parts(box, layout.side, layout.ratio)
-  return [{ path, side: layout.side, ratio: layout.ratio, box }, ...dividersOf(layout.first, first, [...path, 'first']), ...dividersOf(layout.second, second, [...path, 'second'])]
+  return [
+    { path, side: layout.side, ratio: layout.ratio, box },
+    ...dividersOf(layout.first, first, [...path, 'first']),
+    ...dividersOf(layout.second, second, [...path, 'second']),
+  ]
 }
 
 /** The shell that one comes to from another in a direction: the nearest one there. */

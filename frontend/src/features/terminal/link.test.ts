@@ -3,8 +3,23 @@ import { readLink } from './link'
 
 describe('an address that a program has printed', () => {
   it('is followed only where it is of the web', () => {
-    for (const uri of ['javascript:alert(1)', 'file:///etc/passwd', 'slipway://run?image=x', 'data:text/html,x', 'vscode://x', 'ftp://host/x', '//host/x', 'nothing', 'http://']) expect(readLink(uri)).toBeNull()
-    expect(readLink('https://example.org/a?b#c')).toEqual({ href: 'https://example.org/a?b#c', host: 'example.org', inside: false })
+    for (const uri of [
+      'javascript:alert(1)',
+      'file:///etc/passwd',
+      'slipway://run?image=x',
+      'data:text/html,x',
+      'vscode://x',
+      'ftp://host/x',
+      '//host/x',
+      'nothing',
+      'http://',
+    ])
+      expect(readLink(uri)).toBeNull()
+    expect(readLink('https://example.org/a?b#c')).toEqual({
+      href: 'https://example.org/a?b#c',
+      host: 'example.org',
+      inside: false,
+    })
   })
 
   it('is judged by where it leads, not by how it begins', () => {
@@ -14,7 +29,9 @@ describe('an address that a program has printed', () => {
   })
 
   it('may mean the container itself', () => {
-    for (const host of ['localhost:8888', '127.0.0.1', '127.1', '0.0.0.0:80', '[::1]:6006', 'app.localhost']) expect(readLink(`http://${host}/lab?token=x`)?.inside).toBe(true)
-    for (const host of ['localhost.example.org', '10.0.0.1', '[::2]']) expect(readLink(`http://${host}/`)?.inside).toBe(false)
+    for (const host of ['localhost:8888', '127.0.0.1', '127.1', '0.0.0.0:80', '[::1]:6006', 'app.localhost'])
+      expect(readLink(`http://${host}/lab?token=x`)?.inside).toBe(true)
+    for (const host of ['localhost.example.org', '10.0.0.1', '[::2]'])
+      expect(readLink(`http://${host}/`)?.inside).toBe(false)
   })
 })

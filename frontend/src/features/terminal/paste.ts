@@ -5,7 +5,6 @@ import type { TerminalPaste } from '@/api/types.gen'
  * end the program's paste mode early, and other control characters.
  */
 export function cleanPaste(text: string): string {
-   
   return text.replace(/\r\n/g, '\n').replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\u0080-\u009f]/g, '')
 }
 

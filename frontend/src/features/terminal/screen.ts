@@ -7,7 +7,8 @@ import { isCalm } from '@/lib/useMedia'
 import { hasGraphics } from './graphics'
 import { type PrintedLink, readLink } from './link'
 
-const FAMILY = "'JetBrains Mono Variable', 'Pretendard Variable', 'Noto Sans Mono', ui-monospace, 'DejaVu Sans Mono', 'Noto Color Emoji', monospace"
+const FAMILY =
+  "'JetBrains Mono Variable', 'Pretendard Variable', 'Noto Sans Mono', ui-monospace, 'DejaVu Sans Mono', 'Noto Color Emoji', monospace"
 
 /** Lines above the screen that can be scrolled back to. */
 export const SCROLLBACK = 20_000
@@ -28,7 +29,9 @@ export const familyOf = (name: string): string => (name === '' ? FAMILY : `'${na
 /** Waits until the terminal's font can be measured, but never long. */
 export async function fontReady(size: number): Promise<void> {
   const patience = new Promise<void>((resolve) => setTimeout(resolve, 1500))
-  const load = Promise.all(['', 'bold '].map((weight) => document.fonts.load(`${weight}${size}px 'JetBrains Mono Variable'`)))
+  const load = Promise.all(
+    ['', 'bold '].map((weight) => document.fonts.load(`${weight}${size}px 'JetBrains Mono Variable'`)),
+  )
   await Promise.race([load.catch(() => undefined), patience])
 }
 

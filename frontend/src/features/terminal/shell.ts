@@ -135,7 +135,6 @@ export class Shell {
    * windows watch one shell only the one in use may answer.
    */
   #data(data: string): void {
-     
     const answer = /^\x1b(\[[?>=]?[\d;]*\$?[cnRy]|\[\d+;\d+;\d+t|\]\d+;|P)/.test(data)
     const inUse = document.hasFocus() || Date.now() - this.#typedAt < RECENT
     if (answer && !inUse) return

@@ -13,9 +13,13 @@ export interface Tab {
  */
 export function mergeTabs(tabs: readonly Tab[], list: readonly Terminal[], closed: ReadonlySet<string>): Tab[] {
   const listed = new Set(list.map((terminal) => terminal.id))
-  const kept = tabs.filter((tab) => !closed.has(tab.terminal.id)).map((tab) => sameTab(tab, listed.has(tab.terminal.id)))
+  const kept = tabs
+    .filter((tab) => !closed.has(tab.terminal.id))
+    .map((tab) => sameTab(tab, listed.has(tab.terminal.id)))
   const known = new Set(kept.map((tab) => tab.terminal.id))
-  const added = list.filter((t) => !known.has(t.id) && !closed.has(t.id)).map((terminal) => ({ terminal, listed: true }))
+  const added = list
+    .filter((t) => !known.has(t.id) && !closed.has(t.id))
+    .map((terminal) => ({ terminal, listed: true }))
   const same = added.length === 0 && kept.length === tabs.length && kept.every((tab, i) => tab === tabs[i])
   return same ? (tabs as Tab[]) : [...kept, ...added]
 }

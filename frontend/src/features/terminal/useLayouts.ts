@@ -9,7 +9,14 @@ function isLayout(value: unknown, depth = 0): value is Layout {
   if (typeof value !== 'object' || value === null || depth > 8) return false
   const part = value as Record<string, unknown>
   if (typeof part.shell === 'string') return true
-  return (part.side === 'right' || part.side === 'down') && typeof part.ratio === 'number' && part.ratio > 0 && part.ratio < 1 && isLayout(part.first, depth + 1) && isLayout(part.second, depth + 1)
+  return (
+    (part.side === 'right' || part.side === 'down') &&
+    typeof part.ratio === 'number' &&
+    part.ratio > 0 &&
+    part.ratio < 1 &&
+    isLayout(part.first, depth + 1) &&
+    isLayout(part.second, depth + 1)
+  )
 }
 
 export interface Layouts {
@@ -21,12 +28,23 @@ export interface Layouts {
 /** How the shells of a session are arranged in this browser, as tabs and their panes. */
 export function useLayouts(session: string, shells: readonly string[]): Layouts {
   const [stored, store] = useStored<unknown>(`panes.${session}`, none)
-  const tabs = useMemo(() => arrange(Array.isArray(stored) ? stored.filter((one) => isLayout(one)) : none, shells), [stored, shells])
+  const tabs = useMemo(
+    () => arrange(Array.isArray(stored) ? stored.filter((one) => isLayout(one)) : none, shells),
+    [stored, shells],
+  )
   // A tab of one shell needs no word of it.
   const keep = useCallback((next: Layout[]) => store(next.filter((tab) => shellsOf(tab).length > 1)), [store])
   return {
     tabs,
-    splitAt: (at, side, added) => keep(split([...tabs, ...(tabs.some((tab) => shellsOf(tab).includes(added)) ? [] : [{ shell: added }])], at, side, added)),
+    splitAt: (at, side, added) =>
+      keep(
+        split(
+          [...tabs, ...(tabs.some((tab) => shellsOf(tab).includes(added)) ? [] : [{ shell: added }])],
+          at,
+          side,
+          added,
+        ),
+      ),
     move: (tab, path, ratio) => keep(tabs.map((other) => (other === tab ? resize(tab, path, ratio) : other))),
   }
 }

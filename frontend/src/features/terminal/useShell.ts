@@ -77,13 +77,16 @@ export function useShell(
   const [link, setLink] = useState<PrintedLink | null>(null)
 
   const guard = look.paste
-  const paste = useCallback((text: string) => {
-    const clean = cleanPaste(text)
-    const bracketed = shell.current?.screen.terminal.modes.bracketedPasteMode ?? false
-    setRuns(pasteRuns(clean, bracketed))
-    if (pasteAsks(clean, bracketed, guard)) setQuestion(clean)
-    else shell.current?.paste(clean)
-  }, [guard])
+  const paste = useCallback(
+    (text: string) => {
+      const clean = cleanPaste(text)
+      const bracketed = shell.current?.screen.terminal.modes.bracketedPasteMode ?? false
+      setRuns(pasteRuns(clean, bracketed))
+      if (pasteAsks(clean, bracketed, guard)) setQuestion(clean)
+      else shell.current?.paste(clean)
+    },
+    [guard],
+  )
 
   const act = useCallback(
     (action: KeyAction) => {

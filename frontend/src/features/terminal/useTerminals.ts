@@ -1,4 +1,10 @@
-import { useMutation, useQuery, useQueryClient, type UseMutationResult, type UseQueryResult } from '@tanstack/react-query'
+import {
+  useMutation,
+  useQuery,
+  useQueryClient,
+  type UseMutationResult,
+  type UseQueryResult,
+} from '@tanstack/react-query'
 import { type RefObject, useRef } from 'react'
 import { closeTerminal, fetchTerminals, openTerminal } from '@/api/calls'
 import { keys } from '@/api/keys'
@@ -26,7 +32,8 @@ export function useTerminals(session: string, running: boolean): Terminals {
   const opened = useRef<ReadonlySet<string>>(new Set())
   const query = useQuery({
     queryKey: key,
-    queryFn: async ({ signal }) => (await fetchTerminals(session, signal)).toSorted((a, b) => a.createdAt.localeCompare(b.createdAt)),
+    queryFn: async ({ signal }) =>
+      (await fetchTerminals(session, signal)).toSorted((a, b) => a.createdAt.localeCompare(b.createdAt)),
     enabled: running,
     refetchInterval: LOOK_AGAIN,
     refetchOnWindowFocus: true,

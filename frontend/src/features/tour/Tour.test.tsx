@@ -20,7 +20,9 @@ function page() {
 describe('Tour', () => {
   beforeEach(() => {
     // jsdom lays nothing out: all that is there is seen.
-    vi.spyOn(Element.prototype, 'getClientRects').mockReturnValue([new DOMRect(10, 10, 100, 20)] as unknown as DOMRectList)
+    vi.spyOn(Element.prototype, 'getClientRects').mockReturnValue([
+      new DOMRect(10, 10, 100, 20),
+    ] as unknown as DOMRectList)
     writeStored('tour', 0)
   })
   afterEach(() => vi.restoreAllMocks())
@@ -67,7 +69,10 @@ describe('Tour', () => {
 
   it('is left at any step by its cross and by a click into the dark, and not by one into its words', async () => {
     const user = userEvent.setup({ pointerEventsCheck: PointerEventsCheckLevel.Never }) // jsdom does not know the attribute by which the dark takes clicks
-    const ways = [() => user.click(screen.getByRole('button', { name: 'Leave the tour' })), () => user.click(document.querySelector('.ant-tour-mask svg > rect:last-child') as Element)]
+    const ways = [
+      () => user.click(screen.getByRole('button', { name: 'Leave the tour' })),
+      () => user.click(document.querySelector('.ant-tour-mask svg > rect:last-child') as Element),
+    ]
     for (const at of [0, 1]) {
       for (const leave of ways) {
         writeStored('tour', at)

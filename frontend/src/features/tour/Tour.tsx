@@ -29,7 +29,9 @@ export function Tour({ steps, onVisit, onClose }: TourProps) {
   useEffect(() => {
     if (anchor === undefined) return
     // The panel is drawn after its place is known.
-    const frame = requestAnimationFrame(() => document.querySelector<HTMLElement>(`.${mark} .ant-tour-actions button:last-child`)?.focus())
+    const frame = requestAnimationFrame(() =>
+      document.querySelector<HTMLElement>(`.${mark} .ant-tour-actions button:last-child`)?.focus(),
+    )
     // What is still being loaded grows: the light follows it, as it follows the window.
     const grown = new ResizeObserver(() => window.dispatchEvent(new Event('resize')))
     if (anchor) grown.observe(anchor)
@@ -50,7 +52,13 @@ export function Tour({ steps, onVisit, onClose }: TourProps) {
       open={anchor !== undefined}
       current={current}
       rootClassName={mark}
-      steps={steps.map(({ name, placement }) => ({ ...(placement ? { placement } : {}), title: t(`${name}.title`), description: t(`${name}.text`), target: anchor ?? null, closable: { 'aria-label': t('leave') } }))}
+      steps={steps.map(({ name, placement }) => ({
+        ...(placement ? { placement } : {}),
+        title: t(`${name}.title`),
+        description: t(`${name}.text`),
+        target: anchor ?? null,
+        closable: { 'aria-label': t('leave') },
+      }))}
       indicatorsRender={(n, total) => <span className="num">{t('place', { at: n + 1, total })}</span>}
       scrollIntoViewOptions={{ block: 'nearest', inline: 'nearest' }}
       onChange={setAt}

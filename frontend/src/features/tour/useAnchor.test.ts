@@ -11,7 +11,9 @@ const show = (name: string): HTMLElement => {
 
 beforeEach(() => {
   // jsdom lays nothing out: all that is there is seen.
-  vi.spyOn(Element.prototype, 'getClientRects').mockReturnValue([new DOMRect(10, 10, 100, 20)] as unknown as DOMRectList)
+  vi.spyOn(Element.prototype, 'getClientRects').mockReturnValue([
+    new DOMRect(10, 10, 100, 20),
+  ] as unknown as DOMRectList)
 })
 afterEach(() => {
   vi.restoreAllMocks()
@@ -30,7 +32,9 @@ it('follows the control to what takes its place', async () => {
 
 it('takes no control of the page that is left for that of the step', async () => {
   show('head')
-  const { result, rerender } = renderHook(({ at }) => useAnchor('[data-page="/folders"] [data-tour="head"]', at), { initialProps: { at: 4 } })
+  const { result, rerender } = renderHook(({ at }) => useAnchor('[data-page="/folders"] [data-tour="head"]', at), {
+    initialProps: { at: 4 },
+  })
   expect(result.current).toBeUndefined()
   const page = document.createElement('main')
   page.dataset.page = '/folders'

@@ -6,7 +6,12 @@ import { foreignColour, partColour, reservedColour } from '@/ui/palette'
 import { addUse, noUse, sumUp } from './accounts'
 import css from './usage.module.css'
 
-const colours: Record<Account['kind'], string> = { session: partColour(0), other: foreignColour, idle: reservedColour, unattributed: partColour(1) }
+const colours: Record<Account['kind'], string> = {
+  session: partColour(0),
+  other: foreignColour,
+  idle: reservedColour,
+  unattributed: partColour(1),
+}
 
 /** The books: sessions, other processes, idle devices and what could not be attributed make up what the devices counted. */
 export function Balance({ totals }: { totals: readonly Account[] }) {
@@ -24,7 +29,13 @@ export function Balance({ totals }: { totals: readonly Account[] }) {
         label={t('balance.title')}
         height={12}
         total={all.energy}
-        parts={parts.map(({ row, sums }) => ({ key: row.kind, label: `${t(`kind.${row.kind}`)}: ${formatEnergy(sums.energy)}`, value: sums.energy, colour: colours[row.kind], hatched: row.kind === 'other' }))}
+        parts={parts.map(({ row, sums }) => ({
+          key: row.kind,
+          label: `${t(`kind.${row.kind}`)}: ${formatEnergy(sums.energy)}`,
+          value: sums.energy,
+          colour: colours[row.kind],
+          hatched: row.kind === 'other',
+        }))}
       />
       <table className={css.balance}>
         <thead>
@@ -39,7 +50,12 @@ export function Balance({ totals }: { totals: readonly Account[] }) {
           {parts.map(({ row, sums }) => (
             <tr key={row.kind}>
               <td>
-                <i className={row.kind === 'other' ? css.hatched : css.solid} style={{ ['--part' as string]: colours[row.kind] }} aria-hidden /> {t(`kind.${row.kind}`)}
+                <i
+                  className={row.kind === 'other' ? css.hatched : css.solid}
+                  style={{ ['--part' as string]: colours[row.kind] }}
+                  aria-hidden
+                />{' '}
+                {t(`kind.${row.kind}`)}
               </td>
               <td className="num">{formatEnergy(sums.energy)}</td>
               <td className="num">{sums.busyGpuMs > 0 ? `${digits(toHours(sums.busyGpuMs))} h` : '–'}</td>

@@ -9,12 +9,42 @@ import { UsagePage } from './UsagePage'
 
 const hour = 3_600_000
 const row = (change: Partial<Account>): Account => ({
-  start: dayjs().startOf('day').format(), kind: 'session', cpuMs: 0, allocCpuMs: 0, allocGpuMs: 0, busyGpuMs: 0, vramMiBMs: 0, vramPeak: 0,
-  energyDynamic: 0, energyIdle: 0, coveredMs: 0, estimatedMs: 0, gapMs: 0, ...change,
+  start: dayjs().startOf('day').format(),
+  kind: 'session',
+  cpuMs: 0,
+  allocCpuMs: 0,
+  allocGpuMs: 0,
+  busyGpuMs: 0,
+  vramMiBMs: 0,
+  vramPeak: 0,
+  energyDynamic: 0,
+  energyIdle: 0,
+  coveredMs: 0,
+  estimatedMs: 0,
+  gapMs: 0,
+  ...change,
 })
-const train = row({ session: 's1', name: 'train-a', label: 'thesis', allocGpuMs: 2 * hour, busyGpuMs: hour, energyDynamic: 7.2e9, coveredMs: 95, gapMs: 5 })
+const train = row({
+  session: 's1',
+  name: 'train-a',
+  label: 'thesis',
+  allocGpuMs: 2 * hour,
+  busyGpuMs: hour,
+  energyDynamic: 7.2e9,
+  coveredMs: 95,
+  gapMs: 5,
+})
 const idle = row({ kind: 'idle', energyIdle: 1.8e9 })
-const report = (rows: Account[], change: Partial<UsageReport> = {}): UsageReport => ({ from: '', to: '', by: 'session', bucket: 'day', rows, totals: rows, missing: [], ...change })
+const report = (rows: Account[], change: Partial<UsageReport> = {}): UsageReport => ({
+  from: '',
+  to: '',
+  by: 'session',
+  bucket: 'day',
+  rows,
+  totals: rows,
+  missing: [],
+  ...change,
+})
 const usage = 'GET /api/v1/usage'
 
 describe('the Usage page', () => {
@@ -25,7 +55,12 @@ describe('the Usage page', () => {
     expect(actions.showDetail).toHaveBeenCalledWith('s1')
     expect(screen.getByRole('region', { name: 'Totals of sessions' })).toHaveTextContent('GPU-hours21 h busy, 50 %')
     expect(screen.getByRole('region', { name: 'The books' })).toHaveTextContent('Counted by the devices2.5 kWh')
-    expect(screen.getAllByRole('row').map((r) => r.textContent).filter((t) => /train-a|Idle/.test(t ?? ''))[0]).toMatch(/^train-athesis/)
+    expect(
+      screen
+        .getAllByRole('row')
+        .map((r) => r.textContent)
+        .filter((t) => /train-a|Idle/.test(t ?? ''))[0],
+    ).toMatch(/^train-athesis/)
   })
 
   it('asks anew when it is summed up otherwise, and keeps that in the address', async () => {
@@ -43,7 +78,10 @@ describe('the Usage page', () => {
     renderView(<UsagePage />, { at: '/?from=2026-03-01&to=2026-03-02&label=thesis' })
     await screen.findByRole('button', { name: 'train-a' })
     await userEvent.click(screen.getByRole('button', { name: 'CSV' }))
-    expect(saved).toHaveBeenCalledWith('slipway-usage-2026-03-01-2026-03-02.csv', expect.stringContaining('/api/v1/usage.csv?from=2026-03-01&to=2026-03-02&bucket=day&by=session&label=thesis'))
+    expect(saved).toHaveBeenCalledWith(
+      'slipway-usage-2026-03-01-2026-03-02.csv',
+      expect.stringContaining('/api/v1/usage.csv?from=2026-03-01&to=2026-03-02&bucket=day&by=session&label=thesis'),
+    )
   })
 
   it('says which machines are not in the sums', async () => {
@@ -61,7 +99,12 @@ describe('the Usage page', () => {
 
   it('tells a failure with its hint and tries again', async () => {
     let tries = 0
-    serve({ [usage]: () => (++tries === 1 ? refusal(500, 'server_usage_failed', 'The books cannot be read.', 'Look into the log.') : new Response(JSON.stringify(report([train])))) })
+    serve({
+      [usage]: () =>
+        ++tries === 1
+          ? refusal(500, 'server_usage_failed', 'The books cannot be read.', 'Look into the log.')
+          : new Response(JSON.stringify(report([train]))),
+    })
     renderView(<UsagePage />)
     expect(await screen.findByText('The books cannot be read.')).toBeInTheDocument()
     await userEvent.click(screen.getByRole('button', { name: 'Try again' }))

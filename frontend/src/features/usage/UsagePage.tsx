@@ -15,7 +15,17 @@ import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
 import { PageHeader } from '@/ui/PageHeader'
 import { foreignColour, partColour, reservedColour } from '@/ui/palette'
-import { daysBetween, groupings, groupRows, metrics, stacks, sumUp, type Group, type Metric, type Stack } from './accounts'
+import {
+  daysBetween,
+  groupings,
+  groupRows,
+  metrics,
+  stacks,
+  sumUp,
+  type Group,
+  type Metric,
+  type Stack,
+} from './accounts'
 import { Balance } from './Balance'
 import css from './usage.module.css'
 import { Measured, UsageTable } from './UsageTable'
@@ -50,7 +60,10 @@ function Controls({ state, change }: { state: UsageState; change: (change: Usage
         aria-label={t('span.label')}
         value={state.span}
         onChange={(span) => span !== 'custom' && change({ span })}
-        options={[...spans.map((value) => ({ value, label: t(`span.${value}`) })), ...(state.span === 'custom' ? [{ value: 'custom' as const, label: t('span.custom') }] : [])]}
+        options={[
+          ...spans.map((value) => ({ value, label: t(`span.${value}`) })),
+          ...(state.span === 'custom' ? [{ value: 'custom' as const, label: t('span.custom') }] : []),
+        ]}
       />
       <DatePicker.RangePicker
         aria-label={t('span.days')}
@@ -58,7 +71,9 @@ function Controls({ state, change }: { state: UsageState; change: (change: Usage
         style={{ width: 240 }}
         maxDate={dayjs()}
         value={[dayjs(state.from), dayjs(state.to)]}
-        onChange={(days) => days?.[0] && days[1] && change({ from: days[0].format('YYYY-MM-DD'), to: days[1].format('YYYY-MM-DD') })}
+        onChange={(days) =>
+          days?.[0] && days[1] && change({ from: days[0].format('YYYY-MM-DD'), to: days[1].format('YYYY-MM-DD') })
+        }
       />
       <LabelField label={state.label} onLabel={(label) => change({ label })} />
     </div>
@@ -82,10 +97,30 @@ function Totals({ report }: { report: UsageReport }) {
   const part = (some: number, whole: number) => (whole > 0 ? formatPercent((some / whole) * 100) : '–')
   return (
     <section className={css.tiles} aria-label={t('totals')}>
-      <Tile name={t('metric.gpu')} main={digits(toHours(mine.allocGpuMs))} foot={t('tile.busy', { hours: digits(toHours(mine.busyGpuMs)), part: part(mine.busyGpuMs, mine.allocGpuMs) })} />
-      <Tile name={t('metric.cpu')} main={digits(toHours(mine.allocCpuMs))} foot={t('tile.busy', { hours: digits(toHours(mine.cpuMs)), part: part(mine.cpuMs, mine.allocCpuMs) })} />
-      <Tile name={t('metric.energy')} main={formatEnergy(mine.energy)} foot={t('tile.energy', { all: formatEnergy(all.energy) })} />
-      <Tile name={t('tile.measured')} main={all.coveredMs + all.estimatedMs + all.gapMs > 0 ? part(all.coveredMs, all.coveredMs + all.estimatedMs + all.gapMs) : '–'} foot={t('tile.measuredText')} />
+      <Tile
+        name={t('metric.gpu')}
+        main={digits(toHours(mine.allocGpuMs))}
+        foot={t('tile.busy', { hours: digits(toHours(mine.busyGpuMs)), part: part(mine.busyGpuMs, mine.allocGpuMs) })}
+      />
+      <Tile
+        name={t('metric.cpu')}
+        main={digits(toHours(mine.allocCpuMs))}
+        foot={t('tile.busy', { hours: digits(toHours(mine.cpuMs)), part: part(mine.cpuMs, mine.allocCpuMs) })}
+      />
+      <Tile
+        name={t('metric.energy')}
+        main={formatEnergy(mine.energy)}
+        foot={t('tile.energy', { all: formatEnergy(all.energy) })}
+      />
+      <Tile
+        name={t('tile.measured')}
+        main={
+          all.coveredMs + all.estimatedMs + all.gapMs > 0
+            ? part(all.coveredMs, all.coveredMs + all.estimatedMs + all.gapMs)
+            : '–'
+        }
+        foot={t('tile.measuredText')}
+      />
     </section>
   )
 }
@@ -100,7 +135,14 @@ function useLayers(groups: Group[], state: UsageState): { days: string[]; layers
       return t(state.by === 'day' ? 'kind.session' : 'smaller')
     }
     const smaller = (stack: Stack) => stack.key === 'rest' && state.by !== 'day'
-    const colourOf = (stack: Stack, i: number) => (smaller(stack) ? foreignColour : stack.kind === 'session' ? partColour(i) : stack.kind === 'other' ? foreignColour : reservedColour)
+    const colourOf = (stack: Stack, i: number) =>
+      smaller(stack)
+        ? foreignColour
+        : stack.kind === 'session'
+          ? partColour(i)
+          : stack.kind === 'other'
+            ? foreignColour
+            : reservedColour
     const layers = stacks(groups, days, state.metric, state.by).map((stack, i) => ({
       key: stack.key,
       label: labelOf(stack),
@@ -112,7 +154,15 @@ function useLayers(groups: Group[], state: UsageState): { days: string[]; layers
   }, [groups, state, t])
 }
 
-function ChartCard({ groups, state, change }: { groups: Group[]; state: UsageState; change: (change: UsageChange) => void }) {
+function ChartCard({
+  groups,
+  state,
+  change,
+}: {
+  groups: Group[]
+  state: UsageState
+  change: (change: UsageChange) => void
+}) {
   const { t } = useTranslation('usage')
   const { days, layers } = useLayers(groups, state)
   const format = (value: number) => (state.metric === 'energy' ? formatEnergy(value * mjPerKwh) : `${digits(value)} h`)
@@ -129,13 +179,27 @@ function ChartCard({ groups, state, change }: { groups: Group[]; state: UsageSta
         <ul className={css.legend}>
           {layers.map((layer) => (
             <li key={layer.key} title={layer.label}>
-              <i className={layer.hatched ? css.hatched : undefined} style={{ ['--part' as string]: layer.colour }} aria-hidden />
+              <i
+                className={layer.hatched ? css.hatched : undefined}
+                style={{ ['--part' as string]: layer.colour }}
+                aria-hidden
+              />
               <span>{layer.label}</span>
             </li>
           ))}
         </ul>
       </div>
-      {layers.length > 0 ? <BarChart label={t(`metric.${state.metric}`)} bars={days} layers={layers} format={format} least={state.metric === 'energy' ? 0 : 0.002} /> : <div className={css.nothing}>{t('nothingOf')}</div>}
+      {layers.length > 0 ? (
+        <BarChart
+          label={t(`metric.${state.metric}`)}
+          bars={days}
+          layers={layers}
+          format={format}
+          least={state.metric === 'energy' ? 0 : 0.002}
+        />
+      ) : (
+        <div className={css.nothing}>{t('nothingOf')}</div>
+      )}
     </section>
   )
 }
@@ -164,10 +228,19 @@ function Waiting() {
 export function UsagePage() {
   const { t } = useTranslation('usage')
   const [state, change] = useUsageState()
-  const query = useMemo(() => ({ from: state.from, to: state.to, bucket: 'day' as const, by: state.by, label: state.label }), [state.from, state.to, state.by, state.label])
-  const report = useQuery({ queryKey: keys.accounts(query), queryFn: ({ signal }) => fetchAccounts(query, signal), placeholderData: keepPreviousData, staleTime: 10_000, refetchInterval: 30_000 })
+  const query = useMemo(
+    () => ({ from: state.from, to: state.to, bucket: 'day' as const, by: state.by, label: state.label }),
+    [state.from, state.to, state.by, state.label],
+  )
+  const report = useQuery({
+    queryKey: keys.accounts(query),
+    queryFn: ({ signal }) => fetchAccounts(query, signal),
+    placeholderData: keepPreviousData,
+    staleTime: 10_000,
+    refetchInterval: 30_000,
+  })
   const { data } = report
-  const by = report.isPlaceholderData && data ? groupings.find((g) => g === data.by) ?? state.by : state.by
+  const by = report.isPlaceholderData && data ? (groupings.find((g) => g === data.by) ?? state.by) : state.by
   const groups = useMemo(() => groupRows(data?.rows ?? [], by), [data, by])
   const download = () => saveUrl(`slipway-usage-${state.from}-${state.to}.csv`, accountsCsv(query))
   return (
@@ -178,21 +251,35 @@ export function UsagePage() {
           CSV
         </Button>
       </PageHeader>
-      {report.error && !data ? <ErrorState problem={asProblem(report.error)} onRetry={() => void report.refetch()} /> : null}
+      {report.error && !data ? (
+        <ErrorState problem={asProblem(report.error)} onRetry={() => void report.refetch()} />
+      ) : null}
       {!data && !report.error ? <Waiting /> : null}
       {data && data.missing.length > 0 ? (
         <div className={css.missing} role="status">
           <TriangleAlert size={15} aria-hidden /> {t('missing', { agents: data.missing.join(', ') })}
         </div>
       ) : null}
-      {data && data.rows.length === 0 ? <EmptyState icon={ChartColumn} title={t('emptyTitle')} text={t(state.label ? 'emptyLabel' : 'emptyText', { label: state.label })} /> : null}
+      {data && data.rows.length === 0 ? (
+        <EmptyState
+          icon={ChartColumn}
+          title={t('emptyTitle')}
+          text={t(state.label ? 'emptyLabel' : 'emptyText', { label: state.label })}
+        />
+      ) : null}
       {data && data.rows.length > 0 ? (
         <div className={`${css.body} ${report.isPlaceholderData ? css.old : ''}`}>
           <Totals report={data} />
           <ChartCard groups={groups} state={{ ...state, by }} change={change} />
           <section className={css.card}>
             <div className={css.cardHead}>
-              <Segmented aria-label={t('by.title')} size="small" value={state.by} onChange={(next) => change({ by: next })} options={groupings.map((value) => ({ value, label: t(`by.${value}`) }))} />
+              <Segmented
+                aria-label={t('by.title')}
+                size="small"
+                value={state.by}
+                onChange={(next) => change({ by: next })}
+                options={groupings.map((value) => ({ value, label: t(`by.${value}`) }))}
+              />
               <span className={css.dim}>
                 {t('tile.measured')} <Measured sums={sumUp(data.totals)} />
               </span>

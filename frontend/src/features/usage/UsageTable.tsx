@@ -17,7 +17,11 @@ export function Measured({ sums }: { sums: Sums }) {
   const parts = honesty(sums)
   if (!parts) return <Quiet>–</Quiet>
   const percent = (part: number) => formatPercent(part * 100)
-  const text = t('honesty', { measured: percent(parts.measured), estimated: percent(parts.estimated), missed: percent(parts.missed) })
+  const text = t('honesty', {
+    measured: percent(parts.measured),
+    estimated: percent(parts.estimated),
+    missed: percent(parts.missed),
+  })
   return (
     <Tooltip title={text}>
       <span className={parts.measured < 0.9 ? css.warn : undefined}>{percent(parts.measured)}</span>
@@ -37,7 +41,14 @@ export function UsageTable({ groups, by, loading }: UsageTableProps) {
   const actions = useSessionActions()
   const nameCell = (group: Group) => {
     const { session } = group
-    if (group.kind !== 'session') return <Quiet>{by === 'day' || by === 'device' ? `${group.name || '–'} · ${t(`kind.${group.kind}`)}` : t(`kind.${group.kind}`)}</Quiet>
+    if (group.kind !== 'session')
+      return (
+        <Quiet>
+          {by === 'day' || by === 'device'
+            ? `${group.name || '–'} · ${t(`kind.${group.kind}`)}`
+            : t(`kind.${group.kind}`)}
+        </Quiet>
+      )
     if (by !== 'session' || !session) return group.name || <Quiet>{t(by === 'device' ? 'noDevice' : 'noLabel')}</Quiet>
     return (
       <span className={css.cell}>
@@ -59,20 +70,66 @@ export function UsageTable({ groups, by, loading }: UsageTableProps) {
     render: (_: unknown, group: Group) => render(group.sums),
   })
   const columns: TableColumnsType<Group> = [
-    { key: 'name', title: t(`by.${by}`), ellipsis: true, sorter: (a, b) => a.name.localeCompare(b.name), render: (_, group) => nameCell(group) },
-    number('gpu', 104, (s) => s.allocGpuMs, (s) => hours(s.allocGpuMs)),
-    number('busy', 118, (s) => s.busyGpuMs, (s) => (
-      <>
-        {hours(s.busyGpuMs)}
-        {s.allocGpuMs > 0 ? <Quiet> {formatPercent((s.busyGpuMs / s.allocGpuMs) * 100)}</Quiet> : null}
-      </>
-    )),
-    number('vram', 100, (s) => s.vramMiBMs, (s) => gibHours(s.vramMiBMs)),
-    number('peak', 100, (s) => s.vramPeak, (s) => (s.vramPeak ? formatBytes(s.vramPeak) : <Quiet>–</Quiet>)),
-    number('cpu', 104, (s) => s.allocCpuMs, (s) => hours(s.allocCpuMs)),
-    number('cpuBusy', 92, (s) => s.cpuMs, (s) => hours(s.cpuMs)),
-    number('energy', 88, (s) => s.energy, (s) => (s.energy > 0 ? formatEnergy(s.energy) : <Quiet>–</Quiet>)),
-    number('measured', 92, (s) => honesty(s)?.measured ?? -1, (s) => <Measured sums={s} />),
+    {
+      key: 'name',
+      title: t(`by.${by}`),
+      ellipsis: true,
+      sorter: (a, b) => a.name.localeCompare(b.name),
+      render: (_, group) => nameCell(group),
+    },
+    number(
+      'gpu',
+      104,
+      (s) => s.allocGpuMs,
+      (s) => hours(s.allocGpuMs),
+    ),
+    number(
+      'busy',
+      118,
+      (s) => s.busyGpuMs,
+      (s) => (
+        <>
+          {hours(s.busyGpuMs)}
+          {s.allocGpuMs > 0 ? <Quiet> {formatPercent((s.busyGpuMs / s.allocGpuMs) * 100)}</Quiet> : null}
+        </>
+      ),
+    ),
+    number(
+      'vram',
+      100,
+      (s) => s.vramMiBMs,
+      (s) => gibHours(s.vramMiBMs),
+    ),
+    number(
+      'peak',
+      100,
+      (s) => s.vramPeak,
+      (s) => (s.vramPeak ? formatBytes(s.vramPeak) : <Quiet>–</Quiet>),
+    ),
+    number(
+      'cpu',
+      104,
+      (s) => s.allocCpuMs,
+      (s) => hours(s.allocCpuMs),
+    ),
+    number(
+      'cpuBusy',
+      92,
+      (s) => s.cpuMs,
+      (s) => hours(s.cpuMs),
+    ),
+    number(
+      'energy',
+      88,
+      (s) => s.energy,
+      (s) => (s.energy > 0 ? formatEnergy(s.energy) : <Quiet>–</Quiet>),
+    ),
+    number(
+      'measured',
+      92,
+      (s) => honesty(s)?.measured ?? -1,
+      (s) => <Measured sums={s} />,
+    ),
   ]
   return (
     <Table<Group>

@@ -4,11 +4,34 @@ import { amountOf, daysBetween, groupRows, honesty, stacks, sumUp } from './acco
 
 const hour = 3_600_000
 const row = (change: Partial<Account>): Account => ({
-  start: '2026-03-01T00:00:00', kind: 'session', cpuMs: 0, allocCpuMs: 0, allocGpuMs: 0, busyGpuMs: 0, vramMiBMs: 0, vramPeak: 0,
-  energyDynamic: 0, energyIdle: 0, coveredMs: 0, estimatedMs: 0, gapMs: 0, ...change,
+  start: '2026-03-01T00:00:00',
+  kind: 'session',
+  cpuMs: 0,
+  allocCpuMs: 0,
+  allocGpuMs: 0,
+  busyGpuMs: 0,
+  vramMiBMs: 0,
+  vramPeak: 0,
+  energyDynamic: 0,
+  energyIdle: 0,
+  coveredMs: 0,
+  estimatedMs: 0,
+  gapMs: 0,
+  ...change,
 })
 const rows = [
-  row({ session: 'a', name: 'train', allocGpuMs: 4 * hour, busyGpuMs: 3 * hour, energyDynamic: 1e9, energyIdle: 8e8, vramPeak: 5, coveredMs: 90, estimatedMs: 5, gapMs: 5 }),
+  row({
+    session: 'a',
+    name: 'train',
+    allocGpuMs: 4 * hour,
+    busyGpuMs: 3 * hour,
+    energyDynamic: 1e9,
+    energyIdle: 8e8,
+    vramPeak: 5,
+    coveredMs: 90,
+    estimatedMs: 5,
+    gapMs: 5,
+  }),
   row({ session: 'a', name: 'train', start: '2026-03-02T00:00:00', allocGpuMs: hour, vramPeak: 9 }),
   row({ session: 'b', name: 'train', allocGpuMs: 2 * hour, allocCpuMs: 8 * hour }),
   row({ kind: 'other', busyGpuMs: hour, energyDynamic: 3.6e9 }),
@@ -26,11 +49,17 @@ describe('accounts', () => {
   })
   it('tell sessions of one name apart and order by what was granted of devices', () => {
     expect(groupRows(rows, 'session').map((g) => [g.kind, g.session, g.sums.allocGpuMs / hour])).toEqual([
-      ['session', 'a', 5], ['session', 'b', 2], ['other', undefined, 0],
+      ['session', 'a', 5],
+      ['session', 'b', 2],
+      ['other', undefined, 0],
     ])
   })
   it('put days in their order, each kind by itself', () => {
-    expect(groupRows(rows, 'day').map((g) => [g.name, g.kind])).toEqual([['2026-03-02', 'session'], ['2026-03-01', 'session'], ['2026-03-01', 'other']])
+    expect(groupRows(rows, 'day').map((g) => [g.name, g.kind])).toEqual([
+      ['2026-03-02', 'session'],
+      ['2026-03-01', 'session'],
+      ['2026-03-01', 'other'],
+    ])
   })
 })
 
@@ -38,13 +67,21 @@ describe('the layers of the chart', () => {
   const days = daysBetween('2026-03-01', '2026-03-03')
   it('have a value for every day, also where nothing was used', () => {
     expect(days).toEqual(['2026-03-01', '2026-03-02', '2026-03-03'])
-    expect(stacks(groupRows(rows, 'session'), days, 'gpu', 'session').map((s) => [s.key, s.values])).toEqual([['session a', [4, 1, 0]], ['session b', [2, 0, 0]]])
+    expect(stacks(groupRows(rows, 'session'), days, 'gpu', 'session').map((s) => [s.key, s.values])).toEqual([
+      ['session a', [4, 1, 0]],
+      ['session b', [2, 0, 0]],
+    ])
   })
   it('show what was no session in layers of their own', () => {
-    expect(stacks(groupRows(rows, 'session'), days, 'energy', 'session').map((s) => s.kind)).toEqual(['session', 'other'])
+    expect(stacks(groupRows(rows, 'session'), days, 'energy', 'session').map((s) => s.kind)).toEqual([
+      'session',
+      'other',
+    ])
   })
   it('join the smaller groups', () => {
-    const many = Array.from({ length: 9 }, (_, i) => row({ session: `s${i}`, name: `s${i}`, allocGpuMs: (i + 1) * hour }))
+    const many = Array.from({ length: 9 }, (_, i) =>
+      row({ session: `s${i}`, name: `s${i}`, allocGpuMs: (i + 1) * hour }),
+    )
     const layers = stacks(groupRows(many, 'session'), ['2026-03-01'], 'gpu', 'session')
     expect(layers).toHaveLength(8)
     expect(layers.at(-1)).toMatchObject({ key: 'rest', values: [3] })

@@ -25,7 +25,17 @@ export interface Sums {
 }
 
 export const noUse: Sums = {
-  cpuMs: 0, allocCpuMs: 0, allocGpuMs: 0, busyGpuMs: 0, vramMiBMs: 0, vramPeak: 0, energy: 0, energyDynamic: 0, coveredMs: 0, estimatedMs: 0, gapMs: 0,
+  cpuMs: 0,
+  allocCpuMs: 0,
+  allocGpuMs: 0,
+  busyGpuMs: 0,
+  vramMiBMs: 0,
+  vramPeak: 0,
+  energy: 0,
+  energyDynamic: 0,
+  coveredMs: 0,
+  estimatedMs: 0,
+  gapMs: 0,
 }
 
 export function addUse(sum: Sums, row: Account): Sums {
@@ -100,7 +110,16 @@ export function groupRows(rows: readonly Account[], by: Grouping): Group[] {
     const name = nameOf(row, by)
     const key = `${row.kind} ${by === 'session' ? (row.session ?? '') : name}`
     const day = dayOf(row.start)
-    const group = groups.get(key) ?? { key, kind: row.kind, name, session: row.session, label: row.label, owner: row.owner, sums: noUse, days: new Map<string, Sums>() }
+    const group = groups.get(key) ?? {
+      key,
+      kind: row.kind,
+      name,
+      session: row.session,
+      label: row.label,
+      owner: row.owner,
+      sums: noUse,
+      days: new Map<string, Sums>(),
+    }
     group.sums = addUse(group.sums, row)
     group.days.set(day, addUse(group.days.get(day) ?? noUse, row))
     groups.set(key, group)
@@ -108,13 +127,21 @@ export function groupRows(rows: readonly Account[], by: Grouping): Group[] {
   const sorted = [...groups.values()]
   const rank = (group: Group) => kinds.indexOf(group.kind)
   if (by === 'day') return sorted.toSorted((a, b) => b.name.localeCompare(a.name) || rank(a) - rank(b))
-  return sorted.toSorted((a, b) => rank(a) - rank(b) || b.sums.allocGpuMs - a.sums.allocGpuMs || b.sums.energy - a.sums.energy || b.sums.allocCpuMs - a.sums.allocCpuMs || a.key.localeCompare(b.key))
+  return sorted.toSorted(
+    (a, b) =>
+      rank(a) - rank(b) ||
+      b.sums.allocGpuMs - a.sums.allocGpuMs ||
+      b.sums.energy - a.sums.energy ||
+      b.sums.allocCpuMs - a.sums.allocCpuMs ||
+      a.key.localeCompare(b.key),
+  )
 }
 
 /** Every day from the first to the last, as YYYY-MM-DD. */
 export function daysBetween(from: string, to: string): string[] {
   const days: string[] = []
-  for (let day = dayjs(from); !day.isAfter(dayjs(to), 'day') && days.length < 800; day = day.add(1, 'day')) days.push(day.format('YYYY-MM-DD'))
+  for (let day = dayjs(from); !day.isAfter(dayjs(to), 'day') && days.length < 800; day = day.add(1, 'day'))
+    days.push(day.format('YYYY-MM-DD'))
   return days
 }
 
@@ -137,11 +164,14 @@ export const drawn = 7
 export function stacks(groups: readonly Group[], days: readonly string[], metric: Metric, by: Grouping): Stack[] {
   const valuesOf = (members: readonly Group[]) =>
     days.map((day) => members.reduce((sum, group) => sum + amountOf(group.days.get(day) ?? noUse, metric), 0))
-  const sessions = groups.filter((g) => g.kind === 'session').toSorted((a, b) => amountOf(b.sums, metric) - amountOf(a.sums, metric))
+  const sessions = groups
+    .filter((g) => g.kind === 'session')
+    .toSorted((a, b) => amountOf(b.sums, metric) - amountOf(a.sums, metric))
   const alone = by === 'day' ? [] : sessions.slice(0, drawn)
   const rest = by === 'day' ? sessions : sessions.slice(drawn)
   const layers: Stack[] = alone.map((group) => ({ key: group.key, group, kind: 'session', values: valuesOf([group]) }))
   layers.push({ key: 'rest', kind: 'session', values: valuesOf(rest) })
-  for (const kind of ['other', 'idle', 'unattributed'] as const) layers.push({ key: kind, kind, values: valuesOf(groups.filter((g) => g.kind === kind)) })
+  for (const kind of ['other', 'idle', 'unattributed'] as const)
+    layers.push({ key: kind, kind, values: valuesOf(groups.filter((g) => g.kind === kind)) })
   return layers.filter((layer) => layer.values.some((v) => v > 0))
 }

@@ -5,10 +5,21 @@ const read = (query: string) => readUsageState(new URLSearchParams(query), '2026
 
 describe('the address of the usage page', () => {
   it('means the last thirty days by session when it says nothing', () => {
-    expect(read('')).toEqual({ span: '30d', from: '2026-03-02', to: '2026-03-31', by: 'session', metric: 'gpu', label: '' })
+    expect(read('')).toEqual({
+      span: '30d',
+      from: '2026-03-02',
+      to: '2026-03-31',
+      by: 'session',
+      metric: 'gpu',
+      label: '',
+    })
   })
   it('takes days of one’s own only when they make sense', () => {
-    expect(read('from=2026-01-05&to=2026-01-09')).toMatchObject({ span: 'custom', from: '2026-01-05', to: '2026-01-09' })
+    expect(read('from=2026-01-05&to=2026-01-09')).toMatchObject({
+      span: 'custom',
+      from: '2026-01-05',
+      to: '2026-01-09',
+    })
     expect(read('from=2026-01-09&to=2026-01-05').span).toBe('30d')
     expect(read('from=yesterday&to=2026-01-05&by=moon&metric=love')).toEqual(read(''))
   })

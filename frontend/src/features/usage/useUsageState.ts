@@ -16,8 +16,10 @@ export interface UsageState {
   label: string
 }
 
-const isDay = (text: string | null): text is string => text !== null && /^\d{4}-\d{2}-\d{2}$/.test(text) && dayjs(text).isValid()
-const among = <T extends string>(list: readonly T[], text: string | null, usual: T): T => list.find((value) => value === text) ?? usual
+const isDay = (text: string | null): text is string =>
+  text !== null && /^\d{4}-\d{2}-\d{2}$/.test(text) && dayjs(text).isValid()
+const among = <T extends string>(list: readonly T[], text: string | null, usual: T): T =>
+  list.find((value) => value === text) ?? usual
 
 export function readUsageState(params: URLSearchParams, today: string): UsageState {
   const from = params.get('from')
@@ -26,7 +28,11 @@ export function readUsageState(params: URLSearchParams, today: string): UsageSta
   const span = custom ? 'custom' : among(spans, params.get('span'), '30d')
   return {
     span,
-    from: custom ? from : dayjs(today).subtract(Number.parseInt(span, 10) - 1, 'day').format('YYYY-MM-DD'),
+    from: custom
+      ? from
+      : dayjs(today)
+          .subtract(Number.parseInt(span, 10) - 1, 'day')
+          .format('YYYY-MM-DD'),
     to: custom ? to : today,
     by: among(groupings, params.get('by'), 'session'),
     metric: among(metrics, params.get('metric'), 'gpu'),
@@ -34,7 +40,12 @@ export function readUsageState(params: URLSearchParams, today: string): UsageSta
   }
 }
 
-export type UsageChange = { span: Exclude<Span, 'custom'> } | { from: string; to: string } | { by: Grouping } | { metric: Metric } | { label: string }
+export type UsageChange =
+  | { span: Exclude<Span, 'custom'> }
+  | { from: string; to: string }
+  | { by: Grouping }
+  | { metric: Metric }
+  | { label: string }
 
 export function writeUsageState(params: URLSearchParams, change: UsageChange): URLSearchParams {
   const next = new URLSearchParams(params)
@@ -51,6 +62,9 @@ export function useUsageState(): [UsageState, (change: UsageChange) => void] {
   const [params, setParams] = useSearchParams()
   const today = dayjs().format('YYYY-MM-DD')
   const state = useMemo(() => readUsageState(params, today), [params, today])
-  const change = useCallback((next: UsageChange) => setParams((old) => writeUsageState(old, next), { replace: true }), [setParams])
+  const change = useCallback(
+    (next: UsageChange) => setParams((old) => writeUsageState(old, next), { replace: true }),
+    [setParams],
+  )
   return [state, change]
 }
