@@ -150,7 +150,6 @@ type noted struct {
 	warning session.Warning
 }
 
-// Info implements [engine.Engine].
 func (n *noted) Info(ctx context.Context) (engine.Info, error) {
 	info, err := n.Engine.Info(ctx)
 	if err == nil && info.Name == EngineSim {

@@ -211,7 +211,6 @@ type launcher struct {
 	agent string
 }
 
-// Launch implements [demo.Launcher].
 func (l launcher) Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
 	req.Spec.Agent = l.agent
 	return l.hub.Launch(ctx, hub.LaunchRequest{Key: req.Key, Spec: req.Spec})
@@ -313,13 +312,11 @@ func (d *demonstration) shown(reach *reacher) server.Demo {
 	return &shownDemo{demonstration: d, reach: reach}
 }
 
-// shownDemo implements [server.Demo].
 type shownDemo struct {
 	*demonstration
 	reach *reacher
 }
 
-// State implements [server.Demo].
 func (d *shownDemo) State() server.DemoState {
 	state := server.DemoState{Seed: d.options.Seed, Story: string(d.options.Story), LidClosed: d.lid.Closed(),
 		Speed: d.time.Speed, Real: d.time.Real, Shown: d.time.Shown}
@@ -329,7 +326,6 @@ func (d *shownDemo) State() server.DemoState {
 	return state
 }
 
-// SetLid implements [server.Demo].
 func (d *shownDemo) SetLid(closed bool) {
 	if closed {
 		d.lid.Close()

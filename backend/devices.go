@@ -80,7 +80,6 @@ func (p *programs) begin(e engine.Engine, machine *sim.Machine, clock *pace.Cloc
 	p.engine, p.machine, p.clock = e, machine, clock
 }
 
-// Look implements [enginesim.Devices].
 func (p *programs) Look(ctx context.Context) ([]gpu.Device, gpu.Sample, error) {
 	p.mu.Lock()
 	machine := p.machine
@@ -96,7 +95,6 @@ func (p *programs) Look(ctx context.Context) ([]gpu.Device, gpu.Sample, error) {
 	return devices, sample, err
 }
 
-// Compute implements [enginesim.Devices].
 func (p *programs) Compute(container, name string, grants []gpu.Grant) (pids []int, end func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -128,7 +128,6 @@ func (d *door) fromSocket() (tunnel.Carrier, error) {
 	return tunnel.Carrier{Conn: conn, Peer: tunnel.Peer{Transport: "unix", Name: personName()}}, nil
 }
 
-// Status implements [daemon.Daemon].
 func (d *door) Status(ctx context.Context) (daemon.Status, error) {
 	status := daemon.Status{
 		Role: d.role, PID: os.Getpid(), Version: place.Version, Commit: place.Commit, Engine: d.local.Kind,
@@ -153,7 +152,6 @@ func (d *door) Status(ctx context.Context) (daemon.Status, error) {
 	return status, nil
 }
 
-// Stop implements [daemon.Daemon].
 func (d *door) Stop(context.Context) error {
 	if d.role != daemon.RoleAgent || d.stop == nil {
 		return &session.Error{Code: "agent_stop_conflict",
@@ -166,7 +164,6 @@ func (d *door) Stop(context.Context) error {
 	return nil
 }
 
-// EndSessions implements [daemon.Daemon].
 func (d *door) EndSessions(ctx context.Context) error {
 	live, err := d.local.Agent.List(ctx, session.Filter{Live: true})
 	if err != nil {
@@ -185,7 +182,6 @@ func (d *door) EndSessions(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Pair implements [daemon.Daemon].
 func (d *door) Pair(_ context.Context, request daemon.CodeRequest) (daemon.Code, error) {
 	if d.devices == nil {
 		return daemon.Code{}, deaf()
@@ -195,7 +191,6 @@ func (d *door) Pair(_ context.Context, request daemon.CodeRequest) (daemon.Code,
 	return code, err
 }
 
-// Devices implements [daemon.Daemon].
 func (d *door) Devices(context.Context) ([]daemon.Device, error) {
 	if d.devices == nil {
 		return nil, deaf()
@@ -203,7 +198,6 @@ func (d *door) Devices(context.Context) ([]daemon.Device, error) {
 	return d.devices.told(), nil
 }
 
-// Revoke implements [daemon.Daemon].
 func (d *door) Revoke(_ context.Context, device string) error {
 	if d.devices == nil {
 		return deaf()
@@ -213,7 +207,6 @@ func (d *door) Revoke(_ context.Context, device string) error {
 	return err
 }
 
-// Rotate implements [daemon.Daemon].
 func (d *door) Rotate(context.Context) (daemon.Rotated, error) {
 	if d.devices == nil {
 		return daemon.Rotated{}, deaf()

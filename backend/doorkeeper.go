@@ -12,7 +12,6 @@ type doorKeeper struct{ *door }
 
 var _ session.Keeper = doorKeeper{}
 
-// Audit implements [session.Keeper].
 func (d doorKeeper) Audit(_ context.Context, asked session.AuditQuery) ([]session.AuditEntry, error) {
 	if err := asked.Check(); err != nil {
 		return nil, err
@@ -20,12 +19,10 @@ func (d doorKeeper) Audit(_ context.Context, asked session.AuditQuery) ([]sessio
 	return d.audit.Read(asked)
 }
 
-// SetLimit implements [session.Keeper].
 func (d doorKeeper) SetLimit(_ context.Context, owner string, limit *session.Allowance) error {
 	return d.local.Agent.SetAllowance(owner, limit)
 }
 
-// KnownDevices implements [session.Keeper].
 func (d doorKeeper) KnownDevices(context.Context) ([]session.KnownDevice, error) {
 	if d.devices == nil {
 		return nil, deaf()
@@ -39,7 +36,6 @@ func (d doorKeeper) KnownDevices(context.Context) ([]session.KnownDevice, error)
 	return known, nil
 }
 
-// RevokeDevice implements [session.Keeper].
 func (d doorKeeper) RevokeDevice(_ context.Context, key string) error {
 	if d.devices == nil {
 		return deaf()

@@ -79,17 +79,14 @@ func granted(request daemon.CodeRequest) (secure.Grant, error) {
 	return grant, nil
 }
 
-// Audit implements [daemon.Daemon].
 func (d *door) Audit(_ context.Context, asked session.AuditQuery) ([]access.Entry, error) {
 	return d.audit.Read(asked)
 }
 
-// Limits implements [daemon.Daemon].
 func (d *door) Limits(context.Context) (map[string]session.Allowance, error) {
 	return d.local.Agent.Allowances(), nil
 }
 
-// SetLimit implements [daemon.Daemon].
 func (d *door) SetLimit(_ context.Context, owner string, limit *session.Allowance) error {
 	err := d.local.Agent.SetAllowance(owner, limit)
 	d.note("SetLimit", owner, err)

@@ -131,7 +131,6 @@ func (r *reacher) identity() (*secure.Identity, error) {
 	return identity, nil
 }
 
-// Open implements [hub.Reacher].
 func (r *reacher) Open(entry hub.Entry, listed hub.Listed) (hub.Remote, error) {
 	address, err := hub.ParseAddress(entry.Address)
 	if err != nil {
@@ -181,7 +180,6 @@ func (r *reacher) of(entry hub.Entry) *remote {
 	return r.remotes[entry.ID]
 }
 
-// Probe implements [hub.Reacher].
 func (r *reacher) Probe(ctx context.Context, work *hub.Work, entry hub.Entry) error {
 	address, err := hub.ParseAddress(entry.Address)
 	if err != nil {
@@ -196,7 +194,6 @@ func (r *reacher) Probe(ctx context.Context, work *hub.Work, entry hub.Entry) er
 	})
 }
 
-// Add implements [hub.Reacher].
 func (r *reacher) Add(ctx context.Context, work *hub.Work, entry hub.Entry,
 	admit func(string) error) (hub.Entry, error) {
 	address, err := hub.ParseAddress(entry.Address)
@@ -230,7 +227,6 @@ func (r *reacher) Add(ctx context.Context, work *hub.Work, entry hub.Entry,
 	return entry, nil
 }
 
-// Upgrade implements [hub.Reacher].
 func (r *reacher) Upgrade(ctx context.Context, work *hub.Work, entry hub.Entry) error {
 	return r.withSSH(work, entry, func(connection *sshConnection) error {
 		options := r.options(work, entry)
@@ -240,7 +236,6 @@ func (r *reacher) Upgrade(ctx context.Context, work *hub.Work, entry hub.Entry) 
 	})
 }
 
-// Remove implements [hub.Reacher].
 func (r *reacher) Remove(ctx context.Context, work *hub.Work, entry hub.Entry, uninstall bool) error {
 	if !uninstall {
 		return nil
@@ -281,13 +276,11 @@ type report struct{ work *hub.Work }
 
 var _ provision.Report = report{}
 
-// Tell implements [provision.Report].
 func (r report) Tell(step provision.Step) {
 	r.work.Tell(hub.Step{Name: step.Name, Title: step.Title, State: hub.StepState(step.State), Detail: step.Detail,
 		Remedy: step.Remedy})
 }
 
-// Progress implements [provision.Report].
 func (r report) Progress(done, total int64) { r.work.Progress(done, total) }
 
 // sshConnection is a machine behind ssh with whoever can be asked for it.
@@ -340,7 +333,6 @@ func (a *asker) ask(work *hub.Work) (end func()) {
 	}
 }
 
-// Ask implements [sshstdio.Asker].
 func (a *asker) Ask(ctx context.Context, q sshstdio.Question) (string, error) {
 	a.mu.Lock()
 	var work *hub.Work

@@ -85,10 +85,8 @@ func needsPerson(err error) bool {
 		slices.Contains(personCodes, fault.Code)
 }
 
-// Agent implements [hub.Remote].
 func (m *remote) Agent() session.Agent { return m.client }
 
-// Run implements [hub.Remote].
 func (m *remote) Run(ctx context.Context) {
 	defer m.reacher.forget(m)
 	var group sync.WaitGroup
@@ -248,14 +246,12 @@ func question(status tunnel.LineStatus) *hub.Question {
 	return nil
 }
 
-// Link implements [hub.Remote].
 func (m *remote) Link() (hub.Link, <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.link, m.changed
 }
 
-// Reconnect implements [hub.Remote].
 func (m *remote) Reconnect(ctx context.Context, work *hub.Work) error {
 	if m.ssh != nil {
 		defer m.ssh.asker.ask(work)()
@@ -286,7 +282,6 @@ func isCode(err error, code string) bool {
 	return errors.As(err, &fault) && fault.Code == code
 }
 
-// Answer implements [hub.Remote].
 func (m *remote) Answer(ctx context.Context, accept bool, found string) (string, error) {
 	m.mu.Lock()
 	question := m.link.Question
@@ -335,17 +330,14 @@ func (m *remote) keeper() error {
 		Message: "Devices are paired with this agent on its own machine.", Hint: "Log in there: slipway agent pair."}
 }
 
-// Audit implements [hub.Doorkeeper].
 func (m *remote) Audit(ctx context.Context, asked session.AuditQuery) ([]session.AuditEntry, error) {
 	return m.client.Audit(ctx, asked)
 }
 
-// Limits implements [hub.Doorkeeper].
 func (m *remote) Limits(ctx context.Context) (map[string]session.Allowance, error) {
 	return m.client.Limits(ctx)
 }
 
-// SetLimit implements [hub.Doorkeeper].
 func (m *remote) SetLimit(ctx context.Context, owner string, limit *session.Allowance) error {
 	return m.client.SetLimit(ctx, owner, limit)
 }
@@ -361,7 +353,6 @@ func (m *remote) knownDevices(ctx context.Context) ([]daemon.Device, error) {
 	return told, err
 }
 
-// PairedDevices implements [hub.Doorkeeper].
 func (m *remote) PairedDevices(ctx context.Context) ([]hub.PairedDevice, error) {
 	var told []daemon.Device
 	var err error
@@ -385,7 +376,6 @@ func (m *remote) PairedDevices(ctx context.Context) ([]hub.PairedDevice, error) 
 	return devices, nil
 }
 
-// RevokeDevice implements [hub.Doorkeeper].
 func (m *remote) RevokeDevice(ctx context.Context, fingerprint string) error {
 	if !secure.ValidFingerprint(fingerprint) {
 		return &session.Error{Code: "agent_revoke_not-found", Message: "That is not the key of a device.",
@@ -397,7 +387,6 @@ func (m *remote) RevokeDevice(ctx context.Context, fingerprint string) error {
 	return provision.Ask(ctx, m.ssh, m.entry.Dir, nil, "revoke", fingerprint)
 }
 
-// PairCode implements [hub.Doorkeeper].
 func (m *remote) PairCode(ctx context.Context, owner, role string) (hub.PairCode, error) {
 	if err := m.keeper(); err != nil {
 		return hub.PairCode{}, err

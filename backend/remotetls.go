@@ -76,7 +76,6 @@ func (d *pinnedDialer) set(identity *secure.Identity, key string) error {
 	return nil
 }
 
-// Dial implements [tunnel.Dialer].
 func (d *pinnedDialer) Dial(ctx context.Context, silent bool) (net.Conn, error) {
 	d.mu.Lock()
 	now := d.now

@@ -17,7 +17,6 @@ import (
 // key. One that is not reached learns of it later.
 const announceTime = 5 * time.Second
 
-// Rotate implements [hub.Reacher].
 func (r *reacher) Rotate(ctx context.Context) (hub.Rotation, error) {
 	if _, err := r.identity(); err != nil {
 		return hub.Rotation{}, err
@@ -86,7 +85,6 @@ func (m *remote) announce(ctx context.Context, identity *secure.Identity) bool {
 	return true
 }
 
-// RotateKey implements [hub.Doorkeeper].
 func (m *remote) RotateKey(ctx context.Context) (hub.Rotation, error) {
 	if err := m.keeper(); err != nil {
 		return hub.Rotation{}, &session.Error{Code: "agent_rotate_unavailable",

@@ -69,7 +69,6 @@ func didTo[T any](ctx context.Context, v *view, method string, id session.Folder
 	return result, err
 }
 
-// ListFolders implements [session.Folders].
 func (v *view) ListFolders(ctx context.Context, filter session.FolderFilter) ([]session.Folder, error) {
 	if !v.all {
 		filter.Owner = v.who.Owner
@@ -77,7 +76,6 @@ func (v *view) ListFolders(ctx context.Context, filter session.FolderFilter) ([]
 	return v.inner.ListFolders(ctx, filter)
 }
 
-// GetFolder implements [session.Folders].
 func (v *view) GetFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
 	if err := v.ownFolder(ctx, id); err != nil {
 		v.note("GetFolder", "", "folder "+string(id), err)
@@ -104,30 +102,25 @@ func (v *view) CreateFolder(ctx context.Context, req session.FolderRequest) (ses
 	return f, err
 }
 
-// UpdateFolder implements [session.Folders].
 func (v *view) UpdateFolder(ctx context.Context, id session.FolderID,
 	change session.FolderChange) (session.Folder, error) {
 	return didTo(ctx, v, "UpdateFolder", id,
 		func() (session.Folder, error) { return v.inner.UpdateFolder(ctx, id, change) })
 }
 
-// TrashFolder implements [session.Folders].
 func (v *view) TrashFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
 	return didTo(ctx, v, "TrashFolder", id, func() (session.Folder, error) { return v.inner.TrashFolder(ctx, id) })
 }
 
-// RestoreFolder implements [session.Folders].
 func (v *view) RestoreFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
 	return didTo(ctx, v, "RestoreFolder", id, func() (session.Folder, error) { return v.inner.RestoreFolder(ctx, id) })
 }
 
-// DeleteFolder implements [session.Folders].
 func (v *view) DeleteFolder(ctx context.Context, id session.FolderID) error {
 	_, err := didTo(ctx, v, "DeleteFolder", id, func() (none, error) { return only(v.inner.DeleteFolder(ctx, id)) })
 	return err
 }
 
-// StopDeleting implements [session.Folders].
 func (v *view) StopDeleting(ctx context.Context, id session.FolderID) (session.Folder, error) {
 	return didTo(ctx, v, "StopDeleting", id, func() (session.Folder, error) { return v.inner.StopDeleting(ctx, id) })
 }

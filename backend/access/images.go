@@ -79,7 +79,6 @@ func (v *view) names(refs []string) []string {
 	})
 }
 
-// ListImages implements [session.Images].
 func (v *view) ListImages(ctx context.Context) ([]session.Image, error) {
 	images, err := v.inner.ListImages(ctx)
 	shown := []session.Image{}
@@ -138,7 +137,6 @@ func (v *view) mayPull(ctx context.Context, ref string) error {
 	return e
 }
 
-// CommitSession implements [session.Images].
 func (v *view) CommitSession(ctx context.Context, id session.ID, req session.CommitRequest) (session.ImageWork, error) {
 	return did(ctx, v, "CommitSession", id, req.Name,
 		func() (session.ImageWork, error) { return v.inner.CommitSession(ctx, id, req) })
@@ -153,7 +151,6 @@ func (v *view) ownWork(ctx context.Context, id string) error {
 	return err
 }
 
-// AwaitImageWork implements [session.Images].
 func (v *view) AwaitImageWork(ctx context.Context, id string, after uint64) (session.ImageWork, error) {
 	if err := v.ownWork(ctx, id); err != nil {
 		return session.ImageWork{}, err
@@ -161,7 +158,6 @@ func (v *view) AwaitImageWork(ctx context.Context, id string, after uint64) (ses
 	return v.inner.AwaitImageWork(ctx, id, after)
 }
 
-// CancelImageWork implements [session.Images].
 func (v *view) CancelImageWork(ctx context.Context, id string) (session.ImageWork, error) {
 	if err := v.ownWork(ctx, id); err != nil {
 		return session.ImageWork{}, err
@@ -186,7 +182,6 @@ func (v *view) RemoveImage(ctx context.Context, ref string) error {
 	return err
 }
 
-// DescribeImage implements [session.ImageTransfers].
 func (v *view) DescribeImage(ctx context.Context, ref string) (session.ImageParts, error) {
 	if _, err := v.image(ctx, ref); err != nil {
 		return session.ImageParts{}, err
@@ -196,7 +191,6 @@ func (v *view) DescribeImage(ctx context.Context, ref string) (session.ImagePart
 	return parts, err
 }
 
-// SendImage implements [session.ImageTransfers].
 func (v *view) SendImage(ctx context.Context, wish session.ImageWish) (io.ReadCloser, error) {
 	_, err := v.image(ctx, wish.ID)
 	var stream io.ReadCloser
@@ -234,7 +228,6 @@ func (v *view) brought(parts session.ImageParts) []string {
 	return own
 }
 
-// ReceiveImage implements [session.ImageTransfers].
 func (v *view) ReceiveImage(ctx context.Context, id string) (io.ReadWriteCloser, error) {
 	stream, err := v.inner.Arrivals(v.who.Owner).ReceiveImage(ctx, id)
 	v.note("ReceiveImage", "", id, err)
@@ -252,7 +245,6 @@ func (v *view) InstallImage(ctx context.Context, id string) (session.Image, erro
 	return v.theirs(image), err
 }
 
-// ForgetImage implements [session.ImageTransfers].
 func (v *view) ForgetImage(ctx context.Context, id string) error {
 	err := v.inner.Arrivals(v.who.Owner).ForgetImage(ctx, id)
 	v.note("ForgetImage", "", id, err)

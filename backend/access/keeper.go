@@ -28,7 +28,6 @@ func kept[T any](v *view, method, target string, changes bool,
 	return result, err
 }
 
-// Audit implements [session.Keeper].
 func (v *view) Audit(ctx context.Context, asked session.AuditQuery) ([]session.AuditEntry, error) {
 	return kept(v, "Audit", "", false, func(k session.Keeper) ([]session.AuditEntry,
 		error) {
@@ -36,7 +35,6 @@ func (v *view) Audit(ctx context.Context, asked session.AuditQuery) ([]session.A
 	})
 }
 
-// Limits implements [session.Keeper].
 func (v *view) Limits(ctx context.Context) (map[string]session.Allowance, error) {
 	return kept(v, "Limits", "", false, func(k session.Keeper) (map[string]session.Allowance,
 		error) {
@@ -44,14 +42,12 @@ func (v *view) Limits(ctx context.Context) (map[string]session.Allowance, error)
 	})
 }
 
-// SetLimit implements [session.Keeper].
 func (v *view) SetLimit(ctx context.Context, owner string, limit *session.Allowance) error {
 	_, err := kept(v, "SetLimit", owner, true,
 		func(k session.Keeper) (none, error) { return only(k.SetLimit(ctx, owner, limit)) })
 	return err
 }
 
-// KnownDevices implements [session.Keeper].
 func (v *view) KnownDevices(ctx context.Context) ([]session.KnownDevice, error) {
 	return kept(v, "KnownDevices", "", false, func(k session.Keeper) ([]session.KnownDevice,
 		error) {
@@ -59,7 +55,6 @@ func (v *view) KnownDevices(ctx context.Context) ([]session.KnownDevice, error) 
 	})
 }
 
-// RevokeDevice implements [session.Keeper].
 func (v *view) RevokeDevice(ctx context.Context, key string) error {
 	_, err := kept(v, "Revoke", key, true,
 		func(k session.Keeper) (none, error) { return only(k.RevokeDevice(ctx, key)) })

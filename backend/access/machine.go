@@ -45,7 +45,6 @@ func (v *view) ListDirectories(ctx context.Context, at string) (session.Director
 	return session.DirectoryListing{}, err
 }
 
-// Devices implements [session.Accelerators].
 func (v *view) Devices(ctx context.Context) (session.DeviceBoard, error) {
 	board, err := v.inner.Devices(ctx)
 	return v.board(board), err

@@ -11,7 +11,6 @@ import (
 	"slipway/backend/session"
 )
 
-// Machine implements [session.Sessions].
 func (v *view) Machine(ctx context.Context) (session.Machine, error) {
 	m, err := v.inner.Machine(ctx)
 	return v.machine(m), err
@@ -104,12 +103,10 @@ func (v *view) Launch(ctx context.Context, req session.LaunchRequest) (session.S
 	return s, err
 }
 
-// Get implements [session.Sessions].
 func (v *view) Get(ctx context.Context, id session.ID) (session.Session, error) {
 	return asked(ctx, v, "Get", id, func() (session.Session, error) { return v.inner.Get(ctx, id) })
 }
 
-// List implements [session.Sessions].
 func (v *view) List(ctx context.Context, filter session.Filter) ([]session.Session, error) {
 	if !v.all {
 		filter.Owner = v.who.Owner
@@ -124,18 +121,15 @@ func (v *view) List(ctx context.Context, filter session.Filter) ([]session.Sessi
 // anothers reports whether a session is not shown to whoever asks.
 func (v *view) anothers(s session.Session) bool { return !v.all && s.Owner != v.who.Owner }
 
-// SetTags implements [session.Sessions].
 func (v *view) SetTags(ctx context.Context, id session.ID, tags []string) (session.Session, error) {
 	return did(ctx, v, "SetTags", id, strings.Join(tags, ","),
 		func() (session.Session, error) { return v.inner.SetTags(ctx, id, tags) })
 }
 
-// Rename implements [session.Sessions].
 func (v *view) Rename(ctx context.Context, id session.ID, name string) (session.Session, error) {
 	return did(ctx, v, "Rename", id, name, func() (session.Session, error) { return v.inner.Rename(ctx, id, name) })
 }
 
-// Terminate implements [session.Sessions].
 func (v *view) Terminate(ctx context.Context, id session.ID, forced bool) (session.Session, error) {
 	target := ""
 	if forced {
@@ -145,34 +139,28 @@ func (v *view) Terminate(ctx context.Context, id session.ID, forced bool) (sessi
 		func() (session.Session, error) { return v.inner.Terminate(ctx, id, forced) })
 }
 
-// History implements [session.Sessions].
 func (v *view) History(ctx context.Context, id session.ID) ([]session.Phase, error) {
 	return asked(ctx, v, "History", id, func() ([]session.Phase, error) { return v.inner.History(ctx, id) })
 }
 
-// Logs implements [session.Sessions].
 func (v *view) Logs(ctx context.Context, id session.ID, opts session.LogOptions) (io.ReadCloser, error) {
 	return did(ctx, v, "Logs", id, opts.Kernel, func() (io.ReadCloser, error) { return v.inner.Logs(ctx, id, opts) })
 }
 
-// Usage implements [session.Sessions].
 func (v *view) Usage(ctx context.Context, id session.ID, since time.Time) ([]session.Usage, error) {
 	return asked(ctx, v, "Usage", id, func() ([]session.Usage, error) { return v.inner.Usage(ctx, id, since) })
 }
 
-// SetPriority implements [session.Queue].
 func (v *view) SetPriority(ctx context.Context, id session.ID, priority int) (session.Session, error) {
 	return did(ctx, v, "SetPriority", id, fmt.Sprint(priority),
 		func() (session.Session, error) { return v.inner.SetPriority(ctx, id, priority) })
 }
 
-// Keep implements [session.Queue].
 func (v *view) Keep(ctx context.Context, id session.ID, length session.Duration) (session.Session, error) {
 	return did(ctx, v, "Keep", id, length.String(),
 		func() (session.Session, error) { return v.inner.Keep(ctx, id, length) })
 }
 
-// SimulateIdle implements [session.Queue].
 func (v *view) SimulateIdle(ctx context.Context, id session.ID,
 	policy session.IdlePolicy) (session.IdleSimulation, error) {
 	return asked(ctx, v, "SimulateIdle", id,

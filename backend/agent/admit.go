@@ -159,7 +159,6 @@ func (a *Agent) previewPlan(p *session.Preview, owner string, depends []session.
 	return nil
 }
 
-// SetPriority implements [session.Queue].
 func (a *Agent) SetPriority(_ context.Context, id session.ID, priority int) (session.Session, error) {
 	if wrong := session.ValidatePriority(priority); wrong != nil {
 		return session.Session{}, &session.Error{Code: "session_update_invalid", Message: wrong.Message,

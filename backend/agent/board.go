@@ -14,7 +14,6 @@ import (
 
 var _ session.Accelerators = (*Agent)(nil)
 
-// Devices implements [session.Accelerators].
 func (a *Agent) Devices(context.Context) (session.DeviceBoard, error) {
 	live, err := a.liveSessions()
 	if err != nil {

@@ -91,7 +91,6 @@ func ownMoment() func() gpu.Moment {
 	}
 }
 
-// now implements [books].
 func (d *devices) now() deviceBook {
 	at := d.moment()
 	d.mu.Lock()

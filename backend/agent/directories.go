@@ -20,7 +20,6 @@ const (
 	maxPath = 4096
 )
 
-// ListDirectories implements [session.Agent].
 func (a *Agent) ListDirectories(ctx context.Context, path string) (session.DirectoryListing, error) {
 	if path == "" {
 		path = "/"

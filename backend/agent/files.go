@@ -31,18 +31,15 @@ func at[T any](ctx context.Context, a *Agent, place session.Place, call func(Fil
 
 func done(err error) (struct{}, error) { return struct{}{}, err }
 
-// ListFiles implements [session.Files].
 func (a *Agent) ListFiles(ctx context.Context, place session.Place,
 	req session.ListRequest) (session.FileListing, error) {
 	return at(ctx, a, place, func(f Files) (session.FileListing, error) { return f.ListFiles(ctx, req) })
 }
 
-// StatFile implements [session.Files].
 func (a *Agent) StatFile(ctx context.Context, place session.Place, path session.FilePath) (session.FileInfo, error) {
 	return at(ctx, a, place, func(f Files) (session.FileInfo, error) { return f.StatFile(ctx, path) })
 }
 
-// ReadFile implements [session.Files].
 func (a *Agent) ReadFile(ctx context.Context, place session.Place, req session.ReadRequest) (io.ReadCloser, error) {
 	content, err := at(ctx, a, place, func(f Files) (io.ReadCloser, error) { return f.ReadFile(ctx, req) })
 	if err != nil {
@@ -51,48 +48,40 @@ func (a *Agent) ReadFile(ctx context.Context, place session.Place, req session.R
 	return a.idle.watchFile(place.Session, content), nil
 }
 
-// ChecksumFile implements [session.Files].
 func (a *Agent) ChecksumFile(ctx context.Context, place session.Place, path session.FilePath) (string, error) {
 	return at(ctx, a, place, func(f Files) (string, error) { return f.ChecksumFile(ctx, path) })
 }
 
-// UploadOffset implements [session.Files].
 func (a *Agent) UploadOffset(ctx context.Context, place session.Place, up session.Upload) (int64, error) {
 	return at(ctx, a, place, func(f Files) (int64, error) { return f.UploadOffset(ctx, up) })
 }
 
-// WriteUpload implements [session.Files].
 func (a *Agent) WriteUpload(ctx context.Context, place session.Place, up session.Upload,
 	from io.Reader) (int64, error) {
 	watched := a.idle.watchFile(place.Session, io.NopCloser(from))
 	return at(ctx, a, place, func(f Files) (int64, error) { return f.WriteUpload(ctx, up, watched) })
 }
 
-// FinishUpload implements [session.Files].
 func (a *Agent) FinishUpload(ctx context.Context, place session.Place,
 	req session.FinishRequest) (session.FileInfo, error) {
 	return at(ctx, a, place, func(f Files) (session.FileInfo, error) { return f.FinishUpload(ctx, req) })
 }
 
-// DropUpload implements [session.Files].
 func (a *Agent) DropUpload(ctx context.Context, place session.Place, up session.Upload) error {
 	_, err := at(ctx, a, place, func(f Files) (struct{}, error) { return done(f.DropUpload(ctx, up)) })
 	return err
 }
 
-// MakeDirectory implements [session.Files].
 func (a *Agent) MakeDirectory(ctx context.Context, place session.Place, path session.FilePath, parents bool) error {
 	_, err := at(ctx, a, place, func(f Files) (struct{}, error) { return done(f.MakeDirectory(ctx, path, parents)) })
 	return err
 }
 
-// MoveFile implements [session.Files].
 func (a *Agent) MoveFile(ctx context.Context, place session.Place, from, to session.FilePath) error {
 	_, err := at(ctx, a, place, func(f Files) (struct{}, error) { return done(f.MoveFile(ctx, from, to)) })
 	return err
 }
 
-// RemoveFile implements [session.Files].
 func (a *Agent) RemoveFile(ctx context.Context, place session.Place, path session.FilePath, recursive bool) error {
 	_, err := at(ctx, a, place, func(f Files) (struct{}, error) { return done(f.RemoveFile(ctx, path, recursive)) })
 	return err

@@ -165,7 +165,6 @@ func (f *folders) putBack(one session.Folder, removed *session.FolderRemoval) er
 	return nil
 }
 
-// DeleteFolder implements [session.Folders].
 func (a *Agent) DeleteFolder(_ context.Context, id session.FolderID) error {
 	err := a.update(func(tx *store.Tx) error {
 		one, err := tx.Folder(id)
@@ -202,7 +201,6 @@ func (a *Agent) DeleteFolder(_ context.Context, id session.FolderID) error {
 	return nil
 }
 
-// StopDeleting implements [session.Folders].
 func (a *Agent) StopDeleting(ctx context.Context, id session.FolderID) (session.Folder, error) {
 	if err := a.folders.stop(ctx, id); err != nil {
 		return session.Folder{}, err

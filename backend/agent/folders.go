@@ -117,7 +117,6 @@ func (f *folders) dress(one session.Folder, users []session.FolderUser) session.
 	return one
 }
 
-// ListFolders implements [session.Folders].
 func (a *Agent) ListFolders(_ context.Context, filter session.FolderFilter) ([]session.Folder, error) {
 	all, err := a.store.Folders()
 	if err != nil {
@@ -165,7 +164,6 @@ func mountedBy(s session.Session) []session.FolderID {
 	return ids
 }
 
-// GetFolder implements [session.Folders].
 func (a *Agent) GetFolder(_ context.Context, id session.FolderID) (session.Folder, error) {
 	one, err := a.store.Folder(id)
 	if err != nil {
@@ -178,7 +176,6 @@ func (a *Agent) GetFolder(_ context.Context, id session.FolderID) (session.Folde
 	return a.folders.dress(one, users[id]), nil
 }
 
-// CreateFolder implements [session.Folders].
 func (a *Agent) CreateFolder(ctx context.Context, req session.FolderRequest) (session.Folder, error) {
 	if wrong := req.Validate(); len(wrong) > 0 {
 		return session.Folder{}, folderInvalid("create", wrong)
@@ -279,7 +276,6 @@ func (a *Agent) changeFolder(ctx context.Context, id session.FolderID,
 	return a.GetFolder(ctx, id)
 }
 
-// UpdateFolder implements [session.Folders].
 func (a *Agent) UpdateFolder(ctx context.Context, id session.FolderID,
 	change session.FolderChange) (session.Folder, error) {
 	if wrong := change.Validate(); len(wrong) > 0 {
@@ -308,7 +304,6 @@ func (a *Agent) UpdateFolder(ctx context.Context, id session.FolderID,
 	})
 }
 
-// TrashFolder implements [session.Folders].
 func (a *Agent) TrashFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
 	return a.changeFolder(ctx, id, func(tx *store.Tx, one *session.Folder) error {
 		if one.State != session.FolderReady {
@@ -340,7 +335,6 @@ func unused(tx *store.Tx, op string, one session.Folder) error {
 		Message: fmt.Sprintf("%s the folder %s mounted.", who, one.Name), Hint: "End it first."}
 }
 
-// RestoreFolder implements [session.Folders].
 func (a *Agent) RestoreFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
 	return a.changeFolder(ctx, id, func(tx *store.Tx, one *session.Folder) error {
 		switch one.State {

@@ -150,7 +150,6 @@ func (w *imageWorks) await(ctx context.Context, id string, after uint64) (sessio
 	}
 }
 
-// AwaitImageWork implements [session.Images].
 func (a *Agent) AwaitImageWork(ctx context.Context, id string, after uint64) (session.ImageWork, error) {
 	waiting, cancel := context.WithTimeout(ctx, session.ImageWorkWait)
 	defer cancel()
@@ -161,7 +160,6 @@ func (a *Agent) AwaitImageWork(ctx context.Context, id string, after uint64) (se
 	return view, err
 }
 
-// CancelImageWork implements [session.Images].
 func (a *Agent) CancelImageWork(_ context.Context, id string) (session.ImageWork, error) {
 	a.works.mu.Lock()
 	defer a.works.mu.Unlock()
@@ -174,7 +172,6 @@ func (a *Agent) CancelImageWork(_ context.Context, id string) (session.ImageWork
 	return one.ImageWork, nil
 }
 
-// CommitSession implements [session.Images].
 func (a *Agent) CommitSession(ctx context.Context, id session.ID,
 	req session.CommitRequest) (session.ImageWork, error) {
 	s, err := a.store.Get(id)
@@ -317,7 +314,6 @@ func commitStep(name string, began, ended time.Time, failed error) session.Step 
 	return step
 }
 
-// ListImages implements [session.Images].
 func (a *Agent) ListImages(ctx context.Context) ([]session.Image, error) {
 	var images []session.Image
 	err := within(ctx, a.limits.Call, "images", func(ctx context.Context) (err error) {
@@ -373,7 +369,6 @@ func (a *Agent) imageUsers(ctx context.Context) (map[string][]session.ImageUser,
 	return users, nil
 }
 
-// RemoveImage implements [session.Images].
 func (a *Agent) RemoveImage(ctx context.Context, ref string) error {
 	image, err := a.FindImage(ctx, ref)
 	if err != nil {
@@ -413,7 +408,6 @@ func imageInUse(ref string, used []session.ImageUser) error {
 		Hint: "End them first."}
 }
 
-// ImageDisk implements [session.Images].
 func (a *Agent) ImageDisk(ctx context.Context) (session.ImageDisk, error) {
 	var disk session.ImageDisk
 	err := within(ctx, a.limits.Remove, "images", func(ctx context.Context) (err error) {

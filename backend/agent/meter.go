@@ -238,7 +238,6 @@ func (a *Agent) sampleMachine() {
 	a.meter.mu.Unlock()
 }
 
-// Machine implements [session.Sessions].
 func (a *Agent) Machine(context.Context) (session.Machine, error) {
 	a.meter.mu.Lock()
 	stale := a.clock.Since(a.meter.at) > sampleAlone

@@ -81,7 +81,6 @@ func (a *Agent) checkSource(owner, source string) *session.FieldError {
 	return e
 }
 
-// Preview implements [session.Sessions].
 func (a *Agent) Preview(ctx context.Context, owner string, spec session.Spec) (session.Preview, error) {
 	if owner == "" {
 		owner = a.config.Owner
@@ -190,7 +189,6 @@ func advise(spec session.Spec) []session.FieldError {
 	return advice
 }
 
-// Launch implements [session.Sessions].
 func (a *Agent) Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
 	if req.Owner == "" {
 		req.Owner = a.config.Owner
@@ -293,13 +291,11 @@ func put(tx *store.Tx, s *session.Session, key string) error {
 		From: session.Pending, To: session.Scheduled, Attempts: 1, CreatedAt: s.CreatedAt, UpdatedAt: s.CreatedAt})
 }
 
-// Get implements [session.Sessions].
 func (a *Agent) Get(_ context.Context, id session.ID) (session.Session, error) {
 	s, err := a.store.Get(id)
 	return a.dress(s), err
 }
 
-// List implements [session.Sessions].
 func (a *Agent) List(_ context.Context, filter session.Filter) ([]session.Session, error) {
 	list, err := a.store.List(filter)
 	for i := range list {
@@ -326,7 +322,6 @@ func (a *Agent) Rename(_ context.Context, id session.ID, name string) (session.S
 	})
 }
 
-// SetTags implements [session.Sessions].
 func (a *Agent) SetTags(_ context.Context, id session.ID, tags []string) (session.Session, error) {
 	clean, err := session.CleanTags(tags)
 	if err != nil {
@@ -338,7 +333,6 @@ func (a *Agent) SetTags(_ context.Context, id session.ID, tags []string) (sessio
 	})
 }
 
-// Terminate implements [session.Sessions].
 func (a *Agent) Terminate(ctx context.Context, id session.ID, forced bool) (session.Session, error) {
 	reason := session.ReasonUser
 	if forced {

@@ -7,7 +7,6 @@ import (
 	"slipway/backend/session"
 )
 
-// SSHHost implements [session.SSH].
 func (a *Agent) SSHHost(ctx context.Context, id session.ID, kernel string) (session.SSHHost, error) {
 	g, err := a.sshGuest(ctx, id, kernel)
 	if err != nil {

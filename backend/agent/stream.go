@@ -115,7 +115,6 @@ func (s *stream) watched() bool {
 	return s.watchers > 0
 }
 
-// Watch implements [session.Sessions].
 func (a *Agent) Watch(ctx context.Context, after session.Cursor, fn func(session.Event) error) error {
 	a.stream.watch(1)
 	defer a.stream.watch(-1)

@@ -12,7 +12,6 @@ import (
 // A terminal of a kernel other than the main one is known outside by the
 // kernel's name, a dot and its own id.
 
-// ListTerminals implements [session.Terminals].
 func (a *Agent) ListTerminals(ctx context.Context, id session.ID) ([]session.Terminal, error) {
 	s, err := a.store.Get(id)
 	if err != nil {
@@ -55,7 +54,6 @@ func inside(id string) (kernel, terminal string) {
 	return "", id
 }
 
-// OpenTerminal implements [session.Terminals].
 func (a *Agent) OpenTerminal(ctx context.Context, id session.ID,
 	req session.TerminalRequest) (session.Terminal, error) {
 	s, err := a.store.Get(id)
@@ -77,7 +75,6 @@ func (a *Agent) OpenTerminal(ctx context.Context, id session.ID,
 	return outside(t, number, req.Kernel), err
 }
 
-// AttachTerminal implements [session.Terminals].
 func (a *Agent) AttachTerminal(ctx context.Context, id session.ID,
 	req session.AttachRequest) (io.ReadWriteCloser, error) {
 	kernel, terminal := inside(req.Terminal)
@@ -90,7 +87,6 @@ func (a *Agent) AttachTerminal(ctx context.Context, id session.ID,
 	return a.idle.watchTerminal(id, stream), err
 }
 
-// CloseTerminal implements [session.Terminals].
 func (a *Agent) CloseTerminal(ctx context.Context, id session.ID, terminal string) error {
 	kernel, terminal := inside(terminal)
 	g, err := a.guestOf(ctx, id, kernel)
@@ -100,7 +96,6 @@ func (a *Agent) CloseTerminal(ctx context.Context, id session.ID, terminal strin
 	return g.CloseTerminal(ctx, terminal)
 }
 
-// Exec implements [session.Terminals].
 func (a *Agent) Exec(ctx context.Context, id session.ID, req session.ExecRequest) (io.ReadWriteCloser, error) {
 	if len(req.Command) == 0 {
 		return nil, &session.Error{Code: "exec_create_invalid", Message: "There is no command to run.",
@@ -120,7 +115,6 @@ func (a *Agent) Exec(ctx context.Context, id session.ID, req session.ExecRequest
 	return asStream(g.Exec(ctx, req))
 }
 
-// DialPort implements [session.Apps].
 func (a *Agent) DialPort(ctx context.Context, id session.ID, port int) (net.Conn, error) {
 	if port < 1 || port > 65535 {
 		return nil, &session.Error{Code: "port_dial_invalid", Message: "There is no such port.",

@@ -27,7 +27,6 @@ func diskFree(dir string) (gpu.Bytes, error) {
 	return gpu.Bytes(usage.Free), nil
 }
 
-// DescribeImage implements [session.ImageTransfers].
 func (a *Agent) DescribeImage(ctx context.Context, ref string) (session.ImageParts, error) {
 	var parts session.ImageParts
 	err := within(ctx, a.limits.Call, "image", func(ctx context.Context) (err error) {
@@ -90,22 +89,18 @@ func (a *Agent) Arrivals(owner string) session.ImageArrivals { return arrivals{a
 // own are the arrivals of the agent's own person.
 func (a *Agent) own() session.ImageArrivals { return a.Arrivals(a.config.Owner) }
 
-// ExpectImage implements [session.ImageArrivals].
 func (a *Agent) ExpectImage(ctx context.Context, parts session.ImageParts) (session.ImageArrival, error) {
 	return a.own().ExpectImage(ctx, parts)
 }
 
-// ReceiveImage implements [session.ImageArrivals].
 func (a *Agent) ReceiveImage(ctx context.Context, id string) (io.ReadWriteCloser, error) {
 	return a.own().ReceiveImage(ctx, id)
 }
 
-// InstallImage implements [session.ImageArrivals].
 func (a *Agent) InstallImage(ctx context.Context, id string) (session.Image, error) {
 	return a.own().InstallImage(ctx, id)
 }
 
-// ForgetImage implements [session.ImageArrivals].
 func (a *Agent) ForgetImage(ctx context.Context, id string) error {
 	return a.own().ForgetImage(ctx, id)
 }
@@ -184,7 +179,6 @@ func defaultArch(arch string) string {
 	return arch
 }
 
-// ReceiveImage implements [session.ImageArrivals].
 func (r arrivals) ReceiveImage(_ context.Context, id string) (io.ReadWriteCloser, error) {
 	a := r.agent
 	if _, _, err := a.depot.Parts(r.owner, id); err != nil {
@@ -255,7 +249,6 @@ func (r arrivals) origin(image session.Image) *session.ImageOrigin {
 	return told
 }
 
-// ForgetImage implements [session.ImageArrivals].
 func (r arrivals) ForgetImage(_ context.Context, id string) error {
 	return r.agent.depot.Forget(r.owner, id)
 }

@@ -228,7 +228,6 @@ func (p *packedImage) send(t *testing.T, to session.Agent) (session.Image, error
 	return to.InstallImage(t.Context(), p.parts.ID)
 }
 
-// SendImage implements [layers.Source].
 func (p *packedImage) SendImage(_ context.Context, wish session.ImageWish) (io.ReadCloser, error) {
 	var stream bytes.Buffer
 	w, err := layers.NewWriter(&stream)
@@ -385,7 +384,6 @@ type fragile struct {
 	cuts int
 }
 
-// ReceiveImage implements [layers.Target].
 func (f *fragile) ReceiveImage(ctx context.Context, id string) (io.ReadWriteCloser, error) {
 	stream, err := f.Agent.ReceiveImage(ctx, id)
 	if err != nil || f.cuts == 2 {

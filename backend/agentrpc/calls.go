@@ -13,12 +13,10 @@ import (
 
 // The client's side of the methods.
 
-// Machine implements [session.Sessions].
 func (c *Client) Machine(ctx context.Context) (session.Machine, error) {
 	return methodMachine.call(ctx, c, none{})
 }
 
-// Preview implements [session.Sessions].
 func (c *Client) Preview(ctx context.Context, owner string, s session.Spec) (session.Preview, error) {
 	return methodPreview.call(ctx, c, previewArgs{s, owner}, specOf(s))
 }
@@ -32,27 +30,22 @@ func (c *Client) Launch(ctx context.Context, req session.LaunchRequest) (session
 	return methodLaunch.call(ctx, c, req)
 }
 
-// Get implements [session.Sessions].
 func (c *Client) Get(ctx context.Context, id session.ID) (session.Session, error) {
 	return methodGet.call(ctx, c, byID{id}, ofSession(id))
 }
 
-// List implements [session.Sessions].
 func (c *Client) List(ctx context.Context, filter session.Filter) ([]session.Session, error) {
 	return methodList.call(ctx, c, filter, atMost[session.Session](filter.Limit))
 }
 
-// SetTags implements [session.Sessions].
 func (c *Client) SetTags(ctx context.Context, id session.ID, tags []string) (session.Session, error) {
 	return methodSetTags.call(ctx, c, tagsArgs{id, tags}, ofSession(id))
 }
 
-// Rename implements [session.Sessions].
 func (c *Client) Rename(ctx context.Context, id session.ID, name string) (session.Session, error) {
 	return methodRename.call(ctx, c, renameArgs{id, name}, ofSession(id))
 }
 
-// Terminate implements [session.Sessions].
 func (c *Client) Terminate(ctx context.Context, id session.ID, forced bool) (session.Session, error) {
 	return methodTerminate.call(ctx, c, terminateArgs{id, forced}, ofSession(id))
 }
@@ -64,7 +57,6 @@ func (c *Client) Watch(ctx context.Context, after session.Cursor, fn func(sessio
 	return methodWatch.follow(ctx, c, cursorArgs(after), fn, order)
 }
 
-// History implements [session.Sessions].
 func (c *Client) History(ctx context.Context, id session.ID) ([]session.Phase, error) {
 	return methodHistory.call(ctx, c, byID{id}, all("session", func(p *session.Phase) bool { return p.Session == id }))
 }
@@ -75,19 +67,16 @@ func (c *Client) Logs(ctx context.Context, id session.ID, opts session.LogOption
 	return methodLogs.open(ctx, c, logsArgs{ID: id, Options: opts})
 }
 
-// Usage implements [session.Sessions].
 func (c *Client) Usage(ctx context.Context, id session.ID, since time.Time) ([]session.Usage, error) {
 	return methodUsage.call(ctx, c, sinceArgs{id, since}, all("session", func(u *session.Usage) bool {
 		return u.Session == id
 	}))
 }
 
-// ListTerminals implements [session.Terminals].
 func (c *Client) ListTerminals(ctx context.Context, id session.ID) ([]session.Terminal, error) {
 	return methodListTerminals.call(ctx, c, byID{id})
 }
 
-// OpenTerminal implements [session.Terminals].
 func (c *Client) OpenTerminal(ctx context.Context, id session.ID,
 	req session.TerminalRequest) (session.Terminal, error) {
 	return methodOpenTerminal.call(ctx, c, terminalArgs{id, req})
@@ -99,7 +88,6 @@ func (c *Client) AttachTerminal(ctx context.Context, id session.ID,
 	return methodAttachTerminal.open(ctx, c, attachArgs{id, req})
 }
 
-// CloseTerminal implements [session.Terminals].
 func (c *Client) CloseTerminal(ctx context.Context, id session.ID, terminal string) error {
 	_, err := methodCloseTerminal.call(ctx, c, closeArgs{id, terminal})
 	return err
@@ -110,7 +98,6 @@ func (c *Client) Exec(ctx context.Context, id session.ID, req session.ExecReques
 	return methodExec.open(ctx, c, execArgs{id, req})
 }
 
-// SSHHost implements [session.SSH].
 func (c *Client) SSHHost(ctx context.Context, id session.ID, kernel string) (session.SSHHost, error) {
 	return methodSSHHost.call(ctx, c, sshHostArgs{id, kernel})
 }
@@ -124,19 +111,16 @@ func (c *Client) DialSSH(ctx context.Context, id session.ID, req session.SSHRequ
 	return method.open(ctx, c, sshArgs{id, req})
 }
 
-// ListApps implements [session.Apps].
 func (c *Client) ListApps(ctx context.Context, id session.ID) ([]session.App, error) {
 	return methodListApps.call(ctx, c, byID{id})
 }
 
-// StartApp implements [session.Apps].
 func (c *Client) StartApp(ctx context.Context, id session.ID, req session.AppRequest) (session.App, error) {
 	return methodStartApp.call(ctx, c, startArgs{id, req}, func(a *session.App) string {
 		return another("app", a.ID == req.App)
 	})
 }
 
-// StopApp implements [session.Apps].
 func (c *Client) StopApp(ctx context.Context, id session.ID, app string) error {
 	_, err := methodStopApp.call(ctx, c, appArgs{id, app})
 	return err
@@ -147,58 +131,47 @@ func (c *Client) DialPort(ctx context.Context, id session.ID, port int) (net.Con
 	return methodDialPort.open(ctx, c, portArgs{id, port})
 }
 
-// Devices implements [session.Accelerators].
 func (c *Client) Devices(ctx context.Context) (session.DeviceBoard, error) {
 	return methodDevices.call(ctx, c, none{})
 }
 
-// DeviceHistory implements [session.Accelerators].
 func (c *Client) DeviceHistory(ctx context.Context, device gpu.UUID, since time.Time) ([]session.DevicePoint, error) {
 	return methodDeviceHistory.call(ctx, c, deviceArgs{device, since})
 }
 
-// Accounts implements [session.Accelerators].
 func (c *Client) Accounts(ctx context.Context, span session.AccountSpan) ([]session.Account, error) {
 	return methodAccounts.call(ctx, c, span)
 }
 
-// SetPriority implements [session.Queue].
 func (c *Client) SetPriority(ctx context.Context, id session.ID, priority int) (session.Session, error) {
 	return methodSetPriority.call(ctx, c, priorityArgs{id, priority}, ofSession(id))
 }
 
-// Keep implements [session.Queue].
 func (c *Client) Keep(ctx context.Context, id session.ID, length session.Duration) (session.Session, error) {
 	return methodKeep.call(ctx, c, keepArgs{id, length}, ofSession(id))
 }
 
-// SimulateIdle implements [session.Queue].
 func (c *Client) SimulateIdle(ctx context.Context, id session.ID,
 	policy session.IdlePolicy) (session.IdleSimulation, error) {
 	return methodSimulateIdle.call(ctx, c, policyArgs{id, policy})
 }
 
-// Doctor implements [session.Host].
 func (c *Client) Doctor(ctx context.Context) ([]session.Check, error) {
 	return methodDoctor.call(ctx, c, none{})
 }
 
-// ListDirectories implements [session.Host].
 func (c *Client) ListDirectories(ctx context.Context, path string) (session.DirectoryListing, error) {
 	return methodListDirectories.call(ctx, c, pathArgs{path})
 }
 
-// DescribeImage implements [session.ImageTransfers].
 func (c *Client) DescribeImage(ctx context.Context, ref string) (session.ImageParts, error) {
 	return methodDescribeImage.call(ctx, c, refArgs{ref})
 }
 
-// SendImage implements [session.ImageTransfers].
 func (c *Client) SendImage(ctx context.Context, wish session.ImageWish) (io.ReadCloser, error) {
 	return methodSendImage.open(ctx, c, wish)
 }
 
-// ExpectImage implements [session.ImageTransfers].
 func (c *Client) ExpectImage(ctx context.Context, parts session.ImageParts) (session.ImageArrival, error) {
 	return methodExpectImage.call(ctx, c, parts, arrivalOf(parts))
 }
@@ -208,12 +181,10 @@ func (c *Client) ReceiveImage(ctx context.Context, id string) (io.ReadWriteClose
 	return methodReceiveImage.open(ctx, c, imageArgs{id})
 }
 
-// InstallImage implements [session.ImageTransfers].
 func (c *Client) InstallImage(ctx context.Context, id string) (session.Image, error) {
 	return methodInstallImage.call(ctx, c, imageArgs{id})
 }
 
-// ForgetImage implements [session.ImageTransfers].
 func (c *Client) ForgetImage(ctx context.Context, id string) error {
 	_, err := methodForgetImage.call(ctx, c, imageArgs{id})
 	return err

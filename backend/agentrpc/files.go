@@ -104,13 +104,11 @@ var (
 		}}
 )
 
-// ListFiles implements [session.Files].
 func (c *Client) ListFiles(ctx context.Context, place session.Place,
 	req session.ListRequest) (session.FileListing, error) {
 	return methodListFiles.call(ctx, c, listFilesArgs{place, req}, nextPart(req))
 }
 
-// StatFile implements [session.Files].
 func (c *Client) StatFile(ctx context.Context, place session.Place, path session.FilePath) (session.FileInfo, error) {
 	return methodStatFile.call(ctx, c, fileArgs{Place: place, Path: path})
 }
@@ -133,13 +131,11 @@ type limited struct {
 	io.Closer
 }
 
-// ChecksumFile implements [session.Files].
 func (c *Client) ChecksumFile(ctx context.Context, place session.Place, path session.FilePath) (string, error) {
 	sum, err := methodChecksumFile.call(ctx, c, fileArgs{Place: place, Path: path})
 	return string(sum), err
 }
 
-// UploadOffset implements [session.Files].
 func (c *Client) UploadOffset(ctx context.Context, place session.Place, up session.Upload) (int64, error) {
 	at, err := methodUploadOffset.call(ctx, c, uploadArgs{place, up})
 	return int64(at), err
@@ -153,31 +149,26 @@ func (c *Client) WriteUpload(ctx context.Context, place session.Place, up sessio
 	return int64(at), err
 }
 
-// FinishUpload implements [session.Files].
 func (c *Client) FinishUpload(ctx context.Context, place session.Place,
 	req session.FinishRequest) (session.FileInfo, error) {
 	return methodFinishUpload.call(ctx, c, finishArgs{place, req})
 }
 
-// DropUpload implements [session.Files].
 func (c *Client) DropUpload(ctx context.Context, place session.Place, up session.Upload) error {
 	_, err := methodDropUpload.call(ctx, c, uploadArgs{place, up})
 	return err
 }
 
-// MakeDirectory implements [session.Files].
 func (c *Client) MakeDirectory(ctx context.Context, place session.Place, path session.FilePath, parents bool) error {
 	_, err := methodMakeDirectory.call(ctx, c, fileArgs{Place: place, Path: path, All: parents})
 	return err
 }
 
-// MoveFile implements [session.Files].
 func (c *Client) MoveFile(ctx context.Context, place session.Place, from, to session.FilePath) error {
 	_, err := methodMoveFile.call(ctx, c, fileArgs{Place: place, Path: from, To: to})
 	return err
 }
 
-// RemoveFile implements [session.Files].
 func (c *Client) RemoveFile(ctx context.Context, place session.Place, path session.FilePath, recursive bool) error {
 	_, err := methodRemoveFile.call(ctx, c, fileArgs{Place: place, Path: path, All: recursive})
 	return err

@@ -58,44 +58,36 @@ var (
 		}}
 )
 
-// ListFolders implements [session.Folders].
 func (c *Client) ListFolders(ctx context.Context, filter session.FolderFilter) ([]session.Folder, error) {
 	return methodListFolders.call(ctx, c, filter)
 }
 
-// GetFolder implements [session.Folders].
 func (c *Client) GetFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
 	return methodGetFolder.call(ctx, c, byFolder{id}, ofFolder(id))
 }
 
-// CreateFolder implements [session.Folders].
 func (c *Client) CreateFolder(ctx context.Context, req session.FolderRequest) (session.Folder, error) {
 	return methodCreateFolder.call(ctx, c, req)
 }
 
-// UpdateFolder implements [session.Folders].
 func (c *Client) UpdateFolder(ctx context.Context, id session.FolderID,
 	change session.FolderChange) (session.Folder, error) {
 	return methodUpdateFolder.call(ctx, c, folderChangeArgs{id, change}, ofFolder(id))
 }
 
-// TrashFolder implements [session.Folders].
 func (c *Client) TrashFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
 	return methodTrashFolder.call(ctx, c, byFolder{id}, ofFolder(id))
 }
 
-// RestoreFolder implements [session.Folders].
 func (c *Client) RestoreFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
 	return methodRestoreFolder.call(ctx, c, byFolder{id}, ofFolder(id))
 }
 
-// DeleteFolder implements [session.Folders].
 func (c *Client) DeleteFolder(ctx context.Context, id session.FolderID) error {
 	_, err := methodDeleteFolder.call(ctx, c, byFolder{id})
 	return err
 }
 
-// StopDeleting implements [session.Folders].
 func (c *Client) StopDeleting(ctx context.Context, id session.FolderID) (session.Folder, error) {
 	return methodStopDeleting.call(ctx, c, byFolder{id}, ofFolder(id))
 }

@@ -29,7 +29,6 @@ type hostile struct {
 	asked   map[string]int
 }
 
-// Open implements [Opener].
 func (h *hostile) Open(_ context.Context, class tunnel.Class) (tunnel.Stream, error) {
 	return &stage{hostile: h, class: class, ready: make(chan struct{}), closed: make(chan struct{})}, nil
 }

@@ -50,17 +50,14 @@ var (
 		func(ctx context.Context, a session.Agent, _ none) (session.ImageDisk, error) { return a.ImageDisk(ctx) }}
 )
 
-// ListImages implements [session.Images].
 func (c *Client) ListImages(ctx context.Context) ([]session.Image, error) {
 	return methodListImages.call(ctx, c, none{})
 }
 
-// PullImage implements [session.Images].
 func (c *Client) PullImage(ctx context.Context, req session.PullRequest) (session.ImageWork, error) {
 	return methodPullImage.call(ctx, c, req)
 }
 
-// CommitSession implements [session.Images].
 func (c *Client) CommitSession(ctx context.Context, id session.ID,
 	req session.CommitRequest) (session.ImageWork, error) {
 	return methodCommitSession.call(ctx, c, commitArgs{id, req}, func(w *session.ImageWork) string {
@@ -68,23 +65,19 @@ func (c *Client) CommitSession(ctx context.Context, id session.ID,
 	})
 }
 
-// AwaitImageWork implements [session.Images].
 func (c *Client) AwaitImageWork(ctx context.Context, id string, after uint64) (session.ImageWork, error) {
 	return methodAwaitImageWork.call(ctx, c, workArgs{id, after}, ofWork(id))
 }
 
-// CancelImageWork implements [session.Images].
 func (c *Client) CancelImageWork(ctx context.Context, id string) (session.ImageWork, error) {
 	return methodCancelImageWork.call(ctx, c, workArgs{Work: id}, ofWork(id))
 }
 
-// RemoveImage implements [session.Images].
 func (c *Client) RemoveImage(ctx context.Context, ref string) error {
 	_, err := methodRemoveImage.call(ctx, c, refArgs{ref})
 	return err
 }
 
-// ImageDisk implements [session.Images].
 func (c *Client) ImageDisk(ctx context.Context) (session.ImageDisk, error) {
 	return methodImageDisk.call(ctx, c, none{})
 }

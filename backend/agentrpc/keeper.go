@@ -78,23 +78,19 @@ func (c *Client) Audit(ctx context.Context, asked session.AuditQuery) ([]session
 	return slices.DeleteFunc(entries, func(e session.AuditEntry) bool { return !asked.Matches(e) }), err
 }
 
-// Limits implements [session.Keeper].
 func (c *Client) Limits(ctx context.Context) (map[string]session.Allowance, error) {
 	return methodLimits.call(ctx, c, none{})
 }
 
-// SetLimit implements [session.Keeper].
 func (c *Client) SetLimit(ctx context.Context, owner string, limit *session.Allowance) error {
 	_, err := methodSetLimit.call(ctx, c, limitArgs{owner, limit})
 	return err
 }
 
-// KnownDevices implements [session.Keeper].
 func (c *Client) KnownDevices(ctx context.Context) ([]session.KnownDevice, error) {
 	return methodKnownDevices.call(ctx, c, none{})
 }
 
-// RevokeDevice implements [session.Keeper].
 func (c *Client) RevokeDevice(ctx context.Context, key string) error {
 	_, err := methodRevokeDevice.call(ctx, c, keyArgs{key})
 	return err

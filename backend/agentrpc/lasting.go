@@ -471,13 +471,10 @@ func (e *lasting) Close() error {
 	return nil
 }
 
-// SetDeadline implements [net.Conn].
 func (e *lasting) SetDeadline(t time.Time) error { return e.deadlines(&t, &t) }
 
-// SetReadDeadline implements [net.Conn].
 func (e *lasting) SetReadDeadline(t time.Time) error { return e.deadlines(&t, nil) }
 
-// SetWriteDeadline implements [net.Conn].
 func (e *lasting) SetWriteDeadline(t time.Time) error { return e.deadlines(nil, &t) }
 
 func (e *lasting) deadlines(read, write *time.Time) error {

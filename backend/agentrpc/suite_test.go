@@ -204,7 +204,6 @@ func newShaker(t *testing.T, f *far) *shaker {
 	return s
 }
 
-// Dial implements [tunnel.Dialer].
 func (s *shaker) Dial(ctx context.Context, silent bool) (net.Conn, error) {
 	c, err := s.far.Dial(ctx, silent)
 	if err != nil {

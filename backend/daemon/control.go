@@ -116,37 +116,30 @@ func Connect(ctx context.Context, home place.Home) (*Client, error) {
 	return c, err
 }
 
-// Status implements [Daemon].
 func (c *Client) Status(ctx context.Context) (status Status, err error) {
 	return status, c.call(ctx, http.MethodGet, "/status", nil, &status)
 }
 
-// Stop implements [Daemon].
 func (c *Client) Stop(ctx context.Context) error {
 	return c.call(ctx, http.MethodPost, "/stop", nil, nil)
 }
 
-// EndSessions implements [Daemon].
 func (c *Client) EndSessions(ctx context.Context) error {
 	return c.call(ctx, http.MethodPost, "/end", nil, nil)
 }
 
-// Pair implements [Daemon].
 func (c *Client) Pair(ctx context.Context, request CodeRequest) (code Code, err error) {
 	return code, c.call(ctx, http.MethodPost, "/pair", request, &code)
 }
 
-// Devices implements [Daemon].
 func (c *Client) Devices(ctx context.Context) (devices []Device, err error) {
 	return devices, c.call(ctx, http.MethodGet, "/devices", nil, &devices)
 }
 
-// Revoke implements [Daemon].
 func (c *Client) Revoke(ctx context.Context, device string) error {
 	return c.call(ctx, http.MethodDelete, "/devices/"+url.PathEscape(device), nil, nil)
 }
 
-// Rotate implements [Daemon].
 func (c *Client) Rotate(ctx context.Context) (rotated Rotated, err error) {
 	return rotated, c.call(ctx, http.MethodPost, "/rotate", nil, &rotated)
 }

@@ -40,17 +40,14 @@ func serveShared(mux *http.ServeMux, d Daemon) {
 	}))
 }
 
-// Audit implements [Daemon].
 func (c *Client) Audit(ctx context.Context, asked session.AuditQuery) (entries []access.Entry, err error) {
 	return entries, c.call(ctx, http.MethodPost, "/audit", asked, &entries)
 }
 
-// Limits implements [Daemon].
 func (c *Client) Limits(ctx context.Context) (limits map[string]session.Allowance, err error) {
 	return limits, c.call(ctx, http.MethodGet, "/limits", nil, &limits)
 }
 
-// SetLimit implements [Daemon].
 func (c *Client) SetLimit(ctx context.Context, owner string, limit *session.Allowance) error {
 	if limit == nil {
 		return c.call(ctx, http.MethodDelete, "/limits/"+url.PathEscape(owner), nil, nil)

@@ -176,7 +176,6 @@ func (g *guarded) current() *net.UnixListener {
 	return g.listener
 }
 
-// Addr implements [net.Listener].
 func (g *guarded) Addr() net.Addr { return g.current().Addr() }
 
 // Accept returns the next connection of a user who may connect.

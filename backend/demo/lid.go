@@ -50,7 +50,6 @@ type lidDialer struct {
 	dialer tunnel.Dialer
 }
 
-// Dial implements [tunnel.Dialer].
 func (d *lidDialer) Dial(ctx context.Context, silent bool) (net.Conn, error) {
 	if d.lid.Closed() {
 		return nil, shut()
@@ -98,7 +97,6 @@ type lidConn struct {
 	lid *Lid
 }
 
-// Close implements [net.Conn].
 func (c *lidConn) Close() error {
 	c.lid.mu.Lock()
 	delete(c.lid.open, c)

@@ -58,13 +58,11 @@ func (c *container) DialPort(ctx context.Context, port int) (net.Conn, error) {
 	return nil, err
 }
 
-// DialHost implements [Network].
 func (c *container) DialHost(ctx context.Context, host string, port int) (net.Conn, error) {
 	var dialer net.Dialer
 	return dialer.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 }
 
-// ListenPort implements [Network].
 func (c *container) ListenPort(ctx context.Context, port int) (net.Listener, error) {
 	var config net.ListenConfig
 	return config.Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
@@ -116,7 +114,6 @@ func (c *container) Start(cmd Command) (terminal.Process, error) {
 	return process, nil
 }
 
-// Script implements [Processes].
 func (c *container) Script(text string) []string {
 	if text == "" {
 		return c.shell.interactive()

@@ -29,7 +29,6 @@ type fileHelper struct {
 	idle  *time.Timer // ends the helper; nil: it has not been idle yet
 }
 
-// Files implements [Processes].
 func (c *container) Files(ctx context.Context) (net.Conn, error) {
 	h := &c.helper
 	h.mu.Lock()

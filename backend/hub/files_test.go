@@ -78,7 +78,6 @@ type path struct {
 	dials int
 }
 
-// Dial implements [tunnel.Dialer].
 func (p *path) Dial(ctx context.Context, _ bool) (net.Conn, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -29,32 +29,27 @@ func (n *near) here(s session.Session, err error) (session.Session, error) {
 	return s, err
 }
 
-// Machine implements [session.Sessions].
 func (n *near) Machine(ctx context.Context) (session.Machine, error) {
 	machine, err := n.Agent.Machine(ctx)
 	machine.Agent = n.name()
 	return machine, err
 }
 
-// Preview implements [session.Sessions].
 func (n *near) Preview(ctx context.Context, owner string, spec session.Spec) (session.Preview, error) {
 	p, err := n.Agent.Preview(ctx, owner, there(spec))
 	p.Spec.Agent, p.Spec.Group = spec.Agent, spec.Group
 	return p, err
 }
 
-// Launch implements [session.Sessions].
 func (n *near) Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
 	req.Spec = there(req.Spec)
 	return n.here(n.Agent.Launch(ctx, req))
 }
 
-// Get implements [session.Sessions].
 func (n *near) Get(ctx context.Context, id session.ID) (session.Session, error) {
 	return n.here(n.Agent.Get(ctx, id))
 }
 
-// List implements [session.Sessions].
 func (n *near) List(ctx context.Context, filter session.Filter) ([]session.Session, error) {
 	sessions, err := n.Agent.List(ctx, filter)
 	name := n.name()
@@ -64,32 +59,26 @@ func (n *near) List(ctx context.Context, filter session.Filter) ([]session.Sessi
 	return sessions, err
 }
 
-// Rename implements [session.Sessions].
 func (n *near) Rename(ctx context.Context, id session.ID, name string) (session.Session, error) {
 	return n.here(n.Agent.Rename(ctx, id, name))
 }
 
-// SetTags implements [session.Sessions].
 func (n *near) SetTags(ctx context.Context, id session.ID, tags []string) (session.Session, error) {
 	return n.here(n.Agent.SetTags(ctx, id, tags))
 }
 
-// Terminate implements [session.Sessions].
 func (n *near) Terminate(ctx context.Context, id session.ID, forced bool) (session.Session, error) {
 	return n.here(n.Agent.Terminate(ctx, id, forced))
 }
 
-// SetPriority implements [session.Queue].
 func (n *near) SetPriority(ctx context.Context, id session.ID, priority int) (session.Session, error) {
 	return n.here(n.Agent.SetPriority(ctx, id, priority))
 }
 
-// Keep implements [session.Queue].
 func (n *near) Keep(ctx context.Context, id session.ID, length session.Duration) (session.Session, error) {
 	return n.here(n.Agent.Keep(ctx, id, length))
 }
 
-// Watch implements [session.Sessions].
 func (n *near) Watch(ctx context.Context, after session.Cursor, fn func(session.Event) error) error {
 	return n.Agent.Watch(ctx, after, func(e session.Event) error {
 		name := n.name()
@@ -124,7 +113,6 @@ func (n *near) hereFolder(f session.Folder, err error) (session.Folder, error) {
 	return f, err
 }
 
-// ListFolders implements [session.Folders].
 func (n *near) ListFolders(ctx context.Context, filter session.FolderFilter) ([]session.Folder, error) {
 	folders, err := n.Agent.ListFolders(ctx, filter)
 	name := n.name()
@@ -134,28 +122,23 @@ func (n *near) ListFolders(ctx context.Context, filter session.FolderFilter) ([]
 	return folders, err
 }
 
-// GetFolder implements [session.Folders].
 func (n *near) GetFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
 	return n.hereFolder(n.Agent.GetFolder(ctx, id))
 }
 
-// CreateFolder implements [session.Folders].
 func (n *near) CreateFolder(ctx context.Context, req session.FolderRequest) (session.Folder, error) {
 	return n.hereFolder(n.Agent.CreateFolder(ctx, req))
 }
 
-// UpdateFolder implements [session.Folders].
 func (n *near) UpdateFolder(ctx context.Context, id session.FolderID,
 	change session.FolderChange) (session.Folder, error) {
 	return n.hereFolder(n.Agent.UpdateFolder(ctx, id, change))
 }
 
-// TrashFolder implements [session.Folders].
 func (n *near) TrashFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
 	return n.hereFolder(n.Agent.TrashFolder(ctx, id))
 }
 
-// RestoreFolder implements [session.Folders].
 func (n *near) RestoreFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
 	return n.hereFolder(n.Agent.RestoreFolder(ctx, id))
 }

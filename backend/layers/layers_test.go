@@ -50,7 +50,6 @@ func picture(random *rand.Rand, sizes ...int) *pictured {
 	return p
 }
 
-// SendImage implements [layers.Source].
 func (p *pictured) SendImage(ctx context.Context, wish session.ImageWish) (io.ReadCloser, error) {
 	p.sent++
 	reader, writer := io.Pipe()
@@ -119,12 +118,10 @@ func (s *shore) current() *layers.Depot {
 	return s.depot
 }
 
-// ExpectImage implements [layers.Target].
 func (s *shore) ExpectImage(_ context.Context, parts session.ImageParts) (session.ImageArrival, error) {
 	return s.current().Expect(owner, parts, s.present)
 }
 
-// ReceiveImage implements [layers.Target].
 func (s *shore) ReceiveImage(_ context.Context, id string) (io.ReadWriteCloser, error) {
 	near, far := net.Pipe()
 	depot := s.current()

@@ -87,7 +87,6 @@ func newAccount(t *testing.T) *account {
 
 var _ Remote = (*account)(nil)
 
-// Run implements [Remote].
 func (a *account) Run(ctx context.Context, command []string, stdin io.Reader) (sshstdio.Result, error) {
 	a.runs++
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
@@ -104,7 +103,6 @@ func (a *account) Run(ctx context.Context, command []string, stdin io.Reader) (s
 		Exit: cmd.ProcessState.ExitCode()}, nil
 }
 
-// Upload implements [Remote].
 func (a *account) Upload(ctx context.Context, content io.Reader, path string, mode fs.FileMode,
 	sum [sha256.Size]byte) error {
 	if a.hang {

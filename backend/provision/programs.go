@@ -33,7 +33,6 @@ type Beside struct {
 
 var _ Programs = Beside{}
 
-// Program implements [Programs].
 func (b Beside) Program(os, arch string) (string, error) {
 	var tried error
 	name := "slipway-" + os + "-" + arch
@@ -258,7 +257,6 @@ type counted struct {
 	tell        func(done, total int64)
 }
 
-// Read implements [io.Reader].
 func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
 	if c.done += int64(n); n > 0 {

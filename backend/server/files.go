@@ -163,7 +163,6 @@ func (f *ranged) SyscallConn() (syscall.RawConn, error) {
 	return nil, errors.ErrUnsupported
 }
 
-// Seek implements [io.Seeker].
 func (f *ranged) Seek(offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:

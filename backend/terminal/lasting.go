@@ -56,7 +56,6 @@ func NewLasting(ctx context.Context, first Conn, offset uint64, redial Redial) *
 		conn: first, now: first, offset: offset, modes: true, first: true, sized: true}
 }
 
-// ReadFrame implements [Conn].
 func (l *Lasting) ReadFrame() (Frame, error) {
 	for {
 		if len(l.ready) > 0 {
@@ -309,7 +308,6 @@ func (l *Lasting) outgoing() (Frame, bool) {
 	return frame, true
 }
 
-// Close implements [Conn].
 func (l *Lasting) Close() error {
 	l.mu.Lock()
 	if l.closed {

@@ -22,7 +22,6 @@ import (
 // or what images take: it walks through their files.
 const sizeTime = 5 * time.Minute
 
-// Changed implements [engine.Images].
 func (e *Engine) Changed(ctx context.Context, id string) (gpu.Bytes, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, sizeTime, errSilent)
 	defer cancel()
@@ -196,7 +195,6 @@ func inUse(ref, by string) error {
 		Hint:    "Remove that container first; docker ps -a lists all of them."}
 }
 
-// DiskUse implements [engine.Images].
 func (e *Engine) DiskUse(ctx context.Context) (session.ImageDisk, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, sizeTime, errSilent)
 	defer cancel()

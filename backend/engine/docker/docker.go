@@ -108,7 +108,6 @@ func Open(config Config) (*Engine, error) {
 // Host is the address of the daemon in use.
 func (e *Engine) Host() string { return e.api.DaemonHost() }
 
-// Close implements [engine.Engine].
 func (e *Engine) Close() error {
 	e.gauges.close()
 	return errors.Join(e.kernels.close(), e.api.Close())

@@ -22,7 +22,6 @@ import (
 	"slipway/gpu"
 )
 
-// DescribeImage implements [engine.Transfers].
 func (e *Engine) DescribeImage(ctx context.Context, ref string) (session.ImageParts, error) {
 	found, err := e.Image(ctx, ref)
 	if err != nil {

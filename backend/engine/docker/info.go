@@ -41,7 +41,6 @@ type facts struct {
 // oldestAPI is the API of Docker 20.10.
 const oldestAPI = "1.41"
 
-// Info implements [engine.Engine].
 func (e *Engine) Info(ctx context.Context) (engine.Info, error) {
 	f, err := e.askFacts(ctx)
 	if err != nil {

@@ -44,7 +44,6 @@ func (e *Engine) List(ctx context.Context) ([]engine.State, error) {
 	return states, nil
 }
 
-// Others implements [engine.Containers].
 func (e *Engine) Others(ctx context.Context) ([]engine.State, error) {
 	ctx, cancel := e.brief(ctx)
 	defer cancel()
@@ -134,7 +133,6 @@ func (e *Engine) sweep(ctx context.Context, states []engine.State) {
 	}
 }
 
-// Inspect implements [engine.Containers].
 func (e *Engine) Inspect(ctx context.Context, id string) (engine.State, error) {
 	ctx, cancel := e.brief(ctx)
 	defer cancel()

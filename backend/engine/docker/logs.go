@@ -13,7 +13,6 @@ import (
 	"slipway/backend/session"
 )
 
-// Logs implements [engine.Containers].
 func (e *Engine) Logs(ctx context.Context, id string, opts session.LogOptions) (io.ReadCloser, error) {
 	options := container.LogsOptions{ShowStdout: true, ShowStderr: true, Follow: opts.Follow,
 		Timestamps: opts.Timestamps}

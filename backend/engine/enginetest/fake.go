@@ -85,7 +85,6 @@ func NewFake(config FakeConfig) *Fake {
 	return f
 }
 
-// Info implements [engine.Engine].
 func (f *Fake) Info(ctx context.Context) (engine.Info, error) {
 	if err := f.enter(ctx, CallInfo); err != nil {
 		return engine.Info{}, err
@@ -102,7 +101,6 @@ func (f *Fake) Close() error {
 	return nil
 }
 
-// Create implements [engine.Containers].
 func (f *Fake) Create(ctx context.Context, c engine.Container) (string, error) {
 	if err := f.enter(ctx, CallCreate); err != nil {
 		return "", err
@@ -151,7 +149,6 @@ func (f *Fake) create(c engine.Container) (string, error) {
 	return id, nil
 }
 
-// Start implements [engine.Containers].
 func (f *Fake) Start(ctx context.Context, id string) error {
 	if err := f.enter(ctx, CallStart); err != nil {
 		return err
@@ -242,7 +239,6 @@ func (f *Fake) Stop(ctx context.Context, id string, _ time.Duration) error {
 	return f.leave(CallStop)
 }
 
-// Remove implements [engine.Containers].
 func (f *Fake) Remove(ctx context.Context, id string) error {
 	if err := f.enter(ctx, CallRemove); err != nil {
 		return err
@@ -262,7 +258,6 @@ func (f *Fake) remove(id string) {
 	}
 }
 
-// List implements [engine.Containers].
 func (f *Fake) List(ctx context.Context) ([]engine.State, error) {
 	if err := f.enter(ctx, CallList); err != nil {
 		return nil, err
@@ -273,7 +268,6 @@ func (f *Fake) List(ctx context.Context) ([]engine.State, error) {
 // Others implements [engine.Containers]: a Fake belongs to one agent.
 func (f *Fake) Others(context.Context) ([]engine.State, error) { return nil, nil }
 
-// Inspect implements [engine.Containers].
 func (f *Fake) Inspect(ctx context.Context, id string) (engine.State, error) {
 	if err := f.enter(ctx, CallInspect); err != nil {
 		return engine.State{}, err
@@ -315,7 +309,6 @@ func (f *Fake) Stats(ctx context.Context, ids []string) (map[string]engine.Stats
 	return samples, f.leave(CallStats)
 }
 
-// Logs implements [engine.Containers].
 func (f *Fake) Logs(ctx context.Context, id string, opts session.LogOptions) (io.ReadCloser, error) {
 	if err := f.enter(ctx, CallLogs); err != nil {
 		return nil, err
@@ -329,7 +322,6 @@ func (f *Fake) Logs(ctx context.Context, id string, opts session.LogOptions) (io
 	return f.readLog(ctx, id, opts), f.leave(CallLogs)
 }
 
-// Images implements [engine.Images].
 func (f *Fake) Images(ctx context.Context) ([]session.Image, error) {
 	if err := f.enter(ctx, CallImages); err != nil {
 		return nil, err
@@ -342,7 +334,6 @@ func (f *Fake) Images(ctx context.Context) ([]session.Image, error) {
 	return images, f.leave(CallImages)
 }
 
-// Image implements [engine.Images].
 func (f *Fake) Image(ctx context.Context, ref string) (session.Image, error) {
 	if err := f.enter(ctx, CallImage); err != nil {
 		return session.Image{}, err

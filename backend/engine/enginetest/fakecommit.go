@@ -12,13 +12,11 @@ import (
 // fakeChanged is what every container of a [Fake] has changed.
 const fakeChanged = 3 * gpu.MiB
 
-// Changed implements [engine.Images].
 func (f *Fake) Changed(ctx context.Context, id string) (gpu.Bytes, error) {
 	_, err := f.Inspect(ctx, id)
 	return fakeChanged, err
 }
 
-// Commit implements [engine.Images].
 func (f *Fake) Commit(ctx context.Context, id string, c engine.Commit) (session.Image, error) {
 	if err := f.enter(ctx, CallCommit); err != nil {
 		return session.Image{}, err
@@ -43,7 +41,6 @@ func (f *Fake) Commit(ctx context.Context, id string, c engine.Commit) (session.
 	return image, f.leave(CallCommit)
 }
 
-// RemoveImage implements [engine.Images].
 func (f *Fake) RemoveImage(ctx context.Context, ref string) error {
 	image, err := f.Image(ctx, ref)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"slipway/backend/session"
 )
 
-// CreateNetwork implements [engine.Networks].
 func (f *Fake) CreateNetwork(ctx context.Context, n engine.Network) error {
 	name, labels := n.Name, n.Labels
 	if err := f.enter(ctx, CallCreateNetwork); err != nil {
@@ -33,7 +32,6 @@ func (f *Fake) CreateNetwork(ctx context.Context, n engine.Network) error {
 	return f.leave(CallCreateNetwork)
 }
 
-// RemoveNetwork implements [engine.Networks].
 func (f *Fake) RemoveNetwork(ctx context.Context, name string) error {
 	if err := f.enter(ctx, CallRemoveNetwork); err != nil {
 		return err

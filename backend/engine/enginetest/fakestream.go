@@ -10,7 +10,6 @@ import (
 	"slipway/backend/session"
 )
 
-// Watch implements [engine.Containers].
 func (f *Fake) Watch(ctx context.Context, fn func(engine.State)) error {
 	if err := f.enter(ctx, CallWatch); err != nil {
 		return err

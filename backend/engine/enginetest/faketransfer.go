@@ -12,7 +12,6 @@ import (
 	"slipway/backend/session"
 )
 
-// DescribeImage implements [engine.Transfers].
 func (f *Fake) DescribeImage(ctx context.Context, ref string) (session.ImageParts, error) {
 	image, err := f.Image(ctx, ref)
 	if err != nil {
@@ -21,7 +20,6 @@ func (f *Fake) DescribeImage(ctx context.Context, ref string) (session.ImagePart
 	return engine.Imagine(image).Parts, nil
 }
 
-// PresentLayers implements [engine.Transfers].
 func (f *Fake) PresentLayers(ctx context.Context, layers []session.ImageLayer) (int, error) {
 	images, err := f.Images(ctx)
 	present := 0
@@ -31,7 +29,6 @@ func (f *Fake) PresentLayers(ctx context.Context, layers []session.ImageLayer) (
 	return present, err
 }
 
-// ExportImage implements [engine.Transfers].
 func (f *Fake) ExportImage(ctx context.Context, id string, want func(part string) bool,
 	fn func(part string, content io.Reader) error) error {
 	image, err := f.Image(ctx, id)
@@ -41,7 +38,6 @@ func (f *Fake) ExportImage(ctx context.Context, id string, want func(part string
 	return engine.Imagine(image).Export(ctx, want, fn)
 }
 
-// ImportImage implements [engine.Transfers].
 func (f *Fake) ImportImage(ctx context.Context, parts session.ImageParts,
 	content map[string]engine.Content) (session.Image, error) {
 	present, err := f.PresentLayers(ctx, parts.Layers)

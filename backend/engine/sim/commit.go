@@ -23,7 +23,6 @@ const (
 	commitRate  = 160 * gpu.MiB // bytes a second
 )
 
-// Changed implements [engine.Images].
 func (s *Sim) Changed(ctx context.Context, id string) (gpu.Bytes, error) {
 	if err := s.check(ctx); err != nil {
 		return 0, err
@@ -45,7 +44,6 @@ func (s *Sim) Changed(ctx context.Context, id string) (gpu.Bytes, error) {
 	return min(changedFirst+minutes*changedEach, changedMost), nil
 }
 
-// Commit implements [engine.Images].
 func (s *Sim) Commit(ctx context.Context, id string, c engine.Commit) (session.Image, error) {
 	changed, err := s.Changed(ctx, id)
 	if err != nil {
@@ -76,7 +74,6 @@ func (s *Sim) Commit(ctx context.Context, id string, c engine.Commit) (session.I
 	return made, s.save()
 }
 
-// RemoveImage implements [engine.Images].
 func (s *Sim) RemoveImage(ctx context.Context, ref string) error {
 	image, err := s.Image(ctx, ref)
 	if err != nil {

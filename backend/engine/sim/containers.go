@@ -26,7 +26,6 @@ const (
 	stopTime   = 120 * time.Millisecond
 )
 
-// Create implements [engine.Containers].
 func (s *Sim) Create(ctx context.Context, c engine.Container) (string, error) {
 	if err := s.check(ctx); err != nil {
 		return "", err
@@ -147,7 +146,6 @@ func noSpace(err error) error {
 		Hint: "Make room on the disk.", Err: err}
 }
 
-// Start implements [engine.Containers].
 func (s *Sim) Start(ctx context.Context, id string) error {
 	if err := s.check(ctx); err != nil {
 		return err
@@ -197,7 +195,6 @@ func (s *Sim) awaitStart(ctx context.Context, id string) error {
 	}
 }
 
-// Stop implements [engine.Containers].
 func (s *Sim) Stop(ctx context.Context, id string, grace time.Duration) error {
 	if err := s.check(ctx); err != nil {
 		return err
@@ -216,7 +213,6 @@ func (s *Sim) Stop(ctx context.Context, id string, grace time.Duration) error {
 	return s.save()
 }
 
-// Remove implements [engine.Containers].
 func (s *Sim) Remove(ctx context.Context, id string) error {
 	if err := s.check(ctx); err != nil {
 		return err
@@ -239,7 +235,6 @@ func (s *Sim) Remove(ctx context.Context, id string) error {
 // Others implements [engine.Containers]: nobody else uses a simulated machine.
 func (s *Sim) Others(context.Context) ([]engine.State, error) { return nil, nil }
 
-// List implements [engine.Containers].
 func (s *Sim) List(ctx context.Context) ([]engine.State, error) {
 	if err := s.check(ctx); err != nil {
 		return nil, err
@@ -256,7 +251,6 @@ func (s *Sim) List(ctx context.Context) ([]engine.State, error) {
 	return states, nil
 }
 
-// Inspect implements [engine.Containers].
 func (s *Sim) Inspect(ctx context.Context, id string) (engine.State, error) {
 	if err := s.check(ctx); err != nil {
 		return engine.State{}, err

@@ -38,7 +38,6 @@ func (s *Sim) grantedTo(id string, spec engine.Container) shell.GPUs {
 	return &granted{devices: s.config.Devices, container: id, grants: grants.GPUs}
 }
 
-// Read implements [shell.GPUs].
 func (g *granted) Read(ctx context.Context) ([]gpu.Device, gpu.Sample, error) {
 	devices, sample, err := g.devices.Look(ctx)
 	if err != nil {
@@ -55,7 +54,6 @@ func (g *granted) Read(ctx context.Context) ([]gpu.Device, gpu.Sample, error) {
 	return devices, sample, nil
 }
 
-// Compute implements [shell.GPUs].
 func (g *granted) Compute(name string) ([]int, func()) {
 	return g.devices.Compute(g.container, name, g.grants)
 }

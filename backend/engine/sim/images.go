@@ -152,7 +152,6 @@ func (s *Sim) installed() []session.Image {
 	return images
 }
 
-// Images implements [engine.Images].
 func (s *Sim) Images(ctx context.Context) ([]session.Image, error) {
 	if err := s.check(ctx); err != nil {
 		return nil, err
@@ -160,7 +159,6 @@ func (s *Sim) Images(ctx context.Context) ([]session.Image, error) {
 	return s.installed(), nil
 }
 
-// Image implements [engine.Images].
 func (s *Sim) Image(ctx context.Context, ref string) (session.Image, error) {
 	if err := s.check(ctx); err != nil {
 		return session.Image{}, err

@@ -113,7 +113,6 @@ func (l *logFile) close() error {
 	return l.file.Close()
 }
 
-// Logs implements [engine.Containers].
 func (s *Sim) Logs(ctx context.Context, id string, opts session.LogOptions) (io.ReadCloser, error) {
 	if err := s.check(ctx); err != nil {
 		return nil, err

@@ -36,7 +36,6 @@ func (s *Sim) CreateNetwork(ctx context.Context, n engine.Network) error {
 		Hint: "End the session that has it, or launch again."}
 }
 
-// RemoveNetwork implements [engine.Networks].
 func (s *Sim) RemoveNetwork(ctx context.Context, name string) error {
 	if err := s.check(ctx); err != nil {
 		return err

@@ -31,7 +31,6 @@ type processes struct {
 
 var _ guest.Processes = (*processes)(nil)
 
-// OpenTerminal implements [guest.Processes].
 func (p *processes) OpenTerminal(cmd guest.Command, cols, rows int) (terminal.TTY, error) {
 	command := cmd.Argv
 	if len(command) == 1 && isShell(command[0]) {
@@ -53,7 +52,6 @@ func isShell(name string) bool {
 	return base == "sh" || base == "bash"
 }
 
-// Start implements [guest.Processes].
 func (p *processes) Start(cmd guest.Command) (terminal.Process, error) {
 	if err := p.find(cmd.Argv); err != nil {
 		return nil, err
@@ -116,18 +114,14 @@ func broken(err error) error {
 		Err: err}
 }
 
-// Which implements [guest.Processes].
 func (p *processes) Which(names []string) map[string]string { return p.world.Which(names) }
 
-// DialPort implements [guest.Processes].
 func (p *processes) DialPort(ctx context.Context, port int) (net.Conn, error) {
 	return p.world.Dial(ctx, port)
 }
 
-// Listening implements [guest.Processes].
 func (p *processes) Listening() []int { return p.world.Listening() }
 
-// Files implements [guest.Processes].
 func (p *processes) Files(context.Context) (net.Conn, error) {
 	near, far := net.Pipe()
 	go guest.ServeFiles(far, files.Tree{FS: simulatedFS{p.world.FS}, Home: session.Home})
@@ -149,7 +143,6 @@ func (s simulatedFS) OpenFile(path string, flag int, perm fs.FileMode) (*os.File
 	return nil, errors.Join(syscall.EINVAL, opened.Close()) // a device
 }
 
-// Script implements [guest.Processes].
 func (p *processes) Script(text string) []string {
 	if text == "" {
 		return []string{"sh"}
@@ -157,5 +150,4 @@ func (p *processes) Script(text string) []string {
 	return []string{"sh", "-c", text}
 }
 
-// HasShell implements [guest.Processes].
 func (p *processes) HasShell() bool { return true }

@@ -146,7 +146,6 @@ func (s *Sim) adopt() error {
 	return nil
 }
 
-// Info implements [engine.Engine].
 func (s *Sim) Info(ctx context.Context) (engine.Info, error) {
 	if err := s.check(ctx); err != nil {
 		return engine.Info{}, err

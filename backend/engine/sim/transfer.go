@@ -10,7 +10,6 @@ import (
 	"slipway/gpu"
 )
 
-// DescribeImage implements [engine.Transfers].
 func (s *Sim) DescribeImage(ctx context.Context, ref string) (session.ImageParts, error) {
 	image, err := s.Image(ctx, ref)
 	if err != nil {
@@ -31,7 +30,6 @@ func (s *Sim) parts(image session.Image) session.ImageParts {
 	return engine.Imagine(image).Parts
 }
 
-// PresentLayers implements [engine.Transfers].
 func (s *Sim) PresentLayers(ctx context.Context, layers []session.ImageLayer) (int, error) {
 	if err := s.check(ctx); err != nil {
 		return 0, err
@@ -60,7 +58,6 @@ func (s *Sim) ExportImage(ctx context.Context, id string, want func(part string)
 	return imaginary.Export(ctx, want, fn)
 }
 
-// ImportImage implements [engine.Transfers].
 func (s *Sim) ImportImage(ctx context.Context, parts session.ImageParts,
 	content map[string]engine.Content) (session.Image, error) {
 	present, err := s.PresentLayers(ctx, parts.Layers)

@@ -7,7 +7,6 @@ import (
 	"slipway/backend/session"
 )
 
-// Watch implements [engine.Containers].
 func (s *Sim) Watch(ctx context.Context, fn func(engine.State)) error {
 	if err := s.check(ctx); err != nil {
 		return err

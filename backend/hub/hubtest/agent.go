@@ -220,7 +220,6 @@ func (a *Agent) index(id session.ID) int {
 	return slices.IndexFunc(a.sessions, func(s session.Session) bool { return s.ID == id })
 }
 
-// Machine implements [session.Agent].
 func (a *Agent) Machine(context.Context) (session.Machine, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -232,7 +231,6 @@ func (a *Agent) machine() session.Machine {
 		Memory: 16 << 30}
 }
 
-// Preview implements [session.Agent].
 func (a *Agent) Preview(ctx context.Context, _ string, spec session.Spec) (session.Preview, error) {
 	if err := a.listen(ctx); err != nil {
 		return session.Preview{}, err
@@ -257,7 +255,6 @@ func (a *Agent) Preview(ctx context.Context, _ string, spec session.Spec) (sessi
 	return p, nil
 }
 
-// Launch implements [session.Agent].
 func (a *Agent) Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
 	p, err := a.Preview(ctx, req.Owner, req.Spec)
 	if err != nil {
@@ -296,7 +293,6 @@ func (a *Agent) Launch(ctx context.Context, req session.LaunchRequest) (session.
 	return a.put(s), nil
 }
 
-// Get implements [session.Agent].
 func (a *Agent) Get(_ context.Context, id session.ID) (session.Session, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -314,7 +310,6 @@ func (a *Agent) get(id session.ID) (session.Session, error) {
 	return session.Session{}, notFound(id)
 }
 
-// List implements [session.Agent].
 func (a *Agent) List(ctx context.Context, filter session.Filter) ([]session.Session, error) {
 	if err := a.listen(ctx); err != nil {
 		return nil, err
@@ -338,7 +333,6 @@ func (a *Agent) List(ctx context.Context, filter session.Filter) ([]session.Sess
 	return found, nil
 }
 
-// Rename implements [session.Agent].
 func (a *Agent) Rename(_ context.Context, id session.ID, name string) (session.Session, error) {
 	if wrong := session.ValidateName(name); wrong != nil {
 		return session.Session{}, &session.Error{Code: session.CodeInvalid, Message: wrong.Message, Hint: wrong.Hint,
@@ -354,7 +348,6 @@ func (a *Agent) Rename(_ context.Context, id session.ID, name string) (session.S
 	return a.put(s), nil
 }
 
-// SetTags implements [session.Sessions].
 func (a *Agent) SetTags(_ context.Context, id session.ID, tags []string) (session.Session, error) {
 	clean, err := session.CleanTags(tags)
 	if err != nil {
@@ -385,7 +378,6 @@ func (a *Agent) Terminate(_ context.Context, id session.ID, forced bool) (sessio
 	return a.put(s), nil
 }
 
-// Watch implements [session.Agent].
 func (a *Agent) Watch(ctx context.Context, after session.Cursor, fn func(session.Event) error) error {
 	for {
 		a.mu.Lock()
@@ -419,7 +411,6 @@ func (a *Agent) Watch(ctx context.Context, after session.Cursor, fn func(session
 	}
 }
 
-// History implements [session.Agent].
 func (a *Agent) History(_ context.Context, id session.ID) ([]session.Phase, error) {
 	if _, err := a.Get(context.Background(), id); err != nil {
 		return nil, err
@@ -432,7 +423,6 @@ func (a *Agent) History(_ context.Context, id session.ID) ([]session.Phase, erro
 	return []session.Phase{{ID: "1", Session: id, Phase: session.PhaseSchedule, Result: session.OutcomeSuccess}}, nil
 }
 
-// Logs implements [session.Agent].
 func (a *Agent) Logs(ctx context.Context, id session.ID, opts session.LogOptions) (io.ReadCloser, error) {
 	if _, err := a.Get(ctx, id); err != nil {
 		return nil, err
@@ -443,7 +433,6 @@ func (a *Agent) Logs(ctx context.Context, id session.ID, opts session.LogOptions
 	return io.NopCloser(strings.NewReader("one\ntwo\n")), nil
 }
 
-// Usage implements [session.Agent].
 func (a *Agent) Usage(ctx context.Context, id session.ID, since time.Time) ([]session.Usage, error) {
 	if _, err := a.Get(ctx, id); err != nil {
 		return nil, err

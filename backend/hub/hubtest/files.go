@@ -17,57 +17,46 @@ func (noFiles) none(verb string) error {
 		Hint: "Give it some."}
 }
 
-// ListFiles implements [session.Files].
 func (f noFiles) ListFiles(context.Context, session.Place, session.ListRequest) (session.FileListing, error) {
 	return session.FileListing{}, f.none("list")
 }
 
-// StatFile implements [session.Files].
 func (f noFiles) StatFile(context.Context, session.Place, session.FilePath) (session.FileInfo, error) {
 	return session.FileInfo{}, f.none("read")
 }
 
-// ReadFile implements [session.Files].
 func (f noFiles) ReadFile(context.Context, session.Place, session.ReadRequest) (io.ReadCloser, error) {
 	return nil, f.none("read")
 }
 
-// ChecksumFile implements [session.Files].
 func (f noFiles) ChecksumFile(context.Context, session.Place, session.FilePath) (string, error) {
 	return "", f.none("read")
 }
 
-// UploadOffset implements [session.Files].
 func (f noFiles) UploadOffset(context.Context, session.Place, session.Upload) (int64, error) {
 	return 0, f.none("write")
 }
 
-// WriteUpload implements [session.Files].
 func (f noFiles) WriteUpload(context.Context, session.Place, session.Upload, io.Reader) (int64, error) {
 	return 0, f.none("write")
 }
 
-// FinishUpload implements [session.Files].
 func (f noFiles) FinishUpload(context.Context, session.Place, session.FinishRequest) (session.FileInfo, error) {
 	return session.FileInfo{}, f.none("finish")
 }
 
-// DropUpload implements [session.Files].
 func (f noFiles) DropUpload(context.Context, session.Place, session.Upload) error {
 	return f.none("write")
 }
 
-// MakeDirectory implements [session.Files].
 func (f noFiles) MakeDirectory(context.Context, session.Place, session.FilePath, bool) error {
 	return f.none("create")
 }
 
-// MoveFile implements [session.Files].
 func (f noFiles) MoveFile(context.Context, session.Place, session.FilePath, session.FilePath) error {
 	return f.none("move")
 }
 
-// RemoveFile implements [session.Files].
 func (f noFiles) RemoveFile(context.Context, session.Place, session.FilePath, bool) error {
 	return f.none("remove")
 }

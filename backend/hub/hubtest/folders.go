@@ -19,7 +19,6 @@ type folders struct {
 
 var _ session.Folders = (*folders)(nil)
 
-// ListFolders implements [session.Folders].
 func (f *folders) ListFolders(_ context.Context, filter session.FolderFilter) ([]session.Folder, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -42,12 +41,10 @@ func (f *folders) change(id session.FolderID, do func(*session.Folder)) (session
 	return session.Folder{}, session.NoFolder(string(id))
 }
 
-// GetFolder implements [session.Folders].
 func (f *folders) GetFolder(_ context.Context, id session.FolderID) (session.Folder, error) {
 	return f.change(id, func(*session.Folder) {})
 }
 
-// CreateFolder implements [session.Folders].
 func (f *folders) CreateFolder(_ context.Context, req session.FolderRequest) (session.Folder, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -60,7 +57,6 @@ func (f *folders) CreateFolder(_ context.Context, req session.FolderRequest) (se
 	return one, nil
 }
 
-// UpdateFolder implements [session.Folders].
 func (f *folders) UpdateFolder(_ context.Context, id session.FolderID,
 	change session.FolderChange) (session.Folder, error) {
 	return f.change(id, func(one *session.Folder) {
@@ -73,17 +69,14 @@ func (f *folders) UpdateFolder(_ context.Context, id session.FolderID,
 	})
 }
 
-// TrashFolder implements [session.Folders].
 func (f *folders) TrashFolder(_ context.Context, id session.FolderID) (session.Folder, error) {
 	return f.change(id, func(one *session.Folder) { one.State = session.FolderTrashed })
 }
 
-// RestoreFolder implements [session.Folders].
 func (f *folders) RestoreFolder(_ context.Context, id session.FolderID) (session.Folder, error) {
 	return f.change(id, func(one *session.Folder) { one.State = session.FolderReady })
 }
 
-// DeleteFolder implements [session.Folders].
 func (f *folders) DeleteFolder(_ context.Context, id session.FolderID) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

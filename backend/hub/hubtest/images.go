@@ -24,7 +24,6 @@ func (a *Agent) transfers() (Images, error) {
 	return a.Images, nil
 }
 
-// DescribeImage implements [session.Agent].
 func (a *Agent) DescribeImage(ctx context.Context, ref string) (session.ImageParts, error) {
 	images, err := a.transfers()
 	if err != nil {
@@ -33,7 +32,6 @@ func (a *Agent) DescribeImage(ctx context.Context, ref string) (session.ImagePar
 	return images.DescribeImage(ctx, ref)
 }
 
-// SendImage implements [session.Agent].
 func (a *Agent) SendImage(ctx context.Context, wish session.ImageWish) (io.ReadCloser, error) {
 	images, err := a.transfers()
 	if err != nil {
@@ -42,7 +40,6 @@ func (a *Agent) SendImage(ctx context.Context, wish session.ImageWish) (io.ReadC
 	return images.SendImage(ctx, wish)
 }
 
-// ExpectImage implements [session.Agent].
 func (a *Agent) ExpectImage(ctx context.Context, parts session.ImageParts) (session.ImageArrival, error) {
 	images, err := a.transfers()
 	if err != nil {
@@ -51,7 +48,6 @@ func (a *Agent) ExpectImage(ctx context.Context, parts session.ImageParts) (sess
 	return images.ExpectImage(ctx, parts)
 }
 
-// ReceiveImage implements [session.Agent].
 func (a *Agent) ReceiveImage(ctx context.Context, id string) (io.ReadWriteCloser, error) {
 	images, err := a.transfers()
 	if err != nil {
@@ -60,7 +56,6 @@ func (a *Agent) ReceiveImage(ctx context.Context, id string) (io.ReadWriteCloser
 	return images.ReceiveImage(ctx, id)
 }
 
-// InstallImage implements [session.Agent].
 func (a *Agent) InstallImage(ctx context.Context, id string) (session.Image, error) {
 	images, err := a.transfers()
 	if err != nil {
@@ -69,7 +64,6 @@ func (a *Agent) InstallImage(ctx context.Context, id string) (session.Image, err
 	return images.InstallImage(ctx, id)
 }
 
-// ForgetImage implements [session.Agent].
 func (a *Agent) ForgetImage(ctx context.Context, id string) error {
 	images, err := a.transfers()
 	if err != nil {

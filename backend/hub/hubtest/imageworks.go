@@ -15,7 +15,6 @@ type works struct {
 	list []session.ImageWork
 }
 
-// ListImages implements [session.Images].
 func (a *Agent) ListImages(context.Context) ([]session.Image, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -25,12 +24,10 @@ func (a *Agent) ListImages(context.Context) ([]session.Image, error) {
 	return slices.Clone(a.images), nil
 }
 
-// PullImage implements [session.Images].
 func (a *Agent) PullImage(_ context.Context, req session.PullRequest) (session.ImageWork, error) {
 	return a.beginWork(session.ImageWork{Kind: session.WorkPull, Ref: req.Ref, Owner: req.Owner})
 }
 
-// CommitSession implements [session.Images].
 func (a *Agent) CommitSession(ctx context.Context, id session.ID,
 	req session.CommitRequest) (session.ImageWork, error) {
 	s, err := a.Get(ctx, id)
@@ -71,7 +68,6 @@ func (a *Agent) Works() []session.ImageWork {
 	return slices.Clone(a.works.list)
 }
 
-// AwaitImageWork implements [session.Images].
 func (a *Agent) AwaitImageWork(ctx context.Context, id string, after uint64) (session.ImageWork, error) {
 	for {
 		a.mu.Lock()
@@ -99,7 +95,6 @@ func (a *Agent) AwaitImageWork(ctx context.Context, id string, after uint64) (se
 	}
 }
 
-// CancelImageWork implements [session.Images].
 func (a *Agent) CancelImageWork(_ context.Context, id string) (session.ImageWork, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -113,7 +108,6 @@ func (a *Agent) CancelImageWork(_ context.Context, id string) (session.ImageWork
 	return session.ImageWork{}, &session.Error{Code: "image_work_not-found", Message: "There is no such work."}
 }
 
-// RemoveImage implements [session.Images].
 func (a *Agent) RemoveImage(_ context.Context, ref string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -10,7 +10,6 @@ import (
 	"slipway/backend/session"
 )
 
-// ListTerminals implements [session.Agent].
 func (a *Agent) ListTerminals(ctx context.Context, id session.ID) ([]session.Terminal, error) {
 	if err := a.running(ctx, id); err != nil {
 		return nil, err
@@ -18,7 +17,6 @@ func (a *Agent) ListTerminals(ctx context.Context, id session.ID) ([]session.Ter
 	return []session.Terminal{{ID: "t1", Title: "bash", Cols: 80, Rows: 24}}, nil
 }
 
-// OpenTerminal implements [session.Agent].
 func (a *Agent) OpenTerminal(ctx context.Context, id session.ID,
 	req session.TerminalRequest) (session.Terminal, error) {
 	if err := a.running(ctx, id); err != nil {
@@ -27,7 +25,6 @@ func (a *Agent) OpenTerminal(ctx context.Context, id session.ID,
 	return session.Terminal{ID: "t2", Title: req.Title, Kernel: req.Kernel, Cols: req.Cols, Rows: req.Rows}, nil
 }
 
-// AttachTerminal implements [session.Agent].
 func (a *Agent) AttachTerminal(ctx context.Context, id session.ID,
 	req session.AttachRequest) (io.ReadWriteCloser, error) {
 	if err := a.running(ctx, id); err != nil {
@@ -45,12 +42,10 @@ func (a *Agent) AttachTerminal(ctx context.Context, id session.ID,
 	return near, nil
 }
 
-// CloseTerminal implements [session.Agent].
 func (a *Agent) CloseTerminal(ctx context.Context, id session.ID, _ string) error {
 	return a.running(ctx, id)
 }
 
-// Exec implements [session.Agent].
 func (a *Agent) Exec(ctx context.Context, id session.ID, req session.ExecRequest) (io.ReadWriteCloser, error) {
 	if err := a.running(ctx, id); err != nil {
 		return nil, err
@@ -77,12 +72,10 @@ func (a *Agent) running(ctx context.Context, id session.ID) error {
 	return nil
 }
 
-// SSHHost implements [session.Agent].
 func (a *Agent) SSHHost(ctx context.Context, id session.ID, _ string) (session.SSHHost, error) {
 	return session.SSHHost{Key: a.HostKey}, a.running(ctx, id)
 }
 
-// DialSSH implements [session.Agent].
 func (a *Agent) DialSSH(ctx context.Context, id session.ID, req session.SSHRequest) (net.Conn, error) {
 	if err := a.running(ctx, id); err != nil {
 		return nil, err
@@ -94,7 +87,6 @@ func (a *Agent) DialSSH(ctx context.Context, id session.ID, req session.SSHReque
 	return a.SSH(ctx, req)
 }
 
-// ListApps implements [session.Agent].
 func (a *Agent) ListApps(ctx context.Context, id session.ID) ([]session.App, error) {
 	if err := a.running(ctx, id); err != nil {
 		return nil, err
@@ -109,7 +101,6 @@ func (a *Agent) StartApp(ctx context.Context, id session.ID, req session.AppRequ
 	return a.setApp(ctx, id, req.App, session.AppReady)
 }
 
-// StopApp implements [session.Agent].
 func (a *Agent) StopApp(ctx context.Context, id session.ID, app string) error {
 	_, err := a.setApp(ctx, id, app, session.AppStopped)
 	return err
@@ -139,7 +130,6 @@ func (a *Agent) setApp(ctx context.Context, id session.ID, app string, state ses
 		Message: fmt.Sprintf("%s is not installed in this image.", app), Hint: "Choose another image."}
 }
 
-// DialPort implements [session.Agent].
 func (a *Agent) DialPort(ctx context.Context, id session.ID, port int) (net.Conn, error) {
 	if err := a.running(ctx, id); err != nil {
 		return nil, err

@@ -45,7 +45,6 @@ func (a *Agent) Span() session.AccountSpan {
 	return a.span
 }
 
-// Devices implements [session.Accelerators].
 func (a *Agent) Devices(context.Context) (session.DeviceBoard, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -77,7 +76,6 @@ func (a *Agent) DeviceHistory(_ context.Context, device gpu.UUID, since time.Tim
 		device), Hint: "List the devices."}
 }
 
-// Accounts implements [session.Accelerators].
 func (a *Agent) Accounts(_ context.Context, span session.AccountSpan) ([]session.Account, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -88,7 +86,6 @@ func (a *Agent) Accounts(_ context.Context, span session.AccountSpan) ([]session
 	return a.accounts, nil
 }
 
-// SetPriority implements [session.Queue].
 func (a *Agent) SetPriority(_ context.Context, id session.ID, priority int) (session.Session, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -62,14 +62,12 @@ func (r *Reacher) Open(entry hub.Entry, _ hub.Listed) (hub.Remote, error) {
 	return remote, nil
 }
 
-// Probe implements [hub.Reacher].
 func (r *Reacher) Probe(_ context.Context, work *hub.Work, _ hub.Entry) error {
 	work.Tell(hub.Step{Name: "docker", Title: "Docker", State: hub.StepWarning, Detail: "It is old.",
 		Remedy: "apt-get install docker.io"})
 	return nil
 }
 
-// Add implements [hub.Reacher].
 func (r *Reacher) Add(ctx context.Context, work *hub.Work, entry hub.Entry,
 	admit func(string) error) (hub.Entry, error) {
 	if err := admit(r.Found); err != nil {
@@ -85,14 +83,12 @@ func (r *Reacher) Add(ctx context.Context, work *hub.Work, entry hub.Entry,
 	return entry, err
 }
 
-// Upgrade implements [hub.Reacher].
 func (r *Reacher) Upgrade(_ context.Context, work *hub.Work, _ hub.Entry) error {
 	work.Progress(1, 2)
 	work.Progress(2, 2)
 	return nil
 }
 
-// Remove implements [hub.Reacher].
 func (r *Reacher) Remove(ctx context.Context, _ *hub.Work, entry hub.Entry, uninstall bool) error {
 	if r.Removing == nil {
 		return nil
@@ -118,10 +114,8 @@ type Remote struct {
 
 var _ hub.Remote = (*Remote)(nil)
 
-// Agent implements [hub.Remote].
 func (r *Remote) Agent() session.Agent { return r.agent }
 
-// Run implements [hub.Remote].
 func (r *Remote) Run(ctx context.Context) {
 	r.moving.Lock()
 	r.mu.Lock()
@@ -180,20 +174,17 @@ func (r *Remote) SetLink(link hub.Link) {
 	r.changed = make(chan struct{})
 }
 
-// Link implements [hub.Remote].
 func (r *Remote) Link() (hub.Link, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.link, r.changed
 }
 
-// Reconnect implements [hub.Remote].
 func (r *Remote) Reconnect(context.Context, *hub.Work) error {
 	r.SetUp(true)
 	return nil
 }
 
-// Answer implements [hub.Remote].
 func (r *Remote) Answer(_ context.Context, accept bool, found string) (string, error) {
 	r.mu.Lock()
 	question := r.link.Question
@@ -215,14 +206,12 @@ func (r *Remote) SetDevices(devices ...hub.PairedDevice) {
 	r.devices = devices
 }
 
-// PairedDevices implements [hub.Doorkeeper].
 func (r *Remote) PairedDevices(context.Context) ([]hub.PairedDevice, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.devices, nil
 }
 
-// RevokeDevice implements [hub.Doorkeeper].
 func (r *Remote) RevokeDevice(_ context.Context, fingerprint string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -235,7 +224,6 @@ func (r *Remote) RevokeDevice(_ context.Context, fingerprint string) error {
 	return &session.Error{Code: "agent_pair_not-found", Message: "There is no such device.", Hint: "List them."}
 }
 
-// Audit implements [hub.Doorkeeper].
 func (r *Remote) Audit(_ context.Context, asked session.AuditQuery) ([]session.AuditEntry, error) {
 	entries := []session.AuditEntry{{Owner: "ann", Role: "user", Method: "Launch", Outcome: "ok"},
 		{Owner: "ada", Role: "admin", Method: "SetLimit", Target: "ann", Outcome: "ok"}}
@@ -243,14 +231,12 @@ func (r *Remote) Audit(_ context.Context, asked session.AuditQuery) ([]session.A
 	return entries[max(0, len(entries)-asked.Limit):], nil
 }
 
-// Limits implements [hub.Doorkeeper].
 func (r *Remote) Limits(context.Context) (map[string]session.Allowance, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.limits), nil
 }
 
-// SetLimit implements [hub.Doorkeeper].
 func (r *Remote) SetLimit(_ context.Context, owner string, limit *session.Allowance) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -264,12 +250,10 @@ func (r *Remote) SetLimit(_ context.Context, owner string, limit *session.Allowa
 	return nil
 }
 
-// RotateKey implements [hub.Doorkeeper].
 func (r *Remote) RotateKey(context.Context) (hub.Rotation, error) {
 	return hub.Rotation{Before: "print-of-lab", Fingerprint: "new-print"}, nil
 }
 
-// Rotate implements [hub.Reacher].
 func (r *Reacher) Rotate(context.Context) (hub.Rotation, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -284,7 +268,6 @@ func (r *Reacher) Rotate(context.Context) (hub.Rotation, error) {
 	return rotation, nil
 }
 
-// PairCode implements [hub.Doorkeeper].
 func (r *Remote) PairCode(_ context.Context, owner, role string) (hub.PairCode, error) {
 	return hub.PairCode{Code: "1-" + cmp.Or(owner, "ada") + "-" + role, Address: "slipway://lab:7431",
 		ExpiresAt: time.Now().Add(time.Minute)}, nil

@@ -37,7 +37,6 @@ type fileSystem struct {
 
 func (f *fileSystem) path(path string) string { return "/" + path }
 
-// OpenFile implements [esys.FS].
 func (f *fileSystem) OpenFile(path string, flag esys.Oflag, perm fs.FileMode) (esys.File, esys.Errno) {
 	path = f.path(path)
 	info, err := f.files.Stat(path)
@@ -85,12 +84,10 @@ func flags(flag esys.Oflag) int {
 	return all
 }
 
-// Stat implements [esys.FS].
 func (f *fileSystem) Stat(path string) (sys.Stat_t, esys.Errno) {
 	return stat(f.files.Stat(f.path(path)))
 }
 
-// Lstat implements [esys.FS].
 func (f *fileSystem) Lstat(path string) (sys.Stat_t, esys.Errno) {
 	return stat(f.files.Lstat(f.path(path)))
 }
@@ -102,25 +99,20 @@ func stat(info fs.FileInfo, err error) (sys.Stat_t, esys.Errno) {
 	return sys.NewStat_t(info), 0
 }
 
-// Mkdir implements [esys.FS].
 func (f *fileSystem) Mkdir(path string, _ fs.FileMode) esys.Errno {
 	return errno(f.files.Mkdir(f.path(path)))
 }
 
-// Chmod implements [esys.FS].
 func (f *fileSystem) Chmod(path string, mode fs.FileMode) esys.Errno {
 	return errno(f.files.Chmod(f.path(path), mode))
 }
 
-// Rename implements [esys.FS].
 func (f *fileSystem) Rename(from, to string) esys.Errno {
 	return errno(f.files.Rename(f.path(from), f.path(to)))
 }
 
-// Rmdir implements [esys.FS].
 func (f *fileSystem) Rmdir(path string) esys.Errno { return f.remove(path, true) }
 
-// Unlink implements [esys.FS].
 func (f *fileSystem) Unlink(path string) esys.Errno { return f.remove(path, false) }
 
 func (f *fileSystem) remove(path string, dir bool) esys.Errno {
@@ -136,23 +128,19 @@ func (f *fileSystem) remove(path string, dir bool) esys.Errno {
 	return errno(f.files.Remove(f.path(path)))
 }
 
-// Link implements [esys.FS].
 func (f *fileSystem) Link(from, to string) esys.Errno {
 	return errno(f.files.Link(f.path(from), f.path(to)))
 }
 
-// Symlink implements [esys.FS].
 func (f *fileSystem) Symlink(target, path string) esys.Errno {
 	return errno(f.files.Symlink(target, f.path(path)))
 }
 
-// Readlink implements [esys.FS].
 func (f *fileSystem) Readlink(path string) (string, esys.Errno) {
 	target, err := f.files.Readlink(f.path(path))
 	return target, errno(err)
 }
 
-// Utimens implements [esys.FS].
 func (f *fileSystem) Utimens(path string, _, mtim int64) esys.Errno {
 	if mtim == esys.UTIME_OMIT {
 		return 0
@@ -251,7 +239,6 @@ func (d *directory) Datasync() esys.Errno            { return 0 }
 func (d *directory) Utimens(int64, int64) esys.Errno { return esys.ENOSYS }
 func (d *directory) Close() esys.Errno               { return 0 }
 
-// Readdir implements [esys.File].
 func (d *directory) Readdir(n int) ([]esys.Dirent, esys.Errno) {
 	if !d.read {
 		entries, err := d.files.ReadDir(d.path)

@@ -39,10 +39,8 @@ type memory struct {
 	data []byte
 }
 
-// Allocate implements [experimental.MemoryAllocator].
 func (m *memory) Allocate(_, _ uint64) experimental.LinearMemory { return m }
 
-// Reallocate implements [experimental.LinearMemory].
 func (m *memory) Reallocate(size uint64) []byte {
 	if size > mostMemory || !m.load.hold(int64(size)) { //nolint:gosec // it is bounded
 		return nil
@@ -56,5 +54,4 @@ func (m *memory) Reallocate(size uint64) []byte {
 	return m.data
 }
 
-// Free implements [experimental.LinearMemory].
 func (m *memory) Free() { m.data = nil }
