@@ -42,6 +42,10 @@ export default tseslint.config(
     },
   },
   {
+    files: ['**/*.test.{ts,tsx}', 'e2e/**'],
+    rules: { 'max-lines': ['error', { max: 400 }] },
+  },
+  {
     // One way only: app composes features; features are strangers to one
     // another and stand on ui, api, i18n and lib.
     files: ['src/**/*.{ts,tsx}'],

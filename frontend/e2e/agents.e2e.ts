@@ -108,7 +108,7 @@ describe('a shared agent', () => {
 })
 
 describe('another agent', () => {
-  it('is paired by a code, runs a session, is greyed while it is gone, comes back by itself and is forgotten', async () => {
+  it('is paired by a code, runs a session, is greyed while away, reconnects by itself and is removed', async () => {
     const page = await browser.page(program, '/agents')
     await page.getByText('Only this computer so far').waitFor()
     await page.getByRole('button', { name: 'Add an agent' }).first().click()

@@ -19,7 +19,10 @@ stage(program, browser, {
 const sh = (script: string) => inSession(program, session, script)
 const install = (name: string, lines: string) => installed(program, session, name, lines)
 
-/** Answers as TensorBoard does where it is asked to: on the port of its arguments, about the directory of its arguments. */
+/**
+ * Answers as TensorBoard does where it is asked to: on the port of its arguments, about the directory of its
+ * arguments.
+ */
 const board = `
 import http.server, sys
 args = dict(a.lstrip('-').split('=', 1) for a in sys.argv[1:])
@@ -43,7 +46,8 @@ describe('apps', () => {
     const page = await dialog()
     await page.getByText('Nothing else was found').waitFor()
     await sh(
-      'mkdir -p site && echo "<h1>served from the session</h1>" > site/index.html; python3 -m http.server 8123 -d site >/dev/null 2>&1 & echo $! > server.pid',
+      'mkdir -p site && echo "<h1>served from the session</h1>" > site/index.html; python3 -m http.server 8123 ' +
+        '-d site >/dev/null 2>&1 & echo $! > server.pid',
     )
     await tile(page, 'port-8123').getByText('Listening, found by itself').waitFor()
     await picture(page, 'apps-found')
@@ -82,7 +86,8 @@ describe('apps', () => {
 
   it('are opened to everybody by a preferred port, or another one that is told, and closed again', async () => {
     await sh(
-      'mkdir -p site && echo "<h1>for everybody</h1>" > site/index.html; python3 -m http.server 8124 -d site >/dev/null 2>&1 & echo $! > server.pid',
+      'mkdir -p site && echo "<h1>for everybody</h1>" > site/index.html; python3 -m http.server 8124 -d site ' +
+        '>/dev/null 2>&1 & echo $! > server.pid',
     )
     const page = await dialog()
     const port = await freePort()

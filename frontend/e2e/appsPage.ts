@@ -12,7 +12,8 @@ export const installed = (program: Program, session: Session, name: string, line
   inSession(
     program,
     session,
-    `mkdir -p ~/.local/bin && cat > ~/.local/bin/${name} <<'END'\n#!/usr/bin/python3\n${lines}\nEND\nchmod +x ~/.local/bin/${name}`,
+    `mkdir -p ~/.local/bin && cat > ~/.local/bin/${name} <<'END'\n#!/usr/bin/python3\n${lines}\nEND\nchmod +x ` +
+      `~/.local/bin/${name}`,
   )
 
 /** A page with the dialog of a session's apps open. */

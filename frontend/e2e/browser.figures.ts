@@ -74,7 +74,10 @@ async function fetched(page: Page, begin: () => Promise<void>, want: string): Pr
   return took
 }
 
-/** The page of the other program, which has done nothing yet: a browser asks before a page fetches a second file by itself. */
+/**
+ * The page of the other program, which has done nothing yet: a browser asks before a page fetches a second file by
+ * itself.
+ */
 async function plainPage(): Promise<Page> {
   const page = await browser.context.newPage()
   await page.goto(plain)

@@ -30,7 +30,10 @@ function isLoopback(address: string): boolean {
 /** Whether an address is the program's own, not that of an app in a session. */
 const isOwn = (address: string): boolean => new URL(address || 'about:blank').hostname === '127.0.0.1'
 
-/** Browser is a Chromium with a profile of its own, once it is started. It notes every request which leaves the machine, and every error of Slipway's own pages. */
+/**
+ * Browser is a Chromium with a profile of its own, once it is started. It notes every request which leaves the
+ * machine, and every error of Slipway's own pages.
+ */
 export class Browser {
   readonly foreign: string[] = []
   readonly errors: string[] = []
@@ -92,14 +95,18 @@ export class Browser {
     if (this.#loggedIn !== program.url) {
       await page.goto(await program.login())
       await page.waitForURL((address) => address.pathname !== '/login')
-      await page.getByRole('navigation').first().waitFor() // the sections, whatever they are called in the person's language
+      // the sections, whatever they are called in the person's language
+      await page.getByRole('navigation').first().waitFor()
       this.#loggedIn = program.url
     }
     await page.goto(`${program.url}${path}`)
     return page
   }
 
-  /** Closes all pages but the first. A browser that does not is left behind for a new one, and the run says so: what comes next needs one that answers. */
+  /**
+   * Closes all pages but the first. A browser that does not is left behind for a new one, and the run says so: what
+   * comes next needs one that answers.
+   */
   async clear(): Promise<void> {
     for (const page of this.context.pages().slice(1)) {
       const address = page.url()
@@ -124,9 +131,13 @@ export class Browser {
   }
 }
 
-/** Closes a page once it has loaded: Chromium forgets a wish to close that comes while a page goes from one process to another. */
+/**
+ * Closes a page once it has loaded: Chromium forgets a wish to close that comes while a page goes from one process to
+ * another.
+ */
 export async function shut(page: Page): Promise<void> {
-  await page.waitForLoadState('load', { timeout: 30_000 }).catch(() => undefined) // one that never loads is closed as it is
+  // one that never loads is closed as it is
+  await page.waitForLoadState('load', { timeout: 30_000 }).catch(() => undefined)
   await page.close()
 }
 

@@ -1,7 +1,9 @@
 import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 
-/** Cable carries connections to a port of the loopback, and can be taken out: nothing passes then and nobody is told. */
+/**
+ * Cable carries connections to a port of the loopback, and can be taken out: nothing passes then and nobody is told.
+ */
 export class Cable {
   readonly #server: Server
   readonly #ends = new Set<Socket>()

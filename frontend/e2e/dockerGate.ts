@@ -3,7 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** DockerGate stands before a Docker daemon, passes everything through, and refuses commits while it is told to, as a full disk does. */
+/**
+ * DockerGate stands before a Docker daemon, passes everything through, and refuses commits while it is told to, as a
+ * full disk does.
+ */
 export class DockerGate {
   readonly #dir = mkdtempSync(join(tmpdir(), 'slipway-gate-'))
   readonly #server: Server
@@ -42,4 +45,6 @@ export class DockerGate {
 }
 
 const body = JSON.stringify({ message: 'write /var/lib/docker/layer: no space left on device' })
-const refusal = `HTTP/1.1 500 Internal Server Error\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`
+const refusal =
+  `HTTP/1.1 500 Internal Server Error\r\nContent-Type: application/json\r\nContent-Length: ` +
+  `${body.length}\r\nConnection: close\r\n\r\n${body}`

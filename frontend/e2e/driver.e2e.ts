@@ -34,7 +34,7 @@ describe('devices of NVIDIA', () => {
     await page.locator('[data-outlook="bad"]').waitFor()
   })
 
-  it('show a foreign process at once that takes memory, name it as the reason to wait, and forget it when it has gone', async () => {
+  it('show a foreign process that takes memory at once, as the reason to wait, until it has exited', async () => {
     const page = await browser.page(program, '/gpus')
     const card = page.getByRole('article', { name: /^GPU 0,/ })
     await card.getByText('1 of 1').waitFor()

@@ -16,7 +16,10 @@ export interface Held {
 const gib = 1024 ** 3
 const uuids = ['GPU-11111111-aaaa-4000-8000-000000000001', 'GPU-22222222-bbbb-4000-8000-000000000002']
 
-/** Driver is NVIDIA's library as the tests of gpu/nvml build it: a device of 80 GiB, and one that is cut into three instances. */
+/**
+ * Driver is NVIDIA's library as the tests of gpu/nvml build it: a device of 80 GiB, and one that is cut into three
+ * instances.
+ */
 export class Driver {
   readonly #dir = mkdtempSync(join(tmpdir(), 'slipway-driver-'))
 
@@ -42,9 +45,11 @@ export class Driver {
   hold(...processes: Held[]): void {
     const used = (gpu: number) => processes.filter((p) => p.gpu === gpu).reduce((sum, p) => sum + p.memory, 0)
     const card = (gpu: number, mig: number) =>
-      `gpu uuid=${uuids[gpu]} name=NVIDIA_Test pci=0000000${gpu}:01:00.0 total=${80 * gib} used=${used(gpu)} reserved=0 util=0 power=65000 limit_power=300000 temp=41 mig=${mig} acct=0 cc=90`
+      `gpu uuid=${uuids[gpu]} name=NVIDIA_Test pci=0000000${gpu}:01:00.0 total=${80 * gib} used=${used(gpu)} ` +
+      `reserved=0 util=0 power=65000 limit_power=300000 temp=41 mig=${mig} acct=0 cc=90`
     const instance = (n: number, name: string, size: number) =>
-      `mig gpu=1 uuid=MIG-33333333-cccc-4000-8000-00000000000${n} gi=${n} name=NVIDIA_Test_MIG_${name} total=${size * gib} used=0`
+      `mig gpu=1 uuid=MIG-33333333-cccc-4000-8000-00000000000${n} gi=${n} name=NVIDIA_Test_MIG_${name} ` +
+      `total=${size * gib} used=0`
     const lines = [
       card(0, 0),
       card(1, 1),

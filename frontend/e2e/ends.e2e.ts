@@ -70,7 +70,7 @@ describe('a session that becomes an image as it ends', () => {
     await page.getByText(`removed ${name}-2`).waitFor()
   })
 
-  it('keeps its container where there is no room, over a killed program, until it is made an image after all', async () => {
+  it('keeps its container while the disk is full, through a kill, until its image is made', async () => {
     const page = await browser.page(program, '/sessions')
     const session = await program.running({ name, commitOnEnd: 1 })
     gate.full = true

@@ -8,8 +8,10 @@ import { Browser, picture } from './browser'
 import { stage } from './hooks'
 import { DemoProgram, eventually } from './program'
 
-// Section 12, "Data", where folders.e2e.ts does not show it: folders of every kind · the explorer opened, closed, looked into ·
-// dropped files and trees · read-only · new files · a folder that is not there. Slipway shares no folder between people and has
+// Section 12, "Data", where folders.e2e.ts does not show it: folders of every kind · the explorer opened, closed,
+// looked into ·
+// dropped files and trees · read-only · new files · a folder that is not there. Slipway shares no folder between
+// people and has
 // no cloneable ones; what their file browser does, the explorer does.
 const program = new DemoProgram('workstation')
 const disk = mkdtempSync(join(tmpdir(), 'slipway-explorer-'))

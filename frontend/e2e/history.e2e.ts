@@ -46,7 +46,8 @@ const colour = (badge: Locator, token: string) =>
   }, token)
 
 // Section 12, "Scheduling history": 1 in reach · 2 columns · 3 closed by its button and Escape (the drawer has no
-// backdrop: the list stays in use) · 4 filters · 5 taken away · 6 current and refreshed · 7 badges · 8 empty · 9 steps, order.
+// backdrop: the list stays in use) · 4 filters · 5 taken away · 6 current and refreshed · 7 badges · 8 empty · 9
+// steps, order.
 describe('the record of scheduling', () => {
   it('is in reach whether a session waits, runs or failed, with its columns', async () => {
     const broken = await failed('failed-now')

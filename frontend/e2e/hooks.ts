@@ -31,7 +31,10 @@ export function watchOver(browser: () => Browser): void {
 export interface StageOptions {
   /** What the tests find: sessions that run, folders. The program runs, the browser is there. */
   prepare?: () => Promise<unknown>
-  /** Whether sessions live for one test, those of a story not even for the first; they end after the last one in any case. */
+  /**
+   * Whether sessions live for one test, those of a story not even for the first; they end after the last one in any
+   * case.
+   */
   afresh?: boolean
 }
 

@@ -6,7 +6,10 @@ export async function escape(page: Page): Promise<void> {
   await page.keyboard.press('Escape')
 }
 
-/** Presses Tab until something has the focus, as somebody without a pointer gets there, and sees that the focus can be seen. */
+/**
+ * Presses Tab until something has the focus, as somebody without a pointer gets there, and sees that the focus can be
+ * seen.
+ */
 export async function tabTo(page: Page, wanted: Locator, key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise<void> {
   await wanted.waitFor({ state: 'attached' })
   for (let presses = 0; presses < 150; presses++) {
@@ -19,7 +22,10 @@ export async function tabTo(page: Page, wanted: Locator, key: 'Tab' | 'Shift+Tab
   throw new Error(`${wanted.toString()} is not reached by ${key}`)
 }
 
-/** Whether what has the focus, or what stands around it, shows so by an outline, a shadow or a border of its own colour. */
+/**
+ * Whether what has the focus, or what stands around it, shows so by an outline, a shadow or a border of its own
+ * colour.
+ */
 function visibleFocus(): boolean {
   let element: Element | null = document.activeElement
   for (let steps = 0; element && steps < 4; steps++, element = element.parentElement) {

@@ -14,7 +14,8 @@ import { execute, newNotebook, printed } from './notebookPage'
 import { binary, eventually, notebookImage, Program } from './program'
 import { ShellPage, Wire } from './shellPage'
 
-// A machine that a person has only a login to, over a cable that is taken out: each test goes on where the one before left it.
+// A machine that a person has only a login to, over a cable that is taken out: each test goes on where the one before
+// left it.
 const lab = new Lab()
 const program = new Program('sim', lab.env)
 const earlier = mkdtempSync(join(tmpdir(), 'slipway-earlier-'))

@@ -68,8 +68,10 @@ export class Lab {
     this.#write('authorized', authorized)
     this.#write(
       'ssh_config',
-      `Host lab\n  HostName 127.0.0.1\n  Port ${this.cable.port}\n  HostKeyAlias lab\nHost *\n  User ${userInfo().username}\n  UserKnownHostsFile ${this.#at('known')}\n  GlobalKnownHostsFile none\n` +
-        `  IdentityFile ${this.#at('id')}\n  IdentitiesOnly yes\n  IdentityAgent ${this.#at('agent.sock')}\n  AddKeysToAgent yes\n  UpdateHostKeys no\n`,
+      `Host lab\n  HostName 127.0.0.1\n  Port ${this.cable.port}\n  HostKeyAlias lab\nHost *\n  User ` +
+        `${userInfo().username}\n  UserKnownHostsFile ${this.#at('known')}\n  GlobalKnownHostsFile none\n` +
+        `  IdentityFile ${this.#at('id')}\n  IdentitiesOnly yes\n  IdentityAgent ${this.#at('agent.sock')}\n  ` +
+        `AddKeysToAgent yes\n  UpdateHostKeys no\n`,
     )
     this.#write('password', password)
     this.#write('check', `#!/bin/sh\n[ "$(tr -d '\\0')" = "$(cat ${this.#at('password')})" ]\n`)
@@ -78,7 +80,8 @@ export class Lab {
     this.#write(
       'pam',
       `auth requisite pam_exec.so quiet expose_authtok ${this.#at('check')}\n` +
-        `auth required pam_google_authenticator.so secret=${this.#at('codes')} user=${userInfo().username} no_strict_owner\n` +
+        `auth required pam_google_authenticator.so secret=${this.#at('codes')} user=${userInfo().username} ` +
+        `no_strict_owner\n` +
         'account required pam_permit.so\nsession required pam_permit.so\npassword required pam_deny.so\n',
     )
     this.#run('ssh-agent', ['-D', '-a', this.#at('agent.sock')])
@@ -106,7 +109,9 @@ export class Lab {
   docker(host: string): void {
     this.#write(
       'env',
-      `export HOME=${this.#at('home')} SLIPWAY_HOME=${this.home} DOCKER_HOST=${host || `unix://${this.#at('no-docker.sock')}`}\nexport XDG_RUNTIME_DIR=${this.dir}\nunset XDG_DATA_HOME\n`,
+      `export HOME=${this.#at('home')} SLIPWAY_HOME=${this.home} ` +
+        `DOCKER_HOST=${host || `unix://${this.#at('no-docker.sock')}`}\n` +
+        `export XDG_RUNTIME_DIR=${this.dir}\nunset XDG_DATA_HOME\n`,
     )
   }
 

@@ -191,7 +191,7 @@ describe('the launcher', () => {
     await eventually('it is the preset again, whatever the unit', async () => (await shown()) === before)
   })
 
-  it("carries amounts of one's own to the review, each and together, and warns of a cluster that does not fit", async () => {
+  it('carries custom amounts to the review, each and in total, and warns of a cluster that does not fit', async () => {
     const page = await open(`?step=environment&${draft({ image, cpu: 1 })}`)
     await enterMemory(page, 333)
     const size = page.getByRole('spinbutton', { name: 'Containers in each (cluster)' })

@@ -5,7 +5,8 @@ import { stage } from './hooks'
 import { enter, launch, row, type Wish } from './launcherPage'
 import { DemoProgram, eventually } from './program'
 
-// The list of sessions where no container is looked into: from where one launches, what can be chosen, what a row tells.
+// The list of sessions where no container is looked into: from where one launches, what can be chosen, what a row
+// tells.
 const program = new DemoProgram('workstation')
 const image = 'python:3.12'
 const browser = new Browser()
@@ -33,7 +34,8 @@ async function byPalette(page: Page): Promise<void> {
   await page.keyboard.press('Enter')
 }
 
-// Section 12, "Session creation / list", of it 1, 2 creation from anywhere · 8 what has ended is not chosen · 12 dependencies.
+// Section 12, "Session creation / list", of it 1, 2 creation from anywhere · 8 what has ended is not chosen · 12
+// dependencies.
 // The rest is in sessions.e2e.ts (3 to 7, 10), launcher.e2e.ts (9) and folders.e2e.ts (11).
 describe('a session is created', () => {
   const wishes: Wish[] = [

@@ -14,7 +14,10 @@ export const minimalImage = 'slipway-test/minimal:1'
 
 const ended = new Set(['TERMINATED', 'CANCELLED', 'ERROR'])
 
-/** Asks again until there is an answer, at most for so many milliseconds. The only wait of these tests that has a clock. */
+/**
+ * Asks again until there is an answer, at most for so many milliseconds. The only wait of these tests that has a
+ * clock.
+ */
 export async function eventually<T>(
   what: string,
   ask: () => Promise<T | undefined | false>,

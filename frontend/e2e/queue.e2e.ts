@@ -37,7 +37,7 @@ async function download(page: Page, press: () => Promise<void>): Promise<{ name:
 }
 
 describe('devices', () => {
-  it('are shared in parts: two halves run on one, a third waits, names who holds what in numbers, and starts by itself', async () => {
+  it('are shared: two halves run on one, a third waits with the reason in numbers, and starts by itself', async () => {
     await runs('all-of-it', { accelerator: '1' })
     const first = await runs('half-one', { accelerator: '0.5' })
     await runs('half-two', { accelerator: '0.5' })

@@ -5,7 +5,8 @@ import { Browser } from './browser'
 import { stage } from './hooks'
 import { DemoProgram } from './program'
 
-// What a session was asked for, as a file: kept, compared, opened, dropped, and launched again by nobody but the person.
+// What a session was asked for, as a file: kept, compared, opened, dropped, and launched again by nobody but the
+// person.
 const program = new DemoProgram('workstation')
 const browser = new Browser()
 

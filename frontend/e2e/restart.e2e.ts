@@ -22,7 +22,7 @@ const numbers = (text: string, word: string) =>
 const upTo = (n: number) => Array.from({ length: n }, (_, i) => i + 1)
 
 describe('the control plane', () => {
-  it('may be killed while a terminal is open: the same shell goes on, and nothing is lost in either direction', async () => {
+  it('may be killed while a terminal is open: the shell survives and no byte is lost either way', async () => {
     // The shell counts until it is told to stop, so that it is still at it after each cut, however long one takes.
     const session = await program.running({
       name: 'killed-under',
@@ -37,7 +37,8 @@ describe('the control plane', () => {
     await shell.run('clear; export BEFORE=kept; echo "shell $$"')
     const pid = /^shell (\d+)$/m.exec(await shell.rows())?.[1]
     await shell.type(
-      'stty -echo; i=0; while [ ! -e told/stop ]; do i=$((i+1)); echo "kill $i"; sleep 0.02; done; echo "count $i"; stty echo',
+      'stty -echo; i=0; while [ ! -e told/stop ]; do i=$((i+1)); echo "kill $i"; sleep 0.02; done; echo "count ' +
+        '$i"; stty echo',
     )
     for (const cut of [1, 2]) {
       const before = (await shell.output()).length

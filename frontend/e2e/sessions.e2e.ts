@@ -19,7 +19,8 @@ async function finished(page: Page): Promise<void> {
   await page.getByText('Finished', { exact: true }).click()
 }
 
-// Section 12, "Session creation / list" where a container matters: 3 created and terminated · 4 a batch goes well · 5 logs ·
+// Section 12, "Session creation / list" where a container matters: 3 created and terminated · 4 a batch goes well · 5
+// logs ·
 // 6 use · 7 transitions · 10 mounts · 11 a part of a folder, made on the way. The others: list.e2e.ts.
 describe('a session', () => {
   it('is launched by five steps, shown as it comes to life, and given exactly what was asked for', async () => {

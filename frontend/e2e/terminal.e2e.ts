@@ -121,7 +121,8 @@ describe('a terminal', () => {
     expect(lines.length).toBeGreaterThan(19_000)
     expect(lines).toEqual(upTo(1_300_000).slice(-lines.length))
     process.stdout.write(
-      `10 MB: ${(wanted.length / 1e6).toFixed(1)} MB in ${took} ms, ${count} frames, longest ${Math.round(longest)} ms\n`,
+      `10 MB: ${(wanted.length / 1e6).toFixed(1)} MB in ${took} ms, ${count} frames, longest ` +
+        `${Math.round(longest)} ms\n`,
     )
     // A slow machine takes longer for each frame and for all: how many there were tells whether the page was held up.
     expect(count).toBeGreaterThan(20)
@@ -245,7 +246,8 @@ describe('a terminal', () => {
       await page.keyboard.up('Control')
     }
     await shell.run(
-      "clear; printf 'https://elsewhere.test/%s\\n' page; printf '\\033]8;;https://truth.test/\\033\\\\https://pretence.test\\033]8;;\\033\\\\\\n'",
+      "clear; printf 'https://elsewhere.test/%s\\n' page; printf " +
+        "'\\033]8;;https://truth.test/\\033\\\\https://pretence.test\\033]8;;\\033\\\\\\n'",
     )
     await press('elsewhere.test/page')
     const elsewhere = page.getByRole('dialog', { name: 'Open elsewhere.test in the browser?' })

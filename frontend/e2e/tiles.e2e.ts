@@ -46,15 +46,18 @@ class Page(http.server.BaseHTTPRequestHandler):
     def log_message(self, *a): pass
 http.server.ThreadingHTTPServer(('127.0.0.1', port), Page).serve_forever()`
 
-// Section 12, "App launcher": 1 opened and closed · 2 each kind launched (Jupyter for real in jupyter.e2e.ts) · 3 open to
-// everybody, preferred port and what is wrong with one · 4 how ssh connects · 5 what is asked for · 6 progress, success,
-// failure · 7 a directory is asked for (apps.e2e.ts) · 8 ended session, missing port, relaunch, dialogs over one another · 10 keyboard,
+// Section 12, "App launcher": 1 opened and closed · 2 each kind launched (Jupyter for real in jupyter.e2e.ts) · 3 open
+// to
+// everybody, preferred port and what is wrong with one · 4 how ssh connects · 5 what is asked for · 6 progress,
+// success,
+// failure · 7 a directory is asked for (apps.e2e.ts) · 8 ended session, missing port, relaunch, dialogs over one
+// another · 10 keyboard,
 // loading, narrow. 3.2 (who may reach a public port) and 9 (ways of its proxy) are nothing that Slipway has.
 describe('the dialog of apps', () => {
   const opener = (page: Page) => row(page, 'many-apps').getByRole('button', { name: 'Apps' })
   const box = (page: Page) => page.getByRole('dialog', { name: 'Apps of many-apps' })
 
-  it('opens from the list, the drawer and by its address, and closes by its button, Escape and a click beside it', async () => {
+  it('opens from list, drawer and address, and closes by its button, Escape and a click outside', async () => {
     const page = await browser.page(program)
     const closings = [
       () => box(page).getByRole('button', { name: 'Close' }).click(),
@@ -177,7 +180,7 @@ describe('the dialog of apps', () => {
     expect(await box(page).isVisible()).toBe(true)
   })
 
-  it('says that nothing listens on a port that was asked for, that a session has ended, and that there is none', async () => {
+  it('says that nothing listens on a port, that a session has ended, and that there is no session', async () => {
     const other = await program.running({ name: 'other-apps', ports: [8080] })
     const page = await browser.page(program, `/sessions?apps=${other.id}`)
     const port = page.locator('[data-app="port-8080"]')

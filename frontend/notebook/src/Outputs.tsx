@@ -33,8 +33,10 @@ function Ansi({ text }: { text: string }) {
 
 const frameStyle = (dark: boolean) => `<style>
 :root { color-scheme: ${dark ? 'dark' : 'light'}; }
-body { margin: 0; padding: 4px 0; font: 13px/1.5 'Inter Variable', system-ui, sans-serif; color: ${dark ? '#e4ebee' : '#1a2327'}; background: transparent; overflow-y: hidden; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; } th, td { padding: 4px 10px; text-align: right; border-bottom: 1px solid ${dark ? '#263035' : '#e4eaed'}; }
+body { margin: 0; padding: 4px 0; font: 13px/1.5 'Inter Variable', system-ui, sans-serif; }
+body { color: ${dark ? '#e4ebee' : '#1a2327'}; background: transparent; overflow-y: hidden; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: 4px 10px; text-align: right; border-bottom: 1px solid ${dark ? '#263035' : '#e4eaed'}; }
 th { font-weight: 600; } a { color: ${dark ? '#5cc0e0' : '#0a6485'}; }
 </style>`
 

@@ -44,7 +44,9 @@ export async function readFile(path: string): Promise<{ text: string; version: s
   return { text: await response.text(), version: response.headers.get(versionHeader) ?? '' }
 }
 
-/** Writes a file if it is still of that version, and returns the new one. An empty version replaces whatever is there. */
+/**
+ * Writes a file if it is still of that version, and returns the new one. An empty version replaces whatever is there.
+ */
 export async function writeFile(path: string, text: string, version: string): Promise<string> {
   const headers = { 'Content-Type': 'application/octet-stream', [versionHeader]: version }
   const response = await call('contents', { path }, { method: 'PUT', body: text, headers })

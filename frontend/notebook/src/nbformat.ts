@@ -164,7 +164,9 @@ function sorted(value: unknown): unknown {
 
 /** The notebook as Jupyter itself would write it: keys in order, one space a step. */
 export function writeNotebook({ cells, minor, rest }: Notebook): string {
-  return `${JSON.stringify(sorted({ metadata: {}, ...rest, cells: cells.map((cell) => writeCell(cell, minor)), nbformat: 4, nbformat_minor: minor }), null, 1)}\n`
+  const written = cells.map((cell) => writeCell(cell, minor))
+  const whole = sorted({ metadata: {}, ...rest, cells: written, nbformat: 4, nbformat_minor: minor })
+  return `${JSON.stringify(whole, null, 1)}\n`
 }
 
 /** Adds an output to those of a cell; what is printed goes on where it stopped. */

@@ -25,7 +25,8 @@ describe('request', () => {
   it('throws a refusal with its code, hint and fields', async () => {
     answer(
       422,
-      '{"code":"session_create_invalid","message":"No.","hint":"Do.","fields":[{"field":"name","code":"c","message":"m"}]}',
+      '{"code":"session_create_invalid","message":"No.","hint":"Do.",' +
+        '"fields":[{"field":"name","code":"c","message":"m"}]}',
     )
     const error = await request('/x').catch((e: unknown) => e)
     expect(error).toBeInstanceOf(ApiProblem)

@@ -129,7 +129,10 @@ export function usePresets(): UseQueryResult<Preset[]> {
   return useQuery({ queryKey: keys.presets, queryFn: ({ signal }) => fetchPresets(signal), ...always })
 }
 
-/** What each machine has, has promised and uses. It is not on the event channel: asked for every few seconds while shown. */
+/**
+ * What each machine has, has promised and uses. It is not on the event channel: asked for every few seconds while
+ * shown.
+ */
 export function useResources(): UseQueryResult<ResourceSummary[]> {
   return useQuery({
     queryKey: keys.resources,

@@ -32,7 +32,8 @@ export const keys = {
   environmentFile: ['environments', 'file'] as const,
   presets: ['presets'] as const, // live
   devices: ['devices'] as const, // live: DeviceBoard of each agent
-  deviceHistory: (agent: string, device: string, span: string) => ['device-history', agent, device, span] as const, // live once fetched
+  // live once fetched
+  deviceHistory: (agent: string, device: string, span: string) => ['device-history', agent, device, span] as const,
   resources: ['resources'] as const, // asked for again every few seconds and when a session changes
   accounts: (query: unknown) => ['accounts', query] as const,
   previews: ['preview'] as const,

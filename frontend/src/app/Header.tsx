@@ -147,7 +147,8 @@ export function Header({ onNotices, onRecents, onPalette, onTour, mac }: HeaderP
   const navigate = useNavigate()
   const { pathname } = useLocation()
   const onLauncher = pathname.startsWith('/launcher')
-  // The list of sessions shows the machine at length; the terminal and the rest have it here, where an engine tells of it.
+  // The list of sessions shows the machine at length; the terminal and the rest have it here, where an engine tells of
+  // it.
   const meters = !/^\/sessions(\/[^/]*)?$/.test(pathname) && machines.some((machine) => machine.cpus > 0)
   return (
     <header className={css.header}>

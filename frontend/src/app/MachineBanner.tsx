@@ -58,7 +58,10 @@ function Offline({ machine }: { machine: Machine }) {
   )
 }
 
-/** Trouble of a machine that stands: the engine is silent, the agent offline. One that was hidden comes back when it begins anew. */
+/**
+ * Trouble of a machine that stands: the engine is silent, the agent offline. One that was hidden comes back when it
+ * begins anew.
+ */
 export function MachineBanner() {
   const machines = useMachines().data ?? []
   const agents = useAgents().data ?? []

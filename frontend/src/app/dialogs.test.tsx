@@ -29,7 +29,8 @@ import { LinkQuestion } from '@/features/terminal/LinkQuestion'
 import { SearchAll } from '@/features/terminal/SearchAll'
 import { SessionFiles } from './SessionFiles'
 
-// The dialogs that e2e/dialogs.e2e.ts does not leave in a browser: whatever is written into them, leaving asks nothing of the server.
+// The dialogs that e2e/dialogs.e2e.ts does not leave in a browser: whatever is written into them, leaving asks nothing
+// of the server.
 const lab = makeAgent({ name: 'lab', address: 'ssh://lab', local: false, live: 2 })
 const labRow = {
   agent: lab,
@@ -236,7 +237,8 @@ const answers = {
 }
 const known = { sessions: [session], agents: [lab], recents: [], operations: [], presets: [preset] }
 
-// Under test antd gives everything one id: titles would name each other's dialogs, and Escape would leave the wrong one.
+// Under test antd gives everything one id: titles would name each other's dialogs, and Escape would leave the wrong
+// one.
 beforeEach(() => void vi.stubEnv('NODE_ENV', 'development'))
 afterEach(() => void vi.unstubAllEnvs())
 

@@ -4,7 +4,10 @@ import { useTranslation } from 'react-i18next'
 import { useNavigate } from 'react-router'
 import type { Spec } from '@/api/types.gen'
 
-/** Opens the launcher at its last step, filled in with a spec. The draft is all that carries it over, so nothing is launched and Back undoes it. */
+/**
+ * Opens the launcher at its last step, filled in with a spec. The draft is all that carries it over, so nothing is
+ * launched and Back undoes it.
+ */
 export function useLaunchSpec(): (spec: Spec) => Promise<void> {
   const navigate = useNavigate()
   return useCallback(

@@ -18,7 +18,10 @@ const digits: Ending[] = ['closed', 'rieul', 'open', 'closed', 'open', 'open', '
 /** How letters end that are read one by one; all others are open. */
 const letters: Record<string, Ending> = { L: 'rieul', M: 'closed', N: 'closed', R: 'rieul' }
 
-/** How words of Latin letters end by their last ones, as far as that is sure: of set (셋) and test (테스트) only people know. */
+/**
+ * How words of Latin letters end by their last ones, as far as that is sure: of set (셋) and test (테스트) only people
+ * know.
+ */
 const words: [RegExp, Ending][] = [
   [/^[a-z]*[KMGTPE]i?B$|(^|[^a-z])B$/, 'open'], // bytes
   [/[adfhijosuvwxyz]$/i, 'open'],
@@ -43,7 +46,10 @@ export function endingOf(text: string): Ending | undefined {
   return words.find(([end]) => end.test(latin))?.[1]
 }
 
-/** Chooses each particle of a Korean text by how the word before it is read; what cannot be told stays written both ways. */
+/**
+ * Chooses each particle of a Korean text by how the word before it is read; what cannot be told stays written both
+ * ways.
+ */
 export function withParticles(text: string): string {
   return text.replace(written, (particle, at: number) => {
     const ending = endingOf(text.slice(0, at))

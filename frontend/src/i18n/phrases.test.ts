@@ -58,7 +58,8 @@ describe('hintText', () => {
 describe('messageText', () => {
   it('says in the language of the page what an agent says in phrases', async () => {
     expect(messageText({ message: 'As it came.', said: [lacks, none] })).toBe(
-      "Needs 4 CPUs, 1 of 8 is free; train-a holds 6, another person's session holds 1. It also needs 4 GiB of memory, 1 GiB of 8 GiB is free; no session holds any of it.",
+      "Needs 4 CPUs, 1 of 8 is free; train-a holds 6, another person's session holds 1. It also needs 4 GiB of " +
+        'memory, 1 GiB of 8 GiB is free; no session holds any of it.',
     )
     await changeLanguage('ko')
     expect(messageText({ message: 'As it came.', said: [lacks] })).toBe(

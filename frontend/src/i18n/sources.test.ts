@@ -127,7 +127,8 @@ function namespacesOf(tree: ts.SourceFile): string[] {
   walk(tree, (node) => {
     if (ts.isCallExpression(node) && node.expression.getText() === 'useTranslation') {
       const [asked] = node.arguments
-      const first = asked && ts.isArrayLiteralExpression(asked) ? asked.elements[0] : asked // of several the first is what needs no name
+      // of several the first is what needs no name
+      const first = asked && ts.isArrayLiteralExpression(asked) ? asked.elements[0] : asked
       found.add(first && ts.isStringLiteral(first) ? first.text : 'common')
     }
     if (ts.isTypeReferenceNode(node) && node.typeName.getText() === 'TFunction')

@@ -27,7 +27,10 @@ export function isReached({ connection }: ReachSubject): boolean {
   return connection.state === 'connected' || connection.state === 'probing'
 }
 
-/** Whether an agent is connected only by a person, who may be asked something. One that shows another key asks that first. */
+/**
+ * Whether an agent is connected only by a person, who may be asked something. One that shows another key asks that
+ * first.
+ */
 export function needsPerson({ connection, question }: ReachSubject): boolean {
   return connection.state === 'question' && !question
 }

@@ -23,7 +23,10 @@ export interface IdleOutlook {
   left?: number
 }
 
-/** Whether a check counts down: unknown means keep running, grace judges nothing yet, and a session in use starts the clock of activity anew. */
+/**
+ * Whether a check counts down: unknown means keep running, grace judges nothing yet, and a session in use starts the
+ * clock of activity anew.
+ */
 export function countsDown(check: IdleSubject): boolean {
   if (!check.expiresAt || check.state === 'unknown' || check.state === 'grace') return false
   return !(check.checker === 'network' && check.state === 'active')

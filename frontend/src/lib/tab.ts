@@ -44,5 +44,7 @@ function announce(page: Document, title: string, text: string): void {
   const line = page.createElement('p')
   line.textContent = text
   page.body.replaceChildren(line)
-  page.body.style.cssText = `display:grid;place-items:center;height:100vh;margin:0;font:14px system-ui,sans-serif;color:${dark ? '#a3b1b8' : '#526068'};background:${dark ? '#0e1315' : '#f5f7f8'}`
+  page.body.style.cssText =
+    `display:grid;place-items:center;height:100vh;margin:0;font:14px ` +
+    `system-ui,sans-serif;color:${dark ? '#a3b1b8' : '#526068'};background:${dark ? '#0e1315' : '#f5f7f8'}`
 }

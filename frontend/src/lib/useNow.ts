@@ -27,7 +27,10 @@ onClock(tick)
 
 const idle = () => () => {}
 
-/** The time that sessions go by, in ms since 1970, in whole seconds. All users share one timer; a still one never changes. */
+/**
+ * The time that sessions go by, in ms since 1970, in whole seconds. All users share one timer; a still one never
+ * changes.
+ */
 export function useNow(ticking = true): number {
   return useSyncExternalStore(ticking ? subscribe : idle, () => shown)
 }

@@ -8,7 +8,10 @@ const headHeight = 40
 export type FillColumn<Row> = TableColumnType<Row> & {
   /** The least, in pixels. */
   width: number
-  /** The part of the width that is left over which it takes, against the parts of the others; what says nothing keeps its width. */
+  /**
+   * The part of the width that is left over which it takes, against the parts of the others; what says nothing keeps
+   * its width.
+   */
   grow?: number
 }
 
@@ -30,7 +33,10 @@ export function spread<Row>(columns: readonly FillColumn<Row>[], spare: number):
   }))
 }
 
-/** A table that fills what is left of a column and keeps its header. Only what is seen is drawn, so thousands of rows cost as much as twenty. */
+/**
+ * A table that fills what is left of a column and keeps its header. Only what is seen is drawn, so thousands of rows
+ * cost as much as twenty.
+ */
 export function FillTable<Row extends object>({ columns, className = '', ...table }: FillTableProps<Row>) {
   const frame = useRef<HTMLDivElement>(null)
   const box = useBox(frame)

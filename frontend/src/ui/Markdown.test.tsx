@@ -6,7 +6,8 @@ it('shows the marks as what they mean, and never takes anything for HTML', () =>
   const { container } = render(
     <Markdown
       text={
-        '# Who leaves?\n\n*a.csv* and `b` <img src=x onerror=alert(1)>\n\n[here](https://example.org) [there](javascript:alert(1))'
+        '# Who leaves?\n\n*a.csv* and `b` <img src=x onerror=alert(1)>\n\n[here](https://example.org) ' +
+        '[there](javascript:alert(1))'
       }
     />,
   )

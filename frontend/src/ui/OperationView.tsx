@@ -103,7 +103,10 @@ export interface OperationViewProps {
   follow?: boolean
 }
 
-/** A piece of work as it goes on: its steps with what they found and how to mend it, what it asks, how far its bytes are, and why it failed. */
+/**
+ * A piece of work as it goes on: its steps with what they found and how to mend it, what it asks, how far its bytes
+ * are, and why it failed.
+ */
 export function OperationView({ operation, onAnswer, onCancel, follow = false }: OperationViewProps) {
   const { t } = useTranslation()
   const title = useOperationTitle()(operation)

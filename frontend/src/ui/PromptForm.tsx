@@ -12,7 +12,10 @@ export interface PromptFormProps {
   onAnswer: (text: string) => Promise<unknown>
 }
 
-/** What an operation asks, answered in place. What is typed as a secret is never shown and forgotten as soon as it is sent. */
+/**
+ * What an operation asks, answered in place. What is typed as a secret is never shown and forgotten as soon as it is
+ * sent.
+ */
 export function PromptForm({ prompt, onAnswer }: PromptFormProps) {
   const { t } = useTranslation()
   const [text, setText] = useState('')

@@ -2,7 +2,10 @@ import { Tooltip } from 'antd'
 import { formatElapsed, formatExact, formatRelative, formatShortRelative, past } from '@/lib/time'
 import { useNow } from '@/lib/useNow'
 
-/** A moment as seen from now, the exact one on hover; short, for a narrow column, in figures. It has passed, unless it is said to lie ahead. */
+/**
+ * A moment as seen from now, the exact one on hover; short, for a narrow column, in figures. It has passed, unless it
+ * is said to lie ahead.
+ */
 export function RelativeTime({ at, short = false, ahead = false }: { at: string; short?: boolean; ahead?: boolean }) {
   const now = useNow()
   const moment = ahead ? at : past(at, now)

@@ -24,7 +24,10 @@ const axisFont = "10px 'Inter Variable', sans-serif"
 /** Half the width of a time of day on the axis, in CSS pixels. */
 const labelHalf = 16
 
-/** Whether a label has room at a time, in seconds, between the ends of the axis: neither cut nor over the value axis's zero. */
+/**
+ * Whether a label has room at a time, in seconds, between the ends of the axis: neither cut nor over the value axis's
+ * zero.
+ */
 function isClear(plot: uPlot, at: number): boolean {
   const x = plot.valToPos(at, 'x')
   return x >= labelHalf - 2 && x <= plot.over.clientWidth - labelHalf + 2

@@ -4,7 +4,8 @@ export type Mode = 'light' | 'dark'
 export type Density = 'comfortable' | 'compact'
 
 const sans =
-  "'Inter Variable', 'Pretendard Variable', -apple-system, 'Segoe UI', 'Noto Sans CJK KR', 'Noto Color Emoji', sans-serif"
+  "'Inter Variable', 'Pretendard Variable', -apple-system, 'Segoe UI', 'Noto Sans CJK KR', 'Noto Color Emoji', " +
+  'sans-serif'
 const mono = "'JetBrains Mono Variable', 'Pretendard Variable', ui-monospace, 'DejaVu Sans Mono', monospace"
 
 // One accent, a sea blue, for the one primary action of a view. Surfaces are

@@ -80,7 +80,10 @@ export interface Sent {
   body: unknown
 }
 
-/** Answers every request from a table of "METHOD path" (without the query); one that is missing is a 404. Returns what was sent. */
+/**
+ * Answers every request from a table of "METHOD path" (without the query); one that is missing is a 404. Returns what
+ * was sent.
+ */
 export function serve(answers: Record<string, unknown | ((body: unknown) => Response)>): Sent[] {
   const sent: Sent[] = []
   vi.spyOn(globalThis, 'fetch').mockImplementation(async (input, init) => {

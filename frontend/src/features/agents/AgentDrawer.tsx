@@ -1,23 +1,21 @@
-import { Alert, AutoComplete, Button, Drawer, Input, Tabs } from 'antd'
+import { Alert, Button, Drawer, Tabs } from 'antd'
 import { ArrowUpCircle, Plug, RotateCw, ScanSearch, Server, Trash2 } from 'lucide-react'
 import { useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
-import { Link, useSearchParams } from 'react-router'
-import { updateAgent } from '@/api/calls'
-import { asProblem, type ApiProblem } from '@/api/client'
+import { useSearchParams } from 'react-router'
 import { useOperations } from '@/api/hooks'
-import type { Agent, AgentUpdate, Operation } from '@/api/types.gen'
+import type { Agent, Operation } from '@/api/types.gen'
 import { useOperationActions } from '@/api/useOperation'
-import { asksCode, formatRtt, isReached, needsPerson } from '@/lib/connection'
+import { asksCode, isReached, needsPerson } from '@/lib/connection'
 import { now } from '@/lib/now'
 import { isRunning } from '@/lib/operation'
-import { ConnectionBadge } from '@/ui/ConnectionBadge'
 import { EmptyState } from '@/ui/EmptyState'
-import { ErrorState } from '@/ui/ErrorState'
 import { OperationView, useOperationTitle } from '@/ui/OperationView'
 import { RelativeTime } from '@/ui/Times'
 import { Meters } from './AgentCard'
 import { AgentDoctor } from './AgentDoctor'
+import { AgentFacts } from './AgentFacts'
+import { AgentNaming } from './AgentNaming'
 import css from './agents.module.css'
 import { AuditLog } from './AuditLog'
 import { belongs, type Row } from './join'
@@ -176,8 +174,8 @@ function Content({ row, groups, onRenamed, children }: PartsProps & { children?:
       <section className={`${css.section} ${reached ? '' : css.unreached}`}>
         <Meters row={row} />
       </section>
-      <Facts row={row} />
-      <Naming key={agent.name} agent={agent} groups={groups} onRenamed={onRenamed} />
+      <AgentFacts row={row} />
+      <AgentNaming key={agent.name} agent={agent} groups={groups} onRenamed={onRenamed} />
       <AgentDoctor name={agent.name} reached={reached} />
       {children}
       {removing ? <RemoveDialog agent={agent} reached={reached} onClose={() => setRemoving(false)} /> : null}
@@ -219,147 +217,6 @@ function WorkOf({ operation }: { operation: Operation }) {
       <div className={css.box}>
         <OperationView follow={isRunning(operation)} operation={operation} {...actions} />
       </div>
-    </section>
-  )
-}
-
-function Fact({ name, children }: { name: string; children: ReactNode }) {
-  return (
-    <>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </>
-  )
-}
-
-function Facts({ row }: { row: Row }) {
-  const { t } = useTranslation(['agents', 'common'])
-  const { agent, machine } = row
-  const { connection } = agent
-  const reached = isReached(agent)
-  return (
-    <dl className={css.list}>
-      <Fact name={t('agents:fact.state')}>
-        <span className={css.inline}>
-          <ConnectionBadge state={connection.state} />{' '}
-          <span className={css.dim}>
-            <RelativeTime at={connection.since} />
-          </span>
-        </span>
-      </Fact>
-      {agent.local ? null : (
-        <>
-          <Fact name={t('agents:fact.address')}>
-            <code>{agent.address}</code>
-          </Fact>
-          <Fact name={t('agents:fact.way')}>
-            {[
-              t(`agents:transport.${connection.transport as 'ssh'}`, { defaultValue: connection.transport }),
-              connection.carriers > 0 ? t('agents:carriers', { count: connection.carriers }) : '',
-              reached && connection.rttMs !== undefined ? t('agents:rtt', { rtt: formatRtt(connection.rttMs) }) : '',
-            ]
-              .filter(Boolean)
-              .join(' · ')}
-          </Fact>
-          <Fact name={t('agents:fact.heard')}>
-            {connection.lastHeard ? <RelativeTime at={connection.lastHeard} /> : t('common:reach.never')}
-          </Fact>
-        </>
-      )}
-      {machine ? (
-        <Fact
-          name={t('agents:fact.machine')}
-        >{`${machine.hostname} · ${machine.os}/${machine.arch} · ${machine.engine === 'sim' ? t('common:engine.sim') : `Docker ${machine.engineVersion ?? ''}`}`}</Fact>
-      ) : null}
-      {agent.version ? <Fact name={t('agents:fact.version')}>{agent.version}</Fact> : null}
-      <Fact name={t('agents:fact.sessions')}>
-        {agent.live > 0 ? (
-          <Link to={`/sessions?q=${encodeURIComponent(`agent:${agent.name}`)}`}>
-            {t('agents:sessions', { count: agent.live })}
-          </Link>
-        ) : (
-          t('agents:sessions', { count: 0 })
-        )}
-      </Fact>
-      {agent.owner ? (
-        <Fact name={t('agents:fact.owner')}>
-          {agent.role
-            ? `${agent.owner} · ${t(`agents:role.${agent.role as 'user'}`, { defaultValue: agent.role })}`
-            : agent.owner}
-        </Fact>
-      ) : null}
-      {agent.fingerprint ? (
-        <Fact name={t('agents:fact.key')}>
-          <code className={css.key}>{agent.fingerprint}</code>
-        </Fact>
-      ) : null}
-      {agent.addedAt ? (
-        <Fact name={t('agents:fact.added')}>
-          <RelativeTime at={agent.addedAt} />
-        </Fact>
-      ) : null}
-    </dl>
-  )
-}
-
-/** What the agent is called and the group that it is in. */
-function Naming({
-  agent,
-  groups,
-  onRenamed,
-}: {
-  agent: Agent
-  groups: readonly string[]
-  onRenamed: (to: string) => void
-}) {
-  const { t } = useTranslation(['agents', 'common'])
-  const [name, setName] = useState(agent.name)
-  const [group, setGroup] = useState(agent.group)
-  const [busy, setBusy] = useState(false)
-  const [problem, setProblem] = useState<ApiProblem | null>(null)
-  const change: AgentUpdate = {}
-  if (name.trim() !== agent.name) change.name = name.trim()
-  if (group.trim() !== agent.group) change.group = group.trim() || 'default'
-  const changed = Object.keys(change).length > 0 && name.trim() !== ''
-  const save = async () => {
-    setBusy(true)
-    setProblem(null)
-    try {
-      const saved = await updateAgent(agent.name, change)
-      if (saved.name !== agent.name) onRenamed(saved.name)
-      else setGroup(saved.group)
-    } catch (error) {
-      setProblem(asProblem(error))
-    } finally {
-      setBusy(false)
-    }
-  }
-  return (
-    <section className={css.section}>
-      <form
-        className={css.naming}
-        onSubmit={(event) => {
-          event.preventDefault()
-          if (changed) void save()
-        }}
-      >
-        <label>
-          {t('agents:fact.name')}
-          <Input value={name} disabled={agent.local} maxLength={64} onChange={(e) => setName(e.target.value)} />
-        </label>
-        <label>
-          {t('agents:fact.group')}
-          <AutoComplete
-            value={group}
-            options={groups.map((value) => ({ value }))}
-            onChange={(value: string) => setGroup(value)}
-          />
-        </label>
-        <Button htmlType="submit" loading={busy} disabled={!changed}>
-          {t('common:action.save')}
-        </Button>
-      </form>
-      {problem ? <ErrorState compact problem={problem} /> : null}
     </section>
   )
 }

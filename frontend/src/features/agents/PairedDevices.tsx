@@ -79,7 +79,10 @@ function ByHand() {
   )
 }
 
-/** The devices that an agent lets in: take one's access, or let in one more by a code, which needs a login to its machine. */
+/**
+ * The devices that an agent lets in: take one's access, or let in one more by a code, which needs a login to its
+ * machine.
+ */
 export function PairedDevices({ name, reached, login }: { name: string; reached: boolean; login: boolean }) {
   const { t } = useTranslation(['agents', 'common'])
   const client = useQueryClient()

@@ -11,7 +11,9 @@ export interface DoorLineProps {
   onClose: () => void
 }
 
-/** The port of this computer that leads to an app: for whom it is open, its addresses, and the button that closes it. */
+/**
+ * The port of this computer that leads to an app: for whom it is open, its addresses, and the button that closes it.
+ */
 export function DoorLine({ door, title, onClose }: DoorLineProps) {
   const { t } = useTranslation('apps')
   // The first address is this computer's own name for it; others know it by the rest.
@@ -43,7 +45,10 @@ export interface LostDoorLineProps {
   onDismiss: () => void
 }
 
-/** The port that led to an app until Slipway ended, why it does not now, and the buttons that open it again or let it be. */
+/**
+ * The port that led to an app until Slipway ended, why it does not now, and the buttons that open it again or let it
+ * be.
+ */
 export function LostDoorLine({ door, title, onOpen, onDismiss }: LostDoorLineProps) {
   const { t } = useTranslation('apps')
   return (

@@ -45,7 +45,8 @@ describe('keyCommand', () => {
 describe('focusOf', () => {
   it('tells terminals, fields and the rest apart', () => {
     document.body.innerHTML =
-      '<div class="xterm"><textarea id="t"></textarea></div><input id="i"><input type="checkbox" id="c"><button id="b"></button>'
+      '<div class="xterm"><textarea id="t"></textarea></div><input id="i"><input type="checkbox" id="c"><button ' +
+      'id="b"></button>'
     const of = (id: string) => focusOf(document.getElementById(id))
     expect([of('t'), of('i'), of('c'), of('b'), focusOf(null)]).toEqual(['terminal', 'field', 'page', 'page', 'page'])
   })

@@ -27,7 +27,7 @@ import { RemoveDialog } from './RemoveDialog'
 import { UploadList } from './UploadList'
 import { Archives } from './Archives'
 import css from './files.module.css'
-import { chosenOf, type Picked, pickedOf } from './uploads'
+import { chosenOf, type Picked, pickedOf } from './picked'
 import { useListing, useUploads } from './useFiles'
 import { useMoves } from './useMoves'
 

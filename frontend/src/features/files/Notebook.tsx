@@ -17,7 +17,10 @@ const joined = (value: unknown): string =>
 const record = (value: unknown): Record<string, unknown> =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 
-/** The cells of a notebook with their plain outputs and pictures; null where it is none. Nothing of it is run or taken for HTML. */
+/**
+ * The cells of a notebook with their plain outputs and pictures; null where it is none. Nothing of it is run or taken
+ * for HTML.
+ */
 export function parseNotebook(text: string): Cell[] | null {
   let raw: unknown
   try {

@@ -21,7 +21,9 @@ export interface RemoveDialogProps {
   onDone: () => void
 }
 
-/** Deletes one thing after the other, says how far that is, and stops where it is cancelled, also within a directory. */
+/**
+ * Deletes one thing after the other, says how far that is, and stops where it is cancelled, also within a directory.
+ */
 export function RemoveDialog({ place, some, onClose, onDone }: RemoveDialogProps) {
   const { t } = useTranslation(['files', 'common'])
   const stop = useRef<AbortController | null>(null)

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { ApiProblem } from '@/api/client'
 import type { FileInfo } from '@/api/types.gen'
-import { pickedOf, Uploads, type UploadItem, type UploadServer } from './uploads'
+import { pickedOf } from './picked'
+import { Uploads, type UploadItem, type UploadServer } from './uploads'
 
 const there = new Set<string>()
 const directories = new Set<string>()

@@ -2,6 +2,7 @@ import * as api from '@/api/files'
 import { encodedName, type Conflict, type FilePlace, inside, placeKey } from '@/api/files'
 import { asProblem, type ApiProblem } from '@/api/client'
 import type { FileInfo } from '@/api/types.gen'
+import type { Picked } from './picked'
 
 export type UploadStatus = 'waiting' | 'sending' | 'asking' | 'done' | 'skipped' | 'failed' | 'cancelled'
 
@@ -25,13 +26,6 @@ export interface UploadItem {
 
 /** What becomes of a file that is there already; skip: the new one is left out. */
 export type ConflictAnswer = Conflict | 'skip'
-
-/** A file with the directory that it goes to, from the directory that was dropped on. Without a file: that directory, empty. */
-export interface Picked {
-  file?: File
-  /** Parts of the path above the file's own name. */
-  dirs: string[]
-}
 
 /** Most bytes of one request. What came of one that was cut off stays. */
 const pieceSize = 64 * 1024 ** 2
@@ -112,7 +106,10 @@ export class Uploads {
     this.#pump()
   }
 
-  /** Says what becomes of a file that is there already, or of all those of its batch, also of those that are found later. */
+  /**
+   * Says what becomes of a file that is there already, or of all those of its batch, also of those that are found
+   * later.
+   */
   answer(id: number, answer: ConflictAnswer, all: boolean): void {
     const { batch } = this.#jobs.find((job) => job.item.id === id)?.item ?? {}
     if (all && batch !== undefined) this.#rules.set(batch, answer)
@@ -277,28 +274,3 @@ export class Uploads {
     } while (offset < file.size)
   }
 }
-
-/** The files of what was dropped, those in directories too, and the directories that hold nothing. */
-export async function pickedOf(transfer: DataTransfer): Promise<Picked[]> {
-  const entries = [...transfer.items].map((item) => item.webkitGetAsEntry()).filter((entry) => entry !== null)
-  if (entries.length === 0) return [...transfer.files].map((file) => ({ file, dirs: [] }))
-  return (await Promise.all(entries.map((entry) => walk(entry, [])))).flat()
-}
-
-async function walk(entry: FileSystemEntry, dirs: string[]): Promise<Picked[]> {
-  if (entry.isFile) {
-    const file = await new Promise<File>((resolve, reject) => (entry as FileSystemFileEntry).file(resolve, reject))
-    return [{ file, dirs }]
-  }
-  const reader = (entry as FileSystemDirectoryEntry).createReader()
-  const found: Picked[] = []
-  for (;;) {
-    const some = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject))
-    if (some.length === 0) return found.length > 0 ? found : [{ dirs: [...dirs, entry.name] }]
-    found.push(...(await Promise.all(some.map((inner) => walk(inner, [...dirs, entry.name])))).flat())
-  }
-}
-
-/** The files of an input, which may have been asked for a whole directory. */
-export const chosenOf = (list: FileList): Picked[] =>
-  [...list].map((file) => ({ file, dirs: file.webkitRelativePath.split('/').slice(0, -1) }))

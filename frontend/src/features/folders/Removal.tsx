@@ -4,7 +4,10 @@ import { formatBytes } from '@/lib/bytes'
 import { formatPercent } from '@/lib/share'
 import { Mark } from './Mark'
 
-/** How much of a folder is deleted, in percent: by its files, which are many where it takes long, and else by their bytes. */
+/**
+ * How much of a folder is deleted, in percent: by its files, which are many where it takes long, and else by their
+ * bytes.
+ */
 function percentOf({ files, ofFiles, bytes, ofBytes }: FolderRemoval): number | undefined {
   const shares = [
     [files, ofFiles],

@@ -13,7 +13,10 @@ export interface DeviceMapProps {
   current: boolean
 }
 
-/** Each device with what is promised of it, and where this launch would land; with its machine's name where there are several. */
+/**
+ * Each device with what is promised of it, and where this launch would land; with its machine's name where there are
+ * several.
+ */
 export function DeviceMap({ boards, placements, current }: DeviceMapProps) {
   const { t } = useTranslation(['launcher', 'common'])
   const devices = boards.flatMap((board) => board.devices.map((device) => ({ device, machine: board.agent })))

@@ -34,7 +34,10 @@ function show(folders: unknown, several = false, start: Partial<Draft> = {}) {
           change={(next) => setDraft((old) => (typeof next === 'function' ? next(old) : { ...old, ...next }))}
           files={(f, close) => <button type="button" onClick={close}>{`inside ${f.name}`}</button>}
         />
-        <output>{`${draft.agent}: ${draft.mounts.map((m) => `${m.folder ?? m.source}${m.readOnly ? ' ro' : ''}`).join(', ')}`}</output>
+        <output>
+          {`${draft.agent}: ` +
+            `${draft.mounts.map((m) => `${m.folder ?? m.source}${m.readOnly ? ' ro' : ''}`).join(', ')}`}
+        </output>
       </>
     )
   }

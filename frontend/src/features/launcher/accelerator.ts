@@ -25,7 +25,9 @@ export const NO_ACCELERATOR: AcceleratorDraft = {
   memory: { value: 8, unit: 'g' },
 }
 
-/** The text of a spec: "0.5", "2", "mig:1g.10gb:2", "vram:12g". What is not entered yet is left out; "" asks for none. */
+/**
+ * The text of a spec: "0.5", "2", "mig:1g.10gb:2", "vram:12g". What is not entered yet is left out; "" asks for none.
+ */
 export function acceleratorText(a: AcceleratorDraft): string {
   switch (a.mode) {
     case 'none':

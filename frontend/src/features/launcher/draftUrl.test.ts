@@ -73,7 +73,8 @@ describe('the draft in the address', () => {
     '[]',
     '7',
     '"x"',
-    '{"env":5,"mounts":[7,null,[1,2]],"ports":[1],"cpu":"many","memory":{},"timeout":"3y","type":"system","threads":[]}',
+    '{"env":5,"mounts":[7,null,[1,2]],"ports":[1],"cpu":"many","memory":{}}',
+    '{"timeout":"3y","type":"system","threads":[]}',
   ])('survives an address that holds %s', (text) => {
     const draft = decodeDraft(text)
     expect(draft.type).toBe('interactive')

@@ -34,7 +34,10 @@ export function imageElsewhere(
   return holders.find((image) => image.agent === here) ?? holders[0]
 }
 
-/** What is known of an image: whether it is there, and its size. An environment is installed where any machine has it, so of a chosen one only its images count. */
+/**
+ * What is known of an image: whether it is there, and its size. An environment is installed where any machine has it,
+ * so of a chosen one only its images count.
+ */
 export function imageState(
   reference: string,
   environments: readonly Environment[],
@@ -69,7 +72,10 @@ export function hueOf(id: string): number {
   return hash % 360
 }
 
-/** Labels by which an image says the least that it needs: its own name first, then the one that Backend.AI's images carry. */
+/**
+ * Labels by which an image says the least that it needs: its own name first, then the one that Backend.AI's images
+ * carry.
+ */
 const minimumLabels = {
   cpu: ['slipway.min.cpu', 'ai.backend.resource.min.cpu'],
   memory: ['slipway.min.memory', 'ai.backend.resource.min.mem'],
@@ -81,7 +87,10 @@ export interface Minimum {
   memory: number
 }
 
-/** The least that an image says it needs, where it is on a machine and says so. What it leaves open is the least of all. */
+/**
+ * The least that an image says it needs, where it is on a machine and says so. What it leaves open is the least of
+ * all.
+ */
 export function minimumOf(reference: string, images: readonly Image[], least: Minimum): Minimum | null {
   const wanted = normalReference(reference)
   const labels =

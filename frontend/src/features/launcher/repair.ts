@@ -50,7 +50,8 @@ function lackOf(draft: Draft, issue: Issue, accelerator: string): Lack | null {
   if (after) return lack('after', draft.after[Number(after[1])] ?? '', Number(after[1]))
   const mount = /^mounts\[(\d+)\]\.(folder|source|path)$/.exec(field)
   const row = mount ? draft.mounts[Number(mount[1])] : undefined
-  // Only who looks at the machine knows that something is not there; what is written wrongly is mended where it is entered.
+  // Only who looks at the machine knows that something is not there; what is written wrongly is mended where it is
+  // entered.
   if (!mount || !row || issue.code === undefined) return null
   return lack(mount[2] === 'path' ? 'part' : 'mount', mountName(row), Number(mount[1]))
 }
@@ -103,7 +104,10 @@ function inList<T>(
   }
 }
 
-/** Mounts something else at the place of what is not there, or nothing. What the program in the session looks for stays where it was. */
+/**
+ * Mounts something else at the place of what is not there, or nothing. What the program in the session looks for stays
+ * where it was.
+ */
 export function repairMount(
   lack: Lack,
   draft: Draft,

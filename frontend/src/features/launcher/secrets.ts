@@ -1,13 +1,14 @@
-const WORDS =
-  /AUTH|ACCESS|SECRET|KEY|PASSWORD|PASSWD|PWD|TOKEN|PRIVATE|CREDENTIAL|JWT|CERTIFICATE|SSH|ENCRYPT|SIGNATURE|SALT|PASSPHRASE|PASS$|_PW$/i
-const PIN = /(^|_)PIN(_|$)/i
+const RULES = [
+  /AUTH|ACCESS|SECRET|KEY|PASSWORD|PASSWD|PWD|TOKEN|PRIVATE|CREDENTIAL|JWT|CERTIFICATE|SSH|ENCRYPT|SIGNATURE|SALT/i,
+  /PASSPHRASE|PASS$|_PW$|(^|_)PIN(_|$)/i,
+]
 
 /** What the server writes in place of a secret's value. */
 export const MASK = '••••••'
 
 /** Whether a variable's name says that its value is nobody else's business: the rule of the control plane. */
 export function looksSecret(name: string): boolean {
-  return WORDS.test(name) || PIN.test(name)
+  return RULES.some((rule) => rule.test(name))
 }
 
 /** Whether a value is only the place of a secret. */

@@ -38,7 +38,10 @@ function withDraft(params: URLSearchParams, draft: Draft): URLSearchParams {
   return next
 }
 
-/** The draft of the launcher. It lives in the address of the view, so it survives a reload and can be kept as a bookmark. */
+/**
+ * The draft of the launcher. It lives in the address of the view, so it survives a reload and can be kept as a
+ * bookmark.
+ */
 export function useDraft(): DraftUse {
   const [params] = useSearchParams()
   const rewrite = useRewrite()
@@ -120,7 +123,10 @@ export function useDraft(): DraftUse {
   return { draft, change, reset, step, go, leave, left, recentMissing, origin }
 }
 
-/** With atOnce the page shows the new address before anything else is pressed: a second press of Next is one step further. */
+/**
+ * With atOnce the page shows the new address before anything else is pressed: a second press of Next is one step
+ * further.
+ */
 type Rewrite = (change: (params: URLSearchParams) => URLSearchParams, replace: boolean, atOnce?: boolean) => void
 
 /**

@@ -2,7 +2,10 @@ import { useMemo } from 'react'
 import { useAgents, useDevices, useMachines } from '@/api/hooks'
 import type { DeviceBoard, Machine } from '@/api/types.gen'
 
-/** The machines that a draft may land on, those of its resource group, and their devices; undefined while nothing is known. */
+/**
+ * The machines that a draft may land on, those of its resource group, and their devices; undefined while nothing is
+ * known.
+ */
 export function useMachinesFor(group: string): { machines: Machine[] | undefined; boards: DeviceBoard[] | undefined } {
   const agents = useAgents().data
   const machines = useMachines().data

@@ -10,7 +10,10 @@ import { useNow } from '@/lib/useNow'
 import { CopyButton } from '@/ui/CopyButton'
 import css from './notifications.module.css'
 
-/** Apps that are being opened, or could not be. The dialog of their session shows the same, so they are not shown beside it. */
+/**
+ * Apps that are being opened, or could not be. The dialog of their session shows the same, so they are not shown
+ * beside it.
+ */
 export function OpeningCards() {
   const openings = useOpenings()
   const dialog = useSearchParams()[0].get('apps')

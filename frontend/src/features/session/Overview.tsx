@@ -1,7 +1,7 @@
 import { Button } from 'antd'
 import { CircleX, Clock, Download, FileCode, GitCompareArrows, TriangleAlert, Unplug } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
-import type { Session } from '@/api/types.gen'
+import type { Session, Wait } from '@/api/types.gen'
 import { useSessionActions } from '@/lib/actions'
 import { isLive } from '@/lib/status'
 import { formatExact, formatRelative, past } from '@/lib/time'
@@ -56,12 +56,7 @@ function Notices({ session }: { session: Session }) {
             <div className={css.noticeTitle}>{t('session:waiting', { position: session.wait.position })}</div>
             <div className={css.noticeText}>
               {messageText(session.wait)}
-              {session.wait.start
-                ? ` ${t('session:mayStart', { when: formatRelative(session.wait.start), at: formatExact(session.wait.start), margin: session.wait.margin ? ` ± ${session.wait.margin}` : '' })}`
-                : ''}
-              {session.wait.until
-                ? ` ${t(session.wait.code === 'scheduler_wait_resources' ? 'session:waitingLatest' : 'session:waitingUntil', { when: formatRelative(session.wait.until) })}`
-                : ''}
+              <WaitTimes wait={session.wait} />
             </div>
           </div>
         </div>
@@ -135,6 +130,20 @@ function RecipeSection({ session }: { session: Session }) {
       <div className={css.dim}>{t('sectionText')}</div>
     </section>
   )
+}
+
+/** When a session that waits may start, and how long it waits at most. */
+function WaitTimes({ wait }: { wait: Wait }) {
+  const { t } = useTranslation('session')
+  const { start, until, margin } = wait
+  const latest = wait.code === 'scheduler_wait_resources' ? 'waitingLatest' : 'waitingUntil'
+  const parts = [
+    start
+      ? t('mayStart', { when: formatRelative(start), at: formatExact(start), margin: margin ? ` ± ${margin}` : '' })
+      : '',
+    until ? t(latest, { when: formatRelative(until) }) : '',
+  ]
+  return parts.map((part) => (part ? ` ${part}` : '')).join('')
 }
 
 export function Overview({ session }: { session: Session }) {

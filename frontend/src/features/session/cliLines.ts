@@ -6,7 +6,9 @@ export interface CliLine {
   line: string
 }
 
-/** Command lines that do with a session what the buttons do. A name serves as long as the session lives, then the id. */
+/**
+ * Command lines that do with a session what the buttons do. A name serves as long as the session lives, then the id.
+ */
 export function cliLines(session: Session): CliLine[] {
   const live = isLive(session.status)
   const target = live ? session.name : session.id

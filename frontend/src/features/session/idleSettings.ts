@@ -3,7 +3,10 @@ import type { IdlePolicy, Spec } from '../../api/types.gen'
 const METRICS = ['cpu', 'memory', 'gpu', 'vram'] as const
 export type IdleMetricName = (typeof METRICS)[number]
 
-/** Settings of the idle checks as they are entered: lengths such as "30m", "" for none; thresholds in percent, null for none. */
+/**
+ * Settings of the idle checks as they are entered: lengths such as "30m", "" for none; thresholds in percent, null for
+ * none.
+ */
 export interface IdleSettings extends Record<IdleMetricName, number | null> {
   lifetime: string
   network: string

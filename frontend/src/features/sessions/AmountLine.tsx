@@ -47,7 +47,9 @@ export function AmountLine({ label, title, note, amounts }: AmountLineProps) {
 
 function OneAmount({ amount: { name, held, most, free, bar } }: { amount: LineAmount }) {
   const { t } = useTranslation('sessions')
-  const says = `${name}: ${t('panel.heldOf', { held: held.text, total: most.text })}, ${t('panel.left', { amount: free.text })}`
+  const says =
+    `${name}: ${t('panel.heldOf', { held: held.text, total: most.text })}, ` +
+    `${t('panel.left', { amount: free.text })}`
   return (
     <Tooltip title={says}>
       <div className={css.lineTile} data-amount={most.unit ? 'bytes' : 'number'}>

@@ -14,7 +14,10 @@ export interface FilterFieldProps {
   titleOf: TitleOf
 }
 
-/** The filter field with suggestions. What is typed goes into the address after a pause, or when one goes elsewhere; "/" jumps here from anywhere. */
+/**
+ * The filter field with suggestions. What is typed goes into the address after a pause, or when one goes elsewhere;
+ * "/" jumps here from anywhere.
+ */
 export function FilterField({ query, onQuery, sessions, titleOf }: FilterFieldProps) {
   const { t } = useTranslation('sessions')
   const [text, setText] = useState(query)

@@ -154,7 +154,10 @@ function MachinePanel({ machine, machines, onMachine, summary, sessions, shown }
 const among = <T extends string>(all: readonly T[], chosen: string | undefined, usual: T): T =>
   all.find((one) => one === chosen) ?? usual
 
-/** One's own sessions, a resource group and a machine: what each has, has promised and has left. Which of that shows is a person's choice. */
+/**
+ * One's own sessions, a resource group and a machine: what each has, has promised and has left. Which of that shows is
+ * a person's choice.
+ */
 export function ResourcePanels() {
   const { t } = useTranslation('sessions')
   const machines = useMachines().data ?? []

@@ -1,20 +1,10 @@
-import { Button, Tooltip } from 'antd'
-import {
-  CirclePower,
-  LayoutGrid,
-  ScrollText,
-  SquareTerminal,
-  SquareCode,
-  TriangleAlert,
-  Workflow,
-  type LucideIcon,
-} from 'lucide-react'
-import type { MouseEvent, ReactNode } from 'react'
+import { Tooltip } from 'antd'
+import { SquareCode, TriangleAlert, Workflow } from 'lucide-react'
+import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link, useLocation } from 'react-router'
 import { useAgents, useLatestUsage } from '@/api/hooks'
 import type { Session, Wait, Warning } from '@/api/types.gen'
-import { useSessionActions } from '@/lib/actions'
 import { formatBytes, parseBytes } from '@/lib/bytes'
 import { splitImage } from '@/lib/image'
 import { isLive } from '@/lib/status'
@@ -247,63 +237,5 @@ export function ImageCell({ image }: { image: string }) {
       {name.slice(name.lastIndexOf('/') + 1)}
       <span className={css.dim}>:{tag}</span>
     </span>
-  )
-}
-
-interface ActionProps {
-  icon: LucideIcon
-  label: string
-  disabled?: boolean
-  danger?: boolean
-  run: () => void
-}
-
-function Action({ icon: Icon, label, disabled, danger, run }: ActionProps) {
-  const click = (event: MouseEvent) => {
-    event.stopPropagation()
-    run()
-  }
-  return (
-    <Tooltip title={label} mouseEnterDelay={0.4}>
-      <Button
-        type="text"
-        size="small"
-        danger={danger}
-        disabled={disabled}
-        aria-label={label}
-        icon={<Icon size={15} />}
-        onClick={click}
-      />
-    </Tooltip>
-  )
-}
-
-export function ActionsCell({ session }: { session: Session }) {
-  const { t } = useTranslation()
-  const actions = useSessionActions()
-  const running = session.status === 'RUNNING' && !session.lastHeard
-  if (!isLive(session.status)) {
-    return (
-      <div className={css.actions}>
-        <Action icon={ScrollText} label={t('action.logs')} run={() => actions.showLogs(session.id)} />
-      </div>
-    )
-  }
-  return (
-    <div className={css.actions} data-tour="doors">
-      <Action icon={LayoutGrid} label={t('action.apps')} disabled={!running} run={() => actions.openApps(session.id)} />
-      <Action
-        icon={SquareTerminal}
-        label={t('action.terminal')}
-        disabled={!running}
-        run={() => actions.openTerminal(session.id)}
-      />
-      <Action
-        icon={CirclePower}
-        label={t('action.terminate')}
-        disabled={Boolean(session.lastHeard)}
-        run={() => actions.terminate([session.id])}
-      />
-    </div>
   )
 }

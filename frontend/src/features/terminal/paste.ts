@@ -19,7 +19,9 @@ export function pasteAsks(text: string, bracketed: boolean, guard: TerminalPaste
   return pasteRuns(text, bracketed) || (guard === 'several' && countLines(text) > 1)
 }
 
-/** Whether a paste would run commands at once: it has a line end and the program at the prompt does not know pasting. */
+/**
+ * Whether a paste would run commands at once: it has a line end and the program at the prompt does not know pasting.
+ */
 export function pasteRuns(text: string, bracketed: boolean): boolean {
   return !bracketed && /[\r\n]/.test(text)
 }

@@ -8,7 +8,8 @@ import { hasGraphics } from './graphics'
 import { type PrintedLink, readLink } from './link'
 
 const FAMILY =
-  "'JetBrains Mono Variable', 'Pretendard Variable', 'Noto Sans Mono', ui-monospace, 'DejaVu Sans Mono', 'Noto Color Emoji', monospace"
+  "'JetBrains Mono Variable', 'Pretendard Variable', 'Noto Sans Mono', ui-monospace, 'DejaVu Sans Mono', 'Noto " +
+  "Color Emoji', monospace"
 
 /** Lines above the screen that can be scrolled back to. */
 export const SCROLLBACK = 20_000
@@ -72,7 +73,10 @@ export class Screen {
     if (hasGraphics()) void this.#useGraphics()
   }
 
-  /** Shows bytes; done is called when they have been parsed. Programs' questions in replayed bytes are not answered again. */
+  /**
+   * Shows bytes; done is called when they have been parsed. Programs' questions in replayed bytes are not answered
+   * again.
+   */
   write(bytes: Uint8Array | string, replayed: boolean, done?: () => void): void {
     this.#replayed.push(replayed)
     this.terminal.write(bytes, () => {

@@ -68,7 +68,8 @@ describe('Tour', () => {
   })
 
   it('is left at any step by its cross and by a click into the dark, and not by one into its words', async () => {
-    const user = userEvent.setup({ pointerEventsCheck: PointerEventsCheckLevel.Never }) // jsdom does not know the attribute by which the dark takes clicks
+    // jsdom does not know the attribute by which the dark takes clicks
+    const user = userEvent.setup({ pointerEventsCheck: PointerEventsCheckLevel.Never })
     const ways = [
       () => user.click(screen.getByRole('button', { name: 'Leave the tour' })),
       () => user.click(document.querySelector('.ant-tour-mask svg > rect:last-child') as Element),

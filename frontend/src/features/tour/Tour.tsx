@@ -15,7 +15,10 @@ export interface TourProps {
   onClose: () => void
 }
 
-/** The guided tour. It goes on where it was left; Esc, its cross and a click into the dark leave it, the arrow keys go on and back. */
+/**
+ * The guided tour. It goes on where it was left; Esc, its cross and a click into the dark leave it, the arrow keys go
+ * on and back.
+ */
 export function Tour({ steps, onVisit, onClose }: TourProps) {
   const { t } = useTranslation('tour')
   const [at, setAt] = useStored('tour', 0)

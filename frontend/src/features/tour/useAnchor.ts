@@ -6,7 +6,10 @@ const PATIENCE = 4_000
 const visible = (selector: string): HTMLElement | undefined =>
   [...document.querySelectorAll<HTMLElement>(selector)].find((element) => element.getClientRects().length > 0)
 
-/** The control that a selector finds, as soon as it is there, and the one that takes its place; null when none comes, undefined until that is known. */
+/**
+ * The control that a selector finds, as soon as it is there, and the one that takes its place; null when none comes,
+ * undefined until that is known.
+ */
 export function useAnchor(selector: string, key: number): HTMLElement | null | undefined {
   const [found, setFound] = useState<{ key: number; element: HTMLElement | null }>()
   useEffect(() => {

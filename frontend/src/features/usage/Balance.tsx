@@ -13,7 +13,10 @@ const colours: Record<Account['kind'], string> = {
   unattributed: partColour(1),
 }
 
-/** The books: sessions, other processes, idle devices and what could not be attributed make up what the devices counted. */
+/**
+ * The books: sessions, other processes, idle devices and what could not be attributed make up what the devices
+ * counted.
+ */
 export function Balance({ totals }: { totals: readonly Account[] }) {
   const { t } = useTranslation('usage')
   const all = sumUp(totals)

@@ -62,7 +62,10 @@ export function amountOf(sums: Sums, metric: Metric): number {
   return toHours({ gpu: sums.allocGpuMs, busy: sums.busyGpuMs, cpu: sums.allocCpuMs }[metric])
 }
 
-/** The part of device time that was measured, estimated and missed, each between 0 and 1; undefined where there was none. */
+/**
+ * The part of device time that was measured, estimated and missed, each between 0 and 1; undefined where there was
+ * none.
+ */
 export function honesty(sums: Sums): { measured: number; estimated: number; missed: number } | undefined {
   const all = sums.coveredMs + sums.estimatedMs + sums.gapMs
   if (all === 0) return undefined
@@ -103,7 +106,10 @@ function nameOf(row: Account, by: Grouping): string {
 
 const kinds: Account['kind'][] = ['session', 'other', 'idle', 'unattributed']
 
-/** Joins the daily rows of a report into groups: the newest day first, else sessions before what is nobody's, and the largest use of devices first. */
+/**
+ * Joins the daily rows of a report into groups: the newest day first, else sessions before what is nobody's, and the
+ * largest use of devices first.
+ */
 export function groupRows(rows: readonly Account[], by: Grouping): Group[] {
   const groups = new Map<string, Group>()
   for (const row of rows) {
