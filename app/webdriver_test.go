@@ -296,7 +296,8 @@ func (d *driver) report() {
 	if d.t.Failed() {
 		var page struct{ Address, Text, Focus string }
 		err := d.script(
-			`return {address: location.href, text: document.body.innerText, focus: document.activeElement.outerHTML.slice(0, 300)}`, &page)
+			`return {address: location.href, text: document.body.innerText, focus: `+
+				`document.activeElement.outerHTML.slice(0, 300)}`, &page)
 		d.t.Logf("the window is at %s (%v), its focus on %s, and says:\n%s", page.Address, err, page.Focus, page.Text)
 	}
 	if picture := os.Getenv("SLIPWAY_TEST_PICTURE"); picture != "" {

@@ -93,9 +93,11 @@ type shownAt struct{ Origin, Picture, Shell, Data, All float64 }
 func (d *driver) shown() (at shownAt) {
 	d.t.Helper()
 	d.waitScript("the page's data",
-		`performance.getEntriesByName('slipway:all-sessions').length && performance.getEntriesByName('slipway:shell').length`)
+		`performance.getEntriesByName('slipway:all-sessions').length && `+
+			`performance.getEntriesByName('slipway:shell').length`)
 	err := d.script(`const at = (name) => performance.getEntriesByName('slipway:' + name)[0].startTime;
-return {origin: performance.timeOrigin, picture: at('picture'), shell: at('shell'), data: at('sessions'), all: at('all-sessions')}`, &at)
+return {origin: performance.timeOrigin, picture: at('picture'), shell: at('shell'), data: at('sessions'),
+	all: at('all-sessions')}`, &at)
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -8,7 +8,8 @@ import (
 )
 
 // lonely is a script that runs its arguments where nothing but loopback is.
-const lonely = `ip link set lo up && test "$(ip -o link show up | wc -l)" = 1 && test -z "$(ip route)" && exec "$0" "$@"`
+const lonely = `ip link set lo up && test "$(ip -o link show up | wc -l)" = 1 && test -z "$(ip route)" && exec "$0" ` +
+	`"$@"`
 
 func TestDemoNeedsNothingButLoopback(t *testing.T) {
 	self, err := os.Executable()

@@ -46,7 +46,8 @@ func goodAnswers() map[string]string {
 	}
 }
 
-const machineJSON = `{"agent":"lab","engine":"docker","version":"1.0.0","hostname":"lab","os":"linux","arch":"amd64","cpus":8,"memory":1073741824}`
+const machineJSON = `{"agent":"lab","engine":"docker","version":"1.0.0","hostname":"lab","os":"linux",` +
+	`"arch":"amd64","cpus":8,"memory":1073741824}`
 
 // run accepts tunnels until ctx ends.
 func (h *hostileHost) run(ctx context.Context) {
@@ -267,8 +268,11 @@ func (b *besieged) holds() {
 
 // sessionJSON is a session as an agent tells of it, with one text in place of another.
 func sessionJSON(old, replacement string) string {
-	const good = `{"id":"eeeeeeeeeeee","name":"evil","owner":"eve","agent":"lab","spec":{"type":"interactive","image":"python:3.13","resources":{"cpu":1,"memory":1073741824}},` +
-		`"status":"RUNNING","result":"undefined","grants":{},"attempt":1,"kernels":[{"name":"main1","hostname":"main1","status":"RUNNING","grants":{}},{"name":"sub1","hostname":"sub1","status":"RUNNING","grants":{}}],` +
+	const good = `{"id":"eeeeeeeeeeee","name":"evil","owner":"eve","agent":"lab","spec":{"type":"interactive",` +
+		`"image":"python:3.13","resources":{"cpu":1,"memory":1073741824}},` +
+		`"status":"RUNNING","result":"undefined","grants":{},"attempt":1,"kernels":[{"name":"main1",` +
+		`"hostname":"main1","status":"RUNNING","grants":{}},{"name":"sub1","hostname":"sub1","status":"RUNNING",` +
+		`"grants":{}}],` +
 		`"createdAt":"2026-11-23T12:00:00Z","priority":10,"revision":1}`
 	if old != "" && !strings.Contains(good, old) {
 		panic(old)

@@ -196,7 +196,8 @@ for hidden in sys.argv[1:]:
         os.symlink(hidden, beside)
     except OSError as e:
         print("no link", e, flush=True)
-    for path in (hidden, beside, "/proc/self/root" + hidden, "/proc/1/root" + hidden, hidden + "/../" + os.path.basename(hidden)):
+    for path in (hidden, beside, "/proc/self/root" + hidden, "/proc/1/root" + hidden,
+                 hidden + "/../" + os.path.basename(hidden)):
         try:
             print("SEEN" if os.listdir(path) else "empty", path, flush=True)
         except OSError as e:

@@ -120,7 +120,8 @@ func TestAppsThatAnImageDeclares(t *testing.T) {
 	}{
 		"none": {nil, ""},
 		"its own": {map[string]string{
-			labelApps: `[{"id":"streamlit","title":"Streamlit","command":["streamlit","run","app.py"],"port":8501,"ready":"/healthz"},{"id":"api","port":8080}]`},
+			labelApps: `[{"id":"streamlit","title":"Streamlit","command":["streamlit","run","app.py"],"port":8501,` +
+				`"ready":"/healthz"},{"id":"api","port":8080}]`},
 			"streamlit Streamlit 8501 [streamlit run app.py], api api 8080 []"},
 		"what Backend.AI's have": {map[string]string{
 			labelServices: "jupyter:http:8888, vnc_web:http:6080,db:tcp:[5432,5433],ttyd:pty:7000"},
@@ -129,7 +130,8 @@ func TestAppsThatAnImageDeclares(t *testing.T) {
 			map[string]string{labelApps: `[{"id":"a","port":8080},{"id":"b","port":8080},{"id":"a","port":8081}]`},
 			"a a 8080 []"},
 		"no id, port or name that could be used": {map[string]string{
-			labelApps:     `[{"id":"A b","port":8080},{"id":"port-1","port":8081},{"id":"notebook","port":8082},{"id":"x","port":80},{"id":"y","port":7431},{"id":"z","port":99999}]`,
+			labelApps: `[{"id":"A b","port":8080},{"id":"port-1","port":8081},{"id":"notebook","port":8082},` +
+				`{"id":"x","port":80},{"id":"y","port":7431},{"id":"z","port":99999}]`,
 			labelServices: "notebook:http:8888,q:http:99999999999999999999",
 		}, ""},
 		"a title, path or length that leads elsewhere": {map[string]string{

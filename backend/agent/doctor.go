@@ -93,7 +93,8 @@ func warningRemedy(code session.Code) string {
 	case "not-linux":
 		return "Switch Docker Desktop to Linux containers"
 	case "no-filter":
-		return `Remove "iptables": false from /etc/docker/daemon.json, or --iptables=false from where dockerd is started, then: sudo systemctl restart docker`
+		return `Remove "iptables": false from /etc/docker/daemon.json, or --iptables=false from where dockerd is ` +
+			`started, then: sudo systemctl restart docker`
 	case "not-apart":
 		return "sudo modprobe br_netfilter"
 	case "no-limits", "no-process-limit":

@@ -41,7 +41,8 @@ func TestFilesAreReachedAsTheUserOfTheSession(t *testing.T) {
 			}
 		}
 		out, _ := r.exec(s.ID, "sh", "-c",
-			`for p in /proc/[0-9]*; do tr '\0' ' ' <$p/cmdline | grep -q 'exe file[s]' && kill -9 ${p#/proc/} && echo killed; done; true`)
+			`for p in /proc/[0-9]*; do tr '\0' ' ' <$p/cmdline | grep -q 'exe file[s]' && kill -9 ${p#/proc/} && `+
+				`echo killed; done; true`)
 		if !strings.Contains(out, "killed") {
 			t.Errorf("there was no helper: %q", out)
 		}

@@ -112,7 +112,8 @@ func TestAReceivedImageIsItsReceiversOnDocker(t *testing.T) {
 			t.Fatal(err, failed)
 		}
 		at := slices.IndexFunc(images, func(i session.Image) bool { return i.ID == made })
-		if on := slices.IndexFunc(disk.Images, func(r session.ImageRoom) bool { return r.ID == made }); (on < 0) != (at < 0) {
+		on := slices.IndexFunc(disk.Images, func(r session.ImageRoom) bool { return r.ID == made })
+		if (on < 0) != (at < 0) {
 			t.Errorf("%s sees it in the list: %v, on the disk: %v", owner, at >= 0, on >= 0)
 		}
 		if at < 0 {

@@ -61,7 +61,8 @@ func (p *program) agentCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agent",
 		Short: "Use agents on other machines, or run the agent of this one for other computers",
-		Long: `With a subcommand, agent is about the agents that this computer uses. By itself it runs what rules this machine's sessions, without a user interface, until it is
+		Long: `With a subcommand, agent is about the agents that this computer uses. By itself it runs what rules this
+machine's sessions, without a user interface, until it is
 interrupted; sessions go on without it. Other computers reach it by ssh, which starts it
 when it is needed, or with --listen as paired devices. What it is started with is kept:
 the next start needs no flags.`,

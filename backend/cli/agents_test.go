@@ -361,7 +361,8 @@ func TestAgentIsLookedAfterFromAfar(t *testing.T) {
 	for _, c := range []struct{ line, asks, prints string }{
 		{"agent audit --tail 7 --on lab", "GET /api/v1/agents/lab/audit?limit=7 ", "10.0.0.7"},
 		{"agent audit --on lab --by ann --grep read,csv --failed --before 2026-01-02T03:04:05.000000006Z",
-			"GET /api/v1/agents/lab/audit?before=2026-01-02T03%3A04%3A05.000000006Z&failed=1&limit=100&owner=ann&text=read%2Ccsv ", "ann"},
+			"GET /api/v1/agents/lab/audit?before=2026-01-02T03%3A04%3A05.000000006Z" +
+				"&failed=1&limit=100&owner=ann&text=read%2Ccsv ", "ann"},
 		{"agent limit list --on lab", "GET /api/v1/agents/lab/limits ", "1.5"},
 		{"agent limit set ann --cpu 4 --gpu 1.5 --on lab", `PUT /api/v1/agents/lab/limits/ann {"cpu":4,"gpu":1500}`,
 			""},

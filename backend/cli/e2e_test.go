@@ -247,7 +247,8 @@ func (p *installed) showsWhatWasAskedFor(t *testing.T, s api.Session) {
 }
 
 func (p *installed) runsCommands(t *testing.T) {
-	if got := p.do("exec", "e2e-one", "--", "sh", "-c", "echo out; echo err >&2; exit 42"); got != (result{42, "out\n", "err\n"}) {
+	if got := p.do("exec", "e2e-one", "--", "sh", "-c", "echo out; echo err >&2; exit "+
+		"42"); got != (result{42, "out\n", "err\n"}) {
 		t.Errorf("exec: %+v", got)
 	}
 	if got := p.do("exec", "-e", "SHAPE=round", "-w", "/tmp", "e2e-one", "--", "sh", "-c",

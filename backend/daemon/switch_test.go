@@ -217,12 +217,16 @@ func TestSystemdKeepsTheDaemonWhereItCan(t *testing.T) {
 	t.Setenv("CALLS", calls)
 	for name, text := range map[string]string{
 		"loginctl": `echo "loginctl $*" >> "$CALLS"
-case "$*" in *enable-linger*) touch "$CALLS.linger";; *) [ -e "$CALLS.linger" ] && echo Linger=yes || echo Linger=no;; esac`,
+case "$*" in
+*enable-linger*) touch "$CALLS.linger";;
+*) [ -e "$CALLS.linger" ] && echo Linger=yes || echo Linger=no;;
+esac`,
 		"systemctl": `echo "systemctl $*" >> "$CALLS"
 unit="$XDG_CONFIG_HOME/systemd/user/$5"
 case "$*" in *" restart "*)
   program=$(sed -n 's/^ExecStart="\(.*\)" agent.*/\1/p' "$unit")
-  env SLIPWAY_AGENT_KEEPER=systemd SLIPWAY_HOME="$(sed -n 's/^Environment="SLIPWAY_HOME=\([^"]*\)".*/\1/p' "$unit")" setsid "$program" agent --quiet >/dev/null 2>&1 </dev/null &
+  env SLIPWAY_AGENT_KEEPER=systemd SLIPWAY_HOME="$(sed -n 's/^Environment="SLIPWAY_HOME=\([^"]*\)".*/\1/p' "$unit")" \
+    setsid "$program" agent --quiet >/dev/null 2>&1 </dev/null &
 esac`,
 	} {
 		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil {

@@ -34,7 +34,8 @@ func notebook() []byte {
 var chapters = []string{`
 %% # Who leaves?
 
-*customers.csv* lies beside this notebook: 400 customers, of whom some have left. A small model learns who will be next, and *at-risk.csv* names them.
+*customers.csv* lies beside this notebook: 400 customers, of whom some have left. A small model learns who will be
+next, and *at-risk.csv* names them.
 `, `
 import csv
 
@@ -93,7 +94,8 @@ print(f"{time.time() - begun:.1f} s")
 from IPython.display import SVG
 
 low, high = min(losses), max(losses)
-points = " ".join(f"{50 + 500 * i / len(losses):.1f},{20 + 180 * (high - loss) / (high - low):.1f}" for i, loss in enumerate(losses))
+points = " ".join(f"{50 + 500 * i / len(losses):.1f},{20 + 180 * (high - loss) / (high - low):.1f}"
+                  for i, loss in enumerate(losses))
 text = "font-family='sans-serif' font-size='12' fill='#7a8a92'"
 SVG(f"""<svg xmlns='http://www.w3.org/2000/svg' width='580' height='240'>
 <path d='M50 10V210H560' fill='none' stroke='#9aa8af'/>

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,13 +46,13 @@ func TestNoSecretIsLeft(t *testing.T) {
 func TestWhatAReportIsAboutStays(t *testing.T) {
 	r := NewRedactor("/home/ada")
 	for text, want := range map[string]string{
-		`level=ERROR msg="no image" code=image_pull_failed`:                             `level=ERROR msg="no image" code=image_pull_failed`,
-		"image sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef": "image sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
-		"/home/ada/.local/share/slipway/settings.json":                                  "~/.local/share/slipway/settings.json",
-		"GPU-8f0e5c0a-1111-2222-3333-444455556666 holds 4 GiB":                          "GPU-8f0e5c0a-1111-2222-3333-444455556666 holds 4 GiB",
+		`level=ERROR msg="no image" code=image_pull_failed`:     "",
+		"image sha256:" + strings.Repeat("0123456789abcdef", 4): "",
+		"GPU-8f0e5c0a-1111-2222-3333-444455556666 holds 4 GiB":  "",
+		"/home/ada/.local/share/slipway/settings.json":          "~/.local/share/slipway/settings.json",
 	} {
-		if got := r.Text(text); got != want {
-			t.Errorf("%q became %q, want %q", text, got, want)
+		if got := r.Text(text); got != cmp.Or(want, text) {
+			t.Errorf("%q became %q", text, got)
 		}
 	}
 }

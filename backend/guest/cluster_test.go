@@ -126,7 +126,8 @@ func TestKernelsReachEachOtherBySSH(t *testing.T) {
 			})
 			t.Run("a command ends when its caller is gone", func(t *testing.T) {
 				got := shell(t,
-					`ssh main1 'echo $$; exec sleep 1000' > /tmp/pid & for i in $(seq 100); do test -s /tmp/pid && break; sleep 0.1; done; kill -9 $!
+					`ssh main1 'echo $$; exec sleep 1000' > /tmp/pid & for i in $(seq 100); do
+				test -s /tmp/pid && break; sleep 0.1; done; kill -9 $!
 for i in $(seq 100); do kill -0 $(cat /tmp/pid) 2>/dev/null || { echo gone; exit; }; sleep 0.1; done; echo stays`, "")
 				if !strings.HasSuffix(got.out, "gone\n") {
 					t.Errorf("got %+v", got)
@@ -165,7 +166,8 @@ for i in $(seq 100); do kill -0 $(cat /tmp/pid) 2>/dev/null || { echo gone; exit
 func TestSSHFilesAreThePersons(t *testing.T) {
 	_, client := newKernel(t, nil)
 	got := run(t, client, "bash", "-c",
-		`cd ~/.ssh && stat -c '%n %a %u' . config id_slipway known_hosts; grep -c 'main1 sub1' config; grep -c '^\[main1\]:2222,\[sub1\]:2222 ssh-ed25519 ' known_hosts; head -1 id_slipway`)
+		`cd ~/.ssh && stat -c '%n %a %u' . config id_slipway known_hosts; grep -c 'main1 sub1' config; grep -c `+
+			`'^\[main1\]:2222,\[sub1\]:2222 ssh-ed25519 ' known_hosts; head -1 id_slipway`)
 	want := ". 700 1234\nconfig 600 1234\nid_slipway 600 1234\nknown_hosts 600 1234\n1\n1\n-----BEGIN OPENSSH " +
 		"PRIVATE KEY-----\n"
 	if got.out != want {
@@ -215,7 +217,8 @@ func TestLinkedHomeLeadsNowhere(t *testing.T) {
 func TestStrangersAreRefused(t *testing.T) {
 	_, client := newKernel(t, nil)
 	got := run(t, client, "bash", "-c",
-		`cd /tmp && ssh-keygen -q -t ed25519 -N '' -f other && ssh -F none -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -i other -p 2222 work@main1 true`)
+		`cd /tmp && ssh-keygen -q -t ed25519 -N '' -f other && ssh -F none -o BatchMode=yes -o `+
+			`StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -i other -p 2222 work@main1 true`)
 	if got.code != 255 || !strings.Contains(got.err, "Permission denied") {
 		t.Errorf("got %+v", got)
 	}

@@ -174,7 +174,8 @@ func (w *work) bringPacked(ctx context.Context, p program) (string, error) {
 	}
 	w.moved()
 	// gzip checks what it unpacks; what it made is then as whole as what came.
-	const script = `umask 077; gzip -dc -- "$1" >"$2.new" && chmod 700 "$2.new" && mv -f -- "$2.new" "$2"; e=$?; rm -f -- "$1" "$2.new"; exit $e`
+	const script = `umask 077; gzip -dc -- "$1" >"$2.new" && chmod 700 "$2.new" && mv -f -- "$2.new" "$2"; e=$?; rm ` +
+		`-f -- "$1" "$2.new"; exit $e`
 	result, err := w.remote.Run(ctx, []string{"sh", "-c", script, "sh", there, p.there}, nil)
 	if err != nil {
 		return "", err

@@ -227,7 +227,8 @@ func TestAppSeesItselfOnLocalhostAndNoneOfOurCookies(t *testing.T) {
 	ours := "http://" + notebook + ":" + w.port
 	response := w.visit(t, "GET", "/lab?x=1", nil, "Cookie", cookie+`; theirs="a b"; slipway_7421=x`, "Origin", ours,
 		"Referer", ours+"/tree")
-	want := `host=localhost:8888 origin=http://localhost:8888 referer=http://localhost:8888/tree cookie=theirs="a b" query=x=1`
+	want := `host=localhost:8888 origin=http://localhost:8888 referer=http://localhost:8888/tree cookie=theirs="a ` +
+		`b" query=x=1`
 	if got := text(t, response); got != want {
 		t.Errorf("the app saw\n%s\nwant\n%s", got, want)
 	}

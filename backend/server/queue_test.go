@@ -48,8 +48,10 @@ func read(t *testing.T, text string, into any) {
 func TestSpecComesBackAsItWasAsked(t *testing.T) {
 	w := start(t)
 	w.running("aaaaaaaaaaaa")
-	spec := `{"name":"again","type":"interactive","image":"a:1","resources":{"cpu":1,"memory":1073741824,"shm":67108864},
-		"accelerator":"0.5","uncooperative":true,"mps":true,"cluster":2,"priority":0,"after":["aaaaaaaaaaaa"],"pendingTimeout":"2h","label":"vision","commitOnEnd":3,
+	spec := `{"name":"again","type":"interactive","image":"a:1",
+"resources":{"cpu":1,"memory":1073741824,"shm":67108864},
+		"accelerator":"0.5","uncooperative":true,"mps":true,"cluster":2,"priority":0,
+"after":["aaaaaaaaaaaa"],"pendingTimeout":"2h","label":"vision","commitOnEnd":3,
 		"idle":{"lifetime":"2d","network":"1h","use":{"window":"30m","grace":"5m","any":true,"cpu":0.5,"gpu":5}}}`
 	var s api.Session
 	if status := w.call(t, "POST", "/api/v1/sessions", `{"spec":`+spec+`}`, &s); status != http.StatusCreated {
@@ -128,9 +130,11 @@ func TestCommandLineAsksForAllOfTheSpec(t *testing.T) {
 	w := start(t)
 	var p api.Preview
 	w.call(t, "POST", "/api/v1/preview",
-		`{"image":"a:1","type":"batch","command":"true","accelerator":"0.5","uncooperative":true,"mps":true,"cluster":3,"priority":0,
+		`{"image":"a:1","type":"batch","command":"true",
+"accelerator":"0.5","uncooperative":true,"mps":true,"cluster":3,"priority":0,
 		"after":["abcd","efgh"],"pendingTimeout":"2h","label":"my vision","commitOnEnd":3,"timeout":"5m",
-		"idle":{"lifetime":"2d","network":"1h","use":{"window":"30m","grace":"5m","any":true,"cpu":0.5,"memory":1,"gpu":5,"vram":7.25}}}`, &p)
+		"idle":{"lifetime":"2d","network":"1h","use":{"window":"30m","grace":"5m",
+"any":true,"cpu":0.5,"memory":1,"gpu":5,"vram":7.25}}}`, &p)
 	want := "slipway run --image a:1 --type batch --gpu 0.5 --uncooperative --mps --cluster 3 --priority 0 --after " +
 		"abcd --after efgh --pending-timeout 2h --label 'my vision' --commit-on-end 3 " +
 		"--idle-lifetime 2d --idle-network 1h --idle-window 30m --idle-grace 5m --idle-any --idle-cpu 0.5 " +

@@ -22,7 +22,8 @@ func TestRecipesOfSessionsAndLaunches(t *testing.T) {
 		Digests: []string{"docker.io/library/python@" + repoDigest}})
 	var s api.Session
 	w.call(t, "POST", "/api/v1/sessions",
-		`{"spec":{"image":"python:3.12","name":"train","env":[{"name":"HF_TOKEN","value":"hush"},{"name":"A","value":"b"}],"resources":{"cpu":2,"memory":"4g"},"accelerator":"0.5","after":[]}}`, &s)
+		`{"spec":{"image":"python:3.12","name":"train","env":[{"name":"HF_TOKEN","value":"hush"},{"name":"A",`+
+			`"value":"b"}],"resources":{"cpu":2,"memory":"4g"},"accelerator":"0.5","after":[]}}`, &s)
 	var recents []api.Recent
 	w.call(t, "GET", "/api/v1/recents", "", &recents)
 	for _, path := range []string{"/api/v1/sessions/train/recipe", "/api/v1/recents/" + recents[0].ID + "/recipe"} {

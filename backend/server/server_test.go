@@ -258,7 +258,8 @@ func TestUnknownPathsAndMethodsAreProblems(t *testing.T) {
 
 func TestLaunchThroughTheAPI(t *testing.T) {
 	w := start(t)
-	body := `{"key":"k1","spec":{"name":"train","image":"a:1","resources":{"cpu":2,"memory":"512m"},"env":[{"name":"HF_TOKEN","value":"hush"},{"name":"N","value":"1"}],"mounts":[{"source":"/data"}]}}`
+	body := `{"key":"k1","spec":{"name":"train","image":"a:1","resources":{"cpu":2,"memory":"512m"},` +
+		`"env":[{"name":"HF_TOKEN","value":"hush"},{"name":"N","value":"1"}],"mounts":[{"source":"/data"}]}}`
 	var s api.Session
 	if status := w.call(t, "POST", "/api/v1/sessions", body, &s); status != http.StatusCreated {
 		t.Fatalf("status %d", status)
@@ -311,8 +312,11 @@ func TestPreviewTellsTheCommandWithoutSecrets(t *testing.T) {
 	w := start(t)
 	var p api.Preview
 	w.call(t, "POST", "/api/v1/preview",
-		`{"image":"a:1","type":"batch","command":"echo 'hi' && x","timeout":"30m","env":[{"name":"A","value":"b c"},{"name":"TOKEN","value":"hush"}],"resources":{"cpu":2,"memory":1073741824},"mounts":[{"source":"/d","readOnly":true}],"ports":[8080]}`, &p)
-	want := `slipway run --image a:1 --type batch --cpu 2 --mem 1g -e 'A=b c' -e TOKEN -v /d:/home/work/d:ro --port 8080 --timeout 30m -- 'echo '\''hi'\'' && x'`
+		`{"image":"a:1","type":"batch","command":"echo 'hi' && x","timeout":"30m","env":[{"name":"A","value":"b c"},`+
+			`{"name":"TOKEN","value":"hush"}],"resources":{"cpu":2,"memory":1073741824},"mounts":[{"source":"/d",`+
+			`"readOnly":true}],"ports":[8080]}`, &p)
+	want := `slipway run --image a:1 --type batch --cpu 2 --mem 1g -e 'A=b c' -e TOKEN -v /d:/home/work/d:ro --port ` +
+		`8080 --timeout 30m -- 'echo '\''hi'\'' && x'`
 	if p.Command != want {
 		t.Errorf("command\n%s\nwant\n%s", p.Command, want)
 	}

@@ -400,8 +400,10 @@ func FuzzLaunchDecoding(f *testing.F) {
 		`{"spec":{"resources":{"shm":-1}}}`, `[]`, `{"spec":null}`,
 		`{"spec":{"timeout":"5m","notBefore":"2031-01-01T00:00:00Z","type":"batch"}}`, `{"spec":{"threads":1e3}}`,
 		`{"a":{"b":[[[{}]]]}}`,
-		`{"spec":{"accelerator":"0.5","mps":true,"uncooperative":true,"cluster":2,"priority":0,"after":["abcd"],"pendingTimeout":"2h","label":"x"}}`,
-		`{"spec":{"accelerator":"mig:1g.10gb:2","idle":{"lifetime":"1d","network":"1h","use":{"window":"30m","grace":"5m","any":true,"cpu":0.5,"gpu":1e-3}}}}`,
+		`{"spec":{"accelerator":"0.5","mps":true,"uncooperative":true,"cluster":2,"priority":0,"after":["abcd"],` +
+			`"pendingTimeout":"2h","label":"x"}}`,
+		`{"spec":{"accelerator":"mig:1g.10gb:2","idle":{"lifetime":"1d","network":"1h","use":{"window":"30m",` +
+			`"grace":"5m","any":true,"cpu":0.5,"gpu":1e-3}}}}`,
 		`{"spec":{"accelerator":"vram:1e3g"}}`, `{"spec":{"idle":{"use":{"cpu":1e999}}}}`} {
 		f.Add([]byte(seed))
 	}

@@ -295,18 +295,22 @@ func TestDurations(t *testing.T) {
 func FuzzSpecJSON(f *testing.F) {
 	f.Add(
 		[]byte(
-			`{"image":"python:3.13","resources":{"cpu":2,"memory":"2g","shm":"64m"},"env":[{"name":"A","value":"b"}],"ports":[8080]}`))
+			`{"image":"python:3.13","resources":{"cpu":2,"memory":"2g","shm":"64m"},"env":[{"name":"A",` +
+				`"value":"b"}],"ports":[8080]}`))
 	f.Add(
 		[]byte(
-			`{"type":"batch","image":"a","command":"true","timeout":"30m","notBefore":"2027-01-02T03:04:05Z","mounts":[{"source":"/a","target":"../b","readOnly":true}]}`))
+			`{"type":"batch","image":"a","command":"true","timeout":"30m","notBefore":"2027-01-02T03:04:05Z",` +
+				`"mounts":[{"source":"/a","target":"../b","readOnly":true}]}`))
 	f.Add([]byte(`{"resources":{"memory":-1}}`))
 	f.Add([]byte(`{"timeout":5}`))
 	f.Add(
 		[]byte(
-			`{"image":"a","accelerator":{"shares":"0.5"},"mps":true,"cluster":8,"priority":0,"after":["abcd"],"pendingTimeout":"2h","label":"x"}`))
+			`{"image":"a","accelerator":{"shares":"0.5"},"mps":true,"cluster":8,"priority":0,"after":["abcd"],` +
+				`"pendingTimeout":"2h","label":"x"}`))
 	f.Add(
 		[]byte(
-			`{"image":"a","accelerator":{"profile":"1g.10gb","count":2},"idle":{"lifetime":"1d","use":{"window":"30m","any":true,"cpu":0.5,"vram":100}}}`))
+			`{"image":"a","accelerator":{"profile":"1g.10gb","count":2},"idle":{"lifetime":"1d",` +
+				`"use":{"window":"30m","any":true,"cpu":0.5,"vram":100}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var s Spec
 		if json.Unmarshal(data, &s) != nil {

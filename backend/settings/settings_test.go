@@ -90,7 +90,8 @@ func TestABrokenFile(t *testing.T) {
 
 func TestVariablesOverrideTheFile(t *testing.T) {
 	f := open(t,
-		`{"theme": "light", "gpu": {"quantum": 0.25, "fragments": true, "exclude": ["GPU-1", "GPU-2"]}, "idle": {"lifetime": "4h"}}`, map[string]string{"SLIPWAY_THEME": "dark", "SLIPWAY_IDLE_CPU": "x"})
+		`{"theme": "light", "gpu": {"quantum": 0.25, "fragments": true, "exclude": ["GPU-1", "GPU-2"]}, "idle": `+
+			`{"lifetime": "4h"}}`, map[string]string{"SLIPWAY_THEME": "dark", "SLIPWAY_IDLE_CPU": "x"})
 	s := read(t, f)
 	if s.Values["theme"] != "dark" || s.File["theme"] != "light" || s.Overrides["theme"] != "dark" {
 		t.Fatalf("%+v", s)
@@ -136,7 +137,8 @@ func TestSavingKeepsWhatItDoesNotChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, _ := json.Marshal(got)
-	if want := `{"$schema":"./settings.schema.json","gpu":{"exclude":["GPU-1"]},"later":{"deep":{"er":1}},"theme":"dark"}`; string(text) != want {
+	if want := `{"$schema":"./settings.schema.json","gpu":{"exclude":["GPU-1"]},"later":{"deep":{"er":1}},` +
+		`"theme":"dark"}`; string(text) != want {
 		t.Fatalf("the file says %s, want %s", text, want)
 	}
 	if _, err := os.Stat(filepath.Join(filepath.Dir(f.Path()), "settings.schema.json")); err != nil {

@@ -123,11 +123,15 @@ func TestNumbersAndTimesAreBounded(t *testing.T) {
 // distrusted by everybody else.
 func FuzzAcceptedSpecsAreBelieved(f *testing.F) {
 	for _, raw := range []string{
-		`{"type":"batch","image":"localhost:5000/a_b/c:V1..2","command":"a\nb\u001b","notBefore":"2026-12-01T00:00:00Z","timeout":"3w","label":"실험 1","group":"x\ny"}`,
+		`{"type":"batch","image":"localhost:5000/a_b/c:V1..2","command":"a\nb\u001b",` +
+			`"notBefore":"2026-12-01T00:00:00Z","timeout":"3w","label":"실험 1","group":"x\ny"}`,
 		`{"image":"[::1]:5000/a@sha256:` + strings.Repeat("0a", 32) +
-			`","mounts":[{"source":"/data/../x y","target":"z/","readOnly":true},{"folder":".cache","path":"a/"},{"source":"C:\\data"}]}`,
-		`{"image":"a","env":[{"name":"_","value":"\u001b[2J\n"}],"ports":[8080],"after":["aaaaaaaaaaaa","other"],"accelerator":{"profile":"x y","count":2},"cluster":8}`,
-		`{"image":"a","name":"_a.b-c_","idle":{"lifetime":"1h","use":{"window":"30m","cpu":0.1,"any":true}},"commitOnEnd":50,"priority":100,"pendingTimeout":"520w"}`,
+			`","mounts":[{"source":"/data/../x y","target":"z/","readOnly":true},{"folder":".cache","path":"a/"},` +
+			`{"source":"C:\\data"}]}`,
+		`{"image":"a","env":[{"name":"_","value":"\u001b[2J\n"}],"ports":[8080],"after":["aaaaaaaaaaaa","other"],` +
+			`"accelerator":{"profile":"x y","count":2},"cluster":8}`,
+		`{"image":"a","name":"_a.b-c_","idle":{"lifetime":"1h","use":{"window":"30m","cpu":0.1,"any":true}},` +
+			`"commitOnEnd":50,"priority":100,"pendingTimeout":"520w"}`,
 	} {
 		f.Add([]byte(raw))
 	}

@@ -85,9 +85,10 @@ var bans = []ban{
 	{
 		pattern: regexp.MustCompile(`\bt[b]?\.Skip(f|Now)?\(`),
 		parts:   []string{".Skip"},
-		advice:  "a test that skips proves nothing; make what it needs, or fail; only testing.Short() may leave one out",
-		only:    []string{".go"},
-		after:   "testing.Short()",
+		advice: "a test that skips proves nothing; make what it needs, or fail; only testing.Short() may leave one " +
+			"out",
+		only:  []string{".go"},
+		after: "testing.Short()",
 	},
 	{
 		pattern: regexp.MustCompile(`\b(it|test|describe)\.(skip|only|todo|fixme)\(`),

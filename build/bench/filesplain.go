@@ -37,7 +37,8 @@ func startPlainly(ctx context.Context, dir string) (*plainly, error) {
 // plainPage is what a browser sends and fetches by.
 const plainPage = `<!doctype html><title>plain</title><input type="file"><a href="/` + copiedName +
 	`" download>fetch</a>
-<script>const send = async () => (await fetch('/sent.bin', { method: 'PUT', body: document.querySelector('input').files[0] })).status</script>`
+<script>const send = async () => (await fetch('/sent.bin',
+  { method: 'PUT', body: document.querySelector('input').files[0] })).status</script>`
 
 func (p *plainly) serve(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/" {

@@ -13,25 +13,26 @@ import (
 	"slipway/backend/api"
 )
 
-const aboutAPI = `The control plane answers on 127.0.0.1 only. All that the page, the command line and the desktop application do they do by
-what stands here; [openapi.json](../../backend/api/openapi.json), which a running control plane serves at
-` + "`/api/v1/openapi.json`" + `, says the same to programs.
+const aboutAPI = `The control plane answers on 127.0.0.1 only. All that the page, the command line and the desktop
+application do they do by what stands here; [openapi.json](../../backend/api/openapi.json), which a running
+control plane serves at ` + "`/api/v1/openapi.json`" + `, says the same to programs.
 
     home=${SLIPWAY_HOME:-${XDG_DATA_HOME:-$HOME/.local/share}/slipway}
     url=$(sed -n 's/.*"url": *"\([^"]*\)".*/\1/p' "$home/serve.json")
     curl -H "Authorization: Bearer $(cat "$home/token")" "$url/api/v1/sessions?state=live"
 
-**Who may call.** Whoever holds the token, which is a file in Slipway's folder that only its person can read, in the header
-` + "`Authorization: Bearer …`" + `; or a browser with the cookie that the one-time address of ` + "`slipway login`" +
-	` sets. Requests of other
-users of the computer, for another host name, or from the page of another origin are refused, whatever they carry.
+**Who may call.** Whoever holds the token, which is a file in Slipway's folder that only its person can read, in
+the header ` + "`Authorization: Bearer …`" + `; or a browser with the cookie that the
+one-time address of ` + "`slipway login`" + ` sets. Requests of other users of the computer, for another host name, or
+from the page of another origin are refused, whatever they carry.
 
-**What is sent.** Bodies are JSON, and a field that is not known is refused. Times are RFC 3339. Amounts of memory are bytes; where one is
-asked for, a text such as ` + "`\"512m\"`" + ` will do. Lengths of time are texts such as ` + "`\"30m\"`" +
-	` unless a name ends in Seconds or Ms. Lists are never null. A
-field in *italics* may be left out.
+**What is sent.** Bodies are JSON, and a field that is not known is refused. Times are RFC 3339. Amounts of memory
+are bytes; where one is asked for, a text such as ` + "`\"512m\"`" + ` will do. Lengths of time
+are texts such as ` + "`\"30m\"`" + ` unless a name ends in Seconds or Ms. Lists are never null. A field in *italics*
+may be left out.
 
-**Failures.** An answer with a status of 400 or more is a [Problem](#problem): a [code](errors.md), one sentence, a hint, and what is wrong with which field.
+**Failures.** An answer with a status of 400 or more is a [Problem](#problem): a [code](errors.md), one sentence,
+a hint, and what is wrong with which field.
 
 | status | when |
 |---|---|
@@ -44,7 +45,8 @@ field in *italics* may be left out.
 | 503, 504 | an agent or the engine is not reached, so nothing is known of the outcome; it took too long |
 | 507 | a disk is full |
 
-**What takes long** is an [Operation](#operation): the request is answered at once with 202, the operation goes on when nobody watches, asks a person what
+**What takes long** is an [Operation](#operation): the request is answered at once with 202, the operation goes on
+when nobody watches, asks a person what
 it needs to know, and can be cancelled.
 
 **Twice is once.** A launch with a ` + "`key`" + ` and an upload with a ` + "`key`" +

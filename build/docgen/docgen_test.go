@@ -46,7 +46,8 @@ func errorsIn(t *testing.T, source string) []row {
 func TestErrorsAreReadAsTheyAreWritten(t *testing.T) {
 	for name, test := range map[string]struct{ source, codes, says, hint string }{
 		"a literal": {
-			`var _ = Error{Code: "image_pull_failed", Message: fmt.Sprintf("%q of %s could not be pulled.", a, b), Hint: "Try " + name + " again."}
+			`var _ = Error{Code: "image_pull_failed", Message: fmt.Sprintf("%q of %s could not be " +
+				"pulled.", a, b), Hint: "Try " + name + " again."}
 			var _ = Error{Code: "image_pull_failed", Message: text, Hint: hint}
 			var _ = Error{Code: "no code", Message: "left out"}`, "image_pull_failed", "… of … could not be pulled.",
 			"Try … again."},
@@ -54,20 +55,30 @@ func TestErrorsAreReadAsTheyAreWritten(t *testing.T) {
 			`func f() error { return &Error{Code: taken, Message: "It is taken."} }`, "name_take_conflict",
 			"It is taken.", ""},
 		"what a function makes": {
-			`func gone(code Code, what string) error { return &Error{Code: code, Message: what + " is gone.", Hint: "Look."} }` + "\n" + `func f() error { return gone("file_read_gone", "The file") }`, "file_read_gone", "The file is gone.", "Look."},
+			`func gone(code Code, what string) error { return &Error{Code: code, Message: what + " is gone.", Hint: ` +
+				`"Look."} }` + "\n" + `func f() error { return gone("file_read_gone", "The file") ` +
+				`}`, "file_read_gone", "The file is gone.", "Look."},
 		"through two": {
 			`func a(op, text string) error { return &Error{Code: Code("file_" + op + "_failed"), Message: text} }` +
 				"\n" + `func b(op string) error { return a(op, "It failed.") }` + "\n" +
 				`func c() error { return b("read") }`, "file_read_failed|file_…_failed", "It failed.", ""},
 		"a change": {
-			`func f() error { e := &Error{Code: "disk_write_failed", Message: "It failed.", Hint: "Try again."}; if full { e.Code, e.Message = "disk_write_no-space", "It is full." }; return e }`, "disk_write_failed|disk_write_no-space", "It failed.|It is full.", "Try again.|Try again."},
+			`func f() error { e := &Error{Code: "disk_write_failed", Message: "It failed.", Hint: "Try again."}; if ` +
+				`full { e.Code, e.Message = "disk_write_no-space", "It is full." }; return e ` +
+				`}`, "disk_write_failed|disk_write_no-space", "It failed.|It is full.", "Try again.|Try again."},
 		"a table": {
 			`var table = []struct{ detail, text string }{{"full", "It is full."}, {"gone", "It is gone."}}` + "\n" +
-				`func f(op string) error { for _, r := range table { return &Error{Code: Code("disk_write_" + r.detail), Message: r.text} }; return nil }`, "disk_write_full|disk_write_gone", "It is full.|It is gone.", "|"},
+				`func f(op string) error { for _, r := range table { return &Error{Code: Code("disk_write_" + ` +
+				`r.detail), Message: r.text} }; return nil ` +
+				`}`, "disk_write_full|disk_write_gone", "It is full.|It is gone.", "|"},
 		"in phrases": {
-			`func f() error { return because("file_read_gone", session.Say("isGone", session.Fill("what", name)), session.Say("look")) }` + "\n" + `func because(code Code, message, hint Phrase) error { return &Error{Code: code, Message: message.English(), Hint: hint.English()} }`, "file_read_gone", "… is gone.", "Look."},
+			`func f() error { return because("file_read_gone", session.Say("isGone", session.Fill("what", name)), ` +
+				`session.Say("look")) }` + "\n" + `func because(code Code, message, hint Phrase) error { return ` +
+				`&Error{Code: code, Message: message.English(), Hint: hint.English()} ` +
+				`}`, "file_read_gone", "… is gone.", "Look."},
 		"a closure": {
-			`func f() { warn := func(code Code, text string) { g(Warning{Code: code, Text: text}) }; warn("disk_look_slow", "It is slow.") }`, "disk_look_slow", "It is slow.", ""},
+			`func f() { warn := func(code Code, text string) { g(Warning{Code: code, Text: text}) }; ` +
+				`warn("disk_look_slow", "It is slow.") }`, "disk_look_slow", "It is slow.", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var codes, says, hints []string

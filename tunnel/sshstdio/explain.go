@@ -51,7 +51,8 @@ var reasons = []reason{
 		message: "The host's name is not known.",
 		hint:    "Check the spelling, and whether the name needs a VPN or a Host entry in ~/.ssh/config."},
 	{pattern: regexp.MustCompile(
-		`(?i)Bad configuration option|Bad owner or permissions|bad configuration options|keyword .* extra arguments|missing argument`), code: "agent_connect_config",
+		`(?i)Bad configuration option|Bad owner or permissions|bad configuration options|keyword .* extra arguments|` +
+			`missing argument`), code: "agent_connect_config",
 		message: "The ssh configuration of this computer has a mistake.",
 		hint:    "Run ssh to this host in a terminal and correct what it says."},
 	{pattern: regexp.MustCompile(`Connection refused`), code: "agent_connect_refused",
@@ -70,14 +71,16 @@ var reasons = []reason{
 		message: "The jump host does not pass the connection on.",
 		hint:    "Ask its administrator whether TCP forwarding is allowed."},
 	{pattern: regexp.MustCompile(
-		`(?i)allows sftp connections only|account is (currently )?not available|shell request failed|exec request failed|PTY allocation request failed|This account`), code: "agent_connect_no-shell",
+		`(?i)allows sftp connections only|account is (currently )?not available|shell request failed|exec request ` +
+			`failed|PTY allocation request failed|This account`), code: "agent_connect_no-shell",
 		message: "The account may not run programs on the host.",
 		hint:    "Ask for an account with a login shell."},
 	{pattern: regexp.MustCompile(`is not recognized as`), code: "agent_connect_no-shell",
 		message: "The host is not a Linux or Unix machine, or its login shell is not one of theirs.",
 		hint:    "Use a host with Linux."},
 	{pattern: regexp.MustCompile(
-		`kex_exchange_identification|Connection (closed|reset) by|banner exchange|Broken pipe|client_loop|Software caused connection abort`), code: "agent_connect_closed",
+		`kex_exchange_identification|Connection (closed|reset) by|banner exchange|Broken pipe|client_loop|Software ` +
+			`caused connection abort`), code: "agent_connect_closed",
 		message: "The host closed the connection.",
 		hint: "It may be overloaded, block this computer after failed logins, or not be an ssh server; try again " +
 			"in a few minutes."},

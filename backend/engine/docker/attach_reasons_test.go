@@ -20,22 +20,29 @@ import (
 
 func TestFailuresOfDevicesAreUnderstood(t *testing.T) {
 	for text, want := range map[string]session.Code{
-		`could not select device driver "" with capabilities: [[gpu]]`:               "engine_attach_no-toolkit",
-		`could not select device driver "nvidia" with capabilities: [[gpu]]`:         "engine_attach_no-toolkit",
-		`could not select device driver "cdi" with capabilities: []`:                 "engine_attach_no-cdi",
-		`Unknown runtime specified nvidia`:                                           "engine_attach_no-runtime",
-		`unknown or invalid runtime name: nvidia`:                                    "engine_attach_no-runtime",
-		`AMD CDI spec not found`:                                                     "engine_attach_no-spec",
-		`failed to discover GPU vendor from CDI: no known GPU vendor found`:          "engine_attach_no-spec",
-		`CDI device injection failed: unresolvable CDI devices nvidia.com/gpu=GPU-1`: "engine_attach_unknown-device",
-		`unexpected count in CDI device request`:                                     "engine_attach_malformed",
-		`cannot set both Count and DeviceIDs on device request`:                      "engine_attach_malformed",
-		`failed to create task: OCI runtime create failed: invoking the NVIDIA Container Runtime Hook directly (e.g. specifying the docker --gpus flag) is not supported. Please use the NVIDIA Container Runtime (e.g. specify the --runtime=nvidia flag) instead`: "engine_attach_hook-refused",
-		`error running createContainer hook: setting GPU memory limits is only supported in cgroup v2`:                                     "engine_attach_no-limit",
-		`error gathering device information while adding custom device "/dev/kfd": no such file or directory`:                              "engine_attach_no-node",
-		`nvidia-container-cli: mount error: failed to add device rules: bpf_prog_query(BPF_CGROUP_DEVICE) failed: operation not permitted`: "engine_attach_rootless",
-		`nvidia-container-cli: initialization error: nvml error: driver not loaded`:                                                        "engine_attach_driver",
-		`nvidia-container-cli: device error: GPU-1: unknown device`:                                                                        "engine_attach_unknown-device",
+		`could not select device driver "" with capabilities: [[gpu]]`:       "engine_attach_no-toolkit",
+		`could not select device driver "nvidia" with capabilities: [[gpu]]`: "engine_attach_no-toolkit",
+		`could not select device driver "cdi" with capabilities: []`:         "engine_attach_no-cdi",
+		`Unknown runtime specified nvidia`:                                   "engine_attach_no-runtime",
+		`unknown or invalid runtime name: nvidia`:                            "engine_attach_no-runtime",
+		`AMD CDI spec not found`:                                             "engine_attach_no-spec",
+		`failed to discover GPU vendor from CDI: no known GPU vendor found`:  "engine_attach_no-spec",
+		`CDI device injection failed: unresolvable CDI devices ` +
+			`nvidia.com/gpu=GPU-1`: "engine_attach_unknown-device",
+		`unexpected count in CDI device request`:                "engine_attach_malformed",
+		`cannot set both Count and DeviceIDs on device request`: "engine_attach_malformed",
+		`failed to create task: OCI runtime create failed: invoking the NVIDIA Container Runtime Hook directly ` +
+			`(e.g. specifying the docker --gpus flag) is not supported. Please use the NVIDIA Container Runtime ` +
+			`(e.g. specify the --runtime=nvidia flag) instead`: "engine_attach_hook-refused",
+		`error running createContainer hook: setting GPU memory limits is ` +
+			`only supported in cgroup v2`: "engine_attach_no-limit",
+		`error gathering device information while adding custom device ` +
+			`"/dev/kfd": no such file or directory`: "engine_attach_no-node",
+		`nvidia-container-cli: mount error: failed to add device rules: bpf_prog_query(BPF_CGROUP_DEVICE) failed: ` +
+			`operation not permitted`: "engine_attach_rootless",
+		`nvidia-container-cli: initialization error: nvml ` +
+			`error: driver not loaded`: "engine_attach_driver",
+		`nvidia-container-cli: device error: GPU-1: unknown device`: "engine_attach_unknown-device",
 	} {
 		failed := attachError(said(errdefs.ErrInternal, text))
 		if failed == nil || failed.Code != want || failed.Message == "" || failed.Hint == "" ||

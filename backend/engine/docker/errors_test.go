@@ -101,28 +101,38 @@ func TestDaemonThatNeverAnswersIsUnavailable(t *testing.T) {
 
 func TestReasonsOfWhatDockerTellsOnlyByText(t *testing.T) {
 	for text, want := range map[string]reason{
-		"write /var/lib/docker/tmp/GetImageBlob1: no space left on device":                                          reasonNoSpace,
-		"mkdir /x: disk quota exceeded":                                                                             reasonNoSpace,
-		"toomanyrequests: You have reached your pull rate limit. You may increase the limit by authenticating":      reasonRateLimited,
-		"no matching manifest for linux/arm64/v8 in the manifest list entries":                                      reasonWrongPlatform,
-		"Head \"https://r.test/v2/x/manifests/1\": unauthorized: authentication required":                           reasonForbidden,
-		"Head \"https://r.test/v2/x/manifests/1\": no basic auth credentials":                                       reasonForbidden,
-		"unauthorized: incorrect username or password":                                                              reasonForbidden,
-		"error parsing HTTP 403 response body: invalid character 'F' looking for beginning of value: \"Forbidden\"": reasonForbidden,
-		"manifest for python:none not found: manifest unknown: manifest unknown":                                    reasonNoManifest,
+		"write /var/lib/docker/tmp/GetImageBlob1: no space left on device": reasonNoSpace,
+		"mkdir /x: disk quota exceeded":                                    reasonNoSpace,
+		"toomanyrequests: You have reached your pull rate limit. You may " +
+			"increase the limit by authenticating": reasonRateLimited,
+		"no matching manifest for linux/arm64/v8 in the manifest list entries": reasonWrongPlatform,
+		"Head \"https://r.test/v2/x/manifests/1\": unauthorized: " +
+			"authentication required": reasonForbidden,
+		"Head \"https://r.test/v2/x/manifests/1\": no basic auth credentials": reasonForbidden,
+		"unauthorized: incorrect username or password":                        reasonForbidden,
+		"error parsing HTTP 403 response body: invalid character 'F' " +
+			"looking for beginning of value: \"Forbidden\"": reasonForbidden,
+		"manifest for python:none not found: manifest " +
+			"unknown: manifest unknown": reasonNoManifest,
 		"pull access denied for nobody/nothing, repository does not exist or may require 'docker login': denied: " +
 			"requested access": reasonNoManifest,
-		"Get \"https://registry-1.docker.io/v2/\": dial tcp: lookup registry-1.docker.io: no such host": reasonUnreachable,
+		"Get \"https://registry-1.docker.io/v2/\": dial tcp: lookup " +
+			"registry-1.docker.io: no such host": reasonUnreachable,
 		"Get \"https://registry-1.docker.io/v2/\": net/http: request canceled while waiting for connection " +
 			"(Client.Timeout exceeded": reasonUnreachable,
-		"Get \"http://127.0.0.1:5000/v2/\": dial tcp 127.0.0.1:5000: connect: connection refused":                    reasonUnreachable,
-		"Get \"https://r.test/v2/\": x509: certificate signed by unknown authority":                                  reasonUnreachable,
-		"received unexpected HTTP status: 503 Service Unavailable":                                                   reasonUnreachable,
-		"could not find an available, non-overlapping IPv4 address pool among the defaults to assign to the network": reasonNoAddresses,
-		"all predefined address pools have been fully subnetted":                                                     reasonNoAddresses,
-		"cannot restrict inter-container communication: please ensure that br_netfilter kernel module is loaded":     reasonNoBridgeFilter,
+		"Get \"http://127.0.0.1:5000/v2/\": dial tcp 127.0.0.1:5000: " +
+			"connect: connection refused": reasonUnreachable,
+		"Get \"https://r.test/v2/\": x509: certificate signed " +
+			"by unknown authority": reasonUnreachable,
+		"received unexpected HTTP status: 503 Service Unavailable": reasonUnreachable,
+		"could not find an available, non-overlapping IPv4 address pool " +
+			"among the defaults to assign to the network": reasonNoAddresses,
+		"all predefined address pools have been fully subnetted": reasonNoAddresses,
+		"cannot restrict inter-container communication: please ensure " +
+			"that br_netfilter kernel module is loaded": reasonNoBridgeFilter,
 		"cannot restrict inter-container communication or run without the userland proxy: stat " +
-			"/proc/sys/net/bridge/bridge-nf-call-iptables: no such file or directory": reasonNoBridgeFilter,
+			"/proc/sys/net/bridge/bridge-nf-call-iptables: no " +
+			"such file or directory": reasonNoBridgeFilter,
 		"something else altogether": reasonUnknown,
 	} {
 		if got := reasonOf(text, errors.New(text)); got != want {
@@ -135,9 +145,11 @@ func TestStartHints(t *testing.T) {
 	for text, want := range map[string]string{
 		"exec /.slipway/guest: exec format error": "The image is made for " +
 			"another kind of processor; choose one for this machine.",
-		"error mounting \"/data\" to rootfs at \"/data\": not a directory: unknown": "A mounted directory " +
+		"error mounting \"/data\" to rootfs at \"/data\": not a " +
+			"directory: unknown": "A mounted directory " +
 			"vanished or its target is a file in the image; check the mounts.",
-		"failed to write 9: write /sys/fs/cgroup/cpuset/docker/x/cpuset.cpus: invalid": "The machine refuses the CPU " +
+		"failed to write 9: write " +
+			"/sys/fs/cgroup/cpuset/docker/x/cpuset.cpus: invalid": "The machine refuses the CPU " +
 			"limit; check that its cgroups are set up.",
 		"a new reason nobody has heard of": "Try again; if it stays, " +
 			"read the Docker daemon's log.",

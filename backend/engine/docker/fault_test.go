@@ -183,7 +183,8 @@ func TestGuest(t *testing.T) {
 		id := started(t, e, mute(newContainer(instanceOf(t), "")))
 		knock := func(as ...string) {
 			t.Helper()
-			dial := `import socket, time; s = socket.socket(socket.AF_UNIX); s.connect("/.slipway/link/agent.sock"); print("in", flush=True); time.sleep(60)`
+			dial := `import socket, time; s = socket.socket(socket.AF_UNIX); s.connect("/.slipway/link/agent.sock");` +
+				` print("in", flush=True); time.sleep(60)`
 			args := append([]string{"-H", enginetest.RequireDocker(t), "exec", id}, as...)
 			cmd := exec.Command("docker", append(args, "python3", "-c", dial)...)
 			out, err := cmd.StdoutPipe()

@@ -120,7 +120,8 @@ func readFacts(said system.Info, api, host string, local machine, now time.Time)
 	}
 	if !f.here {
 		warn("engine_info_remote-engine", "Docker runs on another machine",
-			"Sessions need a Docker daemon that shares this machine's files, and the one at "+host+" does not. Run a Slipway agent on that machine, or set DOCKER_HOST to a daemon on this one.")
+			"Sessions need a Docker daemon that shares this machine's files, and the one at "+host+" does not. Run "+
+				"a Slipway agent on that machine, or set DOCKER_HOST to a daemon on this one.")
 	}
 	if versions.LessThan(api, oldestAPI) {
 		warn("engine_info_too-old", "Docker is too old",

@@ -103,10 +103,12 @@ func TestFollowTellsProgressWhileNothingComes(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- follow(in, func(p session.Pull) { rates = append(rates, int64(p.Rate)) }) }()
 		io.WriteString(out,
-			`{"status":"Downloading","id":"a","progressDetail":{"current":0,"total":9000}}`+"\n") //nolint:errcheck // a pipe
+			`{"status":"Downloading","id":"a","progressDetail":{"current":0,`+
+				`"total":9000}}`+"\n") //nolint:errcheck // a pipe
 		time.Sleep(time.Second)
 		io.WriteString(out,
-			`{"status":"Downloading","id":"a","progressDetail":{"current":8000,"total":9000}}`+"\n") //nolint:errcheck // a pipe
+			`{"status":"Downloading","id":"a","progressDetail":{"current":8000,`+
+				`"total":9000}}`+"\n") //nolint:errcheck // a pipe
 		time.Sleep(20 * time.Second)
 		out.Close() //nolint:errcheck // a pipe
 		if err := <-done; err != nil {

@@ -66,13 +66,18 @@ var reasonTexts = wordings[reason]{
 	{reasonNoBridgeFilter, regexp.MustCompile(`cannot restrict inter-container communication`)},
 	{reasonRateLimited, regexp.MustCompile(`(?i)toomanyrequests|too many requests|rate limit`)},
 	{reasonWrongPlatform, regexp.MustCompile(
-		`(?i)no matching manifest for|exec format error|does not match the (specified|detected) (host )?platform|image operating system .* cannot be used`)},
+		`(?i)no matching manifest for|exec format error|does not match the (specified|detected) (host )?platform|` +
+			`image operating system .* cannot be used`)},
 	{reasonForbidden, regexp.MustCompile(
-		`(?i)\bunauthorized\b|no basic auth credentials|authentication required|incorrect username or password|\b(401|403)\b|\bforbidden\b`)},
+		`(?i)\bunauthorized\b|no basic auth credentials|authentication required|incorrect username or password|` +
+			`\b(401|403)\b|\bforbidden\b`)},
 	{reasonNoManifest, regexp.MustCompile(
-		`(?i)manifest unknown|manifest for .* not found|name unknown|repository .* not found|may require 'docker login'|\bnot found\b`)},
+		`(?i)manifest unknown|manifest for .* not found|name unknown|repository .* not found|may require 'docker ` +
+			`login'|\bnot found\b`)},
 	{reasonUnreachable, regexp.MustCompile(
-		`(?i)dial tcp|no such host|connection re(fused|set)|i/o timeout|timeout|deadline exceeded|TLS handshake|x509|server gave HTTP response|network is unreachable|unexpected EOF|\bEOF$|temporary failure|server misbehaving|\b50[0234]\b|context canceled`)},
+		`(?i)dial tcp|no such host|connection re(fused|set)|i/o timeout|timeout|deadline exceeded|TLS handshake|` +
+			`x509|server gave HTTP response|network is unreachable|unexpected EOF|\bEOF$|temporary failure|server ` +
+			`misbehaving|\b50[0234]\b|context canceled`)},
 }
 
 // reasonOf says what a text of Docker's is about.
@@ -137,11 +142,13 @@ func attachReasonOf(text string) reason { return attachTexts.of(text, reasonUnkn
 var attachFailures = map[reason]*session.Error{
 	reasonNoCDI: {
 		Code: "engine_attach_no-cdi", Message: "This Docker does not hand in devices by CDI.",
-		Hint: `Update Docker to 28.2 or newer; for 25 to 28.1 put {"features": {"cdi": true}} into /etc/docker/daemon.json and restart it.`,
+		Hint: `Update Docker to 28.2 or newer; for 25 to 28.1 put {"features": {"cdi": true}} into ` +
+			`/etc/docker/daemon.json and restart it.`,
 	},
 	reasonNoSpec: {
 		Code: "engine_attach_no-spec", Message: "No CDI specification names NVIDIA devices of this machine.",
-		Hint: "Install nvidia-container-toolkit, then run `sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml`.",
+		Hint: "Install nvidia-container-toolkit, then run `sudo nvidia-ctk cdi generate " +
+			"--output=/etc/cdi/nvidia.yaml`.",
 	},
 	reasonUnknownDevice: {
 		Code:    "engine_attach_unknown-device",

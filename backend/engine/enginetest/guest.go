@@ -299,8 +299,8 @@ func (g *Guest) attach(ctx context.Context, stream net.Conn, req session.AttachR
 	if err := link.ReplyOK(stream, nil); err != nil {
 		return err
 	}
-	s.shell.Serve(ctx, stream, terminal.Attach{Offset: req.Offset,
-		Client: req.Client}) //nolint:errcheck // the viewer has left
+	attach := terminal.Attach{Offset: req.Offset, Client: req.Client}
+	s.shell.Serve(ctx, stream, attach) //nolint:errcheck // the viewer has left
 	return nil
 }
 
@@ -339,8 +339,8 @@ func (g *Guest) exec(ctx context.Context, stream net.Conn, req session.ExecReque
 	if err := link.ReplyOK(stream, nil); err != nil {
 		return err
 	}
-	terminal.ServeExec(ctx, stream,
-		&spoken{out: stdout, err: stderr, code: code}) //nolint:errcheck // the caller has left
+	answer := &spoken{out: stdout, err: stderr, code: code}
+	terminal.ServeExec(ctx, stream, answer) //nolint:errcheck // the caller has left
 	return nil
 }
 

@@ -167,7 +167,8 @@ func TestWhatTheSessionTellsIsCleaned(t *testing.T) {
 		`{"ok": {"id": "t1", "title": ` + string(text) + `, "kernel": ` + string(text) + `, "cols": 0}}`,
 		`{"ok": {"id": "../t1", "title": "x"}}`,
 		`{"ok": [{"id": ` + string(text) + `}]}`,
-		`{"ok": [{"id": "app", "port": 99999999}, {"id": "other", "port": -1, "state": "?"}, {"id": "a", "port": 1, "dir": ` +
+		`{"ok": [{"id": "app", "port": 99999999}, {"id": "other", "port": -1, "state": "?"}, {"id": "a", "port": 1, ` +
+			`"dir": ` +
 			string(text) + `, "error": {"code": "x y", "message": ` + string(text) + `, "hint": ` + string(text) +
 			`, "said": [{"say": "engine"}]}}]}`,
 		`{"ok": {"id": "a", "port": 1, "error": {"code": "app_start_exited", "message": ` + string(text) + `}}}`,
@@ -179,7 +180,8 @@ func TestWhatTheSessionTellsIsCleaned(t *testing.T) {
 		`{"ok": {"key": ` + string(text) + `}}`,
 		`{"ok": {"program": ` + string(text) + `}}`,
 		`{"ok": {"path": "/home/work", "total": -3, "entries": [{"name": "../../.bashrc", "kind": "file"}, ` +
-			`{"name": "..", "kind": "directory"}, {"name": "a/b", "kind": "file"}, {"name": "ok", "kind": "file", "size": -1}]}}`,
+			`{"name": "..", "kind": "directory"}, {"name": "a/b", "kind": "file"}, {"name": "ok", "kind": "file", ` +
+			`"size": -1}]}}`,
 		`{"ok": {"path": "relative", "entries": [{"name": "x", "kind": "file"}]}}`,
 		`{"ok": {"name": "../x", "kind": "file"}}`,
 		`{"ok": -1}`, `{"ok": "zz"}`, `{"ok": ` + string(text) + `}`, `{}`, `null`, `[]`, `{"ok": null}`,

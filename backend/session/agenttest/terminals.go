@@ -248,8 +248,8 @@ func caseTerminalStalled(s *suite) {
 	})
 	defer stalled.Close()
 	lively := s.view(id, shell, "lively", 0)
-	fmt.Fprint(lively,
-		"i=0; while [ $i -lt 60000 ]; do i=$((i+1)); echo \"line $i that nobody reads\"; done; echo all-\"done\"\n") //nolint:errcheck // await sees it
+	fmt.Fprint(lively, "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); echo \"line $i that nobody reads\"; done; "+
+		"echo all-\"done\"\n")
 	lively.await(s, "all-done")
 	began := time.Now()
 	other := s.view(id, s.openTerminal(id), "other", 0)

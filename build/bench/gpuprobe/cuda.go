@@ -21,7 +21,8 @@ static struct {
 	int (*context)(void **, unsigned, int);
 	int (*load)(void **, const void *);
 	int (*function)(void **, void *, const char *);
-	int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
+	int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+		void *, void **, void **);
 	int (*event)(void **, unsigned);
 	int (*record)(void *, void *);
 	int (*wait)(void *);
@@ -73,7 +74,8 @@ static int cuda_open(const char *wanted, const char **missing) {
 		if (strcmp(text, wanted)) continue;
 		void *context, *module;
 		// Waiting blocks instead of spinning, so that the load costs no processor.
-		if ((r = cu.context(&context, 4, device)) || (r = cu.load(&module, ptx)) || (r = cu.function(&kernel, module, "spin"))) return r;
+		if ((r = cu.context(&context, 4, device)) || (r = cu.load(&module, ptx)) ||
+		(r = cu.function(&kernel, module, "spin"))) return r;
 		if ((r = cu.event(&from, 1)) || (r = cu.event(&upto, 1))) return r;
 		return 0;
 	}
@@ -84,7 +86,8 @@ static int cuda_open(const char *wanted, const char **missing) {
 static int cuda_spin(unsigned long long ns, float *ms) {
 	void *args[] = { &ns };
 	int r;
-	if ((r = cu.record(from, NULL)) || (r = cu.launch(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL)) || (r = cu.record(upto, NULL)) || (r = cu.wait(upto))) return r;
+	if ((r = cu.record(from, NULL)) || (r = cu.launch(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL)) ||
+		(r = cu.record(upto, NULL)) || (r = cu.wait(upto))) return r;
 	return cu.elapsed(ms, from, upto);
 }
 

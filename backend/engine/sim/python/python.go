@@ -149,8 +149,8 @@ func (p *Python) prepare(ctx context.Context, told io.Writer) error {
 		return p.err
 	default:
 	}
-	fmt.Fprintln(told,
-		"Python is made ready for its first run here; that takes some seconds.") //nolint:errcheck // nobody is left to tell
+	const wait = "Python is made ready for its first run here; that takes some seconds."
+	fmt.Fprintln(told, wait) //nolint:errcheck // nobody is left to tell
 	select {
 	case <-ready:
 		return p.err

@@ -38,7 +38,8 @@ func TestPython(t *testing.T) {
 	for path, text := range map[string]string{
 		outside: "of the host", filepath.Join(dir, "home/work/data/points.csv"): "x,y\n1,2\n3,4\n",
 		filepath.Join(dir,
-			"home/work/sum.py"): "import csv, sys\nprint(sum(int(r['y']) for r in csv.DictReader(open(sys.argv[1]))))\n",
+			"home/work/sum.py"): "import csv, sys\nprint(sum(int(r['y']) for r in " +
+			"csv.DictReader(open(sys.argv[1]))))\n",
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -65,8 +66,7 @@ func TestPython(t *testing.T) {
 		code     int
 		says     []string
 	}{
-		"a file, found from where one is": {args: []string{"sum.py", "data/points.csv"},
-			says: []string{"6\n"}},
+		"a file, found from where one is": {args: []string{"sum.py", "data/points.csv"}, says: []string{"6\n"}},
 		"what is known of the session": {
 			args: []string{"-c",
 				"import os; print(os.getcwd(), os.cpu_count(), os.uname().nodename, sorted(os.environ))"},
@@ -74,9 +74,8 @@ func TestPython(t *testing.T) {
 		"standard input": {in: "print(6 * 7)\n", says: []string{"42\n"}},
 		"a conversation": {in: "x = 40\nx + 2\nexit(4)\n", terminal: true, code: 4,
 			says: []string{"Python 3.12", ">>> ", "42\n"}},
-		"a library that is not there": {args: []string{"-c", "import numpy"}, code: 1,
-			says: []string{
-				"No module named 'numpy': the Python of a simulated session has the standard library alone"}},
+		"a library that is not there": {args: []string{"-c", "import numpy"}, code: 1, says: []string{
+			"No module named 'numpy': the Python of a simulated session has the standard library alone"}},
 		"files made, moved, listed, read, removed": {args: []string{"-c", "import os, shutil; os.makedirs('a/b'); " +
 			"open('a/b/c', 'w').write('hi'); os.rename('a', 'd'); os.symlink('d/b/c', 'l'); print(os.listdir('d'), " +
 			"open('l').read(), os.path.getsize('l'), open('/dev/null').read() == ''); shutil.rmtree('d'); " +
@@ -84,7 +83,8 @@ func TestPython(t *testing.T) {
 			says: []string{"['b'] hi 2 True\n", "['data', 'sum.py', 'way-out']\n"}},
 		"a place that is not the user's": {args: []string{"-c", "open('/etc/passwd', 'w')"}, code: 1,
 			says: []string{"PermissionError"}},
-		"a link that leads out":    {args: []string{"-c", "print(open('way-out').read())"}, code: 1, says: []string{"Error"}},
+		"a link that leads out": {args: []string{"-c", "print(open('way-out').read())"}, code: 1,
+			says: []string{"Error"}},
 		"a file that is not there": {args: []string{"nothing.py"}, code: 2, says: []string{"can't open file"}},
 	} {
 		t.Run(name, func(t *testing.T) {

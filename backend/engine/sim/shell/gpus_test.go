@@ -154,7 +154,8 @@ func TestTopShowsWhatRunsUntilAKeyIsPressed(t *testing.T) {
 	v.key("ho there\r")
 	v.see("there\r\n" + prompt)
 	if output, code := run(t, w,
-		"stress --cpu 2 --timeout 60 & until top -b | grep ' 196.2 .*stress --cpu 2'; do sleep 0.02; done"); code != 0 || !strings.Contains(output, "work ") {
+		"stress --cpu 2 --timeout 60 & until top -b | grep ' 196.2 .*stress --cpu 2'; do sleep 0.02; "+
+			"done"); code != 0 || !strings.Contains(output, "work ") {
 		t.Errorf("%d, %q", code, output)
 	}
 }

@@ -53,8 +53,8 @@ func Open(w *World, env []string, dir, name string, cols, rows int, command []st
 		return nil, err
 	}
 	t.shell = s
-	t.editor = &editor{write: func(text string) { t.output.Write([]byte(text)) }, cols: cols,
-		complete: s.complete} //nolint:errcheck // a closed terminal shows nothing
+	write := func(text string) { t.output.Write([]byte(text)) } //nolint:errcheck // a closed terminal shows nothing
+	t.editor = &editor{write: write, cols: cols, complete: s.complete}
 	go t.run(command)
 	return t, nil
 }

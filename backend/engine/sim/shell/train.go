@@ -151,7 +151,8 @@ func (t *training) reached(epoch int, rng *rand.Rand) (loss, accuracy float64) {
 func model(rng *rand.Rand) []byte {
 	const rows, columns = 32, 16
 	header := fmt.Sprintf(
-		`{"__metadata__":{"made_by":"a simulated training run"},"layer.weight":{"dtype":"F32","shape":[%d,%d],"data_offsets":[0,%d]}}`, rows, columns, rows*columns*4)
+		`{"__metadata__":{"made_by":"a simulated training run"},"layer.weight":{"dtype":"F32","shape":[%d,%d],`+
+			`"data_offsets":[0,%d]}}`, rows, columns, rows*columns*4)
 	data := append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...)
 	for range rows * columns {
 		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(float32(rng.NormFloat64()/8)))
