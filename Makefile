@@ -92,7 +92,8 @@ lint: guest frontend/node_modules/.package-lock.json ## vet, golangci-lint, esli
 	@build/ci/lint.sh
 
 .PHONY: gen
-gen: ## generate the types of the user interface, the OpenAPI document, the references
+gen: ## generate the agent's remote methods, the types of the user interface, the OpenAPI document, the references
+	@go run ./build/rpcgen
 	@go run ./build/tsgen
 	@go run ./build/docgen
 

@@ -30,8 +30,8 @@ func (v *view) ownPlace(ctx context.Context, place session.Place) error {
 	return v.own(ctx, place.Session)
 }
 
-// target names a path in a place for the log.
-func target(place session.Place, path session.FilePath) string {
+// inPlace names a path in a place for the log.
+func inPlace(place session.Place, path session.FilePath) string {
 	if place.Folder != "" {
 		return "folder " + string(place.Folder) + ": " + string(path)
 	}
@@ -44,7 +44,7 @@ func didIn[T any](ctx context.Context, v *view, method string, place session.Pla
 	if err = v.ownPlace(ctx, place); err == nil {
 		result, err = call()
 	}
-	v.note(method, place.Session, target(place, path), err)
+	v.note(method, place.Session, inPlace(place, path), err)
 	return result, err
 }
 
@@ -53,7 +53,7 @@ func didIn[T any](ctx context.Context, v *view, method string, place session.Pla
 func askedIn[T any](ctx context.Context, v *view, method string, place session.Place,
 	call func() (T, error)) (result T, err error) {
 	if err = v.ownPlace(ctx, place); err != nil {
-		v.note(method, place.Session, target(place, ""), err)
+		v.note(method, place.Session, inPlace(place, ""), err)
 		return result, err
 	}
 	return call()
@@ -69,19 +69,22 @@ func didTo[T any](ctx context.Context, v *view, method string, id session.Folder
 	return result, err
 }
 
+// askedOf is a call on a folder of one's own that is written down only where it
+// was another's or none.
+func askedOf[T any](ctx context.Context, v *view, method string, id session.FolderID,
+	call func() (T, error)) (result T, err error) {
+	if err = v.ownFolder(ctx, id); err != nil {
+		v.note(method, "", "folder "+string(id), err)
+		return result, err
+	}
+	return call()
+}
+
 func (v *view) ListFolders(ctx context.Context, filter session.FolderFilter) ([]session.Folder, error) {
 	if !v.all {
 		filter.Owner = v.who.Owner
 	}
 	return v.inner.ListFolders(ctx, filter)
-}
-
-func (v *view) GetFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
-	if err := v.ownFolder(ctx, id); err != nil {
-		v.note("GetFolder", "", "folder "+string(id), err)
-		return session.Folder{}, err
-	}
-	return v.inner.GetFolder(ctx, id)
 }
 
 // CreateFolder implements [session.Folders]. Only an admin may link a directory
@@ -100,27 +103,4 @@ func (v *view) CreateFolder(ctx context.Context, req session.FolderRequest) (ses
 	}
 	v.note("CreateFolder", "", "folder "+string(f.ID), err)
 	return f, err
-}
-
-func (v *view) UpdateFolder(ctx context.Context, id session.FolderID,
-	change session.FolderChange) (session.Folder, error) {
-	return didTo(ctx, v, "UpdateFolder", id,
-		func() (session.Folder, error) { return v.inner.UpdateFolder(ctx, id, change) })
-}
-
-func (v *view) TrashFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
-	return didTo(ctx, v, "TrashFolder", id, func() (session.Folder, error) { return v.inner.TrashFolder(ctx, id) })
-}
-
-func (v *view) RestoreFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
-	return didTo(ctx, v, "RestoreFolder", id, func() (session.Folder, error) { return v.inner.RestoreFolder(ctx, id) })
-}
-
-func (v *view) DeleteFolder(ctx context.Context, id session.FolderID) error {
-	_, err := didTo(ctx, v, "DeleteFolder", id, func() (none, error) { return only(v.inner.DeleteFolder(ctx, id)) })
-	return err
-}
-
-func (v *view) StopDeleting(ctx context.Context, id session.FolderID) (session.Folder, error) {
-	return didTo(ctx, v, "StopDeleting", id, func() (session.Folder, error) { return v.inner.StopDeleting(ctx, id) })
 }

@@ -19,6 +19,8 @@ package access
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"slipway/backend/session"
 )
@@ -110,6 +112,22 @@ func asked[T any](ctx context.Context, v *view, method string, id session.ID,
 		return result, err
 	}
 	return call()
+}
+
+// target says for the log what a call was about.
+func target(of any) string {
+	if list, is := of.([]string); is {
+		return strings.Join(list, ",")
+	}
+	return fmt.Sprint(of)
+}
+
+// when names a condition for the log where it holds.
+func when(holds bool, name string) string {
+	if holds {
+		return name
+	}
+	return ""
 }
 
 // none is the result of a call that has none.

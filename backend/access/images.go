@@ -137,11 +137,6 @@ func (v *view) mayPull(ctx context.Context, ref string) error {
 	return e
 }
 
-func (v *view) CommitSession(ctx context.Context, id session.ID, req session.CommitRequest) (session.ImageWork, error) {
-	return did(ctx, v, "CommitSession", id, req.Name,
-		func() (session.ImageWork, error) { return v.inner.CommitSession(ctx, id, req) })
-}
-
 // ownWork returns a piece of work that is shown to whoever asks.
 func (v *view) ownWork(ctx context.Context, id string) error {
 	work, err := v.inner.AwaitImageWork(ctx, id, 0)

@@ -1,10 +1,6 @@
 package access
 
-import (
-	"context"
-
-	"slipway/backend/session"
-)
+import "slipway/backend/session"
 
 var _ session.Keeper = (*view)(nil)
 
@@ -26,37 +22,4 @@ func kept[T any](v *view, method, target string, changes bool,
 		v.gate.audit.Note(v.who, Act{Method: method, Target: target, Err: err, Security: v.all})
 	}
 	return result, err
-}
-
-func (v *view) Audit(ctx context.Context, asked session.AuditQuery) ([]session.AuditEntry, error) {
-	return kept(v, "Audit", "", false, func(k session.Keeper) ([]session.AuditEntry,
-		error) {
-		return k.Audit(ctx, asked)
-	})
-}
-
-func (v *view) Limits(ctx context.Context) (map[string]session.Allowance, error) {
-	return kept(v, "Limits", "", false, func(k session.Keeper) (map[string]session.Allowance,
-		error) {
-		return k.Limits(ctx)
-	})
-}
-
-func (v *view) SetLimit(ctx context.Context, owner string, limit *session.Allowance) error {
-	_, err := kept(v, "SetLimit", owner, true,
-		func(k session.Keeper) (none, error) { return only(k.SetLimit(ctx, owner, limit)) })
-	return err
-}
-
-func (v *view) KnownDevices(ctx context.Context) ([]session.KnownDevice, error) {
-	return kept(v, "KnownDevices", "", false, func(k session.Keeper) ([]session.KnownDevice,
-		error) {
-		return k.KnownDevices(ctx)
-	})
-}
-
-func (v *view) RevokeDevice(ctx context.Context, key string) error {
-	_, err := kept(v, "Revoke", key, true,
-		func(k session.Keeper) (none, error) { return only(k.RevokeDevice(ctx, key)) })
-	return err
 }

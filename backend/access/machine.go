@@ -17,9 +17,6 @@ const anothers = "another person's session"
 // of Slipway on the machine is not for its users to know.
 const outside = "a program outside Slipway"
 
-// Doctor implements [session.Host]. It tells of the machine and of no session.
-func (v *view) Doctor(ctx context.Context) ([]session.Check, error) { return v.inner.Doctor(ctx) }
-
 // ListDirectories implements [session.Host]. A user sees the folders that are
 // open to them, as if the machine had nothing else.
 func (v *view) ListDirectories(ctx context.Context, at string) (session.DirectoryListing, error) {
@@ -71,12 +68,6 @@ func (v *view) board(b session.DeviceBoard) session.DeviceBoard {
 		b.Devices[i].Holders = holders
 	}
 	return b
-}
-
-// DeviceHistory implements [session.Accelerators]: what a device did, without
-// whose it was.
-func (v *view) DeviceHistory(ctx context.Context, device gpu.UUID, since time.Time) ([]session.DevicePoint, error) {
-	return v.inner.DeviceHistory(ctx, device, since)
 }
 
 // Accounts implements [session.Accelerators]. What others used is summed up, so

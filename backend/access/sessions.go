@@ -3,10 +3,8 @@ package access
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"slipway/backend/session"
 )
@@ -103,10 +101,6 @@ func (v *view) Launch(ctx context.Context, req session.LaunchRequest) (session.S
 	return s, err
 }
 
-func (v *view) Get(ctx context.Context, id session.ID) (session.Session, error) {
-	return asked(ctx, v, "Get", id, func() (session.Session, error) { return v.inner.Get(ctx, id) })
-}
-
 func (v *view) List(ctx context.Context, filter session.Filter) ([]session.Session, error) {
 	if !v.all {
 		filter.Owner = v.who.Owner
@@ -120,49 +114,3 @@ func (v *view) List(ctx context.Context, filter session.Filter) ([]session.Sessi
 
 // anothers reports whether a session is not shown to whoever asks.
 func (v *view) anothers(s session.Session) bool { return !v.all && s.Owner != v.who.Owner }
-
-func (v *view) SetTags(ctx context.Context, id session.ID, tags []string) (session.Session, error) {
-	return did(ctx, v, "SetTags", id, strings.Join(tags, ","),
-		func() (session.Session, error) { return v.inner.SetTags(ctx, id, tags) })
-}
-
-func (v *view) Rename(ctx context.Context, id session.ID, name string) (session.Session, error) {
-	return did(ctx, v, "Rename", id, name, func() (session.Session, error) { return v.inner.Rename(ctx, id, name) })
-}
-
-func (v *view) Terminate(ctx context.Context, id session.ID, forced bool) (session.Session, error) {
-	target := ""
-	if forced {
-		target = "forced"
-	}
-	return did(ctx, v, "Terminate", id, target,
-		func() (session.Session, error) { return v.inner.Terminate(ctx, id, forced) })
-}
-
-func (v *view) History(ctx context.Context, id session.ID) ([]session.Phase, error) {
-	return asked(ctx, v, "History", id, func() ([]session.Phase, error) { return v.inner.History(ctx, id) })
-}
-
-func (v *view) Logs(ctx context.Context, id session.ID, opts session.LogOptions) (io.ReadCloser, error) {
-	return did(ctx, v, "Logs", id, opts.Kernel, func() (io.ReadCloser, error) { return v.inner.Logs(ctx, id, opts) })
-}
-
-func (v *view) Usage(ctx context.Context, id session.ID, since time.Time) ([]session.Usage, error) {
-	return asked(ctx, v, "Usage", id, func() ([]session.Usage, error) { return v.inner.Usage(ctx, id, since) })
-}
-
-func (v *view) SetPriority(ctx context.Context, id session.ID, priority int) (session.Session, error) {
-	return did(ctx, v, "SetPriority", id, fmt.Sprint(priority),
-		func() (session.Session, error) { return v.inner.SetPriority(ctx, id, priority) })
-}
-
-func (v *view) Keep(ctx context.Context, id session.ID, length session.Duration) (session.Session, error) {
-	return did(ctx, v, "Keep", id, length.String(),
-		func() (session.Session, error) { return v.inner.Keep(ctx, id, length) })
-}
-
-func (v *view) SimulateIdle(ctx context.Context, id session.ID,
-	policy session.IdlePolicy) (session.IdleSimulation, error) {
-	return asked(ctx, v, "SimulateIdle", id,
-		func() (session.IdleSimulation, error) { return v.inner.SimulateIdle(ctx, id, policy) })
-}

@@ -71,14 +71,16 @@
 // refused then, and their outcome stays unknown. Commands and attached terminals
 // are never repeated: whoever holds them begins anew.
 //
-// # A further method
+// # The table of methods
 //
-// Add a variable with its name, class, verb and what it does to the tables in
-// methods.go, name it in methods, and write the client's method of one line. It
-// is a plain, feed, download, upload or duplex. A download that says its offset,
-// and how to ask for the rest, is resumed by the client; an upload resumes by
-// its arguments, after a plain method told where it stands. Every field of its
-// answer needs a rule in package vet, or in gate.go where the type is from here.
+// The methods are the interfaces of package session, each with a directive that
+// build/rpcgen makes its arguments, its line in the table and the client's method
+// of (methods.gen.go); methods.md lists them. A method is a plain, feed, download,
+// upload or duplex, by its signature. A download that says its offset, and how to
+// ask for the rest, is resumed by the client; an upload resumes by its arguments,
+// after a plain method told where it stands. What differs is in methods.go, and
+// what an answer must be about in gate.go. Every field of an answer needs a rule in
+// package vet, or in gate.go where the type is from here.
 //
 // # What the client believes
 //

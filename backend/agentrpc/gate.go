@@ -148,8 +148,29 @@ func another(what string, same bool) string {
 	return "it is about another " + what + " than was asked for"
 }
 
-// nextPart judges a part of a directory: it brings whoever reads on further.
-func nextPart(req session.ListRequest) fit[session.FileListing] {
+func checkList(asked session.Filter) fit[[]session.Session] {
+	return atMost[session.Session](asked.Limit)
+}
+
+func checkHistory(asked historyArgs) fit[[]session.Phase] {
+	return all("session", func(p *session.Phase) bool { return p.Session == asked.ID })
+}
+
+func checkUsage(asked usageArgs) fit[[]session.Usage] {
+	return all("session", func(u *session.Usage) bool { return u.Session == asked.ID })
+}
+
+func checkStartApp(asked startAppArgs) fit[session.App] {
+	return func(a *session.App) string { return another("app", a.ID == asked.App) }
+}
+
+func checkCommitSession(asked commitSessionArgs) fit[session.ImageWork] {
+	return func(w *session.ImageWork) string { return another("session", w.Session == asked.ID) }
+}
+
+// checkListFiles judges a part of a directory: it brings whoever reads on further.
+func checkListFiles(asked listFilesArgs) fit[session.FileListing] {
+	req := asked.List
 	return func(l *session.FileListing) string {
 		again := req.After != "" && slices.ContainsFunc(l.Entries, func(f session.FileInfo) bool {
 			return f.Name == req.After
@@ -161,8 +182,8 @@ func nextPart(req session.ListRequest) fit[session.FileListing] {
 	}
 }
 
-// arrivalOf judges what is still missing of an image.
-func arrivalOf(parts session.ImageParts) fit[session.ImageArrival] {
+// checkExpectImage judges what is still missing of an image.
+func checkExpectImage(parts session.ImageParts) fit[session.ImageArrival] {
 	return func(a *session.ImageArrival) string {
 		if a.ID != parts.ID {
 			return another("image", false)
@@ -180,9 +201,9 @@ func arrivalOf(parts session.ImageParts) fit[session.ImageArrival] {
 	}
 }
 
-// ordered judges the events after a cursor, one after the other: their numbers
+// checkWatch judges the events after a cursor, one after the other: their numbers
 // grow, and another epoch begins with the whole state.
-func ordered(after session.Cursor) func(session.Event) error {
+func checkWatch(after session.Cursor) func(session.Event) error {
 	return func(e session.Event) error {
 		switch {
 		case e.Epoch != after.Epoch && e.Reset == nil:
@@ -195,10 +216,10 @@ func ordered(after session.Cursor) func(session.Event) error {
 	}
 }
 
-// specOf judges the spec of a preview. It repeats what was asked for, with
+// checkPreview judges the spec of a preview. It repeats what was asked for, with
 // defaults; where that is wrong the preview says so, and what was asked for
 // stands for it, since only good specs are read from an agent.
-func specOf(asked session.Spec) fit[session.Preview] {
+func checkPreview(asked previewArgs) fit[session.Preview] {
 	return func(p *session.Preview) string {
 		fault := gate().Check(&p.Spec)
 		switch {
@@ -206,7 +227,7 @@ func specOf(asked session.Spec) fit[session.Preview] {
 		case len(p.Errors) == 0:
 			return "spec." + fault.Error()
 		default:
-			p.Spec = asked.WithDefaults()
+			p.Spec = asked.Spec.WithDefaults()
 		}
 		return ""
 	}

@@ -179,7 +179,7 @@ func TestACallThatIsCutHappensOnce(t *testing.T) {
 	}
 
 	t.Run("also when it was answered into the void", func(t *testing.T) {
-		wish, err := client.wish(methodOpenTerminal.spec, terminalArgs{ID: "a"})
+		wish, err := client.wish(methodOpenTerminal.spec, openTerminalArgs{ID: "a"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +249,7 @@ func TestARepetitionThatMayBeForgottenIsRefused(t *testing.T) {
 		call.wire.stream.Close()
 		return nil
 	}
-	if err := repeat(methodOpenTerminal.spec, terminalArgs{}, time.Minute); session.CodeOf(
+	if err := repeat(methodOpenTerminal.spec, openTerminalArgs{}, time.Minute); session.CodeOf(
 		err) != "agent_open_unavailable" || calls.Load() != 0 {
 		t.Errorf("what must happen once: %v after %d calls", err, calls.Load())
 	}

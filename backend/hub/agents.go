@@ -344,7 +344,7 @@ func (h *Hub) open(entry Entry) (*member, error) {
 		return nil, err
 	}
 	m.remote = remote
-	m.Agent = &near{Agent: remote.Agent(), name: m.Name}
+	m.Agent = &renamed{Agent: remote.Agent(), name: m.Name}
 	m.link, _ = remote.Link()
 	return m, nil
 }

@@ -37,6 +37,6 @@ type Reset struct {
 
 // Cursor is a place in an event stream. The zero cursor is before everything.
 type Cursor struct {
-	Epoch string
-	Seq   uint64
+	Epoch string `json:"epoch,omitempty"`
+	Seq   uint64 `json:"seq,omitempty"`
 }

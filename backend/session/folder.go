@@ -15,29 +15,45 @@ import (
 // person each, and are mounted by name. Failures are folder_<operation>_<detail>.
 type Folders interface {
 	// ListFolders returns folders in whatever state, sorted by name.
+	//
+	//rpc:method name=folders verb=read effect=read who=custom
 	ListFolders(ctx context.Context, filter FolderFilter) ([]Folder, error)
 	// GetFolder returns one folder; folder_read_not-found.
+	//
+	//rpc:method name=folder.get verb=read effect=read who=owner
 	GetFolder(ctx context.Context, id FolderID) (Folder, error)
 	// CreateFolder makes a folder, or links a directory of the machine. It fails
 	// with folder_create_invalid and Fields, folder_create_already-exists, and
 	// folder_create_forbidden for a directory that may not be linked.
+	//
+	//rpc:method name=folder.create verb=create effect=once who=custom
 	CreateFolder(ctx context.Context, req FolderRequest) (Folder, error)
 	// UpdateFolder changes what is set. It fails with folder_update_invalid,
 	// folder_update_already-exists, and folder_update_conflict in the trash.
+	//
+	//rpc:method name=folder.update verb=update effect=again who=owner audit=id
 	UpdateFolder(ctx context.Context, id FolderID, change FolderChange) (Folder, error)
 	// TrashFolder puts a folder into the trash, where it cannot be mounted. It
 	// fails with folder_trash_in-use while a live session has it mounted.
+	//
+	//rpc:method name=folder.trash verb=trash effect=again who=owner audit=id
 	TrashFolder(ctx context.Context, id FolderID) (Folder, error)
 	// RestoreFolder takes a folder out of the trash. It fails with
 	// folder_restore_already-exists where another has its name by now.
+	//
+	//rpc:method name=folder.restore verb=restore effect=again who=owner audit=id
 	RestoreFolder(ctx context.Context, id FolderID) (Folder, error)
 	// DeleteFolder deletes a folder in the trash for ever, in the background. Of
 	// a linked directory only the link is forgotten. It fails with
 	// folder_delete_conflict outside of the trash.
+	//
+	//rpc:method name=folder.delete verb=delete effect=once who=owner audit=id
 	DeleteFolder(ctx context.Context, id FolderID) error
 	// StopDeleting stops deleting a folder and puts what is left of it back into
 	// the trash. One that is not being deleted stays as it is. It fails with
 	// folder_read_not-found where all of it is gone.
+	//
+	//rpc:method name=folder.stop verb=stop effect=again who=owner audit=id
 	StopDeleting(ctx context.Context, id FolderID) (Folder, error)
 }
 

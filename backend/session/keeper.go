@@ -13,15 +13,25 @@ import (
 type Keeper interface {
 	// Audit returns the newest entries of the log of what was done that are
 	// asked for, oldest first; agent_audit_invalid unless 1 to [MostAudit] are.
+	//
+	//rpc:method name=audit verb=read effect=read who=admin
 	Audit(ctx context.Context, asked AuditQuery) ([]AuditEntry, error)
 	// Limits returns what each person may hold, by owner.
+	//
+	//rpc:method name=limits verb=read effect=read who=admin
 	Limits(ctx context.Context) (map[string]Allowance, error)
 	// SetLimit sets what a person may hold, nil: nothing of their own;
 	// agent_limit_invalid.
+	//
+	//rpc:method name=limit.set verb=update effect=again args=owner,limit? who=admin audit=owner
 	SetLimit(ctx context.Context, owner string, limit *Allowance) error
 	// KnownDevices lists the devices that are paired with the agent.
+	//
+	//rpc:method name=known verb=read effect=read who=admin
 	KnownDevices(ctx context.Context) ([]KnownDevice, error)
 	// RevokeDevice takes a device's access, at once; agent_revoke_not-found.
+	//
+	//rpc:method name=known.revoke verb=revoke effect=once who=admin audit=key as=Revoke
 	RevokeDevice(ctx context.Context, key string) error
 }
 

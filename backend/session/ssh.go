@@ -12,9 +12,13 @@ type SSH interface {
 	// SSHHost says by which key a kernel proves who it is, main1 where none is
 	// named. It fails with ssh_open_forbidden where the session was launched
 	// without ssh.
+	//
+	//rpc:method name=ssh.host verb=read effect=read args=id,kernel? who=owner
 	SSHHost(ctx context.Context, id ID, kernel string) (SSHHost, error)
 	// DialSSH opens one connection to a kernel's ssh server, which lets in whoever
 	// has the private key to req.Key. ssh_open_forbidden, ssh_open_invalid.
+	//
+	//rpc:method name=ssh verb=dial effect=once args=id,ssh window=lasting who=owner audit=req.Kernel
 	DialSSH(ctx context.Context, id ID, req SSHRequest) (net.Conn, error)
 }
 

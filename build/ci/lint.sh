@@ -4,6 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 go vet ./...
+go run ./build/rpcgen -check
 go run ./build/tsgen -check
 go run ./build/docgen -check
 linter=$PWD/build/.cache/bin/golangci-lint

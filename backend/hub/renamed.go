@@ -1,0 +1,96 @@
+package hub
+
+import (
+	"context"
+	"slices"
+
+	"slipway/backend/session"
+)
+
+// renamed is an agent of another machine under the name that it has here. Over
+// there it may call itself anything, and knows nothing of resource groups.
+type renamed struct {
+	session.Agent
+	name func() string
+}
+
+var _ session.Agent = (*renamed)(nil)
+
+// there is spec as the agent gets it.
+func there(spec session.Spec) session.Spec {
+	spec.Agent, spec.Group = "", ""
+	return spec
+}
+
+// session names the agent of a session, as far as the session is one.
+func (r *renamed) session(s session.Session, err error) (session.Session, error) {
+	if s.ID != "" {
+		s.Agent = r.name()
+	}
+	return s, err
+}
+
+func (r *renamed) sessions(list []session.Session, err error) ([]session.Session, error) {
+	for i := range list {
+		list[i].Agent = r.name()
+	}
+	return list, err
+}
+
+// folder names the agent of a folder, as far as the folder is one.
+func (r *renamed) folder(f session.Folder, err error) (session.Folder, error) {
+	if f.ID != "" {
+		f.Agent = r.name()
+	}
+	return f, err
+}
+
+func (r *renamed) folders(list []session.Folder, err error) ([]session.Folder, error) {
+	for i := range list {
+		list[i].Agent = r.name()
+	}
+	return list, err
+}
+
+func (r *renamed) Machine(ctx context.Context) (session.Machine, error) {
+	machine, err := r.Agent.Machine(ctx)
+	machine.Agent = r.name()
+	return machine, err
+}
+
+func (r *renamed) Preview(ctx context.Context, owner string, spec session.Spec) (session.Preview, error) {
+	p, err := r.Agent.Preview(ctx, owner, there(spec))
+	p.Spec.Agent, p.Spec.Group = spec.Agent, spec.Group
+	return p, err
+}
+
+func (r *renamed) Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
+	req.Spec = there(req.Spec)
+	return r.session(r.Agent.Launch(ctx, req))
+}
+
+func (r *renamed) Watch(ctx context.Context, after session.Cursor, fn func(session.Event) error) error {
+	return r.Agent.Watch(ctx, after, func(e session.Event) error {
+		name := r.name()
+		if e.Session != nil {
+			told := *e.Session
+			told.Agent = name
+			e.Session = &told
+		}
+		if e.Machine != nil {
+			told := *e.Machine
+			told.Agent = name
+			e.Machine = &told
+		}
+		if e.Reset != nil {
+			told := *e.Reset
+			told.Machine.Agent = name
+			told.Sessions = slices.Clone(told.Sessions)
+			for i := range told.Sessions {
+				told.Sessions[i].Agent = name
+			}
+			e.Reset = &told
+		}
+		return fn(e)
+	})
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestFilesAreCurrent(t *testing.T) {
+	files, err := generate("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, content := range files {
+		have, err := os.ReadFile(path)
+		if err != nil {
+			t.Error(err)
+		} else if !bytes.Equal(have, content) {
+			t.Errorf("%s is out of date; run make gen and commit the result", path)
+		}
+	}
+}
+
+// TestDirectivesThatLackSomethingAreRefused has methods with directives that
+// leave something open.
+func TestDirectivesThatLackSomethingAreRefused(t *testing.T) {
+	for name, c := range map[string]struct{ directive, problem string }{
+		"none":         {"// Get says nothing.", "no line that begins with //rpc:method"},
+		"nobody":       {"//rpc:method name=get verb=read effect=read", "nobody has decided who may call it"},
+		"no name":      {"//rpc:method verb=read effect=read who=owner", "no name or no verb"},
+		"no effect":    {"//rpc:method name=get verb=read who=owner", `effect is ""`},
+		"a wrong role": {"//rpc:method name=get verb=read effect=read who=root", `who is "root"`},
+		"a wrong word": {"//rpc:method name=get verb=read effect=read who=owner colour=red", `"colour=red" means nothing`},
+		"an admin":     {"//rpc:method name=get verb=read effect=read who=admin", "for the methods of Keeper"},
+		"few names":    {"//rpc:method name=get verb=read effect=read who=owner args=id,name", "2 names for 1 parameters"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			source := "package session\n\ntype Keeper interface{}\n\ntype Agent interface {\n" + c.directive +
+				"\n\tGet(ctx context.Context, id ID) (Session, error)\n}\n"
+			if err := os.WriteFile(filepath.Join(dir, "agent.go"), []byte(source), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := readMethods(dir)
+			if err == nil || !strings.Contains(err.Error(), c.problem) {
+				t.Errorf("%v, and not %q", err, c.problem)
+			}
+		})
+	}
+}
+
+// TestRulesByHandAreSaidToBe fails where the table and package access disagree
+// on whether a rule is written by hand.
+func TestRulesByHandAreSaidToBe(t *testing.T) {
+	m := method{name: "Get", params: []param{{name: "id", typ: "session.ID"}}, result: "session.Session"}
+	for who, byHand := range map[string]hand{whoCustom: {}, whoOwner: {"view.Get": true}} {
+		m.who = who
+		if err := writeRules(&writer{hand: byHand}, []method{m}); err == nil {
+			t.Errorf("who=%s with %v by hand is no error", who, byHand)
+		}
+	}
+}
