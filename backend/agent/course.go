@@ -112,7 +112,7 @@ func (a *Agent) holdUp(ctx context.Context, c *course, err error, failures int) 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	limit := a.limits.backoff(failures)
-	if unavailable(a.heed(err)) {
+	if engine.Unavailable(a.heed(err)) {
 		up := make(chan struct{})
 		go func() {
 			defer close(up)
@@ -199,7 +199,7 @@ func (a *Agent) supervise(ctx context.Context, c *course, s session.Session) err
 func (a *Agent) firstEnded(ctx context.Context, s session.Session) (number int, state *engine.State, err error) {
 	for number, k := range s.Kernels {
 		var state engine.State
-		err := within(ctx, a.limits.Call, "inspect", func(ctx context.Context) (err error) {
+		err := engine.Within(ctx, a.limits.Call, "inspect", func(ctx context.Context) (err error) {
 			state, err = a.engine.Inspect(ctx, k.Container)
 			return err
 		})

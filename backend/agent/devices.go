@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"slipway/backend/engine"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -147,7 +148,7 @@ func (a *Agent) look(ctx context.Context, live []session.Session) {
 	}
 	before := d.now().Devices
 	look := func(ctx context.Context) error { return d.look(ctx, heldDevices(live)) }
-	if err := within(ctx, a.limits.Call, "inventory", look); err != nil && ctx.Err() == nil {
+	if err := engine.Within(ctx, a.limits.Call, "inventory", look); err != nil && ctx.Err() == nil {
 		a.log.Debug("the devices cannot be listed", "err", err) // the board says it
 	}
 	after := d.now().Devices

@@ -108,7 +108,7 @@ func (a *Agent) engineCheck(info engine.Info, err error) session.Check {
 	path, _ := dockerSocket(os.Getenv("DOCKER_HOST"))
 	switch note := a.config.Doctor.Note; {
 	case err != nil:
-		c.Result, c.Text = session.CheckFailed, session.AsError(err, codeUnavailable).Message
+		c.Result, c.Text = session.CheckFailed, session.AsError(err, engine.CodeUnavailable).Message
 		c.Remedy = dockerRemedy(socketState(path))
 	case info.Name == simulated:
 		c.Result, c.Text = session.CheckWarning, "Sessions are simulated."

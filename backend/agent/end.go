@@ -174,7 +174,7 @@ func (a *Agent) tearDown(ctx context.Context, c *course, s session.Session) erro
 		return a.finish(s, t, nil)
 	}
 	giveUp := s.Forced
-	if !giveUp && !unavailable(err) {
+	if !giveUp && !engine.Unavailable(err) {
 		if _, changeErr := a.change(s.ID, func(d *draft) error {
 			p, found, err := d.phase(session.PhaseTerminate)
 			if err != nil || !found {
@@ -232,7 +232,7 @@ func (t *teardown) run(ctx context.Context) error {
 		limit = min(limit, 3*time.Second)
 	}
 	if err := t.step(ctx, StepLogs, limit, t.keepLogs); err != nil {
-		if unavailable(err) && !t.session.Forced {
+		if engine.Unavailable(err) && !t.session.Forced {
 			return err
 		}
 		t.logLost = err // the end matters more than its log
@@ -252,7 +252,7 @@ func (t *teardown) step(ctx context.Context, name string, limit time.Duration, f
 	record := session.Step{Step: name, Result: session.OutcomeRunning, StartedAt: t.agent.clock.Now().UTC()}
 	t.said = ""
 	t.course.setSteps(append(slices.Clone(t.steps), record))
-	err := within(ctx, limit, name, fn)
+	err := engine.Within(ctx, limit, name, fn)
 	ended := t.agent.clock.Now().UTC()
 	record.EndedAt, record.Result, record.Message = &ended, session.OutcomeSuccess, t.said
 	if err != nil {
@@ -285,7 +285,7 @@ func (t *teardown) stop(ctx context.Context) error {
 		}
 	}
 	for _, err := range failures {
-		if unavailable(err) {
+		if engine.Unavailable(err) {
 			return err
 		}
 	}

@@ -41,7 +41,7 @@ func (t *teardown) makeImage(ctx context.Context) error {
 		// its failure is in the history, and the end goes on
 		_ = t.step(ctx, "older-images", t.agent.limits.Remove, t.dropOlder)
 		return ctx.Err()
-	case ctx.Err() != nil || unavailable(err):
+	case ctx.Err() != nil || engine.Unavailable(err):
 		return err
 	}
 	t.keepMain(err)
@@ -260,7 +260,7 @@ func (a *Agent) dropKept(ctx context.Context, id session.ID) (session.Session, e
 	if err != nil || !s.KeepsContainer() {
 		return a.dress(s), err
 	}
-	if err := within(ctx, a.limits.Remove, "remove",
+	if err := engine.Within(ctx, a.limits.Remove, "remove",
 		func(ctx context.Context) error { return a.engine.Remove(ctx, containerOf(s)) }); err != nil {
 		return session.Session{}, a.heed(err)
 	}

@@ -325,21 +325,21 @@ func TestEngineThatIsAwayMakesLaunchesWaitAndRunningOnesStay(t *testing.T) {
 			return s.Status == session.Pending &&
 				s.Wait != nil
 		})
-		if s.Wait.Code != codeUnavailable || s.Wait.Position != 1 || len(s.Grants.CPUs) > 0 {
+		if s.Wait.Code != engine.CodeUnavailable || s.Wait.Position != 1 || len(s.Grants.CPUs) > 0 {
 			t.Errorf("waits for %+v with %+v", s.Wait, s.Grants)
 		}
 		late := w.launch(session.Spec{})
 		if s := w.await(late.ID, "waiting",
-			func(s session.Session) bool { return s.Wait != nil }); s.Wait.Code != codeUnavailable ||
+			func(s session.Session) bool { return s.Wait != nil }); s.Wait.Code != engine.CodeUnavailable ||
 			s.Wait.Position != 2 {
 			t.Errorf("waits for %+v", s.Wait)
 		}
 		if p, err := w.agent.Preview(ctx, "", session.Spec{Image: "debian"}); err != nil || p.Wait == nil ||
-			p.Wait.Code != codeUnavailable {
+			p.Wait.Code != engine.CodeUnavailable {
 			t.Errorf("preview %+v, %v", p, err)
 		}
 		m, err := w.agent.Machine(ctx)
-		if err != nil || len(m.Warnings) != 1 || m.Warnings[0].Code != codeUnavailable || m.CPUs != 8 {
+		if err != nil || len(m.Warnings) != 1 || m.Warnings[0].Code != engine.CodeUnavailable || m.CPUs != 8 {
 			t.Errorf("machine %+v, %v", m, err)
 		}
 		time.Sleep(3 * time.Hour)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"slipway/backend/engine"
 	"slipway/backend/guest/link"
 	"slipway/backend/pace"
 	"slipway/backend/session"
@@ -189,7 +190,7 @@ func (a *Agent) keepLink(ctx context.Context, c *course, id session.ID, g *guest
 			g.update(func() { g.failure = err })
 			signal(c.poke)
 			return
-		case unavailable(err):
+		case engine.Unavailable(err):
 			a.heed(err) //nolint:errcheck // the loop tries again
 		}
 		_ = pace.Wall().Pause(ctx, wait) // an end of ctx ends the loop

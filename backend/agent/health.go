@@ -11,9 +11,6 @@ import (
 	"slipway/backend/session"
 )
 
-// codeUnavailable is what an engine that does not answer fails with.
-const codeUnavailable = session.Code("engine_connect_unavailable")
-
 // health is what the agent knows of its engine.
 type health struct {
 	clock *pace.Clock
@@ -42,7 +39,7 @@ func (h *health) set(up bool, info *engine.Info, trouble *session.Error) (change
 	if trouble != nil && h.trouble == nil {
 		h.since = h.clock.Now()
 	}
-	if trouble == nil && h.trouble != nil && unavailable(h.trouble) {
+	if trouble == nil && h.trouble != nil && engine.Unavailable(h.trouble) {
 		h.outages = append(h.outages[max(0, len(h.outages)-9):], outage{from: h.since, to: h.clock.Now()})
 	}
 	h.trouble = trouble
@@ -69,7 +66,7 @@ func (h *health) warning() (session.Warning, bool) {
 		return session.Warning{}, false
 	}
 	title := "The container engine does not answer"
-	if !unavailable(h.trouble) {
+	if !engine.Unavailable(h.trouble) {
 		title = "The container engine cannot be used"
 	}
 	return session.Warning{Code: h.trouble.Code, Title: title, Text: h.trouble.Message + " " + h.trouble.Hint,
@@ -88,7 +85,7 @@ func (h *health) wait() *session.Wait {
 }
 
 func engineWait(said session.Phrase) *session.Wait {
-	return &session.Wait{Code: codeUnavailable, Message: said.English(), Said: []session.Phrase{said}}
+	return &session.Wait{Code: engine.CodeUnavailable, Message: said.English(), Said: []session.Phrase{said}}
 }
 
 // outage is a time in which the engine did not answer.
@@ -100,7 +97,7 @@ func (h *health) during(at time.Time) bool {
 	const notice = 5 * time.Second
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.trouble != nil && unavailable(h.trouble) && at.After(h.since.Add(-notice)) {
+	if h.trouble != nil && engine.Unavailable(h.trouble) && at.After(h.since.Add(-notice)) {
 		return true
 	}
 	for _, o := range h.outages {
@@ -114,20 +111,16 @@ func (h *health) during(at time.Time) bool {
 // heed looks at the failure of a call to the engine: where the engine does not
 // answer, everybody learns of it and the engine is probed at once.
 func (a *Agent) heed(err error) error {
-	if unavailable(err) {
+	if engine.Unavailable(err) {
 		a.engineDown(err)
 		signal(a.probe)
 	}
 	return err
 }
 
-func unavailable(err error) bool {
-	return session.CodeOf(err) == codeUnavailable
-}
-
 // engineDown makes the trouble known.
 func (a *Agent) engineDown(err error) {
-	if a.health.set(false, nil, session.AsError(err, codeUnavailable)) {
+	if a.health.set(false, nil, session.AsError(err, engine.CodeUnavailable)) {
 		a.log.Warn("the engine does not answer", "err", err)
 		a.publishMachine()
 		a.rouse()
@@ -156,23 +149,6 @@ func (a *Agent) awaitEngine(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
-}
-
-// within calls fn with a time limit of its own and turns running out of it into
-// an error with the detail timeout.
-func within(ctx context.Context, limit time.Duration, what string, fn func(context.Context) error) error {
-	limited, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	err := fn(limited)
-	if err != nil && ctx.Err() == nil && (errors.Is(limited.Err(), context.DeadlineExceeded) ||
-		errors.Is(err, context.DeadlineExceeded)) {
-		return &session.Error{
-			Code: session.Code("engine_" + what + "_timeout"), Message: "The container engine did not finish within " +
-				limit.String() + " (" + what + ").",
-			Hint: "Look at the engine's log; it may be overloaded.", Err: err,
-		}
-	}
-	return err
 }
 
 // runEngine watches the engine until ctx ends: it probes one that does not
@@ -206,7 +182,7 @@ func (a *Agent) attend(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var info engine.Info
-	err := within(ctx, a.limits.Call, "info", func(ctx context.Context) (err error) {
+	err := engine.Within(ctx, a.limits.Call, "info", func(ctx context.Context) (err error) {
 		info, err = a.engine.Info(ctx)
 		return err
 	})

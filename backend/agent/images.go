@@ -215,7 +215,7 @@ func (a *Agent) CommitSession(ctx context.Context, id session.ID,
 }
 
 func (a *Agent) mayCommit(ctx context.Context, ref, name string) error {
-	err := within(ctx, a.limits.Call, "image", func(ctx context.Context) error {
+	err := engine.Within(ctx, a.limits.Call, "image", func(ctx context.Context) error {
 		_, err := a.engine.Image(ctx, ref)
 		return err
 	})
@@ -248,7 +248,7 @@ func (a *Agent) commitNoted(ctx context.Context, one *imageWork, s session.Sessi
 // commit makes an image of the main kernel of a session. tell is told how much
 // is copied, before it is.
 func (a *Agent) commit(ctx context.Context, s session.Session, origin session.ImageOrigin, tell func(gpu.Bytes)) error {
-	return within(ctx, a.limits.Commit, "commit", func(ctx context.Context) error {
+	return engine.Within(ctx, a.limits.Commit, "commit", func(ctx context.Context) error {
 		container := containerOf(s)
 		changed, err := a.engine.Changed(ctx, container)
 		if err != nil {
@@ -316,7 +316,7 @@ func commitStep(name string, began, ended time.Time, failed error) session.Step 
 
 func (a *Agent) ListImages(ctx context.Context) ([]session.Image, error) {
 	var images []session.Image
-	err := within(ctx, a.limits.Call, "images", func(ctx context.Context) (err error) {
+	err := engine.Within(ctx, a.limits.Call, "images", func(ctx context.Context) (err error) {
 		if err = a.images.settle(ctx, a); err != nil {
 			return err
 		}
@@ -337,7 +337,7 @@ func (a *Agent) ListImages(ctx context.Context) ([]session.Image, error) {
 // called; engine_image_not-found.
 func (a *Agent) FindImage(ctx context.Context, ref string) (session.Image, error) {
 	var image session.Image
-	err := within(ctx, a.limits.Call, "image", func(ctx context.Context) (err error) {
+	err := engine.Within(ctx, a.limits.Call, "image", func(ctx context.Context) (err error) {
 		image, err = a.engine.Image(ctx, ref)
 		return err
 	})
@@ -358,7 +358,7 @@ func (a *Agent) imageUsers(ctx context.Context) (map[string][]session.ImageUser,
 			switch image, err := a.engine.Image(ctx, s.Spec.Image); {
 			case err == nil:
 				id = image.ID
-			case unavailable(err) || ctx.Err() != nil:
+			case engine.Unavailable(err) || ctx.Err() != nil:
 				return nil, err
 			}
 			ids[s.Spec.Image] = id
@@ -374,7 +374,7 @@ func (a *Agent) RemoveImage(ctx context.Context, ref string) error {
 	if err != nil {
 		return err
 	}
-	err = within(ctx, a.limits.Remove, "image", func(ctx context.Context) error {
+	err = engine.Within(ctx, a.limits.Remove, "image", func(ctx context.Context) error {
 		users, err := a.imageUsers(ctx)
 		if err != nil {
 			return err
@@ -410,7 +410,7 @@ func imageInUse(ref string, used []session.ImageUser) error {
 
 func (a *Agent) ImageDisk(ctx context.Context) (session.ImageDisk, error) {
 	var disk session.ImageDisk
-	err := within(ctx, a.limits.Remove, "images", func(ctx context.Context) (err error) {
+	err := engine.Within(ctx, a.limits.Remove, "images", func(ctx context.Context) (err error) {
 		if err = a.images.settle(ctx, a); err != nil {
 			return err
 		}

@@ -154,7 +154,8 @@ func (a *Agent) attempt(ctx context.Context, st stage, l *launch) *stepError {
 	for _, s := range st.steps {
 		record := session.Step{Step: s.name, Result: session.OutcomeRunning, StartedAt: a.clock.Now().UTC()}
 		l.course.setSteps(append(slices.Clone(l.steps), record))
-		err := within(ctx, s.limit(a.limits), s.name, func(ctx context.Context) error { return s.do(a, ctx, l) })
+		err := engine.Within(ctx, s.limit(a.limits), s.name,
+			func(ctx context.Context) error { return s.do(a, ctx, l) })
 		ended := a.clock.Now().UTC()
 		record.EndedAt, record.Result = &ended, session.OutcomeSuccess
 		var failed *stepError
@@ -182,7 +183,7 @@ func (a *Agent) attempt(ctx context.Context, st stage, l *launch) *stepError {
 // not answer, another attempt if the reason may pass, else the end.
 func (a *Agent) failed(ctx context.Context, st stage, l *launch, failed *stepError) error {
 	cause := causeOf(failed.cause, failed.cause.Code)
-	if unavailable(a.heed(failed.cause)) {
+	if engine.Unavailable(a.heed(failed.cause)) {
 		return a.requeue(l, cause)
 	}
 	if failed.cause.Code == codeTaken {
@@ -235,8 +236,8 @@ func (a *Agent) prepareRetry(st stage, l *launch, cause *session.Cause) (attempt
 // retry undoes an attempt and waits before the next, which the course begins.
 func (a *Agent) retry(ctx context.Context, st stage, l *launch, attempts int) error {
 	if err := a.undo(ctx, st, l); err != nil {
-		if unavailable(a.heed(err)) {
-			return a.requeue(l, causeOf(err, codeUnavailable))
+		if engine.Unavailable(a.heed(err)) {
+			return a.requeue(l, causeOf(err, engine.CodeUnavailable))
 		}
 		a.log.Warn("a failed attempt could not be undone", "session", l.session.ID, "err", err)
 	}
@@ -249,7 +250,7 @@ func (a *Agent) undo(ctx context.Context, st stage, l *launch) error {
 		if st.steps[i].undo == nil {
 			continue
 		}
-		if err := within(ctx, a.limits.Call, "undo",
+		if err := engine.Within(ctx, a.limits.Call, "undo",
 			func(ctx context.Context) error { return st.steps[i].undo(a, ctx, l) }); err != nil {
 			return err
 		}
@@ -418,7 +419,7 @@ func (a *Agent) startContainers(ctx context.Context, l *launch) error {
 // ofKernel says which kernel of several an error is about.
 func ofKernel(err error, s session.Session, number int) error {
 	var known *session.Error
-	if err == nil || len(s.Kernels) < 2 || !errors.As(err, &known) || unavailable(err) {
+	if err == nil || len(s.Kernels) < 2 || !errors.As(err, &known) || engine.Unavailable(err) {
 		return err
 	}
 	named := *known

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"slipway/backend/engine"
 	"slipway/backend/engine/enginetest"
 	"slipway/backend/session"
 	"slipway/gpu"
@@ -92,7 +93,7 @@ func TestImagesAreTheEngines(t *testing.T) {
 			t.Errorf("%+v, %v", p, err)
 		}
 		w.fake.SetDown(true)
-		if _, err := w.agent.ListImages(context.Background()); session.CodeOf(err) != codeUnavailable {
+		if _, err := w.agent.ListImages(context.Background()); session.CodeOf(err) != engine.CodeUnavailable {
 			t.Errorf("while the engine is away: %v", err)
 		}
 	})

@@ -171,7 +171,7 @@ func (a *Agent) sampleSessions(ctx context.Context) bool {
 		return len(ids) > 0
 	}
 	var stats map[string]engine.Stats
-	err = within(ctx, a.limits.Call, "stats", func(ctx context.Context) (err error) {
+	err = engine.Within(ctx, a.limits.Call, "stats", func(ctx context.Context) (err error) {
 		stats, err = a.engine.Stats(ctx, ids)
 		return err
 	})

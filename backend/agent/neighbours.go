@@ -117,7 +117,7 @@ func (a *Agent) neighbours() []neighbour {
 // askOthers asks what other agents hold now, and remembers it.
 func (a *Agent) askOthers(ctx context.Context) ([]neighbour, error) {
 	var states []engine.State
-	err := within(ctx, a.limits.Call, "list", func(ctx context.Context) (err error) {
+	err := engine.Within(ctx, a.limits.Call, "list", func(ctx context.Context) (err error) {
 		states, err = a.engine.Others(ctx)
 		return err
 	})

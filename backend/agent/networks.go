@@ -136,10 +136,10 @@ func (a *Agent) sweepNetworks(ctx context.Context) error {
 	names := slices.Sorted(maps.Keys(a.networks))
 	a.mu.Unlock()
 	for _, name := range names {
-		err := within(ctx, a.limits.Call, "network",
+		err := engine.Within(ctx, a.limits.Call, "network",
 			func(ctx context.Context) error { return a.leaveNetwork(ctx, name, "") })
 		if err != nil {
-			if unavailable(err) {
+			if engine.Unavailable(err) {
 				return err
 			}
 			a.log.Warn("a network that no session needs could not be removed", "network", name, "err", err)

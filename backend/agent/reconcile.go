@@ -29,7 +29,7 @@ func (a *Agent) containerChanged(state engine.State) {
 func (a *Agent) reconcile(ctx context.Context) error {
 	since := a.leftSince()
 	var states []engine.State
-	err := within(ctx, a.limits.Call, "list", func(ctx context.Context) (err error) {
+	err := engine.Within(ctx, a.limits.Call, "list", func(ctx context.Context) (err error) {
 		states, err = a.engine.List(ctx)
 		return err
 	})
@@ -109,7 +109,7 @@ func needed(s session.Session, state engine.State) bool {
 // it could not remove. They are tried again at the next comparison.
 func (a *Agent) removeStates(ctx context.Context, states []engine.State) (left []engine.State) {
 	for _, state := range states {
-		err := within(ctx, a.limits.Call, "remove",
+		err := engine.Within(ctx, a.limits.Call, "remove",
 			func(ctx context.Context) error { return a.engine.Remove(ctx, state.ID) })
 		if err != nil {
 			a.log.Warn("a container that no session needs could not be removed", "container", state.Name, "err", err)
@@ -125,7 +125,7 @@ func (a *Agent) removeStates(ctx context.Context, states []engine.State) (left [
 // run on.
 func (a *Agent) haltStates(ctx context.Context, states []engine.State) (left []engine.State) {
 	for _, state := range states {
-		err := within(ctx, a.limits.Call+a.limits.Grace, "stop",
+		err := engine.Within(ctx, a.limits.Call+a.limits.Grace, "stop",
 			func(ctx context.Context) error { return a.engine.Stop(ctx, state.ID, a.limits.Grace) })
 		if err != nil {
 			a.log.Warn("a container that is kept could not be stopped", "container", state.Name, "err", err)

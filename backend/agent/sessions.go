@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"slipway/backend/engine"
 	"slipway/backend/session"
 	"slipway/backend/store"
 	"slipway/gpu"
@@ -125,7 +126,7 @@ func (a *Agent) previewImage(ctx context.Context, p *session.Preview) error {
 	if !session.ValidImage(ref) {
 		return nil
 	}
-	err := within(ctx, a.limits.Call, "image", func(ctx context.Context) error {
+	err := engine.Within(ctx, a.limits.Call, "image", func(ctx context.Context) error {
 		image, err := a.engine.Image(ctx, ref)
 		if err == nil {
 			p.Image = &image
@@ -164,7 +165,7 @@ func (a *Agent) checkImage(ctx context.Context, ref string) []session.FieldError
 	if wrong == nil {
 		return nil
 	}
-	err := within(ctx, a.limits.Call, "image", func(ctx context.Context) error {
+	err := engine.Within(ctx, a.limits.Call, "image", func(ctx context.Context) error {
 		_, err := a.engine.Image(ctx, ref)
 		return err
 	})

@@ -223,10 +223,10 @@ func (a *Agent) askAttachment(ctx context.Context) error {
 	if len(a.devices.now().Devices) == 0 {
 		return nil
 	}
-	return within(ctx, a.limits.Call, "attachment", func(ctx context.Context) error {
+	return engine.Within(ctx, a.limits.Call, "attachment", func(ctx context.Context) error {
 		attach, err := a.engine.Attachment(ctx, false)
 		if err != nil {
-			if unavailable(err) {
+			if engine.Unavailable(err) {
 				return err
 			}
 			a.log.Warn("it is not known how devices are handed to containers", "err", err)

@@ -29,7 +29,7 @@ func diskFree(dir string) (gpu.Bytes, error) {
 
 func (a *Agent) DescribeImage(ctx context.Context, ref string) (session.ImageParts, error) {
 	var parts session.ImageParts
-	err := within(ctx, a.limits.Call, "image", func(ctx context.Context) (err error) {
+	err := engine.Within(ctx, a.limits.Call, "image", func(ctx context.Context) (err error) {
 		parts, err = a.engine.DescribeImage(ctx, ref)
 		return err
 	})
@@ -38,7 +38,7 @@ func (a *Agent) DescribeImage(ctx context.Context, ref string) (session.ImagePar
 
 // SendImage implements [session.ImageTransfers]. ctx bounds all of the stream.
 func (a *Agent) SendImage(ctx context.Context, wish session.ImageWish) (io.ReadCloser, error) {
-	if err := within(ctx, a.limits.Call, "image", func(ctx context.Context) error {
+	if err := engine.Within(ctx, a.limits.Call, "image", func(ctx context.Context) error {
 		_, err := a.engine.Image(ctx, wish.ID)
 		return err
 	}); err != nil {
@@ -119,7 +119,7 @@ func (r arrivals) ExpectImage(ctx context.Context, parts session.ImageParts) (se
 	}
 	parts.Refs = slices.DeleteFunc(parts.Refs, func(ref string) bool { return ref == "" })
 	a, present := r.agent, 0
-	err := within(ctx, a.limits.Call, "image", func(ctx context.Context) error {
+	err := engine.Within(ctx, a.limits.Call, "image", func(ctx context.Context) error {
 		info, err := a.engine.Info(ctx)
 		if err != nil {
 			return err
