@@ -18,6 +18,7 @@ import (
 	"sync"
 
 	"slipway/backend/agent"
+	"slipway/backend/agent/doctor"
 	"slipway/backend/api"
 	"slipway/backend/autostart"
 	"slipway/backend/demo"
@@ -153,7 +154,7 @@ func openLocal(ctx context.Context, config localConfig) (*Local, error) {
 		GPU: l.Devices, Giving: shares, Clock: l.Clock, Moment: l.Moment, Idle: idle, Guard: guard,
 		EndProcess: l.endProcess, Processes: processes, MPSForUsers: mps, Images: quota,
 		Alone:  aloneOn(l.Kind),
-		Doctor: agent.DoctorConfig{Note: l.Note, LogFile: config.logFile, Guest: payload.Binary},
+		Doctor: doctor.Config{Note: l.Note, LogFile: config.logFile, Guest: payload.Binary},
 	}
 	if config.machine != nil {
 		agentConfig.Hostname, agentConfig.Load = config.machine.Host, pretendedLoad(l.Engine, l.Clock)

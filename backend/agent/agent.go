@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"slipway/backend/agent/doctor"
 	"slipway/backend/engine"
 	"slipway/backend/guest/link"
 	"slipway/backend/layers"
@@ -76,7 +77,7 @@ type Config struct {
 	// Clock is what sessions go by. nil: the clock on the wall.
 	Clock *pace.Clock
 	// Doctor is what only the doctor needs.
-	Doctor DoctorConfig
+	Doctor doctor.Config
 	// Images bounds what one person has on the way here from other agents; the
 	// agent's own person is bounded as well.
 	Images layers.Quota

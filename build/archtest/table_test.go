@@ -71,7 +71,8 @@ var table = []row{
 	{pkg: "backend/engine/sim", imports: []string{"backend/session", "gpu", "backend/engine", "backend/pace",
 		"backend/engine/sim/shell", "backend/engine/sim/notebook", "backend/engine/sim/python", "backend/terminal",
 		"backend/guest", "backend/guest/link", "backend/files"}, tests: []string{"backend/engine/enginetest"}},
-	{pkg: "backend/agent", imports: []string{"backend/session", "backend/pace", "backend/layers", "backend/scheduler",
+	{pkg: "backend/agent/doctor", imports: []string{"backend/session", "backend/engine", "gpu"}},
+	{pkg: "backend/agent", imports: []string{"backend/agent/doctor", "backend/session", "backend/pace", "backend/layers", "backend/scheduler",
 		"backend/idle", "backend/store", "backend/engine", "backend/terminal", "gpu", "backend/guest/link",
 		"backend/folder", "backend/offlimits"}},
 	{pkg: "backend/agentrpc", imports: []string{"backend/session", "backend/vet", "gpu", "tunnel"}},
@@ -148,7 +149,7 @@ var fences = []fence{
 	{module: "mvdan.cc/sh/v3", pkgs: []string{"backend/engine/sim/shell"}},
 	{module: "golang.org/x/term", pkgs: []string{"backend/cli", "app", "build/bench"}},
 	{module: "golang.org/x/sys", pkgs: []string{"backend/guest", "backend/engine/docker", "backend/engine/sim",
-		"backend/agent", "backend/cli", "backend/place", "backend/peer", "backend/offlimits", "backend/daemon",
+		"backend/agent/doctor", "backend/cli", "backend/place", "backend/peer", "backend/offlimits", "backend/daemon",
 		"backend/hostlock", "backend", "app", "tunnel", "tunnel/netwatch", "build/bench/link", "gpu/clock"}},
 }
 

@@ -1,4 +1,6 @@
-package agent
+// Package doctor probes what an agent's sessions need of their machine, and
+// names a remedy for what is wrong.
+package doctor
 
 import (
 	"context"
@@ -15,8 +17,8 @@ import (
 	"slipway/gpu"
 )
 
-// DoctorConfig is what Doctor knows of how the agent was put together.
-type DoctorConfig struct {
+// Config is what the doctor is told of how the agent was put together.
+type Config struct {
 	Note    string // why the engine is simulated, where that was not asked for
 	LogFile string // where the agent's log goes
 	// Guest returns the program that runs inside containers of an architecture.
@@ -24,8 +26,29 @@ type DoctorConfig struct {
 	Guest func(arch string) ([]byte, error)
 }
 
+// Engine is what the doctor asks the container engine.
+type Engine interface {
+	Info(ctx context.Context) (engine.Info, error)
+	Attachment(ctx context.Context, fresh bool) (engine.Attachment, error)
+}
+
+// Devices lists the machine's devices.
+type Devices interface {
+	Inventory(ctx context.Context) ([]gpu.Device, error)
+}
+
+// Doctor probes one machine.
+type Doctor struct {
+	Config
+	Dir     string // the agent's data folder
+	Engine  Engine
+	Devices Devices
+	// Disk measures the disk where images and homes are kept. A total of 0: unknown.
+	Disk func(ctx context.Context) (free, total gpu.Bytes, err error)
+}
+
 const (
-	doctorTime = 10 * time.Second
+	timeLimit = 10 * time.Second
 	// leastDisk is the free room below which pulls and homes soon fail.
 	leastDisk = 5 * gpu.GiB
 	// usualSocket is where Docker listens unless told otherwise.
@@ -34,17 +57,16 @@ const (
 	simulated = "sim"
 )
 
-// Doctor implements [session.Agent]. Whoever leaves before it is done has no more
-// looked at.
-func (a *Agent) Doctor(asked context.Context) ([]session.Check, error) {
-	ctx, cancel := context.WithTimeout(asked, doctorTime)
+// Check runs the probes. It stops when asked is cancelled.
+func (d Doctor) Check(asked context.Context) ([]session.Check, error) {
+	ctx, cancel := context.WithTimeout(asked, timeLimit)
 	defer cancel()
-	info, err := a.engine.Info(ctx)
+	info, err := d.Engine.Info(ctx)
 	if asked.Err() != nil {
 		return nil, asked.Err()
 	}
 	real := err != nil || info.Name != simulated
-	checks := []session.Check{a.engineCheck(info, err)}
+	checks := []session.Check{d.engineCheck(info, err)}
 	if path, local := dockerSocket(os.Getenv("DOCKER_HOST")); local {
 		if access, known := accessCheck(path, socketState(path)); known {
 			checks = append(checks, access)
@@ -62,19 +84,19 @@ func (a *Agent) Doctor(asked context.Context) ([]session.Check, error) {
 			}
 		}
 	}
-	checks = append(checks, a.devicesCheck(ctx, real))
+	checks = append(checks, d.devicesCheck(ctx, real))
 	if asked.Err() != nil {
 		return nil, asked.Err()
 	}
-	if attachment, known := a.attachmentCheck(ctx, real); known && err == nil {
+	if attachment, known := d.attachmentCheck(ctx, real); known && err == nil {
 		checks = append(checks, attachment)
 	}
-	if a.config.Doctor.Guest != nil {
-		checks = append(checks, a.guestCheck(info.Arch))
+	if d.Guest != nil {
+		checks = append(checks, d.guestCheck(info.Arch))
 	}
-	checks = append(checks, a.diskCheck(ctx), a.filesCheck())
+	checks = append(checks, d.diskCheck(ctx), d.filesCheck())
 	if real {
-		checks = append(checks, noexecCheck(a.config.Dir, noexec(a.config.Dir)))
+		checks = append(checks, noexecCheck(d.Dir, noexec(d.Dir)))
 	}
 	if clock, known := clockCheck(clockState()); known {
 		checks = append(checks, clock)
@@ -103,10 +125,10 @@ func warningRemedy(code session.Code) string {
 	return ""
 }
 
-func (a *Agent) engineCheck(info engine.Info, err error) session.Check {
+func (d Doctor) engineCheck(info engine.Info, err error) session.Check {
 	c := session.Check{ID: "engine", Title: "Container engine"}
 	path, _ := dockerSocket(os.Getenv("DOCKER_HOST"))
-	switch note := a.config.Doctor.Note; {
+	switch note := d.Note; {
 	case err != nil:
 		c.Result, c.Text = session.CheckFailed, session.AsError(err, engine.CodeUnavailable).Message
 		c.Remedy = dockerRemedy(socketState(path))
@@ -204,12 +226,12 @@ func liveRestoreCheck(info engine.Info) session.Check {
 	return c
 }
 
-func (a *Agent) guestCheck(arch string) session.Check {
+func (d Doctor) guestCheck(arch string) session.Check {
 	if arch == "" {
 		arch = runtime.GOARCH
 	}
 	c := session.Check{ID: "guest", Title: "Helper for containers", Result: session.CheckOK}
-	data, err := a.config.Doctor.Guest(arch)
+	data, err := d.Guest(arch)
 	if err != nil {
 		c.Result, c.Text, c.Remedy = session.CheckFailed, "This program holds no helper for linux/"+arch+".",
 			"make build"
@@ -219,28 +241,28 @@ func (a *Agent) guestCheck(arch string) session.Check {
 	return c
 }
 
-func (a *Agent) diskCheck(ctx context.Context) session.Check {
+func (d Doctor) diskCheck(ctx context.Context) session.Check {
 	c := session.Check{ID: "disk", Title: "Disk space", Result: session.CheckOK}
-	machine, err := a.Machine(ctx)
+	free, total, err := d.Disk(ctx)
 	switch {
 	case err != nil:
 		c.Result, c.Text = session.CheckWarning, session.AsError(err, "agent_read_unavailable").Message
-	case machine.Load.DiskTotal == 0:
+	case total == 0:
 		c.Result, c.Text = session.CheckWarning, "How much is free where images are kept is not known."
 	default:
-		c.Text = fmt.Sprintf("%s of %s are free where images and homes are kept.", machine.Load.DiskFree,
-			machine.Load.DiskTotal)
-		if machine.Load.DiskFree < leastDisk {
+		c.Text = fmt.Sprintf("%s of %s are free where images and homes are kept.", free,
+			total)
+		if free < leastDisk {
 			c.Result, c.Remedy = session.CheckWarning, "docker image prune"
 		}
 	}
 	return c
 }
 
-func (a *Agent) filesCheck() session.Check {
-	dir := a.config.Dir
+func (d Doctor) filesCheck() session.Check {
+	dir := d.Dir
 	c := session.Check{ID: "files", Title: "Slipway's own files", Result: session.CheckOK, Text: "In " + dir + "."}
-	if log := a.config.Doctor.LogFile; log != "" {
+	if log := d.LogFile; log != "" {
 		c.Text = "In " + dir + "; the log is " + log + "."
 	}
 	probe, err := os.CreateTemp(dir, "doctor-*")

@@ -1,4 +1,4 @@
-package agent
+package doctor
 
 import (
 	"context"
@@ -16,9 +16,9 @@ import (
 const nvidiaControl = "/dev/nvidiactl"
 
 // devicesCheck says what is found of devices. A machine without any is well.
-func (a *Agent) devicesCheck(ctx context.Context, real bool) session.Check {
+func (d Doctor) devicesCheck(ctx context.Context, real bool) session.Check {
 	c := session.Check{ID: "devices", Title: "GPUs", Result: session.CheckOK}
-	found, err := a.devices.source.Inventory(ctx)
+	found, err := d.Devices.Inventory(ctx)
 	var told *gpu.Error
 	switch {
 	case errors.As(err, &told):
@@ -45,11 +45,11 @@ func (a *Agent) devicesCheck(ctx context.Context, real bool) session.Check {
 
 // attachmentCheck tries how NVIDIA devices get into containers, where the
 // machine has any.
-func (a *Agent) attachmentCheck(ctx context.Context, real bool) (session.Check, bool) {
+func (d Doctor) attachmentCheck(ctx context.Context, real bool) (session.Check, bool) {
 	if _, err := os.Stat(nvidiaControl); err != nil || !real {
 		return session.Check{}, false
 	}
-	return judgeAttachment(a.engine.Attachment(ctx, true)), true
+	return judgeAttachment(d.Engine.Attachment(ctx, true)), true
 }
 
 // judgeAttachment judges what was found.

@@ -1,4 +1,4 @@
-package agent
+package doctor
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"slipway/backend/engine"
 	"slipway/backend/engine/enginetest"
@@ -70,14 +71,14 @@ func TestMachineIsJudgedByWhatItsEngineSays(t *testing.T) {
 }
 
 func TestTheProbesEndWithWhoeverAskedForThem(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
-		gate := w.fake.Block(enginetest.CallInfo)
+	synctest.Test(t, func(t *testing.T) {
+		fake := enginetest.NewFake(enginetest.FakeConfig{})
+		gate := fake.Block(enginetest.CallInfo)
 		defer gate.Release()
 		ctx, leave := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() {
-			checks, err := w.agent.Doctor(ctx)
+			checks, err := Doctor{Dir: t.TempDir(), Engine: fake}.Check(ctx)
 			if checks != nil {
 				t.Errorf("it found %+v", checks)
 			}

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package agent
+package doctor
 
 // noexec is not known here: containers run in a machine of their own.
 func noexec(string) bool { return false }
