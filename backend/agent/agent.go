@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"slipway/backend/agent/doctor"
+	"slipway/backend/agent/health"
 	"slipway/backend/engine"
 	"slipway/backend/guest/link"
 	"slipway/backend/layers"
@@ -142,7 +143,7 @@ type Agent struct {
 	store  *store.Store
 	log    *slog.Logger
 	stream *stream
-	health *health
+	health *health.Watch
 	meter  *meter
 
 	runs     runs
@@ -156,7 +157,6 @@ type Agent struct {
 	images   *imageBook
 	live     liveCache
 	wake     chan struct{} // of capacity 1: the queue or the books changed
-	probe    chan struct{} // of capacity 1: ask the engine now
 	sweep    chan struct{} // of capacity 1: a network may be left over
 	depot    *layers.Depot // images that arrive from other agents
 	works    *imageWorks
@@ -251,16 +251,18 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 		allowed: allowed, images: images,
 		config: config, clock: config.Clock, limits: config.Limits.withDefaults(), engine: config.Engine,
 		store: config.Store, log: config.Log,
-		stream: newStream(randomHex()), health: newHealth(config.Clock), meter: newMeter(),
+		stream: newStream(randomHex()), meter: newMeter(),
 		devices:  newDevices(config.GPU, config.Moment),
 		accounts: books, depot: depot, works: newImageWorks(config.Clock), guard: &gpu.Guard{Policy: config.Guard},
 		idle: newIdleWatch(config.Clock, used),
-		wake: make(chan struct{}, 1), probe: make(chan struct{}, 1), sweep: make(chan struct{}, 1),
+		wake: make(chan struct{}, 1), sweep: make(chan struct{}, 1),
 		closed:  make(chan struct{}),
 		courses: map[session.ID]*course{}, notes: map[session.ID]note{}, starts: map[string]*starting{},
 		strays: map[string]time.Time{}, networking: make(chan struct{}, 1), networkless: map[session.ID]bool{},
 		networks: map[string]bool{}, left: map[string]held{},
 	}
+	a.health = health.New(health.Config{Engine: a.engine, Machine: engineNeeds{a}, Clock: a.clock, Log: a.log,
+		Sweep: a.sweep, Call: a.limits.Call, Every: a.limits.Reconcile})
 	a.folders = newFolders(a)
 	if err := a.seedNetworks(); err != nil {
 		return nil, err
@@ -276,7 +278,7 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 func (a *Agent) Run(ctx context.Context) error {
 	defer a.works.stop()
 	defer context.AfterFunc(ctx, a.works.stop)()
-	a.tasks.Go(func() { a.runEngine(ctx) })
+	a.tasks.Go(func() { a.health.Run(ctx) })
 	a.tasks.Go(func() { a.runQueue(ctx) })
 	a.tasks.Go(func() { a.runMeter(ctx) })
 	a.tasks.Go(func() { a.runDevices(ctx) })

@@ -141,7 +141,7 @@ func openSampled(b *testing.B, e engine.Engine, ids []string) *sampled {
 	if err != nil {
 		b.Fatal(err)
 	}
-	a.health.set(true, &engine.Info{CPUs: 128, Memory: 1 << 40}, nil)
+	a.health.Up(engine.Info{CPUs: 128, Memory: 1 << 40})
 	a.stream.watch(1)
 	return &sampled{agent: a, clocks: clocks}
 }

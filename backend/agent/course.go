@@ -116,7 +116,7 @@ func (a *Agent) holdUp(ctx context.Context, c *course, err error, failures int) 
 		up := make(chan struct{})
 		go func() {
 			defer close(up)
-			_ = a.awaitEngine(ctx) // fails only when nobody waits any more
+			_ = a.health.Await(ctx) // fails only when nobody waits any more
 		}()
 		select {
 		case <-up:

@@ -25,7 +25,7 @@ func (a *Agent) takenAway(c *course, s session.Session, number int, state *engin
 		return session.Because("session_run_machine-restarted", session.Say("machineRestarted"),
 			session.Say("launchAgain"))
 	}
-	if a.health.during(state.FinishedAt) {
+	if a.health.During(state.FinishedAt) {
 		return session.Because("session_run_engine-stopped", session.Say("engineStopped"),
 			session.Say("engineStoppedHint"))
 	}

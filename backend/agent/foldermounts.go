@@ -112,7 +112,7 @@ func stillThere(tx *store.Tx, s session.Session) error {
 
 // offLimits are the places that no session may see.
 func (a *Agent) offLimits() offlimits.Places {
-	_, info, _, _ := a.health.state()
+	info := a.health.State().Info
 	places := a.config.OffLimits
 	places.Own = append(slices.Clip(places.Own), a.config.Dir)
 	places.Engine, places.Socket = info.DataRoot, info.Socket

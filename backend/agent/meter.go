@@ -167,7 +167,7 @@ func (a *Agent) sampleSessions(ctx context.Context) bool {
 			running = append(running, s)
 		}
 	}
-	if up, _, _, _ := a.health.state(); len(ids) == 0 || !up {
+	if len(ids) == 0 || !a.health.State().Up {
 		return len(ids) > 0
 	}
 	var stats map[string]engine.Stats
@@ -224,7 +224,7 @@ func sumOf(s session.Session, stats map[string]engine.Stats) (sum engine.Stats, 
 
 // sampleMachine measures the machine.
 func (a *Agent) sampleMachine() {
-	_, info, _, _ := a.health.state()
+	info := a.health.State().Info
 	root := info.DataRoot
 	if root == "" {
 		root = a.config.Dir
@@ -250,7 +250,8 @@ func (a *Agent) Machine(context.Context) (session.Machine, error) {
 
 // machine describes the machine with the load as last measured.
 func (a *Agent) machine() (session.Machine, error) {
-	_, info, known, _ := a.health.state()
+	state := a.health.State()
+	info := state.Info
 	m := session.Machine{
 		Agent: a.config.Name, Instance: a.store.Instance(), Engine: info.Name, EngineVersion: info.Version,
 		Version:  a.config.Version,
@@ -258,10 +259,10 @@ func (a *Agent) machine() (session.Machine, error) {
 		Memory: info.Memory, Warnings: append([]session.Warning{}, info.Warnings...),
 		Owner: a.config.Owner, Role: session.RoleAdmin, Allowance: a.Allowance(a.config.Owner),
 	}
-	if !known {
+	if !state.Known {
 		m.OS, m.Arch = runtime.GOOS, runtime.GOARCH
 	}
-	if w, ok := a.health.warning(); ok {
+	if w, ok := a.health.Warning(); ok {
 		m.Warnings = append(m.Warnings, w)
 	}
 	if w, ok := a.crowdWarning(); ok {

@@ -151,7 +151,7 @@ func (a *Agent) lookAround(ctx context.Context, live []session.Session) bool {
 	waits := slices.ContainsFunc(live, func(s session.Session) bool {
 		return s.Status == session.Pending && !s.Spec.Accelerator.IsZero()
 	})
-	if up, _, _, _ := a.health.state(); !waits || !up {
+	if !waits || !a.health.State().Up {
 		return false
 	}
 	list, err := a.askOthers(ctx)

@@ -50,7 +50,7 @@ func (a *Agent) place(ctx context.Context) (next time.Time, err error) {
 	if err != nil || len(snapshot.Queue) == 0 {
 		return next, err
 	}
-	up, _, _, _ := a.health.state()
+	up := a.health.State().Up
 	now := a.clock.Now().UTC()
 	var plan scheduler.Schedule
 	if up {
@@ -253,7 +253,7 @@ func (a *Agent) allWait(live []session.Session, ended []scheduler.Decision) {
 			continue
 		}
 		position++
-		wait := a.health.wait()
+		wait := a.health.Wait()
 		wait.Position = position
 		a.showWait(s, wait)
 	}

@@ -34,7 +34,7 @@ func hostname() string {
 // check returns everything that is wrong with a spec of somebody's on this
 // machine, apart from its name being taken.
 func (a *Agent) check(owner string, spec session.Spec) []session.FieldError {
-	_, info, _, _ := a.health.state()
+	info := a.health.State().Info
 	wrong := spec.Validate(a.clock.Now(), session.Limits{CPUs: info.CPUs, Memory: info.Memory})
 	if spec.Agent != "" && spec.Agent != a.config.Name {
 		wrong = append(wrong, session.FieldError{Field: "agent", Code: session.CodeInvalidAgent,
@@ -106,8 +106,8 @@ func (a *Agent) Preview(ctx context.Context, owner string, spec session.Spec) (s
 	}
 	depends, wrong := a.dependencies(owner, spec.After)
 	p.Errors = append(p.Errors, wrong...)
-	if up, _, _, _ := a.health.state(); !up {
-		p.Wait = a.health.wait()
+	if !a.health.State().Up {
+		p.Wait = a.health.Wait()
 		return p, nil
 	}
 	if plannable(full) {

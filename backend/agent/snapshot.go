@@ -17,7 +17,7 @@ import (
 // snapshot is what a plan depends on, as it is now.
 func (a *Agent) snapshot(live []session.Session, books uint64) (scheduler.Snapshot, error) {
 	now := a.clock.Now()
-	_, info, _, _ := a.health.state()
+	info := a.health.State().Info
 	snapshot := scheduler.Snapshot{Revision: books, Ruler: a.config.Owner, Allowances: map[string]session.Allowance{},
 		Machine: scheduler.Machine{Memory: info.Memory, Busy: a.meter.busy(), Giving: a.config.Giving}}
 	for cpu := range info.CPUs {

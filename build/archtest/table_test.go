@@ -72,7 +72,9 @@ var table = []row{
 		"backend/engine/sim/shell", "backend/engine/sim/notebook", "backend/engine/sim/python", "backend/terminal",
 		"backend/guest", "backend/guest/link", "backend/files"}, tests: []string{"backend/engine/enginetest"}},
 	{pkg: "backend/agent/doctor", imports: []string{"backend/session", "backend/engine", "gpu"}},
-	{pkg: "backend/agent", imports: []string{"backend/agent/doctor", "backend/session", "backend/pace", "backend/layers", "backend/scheduler",
+	{pkg: "backend/agent/health", imports: []string{"backend/session", "backend/engine", "backend/pace"}},
+	{pkg: "backend/agent", imports: []string{"backend/agent/doctor", "backend/agent/health",
+		"backend/session", "backend/pace", "backend/layers", "backend/scheduler",
 		"backend/idle", "backend/store", "backend/engine", "backend/terminal", "gpu", "backend/guest/link",
 		"backend/folder", "backend/offlimits"}},
 	{pkg: "backend/agentrpc", imports: []string{"backend/session", "backend/vet", "gpu", "tunnel"}},
@@ -156,12 +158,12 @@ var fences = []fence{
 // paced are the packages whose work goes by the clock of their machine, which may
 // run faster than the one on the wall. wall are their files that read that one
 // as well, each for something that is not the machine's.
-var paced = []string{"backend/agent", "backend/engine/sim", "backend/engine/sim/shell", "backend/engine/sim/python"}
+var paced = []string{"backend/agent", "backend/agent/health", "backend/engine/sim", "backend/engine/sim/shell", "backend/engine/sim/python"}
 
 var wall = map[string]string{
 	"backend/agent/devices.go":            "an agent that was given no clock",
 	"backend/agent/guest.go":              "the pauses of links",
-	"backend/agent/health.go":             "an engine that does not answer is asked again",
+	"backend/agent/health/health.go":      "an engine that does not answer is asked again",
 	"backend/agent/imagepull.go":          "a registry that does not answer, and how often progress is shown",
 	"backend/agent/neighbours.go":         "agents of other people",
 	"backend/engine/sim/shell/command.go": "a read is given up",

@@ -1,0 +1,268 @@
+// Package health watches the container engine: whether it answers, since when it
+// does not, and what changes in its containers.
+package health
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"slipway/backend/engine"
+	"slipway/backend/pace"
+	"slipway/backend/session"
+)
+
+// Engine is what is watched.
+type Engine interface {
+	Info(ctx context.Context) (engine.Info, error)
+	Watch(ctx context.Context, fn func(engine.State)) error
+}
+
+// Machine is what is done when the engine answers, does not, or tells of a change.
+type Machine interface {
+	// Reconcile compares records and containers. It is called whenever the engine
+	// begins to answer, and regularly while it does.
+	Reconcile(ctx context.Context) error
+	// Sweep is called for a token in Config.Sweep.
+	Sweep(ctx context.Context) error
+	ContainerChanged(state engine.State)
+	PublishMachine() // the engine answers again, or does not any more
+	PlanAgain()      // what can start may have changed
+}
+
+// Config is what a Watch is made of.
+type Config struct {
+	Engine  Engine
+	Machine Machine
+	Clock   *pace.Clock
+	Log     *slog.Logger
+	Sweep   <-chan struct{}
+	Call    time.Duration // limit of a question to the engine
+	Every   time.Duration // between two calls of Reconcile
+}
+
+// Watch is what is known of the engine. Its methods are safe for concurrent use.
+type Watch struct {
+	Config
+	probe chan struct{}  // of capacity 1: ask the engine now
+	tasks sync.WaitGroup // everything that Run started
+
+	mu      sync.Mutex // guards everything below
+	state   State
+	trouble *session.Error // why it is not up; nil before the first answer
+	since   time.Time      // of the trouble
+	outages []outage       // the newest, at most ten
+	changed chan struct{}  // closed and replaced when state.Up changes
+}
+
+// State is what is known of the engine at a moment.
+type State struct {
+	Up    bool // it answers, and records and containers were compared since
+	Known bool // Info was read at least once
+	Info  engine.Info
+}
+
+// New returns a watch of an engine of which nothing is known yet.
+func New(config Config) *Watch {
+	return &Watch{Config: config, probe: make(chan struct{}, 1), changed: make(chan struct{})}
+}
+
+func (w *Watch) set(up bool, info *engine.Info, trouble *session.Error) (changed bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	changed = w.state.Up != up || (w.trouble == nil) != (trouble == nil)
+	if info != nil {
+		w.state.Info, w.state.Known = *info, true
+	}
+	if trouble != nil && w.trouble == nil {
+		w.since = w.Clock.Now()
+	}
+	if trouble == nil && w.trouble != nil && engine.Unavailable(w.trouble) {
+		w.outages = append(w.outages[max(0, len(w.outages)-9):], outage{from: w.since, to: w.Clock.Now()})
+	}
+	w.trouble = trouble
+	if w.state.Up != up {
+		w.state.Up = up
+		close(w.changed)
+		w.changed = make(chan struct{})
+	}
+	return changed
+}
+
+// State returns what is known.
+func (w *Watch) State() State {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.state
+}
+
+// Warning is the standing trouble, if there is one.
+func (w *Watch) Warning() (session.Warning, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.trouble == nil {
+		return session.Warning{}, false
+	}
+	title := "The container engine does not answer"
+	if !engine.Unavailable(w.trouble) {
+		title = "The container engine cannot be used"
+	}
+	return session.Warning{Code: w.trouble.Code, Title: title, Text: w.trouble.Message + " " + w.trouble.Hint,
+		At: w.since}, true
+}
+
+// Wait explains to a queued session that the engine does not answer.
+func (w *Watch) Wait() *session.Wait {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.trouble == nil {
+		return engineWait(session.Phrase{Say: "engineFirst"})
+	}
+	return engineWait(session.Phrase{Say: "engine",
+		With: []session.Phrase{{Hole: "why", Text: w.trouble.Message + " " + w.trouble.Hint}}})
+}
+
+func engineWait(said session.Phrase) *session.Wait {
+	return &session.Wait{Code: engine.CodeUnavailable, Message: said.English(), Said: []session.Phrase{said}}
+}
+
+// outage is a time in which the engine did not answer.
+type outage struct{ from, to time.Time }
+
+// During reports whether the engine did not answer at a time. An engine that is
+// stopped may end containers a moment before it is missed.
+func (w *Watch) During(at time.Time) bool {
+	const notice = 5 * time.Second
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.trouble != nil && engine.Unavailable(w.trouble) && at.After(w.since.Add(-notice)) {
+		return true
+	}
+	for _, o := range w.outages {
+		if at.After(o.from.Add(-notice)) && at.Before(o.to) {
+			return true
+		}
+	}
+	return false
+}
+
+// Heed looks at the failure of a call to the engine: where the engine does not
+// answer, everybody learns of it and the engine is probed at once.
+func (w *Watch) Heed(err error) error {
+	if engine.Unavailable(err) {
+		w.down(err)
+		select {
+		case w.probe <- struct{}{}:
+		default: // it is asked already
+		}
+	}
+	return err
+}
+
+// down makes the trouble known.
+func (w *Watch) down(err error) {
+	if w.set(false, nil, session.AsError(err, engine.CodeUnavailable)) {
+		w.Log.Warn("the engine does not answer", "err", err)
+		w.Machine.PublishMachine()
+		w.Machine.PlanAgain()
+	}
+}
+
+// Up ends the trouble.
+func (w *Watch) Up(info engine.Info) {
+	if w.set(true, &info, nil) {
+		w.Log.Info("the engine answers", "engine", info.Name, "version", info.Version)
+		w.Machine.PublishMachine()
+	}
+	w.Machine.PlanAgain()
+}
+
+// Await waits until the engine answers.
+func (w *Watch) Await(ctx context.Context) error {
+	for {
+		w.mu.Lock()
+		up, changed := w.state.Up, w.changed
+		w.mu.Unlock()
+		if up {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Run watches the engine until ctx ends: it probes one that does not answer,
+// and calls the methods of Machine.
+func (w *Watch) Run(ctx context.Context) {
+	defer w.tasks.Wait()
+	const shortest, longest = 250 * time.Millisecond, 5 * time.Second
+	wait := shortest
+	for ctx.Err() == nil {
+		started := time.Now()
+		err := w.attend(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			w.down(err)
+		}
+		if time.Since(started) > longest {
+			wait = shortest
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
+		wait = min(2*wait, longest)
+	}
+}
+
+// attend watches an engine that answers, until it no longer does.
+func (w *Watch) attend(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var info engine.Info
+	err := engine.Within(ctx, w.Call, "info", func(ctx context.Context) (err error) {
+		info, err = w.Engine.Info(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case <-w.probe: // it has just been asked
+	default:
+	}
+	broken := make(chan error, 1)
+	w.tasks.Go(func() { broken <- w.Engine.Watch(ctx, w.Machine.ContainerChanged) })
+	if err := w.Machine.Reconcile(ctx); err != nil {
+		return err
+	}
+	w.Up(info)
+	timer := w.Clock.Timer(w.Every)
+	defer timer.Stop()
+	for {
+		select {
+		case err := <-broken:
+			w.Log.Debug("the engine's events broke off", "err", err)
+			return nil // Info says whether it still answers
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-w.probe:
+			return nil // someone found it unavailable: begin anew
+		case <-w.Sweep:
+			if err := w.Machine.Sweep(ctx); err != nil {
+				return err
+			}
+		case <-timer.C:
+			if err := w.Machine.Reconcile(ctx); err != nil {
+				return err
+			}
+			timer.Reset(w.Clock.Real(w.Every))
+		}
+	}
+}
