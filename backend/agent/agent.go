@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"slipway/backend/agent/accounts"
 	"slipway/backend/agent/doctor"
 	"slipway/backend/agent/health"
 	"slipway/backend/engine"
@@ -149,7 +150,7 @@ type Agent struct {
 	runs     runs
 	devices  *devices
 	noneTold string // why there are no devices, as watchers were told; belongs to runDevices
-	accounts *accounts
+	accounts *accounts.Books
 	guard    *gpu.Guard // used by the goroutine that samples devices
 	idle     *idleWatch
 	folders  *folders
@@ -231,7 +232,7 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 			Message: "The folder for images that arrive cannot be made.", Hint: "Check the permissions of " +
 				config.Dir + ".", Err: err}
 	}
-	books, err := openAccounts(config.Store, config.Clock, config.Log)
+	books, err := accounts.Open(config.Store, config.Clock, config.Log)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"slipway/backend/agent/accounts"
 	"slipway/backend/engine"
 	"slipway/backend/session"
 	"slipway/gpu"
@@ -47,7 +48,7 @@ func (a *Agent) board(live []session.Session) session.DeviceBoard {
 		if !s.Status.HoldsResources() || len(s.Grants.GPUs) == 0 {
 			continue
 		}
-		holders, grants[string(s.ID)] = append(holders, holderOf(s)), s.Grants.GPUs
+		holders, grants[string(s.ID)] = append(holders, accounts.HolderOf(s)), s.Grants.GPUs
 		if s.StartedAt != nil {
 			age[string(s.ID)] = now.Sub(*s.StartedAt)
 		}

@@ -35,7 +35,7 @@ func (a *Agent) change(id session.ID, fn func(*draft) error) (session.Session, e
 		if err != nil {
 			return err
 		}
-		d = &draft{Session: s, tx: tx, now: a.clock.Now().UTC(), ending: a.accounts.ending, stored: s}
+		d = &draft{Session: s, tx: tx, now: a.clock.Now().UTC(), ending: a.accounts.Ending, stored: s}
 		if err := fn(d); err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func (a *Agent) publishVersions(versions []session.Session) {
 			a.noteDown(v.ID, func(n *note) { *n = note{} })
 		}
 		if v.Status == session.Running && v.StartedAt != nil {
-			a.accounts.begin(a.devices.moment(), v) // it may end before the next sample
+			a.accounts.Begin(a.devices.moment(), v) // it may end before the next sample
 		}
 		if v.Status == session.Running || v.Status == session.Terminating || v.Status.Terminal() {
 			signal(a.devices.changed)

@@ -2,12 +2,13 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
 
+	"slipway/backend/agent/accounts"
 	"slipway/backend/session"
-	"slipway/backend/store"
 )
 
 const (
@@ -36,7 +37,7 @@ func (a *Agent) runDevices(ctx context.Context) {
 		}
 		timer.Stop()
 	}
-	if a.accounts.active() {
+	if a.accounts.Active() {
 		_ = a.checkpoint(true) // it has said so
 	}
 }
@@ -51,18 +52,18 @@ func (a *Agent) collect(ctx context.Context) time.Duration {
 	a.look(ctx, live)
 	// Who ended is told first, with the moment of the end; what was used until
 	// then is in the sample.
-	a.accounts.follow(a.devices.moment(), live, a.endOf)
+	a.accounts.Follow(a.devices.moment(), live)
 	any := a.devices.any()
 	if any {
 		a.sampleDevices(ctx, live)
 	}
 	a.tellLosses(live)
-	if a.accounts.active() && a.accounts.due(a.devices.moment()) {
+	if a.accounts.Active() && a.accounts.Due(a.devices.moment()) {
 		_ = a.checkpoint(false) // it has said so, and is tried again
 	}
 	watched := a.stream.watched()
 	a.tellBoard(live, any, watched)
-	return min(a.devicesInterval(live, any, watched), a.accounts.soon())
+	return min(a.devicesInterval(live, any, watched), a.accounts.Soon())
 }
 
 // tellBoard publishes the devices as they are now. That there are none, and
@@ -93,7 +94,7 @@ func (a *Agent) devicesInterval(live []session.Session, any, watched bool) time.
 	case any:
 		return devicesSeldom
 	case len(live) > 0:
-		return checkpointEvery
+		return accounts.CheckpointEvery
 	}
 	return inventoryEvery
 }
@@ -111,7 +112,7 @@ func (a *Agent) sampleDevices(ctx context.Context, live []session.Session) {
 		}
 		return
 	}
-	report := a.accounts.book(sample)
+	report := a.accounts.Book(sample)
 	if report.Stale {
 		return
 	}
@@ -122,53 +123,32 @@ func (a *Agent) sampleDevices(ctx context.Context, live []session.Session) {
 	a.idle.devicesUsed(sample.At, live, report.Live)
 }
 
-// endOf is when a session ended, and whether it did. One without a record is
-// over: only ended ones are forgotten.
-func (a *Agent) endOf(id session.ID) (time.Time, bool) {
-	s, err := a.store.Get(id)
-	switch {
-	case err == nil && s.Status.Terminal() && s.TerminatedAt != nil:
-		return *s.TerminatedAt, true
-	case session.CodeOf(err) == store.CodeNotFound:
-		return a.clock.Now(), true
-	}
-	return time.Time{}, false
-}
-
-// resumeAccounts goes on with the accounts: of who runs, and of who ended before
-// they could be counted; and with what is remembered beside them.
+// resumeAccounts goes on with the accounts, and with what is stored beside them.
 func (a *Agent) resumeAccounts() error {
-	const newest = 1000
 	live, err := a.liveSessions()
 	if err != nil {
 		return err
 	}
-	finished, err := a.store.List(session.Filter{Finished: true, Limit: newest})
-	if err != nil {
-		return err
+	now := a.devices.moment()
+	last, _, err := a.accounts.LastCheckpoint()
+	if err == nil {
+		err = errors.Join(a.idle.resume(a.store, now, last, live), a.devices.resume(a.store))
 	}
-	if err := a.recall(live); err != nil {
+	if err != nil {
 		a.log.Warn("idle checks and device histories begin anew", "err", err)
 	}
-	now := a.devices.moment()
-	if err := a.accounts.resume(now, finished); err != nil {
-		a.log.Warn("accounts are not looked through", "err", err)
-	}
-	a.accounts.follow(now, live, a.endOf)
-	return nil
+	a.accounts.Add(a.idle)
+	a.accounts.Add(a.devices)
+	return a.accounts.Resume(now, live)
+}
+
+func (a *Agent) Accounts(_ context.Context, span session.AccountSpan) ([]session.Account, error) {
+	return a.accounts.Read(a.devices.moment(), span)
 }
 
 // checkpoint stores the accounts as they are, and what else is to outlive the
 // agent: all of it, or what is due.
-func (a *Agent) checkpoint(all bool) error {
-	now := a.devices.moment()
-	m := a.memories(now, all)
-	if err := a.accounts.checkpoint(now, m); err != nil {
-		return err
-	}
-	m.stored()
-	return nil
-}
+func (a *Agent) checkpoint(all bool) error { return a.accounts.Checkpoint(a.devices.moment(), all) }
 
 // liveCache holds the live sessions as they were at a change of the store.
 type liveCache struct {

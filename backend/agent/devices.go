@@ -64,6 +64,7 @@ type devices struct {
 	listed  bool   // list was told at least once
 	lost    map[gpu.UUID]lostDevice
 	sight   sight
+	savedAt gpu.Moment // when the tracks were stored
 }
 
 var _ books = (*devices)(nil)

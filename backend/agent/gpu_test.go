@@ -115,7 +115,7 @@ func (g *gpuWorld) accounts() []session.Account {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	for _, wrong := range g.agent.accounts.check() {
+	for _, wrong := range g.agent.accounts.Check() {
 		g.t.Error(wrong)
 	}
 	return rows
@@ -196,7 +196,7 @@ func TestSessionsAreChargedWithWhatTheyUse(t *testing.T) {
 				t.Errorf("%s: %+v", name, sum.GPU)
 			}
 		}
-		if i := slices.IndexFunc(rows, func(r session.Account) bool { return r.Kind == kindIdle }); i < 0 ||
+		if i := slices.IndexFunc(rows, func(r session.Account) bool { return r.Kind == "idle" }); i < 0 ||
 			rows[i].Session != "" || rows[i].GPU.EnergyIdle == 0 {
 			t.Errorf("nothing was burnt by nobody: %+v", rows)
 		}
@@ -259,9 +259,11 @@ func TestEnergyIsBookedToTheLastMillijoule(t *testing.T) {
 			return all.GPU.EnergyDynamic + all.GPU.EnergyIdle
 		}
 		cursor := func() gpu.MilliJoule {
-			g.agent.accounts.mu.Lock()
-			defer g.agent.accounts.mu.Unlock()
-			return *g.agent.accounts.gpus.Devices()[0].Energy
+			var stored gpu.State
+			if _, err := g.store.Account("gpu/state", &stored); err != nil {
+				t.Fatal(err)
+			}
+			return *stored.Devices[0].Energy
 		}
 		booked, at := counted(), cursor()
 		for range 5 {

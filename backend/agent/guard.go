@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"slipway/backend/agent/accounts"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -21,7 +22,7 @@ func (a *Agent) guardDevices(sample gpu.Sample, live []session.Session) {
 	holders := gpu.Holders{}
 	for _, s := range live {
 		if s.Status == session.Running && len(s.Grants.GPUs) > 0 {
-			holders = append(holders, holderOf(s))
+			holders = append(holders, accounts.HolderOf(s))
 		}
 	}
 	for _, alarm := range a.guard.Poll(gpu.Readings(sample, holders)) {

@@ -181,12 +181,12 @@ func (a *Agent) sampleSessions(ctx context.Context) bool {
 		}
 		return true
 	}
-	a.accounts.follow(a.devices.moment(), live, a.endOf)
+	a.accounts.Follow(a.devices.moment(), live)
 	var samples []session.Usage
 	for _, s := range running {
 		for _, k := range s.Kernels {
 			if of, ok := stats[k.Container]; ok {
-				a.accounts.used(of.At, s.ID, k.Container, of.CPU)
+				a.accounts.Used(of.At, s.ID, k.Container, of.CPU)
 				a.sawOOM(s.ID, k.Name, of.OOMKills)
 				a.sawProcesses(s, of.Pids)
 			}

@@ -128,7 +128,7 @@ func (a *Agent) storePlan(ctx context.Context, snapshot scheduler.Snapshot, plan
 			if err != nil {
 				return err
 			}
-			d := &draft{Session: s, tx: tx, now: a.clock.Now().UTC(), ending: a.accounts.ending, stored: s}
+			d := &draft{Session: s, tx: tx, now: a.clock.Now().UTC(), ending: a.accounts.Ending, stored: s}
 			if decision.End != nil {
 				err = d.endPending(*decision.End)
 			} else {

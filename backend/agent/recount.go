@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"slipway/backend/agent/accounts"
 	"slipway/backend/session"
 	"slipway/backend/store"
 	"slipway/gpu"
@@ -57,71 +58,58 @@ type Line struct {
 // would have kept them. No agent has the store open. Where the books would not
 // balance it fails, and stores nothing.
 func Recount(s *store.Store, before Before, log *slog.Logger) error {
-	books, err := openAccounts(s, nil, log)
+	books, err := accounts.Open(s, nil, log)
 	if err != nil {
 		return err
 	}
-	return s.Update(func(tx *store.Tx) error {
-		var last gpu.Moment
-		none := true
+	var last gpu.Moment
+	err = s.Update(func(tx *store.Tx) error {
 		for one := range before.Ended {
 			ended, err := before.retell(tx, one)
 			if err != nil {
 				return err
 			}
-			last, none = books.relive(ended, one), false
+			last = relive(books, ended, one)
 		}
-		if none {
-			return nil
-		}
-		return books.closeOff(tx, last)
+		return errors.Join(books.Check()...)
 	})
+	if err != nil || last == (gpu.Moment{}) {
+		return err
+	}
+	return books.Checkpoint(last, true)
 }
 
 // relive keeps the books of one session from its first sample to its last, and
 // returns the moment of that.
-func (b *accounts) relive(ended session.Session, one Ended) (at gpu.Moment) {
+func relive(books *accounts.Books, ended session.Session, one Ended) (at gpu.Moment) {
 	started, over := *ended.StartedAt, false
 	length := ended.TerminatedAt.Sub(started)
 	begun := false
 	for sample := range one.Samples(ended) {
 		at = sample.At
 		if !begun {
-			b.book(sample)
-			b.mu.Lock()
-			b.start(ago(at, started), ended)
-			b.mu.Unlock()
-			b.cpu(at.Wall, ended, 0)
+			books.Book(sample)
+			books.Follow(at, []session.Session{ended})
+			bookCPU(books, at.Wall, ended, 0)
 			begun = true
 			continue
 		}
 		if !over {
 			gone := min(at.Wall.Sub(started), length)
-			b.cpu(at.Wall, ended, time.Duration(float64(one.CPU)*gone.Seconds()/length.Seconds()))
+			bookCPU(books, at.Wall, ended, time.Duration(float64(one.CPU)*gone.Seconds()/length.Seconds()))
 		}
-		b.book(sample)
+		books.Book(sample)
 		if !over && !at.Wall.Before(*ended.TerminatedAt) {
-			b.end(at, at, ended.ID)
+			books.Follow(at, nil)
 			over = true
 		}
 	}
 	return at
 }
 
-// cpu books the CPU time of a session that used it evenly over its kernels.
-func (b *accounts) cpu(wall time.Time, s session.Session, used time.Duration) {
+// bookCPU books the CPU time of a session that used it evenly over its kernels.
+func bookCPU(books *accounts.Books, wall time.Time, s session.Session, used time.Duration) {
 	for _, kernel := range s.Kernels {
-		b.used(wall, s.ID, kernel.Container, used/time.Duration(len(s.Kernels)))
+		books.Used(wall, s.ID, kernel.Container, used/time.Duration(len(s.Kernels)))
 	}
-}
-
-// closeOff stores the accounts as of a moment, if they balance.
-func (b *accounts) closeOff(tx *store.Tx, now gpu.Moment) error {
-	if err := errors.Join(b.check()...); err != nil {
-		return err
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.cpus.accrueAll(now)
-	return b.put(tx, b.gpus.Checkpoint(), now, memory{})
 }

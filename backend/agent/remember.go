@@ -1,12 +1,13 @@
 package agent
 
 import (
-	"fmt"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"slipway/backend/agent/accounts"
 	"slipway/backend/idle"
 	"slipway/backend/session"
 	"slipway/backend/store"
@@ -19,136 +20,95 @@ import (
 // since its start. They are stored with the accounts, once a minute and when
 // the agent stops, so that a crash costs a minute of them.
 const (
-	rememberEvery = time.Minute
-	// keySeries and keyTrack begin the keys of what is remembered: of a session
-	// one idle.Point for five minutes, of a device one point for a minute.
-	keySeries = "idle/series/"
-	keyTrack  = "track/"
-	// forgetAtOnce is more than is ever stored of one session.
-	forgetAtOnce = 10_000
+	savedEvery = time.Minute
+	// keyTraffic is where the traffic of all sessions is stored, with every
+	// checkpoint; keySeries and keyTrack begin the keys of what is stored once a
+	// minute: of a session one idle.Point for five minutes, of a device one point
+	// for a minute.
+	keyTraffic = "idle/traffic"
+	keySeries  = "idle/series/"
+	keyTrack   = "track/"
 )
 
-// memory is what one checkpoint stores besides the accounts.
-type memory struct {
-	rows   map[string]any
-	forget []span // removed before rows are stored
-	stored func() // is called when it is
-}
-
-// span is a range of keys, the first included.
-type span struct{ from, to string }
-
-// put stores m.
-func (m memory) put(tx *store.Tx) error {
-	for _, s := range m.forget {
-		if _, err := tx.PruneAccounts(s.from, s.to, forgetAtOnce); err != nil {
-			return err
-		}
-	}
-	for key, value := range m.rows {
-		if err := tx.PutAccount(key, value); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func rememberKey(prefix, of string, at time.Time) string {
-	return fmt.Sprintf("%s%s/%020d", prefix, of, max(0, at.Unix()))
-}
-
-// everyKey are all keys of one session or device.
-func everyKey(prefix, of string) span { return span{prefix + of + "/", prefix + of + "0"} } // 0 follows /
-
-// memories gathers what is to be stored at a moment; nothing but the traffic
-// until a minute has passed, unless all is wanted.
-func (a *Agent) memories(now gpu.Moment, all bool) memory {
-	m := memory{rows: map[string]any{keyTraffic: a.idle.traffics()}, stored: func() {}}
-	w, d := a.idle, a.devices
+// Extra gathers the traffic, and once a minute the series of sessions.
+func (w *idleWatch) Extra(now gpu.Moment, all bool) accounts.Extra {
+	extra := accounts.Extra{Rows: map[string]any{keyTraffic: w.traffics()}}
 	w.mu.Lock()
-	due := all || w.savedAt.BootID != now.BootID || now.Boot-w.savedAt.Boot >= rememberEvery
-	if due {
-		w.remember(now, &m)
+	defer w.mu.Unlock()
+	if !all && w.savedAt.BootID == now.BootID && now.Boot-w.savedAt.Boot < savedEvery {
+		return extra
 	}
-	w.mu.Unlock()
-	if !due {
-		return m
-	}
-	d.mu.Lock()
-	d.remember(now, &m)
-	d.mu.Unlock()
-	series := m.stored
-	m.stored = func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		series()
-		w.savedAt = now
-	}
-	return m
-}
-
-// remember gathers the series of sessions. w.mu is held.
-func (w *idleWatch) remember(now gpu.Moment, m *memory) {
 	saved := map[*watchedSession]time.Time{}
 	for id, k := range w.known {
 		if slices.Contains(w.gone, id) {
 			continue
 		}
-		every := everyKey(keySeries, string(id))
-		if k.saved.IsZero() {
-			m.forget = append(m.forget, every) // the clock was set, and with it every key
-		} else {
-			m.forget = append(m.forget, span{every.from, rememberKey(keySeries, string(id), now.Wall.Add(-idle.Reach))})
+		every := accounts.KeysOf(keySeries, string(id))
+		if !k.saved.IsZero() { // else the clock was set, and with it every key
+			every.To = accounts.KeyAt(keySeries, string(id), now.Wall.Add(-idle.Reach))
 		}
+		extra.Remove = append(extra.Remove, every)
 		for _, p := range k.series.Slots(k.saved) {
-			m.rows[rememberKey(keySeries, string(id), idle.SlotOf(p.From))] = p
+			extra.Rows[accounts.KeyAt(keySeries, string(id), idle.SlotOf(p.From))] = p
 		}
 		saved[k] = k.series.Last().From
 	}
 	for _, id := range w.over {
-		m.forget = append(m.forget, everyKey(keySeries, string(id)))
+		extra.Remove = append(extra.Remove, accounts.KeysOf(keySeries, string(id)))
 	}
 	over := len(w.over)
-	m.stored = func() {
+	extra.Stored = func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		for k, at := range saved {
 			k.saved = at
 		}
 		w.over = w.over[min(over, len(w.over)):]
+		w.savedAt = now
 	}
+	return extra
 }
 
-// remember gathers the last point of each minute of the history of devices
-// that is not stored yet, and of the one before. d.mu is held.
-func (d *devices) remember(now gpu.Moment, m *memory) {
+// Extra gathers the last point of each minute of the history of devices that is
+// not stored yet, and of the one before.
+func (d *devices) Extra(now gpu.Moment, all bool) accounts.Extra {
+	extra := accounts.Extra{Rows: map[string]any{}}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !all && d.savedAt.BootID == now.BootID && now.Boot-d.savedAt.Boot < savedEvery {
+		return extra
+	}
 	for id, t := range d.tracks {
-		m.forget = append(m.forget, span{everyKey(keyTrack, string(id)).from,
-			rememberKey(keyTrack, string(id), now.Wall.Add(-keepTracks))})
-		for _, p := range t.since(now.Wall.Add(-2 * rememberEvery).Truncate(time.Minute)) {
-			m.rows[rememberKey(keyTrack, string(id), p.At.Truncate(time.Minute))] = p
+		old := accounts.KeysOf(keyTrack, string(id))
+		old.To = accounts.KeyAt(keyTrack, string(id), now.Wall.Add(-keepTracks))
+		extra.Remove = append(extra.Remove, old)
+		for _, p := range t.since(now.Wall.Add(-2 * savedEvery).Truncate(time.Minute)) {
+			extra.Rows[accounts.KeyAt(keyTrack, string(id), p.At.Truncate(time.Minute))] = p
 		}
 	}
+	extra.Stored = func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.savedAt = now
+	}
+	return extra
 }
 
-// recall goes on with what is stored. What cannot be read, because another
-// version wrote it, is left out.
-func (a *Agent) recall(live []session.Session) error {
-	w, d := a.idle, a.devices
-	now := d.moment()
+// resume goes on with what is stored. What cannot be read, because another
+// version wrote it, is left out. last is when it was stored.
+func (w *idleWatch) resume(books *store.Store, now, last gpu.Moment, live []session.Session) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, s := range live {
 		w.of(s.ID).recallWarnings(s.Warnings)
 	}
-	var last gpu.Moment
-	if _, err := a.store.Account(keyCheckpoint, &last); err != nil {
-		return err
-	}
 	if last.BootID == now.BootID {
 		w.at = last // a machine that slept meanwhile did not idle
 	}
-	err := a.store.EachAccount(keySeries, keySeries+"~", func(key string, data []byte) error {
+	return books.EachAccount(keySeries, keySeries+"~", func(key string, data []byte) error {
 		id, _, _ := strings.Cut(strings.TrimPrefix(key, keySeries), "/")
-		p, err := decode[idle.Point](data)
+		var p idle.Point
+		err := json.Unmarshal(data, &p)
 		k := w.known[session.ID(id)]
 		switch {
 		case k == nil:
@@ -162,14 +122,18 @@ func (a *Agent) recall(live []session.Session) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
+}
+
+// resume goes on with the history that is stored. What cannot be read, because
+// another version wrote it, is left out.
+func (d *devices) resume(books *store.Store) error {
+	now := d.moment()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return a.store.EachAccount(keyTrack, keyTrack+"~", func(key string, data []byte) error {
+	return books.EachAccount(keyTrack, keyTrack+"~", func(key string, data []byte) error {
 		id, minute, _ := strings.Cut(strings.TrimPrefix(key, keyTrack), "/")
-		p, err := decode[session.DevicePoint](data)
+		var p session.DevicePoint
+		err := json.Unmarshal(data, &p)
 		at, atErr := strconv.ParseInt(minute, 10, 64)
 		if err != nil || atErr != nil || now.Wall.Sub(time.Unix(at, 0)) > keepTracks || p.At.After(now.Wall) {
 			return nil

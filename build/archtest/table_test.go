@@ -73,7 +73,8 @@ var table = []row{
 		"backend/guest", "backend/guest/link", "backend/files"}, tests: []string{"backend/engine/enginetest"}},
 	{pkg: "backend/agent/doctor", imports: []string{"backend/session", "backend/engine", "gpu"}},
 	{pkg: "backend/agent/health", imports: []string{"backend/session", "backend/engine", "backend/pace"}},
-	{pkg: "backend/agent", imports: []string{"backend/agent/doctor", "backend/agent/health",
+	{pkg: "backend/agent/accounts", imports: []string{"backend/session", "backend/pace", "backend/store", "gpu"}},
+	{pkg: "backend/agent", imports: []string{"backend/agent/doctor", "backend/agent/health", "backend/agent/accounts",
 		"backend/session", "backend/pace", "backend/layers", "backend/scheduler",
 		"backend/idle", "backend/store", "backend/engine", "backend/terminal", "gpu", "backend/guest/link",
 		"backend/folder", "backend/offlimits"}},
@@ -158,7 +159,8 @@ var fences = []fence{
 // paced are the packages whose work goes by the clock of their machine, which may
 // run faster than the one on the wall. wall are their files that read that one
 // as well, each for something that is not the machine's.
-var paced = []string{"backend/agent", "backend/agent/health", "backend/engine/sim", "backend/engine/sim/shell", "backend/engine/sim/python"}
+var paced = []string{"backend/agent", "backend/agent/accounts", "backend/agent/health",
+	"backend/engine/sim", "backend/engine/sim/shell", "backend/engine/sim/python"}
 
 var wall = map[string]string{
 	"backend/agent/devices.go":            "an agent that was given no clock",

@@ -1,32 +1,43 @@
-package agent
+package accounts
 
 import (
-	"context"
 	"errors"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"slipway/backend/engine/enginetest"
 	"slipway/backend/session"
 	"slipway/backend/store"
 	"slipway/gpu"
 )
 
-// bookkeeper is an agent that does not run, whose accounts a test keeps.
+// clock is a machine's, whose clock on the wall a test sets.
+type clock struct {
+	origin time.Time
+	set    time.Duration
+}
+
+func (c *clock) now() gpu.Moment {
+	awake := time.Since(c.origin)
+	return gpu.Moment{BootID: "boot-1", Boot: awake, Awake: awake, Wall: time.Now().Round(0).Add(c.set)}
+}
+
+// bookkeeper keeps the books of one session.
 type bookkeeper struct {
-	t      *testing.T
-	agent  *Agent
-	store  *store.Store
-	clocks *clocks
-	fail   error // of the next changes of the store
-	live   []session.Session
-	used   time.Duration // counter of the container's CPU time
+	t     *testing.T
+	books *Books
+	store *store.Store
+	clock *clock
+	fail  error // of the next changes of the store
+	live  []session.Session
+	used  time.Duration // counter of the container's CPU time
 }
 
 func newBookkeeper(t *testing.T) *bookkeeper {
-	k := &bookkeeper{t: t, clocks: newClocks()}
+	k := &bookkeeper{t: t, clock: &clock{origin: time.Now().Add(-time.Hour)}}
 	s, err := store.Open(store.Config{Path: filepath.Join(t.TempDir(), "agent.db"),
 		Fault: func(string) error { return k.fail }})
 	if err != nil {
@@ -47,13 +58,14 @@ func newBookkeeper(t *testing.T) *bookkeeper {
 
 // reopen goes on from what is stored, as after a restart.
 func (k *bookkeeper) reopen() {
-	a, err := Open(context.Background(),
-		Config{Name: "local", Dir: k.t.TempDir(), Engine: enginetest.NewFake(enginetest.FakeConfig{}), Store: k.store,
-			Owner: "ada", Moment: k.clocks.now})
+	books, err := Open(k.store, nil, slog.Default())
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	k.agent = a
+	if err := books.Resume(k.clock.now(), k.live); err != nil {
+		k.t.Fatal(err)
+	}
+	k.books = books
 }
 
 // work lets time pass in steps, in which one of two CPUs is busy for half of it.
@@ -61,24 +73,27 @@ func (k *bookkeeper) work(length, step time.Duration) {
 	for at := time.Duration(0); at < length; at += step {
 		time.Sleep(step)
 		k.used += step / 2
-		b := k.agent.accounts
-		b.follow(k.clocks.now(), k.live, k.agent.endOf)
-		b.used(k.clocks.now().Wall, "abcdefabcdef", "c1", k.used)
-		_ = k.agent.checkpoint(false) // a failure is looked at by who caused it
+		b := k.books
+		b.Follow(k.clock.now(), k.live)
+		b.Used(k.clock.now().Wall, "abcdefabcdef", "c1", k.used)
+		_ = k.books.Checkpoint(k.clock.now(), false) // a failure is looked at by who caused it
 	}
 }
 
 func (k *bookkeeper) ask(span session.AccountSpan) (rows []session.Account, sum session.Account) {
 	k.t.Helper()
-	rows, err := k.agent.Accounts(context.Background(), span)
+	rows, err := k.books.Read(k.clock.now(), span)
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	return rows, sumOfRows(rows, func(session.Account) bool { return true })
+	for _, r := range rows {
+		sum.CPUMs, sum.AllocCPUMs = sum.CPUMs+r.CPUMs, sum.AllocCPUMs+r.AllocCPUMs
+	}
+	return rows, sum
 }
 
 func TestAccountsAreToldByBucket(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		k := newBookkeeper(t)
 		from := time.Now().Add(-time.Hour)
 		k.work(5*time.Hour, 10*time.Minute)
@@ -104,21 +119,20 @@ func TestAccountsAreToldByBucket(t *testing.T) {
 			To: time.Now()}); late.AllocCPUMs < 2*3600_000 || late.AllocCPUMs > 2*3600_000+2*600_000 {
 			t.Errorf("the last hour has %d ms", late.AllocCPUMs)
 		}
-		if _, err := k.agent.Accounts(context.Background(),
-			session.AccountSpan{From: time.Now(), To: from}); session.CodeOf(err) != "account_read_invalid" {
+		if _, err := k.books.Read(k.clock.now(), session.AccountSpan{From: time.Now(), To: from}); session.CodeOf(err) != "account_read_invalid" {
 			t.Errorf("backwards: %v", err)
 		}
 	})
 }
 
 func TestAClockThatIsSetChangesNoSum(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		k := newBookkeeper(t)
 		from := time.Now().Add(-24 * time.Hour)
 		k.work(2*time.Hour, 10*time.Minute)
-		k.clocks.setWall(-90 * time.Minute)
+		k.clock.set += -90 * time.Minute
 		k.work(2*time.Hour, 10*time.Minute)
-		k.clocks.setWall(7 * time.Hour)
+		k.clock.set += 7 * time.Hour
 		k.work(time.Hour, 10*time.Minute)
 		if _, sum := k.ask(session.AccountSpan{From: from,
 			To: time.Now().Add(24 * time.Hour)}); sum.AllocCPUMs != 2*5*3600_000 || sum.CPUMs != 5*1800_000 {
@@ -128,7 +142,7 @@ func TestAClockThatIsSetChangesNoSum(t *testing.T) {
 }
 
 func TestAccountsSurviveRestartsAndAStoreThatFails(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		k := newBookkeeper(t)
 		from := time.Now().Add(-time.Hour)
 		k.work(time.Hour, time.Minute)
@@ -156,7 +170,7 @@ func TestAccountsSurviveRestartsAndAStoreThatFails(t *testing.T) {
 }
 
 func TestOldBucketsArePrunedAndDaysKept(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		k := newBookkeeper(t)
 		from := time.Now().Add(-time.Hour)
 		k.work(120*24*time.Hour, 6*time.Hour)
@@ -186,10 +200,10 @@ func TestOldBucketsArePrunedAndDaysKept(t *testing.T) {
 }
 
 func TestNothingIsCountedWhileAnEndIsStored(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		k := newBookkeeper(t)
 		k.work(10*time.Second, time.Second)
-		end := k.agent.accounts.ending(k.live[0].ID)
+		end := k.books.Ending(k.live[0].ID)
 		k.work(20*time.Second, time.Second) // a slow disk: others are counted meanwhile
 		s := k.live[0]
 		s.Status, s.TerminatedAt = session.Terminated, &end
@@ -201,7 +215,7 @@ func TestNothingIsCountedWhileAnEndIsStored(t *testing.T) {
 		if _, sum := k.ask(session.AccountSpan{From: time.Now().Add(-time.Hour)}); sum.AllocCPUMs != 20_000 {
 			t.Errorf("two CPUs held for 10 s are counted as %d ms", sum.AllocCPUMs)
 		}
-		if n := len(k.agent.accounts.seals.at); n > 0 {
+		if n := len(k.books.seals.at); n > 0 {
 			t.Errorf("%d ends are remembered", n)
 		}
 	})
@@ -249,7 +263,7 @@ func TestWhoeverRanIsCountedOnce(t *testing.T) {
 			s := ended(k, "tooquick0000", 100*time.Millisecond)
 			began := s
 			began.Status, began.TerminatedAt = session.Running, nil
-			k.agent.publishVersions([]session.Session{began, s})
+			k.books.Begin(k.clock.now(), began)
 			k.work(10*time.Second, time.Second)
 			if got := of(k, "tooquick0000"); got.AllocCPUMs != 200 {
 				t.Errorf("counted as %+v", got)
@@ -260,19 +274,19 @@ func TestWhoeverRanIsCountedOnce(t *testing.T) {
 			s := ended(k, "answeredlate", 3*time.Second)
 			began := s
 			began.Status, began.TerminatedAt = session.Running, nil
-			b := k.agent.accounts
+			b := k.books
 			for range 3 { // lists of before and after its end take turns
-				b.follow(k.clocks.now(), append([]session.Session{began}, old...), k.agent.endOf)
+				b.Follow(k.clock.now(), append([]session.Session{began}, old...))
 				time.Sleep(time.Second)
-				b.follow(k.clocks.now(), old, k.agent.endOf)
-				_ = k.agent.checkpoint(false) // its failure shows in what is counted
+				b.Follow(k.clock.now(), old)
+				_ = k.books.Checkpoint(k.clock.now(), false) // its failure shows in what is counted
 			}
 			if got := of(k, "answeredlate"); got.AllocCPUMs != 6000 {
 				t.Errorf("counted as %+v", got)
 			}
 		},
 		"who started after what was asked": func(t *testing.T, k *bookkeeper) {
-			k.agent.accounts.follow(k.clocks.now(), nil, k.agent.endOf)
+			k.books.Follow(k.clock.now(), nil)
 			before := of(k, k.live[0].ID).AllocCPUMs
 			k.work(10*time.Second, time.Second)
 			if got := of(k, k.live[0].ID).AllocCPUMs; got != before+20_000 {
@@ -281,7 +295,7 @@ func TestWhoeverRanIsCountedOnce(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
 				k := newBookkeeper(t)
 				k.work(time.Minute, time.Second)
 				test(t, k)

@@ -1,7 +1,11 @@
-package agent
+// Package accounts keeps the books of what sessions had and used of devices and
+// of CPUs, and answers from them.
+//
+// State, counters and buckets are stored in one transaction, so that a restart
+// goes on exactly where the last checkpoint stopped.
+package accounts
 
 import (
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -14,9 +18,9 @@ import (
 )
 
 const (
-	// checkpointEvery is how much use of devices a crash may cost. Energy and
+	// CheckpointEvery is how much use of devices a crash may cost. Energy and
 	// CPU time lose nothing: their counters are outside this process.
-	checkpointEvery = 10 * time.Second
+	CheckpointEvery = 10 * time.Second
 	// checkpointSeldom is the pause between two while no session runs.
 	checkpointSeldom = time.Minute
 	// checkpointAfter is the pause between a session's start or end and the
@@ -25,18 +29,19 @@ const (
 	// resumeSlack is by how much the clock on the wall may have been set back
 	// while the agent was away, for what ended meanwhile to be found.
 	resumeSlack = time.Minute
+	// removeAtOnce is more than is ever stored of one session or device.
+	removeAtOnce = 10_000
 	// pruneAtOnce is how many old buckets one checkpoint removes.
 	pruneAtOnce = 500
 )
 
-// accounts keeps the books of what sessions had and used, of devices and of
-// CPUs. State, counters and buckets are stored in one transaction, so that a
-// restart goes on exactly where the last checkpoint stopped. Its methods are
-// safe for concurrent use.
-type accounts struct {
+// Books are the accounts of one machine. Their methods are safe for concurrent use.
+type Books struct {
 	log   *slog.Logger
 	store *store.Store
 	clock *pace.Clock
+
+	sources []Source
 
 	mu      sync.Mutex // guards everything below
 	gpus    *gpu.Accounts
@@ -58,10 +63,10 @@ type seals struct {
 	at map[session.ID]time.Time
 }
 
-// ending says when a session ends that is ended in a transaction under way.
+// Ending says when a session ends that is ended in a transaction under way.
 // Nothing that it was promised is counted beyond that while the transaction
 // lasts, be it seconds.
-func (b *accounts) ending(id session.ID) time.Time {
+func (b *Books) Ending(id session.ID) time.Time {
 	b.seals.mu.Lock()
 	defer b.seals.mu.Unlock()
 	if b.seals.at == nil {
@@ -73,7 +78,7 @@ func (b *accounts) ending(id session.ID) time.Time {
 }
 
 // seal tells the books who is just ending. b.mu is held.
-func (b *accounts) seal(now gpu.Moment) {
+func (b *Books) seal(now gpu.Moment) {
 	b.seals.mu.Lock()
 	defer b.seals.mu.Unlock()
 	for id, wall := range b.seals.at {
@@ -84,7 +89,7 @@ func (b *accounts) seal(now gpu.Moment) {
 }
 
 // unseal forgets the ends of sessions that the books do not have.
-func (b *accounts) unseal(running map[session.ID]bool) {
+func (b *Books) unseal(running map[session.ID]bool) {
 	b.seals.mu.Lock()
 	defer b.seals.mu.Unlock()
 	for id := range b.seals.at {
@@ -102,8 +107,8 @@ type accountName struct {
 	Label string `json:"label,omitempty"`
 }
 
-// openAccounts goes on from what is stored.
-func openAccounts(s *store.Store, clock *pace.Clock, log *slog.Logger) (*accounts, error) {
+// Open goes on from what is stored.
+func Open(s *store.Store, clock *pace.Clock, log *slog.Logger) (*Books, error) {
 	var gpus gpu.State
 	var cpus cpuState
 	if _, err := s.Account(keyGPUState, &gpus); err != nil {
@@ -112,22 +117,20 @@ func openAccounts(s *store.Store, clock *pace.Clock, log *slog.Logger) (*account
 	if _, err := s.Account(keyCPUState, &cpus); err != nil {
 		return nil, err
 	}
-	return &accounts{
+	return &Books{
 		log: log, store: s, clock: clock, gpus: gpu.NewAccounts(gpu.AccountsConfig{}, gpus), cpus: newCPUBook(cpus),
 		names: map[session.ID]accountName{}, fresh: map[session.ID]accountName{},
 	}, nil
 }
 
-// follow brings the books up to who runs. live are the live sessions as they
-// were a moment ago, which may be before another call; ended says when a session
-// that is not among them ended, on the wall clock, and whether it did. It is
-// called without the books' lock held.
-func (b *accounts) follow(now gpu.Moment, live []session.Session, ended func(session.ID) (time.Time, bool)) {
+// Follow brings the books up to who runs. live are the live sessions as they
+// were a moment ago, which may be before another call.
+func (b *Books) Follow(now gpu.Moment, live []session.Session) {
 	running := make(map[session.ID]bool, len(live))
 	for _, s := range live {
 		if s.StartedAt != nil {
 			running[s.ID] = true
-			b.begin(now, s)
+			b.Begin(now, s)
 		}
 	}
 	b.mu.Lock()
@@ -144,7 +147,7 @@ func (b *accounts) follow(now gpu.Moment, live []session.Session, ended func(ses
 	}
 	b.mu.Unlock()
 	for _, id := range gone {
-		if at, over := ended(id); over {
+		if at, over := b.endOf(id); over {
 			b.end(now, ago(now, at), id)
 		} else {
 			running[id] = true
@@ -153,9 +156,9 @@ func (b *accounts) follow(now gpu.Moment, live []session.Session, ended func(ses
 	b.unseal(running)
 }
 
-// begin counts a session from its start on, unless it is counted already or
+// Begin counts a session from its start on, unless it is counted already or
 // was: one that has ended never starts again, however late this is called.
-func (b *accounts) begin(now gpu.Moment, s session.Session) {
+func (b *Books) Begin(now gpu.Moment, s session.Session) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.cpus.state.Sessions[s.ID] == nil {
@@ -170,21 +173,21 @@ func (b *accounts) begin(now gpu.Moment, s session.Session) {
 }
 
 // start counts a session from a moment on. b.mu is held.
-func (b *accounts) start(since gpu.Moment, s session.Session) {
+func (b *Books) start(since gpu.Moment, s session.Session) {
 	name := accountName{Name: s.Name, Owner: s.Owner, Label: s.Spec.Label}
 	if b.names[s.ID] != name {
 		b.names[s.ID], b.fresh[s.ID] = name, name
 	}
 	b.cpus.start(since, s.ID, len(s.Grants.CPUs))
 	if len(s.Grants.GPUs) > 0 {
-		b.gpus.Start(since, holderOf(s))
+		b.gpus.Start(since, HolderOf(s))
 	}
 }
 
 // counted reports whether a session that is not counted now was. What cannot
 // be read counts as yes: it is asked again. b.mu is held, for the store never
 // calls back.
-func (b *accounts) counted(id session.ID) bool {
+func (b *Books) counted(id session.ID) bool {
 	if _, ended := b.cpus.ended[id]; ended {
 		return true
 	}
@@ -193,7 +196,7 @@ func (b *accounts) counted(id session.ID) bool {
 	return found || err != nil
 }
 
-func (b *accounts) end(now, at gpu.Moment, id session.ID) {
+func (b *Books) end(now, at gpu.Moment, id session.ID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.cpus.stop(at, id)
@@ -204,12 +207,43 @@ func (b *accounts) end(now, at gpu.Moment, id session.ID) {
 	}
 }
 
-// resume counts the sessions that ended without having been counted, because
-// the agent died between their start and the next checkpoint. finished are
-// the newest that ended.
-func (b *accounts) resume(now gpu.Moment, finished []session.Session) error {
-	var last gpu.Moment
-	known, err := b.store.Account(keyCheckpoint, &last)
+// endOf is when a session ended, and whether it did. One without a record is
+// over: only ended ones are forgotten.
+func (b *Books) endOf(id session.ID) (time.Time, bool) {
+	s, err := b.store.Get(id)
+	switch {
+	case err == nil && s.Status.Terminal() && s.TerminatedAt != nil:
+		return *s.TerminatedAt, true
+	case session.CodeOf(err) == store.CodeNotFound:
+		return b.clock.Now(), true
+	}
+	return time.Time{}, false
+}
+
+// LastCheckpoint is when the books were stored, and whether they ever were.
+func (b *Books) LastCheckpoint() (at gpu.Moment, ever bool, err error) {
+	ever, err = b.store.Account(keyCheckpoint, &at)
+	return at, ever, err
+}
+
+// Resume counts who runs, and the sessions that ended without having been
+// counted, because the agent died between their start and the next checkpoint.
+func (b *Books) Resume(now gpu.Moment, live []session.Session) error {
+	const newest = 1000
+	finished, err := b.store.List(session.Filter{Finished: true, Limit: newest})
+	if err != nil {
+		return err
+	}
+	if err := b.countMissed(now, finished); err != nil {
+		b.log.Warn("accounts are not looked through", "err", err)
+	}
+	b.Follow(now, live)
+	return nil
+}
+
+// countMissed counts those of the newest that ended who were never counted.
+func (b *Books) countMissed(now gpu.Moment, finished []session.Session) error {
+	last, known, err := b.LastCheckpoint()
 	if err != nil {
 		return err
 	}
@@ -239,8 +273,8 @@ func ago(now gpu.Moment, wall time.Time) gpu.Moment {
 	return now.Before(min(max(0, now.Wall.Sub(wall)), now.Awake))
 }
 
-// holderOf is a session as the books of devices know it.
-func holderOf(s session.Session) gpu.Holder {
+// HolderOf is a session as the books of devices know it.
+func HolderOf(s session.Session) gpu.Holder {
 	h := gpu.Holder{Session: string(s.ID), Grants: s.Grants.GPUs}
 	for _, k := range s.Kernels {
 		if k.Container != "" {
@@ -250,34 +284,34 @@ func holderOf(s session.Session) gpu.Holder {
 	return h
 }
 
-// book counts what happened between the last sample and this one.
-func (b *accounts) book(s gpu.Sample) gpu.Report {
+// Book counts what happened between the last sample and this one.
+func (b *Books) Book(s gpu.Sample) gpu.Report {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.seal(s.At)
 	return b.gpus.Book(s)
 }
 
-// used takes the counter of CPU time of one container.
-func (b *accounts) used(wall time.Time, id session.ID, container string, counter time.Duration) {
+// Used takes the counter of CPU time of one container.
+func (b *Books) Used(wall time.Time, id session.ID, container string, counter time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.cpus.used(wall, id, container, counter)
 }
 
-// active reports whether there is anything to keep books of.
-func (b *accounts) active() bool {
+// Active reports whether there is anything to keep books of.
+func (b *Books) Active() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.changed != nil || len(b.cpus.state.Sessions) > 0 || len(b.gpus.Devices()) > 0
 }
 
-// due reports whether it is time for a checkpoint: a moment after a session
+// Due reports whether it is time for a checkpoint: a moment after a session
 // started or ended, so that several at once cost one; and now and then.
-func (b *accounts) due(now gpu.Moment) bool {
+func (b *Books) Due(now gpu.Moment) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	every := checkpointEvery
+	every := CheckpointEvery
 	if len(b.cpus.state.Sessions) == 0 {
 		every = checkpointSeldom
 	}
@@ -285,8 +319,8 @@ func (b *accounts) due(now gpu.Moment) bool {
 		now.Boot-b.changed.Boot >= checkpointAfter
 }
 
-// soon is when a checkpoint may be due.
-func (b *accounts) soon() time.Duration {
+// Soon is when a checkpoint may be due.
+func (b *Books) Soon() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.changed != nil && !b.failing {
@@ -295,16 +329,74 @@ func (b *accounts) soon() time.Duration {
 	return checkpointSeldom
 }
 
-// checkpoint stores the books as they are, and more beside them. After a failure everything that was
-// not stored is part of the next one. The books stay locked meanwhile: the
-// store never calls back.
-func (b *accounts) checkpoint(now gpu.Moment, more memory) error {
+// Source knows something that is to outlive the agent as the accounts do.
+type Source interface {
+	// Extra is what the source adds to a checkpoint: all of it, or what is due.
+	Extra(now gpu.Moment, all bool) Extra
+}
+
+// Add has every checkpoint from now on store what a source adds to it.
+func (b *Books) Add(source Source) { b.sources = append(b.sources, source) }
+
+// Extra is what a checkpoint stores beside the accounts.
+type Extra struct {
+	Remove []Keys // before Rows are stored
+	Rows   map[string]any
+	Stored func() // is called when it is; may be nil
+}
+
+// Keys is a range of keys, the first included.
+type Keys struct{ From, To string }
+
+// KeysOf are all keys of one session or device under a prefix.
+func KeysOf(prefix, of string) Keys { return Keys{prefix + of + "/", prefix + of + "0"} } // 0 follows /
+
+// KeyAt is the key of what was known of one session or device at a time.
+func KeyAt(prefix, of string, at time.Time) string {
+	return fmt.Sprintf("%s%s/%020d", prefix, of, max(0, at.Unix()))
+}
+
+func (e Extra) put(tx *store.Tx) error {
+	for _, keys := range e.Remove {
+		if _, err := tx.PruneAccounts(keys.From, keys.To, removeAtOnce); err != nil {
+			return err
+		}
+	}
+	for key, value := range e.Rows {
+		if err := tx.PutAccount(key, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Checkpoint stores the books as they are, and what the sources add to them, in
+// one transaction. After a failure everything that was not stored is part of the
+// next one.
+func (b *Books) Checkpoint(now gpu.Moment, all bool) error {
+	extras := make([]Extra, len(b.sources))
+	for i, source := range b.sources {
+		extras[i] = source.Extra(now, all)
+	}
+	if err := b.save(now, extras); err != nil {
+		return err
+	}
+	for _, extra := range extras {
+		if extra.Stored != nil {
+			extra.Stored()
+		}
+	}
+	return nil
+}
+
+// save keeps the books locked while they are stored: the store never calls back.
+func (b *Books) save(now gpu.Moment, extras []Extra) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.seal(now)
 	b.cpus.accrueAll(now)
 	gpus := b.gpus.Checkpoint()
-	err := b.store.Update(func(tx *store.Tx) error { return b.put(tx, gpus, now, more) })
+	err := b.store.Update(func(tx *store.Tx) error { return b.put(tx, gpus, now, extras) })
 	b.at = now
 	if err != nil {
 		if !b.failing {
@@ -320,7 +412,7 @@ func (b *accounts) checkpoint(now gpu.Moment, more memory) error {
 	return nil
 }
 
-func (b *accounts) put(tx *store.Tx, gpus gpu.Checkpoint, now gpu.Moment, more memory) error {
+func (b *Books) put(tx *store.Tx, gpus gpu.Checkpoint, now gpu.Moment, extras []Extra) error {
 	if err := tx.PutAccount(keyGPUState, gpus.State); err != nil {
 		return err
 	}
@@ -343,8 +435,10 @@ func (b *accounts) put(tx *store.Tx, gpus gpu.Checkpoint, now gpu.Moment, more m
 			return err
 		}
 	}
-	if err := more.put(tx); err != nil {
-		return err
+	for _, extra := range extras {
+		if err := extra.put(tx); err != nil {
+			return err
+		}
 	}
 	if err := tx.PutAccount(keyCheckpoint, now); err != nil {
 		return err
@@ -363,23 +457,9 @@ func (b *accounts) put(tx *store.Tx, gpus gpu.Checkpoint, now gpu.Moment, more m
 	return nil
 }
 
-// check audits the books: every device's rows sum to what it counted.
-func (b *accounts) check() []error {
+// Check audits the books: every device's rows sum to what it counted.
+func (b *Books) Check() []error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.gpus.Check()
-}
-
-// nameOf returns what is kept of a session for its accounts.
-func nameOf(s *store.Store, id session.ID) (accountName, error) {
-	var name accountName
-	_, err := s.Account(keyName+string(id), &name)
-	return name, err
-}
-
-// decode reads what a row of accounts holds.
-func decode[T any](data []byte) (T, error) {
-	var value T
-	err := json.Unmarshal(data, &value)
-	return value, err
 }

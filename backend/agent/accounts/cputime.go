@@ -1,4 +1,4 @@
-package agent
+package accounts
 
 import (
 	"fmt"
@@ -213,7 +213,6 @@ const (
 	keyCPURow    = "cpu/row/"
 	keyCPUBucket = "cpu/bucket/"
 	keyName      = "name/"
-	keyTraffic   = "idle/traffic"
 	// keyCheckpoint is when all of this was stored.
 	keyCheckpoint = "checkpoint"
 )

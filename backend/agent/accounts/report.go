@@ -1,8 +1,8 @@
-package agent
+package accounts
 
 import (
 	"cmp"
-	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -26,11 +26,10 @@ type accountKey struct {
 	kind    string
 }
 
-// Accounts implements [session.Accelerators]. Buckets of minutes are kept for a
-// day, of hours for three months, of days for ever; a span that reaches
-// further back is answered in whole buckets of the length that is still there.
-func (a *Agent) Accounts(_ context.Context, span session.AccountSpan) ([]session.Account, error) {
-	now := a.devices.moment()
+// Read sums up the accounts of a span. Buckets of minutes are kept for a day, of
+// hours for three months, of days for ever; a span that reaches further back is
+// answered in whole buckets of the length that is still there.
+func (b *Books) Read(now gpu.Moment, span session.AccountSpan) ([]session.Account, error) {
 	if span.To.IsZero() {
 		span.To = now.Wall
 	}
@@ -39,14 +38,14 @@ func (a *Agent) Accounts(_ context.Context, span session.AccountSpan) ([]session
 			Hint: "Give a from that is before to."}
 	}
 	// What happened since the last checkpoint belongs to the answer.
-	if err := a.checkpoint(false); err != nil {
+	if err := b.Checkpoint(now, false); err != nil {
 		return nil, err
 	}
 	sums := map[accountKey]*session.Account{}
-	if err := a.sumDevices(span, now.Wall, sums); err != nil {
+	if err := b.sumDevices(span, now.Wall, sums); err != nil {
 		return nil, err
 	}
-	if err := a.sumCPUs(span, now.Wall, sums); err != nil {
+	if err := b.sumCPUs(span, now.Wall, sums); err != nil {
 		return nil, err
 	}
 	rows := make([]session.Account, 0, len(sums))
@@ -55,7 +54,7 @@ func (a *Agent) Accounts(_ context.Context, span session.AccountSpan) ([]session
 		name, known := names[row.Session]
 		if !known && row.Session != "" {
 			var err error
-			if name, err = nameOf(a.store, row.Session); err != nil {
+			if name, err = b.nameOf(row.Session); err != nil {
 				return nil, err
 			}
 			names[row.Session] = name
@@ -70,9 +69,15 @@ func (a *Agent) Accounts(_ context.Context, span session.AccountSpan) ([]session
 	return rows, nil
 }
 
-// kept is the shortest span whose buckets still reach back to the start of the
+// nameOf returns what is kept of a session for its accounts.
+func (b *Books) nameOf(id session.ID) (name accountName, err error) {
+	_, err = b.store.Account(keyName+string(id), &name)
+	return name, err
+}
+
+// bucketLength is the shortest span whose buckets still reach back to the start of the
 // span asked for and fit into the buckets asked for.
-func kept(span session.AccountSpan, now time.Time) gpu.Span {
+func bucketLength(span session.AccountSpan, now time.Time) gpu.Span {
 	age := now.Sub(span.From)
 	switch {
 	case span.Bucket >= 24*time.Hour || age >= gpu.HoursKept:
@@ -84,15 +89,16 @@ func kept(span session.AccountSpan, now time.Time) gpu.Span {
 }
 
 // eachBucket calls fn with every stored bucket of devices or CPUs in a span.
-func eachBucket[T any](a *Agent, prefix string, span session.AccountSpan, now time.Time, fn func(bucket T)) error {
-	length := kept(span, now)
+func eachBucket[T any](b *Books, prefix string, span session.AccountSpan, now time.Time, fn func(bucket T)) error {
+	length := bucketLength(span, now)
 	first, end := startOf(length, span.From.In(now.Location())), span.To
 	if !end.Before(now) {
 		end = end.Add(time.Second) // what begins just now is part of it
 	}
-	return a.store.EachAccount(bucketFrom(prefix, length, first), bucketFrom(prefix, length, end.Add(time.Second-1)),
+	return b.store.EachAccount(bucketFrom(prefix, length, first), bucketFrom(prefix, length, end.Add(time.Second-1)),
 		func(_ string, data []byte) error {
-			bucket, err := decode[T](data)
+			var bucket T
+			err := json.Unmarshal(data, &bucket)
 			if err == nil {
 				fn(bucket)
 			}
@@ -100,8 +106,8 @@ func eachBucket[T any](a *Agent, prefix string, span session.AccountSpan, now ti
 		})
 }
 
-func (a *Agent) sumDevices(span session.AccountSpan, now time.Time, sums map[accountKey]*session.Account) error {
-	return eachBucket(a, keyGPUBucket, span, now, func(bucket gpu.Bucket) {
+func (b *Books) sumDevices(span session.AccountSpan, now time.Time, sums map[accountKey]*session.Account) error {
+	return eachBucket(b, keyGPUBucket, span, now, func(bucket gpu.Bucket) {
 		for _, row := range bucket.Rows {
 			key := accountKey{start: spanStart(span, bucket.Start, now), device: row.Device, kind: kindSession}
 			switch row.Session {
@@ -119,9 +125,9 @@ func (a *Agent) sumDevices(span session.AccountSpan, now time.Time, sums map[acc
 	})
 }
 
-func (a *Agent) sumCPUs(span session.AccountSpan, now time.Time, sums map[accountKey]*session.Account) error {
+func (b *Books) sumCPUs(span session.AccountSpan, now time.Time, sums map[accountKey]*session.Account) error {
 	nanos := map[accountKey]int64{}
-	err := eachBucket(a, keyCPUBucket, span, now, func(bucket cpuBucket) {
+	err := eachBucket(b, keyCPUBucket, span, now, func(bucket cpuBucket) {
 		for id, use := range bucket.Use {
 			key := accountKey{start: spanStart(span, bucket.Start, now), session: id, kind: kindSession}
 			sumAt(sums, key).AllocCPUMs += use.AllocMs
