@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"slipway/backend/agent/records"
 	"slipway/backend/engine"
 	"slipway/backend/scheduler"
 	"slipway/backend/session"
@@ -164,7 +165,7 @@ func (a *Agent) SetPriority(_ context.Context, id session.ID, priority int) (ses
 		return session.Session{}, &session.Error{Code: "session_update_invalid", Message: wrong.Message,
 			Hint: wrong.Hint, Fields: []session.FieldError{*wrong}}
 	}
-	s, err := a.change(id, func(d *draft) error {
+	s, err := a.records.Change(id, func(d *records.Draft) error {
 		if d.Status != session.Pending {
 			return &session.Error{Code: "session_update_conflict", Message: "The session is " + string(d.Status) +
 				" and does not wait any more.", Hint: "Only a session that waits has a priority to change."}

@@ -14,6 +14,7 @@ import (
 	"slipway/backend/agent/accounts"
 	"slipway/backend/agent/doctor"
 	"slipway/backend/agent/health"
+	"slipway/backend/agent/records"
 	"slipway/backend/engine"
 	"slipway/backend/guest/link"
 	"slipway/backend/layers"
@@ -137,15 +138,16 @@ func (l Limits) backoff(attempt int) time.Duration {
 // Agent rules one machine. Its methods are safe for concurrent use; sessions
 // move only while Run runs.
 type Agent struct {
-	config Config
-	clock  *pace.Clock
-	limits Limits
-	engine engine.Engine
-	store  *store.Store
-	log    *slog.Logger
-	stream *stream
-	health *health.Watch
-	meter  *meter
+	config  Config
+	clock   *pace.Clock
+	limits  Limits
+	engine  engine.Engine
+	store   *store.Store
+	records *records.Records
+	log     *slog.Logger
+	stream  *stream
+	health  *health.Watch
+	meter   *meter
 
 	runs     runs
 	devices  *devices
@@ -171,19 +173,17 @@ type Agent struct {
 	// whoever has put the token into networking.
 	networkless map[session.ID]bool
 
-	mu        sync.Mutex // guards everything below
-	courses   map[session.ID]*course
-	notes     map[session.ID]note
-	starts    map[string]*starting // apps being started, by session and app
-	strays    map[string]time.Time // containers without a record, by id, since when
-	around    neighbours
-	audited   audited
-	left      map[string]held   // by containers that no session needs
-	leftEnds  uint64            // counts ends that left something behind
-	networks  map[string]bool   // names of networks that may be there
-	attach    engine.Attachment // how devices are handed to containers, as last told
-	trouble   *session.Error    // of the last change that was tried, if it could not be stored
-	troubleAt time.Time
+	mu       sync.Mutex // guards everything below
+	courses  map[session.ID]*course
+	notes    map[session.ID]note
+	starts   map[string]*starting // apps being started, by session and app
+	strays   map[string]time.Time // containers without a record, by id, since when
+	around   neighbours
+	audited  audited
+	left     map[string]held   // by containers that no session needs
+	leftEnds uint64            // counts ends that left something behind
+	networks map[string]bool   // names of networks that may be there
+	attach   engine.Attachment // how devices are handed to containers, as last told
 }
 
 var _ session.Agent = (*Agent)(nil)
@@ -264,6 +264,8 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 	}
 	a.health = health.New(health.Config{Engine: a.engine, Machine: engineNeeds{a}, Clock: a.clock, Log: a.log,
 		Sweep: a.sweep, Call: a.limits.Call, Every: a.limits.Reconcile})
+	a.records = records.New(records.Config{Store: a.store, Clock: a.clock, Ended: a.accounts.Ending,
+		Tell: a.publishVersions, Dress: a.dress, Trouble: a.publishMachine})
 	a.folders = newFolders(a)
 	if err := a.seedNetworks(); err != nil {
 		return nil, err

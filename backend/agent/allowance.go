@@ -85,7 +85,7 @@ func (a *Agent) SetAllowance(owner string, allowance *session.Allowance) error {
 			}
 		}
 	}
-	if err := a.update(func(tx *store.Tx) error { return tx.PutAccount(keyAllowances, list) }); err != nil {
+	if err := a.records.Update(func(tx *store.Tx) error { return tx.PutAccount(keyAllowances, list) }); err != nil {
 		return err
 	}
 	a.allowed.mu.Lock()

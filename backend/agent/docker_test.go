@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"slipway/backend/agent/records"
 	"slipway/backend/engine"
 	"slipway/backend/engine/docker"
 	"slipway/backend/engine/enginetest"
@@ -385,7 +386,7 @@ func (r *real) outOfMemory(t *testing.T) {
 	const eat = `python3 -c "a=bytearray(400<<20)"`
 	s := r.launch(session.Spec{Type: session.Batch, Command: eat, Resources: session.Resources{Memory: 100 * gpu.MiB}})
 	if s = r.awaitEnd(s.ID); s.Reason != session.ReasonOOM || s.Result != session.ResultFailure || s.Error == nil ||
-		s.Error.Code != codeOOM {
+		s.Error.Code != records.CodeOOM {
 		t.Errorf("the batch ended as %+v, %+v", s, s.Error)
 	}
 	s = r.launch(session.Spec{Resources: session.Resources{Memory: 100 * gpu.MiB}})
@@ -394,7 +395,7 @@ func (r *real) outOfMemory(t *testing.T) {
 		t.Errorf("what ate the memory ended with %d", code)
 	}
 	s = r.await(s.ID, "warned", func(s session.Session) bool { return len(s.Warnings) > 0 })
-	if s.Warnings[0].Code != codeOOM || s.Status != session.Running {
+	if s.Warnings[0].Code != records.CodeOOM || s.Status != session.Running {
 		t.Errorf("warned of %+v while %s", s.Warnings, s.Status)
 	}
 	if got, code := r.exec(s.ID, "echo", "alive"); got != "alive\n" || code != 0 {

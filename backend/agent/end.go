@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"slipway/backend/agent/records"
 	"slipway/backend/engine"
 	"slipway/backend/session"
 )
@@ -46,75 +47,36 @@ func (a *Agent) ended(ctx context.Context, c *course, s session.Session, number 
 		c.awaitSilence(ctx, s.Kernels[number].Name)
 	}
 	kills, trouble := c.heard()
-	oom := kills > 0 || slices.ContainsFunc(s.Warnings, func(w session.Warning) bool { return w.Code == codeOOM })
-	v := judge(s, number, state, oom)
+	oom := kills > 0 || slices.ContainsFunc(s.Warnings,
+		func(w session.Warning) bool { return w.Code == records.CodeOOM })
+	v := records.Judge(s, number, state, oom)
 	if cause := a.takenAway(c, s, number, state); cause != nil {
-		v.reason, v.result, v.cause = session.ReasonLost, lostResult(s), cause
+		v.Reason, v.Result, v.Cause = session.ReasonLost, records.LostResult(s), cause
 	}
-	if v.reason == session.ReasonTaskFailed && neverBegan(trouble) {
-		v.reason, v.cause = session.ReasonStartFailed, trouble
+	if v.Reason == session.ReasonTaskFailed && neverBegan(trouble) {
+		v.Reason, v.Cause = session.ReasonStartFailed, trouble
 	}
-	_, err := a.change(s.ID, func(d *draft) error {
+	_, err := a.records.Change(s.ID, func(d *records.Draft) error {
 		if d.Status != session.Running {
 			return nil // someone else ended it meanwhile
 		}
-		return d.endBy(v, number, state)
+		return d.EndBy(v, number, state)
 	})
 	return err
 }
 
-// endBy moves a RUNNING session to TERMINATING because one of its containers has
-// ended, or vanished where state is nil.
-func (d *draft) endBy(v verdict, number int, state *engine.State) error {
-	d.Stopping, d.Result, d.ExitCode, d.Error = v.reason, v.result, v.exitCode, v.cause
-	if state != nil {
-		d.Kernels = slices.Clone(d.Kernels)
-		d.Kernels[number].ExitCode = &state.ExitCode
-	}
-	return d.beginEnd()
-}
-
-// endedFor says why what went on before an end did not go on.
-func endedFor(reason session.Reason) (string, session.Phrase) {
-	said := session.Say("endedFor", session.Fill("reason", string(reason)))
-	return said.English(), said
-}
-
-// beginEnd moves a placed session to TERMINATING. Stopping holds the reason.
-func (d *draft) beginEnd() error {
-	if err := d.interruptPhases(endedFor(d.Stopping)); err != nil {
-		return err
-	}
-	if err := d.begin(session.PhaseTerminate, endStatus(d.Session)); err != nil {
-		return err
-	}
-	return d.to(session.Terminating)
-}
-
-// endStatus is the terminal status that the reason for an end calls for.
-func endStatus(s session.Session) session.Status {
-	switch s.Stopping {
-	case session.ReasonCreateFailed, session.ReasonStartFailed, session.ReasonPullFailed, session.ReasonLost:
-		return session.Failed
-	}
-	if s.StartedAt == nil {
-		return session.Cancelled
-	}
-	return session.Terminated
-}
-
 // terminate asks for the end of a session for a reason.
 func (a *Agent) terminate(id session.ID, reason session.Reason, forced bool) (session.Session, error) {
-	s, err := a.change(id, func(d *draft) error {
+	s, err := a.records.Change(id, func(d *records.Draft) error {
 		switch {
 		case d.Status.Terminal():
 			return nil
 		case d.Status == session.Pending:
 			d.Stopping, d.Reason, d.Wait = "", reason, nil
-			if err := d.interruptPhases(endedFor(reason)); err != nil {
+			if err := d.InterruptPhases(records.EndedFor(reason)); err != nil {
 				return err
 			}
-			return d.to(session.Cancelled)
+			return d.To(session.Cancelled)
 		case d.Status == session.Terminating:
 			if forced && !d.Forced {
 				d.Forced = true
@@ -124,7 +86,7 @@ func (a *Agent) terminate(id session.ID, reason session.Reason, forced bool) (se
 			}
 			return nil
 		}
-		return d.askEnd(reason, forced)
+		return d.AskEnd(reason, forced)
 	})
 	if err != nil {
 		return session.Session{}, err
@@ -137,26 +99,15 @@ func (a *Agent) terminate(id session.ID, reason session.Reason, forced bool) (se
 	return s, nil
 }
 
-// askEnd moves a placed session to TERMINATING because an end is asked for.
-func (d *draft) askEnd(reason session.Reason, forced bool) error {
-	d.Stopping, d.Forced = reason, forced
-	if reason == session.ReasonTaskTimeout {
-		d.Result = session.ResultFailure
-		d.Error = session.Because("session_run_timeout",
-			session.Say("timedOut", session.Fill("timeout", d.Spec.Timeout.String())), session.Say("timedOutHint"))
-	}
-	return d.beginEnd()
-}
-
 // tearDown ends a TERMINATING session: stop, keep the log, remove, store the
 // end. A failure is tried again by the course, five times; an end that is
 // forced takes what it can at once and says what is left.
 func (a *Agent) tearDown(ctx context.Context, c *course, s session.Session) error {
-	if _, err := a.change(s.ID, func(d *draft) error {
+	if _, err := a.records.Change(s.ID, func(d *records.Draft) error {
 		if d.Status != session.Terminating {
 			return errInterrupted
 		}
-		return d.begin(session.PhaseTerminate, endStatus(d.Session))
+		return d.Begin(session.PhaseTerminate, records.EndStatus(d.Session))
 	}); err != nil {
 		return err
 	}
@@ -175,16 +126,16 @@ func (a *Agent) tearDown(ctx context.Context, c *course, s session.Session) erro
 	}
 	giveUp := s.Forced
 	if !giveUp && !engine.Unavailable(err) {
-		if _, changeErr := a.change(s.ID, func(d *draft) error {
-			p, found, err := d.phase(session.PhaseTerminate)
+		if _, changeErr := a.records.Change(s.ID, func(d *records.Draft) error {
+			p, found, err := d.Phase(session.PhaseTerminate)
 			if err != nil || !found {
 				return err
 			}
 			if giveUp = p.Attempts >= session.MaxAttempts; giveUp {
 				return nil
 			}
-			return d.end(session.PhaseTerminate, session.OutcomeNeedRetry, t.steps,
-				causeOf(t.failure, "session_terminate_failed"))
+			return d.End(session.PhaseTerminate, session.OutcomeNeedRetry, t.steps,
+				session.CauseOf(t.failure, "session_terminate_failed"))
 		}); changeErr != nil {
 			return changeErr
 		}
@@ -256,7 +207,7 @@ func (t *teardown) step(ctx context.Context, name string, limit time.Duration, f
 	ended := t.agent.clock.Now().UTC()
 	record.EndedAt, record.Result, record.Message = &ended, session.OutcomeSuccess, t.said
 	if err != nil {
-		cause := causeOf(err, session.Code("session_"+name+"_failed"))
+		cause := session.CauseOf(err, session.Code("session_"+name+"_failed"))
 		record.Result, record.Code, record.Message, record.Said = session.OutcomeFailure, cause.Code, cause.Message,
 			cause.Said
 		t.failure = err
@@ -382,22 +333,22 @@ func (a *Agent) finish(s session.Session, t *teardown, failure error) error {
 	if failure != nil {
 		a.leaveBehind(s) // before its grants are free
 	}
-	ended, err := a.change(s.ID, func(d *draft) error {
+	ended, err := a.records.Change(s.ID, func(d *records.Draft) error {
 		outcome, cause := session.OutcomeSuccess, (*session.Cause)(nil)
 		if failure != nil {
-			outcome, cause = session.OutcomeGiveUp, causeOf(failure, "session_terminate_failed")
-			d.warn(session.Warning{Code: "session_terminate_left-behind", Title: "Something was left behind",
+			outcome, cause = session.OutcomeGiveUp, session.CauseOf(failure, "session_terminate_failed")
+			d.Warn(session.Warning{Code: "session_terminate_left-behind", Title: "Something was left behind",
 				Text: leftText(t, cause)})
 		}
 		if t.logLost != nil {
-			d.warn(session.Warning{Code: "session_terminate_log-lost", Title: "The log is incomplete",
-				Text: causeOf(t.logLost, "session_logs_failed").Message})
+			d.Warn(session.Warning{Code: "session_terminate_log-lost", Title: "The log is incomplete",
+				Text: session.CauseOf(t.logLost, "session_logs_failed").Message})
 		}
 		t.concludeImage(d, failure)
-		if err := d.end(session.PhaseTerminate, outcome, t.steps, cause); err != nil {
+		if err := d.End(session.PhaseTerminate, outcome, t.steps, cause); err != nil {
 			return err
 		}
-		return d.over(t.exits)
+		return d.Over(t.exits)
 	})
 	if err != nil {
 		return err
@@ -407,22 +358,6 @@ func (a *Agent) finish(s session.Session, t *teardown, failure error) error {
 	a.publishMachine()
 	a.rouse()
 	return nil
-}
-
-// over moves a session to its terminal status. exits are the exit codes by kernel.
-func (d *draft) over(exits map[string]int) error {
-	d.Kernels = slices.Clone(d.Kernels)
-	for i := range d.Kernels {
-		if code, known := exits[d.Kernels[i].Name]; known && d.Kernels[i].ExitCode == nil {
-			d.Kernels[i].ExitCode = &code
-		}
-	}
-	if d.ExitCode == nil && d.StartedAt != nil && len(d.Kernels) > 0 {
-		d.ExitCode = d.Kernels[0].ExitCode
-	}
-	status := endStatus(d.Session)
-	d.Reason, d.Stopping = d.Stopping, ""
-	return d.to(status)
 }
 
 func leftText(t *teardown, cause *session.Cause) string {

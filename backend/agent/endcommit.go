@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"slipway/backend/agent/records"
 	"slipway/backend/engine"
 	"slipway/backend/session"
 	"slipway/gpu"
@@ -52,7 +53,7 @@ func (t *teardown) makeImage(ctx context.Context) error {
 // where there is one.
 func (t *teardown) keepMain(err error) {
 	main := t.main()
-	t.image.State, t.image.Error = session.WorkFailed, causeOf(err, "image_commit_failed")
+	t.image.State, t.image.Error = session.WorkFailed, session.CauseOf(err, "image_commit_failed")
 	t.image.Kept = main != nil && !main.Created
 }
 
@@ -105,7 +106,7 @@ func (t *teardown) tellSize(size gpu.Bytes) {
 // storeImage shows how far the image is. What a crash leaves of it is begun anew.
 func (t *teardown) storeImage() {
 	image := t.image
-	_, err := t.agent.change(t.session.ID, func(d *draft) error {
+	_, err := t.agent.records.Change(t.session.ID, func(d *records.Draft) error {
 		if d.Status == session.Terminating {
 			d.EndImage = &image
 		}
@@ -128,11 +129,11 @@ func (t *teardown) say(message string) {
 
 // concludeImage writes down what became of the image. An end that gave up before
 // there was one keeps the container, and one that is forced has none.
-func (t *teardown) concludeImage(d *draft, failure error) {
+func (t *teardown) concludeImage(d *records.Draft, failure error) {
 	switch {
 	case failure != nil && d.EndsInImage() && t.image.State != session.WorkDone:
 		t.image.State, t.image.Kept, t.image.Error = session.WorkFailed, true,
-			causeOf(failure, "session_terminate_failed")
+			session.CauseOf(failure, "session_terminate_failed")
 	case t.image.State == session.WorkRunning:
 		t.image.State = session.WorkCancelled
 	}
@@ -237,7 +238,7 @@ func (a *Agent) commitKept(ctx context.Context, one *imageWork, s session.Sessio
 // noteKept writes down what became of another try to make the image, and returns
 // why it failed.
 func (a *Agent) noteKept(id session.ID, name string, one *imageWork, failed error) error {
-	_, err := a.change(id, func(d *draft) error {
+	_, err := a.records.Change(id, func(d *records.Draft) error {
 		if !d.KeepsContainer() {
 			return nil
 		}
@@ -246,7 +247,7 @@ func (a *Agent) noteKept(id session.ID, name string, one *imageWork, failed erro
 		case failed == nil:
 			image = session.EndImage{State: session.WorkDone, Name: name, Ref: one.Ref, Size: one.Size, Kept: true}
 		case session.CodeOf(failed) == "engine_read_not-found":
-			image.Kept, image.Error = false, causeOf(failed, "image_commit_failed")
+			image.Kept, image.Error = false, session.CauseOf(failed, "image_commit_failed")
 		}
 		d.EndImage = &image
 		return nil
@@ -264,7 +265,7 @@ func (a *Agent) dropKept(ctx context.Context, id session.ID) (session.Session, e
 		func(ctx context.Context) error { return a.engine.Remove(ctx, containerOf(s)) }); err != nil {
 		return session.Session{}, a.heed(err)
 	}
-	return a.change(id, func(d *draft) error {
+	return a.records.Change(id, func(d *records.Draft) error {
 		if !d.KeepsContainer() {
 			return nil
 		}

@@ -103,7 +103,7 @@ func (f *folders) delete(ctx context.Context, id session.FolderID) error {
 	})
 	switch {
 	case err == nil:
-		return f.agent.update(func(tx *store.Tx) error { return tx.DropFolder(id) })
+		return f.agent.records.Update(func(tx *store.Tx) error { return tx.DropFolder(id) })
 	case ctx.Err() != nil:
 		return f.keep(going, "")
 	case stopping.Err() != nil:
@@ -141,7 +141,7 @@ func (f *folders) release(going *removal) {
 
 // keep stores how much of a folder is deleted, and why no more than that.
 func (f *folders) keep(going *removal, problem string) error {
-	return f.agent.update(func(tx *store.Tx) error {
+	return f.agent.records.Update(func(tx *store.Tx) error {
 		one := going.folder
 		one.Removed, one.Problem = going.removed(), problem
 		return tx.PutFolder(one)
@@ -158,7 +158,7 @@ func (f *folders) putBack(one session.Folder, removed *session.FolderRemoval) er
 	if removed != nil {
 		one.Usage = leftOf(*removed, one.Usage)
 	}
-	if err := f.agent.update(func(tx *store.Tx) error { return tx.PutFolder(one) }); err != nil {
+	if err := f.agent.records.Update(func(tx *store.Tx) error { return tx.PutFolder(one) }); err != nil {
 		return err
 	}
 	f.counter.Ask(one.ID)
@@ -166,7 +166,7 @@ func (f *folders) putBack(one session.Folder, removed *session.FolderRemoval) er
 }
 
 func (a *Agent) DeleteFolder(_ context.Context, id session.FolderID) error {
-	err := a.update(func(tx *store.Tx) error {
+	err := a.records.Update(func(tx *store.Tx) error {
 		one, err := tx.Folder(id)
 		if err != nil {
 			return err

@@ -21,6 +21,10 @@ const (
 	recount = 10 * time.Minute
 )
 
+// errNothing rolls back a transaction that has changed nothing: it would cost a
+// sync of the disk all the same.
+var errNothing = errors.New("nothing changed")
+
 // folders keeps the data folders of the machine.
 type folders struct {
 	agent   *Agent
@@ -79,7 +83,7 @@ func (f *folders) count(ctx context.Context, id session.FolderID) error {
 		return err
 	}
 	usage.At = f.agent.clock.Now().UTC()
-	return f.agent.update(func(tx *store.Tx) error {
+	return f.agent.records.Update(func(tx *store.Tx) error {
 		now, err := tx.Folder(id)
 		if err != nil {
 			return err
@@ -196,7 +200,7 @@ func (a *Agent) CreateFolder(ctx context.Context, req session.FolderRequest) (se
 	if err != nil {
 		return session.Folder{}, err
 	}
-	err = a.update(func(tx *store.Tx) error {
+	err = a.records.Update(func(tx *store.Tx) error {
 		all, err := tx.Folders()
 		if err != nil {
 			return err
@@ -260,7 +264,7 @@ func nameFree(op string, all []session.Folder, one session.Folder) error {
 // changeFolder changes a folder in one transaction.
 func (a *Agent) changeFolder(ctx context.Context, id session.FolderID,
 	change func(*store.Tx, *session.Folder) error) (session.Folder, error) {
-	err := a.update(func(tx *store.Tx) error {
+	err := a.records.Update(func(tx *store.Tx) error {
 		one, err := tx.Folder(id)
 		if err != nil {
 			return err

@@ -3,9 +3,9 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"slipway/backend/agent/accounts"
+	"slipway/backend/agent/records"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -52,18 +52,18 @@ func (a *Agent) heedAlarm(alarm gpu.Alarm) {
 			text += " It cannot be ended: " + err.Error() + "."
 		}
 	}
-	_, err := a.change(id, func(d *draft) error {
+	_, err := a.records.Change(id, func(d *records.Draft) error {
 		if d.Status != session.Running {
 			return nil
 		}
-		d.unwarnDevice(codeNearShare, alarm.Device)
-		d.unwarnDevice(codeOverShare, alarm.Device)
+		d.UnwarnDevice(codeNearShare, alarm.Device)
+		d.UnwarnDevice(codeOverShare, alarm.Device)
 		switch alarm.Stage {
 		case gpu.StageWarn:
-			d.warn(session.Warning{Code: codeNearShare, Device: alarm.Device,
+			d.Warn(session.Warning{Code: codeNearShare, Device: alarm.Device,
 				Title: "Nearly all of its device memory is used", Text: text})
 		case gpu.StageOver:
-			d.warn(session.Warning{Code: codeOverShare, Device: alarm.Device,
+			d.Warn(session.Warning{Code: codeOverShare, Device: alarm.Device,
 				Title: "More device memory is used than was granted",
 				Text:  text + " Others on the device may run out of it."})
 		}
@@ -107,23 +107,12 @@ func (a *Agent) deviceName(id gpu.UUID) string {
 	return string(id)
 }
 
-// unwarn takes a standing warning back.
-func (d *draft) unwarn(code session.Code) { d.unwarnDevice(code, "") }
-
-// unwarnDevice takes back a standing warning about a device.
-func (d *draft) unwarnDevice(code session.Code, device gpu.UUID) {
-	it := func(w session.Warning) bool { return w.Code == code && w.Device == device }
-	if slices.ContainsFunc(d.Warnings, it) {
-		d.Warnings = slices.DeleteFunc(slices.Clone(d.Warnings), it)
-	}
-}
-
 // endFor ends a RUNNING session for a reason that nobody asked for, with the
 // cause that people are told. still, if given, is asked within the transaction
 // whether it is to be so.
 func (a *Agent) endFor(id session.ID, reason session.Reason, cause *session.Cause,
 	still func(session.Session) bool) (session.Session, error) {
-	s, err := a.change(id, func(d *draft) error {
+	s, err := a.records.Change(id, func(d *records.Draft) error {
 		if d.Status != session.Running || still != nil && !still(d.Session) {
 			return nil
 		}
@@ -131,7 +120,7 @@ func (a *Agent) endFor(id session.ID, reason session.Reason, cause *session.Caus
 		if d.Spec.Type == session.Batch {
 			d.Result = session.ResultFailure
 		}
-		return d.beginEnd()
+		return d.BeginEnd()
 	})
 	if err != nil {
 		return session.Session{}, err

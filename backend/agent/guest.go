@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"slipway/backend/agent/records"
 	"slipway/backend/engine"
 	"slipway/backend/guest/link"
 	"slipway/backend/pace"
@@ -245,21 +246,14 @@ func (a *Agent) guestTrouble(c *course, cause session.Cause) {
 	c.mu.Lock()
 	c.trouble = &cause
 	c.mu.Unlock()
-	_, err := a.change(c.id, func(d *draft) error {
+	_, err := a.records.Change(c.id, func(d *records.Draft) error {
 		if d.Status == session.Running {
-			d.warnOfTrouble(&cause)
+			d.WarnOfTrouble(&cause)
 		}
 		return nil
 	})
 	if err != nil {
 		a.log.Warn("a warning could not be stored", "session", c.id, "err", err)
-	}
-}
-
-func (d *draft) warnOfTrouble(cause *session.Cause) {
-	if cause != nil {
-		d.warn(session.Warning{Code: cause.Code, Title: "The session reports trouble",
-			Text: cause.Message + " " + cause.Hint})
 	}
 }
 

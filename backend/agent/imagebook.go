@@ -53,7 +53,7 @@ func (b *imageBook) put(a *Agent, id string, with func(*store.Image), also func(
 	image := list[id]
 	image.Owners = slices.Clone(image.Owners)
 	with(&image)
-	err := a.update(func(tx *store.Tx) error {
+	err := a.records.Update(func(tx *store.Tx) error {
 		return errors.Join(tx.PutImage(id, image), also(tx))
 	})
 	if err != nil {
@@ -103,7 +103,7 @@ func (b *imageBook) settle(ctx context.Context, a *Agent) error {
 		image, err := a.engine.Image(ctx, ref)
 		switch {
 		case session.CodeOf(err) == "engine_image_not-found":
-			err = a.update(func(tx *store.Tx) error { return tx.DropImageClaim(ref) })
+			err = a.records.Update(func(tx *store.Tx) error { return tx.DropImageClaim(ref) })
 		case err == nil:
 			err = b.put(a, image.ID, func(known *store.Image) {
 				told := session.OriginOf(image.Labels)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"slipway/backend/agent/records"
 	"slipway/backend/engine"
 	"slipway/backend/pace"
 	"slipway/backend/session"
@@ -99,7 +100,7 @@ func (w *imageWorks) end(one *imageWork, err error) {
 		case one.dropped || w.life().Err() != nil:
 			one.State = session.WorkCancelled
 		default:
-			one.State, one.Error = session.WorkFailed, causeOf(err, "image_work_failed")
+			one.State, one.Error = session.WorkFailed, session.CauseOf(err, "image_work_failed")
 		}
 	})
 }
@@ -270,7 +271,7 @@ func (a *Agent) commit(ctx context.Context, s session.Session, origin session.Im
 // between leaves is found by the claim.
 func (a *Agent) commitClaimed(ctx context.Context, container string, origin session.ImageOrigin) error {
 	ref := session.CommitRef(origin.Owner, origin.Name)
-	if err := a.update(func(tx *store.Tx) error { return tx.PutImageClaim(ref, origin) }); err != nil {
+	if err := a.records.Update(func(tx *store.Tx) error { return tx.PutImageClaim(ref, origin) }); err != nil {
 		return err
 	}
 	made, err := a.engine.Commit(ctx, container, engine.Commit{Ref: ref, Origin: origin})
@@ -280,7 +281,7 @@ func (a *Agent) commitClaimed(ctx context.Context, container string, origin sess
 	if session.CodeOf(err) == "engine_commit_already-exists" {
 		err = nameTaken(origin.Name)
 	}
-	return errors.Join(err, a.update(func(tx *store.Tx) error { return tx.DropImageClaim(ref) }))
+	return errors.Join(err, a.records.Update(func(tx *store.Tx) error { return tx.DropImageClaim(ref) }))
 }
 
 // noteCommit adds a commit to the history of its session.
@@ -292,8 +293,8 @@ func (a *Agent) noteCommit(s session.Session, name string, began time.Time, fail
 	if failed != nil && (dropped || a.works.life().Err() != nil) {
 		step.Result, step.Code, step.Message = session.OutcomeStale, "", "cancelled"
 	}
-	_, err := a.change(s.ID, func(d *draft) error {
-		return d.putPhase(session.Phase{Session: d.ID, Phase: session.PhaseCommit, Result: step.Result, From: d.Status,
+	_, err := a.records.Change(s.ID, func(d *records.Draft) error {
+		return d.PutPhase(session.Phase{Session: d.ID, Phase: session.PhaseCommit, Result: step.Result, From: d.Status,
 			To: d.Status, Attempts: 1,
 			Code: step.Code, Message: step.Message, Steps: []session.Step{step}, CreatedAt: began,
 			UpdatedAt: *step.EndedAt})
@@ -308,7 +309,7 @@ func commitStep(name string, began, ended time.Time, failed error) session.Step 
 	step := session.Step{Step: "commit", Result: session.OutcomeSuccess, Message: name, StartedAt: began,
 		EndedAt: &ended}
 	if failed != nil {
-		cause := causeOf(failed, "image_commit_failed")
+		cause := session.CauseOf(failed, "image_commit_failed")
 		step.Result, step.Code, step.Message = session.OutcomeFailure, cause.Code, cause.Message
 	}
 	return step

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"slipway/backend/agent/records"
 	"slipway/backend/idle"
 	"slipway/backend/session"
 )
@@ -48,18 +49,18 @@ func (a *Agent) announce(ctx context.Context, s session.Session, verdicts []idle
 	if !changed {
 		return false
 	}
-	_, err := a.change(s.ID, func(d *draft) error {
+	_, err := a.records.Change(s.ID, func(d *records.Draft) error {
 		if d.Status != session.Running {
 			return nil
 		}
 		for code := range has {
 			if _, still := wanted[code]; !still {
-				d.unwarn(code)
+				d.Unwarn(code)
 			}
 		}
 		for code, w := range wanted {
 			if !has[code] {
-				d.warn(w)
+				d.Warn(w)
 			}
 		}
 		return nil
@@ -137,18 +138,18 @@ func (a *Agent) Keep(_ context.Context, id session.ID, length session.Duration) 
 			Message: fmt.Sprintf("A session cannot be kept for %s.", length),
 			Hint:    "Keep it for a time between 1m and 30d; 0 takes it back."}
 	}
-	s, err := a.change(id, func(d *draft) error {
+	s, err := a.records.Change(id, func(d *records.Draft) error {
 		if d.Status != session.Running {
 			return &session.Error{Code: "session_update_conflict", Message: "The session is " + string(d.Status) +
 				", not RUNNING.", Hint: "Only a running session can be kept from being reclaimed."}
 		}
 		d.KeepUntil = nil
 		if length > 0 {
-			until := d.now.Add(time.Duration(length))
+			until := d.Now.Add(time.Duration(length))
 			d.KeepUntil = &until
 		}
 		for _, checker := range []session.IdleChecker{session.CheckLifetime, session.CheckNetwork, session.CheckUse} {
-			d.unwarn(session.Code(codeIdlePrefix + string(checker)))
+			d.Unwarn(session.Code(codeIdlePrefix + string(checker)))
 		}
 		return nil
 	})

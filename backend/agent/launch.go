@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"slipway/backend/agent/records"
 	"slipway/backend/engine"
 	"slipway/backend/offlimits"
 	"slipway/backend/session"
@@ -100,7 +101,7 @@ func (a *Agent) launch(ctx context.Context, c *course, s session.Session) error 
 	if s.Status == session.Prepared || s.Status == session.Creating {
 		st = startStage
 	}
-	s, err := a.changeLaunch(s, func(d *draft) error { return d.enter(st) })
+	s, err := a.changeLaunch(s, func(d *records.Draft) error { return d.Enter(st.phase) })
 	if err != nil {
 		return err
 	}
@@ -120,33 +121,14 @@ func (a *Agent) launch(ctx context.Context, c *course, s session.Session) error 
 // changeLaunch changes a session that is being launched as s, and fails with
 // errInterrupted where the record says something else by now: its end was
 // asked for, or it is another placement.
-func (a *Agent) changeLaunch(s session.Session, fn func(*draft) error) (session.Session, error) {
-	return a.change(s.ID, func(d *draft) error {
+func (a *Agent) changeLaunch(s session.Session, fn func(*records.Draft) error) (session.Session, error) {
+	return a.records.Change(s.ID, func(d *records.Draft) error {
 		if d.Attempt != s.Attempt || !d.Status.HoldsResources() || d.Status == session.Running ||
 			d.Status == session.Terminating {
 			return errInterrupted
 		}
 		return fn(d)
 	})
-}
-
-// enter moves a session into a stage and opens its row.
-func (d *draft) enter(st stage) error {
-	switch {
-	case d.Status == session.Scheduled:
-		if err := d.begin(session.PhasePrepare, session.Prepared); err != nil {
-			return err
-		}
-		return d.to(session.Preparing)
-	case d.Status == session.Prepared:
-		if err := d.begin(session.PhaseStart, session.Running); err != nil {
-			return err
-		}
-		return d.to(session.Creating)
-	case st.phase == session.PhasePrepare:
-		return d.begin(session.PhasePrepare, session.Prepared)
-	}
-	return d.begin(session.PhaseStart, session.Running)
 }
 
 // attempt runs the steps of a stage in order and records each.
@@ -182,7 +164,7 @@ func (a *Agent) attempt(ctx context.Context, st stage, l *launch) *stepError {
 // failed decides what follows a failed attempt: the queue if the engine does
 // not answer, another attempt if the reason may pass, else the end.
 func (a *Agent) failed(ctx context.Context, st stage, l *launch, failed *stepError) error {
-	cause := causeOf(failed.cause, failed.cause.Code)
+	cause := session.CauseOf(failed.cause, failed.cause.Code)
 	if engine.Unavailable(a.heed(failed.cause)) {
 		return a.requeue(l, cause)
 	}
@@ -198,21 +180,21 @@ func (a *Agent) failed(ctx context.Context, st stage, l *launch, failed *stepErr
 			return a.retry(ctx, st, l, retry)
 		}
 	}
-	_, err := a.changeLaunch(l.session, func(d *draft) error {
+	_, err := a.changeLaunch(l.session, func(d *records.Draft) error {
 		outcome := session.OutcomeFailure
 		if failed.cause.Code.Detail() == session.DetailTimeout {
 			outcome = session.OutcomeExpired
 		}
-		if p, found, err := d.phase(st.phase); err != nil {
+		if p, found, err := d.Phase(st.phase); err != nil {
 			return err
 		} else if found && p.Attempts >= session.MaxAttempts {
 			outcome = session.OutcomeGiveUp
 		}
-		if err := d.end(st.phase, outcome, l.steps, cause); err != nil {
+		if err := d.End(st.phase, outcome, l.steps, cause); err != nil {
 			return err
 		}
 		d.Error, d.Stopping, d.Result = cause, failed.step.reason, session.ResultFailure
-		return d.beginEnd()
+		return d.BeginEnd()
 	})
 	return err
 }
@@ -220,15 +202,15 @@ func (a *Agent) failed(ctx context.Context, st stage, l *launch, failed *stepErr
 // prepareRetry stores that another attempt will follow and returns how many
 // were made, or 0 where there will be no other.
 func (a *Agent) prepareRetry(st stage, l *launch, cause *session.Cause) (attempts int, err error) {
-	_, err = a.changeLaunch(l.session, func(d *draft) error {
+	_, err = a.changeLaunch(l.session, func(d *records.Draft) error {
 		attempts = 0
-		p, found, err := d.phase(st.phase)
-		if err != nil || !found || p.Attempts >= session.MaxAttempts || d.now.Sub(p.CreatedAt) > st.limit(a.limits) {
+		p, found, err := d.Phase(st.phase)
+		if err != nil || !found || p.Attempts >= session.MaxAttempts || d.Now.Sub(p.CreatedAt) > st.limit(a.limits) {
 			return err
 		}
 		attempts = p.Attempts
 		d.Error = cause
-		return d.end(st.phase, session.OutcomeNeedRetry, l.steps, cause)
+		return d.End(st.phase, session.OutcomeNeedRetry, l.steps, cause)
 	})
 	return attempts, err
 }
@@ -237,7 +219,7 @@ func (a *Agent) prepareRetry(st stage, l *launch, cause *session.Cause) (attempt
 func (a *Agent) retry(ctx context.Context, st stage, l *launch, attempts int) error {
 	if err := a.undo(ctx, st, l); err != nil {
 		if engine.Unavailable(a.heed(err)) {
-			return a.requeue(l, causeOf(err, engine.CodeUnavailable))
+			return a.requeue(l, session.CauseOf(err, engine.CodeUnavailable))
 		}
 		a.log.Warn("a failed attempt could not be undone", "session", l.session.ID, "err", err)
 	}
@@ -263,15 +245,15 @@ func (a *Agent) undo(ctx context.Context, st stage, l *launch) error {
 // with the records again.
 func (a *Agent) requeue(l *launch, cause *session.Cause) error {
 	l.course.dropLinks()
-	_, err := a.changeLaunch(l.session, func(d *draft) error {
-		if err := d.interruptPhases(cause.Message, cause.Said...); err != nil {
+	_, err := a.changeLaunch(l.session, func(d *records.Draft) error {
+		if err := d.InterruptPhases(cause.Message, cause.Said...); err != nil {
 			return err
 		}
 		d.Grants, d.Kernels, d.Enforcement, d.Error = session.Grants{}, nil, "", cause
-		if err := d.to(session.Pending); err != nil {
+		if err := d.To(session.Pending); err != nil {
 			return err
 		}
-		return d.begin(session.PhaseSchedule, session.Scheduled)
+		return d.Begin(session.PhaseSchedule, session.Scheduled)
 	})
 	a.rouse()
 	return err
@@ -296,45 +278,19 @@ func lasting(code session.Code) bool {
 
 // prepared stores that the image is there.
 func (a *Agent) prepared(l *launch) (session.Session, error) {
-	return a.changeLaunch(l.session, func(d *draft) error {
-		return d.prepared(l.steps, l.pinned)
+	return a.changeLaunch(l.session, func(d *records.Draft) error {
+		return d.Prepared(l.steps, l.pinned)
 	})
-}
-
-// prepared moves a session whose image is there to CREATING.
-func (d *draft) prepared(steps []session.Step, pinned string) error {
-	if err := d.end(session.PhasePrepare, session.OutcomeSuccess, steps, nil); err != nil {
-		return err
-	}
-	d.Error, d.Pinned = nil, pinned
-	if err := d.to(session.Prepared); err != nil {
-		return err
-	}
-	return d.enter(startStage)
 }
 
 // started stores that the session runs.
 func (a *Agent) started(l *launch) (session.Session, error) {
 	defer signal(a.meter.changed)
-	return a.changeLaunch(l.session, func(d *draft) error {
+	return a.changeLaunch(l.session, func(d *records.Draft) error {
 		_, trouble := l.course.heard()
-		d.warnOfTrouble(trouble)
-		return d.started(l.steps, l.containers)
+		d.WarnOfTrouble(trouble)
+		return d.Started(l.steps, l.containers)
 	})
-}
-
-// started moves a session to RUNNING. containers are the engine's ids in the order
-// of kernels.
-func (d *draft) started(steps []session.Step, containers []string) error {
-	if err := d.end(session.PhaseStart, session.OutcomeSuccess, steps, nil); err != nil {
-		return err
-	}
-	d.Error = nil
-	d.Kernels = slices.Clone(d.Kernels)
-	for i := range d.Kernels {
-		d.Kernels[i].Container = containers[i]
-	}
-	return d.to(session.Running)
 }
 
 func (a *Agent) findImage(ctx context.Context, l *launch) error {
@@ -358,7 +314,7 @@ func (a *Agent) pullImage(ctx context.Context, l *launch) error {
 	if err := noRegistry(l.session.Spec.Image); err != nil {
 		return err
 	}
-	s, err := a.changeLaunch(l.session, func(d *draft) error { return d.to(session.Pulling) })
+	s, err := a.changeLaunch(l.session, func(d *records.Draft) error { return d.To(session.Pulling) })
 	if err != nil {
 		return err
 	}

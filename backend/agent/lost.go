@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"slipway/backend/agent/records"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -175,13 +176,13 @@ func (a *Agent) tellLosses(live []session.Session) {
 }
 
 func (a *Agent) tellLoss(id session.ID, w session.Warning) error {
-	_, err := a.change(id, func(d *draft) error {
+	_, err := a.records.Change(id, func(d *records.Draft) error {
 		if d.Status != session.Running {
 			return nil
 		}
-		d.unwarnDevice(codeDeviceLost, w.Device)
-		d.unwarnDevice(codeDeviceBack, w.Device)
-		d.warn(w)
+		d.UnwarnDevice(codeDeviceLost, w.Device)
+		d.UnwarnDevice(codeDeviceBack, w.Device)
+		d.Warn(w)
 		return nil
 	})
 	return err

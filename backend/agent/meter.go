@@ -271,7 +271,7 @@ func (a *Agent) machine() (session.Machine, error) {
 	if w, ok := a.auditWarning(); ok {
 		m.Warnings = append(m.Warnings, w)
 	}
-	if w, ok := a.storeWarning(); ok {
+	if w, ok := a.records.Warning(); ok {
 		m.Warnings = append(m.Warnings, w)
 	}
 	a.meter.mu.Lock()

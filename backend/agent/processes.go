@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"slipway/backend/agent/records"
 	"slipway/backend/session"
 )
 
@@ -24,9 +25,9 @@ func (a *Agent) sawProcesses(s session.Session, count int) {
 	if s.Processes == 0 || count < s.Processes-s.Processes/nearly || told {
 		return
 	}
-	_, err := a.change(s.ID, func(d *draft) error {
+	_, err := a.records.Change(s.ID, func(d *records.Draft) error {
 		if d.Status == session.Running {
-			d.warn(session.Warning{Code: codeProcesses, Title: "Too many processes",
+			d.Warn(session.Warning{Code: codeProcesses, Title: "Too many processes",
 				Text: fmt.Sprintf("It reached its limit of %d processes and threads. New ones fail to start.",
 					s.Processes)})
 		}

@@ -5,10 +5,10 @@ import (
 	"reflect"
 	"time"
 
+	"slipway/backend/agent/records"
 	"slipway/backend/scheduler"
 	"slipway/backend/session"
 	"slipway/backend/store"
-	"slipway/gpu"
 )
 
 // runQueue places waiting sessions whenever something has changed and whenever
@@ -107,7 +107,7 @@ func (a *Agent) forgetNotes(live []session.Session) {
 // provided that the books are still those it was made from, and starts the
 // courses of those that were placed.
 func (a *Agent) storePlan(ctx context.Context, snapshot scheduler.Snapshot, plan []scheduler.Decision) error {
-	var drafts []*draft
+	var drafts []*records.Draft
 	decided := false
 	for _, d := range plan {
 		decided = decided || d.Wait == nil
@@ -115,7 +115,7 @@ func (a *Agent) storePlan(ctx context.Context, snapshot scheduler.Snapshot, plan
 	if !decided {
 		return nil
 	}
-	err := a.update(func(tx *store.Tx) error {
+	err := a.records.Update(func(tx *store.Tx) error {
 		drafts = nil
 		if err := tx.Expect(snapshot.Revision); err != nil {
 			return err
@@ -128,12 +128,12 @@ func (a *Agent) storePlan(ctx context.Context, snapshot scheduler.Snapshot, plan
 			if err != nil {
 				return err
 			}
-			d := &draft{Session: s, tx: tx, now: a.clock.Now().UTC(), ending: a.accounts.Ending, stored: s}
+			d := a.records.Draft(tx, s)
 			if decision.End != nil {
-				err = d.endPending(*decision.End)
+				err = d.EndPending(*decision.End)
 			} else {
 				d.Processes = a.processesOf(s.Owner)
-				err = d.place(*decision.Place, a.enforcement(s, snapshot.Machine.Devices, decision.Place.Total()))
+				err = d.Place(*decision.Place, a.enforcement(s, snapshot.Machine.Devices, decision.Place.Total()))
 			}
 			if err != nil {
 				return err
@@ -147,7 +147,7 @@ func (a *Agent) storePlan(ctx context.Context, snapshot scheduler.Snapshot, plan
 	}
 	for _, d := range drafts {
 		a.noteDown(d.ID, func(n *note) { n.wait = nil })
-		a.publishVersions(d.versions)
+		a.publishVersions(d.Versions())
 		if d.Status.HoldsResources() {
 			a.startCourse(ctx, d.ID)
 		} else {
@@ -156,44 +156,6 @@ func (a *Agent) storePlan(ctx context.Context, snapshot scheduler.Snapshot, plan
 	}
 	a.publishMachine()
 	return nil
-}
-
-// place stores a placement: the grants, SCHEDULED and PREPARING.
-func (d *draft) place(p scheduler.Placement, level gpu.Level) error {
-	steps := make([]session.Step, len(p.Steps))
-	for i, s := range p.Steps {
-		steps[i] = session.Step{Step: s.Name, Result: session.OutcomeSuccess, Message: s.Message, StartedAt: d.now,
-			EndedAt: &d.now}
-	}
-	if err := d.end(session.PhaseSchedule, session.OutcomeSuccess, steps, nil); err != nil {
-		return err
-	}
-	d.Grants, d.Enforcement, d.Error = p.Total(), level, nil
-	d.Attempt++
-	d.Kernels = make([]session.Kernel, len(p.Kernels))
-	for i, grants := range p.Kernels {
-		name := session.KernelName(i)
-		d.Kernels[i] = session.Kernel{Name: name, Hostname: name, Grants: grants}
-	}
-	if err := d.to(session.Scheduled); err != nil {
-		return err
-	}
-	return d.enter(prepareStage)
-}
-
-// endPending ends a session that never ran.
-func (d *draft) endPending(end scheduler.End) error {
-	outcome := session.OutcomeFailure
-	if end.Reason == session.ReasonPendingTimeout {
-		outcome = session.OutcomeExpired
-	}
-	step := session.Step{Step: scheduler.StepValidate, Result: outcome, Code: end.Cause.Code,
-		Message: end.Cause.Message, Said: end.Cause.Said, StartedAt: d.now, EndedAt: &d.now}
-	if err := d.end(session.PhaseSchedule, outcome, []session.Step{step}, &end.Cause); err != nil {
-		return err
-	}
-	d.Stopping, d.Reason, d.Wait, d.Error = "", end.Reason, nil, &end.Cause
-	return d.to(session.Cancelled)
 }
 
 // waitSteps shows a session that waits the way to the newest decision on it.
@@ -277,7 +239,7 @@ func (a *Agent) purge() error {
 		return err
 	}
 	var removed []session.Session
-	err = a.update(func(tx *store.Tx) (err error) {
+	err = a.records.Update(func(tx *store.Tx) (err error) {
 		removed, err = tx.Purge(surplus)
 		return err
 	})

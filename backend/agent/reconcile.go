@@ -283,7 +283,7 @@ func adopted(state engine.State, family []engine.State, now time.Time) (session.
 }
 
 func (a *Agent) adopt(s session.Session) error {
-	err := a.update(func(tx *store.Tx) error {
+	err := a.records.Update(func(tx *store.Tx) error {
 		err := tx.Create(&s, "")
 		if session.CodeOf(err) == store.CodeNameTaken {
 			s.Name = "adopted-" + string(s.ID)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"slipway/backend/agent/records"
 	"slipway/backend/engine"
 	"slipway/backend/scheduler"
 	"slipway/backend/session"
@@ -26,7 +27,7 @@ type retelling struct {
 // machine for itself.
 func (b Before) retell(tx *store.Tx, one Ended) (session.Session, error) {
 	r := &retelling{tx: tx, now: one.At.UTC(), one: one, s: newSession(one.Launch, one.ID, b.Agent, one.At.UTC())}
-	if err := put(tx, &r.s, one.Launch.Key); err != nil {
+	if err := records.Create(tx, &r.s, one.Launch.Key); err != nil {
 		return r.s, err
 	}
 	grants, err := b.plan(r.s)
@@ -34,7 +35,7 @@ func (b Before) retell(tx *store.Tx, one Ended) (session.Session, error) {
 		return r.s, err
 	}
 	level := weakest(gpu.Enforcement{Guard: true}, b.Devices, grants.Total())
-	if err := r.change(queueTime, func(d *draft) error { return d.place(grants, level) }); err != nil {
+	if err := r.change(queueTime, func(d *records.Draft) error { return d.Place(grants, level) }); err != nil {
 		return r.s, err
 	}
 	if err := r.start(); err != nil {
@@ -63,14 +64,14 @@ func (b Before) plan(s session.Session) (scheduler.Placement, error) {
 }
 
 // change makes one change of the record after a while.
-func (r *retelling) change(after time.Duration, fn func(*draft) error) error {
+func (r *retelling) change(after time.Duration, fn func(*records.Draft) error) error {
 	r.now = r.now.Add(after)
 	now := r.now
-	d := &draft{Session: r.s, tx: r.tx, now: now, ending: func(session.ID) time.Time { return now }, stored: r.s}
+	d := records.NewDraft(r.tx, r.s, now, func(session.ID) time.Time { return now })
 	if err := fn(d); err != nil {
 		return err
 	}
-	err := d.save()
+	err := d.Save()
 	r.s = d.Session
 	return err
 }
@@ -102,35 +103,36 @@ func (r *retelling) start() error {
 	steps, all := r.steps(prepareStage.names()...)
 	if pull := r.one.Took(StepPull); pull > 0 {
 		all = pull
-		if err := r.change(r.one.Took(StepImage), func(d *draft) error { return d.to(session.Pulling) }); err != nil {
+		err := r.change(r.one.Took(StepImage), func(d *records.Draft) error { return d.To(session.Pulling) })
+		if err != nil {
 			return err
 		}
 	}
-	if err := r.change(all, func(d *draft) error { return d.prepared(steps, r.one.Pinned) }); err != nil {
+	if err := r.change(all, func(d *records.Draft) error { return d.Prepared(steps, r.one.Pinned) }); err != nil {
 		return err
 	}
 	steps, all = r.steps(startStage.names()...)
-	return r.change(all, func(d *draft) error { return d.started(steps, []string{r.one.Container}) })
+	return r.change(all, func(d *records.Draft) error { return d.Started(steps, []string{r.one.Container}) })
 }
 
 // end ends a session that runs.
 func (r *retelling) end() error {
 	state := engine.State{ExitCode: r.one.ExitCode, OOMKilled: r.one.OOM}
-	err := r.change(r.one.Ran, func(d *draft) error {
+	err := r.change(r.one.Ran, func(d *records.Draft) error {
 		if r.one.Asked != "" {
-			return d.askEnd(r.one.Asked, false)
+			return d.AskEnd(r.one.Asked, false)
 		}
-		return d.endBy(judge(d.Session, 0, &state, r.one.OOM), 0, &state)
+		return d.EndBy(records.Judge(d.Session, 0, &state, r.one.OOM), 0, &state)
 	})
 	if err != nil {
 		return err
 	}
 	steps, all := r.steps(StepStop, StepLogs, StepRemove, StepNetwork)
-	return r.change(all, func(d *draft) error {
-		if err := d.end(session.PhaseTerminate, session.OutcomeSuccess, steps, nil); err != nil {
+	return r.change(all, func(d *records.Draft) error {
+		if err := d.End(session.PhaseTerminate, session.OutcomeSuccess, steps, nil); err != nil {
 			return err
 		}
-		return d.over(map[string]int{session.MainKernel: r.one.ExitCode})
+		return d.Over(map[string]int{session.MainKernel: r.one.ExitCode})
 	})
 }
 

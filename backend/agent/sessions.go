@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"slipway/backend/agent/records"
 	"slipway/backend/engine"
 	"slipway/backend/session"
 	"slipway/backend/store"
@@ -16,7 +17,6 @@ import (
 )
 
 const (
-	codeOOM     = session.Code("session_run_oom-killed")
 	codeTooMany = session.Code("session_create_too-many")
 	// mostLive is how many sessions of one person may wait or run at a time, so
 	// that one person cannot slow the queue down for all.
@@ -256,7 +256,7 @@ func newSession(req session.LaunchRequest, id session.ID, agent string, at time.
 // one that was stored under the key.
 func (a *Agent) create(s session.Session, key string) (session.Session, error) {
 	fresh := true
-	err := a.update(func(tx *store.Tx) error {
+	err := a.records.Update(func(tx *store.Tx) error {
 		fresh = true
 		if key != "" {
 			known, found, err := tx.ByKey(s.Owner, key)
@@ -275,21 +275,12 @@ func (a *Agent) create(s session.Session, key string) (session.Session, error) {
 		if err := stillThere(tx, s); err != nil {
 			return err
 		}
-		return put(tx, &s, key)
+		return records.Create(tx, &s, key)
 	})
 	if err == nil && fresh {
 		a.publishVersions([]session.Session{s})
 	}
 	return s, err
-}
-
-// put stores a new session with the first row of its history.
-func put(tx *store.Tx, s *session.Session, key string) error {
-	if err := tx.Create(s, key); err != nil {
-		return err
-	}
-	return tx.PutPhase(&session.Phase{Session: s.ID, Phase: session.PhaseSchedule, Result: session.OutcomeRunning,
-		From: session.Pending, To: session.Scheduled, Attempts: 1, CreatedAt: s.CreatedAt, UpdatedAt: s.CreatedAt})
 }
 
 func (a *Agent) Get(_ context.Context, id session.ID) (session.Session, error) {
@@ -313,7 +304,7 @@ func (a *Agent) Rename(_ context.Context, id session.ID, name string) (session.S
 		return session.Session{}, &session.Error{Code: "session_rename_invalid", Message: wrong.Message,
 			Hint: wrong.Hint, Fields: []session.FieldError{*wrong}}
 	}
-	return a.change(id, func(d *draft) error {
+	return a.records.Change(id, func(d *records.Draft) error {
 		if !d.Status.Live() {
 			return &session.Error{Code: "session_rename_conflict", Message: "The session has ended.",
 				Hint: "Only a live session can be renamed."}
@@ -328,7 +319,7 @@ func (a *Agent) SetTags(_ context.Context, id session.ID, tags []string) (sessio
 	if err != nil {
 		return session.Session{}, err
 	}
-	return a.change(id, func(d *draft) error {
+	return a.records.Change(id, func(d *records.Draft) error {
 		d.Tags = clean
 		return nil
 	})
@@ -379,7 +370,7 @@ func (a *Agent) sawOOM(id session.ID, kernel string, count int) {
 	if !news {
 		return
 	}
-	_, err := a.change(id, func(d *draft) error {
+	_, err := a.records.Change(id, func(d *records.Draft) error {
 		if d.Status != session.Running {
 			return nil
 		}
@@ -387,7 +378,7 @@ func (a *Agent) sawOOM(id session.ID, kernel string, count int) {
 		if count > 1 {
 			what = fmt.Sprintf("%d processes were killed", count)
 		}
-		d.warn(session.Warning{Code: codeOOM, Title: "oom-killed",
+		d.Warn(session.Warning{Code: records.CodeOOM, Title: "oom-killed",
 			Text: fmt.Sprintf("%s in %s because it used up its %s of memory. Launch it with more memory.", what, d.Name,
 				d.Spec.Resources.Memory)})
 		return nil

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"slipway/backend/agent/records"
 	"slipway/backend/engine"
 	"slipway/backend/engine/enginetest"
 	"slipway/backend/guest/link"
@@ -345,7 +346,7 @@ func TestMemoryKillsAreWarnedOf(t *testing.T) {
 		s = w.awaitStatus(s.ID, session.Running)
 		w.guest().events <- link.Event{OOM: 1}
 		got := w.await(s.ID, "warned", func(s session.Session) bool { return len(s.Warnings) == 1 })
-		if got.Warnings[0].Code != codeOOM || !strings.Contains(got.Warnings[0].Text, s.Name) {
+		if got.Warnings[0].Code != records.CodeOOM || !strings.Contains(got.Warnings[0].Text, s.Name) {
 			t.Errorf("%+v", got.Warnings)
 		}
 		w.fake.SetStats(containerOf(s), engine.Stats{At: time.Now(), OOMKills: 3})
@@ -558,7 +559,7 @@ func TestNobodyPurgesTheRecordsOfOthers(t *testing.T) {
 func TestNobodyFillsTheQueueForOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
-		err := w.agent.update(func(tx *store.Tx) error {
+		err := w.agent.records.Update(func(tx *store.Tx) error {
 			for range mostLive - 1 {
 				s := w.agent.newSession(session.LaunchRequest{Owner: "eve",
 					Spec: session.Spec{Image: enginetest.ImageMinimal, Name: string(session.NewID())}})

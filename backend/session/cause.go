@@ -28,3 +28,7 @@ func (c *Cause) Failure(err error) *Error {
 func (e *Error) Cause() *Cause {
 	return &Cause{Code: e.Code, Message: e.Message, Hint: e.Hint, Said: e.Said, Advice: e.Advice}
 }
+
+// CauseOf is a failure as it is kept with a session. One of another type than
+// [Error] is kept under the given code.
+func CauseOf(err error, code Code) *Cause { return AsError(err, code).Cause() }

@@ -74,10 +74,12 @@ var table = []row{
 	{pkg: "backend/agent/doctor", imports: []string{"backend/session", "backend/engine", "gpu"}},
 	{pkg: "backend/agent/health", imports: []string{"backend/session", "backend/engine", "backend/pace"}},
 	{pkg: "backend/agent/accounts", imports: []string{"backend/session", "backend/pace", "backend/store", "gpu"}},
+	{pkg: "backend/agent/records", imports: []string{"backend/session", "backend/pace", "backend/scheduler",
+		"backend/store", "backend/engine", "gpu"}},
 	{pkg: "backend/agent", imports: []string{"backend/agent/doctor", "backend/agent/health", "backend/agent/accounts",
-		"backend/session", "backend/pace", "backend/layers", "backend/scheduler",
-		"backend/idle", "backend/store", "backend/engine", "backend/terminal", "gpu", "backend/guest/link",
-		"backend/folder", "backend/offlimits"}},
+		"backend/session", "backend/pace", "backend/layers", "backend/scheduler", "backend/idle", "backend/store",
+		"backend/engine", "backend/terminal", "gpu", "backend/guest/link", "backend/folder", "backend/offlimits",
+		"backend/agent/records"}},
 	{pkg: "backend/agentrpc", imports: []string{"backend/session", "backend/vet", "gpu", "tunnel"}},
 	{pkg: "backend/demo", imports: []string{"backend/agent", "backend/engine/sim", "backend/pace", "backend/place",
 		"backend/session", "gpu", "gpu/sim", "tunnel"}, tests: []string{"backend/recipe", "backend/store"}},
@@ -159,7 +161,7 @@ var fences = []fence{
 // paced are the packages whose work goes by the clock of their machine, which may
 // run faster than the one on the wall. wall are their files that read that one
 // as well, each for something that is not the machine's.
-var paced = []string{"backend/agent", "backend/agent/accounts", "backend/agent/health",
+var paced = []string{"backend/agent", "backend/agent/records", "backend/agent/accounts", "backend/agent/health",
 	"backend/engine/sim", "backend/engine/sim/shell", "backend/engine/sim/python"}
 
 var wall = map[string]string{

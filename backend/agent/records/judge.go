@@ -1,4 +1,4 @@
-package agent
+package records
 
 import (
 	"strconv"
@@ -7,48 +7,51 @@ import (
 	"slipway/backend/session"
 )
 
-// verdict is how a container's end counts.
-type verdict struct {
-	reason   session.Reason
-	result   session.Result
-	exitCode *int
-	cause    *session.Cause
+// CodeOOM is of what the kernel killed for memory.
+const CodeOOM = session.Code("session_run_oom-killed")
+
+// Verdict is how a container's end counts.
+type Verdict struct {
+	Reason   session.Reason
+	Result   session.Result
+	ExitCode *int
+	Cause    *session.Cause
 }
 
-// judge says how the end of one of a session's containers counts, when nobody
+// Judge says how the end of one of a session's containers counts, when nobody
 // asked for it. state is nil where the container has vanished. oom tells that
 // the kernel killed a process of the session for memory.
-func judge(s session.Session, number int, state *engine.State, oom bool) verdict {
+func Judge(s session.Session, number int, state *engine.State, oom bool) Verdict {
 	if number > 0 {
 		return judgeOther(s, number, state, oom)
 	}
 	if state == nil {
-		return verdict{reason: session.ReasonLost, result: lostResult(s),
-			cause: session.Because("session_run_container-lost",
+		return Verdict{Reason: session.ReasonLost, Result: LostResult(s),
+			Cause: session.Because("session_run_container-lost",
 				session.Say("containerLost"), session.Say("containerLostHint"))}
 	}
 	code := state.ExitCode
-	v := verdict{exitCode: &code}
+	v := Verdict{ExitCode: &code}
 	oom = oom || state.OOMKilled
 	if s.Spec.Type == session.Batch {
 		switch {
 		case code == 0:
-			v.reason, v.result = session.ReasonFinished, session.ResultSuccess
+			v.Reason, v.Result = session.ReasonFinished, session.ResultSuccess
 		case oom:
-			v.reason, v.result, v.cause = session.ReasonOOM, session.ResultFailure, memoryCause(s)
+			v.Reason, v.Result, v.Cause = session.ReasonOOM, session.ResultFailure, memoryCause(s)
 		default:
-			v.reason, v.result = session.ReasonTaskFailed, session.ResultFailure
-			v.cause = session.Because("session_run_task-failed", session.Say("taskFailed", exitCode(code)),
+			v.Reason, v.Result = session.ReasonTaskFailed, session.ResultFailure
+			v.Cause = session.Because("session_run_task-failed", session.Say("taskFailed", exitCode(code)),
 				session.Say("readLog"))
 		}
 		return v
 	}
-	v.reason, v.result = session.ReasonSelf, session.ResultUndefined
+	v.Reason, v.Result = session.ReasonSelf, session.ResultUndefined
 	switch {
 	case oom && code == 137:
-		v.reason, v.cause = session.ReasonOOM, memoryCause(s)
+		v.Reason, v.Cause = session.ReasonOOM, memoryCause(s)
 	case code != 0:
-		v.cause = session.Because("session_run_exited", session.Say("exited", exitCode(code)),
+		v.Cause = session.Because("session_run_exited", session.Say("exited", exitCode(code)),
 			session.Say("exitedHint"))
 	}
 	return v
@@ -56,26 +59,27 @@ func judge(s session.Session, number int, state *engine.State, oom bool) verdict
 
 // judgeOther says how the end of a kernel counts that is not the main one: the
 // session cannot go on without it.
-func judgeOther(s session.Session, number int, state *engine.State, oom bool) verdict {
+func judgeOther(s session.Session, number int, state *engine.State, oom bool) Verdict {
 	name := s.Kernels[number].Name
 	if state == nil {
-		return verdict{reason: session.ReasonLost, result: lostResult(s),
-			cause: session.Because("session_run_container-lost",
+		return Verdict{Reason: session.ReasonLost, Result: LostResult(s),
+			Cause: session.Because("session_run_container-lost",
 				session.Say("kernelLost", session.Fill("name", name)), session.Say("containerLostHint"))}
 	}
-	v := verdict{reason: session.ReasonSelf, result: lostResult(s), cause: session.Because("session_run_kernel-ended",
+	v := Verdict{Reason: session.ReasonSelf, Result: LostResult(s), Cause: session.Because("session_run_kernel-ended",
 		session.Say("kernelEnded", session.Fill("name", name), exitCode(state.ExitCode)),
 		session.Say("kernelEndedHint"))}
 	if s.Spec.Type == session.Batch {
-		v.reason = session.ReasonTaskFailed
+		v.Reason = session.ReasonTaskFailed
 	}
 	if (oom || state.OOMKilled) && state.ExitCode == 137 {
-		v.reason, v.cause = session.ReasonOOM, memoryCause(s)
+		v.Reason, v.Cause = session.ReasonOOM, memoryCause(s)
 	}
 	return v
 }
 
-func lostResult(s session.Session) session.Result {
+// LostResult is the result of a session that was lost.
+func LostResult(s session.Session) session.Result {
 	if s.Spec.Type == session.Batch {
 		return session.ResultFailure
 	}
@@ -83,7 +87,7 @@ func lostResult(s session.Session) session.Result {
 }
 
 func memoryCause(s session.Session) *session.Cause {
-	return session.Because(codeOOM,
+	return session.Because(CodeOOM,
 		session.Say("outOfMemory", session.Fill("memory", s.Spec.Resources.Memory.String())),
 		session.Say("outOfMemoryHint"))
 }

@@ -1,0 +1,123 @@
+// Package records holds the sessions of a machine and the rules by which they
+// change: one transaction for each change, a version for each status, and a row
+// of history for each phase.
+package records
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"slipway/backend/pace"
+	"slipway/backend/session"
+	"slipway/backend/store"
+)
+
+// Config says what records are made of and who hears of their changes.
+type Config struct {
+	Store *store.Store
+	Clock *pace.Clock
+	// Ended is when a session ends that ends now.
+	Ended func(session.ID) time.Time
+	// Tell is called with the versions of a session that a change has stored.
+	Tell func(versions []session.Session)
+	// Dress adds to a session what is known and not stored.
+	Dress func(session.Session) session.Session
+	// Trouble is called when changes begin to fail for want of room or a sound
+	// disk, and when they succeed again.
+	Trouble func()
+}
+
+// Records are the store with the rules of its changes.
+type Records struct {
+	*store.Store
+	config Config
+
+	mu        sync.Mutex     // guards everything below
+	trouble   *session.Error // of the last change that was tried, if it could not be stored
+	troubleAt time.Time
+}
+
+// New returns records of a store.
+func New(config Config) *Records { return &Records{Store: config.Store, config: config} }
+
+// errNothing rolls back a transaction that has changed nothing: it would cost a
+// sync of the disk all the same.
+var errNothing = errors.New("nothing changed")
+
+// Change applies fn to a session in one transaction and tells of what came of
+// it. Where fn fails, nothing is stored and its error is returned.
+func (r *Records) Change(id session.ID, fn func(*Draft) error) (session.Session, error) {
+	var d *Draft
+	err := r.Update(func(tx *store.Tx) error {
+		s, err := tx.Get(id)
+		if err != nil {
+			return err
+		}
+		d = r.Draft(tx, s)
+		if err := fn(d); err != nil {
+			return err
+		}
+		if err := d.Save(); err != nil {
+			return err
+		}
+		if !d.wrote {
+			return errNothing
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errNothing) {
+		return session.Session{}, err
+	}
+	r.config.Tell(d.versions)
+	return r.config.Dress(d.Session), nil
+}
+
+// Draft drafts a change of s that begins now.
+func (r *Records) Draft(tx *store.Tx, s session.Session) *Draft {
+	return NewDraft(tx, s, r.config.Clock.Now().UTC(), r.config.Ended)
+}
+
+// Update makes one change of the store. While changes fail for want of room or
+// a sound disk, there is a warning.
+func (r *Records) Update(fn func(*store.Tx) error) error {
+	err := r.Store.Update(fn)
+	var trouble *session.Error
+	switch code := session.CodeOf(err); {
+	case code == store.CodeNoSpace || code == store.CodeWrite:
+		trouble = session.AsError(err, code)
+	case err != nil:
+		return err // refused for its content, or not tried
+	}
+	r.mu.Lock()
+	news := (r.trouble == nil) != (trouble == nil)
+	if news {
+		r.troubleAt = r.config.Clock.Now().UTC()
+	}
+	r.trouble = trouble
+	r.mu.Unlock()
+	if news {
+		r.config.Trouble()
+	}
+	return err
+}
+
+// Warning is the standing trouble with the store, if there is one.
+func (r *Records) Warning() (session.Warning, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.trouble == nil {
+		return session.Warning{}, false
+	}
+	return session.Warning{Code: r.trouble.Code, Title: "Changes cannot be stored",
+		Text: r.trouble.Message + " " + r.trouble.Hint, At: r.troubleAt}, true
+}
+
+// Create stores a new session with the first row of its history.
+func Create(tx *store.Tx, s *session.Session, key string) error {
+	if err := tx.Create(s, key); err != nil {
+		return err
+	}
+	return tx.PutPhase(&session.Phase{Session: s.ID, Phase: session.PhaseSchedule, Result: session.OutcomeRunning,
+		From: session.Pending, To: session.Scheduled, Attempts: 1, CreatedAt: s.CreatedAt, UpdatedAt: s.CreatedAt})
+}
