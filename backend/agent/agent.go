@@ -14,6 +14,7 @@ import (
 	"slipway/backend/agent/accounts"
 	"slipway/backend/agent/doctor"
 	"slipway/backend/agent/health"
+	"slipway/backend/agent/networks"
 	"slipway/backend/agent/records"
 	"slipway/backend/engine"
 	"slipway/backend/guest/link"
@@ -156,6 +157,7 @@ type Agent struct {
 	guard    *gpu.Guard // used by the goroutine that samples devices
 	idle     *idleWatch
 	folders  *folders
+	networks *networks.Networks
 	allowed  *allowances
 	images   *imageBook
 	live     liveCache
@@ -168,10 +170,6 @@ type Agent struct {
 	// installing is held while an image is given to the engine: one at a time.
 	installing sync.Mutex
 	tasks      sync.WaitGroup // everything that Run started
-	networking chan struct{}  // holds a token while networks are made or removed
-	// networkless are live sessions that have left their network; it belongs to
-	// whoever has put the token into networking.
-	networkless map[session.ID]bool
 
 	mu       sync.Mutex // guards everything below
 	courses  map[session.ID]*course
@@ -182,7 +180,6 @@ type Agent struct {
 	audited  audited
 	left     map[string]held   // by containers that no session needs
 	leftEnds uint64            // counts ends that left something behind
-	networks map[string]bool   // names of networks that may be there
 	attach   engine.Attachment // how devices are handed to containers, as last told
 }
 
@@ -259,15 +256,17 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 		wake: make(chan struct{}, 1), sweep: make(chan struct{}, 1),
 		closed:  make(chan struct{}),
 		courses: map[session.ID]*course{}, notes: map[session.ID]note{}, starts: map[string]*starting{},
-		strays: map[string]time.Time{}, networking: make(chan struct{}, 1), networkless: map[session.ID]bool{},
-		networks: map[string]bool{}, left: map[string]held{},
+		strays: map[string]time.Time{},
+		left:   map[string]held{},
 	}
 	a.health = health.New(health.Config{Engine: a.engine, Machine: engineNeeds{a}, Clock: a.clock, Log: a.log,
 		Sweep: a.sweep, Call: a.limits.Call, Every: a.limits.Reconcile})
 	a.records = records.New(records.Config{Store: a.store, Clock: a.clock, Ended: a.accounts.Ending,
 		Tell: a.publishVersions, Dress: a.dress, Trouble: a.publishMachine})
 	a.folders = newFolders(a)
-	if err := a.seedNetworks(); err != nil {
+	a.networks, err = networks.Open(networks.Config{Agent: config.Name, Engine: config.Engine, Records: a.store,
+		Limit: a.limits.Call, Log: a.log})
+	if err != nil {
 		return nil, err
 	}
 	if err := a.resumeAccounts(); err != nil {

@@ -17,7 +17,7 @@ import (
 // made from the agent's secret, so that making a container again, after a crash
 // too, gives the same.
 func (a *Agent) clusterOf(s session.Session, k session.Kernel) *engine.Cluster {
-	if !clustered(s) {
+	if s.Spec.Cluster < 2 {
 		return nil
 	}
 	hosts := make([]string, len(s.Kernels))

@@ -38,7 +38,7 @@ func (a *Agent) container(s session.Session, number int) engine.Container {
 		Memory:    k.Grants.Memory,
 		Shm:       s.Spec.Resources.Shm,
 		Processes: s.Processes,
-		Network:   a.networkOf(s).Name,
+		Network:   a.networks.Of(s).Name,
 		Devices:   a.devicesOf(k.Grants.GPUs),
 		Grants:    k.Grants.GPUs,
 		MPS:       s.Spec.MPS,

@@ -195,7 +195,7 @@ func (t *teardown) run(ctx context.Context) error {
 		return err
 	}
 	return t.step(ctx, StepNetwork, a.limits.Call, func(ctx context.Context) error {
-		return a.leaveNetwork(ctx, a.networkOf(t.session).Name, t.session.ID)
+		return a.networks.Leave(ctx, t.session)
 	})
 }
 

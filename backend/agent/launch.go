@@ -396,8 +396,11 @@ func (a *Agent) removeContainers(ctx context.Context, l *launch) error {
 	return a.removeAll(ctx, l.session.ID)
 }
 
+func (a *Agent) createNetwork(ctx context.Context, l *launch) error {
+	return a.networks.Create(ctx, l.session)
+}
 func (a *Agent) undoNetwork(ctx context.Context, l *launch) error {
-	return a.leaveNetwork(ctx, a.networkOf(l.session).Name, l.session.ID)
+	return a.networks.Leave(ctx, l.session)
 }
 
 // removeAll removes every container of a session.

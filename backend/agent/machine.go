@@ -28,7 +28,7 @@ func (a engineNeeds) Reconcile(ctx context.Context) error {
 	return a.askAttachment(ctx)
 }
 
-func (a engineNeeds) Sweep(ctx context.Context) error { return a.sweepNetworks(ctx) }
+func (a engineNeeds) Sweep(ctx context.Context) error { return a.networks.Sweep(ctx) }
 
 func (a engineNeeds) ContainerChanged(state engine.State) { a.containerChanged(state) }
 

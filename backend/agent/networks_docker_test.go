@@ -60,7 +60,7 @@ func TestRealSessionsAreInNetworksOfTheirOwn(t *testing.T) {
 	if subnet(first) == subnet(other) {
 		t.Errorf("two persons' are both in %s", subnet(first))
 	}
-	want := []string{r.agent.networkOf(first).Name, r.agent.networkOf(other).Name}
+	want := []string{r.agent.networks.Of(first).Name, r.agent.networks.Of(other).Name}
 	slices.Sort(want)
 	if got := r.networksOf(); !slices.Equal(got, want) {
 		t.Errorf("there are the networks %v, want %v", got, want)

@@ -71,7 +71,7 @@ func (a *Agent) reconcile(ctx context.Context) error {
 	}
 	a.forgetStrays(unknown)
 	a.setLeft(since, append(a.removeStates(ctx, remove), a.haltStates(ctx, halt)...))
-	if err := a.sweepNetworks(ctx); err != nil {
+	if err := a.networks.Sweep(ctx); err != nil {
 		return err
 	}
 	return a.resume(ctx, running)
