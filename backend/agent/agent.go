@@ -13,6 +13,7 @@ import (
 
 	"slipway/backend/agent/accounts"
 	"slipway/backend/agent/doctor"
+	"slipway/backend/agent/folders"
 	"slipway/backend/agent/health"
 	"slipway/backend/agent/networks"
 	"slipway/backend/agent/records"
@@ -136,9 +137,15 @@ func (l Limits) backoff(attempt int) time.Duration {
 	return l.Backoff[min(max(attempt, 1), len(l.Backoff))-1]
 }
 
+// parts are those of the agent that answer calls themselves.
+type parts struct {
+	session.Folders
+}
+
 // Agent rules one machine. Its methods are safe for concurrent use; sessions
 // move only while Run runs.
 type Agent struct {
+	parts
 	config  Config
 	clock   *pace.Clock
 	limits  Limits
@@ -156,7 +163,7 @@ type Agent struct {
 	accounts *accounts.Books
 	guard    *gpu.Guard // used by the goroutine that samples devices
 	idle     *idleWatch
-	folders  *folders
+	folders  *folders.Folders
 	networks *networks.Networks
 	allowed  *allowances
 	images   *imageBook
@@ -263,7 +270,10 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 		Sweep: a.sweep, Call: a.limits.Call, Every: a.limits.Reconcile})
 	a.records = records.New(records.Config{Store: a.store, Clock: a.clock, Ended: a.accounts.Ending,
 		Tell: a.publishVersions, Dress: a.dress, Trouble: a.publishMachine})
-	a.folders = newFolders(a)
+	a.folders = folders.New(folders.Config{Dir: filepath.Join(config.Dir, "folders"), UID: config.UID,
+		GID: config.GID, Agent: config.Name, Owner: config.Owner, Records: a.records, Machine: directories{a},
+		Clock: a.clock, Log: a.log})
+	a.Folders = a.folders
 	a.networks, err = networks.Open(networks.Config{Agent: config.Name, Engine: config.Engine, Records: a.store,
 		Limit: a.limits.Call, Log: a.log})
 	if err != nil {
@@ -285,7 +295,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.tasks.Go(func() { a.runMeter(ctx) })
 	a.tasks.Go(func() { a.runDevices(ctx) })
 	a.tasks.Go(func() { a.runIdle(ctx) })
-	a.tasks.Go(func() { a.folders.run(ctx) })
+	a.tasks.Go(func() { a.folders.Run(ctx) })
 	<-ctx.Done()
 	a.tasks.Wait()
 	return context.Cause(ctx)

@@ -3,9 +3,9 @@ package agent
 import (
 	"fmt"
 	"maps"
-	"strings"
 	"sync"
 
+	"slipway/backend/agent/folders"
 	"slipway/backend/offlimits"
 	"slipway/backend/scheduler"
 	"slipway/backend/session"
@@ -40,6 +40,15 @@ func (a *allowances) all() map[string]session.Allowance {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return maps.Clone(a.list)
+}
+
+// opened are the directories that allowances open, by person.
+func opened(list map[string]session.Allowance) map[string][]string {
+	dirs := map[string][]string{}
+	for owner, allowance := range list {
+		dirs[owner] = allowance.Folders
+	}
+	return dirs
 }
 
 // Allowance is the most that somebody may hold: what was set for them, else
@@ -108,8 +117,8 @@ func (a *Agent) checkAllowances(owner string, list map[string]session.Allowance,
 		return message
 	}
 	for _, folder := range list[owner].Folders {
-		if other, whose := a.nested(folder, owner, linked, list); other != "" {
-			return overlap(folder, other, whose)
+		if other, whose := folders.Nested(folder, owner, a.config.Owner, linked, opened(list)); other != "" {
+			return folders.Overlap(folder, other, whose)
 		}
 	}
 	return ""
@@ -118,46 +127,13 @@ func (a *Agent) checkAllowances(owner string, list map[string]session.Allowance,
 // checkOpening fails where a directory is none to be opened to other people. One
 // that is not there yet is judged when it is mounted.
 func (a *Agent) checkOpening(folder string) error {
-	_, err := a.offLimits().Look(folder, true)
+	_, err := directories{a}.OffLimits().Look(folder, true)
 	if session.CodeOf(err) == offlimits.CodeForbidden {
 		told := session.AsError(err, "")
 		return &session.Error{Code: "agent_limit_forbidden", Message: told.Message, Hint: told.Hint, Err: err}
 	}
 	return nil
 }
-
-// nested finds another person's directory, linked or open to them, that lies in
-// one of owner's or around it, and says whose it is: whoever may write to the
-// outer one could put a link in place of the inner one and so have another
-// mounted. Several people may have the same one, and the agent's own person may
-// have what is around others'.
-func (a *Agent) nested(path, owner string, linked []session.Folder,
-	allowances map[string]session.Allowance) (other, whose string) {
-	if path == "" {
-		return "", ""
-	}
-	around := func(outer, inner, whose string) bool { return liesIn(inner, outer) && whose != a.config.Owner }
-	for _, f := range linked {
-		if f.Linked() && f.Owner != owner && (around(path, f.Path, owner) || around(f.Path, path, f.Owner)) {
-			return f.Path, f.Owner
-		}
-	}
-	for whose, allowance := range allowances {
-		for _, open := range allowance.Folders {
-			if around(path, open, owner) || liesIn(path, open) {
-				return open, whose
-			}
-		}
-	}
-	return "", ""
-}
-
-func overlap(path, other, whose string) string {
-	return fmt.Sprintf("The folder %s lies in %s or the other way round, which is %s's; one of them must go.", path,
-		other, whose)
-}
-
-func liesIn(path, folder string) bool { return strings.HasPrefix(path, folder+"/") }
 
 // checkAllowance says why a spec alone is more than its person may ever hold.
 func (a *Agent) checkAllowance(owner string, spec session.Spec) []session.FieldError {

@@ -18,7 +18,7 @@ func (a *Agent) publishVersions(versions []session.Session) {
 			signal(a.meter.changed) // its last seconds count
 		}
 		if v.Status == session.Running || v.Status.Terminal() {
-			a.changedFolders(v)
+			a.folders.Used(v)
 		}
 		v = a.dress(v)
 		a.stream.publish(session.Event{Session: &v})

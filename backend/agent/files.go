@@ -14,7 +14,7 @@ func (a *Agent) inPlace(ctx context.Context, place session.Place) (Files, error)
 		return nil, &session.Error{Code: "file_call_invalid", Message: "One place is to be named.",
 			Hint: "Name a session or a folder."}
 	case place.Folder != "":
-		return a.filesOf(place.Folder)
+		return a.folders.Files(place.Folder)
 	}
 	return a.guestOf(ctx, place.Session, place.Kernel)
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -9,6 +10,9 @@ import (
 	"slipway/backend/session"
 	"slipway/backend/store"
 )
+
+// errJoined says that an image is being fetched already.
+var errJoined = errors.New("the image is being fetched")
 
 // PullImage implements [session.Images]. One who asks for what is being fetched
 // for the same owner joins that.
@@ -26,7 +30,7 @@ func (a *Agent) PullImage(_ context.Context, req session.PullRequest) (session.I
 		func(other session.ImageWork) error {
 			if other.Kind == session.WorkPull && other.Ref == req.Ref && other.Owner == req.Owner {
 				joined = other
-				return errNothing
+				return errJoined
 			}
 			return nil
 		})

@@ -345,13 +345,13 @@ func (a *Agent) createContainers(ctx context.Context, l *launch) error {
 
 func (a *Agent) createAll(ctx context.Context, l *launch) error {
 	l.containers = nil
-	mounts, err := a.mounts(l.session)
+	mounts, err := a.folders.Mounts(l.session)
 	if err != nil {
 		return err
 	}
 	for number := range l.session.Kernels {
 		c := a.container(l.session, number)
-		c.Mounts, c.Hidden, c.Guest.Pins = mounts.list, mounts.hidden, mounts.pins
+		c.Mounts, c.Hidden, c.Guest.Pins = mounts.List, mounts.Hidden, mounts.Pins
 		id, err := a.engine.Create(ctx, c)
 		if err != nil {
 			return ofKernel(err, l.session, number)

@@ -2,9 +2,12 @@ package agent
 
 import (
 	"context"
+	"slices"
 
 	"slipway/backend/agent/doctor"
+	"slipway/backend/agent/folders"
 	"slipway/backend/engine"
+	"slipway/backend/offlimits"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -16,6 +19,10 @@ func (a *Agent) Doctor(ctx context.Context) ([]session.Check, error) {
 	}
 	return doctor.Doctor{Config: a.config.Doctor, Dir: a.config.Dir, Engine: a.engine, Devices: a.devices.source,
 		Disk: disk}.Check(ctx)
+}
+
+func (a *Agent) ListDirectories(ctx context.Context, path string) (session.DirectoryListing, error) {
+	return folders.ListDirectories(ctx, path)
 }
 
 // engineNeeds is what the watch of the engine needs of the agent.
@@ -38,3 +45,19 @@ func (a engineNeeds) PlanAgain() { a.rouse() }
 
 // heed returns err. Everybody learns of it where the engine does not answer.
 func (a *Agent) heed(err error) error { return a.health.Heed(err) }
+
+// directories says which directories of the machine sessions and folders may have.
+type directories struct{ *Agent }
+
+func (a directories) OffLimits() offlimits.Places {
+	info := a.health.State().Info
+	places := a.config.OffLimits
+	places.Own = append(slices.Clip(places.Own), a.config.Dir)
+	places.Engine, places.Socket = info.DataRoot, info.Socket
+	return places
+}
+
+func (a directories) Opened() (dirs map[string][]string, release func()) {
+	a.allowed.write.Lock()
+	return opened(a.allowed.all()), a.allowed.write.Unlock
+}

@@ -2,13 +2,12 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"slices"
 	"time"
 
+	"slipway/backend/agent/folders"
 	"slipway/backend/agent/records"
 	"slipway/backend/engine"
 	"slipway/backend/session"
@@ -51,7 +50,7 @@ func (a *Agent) check(owner string, spec session.Spec) []session.FieldError {
 		if m.Folder != "" {
 			continue
 		}
-		if e := a.checkSource(owner, m.Source); e != nil {
+		if e := a.folders.CheckSource(owner, m.Source); e != nil {
 			e.Field = fmt.Sprintf("mounts[%d].source", i)
 			wrong = append(wrong, *e)
 		}
@@ -59,39 +58,16 @@ func (a *Agent) check(owner string, spec session.Spec) []session.FieldError {
 	return wrong
 }
 
-// checkSource looks whether a directory is there and somebody may mount it.
-func (a *Agent) checkSource(owner, source string) *session.FieldError {
-	info, err := os.Stat(source)
-	e := &session.FieldError{Code: session.CodeInvalidSource}
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		e.Message, e.Hint = fmt.Sprintf("There is no directory %s on this machine.", source),
-			"Make it, or choose another."
-	case err != nil:
-		e.Message, e.Hint = fmt.Sprintf("The directory %s cannot be read.", source), "Check its permissions."
-	case !info.IsDir():
-		e.Message, e.Hint = fmt.Sprintf("%s is not a directory.", source), "Choose the directory that it lies in."
-	default:
-		_, err := a.offLimits().Look(source, owner != a.config.Owner)
-		if err == nil {
-			return nil
-		}
-		told := session.AsError(err, session.CodeInvalidSource)
-		e.Code, e.Message, e.Hint = session.CodeForbiddenSource, told.Message, told.Hint
-	}
-	return e
-}
-
 func (a *Agent) Preview(ctx context.Context, owner string, spec session.Spec) (session.Preview, error) {
 	if owner == "" {
 		owner = a.config.Owner
 	}
-	spec, folders, missing, err := a.findFolders(owner, spec)
+	spec, mounted, missing, err := a.folders.Find(owner, spec)
 	if err != nil {
 		return session.Preview{}, err
 	}
 	full := spec.WithDefaults()
-	p := session.Preview{Spec: full, Folders: folders, Errors: slices.Concat(a.check(owner, spec), missing,
+	p := session.Preview{Spec: full, Folders: mounted, Errors: slices.Concat(a.check(owner, spec), missing,
 		a.checkAllowance(owner, full)), Warnings: advise(full)}
 	live, books, err := a.store.Live()
 	if err != nil {
@@ -194,7 +170,7 @@ func (a *Agent) Launch(ctx context.Context, req session.LaunchRequest) (session.
 	if req.Owner == "" {
 		req.Owner = a.config.Owner
 	}
-	spec, folders, missing, err := a.findFolders(req.Owner, req.Spec)
+	spec, mounted, missing, err := a.folders.Find(req.Owner, req.Spec)
 	if err != nil {
 		return session.Session{}, err
 	}
@@ -208,7 +184,7 @@ func (a *Agent) Launch(ctx context.Context, req session.LaunchRequest) (session.
 	named := req.Spec.Name != ""
 	for try := 0; ; try++ {
 		s := a.newSession(req)
-		s.DependsOn, s.Folders = depends, folders
+		s.DependsOn, s.Folders = depends, mounted
 		stored, err := a.create(s, req.Key)
 		if session.CodeOf(err) == store.CodeNameTaken && !named && try < 20 {
 			continue // a random name that is in use
@@ -272,7 +248,7 @@ func (a *Agent) create(s session.Session, key string) (session.Session, error) {
 			message := fmt.Sprintf("%d of your sessions have not ended.", mostLive)
 			return &session.Error{Code: codeTooMany, Message: message, Hint: "Terminate some of them first."}
 		}
-		if err := stillThere(tx, s); err != nil {
+		if err := folders.StillThere(tx, s); err != nil {
 			return err
 		}
 		return records.Create(tx, &s, key)

@@ -1,4 +1,4 @@
-package agent
+package folders
 
 import (
 	"context"
@@ -9,32 +9,30 @@ import (
 	"slipway/backend/session"
 )
 
-// folderFiles reaches the files of one folder as [Files] does those of a
-// container. It holds no open file between calls.
-type folderFiles struct {
-	keeper *folders
-	folder session.Folder
+// Files reaches the files of one folder as a guest does those of a container.
+// It holds no open file between calls.
+type Files struct {
+	folders *Folders
+	folder  session.Folder
 }
 
-var _ Files = folderFiles{}
-
-// filesOf returns the files of a folder that is not in the trash.
-func (a *Agent) filesOf(id session.FolderID) (Files, error) {
-	f, err := a.store.Folder(id)
-	if err == nil && f.State == session.FolderDeleting {
+// Files returns the files of a folder. What is in the trash can only be read.
+func (f *Folders) Files(id session.FolderID) (Files, error) {
+	one, err := f.config.Records.Folder(id)
+	if err == nil && one.State == session.FolderDeleting {
 		err = session.NoFolder(string(id))
 	}
 	if err != nil {
-		return nil, err
+		return Files{}, err
 	}
-	if f.State == session.FolderTrashed {
-		f.Permission = session.FolderReadOnly // one may look what there is to restore
+	if one.State == session.FolderTrashed {
+		one.Permission = session.FolderReadOnly // one may look what there is to restore
 	}
-	return folderFiles{keeper: a.folders, folder: f}, nil
+	return Files{folders: f, folder: one}, nil
 }
 
-func inFolder[T any](f folderFiles, call func(*folder.Tree) (T, error)) (T, error) {
-	tree, err := f.keeper.disk.Open(f.folder)
+func inFolder[T any](f Files, call func(*folder.Tree) (T, error)) (T, error) {
+	tree, err := f.folders.disk.Open(f.folder)
 	if err != nil {
 		var none T
 		return none, err
@@ -44,20 +42,20 @@ func inFolder[T any](f folderFiles, call func(*folder.Tree) (T, error)) (T, erro
 }
 
 // changes makes a call that changes what the folder holds.
-func changes[T any](f folderFiles, call func(*folder.Tree) (T, error)) (T, error) {
-	defer f.keeper.touched(f.folder.ID)
+func changes[T any](f Files, call func(*folder.Tree) (T, error)) (T, error) {
+	defer f.folders.touched(f.folder.ID)
 	return inFolder(f, call)
 }
 
-func (f folderFiles) ListFiles(_ context.Context, req session.ListRequest) (session.FileListing, error) {
+func (f Files) ListFiles(_ context.Context, req session.ListRequest) (session.FileListing, error) {
 	return inFolder(f, func(t *folder.Tree) (session.FileListing, error) { return t.List(req) })
 }
 
-func (f folderFiles) StatFile(_ context.Context, path session.FilePath) (session.FileInfo, error) {
+func (f Files) StatFile(_ context.Context, path session.FilePath) (session.FileInfo, error) {
 	return inFolder(f, func(t *folder.Tree) (session.FileInfo, error) { return t.Stat(path) })
 }
 
-func (f folderFiles) ReadFile(ctx context.Context, req session.ReadRequest) (io.ReadCloser, error) {
+func (f Files) ReadFile(ctx context.Context, req session.ReadRequest) (io.ReadCloser, error) {
 	return inFolder(f, func(t *folder.Tree) (io.ReadCloser, error) {
 		from, err := t.Tree.Open(req)
 		if err != nil {
@@ -86,38 +84,40 @@ func (e *ending) OnDisk() (*os.File, bool) {
 	return file, ok
 }
 
-func (f folderFiles) ChecksumFile(ctx context.Context, path session.FilePath) (string, error) {
+func (f Files) ChecksumFile(ctx context.Context, path session.FilePath) (string, error) {
 	return inFolder(f, func(t *folder.Tree) (string, error) { return t.Checksum(ctx, path) })
 }
 
-func (f folderFiles) UploadOffset(_ context.Context, up session.Upload) (int64, error) {
+func (f Files) UploadOffset(_ context.Context, up session.Upload) (int64, error) {
 	return inFolder(f, func(t *folder.Tree) (int64, error) { return t.UploadOffset(up) })
 }
 
-func (f folderFiles) WriteUpload(_ context.Context, up session.Upload, from io.Reader) (int64, error) {
+func (f Files) WriteUpload(_ context.Context, up session.Upload, from io.Reader) (int64, error) {
 	return changes(f, func(t *folder.Tree) (int64, error) { return t.Write(up, from) })
 }
 
-func (f folderFiles) FinishUpload(ctx context.Context, req session.FinishRequest) (session.FileInfo, error) {
+func (f Files) FinishUpload(ctx context.Context, req session.FinishRequest) (session.FileInfo, error) {
 	return changes(f, func(t *folder.Tree) (session.FileInfo, error) { return t.Finish(ctx, req) })
 }
 
-func (f folderFiles) DropUpload(_ context.Context, up session.Upload) error {
+func (f Files) DropUpload(_ context.Context, up session.Upload) error {
 	_, err := changes(f, func(t *folder.Tree) (struct{}, error) { return done(t.Drop(up)) })
 	return err
 }
 
-func (f folderFiles) MakeDirectory(_ context.Context, path session.FilePath, parents bool) error {
+func (f Files) MakeDirectory(_ context.Context, path session.FilePath, parents bool) error {
 	_, err := changes(f, func(t *folder.Tree) (struct{}, error) { return done(t.MakeDirectory(path, parents)) })
 	return err
 }
 
-func (f folderFiles) MoveFile(_ context.Context, from, to session.FilePath) error {
+func (f Files) MoveFile(_ context.Context, from, to session.FilePath) error {
 	_, err := changes(f, func(t *folder.Tree) (struct{}, error) { return done(t.Move(from, to)) })
 	return err
 }
 
-func (f folderFiles) RemoveFile(ctx context.Context, path session.FilePath, recursive bool) error {
+func (f Files) RemoveFile(ctx context.Context, path session.FilePath, recursive bool) error {
 	_, err := changes(f, func(t *folder.Tree) (struct{}, error) { return done(t.Remove(ctx, path, recursive)) })
 	return err
 }
+
+func done(err error) (struct{}, error) { return struct{}{}, err }

@@ -1,4 +1,4 @@
-package agent
+package folders
 
 import (
 	"fmt"
@@ -16,21 +16,21 @@ import (
 )
 
 // mountable are the folders that a person may mount.
-func (a *Agent) mountable(owner string) ([]session.Folder, error) {
-	all, err := a.store.Folders()
+func (f *Folders) mountable(owner string) ([]session.Folder, error) {
+	all, err := f.config.Records.Folders()
 	return slices.DeleteFunc(all, func(f session.Folder) bool {
 		return f.Owner != owner ||
 			f.State != session.FolderReady
 	}), err
 }
 
-// findFolders says which folders a launch of somebody's would mount: those that
+// Find says which folders a launch of somebody's would mount: those that
 // its spec names, and those of theirs whose names begin with a dot. Fields say
 // which of them are not there. In the spec that is returned folders are named
 // by their names, whatever the request called them.
-func (a *Agent) findFolders(owner string, spec session.Spec) (session.Spec, []session.FolderMount, []session.FieldError,
+func (f *Folders) Find(owner string, spec session.Spec) (session.Spec, []session.FolderMount, []session.FieldError,
 	error) {
-	own, err := a.mountable(owner)
+	own, err := f.mountable(owner)
 	if err != nil {
 		return spec, nil, nil, err
 	}
@@ -54,7 +54,7 @@ func (a *Agent) findFolders(owner string, spec session.Spec) (session.Spec, []se
 			continue
 		}
 		if m.Folder = own[at].Name; m.Path != "" || own[at].Linked() {
-			if _, err := a.folders.disk.Find(own[at], m.Path); err != nil {
+			if _, err := f.disk.Find(own[at], m.Path); err != nil {
 				e := session.AsError(err, session.CodeInvalidSource)
 				wrong = append(wrong, session.FieldError{Field: field + ".path", Code: session.CodeInvalidSource,
 					Message: e.Message, Hint: e.Hint})
@@ -93,8 +93,8 @@ func automatic(own []session.Folder, spec session.Spec, found []session.FolderMo
 	return mounts
 }
 
-// stillThere fails where a folder that a session mounts is none any more.
-func stillThere(tx *store.Tx, s session.Session) error {
+// StillThere fails where a folder that a session mounts is none any more.
+func StillThere(tx *store.Tx, s session.Session) error {
 	for _, m := range s.Folders {
 		f, err := tx.Folder(m.Folder)
 		if err == nil && f.State == session.FolderReady && f.Owner == s.Owner {
@@ -110,38 +110,29 @@ func stillThere(tx *store.Tx, s session.Session) error {
 	return nil
 }
 
-// offLimits are the places that no session may see.
-func (a *Agent) offLimits() offlimits.Places {
-	info := a.health.State().Info
-	places := a.config.OffLimits
-	places.Own = append(slices.Clip(places.Own), a.config.Dir)
-	places.Engine, places.Socket = info.DataRoot, info.Socket
-	return places
-}
-
-// mounted is what a container has mounted, and how each directory is known again:
+// Mounted is what a container has mounted, and how each directory is known again:
 // its path may lead elsewhere by the time that the engine follows it.
-type mounted struct {
-	list   []session.Mount
-	hidden []string // absolute paths in the container
-	pins   []engine.Pin
+type Mounted struct {
+	List   []session.Mount
+	Hidden []string // absolute paths in the container
+	Pins   []engine.Pin
 }
 
 // add mounts a directory that was judged.
-func (m *mounted) add(found offlimits.Found, target string, readOnly bool) {
-	m.list = append(m.list, session.Mount{Source: found.Path, Target: target, ReadOnly: readOnly})
+func (m *Mounted) add(found offlimits.Found, target string, readOnly bool) {
+	m.List = append(m.List, session.Mount{Source: found.Path, Target: target, ReadOnly: readOnly})
 	for _, hidden := range found.Hidden {
-		m.hidden = append(m.hidden, path.Join(target, filepath.ToSlash(hidden)))
+		m.Hidden = append(m.Hidden, path.Join(target, filepath.ToSlash(hidden)))
 	}
 	if runtime.GOOS == "linux" {
-		m.pins = append(m.pins, engine.Pin{Target: target, Device: found.Device, Inode: found.Inode})
+		m.Pins = append(m.Pins, engine.Pin{Target: target, Device: found.Device, Inode: found.Inode})
 	}
 }
 
-// mounts returns what is mounted into the containers of a session.
-func (a *Agent) mounts(s session.Session) (mounted, error) {
-	var all mounted
-	places, stranger := a.offLimits(), s.Owner != a.config.Owner
+// Mounts returns what is mounted into the containers of a session.
+func (f *Folders) Mounts(s session.Session) (Mounted, error) {
+	var all Mounted
+	places, stranger := f.config.Machine.OffLimits(), s.Owner != f.config.Owner
 	for _, m := range s.Spec.Mounts {
 		if m.Folder != "" {
 			continue
@@ -152,27 +143,27 @@ func (a *Agent) mounts(s session.Session) (mounted, error) {
 				" does not exist on this machine.", Hint: "Create it or choose another one.", Err: err}
 		}
 		if err != nil {
-			return mounted{}, err
+			return Mounted{}, err
 		}
 		all.add(found, m.Target, m.ReadOnly)
 	}
 	for _, m := range s.Folders {
-		f, err := a.store.Folder(m.Folder)
+		one, err := f.config.Records.Folder(m.Folder)
 		if err != nil {
-			return mounted{}, err
+			return Mounted{}, err
 		}
-		source, err := a.folders.disk.Find(f, m.Path)
+		source, err := f.disk.Find(one, m.Path)
 		if err != nil {
-			return mounted{}, err
+			return Mounted{}, err
 		}
 		found := offlimits.Found{Path: source.Path, Device: source.Device, Inode: source.Inode}
-		if f.Linked() {
+		if one.Linked() {
 			if found, err = places.Look(source.Path, stranger); err != nil {
-				return mounted{}, err
+				return Mounted{}, err
 			}
 			if found.Path != source.Path || runtime.GOOS == "linux" &&
 				(found.Device != source.Device || found.Inode != source.Inode) {
-				return mounted{}, folder.Changed(f)
+				return Mounted{}, folder.Changed(one)
 			}
 		}
 		all.add(found, m.Target, m.ReadOnly)
@@ -180,11 +171,11 @@ func (a *Agent) mounts(s session.Session) (mounted, error) {
 	return all, nil
 }
 
-// changedFolders notes that a session may have changed what it has mounted.
-func (a *Agent) changedFolders(s session.Session) {
+// Used notes that a session may have changed what it has mounted.
+func (f *Folders) Used(s session.Session) {
 	for _, m := range s.Folders {
 		if !m.ReadOnly {
-			a.folders.touched(m.Folder)
+			f.touched(m.Folder)
 		}
 	}
 }

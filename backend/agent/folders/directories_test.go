@@ -1,4 +1,4 @@
-package agent
+package folders
 
 import (
 	"io/fs"
@@ -23,8 +23,7 @@ func TestDirectoriesAreListed(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "b"), filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
-	var a Agent
-	listing, err := a.ListDirectories(t.Context(), dir+"/b/..")
+	listing, err := ListDirectories(t.Context(), dir+"/b/..")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,13 +36,13 @@ func TestDirectoriesAreListed(t *testing.T) {
 		t.Errorf("listing %+v", listing)
 	}
 	t.Run("the root has no parent", func(t *testing.T) {
-		if root, err := a.ListDirectories(t.Context(), "/"); err != nil || root.Parent != "" || root.Path != "/" {
+		if root, err := ListDirectories(t.Context(), "/"); err != nil || root.Parent != "" || root.Path != "/" {
 			t.Errorf("%+v, %v", root, err)
 		}
 	})
 	t.Run("nothing means the person's home", func(t *testing.T) {
 		t.Setenv("HOME", dir)
-		if home, err := a.ListDirectories(t.Context(), ""); err != nil || home.Path != dir {
+		if home, err := ListDirectories(t.Context(), ""); err != nil || home.Path != dir {
 			t.Errorf("%+v, %v", home, err)
 		}
 	})
@@ -52,7 +51,7 @@ func TestDirectoriesAreListed(t *testing.T) {
 		"relative": "directory_read_invalid", dir + "/\x00": "directory_read_invalid",
 		"/" + strings.Repeat("x", maxPath): "directory_read_invalid",
 	} {
-		if _, err := a.ListDirectories(t.Context(), path); session.CodeOf(err) != want ||
+		if _, err := ListDirectories(t.Context(), path); session.CodeOf(err) != want ||
 			session.AsError(err, "").Hint == "" {
 			t.Errorf("%.40q: %v, want %s", path, err, want)
 		}

@@ -1,4 +1,4 @@
-package agent
+package folders
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 const (
 	// retryDelete is the pause before a folder that could not be deleted is tried again.
 	retryDelete = time.Minute
-	// keepRemoved is how often it is stored how much of a folder is deleted.
-	keepRemoved = 5 * time.Second
+	// storeEvery is how often it is stored how much of a folder is deleted.
+	storeEvery = 5 * time.Second
 )
 
 // removal is the deleting of one folder while it goes on.
@@ -51,7 +51,7 @@ func (r *removal) removed() *session.FolderRemoval {
 }
 
 // removed is what is gone of a folder that is to be deleted.
-func (f *folders) removed(one session.Folder) *session.FolderRemoval {
+func (f *Folders) removed(one session.Folder) *session.FolderRemoval {
 	f.mu.Lock()
 	going := f.going
 	f.mu.Unlock()
@@ -63,10 +63,10 @@ func (f *folders) removed(one session.Folder) *session.FolderRemoval {
 
 // deletePending deletes what is to be deleted. It reports whether something is
 // left.
-func (f *folders) deletePending(ctx context.Context) (left bool) {
-	all, err := f.agent.store.Folders()
+func (f *Folders) deletePending(ctx context.Context) (left bool) {
+	all, err := f.config.Records.Folders()
 	if err != nil {
-		f.agent.log.Warn("the folders cannot be read", "error", err)
+		f.config.Log.Warn("the folders cannot be read", "error", err)
 		return true
 	}
 	for _, one := range all {
@@ -75,7 +75,7 @@ func (f *folders) deletePending(ctx context.Context) (left bool) {
 		}
 		if err := f.delete(ctx, one.ID); err != nil {
 			left = true
-			f.agent.log.Warn("a folder could not be deleted", "folder", one.ID, "error", err)
+			f.config.Log.Warn("a folder could not be deleted", "folder", one.ID, "error", err)
 		}
 	}
 	return left
@@ -83,7 +83,7 @@ func (f *folders) deletePending(ctx context.Context) (left bool) {
 
 // delete deletes one folder. Where somebody stops it, what is left of the folder
 // is in the trash; where ctx ends, the rest is for the next start.
-func (f *folders) delete(ctx context.Context, id session.FolderID) error {
+func (f *Folders) delete(ctx context.Context, id session.FolderID) error {
 	stopping, stop := context.WithCancel(ctx)
 	defer stop()
 	going, err := f.claim(id, stop)
@@ -91,33 +91,33 @@ func (f *folders) delete(ctx context.Context, id session.FolderID) error {
 		return err
 	}
 	defer f.release(going)
-	stored := f.agent.clock.Now()
-	err = f.remove(stopping, going.folder, func(files int, bytes gpu.Bytes) {
+	stored := f.config.Clock.Now()
+	err = f.config.Remove(stopping, going.folder, func(files int, bytes gpu.Bytes) {
 		going.took(files, bytes)
-		if now := f.agent.clock.Now(); now.Sub(stored) >= keepRemoved {
+		if now := f.config.Clock.Now(); now.Sub(stored) >= storeEvery {
 			stored = now
-			if err := f.keep(going, ""); err != nil {
-				f.agent.log.Warn("how much of a folder is deleted could not be stored", "folder", id, "error", err)
+			if err := f.storeProgress(going, ""); err != nil {
+				f.config.Log.Warn("how much of a folder is deleted could not be stored", "folder", id, "error", err)
 			}
 		}
 	})
 	switch {
 	case err == nil:
-		return f.agent.records.Update(func(tx *store.Tx) error { return tx.DropFolder(id) })
+		return f.config.Records.Update(func(tx *store.Tx) error { return tx.DropFolder(id) })
 	case ctx.Err() != nil:
-		return f.keep(going, "")
+		return f.storeProgress(going, "")
 	case stopping.Err() != nil:
 		return f.putBack(going.folder, going.removed())
 	}
-	return errors.Join(f.keep(going, session.AsError(err, "folder_delete_failed").Message), err)
+	return errors.Join(f.storeProgress(going, session.AsError(err, "folder_delete_failed").Message), err)
 }
 
 // claim makes a folder the one that is deleted now. It returns nil where it is
 // not to be deleted any more.
-func (f *folders) claim(id session.FolderID, stop context.CancelFunc) (*removal, error) {
+func (f *Folders) claim(id session.FolderID, stop context.CancelFunc) (*removal, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	one, err := f.agent.store.Folder(id)
+	one, err := f.config.Records.Folder(id)
 	if err != nil || one.State != session.FolderDeleting {
 		return nil, err
 	}
@@ -132,16 +132,16 @@ func (f *folders) claim(id session.FolderID, stop context.CancelFunc) (*removal,
 	return going, nil
 }
 
-func (f *folders) release(going *removal) {
+func (f *Folders) release(going *removal) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.going = nil
 	close(going.ended)
 }
 
-// keep stores how much of a folder is deleted, and why no more than that.
-func (f *folders) keep(going *removal, problem string) error {
-	return f.agent.records.Update(func(tx *store.Tx) error {
+// storeProgress stores how much of a folder is deleted, and why no more than that.
+func (f *Folders) storeProgress(going *removal, problem string) error {
+	return f.config.Records.Update(func(tx *store.Tx) error {
 		one := going.folder
 		one.Removed, one.Problem = going.removed(), problem
 		return tx.PutFolder(one)
@@ -150,7 +150,7 @@ func (f *folders) keep(going *removal, problem string) error {
 
 // putBack makes a folder that was to be deleted one in the trash, and has what
 // is left of it counted.
-func (f *folders) putBack(one session.Folder, removed *session.FolderRemoval) error {
+func (f *Folders) putBack(one session.Folder, removed *session.FolderRemoval) error {
 	if err := f.disk.PutBack(one); err != nil {
 		return err
 	}
@@ -158,15 +158,15 @@ func (f *folders) putBack(one session.Folder, removed *session.FolderRemoval) er
 	if removed != nil {
 		one.Usage = leftOf(*removed, one.Usage)
 	}
-	if err := f.agent.records.Update(func(tx *store.Tx) error { return tx.PutFolder(one) }); err != nil {
+	if err := f.config.Records.Update(func(tx *store.Tx) error { return tx.PutFolder(one) }); err != nil {
 		return err
 	}
 	f.counter.Ask(one.ID)
 	return nil
 }
 
-func (a *Agent) DeleteFolder(_ context.Context, id session.FolderID) error {
-	err := a.records.Update(func(tx *store.Tx) error {
+func (f *Folders) DeleteFolder(_ context.Context, id session.FolderID) error {
+	err := f.config.Records.Update(func(tx *store.Tx) error {
 		one, err := tx.Folder(id)
 		if err != nil {
 			return err
@@ -196,20 +196,23 @@ func (a *Agent) DeleteFolder(_ context.Context, id session.FolderID) error {
 	if err != nil && !errors.Is(err, errNothing) {
 		return err
 	}
-	a.folders.counter.Forget(id)
-	signal(a.folders.due)
+	f.counter.Forget(id)
+	select {
+	case f.due <- struct{}{}:
+	default:
+	}
 	return nil
 }
 
-func (a *Agent) StopDeleting(ctx context.Context, id session.FolderID) (session.Folder, error) {
-	if err := a.folders.stop(ctx, id); err != nil {
+func (f *Folders) StopDeleting(ctx context.Context, id session.FolderID) (session.Folder, error) {
+	if err := f.stop(ctx, id); err != nil {
 		return session.Folder{}, err
 	}
-	return a.GetFolder(ctx, id)
+	return f.GetFolder(ctx, id)
 }
 
 // stop stops deleting a folder and returns when nothing more of it goes.
-func (f *folders) stop(ctx context.Context, id session.FolderID) error {
+func (f *Folders) stop(ctx context.Context, id session.FolderID) error {
 	for {
 		going, err := f.stopped(id)
 		if going == nil {
@@ -226,13 +229,13 @@ func (f *folders) stop(ctx context.Context, id session.FolderID) error {
 
 // stopped puts a folder back whose turn has not come. It returns the removal
 // where one goes on, which puts the folder back itself when it is stopped.
-func (f *folders) stopped(id session.FolderID) (*removal, error) {
+func (f *Folders) stopped(id session.FolderID) (*removal, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock() // nobody begins meanwhile
 	if f.going != nil && f.going.folder.ID == id {
 		return f.going, nil
 	}
-	one, err := f.agent.store.Folder(id)
+	one, err := f.config.Records.Folder(id)
 	if err != nil || one.State != session.FolderDeleting {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package agent
+package folders
 
 import (
 	"context"
@@ -20,7 +20,9 @@ const (
 	maxPath = 4096
 )
 
-func (a *Agent) ListDirectories(ctx context.Context, path string) (session.DirectoryListing, error) {
+// ListDirectories lists the directories in a directory of the machine, as
+// [session.Host] says.
+func ListDirectories(ctx context.Context, path string) (session.DirectoryListing, error) {
 	if path == "" {
 		path = "/"
 		if home, err := os.UserHomeDir(); err == nil {

@@ -1,63 +1,96 @@
-package agent
+// Package folders keeps the data folders of a machine: their records, what they
+// hold, and what of them and of the machine's directories a session mounts.
+package folders
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
 
 	"slipway/backend/folder"
+	"slipway/backend/offlimits"
+	"slipway/backend/pace"
 	"slipway/backend/session"
 	"slipway/backend/store"
 	"slipway/gpu"
 )
 
-const (
-	// recount is how old a count of what a folder holds may be when it is shown.
-	recount = 10 * time.Minute
-)
+// maxAge is how old a count of what a folder holds may be when it is shown.
+const maxAge = 10 * time.Minute
+
+// Records hold the folders and the sessions that use them.
+type Records interface {
+	Update(change func(*store.Tx) error) error
+	Folder(id session.FolderID) (session.Folder, error)
+	Folders() ([]session.Folder, error)
+	Live() ([]session.Session, uint64, error)
+}
+
+// Machine says which directories of the machine folders and sessions may have.
+type Machine interface {
+	// OffLimits are the places that no session may see.
+	OffLimits() offlimits.Places
+	// Opened are the directories that are opened to people, by person. None is
+	// opened until release is called.
+	Opened() (dirs map[string][]string, release func())
+}
+
+// Config says whose folders these are and where they lie.
+type Config struct {
+	Dir      string // that the folders lie in
+	UID, GID int    // of whom they belong to on the disk
+	Agent    string // name of the agent
+	Owner    string // the agent's own person
+	Records  Records
+	Machine  Machine
+	Clock    *pace.Clock
+	Log      *slog.Logger
+	// Remove deletes what a folder holds. nil: from the disk.
+	Remove func(ctx context.Context, f session.Folder, gone func(files int, bytes gpu.Bytes)) error
+}
 
 // errNothing rolls back a transaction that has changed nothing: it would cost a
 // sync of the disk all the same.
 var errNothing = errors.New("nothing changed")
 
-// folders keeps the data folders of the machine.
-type folders struct {
-	agent   *Agent
+// Folders keeps the data folders of a machine.
+type Folders struct {
+	config  Config
 	disk    folder.Disk
 	counter *folder.Counter
-	// of capacity 1: a folder is to be deleted
-	due    chan struct{}
-	remove func(ctx context.Context, f session.Folder, gone func(files int, bytes gpu.Bytes)) error // that of disk
+	due     chan struct{} // of capacity 1: a folder is to be deleted
 
-	mu    sync.Mutex // guards dirty and going
+	mu    sync.Mutex // guards everything below
 	dirty map[session.FolderID]bool
 	going *removal // the folder that is deleted now
 }
 
-func newFolders(a *Agent) *folders {
-	f := &folders{
-		agent: a, disk: folder.NewDisk(filepath.Join(a.config.Dir, "folders"), a.config.UID, a.config.GID),
-		due: make(chan struct{}, 1), dirty: map[session.FolderID]bool{},
+// New returns the folders of a machine. Nothing is counted or deleted until Run.
+func New(config Config) *Folders {
+	f := &Folders{config: config, disk: folder.NewDisk(config.Dir, config.UID, config.GID),
+		due: make(chan struct{}, 1), dirty: map[session.FolderID]bool{}}
+	if config.Remove == nil {
+		f.config.Remove = f.disk.Remove
 	}
-	f.remove = f.disk.Remove
 	f.counter = folder.NewCounter(f.count)
 	return f
 }
 
-// run counts what folders hold and deletes those that are to be deleted.
-func (f *folders) run(ctx context.Context) {
+// Run counts what folders hold and deletes those that are to be deleted, until
+// ctx ends.
+func (f *Folders) Run(ctx context.Context) {
 	var group sync.WaitGroup
 	group.Go(func() { f.counter.Run(ctx) })
 	for {
 		pending := f.deletePending(ctx)
 		again := make(<-chan time.Time)
 		if pending {
-			again = f.agent.clock.Timer(retryDelete).C
+			again = f.config.Clock.Timer(retryDelete).C
 		}
 		select {
 		case <-f.due:
@@ -70,11 +103,11 @@ func (f *folders) run(ctx context.Context) {
 }
 
 // count counts what one folder holds and keeps it.
-func (f *folders) count(ctx context.Context, id session.FolderID) error {
+func (f *Folders) count(ctx context.Context, id session.FolderID) error {
 	f.mu.Lock()
 	delete(f.dirty, id)
 	f.mu.Unlock()
-	known, err := f.agent.store.Folder(id)
+	known, err := f.config.Records.Folder(id)
 	if err != nil {
 		return err
 	}
@@ -82,8 +115,8 @@ func (f *folders) count(ctx context.Context, id session.FolderID) error {
 	if err != nil {
 		return err
 	}
-	usage.At = f.agent.clock.Now().UTC()
-	return f.agent.records.Update(func(tx *store.Tx) error {
+	usage.At = f.config.Clock.Now().UTC()
+	return f.config.Records.Update(func(tx *store.Tx) error {
 		now, err := tx.Folder(id)
 		if err != nil {
 			return err
@@ -94,7 +127,7 @@ func (f *folders) count(ctx context.Context, id session.FolderID) error {
 }
 
 // touched notes that what a folder holds may have changed.
-func (f *folders) touched(id session.FolderID) {
+func (f *Folders) touched(id session.FolderID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.dirty[id] = true
@@ -102,8 +135,8 @@ func (f *folders) touched(id session.FolderID) {
 
 // dress adds to a stored folder what is not stored, and has it counted where
 // what is known is old.
-func (f *folders) dress(one session.Folder, users []session.FolderUser) session.Folder {
-	one.Agent, one.UsedBy = f.agent.config.Name, users
+func (f *Folders) dress(one session.Folder, users []session.FolderUser) session.Folder {
+	one.Agent, one.UsedBy = f.config.Agent, users
 	if one.State == session.FolderDeleting {
 		one.Removed = f.removed(one)
 		return one
@@ -112,7 +145,7 @@ func (f *folders) dress(one session.Folder, users []session.FolderUser) session.
 		return one
 	}
 	f.mu.Lock()
-	stale := one.Usage == nil || f.dirty[one.ID] || f.agent.clock.Since(one.Usage.At) > recount && len(users) > 0
+	stale := one.Usage == nil || f.dirty[one.ID] || f.config.Clock.Since(one.Usage.At) > maxAge && len(users) > 0
 	f.mu.Unlock()
 	if stale {
 		f.counter.Ask(one.ID)
@@ -121,19 +154,19 @@ func (f *folders) dress(one session.Folder, users []session.FolderUser) session.
 	return one
 }
 
-func (a *Agent) ListFolders(_ context.Context, filter session.FolderFilter) ([]session.Folder, error) {
-	all, err := a.store.Folders()
+func (f *Folders) ListFolders(_ context.Context, filter session.FolderFilter) ([]session.Folder, error) {
+	all, err := f.config.Records.Folders()
 	if err != nil {
 		return nil, err
 	}
-	users, err := a.folderUsers()
+	users, err := f.folderUsers()
 	if err != nil {
 		return nil, err
 	}
 	list := []session.Folder{}
 	for _, one := range all {
 		if filter.Owner == "" || one.Owner == filter.Owner {
-			list = append(list, a.folders.dress(one, users[one.ID]))
+			list = append(list, f.dress(one, users[one.ID]))
 		}
 	}
 	slices.SortFunc(list, func(a, b session.Folder) int {
@@ -143,8 +176,8 @@ func (a *Agent) ListFolders(_ context.Context, filter session.FolderFilter) ([]s
 }
 
 // folderUsers returns the live sessions that have folders mounted, by the folders.
-func (a *Agent) folderUsers() (map[session.FolderID][]session.FolderUser, error) {
-	live, _, err := a.store.Live()
+func (f *Folders) folderUsers() (map[session.FolderID][]session.FolderUser, error) {
+	live, _, err := f.config.Records.Live()
 	if err != nil {
 		return nil, err
 	}
@@ -168,39 +201,42 @@ func mountedBy(s session.Session) []session.FolderID {
 	return ids
 }
 
-func (a *Agent) GetFolder(_ context.Context, id session.FolderID) (session.Folder, error) {
-	one, err := a.store.Folder(id)
+func (f *Folders) GetFolder(_ context.Context, id session.FolderID) (session.Folder, error) {
+	one, err := f.config.Records.Folder(id)
 	if err != nil {
 		return session.Folder{}, err
 	}
-	users, err := a.folderUsers()
+	users, err := f.folderUsers()
 	if err != nil {
 		return session.Folder{}, err
 	}
-	return a.folders.dress(one, users[id]), nil
+	return f.dress(one, users[id]), nil
 }
 
-func (a *Agent) CreateFolder(ctx context.Context, req session.FolderRequest) (session.Folder, error) {
+func (f *Folders) CreateFolder(ctx context.Context, req session.FolderRequest) (session.Folder, error) {
 	if wrong := req.Validate(); len(wrong) > 0 {
 		return session.Folder{}, folderInvalid("create", wrong)
 	}
 	one := session.Folder{
-		ID: session.FolderID(session.NewID()), Name: req.Name, Owner: cmp.Or(req.Owner, a.config.Owner),
+		ID: session.FolderID(session.NewID()), Name: req.Name, Owner: cmp.Or(req.Owner, f.config.Owner),
 		Permission: cmp.Or(req.Permission, session.FolderReadWrite),
-		Mode:       cmp.Or(req.Mode, session.FolderGeneral), State: session.FolderReady, CreatedAt: a.clock.Now().UTC(),
+		Mode:       cmp.Or(req.Mode, session.FolderGeneral), State: session.FolderReady,
+		CreatedAt: f.config.Clock.Now().UTC(),
 	}
 	var err error
+	var opened map[string][]string
 	if req.Path != "" {
-		a.allowed.write.Lock() // so that no directory around it or in it is opened meanwhile
-		defer a.allowed.write.Unlock()
-		err = a.link(&one, req.Path)
+		dirs, release := f.config.Machine.Opened() // no directory around it or in it is opened meanwhile
+		defer release()
+		opened = dirs
+		err = f.link(&one, req.Path)
 	} else {
-		err = a.folders.disk.Make(one)
+		err = f.disk.Make(one)
 	}
 	if err != nil {
 		return session.Folder{}, err
 	}
-	err = a.records.Update(func(tx *store.Tx) error {
+	err = f.config.Records.Update(func(tx *store.Tx) error {
 		all, err := tx.Folders()
 		if err != nil {
 			return err
@@ -213,25 +249,24 @@ func (a *Agent) CreateFolder(ctx context.Context, req session.FolderRequest) (se
 		if err := nameFree("create", all, one); err != nil {
 			return err
 		}
-		open := a.allowed.all()
-		delete(open, one.Owner)
-		if other, whose := a.nested(one.Path, one.Owner, all, open); other != "" {
-			return folder.InvalidLink(overlap(one.Path, other, whose), "Choose another directory.")
+		delete(opened, one.Owner)
+		if other, whose := Nested(one.Path, one.Owner, f.config.Owner, all, opened); other != "" {
+			return folder.InvalidLink(Overlap(one.Path, other, whose), "Choose another directory.")
 		}
 		return tx.PutFolder(one)
 	})
 	if err != nil {
-		return session.Folder{}, errors.Join(err, a.folders.disk.Unmake(one))
+		return session.Folder{}, errors.Join(err, f.disk.Unmake(one))
 	}
-	return a.GetFolder(ctx, one.ID)
+	return f.GetFolder(ctx, one.ID)
 }
 
 // link makes a fresh folder one of a directory of the machine.
-func (a *Agent) link(one *session.Folder, path string) error {
-	if err := a.folders.disk.CheckLink(path); err != nil {
+func (f *Folders) link(one *session.Folder, path string) error {
+	if err := f.disk.CheckLink(path); err != nil {
 		return err
 	}
-	found, err := a.offLimits().Look(path, one.Owner != a.config.Owner)
+	found, err := f.config.Machine.OffLimits().Look(path, one.Owner != f.config.Owner)
 	if err != nil {
 		e := session.AsError(err, session.CodeInvalidSource)
 		return folder.InvalidLink(e.Message, e.Hint)
@@ -262,9 +297,9 @@ func nameFree(op string, all []session.Folder, one session.Folder) error {
 }
 
 // changeFolder changes a folder in one transaction.
-func (a *Agent) changeFolder(ctx context.Context, id session.FolderID,
+func (f *Folders) changeFolder(ctx context.Context, id session.FolderID,
 	change func(*store.Tx, *session.Folder) error) (session.Folder, error) {
-	err := a.records.Update(func(tx *store.Tx) error {
+	err := f.config.Records.Update(func(tx *store.Tx) error {
 		one, err := tx.Folder(id)
 		if err != nil {
 			return err
@@ -277,15 +312,15 @@ func (a *Agent) changeFolder(ctx context.Context, id session.FolderID,
 	if err != nil && !errors.Is(err, errNothing) {
 		return session.Folder{}, err
 	}
-	return a.GetFolder(ctx, id)
+	return f.GetFolder(ctx, id)
 }
 
-func (a *Agent) UpdateFolder(ctx context.Context, id session.FolderID,
+func (f *Folders) UpdateFolder(ctx context.Context, id session.FolderID,
 	change session.FolderChange) (session.Folder, error) {
 	if wrong := change.Validate(); len(wrong) > 0 {
 		return session.Folder{}, folderInvalid("update", wrong)
 	}
-	return a.changeFolder(ctx, id, func(tx *store.Tx, one *session.Folder) error {
+	return f.changeFolder(ctx, id, func(tx *store.Tx, one *session.Folder) error {
 		if one.State != session.FolderReady {
 			return &session.Error{Code: "folder_update_conflict", Message: fmt.Sprintf("The folder %s is in the trash.",
 				one.Name), Hint: "Restore it first."}
@@ -308,15 +343,15 @@ func (a *Agent) UpdateFolder(ctx context.Context, id session.FolderID,
 	})
 }
 
-func (a *Agent) TrashFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
-	return a.changeFolder(ctx, id, func(tx *store.Tx, one *session.Folder) error {
+func (f *Folders) TrashFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
+	return f.changeFolder(ctx, id, func(tx *store.Tx, one *session.Folder) error {
 		if one.State != session.FolderReady {
 			return errNothing
 		}
 		if err := unused(tx, "trash", *one); err != nil {
 			return err
 		}
-		now := a.clock.Now().UTC()
+		now := f.config.Clock.Now().UTC()
 		one.State, one.TrashedAt = session.FolderTrashed, &now
 		return nil
 	})
@@ -339,8 +374,8 @@ func unused(tx *store.Tx, op string, one session.Folder) error {
 		Message: fmt.Sprintf("%s the folder %s mounted.", who, one.Name), Hint: "End it first."}
 }
 
-func (a *Agent) RestoreFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
-	return a.changeFolder(ctx, id, func(tx *store.Tx, one *session.Folder) error {
+func (f *Folders) RestoreFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
+	return f.changeFolder(ctx, id, func(tx *store.Tx, one *session.Folder) error {
 		switch one.State {
 		case session.FolderReady:
 			return errNothing
