@@ -198,12 +198,8 @@ type note struct {
 	pull *session.Pull
 }
 
-// usualLogCap is how much of one log is kept where nothing else is asked for.
-const usualLogCap = 64 * gpu.MiB
-
-// Open returns an agent that answers questions and accepts launches. The engine
-// need not answer yet.
-func Open(_ context.Context, config Config) (*Agent, error) {
+// withDefaults fills in what need not be said.
+func (config Config) withDefaults() Config {
 	if config.Log == nil {
 		config.Log = slog.Default()
 	}
@@ -225,6 +221,16 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 	if config.Boot == nil {
 		config.Boot = bootTime
 	}
+	return config
+}
+
+// usualLogCap is how much of one log is kept where nothing else is asked for.
+const usualLogCap = 64 * gpu.MiB
+
+// Open returns an agent that answers questions and accepts launches. The engine
+// need not answer yet.
+func Open(_ context.Context, config Config) (*Agent, error) {
+	config = config.withDefaults()
 	if err := os.MkdirAll(filepath.Join(config.Dir, "logs"), 0o700); err != nil {
 		return nil, &session.Error{Code: "agent_open_failed", Message: "The folder for logs cannot be made.",
 			Hint: "Check the permissions of " + config.Dir + ".", Err: err}
