@@ -17,7 +17,7 @@ require (
 	github.com/pkg/sftp v1.13.12
 	github.com/shirou/gopsutil/v3 v3.24.5
 	github.com/spf13/cobra v1.10.1
-	github.com/tetratelabs/wazero v1.12.0
+	github.com/spf13/pflag v1.0.9
 	github.com/wailsapp/wails/v2 v2.15.0
 	github.com/xtaci/smux v1.5.34
 	go.etcd.io/bbolt v1.4.3
@@ -67,7 +67,6 @@ require (
 	github.com/rivo/uniseg v0.4.7 // indirect
 	github.com/samber/lo v1.49.1 // indirect
 	github.com/shoenig/go-m1cpu v0.1.6 // indirect
-	github.com/spf13/pflag v1.0.9 // indirect
 	github.com/tklauser/go-sysconf v0.3.12 // indirect
 	github.com/tklauser/numcpus v0.6.1 // indirect
 	github.com/tkrajina/go-reflector v0.5.8 // indirect

@@ -66,10 +66,8 @@ var table = []row{
 	{pkg: "backend/engine/docker", imports: []string{"backend/session", "gpu", "backend/engine", "backend/peer"}},
 	{pkg: "backend/engine/sim/shell", imports: []string{"backend/pace", "gpu"}},
 	{pkg: "backend/engine/sim/notebook", imports: []string{"backend/session", "backend/files", "backend/pace"}},
-	{pkg: "backend/engine/sim/python", imports: []string{"backend/pace"},
-		tests: []string{"backend/engine/sim/shell", "frontend/notebook"}},
 	{pkg: "backend/engine/sim", imports: []string{"backend/session", "gpu", "backend/engine", "backend/pace",
-		"backend/engine/sim/shell", "backend/engine/sim/notebook", "backend/engine/sim/python", "backend/terminal",
+		"backend/engine/sim/shell", "backend/engine/sim/notebook", "backend/terminal",
 		"backend/guest", "backend/guest/link", "backend/files"}, tests: []string{"backend/engine/enginetest"}},
 	{pkg: "backend/agent/doctor", imports: []string{"backend/session", "backend/engine", "gpu"}},
 	{pkg: "backend/agent/health", imports: []string{"backend/session", "backend/engine", "backend/pace"}},
@@ -153,7 +151,6 @@ var fences = []fence{
 	{module: "github.com/spf13/pflag", pkgs: []string{"backend/cli"}},
 	{module: "github.com/NVIDIA/go-nvml", pkgs: []string{"gpu/nvml"}},
 	{module: "gopkg.in/yaml.v3", pkgs: []string{"backend/environments", "backend/recipe"}},
-	{module: "github.com/tetratelabs/wazero", pkgs: []string{"backend/engine/sim/python"}},
 	{module: "mvdan.cc/sh/v3", pkgs: []string{"backend/engine/sim/shell"}},
 	{module: "golang.org/x/term", pkgs: []string{"backend/cli", "app", "build/bench"}},
 	{module: "golang.org/x/sys", pkgs: []string{"backend/guest", "backend/engine/docker", "backend/engine/sim",
@@ -165,7 +162,7 @@ var fences = []fence{
 // run faster than the one on the wall. wall are their files that read that one
 // as well, each for something that is not the machine's.
 var paced = []string{"backend/agent", "backend/agent/folders", "backend/agent/records", "backend/agent/accounts",
-	"backend/agent/health", "backend/engine/sim", "backend/engine/sim/shell", "backend/engine/sim/python"}
+	"backend/agent/health", "backend/engine/sim", "backend/engine/sim/shell"}
 
 var wall = map[string]string{
 	"backend/agent/devices.go":            "an agent that was given no clock",

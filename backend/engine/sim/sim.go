@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"slipway/backend/engine"
-	"slipway/backend/engine/sim/python"
 	"slipway/backend/pace"
 	"slipway/backend/session"
 	"slipway/gpu"
@@ -44,7 +43,6 @@ type Config struct {
 // Sim is a simulated engine. All methods are safe for concurrent use.
 type Sim struct {
 	config Config
-	python *python.Python  // nil: there is none
 	ctx    context.Context //nolint:containedctx // it is the life of what this process runs, ended by Close
 	cancel context.CancelFunc
 	lives  sync.WaitGroup // one for each goroutine of a container
@@ -96,7 +94,7 @@ func Open(config Config) (*Sim, error) {
 		return nil, &session.Error{Code: "engine_open_no-space", Message: fmt.Sprintf("The folder %s cannot be made.",
 			config.Dir), Hint: "Make it writable or choose another with SLIPWAY_HOME.", Err: err}
 	}
-	s := &Sim{config: config, python: python.In(config.Notebook), changed: make(chan struct{}),
+	s := &Sim{config: config, changed: make(chan struct{}),
 		containers: map[string]*container{}, pulled: map[string]bool{}, evicted: map[string]bool{},
 		watchers: map[*engine.Changes]struct{}{}, networks: map[string]map[string]string{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())

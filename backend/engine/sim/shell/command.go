@@ -33,7 +33,6 @@ type command struct {
 	out     io.Writer
 	err     io.Writer
 	tty     bool // out is the terminal
-	typed   bool // in is the terminal
 }
 
 func (c *command) exit(code int) error {
@@ -254,11 +253,6 @@ func (c *command) script(program string, args []string) int {
 		return 126
 	}
 	first, _, _ := strings.Cut(string(data), "\n")
-	if run, ok := c.shell.utilities["python3"]; ok && strings.HasPrefix(first, "#!") &&
-		strings.Contains(first, "python") {
-		c.args = append([]string{c.path(program)}, args...)
-		return run(c)
-	}
 	if bytes.IndexByte(data, 0) >= 0 || strings.HasPrefix(first, "#!") &&
 		!strings.HasSuffix(strings.TrimSpace(first), "sh") {
 		c.fail("cannot execute: a simulated session runs shell scripts only")

@@ -44,7 +44,6 @@ type Shell struct {
 	// functions are the names of functions as of the beginning of the newest
 	// line: the interpreter's own map is not safe to read while it runs.
 	functions atomic.Pointer[map[string]bool]
-	typed     atomic.Pointer[os.File] // what is typed to the line that runs on a terminal; nil: none does
 }
 
 // fifoDirectory does not exist on any host. The interpreter would make pipes
@@ -207,9 +206,6 @@ func (s *Shell) exec(ctx context.Context, args []string) error {
 		ctx: ctx, shell: s, world: s.world, name: baseName(args[0]), args: args[1:], dir: Clean(hc.Dir), env: hc.Env,
 		in: hc.Stdin, out: hc.Stdout, err: hc.Stderr, tty: s.config.TTY != "" && hc.Stdout == s.config.Stdout,
 	}
-	if typed := s.typed.Load(); typed != nil {
-		c.typed = hc.Stdin == io.Reader(typed)
-	}
 	c.name = strings.TrimPrefix(c.name, builtinPrefix)
 	if run, ok := s.utilities[s.utilityName(args[0])]; ok {
 		c.process = s.world.Begin(strings.TrimPrefix(strings.Join(args, " "), builtinPrefix), s.ttyName(), cancel)
@@ -245,7 +241,9 @@ func (s *Shell) utilityName(program string) string {
 
 func (s *Shell) hint(name string) string {
 	switch name {
-	case "python", "python3", "pip", "pip3", "R", "jupyter", "ipython", "git", "vi", "vim", "nano", "apt", "apt-get",
+	case "python", "python3", "ipython":
+		return " (terminals of simulated sessions have no Python; open JupyterLab to run some)"
+	case "pip", "pip3", "R", "jupyter", "git", "vi", "vim", "nano", "apt", "apt-get",
 		"conda", "gcc", "make", "curl", "wget":
 		return " (this session is simulated: it runs no real programs; \"help\" lists what it has)"
 	}

@@ -278,8 +278,6 @@ func (s *Shell) line(ctx context.Context, text string, stdin *os.File) (code int
 		io.WriteString(s.config.Stderr, "bash: "+err.Error()+"\n") //nolint:errcheck // nobody is left to tell
 		return 2, false
 	}
-	s.typed.Store(stdin)
-	defer s.typed.Store(nil)
 	if err := interp.StdIO(stdin, s.config.Stdout, s.config.Stderr)(s.runner); err != nil {
 		return 1, true
 	}
