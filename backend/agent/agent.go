@@ -15,6 +15,7 @@ import (
 	"slipway/backend/agent/doctor"
 	"slipway/backend/agent/folders"
 	"slipway/backend/agent/health"
+	"slipway/backend/agent/images"
 	"slipway/backend/agent/networks"
 	"slipway/backend/agent/records"
 	"slipway/backend/engine"
@@ -140,6 +141,8 @@ func (l Limits) backoff(attempt int) time.Duration {
 // parts are those of the agent that answer calls themselves.
 type parts struct {
 	session.Folders
+	session.Images
+	session.ImageTransfers
 }
 
 // Agent rules one machine. Its methods are safe for concurrent use; sessions
@@ -166,17 +169,13 @@ type Agent struct {
 	folders  *folders.Folders
 	networks *networks.Networks
 	allowed  *allowances
-	images   *imageBook
+	images   *images.Images
 	live     liveCache
 	wake     chan struct{} // of capacity 1: the queue or the books changed
 	sweep    chan struct{} // of capacity 1: a network may be left over
-	depot    *layers.Depot // images that arrive from other agents
-	works    *imageWorks
 	closed   chan struct{}
 	once     sync.Once
-	// installing is held while an image is given to the engine: one at a time.
-	installing sync.Mutex
-	tasks      sync.WaitGroup // everything that Run started
+	tasks    sync.WaitGroup // everything that Run started
 
 	mu       sync.Mutex // guards everything below
 	courses  map[session.ID]*course
@@ -235,13 +234,6 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 		return nil, &session.Error{Code: "agent_open_failed", Message: "The folder for logs cannot be made.",
 			Hint: "Check the permissions of " + config.Dir + ".", Err: err}
 	}
-	depot, err := layers.Open(layers.Config{Dir: filepath.Join(config.Dir, "transfers"), Free: diskFree,
-		Quota: config.Images})
-	if err != nil {
-		return nil, &session.Error{Code: "agent_open_failed",
-			Message: "The folder for images that arrive cannot be made.", Hint: "Check the permissions of " +
-				config.Dir + ".", Err: err}
-	}
 	books, err := accounts.Open(config.Store, config.Clock, config.Log)
 	if err != nil {
 		return nil, err
@@ -254,17 +246,13 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	images, err := openImageBook(config.Store)
-	if err != nil {
-		return nil, err
-	}
 	a := &Agent{
-		allowed: allowed, images: images,
-		config: config, clock: config.Clock, limits: config.Limits.withDefaults(), engine: config.Engine,
+		allowed: allowed,
+		config:  config, clock: config.Clock, limits: config.Limits.withDefaults(), engine: config.Engine,
 		store: config.Store, log: config.Log,
 		stream: newStream(randomHex()), meter: newMeter(),
 		devices:  newDevices(config.GPU, config.Moment),
-		accounts: books, depot: depot, works: newImageWorks(config.Clock), guard: &gpu.Guard{Policy: config.Guard},
+		accounts: books, guard: &gpu.Guard{Policy: config.Guard},
 		idle: newIdleWatch(config.Clock, used),
 		wake: make(chan struct{}, 1), sweep: make(chan struct{}, 1),
 		closed:  make(chan struct{}),
@@ -280,6 +268,14 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 		GID: config.GID, Agent: config.Name, Owner: config.Owner, Records: a.records, Machine: directories{a},
 		Clock: a.clock, Log: a.log})
 	a.Folders = a.folders
+	a.images, err = images.Open(images.Config{Dir: filepath.Join(config.Dir, "transfers"), Free: diskFree,
+		Quota: config.Images, Owner: config.Owner, Engine: config.Engine, Records: a.records, People: a,
+		Health: a.health, Limits: images.Limits{Call: a.limits.Call, PullStall: a.limits.PullStall,
+			Commit: a.limits.Commit, Remove: a.limits.Remove}, Clock: a.clock, Log: a.log})
+	if err != nil {
+		return nil, err
+	}
+	a.Images, a.ImageTransfers = a.images, a.images
 	a.networks, err = networks.Open(networks.Config{Agent: config.Name, Engine: config.Engine, Records: a.store,
 		Limit: a.limits.Call, Log: a.log})
 	if err != nil {
@@ -294,8 +290,8 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 // Run rules the machine until ctx ends, then waits for everything that it
 // started. Containers go on. It is called once.
 func (a *Agent) Run(ctx context.Context) error {
-	defer a.works.stop()
-	defer context.AfterFunc(ctx, a.works.stop)()
+	defer a.images.Stop()
+	defer context.AfterFunc(ctx, a.images.Stop)()
 	a.tasks.Go(func() { a.health.Run(ctx) })
 	a.tasks.Go(func() { a.runQueue(ctx) })
 	a.tasks.Go(func() { a.runMeter(ctx) })
@@ -309,7 +305,7 @@ func (a *Agent) Run(ctx context.Context) error {
 
 // Close ends every Watch. It is called after Run has returned.
 func (a *Agent) Close() error {
-	a.works.stop()
+	a.images.Close()
 	a.once.Do(func() { close(a.closed) })
 	return nil
 }

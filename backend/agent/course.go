@@ -215,14 +215,6 @@ func (a *Agent) firstEnded(ctx context.Context, s session.Session) (number int, 
 	return -1, nil, nil
 }
 
-// containerOf returns the engine's id of the session's first container, or "".
-func containerOf(s session.Session) string {
-	if len(s.Kernels) == 0 {
-		return ""
-	}
-	return s.Kernels[0].Container
-}
-
 // setSteps shows the steps of the phase under way to whoever asks for history.
 func (c *course) setSteps(steps []session.Step) {
 	c.mu.Lock()

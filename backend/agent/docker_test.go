@@ -419,7 +419,7 @@ func (r *real) failures(t *testing.T) {
 	}
 	s = r.launch(session.Spec{})
 	s = r.awaitRunning(s.ID)
-	if err := r.engine.Remove(context.Background(), containerOf(s)); err != nil {
+	if err := r.engine.Remove(context.Background(), s.Container()); err != nil {
 		t.Fatal(err)
 	}
 	if s = r.awaitEnd(s.ID); s.Status != session.Failed && s.Reason != session.ReasonSelf {
@@ -694,7 +694,7 @@ func TestRealDockerThatStopsAnswering(t *testing.T) {
 		r.awaitEnd(s.ID)
 	}
 	states, err := r.engine.List(context.Background())
-	if err != nil || len(states) != 1 || states[0].ID != containerOf(running) {
+	if err != nil || len(states) != 1 || states[0].ID != running.Container() {
 		t.Errorf("containers %+v, %v", states, err)
 	}
 }

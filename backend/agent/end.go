@@ -166,9 +166,9 @@ type teardown struct {
 
 func (t *teardown) run(ctx context.Context) error {
 	a := t.agent
-	if one := a.works.of(t.session.ID); one != nil {
+	if work := a.images.Committing(t.session.ID); work != "" {
 		if err := t.step(ctx, "commit", a.limits.Commit,
-			func(ctx context.Context) error { return t.awaitCommit(ctx, one.ID) }); err != nil {
+			func(ctx context.Context) error { return t.awaitCommit(ctx, work) }); err != nil {
 			return err
 		}
 	}

@@ -115,12 +115,12 @@ func TestWhichEndsMakeAnImage(t *testing.T) {
 			end  func(session.Session)
 			want bool
 		}{
-			"success": {batch, func(s session.Session) { w.fake.Exit(containerOf(s), 0) }, true},
-			"failure": {batch, func(s session.Session) { w.fake.Exit(containerOf(s), 3) }, false},
-			"by itself": {session.Spec{CommitOnEnd: 5}, func(s session.Session) { w.fake.Exit(containerOf(s), 0) },
+			"success": {batch, func(s session.Session) { w.fake.Exit(s.Container(), 0) }, true},
+			"failure": {batch, func(s session.Session) { w.fake.Exit(s.Container(), 3) }, false},
+			"by itself": {session.Spec{CommitOnEnd: 5}, func(s session.Session) { w.fake.Exit(s.Container(), 0) },
 				true},
-			"for memory": {session.Spec{CommitOnEnd: 5}, func(s session.Session) { w.fake.OOM(containerOf(s)) }, true},
-			"lost": {session.Spec{CommitOnEnd: 5}, func(s session.Session) { w.fake.Lose(containerOf(s)) },
+			"for memory": {session.Spec{CommitOnEnd: 5}, func(s session.Session) { w.fake.OOM(s.Container()) }, true},
+			"lost": {session.Spec{CommitOnEnd: 5}, func(s session.Session) { w.fake.Lose(s.Container()) },
 				false},
 			"not asked": {session.Spec{}, func(s session.Session) { w.terminated(s.ID, false) }, false},
 			"by force":  {session.Spec{CommitOnEnd: 5}, func(s session.Session) { w.terminated(s.ID, true) }, false},
@@ -165,7 +165,7 @@ func TestAnImageThatCannotBeMadeKeepsTheContainer(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		there := func() bool {
 			return slices.ContainsFunc(fake.States(),
-				func(state engine.State) bool { return state.ID == containerOf(s) && !state.Running })
+				func(state engine.State) bool { return state.ID == s.Container() && !state.Running })
 		}
 		if !there() {
 			t.Fatal("its container is gone")

@@ -256,8 +256,8 @@ func TestBatchEnds(t *testing.T) {
 				spec.Timeout = session.Duration(time.Hour)
 				s := w.launch(spec)
 				s = w.awaitStatus(s.ID, session.Running)
-				w.fake.WriteLog(containerOf(s), "said")
-				c.end(w, containerOf(s))
+				w.fake.WriteLog(s.Container(), "said")
+				c.end(w, s.Container())
 				s = w.await(s.ID, "ended", func(s session.Session) bool { return s.Status.Terminal() })
 				if s.Status != c.status || s.Result != c.result || s.Reason != c.reason ||
 					(c.exit >= 0) != (s.ExitCode != nil) || (c.exit >= 0 && *s.ExitCode != c.exit) {
@@ -295,7 +295,7 @@ func TestInteractiveEndsByItself(t *testing.T) {
 				w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
 				s := w.launch(session.Spec{})
 				s = w.awaitStatus(s.ID, session.Running)
-				c.end(w.fake, containerOf(s))
+				c.end(w.fake, s.Container())
 				s = w.await(s.ID, "ended", func(s session.Session) bool { return s.Status.Terminal() })
 				if n := w.fake.Calls(enginetest.CallRemove); n != 1 {
 					t.Errorf("its container was removed %d times", n)
@@ -373,7 +373,7 @@ func TestEndWhileTheEngineIsAway(t *testing.T) {
 		s := w.awaitStatus(forced.ID, session.Terminated)
 		if s.Reason != session.ReasonForced || len(s.Warnings) == 0 ||
 			s.Warnings[0].Code != "session_terminate_left-behind" ||
-			!strings.Contains(s.Warnings[0].Text, containerOf(f)) {
+			!strings.Contains(s.Warnings[0].Text, f.Container()) {
 			t.Errorf("forced: %+v", s)
 		}
 		time.Sleep(time.Hour)
@@ -463,7 +463,7 @@ func TestFullDiskDelaysAndLosesNothing(t *testing.T) {
 		if session.CodeOf(err) != "store_write_no-space" || !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("a launch on a full disk: %v", err)
 		}
-		w.fake.Exit(containerOf(first), 0)
+		w.fake.Exit(first.Container(), 0)
 		time.Sleep(time.Minute)
 		if s, _ := w.agent.Get(context.Background(), first.ID); s.Status != session.Running {
 			t.Errorf("an end that could not be stored: %s", s.Status)
@@ -552,14 +552,14 @@ func TestContainersThatTheEngineOrTheMachineTookAlong(t *testing.T) {
 				time.Sleep(time.Minute)
 				if c.boot {
 					w.halt()
-					fake.Exit(containerOf(s), c.code)
+					fake.Exit(s.Container(), c.code)
 					time.Sleep(time.Minute)
 					boot.Store(time.Now().Unix())
 					w.start()
 				} else {
 					fake.SetDown(true)
 					time.Sleep(10 * time.Second)
-					fake.Exit(containerOf(s), c.code)
+					fake.Exit(s.Container(), c.code)
 					time.Sleep(time.Minute)
 					fake.SetDown(false)
 				}

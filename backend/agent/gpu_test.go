@@ -162,20 +162,20 @@ func TestSessionsAreChargedWithWhatTheyUse(t *testing.T) {
 		g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 1}, nil)
 		trainer, holder := g.run("trainer", 500), g.run("holder", 500)
 		begun := time.Now()
-		g.machine.RunGranted(containerOf(trainer), sim.Training, trainer.Grants.GPUs)
-		g.machine.RunGranted(containerOf(holder), sim.Holding, holder.Grants.GPUs)
+		g.machine.RunGranted(trainer.Container(), sim.Training, trainer.Grants.GPUs)
+		g.machine.RunGranted(holder.Container(), sim.Holding, holder.Grants.GPUs)
 		time.Sleep(10 * time.Minute)
 		for _, s := range []session.Session{trainer, holder} {
 			if _, err := g.agent.Terminate(context.Background(), s.ID, false); err != nil {
 				t.Fatal(err)
 			}
-			g.machine.EndContainer(containerOf(s))
+			g.machine.EndContainer(s.Container())
 			g.awaitStatus(s.ID, session.Terminated)
 		}
 		took := time.Since(begun)
 		time.Sleep(time.Minute)
 		rows := g.accounts()
-		truth := g.machine.Truth()[sim.Place{Container: containerOf(trainer), Device: trainer.Grants.GPUs[0].Device}]
+		truth := g.machine.Truth()[sim.Place{Container: trainer.Container(), Device: trainer.Grants.GPUs[0].Device}]
 		got, held := sumOfRows(rows, of(trainer.ID)), sumOfRows(rows, of(holder.ID))
 		if off := (time.Duration(got.GPU.BusyMs)*time.Millisecond - truth.Busy).Abs(); off > truth.Busy/50 {
 			t.Errorf("busy for %d ms, in truth %s", got.GPU.BusyMs, truth.Busy)
@@ -215,7 +215,7 @@ func TestKillsCountNothingTwice(t *testing.T) {
 				sim.Config{Seed: seed, Foreign: true, Cards: []sim.Card{sim.Server, sim.Server}}, nil)
 			g.accounts()
 			s := g.run("trainer", 500)
-			g.machine.RunGranted(containerOf(s), sim.Training, s.Grants.GPUs)
+			g.machine.RunGranted(s.Container(), sim.Training, s.Grants.GPUs)
 			kills := 0
 			for range 12 {
 				time.Sleep(time.Duration(r.IntN(40_000)) * time.Millisecond)
@@ -227,7 +227,7 @@ func TestKillsCountNothingTwice(t *testing.T) {
 			last := g.energy()
 			rows := g.accounts()
 			got := sumOfRows(rows, of(s.ID))
-			truth := g.machine.Truth()[sim.Place{Container: containerOf(s), Device: s.Grants.GPUs[0].Device}]
+			truth := g.machine.Truth()[sim.Place{Container: s.Container(), Device: s.Grants.GPUs[0].Device}]
 			if busy := time.Duration(got.GPU.BusyMs) * time.Millisecond; busy > truth.Busy+truth.Busy/50 ||
 				busy < truth.Busy-time.Duration(kills)*13*time.Second {
 				t.Errorf("seed %d: busy for %s, in truth %s", seed, busy, truth.Busy)
@@ -253,7 +253,7 @@ func TestEnergyIsBookedToTheLastMillijoule(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 3}, nil)
 		s := g.run("trainer", 700)
-		g.machine.RunGranted(containerOf(s), sim.Training, s.Grants.GPUs)
+		g.machine.RunGranted(s.Container(), sim.Training, s.Grants.GPUs)
 		counted := func() gpu.MilliJoule {
 			all := sumOfRows(g.accounts(), func(session.Account) bool { return true })
 			return all.GPU.EnergyDynamic + all.GPU.EnergyIdle
@@ -303,7 +303,7 @@ func TestTheBoardShowsWhoHoldsWhat(t *testing.T) {
 		g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 5}, nil)
 		s := g.run("trainer", 500)
 		device := s.Grants.GPUs[0].Device
-		g.machine.RunGranted(containerOf(s), sim.Training, s.Grants.GPUs)
+		g.machine.RunGranted(s.Container(), sim.Training, s.Grants.GPUs)
 		g.machine.Run(sim.Program{Device: device, Name: "blender", User: "grace", Kind: sim.Holding,
 			Memory: 3 * gpu.GiB})
 		time.Sleep(time.Minute)
@@ -381,7 +381,7 @@ func TestHistoryIsThinnedAfterAnHour(t *testing.T) {
 func TestTheGuard(t *testing.T) {
 	over := func(g *gpuWorld, s session.Session) {
 		grant := s.Grants.GPUs[0]
-		g.machine.Run(sim.Program{Container: containerOf(s), Device: grant.Device, Kind: sim.Holding,
+		g.machine.Run(sim.Program{Container: s.Container(), Device: grant.Device, Kind: sim.Holding,
 			Memory: grant.Memory + 2*gpu.GiB})
 	}
 	t.Run("warns, and takes it back", func(t *testing.T) {
@@ -396,7 +396,7 @@ func TestTheGuard(t *testing.T) {
 			if took := time.Since(begun) - 10*time.Second; took > 4*time.Second { // it loads for some seconds
 				t.Errorf("the warning took %s", took)
 			}
-			g.machine.EndContainer(containerOf(s))
+			g.machine.EndContainer(s.Container())
 			s = g.await(s.ID, "forgiven", func(s session.Session) bool { return len(s.Warnings) == 0 })
 			if s.Status != session.Running {
 				t.Errorf("it is %s", s.Status)
@@ -410,7 +410,7 @@ func TestTheGuard(t *testing.T) {
 			s := g.run("greedy", 1500)
 			var pids []int
 			for _, grant := range s.Grants.GPUs {
-				pids = append(pids, g.machine.Run(sim.Program{Container: containerOf(s), Device: grant.Device,
+				pids = append(pids, g.machine.Run(sim.Program{Container: s.Container(), Device: grant.Device,
 					Kind: sim.Holding, Memory: grant.Memory + 2*gpu.GiB}))
 			}
 			warned := func(devices int) session.Session {
@@ -456,10 +456,10 @@ func TestTheGuard(t *testing.T) {
 			})
 			s := g.run("greedy", 500)
 			grant := s.Grants.GPUs[0]
-			g.machine.Run(sim.Program{Container: containerOf(s), Device: grant.Device, Kind: sim.Holding,
+			g.machine.Run(sim.Program{Container: s.Container(), Device: grant.Device, Kind: sim.Holding,
 				Memory: grant.Memory / 2})
 			time.Sleep(time.Minute)
-			newest := g.machine.Run(sim.Program{Container: containerOf(s), Device: grant.Device, Kind: sim.Holding,
+			newest := g.machine.Run(sim.Program{Container: s.Container(), Device: grant.Device, Kind: sim.Holding,
 				Memory: grant.Memory})
 			if pid := <-ended; pid != newest {
 				t.Errorf("process %d was ended, the newest is %d", pid, newest)

@@ -166,7 +166,7 @@ func TestUseKeepsASession(t *testing.T) {
 			}))
 		},
 		"a guest that cannot be reached": func(i *idler) {
-			id := containerOf(i.get())
+			id := i.get().Container()
 			i.fake.SetGuestAbsent(id, true)
 			i.fake.DropGuest(id)
 		},
@@ -269,8 +269,8 @@ func TestTooLittleUseOfADeviceEndsASession(t *testing.T) {
 		g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 8},
 			func(c *Config) { c.Idle, c.Link = policy, new(scene).link })
 		busy, idle := g.run("busy", 500), g.run("idle", 500)
-		g.machine.RunGranted(containerOf(busy), sim.Training, busy.Grants.GPUs)
-		g.machine.RunGranted(containerOf(idle), sim.Holding, idle.Grants.GPUs)
+		g.machine.RunGranted(busy.Container(), sim.Training, busy.Grants.GPUs)
+		g.machine.RunGranted(idle.Container(), sim.Holding, idle.Grants.GPUs)
 		ended := g.awaitEnd(idle.ID)
 		if took := ended.TerminatedAt.Sub(*ended.StartedAt); ended.Reason != session.ReasonUnused ||
 			took < 70*time.Minute || took > 72*time.Minute {

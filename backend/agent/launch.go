@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"slipway/backend/agent/images"
 	"slipway/backend/agent/records"
 	"slipway/backend/engine"
 	"slipway/backend/offlimits"
@@ -297,7 +298,7 @@ func (a *Agent) findImage(ctx context.Context, l *launch) error {
 	found, err := a.engine.Image(ctx, l.session.Spec.Image)
 	if err == nil {
 		l.pinned = session.PinImage(l.session.Spec.Image, found)
-		err = a.mayUse(l.session, found)
+		err = a.images.MayUse(l.session, found)
 	}
 	if session.CodeOf(err) == "engine_image_not-found" {
 		l.missing = true
@@ -311,7 +312,7 @@ func (a *Agent) pullImage(ctx context.Context, l *launch) error {
 	if !l.missing {
 		return errSkipped
 	}
-	if err := noRegistry(l.session.Spec.Image); err != nil {
+	if err := images.NoRegistry(l.session.Spec.Image); err != nil {
 		return err
 	}
 	s, err := a.changeLaunch(l.session, func(d *records.Draft) error { return d.To(session.Pulling) })
@@ -319,7 +320,8 @@ func (a *Agent) pullImage(ctx context.Context, l *launch) error {
 		return err
 	}
 	l.session = s
-	err = a.pull(ctx, s.Spec.Image, a.mayLogin(s.Owner, s.ByAdmin), func(p session.Pull) { a.showPull(s, p) })
+	err = a.images.Fetch(ctx, s.Spec.Image, a.images.MayLogin(s.Owner, s.ByAdmin),
+		func(p session.Pull) { a.showPull(s, p) })
 	a.noteDown(s.ID, func(n *note) { n.pull = nil })
 	if err != nil {
 		return err

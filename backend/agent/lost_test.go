@@ -35,7 +35,7 @@ func TestADeviceIsLostAndComesBack(t *testing.T) {
 					sim.Config{Seed: 7, Cards: []sim.Card{sim.Server, sim.Server}}, nil)
 				holder := g.run("holder", 500)
 				device := holder.Grants.GPUs[0].Device
-				g.machine.RunGranted(containerOf(holder), sim.Training, holder.Grants.GPUs)
+				g.machine.RunGranted(holder.Container(), sim.Training, holder.Grants.GPUs)
 				beside := g.run("beside", 1000)
 				if beside.Grants.GPUs[0].Device == device {
 					t.Fatal("both are on one device")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/shirou/gopsutil/v3/disk"
+
 	"slipway/backend/agent/doctor"
 	"slipway/backend/agent/folders"
 	"slipway/backend/engine"
@@ -60,4 +62,13 @@ func (a directories) OffLimits() offlimits.Places {
 func (a directories) Opened() (dirs map[string][]string, release func()) {
 	a.allowed.write.Lock()
 	return opened(a.allowed.all()), a.allowed.write.Unlock
+}
+
+// diskFree is the room on the disk of a folder.
+func diskFree(dir string) (gpu.Bytes, error) {
+	usage, err := disk.Usage(dir)
+	if err != nil {
+		return 0, err
+	}
+	return gpu.Bytes(usage.Free), nil
 }

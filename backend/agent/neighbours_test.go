@@ -160,8 +160,8 @@ func TestOtherAgentsSessionsCount(t *testing.T) {
 		small := b.launch(session.Spec{Name: "small", Type: session.Batch, Command: "true",
 			Timeout: session.Duration(time.Minute), Accelerator: gpu.Request{Shares: 400}})
 		b.awaitStatus(small.ID, session.Running)
-		b.fake.Exit(containerOf(b.awaitStatus(small.ID, session.Running)), 0)
-		a.fake.Exit(containerOf(first), 0) // nobody tells the second agent
+		b.fake.Exit(b.awaitStatus(small.ID, session.Running).Container(), 0)
+		a.fake.Exit(first.Container(), 0) // nobody tells the second agent
 		began := time.Now()
 		b.awaitStatus(second.ID, session.Running)
 		if took := time.Since(began); took > 2*lookAgain {
@@ -218,7 +218,7 @@ func TestTwoAgentsNeverGiveTheSame(t *testing.T) {
 				if told != strings.Contains(name, "hogs") {
 					t.Errorf("its warnings are %+v", machine.Warnings)
 				}
-				won.fake.Exit(containerOf(won.awaitStatus(wonID, session.Running)), 0)
+				won.fake.Exit(won.awaitStatus(wonID, session.Running).Container(), 0)
 				lost.awaitStatus(lostID, session.Running)
 				if s, _ := lost.agent.Get(context.Background(), lostID); s.Attempt > 3 {
 					t.Errorf("it took %d attempts", s.Attempt)

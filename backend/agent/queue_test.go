@@ -38,9 +38,9 @@ func TestDependentsWaitForSuccess(t *testing.T) {
 			history[0].Steps[0].Code != scheduler.CodeWaitDependency {
 			t.Errorf("history %+v, %v", history, err)
 		}
-		w.fake.Exit(containerOf(first), 0)
+		w.fake.Exit(first.Container(), 0)
 		second = w.awaitStatus(second.ID, session.Running)
-		w.fake.Exit(containerOf(second), 3)
+		w.fake.Exit(second.Container(), 3)
 		if s := w.awaitStatus(second.ID, session.Terminated); s.Result != session.ResultFailure || *s.ExitCode != 3 {
 			t.Errorf("the second ended as %+v", s)
 		}
@@ -155,7 +155,7 @@ func TestPriorityIsChangedWhilePending(t *testing.T) {
 		if _, err := w.agent.SetPriority(ctx, first.ID, 1); session.CodeOf(err) != "session_update_conflict" {
 			t.Errorf("%v", err)
 		}
-		w.fake.Exit(containerOf(first), 0)
+		w.fake.Exit(first.Container(), 0)
 		w.awaitStatus(b.ID, session.Running)
 		if s, _ := w.agent.Get(ctx, a.ID); s.Status != session.Pending {
 			t.Errorf("the other is %s", s.Status)
@@ -190,7 +190,7 @@ func TestSharesOfADeviceAreGivenAndExplained(t *testing.T) {
 			"TF_FORCE_GPU_ALLOW_GROWTH") != "" || valueOf(env, "SLIPWAY_GPU_SHARE") == "" {
 			t.Errorf("the variables of the one that does not want them are %v", env)
 		}
-		w.fake.Exit(containerOf(first), 0)
+		w.fake.Exit(first.Container(), 0)
 		w.awaitStatus(third.ID, session.Running)
 		w.audit()
 	})
@@ -279,7 +279,7 @@ func TestHistoryTellsWhenASessionWillStart(t *testing.T) {
 		for range 6 {
 			s := w.awaitStatus(w.launch(taskSpec("")).ID, session.Running)
 			time.Sleep(30 * time.Minute)
-			w.fake.Exit(containerOf(s), 0)
+			w.fake.Exit(s.Container(), 0)
 			w.awaitStatus(s.ID, session.Terminated)
 		}
 		w.halt() // the next agent knows it from the store

@@ -61,7 +61,7 @@ func (a *Agent) reconcile(ctx context.Context) error {
 			if state.Running {
 				running[id]++
 			}
-		case s.KeepsContainer() && state.ID == containerOf(s):
+		case s.KeepsContainer() && state.ID == s.Container():
 			if state.Running {
 				halt = append(halt, state)
 			}

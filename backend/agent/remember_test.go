@@ -26,8 +26,8 @@ func newWatched(t *testing.T, policy session.IdlePolicy) (g *gpuWorld, busy, idl
 	g = newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 8},
 		func(c *Config) { c.Idle, c.Link = policy, new(scene).link })
 	busy, idle = g.run("busy", 500), g.run("idle", 500)
-	g.machine.RunGranted(containerOf(busy), sim.Training, busy.Grants.GPUs)
-	g.machine.RunGranted(containerOf(idle), sim.Holding, idle.Grants.GPUs)
+	g.machine.RunGranted(busy.Container(), sim.Training, busy.Grants.GPUs)
+	g.machine.RunGranted(idle.Container(), sim.Holding, idle.Grants.GPUs)
 	return g, busy, idle
 }
 
@@ -67,7 +67,7 @@ func TestWhoWorkedBeforeARestartIsNotTakenForIdleSinceItsStart(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				g, busy, _ := newWatched(t, session.IdlePolicy{Network: hour})
 				time.Sleep(75 * time.Minute)
-				g.machine.EndContainer(containerOf(busy))
+				g.machine.EndContainer(busy.Container())
 				ended := time.Now()
 				time.Sleep(30 * time.Second)
 				restart(g)

@@ -9,7 +9,6 @@ import (
 
 	"slipway/backend/agent/folders"
 	"slipway/backend/agent/records"
-	"slipway/backend/engine"
 	"slipway/backend/session"
 	"slipway/backend/store"
 	"slipway/gpu"
@@ -91,64 +90,8 @@ func (a *Agent) Preview(ctx context.Context, owner string, spec session.Spec) (s
 			return p, err
 		}
 	}
-	err = a.previewImage(ctx, &p)
+	err = a.images.Preview(ctx, &p)
 	return p, err
-}
-
-// previewImage says which image a launch would use, none where it would be
-// pulled. What is named by the id of an image alone cannot be.
-func (a *Agent) previewImage(ctx context.Context, p *session.Preview) error {
-	ref := p.Spec.Image
-	if !session.ValidImage(ref) {
-		return nil
-	}
-	err := engine.Within(ctx, a.limits.Call, "image", func(ctx context.Context) error {
-		image, err := a.engine.Image(ctx, ref)
-		if err == nil {
-			p.Image = &image
-		}
-		return err
-	})
-	if session.CodeOf(err) == "engine_image_not-found" {
-		if wrong := notPulled(ref); wrong != nil {
-			p.Errors = append(p.Errors, *wrong)
-		}
-		return nil
-	}
-	return a.heed(err)
-}
-
-// notPulled says why an image that is not on the machine cannot be pulled.
-func notPulled(ref string) *session.FieldError {
-	if err := noRegistry(ref); err != nil {
-		e := session.AsError(err, "")
-		return &session.FieldError{Field: "image", Code: session.CodeNoImage, Message: e.Message, Hint: e.Hint}
-	}
-	if !session.ValidImageID(ref) {
-		return nil
-	}
-	return &session.FieldError{
-		Field: "image", Code: session.CodeNoImage,
-		Message: fmt.Sprintf("The image %s is not on this machine, and an id cannot be pulled.", ref),
-		Hint:    "Choose an image by its name.",
-	}
-}
-
-// checkImage says what is wrong with an image that can be nowhere but here and
-// is not. Where the engine does not answer that is seen later.
-func (a *Agent) checkImage(ctx context.Context, ref string) []session.FieldError {
-	wrong := notPulled(ref)
-	if wrong == nil {
-		return nil
-	}
-	err := engine.Within(ctx, a.limits.Call, "image", func(ctx context.Context) error {
-		_, err := a.engine.Image(ctx, ref)
-		return err
-	})
-	if session.CodeOf(err) != "engine_image_not-found" {
-		return nil
-	}
-	return []session.FieldError{*wrong}
 }
 
 // advise returns what is allowed and probably not wanted.
@@ -177,7 +120,7 @@ func (a *Agent) Launch(ctx context.Context, req session.LaunchRequest) (session.
 	req.Spec = spec
 	depends, unknown := a.dependencies(req.Owner, req.Spec.After)
 	wrong := slices.Concat(a.check(req.Owner, spec), missing, a.checkAllowance(req.Owner, spec.WithDefaults()), unknown,
-		a.checkImage(ctx, spec.Image))
+		a.images.Check(ctx, spec.Image))
 	if len(wrong) > 0 && !a.launched(req) {
 		return session.Session{}, session.Invalid(wrong)
 	}
@@ -308,7 +251,7 @@ func (a *Agent) Terminate(ctx context.Context, id session.ID, forced bool) (sess
 	}
 	s, err := a.terminate(id, reason, forced)
 	if err == nil && forced && s.KeepsContainer() {
-		return a.dropKept(ctx, id)
+		return a.images.DropKept(ctx, id)
 	}
 	return s, err
 }
@@ -363,3 +306,13 @@ func (a *Agent) sawOOM(id session.ID, kernel string, count int) {
 		a.log.Warn("a warning could not be stored", "session", id, "err", err)
 	}
 }
+
+// FindImage describes an image that is on this machine, by whatever it can be
+// called; engine_image_not-found.
+func (a *Agent) FindImage(ctx context.Context, ref string) (session.Image, error) {
+	return a.images.FindImage(ctx, ref)
+}
+
+// Arrivals takes the images that a person brings. A name that is another
+// image's stays that one's, unless the person says to replace it.
+func (a *Agent) Arrivals(owner string) session.ImageArrivals { return a.images.Arrivals(owner) }

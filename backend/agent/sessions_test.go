@@ -44,7 +44,7 @@ func TestContainerHasWhatTheSpecSays(t *testing.T) {
 			Env:    []session.EnvVar{{Name: "OMP_NUM_THREADS", Value: "9"}, {Name: "A", Value: "b"}},
 			Mounts: []session.Mount{{Source: dir, Target: "d", ReadOnly: true}}, Ports: []int{8080}})
 		s = w.awaitStatus(s.ID, session.Running)
-		c, _ := w.fake.Container(containerOf(s))
+		c, _ := w.fake.Container(s.Container())
 		if len(c.CPUs) != 2 || c.Memory != 5*gpu.GiB || c.Shm != gpu.GiB || c.Hostname != "main1" ||
 			c.Name != "slipway-"+string(s.ID)+"-main1-1" {
 			t.Errorf("container %+v", c)
@@ -111,7 +111,7 @@ func TestStartTimeIsWaitedFor(t *testing.T) {
 		}
 		other := w.launch(batchSpec())
 		other = w.awaitStatus(other.ID, session.Running)
-		w.fake.Exit(containerOf(other), 0)
+		w.fake.Exit(other.Container(), 0)
 		time.Sleep(2*time.Hour + 59*time.Minute)
 		s = w.awaitStatus(s.ID, session.Running)
 		if late := s.StartedAt.Sub(at); late < 0 || late > time.Second {
@@ -349,7 +349,7 @@ func TestMemoryKillsAreWarnedOf(t *testing.T) {
 		if got.Warnings[0].Code != records.CodeOOM || !strings.Contains(got.Warnings[0].Text, s.Name) {
 			t.Errorf("%+v", got.Warnings)
 		}
-		w.fake.SetStats(containerOf(s), engine.Stats{At: time.Now(), OOMKills: 3})
+		w.fake.SetStats(s.Container(), engine.Stats{At: time.Now(), OOMKills: 3})
 		got = w.await(s.ID, "warned again",
 			func(s session.Session) bool { return strings.Contains(s.Warnings[0].Text, "3 processes") })
 		if len(got.Warnings) != 1 || got.Status != session.Running {
@@ -367,8 +367,8 @@ func TestRestartAdoptsAndFinishes(t *testing.T) {
 		stays, ends = w.awaitStatus(stays.ID, session.Running), w.awaitStatus(ends.ID, session.Running)
 		w.await(waits.ID, "waiting", func(s session.Session) bool { return s.Wait != nil })
 		w.halt()
-		fake.WriteLog(containerOf(ends), "while away")
-		fake.Exit(containerOf(ends), 4)
+		fake.WriteLog(ends.Container(), "while away")
+		fake.Exit(ends.Container(), 4)
 		w.start()
 		e := w.awaitStatus(ends.ID, session.Terminated)
 		if e.Reason != session.ReasonTaskFailed || *e.ExitCode != 4 ||
@@ -377,7 +377,7 @@ func TestRestartAdoptsAndFinishes(t *testing.T) {
 		}
 		w.awaitStatus(waits.ID, session.Running)
 		if s, _ := w.agent.Get(context.Background(), stays.ID); s.Status != session.Running ||
-			containerOf(s) != containerOf(stays) {
+			s.Container() != stays.Container() {
 			t.Errorf("the running one is %+v", s)
 		}
 		if _, err := w.agent.ListTerminals(context.Background(), stays.ID); err != nil {
@@ -422,7 +422,7 @@ func TestStraysAreAdoptedOrRemoved(t *testing.T) {
 			t.Error("another attempt's container is kept")
 		}
 		s, err := w.agent.Get(context.Background(), "losttherecor")
-		if err != nil || s.Status != session.Running || containerOf(s) != lost || s.Name == "known" ||
+		if err != nil || s.Status != session.Running || s.Container() != lost || s.Name == "known" ||
 			len(s.Warnings) != 1 || s.Grants.CPUs[0] != 6 {
 			t.Errorf("adopted as %+v, %v", s, err)
 		}
@@ -453,7 +453,7 @@ func TestAnAdoptedSessionKeepsItsFolders(t *testing.T) {
 		}
 		first := w.launch(session.Spec{Name: "first", Mounts: []session.Mount{{Folder: "data", ReadOnly: true}}})
 		running := w.awaitStatus(first.ID, session.Running)
-		c, _ := w.fake.Container(containerOf(running))
+		c, _ := w.fake.Container(running.Container())
 		labels := maps.Clone(c.Labels)
 		if _, err := w.agent.Terminate(ctx, first.ID, true); err != nil {
 			t.Fatal(err)

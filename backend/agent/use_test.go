@@ -41,13 +41,13 @@ func TestTerminalsAndExecAreTheGuests(t *testing.T) {
 		if _, err := w.agent.Exec(ctx, s.ID, session.ExecRequest{}); session.CodeOf(err) != "exec_create_invalid" {
 			t.Errorf("no command: %v", err)
 		}
-		w.fake.DropGuest(containerOf(s))
+		w.fake.DropGuest(s.Container())
 		time.Sleep(time.Second)
 		if list, err := w.agent.ListTerminals(ctx, s.ID); err != nil || len(list) != 1 {
 			t.Errorf("after a loss of the link: %+v, %v", list, err)
 		}
-		w.fake.SetGuestAbsent(containerOf(s), true)
-		w.fake.DropGuest(containerOf(s))
+		w.fake.SetGuestAbsent(s.Container(), true)
+		w.fake.DropGuest(s.Container())
 		time.Sleep(time.Second)
 		begun := time.Now()
 		if _, err := w.agent.ListTerminals(ctx, s.ID); session.CodeOf(err) != "session_use_unavailable" ||
@@ -216,9 +216,9 @@ func TestFollowedLogBeginsWhenTheSessionDoes(t *testing.T) {
 		time.Sleep(time.Second)
 		gate.Release()
 		s = w.awaitStatus(s.ID, session.Running)
-		fake.WriteLog(containerOf(s), "one", "two")
+		fake.WriteLog(s.Container(), "one", "two")
 		time.Sleep(time.Second)
-		fake.Exit(containerOf(s), 0)
+		fake.Exit(s.Container(), 0)
 		if got := <-followed; got != "one\ntwo\n" {
 			t.Errorf("followed %q", got)
 		}

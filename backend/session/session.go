@@ -129,6 +129,14 @@ func ValidKernel(name string) bool {
 	return false
 }
 
+// Container is the engine's id of the first container, empty where there is none.
+func (s Session) Container() string {
+	if len(s.Kernels) == 0 {
+		return ""
+	}
+	return s.Kernels[0].Container
+}
+
 // Kernel finds a kernel by its name; an empty name is the first.
 func (s Session) Kernel(name string) (Kernel, bool) {
 	for i, k := range s.Kernels {

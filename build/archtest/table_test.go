@@ -77,10 +77,12 @@ var table = []row{
 	{pkg: "backend/agent/networks", imports: []string{"backend/session", "backend/engine"}},
 	{pkg: "backend/agent/folders", imports: []string{"backend/session", "backend/pace", "backend/store",
 		"backend/engine", "backend/folder", "backend/offlimits", "gpu"}},
+	{pkg: "backend/agent/images", imports: []string{"backend/session", "backend/pace", "backend/layers",
+		"backend/store", "backend/engine", "backend/agent/records", "gpu"}},
 	{pkg: "backend/agent", imports: []string{"backend/agent/doctor", "backend/agent/health", "backend/agent/accounts",
 		"backend/session", "backend/pace", "backend/layers", "backend/scheduler", "backend/idle", "backend/store",
 		"backend/engine", "backend/terminal", "gpu", "backend/guest/link", "backend/folder", "backend/offlimits",
-		"backend/agent/records", "backend/agent/networks", "backend/agent/folders"}},
+		"backend/agent/records", "backend/agent/networks", "backend/agent/folders", "backend/agent/images"}},
 	{pkg: "backend/agentrpc", imports: []string{"backend/session", "backend/vet", "gpu", "tunnel"}},
 	{pkg: "backend/demo", imports: []string{"backend/agent", "backend/engine/sim", "backend/pace", "backend/place",
 		"backend/session", "gpu", "gpu/sim", "tunnel"}, tests: []string{"backend/recipe", "backend/store"}},
@@ -161,14 +163,14 @@ var fences = []fence{
 // paced are the packages whose work goes by the clock of their machine, which may
 // run faster than the one on the wall. wall are their files that read that one
 // as well, each for something that is not the machine's.
-var paced = []string{"backend/agent", "backend/agent/folders", "backend/agent/records", "backend/agent/accounts",
-	"backend/agent/health", "backend/engine/sim", "backend/engine/sim/shell"}
+var paced = []string{"backend/agent", "backend/agent/images", "backend/agent/folders", "backend/agent/records",
+	"backend/agent/accounts", "backend/agent/health", "backend/engine/sim", "backend/engine/sim/shell"}
 
 var wall = map[string]string{
 	"backend/agent/devices.go":            "an agent that was given no clock",
 	"backend/agent/guest.go":              "the pauses of links",
 	"backend/agent/health/health.go":      "an engine that does not answer is asked again",
-	"backend/agent/imagepull.go":          "a registry that does not answer, and how often progress is shown",
+	"backend/agent/images/pull.go":        "a registry that does not answer, and how often progress is shown",
 	"backend/agent/neighbours.go":         "agents of other people",
 	"backend/engine/sim/shell/command.go": "a read is given up",
 	"backend/engine/sim/shell/files.go":   "the files are real",

@@ -1,4 +1,4 @@
-package agent
+package images
 
 import (
 	"context"
@@ -9,52 +9,40 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/shirou/gopsutil/v3/disk"
-
 	"slipway/backend/engine"
 	"slipway/backend/layers"
 	"slipway/backend/session"
 	"slipway/backend/store"
-	"slipway/gpu"
 )
 
-// diskFree is the room on the disk of a folder.
-func diskFree(dir string) (gpu.Bytes, error) {
-	usage, err := disk.Usage(dir)
-	if err != nil {
-		return 0, err
-	}
-	return gpu.Bytes(usage.Free), nil
-}
-
-func (a *Agent) DescribeImage(ctx context.Context, ref string) (session.ImageParts, error) {
+func (m *Images) DescribeImage(ctx context.Context, ref string) (session.ImageParts, error) {
 	var parts session.ImageParts
-	err := engine.Within(ctx, a.limits.Call, "image", func(ctx context.Context) (err error) {
-		parts, err = a.engine.DescribeImage(ctx, ref)
+	err := engine.Within(ctx, m.config.Limits.Call, "image", func(ctx context.Context) (err error) {
+		parts, err = m.config.Engine.DescribeImage(ctx, ref)
 		return err
 	})
-	return parts, a.heed(err)
+	return parts, m.config.Health.Heed(err)
 }
 
 // SendImage implements [session.ImageTransfers]. ctx bounds all of the stream.
-func (a *Agent) SendImage(ctx context.Context, wish session.ImageWish) (io.ReadCloser, error) {
-	if err := engine.Within(ctx, a.limits.Call, "image", func(ctx context.Context) error {
-		_, err := a.engine.Image(ctx, wish.ID)
+func (m *Images) SendImage(ctx context.Context, wish session.ImageWish) (io.ReadCloser, error) {
+	if err := engine.Within(ctx, m.config.Limits.Call, "image", func(ctx context.Context) error {
+		_, err := m.config.Engine.Image(ctx, wish.ID)
 		return err
 	}); err != nil {
-		return nil, a.heed(err)
+		return nil, m.config.Health.Heed(err)
 	}
 	reader, writer := io.Pipe()
 	stop := context.AfterFunc(ctx, func() { reader.CloseWithError(context.Cause(ctx)) })
 	go func() {
 		defer stop()
-		writer.CloseWithError(a.heed(a.export(ctx, wish, writer)))
+		writer.CloseWithError(m.config.Health.Heed(m.export(ctx, wish, writer)))
 	}()
 	return reader, nil
 }
 
 // export writes the parts wished for, each from its offset.
-func (a *Agent) export(ctx context.Context, wish session.ImageWish, to io.Writer) error {
+func (m *Images) export(ctx context.Context, wish session.ImageWish, to io.Writer) error {
 	w, err := layers.NewWriter(to)
 	if err != nil {
 		return err
@@ -62,7 +50,7 @@ func (a *Agent) export(ctx context.Context, wish session.ImageWish, to io.Writer
 	place := func(part string) int {
 		return slices.IndexFunc(wish.Parts, func(m session.PartMark) bool { return m.Part == part })
 	}
-	err = a.engine.ExportImage(ctx, wish.ID, func(part string) bool { return place(part) >= 0 },
+	err = m.config.Engine.ExportImage(ctx, wish.ID, func(part string) bool { return place(part) >= 0 },
 		func(part string, content io.Reader) error {
 			mark := wish.Parts[place(part)]
 			if _, err := io.CopyN(io.Discard, content, int64(mark.Offset)); err != nil && !errors.Is(err, io.EOF) {
@@ -78,31 +66,31 @@ func (a *Agent) export(ctx context.Context, wish session.ImageWish, to io.Writer
 
 // arrivals are the images that one person brings.
 type arrivals struct {
-	agent *Agent
-	owner string
+	images *Images
+	owner  string
 }
 
 // Arrivals takes the images that a person brings. A name that is another
 // image's stays that one's, unless the person says to replace it.
-func (a *Agent) Arrivals(owner string) session.ImageArrivals { return arrivals{a, owner} }
+func (m *Images) Arrivals(owner string) session.ImageArrivals { return arrivals{m, owner} }
 
 // own are the arrivals of the agent's own person.
-func (a *Agent) own() session.ImageArrivals { return a.Arrivals(a.config.Owner) }
+func (m *Images) own() session.ImageArrivals { return m.Arrivals(m.config.Owner) }
 
-func (a *Agent) ExpectImage(ctx context.Context, parts session.ImageParts) (session.ImageArrival, error) {
-	return a.own().ExpectImage(ctx, parts)
+func (m *Images) ExpectImage(ctx context.Context, parts session.ImageParts) (session.ImageArrival, error) {
+	return m.own().ExpectImage(ctx, parts)
 }
 
-func (a *Agent) ReceiveImage(ctx context.Context, id string) (io.ReadWriteCloser, error) {
-	return a.own().ReceiveImage(ctx, id)
+func (m *Images) ReceiveImage(ctx context.Context, id string) (io.ReadWriteCloser, error) {
+	return m.own().ReceiveImage(ctx, id)
 }
 
-func (a *Agent) InstallImage(ctx context.Context, id string) (session.Image, error) {
-	return a.own().InstallImage(ctx, id)
+func (m *Images) InstallImage(ctx context.Context, id string) (session.Image, error) {
+	return m.own().InstallImage(ctx, id)
 }
 
-func (a *Agent) ForgetImage(ctx context.Context, id string) error {
-	return a.own().ForgetImage(ctx, id)
+func (m *Images) ForgetImage(ctx context.Context, id string) error {
+	return m.own().ForgetImage(ctx, id)
 }
 
 // ExpectImage implements [session.ImageArrivals]. A customized image gets a name
@@ -118,9 +106,9 @@ func (r arrivals) ExpectImage(ctx context.Context, parts session.ImageParts) (se
 		}
 	}
 	parts.Refs = slices.DeleteFunc(parts.Refs, func(ref string) bool { return ref == "" })
-	a, present := r.agent, 0
-	err := engine.Within(ctx, a.limits.Call, "image", func(ctx context.Context) error {
-		info, err := a.engine.Info(ctx)
+	m, present := r.images, 0
+	err := engine.Within(ctx, m.config.Limits.Call, "image", func(ctx context.Context) error {
+		info, err := m.config.Engine.Info(ctx)
 		if err != nil {
 			return err
 		}
@@ -131,26 +119,26 @@ func (r arrivals) ExpectImage(ctx context.Context, parts session.ImageParts) (se
 				Hint: "Build or pull the image for " + arch + ".",
 			}
 		}
-		if err := a.mayName(ctx, parts); err != nil {
+		if err := m.mayName(ctx, parts); err != nil {
 			return err
 		}
-		present, err = a.engine.PresentLayers(ctx, parts.Layers)
+		present, err = m.config.Engine.PresentLayers(ctx, parts.Layers)
 		return err
 	})
 	if err != nil {
-		return session.ImageArrival{}, a.heed(err)
+		return session.ImageArrival{}, m.config.Health.Heed(err)
 	}
-	if err := a.depot.Sweep(); err != nil {
-		a.log.Warn("images whose transfer was left are not dropped", "error", err)
+	if err := m.depot.Sweep(); err != nil {
+		m.config.Log.Warn("images whose transfer was left are not dropped", "error", err)
 	}
-	return a.depot.Expect(r.owner, parts, present)
+	return m.depot.Expect(r.owner, parts, present)
 }
 
 // mayName fails where a name of an image that is expected is one of other
 // layers, so that it is not sent for nothing. The engine has the last word.
-func (a *Agent) mayName(ctx context.Context, parts session.ImageParts) error {
+func (m *Images) mayName(ctx context.Context, parts session.ImageParts) error {
 	for _, ref := range parts.Refs {
-		there, err := a.engine.DescribeImage(ctx, ref)
+		there, err := m.config.Engine.DescribeImage(ctx, ref)
 		switch {
 		case session.CodeOf(err) == "engine_image_not-found":
 		case err != nil:
@@ -180,22 +168,22 @@ func defaultArch(arch string) string {
 }
 
 func (r arrivals) ReceiveImage(_ context.Context, id string) (io.ReadWriteCloser, error) {
-	a := r.agent
-	if _, _, err := a.depot.Parts(r.owner, id); err != nil {
+	m := r.images
+	if _, _, err := m.depot.Parts(r.owner, id); err != nil {
 		return nil, err
 	}
 	near, far := net.Pipe()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if err := a.depot.Receive(r.owner, id, far); err != nil {
-			a.log.Info("an image stopped arriving", "image", id, "error", err)
+		if err := m.depot.Receive(r.owner, id, far); err != nil {
+			m.config.Log.Info("an image stopped arriving", "image", id, "error", err)
 		}
 	}()
 	go func() {
 		select {
 		case <-ended:
-		case <-a.closed:
+		case <-m.closed:
 			_ = far.Close() // the one that reads it fails
 		}
 	}()
@@ -205,13 +193,13 @@ func (r arrivals) ReceiveImage(_ context.Context, id string) (io.ReadWriteCloser
 // InstallImage implements [session.ImageArrivals]. Asked again after it was
 // done it returns the image.
 func (r arrivals) InstallImage(ctx context.Context, id string) (session.Image, error) {
-	a := r.agent
-	a.installing.Lock()
-	defer a.installing.Unlock()
-	parts, stored, err := a.depot.Parts(r.owner, id)
+	m := r.images
+	m.installing.Lock()
+	defer m.installing.Unlock()
+	parts, stored, err := m.depot.Parts(r.owner, id)
 	if session.CodeOf(err) == layers.CodeNotFound {
-		if image, known := a.engine.Image(ctx, id); known == nil {
-			return a.images.tell(image), nil
+		if image, known := m.config.Engine.Image(ctx, id); known == nil {
+			return m.book.tell(image), nil
 		}
 	}
 	if err != nil {
@@ -221,11 +209,11 @@ func (r arrivals) InstallImage(ctx context.Context, id string) (session.Image, e
 	for part, one := range stored {
 		content[part] = engine.Content{Size: one.Size, Open: one.Open}
 	}
-	image, err := a.engine.ImportImage(ctx, parts, content)
+	image, err := m.config.Engine.ImportImage(ctx, parts, content)
 	if err != nil {
-		return session.Image{}, received(a.heed(err))
+		return session.Image{}, received(m.config.Health.Heed(err))
 	}
-	err = a.images.change(a, image.ID, func(known *store.Image) {
+	err = m.book.change(image.ID, func(known *store.Image) {
 		if len(known.Owners) > 0 {
 			known.Owners = slices.Compact(slices.Sorted(slices.Values(append(known.Owners, r.owner))))
 		}
@@ -236,7 +224,7 @@ func (r arrivals) InstallImage(ctx context.Context, id string) (session.Image, e
 	if err != nil {
 		return session.Image{}, err
 	}
-	return a.images.tell(image), a.depot.Forget(r.owner, id)
+	return m.book.tell(image), m.depot.Forget(r.owner, id)
 }
 
 // origin is what an image that was brought says of itself, for its owner to
@@ -250,5 +238,5 @@ func (r arrivals) origin(image session.Image) *session.ImageOrigin {
 }
 
 func (r arrivals) ForgetImage(_ context.Context, id string) error {
-	return r.agent.depot.Forget(r.owner, id)
+	return r.images.depot.Forget(r.owner, id)
 }

@@ -1,4 +1,4 @@
-package agent
+package images
 
 import (
 	"context"
@@ -7,30 +7,34 @@ import (
 	"slices"
 	"sync"
 
+	"slipway/backend/engine"
 	"slipway/backend/session"
 	"slipway/backend/store"
 )
 
-// imageBook is what the agent itself has written down of images. Labels are not
+// book is what the agent itself has written down of images. Labels are not
 // believed: whoever builds an image writes what they like into them.
-type imageBook struct {
+type book struct {
+	records Records
+	engine  engine.Images
+
 	mu     sync.Mutex // guards list
 	list   map[string]store.Image
 	write  sync.Mutex                     // held while the book is changed and stored
 	claims map[string]session.ImageOrigin // by reference, to be compared with the images; guarded by write
 }
 
-func openImageBook(books *store.Store) (*imageBook, error) {
-	list, err := books.Images()
+func openBook(records Records, images engine.Images) (*book, error) {
+	list, err := records.Images()
 	if err != nil {
 		return nil, err
 	}
-	claims, err := books.ImageClaims()
-	return &imageBook{list: list, claims: claims}, err
+	claims, err := records.ImageClaims()
+	return &book{records: records, engine: images, list: list, claims: claims}, err
 }
 
 // tell says of an image what is known of it.
-func (b *imageBook) tell(image session.Image) session.Image {
+func (b *book) tell(image session.Image) session.Image {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	known := b.list[image.ID]
@@ -39,21 +43,21 @@ func (b *imageBook) tell(image session.Image) session.Image {
 }
 
 // change writes down something else of an image.
-func (b *imageBook) change(a *Agent, id string, with func(*store.Image)) error {
+func (b *book) change(id string, with func(*store.Image)) error {
 	b.write.Lock()
 	defer b.write.Unlock()
-	return b.put(a, id, with, func(*store.Tx) error { return nil })
+	return b.put(id, with, func(*store.Tx) error { return nil })
 }
 
 // put stores what is known of an image, and also with it; it needs write.
-func (b *imageBook) put(a *Agent, id string, with func(*store.Image), also func(*store.Tx) error) error {
+func (b *book) put(id string, with func(*store.Image), also func(*store.Tx) error) error {
 	b.mu.Lock()
 	list := maps.Clone(b.list)
 	b.mu.Unlock()
 	image := list[id]
 	image.Owners = slices.Clone(image.Owners)
 	with(&image)
-	err := a.records.Update(func(tx *store.Tx) error {
+	err := b.records.Update(func(tx *store.Tx) error {
 		return errors.Join(tx.PutImage(id, image), also(tx))
 	})
 	if err != nil {
@@ -70,22 +74,22 @@ func (b *imageBook) put(a *Agent, id string, with func(*store.Image), also func(
 }
 
 // drop forgets an image that is gone.
-func (b *imageBook) drop(a *Agent, id string) error {
+func (b *book) drop(id string) error {
 	b.mu.Lock()
 	_, known := b.list[id]
 	b.mu.Unlock()
 	if !known {
 		return nil
 	}
-	return b.change(a, id, func(i *store.Image) { *i = store.Image{} })
+	return b.change(id, func(i *store.Image) { *i = store.Image{} })
 }
 
 // made writes down what an image that was claimed was made of. A claim that
 // cannot be stored so is settled later.
-func (b *imageBook) made(a *Agent, image session.Image, ref string, origin session.ImageOrigin) error {
+func (b *book) made(image session.Image, ref string, origin session.ImageOrigin) error {
 	b.write.Lock()
 	defer b.write.Unlock()
-	err := b.put(a, image.ID, func(i *store.Image) { i.Origin = &origin },
+	err := b.put(image.ID, func(i *store.Image) { i.Origin = &origin },
 		func(tx *store.Tx) error { return tx.DropImageClaim(ref) })
 	if err != nil {
 		b.claims[ref] = origin
@@ -96,16 +100,16 @@ func (b *imageBook) made(a *Agent, image session.Image, ref string, origin sessi
 // settle finds the images that an earlier run was making, or that records of
 // sessions tell of: the name is one that only the agent gives, and the image
 // must say that it was made of that session.
-func (b *imageBook) settle(ctx context.Context, a *Agent) error {
+func (b *book) settle(ctx context.Context) error {
 	b.write.Lock()
 	defer b.write.Unlock()
 	for ref, claim := range b.claims {
-		image, err := a.engine.Image(ctx, ref)
+		image, err := b.engine.Image(ctx, ref)
 		switch {
 		case session.CodeOf(err) == "engine_image_not-found":
-			err = a.records.Update(func(tx *store.Tx) error { return tx.DropImageClaim(ref) })
+			err = b.records.Update(func(tx *store.Tx) error { return tx.DropImageClaim(ref) })
 		case err == nil:
-			err = b.put(a, image.ID, func(known *store.Image) {
+			err = b.put(image.ID, func(known *store.Image) {
 				told := session.OriginOf(image.Labels)
 				if told != nil && told.Owner == claim.Owner && told.Instance == claim.Instance &&
 					told.Session == claim.Session && told.Name == claim.Name {

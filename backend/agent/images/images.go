@@ -1,0 +1,271 @@
+// Package images lists, pulls, makes and removes the images of a machine, writes
+// down what the agent itself knows of them, and takes in those that arrive from
+// other agents.
+package images
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"slipway/backend/agent/records"
+	"slipway/backend/engine"
+	"slipway/backend/layers"
+	"slipway/backend/pace"
+	"slipway/backend/session"
+	"slipway/backend/store"
+	"slipway/gpu"
+)
+
+// Engine has the images, and the containers that they are made of.
+type Engine interface {
+	engine.Images
+	engine.Transfers
+	Info(ctx context.Context) (engine.Info, error)
+	Remove(ctx context.Context, container string) error
+}
+
+// Records hold the sessions and what is known of images.
+type Records interface {
+	Change(id session.ID, change func(*records.Draft) error) (session.Session, error)
+	Update(change func(*store.Tx) error) error
+	Get(id session.ID) (session.Session, error)
+	Live() ([]session.Session, uint64, error)
+	Instance() string
+	Images() (map[string]store.Image, error)
+	ImageClaims() (map[string]session.ImageOrigin, error)
+}
+
+// People says what somebody may have.
+type People interface {
+	Allowance(owner string) session.Allowance
+}
+
+// Health learns of an engine that does not answer.
+type Health interface {
+	// Heed returns err.
+	Heed(err error) error
+}
+
+// Limits are the times after which something counts as failed.
+type Limits struct {
+	Call      time.Duration // a short question to the engine
+	PullStall time.Duration // a pull without progress
+	Commit    time.Duration // to make an image of a session
+	Remove    time.Duration // to remove an image, or to measure all of them
+}
+
+// Config says whose images these are.
+type Config struct {
+	Dir     string // for images that arrive
+	Free    func(dir string) (gpu.Bytes, error)
+	Quota   layers.Quota
+	Owner   string // the agent's own person
+	Engine  Engine
+	Records Records
+	People  People
+	Health  Health
+	Limits  Limits
+	Clock   *pace.Clock
+	Log     *slog.Logger
+}
+
+// Images are the images of a machine.
+type Images struct {
+	config     Config
+	book       *book
+	jobs       *jobs
+	depot      *layers.Depot // images that arrive from other agents
+	installing sync.Mutex    // held while an image is given to the engine: one at a time
+	tasks      sync.WaitGroup
+	closed     chan struct{}
+	once       sync.Once
+}
+
+// Open returns the images of a machine. Pulls and commits go on until Close.
+func Open(config Config) (*Images, error) {
+	depot, err := layers.Open(layers.Config{Dir: config.Dir, Free: config.Free, Quota: config.Quota})
+	if err != nil {
+		return nil, &session.Error{Code: "agent_open_failed",
+			Message: "The folder for images that arrive cannot be made.",
+			Hint:    "Check the permissions of " + filepath.Dir(config.Dir) + ".", Err: err}
+	}
+	book, err := openBook(config.Records, config.Engine)
+	if err != nil {
+		return nil, err
+	}
+	return &Images{config: config, book: book, jobs: newJobs(config.Clock), depot: depot,
+		closed: make(chan struct{})}, nil
+}
+
+// Stop ends pulls and commits and waits for them.
+func (m *Images) Stop() {
+	m.jobs.stop()
+	m.tasks.Wait()
+}
+
+// Close ends what arrives, too.
+func (m *Images) Close() {
+	m.Stop()
+	m.once.Do(func() { close(m.closed) })
+}
+
+// Committing returns the job that makes an image of a session now, empty if
+// there is none.
+func (m *Images) Committing(id session.ID) (job string) {
+	m.jobs.mu.Lock()
+	defer m.jobs.mu.Unlock()
+	for _, one := range m.jobs.all {
+		if one.Kind == session.WorkCommit && one.Session == id && one.State == session.WorkRunning {
+			return one.ID
+		}
+	}
+	return ""
+}
+
+// AwaitEnd waits until a pull or commit has ended.
+func (m *Images) AwaitEnd(ctx context.Context, job string) error {
+	_, err := m.jobs.await(ctx, job, math.MaxUint64)
+	return err
+}
+
+func (m *Images) AwaitImageWork(ctx context.Context, id string, after uint64) (session.ImageWork, error) {
+	waiting, cancel := context.WithTimeout(ctx, session.ImageWorkWait)
+	defer cancel()
+	view, err := m.jobs.await(waiting, id, after)
+	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
+		err = nil // there is no news
+	}
+	return view, err
+}
+
+func (m *Images) CancelImageWork(_ context.Context, id string) (session.ImageWork, error) {
+	m.jobs.mu.Lock()
+	defer m.jobs.mu.Unlock()
+	one, err := m.jobs.find(id)
+	if err != nil {
+		return session.ImageWork{}, err
+	}
+	one.dropped = true
+	one.cancel()
+	return one.ImageWork, nil
+}
+
+func (m *Images) ListImages(ctx context.Context) ([]session.Image, error) {
+	var images []session.Image
+	err := engine.Within(ctx, m.config.Limits.Call, "images", func(ctx context.Context) (err error) {
+		if err = m.book.settle(ctx); err != nil {
+			return err
+		}
+		if images, err = m.config.Engine.Images(ctx); err != nil {
+			return err
+		}
+		users, err := m.imageUsers(ctx)
+		for i := range images {
+			images[i] = m.book.tell(images[i])
+			images[i].UsedBy = users[images[i].ID]
+		}
+		return err
+	})
+	return images, m.config.Health.Heed(err)
+}
+
+// FindImage describes an image that is on this machine, by whatever it can be
+// called; engine_image_not-found.
+func (m *Images) FindImage(ctx context.Context, ref string) (session.Image, error) {
+	var image session.Image
+	err := engine.Within(ctx, m.config.Limits.Call, "image", func(ctx context.Context) (err error) {
+		image, err = m.config.Engine.Image(ctx, ref)
+		return err
+	})
+	return m.book.tell(image), m.config.Health.Heed(err)
+}
+
+// imageUsers are the live sessions by the ids of the images that they use, or
+// wait to use.
+func (m *Images) imageUsers(ctx context.Context) (map[string][]session.ImageUser, error) {
+	live, _, err := m.config.Records.Live()
+	if err != nil {
+		return nil, err
+	}
+	users, ids := map[string][]session.ImageUser{}, map[string]string{}
+	for _, s := range live {
+		id, known := ids[s.Spec.Image]
+		if !known {
+			switch image, err := m.config.Engine.Image(ctx, s.Spec.Image); {
+			case err == nil:
+				id = image.ID
+			case engine.Unavailable(err) || ctx.Err() != nil:
+				return nil, err
+			}
+			ids[s.Spec.Image] = id
+		}
+		users[id] = append(users[id], session.ImageUser{Session: s.ID, Name: s.Name, Owner: s.Owner})
+	}
+	delete(users, "") // of sessions whose image is not here
+	return users, nil
+}
+
+func (m *Images) RemoveImage(ctx context.Context, ref string) error {
+	image, err := m.FindImage(ctx, ref)
+	if err != nil {
+		return err
+	}
+	err = engine.Within(ctx, m.config.Limits.Remove, "image", func(ctx context.Context) error {
+		users, err := m.imageUsers(ctx)
+		if err != nil {
+			return err
+		}
+		if used := users[image.ID]; len(used) > 0 {
+			return imageInUse(ref, used)
+		}
+		return m.config.Engine.RemoveImage(ctx, image.ID)
+	})
+	if err == nil {
+		err = m.book.drop(image.ID)
+	}
+	if session.CodeOf(err) == "engine_image_conflict" {
+		e := session.AsError(err, "")
+		err = &session.Error{Code: "image_remove_conflict", Message: e.Message, Hint: e.Hint, Err: err}
+	}
+	return m.config.Health.Heed(err)
+}
+
+func imageInUse(ref string, used []session.ImageUser) error {
+	names := make([]string, len(used))
+	for i, u := range used {
+		names[i] = u.Name
+	}
+	slices.Sort(names)
+	who := "The session " + names[0] + " uses"
+	if len(names) > 1 {
+		who = "The sessions " + strings.Join(names, ", ") + " use"
+	}
+	return &session.Error{Code: "image_remove_conflict", Message: fmt.Sprintf("%s the image %s.", who, ref),
+		Hint: "End them first."}
+}
+
+func (m *Images) ImageDisk(ctx context.Context) (session.ImageDisk, error) {
+	var disk session.ImageDisk
+	err := engine.Within(ctx, m.config.Limits.Remove, "images", func(ctx context.Context) (err error) {
+		if err = m.book.settle(ctx); err != nil {
+			return err
+		}
+		if disk, err = m.config.Engine.DiskUse(ctx); err != nil {
+			return err
+		}
+		users, err := m.imageUsers(ctx)
+		for i := range disk.Images {
+			disk.Images[i].Image = m.book.tell(disk.Images[i].Image)
+			disk.Images[i].UsedBy = users[disk.Images[i].ID]
+		}
+		return err
+	})
+	return disk, m.config.Health.Heed(err)
+}
