@@ -218,18 +218,18 @@ func (c *Client) Exec(ctx context.Context, id session.ID, req session.ExecReques
 	return methodExec.open(ctx, c, execArgs{ID: id, Exec: req})
 }
 
-type sSHHostArgs struct {
+type sshHostArgs struct {
 	ID     session.ID `json:"id"`
 	Kernel string     `json:"kernel,omitempty"`
 }
 
-var methodSSHHost = plain[sSHHostArgs, session.SSHHost]{spec{"ssh.host", "read", tunnel.Control, read, short},
-	func(ctx context.Context, a session.Agent, r sSHHostArgs) (session.SSHHost, error) {
+var methodSSHHost = plain[sshHostArgs, session.SSHHost]{spec{"ssh.host", "read", tunnel.Control, read, short},
+	func(ctx context.Context, a session.Agent, r sshHostArgs) (session.SSHHost, error) {
 		return a.SSHHost(ctx, r.ID, r.Kernel)
 	}}
 
 func (c *Client) SSHHost(ctx context.Context, id session.ID, kernel string) (session.SSHHost, error) {
-	return methodSSHHost.call(ctx, c, sSHHostArgs{ID: id, Kernel: kernel})
+	return methodSSHHost.call(ctx, c, sshHostArgs{ID: id, Kernel: kernel})
 }
 
 type dialSSHArgs struct {

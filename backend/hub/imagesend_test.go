@@ -68,8 +68,8 @@ func TestAnImageBringsOnlyTheNameThatWasAskedFor(t *testing.T) {
 				w := open(t, "local", "lab")
 				w.run(t)
 				expected := make(chan session.ImageParts, 1)
-				w.agents[1].Images = describing{parts: session.ImageParts{ID: id, Refs: c.told}}
-				w.agents[0].Images = receiving{expected: expected}
+				w.agents[1].ImageTransfers = describing{parts: session.ImageParts{ID: id, Refs: c.told}}
+				w.agents[0].ImageTransfers = receiving{expected: expected}
 				begun, err := w.SendImage(hub.ImageSending{Image: c.asked, From: "lab", To: "local"})
 				if err != nil {
 					t.Fatal(err)

@@ -34,7 +34,8 @@
 //	func openLogs            of the opening of a download, which can then be resumed by logsArgs.at,
 //	func checkLogs           says from the arguments what an answer must be about;
 //	func (v *view) Launch    in access is the rule of a method with who=custom, and of no other;
-//	func (r *renamed) Launch in hub takes the place of the method there.
+//	func (r *renamed) Launch in hub takes the place of the method there;
+//	func (a *Agent) launch   in hub/hubtest is what the agent for tests answers.
 //
 // A method without a directive, or without who, is an error.
 package main
@@ -99,6 +100,8 @@ func generate(root string) (map[string][]byte, error) {
 		"backend/agentrpc": writeClient,
 		"backend/access":   writeRules,
 		"backend/hub":      writeRenamed,
+
+		"backend/hub/hubtest": writeFake,
 	} {
 		at := filepath.Join(root, dir)
 		byHand, err := readHand(at)

@@ -50,7 +50,15 @@ func (m *method) argsType() string {
 	case m.isAlone:
 		return sent[0].typ
 	}
-	return strings.ToLower(m.name[:1]) + m.name[1:] + "Args"
+	return m.inner() + "Args"
+}
+
+// inner is the method's name as one that is not exported.
+func (m *method) inner() string {
+	if rest, is := strings.CutPrefix(m.name, "SSH"); is {
+		return "ssh" + rest
+	}
+	return strings.ToLower(m.name[:1]) + m.name[1:]
 }
 
 // args writes the arguments, made of the parameters.
@@ -316,6 +324,33 @@ func writeRenamed(w *writer, methods []method) error {
 			w.f("func (r *renamed) %s(%s) %s {\nreturn r.%s(r.Agent.%s(%s))\n}\n\n", m.name, m.named(), m.results(), fn,
 				m.name, m.given())
 		}
+	}
+	return nil
+}
+
+// writeFake writes the methods of the agent for tests: those that it has by hand,
+// which fail while it is down and wait while it is mute, and an agent that answers
+// nothing for all others. What is plain has the agent's lock.
+func writeFake(w *writer, methods []method) error {
+	w.f("// unanswered has the methods that an agent does not simulate.\ntype unanswered struct{}\n\n")
+	for _, m := range methods {
+		if w.hand["Agent."+m.name] {
+			continue
+		}
+		result, gives, hold := "result "+m.result+", err error", "result, err", "defer a.mu.Unlock()"
+		if m.result == "" {
+			result, gives = "err error", "err"
+		}
+		if m.kind() != "plain" {
+			hold = "a.mu.Unlock()"
+		}
+		if !w.hand["Agent."+m.inner()] {
+			w.f("func (unanswered) %s(%s) (%s) {\nerr = unsupported(%q)\nreturn\n}\n\n", m.name, m.named(), result,
+				m.name)
+			continue
+		}
+		w.f("func (a *Agent) %s(%s) (%s) {\nif err = a.enter(ctx); err == nil {\n", m.name, m.named(), result)
+		w.f("%s\n%s = a.%s(%s)\n}\nreturn\n}\n\n", hold, gives, m.inner(), m.given())
 	}
 	return nil
 }

@@ -10,29 +10,38 @@ import (
 	"slipway/backend/session"
 )
 
-func (a *Agent) ListTerminals(ctx context.Context, id session.ID) ([]session.Terminal, error) {
-	if err := a.running(ctx, id); err != nil {
-		return nil, err
+// running fails for a session that does not run.
+func (a *Agent) running(ctx context.Context, id session.ID) error {
+	s, err := a.get(ctx, id)
+	if err == nil && s.Status != session.Running {
+		err = failed("session_enter_not-running", fmt.Sprintf("%s is %s.", s.Name, s.Status))
 	}
-	return []session.Terminal{{ID: "t1", Title: "bash", Cols: 80, Rows: 24}}, nil
+	return err
 }
 
-func (a *Agent) OpenTerminal(ctx context.Context, id session.ID,
+// enterRunning is running for calls that do not hold mu.
+func (a *Agent) enterRunning(ctx context.Context, id session.ID) (err error) {
+	a.do(func() { err = a.running(ctx, id) })
+	return err
+}
+
+func (a *Agent) listTerminals(ctx context.Context, id session.ID) ([]session.Terminal, error) {
+	return []session.Terminal{{ID: "t1", Title: "bash", Cols: 80, Rows: 24}}, a.running(ctx, id)
+}
+
+func (a *Agent) openTerminal(ctx context.Context, id session.ID,
 	req session.TerminalRequest) (session.Terminal, error) {
-	if err := a.running(ctx, id); err != nil {
-		return session.Terminal{}, err
-	}
-	return session.Terminal{ID: "t2", Title: req.Title, Kernel: req.Kernel, Cols: req.Cols, Rows: req.Rows}, nil
+	return session.Terminal{ID: "t2", Title: req.Title, Kernel: req.Kernel, Cols: req.Cols, Rows: req.Rows},
+		a.running(ctx, id)
 }
 
-func (a *Agent) AttachTerminal(ctx context.Context, id session.ID,
+func (a *Agent) attachTerminal(ctx context.Context, id session.ID,
 	req session.AttachRequest) (io.ReadWriteCloser, error) {
-	if err := a.running(ctx, id); err != nil {
+	if err := a.enterRunning(ctx, id); err != nil {
 		return nil, err
 	}
 	if a.Attach == nil {
-		return nil, &session.Error{Code: "terminal_attach_not-found", Message: fmt.Sprintf("There is no terminal %q.",
-			req.Terminal), Hint: "List the terminals."}
+		return nil, failed("terminal_attach_not-found", fmt.Sprintf("There is no terminal %q.", req.Terminal))
 	}
 	near, far := net.Pipe()
 	go a.Attach(req, far)
@@ -42,12 +51,12 @@ func (a *Agent) AttachTerminal(ctx context.Context, id session.ID,
 	return near, nil
 }
 
-func (a *Agent) CloseTerminal(ctx context.Context, id session.ID, _ string) error {
+func (a *Agent) closeTerminal(ctx context.Context, id session.ID, _ string) error {
 	return a.running(ctx, id)
 }
 
-func (a *Agent) Exec(ctx context.Context, id session.ID, req session.ExecRequest) (io.ReadWriteCloser, error) {
-	if err := a.running(ctx, id); err != nil {
+func (a *Agent) exec(ctx context.Context, id session.ID, req session.ExecRequest) (io.ReadWriteCloser, error) {
+	if err := a.enterRunning(ctx, id); err != nil {
 		return nil, err
 	}
 	if len(req.Command) == 0 {
@@ -60,48 +69,30 @@ func (a *Agent) Exec(ctx context.Context, id session.ID, req session.ExecRequest
 	return near, nil
 }
 
-func (a *Agent) running(ctx context.Context, id session.ID) error {
-	s, err := a.Get(ctx, id)
-	if err != nil {
-		return err
-	}
-	if s.Status != session.Running {
-		return &session.Error{Code: "session_enter_not-running", Message: fmt.Sprintf("%s is %s.", s.Name, s.Status),
-			Hint: "Wait until it runs."}
-	}
-	return nil
-}
-
-func (a *Agent) SSHHost(ctx context.Context, id session.ID, _ string) (session.SSHHost, error) {
+func (a *Agent) sshHost(ctx context.Context, id session.ID, _ string) (session.SSHHost, error) {
 	return session.SSHHost{Key: a.HostKey}, a.running(ctx, id)
 }
 
-func (a *Agent) DialSSH(ctx context.Context, id session.ID, req session.SSHRequest) (net.Conn, error) {
-	if err := a.running(ctx, id); err != nil {
+func (a *Agent) dialSSH(ctx context.Context, id session.ID, req session.SSHRequest) (net.Conn, error) {
+	if err := a.enterRunning(ctx, id); err != nil {
 		return nil, err
 	}
 	if a.SSH == nil {
-		return nil, &session.Error{Code: "ssh_open_forbidden", Message: "The session was launched without ssh.",
-			Hint: "Use its terminal."}
+		return nil, failed("ssh_open_forbidden", "The session was launched without ssh.")
 	}
 	return a.SSH(ctx, req)
 }
 
-func (a *Agent) ListApps(ctx context.Context, id session.ID) ([]session.App, error) {
-	if err := a.running(ctx, id); err != nil {
-		return nil, err
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return slices.Clone(a.apps[id]), nil
+func (a *Agent) listApps(ctx context.Context, id session.ID) ([]session.App, error) {
+	return slices.Clone(a.apps[id]), a.running(ctx, id)
 }
 
-// StartApp implements [session.Agent]; the app is ready at once.
-func (a *Agent) StartApp(ctx context.Context, id session.ID, req session.AppRequest) (session.App, error) {
+// startApp makes an app ready at once.
+func (a *Agent) startApp(ctx context.Context, id session.ID, req session.AppRequest) (session.App, error) {
 	return a.setApp(ctx, id, req.App, session.AppReady)
 }
 
-func (a *Agent) StopApp(ctx context.Context, id session.ID, app string) error {
+func (a *Agent) stopApp(ctx context.Context, id session.ID, app string) error {
 	_, err := a.setApp(ctx, id, app, session.AppStopped)
 	return err
 }
@@ -110,33 +101,27 @@ func (a *Agent) setApp(ctx context.Context, id session.ID, app string, state ses
 	if err := a.running(ctx, id); err != nil {
 		return session.App{}, err
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for i, known := range a.apps[id] {
-		if known.ID != app {
-			continue
-		}
-		if state == session.AppReady && known.State != session.AppReady {
-			a.starts++
-		}
-		known.State = state
-		if state == session.AppReady && known.Port == 0 {
-			known.Port = 8888
-		}
-		a.apps[id][i] = known
-		return known, nil
+	i := slices.IndexFunc(a.apps[id], func(known session.App) bool { return known.ID == app })
+	if i < 0 {
+		return session.App{}, failed("app_start_not-installed", app+" is not installed in this image.")
 	}
-	return session.App{}, &session.Error{Code: "app_start_not-installed",
-		Message: fmt.Sprintf("%s is not installed in this image.", app), Hint: "Choose another image."}
+	known := &a.apps[id][i]
+	if state == session.AppReady && known.State != session.AppReady {
+		a.starts++
+	}
+	known.State = state
+	if state == session.AppReady && known.Port == 0 {
+		known.Port = 8888
+	}
+	return *known, nil
 }
 
-func (a *Agent) DialPort(ctx context.Context, id session.ID, port int) (net.Conn, error) {
-	if err := a.running(ctx, id); err != nil {
+func (a *Agent) dialPort(ctx context.Context, id session.ID, port int) (net.Conn, error) {
+	if err := a.enterRunning(ctx, id); err != nil {
 		return nil, err
 	}
 	if a.Dial == nil {
-		return nil, &session.Error{Code: "app_dial_unavailable", Message: fmt.Sprintf("Nothing listens on port %d.",
-			port), Hint: "Start it first."}
+		return nil, failed("app_dial_unavailable", fmt.Sprintf("Nothing listens on port %d.", port))
 	}
 	return a.Dial(ctx, id, port)
 }
