@@ -73,10 +73,16 @@ frontend/dist/index.html: frontend/node_modules/.package-lock.json $(UI_SOURCES)
 	@touch $@
 
 .PHONY: test
-test: ## install what is missing and pass every test, real Docker and browser included
+test: ## install what is missing and test what a change can break, with real Docker and a real browser
 	@build/ci/setup.sh build test
 	@$(MAKE) build
 	@build/ci/test.sh
+
+.PHONY: verify
+verify: ## run the Go tests again under the race detector, also with a Docker of today, which is built first
+	@build/ci/setup.sh build test
+	@$(MAKE) build
+	@build/ci/verify.sh
 
 .PHONY: offline
 offline: build ## the browser tests that need no Docker, most of them against the demo, where no network is

@@ -105,6 +105,7 @@ var table = []row{
 	{pkg: "frontend/notebook"},
 	{pkg: "", imports: []string{"app", "backend", "frontend", "frontend/notebook"}},
 	{pkg: "build/docgen", imports: []string{"backend/api", "backend/cli", "backend/settings"}},
+	{pkg: "build/figures"},
 	{pkg: "build/rpcgen"},
 	{pkg: "build/tsgen", imports: []string{"backend/api"}},
 	{pkg: "build/bench/gpuprobe", imports: []string{"gpu", "gpu/nvml", "gpu/procs"}},

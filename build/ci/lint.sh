@@ -5,6 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 go vet ./...
 go run ./build/rpcgen -check
+go run ./build/figures
 go run ./build/tsgen -check
 go run ./build/docgen -check
 linter=$PWD/build/.cache/bin/golangci-lint

@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
-# The tests that run with both test engines up (see docker.sh and modern.sh): all
-# Go tests under the race detector, then the browser against real containers.
-# Packages are built side by side and tested one after the other, because many of
-# them load engines, networks and processors of the one machine that they share.
+# The tests that run with the test engine up (see docker.sh): all Go tests, then
+# the browser against real containers.
 set -euo pipefail
-go build -race ./...
-go test -race -p 1 -timeout 20m ./...
+cd "$(dirname "$0")/../.."
+build/ci/test-go.sh
 cd frontend && npm run --silent e2e -- --project containers
