@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"slipway/backend/agent"
+	"slipway/backend/agent/meter"
 	"slipway/backend/demo"
 	"slipway/backend/engine"
 	"slipway/backend/pace"
@@ -25,7 +26,7 @@ const (
 
 // pretendedLoad measures what the containers of a simulated machine use. The
 // computer that simulates it has nothing to do with it.
-func pretendedLoad(e engine.Engine, clock *pace.Clock) func(string) (agent.Load, error) {
+func pretendedLoad(e engine.Engine, clock *pace.Clock) func(string) (meter.Load, error) {
 	m := &loadMeter{engine: e, clock: clock}
 	return m.load
 }
@@ -39,10 +40,10 @@ type loadMeter struct {
 	at  time.Time
 }
 
-func (m *loadMeter) load(string) (agent.Load, error) {
+func (m *loadMeter) load(string) (meter.Load, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), loadTime)
 	defer cancel()
-	load := agent.Load{}
+	load := meter.Load{}
 	load.CPU, load.Memory, load.DiskTotal, load.DiskFree = ownCPU, ownMemory, ownDisk, freeDisk
 	states, err := m.engine.List(ctx)
 	if err != nil {

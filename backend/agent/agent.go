@@ -16,6 +16,7 @@ import (
 	"slipway/backend/agent/folders"
 	"slipway/backend/agent/health"
 	"slipway/backend/agent/images"
+	"slipway/backend/agent/meter"
 	"slipway/backend/agent/networks"
 	"slipway/backend/agent/records"
 	"slipway/backend/engine"
@@ -73,7 +74,7 @@ type Config struct {
 	// Link makes the client of a guest over a fresh connection. nil: package link's.
 	Link func(ctx context.Context, conn net.Conn) (Guest, error)
 	// Load measures the machine. nil: what the operating system says.
-	Load func(dataRoot string) (Load, error)
+	Load func(dataRoot string) (meter.Load, error)
 	// Alone takes the lock that every agent of this machine takes while it looks
 	// what devices others hold and creates containers with devices of its own. It
 	// fails where somebody keeps it for too long. nil: there is no such lock.
@@ -158,7 +159,7 @@ type Agent struct {
 	log     *slog.Logger
 	stream  *stream
 	health  *health.Watch
-	meter   *meter
+	meter   *meter.Meter
 
 	runs     runs
 	devices  *devices
@@ -170,7 +171,6 @@ type Agent struct {
 	networks *networks.Networks
 	allowed  *allowances
 	images   *images.Images
-	live     liveCache
 	wake     chan struct{} // of capacity 1: the queue or the books changed
 	sweep    chan struct{} // of capacity 1: a network may be left over
 	closed   chan struct{}
@@ -211,14 +211,11 @@ func (config Config) withDefaults() Config {
 	if config.Link == nil {
 		config.Link = func(ctx context.Context, conn net.Conn) (Guest, error) { return link.Connect(ctx, conn) }
 	}
-	if config.Load == nil {
-		config.Load = newProbe().load
-	}
 	if config.NewID == nil {
 		config.NewID = func(session.LaunchRequest) session.ID { return session.NewID() }
 	}
 	if config.Boot == nil {
-		config.Boot = bootTime
+		config.Boot = meter.BootTime
 	}
 	return config
 }
@@ -250,7 +247,7 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 		allowed: allowed,
 		config:  config, clock: config.Clock, limits: config.Limits.withDefaults(), engine: config.Engine,
 		store: config.Store, log: config.Log,
-		stream: newStream(randomHex()), meter: newMeter(),
+		stream:   newStream(randomHex()),
 		devices:  newDevices(config.GPU, config.Moment),
 		accounts: books, guard: &gpu.Guard{Policy: config.Guard},
 		idle: newIdleWatch(config.Clock, used),
@@ -264,6 +261,8 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 		Sweep: a.sweep, Call: a.limits.Call, Every: a.limits.Reconcile})
 	a.records = records.New(records.Config{Store: a.store, Clock: a.clock, Ended: a.accounts.Ending,
 		Tell: a.publishVersions, Dress: a.dress, Trouble: a.publishMachine})
+	a.meter = meter.New(meter.Config{Agent: meterNeeds{a}, Engine: a.engine, Health: a.health, Clock: a.clock,
+		Log: a.log, Dir: config.Dir, Load: config.Load, Call: a.limits.Call})
 	a.folders = folders.New(folders.Config{Dir: filepath.Join(config.Dir, "folders"), UID: config.UID,
 		GID: config.GID, Agent: config.Name, Owner: config.Owner, Records: a.records, Machine: directories{a},
 		Clock: a.clock, Log: a.log})
@@ -294,7 +293,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer context.AfterFunc(ctx, a.images.Stop)()
 	a.tasks.Go(func() { a.health.Run(ctx) })
 	a.tasks.Go(func() { a.runQueue(ctx) })
-	a.tasks.Go(func() { a.runMeter(ctx) })
+	a.tasks.Go(func() { a.meter.Run(ctx) })
 	a.tasks.Go(func() { a.runDevices(ctx) })
 	a.tasks.Go(func() { a.runIdle(ctx) })
 	a.tasks.Go(func() { a.folders.Run(ctx) })

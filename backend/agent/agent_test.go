@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"slipway/backend/agent/meter"
 	"slipway/backend/engine"
 	"slipway/backend/engine/enginetest"
 	"slipway/backend/guest/link"
@@ -270,7 +271,9 @@ func (w *world) start() {
 			return g, nil
 		},
 		Boot: func() (time.Time, error) { return time.Time{}, nil },
-		Load: func(string) (Load, error) { return Load{Load: session.Load{CPU: 0.5, Memory: gpu.GiB}}, nil },
+		Load: func(string) (meter.Load, error) {
+			return meter.Load{Load: session.Load{CPU: 0.5, Memory: gpu.GiB}}, nil
+		},
 	}
 	if w.config != nil {
 		w.config(&c)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"slipway/backend/agent/meter"
 	"slipway/backend/engine"
 	"slipway/backend/engine/docker"
 	"slipway/backend/engine/enginetest"
@@ -55,7 +56,7 @@ func BenchmarkSamplerWithContainers(b *testing.B) {
 	ids := runContainers(b, host)
 	s := openSampled(b, &realStats{Fake: enginetest.NewFake(enginetest.FakeConfig{}), real: e}, ids)
 	s.round() // asks the daemon for each container once
-	if sampled := s.agent.meter.sampled(); sampled != benchContainers {
+	if sampled := s.sampled(); sampled != benchContainers {
 		b.Fatalf("%d of %d containers were sampled", sampled, benchContainers)
 	}
 	s.measure(b, benchPause)
@@ -112,7 +113,7 @@ func openSampled(b *testing.B, e engine.Engine, ids []string) *sampled {
 		for i, container := range ids {
 			now := time.Now().UTC()
 			one := session.Session{
-				ID: session.ID(fmt.Sprintf("s%011d", i)), Name: fmt.Sprintf("session-%d", i), Owner: "ada",
+				ID: benchID(i), Name: fmt.Sprintf("session-%d", i), Owner: "ada",
 				Agent: "local", Status: session.Running, Result: session.ResultUndefined,
 				CreatedAt: now, ScheduledAt: &now, StartedAt: &now,
 				Grants: session.Grants{CPUs: []int{i}, Memory: 2 * gpu.GiB},
@@ -136,7 +137,7 @@ func openSampled(b *testing.B, e engine.Engine, ids []string) *sampled {
 	}
 	a, err := Open(context.Background(), Config{
 		Name: "local", Dir: b.TempDir(), Engine: e, Store: s, Owner: "ada",
-		GPU: machine, Moment: clocks.now, Load: func(string) (Load, error) { return Load{}, nil },
+		GPU: machine, Moment: clocks.now, Load: func(string) (meter.Load, error) { return meter.Load{}, nil },
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -149,7 +150,7 @@ func openSampled(b *testing.B, e engine.Engine, ids []string) *sampled {
 // round does what an agent does in two seconds.
 func (s *sampled) round() {
 	ctx := context.Background()
-	s.agent.sampleSessions(ctx)
+	s.agent.meter.SampleSessions(ctx)
 	s.agent.collect(ctx)
 	if s.rounds++; s.rounds%15 == 0 {
 		s.agent.checkIdle(ctx, true)
@@ -202,11 +203,16 @@ func (e *statsEngine) Stats(_ context.Context, ids []string) (map[string]engine.
 }
 
 // sampled is how many sessions have a sample.
-func (m *meter) sampled() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.samples)
+func (s *sampled) sampled() (n int) {
+	for i := range benchContainers {
+		if len(s.agent.meter.Since(benchID(i), time.Time{})) > 0 {
+			n++
+		}
+	}
+	return n
 }
+
+func benchID(i int) session.ID { return session.ID(fmt.Sprintf("s%011d", i)) }
 
 // cpuTime is the CPU time that this process has used.
 func cpuTime(b *testing.B) time.Duration {

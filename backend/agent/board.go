@@ -16,7 +16,7 @@ import (
 var _ session.Accelerators = (*Agent)(nil)
 
 func (a *Agent) Devices(context.Context) (session.DeviceBoard, error) {
-	live, err := a.liveSessions()
+	live, err := a.store.LiveSessions()
 	if err != nil {
 		return session.DeviceBoard{}, err
 	}

@@ -15,7 +15,7 @@ func (a *Agent) publishVersions(versions []session.Session) {
 			signal(a.devices.changed)
 		}
 		if v.Status == session.Terminating {
-			signal(a.meter.changed) // its last seconds count
+			a.meter.Wake() // its last seconds count
 		}
 		if v.Status == session.Running || v.Status.Terminal() {
 			a.folders.Used(v)

@@ -85,15 +85,3 @@ func clusterEnv(s session.Session, number int) []session.EnvVar {
 		{Name: "SLIPWAY_CLUSTER_REPLICAS", Value: replicas},
 	}
 }
-
-// allContainers returns the engine's ids of a session's containers, those that
-// are known.
-func allContainers(s session.Session) []string {
-	var ids []string
-	for _, k := range s.Kernels {
-		if k.Container != "" {
-			ids = append(ids, k.Container)
-		}
-	}
-	return ids
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"slipway/backend/agent/accounts"
@@ -25,7 +24,7 @@ const (
 // runDevices finds the devices, samples them and keeps the accounts until ctx
 // ends. A last checkpoint is made then.
 func (a *Agent) runDevices(ctx context.Context) {
-	if live, err := a.liveSessions(); err == nil { // else it is said again
+	if live, err := a.store.LiveSessions(); err == nil { // else it is said again
 		a.recallAlarms(live)
 	}
 	for ctx.Err() == nil {
@@ -44,7 +43,7 @@ func (a *Agent) runDevices(ctx context.Context) {
 
 // collect does one round and returns when the next is due.
 func (a *Agent) collect(ctx context.Context) time.Duration {
-	live, err := a.liveSessions()
+	live, err := a.store.LiveSessions()
 	if err != nil {
 		a.log.Warn("devices cannot be accounted for", "err", err)
 		return devicesSeldom
@@ -125,7 +124,7 @@ func (a *Agent) sampleDevices(ctx context.Context, live []session.Session) {
 
 // resumeAccounts goes on with the accounts, and with what is stored beside them.
 func (a *Agent) resumeAccounts() error {
-	live, err := a.liveSessions()
+	live, err := a.store.LiveSessions()
 	if err != nil {
 		return err
 	}
@@ -149,32 +148,3 @@ func (a *Agent) Accounts(_ context.Context, span session.AccountSpan) ([]session
 // checkpoint stores the accounts as they are, and what else is to outlive the
 // agent: all of it, or what is due.
 func (a *Agent) checkpoint(all bool) error { return a.accounts.Checkpoint(a.devices.moment(), all) }
-
-// liveCache holds the live sessions as they were at a change of the store.
-type liveCache struct {
-	mu    sync.Mutex // guards everything below
-	list  []session.Session
-	at    uint64 // count of changes before the list was read
-	known bool
-}
-
-// liveSessions are the live sessions. While the store does not change they are
-// read only once. The caller must not change what the records point to.
-func (a *Agent) liveSessions() ([]session.Session, error) {
-	changes := a.store.Changes()
-	c := &a.live
-	c.mu.Lock()
-	if c.known && c.at == changes {
-		defer c.mu.Unlock()
-		return c.list, nil
-	}
-	c.mu.Unlock()
-	live, _, err := a.store.Live()
-	if err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.list, c.at, c.known = live, changes, true
-	return live, nil
-}

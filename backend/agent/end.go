@@ -259,7 +259,7 @@ func (t *teardown) stopOne(ctx context.Context, state engine.State) (engine.Stat
 func (t *teardown) find(ctx context.Context) error {
 	a, s := t.agent, t.session
 	t.states, t.exits = nil, map[string]int{}
-	if ids := allContainers(s); len(ids) > 0 && len(ids) == len(s.Kernels) {
+	if ids := s.Containers(); len(ids) > 0 && len(ids) == len(s.Kernels) {
 		for i, id := range ids {
 			state, err := a.engine.Inspect(ctx, id)
 			switch {
@@ -300,7 +300,7 @@ func (t *teardown) keepLogs(ctx context.Context) error {
 func (t *teardown) remove(ctx context.Context) error {
 	states := t.states
 	if t.blind && len(states) == 0 {
-		for _, id := range allContainers(t.session) {
+		for _, id := range t.session.Containers() {
 			states = append(states, engine.State{ID: id, Name: id})
 		}
 		if len(states) == 0 {
@@ -354,7 +354,7 @@ func (a *Agent) finish(s session.Session, t *teardown, failure error) error {
 		return err
 	}
 	a.runs.ended(ended)
-	a.meter.forget(s.ID)
+	a.meter.Forget(s.ID)
 	a.publishMachine()
 	a.rouse()
 	return nil
@@ -364,7 +364,7 @@ func leftText(t *teardown, cause *session.Cause) string {
 	what := "The session's containers"
 	if len(t.left) > 0 {
 		what = "The container " + strings.Join(t.left, ", ")
-	} else if ids := allContainers(t.session); len(ids) > 0 {
+	} else if ids := t.session.Containers(); len(ids) > 0 {
 		what = "The container " + strings.Join(ids, ", ")
 	}
 	return fmt.Sprintf("%s could not be removed: %s Slipway goes on trying while it runs.", what, cause.Message)

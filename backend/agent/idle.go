@@ -202,7 +202,7 @@ func (a *Agent) runIdle(ctx context.Context) {
 // checkIdle judges every session that runs. With look, what was measured since
 // the last time becomes a point of its own.
 func (a *Agent) checkIdle(ctx context.Context, look bool) {
-	live, err := a.liveSessions()
+	live, err := a.store.LiveSessions()
 	if err != nil {
 		a.log.Warn("it is not known which sessions are idle", "err", err)
 		return

@@ -286,7 +286,7 @@ func (a *Agent) prepared(l *launch) (session.Session, error) {
 
 // started stores that the session runs.
 func (a *Agent) started(l *launch) (session.Session, error) {
-	defer signal(a.meter.changed)
+	defer a.meter.Wake()
 	return a.changeLaunch(l.session, func(d *records.Draft) error {
 		_, trouble := l.course.heard()
 		d.WarnOfTrouble(trouble)

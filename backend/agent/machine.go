@@ -1,8 +1,11 @@
 package agent
 
 import (
+	"cmp"
 	"context"
+	"runtime"
 	"slices"
+	"time"
 
 	"github.com/shirou/gopsutil/v3/disk"
 
@@ -13,6 +16,61 @@ import (
 	"slipway/backend/session"
 	"slipway/gpu"
 )
+
+func (a *Agent) Machine(context.Context) (session.Machine, error) {
+	a.meter.Refresh()
+	return a.machine()
+}
+
+// machine describes the machine with the load as last measured.
+func (a *Agent) machine() (session.Machine, error) {
+	state := a.health.State()
+	info := state.Info
+	m := session.Machine{
+		Agent: a.config.Name, Instance: a.store.Instance(), Engine: info.Name, EngineVersion: info.Version,
+		Version:  a.config.Version,
+		Hostname: cmp.Or(a.config.Hostname, hostname()), OS: info.OS, Arch: info.Arch, CPUs: info.CPUs,
+		Memory: info.Memory, Warnings: append([]session.Warning{}, info.Warnings...),
+		Owner: a.config.Owner, Role: session.RoleAdmin, Allowance: a.Allowance(a.config.Owner),
+	}
+	if !state.Known {
+		m.OS, m.Arch = runtime.GOOS, runtime.GOARCH
+	}
+	if w, ok := a.health.Warning(); ok {
+		m.Warnings = append(m.Warnings, w)
+	}
+	if w, ok := a.crowdWarning(); ok {
+		m.Warnings = append(m.Warnings, w)
+	}
+	if w, ok := a.auditWarning(); ok {
+		m.Warnings = append(m.Warnings, w)
+	}
+	if w, ok := a.records.Warning(); ok {
+		m.Warnings = append(m.Warnings, w)
+	}
+	m.Load = a.meter.Load()
+	live, _, err := a.store.Live()
+	for _, s := range live {
+		if s.Status.HoldsResources() {
+			m.UsedCPUs += len(s.Grants.CPUs)
+			m.UsedMemory += s.Grants.Memory
+		}
+	}
+	return m, err
+}
+
+// publishMachine tells watchers of the machine as it is now.
+func (a *Agent) publishMachine() {
+	if !a.stream.watched() {
+		return
+	}
+	m, err := a.machine()
+	if err != nil {
+		a.log.Warn("the machine cannot be described", "err", err)
+		return
+	}
+	a.stream.publish(session.Event{Machine: &m})
+}
 
 func (a *Agent) Doctor(ctx context.Context) ([]session.Check, error) {
 	disk := func(ctx context.Context) (free, total gpu.Bytes, err error) {
@@ -26,6 +84,44 @@ func (a *Agent) Doctor(ctx context.Context) ([]session.Check, error) {
 func (a *Agent) ListDirectories(ctx context.Context, path string) (session.DirectoryListing, error) {
 	return folders.ListDirectories(ctx, path)
 }
+
+// Usage implements [session.Sessions]. Of an ended session nothing is kept.
+func (a *Agent) Usage(_ context.Context, id session.ID, since time.Time) ([]session.Usage, error) {
+	if _, err := a.store.Get(id); err != nil {
+		return nil, err
+	}
+	return a.meter.Since(id, since), nil
+}
+
+// meterNeeds is what the meter needs of the agent.
+type meterNeeds struct{ *Agent }
+
+func (a meterNeeds) LiveSessions() ([]session.Session, error) { return a.store.LiveSessions() }
+
+func (a meterNeeds) Watched() bool { return a.stream.watched() }
+
+func (a meterNeeds) Publish(e session.Event) { a.stream.publish(e) }
+
+func (a meterNeeds) PublishMachine() { a.publishMachine() }
+
+func (a meterNeeds) DeviceLoads(grants []gpu.Grant, id session.ID) []session.DeviceLoad {
+	return a.devices.loads(grants, id)
+}
+
+func (a meterNeeds) Measured(live, running []session.Session, stats map[string]engine.Stats) {
+	a.accounts.Follow(a.devices.moment(), live)
+	for _, s := range running {
+		for _, k := range s.Kernels {
+			if of, ok := stats[k.Container]; ok {
+				a.accounts.Used(of.At, s.ID, k.Container, of.CPU)
+				a.sawOOM(s.ID, k.Name, of.OOMKills)
+				a.sawProcesses(s, of.Pids)
+			}
+		}
+	}
+}
+
+func (a meterNeeds) Sampled(s session.Session, u session.Usage) { a.idle.sampled(u, s.Grants) }
 
 // engineNeeds is what the watch of the engine needs of the agent.
 type engineNeeds struct{ *Agent }

@@ -55,7 +55,7 @@ func TestForkBombOnDocker(t *testing.T) {
 	if err := exec.Command("true").Run(); err != nil {
 		t.Errorf("the machine: %v", err)
 	}
-	stats, err := r.engine.Stats(t.Context(), allContainers(limited))
+	stats, err := r.engine.Stats(t.Context(), limited.Containers())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"slipway/backend/agent/meter"
 	"slipway/backend/agent/records"
 	"slipway/backend/engine"
 	"slipway/backend/engine/enginetest"
@@ -325,7 +326,7 @@ func TestIdleAgentAsksNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var loads atomic.Int64
 		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), func(c *Config) {
-			c.Load = func(string) (Load, error) { loads.Add(1); return Load{}, nil }
+			c.Load = func(string) (meter.Load, error) { loads.Add(1); return meter.Load{}, nil }
 		})
 		time.Sleep(time.Minute)
 		before, lists := loads.Load(), w.fake.Calls(enginetest.CallList)

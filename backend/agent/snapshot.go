@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"slipway/backend/agent/accounts"
 	"slipway/backend/engine"
 	"slipway/backend/scheduler"
 	"slipway/backend/session"
@@ -19,7 +20,7 @@ func (a *Agent) snapshot(live []session.Session, books uint64) (scheduler.Snapsh
 	now := a.clock.Now()
 	info := a.health.State().Info
 	snapshot := scheduler.Snapshot{Revision: books, Ruler: a.config.Owner, Allowances: map[string]session.Allowance{},
-		Machine: scheduler.Machine{Memory: info.Memory, Busy: a.meter.busy(), Giving: a.config.Giving}}
+		Machine: scheduler.Machine{Memory: info.Memory, Busy: a.meter.Busy(), Giving: a.config.Giving}}
 	for cpu := range info.CPUs {
 		snapshot.Machine.CPUs = append(snapshot.Machine.CPUs, cpu)
 	}
@@ -117,13 +118,7 @@ func measured(live []session.Session, around []neighbour, book deviceBook, givin
 			continue
 		}
 		// Of devices it may hold none: its processes are known all the same.
-		h := gpu.Holder{Session: string(s.ID), Grants: s.Grants.GPUs}
-		for _, k := range s.Kernels {
-			if k.Container != "" {
-				h.Containers = append(h.Containers, k.Container)
-			}
-		}
-		holders = append(holders, h)
+		holders = append(holders, accounts.HolderOf(s))
 		if len(s.Grants.GPUs) > 0 {
 			grants[string(s.ID)] = s.Grants.GPUs
 		}

@@ -23,12 +23,10 @@ type stream struct {
 	board     uint64                // of the newest one with the devices
 	revisions map[session.ID]uint64 // of the sessions in the ring
 	watchers  int
-	first     chan struct{} // of capacity 1: a watcher came
 }
 
 func newStream(epoch string) *stream {
-	return &stream{epoch: epoch, changed: make(chan struct{}), revisions: map[session.ID]uint64{},
-		first: make(chan struct{}, 1)}
+	return &stream{epoch: epoch, changed: make(chan struct{}), revisions: map[session.ID]uint64{}}
 }
 
 // publish adds an event. A session that is older than what was published of it
@@ -106,7 +104,6 @@ func (s *stream) watch(n int) {
 	s.mu.Lock()
 	s.watchers += n
 	s.mu.Unlock()
-	signal(s.first)
 }
 
 func (s *stream) watched() bool {
@@ -116,8 +113,8 @@ func (s *stream) watched() bool {
 }
 
 func (a *Agent) Watch(ctx context.Context, after session.Cursor, fn func(session.Event) error) error {
-	a.stream.watch(1)
-	defer a.stream.watch(-1)
+	a.watchers(1)
+	defer a.watchers(-1)
 	for {
 		events, next, ok := a.stream.since(after)
 		if !ok {
@@ -151,6 +148,13 @@ func (a *Agent) Watch(ctx context.Context, after session.Cursor, fn func(session
 				Hint: "Connect again."}
 		}
 	}
+}
+
+// watchers counts those who watch. For more of them more is measured.
+func (a *Agent) watchers(n int) {
+	a.stream.watch(n)
+	a.meter.Wake()
+	signal(a.devices.changed)
 }
 
 // reset returns the whole state.

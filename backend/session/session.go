@@ -146,3 +146,13 @@ func (s Session) Kernel(name string) (Kernel, bool) {
 	}
 	return Kernel{}, false
 }
+
+// Containers are the engine's ids of the session's containers, those that are known.
+func (s Session) Containers() (ids []string) {
+	for _, k := range s.Kernels {
+		if k.Container != "" {
+			ids = append(ids, k.Container)
+		}
+	}
+	return ids
+}

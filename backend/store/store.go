@@ -46,6 +46,7 @@ type Store struct {
 	secret   []byte
 	fault    func(string) error
 	changes  atomic.Uint64
+	live     liveCache
 }
 
 // The codes that a store fails with.

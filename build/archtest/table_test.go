@@ -79,10 +79,19 @@ var table = []row{
 		"backend/engine", "backend/folder", "backend/offlimits", "gpu"}},
 	{pkg: "backend/agent/images", imports: []string{"backend/session", "backend/pace", "backend/layers",
 		"backend/store", "backend/engine", "backend/agent/records", "gpu"}},
-	{pkg: "backend/agent", imports: []string{"backend/agent/doctor", "backend/agent/health", "backend/agent/accounts",
+	{pkg: "backend/agent/meter", imports: []string{"backend/session", "backend/agent/health", "backend/engine",
+		"backend/pace", "gpu"}},
+	{pkg: "backend/agent", imports: []string{
+		"backend/agent/accounts",
+		"backend/agent/doctor",
+		"backend/agent/folders",
+		"backend/agent/health",
+		"backend/agent/images",
+		"backend/agent/meter",
+		"backend/agent/networks",
+		"backend/agent/records",
 		"backend/session", "backend/pace", "backend/layers", "backend/scheduler", "backend/idle", "backend/store",
-		"backend/engine", "backend/terminal", "gpu", "backend/guest/link", "backend/folder", "backend/offlimits",
-		"backend/agent/records", "backend/agent/networks", "backend/agent/folders", "backend/agent/images"}},
+		"backend/engine", "backend/terminal", "gpu", "backend/guest/link", "backend/folder", "backend/offlimits"}},
 	{pkg: "backend/agentrpc", imports: []string{"backend/session", "backend/vet", "gpu", "tunnel"}},
 	{pkg: "backend/demo", imports: []string{"backend/agent", "backend/engine/sim", "backend/pace", "backend/place",
 		"backend/session", "gpu", "gpu/sim", "tunnel"}, tests: []string{"backend/recipe", "backend/store"}},
@@ -141,7 +150,7 @@ var fences = []fence{
 	{module: "github.com/gtank/ristretto255", pkgs: []string{"tunnel/cpace"}},
 	{module: "github.com/gorilla/websocket", pkgs: []string{"tunnel/secure", "backend/server", "backend/cli", "app",
 		"build/bench", "build/bench/soak"}, tests: []string{"backend"}},
-	{module: "github.com/shirou/gopsutil/v3", pkgs: []string{"backend/agent"}},
+	{module: "github.com/shirou/gopsutil/v3", pkgs: []string{"backend/agent", "backend/agent/meter"}},
 	{module: "github.com/pkg/sftp", pkgs: []string{"backend/guest"}},
 	{module: "golang.org/x/crypto", pkgs: []string{"backend/guest", "backend/sshclient"},
 		tests: []string{"backend/engine/docker", "backend/cli", "tunnel/sshstdio"}},
@@ -164,8 +173,17 @@ var fences = []fence{
 // paced are the packages whose work goes by the clock of their machine, which may
 // run faster than the one on the wall. wall are their files that read that one
 // as well, each for something that is not the machine's.
-var paced = []string{"backend/agent", "backend/agent/images", "backend/agent/folders", "backend/agent/records",
-	"backend/agent/accounts", "backend/agent/health", "backend/engine/sim", "backend/engine/sim/shell"}
+var paced = []string{
+	"backend/agent",
+	"backend/agent/accounts",
+	"backend/agent/folders",
+	"backend/agent/health",
+	"backend/agent/images",
+	"backend/agent/meter",
+	"backend/agent/records",
+	"backend/engine/sim",
+	"backend/engine/sim/shell",
+}
 
 var wall = map[string]string{
 	"backend/agent/devices.go":            "an agent that was given no clock",

@@ -275,13 +275,7 @@ func ago(now gpu.Moment, wall time.Time) gpu.Moment {
 
 // HolderOf is a session as the books of devices know it.
 func HolderOf(s session.Session) gpu.Holder {
-	h := gpu.Holder{Session: string(s.ID), Grants: s.Grants.GPUs}
-	for _, k := range s.Kernels {
-		if k.Container != "" {
-			h.Containers = append(h.Containers, k.Container)
-		}
-	}
-	return h
+	return gpu.Holder{Session: string(s.ID), Grants: s.Grants.GPUs, Containers: s.Containers()}
 }
 
 // Book counts what happened between the last sample and this one.

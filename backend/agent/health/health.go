@@ -44,9 +44,9 @@ type Config struct {
 
 // Watch is what is known of the engine. Its methods are safe for concurrent use.
 type Watch struct {
-	Config
-	probe chan struct{}  // of capacity 1: ask the engine now
-	tasks sync.WaitGroup // everything that Run started
+	config Config
+	probe  chan struct{}  // of capacity 1: ask the engine now
+	tasks  sync.WaitGroup // everything that Run started
 
 	mu      sync.Mutex // guards everything below
 	state   State
@@ -65,7 +65,7 @@ type State struct {
 
 // New returns a watch of an engine of which nothing is known yet.
 func New(config Config) *Watch {
-	return &Watch{Config: config, probe: make(chan struct{}, 1), changed: make(chan struct{})}
+	return &Watch{config: config, probe: make(chan struct{}, 1), changed: make(chan struct{})}
 }
 
 func (w *Watch) set(up bool, info *engine.Info, trouble *session.Error) (changed bool) {
@@ -76,10 +76,10 @@ func (w *Watch) set(up bool, info *engine.Info, trouble *session.Error) (changed
 		w.state.Info, w.state.Known = *info, true
 	}
 	if trouble != nil && w.trouble == nil {
-		w.since = w.Clock.Now()
+		w.since = w.config.Clock.Now()
 	}
 	if trouble == nil && w.trouble != nil && engine.Unavailable(w.trouble) {
-		w.outages = append(w.outages[max(0, len(w.outages)-9):], outage{from: w.since, to: w.Clock.Now()})
+		w.outages = append(w.outages[max(0, len(w.outages)-9):], outage{from: w.since, to: w.config.Clock.Now()})
 	}
 	w.trouble = trouble
 	if w.state.Up != up {
@@ -163,19 +163,19 @@ func (w *Watch) Heed(err error) error {
 // down makes the trouble known.
 func (w *Watch) down(err error) {
 	if w.set(false, nil, session.AsError(err, engine.CodeUnavailable)) {
-		w.Log.Warn("the engine does not answer", "err", err)
-		w.Machine.PublishMachine()
-		w.Machine.PlanAgain()
+		w.config.Log.Warn("the engine does not answer", "err", err)
+		w.config.Machine.PublishMachine()
+		w.config.Machine.PlanAgain()
 	}
 }
 
 // Up ends the trouble.
 func (w *Watch) Up(info engine.Info) {
 	if w.set(true, &info, nil) {
-		w.Log.Info("the engine answers", "engine", info.Name, "version", info.Version)
-		w.Machine.PublishMachine()
+		w.config.Log.Info("the engine answers", "engine", info.Name, "version", info.Version)
+		w.config.Machine.PublishMachine()
 	}
-	w.Machine.PlanAgain()
+	w.config.Machine.PlanAgain()
 }
 
 // Await waits until the engine answers.
@@ -226,8 +226,8 @@ func (w *Watch) attend(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var info engine.Info
-	err := engine.Within(ctx, w.Call, "info", func(ctx context.Context) (err error) {
-		info, err = w.Engine.Info(ctx)
+	err := engine.Within(ctx, w.config.Call, "info", func(ctx context.Context) (err error) {
+		info, err = w.config.Engine.Info(ctx)
 		return err
 	})
 	if err != nil {
@@ -238,31 +238,31 @@ func (w *Watch) attend(ctx context.Context) error {
 	default:
 	}
 	broken := make(chan error, 1)
-	w.tasks.Go(func() { broken <- w.Engine.Watch(ctx, w.Machine.ContainerChanged) })
-	if err := w.Machine.Reconcile(ctx); err != nil {
+	w.tasks.Go(func() { broken <- w.config.Engine.Watch(ctx, w.config.Machine.ContainerChanged) })
+	if err := w.config.Machine.Reconcile(ctx); err != nil {
 		return err
 	}
 	w.Up(info)
-	timer := w.Clock.Timer(w.Every)
+	timer := w.config.Clock.Timer(w.config.Every)
 	defer timer.Stop()
 	for {
 		select {
 		case err := <-broken:
-			w.Log.Debug("the engine's events broke off", "err", err)
+			w.config.Log.Debug("the engine's events broke off", "err", err)
 			return nil // Info says whether it still answers
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-w.probe:
 			return nil // someone found it unavailable: begin anew
-		case <-w.Sweep:
-			if err := w.Machine.Sweep(ctx); err != nil {
+		case <-w.config.Sweep:
+			if err := w.config.Machine.Sweep(ctx); err != nil {
 				return err
 			}
 		case <-timer.C:
-			if err := w.Machine.Reconcile(ctx); err != nil {
+			if err := w.config.Machine.Reconcile(ctx); err != nil {
 				return err
 			}
-			timer.Reset(w.Clock.Real(w.Every))
+			timer.Reset(w.config.Clock.Real(w.config.Every))
 		}
 	}
 }

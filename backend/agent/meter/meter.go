@@ -1,0 +1,283 @@
+// Package meter measures what the machine and its sessions use.
+package meter
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"slipway/backend/agent/health"
+	"slipway/backend/engine"
+	"slipway/backend/pace"
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// How often sessions are sampled while someone watches and otherwise, how long
+// samples are kept, and the age after which only one in ten seconds is.
+const (
+	sampleWatched = 2 * time.Second
+	sampleAlone   = 10 * time.Second
+	sampleIdle    = 10 * time.Second // the machine's load, while no session runs
+	keepSamples   = time.Hour
+	keepDense     = 5 * time.Minute
+)
+
+// Load is one measurement of the machine.
+type Load struct {
+	session.Load
+	Busy map[int]float64 // of each CPU by number, 0 to 1
+}
+
+// Agent is what a Meter needs to know, and who learns what it measured.
+type Agent interface {
+	// LiveSessions are the live sessions. They must not be changed.
+	LiveSessions() ([]session.Session, error)
+	Watched() bool // somebody watches
+	// DeviceLoads is what a session makes of the devices that it was granted.
+	DeviceLoads(grants []gpu.Grant, id session.ID) []session.DeviceLoad
+	// Measured is called with what the containers of those that run used. live are
+	// all sessions as they were when that was asked.
+	Measured(live, running []session.Session, stats map[string]engine.Stats)
+	// Sampled is called with what a session used in all of its containers.
+	Sampled(s session.Session, u session.Usage)
+	Publish(e session.Event)
+	PublishMachine()
+}
+
+// Config is what a Meter is made of.
+type Config struct {
+	Agent  Agent
+	Engine interface {
+		Stats(ctx context.Context, ids []string) (map[string]engine.Stats, error)
+	}
+	Health *health.Watch
+	Clock  *pace.Clock
+	Log    *slog.Logger
+	Dir    string // on the disk that is measured where the engine names none
+	// Load measures the machine. nil: what the operating system says.
+	Load func(dataRoot string) (Load, error)
+	Call time.Duration // limit of a question to the engine
+}
+
+// Meter keeps what was measured. Its methods are safe for concurrent use.
+type Meter struct {
+	config Config
+	wake   chan struct{} // of capacity 1: sample now
+
+	mu      sync.Mutex // guards everything below
+	load    Load
+	at      time.Time // of load
+	samples map[session.ID][]session.Usage
+	last    map[session.ID]engine.Stats
+}
+
+// New returns a meter that has measured nothing yet.
+func New(config Config) *Meter {
+	if config.Load == nil {
+		config.Load = newProbe().load
+	}
+	return &Meter{config: config, samples: map[session.ID][]session.Usage{}, last: map[session.ID]engine.Stats{},
+		wake: make(chan struct{}, 1)}
+}
+
+// Wake has the meter sample now.
+func (m *Meter) Wake() {
+	select {
+	case m.wake <- struct{}{}:
+	default: // it is about to
+	}
+}
+
+// Busy is how busy each CPU is, 0 to 1, as last measured.
+func (m *Meter) Busy() map[int]float64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.load.Busy
+}
+
+// Forget drops the samples of a session.
+func (m *Meter) Forget(id session.ID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.samples, id)
+	delete(m.last, id)
+}
+
+// add keeps a sample, with what the session makes of its devices, and returns
+// it as use since the sample before.
+func (m *Meter) add(id session.ID, s engine.Stats, gpus []session.DeviceLoad) session.Usage {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	u := session.Usage{
+		Session: id, At: s.At.UTC(), Memory: s.Memory, MemLimit: s.MemLimit, NetRx: s.NetRx, NetTx: s.NetTx,
+		DiskRead: s.DiskRead, DiskWrite: s.DiskWrite, Pids: s.Pids, GPUs: gpus,
+	}
+	if last, ok := m.last[id]; ok && s.At.After(last.At) && s.CPU >= last.CPU {
+		u.CPU = float64(s.CPU-last.CPU) / float64(s.At.Sub(last.At))
+	}
+	m.last[id] = s
+	m.samples[id] = thin(append(m.samples[id], u), s.At)
+	return u
+}
+
+// thin drops what is older than an hour, and of what has just left the dense
+// part all but one sample in ten seconds. samples is in the order of time.
+func thin(samples []session.Usage, now time.Time) []session.Usage {
+	older := func(age time.Duration) int {
+		at, _ := slices.BinarySearchFunc(samples, now.Add(-age),
+			func(u session.Usage, t time.Time) int { return u.At.Compare(t) })
+		return at
+	}
+	samples = samples[older(keepSamples):]
+	// One sample crosses the border at a time: looking at the pair that
+	// straddles it is enough.
+	if i := older(keepDense) - 1; i > 0 && samples[i].At.Sub(samples[i-1].At) < sampleAlone-sampleWatched/2 {
+		samples = slices.Delete(samples, i, i+1)
+	}
+	return samples
+}
+
+// Since returns the samples of a session that are newer than a time.
+func (m *Meter) Since(id session.ID, since time.Time) []session.Usage {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := m.samples[id]
+	first := len(all)
+	for first > 0 && all[first-1].At.After(since) {
+		first--
+	}
+	return append([]session.Usage{}, all[first:]...)
+}
+
+// Run samples the machine and its sessions until ctx ends: often while
+// someone watches, seldom otherwise, and nothing at all while nobody watches
+// and nothing runs.
+func (m *Meter) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		running := m.SampleSessions(ctx)
+		watched := m.config.Agent.Watched()
+		if watched || running {
+			m.sampleMachine()
+		}
+		if watched {
+			m.config.Agent.PublishMachine()
+		}
+		interval := sampleAlone
+		switch {
+		case watched && running:
+			interval = sampleWatched
+		case !watched && !running:
+			interval = time.Hour
+		case watched:
+			interval = sampleIdle
+		}
+		timer := m.config.Clock.Often(interval)
+		select {
+		case <-timer.C:
+		case <-m.wake:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// SampleSessions samples every running session, tells watchers, and reports
+// whether there is one.
+func (m *Meter) SampleSessions(ctx context.Context) bool {
+	live, err := m.config.Agent.LiveSessions()
+	if err != nil {
+		m.config.Log.Warn("usage cannot be sampled", "err", err)
+		return false
+	}
+	var ids []string
+	var running []session.Session
+	for _, s := range live {
+		// One that is being ended is sampled too: its last seconds count.
+		if s.Status == session.Running || s.Status == session.Terminating && s.StartedAt != nil {
+			ids = append(ids, s.Containers()...)
+			running = append(running, s)
+		}
+	}
+	if len(ids) == 0 || !m.config.Health.State().Up {
+		return len(ids) > 0
+	}
+	var stats map[string]engine.Stats
+	err = engine.Within(ctx, m.config.Call, "stats", func(ctx context.Context) (err error) {
+		stats, err = m.config.Engine.Stats(ctx, ids)
+		return err
+	})
+	if err != nil {
+		if ctx.Err() == nil {
+			m.config.Log.Warn("usage cannot be sampled", "err", m.config.Health.Heed(err))
+		}
+		return true
+	}
+	m.config.Agent.Measured(live, running, stats)
+	var samples []session.Usage
+	for _, s := range running {
+		if sum, ok := sumOf(s, stats); ok {
+			u := m.add(s.ID, sum, m.config.Agent.DeviceLoads(s.Grants.GPUs, s.ID))
+			m.config.Agent.Sampled(s, u)
+			samples = append(samples, u)
+		}
+	}
+	if len(samples) > 0 && m.config.Agent.Watched() {
+		m.config.Agent.Publish(session.Event{Usage: samples})
+	}
+	return true
+}
+
+// sumOf is what all kernels of a session use together. It reports false unless
+// each was measured: a part of them would look like a fall of the counters.
+func sumOf(s session.Session, stats map[string]engine.Stats) (sum engine.Stats, ok bool) {
+	for _, k := range s.Kernels {
+		of, ok := stats[k.Container]
+		if !ok {
+			return sum, false
+		}
+		if of.At.After(sum.At) {
+			sum.At = of.At
+		}
+		sum.CPU, sum.Memory, sum.MemLimit = sum.CPU+of.CPU, sum.Memory+of.Memory, sum.MemLimit+of.MemLimit
+		sum.NetRx, sum.NetTx = sum.NetRx+of.NetRx, sum.NetTx+of.NetTx
+		sum.DiskRead, sum.DiskWrite = sum.DiskRead+of.DiskRead, sum.DiskWrite+of.DiskWrite
+		sum.Pids, sum.OOMKills = sum.Pids+of.Pids, sum.OOMKills+of.OOMKills
+	}
+	return sum, len(s.Kernels) > 0
+}
+
+// sampleMachine measures the machine.
+func (m *Meter) sampleMachine() {
+	info := m.config.Health.State().Info
+	root := info.DataRoot
+	if root == "" {
+		root = m.config.Dir
+	}
+	load, err := m.config.Load(root)
+	if err != nil {
+		m.config.Log.Debug("the machine's load is not known", "err", err)
+	}
+	m.mu.Lock()
+	m.load, m.at = load, m.config.Clock.Now()
+	m.mu.Unlock()
+}
+
+// Load is the load of the machine as last measured.
+func (m *Meter) Load() session.Load {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.load.Load
+}
+
+// Refresh measures the machine unless that was done a moment ago.
+func (m *Meter) Refresh() {
+	m.mu.Lock()
+	stale := m.config.Clock.Since(m.at) > sampleAlone
+	m.mu.Unlock()
+	if stale {
+		m.sampleMachine()
+	}
+}
