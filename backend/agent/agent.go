@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"log/slog"
 	"net"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"slipway/backend/agent/folders"
 	"slipway/backend/agent/health"
 	"slipway/backend/agent/images"
+	"slipway/backend/agent/logs"
 	"slipway/backend/agent/meter"
 	"slipway/backend/agent/networks"
 	"slipway/backend/agent/records"
@@ -168,6 +168,7 @@ type Agent struct {
 	guard    *gpu.Guard // used by the goroutine that samples devices
 	idle     *idleWatch
 	folders  *folders.Folders
+	logs     *logs.Logs
 	networks *networks.Networks
 	allowed  *allowances
 	images   *images.Images
@@ -206,7 +207,7 @@ func (config Config) withDefaults() Config {
 		config.KeepFinished = 10_000
 	}
 	if config.LogCap == 0 {
-		config.LogCap = usualLogCap
+		config.LogCap = logs.DefaultCap
 	}
 	if config.Link == nil {
 		config.Link = func(ctx context.Context, conn net.Conn) (Guest, error) { return link.Connect(ctx, conn) }
@@ -220,17 +221,10 @@ func (config Config) withDefaults() Config {
 	return config
 }
 
-// usualLogCap is how much of one log is kept where nothing else is asked for.
-const usualLogCap = 64 * gpu.MiB
-
 // Open returns an agent that answers questions and accepts launches. The engine
 // need not answer yet.
 func Open(_ context.Context, config Config) (*Agent, error) {
 	config = config.withDefaults()
-	if err := os.MkdirAll(filepath.Join(config.Dir, "logs"), 0o700); err != nil {
-		return nil, &session.Error{Code: "agent_open_failed", Message: "The folder for logs cannot be made.",
-			Hint: "Check the permissions of " + config.Dir + ".", Err: err}
-	}
 	books, err := accounts.Open(config.Store, config.Clock, config.Log)
 	if err != nil {
 		return nil, err
@@ -275,6 +269,11 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 		return nil, err
 	}
 	a.Images, a.ImageTransfers = a.images, a.images
+	a.logs, err = logs.Open(logs.Config{Dir: filepath.Join(config.Dir, "logs"), Cap: config.LogCap,
+		Engine: a.engine, Records: a.records, Health: a.health, Changed: a.stream.next, Log: a.log})
+	if err != nil {
+		return nil, err
+	}
 	a.networks, err = networks.Open(networks.Config{Agent: config.Name, Engine: config.Engine, Records: a.store,
 		Limit: a.limits.Call, Log: a.log})
 	if err != nil {

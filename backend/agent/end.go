@@ -288,7 +288,7 @@ func (t *teardown) keepLogs(ctx context.Context) error {
 		if state.Created {
 			continue
 		}
-		if err := t.agent.keepLog(ctx, t.session.ID, kernelOf(state), state.ID); err != nil {
+		if err := t.agent.logs.Copy(ctx, t.session.ID, kernelOf(state), state.ID); err != nil {
 			return err
 		}
 	}

@@ -247,7 +247,7 @@ func (a *Agent) purge() error {
 		return err
 	}
 	for _, s := range removed {
-		a.removeLogs(s.ID)
+		a.logs.Remove(s.ID)
 		a.stream.publish(session.Event{Removed: &s.ID, Owner: s.Owner})
 	}
 	return nil

@@ -3,9 +3,11 @@ package agent
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"time"
 
+	"slipway/backend/agent/logs"
 	"slipway/backend/agent/records"
 	"slipway/backend/engine"
 	"slipway/backend/scheduler"
@@ -41,7 +43,8 @@ func (b Before) retell(tx *store.Tx, one Ended) (session.Session, error) {
 	if err := r.start(); err != nil {
 		return r.s, err
 	}
-	if err := writeLog(logDir(b.Dir, r.s.ID), session.MainKernel, usualLogCap, r.log()); err != nil {
+	dir := filepath.Join(b.Dir, "logs")
+	if err := logs.Write(dir, r.s.ID, session.MainKernel, logs.DefaultCap, r.log()); err != nil {
 		return r.s, err
 	}
 	return r.s, r.end()

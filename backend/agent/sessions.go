@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"time"
@@ -316,3 +317,7 @@ func (a *Agent) FindImage(ctx context.Context, ref string) (session.Image, error
 // Arrivals takes the images that a person brings. A name that is another
 // image's stays that one's, unless the person says to replace it.
 func (a *Agent) Arrivals(owner string) session.ImageArrivals { return a.images.Arrivals(owner) }
+
+func (a *Agent) Logs(ctx context.Context, id session.ID, opts session.LogOptions) (io.ReadCloser, error) {
+	return a.logs.Read(ctx, id, opts)
+}

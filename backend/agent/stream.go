@@ -92,12 +92,18 @@ func (s *stream) since(after session.Cursor) ([]session.Event, <-chan struct{}, 
 	return events, s.changed, true
 }
 
-// now returns the place after the newest event, and the channel that tells of
-// the next.
-func (s *stream) now() (session.Cursor, <-chan struct{}) {
+// now returns the place after the newest event.
+func (s *stream) now() session.Cursor {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return session.Cursor{Epoch: s.epoch, Seq: s.seq}, s.changed
+	return session.Cursor{Epoch: s.epoch, Seq: s.seq}
+}
+
+// next is the channel that tells of the next event.
+func (s *stream) next() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changed
 }
 
 func (s *stream) watch(n int) {
@@ -120,7 +126,7 @@ func (a *Agent) Watch(ctx context.Context, after session.Cursor, fn func(session
 		if !ok {
 			// The cursor is read before the state: what changes between the two
 			// is told again, which does no harm.
-			cursor, _ := a.stream.now()
+			cursor := a.stream.now()
 			reset, err := a.reset(ctx)
 			if err != nil {
 				return err

@@ -48,7 +48,7 @@ func outside(t session.Terminal, number int, kernel string) session.Terminal {
 
 // inside returns the kernel and the id inside it of a terminal.
 func inside(id string) (kernel, terminal string) {
-	if kernel, terminal, found := strings.Cut(id, "."); found && kernelRule.MatchString(kernel) {
+	if kernel, terminal, found := strings.Cut(id, "."); found && session.ValidKernel(kernel) {
 		return kernel, terminal
 	}
 	return "", id
