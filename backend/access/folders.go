@@ -33,52 +33,12 @@ func (v *view) ownPlace(ctx context.Context, place session.Place) error {
 // inPlace names a path in a place for the log.
 func inPlace(place session.Place, path session.FilePath) string {
 	if place.Folder != "" {
-		return "folder " + string(place.Folder) + ": " + string(path)
+		return inFolder(place.Folder) + ": " + string(path)
 	}
 	return string(path)
 }
 
-// didIn is a call in a place of one's own that is written down.
-func didIn[T any](ctx context.Context, v *view, method string, place session.Place, path session.FilePath,
-	call func() (T, error)) (result T, err error) {
-	if err = v.ownPlace(ctx, place); err == nil {
-		result, err = call()
-	}
-	v.note(method, place.Session, inPlace(place, path), err)
-	return result, err
-}
-
-// askedIn is a call in a place of one's own that is written down only where it
-// was another's or none.
-func askedIn[T any](ctx context.Context, v *view, method string, place session.Place,
-	call func() (T, error)) (result T, err error) {
-	if err = v.ownPlace(ctx, place); err != nil {
-		v.note(method, place.Session, inPlace(place, ""), err)
-		return result, err
-	}
-	return call()
-}
-
-// didTo is a call on a folder of one's own that is written down.
-func didTo[T any](ctx context.Context, v *view, method string, id session.FolderID,
-	call func() (T, error)) (result T, err error) {
-	if err = v.ownFolder(ctx, id); err == nil {
-		result, err = call()
-	}
-	v.note(method, "", "folder "+string(id), err)
-	return result, err
-}
-
-// askedOf is a call on a folder of one's own that is written down only where it
-// was another's or none.
-func askedOf[T any](ctx context.Context, v *view, method string, id session.FolderID,
-	call func() (T, error)) (result T, err error) {
-	if err = v.ownFolder(ctx, id); err != nil {
-		v.note(method, "", "folder "+string(id), err)
-		return result, err
-	}
-	return call()
-}
+func inFolder(id session.FolderID) string { return "folder " + string(id) }
 
 func (v *view) ListFolders(ctx context.Context, filter session.FolderFilter) ([]session.Folder, error) {
 	if !v.all {
@@ -101,6 +61,6 @@ func (v *view) CreateFolder(ctx context.Context, req session.FolderRequest) (ses
 	} else {
 		f, err = v.inner.CreateFolder(ctx, req)
 	}
-	v.note("CreateFolder", "", "folder "+string(f.ID), err)
+	v.note("CreateFolder", "", inFolder(f.ID), err)
 	return f, err
 }

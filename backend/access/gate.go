@@ -93,22 +93,22 @@ func (v *view) note(method string, id session.ID, target string, err error) {
 	v.gate.audit.Note(v.who, Act{Method: method, Session: id, Target: target, Err: err})
 }
 
-// did is a call on a session of one's own that is written down.
-func did[T any](ctx context.Context, v *view, method string, id session.ID, target string,
+// did is a call in a place of one's own that is written down.
+func did[T any](ctx context.Context, v *view, method string, place session.Place, target string,
 	call func() (T, error)) (result T, err error) {
-	if err = v.own(ctx, id); err == nil {
+	if err = v.ownPlace(ctx, place); err == nil {
 		result, err = call()
 	}
-	v.note(method, id, target, err)
+	v.note(method, place.Session, target, err)
 	return result, err
 }
 
-// asked is a call on a session of one's own that is written down only where it
-// was another's or none.
-func asked[T any](ctx context.Context, v *view, method string, id session.ID,
+// asked is a call in a place of one's own that is written down only where it was
+// another's or none.
+func asked[T any](ctx context.Context, v *view, method string, place session.Place, target string,
 	call func() (T, error)) (result T, err error) {
-	if err = v.own(ctx, id); err != nil {
-		v.note(method, id, "", err)
+	if err = v.ownPlace(ctx, place); err != nil {
+		v.note(method, place.Session, target, err)
 		return result, err
 	}
 	return call()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -239,10 +240,7 @@ func writeRules(w *writer, methods []method) error {
 // rule writes the method of one identity's agent.
 func (w *writer) rule(m method) error {
 	call := fmt.Sprintf("v.inner.%s(%s)", m.name, m.given())
-	as := m.name
-	if m.as != "" {
-		as = m.as
-	}
+	as := cmp.Or(m.as, m.name)
 	if m.who == whoAnyone {
 		w.f("func (v *view) %s(%s) %s { return %s }\n\n", m.name, m.named(), m.results(), call)
 		return nil
@@ -250,11 +248,7 @@ func (w *writer) rule(m method) error {
 	var helper string
 	takes := ""
 	if m.who == whoAdmin {
-		target := `""`
-		if m.audit != "" {
-			target = m.audit
-		}
-		helper = fmt.Sprintf("kept(v, %q, %s, %t", as, target, m.audit != "")
+		helper = fmt.Sprintf("kept(v, %q, %s, %t", as, cmp.Or(m.audit, `""`), m.audit != "")
 		takes, call = "k session.Keeper", strings.Replace(call, "v.inner.", "k.", 1)
 	} else {
 		var err error
@@ -282,23 +276,24 @@ func (m *method) ownerRule(as string) (string, error) {
 	if len(m.params) == 0 {
 		return "", fmt.Errorf("who=owner, and it names no session, folder or place")
 	}
-	names := m.params[0].name
-	switch typ := m.params[0].typ; {
-	case typ == "session.ID" && m.audit == "":
-		return fmt.Sprintf("asked(ctx, v, %q, %s", as, names), nil
-	case typ == "session.ID":
-		return fmt.Sprintf("did(ctx, v, %q, %s, target(%s)", as, names, m.auditValue()), nil
-	case typ == "session.Place" && m.audit == "":
-		return fmt.Sprintf("askedIn(ctx, v, %q, %s", as, names), nil
-	case typ == "session.Place":
-		return fmt.Sprintf("didIn(ctx, v, %q, %s, %s", as, names, m.audit), nil
-	case typ == "session.FolderID" && m.audit == "":
-		return fmt.Sprintf("askedOf(ctx, v, %q, %s", as, names), nil
-	case typ == "session.FolderID":
-		return fmt.Sprintf("didTo(ctx, v, %q, %s", as, names), nil
+	call, place, target := "did", m.params[0].name, `""`
+	if m.audit == "" {
+		call = "asked"
+	}
+	switch typ := m.params[0].typ; typ {
+	case "session.Place":
+		target = fmt.Sprintf("inPlace(%s, %s)", place, cmp.Or(m.audit, target))
+	case "session.ID":
+		place = fmt.Sprintf("session.Place{Session: %s}", place)
+		if m.audit != "" {
+			target = fmt.Sprintf("target(%s)", m.auditValue())
+		}
+	case "session.FolderID":
+		place, target = fmt.Sprintf("session.Place{Folder: %s}", place), fmt.Sprintf("inFolder(%s)", place)
 	default:
 		return "", fmt.Errorf("who=owner, and a %s names no session, folder or place", typ)
 	}
+	return fmt.Sprintf("%s(ctx, v, %q, %s, %s", call, as, place, target), nil
 }
 
 // auditValue writes what the log is told. A condition is told by its name.
