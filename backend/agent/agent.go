@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"slipway/backend/agent/accounts"
+	"slipway/backend/agent/apps"
 	"slipway/backend/agent/doctor"
 	"slipway/backend/agent/folders"
 	"slipway/backend/agent/health"
@@ -144,6 +145,7 @@ type parts struct {
 	session.Folders
 	session.Images
 	session.ImageTransfers
+	session.Apps
 }
 
 // Agent rules one machine. Its methods are safe for concurrent use; sessions
@@ -168,6 +170,7 @@ type Agent struct {
 	guard    *gpu.Guard // used by the goroutine that samples devices
 	idle     *idleWatch
 	folders  *folders.Folders
+	apps     *apps.Apps
 	logs     *logs.Logs
 	networks *networks.Networks
 	allowed  *allowances
@@ -181,7 +184,6 @@ type Agent struct {
 	mu       sync.Mutex // guards everything below
 	courses  map[session.ID]*course
 	notes    map[session.ID]note
-	starts   map[string]*starting // apps being started, by session and app
 	strays   map[string]time.Time // containers without a record, by id, since when
 	around   neighbours
 	audited  audited
@@ -247,7 +249,7 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 		idle: newIdleWatch(config.Clock, used),
 		wake: make(chan struct{}, 1), sweep: make(chan struct{}, 1),
 		closed:  make(chan struct{}),
-		courses: map[session.ID]*course{}, notes: map[session.ID]note{}, starts: map[string]*starting{},
+		courses: map[session.ID]*course{}, notes: map[session.ID]note{},
 		strays: map[string]time.Time{},
 		left:   map[string]held{},
 	}
@@ -260,7 +262,10 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 	a.folders = folders.New(folders.Config{Dir: filepath.Join(config.Dir, "folders"), UID: config.UID,
 		GID: config.GID, Agent: config.Name, Owner: config.Owner, Records: a.records, Machine: directories{a},
 		Clock: a.clock, Log: a.log})
-	a.Folders = a.folders
+	a.apps = apps.New(apps.Config{Guest: func(ctx context.Context, id session.ID) (apps.Guest, error) {
+		return a.guest(ctx, id)
+	}, Engine: a.engine, Records: a.records, Use: use{a.idle}, Limit: a.limits.App, Root: config.UID == 0})
+	a.Folders, a.Apps = a.folders, a.apps
 	a.images, err = images.Open(images.Config{Dir: filepath.Join(config.Dir, "transfers"), Free: diskFree,
 		Quota: config.Images, Owner: config.Owner, Engine: config.Engine, Records: a.records, People: a,
 		Health: a.health, Limits: images.Limits{Call: a.limits.Call, PullStall: a.limits.PullStall,

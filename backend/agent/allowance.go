@@ -107,7 +107,7 @@ func (a *Agent) SetAllowance(owner string, allowance *session.Allowance) error {
 
 // checkAllowances says why owner's allowance cannot be among the others.
 func (a *Agent) checkAllowances(owner string, list map[string]session.Allowance, linked []session.Folder) string {
-	if owner == "" || len(owner) > 256 || !printable(owner) {
+	if owner == "" || len(owner) > 256 || !session.IsPrintable(owner) {
 		return "A limit is somebody's: name them."
 	}
 	if len(list) > maxAllowances {

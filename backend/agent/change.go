@@ -7,6 +7,7 @@ func (a *Agent) publishVersions(versions []session.Session) {
 	for _, v := range versions {
 		if v.Status.Terminal() {
 			a.noteDown(v.ID, func(n *note) { *n = note{} })
+			a.apps.Forget(v.ID)
 		}
 		if v.Status == session.Running && v.StartedAt != nil {
 			a.accounts.Begin(a.devices.moment(), v) // it may end before the next sample

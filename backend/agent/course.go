@@ -23,7 +23,6 @@ type course struct {
 	links     map[string]*guestLink // by kernel
 	oom       map[string]int        // processes killed for memory by kernel, as far as known
 	trouble   *session.Cause        // what the guest has told of, nil if nothing
-	declared  *[]program            // apps of its image, nil until they were read
 	told      bool                  // the guest has told of the end of the batch command
 }
 

@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"context"
+	"net"
 	"runtime"
 	"slices"
 	"time"
@@ -168,3 +169,8 @@ func diskFree(dir string) (gpu.Bytes, error) {
 	}
 	return gpu.Bytes(usage.Free), nil
 }
+
+// use notes what goes through sessions.
+type use struct{ *idleWatch }
+
+func (u use) App(id session.ID, conn net.Conn) net.Conn { return u.watchApp(id, conn) }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-	"unicode"
 
 	"slipway/backend/engine"
 	"slipway/backend/pace"
@@ -80,19 +79,10 @@ func label(state engine.State, name, otherwise string) string {
 	if runes := []rune(text); len(runes) > most {
 		text = string(runes[:most])
 	}
-	if text == "" || !printable(text) {
+	if text == "" || !session.IsPrintable(text) {
 		return otherwise
 	}
 	return text
-}
-
-func printable(text string) bool {
-	for _, r := range text {
-		if unicode.Is(unicode.C, r) || r == '\u2028' || r == '\u2029' || r == '\ufffd' {
-			return false
-		}
-	}
-	return true
 }
 
 // on is what a neighbour holds of a device.

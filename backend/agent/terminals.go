@@ -115,19 +115,6 @@ func (a *Agent) Exec(ctx context.Context, id session.ID, req session.ExecRequest
 	return asStream(g.Exec(ctx, req))
 }
 
-func (a *Agent) DialPort(ctx context.Context, id session.ID, port int) (net.Conn, error) {
-	if port < 1 || port > 65535 {
-		return nil, &session.Error{Code: "port_dial_invalid", Message: "There is no such port.",
-			Hint: "Use a port between 1 and 65535."}
-	}
-	g, err := a.guest(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := g.Dial(ctx, port)
-	return a.idle.watchApp(id, conn), err
-}
-
 // asStream hands a connection on as what it is to the caller, and a failure
 // without a connection that is a nil in disguise.
 func asStream(conn net.Conn, err error) (io.ReadWriteCloser, error) {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"slipway/backend/engine/enginetest"
-	"slipway/backend/guest/link"
 	"slipway/backend/session"
 )
 
@@ -182,19 +181,6 @@ func TestApps(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
-}
-
-func TestAppThatFailedSaysWhy(t *testing.T) {
-	cause := &session.Cause{Code: "app_start_exited", Message: "It ended.", Hint: "Read its output."}
-	for state, want := range map[link.ServiceState]session.AppState{
-		link.ServiceStarting: session.AppStarting, link.ServiceReady: session.AppReady,
-		link.ServiceExited: session.AppFailed, link.ServiceFailed: session.AppFailed,
-	} {
-		got := withService(session.App{Port: 1}, link.Service{Port: 2, State: state, Error: cause})
-		if got.State != want || got.Port != 2 || got.Error != cause {
-			t.Errorf("%s: %+v", state, got)
-		}
-	}
 }
 
 func TestFollowedLogBeginsWhenTheSessionDoes(t *testing.T) {

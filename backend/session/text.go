@@ -29,3 +29,11 @@ func Unprintable(r rune) bool {
 	}
 	return false
 }
+
+// IsPrintable reports whether every character of text is one that is seen: a
+// control character is not, nor is one that only changes how others are shown.
+func IsPrintable(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool {
+		return unicode.Is(unicode.C, r) || r == '\u2028' || r == '\u2029' || r == unicode.ReplacementChar
+	})
+}

@@ -1,28 +1,81 @@
-package agent
+// Package apps starts what a running session can serve and reaches it: programs
+// that Slipway knows, those that an image declares, and ports.
+package apps
 
 import (
 	"context"
 	"fmt"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"slipway/backend/guest/link"
 	"slipway/backend/session"
 )
 
+// Guest is what is asked of the guest in a container.
+type Guest interface {
+	Which(ctx context.Context, names []string) (map[string]string, error)
+	StartService(ctx context.Context, req link.ServiceRequest) (link.Service, error)
+	StopService(ctx context.Context, id string) error
+	Services(ctx context.Context) ([]link.Service, error)
+	Listening(ctx context.Context) ([]int, error)
+	Dial(ctx context.Context, port int) (net.Conn, error)
+}
+
+// Config says whose apps these are.
+type Config struct {
+	// Guest returns the guest of a running session's main kernel.
+	Guest  func(ctx context.Context, id session.ID) (Guest, error)
+	Engine interface {
+		Image(ctx context.Context, ref string) (session.Image, error)
+	}
+	Records interface {
+		Get(id session.ID) (session.Session, error)
+	}
+	// Use notes what goes through an app.
+	Use interface {
+		App(id session.ID, conn net.Conn) net.Conn
+	}
+	Limit time.Duration // until an app answers
+	Root  bool          // sessions run as root
+}
+
+// Apps are the apps of a machine's sessions.
+type Apps struct {
+	config Config
+
+	mu       sync.Mutex               // guards everything below
+	starts   map[string]*starting     // apps being started, by session and app
+	declared map[session.ID][]program // apps of sessions' images, once they were read
+}
+
+// New returns the apps of a machine.
+func New(config Config) *Apps {
+	return &Apps{config: config, starts: map[string]*starting{}, declared: map[session.ID][]program{}}
+}
+
+// Forget lets go of a session that has ended.
+func (a *Apps) Forget(id session.ID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.declared, id)
+}
+
 const portPrefix = "port-"
 
 // ListApps implements [session.Apps]: what is installed, what the image
 // declares, the preopened ports, and the ports on which something listens
 // though nobody announced it.
-func (a *Agent) ListApps(ctx context.Context, id session.ID) ([]session.App, error) {
-	g, err := a.guest(ctx, id)
+func (a *Apps) ListApps(ctx context.Context, id session.ID) ([]session.App, error) {
+	g, err := a.config.Guest(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	s, err := a.store.Get(id)
+	s, err := a.config.Records.Get(id)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +101,7 @@ func (a *Agent) ListApps(ctx context.Context, id session.ID) ([]session.App, err
 			apps = append(apps, a.appOf(id, p, services))
 		}
 	}
-	for _, p := range a.declared(ctx, s) {
+	for _, p := range a.declaredIn(ctx, s) {
 		apps = append(apps, a.declaredApp(id, p, services, open))
 	}
 	for _, port := range s.Spec.Ports {
@@ -88,7 +141,7 @@ func foundApps(open []int, apps []session.App, services []link.Service) []sessio
 	return found
 }
 
-func (a *Agent) appOf(id session.ID, p program, services []link.Service) session.App {
+func (a *Apps) appOf(id session.ID, p program, services []link.Service) session.App {
 	app := p.app()
 	if i := slices.IndexFunc(services, func(s link.Service) bool { return s.ID == p.id }); i >= 0 {
 		app = withService(app, services[i])
@@ -104,7 +157,7 @@ func (a *Agent) appOf(id session.ID, p program, services []link.Service) session
 
 // declaredApp is an app that the image declares. One that it starts itself is
 // ready when its port is open.
-func (a *Agent) declaredApp(id session.ID, p program, services []link.Service, open []int) session.App {
+func (a *Apps) declaredApp(id session.ID, p program, services []link.Service, open []int) session.App {
 	if p.command != "" {
 		return a.appOf(id, p, services)
 	}
@@ -165,13 +218,13 @@ type starting struct {
 // directory. A port is awaited.
 // It also fails with app_start_not-found and app_start_not-listening, and with
 // app_start_stopped where StopApp came before it answered.
-func (a *Agent) StartApp(ctx context.Context, id session.ID, req session.AppRequest) (session.App, error) {
+func (a *Apps) StartApp(ctx context.Context, id session.ID, req session.AppRequest) (session.App, error) {
 	key := string(id) + " " + req.App
 	a.mu.Lock()
 	s, exists := a.starts[key]
 	if !exists {
 		// It goes on when the first who asked goes away: others may wait.
-		limited, release := context.WithTimeout(context.WithoutCancel(ctx), a.limits.App+10*time.Second)
+		limited, release := context.WithTimeout(context.WithoutCancel(ctx), a.config.Limit+10*time.Second)
 		under, giveUp := context.WithCancelCause(limited)
 		s = &starting{giveUp: giveUp, done: make(chan struct{})}
 		a.starts[key] = s
@@ -197,12 +250,12 @@ func (a *Agent) StartApp(ctx context.Context, id session.ID, req session.AppRequ
 	}
 }
 
-func (a *Agent) startApp(ctx context.Context, id session.ID, req session.AppRequest) (session.App, error) {
-	g, err := a.guest(ctx, id)
+func (a *Apps) startApp(ctx context.Context, id session.ID, req session.AppRequest) (session.App, error) {
+	g, err := a.config.Guest(ctx, id)
 	if err != nil {
 		return session.App{}, err
 	}
-	s, err := a.store.Get(id)
+	s, err := a.config.Records.Get(id)
 	if err != nil {
 		return session.App{}, err
 	}
@@ -221,19 +274,19 @@ func (a *Agent) startApp(ctx context.Context, id session.ID, req session.AppRequ
 
 // programOf returns the app of that name that Slipway or the image knows how to
 // start.
-func (a *Agent) programOf(ctx context.Context, s session.Session, name string) (program, bool) {
+func (a *Apps) programOf(ctx context.Context, s session.Session, name string) (program, bool) {
 	named := func(p program) bool { return p.id == name }
 	if i := slices.IndexFunc(programs, named); i >= 0 {
 		return programs[i], true
 	}
-	declared := a.declared(ctx, s)
+	declared := a.declaredIn(ctx, s)
 	if i := slices.IndexFunc(declared, named); i >= 0 {
 		return declared[i], true
 	}
 	return program{}, false
 }
 
-func (a *Agent) startProgram(ctx context.Context, g Guest, p program, asked string) (session.App, error) {
+func (a *Apps) startProgram(ctx context.Context, g Guest, p program, asked string) (session.App, error) {
 	app := p.app()
 	dir, err := p.chosenDir(asked)
 	if err != nil {
@@ -257,9 +310,9 @@ func (a *Agent) startProgram(ctx context.Context, g Guest, p program, asked stri
 	if err != nil {
 		return app, err
 	}
-	args := p.args(setting{port: p.port, root: a.config.UID == 0, dir: dir})
+	args := p.args(setting{port: p.port, root: a.config.Root, dir: dir})
 	service, err := g.StartService(ctx, link.ServiceRequest{
-		ID: p.id, Argv: append([]string{at}, args...), Port: p.port, Ready: p.ready, Dir: dir, Timeout: a.limits.App,
+		ID: p.id, Argv: append([]string{at}, args...), Port: p.port, Ready: p.ready, Dir: dir, Timeout: a.config.Limit,
 	})
 	if err != nil {
 		return app, err
@@ -340,12 +393,12 @@ func unknownApp(name string) error {
 
 // StopApp implements [session.Apps]. An app that does not run is stopped
 // already, and the start of one is given up, whoever waits for it.
-func (a *Agent) StopApp(ctx context.Context, id session.ID, app string) error {
-	g, err := a.guest(ctx, id)
+func (a *Apps) StopApp(ctx context.Context, id session.ID, app string) error {
+	g, err := a.config.Guest(ctx, id)
 	if err != nil {
 		return err
 	}
-	s, err := a.store.Get(id)
+	s, err := a.config.Records.Get(id)
 	if err != nil {
 		return err
 	}
@@ -364,7 +417,7 @@ const codeStopped = session.Code("app_start_stopped")
 
 // giveUpStart ends the start of an app that is under way, and returns once
 // nothing of it can begin anything any more.
-func (a *Agent) giveUpStart(ctx context.Context, id session.ID, p program) error {
+func (a *Apps) giveUpStart(ctx context.Context, id session.ID, p program) error {
 	a.mu.Lock()
 	s := a.starts[string(id)+" "+p.id]
 	a.mu.Unlock()
@@ -379,4 +432,17 @@ func (a *Agent) giveUpStart(ctx context.Context, id session.ID, p program) error
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+func (a *Apps) DialPort(ctx context.Context, id session.ID, port int) (net.Conn, error) {
+	if port < 1 || port > 65535 {
+		return nil, &session.Error{Code: "port_dial_invalid", Message: "There is no such port.",
+			Hint: "Use a port between 1 and 65535."}
+	}
+	g, err := a.config.Guest(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := g.Dial(ctx, port)
+	return a.config.Use.App(id, conn), err
 }

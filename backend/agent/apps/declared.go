@@ -1,4 +1,4 @@
-package agent
+package apps
 
 import (
 	"context"
@@ -38,28 +38,24 @@ type declaration struct {
 	Path    string   `json:"path"`
 }
 
-// declared returns the apps that the image of a session declares, read once for
-// as long as the session is followed.
-func (a *Agent) declared(ctx context.Context, s session.Session) []program {
-	c := a.courseOf(s.ID)
-	if c == nil {
-		return nil
+// declaredIn returns the apps that the image of a session declares, read once
+// for as long as the session lives.
+func (a *Apps) declaredIn(ctx context.Context, s session.Session) []program {
+	a.mu.Lock()
+	list, read := a.declared[s.ID]
+	a.mu.Unlock()
+	if read {
+		return list
 	}
-	c.mu.Lock()
-	known := c.declared
-	c.mu.Unlock()
-	if known != nil {
-		return *known
-	}
-	image, err := a.engine.Image(ctx, s.Spec.Image)
+	image, err := a.config.Engine.Image(ctx, s.Spec.Image)
 	if err != nil && session.CodeOf(err) != "engine_image_not-found" {
 		return nil // asked again the next time
 	}
-	found := declaredBy(image.Labels)
-	c.mu.Lock()
-	c.declared = &found
-	c.mu.Unlock()
-	return found
+	list = declaredBy(image.Labels)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.declared[s.ID] = list
+	return list
 }
 
 // declaredBy reads the labels of an image. An entry that makes no sense, or
@@ -130,7 +126,7 @@ func usable(p program) bool {
 	known := slices.ContainsFunc(programs, func(own program) bool { return own.id == p.id })
 	return !known && len(p.id) <= 32 && appID.MatchString(p.id) && !strings.HasPrefix(p.id, portPrefix) &&
 		p.port >= 1024 && p.port <= 65535 && !session.ReservedPort(p.port) &&
-		len(p.title) <= maxAppTitle && printable(p.title) && addressable(p.path) && addressable(p.ready)
+		len(p.title) <= maxAppTitle && session.IsPrintable(p.title) && addressable(p.path) && addressable(p.ready)
 }
 
 // addressable reports whether text may be the path of an address as it is.
