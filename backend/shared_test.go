@@ -326,7 +326,7 @@ func TestWhatSomebodyHoldsIsLimited(t *testing.T) {
 	until(t, "the second does not wait for the limit", func() bool {
 		s, err := ann.Get(t.Context(), second.ID)
 		return err == nil && s.Wait != nil && s.Wait.Code == "scheduler_wait_limit" &&
-			s.Wait.Message == "Your limit here is 2 CPUs: 1 is in use, this asks for 2."
+			s.Wait.Message == "Your limit here is 2 CPUs: 1 is in use, this session asks for 2."
 	})
 	if p, err := ann.Preview(t.Context(), "", simSession("third", 2)); err != nil || p.Wait == nil ||
 		p.Wait.Code != "scheduler_wait_limit" {

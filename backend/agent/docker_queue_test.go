@@ -30,7 +30,7 @@ func TestRealBatchesEndAsTheyShould(t *testing.T) {
 		t.Errorf("exit 3 is %s, %s, %v", s.Result, s.Reason, s.ExitCode)
 	}
 	if s := r.awaitEnd(after.ID); s.Status != session.Cancelled || s.Reason != session.ReasonDependency ||
-		s.Error == nil || !strings.Contains(s.Error.Message, "fails, which ended without success (task-failed)") {
+		s.Error == nil || !strings.Contains(s.Error.Message, "fails, which failed (task-failed)") {
 		t.Errorf("the dependent of a failed one is %s, %s because of %+v", s.Status, s.Reason, s.Error)
 	}
 	if s := r.awaitEnd(last.ID); s.Status != session.Cancelled || s.Reason != session.ReasonDependency {

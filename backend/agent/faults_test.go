@@ -194,7 +194,7 @@ func TestPendingSessionIsCancelled(t *testing.T) {
 		w.awaitStatus(first.ID, session.Running)
 		second := w.launch(session.Spec{})
 		s := w.await(second.ID, "waiting", func(s session.Session) bool { return s.Wait != nil })
-		if s.Wait.Code != scheduler.CodeWaitResources || !strings.Contains(s.Wait.Message, first.Name+" holds 1") {
+		if s.Wait.Code != scheduler.CodeWaitResources || !strings.Contains(s.Wait.Message, first.Name+" has 1") {
 			t.Errorf("waits for %+v", s.Wait)
 		}
 		s, err := w.agent.Terminate(context.Background(), second.ID, false)

@@ -26,11 +26,11 @@ func TestWhatIsLeftBehindIsGivenToNobody(t *testing.T) {
 		}
 		w.awaitStatus(first.ID, session.Terminated)
 		w.await(second.ID, "waiting for what was left", func(s session.Session) bool {
-			return s.Wait != nil && strings.Contains(s.Wait.Message, "left behind) holds 2")
+			return s.Wait != nil && strings.Contains(s.Wait.Message, "left behind) has 2")
 		})
 		time.Sleep(90 * time.Second) // one comparison has failed too
 		if s, _ := w.agent.Get(context.Background(), second.ID); s.Status != session.Pending ||
-			!strings.Contains(s.Wait.Message, "(left behind) holds 2") {
+			!strings.Contains(s.Wait.Message, "(left behind) has 2") {
 			t.Errorf("it is %s and waits for %+v", s.Status, s.Wait)
 		}
 		w.awaitStatus(second.ID, session.Running)

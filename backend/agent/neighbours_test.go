@@ -147,9 +147,9 @@ func TestOtherAgentsSessionsCount(t *testing.T) {
 		// Its first reason may be that the engine has not answered yet.
 		s := b.await(second.ID, "waiting", func(s session.Session) bool {
 			return s.Wait != nil &&
-				strings.Contains(s.Wait.Message, "held by")
+				strings.Contains(s.Wait.Message, "allocated to")
 		})
-		if want := "0.6 (14.4 GiB) held by train (of ada, another Slipway)"; !strings.Contains(s.Wait.Message, want) {
+		if want := "0.6 (14.4 GiB) allocated to train (of ada, another Slipway)"; !strings.Contains(s.Wait.Message, want) {
 			t.Errorf("it says %q, not %q", s.Wait.Message, want)
 		}
 		board, err := b.agent.Devices(context.Background())

@@ -173,7 +173,7 @@ func TestSharesOfADeviceAreGivenAndExplained(t *testing.T) {
 			session.Running)
 		third := w.launch(session.Spec{Name: "third", Accelerator: half})
 		s := w.await(third.ID, "waiting", func(s session.Session) bool { return s.Wait != nil })
-		if want := "GPU 0: 0.5 (12 GiB) held by first, 0.5 (12 GiB) held by second; needs a share of " +
+		if want := "GPU 0: 0.5 (12 GiB) allocated to first, 0.5 (12 GiB) allocated to second; needs a share of " +
 			"0.5."; s.Wait.Message != want {
 			t.Errorf("it says %q, not %q", s.Wait.Message, want)
 		}
@@ -211,7 +211,7 @@ func TestForeignUseMakesASessionWaitAndNamesIt(t *testing.T) {
 			return s.Wait != nil &&
 				s.Wait.Code == scheduler.CodeWaitResources
 		})
-		if want := "GPU 0: 11.2 GiB held by pid 4312 (python, another user), not a session; needs 16 " +
+		if want := "GPU 0: 11.2 GiB used by pid 4312 (python, another user), not a session; needs 16 " +
 			"GiB."; s.Wait.Message != want {
 			t.Errorf("it says %q, not %q", s.Wait.Message, want)
 		}

@@ -36,7 +36,7 @@ func TestNothingIsGivenWhileTheDriverDoesNotAnswer(t *testing.T) {
 			t.Helper()
 			g.await(id, "waiting for the driver", func(s session.Session) bool {
 				return s.Wait != nil && s.Wait.Code == scheduler.CodeWaitDriver &&
-					strings.Contains(s.Wait.Message, "does not tell now what is free") &&
+					strings.Contains(s.Wait.Message, "does not report what is free") &&
 					strings.HasSuffix(s.Wait.Message,
 						"The NVIDIA driver was updated and is not the one that is loaded.")
 			})
@@ -46,7 +46,7 @@ func TestNothingIsGivenWhileTheDriverDoesNotAnswer(t *testing.T) {
 			session.Spec{Type: session.Interactive, Image: enginetest.ImageMinimal,
 				Resources: session.Resources{CPU: 1, Memory: gpu.GiB}, Accelerator: gpu.Request{Shares: 300}})
 		if err != nil || preview.Wait == nil ||
-			!strings.Contains(preview.Wait.Message, "does not tell now what is free") {
+			!strings.Contains(preview.Wait.Message, "does not report what is free") {
 			t.Errorf("a launch would find %+v, %v", preview.Wait, err)
 		}
 		if board, err := g.agent.Devices(context.Background()); err != nil || len(board.Devices) != 1 {

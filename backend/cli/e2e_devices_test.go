@@ -246,7 +246,7 @@ func TestSessionsAndAStrangerShareADevice(t *testing.T) {
 		}
 	}
 	p.half("half-three")
-	p.waits("half-three", `0\.5 \([0-9.]+ GiB\) held by half-one, 0\.5 \([0-9.]+ GiB\) held by half-two`)
+	p.waits("half-three", `0\.5 \([0-9.]+ GiB\) allocated to half-one, 0\.5 \([0-9.]+ GiB\) allocated to half-two`)
 
 	stranger := exec.Command("sleep", "900")
 	if err := stranger.Start(); err != nil {
@@ -262,7 +262,7 @@ func TestSessionsAndAStrangerShareADevice(t *testing.T) {
 		return h.Session == "" && h.PID == pid && h.Name == "sleep" && h.Memory != nil && *h.Memory == 20*gibibyte
 	})
 	p.must("stop", "--force", "--wait", "half-two")
-	p.waits("half-three", fmt.Sprintf(`20 GiB held by pid %d \(sleep, [^)]+\), not a session`, pid))
+	p.waits("half-three", fmt.Sprintf(`20 GiB used by pid %d \(sleep, [^)]+\), not a session`, pid))
 
 	d.hold(nil)
 	three := p.runs("half-three") // by itself

@@ -62,7 +62,7 @@ func sampleQueue() []api.Session {
 	waiting.Priority = 50
 	waiting.Spec.Accelerator, waiting.Spec.Cluster = "0.5", 2
 	waiting.Wait = &api.Wait{Code: "session_schedule_no-gpu",
-		Message: "GPU 0: 11.2 GiB held by pid 4312 (python, another user), not a session; needs 16 GiB", Position: 1,
+		Message: "GPU 0: 11.2 GiB used by pid 4312 (python, another user), not a session; needs 16 GiB", Position: 1,
 		Start: pointer(noon.Add(12 * time.Minute)), Margin: "5m"}
 	later := waiting
 	later.ID, later.Name, later.Spec.Accelerator, later.Spec.Cluster, later.Priority = "abc9late0000", "night-run", "",

@@ -67,7 +67,7 @@ func TestJudge(t *testing.T) {
 		"a lifetime ends batch too": {policy: session.IdlePolicy{Lifetime: h}, kind: session.Batch,
 			until: 3 * time.Hour, ended: time.Hour, state: session.IdleIdle},
 		"within its lifetime it is active": {policy: session.IdlePolicy{Lifetime: 2 * h}, until: time.Hour,
-			state: session.IdleActive, says: "1 h 0 min of the 2h"},
+			state: session.IdleActive, says: "1 h 0 min of its maximum lifetime of 2h"},
 		"a wish to keep it outlasts a limit": {policy: session.IdlePolicy{Lifetime: h}, keep: 5 * time.Hour,
 			until: 6 * time.Hour, ended: 5 * time.Hour, state: session.IdleIdle},
 		"a short limit is announced shorter": {policy: session.IdlePolicy{Lifetime: session.Duration(4 * time.Minute)},

@@ -20,7 +20,7 @@ func TestProgramsOutsideAreNamedToTheOwnerOnly(t *testing.T) {
 	if got := text(""); !strings.Contains(got, "secret-train.py, carl") || !strings.Contains(got, "pid 4712") {
 		t.Errorf("the owner is told %q", got)
 	}
-	if got := text("eve"); got != "3 GiB held by programs outside Slipway" {
+	if got := text("eve"); got != "3 GiB used by programs outside Slipway" {
 		t.Errorf("a user is told %q", got)
 	}
 }

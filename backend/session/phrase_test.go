@@ -12,13 +12,13 @@ func TestAPhraseInEnglish(t *testing.T) {
 	}{
 		{Phrase{}, ""},
 		{Phrase{Text: "4 GiB"}, "4 GiB"},
-		{Phrase{Text: "; ", With: []Phrase{holds}}, "a holds 2"},
-		{Phrase{Text: "; ", With: []Phrase{holds, holds, {Say: "more", Count: 3}}}, "a holds 2; a holds 2; 3 more"},
+		{Phrase{Text: "; ", With: []Phrase{holds}}, "a has 2"},
+		{Phrase{Text: "; ", With: []Phrase{holds, holds, {Say: "more", Count: 3}}}, "a has 2; a has 2; 3 more"},
 		{Phrase{Say: "lacksCpu", Count: 1,
 			With: []Phrase{cpus(4), text("all", "8"), {Hole: "holders", Text: ", ", With: []Phrase{holds, holds}}}},
-			"Needs 4 CPUs, 1 of 8 is free; a holds 2, a holds 2."},
+			"Needs 4 CPUs, 1 of 8 is free; a has 2, a has 2."},
 		{Phrase{Say: "lacksCpu", With: []Phrase{cpus(1), text("all", "8"), {Hole: "holders", Say: "nobodyHolds"}}},
-			"Needs 1 CPU, 0 of 8 are free; no session holds any of it."},
+			"Needs 1 CPU, 0 of 8 are free; no session uses it."},
 	} {
 		if got := c.said.English(); got != c.want {
 			t.Errorf("%+v says %q, not %q", c.said, got, c.want)

@@ -79,13 +79,13 @@ const views: View[] = [
   { name: 'gpus', path: () => '/gpus', ready: (page) => heading(page, 'GPUs') },
   { name: 'images', path: () => '/images', ready: (page) => heading(page, 'Images') },
   { name: 'usage', path: () => '/usage', ready: (page) => heading(page, 'Usage') },
-  { name: 'agents', path: () => '/agents', ready: (page) => heading(page, 'Agents') },
+  { name: 'agents', path: () => '/agents', ready: (page) => heading(page, 'Machines') },
   { name: 'agent', path: () => '/agents/workstation', ready: dialog },
   {
     name: 'add an agent',
     path: () => '/agents',
     ready: async (page) => {
-      await page.getByRole('button', { name: 'Add an agent' }).first().click()
+      await page.getByRole('button', { name: 'Add a machine' }).first().click()
       await dialog(page)
     },
   },
@@ -117,7 +117,7 @@ const views: View[] = [
       await dialog(page)
     },
   },
-  { name: 'nothing there', path: () => '/nowhere', ready: (page) => heading(page, 'There is no such page') },
+  { name: 'nothing there', path: () => '/nowhere', ready: (page) => heading(page, 'Page not found') },
 ]
 
 describe.each(['light', 'dark'] as const)('with the %s theme', (theme) => {

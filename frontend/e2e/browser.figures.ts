@@ -194,7 +194,7 @@ describe('a folder with 10,000 files', () => {
     const listed: number[] = []
     for (const each of names) {
       await entry(list, each).waitFor()
-      await page.evaluate(stopwatch, '10000 entries')
+      await page.evaluate(stopwatch, '10000 items')
       await entry(list, each).click()
       listed.push(await page.evaluate<number>('shown'))
       if (each !== names.at(-1)) await list.getByRole('navigation', { name: 'Path' }).getByText('many').click()

@@ -87,7 +87,7 @@ const asked: Asked[] = [
     path: () => '/folders',
     open: async (page) => (
       await press(page, 'Rename or change: kept-folder'),
-      written(inDialog(page, 'Change kept-folder'), 'Name', 'unwanted')
+      written(inDialog(page, 'Edit kept-folder'), 'Name', 'unwanted')
     ),
   },
   {
@@ -95,8 +95,8 @@ const asked: Asked[] = [
     path: () => '/folders',
     open: async (page) => {
       await page.getByRole('tab', { name: /Trash/ }).click()
-      await press(page, 'Delete for ever')
-      return written(inDialog(page, 'Delete thrown-away for ever?'), /./, 'thrown-away')
+      await press(page, 'Delete permanently')
+      return written(inDialog(page, 'Permanently delete thrown-away?'), /./, 'thrown-away')
     },
   },
   {
@@ -161,7 +161,7 @@ const asked: Asked[] = [
     leave: 'Close',
     open: async (page) => (
       await press(inDialog(page, 'kept-session'), 'Commit'),
-      written(inDialog(page, 'Make an image of kept-session'), 'Name of the image', 'unwanted')
+      written(inDialog(page, 'Create an image from kept-session'), 'Image name', 'unwanted')
     ),
   },
   {
@@ -197,7 +197,7 @@ const asked: Asked[] = [
     open: async (page) => {
       await enter(page, { name: 'unwanted', image: 'python:3.12', memory: 128 })
       await page.getByRole('button', { name: 'Launch', exact: true }).click()
-      return inDialog(page, 'Launch without a directory?')
+      return inDialog(page, 'Launch without a folder?')
     },
   },
 ]

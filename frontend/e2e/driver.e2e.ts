@@ -18,12 +18,12 @@ describe('devices of NVIDIA', () => {
   it('that are cut up are asked for by profile, on an instance that the hardware keeps apart', async () => {
     const page = await browser.page(program, '/launcher?step=environment')
     await askFor(page, 'MIG')
-    const map = page.getByRole('list', { name: 'Where it would land' })
+    const map = page.getByRole('list', { name: 'Placement preview' })
     await choose(page, 'Profile and number', '3g.40gb · 40 GiB · 1 on this machine')
     await map
       .locator('[data-landing=true]')
       .filter({ hasText: 'GPU 1' })
-      .getByText(/lands here/)
+      .getByText(/placed here/)
       .waitFor()
     await page.locator('[data-level=hardware]').waitFor()
     await picture(page, 'launcher-mig')

@@ -37,7 +37,7 @@ async function endOne(page: Page, id: string): Promise<void> {
   await page.goto(`${program.url}/sessions/${id}`)
   await page.getByRole('dialog', { name, exact: true }).getByRole('button', { name: 'Terminate', exact: true }).click()
   const question = page.getByRole('dialog', { name: `Terminate ${name}?` })
-  await question.getByText('An image is made of what it changed first').waitFor()
+  await question.getByText('Its changes are saved as an image first').waitFor()
   await question.getByRole('button', { name: 'Terminate' }).click()
   await program.status(id, 'TERMINATED')
 }
@@ -45,16 +45,16 @@ async function endOne(page: Page, id: string): Promise<void> {
 describe('a session that becomes an image as it ends', () => {
   it('is asked for in the launcher, keeps what was changed, and keeps the newest alone', async () => {
     const page = await browser.page(program, '/launcher')
-    await page.getByRole('checkbox', { name: 'Make an image' }).check()
+    await page.getByRole('checkbox', { name: 'Save as an image' }).check()
     await page.getByRole('spinbutton', { name: 'Images to keep' }).fill('1')
     await enter(page, { name, image: minimalImage, memory: 256 })
-    await page.getByText(/An image is made; the newest/).waitFor()
+    await page.getByText(/Saves an image and keeps the newest/).waitFor()
     await page.getByText('--commit-on-end 1').waitFor()
     await launch(page)
     await row(page, name).getByText('Running').waitFor()
     const first = (await program.sessions()).find((s) => s.name === name)?.id ?? ''
     await endOne(page, first)
-    await page.getByText('It became an image as it ended').waitFor()
+    await page.getByText('Saved as an image when it ended').waitFor()
     await picture(page, 'ends-image')
     const [image] = await made()
     expect(image?.origin).toMatchObject({ name: `${name}-1`, session: first, series: name })
@@ -75,7 +75,7 @@ describe('a session that becomes an image as it ends', () => {
     const session = await program.running({ name, commitOnEnd: 1 })
     gate.full = true
     await endOne(page, session.id)
-    await page.getByText('No image could be made of it; its container is kept').waitFor()
+    await page.getByText('Could not create an image. The container is kept').waitFor()
     await page.getByText('engine_commit_no-space').waitFor()
     await picture(page, 'ends-kept')
     await program.kill()
@@ -84,12 +84,12 @@ describe('a session that becomes an image as it ends', () => {
 
     gate.full = false
     await page.reload()
-    await page.getByRole('button', { name: 'Make the image…' }).click()
-    const dialog = page.getByRole('dialog', { name: `Make an image of ${name}` })
-    await dialog.getByRole('button', { name: 'Make the image', exact: true }).click()
+    await page.getByRole('button', { name: 'Create image…' }).click()
+    const dialog = page.getByRole('dialog', { name: `Create an image from ${name}` })
+    await dialog.getByRole('button', { name: 'Create image', exact: true }).click()
     await dialog.getByText('Launch it').waitFor()
     await dialog.getByRole('button', { name: 'Close', exact: true }).last().click()
-    await page.getByText('It became an image as it ended').waitFor()
+    await page.getByText('Saved as an image when it ended').waitFor()
     expect((await program.session(session.id)).endImage).toMatchObject({ state: 'done', kept: false })
     const [image] = (await made()).filter((i) => i.origin?.session === session.id)
     const next = await program.running({ image: image?.refs[0] ?? '' })

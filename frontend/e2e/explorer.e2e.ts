@@ -84,9 +84,9 @@ describe('a folder', () => {
     await row('weights').getByText('Read-only').waitFor()
     await row('weights').getByText('Models').waitFor()
     await create('.settings', async () => undefined)
-    await row('.settings').getByText('Always mounted').waitFor()
+    await row('.settings').getByText('Auto-mounted').waitFor()
     await create('linked', async () => {
-      await dialog.getByText('A directory of the machine', { exact: true }).click()
+      await dialog.getByText('Existing directory', { exact: true }).click()
       await dialog.getByRole('textbox', { name: 'Path of the directory' }).fill(join(disk, 'there-already'))
     })
     await row('linked').getByText('Linked', { exact: true }).waitFor()
@@ -100,7 +100,7 @@ describe('a folder', () => {
       .waitFor()
     await dialog.getByRole('button', { name: 'Cancel' }).click()
     await create('nowhere', async () => {
-      await dialog.getByText('A directory of the machine', { exact: true }).click()
+      await dialog.getByText('Existing directory', { exact: true }).click()
       await dialog.getByRole('textbox', { name: 'Path of the directory' }).fill('/no/such/directory')
     })
     await dialog
@@ -120,7 +120,7 @@ describe('the explorer', () => {
     const list = page.getByRole('dialog', { name: 'walked' })
     await list.locator('[data-row-key]', { hasText: 'kept.txt' }).getByText('4 B').waitFor()
     await entry(list, 'inner').click()
-    await list.getByText('There is nothing in here.').waitFor()
+    await list.getByText('This folder is empty.').waitFor()
     expect(page.url()).toContain(`/folders/${folder.id}?path=inner`)
     await list.getByRole('navigation', { name: 'Path' }).getByRole('button', { name: 'walked' }).click()
     await entry(list, 'kept.txt').waitFor()
@@ -134,10 +134,7 @@ describe('the explorer', () => {
   it('says that a folder or a directory in it is not there', async () => {
     const folder = await make('half-there')
     const page = await browser.page(program, '/folders/nosuchfolder')
-    await page
-      .getByRole('dialog', { name: 'No such folder' })
-      .getByText('There is no folder at this address.')
-      .waitFor()
+    await page.getByRole('dialog', { name: 'Folder not found' }).getByText('No folder has this address.').waitFor()
     await picture(page, 'folder-unknown')
     await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
     await page.waitForURL('**/folders')
@@ -146,7 +143,7 @@ describe('the explorer', () => {
     await alert.getByText(/_not-found$/).waitFor()
     mkdirSync(join(disk, 'half-there', 'gone'))
     await alert.getByRole('button', { name: 'Try again' }).click()
-    await page.getByText('There is nothing in here.').waitFor()
+    await page.getByText('This folder is empty.').waitFor()
   })
 
   it('takes what is dropped on it, trees too, into the directory that is looked at', async () => {
@@ -156,7 +153,7 @@ describe('the explorer', () => {
     writeFileSync(join(disk, 'loose.txt'), 'loose')
     const { page, list } = await open(folder)
     await entry(list, 'inner').click()
-    const empty = list.getByText('There is nothing in here.')
+    const empty = list.getByText('This folder is empty.')
     await empty.waitFor()
     await drag(page, empty, [join(disk, 'tree'), join(disk, 'loose.txt')], () =>
       list.getByText('Drop to upload to inner').waitFor(),
@@ -174,7 +171,7 @@ describe('the explorer', () => {
     const folder = await make('only-read', 'ro')
     writeFileSync(join(disk, 'unwanted.txt'), 'x')
     const { page, list } = await open(folder)
-    await list.getByText('This can only be read.').waitFor()
+    await list.getByText('Read-only.').waitFor()
     for (const name of [
       'Upload files',
       'Upload a folder',
@@ -189,7 +186,7 @@ describe('the explorer', () => {
     expect(await list.getByRole('textbox', { name: 'Rename kept.txt' }).count()).toBe(0)
     await drag(page, entry(list, 'kept.txt'), [join(disk, 'unwanted.txt')], () => Promise.resolve())
     expect(await page.getByText('Drop to upload').count()).toBe(0)
-    await list.getByRole('checkbox', { name: 'Choose kept.txt' }).check()
+    await list.getByRole('checkbox', { name: 'Select kept.txt' }).check()
     await list.getByRole('button', { name: 'Download', exact: true }).first().waitFor()
     expect(await list.getByRole('button', { name: 'Delete' }).count()).toBe(0)
     await entry(list, 'kept.txt').click()
@@ -216,10 +213,10 @@ describe('the explorer', () => {
     expect(await dialog.getByRole('button', { name: 'Create' }).isDisabled()).toBe(true)
     await field.press('Enter')
     for (const [name, why] of [
-      ['a/b', 'A name has no slash.'],
-      ['..', 'Write a name.'],
-      ['kept.txt', 'There is something of that name already.'],
-      ['x'.repeat(256), 'A name has at most 255 bytes.'],
+      ['a/b', 'A name cannot contain a slash.'],
+      ['..', 'Enter a name.'],
+      ['kept.txt', 'This name is already in use.'],
+      ['x'.repeat(256), 'A name can have at most 255 bytes.'],
     ] as const) {
       await field.fill(name)
       await dialog.getByText(why).waitFor()
@@ -237,11 +234,11 @@ describe('the explorer', () => {
     await page.getByRole('checkbox', { name: 'Mount chosen-from', exact: true }).check()
     const browse = page.getByRole('button', { name: 'Choose a directory in the folder of row 1' })
     await browse.click()
-    const dialog = page.getByRole('dialog', { name: 'What to mount of chosen-from' })
+    const dialog = page.getByRole('dialog', { name: 'Part of chosen-from to mount' })
     await dialog.getByRole('button', { name: 'New directory here' }).click()
     const field = dialog.getByRole('textbox', { name: 'Name of the new directory' })
     for (const [name, why] of [
-      ['inner', 'There is something of that name already.'],
+      ['inner', 'This name is already in use.'],
       ['..', 'This name cannot be mounted.'],
       ['a/b', 'This name cannot be mounted.'],
     ] as const) {
@@ -259,7 +256,7 @@ describe('the explorer', () => {
     await field.press('Escape')
     expect(await dialog.isVisible()).toBe(true)
     await dialog.getByRole('button', { name: 'Use this directory' }).click()
-    const chosen = page.getByRole('textbox', { name: 'Mount 1: directory inside of the folder' })
+    const chosen = page.getByRole('textbox', { name: 'Mount 1: subdirectory of the folder' })
     await eventually('the part is chosen', async () => (await chosen.inputValue()) === 'run-2')
     // Another preset changes nothing of it, and the picker still opens there.
     await page.locator('button[data-step="environment"]').click()

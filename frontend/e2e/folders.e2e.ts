@@ -42,7 +42,7 @@ describe('a folder', () => {
     await page.getByRole('button', { name: 'data', exact: true }).waitFor()
 
     await page.getByRole('button', { name: 'Rename or change: data' }).click()
-    dialog = page.getByRole('dialog', { name: 'Change data' })
+    dialog = page.getByRole('dialog', { name: 'Edit data' })
     await dialog.getByRole('textbox', { name: 'Name' }).fill('images')
     await dialog.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('button', { name: 'images', exact: true }).waitFor()
@@ -56,15 +56,15 @@ describe('a folder', () => {
     await page.getByRole('tab', { name: /Active/ }).click()
     await page.getByRole('button', { name: 'Move to the trash: images' }).click()
     await page.getByRole('tab', { name: /Trash/ }).click()
-    await page.getByRole('button', { name: 'Delete for ever' }).click()
-    dialog = page.getByRole('dialog', { name: 'Delete images for ever?' })
-    const go = dialog.getByRole('button', { name: 'Delete for ever' })
+    await page.getByRole('button', { name: 'Delete permanently' }).click()
+    dialog = page.getByRole('dialog', { name: 'Permanently delete images?' })
+    const go = dialog.getByRole('button', { name: 'Delete permanently' })
     expect(await go.isDisabled()).toBe(true)
     await dialog.getByRole('textbox').fill('image')
     expect(await go.isDisabled()).toBe(true)
     await dialog.getByRole('button', { name: 'Cancel' }).click()
     expect(await state('images')).toBe('trashed')
-    await page.getByRole('button', { name: 'Delete for ever' }).click()
+    await page.getByRole('button', { name: 'Delete permanently' }).click()
     await dialog.getByRole('textbox').fill('images')
     await go.click()
     await eventually('it is gone', async () => (await folders()).length === others)
@@ -76,12 +76,10 @@ describe('a folder', () => {
     const page = await browser.page(program, '/folders')
     const row = page.locator(`[data-row-key="${folder.id}"]`)
     await row.getByRole('link', { name: 'user' }).waitFor()
-    expect(await row.getByRole('button', { name: 'Move to the trash: used' }).isDisabled()).toBe(true)
+    expect(await row.getByRole('button', { name: 'Move to trash: used' }).isDisabled()).toBe(true)
     await expect(program.call('POST', `/folders/${folder.id}/trash`)).rejects.toThrow('folder_trash_in-use')
     await program.call('POST', `/sessions/${session.id}/terminate`, { forced: true })
-    await eventually('it can be trashed', () =>
-      row.getByRole('button', { name: 'Move to the trash: used' }).isEnabled(),
-    )
+    await eventually('it can be trashed', () => row.getByRole('button', { name: 'Move to trash: used' }).isEnabled())
   })
 
   it('is mounted in part: the launcher offers what is in it', async () => {
@@ -93,18 +91,17 @@ describe('a folder', () => {
     await page.locator('button[data-step="storage"]').click()
     await page.getByRole('checkbox', { name: 'Mount parts', exact: true }).check()
     await page.getByRole('button', { name: 'Choose a directory in the folder of row 1' }).click()
-    const dialog = page.getByRole('dialog', { name: 'What to mount of parts' })
+    const dialog = page.getByRole('dialog', { name: 'Part of parts to mount' })
     await dialog.getByRole('button', { name: 'images' }).click()
     await dialog.getByRole('button', { name: 'train' }).click()
-    await dialog.getByText('There are no directories in here.').waitFor()
+    await dialog.getByText('No directories here.').waitFor()
     await dialog.getByRole('button', { name: 'Up' }).click()
     await dialog.getByRole('button', { name: 'train' }).waitFor()
     await dialog.getByRole('button', { name: 'Use this directory' }).click()
     await eventually(
       'the path is taken',
       async () =>
-        (await page.getByRole('textbox', { name: 'Mount 1: directory inside of the folder' }).inputValue()) ===
-        'images',
+        (await page.getByRole('textbox', { name: 'Mount 1: subdirectory of the folder' }).inputValue()) === 'images',
     )
   })
 })
@@ -112,16 +109,16 @@ describe('a folder', () => {
 describe('files in a folder', () => {
   it('are brought, one by one and as a tree, and asked about where they are there already', async () => {
     const { page, folder, list } = await opened('uploads', {})
-    await list.getByText('There is nothing in here.').waitFor()
+    await list.getByText('This folder is empty.').waitFor()
     const input = page.locator('input[type=file]').first()
     await input.setInputFiles([local('a.txt', 'first a'), local('b.txt', 'first b'), local('c.txt', 'first c')])
     await eventually('they are there', async () => (await names(folder.id)).length === 3)
 
     await input.setInputFiles([local('a.txt', 'second a'), local('b.txt', 'second b')])
-    let dialog = page.getByRole('dialog', { name: 'a.txt is there already' })
-    await dialog.getByRole('row', { name: /There already 7 B/ }).waitFor()
+    let dialog = page.getByRole('dialog', { name: 'a.txt already exists' })
+    await dialog.getByRole('row', { name: /Existing 7 B/ }).waitFor()
     await dialog.getByRole('row', { name: /New 8 B .*newer/ }).waitFor()
-    await dialog.getByRole('checkbox', { name: 'The same for all others' }).check()
+    await dialog.getByRole('checkbox', { name: 'Do the same for the others' }).check()
     await dialog.getByRole('button', { name: 'Keep both' }).click()
     await eventually(
       'both are kept',
@@ -129,9 +126,9 @@ describe('files in a folder', () => {
     )
 
     await input.setInputFiles([local('c.txt', 'second c')])
-    dialog = page.getByRole('dialog', { name: 'c.txt is there already' })
-    await dialog.getByRole('button', { name: 'Leave the new one out' }).click()
-    await page.getByText('Left out').waitFor()
+    dialog = page.getByRole('dialog', { name: 'c.txt already exists' })
+    await dialog.getByRole('button', { name: 'Skip' }).click()
+    await page.getByText('Skipped').waitFor()
     expect(readFileSync(join(disk, 'uploads', 'c.txt'), 'utf8')).toBe('first c')
 
     await input.setInputFiles([local('c.txt', 'third c')])
@@ -163,7 +160,7 @@ describe('files in a folder', () => {
     expect(await names(folder.id)).toEqual(['one.txt', 'two.txt'])
     await entry(list, 'one.txt').press('F2')
     await field.fill('two.txt')
-    await page.getByText('There is something of that name already.').waitFor()
+    await page.getByText('This name is already in use.').waitFor()
     await field.fill('uno.txt')
     await field.press('Enter')
     await entry(list, 'uno.txt').waitFor()
@@ -177,8 +174,8 @@ describe('files in a folder', () => {
       await entry(list, what.toLowerCase()).waitFor()
     }
 
-    await list.getByRole('checkbox', { name: 'Choose two.txt' }).check()
-    await list.getByRole('checkbox', { name: 'Choose uno.txt' }).check()
+    await list.getByRole('checkbox', { name: 'Select two.txt' }).check()
+    await list.getByRole('checkbox', { name: 'Select uno.txt' }).check()
     const [download] = await Promise.all([
       page.waitForEvent('download'),
       list.getByRole('button', { name: 'Download', exact: true }).first().click(),
@@ -191,7 +188,7 @@ describe('files in a folder', () => {
     ).toBe('PK')
 
     await list.getByRole('button', { name: 'Delete', exact: true }).first().click()
-    const question = page.getByRole('dialog', { name: 'Delete 2 entries?' })
+    const question = page.getByRole('dialog', { name: 'Delete 2 items?' })
     await question.getByRole('button', { name: 'Cancel' }).click()
     expect(await names(folder.id)).toHaveLength(4)
     await list.getByRole('button', { name: 'Delete', exact: true }).first().click()
@@ -208,8 +205,8 @@ describe('files in a folder', () => {
     await eventually('it is in there', async () => (await names(folder.id, 'left')).join() === 'one.txt')
     await entry(list, 'one.txt').waitFor({ state: 'detached' })
 
-    await list.getByRole('checkbox', { name: 'Choose right' }).check()
-    await list.getByRole('checkbox', { name: 'Choose two.txt' }).check()
+    await list.getByRole('checkbox', { name: 'Select right' }).check()
+    await list.getByRole('checkbox', { name: 'Select two.txt' }).check()
     await list.getByRole('button', { name: 'Move', exact: true }).click()
     const put = list.getByRole('button', { name: 'Move here' })
     expect(await put.isDisabled()).toBe(true)
@@ -227,7 +224,7 @@ describe('files in a folder', () => {
     await program.call('POST', `/folders/${folder.id}/files/directory?path=left%2Fthree.txt`)
     await list.getByRole('button', { name: 'moved', exact: true }).click()
     await entry(list, 'three.txt').dragTo(entry(list, 'left'))
-    await page.getByText('1 entry stayed where it was.').waitFor()
+    await page.getByText('1 item could not be moved.').waitFor()
     expect(await names(folder.id)).toContain('three.txt')
   })
 
@@ -262,7 +259,7 @@ describe('files in a folder', () => {
     await page.getByText('42', { exact: true }).waitFor()
     await close()
     await entry(list, 'raw').click()
-    await page.getByText('This is no text.').waitFor()
+    await page.getByText('Binary file, no preview.').waitFor()
     await close()
 
     await entry(list, 'run.sh').click()
@@ -277,7 +274,7 @@ describe('files in a folder', () => {
     await editor.fill('mine\n')
     writeFileSync(join(dir, 'run.sh'), 'theirs, and longer\n')
     await dialog.getByRole('button', { name: 'Save' }).click()
-    const question = page.getByRole('dialog', { name: 'The file has changed meanwhile' })
+    const question = page.getByRole('dialog', { name: 'The file has changed' })
     await question.getByRole('button', { name: 'Cancel' }).click()
     expect(readFileSync(join(dir, 'run.sh'), 'utf8')).toBe('theirs, and longer\n')
     await dialog.getByRole('button', { name: 'Cancel' }).first().click()
@@ -311,7 +308,7 @@ describe('files in a folder', () => {
       Array.from({ length: 10_000 }, (_, i) => [`image-${String(i).padStart(5, '0')}.png`, '']),
     )
     const { page, list } = await opened('many', many)
-    await list.getByText('10000 entries').waitFor()
+    await list.getByText('10000 items').waitFor()
     await entry(list, 'image-00000.png').waitFor()
     const body = list.locator('.ant-table-tbody-virtual-holder')
     const box = await body.boundingBox()

@@ -62,7 +62,7 @@ describe('the record of scheduling', () => {
         'Result',
         'Status',
         'Attempts',
-        'Took',
+        'Duration',
         'Created',
         'Updated',
       ])
@@ -114,11 +114,11 @@ describe('the record of scheduling', () => {
       await shows(page, left)
     }
     await text.fill('no such thing')
-    await page.getByText('No phase fits the filter.').waitFor()
+    await page.getByText('No phases match the filter.').waitFor()
     await eventually('it is in the address', async () => page.url().includes('no+such+thing'))
     await page.reload()
-    await page.getByText('No phase fits the filter.').waitFor()
-    await page.getByRole('button', { name: 'Clear the filter' }).click()
+    await page.getByText('No phases match the filter.').waitFor()
+    await page.getByRole('button', { name: 'Clear filter' }).click()
     await shows(page, ...all)
     expect(await text.inputValue()).toBe('')
   })
@@ -144,10 +144,10 @@ describe('the record of scheduling', () => {
       FAILURE: ['Failure', 'error'],
       EXPIRED: ['Expired', 'error'],
       GIVE_UP: ['Gave up', 'error'],
-      NEED_RETRY: ['Retrying', 'warning'],
+      NEED_RETRY: ['Will retry', 'warning'],
       STALE: ['Stale', 'text-tertiary'],
       SKIPPED: ['Skipped', 'text-tertiary'],
-      RUNNING: ['Under way', 'primary'],
+      RUNNING: ['In progress', 'primary'],
     }
     const page = await browser.page(program)
     // No machine brings all of them about in one session.
@@ -181,7 +181,7 @@ describe('the record of scheduling', () => {
     await alert.getByText('store_read_failed').waitFor()
     broken = false
     await alert.getByRole('button', { name: 'Try again' }).click()
-    await page.getByText('Nothing has been recorded yet.').waitFor()
+    await page.getByText('No entries yet.').waitFor()
   })
 
   it('shows the steps of a phase that failed, of the others when they are asked for', async () => {
@@ -202,8 +202,8 @@ describe('the record of scheduling', () => {
     const waiting = await program.launch({ name: 'tries-again', image })
     const page = await browser.page(program, path(waiting))
     await shows(page, 'Schedule')
-    await phase(page, 'Schedule').getByText('Under way').waitFor()
-    await page.getByRole('dialog').getByText('Needs 1 CPU, 0 of 16 are free; holds-all holds 16.').first().waitFor()
+    await phase(page, 'Schedule').getByText('In progress').waitFor()
+    await page.getByRole('dialog').getByText('Needs 1 CPU, 0 of 16 are free; holds-all has 16.').first().waitFor()
     await program.call('POST', `/sessions/${running.id}/terminate`, { forced: true })
     await program.status(waiting.id, 'RUNNING')
     await shows(page, 'Schedule', 'Prepare', 'Start')
@@ -216,8 +216,8 @@ describe('the record of scheduling', () => {
     await shows(page, ...forth)
     for (const [order, wanted] of [
       ['Newest first', forth.toReversed()],
-      ['Changed first', forth],
-      ['Changed last', forth.toReversed()],
+      ['Least recently updated', forth],
+      ['Most recently updated', forth.toReversed()],
       ['Oldest first', forth],
     ] as const) {
       await choose(page, 'Order', order)

@@ -25,13 +25,13 @@ describe('the launcher', () => {
     await step(page, 'network').click()
     await page.getByLabel('Preopened ports').fill('80')
     await page.keyboard.press('Enter')
-    await says(page, '80 is outside 1024 to 65535.')
+    await says(page, '80 is outside the range the range 1024 to 65535.')
     await step(page, 'type').click()
-    await page.getByText('Runs one command and ends with it.').click()
+    await page.getByText('Runs one command, then ends.').click()
     await page.getByLabel('Name', { exact: true }).fill('ab')
-    await says(page, 'A name has at least 4 characters.')
+    await says(page, 'A name needs at least 4 characters.')
     await page.getByRole('button', { name: 'Skip to review' }).click()
-    await says(page, 'Enter the command that the task runs.')
+    await says(page, 'Enter the command to run.')
     const bad = () =>
       page.locator('button[data-bad="true"]').evaluateAll((all) => all.map((b) => b.getAttribute('data-step')).join())
     await eventually('two steps are wrong', async () => (await bad()) === 'type,network')
@@ -64,7 +64,7 @@ describe('the launcher', () => {
     await page.reload()
     await says(page, 'kept-draft')
     await says(page, '640 MiB')
-    await says(page, 'Enter a value. Secrets are not kept.')
+    await says(page, 'Enter a value. Secrets are not saved.')
     await mayNotLaunch(page)
     await page.getByRole('button', { name: 'Edit Environment & resources' }).click()
     expect(await page.getByLabel('Variable 1: value').inputValue()).toBe('3')
@@ -88,12 +88,12 @@ describe('the launcher', () => {
   })
 
   it.each([
-    ['abc', 'A name has at least 4 characters.'],
-    ['x'.repeat(65), 'A name has at most 64 characters.'],
-    ['-abcd', /^A name begins with/],
-    ['abcd.', /^A name ends with/],
-    ['ab cd', /^A name has only letters/],
-    ['세션이름', /^A name begins with/],
+    ['abc', 'A name needs at least 4 characters.'],
+    ['x'.repeat(65), 'A name can have at most 64 characters.'],
+    ['-abcd', /^A name must start with/],
+    ['abcd.', /^A name must end with/],
+    ['ab cd', /^A name can contain only letters/],
+    ['세션이름', /^A name must start with/],
   ])('refuses the name %s', async (name, text) => {
     const page = await open()
     await page.getByLabel('Name', { exact: true }).fill(name)
@@ -107,14 +107,14 @@ describe('the launcher', () => {
     await row(page, 'only-once').getByText('Running').waitFor()
     await page.goto(`${program.url}/launcher`)
     await page.getByLabel('Name', { exact: true }).fill('only-once')
-    await says(page, 'A live session is called only-once already.')
+    await says(page, 'A live session is already named only-once.')
   })
 
   it.each([
-    [{ image: 'py thon', manual: true }, 'An image has no spaces.'],
-    [{ image: 'Python:3', manual: true }, /lower-case letters/],
+    [{ image: 'py thon', manual: true }, 'An image reference cannot contain spaces.'],
+    [{ image: 'Python:3', manual: true }, /must be lowercase/],
     [{ image: '', manual: true }, 'Choose an environment or enter an image.'],
-    [{ env: [['1A', 'x']] }, /does not begin with a digit/],
+    [{ env: [['1A', 'x']] }, /cannot start with a digit/],
     [
       {
         env: [
@@ -122,13 +122,13 @@ describe('the launcher', () => {
           ['A', '2'],
         ],
       },
-      'A is there already.',
+      'A is already set.',
     ],
-    [{ env: [['SLIPWAY_X', '1']] }, /begin with SLIPWAY_/],
+    [{ env: [['SLIPWAY_X', '1']] }, /start with SLIPWAY_/],
     [{ env: [['', '1']] }, 'Enter a name, or remove the row.'],
     [{ cpu: 9999 }, /has \d+ CPUs\.$/],
-    [{ cpu: 0 }, 'CPUs are whole, at least 1.'],
-    [{ cpu: 1.5 }, 'CPUs are whole, at least 1.'],
+    [{ cpu: 0 }, 'Enter a whole number of CPUs, at least 1.'],
+    [{ cpu: 1.5 }, 'Enter a whole number of CPUs, at least 1.'],
     [{ cpu: null }, 'Enter a number of CPUs.'],
     [{ memory: '1m' }, /at least 64/],
     [{ memory: '999t' }, /for sessions\.$/],
@@ -136,10 +136,10 @@ describe('the launcher', () => {
     [{ memory: '512m', shm: '512m' }, /must be less than/],
     [{ shm: '0m' }, /^Enter an amount above 0/],
     [{ threads: 1001 }, 'Enter a whole number from 1 to 1000.'],
-    [{ agent: 'nowhere' }, 'There is no machine called nowhere.'],
-    [{ mounts: [['relative', '', 0]] }, 'Write the whole path, beginning with /.'],
-    [{ mounts: [['/tmp', '/etc', 0]] }, '/etc belongs to the system of the session.'],
-    [{ mounts: [['/tmp', '/home/work', 0]] }, /^The home itself cannot be replaced/],
+    [{ agent: 'nowhere' }, 'Machine nowhere not found.'],
+    [{ mounts: [['relative', '', 0]] }, 'Enter an absolute path, starting with /.'],
+    [{ mounts: [['/tmp', '/etc', 0]] }, '/etc is a system path of the session.'],
+    [{ mounts: [['/tmp', '/home/work', 0]] }, /^The home directory itself cannot be replaced/],
     [
       {
         mounts: [
@@ -147,16 +147,16 @@ describe('the launcher', () => {
           ['/var', 'x', 0],
         ],
       },
-      /appears as \/home\/work\/x already/,
+      /already mounted at \/home\/work\/x/,
     ],
-    [{ ports: ['80'] }, '80 is outside 1024 to 65535.'],
-    [{ ports: ['x'] }, /neither a port nor a range/],
-    [{ ports: ['9001:9000'] }, '9001:9000 ends before it begins.'],
-    [{ ports: ['8080', '8080'] }, '8080 is there already.'],
+    [{ ports: ['80'] }, '80 is outside the range the range 1024 to 65535.'],
+    [{ ports: ['x'] }, /is not a port or a range/],
+    [{ ports: ['9001:9000'] }, 'In 9001:9000, the end is below the start.'],
+    [{ ports: ['8080', '8080'] }, '8080 is already in the list.'],
     [{ ports: ['9000:9010'] }, /^At most 10 ports/],
     [{ type: 'batch', command: 'true', startAt: '2020-01-01T00:00:00Z' }, 'The start time must be in the future.'],
-    [{ type: 'batch', command: 'true', timeout: '0h' }, 'Enter a whole number, at least 1.'],
-    [{ type: 'batch' }, 'Enter the command that the task runs.'],
+    [{ type: 'batch', command: 'true', timeout: '0h' }, 'Enter a whole number of at least 1.'],
+    [{ type: 'batch' }, 'Enter the command to run.'],
   ])('refuses %j', async (value, text) => {
     const page = await open(`?step=confirm&${draft({ image, ...value })}`)
     await says(page, text)
@@ -194,7 +194,7 @@ describe('the launcher', () => {
   it('carries custom amounts to the review, each and in total, and warns of a cluster that does not fit', async () => {
     const page = await open(`?step=environment&${draft({ image, cpu: 1 })}`)
     await enterMemory(page, 333)
-    const size = page.getByRole('spinbutton', { name: 'Containers in each (cluster)' })
+    const size = page.getByRole('spinbutton', { name: 'Containers per session (cluster)' })
     await says(page, 'One container, main1.')
     await size.fill('3')
     await says(page, /^main1 to sub2 on one machine/)
@@ -205,7 +205,7 @@ describe('the launcher', () => {
     await step(page, 'environment').click()
     const cpus = Number(await page.getByRole('slider', { name: 'CPU' }).getAttribute('aria-valuemax'))
     await page.getByRole('spinbutton', { name: 'CPU' }).fill(String(cpus))
-    const warning = page.getByText(/^1 of these 3 containers fit/)
+    const warning = page.getByText(/^1 of 3 containers fit/)
     await warning.waitFor()
     await size.fill('1')
     await says(page, 'One container, main1.')
@@ -225,7 +225,7 @@ describe('the launcher', () => {
     await make('made-here')
     await ticked('made-here')
     await make('made-here')
-    await page.getByRole('alert').getByText('There is a folder of that name already.').waitFor()
+    await page.getByRole('alert').getByText('A folder with this name already exists.').waitFor()
     await page.keyboard.press('Escape')
     for (let n = 0; n < 9; n++) await program.call('POST', '/folders', { name: `other-${n}` })
     await page.getByRole('button', { name: 'Refresh' }).click()
@@ -236,7 +236,7 @@ describe('the launcher', () => {
     // By the keyboard alone.
     await box('other-8').focus()
     await page.keyboard.press('Space')
-    await page.getByLabel('Directory 2: place in the session').fill('data')
+    await page.getByLabel('Directory 2: path in the session').fill('data')
     await page.getByRole('checkbox', { name: 'Directory 2: read-only' }).check()
     await picture(page, 'launcher-folders')
     await page.getByRole('button', { name: 'Files of other-8' }).click()
@@ -274,9 +274,7 @@ describe('the launcher', () => {
     await picture(page, 'launcher-directories')
     await dialog.getByRole('button', { name: 'Use this directory' }).click()
     expect(await page.getByLabel('Directory 1: path on the machine').inputValue()).toBe(`${program.home}/sim`)
-    expect(await page.getByLabel('Directory 1: place in the session').getAttribute('placeholder')).toBe(
-      '/home/work/sim',
-    )
+    expect(await page.getByLabel('Directory 1: path in the session').getAttribute('placeholder')).toBe('/home/work/sim')
   })
 
   it('starts from the launch history at Confirm, with a free name', async () => {
@@ -324,7 +322,7 @@ describe('the launcher', () => {
     await mayLaunch(page)
     await launchButton(page).click()
     await page
-      .getByRole('dialog', { name: 'Launch without a directory?' })
+      .getByRole('dialog', { name: 'Launch without a folder?' })
       .getByRole('button', { name: 'Launch' })
       .dblclick()
     await page.waitForURL('**/sessions')

@@ -19,12 +19,12 @@ export const step = (page: Page, name: string): Locator => page.locator(`button[
 /** Goes through the five steps and enters a wish; ends at Confirm & launch. */
 export async function enter(page: Page, wish: Wish): Promise<void> {
   await page.getByRole('heading', { name: 'Launch a session' }).waitFor()
-  if (wish.type === 'Batch') await page.getByText('Runs one command and ends with it.').click()
+  if (wish.type === 'Batch') await page.getByText('Runs one command, then ends.').click()
   if (wish.name !== undefined) await page.getByRole('textbox', { name: 'Name', exact: true }).fill(wish.name)
   if (wish.command !== undefined) await page.getByLabel('Startup command').fill(wish.command)
 
   await page.getByRole('button', { name: 'Next' }).click()
-  await page.getByText('By hand', { exact: true }).click()
+  await page.getByText('Enter manually', { exact: true }).click()
   await page.getByRole('combobox', { name: 'Image' }).fill(wish.image)
   await page.keyboard.press('Tab')
   if (wish.cpu !== undefined) await page.getByRole('spinbutton', { name: 'CPU' }).fill(String(wish.cpu))
@@ -39,7 +39,7 @@ export async function enter(page: Page, wish: Wish): Promise<void> {
   if (wish.mount) {
     await page.getByRole('button', { name: 'Enter a path' }).click()
     await page.getByLabel('Directory 1: path on the machine').fill(wish.mount.source)
-    await page.getByLabel('Directory 1: place in the session').fill(wish.mount.target)
+    await page.getByLabel('Directory 1: path in the session').fill(wish.mount.target)
     if (wish.mount.readOnly) await page.getByRole('checkbox', { name: 'Directory 1: read-only' }).check()
   }
 
@@ -49,7 +49,7 @@ export async function enter(page: Page, wish: Wish): Promise<void> {
     await page.keyboard.press('Enter')
   }
   await page.getByRole('button', { name: 'Review' }).click()
-  await page.getByRole('heading', { name: 'The same by command line' }).waitFor()
+  await page.getByRole('heading', { name: 'Command line' }).waitFor()
 }
 
 export async function enterMemory(page: Page, mib: number): Promise<void> {
@@ -62,7 +62,7 @@ export async function enterMemory(page: Page, mib: number): Promise<void> {
 export async function launch(page: Page, mounted = false): Promise<void> {
   await page.getByRole('button', { name: 'Launch', exact: true }).click()
   if (!mounted) {
-    const question = page.getByRole('dialog', { name: 'Launch without a directory?' })
+    const question = page.getByRole('dialog', { name: 'Launch without a folder?' })
     await question.getByText('The home is deleted with the session').waitFor()
     await question.getByRole('button', { name: 'Launch' }).click()
   }
@@ -78,7 +78,7 @@ export const row = (page: Page, name: string | RegExp): Locator =>
 
 /** Chooses what to ask of devices. */
 export const askFor = (page: Page, mode: 'None' | 'Share' | 'Whole GPUs' | 'MIG' | 'VRAM'): Promise<void> =>
-  page.getByRole('radiogroup', { name: 'What to ask of GPUs' }).getByText(mode, { exact: true }).click()
+  page.getByRole('radiogroup', { name: 'Type of accelerator' }).getByText(mode, { exact: true }).click()
 
 /** Opens a select by its name and chooses an entry of it. */
 export async function choose(page: Page, select: string, entry: string): Promise<void> {

@@ -15,7 +15,7 @@ describe('links', () => {
     const link = encodeURIComponent('slipway://run?image=python:3.12&name=from-link&cpu=1&memory=256m')
     const page = await browser.page(program, `/link?url=${link}`)
     await page.getByText('from-link').waitFor()
-    await page.getByRole('button', { name: 'Do nothing' }).click()
+    await page.getByRole('button', { name: 'Cancel' }).click()
     await page.waitForURL((address) => address.pathname === '/sessions')
     await page.goto(`${program.url}/link?url=${link}`)
     await page.getByRole('button', { name: 'Review in the launcher' }).click()

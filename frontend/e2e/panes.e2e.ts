@@ -87,8 +87,8 @@ describe('a terminal with several shells', () => {
       await page.getByTitle(option, { exact: true }).last().click()
     }
     await choose('Colours', 'High contrast')
-    await choose('Ask before a paste', 'Of several lines')
-    await page.getByRole('switch', { name: 'Screen reader output' }).click()
+    await choose('Ask before pasting', 'Several lines')
+    await page.getByRole('switch', { name: 'Screen reader support' }).click()
     await picture(page, 'terminal-settings')
     await page.keyboard.press('Escape')
     expect(await program.call('GET', '/settings')).toMatchObject({
@@ -114,9 +114,9 @@ describe('a terminal with several shells', () => {
       async () => (await page.locator('[data-active="true"]').getAttribute('data-testid')) !== first,
     )
     await program.cli('exec', session.id, '--', 'touch', 'ring')
-    await page.getByRole('img', { name: 'The bell rang' }).waitFor()
+    await page.getByRole('img', { name: 'Bell' }).waitFor()
     await page.locator('[data-tab]').first().click()
-    await page.getByRole('img', { name: 'The bell rang' }).waitFor({ state: 'detached' })
+    await page.getByRole('img', { name: 'Bell' }).waitFor({ state: 'detached' })
     await page.evaluate(() => localStorage.clear())
     await page
       .getByRole('group', { name: 'Shells' })

@@ -50,9 +50,9 @@ describe('recipes', () => {
 
     await page.goto(`${program.url}/launcher`)
     await page
-      .getByLabel('File of a recipe')
+      .getByLabel('Recipe file')
       .setInputFiles(file('again.yaml', text.replace('name: train-a', 'name: train-b')))
-    await page.getByRole('heading', { name: 'The same by command line' }).waitFor()
+    await page.getByRole('heading', { name: 'Command line' }).waitFor()
     await page.getByText(/--name train-b .*-e HF_TOKEN -e SEED=7/).waitFor()
     expect((await program.sessions()).map((s) => s.id)).toEqual(sessions.map((s) => s.id))
     expect(page.url()).not.toContain('hunter2')
@@ -84,7 +84,7 @@ describe('recipes', () => {
     await page.goBack()
     await page
       .getByRole('radio', { name: /Interactive/ })
-      .or(page.getByText('Runs one command and ends with it.'))
+      .or(page.getByText('Runs one command, then ends.'))
       .first()
       .waitFor()
     expect((await program.sessions()).map((s) => s.name)).not.toContain('dropped')
@@ -100,7 +100,7 @@ describe('recipes', () => {
     await dialog.getByRole('combobox', { name: 'First recipe' }).click()
     await page.locator('.ant-select-dropdown:visible').getByText('left-one').first().click()
     await dialog
-      .getByLabel('File of a recipe')
+      .getByLabel('Recipe file')
       .last()
       .setInputFiles(file('other.yaml', 'image: python:3.13\nname: left-one\nresources: {cpu: 1, memory: 256m}\n'))
     await dialog.getByRole('row', { name: /image/ }).getByText('python:3.13').waitFor()

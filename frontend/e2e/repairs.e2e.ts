@@ -38,8 +38,8 @@ async function open(text: string): Promise<Page> {
   const path = join(program.home, 'recipe.yaml')
   writeFileSync(path, text)
   const page = await browser.page(program, '/launcher')
-  await page.getByLabel('File of a recipe').setInputFiles(path)
-  await page.getByRole('heading', { name: 'The same by command line' }).waitFor()
+  await page.getByLabel('Recipe file').setInputFiles(path)
+  await page.getByRole('heading', { name: 'Command line' }).waitFor()
   return page
 }
 
@@ -63,9 +63,9 @@ describe('what is not there', () => {
         (await fields()) ===
         'group agent image accelerator mounts[0].folder mounts[1].folder mounts[2].source after[0]',
     )
-    await page.getByRole('heading', { name: '8 things that are asked for are not there' }).waitFor()
-    await lack(page, 'agent').getByText('There is no machine called lab-2.').waitFor()
-    await lack(page, 'mounts[0].folder').getByText('Choose the machine first').waitFor()
+    await page.getByRole('heading', { name: '8 requested items are missing here' }).waitFor()
+    await lack(page, 'agent').getByText('Machine lab-2 not found.').waitFor()
+    await lack(page, 'mounts[0].folder').getByText('Choose a machine first.').waitFor()
     expect(await page.getByRole('button', { name: 'Launch', exact: true }).isDisabled()).toBe(true)
     await picture(page, 'launcher-lacks')
 
@@ -81,9 +81,9 @@ describe('what is not there', () => {
     await repaired(page, 'mounts[0].folder')
     await lack(page, 'mounts[1].folder').getByRole('button', { name: 'Create the folder' }).click()
     await repaired(page, 'mounts[1].folder')
-    await lack(page, 'mounts[2].source').getByRole('button', { name: 'Leave it out' }).click()
+    await lack(page, 'mounts[2].source').getByRole('button', { name: 'Skip' }).click()
     await lack(page, 'after[0]').getByRole('button', { name: 'Do not wait for it' }).click()
-    const done = page.getByRole('list', { name: 'Chosen in place of what is not there' })
+    const done = page.getByRole('list', { name: 'Your replacements' })
     await eventually(
       'all is repaired',
       async () => (await done.getByRole('listitem').count()) === 8 && (await fields()) === '',
@@ -92,7 +92,7 @@ describe('what is not there', () => {
 
     // What was left out by mistake comes back as it was.
     await done.getByRole('button', { name: 'Undo: /no/such/directory' }).click()
-    await lack(page, 'mounts[2].source').getByRole('button', { name: 'Leave it out' }).click()
+    await lack(page, 'mounts[2].source').getByRole('button', { name: 'Skip' }).click()
     await repaired(page, 'mounts[2].source')
     await eventually('it may be launched', () => page.getByRole('button', { name: 'Launch', exact: true }).isEnabled())
     await launch(page, true)
@@ -119,7 +119,7 @@ describe('what is not there', () => {
 
   it('is an image that only a registry can have: it is downloaded when one says so', async () => {
     const page = await open('image: registry.example.com/team/gone:1\nresources: {cpu: 1, memory: 1g}\n')
-    await lack(page, 'image').getByRole('button', { name: 'Download it at the start' }).click()
+    await lack(page, 'image').getByRole('button', { name: 'Download it at launch' }).click()
     await repaired(page, 'image')
     await eventually('it may be launched', () => page.getByRole('button', { name: 'Launch', exact: true }).isEnabled())
     await page.getByRole('button', { name: 'Undo: registry.example.com/team/gone:1' }).click()

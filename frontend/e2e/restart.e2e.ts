@@ -70,7 +70,7 @@ describe('the control plane', () => {
     await row(page, 'seen-again').getByText('Running').waitFor()
     await page.getByText('Connected').waitFor()
     await program.stop()
-    await page.getByText('The control plane does not answer').waitFor()
+    await page.getByText('Slipway is not responding').waitFor()
     await picture(page, 'sessions-reconnecting')
     await program.start()
     await page.getByText('Connected').waitFor()

@@ -89,7 +89,7 @@ describe('a session', () => {
 
   it('goes through its statuses in order, each recorded by the phase that led to it', async () => {
     const page = await browser.page(program)
-    await page.getByText('No session is running').waitFor()
+    await page.getByText('No running sessions').waitFor()
     // What the list says of it, as it says it.
     await page.evaluate(() => {
       const seen: string[] = []
@@ -103,7 +103,7 @@ describe('a session', () => {
     await row(page, 'in-order').getByText('Running').waitFor()
     await row(page, 'in-order').getByRole('button', { name: 'Terminate' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Terminate' }).click()
-    await page.getByText('No session is running').waitFor()
+    await page.getByText('No running sessions').waitFor()
     const course = [
       'PENDING',
       'SCHEDULED',
@@ -144,7 +144,7 @@ describe('a session', () => {
     await eventually('it goes on by itself', async () => (await newest()) > before + 3)
     await program.cli('exec', id, '--', 'touch', 'stop')
     await log.getByText('the last line').waitFor()
-    const times = page.getByRole('button', { name: 'Times' })
+    const times = page.getByRole('button', { name: 'Timestamps' })
     await times.click()
     await log
       .getByText(/^\d\d:\d\d:\d\d$/)
@@ -221,7 +221,7 @@ describe('a session', () => {
     const page = await browser.page(program, '/launcher?step=storage')
     await page.getByRole('checkbox', { name: 'Mount results', exact: true }).check()
     await page.getByRole('button', { name: 'Choose a directory in the folder of row 1' }).click()
-    const picker = page.getByRole('dialog', { name: 'What to mount of results' })
+    const picker = page.getByRole('dialog', { name: 'Part of results to mount' })
     await picker.getByRole('button', { name: 'New directory here' }).click()
     await picker.getByRole('textbox', { name: 'Name of the new directory' }).fill('run-1')
     await page.keyboard.press('Enter')

@@ -32,9 +32,9 @@ const moving = (page: Page) =>
 describe('the simulated engine', () => {
   it('begins with nothing, and says so', async () => {
     const page = await browser.page(program, '/folders')
-    await page.getByText('There is no folder yet.').waitFor()
+    await page.getByText('No folders yet.').waitFor()
     await page.goto(`${program.url}/sessions`)
-    await page.getByText('No session is running').waitFor()
+    await page.getByText('No running sessions').waitFor()
   })
 
   it('launches, runs commands in a terminal, and says what it is', async () => {
@@ -75,12 +75,12 @@ describe('the simulated engine', () => {
       await tabTo(page, button(forward))
       await press('Enter')
     }
-    await page.getByRole('heading', { name: 'The same by command line' }).waitFor()
+    await page.getByRole('heading', { name: 'Command line' }).waitFor()
     await tabTo(page, button('Launch'))
     await press('Enter')
     await tabTo(
       page,
-      page.getByRole('dialog', { name: 'Launch without a directory?' }).getByRole('button', { name: 'Launch' }),
+      page.getByRole('dialog', { name: 'Launch without a folder?' }).getByRole('button', { name: 'Launch' }),
     )
     await press('Enter')
     await row(page, 'by-keys').getByText('Running').waitFor()

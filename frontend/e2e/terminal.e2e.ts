@@ -155,10 +155,10 @@ describe('a terminal', () => {
   it('says how a shell ended and starts another', async () => {
     const shell = await open()
     await shell.type('exit 7')
-    await shell.page.getByText('The shell ended with exit code 7.').waitFor()
+    await shell.page.getByText('The shell exited with code 7.').waitFor()
     await picture(shell.page, 'terminal-exit')
     await shell.page.getByRole('status').getByRole('button', { name: 'New shell' }).click()
-    await shell.page.getByText('The shell ended with exit code 7.').waitFor({ state: 'detached' })
+    await shell.page.getByText('The shell exited with code 7.').waitFor({ state: 'detached' })
     await shell.ready()
     await shell.run('echo again-"here"')
   })
@@ -190,7 +190,7 @@ describe('a terminal', () => {
     await shell.saw('one-line')
     await clip('echo first-"pasted"\necho second-"pasted"\n')
     await page.keyboard.press('Control+Shift+V')
-    const question = page.getByRole('dialog', { name: 'Paste 2 lines that run at once?' })
+    const question = page.getByRole('dialog', { name: 'Paste and run 2 lines?' })
     await question.waitFor()
     await picture(page, 'terminal-paste')
     await question.getByRole('button', { name: 'Cancel' }).click()
@@ -286,7 +286,7 @@ describe('a terminal', () => {
     const shell = await open()
     const [popup] = await Promise.all([
       browser.context.waitForEvent('page'),
-      shell.page.getByRole('button', { name: 'Open in a window of its own' }).click(),
+      shell.page.getByRole('button', { name: 'Open in a new window' }).click(),
     ])
     const own = new ShellPage(popup)
     await own.live()

@@ -130,12 +130,12 @@ describe('the dialog of apps', () => {
   it('refuses a port that cannot be had, and sends what is wished for', async () => {
     const page = await dialog()
     await sh('python3 -m http.server 8125 >/dev/null 2>&1 & echo $! > server.pid')
-    await tile(page, 'port-8125').getByRole('button', { name: 'Options of Port 8125' }).click()
-    const form = page.getByRole('form', { name: 'How to open Port 8125' })
+    await tile(page, 'port-8125').getByRole('button', { name: 'Options for Port 8125' }).click()
+    const form = page.getByRole('form', { name: 'Open Port 8125' })
     const go = form.getByRole('button', { name: 'Open Port 8125' })
     for (const wrong of ['80', '1023', '65536']) {
       await form.getByRole('spinbutton').fill(wrong)
-      await form.getByRole('alert').getByText('A port is a number from 1024 to 65535.').waitFor()
+      await form.getByRole('alert').getByText('Enter a port from 1024 to 65535.').waitFor()
       expect(await go.isDisabled()).toBe(true)
       await form.getByRole('spinbutton').press('Enter')
       expect(await form.getByRole('spinbutton').inputValue()).toBe(wrong)
@@ -165,14 +165,14 @@ describe('the dialog of apps', () => {
       expect(await ssh.locator(`[data-command="${name}"] code`).innerText()).toMatch(new RegExp(`^(slipway )?${start}`))
     }
     await ssh.getByRole('button', { name: 'Test the connection' }).click()
-    await ssh.getByText(/^The login works/).waitFor()
+    await ssh.getByText(/^Login works/).waitFor()
     // An editor knows a session by what one's own ssh knows.
     const editor = ssh.getByRole('link', { name: 'Open in VS Code' })
     expect(await editor.count()).toBe(0)
-    await ssh.getByRole('button', { name: 'Set up ssh' }).click()
+    await ssh.getByRole('button', { name: 'Set up SSH' }).click()
     expect(await editor.getAttribute('href')).toMatch(/^vscode:\/\/vscode-remote\/ssh-remote\+many-apps\/home\/work/)
     expect(readFileSync(join(person, 'config'), 'utf8')).toContain(program.home)
-    await ssh.getByRole('button', { name: 'Take out of ~/.ssh/config' }).click()
+    await ssh.getByRole('button', { name: 'Remove from ~/.ssh/config' }).click()
     await editor.waitFor({ state: 'detached' })
     expect(existsSync(join(person, 'config'))).toBe(false) // nothing else was in it
     await escape(page)
@@ -184,7 +184,7 @@ describe('the dialog of apps', () => {
     const other = await program.running({ name: 'other-apps', ports: [8080] })
     const page = await browser.page(program, `/sessions?apps=${other.id}`)
     const port = page.locator('[data-app="port-8080"]')
-    await port.getByText('Nothing listens yet').waitFor()
+    await port.getByText('Not listening').waitFor()
     await port.getByRole('button', { name: /^Port 8080/ }).click()
     await port.getByText('Nothing in the session listens on port 8080.').waitFor()
     await port.getByText(/^Start your program there/).waitFor()

@@ -28,7 +28,7 @@ describe('ConnectionBanner', () => {
     await act(() => vi.advanceTimersByTimeAsync(500))
     expect(screen.queryByRole('alert')).not.toBeInTheDocument()
     await act(() => vi.advanceTimersByTimeAsync(3000))
-    expect(screen.getByRole('alert')).toHaveTextContent('The control plane does not answer')
+    expect(screen.getByRole('alert')).toHaveTextContent('Slipway is not responding')
     act(() => client.setQueryData<Connection>(keys.connection, open))
     await act(() => vi.advanceTimersByTimeAsync(50))
     expect(screen.queryByRole('alert')).not.toBeInTheDocument()
@@ -48,14 +48,14 @@ describe('MachineBanner', () => {
   })
   it('leads to the checks', async () => {
     const { where } = renderView(<MachineBanner />, { known: { machines: [makeMachine({ warnings: [warning] })] } })
-    await userEvent.click(screen.getByRole('button', { name: 'Look at the checks' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Show checks' }))
     expect(where()).toBe('/settings')
   })
   it('offers the demo where there is no Docker, and not for other troubles', () => {
     renderView(<MachineBanner />, {
       known: { machines: [makeMachine({ warnings: [warning, { ...warning, code: 'engine_info_too-old' }] })] },
     })
-    expect(screen.getAllByRole('button', { name: 'See the demo' })).toHaveLength(1)
+    expect(screen.getAllByRole('button', { name: 'Try the demo' })).toHaveLength(1)
   })
   it('says since when an agent is silent', async () => {
     const { client } = renderView(<MachineBanner />, { known: { machines: [makeMachine({ online: false })] } })

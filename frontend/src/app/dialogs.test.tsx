@@ -132,7 +132,7 @@ const cases: Case[] = [
   {
     name: 'another key of an agent',
     view: () => <KeyChange name="lab" local={false} />,
-    press: ['Change the key'],
+    press: ['Change key'],
     title: /lab/,
   },
   { name: 'how ssh connects', view: (close) => <SSHModal sessionId="aaaaaaaaaaaa" onClose={close} />, title: /SSH/ },
@@ -161,16 +161,16 @@ const cases: Case[] = [
   {
     name: 'the end of a kept container',
     view: () => <EndImage session={kept} />,
-    press: ['Drop the container'],
+    press: ['Delete container'],
     title: /train-a/,
   },
   {
     name: 'what is mounted of a folder',
     view: (close) => <SubPathPicker folder={folder} start="" onPick={never} onClose={close} />,
     write: ['Filter'],
-    title: 'What to mount of corpus',
+    title: 'Part of corpus to mount',
   },
-  { name: 'the presets', view: () => presets, press: ['Rename or delete presets'], title: 'Own presets' },
+  { name: 'the presets', view: () => presets, press: ['Rename or delete presets'], title: 'My presets' },
   {
     name: 'the end of a preset',
     view: () => presets,
@@ -183,14 +183,14 @@ const cases: Case[] = [
     view: (close) => (
       <Palette commands={[{ id: 'x', group: 'Do', label: 'Do it', icon: Bot, run: never }]} onClose={close} />
     ),
-    write: ['What'],
+    write: ['Search for'],
     title: /./,
     keysOnly: true,
   },
   {
     name: 'the keys',
     view: (close) => <CheatSheet sections={['Sessions']} mac={false} onClose={close} />,
-    title: 'Keys',
+    title: 'Keyboard shortcuts',
   },
   {
     name: 'a link of a shell',
@@ -207,7 +207,7 @@ const cases: Case[] = [
     name: 'a search in all shells',
     view: () => <SearchAll session="aaaaaaaaaaaa" running labelOf={() => 'shell 1'} onShow={never} />,
     press: ['Search all shells'],
-    write: ['Text that a shell has printed'],
+    write: ['Search text'],
     title: 'Search all shells',
   },
 ]
@@ -274,7 +274,7 @@ describe('a dialog asks nothing of the server when it is left', () => {
     expect(never).not.toHaveBeenCalled()
   })
 
-  it.each(['Escape', 'Go on editing'])('what is written and not saved stays, by %s', async (way) => {
+  it.each(['Escape', 'Keep editing'])('what is written and not saved stays, by %s', async (way) => {
     const sent = serve(answers)
     const user = userEvent.setup()
     renderView(

@@ -58,8 +58,8 @@ describe('hintText', () => {
 describe('messageText', () => {
   it('says in the language of the page what an agent says in phrases', async () => {
     expect(messageText({ message: 'As it came.', said: [lacks, none] })).toBe(
-      "Needs 4 CPUs, 1 of 8 is free; train-a holds 6, another person's session holds 1. It also needs 4 GiB of " +
-        'memory, 1 GiB of 8 GiB is free; no session holds any of it.',
+      "Needs 4 CPUs, 1 of 8 is free; train-a has 6, another person's session has 1. It also needs 4 GiB of " +
+        'memory, 1 GiB of 8 GiB is free; no session uses it.',
     )
     await changeLanguage('ko')
     expect(messageText({ message: 'As it came.', said: [lacks] })).toBe(
@@ -79,7 +79,7 @@ describe('messageText', () => {
           { hole: 'holders', say: 'nobodyHolds' },
         ],
       },
-      'Needs 1 CPU, 0 of 8 are free; no session holds any of it.',
+      'Needs 1 CPU, 0 of 8 are free; no session uses it.',
     ],
     [
       'an empty hole',
@@ -93,7 +93,7 @@ describe('messageText', () => {
           { hole: 'asked', text: '2' },
         ],
       },
-      'Your limit here is 4 CPUs: 3 are in use, this asks for 2.',
+      'Your limit here is 4 CPUs: 3 are in use, this session asks for 2.',
     ],
     ['what stands as it is', { text: 'GPU 0' }, 'GPU 0'],
   ])('says %s', (_name, phrase, text) => expect(messageText({ message: '', said: [phrase] })).toBe(text))

@@ -72,7 +72,9 @@ describe('the idle popover', () => {
   })
   it('says of the unknown that it keeps running', async () => {
     await open([check({ state: 'unknown', message: 'Only 40 % was measured.' })])
-    expect(await screen.findByText(/Only 40 % was measured\. Unknown means it keeps running\./)).toBeInTheDocument()
+    expect(
+      await screen.findByText(/Only 40 % was measured\. If a value is unknown, the session keeps running\./),
+    ).toBeInTheDocument()
   })
   it('says when a session that is not judged yet is judged first', async () => {
     await open([
@@ -83,11 +85,11 @@ describe('the idle popover', () => {
         judgedFrom: inTime(65 * minute + 30_000),
       }),
     ])
-    expect(await screen.findByText('judged in 1h 05m')).toHaveAttribute('title', expect.stringMatching(/\d/))
+    expect(await screen.findByText('checked in 1h 05m')).toHaveAttribute('title', expect.stringMatching(/\d/))
   })
   it('tells no check from one that has not come yet', async () => {
     await open([], { unjudged: true })
-    expect(await screen.findByText(/the first check comes within 15 seconds/)).toBeInTheDocument()
+    expect(await screen.findByText(/The first check runs within 15 seconds/)).toBeInTheDocument()
     expect(screen.queryByText('What the colours mean')).not.toBeInTheDocument()
   })
 })

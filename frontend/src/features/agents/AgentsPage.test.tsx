@@ -70,10 +70,10 @@ describe('the Agents page', () => {
 
   it('shows each agent by resource group with how it is reached', () => {
     open('/')
-    expect(screen.getByText('2 of 2 reached')).toBeInTheDocument()
+    expect(screen.getByText('2 of 2 connected')).toBeInTheDocument()
     expect(screen.getByRole('heading', { name: 'gpus' })).toBeInTheDocument()
     expect(card().getByText('Connected')).toBeInTheDocument()
-    expect(card().getByText('38 ms away')).toBeInTheDocument()
+    expect(card().getByText('38 ms round trip')).toBeInTheDocument()
     expect(card().getByText('2 live sessions')).toBeInTheDocument()
   })
 
@@ -84,7 +84,7 @@ describe('the Agents page', () => {
     tell({ agent: down })
     await userEvent.click(await card().findByRole('button', { name: 'Retry now' }))
     expect(card().getByText('lab does not answer.')).toBeInTheDocument()
-    expect(card().queryByText('38 ms away')).not.toBeInTheDocument()
+    expect(card().queryByText('38 ms round trip')).not.toBeInTheDocument()
     await waitFor(() => expect(sent.some((s) => s.path.endsWith('/lab/reconnect'))).toBe(true))
     expect(await card().findByText('Reconnect lab')).toBeInTheDocument()
   })
@@ -101,7 +101,7 @@ describe('the Agents page', () => {
     const { sent } = open('/', [local, asks], {
       'POST /api/v1/agents/lab/reconnect': operation({ kind: 'agent-reconnect', subject: 'lab' }),
     })
-    expect(card().getByText(/only when somebody answers what it asks/)).toBeInTheDocument()
+    expect(card().getByText('The login on this machine asks for your input.')).toBeInTheDocument()
     expect(card().queryByRole('button', { name: 'Retry now' })).not.toBeInTheDocument()
     await userEvent.click(card().getByRole('button', { name: 'Connect' }))
     await waitFor(() => expect(sent.some((s) => s.path.endsWith('/lab/reconnect'))).toBe(true))
@@ -143,7 +143,7 @@ describe('the Agents page', () => {
 
   it('invites to add one while there is only this computer, and tells a failure with its hint', async () => {
     open('/', [local])
-    expect(screen.getByText('Only this computer so far')).toBeInTheDocument()
+    expect(screen.getByText('No other machines yet')).toBeInTheDocument()
     serve({
       'GET /api/v1/agents': () =>
         refusal(503, 'hub_read_unavailable', 'The agents cannot be read.', 'Look at the log.'),
@@ -164,7 +164,7 @@ describe('adding an agent', () => {
       'POST /api/v1/operations/op1/cancel': operation({ revision: 3 }),
     })
     await userEvent.click(screen.getByRole('button', { name: 'Add' }))
-    expect(screen.getByText('Type an address.')).toBeInTheDocument()
+    expect(screen.getByText('Enter an address.')).toBeInTheDocument()
     await userEvent.click(screen.getByRole('textbox', { name: 'Address' }))
     await userEvent.paste('ssh://ada@lab')
     await userEvent.click(screen.getByRole('button', { name: 'Add' }))
@@ -259,9 +259,9 @@ describe('one agent', () => {
       'POST /api/v1/agents/lab/remove': operation({ kind: 'agent-remove', subject: 'lab' }),
     })
     await userEvent.click(await screen.findByRole('button', { name: 'Remove' }))
-    expect(await screen.findByText(/Its 2 live sessions go on there/)).toBeInTheDocument()
+    expect(await screen.findByText(/Its 2 live sessions keep running/)).toBeInTheDocument()
     await userEvent.click(screen.getByRole('radio', { name: /Also uninstall/ }))
-    expect(await screen.findByText('2 live sessions will be ended.')).toBeInTheDocument()
+    expect(await screen.findByText('2 live sessions will be terminated.')).toBeInTheDocument()
     await userEvent.click(screen.getByRole('button', { name: 'Uninstall and remove' }))
     await waitFor(() => expect(sent.find((s) => s.path.endsWith('/remove'))?.body).toEqual({ uninstall: true }))
   })
@@ -274,14 +274,14 @@ describe('one agent', () => {
       },
       'PUT /api/v1/agents/lab/limits/ann': undefined,
     })
-    await userEvent.click(screen.getByRole('tab', { name: 'People and devices' }))
+    await userEvent.click(screen.getByRole('tab', { name: 'People and computers' }))
     const limits = within(await screen.findByRole('region', { name: 'Limits' }))
     expect(await limits.findByText('2 sessions · 8 GiB memory · 0.5 GPU')).toBeInTheDocument()
-    expect(limits.getByText('Everybody else')).toBeInTheDocument()
-    await userEvent.click(limits.getByRole('button', { name: 'Limit somebody' }))
-    expect(await screen.findByText('Limit what somebody holds')).toBeInTheDocument()
+    expect(limits.getByText('Everyone else')).toBeInTheDocument()
+    await userEvent.click(limits.getByRole('button', { name: 'Add a limit' }))
+    expect(await screen.findByText('Limit what a person can use')).toBeInTheDocument()
     await userEvent.type(screen.getByLabelText('Person'), 'default')
-    expect(await screen.findByText('Limits are set for them already: change those.')).toBeInTheDocument()
+    expect(await screen.findByText('This person already has limits. Edit those instead.')).toBeInTheDocument()
     expect(screen.getByText('Save', { selector: '.ant-modal button span' }).closest('button')).toBeDisabled()
     await userEvent.clear(screen.getByLabelText('Person'))
     await userEvent.type(screen.getByLabelText('Person'), 'ann')
@@ -316,10 +316,10 @@ describe('one agent', () => {
       'Read a file of',
       'Launched',
     ])
-    await userEvent.type(screen.getByRole('searchbox', { name: 'Filter by any word' }), 'SHADOW 10.0')
+    await userEvent.type(screen.getByRole('searchbox', { name: 'Filter entries' }), 'SHADOW 10.0')
     expect(await rows()).toHaveLength(1)
-    await userEvent.clear(screen.getByRole('searchbox', { name: 'Filter by any word' }))
-    await userEvent.click(screen.getByRole('checkbox', { name: 'Only refused or failed' }))
+    await userEvent.clear(screen.getByRole('searchbox', { name: 'Filter entries' }))
+    await userEvent.click(screen.getByRole('checkbox', { name: 'Refused or failed only' }))
     expect(await rows()).toEqual([expect.stringContaining('session_read_not-found')])
   })
 
@@ -345,10 +345,10 @@ describe('one agent', () => {
         ),
     })
     expect(await screen.findByText('500 entries')).toBeInTheDocument()
-    await userEvent.click(screen.getByRole('button', { name: 'Read older entries' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Load older entries' }))
     expect(await screen.findByText('502 entries')).toBeInTheDocument()
     expect(asked().get('before')).toBe(newest[0]?.at)
-    expect(screen.queryByRole('button', { name: 'Read older entries' })).toBeNull()
+    expect(screen.queryByRole('button', { name: 'Load older entries' })).toBeNull()
     await userEvent.click(screen.getByRole('combobox', { name: 'Person' }))
     await userEvent.click(await screen.findByTitle('ann'))
     expect(await screen.findByText('1 entry')).toBeInTheDocument()
@@ -364,7 +364,7 @@ describe('one agent', () => {
         expiresAt: new Date(Date.now() + 600_000).toISOString(),
       },
     })
-    await userEvent.click(await screen.findByRole('button', { name: 'Make a code' }))
+    await userEvent.click(await screen.findByRole('button', { name: 'Create a pairing code' }))
     expect(await screen.findByText('17-4555-3078')).toBeInTheDocument()
     const name = screen.getByRole('textbox', { name: 'Name' })
     await userEvent.clear(name)

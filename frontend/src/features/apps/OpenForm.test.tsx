@@ -20,7 +20,7 @@ describe('how an app is opened', () => {
   it.each(['80', '1023', '65536', '0', '-5'])('not by port %s', async (text) => {
     const { onOpen, port, go } = show()
     await userEvent.type(port, `${text}{Enter}`)
-    expect(screen.getByRole('alert')).toHaveTextContent('A port is a number from 1024 to 65535.')
+    expect(screen.getByRole('alert')).toHaveTextContent('Enter a port from 1024 to 65535.')
     expect(port).toHaveValue(text)
     expect(go).toBeDisabled()
     expect(onOpen).not.toHaveBeenCalled()

@@ -53,7 +53,7 @@ describe('the start of an app', () => {
     renderView(<AppsModal sessionId={session.id} onClose={vi.fn()} />, { known: { sessions: [session] } })
     await userEvent.click(await screen.findByText('Notebook'))
     expect(await screen.findByText(/^Starting…/)).toBeInTheDocument()
-    await userEvent.click(screen.getByRole('button', { name: 'Give up starting Notebook' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Cancel starting Notebook' }))
     await waitFor(() => expect(screen.queryByText(/^Starting…/)).not.toBeInTheDocument())
     fail()
     expect(await screen.findByText('Not started')).toBeInTheDocument()
@@ -61,20 +61,20 @@ describe('the start of an app', () => {
   })
   it('says why it could not be given up', async () => {
     const { stops, fail } = starting('stopped', () =>
-      refusal(503, 'agent_stop_unavailable', 'The agent lab is not reached.'),
+      refusal(503, 'agent_stop_unavailable', 'The agent lab is not connected.'),
     )
     renderView(<AppsModal sessionId={session.id} onClose={vi.fn()} />, { known: { sessions: [session] } })
     await userEvent.click(await screen.findByText('Notebook'))
-    await userEvent.click(await screen.findByRole('button', { name: 'Give up starting Notebook' }))
+    await userEvent.click(await screen.findByRole('button', { name: 'Cancel starting Notebook' }))
     fail()
-    expect(await screen.findByRole('alert')).toHaveTextContent('The agent lab is not reached.')
+    expect(await screen.findByRole('alert')).toHaveTextContent('The agent lab is not connected.')
     expect(stops()).toBe(1)
   })
   it('that ran already goes on running when its opening is given up', async () => {
     const { stops, fail } = starting('ready')
     renderView(<AppsModal sessionId={session.id} onClose={vi.fn()} />, { known: { sessions: [session] } })
     await userEvent.click(await screen.findByText('Notebook'))
-    await userEvent.click(await screen.findByRole('button', { name: 'Give up starting Notebook' }))
+    await userEvent.click(await screen.findByRole('button', { name: 'Cancel starting Notebook' }))
     fail()
     expect(await screen.findByText('Ready')).toBeInTheDocument()
     expect(stops()).toBe(0)

@@ -15,7 +15,7 @@ describe('SeeDemo', () => {
     vi.spyOn(window, 'open').mockReturnValue(null)
     const sent = serve({ 'GET /api/v1/demo': real, 'POST /api/v1/demo/start': { url, windowed: false } })
     renderView(<SeeDemo />)
-    await userEvent.click(screen.getByRole('button', { name: 'See the demo' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Try the demo' }))
     expect(await screen.findByRole('link', { name: 'Open the demo' })).toHaveAttribute('href', url)
     expect(sent.at(-1)).toEqual({ method: 'POST', path: '/api/v1/demo/start', body: { window: true } })
   })
@@ -30,7 +30,7 @@ describe('SeeDemo', () => {
     vi.spyOn(window, 'open').mockReturnValue(tab as unknown as Window)
     serve({ 'GET /api/v1/demo': real, 'POST /api/v1/demo/start': { url, windowed: true } })
     renderView(<SeeDemo />)
-    await userEvent.click(screen.getByRole('button', { name: 'See the demo' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Try the demo' }))
     await expect.poll(() => tab.close.mock.calls.length).toBe(1)
     expect(tab.location.replace).not.toHaveBeenCalled()
   })
@@ -42,7 +42,7 @@ describe('SeeDemo', () => {
       'POST /api/v1/demo/start': () => refusal(500, 'demo_start_failed', 'The demo does not start.'),
     })
     renderView(<SeeDemo />)
-    await userEvent.click(screen.getByRole('button', { name: 'See the demo' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Try the demo' }))
     expect(await screen.findByText(/The demo does not start\./)).toBeInTheDocument()
   })
 

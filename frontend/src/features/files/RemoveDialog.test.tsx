@@ -28,7 +28,7 @@ describe('what is deleted', () => {
     })
     show()
     await press('Delete')
-    await screen.findByText(/^b is being deleted/)
+    await screen.findByText(/^Deleting b\./)
     await screen.findByText('1 of 3')
     expect(onClose).not.toHaveBeenCalled()
     await press('Cancel')

@@ -63,7 +63,7 @@ describe('the trash', () => {
     await screen.findByText('It cannot be changed.')
 
     await userEvent.click(row.getByRole('button', { name: 'Cancel: corpus' }))
-    await screen.findByText('What is left of corpus is in the trash.')
+    await screen.findByText('The remaining files of corpus are in the trash.')
     expect(sent.some((s) => s.method === 'POST' && s.path === '/api/v1/folders/f/stop')).toBe(true)
     await userEvent.hover(await screen.findByText('Partly deleted'))
     await screen.findByText(/20 of 40 files deleted: 512 B\. Only the rest can be restored/)
@@ -88,6 +88,6 @@ describe('the trash', () => {
     const row = await rowOf('corpus')
     row.getByText('Partly deleted')
     await userEvent.click(row.getByRole('button', { name: 'Restore' }))
-    await screen.findByText('What was left of corpus is restored.')
+    await screen.findByText('Restored the remaining files of corpus.')
   })
 })

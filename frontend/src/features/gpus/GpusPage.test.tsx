@@ -58,7 +58,7 @@ describe('the GPUs page', () => {
     const silent = makeDevice()
     for (const key of ['util', 'power', 'temperature', 'memoryUsed'] as const) Reflect.deleteProperty(silent, key)
     show([makeBoard([silent], { at: fresh() })])
-    expect(screen.getAllByText('not told')).toHaveLength(4)
+    expect(screen.getAllByText('unknown')).toHaveLength(4)
   })
 
   it('tells into what a device is cut up', () => {
@@ -85,7 +85,7 @@ describe('the GPUs page', () => {
       }),
     ])
     expect(screen.getByRole('status')).toHaveTextContent(
-      'It is lost: it fell off the bus. Nobody is given any of it until it is back. Restart the computer.',
+      'GPU lost: it fell off the bus. Slipway does not allocate it until it is back. Restart the computer.',
     )
   })
 
@@ -117,6 +117,6 @@ describe('the GPUs page', () => {
     renderView(<GpusPage />)
     expect(await screen.findByText('The devices cannot be read.')).toBeInTheDocument()
     await userEvent.click(screen.getByRole('button', { name: 'Try again' }))
-    expect(await screen.findByText('No machine has told of its GPUs yet')).toBeInTheDocument()
+    expect(await screen.findByText('No GPU data yet')).toBeInTheDocument()
   })
 })

@@ -39,7 +39,7 @@ describe('RecentsModal', () => {
       known: { recents: [recent('a', { spec }), recent('b', { count: 4 }), recent('c')] },
     })
     expect([
-      screen.getByLabelText('3 kernels on a private network').textContent,
+      screen.getByLabelText('3 containers on a private network').textContent,
       screen.getByLabelText('4 sessions at once').textContent,
     ]).toEqual(['×3', '×4'])
     expect(screen.getAllByText(/^×/)).toHaveLength(2)
@@ -84,7 +84,7 @@ describe('RecentsModal', () => {
       'GET /api/v1/recents': [recent('b', { pinned: true })],
     })
     renderView(<RecentsModal onClose={vi.fn()} onUse={vi.fn()} />, { known })
-    await userEvent.click(screen.getByRole('button', { name: 'Forget name-a' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Remove name-a' }))
     await waitFor(() => expect(screen.queryByText('name-a')).not.toBeInTheDocument())
     expect(sent[0]?.method).toBe('DELETE')
   })

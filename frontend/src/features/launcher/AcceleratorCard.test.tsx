@@ -75,7 +75,7 @@ describe('the accelerator card', () => {
     show('', [makeBoard([], { text: 'The driver is not loaded.' })])
     expect(screen.getByText('The driver is not loaded.')).toBeInTheDocument()
     expect(screen.getByRole('radio', { name: 'Share' })).toBeDisabled()
-    expect(screen.queryByRole('list', { name: 'Where it would land' })).not.toBeInTheDocument()
+    expect(screen.queryByRole('list', { name: 'Placement preview' })).not.toBeInTheDocument()
   })
 
   it('names the machines of devices where there are several', () => {
@@ -97,9 +97,9 @@ describe('the accelerator card', () => {
         enforcement: 'watched',
       },
     )
-    expect(row('GPU 1').getByText(/lands here: 0\.5/)).toHaveTextContent('lands here: 0.5 · 39.5 GiB')
+    expect(row('GPU 1').getByText(/placed here: 0\.5/)).toHaveTextContent('placed here: 0.5 · 39.5 GiB')
     expect(row('GPU 0').getByText('0.5 free · 28 GiB')).toBeInTheDocument()
-    expect(row('GPU 0').getByText('python, not a session, holds 11 GiB')).toBeInTheDocument()
+    expect(row('GPU 0').getByText('python, not a session, uses 11 GiB')).toBeInTheDocument()
     expect(row('GPU 0').getByRole('img')).toHaveAccessibleName('GPU 0, train-a: 0.5')
     expect(screen.getByText('Watched.')).toBeInTheDocument()
   })
@@ -117,8 +117,8 @@ describe('the accelerator card', () => {
     show('0.25', [makeBoard()], {
       rounded: { asked: 250, given: 200, less: true, why: 'Shares are given in multiples of 0.1.', accept: '0.2' },
     })
-    expect(screen.getByRole('alert')).toHaveTextContent('0.25 was asked; 0.2 GPU would be given')
-    await userEvent.click(screen.getByRole('button', { name: 'Ask for 0.2' }))
+    expect(screen.getByRole('alert')).toHaveTextContent('You asked for 0.25. 0.2 GPU would be allocated')
+    await userEvent.click(screen.getByRole('button', { name: 'Use 0.2' }))
     expect(text()).toBe('0.2')
   })
 

@@ -28,7 +28,7 @@ describe('the person for whom it is launched', () => {
       <OwnerField draft={{ ...draft, agent: 'shared' }} issues={shownIssues([], new Set())} change={vi.fn()} />,
       { known: { agents } },
     )
-    expect(screen.queryByRole('textbox', { name: 'For' })).toBeNull()
+    expect(screen.queryByRole('textbox', { name: 'Owner' })).toBeNull()
   })
   it('is typed, and kept in the address of the view', async () => {
     const change = vi.fn()
@@ -36,7 +36,7 @@ describe('the person for whom it is launched', () => {
       <OwnerField draft={{ ...EMPTY_DRAFT, agent: 'lab' }} issues={shownIssues([], new Set())} change={change} />,
       { known: { agents } },
     )
-    await userEvent.type(screen.getByRole('textbox', { name: 'For' }), 'b')
+    await userEvent.type(screen.getByRole('textbox', { name: 'Owner' }), 'b')
     expect(change).toHaveBeenLastCalledWith({ owner: 'b' })
     expect(decodeDraft(encodeDraft(draft))).toEqual(draft)
   })

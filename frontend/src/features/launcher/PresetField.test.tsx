@@ -81,7 +81,7 @@ describe('presets', () => {
     const sent = show({ cpu: 3 })
     await userEvent.click(screen.getByRole('button', { name: 'Save as a preset' }))
     expect(screen.getByRole('button', { name: 'Save' })).toBeDisabled()
-    await userEvent.type(screen.getByRole('textbox', { name: 'Name of the preset' }), ' trio {Enter}')
+    await userEvent.type(screen.getByRole('textbox', { name: 'Preset name' }), ' trio {Enter}')
     await waitFor(() =>
       expect(sent.find((s) => s.method === 'POST')?.body).toEqual({
         name: 'trio',
@@ -93,8 +93,8 @@ describe('presets', () => {
   it('are not saved where the form is left', async () => {
     const sent = show({ cpu: 3 })
     await userEvent.click(screen.getByRole('button', { name: 'Save as a preset' }))
-    await userEvent.type(screen.getByRole('textbox', { name: 'Name of the preset' }), 'trio{Escape}')
-    await waitFor(() => expect(screen.queryByRole('textbox', { name: 'Name of the preset' })).not.toBeInTheDocument())
+    await userEvent.type(screen.getByRole('textbox', { name: 'Preset name' }), 'trio{Escape}')
+    await waitFor(() => expect(screen.queryByRole('textbox', { name: 'Preset name' })).not.toBeInTheDocument())
     expect(sent.filter((s) => s.method !== 'GET')).toEqual([])
   })
 

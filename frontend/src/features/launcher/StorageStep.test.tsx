@@ -67,7 +67,7 @@ describe('the data folders of a launch', () => {
     await says(': runs')
     expect(screen.getByRole('checkbox', { name: 'Mount lost' })).toBeDisabled()
     expect(screen.queryByRole('checkbox', { name: /old|\.dot/ })).not.toBeInTheDocument()
-    expect(screen.getByText('Always mounted: .dot')).toBeInTheDocument()
+    expect(screen.getByText('Auto-mounted: .dot')).toBeInTheDocument()
     await userEvent.click(screen.getByRole('button', { name: 'Files of runs' }))
     await userEvent.click(screen.getByRole('button', { name: 'inside runs' }))
     expect(screen.queryByRole('button', { name: 'inside runs' })).not.toBeInTheDocument()
@@ -93,7 +93,7 @@ describe('the data folders of a launch', () => {
     await userEvent.click(screen.getByRole('button', { name: 'Refresh' }))
     await waitFor(() => expect(sent.length).toBeGreaterThan(before))
     await userEvent.type(screen.getByRole('textbox', { name: 'Search folders' }), 'x')
-    expect(await screen.findByText('No folder has this in its name.')).toBeInTheDocument()
+    expect(await screen.findByText('No folder names match.')).toBeInTheDocument()
   })
 
   it('say why they are not there, and are asked for again', async () => {

@@ -33,7 +33,7 @@ describe('what Slipway itself offers', () => {
     await act(() => changeLanguage('ko'))
     expect(i18next.language).toBe('ko')
     expect(result.current('preset', 'small', 'Small')).toBe('작게')
-    expect(result.current('environment', 'python', 'Python and pip on Debian, nothing else.')).toMatch(/[가-힣]/)
+    expect(result.current('environment', 'python', 'Python and pip on Debian.')).toMatch(/[가-힣]/)
     expect(result.current('environment', 'python', 'What we all use')).toBe('What we all use')
     expect(result.current('preset', 'own', 'Night runs')).toBe('Night runs')
   })

@@ -24,7 +24,7 @@ describe('operations in the drawer', () => {
     await userEvent.click(screen.getByRole('button', { name: /Send an image to lab/ }))
     await userEvent.click(screen.getByRole('button', { name: 'Cancel' }))
     await waitFor(() => expect(sent.map((s) => s.path)).toContain('/api/v1/operations/op1/cancel'))
-    expect(await screen.findAllByText('Cancelled')).not.toHaveLength(0)
+    expect(await screen.findAllByText('cancelled')).not.toHaveLength(0)
   })
   it('that ask something show the question at once', () => {
     renderView(<Operations />, {

@@ -26,9 +26,9 @@ describe('the image of an end', () => {
   it('shows what is copied while it is made, and how to end without', () => {
     renderView(<EndImage session={session({ size: 3 << 20 }, 'TERMINATING')} />)
     expect(screen.getByRole('status')).toHaveTextContent(
-      'Being made an image: work-33 MiB of changes are copied. /home/work and mounted folders are not part of it.',
+      'Creating image work-3…Copying 3 MiB of changes. /home/work and mounted folders are not included.',
     )
-    expect(screen.getByRole('button', { name: 'End it without…' })).toBeEnabled()
+    expect(screen.getByRole('button', { name: 'Terminate without an image…' })).toBeEnabled()
   })
   it('names the image that was made', () => {
     renderView(<EndImage session={session({ state: 'done' })} />)
@@ -39,14 +39,14 @@ describe('the image of an end', () => {
     const sent = serve({ 'POST /api/v1/sessions/one/terminate': session({ state: 'cancelled', error }) })
     renderView(<EndImage session={session({ state: 'failed', kept: true, error })} />)
     expect(screen.getByRole('alert')).toHaveTextContent(
-      'No image could be made of it; its container is keptThe disk is full. Make room.engine_commit_no-space',
+      'Could not create an image. The container is keptThe disk is full. Make room.engine_commit_no-space',
     )
-    expect(screen.getByRole('button', { name: 'Make the image…' })).toBeEnabled()
-    await userEvent.click(screen.getByRole('button', { name: 'Drop the container' }))
+    expect(screen.getByRole('button', { name: 'Create image…' })).toBeEnabled()
+    await userEvent.click(screen.getByRole('button', { name: 'Delete container' }))
     await userEvent.click(screen.getByRole('button', { name: 'Cancel' }))
     expect(sent).toEqual([])
-    await userEvent.click(screen.getByRole('button', { name: 'Drop the container' }))
-    await userEvent.click(screen.getAllByRole('button', { name: 'Drop the container' }).at(-1) as HTMLElement)
+    await userEvent.click(screen.getByRole('button', { name: 'Delete container' }))
+    await userEvent.click(screen.getAllByRole('button', { name: 'Delete container' }).at(-1) as HTMLElement)
     await waitFor(() =>
       expect(sent).toEqual([{ method: 'POST', path: '/api/v1/sessions/one/terminate', body: { forced: true } }]),
     )
@@ -57,8 +57,8 @@ describe('the image of an end', () => {
         refusal(503, 'engine_connect_unavailable', 'The container engine does not answer.', 'Start it.'),
     })
     renderView(<EndImage session={session({ state: 'failed', kept: true, error })} />)
-    await userEvent.click(screen.getByRole('button', { name: 'Drop the container' }))
-    await userEvent.click(screen.getAllByRole('button', { name: 'Drop the container' }).at(-1) as HTMLElement)
+    await userEvent.click(screen.getByRole('button', { name: 'Delete container' }))
+    await userEvent.click(screen.getAllByRole('button', { name: 'Delete container' }).at(-1) as HTMLElement)
     expect(await screen.findByText('The container engine does not answer.')).toBeInTheDocument()
   })
   it('offers nothing where the container is gone', () => {

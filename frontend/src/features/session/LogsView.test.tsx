@@ -26,15 +26,15 @@ describe('the log of a session', () => {
         new Promise<Response>((resolve) => (answer = resolve)) as unknown as Response,
     })
     renderView(<LogsView session={session} />)
-    expect(screen.getByText('Reading the log…')).toBeInTheDocument()
+    expect(screen.getByText('Loading the log…')).toBeInTheDocument()
     answer(new Response(''))
-    expect(await screen.findByText('Nothing has been written yet.')).toBeInTheDocument()
+    expect(await screen.findByText('No output yet.')).toBeInTheDocument()
     expect(screen.getByText('complete')).toBeInTheDocument()
   })
   it('says that a session which has ended wrote nothing', async () => {
     serve({ 'GET /api/v1/sessions/s/logs': () => new Response('') })
     renderView(<LogsView session={{ ...session, status: 'TERMINATED' }} />)
-    expect(await screen.findByText('The session wrote nothing.')).toBeInTheDocument()
+    expect(await screen.findByText('The session wrote no output.')).toBeInTheDocument()
   })
   it('leaves the way to another container open when one cannot be read', async () => {
     serve({ 'GET /api/v1/sessions/s/logs': () => refusal(404, 'log_read_not-found', 'There is no log of main1.') })

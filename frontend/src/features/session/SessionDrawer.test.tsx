@@ -96,18 +96,18 @@ describe('SessionDrawer', () => {
     )
     expect(await screen.findByText('Python 3.12')).toBeInTheDocument()
     const fact = (name: string) => screen.getByText(name, { selector: 'dt' }).nextElementSibling
-    expect(['ID', 'Type', 'Image', 'Agent', 'Cluster'].map((name) => fact(name)?.textContent)).toEqual([
+    expect(['ID', 'Type', 'Image', 'Machine', 'Cluster'].map((name) => fact(name)?.textContent)).toEqual([
       'k',
       'Batch',
       'python:3.12',
       'lab',
       '2 containers',
     ])
-    expect(fact('Allocation')).toHaveTextContent('2 CPUs · 2 GiB · 64 MiB shared in each container (CPU 0-1)')
+    expect(fact('Allocation')).toHaveTextContent('2 CPUs · 2 GiB · 64 MiB shared per container (CPU 0-1)')
     expect([...(fact('Mounts')?.children ?? [])].map((row) => row.textContent)).toEqual([
       'data/raw→/home/work/dataread-only',
       '/srv/sets→/home/work/sets',
-      '.config→/home/work/.configalways mounted',
+      '.config→/home/work/.configauto-mounted',
     ])
     for (const name of ['Created', 'Started', 'Elapsed']) expect(fact(name)).not.toBeEmptyDOMElement()
   })
@@ -119,7 +119,7 @@ describe('SessionDrawer', () => {
     const closed = makeSession({ id: 'c', name: 'without' })
     open({ ...closed, spec: { ...closed.spec, noSSH: true } })
     expect(screen.queryByRole('button', { name: 'SSH' })).toBeNull()
-    expect(screen.getByText('Not reached by it')).toBeInTheDocument()
+    expect(screen.getByText('No SSH access')).toBeInTheDocument()
     expect(screen.queryByText('slipway ssh without')).toBeNull()
   })
   it('shows a pull in bytes, rate, time left and layers as it goes on', async () => {

@@ -53,8 +53,8 @@ describe('TerminateDialog of a session that becomes an image', () => {
       spec: { ...one.spec, commitOnEnd: 2 },
     })
     renderView(<TerminateDialog ids={['three']} onClose={vi.fn()} />, { known: { sessions: [three] } })
-    expect(screen.getByText(/An image is made of what it changed first/)).toBeInTheDocument()
+    expect(screen.getByText(/Its changes are saved as an image first/)).toBeInTheDocument()
     await userEvent.click(screen.getByRole('checkbox', { name: 'Force' }))
-    expect(screen.getByText('No image is made of what it changed.')).toBeInTheDocument()
+    expect(screen.getByText('Its changes are not saved as an image.')).toBeInTheDocument()
   })
 })

@@ -78,7 +78,7 @@ describe('SessionsPage', () => {
     })
     const single = makeSession({ id: 's', name: 'solo', kernels: [kernel('main1', 'RUNNING')] })
     renderView(<SessionsPage openId={undefined} />, { known: { ...known, sessions: [cluster, single] } })
-    const ring = screen.getByRole('img', { name: '2 of 3 containers run' }) // there is no other
+    const ring = screen.getByRole('img', { name: '2 of 3 containers running' }) // there is no other
     expect(ring).toHaveTextContent('2/3')
     await userEvent.hover(ring)
     expect((await screen.findByText('sub2')).parentElement).toHaveTextContent('Creating')
@@ -103,7 +103,7 @@ describe('SessionsPage', () => {
   it('finds by the filter after a pause and offers to clear it when nothing is left', async () => {
     const { where } = renderView(<SessionsPage openId={undefined} />, { known })
     await userEvent.type(screen.getByRole('combobox', { name: 'Filter sessions' }), 'status:error')
-    await screen.findByText('No session matches')
+    await screen.findByText('No sessions match')
     expect(where()).toBe('/?q=status%3Aerror')
     await userEvent.click(screen.getByRole('button', { name: 'Clear filter' }))
     await screen.findByText('train-a')
@@ -164,11 +164,11 @@ describe('SessionsPage', () => {
   it('remembers which columns were chosen', async () => {
     const first = renderView(<SessionsPage openId={undefined} />, { known })
     await userEvent.click(screen.getByRole('button', { name: 'Choose columns' }))
-    await userEvent.click(await screen.findByRole('checkbox', { name: 'Agent' }))
-    expect(screen.getByRole('columnheader', { name: 'Agent' })).toBeInTheDocument()
+    await userEvent.click(await screen.findByRole('checkbox', { name: 'Machine' }))
+    expect(screen.getByRole('columnheader', { name: 'Machine' })).toBeInTheDocument()
     first.unmount()
     renderView(<SessionsPage openId={undefined} />, { known })
-    expect(screen.getByRole('columnheader', { name: 'Agent' })).toBeInTheDocument()
+    expect(screen.getByRole('columnheader', { name: 'Machine' })).toBeInTheDocument()
   })
   it('names those that a session waits for, and those that wait for it', async () => {
     const prepare = makeSession({ id: 'prep', name: 'prepare', dependents: ['wait', 'gone'] })
@@ -178,11 +178,11 @@ describe('SessionsPage', () => {
     await userEvent.click(screen.getByRole('button', { name: 'Choose columns' }))
     await userEvent.click(await screen.findByRole('checkbox', { name: 'Dependencies' }))
     expect(screen.getByRole('img', { name: 'Waits for' }).parentElement).toHaveTextContent('prepare')
-    expect(screen.getByRole('img', { name: 'Waited for by' }).parentElement).toHaveTextContent('sweep-b, gone')
+    expect(screen.getByRole('img', { name: 'Required by' }).parentElement).toHaveTextContent('sweep-b, gone')
   })
   it('explains itself when there is nothing', () => {
     renderView(<SessionsPage openId={undefined} />, { known: { ...known, sessions: [] } })
-    expect(screen.getByText('No session is running')).toBeInTheDocument()
+    expect(screen.getByText('No running sessions')).toBeInTheDocument()
     expect(screen.getByRole('button', { name: 'Launch a session' })).toBeInTheDocument()
   })
   it('tells of what has failed while one did not look, until one looks', async () => {
@@ -200,13 +200,13 @@ describe('SessionsPage', () => {
     renderView(<SessionsPage openId={undefined} />, {
       known: { ...known, sessions: [lately, older, { ...lately, id: 'well', name: 'well-h', result: 'success' }] },
     })
-    expect(screen.getAllByText('1 session has failed since you last looked')).toHaveLength(2)
-    await userEvent.click(screen.getByRole('button', { name: 'See what failed' }))
+    expect(screen.getAllByText('1 session failed since your last visit')).toHaveLength(2)
+    await userEvent.click(screen.getByRole('button', { name: 'Show failed sessions' }))
     expect(await screen.findByText('oom-f')).toBeInTheDocument()
     expect(await screen.findByText('past-g')).toBeInTheDocument()
     await userEvent.click(screen.getByText('Running', { selector: '.ant-segmented-item-label' }))
-    expect(await screen.findByText('No session is running')).toBeInTheDocument()
-    expect(screen.queryByText('1 session has failed since you last looked')).not.toBeInTheDocument()
+    expect(await screen.findByText('No running sessions')).toBeInTheDocument()
+    expect(screen.queryByText('1 session failed since your last visit')).not.toBeInTheDocument()
   })
   it('says what failed and tries again when asked', async () => {
     let broken = true
@@ -221,6 +221,6 @@ describe('SessionsPage', () => {
     expect(alert).toHaveTextContent('The store cannot be read.Look at the log.hub_read_unavailable')
     broken = false
     await userEvent.click(screen.getByRole('button', { name: 'Try again' }))
-    await screen.findByText('No session is running')
+    await screen.findByText('No running sessions')
   })
 })

@@ -62,7 +62,7 @@ describe('SettingsPage', () => {
       'PUT /api/v1/settings': { ...testSettings, terminalReader: true },
     })
     renderView(<SettingsPage />, { known: { settings: testSettings, machines: [makeMachine()] } })
-    await userEvent.click(screen.getByRole('switch', { name: 'Screen reader output' }))
+    await userEvent.click(screen.getByRole('switch', { name: 'Screen reader support' }))
     await waitFor(() =>
       expect(sent.find((s) => s.method === 'PUT')?.body).toEqual({ ...testSettings, terminalReader: true }),
     )
@@ -94,7 +94,7 @@ describe('SettingsPage', () => {
     })
     renderView(<SettingsPage />, { known: { settings: testSettings, machines: [makeMachine()] } })
     expect(await screen.findByText('Docker Engine')).toBeInTheDocument()
-    expect(screen.getByText('Needs fixing')).toBeInTheDocument()
+    expect(screen.getByText('Failed')).toBeInTheDocument()
     expect(screen.getByText('sudo systemctl start docker')).toBeInTheDocument()
   })
   it('finds settings by words of their label, text and name', async () => {
@@ -110,7 +110,7 @@ describe('SettingsPage', () => {
     expect(screen.queryByText('Theme')).toBeNull()
     expect(screen.getByText('Smallest share')).toBeInTheDocument()
     await userEvent.type(screen.getByRole('textbox', { name: 'Search settings' }), 'x')
-    expect(screen.getByText('No setting is called “quantumx”.')).toBeInTheDocument()
+    expect(screen.getByText('No settings match “quantumx”.')).toBeInTheDocument()
   })
   it('saves a setting of the file when its field is left, and takes it out again', async () => {
     const set = { ...file, settings: [theme, { ...quantum, value: '0.25', set: true }] }
@@ -126,7 +126,7 @@ describe('SettingsPage', () => {
     await userEvent.clear(field)
     await userEvent.type(field, '0.25{Enter}')
     await waitFor(() => expect(sent.find((s) => s.method === 'PATCH')?.body).toEqual({ value: '0.25' }))
-    await userEvent.click(await screen.findByRole('button', { name: 'Use the default for Smallest share' }))
+    await userEvent.click(await screen.findByRole('button', { name: 'Reset Smallest share to its default' }))
     await waitFor(() => expect(sent.filter((s) => s.method === 'PATCH').at(-1)?.body).toEqual({ value: null }))
   })
   it('says what a variable overrides, and the line of what cannot be used', async () => {

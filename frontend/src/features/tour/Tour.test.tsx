@@ -36,11 +36,11 @@ describe('Tour', () => {
         <Tour steps={steps} onVisit={onVisit} onClose={onClose} />
       </>,
     )
-    expect(await screen.findByText('What there is, and what is left')).toBeInTheDocument()
+    expect(await screen.findByText('What you have and what is free')).toBeInTheDocument()
     expect(screen.getByText('1 of 2')).toBeInTheDocument()
     await expect.poll(() => document.activeElement?.textContent).toBe('Next')
     await userEvent.keyboard('{Enter}')
-    expect(await screen.findByText('Every session, live')).toBeInTheDocument()
+    expect(await screen.findByText('All sessions, live')).toBeInTheDocument()
     await expect.poll(() => document.activeElement?.textContent).toBe('Finish')
     await userEvent.keyboard('{ArrowLeft}')
     expect(await screen.findByText('1 of 2')).toBeInTheDocument()
@@ -71,7 +71,7 @@ describe('Tour', () => {
     // jsdom does not know the attribute by which the dark takes clicks
     const user = userEvent.setup({ pointerEventsCheck: PointerEventsCheckLevel.Never })
     const ways = [
-      () => user.click(screen.getByRole('button', { name: 'Leave the tour' })),
+      () => user.click(screen.getByRole('button', { name: 'Exit the tour' })),
       () => user.click(document.querySelector('.ant-tour-mask svg > rect:last-child') as Element),
     ]
     for (const at of [0, 1]) {

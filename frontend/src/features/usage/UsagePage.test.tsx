@@ -53,8 +53,8 @@ describe('the Usage page', () => {
     const { actions } = renderView(<UsagePage />)
     await userEvent.click(await screen.findByRole('button', { name: 'train-a' }))
     expect(actions.showDetail).toHaveBeenCalledWith('s1')
-    expect(screen.getByRole('region', { name: 'Totals of sessions' })).toHaveTextContent('GPU-hours21 h busy, 50 %')
-    expect(screen.getByRole('region', { name: 'The books' })).toHaveTextContent('Counted by the devices2.5 kWh')
+    expect(screen.getByRole('region', { name: 'Session totals' })).toHaveTextContent('GPU-hours21 h busy, 50 %')
+    expect(screen.getByRole('region', { name: 'Device totals' })).toHaveTextContent('Measured by the devices2.5 kWh')
     expect(
       screen
         .getAllByRole('row')
@@ -93,7 +93,7 @@ describe('the Usage page', () => {
   it('explains itself where nothing was used', async () => {
     serve({ [usage]: report([]) })
     renderView(<UsagePage />)
-    expect(await screen.findByText('Nothing was used in these days')).toBeInTheDocument()
+    expect(await screen.findByText('No usage in this time range')).toBeInTheDocument()
     expect(screen.getByRole('button', { name: 'CSV' })).toBeDisabled()
   })
 
