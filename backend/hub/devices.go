@@ -65,11 +65,11 @@ func (h *Hub) askBoard(ctx context.Context, m *member) (*Board, error) {
 // DeviceHistory returns the samples of one device of an agent.
 func (h *Hub) DeviceHistory(ctx context.Context, agent string, device gpu.UUID,
 	since time.Time) ([]session.DevicePoint, error) {
-	a, err := h.agent(agent)
+	m, err := h.member(agent)
 	if err != nil {
 		return nil, err
 	}
-	return a.DeviceHistory(ctx, device, since)
+	return m.Agent.DeviceHistory(ctx, device, since)
 }
 
 // DeviceName is what people call a device of an agent, for example "GPU 0"; its

@@ -29,7 +29,7 @@ const (
 // Files reaches the files of one place over whatever becomes of the connection
 // to its agent: what is under way goes on where it stood.
 type Files struct {
-	Agent session.Agent
+	Agent session.Files
 	Place session.Place
 	hub   *Hub
 	piece int // bytes of an upload that are held at a time; 0: the agent is here and is never lost

@@ -48,7 +48,7 @@ func (h *Hub) foldersOf(ctx context.Context, members []*member) ([][]session.Fol
 // the name of a folder that is not in the trash. Where an agent is named only
 // its folders are meant. It fails with folder_read_not-found, or with
 // folder_read_conflict where several folders have the name.
-func (h *Hub) FindFolder(ctx context.Context, ref, agent string) (session.Agent, session.Folder, error) {
+func (h *Hub) FindFolder(ctx context.Context, ref, agent string) (session.Folders, session.Folder, error) {
 	m, f, err := h.findFolder(ctx, ref, agent)
 	if err != nil {
 		return nil, session.Folder{}, err

@@ -220,7 +220,13 @@ func (h *Hub) RemoveImages(agent string, refs []string) (Operation, error) {
 	})
 }
 
-func removeImages(ctx context.Context, work *Work, agent session.Agent, refs []string) error {
+// imageRemover is what removing images needs of an agent.
+type imageRemover interface {
+	RemoveImage(ctx context.Context, ref string) error
+	ImageDisk(ctx context.Context) (session.ImageDisk, error)
+}
+
+func removeImages(ctx context.Context, work *Work, agent imageRemover, refs []string) error {
 	for i, ref := range refs {
 		work.Plan(Step{Name: fmt.Sprintf("image-%d", i), Title: ref})
 	}
@@ -244,7 +250,7 @@ func removeImages(ctx context.Context, work *Work, agent session.Agent, refs []s
 }
 
 // roomOf is what the images of an agent take, 0 where that is not known.
-func roomOf(ctx context.Context, agent session.Agent) gpu.Bytes {
+func roomOf(ctx context.Context, agent imageRemover) gpu.Bytes {
 	disk, err := agent.ImageDisk(ctx)
 	if err != nil {
 		return 0

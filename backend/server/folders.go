@@ -41,7 +41,7 @@ func folderAnswer(f session.Folder, err error) (any, error) {
 }
 
 // folderIn returns the folder that a request is about, and its agent.
-func (s *Server) folderIn(r *http.Request) (session.Agent, session.Folder, error) {
+func (s *Server) folderIn(r *http.Request) (session.Folders, session.Folder, error) {
 	return s.hub.FindFolder(r.Context(), r.PathValue("folder"), r.URL.Query().Get("agent"))
 }
 

@@ -100,7 +100,7 @@ func (s *Server) testSSH(r *http.Request) (any, error) {
 	return test, nil
 }
 
-func (s *Server) tryLogin(ctx context.Context, agent session.Agent, id session.ID) error {
+func (s *Server) tryLogin(ctx context.Context, agent session.SSH, id session.ID) error {
 	host, err := s.pin(ctx, agent, id, "")
 	if err != nil {
 		return err
@@ -159,7 +159,7 @@ func (s *Server) dialSSH(ctx context.Context, ref, kernel string, bulk bool) (ne
 }
 
 // pin asks by which key a kernel answers and has ssh accept that one only.
-func (s *Server) pin(ctx context.Context, agent session.Agent, id session.ID, kernel string) (session.SSHHost, error) {
+func (s *Server) pin(ctx context.Context, agent session.SSH, id session.ID, kernel string) (session.SSHHost, error) {
 	if s.ssh == nil {
 		return session.SSHHost{}, noSSH()
 	}
