@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,6 +20,35 @@ func TestFilesAreCurrent(t *testing.T) {
 			t.Error(err)
 		} else if !bytes.Equal(have, content) {
 			t.Errorf("%s is out of date; run make gen and commit the result", path)
+		}
+	}
+}
+
+// TestOneMethodIsInFewFiles counts the files that the worked example of
+// backend/README.md names: those that know one method and are written by hand.
+func TestOneMethodIsInFewFiles(t *testing.T) {
+	readme, err := os.ReadFile("../../backend/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	err = filepath.WalkDir("../../backend", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, ".gen.go") ||
+			strings.HasSuffix(path, "_test.go") || strings.Contains(path, "/agenttest/") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		if bytes.Contains(bytes.ToLower(source), []byte("settags(")) {
+			found = append(found, strings.TrimPrefix(filepath.ToSlash(path), "../../backend/"))
+		}
+		return err
+	})
+	if err != nil || len(found) == 0 || len(found) > 4 {
+		t.Errorf("SetTags is in %v, %v", found, err)
+	}
+	for _, path := range found {
+		if !bytes.Contains(readme, []byte("`"+path+"`")) {
+			t.Errorf("the worked example of backend/README.md does not name %s", path)
 		}
 	}
 }
