@@ -12,7 +12,9 @@ import (
 
 	"slipway/backend/agentrpc"
 	"slipway/backend/daemon"
+	"slipway/backend/local"
 	"slipway/backend/place"
+	"slipway/backend/service"
 	"slipway/backend/session"
 	"slipway/tunnel"
 	"slipway/tunnel/secure"
@@ -22,11 +24,11 @@ import (
 func servedAgent(t *testing.T, settings daemon.Settings) (place.Home, *daemon.Client) {
 	t.Helper()
 	home := place.Home{Dir: t.TempDir()}
-	settings.Engine = EngineSim
+	settings.Engine = local.EngineSim
 	ready, ended := make(chan daemon.Status, 1), make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
-		ended <- ServeAgent(ctx, AgentConfig{Home: home, Settings: settings, Log: discard(),
+		ended <- service.RunAgent(ctx, service.AgentConfig{Home: home, Settings: settings, Log: discard(),
 			Ready: func(s daemon.Status) { ready <- s }})
 	}()
 	t.Cleanup(func() {
@@ -74,7 +76,7 @@ func TestAgentByItselfIsReachedByItsPerson(t *testing.T) {
 	home, control := servedAgent(t, daemon.Settings{Env: map[string]string{"SLIPWAY_TEST_OF_AGENT": "1"}})
 	far := reach(t, dialFunc(func(ctx context.Context) (net.Conn, error) { return daemon.Dial(ctx, home) }))
 	machine, err := far.Machine(t.Context())
-	if err != nil || machine.Engine != EngineSim {
+	if err != nil || machine.Engine != local.EngineSim {
 		t.Fatalf("%+v, %v", machine, err)
 	}
 	launched, err := far.Launch(t.Context(),
@@ -101,7 +103,7 @@ func TestAgentByItselfIsReachedByItsPerson(t *testing.T) {
 		}
 	})
 	t.Run("a control plane of the same folder is told of it", func(t *testing.T) {
-		err := Serve(t.Context(), Config{Home: home, Engine: EngineSim, Log: discard()})
+		err := service.Run(t.Context(), service.Config{Home: home, Engine: local.EngineSim, Log: discard()})
 		if e := session.AsError(err, ""); e.Code != "server_start_conflict" ||
 			!strings.Contains(e.Hint, "slipway agent stop") {
 			t.Errorf("%v", err)
@@ -200,11 +202,11 @@ func TestPersonsOwnSlipwayIsReachedAsAnAgent(t *testing.T) {
 		t.Errorf("stopped from outside: %v", err)
 	}
 	far := reach(t, dialFunc(func(ctx context.Context) (net.Conn, error) { return daemon.Dial(ctx, r.home) }))
-	if machine, err := far.Machine(t.Context()); err != nil || machine.Engine != EngineSim {
+	if machine, err := far.Machine(t.Context()); err != nil || machine.Engine != local.EngineSim {
 		t.Errorf("%+v, %v", machine, err)
 	}
-	if err := ServeAgent(t.Context(), AgentConfig{Home: r.home, Settings: daemon.Settings{Engine: EngineSim},
-		Log: discard()}); session.CodeOf(err) != "agent_start_conflict" {
+	if err := service.RunAgent(t.Context(), service.AgentConfig{Home: r.home, Log: discard(),
+		Settings: daemon.Settings{Engine: local.EngineSim}}); session.CodeOf(err) != "agent_start_conflict" {
 		t.Errorf("a second agent: %v", err)
 	}
 }

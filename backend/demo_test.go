@@ -2,6 +2,7 @@ package backend
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -14,15 +15,19 @@ import (
 
 	"slipway/backend/api"
 	"slipway/backend/demo"
+	"slipway/backend/demo/run"
+	"slipway/backend/local"
 	"slipway/backend/place"
+	"slipway/backend/service"
 	"slipway/backend/session"
 )
 
 // startDemo serves a demo that is kept in dir until the test ends.
 func startDemo(t *testing.T, dir string, options demo.Options) *running {
 	t.Helper()
-	return startBy(t, dir, func(ctx context.Context, ready func(Ready)) error {
-		return ServeDemo(ctx, DemoConfig{Options: options, Keep: dir, Ready: func(r Ready, _ string) { ready(r) }})
+	return startBy(t, dir, func(ctx context.Context, ready func(service.Ready)) error {
+		return run.Demo(ctx, run.Config{Options: options, Keep: dir,
+			Ready: func(r service.Ready, _ string) { ready(r) }})
 	})
 }
 
@@ -117,12 +122,12 @@ func TestDemoHasALabBehindTheRealTunnel(t *testing.T) {
 		r.waitingFor(t, "llm-eval", "allocated to llm-pretrain")
 	})
 	t.Run("nothing real is served from its folders", func(t *testing.T) {
-		err := Serve(t.Context(), Config{Home: place.Home{Dir: dir}, Engine: EngineSim})
+		err := service.Run(t.Context(), service.Config{Home: place.Home{Dir: dir}, Engine: local.EngineSim})
 		if session.CodeOf(err) != "server_start_conflict" || !strings.Contains(session.AsError(err, "").Hint,
 			"slipway demo --keep") {
 			t.Errorf("%v", err)
 		}
-		err = ServeAgent(t.Context(), AgentConfig{Home: demo.LabHome(place.Home{Dir: dir})})
+		err = service.RunAgent(t.Context(), service.AgentConfig{Home: demo.LabHome(place.Home{Dir: dir})})
 		if session.CodeOf(err) != "server_start_conflict" {
 			t.Errorf("%v", err)
 		}
@@ -222,8 +227,8 @@ func TestDemoIsThrownAway(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	ctx, stop := context.WithCancel(t.Context())
 	var dir string
-	err := ServeDemo(ctx, DemoConfig{Options: demo.Options{Story: demo.StoryWorkstation},
-		Ready: func(_ Ready, at string) {
+	err := run.Demo(ctx, run.Config{Options: demo.Options{Story: demo.StoryWorkstation},
+		Ready: func(_ service.Ready, at string) {
 			dir = at
 			if _, err := os.Stat(filepath.Join(at, "token")); err != nil {
 				t.Error(err)
@@ -251,7 +256,7 @@ func TestWhatIsRealIsNoDemo(t *testing.T) {
 		problem.Code != "demo_lid_unavailable" {
 		t.Errorf("%d %+v", status, problem)
 	}
-	err := ServeDemo(t.Context(), DemoConfig{Keep: r.home.Dir})
+	err := run.Demo(t.Context(), run.Config{Keep: r.home.Dir})
 	if session.CodeOf(err) != "demo_start_conflict" {
 		t.Errorf("a demo in a real folder: %v", err)
 	}
@@ -260,7 +265,12 @@ func TestWhatIsRealIsNoDemo(t *testing.T) {
 func TestADemoRunsBesideWhatIsReal(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
-	r := start(t, filepath.Join(t.TempDir(), "home"), 0)
+	dir := filepath.Join(t.TempDir(), "home")
+	r := startBy(t, dir, func(ctx context.Context, ready func(service.Ready)) error {
+		starter := &run.Starter{}
+		return errors.Join(service.Run(ctx, service.Config{Home: place.Home{Dir: dir}, Engine: local.EngineSim,
+			Ready: ready, DemoStarter: starter}), starter.Close())
+	})
 	ask := func() string {
 		t.Helper()
 		var started api.DemoStarted
@@ -271,8 +281,8 @@ func TestADemoRunsBesideWhatIsReal(t *testing.T) {
 		return started.URL
 	}
 	first, second := ask(), ask()
-	place, _, _ := strings.Cut(first, "/login")
-	if !strings.HasPrefix(second, place+"/login") || first == second || strings.HasPrefix(first, r.URL) {
+	origin, _, _ := strings.Cut(first, "/login")
+	if !strings.HasPrefix(second, origin+"/login") || first == second || strings.HasPrefix(first, r.URL) {
 		t.Errorf("first %s, then %s, beside %s", first, second, r.URL)
 	}
 	response, err := http.Get(second)

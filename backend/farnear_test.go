@@ -19,6 +19,7 @@ import (
 
 	"slipway/backend/hub"
 	"slipway/backend/place"
+	"slipway/backend/remote"
 	"slipway/backend/server"
 	"slipway/backend/session"
 )
@@ -107,8 +108,8 @@ func pageServer(t *testing.T, h *hub.Hub) string {
 func TestFarMachineThroughTheControlPlane(t *testing.T) {
 	w := newFarWorld(t)
 	program := w.build(place.Version)
-	configure := func(r *reacher) {
-		r.sshConfig, r.ssh, r.programs = w.client, w.ssh, oneProgram(program)
+	configure := func(c *remote.Config) {
+		c.SSHConfig, c.SSH, c.Programs = w.client, w.ssh, oneProgram(program)
 	}
 	n := newNearSide(t, configure)
 	begun, err := n.AddAgent(hub.AgentRequest{Address: "lab", Group: "gpus"})

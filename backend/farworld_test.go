@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"slipway/backend/demo/run"
 	"slipway/backend/engine/enginetest"
 	"slipway/gpu/nvml"
 	"slipway/tunnel/sshstdio"
@@ -48,11 +49,11 @@ type workshop struct {
 var farPrograms workshop
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == LabCommand { // a demo of a test has started this program
-		os.Exit(LabMain(os.Args[2:], nil, os.Stdin, os.Stdout, os.Stderr))
+	if len(os.Args) > 1 && os.Args[1] == run.LabCommand { // a demo of a test has started this program
+		os.Exit(run.LabMain(os.Args[2:], nil, os.Stdin, os.Stdout, os.Stderr))
 	}
-	if len(os.Args) > 1 && os.Args[1] == BesideCommand {
-		os.Exit(BesideMain(Pages{}, os.Stdin, os.Stdout, os.Stderr))
+	if len(os.Args) > 1 && os.Args[1] == run.StarterCommand {
+		os.Exit(run.StarterMain(nil, nil, os.Stdin, os.Stdout, os.Stderr))
 	}
 	if len(os.Args) > 1 && os.Args[1] == nvml.ChildCommand { // an agent of a test reads devices
 		os.Exit(Main(os.Args[1:], Pages{}))

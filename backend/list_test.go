@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"slipway/backend/local"
 	"slipway/backend/session"
 	"slipway/backend/store"
 	"slipway/gpu"
@@ -27,7 +28,7 @@ func fill(t testing.TB, dir string, count int) {
 		for i := range count {
 			s := session.Session{
 				ID: session.ID(fmt.Sprintf("a%011d", i)), Name: fmt.Sprintf("run-%04d", i), Owner: "ada",
-				Agent: LocalAgent, Status: session.Pending, CreatedAt: begin.Add(time.Duration(i) * time.Second),
+				Agent: local.AgentName, Status: session.Pending, CreatedAt: begin.Add(time.Duration(i) * time.Second),
 				Spec: session.Spec{Type: session.Batch, Image: "python:3.13", Command: "python train.py",
 					Env:       []session.EnvVar{{Name: "TOKEN", Value: "x"}, {Name: "SEED", Value: "1"}},
 					Resources: session.Resources{CPU: 1, Memory: gpu.GiB},

@@ -1,3 +1,5 @@
+// Package backend is the program without a window ([Main]): it hands the command
+// line the services that it can run.
 package backend
 
 import (
@@ -9,6 +11,8 @@ import (
 	"slipway/backend/api"
 	"slipway/backend/cli"
 	"slipway/backend/demo"
+	"slipway/backend/demo/run"
+	"slipway/backend/service"
 	"slipway/backend/session"
 	"slipway/gpu/nvml"
 	"slipway/tunnel/sshstdio"
@@ -23,42 +27,50 @@ type Pages struct {
 // Main runs the program without a window: the command line, of which serve is
 // one command. It returns the exit code of the process.
 func Main(args []string, pages Pages) int {
-	// hidden: ssh starts this program to ask a question
-	if exit, handled := sshstdio.AskpassMain(args, os.Getenv, os.Stdout, os.Stderr); handled {
+	if exit, handled := hidden(args, pages); handled {
 		return exit
 	}
-	if len(args) > 0 && args[0] == nvml.ChildCommand { // hidden: gpu/devices starts this program so
-		return nvml.ChildMain(args[1:], os.Stdin, os.Stdout, os.Stderr)
-	}
-	if len(args) > 0 && args[0] == LabCommand { // hidden: a demo starts this program so
-		return LabMain(args[1:], pages.Notebook, os.Stdin, os.Stdout, os.Stderr)
-	}
-	if len(args) > 0 && args[0] == BesideCommand { // hidden: a control plane starts this program so
-		return BesideMain(pages, os.Stdin, os.Stdout, os.Stderr)
-	}
 	return cli.Main(context.Background(), cli.Config{
-		Version: BuildVersion(), Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Version: service.BuildVersion(), Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Serve: func(ctx context.Context, opts cli.ServeOptions) error {
-			config := Config{Home: opts.Home, Engine: opts.Engine, Port: opts.Port, Assets: pages.Interface,
-				Notebook: pages.Notebook}
+			starter := &run.Starter{}
+			config := service.Config{Home: opts.Home, Engine: opts.Engine, Port: opts.Port, Assets: pages.Interface,
+				Notebook: pages.Notebook, DemoStarter: starter}
 			if opts.Ready != nil {
-				config.Ready = func(r Ready) { opts.Ready(cli.Ready(r)) }
+				config.Ready = func(r service.Ready) { opts.Ready(cli.Ready(r)) }
 			}
-			return told(Serve(ctx, config))
+			return told(errors.Join(service.Run(ctx, config), starter.Close()))
 		},
 		Demo: func(ctx context.Context, opts cli.DemoOptions) error {
-			config := DemoConfig{Options: demo.Options{Seed: opts.Seed, Story: demo.Story(opts.Story),
+			config := run.Config{Options: demo.Options{Seed: opts.Seed, Story: demo.Story(opts.Story),
 				Speed: opts.Speed}, Keep: opts.Keep, Port: opts.Port, Assets: pages.Interface, Notebook: pages.Notebook}
 			if opts.Ready != nil {
-				config.Ready = func(r Ready, dir string) { opts.Ready(cli.Ready(r), dir) }
+				config.Ready = func(r service.Ready, dir string) { opts.Ready(cli.Ready(r), dir) }
 			}
-			return told(ServeDemo(ctx, config))
+			return told(run.Demo(ctx, config))
 		},
 		Agent: func(ctx context.Context, opts cli.AgentOptions) error {
-			return ServeAgent(ctx, AgentConfig{Home: opts.Home, Settings: opts.Settings, Ready: opts.Ready,
-				Notebook: pages.Notebook})
+			return service.RunAgent(ctx, service.AgentConfig{Home: opts.Home, Settings: opts.Settings,
+				Ready: opts.Ready, Notebook: pages.Notebook})
 		},
 	})
+}
+
+// hidden runs the commands by which the program starts itself.
+func hidden(args []string, pages Pages) (exit int, handled bool) {
+	// ssh starts this program to ask a question
+	if exit, handled = sshstdio.AskpassMain(args, os.Getenv, os.Stdout, os.Stderr); handled || len(args) == 0 {
+		return exit, handled
+	}
+	switch args[0] {
+	case nvml.ChildCommand:
+		return nvml.ChildMain(args[1:], os.Stdin, os.Stdout, os.Stderr), true
+	case run.LabCommand:
+		return run.LabMain(args[1:], pages.Notebook, os.Stdin, os.Stdout, os.Stderr), true
+	case run.StarterCommand:
+		return run.StarterMain(pages.Interface, pages.Notebook, os.Stdin, os.Stdout, os.Stderr), true
+	}
+	return 0, false
 }
 
 // told gives a failure's code, message and hint to the command line.

@@ -17,6 +17,7 @@ import (
 
 	"slipway/backend/api"
 	"slipway/backend/engine/enginetest"
+	"slipway/backend/local"
 )
 
 // browser reaches names below localhost on this computer and keeps cookies by
@@ -71,7 +72,7 @@ func fetch(t *testing.T, client *http.Client, method, address, body string, out 
 
 func TestNotebookInAContainerRunsACellThroughItsOwnName(t *testing.T) {
 	t.Setenv("DOCKER_HOST", enginetest.RequireDocker(t))
-	r := startOn(t, t.TempDir(), EngineDocker, 0)
+	r := startOn(t, t.TempDir(), local.EngineDocker, 0)
 	var launched api.Session
 	if status := r.call(t, "POST", "/api/v1/sessions",
 		fmt.Sprintf(`{"spec":{"image":%q,"resources":{"cpu":1,"memory":"768m"}}}`, enginetest.ImageNotebook),

@@ -20,15 +20,16 @@ import (
 	"github.com/gorilla/websocket"
 
 	"slipway/backend/api"
+	"slipway/backend/local"
 	"slipway/backend/place"
+	"slipway/backend/service"
 	"slipway/backend/session"
-	"slipway/backend/store"
 	"slipway/backend/terminal"
 )
 
 // running is a control plane of a test.
 type running struct {
-	Ready
+	service.Ready
 	home  place.Home
 	token string
 	stop  context.CancelFunc
@@ -38,25 +39,25 @@ type running struct {
 // start serves in dir on the simulated engine until the test ends.
 func start(t *testing.T, dir string, port int) *running {
 	t.Helper()
-	return startOn(t, dir, EngineSim, port)
+	return startOn(t, dir, local.EngineSim, port)
 }
 
 // startOn serves in dir until stop is called or the test ends.
 func startOn(t *testing.T, dir, engine string, port int) *running {
 	t.Helper()
-	return startBy(t, dir, func(ctx context.Context, ready func(Ready)) error {
-		return Serve(ctx, Config{Home: place.Home{Dir: dir}, Engine: engine, Port: port, Ready: ready})
+	return startBy(t, dir, func(ctx context.Context, ready func(service.Ready)) error {
+		return service.Run(ctx, service.Config{Home: place.Home{Dir: dir}, Engine: engine, Port: port, Ready: ready})
 	})
 }
 
 // startBy has serve serve in dir until stop is called or the test ends.
-func startBy(t *testing.T, dir string, serve func(context.Context, func(Ready)) error) *running {
+func startBy(t *testing.T, dir string, serve func(context.Context, func(service.Ready)) error) *running {
 	t.Helper()
 	r := &running{home: place.Home{Dir: dir}, done: make(chan error, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
 	r.stop = cancel
-	ready := make(chan Ready, 1)
-	go func() { r.done <- serve(ctx, func(told Ready) { ready <- told }) }()
+	ready := make(chan service.Ready, 1)
+	go func() { r.done <- serve(ctx, func(told service.Ready) { ready <- told }) }()
 	t.Cleanup(func() { r.end(t) })
 	select {
 	case r.Ready = <-ready:
@@ -152,7 +153,7 @@ func TestServeIsFoundWhileItAnswersAndNotAfter(t *testing.T) {
 		t.Errorf("the simulated engine left books among the real ones: %v", err)
 	}
 	t.Run("a second one is refused", func(t *testing.T) {
-		err := Serve(t.Context(), Config{Home: r.home, Engine: EngineSim})
+		err := service.Run(t.Context(), service.Config{Home: r.home, Engine: local.EngineSim})
 		if session.CodeOf(err) != "server_start_conflict" {
 			t.Errorf("ended with %v", err)
 		}
@@ -200,63 +201,6 @@ func TestServeIsFoundWhileItAnswersAndNotAfter(t *testing.T) {
 		next := start(t, dir, 0)
 		if next.token != r.token || next.URL != r.URL {
 			t.Errorf("%s with another token or at another place than %s", next.URL, r.URL)
-		}
-	})
-}
-
-func TestStartWaitsForTheOneThatIsGivingUp(t *testing.T) {
-	home := place.Home{Dir: t.TempDir()}
-	lock, err := home.Lock()
-	if err != nil {
-		t.Fatal(err)
-	}
-	held := make(chan error, 1)
-	go func() {
-		second, err := hold(t.Context(), home)
-		if err == nil {
-			err = second.Close()
-		}
-		held <- err
-	}()
-	select {
-	case err := <-held:
-		t.Fatalf("it did not wait: %v", err)
-	case <-time.After(100 * time.Millisecond):
-	}
-	if err := errors.Join(lock.Close(), <-held); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func TestPortThatIsTaken(t *testing.T) {
-	taken, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
-	port := taken.Addr().(*net.TCPAddr).Port
-	t.Run("asked for, it is a failure that says so", func(t *testing.T) {
-		err := Serve(t.Context(), Config{Home: place.Home{Dir: t.TempDir()}, Engine: EngineSim, Port: port})
-		if session.CodeOf(err) != "server_listen_conflict" {
-			t.Errorf("ended with %v", err)
-		}
-	})
-	t.Run("used last, another one is taken", func(t *testing.T) {
-		shelf, err := store.OpenShelf(filepath.Join(t.TempDir(), "hub.db"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer shelf.Close()
-		if err := shelf.Save(portKey, port); err != nil {
-			t.Fatal(err)
-		}
-		listener, got, err := listen(0, usualPort, shelf)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer listener.Close()
-		if got == port || got == 0 {
-			t.Errorf("port %d", got)
 		}
 	})
 }
@@ -359,97 +303,6 @@ func TestDoctorGivesEachFaultARemedy(t *testing.T) {
 		if c.ID == "" || c.Title == "" || c.Text == "" || c.Result == "failed" && c.Remedy == "" {
 			t.Errorf("check %+v is not whole", c)
 		}
-	}
-}
-
-func TestChooseEngine(t *testing.T) {
-	t.Run("what is asked for is taken", func(t *testing.T) {
-		for _, kind := range []string{EngineDocker, EngineSim} {
-			if c, err := chooseEngine(t.Context(), place.Home{Dir: t.TempDir()}, kind); err != nil || c.kind != kind ||
-				c.note != "" {
-				t.Errorf("%s: %+v, %v", kind, c, err)
-			}
-		}
-		if _, err := chooseEngine(t.Context(), place.Home{Dir: t.TempDir()}, "podman"); session.CodeOf(
-			err) != "engine_open_invalid" {
-			t.Errorf("podman: %v", err)
-		}
-	})
-	t.Run("without Docker auto simulates and says so", func(t *testing.T) {
-		t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(t.TempDir(), "none.sock"))
-		c, err := chooseEngine(t.Context(), place.Home{Dir: t.TempDir()}, EngineAuto)
-		if err != nil || c.kind != EngineSim || !strings.Contains(c.note, "Docker") {
-			t.Fatalf("%+v, %v", c, err)
-		}
-		e, err := c.open(t.TempDir(), "instance", nil, nil, nil, discard())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer e.Close()
-		info, err := e.Info(t.Context())
-		if err != nil || len(info.Warnings) == 0 || info.Warnings[len(info.Warnings)-1].Text != c.note {
-			t.Errorf("the machine says %+v, %v", info.Warnings, err)
-		}
-	})
-	t.Run("while sessions live in Docker auto waits for it", func(t *testing.T) {
-		t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(t.TempDir(), "none.sock"))
-		home := place.Home{Dir: t.TempDir()}
-		books, err := store.Open(store.Config{Path: home.Join("agent.db")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := session.Session{ID: "aaaaaaaaaaaa", Name: "train", Owner: "ada", Status: session.Pending,
-			Spec: session.Spec{Image: "a:1"}}
-		if err := errors.Join(books.Update(func(tx *store.Tx) error { return tx.Create(&s, "") }),
-			books.Close()); err != nil {
-			t.Fatal(err)
-		}
-		if c, err := chooseEngine(t.Context(), home, EngineAuto); err != nil || c.kind != EngineDocker || c.note == "" {
-			t.Errorf("%+v, %v", c, err)
-		}
-	})
-}
-
-func TestLogFileIsCutWithoutLosingTheNewest(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "log")
-	l, err := openLog(path, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 30 {
-		fmt.Fprintf(l, "line %04d\n", i)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	newest, err := os.ReadFile(path)
-	if err != nil || !strings.HasSuffix(string(newest), "line 0029\n") || len(newest) > 100 {
-		t.Errorf("%q, %v", newest, err)
-	}
-	older, err := os.ReadFile(path + ".1")
-	if err != nil || len(older) > 100 || len(older)%10 != 0 {
-		t.Errorf("%q, %v", older, err)
-	}
-	if all := string(older) + string(newest); !strings.Contains(all, "line 0020") {
-		t.Errorf("%q lacks what is recent", all)
-	}
-}
-
-func TestPersonIsTheOneBehindSudo(t *testing.T) {
-	if os.Getuid() != 0 {
-		if uid, _ := person(); uid != os.Getuid() {
-			t.Errorf("uid %d", uid)
-		}
-		return
-	}
-	t.Setenv("SUDO_UID", "1234")
-	t.Setenv("SUDO_GID", "1235")
-	if uid, gid := person(); uid != 1234 || gid != 1235 {
-		t.Errorf("ids %d and %d", uid, gid)
-	}
-	t.Setenv("SUDO_UID", "root")
-	if uid, gid := person(); uid != 0 || gid != os.Getgid() {
-		t.Errorf("ids %d and %d", uid, gid)
 	}
 }
 

@@ -59,7 +59,7 @@ type crowd struct {
 var limits = map[string]session.Allowance{
 	"ann-of-it":          {Sessions: 2, CPU: 3, Memory: 4 * gpu.GiB},
 	"bob-of-it":          {CPU: 4, GPU: 700},
-	agent.DefaultOwner:   {Sessions: 1},
+	session.DefaultOwner: {Sessions: 1},
 	"nobody-has-such-an": {Sessions: 1},
 }
 

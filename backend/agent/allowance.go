@@ -13,10 +13,6 @@ import (
 	"slipway/gpu"
 )
 
-// DefaultOwner in place of an owner names everybody who has no allowance of
-// their own, except for the agent's own person.
-const DefaultOwner = "default"
-
 const (
 	keyAllowances = "allowances"
 	// maxAllowances is for how many people there may be one.
@@ -58,7 +54,7 @@ func (a *Agent) Allowance(owner string) session.Allowance {
 	defer a.allowed.mu.Unlock()
 	allowance, own := a.allowed.list[owner]
 	if !own && owner != a.config.Owner {
-		allowance = a.allowed.list[DefaultOwner]
+		allowance = a.allowed.list[session.DefaultOwner]
 	}
 	return allowance
 }
@@ -70,7 +66,7 @@ func (a *Agent) MPSForUsers() bool { return a.config.MPSForUsers }
 // Allowances returns what was set, by owner.
 func (a *Agent) Allowances() map[string]session.Allowance { return a.allowed.all() }
 
-// SetAllowance sets what somebody may hold, or [DefaultOwner]; nil: nothing of
+// SetAllowance sets what somebody may hold, or [session.DefaultOwner]; nil: nothing of
 // their own. What they hold already stays theirs. It fails with
 // agent_limit_invalid.
 func (a *Agent) SetAllowance(owner string, allowance *session.Allowance) error {

@@ -53,8 +53,8 @@ func (s *Server) setLid(r *http.Request) (any, error) {
 	return s.demoOut(), nil
 }
 
-// Beside starts a demonstration beside what is real.
-type Beside interface {
+// DemoStarter starts a demonstration beside what is real.
+type DemoStarter interface {
 	// Start starts it unless it runs, and returns an address that logs a browser in
 	// to it, once. It fails with demo_start_failed.
 	Start(ctx context.Context) (string, error)
@@ -65,12 +65,12 @@ func (s *Server) startDemo(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.beside == nil {
+	if s.demoStarter == nil {
 		return nil, &session.Error{Code: "demo_start_unavailable", Message: "This is a demo already.",
 			Hint: "Close it to come back to what is real."}
 	}
 	started := api.DemoStarted{}
-	if started.URL, err = s.beside.Start(r.Context()); err != nil {
+	if started.URL, err = s.demoStarter.Start(r.Context()); err != nil {
 		return nil, err
 	}
 	if req.Window {

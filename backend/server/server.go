@@ -31,42 +31,42 @@ import (
 
 // Config is what a server is made of. Shelf, Assets, Shutdown and Log may be nil.
 type Config struct {
-	Hub      *hub.Hub
-	Shelf    Shelf             // remembers the ports that lead to apps
-	Token    string            // what the command line shows; cookies are derived from it
-	Users    []int             // ids of the users of this computer who may connect; none: all may
-	Assets   fs.FS             // the built user interface
-	Shutdown func()            // asks whoever runs the server to end it
-	SSH      *sshclient.Client // what ssh needs to reach sessions; nil: it does not
-	LogFile  string            // where Log is written, for whoever looks for a fault
-	Log      *slog.Logger
-	Clock    *pace.Clock // that people read times by; nil: the one on the wall
-	Demo     Demo        // what is served where nothing is real; nil: it is
-	Beside   Beside      // starts a demonstration beside this; nil: it cannot
+	Hub         *hub.Hub
+	Shelf       Shelf             // remembers the ports that lead to apps
+	Token       string            // what the command line shows; cookies are derived from it
+	Users       []int             // ids of the users of this computer who may connect; none: all may
+	Assets      fs.FS             // the built user interface
+	Shutdown    func()            // asks whoever runs the server to end it
+	SSH         *sshclient.Client // what ssh needs to reach sessions; nil: it does not
+	LogFile     string            // where Log is written, for whoever looks for a fault
+	Log         *slog.Logger
+	Clock       *pace.Clock // that people read times by; nil: the one on the wall
+	Demo        Demo        // what is served where nothing is real; nil: it is
+	DemoStarter DemoStarter // starts a demonstration beside this; nil: it cannot
 }
 
 // Server answers requests. It is an [http.Handler].
 type Server struct {
-	hub      *hub.Hub
-	token    string
-	key      []byte // signs cookies
-	users    []int
-	shutdown func()
-	ssh      *sshclient.Client
-	log      *slog.Logger
-	logFile  string
-	clock    *pace.Clock
-	demo     Demo
-	beside   Beside
-	redactor diagnose.Redactor
-	logins   *codes
-	tickets  *codes
-	passes   *codes
-	ui       *site
-	apps     *gateway
-	doors    *doors
-	mux      *http.ServeMux
-	buffers  sync.Pool // write buffers of WebSockets
+	hub         *hub.Hub
+	token       string
+	key         []byte // signs cookies
+	users       []int
+	shutdown    func()
+	ssh         *sshclient.Client
+	log         *slog.Logger
+	logFile     string
+	clock       *pace.Clock
+	demo        Demo
+	demoStarter DemoStarter
+	redactor    diagnose.Redactor
+	logins      *codes
+	tickets     *codes
+	passes      *codes
+	ui          *site
+	apps        *gateway
+	doors       *doors
+	mux         *http.ServeMux
+	buffers     sync.Pool // write buffers of WebSockets
 }
 
 const (
@@ -83,8 +83,8 @@ const (
 func New(config Config) *Server {
 	s := &Server{
 		hub: config.Hub, token: config.Token, key: derive(config.Token, "cookies"), users: config.Users,
-		shutdown: config.Shutdown, ssh: config.SSH, clock: config.Clock, demo: config.Demo, beside: config.Beside,
-		log: config.Log, logFile: config.LogFile,
+		shutdown: config.Shutdown, ssh: config.SSH, clock: config.Clock, demo: config.Demo,
+		demoStarter: config.DemoStarter, log: config.Log, logFile: config.LogFile,
 		logins: newCodes(), tickets: newCodes(), passes: newCodes(),
 		ui: newSite(config.Assets), mux: http.NewServeMux(),
 	}

@@ -8,6 +8,10 @@ import (
 	"slipway/gpu"
 )
 
+// DefaultOwner in place of an owner stands for everybody who has no allowance of
+// their own, except for the agent's own user.
+const DefaultOwner = "default"
+
 // Allowance is the most that the sessions of one person hold at a time on one
 // agent. A zero amount sets no limit.
 type Allowance struct {

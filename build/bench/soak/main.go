@@ -16,9 +16,10 @@ import (
 	"runtime"
 	"time"
 
-	"slipway/backend"
 	"slipway/backend/demo"
+	"slipway/backend/demo/run"
 	"slipway/backend/place"
+	"slipway/backend/service"
 )
 
 func main() {
@@ -26,7 +27,7 @@ func main() {
 	if os.Getenv(profilesVariable) != "" {
 		runtime.MemProfileRate = 4 << 10 // bytes; what grows is small
 	}
-	if len(os.Args) > 1 && os.Args[1] == backend.LabCommand {
+	if len(os.Args) > 1 && os.Args[1] == run.LabCommand {
 		os.Exit(lab(os.Args[2:]))
 	}
 	var s soak
@@ -51,7 +52,7 @@ func lab(args []string) int {
 	if every, err := time.ParseDuration(os.Getenv(everyVariable)); err == nil && len(args) == 1 {
 		said.then = func() { go watch(context.Background(), "lab", place.Home{Dir: args[0]}.Join(figuresName), every) }
 	}
-	return backend.LabMain(args, nil, os.Stdin, said, os.Stderr)
+	return run.LabMain(args, nil, os.Stdin, said, os.Stderr)
 }
 
 // once does something after the first write, which says that the lab answers.
@@ -105,11 +106,11 @@ func (s soak) run(ctx context.Context) (err error) {
 func (s soak) serve(ctx context.Context, home place.Home) error {
 	ctx, cancel := context.WithTimeout(ctx, s.length)
 	defer cancel()
-	ready, ended := make(chan backend.Ready, 1), make(chan error, 1)
+	ready, ended := make(chan service.Ready, 1), make(chan error, 1)
 	go func() {
-		ended <- backend.ServeDemo(ctx, backend.DemoConfig{
+		ended <- run.Demo(ctx, run.Config{
 			Options: demo.Options{Seed: s.seed, Speed: s.speed}, Keep: home.Dir,
-			Ready: func(r backend.Ready, _ string) { ready <- r },
+			Ready: func(r service.Ready, _ string) { ready <- r },
 		})
 	}()
 	select {

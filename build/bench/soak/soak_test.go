@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"slipway/backend"
 	"slipway/backend/demo"
+	"slipway/backend/demo/run"
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == backend.LabCommand { // the demonstration has started this program
+	if len(os.Args) > 1 && os.Args[1] == run.LabCommand { // the demonstration has started this program
 		os.Exit(lab(os.Args[2:]))
 	}
 	os.Exit(m.Run())

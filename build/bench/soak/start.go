@@ -8,8 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"slipway/backend"
 	"slipway/backend/demo"
+	"slipway/backend/demo/run"
+	"slipway/backend/service"
 )
 
 // starts is how often a demonstration is started to know how long it takes.
@@ -41,8 +42,8 @@ func start(ctx context.Context, seed uint64) (took time.Duration, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	began := time.Now()
-	err = backend.ServeDemo(ctx, backend.DemoConfig{Options: demo.Options{Seed: seed}, Keep: dir,
-		Ready: func(backend.Ready, string) {
+	err = run.Demo(ctx, run.Config{Options: demo.Options{Seed: seed}, Keep: dir,
+		Ready: func(service.Ready, string) {
 			took = time.Since(began)
 			cancel()
 		}})

@@ -1,0 +1,130 @@
+package agentserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"slipway/backend/access"
+	"slipway/backend/daemon"
+	"slipway/backend/place"
+	"slipway/backend/session"
+)
+
+var _ daemon.Daemon = (*Server)(nil)
+
+func (s *Server) Status(ctx context.Context) (daemon.Status, error) {
+	status := daemon.Status{
+		Role: s.config.Role, PID: os.Getpid(), Version: place.Version, Commit: place.Commit, Engine: s.config.Engine,
+		Instance: s.config.Instance, Program: s.program, Started: s.started, Home: s.config.Home.Dir,
+	}
+	if s.config.Role == daemon.RoleAgent {
+		status.Keeper = daemon.Keeper(os.Getenv)
+	}
+	if s.devices != nil {
+		status.Listen, status.Key = s.devices.address(), s.devices.key()
+	}
+	var err error
+	if status.SHA256, err = s.sum(); err != nil {
+		s.config.Log.Warn("this program cannot be read", "error", err)
+	}
+	live, err := s.config.Agent.List(ctx, session.Filter{Live: true})
+	if err != nil {
+		return status, err
+	}
+	status.Live = len(live)
+	return status, nil
+}
+
+func (s *Server) Stop(context.Context) error {
+	if s.config.Role != daemon.RoleAgent || s.config.Stop == nil {
+		return &session.Error{Code: "agent_stop_conflict",
+			Message: fmt.Sprintf("The agent is ruled by a control plane (process %d).", os.Getpid()),
+			Hint:    "End that: slipway shutdown. Sessions go on."}
+	}
+	if s.ending.CompareAndSwap(false, true) {
+		s.config.Stop() // the answer still goes out: the server's end waits for it
+	}
+	return nil
+}
+
+func (s *Server) EndSessions(ctx context.Context) error {
+	live, err := s.config.Agent.List(ctx, session.Filter{Live: true})
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, one := range live {
+		if one.Status == session.Terminating {
+			continue
+		}
+		if _, err := s.config.Agent.Terminate(ctx, one.ID, false); err != nil &&
+			session.CodeOf(err).Detail() != session.DetailConflict {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Server) Pair(_ context.Context, request daemon.CodeRequest) (daemon.Code, error) {
+	if s.devices == nil {
+		return daemon.Code{}, notListening()
+	}
+	code, err := s.devices.offer(request, s.config.User)
+	s.note("Pair", request.Owner, err)
+	return code, err
+}
+
+func (s *Server) Devices(context.Context) ([]daemon.Device, error) {
+	if s.devices == nil {
+		return nil, notListening()
+	}
+	return s.devices.told(), nil
+}
+
+func (s *Server) Revoke(_ context.Context, device string) error {
+	if s.devices == nil {
+		return notListening()
+	}
+	err := s.devices.revoke(device)
+	s.note("Revoke", device, err)
+	return err
+}
+
+func (s *Server) Rotate(context.Context) (daemon.Rotated, error) {
+	if s.devices == nil {
+		return daemon.Rotated{}, notListening()
+	}
+	rotated, err := s.devices.rotate()
+	s.note("Rotate", rotated.Key, err)
+	if err == nil {
+		s.config.Log.Info("the agent has another key", "before", rotated.Before, "key", rotated.Key)
+	}
+	return rotated, err
+}
+
+func (s *Server) Audit(_ context.Context, asked session.AuditQuery) ([]access.Entry, error) {
+	return s.audit.Read(asked)
+}
+
+func (s *Server) Limits(context.Context) (map[string]session.Allowance, error) {
+	return s.config.Agent.Allowances(), nil
+}
+
+func (s *Server) SetLimit(_ context.Context, owner string, limit *session.Allowance) error {
+	err := s.config.Agent.SetAllowance(owner, limit)
+	s.note("SetLimit", owner, err)
+	return err
+}
+
+// note writes down what the person at the machine did about who may use it.
+func (s *Server) note(method, target string, err error) {
+	s.audit.Note(s.person(), access.Act{Method: method, Target: target, Err: err, Security: true})
+}
+
+func notListening() error {
+	return &session.Error{Code: "agent_pair_unavailable",
+		Message: "The agent takes no devices, because it listens on no port.",
+		Hint:    "slipway agent stop && slipway agent start --listen 0.0.0.0:7442"}
+}

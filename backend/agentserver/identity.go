@@ -1,0 +1,67 @@
+package agentserver
+
+import (
+	"fmt"
+
+	"slipway/backend/access"
+	"slipway/backend/daemon"
+	"slipway/backend/session"
+	"slipway/tunnel"
+	"slipway/tunnel/secure"
+)
+
+// resolve gives a peer the agent as it may see it: whoever came by the person's
+// own account sees everything, and a device what it was paired for.
+func (s *Server) resolve(peer tunnel.Peer) (session.Agent, error) {
+	who, known := s.identify(peer)
+	if !known {
+		return nil, &session.Error{Code: "agent_call_forbidden", Message: "This device may not use the agent.",
+			Hint: "Ask the agent's person to pair it anew: slipway agent pair"}
+	}
+	return s.gate.As(who), nil
+}
+
+// identify says who a peer is, as its transport proved it.
+func (s *Server) identify(peer tunnel.Peer) (access.Identity, bool) {
+	if peer.Transport == "unix" {
+		return s.person(), true
+	}
+	device, found := s.devices.find(peer.Key)
+	if !found || device.Owner == "" {
+		return access.Identity{}, false
+	}
+	who := access.Identity{Owner: device.Owner, Role: session.RoleUser, Device: peer.Key, From: peer.Address}
+	if device.Role == secure.RoleAdmin {
+		who.Role = session.RoleAdmin
+	}
+	return who, true
+}
+
+// person is the agent's own.
+func (s *Server) person() access.Identity {
+	return access.Identity{Owner: s.config.User, Role: session.RoleAdmin, From: "this machine"}
+}
+
+// granted is what a device is paired for. The agent's own user is an admin from
+// their devices, others are not.
+func granted(request daemon.CodeRequest, user string) (secure.Grant, error) {
+	grant := secure.Grant{Owner: request.Owner, Role: secure.Role(request.Role)}
+	if grant.Owner == "" {
+		grant.Owner = user
+	}
+	switch {
+	case grant.Role == "" && grant.Owner == user:
+		grant.Role = secure.RoleAdmin
+	case grant.Role == "":
+		grant.Role = secure.RoleUser
+	case grant.Role != secure.RoleAdmin && grant.Role != secure.RoleUser:
+		return grant, &session.Error{Code: "agent_pair_invalid", Message: fmt.Sprintf("%q is no role.", request.Role),
+			Hint: "Write admin or user."}
+	}
+	if grant.Owner == session.DefaultOwner {
+		return grant, &session.Error{Code: "agent_pair_invalid",
+			Message: fmt.Sprintf("%q stands for everybody and cannot be a person.", grant.Owner),
+			Hint:    "Choose another name."}
+	}
+	return grant, nil
+}

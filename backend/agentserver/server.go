@@ -1,0 +1,146 @@
+// Package agentserver serves the agent of this machine to other programs: to
+// those of its own user through sockets, to paired devices through the network,
+// and to the person at the machine through the control socket. It says who they
+// are, and writes to the audit log what they do.
+package agentserver
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"slipway/backend/access"
+	"slipway/backend/agentrpc"
+	"slipway/backend/daemon"
+	"slipway/backend/place"
+	"slipway/backend/session"
+	"slipway/tunnel"
+)
+
+// auditName is the name of the audit log in the agent's folder.
+const auditName = "audit.jsonl"
+
+// Agent is what is served.
+type Agent interface {
+	access.Inner
+	// Allowances returns what each person may hold, by owner.
+	Allowances() map[string]session.Allowance
+	// SetAllowance sets what a person may hold; nil: nothing of their own.
+	SetAllowance(owner string, allowance *session.Allowance) error
+}
+
+// Config says what to serve.
+type Config struct {
+	Home     place.Home
+	Agent    Agent
+	Engine   string // docker or sim
+	Instance string // random id of the agent's store
+	User     string // the name of whoever runs this process
+	UserIDs  []int  // who may connect to the sockets
+	Role     string // [daemon.RoleAgent] or [daemon.RolePlane]
+	Listen   string // host:port for paired devices; empty: none
+	Stop     func() // asks the process to end; nil: it does not end this way
+	Log      *slog.Logger
+}
+
+// Server serves an agent.
+type Server struct {
+	config  Config
+	sockets *daemon.Sockets
+	devices *pairedDevices // nil: it takes none
+	audit   *access.Audit
+	gate    *access.Gate
+	host    *tunnel.Host
+	handler *agentrpc.Handler
+	started time.Time
+	program string
+	sum     func() (string, error)
+	ending  atomic.Bool
+}
+
+// Open takes the sockets and the port.
+func Open(config Config) (*Server, error) {
+	s := &Server{config: config, started: time.Now(), sum: sync.OnceValues(daemon.ProgramSum),
+		host: tunnel.NewHost(tunnel.Config{})}
+	s.program, _ = os.Executable() // for people
+	s.handler = agentrpc.NewHandler(agentrpc.HandlerConfig{Resolve: s.resolve, Program: place.Version, Log: config.Log})
+	if err := config.Home.Make(); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.audit, err = access.OpenAudit(config.Home.Join(auditName), time.Now, config.Log); err != nil {
+		return nil, err
+	}
+	s.gate = access.New(config.Agent, s.audit, admin{s})
+	if config.Listen != "" {
+		if s.devices, err = openPairedDevices(config.Home, config.Listen, s.audit); err != nil {
+			return nil, errors.Join(err, s.audit.Close())
+		}
+	}
+	if s.sockets, err = daemon.Listen(config.Home, config.UserIDs, config.Log); err != nil {
+		return nil, errors.Join(err, s.devices.close(), s.audit.Close())
+	}
+	return s, nil
+}
+
+// Run serves until ctx ends.
+func (s *Server) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var group sync.WaitGroup
+	var controlErr error
+	part := func(do func()) {
+		group.Go(func() {
+			defer cancel()
+			do()
+		})
+	}
+	part(func() { controlErr = daemon.Serve(ctx, s.sockets.Control, s, s.config.Log) })
+	part(func() { s.admit(ctx, &group, s.acceptLocal) })
+	if s.devices != nil {
+		part(func() { s.admit(ctx, &group, s.devices.listener.Accept) })
+	}
+	part(func() {
+		if err := s.handler.ServeHost(ctx, s.host); err != nil && ctx.Err() == nil {
+			s.config.Log.Error("no more tunnels are served", "error", err)
+		}
+	})
+	<-ctx.Done()
+	err := errors.Join(s.sockets.Close(), s.devices.close(), s.host.Close())
+	group.Wait()
+	return errors.Join(controlErr, err, s.audit.Close())
+}
+
+// admit takes carriers until accept fails. A handshake holds up nobody else.
+func (s *Server) admit(ctx context.Context, group *sync.WaitGroup, accept func() (tunnel.Carrier, error)) {
+	for {
+		carrier, err := accept()
+		if err != nil {
+			if ctx.Err() == nil && !errors.Is(err, net.ErrClosed) {
+				s.config.Log.Error("no more carriers are taken", "error", err)
+			}
+			return
+		}
+		group.Go(func() {
+			if err := s.host.Serve(carrier); err != nil && ctx.Err() == nil {
+				s.config.Log.Info("a carrier was not taken", "transport", carrier.Peer.Transport,
+					"peer", carrier.Peer.Name, "address", carrier.Peer.Address, "error", err)
+			}
+		})
+	}
+}
+
+// acceptLocal takes a carrier from one of the user's own programs. The socket
+// lets in nobody else.
+func (s *Server) acceptLocal() (tunnel.Carrier, error) {
+	conn, err := s.sockets.Tunnel.Accept()
+	if err != nil {
+		return tunnel.Carrier{}, err
+	}
+	return tunnel.Carrier{Conn: conn, Peer: tunnel.Peer{Transport: "unix", Name: s.config.User}}, nil
+}

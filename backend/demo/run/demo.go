@@ -1,0 +1,279 @@
+// Package run serves a demonstration: the control plane over simulated machines,
+// with the lab server in a second process of this program.
+package run
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"slipway/backend/demo"
+	"slipway/backend/hub"
+	"slipway/backend/local"
+	"slipway/backend/place"
+	"slipway/backend/server"
+	"slipway/backend/service"
+	"slipway/backend/session"
+	"slipway/tunnel"
+)
+
+// Config says which demonstration to serve.
+type Config struct {
+	Options demo.Options
+	// Keep is the folder that it is kept in; empty: it is thrown away at the end.
+	Keep   string
+	Port   int // 0: the one used last, else 7431, else any
+	Assets fs.FS
+	// Notebook is the page of notebooks in sessions; nil: they have none.
+	Notebook fs.FS
+	// Program starts this program, for the lab server; nil: the running one.
+	Program []string
+	// Log gets what happens; nil: the log file in the folder.
+	Log *slog.Logger
+	// Ready is called once, when it answers, with its folder; nil: nothing.
+	Ready func(service.Ready, string)
+}
+
+// usualPort is the usual port of a demonstration. It is not that of what is real.
+const usualPort = 7431
+
+// Demo serves the whole control plane over simulated machines until ctx ends
+// or somebody asks it to shut down: a workstation in this process and, behind the
+// tunnel, a lab server in a second one. It fails as [service.Run] does, and with
+// demo_start_conflict where the folder has anything else in it.
+func Demo(ctx context.Context, config Config) (err error) {
+	dir := config.Keep
+	if dir == "" {
+		if dir, err = demo.Temporary(); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
+	options, err := demo.Claim(dir, config.Options)
+	if err != nil {
+		return err
+	}
+	goes, err := demo.GoesOn(dir, options)
+	if err != nil {
+		return err
+	}
+	machine := demo.Workstation(options)
+	machine.Time = goes
+	d := &demonstration{machine: machine, home: place.Home{Dir: dir}, options: options, program: config.Program}
+	served := service.Config{Home: d.home, Engine: local.EngineSim, Port: config.Port, UsualPort: usualPort,
+		Assets: config.Assets, Notebook: config.Notebook, SSHDir: d.home.Join("person-ssh"), Log: config.Log,
+		Demo: d, Machine: &d.machine,
+		Dialer: func(_ hub.Entry, dialer tunnel.Dialer) tunnel.Dialer { return d.lid.Through(dialer) }}
+	if config.Ready != nil {
+		served.Ready = func(r service.Ready) { config.Ready(r, dir) }
+	}
+	return service.Run(ctx, served)
+}
+
+// demonstration is a demo that is served.
+type demonstration struct {
+	home    place.Home
+	options demo.Options
+	machine demo.Machine // the workstation
+	program []string
+	lid     demo.Lid
+	lab     *lab // nil: the story has none
+}
+
+var _ service.Demo = (*demonstration)(nil)
+
+func (d *demonstration) Start(ctx context.Context, log *slog.Logger) (stop func() error, err error) {
+	if err := demo.Sweep(); err != nil {
+		log.Warn("what earlier demos left cannot be removed", "error", err)
+	}
+	keeping, endKeeping := context.WithCancel(ctx)
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		d.keepTime(keeping, log)
+	}()
+	endTime := func() error {
+		endKeeping()
+		<-kept
+		return demo.SaveTime(d.home.Dir, d.machine.Time, 0)
+	}
+	if !d.options.Story.HasLab() {
+		return endTime, nil
+	}
+	if d.lab, err = startLab(ctx, demo.LabHome(d.home), d.options, d.machine.Time, d.program); err != nil {
+		return nil, errors.Join(err, endTime())
+	}
+	return func() error { return errors.Join(d.lab.end(), endTime()) }, nil
+}
+
+// keepTime writes down how far the time has come until ctx ends.
+func (d *demonstration) keepTime(ctx context.Context, log *slog.Logger) {
+	ticker := time.NewTicker(demo.TimeEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if err := demo.SaveTime(d.home.Dir, d.machine.Time, 2*demo.TimeEvery); err != nil {
+			log.Warn("how far the time of the demo has come is not kept", "error", err)
+		}
+	}
+}
+
+// Play fills the folders, launches as a person does, makes the launcher look used,
+// and adds the lab server.
+func (d *demonstration) Play(ctx context.Context, h *hub.Hub, machine *local.Machine) error {
+	if err := demo.Fill(ctx, machine.Agent, demo.Folders(d.options)); err != nil {
+		return err
+	}
+	if err := demo.Play(ctx, launcher{h, machine.Name}, demo.OnWorkstation(d.options)); err != nil {
+		return err
+	}
+	if err := habits(h); err != nil {
+		return err
+	}
+	return d.join(ctx, h)
+}
+
+func (d *demonstration) Continue(ctx context.Context, machine *local.Machine, log *slog.Logger) {
+	if err := demo.KeepPlaying(ctx, machine.Agent, d.machine); err != nil {
+		log.Error("the story stopped", "error", err)
+	}
+}
+
+// launcher launches on one agent by the hub, as people do.
+type launcher struct {
+	hub   *hub.Hub
+	agent string
+}
+
+func (l launcher) Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
+	req.Spec.Agent = l.agent
+	return l.hub.Launch(ctx, hub.LaunchRequest{Key: req.Key, Spec: req.Spec})
+}
+
+// habits are the presets that the person has saved and the launches that were
+// pinned. Those of an earlier start are as the person has left them.
+func habits(h *hub.Hub) error {
+	own := func(p hub.Preset) bool { return !p.Builtin }
+	if slices.ContainsFunc(h.Presets(), own) {
+		return nil
+	}
+	for _, p := range demo.Presets() {
+		if _, err := h.AddPreset(hub.Preset{Name: p.Name, Resources: p.Resources,
+			Accelerator: p.Accelerator}); err != nil {
+			return err
+		}
+	}
+	pinned := true
+	for _, recent := range h.Recents() {
+		name := demo.Pinned[recent.Spec.Name]
+		if name == "" {
+			continue
+		}
+		if _, err := h.UpdateRecent(recent.ID, hub.RecentUpdate{Name: &name, Pinned: &pinned}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// join makes the lab server one of the hub's agents, by a pairing code as people
+// do it. One that is known from an earlier start and still has its address is
+// reached by itself.
+func (d *demonstration) join(ctx context.Context, h *hub.Hub) error {
+	if d.lab == nil {
+		return nil
+	}
+	address, err := d.lab.address(ctx)
+	if err != nil {
+		return err
+	}
+	if known, err := h.Agent(demo.LabAgent); err == nil {
+		if known.Address == address {
+			return nil
+		}
+		if err := finish(ctx, h, func() (hub.Operation, error) { return h.RemoveAgent(demo.LabAgent, false) },
+			nil); err != nil {
+			return err
+		}
+	}
+	add := func() (hub.Operation, error) {
+		return h.AddAgent(hub.AgentRequest{Address: address, Name: demo.LabAgent})
+	}
+	return finish(ctx, h, add, d.lab.code)
+}
+
+// finish begins an operation and waits for its end. What it asks for is answered
+// by answer.
+func finish(ctx context.Context, h *hub.Hub,
+	begin func() (hub.Operation, error), answer func(context.Context) (string, error)) error {
+	watcher := h.Watch(hub.Cursor{}, false)
+	defer watcher.Close()
+	one, err := begin()
+	if err != nil {
+		return err
+	}
+	answered := ""
+	for {
+		now, err := h.Operation(one.ID)
+		switch {
+		case err != nil:
+			return err
+		case now.State == hub.OperationDone:
+			return nil
+		case now.State.Ended():
+			return session.AsError(now.Err, "demo_start_failed")
+		case now.Prompt != nil && now.Prompt.ID != answered && answer != nil:
+			answered = now.Prompt.ID
+			text, err := answer(ctx)
+			if err != nil {
+				return err
+			}
+			if _, err := h.AnswerOperation(one.ID, answered, text); err != nil {
+				return err
+			}
+		}
+		if _, err := watcher.Next(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+func (d *demonstration) Shown(nudge func()) server.Demo {
+	return &shownDemo{demonstration: d, nudge: nudge}
+}
+
+// shownDemo is what the user interface shows of a demonstration.
+type shownDemo struct {
+	*demonstration
+	nudge func() // has every connection looked at
+}
+
+func (d *shownDemo) State() server.DemoState {
+	state := server.DemoState{Seed: d.options.Seed, Story: string(d.options.Story), LidClosed: d.lid.Closed(),
+		Speed: d.machine.Time.Speed, Real: d.machine.Time.Real, Shown: d.machine.Time.Shown}
+	if d.lab != nil {
+		state.Lab = demo.LabAgent
+	}
+	return state
+}
+
+func (d *shownDemo) SetLid(closed bool) {
+	if closed {
+		d.lid.Close()
+		return
+	}
+	d.lid.Open()
+	d.nudge()
+}

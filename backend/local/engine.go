@@ -1,0 +1,159 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"slipway/backend/demo"
+	"slipway/backend/engine"
+	"slipway/backend/engine/docker"
+	"slipway/backend/engine/sim"
+	"slipway/backend/guest/payload"
+	"slipway/backend/place"
+	"slipway/backend/session"
+	"slipway/backend/store"
+)
+
+// The engines that can be asked for.
+const (
+	EngineAuto   = "auto"
+	EngineDocker = "docker"
+	EngineSim    = "sim"
+)
+
+// probeTime is how long Docker may take to answer before auto does without it.
+const probeTime = 5 * time.Second
+
+// choice is an engine with the reason for it.
+type choice struct {
+	kind string
+	note string
+}
+
+// dir is where the files of sessions on this engine are. What is simulated
+// never mixes with what is real.
+func (c choice) dir(home place.Home) string {
+	if c.kind == EngineSim {
+		return home.Join("sim")
+	}
+	return home.Dir
+}
+
+// chooseEngine decides what kind of engine to use. With auto it is Docker where
+// it answers or has sessions of ours that still live, else the simulated one.
+func chooseEngine(ctx context.Context, home place.Home, kind string) (choice, error) {
+	switch kind {
+	case EngineDocker, EngineSim:
+		return choice{kind: kind}, nil
+	case EngineAuto, "":
+	default:
+		return choice{}, &session.Error{Code: "engine_open_invalid", Message: fmt.Sprintf("%q is not an engine.", kind),
+			Hint: "Choose docker, sim or auto."}
+	}
+	reason := probeDocker(ctx, home)
+	if reason == "" {
+		return choice{kind: EngineDocker}, nil
+	}
+	if live := liveSessions(home); live > 0 {
+		return choice{kind: EngineDocker,
+			note: fmt.Sprintf("Docker cannot be used now, but sessions live in it, so Slipway waits for it: %s",
+				reason)}, nil
+	}
+	return choice{kind: EngineSim, note: "Docker cannot be used on this machine, so nothing really runs: " + reason},
+		nil
+}
+
+// probeDocker returns "" where Docker can run sessions, else why it cannot.
+func probeDocker(ctx context.Context, home place.Home) string {
+	e, err := docker.Open(docker.Config{Dir: home.Dir, Guest: payload.Binary})
+	if err != nil {
+		return session.AsError(err, "engine_open_invalid").Message
+	}
+	defer e.Close() //nolint:errcheck // nothing was asked of it that could be lost
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	info, err := e.Info(ctx)
+	if err != nil {
+		return session.AsError(err, "engine_connect_unavailable").Message
+	}
+	for _, warning := range info.Warnings {
+		switch warning.Code {
+		case "engine_info_remote-engine", "engine_info_too-old", "engine_info_not-linux":
+			return warning.Title + "."
+		}
+	}
+	if _, err := payload.Binary(info.Arch); err != nil {
+		return "this program holds no guest for linux/" + info.Arch + "; make guest builds it."
+	}
+	return ""
+}
+
+// liveSessions counts the sessions that live in Docker according to the books.
+func liveSessions(home place.Home) int {
+	path := filepath.Join(home.Dir, "agent.db")
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return 0
+	}
+	books, err := store.Open(store.Config{Path: path})
+	if err != nil {
+		return 0
+	}
+	defer books.Close() //nolint:errcheck // it was only read
+	live, _, err := books.Live()
+	if err != nil {
+		return 0
+	}
+	return len(live)
+}
+
+// open opens the engine with its files in dir; a simulated one is as large as the
+// machine that it pretends to be, its containers compute on devices, and have the
+// given page of notebooks.
+func (c choice) open(dir, instance string, machine *demo.Machine, devices sim.Devices, notebook fs.FS,
+	log *slog.Logger) (engine.Engine, error) {
+	log = log.With("part", "engine")
+	var e engine.Engine
+	var err error
+	if c.kind == EngineSim {
+		config := sim.Config{Dir: dir, Instance: instance, Devices: devices, Notebook: notebook, Log: log}
+		if machine != nil {
+			config.Clock = machine.Time.Clock()
+			config.CPUs, config.Memory = machine.CPUs, machine.Memory
+		}
+		e, err = sim.Open(config)
+	} else {
+		e, err = docker.Open(docker.Config{Dir: dir, Instance: instance, Guest: payload.Binary, Log: log})
+	}
+	if err != nil || c.note == "" {
+		return e, err
+	}
+	return &noted{Engine: e, warning: session.Warning{Code: "engine_choose_" + session.Code(c.kind),
+		Title: noteTitle(c.kind), Text: c.note, At: time.Now()}}, nil
+}
+
+func noteTitle(kind string) string {
+	if kind == EngineSim {
+		return "Sessions are simulated"
+	}
+	return "Waiting for Docker"
+}
+
+// noted is an engine that also says why it was chosen.
+type noted struct {
+	engine.Engine
+	warning session.Warning
+}
+
+func (n *noted) Info(ctx context.Context) (engine.Info, error) {
+	info, err := n.Engine.Info(ctx)
+	if err == nil && info.Name == EngineSim {
+		info.Warnings = append(info.Warnings, n.warning)
+	}
+	return info, err
+}

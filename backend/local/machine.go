@@ -1,0 +1,204 @@
+// Package local opens the agent of this machine with everything it needs: the
+// engine, the store, and the devices.
+package local
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"slipway/backend/agent"
+	"slipway/backend/agent/doctor"
+	"slipway/backend/config"
+	"slipway/backend/demo"
+	"slipway/backend/engine"
+	"slipway/backend/guest/payload"
+	"slipway/backend/hostlock"
+	"slipway/backend/offlimits"
+	"slipway/backend/pace"
+	"slipway/backend/place"
+	"slipway/backend/settings"
+	"slipway/backend/store"
+	"slipway/gpu"
+	"slipway/gpu/clock"
+	"slipway/gpu/devices"
+	"slipway/gpu/procs"
+	"slipway/gpu/sim"
+)
+
+// AgentName is the name of the agent on this machine, except in a demo.
+const AgentName = "local"
+
+// Machine is this machine with its agent.
+type Machine struct {
+	Agent  *agent.Agent
+	Name   string // of the agent
+	Owner  string // who owns the sessions that are launched here
+	Engine string // docker or sim
+	Note   string // why it is this engine, if there is something to say
+	Dir    string // folder of its files; the simulated engine has its own
+	// Instance is the random id of the agent's store.
+	Instance string
+	// Clock is what the machine goes by.
+	Clock *pace.Clock
+
+	programs *programs // nil on a real machine
+	parts    closers
+}
+
+// closers are closed in the reverse order of their opening.
+type closers []io.Closer
+
+func (c closers) Close() error {
+	var errs []error
+	for i := len(c) - 1; i >= 0; i-- {
+		errs = append(errs, c[i].Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Run runs the agent, and on a simulated machine the programs of its sessions,
+// until ctx ends.
+func (m *Machine) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	if m.programs != nil {
+		group.Go(func() { m.programs.run(ctx) })
+	}
+	err := m.Agent.Run(ctx)
+	cancel()
+	group.Wait()
+	return err
+}
+
+// Close releases everything. Call it after Run has returned. Sessions keep
+// running.
+func (m *Machine) Close() error { return m.parts.Close() }
+
+// Config says how to open the agent of this machine.
+type Config struct {
+	Home    place.Home
+	Engine  string        // docker, sim, or auto for Docker where it answers
+	LogFile string        // to mention in hints
+	Demo    *demo.Machine // to simulate; nil: none
+	// Notebook is the page of notebooks in simulated sessions; nil: they have none.
+	Notebook fs.FS
+	Log      *slog.Logger
+}
+
+// Open opens the agent of this machine.
+func Open(ctx context.Context, c Config) (m *Machine, err error) {
+	choice, err := chooseEngine(ctx, c.Home, c.Engine)
+	if err != nil {
+		return nil, err
+	}
+	env, err := settings.New(c.Home.Dir, nil).Env()
+	if err != nil {
+		return nil, err
+	}
+	set, err := config.ReadAgent(env)
+	if err != nil {
+		return nil, err
+	}
+	m = &Machine{Name: AgentName, Owner: UserName(), Engine: choice.kind, Note: choice.note, Dir: choice.dir(c.Home)}
+	if c.Demo != nil {
+		m.Name, m.Owner, m.Clock = c.Demo.Name, demo.Person, c.Demo.Time.Clock()
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, m.Close())
+			m = nil
+		}
+	}()
+	books, err := store.Open(store.Config{Path: filepath.Join(m.Dir, "agent.db")})
+	if err != nil {
+		return m, err
+	}
+	m.parts, m.Instance = append(m.parts, books), books.Instance()
+	if c.Demo != nil {
+		if err := demo.AddPast(*c.Demo, m.Dir, books, c.Log); err != nil {
+			return m, err
+		}
+	}
+	hardware, err := m.openHardware(c, choice, set.Library)
+	if err != nil {
+		return m, err
+	}
+	uid, gid := User()
+	agentConfig := agent.Config{
+		Name: m.Name, Dir: m.Dir, Engine: hardware.engine, Store: books, Owner: m.Owner,
+		UID: uid, GID: gid, Version: place.Version, Log: c.Log.With("part", "agent"), OffLimits: offLimits(c.Home),
+		GPU: hardware.devices, Giving: set.Shares, Clock: m.Clock, Moment: clock.Now, Idle: set.Idle, Guard: set.Guard,
+		EndProcess: hardware.endProcess, Processes: set.Processes, MPSForUsers: set.MPSForUsers, Images: set.Images,
+		Alone:  hardware.alone,
+		Doctor: doctor.Config{Note: m.Note, LogFile: c.LogFile, Guest: payload.Binary},
+	}
+	if c.Demo != nil {
+		agentConfig.Moment, agentConfig.Boot, agentConfig.NewID = c.Demo.Time.Moment(), c.Demo.Time.Boot, c.Demo.NewID
+		agentConfig.Hostname, agentConfig.Load = c.Demo.Host, demo.Load(hardware.engine, m.Clock)
+	}
+	if m.Agent, err = agent.Open(ctx, agentConfig); err != nil {
+		return m, err
+	}
+	m.parts = append(m.parts, m.Agent)
+	return m, nil
+}
+
+// hardware is what an agent runs sessions on.
+type hardware struct {
+	engine  engine.Engine
+	devices gpu.Source
+	// endProcess asks a process on a device to end, as its number and start name it.
+	endProcess func(pid int, start uint64) error
+	// alone is the lock that agents of this machine take while they allocate real
+	// devices; nil: the devices are simulated, so nobody else uses them.
+	alone func(context.Context) (func(), error)
+}
+
+// openHardware opens the engine and the devices, which are simulated where the
+// engine is: those of the demo, or two. library is the path of NVIDIA's library;
+// empty: a usual one.
+func (m *Machine) openHardware(c Config, choice choice, library string) (h hardware, err error) {
+	simulated := newPrograms()
+	if h.engine, err = choice.open(m.Dir, m.Instance, c.Demo, simulated, c.Notebook, c.Log); err != nil {
+		return h, err
+	}
+	m.parts = append(m.parts, h.engine)
+	if choice.kind != EngineSim {
+		machine, err := devices.Open(devices.Config{Dir: m.Dir, Library: library, Log: c.Log.With("part", "devices")})
+		if err != nil {
+			return h, noReader(m.Dir, err)
+		}
+		m.parts = append(m.parts, machine)
+		h.devices, h.endProcess = machine, procs.NewTable(procs.Config{}).End
+		h.alone = hostlock.Of("slipway-devices.lock").Acquire
+		return h, nil
+	}
+	simConfig := sim.Config{Seed: 1, Cards: []sim.Card{sim.Workstation, sim.Workstation}, Clock: clock.Now,
+		Desktop: true}
+	if d := c.Demo; d != nil {
+		simConfig = sim.Config{Seed: d.Seed, Cards: d.Cards, Clock: d.Time.Moment(), Desktop: d.Desktop,
+			Foreign: d.Foreign}
+	}
+	machine := sim.Open(simConfig)
+	m.parts = append(m.parts, machine)
+	simulated.begin(h.engine, machine, m.Clock)
+	m.programs = simulated
+	h.devices = machine
+	h.endProcess = func(pid int, _ uint64) error {
+		machine.End(pid)
+		return nil
+	}
+	return h, nil
+}
+
+// offLimits are the places of this person that no session may see.
+func offLimits(home place.Home) offlimits.Places {
+	person, _ := os.UserHomeDir() // without one there is none to keep from others
+	return offlimits.Places{Own: append(home.RuntimeDirs(), home.Dir), Home: person}
+}

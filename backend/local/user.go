@@ -1,0 +1,46 @@
+package local
+
+import (
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+)
+
+// User returns the ids of whoever owns the sessions: the user of this process,
+// or the one who became root through sudo.
+func User() (uid, gid int) {
+	uid, gid = max(os.Getuid(), 0), max(os.Getgid(), 0)
+	if uid != 0 {
+		return uid, gid
+	}
+	sudoUID, uidErr := strconv.Atoi(os.Getenv("SUDO_UID"))
+	sudoGID, gidErr := strconv.Atoi(os.Getenv("SUDO_GID"))
+	if uidErr != nil || gidErr != nil || sudoUID <= 0 {
+		return uid, gid
+	}
+	return sudoUID, sudoGID
+}
+
+// AllowedUsers are the ids of the users of this computer who may connect: whoever
+// this process runs as, the person behind sudo, and root, from whom nothing is
+// hidden. It is empty where the operating system has no such ids.
+func AllowedUsers() []int {
+	if os.Getuid() < 0 {
+		return nil
+	}
+	uid, _ := User()
+	return []int{0, os.Getuid(), uid}
+}
+
+// UserName is the name under which the user of [User] owns sessions.
+func UserName() string {
+	uid, _ := User()
+	if found, err := user.LookupId(strconv.Itoa(uid)); err == nil && found.Username != "" {
+		return filepath.Base(found.Username)
+	}
+	if name := os.Getenv("USER"); name != "" {
+		return name
+	}
+	return "uid-" + strconv.Itoa(uid)
+}

@@ -1,0 +1,182 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"slipway/backend/agentrpc"
+	"slipway/backend/hub"
+	"slipway/backend/session"
+	"slipway/tunnel"
+	"slipway/tunnel/sshstdio"
+)
+
+// agent is one agent on another machine with the line to it.
+type agent struct {
+	connector *Connector
+	entry     hub.Entry
+	listed    hub.Listed
+	transport string
+	line      *tunnel.Line
+	client    *agentrpc.Client
+	ssh       *sshConnection // nil: it is reached as a paired device
+	tls       *pinnedDialer  // nil: it is reached by ssh
+
+	// mu guards everything below.
+	mu      sync.Mutex
+	link    hub.Link
+	changed chan struct{}
+	program string // version of the agent, as it said last
+	trouble error  // why an agent that is connected cannot be used
+}
+
+var _ hub.Remote = (*agent)(nil)
+
+// looksEvery is how often figures of a line that stands are taken.
+const looksEvery = 2 * time.Second
+
+func newAgent(c *Connector, entry hub.Entry, listed hub.Listed) *agent {
+	return &agent{connector: c, entry: entry, listed: listed, changed: make(chan struct{})}
+}
+
+func (a *agent) bySSH(connection *sshConnection, err error) error {
+	if err != nil {
+		return err
+	}
+	a.ssh, a.transport = connection, "ssh"
+	a.begin(connection)
+	return nil
+}
+
+// begin makes the line over a dialer.
+func (a *agent) begin(dialer tunnel.Dialer) {
+	log := a.connector.config.Log.With("agent", a.entry.ID)
+	if replace := a.connector.config.Dialer; replace != nil {
+		dialer = replace(a.entry, dialer)
+	}
+	a.line = tunnel.NewLine(tunnel.LineConfig{Dialer: dialer, NeedsPerson: needsPerson, Log: log})
+	a.client = agentrpc.NewClient(agentrpc.ClientConfig{Name: a.listed.Name, Opener: a.line,
+		Distrust: a.listed.Distrust})
+	a.link = hub.Link{State: hub.LinkOff, Since: a.connector.config.Clock.Now(), Transport: a.transport}
+}
+
+func (a *agent) Agent() session.Agent { return a.client }
+
+func (a *agent) Run(ctx context.Context) {
+	defer a.connector.forget(a)
+	var group sync.WaitGroup
+	group.Go(func() { a.look(ctx) })
+	_ = a.line.Run(ctx) // how it ended is why ctx did
+	group.Wait()
+	a.take(tunnel.LineStatus{State: tunnel.LineOff, Since: time.Now()})
+	if a.ssh != nil {
+		if err := a.ssh.Close(); err != nil {
+			a.connector.config.Log.Warn("a connection did not close in good order", "agent", a.entry.ID, "error", err)
+		}
+	}
+}
+
+// look takes in what the line says of itself until ctx ends.
+func (a *agent) look(ctx context.Context) {
+	ticker := time.NewTicker(looksEvery)
+	defer ticker.Stop()
+	var met time.Time // since when the tunnel stands that has been greeted
+	var greeting sync.WaitGroup
+	defer greeting.Wait()
+	for {
+		status, changed := a.line.Status()
+		a.take(status)
+		if status.State == tunnel.LineConnected && !status.Since.Equal(met) {
+			met = status.Since
+			greeting.Go(func() { a.greet(ctx) })
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		case <-ticker.C:
+		}
+	}
+}
+
+// greet asks an agent that is reached what it is.
+func (a *agent) greet(ctx context.Context) {
+	hello, err := a.client.Hello(ctx)
+	a.mu.Lock()
+	a.trouble = nil
+	if err == nil {
+		a.program = hello.Program
+	} else if session.CodeOf(err) == agentrpc.CodeVersion {
+		a.trouble = err
+	}
+	a.mu.Unlock()
+	status, _ := a.line.Status()
+	a.take(status)
+}
+
+func (a *agent) Reconnect(ctx context.Context, work *hub.Work) error {
+	if a.ssh != nil {
+		defer a.ssh.asker.ask(work)()
+	}
+	return work.Do("connect", "Connect", func() (string, error) {
+		err := a.line.Reconnect(ctx)
+		if a.tls != nil && isCode(err, "agent_connect_not-paired") {
+			if err = a.pairAgain(ctx, work); err == nil {
+				err = a.line.Reconnect(ctx)
+			}
+		}
+		if err != nil {
+			if ctx.Err() != nil {
+				return "", ctx.Err()
+			}
+			return "", connectError(err)
+		}
+		status, _ := a.line.Status()
+		if status.RTT == 0 {
+			return "Connected.", nil
+		}
+		return fmt.Sprintf("Connected, %.1f ms away.", float64(status.RTT.Microseconds())/1000), nil
+	})
+}
+
+func (a *agent) Answer(ctx context.Context, accept bool, found string) (string, error) {
+	a.mu.Lock()
+	question := a.link.Question
+	a.mu.Unlock()
+	switch {
+	case question == nil || question.Found != found:
+		return "", &session.Error{Code: "agent_answer_conflict", Message: "That is not what is asked of this agent.",
+			Hint: "Look at its question again."}
+	case !accept:
+		return a.entry.Fingerprint, nil
+	case question.Kind == hub.QuestionHostKey:
+		return a.entry.Fingerprint, a.forgetHostKey(ctx)
+	}
+	if err := a.tls.expect(found); err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerPatience)
+	defer cancel()
+	if err := a.line.Reconnect(ctx); err != nil {
+		a.connector.config.Log.Info("an agent was accepted anew and is not reached", "agent", a.entry.ID, "error", err)
+	}
+	return found, nil
+}
+
+// forgetHostKey removes the key that ssh knows of the host. The next reconnection
+// asks about the new one.
+func (a *agent) forgetHostKey(ctx context.Context) error {
+	status, _ := a.line.Status()
+	var changed *sshstdio.HostKeyError
+	if !errors.As(status.Err, &changed) {
+		return &session.Error{Code: "agent_answer_conflict",
+			Message: "That is not what is asked of this agent any more.", Hint: "Reconnect it."}
+	}
+	return agentrpc.FaultError(a.ssh.Forget(ctx, changed))
+}
+
+// answerPatience is how long the answer to a question waits for the connection.
+const answerPatience = 20 * time.Second

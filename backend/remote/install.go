@@ -1,0 +1,112 @@
+package remote
+
+import (
+	"context"
+	"errors"
+
+	"slipway/backend/hub"
+	"slipway/backend/place"
+	"slipway/backend/provision"
+	"slipway/backend/session"
+)
+
+func (c *Connector) Probe(ctx context.Context, work *hub.Work, entry hub.Entry) error {
+	address, err := hub.ParseAddress(entry.Address)
+	if err != nil {
+		return err
+	}
+	if address.Scheme != hub.SchemeSSH {
+		return c.probeTLS(ctx, work, entry, address)
+	}
+	return c.withSSH(work, entry, func(connection *sshConnection) error {
+		_, err := provision.Probe(ctx, connection, c.options(work, entry))
+		return err
+	})
+}
+
+func (c *Connector) Add(ctx context.Context, work *hub.Work, entry hub.Entry,
+	admit func(string) error) (hub.Entry, error) {
+	address, err := hub.ParseAddress(entry.Address)
+	if err != nil {
+		return entry, err
+	}
+	if address.Scheme != hub.SchemeSSH {
+		return c.pair(ctx, work, entry, address)
+	}
+	connection, err := c.openSSH(entry)
+	if err != nil {
+		return entry, err
+	}
+	defer connection.asker.ask(work)()
+	options := c.options(work, entry)
+	options.Admit = func(found provision.Findings) error {
+		if found.Running == nil {
+			return nil
+		}
+		return admit(found.Running.Instance)
+	}
+	installed, err := provision.Install(ctx, connection, options)
+	if err != nil {
+		return entry, errors.Join(err, connection.Close())
+	}
+	entry.Dir = installed.Findings.Dir
+	connection.SetCommand(provision.Bridge(entry.Dir))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fresh[entry.ID] = connection
+	return entry, nil
+}
+
+func (c *Connector) Upgrade(ctx context.Context, work *hub.Work, entry hub.Entry) error {
+	return c.withSSH(work, entry, func(connection *sshConnection) error {
+		options := c.options(work, entry)
+		options.Anyway = true // it runs there: what a probe finds is no reason to keep it old
+		_, err := provision.Install(ctx, connection, options)
+		return err
+	})
+}
+
+func (c *Connector) Remove(ctx context.Context, work *hub.Work, entry hub.Entry, uninstall bool) error {
+	if !uninstall {
+		return nil
+	}
+	return c.withSSH(work, entry, func(connection *sshConnection) error {
+		_, err := provision.Remove(ctx, connection, c.options(work, entry), provision.RemoveOptions{EndSessions: true})
+		return err
+	})
+}
+
+// withSSH calls do with the connection to an agent's machine, with a person to
+// ask. Whoever is reached as a paired device runs no commands there.
+func (c *Connector) withSSH(work *hub.Work, entry hub.Entry, do func(*sshConnection) error) (err error) {
+	if known := c.of(entry); known != nil {
+		if known.ssh == nil {
+			return &session.Error{Code: "agent_upgrade_unavailable",
+				Message: "This agent is reached as a paired device, by which no program can be run on its machine.",
+				Hint:    "Log in there and do it with slipway agent."}
+		}
+		defer known.ssh.asker.ask(work)()
+		return do(known.ssh)
+	}
+	connection, err := c.openSSH(entry)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, connection.Close()) }()
+	defer connection.asker.ask(work)()
+	return do(connection)
+}
+
+func (c *Connector) options(work *hub.Work, entry hub.Entry) provision.Options {
+	return provision.Options{Dir: entry.Dir, Programs: c.config.Programs, Version: place.Version, Report: report{work}}
+}
+
+// report tells an operation how provisioning goes.
+type report struct{ work *hub.Work }
+
+func (r report) Tell(step provision.Step) {
+	r.work.Tell(hub.Step{Name: step.Name, Title: step.Title, State: hub.StepState(step.State), Detail: step.Detail,
+		Remedy: step.Remedy})
+}
+
+func (r report) Progress(done, total int64) { r.work.Progress(done, total) }

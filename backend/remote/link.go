@@ -1,0 +1,149 @@
+package remote
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"slipway/backend/agentrpc"
+	"slipway/backend/hub"
+	"slipway/backend/place"
+	"slipway/backend/session"
+	"slipway/tunnel"
+	"slipway/tunnel/secure"
+	"slipway/tunnel/sshstdio"
+)
+
+// take makes a link of what a line says.
+func (a *agent) take(status tunnel.LineStatus) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	clock := a.connector.config.Clock // what people read of a demo goes by its own
+	link := hub.Link{
+		State: hub.LinkState(status.State), Since: clock.At(status.Since), LastHeard: clock.At(status.LastHeard),
+		RTT: status.RTT, Transport: a.transport,
+		Carriers: status.Carriers, NextTry: clock.At(status.NextTry), Version: a.program, Owner: a.entry.Owner,
+	}
+	if a.transport == "tls" && status.Peer.Transport == "wss" {
+		link.Transport = "wss"
+	}
+	if a.ssh != nil {
+		link.Role = "admin" // whoever may log in rules what runs there
+		if a.program != "" && a.program != place.Version {
+			link.Upgrade = place.Version
+		}
+	}
+	a.explain(&link, status.Err)
+	link.Question = question(status)
+	a.link = link
+	close(a.changed)
+	a.changed = make(chan struct{})
+}
+
+// explain needs mu: it says what is waited for, and why.
+func (a *agent) explain(link *hub.Link, err error) {
+	switch link.State {
+	case hub.LinkConnected:
+		link.Err = nil
+		if a.trouble != nil {
+			link.Err = a.trouble
+			link.Waits = session.AsError(a.trouble, "").Message
+		}
+		return
+	case hub.LinkConnecting:
+		link.Waits = "It is being connected."
+		return
+	case hub.LinkProbing:
+		link.Waits = "It has gone silent and is asked for a sign of life."
+		return
+	case hub.LinkOff:
+		return
+	}
+	told := connectError(err)
+	link.Err = told
+	link.Waits = told.Message + " It is tried again by itself."
+	if link.State == hub.LinkQuestion {
+		link.NextTry = time.Time{}
+		link.Waits = told.Message + " It waits for you: connect it."
+	}
+}
+
+func (a *agent) Link() (hub.Link, <-chan struct{}) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.link, a.changed
+}
+
+// personCodes are the failures that trying again does not mend, or makes worse.
+var personCodes = []string{
+	"agent_connect_host-key-changed", "agent_connect_host-key", "agent_connect_auth", "agent_connect_key-changed",
+	"agent_connect_not-paired", "agent_connect_invalid", "agent_connect_config", "agent_connect_no-ssh",
+	"agent_connect_cancelled",
+}
+
+func needsPerson(err error) bool {
+	var fault *tunnel.Fault
+	var version *tunnel.VersionError
+	return errors.Is(err, tunnel.ErrWouldAsk) || errors.As(err, &version) || errors.As(err, &fault) &&
+		slices.Contains(personCodes, fault.Code)
+}
+
+func isCode(err error, code string) bool {
+	var fault *tunnel.Fault
+	return errors.As(err, &fault) && fault.Code == code
+}
+
+// connectError is why a line is down, for people.
+func connectError(err error) *session.Error {
+	var fault *tunnel.Fault
+	var version *tunnel.VersionError
+	var told *session.Error
+	switch {
+	case errors.As(err, &told):
+		return told
+	case errors.As(err, &fault):
+		code := session.Code(fault.Code)
+		return &session.Error{Code: code, Message: fault.Message, Hint: cmp.Or(fault.Hint, "Try again."), Err: err}
+	case errors.As(err, &version) && version.Older():
+		return &session.Error{Code: agentrpc.CodeVersion, Message: "The agent is too old to be used from here.",
+			Hint: "Upgrade the agent.", Err: err}
+	case errors.As(err, &version):
+		return &session.Error{Code: agentrpc.CodeVersion, Message: "This program is too old to use the agent.",
+			Hint: "Upgrade Slipway on this computer.", Err: err}
+	case errors.Is(err, tunnel.ErrSilent), errors.Is(err, context.DeadlineExceeded):
+		return &session.Error{Code: "agent_connect_timeout", Message: "The machine does not answer.",
+			Hint: "Check that it is switched on and that this computer is in the right network.", Err: err}
+	case errors.Is(err, tunnel.ErrClosedByPeer):
+		return &session.Error{Code: "agent_connect_closed", Message: "The agent ended the connection.",
+			Hint: "It may be starting anew; wait a moment.", Err: err}
+	case errors.Is(err, tunnel.ErrDowngrade), errors.Is(err, tunnel.ErrHandshake):
+		return &session.Error{Code: "agent_connect_protocol",
+			Message: "What answers there is not a Slipway agent of this or a near version.",
+			Hint:    "Upgrade the older side.", Err: err}
+	}
+	return &session.Error{Code: "agent_connect_failed", Message: "The connection was lost.",
+		Hint: "Look at the network of both machines.", Err: err}
+}
+
+// question makes of a key that is not the one expected a question for a person.
+func question(status tunnel.LineStatus) *hub.Question {
+	if status.State != tunnel.LineQuestion {
+		return nil
+	}
+	var key *secure.KeyError
+	var host *sshstdio.HostKeyError
+	switch {
+	case errors.As(status.Err, &key):
+		return &hub.Question{Kind: hub.QuestionRekeyed, Pinned: key.Expected, Found: key.Got, Asked: status.Since,
+			Text: "The agent shows another key than the one it was paired with. Either it was set up anew, or " +
+				"something else answers in its place. Compare the new key with slipway agent status on its machine."}
+	case errors.As(status.Err, &host):
+		return &hub.Question{Kind: hub.QuestionHostKey, Pinned: host.Where, Found: host.Fingerprint,
+			Asked: status.Since,
+			Text: "The machine shows another ssh key than the one that ssh knows of it. If it was set up anew, " +
+				"accept, which removes the old key, and reconnect: you are asked about the new one."}
+	}
+	return nil
+}

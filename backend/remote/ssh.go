@@ -1,0 +1,78 @@
+package remote
+
+import (
+	"context"
+	"sync"
+
+	"slipway/backend/agentrpc"
+	"slipway/backend/hub"
+	"slipway/backend/provision"
+	"slipway/tunnel"
+	"slipway/tunnel/sshstdio"
+)
+
+// sshConnection is a machine behind ssh with whoever can be asked for it.
+type sshConnection struct {
+	*sshstdio.Remote
+	asker *asker
+}
+
+func (c *Connector) openSSH(entry hub.Entry) (*sshConnection, error) {
+	host, err := sshstdio.ParseHost(entry.Address)
+	if err != nil {
+		return nil, agentrpc.FaultError(err)
+	}
+	connection := &sshConnection{asker: &asker{}}
+	config := sshstdio.Config{Host: host, Asker: connection.asker, ConfigFile: c.config.SSHConfig, Folder: c.sockets,
+		SSH: c.config.SSH}
+	if entry.Dir != "" {
+		config.Command = provision.Bridge(entry.Dir)
+	}
+	connection.Remote, err = sshstdio.Open(config)
+	if err != nil {
+		return nil, agentrpc.FaultError(err)
+	}
+	return connection, nil
+}
+
+// asker hands questions to the operation that a person is watching. Without one
+// nobody can be asked.
+type asker struct {
+	mu   sync.Mutex // guards work
+	work []*hub.Work
+}
+
+// ask has questions go to an operation until the returned function is called.
+func (a *asker) ask(work *hub.Work) (end func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.work = append(a.work, work)
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		for i, one := range a.work {
+			if one == work {
+				a.work = append(a.work[:i:i], a.work[i+1:]...)
+				return
+			}
+		}
+	}
+}
+
+func (a *asker) Ask(ctx context.Context, q sshstdio.Question) (string, error) {
+	a.mu.Lock()
+	var work *hub.Work
+	if len(a.work) > 0 {
+		work = a.work[len(a.work)-1]
+	}
+	a.mu.Unlock()
+	if work == nil {
+		return "", tunnel.ErrWouldAsk
+	}
+	kind := hub.PromptKind(q.Kind)
+	if q.Kind == sshstdio.KindNotice {
+		kind = hub.PromptNotice
+	}
+	return work.Ask(ctx, hub.Prompt{Kind: kind, Text: q.Text, Secret: q.Secret, Again: q.Again,
+		Fingerprint: q.Fingerprint, Host: q.Host})
+}

@@ -1,0 +1,137 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"sync"
+
+	"slipway/backend/agentserver"
+	"slipway/backend/daemon"
+	"slipway/backend/demo"
+	"slipway/backend/local"
+	"slipway/backend/place"
+	"slipway/backend/session"
+)
+
+// AgentConfig says how to run the agent of a machine by itself.
+type AgentConfig struct {
+	Home place.Home
+	// Settings are merged into those that the folder keeps.
+	Settings daemon.Settings
+	// Log gets what happens; nil: the daemon's log file in Home.
+	Log *slog.Logger
+	// Ready is called once, when the agent answers; nil: nothing.
+	Ready func(daemon.Status)
+	// Notebook is the page of notebooks in simulated sessions; nil: they have none.
+	Notebook fs.FS
+	Machine  *demo.Machine // to simulate; nil: the machine is real
+	Acts     []demo.Act    // that are played on it
+}
+
+// RunAgent runs the agent of this machine without a hub until ctx ends or
+// somebody asks it to stop. Sessions keep running. It fails with
+// agent_start_conflict while another process uses the folder.
+func RunAgent(ctx context.Context, config AgentConfig) error {
+	if config.Machine == nil {
+		if err := notADemo(config.Home); err != nil {
+			return err
+		}
+	}
+	folder, err := open(ctx, config.Home, daemon.LogFile(config.Home), config.Log)
+	if err != nil {
+		return asStart(err)
+	}
+	config.Log = folder.log
+	err = runAgent(ctx, config)
+	if err != nil {
+		config.Log.Error("the agent failed", "error", err)
+	}
+	return errors.Join(err, folder.Close())
+}
+
+// runAgent needs the lock.
+func runAgent(ctx context.Context, config AgentConfig) (err error) {
+	settings, err := agentSettings(config)
+	if err != nil {
+		return err
+	}
+	machine, err := local.Open(ctx, local.Config{Home: config.Home, Engine: settings.Engine,
+		LogFile: daemon.LogFile(config.Home), Demo: config.Machine, Notebook: config.Notebook, Log: config.Log})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, machine.Close()) }()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	server, err := openAgentServer(config.Home, machine, agentserver.Config{Role: daemon.RoleAgent,
+		Listen: settings.Listen, Stop: stop, Log: config.Log})
+	if err != nil {
+		return err
+	}
+	agentCtx, stopAgent := context.WithCancel(context.WithoutCancel(ctx))
+	var agentDone sync.WaitGroup
+	agentDone.Go(func() {
+		if err := machine.Run(agentCtx); err != nil && agentCtx.Err() == nil {
+			config.Log.Error("the agent ended", "error", err)
+			stop()
+		}
+	})
+	if config.Machine != nil {
+		if err := demo.Play(ctx, machine.Agent, config.Acts); err != nil {
+			config.Log.Error("the story is not played to its end", "error", err)
+		}
+		agentDone.Go(func() {
+			if err := demo.KeepPlaying(agentCtx, machine.Agent, *config.Machine); err != nil {
+				config.Log.Error("the story stopped", "error", err)
+			}
+		})
+	}
+	config.Log.Info("serving an agent", "engine", machine.Engine, "version", place.Version, "pid", os.Getpid(),
+		"listen", settings.Listen)
+	if config.Ready != nil {
+		status, _ := server.Status(ctx)
+		config.Ready(status)
+	}
+	err = server.Run(ctx)
+	stopAgent()
+	agentDone.Wait()
+	config.Log.Info("stopped")
+	return err
+}
+
+// agentSettings merges and keeps the settings, and sets the environment variables
+// that they have.
+func agentSettings(config AgentConfig) (daemon.Settings, error) {
+	settings, err := daemon.LoadSettings(config.Home)
+	if err != nil {
+		return settings, err
+	}
+	settings = settings.Merge(config.Settings)
+	if err := settings.Save(config.Home); err != nil {
+		return settings, err
+	}
+	for name, value := range settings.Env {
+		if err := os.Setenv(name, value); err != nil {
+			return settings, &session.Error{Code: "agent_start_invalid",
+				Message: fmt.Sprintf("The variable %q of the agent's settings cannot be set.", name),
+				Hint:    "Correct its settings: slipway agent start --env", Err: err}
+		}
+	}
+	if settings.Engine == "" {
+		settings.Engine = local.EngineDocker
+	}
+	return settings, nil
+}
+
+// openAgentServer serves the agent of this machine to others. The config says who
+// asks for it.
+func openAgentServer(home place.Home, machine *local.Machine, config agentserver.Config) (*agentserver.Server, error) {
+	config.Home, config.Agent, config.Engine, config.Instance = home, machine.Agent, machine.Engine, machine.Instance
+	config.User, config.UserIDs = local.UserName(), local.AllowedUsers()
+	config.Log = config.Log.With("part", "agentserver")
+	return agentserver.Open(config)
+}

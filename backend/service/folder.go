@@ -1,0 +1,112 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"slipway/backend/daemon"
+	"slipway/backend/demo"
+	"slipway/backend/place"
+	"slipway/backend/session"
+)
+
+// hold takes the folder. One that is held although nobody serves from it is
+// just being opened or given up, so it is waited for.
+func hold(ctx context.Context, home place.Home) (*place.Lock, error) {
+	ctx, cancel := context.WithTimeout(ctx, handover)
+	defer cancel()
+	for {
+		lock, err := home.Lock()
+		if err == nil {
+			return lock, nil
+		}
+		if !errors.Is(err, place.ErrLocked) {
+			return nil, &session.Error{Code: "server_start_failed", Message: "The folder " + home.Dir +
+				" cannot be used.", Hint: "Check its permissions, or set SLIPWAY_HOME to another one.", Err: err}
+		}
+		if status, ok := alone(ctx, home); ok {
+			return nil, &session.Error{Code: "server_start_conflict",
+				Message: fmt.Sprintf("The agent of %s runs by itself (process %d).", home.Dir, status.PID),
+				Hint:    "End it first: slipway agent stop. Sessions go on.", Err: err}
+		}
+		_, servingErr := home.Serving()
+		if servingErr == nil || ctx.Err() != nil {
+			return nil, &session.Error{Code: "server_start_conflict", Message: "Another Slipway uses the folder " +
+				home.Dir + ".", Hint: "Use that one, or end it first: slipway shutdown", Err: err}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(handoverPause):
+		}
+	}
+}
+
+// alone finds the daemon that runs a folder's agent, if there is one.
+func alone(ctx context.Context, home place.Home) (daemon.Status, bool) {
+	c, err := daemon.Connect(ctx, home)
+	if err != nil {
+		return daemon.Status{}, false
+	}
+	status, err := c.Status(ctx)
+	return status, err == nil && status.Role == daemon.RoleAgent
+}
+
+// asStart tells of a folder that is held in the words of an agent's start.
+func asStart(err error) error {
+	if e := session.AsError(err, ""); e.Code == "server_start_conflict" {
+		return &session.Error{Code: "agent_start_conflict", Message: e.Message, Hint: e.Hint, Err: err}
+	}
+	return err
+}
+
+// notADemo fails where a folder belongs to a demonstration: what is real never
+// mixes with one.
+func notADemo(home place.Home) error {
+	_, marked, err := demo.Marked(home.Dir)
+	if err == nil && marked {
+		err = &session.Error{Code: "server_start_conflict", Message: fmt.Sprintf("The folder %s is one of a demo.",
+			home.Dir), Hint: "Go on with the demo: slipway demo --keep " + home.Dir +
+			". SLIPWAY_HOME chooses another folder."}
+	}
+	return err
+}
+
+// opened is a folder that this process alone uses, with the log to write to.
+type opened struct {
+	lock *place.Lock
+	file *logFile // nil: the log is somebody else's
+	log  *slog.Logger
+}
+
+// open takes the folder and opens the log at path, unless there is one to use.
+func open(ctx context.Context, home place.Home, path string, log *slog.Logger) (*opened, error) {
+	lock, err := hold(ctx, home)
+	if err != nil {
+		return nil, err
+	}
+	o := &opened{lock: lock, log: log}
+	if log != nil {
+		return o, nil
+	}
+	if o.file, err = openLog(path, logMost); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	o.log = slog.New(slog.NewTextHandler(o.file, nil))
+	return o, nil
+}
+
+func (o *opened) Close() error {
+	if o.file == nil {
+		return o.lock.Close()
+	}
+	return errors.Join(o.file.Close(), o.lock.Close())
+}
+
+// handover is how long a start waits for the folder while another process
+// releases it.
+const handover = 5 * time.Second
+
+const handoverPause = 20 * time.Millisecond

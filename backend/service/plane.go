@@ -1,0 +1,247 @@
+// Package service runs the two programs that last: the control plane, which is
+// the agent of this machine, the hub above it and the server that carries both
+// over loopback ([Run]), and the agent of a machine by itself ([RunAgent]).
+package service
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"slipway/backend/agentserver"
+	"slipway/backend/daemon"
+	"slipway/backend/demo"
+	"slipway/backend/hub"
+	"slipway/backend/local"
+	"slipway/backend/place"
+	"slipway/backend/remote"
+	"slipway/backend/server"
+	"slipway/backend/sshclient"
+	"slipway/tunnel"
+)
+
+// Config says how to run a control plane.
+type Config struct {
+	Home      place.Home
+	Engine    string // docker, sim or auto
+	Port      int    // 0: the one used last, else UsualPort, else any
+	UsualPort int    // 0: 7421
+	Assets    fs.FS  // the built user interface
+	// Notebook is the page of notebooks in simulated sessions; nil: they have none.
+	Notebook fs.FS
+	// SSHDir is the folder of the person's own configuration for ssh; empty: theirs.
+	SSHDir string
+	// Log gets what happens; nil: the log file in Home.
+	Log *slog.Logger
+	// Ready is called once, when the control plane answers; nil: nothing.
+	Ready func(Ready)
+
+	// DemoStarter starts a demonstration beside this; nil: it cannot.
+	DemoStarter server.DemoStarter
+	Demo        Demo          // that is served; nil: what is served is real
+	Machine     *demo.Machine // to simulate; nil: the machine is real
+	// Dialer replaces the dialers of agents on other machines; nil: they stay.
+	Dialer func(hub.Entry, tunnel.Dialer) tunnel.Dialer
+}
+
+// Ready says where a control plane answers.
+type Ready struct {
+	URL      string // http://127.0.0.1:PORT
+	LoginURL string // logs a browser in, once
+	Engine   string // docker or sim
+	Note     string // why this engine, if there is something to say
+}
+
+// firstWord is how long a start waits for the agent to tell what there is.
+const firstWord = 3 * time.Second
+
+// Run runs the control plane until ctx ends or somebody asks it to shut down.
+// Sessions keep running. It fails with server_start_conflict while another one
+// uses the folder, and with server_listen_conflict when the port asked for is
+// taken.
+func Run(ctx context.Context, config Config) error {
+	if config.Demo == nil {
+		if err := notADemo(config.Home); err != nil {
+			return err
+		}
+		config.Demo = noDemo{}
+	}
+	folder, err := open(ctx, config.Home, config.Home.LogFile(), config.Log)
+	if err != nil {
+		return err
+	}
+	config.Log = folder.log
+	err = run(ctx, config)
+	if err != nil {
+		config.Log.Error("the control plane failed", "error", err)
+	}
+	return errors.Join(err, folder.Close())
+}
+
+// run needs the lock.
+func run(ctx context.Context, config Config) (err error) {
+	log := config.Log
+	if err := config.Home.RemoveServing(); err != nil { // of one that died
+		return err
+	}
+	token, err := ownToken(config.Home)
+	if err != nil {
+		return err
+	}
+	stopDemo, err := config.Demo.Start(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stopDemo()) }()
+	machine, err := local.Open(ctx, local.Config{Home: config.Home, Engine: config.Engine,
+		LogFile: config.Home.LogFile(), Demo: config.Machine, Notebook: config.Notebook, Log: log})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, machine.Close()) }()
+	connector := remote.New(remote.Config{Home: config.Home, User: local.UserName(), Log: log.With("part", "remote"),
+		Clock: machine.Clock, Dialer: config.Dialer})
+	defer connector.Tidy()
+	h, shelf, err := openHub(config.Home, machine, connector, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, shelf.Close()) }()
+	listener, port, err := listen(config.Port, config.UsualPort, shelf)
+	if err != nil {
+		return err
+	}
+	if err := shelf.Save(portKey, port); err != nil {
+		log.Warn("the port is not remembered", "error", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ssh, err := openSSH(config.Home, config.SSHDir)
+	if err != nil {
+		log.Warn("sessions are not reached by ssh", "error", err)
+	}
+	s := server.New(server.Config{Hub: h, Shelf: shelf, SSH: ssh, Token: token, Users: local.AllowedUsers(),
+		Clock: machine.Clock, Assets: config.Assets, Demo: config.Demo.Shown(connector.Nudge),
+		DemoStarter: config.DemoStarter, Shutdown: cancel, LogFile: config.Home.LogFile(),
+		Log: log.With("part", "server")})
+	log.Info("serving", "port", port, "engine", machine.Engine, "note", machine.Note, "version", place.Version, "pid",
+		os.Getpid())
+	p := plane{config: config, machine: machine, connector: connector, hub: h, server: s, listener: listener,
+		port: port, agentServer: planeAgentServer(config, machine), ssh: ssh}
+	err = p.run(ctx, cancel)
+	log.Info("stopped")
+	return err
+}
+
+// plane is a control plane that is put together and not yet running.
+type plane struct {
+	config      Config
+	machine     *local.Machine
+	connector   *remote.Connector
+	hub         *hub.Hub
+	server      *server.Server
+	listener    net.Listener
+	port        int
+	agentServer *agentserver.Server // nil: it could not be opened
+	ssh         *sshclient.Client   // nil: as agentServer
+}
+
+// planeAgentServer lets the person's other computers connect to this one by ssh as
+// to any agent. A control plane does without it where it cannot be opened.
+func planeAgentServer(config Config, machine *local.Machine) *agentserver.Server {
+	settings, err := daemon.LoadSettings(config.Home)
+	var s *agentserver.Server
+	if err == nil {
+		s, err = openAgentServer(config.Home, machine, agentserver.Config{Role: daemon.RolePlane,
+			Listen: settings.Listen, Log: config.Log})
+	}
+	if err != nil {
+		config.Log.Warn("other computers cannot connect to this agent", "error", err)
+		return nil
+	}
+	return s
+}
+
+// run runs every part until ctx ends and waits for all of them: the server
+// first, the agent last.
+func (p *plane) run(ctx context.Context, cancel context.CancelFunc) error {
+	agentCtx, stopAgent := context.WithCancel(context.WithoutCancel(ctx))
+	hubCtx, stopHub := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopAgent()
+	defer stopHub()
+	var agentDone, hubDone, agentServerDone sync.WaitGroup
+	if p.agentServer != nil {
+		agentServerDone.Go(func() {
+			if err := p.agentServer.Run(ctx); err != nil && ctx.Err() == nil {
+				p.config.Log.Warn("other computers can no longer connect to this agent", "error", err)
+			}
+		})
+	}
+	agentDone.Go(func() {
+		if err := p.machine.Run(agentCtx); err != nil && agentCtx.Err() == nil {
+			p.config.Log.Error("the agent ended", "error", err)
+			cancel()
+		}
+	})
+	hubDone.Go(func() { p.hub.Run(hubCtx) })
+	hubDone.Go(func() { p.connector.Run(hubCtx) })
+	if p.ssh != nil {
+		hubDone.Go(func() { followSessions(hubCtx, p.hub, p.ssh, p.config.Log.With("part", "ssh")) })
+	}
+	err := p.answer(ctx)
+	cancel()
+	agentServerDone.Wait()
+	stopHub()
+	hubDone.Wait()
+	stopAgent()
+	agentDone.Wait()
+	return err
+}
+
+// answer serves until ctx ends. Whoever looks for a control plane finds this
+// one from the moment it answers to the moment it stops.
+func (p *plane) answer(ctx context.Context) error {
+	if err := p.config.Demo.Play(ctx, p.hub, p.machine); err != nil {
+		return errors.Join(err, p.listener.Close())
+	}
+	var playing sync.WaitGroup
+	story, over := context.WithCancel(ctx)
+	playing.Go(func() { p.config.Demo.Continue(story, p.machine, p.config.Log) })
+	defer playing.Wait()
+	defer over()
+	waiting, done := context.WithTimeout(ctx, firstWord)
+	p.hub.WaitHeard(waiting)
+	done()
+	url := "http://127.0.0.1:" + strconv.Itoa(p.port)
+	failed := make(chan error, 1)
+	go func() { failed <- p.server.Run(ctx, p.listener) }()
+	saved := p.config.Home.SaveServing(p.serving(url))
+	if saved == nil && p.config.Ready != nil {
+		login := url + "/login?code=" + p.server.LoginCode(server.FirstCodeLife)
+		p.config.Ready(Ready{URL: url, LoginURL: login, Engine: p.machine.Engine, Note: p.machine.Note})
+	}
+	if saved != nil {
+		return errors.Join(saved, p.listener.Close(), <-failed)
+	}
+	select {
+	case err := <-failed:
+		return errors.Join(err, p.config.Home.RemoveServing())
+	case <-ctx.Done():
+	}
+	return errors.Join(p.config.Home.RemoveServing(), <-failed)
+}
+
+// serving is how others find the control plane.
+func (p *plane) serving(url string) place.Serving {
+	s := place.Serving{PID: os.Getpid(), Port: p.port, URL: url, Engine: p.machine.Engine, Version: place.Version}
+	if m := p.config.Machine; m != nil {
+		s.Demo, s.Speed, s.Real, s.Shown = true, float64(m.Time.Speed), m.Time.Real, m.Time.Shown
+	}
+	return s
+}
