@@ -19,6 +19,7 @@ import (
 	"slipway/backend/agent/logs"
 	"slipway/backend/agent/meter"
 	"slipway/backend/agent/networks"
+	"slipway/backend/agent/reclaim"
 	"slipway/backend/agent/records"
 	"slipway/backend/engine"
 	"slipway/backend/guest/link"
@@ -168,7 +169,7 @@ type Agent struct {
 	noneTold string // why there are no devices, as watchers were told; belongs to runDevices
 	accounts *accounts.Books
 	guard    *gpu.Guard // used by the goroutine that samples devices
-	idle     *idleWatch
+	reclaim  *reclaim.Watch
 	folders  *folders.Folders
 	apps     *apps.Apps
 	logs     *logs.Logs
@@ -231,10 +232,6 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	used := map[session.ID]traffic{}
-	if _, err := config.Store.Account(keyTraffic, &used); err != nil {
-		return nil, err
-	}
 	allowed, err := openAllowances(config.Store)
 	if err != nil {
 		return nil, err
@@ -246,7 +243,6 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 		stream:   newStream(randomHex()),
 		devices:  newDevices(config.GPU, config.Moment),
 		accounts: books, guard: &gpu.Guard{Policy: config.Guard},
-		idle: newIdleWatch(config.Clock, used),
 		wake: make(chan struct{}, 1), sweep: make(chan struct{}, 1),
 		closed:  make(chan struct{}),
 		courses: map[session.ID]*course{}, notes: map[session.ID]note{},
@@ -257,6 +253,11 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 		Sweep: a.sweep, Call: a.limits.Call, Every: a.limits.Reconcile})
 	a.records = records.New(records.Config{Store: a.store, Clock: a.clock, Ended: a.accounts.Ending,
 		Tell: a.publishVersions, Dress: a.dress, Trouble: a.publishMachine})
+	a.reclaim, err = reclaim.Open(reclaim.Config{Agent: reclaimNeeds{a}, Sessions: a.records, Store: a.store,
+		Clock: a.clock, Moment: a.devices.moment, Log: a.log, Policy: config.Idle})
+	if err != nil {
+		return nil, err
+	}
 	a.meter = meter.New(meter.Config{Agent: meterNeeds{a}, Engine: a.engine, Health: a.health, Clock: a.clock,
 		Log: a.log, Dir: config.Dir, Load: config.Load, Call: a.limits.Call})
 	a.folders = folders.New(folders.Config{Dir: filepath.Join(config.Dir, "folders"), UID: config.UID,
@@ -264,7 +265,7 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 		Clock: a.clock, Log: a.log})
 	a.apps = apps.New(apps.Config{Guest: func(ctx context.Context, id session.ID) (apps.Guest, error) {
 		return a.guest(ctx, id)
-	}, Engine: a.engine, Records: a.records, Use: use{a.idle}, Limit: a.limits.App, Root: config.UID == 0})
+	}, Engine: a.engine, Records: a.records, Use: a.reclaim, Limit: a.limits.App, Root: config.UID == 0})
 	a.Folders, a.Apps = a.folders, a.apps
 	a.images, err = images.Open(images.Config{Dir: filepath.Join(config.Dir, "transfers"), Free: diskFree,
 		Quota: config.Images, Owner: config.Owner, Engine: config.Engine, Records: a.records, People: a,
@@ -299,7 +300,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.tasks.Go(func() { a.runQueue(ctx) })
 	a.tasks.Go(func() { a.meter.Run(ctx) })
 	a.tasks.Go(func() { a.runDevices(ctx) })
-	a.tasks.Go(func() { a.runIdle(ctx) })
+	a.tasks.Go(func() { a.reclaim.Run(ctx) })
 	a.tasks.Go(func() { a.folders.Run(ctx) })
 	<-ctx.Done()
 	a.tasks.Wait()
@@ -345,7 +346,7 @@ func (a *Agent) dress(s session.Session) session.Session {
 		s.Pull = n.pull
 	}
 	if s.Status == session.Running {
-		s.Idle = a.idle.checksOf(s.ID)
+		s.Idle = a.reclaim.Checks(s.ID)
 	}
 	return s
 }

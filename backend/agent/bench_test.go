@@ -153,8 +153,8 @@ func (s *sampled) round() {
 	s.agent.meter.SampleSessions(ctx)
 	s.agent.collect(ctx)
 	if s.rounds++; s.rounds%15 == 0 {
-		s.agent.checkIdle(ctx, true)
-		s.agent.checkIdle(ctx, true)
+		s.agent.reclaim.Check(ctx, true)
+		s.agent.reclaim.Check(ctx, true)
 	}
 }
 

@@ -119,7 +119,7 @@ func (a *Agent) sampleDevices(ctx context.Context, live []session.Session) {
 		a.rouse()
 	}
 	a.guardDevices(sample, live)
-	a.idle.devicesUsed(sample.At, live, report.Live)
+	a.reclaim.DevicesUsed(sample.At, live, report.Live)
 }
 
 // resumeAccounts goes on with the accounts, and with what is stored beside them.
@@ -131,12 +131,12 @@ func (a *Agent) resumeAccounts() error {
 	now := a.devices.moment()
 	last, _, err := a.accounts.LastCheckpoint()
 	if err == nil {
-		err = errors.Join(a.idle.resume(a.store, now, last, live), a.devices.resume(a.store))
+		err = errors.Join(a.reclaim.Resume(now, last, live), a.devices.resume(a.store))
 	}
 	if err != nil {
 		a.log.Warn("idle checks and device histories begin anew", "err", err)
 	}
-	a.accounts.Add(a.idle)
+	a.accounts.Add(a.reclaim)
 	a.accounts.Add(a.devices)
 	return a.accounts.Resume(now, live)
 }

@@ -45,7 +45,7 @@ func (a *Agent) ReadFile(ctx context.Context, place session.Place, req session.R
 	if err != nil {
 		return nil, err
 	}
-	return a.idle.watchFile(place.Session, content), nil
+	return a.reclaim.File(place.Session, content), nil
 }
 
 func (a *Agent) ChecksumFile(ctx context.Context, place session.Place, path session.FilePath) (string, error) {
@@ -58,7 +58,7 @@ func (a *Agent) UploadOffset(ctx context.Context, place session.Place, up sessio
 
 func (a *Agent) WriteUpload(ctx context.Context, place session.Place, up session.Upload,
 	from io.Reader) (int64, error) {
-	watched := a.idle.watchFile(place.Session, io.NopCloser(from))
+	watched := a.reclaim.File(place.Session, io.NopCloser(from))
 	return at(ctx, a, place, func(f Files) (int64, error) { return f.WriteUpload(ctx, up, watched) })
 }
 

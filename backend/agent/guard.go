@@ -106,26 +106,3 @@ func (a *Agent) deviceName(id gpu.UUID) string {
 	}
 	return string(id)
 }
-
-// endFor ends a RUNNING session for a reason that nobody asked for, with the
-// cause that people are told. still, if given, is asked within the transaction
-// whether it is to be so.
-func (a *Agent) endFor(id session.ID, reason session.Reason, cause *session.Cause,
-	still func(session.Session) bool) (session.Session, error) {
-	s, err := a.records.Change(id, func(d *records.Draft) error {
-		if d.Status != session.Running || still != nil && !still(d.Session) {
-			return nil
-		}
-		d.Stopping, d.Error = reason, cause
-		if d.Spec.Type == session.Batch {
-			d.Result = session.ResultFailure
-		}
-		return d.BeginEnd()
-	})
-	if err != nil {
-		return session.Session{}, err
-	}
-	a.interruptCourse(id)
-	a.rouse()
-	return s, nil
-}

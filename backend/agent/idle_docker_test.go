@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"slipway/backend/agent/reclaim"
 	"slipway/backend/engine/enginetest"
 	"slipway/backend/session"
 	"slipway/backend/terminal"
@@ -131,7 +132,8 @@ func TestRealKernelsTellWhenTheyWorked(t *testing.T) {
 	if answer.StatusCode != http.StatusCreated {
 		t.Fatalf("no kernel: %s", answer.Status)
 	}
-	at, what, err := kernelsOf(ctx, r.agent.guestNow(book.ID, session.MainKernel), app.Port, time.Now())
+	guest := reclaimNeeds{r.agent}.Guest(book.ID, session.MainKernel)
+	at, what, err := reclaim.KernelsOf(ctx, guest, app.Port, time.Now())
 	if err != nil || time.Since(at).Abs() > time.Minute || !strings.Contains(what, "python3") {
 		t.Errorf("kernels: %q at %s, %v", what, at, err)
 	}

@@ -3,7 +3,6 @@ package agent
 import (
 	"cmp"
 	"context"
-	"net"
 	"runtime"
 	"slices"
 	"time"
@@ -12,6 +11,7 @@ import (
 
 	"slipway/backend/agent/doctor"
 	"slipway/backend/agent/folders"
+	"slipway/backend/agent/reclaim"
 	"slipway/backend/engine"
 	"slipway/backend/offlimits"
 	"slipway/backend/session"
@@ -122,7 +122,48 @@ func (a meterNeeds) Measured(live, running []session.Session, stats map[string]e
 	}
 }
 
-func (a meterNeeds) Sampled(s session.Session, u session.Usage) { a.idle.sampled(u, s.Grants) }
+func (a meterNeeds) Sampled(s session.Session, u session.Usage) { a.reclaim.Sampled(u, s.Grants) }
+
+// reclaimNeeds is what the watch for idle sessions needs of the agent.
+type reclaimNeeds struct{ *Agent }
+
+func (a reclaimNeeds) Guest(id session.ID, kernel string) reclaim.Guest {
+	c := a.courseOf(id)
+	if c == nil {
+		return nil
+	}
+	g := c.linkTo(kernel)
+	if g == nil {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.client == nil {
+		return nil // not an interface that holds nil
+	}
+	return g.client
+}
+
+func (a reclaimNeeds) EndSession(id session.ID, reason session.Reason, cause *session.Cause,
+	still func(session.Session) bool) (session.Session, error) {
+	return a.endFor(id, reason, cause, still)
+}
+
+func (a reclaimNeeds) PublishSession(s session.Session) {
+	if a.stream.watched() {
+		s = a.dress(s)
+		a.stream.publish(session.Event{Session: &s})
+	}
+}
+
+func (a *Agent) Keep(_ context.Context, id session.ID, length session.Duration) (session.Session, error) {
+	return a.reclaim.Keep(id, length)
+}
+
+func (a *Agent) SimulateIdle(_ context.Context, id session.ID,
+	policy session.IdlePolicy) (session.IdleSimulation, error) {
+	return a.reclaim.Simulate(id, policy)
+}
 
 // engineNeeds is what the watch of the engine needs of the agent.
 type engineNeeds struct{ *Agent }
@@ -169,8 +210,3 @@ func diskFree(dir string) (gpu.Bytes, error) {
 	}
 	return gpu.Bytes(usage.Free), nil
 }
-
-// use notes what goes through sessions.
-type use struct{ *idleWatch }
-
-func (u use) App(id session.ID, conn net.Conn) net.Conn { return u.watchApp(id, conn) }

@@ -38,19 +38,3 @@ func (a *Agent) sshGuest(ctx context.Context, id session.ID, kernel string) (Gue
 	}
 	return a.guestOf(ctx, id, kernel)
 }
-
-// usedBySSH takes note of what a guest tells of its ssh server.
-func (w *idleWatch) usedBySSH(id session.ID, told session.SSHUse) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	t := w.used[id]
-	if told.Last.After(t.Last) {
-		t.Last = told.Last
-	}
-	if told.Input.After(t.Input) {
-		t.Input = told.Input
-	}
-	if t != w.used[id] {
-		w.used[id] = t
-	}
-}

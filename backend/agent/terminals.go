@@ -84,7 +84,7 @@ func (a *Agent) AttachTerminal(ctx context.Context, id session.ID,
 	}
 	req.Terminal = terminal
 	stream, err := asStream(g.AttachTerminal(ctx, req))
-	return a.idle.watchTerminal(id, stream), err
+	return a.reclaim.Terminal(id, stream), err
 }
 
 func (a *Agent) CloseTerminal(ctx context.Context, id session.ID, terminal string) error {

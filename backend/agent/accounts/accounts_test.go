@@ -119,7 +119,8 @@ func TestAccountsAreToldByBucket(t *testing.T) {
 			To: time.Now()}); late.AllocCPUMs < 2*3600_000 || late.AllocCPUMs > 2*3600_000+2*600_000 {
 			t.Errorf("the last hour has %d ms", late.AllocCPUMs)
 		}
-		if _, err := k.books.Read(k.clock.now(), session.AccountSpan{From: time.Now(), To: from}); session.CodeOf(err) != "account_read_invalid" {
+		_, err := k.books.Read(k.clock.now(), session.AccountSpan{From: time.Now(), To: from})
+		if session.CodeOf(err) != "account_read_invalid" {
 			t.Errorf("backwards: %v", err)
 		}
 	})

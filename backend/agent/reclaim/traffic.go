@@ -1,4 +1,4 @@
-package agent
+package reclaim
 
 import (
 	"io"
@@ -8,26 +8,26 @@ import (
 	"slipway/backend/terminal"
 )
 
-// watchTerminal notes what goes through a terminal: everything as traffic, and
+// Terminal notes what goes through a terminal: everything as traffic, and
 // frames of input as a person's.
-func (w *idleWatch) watchTerminal(id session.ID, stream io.ReadWriteCloser) io.ReadWriteCloser {
+func (w *Watch) Terminal(id session.ID, stream io.ReadWriteCloser) io.ReadWriteCloser {
 	if stream == nil {
 		return nil
 	}
 	return &watchedTerminal{ReadWriteCloser: stream, watch: w, id: id}
 }
 
-// watchApp notes what goes through an app as traffic.
-func (w *idleWatch) watchApp(id session.ID, conn net.Conn) net.Conn {
+// App notes what goes through an app as traffic.
+func (w *Watch) App(id session.ID, conn net.Conn) net.Conn {
 	if conn == nil {
 		return nil
 	}
 	return &watchedConn{Conn: conn, watch: w, id: id}
 }
 
-// watchFile notes what is read of a session's file, or of one that goes there, as
+// File notes what is read of a session's file, or of one that goes there, as
 // traffic. A file that is in no session is nobody's.
-func (w *idleWatch) watchFile(id session.ID, content io.ReadCloser) io.ReadCloser {
+func (w *Watch) File(id session.ID, content io.ReadCloser) io.ReadCloser {
 	if id == "" {
 		return content
 	}
@@ -36,28 +36,28 @@ func (w *idleWatch) watchFile(id session.ID, content io.ReadCloser) io.ReadClose
 
 type watchedFile struct {
 	io.ReadCloser
-	watch *idleWatch
+	watch *Watch
 	id    session.ID
 }
 
 func (f *watchedFile) Read(p []byte) (int, error) {
 	n, err := f.ReadCloser.Read(p)
 	if n > 0 {
-		f.watch.seen(f.id, false)
+		f.watch.Seen(f.id, false)
 	}
 	return n, err
 }
 
 type watchedConn struct {
 	net.Conn
-	watch *idleWatch
+	watch *Watch
 	id    session.ID
 }
 
 func (c *watchedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 {
-		c.watch.seen(c.id, false)
+		c.watch.Seen(c.id, false)
 	}
 	return n, err
 }
@@ -65,7 +65,7 @@ func (c *watchedConn) Read(p []byte) (int, error) {
 func (c *watchedConn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	if n > 0 {
-		c.watch.seen(c.id, false)
+		c.watch.Seen(c.id, false)
 	}
 	return n, err
 }
@@ -73,7 +73,7 @@ func (c *watchedConn) Write(p []byte) (int, error) {
 // watchedTerminal follows the frames of the attach protocol in both directions.
 type watchedTerminal struct {
 	io.ReadWriteCloser
-	watch   *idleWatch
+	watch   *Watch
 	id      session.ID
 	out, in frames
 }
@@ -89,7 +89,7 @@ func (t *watchedTerminal) Read(p []byte) (int, error) {
 func (t *watchedTerminal) Write(p []byte) (int, error) {
 	n, err := t.ReadWriteCloser.Write(p)
 	if n > 0 && t.in.feed(p[:n], terminal.FrameInput) {
-		t.watch.seen(t.id, true)
+		t.watch.Seen(t.id, true)
 	}
 	return n, err
 }

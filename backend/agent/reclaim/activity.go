@@ -1,4 +1,4 @@
-package agent
+package reclaim
 
 import (
 	"context"
@@ -15,30 +15,30 @@ import (
 )
 
 const (
-	// glanceLimit is how long a look into one session may take.
-	glanceLimit = 5 * time.Second
-	// glances is how many sessions are looked into at once.
-	glances = 8
+	// lookLimit is how long a look into one session may take.
+	lookLimit = 5 * time.Second
+	// looks is how many sessions are looked into at once.
+	looks = 8
 )
 
-// glance is what a look into a session showed.
-type glance struct {
+// activity is what a look into a session showed.
+type activity struct {
 	known  bool
 	busy   string    // what is at work; "" nothing
 	busyAt time.Time // when it last was
 }
 
-// glanceAll looks into every session.
-func (a *Agent) glanceAll(ctx context.Context, running []session.Session) map[session.ID]glance {
+// lookAll looks into every session.
+func (w *Watch) lookAll(ctx context.Context, running []session.Session) map[session.ID]activity {
 	var mu sync.Mutex // guards seen
-	seen := make(map[session.ID]glance, len(running))
+	seen := make(map[session.ID]activity, len(running))
 	var group sync.WaitGroup
-	turns := make(chan struct{}, glances)
+	turns := make(chan struct{}, looks)
 	for _, s := range running {
 		turns <- struct{}{}
 		group.Go(func() {
 			defer func() { <-turns }()
-			g := a.glance(ctx, s)
+			g := w.look(ctx, s)
 			mu.Lock()
 			seen[s.ID] = g
 			mu.Unlock()
@@ -48,16 +48,16 @@ func (a *Agent) glanceAll(ctx context.Context, running []session.Session) map[se
 	return seen
 }
 
-// glance asks the guests of a session what is at work in it. A session with a
+// look asks the guests of a session what is at work in it. A session with a
 // guest that cannot be reached at once is not known.
-func (a *Agent) glance(ctx context.Context, s session.Session) glance {
-	ctx, cancel := context.WithTimeout(ctx, glanceLimit)
+func (w *Watch) look(ctx context.Context, s session.Session) activity {
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
-	all := glance{known: len(s.Kernels) > 0}
+	all := activity{known: len(s.Kernels) > 0}
 	for _, k := range s.Kernels {
-		client := a.guestNow(s.ID, k.Name)
-		g := a.glanceAt(ctx, client)
-		a.glanceSSH(ctx, s.ID, client, &g)
+		client := w.config.Agent.Guest(s.ID, k.Name)
+		g := w.lookAt(ctx, client)
+		w.lookAtSSH(ctx, s.ID, client, &g)
 		all.known = all.known && g.known
 		if g.busyAt.After(all.busyAt) {
 			all.busy, all.busyAt = g.busy, g.busyAt
@@ -66,17 +66,17 @@ func (a *Agent) glance(ctx context.Context, s session.Session) glance {
 	return all
 }
 
-// glanceAt asks the guest of one kernel.
-func (a *Agent) glanceAt(ctx context.Context, client Guest) glance {
+// lookAt asks the guest of one kernel.
+func (w *Watch) lookAt(ctx context.Context, client Guest) activity {
 	if client == nil {
-		return glance{}
+		return activity{}
 	}
 	terminals, err := client.Activity(ctx)
 	if err != nil {
-		return glance{}
+		return activity{}
 	}
-	now := a.devices.moment().Wall
-	g := glance{known: true}
+	now := w.config.Moment().Wall
+	g := activity{known: true}
 	for _, t := range terminals {
 		switch {
 		case !t.Known:
@@ -87,13 +87,13 @@ func (a *Agent) glanceAt(ctx context.Context, client Guest) glance {
 	}
 	services, err := client.Services(ctx)
 	if err != nil {
-		return glance{}
+		return activity{}
 	}
 	for _, service := range services {
 		if !isJupyter(service.ID) || service.State != link.ServiceReady {
 			continue
 		}
-		at, busy, err := kernelsOf(ctx, client, service.Port, now)
+		at, busy, err := KernelsOf(ctx, client, service.Port, now)
 		switch {
 		case err != nil:
 			g.known = false
@@ -104,9 +104,9 @@ func (a *Agent) glanceAt(ctx context.Context, client Guest) glance {
 	return g
 }
 
-// glanceSSH asks the guest of one kernel what came by ssh. A guest that does not
+// lookAtSSH asks the guest of one kernel what came by ssh. A guest that does not
 // know of ssh was not reached by it.
-func (a *Agent) glanceSSH(ctx context.Context, id session.ID, client Guest, g *glance) {
+func (w *Watch) lookAtSSH(ctx context.Context, id session.ID, client Guest, g *activity) {
 	if client == nil || !g.known {
 		return
 	}
@@ -115,32 +115,17 @@ func (a *Agent) glanceSSH(ctx context.Context, id session.ID, client Guest, g *g
 		g.known = session.CodeOf(err) == "guest_call_invalid"
 		return
 	}
-	a.idle.usedBySSH(id, use)
+	w.usedBySSH(id, use)
 	if use.Program != "" {
-		g.busy, g.busyAt = use.Program+" by ssh", a.devices.moment().Wall
+		g.busy, g.busyAt = use.Program+" by ssh", w.config.Moment().Wall
 	}
-}
-
-// guestNow returns the guest of a kernel if there is a link to it now.
-func (a *Agent) guestNow(id session.ID, kernel string) Guest {
-	c := a.courseOf(id)
-	if c == nil {
-		return nil
-	}
-	g := c.linkTo(kernel)
-	if g == nil {
-		return nil
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.client
 }
 
 func isJupyter(service string) bool { return service == "jupyterlab" || service == "notebook" }
 
-// kernelsOf asks a Jupyter server when one of its kernels last worked: now, if
+// KernelsOf asks a Jupyter server when one of its kernels last worked: now, if
 // one is busy.
-func kernelsOf(ctx context.Context, client Guest, port int, now time.Time) (at time.Time, what string, err error) {
+func KernelsOf(ctx context.Context, client Guest, port int, now time.Time) (at time.Time, what string, err error) {
 	const most = 1 << 20
 	web := http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,

@@ -1,4 +1,4 @@
-package agent
+package reclaim
 
 import (
 	"context"
@@ -21,17 +21,15 @@ const (
 	lastCall = time.Minute
 )
 
-var _ session.Queue = (*Agent)(nil)
-
 // announce warns of ends that are near and takes back warnings of ends that
 // are no longer. It reports whether it stored, and so published, the session.
-func (a *Agent) announce(ctx context.Context, s session.Session, verdicts []idle.Verdict, now time.Time) bool {
+func (w *Watch) announce(ctx context.Context, s session.Session, verdicts []idle.Verdict, now time.Time) bool {
 	wanted := map[session.Code]session.Warning{}
 	for _, v := range verdicts {
 		if v.Warn {
 			code := session.Code(codeIdlePrefix + string(v.Check.Checker))
 			wanted[code] = session.Warning{Code: code, Title: "About to be reclaimed", Text: warningText(v)}
-			a.tellTerminals(ctx, s, v, now)
+			w.tellTerminals(ctx, s, v, now)
 		}
 	}
 	has := map[session.Code]bool{}
@@ -49,7 +47,7 @@ func (a *Agent) announce(ctx context.Context, s session.Session, verdicts []idle
 	if !changed {
 		return false
 	}
-	_, err := a.records.Change(s.ID, func(d *records.Draft) error {
+	_, err := w.config.Sessions.Change(s.ID, func(d *records.Draft) error {
 		if d.Status != session.Running {
 			return nil
 		}
@@ -66,7 +64,7 @@ func (a *Agent) announce(ctx context.Context, s session.Session, verdicts []idle
 		return nil
 	})
 	if err != nil {
-		a.log.Warn("a warning could not be stored", "session", s.ID, "err", err)
+		w.config.Log.Warn("a warning could not be stored", "session", s.ID, "err", err)
 	}
 	return err == nil
 }
@@ -78,10 +76,9 @@ func warningText(v idle.Verdict) string {
 
 // tellTerminals shows a banner in the session's terminals when an end is
 // announced, and once more a minute before it.
-func (a *Agent) tellTerminals(ctx context.Context, s session.Session, v idle.Verdict, now time.Time) {
+func (w *Watch) tellTerminals(ctx context.Context, s session.Session, v idle.Verdict, now time.Time) {
 	left := v.Check.ExpiresAt.Sub(now)
 	last := left <= lastCall
-	w := a.idle
 	w.mu.Lock()
 	k := w.of(s.ID)
 	toldLast, told := k.last[v.Check.Checker]
@@ -90,19 +87,19 @@ func (a *Agent) tellTerminals(ctx context.Context, s session.Session, v idle.Ver
 		w.mu.Unlock()
 		return
 	}
-	k.bannerAt = a.clock.Now()
+	k.bannerAt = w.config.Clock.Now()
 	w.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, glanceLimit)
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
 	text := fmt.Sprintf("slipway: this session is ended as %s in %s unless it is kept: slipway keep %s 4h", v.Reason,
 		roundLeft(left), s.Name)
 	for _, kernel := range s.Kernels {
-		client := a.guestNow(s.ID, kernel.Name)
+		client := w.config.Agent.Guest(s.ID, kernel.Name)
 		if client == nil {
 			continue
 		}
 		if err := client.Notice(ctx, text); err != nil {
-			a.log.Debug("terminals were not told of the end", "session", s.ID, "err", err)
+			w.config.Log.Debug("terminals were not told of the end", "session", s.ID, "err", err)
 		}
 	}
 }
@@ -115,30 +112,30 @@ func roundLeft(d time.Duration) string {
 	return fmt.Sprintf("%d s", int(max(0, d)/time.Second))
 }
 
-// reclaim ends an idle session and reports whether it did. A wish to keep it
+// end ends an idle session and reports whether it did. A wish to keep it
 // that came meanwhile wins.
-func (a *Agent) reclaim(s session.Session, v idle.Verdict) bool {
+func (w *Watch) end(s session.Session, v idle.Verdict) bool {
 	cause := session.Because(session.Code("session_run_"+string(v.Reason)), session.Say("reclaimed", v.Said),
 		session.Say("reclaimedHint"))
-	ended, err := a.endFor(s.ID, v.Reason, cause, func(now session.Session) bool {
+	ended, err := w.config.Agent.EndSession(s.ID, v.Reason, cause, func(now session.Session) bool {
 		return now.KeepUntil == nil || s.KeepUntil != nil && now.KeepUntil.Equal(*s.KeepUntil)
 	})
 	if err != nil {
-		a.log.Warn("an idle session was not ended", "session", s.ID, "err", err)
+		w.config.Log.Warn("an idle session was not ended", "session", s.ID, "err", err)
 	}
 	return err == nil && ended.Status == session.Terminating
 }
 
-// Keep implements [session.Queue]. It fails with session_update_invalid and,
+// Keep keeps a session from being ended for a time. It fails with session_update_invalid and,
 // where the session does not run, session_update_conflict. A length of 0 takes
 // an earlier wish back.
-func (a *Agent) Keep(_ context.Context, id session.ID, length session.Duration) (session.Session, error) {
+func (w *Watch) Keep(id session.ID, length session.Duration) (session.Session, error) {
 	if length < 0 || time.Duration(length) > longestKeep || length > 0 && time.Duration(length) < time.Minute {
 		return session.Session{}, &session.Error{Code: "session_update_invalid",
 			Message: fmt.Sprintf("A session cannot be kept for %s.", length),
 			Hint:    "Keep it for a time between 1m and 30d; 0 takes it back."}
 	}
-	s, err := a.records.Change(id, func(d *records.Draft) error {
+	s, err := w.config.Sessions.Change(id, func(d *records.Draft) error {
 		if d.Status != session.Running {
 			return &session.Error{Code: "session_update_conflict", Message: "The session is " + string(d.Status) +
 				", not RUNNING.", Hint: "Only a running session can be kept from being reclaimed."}
@@ -156,25 +153,27 @@ func (a *Agent) Keep(_ context.Context, id session.ID, length session.Duration) 
 	if err != nil {
 		return session.Session{}, err
 	}
-	w := a.idle
 	w.mu.Lock()
 	clear(w.of(id).announced)
 	clear(w.of(id).last)
 	w.mu.Unlock()
-	signal(w.notify)
+	select {
+	case w.notify <- struct{}{}:
+	default: // it is about to look
+	}
 	return s, nil
 }
 
-// SimulateIdle implements [session.Queue]. It fails with session_update_invalid
-// where the policy is wrong. Of a session that ended, what is known is kept for
+// Simulate says what a policy would have done to a session. It fails with
+// session_update_invalid where the policy is wrong. Of a session that ended, what is known is kept for
 // a while only.
-func (a *Agent) SimulateIdle(_ context.Context, id session.ID,
+func (w *Watch) Simulate(id session.ID,
 	policy session.IdlePolicy) (session.IdleSimulation, error) {
 	if wrong := policy.Validate(""); len(wrong) > 0 {
 		return session.IdleSimulation{}, &session.Error{Code: "session_update_invalid", Message: wrong[0].Message,
 			Hint: wrong[0].Hint, Fields: wrong}
 	}
-	s, err := a.store.Get(id)
+	s, err := w.config.Store.Get(id)
 	if err != nil {
 		return session.IdleSimulation{}, err
 	}
@@ -182,15 +181,15 @@ func (a *Agent) SimulateIdle(_ context.Context, id session.ID,
 		return session.IdleSimulation{}, &session.Error{Code: "session_update_conflict",
 			Message: "The session has not run yet.", Hint: "Ask again when it runs."}
 	}
-	now := a.devices.moment().Wall
+	now := w.config.Moment().Wall
 	if s.TerminatedAt != nil {
 		now = *s.TerminatedAt
 	}
 	var series idle.Series
-	a.idle.mu.Lock()
-	if k := a.idle.known[id]; k != nil {
+	w.mu.Lock()
+	if k := w.known[id]; k != nil {
 		series = k.series.Clone()
 	}
-	a.idle.mu.Unlock()
+	w.mu.Unlock()
 	return idle.Simulate(policy, idle.Facts{Type: s.Spec.Type, StartedAt: *s.StartedAt, Series: &series}, now), nil
 }

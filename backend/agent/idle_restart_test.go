@@ -85,7 +85,7 @@ func TestAMachineThatSleptWhileTheAgentWasAwayDidNotIdle(t *testing.T) {
 		g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 9},
 			func(c *Config) { c.Idle, c.Link = session.IdlePolicy{Network: hour}, new(scene).link })
 		s := g.run("laptop", gpu.Share(500))
-		g.agent.idle.seen(s.ID, false)
+		g.agent.reclaim.Seen(s.ID, false)
 		time.Sleep(30 * time.Minute)
 		g.halt()
 		g.clocks.sleep(10 * time.Hour)
@@ -101,7 +101,7 @@ func TestAMachineThatSleptWhileTheAgentWasAwayDidNotIdle(t *testing.T) {
 	})
 }
 
-func TestWhatIsRememberedIsKeptSmallAndForgotten(t *testing.T) {
+func TestWhatIsStoredOfUseIsKeptSmallAndForgotten(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		g, busy, idle := newWatched(t, session.IdlePolicy{Lifetime: 1000 * hour})
 		devices := len(g.agent.devices.now().Devices)
@@ -113,7 +113,7 @@ func TestWhatIsRememberedIsKeptSmallAndForgotten(t *testing.T) {
 		}
 		g.halt()
 		g.start()
-		if series, tracks := g.rows(keySeries), g.rows(keyTrack); series > 2*(2*12+3) || series < 2*2*12-4 ||
+		if series, tracks := g.rows("idle/series/"), g.rows(keyTrack); series > 2*(2*12+3) || series < 2*2*12-4 ||
 			tracks > devices*(2*60+5) || tracks < devices*(2*60-5) {
 			t.Errorf("%d points of two sessions and %d of %d devices are kept", series, tracks, devices)
 		}
@@ -124,7 +124,7 @@ func TestWhatIsRememberedIsKeptSmallAndForgotten(t *testing.T) {
 		}
 		g.clocks.setWall(3 * time.Hour) // which moves what is remembered
 		time.Sleep(10 * time.Minute)
-		if series := g.rows(keySeries); series > 2*(3*12+3) || series < 2*2*12-4 {
+		if series := g.rows("idle/series/"); series > 2*(3*12+3) || series < 2*2*12-4 {
 			t.Errorf("after the clock was set there are %d points", series)
 		}
 		for _, s := range []session.Session{busy, idle} {
@@ -134,7 +134,7 @@ func TestWhatIsRememberedIsKeptSmallAndForgotten(t *testing.T) {
 			g.awaitStatus(s.ID, session.Terminated)
 		}
 		time.Sleep(5 * time.Minute)
-		if n := g.rows(keySeries); n != 0 {
+		if n := g.rows("idle/series/"); n != 0 {
 			t.Errorf("of ended sessions %d points are kept", n)
 		}
 	})

@@ -1,0 +1,105 @@
+package reclaim
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"slipway/backend/agent/accounts"
+	"slipway/backend/idle"
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// What is known of use outlives the agent: an agent that is started anew every
+// hour must not be blind to a session that has been idle for a day, nor take one
+// that worked until a minute ago for idle since its start. It is stored with the
+// accounts.
+const (
+	// keyTraffic is where the traffic of all sessions is stored, with every
+	// checkpoint. keySeries begins the keys of one idle.Point for five minutes of a
+	// session, which are stored every savedEvery and when the agent stops.
+	keyTraffic = "idle/traffic"
+	keySeries  = "idle/series/"
+	savedEvery = time.Minute
+)
+
+// Extra gathers the traffic, and once a minute the series of sessions.
+func (w *Watch) Extra(now gpu.Moment, all bool) accounts.Extra {
+	extra := accounts.Extra{Rows: map[string]any{keyTraffic: w.traffics()}}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !all && w.savedAt.BootID == now.BootID && now.Boot-w.savedAt.Boot < savedEvery {
+		return extra
+	}
+	saved := map[*watchedSession]time.Time{}
+	for id, k := range w.known {
+		if slices.Contains(w.gone, id) {
+			continue
+		}
+		every := accounts.KeysOf(keySeries, string(id))
+		if !k.saved.IsZero() { // else the clock was set, and with it every key
+			every.To = accounts.KeyAt(keySeries, string(id), now.Wall.Add(-idle.Reach))
+		}
+		extra.Remove = append(extra.Remove, every)
+		for _, p := range k.series.Slots(k.saved) {
+			extra.Rows[accounts.KeyAt(keySeries, string(id), idle.SlotOf(p.From))] = p
+		}
+		saved[k] = k.series.Last().From
+	}
+	for _, id := range w.over {
+		extra.Remove = append(extra.Remove, accounts.KeysOf(keySeries, string(id)))
+	}
+	over := len(w.over)
+	extra.Stored = func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for k, at := range saved {
+			k.saved = at
+		}
+		w.over = w.over[min(over, len(w.over)):]
+		w.savedAt = now
+	}
+	return extra
+}
+
+// Resume goes on with what is stored. What cannot be read, because another
+// version wrote it, is left out. last is when it was stored.
+func (w *Watch) Resume(now, last gpu.Moment, live []session.Session) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range live {
+		w.of(s.ID).resumeWarnings(s.Warnings)
+	}
+	if last.BootID == now.BootID {
+		w.at = last // a machine that slept meanwhile did not idle
+	}
+	return w.config.Store.EachAccount(keySeries, keySeries+"~", func(key string, data []byte) error {
+		id, _, _ := strings.Cut(strings.TrimPrefix(key, keySeries), "/")
+		var p idle.Point
+		err := json.Unmarshal(data, &p)
+		k := w.known[session.ID(id)]
+		switch {
+		case k == nil:
+			if !slices.Contains(w.over, session.ID(id)) {
+				w.over = append(w.over, session.ID(id))
+			}
+		case err == nil:
+			k.series.Add(p)
+			k.saved = p.From
+			k.point = idle.Point{WorkAt: p.WorkAt, BusyAt: p.BusyAt, Busy: p.Busy}
+		}
+		return nil
+	})
+}
+
+// resumeWarnings takes up since when ends are announced: a warning outlives the
+// agent, and so does the time since it was given.
+func (k *watchedSession) resumeWarnings(warnings []session.Warning) {
+	for _, warning := range warnings {
+		if checker, ok := strings.CutPrefix(string(warning.Code), codeIdlePrefix); ok {
+			k.announced[session.IdleChecker(checker)] = warning.At
+		}
+	}
+}

@@ -1,0 +1,251 @@
+package reclaim
+
+import (
+	"slices"
+	"time"
+
+	"slipway/backend/idle"
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+const (
+	// jump is by how much the clock on the wall may go another way than time
+	// awake before what is known is moved along: the clock was set, or the
+	// machine slept, which is no time without use.
+	jump = 5 * time.Second
+	// bannerLasts is how long after a banner what terminals show may be it.
+	bannerLasts = 5 * time.Second
+	// endedKept is how many ended sessions can still be simulated.
+	endedKept = 20
+)
+
+// traffic is when a session was last used from outside. It is stored with the
+// accounts: while the agent is away nobody can use a session through it.
+type traffic struct {
+	Last  time.Time `json:"last,omitzero"`  // through a terminal or an app
+	Input time.Time `json:"input,omitzero"` // by a person to a terminal
+}
+
+// traffics is what must outlive the agent.
+func (w *Watch) traffics() map[session.ID]traffic {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	copied := make(map[session.ID]traffic, len(w.used))
+	for id, t := range w.used {
+		copied[id] = t
+	}
+	return copied
+}
+
+// Seen takes note of traffic, and of a person's input where it is some.
+func (w *Watch) Seen(id session.ID, input bool) {
+	now := w.config.Clock.Now().UTC()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.used[id]
+	t.Last = now
+	if input {
+		t.Input = now
+	}
+	w.used[id] = t
+}
+
+// shown takes note of output that a person could see in a terminal, unless it
+// is a banner of our own.
+func (w *Watch) shown(id session.ID) {
+	w.mu.Lock()
+	banner := w.config.Clock.Since(w.of(id).bannerAt) < bannerLasts
+	w.mu.Unlock()
+	if !banner {
+		w.Seen(id, false)
+	}
+}
+
+// Sampled takes a sample of what a session uses of CPUs and memory.
+func (w *Watch) Sampled(u session.Usage, grants session.Grants) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k := w.of(u.Session)
+	before := k.usageAt
+	k.usageAt = u.At
+	length := u.At.Sub(before)
+	if before.IsZero() || length <= 0 || length > 2*idle.Every {
+		return // what happened meanwhile is not known
+	}
+	if len(grants.CPUs) > 0 {
+		k.point.CPU.Add(u.CPU*100/float64(len(grants.CPUs)), length)
+	}
+	if grants.Memory > 0 {
+		k.point.Memory.Add(float64(u.Memory)*100/float64(grants.Memory), length)
+	}
+}
+
+// DevicesUsed takes what sessions make of their devices. What was divided by
+// promise instead of measured says nothing about use.
+func (w *Watch) DevicesUsed(at gpu.Moment, live []session.Session, uses []gpu.Live) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range live {
+		if s.Status != session.Running || len(s.Grants.GPUs) == 0 {
+			continue
+		}
+		k := w.of(s.ID)
+		length := at.Boot - k.deviceAt
+		fits := k.deviceAt > 0 && length > 0 && length <= 2*idle.Every
+		k.deviceAt = at.Boot
+		var util, share float64
+		var memory, granted gpu.Bytes
+		utilKnown, memoryKnown := true, true
+		for _, g := range s.Grants.GPUs {
+			share, granted = share+float64(g.Share), granted+g.Memory
+		}
+		devices := map[gpu.UUID]bool{}
+		for _, g := range s.Grants.GPUs {
+			if devices[g.Device] {
+				continue
+			}
+			devices[g.Device] = true
+			i := slices.IndexFunc(uses, func(l gpu.Live) bool {
+				return l.Session == string(s.ID) &&
+					l.Device == g.Device
+			})
+			if i < 0 {
+				utilKnown, memoryKnown = false, false
+				continue
+			}
+			if uses[i].Util == nil || uses[i].Estimated {
+				utilKnown = false
+			} else {
+				util += float64(*uses[i].Util)
+			}
+			if uses[i].Memory == nil || uses[i].Estimated {
+				memoryKnown = false
+			} else {
+				memory += *uses[i].Memory
+			}
+		}
+		if util > 0 {
+			k.point.WorkAt = at.Wall
+		}
+		if fits && utilKnown && share > 0 {
+			k.point.GPU.Add(util*float64(gpu.WholeDevice)/100/share, length)
+		}
+		if fits && memoryKnown && granted > 0 {
+			k.point.VRAM.Add(float64(memory)*100/float64(granted), length)
+		}
+	}
+}
+
+// turn closes the points under way, with what was seen inside the sessions.
+func (w *Watch) turn(now gpu.Moment, running, live []session.Session, seen map[session.ID]activity) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	slept := time.Duration(0)
+	from := now.Wall.Add(-idle.Every)
+	if !w.at.Wall.IsZero() && w.at.BootID == now.BootID {
+		if d := now.Wall.Sub(w.at.Wall) - (now.Awake - w.at.Awake); d > jump || d < -jump {
+			slept = d
+		}
+		from = w.at.Wall.Add(slept)
+	}
+	w.at = now
+	if slept != 0 {
+		w.shift(slept)
+	}
+	for _, s := range running {
+		k := w.of(s.ID)
+		p := k.point
+		k.point = idle.Point{WorkAt: p.WorkAt, BusyAt: p.BusyAt, Busy: p.Busy}
+		if p.From = from; s.StartedAt.After(from) {
+			p.From = *s.StartedAt
+		}
+		if p.Length = now.Wall.Sub(p.From); p.Length <= 0 {
+			continue
+		}
+		g := seen[s.ID]
+		p.Known = g.known
+		if g.busy != "" && g.busyAt.After(p.BusyAt) {
+			p.Busy, p.BusyAt = g.busy, g.busyAt
+		}
+		k.point.Busy, k.point.BusyAt = p.Busy, p.BusyAt
+		p.Traffic, p.Input = w.used[s.ID].Last, w.used[s.ID].Input
+		k.series.Add(p)
+	}
+	w.forget(live)
+}
+
+// shift moves what is known by d. w.mu is held.
+func (w *Watch) shift(d time.Duration) {
+	for id, k := range w.known {
+		k.series.Shift(d)
+		k.saved = time.Time{}
+		for _, t := range []*time.Time{&k.point.WorkAt, &k.point.BusyAt} {
+			if !t.IsZero() {
+				*t = t.Add(d)
+			}
+		}
+		for checker, at := range k.announced {
+			k.announced[checker] = at.Add(d)
+		}
+		if t, ok := w.used[id]; ok {
+			w.used[id] = traffic{Last: moved(t.Last, d), Input: moved(t.Input, d)}
+		}
+	}
+}
+
+func moved(t time.Time, d time.Duration) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.Add(d)
+}
+
+// forget drops sessions that are no longer live, but for the last few. w.mu is
+// held.
+func (w *Watch) forget(live []session.Session) {
+	alive := make(map[session.ID]bool, len(live))
+	for _, s := range live {
+		alive[s.ID] = true
+	}
+	for id := range w.used {
+		if !alive[id] {
+			delete(w.used, id)
+		}
+	}
+	for id := range w.known {
+		if !alive[id] && !slices.Contains(w.gone, id) {
+			w.gone, w.over = append(w.gone, id), append(w.over, id)
+		}
+	}
+	for len(w.gone) > endedKept {
+		delete(w.known, w.gone[0])
+		w.gone = w.gone[1:]
+	}
+}
+
+// Checks are the findings on a session, newest.
+func (w *Watch) Checks(id session.ID) []session.IdleCheck {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if k := w.known[id]; k != nil {
+		return k.checks
+	}
+	return nil
+}
+
+// usedBySSH takes note of what a guest tells of its ssh server.
+func (w *Watch) usedBySSH(id session.ID, told session.SSHUse) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.used[id]
+	if told.Last.After(t.Last) {
+		t.Last = told.Last
+	}
+	if told.Input.After(t.Input) {
+		t.Input = told.Input
+	}
+	if t != w.used[id] {
+		w.used[id] = t
+	}
+}

@@ -1,0 +1,207 @@
+// Package reclaim watches how running sessions are used, and ends those that are
+// idle by their policy. The rules are in package idle.
+package reclaim
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"slipway/backend/agent/records"
+	"slipway/backend/guest/link"
+	"slipway/backend/idle"
+	"slipway/backend/pace"
+	"slipway/backend/session"
+	"slipway/backend/store"
+	"slipway/gpu"
+)
+
+// Agent is what the watch needs of the agent.
+type Agent interface {
+	// Guest is the guest of a kernel if there is a link to it now, else nil.
+	Guest(id session.ID, kernel string) Guest
+	// EndSession ends a RUNNING session for a reason that nobody asked for. still
+	// is asked within the transaction whether it is to be so.
+	EndSession(id session.ID, reason session.Reason, cause *session.Cause,
+		still func(session.Session) bool) (session.Session, error)
+	// PublishSession tells watchers of new findings on a session.
+	PublishSession(s session.Session)
+}
+
+// Guest is what is asked of the guest in a container.
+type Guest interface {
+	Activity(ctx context.Context) ([]link.Foreground, error)
+	Services(ctx context.Context) ([]link.Service, error)
+	SSHUse(ctx context.Context) (session.SSHUse, error)
+	Dial(ctx context.Context, port int) (net.Conn, error)
+	Notice(ctx context.Context, text string) error
+}
+
+// Sessions changes the records of sessions.
+type Sessions interface {
+	Change(id session.ID, fn func(*records.Draft) error) (session.Session, error)
+}
+
+// Config is what a Watch is made of.
+type Config struct {
+	Agent    Agent
+	Sessions Sessions
+	Store    *store.Store
+	Clock    *pace.Clock
+	Moment   func() gpu.Moment
+	Log      *slog.Logger
+	Policy   session.IdlePolicy // of sessions that have none of their own
+}
+
+// Watch knows how sessions are used. Its methods are safe for concurrent use.
+type Watch struct {
+	config Config
+
+	mu      sync.Mutex // guards everything below
+	known   map[session.ID]*watchedSession
+	used    map[session.ID]traffic
+	at      gpu.Moment // of the last look
+	gone    []session.ID
+	over    []session.ID  // of which nothing is to be stored any more
+	savedAt gpu.Moment    // when what is known was stored
+	notify  chan struct{} // of capacity 1: look now
+}
+
+// watchedSession is what is known of one session that runs or ran.
+type watchedSession struct {
+	series    idle.Series
+	point     idle.Point // under way
+	announced idle.Announced
+	checks    []session.IdleCheck
+	shown     []session.IdleCheck          // as watchers know them
+	deviceAt  time.Duration                // of the last sample of devices, on the Boot clock
+	usageAt   time.Time                    // of the last sample of use
+	last      map[session.IdleChecker]bool // terminals were told: for the last time, if true
+	bannerAt  time.Time                    // when terminals were told something last
+	// the series is stored but for the slot of this time, and later ones; zero: not
+	saved time.Time
+}
+
+// Open returns a watch that goes on with the traffic that is stored.
+func Open(config Config) (*Watch, error) {
+	w := &Watch{config: config, known: map[session.ID]*watchedSession{}, used: map[session.ID]traffic{},
+		notify: make(chan struct{}, 1)}
+	_, err := config.Store.Account(keyTraffic, &w.used)
+	return w, err
+}
+
+// of returns what is known of a session. w.mu is held.
+func (w *Watch) of(id session.ID) *watchedSession {
+	if w.known[id] == nil {
+		w.known[id] = &watchedSession{announced: idle.Announced{}, last: map[session.IdleChecker]bool{}}
+	}
+	return w.known[id]
+}
+
+// Run looks at every session that runs, every 15 s, until ctx ends.
+func (w *Watch) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		timer := w.config.Clock.Timer(idle.Every)
+		select {
+		case <-timer.C:
+			w.Check(ctx, true)
+		case <-w.notify:
+			w.Check(ctx, false)
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// Check judges every session that runs. With look, what was measured since
+// the last time becomes a point of its own.
+func (w *Watch) Check(ctx context.Context, look bool) {
+	live, err := w.config.Store.LiveSessions()
+	if err != nil {
+		w.config.Log.Warn("it is not known which sessions are idle", "err", err)
+		return
+	}
+	running := slices.DeleteFunc(slices.Clone(live),
+		func(s session.Session) bool { return s.Status != session.Running || s.StartedAt == nil })
+	if look {
+		seen := w.lookAll(ctx, running)
+		w.turn(w.config.Moment(), running, live, seen)
+	}
+	for _, s := range running {
+		if ctx.Err() != nil {
+			return
+		}
+		w.judge(ctx, s)
+	}
+}
+
+// policyOf is the idle policy of a session: its own, or else the agent's.
+func (w *Watch) policyOf(s session.Session) session.IdlePolicy {
+	if s.Spec.Idle != nil {
+		return *s.Spec.Idle
+	}
+	return w.config.Policy
+}
+
+// judge judges one session and does what follows.
+func (w *Watch) judge(ctx context.Context, s session.Session) {
+	now := w.config.Moment().Wall
+	w.mu.Lock()
+	k := w.of(s.ID)
+	facts := idle.Facts{Type: s.Spec.Type, StartedAt: *s.StartedAt, Series: &k.series}
+	if s.KeepUntil != nil {
+		facts.KeepUntil = *s.KeepUntil
+	}
+	verdicts := idle.Judge(w.policyOf(s), facts, k.announced, now)
+	k.checks = make([]session.IdleCheck, len(verdicts))
+	for i, v := range verdicts {
+		v.Check.CheckedAt = v.Check.CheckedAt.UTC()
+		k.checks[i] = v.Check
+	}
+	news := differ(k.shown, k.checks)
+	if news {
+		k.shown = k.checks
+	}
+	w.mu.Unlock()
+	for _, v := range verdicts {
+		if v.Reclaim && w.end(s, v) {
+			return
+		}
+	}
+	if w.announce(ctx, s, verdicts, now) {
+		return // what was stored was published with the checks
+	}
+	if news {
+		w.config.Agent.PublishSession(s)
+	}
+}
+
+// differ reports whether checks changed by so much that watchers must know.
+func differ(shown, checks []session.IdleCheck) bool {
+	const worth = time.Minute
+	return !slices.EqualFunc(shown, checks, func(x, y session.IdleCheck) bool {
+		if x.Checker != y.Checker || x.State != y.State || len(x.Metrics) != len(y.Metrics) {
+			return false
+		}
+		if shifted(x.ExpiresAt, y.ExpiresAt, worth) || shifted(x.JudgedFrom, y.JudgedFrom, worth) {
+			return false
+		}
+		for i := range x.Metrics {
+			if d := x.Metrics[i].Average - y.Metrics[i].Average; d >= 1 || d <= -1 {
+				return false
+			}
+		}
+		return y.CheckedAt.Sub(x.CheckedAt) < worth
+	})
+}
+
+// shifted reports whether a time that may be absent changed by so much.
+func shifted(x, y *time.Time, worth time.Duration) bool {
+	if x == nil || y == nil {
+		return x != y
+	}
+	return x.Sub(*y).Abs() >= worth
+}

@@ -1,0 +1,68 @@
+package agent
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"slipway/backend/agent/accounts"
+	"slipway/backend/session"
+	"slipway/backend/store"
+	"slipway/gpu"
+)
+
+// The history of devices outlives the agent. It is stored with the accounts, so
+// that a crash costs a minute of it.
+const (
+	// keyTrack begins the keys of one point for a minute of a device.
+	keyTrack   = "track/"
+	savedEvery = time.Minute
+)
+
+// Extra gathers the last point of each minute of the history of devices that is
+// not stored yet, and of the one before.
+func (d *devices) Extra(now gpu.Moment, all bool) accounts.Extra {
+	extra := accounts.Extra{Rows: map[string]any{}}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !all && d.savedAt.BootID == now.BootID && now.Boot-d.savedAt.Boot < savedEvery {
+		return extra
+	}
+	for id, t := range d.tracks {
+		old := accounts.KeysOf(keyTrack, string(id))
+		old.To = accounts.KeyAt(keyTrack, string(id), now.Wall.Add(-keepTracks))
+		extra.Remove = append(extra.Remove, old)
+		for _, p := range t.since(now.Wall.Add(-2 * savedEvery).Truncate(time.Minute)) {
+			extra.Rows[accounts.KeyAt(keyTrack, string(id), p.At.Truncate(time.Minute))] = p
+		}
+	}
+	extra.Stored = func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.savedAt = now
+	}
+	return extra
+}
+
+// resume goes on with the history that is stored. What cannot be read, because
+// another version wrote it, is left out.
+func (d *devices) resume(books *store.Store) error {
+	now := d.moment()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return books.EachAccount(keyTrack, keyTrack+"~", func(key string, data []byte) error {
+		id, minute, _ := strings.Cut(strings.TrimPrefix(key, keyTrack), "/")
+		var p session.DevicePoint
+		err := json.Unmarshal(data, &p)
+		at, atErr := strconv.ParseInt(minute, 10, 64)
+		if err != nil || atErr != nil || now.Wall.Sub(time.Unix(at, 0)) > keepTracks || p.At.After(now.Wall) {
+			return nil
+		}
+		if d.tracks[gpu.UUID(id)] == nil {
+			d.tracks[gpu.UUID(id)] = &track{}
+		}
+		d.tracks[gpu.UUID(id)].add(p)
+		return nil
+	})
+}
