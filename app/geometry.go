@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/moby/sys/atomicwriter"
 	"github.com/wailsapp/wails/v2/pkg/runtime"
 )
 
@@ -50,9 +51,5 @@ func saveGeometry(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	part := path + ".part"
-	if err := os.WriteFile(part, data, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(part, filepath.Clean(path))
+	return atomicwriter.WriteFile(path, data, 0o600)
 }

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/moby/sys/atomicwriter"
+
 	"slipway/backend/place"
 	"slipway/backend/session"
 )
@@ -105,7 +107,7 @@ func (e *Entry) Set(on bool) error {
 	if err := os.MkdirAll(filepath.Dir(e.path), 0o700); err != nil {
 		return e.failed(err)
 	}
-	if err := place.ReplaceFile(e.path, []byte(e.content)); err != nil {
+	if err := atomicwriter.WriteFile(e.path, []byte(e.content), 0o600); err != nil {
 		return e.failed(err)
 	}
 	return nil

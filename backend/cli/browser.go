@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/moby/sys/atomicwriter"
+
 	"slipway/backend/api"
 	"slipway/backend/place"
 )
@@ -35,7 +37,7 @@ func (p *program) openBrowser(ctx context.Context, c *client, address string) er
 	if err := forwardPage.Execute(&page, address); err != nil {
 		return err
 	}
-	if err := place.ReplaceFile(file, []byte(page.String())); err != nil {
+	if err := atomicwriter.WriteFile(file, []byte(page.String()), 0o600); err != nil {
 		return err
 	}
 	return startBrowser(file)

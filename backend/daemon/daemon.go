@@ -16,8 +16,9 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
+
+	"github.com/moby/sys/atomicwriter"
 
 	"slipway/backend/access"
 	"slipway/backend/place"
@@ -151,7 +152,7 @@ func (s Settings) Save(home place.Home) error {
 	if err != nil {
 		return err
 	}
-	return replace(home.Join(settingsFile), append(data, '\n'), 0o600)
+	return atomicwriter.WriteFile(home.Join(settingsFile), append(data, '\n'), 0o600)
 }
 
 // Merge returns s with what other sets.
@@ -176,21 +177,4 @@ func (s Settings) Merge(other Settings) Settings {
 		s.Env = env
 	}
 	return s
-}
-
-// replace writes a file so that a reader sees the old content or the new one.
-func replace(path string, data []byte, mode fs.FileMode) error {
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(data)
-	err = errors.Join(err, file.Chmod(mode), file.Sync(), file.Close())
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(file.Name()))
-	}
-	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"slipway/backend/place"
 	"slipway/backend/session"
 )
@@ -61,8 +63,8 @@ func Switch(ctx context.Context, home place.Home, opts SwitchOptions) (Switched,
 		return Switched{}, &session.Error{Code: "agent_upgrade_not-found", Message: "The program " + opts.Program +
 			" cannot be read.", Hint: "Upload it again.", Err: err}
 	}
-	lock, err := lockFile(ctx, home.Join(switchLock))
-	if err != nil {
+	lock := flock.New(home.Join(switchLock), flock.SetPermissions(0o600))
+	if _, err := lock.TryLockContext(ctx, lookPause); err != nil {
 		return Switched{}, &session.Error{Code: "agent_upgrade_conflict",
 			Message: "Another upgrade of this agent goes on.", Hint: "Wait until it has ended.", Err: err}
 	}

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/moby/sys/atomicwriter"
+
 	"slipway/backend/place"
 )
 
@@ -62,7 +64,7 @@ func (u unit) start(ctx context.Context, program string) error {
 	if err := os.MkdirAll(filepath.Dir(u.path), 0o700); err != nil {
 		return err
 	}
-	if err := replace(u.path, []byte(content), 0o600); err != nil {
+	if err := atomicwriter.WriteFile(u.path, []byte(content), 0o600); err != nil {
 		return err
 	}
 	for _, args := range [][]string{{"daemon-reload"}, {"enable", u.name}, {"restart", u.name}} {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/moby/sys/atomicwriter"
+
 	"slipway/backend/place"
 	"slipway/backend/session"
 )
@@ -66,7 +68,7 @@ func keep(dir, name string, known any) error {
 		err = os.MkdirAll(dir, 0o700)
 	}
 	if err == nil {
-		err = place.ReplaceFile(filepath.Join(dir, name), append(data, '\n'))
+		err = atomicwriter.WriteFile(filepath.Join(dir, name), append(data, '\n'), 0o600)
 	}
 	if err != nil {
 		return unusable(dir, err)

@@ -14,7 +14,7 @@ import (
 	"regexp"
 	"slices"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 
 	"slipway/backend/hub"
 	"slipway/backend/session"

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/moby/sys/atomicwriter"
 	"golang.org/x/crypto/ssh"
 )
 
@@ -106,14 +107,5 @@ func editOwn(path string, edit func([]string) []string) error {
 	if content == string(old) {
 		return os.Chmod(path, 0o600)
 	}
-	file, err := os.CreateTemp(filepath.Dir(path), ".slipway-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(file.Name()) // gone already when all went well
-	_, err = file.WriteString(content)
-	if err := errors.Join(err, file.Close()); err != nil { // CreateTemp gives mode 0600
-		return err
-	}
-	return os.Rename(file.Name(), path)
+	return atomicwriter.WriteFile(path, []byte(content), 0o600)
 }

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/moby/sys/atomicwriter"
+
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -212,15 +214,7 @@ func (c *content) Close() error {
 
 // writeWhole replaces a file by data, or leaves it as it was.
 func writeWhole(path string, data []byte) error {
-	file, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(data)
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(path+".new", path); err != nil {
+	if err := atomicwriter.WriteFile(path, data, 0o600); err != nil {
 		return err
 	}
 	return syncDir(filepath.Dir(path))

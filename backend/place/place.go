@@ -7,11 +7,12 @@ package place
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/moby/sys/atomicwriter"
 )
 
 // Home is the folder that holds all of Slipway's files for one person.
@@ -76,35 +77,5 @@ func (h Home) Token() (string, error) {
 
 // SaveToken writes the token for its owner alone.
 func (h Home) SaveToken(token string) error {
-	return ReplaceFile(h.tokenFile(), []byte(token+"\n"))
-}
-
-// ReplaceFile writes a 0600 file so that a reader sees the old content or the
-// new one, never a part.
-func ReplaceFile(path string, content []byte) error {
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(content) // CreateTemp has made it 0600
-	if err == nil {
-		err = file.Sync()
-	}
-	if closeErr := file.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, ignoreGone(os.Remove(file.Name())))
-	}
-	return nil
-}
-
-func ignoreGone(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	return atomicwriter.WriteFile(h.tokenFile(), []byte(token+"\n"), 0o600)
 }

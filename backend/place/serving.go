@@ -4,8 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/moby/sys/atomicwriter"
 )
 
 // Serving says where a control plane answers. It is the content of serve.json,
@@ -44,11 +48,16 @@ func (h Home) SaveServing(s Serving) error {
 	if err != nil {
 		return err
 	}
-	return ReplaceFile(h.servingFile(), append(data, '\n'))
+	return atomicwriter.WriteFile(h.servingFile(), append(data, '\n'), 0o600)
 }
 
 // RemoveServing removes serve.json. It is no error that there is none.
-func (h Home) RemoveServing() error { return ignoreGone(os.Remove(h.servingFile())) }
+func (h Home) RemoveServing() error {
+	if err := os.Remove(h.servingFile()); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
 
 // ErrLocked means that another control plane holds the folder.
 var ErrLocked = errors.New("another control plane holds this folder")
@@ -59,18 +68,19 @@ func (h Home) Lock() (*Lock, error) {
 	if err := h.Make(); err != nil {
 		return nil, err
 	}
-	file, err := os.OpenFile(h.lockFile(), os.O_RDWR|os.O_CREATE, 0o600)
+	lock := flock.New(h.lockFile(), flock.SetPermissions(0o600))
+	taken, err := lock.TryLock()
+	if err == nil && !taken {
+		err = ErrLocked
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := lockFile(file); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return &Lock{file}, nil
+	return &Lock{lock}, nil
 }
 
 // Lock is a held folder.
-type Lock struct{ file *os.File }
+type Lock struct{ file *flock.Flock }
 
 // Close gives the folder up. The file stays: removing it would let two hold
 // locks on two files of one name.

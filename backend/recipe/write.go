@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 
 	"slipway/backend/api"
 	"slipway/backend/session"

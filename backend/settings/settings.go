@@ -17,7 +17,8 @@ import (
 	"strings"
 	"sync"
 
-	"slipway/backend/place"
+	"github.com/moby/sys/atomicwriter"
+
 	"slipway/backend/session"
 )
 
@@ -233,10 +234,14 @@ func (f *File) write(values map[string]any) error {
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
 		return err
 	}
-	if err := place.ReplaceFile(filepath.Join(filepath.Dir(f.path), schemaFile), Schema()); err != nil {
+	if err := atomicwriter.WriteFile(filepath.Join(filepath.Dir(f.path), schemaFile), Schema(), 0o600); err != nil {
 		return err
 	}
-	return place.ReplaceFile(f.path, append(content, '\n'))
+	path := f.path
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target // people keep settings elsewhere and link to them
+	}
+	return atomicwriter.WriteFile(path, append(content, '\n'), 0o600)
 }
 
 // Env is the environment with what the file says in place of variables that

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -143,6 +144,22 @@ func TestSavingKeepsWhatItDoesNotChange(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(filepath.Dir(f.Path()), "settings.schema.json")); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestSavingThroughALinkKeepsTheLink(t *testing.T) {
+	f := open(t, `{}`, nil)
+	elsewhere := filepath.Join(t.TempDir(), "settings.json")
+	if err := errors.Join(os.Rename(f.Path(), elsewhere), os.Symlink(elsewhere, f.Path())); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Save(map[string]any{"theme": "dark"}); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(elsewhere)
+	if target, linkErr := os.Readlink(f.Path()); err != nil || linkErr != nil || target != elsewhere ||
+		!strings.Contains(string(content), `"dark"`) {
+		t.Errorf("%s leads to %q, which says %s (%v, %v)", f.Path(), target, content, err, linkErr)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/moby/sys/atomicwriter"
 	"golang.org/x/crypto/ssh"
 
 	"slipway/backend/session"
@@ -98,8 +99,9 @@ func newKey(path string) (ssh.Signer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(replace(path+".pub", []byte(keyLine(signer.PublicKey())+" slipway\n")),
-		replace(path, pem.EncodeToMemory(block))); err != nil {
+	public := []byte(keyLine(signer.PublicKey()) + " slipway\n")
+	if err := errors.Join(atomicwriter.WriteFile(path+".pub", public, 0o600),
+		atomicwriter.WriteFile(path, pem.EncodeToMemory(block), 0o600)); err != nil {
 		return nil, fmt.Errorf("write the key for sessions: %w", err)
 	}
 	return signer, nil
@@ -120,19 +122,3 @@ func (c *Client) KeyFile() string { return filepath.Join(c.config.Dir, keyFile) 
 func (c *Client) ConfigFile() string { return filepath.Join(c.config.Dir, configFile) }
 
 func (c *Client) knownFile() string { return filepath.Join(c.config.Dir, knownFile) }
-
-// replace writes a file for its owner alone, so that a reader sees the old
-// content or the new one.
-func replace(path string, content []byte) error {
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(file.Name()) //nolint:errcheck // gone already when all went well
-	_, err = file.Write(content) // CreateTemp has made it 0600
-	err = errors.Join(err, file.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), path)
-}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/moby/sys/atomicwriter"
+
 	"slipway/backend/session"
 )
 
@@ -105,10 +107,7 @@ func (c *Client) edit(change func(string) string) error {
 	if info, err := os.Stat(path); err == nil {
 		mode = info.Mode().Perm()
 	}
-	if err := replace(path, []byte(changed)); err != nil {
-		return c.trouble(err)
-	}
-	return c.trouble(os.Chmod(path, mode))
+	return c.trouble(atomicwriter.WriteFile(path, []byte(changed), mode))
 }
 
 func (c *Client) trouble(err error) error {

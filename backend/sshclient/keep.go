@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/moby/sys/atomicwriter"
 	"golang.org/x/crypto/ssh"
 
 	"slipway/backend/session"
@@ -74,7 +75,7 @@ func same(a, b Session) bool {
 func (c *Client) write() error {
 	content := []byte(c.render(c.sessions, c.aliases))
 	if old, err := os.ReadFile(c.ConfigFile()); err != nil || !bytes.Equal(old, content) {
-		if err := replace(c.ConfigFile(), content); err != nil {
+		if err := atomicwriter.WriteFile(c.ConfigFile(), content, 0o600); err != nil {
 			return err
 		}
 	}
@@ -113,7 +114,7 @@ func (c *Client) editKnown(edit func([]string) []string) error {
 	if !missing && content == string(old) {
 		return nil
 	}
-	return replace(c.knownFile(), []byte(content))
+	return atomicwriter.WriteFile(c.knownFile(), []byte(content), 0o600)
 }
 
 // Pin has ssh accept a kernel by the key that its agent told of, and by no

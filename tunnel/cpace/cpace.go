@@ -102,23 +102,27 @@ func Start(role Role, input Input) (*Exchange, error) {
 }
 
 func start(role Role, input Input, scalar []byte) (*Exchange, error) {
-	s := ristretto255.NewScalar()
-	if err := s.Decode(reduce(scalar)); err != nil {
+	s, err := reduce(scalar)
+	if err != nil {
 		return nil, err
 	}
-	share := ristretto255.NewElement().ScalarMult(s, generator(input))
+	base, err := generator(input)
+	if err != nil {
+		return nil, err
+	}
+	share := ristretto255.NewIdentityElement().ScalarMult(s, base)
 	return &Exchange{
 		role: role, session: slices.Clone(input.Session), scalar: s,
-		share: share.Encode(nil), own: slices.Clone(input.Associated),
+		share: share.Bytes(), own: slices.Clone(input.Associated),
 	}, nil
 }
 
-// reduce gives the canonical encoding of a scalar of 252 bits, which may lie
-// above the group's order only by a chance of about 2^-127.
-func reduce(scalar []byte) []byte {
+// reduce reads a scalar of 252 bits, which may lie above the group's order only
+// by a chance of about 2^-127.
+func reduce(scalar []byte) (*ristretto255.Scalar, error) {
 	wide := make([]byte, 64)
 	copy(wide, scalar)
-	return ristretto255.NewScalar().FromUniformBytes(wide).Encode(nil)
+	return ristretto255.NewScalar().SetUniformBytes(wide)
 }
 
 // Share is what the other side must receive, with the associated data.
@@ -180,20 +184,20 @@ func multiply(scalar *ristretto255.Scalar, share []byte) ([]byte, error) {
 	if len(share) != ShareSize {
 		return nil, ErrShare
 	}
-	element := ristretto255.NewElement()
-	if err := element.Decode(share); err != nil {
+	element, err := ristretto255.NewIdentityElement().SetCanonicalBytes(share)
+	if err != nil {
 		return nil, ErrShare
 	}
-	secret := ristretto255.NewElement().ScalarMult(scalar, element)
-	if secret.Equal(ristretto255.NewElement().Zero()) == 1 {
+	secret := ristretto255.NewIdentityElement().ScalarMult(scalar, element)
+	if secret.Equal(ristretto255.NewIdentityElement()) == 1 {
 		return nil, ErrShare
 	}
-	return secret.Encode(nil), nil
+	return secret.Bytes(), nil
 }
 
-func generator(input Input) *ristretto255.Element {
+func generator(input Input) (*ristretto255.Element, error) {
 	hash := sha512.Sum512(generatorString(input))
-	return ristretto255.NewElement().FromUniformBytes(hash[:])
+	return ristretto255.NewIdentityElement().SetUniformBytes(hash[:])
 }
 
 // generatorString pads with zeros so that the password fills a hash block of

@@ -13,6 +13,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/moby/sys/atomicwriter"
 )
 
 // Device is a paired device.
@@ -270,7 +272,7 @@ func (d *Devices) save(list []Device) error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(d.path, data)
+	return atomicwriter.WriteFile(d.path, data, 0o600)
 }
 
 func (d *Devices) index(key string) int {

@@ -26,19 +26,6 @@ func readLimited(path string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// replaceFile writes a 0600 file so that a reader, or a crash, finds the old
-// content or the new one.
-func replaceFile(path string, content []byte) error {
-	temporary, err := writeTemporary(path, content)
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(temporary, path); err != nil {
-		return errors.Join(err, os.Remove(temporary))
-	}
-	return nil
-}
-
 // createFile writes a 0600 file in one step, fs.ErrExist if there is one.
 func createFile(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -18,6 +18,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/moby/sys/atomicwriter"
 )
 
 // Identity is the key of one device. It is immutable: [Identity.Rotate] makes
@@ -204,7 +206,7 @@ func (i *Identity) Save(path string) error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(path, data)
+	return atomicwriter.WriteFile(path, data, 0o600)
 }
 
 // String does not hold the key.

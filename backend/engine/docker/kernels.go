@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/moby/sys/atomicwriter"
+
 	"slipway/backend/engine"
 	"slipway/backend/session"
 )
@@ -125,13 +127,13 @@ func (ks *kernels) write(dir string, files delivery) error {
 	if err := os.MkdirAll(filepath.Join(dir, "link"), 0o700); err != nil {
 		return fileFailure("create", "the container's files", err)
 	}
-	if err := writeFile(filepath.Join(dir, "config.json"), data, 0o600); err != nil {
+	if err := atomicwriter.WriteFile(filepath.Join(dir, "config.json"), data, 0o600); err != nil {
 		return fileFailure("create", "the guest's configuration", err)
 	}
 	if err := linkFile(guest, filepath.Join(dir, "guest")); err != nil {
 		return fileFailure("create", "the guest", err)
 	}
-	if err := writeFile(filepath.Join(dir, daemonFile), []byte(files.daemon), 0o600); err != nil {
+	if err := atomicwriter.WriteFile(filepath.Join(dir, daemonFile), []byte(files.daemon), 0o600); err != nil {
 		return fileFailure("create", "the container's files", err)
 	}
 	return nil
@@ -158,7 +160,7 @@ func (ks *kernels) guest(arch string, binary func(string) ([]byte, error)) (stri
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return "", fileFailure("create", "the guest", err)
 		}
-		if err := writeFile(path, data, 0o755); err != nil {
+		if err := atomicwriter.WriteFile(path, data, 0o755); err != nil {
 			return "", fileFailure("create", "the guest", err)
 		}
 	}
@@ -166,21 +168,6 @@ func (ks *kernels) guest(arch string, binary func(string) ([]byte, error)) (stri
 	ks.guests[arch] = path
 	ks.mu.Unlock()
 	return path, nil
-}
-
-// writeFile replaces a file in one step.
-func writeFile(path string, data []byte, mode os.FileMode) error {
-	temporary, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temporary.Name()) //nolint:errcheck // gone once it is renamed
-	_, err = temporary.Write(data)
-	err = errors.Join(err, temporary.Chmod(mode), temporary.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(temporary.Name(), path)
 }
 
 // linkFile makes a second link to a file, or a copy where that cannot be.
@@ -195,7 +182,7 @@ func linkFile(from, to string) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(to, data, 0o755)
+	return atomicwriter.WriteFile(to, data, 0o755)
 }
 
 // open returns the kernel of a name and listens for its guest if it does not

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/moby/sys/atomicwriter"
+
 	"slipway/backend/engine"
 	"slipway/backend/session"
 )
@@ -90,18 +92,11 @@ func (s *Sim) save() error {
 	data, err := json.Marshal(saved)
 	s.mu.Unlock()
 	if err == nil {
-		err = replaceFile(s.statePath(), data)
+		err = atomicwriter.WriteFile(s.statePath(), data, 0o600)
 	}
 	if err != nil {
 		return &session.Error{Code: "engine_create_no-space", Message: "The simulated engine cannot write its state.",
 			Hint: "Make room on the disk.", Err: err}
 	}
 	return nil
-}
-
-func replaceFile(path string, data []byte) error {
-	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
 }

@@ -13,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"github.com/moby/sys/atomicwriter"
 )
 
 // ErrNone says that this program neither is nor carries a reader.
@@ -42,23 +44,10 @@ func extract(dir string, program []byte) (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("the reader of NVIDIA devices: %w", err)
 	}
-	if err := writeWhole(path, program); err != nil {
+	if err := atomicwriter.WriteFile(path, program, 0o700); err != nil {
 		return "", fmt.Errorf("the reader of NVIDIA devices: %w", err)
 	}
 	return path, removeOthers(dir, path)
-}
-
-func writeWhole(path string, program []byte) error {
-	file, err := os.CreateTemp(filepath.Dir(path), ".new-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(file.Name()) // fails when it was renamed, as it should be
-	_, err = file.Write(program)
-	if err := errors.Join(err, file.Chmod(0o700), file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), path)
 }
 
 func removeOthers(dir, keep string) error {
