@@ -14,6 +14,7 @@ import (
 	"slipway/backend/agent/apps"
 	"slipway/backend/agent/doctor"
 	"slipway/backend/agent/folders"
+	"slipway/backend/agent/guests"
 	"slipway/backend/agent/health"
 	"slipway/backend/agent/images"
 	"slipway/backend/agent/logs"
@@ -74,7 +75,7 @@ type Config struct {
 	// Idle is the policy for sessions that have none of their own.
 	Idle session.IdlePolicy
 	// Link makes the client of a guest over a fresh connection. nil: package link's.
-	Link func(ctx context.Context, conn net.Conn) (Guest, error)
+	Link func(ctx context.Context, conn net.Conn) (guests.Client, error)
 	// Load measures the machine. nil: what the operating system says.
 	Load func(dataRoot string) (meter.Load, error)
 	// Alone takes the lock that every agent of this machine takes while it looks
@@ -147,6 +148,9 @@ type parts struct {
 	session.Images
 	session.ImageTransfers
 	session.Apps
+	session.Terminals
+	session.SSH
+	session.Files
 }
 
 // Agent rules one machine. Its methods are safe for concurrent use; sessions
@@ -172,6 +176,7 @@ type Agent struct {
 	reclaim  *reclaim.Watch
 	folders  *folders.Folders
 	apps     *apps.Apps
+	guests   *guests.Guests
 	logs     *logs.Logs
 	networks *networks.Networks
 	allowed  *allowances
@@ -213,7 +218,7 @@ func (config Config) withDefaults() Config {
 		config.LogCap = logs.DefaultCap
 	}
 	if config.Link == nil {
-		config.Link = func(ctx context.Context, conn net.Conn) (Guest, error) { return link.Connect(ctx, conn) }
+		config.Link = func(ctx context.Context, conn net.Conn) (guests.Client, error) { return link.Connect(ctx, conn) }
 	}
 	if config.NewID == nil {
 		config.NewID = func(session.LaunchRequest) session.ID { return session.NewID() }
@@ -263,8 +268,13 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 	a.folders = folders.New(folders.Config{Dir: filepath.Join(config.Dir, "folders"), UID: config.UID,
 		GID: config.GID, Agent: config.Name, Owner: config.Owner, Records: a.records, Machine: directories{a},
 		Clock: a.clock, Log: a.log})
+	a.guests = guests.New(guests.Config{Engine: a.engine, Records: a.records, Health: a.health, Use: a.reclaim,
+		Connect: config.Link, Lasting: lasting, Limit: a.limits.Guest})
+	a.Terminals, a.SSH = a.guests, a.guests
+	a.Files = guests.NewFiles(guests.FilesConfig{Guests: a.guests, Use: a.reclaim,
+		Folder: func(id session.FolderID) (guests.Tree, error) { return a.folders.Files(id) }})
 	a.apps = apps.New(apps.Config{Guest: func(ctx context.Context, id session.ID) (apps.Guest, error) {
-		return a.guest(ctx, id)
+		return a.guests.Guest(ctx, id, "")
 	}, Engine: a.engine, Records: a.records, Use: a.reclaim, Limit: a.limits.App, Root: config.UID == 0})
 	a.Folders, a.Apps = a.folders, a.apps
 	a.images, err = images.Open(images.Config{Dir: filepath.Join(config.Dir, "transfers"), Free: diskFree,

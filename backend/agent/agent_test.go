@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"slipway/backend/agent/guests"
 	"slipway/backend/agent/meter"
 	"slipway/backend/engine"
 	"slipway/backend/engine/enginetest"
@@ -28,7 +29,7 @@ import (
 // scriptedGuest is a guest that answers as a test says.
 type scriptedGuest struct {
 	sshUse session.SSHUse
-	Files
+	guests.Tree
 	conn net.Conn
 	once sync.Once
 	done chan struct{}
@@ -53,8 +54,6 @@ func newScriptedGuest(conn net.Conn) *scriptedGuest {
 	}()
 	return g
 }
-
-func (g *scriptedGuest) Done() <-chan struct{} { return g.done }
 
 func (g *scriptedGuest) Close() error {
 	g.once.Do(func() { g.conn.Close(); close(g.done) })
@@ -263,7 +262,7 @@ func (w *world) start() {
 		GPU: w.gpus, Moment: w.gpus.moment,
 		Name: "local", Dir: w.dir, Engine: w.fake, Store: s, Owner: "ada", UID: 1000, GID: 1000, Version: "test",
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		Link: func(_ context.Context, conn net.Conn) (Guest, error) {
+		Link: func(_ context.Context, conn net.Conn) (guests.Client, error) {
 			g := newScriptedGuest(conn)
 			w.mu.Lock()
 			w.guests = append(w.guests, g)

@@ -3,9 +3,12 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
+	"slipway/backend/agent/guests"
+	"slipway/backend/agent/records"
 	"slipway/backend/engine"
 	"slipway/backend/session"
 )
@@ -13,17 +16,17 @@ import (
 // course is the way of one placed session to its end: one goroutine, which
 // alone moves it, apart from Terminate, which stores the wish and interrupts.
 type course struct {
-	id   session.ID
-	poke chan struct{} // of capacity 1: look at the record and the container
+	id    session.ID
+	poke  chan struct{} // of capacity 1: look at the record and the container
+	links *guests.Links
 
 	mu        sync.Mutex // guards everything below
 	interrupt context.CancelCauseFunc
-	again     bool                  // placed anew while the goroutine was about to leave
-	steps     []session.Step        // of the phase under way
-	links     map[string]*guestLink // by kernel
-	oom       map[string]int        // processes killed for memory by kernel, as far as known
-	trouble   *session.Cause        // what the guest has told of, nil if nothing
-	told      bool                  // the guest has told of the end of the batch command
+	again     bool           // placed anew while the goroutine was about to leave
+	steps     []session.Step // of the phase under way
+	oom       map[string]int // processes killed for memory by kernel, as far as known
+	trouble   *session.Cause // what the guest has told of, nil if nothing
+	told      bool           // the guest has told of the end of the batch command
 }
 
 var errInterrupted = errors.New("the session's record changed")
@@ -34,6 +37,7 @@ func (a *Agent) startCourse(ctx context.Context, id session.ID) {
 	c, exists := a.courses[id]
 	if !exists {
 		c = &course{id: id, poke: make(chan struct{}, 1)}
+		c.links = a.guests.Follow(id, listener{a, c})
 		a.courses[id] = c
 	}
 	a.mu.Unlock()
@@ -85,7 +89,7 @@ func (a *Agent) leave(c *course) bool {
 // follow does what the status of the session calls for until it has ended, is
 // back in the queue, or ctx ends.
 func (a *Agent) follow(ctx context.Context, c *course) {
-	defer c.dropLinks()
+	defer c.links.Close()
 	failures := 0
 	for ctx.Err() == nil {
 		done, err := a.stretch(ctx, c)
@@ -146,7 +150,7 @@ func (a *Agent) stretch(ctx context.Context, c *course) (done bool, err error) {
 	}
 	switch {
 	case s.Status.Terminal() || s.Status == session.Pending:
-		c.dropLinks()
+		c.links.Drop()
 		return true, nil
 	case s.Status == session.Terminating:
 		err = a.tearDown(ctx, c, s)
@@ -166,7 +170,7 @@ func (a *Agent) stretch(ctx context.Context, c *course) (done bool, err error) {
 // ends takes the session along.
 func (a *Agent) supervise(ctx context.Context, c *course, s session.Session) error {
 	for _, k := range s.Kernels {
-		a.ensureLink(c, s.ID, k.Name, k.Container)
+		c.links.Ensure(k.Name, k.Container)
 	}
 	var timeout <-chan time.Time
 	if s.Spec.Timeout > 0 && s.StartedAt != nil {
@@ -267,4 +271,57 @@ func (c *course) heard() (oom int, trouble *session.Cause) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.kills(), c.trouble
+}
+
+// listener hears what the guests of a course's session tell.
+type listener struct {
+	agent  *Agent
+	course *course
+}
+
+func (l listener) Ended()   { l.course.setEnded() }
+func (l listener) Changed() { signal(l.course.poke) }
+
+// OutOfMemory warns of processes that the kernel killed for memory while their
+// session goes on. count is of all of them in one of its kernels so far.
+func (l listener) OutOfMemory(kernel string, count int) {
+	a, c := l.agent, l.course
+	count, news := c.sawOOM(kernel, count)
+	if !news {
+		return
+	}
+	_, err := a.records.Change(c.id, func(d *records.Draft) error {
+		if d.Status != session.Running {
+			return nil
+		}
+		what := "A process was killed"
+		if count > 1 {
+			what = fmt.Sprintf("%d processes were killed", count)
+		}
+		d.Warn(session.Warning{Code: records.CodeOOM, Title: "oom-killed",
+			Text: fmt.Sprintf("%s in %s because it used up its %s of memory. Launch it with more memory.", what, d.Name,
+				d.Spec.Resources.Memory)})
+		return nil
+	})
+	if err != nil {
+		a.log.Warn("a warning could not be stored", "session", c.id, "err", err)
+	}
+}
+
+// Trouble keeps trouble that the guest tells of. Once the session runs it
+// is a warning too.
+func (l listener) Trouble(cause session.Cause) {
+	a, c := l.agent, l.course
+	c.mu.Lock()
+	c.trouble = &cause
+	c.mu.Unlock()
+	_, err := a.records.Change(c.id, func(d *records.Draft) error {
+		if d.Status == session.Running {
+			d.WarnOfTrouble(&cause)
+		}
+		return nil
+	})
+	if err != nil {
+		a.log.Warn("a warning could not be stored", "session", c.id, "err", err)
+	}
 }

@@ -44,7 +44,7 @@ func neverBegan(trouble *session.Cause) bool {
 // where state is nil. What is left is torn down next.
 func (a *Agent) ended(ctx context.Context, c *course, s session.Session, number int, state *engine.State) error {
 	if state != nil {
-		c.awaitSilence(ctx, s.Kernels[number].Name)
+		c.links.AwaitSilence(ctx, s.Kernels[number].Name)
 	}
 	kills, trouble := c.heard()
 	oom := kills > 0 || slices.ContainsFunc(s.Warnings,
@@ -121,7 +121,7 @@ func (a *Agent) tearDown(ctx context.Context, c *course, s session.Session) erro
 		return context.Cause(ctx)
 	}
 	if err == nil {
-		c.dropLinks()
+		c.links.Drop()
 		return a.finish(s, t, nil)
 	}
 	giveUp := s.Forced
@@ -144,7 +144,7 @@ func (a *Agent) tearDown(ctx context.Context, c *course, s session.Session) erro
 		return err
 	}
 	a.heed(err) //nolint:errcheck // it is handled here
-	c.dropLinks()
+	c.links.Drop()
 	return a.finish(s, t, err)
 }
 

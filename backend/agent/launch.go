@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"slipway/backend/agent/guests"
 	"slipway/backend/agent/images"
 	"slipway/backend/agent/records"
 	"slipway/backend/engine"
@@ -245,7 +246,7 @@ func (a *Agent) undo(ctx context.Context, st stage, l *launch) error {
 // its devices are taken. What it has left is removed when the engine is compared
 // with the records again.
 func (a *Agent) requeue(l *launch, cause *session.Cause) error {
-	l.course.dropLinks()
+	l.course.links.Drop()
 	_, err := a.changeLaunch(l.session, func(d *records.Draft) error {
 		if err := d.InterruptPhases(cause.Message, cause.Said...); err != nil {
 			return err
@@ -422,9 +423,9 @@ func (a *Agent) removeAll(ctx context.Context, id session.ID) error {
 // greetGuests waits until every guest is set up. A batch command may have ended
 // before anybody greeted its guest: it has run all the same.
 func (a *Agent) greetGuests(ctx context.Context, l *launch) error {
-	links := make([]*guestLink, len(l.containers))
+	links := make([]*guests.Link, len(l.containers))
 	for number, id := range l.containers {
-		links[number] = a.ensureLink(l.course, l.session.ID, l.session.Kernels[number].Name, id)
+		links[number] = l.course.links.Ensure(l.session.Kernels[number].Name, id)
 	}
 	for number, g := range links {
 		if err := a.greetGuest(ctx, l, number, g); err != nil {
@@ -434,8 +435,8 @@ func (a *Agent) greetGuests(ctx context.Context, l *launch) error {
 	return nil
 }
 
-func (a *Agent) greetGuest(ctx context.Context, l *launch, number int, g *guestLink) error {
-	err := g.awaitReady(ctx)
+func (a *Agent) greetGuest(ctx context.Context, l *launch, number int, g *guests.Link) error {
+	err := g.AwaitReady(ctx)
 	if err == nil || number > 0 || l.session.Spec.Type != session.Batch ||
 		session.CodeOf(err) != "engine_guest_exited" {
 		return err
@@ -448,6 +449,6 @@ func (a *Agent) greetGuest(ctx context.Context, l *launch, number int, g *guestL
 }
 
 func (a *Agent) dismissGuests(_ context.Context, l *launch) error {
-	l.course.dropLinks()
+	l.course.links.Drop()
 	return nil
 }

@@ -115,7 +115,9 @@ func (a meterNeeds) Measured(live, running []session.Session, stats map[string]e
 		for _, k := range s.Kernels {
 			if of, ok := stats[k.Container]; ok {
 				a.accounts.Used(of.At, s.ID, k.Container, of.CPU)
-				a.sawOOM(s.ID, k.Name, of.OOMKills)
+				if c := a.courseOf(s.ID); c != nil {
+					listener{a.Agent, c}.OutOfMemory(k.Name, of.OOMKills)
+				}
 				a.sawProcesses(s, of.Pids)
 			}
 		}
@@ -128,20 +130,7 @@ func (a meterNeeds) Sampled(s session.Session, u session.Usage) { a.reclaim.Samp
 type reclaimNeeds struct{ *Agent }
 
 func (a reclaimNeeds) Guest(id session.ID, kernel string) reclaim.Guest {
-	c := a.courseOf(id)
-	if c == nil {
-		return nil
-	}
-	g := c.linkTo(kernel)
-	if g == nil {
-		return nil
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.client == nil {
-		return nil // not an interface that holds nil
-	}
-	return g.client
+	return a.guests.Now(id, kernel)
 }
 
 func (a reclaimNeeds) EndSession(id session.ID, reason session.Reason, cause *session.Cause,

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"slipway/backend/agent/guests"
 	"slipway/backend/guest/link"
 	"slipway/backend/session"
 )
@@ -27,7 +28,7 @@ type scene struct {
 }
 
 // link makes guests that show what goes on scene.
-func (in *scene) link(_ context.Context, conn net.Conn) (Guest, error) {
+func (in *scene) link(_ context.Context, conn net.Conn) (guests.Client, error) {
 	return &sceneGuest{scriptedGuest: newScriptedGuest(conn), in: in}, nil
 }
 

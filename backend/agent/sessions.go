@@ -279,35 +279,6 @@ func (a *Agent) History(_ context.Context, id session.ID) ([]session.Phase, erro
 	return phases, nil
 }
 
-// sawOOM warns of processes that the kernel killed for memory while their
-// session goes on. count is of all of them in one of its kernels so far.
-func (a *Agent) sawOOM(id session.ID, kernel string, count int) {
-	c := a.courseOf(id)
-	if c == nil {
-		return
-	}
-	count, news := c.sawOOM(kernel, count)
-	if !news {
-		return
-	}
-	_, err := a.records.Change(id, func(d *records.Draft) error {
-		if d.Status != session.Running {
-			return nil
-		}
-		what := "A process was killed"
-		if count > 1 {
-			what = fmt.Sprintf("%d processes were killed", count)
-		}
-		d.Warn(session.Warning{Code: records.CodeOOM, Title: "oom-killed",
-			Text: fmt.Sprintf("%s in %s because it used up its %s of memory. Launch it with more memory.", what, d.Name,
-				d.Spec.Resources.Memory)})
-		return nil
-	})
-	if err != nil {
-		a.log.Warn("a warning could not be stored", "session", id, "err", err)
-	}
-}
-
 // FindImage describes an image that is on this machine, by whatever it can be
 // called; engine_image_not-found.
 func (a *Agent) FindImage(ctx context.Context, ref string) (session.Image, error) {

@@ -87,20 +87,14 @@ var table = []row{
 	{pkg: "backend/agent/reclaim", imports: []string{"backend/session", "backend/agent/accounts",
 		"backend/agent/records", "backend/guest/link", "backend/idle", "backend/pace", "backend/store",
 		"backend/terminal", "gpu"}},
-	{pkg: "backend/agent", imports: []string{
-		"backend/agent/accounts",
-		"backend/agent/apps",
-		"backend/agent/doctor",
-		"backend/agent/folders",
-		"backend/agent/health",
-		"backend/agent/images",
-		"backend/agent/logs",
-		"backend/agent/meter",
-		"backend/agent/networks",
-		"backend/agent/reclaim",
-		"backend/agent/records",
-		"backend/session", "backend/pace", "backend/layers", "backend/scheduler", "backend/store",
-		"backend/engine", "backend/terminal", "gpu", "backend/guest/link", "backend/folder", "backend/offlimits"}},
+	{pkg: "backend/agent/guests", imports: []string{"backend/session", "backend/pace", "backend/guest/link",
+		"backend/engine"}},
+	{pkg: "backend/agent", imports: []string{"backend/agent/accounts", "backend/agent/apps", "backend/agent/doctor",
+		"backend/agent/folders", "backend/agent/health", "backend/agent/images", "backend/agent/logs",
+		"backend/agent/meter", "backend/agent/networks", "backend/agent/reclaim", "backend/agent/records",
+		"backend/session", "backend/pace", "backend/layers", "backend/scheduler", "backend/store", "backend/engine",
+		"backend/terminal", "gpu", "backend/guest/link", "backend/folder", "backend/offlimits",
+		"backend/agent/guests"}},
 	{pkg: "backend/agentrpc", imports: []string{"backend/session", "backend/vet", "gpu", "tunnel"}},
 	{pkg: "backend/agentserver", imports: []string{"backend/access", "backend/agentrpc", "backend/daemon",
 		"backend/place", "backend/session", "tunnel", "tunnel/secure"}},
@@ -201,22 +195,14 @@ var fences = []fence{
 // paced are the packages whose work goes by the clock of their machine, which may
 // run faster than the one on the wall. wall are their files that read that one
 // as well, each for something that is not the machine's.
-var paced = []string{
-	"backend/agent",
-	"backend/agent/accounts",
-	"backend/agent/folders",
-	"backend/agent/health",
-	"backend/agent/images",
-	"backend/agent/meter",
-	"backend/agent/reclaim",
-	"backend/agent/records",
-	"backend/engine/sim",
-	"backend/engine/sim/shell",
-}
+var paced = []string{"backend/agent", "backend/agent/guests", "backend/agent/accounts", "backend/agent/folders",
+	"backend/agent/health", "backend/agent/images", "backend/agent/meter", "backend/agent/reclaim",
+	"backend/agent/records", "backend/engine/sim", "backend/engine/sim/shell"}
 
 var wall = map[string]string{
 	"backend/agent/devices.go":            "an agent that was given no clock",
-	"backend/agent/guest.go":              "the pauses of links",
+	"backend/agent/guests/links.go":       "the pauses of links",
+	"backend/agent/guests/guests.go":      "a link that is not made yet",
 	"backend/agent/health/health.go":      "an engine that does not answer is asked again",
 	"backend/agent/images/pull.go":        "a registry that does not answer, and how often progress is shown",
 	"backend/agent/neighbours.go":         "agents of other people",

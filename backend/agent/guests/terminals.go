@@ -1,4 +1,4 @@
-package agent
+package guests
 
 import (
 	"context"
@@ -12,22 +12,22 @@ import (
 // A terminal of a kernel other than the main one is known outside by the
 // kernel's name, a dot and its own id.
 
-func (a *Agent) ListTerminals(ctx context.Context, id session.ID) ([]session.Terminal, error) {
-	s, err := a.store.Get(id)
+func (g *Guests) ListTerminals(ctx context.Context, id session.ID) ([]session.Terminal, error) {
+	s, err := g.config.Records.Get(id)
 	if err != nil {
 		return nil, err
 	}
 	if len(s.Kernels) == 0 {
-		_, err := a.guest(ctx, id)
+		_, err := g.Guest(ctx, id, "")
 		return nil, err
 	}
 	all := []session.Terminal{}
 	for number, k := range s.Kernels {
-		g, err := a.guestOf(ctx, id, k.Name)
+		client, err := g.Guest(ctx, id, k.Name)
 		if err != nil {
 			return nil, err
 		}
-		list, err := g.ListTerminals(ctx)
+		list, err := client.ListTerminals(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -54,16 +54,16 @@ func inside(id string) (kernel, terminal string) {
 	return "", id
 }
 
-func (a *Agent) OpenTerminal(ctx context.Context, id session.ID,
+func (g *Guests) OpenTerminal(ctx context.Context, id session.ID,
 	req session.TerminalRequest) (session.Terminal, error) {
-	s, err := a.store.Get(id)
+	s, err := g.config.Records.Get(id)
 	if err != nil {
 		return session.Terminal{}, err
 	}
 	if _, known := s.Kernel(req.Kernel); !known && s.Status == session.Running {
 		return session.Terminal{}, noKernel("terminal_create_not-found", s, req.Kernel)
 	}
-	g, err := a.guestOf(ctx, id, req.Kernel)
+	client, err := g.Guest(ctx, id, req.Kernel)
 	if err != nil {
 		return session.Terminal{}, err
 	}
@@ -71,48 +71,48 @@ func (a *Agent) OpenTerminal(ctx context.Context, id session.ID,
 	if req.Kernel != "" && req.Kernel != session.MainKernel {
 		number = 1
 	}
-	t, err := g.OpenTerminal(ctx, req)
+	t, err := client.OpenTerminal(ctx, req)
 	return outside(t, number, req.Kernel), err
 }
 
-func (a *Agent) AttachTerminal(ctx context.Context, id session.ID,
+func (g *Guests) AttachTerminal(ctx context.Context, id session.ID,
 	req session.AttachRequest) (io.ReadWriteCloser, error) {
 	kernel, terminal := inside(req.Terminal)
-	g, err := a.guestOf(ctx, id, kernel)
+	client, err := g.Guest(ctx, id, kernel)
 	if err != nil {
 		return nil, err
 	}
 	req.Terminal = terminal
-	stream, err := asStream(g.AttachTerminal(ctx, req))
-	return a.reclaim.Terminal(id, stream), err
+	stream, err := asStream(client.AttachTerminal(ctx, req))
+	return g.config.Use.Terminal(id, stream), err
 }
 
-func (a *Agent) CloseTerminal(ctx context.Context, id session.ID, terminal string) error {
+func (g *Guests) CloseTerminal(ctx context.Context, id session.ID, terminal string) error {
 	kernel, terminal := inside(terminal)
-	g, err := a.guestOf(ctx, id, kernel)
+	client, err := g.Guest(ctx, id, kernel)
 	if err != nil {
 		return err
 	}
-	return g.CloseTerminal(ctx, terminal)
+	return client.CloseTerminal(ctx, terminal)
 }
 
-func (a *Agent) Exec(ctx context.Context, id session.ID, req session.ExecRequest) (io.ReadWriteCloser, error) {
+func (g *Guests) Exec(ctx context.Context, id session.ID, req session.ExecRequest) (io.ReadWriteCloser, error) {
 	if len(req.Command) == 0 {
 		return nil, &session.Error{Code: "exec_create_invalid", Message: "There is no command to run.",
 			Hint: "Name a program and its arguments."}
 	}
-	s, err := a.store.Get(id)
+	s, err := g.config.Records.Get(id)
 	if err != nil {
 		return nil, err
 	}
 	if _, known := s.Kernel(req.Kernel); !known && s.Status == session.Running {
 		return nil, noKernel("exec_start_not-found", s, req.Kernel)
 	}
-	g, err := a.guestOf(ctx, id, req.Kernel)
+	client, err := g.Guest(ctx, id, req.Kernel)
 	if err != nil {
 		return nil, err
 	}
-	return asStream(g.Exec(ctx, req))
+	return asStream(client.Exec(ctx, req))
 }
 
 // asStream hands a connection on as what it is to the caller, and a failure

@@ -1,0 +1,184 @@
+// Package guests keeps the links to the guests in containers, and reaches what
+// goes through them: terminals, commands, ssh and files.
+package guests
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"slipway/backend/guest/link"
+	"slipway/backend/pace"
+	"slipway/backend/session"
+)
+
+// Client is a guest that is connected. Others declare what they use of it.
+type Client interface {
+	Terminals
+	SSH
+	Tree
+	Programs
+	Events(ctx context.Context, fn func(link.Event) error) error
+	Notice(ctx context.Context, text string) error
+	Close() error
+}
+
+// Terminals are the shells and commands in one container.
+type Terminals interface {
+	ListTerminals(ctx context.Context) ([]session.Terminal, error)
+	OpenTerminal(ctx context.Context, req session.TerminalRequest) (session.Terminal, error)
+	AttachTerminal(ctx context.Context, req session.AttachRequest) (net.Conn, error)
+	CloseTerminal(ctx context.Context, id string) error
+	Exec(ctx context.Context, req session.ExecRequest) (net.Conn, error)
+	Activity(ctx context.Context) ([]link.Foreground, error)
+}
+
+// SSH is the ssh server of one container.
+type SSH interface {
+	SSHHost(ctx context.Context) (session.SSHHost, error)
+	DialSSH(ctx context.Context, req session.SSHRequest) (net.Conn, error)
+	SSHUse(ctx context.Context) (session.SSHUse, error)
+}
+
+// Programs are what can be started and reached in one container.
+type Programs interface {
+	Which(ctx context.Context, names []string) (map[string]string, error)
+	StartService(ctx context.Context, req link.ServiceRequest) (link.Service, error)
+	StopService(ctx context.Context, id string) error
+	Services(ctx context.Context) ([]link.Service, error)
+	Listening(ctx context.Context) ([]int, error)
+	Dial(ctx context.Context, port int) (net.Conn, error)
+}
+
+var _ Client = (*link.Client)(nil)
+
+// Listener hears what the guests of one session tell.
+type Listener interface {
+	// Ended is called when the command of a batch session has ended.
+	Ended()
+	// OutOfMemory is called with how many processes of a kernel were killed for
+	// memory so far.
+	OutOfMemory(kernel string, count int)
+	// Trouble is called with what a guest could not do.
+	Trouble(cause session.Cause)
+	// Changed is called when a link is lost.
+	Changed()
+}
+
+// Config says how guests are reached.
+type Config struct {
+	Engine interface {
+		Guest(ctx context.Context, container string) (net.Conn, error)
+	}
+	Records interface {
+		Get(id session.ID) (session.Session, error)
+	}
+	// Health learns of an engine that does not answer.
+	Health interface{ Heed(err error) error }
+	// Use notes what goes through a terminal.
+	Use interface {
+		Terminal(id session.ID, stream io.ReadWriteCloser) io.ReadWriteCloser
+	}
+	// Connect makes the client of a guest over a fresh connection.
+	Connect func(ctx context.Context, conn net.Conn) (Client, error)
+	// Lasting reports whether a failure will be the same the next time.
+	Lasting func(session.Code) bool
+	Limit   time.Duration // until a guest answers
+}
+
+// Guests are the guests of a machine's sessions.
+type Guests struct {
+	config Config
+
+	mu       sync.Mutex // guards sessions
+	sessions map[session.ID]*Links
+}
+
+// New returns the guests of a machine.
+func New(config Config) *Guests { return &Guests{config: config, sessions: map[session.ID]*Links{}} }
+
+// Follow returns the links to the guests of a session, of which there are none yet.
+// The caller closes them.
+func (g *Guests) Follow(id session.ID, listener Listener) *Links {
+	l := &Links{guests: g, session: id, listener: listener, links: map[string]*Link{}}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.sessions[id] = l
+	return l
+}
+
+// link returns the link to the guest of a kernel, nil while there is none.
+func (g *Guests) link(id session.ID, kernel string) *Link {
+	g.mu.Lock()
+	l := g.sessions[id]
+	g.mu.Unlock()
+	if l == nil {
+		return nil
+	}
+	return l.to(kernel)
+}
+
+// Now returns the guest of a kernel if there is a link to it now, else nil.
+func (g *Guests) Now(id session.ID, kernel string) Client {
+	l := g.link(id, kernel)
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.client
+}
+
+// Guest returns the client of the guest of a running session's kernel, the
+// main one where none is named, waiting for it if it was lost a moment ago. It
+// fails with session_use_conflict where the session does not run,
+// session_use_not-found where it has no such kernel, and session_use_unavailable.
+func (g *Guests) Guest(ctx context.Context, id session.ID, kernel string) (Client, error) {
+	const patience = 10 * time.Second
+	s, err := g.config.Records.Get(id)
+	if err != nil {
+		return nil, err
+	}
+	if s.Status != session.Running {
+		return nil, &session.Error{Code: "session_use_conflict", Message: "The session is " + string(s.Status) +
+			", not RUNNING.", Hint: "Wait until it runs, or launch it again."}
+	}
+	k, known := s.Kernel(kernel)
+	if !known {
+		return nil, noKernel("session_use_not-found", s, kernel)
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		if link := g.link(id, k.Name); link != nil {
+			client, err := link.awaitClient(ctx)
+			return client, useError(ctx, err)
+		}
+		// The agent has started a moment ago and has not come so far.
+		if err := pace.Wall().Pause(ctx, 20*time.Millisecond); err != nil {
+			return nil, useError(ctx, err)
+		}
+	}
+}
+
+// noKernel says that a session has no kernel of a name.
+func noKernel(code session.Code, s session.Session, kernel string) error {
+	names := make([]string, len(s.Kernels))
+	for i, k := range s.Kernels {
+		names[i] = k.Name
+	}
+	return &session.Error{Code: code, Message: fmt.Sprintf("The session has no kernel %q.", kernel),
+		Hint: "It has " + strings.Join(names, ", ") + "."}
+}
+
+func useError(ctx context.Context, err error) error {
+	if err == nil || (session.CodeOf(err) != "" && ctx.Err() == nil) {
+		return err
+	}
+	return &session.Error{Code: "session_use_unavailable", Message: "The session cannot be reached at the moment.",
+		Hint: "Its connection is made again by itself; try again.", Err: err}
+}
