@@ -10,7 +10,8 @@ import (
 // Agent is authority over one machine. The one in this process and the one
 // behind a tunnel both implement it, and nothing above can tell them apart.
 // Every method fails with an [Error]; "agent_*_unavailable" means that it was
-// not reached and nothing is known of the outcome.
+// not reached and nothing is known of the outcome. How a method travels, and who
+// may call it, is in its directive; build/rpcgen explains the words.
 type Agent interface {
 	Sessions
 	Terminals

@@ -57,19 +57,19 @@ func TestOneMethodIsInFewFiles(t *testing.T) {
 // leave something open.
 func TestDirectivesThatLackSomethingAreRefused(t *testing.T) {
 	for name, c := range map[string]struct{ directive, problem string }{
-		"none":         {"// Get says nothing.", "no line that begins with //rpc:method"},
-		"nobody":       {"//rpc:method name=get verb=read effect=read", "nobody has decided who may call it"},
-		"no name":      {"//rpc:method verb=read effect=read who=owner", "no name or no verb"},
-		"no effect":    {"//rpc:method name=get verb=read who=owner", `effect is ""`},
-		"a wrong role": {"//rpc:method name=get verb=read effect=read who=root", `who is "root"`},
-		"a wrong word": {"//rpc:method name=get verb=read effect=read who=owner colour=red", `"colour=red" means nothing`},
-		"an admin":     {"//rpc:method name=get verb=read effect=read who=admin", "for the methods of Keeper"},
-		"few names":    {"//rpc:method name=get verb=read effect=read who=owner args=id,name", "2 names for 1 parameters"},
+		"none":         {"\n", "no line that begins with //rpc:method"},
+		"nobody":       {"name=get verb=read effect=read", "nobody has decided who may call it"},
+		"no name":      {"verb=read effect=read who=owner", "no name or no verb"},
+		"no effect":    {"name=get verb=read who=owner", `effect is ""`},
+		"a wrong role": {"name=get verb=read effect=read who=root", `who is "root"`},
+		"a wrong word": {"name=get verb=read effect=read who=owner colour=red", `"colour=red" means nothing`},
+		"an admin":     {"name=get verb=read effect=read who=admin", "for the methods of Keeper"},
+		"few names":    {"name=get verb=read effect=read who=owner args=id,name", "2 names for 1 parameters"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			source := "package session\n\ntype Keeper interface{}\n\ntype Agent interface {\n" + c.directive +
-				"\n\tGet(ctx context.Context, id ID) (Session, error)\n}\n"
+			source := "package session\n\ntype Keeper interface{}\n\ntype Agent interface {\n//rpc:method" +
+				strings.TrimSuffix(" "+c.directive, " \n") + "\n\tGet(ctx context.Context, id ID) (Session, error)\n}\n"
 			if err := os.WriteFile(filepath.Join(dir, "agent.go"), []byte(source), 0o600); err != nil {
 				t.Fatal(err)
 			}

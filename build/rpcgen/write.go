@@ -226,7 +226,8 @@ func writeRules(w *writer, methods []method) error {
 		case m.who == whoCustom && !byHand:
 			return fmt.Errorf("%s has who=custom: write (*view).%s in package access", m.name, m.name)
 		case m.who != whoCustom && byHand:
-			return fmt.Errorf("%s has who=%s and a rule in package access: remove it, or write who=custom", m.name, m.who)
+			return fmt.Errorf("%s has who=%s and a rule in package access: remove it, or write who=custom", m.name,
+				m.who)
 		case byHand:
 			continue
 		}
