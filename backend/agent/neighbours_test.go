@@ -149,7 +149,8 @@ func TestOtherAgentsSessionsCount(t *testing.T) {
 			return s.Wait != nil &&
 				strings.Contains(s.Wait.Message, "allocated to")
 		})
-		if want := "0.6 (14.4 GiB) allocated to train (of ada, another Slipway)"; !strings.Contains(s.Wait.Message, want) {
+		if want := "0.6 (14.4 GiB) allocated to train (of ada, another " +
+			"Slipway)"; !strings.Contains(s.Wait.Message, want) {
 			t.Errorf("it says %q, not %q", s.Wait.Message, want)
 		}
 		board, err := b.agent.Devices(context.Background())

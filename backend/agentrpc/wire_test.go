@@ -36,10 +36,11 @@ func TestWire(t *testing.T) {
 			}
 			full, zero := sent(t, m, bulk, true), sent(t, m, bulk, false)
 			s := methods[full.request.Method]
-			lines = append(lines, fmt.Sprintf("%s: %s class=%d asked=%d verb=%s code=%s effect=%d id=%t limit=%s "+
-				"asked=%s window=%d\n\t%s\n\t%s\n", m.Name, full.request.Method, s.class, full.class, s.verb, full.code,
-				s.effect, full.request.ID != "", s.limit, full.request.Limit.Round(time.Second), window(full.request),
-				sorted(t, full.request.Args), sorted(t, zero.request.Args)))
+			const format = "%s: %s class=%d asked=%d verb=%s code=%s effect=%d id=%t limit=%s asked=%s window=%d\n" +
+				"\t%s\n\t%s\n"
+			lines = append(lines, fmt.Sprintf(format, m.Name, full.request.Method, s.class, full.class, s.verb,
+				full.code, s.effect, full.request.ID != "", s.limit, full.request.Limit.Round(time.Second),
+				window(full.request), sorted(t, full.request.Args), sorted(t, zero.request.Args)))
 		}
 	}
 	slices.Sort(lines)
